@@ -1,0 +1,79 @@
+/* Bytes: a growable buffer, integers of a stated byte order, overflow-checked sizes, and outside text made fit to
+ * print. */
+#ifndef CP_IO_BYTES_H
+#define CP_IO_BYTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Start it as {0}. After a failed allocation it keeps what it had, refuses everything more and says so in `failed`,
+ * so that a chain of appends is checked once, at its end. */
+typedef struct cp_bytes {
+    unsigned char *data;
+    size_t         size;
+    size_t         capacity;
+    bool           failed;
+} cp_bytes;
+
+void cp_bytes_free(cp_bytes *bytes);                 /* and back to {0} */
+bool cp_bytes_reserve(cp_bytes *bytes, size_t more); /* room for `more` bytes after `size` */
+bool cp_bytes_append(cp_bytes *bytes, const void *data, size_t size);
+bool cp_bytes_text(cp_bytes *bytes, const char *text); /* appends without the final NUL */
+
+/* a * b and a + b into *out, or false when that does not fit. */
+bool cp_size_mul(size_t a, size_t b, size_t *out);
+bool cp_size_add(size_t a, size_t b, size_t *out);
+
+/* The number of elements of a shape, or false when a dimension is negative or the elements, at `width` bytes each,
+ * could not be addressed. Zeros are left out of that test: (0, 2^40, 2^40) is refused too, lest a stride computed
+ * from it overflows. */
+bool cp_shape_count(int rank, const int64_t *dims, size_t width, size_t *count);
+
+/* Byte by byte, so that the order in the file is the one in the name on any machine. */
+static inline uint16_t cp_get_le16(const unsigned char *p) {
+    return (uint16_t)(p[0] | p[1] << 8);
+}
+static inline uint32_t cp_get_le32(const unsigned char *p) {
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+static inline uint64_t cp_get_le64(const unsigned char *p) {
+    return cp_get_le32(p) | (uint64_t)cp_get_le32(p + 4) << 32;
+}
+static inline uint16_t cp_get_be16(const unsigned char *p) {
+    return (uint16_t)(p[0] << 8 | p[1]);
+}
+static inline uint32_t cp_get_be32(const unsigned char *p) {
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | (uint32_t)p[3];
+}
+static inline uint64_t cp_get_be64(const unsigned char *p) {
+    return (uint64_t)cp_get_be32(p) << 32 | cp_get_be32(p + 4);
+}
+static inline void cp_put_le16(unsigned char *p, uint16_t v) {
+    p[0] = (unsigned char)v, p[1] = (unsigned char)(v >> 8);
+}
+static inline void cp_put_le32(unsigned char *p, uint32_t v) {
+    p[0] = (unsigned char)v, p[1] = (unsigned char)(v >> 8), p[2] = (unsigned char)(v >> 16),
+    p[3] = (unsigned char)(v >> 24);
+}
+static inline void cp_put_le64(unsigned char *p, uint64_t v) {
+    cp_put_le32(p, (uint32_t)v), cp_put_le32(p + 4, (uint32_t)(v >> 32));
+}
+static inline void cp_put_be32(unsigned char *p, uint32_t v) {
+    p[0] = (unsigned char)(v >> 24), p[1] = (unsigned char)(v >> 16), p[2] = (unsigned char)(v >> 8),
+    p[3] = (unsigned char)v;
+}
+
+/* Length (1..4) of the valid UTF-8 character at `p`, of which `left` bytes may be read; 0 when it is not one. */
+int cp_utf8_length(const unsigned char *p, size_t left);
+
+/* Text from a file, shortened and without control characters, for messages: cp_shown(name, length).text */
+typedef struct cp_shown_text {
+    char text[84];
+} cp_shown_text;
+cp_shown_text cp_shown(const char *text, size_t length);
+
+/* "(2, 3)", "(5,)" or "()" for messages. */
+cp_shown_text cp_shown_shape(int rank, const int64_t *dims);
+
+#endif

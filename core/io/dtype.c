@@ -1,0 +1,231 @@
+/* Conversions of arrays of elements. Loops per type are made by macros so that each is a plain loop over one C type. */
+#include "core/io/dtype.h"
+#include "core/io/bytes.h"
+
+#include <math.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    size_t      size;
+} types[CP_DTYPES] = {
+    [CP_BOOL] = {"BOOL", 1}, [CP_U8] = {"U8", 1},   [CP_I8] = {"I8", 1},     [CP_I16] = {"I16", 2},
+    [CP_U16] = {"U16", 2},   [CP_F16] = {"F16", 2}, [CP_BF16] = {"BF16", 2}, [CP_I32] = {"I32", 4},
+    [CP_U32] = {"U32", 4},   [CP_F32] = {"F32", 4}, [CP_F64] = {"F64", 8},   [CP_I64] = {"I64", 8},
+    [CP_U64] = {"U64", 8},
+};
+
+size_t cp_dtype_size(cp_dtype dtype) {
+    return types[dtype].size;
+}
+
+const char *cp_dtype_name(cp_dtype dtype) {
+    return types[dtype].name;
+}
+
+bool cp_dtype_named(const char *name, cp_dtype *dtype) {
+    for (int i = 0; i < CP_DTYPES; i++)
+        if (strcmp(types[i].name, name) == 0) {
+            *dtype = (cp_dtype)i;
+            return true;
+        }
+    return false;
+}
+
+#define DECODE(bits, get)                                                                                              \
+    for (size_t i = 0; i < count; i++) {                                                                               \
+        uint##bits##_t value = get(from + i * sizeof value);                                                           \
+        memcpy(to + i * sizeof value, &value, sizeof value);                                                           \
+    }
+
+void cp_elements_decode(cp_dtype dtype, bool big_endian, const void *bytes, size_t count, void *native) {
+    const unsigned char *from = bytes;
+    unsigned char       *to   = native;
+    switch (cp_dtype_size(dtype)) {
+    case 2:
+        if (big_endian)
+            DECODE(16, cp_get_be16)
+        else
+            DECODE(16, cp_get_le16)
+        break;
+    case 4:
+        if (big_endian)
+            DECODE(32, cp_get_be32)
+        else
+            DECODE(32, cp_get_le32)
+        break;
+    case 8:
+        if (big_endian)
+            DECODE(64, cp_get_be64)
+        else
+            DECODE(64, cp_get_le64)
+        break;
+    default:
+        if (count > 0) memmove(to, from, count);
+        if (dtype == CP_BOOL) /* a hostile file may say 2 */
+            for (size_t i = 0; i < count; i++) to[i] = to[i] != 0;
+    }
+}
+
+#define ENCODE(bits)                                                                                                   \
+    for (size_t i = 0; i < count; i++) {                                                                               \
+        uint##bits##_t value;                                                                                          \
+        memcpy(&value, from + i * sizeof value, sizeof value);                                                         \
+        cp_put_le##bits(to + i * sizeof value, value);                                                                 \
+    }
+
+void cp_elements_encode(cp_dtype dtype, const void *native, size_t count, void *bytes) {
+    const unsigned char *from = native;
+    unsigned char       *to   = bytes;
+    switch (cp_dtype_size(dtype)) {
+    case 2: ENCODE(16) break;
+    case 4: ENCODE(32) break;
+    case 8: ENCODE(64) break;
+    default:
+        if (count > 0) memmove(to, from, count);
+    }
+}
+
+void cp_elements_stream(cp_dtype dtype, const void *native, size_t count, cp_bytes_sink sink, void *user) {
+    unsigned char        chunk[1 << 14];
+    const unsigned char *from  = native;
+    size_t               width = cp_dtype_size(dtype);
+    while (count > 0) {
+        size_t some = count < sizeof chunk / width ? count : sizeof chunk / width;
+        cp_elements_encode(dtype, from, some, chunk);
+        sink(user, chunk, some * width);
+        from += some * width;
+        count -= some;
+    }
+}
+
+float cp_f16_value(uint16_t bits) {
+    int   exponent = bits >> 10 & 31, fraction = bits & 1023;
+    float size = exponent == 31  ? (fraction ? NAN : INFINITY)
+                 : exponent == 0 ? ldexpf((float)fraction, -24)
+                                 : ldexpf((float)(fraction + 1024), exponent - 25);
+    return bits & 0x8000 ? -size : size;
+}
+
+float cp_bf16_value(uint16_t bits) {
+    uint32_t wide = (uint32_t)bits << 16;
+    float    value;
+    memcpy(&value, &wide, sizeof value);
+    return value;
+}
+
+/* Each element in turn as `value` of type T, loaded by memcpy since it may be unaligned, then `use`. */
+#define EACH(T, use)                                                                                                   \
+    for (size_t i = 0; i < count; i++) {                                                                               \
+        T value;                                                                                                       \
+        memcpy(&value, from + i * sizeof value, sizeof value);                                                         \
+        use                                                                                                            \
+    }                                                                                                                  \
+    return true;
+
+static bool fail_range(cp_status *status, const char *what, size_t index, double value, const char *target) {
+    return cp_fail(status, "%.300s: element %zu is %.17g, which does not fit into %s", what, index, value, target);
+}
+
+bool cp_elements_to_real(cp_dtype dtype, const void *native, size_t count, cp_real *out, const char *what,
+                         cp_status *status) {
+    const unsigned char *from = native;
+    switch (dtype) {
+    case CP_BOOL:
+    case CP_U8: EACH(uint8_t, out[i] = (cp_real)value;)
+    case CP_I8: EACH(int8_t, out[i] = (cp_real)value;)
+    case CP_U16: EACH(uint16_t, out[i] = (cp_real)value;)
+    case CP_I16: EACH(int16_t, out[i] = (cp_real)value;)
+    case CP_U32: EACH(uint32_t, out[i] = (cp_real)value;)
+    case CP_I32: EACH(int32_t, out[i] = (cp_real)value;)
+    case CP_U64: EACH(uint64_t, out[i] = (cp_real)value;)
+    case CP_I64: EACH(int64_t, out[i] = (cp_real)value;)
+    case CP_F16: EACH(uint16_t, out[i] = cp_f16_value(value);)
+    case CP_BF16: EACH(uint16_t, out[i] = cp_bf16_value(value);)
+    case CP_F32: EACH(float, out[i] = value;)
+    case CP_F64:
+        EACH(double, if (isfinite(value) && fabs(value) > (double)CP_REAL_MAX) return fail_range(status, what, i, value,
+                                                                                                 CP_REAL_NAME);
+             out[i] = (cp_real)value;)
+    default: return cp_fail(status, "%.300s: unknown element type %d", what, (int)dtype);
+    }
+}
+
+static bool whole_number(double value, int64_t *out, double *shown) {
+    *shown = value;
+    if (!(value >= -0x1p63 && value < 0x1p63 && value == floor(value))) return false;
+    *out = (int64_t)value;
+    return true;
+}
+
+#define LOAD(T)                                                                                                        \
+    T value;                                                                                                           \
+    memcpy(&value, p, sizeof value)
+
+#define WHOLE(T)                                                                                                       \
+    {                                                                                                                  \
+        LOAD(T);                                                                                                       \
+        *shown = (double)value;                                                                                        \
+        *out   = (int64_t)value;                                                                                       \
+        return true;                                                                                                   \
+    }
+
+/* One element as an integer, and as what a message shows. Integers come in small arrays (labels, counters, random
+ * states), so one switch an element is cheap enough. */
+static bool element_integer(cp_dtype dtype, const unsigned char *p, int64_t *out, double *shown) {
+    switch (dtype) {
+    case CP_BOOL:
+    case CP_U8: WHOLE(uint8_t)
+    case CP_I8: WHOLE(int8_t)
+    case CP_U16: WHOLE(uint16_t)
+    case CP_I16: WHOLE(int16_t)
+    case CP_U32: WHOLE(uint32_t)
+    case CP_I32: WHOLE(int32_t)
+    case CP_I64: WHOLE(int64_t)
+    case CP_U64: {
+        LOAD(uint64_t);
+        *shown = (double)value;
+        *out   = (int64_t)(value & INT64_MAX);
+        return value <= INT64_MAX;
+    }
+    case CP_F16: {
+        LOAD(uint16_t);
+        return whole_number(cp_f16_value(value), out, shown);
+    }
+    case CP_BF16: {
+        LOAD(uint16_t);
+        return whole_number(cp_bf16_value(value), out, shown);
+    }
+    case CP_F32: {
+        LOAD(float);
+        return whole_number(value, out, shown);
+    }
+    case CP_F64: {
+        LOAD(double);
+        return whole_number(value, out, shown);
+    }
+    default: *shown = NAN; return false;
+    }
+}
+
+bool cp_elements_to_int64(cp_dtype dtype, const void *native, size_t count, int64_t *out, const char *what,
+                          cp_status *status) {
+    double shown;
+    for (size_t i = 0; i < count; i++)
+        if (!element_integer(dtype, (const unsigned char *)native + i * cp_dtype_size(dtype), &out[i], &shown))
+            return fail_range(status, what, i, shown, "a 64-bit integer");
+    return true;
+}
+
+bool cp_elements_to_int32(cp_dtype dtype, const void *native, size_t count, int32_t *out, const char *what,
+                          cp_status *status) {
+    int64_t wide;
+    double  shown;
+    for (size_t i = 0; i < count; i++) {
+        if (!element_integer(dtype, (const unsigned char *)native + i * cp_dtype_size(dtype), &wide, &shown) ||
+            wide < INT32_MIN || wide > INT32_MAX)
+            return fail_range(status, what, i, shown, "a 32-bit integer");
+        out[i] = (int32_t)wide;
+    }
+    return true;
+}

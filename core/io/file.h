@@ -1,0 +1,26 @@
+/* Whole files: read within a limit, written so that a reader sees the old bytes or the new ones and nothing between. */
+#ifndef CP_IO_FILE_H
+#define CP_IO_FILE_H
+
+#include "core/error.h"
+#include "core/io/bytes.h"
+
+/* Reads all of `path` into `out`, which must be {0} and is {0} after an error. A file of more than `limit` bytes is
+ * refused before memory is taken for it. Pipes and devices are read until they end. */
+bool cp_file_read(const char *path, size_t limit, cp_bytes *out, cp_status *status);
+
+/* Writes a file under a temporary name in the same folder; commit flushes it to the disk and gives it its name, and
+ * so replaces an older file (whose permissions it takes on) in one step. Until then, and after any error, the older
+ * file is as it was. A symbolic link is replaced by the file. What is no regular file (a pipe, /dev/stdout) is
+ * written to directly. */
+typedef struct cp_file_writer cp_file_writer;
+
+cp_file_writer *cp_file_writer_new(const char *path, cp_status *status);
+void cp_file_writer_append(cp_file_writer *writer, const void *data, size_t size); /* errors wait for the commit */
+bool cp_file_writer_commit(cp_file_writer *writer, cp_status *status);             /* frees the writer, always */
+void cp_file_writer_cancel(cp_file_writer *writer); /* frees it and leaves no trace; NULL is fine */
+
+/* The three in one. */
+bool cp_file_write(const char *path, const void *data, size_t size, cp_status *status);
+
+#endif

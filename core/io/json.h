@@ -1,0 +1,99 @@
+/* JSON: a strict reader (RFC 8259) that gives a tree, and a writer that appends to a buffer. */
+#ifndef CP_IO_JSON_H
+#define CP_IO_JSON_H
+
+#include "core/error.h"
+#include "core/io/bytes.h"
+
+/* ---- reading ----
+ *
+ *     cp_json *config = cp_json_read("config.json", &status);
+ *     int      depth  = (int)cp_json_integer(cp_json_get(config, "depth"), 10);
+ *     cp_json_free(config);
+ *
+ * Strict: UTF-8, no comments, no trailing commas, one value. Refused with line, column and byte: a key that comes
+ * twice in an object, \u0000 (so every string is a C string), a number beyond the range of double, more than
+ * CP_JSON_DEPTH levels, more than CP_JSON_VALUES values. */
+enum { CP_JSON_DEPTH = 64, CP_JSON_VALUES = 1 << 23 };
+
+typedef enum cp_json_kind {
+    CP_JSON_NULL,
+    CP_JSON_BOOL,
+    CP_JSON_NUMBER,
+    CP_JSON_STRING,
+    CP_JSON_ARRAY,
+    CP_JSON_OBJECT
+} cp_json_kind;
+
+typedef struct cp_json {
+    cp_json_kind    kind;
+    bool            truth;  /* of a bool */
+    size_t          offset; /* of its first byte in the text that was read, for messages */
+    size_t          count;  /* members of an object or array */
+    const char     *key;    /* within an object, else NULL */
+    const char     *text;   /* a string, decoded; a number as it was written */
+    double          number;
+    struct cp_json *first; /* of an object or array, else NULL:                             */
+    struct cp_json *next;  /* for (const cp_json *m = node->first; m; m = m->next)          */
+} cp_json;
+
+/* NULL after an error. `name` is what messages call the text: a path. The tree keeps nothing of `text`. */
+cp_json *cp_json_parse(const void *text, size_t size, const char *name, cp_status *status);
+cp_json *cp_json_read(const char *path, cp_status *status); /* a file of at most 100 MB */
+void     cp_json_free(cp_json *root);                       /* what parse or read gave; NULL is fine */
+
+/* All of these take NULL for "not there", so they nest: cp_json_number(cp_json_get(cp_json_get(n, "sgld"), "step"),
+ * 1). A value of another kind gives the fallback too. */
+const cp_json *cp_json_get(const cp_json *object, const char *key);
+const cp_json *cp_json_at(const cp_json *array, size_t index);
+double         cp_json_number(const cp_json *node, double fallback);
+bool           cp_json_bool(const cp_json *node, bool fallback);
+const char    *cp_json_string(const cp_json *node, const char *fallback);
+
+/* Whole numbers, exact to 64 bits; 3.0 and 3e0 count as whole, 3.5 and what is out of range gives the fallback. */
+int64_t  cp_json_integer(const cp_json *node, int64_t fallback);
+uint64_t cp_json_unsigned(const cp_json *node, uint64_t fallback);
+
+/* ---- writing ----
+ *
+ *     cp_json_writer w = {.pretty = true};
+ *     cp_json_put_object(&w, NULL);
+ *     cp_json_put_integer(&w, "depth", 10);
+ *     cp_json_put_array(&w, "rates");
+ *     cp_json_put_number(&w, NULL, 0.1);
+ *     cp_json_put_end(&w);
+ *     cp_json_put_end(&w);
+ *     bool saved = cp_json_writer_save(&w, "config.json", &status);    // with a final newline; frees
+ *
+ * Start it as {0} for one line, {.pretty = true} for lines and indentation. The key is given within an object and NULL
+ * elsewhere. Calls that do not fit, and a lack of memory, are remembered and told by finish or save. */
+typedef struct cp_json_writer {
+    cp_bytes    out;
+    bool        pretty;
+    const char *trouble;
+    int         depth;
+    size_t      count;               /* members so far at this depth */
+    char        open[CP_JSON_DEPTH]; /* '{' or '[' at each depth */
+} cp_json_writer;
+
+void cp_json_put_object(cp_json_writer *writer, const char *key);
+void cp_json_put_array(cp_json_writer *writer, const char *key);
+void cp_json_put_end(cp_json_writer *writer); /* of the innermost object or array */
+void cp_json_put_null(cp_json_writer *writer, const char *key);
+void cp_json_put_bool(cp_json_writer *writer, const char *key, bool value);
+void cp_json_put_integer(cp_json_writer *writer, const char *key, int64_t value);
+void cp_json_put_unsigned(cp_json_writer *writer, const char *key, uint64_t value);
+
+/* With the fewest digits that read back as the same number: a double, or a float. NaN and infinity become null. */
+void cp_json_put_number(cp_json_writer *writer, const char *key, double value);
+void cp_json_put_float(cp_json_writer *writer, const char *key, float value);
+
+/* UTF-8; bytes that are not become U+FFFD. NULL becomes null. */
+void cp_json_put_string(cp_json_writer *writer, const char *key, const char *value);
+
+/* Whether the text in writer->out (out.size bytes, and a NUL that is not counted) is complete. */
+bool cp_json_writer_finish(cp_json_writer *writer, cp_status *status);
+bool cp_json_writer_save(cp_json_writer *writer, const char *path, cp_status *status);
+void cp_json_writer_free(cp_json_writer *writer);
+
+#endif

@@ -1,0 +1,334 @@
+/* .npy: the magic "\x93NUMPY", two version bytes, the length of a header that is a Python dict in text, then the
+ * elements. */
+#include "core/io/npy.h"
+#include "core/io/bytes.h"
+#include "core/io/file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char magic[6] = {'\x93', 'N', 'U', 'M', 'P', 'Y'};
+
+enum { HEADER_LIMIT = 1 << 20, WRITE_ALIGN = 64 };
+
+/* ---- the header: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), } ------------------------------------- */
+
+typedef struct header {
+    cp_dtype dtype;
+    bool     big_endian;
+    int      rank;
+    int64_t  dims[CP_NPY_RANK];
+    bool     has_descr, has_order, has_shape;
+} header;
+
+typedef struct parser {
+    const char *text; /* the whole file, so that positions are offsets in it */
+    size_t      at, end;
+    const char *name;
+    cp_status  *status;
+} parser;
+
+static bool fail_here(parser *p, const char *expected) {
+    char found[16] = "the end";
+    if (p->at < p->end) {
+        unsigned char c = (unsigned char)p->text[p->at];
+        snprintf(found, sizeof found, c >= 32 && c < 127 ? "'%c'" : "byte 0x%02x", c);
+    }
+    return cp_fail(p->status, "%.200s: header, byte %zu: expected %s, found %s; is this a file made by numpy.save?",
+                   p->name, p->at, expected, found);
+}
+
+static void skip_space(parser *p) {
+    while (p->at < p->end && p->text[p->at] != '\0' && strchr(" \t\r\n\f", p->text[p->at])) p->at++;
+}
+
+static bool accept(parser *p, char c) {
+    skip_space(p);
+    if (p->at >= p->end || p->text[p->at] != c) return false;
+    p->at++;
+    return true;
+}
+
+static bool accept_word(parser *p, const char *word) {
+    size_t length = strlen(word);
+    skip_space(p);
+    if (p->end - p->at < length || memcmp(p->text + p->at, word, length) != 0) return false;
+    p->at += length;
+    return true;
+}
+
+/* A quoted string without escapes: no key or type of numpy's has any. */
+static bool parse_string(parser *p, const char *expected, const char **text, size_t *length) {
+    skip_space(p);
+    char quote = p->at < p->end ? p->text[p->at] : '\0';
+    if (quote != '\'' && quote != '"') return fail_here(p, expected);
+    *text = p->text + ++p->at;
+    while (p->at < p->end && p->text[p->at] != quote && p->text[p->at] != '\\') p->at++;
+    *length = (size_t)(p->text + p->at - *text);
+    return accept(p, quote) || fail_here(p, "the closing quote of a string");
+}
+
+/* The letter and size in bytes that numpy has for a type: "f4". */
+static bool type_of_code(char kind, char size, cp_dtype *dtype) {
+    static const struct {
+        char     kind, size;
+        cp_dtype dtype;
+    } codes[] = {
+        {'b', '1', CP_BOOL}, {'u', '1', CP_U8},  {'i', '1', CP_I8},  {'u', '2', CP_U16},
+        {'i', '2', CP_I16},  {'u', '4', CP_U32}, {'i', '4', CP_I32}, {'u', '8', CP_U64},
+        {'i', '8', CP_I64},  {'f', '2', CP_F16}, {'f', '4', CP_F32}, {'f', '8', CP_F64},
+    };
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        if (codes[i].kind == kind && codes[i].size == size) {
+            *dtype = codes[i].dtype;
+            return true;
+        }
+    return false;
+}
+
+static bool parse_descr(parser *p, header *h) {
+    const char *code;
+    size_t      length;
+    skip_space(p);
+    if (p->at < p->end && p->text[p->at] == '[')
+        return cp_fail(p->status,
+                       "%.200s: header, byte %zu: an array of records was found, one of plain numbers expected; save "
+                       "each field as an array of its own",
+                       p->name, p->at);
+    if (!parse_string(p, "a type such as '<f4'", &code, &length)) return false;
+    bool known = length == 3 && code[0] && strchr("<>|", code[0]) && type_of_code(code[1], code[2], &h->dtype);
+    if (!known || (code[0] == '|' && code[2] != '1'))
+        return cp_fail(p->status,
+                       "%.200s: header, byte %zu: elements of type '%s' cannot be read; convert them with astype() to "
+                       "uint8, int32, int64, float32 or float64",
+                       p->name, (size_t)(code - p->text), cp_shown(code, length).text);
+    h->big_endian = code[0] == '>';
+    return true;
+}
+
+static bool parse_order(parser *p) {
+    if (accept_word(p, "False")) return true;
+    if (!accept_word(p, "True")) return fail_here(p, "True or False");
+    return cp_fail(p->status,
+                   "%.200s: header: the array is in Fortran order, C order was expected; save "
+                   "numpy.ascontiguousarray(array) instead",
+                   p->name);
+}
+
+static bool parse_dimension(parser *p, int64_t *out) {
+    int64_t value = 0;
+    skip_space(p);
+    size_t start = p->at;
+    for (; p->at < p->end && p->text[p->at] >= '0' && p->text[p->at] <= '9'; p->at++) {
+        int digit = p->text[p->at] - '0';
+        if (value > (INT64_MAX - digit) / 10) return fail_here(p, "a dimension below 2^63");
+        value = value * 10 + digit;
+    }
+    if (p->at == start) return fail_here(p, "a dimension (a whole number, not negative)");
+    if (p->at < p->end && p->text[p->at] == 'L') /* Python 2 */
+        p->at++;
+    *out = value;
+    return true;
+}
+
+static bool parse_shape(parser *p, header *h) {
+    h->rank = 0;
+    if (!accept(p, '(')) return fail_here(p, "a shape such as (2, 3)");
+    while (!accept(p, ')')) {
+        if (h->rank == CP_NPY_RANK)
+            return cp_fail(p->status, "%.200s: header, byte %zu: the array has more than %d axes; reshape it", p->name,
+                           p->at, CP_NPY_RANK);
+        if (!parse_dimension(p, &h->dims[h->rank++])) return false;
+        if (accept(p, ',')) continue;
+        if (h->rank == 1) return fail_here(p, "the ',' of a tuple");
+        if (!accept(p, ')')) return fail_here(p, "',' or ')'");
+        break;
+    }
+    return true;
+}
+
+static bool parse_value(parser *p, header *h, const char *key, size_t length) {
+    bool *seen = length == 5 && !memcmp(key, "descr", 5)             ? &h->has_descr
+                 : length == 13 && !memcmp(key, "fortran_order", 13) ? &h->has_order
+                 : length == 5 && !memcmp(key, "shape", 5)           ? &h->has_shape
+                                                                     : NULL;
+    if (!seen || *seen)
+        return cp_fail(p->status,
+                       "%.200s: header, byte %zu: %s key '%s'; expected descr, fortran_order and shape, once each",
+                       p->name, (size_t)(key - p->text), seen ? "a second" : "the unknown", cp_shown(key, length).text);
+    *seen = true;
+    return seen == &h->has_descr ? parse_descr(p, h) : seen == &h->has_order ? parse_order(p) : parse_shape(p, h);
+}
+
+static bool parse_dict(parser *p, header *h) {
+    if (!accept(p, '{')) return fail_here(p, "'{'");
+    while (!accept(p, '}')) {
+        const char *key;
+        size_t      length;
+        if (!parse_string(p, "a key in quotes or '}'", &key, &length)) return false;
+        if (!accept(p, ':')) return fail_here(p, "':'");
+        if (!parse_value(p, h, key, length)) return false;
+        if (accept(p, ',')) continue;
+        if (!accept(p, '}')) return fail_here(p, "',' or '}'");
+        break;
+    }
+    skip_space(p);
+    if (p->at < p->end) return fail_here(p, "nothing more");
+    const char *missing = !h->has_descr ? "descr" : !h->has_order ? "fortran_order" : !h->has_shape ? "shape" : NULL;
+    return !missing || cp_fail(p->status, "%.200s: header: the key '%s' is missing", p->name, missing);
+}
+
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
+
+/* Everything before the elements; *start is where they begin. */
+static bool parse_front(const unsigned char *bytes, size_t size, const char *name, header *h, size_t *start,
+                        cp_status *status) {
+    if (size < 10 || memcmp(bytes, magic, sizeof magic) != 0)
+        return cp_fail(
+            status,
+            "%.200s: byte 0: this is no .npy file (of at least 10 bytes, the first six \\x93NUMPY); make one "
+            "with numpy.save",
+            name);
+    if (bytes[6] < 1 || bytes[6] > 3 || bytes[7] != 0)
+        return cp_fail(status, "%.200s: byte 6: .npy version %d.%d; versions 1.0, 2.0 and 3.0 can be read", name,
+                       bytes[6], bytes[7]);
+    size_t front = bytes[6] == 1 ? 10 : 12;
+    if (size < front)
+        return cp_fail(status, "%.200s: the file ends inside the header length, at byte %zu; it is truncated", name,
+                       size);
+    size_t length = bytes[6] == 1 ? cp_get_le16(bytes + 8) : cp_get_le32(bytes + 8);
+    if (length > HEADER_LIMIT)
+        return cp_fail(status, "%.200s: byte 8: a header of %zu bytes; at most %d were expected, the file is damaged",
+                       name, length, HEADER_LIMIT);
+    if (length > size - front)
+        return cp_fail(status, "%.200s: the header should end at byte %zu, the file ends at %zu; it is truncated", name,
+                       front + length, size);
+    *start   = front + length;
+    parser p = {(const char *)bytes, front, *start, name, status};
+    return parse_dict(&p, h);
+}
+
+/* The front, and the shape against the number of bytes that follow it. */
+static bool parse_all(const unsigned char *bytes, size_t size, const char *name, header *h, size_t *start,
+                      size_t *count, cp_status *status) {
+    if (!parse_front(bytes, size, name, h, start, status)) return false;
+    size_t width = cp_dtype_size(h->dtype);
+    if (!cp_shape_count(h->rank, h->dims, width, count))
+        return cp_fail(status, "%.200s: header: the shape %s is larger than memory can be", name,
+                       cp_shown_shape(h->rank, h->dims).text);
+    size_t expected = *count * width, found = size - *start;
+    return expected == found ||
+           cp_fail(
+               status,
+               "%.200s: byte %zu: %zu bytes of elements follow the header, shape %s of %s needs %zu; the file is %s",
+               name, *start, found, cp_shown_shape(h->rank, h->dims).text, cp_dtype_name(h->dtype), expected,
+               found < expected ? "truncated" : "damaged or holds more than one array");
+}
+
+static void fill(cp_npy *npy, const header *h, size_t count, const unsigned char *from, void *data) {
+    *npy = (cp_npy){.dtype = h->dtype, .rank = h->rank, .size = count, .data = data};
+    memcpy(npy->dims, h->dims, sizeof npy->dims);
+    cp_elements_decode(h->dtype, h->big_endian, from, count, data);
+}
+
+bool cp_npy_parse(const void *bytes, size_t size, const char *name, cp_npy *npy, cp_status *status) {
+    header h = {0};
+    size_t start, count;
+    *npy = (cp_npy){0};
+    if (!parse_all(bytes, size, name, &h, &start, &count, status)) return false;
+    void *data = malloc(count ? count * cp_dtype_size(h.dtype) : 1);
+    if (!data) return cp_fail(status, "%.200s: not enough memory for %zu elements", name, count);
+    fill(npy, &h, count, (const unsigned char *)bytes + start, data);
+    return true;
+}
+
+bool cp_npy_read(const char *path, cp_npy *npy, cp_status *status) {
+    header   h = {0};
+    size_t   start, count;
+    cp_bytes file;
+    *npy = (cp_npy){0};
+    if (!cp_file_read(path, PTRDIFF_MAX, &file, status)) return false;
+    if (!parse_all(file.data, file.size, path, &h, &start, &count, status)) {
+        cp_bytes_free(&file);
+        return false;
+    }
+    /* The elements move to the front of the file's own buffer: no second one for large arrays, and aligned. */
+    fill(npy, &h, count, file.data + start, file.data);
+    return true;
+}
+
+void cp_npy_free(cp_npy *npy) {
+    free(npy->data);
+    *npy = (cp_npy){0};
+}
+
+static void *numbers_new(const cp_npy *npy, size_t width, const char *name, cp_status *status) {
+    size_t bytes;
+    void  *out = cp_size_mul(npy->size ? npy->size : 1, width, &bytes) ? malloc(bytes) : NULL;
+    if (!out) cp_fail(status, "%.200s: not enough memory for %zu elements", name, npy->size);
+    return out;
+}
+
+cp_real *cp_npy_to_real(const cp_npy *npy, const char *name, cp_status *status) {
+    cp_real *out = numbers_new(npy, sizeof *out, name, status);
+    if (out && !cp_elements_to_real(npy->dtype, npy->data, npy->size, out, name, status)) {
+        free(out);
+        return NULL;
+    }
+    return out;
+}
+
+int32_t *cp_npy_to_int32(const cp_npy *npy, const char *name, cp_status *status) {
+    int32_t *out = numbers_new(npy, sizeof *out, name, status);
+    if (out && !cp_elements_to_int32(npy->dtype, npy->data, npy->size, out, name, status)) {
+        free(out);
+        return NULL;
+    }
+    return out;
+}
+
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
+
+static const char *code_of_type(cp_dtype dtype) {
+    static const char *const codes[CP_DTYPES] = {
+        [CP_BOOL] = "|b1", [CP_U8] = "|u1",  [CP_I8] = "|i1",  [CP_I16] = "<i2", [CP_U16] = "<u2", [CP_F16] = "<f2",
+        [CP_I32] = "<i4",  [CP_U32] = "<u4", [CP_F32] = "<f4", [CP_F64] = "<f8", [CP_I64] = "<i8", [CP_U64] = "<u8",
+    };
+    return codes[dtype];
+}
+
+/* Five dimensions of at most 19 digits: a front is at most 256 bytes. */
+static size_t make_front(unsigned char front[256], const char *code, int rank, const int64_t *dims) {
+    char  *text = (char *)front;
+    size_t used = 10;
+    used += (size_t)sprintf(text + used, "{'descr': '%s', 'fortran_order': False, 'shape': (", code);
+    for (int i = 0; i < rank; i++) used += (size_t)sprintf(text + used, i ? ", %lld" : "%lld", (long long)dims[i]);
+    used += (size_t)sprintf(text + used, rank == 1 ? ",), }" : "), }");
+    while ((used + 1) % WRITE_ALIGN) front[used++] = ' ';
+    front[used++] = '\n';
+    memcpy(front, magic, sizeof magic);
+    front[6] = 1, front[7] = 0;
+    cp_put_le16(front + 8, (uint16_t)(used - 10));
+    return used;
+}
+
+static void append(void *writer, const void *bytes, size_t size) {
+    cp_file_writer_append(writer, bytes, size);
+}
+
+bool cp_npy_write(const char *path, cp_dtype dtype, int rank, const int64_t *dims, const void *data,
+                  cp_status *status) {
+    const char *code = dtype >= 0 && dtype < CP_DTYPES ? code_of_type(dtype) : NULL;
+    size_t      count;
+    if (!code) return cp_fail(status, "%.200s: numpy has no type for these elements; convert them to F32 first", path);
+    if (rank < 0 || rank > CP_NPY_RANK || !cp_shape_count(rank, dims, cp_dtype_size(dtype), &count))
+        return cp_fail(status, "%.200s: a shape of rank 0 to %d, no dimension negative, was expected", path,
+                       CP_NPY_RANK);
+    cp_file_writer *writer = cp_file_writer_new(path, status);
+    if (!writer) return false;
+    unsigned char front[256];
+    cp_file_writer_append(writer, front, make_front(front, code, rank, dims));
+    cp_elements_stream(dtype, data, count, append, writer);
+    return cp_file_writer_commit(writer, status);
+}

@@ -1,0 +1,264 @@
+/* Chooses the kernels that run: by the processor's features, or by the environment variable COUPLET_KERNELS. */
+#include "core/kernels/fast.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static cp_conv_method forced_method = CP_CONV_AUTO;
+
+#if !CP_DOUBLE
+typedef struct candidate {
+    const char *name;
+    const cp_kernel_family *(*family)(void);
+    bool (*runs_here)(void);
+} candidate;
+
+static bool always(void) {
+    return true;
+}
+
+#if defined(__x86_64__) || defined(__i386__)
+static bool has_avx2(void) {
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+static bool has_avx512(void) {
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512bw");
+}
+#else
+static bool has_avx2(void) {
+    return false;
+}
+static bool has_avx512(void) {
+    return false;
+}
+#endif
+
+static const cp_kernel_family *no_family(void) {
+    return NULL;
+}
+
+/* Best first; the reference is the family with no fast kernels, taken only when asked for. */
+static const candidate candidates[] = {
+    {"avx512", cp_family_avx512, has_avx512},
+    {"avx2", cp_family_avx2, has_avx2},
+    {"portable", cp_family_portable, always},
+    {"reference", no_family, always},
+};
+
+static const candidate *candidate_named(const char *name) {
+    for (size_t i = 0; i < sizeof candidates / sizeof *candidates; i++) {
+        const candidate *c = &candidates[i];
+        const bool       usable = c->runs_here() && (c->family() || c->family == no_family);
+        if (usable && (!name || strcmp(name, c->name) == 0)) {
+            return c;
+        }
+    }
+    return NULL;
+}
+
+static const candidate *chosen; /* set once by whoever comes first; all would choose the same */
+
+static const candidate *choose(void) {
+    const char      *wanted = getenv("COUPLET_KERNELS");
+    const candidate *c      = candidate_named(wanted && *wanted ? wanted : NULL);
+    if (!c) {
+        c = candidate_named(NULL);
+        fprintf(stderr, "couplet: COUPLET_KERNELS=%s is unknown or does not run on this machine; using %s\n", wanted, c->name);
+    }
+    return c;
+}
+
+static const candidate *current(void) {
+    const candidate *c = __atomic_load_n(&chosen, __ATOMIC_ACQUIRE);
+    if (!c) {
+        c = choose();
+        __atomic_store_n(&chosen, c, __ATOMIC_RELEASE);
+    }
+    return c;
+}
+
+static const cp_kernel_family *fast(void) {
+    return current()->family();
+}
+
+bool cp_kernels_force(const char *family, cp_conv_method method) {
+    const candidate *c = family ? candidate_named(family) : choose();
+    if (!c) {
+        return false;
+    }
+    __atomic_store_n(&chosen, c, __ATOMIC_RELEASE);
+    forced_method = method;
+    return true;
+}
+
+const char *cp_kernels_family(void) {
+    return current()->name;
+}
+#else
+bool cp_kernels_force(const char *family, cp_conv_method method) {
+    if (family && strcmp(family, "reference") != 0) {
+        return false;
+    }
+    forced_method = method;
+    return true;
+}
+
+const char *cp_kernels_family(void) {
+    return "reference";
+}
+#endif
+
+/* x through the leaky ReLU, in scratch; x itself when there is nothing to do. */
+static const cp_real *leaky_copy(cp_arena *scratch, const cp_conv_fusion *f, size_t count, const cp_real *x) {
+    if (!f->leaky_input) {
+        return x;
+    }
+    cp_real *copy = cp_arena_alloc(scratch, count * sizeof(cp_real));
+    for (size_t i = 0; copy && i < count; i++) {
+        copy[i] = x[i] > 0 ? x[i] : f->slope * x[i];
+    }
+    return copy;
+}
+
+static void leaky_release(cp_arena *scratch, const cp_real *copy, const cp_real *x) {
+    if (copy != x) {
+        cp_arena_release(scratch, (void *)copy);
+    }
+}
+
+/* out = gate(out) + residual; the reference's sum must lie elsewhere than the residual. */
+static void finish(const cp_conv_fusion *f, size_t count, const cp_real *sum, cp_real *out) {
+    for (size_t i = 0; i < count; i++) {
+        const cp_real gated = f->gate && !(f->gate[i] > 0) ? sum[i] * f->slope : sum[i];
+        out[i]              = f->residual ? gated + f->residual[i] : gated;
+    }
+}
+
+static size_t image_size(int n, int h, int w, int c) {
+    return (size_t)n * (size_t)h * (size_t)w * (size_t)c;
+}
+
+/* The reference forward convolution or (backward) input gradient with everything that is fused. */
+static void ref_fused(cp_arena *scratch, const cp_conv_shape *s, bool backward, const cp_real *in, const cp_real *w,
+                      const cp_conv_fusion *f, cp_real *out) {
+    const size_t image = image_size(s->n, s->h, s->w, s->c), result = image_size(s->n, s->oh, s->ow, s->k);
+    const size_t count = backward ? image : result, channels = (size_t)(backward ? s->c : s->k);
+    const cp_real *rectified = leaky_copy(scratch, f, backward ? result : image, in);
+    cp_real       *sum       = f->residual == out ? cp_arena_alloc(scratch, count * sizeof(cp_real)) : out;
+    if (rectified && sum) {
+        if (backward) {
+            cp_ref_conv2d_input_grad(s, rectified, w, sum);
+            for (size_t i = 0; f->bias && i < count; i++) {
+                sum[i] += f->bias[i % channels];
+            }
+        } else {
+            cp_ref_conv2d(s, rectified, w, f->bias, sum);
+        }
+        finish(f, count, sum, out);
+    }
+    if (sum != out) {
+        cp_arena_release(scratch, sum);
+    }
+    leaky_release(scratch, rectified, in);
+}
+
+static void ref_weight_grad_fused(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *gy,
+                                  const cp_conv_fusion *f, cp_real *gw) {
+    const cp_real *rectified = leaky_copy(scratch, f, image_size(s->n, s->h, s->w, s->c), x);
+    if (rectified) {
+        cp_ref_conv2d_weight_grad(s, rectified, gy, gw);
+    }
+    leaky_release(scratch, rectified, x);
+}
+
+static void ref_exp(size_t n, const cp_real *x, cp_real *y) {
+    for (size_t i = 0; i < n; i++) {
+        y[i] = (cp_real)exp((double)x[i]);
+    }
+}
+
+static void ref_log(size_t n, const cp_real *x, cp_real *y) {
+    for (size_t i = 0; i < n; i++) {
+        y[i] = (cp_real)log((double)x[i]);
+    }
+}
+
+static void ref_tanh(size_t n, const cp_real *x, cp_real *y) {
+    for (size_t i = 0; i < n; i++) {
+        y[i] = (cp_real)tanh((double)x[i]);
+    }
+}
+
+static void ref_sigmoid(size_t n, const cp_real *x, cp_real *y) {
+    for (size_t i = 0; i < n; i++) {
+        y[i] = (cp_real)(1 / (1 + exp(-(double)x[i])));
+    }
+}
+
+#if CP_DOUBLE
+#define RUN(fast_call, reference_call) reference_call
+#else
+#define RUN(fast_call, reference_call)                                                                                         \
+    do {                                                                                                                       \
+        const cp_kernel_family *family = fast();                                                                               \
+        if (family) {                                                                                                          \
+            family->fast_call;                                                                                                 \
+        } else {                                                                                                               \
+            reference_call;                                                                                                    \
+        }                                                                                                                      \
+    } while (0)
+#endif
+
+void cp_kernel_gemm(cp_arena *scratch, bool trans_a, bool trans_b, size_t m, size_t n, size_t k, const cp_real *a,
+                    const cp_real *b, cp_real *c, bool accumulate) {
+    (void)scratch;
+    RUN(gemm(scratch, trans_a, trans_b, m, n, k, a, b, c, accumulate), cp_ref_gemm(trans_a, trans_b, m, n, k, a, b, c, accumulate));
+}
+
+void cp_kernel_conv2d_fused(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *w,
+                            const cp_conv_fusion *fusion, cp_real *y) {
+    RUN(conv2d(scratch, s, forced_method, x, w, fusion, y), ref_fused(scratch, s, false, x, w, fusion, y));
+}
+
+void cp_kernel_conv2d_input_grad_fused(cp_arena *scratch, const cp_conv_shape *s, const cp_real *gy, const cp_real *w,
+                                       const cp_conv_fusion *fusion, cp_real *gx) {
+    RUN(conv2d_input_grad(scratch, s, forced_method, gy, w, fusion, gx), ref_fused(scratch, s, true, gy, w, fusion, gx));
+}
+
+void cp_kernel_conv2d_weight_grad_fused(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *gy,
+                                        const cp_conv_fusion *fusion, cp_real *gw) {
+    RUN(conv2d_weight_grad(scratch, s, forced_method, x, gy, fusion, gw),
+        ref_weight_grad_fused(scratch, s, x, gy, fusion, gw));
+}
+
+void cp_kernel_conv2d(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *w, const cp_real *bias,
+                      cp_real *y) {
+    cp_kernel_conv2d_fused(scratch, s, x, w, &(cp_conv_fusion){.bias = bias}, y);
+}
+
+void cp_kernel_conv2d_input_grad(cp_arena *scratch, const cp_conv_shape *s, const cp_real *gy, const cp_real *w, cp_real *gx) {
+    cp_kernel_conv2d_input_grad_fused(scratch, s, gy, w, &(cp_conv_fusion){0}, gx);
+}
+
+void cp_kernel_conv2d_weight_grad(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *gy, cp_real *gw) {
+    cp_kernel_conv2d_weight_grad_fused(scratch, s, x, gy, &(cp_conv_fusion){0}, gw);
+}
+
+void cp_kernel_exp(size_t n, const cp_real *x, cp_real *y) {
+    RUN(exp(n, x, y), ref_exp(n, x, y));
+}
+
+void cp_kernel_log(size_t n, const cp_real *x, cp_real *y) {
+    RUN(log(n, x, y), ref_log(n, x, y));
+}
+
+void cp_kernel_tanh(size_t n, const cp_real *x, cp_real *y) {
+    RUN(tanh(n, x, y), ref_tanh(n, x, y));
+}
+
+void cp_kernel_sigmoid(size_t n, const cp_real *x, cp_real *y) {
+    RUN(sigmoid(n, x, y), ref_sigmoid(n, x, y));
+}

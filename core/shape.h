@@ -1,0 +1,37 @@
+/* Shapes: checking, comparing, broadcasting, and writing them into messages. */
+#ifndef CP_SHAPE_H
+#define CP_SHAPE_H
+
+#include "core/tensor.h"
+
+typedef struct cp_text {
+    char s[96];
+} cp_text;
+
+/* A set of axes. Negative ones count from the end; no axes at all means every axis. */
+typedef struct cp_axes {
+    int count;
+    int at[CP_MAX_RANK];
+} cp_axes;
+#define CP_AXES(...) \
+    ((cp_axes){(int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), {__VA_ARGS__}})
+#define CP_ALL ((cp_axes){0})
+
+cp_text cp_shape_text(const cp_tensor *t);               /* "(3, 4)", "()" , "NULL" */
+cp_text cp_dims_text(int rank, const int *dims);
+
+/* The number of values, or false when rank or a size is out of range or the product does not fit into memory. */
+bool cp_shape_size(int rank, const int *dims, size_t *size);
+bool cp_shape_same(const cp_tensor *a, const cp_tensor *b);
+bool cp_shape_is(const cp_tensor *a, int rank, const int *dims);
+
+/* The common shape of two under broadcasting (aligned at the last axis, sizes equal or 1). */
+bool cp_shape_broadcast(int rank_a, const int *a, int rank_b, const int *b, int *rank, int *dims);
+
+/* Turns a set of axes into flags; false after cp_misuse when one is out of range or named twice. */
+bool cp_axes_flags(cp_at at, const char *op, cp_axes axes, const cp_tensor *a, bool flags[CP_MAX_RANK]);
+
+/* Turns a possibly negative axis into 0..rank-1; false after cp_misuse when out of range. */
+bool cp_axis_resolve(cp_at at, const char *op, const cp_tensor *a, int *axis);
+
+#endif

@@ -1,0 +1,259 @@
+/* The record: leaves, results, and the nodes that tell how results came about. */
+#include "core/tape_record.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+cp_tape *cp_tape_new(void) {
+    cp_tape *tape = calloc(1, sizeof *tape);
+    if (tape) tape->arena = cp_arena_new();
+    if (!tape || !tape->arena) {
+        free(tape);
+        cp_misuse((cp_at){0}, "tape_new", "out of memory");
+        return NULL;
+    }
+    tape->recording = true;
+    tape->step = 1;
+    return tape;
+}
+
+void cp_tape_free(cp_tape *tape) {
+    if (!tape) return;
+    cp_arena_free(tape->arena);
+    free(tape->nodes);
+    free(tape->values);
+    free(tape->foreign);
+    free(tape->grads);
+    free(tape->marks);
+    free(tape);
+}
+
+void cp_tape_reset(cp_tape *tape) {
+    if (!tape) return;
+    cp_arena_reset(tape->arena);
+    tape->node_count = tape->value_count = tape->foreign_count = 0;
+    tape->made = NULL;
+    if (++tape->step == 0) { /* the counter came round: old entries must not look new */
+        if (tape->foreign) memset(tape->foreign, 0, (size_t)tape->foreign_room * sizeof *tape->foreign);
+        tape->step = 1;
+    }
+}
+
+static bool swap(bool *flag, bool on) {
+    bool was = *flag;
+    *flag = on;
+    return was;
+}
+
+bool cp_tape_record(cp_tape *tape, bool on) {
+    return swap(&tape->recording, on);
+}
+
+bool cp_tape_freeze(cp_tape *tape, bool on) {
+    return swap(&tape->frozen, on);
+}
+
+int cp_tape_length(const cp_tape *tape) {
+    return tape->node_count;
+}
+
+size_t cp_tape_bytes(const cp_tape *tape) {
+    return cp_arena_used(tape->arena);
+}
+
+size_t cp_tape_peak(const cp_tape *tape) {
+    return cp_arena_peak(tape->arena);
+}
+
+bool cp_recording(cp_at at) {
+    return at.tape->recording;
+}
+
+cp_arena *cp_scratch(cp_at at) {
+    return at.tape->arena;
+}
+
+bool cp_tape_grow(cp_at at, void **array, int *room, int needed, size_t item) {
+    if (needed <= *room) return true;
+    int more = *room ? *room : 64;
+    while (more < needed) more *= 2;
+    void *grown = realloc(*array, (size_t)more * item);
+    if (!grown) return cp_misuse(at, "tape", "out of memory for a record of %d entries", more);
+    *array = grown;
+    *room = more;
+    return true;
+}
+
+/* ---- ids ---- */
+
+static size_t foreign_slot(const cp_tape *tape, const cp_tensor *t) {
+    size_t mask = (size_t)tape->foreign_room - 1, i = ((uintptr_t)t / 16 * 0x9E3779B97F4A7C15u >> 20) & mask;
+    while (tape->foreign[i].step == tape->step && tape->foreign[i].tensor != t) i = (i + 1) & mask;
+    return i;
+}
+
+static bool foreign_grow(cp_at at) {
+    cp_tape    *tape = at.tape;
+    cp_foreign *old = tape->foreign;
+    int         old_room = tape->foreign_room, room = old_room ? 2 * old_room : 128;
+    cp_foreign *table = calloc((size_t)room, sizeof *table);
+    if (!table) return cp_misuse(at, "tape", "out of memory for %d parameters", room);
+    tape->foreign = table;
+    tape->foreign_room = room;
+    for (int i = 0; i < old_room; i++)
+        if (old[i].step == tape->step) table[foreign_slot(tape, old[i].tensor)] = old[i];
+    free(old);
+    return true;
+}
+
+int cp_tape_find(const cp_tape *tape, const cp_tensor *t) {
+    if (t->tape) return t->tape == tape ? t->id : -1;
+    if (!tape->foreign_room) return -1;
+    size_t slot = foreign_slot(tape, t);
+    return tape->foreign[slot].step == tape->step ? tape->foreign[slot].id : -1;
+}
+
+static int value_add(cp_at at, cp_tensor *t) {
+    cp_tape *tape = at.tape;
+    if (!cp_tape_grow(at, (void **)&tape->values, &tape->value_room, tape->value_count + 1, sizeof *tape->values)) return -1;
+    tape->values[tape->value_count] = t;
+    return tape->value_count++;
+}
+
+static bool is_tracked(const cp_tape *tape, const cp_tensor *t) {
+    return t->tracked && (t->tape || !tape->frozen);
+}
+
+static int id_of(cp_at at, cp_tensor *t) {
+    cp_tape *tape = at.tape;
+    if (!is_tracked(tape, t)) return -1;
+    if (t->tape) return t->id;
+    if (2 * (tape->foreign_count + 1) > tape->foreign_room && !foreign_grow(at)) return -1;
+    size_t slot = foreign_slot(tape, t);
+    if (tape->foreign[slot].step != tape->step) {
+        tape->foreign[slot] = (cp_foreign){t, tape->step, value_add(at, t)};
+        tape->foreign_count++;
+    }
+    return tape->foreign[slot].id;
+}
+
+/* ---- making values ---- */
+
+static cp_tensor *tensor_make(cp_at at, int rank, const int *dims, size_t size) {
+    cp_tensor *t = cp_arena_alloc(at.tape->arena, sizeof *t);
+    if (!t) return NULL;
+    *t = (cp_tensor){.rank = rank, .size = size, .tape = at.tape, .id = -1, .holds = -1};
+    if (rank) memcpy(t->dims, dims, (size_t)rank * sizeof *dims);
+    return t;
+}
+
+cp_tensor *cp_out(cp_at at, int rank, const int *dims) {
+    size_t size;
+    if (!cp_shape_size(rank, dims, &size)) {
+        cp_misuse(at, "out", "the shape %s is not possible (up to %d axes, sizes >= 0, memory)",
+                  cp_dims_text(rank, dims).s, CP_MAX_RANK);
+        return NULL;
+    }
+    cp_tensor *t = tensor_make(at, rank, dims, size);
+    if (!t || !(t->data = cp_arena_alloc(at.tape->arena, size * sizeof *t->data))) return NULL;
+    if (at.tape->collecting) {
+        t->holds = 0;
+        t->made_before = at.tape->made;
+        at.tape->made = t;
+    }
+    return t;
+}
+
+cp_tensor *cp_view(cp_at at, cp_tensor *a, int rank, const int *dims) {
+    cp_tensor *t = tensor_make(at, rank, dims, a->size);
+    if (!t) return NULL;
+    t->data = a->data;
+    t->base = a->base ? a->base : a;
+    return t;
+}
+
+void *cp_keep(cp_at at, size_t bytes) {
+    return cp_arena_alloc(at.tape->arena, bytes);
+}
+
+void *cp_attr(cp_at at, const void *from, size_t bytes) {
+    void *copy = cp_keep(at, bytes);
+    return copy ? memcpy(copy, from, bytes) : NULL;
+}
+
+static cp_tensor *leaf(cp_at at, const char *op, const cp_real *data, int rank, const int *dims) {
+    if (!at.tape || !data) {
+        cp_misuse(at, op, at.tape ? "data is NULL" : "the tape is NULL");
+        return NULL;
+    }
+    cp_tensor *t = cp_out(at, rank, dims);
+    if (t && t->size) memcpy(t->data, data, t->size * sizeof *data);
+    return t;
+}
+
+cp_tensor *(cp_constant)(cp_at at, const cp_real *data, int rank, const int *dims) {
+    return leaf(at, "constant", data, rank, dims);
+}
+
+cp_tensor *(cp_variable)(cp_at at, const cp_real *data, int rank, const int *dims) {
+    cp_tensor *t = leaf(at, "variable", data, rank, dims);
+    if (!t) return NULL;
+    t->id = value_add(at, t);
+    t->tracked = t->id >= 0;
+    return t;
+}
+
+cp_tensor *(cp_full)(cp_at at, cp_real value, int rank, const int *dims) {
+    if (!at.tape) {
+        cp_misuse(at, "full", "the tape is NULL");
+        return NULL;
+    }
+    cp_tensor *t = cp_out(at, rank, dims);
+    if (t)
+        for (size_t i = 0; i < t->size; i++) t->data[i] = value;
+    return t;
+}
+
+cp_tensor *(cp_scalar)(cp_at at, cp_real value) {
+    return cp_full(at, value, 0, NULL);
+}
+
+cp_tensor *(cp_detach)(cp_at at, cp_tensor *a) {
+    return cp_check(at, "detach", 1, &a) ? cp_view(at, a, a->rank, a->dims) : NULL;
+}
+
+/* ---- recording ---- */
+
+bool cp_check(cp_at at, const char *op, int n, cp_tensor *const *in) {
+    if (!at.tape) return cp_misuse(at, op, "the tape is NULL");
+    for (int i = 0; i < n; i++) {
+        if (!in[i]) return cp_misuse(at, op, "argument %d is NULL (did an earlier call fail?)", i + 1);
+        if (in[i]->tape && in[i]->tape != at.tape)
+            return cp_misuse(at, op, "argument %d, of shape %s, belongs to another tape", i + 1, cp_shape_text(in[i]).s);
+    }
+    return true;
+}
+
+cp_tensor *cp_record(cp_at at, const cp_op *op, cp_tensor *out, const void *attr, int n, cp_tensor *const *in) {
+    cp_tape *tape = at.tape;
+    bool     any = false;
+    if (!out || !tape->recording) return out;
+    for (int i = 0; i < n; i++) any |= is_tracked(tape, in[i]);
+    if (!any) return out;
+
+    size_t   count = (size_t)n;
+    char    *room = cp_keep(at, count * (sizeof(cp_tensor *) + sizeof(int) + sizeof(bool)));
+    if (!room || !cp_tape_grow(at, (void **)&tape->nodes, &tape->node_room, tape->node_count + 1, sizeof *tape->nodes))
+        return NULL;
+    cp_node node = {.op = op, .out = out, .in = (cp_tensor **)room, .inputs = n, .attr = attr, .file = at.file, .line = at.line};
+    node.ids = (int *)(room + count * sizeof(cp_tensor *));
+    node.need = (bool *)(room + count * (sizeof(cp_tensor *) + sizeof(int)));
+    for (int i = 0; i < n; i++) {
+        node.in[i] = in[i];
+        node.ids[i] = id_of(at, in[i]);
+    }
+    if ((out->id = value_add(at, out)) < 0) return NULL;
+    out->tracked = true;
+    tape->nodes[tape->node_count++] = node;
+    return out;
+}

@@ -1,0 +1,70 @@
+/* The tape: a record of the ops as they ran, and the reverse sweep over it.
+ *
+ * Ops run at once and append one node each to the tape, so the record's order is a topological order and the sweep for
+ * gradients is a loop from its end to its start. Values live in the tape's arena until cp_tape_reset.
+ *
+ *     cp_tape   *tape = cp_tape_new();
+ *     cp_tensor *x    = cp_variable(tape, data, 1, (int[]){3});
+ *     cp_tensor *loss = cp_sum(tape, cp_square(tape, x), CP_ALL, false);
+ *     cp_tensor *dx;
+ *     cp_grad(tape, loss, &x, 1, &dx);             // dx = 2x
+ *     cp_tape_reset(tape);                         // x, loss, dx are gone
+ *     cp_tape_free(tape);
+ */
+#ifndef CP_TAPE_H
+#define CP_TAPE_H
+
+#include "core/shape.h"
+#include "core/tensor.h"
+
+typedef struct cp_tape cp_tape;
+
+cp_tape *cp_tape_new(void);
+void     cp_tape_free(cp_tape *tape);  /* NULL is fine; all its tensors go with it */
+void     cp_tape_reset(cp_tape *tape); /* forgets the record and all values, O(1); the memory is kept for the next step */
+
+/* Recording is on at the start. Off, ops compute values and record nothing: inference. Returns what it was. */
+bool cp_tape_record(cp_tape *tape, bool on);
+
+/* Frozen, the tape takes persistent tensors as constants: only cp_variable leaves get gradients, and nothing is kept for
+ * the parameters' sake. Samplers use it. Returns what it was. */
+bool cp_tape_freeze(cp_tape *tape, bool on);
+
+/* Tensors on the tape, with the values copied. A variable can be asked for its gradient, a constant cannot. */
+cp_tensor *cp_constant(cp_at at, const cp_real *data, int rank, const int *dims);
+cp_tensor *cp_variable(cp_at at, const cp_real *data, int rank, const int *dims);
+cp_tensor *cp_full(cp_at at, cp_real value, int rank, const int *dims); /* a constant filled with one value */
+cp_tensor *cp_scalar(cp_at at, cp_real value);                          /* a constant of shape () */
+cp_tensor *cp_detach(cp_at at, cp_tensor *a);                           /* the same values as a constant; no copy */
+
+/* The gradients d loss / d wrt[i] in out[i], for i < n, each with the shape of wrt[i]; they live on the tape. loss has one
+ * value. wrt are variables, parameters, or any values computed from them; branches that lead to none of them are not
+ * touched. A wrt that loss does not depend on gets zeros. May be called any number of times.
+ * false (after the error handler) on misuse; then out is all NULL. */
+bool cp_grad(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, int n, cp_tensor **out);
+
+/* The same, and the sweep is recorded too: the gradients can be used in further ops and differentiated again. */
+bool cp_grad_recorded(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, int n, cp_tensor **out);
+
+int    cp_tape_length(const cp_tape *tape); /* nodes recorded */
+size_t cp_tape_bytes(const cp_tape *tape);  /* arena memory in use now */
+size_t cp_tape_peak(const cp_tape *tape);   /* the most ever in use at once */
+
+/* The record as text: a line a node with the op, the shapes, what its gradient rule keeps, the bytes of its result, and the
+ * leaves its gradient is needed for. */
+void cp_tape_print(cp_tape *tape, FILE *file);
+
+/* The record in Graphviz's language, with values and, when loss is not NULL, the gradient of loss at every node:
+ * `dot -Tsvg`. */
+void cp_tape_dot(cp_at at, FILE *file, cp_tensor *loss);
+
+#define cp_constant(t, ...) cp_constant(CP_AT(t), __VA_ARGS__)
+#define cp_variable(t, ...) cp_variable(CP_AT(t), __VA_ARGS__)
+#define cp_full(t, ...) cp_full(CP_AT(t), __VA_ARGS__)
+#define cp_scalar(t, ...) cp_scalar(CP_AT(t), __VA_ARGS__)
+#define cp_detach(t, ...) cp_detach(CP_AT(t), __VA_ARGS__)
+#define cp_grad(t, ...) cp_grad(CP_AT(t), __VA_ARGS__)
+#define cp_grad_recorded(t, ...) cp_grad_recorded(CP_AT(t), __VA_ARGS__)
+#define cp_tape_dot(t, ...) cp_tape_dot(CP_AT(t), __VA_ARGS__)
+
+#endif

@@ -1,0 +1,121 @@
+/* Arithmetic on two (or three) tensors with broadcasting. */
+#include "core/op.h"
+#include "ops/ops.h"
+#include "ops/walk.h"
+
+static cp_tensor *broadcast_out(cp_at at, const char *op, int n, cp_tensor *const *in) {
+    int rank = 0, dims[CP_MAX_RANK];
+    if (!cp_check(at, op, n, in)) return NULL;
+    for (int i = 0; i < n; i++)
+        if (!cp_shape_broadcast(rank, dims, in[i]->rank, in[i]->dims, &rank, dims)) {
+            cp_misuse(at, op, "shapes %s and %s do not broadcast", cp_shape_text(in[0]).s, cp_shape_text(in[i]).s);
+            return NULL;
+        }
+    return cp_out(at, rank, dims);
+}
+
+static cp_tensor *combine(cp_at at, const char *op, cp_row_fn row, int n, cp_tensor *const *in) {
+    cp_tensor *out = broadcast_out(at, op, n, in);
+    if (!out) return NULL;
+    cp_walk walk = cp_walk_over(out);
+    for (int i = 0; i < n; i++) cp_walk_add(&walk, in[i]);
+    cp_walk_run(&walk, row, NULL);
+    return out;
+}
+
+/* The three common layouts get loops that the compiler can vectorize. */
+#define ROW2(NAME, EXPR)                                                                                     \
+    static void NAME##_row(const void *context, size_t n, cp_real *const *at, const ptrdiff_t *step) {       \
+        (void)context;                                                                                       \
+        cp_real *restrict out = at[0];                                                                       \
+        const cp_real *pa = at[1], *pb = at[2];                                                              \
+        ptrdiff_t      sa = step[1], sb = step[2];                                                           \
+        if (sa == 1 && sb == 1)                                                                              \
+            for (size_t i = 0; i < n; i++) {                                                                 \
+                cp_real a = pa[i], b = pb[i];                                                                \
+                out[i] = EXPR;                                                                               \
+            }                                                                                                \
+        else if (sa == 1 && sb == 0)                                                                         \
+            for (size_t i = 0; i < n; i++) {                                                                 \
+                cp_real a = pa[i], b = *pb;                                                                  \
+                out[i] = EXPR;                                                                               \
+            }                                                                                                \
+        else                                                                                                 \
+            for (size_t i = 0; i < n; i++) {                                                                 \
+                cp_real a = pa[(ptrdiff_t)i * sa], b = pb[(ptrdiff_t)i * sb];                                \
+                out[i] = EXPR;                                                                               \
+            }                                                                                                \
+    }
+
+/* A binary op: EXPR of a and b, and the gradients GA, GB before they are summed to the inputs' shapes. */
+#define BINARY(NAME, FORMULA, EXPR, GA, GB, KEEPS, KINKED)                                                   \
+    ROW2(NAME, EXPR)                                                                                         \
+    static void NAME##_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {                  \
+        cp_tensor *a = node->in[0], *b = node->in[1], *out = node->out;                                      \
+        (void)out;                                                                                           \
+        if (cp_needs(node, 0)) gin[0] = cp_sum_to(at, GA, a->rank, a->dims);                                 \
+        if (cp_needs(node, 1)) gin[1] = cp_sum_to(at, GB, b->rank, b->dims);                                 \
+    }                                                                                                        \
+    const cp_op cp_op_##NAME = {#NAME, FORMULA, NAME##_grad, KEEPS, KINKED};                                 \
+    cp_tensor *(cp_##NAME)(cp_at at, cp_tensor * a, cp_tensor * b) {                                         \
+        cp_tensor *in[] = {a, b}, *out = combine(at, #NAME, NAME##_row, 2, in);                              \
+        return cp_record(at, &cp_op_##NAME, out, NULL, 2, in);                                               \
+    }
+
+enum { KEEPS_BOTH = CP_KEEPS_IN(0) | CP_KEEPS_IN(1) };
+
+/* 1 where a is preferred, 1/2 where a and b are equal. */
+ROW2(larger, a > b ? 1 : a == b ? (cp_real)0.5 : 0)
+ROW2(smaller, a < b ? 1 : a == b ? (cp_real)0.5 : 0)
+static cp_tensor *share(cp_at at, cp_row_fn row, cp_tensor *a, cp_tensor *b) {
+    return combine(at, "share", row, 2, (cp_tensor *[]){a, b});
+}
+
+/* clang-format off */
+BINARY(add, "a + b", a + b, g, g, 0, false)
+BINARY(sub, "a - b", a - b, g, cp_neg(at, g), 0, false)
+BINARY(mul, "a b",   a * b, cp_mul(at, g, b), cp_mul(at, g, a), KEEPS_BOTH, false)
+BINARY(div, "a / b", a / b, cp_div(at, g, b), cp_neg(at, cp_div(at, cp_mul(at, g, out), b)), CP_KEEPS_IN(1) | CP_KEEPS_OUT, false)
+BINARY(minimum, "min(a, b)", a < b || a != a ? a : b,
+       cp_mul(at, g, share(at, smaller_row, a, b)), cp_mul(at, g, share(at, smaller_row, b, a)), KEEPS_BOTH, true)
+BINARY(maximum, "max(a, b)", a > b || a != a ? a : b,
+       cp_mul(at, g, share(at, larger_row, a, b)), cp_mul(at, g, share(at, larger_row, b, a)), KEEPS_BOTH, true)
+/* clang-format on */
+
+/* ---- comparisons: constants ---- */
+
+ROW2(greater, a > b)
+ROW2(equal, a == b)
+const cp_op cp_op_greater = {.name = "greater", .formula = "a > b ? 1 : 0, a constant"};
+const cp_op cp_op_equal = {.name = "equal", .formula = "a == b ? 1 : 0, a constant"};
+
+cp_tensor *(cp_greater)(cp_at at, cp_tensor *a, cp_tensor *b) {
+    return combine(at, "greater", greater_row, 2, (cp_tensor *[]){a, b});
+}
+
+cp_tensor *(cp_equal)(cp_at at, cp_tensor *a, cp_tensor *b) {
+    return combine(at, "equal", equal_row, 2, (cp_tensor *[]){a, b});
+}
+
+/* ---- where ---- */
+
+static void where_row(const void *context, size_t n, cp_real *const *at, const ptrdiff_t *step) {
+    (void)context;
+    for (size_t i = 0; i < n; i++) {
+        ptrdiff_t j = (ptrdiff_t)i;
+        at[0][j] = at[1][j * step[1]] != 0 ? at[2][j * step[2]] : at[3][j * step[3]];
+    }
+}
+
+static void where_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
+    cp_tensor *a = node->in[0], *b = node->in[1], *condition = (cp_tensor *)node->attr, *zero = cp_scalar(at, 0);
+    if (cp_needs(node, 0)) gin[0] = cp_sum_to(at, cp_where(at, condition, g, zero), a->rank, a->dims);
+    if (cp_needs(node, 1)) gin[1] = cp_sum_to(at, cp_where(at, condition, zero, g), b->rank, b->dims);
+}
+
+const cp_op cp_op_where = {.name = "where", .formula = "condition != 0 ? a : b", .grad = where_grad};
+
+cp_tensor *(cp_where)(cp_at at, cp_tensor *condition, cp_tensor *a, cp_tensor *b) {
+    cp_tensor *in[] = {condition, a, b}, *out = combine(at, "where", where_row, 3, in);
+    return cp_record(at, &cp_op_where, out, condition, 2, in + 1);
+}

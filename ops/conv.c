@@ -1,0 +1,133 @@
+/* Convolution of images and its two gradients: three ops, closed under differentiation. With y = conv(x, w):
+ *     conv(x, w):         dx = input_grad(g, w),   dw = weight_grad(x, g)
+ *     input_grad(g, w):   dg = conv(h, w),         dw = weight_grad(h, g)     (h its incoming gradient, an image)
+ *     weight_grad(x, g):  dx = input_grad(g, h),   dg = conv(x, h)            (h its incoming gradient, a kernel) */
+#include "core/kernels/kernels.h"
+#include "core/op.h"
+#include "ops/ops.h"
+
+static int or_one(int value) {
+    return value ? value : 1;
+}
+
+static int out_size(int size, int before, int after, int kernel, int dilation, int stride) {
+    int64_t room = (int64_t)size + before + after - (int64_t)dilation * (kernel - 1) - 1;
+    return room < 0 ? -1 : (int)(room / stride) + 1;
+}
+
+/* Checks everything about a convolution but the number of rows of g. */
+static bool conv_plan(cp_at at, const char *op, const int *x, const int *w, cp_conv2d_config c, cp_conv_shape *s) {
+    *s = (cp_conv_shape){.n = x[0], .h = x[1], .w = x[2], .c = x[3], .kh = w[0], .kw = w[1], .k = w[3],
+                         .stride_h = or_one(c.stride_h), .stride_w = or_one(c.stride_w), .pad_top = c.pad_top, .pad_left = c.pad_left,
+                         .dilation_h = or_one(c.dilation_h), .dilation_w = or_one(c.dilation_w), .groups = or_one(c.groups)};
+    if (s->stride_h < 0 || s->stride_w < 0 || s->dilation_h < 0 || s->dilation_w < 0 || s->groups < 0 || c.pad_top < 0 ||
+        c.pad_bottom < 0 || c.pad_left < 0 || c.pad_right < 0)
+        return cp_misuse(at, op, "stride, padding, dilation and groups must not be negative");
+    if (s->c % s->groups || s->k % s->groups || w[2] != s->c / s->groups)
+        return cp_misuse(at, op, "image %s and kernel %s (kh, kw, C/groups, K) do not fit with %d group%s", cp_dims_text(4, x).s,
+                         cp_dims_text(4, w).s, s->groups, s->groups == 1 ? "" : "s");
+    s->oh = out_size(s->h, c.pad_top, c.pad_bottom, s->kh, s->dilation_h, s->stride_h);
+    s->ow = out_size(s->w, c.pad_left, c.pad_right, s->kw, s->dilation_w, s->stride_w);
+    if (s->kh < 1 || s->kw < 1 || s->oh < 0 || s->ow < 0)
+        return cp_misuse(at, op, "kernel %s is larger than the padded image %s", cp_dims_text(4, w).s, cp_dims_text(4, x).s);
+    return true;
+}
+
+static bool is_rank(cp_at at, const char *op, const char *what, const cp_tensor *t, int rank) {
+    return t->rank == rank || cp_misuse(at, op, "%s has shape %s; it needs %d axes", what, cp_shape_text(t).s, rank);
+}
+
+static bool is_response(cp_at at, const char *op, const cp_tensor *g, const cp_conv_shape *s) {
+    int dims[] = {s->n, s->oh, s->ow, s->k};
+    return cp_shape_is(g, 4, dims) ||
+           cp_misuse(at, op, "g has shape %s; the convolution gives %s", cp_shape_text(g).s, cp_dims_text(4, dims).s);
+}
+
+/* ---- conv2d ---- */
+
+static void conv2d_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
+    cp_tensor              *x = node->in[0], *w = node->in[1];
+    const cp_conv2d_config *c = node->attr;
+    if (cp_needs(node, 0)) gin[0] = cp_conv2d_input_grad(at, g, w, x->dims, *c);
+    if (cp_needs(node, 1)) gin[1] = cp_conv2d_weight_grad(at, x, g, w->dims, *c);
+    if (node->inputs == 3 && cp_needs(node, 2)) gin[2] = cp_sum(at, g, CP_AXES(0, 1, 2), false);
+}
+
+const cp_op cp_op_conv2d = {.name = "conv2d",
+                            .formula = "y[n,i,j,o] = bias[o] + sum x[n, i s + u d - p, j s + v d - p, c] w[u,v,c,o]",
+                            .grad = conv2d_grad,
+                            .keeps = CP_KEEPS_IN(0) | CP_KEEPS_IN(1)};
+
+cp_tensor *(cp_conv2d)(cp_at at, cp_tensor *x, cp_tensor *w, cp_tensor *bias, cp_conv2d_config config) {
+    const char   *op = "conv2d";
+    cp_tensor    *in[] = {x, w, bias};
+    cp_conv_shape s;
+    if (!cp_check(at, op, bias ? 3 : 2, in) || !is_rank(at, op, "x", x, 4) || !is_rank(at, op, "w", w, 4) ||
+        !conv_plan(at, op, x->dims, w->dims, config, &s))
+        return NULL;
+    if (bias && !cp_shape_is(bias, 1, &s.k)) {
+        cp_misuse(at, op, "bias has shape %s; the kernel gives %d channels", cp_shape_text(bias).s, s.k);
+        return NULL;
+    }
+    cp_tensor  *out = cp_out(at, 4, (int[]){s.n, s.oh, s.ow, s.k});
+    const void *attr = cp_attr(at, &config, sizeof config);
+    if (!out || !attr) return NULL;
+    cp_kernel_conv2d(cp_scratch(at), &s, x->data, w->data, bias ? bias->data : NULL, out->data);
+    return cp_record(at, &cp_op_conv2d, out, attr, bias ? 3 : 2, in);
+}
+
+/* ---- its gradient with respect to the image ---- */
+
+static void conv2d_input_grad_grad(cp_at at, const cp_node *node, cp_tensor *h, cp_tensor **gin) {
+    cp_tensor              *g = node->in[0], *w = node->in[1];
+    const cp_conv2d_config *c = node->attr;
+    if (cp_needs(node, 0)) gin[0] = cp_conv2d(at, h, w, NULL, *c);
+    if (cp_needs(node, 1)) gin[1] = cp_conv2d_weight_grad(at, h, g, w->dims, *c);
+}
+
+const cp_op cp_op_conv2d_input_grad = {.name = "conv2d_input_grad",
+                                       .formula = "d sum(g conv2d(x, w)) / dx",
+                                       .grad = conv2d_input_grad_grad,
+                                       .keeps = CP_KEEPS_IN(0) | CP_KEEPS_IN(1)};
+
+cp_tensor *(cp_conv2d_input_grad)(cp_at at, cp_tensor *g, cp_tensor *w, const int x_dims[4], cp_conv2d_config config) {
+    const char   *op = "conv2d_input_grad";
+    cp_tensor    *in[] = {g, w};
+    cp_conv_shape s;
+    if (!cp_check(at, op, 2, in) || !is_rank(at, op, "g", g, 4) || !is_rank(at, op, "w", w, 4) ||
+        !conv_plan(at, op, x_dims, w->dims, config, &s) || !is_response(at, op, g, &s))
+        return NULL;
+    cp_tensor  *out = cp_out(at, 4, x_dims);
+    const void *attr = cp_attr(at, &config, sizeof config);
+    if (!out || !attr) return NULL;
+    cp_kernel_conv2d_input_grad(cp_scratch(at), &s, g->data, w->data, out->data);
+    return cp_record(at, &cp_op_conv2d_input_grad, out, attr, 2, in);
+}
+
+/* ---- its gradient with respect to the kernel ---- */
+
+static void conv2d_weight_grad_grad(cp_at at, const cp_node *node, cp_tensor *h, cp_tensor **gin) {
+    cp_tensor              *x = node->in[0], *g = node->in[1];
+    const cp_conv2d_config *c = node->attr;
+    if (cp_needs(node, 0)) gin[0] = cp_conv2d_input_grad(at, g, h, x->dims, *c);
+    if (cp_needs(node, 1)) gin[1] = cp_conv2d(at, x, h, NULL, *c);
+}
+
+const cp_op cp_op_conv2d_weight_grad = {.name = "conv2d_weight_grad",
+                                        .formula = "d sum(g conv2d(x, w)) / dw",
+                                        .grad = conv2d_weight_grad_grad,
+                                        .keeps = CP_KEEPS_IN(0) | CP_KEEPS_IN(1)};
+
+cp_tensor *(cp_conv2d_weight_grad)(cp_at at, cp_tensor *x, cp_tensor *g, const int w_dims[4], cp_conv2d_config config) {
+    const char   *op = "conv2d_weight_grad";
+    cp_tensor    *in[] = {x, g};
+    cp_conv_shape s;
+    if (!cp_check(at, op, 2, in) || !is_rank(at, op, "x", x, 4) || !is_rank(at, op, "g", g, 4) ||
+        !conv_plan(at, op, x->dims, w_dims, config, &s) || !is_response(at, op, g, &s))
+        return NULL;
+    cp_tensor  *out = cp_out(at, 4, w_dims);
+    const void *attr = cp_attr(at, &config, sizeof config);
+    if (!out || !attr) return NULL;
+    cp_kernel_conv2d_weight_grad(cp_scratch(at), &s, x->data, g->data, out->data);
+    return cp_record(at, &cp_op_conv2d_weight_grad, out, attr, 2, in);
+}

@@ -1,0 +1,74 @@
+/* Losses. */
+#include "core/op.h"
+#include "ops/ops.h"
+
+#include <tgmath.h>
+
+/* ---- cross entropy, fused: no probability is ever formed in the forward pass ---- */
+
+typedef struct targets {
+    cp_labels labels;
+} targets;
+
+/* (softmax(logits) - one-hot) g / N */
+static void cross_entropy_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
+    cp_tensor *logits = node->in[0];
+    cp_labels  labels = ((const targets *)node->attr)->labels;
+    cp_tensor *hot = cp_full(at, 0, 2, logits->dims);
+    if (!hot) return;
+    for (int i = 0; i < labels.count; i++) hot->data[(size_t)i * (size_t)logits->dims[1] + (size_t)labels.at[i]] = 1;
+    cp_tensor *difference = cp_sub(at, cp_softmax(at, logits, 1), hot);
+    gin[0] = cp_mul(at, difference, cp_scale(at, g, 1 / (cp_real)labels.count));
+}
+
+const cp_op cp_op_cross_entropy = {.name = "cross_entropy",
+                                   .formula = "mean of logsumexp(logits) - logits[label]",
+                                   .grad = cross_entropy_grad,
+                                   .keeps = CP_KEEPS_IN(0)};
+
+static bool labels_fit(cp_at at, const cp_tensor *logits, cp_labels labels) {
+    const char *op = "cross_entropy";
+    if (logits->rank != 2 || logits->size == 0)
+        return cp_misuse(at, op, "logits have shape %s; (rows, classes), not empty, is needed", cp_shape_text(logits).s);
+    if (!labels.at || labels.count != logits->dims[0])
+        return cp_misuse(at, op, "%d labels for logits of shape %s", labels.at ? labels.count : 0, cp_shape_text(logits).s);
+    for (int i = 0; i < labels.count; i++)
+        if (labels.at[i] < 0 || labels.at[i] >= logits->dims[1])
+            return cp_misuse(at, op, "label %d at row %d is outside 0..%d, the classes of logits %s", labels.at[i], i, logits->dims[1] - 1,
+                             cp_shape_text(logits).s);
+    return true;
+}
+
+cp_tensor *(cp_cross_entropy)(cp_at at, cp_tensor *logits, cp_labels labels) {
+    if (!cp_check(at, "cross_entropy", 1, &logits) || !labels_fit(at, logits, labels)) return NULL;
+    cp_tensor *out = cp_out(at, 0, NULL);
+    int       *copy = cp_attr(at, labels.at, (size_t)labels.count * sizeof *copy);
+    targets   *attr = cp_keep(at, sizeof *attr);
+    if (!out || !copy || !attr) return NULL;
+    attr->labels = (cp_labels){copy, labels.count};
+    size_t classes = (size_t)logits->dims[1];
+    double total = 0;
+    for (int i = 0; i < labels.count; i++) {
+        const cp_real *row = logits->data + (size_t)i * classes;
+        cp_real        top = row[0];
+        double         sum = 0;
+        for (size_t c = 1; c < classes; c++) top = row[c] > top || row[c] != row[c] ? row[c] : top;
+        for (size_t c = 0; c < classes; c++) sum += exp((double)(row[c] - top));
+        total += log(sum) + (double)(top - row[labels.at[i]]);
+    }
+    out->data[0] = (cp_real)(total / labels.count);
+    return cp_record(at, &cp_op_cross_entropy, out, attr, 1, &logits);
+}
+
+/* ---- mean squared error ---- */
+
+const cp_op cp_op_mse = {.name = "mse", .formula = "mean (a - b)^2"};
+
+cp_tensor *(cp_mse)(cp_at at, cp_tensor *a, cp_tensor *b) {
+    if (!cp_check(at, "mse", 2, (cp_tensor *[]){a, b})) return NULL;
+    if (!cp_shape_same(a, b)) {
+        cp_misuse(at, "mse", "shapes %s and %s differ", cp_shape_text(a).s, cp_shape_text(b).s);
+        return NULL;
+    }
+    return cp_mean(at, cp_square(at, cp_sub(at, a, b)), CP_ALL, false);
+}

@@ -1,0 +1,128 @@
+/* Matrix products, and the triangular helpers for a full precision matrix. */
+#include "core/kernels/kernels.h"
+#include "core/op.h"
+#include "ops/ops.h"
+
+#include <string.h>
+
+/* ---- matmul ---- */
+
+/* With C = op(A) op(B), G its gradient: dop(A) = G op(B)^T, dop(B) = op(A)^T G, each turned when the flag says so. */
+static void matmul_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
+    cp_tensor *a = node->in[0], *b = node->in[1];
+    unsigned   flags = *(const unsigned *)node->attr;
+    bool       ta = flags & CP_TRANSPOSE_A, tb = flags & CP_TRANSPOSE_B;
+    if (cp_needs(node, 0)) {
+        cp_tensor *ga = ta ? cp_matmul(at, b, g, (tb ? CP_TRANSPOSE_A : 0) | CP_TRANSPOSE_B)
+                           : cp_matmul(at, g, b, tb ? 0 : CP_TRANSPOSE_B);
+        gin[0] = cp_sum_to(at, ga, a->rank, a->dims);
+    }
+    if (cp_needs(node, 1)) {
+        cp_tensor *gb = tb ? cp_matmul(at, g, a, CP_TRANSPOSE_A | (ta ? CP_TRANSPOSE_B : 0))
+                           : cp_matmul(at, a, g, ta ? 0 : CP_TRANSPOSE_A);
+        gin[1] = cp_sum_to(at, gb, b->rank, b->dims);
+    }
+}
+
+const cp_op cp_op_matmul = {
+    .name = "matmul", .formula = "op(a) op(b)", .grad = matmul_grad, .keeps = CP_KEEPS_IN(0) | CP_KEEPS_IN(1)};
+
+typedef struct product {
+    size_t m, n, k, batch;
+    int    rank, dims[CP_MAX_RANK];
+} product;
+
+static bool product_plan(cp_at at, const cp_tensor *a, const cp_tensor *b, unsigned flags, product *p) {
+    const char *op = "matmul", *ta = flags & CP_TRANSPOSE_A ? "^T" : "", *tb = flags & CP_TRANSPOSE_B ? "^T" : "";
+    if (a->rank < 2 || b->rank < 2)
+        return cp_misuse(at, op, "%s by %s: both need at least two axes", cp_shape_text(a).s, cp_shape_text(b).s);
+    int m = a->dims[a->rank - (*ta ? 1 : 2)], ka = a->dims[a->rank - (*ta ? 2 : 1)];
+    int n = b->dims[b->rank - (*tb ? 2 : 1)], kb = b->dims[b->rank - (*tb ? 1 : 2)];
+    if (ka != kb)
+        return cp_misuse(at, op, "cannot multiply %s%s by %s%s: inner sizes %d and %d differ", cp_shape_text(a).s, ta,
+                         cp_shape_text(b).s, tb, ka, kb);
+    if (!cp_shape_broadcast(a->rank - 2, a->dims, b->rank - 2, b->dims, &p->rank, p->dims))
+        return cp_misuse(at, op, "leading axes of %s and %s do not broadcast", cp_shape_text(a).s, cp_shape_text(b).s);
+    p->batch = 1;
+    for (int i = 0; i < p->rank; i++) p->batch *= (size_t)p->dims[i];
+    p->dims[p->rank++] = m;
+    p->dims[p->rank++] = n;
+    p->m = (size_t)m, p->n = (size_t)n, p->k = (size_t)ka;
+    return true;
+}
+
+/* The matrix of t that belongs to matrix `index` of the batch, under broadcasting of the leading axes. */
+static const cp_real *matrix_at(const cp_tensor *t, const product *p, size_t index) {
+    size_t place = 0, step = 1;
+    for (int i = 3; i <= p->rank; i++) {
+        size_t size = (size_t)p->dims[p->rank - i], own = i <= t->rank ? (size_t)t->dims[t->rank - i] : 1;
+        if (own > 1) place += index % size * step;
+        step *= own;
+        index /= size;
+    }
+    return t->data + place * (size_t)t->dims[t->rank - 1] * (size_t)t->dims[t->rank - 2];
+}
+
+cp_tensor *(cp_matmul)(cp_at at, cp_tensor *a, cp_tensor *b, unsigned flags) {
+    product    p;
+    cp_tensor *in[] = {a, b};
+    if (!cp_check(at, "matmul", 2, in) || !product_plan(at, a, b, flags, &p)) return NULL;
+    if (a->rank > 2 && b->rank == 2 && !(flags & CP_TRANSPOSE_A)) { /* one large product instead of many small ones */
+        int rows = a->dims[a->rank - 1] ? -1 : (int)(p.batch * p.m);
+        cp_tensor *flat = cp_reshape(at, a, 2, (int[]){rows, a->dims[a->rank - 1]});
+        return flat ? cp_reshape(at, cp_matmul(at, flat, b, flags), p.rank, p.dims) : NULL;
+    }
+    cp_tensor      *out = cp_out(at, p.rank, p.dims);
+    const unsigned *attr = cp_attr(at, &flags, sizeof flags);
+    if (!out || !attr) return NULL;
+    for (size_t i = 0; i < p.batch; i++)
+        cp_kernel_gemm(cp_scratch(at), flags & CP_TRANSPOSE_A, flags & CP_TRANSPOSE_B, p.m, p.n, p.k, matrix_at(a, &p, i),
+                       matrix_at(b, &p, i), out->data + i * p.m * p.n, false);
+    return cp_record(at, &cp_op_matmul, out, attr, 2, in);
+}
+
+/* ---- lower-triangular matrices, made of other ops ---- */
+
+const cp_op cp_op_tril_exp = {.name = "tril_exp", .formula = "L from v, exp() on the diagonal"};
+const cp_op cp_op_tril_logdet = {.name = "tril_logdet", .formula = "ln det L L^T = 2 sum of v's diagonal"};
+const cp_op cp_op_tril_quadratic = {.name = "tril_quadratic", .formula = "x^T L L^T x"};
+
+static bool is_triangle(cp_at at, const char *op, cp_tensor *v, int d) {
+    if (!cp_check(at, op, 1, &v)) return false;
+    if (d < 1 || d > 46340 || v->rank != 1 || v->dims[0] != d * (d + 1) / 2)
+        return cp_misuse(at, op, "%s does not hold the D(D+1)/2 entries of a triangle with D = %d", cp_shape_text(v).s, d);
+    return true;
+}
+
+cp_tensor *(cp_tril_exp)(cp_at at, cp_tensor *v, int d) {
+    if (!is_triangle(at, "tril_exp", v, d)) return NULL;
+    int       *places = cp_keep(at, v->size * sizeof *places);
+    cp_tensor *diagonal = cp_full(at, 0, 1, v->dims);
+    if (!places || !diagonal) return NULL;
+    for (int row = 0, i = 0; row < d; row++)
+        for (int column = 0; column <= row; column++, i++) {
+            places[i] = row * d + column;
+            diagonal->data[i] = row == column;
+        }
+    /* exp only where it is used: a large off-diagonal entry must not become infinite on the way */
+    cp_tensor *safe = cp_where(at, diagonal, v, cp_scalar(at, 0));
+    cp_tensor *entries = cp_where(at, diagonal, cp_exp(at, safe), v);
+    return cp_put(at, entries, (cp_labels){places, (int)v->size}, 2, (int[]){d, d});
+}
+
+cp_tensor *(cp_tril_logdet)(cp_at at, cp_tensor *v, int d) {
+    if (!is_triangle(at, "tril_logdet", v, d)) return NULL;
+    int *places = cp_keep(at, (size_t)d * sizeof *places);
+    if (!places) return NULL;
+    for (int row = 0; row < d; row++) places[row] = row * (row + 3) / 2;
+    return cp_scale(at, cp_sum(at, cp_take(at, v, (cp_labels){places, d}, 1, &d), CP_ALL, false), 2);
+}
+
+cp_tensor *(cp_tril_quadratic)(cp_at at, cp_tensor *x, cp_tensor *l) {
+    if (!cp_check(at, "tril_quadratic", 2, (cp_tensor *[]){x, l})) return NULL;
+    if (x->rank != 2 || l->rank != 2 || l->dims[0] != l->dims[1] || x->dims[1] != l->dims[0]) {
+        cp_misuse(at, "tril_quadratic", "x %s and L %s are not (N, D) and (D, D)", cp_shape_text(x).s, cp_shape_text(l).s);
+        return NULL;
+    }
+    return cp_sum(at, cp_square(at, cp_matmul(at, x, l, 0)), CP_AXES(1), false);
+}

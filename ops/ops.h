@@ -1,0 +1,223 @@
+/* The differentiable operations. This header is their manual: what each computes, on which shapes.
+ *
+ * Every function takes a tape first and returns a tensor on it, or NULL after the error handler. Inputs may be tensors of that
+ * tape or persistent ones. Gradients flow to all tensor arguments unless said otherwise, and, since each gradient rule is
+ * written with these same ops, so do gradients of gradients (cp_grad_recorded).
+ *
+ * Broadcasting: shapes are aligned at their last axes; an axis of size 1 (or absent) is repeated.
+ * NaN in, NaN out, in every op. */
+#ifndef CP_OPS_H
+#define CP_OPS_H
+
+#include "core/random.h"
+#include "core/tape.h"
+
+/* ==== arithmetic, with broadcasting ==== */
+
+cp_tensor *cp_add(cp_at at, cp_tensor *a, cp_tensor *b); /* a + b */
+cp_tensor *cp_sub(cp_at at, cp_tensor *a, cp_tensor *b); /* a - b */
+cp_tensor *cp_mul(cp_at at, cp_tensor *a, cp_tensor *b); /* a b */
+cp_tensor *cp_div(cp_at at, cp_tensor *a, cp_tensor *b); /* a / b */
+cp_tensor *cp_minimum(cp_at at, cp_tensor *a, cp_tensor *b); /* the smaller; equal values share the gradient */
+cp_tensor *cp_maximum(cp_at at, cp_tensor *a, cp_tensor *b); /* the larger; equal values share the gradient */
+cp_tensor *cp_where(cp_at at, cp_tensor *condition, cp_tensor *a, cp_tensor *b); /* condition != 0 ? a : b; a and b get gradients */
+cp_tensor *cp_affine(cp_at at, cp_tensor *a, cp_real scale, cp_real shift);      /* scale a + shift */
+cp_tensor *cp_scale(cp_at at, cp_tensor *a, cp_real scale);                      /* scale a */
+
+/* Constants: no gradient flows through these. */
+cp_tensor *cp_greater(cp_at at, cp_tensor *a, cp_tensor *b); /* a > b ? 1 : 0 */
+cp_tensor *cp_equal(cp_at at, cp_tensor *a, cp_tensor *b);   /* a == b ? 1 : 0 */
+cp_tensor *cp_sign(cp_at at, cp_tensor *a);                  /* -1, 0, 1 */
+
+/* ==== one value at a time ==== */
+
+cp_tensor *cp_neg(cp_at at, cp_tensor *a);      /* -a */
+cp_tensor *cp_exp(cp_at at, cp_tensor *a);      /* e^a */
+cp_tensor *cp_log(cp_at at, cp_tensor *a);      /* ln a */
+cp_tensor *cp_log1p(cp_at at, cp_tensor *a);    /* ln(1 + a), exact for small a */
+cp_tensor *cp_sqrt(cp_at at, cp_tensor *a);     /* a^(1/2) */
+cp_tensor *cp_rsqrt(cp_at at, cp_tensor *a);    /* a^(-1/2) */
+cp_tensor *cp_square(cp_at at, cp_tensor *a);   /* a^2 */
+cp_tensor *cp_abs(cp_at at, cp_tensor *a);      /* |a|; gradient 0 at 0 */
+cp_tensor *cp_tanh(cp_at at, cp_tensor *a);     /* tanh a */
+cp_tensor *cp_sigmoid(cp_at at, cp_tensor *a);  /* 1 / (1 + e^-a) */
+cp_tensor *cp_softplus(cp_at at, cp_tensor *a); /* ln(1 + e^a), exact for large |a| */
+cp_tensor *cp_relu(cp_at at, cp_tensor *a);     /* max(a, 0); gradient 0 at 0 */
+cp_tensor *cp_swish(cp_at at, cp_tensor *a);    /* a sigmoid(a) */
+cp_tensor *cp_pow(cp_at at, cp_tensor *a, cp_real power);          /* a^power */
+cp_tensor *cp_leaky_relu(cp_at at, cp_tensor *a, cp_real slope);   /* a > 0 ? a : slope a */
+cp_tensor *cp_clamp(cp_at at, cp_tensor *a, cp_real low, cp_real high); /* gradient 1 inside, the ends included, else 0 */
+cp_tensor *cp_gate(cp_at at, cp_tensor *g, cp_tensor *a, cp_real slope); /* a > 0 ? g : slope g; no gradient flows to a */
+
+/* ==== reductions over any set of axes: CP_AXES(0, -1), or CP_ALL; keepdim leaves them with size 1 ==== */
+
+cp_tensor *cp_sum(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim);
+cp_tensor *cp_mean(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim);
+cp_tensor *cp_max(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim); /* equal largest values share the gradient */
+cp_tensor *cp_logsumexp(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim); /* ln sum e^a, exact for large |a| */
+cp_tensor *cp_softmax(cp_at at, cp_tensor *a, int axis);     /* e^a / sum e^a along one axis */
+cp_tensor *cp_log_softmax(cp_at at, cp_tensor *a, int axis); /* a - ln sum e^a */
+
+/* ==== matrices ==== */
+
+enum { CP_TRANSPOSE_A = 1, CP_TRANSPOSE_B = 2 };
+/* op(a) op(b) over the last two axes, (..., M, K) x (..., K, N) -> (..., M, N); leading axes broadcast. */
+cp_tensor *cp_matmul(cp_at at, cp_tensor *a, cp_tensor *b, unsigned transpose);
+
+/* Lower-triangular matrices from free parameters: L (D,D) from v (D(D+1)/2), filled row by row, with exp() on the diagonal, so
+ * that P = L L^T is positive definite for any v. */
+cp_tensor *cp_tril_exp(cp_at at, cp_tensor *v, int d);
+cp_tensor *cp_tril_logdet(cp_at at, cp_tensor *v, int d);       /* ln det P = 2 sum of v's diagonal entries; a scalar */
+cp_tensor *cp_tril_quadratic(cp_at at, cp_tensor *x, cp_tensor *l); /* x^T L L^T x for each row of x (N,D): (N) */
+
+/* ==== shape ==== */
+
+cp_tensor *cp_reshape(cp_at at, cp_tensor *a, int rank, const int *dims); /* one size may be -1: the rest; no copy */
+cp_tensor *cp_permute(cp_at at, cp_tensor *a, const int *order);          /* out axis i is a's axis order[i] */
+cp_tensor *cp_broadcast_to(cp_at at, cp_tensor *a, int rank, const int *dims);
+cp_tensor *cp_sum_to(cp_at at, cp_tensor *a, int rank, const int *dims); /* the inverse direction: sums what was repeated */
+
+#define CP_END INT32_MAX
+/* a[start:stop:step] on every axis; arrays of a's rank. stop may be CP_END; step may be NULL (all 1). */
+cp_tensor *cp_slice(cp_at at, cp_tensor *a, const int *start, const int *stop, const int *step);
+/* The inverse direction: a tensor of shape dims filled with `fill`, with a at [start::step]. */
+cp_tensor *cp_embed(cp_at at, cp_tensor *a, const int *dims, const int *start, const int *step, cp_real fill);
+cp_tensor *cp_pad(cp_at at, cp_tensor *a, const int *before, const int *after, cp_real fill);
+cp_tensor *cp_concat(cp_at at, cp_tensor *const *parts, int count, int axis);
+
+cp_tensor *cp_gather_rows(cp_at at, cp_tensor *a, cp_labels rows);             /* out[i] = a[rows[i]] */
+cp_tensor *cp_scatter_rows(cp_at at, cp_tensor *a, cp_labels rows, int count); /* (count, ...): out[rows[i]] += a[i] */
+cp_tensor *cp_take(cp_at at, cp_tensor *a, cp_labels places, int rank, const int *dims); /* out[i] = a[places[i]], flat places */
+cp_tensor *cp_put(cp_at at, cp_tensor *a, cp_labels places, int rank, const int *dims);  /* out[places[i]] += a[i], flat places */
+
+/* ==== images, (N,H,W,C) ==== */
+
+#define CP_STRIDE(s) .stride_h = (s), .stride_w = (s)
+#define CP_PAD(p) .pad_top = (p), .pad_bottom = (p), .pad_left = (p), .pad_right = (p)
+#define CP_DILATION(d) .dilation_h = (d), .dilation_w = (d)
+#define CP_WINDOW(k) .window_h = (k), .window_w = (k)
+
+typedef struct cp_conv2d_config {
+    int stride_h, stride_w;                           /* 0: 1 */
+    int pad_top, pad_bottom, pad_left, pad_right;     /* zeros around the image */
+    int dilation_h, dilation_w;                       /* 0: 1 */
+    int groups;                                       /* 0: 1; divides C and K */
+} cp_conv2d_config;
+
+/* Cross-correlation: x (N,H,W,C), w (kh,kw,C/groups,K), bias (K) or NULL -> (N,OH,OW,K),
+ * OH = (H + pad_top + pad_bottom - dilation_h (kh - 1) - 1) / stride_h + 1, rounded down. */
+cp_tensor *cp_conv2d(cp_at at, cp_tensor *x, cp_tensor *w, cp_tensor *bias, cp_conv2d_config config);
+/* Its two gradients as ops: g (N,OH,OW,K) and w -> (N,H,W,C) = x_dims; x and g -> (kh,kw,C/groups,K) = w_dims. */
+cp_tensor *cp_conv2d_input_grad(cp_at at, cp_tensor *g, cp_tensor *w, const int x_dims[4], cp_conv2d_config config);
+cp_tensor *cp_conv2d_weight_grad(cp_at at, cp_tensor *x, cp_tensor *g, const int w_dims[4], cp_conv2d_config config);
+
+typedef struct cp_pool2d_config {
+    int window_h, window_w;
+    int stride_h, stride_w;                       /* 0: the window's size */
+    int pad_top, pad_bottom, pad_left, pad_right; /* each less than the window */
+} cp_pool2d_config;
+
+cp_tensor *cp_max_pool(cp_at at, cp_tensor *x, cp_pool2d_config config); /* padding counts as -infinity; ties: the first */
+cp_tensor *cp_avg_pool(cp_at at, cp_tensor *x, cp_pool2d_config config); /* padding counts as zeros in the mean */
+cp_tensor *cp_avg_unpool(cp_at at, cp_tensor *g, const int x_dims[4], cp_pool2d_config config); /* avg_pool's gradient */
+cp_tensor *cp_global_avg_pool(cp_at at, cp_tensor *x);                   /* (N,H,W,C) -> (N,C) */
+
+/* ==== normalization; gamma and beta may be NULL (1 and 0) ==== */
+
+/* (a - mean) / sqrt(variance + eps), with the (biased) statistics over the given axes. */
+cp_tensor *cp_normalize(cp_at at, cp_tensor *a, cp_axes axes, cp_real eps);
+
+typedef struct cp_batch_norm_config {
+    bool       training;
+    cp_tensor *running_mean, *running_var; /* (C), persistent; needed in evaluation, updated in training unless NULL */
+    cp_real    momentum;                   /* the weight of the NEW side: running = (1 - momentum) running + momentum batch; 0: 0.1 */
+    cp_real    eps;                        /* 0: 1e-5 */
+} cp_batch_norm_config;
+
+/* x (..., C), gamma and beta (C). Training: batch statistics, gradients flow through them; running_var gets the unbiased variance.
+ * Evaluation: gamma (x - running_mean) / sqrt(running_var + eps) + beta, with the running statistics as constants. */
+cp_tensor *cp_batch_norm(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, cp_batch_norm_config config);
+cp_tensor *cp_layer_norm(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, cp_real eps);             /* over the last axis */
+cp_tensor *cp_group_norm(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, int groups, cp_real eps); /* x (N, ..., C) */
+
+/* Training: each value is zeroed with probability rate, the others are divided by 1 - rate. Else x itself. */
+cp_tensor *cp_dropout(cp_at at, cp_tensor *x, cp_real rate, cp_rng *rng, bool training);
+
+/* ==== losses ==== */
+
+cp_tensor *cp_cross_entropy(cp_at at, cp_tensor *logits, cp_labels labels); /* mean over rows of -log_softmax(logits)[label]; (N,C) -> () */
+cp_tensor *cp_mse(cp_at at, cp_tensor *a, cp_tensor *b);                    /* mean (a - b)^2, same shapes -> () */
+
+/* ==== the list of all ops ==== */
+
+struct cp_op;
+const struct cp_op *const *cp_op_list(int *count);
+
+/* What lets every op be called with a tape, and know the caller's place. */
+#define cp_add(t, ...) cp_add(CP_AT(t), __VA_ARGS__)
+#define cp_sub(t, ...) cp_sub(CP_AT(t), __VA_ARGS__)
+#define cp_mul(t, ...) cp_mul(CP_AT(t), __VA_ARGS__)
+#define cp_div(t, ...) cp_div(CP_AT(t), __VA_ARGS__)
+#define cp_minimum(t, ...) cp_minimum(CP_AT(t), __VA_ARGS__)
+#define cp_maximum(t, ...) cp_maximum(CP_AT(t), __VA_ARGS__)
+#define cp_where(t, ...) cp_where(CP_AT(t), __VA_ARGS__)
+#define cp_affine(t, ...) cp_affine(CP_AT(t), __VA_ARGS__)
+#define cp_scale(t, ...) cp_scale(CP_AT(t), __VA_ARGS__)
+#define cp_greater(t, ...) cp_greater(CP_AT(t), __VA_ARGS__)
+#define cp_equal(t, ...) cp_equal(CP_AT(t), __VA_ARGS__)
+#define cp_sign(t, ...) cp_sign(CP_AT(t), __VA_ARGS__)
+#define cp_neg(t, ...) cp_neg(CP_AT(t), __VA_ARGS__)
+#define cp_exp(t, ...) cp_exp(CP_AT(t), __VA_ARGS__)
+#define cp_log(t, ...) cp_log(CP_AT(t), __VA_ARGS__)
+#define cp_log1p(t, ...) cp_log1p(CP_AT(t), __VA_ARGS__)
+#define cp_sqrt(t, ...) cp_sqrt(CP_AT(t), __VA_ARGS__)
+#define cp_rsqrt(t, ...) cp_rsqrt(CP_AT(t), __VA_ARGS__)
+#define cp_square(t, ...) cp_square(CP_AT(t), __VA_ARGS__)
+#define cp_abs(t, ...) cp_abs(CP_AT(t), __VA_ARGS__)
+#define cp_tanh(t, ...) cp_tanh(CP_AT(t), __VA_ARGS__)
+#define cp_sigmoid(t, ...) cp_sigmoid(CP_AT(t), __VA_ARGS__)
+#define cp_softplus(t, ...) cp_softplus(CP_AT(t), __VA_ARGS__)
+#define cp_relu(t, ...) cp_relu(CP_AT(t), __VA_ARGS__)
+#define cp_swish(t, ...) cp_swish(CP_AT(t), __VA_ARGS__)
+#define cp_pow(t, ...) cp_pow(CP_AT(t), __VA_ARGS__)
+#define cp_leaky_relu(t, ...) cp_leaky_relu(CP_AT(t), __VA_ARGS__)
+#define cp_clamp(t, ...) cp_clamp(CP_AT(t), __VA_ARGS__)
+#define cp_gate(t, ...) cp_gate(CP_AT(t), __VA_ARGS__)
+#define cp_sum(t, ...) cp_sum(CP_AT(t), __VA_ARGS__)
+#define cp_mean(t, ...) cp_mean(CP_AT(t), __VA_ARGS__)
+#define cp_max(t, ...) cp_max(CP_AT(t), __VA_ARGS__)
+#define cp_logsumexp(t, ...) cp_logsumexp(CP_AT(t), __VA_ARGS__)
+#define cp_softmax(t, ...) cp_softmax(CP_AT(t), __VA_ARGS__)
+#define cp_log_softmax(t, ...) cp_log_softmax(CP_AT(t), __VA_ARGS__)
+#define cp_matmul(t, ...) cp_matmul(CP_AT(t), __VA_ARGS__)
+#define cp_tril_exp(t, ...) cp_tril_exp(CP_AT(t), __VA_ARGS__)
+#define cp_tril_logdet(t, ...) cp_tril_logdet(CP_AT(t), __VA_ARGS__)
+#define cp_tril_quadratic(t, ...) cp_tril_quadratic(CP_AT(t), __VA_ARGS__)
+#define cp_reshape(t, ...) cp_reshape(CP_AT(t), __VA_ARGS__)
+#define cp_permute(t, ...) cp_permute(CP_AT(t), __VA_ARGS__)
+#define cp_broadcast_to(t, ...) cp_broadcast_to(CP_AT(t), __VA_ARGS__)
+#define cp_sum_to(t, ...) cp_sum_to(CP_AT(t), __VA_ARGS__)
+#define cp_slice(t, ...) cp_slice(CP_AT(t), __VA_ARGS__)
+#define cp_embed(t, ...) cp_embed(CP_AT(t), __VA_ARGS__)
+#define cp_pad(t, ...) cp_pad(CP_AT(t), __VA_ARGS__)
+#define cp_concat(t, ...) cp_concat(CP_AT(t), __VA_ARGS__)
+#define cp_gather_rows(t, ...) cp_gather_rows(CP_AT(t), __VA_ARGS__)
+#define cp_scatter_rows(t, ...) cp_scatter_rows(CP_AT(t), __VA_ARGS__)
+#define cp_take(t, ...) cp_take(CP_AT(t), __VA_ARGS__)
+#define cp_put(t, ...) cp_put(CP_AT(t), __VA_ARGS__)
+#define cp_conv2d(t, ...) cp_conv2d(CP_AT(t), __VA_ARGS__)
+#define cp_conv2d_input_grad(t, ...) cp_conv2d_input_grad(CP_AT(t), __VA_ARGS__)
+#define cp_conv2d_weight_grad(t, ...) cp_conv2d_weight_grad(CP_AT(t), __VA_ARGS__)
+#define cp_max_pool(t, ...) cp_max_pool(CP_AT(t), __VA_ARGS__)
+#define cp_avg_pool(t, ...) cp_avg_pool(CP_AT(t), __VA_ARGS__)
+#define cp_avg_unpool(t, ...) cp_avg_unpool(CP_AT(t), __VA_ARGS__)
+#define cp_global_avg_pool(t, ...) cp_global_avg_pool(CP_AT(t), __VA_ARGS__)
+#define cp_normalize(t, ...) cp_normalize(CP_AT(t), __VA_ARGS__)
+#define cp_batch_norm(t, ...) cp_batch_norm(CP_AT(t), __VA_ARGS__)
+#define cp_layer_norm(t, ...) cp_layer_norm(CP_AT(t), __VA_ARGS__)
+#define cp_group_norm(t, ...) cp_group_norm(CP_AT(t), __VA_ARGS__)
+#define cp_dropout(t, ...) cp_dropout(CP_AT(t), __VA_ARGS__)
+#define cp_cross_entropy(t, ...) cp_cross_entropy(CP_AT(t), __VA_ARGS__)
+#define cp_mse(t, ...) cp_mse(CP_AT(t), __VA_ARGS__)
+
+#endif

@@ -1,0 +1,164 @@
+/* Pooling of images (N,H,W,C). */
+#include "core/op.h"
+#include "core/pool.h"
+#include "ops/ops.h"
+
+typedef struct window {
+    int              x[4], y[4]; /* shapes of the image and of the result */
+    cp_pool2d_config c;
+} window;
+
+static bool window_plan(cp_at at, const char *op, const int *x, cp_pool2d_config c, window *win) {
+    if (!c.stride_h) c.stride_h = c.window_h;
+    if (!c.stride_w) c.stride_w = c.window_w;
+    if (c.window_h < 1 || c.window_w < 1 || c.stride_h < 1 || c.stride_w < 1)
+        return cp_misuse(at, op, "window (%d, %d) and stride (%d, %d) must be positive", c.window_h, c.window_w, c.stride_h, c.stride_w);
+    if (c.pad_top < 0 || c.pad_bottom < 0 || c.pad_left < 0 || c.pad_right < 0 || c.pad_top >= c.window_h || c.pad_bottom >= c.window_h ||
+        c.pad_left >= c.window_w || c.pad_right >= c.window_w)
+        return cp_misuse(at, op, "padding must be smaller than the window (%d, %d) and not negative", c.window_h, c.window_w);
+    int room_h = x[1] + c.pad_top + c.pad_bottom - c.window_h, room_w = x[2] + c.pad_left + c.pad_right - c.window_w;
+    if (room_h < 0 || room_w < 0 || !x[1] || !x[2])
+        return cp_misuse(at, op, "window (%d, %d) is larger than the padded image %s", c.window_h, c.window_w, cp_dims_text(4, x).s);
+    *win = (window){{x[0], x[1], x[2], x[3]}, {x[0], room_h / c.stride_h + 1, room_w / c.stride_w + 1, x[3]}, c};
+    return true;
+}
+
+static bool is_image(cp_at at, const char *op, cp_tensor *x) {
+    if (!cp_check(at, op, 1, &x)) return false;
+    return x->rank == 4 || cp_misuse(at, op, "x has shape %s; an image batch is (N, H, W, C)", cp_shape_text(x).s);
+}
+
+/* The part of the image that window i covers along an axis: [*from, *to). */
+static void span(int i, int stride, int pad, int size, int limit, int *from, int *to) {
+    int first = i * stride - pad, last = first + size;
+    *from = first > 0 ? first : 0;
+    *to = last < limit ? last : limit;
+}
+
+/* The first place of pixel (n, i, j) in an array of shape d. */
+static size_t pixel(const int *d, size_t n, int i, int j) {
+    return ((n * (size_t)d[1] + (size_t)i) * (size_t)d[2] + (size_t)j) * (size_t)d[3];
+}
+
+/* ---- max: take() at the places of the largest values ---- */
+
+const cp_op cp_op_max_pool = {.name = "max_pool", .formula = "max over windows", .kinked = true};
+
+typedef struct argmax_job {
+    const window  *win;
+    const cp_real *x;
+    int           *places;
+} argmax_job;
+
+static void argmax_images(void *context, size_t begin, size_t end) {
+    const argmax_job *job = context;
+    const window     *w = job->win;
+    for (size_t n = begin; n < end; n++)
+        for (int i = 0; i < w->y[1]; i++)
+            for (int j = 0; j < w->y[2]; j++) {
+                int  top, bottom, left, right;
+                int *best = job->places + pixel(w->y, n, i, j);
+                span(i, w->c.stride_h, w->c.pad_top, w->c.window_h, w->x[1], &top, &bottom);
+                span(j, w->c.stride_w, w->c.pad_left, w->c.window_w, w->x[2], &left, &right);
+                for (int c = 0; c < w->x[3]; c++) {
+                    size_t place = pixel(w->x, n, top, left) + (size_t)c;
+                    for (int u = top; u < bottom; u++)
+                        for (int v = left; v < right; v++) {
+                            size_t  other = pixel(w->x, n, u, v) + (size_t)c;
+                            cp_real value = job->x[other];
+                            if (value > job->x[place] || (value != value && job->x[place] == job->x[place])) place = other;
+                        }
+                    best[c] = (int)place;
+                }
+            }
+}
+
+cp_tensor *(cp_max_pool)(cp_at at, cp_tensor *x, cp_pool2d_config config) {
+    window w;
+    if (!is_image(at, "max_pool", x) || !window_plan(at, "max_pool", x->dims, config, &w)) return NULL;
+    if (x->size > INT32_MAX) {
+        cp_misuse(at, "max_pool", "%s has more values than max_pool can count", cp_shape_text(x).s);
+        return NULL;
+    }
+    int  count = w.y[0] * w.y[1] * w.y[2] * w.y[3];
+    int *places = cp_keep(at, (size_t)count * sizeof *places);
+    if (!places) return NULL;
+    cp_parallel((size_t)w.x[0], 1, argmax_images, &(argmax_job){&w, x->data, places});
+    cp_tensor *out = cp_take(at, x, (cp_labels){places, count}, 4, w.y);
+    cp_arena_release(cp_scratch(at), places);
+    return out;
+}
+
+/* ---- average, and its inverse direction ---- */
+
+typedef struct average_job {
+    const window *win;
+    cp_real      *x, *y; /* image side, result side */
+} average_job;
+
+#define FOR_EACH_PIXEL_PAIR(...)                                                                             \
+    const average_job *job = context;                                                                        \
+    const window      *w = job->win;                                                                         \
+    cp_real            share = 1 / (cp_real)(w->c.window_h * w->c.window_w);                                 \
+    for (size_t n = begin; n < end; n++)                                                                     \
+        for (int i = 0; i < w->y[1]; i++)                                                                    \
+            for (int j = 0; j < w->y[2]; j++) {                                                              \
+                int top, bottom, left, right;                                                                \
+                span(i, w->c.stride_h, w->c.pad_top, w->c.window_h, w->x[1], &top, &bottom);                 \
+                span(j, w->c.stride_w, w->c.pad_left, w->c.window_w, w->x[2], &left, &right);                \
+                cp_real *y = job->y + pixel(w->y, n, i, j);                                                  \
+                for (int u = top; u < bottom; u++)                                                           \
+                    for (int v = left; v < right; v++) {                                                     \
+                        cp_real *x = job->x + pixel(w->x, n, u, v);                                          \
+                        for (int c = 0; c < w->x[3]; c++) __VA_ARGS__;                                       \
+                    }                                                                                        \
+            }
+
+static void average_images(void *context, size_t begin, size_t end) {
+    FOR_EACH_PIXEL_PAIR(y[c] += share * x[c])
+}
+
+static void spread_images(void *context, size_t begin, size_t end) {
+    FOR_EACH_PIXEL_PAIR(x[c] += share * y[c])
+}
+
+static void avg_pool_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
+    const window *w = node->attr;
+    gin[0] = cp_avg_unpool(at, g, w->x, w->c);
+}
+
+static void avg_unpool_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
+    gin[0] = cp_avg_pool(at, g, ((const window *)node->attr)->c);
+}
+
+const cp_op cp_op_avg_pool = {.name = "avg_pool", .formula = "mean over windows", .grad = avg_pool_grad};
+const cp_op cp_op_avg_unpool = {.name = "avg_unpool", .formula = "d sum(g avg_pool(x)) / dx", .grad = avg_unpool_grad};
+const cp_op cp_op_global_avg_pool = {.name = "global_avg_pool", .formula = "mean over H and W"};
+
+cp_tensor *(cp_avg_pool)(cp_at at, cp_tensor *x, cp_pool2d_config config) {
+    window w;
+    if (!is_image(at, "avg_pool", x) || !window_plan(at, "avg_pool", x->dims, config, &w)) return NULL;
+    cp_tensor    *out = cp_full(at, 0, 4, w.y);
+    const window *attr = cp_attr(at, &w, sizeof w);
+    if (!out || !attr) return NULL;
+    cp_parallel((size_t)w.x[0], 1, average_images, &(average_job){attr, x->data, out->data});
+    return cp_record(at, &cp_op_avg_pool, out, attr, 1, &x);
+}
+
+cp_tensor *(cp_avg_unpool)(cp_at at, cp_tensor *g, const int x_dims[4], cp_pool2d_config config) {
+    window w;
+    if (!is_image(at, "avg_unpool", g) || !window_plan(at, "avg_unpool", x_dims, config, &w)) return NULL;
+    if (!cp_shape_is(g, 4, w.y)) {
+        cp_misuse(at, "avg_unpool", "g has shape %s; pooling gives %s", cp_shape_text(g).s, cp_dims_text(4, w.y).s);
+        return NULL;
+    }
+    cp_tensor    *out = cp_full(at, 0, 4, x_dims);
+    const window *attr = cp_attr(at, &w, sizeof w);
+    if (!out || !attr) return NULL;
+    cp_parallel((size_t)w.x[0], 1, spread_images, &(average_job){attr, out->data, g->data});
+    return cp_record(at, &cp_op_avg_unpool, out, attr, 1, &g);
+}
+
+cp_tensor *(cp_global_avg_pool)(cp_at at, cp_tensor *x) {
+    return is_image(at, "global_avg_pool", x) ? cp_mean(at, x, CP_AXES(1, 2), false) : NULL;
+}

@@ -1,0 +1,212 @@
+/* Reductions over sets of axes, and the softmax family. */
+#include "core/kernels/reduce.h"
+#include "core/op.h"
+#include "core/pool.h"
+#include "ops/ops.h"
+
+#include <string.h>
+#include <tgmath.h>
+
+typedef struct reduction {
+    bool flags[CP_MAX_RANK];
+    int  kept_rank, kept[CP_MAX_RANK]; /* the shape with reduced axes at size 1 */
+    int  rank, dims[CP_MAX_RANK];      /* the shape of the result */
+    cp_axes axes;
+} reduction;
+
+static bool reduction_plan(cp_at at, const char *op, cp_tensor *a, cp_axes axes, bool keepdim, reduction *r) {
+    if (!cp_check(at, op, 1, &a) || !cp_axes_flags(at, op, axes, a, r->flags)) return false;
+    r->axes = axes;
+    r->kept_rank = a->rank;
+    r->rank = 0;
+    for (int i = 0; i < a->rank; i++) {
+        r->kept[i] = r->flags[i] ? 1 : a->dims[i];
+        if (keepdim || !r->flags[i]) r->dims[r->rank++] = r->kept[i];
+    }
+    return true;
+}
+
+static size_t product(const int *dims, int from, int to) {
+    size_t p = 1;
+    for (int i = from; i < to; i++) p *= (size_t)dims[i];
+    return p;
+}
+
+/* Reduces each run of neighboring axes in turn, from the last one: (outer, count, inner) -> (outer, inner). */
+static bool reduce_runs(cp_at at, const cp_tensor *a, const reduction *r, bool maximum, cp_real *out) {
+    cp_arena *arena = cp_scratch(at);
+    cp_real  *from = a->data;
+    bool      fine = true, first = true;
+    int       dims[CP_MAX_RANK];
+    memcpy(dims, a->dims, sizeof dims);
+    for (int end = a->rank; end > 0 && fine; end--) {
+        int begin = end;
+        while (begin > 0 && r->flags[begin - 1]) begin--;
+        if (begin == end) continue;
+        size_t outer = product(dims, 0, begin), count = product(dims, begin, end), inner = product(dims, end, a->rank);
+        bool   last = true;
+        for (int i = 0; i < begin; i++) last &= !r->flags[i];
+        cp_real *to = last ? out : cp_arena_alloc(arena, outer * inner * sizeof *to);
+        if (!to) fine = false;
+        else if (maximum) cp_kernel_max(outer, count, inner, from, to);
+        else fine = cp_kernel_sum(arena, outer, count, inner, from, to);
+        if (!first) cp_arena_release(arena, from);
+        from = to;
+        first = false;
+        for (int i = begin; i < end; i++) dims[i] = 1;
+        end = begin + 1; /* the loop goes on at begin */
+    }
+    if (first && a->size) memcpy(out, a->data, a->size * sizeof *out); /* a scalar: nothing to reduce */
+    return fine;
+}
+
+static cp_tensor *reduce(cp_at at, const reduction *r, cp_tensor *a, bool maximum) {
+    cp_tensor *out = cp_out(at, r->rank, r->dims);
+    return out && reduce_runs(at, a, r, maximum, out->data) ? out : NULL;
+}
+
+/* g or out with the reduced axes back at size 1, so that it broadcasts against a. */
+static cp_tensor *with_axes(cp_at at, cp_tensor *t, const reduction *r) {
+    return cp_reshape(at, t, r->kept_rank, r->kept);
+}
+
+static cp_tensor *recorded(cp_at at, const cp_op *op, cp_tensor *out, const reduction *r, cp_tensor *a) {
+    const void *attr = out ? cp_attr(at, r, sizeof *r) : NULL;
+    return attr ? cp_record(at, op, out, attr, 1, &a) : NULL;
+}
+
+/* ---- sum and mean ---- */
+
+static void sum_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
+    gin[0] = cp_broadcast_to(at, with_axes(at, g, node->attr), node->in[0]->rank, node->in[0]->dims);
+}
+
+const cp_op cp_op_sum = {.name = "sum", .formula = "sum over axes", .grad = sum_grad};
+const cp_op cp_op_mean = {.name = "mean", .formula = "sum over axes / count"};
+
+cp_tensor *(cp_sum)(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim) {
+    reduction r;
+    if (!reduction_plan(at, "sum", a, axes, keepdim, &r)) return NULL;
+    return recorded(at, &cp_op_sum, reduce(at, &r, a, false), &r, a);
+}
+
+cp_tensor *(cp_mean)(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim) {
+    reduction r;
+    if (!reduction_plan(at, "mean", a, axes, keepdim, &r)) return NULL;
+    cp_real count = 1;
+    for (int i = 0; i < a->rank; i++)
+        if (r.flags[i]) count *= (cp_real)a->dims[i];
+    return cp_scale(at, cp_sum(at, a, axes, keepdim), 1 / count);
+}
+
+/* ---- max ---- */
+
+static void max_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
+    const reduction *r = node->attr;
+    cp_tensor       *largest = cp_equal(at, node->in[0], with_axes(at, cp_detach(at, node->out), r));
+    cp_tensor       *share = cp_div(at, largest, cp_sum(at, largest, r->axes, true));
+    gin[0] = cp_mul(at, share, with_axes(at, g, r));
+}
+
+const cp_op cp_op_max = {
+    .name = "max", .formula = "max over axes", .grad = max_grad, .keeps = CP_KEEPS_IN(0) | CP_KEEPS_OUT, .kinked = true};
+
+cp_tensor *(cp_max)(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim) {
+    reduction r;
+    if (!reduction_plan(at, "max", a, axes, keepdim, &r)) return NULL;
+    for (int i = 0; i < a->rank; i++)
+        if (r.flags[i] && a->dims[i] == 0) {
+            cp_misuse(at, "max", "shape %s has nothing to choose from along axis %d", cp_shape_text(a).s, i);
+            return NULL;
+        }
+    return recorded(at, &cp_op_max, reduce(at, &r, a, true), &r, a);
+}
+
+/* ---- logsumexp ---- */
+
+static void logsumexp_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
+    const reduction *r = node->attr;
+    cp_tensor       *share = cp_exp(at, cp_sub(at, node->in[0], with_axes(at, node->out, r)));
+    gin[0] = cp_mul(at, share, with_axes(at, g, r));
+}
+
+const cp_op cp_op_logsumexp = {
+    .name = "logsumexp", .formula = "ln sum e^a over axes", .grad = logsumexp_grad, .keeps = CP_KEEPS_IN(0) | CP_KEEPS_OUT};
+
+/* max + ln sum e^(a - max): with ops, not recorded. An infinite maximum is not subtracted. */
+static cp_tensor *logsumexp_value(cp_at at, cp_tensor *a, const reduction *r) {
+    cp_tensor *top = cp_max(at, a, r->axes, true);
+    if (!top) return NULL;
+    for (size_t i = 0; i < top->size; i++)
+        if (!isfinite(top->data[i])) top->data[i] = 0;
+    cp_tensor *sum = cp_sum(at, cp_exp(at, cp_sub(at, a, top)), r->axes, true);
+    cp_tensor *out = cp_add(at, top, cp_log(at, sum));
+    return out ? cp_view(at, out, r->rank, r->dims) : NULL;
+}
+
+cp_tensor *(cp_logsumexp)(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim) {
+    reduction r;
+    if (!reduction_plan(at, "logsumexp", a, axes, keepdim, &r)) return NULL;
+    bool       was = cp_tape_record(at.tape, false);
+    cp_tensor *out = logsumexp_value(at, a, &r);
+    cp_tape_record(at.tape, was);
+    return recorded(at, &cp_op_logsumexp, out, &r, a);
+}
+
+/* ---- softmax and log_softmax ---- */
+
+typedef struct rows_job {
+    size_t         count, inner;
+    const cp_real *x;
+    cp_real       *y;
+    bool           logarithm;
+} rows_job;
+
+static void softmax_rows(void *context, size_t begin, size_t end) {
+    const rows_job *job = context;
+    for (size_t row = begin; row < end; row++) {
+        size_t         first = row / job->inner * job->count * job->inner + row % job->inner, step = job->inner;
+        const cp_real *x = job->x + first;
+        cp_real       *y = job->y + first, top = -INFINITY, sum = 0;
+        for (size_t i = 0; i < job->count; i++) top = x[i * step] > top ? x[i * step] : top;
+        for (size_t i = 0; i < job->count; i++) sum += y[i * step] = exp(x[i * step] - top);
+        cp_real shift = top + log(sum);
+        for (size_t i = 0; i < job->count; i++) y[i * step] = job->logarithm ? x[i * step] - shift : y[i * step] / sum;
+    }
+}
+
+static cp_tensor *softmax_value(cp_at at, const char *op, cp_tensor *a, int *axis, bool logarithm) {
+    if (!cp_check(at, op, 1, &a) || !cp_axis_resolve(at, op, a, axis)) return NULL;
+    cp_tensor *out = cp_out(at, a->rank, a->dims);
+    if (!out || !out->size) return out;
+    rows_job job = {(size_t)a->dims[*axis], product(a->dims, *axis + 1, a->rank), a->data, out->data, logarithm};
+    cp_parallel(a->size / job.count, 4096 / job.count + 1, softmax_rows, &job);
+    return out;
+}
+
+static void softmax_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
+    cp_tensor *weighted = cp_mul(at, g, node->out);
+    cp_tensor *total = cp_sum(at, weighted, CP_AXES(*(const int *)node->attr), true);
+    gin[0] = cp_sub(at, weighted, cp_mul(at, node->out, total));
+}
+
+static void log_softmax_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
+    cp_tensor *total = cp_sum(at, g, CP_AXES(*(const int *)node->attr), true);
+    gin[0] = cp_sub(at, g, cp_mul(at, cp_exp(at, node->out), total));
+}
+
+const cp_op cp_op_softmax = {.name = "softmax", .formula = "e^a / sum e^a", .grad = softmax_grad, .keeps = CP_KEEPS_OUT};
+const cp_op cp_op_log_softmax = {.name = "log_softmax", .formula = "a - ln sum e^a", .grad = log_softmax_grad, .keeps = CP_KEEPS_OUT};
+
+static cp_tensor *softmax(cp_at at, const cp_op *op, cp_tensor *a, int axis, bool logarithm) {
+    cp_tensor *out = softmax_value(at, op->name, a, &axis, logarithm);
+    return out ? cp_record(at, op, out, cp_attr(at, &axis, sizeof axis), 1, &a) : NULL;
+}
+
+cp_tensor *(cp_softmax)(cp_at at, cp_tensor *a, int axis) {
+    return softmax(at, &cp_op_softmax, a, axis, false);
+}
+
+cp_tensor *(cp_log_softmax)(cp_at at, cp_tensor *a, int axis) {
+    return softmax(at, &cp_op_log_softmax, a, axis, true);
+}

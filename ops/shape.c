@@ -1,0 +1,257 @@
+/* Changing shapes: views, permutations, slices and their inverses. */
+#include "core/op.h"
+#include "ops/ops.h"
+#include "ops/walk.h"
+
+#include <string.h>
+
+/* ---- reshape ---- */
+
+static void reshape_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
+    gin[0] = cp_reshape(at, g, node->in[0]->rank, node->in[0]->dims);
+}
+
+const cp_op cp_op_reshape = {.name = "reshape", .formula = "the same values in another shape", .grad = reshape_grad};
+
+cp_tensor *(cp_reshape)(cp_at at, cp_tensor *a, int rank, const int *dims) {
+    int    wild = -1, full[CP_MAX_RANK] = {0};
+    size_t size, known = 1;
+    if (!cp_check(at, "reshape", 1, &a)) return NULL;
+    if (rank < 0 || rank > CP_MAX_RANK || (rank && !dims)) {
+        cp_misuse(at, "reshape", "%d axes were asked for, at most %d exist", rank, CP_MAX_RANK);
+        return NULL;
+    }
+    for (int i = 0; i < rank; i++) {
+        full[i] = dims[i];
+        if (dims[i] == -1 && wild < 0) wild = i;
+        else if (dims[i] > 0) known *= (size_t)dims[i];
+        else known = 0;
+    }
+    if (wild >= 0) full[wild] = known ? (int)(a->size / known) : 0;
+    if (!cp_shape_size(rank, full, &size) || size != a->size) {
+        cp_misuse(at, "reshape", "%s does not hold the values of %s", cp_dims_text(rank, dims).s, cp_shape_text(a).s);
+        return NULL;
+    }
+    if (cp_shape_is(a, rank, full)) return a;
+    return cp_record(at, &cp_op_reshape, cp_view(at, a, rank, full), NULL, 1, &a);
+}
+
+/* ---- permute ---- */
+
+static void permute_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
+    const int *order = node->attr;
+    int        inverse[CP_MAX_RANK] = {0};
+    for (int i = 0; i < g->rank; i++) inverse[order[i]] = i;
+    gin[0] = cp_permute(at, g, inverse);
+}
+
+const cp_op cp_op_permute = {.name = "permute", .formula = "axes in another order", .grad = permute_grad};
+
+cp_tensor *(cp_permute)(cp_at at, cp_tensor *a, const int *order) {
+    int  dims[CP_MAX_RANK] = {0};
+    bool seen[CP_MAX_RANK] = {0};
+    if (!cp_check(at, "permute", 1, &a)) return NULL;
+    for (int i = 0; i < a->rank; i++) {
+        if (order[i] < 0 || order[i] >= a->rank || seen[order[i]]) {
+            cp_misuse(at, "permute", "%s is not an order of the axes of %s", cp_dims_text(a->rank, order).s, cp_shape_text(a).s);
+            return NULL;
+        }
+        seen[order[i]] = true;
+        dims[i] = a->dims[order[i]];
+    }
+    cp_tensor *out = cp_out(at, a->rank, dims);
+    if (!out) return NULL;
+    ptrdiff_t own[CP_MAX_RANK];
+    cp_walk_strides(a->rank, a->dims, own);
+    cp_walk walk = cp_walk_over(out);
+    walk.operands = 2;
+    walk.at[1] = a->data;
+    for (int i = 0; i < a->rank; i++) walk.stride[1][i] = own[order[i]];
+    cp_walk_run(&walk, cp_row_copy, NULL);
+    return cp_record(at, &cp_op_permute, out, cp_attr(at, order, (size_t)a->rank * sizeof *order), 1, &a);
+}
+
+/* ---- broadcast_to and sum_to ---- */
+
+static void broadcast_to_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
+    gin[0] = cp_sum_to(at, g, node->in[0]->rank, node->in[0]->dims);
+}
+
+const cp_op cp_op_broadcast_to = {.name = "broadcast_to", .formula = "repeated along axes of size 1", .grad = broadcast_to_grad};
+const cp_op cp_op_sum_to = {.name = "sum_to", .formula = "summed along the axes that were repeated"};
+
+/* true when `from` broadcasts to exactly `to`. */
+static bool broadcasts(int from_rank, const int *from, int to_rank, const int *to) {
+    int rank, dims[CP_MAX_RANK];
+    return cp_shape_broadcast(from_rank, from, to_rank, to, &rank, dims) && rank == to_rank &&
+           (rank == 0 || memcmp(dims, to, (size_t)rank * sizeof *dims) == 0);
+}
+
+cp_tensor *(cp_broadcast_to)(cp_at at, cp_tensor *a, int rank, const int *dims) {
+    size_t size;
+    if (!cp_check(at, "broadcast_to", 1, &a)) return NULL;
+    if (!cp_shape_size(rank, dims, &size) || !broadcasts(a->rank, a->dims, rank, dims)) {
+        cp_misuse(at, "broadcast_to", "%s does not broadcast to %s", cp_shape_text(a).s, cp_dims_text(rank, dims).s);
+        return NULL;
+    }
+    if (cp_shape_is(a, rank, dims)) return a;
+    cp_tensor *out = cp_out(at, rank, dims);
+    if (!out) return NULL;
+    cp_walk walk = cp_walk_over(out);
+    cp_walk_add(&walk, a);
+    cp_walk_run(&walk, cp_row_copy, NULL);
+    return cp_record(at, &cp_op_broadcast_to, out, NULL, 1, &a);
+}
+
+cp_tensor *(cp_sum_to)(cp_at at, cp_tensor *a, int rank, const int *dims) {
+    size_t size;
+    if (!cp_check(at, "sum_to", 1, &a)) return NULL;
+    if (!cp_shape_size(rank, dims, &size) || !broadcasts(rank, dims, a->rank, a->dims)) {
+        cp_misuse(at, "sum_to", "%s is not what %s broadcasts to", cp_shape_text(a).s, cp_dims_text(rank, dims).s);
+        return NULL;
+    }
+    cp_axes repeated = {0};
+    int     lead = a->rank - rank;
+    for (int i = 0; i < a->rank; i++)
+        if (i < lead || dims[i - lead] != a->dims[i]) repeated.at[repeated.count++] = i;
+    if (repeated.count) a = cp_sum(at, a, repeated, true);
+    return a ? cp_reshape(at, a, rank, dims) : NULL;
+}
+
+/* ---- slice, and its inverse embed ---- */
+
+typedef struct region {
+    int start[CP_MAX_RANK], step[CP_MAX_RANK];
+} region;
+
+/* Copies between a dense small tensor and a region of a large one. */
+static void region_copy(const cp_tensor *small, const cp_tensor *large, const region *at, bool into_large) {
+    int       s = into_large ? 1 : 0, l = 1 - s;
+    ptrdiff_t own[CP_MAX_RANK];
+    cp_walk   walk = {.operands = 2, .rank = small->rank};
+    cp_walk_strides(large->rank, large->dims, own);
+    cp_walk_strides(small->rank, small->dims, walk.stride[s]);
+    walk.at[s] = small->data;
+    walk.at[l] = large->data;
+    for (int i = 0; i < small->rank; i++) {
+        walk.dims[i] = (size_t)small->dims[i];
+        walk.stride[l][i] = own[i] * at->step[i];
+        if (small->size) walk.at[l] += own[i] * at->start[i];
+    }
+    cp_walk_run(&walk, cp_row_copy, NULL);
+}
+
+static void slice_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
+    const region *r = node->attr;
+    gin[0] = cp_embed(at, g, node->in[0]->dims, r->start, r->step, 0);
+}
+
+const cp_op cp_op_slice = {.name = "slice", .formula = "a[start:stop:step]", .grad = slice_grad};
+
+cp_tensor *(cp_slice)(cp_at at, cp_tensor *a, const int *start, const int *stop, const int *step) {
+    region r = {0};
+    int    dims[CP_MAX_RANK] = {0};
+    if (!cp_check(at, "slice", 1, &a)) return NULL;
+    for (int i = 0; i < a->rank; i++) {
+        int end = stop[i] == CP_END ? a->dims[i] : stop[i];
+        r.start[i] = start[i];
+        r.step[i] = step ? step[i] : 1;
+        if (start[i] < 0 || end < start[i] || end > a->dims[i] || r.step[i] < 1) {
+            cp_misuse(at, "slice", "%d:%d:%d is not within axis %d of shape %s", start[i], end, r.step[i], i, cp_shape_text(a).s);
+            return NULL;
+        }
+        dims[i] = (end - start[i] + r.step[i] - 1) / r.step[i];
+    }
+    cp_tensor    *out = cp_out(at, a->rank, dims);
+    const region *attr = cp_attr(at, &r, sizeof r);
+    if (!out || !attr) return NULL;
+    region_copy(out, a, attr, false);
+    return cp_record(at, &cp_op_slice, out, attr, 1, &a);
+}
+
+static void embed_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
+    const region *r = node->attr;
+    int           stop[CP_MAX_RANK] = {0};
+    for (int i = 0; i < g->rank; i++) {
+        int n = node->in[0]->dims[i];
+        stop[i] = n ? r->start[i] + (n - 1) * r->step[i] + 1 : r->start[i];
+    }
+    gin[0] = cp_slice(at, g, r->start, stop, r->step);
+}
+
+const cp_op cp_op_embed = {.name = "embed", .formula = "fill, with a at [start::step]", .grad = embed_grad};
+const cp_op cp_op_pad = {.name = "pad", .formula = "a with fill around it"};
+
+cp_tensor *(cp_embed)(cp_at at, cp_tensor *a, const int *dims, const int *start, const int *step, cp_real fill) {
+    region r = {0};
+    if (!cp_check(at, "embed", 1, &a)) return NULL;
+    for (int i = 0; i < a->rank; i++) {
+        r.start[i] = start[i];
+        r.step[i] = step ? step[i] : 1;
+        int64_t end = a->dims[i] ? start[i] + (int64_t)(a->dims[i] - 1) * r.step[i] + 1 : start[i];
+        if (start[i] < 0 || r.step[i] < 1 || end > dims[i]) {
+            cp_misuse(at, "embed", "%s at %d, step %d, does not fit into axis %d of %s", cp_shape_text(a).s, start[i], r.step[i], i,
+                      cp_dims_text(a->rank, dims).s);
+            return NULL;
+        }
+    }
+    cp_tensor    *out = cp_full(at, fill, a->rank, dims);
+    const region *attr = cp_attr(at, &r, sizeof r);
+    if (!out || !attr) return NULL;
+    region_copy(a, out, attr, true);
+    return cp_record(at, &cp_op_embed, out, attr, 1, &a);
+}
+
+cp_tensor *(cp_pad)(cp_at at, cp_tensor *a, const int *before, const int *after, cp_real fill) {
+    int dims[CP_MAX_RANK] = {0};
+    if (!cp_check(at, "pad", 1, &a)) return NULL;
+    for (int i = 0; i < a->rank; i++) {
+        if (before[i] < 0 || after[i] < 0) {
+            cp_misuse(at, "pad", "padding %d and %d of axis %d is negative", before[i], after[i], i);
+            return NULL;
+        }
+        dims[i] = a->dims[i] + before[i] + after[i];
+    }
+    return cp_embed(at, a, dims, before, NULL, fill);
+}
+
+/* ---- concat ---- */
+
+static void concat_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
+    int axis = *(const int *)node->attr, start[CP_MAX_RANK] = {0}, stop[CP_MAX_RANK];
+    memcpy(stop, g->dims, sizeof stop);
+    for (int k = 0; k < node->inputs; k++) {
+        stop[axis] = start[axis] + node->in[k]->dims[axis];
+        if (cp_needs(node, k)) gin[k] = cp_slice(at, g, start, stop, NULL);
+        start[axis] = stop[axis];
+    }
+}
+
+const cp_op cp_op_concat = {.name = "concat", .formula = "one after the other along an axis", .grad = concat_grad};
+
+cp_tensor *(cp_concat)(cp_at at, cp_tensor *const *parts, int count, int axis) {
+    if (count < 1 || !parts) {
+        cp_misuse(at, "concat", "there is nothing to join");
+        return NULL;
+    }
+    if (!cp_check(at, "concat", count, parts) || !cp_axis_resolve(at, "concat", parts[0], &axis)) return NULL;
+    int dims[CP_MAX_RANK];
+    memcpy(dims, parts[0]->dims, sizeof dims);
+    for (int k = 1; k < count; k++) {
+        bool fits = parts[k]->rank == parts[0]->rank;
+        for (int i = 0; fits && i < parts[0]->rank; i++) fits = i == axis || parts[k]->dims[i] == dims[i];
+        if (!fits) {
+            cp_misuse(at, "concat", "%s and %s do not join along axis %d", cp_shape_text(parts[0]).s, cp_shape_text(parts[k]).s, axis);
+            return NULL;
+        }
+        dims[axis] += parts[k]->dims[axis];
+    }
+    cp_tensor *out = cp_out(at, parts[0]->rank, dims);
+    if (!out) return NULL;
+    region r = {.step = {1, 1, 1, 1, 1}};
+    for (int k = 0; k < count; k++) {
+        region_copy(parts[k], out, &r, true);
+        r.start[axis] += parts[k]->dims[axis];
+    }
+    return cp_record(at, &cp_op_concat, out, cp_attr(at, &axis, sizeof axis), count, parts);
+}

@@ -1,0 +1,165 @@
+/* Functions of one value at a time. Each op is a line: its formula, its value, its gradient, what the gradient reads. */
+#include "core/op.h"
+#include "ops/ops.h"
+#include "ops/walk.h"
+
+#include <tgmath.h>
+
+static cp_tensor *map(cp_at at, const char *op, cp_row_fn row, cp_tensor *a, const void *parameters) {
+    if (!cp_check(at, op, 1, &a)) return NULL;
+    cp_tensor *out = cp_out(at, a->rank, a->dims);
+    if (!out) return NULL;
+    cp_walk walk = cp_walk_over(out);
+    cp_walk_add(&walk, a);
+    cp_walk_run(&walk, row, parameters);
+    return out;
+}
+
+/* VALUE is in terms of x and, with parameters, p[0], p[1]. */
+#define ROW1(NAME, VALUE)                                                                                    \
+    static void NAME##_row(const void *context, size_t n, cp_real *const *at, const ptrdiff_t *step) {       \
+        const cp_real *p = context, *in = at[1];                                                             \
+        cp_real *restrict out = at[0];                                                                       \
+        (void)p, (void)step;                                                                                 \
+        for (size_t i = 0; i < n; i++) {                                                                     \
+            cp_real x = in[i];                                                                               \
+            out[i] = VALUE;                                                                                  \
+        }                                                                                                    \
+    }
+
+/* GRADIENT is in terms of g, a, out and p, written with ops. */
+#define RULE1(NAME, FORMULA, GRADIENT, KEEPS, KINKED)                                                        \
+    static void NAME##_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {                  \
+        cp_tensor     *a = node->in[0], *out = node->out;                                                    \
+        const cp_real *p = node->attr;                                                                       \
+        (void)a, (void)out, (void)p;                                                                         \
+        gin[0] = GRADIENT;                                                                                   \
+    }                                                                                                        \
+    const cp_op cp_op_##NAME = {#NAME, FORMULA, NAME##_grad, KEEPS, KINKED};
+
+#define UNARY(NAME, FORMULA, VALUE, GRADIENT, KEEPS, KINKED)                                                 \
+    ROW1(NAME, VALUE)                                                                                        \
+    RULE1(NAME, FORMULA, GRADIENT, KEEPS, KINKED)                                                            \
+    cp_tensor *(cp_##NAME)(cp_at at, cp_tensor * a) {                                                        \
+        return cp_record(at, &cp_op_##NAME, map(at, #NAME, NAME##_row, a, NULL), NULL, 1, &a);               \
+    }
+
+/* The same with two numbers beside the tensor. */
+static cp_tensor *map_with(cp_at at, const cp_op *op, cp_row_fn row, cp_tensor *a, cp_real p0, cp_real p1) {
+    if (!cp_check(at, op->name, 1, &a)) return NULL;
+    const cp_real *p = cp_attr(at, (cp_real[]){p0, p1}, 2 * sizeof(cp_real));
+    return p ? cp_record(at, op, map(at, op->name, row, a, p), p, 1, &a) : NULL;
+}
+
+static cp_real logistic(cp_real x) {
+    cp_real e = exp(-fabs(x)); /* never overflows */
+    return x < 0 ? e / (1 + e) : 1 / (1 + e);
+}
+
+ROW1(sign, (cp_real)((x > 0) - (x < 0)))
+ROW1(inside, (cp_real)(x >= p[0] && x <= p[1]))
+
+const cp_op cp_op_sign = {.name = "sign", .formula = "-1, 0 or 1, a constant"};
+cp_tensor *(cp_sign)(cp_at at, cp_tensor *a) {
+    return map(at, "sign", sign_row, a, NULL);
+}
+
+static cp_tensor *one_minus(cp_at at, cp_tensor *a) {
+    return cp_affine(at, a, -1, 1);
+}
+
+static cp_tensor *power_grad(cp_at at, cp_tensor *g, cp_tensor *a, cp_real power) {
+    if (power == 0) return cp_scale(at, g, 0);
+    return cp_mul(at, g, cp_scale(at, cp_pow(at, a, power - 1), power));
+}
+
+static cp_tensor *swish_slope(cp_at at, cp_tensor *a, cp_tensor *out) {
+    cp_tensor *s = cp_sigmoid(at, a);
+    return cp_add(at, s, cp_mul(at, out, one_minus(at, s)));
+}
+
+/* clang-format off */
+enum { NOTHING = 0, IN = CP_KEEPS_IN(0), OUT = (int)CP_KEEPS_OUT };
+UNARY(neg,      "-a",            -x,           cp_neg(at, g),                                                      NOTHING, false)
+UNARY(exp,      "e^a",           exp(x),       cp_mul(at, g, out),                                                 OUT, false)
+UNARY(log,      "ln a",          log(x),       cp_div(at, g, a),                                                   IN,  false)
+UNARY(log1p,    "ln(1 + a)",     log1p(x),     cp_div(at, g, cp_affine(at, a, 1, 1)),                              IN,  false)
+UNARY(sqrt,     "a^(1/2)",       sqrt(x),      cp_scale(at, cp_div(at, g, out), (cp_real)0.5),                     OUT, false)
+UNARY(rsqrt,    "a^(-1/2)",      1 / sqrt(x),  cp_scale(at, cp_mul(at, g, cp_pow(at, out, 3)), (cp_real)-0.5),     OUT, false)
+UNARY(square,   "a^2",           x * x,        cp_mul(at, g, cp_scale(at, a, 2)),                                  IN,  false)
+UNARY(abs,      "|a|",           fabs(x),      cp_mul(at, g, cp_sign(at, a)),                                      IN,  true)
+UNARY(tanh,     "tanh a",        tanh(x),      cp_mul(at, g, one_minus(at, cp_square(at, out))),                   OUT, false)
+UNARY(sigmoid,  "1/(1 + e^-a)",  logistic(x),  cp_mul(at, g, cp_mul(at, out, one_minus(at, out))),                 OUT, false)
+UNARY(softplus, "ln(1 + e^a)",   (x > 0 ? x : x != x ? x : 0) + log1p(exp(-fabs(x))), cp_mul(at, g, cp_sigmoid(at, a)), IN, false)
+UNARY(relu,     "max(a, 0)",     x < 0 ? 0 : x, cp_gate(at, g, a, 0),                                              IN,  true)
+UNARY(swish,    "a sigmoid(a)",  x * logistic(x), cp_mul(at, g, swish_slope(at, a, out)),                          IN | OUT, false)
+
+ROW1(affine,     p[0] * x + p[1])
+ROW1(pow,        pow(x, p[0]))
+ROW1(leaky_relu, x > 0 ? x : p[0] * x)
+ROW1(clamp,      x < p[0] ? p[0] : x > p[1] ? p[1] : x)
+RULE1(affine,     "scale a + shift",       cp_scale(at, g, p[0]),                       NOTHING, false)
+RULE1(pow,        "a^power",               power_grad(at, g, a, p[0]),                  IN, false)
+RULE1(leaky_relu, "a > 0 ? a : slope a",   cp_gate(at, g, a, p[0]),                     IN, true)
+RULE1(clamp,      "min(max(a, low), high)", cp_mul(at, g, map(at, "clamp", inside_row, a, p)), IN, true)
+/* clang-format on */
+
+cp_tensor *(cp_affine)(cp_at at, cp_tensor *a, cp_real scale, cp_real shift) {
+    return map_with(at, &cp_op_affine, affine_row, a, scale, shift);
+}
+
+cp_tensor *(cp_scale)(cp_at at, cp_tensor *a, cp_real scale) {
+    return cp_affine(at, a, scale, 0);
+}
+
+cp_tensor *(cp_pow)(cp_at at, cp_tensor *a, cp_real power) {
+    return map_with(at, &cp_op_pow, pow_row, a, power, 0);
+}
+
+cp_tensor *(cp_leaky_relu)(cp_at at, cp_tensor *a, cp_real slope) {
+    return map_with(at, &cp_op_leaky_relu, leaky_relu_row, a, slope, 0);
+}
+
+cp_tensor *(cp_clamp)(cp_at at, cp_tensor *a, cp_real low, cp_real high) {
+    if (!(low <= high)) {
+        cp_misuse(at, "clamp", "low %g is not below high %g", (double)low, (double)high);
+        return NULL;
+    }
+    return map_with(at, &cp_op_clamp, clamp_row, a, low, high);
+}
+
+/* ---- gate: the gradient of relu and leaky_relu, in one pass ---- */
+
+static void gate_row(const void *context, size_t n, cp_real *const *at, const ptrdiff_t *step) {
+    cp_real slope = *(const cp_real *)context, *restrict out = at[0];
+    (void)step;
+    for (size_t i = 0; i < n; i++) out[i] = at[2][i] > 0 ? at[1][i] : slope * at[1][i];
+}
+
+typedef struct gate_attr {
+    cp_real    slope;
+    cp_tensor *a;
+} gate_attr;
+
+static void gate_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
+    const gate_attr *attr = node->attr;
+    gin[0] = cp_gate(at, g, attr->a, attr->slope);
+}
+
+const cp_op cp_op_gate = {.name = "gate", .formula = "a > 0 ? g : slope g", .grad = gate_grad};
+
+cp_tensor *(cp_gate)(cp_at at, cp_tensor *g, cp_tensor *a, cp_real slope) {
+    if (!cp_check(at, "gate", 2, (cp_tensor *[]){g, a})) return NULL;
+    if (!cp_shape_same(g, a)) {
+        cp_misuse(at, "gate", "shapes %s and %s differ", cp_shape_text(g).s, cp_shape_text(a).s);
+        return NULL;
+    }
+    cp_tensor       *out = cp_out(at, g->rank, g->dims);
+    const gate_attr *attr = cp_attr(at, &(gate_attr){slope, a}, sizeof(gate_attr));
+    if (!out || !attr) return NULL;
+    cp_walk walk = cp_walk_over(out);
+    cp_walk_add(&walk, g);
+    cp_walk_add(&walk, a);
+    cp_walk_run(&walk, gate_row, &attr->slope);
+    return cp_record(at, &cp_op_gate, out, attr, 1, &g);
+}

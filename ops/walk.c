@@ -1,0 +1,111 @@
+/* Walking several arrays in step. */
+#include "ops/walk.h"
+
+#include "core/pool.h"
+
+#include <string.h>
+
+enum { GRAIN = 16384 }; /* values a chunk: some microseconds of work */
+
+void cp_walk_strides(int rank, const int *dims, ptrdiff_t *stride) {
+    ptrdiff_t step = 1;
+    for (int i = rank - 1; i >= 0; i--) {
+        stride[i] = step;
+        step *= dims[i];
+    }
+}
+
+cp_walk cp_walk_over(cp_tensor *out) {
+    cp_walk walk = {.operands = 1, .rank = out->rank, .at = {out->data}};
+    for (int i = 0; i < out->rank; i++) walk.dims[i] = (size_t)out->dims[i];
+    cp_walk_strides(out->rank, out->dims, walk.stride[0]);
+    return walk;
+}
+
+void cp_walk_add(cp_walk *walk, const cp_tensor *operand) {
+    int       k = walk->operands++, lead = walk->rank - operand->rank;
+    ptrdiff_t own[CP_MAX_RANK];
+    cp_walk_strides(operand->rank, operand->dims, own);
+    walk->at[k] = operand->data;
+    for (int i = 0; i < operand->rank; i++) walk->stride[k][lead + i] = operand->dims[i] == 1 ? 0 : own[i];
+}
+
+static bool mergeable(const cp_walk *walk, int outer, int inner) {
+    for (int k = 0; k < walk->operands; k++)
+        if (walk->stride[k][outer] != walk->stride[k][inner] * (ptrdiff_t)walk->dims[inner]) return false;
+    return true;
+}
+
+/* Drops axes of size 1 and merges neighbors that lie together in every operand. */
+static void merge(cp_walk *walk) {
+    int kept = 0;
+    for (int i = 0; i < walk->rank; i++) {
+        if (walk->dims[i] == 1) continue;
+        if (kept && mergeable(walk, kept - 1, i)) {
+            walk->dims[kept - 1] *= walk->dims[i];
+            for (int k = 0; k < walk->operands; k++) walk->stride[k][kept - 1] = walk->stride[k][i];
+            continue;
+        }
+        walk->dims[kept] = walk->dims[i];
+        for (int k = 0; k < walk->operands; k++) walk->stride[k][kept] = walk->stride[k][i];
+        kept++;
+    }
+    if (!kept) {
+        walk->dims[0] = 1;
+        for (int k = 0; k < walk->operands; k++) walk->stride[k][0] = 1;
+        kept = 1;
+    }
+    walk->rank = kept;
+}
+
+typedef struct run {
+    const cp_walk *walk;
+    cp_row_fn      row;
+    const void    *context;
+} run;
+
+static void walk_part(void *context, size_t begin, size_t end) {
+    const run     *r = context;
+    const cp_walk *walk = r->walk;
+    int            last = walk->rank - 1;
+    size_t         index[CP_MAX_RANK], inner = walk->dims[last], rest = begin;
+    ptrdiff_t      step[CP_WALK_MAX] = {0};
+    cp_real       *at[CP_WALK_MAX];
+    for (int i = last; i >= 0; i--) {
+        index[i] = rest % walk->dims[i];
+        rest /= walk->dims[i];
+    }
+    for (int k = 0; k < walk->operands; k++) step[k] = walk->stride[k][last];
+    for (size_t done = begin; done < end;) {
+        size_t n = inner - index[last] < end - done ? inner - index[last] : end - done;
+        for (int k = 0; k < walk->operands; k++) {
+            at[k] = walk->at[k];
+            for (int i = 0; i <= last; i++) at[k] += (ptrdiff_t)index[i] * walk->stride[k][i];
+        }
+        r->row(r->context, n, at, step);
+        done += n;
+        index[last] += n;
+        for (int i = last; i > 0 && index[i] == walk->dims[i]; i--) {
+            index[i] = 0;
+            index[i - 1]++;
+        }
+    }
+}
+
+void cp_walk_run(cp_walk *walk, cp_row_fn row, const void *context) {
+    size_t total = 1;
+    for (int i = 0; i < walk->rank; i++) total *= walk->dims[i];
+    if (!total) return;
+    merge(walk);
+    cp_parallel(total, GRAIN, walk_part, &(run){walk, row, context});
+}
+
+void cp_row_copy(const void *context, size_t n, cp_real *const *at, const ptrdiff_t *step) {
+    (void)context;
+    cp_real       *out = at[0];
+    const cp_real *in = at[1];
+    if (step[0] == 1 && step[1] == 1)
+        memcpy(out, in, n * sizeof *out);
+    else
+        for (size_t i = 0; i < n; i++) out[(ptrdiff_t)i * step[0]] = in[(ptrdiff_t)i * step[1]];
+}

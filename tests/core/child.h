@@ -1,0 +1,49 @@
+/* For tests of what ends or changes a whole process: runs a function in a child process and looks at how it ended and
+ * what it wrote to stderr. */
+#ifndef CP_TESTS_CHILD_H
+#define CP_TESTS_CHILD_H
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The thread sanitizer allows no new threads after a fork from a program that has some. */
+#if defined(__SANITIZE_THREAD__)
+#define CHILD_MAY_START_THREADS 0
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define CHILD_MAY_START_THREADS 0
+#endif
+#endif
+#ifndef CHILD_MAY_START_THREADS
+#define CHILD_MAY_START_THREADS 1
+#endif
+
+/* Returns the child's exit status (the function's return value unless it exits itself), or -1 if it did not end by
+ * itself within a minute or could not be started. Fills `errors` with what it wrote to stderr, ended by a zero. */
+static inline int child_run(int (*function)(void *context), void *context, char *errors, size_t size) {
+    int pipe_ends[2];
+    if (pipe(pipe_ends) != 0) return -1;
+    pid_t child = fork();
+    if (child < 0) return -1;
+    if (child == 0) {
+        alarm(60);
+        dup2(pipe_ends[1], STDERR_FILENO);
+        close(pipe_ends[0]);
+        close(pipe_ends[1]);
+        _exit(function(context));
+    }
+    close(pipe_ends[1]);
+    size_t  length = 0;
+    ssize_t got;
+    while ((got = read(pipe_ends[0], errors + length, size - 1 - length)) > 0) length += (size_t)got;
+    errors[length] = '\0';
+    close(pipe_ends[0]);
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+#endif

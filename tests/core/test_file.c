@@ -1,0 +1,248 @@
+/* Tests of core/io/file, core/io/bytes and core/io/crc32. */
+#include "core/io/crc32.h"
+#include "core/io/file.h"
+
+#include "tests/core/scratch.h"
+#include "unity.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+
+static cp_status status;
+
+void setUp(void) {
+    status = (cp_status){0};
+    scratch_make();
+}
+
+void tearDown(void) {
+    scratch_remove();
+}
+
+static void what_was_written_is_read_back(void) {
+    static unsigned char data[200001];
+    for (size_t i = 0; i < sizeof data; i++) data[i] = (unsigned char)(i * 31 >> 3);
+    for (size_t size = 0; size <= sizeof data; size = size * 3 + 1) {
+        TEST_ASSERT_TRUE_MESSAGE(cp_file_write(scratch("a"), data, size, &status), status.message);
+        scratch_holds("a", data, size);
+    }
+    TEST_ASSERT_EQUAL_INT(1, scratch_files(false));
+}
+
+static void a_file_above_the_limit_is_refused_and_one_at_it_is_read(void) {
+    cp_bytes bytes;
+    scratch_write("a", "12345", 5);
+    TEST_ASSERT_TRUE(cp_file_read(scratch("a"), 5, &bytes, &status));
+    cp_bytes_free(&bytes);
+    TEST_ASSERT_FALSE(cp_file_read(scratch("a"), 4, &bytes, &status));
+    TEST_ASSERT_NULL(bytes.data);
+    says(&status, "larger than the 4 bytes");
+}
+
+static void an_endless_device_stops_at_the_limit(void) {
+    cp_bytes bytes;
+    TEST_ASSERT_FALSE(cp_file_read("/dev/zero", 100000, &bytes, &status));
+    says(&status, "/dev/zero: the file is larger than the 100000 bytes");
+}
+
+static void reading_what_is_not_there_or_is_a_folder_names_it(void) {
+    cp_bytes bytes;
+    TEST_ASSERT_FALSE(cp_file_read(scratch("missing"), 10, &bytes, &status));
+    says(&status, "missing: cannot open it for reading: No such file");
+    TEST_ASSERT_FALSE(cp_file_read(scratch_folder, 10, &bytes, &status));
+    says(&status, "Is a directory; give the path of a file");
+}
+
+static void writing_to_a_folder_or_into_a_missing_one_is_refused(void) {
+    TEST_ASSERT_FALSE(cp_file_write(scratch_folder, "x", 1, &status));
+    says(&status, "cannot write it: Is a directory");
+    TEST_ASSERT_FALSE(cp_file_write(scratch("no/such"), "x", 1, &status));
+    says(&status, "check the path and that its folder exists");
+    TEST_ASSERT_FALSE(cp_file_write(scratch("new/"), "x", 1, &status));
+    says(&status, "a path that ends in the name of a file was expected");
+    TEST_ASSERT_FALSE(cp_file_write("", "x", 1, &status));
+    says(&status, "a path that ends in the name of a file was expected");
+    TEST_ASSERT_EQUAL_INT(0, scratch_files(false));
+}
+
+static void a_full_disk_is_reported(void) {
+    if (access("/dev/full", W_OK) != 0) TEST_IGNORE_MESSAGE("no /dev/full here");
+    TEST_ASSERT_FALSE(cp_file_write("/dev/full", "x", 1, &status));
+    says(&status, "/dev/full: writing failed: No space left on device; free some space");
+    struct stat info;
+    TEST_ASSERT_TRUE(stat("/dev/full", &info) == 0 && S_ISCHR(info.st_mode));
+}
+
+static void a_write_that_fails_midway_leaves_the_old_file_and_no_other(void) {
+    static const unsigned char large[100000];
+    struct rlimit              before, small;
+    scratch_write("a", "old", 3);
+    getrlimit(RLIMIT_FSIZE, &before);
+    small          = before;
+    small.rlim_cur = 50000;
+    signal(SIGXFSZ, SIG_IGN);
+    TEST_ASSERT_EQUAL_INT(0, setrlimit(RLIMIT_FSIZE, &small));
+    bool written = cp_file_write(scratch("a"), large, sizeof large, &status);
+    setrlimit(RLIMIT_FSIZE, &before);
+    TEST_ASSERT_FALSE(written);
+    says(&status, "a: writing failed: File too large");
+    scratch_holds("a", "old", 3);
+    TEST_ASSERT_EQUAL_INT(1, scratch_files(false));
+}
+
+static void a_cancelled_write_leaves_no_trace(void) {
+    scratch_write("a", "old", 3);
+    cp_file_writer *writer = cp_file_writer_new(scratch("a"), &status);
+    cp_file_writer_append(writer, "new", 3);
+    TEST_ASSERT_EQUAL_INT(2, scratch_files(false));
+    cp_file_writer_cancel(writer);
+    scratch_holds("a", "old", 3);
+    TEST_ASSERT_EQUAL_INT(1, scratch_files(false));
+}
+
+static void the_old_file_stands_until_the_commit(void) {
+    scratch_write("a", "old", 3);
+    cp_file_writer *writer = cp_file_writer_new(scratch("a"), &status);
+    cp_file_writer_append(writer, "ne", 2);
+    cp_file_writer_append(writer, "wer", 3);
+    scratch_holds("a", "old", 3);
+    TEST_ASSERT_TRUE(cp_file_writer_commit(writer, &status));
+    scratch_holds("a", "newer", 5);
+}
+
+static void two_writers_of_one_file_do_not_meet(void) {
+    cp_file_writer *first  = cp_file_writer_new(scratch("a"), &status);
+    cp_file_writer *second = cp_file_writer_new(scratch("a"), &status);
+    cp_file_writer_append(first, "first", 5);
+    cp_file_writer_append(second, "second", 6);
+    TEST_ASSERT_TRUE(cp_file_writer_commit(second, &status));
+    scratch_holds("a", "second", 6);
+    TEST_ASSERT_TRUE(cp_file_writer_commit(first, &status));
+    scratch_holds("a", "first", 5);
+    TEST_ASSERT_EQUAL_INT(1, scratch_files(false));
+}
+
+static void a_folder_that_may_not_be_written_is_reported(void) {
+    uid_t user = geteuid();
+    scratch_write("a", "old", 3);
+    chmod(scratch_folder, 0555);
+    if (user == 0) TEST_ASSERT_EQUAL_INT(0, seteuid(65534)); /* the superuser may write anywhere */
+    bool written = cp_file_write(scratch("a"), "new", 3, &status);
+    TEST_ASSERT_EQUAL_INT(0, seteuid(user));
+    TEST_ASSERT_FALSE(written);
+    says(&status, "check the permissions of the file and its folder");
+    scratch_holds("a", "old", 3);
+}
+
+static void a_new_file_takes_on_the_permissions_of_the_old_one(void) {
+    struct stat info;
+    scratch_write("a", "old", 3);
+    chmod(scratch("a"), 0640);
+    TEST_ASSERT_TRUE(cp_file_write(scratch("a"), "new", 3, &status));
+    TEST_ASSERT_EQUAL_INT(0, stat(scratch("a"), &info));
+    TEST_ASSERT_EQUAL_INT(0640, info.st_mode & 0777);
+}
+
+static void a_name_as_long_as_names_may_be_is_written(void) {
+    char name[256];
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    TEST_ASSERT_TRUE_MESSAGE(cp_file_write(scratch(name), "x", 1, &status), status.message);
+    scratch_holds(name, "x", 1);
+}
+
+static void a_path_without_a_folder_is_written_to_the_current_one(void) {
+    char before[4096];
+    TEST_ASSERT_NOT_NULL(getcwd(before, sizeof before));
+    TEST_ASSERT_EQUAL_INT(0, chdir(scratch_folder));
+    bool written = cp_file_write("plain", "x", 1, &status);
+    TEST_ASSERT_EQUAL_INT(0, chdir(before));
+    TEST_ASSERT_TRUE_MESSAGE(written, status.message);
+    scratch_holds("plain", "x", 1);
+}
+
+static void a_link_is_replaced_and_its_target_left_alone(void) {
+    struct stat info;
+    scratch_write("target", "old", 3);
+    TEST_ASSERT_EQUAL_INT(0, symlink("target", scratch("link")));
+    TEST_ASSERT_TRUE(cp_file_write(scratch("link"), "new", 3, &status));
+    scratch_holds("target", "old", 3);
+    scratch_holds("link", "new", 3);
+    TEST_ASSERT_TRUE(lstat(scratch("link"), &info) == 0 && S_ISREG(info.st_mode));
+}
+
+static void integers_keep_their_byte_order(void) {
+    unsigned char p[8];
+    cp_put_le64(p, 0x0102030405060708u);
+    TEST_ASSERT_EQUAL_HEX8_ARRAY(((unsigned char[]){8, 7, 6, 5, 4, 3, 2, 1}), p, 8);
+    TEST_ASSERT_TRUE(cp_get_le64(p) == 0x0102030405060708u && cp_get_be64(p) == 0x0807060504030201u);
+    TEST_ASSERT_TRUE(cp_get_le32(p) == 0x05060708u && cp_get_be32(p) == 0x08070605u);
+    TEST_ASSERT_TRUE(cp_get_le16(p) == 0x0708u && cp_get_be16(p) == 0x0807u);
+    cp_put_be32(p, 0xFFFEFDFCu);
+    TEST_ASSERT_TRUE(cp_get_be32(p) == 0xFFFEFDFCu);
+    cp_put_le32(p, 0xFFFEFDFCu), cp_put_le16(p + 4, 0xFFFEu);
+    TEST_ASSERT_TRUE(cp_get_le32(p) == 0xFFFEFDFCu && cp_get_le16(p + 4) == 0xFFFEu);
+}
+
+static void shapes_that_overflow_are_no_shapes(void) {
+    size_t count;
+    TEST_ASSERT_TRUE(cp_shape_count(0, NULL, 4, &count) && count == 1);
+    TEST_ASSERT_TRUE(cp_shape_count(3, (int64_t[]){2, 0, 5}, 4, &count) && count == 0);
+    TEST_ASSERT_TRUE(cp_shape_count(2, (int64_t[]){3, 5}, 8, &count) && count == 15);
+    TEST_ASSERT_FALSE(cp_shape_count(1, (int64_t[]){-1}, 1, &count));
+    TEST_ASSERT_FALSE(cp_shape_count(1, (int64_t[]){INT64_MAX}, 2, &count));
+    TEST_ASSERT_FALSE(cp_shape_count(2, (int64_t[]){INT64_C(1) << 32, INT64_C(1) << 32}, 1, &count));
+    TEST_ASSERT_FALSE(cp_shape_count(3, (int64_t[]){0, INT64_C(1) << 40, INT64_C(1) << 40}, 1, &count));
+}
+
+static void the_checksum_is_that_of_zlib(void) {
+    const char *text = "The quick brown fox jumps over the lazy dog";
+    TEST_ASSERT_EQUAL_HEX32(0x00000000, cp_crc32(0, "", 0));
+    TEST_ASSERT_EQUAL_HEX32(0xCBF43926, cp_crc32(0, "123456789", 9));
+    TEST_ASSERT_EQUAL_HEX32(0x414FA339, cp_crc32(0, text, strlen(text)));
+}
+
+static void the_checksum_does_not_depend_on_where_the_data_are_cut(void) {
+    unsigned char data[67];
+    for (size_t i = 0; i < sizeof data; i++) data[i] = (unsigned char)(i * i + 3);
+    uint32_t whole = cp_crc32(0, data, sizeof data);
+    for (size_t cut = 0; cut <= sizeof data; cut++)
+        TEST_ASSERT_EQUAL_HEX32(whole, cp_crc32(cp_crc32(0, data, cut), data + cut, sizeof data - cut));
+}
+
+static void text_from_files_is_shown_without_control_characters(void) {
+    TEST_ASSERT_EQUAL_STRING("a?[31mb\xC3\xA9?", cp_shown("a\x1B[31mb\xC3\xA9\xFF", 10).text);
+    char          longer[300];
+    cp_shown_text shown;
+    memset(longer, 'x', sizeof longer);
+    shown = cp_shown(longer, sizeof longer);
+    TEST_ASSERT_EQUAL_UINT64(sizeof shown.text - 1, strlen(shown.text));
+    TEST_ASSERT_EQUAL_STRING("xx...", shown.text + strlen(shown.text) - 5);
+    TEST_ASSERT_EQUAL_STRING("(5,)", cp_shown_shape(1, (int64_t[]){5}).text);
+    TEST_ASSERT_EQUAL_STRING("()", cp_shown_shape(0, NULL).text);
+}
+
+int main(void) {
+    UNITY_BEGIN();
+    RUN_TEST(what_was_written_is_read_back);
+    RUN_TEST(a_file_above_the_limit_is_refused_and_one_at_it_is_read);
+    RUN_TEST(an_endless_device_stops_at_the_limit);
+    RUN_TEST(reading_what_is_not_there_or_is_a_folder_names_it);
+    RUN_TEST(writing_to_a_folder_or_into_a_missing_one_is_refused);
+    RUN_TEST(a_full_disk_is_reported);
+    RUN_TEST(a_write_that_fails_midway_leaves_the_old_file_and_no_other);
+    RUN_TEST(a_cancelled_write_leaves_no_trace);
+    RUN_TEST(the_old_file_stands_until_the_commit);
+    RUN_TEST(two_writers_of_one_file_do_not_meet);
+    RUN_TEST(a_folder_that_may_not_be_written_is_reported);
+    RUN_TEST(a_new_file_takes_on_the_permissions_of_the_old_one);
+    RUN_TEST(a_name_as_long_as_names_may_be_is_written);
+    RUN_TEST(a_path_without_a_folder_is_written_to_the_current_one);
+    RUN_TEST(a_link_is_replaced_and_its_target_left_alone);
+    RUN_TEST(integers_keep_their_byte_order);
+    RUN_TEST(shapes_that_overflow_are_no_shapes);
+    RUN_TEST(the_checksum_is_that_of_zlib);
+    RUN_TEST(the_checksum_does_not_depend_on_where_the_data_are_cut);
+    RUN_TEST(text_from_files_is_shown_without_control_characters);
+    return UNITY_END();
+}

@@ -1,0 +1,38 @@
+# Counts the checks of a shell test and reports them as Unity does; read with `.`.
+
+set -u
+passed=0 failed=0 skipped=0
+
+ok() { # sentence
+    passed=$((passed + 1))
+    echo "$1: PASS"
+}
+
+not_ok() { # sentence, what was found instead
+    failed=$((failed + 1))
+    echo "$1: FAIL: ${2:-}"
+}
+
+skip() { # sentence, reason
+    skipped=$((skipped + 1))
+    echo "$1: IGNORE: $2"
+}
+
+# Passes when there is nothing to object to.
+expect_empty() { # sentence, objections
+    if [ -z "$2" ]; then ok "$1"; else not_ok "$1" "$2"; fi
+}
+
+# Runs a command, and shows what it said only when it failed.
+expect_success() { # sentence, command...
+    sentence=$1
+    shift
+    if output=$("$@" 2>&1); then ok "$sentence"; else not_ok "$sentence" "$output"; fi
+}
+
+finish() {
+    echo "$((passed + failed + skipped)) Tests $failed Failures $skipped Ignored"
+    [ "$failed" -eq 0 ] || exit 1
+    [ "$passed" -gt 0 ] || exit 77 # meson: skipped
+    exit 0
+}

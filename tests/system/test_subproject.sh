@@ -1,0 +1,23 @@
+#!/bin/sh
+# Couplet serves another meson project as a subproject. Argument: the top folder.
+. "$(dirname "$0")/report.sh"
+work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
+mkdir "$work/subprojects" && ln -s "$1" "$work/subprojects/couplet"
+
+cat >"$work/meson.build" <<'MESON'
+project('parent', 'c', default_options: ['optimization=0', 'warning_level=3', 'werror=true'])
+test('uses couplet', executable('user', 'user.c', dependencies: dependency('couplet', fallback: 'couplet')))
+MESON
+cat >"$work/user.c" <<'C'
+#include <couplet.h>
+int main(void) {
+    cp_arena *arena = cp_arena_new();
+    int       bad   = arena == NULL;
+    cp_arena_free(arena);
+    return bad;
+}
+C
+expect_success "a project with Couplet as a subproject is configured" \
+    meson setup --wrap-mode=forcefallback "$work/build" "$work"
+expect_success "it builds, and its program runs" meson test -C "$work/build"
+finish
