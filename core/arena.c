@@ -64,7 +64,7 @@ _Static_assert(sizeof(block) <= ALIGN, "a block's header keeps the alignment");
 
 struct cp_arena {
     chunk   *newest; /* the only one that is cut from */
-    size_t   used, peak, reserved;
+    size_t   used, peak, reserved, refusals;
     size_t   next_size;                   /* of the one chunk that replaces those freed by the last reset */
     uint64_t filled[CLASSES / WORD_BITS]; /* a bit for each class that has free blocks; only then its head is valid */
     block   *heads[CLASSES];
@@ -295,7 +295,7 @@ void cp_arena_free(cp_arena *arena) {
     free(arena);
 }
 
-void *cp_arena_alloc(cp_arena *arena, size_t bytes) {
+void *cp_arena_try(cp_arena *arena, size_t bytes) {
     block *b = NULL;
     if (bytes <= SIZE_MAX / 4) {
         size_t size = bytes ? (bytes + ALIGN - 1) / ALIGN * ALIGN : ALIGN;
@@ -303,13 +303,20 @@ void *cp_arena_alloc(cp_arena *arena, size_t bytes) {
         if (!b) b = take_top(arena, size);
     }
     if (!b) {
-        cp_misuse((cp_at){0}, "arena", "out of memory: cannot get %zu bytes beyond the %zu in use", bytes, arena->used);
+        arena->refusals++;
         return NULL;
     }
     arena->used += b->size;
     arena->peak = max_size(arena->peak, arena->used);
     UNPOISON(block_memory(b), bytes);
     return block_memory(b);
+}
+
+void *cp_arena_alloc(cp_arena *arena, size_t bytes) {
+    void *memory = cp_arena_try(arena, bytes);
+    if (!memory)
+        cp_misuse((cp_at){0}, "arena", "out of memory: cannot get %zu bytes beyond the %zu in use", bytes, arena->used);
+    return memory;
 }
 
 void cp_arena_release(cp_arena *arena, void *memory) {
@@ -352,4 +359,8 @@ size_t cp_arena_peak(const cp_arena *arena) {
 
 size_t cp_arena_reserved(const cp_arena *arena) {
     return arena->reserved;
+}
+
+size_t cp_arena_refusals(const cp_arena *arena) {
+    return arena->refusals;
 }

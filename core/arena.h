@@ -18,6 +18,7 @@ void      cp_arena_free(cp_arena *arena); /* NULL is fine */
 /* A block of at least `bytes` bytes, 64-byte aligned, not initialised. NULL (after cp_misuse) only when out of
  * memory. */
 void *cp_arena_alloc(cp_arena *arena, size_t bytes);
+void *cp_arena_try(cp_arena *arena, size_t bytes); /* the same without cp_misuse: the caller has more to say */
 
 /* Gives one block back before the reset. NULL is fine; a block given back twice is misuse. */
 void cp_arena_release(cp_arena *arena, void *block);
@@ -28,5 +29,6 @@ void cp_arena_reset(cp_arena *arena);
 size_t cp_arena_used(const cp_arena *arena);     /* bytes in blocks now, rounded up to 64 each */
 size_t cp_arena_peak(const cp_arena *arena);     /* the most that was ever in use at once: the high-water mark */
 size_t cp_arena_reserved(const cp_arena *arena); /* bytes held from the system */
+size_t cp_arena_refusals(const cp_arena *arena); /* how often there was no memory: tells whether a kernel got its scratch */
 
 #endif

@@ -22,8 +22,8 @@
 
 typedef struct cp_node cp_node;
 
-enum { CP_KEEPS_OUT = 1u << 31 };
 #define CP_KEEPS_IN(i) (1u << (i))
+#define CP_KEEPS_OUT (1u << 31)
 
 typedef struct cp_op {
     const char *name;

@@ -203,9 +203,9 @@ static void make_uniform(const fill *f, const group_words w, cp_real *out) {
     const float offset = f->offset, scale = f->scale, limit = f->limit;
     for (int g = 0; g < GROUP; g++) {
         for (int j = 0; j < BLOCK_WORDS; j++) {
-            float value = offset + scale * ((float)(int32_t)(w[j][g] >> 8) * 0x1p-24f);
-
-            out[BLOCK_WORDS * g + j] = value < limit ? value : limit;
+            float unit     = (float)(int32_t)(w[j][g] >> 8) * 0x1p-24f;
+            float value    = offset + scale * unit;
+            out[4 * g + j] = value < limit ? value : limit;
         }
     }
 }

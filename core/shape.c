@@ -10,6 +10,7 @@ cp_text cp_dims_text(int rank, const int *dims) {
         snprintf(text.s, sizeof text.s, "(%d axes)", rank);
         return text;
     }
+    if (rank && !dims) return (cp_text){"NULL"};
     for (int i = 0; i < rank; i++)
         used += (size_t)snprintf(text.s + used, sizeof text.s - used, "%s%d", i ? ", " : "", dims[i]);
     snprintf(text.s + used, sizeof text.s - used, ")");
@@ -23,14 +24,25 @@ cp_text cp_shape_text(const cp_tensor *t) {
 bool cp_shape_size(int rank, const int *dims, size_t *size) {
     if (rank < 0 || rank > CP_MAX_RANK || (rank > 0 && !dims)) return false;
     size_t limit = (size_t)PTRDIFF_MAX / sizeof(cp_real), total = 1;
+    bool   empty = false;
     for (int i = 0; i < rank; i++) {
         if (dims[i] < 0) return false;
-        if (dims[i] == 0) limit = 0;
-        if (limit && total > limit / (size_t)dims[i]) return false;
+        if (dims[i] == 0) {
+            empty = true;
+            continue;
+        }
+        if (total > limit / (size_t)dims[i]) return false;
         total *= (size_t)dims[i];
     }
-    *size = total;
+    *size = empty ? 0 : total;
     return true;
+}
+
+bool cp_shape_check(cp_at at, const char *op, int rank, const int *dims) {
+    size_t size;
+    return cp_shape_size(rank, dims, &size) ||
+           cp_misuse(at, op, "the shape %s is not possible (up to %d axes, sizes >= 0, a product that fits into memory)",
+                     cp_dims_text(rank, dims).s, CP_MAX_RANK);
 }
 
 bool cp_shape_is(const cp_tensor *a, int rank, const int *dims) {

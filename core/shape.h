@@ -20,8 +20,10 @@ typedef struct cp_axes {
 cp_text cp_shape_text(const cp_tensor *t);               /* "(3, 4)", "()" , "NULL" */
 cp_text cp_dims_text(int rank, const int *dims);
 
-/* The number of values, or false when rank or a size is out of range or the product does not fit into memory. */
+/* The number of values, or false when rank or a size is out of range or the product of the sizes that are not 0 (so that
+ * strides are safe in empty tensors too) does not fit into memory. */
 bool cp_shape_size(int rank, const int *dims, size_t *size);
+bool cp_shape_check(cp_at at, const char *op, int rank, const int *dims); /* false after cp_misuse: there is no such shape */
 bool cp_shape_same(const cp_tensor *a, const cp_tensor *b);
 bool cp_shape_is(const cp_tensor *a, int rank, const int *dims);
 

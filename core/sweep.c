@@ -125,7 +125,7 @@ static bool rule_apply(cp_at at, const cp_node *node, cp_tensor *g) {
 /* A result of its own: not the memory of another result, nor of a value on the record. */
 static cp_tensor *result(cp_at at, cp_tensor *g, const cp_tensor *wrt, bool recorded) {
     if (!g) return cp_full(at, 0, wrt->rank, wrt->dims);
-    if (recorded || owner(g)->holds == 1) return g;
+    if (recorded || owner(g)->holds == 1) return hold(g); /* held: if it is asked for once more, that is a copy */
     return cp_constant(at, g->data, g->rank, g->dims);
 }
 

@@ -46,23 +46,23 @@ static bool swap(bool *flag, bool on) {
 }
 
 bool cp_tape_record(cp_tape *tape, bool on) {
-    return swap(&tape->recording, on);
+    return tape ? swap(&tape->recording, on) : cp_misuse((cp_at){0}, "tape_record", "the tape is NULL");
 }
 
 bool cp_tape_freeze(cp_tape *tape, bool on) {
-    return swap(&tape->frozen, on);
+    return tape ? swap(&tape->frozen, on) : cp_misuse((cp_at){0}, "tape_freeze", "the tape is NULL");
 }
 
 int cp_tape_length(const cp_tape *tape) {
-    return tape->node_count;
+    return tape ? tape->node_count : 0;
 }
 
 size_t cp_tape_bytes(const cp_tape *tape) {
-    return cp_arena_used(tape->arena);
+    return tape ? cp_arena_used(tape->arena) : 0;
 }
 
 size_t cp_tape_peak(const cp_tape *tape) {
-    return cp_arena_peak(tape->arena);
+    return tape ? cp_arena_peak(tape->arena) : 0;
 }
 
 bool cp_recording(cp_at at) {
@@ -75,6 +75,7 @@ cp_arena *cp_scratch(cp_at at) {
 
 bool cp_tape_grow(cp_at at, void **array, int *room, int needed, size_t item) {
     if (needed <= *room) return true;
+    if (needed > INT32_MAX / 2) return cp_misuse(at, "tape", "a record of %d entries is too long", needed);
     int more = *room ? *room : 64;
     while (more < needed) more *= 2;
     void *grown = realloc(*array, (size_t)more * item);
@@ -124,23 +125,44 @@ static bool is_tracked(const cp_tape *tape, const cp_tensor *t) {
     return t->tracked && (t->tape || !tape->frozen);
 }
 
-static int id_of(cp_at at, cp_tensor *t) {
+/* false when out of memory: a parameter without an id would lose its gradient silently. */
+static bool id_of(cp_at at, cp_tensor *t, int *id) {
     cp_tape *tape = at.tape;
-    if (!is_tracked(tape, t)) return -1;
-    if (t->tape) return t->id;
-    if (2 * (tape->foreign_count + 1) > tape->foreign_room && !foreign_grow(at)) return -1;
-    size_t slot = foreign_slot(tape, t);
-    if (tape->foreign[slot].step != tape->step) {
-        tape->foreign[slot] = (cp_foreign){t, tape->step, value_add(at, t)};
+    *id = -1;
+    if (!is_tracked(tape, t)) return true;
+    if (t->tape) {
+        *id = t->id;
+        return true;
+    }
+    if (2 * (tape->foreign_count + 1) > tape->foreign_room && !foreign_grow(at)) return false;
+    cp_foreign *slot = &tape->foreign[foreign_slot(tape, t)];
+    if (slot->step != tape->step) {
+        int added = value_add(at, t);
+        if (added < 0) return false;
+        *slot = (cp_foreign){t, tape->step, added};
         tape->foreign_count++;
     }
-    return tape->foreign[slot].id;
+    *id = slot->id;
+    return true;
 }
 
 /* ---- making values ---- */
 
+static const char *op_name(const cp_tape *tape) {
+    return tape->op ? tape->op : "tape";
+}
+
+/* Arena memory for a tensor of this shape; when there is none, the message names the op and the caller's place. */
+static void *memory_for(cp_at at, size_t bytes, int rank, const int *dims) {
+    void *memory = cp_arena_try(at.tape->arena, bytes);
+    if (!memory)
+        cp_misuse(at, op_name(at.tape), "out of memory for %s: cannot get %zu bytes beyond the %zu in use",
+                  cp_dims_text(rank, dims).s, bytes, cp_tape_bytes(at.tape));
+    return memory;
+}
+
 static cp_tensor *tensor_make(cp_at at, int rank, const int *dims, size_t size) {
-    cp_tensor *t = cp_arena_alloc(at.tape->arena, sizeof *t);
+    cp_tensor *t = memory_for(at, sizeof *t, rank, dims);
     if (!t) return NULL;
     *t = (cp_tensor){.rank = rank, .size = size, .tape = at.tape, .id = -1, .holds = -1};
     if (rank) memcpy(t->dims, dims, (size_t)rank * sizeof *dims);
@@ -149,13 +171,9 @@ static cp_tensor *tensor_make(cp_at at, int rank, const int *dims, size_t size) 
 
 cp_tensor *cp_out(cp_at at, int rank, const int *dims) {
     size_t size;
-    if (!cp_shape_size(rank, dims, &size)) {
-        cp_misuse(at, "out", "the shape %s is not possible (up to %d axes, sizes >= 0, memory)",
-                  cp_dims_text(rank, dims).s, CP_MAX_RANK);
-        return NULL;
-    }
+    if (!cp_shape_check(at, op_name(at.tape), rank, dims) || !cp_shape_size(rank, dims, &size)) return NULL;
     cp_tensor *t = tensor_make(at, rank, dims, size);
-    if (!t || !(t->data = cp_arena_alloc(at.tape->arena, size * sizeof *t->data))) return NULL;
+    if (!t || !(t->data = memory_for(at, size * sizeof *t->data, rank, dims))) return NULL;
     if (at.tape->collecting) {
         t->holds = 0;
         t->made_before = at.tape->made;
@@ -173,17 +191,20 @@ cp_tensor *cp_view(cp_at at, cp_tensor *a, int rank, const int *dims) {
 }
 
 void *cp_keep(cp_at at, size_t bytes) {
-    return cp_arena_alloc(at.tape->arena, bytes);
+    void *memory = cp_arena_try(at.tape->arena, bytes);
+    if (!memory) cp_misuse(at, op_name(at.tape), "out of memory: cannot get %zu bytes for what its gradient needs", bytes);
+    return memory;
 }
 
 void *cp_attr(cp_at at, const void *from, size_t bytes) {
     void *copy = cp_keep(at, bytes);
-    return copy ? memcpy(copy, from, bytes) : NULL;
+    return copy && bytes ? memcpy(copy, from, bytes) : copy;
 }
 
 static cp_tensor *leaf(cp_at at, const char *op, const cp_real *data, int rank, const int *dims) {
-    if (!at.tape || !data) {
-        cp_misuse(at, op, at.tape ? "data is NULL" : "the tape is NULL");
+    if (!cp_check(at, op, 0, NULL)) return NULL;
+    if (!data) {
+        cp_misuse(at, op, "data is NULL");
         return NULL;
     }
     cp_tensor *t = cp_out(at, rank, dims);
@@ -199,15 +220,12 @@ cp_tensor *(cp_variable)(cp_at at, const cp_real *data, int rank, const int *dim
     cp_tensor *t = leaf(at, "variable", data, rank, dims);
     if (!t) return NULL;
     t->id = value_add(at, t);
-    t->tracked = t->id >= 0;
-    return t;
+    t->tracked = true;
+    return t->id >= 0 ? t : NULL;
 }
 
 cp_tensor *(cp_full)(cp_at at, cp_real value, int rank, const int *dims) {
-    if (!at.tape) {
-        cp_misuse(at, "full", "the tape is NULL");
-        return NULL;
-    }
+    if (!cp_check(at, "full", 0, NULL)) return NULL;
     cp_tensor *t = cp_out(at, rank, dims);
     if (t)
         for (size_t i = 0; i < t->size; i++) t->data[i] = value;
@@ -231,6 +249,7 @@ bool cp_check(cp_at at, const char *op, int n, cp_tensor *const *in) {
         if (in[i]->tape && in[i]->tape != at.tape)
             return cp_misuse(at, op, "argument %d, of shape %s, belongs to another tape", i + 1, cp_shape_text(in[i]).s);
     }
+    at.tape->op = op;
     return true;
 }
 
@@ -250,7 +269,7 @@ cp_tensor *cp_record(cp_at at, const cp_op *op, cp_tensor *out, const void *attr
     node.need = (bool *)(room + count * (sizeof(cp_tensor *) + sizeof(int)));
     for (int i = 0; i < n; i++) {
         node.in[i] = in[i];
-        node.ids[i] = id_of(at, in[i]);
+        if (!id_of(at, in[i], &node.ids[i])) return NULL;
     }
     if ((out->id = value_add(at, out)) < 0) return NULL;
     out->tracked = true;

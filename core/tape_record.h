@@ -16,6 +16,8 @@ struct cp_tape {
     cp_arena *arena;
     bool      recording, frozen;
 
+    const char *op; /* the one that checked its arguments last, for messages */
+
     cp_node *nodes;
     int      node_count, node_room;
 

@@ -10,14 +10,6 @@ typedef struct label {
     char s[64];
 } label;
 
-static bool is_leaf(const cp_tape *tape, int id) {
-    const cp_tensor *t = tape->values[id];
-    if (!t->tape) return true;
-    for (int i = 0; i < tape->node_count; i++)
-        if (tape->nodes[i].out == t) return false;
-    return true;
-}
-
 /* A value's name, or %3 for the one with id 3. */
 static label value_label(const cp_tape *tape, int id) {
     label text;
@@ -31,6 +23,16 @@ static label input_label(const cp_tape *tape, const cp_node *node, int i) {
     label text;
     snprintf(text.s, sizeof text.s, "%s", node->in[i]->name ? node->in[i]->name : "constant");
     return text;
+}
+
+/* Which values came from a node, by id; the others are leaves. NULL when out of memory. */
+static bool *made_by_nodes(cp_tape *tape) {
+    size_t bytes = (size_t)tape->value_count * sizeof(bool);
+    bool  *made = cp_arena_alloc(tape->arena, bytes);
+    if (!made) return NULL;
+    memset(made, 0, bytes);
+    for (int i = 0; i < tape->node_count; i++) made[tape->nodes[i].out->id] = true;
+    return made;
 }
 
 /* ---- which leaves lie behind which value ---- */
@@ -47,10 +49,11 @@ static bool leaves_find(cp_tape *tape, leaves *found) {
     *found = (leaves){.behind = cp_arena_alloc(tape->arena, bytes)};
     if (!found->behind) return false;
     memset(found->behind, 0, bytes);
-    bool *made = cp_arena_alloc(tape->arena, (size_t)tape->value_count * sizeof *made);
-    if (!made) return false;
-    memset(made, 0, (size_t)tape->value_count * sizeof *made);
-    for (int i = 0; i < tape->node_count; i++) made[tape->nodes[i].out->id] = true;
+    bool *made = made_by_nodes(tape);
+    if (!made) {
+        cp_arena_release(tape->arena, found->behind);
+        return false;
+    }
     for (int id = 0; id < tape->value_count; id++) {
         if (made[id]) continue;
         if (found->count < MOST_LEAVES) {
@@ -103,7 +106,11 @@ static void print_node(const cp_tape *tape, FILE *file, const cp_node *node, con
 
 void cp_tape_print(cp_tape *tape, FILE *file) {
     leaves found;
-    if (!tape || !leaves_find(tape, &found)) return;
+    if (!tape || !file) {
+        cp_misuse((cp_at){0}, "tape_print", "the %s is NULL", tape ? "file" : "tape");
+        return;
+    }
+    if (!leaves_find(tape, &found)) return;
     fprintf(file, "%-6s %-14s %-16s %10s  %-14s %-44s %s\n", "value", "op", "shape", "bytes", "keeps", "from", "needed for");
     for (int k = 0; k < found.count; k++) {
         const cp_tensor *leaf = tape->values[found.ids[k]];
@@ -130,8 +137,8 @@ static void dot_values(FILE *file, const char *what, const cp_tensor *t) {
     double low = INFINITY, high = -INFINITY, sum = 0;
     for (size_t i = 0; i < t->size; i++) {
         double value = (double)t->data[i];
-        low = value < low ? value : low;
-        high = value > high ? value : high;
+        low = value < low || isnan(value) ? value : low; /* a NaN stays, so that it is seen */
+        high = value > high || isnan(value) ? value : high;
         sum += value;
     }
     fprintf(file, "%.4g .. %.4g, mean %.4g", low, high, sum / (double)t->size);
@@ -173,8 +180,8 @@ static void dot_node(const cp_tape *tape, FILE *file, const cp_node *node, int n
 
 void(cp_tape_dot)(cp_at at, FILE *file, cp_tensor *loss) {
     cp_tape *tape = at.tape;
-    if (!tape) {
-        cp_misuse(at, "tape_dot", "the tape is NULL");
+    if (!tape || !file) {
+        cp_misuse(at, "tape_dot", "the %s is NULL", tape ? "file" : "tape");
         return;
     }
     cp_tensor **grads = NULL;
@@ -183,9 +190,11 @@ void(cp_tape_dot)(cp_at at, FILE *file, cp_tensor *loss) {
         grads = cp_keep(at, (size_t)count * sizeof *grads);
         if (!grads || !cp_grad(at, loss, tape->values, count, grads)) return;
     }
+    bool *made = made_by_nodes(tape);
+    if (!made) return;
     fprintf(file, "digraph tape {\n  node [shape=box fontname=\"monospace\" fontsize=10];\n");
     for (int id = 0; id < count; id++) {
-        if (!is_leaf(tape, id)) continue;
+        if (made[id]) continue;
         label name;
         snprintf(name.s, sizeof name.s, "v%d", id);
         dot_box(file, name.s, value_label(tape, id).s, "style=filled fillcolor=\"#dce9f5\"", tape->values[id],
@@ -193,4 +202,5 @@ void(cp_tape_dot)(cp_at at, FILE *file, cp_tensor *loss) {
     }
     for (int i = 0; i < tape->node_count; i++) dot_node(tape, file, &tape->nodes[i], i, grads);
     fprintf(file, "}\n");
+    cp_arena_release(tape->arena, made);
 }

@@ -7,17 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-cp_tensor *(cp_tensor_new)(cp_at at, int rank, const int *dims) {
+static cp_tensor *tensor_new(cp_at at, const char *op, int rank, const int *dims) {
     size_t size;
-    if (!cp_shape_size(rank, dims, &size)) {
-        cp_misuse(at, "tensor_new", "the shape %s is not possible (up to %d axes, sizes >= 0)",
-                  dims ? cp_dims_text(rank, dims).s : "NULL", CP_MAX_RANK);
-        return NULL;
-    }
+    if (!cp_shape_check(at, op, rank, dims) || !cp_shape_size(rank, dims, &size)) return NULL;
     cp_tensor *t = calloc(1, sizeof *t);
     cp_real   *data = calloc(size ? size : 1, sizeof *data);
     if (!t || !data) {
-        cp_misuse(at, "tensor_new", "out of memory for shape %s", cp_dims_text(rank, dims).s);
+        cp_misuse(at, op, "out of memory for shape %s", cp_dims_text(rank, dims).s);
         free(t);
         free(data);
         return NULL;
@@ -27,7 +23,12 @@ cp_tensor *(cp_tensor_new)(cp_at at, int rank, const int *dims) {
     t->size = size;
     t->data = data;
     t->id = -1;
+    t->holds = -1; /* never a sweep's to give back */
     return t;
+}
+
+cp_tensor *(cp_tensor_new)(cp_at at, int rank, const int *dims) {
+    return tensor_new(at, "tensor_new", rank, dims);
 }
 
 cp_tensor *(cp_parameter_new)(cp_at at, const cp_real *data, int rank, const int *dims) {
@@ -35,7 +36,7 @@ cp_tensor *(cp_parameter_new)(cp_at at, const cp_real *data, int rank, const int
         cp_misuse(at, "parameter_new", "data is NULL");
         return NULL;
     }
-    cp_tensor *t = (cp_tensor_new)(at, rank, dims);
+    cp_tensor *t = tensor_new(at, "parameter_new", rank, dims);
     if (!t) return NULL;
     if (t->size) memcpy(t->data, data, t->size * sizeof *data);
     t->tracked = true;

@@ -35,7 +35,7 @@ typedef struct cp_labels {
     int        count;
 } cp_labels;
 
-/* A persistent tensor of zeros, constant unless cp_tensor_track is called. NULL (after the error handler) for a bad shape. */
+/* A persistent tensor of zeros, a constant unless its `tracked` is set. NULL (after the error handler) for a bad shape. */
 cp_tensor *cp_tensor_new(cp_at at, int rank, const int *dims);
 #define cp_tensor_new(...) cp_tensor_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 

@@ -8,7 +8,8 @@ static cp_tensor *broadcast_out(cp_at at, const char *op, int n, cp_tensor *cons
     if (!cp_check(at, op, n, in)) return NULL;
     for (int i = 0; i < n; i++)
         if (!cp_shape_broadcast(rank, dims, in[i]->rank, in[i]->dims, &rank, dims)) {
-            cp_misuse(at, op, "shapes %s and %s do not broadcast", cp_shape_text(in[0]).s, cp_shape_text(in[i]).s);
+            cp_misuse(at, op, "shapes %s%s%s and %s do not broadcast", cp_shape_text(in[0]).s, n == 3 ? ", " : "",
+                      n == 3 ? cp_shape_text(in[1]).s : "", cp_shape_text(in[n - 1]).s);
             return NULL;
         }
     return cp_out(at, rank, dims);

@@ -10,13 +10,15 @@ static int or_one(int value) {
     return value ? value : 1;
 }
 
+/* -1 when the kernel does not fit or the result is too large. */
 static int out_size(int size, int before, int after, int kernel, int dilation, int stride) {
     int64_t room = (int64_t)size + before + after - (int64_t)dilation * (kernel - 1) - 1;
-    return room < 0 ? -1 : (int)(room / stride) + 1;
+    return room < 0 || room / stride >= INT32_MAX ? -1 : (int)(room / stride) + 1;
 }
 
 /* Checks everything about a convolution but the number of rows of g. */
 static bool conv_plan(cp_at at, const char *op, const int *x, const int *w, cp_conv2d_config c, cp_conv_shape *s) {
+    if (!cp_shape_check(at, op, 4, x) || !cp_shape_check(at, op, 4, w)) return false;
     *s = (cp_conv_shape){.n = x[0], .h = x[1], .w = x[2], .c = x[3], .kh = w[0], .kw = w[1], .k = w[3],
                          .stride_h = or_one(c.stride_h), .stride_w = or_one(c.stride_w), .pad_top = c.pad_top, .pad_left = c.pad_left,
                          .dilation_h = or_one(c.dilation_h), .dilation_w = or_one(c.dilation_w), .groups = or_one(c.groups)};
@@ -29,7 +31,7 @@ static bool conv_plan(cp_at at, const char *op, const int *x, const int *w, cp_c
     s->oh = out_size(s->h, c.pad_top, c.pad_bottom, s->kh, s->dilation_h, s->stride_h);
     s->ow = out_size(s->w, c.pad_left, c.pad_right, s->kw, s->dilation_w, s->stride_w);
     if (s->kh < 1 || s->kw < 1 || s->oh < 0 || s->ow < 0)
-        return cp_misuse(at, op, "kernel %s is larger than the padded image %s", cp_dims_text(4, w).s, cp_dims_text(4, x).s);
+        return cp_misuse(at, op, "kernel %s does not fit into the padded image %s", cp_dims_text(4, w).s, cp_dims_text(4, x).s);
     return true;
 }
 
@@ -72,7 +74,9 @@ cp_tensor *(cp_conv2d)(cp_at at, cp_tensor *x, cp_tensor *w, cp_tensor *bias, cp
     cp_tensor  *out = cp_out(at, 4, (int[]){s.n, s.oh, s.ow, s.k});
     const void *attr = cp_attr(at, &config, sizeof config);
     if (!out || !attr) return NULL;
+    size_t refusals = cp_arena_refusals(cp_scratch(at));
     cp_kernel_conv2d(cp_scratch(at), &s, x->data, w->data, bias ? bias->data : NULL, out->data);
+    if (cp_arena_refusals(cp_scratch(at)) != refusals) return NULL;
     return cp_record(at, &cp_op_conv2d, out, attr, bias ? 3 : 2, in);
 }
 
@@ -100,7 +104,9 @@ cp_tensor *(cp_conv2d_input_grad)(cp_at at, cp_tensor *g, cp_tensor *w, const in
     cp_tensor  *out = cp_out(at, 4, x_dims);
     const void *attr = cp_attr(at, &config, sizeof config);
     if (!out || !attr) return NULL;
+    size_t refusals = cp_arena_refusals(cp_scratch(at));
     cp_kernel_conv2d_input_grad(cp_scratch(at), &s, g->data, w->data, out->data);
+    if (cp_arena_refusals(cp_scratch(at)) != refusals) return NULL;
     return cp_record(at, &cp_op_conv2d_input_grad, out, attr, 2, in);
 }
 
@@ -128,6 +134,8 @@ cp_tensor *(cp_conv2d_weight_grad)(cp_at at, cp_tensor *x, cp_tensor *g, const i
     cp_tensor  *out = cp_out(at, 4, w_dims);
     const void *attr = cp_attr(at, &config, sizeof config);
     if (!out || !attr) return NULL;
+    size_t refusals = cp_arena_refusals(cp_scratch(at));
     cp_kernel_conv2d_weight_grad(cp_scratch(at), &s, x->data, g->data, out->data);
+    if (cp_arena_refusals(cp_scratch(at)) != refusals) return NULL;
     return cp_record(at, &cp_op_conv2d_weight_grad, out, attr, 2, in);
 }

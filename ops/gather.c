@@ -65,8 +65,8 @@ cp_tensor *(cp_gather_rows)(cp_at at, cp_tensor *a, cp_labels rows) {
 
 cp_tensor *(cp_scatter_rows)(cp_at at, cp_tensor *a, cp_labels rows, int count) {
     if (!has_rows(at, "scatter_rows", a)) return NULL;
-    if (rows.count != a->dims[0]) {
-        cp_misuse(at, "scatter_rows", "%d places for the rows of %s", rows.count, cp_shape_text(a).s);
+    if (rows.count != a->dims[0] || count < 0) {
+        cp_misuse(at, "scatter_rows", "%d places, among %d rows, for the rows of %s", rows.count, count, cp_shape_text(a).s);
         return NULL;
     }
     const places *kept = places_keep(at, "scatter_rows", rows, count);
@@ -115,7 +115,7 @@ cp_tensor *(cp_take)(cp_at at, cp_tensor *a, cp_labels at_places, int rank, cons
 
 cp_tensor *(cp_put)(cp_at at, cp_tensor *a, cp_labels at_places, int rank, const int *dims) {
     if (!cp_check(at, "put", 1, &a)) return NULL;
-    cp_tensor    *out = cp_full(at, 0, rank, dims);
+    cp_tensor    *out = cp_shape_check(at, "put", rank, dims) ? cp_full(at, 0, rank, dims) : NULL;
     const places *kept = out ? places_for(at, "put", at_places, a->size, out->size) : NULL;
     if (!kept) return NULL;
     for (size_t i = 0; i < a->size; i++) out->data[at_places.at[i]] += a->data[i];

@@ -9,6 +9,7 @@ typedef struct window {
 } window;
 
 static bool window_plan(cp_at at, const char *op, const int *x, cp_pool2d_config c, window *win) {
+    if (!cp_shape_check(at, op, 4, x)) return false;
     if (!c.stride_h) c.stride_h = c.window_h;
     if (!c.stride_w) c.stride_w = c.window_w;
     if (c.window_h < 1 || c.window_w < 1 || c.stride_h < 1 || c.stride_w < 1)
@@ -16,10 +17,11 @@ static bool window_plan(cp_at at, const char *op, const int *x, cp_pool2d_config
     if (c.pad_top < 0 || c.pad_bottom < 0 || c.pad_left < 0 || c.pad_right < 0 || c.pad_top >= c.window_h || c.pad_bottom >= c.window_h ||
         c.pad_left >= c.window_w || c.pad_right >= c.window_w)
         return cp_misuse(at, op, "padding must be smaller than the window (%d, %d) and not negative", c.window_h, c.window_w);
-    int room_h = x[1] + c.pad_top + c.pad_bottom - c.window_h, room_w = x[2] + c.pad_left + c.pad_right - c.window_w;
-    if (room_h < 0 || room_w < 0 || !x[1] || !x[2])
-        return cp_misuse(at, op, "window (%d, %d) is larger than the padded image %s", c.window_h, c.window_w, cp_dims_text(4, x).s);
-    *win = (window){{x[0], x[1], x[2], x[3]}, {x[0], room_h / c.stride_h + 1, room_w / c.stride_w + 1, x[3]}, c};
+    int64_t room_h = (int64_t)x[1] + c.pad_top + c.pad_bottom - c.window_h;
+    int64_t room_w = (int64_t)x[2] + c.pad_left + c.pad_right - c.window_w;
+    if (room_h < 0 || room_w < 0 || room_h >= INT32_MAX || room_w >= INT32_MAX || !x[1] || !x[2])
+        return cp_misuse(at, op, "window (%d, %d) does not fit into the padded image %s", c.window_h, c.window_w, cp_dims_text(4, x).s);
+    *win = (window){{x[0], x[1], x[2], x[3]}, {x[0], (int)room_h / c.stride_h + 1, (int)room_w / c.stride_w + 1, x[3]}, c};
     return true;
 }
 
@@ -76,12 +78,13 @@ static void argmax_images(void *context, size_t begin, size_t end) {
 cp_tensor *(cp_max_pool)(cp_at at, cp_tensor *x, cp_pool2d_config config) {
     window w;
     if (!is_image(at, "max_pool", x) || !window_plan(at, "max_pool", x->dims, config, &w)) return NULL;
-    if (x->size > INT32_MAX) {
+    size_t size;
+    if (x->size > INT32_MAX || !cp_shape_size(4, w.y, &size) || size > INT32_MAX) {
         cp_misuse(at, "max_pool", "%s has more values than max_pool can count", cp_shape_text(x).s);
         return NULL;
     }
-    int  count = w.y[0] * w.y[1] * w.y[2] * w.y[3];
-    int *places = cp_keep(at, (size_t)count * sizeof *places);
+    int  count = (int)size;
+    int *places = cp_keep(at, size * sizeof *places);
     if (!places) return NULL;
     cp_parallel((size_t)w.x[0], 1, argmax_images, &(argmax_job){&w, x->data, places});
     cp_tensor *out = cp_take(at, x, (cp_labels){places, count}, 4, w.y);
@@ -99,7 +102,7 @@ typedef struct average_job {
 #define FOR_EACH_PIXEL_PAIR(...)                                                                             \
     const average_job *job = context;                                                                        \
     const window      *w = job->win;                                                                         \
-    cp_real            share = 1 / (cp_real)(w->c.window_h * w->c.window_w);                                 \
+    cp_real            share = 1 / ((cp_real)w->c.window_h * (cp_real)w->c.window_w);                        \
     for (size_t n = begin; n < end; n++)                                                                     \
         for (int i = 0; i < w->y[1]; i++)                                                                    \
             for (int j = 0; j < w->y[2]; j++) {                                                              \

@@ -127,14 +127,16 @@ cp_tensor *(cp_max)(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim) {
 static void logsumexp_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
     const reduction *r = node->attr;
     cp_tensor       *share = cp_exp(at, cp_sub(at, node->in[0], with_axes(at, node->out, r)));
+    share = cp_div(at, share, cp_sum(at, share, r->axes, true)); /* out's rounding, a factor common to all, cancels */
     gin[0] = cp_mul(at, share, with_axes(at, g, r));
 }
 
 const cp_op cp_op_logsumexp = {
     .name = "logsumexp", .formula = "ln sum e^a over axes", .grad = logsumexp_grad, .keeps = CP_KEEPS_IN(0) | CP_KEEPS_OUT};
 
-/* max + ln sum e^(a - max): with ops, not recorded. An infinite maximum is not subtracted. */
+/* max + ln sum e^(a - max): with ops, not recorded. An infinite maximum is not subtracted. ln of an empty sum: -infinity. */
 static cp_tensor *logsumexp_value(cp_at at, cp_tensor *a, const reduction *r) {
+    if (!a->size) return cp_full(at, (cp_real)-INFINITY, r->rank, r->dims);
     cp_tensor *top = cp_max(at, a, r->axes, true);
     if (!top) return NULL;
     for (size_t i = 0; i < top->size; i++)
@@ -170,8 +172,8 @@ static void softmax_rows(void *context, size_t begin, size_t end) {
         cp_real       *y = job->y + first, top = -INFINITY, sum = 0;
         for (size_t i = 0; i < job->count; i++) top = x[i * step] > top ? x[i * step] : top;
         for (size_t i = 0; i < job->count; i++) sum += y[i * step] = exp(x[i * step] - top);
-        cp_real shift = top + log(sum);
-        for (size_t i = 0; i < job->count; i++) y[i * step] = job->logarithm ? x[i * step] - shift : y[i * step] / sum;
+        cp_real spread = log(sum); /* not added to top: a large top would swallow its digits */
+        for (size_t i = 0; i < job->count; i++) y[i * step] = job->logarithm ? x[i * step] - top - spread : y[i * step] / sum;
     }
 }
 
@@ -200,7 +202,8 @@ const cp_op cp_op_log_softmax = {.name = "log_softmax", .formula = "a - ln sum e
 
 static cp_tensor *softmax(cp_at at, const cp_op *op, cp_tensor *a, int axis, bool logarithm) {
     cp_tensor *out = softmax_value(at, op->name, a, &axis, logarithm);
-    return out ? cp_record(at, op, out, cp_attr(at, &axis, sizeof axis), 1, &a) : NULL;
+    const int *attr = out ? cp_attr(at, &axis, sizeof axis) : NULL;
+    return attr ? cp_record(at, op, out, attr, 1, &a) : NULL;
 }
 
 cp_tensor *(cp_softmax)(cp_at at, cp_tensor *a, int axis) {

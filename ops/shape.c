@@ -5,6 +5,14 @@
 
 #include <string.h>
 
+/* Arrays with an entry for each axis; a scalar needs none. */
+static bool has_arrays(cp_at at, const char *op, const cp_tensor *a, int n, const int *const *arrays) {
+    for (int i = 0; i < n && a->rank; i++)
+        if (!arrays[i])
+            return cp_misuse(at, op, "an array with an entry for each axis of shape %s is NULL", cp_shape_text(a).s);
+    return true;
+}
+
 /* ---- reshape ---- */
 
 static void reshape_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
@@ -18,7 +26,7 @@ cp_tensor *(cp_reshape)(cp_at at, cp_tensor *a, int rank, const int *dims) {
     size_t size, known = 1;
     if (!cp_check(at, "reshape", 1, &a)) return NULL;
     if (rank < 0 || rank > CP_MAX_RANK || (rank && !dims)) {
-        cp_misuse(at, "reshape", "%d axes were asked for, at most %d exist", rank, CP_MAX_RANK);
+        cp_misuse(at, "reshape", "%s to %s: at most %d axes exist", cp_shape_text(a).s, cp_dims_text(rank, dims).s, CP_MAX_RANK);
         return NULL;
     }
     for (int i = 0; i < rank; i++) {
@@ -50,7 +58,7 @@ const cp_op cp_op_permute = {.name = "permute", .formula = "axes in another orde
 cp_tensor *(cp_permute)(cp_at at, cp_tensor *a, const int *order) {
     int  dims[CP_MAX_RANK] = {0};
     bool seen[CP_MAX_RANK] = {0};
-    if (!cp_check(at, "permute", 1, &a)) return NULL;
+    if (!cp_check(at, "permute", 1, &a) || !has_arrays(at, "permute", a, 1, &order)) return NULL;
     for (int i = 0; i < a->rank; i++) {
         if (order[i] < 0 || order[i] >= a->rank || seen[order[i]]) {
             cp_misuse(at, "permute", "%s is not an order of the axes of %s", cp_dims_text(a->rank, order).s, cp_shape_text(a).s);
@@ -68,7 +76,8 @@ cp_tensor *(cp_permute)(cp_at at, cp_tensor *a, const int *order) {
     walk.at[1] = a->data;
     for (int i = 0; i < a->rank; i++) walk.stride[1][i] = own[order[i]];
     cp_walk_run(&walk, cp_row_copy, NULL);
-    return cp_record(at, &cp_op_permute, out, cp_attr(at, order, (size_t)a->rank * sizeof *order), 1, &a);
+    const int *attr = cp_attr(at, order, (size_t)a->rank * sizeof *order);
+    return attr ? cp_record(at, &cp_op_permute, out, attr, 1, &a) : NULL;
 }
 
 /* ---- broadcast_to and sum_to ---- */
@@ -151,7 +160,7 @@ const cp_op cp_op_slice = {.name = "slice", .formula = "a[start:stop:step]", .gr
 cp_tensor *(cp_slice)(cp_at at, cp_tensor *a, const int *start, const int *stop, const int *step) {
     region r = {0};
     int    dims[CP_MAX_RANK] = {0};
-    if (!cp_check(at, "slice", 1, &a)) return NULL;
+    if (!cp_check(at, "slice", 1, &a) || !has_arrays(at, "slice", a, 2, (const int *[]){start, stop})) return NULL;
     for (int i = 0; i < a->rank; i++) {
         int end = stop[i] == CP_END ? a->dims[i] : stop[i];
         r.start[i] = start[i];
@@ -160,7 +169,7 @@ cp_tensor *(cp_slice)(cp_at at, cp_tensor *a, const int *start, const int *stop,
             cp_misuse(at, "slice", "%d:%d:%d is not within axis %d of shape %s", start[i], end, r.step[i], i, cp_shape_text(a).s);
             return NULL;
         }
-        dims[i] = (end - start[i] + r.step[i] - 1) / r.step[i];
+        dims[i] = end > start[i] ? (end - start[i] - 1) / r.step[i] + 1 : 0;
     }
     cp_tensor    *out = cp_out(at, a->rank, dims);
     const region *attr = cp_attr(at, &r, sizeof r);
@@ -184,7 +193,9 @@ const cp_op cp_op_pad = {.name = "pad", .formula = "a with fill around it"};
 
 cp_tensor *(cp_embed)(cp_at at, cp_tensor *a, const int *dims, const int *start, const int *step, cp_real fill) {
     region r = {0};
-    if (!cp_check(at, "embed", 1, &a)) return NULL;
+    if (!cp_check(at, "embed", 1, &a) || !has_arrays(at, "embed", a, 2, (const int *[]){dims, start}) ||
+        !cp_shape_check(at, "embed", a->rank, dims))
+        return NULL;
     for (int i = 0; i < a->rank; i++) {
         r.start[i] = start[i];
         r.step[i] = step ? step[i] : 1;
@@ -204,14 +215,17 @@ cp_tensor *(cp_embed)(cp_at at, cp_tensor *a, const int *dims, const int *start,
 
 cp_tensor *(cp_pad)(cp_at at, cp_tensor *a, const int *before, const int *after, cp_real fill) {
     int dims[CP_MAX_RANK] = {0};
-    if (!cp_check(at, "pad", 1, &a)) return NULL;
+    if (!cp_check(at, "pad", 1, &a) || !has_arrays(at, "pad", a, 2, (const int *[]){before, after})) return NULL;
     for (int i = 0; i < a->rank; i++) {
-        if (before[i] < 0 || after[i] < 0) {
-            cp_misuse(at, "pad", "padding %d and %d of axis %d is negative", before[i], after[i], i);
+        int64_t size = (int64_t)a->dims[i] + before[i] + after[i];
+        if (before[i] < 0 || after[i] < 0 || size > INT32_MAX) {
+            cp_misuse(at, "pad", "padding %d and %d of axis %d of %s is negative or too large", before[i], after[i], i,
+                      cp_shape_text(a).s);
             return NULL;
         }
-        dims[i] = a->dims[i] + before[i] + after[i];
+        dims[i] = (int)size;
     }
+    if (!cp_shape_check(at, "pad", a->rank, dims)) return NULL;
     return cp_embed(at, a, dims, before, NULL, fill);
 }
 
@@ -240,6 +254,7 @@ cp_tensor *(cp_concat)(cp_at at, cp_tensor *const *parts, int count, int axis) {
     for (int k = 1; k < count; k++) {
         bool fits = parts[k]->rank == parts[0]->rank;
         for (int i = 0; fits && i < parts[0]->rank; i++) fits = i == axis || parts[k]->dims[i] == dims[i];
+        fits = fits && parts[k]->dims[axis] <= INT32_MAX - dims[axis];
         if (!fits) {
             cp_misuse(at, "concat", "%s and %s do not join along axis %d", cp_shape_text(parts[0]).s, cp_shape_text(parts[k]).s, axis);
             return NULL;
@@ -253,5 +268,6 @@ cp_tensor *(cp_concat)(cp_at at, cp_tensor *const *parts, int count, int axis) {
         region_copy(parts[k], out, &r, true);
         r.start[axis] += parts[k]->dims[axis];
     }
-    return cp_record(at, &cp_op_concat, out, cp_attr(at, &axis, sizeof axis), count, parts);
+    const int *attr = cp_attr(at, &axis, sizeof axis);
+    return attr ? cp_record(at, &cp_op_concat, out, attr, count, parts) : NULL;
 }

@@ -56,7 +56,7 @@ static cp_real logistic(cp_real x) {
     return x < 0 ? e / (1 + e) : 1 / (1 + e);
 }
 
-ROW1(sign, (cp_real)((x > 0) - (x < 0)))
+ROW1(sign, x != x ? x : (cp_real)((x > 0) - (x < 0)))
 ROW1(inside, (cp_real)(x >= p[0] && x <= p[1]))
 
 const cp_op cp_op_sign = {.name = "sign", .formula = "-1, 0 or 1, a constant"};
@@ -79,7 +79,9 @@ static cp_tensor *swish_slope(cp_at at, cp_tensor *a, cp_tensor *out) {
 }
 
 /* clang-format off */
-enum { NOTHING = 0, IN = CP_KEEPS_IN(0), OUT = (int)CP_KEEPS_OUT };
+#define NOTHING 0
+#define IN CP_KEEPS_IN(0)
+#define OUT CP_KEEPS_OUT
 UNARY(neg,      "-a",            -x,           cp_neg(at, g),                                                      NOTHING, false)
 UNARY(exp,      "e^a",           exp(x),       cp_mul(at, g, out),                                                 OUT, false)
 UNARY(log,      "ln a",          log(x),       cp_div(at, g, a),                                                   IN,  false)

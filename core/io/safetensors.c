@@ -87,22 +87,21 @@ static bool check_sum(const cp_safetensors *file, cp_status *status) {
                        format ? CP_ST_FORMAT_KEY : CP_ST_CRC_KEY, format ? CP_ST_CRC_KEY : CP_ST_FORMAT_KEY);
     const unsigned char *bytes = file->bytes.data;
     size_t               start = CP_ST_LENGTH + sum->offset + 1, end = start + CP_ST_CRC_DIGITS;
-    uint32_t             crc = 0;
-    char                 digits[CP_ST_CRC_DIGITS + 1];
-    bool plain = strlen(sum->text) == CP_ST_CRC_DIGITS && memcmp(bytes + start, sum->text, CP_ST_CRC_DIGITS) == 0;
-    if (plain) {
-        crc = cp_crc32(crc, bytes, start);
-        crc = cp_crc32(crc, CP_ST_CRC_EMPTY, CP_ST_CRC_DIGITS);
-        crc = cp_crc32(crc, bytes + end, file->bytes.size - end);
-    }
+    if (strlen(sum->text) != CP_ST_CRC_DIGITS || memcmp(bytes + start, sum->text, CP_ST_CRC_DIGITS) != 0)
+        return cp_fail(status,
+                       "%.200s: byte %zu: metadata \"" CP_ST_CRC_KEY "\" must be %d plain digits; the file is damaged",
+                       file->name, start, CP_ST_CRC_DIGITS);
+    uint32_t crc = cp_crc32(0, bytes, start);
+    crc          = cp_crc32(crc, CP_ST_CRC_EMPTY, CP_ST_CRC_DIGITS);
+    crc          = cp_crc32(crc, bytes + end, file->bytes.size - end);
+    char digits[CP_ST_CRC_DIGITS + 1];
     snprintf(digits, sizeof digits, "%08x", (unsigned)crc);
-    if (!plain || strcmp(digits, sum->text) != 0)
-        return cp_fail(
-            status,
-            "%.200s: the checksum is %s, metadata \"%s\" says %s: the file is damaged. Take another copy; if it was "
-            "changed on purpose, leave out the metadata %s and %s",
-            file->name, plain ? digits : "of 8 digits", CP_ST_CRC_KEY, shown(sum->text).text, CP_ST_CRC_KEY,
-            CP_ST_FORMAT_KEY);
+    if (strcmp(digits, sum->text) != 0)
+        return cp_fail(status,
+                       "%.200s: the checksum is %s, metadata \"" CP_ST_CRC_KEY "\" says %s: the file is damaged. Take "
+                       "another copy; if it was changed on purpose, leave out the metadata " CP_ST_CRC_KEY
+                       " and " CP_ST_FORMAT_KEY,
+                       file->name, digits, shown(sum->text).text);
     return strcmp(format->text, CP_ST_FORMAT) == 0 ||
            cp_fail(status, "%.200s: written in format %s, this program knows format " CP_ST_FORMAT "; use a newer one",
                    file->name, shown(format->text).text);
@@ -285,13 +284,26 @@ const char *cp_st_metadata(const cp_safetensors *file, const char *key) {
     return cp_json_string(cp_json_get(file->metadata, key), NULL);
 }
 
+/* From `node` on, the first that is not the writer's own. */
+static const cp_json *user_metadata(const cp_json *node) {
+    while (node && (strcmp(node->key, CP_ST_FORMAT_KEY) == 0 || strcmp(node->key, CP_ST_CRC_KEY) == 0))
+        node = node->next;
+    return node;
+}
+
+static const cp_json *first_metadata(const cp_safetensors *file) {
+    return user_metadata(file->metadata ? file->metadata->first : NULL);
+}
+
 size_t cp_st_metadata_count(const cp_safetensors *file) {
-    return file->metadata ? file->metadata->count : 0;
+    size_t count = 0;
+    for (const cp_json *node = first_metadata(file); node; node = user_metadata(node->next)) count++;
+    return count;
 }
 
 const char *cp_st_metadata_key(const cp_safetensors *file, size_t index) {
-    const cp_json *node = file->metadata ? file->metadata->first : NULL;
-    while (node && index-- > 0) node = node->next;
+    const cp_json *node = first_metadata(file);
+    while (node && index-- > 0) node = user_metadata(node->next);
     return node ? node->key : NULL;
 }
 

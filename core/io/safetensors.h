@@ -35,8 +35,10 @@ size_t             cp_st_count(const cp_safetensors *file);
 const cp_st_entry *cp_st_entry_at(const cp_safetensors *file, size_t index);    /* in the order of the file */
 const cp_st_entry *cp_st_find(const cp_safetensors *file, const char *name);    /* NULL when it is not there */
 const char        *cp_st_metadata(const cp_safetensors *file, const char *key); /* NULL when it is not there */
-size_t             cp_st_metadata_count(const cp_safetensors *file);
-const char        *cp_st_metadata_key(const cp_safetensors *file, size_t index);
+
+/* The keys of the metadata in the order of the file, without the two that the writer adds. */
+size_t      cp_st_metadata_count(const cp_safetensors *file);
+const char *cp_st_metadata_key(const cp_safetensors *file, size_t index);
 
 /* The tensor of that name if it has that shape, else NULL and a message with both shapes. */
 const cp_st_entry *cp_st_require(const cp_safetensors *file, const char *name, int rank, const int64_t *dims,

@@ -223,12 +223,25 @@ static void a_released_block_serves_the_next_of_about_its_size(void) {
     TEST_ASSERT_EQUAL_PTR(large, cp_arena_alloc(arena, 90000));
 }
 
+static void the_hole_that_fits_best_is_taken(void) {
+    static const size_t sizes[] = {400000, 105000, 200000};
+    void               *holes[3];
+    for (int i = 0; i < 3; i++) {
+        holes[i] = cp_arena_alloc(arena, sizes[i]);
+        TEST_ASSERT_NOT_NULL(cp_arena_alloc(arena, 64));
+    }
+    for (int i = 0; i < 3; i++) cp_arena_release(arena, holes[i]);
+    TEST_ASSERT_EQUAL_PTR(holes[1], cp_arena_alloc(arena, 100000));
+    TEST_ASSERT_EQUAL_PTR(holes[2], cp_arena_alloc(arena, 100000)); /* no other is close: split */
+    TEST_ASSERT_EQUAL_PTR(holes[0], cp_arena_alloc(arena, 399000));
+}
+
 static void a_small_block_does_not_break_up_a_large_hole(void) {
     void *large = cp_arena_alloc(arena, 100000);
     void *after = cp_arena_alloc(arena, 64);
     TEST_ASSERT_NOT_NULL(after);
     cp_arena_release(arena, large);
-    TEST_ASSERT_NOT_NULL(cp_arena_alloc(arena, 128));
+    for (size_t bytes = 128; bytes < 60000; bytes *= 2) TEST_ASSERT_NOT_NULL(cp_arena_alloc(arena, bytes));
     TEST_ASSERT_EQUAL_PTR(large, cp_arena_alloc(arena, 100000));
 }
 
@@ -351,6 +364,7 @@ int main(void) {
     RUN_TEST(warm_up_is_over_after_two_steps);
     RUN_TEST(used_and_peak_follow_the_blocks);
     RUN_TEST(a_released_block_serves_the_next_of_about_its_size);
+    RUN_TEST(the_hole_that_fits_best_is_taken);
     RUN_TEST(a_small_block_does_not_break_up_a_large_hole);
     RUN_TEST(neighbors_that_were_released_become_one_hole_in_any_order);
     RUN_TEST(the_last_block_goes_back_to_the_unused_end);

@@ -46,7 +46,8 @@ static void refuses(const char *text, const char *message) {
 }
 
 static void a_config_is_read_field_by_field(void) {
-    parse(" {\"model\": \"wrn\", \"depth\": 10,\n\t\"rate\":1e-3, \"sizes\":[2, 16 ,2],\r\n \"norm\":null, \"ema\":true, \"sgld\":{\"steps\":20}}\n");
+    parse(" {\"model\": \"wrn\", \"depth\": 10,\n\t\"rate\":1e-3, \"sizes\":[2, 16 ,2],\r\n \"norm\":null, "
+          "\"ema\":true, \"sgld\":{\"steps\":20}}\n");
     TEST_ASSERT_EQUAL_STRING("wrn", cp_json_string(cp_json_get(root, "model"), ""));
     TEST_ASSERT_EQUAL_INT64(10, cp_json_integer(cp_json_get(root, "depth"), 0));
     TEST_ASSERT_TRUE(cp_json_number(cp_json_get(root, "rate"), 0) == 1e-3);
@@ -74,7 +75,8 @@ static void what_is_missing_or_of_another_kind_gives_the_fallback(void) {
 
 static void strings_are_decoded_with_every_escape(void) {
     parse("\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u0041\\u00e9\\u20AC\\uD83D\\uDE00 \xC3\xA9 \xF0\x9F\x98\x80\"");
-    TEST_ASSERT_EQUAL_STRING("\"\\/\b\f\n\r\tA\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80 \xC3\xA9 \xF0\x9F\x98\x80", root->text);
+    TEST_ASSERT_EQUAL_STRING("\"\\/\b\f\n\r\tA\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80 \xC3\xA9 \xF0\x9F\x98\x80",
+                             root->text);
     TEST_ASSERT_EQUAL_STRING("", parse("\"\"")->text);
 }
 
@@ -142,7 +144,7 @@ static void malformed_strings_are_refused(void) {
 }
 
 static void a_key_that_comes_twice_is_refused_in_small_and_large_objects(void) {
-    refuses("{\"a\":1,\"b\":2,\"\\u0061\":3}", "(byte 21): the key \"a\" comes twice");
+    refuses("{\"a\":1,\"b\":2,\"\\u0061\":3}", "(byte 22): the key \"a\" comes twice");
     char   text[4000] = "{";
     size_t used       = 1;
     for (int i = 0; i < 100; i++) used += (size_t)sprintf(text + used, "\"k%d\":%d,", i, i);
@@ -235,9 +237,10 @@ static void one_line_is_written_without_spaces(void) {
     cp_json_writer w = {0};
     put_sample(&w);
     TEST_ASSERT_TRUE_MESSAGE(cp_json_writer_finish(&w, &status), status.message);
-    TEST_ASSERT_EQUAL_STRING("{\"name\":\"a\\\"\\\\\\n\\u0001\xC3\xA9\xEF\xBF\xBD/\",\"list\":[-9223372036854775808,"
-                             "18446744073709551615,0.1,0.1,null,null,true,null],\"empty\":{},\"none\":[],\"last\":false}",
-                             (char *)w.out.data);
+    TEST_ASSERT_EQUAL_STRING(
+        "{\"name\":\"a\\\"\\\\\\n\\u0001\xC3\xA9\xEF\xBF\xBD/\",\"list\":[-9223372036854775808,"
+        "18446744073709551615,0.1,0.1,null,null,true,null],\"empty\":{},\"none\":[],\"last\":false}",
+        (char *)w.out.data);
     cp_json_writer_free(&w);
 }
 

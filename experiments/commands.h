@@ -1,0 +1,9 @@
+/* The commands that exist. A new experiment is one file with one cp_command, a line here and a line in couplet.c. */
+#ifndef CP_EXPERIMENTS_COMMANDS_H
+#define CP_EXPERIMENTS_COMMANDS_H
+
+#include "experiments/options.h"
+
+extern const cp_command cp_command_predict;
+
+#endif

@@ -1,0 +1,289 @@
+/* couplet predict: posteriors of a saved model for a batch of inputs, from files and into a file. */
+#include "couplet.h"
+#include "core/io/file.h"
+#include "core/io/json.h"
+#include "experiments/commands.h"
+#include "experiments/table.h"
+#include "models/checkpoint.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { NCHW, NHWC };
+
+static const cp_option options[] = {
+    {.name = "out", .kind = CP_OPTION_TEXT, .value = "PROBS.npy", .required = true,
+     .help = "file for the posteriors, float32 of shape (N, classes); an older one is replaced"},
+    {.name = "layout", .kind = CP_OPTION_CHOICE, .choices = "nchw|nhwc", .fallback = "nchw",
+     .help = "order of the axes of images: nchw as PyTorch has it, nhwc with the channels last"},
+    {.name = "batch", .kind = CP_OPTION_INT, .fallback = "64", .least = 1, .most = 1 << 20, .unit = "inputs",
+     .help = "how many go through the network at once; less needs less memory, the result is the same"},
+    {0}};
+
+/* How a row of the file becomes a row of the network's input. */
+typedef struct input {
+    cp_npy      npy;
+    const char *path;
+    int         n;
+    int         rank;              /* of a batch; dims[0] is filled in for each */
+    int         dims[CP_MAX_RANK]; /* images are (N, H, W, C) here */
+    size_t      row;               /* values */
+    bool        planes;            /* the file has each channel as a plane of its own */
+} input;
+
+/* ---- does the input fit the model? ---- */
+
+static bool fail_shape(const input *in, const char *expected, cp_status *status) {
+    return cp_fail(status, "%.200s has shape %s; this model takes %s", in->path, cp_shown_shape(in->npy.rank, in->npy.dims).text,
+                   expected);
+}
+
+static bool fit_images(input *in, const cp_wrn_config *wrn, int layout, cp_status *status) {
+    const int64_t *d = in->npy.dims;
+    char           expected[160];
+    const char    *axes = layout == NCHW ? "(N, %d, H, W)%s: %d channel%s, H and W at least 8%s"
+                                         : "(N, H, W, %d)%s: %d channel%s, H and W at least 8%s";
+    bool           gray = in->npy.rank == 3 && wrn->channels == 1;
+    bool           four = in->npy.rank == 4;
+    int64_t        h = gray ? d[1] : layout == NCHW ? d[2] : d[1], w = gray ? d[2] : layout == NCHW ? d[3] : d[2];
+    int64_t        c = gray ? 1 : layout == NCHW ? d[1] : d[3], other = layout == NCHW ? d[3] : d[1];
+    if ((gray || four) && c == wrn->channels && h >= 8 && w >= 8) {
+        in->rank    = 4;
+        in->dims[1] = (int)h, in->dims[2] = (int)w, in->dims[3] = (int)c;
+        in->planes  = layout == NCHW && c > 1;
+        return true;
+    }
+    snprintf(expected, sizeof expected, axes, wrn->channels, wrn->channels == 1 ? " or (N, H, W)" : "", wrn->channels,
+             wrn->channels == 1 ? "" : "s",
+             four && c != wrn->channels && other == wrn->channels ? (layout == NCHW ? "; is it --layout nhwc?" : "; is it --layout nchw?")
+                                                                  : "");
+    return fail_shape(in, expected, status);
+}
+
+static bool fit_rows(input *in, int width, cp_status *status) {
+    char expected[64];
+    in->rank    = 2;
+    in->dims[1] = width;
+    if (in->npy.rank >= 2 && in->row == (size_t)width) return true;
+    snprintf(expected, sizeof expected, "(N, %d)", width);
+    return fail_shape(in, expected, status);
+}
+
+static bool fit_sequences(input *in, int width, cp_status *status) {
+    char expected[64];
+    in->rank = in->npy.rank;
+    for (int i = 1; i < in->rank; i++) in->dims[i] = (int)in->npy.dims[i];
+    if (in->rank == 3 && in->dims[1] >= 1 && in->dims[2] == width) return true;
+    snprintf(expected, sizeof expected, "(N, T, %d) with T at least 1", width);
+    return fail_shape(in, expected, status);
+}
+
+static bool fit(input *in, const cp_model *model, int layout, cp_status *status) {
+    const cp_npy *npy = &in->npy;
+    if (npy->dtype != CP_F32 && npy->dtype != CP_F64 && npy->dtype != CP_U8)
+        return cp_fail(status, "%.200s has elements of type %s; float32, float64 or uint8 (pixels) are expected", in->path,
+                       cp_dtype_name(npy->dtype));
+    if (npy->rank < 2) return fail_shape(in, "one input a row: at least two axes", status);
+    in->row = 1;
+    for (int i = 0; i < npy->rank; i++) {
+        if (npy->dims[i] > INT_MAX) return fail_shape(in, "at most 2147483647 along each axis", status);
+        if (i > 0) in->row *= (size_t)npy->dims[i];
+    }
+    in->n = (int)npy->dims[0];
+    if (strcmp(model->config.model, "wrn") == 0) return fit_images(in, &model->config.wrn, layout, status);
+    if (strcmp(model->config.model, "mlp") == 0) return fit_rows(in, model->config.mlp.sizes[0], status);
+    return fit_sequences(in, model->config.lstm.in, status);
+}
+
+/* ---- computing ---- */
+
+/* Pixels become [-1, 1], as images have been given to the network in training; other numbers stay as they are. */
+static void scale_pixels(cp_real *values, size_t count) {
+    for (size_t i = 0; i < count; i++) values[i] = (cp_real)(values[i] / (cp_real)127.5 - 1);
+}
+
+static void channels_last(const input *in, const cp_real *from, cp_real *to, int rows) {
+    size_t channels = (size_t)in->dims[3], area = in->row / channels;
+    for (size_t n = 0; n < (size_t)rows; n++)
+        for (size_t c = 0; c < channels; c++)
+            for (size_t i = 0; i < area; i++) to[n * in->row + i * channels + c] = from[n * in->row + c * area + i];
+}
+
+static bool load_rows(const input *in, int first, int rows, cp_real *work, cp_real *batch, cp_status *status) {
+    size_t               count = (size_t)rows * in->row;
+    const unsigned char *from  = (const unsigned char *)in->npy.data + (size_t)first * in->row * cp_dtype_size(in->npy.dtype);
+    cp_real             *to    = in->planes ? work : batch;
+    if (!cp_elements_to_real(in->npy.dtype, from, count, to, in->path, status)) return false;
+    if (in->npy.dtype == CP_U8) scale_pixels(to, count);
+    if (in->planes) channels_last(in, work, batch, rows);
+    return true;
+}
+
+static bool predict_rows(cp_tape *tape, const cp_model *model, const input *in, int first, int rows, cp_real *work, cp_real *batch,
+                         float *out, cp_status *status) {
+    int dims[CP_MAX_RANK];
+    memcpy(dims, in->dims, sizeof dims);
+    dims[0] = rows;
+    if (!load_rows(in, first, rows, work, batch, status)) return false;
+    cp_tensor *p = cp_model_posterior(tape, model, cp_constant(tape, batch, in->rank, dims), CP_EVALUATION);
+    if (!p) return cp_fail(status, "the network refused a batch of %d inputs", rows);
+    for (size_t i = 0; i < p->size; i++) out[(size_t)first * (size_t)model->config.classes + i] = (float)p->data[i];
+    cp_tape_reset(tape);
+    return true;
+}
+
+/* The posteriors of all rows, to be freed; NULL after an error. */
+static float *predict(const cp_model *model, const input *in, int most, cp_status *status) {
+    int      step = most < in->n ? most : in->n;
+    size_t   count, values;
+    bool     fits = cp_size_mul((size_t)in->n, (size_t)model->config.classes, &count) &&
+                cp_size_mul((size_t)step, in->row, &values) && values < SIZE_MAX / sizeof(cp_real) && count < SIZE_MAX / sizeof(float);
+    float   *out   = fits ? malloc((count + 1) * sizeof *out) : NULL;
+    cp_real *work  = fits ? malloc((values + 1) * sizeof *work) : NULL;
+    cp_real *batch = fits ? malloc((values + 1) * sizeof *batch) : NULL;
+    cp_tape *tape  = cp_tape_new();
+    bool     fine  = (out && work && batch && tape) || cp_fail(status, "not enough memory for %d inputs; a smaller --batch needs less", in->n);
+    if (fine) cp_tape_record(tape, false);
+    for (int first = 0; fine && first < in->n; first += step) {
+        int rows = in->n - first < step ? in->n - first : step;
+        fine     = predict_rows(tape, model, in, first, rows, work, batch, out, status);
+    }
+    cp_tape_free(tape);
+    free(work);
+    free(batch);
+    if (!fine) free(out);
+    return fine ? out : NULL;
+}
+
+/* ---- telling ---- */
+
+typedef struct summary {
+    int     n, classes;
+    int64_t not_finite; /* rows */
+    double  confidence; /* mean over the others; NaN when there are none */
+    int    *histogram;
+} summary;
+
+static bool summarize(const float *p, int n, int classes, summary *s, cp_status *status) {
+    *s = (summary){.n = n, .classes = classes, .histogram = calloc((size_t)classes, sizeof *s->histogram)};
+    if (!s->histogram) return cp_fail(status, "not enough memory for %d classes", classes);
+    double sum = 0;
+    for (int i = 0; i < n; i++, p += classes) {
+        int  best   = 0;
+        bool finite = true;
+        for (int c = 0; c < classes; c++) {
+            finite &= isfinite(p[c]);
+            if (p[c] > p[best]) best = c;
+        }
+        if (finite) s->histogram[best]++, sum += (double)p[best];
+        else s->not_finite++;
+    }
+    s->confidence = sum / (double)(n - s->not_finite);
+    return true;
+}
+
+static bool print_json(const summary *s, const char *model, const input *in, const char *out, cp_status *status) {
+    cp_json_writer w = {.pretty = true};
+    cp_json_put_object(&w, NULL);
+    cp_json_put_string(&w, "command", "predict");
+    cp_json_put_string(&w, "model", model);
+    cp_json_put_string(&w, "input", in->path);
+    cp_json_put_string(&w, "output", out);
+    cp_json_put_integer(&w, "n", s->n);
+    cp_json_put_integer(&w, "classes", s->classes);
+    cp_json_put_array(&w, "histogram");
+    for (int c = 0; c < s->classes; c++) cp_json_put_integer(&w, NULL, s->histogram[c]);
+    cp_json_put_end(&w);
+    cp_json_put_number(&w, "mean_confidence", s->confidence);
+    cp_json_put_integer(&w, "not_finite", s->not_finite);
+    cp_json_put_end(&w);
+    bool fine = cp_json_writer_finish(&w, status);
+    if (fine) printf("%s\n", (const char *)w.out.data);
+    cp_json_writer_free(&w);
+    return fine;
+}
+
+static void print_summary(const summary *s, const cp_model *model, const char *out) {
+    enum { MOST_LINES = 24 };
+    printf("%s with %s head, %zu parameters: %d input%s, %d classes\n", model->config.model, model->config.head,
+           cp_params_size(model->params), s->n, s->n == 1 ? "" : "s", s->classes);
+    cp_table *table = cp_table_new(3, "class", "inputs", "share");
+    int       shown = 0, rest = 0;
+    for (int c = 0; c < s->classes; c++) {
+        if (s->classes > MOST_LINES && (s->histogram[c] == 0 || shown >= MOST_LINES)) {
+            rest += s->histogram[c] > 0;
+            continue;
+        }
+        cp_table_text(table, "%d", c);
+        cp_table_text(table, "%d", s->histogram[c]);
+        cp_table_text(table, "%.1f %%", s->n ? 100.0 * s->histogram[c] / s->n : 0.0);
+        shown++;
+    }
+    cp_table_print(table, stdout);
+    cp_table_free(table);
+    if (rest) printf("and %d more classes\n", rest);
+    if (isfinite(s->confidence)) printf("mean confidence %.4f\n", s->confidence);
+    printf("posteriors are in %s\n", out);
+}
+
+/* ---- the command ---- */
+
+static bool same_file(const char *a, const char *b) {
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* A path that cannot be written is told before the work, not after it. */
+static bool can_write(const char *out, const char *model, const char *in, cp_status *status) {
+    if (same_file(out, model) || same_file(out, in)) return cp_fail(status, "--out %.200s is one of the files to read", out);
+    cp_file_writer *probe = cp_file_writer_new(out, status);
+    cp_file_writer_cancel(probe);
+    return probe != NULL;
+}
+
+static bool work(const cp_options *o, const cp_model *model, input *in, cp_status *status) {
+    const char *out = cp_option_text(o, "out");
+    summary     s   = {0};
+    if (!fit(in, model, cp_option_choice(o, "layout"), status)) return false;
+    float *p    = predict(model, in, (int)cp_option_int(o, "batch"), status);
+    bool   fine = p && cp_npy_write(out, CP_F32, 2, (int64_t[]){in->n, model->config.classes}, p, status) &&
+                summarize(p, in->n, model->config.classes, &s, status);
+    if (fine && s.not_finite)
+        fprintf(stderr, "couplet predict: %lld of %d inputs gave posteriors that are not finite; is the input?\n",
+                (long long)s.not_finite, s.n);
+    if (fine && cp_option_flag(o, "json")) fine = print_json(&s, cp_argument(o, 0), in, out, status);
+    else if (fine && !cp_option_flag(o, "quiet")) print_summary(&s, model, out);
+    free(s.histogram);
+    free(p);
+    return fine;
+}
+
+static int run(const cp_options *o) {
+    cp_status   status = {0};
+    const char *path = cp_argument(o, 0), *out = cp_option_text(o, "out");
+    input       in    = {.path = cp_argument(o, 1)};
+    cp_model   *model = can_write(out, path, in.path, &status) ? cp_model_load(path, &status) : NULL;
+    bool        fine  = model && cp_npy_read(in.path, &in.npy, &status) && work(o, model, &in, &status);
+    if (!fine) fprintf(stderr, "couplet predict: %s\n", status.message);
+    cp_npy_free(&in.npy);
+    cp_model_free(model);
+    return fine ? CP_EXIT_FINE : CP_EXIT_FAILED;
+}
+
+const cp_command cp_command_predict = {
+    .name      = "predict",
+    .purpose   = "posteriors of a saved model for a batch of inputs",
+    .arguments = "MODEL.safetensors INPUT.npy",
+    .details   = "MODEL.safetensors has the tensors of a model and, as metadata `couplet`, its description; Couplet writes such files, and "
+                 "so can PyTorch. INPUT.npy has one input a row: images (N, C, H, W), or with --layout nhwc (N, H, W, C), gray ones "
+                 "also (N, H, W); vectors (N, D); sequences (N, T, D). float32 and float64 are taken as they are, uint8 as pixels: "
+                 "x / 127.5 - 1. The network is in evaluation mode.",
+    .example         = "couplet predict model.safetensors test.npy --out probs.npy",
+    .options         = options,
+    .least_arguments = 2,
+    .most_arguments  = 2,
+    .run             = run,
+};

@@ -1,0 +1,128 @@
+/* Text tables. */
+#include "experiments/table.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CELL = 160 };
+
+struct cp_table {
+    int columns;
+    int count, room; /* cells, the titles first */
+    char (*cell)[CELL];
+};
+
+static char *next_cell(cp_table *t) {
+    if (t->count == t->room) {
+        int   room = t->room ? 2 * t->room : 32;
+        void *more = realloc(t->cell, (size_t)room * sizeof *t->cell);
+        if (!more) return NULL;
+        t->cell = more;
+        t->room = room;
+    }
+    char *cell = t->cell[t->count++];
+    *cell      = '\0';
+    return cell;
+}
+
+cp_table *cp_table_new(int columns, ...) {
+    cp_table *t = calloc(1, sizeof *t);
+    va_list   titles;
+    if (!t) return NULL;
+    t->columns = columns;
+    va_start(titles, columns);
+    for (int i = 0; i < columns; i++) cp_table_text(t, "%s", va_arg(titles, const char *));
+    va_end(titles);
+    return t;
+}
+
+void cp_table_free(cp_table *t) {
+    if (t) free(t->cell);
+    free(t);
+}
+
+void cp_table_text(cp_table *t, const char *format, ...) {
+    char   *cell = t ? next_cell(t) : NULL;
+    va_list values;
+    if (!cell) return;
+    va_start(values, format);
+    vsnprintf(cell, CELL, format, values);
+    va_end(values);
+}
+
+void cp_table_number(cp_table *t, double value, int decimals) {
+    if (isfinite(value)) cp_table_text(t, "%.*f", decimals, value);
+    else cp_table_text(t, "-");
+}
+
+void cp_table_mean_sd(cp_table *t, double mean, double sd, int decimals) {
+    if (isfinite(mean) && isfinite(sd)) cp_table_text(t, "%.*f (%.*f)", decimals, mean, decimals, sd);
+    else cp_table_text(t, "-");
+}
+
+/* Characters, not bytes: the bytes of UTF-8 that do not continue one. */
+static int width_of(const char *text) {
+    int width = 0;
+    for (; *text; text++) width += ((unsigned char)*text & 0xC0) != 0x80;
+    return width;
+}
+
+static int column_width(const cp_table *t, int column) {
+    int width = 0;
+    for (int i = column; i < t->count; i += t->columns) {
+        int own = width_of(t->cell[i]);
+        width   = own > width ? own : width;
+    }
+    return width;
+}
+
+static void print_cell(FILE *file, const char *text, int column, int width, bool last) {
+    int pad = width - width_of(text);
+    if (column > 0) fprintf(file, "  %*s%s", pad, "", text);
+    else fprintf(file, "%s%*s", text, last ? 0 : pad, "");
+}
+
+static void print_rule(FILE *file, int width) {
+    for (int i = 0; i < width; i++) fputc('-', file);
+}
+
+void cp_table_print(const cp_table *t, FILE *file) {
+    if (!t || t->columns < 1) return;
+    for (int i = 0; i < t->count; i++) {
+        int  column = i % t->columns;
+        bool last   = column == t->columns - 1 || i == t->count - 1;
+        print_cell(file, t->cell[i], column, column_width(t, column), last);
+        if (last) fputc('\n', file);
+        if (i == t->columns - 1) {
+            for (int c = 0; c < t->columns; c++) {
+                fputs(c ? "  " : "", file);
+                print_rule(file, column_width(t, c));
+            }
+            fputc('\n', file);
+        }
+    }
+}
+
+void cp_table_put(const cp_table *t, cp_json_writer *w, const char *key) {
+    cp_json_put_object(w, key);
+    cp_json_put_array(w, "columns");
+    for (int i = 0; t && i < t->columns && i < t->count; i++) cp_json_put_string(w, NULL, t->cell[i]);
+    cp_json_put_end(w);
+    cp_json_put_array(w, "rows");
+    for (int row = 1; t && row * t->columns < t->count; row++) {
+        cp_json_put_array(w, NULL);
+        for (int i = row * t->columns; i < (row + 1) * t->columns && i < t->count; i++) cp_json_put_string(w, NULL, t->cell[i]);
+        cp_json_put_end(w);
+    }
+    cp_json_put_end(w);
+    cp_json_put_end(w);
+}
+
+cp_mean_sd cp_mean_sd_of(const double *values, int count) {
+    double mean = 0, squares = 0;
+    for (int i = 0; i < count; i++) mean += values[i] / count;
+    for (int i = 0; i < count; i++) squares += (values[i] - mean) * (values[i] - mean);
+    return (cp_mean_sd){count > 0 ? mean : NAN, count > 1 ? sqrt(squares / (count - 1)) : 0};
+}

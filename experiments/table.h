@@ -1,0 +1,43 @@
+/* Text tables: columns as wide as their widest cell, the first to the left, the others to the right.
+ *
+ *     cp_table *t = cp_table_new(3, "method", "ours", "paper");
+ *     cp_table_text(t, "hybrid");
+ *     cp_table_mean_sd(t, 97.68, 0.61, 2);
+ *     cp_table_text(t, "%.2f (%.2f)", 97.54, 0.35);
+ *     cp_table_print(t, stdout);
+ *     cp_table_free(t);
+ *
+ *     method            ours         paper
+ *     ------  --------------  ------------
+ *     hybrid    97.68 (0.61)  97.54 (0.35)
+ *
+ * A lack of memory shows as an empty table; nothing needs a check. */
+#ifndef CP_EXPERIMENTS_TABLE_H
+#define CP_EXPERIMENTS_TABLE_H
+
+#include "core/io/json.h"
+
+#include <stdio.h>
+
+typedef struct cp_table cp_table;
+
+cp_table *cp_table_new(int columns, ...); /* the titles, const char * each */
+void      cp_table_free(cp_table *table); /* NULL is fine */
+
+/* The next cell, row by row. */
+void cp_table_text(cp_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void cp_table_mean_sd(cp_table *table, double mean, double sd, int decimals); /* "97.68 (0.61)"; not finite: "-" */
+void cp_table_number(cp_table *table, double value, int decimals);            /* not finite: "-" */
+
+void cp_table_print(const cp_table *table, FILE *file);
+
+/* {"columns": [...], "rows": [[...], ...]}, all of it texts, for result.json: a report shows the table from there. */
+void cp_table_put(const cp_table *table, cp_json_writer *writer, const char *key);
+
+/* Mean and standard deviation (n - 1 below) of values; the sd of fewer than two is 0. */
+typedef struct cp_mean_sd {
+    double mean, sd;
+} cp_mean_sd;
+cp_mean_sd cp_mean_sd_of(const double *values, int count);
+
+#endif

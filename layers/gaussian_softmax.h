@@ -1,0 +1,62 @@
+/* The Gaussian-coupled softmax layer: a softmax head and class-conditional Gaussians over the same features, coupled by a joint
+ * prior on their parameters. Stand-alone, over the data itself, it is a complete hybrid model with an exact density; behind a
+ * network it is the hybrid head's last layer. */
+#ifndef CP_GAUSSIAN_SOFTMAX_H
+#define CP_GAUSSIAN_SOFTMAX_H
+
+#include "layers/params.h"
+#include "ops/gaussian.h"
+
+typedef struct cp_gaussian_softmax_config {
+    int          features, classes;
+    cp_precision precision;
+    bool         learn_prior; /* pi = softmax of free logits; else uniform */
+    cp_real      mean_sd;     /* the means start at N(0, mean_sd^2); 0: 0.1 */
+} cp_gaussian_softmax_config;
+
+typedef struct cp_gaussian_softmax {
+    cp_gaussian_softmax_config config;
+    cp_tensor *weight, *bias; /* discriminative: (D, C), (C) */
+    cp_tensor *mean;          /* generative: (C, D) */
+    cp_tensor *precision;     /* see cp_precision; starts at P = I */
+    cp_tensor *prior;         /* logits of pi (C), or NULL */
+} cp_gaussian_softmax;
+
+/* Tensors path.weight, path.bias, path.mean, path.precision, path.prior. */
+cp_gaussian_softmax cp_gaussian_softmax_make(cp_params *params, const char *path, cp_gaussian_softmax_config config, cp_rng *rng);
+
+/* The generative parameters as the ops take them. */
+cp_gaussians cp_gaussian_softmax_gaussians(cp_at at, const cp_gaussian_softmax *layer);
+
+cp_tensor *cp_gaussian_softmax_logits(cp_at at, const cp_gaussian_softmax *layer, cp_tensor *z);          /* discriminative, (N, C) */
+cp_tensor *cp_gaussian_softmax_posterior(cp_at at, const cp_gaussian_softmax *layer, cp_tensor *z);       /* discriminative, (N, C) */
+cp_tensor *cp_gaussian_softmax_bayes_posterior(cp_at at, const cp_gaussian_softmax *layer, cp_tensor *z); /* generative, (N, C) */
+
+/* E(z; c) = (z - mu_c)^T P (z - mu_c) / 2 - ln pi_c, the last term only with a learned prior: (N, C). */
+cp_tensor *cp_gaussian_softmax_class_energy(cp_at at, const cp_gaussian_softmax *layer, cp_tensor *z);
+cp_tensor *cp_gaussian_softmax_energy(cp_at at, const cp_gaussian_softmax *layer, cp_tensor *z);      /* -logsumexp_c(-E(z; c)): (N) */
+cp_tensor *cp_gaussian_softmax_log_density(cp_at at, const cp_gaussian_softmax *layer, cp_tensor *z); /* exact ln p(z): (N) */
+cp_tensor *cp_gaussian_softmax_penalty(cp_at at, const cp_gaussian_softmax *layer);                   /* times lambda: -ln prior; () */
+
+/* Association: the softmax head is set to the Gaussians' posterior. */
+bool cp_gaussian_softmax_associate(cp_at at, cp_gaussian_softmax *layer);
+/* The other direction: the means that give the softmax head's weights, mu_c = P^-1 w_c, and, with a learned prior, the pi that
+ * gives its biases (up to the constant that softmax does not see). */
+bool cp_gaussian_softmax_associate_back(cp_at at, cp_gaussian_softmax *layer);
+
+/* How far apart the heads are: the root of the mean squared difference between the associated parameters. */
+double cp_gaussian_softmax_distance(cp_at at, const cp_gaussian_softmax *layer);
+
+#define cp_gaussian_softmax_gaussians(t, ...) cp_gaussian_softmax_gaussians(CP_AT(t), __VA_ARGS__)
+#define cp_gaussian_softmax_logits(t, ...) cp_gaussian_softmax_logits(CP_AT(t), __VA_ARGS__)
+#define cp_gaussian_softmax_posterior(t, ...) cp_gaussian_softmax_posterior(CP_AT(t), __VA_ARGS__)
+#define cp_gaussian_softmax_bayes_posterior(t, ...) cp_gaussian_softmax_bayes_posterior(CP_AT(t), __VA_ARGS__)
+#define cp_gaussian_softmax_class_energy(t, ...) cp_gaussian_softmax_class_energy(CP_AT(t), __VA_ARGS__)
+#define cp_gaussian_softmax_energy(t, ...) cp_gaussian_softmax_energy(CP_AT(t), __VA_ARGS__)
+#define cp_gaussian_softmax_log_density(t, ...) cp_gaussian_softmax_log_density(CP_AT(t), __VA_ARGS__)
+#define cp_gaussian_softmax_penalty(t, ...) cp_gaussian_softmax_penalty(CP_AT(t), __VA_ARGS__)
+#define cp_gaussian_softmax_associate(t, ...) cp_gaussian_softmax_associate(CP_AT(t), __VA_ARGS__)
+#define cp_gaussian_softmax_associate_back(t, ...) cp_gaussian_softmax_associate_back(CP_AT(t), __VA_ARGS__)
+#define cp_gaussian_softmax_distance(t, ...) cp_gaussian_softmax_distance(CP_AT(t), __VA_ARGS__)
+
+#endif

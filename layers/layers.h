@@ -1,0 +1,151 @@
+/* Layers: parameters plus the ops that use them.
+ *
+ * A layer is a small struct of pointers into a parameter set, made by cp_..._make under a path and used by cp_..._forward. It owns
+ * nothing: the set does. Configurations are structs in which zero means the default. */
+#ifndef CP_LAYERS_H
+#define CP_LAYERS_H
+
+#include "layers/params.h"
+#include "ops/ops.h"
+
+typedef enum cp_mode {
+    CP_EVALUATION, /* running statistics, no dropout: for predicting and for sampling */
+    CP_TRAINING,   /* batch statistics, dropout */
+} cp_mode;
+
+/* ==== activations ==== */
+
+typedef enum cp_activation {
+    CP_LEAKY_RELU, /* slope 0.2 */
+    CP_RELU,
+    CP_SWISH,
+    CP_TANH,
+    CP_IDENTITY,
+} cp_activation;
+
+cp_tensor *cp_activate(cp_at at, cp_tensor *x, cp_activation activation);
+
+/* ==== linear: y = x W + b; x (..., in) -> (..., out) ==== */
+
+typedef struct cp_linear_config {
+    int     in, out;
+    bool    no_bias;
+    cp_init init; /* CP_INIT_DEFAULT: PyTorch's */
+} cp_linear_config;
+
+typedef struct cp_linear {
+    cp_tensor *weight; /* (in, out) */
+    cp_tensor *bias;   /* (out) or NULL */
+} cp_linear;
+
+cp_linear  cp_linear_make(cp_params *params, const char *path, cp_linear_config config, cp_rng *rng);
+cp_tensor *cp_linear_forward(cp_at at, const cp_linear *layer, cp_tensor *x);
+
+/* ==== convolution on (N,H,W,C) ==== */
+
+typedef struct cp_conv_config {
+    int     in, out;
+    int     kernel;  /* 0: 3 */
+    int     stride;  /* 0: 1 */
+    int     padding; /* on all sides */
+    int     dilation, groups; /* 0: 1 */
+    bool    no_bias;
+    cp_init init;
+} cp_conv_config;
+
+typedef struct cp_conv {
+    cp_tensor       *weight; /* (kernel, kernel, in/groups, out) */
+    cp_tensor       *bias;   /* (out) or NULL */
+    cp_conv2d_config config;
+} cp_conv;
+
+cp_conv    cp_conv_make(cp_params *params, const char *path, cp_conv_config config, cp_rng *rng);
+cp_tensor *cp_conv_forward(cp_at at, const cp_conv *layer, cp_tensor *x);
+
+/* ==== normalization ==== */
+
+typedef enum cp_norm_kind { CP_NORM_NONE, CP_NORM_BATCH, CP_NORM_GROUP, CP_NORM_LAYER } cp_norm_kind;
+
+typedef struct cp_norm_config {
+    cp_norm_kind kind;
+    int          channels;
+    int          groups;   /* group norm; 0: the largest of 8, 4, 2, 1 that divides channels */
+    cp_real      momentum; /* batch norm: the weight of the new side; 0: 0.1 */
+    cp_real      eps;      /* 0: 1e-5 */
+} cp_norm_config;
+
+typedef struct cp_norm {
+    cp_norm_config config;
+    cp_tensor     *weight, *bias, *running_mean, *running_var;
+} cp_norm;
+
+cp_norm    cp_norm_make(cp_params *params, const char *path, cp_norm_config config);
+cp_tensor *cp_norm_forward(cp_at at, const cp_norm *layer, cp_tensor *x, cp_mode mode); /* CP_NORM_NONE: x itself */
+
+/* ==== dropout: a layer because it has a random stream of its own ==== */
+
+typedef struct cp_dropout_layer {
+    cp_real rate;
+    cp_rng  rng;
+} cp_dropout_layer;
+
+cp_dropout_layer cp_dropout_make(cp_real rate, cp_rng rng);
+cp_tensor       *cp_dropout_forward(cp_at at, cp_dropout_layer *layer, cp_tensor *x, cp_mode mode);
+
+/* ==== residual block, pre-activation ==== */
+
+typedef enum cp_block_layout {
+    CP_BLOCK_JEM,     /* the stride on the second convolution; the shortcut starts at x */
+    CP_BLOCK_CLASSIC, /* the stride on the first; a convolving shortcut starts at the activated x, as in the original wide ResNet */
+} cp_block_layout;
+
+typedef struct cp_block_config {
+    int             in, out, stride; /* stride 0: 1 */
+    cp_norm_kind    norm;
+    cp_activation   activation;
+    cp_block_layout layout;
+    cp_init         init;
+} cp_block_config;
+
+typedef struct cp_block {
+    cp_block_config config;
+    cp_norm         norm1, norm2;
+    cp_conv         conv1, conv2, shortcut; /* shortcut.weight is NULL where shapes agree */
+} cp_block;
+
+/* conv2(act(norm2(conv1(act(norm1(x)))))) + shortcut; (N,H,W,in) -> (N,H/stride,W/stride,out). */
+cp_block   cp_block_make(cp_params *params, const char *path, cp_block_config config, cp_rng *rng);
+cp_tensor *cp_block_forward(cp_at at, const cp_block *block, cp_tensor *x, cp_mode mode);
+
+/* ==== LSTM, PyTorch's equations and gate order (i, f, g, o) ==== */
+
+enum { CP_LSTM_MOST_LAYERS = 8 };
+
+typedef struct cp_lstm_config {
+    int  in, hidden;
+    int  layers; /* 0: 1 */
+    bool bidirectional;
+} cp_lstm_config;
+
+typedef struct cp_lstm {
+    cp_lstm_config config;
+    struct cp_lstm_cell {
+        cp_tensor *weight_ih, *weight_hh, *bias_ih, *bias_hh; /* (in, 4H), (H, 4H), (4H), (4H) */
+    } cell[CP_LSTM_MOST_LAYERS][2]; /* [layer][direction] */
+} cp_lstm;
+
+cp_lstm cp_lstm_make(cp_params *params, const char *path, cp_lstm_config config, cp_rng *rng);
+
+/* x (N,T,in), starting from zero state -> the outputs (N,T,H') of the last layer, H' = hidden times directions; and, unless last
+ * is NULL, (N,H'): the final hidden state of the last layer, forward then backward. */
+cp_tensor *cp_lstm_forward(cp_at at, const cp_lstm *lstm, cp_tensor *x, cp_tensor **last);
+
+#define cp_activate(t, ...) cp_activate(CP_AT(t), __VA_ARGS__)
+#define cp_linear_forward(t, ...) cp_linear_forward(CP_AT(t), __VA_ARGS__)
+#define cp_conv_forward(t, ...) cp_conv_forward(CP_AT(t), __VA_ARGS__)
+#define cp_norm_forward(t, ...) cp_norm_forward(CP_AT(t), __VA_ARGS__)
+#define cp_dropout_forward(t, ...) cp_dropout_forward(CP_AT(t), __VA_ARGS__)
+#define cp_block_forward(t, ...) cp_block_forward(CP_AT(t), __VA_ARGS__)
+#define cp_lstm_forward(t, ...) cp_lstm_forward(CP_AT(t), __VA_ARGS__)
+
+#endif

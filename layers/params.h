@@ -1,0 +1,80 @@
+/* Parameters: a named, ordered set of persistent tensors, and the initializers that fill them.
+ *
+ * A layer adds its tensors under a path (`stage2.block0.conv1.weight`) and keeps plain pointers to them; the set owns them. Two
+ * kinds: parameters, which are trained, and buffers (running statistics), which are only carried along. */
+#ifndef CP_PARAMS_H
+#define CP_PARAMS_H
+
+#include "core/random.h"
+#include "core/tape.h"
+
+/* How a tensor lies in a file. In memory weights are (kh,kw,in,out) and (in,out); files have PyTorch's order. */
+typedef enum cp_layout {
+    CP_LAYOUT_PLAIN,  /* the same in both */
+    CP_LAYOUT_CONV,   /* (kh,kw,in,out) in memory, (out,in,kh,kw) in files */
+    CP_LAYOUT_LINEAR, /* (in,out) in memory, (out,in) in files */
+} cp_layout;
+
+typedef struct cp_param {
+    char      *name;
+    cp_tensor *value;
+    cp_tensor *grad; /* after cp_backward, on the tape, until its reset or the optimizer's step; else NULL */
+    cp_layout  layout;
+    bool       buffer; /* not trained */
+} cp_param;
+
+typedef struct cp_params {
+    cp_param *at;
+    int       count, room;
+
+    cp_tensor **wanted, **grads; /* cp_backward's lists */
+} cp_params;
+
+cp_params *cp_params_new(void);
+void       cp_params_free(cp_params *params); /* NULL is fine; the tensors go with it */
+
+/* Adds a tensor of zeros named "path.leaf" (or "leaf" when path is empty or NULL) and returns it; the set keeps it.
+ * A name that is there already is misuse. */
+cp_tensor *cp_params_add(cp_at at, cp_params *params, const char *path, const char *leaf, cp_layout layout, int rank, const int *dims);
+cp_tensor *cp_params_add_buffer(cp_at at, cp_params *params, const char *path, const char *leaf, int rank, const int *dims);
+#define cp_params_add(...) cp_params_add(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
+#define cp_params_add_buffer(...) cp_params_add_buffer(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
+
+/* The entry with this name, or NULL. Walk all of them by params->at[0 .. count-1]. */
+cp_param *cp_params_find(const cp_params *params, const char *name);
+
+size_t cp_params_size(const cp_params *params); /* trained values in all */
+void   cp_params_print(FILE *file, const cp_params *params); /* a line each, and the total */
+
+/* Copies every value (buffers too) from one set to another with the same names and shapes; false (misuse) otherwise. */
+bool cp_params_copy(cp_at at, cp_params *to, const cp_params *from);
+#define cp_params_copy(...) cp_params_copy(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
+
+/* cp_grad for every trained parameter: fills each entry's grad. */
+bool cp_backward(cp_at at, cp_tensor *loss, cp_params *params);
+#define cp_backward(t, ...) cp_backward(CP_AT(t), __VA_ARGS__)
+
+/* "path.leaf", or one of them when the other is empty. Cut at the buffer's end. */
+typedef struct cp_path {
+    char s[160];
+} cp_path;
+cp_path cp_path_join(const char *path, const char *leaf);
+cp_path cp_path_index(const char *path, const char *leaf, int index); /* "path.leaf3" */
+
+/* ---- initializers; fan_in is the number of inputs that meet in one output, fan_out the reverse ---- */
+
+typedef enum cp_init {
+    CP_INIT_DEFAULT,         /* PyTorch's for conv and linear: U(-a, a), a = 1/sqrt(fan_in), weights and biases */
+    CP_INIT_KAIMING_UNIFORM, /* U(-a, a), a = sqrt(6 / ((1 + slope^2) fan_in)); biases 0 */
+    CP_INIT_KAIMING_NORMAL,  /* N(0, 2 / ((1 + slope^2) fan_in)); biases 0 */
+    CP_INIT_XAVIER_UNIFORM,  /* U(-a, a), a = sqrt(6 / (fan_in + fan_out)); biases 0 */
+    CP_INIT_XAVIER_NORMAL,   /* N(0, 2 / (fan_in + fan_out)); biases 0 */
+    CP_INIT_ZERO,
+} cp_init;
+
+/* slope: of the leaky ReLU that follows, for the Kaiming ones. */
+void cp_init_weight(cp_tensor *weight, cp_init init, int fan_in, int fan_out, cp_real slope, cp_rng *rng);
+void cp_init_bias(cp_tensor *bias, cp_init init, int fan_in, cp_rng *rng);
+void cp_tensor_fill(cp_tensor *t, cp_real value);
+
+#endif

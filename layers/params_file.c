@@ -1,0 +1,148 @@
+/* Parameter sets in safetensors files. */
+#include "layers/params_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- layout: order[i] is the memory axis that comes i-th in a file ---- */
+
+static const int orders[][4] = {
+    [CP_LAYOUT_PLAIN] = {0, 1, 2, 3},
+    [CP_LAYOUT_CONV] = {3, 2, 0, 1},
+    [CP_LAYOUT_LINEAR] = {1, 0, 2, 3},
+};
+
+typedef struct disk_shape {
+    int     rank;
+    int64_t dims[CP_MAX_RANK];
+    size_t  stride[CP_MAX_RANK]; /* in memory, of each axis as the file has them */
+} disk_shape;
+
+static disk_shape shape_on_disk(const cp_param *entry) {
+    const cp_tensor *t = entry->value;
+    disk_shape       shape = {.rank = t->rank};
+    size_t           stride[CP_MAX_RANK], step = 1;
+    for (int i = t->rank - 1; i >= 0; i--) {
+        stride[i] = step;
+        step *= (size_t)t->dims[i];
+    }
+    for (int i = 0; i < t->rank; i++) {
+        int axis = entry->layout == CP_LAYOUT_PLAIN ? i : orders[entry->layout][i];
+        shape.dims[i] = t->dims[axis];
+        shape.stride[i] = stride[axis];
+    }
+    return shape;
+}
+
+/* The place in memory of the i-th element of the file. */
+static size_t memory_place(const disk_shape *shape, size_t i) {
+    size_t place = 0;
+    for (int axis = shape->rank - 1; axis >= 0; axis--) {
+        place += i % (size_t)shape->dims[axis] * shape->stride[axis];
+        i /= (size_t)shape->dims[axis];
+    }
+    return place;
+}
+
+/* ---- writing ---- */
+
+static bool fits_float(const cp_real *data, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (data[i] == data[i] && (cp_real)(float)data[i] != data[i]) return false;
+    return true;
+}
+
+static void store(cp_st_writer *writer, const char *name, const disk_shape *shape, const cp_real *data, size_t count) {
+    bool  small = fits_float(data, count);
+    void *room = cp_st_writer_room(writer, name, small ? CP_F32 : CP_F64, shape->rank, shape->dims);
+    for (size_t i = 0; room && i < count; i++) {
+        cp_real value = data[memory_place(shape, i)];
+        if (small) ((float *)room)[i] = (float)value;
+        else ((double *)room)[i] = (double)value;
+    }
+}
+
+void cp_params_store(const cp_params *params, cp_st_writer *writer) {
+    for (int k = 0; k < params->count; k++) {
+        disk_shape shape = shape_on_disk(&params->at[k]);
+        store(writer, params->at[k].name, &shape, params->at[k].value->data, params->at[k].value->size);
+    }
+}
+
+void cp_reals_store(cp_st_writer *writer, const char *name, int rank, const int64_t *dims, const cp_real *data) {
+    disk_shape shape = {.rank = rank};
+    size_t     count = 1;
+    for (int i = rank - 1; i >= 0; i--) {
+        shape.dims[i] = dims[i];
+        shape.stride[i] = count;
+        count *= (size_t)dims[i];
+    }
+    store(writer, name, &shape, data, count);
+}
+
+/* ---- reading ---- */
+
+static bool is_ignored(const char *name) {
+    static const char counter[] = "num_batches_tracked"; /* PyTorch's batch norm counts; nothing here needs it */
+    size_t            length = strlen(name), tail = sizeof counter - 1;
+    return strncmp(name, CP_PARAMS_RESERVED, strlen(CP_PARAMS_RESERVED)) == 0 ||
+           (length >= tail && strcmp(name + length - tail, counter) == 0);
+}
+
+static bool no_strangers(const cp_params *params, const cp_safetensors *file, const char *path, cp_status *status) {
+    for (size_t i = 0; i < cp_st_count(file); i++) {
+        const char *name = cp_st_entry_at(file, i)->name;
+        if (!is_ignored(name) && !cp_params_find(params, name))
+            return cp_fail(status, "%s: tensor \"%s\" is not part of this model; is the description of the model right?", path, name);
+    }
+    return true;
+}
+
+static bool stage_entry(const cp_param *entry, const cp_safetensors *file, cp_real *to, cp_real *room, cp_status *status) {
+    disk_shape         shape = shape_on_disk(entry);
+    const cp_st_entry *found = cp_st_require(file, entry->name, shape.rank, shape.dims, status);
+    if (!found || !cp_st_to_real(file, found, room, status)) return false;
+    for (size_t i = 0; i < entry->value->size; i++) to[memory_place(&shape, i)] = room[i];
+    return true;
+}
+
+bool cp_params_stage(const cp_params *params, const cp_safetensors *file, const char *path, cp_params_staged *staged, cp_status *status) {
+    size_t total = 0, most = 1;
+    for (int k = 0; k < params->count; k++) {
+        size_t size = params->at[k].value->size;
+        total += size;
+        most = size > most ? size : most;
+    }
+    cp_real *values = malloc((total + most) * sizeof *values), *room = values + total;
+    bool     fine = values ? true : cp_fail(status, "%s: out of memory for %zu values", path, total + most);
+    size_t   used = 0;
+    for (int k = 0; fine && k < params->count; k++) {
+        fine = stage_entry(&params->at[k], file, values + used, room, status);
+        used += params->at[k].value->size;
+    }
+    fine = fine && no_strangers(params, file, path, status);
+    if (!fine) {
+        free(values);
+        values = NULL;
+    }
+    staged->values = values;
+    return fine;
+}
+
+void cp_params_commit(cp_params *params, cp_params_staged *staged) {
+    const cp_real *from = staged->values;
+    for (int k = 0; k < params->count; k++) {
+        cp_tensor *t = params->at[k].value;
+        memcpy(t->data, from, t->size * sizeof *from);
+        from += t->size;
+    }
+    free(staged->values);
+    staged->values = NULL;
+}
+
+bool cp_params_load(cp_params *params, const cp_safetensors *file, const char *path, cp_status *status) {
+    cp_params_staged staged;
+    if (!cp_params_stage(params, file, path, &staged, status)) return false;
+    cp_params_commit(params, &staged);
+    return true;
+}

@@ -1,0 +1,30 @@
+/* Parameter sets in safetensors files, by name, in PyTorch's layout. */
+#ifndef CP_PARAMS_FILE_H
+#define CP_PARAMS_FILE_H
+
+#include "core/io/safetensors.h"
+#include "layers/params.h"
+
+/* Names with this prefix are not parameters: a checkpoint's other parts. */
+#define CP_PARAMS_RESERVED "couplet."
+
+/* Adds every entry to a file in the making; elements are F32, or F64 where F32 would lose something (double builds only). */
+void cp_params_store(const cp_params *params, cp_st_writer *writer);
+
+/* Numbers of this build as F32, or F64 where that is needed to lose nothing. */
+void cp_reals_store(cp_st_writer *writer, const char *name, int rank, const int64_t *dims, const cp_real *data);
+
+/* New values for every entry of a set, read and checked, not yet in place. */
+typedef struct cp_params_staged {
+    cp_real *values; /* of all entries, one after the other, in memory's layout; free() it */
+} cp_params_staged;
+
+/* false, with a message, when an entry is missing, has another shape or type, or when the file has a tensor that the set does
+ * not know (PyTorch's num_batches_tracked excepted). */
+bool cp_params_stage(const cp_params *params, const cp_safetensors *file, const char *path, cp_params_staged *staged, cp_status *status);
+void cp_params_commit(cp_params *params, cp_params_staged *staged); /* puts the values in place and frees them */
+
+/* Both steps: after an error the set is as it was. */
+bool cp_params_load(cp_params *params, const cp_safetensors *file, const char *path, cp_status *status);
+
+#endif

@@ -1,0 +1,240 @@
+/* Checkpoints. */
+#include "models/checkpoint.h"
+
+#include "layers/params_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- parts ---- */
+
+static bool optim_walk(void *object, int i, cp_state *state) {
+    return cp_optim_state(object, i, state);
+}
+
+static bool ema_walk(void *object, int i, cp_state *state) {
+    return cp_ema_state(object, i, state);
+}
+
+static bool replay_walk(void *object, int i, cp_state *state) {
+    return cp_replay_state(object, i, state);
+}
+
+static bool integer_walk(void *object, int i, cp_state *state) {
+    if (i == 0) *state = cp_state_integer("value", object);
+    return i == 0;
+}
+
+static bool rng_walk(void *object, int i, cp_state *state) {
+    cp_rng *rng = object;
+    switch (i) {
+    case 0: *state = cp_state_array("", "key", CP_U32, 1, (int[]){2}, rng->key); return true;
+    case 1: *state = cp_state_array("", "stream", CP_U32, 1, (int[]){2}, rng->stream); return true;
+    case 2: *state = cp_state_array("", "position", CP_U64, 0, NULL, &rng->position); return true;
+    }
+    return false;
+}
+
+static bool schedule_walk(void *object, int i, cp_state *state) {
+    cp_schedule *s = object;
+    _Static_assert(sizeof s->kind == sizeof(int32_t), "an enum is stored as I32");
+    switch (i) {
+    case 0: *state = cp_state_array("", "kind", CP_I32, 0, NULL, &s->kind); return true;
+    case 1: *state = cp_state_array("", "rate", CP_F64, 0, NULL, &s->rate); return true;
+    case 2: *state = cp_state_integer("warmup", &s->warmup); return true;
+    case 3: *state = cp_state_integer("every", &s->every); return true;
+    case 4: *state = cp_state_array("", "drops", CP_I64, 1, (int[]){CP_SCHEDULE_DROPS}, s->drops); return true;
+    case 5: *state = cp_state_array("", "factor", CP_F64, 0, NULL, &s->factor); return true;
+    case 6: *state = cp_state_integer("total", &s->total); return true;
+    case 7: *state = cp_state_array("", "final_rate", CP_F64, 0, NULL, &s->final_rate); return true;
+    }
+    return false;
+}
+
+cp_checkpoint_part cp_part_optim(cp_optim *optim) {
+    return (cp_checkpoint_part){"optim", optim, optim_walk};
+}
+
+cp_checkpoint_part cp_part_ema(cp_ema *ema) {
+    return (cp_checkpoint_part){"ema", ema, ema_walk};
+}
+
+cp_checkpoint_part cp_part_schedule(cp_schedule *schedule) {
+    return (cp_checkpoint_part){"schedule", schedule, schedule_walk};
+}
+
+cp_checkpoint_part cp_part_replay(cp_replay *replay) {
+    return (cp_checkpoint_part){"replay", replay, replay_walk};
+}
+
+cp_checkpoint_part cp_part_rng(const char *name, cp_rng *rng) {
+    return (cp_checkpoint_part){name, rng, rng_walk};
+}
+
+cp_checkpoint_part cp_part_integer(const char *name, int64_t *value) {
+    return (cp_checkpoint_part){name, value, integer_walk};
+}
+
+typedef struct state_name {
+    char s[256];
+} state_name;
+
+static state_name full_name(const cp_checkpoint_part *part, const cp_state *state) {
+    state_name name;
+    snprintf(name.s, sizeof name.s, "%s%s.%s", CP_PARAMS_RESERVED, part->name, state->name);
+    return name;
+}
+
+static cp_params *params_of(const cp_checkpoint *c) {
+    return c->model ? c->model->params : c->params;
+}
+
+/* ---- saving ---- */
+
+static void store_part(const cp_checkpoint_part *part, cp_st_writer *writer) {
+    cp_state state;
+    for (int i = 0; part->walk(part->object, i, &state); i++) {
+        state_name name = full_name(part, &state);
+        if (state.dtype == CP_REAL_DTYPE && state.rank > 0) cp_reals_store(writer, name.s, state.rank, state.dims, state.data);
+        else cp_st_writer_add(writer, name.s, state.dtype, state.rank, state.dims, state.data);
+    }
+}
+
+bool cp_checkpoint_save(const cp_checkpoint *c, const char *path, cp_status *status) {
+    cp_st_writer *writer = cp_st_writer_new();
+    char         *text = c->model ? cp_model_config_text(&c->model->config) : NULL;
+    bool          fine = !c->model || text || cp_fail(status, "%s: out of memory", path);
+    if (text) cp_st_writer_metadata(writer, "couplet", text);
+    for (int i = 0; i < c->metadata_count; i++) cp_st_writer_metadata(writer, c->metadata[i].key, c->metadata[i].value);
+    if (params_of(c)) cp_params_store(params_of(c), writer);
+    for (int i = 0; i < c->part_count; i++) store_part(&c->parts[i], writer);
+    fine = fine && cp_st_writer_save(writer, path, status);
+    free(text);
+    cp_st_writer_free(writer);
+    return fine;
+}
+
+/* ---- loading: all is read into new memory first, then put in place ---- */
+
+typedef struct staged {
+    void         *from;
+    void         *to;
+    size_t        bytes;
+    struct staged *next;
+} staged;
+
+static bool same_shape(const cp_st_entry *entry, const cp_state *state) {
+    return entry->rank == state->rank &&
+           (state->rank == 0 || memcmp(entry->dims, state->dims, (size_t)state->rank * sizeof *state->dims) == 0);
+}
+
+/* The numbers of an entry in the state's own type. */
+static bool convert(const cp_safetensors *file, const cp_st_entry *entry, const cp_state *state, void *to, cp_status *status) {
+    if (entry->dtype == state->dtype) {
+        memcpy(to, entry->data, state->bytes);
+        return true;
+    }
+    bool float_to_real = state->dtype == CP_REAL_DTYPE && (entry->dtype == CP_F32 || entry->dtype == CP_F64);
+    if (float_to_real) return cp_st_to_real(file, entry, to, status);
+    return cp_fail(status, "tensor \"%s\" is %s; %s was expected", entry->name, cp_dtype_name(entry->dtype), cp_dtype_name(state->dtype));
+}
+
+static bool stage_state(const cp_checkpoint_part *part, const cp_state *state, const cp_safetensors *file, const char *path,
+                        staged **list, cp_status *status) {
+    state_name         name = full_name(part, state);
+    const cp_st_entry *entry = cp_st_find(file, name.s);
+    if (!entry) return cp_fail(status, "%s: tensor \"%s\" is missing; was the run saved with this part?", path, name.s);
+    if (!same_shape(entry, state))
+        return cp_fail(status, "%s: tensor \"%s\" has another shape than the object it is for", path, name.s);
+    staged *item = malloc(sizeof *item);
+    void   *room = malloc(state->bytes ? state->bytes : 1);
+    if (!item || !room) {
+        free(item);
+        free(room);
+        return cp_fail(status, "%s: out of memory for tensor \"%s\"", path, name.s);
+    }
+    *item = (staged){room, state->data, state->bytes, *list};
+    *list = item;
+    return convert(file, entry, state, room, status);
+}
+
+static void list_end(staged *list, bool commit) {
+    while (list) {
+        staged *next = list->next;
+        if (commit && list->bytes) memcpy(list->to, list->from, list->bytes);
+        free(list->from);
+        free(list);
+        list = next;
+    }
+}
+
+static bool load_from(const cp_checkpoint *c, const cp_safetensors *file, const char *path, cp_status *status) {
+    staged          *list = NULL;
+    cp_params_staged values = {0};
+    bool             fine = !params_of(c) || cp_params_stage(params_of(c), file, path, &values, status);
+    for (int p = 0; fine && p < c->part_count; p++) {
+        cp_state state;
+        for (int i = 0; fine && c->parts[p].walk(c->parts[p].object, i, &state); i++)
+            fine = stage_state(&c->parts[p], &state, file, path, &list, status);
+    }
+    if (fine && values.values) cp_params_commit(params_of(c), &values);
+    free(values.values);
+    list_end(list, fine);
+    return fine;
+}
+
+bool cp_checkpoint_load(const cp_checkpoint *c, const char *path, cp_status *status) {
+    cp_safetensors *file = cp_st_read(path, status);
+    if (!file) return false;
+    bool fine = load_from(c, file, path, status);
+    cp_st_free(file);
+    return fine;
+}
+
+/* ---- models on their own ---- */
+
+bool cp_model_save(cp_model *model, const char *path, cp_status *status) {
+    return cp_checkpoint_save(&(cp_checkpoint){.model = model}, path, status);
+}
+
+static double largest_tensor(const cp_safetensors *file) {
+    double largest = 0;
+    for (size_t i = 0; i < cp_st_count(file); i++) {
+        double count = (double)cp_st_entry_at(file, i)->count;
+        largest = count > largest ? count : largest;
+    }
+    return largest;
+}
+
+static cp_model *model_from(const cp_safetensors *file, const char *path, cp_status *status) {
+    const char     *text = cp_st_metadata(file, "couplet");
+    cp_model_config config;
+    cp_rng          rng = cp_rng_named(0, "unused");
+    if (!text) {
+        cp_fail(status, "%s: metadata has no key \"couplet\"; it describes the model, such as {\"model\":\"wrn\",\"depth\":10,"
+                        "\"width\":2,\"channels\":3,\"classes\":8,\"norm\":\"batch\",\"head\":\"softmax\"}", path);
+        return NULL;
+    }
+    char place[256];
+    snprintf(place, sizeof place, "%s: metadata \"couplet\"", path);
+    if (!cp_model_config_parse(text, place, &config, status)) return NULL;
+    if (cp_model_config_largest(&config) > largest_tensor(file)) {
+        cp_fail(status, "%s describes a larger model than the file holds", place);
+        return NULL;
+    }
+    cp_model *model = cp_model_new(config, &rng);
+    if (!model) {
+        cp_fail(status, "%s: the model it describes could not be made", path);
+        return NULL;
+    }
+    if (cp_params_load(model->params, file, path, status)) return model;
+    cp_model_free(model);
+    return NULL;
+}
+
+cp_model *cp_model_load(const char *path, cp_status *status) {
+    cp_safetensors *file = cp_st_read(path, status);
+    cp_model       *model = file ? model_from(file, path, status) : NULL;
+    cp_st_free(file);
+    return model;
+}

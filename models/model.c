@@ -1,0 +1,261 @@
+/* Models: making them, describing them, using them. */
+#include "models/model.h"
+
+#include "core/io/json.h"
+#include "core/op.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- names of choices, as descriptions have them ---- */
+
+typedef struct choice {
+    const char *name;
+    int         value;
+} choice;
+
+static const choice norms[] = {{"none", CP_NORM_NONE}, {"batch", CP_NORM_BATCH}, {"group", CP_NORM_GROUP}, {"layer", CP_NORM_LAYER}, {0}};
+static const choice activations[] = {{"leaky", CP_LEAKY_RELU}, {"relu", CP_RELU}, {"swish", CP_SWISH},
+                                     {"tanh", CP_TANH}, {"identity", CP_IDENTITY}, {0}};
+static const choice layouts[] = {{"jem", CP_BLOCK_JEM}, {"classic", CP_BLOCK_CLASSIC}, {0}};
+static const choice precisions[] = {{"spherical", CP_SPHERICAL}, {"diagonal", CP_DIAGONAL}, {"full", CP_FULL}, {0}};
+static const choice models[] = {{"wrn", 0}, {"mlp", 1}, {"lstm", 2}, {0}};
+static const choice heads[] = {{"softmax", 0}, {"jem", 1}, {"hybrid", 2}, {0}};
+
+static const char *choice_name(const choice *list, int value) {
+    while (list->name && list->value != value) list++;
+    return list->name;
+}
+
+static const choice *choice_find(const choice *list, const char *name) {
+    while (list->name && strcmp(list->name, name) != 0) list++;
+    return list->name ? list : NULL;
+}
+
+/* ---- making ---- */
+
+static cp_net *net_make(cp_params *params, const cp_model_config *c, cp_rng *rng) {
+    if (strcmp(c->model, "mlp") == 0) return cp_mlp_new(params, "", c->mlp, rng);
+    if (strcmp(c->model, "lstm") == 0) return cp_lstm_net_new(params, "", c->lstm, rng);
+    return cp_wrn_new(params, "", c->wrn, rng);
+}
+
+cp_model *cp_model_new(cp_model_config c, cp_rng *rng) {
+    const choice *model_name = choice_find(models, c.model ? c.model : "wrn"), *head_name = choice_find(heads, c.head ? c.head : "softmax");
+    if (!model_name || !head_name) {
+        cp_misuse((cp_at){0}, "model_new", "there is no model \"%s\" with a head \"%s\"", c.model, c.head);
+        return NULL;
+    }
+    c.model = model_name->name;
+    c.head = head_name->name;
+    cp_model *m = calloc(1, sizeof *m);
+    if (!m) {
+        cp_misuse((cp_at){0}, "model_new", "out of memory");
+        return NULL;
+    }
+    m->config = c;
+    m->params = cp_params_new();
+    m->net = m->params ? net_make(m->params, &c, rng) : NULL;
+    if (m->net)
+        m->head = cp_head_new(cp_head_kind_named(c.head), m->params, "head", m->net->features,
+                              (cp_head_config){.classes = c.classes, .precision = c.precision, .learn_prior = c.learn_prior}, rng);
+    if (m->head) return m;
+    cp_model_free(m);
+    return NULL;
+}
+
+void cp_model_free(cp_model *m) {
+    if (!m) return;
+    cp_head_free(m->head);
+    cp_net_free(m->net);
+    cp_params_free(m->params);
+    free(m);
+}
+
+/* ---- describing ---- */
+
+char *cp_model_config_text(const cp_model_config *c) {
+    cp_json_writer w = {0};
+    const char    *model = c->model ? c->model : "wrn", *head = c->head ? c->head : "softmax";
+    cp_activation  activation = c->wrn.activation;
+    cp_json_put_object(&w, NULL);
+    cp_json_put_string(&w, "model", model);
+    if (strcmp(model, "wrn") == 0) {
+        cp_json_put_integer(&w, "depth", c->wrn.depth ? c->wrn.depth : 10);
+        cp_json_put_integer(&w, "width", c->wrn.width ? c->wrn.width : 1);
+        cp_json_put_integer(&w, "channels", c->wrn.channels ? c->wrn.channels : 1);
+        cp_json_put_string(&w, "norm", choice_name(norms, (int)c->wrn.norm));
+        cp_json_put_string(&w, "layout", choice_name(layouts, (int)c->wrn.layout));
+    } else if (strcmp(model, "mlp") == 0) {
+        activation = c->mlp.activation;
+        cp_json_put_array(&w, "sizes");
+        for (int i = 0; i < CP_MLP_MOST_SIZES && c->mlp.sizes[i] > 0; i++) cp_json_put_integer(&w, NULL, c->mlp.sizes[i]);
+        cp_json_put_end(&w);
+    } else {
+        cp_json_put_integer(&w, "in", c->lstm.in);
+        cp_json_put_integer(&w, "hidden", c->lstm.hidden);
+        cp_json_put_integer(&w, "layers", c->lstm.layers ? c->lstm.layers : 1);
+        cp_json_put_bool(&w, "bidirectional", c->lstm.bidirectional);
+    }
+    if (strcmp(model, "lstm") != 0) cp_json_put_string(&w, "activation", choice_name(activations, (int)activation));
+    cp_json_put_integer(&w, "classes", c->classes);
+    cp_json_put_string(&w, "head", head);
+    if (strcmp(head, "hybrid") == 0) {
+        cp_json_put_string(&w, "precision", choice_name(precisions, (int)c->precision));
+        cp_json_put_bool(&w, "learn_prior", c->learn_prior);
+    }
+    cp_json_put_end(&w);
+    char *text = NULL;
+    if (cp_json_writer_finish(&w, NULL) && (text = malloc(w.out.size + 1))) {
+        memcpy(text, w.out.data, w.out.size);
+        text[w.out.size] = 0;
+    }
+    cp_json_writer_free(&w);
+    return text;
+}
+
+typedef struct description {
+    const cp_json *root;
+    const char    *name;
+    cp_status     *status;
+    bool           fine;
+} description;
+
+static int read_choice(description *d, const char *key, const choice *list, const char *fallback) {
+    const char   *name = cp_json_string(cp_json_get(d->root, key), cp_json_get(d->root, key) ? "" : fallback);
+    const choice *found = choice_find(list, name);
+    if (found) return found->value;
+    if (d->fine) cp_fail(d->status, "%s: \"%s\" is \"%s\", which is not one that exists", d->name, key, name);
+    d->fine = false;
+    return 0;
+}
+
+static int read_size(description *d, const char *key, int fallback, int most) {
+    const cp_json *node = cp_json_get(d->root, key);
+    int64_t        value = node ? cp_json_integer(node, -1) : fallback;
+    if (value >= 1 && value <= most) return (int)value;
+    if (d->fine)
+        cp_fail(d->status, node ? "%s: \"%s\" must be a whole number from 1 to %d" : "%s: \"%s\" is missing (1 to %d)", d->name, key, most);
+    d->fine = false;
+    return 1;
+}
+
+static void read_sizes(description *d, cp_mlp_config *mlp) {
+    const cp_json *list = cp_json_get(d->root, "sizes");
+    int            count = 0;
+    bool           fine = list && list->kind == CP_JSON_ARRAY && list->count >= 1 && list->count <= CP_MLP_MOST_SIZES;
+    for (const cp_json *item = fine ? list->first : NULL; item; item = item->next) {
+        int64_t size = cp_json_integer(item, -1);
+        fine &= size >= 1 && size <= 1 << 20;
+        mlp->sizes[count++] = fine ? (int)size : 0;
+    }
+    if (!fine && d->fine) {
+        cp_fail(d->status, "%s: \"sizes\" must be 1 to %d positive whole numbers", d->name, CP_MLP_MOST_SIZES);
+        d->fine = false;
+    }
+}
+
+bool cp_model_config_parse(const char *text, const char *name, cp_model_config *config, cp_status *status) {
+    cp_json *root = cp_json_parse(text, strlen(text), name, status);
+    if (!root) return false;
+    description     d = {root, name, status, true};
+    cp_model_config c = {0};
+    c.model = models[read_choice(&d, "model", models, "wrn")].name;
+    c.head = heads[read_choice(&d, "head", heads, "softmax")].name;
+    c.classes = read_size(&d, "classes", 0, 1 << 20);
+    cp_activation activation = (cp_activation)read_choice(&d, "activation", activations, "leaky");
+    if (strcmp(c.model, "wrn") == 0) {
+        c.wrn = (cp_wrn_config){.depth = read_size(&d, "depth", 10, 1000), .width = read_size(&d, "width", 1, 1000),
+                                .channels = read_size(&d, "channels", 1, 4096), .activation = activation,
+                                .norm = (cp_norm_kind)read_choice(&d, "norm", norms, "none"),
+                                .layout = (cp_block_layout)read_choice(&d, "layout", layouts, "jem")};
+        if (d.fine && (c.wrn.depth < 10 || (c.wrn.depth - 4) % 6))
+            d.fine = cp_fail(status, "%s: \"depth\" is %d; a wide ResNet has depth 10, 16, 22, ... (6n + 4)", name, c.wrn.depth);
+    } else if (strcmp(c.model, "mlp") == 0) {
+        c.mlp.activation = activation;
+        read_sizes(&d, &c.mlp);
+    } else {
+        c.lstm = (cp_lstm_config){.in = read_size(&d, "in", 0, 1 << 20), .hidden = read_size(&d, "hidden", 0, 1 << 16),
+                                  .layers = read_size(&d, "layers", 1, CP_LSTM_MOST_LAYERS),
+                                  .bidirectional = cp_json_bool(cp_json_get(root, "bidirectional"), false)};
+    }
+    c.precision = (cp_precision)read_choice(&d, "precision", precisions, "diagonal");
+    c.learn_prior = cp_json_bool(cp_json_get(root, "learn_prior"), false);
+    if (d.fine) *config = c;
+    cp_json_free(root);
+    return d.fine;
+}
+
+double cp_model_config_largest(const cp_model_config *c) {
+    double largest = 0, features;
+    if (strcmp(c->model, "mlp") == 0) {
+        features = c->mlp.sizes[0];
+        for (int i = 1; i < CP_MLP_MOST_SIZES && c->mlp.sizes[i] > 0; i++) {
+            largest = fmax(largest, features * c->mlp.sizes[i]);
+            features = c->mlp.sizes[i];
+        }
+    } else if (strcmp(c->model, "lstm") == 0) {
+        features = c->lstm.hidden * (c->lstm.bidirectional ? 2.0 : 1.0);
+        largest = 4.0 * c->lstm.hidden * fmax(c->lstm.in, c->lstm.layers > 1 ? features : c->lstm.hidden);
+    } else {
+        features = 64.0 * c->wrn.width;
+        largest = fmax(9 * features * features, 9.0 * 16 * c->wrn.channels);
+    }
+    if (strcmp(c->head, "hybrid") == 0 && c->precision == CP_FULL) largest = fmax(largest, features * (features + 1) / 2);
+    return fmax(largest, features * c->classes);
+}
+
+/* ---- using ---- */
+
+static cp_tensor *features(cp_at at, const cp_model *model, cp_tensor *x, cp_mode mode) {
+    if (!model) {
+        cp_misuse(at, "model", "the model is NULL");
+        return NULL;
+    }
+    return cp_net_forward(at, model->net, x, mode);
+}
+
+cp_tensor *(cp_model_logits)(cp_at at, const cp_model *model, cp_tensor *x, cp_mode mode) {
+    cp_tensor *z = features(at, model, x, mode);
+    return z ? cp_head_logits(at, model->head, z) : NULL;
+}
+
+cp_tensor *(cp_model_posterior)(cp_at at, const cp_model *model, cp_tensor *x, cp_mode mode) {
+    cp_tensor *z = features(at, model, x, mode);
+    return z ? cp_head_posterior(at, model->head, z) : NULL;
+}
+
+cp_tensor *(cp_model_class_energy)(cp_at at, const cp_model *model, cp_tensor *x, cp_mode mode) {
+    cp_tensor *z = features(at, model, x, mode);
+    return z ? cp_head_class_energy(at, model->head, z) : NULL;
+}
+
+cp_tensor *(cp_model_energy)(cp_at at, const cp_model *model, cp_tensor *x, cp_mode mode) {
+    cp_tensor *z = features(at, model, x, mode);
+    return z ? cp_head_energy(at, model->head, z) : NULL;
+}
+
+/* The energy of row i's class labels[i]: picked from (N, C). */
+static cp_tensor *pick(cp_at at, cp_tensor *energy, cp_labels labels) {
+    int n = energy->dims[0], *places = labels.count == n ? cp_keep(at, (size_t)n * sizeof *places) : NULL;
+    if (!places) {
+        cp_misuse(at, "model_energy_of", "%d labels for energies of shape %s", labels.count, cp_shape_text(energy).s);
+        return NULL;
+    }
+    for (int i = 0; i < n; i++) {
+        if (labels.at[i] < 0 || labels.at[i] >= energy->dims[1]) {
+            cp_misuse(at, "model_energy_of", "label %d at row %d is outside 0..%d", labels.at[i], i, energy->dims[1] - 1);
+            return NULL;
+        }
+        places[i] = i * energy->dims[1] + labels.at[i];
+    }
+    return cp_take(at, energy, (cp_labels){places, n}, 1, &n);
+}
+
+cp_tensor *cp_model_energy_of(cp_at at, void *context, cp_tensor *x) {
+    const cp_model_target *target = context;
+    if (!target->labels.at) return cp_model_energy(at, target->model, x, CP_EVALUATION);
+    cp_tensor *energy = cp_model_class_energy(at, target->model, x, CP_EVALUATION);
+    return energy ? pick(at, energy, target->labels) : NULL;
+}

@@ -1,0 +1,57 @@
+/* Feature networks: anything that turns a batch of inputs into feature vectors (N, features). Heads sit on any of them. */
+#ifndef CP_NET_H
+#define CP_NET_H
+
+#include "layers/layers.h"
+
+typedef struct cp_net cp_net;
+
+typedef struct cp_net_kind {
+    const char *name;
+    cp_tensor *(*forward)(cp_at at, const cp_net *net, cp_tensor *x, cp_mode mode);
+    void (*free)(cp_net *net);
+} cp_net_kind;
+
+/* A network's struct begins with this. */
+struct cp_net {
+    const cp_net_kind *kind;
+    int                features;
+};
+
+cp_tensor *cp_net_forward(cp_at at, const cp_net *net, cp_tensor *x, cp_mode mode);
+#define cp_net_forward(t, ...) cp_net_forward(CP_AT(t), __VA_ARGS__)
+void cp_net_free(cp_net *net); /* NULL is fine; the parameters stay with their set */
+
+/* ==== wide ResNet: images (N,H,W,channels), from 8x8 ====
+ *
+ * A 3x3 stem of 16 channels, three stages of (depth - 4) / 6 pre-activation blocks with widths 16, 32, 64 times width, the stages
+ * after the first with stride 2, then norm, activation and global average pool. Tensors: stem.weight, stem.bias,
+ * stage0.block0.norm1.weight ..., norm.weight ... under the path. */
+typedef struct cp_wrn_config {
+    int             depth;    /* 6n + 4; 0: 10 */
+    int             width;    /* 0: 1 */
+    int             channels; /* of the images; 0: 1 */
+    cp_norm_kind    norm;
+    cp_activation   activation; /* leaky ReLU 0.2 by default */
+    cp_block_layout layout;
+    cp_init         init;
+} cp_wrn_config;
+
+cp_net *cp_wrn_new(cp_params *params, const char *path, cp_wrn_config config, cp_rng *rng);
+
+/* ==== multilayer perceptron: x (N, ...) flattened to (N, sizes[0]) ====
+ * sizes end at the first 0; every layer is followed by the activation. Tensors: layer0.weight, layer0.bias, ... With one size
+ * only, the features are the inputs themselves: a head stands alone. */
+enum { CP_MLP_MOST_SIZES = 16 };
+typedef struct cp_mlp_config {
+    int           sizes[CP_MLP_MOST_SIZES];
+    cp_activation activation;
+    cp_init       init;
+} cp_mlp_config;
+
+cp_net *cp_mlp_new(cp_params *params, const char *path, cp_mlp_config config, cp_rng *rng);
+
+/* ==== LSTM over sequences (N,T,in): the features are the last layer's final hidden state ==== */
+cp_net *cp_lstm_net_new(cp_params *params, const char *path, cp_lstm_config config, cp_rng *rng);
+
+#endif

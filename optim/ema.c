@@ -1,0 +1,123 @@
+/* The moving average: one more tensor for each entry of the set. */
+#include "optim/ema.h"
+
+#include "core/pool.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { GRAIN = 16384 }; /* values in a thread's chunk */
+
+struct cp_ema {
+    cp_params  *params;
+    int         count;
+    cp_tensor **average; /* by entry */
+    double      decay;
+    bool        swapped;
+    int64_t     updates;
+};
+
+typedef struct pair {
+    cp_real *average, *value;
+    cp_real  keep;
+} pair;
+
+static void blend_loop(void *context, size_t begin, size_t end) {
+    const pair p                  = *(const pair *)context;
+    cp_real *restrict average     = p.average;
+    const cp_real *restrict value = p.value;
+    const cp_real add             = 1 - p.keep;
+    for (size_t i = begin; i < end; i++) average[i] = p.keep * average[i] + add * value[i];
+}
+
+static void swap_loop(void *context, size_t begin, size_t end) {
+    const pair p              = *(const pair *)context;
+    cp_real *restrict average = p.average, *restrict value = p.value;
+    for (size_t i = begin; i < end; i++) {
+        cp_real old = value[i];
+        value[i]    = average[i];
+        average[i]  = old;
+    }
+}
+
+void cp_ema_free(cp_ema *ema) {
+    if (!ema) return;
+    for (int i = 0; i < ema->count; i++) cp_tensor_free(ema->average[i]);
+    free(ema->average);
+    free(ema);
+}
+
+static void copy_value(cp_tensor *to, const cp_tensor *from) {
+    memcpy(to->data, from->data, from->size * sizeof *from->data);
+}
+
+cp_ema *(cp_ema_new)(cp_at at, cp_params *params, double decay) {
+    if (!params)
+        cp_misuse(at, "ema_new", "the parameter set is NULL");
+    else if (!(decay >= 0 && decay < 1))
+        cp_misuse(at, "ema_new", "decay is %g; it must be in [0, 1)", decay);
+    if (!params || !(decay >= 0 && decay < 1)) return NULL;
+    cp_ema *ema = malloc(sizeof *ema);
+    if (ema) *ema = (cp_ema){.params = params, .decay = decay};
+    if (!ema || !(ema->average = calloc((size_t)params->count + 1, sizeof *ema->average))) {
+        cp_misuse(at, "ema_new", "out of memory");
+        free(ema);
+        return NULL;
+    }
+    for (; ema->count < params->count; ema->count++) {
+        const cp_tensor *value = params->at[ema->count].value;
+        cp_tensor       *copy  = (cp_tensor_new)(at, value->rank, value->dims);
+        if (!copy) {
+            cp_ema_free(ema);
+            return NULL;
+        }
+        copy_value(copy, value);
+        ema->average[ema->count] = copy;
+    }
+    return ema;
+}
+
+static bool usable(cp_at at, const char *op, const cp_ema *ema) {
+    if (!ema) return cp_misuse(at, op, "the average is NULL");
+    if (ema->params->count == ema->count) return true;
+    return cp_misuse(at, op, "the set has %d entries, it had %d when the average was made", ema->params->count,
+                     ema->count);
+}
+
+bool(cp_ema_update)(cp_at at, cp_ema *ema) {
+    if (!usable(at, "ema_update", ema)) return false;
+    if (ema->swapped) return cp_misuse(at, "ema_update", "the average is swapped in; swap it back first");
+    for (int i = 0; i < ema->count; i++) {
+        cp_param *entry = &ema->params->at[i];
+        pair      p     = {ema->average[i]->data, entry->value->data, (cp_real)ema->decay};
+        if (entry->buffer)
+            copy_value(ema->average[i], entry->value);
+        else
+            cp_parallel(entry->value->size, GRAIN, blend_loop, &p);
+    }
+    ema->updates++;
+    return true;
+}
+
+bool(cp_ema_swap)(cp_at at, cp_ema *ema) {
+    if (!usable(at, "ema_swap", ema)) return false;
+    for (int i = 0; i < ema->count; i++) {
+        cp_tensor *value = ema->params->at[i].value;
+        cp_parallel(value->size, GRAIN, swap_loop, &(pair){ema->average[i]->data, value->data, 0});
+    }
+    ema->swapped = !ema->swapped;
+    return true;
+}
+
+bool cp_ema_swapped(const cp_ema *ema) {
+    return ema->swapped;
+}
+
+bool cp_ema_state(cp_ema *ema, int i, cp_state *state) {
+    if (i < 0 || i > ema->count) return false;
+    if (i == ema->count)
+        *state = cp_state_integer("updates", &ema->updates);
+    else
+        *state = cp_state_tensor(ema->params->at[i].name, "ema", ema->average[i]);
+    return true;
+}

@@ -1,0 +1,107 @@
+/* All gradients of a set together: are they finite, how long are they, and clipping. */
+#include "optim/optim.h"
+
+#include "core/pool.h"
+
+#include <math.h>
+
+/* A tensor is cut into at most PARTS chunks of at least GRAIN values, by its size alone: the sums come out the same
+ * for any number of threads, and their places fit on the stack. */
+enum { PARTS = 64, GRAIN = 16384 };
+
+typedef struct fold {
+    cp_real *grad;
+    size_t   grain;
+    double   scale;
+    double   parts[PARTS];
+} fold;
+
+static void square_loop(void *context, size_t begin, size_t end) {
+    fold  *f      = context;
+    double sum[4] = {0};
+    size_t i      = begin;
+    for (; i + 4 <= end; i += 4)
+        for (size_t k = 0; k < 4; k++) {
+            double g = (double)f->grad[i + k] * f->scale;
+            sum[k] += g * g;
+        }
+    for (; i < end; i++) sum[0] += (double)f->grad[i] * f->scale * ((double)f->grad[i] * f->scale);
+    f->parts[begin / f->grain] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+/* A NaN stays: nothing is larger. */
+static void largest_loop(void *context, size_t begin, size_t end) {
+    fold  *f       = context;
+    double largest = 0;
+    for (size_t i = begin; i < end; i++) {
+        double size = fabs((double)f->grad[i]);
+        if (!(size <= largest)) largest = size;
+        if (isnan(largest)) break;
+    }
+    f->parts[begin / f->grain] = largest;
+}
+
+/* 0 in the part when all values are finite: x - x is then 0, and NaN for infinities and NaN. */
+static void finite_loop(void *context, size_t begin, size_t end) {
+    fold   *f      = context;
+    cp_real sum[8] = {0};
+    size_t  i      = begin;
+    for (; i + 8 <= end; i += 8)
+        for (size_t k = 0; k < 8; k++) sum[k] += f->grad[i + k] - f->grad[i + k];
+    for (; i < end; i++) sum[0] += f->grad[i] - f->grad[i];
+    double all = 0;
+    for (int k = 0; k < 8; k++) all += (double)sum[k];
+    f->parts[begin / f->grain] = all;
+}
+
+static void scale_loop(void *context, size_t begin, size_t end) {
+    fold         *f     = context;
+    const cp_real scale = (cp_real)f->scale;
+    for (size_t i = begin; i < end; i++) f->grad[i] *= scale;
+}
+
+/* Runs the loop over every gradient; returns the parts' sum, or with `largest` their maximum (a NaN wins). */
+static double fold_all(const cp_params *params, cp_loop_fn loop, double scale, bool largest) {
+    double all = 0;
+    for (int i = 0; i < params->count; i++) {
+        cp_tensor *grad = params->at[i].grad;
+        if (!grad) continue;
+        fold f = {.grad = grad->data, .grain = grad->size / PARTS + 1, .scale = scale};
+        if (f.grain < GRAIN) f.grain = GRAIN;
+        cp_parallel(grad->size, f.grain, loop, &f);
+        for (size_t part = 0; part * f.grain < grad->size; part++) {
+            if (!largest)
+                all += f.parts[part];
+            else if (!(f.parts[part] <= all) && !isnan(all))
+                all = f.parts[part];
+        }
+    }
+    return all;
+}
+
+bool cp_grads_finite(const cp_params *params) {
+    return fold_all(params, finite_loop, 1, false) == 0;
+}
+
+/* Squares of very large or very small doubles leave the range of double: then once more, in units of the largest
+ * value. */
+static double norm_of(const cp_params *params) {
+    double squares = fold_all(params, square_loop, 1, false);
+    if (squares >= DBL_MIN && isfinite(squares)) return sqrt(squares);
+    double largest = fold_all(params, largest_loop, 1, true);
+    if (!isfinite(largest) || largest == 0) return largest;
+    if (1 / largest > DBL_MAX) largest = DBL_MIN;
+    return largest * sqrt(fold_all(params, square_loop, 1 / largest, false));
+}
+
+double(cp_grads_clip)(cp_at at, cp_params *params, double max_norm) {
+    if (!params)
+        cp_misuse(at, "grads_clip", "the parameter set is NULL");
+    else if (!(max_norm >= 0))
+        cp_misuse(at, "grads_clip", "max_norm is %g; it must not be negative", max_norm);
+    if (!params || !(max_norm >= 0)) return NAN;
+    double norm  = norm_of(params);
+    double scale = max_norm / (norm + 1e-6);
+    if (isfinite(norm) && scale < 1) fold_all(params, scale_loop, scale, false);
+    return norm;
+}

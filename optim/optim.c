@@ -1,0 +1,249 @@
+/* SGD and Adam: one loop each, over one parameter's memory. */
+#include "optim/optim.h"
+
+#include "core/pool.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { GRAIN = 16384 }; /* values in a thread's chunk */
+
+/* One parameter's update. The factors are computed in double once a step. */
+typedef struct update {
+    cp_real       *value;
+    const cp_real *grad;
+    cp_real       *first, *second; /* momentum; or m and v */
+    cp_real        rate, shrink, decay, momentum, lead;
+    cp_real        keep1, add1, keep2, add2, scale2, eps;
+} update;
+
+struct cp_optim {
+    cp_params  *params;
+    int         count; /* the set's entries when the optimizer was made */
+    cp_loop_fn  loop;
+    const char *names[2]; /* of the state tensors; NULL: not used */
+    cp_tensor **state[2]; /* by entry; NULL for buffers */
+    double      rate, weight_decay, momentum, beta1, beta2, eps;
+    bool        nesterov, decoupled, skip_nonfinite, adaptive;
+    int64_t     steps, skipped;
+};
+
+/* ---- the loops ---- */
+
+static void sgd_loop(void *context, size_t begin, size_t end) {
+    const update u            = *(const update *)context;
+    cp_real *restrict p       = u.value;
+    const cp_real *restrict g = u.grad;
+    for (size_t i = begin; i < end; i++) p[i] -= u.rate * (g[i] + u.decay * p[i]);
+}
+
+/* lead is the weight of g beside the momentum: Nesterov's look ahead. */
+static void sgd_momentum_loop(void *context, size_t begin, size_t end) {
+    const update u      = *(const update *)context;
+    cp_real *restrict p = u.value, *restrict b = u.first;
+    const cp_real *restrict g = u.grad;
+    const cp_real step        = u.lead > 0 ? u.momentum : 1;
+    for (size_t i = begin; i < end; i++) {
+        cp_real slope = g[i] + u.decay * p[i];
+        b[i]          = u.momentum * b[i] + slope;
+        p[i] -= u.rate * (u.lead * slope + step * b[i]);
+    }
+}
+
+static inline cp_real root(cp_real x) {
+#if CP_DOUBLE
+    return sqrt(x);
+#else
+    return sqrtf(x);
+#endif
+}
+
+static void adam_loop(void *context, size_t begin, size_t end) {
+    const update u      = *(const update *)context;
+    cp_real *restrict p = u.value, *restrict m = u.first, *restrict v = u.second;
+    const cp_real *restrict g = u.grad;
+    for (size_t i = begin; i < end; i++) {
+        cp_real slope = g[i] + u.decay * p[i];
+        m[i]          = u.keep1 * m[i] + u.add1 * slope;
+        v[i]          = u.keep2 * v[i] + u.add2 * slope * slope;
+        p[i]          = u.shrink * p[i] - u.rate * m[i] / (root(v[i]) * u.scale2 + u.eps);
+    }
+}
+
+/* ---- making and freeing ---- */
+
+void cp_optim_free(cp_optim *optim) {
+    if (!optim) return;
+    for (int k = 0; k < 2; k++) {
+        for (int i = 0; optim->state[k] && i < optim->count; i++) cp_tensor_free(optim->state[k][i]);
+        free(optim->state[k]);
+    }
+    free(optim);
+}
+
+static bool state_make(cp_at at, cp_optim *optim, int k) {
+    if (!optim->names[k]) return true;
+    cp_tensor **state = optim->state[k] = calloc(optim->count ? (size_t)optim->count : 1, sizeof *state);
+    if (!state) return cp_misuse(at, "optim", "out of memory for the state of %d parameters", optim->count);
+    for (int i = 0; i < optim->count; i++) {
+        const cp_param *entry = &optim->params->at[i];
+        if (entry->buffer) continue;
+        if (!(state[i] = (cp_tensor_new)(at, entry->value->rank, entry->value->dims))) return false;
+    }
+    return true;
+}
+
+static cp_optim *optim_make(cp_at at, const char *op, cp_params *params, cp_optim made) {
+    cp_optim *optim = NULL;
+    if (!params)
+        cp_misuse(at, op, "the parameter set is NULL");
+    else if (!(made.rate > 0 && isfinite(made.rate)))
+        cp_misuse(at, op, "the rate is %g; it must be set, above 0", made.rate);
+    else if (!(made.weight_decay >= 0 && isfinite(made.weight_decay)))
+        cp_misuse(at, op, "weight_decay is %g; it must not be negative", made.weight_decay);
+    else if (!(optim = malloc(sizeof *optim)))
+        cp_misuse(at, op, "out of memory");
+    if (!optim) return NULL;
+    made.params = params;
+    made.count  = params->count;
+    *optim      = made;
+    if (state_make(at, optim, 0) && state_make(at, optim, 1)) return optim;
+    cp_optim_free(optim);
+    return NULL;
+}
+
+cp_optim *(cp_sgd_new)(cp_at at, cp_params *params, cp_sgd_config config) {
+    if (!(config.momentum >= 0 && config.momentum < 1) || (config.nesterov && config.momentum == 0)) {
+        cp_misuse(at, "sgd_new", "momentum is %g; it must be in [0, 1), and above 0 for nesterov", config.momentum);
+        return NULL;
+    }
+    bool     moving = config.momentum > 0;
+    cp_optim made   = {.loop           = moving ? sgd_momentum_loop : sgd_loop,
+                       .names          = {moving ? "momentum" : NULL},
+                       .rate           = config.rate,
+                       .weight_decay   = config.weight_decay,
+                       .momentum       = config.momentum,
+                       .nesterov       = config.nesterov,
+                       .skip_nonfinite = config.skip_nonfinite};
+    return optim_make(at, "sgd_new", params, made);
+}
+
+cp_optim *(cp_adam_new)(cp_at at, cp_params *params, cp_adam_config config) {
+    cp_optim made = {.loop           = adam_loop,
+                     .names          = {"m", "v"},
+                     .rate           = config.rate,
+                     .weight_decay   = config.weight_decay,
+                     .beta1          = config.beta1 != 0 ? config.beta1 : 0.9,
+                     .beta2          = config.beta2 != 0 ? config.beta2 : 0.999,
+                     .eps            = config.eps != 0 ? config.eps : 1e-8,
+                     .decoupled      = config.decoupled,
+                     .adaptive       = true,
+                     .skip_nonfinite = config.skip_nonfinite};
+    if (!(made.beta1 > 0 && made.beta1 < 1 && made.beta2 > 0 && made.beta2 < 1 && made.eps > 0)) {
+        cp_misuse(at, "adam_new", "beta1 %g, beta2 %g, eps %g; the betas must be in (0, 1), eps above 0", made.beta1,
+                  made.beta2, made.eps);
+        return NULL;
+    }
+    return optim_make(at, "adam_new", params, made);
+}
+
+/* ---- stepping ---- */
+
+static bool grads_ready(cp_at at, const cp_optim *optim) {
+    const char *op = "optim_step";
+    if (optim->params->count != optim->count)
+        return cp_misuse(at, op, "the set has %d entries, it had %d when the optimizer was made", optim->params->count,
+                         optim->count);
+    for (int i = 0; i < optim->count; i++) {
+        const cp_param *entry = &optim->params->at[i];
+        if (entry->buffer) continue;
+        if (!entry->grad) return cp_misuse(at, op, "%s has no gradient; call cp_backward first", entry->name);
+        if (entry->grad->size != entry->value->size)
+            return cp_misuse(at, op, "%s %s has a gradient of shape %s", entry->name, cp_shape_text(entry->value).s,
+                             cp_shape_text(entry->grad).s);
+    }
+    return true;
+}
+
+static update update_factors(const cp_optim *optim) {
+    update u = {.rate = (cp_real)optim->rate, .decay = (cp_real)optim->weight_decay};
+    if (optim->adaptive) {
+        double t = (double)optim->steps, decayed = optim->decoupled ? optim->rate * optim->weight_decay : 0;
+        u.rate   = (cp_real)(optim->rate / (1 - pow(optim->beta1, t)));
+        u.scale2 = (cp_real)(1 / sqrt(1 - pow(optim->beta2, t)));
+        u.shrink = (cp_real)(1 - decayed);
+        if (optim->decoupled) u.decay = 0;
+        u.keep1 = (cp_real)optim->beta1;
+        u.add1  = (cp_real)(1 - optim->beta1);
+        u.keep2 = (cp_real)optim->beta2;
+        u.add2  = (cp_real)(1 - optim->beta2);
+        u.eps   = (cp_real)optim->eps;
+    } else {
+        u.momentum = (cp_real)optim->momentum;
+        u.lead     = optim->nesterov ? 1 : 0;
+    }
+    return u;
+}
+
+static void grads_clear(cp_params *params) {
+    for (int i = 0; i < params->count; i++) params->at[i].grad = NULL;
+}
+
+bool(cp_optim_step)(cp_at at, cp_optim *optim) {
+    if (!optim) return cp_misuse(at, "optim_step", "the optimizer is NULL");
+    if (!grads_ready(at, optim)) return false;
+    if (optim->skip_nonfinite && !cp_grads_finite(optim->params)) {
+        optim->skipped++;
+        grads_clear(optim->params);
+        return false;
+    }
+    optim->steps++;
+    update u = update_factors(optim);
+    for (int i = 0; i < optim->count; i++) {
+        cp_param *entry = &optim->params->at[i];
+        if (entry->buffer) continue;
+        u.value  = entry->value->data;
+        u.grad   = entry->grad->data;
+        u.first  = optim->state[0] ? optim->state[0][i]->data : NULL;
+        u.second = optim->state[1] ? optim->state[1][i]->data : NULL;
+        cp_parallel(entry->value->size, GRAIN, optim->loop, &u);
+    }
+    grads_clear(optim->params);
+    return true;
+}
+
+bool(cp_optim_rate_set)(cp_at at, cp_optim *optim, double rate) {
+    if (!optim) return cp_misuse(at, "optim_rate_set", "the optimizer is NULL");
+    if (!(rate >= 0 && isfinite(rate)))
+        return cp_misuse(at, "optim_rate_set", "the rate is %g; it must not be negative", rate);
+    optim->rate = rate;
+    return true;
+}
+
+double cp_optim_rate(const cp_optim *optim) {
+    return optim->rate;
+}
+
+int64_t cp_optim_steps(const cp_optim *optim) {
+    return optim->steps;
+}
+
+int64_t cp_optim_skipped(const cp_optim *optim) {
+    return optim->skipped;
+}
+
+bool cp_optim_state(cp_optim *optim, int i, cp_state *state) {
+    int left = i;
+    for (int e = 0; e < optim->count; e++)
+        for (int k = 0; k < 2; k++) {
+            if (!optim->state[k] || !optim->state[k][e] || left-- > 0) continue;
+            *state = cp_state_tensor(optim->params->at[e].name, optim->names[k], optim->state[k][e]);
+            return true;
+        }
+    switch (left) {
+    case 0: *state = cp_state_integer("steps", &optim->steps); return true;
+    case 1: *state = cp_state_integer("skipped", &optim->skipped); return true;
+    case 2: *state = cp_state_array("", "rate", CP_F64, 0, NULL, &optim->rate); return true;
+    default: return false;
+    }
+}

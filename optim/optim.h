@@ -1,0 +1,85 @@
+/* Optimizers: they move the parameters of a set against their gradients. The formulas are PyTorch's.
+ *
+ *     cp_optim *adam = cp_adam_new(params, (cp_adam_config){.rate = 1e-3});
+ *     ... each step: record a loss ...
+ *     cp_backward(tape, loss, params);
+ *     cp_grads_clip(params, 1.0);                          // if wanted
+ *     cp_optim_rate_set(adam, cp_schedule_rate(&schedule, step));
+ *     cp_optim_step(adam);
+ *     cp_tape_reset(tape);
+ *
+ * A step is one pass over each parameter's memory, on all threads, without malloc; its result does not depend on the
+ * number of threads. */
+#ifndef CP_OPTIM_H
+#define CP_OPTIM_H
+
+#include "layers/params.h"
+#include "optim/state.h"
+
+typedef struct cp_optim cp_optim;
+
+/* For each trained parameter p with gradient g (torch.optim.SGD, dampening 0):
+ *     g <- g + weight_decay p
+ *     b <- momentum b + g                             b is 0 at the start
+ *     p <- p - rate (nesterov ? g + momentum b : b) */
+typedef struct cp_sgd_config {
+    double rate;     /* > 0 */
+    double momentum; /* in [0, 1) */
+    bool   nesterov; /* needs momentum */
+    double weight_decay;
+    bool   skip_nonfinite; /* see cp_optim_step */
+} cp_sgd_config;
+
+/* Step t = 1, 2, ... (torch.optim.Adam; with decoupled, torch.optim.AdamW):
+ *     p <- decoupled ? p - rate weight_decay p : p
+ *     g <- decoupled ? g : g + weight_decay p
+ *     m <- beta1 m + (1 - beta1) g                    m and v are 0 at the start
+ *     v <- beta2 v + (1 - beta2) g^2
+ *     p <- p - rate (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps) */
+typedef struct cp_adam_config {
+    double rate;  /* > 0 */
+    double beta1; /* 0: 0.9 */
+    double beta2; /* 0: 0.999 */
+    double eps;   /* 0: 1e-8 */
+    double weight_decay;
+    bool   decoupled;
+    bool   skip_nonfinite; /* see cp_optim_step */
+} cp_adam_config;
+
+/* The set must outlive the optimizer and have all its parameters by now. NULL (misuse) for values out of range. */
+cp_optim *cp_sgd_new(cp_at at, cp_params *params, cp_sgd_config config);
+cp_optim *cp_adam_new(cp_at at, cp_params *params, cp_adam_config config);
+void      cp_optim_free(cp_optim *optim); /* NULL is fine */
+
+/* One update with the gradients that cp_backward left; takes them away, so that no gradient is used twice. A missing
+ * gradient is misuse, and nothing is changed. Gradients with a NaN or an infinity spoil the parameters, as in
+ * PyTorch, unless skip_nonfinite is set: then such a step changes nothing but the count of skipped steps, and
+ * returns false. */
+bool cp_optim_step(cp_at at, cp_optim *optim);
+
+bool    cp_optim_rate_set(cp_at at, cp_optim *optim, double rate); /* >= 0 */
+double  cp_optim_rate(const cp_optim *optim);
+int64_t cp_optim_steps(const cp_optim *optim);   /* updates made */
+int64_t cp_optim_skipped(const cp_optim *optim); /* steps skipped by skip_nonfinite */
+
+/* The i-th piece of state, false past the last: "<parameter>.momentum" (SGD with momentum) or "<parameter>.m" and
+ * "<parameter>.v" (Adam), then "steps", "skipped" and "rate". */
+bool cp_optim_state(cp_optim *optim, int i, cp_state *state);
+
+/* ---- all gradients of a set together ---- */
+
+/* Is every value of every gradient finite? Entries without a gradient count as finite. */
+bool cp_grads_finite(const cp_params *params);
+
+/* The 2-norm of all gradients as one vector, summed in double in a fixed order. Then, when it is larger than
+ * max_norm, all are multiplied by max_norm / (norm + 1e-6), as torch.nn.utils.clip_grad_norm_ does. Returns the norm
+ * before; when that is not finite nothing is changed. max_norm = INFINITY only measures. */
+double cp_grads_clip(cp_at at, cp_params *params, double max_norm);
+
+#define cp_sgd_new(...) cp_sgd_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
+#define cp_adam_new(...) cp_adam_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
+#define cp_optim_step(...) cp_optim_step(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
+#define cp_optim_rate_set(...) cp_optim_rate_set(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
+#define cp_grads_clip(...) cp_grads_clip(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
+
+#endif

@@ -1,0 +1,261 @@
+/* The replay buffer. */
+#include "optim/replay.h"
+
+#include "core/shape.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct cp_replay {
+    cp_replay_config config; /* with the defaults filled in */
+    size_t           size;   /* values of a sample */
+    void            *samples;
+    int32_t         *visits;
+    bool            *taken; /* entries of the draw that is being made */
+    int             *taken_by_class;
+    int64_t          drawn, fresh, dropped;
+};
+
+/* ---- half precision ---- */
+
+/* The nearest half, ties to even, of a finite number; beyond the largest half that one. */
+static uint16_t half_bits(float value) {
+    const uint32_t largest = 0x7bff, smallest_normal = 0x38800000; /* 65504; 2^-14 as a float */
+    uint32_t       bits;
+    memcpy(&bits, &value, sizeof bits);
+    uint32_t sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff, half;
+    if (magnitude < smallest_normal) {
+        half = (uint32_t)lrintf(fabsf(value) * 0x1p24f);
+    } else {
+        uint32_t rounded = magnitude + 0xfff + (magnitude >> 13 & 1);
+        half             = (rounded - 0x38000000) >> 13;
+        if (half > largest) half = largest;
+    }
+    return (uint16_t)(sign | half);
+}
+
+static void entry_write(cp_replay *replay, size_t entry, const cp_real *from) {
+    size_t size = replay->size;
+    if (replay->config.storage == CP_REPLAY_EXACT) {
+        memcpy((cp_real *)replay->samples + entry * size, from, size * sizeof *from);
+        return;
+    }
+    uint16_t *to = (uint16_t *)replay->samples + entry * size;
+    for (size_t i = 0; i < size; i++) to[i] = half_bits((float)from[i]);
+}
+
+static void entry_read(const cp_replay *replay, size_t entry, cp_real *to) {
+    size_t size = replay->size;
+    if (replay->config.storage == CP_REPLAY_EXACT) {
+        memcpy(to, (const cp_real *)replay->samples + entry * size, size * sizeof *to);
+        return;
+    }
+    const uint16_t *from = (const uint16_t *)replay->samples + entry * size;
+    for (size_t i = 0; i < size; i++) to[i] = cp_f16_value(from[i]);
+}
+
+/* ---- making ---- */
+
+static bool config_fits(cp_at at, const cp_replay_config *c, size_t *size) {
+    const char *op                = "replay_new";
+    int         dims[CP_MAX_RANK] = {c->capacity};
+    size_t      all;
+    if (c->rank < 0 || c->rank > CP_MAX_RANK - 1) return cp_misuse(at, op, "a sample of rank %d does not fit", c->rank);
+    for (int i = 0; i < c->rank; i++) dims[i + 1] = c->dims[i];
+    if (c->capacity < 1 || !cp_shape_size(1 + c->rank, dims, &all))
+        return cp_misuse(at, op, "capacity %d and samples %s are not possible", c->capacity,
+                         cp_dims_text(c->rank, c->dims).s);
+    if (!(c->fresh_share <= 1)) return cp_misuse(at, op, "fresh_share is %g; a share is at most 1", c->fresh_share);
+    if (c->classes < 0 || c->classes > c->capacity)
+        return cp_misuse(at, op, "%d classes do not fit into %d entries", c->classes, c->capacity);
+    *size = all / (size_t)c->capacity;
+    return cp_start_check(at, op, &c->start, *size);
+}
+
+cp_replay *(cp_replay_new)(cp_at at, cp_replay_config config) {
+    size_t size = 0;
+    if (config.capacity == 0) config.capacity = 10000;
+    if (config.fresh_share == 0) config.fresh_share = 0.05;
+    if (!config_fits(at, &config, &size)) return NULL;
+    cp_replay *replay = calloc(1, sizeof *replay);
+    if (replay) {
+        size_t entries         = (size_t)config.capacity,
+               item            = config.storage == CP_REPLAY_EXACT ? sizeof(cp_real) : sizeof(uint16_t);
+        replay->config         = config;
+        replay->size           = size;
+        replay->samples        = calloc(entries * size + 1, item);
+        replay->visits         = calloc(entries, sizeof *replay->visits);
+        replay->taken          = calloc(entries, sizeof *replay->taken);
+        replay->taken_by_class = calloc((size_t)config.classes + 1, sizeof *replay->taken_by_class);
+        if (replay->samples && replay->visits && replay->taken && replay->taken_by_class) return replay;
+    }
+    cp_replay_free(replay);
+    cp_misuse(at, "replay_new", "out of memory for %d samples %s", config.capacity,
+              cp_dims_text(config.rank, config.dims).s);
+    return NULL;
+}
+
+void cp_replay_free(cp_replay *replay) {
+    if (!replay) return;
+    free(replay->samples);
+    free(replay->visits);
+    free(replay->taken);
+    free(replay->taken_by_class);
+    free(replay);
+}
+
+/* ---- drawing ---- */
+
+static bool batch_fits(cp_at at, const char *op, const cp_replay *replay, const cp_tensor *x, const int *index) {
+    if (!replay || !x || !index) return cp_misuse(at, op, "the buffer, x or index is NULL");
+    const cp_replay_config *c = &replay->config;
+    if (x->rank == c->rank + 1 &&
+        (c->rank == 0 || memcmp(x->dims + 1, c->dims, (size_t)c->rank * sizeof *c->dims) == 0))
+        return true;
+    return cp_misuse(at, op, "x has shape %s; a batch of samples %s is needed", cp_shape_text(x).s,
+                     cp_dims_text(c->rank, c->dims).s);
+}
+
+static int class_entries(const cp_replay *replay, int label) {
+    int classes = replay->config.classes;
+    return (replay->config.capacity - label + classes - 1) / classes;
+}
+
+/* How many chains each class is asked for; those without a wish may go anywhere, so the wishes are served first. */
+static bool wishes_fit(cp_at at, cp_replay *replay, const int *wanted, int n) {
+    int classes = replay->config.classes;
+    memset(replay->taken_by_class, 0, (size_t)classes * sizeof *replay->taken_by_class);
+    for (int i = 0; wanted && i < n; i++) {
+        if (wanted[i] < 0) continue;
+        if (wanted[i] >= classes)
+            return cp_misuse(at, "replay_draw", "class %d is wanted of a buffer with %d classes", wanted[i], classes);
+        if (++replay->taken_by_class[wanted[i]] > class_entries(replay, wanted[i]))
+            return cp_misuse(at, "replay_draw", "more chains of class %d are wanted than its %d entries", wanted[i],
+                             class_entries(replay, wanted[i]));
+    }
+    return true;
+}
+
+/* An entry that is not taken yet, uniformly: by trying until one comes up. */
+static int entry_pick(cp_replay *replay, cp_rng *rng, int label) {
+    int entry;
+    do {
+        if (label < 0)
+            entry = (int)cp_rng_below(rng, (uint64_t)replay->config.capacity);
+        else
+            entry = label + replay->config.classes * (int)cp_rng_below(rng, (uint64_t)class_entries(replay, label));
+    } while (replay->taken[entry]);
+    replay->taken[entry] = true;
+    return entry;
+}
+
+static void entries_pick(cp_replay *replay, cp_rng *rng, const int *wanted, int n, int *index) {
+    for (int i = 0; wanted && i < n; i++)
+        if (wanted[i] >= 0) index[i] = entry_pick(replay, rng, wanted[i]);
+    for (int i = 0; i < n; i++)
+        if (!wanted || wanted[i] < 0) index[i] = entry_pick(replay, rng, -1);
+    for (int i = 0; i < n; i++) replay->taken[index[i]] = false;
+}
+
+/* The share is drawn for empty entries too, so that what the stream gives does not depend on what is filled. */
+static bool starts_afresh(cp_replay *replay, cp_rng *rng, int entry) {
+    bool chosen = cp_rng_uniform(rng) < replay->config.fresh_share, empty = replay->visits[entry] == 0;
+    replay->fresh += chosen && !empty;
+    return chosen || empty;
+}
+
+bool(cp_replay_draw)(cp_at at, cp_replay *replay, cp_rng *rng, const int *wanted, cp_tensor *x, int *index,
+                     int *labels) {
+    if (!batch_fits(at, "replay_draw", replay, x, index)) return false;
+    int n = x->dims[0];
+    if (!rng) return cp_misuse(at, "replay_draw", "rng is NULL");
+    if (n > replay->config.capacity)
+        return cp_misuse(at, "replay_draw", "%d chains are wanted of a buffer with %d entries", n,
+                         replay->config.capacity);
+    if (!wishes_fit(at, replay, wanted, n)) return false;
+    entries_pick(replay, rng, wanted, n, index);
+    for (int i = 0; i < n; i++) {
+        cp_real *chain = x->data + (size_t)i * replay->size;
+        int      label = cp_replay_label(replay, index[i]);
+        if (labels) labels[i] = label;
+        if (starts_afresh(replay, rng, index[i]))
+            cp_start_draw(&replay->config.start, rng, label, chain, replay->size);
+        else
+            entry_read(replay, (size_t)index[i], chain);
+    }
+    replay->drawn += n;
+    return true;
+}
+
+/* ---- returning ---- */
+
+static bool all_finite(const cp_real *values, size_t n) {
+    cp_real doubt = 0;
+    for (size_t i = 0; i < n; i++) doubt += values[i] - values[i];
+    return doubt == 0;
+}
+
+int(cp_replay_return)(cp_at at, cp_replay *replay, const int *index, const cp_tensor *x, const bool *drop) {
+    if (!batch_fits(at, "replay_return", replay, x, index)) return -1;
+    int n = x->dims[0], stored = 0;
+    for (int i = 0; i < n; i++)
+        if (index[i] < 0 || index[i] >= replay->config.capacity) {
+            cp_misuse(at, "replay_return", "there is no entry %d among %d", index[i], replay->config.capacity);
+            return -1;
+        }
+    for (int i = 0; i < n; i++) {
+        const cp_real *chain  = x->data + (size_t)i * replay->size;
+        int32_t       *visits = &replay->visits[index[i]];
+        if ((drop && drop[i]) || !all_finite(chain, replay->size)) {
+            *visits = 0;
+            replay->dropped++;
+            continue;
+        }
+        entry_write(replay, (size_t)index[i], chain);
+        if (*visits < INT32_MAX) ++*visits;
+        stored++;
+    }
+    return stored;
+}
+
+/* ---- looking inside ---- */
+
+int cp_replay_capacity(const cp_replay *replay) {
+    return replay->config.capacity;
+}
+
+int cp_replay_filled(const cp_replay *replay) {
+    int filled = 0;
+    for (int i = 0; i < replay->config.capacity; i++) filled += replay->visits[i] != 0;
+    return filled;
+}
+
+int cp_replay_label(const cp_replay *replay, int entry) {
+    return replay->config.classes ? entry % replay->config.classes : -1;
+}
+
+bool cp_replay_sample(const cp_replay *replay, int entry, cp_real *out) {
+    if (entry < 0 || entry >= replay->config.capacity || replay->visits[entry] == 0) return false;
+    entry_read(replay, (size_t)entry, out);
+    return true;
+}
+
+cp_replay_counts cp_replay_counted(const cp_replay *replay) {
+    return (cp_replay_counts){replay->drawn, replay->fresh, replay->dropped};
+}
+
+bool cp_replay_state(cp_replay *replay, int i, cp_state *state) {
+    const cp_replay_config *c                 = &replay->config;
+    int                     dims[CP_MAX_RANK] = {c->capacity};
+    for (int k = 0; k < c->rank; k++) dims[k + 1] = c->dims[k];
+    cp_dtype dtype = c->storage == CP_REPLAY_EXACT ? CP_REAL_DTYPE : CP_F16;
+    switch (i) {
+    case 0: *state = cp_state_array("", "samples", dtype, 1 + c->rank, dims, replay->samples); return true;
+    case 1: *state = cp_state_array("", "visits", CP_I32, 1, dims, replay->visits); return true;
+    case 2: *state = cp_state_integer("drawn", &replay->drawn); return true;
+    case 3: *state = cp_state_integer("fresh", &replay->fresh); return true;
+    case 4: *state = cp_state_integer("dropped", &replay->dropped); return true;
+    default: return false;
+    }
+}

@@ -1,0 +1,35 @@
+/* Schedules: the learning rate as a pure function of the step number. Nothing to save but the step. */
+#ifndef CP_SCHEDULE_H
+#define CP_SCHEDULE_H
+
+#include <stdint.h>
+
+enum { CP_SCHEDULE_DROPS = 8 };
+
+typedef enum cp_schedule_kind {
+    CP_SCHEDULE_CONSTANT, /* rate */
+    CP_SCHEDULE_STEP,     /* rate factor^k, k = number of drops at or before this step */
+    CP_SCHEDULE_COSINE,   /* final_rate + (rate - final_rate) (1 + cos(pi u)) / 2, u: see total */
+} cp_schedule_kind;
+
+/* Steps count from 0: the first update uses cp_schedule_rate(&s, 0). While step < warmup the rate rises in a line,
+ * rate (step + 1) / warmup, whatever the kind; it reaches `rate` at step warmup - 1. */
+typedef struct cp_schedule {
+    cp_schedule_kind kind;
+    double           rate;
+    int64_t          warmup; /* steps; 0: none */
+
+    /* CP_SCHEDULE_STEP: drops at every, 2 every, ... and at those of drops[] that are above 0; steps count from 0,
+     * the warm-up included. */
+    int64_t every; /* 0: none */
+    int64_t drops[CP_SCHEDULE_DROPS];
+    double  factor; /* 0: 0.1 */
+
+    /* CP_SCHEDULE_COSINE */
+    int64_t total; /* u = (step - warmup) / (total - warmup); from step `total` on the rate is final_rate */
+    double  final_rate;
+} cp_schedule;
+
+double cp_schedule_rate(const cp_schedule *schedule, int64_t step); /* a step below 0 counts as 0 */
+
+#endif

@@ -1,0 +1,28 @@
+/* What an object must remember so that a run can be continued: named arrays, walked one by one.
+ *
+ *     cp_state state;
+ *     for (int i = 0; cp_optim_state(optim, i, &state); i++)
+ *         cp_st_writer_add(writer, state.name, state.dtype, state.rank, state.dims, state.data);
+ *
+ * Restoring is the same walk over an object made in the same way, with the saved bytes written to state.data. */
+#ifndef CP_STATE_H
+#define CP_STATE_H
+
+#include "core/io/dtype.h"
+#include "core/tensor.h"
+
+typedef struct cp_state {
+    char     name[192]; /* "conv1.weight.momentum" */
+    cp_dtype dtype;
+    int      rank;
+    int64_t  dims[CP_MAX_RANK];
+    size_t   bytes;
+    void    *data; /* the object's own memory, in this machine's byte order */
+} cp_state;
+
+/* For those who write such a walk. The name is "path.leaf", or "leaf" when path is empty. */
+cp_state cp_state_array(const char *path, const char *leaf, cp_dtype dtype, int rank, const int *dims, void *data);
+cp_state cp_state_tensor(const char *path, const char *leaf, cp_tensor *tensor);
+cp_state cp_state_integer(const char *leaf, int64_t *value); /* an I64 of shape () */
+
+#endif

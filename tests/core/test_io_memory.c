@@ -1,0 +1,157 @@
+/* Tests of core/io when memory runs out: the program is linked with -Wl,--wrap for malloc, calloc and realloc, and
+ * each call that gets memory is made to fail in turn. Leaks are the address sanitizer's to find. */
+#include "core/io/json.h"
+#include "core/io/npy.h"
+#include "core/io/safetensors.h"
+
+#include "tests/core/scratch.h"
+#include "unity.h"
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *old, size_t size);
+void *__real_aligned_alloc(size_t alignment, size_t size);
+int   __real_posix_memalign(void **out, size_t alignment, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+int   __wrap_posix_memalign(void **out, size_t alignment, size_t size);
+
+static long calls_left = -1; /* until memory is out for good; below 0: never */
+
+static bool memory_is_out(void) {
+    if (calls_left > 0) calls_left--;
+    return calls_left == 0;
+}
+
+void *__wrap_malloc(size_t size) {
+    return memory_is_out() ? NULL : __real_malloc(size);
+}
+void *__wrap_calloc(size_t n, size_t size) {
+    return memory_is_out() ? NULL : __real_calloc(n, size);
+}
+void *__wrap_realloc(void *old, size_t size) {
+    return memory_is_out() ? NULL : __real_realloc(old, size);
+}
+void *__wrap_aligned_alloc(size_t alignment, size_t size) {
+    return memory_is_out() ? NULL : __real_aligned_alloc(alignment, size);
+}
+int __wrap_posix_memalign(void **out, size_t alignment, size_t size) {
+    return memory_is_out() ? 12 : __real_posix_memalign(out, alignment, size);
+}
+
+static cp_status status;
+
+void setUp(void) {
+    scratch_make();
+}
+
+void tearDown(void) {
+    scratch_remove();
+}
+
+/* Runs the action with 0, 1, 2 ... calls granted until it succeeds; every failure before that must say what is
+ * short. */
+static void fails_politely(bool (*action)(void)) {
+    for (long granted = 0; granted < 1000; granted++) {
+        status     = (cp_status){0};
+        calls_left = granted + 1;
+        bool done  = action();
+        calls_left = -1;
+        if (done) {
+            TEST_ASSERT_GREATER_THAN_INT(0, granted);
+            TEST_ASSERT_EQUAL_STRING("", status.message);
+            return;
+        }
+        says(&status, "not enough memory");
+        scratch_holds("old", "old", 3);
+        TEST_ASSERT_LESS_OR_EQUAL_INT(2, scratch_files(false));
+    }
+    TEST_FAIL_MESSAGE("did not succeed with 1000 calls");
+}
+
+static bool read_json(void) {
+    char   text[20000] = "[";
+    size_t used        = 1;
+    for (int i = 0; i < 100; i++)
+        used += (size_t)sprintf(text + used,
+                                "{\"a\":1,\"b\":2,\"c\":3,\"d\":4,\"e\":5,\"f\":6,\"g\":7,\"h\":8,\"i\":\"nine\"},");
+    strcpy(text + used, "0]");
+    cp_json *root = cp_json_parse(text, strlen(text), "text", &status);
+    cp_json_free(root);
+    return root != NULL;
+}
+
+static bool write_json(void) {
+    cp_json_writer w = {0};
+    cp_json_put_array(&w, NULL);
+    for (int i = 0; i < 1000; i++) cp_json_put_integer(&w, NULL, i);
+    cp_json_put_end(&w);
+    return cp_json_writer_save(&w, scratch("new"), &status);
+}
+
+static bool read_npy(void) {
+    cp_npy   npy;
+    cp_real *values = NULL;
+    if (cp_npy_read(scratch("in"), &npy, &status)) values = cp_npy_to_real(&npy, "in", &status);
+    cp_npy_free(&npy);
+    free(values);
+    return values != NULL;
+}
+
+static bool write_npy(void) {
+    return cp_npy_write(scratch("new"), CP_U8, 1, (int64_t[]){3}, "abc", &status);
+}
+
+static bool read_safetensors(void) {
+    cp_safetensors *file = cp_st_read(scratch("in"), &status);
+    cp_st_free(file);
+    return file != NULL;
+}
+
+static bool save_tensors(const char *name) {
+    cp_st_writer *w = cp_st_writer_new();
+    for (char tensor[] = "a"; tensor[0] <= 'z'; tensor[0]++) {
+        cp_st_writer_add(w, tensor, CP_F32, 1, (int64_t[]){1}, "1234");
+        cp_st_writer_metadata(w, tensor, "value");
+    }
+    cp_st_writer_room(w, "own", CP_F64, 1, (int64_t[]){3});
+    bool saved = cp_st_writer_save(w, scratch(name), &status);
+    cp_st_writer_free(w);
+    return saved;
+}
+
+static bool write_safetensors(void) {
+    return save_tensors("new");
+}
+
+static void json_is_read_and_written_or_refused(void) {
+    scratch_write("old", "old", 3);
+    fails_politely(read_json);
+    fails_politely(write_json);
+}
+
+static void npy_is_read_and_written_or_refused(void) {
+    scratch_write("old", "old", 3);
+    TEST_ASSERT_TRUE(cp_npy_write(scratch("in"), CP_F64, 1, (int64_t[]){3}, (double[]){1, 2, 3}, &status));
+    fails_politely(read_npy);
+    remove(scratch("in"));
+    fails_politely(write_npy);
+}
+
+static void safetensors_are_read_and_written_or_refused(void) {
+    scratch_write("old", "old", 3);
+    TEST_ASSERT_TRUE_MESSAGE(save_tensors("in"), status.message);
+    fails_politely(read_safetensors);
+    remove(scratch("in"));
+    fails_politely(write_safetensors);
+}
+
+int main(void) {
+    UNITY_BEGIN();
+    RUN_TEST(json_is_read_and_written_or_refused);
+    RUN_TEST(npy_is_read_and_written_or_refused);
+    RUN_TEST(safetensors_are_read_and_written_or_refused);
+    return UNITY_END();
+}

@@ -1,0 +1,246 @@
+/* Tests of how a tape shows itself: the listing and the Graphviz output. */
+#include "couplet.h"
+
+#include "unity.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static cp_tape *tape;
+static char    *text;
+
+void setUp(void) {
+    tape = cp_tape_new();
+    text = NULL;
+}
+
+void tearDown(void) {
+    cp_tape_free(tape);
+    free(text);
+}
+
+static void read_back(FILE *file) {
+    long size = ftell(file);
+    TEST_ASSERT_GREATER_OR_EQUAL_INT64(0, size);
+    rewind(file);
+    free(text);
+    text = malloc((size_t)size + 1);
+    text[fread(text, 1, (size_t)size, file)] = '\0';
+    fclose(file);
+}
+
+static const char *listing(void) {
+    FILE *file = tmpfile();
+    cp_tape_print(tape, file);
+    read_back(file);
+    return text;
+}
+
+static const char *graph(cp_tensor *loss) {
+    FILE *file = tmpfile();
+    cp_tape_dot(tape, file, loss);
+    read_back(file);
+    return text;
+}
+
+static int occurrences(const char *in, const char *what) {
+    int n = 0;
+    for (const char *at = in; (at = strstr(at, what)); at += strlen(what)) n++;
+    return n;
+}
+
+/* The words of the line that starts with `start`, with one space between them. */
+static void expect_line(const char *start, const char *expected) {
+    char words[512] = "";
+    for (const char *line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+        if (strncmp(line, start, strlen(start)) != 0 || line[strlen(start)] != ' ') continue;
+        char copy[600];
+        snprintf(copy, sizeof copy, "%.*s", (int)strcspn(line, "\n"), line);
+        for (char *word = strtok(copy, " "); word; word = strtok(NULL, " ")) {
+            if (*words) strcat(words, " ");
+            strcat(words, word);
+        }
+        break;
+    }
+    TEST_ASSERT_EQUAL_STRING(expected, words);
+}
+
+static cp_tensor *example(cp_tensor **w) {
+    cp_tensor *x = cp_variable(tape, (cp_real[]){1, 2}, 2, (int[]){1, 2});
+    *w = cp_parameter_new((cp_real[]){3, 4}, 2, (int[]){2, 1});
+    (*w)->name = "w";
+    cp_tensor *y = cp_matmul(tape, x, *w, 0);
+    cp_tensor *z = cp_exp(tape, cp_scale(tape, y, (cp_real)0.1));
+    z->name = "z";
+    return cp_sum(tape, cp_mul(tape, z, cp_scalar(tape, 2)), CP_ALL, false);
+}
+
+static void a_listing_tells_op_shape_bytes_keeps_inputs_and_leaves(void) {
+    cp_tensor *w;
+    example(&w);
+    listing();
+    char line[200];
+    int  size = (int)sizeof(cp_real);
+    snprintf(line, sizeof line, "%%0 variable (1, 2) %d", 2 * size);
+    expect_line("%0", line);
+    snprintf(line, sizeof line, "w parameter (2, 1) %d", 2 * size);
+    expect_line("w", line);
+    snprintf(line, sizeof line, "%%2 matmul (1, 1) %d %%0 w %%0 (1, 2), w (2, 1) %%0 w", size);
+    expect_line("%2", line);
+    snprintf(line, sizeof line, "%%3 affine (1, 1) %d - %%2 (1, 1) %%0 w", size);
+    expect_line("%3", line);
+    snprintf(line, sizeof line, "z exp (1, 1) %d out %%3 (1, 1) %%0 w", size);
+    expect_line("z", line);
+    snprintf(line, sizeof line, "%%5 mul (1, 1) %d z constant z (1, 1), constant () %%0 w", size);
+    expect_line("%5", line);
+    TEST_ASSERT_NOT_NULL(strstr(text, "\n5 nodes, "));
+    cp_tensor_free(w);
+}
+
+static void a_view_is_listed_with_no_bytes_of_its_own(void) {
+    cp_tensor *x = cp_variable(tape, (cp_real[]){1, 2}, 1, (int[]){2});
+    cp_reshape(tape, x, 2, (int[]){2, 1});
+    listing();
+    expect_line("%1", "%1 reshape (2, 1) 0 - %0 (2) %0");
+}
+
+static void each_value_is_listed_with_only_the_leaves_behind_it(void) {
+    cp_tensor *a = cp_variable(tape, (cp_real[]){1}, 0, NULL), *b = cp_variable(tape, (cp_real[]){1}, 0, NULL);
+    a->name = "a", b->name = "b";
+    cp_tensor *p = cp_neg(tape, a), *q = cp_neg(tape, b), *r = cp_add(tape, p, q);
+    p->name = "p", q->name = "q", r->name = "r";
+    char line[100];
+    listing();
+    snprintf(line, sizeof line, "q neg () %d - b () b", (int)sizeof(cp_real));
+    expect_line("q", line);
+    snprintf(line, sizeof line, "r add () %d - p (), q () a b", (int)sizeof(cp_real));
+    expect_line("r", line);
+}
+
+static void more_leaves_than_can_be_told_apart_are_counted(void) {
+    cp_tensor *sum = cp_scalar(tape, 0);
+    for (int i = 0; i < 70; i++) sum = cp_add(tape, sum, cp_variable(tape, (cp_real[]){1}, 0, NULL));
+    TEST_ASSERT_NOT_NULL(strstr(listing(), "... and 6 more leaves\n"));
+    TEST_ASSERT_NOT_NULL(strstr(text, "\n70 nodes"));
+}
+
+static void an_empty_tape_lists_no_nodes(void) {
+    TEST_ASSERT_NOT_NULL(strstr(listing(), "\n0 nodes, "));
+    TEST_ASSERT_EQUAL_INT(2, occurrences(text, "\n"));
+    TEST_ASSERT_EQUAL_STRING_LEN("digraph", graph(NULL), 7);
+}
+
+static void a_listing_gives_its_memory_back(void) {
+    cp_tensor *w;
+    example(&w);
+    size_t before = cp_tape_bytes(tape);
+    listing();
+    TEST_ASSERT_EQUAL_UINT64(before, cp_tape_bytes(tape));
+    graph(NULL);
+    TEST_ASSERT_EQUAL_UINT64(before, cp_tape_bytes(tape));
+    cp_tensor_free(w);
+}
+
+/* Outside of quotes braces and brackets are balanced; quotes end; each statement but the braces ends in a semicolon. */
+static void expect_parsable(const char *dot) {
+    bool quoted = false;
+    int  braces = 0, brackets = 0;
+    for (const char *c = dot; *c; c++) {
+        if (quoted && *c == '\\') {
+            TEST_ASSERT_TRUE_MESSAGE(c[1], "ends in a backslash");
+            c++;
+            continue;
+        }
+        if (*c == '"') quoted = !quoted;
+        if (quoted) continue;
+        braces += (*c == '{') - (*c == '}');
+        brackets += (*c == '[') - (*c == ']');
+        TEST_ASSERT_TRUE(braces >= 0 && brackets >= 0 && brackets <= 1);
+        if (*c == '\n' && c > dot) TEST_ASSERT_NOT_NULL(strchr("{};", c[-1]));
+    }
+    TEST_ASSERT_FALSE_MESSAGE(quoted, "a quote is not ended");
+    TEST_ASSERT_EQUAL_INT(0, braces);
+    TEST_ASSERT_EQUAL_INT(0, brackets);
+}
+
+static void a_graph_has_a_box_for_each_value_with_values_and_gradients(void) {
+    cp_tensor *w, *loss = example(&w);
+    expect_parsable(graph(loss));
+    TEST_ASSERT_NOT_NULL(strstr(text, "v0 [style=filled fillcolor=\"#dce9f5\" label=\"%0 (1, 2)\\lvalue 1 2\\lgrad "));
+    TEST_ASSERT_NOT_NULL(strstr(text, "label=\"w (2, 1)\\lvalue 3 4\\lgrad "));
+    TEST_ASSERT_NOT_NULL(strstr(text, "label=\"exp z (1, 1)\\lvalue 3.004\\lgrad 2\\l\""));
+    TEST_ASSERT_NOT_NULL(strstr(text, "v0 -> v2;"));
+    TEST_ASSERT_NOT_NULL(strstr(text, "v1 -> v2;"));
+    TEST_ASSERT_EQUAL_INT(1, occurrences(text, "constant ()\\lvalue 2"));
+    TEST_ASSERT_EQUAL_INT(7, occurrences(text, "\\lgrad "));
+    TEST_ASSERT_EQUAL_INT(0, occurrences(graph(NULL), "grad"));
+    expect_parsable(text);
+    cp_tensor_free(w);
+}
+
+static void large_values_are_summed_up_and_a_nan_among_them_is_seen(void) {
+    cp_real    values[10] = {-1, 2, 3, 4, 5, 6, 7, 8, 9, 7};
+    cp_tensor *x = cp_variable(tape, values, 1, (int[]){10});
+    cp_exp(tape, x);
+    TEST_ASSERT_NOT_NULL(strstr(graph(NULL), "value -1 .. 9, mean 5\\l"));
+    x->data[4] = (cp_real)NAN;
+    TEST_ASSERT_NOT_NULL(strstr(graph(NULL), "value nan .. nan, mean nan\\l"));
+}
+
+static void quotes_and_backslashes_in_names_are_escaped(void) {
+    cp_tensor *x = cp_variable(tape, (cp_real[]){1}, 0, NULL), *y = cp_exp(tape, x);
+    x->name = "the \"x\" \\";
+    y->name = "\"; }";
+    expect_parsable(graph(NULL));
+    TEST_ASSERT_NOT_NULL(strstr(text, "label=\"the \\\"x\\\" \\\\ ()"));
+    TEST_ASSERT_NOT_NULL(strstr(text, "label=\"exp \\\"; } ()"));
+}
+
+static void a_very_long_name_is_cut(void) {
+    char name[400];
+    memset(name, '"', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    cp_tensor *x = cp_variable(tape, (cp_real[]){1}, 0, NULL), *y = cp_exp(tape, x);
+    x->name = y->name = name;
+    expect_parsable(graph(y));
+    TEST_ASSERT_NOT_NULL(strstr(listing(), "exp"));
+    x->name = y->name = NULL;
+}
+
+static void dot_itself_accepts_the_graph(void) {
+    if (system("dot -V >/dev/null 2>&1") != 0) TEST_IGNORE_MESSAGE("Graphviz is not installed");
+    cp_tensor *w, *loss = example(&w);
+    FILE      *dot = popen("dot -Tsvg >/dev/null", "w");
+    cp_tape_dot(tape, dot, loss);
+    TEST_ASSERT_EQUAL_INT(0, pclose(dot));
+    cp_tensor_free(w);
+}
+
+static void a_tape_of_100000_nodes_is_shown_in_seconds(void) {
+    cp_tensor *x = cp_variable(tape, (cp_real[]){1}, 0, NULL);
+    for (int i = 0; i < 100000; i++) x = cp_neg(tape, x);
+    clock_t start = clock();
+    TEST_ASSERT_NOT_NULL(strstr(listing(), "\n100000 nodes"));
+    TEST_ASSERT_EQUAL_INT(100000, occurrences(graph(x), " -> "));
+    TEST_ASSERT_LESS_THAN_DOUBLE(20, (double)(clock() - start) / CLOCKS_PER_SEC); /* some tenths; quadratic: minutes */
+}
+
+int main(void) {
+    UNITY_BEGIN();
+    RUN_TEST(a_listing_tells_op_shape_bytes_keeps_inputs_and_leaves);
+    RUN_TEST(a_view_is_listed_with_no_bytes_of_its_own);
+    RUN_TEST(each_value_is_listed_with_only_the_leaves_behind_it);
+    RUN_TEST(more_leaves_than_can_be_told_apart_are_counted);
+    RUN_TEST(an_empty_tape_lists_no_nodes);
+    RUN_TEST(a_listing_gives_its_memory_back);
+    RUN_TEST(a_graph_has_a_box_for_each_value_with_values_and_gradients);
+    RUN_TEST(large_values_are_summed_up_and_a_nan_among_them_is_seen);
+    RUN_TEST(quotes_and_backslashes_in_names_are_escaped);
+    RUN_TEST(a_very_long_name_is_cut);
+    RUN_TEST(dot_itself_accepts_the_graph);
+    RUN_TEST(a_tape_of_100000_nodes_is_shown_in_seconds);
+    return UNITY_END();
+}

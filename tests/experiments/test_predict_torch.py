@@ -1,0 +1,163 @@
+"""couplet predict against PyTorch: wide ResNets with random weights and running statistics, exported by hand.
+Argument: the couplet program. Ends with 77 (skipped) where PyTorch or numpy is not installed."""
+import json, os, struct, subprocess, sys, tempfile
+
+try:
+    import numpy as np, torch, torch.nn as nn, torch.nn.functional as F
+except ImportError as missing:
+    print(f"predict agrees with PyTorch: IGNORE: {missing}\n1 Tests 0 Failures 1 Ignored")
+    sys.exit(77)
+
+COUPLET, TOLERANCE = sys.argv[1], 1e-5
+results = {"passed": 0, "failed": 0}
+
+
+class Block(nn.Module):
+    def __init__(self, cin, cout, stride, norm):
+        super().__init__()
+        self.norm1 = nn.BatchNorm2d(cin) if norm else nn.Identity()
+        self.conv1 = nn.Conv2d(cin, cout, 3, 1, 1)
+        self.norm2 = nn.BatchNorm2d(cout) if norm else nn.Identity()
+        self.conv2 = nn.Conv2d(cout, cout, 3, stride, 1)
+        self.shortcut = nn.Conv2d(cin, cout, 1, stride) if stride != 1 or cin != cout else nn.Identity()
+
+    def forward(self, x):
+        h = self.conv1(F.leaky_relu(self.norm1(x), 0.2))
+        return self.conv2(F.leaky_relu(self.norm2(h), 0.2)) + self.shortcut(x)
+
+
+class WideResNet(nn.Module):
+    def __init__(self, depth, width, channels, classes, norm):
+        super().__init__()
+        self.stem, cin = nn.Conv2d(channels, 16, 3, 1, 1), 16
+        for s in range(3):
+            stage = nn.Module()
+            for b in range((depth - 4) // 6):
+                cout = (16 << s) * width
+                stage.add_module(f"block{b}", Block(cin, cout, 2 if s and not b else 1, norm))
+                cin = cout
+            self.add_module(f"stage{s}", stage)
+        self.norm = nn.BatchNorm2d(cin) if norm else nn.Identity()
+        self.head = nn.Linear(cin, classes)
+
+    def forward(self, x):
+        x = self.stem(x)
+        for s in range(3):
+            for block in getattr(self, f"stage{s}").children():
+                x = block(x)
+        return self.head(F.leaky_relu(self.norm(x), 0.2).mean((2, 3)))
+
+
+class Sequences(nn.LSTM):
+    """An LSTM whose last hidden state goes through a linear head; the names of nn.LSTM stay at the top."""
+    def __init__(self, inputs, hidden, classes):
+        super().__init__(inputs, hidden, batch_first=True)
+        self.head = nn.Linear(hidden, classes)
+
+    def forward(self, x):
+        return self.head(super().forward(x)[1][0][-1])
+
+
+def save(path, tensors, metadata):
+    """safetensors: the header's length, a JSON header, the values."""
+    header, data, at = {"__metadata__": metadata} if metadata else {}, b"", 0
+    for name, value in tensors.items():
+        raw = np.ascontiguousarray(value.numpy(), "<f4").tobytes()
+        header[name] = {"dtype": "F32", "shape": list(value.shape), "data_offsets": [at, at + len(raw)]}
+        data, at = data + raw, at + len(raw)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + data)
+
+
+def state(net):
+    return {k: v for k, v in net.state_dict().items() if not k.endswith("num_batches_tracked")}
+
+
+def run(*words):
+    return subprocess.run([COUPLET, "predict", *words], capture_output=True, text=True, timeout=110)
+
+
+def check(sentence, good, found=""):
+    results["passed" if good else "failed"] += 1
+    print(f"{sentence}: {'PASS' if good else f'FAIL: {found}'}")
+
+
+def compare(sentence, net, description, x, saved, *options):
+    """x is what PyTorch gets, saved is the array in the file."""
+    with tempfile.TemporaryDirectory() as folder:
+        model, batch, out = (os.path.join(folder, name) for name in ("m.safetensors", "x.npy", "p.npy"))
+        save(model, state(net), {"couplet": json.dumps(description)})
+        np.save(batch, saved)
+        done = run(model, batch, "--out", out, *options)
+        if done.returncode != 0:
+            return check(sentence, False, done.stderr)
+        with torch.no_grad():
+            expected = torch.softmax(net.eval()(x), 1).numpy()
+        found = np.load(out)
+        gap = np.abs(found - expected).max() if found.shape == expected.shape else np.inf
+        spread = np.abs(expected - expected.mean(0)).max()
+        check(f"{sentence} (largest difference {gap:.1e}, spread {spread:.1e})",
+              found.dtype == np.float32 and gap <= TOLERANCE and spread > 1e-3, f"{found.dtype} {found.shape}, off by {gap}")
+
+
+def random_net(depth, width, channels, classes, norm):
+    net = WideResNet(depth, width, channels, classes, norm)
+    for module in net.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            for value, low, high in ((module.running_mean, -0.5, 0.5), (module.running_var, 0.5, 2), (module.weight.data, 0.5, 1.5),
+                                     (module.bias.data, -0.5, 0.5)):
+                value.uniform_(low, high)
+    net.head.weight.data.mul_(8)
+    return net
+
+
+torch.manual_seed(7)
+for depth, width, channels, classes, norm, n, h, w in [
+        (10, 1, 1, 8, "none", 70, 28, 28), (10, 2, 3, 8, "batch", 9, 28, 28), (10, 2, 3, 11, "none", 5, 32, 32),
+        (16, 1, 3, 2, "batch", 3, 28, 28), (16, 2, 1, 9, "batch", 4, 9, 13), (22, 1, 4, 3, "none", 2, 16, 8), (10, 4, 3, 8, "batch", 2, 28, 28)]:
+    net = random_net(depth, width, channels, classes, norm == "batch")
+    about = {"model": "wrn", "depth": depth, "width": width, "channels": channels, "classes": classes, "norm": norm, "head": "softmax"}
+    x = torch.randn(n, channels, h, w)
+    name = f"WRN-{depth}-{width}, norm {norm}, {n} images of {h}x{w}x{channels}"
+    compare(f"{name} in PyTorch's layout", net, about, x, x.numpy())
+    compare(f"{name} with the channels last", net, about, x, np.ascontiguousarray(x.permute(0, 2, 3, 1).numpy()),
+            "--layout", "nhwc", "--batch", "2")
+
+net = random_net(10, 1, 1, 4, True)
+about = {"model": "wrn", "depth": 10, "width": 1, "channels": 1, "classes": 4, "norm": "batch", "head": "softmax"}
+pixels = torch.randint(0, 256, (6, 1, 28, 28), dtype=torch.uint8)
+compare("bytes are taken as pixels in [-1, 1]", net, about, pixels.float() / 127.5 - 1, pixels.numpy())
+compare("gray images may come without an axis of channels", net, about, pixels.float() / 127.5 - 1, pixels[:, 0].numpy())
+x = torch.randn(6, 1, 28, 28)
+compare("float64 is taken as it is", net, about, x, x.double().numpy())
+compare("big-endian floats are read too", net, about, x, x.numpy().astype(">f4"))
+
+lstm = Sequences(3, 12, 4)
+lstm.head.weight.data.mul_(8)
+x = torch.randn(7, 11, 3)
+compare("an LSTM reads sequences", lstm, {"model": "lstm", "in": 3, "hidden": 12, "classes": 4, "head": "softmax"}, x, x.numpy())
+
+with tempfile.TemporaryDirectory() as folder:
+    model, batch, out = (os.path.join(folder, name) for name in ("m.safetensors", "x.npy", "p.npy"))
+
+    def refuses(sentence, saved, metadata, part, code=1, out=out, tensors=state(net)):
+        save(model, tensors, metadata)
+        np.save(batch, saved)
+        done = run(model, batch, "--out", out)
+        left = [name for name in os.listdir(folder) if name not in ("m.safetensors", "x.npy")]
+        check(sentence, done.returncode == code and part in done.stderr and not left, f"{done.returncode} {done.stderr} {left}")
+
+    text, image = {"couplet": json.dumps(about)}, np.zeros((2, 1, 28, 28), "f4")
+    refuses("a file without a description is refused", image, None, 'no key "couplet"')
+    refuses("a wrong number of channels is refused with both shapes", np.zeros((2, 3, 28, 28), "f4"), text, "(2, 3, 28, 28)")
+    refuses("the other layout is suggested", np.zeros((2, 28, 28, 1), "f4"), text, "--layout nhwc")
+    refuses("a wrong number of axes is refused", np.zeros((2, 784), "f4"), text, "(2, 784)")
+    refuses("images that are too small are refused", np.zeros((2, 1, 7, 28), "f4"), text, "at least 8")
+    refuses("integers are refused", np.zeros((2, 1, 28, 28), "i8"), text, "I64")
+    refuses("a folder that is not there is named", image, text, "nowhere", out=os.path.join(folder, "nowhere", "p.npy"))
+    refuses("a description of another model is refused", image, {"couplet": json.dumps({**about, "classes": 5})}, "head")
+
+print(f"{sum(results.values())} Tests {results['failed']} Failures 0 Ignored")
+sys.exit(1 if results["failed"] else 0)

@@ -1,0 +1,147 @@
+/* Parameter sets: names, order, initial values, gradients. */
+#include "layers/layers.h"
+
+#include "unity.h"
+
+#include <math.h>
+#include <string.h>
+
+static cp_params *params;
+static cp_rng     rng;
+static char       message[256];
+
+static void note(const cp_error *error, void *user) {
+    (void)user;
+    snprintf(message, sizeof message, "%s: %s", error->op, error->message);
+}
+
+void setUp(void) {
+    params = cp_params_new();
+    rng = cp_rng_named(5, "test");
+    message[0] = 0;
+    cp_error_handler(note, NULL);
+}
+
+void tearDown(void) {
+    cp_params_free(params);
+    cp_error_handler(NULL, NULL);
+}
+
+static void parameters_are_kept_in_the_order_and_under_the_names_they_were_added(void) {
+    cp_block_make(params, "stage2.block0", (cp_block_config){.in = 4, .out = 8, .norm = CP_NORM_BATCH}, &rng);
+    const char *names[] = {"stage2.block0.norm1.weight", "stage2.block0.norm1.bias", "stage2.block0.norm1.running_mean",
+                           "stage2.block0.norm1.running_var", "stage2.block0.conv1.weight", "stage2.block0.conv1.bias",
+                           "stage2.block0.norm2.weight", "stage2.block0.norm2.bias", "stage2.block0.norm2.running_mean",
+                           "stage2.block0.norm2.running_var", "stage2.block0.conv2.weight", "stage2.block0.conv2.bias",
+                           "stage2.block0.shortcut.weight", "stage2.block0.shortcut.bias"};
+    TEST_ASSERT_EQUAL_INT(14, params->count);
+    for (int i = 0; i < 14; i++) TEST_ASSERT_EQUAL_STRING(names[i], params->at[i].name);
+    TEST_ASSERT_EQUAL_PTR(&params->at[4], cp_params_find(params, "stage2.block0.conv1.weight"));
+    TEST_ASSERT_NULL(cp_params_find(params, "stage2.block0.conv3.weight"));
+}
+
+static void buffers_are_carried_but_not_counted_as_trained(void) {
+    cp_norm_make(params, "norm", (cp_norm_config){.kind = CP_NORM_BATCH, .channels = 6});
+    TEST_ASSERT_EQUAL_INT(4, params->count);
+    TEST_ASSERT_EQUAL_UINT64(12, cp_params_size(params));
+    TEST_ASSERT_TRUE(cp_params_find(params, "norm.running_var")->buffer);
+    TEST_ASSERT_FALSE(cp_params_find(params, "norm.running_var")->value->tracked);
+    TEST_ASSERT_EQUAL_DOUBLE(1, (double)cp_params_find(params, "norm.running_var")->value->data[5]);
+}
+
+static void a_name_can_be_used_once(void) {
+    int three = 3;
+    TEST_ASSERT_NOT_NULL(cp_params_add(params, "a", "b", CP_LAYOUT_PLAIN, 1, &three));
+    TEST_ASSERT_NULL(cp_params_add(params, "a", "b", CP_LAYOUT_PLAIN, 1, &three));
+    TEST_ASSERT_EQUAL_STRING("params_add: the name a.b is taken", message);
+    TEST_ASSERT_EQUAL_INT(1, params->count);
+}
+
+static void an_empty_path_leaves_no_dot(void) {
+    TEST_ASSERT_EQUAL_STRING("weight", cp_path_join("", "weight").s);
+    TEST_ASSERT_EQUAL_STRING("weight", cp_path_join(NULL, "weight").s);
+    TEST_ASSERT_EQUAL_STRING("net.layer3", cp_path_index("net", "layer", 3).s);
+}
+
+/* Mean and variance of what an initializer draws, and the largest value. */
+static void check_init(cp_init init, double variance, double bound) {
+    cp_tensor *t = cp_tensor_new(2, (int[]){200, 300});
+    double     mean = 0, square = 0, most = 0;
+    cp_init_weight(t, init, 200, 300, (cp_real)0.2, &rng);
+    for (size_t i = 0; i < t->size; i++) {
+        mean += (double)t->data[i] / (double)t->size;
+        square += pow((double)t->data[i], 2) / (double)t->size;
+        most = fmax(most, fabs((double)t->data[i]));
+    }
+    TEST_ASSERT_DOUBLE_WITHIN(5 * sqrt(variance / (double)t->size), 0, mean);
+    TEST_ASSERT_DOUBLE_WITHIN(0.03 * variance, variance, square);
+    TEST_ASSERT_TRUE(most <= bound * (1 + 1e-6));
+    cp_tensor_free(t);
+}
+
+static void initializers_have_the_variance_of_their_formula(void) {
+    check_init(CP_INIT_DEFAULT, 1.0 / 200 / 3, sqrt(1.0 / 200));
+    check_init(CP_INIT_KAIMING_UNIFORM, 2 / 1.04 / 200, sqrt(6 / 1.04 / 200));
+    check_init(CP_INIT_KAIMING_NORMAL, 2 / 1.04 / 200, 1);
+    check_init(CP_INIT_XAVIER_UNIFORM, 2.0 / 500, sqrt(6.0 / 500));
+    check_init(CP_INIT_XAVIER_NORMAL, 2.0 / 500, 1);
+}
+
+static void the_same_stream_gives_the_same_weights(void) {
+    cp_rng    one = cp_rng_named(9, "init"), two = cp_rng_named(9, "init");
+    cp_linear a = cp_linear_make(params, "a", (cp_linear_config){.in = 5, .out = 4}, &one);
+    cp_linear b = cp_linear_make(params, "b", (cp_linear_config){.in = 5, .out = 4}, &two);
+    TEST_ASSERT_EQUAL_MEMORY(a.weight->data, b.weight->data, 20 * sizeof(cp_real));
+    TEST_ASSERT_EQUAL_MEMORY(a.bias->data, b.bias->data, 4 * sizeof(cp_real));
+}
+
+static void backward_leaves_a_gradient_at_every_trained_parameter(void) {
+    cp_tape  *tape = cp_tape_new();
+    cp_linear used = cp_linear_make(params, "used", (cp_linear_config){.in = 2, .out = 1}, &rng);
+    cp_linear_make(params, "unused", (cp_linear_config){.in = 2, .out = 1}, &rng);
+    cp_norm_make(params, "norm", (cp_norm_config){.kind = CP_NORM_BATCH, .channels = 2});
+    cp_tensor *x = cp_constant(tape, (cp_real[]){2, 3}, 2, (int[]){1, 2});
+    TEST_ASSERT_TRUE(cp_backward(tape, cp_sum(tape, cp_linear_forward(tape, &used, x), CP_ALL, false), params));
+    TEST_ASSERT_EQUAL_DOUBLE(3, (double)cp_params_find(params, "used.weight")->grad->data[1]);
+    TEST_ASSERT_EQUAL_DOUBLE(1, (double)cp_params_find(params, "used.bias")->grad->data[0]);
+    TEST_ASSERT_EQUAL_DOUBLE(0, (double)cp_params_find(params, "unused.weight")->grad->data[1]);
+    TEST_ASSERT_NULL(cp_params_find(params, "norm.running_mean")->grad);
+    cp_tape_free(tape);
+}
+
+static void copying_needs_the_same_names_and_shapes(void) {
+    cp_params *other = cp_params_new();
+    cp_linear_make(params, "a", (cp_linear_config){.in = 2, .out = 3}, &rng);
+    cp_linear_make(other, "a", (cp_linear_config){.in = 3, .out = 2, .no_bias = true}, &rng);
+    TEST_ASSERT_FALSE(cp_params_copy(params, other));
+    TEST_ASSERT_EQUAL_STRING("params_copy: the sets have 2 and 1 entries", message);
+    cp_params_add(other, "a", "bias", CP_LAYOUT_PLAIN, 1, (int[]){3});
+    TEST_ASSERT_FALSE(cp_params_copy(params, other));
+    TEST_ASSERT_EQUAL_STRING("params_copy: a.weight (2, 3) and a.weight (3, 2) differ", message);
+    cp_params_free(other);
+}
+
+static void the_listing_names_shapes_and_the_total(void) {
+    cp_linear_make(params, "fc", (cp_linear_config){.in = 2, .out = 3}, &rng);
+    char  text[512] = {0};
+    FILE *file = fmemopen(text, sizeof text - 1, "w");
+    cp_params_print(file, params);
+    fclose(file);
+    TEST_ASSERT_NOT_NULL(strstr(text, "fc.weight "));
+    TEST_ASSERT_NOT_NULL(strstr(text, "(2, 3)"));
+    TEST_ASSERT_NOT_NULL(strstr(text, "9 trained values\n"));
+}
+
+int main(void) {
+    UNITY_BEGIN();
+    RUN_TEST(parameters_are_kept_in_the_order_and_under_the_names_they_were_added);
+    RUN_TEST(buffers_are_carried_but_not_counted_as_trained);
+    RUN_TEST(a_name_can_be_used_once);
+    RUN_TEST(an_empty_path_leaves_no_dot);
+    RUN_TEST(initializers_have_the_variance_of_their_formula);
+    RUN_TEST(the_same_stream_gives_the_same_weights);
+    RUN_TEST(backward_leaves_a_gradient_at_every_trained_parameter);
+    RUN_TEST(copying_needs_the_same_names_and_shapes);
+    RUN_TEST(the_listing_names_shapes_and_the_total);
+    return UNITY_END();
+}

@@ -1,0 +1,317 @@
+/* Checkpoints: a run goes on exactly where it stopped; a damaged file changes nothing. */
+#include "core/io/safetensors.h"
+#include "layers/params_file.h"
+#include "models/checkpoint.h"
+#include "optim/sgld.h"
+#include "tests/core/scratch.h"
+
+#include <math.h>
+
+static cp_tape *tape;
+
+void setUp(void) {
+    tape = cp_tape_new();
+    scratch_make();
+}
+
+void tearDown(void) {
+    cp_tape_free(tape);
+    scratch_remove();
+}
+
+static const cp_model_config tiny = {
+    .classes = 3, .head = "hybrid", .precision = CP_DIAGONAL, .learn_prior = true, .wrn = {.channels = 2, .norm = CP_NORM_BATCH}};
+
+static cp_model *model_of(cp_model_config config, uint64_t seed) {
+    cp_rng rng = cp_rng_named(seed, "init");
+    return cp_model_new(config, &rng);
+}
+
+/* ---- a whole run ---- */
+
+enum { BATCH = 4, SIDE = 8, CHANNELS = 2 };
+
+typedef struct run {
+    cp_model   *model;
+    cp_optim   *adam;
+    cp_ema     *ema;
+    cp_replay  *replay;
+    cp_schedule schedule;
+    cp_rng      data, sgld;
+    int64_t     step;
+} run;
+
+static run run_new(uint64_t seed) {
+    run r = {.model = model_of(tiny, seed), .data = cp_rng_named(seed, "data"), .sgld = cp_rng_named(seed, "sgld")};
+    r.adam = cp_adam_new(r.model->params, (cp_adam_config){.rate = 1e-3});
+    r.ema = cp_ema_new(r.model->params, 0.9);
+    r.replay = cp_replay_new((cp_replay_config){.capacity = 8, .rank = 3, .dims = {SIDE, SIDE, CHANNELS},
+                                                .start = {.kind = CP_START_UNIFORM, .low = -1, .high = 1}});
+    r.schedule = (cp_schedule){.kind = CP_SCHEDULE_COSINE, .rate = 1e-3, .warmup = 2, .total = 20};
+    return r;
+}
+
+static void run_free(run *r) {
+    cp_replay_free(r->replay);
+    cp_ema_free(r->ema);
+    cp_optim_free(r->adam);
+    cp_model_free(r->model);
+}
+
+static void run_steps(run *r, int steps) {
+    cp_tensor *x = cp_tensor_new(4, (int[]){BATCH, SIDE, SIDE, CHANNELS}), *chains = cp_tensor_new(4, x->dims);
+    int        index[BATCH], label[BATCH];
+    for (int i = 0; i < steps; i++) {
+        cp_rng_fill_uniform(&r->data, x->data, x->size, -1, 1);
+        for (int n = 0; n < BATCH; n++) label[n] = (int)cp_rng_below(&r->data, 3);
+        TEST_ASSERT_TRUE(cp_replay_draw(r->replay, &r->sgld, NULL, chains, index, NULL));
+        cp_sgld_config sgld = {.step_size = 0.1, .noise = 0.01, .steps = 2};
+        TEST_ASSERT_TRUE(cp_sgld_run(tape, cp_model_energy_of, &(cp_model_target){.model = r->model}, chains, &sgld, &r->sgld, NULL));
+        cp_replay_return(r->replay, index, chains, NULL);
+        cp_tensor *batch = cp_constant(tape, x->data, 4, x->dims), *fake = cp_constant(tape, chains->data, 4, x->dims);
+        cp_tensor *loss = cp_cross_entropy(tape, cp_model_logits(tape, r->model, batch, CP_TRAINING), (cp_labels){label, BATCH});
+        loss = cp_sub(tape, loss, cp_scale(tape, cp_mean(tape, cp_model_energy(tape, r->model, fake, CP_EVALUATION), CP_ALL, false),
+                                           (cp_real)0.01));
+        TEST_ASSERT_TRUE(cp_backward(tape, loss, r->model->params));
+        cp_optim_rate_set(r->adam, cp_schedule_rate(&r->schedule, r->step++));
+        cp_optim_step(r->adam);
+        cp_ema_update(r->ema);
+        cp_tape_reset(tape);
+    }
+    cp_tensor_free(x);
+    cp_tensor_free(chains);
+}
+
+enum { PARTS = 7 };
+
+static cp_checkpoint everything(run *r, cp_checkpoint_part parts[PARTS]) {
+    parts[0] = cp_part_optim(r->adam);
+    parts[1] = cp_part_ema(r->ema);
+    parts[2] = cp_part_schedule(&r->schedule);
+    parts[3] = cp_part_replay(r->replay);
+    parts[4] = cp_part_rng("data", &r->data);
+    parts[5] = cp_part_rng("sgld", &r->sgld);
+    parts[6] = cp_part_integer("step", &r->step);
+    return (cp_checkpoint){.model = r->model, .parts = parts, .part_count = PARTS};
+}
+
+static bool run_save(run *r, const char *name, cp_status *status) {
+    cp_checkpoint_part parts[PARTS];
+    cp_checkpoint      all = everything(r, parts);
+    cp_checkpoint_pair note = {"note", "as good as \"new\""};
+    all.metadata = &note;
+    all.metadata_count = 1;
+    return cp_checkpoint_save(&all, scratch(name), status);
+}
+
+static bool run_load(run *r, const char *name, cp_status *status) {
+    cp_checkpoint_part parts[PARTS];
+    cp_checkpoint      all = everything(r, parts);
+    return cp_checkpoint_load(&all, scratch(name), status);
+}
+
+/* The bytes of everything in a run. */
+static cp_bytes bytes_of(const char *name) {
+    cp_bytes  bytes = {0};
+    cp_status status = {0};
+    TEST_ASSERT_TRUE_MESSAGE(cp_file_read(scratch(name), 1 << 28, &bytes, &status), status.message);
+    return bytes;
+}
+
+static void same_file(const char *a, const char *b) {
+    cp_bytes x = bytes_of(a), y = bytes_of(b);
+    TEST_ASSERT_EQUAL_UINT64(x.size, y.size);
+    TEST_ASSERT_EQUAL_INT(0, memcmp(x.data, y.data, x.size));
+    cp_bytes_free(&x);
+    cp_bytes_free(&y);
+}
+
+static void a_resumed_run_ends_with_the_same_bytes_as_an_unbroken_one(void) {
+    cp_status status = {0};
+    run       whole = run_new(1), first = run_new(1), second = run_new(2);
+    run_steps(&whole, 6);
+    run_steps(&first, 3);
+    TEST_ASSERT_TRUE_MESSAGE(run_save(&first, "half", &status), status.message);
+    second.schedule = (cp_schedule){0};
+    TEST_ASSERT_TRUE_MESSAGE(run_load(&second, "half", &status), status.message);
+    TEST_ASSERT_EQUAL_INT(3, second.step);
+    run_steps(&second, 3);
+    TEST_ASSERT_TRUE(run_save(&whole, "whole", &status) && run_save(&second, "second", &status));
+    same_file("whole", "second");
+    run_free(&whole);
+    run_free(&first);
+    run_free(&second);
+}
+
+static void saving_what_was_loaded_gives_the_same_file(void) {
+    cp_status status = {0};
+    run       a = run_new(1), b = run_new(2);
+    run_steps(&a, 2);
+    TEST_ASSERT_TRUE(run_save(&a, "a", &status) && run_load(&b, "a", &status) && run_save(&b, "b", &status));
+    same_file("a", "b");
+    run_free(&a);
+    run_free(&b);
+}
+
+static void metadata_holds_the_description_and_what_the_user_adds(void) {
+    cp_status status = {0};
+    run       a = run_new(1);
+    TEST_ASSERT_TRUE(run_save(&a, "a", &status));
+    cp_safetensors *file = cp_st_read(scratch("a"), &status);
+    TEST_ASSERT_EQUAL_STRING("as good as \"new\"", cp_st_metadata(file, "note"));
+    TEST_ASSERT_NOT_NULL(strstr(cp_st_metadata(file, "couplet"), "\"model\":\"wrn\",\"depth\":10"));
+    cp_st_free(file);
+    run_free(&a);
+}
+
+/* ---- layout ---- */
+
+static void files_have_pytorchs_layout(void) {
+    cp_status status = {0};
+    cp_model *m = model_of(tiny, 1);
+    TEST_ASSERT_TRUE(cp_model_save(m, scratch("m"), &status));
+    cp_safetensors    *file = cp_st_read(scratch("m"), &status);
+    const cp_st_entry *conv = cp_st_find(file, "stem.weight"), *linear = cp_st_find(file, "head.weight");
+    const int64_t      conv_dims[] = {16, 2, 3, 3}, linear_dims[] = {3, 64};
+    TEST_ASSERT_EQUAL_INT64_ARRAY(conv_dims, conv->dims, 4);
+    TEST_ASSERT_EQUAL_INT64_ARRAY(linear_dims, linear->dims, 2);
+    static cp_real values[16 * 2 * 9], head[3 * 64];
+    TEST_ASSERT_TRUE(cp_st_to_real(file, conv, values, &status) && cp_st_to_real(file, linear, head, &status));
+    const cp_real *memory = cp_params_find(m->params, "stem.weight")->value->data; /* (3,3,2,16) */
+    for (int o = 0; o < 16; o++)
+        for (int c = 0; c < 2; c++)
+            for (int i = 0; i < 9; i++)
+                TEST_ASSERT_EQUAL_DOUBLE((double)memory[(i * 2 + c) * 16 + o], (double)values[(o * 2 + c) * 9 + i]);
+    memory = cp_params_find(m->params, "head.weight")->value->data; /* (64,3) */
+    for (int o = 0; o < 3; o++)
+        for (int i = 0; i < 64; i++) TEST_ASSERT_EQUAL_DOUBLE((double)memory[i * 3 + o], (double)head[o * 64 + i]);
+    cp_st_free(file);
+    cp_model_free(m);
+}
+
+static void a_model_that_float_can_hold_is_saved_as_f32_in_every_build(void) {
+    cp_status status = {0};
+    cp_model *m = model_of(tiny, 1);
+    for (int k = 0; k < m->params->count; k++)
+        for (size_t i = 0; i < m->params->at[k].value->size; i++)
+            m->params->at[k].value->data[i] = (cp_real)(float)m->params->at[k].value->data[i];
+    TEST_ASSERT_TRUE(cp_model_save(m, scratch("m"), &status));
+    cp_safetensors *file = cp_st_read(scratch("m"), &status);
+    for (size_t i = 0; i < cp_st_count(file); i++) TEST_ASSERT_EQUAL_INT(CP_F32, cp_st_entry_at(file, i)->dtype);
+    cp_st_free(file);
+    cp_model *back = cp_model_load(scratch("m"), &status);
+    TEST_ASSERT_NOT_NULL_MESSAGE(back, status.message);
+    TEST_ASSERT_TRUE(cp_model_save(back, scratch("again"), &status));
+    same_file("m", "again");
+    cp_model_free(m);
+    cp_model_free(back);
+}
+
+/* ---- what does not fit ---- */
+
+/* Loading must fail with these words and leave the run as it is. */
+static void refused(run *r, const char *name, const char *words) {
+    cp_status status = {0}, other = {0};
+    TEST_ASSERT_TRUE(run_save(r, "before", &other));
+    TEST_ASSERT_FALSE(run_load(r, name, &status));
+    TEST_ASSERT_NOT_NULL_MESSAGE(strstr(status.message, words), status.message);
+    TEST_ASSERT_TRUE(run_save(r, "after", &other));
+    same_file("before", "after");
+}
+
+static void damaged_files_are_refused_and_nothing_changes(void) {
+    cp_status status = {0};
+    run       a = run_new(1), b = run_new(2);
+    TEST_ASSERT_TRUE(run_save(&a, "good", &status));
+    cp_bytes good = bytes_of("good");
+
+    scratch_write("short", good.data, good.size / 2);
+    refused(&b, "short", "short");
+    good.data[good.size - 1000] ^= 4; /* one bit */
+    scratch_write("flipped", good.data, good.size);
+    refused(&b, "flipped", "flipped");
+    good.data[good.size - 1000] ^= 4;
+    for (int i = 0; i < 4; i++) { /* the header's length with its bytes the other way round */
+        unsigned char kept = good.data[i];
+        good.data[i] = good.data[7 - i];
+        good.data[7 - i] = kept;
+    }
+    scratch_write("endian", good.data, good.size);
+    refused(&b, "endian", "endian");
+    memset(good.data, 0xff, 7); /* a header of many terabytes */
+    good.data[7] = 0;
+    scratch_write("oversized", good.data, good.size);
+    refused(&b, "oversized", "oversized");
+    refused(&b, "absent", "absent");
+    cp_bytes_free(&good);
+    run_free(&a);
+    run_free(&b);
+}
+
+/* A file with the tensors of `config` under the description of `tiny`. */
+static void write_misfit(const char *name, cp_model_config config, const char *extra) {
+    cp_status     status = {0};
+    cp_model     *m = model_of(config, 1);
+    cp_st_writer *writer = cp_st_writer_new();
+    char         *text = cp_model_config_text(&tiny);
+    cp_st_writer_metadata(writer, "couplet", text);
+    cp_params_store(m->params, writer);
+    if (extra) cp_st_writer_add(writer, extra, CP_F32, 1, (int64_t[]){1}, &(float){1});
+    TEST_ASSERT_TRUE(cp_st_writer_save(writer, scratch(name), &status));
+    free(text);
+    cp_st_writer_free(writer);
+    cp_model_free(m);
+}
+
+static void missing_extra_and_misshapen_tensors_are_named(void) {
+    cp_model_config wider = tiny, bare = tiny;
+    run             r = run_new(1);
+    wider.wrn.width = 2;
+    bare.learn_prior = false;
+    write_misfit("misshapen", wider, NULL);
+    refused(&r, "misshapen", "stage0.block0.conv1.weight");
+    write_misfit("missing", bare, NULL);
+    refused(&r, "missing", "head.prior");
+    write_misfit("extra", tiny, "stage9.weight");
+    refused(&r, "extra", "stage9.weight");
+    write_misfit("partless", tiny, NULL);
+    refused(&r, "partless", "couplet.optim.");
+    run_free(&r);
+}
+
+static void pytorchs_batch_counters_are_no_strangers(void) {
+    cp_status status = {0};
+    write_misfit("counted", tiny, "norm.num_batches_tracked");
+    cp_model *m = cp_model_load(scratch("counted"), &status);
+    TEST_ASSERT_NOT_NULL_MESSAGE(m, status.message);
+    cp_model_free(m);
+}
+
+static void a_file_without_or_with_an_inflated_description_is_refused(void) {
+    cp_status status = {0};
+    cp_model *m = model_of(tiny, 1);
+    TEST_ASSERT_TRUE(cp_checkpoint_save(&(cp_checkpoint){.params = m->params}, scratch("bare"), &status));
+    TEST_ASSERT_NULL(cp_model_load(scratch("bare"), &status));
+    TEST_ASSERT_NOT_NULL(strstr(status.message, "no key \"couplet\""));
+    cp_checkpoint_pair huge = {"couplet", "{\"classes\":3,\"width\":900}"};
+    cp_checkpoint      c = {.params = m->params, .metadata = &huge, .metadata_count = 1};
+    status = (cp_status){0};
+    TEST_ASSERT_TRUE(cp_checkpoint_save(&c, scratch("huge"), &status));
+    TEST_ASSERT_NULL(cp_model_load(scratch("huge"), &status));
+    TEST_ASSERT_NOT_NULL_MESSAGE(strstr(status.message, "larger model than the file holds"), status.message);
+    cp_model_free(m);
+}
+
+int main(void) {
+    UNITY_BEGIN();
+    RUN_TEST(a_resumed_run_ends_with_the_same_bytes_as_an_unbroken_one);
+    RUN_TEST(saving_what_was_loaded_gives_the_same_file);
+    RUN_TEST(metadata_holds_the_description_and_what_the_user_adds);
+    RUN_TEST(files_have_pytorchs_layout);
+    RUN_TEST(a_model_that_float_can_hold_is_saved_as_f32_in_every_build);
+    RUN_TEST(damaged_files_are_refused_and_nothing_changes);
+    RUN_TEST(missing_extra_and_misshapen_tensors_are_named);
+    RUN_TEST(pytorchs_batch_counters_are_no_strangers);
+    RUN_TEST(a_file_without_or_with_an_inflated_description_is_refused);
+    return UNITY_END();
+}

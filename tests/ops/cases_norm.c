@@ -1,0 +1,97 @@
+/* Cases of normalization and dropout. */
+#include "tests/support/cases.h"
+
+enum { MOST_CHANNELS = 8 };
+
+/* gamma and beta follow x in the inputs; bit 0 of flags: gamma is there, bit 1: beta is. */
+enum { GAMMA = 1, BETA = 2 };
+
+static cp_tensor *gamma_of(cp_tensor **in, const op_case *c) {
+    return c->flags & GAMMA ? in[1] : NULL;
+}
+
+static cp_tensor *beta_of(cp_tensor **in, const op_case *c) {
+    return c->flags & BETA ? in[case_inputs(c) - 1] : NULL;
+}
+
+static cp_tensor *build_normalize(cp_tape *tape, cp_tensor **in, const op_case *c) {
+    return cp_normalize(tape, in[0], c->axes, (cp_real)c->real[0]);
+}
+
+/* Fresh running statistics for each call, so that the updates of one do not reach the next. */
+static cp_tensor *build_batch_norm(cp_tape *tape, cp_tensor **in, const op_case *c) {
+    cp_real mean[MOST_CHANNELS], var[MOST_CHANNELS];
+    int     channels = in[0]->dims[in[0]->rank - 1];
+    for (int i = 0; i < channels; i++) {
+        mean[i] = (cp_real)(0.25 * i - 0.5);
+        var[i]  = (cp_real)(0.5 + 0.25 * i);
+    }
+    cp_batch_norm_config config = {.training     = c->training,
+                                   .running_mean = c->number ? NULL : cp_constant(tape, mean, 1, &channels),
+                                   .running_var  = c->number ? NULL : cp_constant(tape, var, 1, &channels),
+                                   .eps          = (cp_real)c->real[0]};
+    return cp_batch_norm(tape, in[0], gamma_of(in, c), beta_of(in, c), config);
+}
+
+static cp_tensor *build_layer_norm(cp_tape *tape, cp_tensor **in, const op_case *c) {
+    return cp_layer_norm(tape, in[0], gamma_of(in, c), beta_of(in, c), (cp_real)1e-3);
+}
+
+static cp_tensor *build_group_norm(cp_tape *tape, cp_tensor **in, const op_case *c) {
+    return cp_group_norm(tape, in[0], gamma_of(in, c), beta_of(in, c), c->number, (cp_real)1e-3);
+}
+
+/* The stream starts anew on each call: the same mask every time. */
+static cp_tensor *build_dropout(cp_tape *tape, cp_tensor **in, const op_case *c) {
+    cp_rng rng = cp_rng_named(23, "dropout");
+    return cp_dropout(tape, in[0], (cp_real)c->real[0], &rng, c->training);
+}
+
+/* clang-format off */
+#define OF(...) __VA_ARGS__
+
+/* x of shape X with C channels; with and without gamma and beta. */
+#define SCALED(name, text, X, C, ...)                                                                                  \
+    {#name, text,                 build_##name, {ANY(X)}, __VA_ARGS__},                                                \
+    {#name, text ", gamma",       build_##name, {ANY(X), ANY(C)}, .flags = GAMMA, __VA_ARGS__},                        \
+    {#name, text ", beta",        build_##name, {ANY(X), ANY(C)}, .flags = BETA, __VA_ARGS__},                         \
+    {#name, text ", gamma, beta", build_##name, {ANY(X), ANY(C), ANY(C)}, .flags = GAMMA | BETA, __VA_ARGS__}
+
+static const op_case cases[] = {
+    {"normalize", "all axes",           build_normalize, {ANY(3, 5)}, .real = {1e-3}},
+    {"normalize", "first axis",         build_normalize, {ANY(4, 3)}, .axes = AXES(0), .real = {1e-3}},
+    {"normalize", "last axis",          build_normalize, {ANY(3, 5)}, .axes = AXES(-1), .real = {1e-3}},
+    {"normalize", "middle axis",        build_normalize, {ANY(2, 4, 3)}, .axes = AXES(1), .real = {1e-3}},
+    {"normalize", "first and last",     build_normalize, {ANY(3, 2, 4)}, .axes = AXES(0, 2), .real = {1e-3}},
+    {"normalize", "rank 5, three axes", build_normalize, {ANY(2, 2, 3, 1, 2)}, .axes = AXES(0, 2, 4), .real = {1e-3}},
+    {"normalize", "no eps",             build_normalize, {ANY(3, 7)}, .axes = AXES(1), .real = {0}},
+    {"normalize", "a large eps",        build_normalize, {ANY(3, 7)}, .axes = AXES(1), .real = {0.5}},
+    {"normalize", "one value",          build_normalize, {ANY(3, 1)}, .axes = AXES(1), .real = {0.5}},
+
+    SCALED(batch_norm, "training, rank 2",         OF(5, 3), 3, .training = true),
+    SCALED(batch_norm, "training, images",         OF(2, 3, 3, 2), 2, .training = true, .real = {1e-3}),
+    SCALED(batch_norm, "training, rank 5",         OF(2, 1, 3, 2, 2), 2, .training = true),
+    SCALED(batch_norm, "training, one channel",    OF(5, 1), 1, .training = true),
+    SCALED(batch_norm, "training, no statistics kept", OF(4, 3), 3, .training = true, .number = 1),
+    SCALED(batch_norm, "evaluation, rank 2",       OF(5, 3), 3, .training = false),
+    SCALED(batch_norm, "evaluation, images",       OF(2, 3, 3, 2), 2, .training = false, .real = {1e-3}),
+    SCALED(batch_norm, "evaluation, one row",      OF(1, 3), 3, .training = false),
+
+    SCALED(layer_norm, "rank 2",                   OF(3, 5), 5, .number = 0),
+    SCALED(layer_norm, "rank 4",                   OF(2, 2, 3, 4), 4, .number = 0),
+    SCALED(layer_norm, "one row",                  OF(1, 7), 7, .number = 0),
+
+    SCALED(group_norm, "one group",                OF(2, 3, 2, 4), 4, .number = 1),
+    SCALED(group_norm, "two groups",               OF(2, 3, 3, 4), 4, .number = 2),
+    SCALED(group_norm, "a group a channel",        OF(2, 3, 3, 3), 3, .number = 3),
+    SCALED(group_norm, "rank 2",                   OF(3, 6), 6, .number = 2),
+
+    {"dropout", "rate 0.4",        build_dropout, {ANY(5, 7)}, .real = {0.4}, .training = true, .draws = true},
+    {"dropout", "rate 0.9",        build_dropout, {ANY(5, 7)}, .real = {0.9}, .training = true, .draws = true},
+    {"dropout", "rate 0",          build_dropout, {ANY(3, 5)}, .real = {0}, .training = true},
+    {"dropout", "rank 4",          build_dropout, {ANY(2, 3, 3, 2)}, .real = {0.5}, .training = true, .draws = true},
+    {"dropout", "in evaluation",   build_dropout, {ANY(3, 5)}, .real = {0.4}},
+};
+/* clang-format on */
+
+CASE_TABLE(cases_norm);

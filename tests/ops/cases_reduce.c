@@ -1,0 +1,105 @@
+/* Cases of reductions over sets of axes, the softmax family, and the losses. */
+#include "tests/support/cases.h"
+
+#define BUILD_REDUCTION(name)                                                                                          \
+    static cp_tensor *build_##name(cp_tape *tape, cp_tensor **in, const op_case *c) {                                  \
+        return cp_##name(tape, in[0], c->axes, c->keepdim);                                                            \
+    }
+BUILD_REDUCTION(sum)
+BUILD_REDUCTION(mean)
+BUILD_REDUCTION(max)
+BUILD_REDUCTION(logsumexp)
+
+static cp_tensor *build_softmax(cp_tape *tape, cp_tensor **in, const op_case *c) {
+    return cp_softmax(tape, in[0], c->number);
+}
+
+static cp_tensor *build_log_softmax(cp_tape *tape, cp_tensor **in, const op_case *c) {
+    return cp_log_softmax(tape, in[0], c->number);
+}
+
+/* Values where e^a overflows or vanishes: the input plus real[0]. */
+static cp_tensor *build_logsumexp_shifted(cp_tape *tape, cp_tensor **in, const op_case *c) {
+    return cp_affine(tape, cp_logsumexp(tape, cp_affine(tape, in[0], 1, (cp_real)c->real[0]), c->axes, c->keepdim), 1,
+                     (cp_real)-c->real[0]);
+}
+
+static cp_tensor *build_softmax_shifted(cp_tape *tape, cp_tensor **in, const op_case *c) {
+    return cp_softmax(tape, cp_affine(tape, in[0], 1, (cp_real)c->real[0]), c->number);
+}
+
+static cp_tensor *build_log_softmax_shifted(cp_tape *tape, cp_tensor **in, const op_case *c) {
+    return cp_log_softmax(tape, cp_affine(tape, in[0], 1, (cp_real)c->real[0]), c->number);
+}
+
+static cp_tensor *build_cross_entropy(cp_tape *tape, cp_tensor **in, const op_case *c) {
+    return cp_cross_entropy(tape, in[0], (cp_labels){c->places, c->place_count});
+}
+
+static cp_tensor *build_mse(cp_tape *tape, cp_tensor **in, const op_case *c) {
+    (void)c;
+    return cp_mse(tape, in[0], in[1]);
+}
+
+#define HUGE_SHIFT(by) .real = {by}, .double_only = true
+
+/* clang-format off */
+#define AXIS_SETS(name, FROM)                                                                                          \
+    {#name, "a scalar",                          build_##name, {SCALAR(FROM_##FROM)}},                                 \
+    {#name, "size 1",                            build_##name, {FROM(1)}, .axes = AXES(0)},                            \
+    {#name, "all of rank 1",                     build_##name, {FROM(7)}, .axes = AXES(0)},                            \
+    {#name, "all axes",                          build_##name, {FROM(3, 4, 5)}},                                       \
+    {#name, "all axes, kept",                    build_##name, {FROM(3, 4, 5)}, .keepdim = true},                      \
+    {#name, "all axes, named",                   build_##name, {FROM(3, 5)}, .axes = AXES(1, 0)},                      \
+    {#name, "first axis",                        build_##name, {FROM(3, 4, 5)}, .axes = AXES(0)},                      \
+    {#name, "first axis, kept",                  build_##name, {FROM(3, 4, 5)}, .axes = AXES(0), .keepdim = true},     \
+    {#name, "last axis",                         build_##name, {FROM(3, 4, 5)}, .axes = AXES(2)},                      \
+    {#name, "last axis, negative",               build_##name, {FROM(3, 4, 5)}, .axes = AXES(-1)},                     \
+    {#name, "last axis, kept",                   build_##name, {FROM(3, 4, 5)}, .axes = AXES(2), .keepdim = true},     \
+    {#name, "middle axis",                       build_##name, {FROM(3, 4, 5)}, .axes = AXES(1)},                      \
+    {#name, "middle axis, negative, kept",       build_##name, {FROM(3, 4, 5)}, .axes = AXES(-2), .keepdim = true},    \
+    {#name, "first and last",                    build_##name, {FROM(3, 4, 5)}, .axes = AXES(0, 2)},                   \
+    {#name, "last and first, kept",              build_##name, {FROM(3, 4, 5)}, .axes = AXES(-1, 0), .keepdim = true}, \
+    {#name, "two neighbors of rank 4",           build_##name, {FROM(2, 3, 4, 3)}, .axes = AXES(1, 2)},                \
+    {#name, "three, not adjacent, of rank 5",    build_##name, {FROM(2, 3, 2, 3, 2)}, .axes = AXES(0, 2, 4)},          \
+    {#name, "two, not adjacent, of rank 5",      build_##name, {FROM(2, 3, 2, 3, 2)}, .axes = AXES(3, 1)},             \
+    {#name, "an axis of size 1",                 build_##name, {FROM(3, 1, 5)}, .axes = AXES(1)}
+
+#define SOFTMAXES(name)                                                                                                \
+    {#name, "one value",                         build_##name, {ANY(1)}},                                              \
+    {#name, "rank 1",                            build_##name, {ANY(7)}},                                              \
+    {#name, "rows",                              build_##name, {ANY(3, 5)}, .number = 1},                              \
+    {#name, "columns",                           build_##name, {ANY(3, 5)}, .number = 0},                              \
+    {#name, "middle axis",                       build_##name, {ANY(3, 4, 5)}, .number = 1},                           \
+    {#name, "last axis, negative",               build_##name, {ANY(3, 4, 5)}, .number = -1},                          \
+    {#name, "an axis of size 1",                 build_##name, {ANY(3, 1, 5)}, .number = 1},                           \
+    {#name, "rank 5, second axis",               build_##name, {ANY(2, 3, 2, 1, 3)}, .number = -4},                    \
+    {#name, "logits near 1000",                  build_##name##_shifted, {ANY(3, 5)}, .number = 1, HUGE_SHIFT(1000)}
+
+static const op_case cases[] = {
+    AXIS_SETS(sum, ANY),
+    AXIS_SETS(mean, ANY),
+    AXIS_SETS(max, APART),
+    AXIS_SETS(logsumexp, ANY),
+    {"sum", "an empty axis",                 build_sum, {ANY(0, 3)}, .axes = AXES(0)},
+    {"sum", "more values than one block",    build_sum, {ANY(1500, 2)}, .axes = AXES(0)},
+    {"logsumexp", "values near 1000",        build_logsumexp_shifted, {ANY(3, 5)}, .axes = AXES(1), HUGE_SHIFT(1000)},
+    {"logsumexp", "values near -1000",       build_logsumexp_shifted, {ANY(3, 5)}, .axes = AXES(0), HUGE_SHIFT(-1000)},
+
+    SOFTMAXES(softmax),
+    SOFTMAXES(log_softmax),
+
+    {"cross_entropy", "several rows",        build_cross_entropy, {ANY(5, 3)}, PLACES(2, 0, 1, 1, 0)},
+    {"cross_entropy", "one row",             build_cross_entropy, {ANY(1, 7)}, PLACES(6)},
+    {"cross_entropy", "one class",           build_cross_entropy, {ANY(4, 1)}, PLACES(0, 0, 0, 0)},
+    {"cross_entropy", "one row, one class",  build_cross_entropy, {ANY(1, 1)}, PLACES(0)},
+    {"cross_entropy", "two classes",         build_cross_entropy, {ANY(3, 2)}, PLACES(1, 1, 0)},
+
+    {"mse", "rank 0",                        build_mse, {SCALAR(FROM_ANY), SCALAR(FROM_ANY)}},
+    {"mse", "size 1",                        build_mse, {ANY(1, 1), ANY(1, 1)}},
+    {"mse", "rank 2",                        build_mse, {ANY(3, 5), ANY(3, 5)}},
+    {"mse", "rank 5",                        build_mse, {ANY(2, 1, 3, 1, 2), ANY(2, 1, 3, 1, 2)}},
+};
+/* clang-format on */
+
+CASE_TABLE(cases_reduce);

@@ -1,0 +1,655 @@
+/* Tests of misuse: each op with each kind of bad input. With a handler that returns, there is exactly one message, it names
+ * the op, what is wrong and the caller's file and line, and the op returns NULL. With the default handler, a child process
+ * prints one line and exits with status 2. */
+#include "couplet.h"
+#include "ops/gaussian.h"
+
+#include "tests/core/child.h"
+#include "unity.h"
+
+#include <limits.h>
+#include <string.h>
+
+typedef struct seen {
+    int  calls, line;
+    char op[48], message[600], file[256];
+} seen;
+
+/* The address sanitizer is to refuse what malloc would refuse. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void) {
+    return "allocator_may_return_null=1";
+}
+
+static seen     last;
+static cp_tape *tape, *other;
+
+static void remember(const cp_error *error, void *user) {
+    (void)user;
+    last.calls++;
+    last.line = error->line;
+    snprintf(last.op, sizeof last.op, "%s", error->op);
+    snprintf(last.message, sizeof last.message, "%s", error->message);
+    snprintf(last.file, sizeof last.file, "%s", error->file ? error->file : "(none)");
+}
+
+void setUp(void) {
+    last = (seen){0};
+    cp_error_handler(remember, NULL);
+    tape = cp_tape_new();
+    other = cp_tape_new();
+}
+
+void tearDown(void) {
+    cp_error_handler(NULL, NULL);
+    cp_tape_free(tape);
+    cp_tape_free(other);
+}
+
+static cp_tensor *filled(cp_tape *t, int rank, const int *dims) {
+    cp_real values[512];
+    for (int i = 0; i < 512; i++) values[i] = (cp_real)(i % 7 + 1) / 8;
+    return cp_variable(t, values, rank, dims);
+}
+
+#define TENSOR(...) filled(tape, (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), (int[]){__VA_ARGS__})
+#define INTS(...) ((int[]){__VA_ARGS__})
+#define LABELS(...) ((cp_labels){(int[]){__VA_ARGS__}, (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int))})
+
+static void expect_one_message(const char *op, const char *part, int line) {
+    TEST_ASSERT_EQUAL_INT_MESSAGE(1, last.calls, last.message);
+    TEST_ASSERT_EQUAL_STRING_MESSAGE(op, last.op, last.message);
+    TEST_ASSERT_NOT_NULL_MESSAGE(strstr(last.message, part), last.message);
+    TEST_ASSERT_NULL_MESSAGE(strchr(last.message, '\n'), last.message);
+    TEST_ASSERT_EQUAL_STRING_MESSAGE(__FILE__, last.file, last.message);
+    TEST_ASSERT_EQUAL_INT_MESSAGE(line, last.line, last.message);
+    last = (seen){0};
+}
+
+static void expect_one_line_and_status_2(int status, const char *text, const char *op, const char *part, int line) {
+    char begin[80], end[300];
+    snprintf(begin, sizeof begin, "couplet: %s: ", op);
+    snprintf(end, sizeof end, " (%s:%d)\n", __FILE__, line);
+    TEST_ASSERT_EQUAL_INT_MESSAGE(2, status, text);
+    TEST_ASSERT_EQUAL_STRING_LEN_MESSAGE(begin, text, strlen(begin), text);
+    TEST_ASSERT_NOT_NULL_MESSAGE(strstr(text, part), text);
+    const char *rest = strchr(text, '\n') + 1; /* what a sanitizer says at exit does not count */
+    TEST_ASSERT_EQUAL_STRING_LEN(end, rest - strlen(end), strlen(end));
+    TEST_ASSERT_NULL_MESSAGE(strstr(rest, "couplet:"), text);
+}
+
+/* The call is refused with a message by `op` that contains `part`, and nothing is recorded. Calls stand on one line, for
+ * compilers number the lines of a macro's arguments in different ways. */
+#define REFUSED_HERE(op, part, ...)                                                                               \
+    do {                                                                                                          \
+        TEST_ASSERT_FALSE_MESSAGE((__VA_ARGS__) != 0, "not refused: " #__VA_ARGS__);                               \
+        expect_one_message(op, part, __LINE__);                                                                   \
+        TEST_ASSERT_EQUAL_INT(0, cp_tape_length(tape));                                                           \
+    } while (0)
+
+/* The same, and then once more in a child with the default handler. */
+#define REFUSED(op, part, ...)                                                                                    \
+    do {                                                                                                          \
+        REFUSED_HERE(op, part, __VA_ARGS__);                                                                      \
+        int ends[2];                                                                                              \
+        TEST_ASSERT_EQUAL_INT(0, pipe(ends));                                                                     \
+        fflush(stdout);                                                                                           \
+        pid_t child = fork();                                                                                     \
+        if (child == 0) {                                                                                         \
+            dup2(ends[1], STDERR_FILENO);                                                                         \
+            cp_error_handler(NULL, NULL);                                                                         \
+            (void)!(__VA_ARGS__);                                                                                 \
+            _exit(0);                                                                                             \
+        }                                                                                                         \
+        char text[2000];                                                                                          \
+        int  status = child_end(child, ends, text, sizeof text);                                                  \
+        expect_one_line_and_status_2(status, text, op, part, __LINE__);                                           \
+    } while (0)
+
+static int child_end(pid_t child, const int ends[2], char *text, size_t size) {
+    size_t  length = 0;
+    ssize_t got;
+    close(ends[1]);
+    while ((got = read(ends[0], text + length, size - 1 - length)) > 0) length += (size_t)got;
+    text[length] = '\0';
+    close(ends[0]);
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* ---- every op: no tape, no tensor, a tensor of another tape ---- */
+
+typedef cp_tensor *(*call_fn)(cp_tape *t, cp_tensor *a, cp_tensor *b);
+
+/* A valid call of an op on a and b; each on a line of its own, so that the line in messages can be checked. */
+#define CALL(NAME, ...)                                                    \
+    enum { line_##NAME = __LINE__ };                                       \
+    static cp_tensor *call_##NAME(cp_tape *t, cp_tensor *a, cp_tensor *b) { \
+        (void)b;                                                           \
+        return __VA_ARGS__;                                                \
+    }
+
+static const cp_conv2d_config plain = {0};
+static const cp_pool2d_config two = {CP_WINDOW(2)};
+static cp_rng                 rng;
+static cp_tensor             *three; /* (3), persistent */
+
+static cp_gaussians around(cp_tensor *mean) {
+    return (cp_gaussians){mean, three, CP_DIAGONAL, NULL};
+}
+
+CALL(abs, cp_abs(t, a))
+CALL(add, cp_add(t, a, b))
+CALL(affine, cp_affine(t, a, 2, 1))
+CALL(avg_pool, cp_avg_pool(t, a, two))
+CALL(avg_unpool, cp_avg_unpool(t, a, INTS(1, 8, 8, 2), two))
+CALL(batch_norm, cp_batch_norm(t, a, b, b, (cp_batch_norm_config){.training = true}))
+CALL(broadcast_to, cp_broadcast_to(t, a, 3, INTS(2, 2, 3)))
+CALL(clamp, cp_clamp(t, a, 0, 1))
+CALL(concat, cp_concat(t, (cp_tensor *[]){a, b}, 2, 0))
+CALL(conv2d, cp_conv2d(t, a, b, NULL, plain))
+CALL(conv2d_input_grad, cp_conv2d_input_grad(t, a, b, INTS(1, 6, 6, 2), plain))
+CALL(conv2d_weight_grad, cp_conv2d_weight_grad(t, a, b, INTS(2, 2, 2, 2), plain))
+CALL(cross_entropy, cp_cross_entropy(t, a, LABELS(0, 2)))
+CALL(detach, cp_detach(t, a))
+CALL(div, cp_div(t, a, b))
+CALL(dropout, cp_dropout(t, a, (cp_real)0.5, &rng, true))
+CALL(embed, cp_embed(t, a, INTS(3, 4), INTS(1, 1), NULL, 0))
+CALL(equal, cp_equal(t, a, b))
+CALL(exp, cp_exp(t, a))
+CALL(gate, cp_gate(t, a, b, 0))
+CALL(gather_rows, cp_gather_rows(t, a, LABELS(1, 0, 1)))
+CALL(gaussian_bias, cp_gaussian_bias(t, around(a)))
+CALL(gaussian_energy, cp_gaussian_energy(t, a, around(b)))
+CALL(gaussian_log_density, cp_gaussian_log_density(t, a, around(b)))
+CALL(gaussian_log_joint, cp_gaussian_log_joint(t, a, around(b)))
+CALL(gaussian_penalty, cp_gaussian_penalty(t, a, three, around(b)))
+CALL(gaussian_weight, cp_gaussian_weight(t, around(a)))
+CALL(global_avg_pool, cp_global_avg_pool(t, a))
+CALL(greater, cp_greater(t, a, b))
+CALL(group_norm, cp_group_norm(t, a, b, b, 1, 1))
+CALL(half_distance, cp_half_distance(t, a, b))
+CALL(layer_norm, cp_layer_norm(t, a, b, b, 1))
+CALL(leaky_relu, cp_leaky_relu(t, a, 2))
+CALL(log, cp_log(t, a))
+CALL(log1p, cp_log1p(t, a))
+CALL(log_softmax, cp_log_softmax(t, a, 1))
+CALL(logsumexp, cp_logsumexp(t, a, CP_ALL, false))
+CALL(matmul, cp_matmul(t, a, b, CP_TRANSPOSE_B))
+CALL(max, cp_max(t, a, CP_ALL, false))
+CALL(max_pool, cp_max_pool(t, a, two))
+CALL(maximum, cp_maximum(t, a, b))
+CALL(mean, cp_mean(t, a, CP_ALL, false))
+CALL(minimum, cp_minimum(t, a, b))
+CALL(mse, cp_mse(t, a, b))
+CALL(mul, cp_mul(t, a, b))
+CALL(neg, cp_neg(t, a))
+CALL(normalize, cp_normalize(t, a, CP_ALL, 1))
+CALL(pad, cp_pad(t, a, INTS(1, 1), INTS(0, 2), 0))
+CALL(permute, cp_permute(t, a, INTS(1, 0)))
+CALL(pow, cp_pow(t, a, 2))
+CALL(put, cp_put(t, a, LABELS(5, 4, 3, 2, 1, 0), 1, INTS(6)))
+CALL(relu, cp_relu(t, a))
+CALL(reshape, cp_reshape(t, a, 1, INTS(-1)))
+CALL(rsqrt, cp_rsqrt(t, a))
+CALL(scale, cp_scale(t, a, 3))
+CALL(scatter_rows, cp_scatter_rows(t, a, LABELS(1, 3), 4))
+CALL(sigmoid, cp_sigmoid(t, a))
+CALL(sign, cp_sign(t, a))
+CALL(slice, cp_slice(t, a, INTS(0, 1), INTS(CP_END, 3), NULL))
+CALL(softmax, cp_softmax(t, a, 1))
+CALL(softplus, cp_softplus(t, a))
+CALL(sqrt, cp_sqrt(t, a))
+CALL(square, cp_square(t, a))
+CALL(sub, cp_sub(t, a, b))
+CALL(sum, cp_sum(t, a, CP_ALL, false))
+CALL(sum_to, cp_sum_to(t, a, 1, INTS(3)))
+CALL(swish, cp_swish(t, a))
+CALL(take, cp_take(t, a, LABELS(5, 0), 1, INTS(2)))
+CALL(tanh, cp_tanh(t, a))
+CALL(tril_exp, cp_tril_exp(t, a, 2))
+CALL(tril_logdet, cp_tril_logdet(t, a, 2))
+CALL(tril_quadratic, cp_tril_quadratic(t, a, b))
+CALL(where, cp_where(t, a, a, b))
+
+enum { NONE = -1, MATRIX, IMAGE, KERNEL, RESPONSE, VECTOR, SQUARE, SHAPES };
+static const int ranks[SHAPES] = {2, 4, 4, 4, 1, 2};
+static const int shapes[SHAPES][4] = {{2, 3}, {1, 4, 4, 2}, {3, 3, 2, 2}, {1, 3, 3, 2}, {3}, {3, 3}};
+
+typedef struct call {
+    const char *op;
+    call_fn     run;
+    int         line, a, b; /* which shapes the arguments have */
+} call;
+
+#define ROW(NAME, A, B) {#NAME, call_##NAME, line_##NAME, A, B}
+static const call calls[] = {
+    ROW(abs, MATRIX, NONE), ROW(add, MATRIX, MATRIX), ROW(affine, MATRIX, NONE), ROW(avg_pool, IMAGE, NONE),
+    ROW(avg_unpool, IMAGE, NONE), ROW(batch_norm, MATRIX, VECTOR), ROW(broadcast_to, MATRIX, NONE), ROW(clamp, MATRIX, NONE),
+    ROW(concat, MATRIX, MATRIX), ROW(conv2d, IMAGE, KERNEL), ROW(conv2d_input_grad, IMAGE, KERNEL),
+    ROW(conv2d_weight_grad, IMAGE, RESPONSE), ROW(cross_entropy, MATRIX, NONE), ROW(detach, MATRIX, NONE),
+    ROW(div, MATRIX, MATRIX), ROW(dropout, MATRIX, NONE), ROW(embed, MATRIX, NONE), ROW(equal, MATRIX, MATRIX),
+    ROW(exp, MATRIX, NONE), ROW(gate, MATRIX, MATRIX), ROW(gather_rows, MATRIX, NONE), ROW(global_avg_pool, IMAGE, NONE),
+    ROW(greater, MATRIX, MATRIX), ROW(group_norm, MATRIX, VECTOR), ROW(layer_norm, MATRIX, VECTOR),
+    ROW(gaussian_bias, SQUARE, NONE), ROW(gaussian_energy, MATRIX, SQUARE), ROW(gaussian_log_density, MATRIX, SQUARE),
+    ROW(gaussian_log_joint, MATRIX, SQUARE), ROW(gaussian_penalty, SQUARE, SQUARE), ROW(gaussian_weight, SQUARE, NONE),
+    ROW(half_distance, MATRIX, SQUARE), ROW(leaky_relu, MATRIX, NONE), ROW(log, MATRIX, NONE), ROW(log1p, MATRIX, NONE), ROW(log_softmax, MATRIX, NONE),
+    ROW(logsumexp, MATRIX, NONE), ROW(matmul, MATRIX, MATRIX), ROW(max, MATRIX, NONE), ROW(max_pool, IMAGE, NONE),
+    ROW(maximum, MATRIX, MATRIX), ROW(mean, MATRIX, NONE), ROW(minimum, MATRIX, MATRIX), ROW(mse, MATRIX, MATRIX),
+    ROW(mul, MATRIX, MATRIX), ROW(neg, MATRIX, NONE), ROW(normalize, MATRIX, NONE), ROW(pad, MATRIX, NONE),
+    ROW(permute, MATRIX, NONE), ROW(pow, MATRIX, NONE), ROW(put, MATRIX, NONE), ROW(relu, MATRIX, NONE),
+    ROW(reshape, MATRIX, NONE), ROW(rsqrt, MATRIX, NONE), ROW(scale, MATRIX, NONE), ROW(scatter_rows, MATRIX, NONE),
+    ROW(sigmoid, MATRIX, NONE), ROW(sign, MATRIX, NONE), ROW(slice, MATRIX, NONE), ROW(softmax, MATRIX, NONE),
+    ROW(softplus, MATRIX, NONE), ROW(sqrt, MATRIX, NONE), ROW(square, MATRIX, NONE), ROW(sub, MATRIX, MATRIX),
+    ROW(sum, MATRIX, NONE), ROW(sum_to, MATRIX, NONE), ROW(swish, MATRIX, NONE), ROW(take, MATRIX, NONE),
+    ROW(tanh, MATRIX, NONE), ROW(tril_exp, VECTOR, NONE), ROW(tril_logdet, VECTOR, NONE),
+    ROW(tril_quadratic, MATRIX, SQUARE), ROW(where, MATRIX, MATRIX),
+};
+enum { CALLS = sizeof calls / sizeof *calls };
+
+static cp_tensor *argument(cp_tape *t, int shape) {
+    return shape == NONE ? NULL : filled(t, ranks[shape], shapes[shape]);
+}
+
+/* A name that the user knows: cp_scale is affine by another name. */
+static const char *named(const call *c) {
+    return strcmp(c->op, "scale") == 0 ? "affine" : c->op;
+}
+
+static void every_op_of_the_library_is_in_the_table(void) {
+    int                       count;
+    const cp_op *const *const list = cp_op_list(&count);
+    for (int i = 0; i < count; i++) {
+        bool found = strcmp(list[i]->name, "accumulate") == 0; /* the sweep's own, not callable */
+        for (int k = 0; k < CALLS; k++) found |= strcmp(calls[k].op, list[i]->name) == 0;
+        TEST_ASSERT_TRUE_MESSAGE(found, list[i]->name);
+    }
+}
+
+static void every_call_in_the_table_is_valid_as_it_stands(void) {
+    for (int k = 0; k < CALLS; k++) {
+        TEST_ASSERT_NOT_NULL_MESSAGE(calls[k].run(tape, argument(tape, calls[k].a), argument(tape, calls[k].b)), calls[k].op);
+        TEST_ASSERT_EQUAL_INT_MESSAGE(0, last.calls, last.message);
+    }
+}
+
+static void every_op_refuses_a_null_tape(void) {
+    for (int k = 0; k < CALLS; k++) {
+        TEST_ASSERT_NULL(calls[k].run(NULL, argument(tape, calls[k].a), argument(tape, calls[k].b)));
+        expect_one_message(named(&calls[k]), "the tape is NULL", calls[k].line);
+    }
+}
+
+/* gamma and beta may be NULL. */
+static bool second_is_optional(const call *c) {
+    return c->b == VECTOR;
+}
+
+static void every_op_refuses_a_null_argument(void) {
+    for (int k = 0; k < CALLS; k++) {
+        TEST_ASSERT_NULL(calls[k].run(tape, NULL, argument(tape, calls[k].b)));
+        expect_one_message(named(&calls[k]), "argument 1 is NULL", calls[k].line);
+        if (calls[k].b == NONE || second_is_optional(&calls[k])) continue;
+        TEST_ASSERT_NULL(calls[k].run(tape, argument(tape, calls[k].a), NULL));
+        expect_one_message(named(&calls[k]), "is NULL", calls[k].line);
+    }
+}
+
+static void every_op_refuses_a_tensor_of_another_tape(void) {
+    for (int k = 0; k < CALLS; k++) {
+        TEST_ASSERT_NULL(calls[k].run(tape, argument(other, calls[k].a), argument(tape, calls[k].b)));
+        expect_one_message(named(&calls[k]), "belongs to another tape", calls[k].line);
+        if (calls[k].b == NONE) continue;
+        TEST_ASSERT_NULL(calls[k].run(tape, argument(tape, calls[k].a), argument(other, calls[k].b)));
+        expect_one_message(named(&calls[k]), "belongs to another tape", calls[k].line);
+    }
+}
+
+/* ---- leaves, persistent tensors, the tape ---- */
+
+static void bad_leaves_are_refused(void) {
+    cp_real one = 1, *no_data = NULL;
+    cp_tape *none = NULL;
+    REFUSED("constant", "the tape is NULL", cp_constant(none, &one, 0, NULL));
+    REFUSED("variable", "the tape is NULL", cp_variable(none, &one, 0, NULL));
+    REFUSED("full", "the tape is NULL", cp_full(none, 1, 0, NULL));
+    REFUSED("full", "the tape is NULL", cp_scalar(none, 1));
+    REFUSED("constant", "data is NULL", cp_constant(tape, no_data, 1, INTS(3)));
+    REFUSED("variable", "data is NULL", cp_variable(tape, no_data, 1, INTS(3)));
+    REFUSED("constant", "the shape (6 axes) is not possible", cp_constant(tape, &one, 6, INTS(1, 1, 1, 1, 1, 1)));
+    REFUSED("constant", "the shape (-1 axes) is not possible", cp_constant(tape, &one, -1, INTS(1)));
+    REFUSED("variable", "the shape (2, -3) is not possible", cp_variable(tape, &one, 2, INTS(2, -3)));
+    REFUSED("variable", "the shape NULL is not possible", cp_variable(tape, &one, 2, NULL));
+    REFUSED("full", "is not possible", cp_full(tape, 1, 3, INTS(INT_MAX, INT_MAX, INT_MAX)));
+    REFUSED("full", "is not possible", cp_full(tape, 1, 4, INTS(INT_MAX, INT_MAX, INT_MAX, 0)));
+    REFUSED("full", "is not possible", cp_full(tape, 1, 4, INTS(0, INT_MAX, INT_MAX, INT_MAX)));
+    REFUSED("tensor_new", "the shape (2, -3) is not possible", cp_tensor_new(2, INTS(2, -3)));
+    REFUSED("tensor_new", "the shape NULL is not possible", cp_tensor_new(1, NULL));
+    REFUSED("parameter_new", "data is NULL", cp_parameter_new(no_data, 1, INTS(3)));
+    REFUSED("parameter_new", "the shape (9 axes) is not possible", cp_parameter_new(&one, 9, INTS(3)));
+}
+
+/* Shapes that are possible, but for which no machine has memory. */
+static void too_much_memory_is_refused_with_the_shape_and_the_place(void) {
+    cp_tensor *column = TENSOR(3, 1);
+    const int  far[] = {8388608, 9999999, 3, 9};
+    REFUSED_HERE("full", "out of memory for (1000000, 1000000, 1000)", cp_full(tape, 1, 3, INTS(1000000, 1000000, 1000)));
+    REFUSED_HERE("broadcast_to", "memory for (8388608, 9999999, 3, 9)", cp_broadcast_to(tape, column, 4, far));
+    TEST_ASSERT_NOT_NULL(cp_exp(tape, column));
+}
+
+static void bad_questions_for_gradients_are_refused(void) {
+    cp_tensor *x = TENSOR(2, 3), *foreign = filled(other, 1, INTS(1)), *none = NULL, *out[2] = {x, x};
+    cp_tensor *constant = cp_scalar(tape, 1), *one = TENSOR(1), **no_list = NULL;
+    cp_tape   *no_tape = NULL;
+    REFUSED("grad", "shape (2, 3); only a single value", cp_grad(tape, x, &x, 1, out));
+    TEST_ASSERT_NULL(out[0]);
+    REFUSED("grad", "only a single value", cp_grad_recorded(tape, x, &x, 1, out));
+    REFUSED("grad", "shape (0, 3); only a single value", cp_grad(tape, TENSOR(0, 3), &x, 1, out));
+    REFUSED("grad", "argument 1 is NULL", cp_grad(tape, none, &x, 1, out));
+    REFUSED("grad", "wrt[0] is NULL", cp_grad(tape, one, &none, 1, out));
+    REFUSED("grad", "wrt[1], of shape (), is a constant", cp_grad(tape, one, ((cp_tensor *[]){x, constant}), 2, out));
+    REFUSED("grad", "the tape is NULL", cp_grad(no_tape, one, &x, 1, out));
+    REFUSED("grad", "wrt or out is NULL", cp_grad(tape, one, no_list, 1, out));
+    REFUSED("grad", "wrt or out is NULL", cp_grad(tape, one, &x, 1, no_list));
+    REFUSED("grad", "n = -1 is negative", cp_grad(tape, one, &x, -1, out));
+    REFUSED("grad", "belongs to another tape", cp_grad(tape, foreign, &x, 1, out));
+    REFUSED("grad", "wrt[0], of shape (1), belongs to another tape", cp_grad(tape, one, &foreign, 1, out));
+    REFUSED("grad", "loss was not recorded", cp_grad(tape, constant, &x, 1, out));
+}
+
+static void a_null_tape_is_refused_or_empty_in_the_tapes_own_functions(void) {
+    cp_tape_reset(NULL);
+    cp_tape_free(NULL);
+    TEST_ASSERT_EQUAL_INT(0, cp_tape_length(NULL));
+    TEST_ASSERT_EQUAL_UINT64(0, cp_tape_bytes(NULL) + cp_tape_peak(NULL));
+    TEST_ASSERT_EQUAL_INT(0, last.calls);
+    TEST_ASSERT_FALSE(cp_tape_record(NULL, true));
+    TEST_ASSERT_EQUAL_STRING("tape_record", last.op);
+    TEST_ASSERT_FALSE(cp_tape_freeze(NULL, true));
+    TEST_ASSERT_EQUAL_STRING("tape_freeze", last.op);
+    cp_tape_print(NULL, stdout);
+    TEST_ASSERT_EQUAL_STRING("tape_print", last.op);
+    cp_tape_dot((cp_tape *)NULL, stdout, NULL);
+    TEST_ASSERT_EQUAL_STRING("tape_dot", last.op);
+    TEST_ASSERT_EQUAL_INT(4, last.calls);
+    cp_tape_print(tape, NULL);
+    cp_tape_dot(tape, NULL, NULL);
+    TEST_ASSERT_EQUAL_INT(6, last.calls);
+}
+
+/* ---- shapes that do not fit ---- */
+
+static void shapes_that_do_not_broadcast_are_refused(void) {
+    cp_tensor *a = TENSOR(2, 3), *b = TENSOR(4), *c = TENSOR(1);
+    REFUSED("add", "shapes (2, 3) and (4) do not broadcast", cp_add(tape, a, b));
+    REFUSED("sub", "shapes (2, 3) and (4) do not broadcast", cp_sub(tape, a, b));
+    REFUSED("mul", "shapes (2, 3) and (4) do not broadcast", cp_mul(tape, a, b));
+    REFUSED("div", "shapes (2, 3) and (4) do not broadcast", cp_div(tape, a, b));
+    REFUSED("minimum", "shapes (2, 3) and (4) do not broadcast", cp_minimum(tape, a, b));
+    REFUSED("maximum", "shapes (2, 3) and (4) do not broadcast", cp_maximum(tape, a, b));
+    REFUSED("greater", "shapes (2, 3) and (4) do not broadcast", cp_greater(tape, a, b));
+    REFUSED("equal", "shapes (2, 3) and (4) do not broadcast", cp_equal(tape, a, b));
+    REFUSED("where", "shapes (1), (2, 3) and (4) do not broadcast", cp_where(tape, c, a, b));
+    REFUSED("where", "shapes (4), (2, 3) and (1) do not broadcast", cp_where(tape, b, a, c));
+    REFUSED("gate", "shapes (2, 3) and (4) differ", cp_gate(tape, a, b, 0));
+    REFUSED("mse", "shapes (2, 3) and (1) differ", cp_mse(tape, a, c));
+    REFUSED("broadcast_to", "(2, 3) does not broadcast to (3, 3)", cp_broadcast_to(tape, a, 2, INTS(3, 3)));
+    REFUSED("broadcast_to", "(2, 3) does not broadcast to (3)", cp_broadcast_to(tape, a, 1, INTS(3)));
+    REFUSED("broadcast_to", "(2, 3) does not broadcast to NULL", cp_broadcast_to(tape, a, 2, NULL));
+    REFUSED("broadcast_to", "(1) does not broadcast to (-1)", cp_broadcast_to(tape, c, 1, INTS(-1)));
+    REFUSED("broadcast_to", "(1) does not broadcast to (7 axes)", cp_broadcast_to(tape, c, 7, INTS(1)));
+    REFUSED("sum_to", "(2, 3) is not what (2) broadcasts to", cp_sum_to(tape, a, 1, INTS(2)));
+    REFUSED("sum_to", "NULL", cp_sum_to(tape, a, 1, NULL));
+    REFUSED("sum_to", "(1, 1, 1)", cp_sum_to(tape, a, 3, INTS(1, 1, 1)));
+    cp_tensor *wide = cp_full(tape, 1, 3, INTS(1, 0, INT_MAX)), *high = cp_full(tape, 1, 3, INTS(INT_MAX, 0, 1));
+    REFUSED("mul", "is not possible", cp_mul(tape, wide, high));
+}
+
+static void matrices_that_do_not_fit_are_refused(void) {
+    cp_tensor *a = TENSOR(3, 4), *b = TENSOR(5, 2), *v = TENSOR(4);
+    REFUSED("matmul", "cannot multiply (3, 4) by (5, 2): inner sizes 4 and 5 differ", cp_matmul(tape, a, b, 0));
+    REFUSED("matmul", "(3, 4)^T by (5, 2)^T: inner sizes 3 and 2", cp_matmul(tape, a, b, CP_TRANSPOSE_A | CP_TRANSPOSE_B));
+    REFUSED("matmul", "(3, 4) by (4): both need at least two axes", cp_matmul(tape, a, v, 0));
+    REFUSED("matmul", "both need at least two axes", cp_matmul(tape, v, a, 0));
+    REFUSED("matmul", "do not broadcast", cp_matmul(tape, TENSOR(2, 3, 4), TENSOR(3, 4, 5), 0));
+    cp_tensor *high = cp_full(tape, 1, 2, INTS(INT_MAX, 0));
+    REFUSED("matmul", "is not possible", cp_matmul(tape, high, high, CP_TRANSPOSE_B));
+    REFUSED("tril_exp", "(4) does not hold", cp_tril_exp(tape, v, 2));
+    REFUSED("tril_exp", "D = 0", cp_tril_exp(tape, v, 0));
+    REFUSED("tril_exp", "D = -3", cp_tril_exp(tape, TENSOR(3), -3));
+    REFUSED("tril_exp", "D = 2147483647", cp_tril_exp(tape, v, INT_MAX));
+    REFUSED("tril_logdet", "(3, 4) does not hold", cp_tril_logdet(tape, a, 3));
+    REFUSED("tril_quadratic", "x (3, 4) and L (5, 2)", cp_tril_quadratic(tape, a, b));
+}
+
+static void axes_that_do_not_exist_are_refused(void) {
+    cp_tensor *a = TENSOR(2, 3), *scalar = cp_scalar(tape, 1);
+    REFUSED("sum", "axis 7 does not exist in shape (2, 3)", cp_sum(tape, a, CP_AXES(7), false));
+    REFUSED("sum", "axis -9 does not exist in shape (2, 3)", cp_sum(tape, a, CP_AXES(0, -9), true));
+    REFUSED("sum", "axis 1 of shape (2, 3) is named twice", cp_sum(tape, a, CP_AXES(1, -1), true));
+    REFUSED("sum", "6 axes were given", cp_sum(tape, a, ((cp_axes){.count = 6}), true));
+    REFUSED("sum", "-1 axes were given", cp_sum(tape, a, ((cp_axes){.count = -1}), true));
+    REFUSED("mean", "axis 7 does not exist", cp_mean(tape, a, CP_AXES(7), false));
+    REFUSED("max", "axis 7 does not exist", cp_max(tape, a, CP_AXES(7), false));
+    REFUSED("logsumexp", "axis 2 does not exist", cp_logsumexp(tape, a, CP_AXES(2), false));
+    REFUSED("logsumexp", "named twice", cp_logsumexp(tape, a, CP_AXES(0, 0), false));
+    REFUSED("softmax", "axis 7 does not exist", cp_softmax(tape, a, 7));
+    REFUSED("softmax", "axis 0 does not exist in shape ()", cp_softmax(tape, scalar, 0));
+    REFUSED("log_softmax", "axis -2147483648 does not exist", cp_log_softmax(tape, a, INT_MIN));
+    REFUSED("normalize", "axis 7 does not exist", cp_normalize(tape, a, CP_AXES(7), 1));
+    REFUSED("concat", "axis 7 does not exist", cp_concat(tape, &a, 1, 7));
+    REFUSED("concat", "axis 0 does not exist in shape ()", cp_concat(tape, &scalar, 1, 0));
+    REFUSED("max", "(2, 0) has nothing to choose from", cp_max(tape, TENSOR(2, 0), CP_AXES(1), false));
+}
+
+static void shapes_that_cannot_be_had_are_refused(void) {
+    cp_tensor *a = TENSOR(2, 3);
+    REFUSED("reshape", "(4, 2) does not hold the values of (2, 3)", cp_reshape(tape, a, 2, INTS(4, 2)));
+    REFUSED("reshape", "(-1, 4) does not hold", cp_reshape(tape, a, 2, INTS(-1, 4)));
+    REFUSED("reshape", "(-1, -1) does not hold", cp_reshape(tape, a, 2, INTS(-1, -1)));
+    REFUSED("reshape", "(-2, -3) does not hold", cp_reshape(tape, a, 2, INTS(-2, -3)));
+    REFUSED("reshape", "(-1, 0) does not hold", cp_reshape(tape, a, 2, INTS(-1, 0)));
+    REFUSED("reshape", "does not hold", cp_reshape(tape, a, 5, INTS(1 << 16, 1 << 16, 1 << 16, 1 << 16, 6)));
+    REFUSED("reshape", "(6 axes)", cp_reshape(tape, a, 6, INTS(1, 1, 1, 1, 2, 3)));
+    REFUSED("reshape", "(-1 axes)", cp_reshape(tape, a, -1, INTS(6)));
+    REFUSED("reshape", "NULL", cp_reshape(tape, a, 2, NULL));
+    REFUSED("permute", "(0, 0) is not an order of the axes of (2, 3)", cp_permute(tape, a, INTS(0, 0)));
+    REFUSED("permute", "(0, 2) is not an order", cp_permute(tape, a, INTS(0, 2)));
+    REFUSED("permute", "(-1, 0) is not an order", cp_permute(tape, a, INTS(-1, 0)));
+    REFUSED("permute", "is NULL", cp_permute(tape, a, NULL));
+}
+
+static void regions_that_do_not_fit_are_refused(void) {
+    cp_tensor *a = TENSOR(2, 3);
+    REFUSED("slice", "0:3:1 is not within axis 0 of shape (2, 3)", cp_slice(tape, a, INTS(0, 0), INTS(3, 3), NULL));
+    REFUSED("slice", "-1:2:1 is not within axis 0", cp_slice(tape, a, INTS(-1, 0), INTS(2, 3), NULL));
+    REFUSED("slice", "2:1:1 is not within axis 1", cp_slice(tape, a, INTS(0, 2), INTS(2, 1), NULL));
+    REFUSED("slice", "3:2:1 is not within axis 0", cp_slice(tape, a, INTS(3, 0), INTS(CP_END, CP_END), NULL));
+    REFUSED("slice", "0:2:0 is not within axis 0", cp_slice(tape, a, INTS(0, 0), INTS(2, 3), INTS(0, 1)));
+    REFUSED("slice", "is NULL", cp_slice(tape, a, NULL, INTS(2, 3), NULL));
+    REFUSED("slice", "is NULL", cp_slice(tape, a, INTS(0, 0), NULL, NULL));
+    REFUSED("embed", "(2, 3) at 1, step 1, does not fit into axis 0", cp_embed(tape, a, INTS(2, 4), INTS(1, 0), NULL, 0));
+    REFUSED("embed", "step 2147483647, does not fit", cp_embed(tape, a, INTS(2, 3), INTS(0, 0), INTS(INT_MAX, 1), 0));
+    REFUSED("embed", "step 0, does not fit", cp_embed(tape, a, INTS(2, 3), INTS(0, 0), INTS(1, 0), 0));
+    REFUSED("embed", "at -1", cp_embed(tape, a, INTS(4, 3), INTS(-1, 0), NULL, 0));
+    REFUSED("embed", "(2, -3) is not possible", cp_embed(tape, a, INTS(2, -3), INTS(0, 0), NULL, 0));
+    REFUSED("embed", "is NULL", cp_embed(tape, a, NULL, INTS(0, 0), NULL, 0));
+    REFUSED("embed", "is NULL", cp_embed(tape, a, INTS(2, 3), NULL, NULL, 0));
+    REFUSED("pad", "padding -1 and 0 of axis 0 of (2, 3)", cp_pad(tape, a, INTS(-1, 0), INTS(0, 0), 0));
+    REFUSED("pad", "too large", cp_pad(tape, a, INTS(INT_MAX, 0), INTS(INT_MAX, 0), 0));
+    REFUSED("pad", "is not possible", cp_pad(tape, TENSOR(1, 1, 1), INTS(1 << 30, 1 << 30, 1 << 30), INTS(0, 0, 0), 0));
+    REFUSED("pad", "is NULL", cp_pad(tape, a, NULL, INTS(0, 0), 0));
+    REFUSED("pad", "is NULL", cp_pad(tape, a, INTS(0, 0), NULL, 0));
+}
+
+static void parts_that_do_not_join_are_refused(void) {
+    cp_tensor *parts[] = {TENSOR(2, 3), TENSOR(3, 2), TENSOR(2)}, **none = NULL;
+    REFUSED("concat", "nothing to join", cp_concat(tape, parts, 0, 0));
+    REFUSED("concat", "nothing to join", cp_concat(tape, parts, -1, 0));
+    REFUSED("concat", "nothing to join", cp_concat(tape, none, 2, 0));
+    REFUSED("concat", "(2, 3) and (3, 2) do not join along axis 0", cp_concat(tape, parts, 2, 0));
+    REFUSED("concat", "(3, 2) and (2) do not join", cp_concat(tape, parts + 1, 2, 0));
+    cp_tensor *long_one = cp_full(tape, 0, 2, INTS(INT_MAX, 0)), *twice[] = {long_one, long_one};
+    REFUSED("concat", "do not join", cp_concat(tape, twice, 2, 0));
+}
+
+static void places_out_of_range_are_refused(void) {
+    cp_tensor *a = TENSOR(2, 3), *scalar = cp_scalar(tape, 1);
+    REFUSED("gather_rows", "place 2 at position 1 is outside 0..1", cp_gather_rows(tape, a, LABELS(0, 2)));
+    REFUSED("gather_rows", "place -1 at position 0", cp_gather_rows(tape, a, LABELS(-1)));
+    REFUSED("gather_rows", "NULL", cp_gather_rows(tape, a, ((cp_labels){NULL, 2})));
+    REFUSED("gather_rows", "count -2", cp_gather_rows(tape, a, ((cp_labels){INTS(0), -2})));
+    REFUSED("gather_rows", "a scalar has no rows", cp_gather_rows(tape, scalar, LABELS(0)));
+    REFUSED("scatter_rows", "place 4 at position 1 is outside 0..3", cp_scatter_rows(tape, a, LABELS(0, 4), 4));
+    REFUSED("scatter_rows", "3 places", cp_scatter_rows(tape, a, LABELS(0, 1, 2), 4));
+    REFUSED("scatter_rows", "(0, 3)", cp_scatter_rows(tape, TENSOR(0, 3), ((cp_labels){NULL, 0}), -1));
+    REFUSED("scatter_rows", "NULL", cp_scatter_rows(tape, a, ((cp_labels){NULL, 2}), 4));
+    REFUSED("scatter_rows", "a scalar has no rows", cp_scatter_rows(tape, scalar, LABELS(0), 1));
+    REFUSED("take", "place 6 at position 0 is outside 0..5", cp_take(tape, a, LABELS(6), 1, INTS(1)));
+    REFUSED("take", "2 places for 1 values", cp_take(tape, a, LABELS(0, 1), 1, INTS(1)));
+    REFUSED("take", "-1 places", cp_take(tape, a, ((cp_labels){NULL, -1}), 1, INTS(1)));
+    REFUSED("take", "(-1) is not possible", cp_take(tape, a, LABELS(0), 1, INTS(-1)));
+    REFUSED("take", "NULL", cp_take(tape, a, LABELS(0), 1, NULL));
+    REFUSED("take", "outside 0..-1", cp_take(tape, TENSOR(0), LABELS(0), 1, INTS(1)));
+    REFUSED("put", "place 5 at position 5 is outside 0..4", cp_put(tape, a, LABELS(0, 1, 2, 3, 4, 5), 1, INTS(5)));
+    REFUSED("put", "1 places for 6 values", cp_put(tape, a, LABELS(0), 1, INTS(5)));
+    REFUSED("put", "(5, -1) is not possible", cp_put(tape, a, LABELS(0), 2, INTS(5, -1)));
+    REFUSED("put", "NULL", cp_put(tape, a, LABELS(0), 2, NULL));
+}
+
+static void labels_that_do_not_fit_are_refused(void) {
+    cp_tensor *logits = TENSOR(2, 3);
+    REFUSED("cross_entropy", "label 3 at row 1 is outside 0..2", cp_cross_entropy(tape, logits, LABELS(0, 3)));
+    REFUSED("cross_entropy", "the classes of logits (2, 3)", cp_cross_entropy(tape, logits, LABELS(0, 3)));
+    REFUSED("cross_entropy", "label -1 at row 0 is outside 0..2", cp_cross_entropy(tape, logits, LABELS(-1, 0)));
+    REFUSED("cross_entropy", "3 labels for logits of shape (2, 3)", cp_cross_entropy(tape, logits, LABELS(0, 1, 2)));
+    REFUSED("cross_entropy", "0 labels for logits", cp_cross_entropy(tape, logits, ((cp_labels){NULL, 2})));
+    REFUSED("cross_entropy", "(6)", cp_cross_entropy(tape, TENSOR(6), LABELS(0)));
+    REFUSED("cross_entropy", "(0, 3)", cp_cross_entropy(tape, TENSOR(0, 3), ((cp_labels){INTS(0), 0})));
+    REFUSED("cross_entropy", "(2, 0)", cp_cross_entropy(tape, TENSOR(2, 0), LABELS(0, 0)));
+}
+
+/* ---- images ---- */
+
+static void convolutions_that_do_not_fit_are_refused(void) {
+    cp_tensor *x = TENSOR(1, 4, 4, 2), *w = TENSOR(3, 3, 2, 4), *g = TENSOR(1, 2, 2, 4), *bias = TENSOR(3);
+    REFUSED("conv2d", "x has shape (2, 3); it needs 4 axes", cp_conv2d(tape, TENSOR(2, 3), w, NULL, plain));
+    REFUSED("conv2d", "w has shape (3); it needs 4 axes", cp_conv2d(tape, x, bias, NULL, plain));
+    const char *too_large = "kernel (5, 5, 2, 1) does not fit into the padded image (1, 4, 4, 2)";
+    REFUSED("conv2d", too_large, cp_conv2d(tape, x, TENSOR(5, 5, 2, 1), NULL, plain));
+    REFUSED("conv2d", "does not fit", cp_conv2d(tape, x, TENSOR(0, 3, 2, 4), NULL, plain));
+    REFUSED("conv2d", "image (1, 4, 4, 2) and kernel (3, 3, 3, 1)", cp_conv2d(tape, x, TENSOR(3, 3, 3, 1), NULL, plain));
+    REFUSED("conv2d", "with 3 groups", cp_conv2d(tape, x, w, NULL, ((cp_conv2d_config){.groups = 3})));
+    REFUSED("conv2d", "not be negative", cp_conv2d(tape, x, w, NULL, ((cp_conv2d_config){.groups = -1})));
+    REFUSED("conv2d", "not be negative", cp_conv2d(tape, x, w, NULL, ((cp_conv2d_config){.pad_left = -1})));
+    REFUSED("conv2d", "not be negative", cp_conv2d(tape, x, w, NULL, ((cp_conv2d_config){.stride_w = -2})));
+    REFUSED("conv2d", "not be negative", cp_conv2d(tape, x, w, NULL, ((cp_conv2d_config){.dilation_h = -2})));
+    REFUSED("conv2d", "does not fit", cp_conv2d(tape, x, w, NULL, ((cp_conv2d_config){CP_DILATION(INT_MAX)})));
+    REFUSED("conv2d", "does not fit", cp_conv2d(tape, x, w, NULL, ((cp_conv2d_config){CP_PAD(INT_MAX)})));
+    REFUSED("conv2d", "is not possible", cp_conv2d(tape, x, w, NULL, ((cp_conv2d_config){CP_PAD(1 << 29)})));
+    REFUSED("conv2d", "bias has shape (3); the kernel gives 4 channels", cp_conv2d(tape, x, w, bias, plain));
+    const char *misfit = "g has shape (1, 2, 2, 4); the convolution gives (1, 3, 3, 4)";
+    REFUSED("conv2d_input_grad", misfit, cp_conv2d_input_grad(tape, g, w, INTS(1, 5, 5, 2), plain));
+    REFUSED("conv2d_input_grad", "(1, -4, 4, 2)", cp_conv2d_input_grad(tape, g, w, INTS(1, -4, 4, 2), plain));
+    REFUSED("conv2d_input_grad", "NULL", cp_conv2d_input_grad(tape, g, w, NULL, plain));
+    REFUSED("conv2d_input_grad", "g has shape (3)", cp_conv2d_input_grad(tape, bias, w, INTS(1, 4, 4, 2), plain));
+    REFUSED("conv2d_weight_grad", misfit, cp_conv2d_weight_grad(tape, x, g, INTS(2, 2, 2, 4), plain));
+    REFUSED("conv2d_weight_grad", "is not possible", cp_conv2d_weight_grad(tape, x, g, INTS(3, 3, 2, -4), plain));
+    REFUSED("conv2d_weight_grad", "NULL", cp_conv2d_weight_grad(tape, x, g, NULL, plain));
+}
+
+#define POOL(...) ((cp_pool2d_config){__VA_ARGS__})
+
+static void pooling_that_does_not_fit_is_refused(void) {
+    cp_tensor *x = TENSOR(1, 4, 4, 2);
+    REFUSED("max_pool", "x has shape (4)", cp_max_pool(tape, TENSOR(4), two));
+    REFUSED("max_pool", "window (0, 0)", cp_max_pool(tape, x, POOL(0)));
+    REFUSED("max_pool", "window (-2, -2)", cp_max_pool(tape, x, POOL(CP_WINDOW(-2))));
+    REFUSED("max_pool", "stride (-1, -1)", cp_max_pool(tape, x, POOL(CP_WINDOW(2), CP_STRIDE(-1))));
+    REFUSED("max_pool", "smaller than the window (2, 2)", cp_max_pool(tape, x, POOL(CP_WINDOW(2), CP_PAD(2))));
+    REFUSED("max_pool", "not negative", cp_max_pool(tape, x, POOL(CP_WINDOW(2), CP_PAD(-1))));
+    REFUSED("max_pool", "window (5, 5) does not fit into the padded image (1, 4", cp_max_pool(tape, x, POOL(CP_WINDOW(5))));
+    REFUSED("max_pool", "does not fit", cp_max_pool(tape, TENSOR(1, 0, 4, 2), two));
+    cp_pool2d_config huge = {CP_WINDOW(1 << 30), CP_STRIDE(1), CP_PAD((1 << 30) - 1)};
+    REFUSED("max_pool", "max_pool can count", cp_max_pool(tape, x, huge));
+    REFUSED("avg_pool", "smaller than the window", cp_avg_pool(tape, x, POOL(CP_WINDOW(3), CP_PAD(3))));
+    REFUSED("avg_pool", "x has shape (4)", cp_avg_pool(tape, TENSOR(4), two));
+    REFUSED("avg_pool", "does not fit", cp_avg_pool(tape, x, POOL(CP_WINDOW(INT_MAX), CP_STRIDE(1))));
+    REFUSED("avg_unpool", "g has shape (1, 4, 4, 2); pooling gives (1, 2", cp_avg_unpool(tape, x, INTS(1, 4, 4, 2), two));
+    REFUSED("avg_unpool", "(1, 8, -8, 2) is not possible", cp_avg_unpool(tape, x, INTS(1, 8, -8, 2), two));
+    REFUSED("avg_unpool", "NULL", cp_avg_unpool(tape, x, NULL, two));
+    REFUSED("global_avg_pool", "x has shape (4)", cp_global_avg_pool(tape, TENSOR(4)));
+}
+
+/* ---- norms and the rest ---- */
+
+static void norms_that_do_not_fit_are_refused(void) {
+    cp_tensor           *x = TENSOR(4, 3), *c = TENSOR(3), *wrong = TENSOR(2), *stale = cp_tensor_new(1, INTS(2));
+    cp_batch_norm_config training = {.training = true}, evaluation = {0}, misfit = {.running_mean = stale};
+    REFUSED("batch_norm", "training on (1, 3): a variance needs more", cp_batch_norm(tape, TENSOR(1, 3), c, c, training));
+    REFUSED("batch_norm", "training on (0, 3)", cp_batch_norm(tape, TENSOR(0, 3), c, c, training));
+    REFUSED("batch_norm", "x has shape (3); it needs at least two axes", cp_batch_norm(tape, c, c, c, training));
+    REFUSED("batch_norm", "gamma has shape (2); x (4, 3) has 3 channels", cp_batch_norm(tape, x, wrong, c, training));
+    REFUSED("batch_norm", "beta has shape (2)", cp_batch_norm(tape, x, c, wrong, training));
+    REFUSED("batch_norm", "evaluation needs running_mean", cp_batch_norm(tape, x, c, c, evaluation));
+    REFUSED("batch_norm", "running_mean has shape (2)", cp_batch_norm(tape, x, c, c, misfit));
+    REFUSED("layer_norm", "gamma has shape (2)", cp_layer_norm(tape, x, wrong, c, 1));
+    REFUSED("layer_norm", "at least two axes", cp_layer_norm(tape, c, c, c, 1));
+    REFUSED("group_norm", "2 groups do not divide the 3 channels of (4, 3)", cp_group_norm(tape, x, c, c, 2, 1));
+    REFUSED("group_norm", "0 groups", cp_group_norm(tape, x, c, c, 0, 1));
+    REFUSED("group_norm", "-1 groups", cp_group_norm(tape, x, c, c, -1, 1));
+    cp_tensor_free(stale);
+}
+
+static void numbers_out_of_range_are_refused(void) {
+    cp_tensor *x = TENSOR(2, 3);
+    REFUSED("dropout", "rate 1 is not in [0, 1)", cp_dropout(tape, x, 1, &rng, true));
+    REFUSED("dropout", "rate -0.5 is not in", cp_dropout(tape, x, (cp_real)-0.5, &rng, true));
+    REFUSED("dropout", "nan is not in", cp_dropout(tape, x, (cp_real)__builtin_nan(""), &rng, false));
+    REFUSED("dropout", "rng is NULL", cp_dropout(tape, x, (cp_real)0.5, NULL, true));
+    REFUSED("clamp", "low 2 is not below high 1", cp_clamp(tape, x, 2, 1));
+    REFUSED("clamp", "nan", cp_clamp(tape, x, (cp_real)__builtin_nan(""), 1));
+}
+
+static void after_all_refusals_the_tape_still_works(void) {
+    cp_tensor *x = TENSOR(3, 4), *dx;
+    for (int k = 0; k < CALLS; k++) calls[k].run(tape, NULL, NULL);
+    last = (seen){0};
+    TEST_ASSERT_NULL(cp_matmul(tape, x, x, 0));
+    cp_tensor *chain = cp_sum(tape, cp_exp(tape, cp_matmul(tape, x, x, 0)), CP_ALL, false);
+    TEST_ASSERT_NULL(chain);
+    TEST_ASSERT_TRUE(cp_grad(tape, cp_sum(tape, x, CP_ALL, false), &x, 1, &dx));
+    TEST_ASSERT_EQUAL_DOUBLE(1, (double)dx->data[11]);
+}
+
+int main(void) {
+    rng = cp_rng_named(1, "misuse");
+    three = cp_tensor_new(1, INTS(3));
+    UNITY_BEGIN();
+    RUN_TEST(every_op_of_the_library_is_in_the_table);
+    RUN_TEST(every_call_in_the_table_is_valid_as_it_stands);
+    RUN_TEST(every_op_refuses_a_null_tape);
+    RUN_TEST(every_op_refuses_a_null_argument);
+    RUN_TEST(every_op_refuses_a_tensor_of_another_tape);
+    RUN_TEST(bad_leaves_are_refused);
+    RUN_TEST(too_much_memory_is_refused_with_the_shape_and_the_place);
+    RUN_TEST(bad_questions_for_gradients_are_refused);
+    RUN_TEST(a_null_tape_is_refused_or_empty_in_the_tapes_own_functions);
+    RUN_TEST(shapes_that_do_not_broadcast_are_refused);
+    RUN_TEST(matrices_that_do_not_fit_are_refused);
+    RUN_TEST(axes_that_do_not_exist_are_refused);
+    RUN_TEST(shapes_that_cannot_be_had_are_refused);
+    RUN_TEST(regions_that_do_not_fit_are_refused);
+    RUN_TEST(parts_that_do_not_join_are_refused);
+    RUN_TEST(places_out_of_range_are_refused);
+    RUN_TEST(labels_that_do_not_fit_are_refused);
+    RUN_TEST(convolutions_that_do_not_fit_are_refused);
+    RUN_TEST(pooling_that_does_not_fit_is_refused);
+    RUN_TEST(norms_that_do_not_fit_are_refused);
+    RUN_TEST(numbers_out_of_range_are_refused);
+    RUN_TEST(after_all_refusals_the_tape_still_works);
+    cp_tensor_free(three);
+    return UNITY_END();
+}

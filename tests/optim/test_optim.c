@@ -1,0 +1,584 @@
+/* Tests of the optimizers, clipping, schedules and the moving average. The golden values were printed by
+ * tests/golden/make_optim.py. The program is linked with -Wl,--wrap for the memory calls, to count them. */
+#include "optim/optim.h"
+
+#include "core/pool.h"
+#include "ops/ops.h"
+#include "optim/ema.h"
+#include "optim/schedule.h"
+
+#include "unity.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "optim/wrapped_memory.h"
+
+#define TOLERANCE (CP_DOUBLE ? 1e-12 : 1e-5)
+
+static const double sgd_golden[3][6] = {
+    {0.59999999999999998, -1.1000000000000001, 1, -0.018750000000000003, -0.70625000000000004, 1.95},
+    {0.67999999999999994, -0.96500000000000008, 0.39999999999999997, 0.011250000000000003, -0.66468749999999999,
+     2.2650000000000001},
+    {0.74399999999999999, -0.84350000000000003, 0.03999999999999998, -0.0067500000000000025, -0.62520312499999997,
+     2.4855},
+};
+static const double sgd_decay_golden[3][6] = {
+    {0.59750000000000003, -1.09375, 0.98999999999999999, -0.018906250000000006, -0.70250000000000001,
+     1.9425000000000001},
+    {0.67501250000000002, -0.95390624999999996, 0.38904999999999995, 0.011438281250000007, -0.65761250000000004,
+     2.2500374999999999},
+    {0.73663493749999998, -0.82874609374999997, 0.031484749999999985, -0.0069201601562500058, -0.61519381250000005,
+     2.4637760625},
+};
+static const double sgd_momentum_golden[3][6] = {
+    {0.55000000000000004, -1.175, 1.5, 0.0062499999999999986, -0.72812500000000002, 1.7250000000000001},
+    {0.64000000000000001, -1.0362500000000001, 0.64999999999999991, -0.021250000000000005, -0.68710937500000002,
+     2.1187499999999999},
+    {0.75700000000000001, -0.84706250000000005, -0.34500000000000008, -0.029000000000000005, -0.62989257812499999,
+     2.6053125000000001},
+};
+static const double sgd_nesterov_golden[3][6] = {
+    {0.59452499999999997, -1.1063125, 1.0481, -0.016279687500000008, -0.70772500000000005, 1.9260750000000002},
+    {0.71129795124999995, -0.915155565625, 0.053016304999999861, -0.011781753046875001, -0.64947572375000007,
+     2.4119563537500004},
+    {0.83434604983381244, -0.69308705129078119, -0.77362593688975023, -0.0015428556017929673, -0.57870156505931258,
+     2.8704375115201879},
+};
+static const double adam_golden[3][6] = {
+    {0.5099999999, -1.2400000000666667, 1.99000000001, 0.021250000199999997, -0.74000000022857138, 1.5099999999777778},
+    {0.51999422413231911, -1.2300017995768906, 1.9800010648151913, 0.011524200484171273, -0.73000316161494894,
+     1.5199982005121304},
+    {0.5299786705943399, -1.2200066099314131, 1.9700039073265105, 0.0024687997979761633, -0.72001163375626842,
+     1.5299933902023064},
+};
+static const double adam_decay_golden[3][6] = {
+    {0.51999789495842541, -1.2300012306934958, 1.980000196076509, 0.011253974365343533, -0.73000390167772145,
+     1.5199995402404542},
+    {0.53995198769946362, -1.2100145847271753, 1.9600074551393709, -0.0060646961621918516, -0.7100294990180408,
+     1.5399862913806555},
+    {0.55983073087901447, -1.1900482014989238, 1.9400264654184232, -0.015915781033429471, -0.69009166230700736,
+     1.5599516498509991},
+};
+static const double adamw_golden[3][6] = {
+    {0.5189999998, -1.2275000001333334, 1.97600000002, 0.011187500399999994, -0.7285000004571428, 1.5169999999555555},
+    {0.53793805939719785, -1.2050534498754815, 1.9520532613641082, -0.0064696474181772934, -0.70705751574815512,
+     1.5339597333271637},
+    {0.55679708147127815, -1.1826660084176657, 1.9281632266076405, -0.017389674826713226, -0.68568254995121103,
+     1.5508750388055481},
+};
+
+static const cp_real start[6]  = {0.5, -1.25, 2.0, 0.03125, -0.75, 1.5};
+static const cp_real target[6] = {1.0, 0.25, -0.5, 0.0, 0.125, 3.0};
+static const cp_real curve[6]  = {1.0, 0.5, 2.0, 8.0, 0.25, 1.5};
+
+static cp_params *params;
+static cp_tensor *first, *second, *running;
+static cp_tape   *tape;
+static int        errors;
+static char       last_error[512];
+
+static void count_error(const cp_error *error, void *user) {
+    (void)user;
+    errors++;
+    snprintf(last_error, sizeof last_error, "%s: %s", error->op, error->message);
+}
+
+/* The six values lie in two parameters, with a buffer between them. */
+void setUp(void) {
+    errors        = 0;
+    calls_allowed = -1;
+    cp_error_handler(count_error, NULL);
+    tape    = cp_tape_new();
+    params  = cp_params_new();
+    first   = cp_params_add(params, "net", "weight", CP_LAYOUT_PLAIN, 2, (int[]){2, 2});
+    running = cp_params_add_buffer(params, "net", "running_mean", 1, (int[]){2});
+    second  = cp_params_add(params, "net", "bias", CP_LAYOUT_PLAIN, 1, (int[]){2});
+    memcpy(first->data, start, 4 * sizeof *start);
+    memcpy(second->data, start + 4, 2 * sizeof *start);
+}
+
+void tearDown(void) {
+    cp_error_handler(NULL, NULL);
+    cp_params_free(params);
+    cp_tape_free(tape);
+    cp_threads_set(0);
+}
+
+static cp_tensor *quadratic(cp_tensor *p, int offset) {
+    cp_tensor *away = cp_sub(tape, p, cp_constant(tape, target + offset, p->rank, p->dims));
+    return cp_sum(tape, cp_mul(tape, cp_constant(tape, curve + offset, p->rank, p->dims), cp_square(tape, away)),
+                  CP_ALL, false);
+}
+
+static void backward(void) {
+    cp_tape_reset(tape);
+    TEST_ASSERT_TRUE(cp_backward(tape, cp_add(tape, quadratic(first, 0), quadratic(second, 4)), params));
+}
+
+static void expect_values(const double expected[6]) {
+    for (int i = 0; i < 6; i++) {
+        double value = (double)(i < 4 ? first->data[i] : second->data[i - 4]);
+        TEST_ASSERT_DOUBLE_WITHIN(TOLERANCE * fmax(fabs(expected[i]), 0.1), expected[i], value);
+    }
+}
+
+static void expect_golden(cp_optim *optim, const double golden[3][6]) {
+    TEST_ASSERT_NOT_NULL(optim);
+    running->data[0] = 7;
+    for (int step = 0; step < 3; step++) {
+        backward();
+        TEST_ASSERT_TRUE(cp_optim_step(optim));
+        expect_values(golden[step]);
+        TEST_ASSERT_NULL(params->at[0].grad);
+        TEST_ASSERT_NULL(params->at[2].grad);
+    }
+    TEST_ASSERT_EQUAL_INT64(3, cp_optim_steps(optim));
+    TEST_ASSERT_EQUAL_DOUBLE(7, (double)running->data[0]);
+    cp_optim_free(optim);
+}
+
+/* ---- against PyTorch ---- */
+
+static void three_steps_of_plain_sgd_equal_pytorchs(void) {
+    expect_golden(cp_sgd_new(params, (cp_sgd_config){.rate = 0.1}), sgd_golden);
+}
+
+static void three_steps_of_sgd_with_weight_decay_equal_pytorchs(void) {
+    expect_golden(cp_sgd_new(params, (cp_sgd_config){.rate = 0.1, .weight_decay = 0.05}), sgd_decay_golden);
+}
+
+static void three_steps_of_sgd_with_momentum_equal_pytorchs(void) {
+    expect_golden(cp_sgd_new(params, (cp_sgd_config){.rate = 0.05, .momentum = 0.9}), sgd_momentum_golden);
+}
+
+static void three_steps_of_nesterov_with_weight_decay_equal_pytorchs(void) {
+    cp_sgd_config config = {.rate = 0.05, .momentum = 0.9, .nesterov = true, .weight_decay = 0.01};
+    expect_golden(cp_sgd_new(params, config), sgd_nesterov_golden);
+}
+
+static void three_steps_of_adam_with_defaults_equal_pytorchs(void) {
+    expect_golden(cp_adam_new(params, (cp_adam_config){.rate = 0.01}), adam_golden);
+}
+
+static void three_steps_of_adam_with_everything_set_equal_pytorchs(void) {
+    cp_adam_config config = {.rate = 0.02, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-4, .weight_decay = 0.1};
+    expect_golden(cp_adam_new(params, config), adam_decay_golden);
+}
+
+static void three_steps_of_adamw_equal_pytorchs(void) {
+    cp_adam_config config = {.rate = 0.02, .weight_decay = 0.1, .decoupled = true};
+    expect_golden(cp_adam_new(params, config), adamw_golden);
+}
+
+/* ---- stepping ---- */
+
+static void a_step_without_a_gradient_is_misuse_and_changes_nothing(void) {
+    cp_optim *optim = cp_sgd_new(params, (cp_sgd_config){.rate = 1});
+    TEST_ASSERT_FALSE(cp_optim_step(optim));
+    TEST_ASSERT_EQUAL_INT(1, errors);
+    TEST_ASSERT_NOT_NULL(strstr(last_error, "call cp_backward first"));
+    backward();
+    params->at[2].grad = NULL; /* the first one is there: it must not be used */
+    TEST_ASSERT_FALSE(cp_optim_step(optim));
+    TEST_ASSERT_NOT_NULL(strstr(last_error, "net.bias"));
+    for (int i = 0; i < 4; i++) TEST_ASSERT_TRUE(first->data[i] == start[i]);
+    TEST_ASSERT_EQUAL_INT64(0, cp_optim_steps(optim));
+    cp_optim_free(optim);
+}
+
+static void a_gradient_is_used_only_once(void) {
+    cp_optim *optim = cp_sgd_new(params, (cp_sgd_config){.rate = 0.1});
+    backward();
+    TEST_ASSERT_TRUE(cp_optim_step(optim));
+    TEST_ASSERT_FALSE(cp_optim_step(optim));
+    expect_values(sgd_golden[0]);
+    cp_optim_free(optim);
+}
+
+static void a_set_that_grew_is_refused(void) {
+    cp_optim *optim = cp_adam_new(params, (cp_adam_config){.rate = 0.1});
+    cp_params_add(params, "late", "weight", CP_LAYOUT_PLAIN, 1, (int[]){1});
+    TEST_ASSERT_FALSE(cp_optim_step(optim));
+    TEST_ASSERT_NOT_NULL(strstr(last_error, "4 entries"));
+    cp_optim_free(optim);
+}
+
+static void values_out_of_range_are_misuse(void) {
+    TEST_ASSERT_NULL(cp_sgd_new(params, (cp_sgd_config){.rate = 0}));
+    TEST_ASSERT_NULL(cp_sgd_new(params, (cp_sgd_config){.rate = NAN}));
+    TEST_ASSERT_NULL(cp_sgd_new(params, (cp_sgd_config){.rate = 1, .momentum = 1}));
+    TEST_ASSERT_NULL(cp_sgd_new(params, (cp_sgd_config){.rate = 1, .nesterov = true}));
+    TEST_ASSERT_NULL(cp_sgd_new(params, (cp_sgd_config){.rate = 1, .weight_decay = -1}));
+    TEST_ASSERT_NULL(cp_adam_new(params, (cp_adam_config){.rate = 1, .beta1 = 1}));
+    TEST_ASSERT_NULL(cp_adam_new(params, (cp_adam_config){.rate = 1, .eps = -1}));
+    TEST_ASSERT_NULL(cp_adam_new(NULL, (cp_adam_config){.rate = 1}));
+    TEST_ASSERT_EQUAL_INT(8, errors);
+    cp_optim *optim = cp_sgd_new(params, (cp_sgd_config){.rate = 1});
+    TEST_ASSERT_FALSE(cp_optim_rate_set(optim, -1));
+    TEST_ASSERT_FALSE(cp_optim_rate_set(optim, (double)INFINITY));
+    TEST_ASSERT_EQUAL_DOUBLE(1, cp_optim_rate(optim));
+    cp_optim_free(optim);
+}
+
+static void a_rate_of_zero_moves_nothing(void) {
+    cp_optim *optim = cp_sgd_new(params, (cp_sgd_config){.rate = 0.1});
+    TEST_ASSERT_TRUE(cp_optim_rate_set(optim, 0));
+    backward();
+    TEST_ASSERT_TRUE(cp_optim_step(optim));
+    for (int i = 0; i < 4; i++) TEST_ASSERT_TRUE(first->data[i] == start[i]);
+    TEST_ASSERT_TRUE(cp_optim_rate_set(optim, 0.1));
+    backward();
+    TEST_ASSERT_TRUE(cp_optim_step(optim));
+    expect_values(sgd_golden[0]);
+    cp_optim_free(optim);
+}
+
+static void a_nonfinite_gradient_is_skipped_on_request(void) {
+    cp_optim *optim = cp_adam_new(params, (cp_adam_config){.rate = 0.01, .skip_nonfinite = true});
+    for (int bad = 0; bad < 2; bad++) {
+        backward();
+        params->at[2].grad->data[1] = bad ? (cp_real)NAN : (cp_real)-INFINITY;
+        TEST_ASSERT_FALSE(cp_grads_finite(params));
+        TEST_ASSERT_FALSE(cp_optim_step(optim));
+        TEST_ASSERT_NULL(params->at[0].grad);
+    }
+    TEST_ASSERT_EQUAL_INT64(2, cp_optim_skipped(optim));
+    TEST_ASSERT_EQUAL_INT64(0, cp_optim_steps(optim));
+    backward();
+    TEST_ASSERT_TRUE(cp_grads_finite(params));
+    TEST_ASSERT_TRUE(cp_optim_step(optim));
+    expect_values(adam_golden[0]); /* as if the skipped ones had never been */
+    TEST_ASSERT_EQUAL_INT(0, errors);
+    cp_optim_free(optim);
+}
+
+static void a_step_calls_malloc_zero_times(void) {
+    cp_optim *optim = cp_adam_new(params, (cp_adam_config){.rate = 0.01, .skip_nonfinite = true});
+    cp_ema   *ema   = cp_ema_new(params, 0.9);
+    backward();
+    long before = memory_calls;
+    cp_grads_clip(params, 0.5);
+    cp_optim_step(optim);
+    cp_ema_update(ema);
+    TEST_ASSERT_EQUAL_INT(0, memory_calls - before);
+    cp_ema_free(ema);
+    cp_optim_free(optim);
+}
+
+static void running_out_of_memory_is_told_and_leaks_nothing(void) {
+    int refusals = 0;
+    for (int allowed = 0; allowed < 30; allowed++) {
+        errors          = 0;
+        calls_allowed   = allowed;
+        cp_optim *optim = cp_adam_new(params, (cp_adam_config){.rate = 0.01});
+        calls_allowed   = allowed;
+        cp_ema *ema     = cp_ema_new(params, 0.5);
+        calls_allowed   = -1;
+        TEST_ASSERT_EQUAL_INT(!optim + !ema, errors);
+        refusals += errors;
+        cp_optim_free(optim);
+        cp_ema_free(ema);
+    }
+    TEST_ASSERT_GREATER_THAN(10, refusals);
+}
+
+/* ---- large tensors ---- */
+
+enum { LARGE = 100003 };
+
+/* Three steps with made-up gradients on a tensor of many chunks; the result and the last norm. */
+static double large_run(int threads, cp_real *result) {
+    cp_params *set    = cp_params_new();
+    cp_tensor *weight = cp_params_add(set, "", "w", CP_LAYOUT_PLAIN, 1, (int[]){LARGE});
+    cp_tensor *grad   = cp_tensor_new(1, (int[]){LARGE});
+    cp_rng     rng    = cp_rng_named(1, "large");
+    double     norm   = 0;
+    cp_threads_set(threads);
+    cp_rng_fill_normal(&rng, weight->data, LARGE, 0, 1);
+    cp_optim *optim = cp_adam_new(set, (cp_adam_config){.rate = 0.01, .weight_decay = 0.1, .decoupled = true});
+    cp_ema   *ema   = cp_ema_new(set, 0.9);
+    for (int step = 0; step < 3; step++) {
+        cp_rng_fill_normal(&rng, grad->data, LARGE, 0, 1);
+        set->at[0].grad = grad;
+        norm            = cp_grads_clip(set, 2);
+        TEST_ASSERT_TRUE(cp_grads_finite(set));
+        TEST_ASSERT_TRUE(cp_optim_step(optim));
+        TEST_ASSERT_TRUE(cp_ema_update(ema));
+    }
+    cp_ema_swap(ema);
+    memcpy(result, weight->data, LARGE * sizeof *result);
+    cp_ema_free(ema);
+    cp_optim_free(optim);
+    cp_tensor_free(grad);
+    cp_params_free(set);
+    return norm;
+}
+
+static void the_number_of_threads_does_not_change_a_bit(void) {
+    static cp_real one[LARGE], two[LARGE];
+    double         norm_one = large_run(1, one), norm_two = large_run(2, two);
+    TEST_ASSERT_TRUE(norm_one == norm_two);
+    TEST_ASSERT_EQUAL_MEMORY(one, two, sizeof one);
+    TEST_ASSERT_DOUBLE_WITHIN(3, sqrt(LARGE), norm_one); /* sd of a chi with many degrees: 0.71 */
+}
+
+static void a_bad_value_is_found_anywhere_in_a_large_gradient(void) {
+    cp_params *set = cp_params_new();
+    cp_params_add(set, "", "w", CP_LAYOUT_PLAIN, 1, (int[]){LARGE});
+    cp_tensor *grad    = cp_tensor_new(1, (int[]){LARGE});
+    set->at[0].grad    = grad;
+    const int places[] = {0, 7, 8, 16383, 16384, LARGE - 4, LARGE - 1};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        grad->data[places[i]] = i % 2 ? (cp_real)NAN : (cp_real)INFINITY;
+        TEST_ASSERT_FALSE(cp_grads_finite(set));
+        TEST_ASSERT_FALSE(isfinite(cp_grads_clip(set, 1)));
+        grad->data[places[i]] = CP_REAL_MAX;
+        TEST_ASSERT_TRUE(cp_grads_finite(set));
+        grad->data[places[i]] = 0;
+    }
+    cp_tensor_free(grad);
+    cp_params_free(set);
+}
+
+/* ---- clipping ---- */
+
+static double grads_norm(void) {
+    double squares = 0;
+    for (int e = 0; e < params->count; e++)
+        for (size_t i = 0; params->at[e].grad && i < params->at[e].grad->size; i++)
+            squares += (double)params->at[e].grad->data[i] * (double)params->at[e].grad->data[i];
+    return sqrt(squares);
+}
+
+static void clipping_scales_all_gradients_to_the_norm_together(void) {
+    backward();
+    double  before = grads_norm();
+    cp_real ratio  = params->at[0].grad->data[0] / params->at[2].grad->data[1];
+    TEST_ASSERT_DOUBLE_WITHIN(TOLERANCE * before, before, cp_grads_clip(params, 0.5));
+    TEST_ASSERT_DOUBLE_WITHIN(1e-5, 0.5, grads_norm());
+    TEST_ASSERT_DOUBLE_WITHIN(1e-5, (double)ratio, (double)(params->at[0].grad->data[0] / params->at[2].grad->data[1]));
+    TEST_ASSERT_DOUBLE_WITHIN(1e-5, 0.5, cp_grads_clip(params, 0));
+    TEST_ASSERT_EQUAL_DOUBLE(0, grads_norm());
+    TEST_ASSERT_EQUAL_DOUBLE(0, cp_grads_clip(params, 1));
+}
+
+static void gradients_within_the_norm_are_left_bit_for_bit(void) {
+    backward();
+    cp_real before[4];
+    memcpy(before, params->at[0].grad->data, sizeof before);
+    double norm = cp_grads_clip(params, (double)INFINITY);
+    TEST_ASSERT_TRUE(norm == cp_grads_clip(params, 1.001 * norm));
+    TEST_ASSERT_EQUAL_MEMORY(before, params->at[0].grad->data, sizeof before);
+}
+
+static void a_nonfinite_norm_is_returned_and_nothing_clipped(void) {
+    backward();
+    cp_real other               = params->at[0].grad->data[1];
+    params->at[0].grad->data[0] = (cp_real)INFINITY;
+    TEST_ASSERT_TRUE(isinf(cp_grads_clip(params, 1)));
+    params->at[0].grad->data[0] = (cp_real)NAN;
+    TEST_ASSERT_TRUE(isnan(cp_grads_clip(params, 1)));
+    TEST_ASSERT_TRUE(params->at[0].grad->data[1] == other);
+    TEST_ASSERT_TRUE(isnan(cp_grads_clip(params, -1)));
+    TEST_ASSERT_EQUAL_INT(1, errors);
+}
+
+static void norms_at_the_ends_of_the_range_are_exact(void) {
+    backward();
+    for (int i = 0; i < 4; i++) params->at[0].grad->data[i] = CP_REAL_MAX / 4;
+    cp_tensor_fill(params->at[2].grad, 0);
+    TEST_ASSERT_DOUBLE_WITHIN((double)CP_REAL_MAX * 1e-6, (double)CP_REAL_MAX / 2,
+                              cp_grads_clip(params, (double)INFINITY));
+    const double tiny = CP_DOUBLE ? 1e-300 : 1e-40;
+    for (int i = 0; i < 4; i++) params->at[0].grad->data[i] = (cp_real)tiny;
+    TEST_ASSERT_DOUBLE_WITHIN(tiny * 1e-3, 2 * tiny, cp_grads_clip(params, (double)INFINITY));
+}
+
+/* ---- state ---- */
+
+static void the_state_has_a_name_for_everything(void) {
+    cp_optim   *adam  = cp_adam_new(params, (cp_adam_config){.rate = 0.25});
+    cp_optim   *sgd   = cp_sgd_new(params, (cp_sgd_config){.rate = 1, .momentum = 0.5});
+    cp_optim   *plain = cp_sgd_new(params, (cp_sgd_config){.rate = 1});
+    cp_state    state;
+    const char *expected[] = {"net.weight.m", "net.weight.v", "net.bias.m", "net.bias.v", "steps", "skipped", "rate"};
+    for (int i = 0; i < 7; i++) {
+        TEST_ASSERT_TRUE(cp_optim_state(adam, i, &state));
+        TEST_ASSERT_EQUAL_STRING(expected[i], state.name);
+        TEST_ASSERT_EQUAL_INT(i == 6 ? CP_F64 : i < 4 ? CP_REAL_DTYPE : CP_I64, state.dtype);
+    }
+    TEST_ASSERT_FALSE(cp_optim_state(adam, 7, &state));
+    TEST_ASSERT_TRUE(cp_optim_state(adam, 1, &state));
+    TEST_ASSERT_EQUAL_INT(2, state.rank);
+    TEST_ASSERT_EQUAL_INT64(2, state.dims[1]);
+    TEST_ASSERT_TRUE(state.bytes == 4 * sizeof(cp_real));
+    TEST_ASSERT_TRUE(cp_optim_state(sgd, 1, &state));
+    TEST_ASSERT_EQUAL_STRING("net.bias.momentum", state.name);
+    TEST_ASSERT_TRUE(cp_optim_state(plain, 0, &state));
+    TEST_ASSERT_EQUAL_STRING("steps", state.name);
+    cp_optim_free(plain);
+    cp_optim_free(sgd);
+    cp_optim_free(adam);
+}
+
+static void restored_state_goes_on_bit_for_bit(void) {
+    cp_adam_config config = {.rate = 0.01};
+    cp_optim      *adam   = cp_adam_new(params, config);
+    for (int step = 0; step < 2; step++) {
+        backward();
+        cp_optim_step(adam);
+    }
+    cp_optim_rate_set(adam, 0.02);
+    cp_real  weight[4], bias[2], expected[4];
+    cp_state from, to;
+    memcpy(weight, first->data, sizeof weight);
+    memcpy(bias, second->data, sizeof bias);
+    config.rate     = 0.5; /* the saved rate must win */
+    cp_optim *again = cp_adam_new(params, config);
+    for (int i = 0; cp_optim_state(adam, i, &from); i++) {
+        TEST_ASSERT_TRUE(cp_optim_state(again, i, &to));
+        TEST_ASSERT_EQUAL_STRING(from.name, to.name);
+        memcpy(to.data, from.data, from.bytes);
+    }
+    backward();
+    cp_optim_step(adam);
+    memcpy(expected, first->data, sizeof expected);
+    memcpy(first->data, weight, sizeof weight);
+    memcpy(second->data, bias, sizeof bias);
+    backward();
+    cp_optim_step(again);
+    TEST_ASSERT_EQUAL_MEMORY(expected, first->data, sizeof expected);
+    cp_optim_free(again);
+    cp_optim_free(adam);
+}
+
+/* ---- schedules ---- */
+
+static void a_constant_schedule_is_constant(void) {
+    cp_schedule s = {.rate = 0.3};
+    TEST_ASSERT_EQUAL_DOUBLE(0.3, cp_schedule_rate(&s, 0));
+    TEST_ASSERT_EQUAL_DOUBLE(0.3, cp_schedule_rate(&s, INT64_MAX));
+}
+
+static void warm_up_rises_in_a_line_to_the_rate_and_stays(void) {
+    cp_schedule s = {.rate = 0.4, .warmup = 4};
+    TEST_ASSERT_EQUAL_DOUBLE(0.1, cp_schedule_rate(&s, -5));
+    TEST_ASSERT_EQUAL_DOUBLE(0.1, cp_schedule_rate(&s, 0));
+    TEST_ASSERT_EQUAL_DOUBLE(0.2, cp_schedule_rate(&s, 1));
+    TEST_ASSERT_EQUAL_DOUBLE(0.4, cp_schedule_rate(&s, 3));
+    TEST_ASSERT_EQUAL_DOUBLE(0.4, cp_schedule_rate(&s, 4));
+    TEST_ASSERT_EQUAL_DOUBLE(0.4, cp_schedule_rate(&s, 1000));
+    s.warmup = 1;
+    TEST_ASSERT_EQUAL_DOUBLE(0.4, cp_schedule_rate(&s, 0));
+}
+
+static void a_step_schedule_drops_at_its_steps(void) {
+    cp_schedule s = {.kind = CP_SCHEDULE_STEP, .rate = 1, .every = 10, .factor = 0.5};
+    TEST_ASSERT_EQUAL_DOUBLE(1, cp_schedule_rate(&s, 9));
+    TEST_ASSERT_EQUAL_DOUBLE(0.5, cp_schedule_rate(&s, 10));
+    TEST_ASSERT_EQUAL_DOUBLE(0.5, cp_schedule_rate(&s, 19));
+    TEST_ASSERT_EQUAL_DOUBLE(0.25, cp_schedule_rate(&s, 20));
+    s = (cp_schedule){.kind = CP_SCHEDULE_STEP, .rate = 1, .warmup = 2, .drops = {160, 180}};
+    TEST_ASSERT_EQUAL_DOUBLE(0.5, cp_schedule_rate(&s, 0));
+    TEST_ASSERT_EQUAL_DOUBLE(1, cp_schedule_rate(&s, 2));
+    TEST_ASSERT_EQUAL_DOUBLE(1, cp_schedule_rate(&s, 159));
+    TEST_ASSERT_DOUBLE_WITHIN(1e-15, 0.1, cp_schedule_rate(&s, 160));
+    TEST_ASSERT_DOUBLE_WITHIN(1e-15, 0.1, cp_schedule_rate(&s, 179));
+    TEST_ASSERT_DOUBLE_WITHIN(1e-15, 0.01, cp_schedule_rate(&s, 180));
+}
+
+static void a_cosine_schedule_falls_from_the_rate_to_the_final_rate(void) {
+    cp_schedule s = {.kind = CP_SCHEDULE_COSINE, .rate = 1, .warmup = 10, .total = 110, .final_rate = 0.2};
+    TEST_ASSERT_EQUAL_DOUBLE(0.1, cp_schedule_rate(&s, 0));
+    TEST_ASSERT_EQUAL_DOUBLE(1, cp_schedule_rate(&s, 9));
+    TEST_ASSERT_EQUAL_DOUBLE(1, cp_schedule_rate(&s, 10));
+    TEST_ASSERT_DOUBLE_WITHIN(1e-12, 0.6 + 0.4 * sqrt(0.5), cp_schedule_rate(&s, 35));
+    TEST_ASSERT_DOUBLE_WITHIN(1e-12, 0.6, cp_schedule_rate(&s, 60));
+    double last = cp_schedule_rate(&s, 109);
+    TEST_ASSERT_TRUE(last > 0.2 && last < 0.201);
+    TEST_ASSERT_EQUAL_DOUBLE(0.2, cp_schedule_rate(&s, 110));
+    TEST_ASSERT_EQUAL_DOUBLE(0.2, cp_schedule_rate(&s, INT64_MAX));
+    s.warmup = s.total = 0;
+    TEST_ASSERT_EQUAL_DOUBLE(0.2, cp_schedule_rate(&s, 0));
+}
+
+/* ---- the moving average ---- */
+
+static void the_average_follows_the_formula_and_copies_buffers(void) {
+    cp_ema *ema      = cp_ema_new(params, 0.75);
+    first->data[0]   = 4.5;
+    running->data[1] = 9;
+    TEST_ASSERT_TRUE(cp_ema_update(ema)); /* 0.75 * 0.5 + 0.25 * 4.5 = 1.5 */
+    first->data[0] = -2.5;
+    TEST_ASSERT_TRUE(cp_ema_update(ema)); /* 0.75 * 1.5 - 0.25 * 2.5 = 0.5 */
+    running->data[1] = 11;
+    TEST_ASSERT_TRUE(cp_ema_swap(ema));
+    TEST_ASSERT_TRUE(cp_ema_swapped(ema));
+    TEST_ASSERT_EQUAL_DOUBLE(0.5, (double)first->data[0]);
+    TEST_ASSERT_EQUAL_DOUBLE(9, (double)running->data[1]);
+    TEST_ASSERT_EQUAL_DOUBLE(1.5, (double)second->data[1]);
+    TEST_ASSERT_TRUE(cp_ema_swap(ema));
+    TEST_ASSERT_EQUAL_DOUBLE(-2.5, (double)first->data[0]);
+    TEST_ASSERT_EQUAL_DOUBLE(11, (double)running->data[1]);
+    cp_ema_free(ema);
+}
+
+static void an_update_while_swapped_is_misuse(void) {
+    cp_ema *ema = cp_ema_new(params, 0.75);
+    cp_ema_swap(ema);
+    TEST_ASSERT_FALSE(cp_ema_update(ema));
+    TEST_ASSERT_NOT_NULL(strstr(last_error, "swap it back"));
+    TEST_ASSERT_NULL(cp_ema_new(params, 1));
+    TEST_ASSERT_EQUAL_INT(2, errors);
+    cp_ema_free(ema);
+}
+
+static void the_averages_state_is_one_tensor_an_entry_and_a_count(void) {
+    cp_ema  *ema = cp_ema_new(params, 0.75);
+    cp_state state;
+    cp_ema_update(ema);
+    TEST_ASSERT_TRUE(cp_ema_state(ema, 1, &state));
+    TEST_ASSERT_EQUAL_STRING("net.running_mean.ema", state.name);
+    TEST_ASSERT_TRUE(cp_ema_state(ema, 3, &state));
+    TEST_ASSERT_EQUAL_STRING("updates", state.name);
+    TEST_ASSERT_EQUAL_INT64(1, *(int64_t *)state.data);
+    TEST_ASSERT_FALSE(cp_ema_state(ema, 4, &state));
+    cp_ema_free(ema);
+}
+
+int main(void) {
+    UNITY_BEGIN();
+    RUN_TEST(three_steps_of_plain_sgd_equal_pytorchs);
+    RUN_TEST(three_steps_of_sgd_with_weight_decay_equal_pytorchs);
+    RUN_TEST(three_steps_of_sgd_with_momentum_equal_pytorchs);
+    RUN_TEST(three_steps_of_nesterov_with_weight_decay_equal_pytorchs);
+    RUN_TEST(three_steps_of_adam_with_defaults_equal_pytorchs);
+    RUN_TEST(three_steps_of_adam_with_everything_set_equal_pytorchs);
+    RUN_TEST(three_steps_of_adamw_equal_pytorchs);
+    RUN_TEST(a_step_without_a_gradient_is_misuse_and_changes_nothing);
+    RUN_TEST(a_gradient_is_used_only_once);
+    RUN_TEST(a_set_that_grew_is_refused);
+    RUN_TEST(values_out_of_range_are_misuse);
+    RUN_TEST(a_rate_of_zero_moves_nothing);
+    RUN_TEST(a_nonfinite_gradient_is_skipped_on_request);
+    RUN_TEST(a_step_calls_malloc_zero_times);
+    RUN_TEST(running_out_of_memory_is_told_and_leaks_nothing);
+    RUN_TEST(the_number_of_threads_does_not_change_a_bit);
+    RUN_TEST(a_bad_value_is_found_anywhere_in_a_large_gradient);
+    RUN_TEST(clipping_scales_all_gradients_to_the_norm_together);
+    RUN_TEST(gradients_within_the_norm_are_left_bit_for_bit);
+    RUN_TEST(a_nonfinite_norm_is_returned_and_nothing_clipped);
+    RUN_TEST(norms_at_the_ends_of_the_range_are_exact);
+    RUN_TEST(the_state_has_a_name_for_everything);
+    RUN_TEST(restored_state_goes_on_bit_for_bit);
+    RUN_TEST(a_constant_schedule_is_constant);
+    RUN_TEST(warm_up_rises_in_a_line_to_the_rate_and_stays);
+    RUN_TEST(a_step_schedule_drops_at_its_steps);
+    RUN_TEST(a_cosine_schedule_falls_from_the_rate_to_the_final_rate);
+    RUN_TEST(the_average_follows_the_formula_and_copies_buffers);
+    RUN_TEST(an_update_while_swapped_is_misuse);
+    RUN_TEST(the_averages_state_is_one_tensor_an_entry_and_a_count);
+    return UNITY_END();
+}
