@@ -3,11 +3,26 @@
  * Unless the sweep is itself recorded, whatever a rule made is given back as soon as nothing refers to it, so gradients of
  * values that were already passed take no memory. `holds` counts the references of gradient slots to a tensor that the
  * sweep made; -1 marks tensors that are not the sweep's to give back. */
+#include "core/pool.h"
 #include "core/tape_record.h"
 
 #include <string.h>
 
 /* ---- accumulation at fan-out, an op like any other ---- */
+
+typedef struct addition {
+    const cp_real *a, *b;
+    cp_real       *sum;
+} addition;
+
+static void add_part(void *context, size_t begin, size_t end) {
+    const addition *job = context;
+    for (size_t i = begin; i < end; i++) job->sum[i] = job->a[i] + job->b[i];
+}
+
+static void add(const cp_real *a, const cp_real *b, cp_real *sum, size_t size) {
+    cp_parallel(size, 16384, add_part, &(addition){a, b, sum});
+}
 
 static void accumulate_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
     (void)at, (void)node;
@@ -19,7 +34,7 @@ const cp_op cp_op_accumulate = {.name = "accumulate", .formula = "a + b (gradien
 cp_tensor *cp_accumulate(cp_at at, cp_tensor *a, cp_tensor *b) {
     cp_tensor *out = cp_out(at, a->rank, a->dims);
     if (!out) return NULL;
-    for (size_t i = 0; i < out->size; i++) out->data[i] = a->data[i] + b->data[i];
+    add(a->data, b->data, out->data, out->size);
     return cp_record(at, &cp_op_accumulate, out, NULL, 2, (cp_tensor *[]){a, b});
 }
 
@@ -55,7 +70,7 @@ static bool slot_add(cp_at at, cp_tensor **slot, cp_tensor *g) {
     }
     cp_tensor *sum = *slot;
     if (owner(sum)->holds == 1 && owner(sum) != owner(g)) {
-        for (size_t i = 0; i < sum->size; i++) sum->data[i] += g->data[i];
+        add(sum->data, g->data, sum->data, sum->size);
     } else {
         sum = cp_accumulate(at, *slot, g);
         if (!sum) return false;

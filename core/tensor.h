@@ -47,8 +47,8 @@ void cp_tensor_free(cp_tensor *t); /* NULL is fine */
 
 /* Writes name, shape, type and values; long axes are shortened in the middle:
  *     w (2, 3) float
- *     [[ 1  2  3 ]
- *      [ 4  5  6 ]] */
+ *     [[ 1 2 3 ]
+ *      [ 4 5 6 ]] */
 void cp_tensor_print(FILE *file, const cp_tensor *t);
 
 cp_real cp_item(const cp_tensor *t); /* the value of a tensor of size 1; NaN for anything else */

@@ -120,6 +120,15 @@ void cp_table_put(const cp_table *t, cp_json_writer *w, const char *key) {
     cp_json_put_end(w);
 }
 
+void cp_table_read(cp_table *t, const cp_json *json) {
+    const cp_json *columns = cp_json_get(json, "columns"), *rows = cp_json_get(json, "rows");
+    if (!t || !columns) return;
+    t->columns = (int)columns->count;
+    for (const cp_json *title = columns->first; title; title = title->next) cp_table_text(t, "%s", cp_json_string(title, ""));
+    for (const cp_json *row = rows ? rows->first : NULL; row; row = row->next)
+        for (int i = 0; i < t->columns; i++) cp_table_text(t, "%s", cp_json_string(cp_json_at(row, (size_t)i), ""));
+}
+
 cp_mean_sd cp_mean_sd_of(const double *values, int count) {
     double mean = 0, squares = 0;
     for (int i = 0; i < count; i++) mean += values[i] / count;

@@ -34,6 +34,8 @@ void cp_table_print(const cp_table *table, FILE *file);
 /* {"columns": [...], "rows": [[...], ...]}, all of it texts, for result.json: a report shows the table from there. */
 void cp_table_put(const cp_table *table, cp_json_writer *writer, const char *key);
 
+void cp_table_read(cp_table *table, const cp_json *json); /* what cp_table_put wrote, into a table of 0 columns */
+
 /* Mean and standard deviation (n - 1 below) of values; the sd of fewer than two is 0. */
 typedef struct cp_mean_sd {
     double mean, sd;

@@ -1,9 +1,13 @@
 /* Linear, convolution, normalization, dropout, activations. */
 #include "layers/layers.h"
 
+cp_real cp_activation_slope(cp_activation activation) {
+    return activation == CP_LEAKY_RELU ? (cp_real)0.2 : 0;
+}
+
 cp_tensor *(cp_activate)(cp_at at, cp_tensor *x, cp_activation activation) {
     switch (activation) {
-    case CP_LEAKY_RELU: return cp_leaky_relu(at, x, (cp_real)0.2);
+    case CP_LEAKY_RELU: return cp_leaky_relu(at, x, cp_activation_slope(activation));
     case CP_RELU: return cp_relu(at, x);
     case CP_SWISH: return cp_swish(at, x);
     case CP_TANH: return cp_tanh(at, x);

@@ -24,6 +24,7 @@ typedef enum cp_activation {
 } cp_activation;
 
 cp_tensor *cp_activate(cp_at at, cp_tensor *x, cp_activation activation);
+cp_real    cp_activation_slope(cp_activation activation); /* of the (leaky) ReLUs below 0: 0.2 or 0 */
 
 /* ==== linear: y = x W + b; x (..., in) -> (..., out) ==== */
 

@@ -1,6 +1,8 @@
 /* The pre-activation residual block. */
 #include "layers/layers.h"
 
+#include "core/op.h"
+
 cp_block cp_block_make(cp_params *params, const char *path, cp_block_config c, cp_rng *rng) {
     if (!c.stride) c.stride = 1;
     cp_block block = {.config = c};
@@ -17,10 +19,25 @@ cp_block cp_block_make(cp_params *params, const char *path, cp_block_config c, c
     return block;
 }
 
+/* conv(act(norm(x))) + residual: in one pass when the activation is a (leaky) ReLU. */
+static cp_tensor *step(cp_at at, const cp_block *b, const cp_norm *norm, const cp_conv *conv, cp_tensor *x, cp_tensor *residual,
+                       cp_mode mode) {
+    x = cp_norm_forward(at, norm, x, mode);
+    if (b->config.activation == CP_LEAKY_RELU || b->config.activation == CP_RELU)
+        return cp_leaky_conv2d(at, x, conv->weight, conv->bias, residual, cp_activation_slope(b->config.activation), conv->config);
+    x = cp_conv_forward(at, conv, cp_activate(at, x, b->config.activation));
+    return residual ? cp_add(at, x, residual) : x;
+}
+
 cp_tensor *(cp_block_forward)(cp_at at, const cp_block *b, cp_tensor *x, cp_mode mode) {
-    cp_tensor *start = cp_activate(at, cp_norm_forward(at, &b->norm1, x, mode), b->config.activation);
-    cp_tensor *h = cp_conv_forward(at, &b->conv1, start);
-    h = cp_conv_forward(at, &b->conv2, cp_activate(at, cp_norm_forward(at, &b->norm2, h, mode), b->config.activation));
-    if (b->shortcut.weight) x = cp_conv_forward(at, &b->shortcut, b->config.layout == CP_BLOCK_CLASSIC ? start : x);
-    return cp_add(at, h, x);
+    if (!cp_check(at, "block", 1, &x)) return NULL;
+    if (b->config.layout == CP_BLOCK_CLASSIC && b->shortcut.weight) { /* both ways start at the activated x */
+        x = cp_activate(at, cp_norm_forward(at, &b->norm1, x, mode), b->config.activation);
+        cp_tensor *h = cp_conv_forward(at, &b->conv1, x);
+        return h ? step(at, b, &b->norm2, &b->conv2, h, cp_conv_forward(at, &b->shortcut, x), mode) : NULL;
+    }
+    cp_tensor *h = step(at, b, &b->norm1, &b->conv1, x, NULL, mode);
+    if (!h) return NULL;
+    if (b->shortcut.weight) x = cp_conv_forward(at, &b->shortcut, x);
+    return step(at, b, &b->norm2, &b->conv2, h, x, mode);
 }

@@ -39,10 +39,15 @@ static bool is_rank(cp_at at, const char *op, const char *what, const cp_tensor 
     return t->rank == rank || cp_misuse(at, op, "%s has shape %s; it needs %d axes", what, cp_shape_text(t).s, rank);
 }
 
-static bool is_response(cp_at at, const char *op, const cp_tensor *g, const cp_conv_shape *s) {
+static bool is_response(cp_at at, const char *op, const char *what, const cp_tensor *g, const cp_conv_shape *s) {
     int dims[] = {s->n, s->oh, s->ow, s->k};
     return cp_shape_is(g, 4, dims) ||
-           cp_misuse(at, op, "g has shape %s; the convolution gives %s", cp_shape_text(g).s, cp_dims_text(4, dims).s);
+           cp_misuse(at, op, "%s has shape %s; the convolution gives %s", what, cp_shape_text(g).s, cp_dims_text(4, dims).s);
+}
+
+static bool is_bias(cp_at at, const char *op, const cp_tensor *bias, const cp_conv_shape *s) {
+    return !bias || cp_shape_is(bias, 1, &s->k) ||
+           cp_misuse(at, op, "bias has shape %s; the kernel gives %d channels", cp_shape_text(bias).s, s->k);
 }
 
 /* ---- conv2d ---- */
@@ -67,10 +72,7 @@ cp_tensor *(cp_conv2d)(cp_at at, cp_tensor *x, cp_tensor *w, cp_tensor *bias, cp
     if (!cp_check(at, op, bias ? 3 : 2, in) || !is_rank(at, op, "x", x, 4) || !is_rank(at, op, "w", w, 4) ||
         !conv_plan(at, op, x->dims, w->dims, config, &s))
         return NULL;
-    if (bias && !cp_shape_is(bias, 1, &s.k)) {
-        cp_misuse(at, op, "bias has shape %s; the kernel gives %d channels", cp_shape_text(bias).s, s.k);
-        return NULL;
-    }
+    if (!is_bias(at, op, bias, &s)) return NULL;
     cp_tensor  *out = cp_out(at, 4, (int[]){s.n, s.oh, s.ow, s.k});
     const void *attr = cp_attr(at, &config, sizeof config);
     if (!out || !attr) return NULL;
@@ -78,6 +80,77 @@ cp_tensor *(cp_conv2d)(cp_at at, cp_tensor *x, cp_tensor *w, cp_tensor *bias, cp
     cp_kernel_conv2d(cp_scratch(at), &s, x->data, w->data, bias ? bias->data : NULL, out->data);
     if (cp_arena_refusals(cp_scratch(at)) != refusals) return NULL;
     return cp_record(at, &cp_op_conv2d, out, attr, bias ? 3 : 2, in);
+}
+
+/* ---- conv2d with what stands around it in a pre-activation network, in one pass ---- */
+
+typedef struct leaky_attr {
+    cp_conv2d_config config;
+    cp_real          slope;
+    int              bias, residual; /* places among the inputs, or -1 */
+} leaky_attr;
+
+/* The same as cp_gate of cp_conv2d_input_grad, and cp_conv2d_weight_grad of cp_leaky_relu, without the passes between. */
+static cp_tensor *leaky_input_grad(cp_at at, cp_tensor *g, cp_tensor *w, cp_tensor *x, const leaky_attr *a) {
+    cp_conv_shape s;
+    cp_tensor    *out = cp_out(at, 4, x->dims);
+    if (!out || !conv_plan(at, "leaky_conv2d", x->dims, w->dims, a->config, &s)) return NULL;
+    cp_kernel_conv2d_input_grad_fused(cp_scratch(at), &s, g->data, w->data, &(cp_conv_fusion){.gate = x->data, .slope = a->slope},
+                                      out->data);
+    return out;
+}
+
+static cp_tensor *leaky_weight_grad(cp_at at, cp_tensor *x, cp_tensor *g, cp_tensor *w, const leaky_attr *a) {
+    cp_conv_shape s;
+    cp_tensor    *out = cp_out(at, 4, w->dims);
+    if (!out || !conv_plan(at, "leaky_conv2d", x->dims, w->dims, a->config, &s)) return NULL;
+    cp_kernel_conv2d_weight_grad_fused(cp_scratch(at), &s, x->data, g->data,
+                                       &(cp_conv_fusion){.leaky_input = true, .slope = a->slope}, out->data);
+    return out;
+}
+
+static void leaky_conv2d_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
+    cp_tensor        *x = node->in[0], *w = node->in[1];
+    const leaky_attr *a = node->attr;
+    bool              ops = cp_recording(at);
+    if (cp_needs(node, 0))
+        gin[0] = ops ? cp_gate(at, cp_conv2d_input_grad(at, g, w, x->dims, a->config), x, a->slope) : leaky_input_grad(at, g, w, x, a);
+    if (cp_needs(node, 1))
+        gin[1] = ops ? cp_conv2d_weight_grad(at, cp_leaky_relu(at, x, a->slope), g, w->dims, a->config)
+                     : leaky_weight_grad(at, x, g, w, a);
+    if (a->bias > 0 && cp_needs(node, a->bias)) gin[a->bias] = cp_sum(at, g, CP_AXES(0, 1, 2), false);
+    if (a->residual > 0 && cp_needs(node, a->residual)) gin[a->residual] = g;
+}
+
+const cp_op cp_op_leaky_conv2d = {.name = "leaky_conv2d",
+                                  .formula = "conv2d(leaky_relu(x), w) + bias + residual",
+                                  .grad = leaky_conv2d_grad,
+                                  .keeps = CP_KEEPS_IN(0) | CP_KEEPS_IN(1),
+                                  .kinked = true};
+
+cp_tensor *(cp_leaky_conv2d)(cp_at at, cp_tensor *x, cp_tensor *w, cp_tensor *bias, cp_tensor *residual, cp_real slope,
+                             cp_conv2d_config config) {
+    const char   *op = "leaky_conv2d";
+    cp_tensor    *in[4] = {x, w};
+    int           inputs = 2;
+    leaky_attr    attr = {.config = config, .slope = slope, .bias = -1, .residual = -1};
+    cp_conv_shape s;
+    if (bias) in[attr.bias = inputs++] = bias;
+    if (residual) in[attr.residual = inputs++] = residual;
+    if (!cp_check(at, op, inputs, in) || !is_rank(at, op, "x", x, 4) || !is_rank(at, op, "w", w, 4) ||
+        !conv_plan(at, op, x->dims, w->dims, config, &s) || !is_bias(at, op, bias, &s) ||
+        (residual && !is_response(at, op, "residual", residual, &s)))
+        return NULL;
+    cp_tensor  *out = cp_out(at, 4, (int[]){s.n, s.oh, s.ow, s.k});
+    const void *kept = cp_attr(at, &attr, sizeof attr);
+    if (!out || !kept) return NULL;
+    size_t refusals = cp_arena_refusals(cp_scratch(at));
+    cp_kernel_conv2d_fused(cp_scratch(at), &s, x->data, w->data,
+                           &(cp_conv_fusion){.bias = bias ? bias->data : NULL, .residual = residual ? residual->data : NULL,
+                                             .leaky_input = true, .slope = slope},
+                           out->data);
+    if (cp_arena_refusals(cp_scratch(at)) != refusals) return NULL;
+    return cp_record(at, &cp_op_leaky_conv2d, out, kept, inputs, in);
 }
 
 /* ---- its gradient with respect to the image ---- */
@@ -99,7 +172,7 @@ cp_tensor *(cp_conv2d_input_grad)(cp_at at, cp_tensor *g, cp_tensor *w, const in
     cp_tensor    *in[] = {g, w};
     cp_conv_shape s;
     if (!cp_check(at, op, 2, in) || !is_rank(at, op, "g", g, 4) || !is_rank(at, op, "w", w, 4) ||
-        !conv_plan(at, op, x_dims, w->dims, config, &s) || !is_response(at, op, g, &s))
+        !conv_plan(at, op, x_dims, w->dims, config, &s) || !is_response(at, op, "g", g, &s))
         return NULL;
     cp_tensor  *out = cp_out(at, 4, x_dims);
     const void *attr = cp_attr(at, &config, sizeof config);
@@ -129,7 +202,7 @@ cp_tensor *(cp_conv2d_weight_grad)(cp_at at, cp_tensor *x, cp_tensor *g, const i
     cp_tensor    *in[] = {x, g};
     cp_conv_shape s;
     if (!cp_check(at, op, 2, in) || !is_rank(at, op, "x", x, 4) || !is_rank(at, op, "g", g, 4) ||
-        !conv_plan(at, op, x->dims, w_dims, config, &s) || !is_response(at, op, g, &s))
+        !conv_plan(at, op, x->dims, w_dims, config, &s) || !is_response(at, op, "g", g, &s))
         return NULL;
     cp_tensor  *out = cp_out(at, 4, w_dims);
     const void *attr = cp_attr(at, &config, sizeof config);

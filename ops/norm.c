@@ -1,6 +1,9 @@
-/* Normalization, and dropout. Batch, layer and group norm are one op, normalize, over different axes. */
+/* Normalization, and dropout. Layer and group norm are one op, normalize, over different axes; batch norm has passes of its own. */
+#include "core/kernels/channels.h"
 #include "core/op.h"
 #include "ops/ops.h"
+
+#include <tgmath.h>
 
 /* ---- normalize ---- */
 
@@ -22,13 +25,18 @@ static statistics measure(cp_at at, cp_tensor *a, cp_axes axes, cp_real eps) {
     return s;
 }
 
-/* dx = rstd (g - mean(g) - out mean(g out)); a recorded sweep sees rstd as the function of x that it is. */
+/* rstd (g - mean(g) - hat mean(g hat)): the part of g that changes neither mean nor variance. */
+static cp_tensor *project(cp_at at, cp_tensor *g, cp_tensor *hat, cp_tensor *rstd, cp_axes axes) {
+    cp_tensor *along = cp_mul(at, hat, cp_mean(at, cp_mul(at, g, hat), axes, true));
+    cp_tensor *rest = cp_sub(at, cp_sub(at, g, cp_mean(at, g, axes, true)), along);
+    return cp_mul(at, rest, rstd);
+}
+
+/* A recorded sweep sees rstd as the function of x that it is. */
 static void normalize_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
     const normalize_attr *attr = node->attr;
     cp_tensor *rstd = cp_recording(at) ? measure(at, node->in[0], attr->axes, attr->eps).rstd : attr->rstd;
-    cp_tensor *along = cp_mul(at, node->out, cp_mean(at, cp_mul(at, g, node->out), attr->axes, true));
-    cp_tensor *rest = cp_sub(at, cp_sub(at, g, cp_mean(at, g, attr->axes, true)), along);
-    gin[0] = cp_mul(at, rest, rstd);
+    gin[0] = project(at, g, node->out, rstd, attr->axes);
 }
 
 const cp_op cp_op_normalize = {.name = "normalize",
@@ -53,9 +61,35 @@ cp_tensor *(cp_normalize)(cp_at at, cp_tensor *a, cp_axes axes, cp_real eps) {
     return normalize(at, a, axes, eps, &s);
 }
 
+/* ---- scale and shift by channel ---- */
+
+static void scale_shift_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
+    cp_tensor *a = node->in[0], *scale = node->in[1];
+    if (cp_needs(node, 0)) gin[0] = cp_mul(at, g, scale);
+    if (cp_needs(node, 1)) gin[1] = cp_sum_to(at, cp_mul(at, g, a), 1, scale->dims);
+    if (cp_needs(node, 2)) gin[2] = cp_sum_to(at, g, 1, scale->dims);
+}
+
+const cp_op cp_op_scale_shift = {
+    .name = "scale_shift", .formula = "scale a + shift", .grad = scale_shift_grad, .keeps = CP_KEEPS_IN(0) | CP_KEEPS_IN(1)};
+
+cp_tensor *(cp_scale_shift)(cp_at at, cp_tensor *a, cp_tensor *scale, cp_tensor *shift) {
+    cp_tensor *in[] = {a, scale, shift};
+    if (!cp_check(at, "scale_shift", 3, in)) return NULL;
+    if (a->rank < 1 || !cp_shape_is(scale, 1, &a->dims[a->rank - 1]) || !cp_shape_same(scale, shift)) {
+        cp_misuse(at, "scale_shift", "scale %s and shift %s do not fit the last axis of %s", cp_shape_text(scale).s,
+                  cp_shape_text(shift).s, cp_shape_text(a).s);
+        return NULL;
+    }
+    cp_tensor *out = cp_out(at, a->rank, a->dims);
+    if (!out) return NULL;
+    size_t c = scale->size;
+    cp_kernel_scale_shift(c ? a->size / c : 0, c, a->data, NULL, scale->data, shift->data, out->data);
+    return cp_record(at, &cp_op_scale_shift, out, NULL, 3, in);
+}
+
 /* ---- the three norms ---- */
 
-const cp_op cp_op_batch_norm = {.name = "batch_norm", .formula = "gamma (x - mean) / sqrt(var + eps) + beta over all but the last axis"};
 const cp_op cp_op_layer_norm = {.name = "layer_norm", .formula = "gamma (x - mean) / sqrt(var + eps) + beta over the last axis"};
 const cp_op cp_op_group_norm = {.name = "group_norm", .formula = "gamma (x - mean) / sqrt(var + eps) + beta over groups of channels"};
 
@@ -75,10 +109,11 @@ static bool fits(cp_at at, const char *op, cp_tensor *x, cp_tensor *gamma, cp_te
     return is_per_channel(at, op, "gamma", gamma, x) && is_per_channel(at, op, "beta", beta, x);
 }
 
+/* gamma x + beta, either of which may be NULL. */
 static cp_tensor *scale_shift(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta) {
-    if (x && gamma) x = cp_mul(at, x, gamma);
-    if (x && beta) x = cp_add(at, x, beta);
-    return x;
+    if (x && gamma && beta) return cp_scale_shift(at, x, gamma, beta);
+    if (x && gamma) return cp_mul(at, x, gamma);
+    return x && beta ? cp_add(at, x, beta) : x;
 }
 
 /* running = (1 - momentum) running + momentum scale batch */
@@ -88,19 +123,90 @@ static void running_update(cp_tensor *running, const cp_tensor *batch, cp_real m
         running->data[i] = (1 - momentum) * running->data[i] + momentum * scale * batch->data[i];
 }
 
-static cp_tensor *batch_norm_training(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, const cp_batch_norm_config *c) {
-    size_t  count = channels(x) ? x->size / (size_t)channels(x) : 0;
-    cp_axes axes = {.count = x->rank - 1, .at = {0, 1, 2, 3}};
-    if (count < 2) {
+typedef struct batch_norm_attr {
+    cp_real    eps;
+    cp_tensor *mean, *rstd; /* (C) */
+    int        gamma, beta; /* places among the inputs, or -1 */
+} batch_norm_attr;
+
+static cp_axes all_but_last(const cp_tensor *x) {
+    return (cp_axes){.count = x->rank - 1, .at = {0, 1, 2, 3}};
+}
+
+/* With xhat = (x - mean) rstd: dbeta = sum g, dgamma = sum g xhat, dx = gamma rstd (g - dbeta / n - xhat dgamma / n); in two passes. */
+static void batch_norm_sweep(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
+    const batch_norm_attr *a = node->attr;
+    cp_tensor             *x = node->in[0];
+    int                    c = channels(x);
+    size_t                 rows = x->size / (size_t)c;
+    const cp_real         *gamma = a->gamma > 0 ? node->in[a->gamma]->data : NULL, *mean = a->mean->data, *rstd = a->rstd->data;
+    cp_tensor             *beta_grad = cp_out(at, 1, &c), *gamma_grad = cp_out(at, 1, &c), *out = cp_out(at, x->rank, x->dims);
+    cp_tensor             *factors = cp_out(at, 2, (int[]){3, c});
+    if (!beta_grad || !gamma_grad || !out || !factors ||
+        !cp_kernel_norm_sums(cp_scratch(at), rows, (size_t)c, g->data, x->data, mean, rstd, beta_grad->data, gamma_grad->data))
+        return;
+    if (a->gamma > 0) gin[a->gamma] = gamma_grad;
+    if (a->beta > 0) gin[a->beta] = beta_grad;
+    if (!cp_needs(node, 0)) return;
+    cp_real *of_g = factors->data, *of_x = of_g + c, *level = of_x + c;
+    for (int k = 0; k < c; k++) {
+        of_g[k] = (gamma ? gamma[k] : 1) * rstd[k];
+        of_x[k] = -of_g[k] * rstd[k] * gamma_grad->data[k] / (cp_real)rows;
+        level[k] = -of_g[k] * beta_grad->data[k] / (cp_real)rows;
+    }
+    cp_kernel_norm_grad(rows, (size_t)c, g->data, of_g, x->data, mean, of_x, level, out->data);
+    gin[0] = out;
+}
+
+/* The same with ops, so that it can be differentiated again. */
+static void batch_norm_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
+    if (!cp_recording(at)) {
+        batch_norm_sweep(at, node, g, gin);
+        return;
+    }
+    const batch_norm_attr *a = node->attr;
+    cp_axes                axes = all_but_last(node->in[0]);
+    statistics             s = measure(at, node->in[0], axes, a->eps);
+    cp_tensor             *hat = cp_mul(at, s.centered, s.rstd);
+    if (a->beta > 0 && cp_needs(node, a->beta)) gin[a->beta] = cp_sum(at, g, axes, false);
+    if (a->gamma > 0 && cp_needs(node, a->gamma)) gin[a->gamma] = cp_sum(at, cp_mul(at, g, hat), axes, false);
+    if (!cp_needs(node, 0)) return;
+    if (a->gamma > 0) g = cp_mul(at, g, node->in[a->gamma]);
+    gin[0] = project(at, g, hat, s.rstd, axes);
+}
+
+const cp_op cp_op_batch_norm = {.name = "batch_norm",
+                                .formula = "gamma (x - mean) / sqrt(var + eps) + beta over all but the last axis",
+                                .grad = batch_norm_grad,
+                                .keeps = CP_KEEPS_IN(0) | CP_KEEPS_IN(1)};
+
+static cp_tensor *batch_norm_training(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, const cp_batch_norm_config *config) {
+    int             c = channels(x), inputs = 1;
+    size_t          rows = c ? x->size / (size_t)c : 0;
+    cp_tensor      *in[3] = {x}, *out, *variance, *factors;
+    batch_norm_attr a = {.eps = config->eps, .gamma = -1, .beta = -1};
+    if (rows < 2) {
         cp_misuse(at, "batch_norm", "training on %s: a variance needs more than one value a channel", cp_shape_text(x).s);
         return NULL;
     }
-    statistics s;
-    cp_tensor *out = scale_shift(at, normalize(at, x, axes, c->eps, &s), gamma, beta);
-    if (!out) return NULL;
-    running_update(c->running_mean, s.mean, c->momentum, 1);
-    running_update(c->running_var, s.variance, c->momentum, (cp_real)count / (cp_real)(count - 1));
-    return out;
+    if (gamma) in[a.gamma = inputs++] = gamma;
+    if (beta) in[a.beta = inputs++] = beta;
+    out = cp_out(at, x->rank, x->dims);
+    a.mean = cp_out(at, 1, &c), a.rstd = cp_out(at, 1, &c), variance = cp_out(at, 1, &c), factors = cp_out(at, 2, (int[]){2, c});
+    if (!out || !a.mean || !a.rstd || !variance || !factors ||
+        !cp_kernel_moments(cp_scratch(at), rows, (size_t)c, x->data, a.mean->data, variance->data))
+        return NULL;
+    cp_real *scale = factors->data, *shift = scale + c;
+    for (int k = 0; k < c; k++) {
+        a.rstd->data[k] = 1 / sqrt(variance->data[k] + a.eps);
+        scale[k] = (gamma ? gamma->data[k] : 1) * a.rstd->data[k];
+        shift[k] = beta ? beta->data[k] : 0;
+    }
+    cp_kernel_scale_shift(rows, (size_t)c, x->data, a.mean->data, scale, shift, out->data);
+    running_update(config->running_mean, a.mean, config->momentum, 1);
+    running_update(config->running_var, variance, config->momentum, (cp_real)rows / (cp_real)(rows - 1));
+    const void *kept = cp_attr(at, &a, sizeof a);
+    return kept ? cp_record(at, &cp_op_batch_norm, out, kept, inputs, in) : NULL;
 }
 
 static cp_tensor *batch_norm_evaluation(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, const cp_batch_norm_config *c) {

@@ -24,6 +24,8 @@ cp_tensor *cp_where(cp_at at, cp_tensor *condition, cp_tensor *a, cp_tensor *b);
 cp_tensor *cp_affine(cp_at at, cp_tensor *a, cp_real scale, cp_real shift);      /* scale a + shift */
 cp_tensor *cp_scale(cp_at at, cp_tensor *a, cp_real scale);                      /* scale a */
 
+cp_tensor *cp_scale_shift(cp_at at, cp_tensor *a, cp_tensor *scale, cp_tensor *shift); /* scale a + shift; a (..., C), the others (C) */
+
 /* Constants: no gradient flows through these. */
 cp_tensor *cp_greater(cp_at at, cp_tensor *a, cp_tensor *b); /* a > b ? 1 : 0 */
 cp_tensor *cp_equal(cp_at at, cp_tensor *a, cp_tensor *b);   /* a == b ? 1 : 0 */
@@ -111,6 +113,11 @@ cp_tensor *cp_conv2d(cp_at at, cp_tensor *x, cp_tensor *w, cp_tensor *bias, cp_c
 cp_tensor *cp_conv2d_input_grad(cp_at at, cp_tensor *g, cp_tensor *w, const int x_dims[4], cp_conv2d_config config);
 cp_tensor *cp_conv2d_weight_grad(cp_at at, cp_tensor *x, cp_tensor *g, const int w_dims[4], cp_conv2d_config config);
 
+/* conv2d(leaky_relu(x), w) + bias + residual in one pass, nothing stored between: the pre-activation block's step. slope 0 is
+ * ReLU; bias and residual (the result's shape) may be NULL. */
+cp_tensor *cp_leaky_conv2d(cp_at at, cp_tensor *x, cp_tensor *w, cp_tensor *bias, cp_tensor *residual, cp_real slope,
+                           cp_conv2d_config config);
+
 typedef struct cp_pool2d_config {
     int window_h, window_w;
     int stride_h, stride_w;                       /* 0: the window's size */
@@ -161,6 +168,7 @@ const struct cp_op *const *cp_op_list(int *count);
 #define cp_minimum(t, ...) cp_minimum(CP_AT(t), __VA_ARGS__)
 #define cp_maximum(t, ...) cp_maximum(CP_AT(t), __VA_ARGS__)
 #define cp_where(t, ...) cp_where(CP_AT(t), __VA_ARGS__)
+#define cp_scale_shift(t, ...) cp_scale_shift(CP_AT(t), __VA_ARGS__)
 #define cp_affine(t, ...) cp_affine(CP_AT(t), __VA_ARGS__)
 #define cp_scale(t, ...) cp_scale(CP_AT(t), __VA_ARGS__)
 #define cp_greater(t, ...) cp_greater(CP_AT(t), __VA_ARGS__)
@@ -205,6 +213,7 @@ const struct cp_op *const *cp_op_list(int *count);
 #define cp_scatter_rows(t, ...) cp_scatter_rows(CP_AT(t), __VA_ARGS__)
 #define cp_take(t, ...) cp_take(CP_AT(t), __VA_ARGS__)
 #define cp_put(t, ...) cp_put(CP_AT(t), __VA_ARGS__)
+#define cp_leaky_conv2d(t, ...) cp_leaky_conv2d(CP_AT(t), __VA_ARGS__)
 #define cp_conv2d(t, ...) cp_conv2d(CP_AT(t), __VA_ARGS__)
 #define cp_conv2d_input_grad(t, ...) cp_conv2d_input_grad(CP_AT(t), __VA_ARGS__)
 #define cp_conv2d_weight_grad(t, ...) cp_conv2d_weight_grad(CP_AT(t), __VA_ARGS__)

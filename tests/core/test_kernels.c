@@ -424,6 +424,112 @@ static void fast_gemm_agrees_with_the_reference_in_all_orders_and_sizes(void) {
     }
 }
 
+typedef void (*array_fn)(size_t n, const cp_real *x, cp_real *y);
+
+typedef struct math_function {
+    const char *name;
+    array_fn    on_array;
+    double (*exact)(double);
+} math_function;
+
+static double sigmoid(double x) {
+    return x < 0 ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x));
+}
+
+static const math_function functions[] = {
+    {"exp", cp_kernel_exp, exp}, {"log", cp_kernel_log, log}, {"tanh", cp_kernel_tanh, tanh}, {"sigmoid", cp_kernel_sigmoid, sigmoid}};
+enum { FUNCTIONS = sizeof functions / sizeof *functions };
+
+/* How many units in the last place of a float lie between; infinite when one is NaN or infinite and the other is not. */
+static double float_ulps(double got, double exact) {
+    const double rounded = (double)(float)exact;
+    if (isnan(exact) || isnan(got)) {
+        return isnan(exact) && isnan(got) ? 0 : INFINITY;
+    }
+    if (isinf(rounded) || isinf(got)) {
+        return got == rounded || fabs(fmin(fabs(got), fabs(exact))) > 3.4028233e38 ? 0 : INFINITY;
+    }
+    int exponent;
+    frexp(exact, &exponent);
+    return fabs(got - exact) / ldexp(1, (exponent < -125 ? -125 : exponent) - 24);
+}
+
+static void exp_log_tanh_and_sigmoid_are_within_two_ulp_over_the_whole_range(void) {
+    enum { COUNT = 4099 };
+    cp_real *x = numbers(COUNT), *y = numbers(COUNT);
+    for (int family = -1; family < FAMILIES; family++) {
+        if (!cp_kernels_force(family < 0 ? "reference" : families[family], CP_CONV_AUTO)) {
+            continue;
+        }
+        for (int f = 0; f < FUNCTIONS; f++) {
+            for (uint64_t bits = 0; bits < (uint64_t)1 << 32;) { /* every 4,001st float there is */
+                for (int i = 0; i < COUNT; i++, bits += 4001) {
+                    const uint32_t pattern = (uint32_t)bits;
+                    float          value;
+                    memcpy(&value, &pattern, sizeof value);
+                    x[i] = (cp_real)value;
+                }
+                functions[f].on_array(COUNT, x, y);
+                for (int i = 0; i < COUNT; i++) {
+                    const double ulps = float_ulps((double)y[i], functions[f].exact((double)x[i]));
+                    if (ulps > 2) {
+                        char text[120];
+                        snprintf(text, sizeof text, "%s %s(%a) is off by %g ulp", cp_kernels_family(), functions[f].name,
+                                 (double)x[i], ulps);
+                        TEST_FAIL_MESSAGE(text);
+                    }
+                }
+            }
+        }
+    }
+    free(x), free(y);
+}
+
+static void exp_log_tanh_and_sigmoid_know_their_limits(void) {
+    const double special[] = {0.0, -0.0, INFINITY, -INFINITY, NAN, 1e-45, -1e-45, 88.72, 88.73, -87.33, -103.9, -104.1, 1.0};
+    enum { COUNT = sizeof special / sizeof *special };
+    for (int family = -1; family < FAMILIES; family++) {
+        if (!cp_kernels_force(family < 0 ? "reference" : families[family], CP_CONV_AUTO)) {
+            continue;
+        }
+        for (int f = 0; f < FUNCTIONS; f++) {
+            cp_real *x = numbers(COUNT), *y = numbers(COUNT);
+            for (int i = 0; i < COUNT; i++) {
+                x[i] = (cp_real)special[i];
+            }
+            functions[f].on_array(COUNT, x, y);
+            for (int i = 0; i < COUNT; i++) {
+                const double exact = functions[f].exact((double)x[i]);
+                TEST_ASSERT_TRUE_MESSAGE(float_ulps((double)y[i], exact) <= 2, functions[f].name);
+                TEST_ASSERT_TRUE_MESSAGE(isnan(exact) || !signbit(y[i]) == !signbit(exact), functions[f].name);
+            }
+            functions[f].on_array(COUNT, x, x);
+            TEST_ASSERT_EQUAL_MEMORY(y, x, COUNT * sizeof(cp_real));
+            functions[f].on_array(0, NULL, NULL);
+            free(x), free(y);
+        }
+    }
+}
+
+static void an_unknown_family_is_refused_and_nothing_changes(void) {
+    TEST_ASSERT_TRUE(cp_kernels_force("reference", CP_CONV_AUTO));
+    TEST_ASSERT_FALSE(cp_kernels_force("abacus", CP_CONV_AUTO));
+    TEST_ASSERT_EQUAL_STRING("reference", cp_kernels_family());
+}
+
+static void the_environment_chooses_the_family_and_a_wrong_name_falls_back(void) {
+    unsetenv("COUPLET_KERNELS");
+    TEST_ASSERT_TRUE(cp_kernels_force(NULL, CP_CONV_AUTO));
+    const char *automatic = cp_kernels_family();
+    setenv("COUPLET_KERNELS", "reference", 1);
+    TEST_ASSERT_TRUE(cp_kernels_force(NULL, CP_CONV_AUTO));
+    TEST_ASSERT_EQUAL_STRING("reference", cp_kernels_family());
+    setenv("COUPLET_KERNELS", "abacus", 1);
+    TEST_ASSERT_TRUE(cp_kernels_force(NULL, CP_CONV_AUTO));
+    TEST_ASSERT_EQUAL_STRING(automatic, cp_kernels_family());
+    unsetenv("COUPLET_KERNELS");
+}
+
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(the_reference_convolutions_equal_loops_over_every_tap);
@@ -435,5 +541,9 @@ int main(void) {
     RUN_TEST(a_nan_in_an_image_reaches_every_output_it_touches);
     RUN_TEST(the_residual_may_be_the_output_itself);
     RUN_TEST(results_are_bit_identical_for_one_two_and_three_threads);
+    RUN_TEST(exp_log_tanh_and_sigmoid_are_within_two_ulp_over_the_whole_range);
+    RUN_TEST(exp_log_tanh_and_sigmoid_know_their_limits);
+    RUN_TEST(an_unknown_family_is_refused_and_nothing_changes);
+    RUN_TEST(the_environment_chooses_the_family_and_a_wrong_name_falls_back);
     return UNITY_END();
 }

@@ -48,7 +48,8 @@ static const char *graph(cp_tensor *loss) {
 
 static int occurrences(const char *in, const char *what) {
     int n = 0;
-    for (const char *at = in; (at = strstr(at, what)); at += strlen(what)) n++;
+    size_t length = strlen(what);
+    for (; *in; in++) n += *in == *what && strncmp(in, what, length) == 0; /* strstr in a loop is slow under a sanitizer */
     return n;
 }
 
@@ -159,7 +160,7 @@ static void expect_parsable(const char *dot) {
         braces += (*c == '{') - (*c == '}');
         brackets += (*c == '[') - (*c == ']');
         TEST_ASSERT_TRUE(braces >= 0 && brackets >= 0 && brackets <= 1);
-        if (*c == '\n' && c > dot) TEST_ASSERT_NOT_NULL(strchr("{};", c[-1]));
+        TEST_ASSERT_TRUE(*c != '\n' || c == dot || strchr("{};", c[-1]));
     }
     TEST_ASSERT_FALSE_MESSAGE(quoted, "a quote is not ended");
     TEST_ASSERT_EQUAL_INT(0, braces);
@@ -225,7 +226,7 @@ static void a_tape_of_100000_nodes_is_shown_in_seconds(void) {
     clock_t start = clock();
     TEST_ASSERT_NOT_NULL(strstr(listing(), "\n100000 nodes"));
     TEST_ASSERT_EQUAL_INT(100000, occurrences(graph(x), " -> "));
-    TEST_ASSERT_LESS_THAN_DOUBLE(20, (double)(clock() - start) / CLOCKS_PER_SEC); /* some tenths; quadratic: minutes */
+    TEST_ASSERT_TRUE((double)(clock() - start) / CLOCKS_PER_SEC < 20); /* less than one; when quadratic, minutes */
 }
 
 int main(void) {

@@ -92,6 +92,7 @@ CHOICE = np.array([[1.0], [0.0], [-2.0]])
 case("where/broadcast", lambda c, a, b: torch.where(c != 0, a, b), CHOICE, (4,), (2, 3, 4))
 case("where/same", lambda c, a, b: torch.where(c != 0, a, b), np.array([0.0, 1.0, 0.5]), (3,), (3,))
 values("where/special", lambda c, a, b: torch.where(c != 0, a, b), [1, 0, 1, 0], [NAN, NAN, INF, 1], [1, 2, NAN, -INF])
+case("scale_shift/images", lambda a, scale, shift: a * scale + shift, (2, 3, 2, 4), (4,), (4,))
 case("affine/plain", lambda a: 1.5 * a - 0.25, (3, 4), reals=[1.5, -0.25])
 case("scale/plain", lambda a: -2.5 * a, (3, 4), reals=[-2.5])
 
@@ -315,6 +316,13 @@ for variant, (x, w, stride, pad, dilation, groups) in CONVOLUTIONS.items():
         continue
     case(f"conv2d_input_grad/{variant}", padded_input, y, w, ints=ints + list(x))
     case(f"conv2d_weight_grad/{variant}", weights, x, y, ints=ints + list(w))
+
+for variant, slope in (("same", 0.2), ("strided", 0.2), ("strided_shortcut", 0.0), ("channels8", 0.1)):
+    x, w, stride, pad, dilation, groups = CONVOLUTIONS[variant]
+    plan = conv2d(stride, pad, dilation, groups)
+    y = tuple(plan(torch.zeros(x), torch.zeros(w)).shape)
+    case(f"leaky_conv2d/{variant}", lambda a, b, bias, residual: plan(F.leaky_relu(a, slope), b, bias) + residual, x, w, (w[3],), y,
+         ints=[*stride, *pad, *dilation, groups], reals=[slope])
 
 # name: x, window, stride, (top, bottom, left, right)
 POOLINGS = {

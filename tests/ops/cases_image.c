@@ -5,6 +5,17 @@ static cp_tensor *build_conv2d(cp_tape *tape, cp_tensor **in, const op_case *c) 
     return cp_conv2d(tape, in[0], in[1], case_inputs(c) == 3 ? in[2] : NULL, c->conv);
 }
 
+/* Inputs: x, w, then bias when .flags has 1, residual when it has 2. */
+static cp_tensor *build_leaky_conv2d(cp_tape *tape, cp_tensor **in, const op_case *c) {
+    cp_tensor *bias = c->flags & 1 ? in[2] : NULL, *residual = c->flags & 2 ? in[c->flags & 1 ? 3 : 2] : NULL;
+    return cp_leaky_conv2d(tape, in[0], in[1], bias, residual, (cp_real)c->real[0], c->conv);
+}
+
+/* The input is its own residual, as in a block without a shortcut. */
+static cp_tensor *build_leaky_conv2d_self(cp_tape *tape, cp_tensor **in, const op_case *c) {
+    return cp_leaky_conv2d(tape, in[0], in[1], NULL, in[0], (cp_real)c->real[0], c->conv);
+}
+
 static cp_tensor *build_conv2d_input_grad(cp_tape *tape, cp_tensor **in, const op_case *c) {
     return cp_conv2d_input_grad(tape, in[0], in[1], c->shape.dims, c->conv);
 }
@@ -47,7 +58,19 @@ static cp_tensor *build_global_avg_pool(cp_tape *tape, cp_tensor **in, const op_
 #define STRIDE_2_3 .stride_h = 2, .stride_w = 3
 #define ASYMMETRIC .pad_top = 2, .pad_bottom = 0, .pad_left = 1, .pad_right = 2
 
+#define LEAKY(text, X, W, K, Y, SLOPE, ...)                                                                            \
+    {"leaky_conv2d", text,             build_leaky_conv2d, {OFF_WHOLE(X), ANY(W)}, .conv = {__VA_ARGS__}, .real = {SLOPE}}, \
+    {"leaky_conv2d", text ", biased",  build_leaky_conv2d, {OFF_WHOLE(X), ANY(W), ANY(K)}, .flags = 1, .conv = {__VA_ARGS__}, .real = {SLOPE}}, \
+    {"leaky_conv2d", text ", residual", build_leaky_conv2d, {OFF_WHOLE(X), ANY(W), ANY(Y)}, .flags = 2, .conv = {__VA_ARGS__}, .real = {SLOPE}}, \
+    {"leaky_conv2d", text ", both",    build_leaky_conv2d, {OFF_WHOLE(X), ANY(W), ANY(K), ANY(Y)}, .flags = 3, .conv = {__VA_ARGS__}, .real = {SLOPE}}
+
 static const op_case cases[] = {
+    LEAKY("3x3, padded",        OF(2, 4, 5, 3), OF(3, 3, 3, 2), 2, OF(2, 4, 5, 2), 0.2, CP_PAD(1)),
+    LEAKY("slope 0",            OF(1, 4, 4, 2), OF(3, 3, 2, 3), 3, OF(1, 4, 4, 3), 0, CP_PAD(1)),
+    LEAKY("stride 2, odd size", OF(2, 5, 3, 2), OF(3, 3, 2, 2), 2, OF(2, 3, 2, 2), 0.2, CP_PAD(1), CP_STRIDE(2)),
+    LEAKY("1x1, one pixel",     OF(1, 1, 1, 1), OF(1, 1, 1, 1), 1, OF(1, 1, 1, 1), 0.5, .groups = 1),
+    LEAKY("more channels than a vector", OF(1, 4, 4, 17), OF(3, 3, 17, 18), 18, OF(1, 4, 4, 18), 0.2, CP_PAD(1)),
+    {"leaky_conv2d", "its own residual", build_leaky_conv2d_self, {OFF_WHOLE(1, 4, 3, 2), ANY(3, 3, 2, 2)}, .conv = {CP_PAD(1)}, .real = {0.2}},
     CONVOLUTION("1x1 kernel",               OF(2, 3, 5, 3), OF(1, 1, 3, 4), OF(2, 3, 5, 4), 4, .groups = 1),
     CONVOLUTION("all sizes 1",              OF(1, 1, 1, 1), OF(1, 1, 1, 1), OF(1, 1, 1, 1), 1, .groups = 0),
     CONVOLUTION("1x1 kernel, stride 2",     OF(1, 5, 4, 2), OF(1, 1, 2, 3), OF(1, 3, 2, 3), 3, CP_STRIDE(2)),

@@ -19,6 +19,11 @@ static cp_tensor *build_normalize(cp_tape *tape, cp_tensor **in, const op_case *
 }
 
 /* Fresh running statistics for each call, so that the updates of one do not reach the next. */
+static cp_tensor *build_scale_shift(cp_tape *tape, cp_tensor **in, const op_case *c) {
+    (void)c;
+    return cp_scale_shift(tape, in[0], in[1], in[2]);
+}
+
 static cp_tensor *build_batch_norm(cp_tape *tape, cp_tensor **in, const op_case *c) {
     cp_real mean[MOST_CHANNELS], var[MOST_CHANNELS];
     int     channels = in[0]->dims[in[0]->rank - 1];
@@ -58,6 +63,9 @@ static cp_tensor *build_dropout(cp_tape *tape, cp_tensor **in, const op_case *c)
     {#name, text ", gamma, beta", build_##name, {ANY(X), ANY(C), ANY(C)}, .flags = GAMMA | BETA, __VA_ARGS__}
 
 static const op_case cases[] = {
+    {"scale_shift", "images",      build_scale_shift, {ANY(2, 3, 2, 5), ANY(5), ANY(5)}},
+    {"scale_shift", "one channel", build_scale_shift, {ANY(4, 1), ANY(1), ANY(1)}},
+    {"scale_shift", "rank 1",      build_scale_shift, {ANY(7), ANY(7), ANY(7)}},
     {"normalize", "all axes",           build_normalize, {ANY(3, 5)}, .real = {1e-3}},
     {"normalize", "first axis",         build_normalize, {ANY(4, 3)}, .axes = AXES(0), .real = {1e-3}},
     {"normalize", "last axis",          build_normalize, {ANY(3, 5)}, .axes = AXES(-1), .real = {1e-3}},

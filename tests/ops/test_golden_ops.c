@@ -55,7 +55,7 @@ typedef cp_tensor *(*op_call)(const arguments *a);
 #define GAUSSIAN(X) X(gaussian_energy) X(gaussian_log_joint) X(gaussian_log_density)
 #define ASSOCIATED(X) X(gaussian_weight) X(gaussian_bias)
 #define THE_REST(X)                                                                                                \
-    X(where) X(gate) X(matmul) X(permute) X(slice) X(embed) X(pad) X(concat) X(scatter_rows) X(conv2d)             \
+    X(where) X(gate) X(matmul) X(permute) X(slice) X(embed) X(pad) X(concat) X(scatter_rows) X(conv2d) X(leaky_conv2d) X(scale_shift)             \
     X(conv2d_input_grad) X(conv2d_weight_grad) X(avg_unpool) X(normalize) X(batch_norm) X(layer_norm)              \
     X(group_norm) X(gaussian_penalty)
 #define EVERY(X)                                                                                                   \
@@ -133,6 +133,8 @@ CALL(embed, a->ints, a->ints + a->in[0]->rank, a->ints + 2 * a->in[0]->rank, a->
 CALL(pad, a->ints, a->ints + a->in[0]->rank, a->reals[0])
 CALL(scatter_rows, a->labels, a->ints[0])
 CALL(conv2d, a->in[1], a->in[2], convolution(a))
+CALL(leaky_conv2d, a->in[1], a->in[2], a->in[3], a->reals[0], convolution(a))
+CALL(scale_shift, a->in[1], a->in[2])
 CALL(conv2d_input_grad, a->in[1], a->ints + CONVOLUTION_INTS, convolution(a))
 CALL(conv2d_weight_grad, a->in[1], a->ints + CONVOLUTION_INTS, convolution(a))
 CALL(avg_unpool, a->ints + 8, pooling(a))

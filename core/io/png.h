@@ -1,0 +1,17 @@
+/* PNG writer: gray or RGB, 8 bits a channel. */
+#ifndef CP_IO_PNG_H
+#define CP_IO_PNG_H
+
+#include "core/error.h"
+#include "core/io/bytes.h"
+
+typedef struct cp_image {
+    int                  width, height; /* at least 1 */
+    int                  channels;      /* 1: gray, 3: red, green, blue */
+    const unsigned char *pixels;        /* rows from the top, channels together */
+} cp_image;
+
+bool cp_png_encode(const cp_image *image, cp_bytes *out, cp_status *status); /* appends */
+bool cp_png_write(const char *path, const cp_image *image, cp_status *status);
+
+#endif

@@ -1,0 +1,35 @@
+/* Progress on stderr: on a terminal one line that updates itself,
+ *     training [#########...........]  45 %  1200 steps/s  loss 0.3412  12 s left
+ * elsewhere plain lines, at most one every ten seconds and every ten percent. */
+#ifndef CP_EXPERIMENTS_PROGRESS_H
+#define CP_EXPERIMENTS_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+typedef struct cp_progress {
+    const char *label, *unit; /* "training", "steps" */
+    int64_t     total;
+    int64_t     skipped;      /* done before, by a run that is continued: not in the rate */
+    bool        quiet;
+    bool        muted_terminal; /* plain lines even on a terminal */
+    FILE       *file;           /* NULL: stderr */
+    double (*clock)(void);      /* seconds; NULL: the system's */
+
+    double started, shown; /* the progress's own */
+    int    tenth;
+    bool   terminal, open;
+} cp_progress;
+
+void cp_progress_start(cp_progress *progress); /* the settings filled in, the rest zero */
+void cp_progress_show(cp_progress *progress, int64_t done, double loss); /* a loss of NaN is left out */
+void cp_progress_end(cp_progress *progress); /* clears the line on a terminal */
+
+/* "12 s", "3 min 20 s", "2 h 05 min". */
+typedef struct cp_duration {
+    char s[32];
+} cp_duration;
+cp_duration cp_duration_text(double seconds);
+
+#endif

@@ -1,0 +1,81 @@
+/* A run's folder: config.json (what determines the result), log.jsonl (one line a measurement), result.json (when finished) and
+ * figures. Nothing of another run is ever overwritten:
+ * - a folder that is new or empty: a new run;
+ * - an unfinished run with the same settings: it is continued, its log is in run->past;
+ * - a finished run with the same settings: there is nothing to do, cp_run_show prints what was found;
+ * - anything else: refused, with what is there and what to do.
+ *
+ *     static int run(const cp_options *o) {
+ *         cp_run *run = cp_run_open(o);
+ *         if (!run) return CP_EXIT_FAILED;
+ *         if (run->state == CP_RUN_FINISHED) return cp_run_show(run);
+ *         for (int i = 0; i < repeats && cp_run_goes_on(run); i++) {
+ *             cp_json_writer line = {0};
+ *             ... measure; cp_json_put_object(&line, NULL); ...
+ *             cp_run_log(run, &line);
+ *         }
+ *         if (cp_run_goes_on(run)) {
+ *             cp_json_writer result = {.pretty = true};
+ *             ...
+ *             cp_run_finish(run, &result);
+ *         }
+ *         return cp_run_close(run);
+ *     } */
+#ifndef CP_EXPERIMENTS_RUN_H
+#define CP_EXPERIMENTS_RUN_H
+
+#include "core/io/json.h"
+#include "experiments/options.h"
+
+typedef enum cp_run_state { CP_RUN_NEW, CP_RUN_CONTINUED, CP_RUN_FINISHED } cp_run_state;
+
+typedef struct cp_run {
+    const cp_options *options;
+    cp_run_state      state;
+    char             *folder;     /* without a final slash */
+    cp_json         **past;       /* the lines of a continued run's log, oldest first */
+    int               past_count;
+    bool              quiet, json;
+    cp_status         status;     /* the first thing that went wrong */
+
+    int    log; /* file descriptor */
+    double started;
+    bool   finished;
+} cp_run;
+
+/* Opens the folder of --out, or a new one in runs/, and starts to watch for Ctrl-C. NULL, with a message on stderr, when it
+ * cannot be. */
+cp_run *cp_run_open(const cp_options *options);
+
+/* False once the user has asked for an end or something went wrong (a full disk): stop computing and close. */
+bool cp_run_goes_on(const cp_run *run);
+
+/* Appends a line; the writer's text must be one object, and is freed. */
+bool cp_run_log(cp_run *run, cp_json_writer *line);
+
+/* Writes result.json in one step, prints it with --json, and frees the writer. */
+bool cp_run_finish(cp_run *run, cp_json_writer *result);
+
+/* Prints what a finished run left (its table, or with --json all of it), and closes. Returns the exit code. */
+int cp_run_show(cp_run *run);
+
+/* Frees everything and tells on stderr what went wrong or was left unfinished. Returns the exit code. */
+int cp_run_close(cp_run *run);
+
+/* The path of a file in the folder. */
+typedef struct cp_run_name {
+    char s[1024];
+} cp_run_name;
+cp_run_name cp_run_path(const cp_run *run, const char *name);
+
+/* The last line of the past whose `key` is the number `value`, or NULL: what a continued run need not compute again. */
+const cp_json *cp_run_past(const cp_run *run, const char *key, double value);
+
+/* SIGINT and SIGTERM set a flag; a second one ends the process at once. */
+void cp_interrupts_watch(void);
+bool cp_interrupted(void);
+
+/* Makes a folder and those above it; fine when it is there already. */
+bool cp_folder_make(const char *path, cp_status *status);
+
+#endif

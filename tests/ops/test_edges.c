@@ -1,0 +1,409 @@
+/* Tests of the ops at the edges: empty tensors, single values, rank 0 and 5, huge, tiny and infinite values, NaN, -0. */
+#include "couplet.h"
+
+#include "unity.h"
+
+#include <math.h>
+#include <string.h>
+
+static cp_tape *tape;
+static int      errors;
+static char     last_error[600];
+
+static void remember(const cp_error *error, void *user) {
+    (void)user;
+    errors++;
+    snprintf(last_error, sizeof last_error, "%s: %s", error->op, error->message);
+}
+
+void setUp(void) {
+    errors = 0;
+    last_error[0] = '\0';
+    cp_error_handler(remember, NULL);
+    tape = cp_tape_new();
+}
+
+void tearDown(void) {
+    cp_tape_free(tape);
+    cp_error_handler(NULL, NULL);
+    TEST_ASSERT_EQUAL_INT_MESSAGE(0, errors, last_error);
+}
+
+#define DIMS(...) (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), (int[]){__VA_ARGS__}
+#define INTS(...) ((int[]){__VA_ARGS__})
+
+static cp_tensor *filled(int rank, const int *dims) {
+    static cp_real values[1024];
+    for (int i = 0; i < 1024; i++) values[i] = (cp_real)(i % 5 + 1) / 4;
+    return cp_variable(tape, values, rank, dims);
+}
+
+static cp_tensor *vector(int n, const double *values) {
+    cp_real data[32];
+    for (int i = 0; i < n; i++) data[i] = (cp_real)values[i];
+    return cp_variable(tape, data, 1, &n);
+}
+
+#define VECTOR(...) vector((int)(sizeof((double[]){__VA_ARGS__}) / sizeof(double)), (double[]){__VA_ARGS__})
+
+static cp_tensor *gradient(cp_tensor *out, cp_tensor *x) {
+    cp_tensor *dx = NULL;
+    TEST_ASSERT_NOT_NULL_MESSAGE(out, last_error);
+    TEST_ASSERT_TRUE_MESSAGE(cp_grad(tape, cp_sum(tape, out, CP_ALL, false), &x, 1, &dx), last_error);
+    return dx;
+}
+
+static void expect_near(double expected, double actual) {
+    if (actual == expected) return; /* infinities among them */
+    TEST_ASSERT_DOUBLE_WITHIN(4 * (double)CP_REAL_EPSILON * fabs(expected) + 1e-37, expected, actual);
+}
+
+static void expect_values(const cp_tensor *t, int n, const double *expected) {
+    TEST_ASSERT_NOT_NULL_MESSAGE(t, last_error);
+    TEST_ASSERT_EQUAL_UINT64(n, t->size);
+    for (int i = 0; i < n; i++) expect_near(expected[i], (double)t->data[i]);
+}
+
+#define EXPECT(t, ...) expect_values(t, (int)(sizeof((double[]){__VA_ARGS__}) / sizeof(double)), (double[]){__VA_ARGS__})
+
+/* ---- empty tensors through every family, with their gradients ---- */
+
+static void expect_shape(cp_tensor *out, cp_tensor *x, const char *shape) {
+    TEST_ASSERT_NOT_NULL_MESSAGE(out, last_error);
+    TEST_ASSERT_EQUAL_STRING(shape, cp_shape_text(out).s);
+    TEST_ASSERT_EQUAL_STRING(cp_shape_text(x).s, cp_shape_text(gradient(out, x)).s);
+}
+
+typedef cp_tensor *(*unary_fn)(cp_at at, cp_tensor *a);
+static const unary_fn unary[] = {(cp_neg),  (cp_exp),    (cp_log),      (cp_log1p), (cp_sqrt), (cp_rsqrt), (cp_square), (cp_abs),
+                                 (cp_tanh), (cp_sigmoid), (cp_softplus), (cp_relu),  (cp_swish)};
+typedef cp_tensor *(*binary_fn)(cp_at at, cp_tensor *a, cp_tensor *b);
+static const binary_fn binary[] = {(cp_add), (cp_sub), (cp_mul), (cp_div), (cp_minimum), (cp_maximum)};
+enum { UNARY = sizeof unary / sizeof *unary, BINARY = sizeof binary / sizeof *binary };
+
+static void empty_tensors_pass_through_elementwise_ops(void) {
+    cp_tensor *x = filled(DIMS(3, 0, 2)), *row = filled(DIMS(1, 2)), *one = filled(0, NULL);
+    for (int i = 0; i < UNARY; i++) expect_shape(unary[i](CP_AT(tape), x), x, "(3, 0, 2)");
+    for (int i = 0; i < BINARY; i++) {
+        expect_shape(binary[i](CP_AT(tape), x, row), x, "(3, 0, 2)");
+        expect_shape(binary[i](CP_AT(tape), x, row), row, "(3, 0, 2)");
+        expect_shape(binary[i](CP_AT(tape), one, x), one, "(3, 0, 2)");
+    }
+    expect_shape(cp_where(tape, row, x, one), x, "(3, 0, 2)");
+    expect_shape(cp_affine(tape, x, 2, 1), x, "(3, 0, 2)");
+    expect_shape(cp_pow(tape, x, 3), x, "(3, 0, 2)");
+    expect_shape(cp_leaky_relu(tape, x, 2), x, "(3, 0, 2)");
+    expect_shape(cp_clamp(tape, x, 0, 1), x, "(3, 0, 2)");
+    expect_shape(cp_gate(tape, x, x, 0), x, "(3, 0, 2)");
+    cp_rng rng = cp_rng_named(1, "dropout");
+    expect_shape(cp_dropout(tape, x, (cp_real)0.5, &rng, true), x, "(3, 0, 2)");
+}
+
+static void empty_tensors_pass_through_reductions(void) {
+    cp_tensor *x = filled(DIMS(3, 0, 2));
+    expect_shape(cp_sum(tape, x, CP_AXES(0), false), x, "(0, 2)");
+    expect_shape(cp_sum(tape, x, CP_AXES(1), true), x, "(3, 1, 2)");
+    TEST_ASSERT_TRUE(cp_item(cp_sum(tape, x, CP_ALL, false)) == 0);
+    TEST_ASSERT_TRUE(isnan(cp_item(cp_mean(tape, x, CP_ALL, false))));
+    expect_shape(cp_mean(tape, x, CP_AXES(0, 2), false), x, "(0)");
+    expect_shape(cp_max(tape, x, CP_AXES(0), false), x, "(0, 2)");
+    expect_shape(cp_logsumexp(tape, x, CP_AXES(0), false), x, "(0, 2)");
+    cp_tensor *nothing = cp_logsumexp(tape, x, CP_AXES(1), false);
+    TEST_ASSERT_EQUAL_STRING("(3, 2)", cp_shape_text(nothing).s);
+    TEST_ASSERT_TRUE(nothing->data[0] == (cp_real)-INFINITY && nothing->data[5] == (cp_real)-INFINITY);
+    expect_shape(nothing, x, "(3, 2)");
+    for (int axis = 0; axis < 3; axis++) {
+        expect_shape(cp_softmax(tape, x, axis), x, "(3, 0, 2)");
+        expect_shape(cp_log_softmax(tape, x, axis), x, "(3, 0, 2)");
+    }
+}
+
+static void empty_tensors_pass_through_matmul(void) {
+    cp_tensor *a = filled(DIMS(0, 3)), *b = filled(DIMS(3, 4)), *none = filled(DIMS(2, 0)), *flat = filled(DIMS(0, 4));
+    expect_shape(cp_matmul(tape, a, b, 0), a, "(0, 4)");
+    expect_shape(cp_matmul(tape, a, b, 0), b, "(0, 4)");
+    cp_tensor *zeros = cp_matmul(tape, none, flat, 0);
+    expect_shape(zeros, none, "(2, 4)");
+    for (int i = 0; i < 8; i++) TEST_ASSERT_TRUE(zeros->data[i] == 0);
+    expect_shape(cp_matmul(tape, filled(DIMS(0, 2, 3)), b, 0), b, "(0, 2, 4)");
+    expect_shape(cp_matmul(tape, filled(DIMS(5, 2, 0)), flat, 0), flat, "(5, 2, 4)");
+    expect_shape(cp_matmul(tape, filled(DIMS(0, 2, 3)), filled(DIMS(1, 3, 4)), 0), b = filled(DIMS(1)), "(0, 2, 4)");
+}
+
+static void empty_tensors_pass_through_shape_ops(void) {
+    cp_tensor *x = filled(DIMS(3, 0, 2)), *rows = filled(DIMS(0, 4)), *parts[] = {rows, filled(DIMS(2, 4))};
+    expect_shape(cp_reshape(tape, x, 2, INTS(0, 7)), x, "(0, 7)");
+    expect_shape(cp_reshape(tape, x, 2, INTS(-1, 7)), x, "(0, 7)");
+    expect_shape(cp_permute(tape, x, INTS(2, 0, 1)), x, "(2, 3, 0)");
+    expect_shape(cp_broadcast_to(tape, x, 4, INTS(5, 3, 0, 2)), x, "(5, 3, 0, 2)");
+    expect_shape(cp_sum_to(tape, x, 2, INTS(1, 2)), x, "(1, 2)");
+    expect_shape(cp_slice(tape, parts[1], INTS(1, 2), INTS(1, 4), NULL), parts[1], "(0, 2)");
+    expect_shape(cp_slice(tape, rows, INTS(0, 0), INTS(CP_END, 3), INTS(2, 2)), rows, "(0, 2)");
+    expect_shape(cp_embed(tape, rows, INTS(3, 4), INTS(1, 0), NULL, 1), rows, "(3, 4)");
+    expect_shape(cp_pad(tape, rows, INTS(1, 0), INTS(1, 1), 7), rows, "(2, 5)");
+    expect_shape(cp_concat(tape, parts, 2, 0), rows, "(2, 4)");
+    expect_shape(cp_gather_rows(tape, parts[1], (cp_labels){NULL, 0}), parts[1], "(0, 4)");
+    expect_shape(cp_scatter_rows(tape, rows, (cp_labels){NULL, 0}, 3), rows, "(3, 4)");
+    expect_shape(cp_take(tape, parts[1], (cp_labels){NULL, 0}, 1, INTS(0)), parts[1], "(0)");
+    expect_shape(cp_put(tape, rows, (cp_labels){NULL, 0}, 1, INTS(3)), rows, "(3)");
+}
+
+static void an_empty_batch_passes_through_image_ops_and_norms(void) {
+    cp_tensor *x = filled(DIMS(0, 4, 4, 2)), *w = filled(DIMS(3, 3, 2, 4)), *c = filled(DIMS(2));
+    cp_pool2d_config two = {CP_WINDOW(2)};
+    expect_shape(cp_conv2d(tape, x, w, NULL, (cp_conv2d_config){0}), x, "(0, 2, 2, 4)");
+    cp_tensor *dw = gradient(cp_conv2d(tape, x, w, NULL, (cp_conv2d_config){0}), w);
+    for (size_t i = 0; i < dw->size; i++) TEST_ASSERT_TRUE(dw->data[i] == 0);
+    expect_shape(cp_max_pool(tape, x, two), x, "(0, 2, 2, 2)");
+    expect_shape(cp_avg_pool(tape, x, two), x, "(0, 2, 2, 2)");
+    expect_shape(cp_global_avg_pool(tape, x), x, "(0, 2)");
+    expect_shape(cp_layer_norm(tape, x, c, c, 1), x, "(0, 4, 4, 2)");
+    expect_shape(cp_group_norm(tape, x, c, c, 2, 1), c, "(0, 4, 4, 2)");
+    cp_tensor *running = cp_tensor_new(1, INTS(2));
+    expect_shape(cp_batch_norm(tape, x, c, c, (cp_batch_norm_config){.running_mean = running, .running_var = running}), x, "(0, 4, 4, 2)");
+    cp_tensor_free(running);
+}
+
+static void an_image_without_channels_convolves_to_the_bias(void) {
+    cp_tensor *x = filled(DIMS(1, 3, 3, 0)), *w = filled(DIMS(3, 3, 0, 2)), *bias = VECTOR(5, 7);
+    EXPECT(cp_conv2d(tape, x, w, bias, (cp_conv2d_config){0}), 5, 7);
+    EXPECT(cp_conv2d(tape, x, w, NULL, (cp_conv2d_config){0}), 0, 0);
+    expect_shape(cp_conv2d(tape, x, w, bias, (cp_conv2d_config){0}), x, "(1, 1, 1, 2)");
+    expect_shape(cp_conv2d(tape, filled(DIMS(1, 3, 3, 2)), filled(DIMS(3, 3, 2, 0)), NULL, (cp_conv2d_config){0}), w, "(1, 1, 1, 0)");
+}
+
+/* ---- the smallest and the deepest ---- */
+
+static void single_values_work_in_every_reduction(void) {
+    cp_tensor *x = filled(0, NULL), *one = filled(DIMS(1, 1));
+    x->data[0] = one->data[0] = 3;
+    EXPECT(cp_sum(tape, x, CP_ALL, false), 3);
+    EXPECT(cp_mean(tape, x, CP_ALL, true), 3);
+    EXPECT(cp_max(tape, x, CP_ALL, false), 3);
+    EXPECT(cp_logsumexp(tape, x, CP_ALL, false), 3);
+    EXPECT(gradient(cp_max(tape, x, CP_ALL, false), x), 1);
+    EXPECT(cp_softmax(tape, one, -1), 1);
+    EXPECT(cp_log_softmax(tape, one, 0), 0);
+    EXPECT(cp_matmul(tape, one, one, 0), 9);
+    EXPECT(cp_cross_entropy(tape, one, (cp_labels){INTS(0), 1}), 0);
+    EXPECT(gradient(cp_cross_entropy(tape, one, (cp_labels){INTS(0), 1}), one), 0);
+    EXPECT(cp_mse(tape, one, one), 0);
+    EXPECT(cp_permute(tape, x, NULL), 3);
+    EXPECT(cp_slice(tape, x, NULL, NULL, NULL), 3);
+    EXPECT(cp_reshape(tape, x, 5, INTS(1, 1, 1, 1, -1)), 3);
+    EXPECT(cp_layer_norm(tape, one, NULL, NULL, 1), 0);
+}
+
+static void five_axes_work(void) {
+    cp_tensor *x = filled(DIMS(2, 1, 3, 2, 2)), *row = filled(DIMS(5, 1, 1, 2));
+    expect_shape(cp_mul(tape, x, row), x, "(2, 5, 3, 2, 2)");
+    expect_shape(cp_mul(tape, x, row), row, "(2, 5, 3, 2, 2)");
+    expect_shape(cp_sum(tape, x, CP_AXES(0, 2, 4), false), x, "(1, 2)");
+    expect_shape(cp_max(tape, x, CP_AXES(1, 3), true), x, "(2, 1, 3, 1, 2)");
+    expect_shape(cp_permute(tape, x, INTS(4, 2, 0, 3, 1)), x, "(2, 3, 2, 2, 1)");
+    expect_shape(cp_matmul(tape, x, x, CP_TRANSPOSE_B), x, "(2, 1, 3, 2, 2)");
+    expect_shape(cp_batch_norm(tape, x, NULL, NULL, (cp_batch_norm_config){.training = true}), x, "(2, 1, 3, 2, 2)");
+    expect_shape(cp_softmax(tape, x, 2), x, "(2, 1, 3, 2, 2)");
+    expect_shape(cp_slice(tape, x, INTS(1, 0, 0, 1, 0), INTS(2, 1, CP_END, 2, CP_END), INTS(1, 1, 2, 1, 1)), x, "(1, 1, 2, 1, 2)");
+}
+
+static void a_step_as_large_as_an_int_takes_one_value(void) {
+    cp_tensor *x = VECTOR(4, 5, 6);
+    EXPECT(cp_slice(tape, x, INTS(1), INTS(CP_END), INTS(INT32_MAX)), 5);
+    EXPECT(gradient(cp_slice(tape, x, INTS(1), INTS(CP_END), INTS(INT32_MAX)), x), 0, 1, 0);
+}
+
+/* ---- huge and infinite values ---- */
+
+static void logsumexp_is_exact_for_huge_values(void) {
+    EXPECT(cp_logsumexp(tape, VECTOR(1e4, 1e4), CP_ALL, false), 1e4 + log(2));
+    EXPECT(cp_logsumexp(tape, VECTOR(-1e4, -1e4), CP_ALL, false), -1e4 + log(2));
+    EXPECT(cp_logsumexp(tape, VECTOR(1e4, -1e4), CP_ALL, false), 1e4);
+    EXPECT(cp_logsumexp(tape, VECTOR(-INFINITY, 2, -INFINITY), CP_ALL, false), 2);
+    EXPECT(cp_logsumexp(tape, VECTOR(-INFINITY, -INFINITY), CP_ALL, false), -INFINITY);
+    EXPECT(cp_logsumexp(tape, VECTOR(INFINITY, 2), CP_ALL, false), INFINITY);
+    cp_tensor *x = VECTOR(1e4, -INFINITY, 1e4);
+    EXPECT(gradient(cp_logsumexp(tape, x, CP_ALL, false), x), 0.5, 0, 0.5);
+}
+
+static void softmax_and_log_softmax_are_exact_for_huge_values(void) {
+    EXPECT(cp_softmax(tape, VECTOR(1e4, 1e4), 0), 0.5, 0.5);
+    EXPECT(cp_softmax(tape, VECTOR(-1e4, 1e4), 0), 0, 1);
+    EXPECT(cp_softmax(tape, VECTOR(-INFINITY, 3), 0), 0, 1);
+    EXPECT(cp_log_softmax(tape, VECTOR(1e4, 1e4), 0), -log(2), -log(2));
+    EXPECT(cp_log_softmax(tape, VECTOR(-1e4, -1e4), 0), -log(2), -log(2));
+    EXPECT(cp_log_softmax(tape, VECTOR(-1e4, 1e4), 0), -2e4, 0);
+    EXPECT(cp_log_softmax(tape, VECTOR(-INFINITY, 3), 0), -INFINITY, 0);
+}
+
+static void the_smooth_steps_are_exact_at_both_ends(void) {
+    cp_tensor *x = VECTOR(-INFINITY, -1e4, 1e4, INFINITY);
+    EXPECT(cp_softplus(tape, x), 0, 0, 1e4, INFINITY);
+    EXPECT(gradient(cp_softplus(tape, x), x), 0, 0, 1, 1);
+    EXPECT(cp_sigmoid(tape, x), 0, 0, 1, 1);
+    EXPECT(cp_tanh(tape, x), -1, -1, 1, 1);
+    EXPECT(gradient(cp_tanh(tape, x), x), 0, 0, 0, 0);
+    EXPECT(cp_relu(tape, x), 0, 0, 1e4, INFINITY);
+    EXPECT(cp_clamp(tape, x, -1, 1), -1, -1, 1, 1);
+    EXPECT(cp_exp(tape, x), 0, 0, INFINITY, INFINITY);
+    EXPECT(cp_swish(tape, VECTOR(-1e4, 1e4)), 0, 1e4);
+    EXPECT(cp_softplus(tape, VECTOR(-20)), log1p(exp(-20)));
+    EXPECT(cp_sigmoid(tape, VECTOR(-50)), 1 / (1 + exp(50)));
+}
+
+static void cross_entropy_is_exact_for_huge_logits(void) {
+    cp_real    values[] = {(cp_real)1e4, (cp_real)-1e4, (cp_real)-1e4, (cp_real)1e4};
+    cp_tensor *logits = cp_variable(tape, values, 2, INTS(2, 2));
+    EXPECT(cp_cross_entropy(tape, logits, (cp_labels){INTS(0, 1), 2}), 0);
+    cp_tensor *wrong = cp_cross_entropy(tape, logits, (cp_labels){INTS(1, 0), 2});
+    EXPECT(wrong, 2e4);
+    EXPECT(gradient(wrong, logits), 0.5, -0.5, -0.5, 0.5);
+    logits->data[1] = logits->data[2] = (cp_real)-INFINITY;
+    EXPECT(cp_cross_entropy(tape, logits, (cp_labels){INTS(0, 1), 2}), 0);
+    EXPECT(cp_cross_entropy(tape, logits, (cp_labels){INTS(1, 1), 2}), INFINITY);
+}
+
+static void sums_and_variances_of_large_numbers_keep_their_digits(void) {
+    static cp_real values[100000];
+    for (int i = 0; i < 100000; i++) values[i] = (cp_real)(1024 + (i % 2 ? 0.25 : -0.25));
+    cp_tensor *x = cp_constant(tape, values, 2, INTS(100000, 1));
+    EXPECT(cp_mean(tape, x, CP_ALL, false), 1024);
+    cp_tensor *normal = cp_normalize(tape, x, CP_AXES(0), 0);
+    TEST_ASSERT_DOUBLE_WITHIN(1e-5, -1, (double)normal->data[0]);
+    TEST_ASSERT_DOUBLE_WITHIN(1e-5, 1, (double)normal->data[1]);
+}
+
+static void denormals_and_negative_zero_survive(void) {
+    cp_real    tiny = sizeof(cp_real) == sizeof(float) ? (cp_real)1e-40 : (cp_real)1e-310;
+    cp_tensor *x = cp_constant(tape, (cp_real[]){tiny, -tiny, (cp_real)-0.0}, 1, INTS(3));
+    cp_tensor *y = cp_add(tape, x, cp_scalar(tape, 0));
+    TEST_ASSERT_TRUE(y->data[0] == tiny && y->data[0] > 0 && y->data[1] == -tiny);
+    TEST_ASSERT_TRUE(cp_sum(tape, x, CP_ALL, false)->data[0] == 0);
+    TEST_ASSERT_TRUE(cp_max(tape, x, CP_ALL, false)->data[0] == tiny);
+    TEST_ASSERT_TRUE(cp_relu(tape, x)->data[0] == tiny);
+    TEST_ASSERT_TRUE(signbit(cp_neg(tape, cp_scalar(tape, 0))->data[0]));
+    TEST_ASSERT_TRUE(signbit(cp_reshape(tape, x, 2, INTS(3, 1))->data[2]));
+    TEST_ASSERT_TRUE(cp_relu(tape, x)->data[2] == 0 && cp_abs(tape, x)->data[2] == 0 && cp_sign(tape, x)->data[2] == 0);
+    TEST_ASSERT_TRUE(cp_sqrt(tape, x)->data[0] > 0);
+    TEST_ASSERT_TRUE(cp_log(tape, x)->data[0] > -800 && cp_log(tape, x)->data[0] < -80);
+}
+
+/* ---- NaN in, NaN out ---- */
+
+static bool has_nan(const cp_tensor *t) {
+    TEST_ASSERT_NOT_NULL_MESSAGE(t, last_error);
+    for (size_t i = 0; i < t->size; i++)
+        if (isnan(t->data[i])) return true;
+    return false;
+}
+
+static cp_tensor *poisoned(int rank, const int *dims, size_t at) {
+    cp_tensor *t = filled(rank, dims);
+    t->data[at] = (cp_real)NAN;
+    return t;
+}
+
+#define NAN_IN_NAN_OUT(...) TEST_ASSERT_TRUE_MESSAGE(has_nan(__VA_ARGS__), #__VA_ARGS__)
+
+static void nan_passes_through_elementwise_ops(void) {
+    for (size_t at = 0; at < 19; at++) { /* in each place: vector loops and their remainders */
+        cp_tensor *x = poisoned(DIMS(19), at), *y = filled(DIMS(19));
+        for (int i = 0; i < UNARY; i++) TEST_ASSERT_TRUE_MESSAGE(isnan(unary[i](CP_AT(tape), x)->data[at]), "a unary op");
+        for (int i = 0; i < BINARY; i++) {
+            TEST_ASSERT_TRUE_MESSAGE(isnan(binary[i](CP_AT(tape), x, y)->data[at]), "a binary op, left");
+            TEST_ASSERT_TRUE_MESSAGE(isnan(binary[i](CP_AT(tape), y, x)->data[at]), "a binary op, right");
+        }
+        NAN_IN_NAN_OUT(cp_leaky_relu(tape, x, 0));
+        NAN_IN_NAN_OUT(cp_clamp(tape, x, 0, 1));
+        NAN_IN_NAN_OUT(cp_pow(tape, x, 2));
+        NAN_IN_NAN_OUT(cp_scale(tape, x, 0));
+        NAN_IN_NAN_OUT(cp_sign(tape, x));
+        NAN_IN_NAN_OUT(cp_gate(tape, x, y, 0));
+        NAN_IN_NAN_OUT(cp_where(tape, y, x, y));
+        cp_tape_reset(tape);
+    }
+}
+
+static void nan_passes_through_reductions_from_any_place(void) {
+    for (size_t at = 0; at < 12; at++) {
+        cp_tensor *x = poisoned(DIMS(3, 4), at);
+        for (int axis = 0; axis < 2; axis++) {
+            NAN_IN_NAN_OUT(cp_sum(tape, x, CP_AXES(axis), false));
+            NAN_IN_NAN_OUT(cp_mean(tape, x, CP_AXES(axis), false));
+            NAN_IN_NAN_OUT(cp_max(tape, x, CP_AXES(axis), false));
+            NAN_IN_NAN_OUT(cp_logsumexp(tape, x, CP_AXES(axis), false));
+            NAN_IN_NAN_OUT(cp_softmax(tape, x, axis));
+            NAN_IN_NAN_OUT(cp_log_softmax(tape, x, axis));
+            NAN_IN_NAN_OUT(cp_normalize(tape, x, CP_AXES(axis), 1));
+        }
+        NAN_IN_NAN_OUT(cp_max(tape, x, CP_ALL, false));
+        NAN_IN_NAN_OUT(cp_logsumexp(tape, x, CP_ALL, false));
+        NAN_IN_NAN_OUT(cp_cross_entropy(tape, x, (cp_labels){INTS(0, 1, 2), 3}));
+        NAN_IN_NAN_OUT(cp_mse(tape, x, filled(DIMS(3, 4))));
+        NAN_IN_NAN_OUT(cp_batch_norm(tape, x, NULL, NULL, (cp_batch_norm_config){.training = true}));
+        NAN_IN_NAN_OUT(cp_matmul(tape, x, filled(DIMS(4, 2)), 0));
+        NAN_IN_NAN_OUT(cp_matmul(tape, cp_full(tape, 0, 2, INTS(2, 3)), x, 0)); /* 0 times NaN is NaN */
+        cp_tape_reset(tape);
+    }
+}
+
+static void nan_among_minus_infinities_is_the_maximum(void) {
+    cp_tensor *x = VECTOR(-INFINITY, NAN, -INFINITY);
+    NAN_IN_NAN_OUT(cp_max(tape, x, CP_ALL, false));
+    NAN_IN_NAN_OUT(cp_logsumexp(tape, x, CP_ALL, false));
+    NAN_IN_NAN_OUT(cp_softmax(tape, x, 0));
+}
+
+static void nan_passes_through_image_ops_from_any_place(void) {
+    for (size_t at = 0; at < 32; at++) {
+        cp_tensor *x = poisoned(DIMS(1, 4, 4, 2), at);
+        NAN_IN_NAN_OUT(cp_max_pool(tape, x, (cp_pool2d_config){CP_WINDOW(2)}));
+        NAN_IN_NAN_OUT(cp_max_pool(tape, x, (cp_pool2d_config){CP_WINDOW(3), CP_STRIDE(1), CP_PAD(1)}));
+        NAN_IN_NAN_OUT(cp_avg_pool(tape, x, (cp_pool2d_config){CP_WINDOW(2)}));
+        NAN_IN_NAN_OUT(cp_global_avg_pool(tape, x));
+        NAN_IN_NAN_OUT(cp_conv2d(tape, x, filled(DIMS(3, 3, 2, 4)), NULL, (cp_conv2d_config){CP_PAD(1)}));
+        NAN_IN_NAN_OUT(cp_group_norm(tape, x, NULL, NULL, 2, 1));
+        NAN_IN_NAN_OUT(cp_layer_norm(tape, x, NULL, NULL, 1));
+        cp_tape_reset(tape);
+    }
+}
+
+static void a_nan_in_max_pool_stays_in_its_windows(void) {
+    cp_tensor *y = cp_max_pool(tape, poisoned(DIMS(1, 4, 4, 2), 0), (cp_pool2d_config){CP_WINDOW(2)});
+    for (size_t i = 0; i < y->size; i++) TEST_ASSERT_EQUAL_INT(i == 0, isnan(y->data[i]) != 0);
+}
+
+static void padding_never_wins_a_maximum(void) {
+    cp_tensor *x = filled(DIMS(1, 3, 3, 1));
+    for (int i = 0; i < 9; i++) x->data[i] = (cp_real)(-10 - i);
+    EXPECT(cp_max_pool(tape, x, (cp_pool2d_config){CP_WINDOW(2), CP_PAD(1)}), -10, -11, -13, -14);
+    x->data[0] = (cp_real)-INFINITY;
+    EXPECT(cp_slice(tape, cp_max_pool(tape, x, (cp_pool2d_config){CP_WINDOW(2), CP_PAD(1)}), INTS(0, 0, 0, 0), INTS(1, 1, 1, 1), NULL),
+           -INFINITY);
+}
+
+int main(void) {
+    UNITY_BEGIN();
+    RUN_TEST(empty_tensors_pass_through_elementwise_ops);
+    RUN_TEST(empty_tensors_pass_through_reductions);
+    RUN_TEST(empty_tensors_pass_through_matmul);
+    RUN_TEST(empty_tensors_pass_through_shape_ops);
+    RUN_TEST(an_empty_batch_passes_through_image_ops_and_norms);
+    RUN_TEST(an_image_without_channels_convolves_to_the_bias);
+    RUN_TEST(single_values_work_in_every_reduction);
+    RUN_TEST(five_axes_work);
+    RUN_TEST(a_step_as_large_as_an_int_takes_one_value);
+    RUN_TEST(logsumexp_is_exact_for_huge_values);
+    RUN_TEST(softmax_and_log_softmax_are_exact_for_huge_values);
+    RUN_TEST(the_smooth_steps_are_exact_at_both_ends);
+    RUN_TEST(cross_entropy_is_exact_for_huge_logits);
+    RUN_TEST(sums_and_variances_of_large_numbers_keep_their_digits);
+    RUN_TEST(denormals_and_negative_zero_survive);
+    RUN_TEST(nan_passes_through_elementwise_ops);
+    RUN_TEST(nan_passes_through_reductions_from_any_place);
+    RUN_TEST(nan_among_minus_infinities_is_the_maximum);
+    RUN_TEST(nan_passes_through_image_ops_from_any_place);
+    RUN_TEST(a_nan_in_max_pool_stays_in_its_windows);
+    RUN_TEST(padding_never_wins_a_maximum);
+    return UNITY_END();
+}
