@@ -3,16 +3,27 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* printf's number with U+2212 for the minus. */
+/* printf's number as print has it: U+2212 for the minus, raised powers of ten for an exponent. */
 static void put_text(char *out, size_t size, const char *number) {
-    size_t at = 0;
-    for (; *number && at + 4 < size; number++) {
-        if (*number == '-') memcpy(out + at, "\xE2\x88\x92", 3), at += 3;
-        else out[at++] = *number;
-    }
-    out[at] = '\0';
+    static const char *const raised[] = {"\xE2\x81\xB0", "\xC2\xB9",     "\xC2\xB2",     "\xC2\xB3",     "\xE2\x81\xB4",
+                                         "\xE2\x81\xB5", "\xE2\x81\xB6", "\xE2\x81\xB7", "\xE2\x81\xB8", "\xE2\x81\xB9"};
+    const char *e     = strchr(number, 'e');
+    int         power = e ? atoi(e + 1) : 0;
+    bool        one   = e && e[-1] == '1' && (e - number == 1 || (e - number == 2 && *number == '-'));
+    const char *end   = one ? e - 1 : e;
+    size_t      at    = 0;
+    out[0]            = '\0';
+    for (const char *p = number; *p && p != end && at + 4 < size; p++)
+        at += (size_t)snprintf(out + at, size - at, *p == '-' ? "\xE2\x88\x92" : "%c", *p);
+    if (!e || at + 20 > size) return;
+    at += (size_t)snprintf(out + at, size - at, "%s10%s", one ? "" : "\xC3\x97", power < 0 ? "\xE2\x81\xBB" : "");
+    power = abs(power);
+    if (power >= 100) at += (size_t)snprintf(out + at, size - at, "%s", raised[power / 100 % 10]);
+    if (power >= 10) at += (size_t)snprintf(out + at, size - at, "%s", raised[power / 10 % 10]);
+    snprintf(out + at, size - at, "%s", raised[power % 10]);
 }
 
 static void add_tick(cp_axis *a, double value, int decimals) {

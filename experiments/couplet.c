@@ -6,7 +6,9 @@
 #include <string.h>
 
 static const cp_command *const commands[] = {
+    &cp_command_synthetic,
     &cp_command_predict,
+    &cp_command_report,
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 

@@ -188,27 +188,41 @@ void cp_panel_contours(cp_panel *p, cp_style style, const cp_grid *grid, int n, 
     if (s) set_grid(p, s, grid);
 }
 
-/* All tiles as one picture, with a gap of one pixel in white. */
+typedef struct tile_sheet {
+    int            columns, gap, scale, width, height;
+    unsigned char *pixels; /* RGB */
+} tile_sheet;
+
+static void put_tile(tile_sheet *sheet, const cp_image *image, int index) {
+    int left = index % sheet->columns * (image->width * sheet->scale + sheet->gap);
+    int top  = index / sheet->columns * (image->height * sheet->scale + sheet->gap);
+    for (int y = 0; y < image->height * sheet->scale; y++)
+        for (int x = 0; x < image->width * sheet->scale; x++) {
+            size_t               place = (size_t)(y / sheet->scale) * (size_t)image->width + (size_t)(x / sheet->scale);
+            const unsigned char *from  = image->pixels + place * (size_t)image->channels;
+            unsigned char       *to    = sheet->pixels + ((size_t)(top + y) * (size_t)sheet->width + (size_t)(left + x)) * 3;
+            for (int c = 0; c < 3; c++) to[c] = from[image->channels == 3 ? c : 0];
+        }
+}
+
+/* All tiles as one picture with white gaps, enlarged so that viewers which smooth have little to smooth. */
 void cp_panel_tiles(cp_panel *p, int n, const cp_image *images, int columns) {
     cp_series *s = n > 0 && columns > 0 ? add(p, CP_SERIES_TILES, (cp_style){0}) : NULL;
     if (!s) return;
-    int            across = columns < n ? columns : n, down = (n + columns - 1) / columns, w = images->width, h = images->height;
-    int            width = across * (w + 1) - 1, height = down * (h + 1) - 1;
-    unsigned char *all = malloc((size_t)width * (size_t)height * 3);
-    if (all) memset(all, 255, (size_t)width * (size_t)height * 3);
-    for (int k = 0; all && k < n; k++)
-        for (int y = 0; y < h; y++)
-            for (int x = 0; x < w; x++)
-                for (int c = 0; c < 3; c++) {
-                    size_t to = ((size_t)(k / columns * (h + 1) + y) * (size_t)width + (size_t)(k % columns * (w + 1) + x)) * 3 + (size_t)c;
-                    size_t from = ((size_t)y * (size_t)w + (size_t)x) * (size_t)images[k].channels + (size_t)(images[k].channels == 3 ? c : 0);
-                    all[to]     = images[k].pixels[from];
-                }
-    if (!all || !cp_png_encode(&(cp_image){width, height, 3, all}, &s->png, NULL)) p->figure->failed = true;
-    s->image_width  = width;
-    s->image_height = height;
+    int        rows = (n + columns - 1) / columns, across = columns < n ? columns : n, largest = images->width > images->height ? images->width : images->height;
+    tile_sheet t    = {.columns = columns, .scale = largest < 64 ? 64 / largest : 1};
+    t.gap           = 2 * t.scale;
+    t.width         = across * (images->width * t.scale + t.gap) - t.gap;
+    t.height        = rows * (images->height * t.scale + t.gap) - t.gap;
+    size_t bytes    = (size_t)t.width * (size_t)t.height * 3;
+    t.pixels        = malloc(bytes);
+    if (t.pixels) memset(t.pixels, 255, bytes);
+    for (int k = 0; t.pixels && k < n; k++) put_tile(&t, &images[k], k);
+    if (!t.pixels || !cp_png_encode(&(cp_image){t.width, t.height, 3, t.pixels}, &s->png, NULL)) p->figure->failed = true;
+    s->image_width  = t.width;
+    s->image_height = t.height;
     s->n            = n;
-    free(all);
+    free(t.pixels);
 }
 
 /* ---- CSV ---- */
@@ -219,13 +233,10 @@ static void put_field(cp_bytes *out, const char *text) {
     cp_bytes_text(out, "\"");
 }
 
-/* A number with the digits that bring it back; nothing for one that a kind of series does not have. */
+/* A number in nine digits, or fewer where they say the same; nothing for one that a kind of series does not have. */
 static void put_number(cp_bytes *out, const double *value) {
     char text[40] = "";
-    for (int digits = 6; value && !isnan(*value) && digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, *value);
-        if (strtod(text, NULL) == *value) break;
-    }
+    if (value && !isnan(*value)) snprintf(text, sizeof text, "%.9g", *value);
     cp_bytes_text(out, ",");
     cp_bytes_text(out, value && isnan(*value) ? "nan" : text);
 }

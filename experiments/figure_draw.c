@@ -54,12 +54,14 @@ static void widen(range *r, bool log, bool floor_at_zero) {
     }
 }
 
-/* Makes the shorter axis longer until a unit has the same length on both. */
-static void equalize(range *x, range *y, double w, double h) {
-    double unit = fmax((x->most - x->least) / w, (y->most - y->least) / h);
+/* A unit of the same length on both axes, by the height of the drawing area; where that would become too low or too high, the
+ * range of the shorter axis grows. */
+static void equalize(range *x, range *y, cp_frame *f) {
+    f->h        = fmin(fmax(f->w * (y->most - y->least) / (x->most - x->least), 0.5 * f->w), 1.5 * f->w);
+    double unit = fmax((x->most - x->least) / f->w, (y->most - y->least) / f->h);
     double mx = (x->least + x->most) / 2, my = (y->least + y->most) / 2;
-    *x = (range){mx - unit * w / 2, mx + unit * w / 2};
-    *y = (range){my - unit * h / 2, my + unit * h / 2};
+    *x = (range){mx - unit * f->w / 2, mx + unit * f->w / 2};
+    *y = (range){my - unit * f->h / 2, my + unit * f->h / 2};
 }
 
 static void make_axes(const cp_panel *p, cp_frame *f) {
@@ -77,7 +79,7 @@ static void make_axes(const cp_panel *p, cp_frame *f) {
     if (c->x_name_count > 0) include(&x, -0.5, false), include(&x, c->x_name_count - 0.5, false);
     if (c->x_least != 0 || c->x_most != 0) x = (range){c->x_least, c->x_most};
     if (c->y_least != 0 || c->y_most != 0) y = (range){c->y_least, c->y_most};
-    if (c->equal && x.least < x.most && y.least < y.most) equalize(&x, &y, f->w, f->h);
+    if (c->equal && x.least < x.most && y.least < y.most) equalize(&x, &y, f);
     f->y = cp_axis_make(y.least, y.most, c->y_log, (int)fmax(2, f->h / 40));
     for (int most = (int)fmax(2, f->w / 45); most >= 2; most--) {
         double widest = 0;
@@ -202,6 +204,12 @@ static void put_axes(cp_bytes *out, const cp_panel *p, const cp_frame *f, const 
         cp_svg_text(out, f->left - m->left + TEXT, f->top + f->h / 2, TEXT, CP_MIDDLE, -90, false, p->config.y_label);
 }
 
+static bool has_grid(const cp_panel *p) {
+    for (const cp_series *s = p->first; s; s = s->next)
+        if (s->kind == CP_SERIES_FILL) return true;
+    return false;
+}
+
 static void put_panel(cp_bytes *out, const cp_panel *p, const cp_frame *f, const margins *m, const char *clip) {
     lines title = wrap(p->config.title, f->w, TITLE);
     cp_svg_put(out, "<g class=\"panel\">\n<clipPath id=\"%s\"><rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"/></clipPath>\n", clip,
@@ -209,7 +217,7 @@ static void put_panel(cp_bytes *out, const cp_panel *p, const cp_frame *f, const
     put_lines(out, &title, f->left + f->w / 2, f->top - 8 - (title.count - 1) * TITLE * LINE_GAP, TITLE, CP_MIDDLE);
     cp_svg_put(out, "<g clip-path=\"url(#%s)\">\n", clip);
     cp_marks_back(out, p, f);
-    if (!p->config.no_axes) put_grid_lines(out, p, f);
+    if (!p->config.no_axes && !has_grid(p)) put_grid_lines(out, p, f);
     cp_marks_front(out, p, f);
     cp_svg_put(out, "</g>\n");
     if (!p->config.no_axes) put_axes(out, p, f, m);
@@ -237,21 +245,41 @@ static legend make_legend(const cp_figure *f) {
     return l;
 }
 
-/* Draws it (or, with out NULL, only measures) and returns its height. */
-static double put_legend(cp_bytes *out, const legend *l, double width, double top) {
-    double y = top;
-    for (int first = 0, last; first < l->count; first = last, y += TEXT * 1.7) {
-        double row = 0;
-        for (last = first; last < l->count && (last == first || row + l->width[last] <= width - 2 * EDGE); last++) row += l->width[last];
+/* The entry behind the last one that fits in a row of that width from `first` on; the row's own width. */
+static int legend_row(const legend *l, int first, double limit, double *row) {
+    int last = first;
+    for (*row = 0; last < l->count && (last == first || *row + l->width[last] <= limit); last++) *row += l->width[last];
+    return last;
+}
+
+static int legend_rows(const legend *l, double limit) {
+    int    rows = 0;
+    double row;
+    for (int first = 0; first < l->count; rows++) first = legend_row(l, first, limit, &row);
+    return rows;
+}
+
+/* Rows as even as they can be, without more of them than needed. */
+static double legend_limit(const legend *l, double width) {
+    double limit = width - 2 * EDGE;
+    int    rows  = legend_rows(l, limit);
+    while (limit > 60 && legend_rows(l, limit - 10) == rows) limit -= 10;
+    return limit;
+}
+
+static const double LEGEND_LINE = 20;
+
+static void put_legend(cp_bytes *out, const legend *l, double width, double y) {
+    double limit = legend_limit(l, width), row;
+    for (int first = 0, last; first < l->count; first = last, y += LEGEND_LINE) {
+        last     = legend_row(l, first, limit, &row);
         double x = (width - row) / 2 + 10;
-        for (int i = first; i < last && out; i++) {
-            double sample = cp_marks_sample_width(l->entry[i]);
+        for (int i = first; i < last; i++) {
             cp_marks_sample(out, l->entry[i], x, y + TEXT * 0.65);
-            cp_svg_text(out, x + sample + 8, y + TEXT, TEXT, CP_START, 0, false, l->entry[i]->style.label);
+            cp_svg_text(out, x + cp_marks_sample_width(l->entry[i]) + 8, y + TEXT, TEXT, CP_START, 0, false, l->entry[i]->style.label);
             x += l->width[i];
         }
     }
-    return y - top;
 }
 
 /* ---- all together ---- */
@@ -302,7 +330,7 @@ static void place_panels(const cp_figure *f, layout *l, double top, double *widt
             x += l->left[column];
             frame->left = x, frame->top = y;
             x += frame->w + l->right[column] + (column + 1 < l->columns ? GAP : 0);
-            h = frame->h;
+            h = fmax(h, frame->h);
         }
         *width = fmax(*width, x + EDGE);
         y += h + l->bottom[row] + (row + 1 < l->rows ? GAP / 2 : 0);
@@ -325,7 +353,7 @@ static void put_figure(const cp_figure *f, layout *l, const char *name, cp_bytes
     legend legends = make_legend(f);
     place_panels(f, l, top, &panels, &height);
     double legend_top = height + 6;
-    height            = legend_top + put_legend(NULL, &legends, width, legend_top) + EDGE;
+    height            = legend_top + LEGEND_LINE * legend_rows(&legends, width - 2 * EDGE) + EDGE;
     cp_svg_put(out,
                "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" role=\"img\" "
                "font-family=\"'Helvetica Neue', Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif\" fill=\"#222222\">\n<title>",

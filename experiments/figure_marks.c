@@ -232,7 +232,7 @@ static cp_color band_color(const cp_series *s, int band) {
     double         share = s->bands > 1 ? (double)band / (s->bands - 1) : 0;
     if (s->ramp == CP_RAMP_ONE) return cp_color_mix(white, cp_palette(s->style.color), 0.75 * share);
     cp_color end = cp_palette(share < 0.5 ? 0 : 1);
-    return cp_color_mix(white, end, 0.5 * fabs(2 * share - 1));
+    return cp_color_mix(white, end, 0.42 * fabs(2 * share - 1));
 }
 
 static void put_fill(cp_bytes *out, const cp_series *s, const cp_frame *f) {
@@ -300,7 +300,14 @@ void cp_marks_front(cp_bytes *out, const cp_panel *p, const cp_frame *f) {
 /* ---- the legend ---- */
 
 double cp_marks_sample_width(const cp_series *s) {
-    return s->kind == CP_SERIES_FILL ? 60 : s->kind == CP_SERIES_POINTS ? 8 : s->kind >= CP_SERIES_CONTOURS && s->kind <= CP_SERIES_BOX && s->kind != CP_SERIES_CONTOURS ? 12 : 26;
+    switch (s->kind) {
+    case CP_SERIES_FILL: return 60;
+    case CP_SERIES_POINTS: return 8;
+    case CP_SERIES_BARS:
+    case CP_SERIES_HISTOGRAM:
+    case CP_SERIES_BOX: return 12;
+    default: return 26;
+    }
 }
 
 void cp_marks_sample(cp_bytes *out, const cp_series *s, double x, double y) {

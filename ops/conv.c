@@ -95,18 +95,20 @@ static cp_tensor *leaky_input_grad(cp_at at, cp_tensor *g, cp_tensor *w, cp_tens
     cp_conv_shape s;
     cp_tensor    *out = cp_out(at, 4, x->dims);
     if (!out || !conv_plan(at, "leaky_conv2d", x->dims, w->dims, a->config, &s)) return NULL;
+    size_t refusals = cp_arena_refusals(cp_scratch(at));
     cp_kernel_conv2d_input_grad_fused(cp_scratch(at), &s, g->data, w->data, &(cp_conv_fusion){.gate = x->data, .slope = a->slope},
                                       out->data);
-    return out;
+    return cp_arena_refusals(cp_scratch(at)) == refusals ? out : NULL;
 }
 
 static cp_tensor *leaky_weight_grad(cp_at at, cp_tensor *x, cp_tensor *g, cp_tensor *w, const leaky_attr *a) {
     cp_conv_shape s;
     cp_tensor    *out = cp_out(at, 4, w->dims);
     if (!out || !conv_plan(at, "leaky_conv2d", x->dims, w->dims, a->config, &s)) return NULL;
+    size_t refusals = cp_arena_refusals(cp_scratch(at));
     cp_kernel_conv2d_weight_grad_fused(cp_scratch(at), &s, x->data, g->data,
                                        &(cp_conv_fusion){.leaky_input = true, .slope = a->slope}, out->data);
-    return out;
+    return cp_arena_refusals(cp_scratch(at)) == refusals ? out : NULL;
 }
 
 static void leaky_conv2d_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {

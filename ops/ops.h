@@ -5,7 +5,7 @@
  * written with these same ops, so do gradients of gradients (cp_grad_recorded).
  *
  * Broadcasting: shapes are aligned at their last axes; an axis of size 1 (or absent) is repeated.
- * NaN in, NaN out, in every op. */
+ * NaN in, NaN out, in every op but those that only compare (greater, equal, the conditions of where and gate) and a^0 = 1. */
 #ifndef CP_OPS_H
 #define CP_OPS_H
 

@@ -18,7 +18,7 @@ static void remember(const cp_error *error, void *user) {
 }
 
 void setUp(void) {
-    errors = 0;
+    errors        = 0;
     last_error[0] = '\0';
     cp_error_handler(remember, NULL);
     tape = cp_tape_new();
@@ -33,7 +33,7 @@ void tearDown(void) {
 static void expect_error(const char *part) {
     TEST_ASSERT_EQUAL_INT_MESSAGE(1, errors, last_error);
     TEST_ASSERT_NOT_NULL_MESSAGE(strstr(last_error, part), last_error);
-    errors = 0;
+    errors        = 0;
     last_error[0] = '\0';
 }
 
@@ -48,7 +48,8 @@ static void expect_values(int n, const double *expected, const cp_tensor *t) {
         TEST_ASSERT_DOUBLE_WITHIN(tolerance() * (1 + fabs(expected[i])), expected[i], (double)t->data[i]);
 }
 
-#define EXPECT(t, ...) expect_values((int)(sizeof((double[]){__VA_ARGS__}) / sizeof(double)), (double[]){__VA_ARGS__}, t)
+#define EXPECT(t, ...)                                                                                                 \
+    expect_values((int)(sizeof((double[]){__VA_ARGS__}) / sizeof(double)), (double[]){__VA_ARGS__}, t)
 
 static cp_tensor *vector(int n, const double *values) {
     cp_real data[16];
@@ -93,7 +94,7 @@ static void counted_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor 
 static const cp_op counted_op = {.name = "counted", .grad = counted_grad};
 
 static cp_tensor *counted(cp_tensor *a, cp_tensor *b) {
-    cp_at      at = CP_AT(tape);
+    cp_at      at  = CP_AT(tape);
     cp_tensor *out = cp_out(at, a->rank, a->dims);
     for (size_t i = 0; i < out->size; i++) out->data[i] = a->data[i] * b->data[i];
     return cp_record(at, &counted_op, out, NULL, 2, (cp_tensor *[]){a, b});
@@ -110,9 +111,9 @@ static void dot_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gi
 static const cp_op dot_op = {.name = "dot", .grad = dot_grad};
 
 static cp_tensor *dot(cp_tensor *a, cp_tensor *b) {
-    cp_at      at = CP_AT(tape);
+    cp_at      at  = CP_AT(tape);
     cp_tensor *out = cp_out(at, 0, NULL);
-    out->data[0] = 0;
+    out->data[0]   = 0;
     for (size_t i = 0; i < a->size; i++) out->data[0] += a->data[i] * b->data[i];
     return cp_record(at, &dot_op, out, NULL, 2, (cp_tensor *[]){a, b});
 }
@@ -168,7 +169,8 @@ static void the_gradient_of_a_variable_with_respect_to_itself_is_one(void) {
 }
 
 static void a_loss_of_shape_1_1_is_a_single_value_too(void) {
-    cp_tensor *x = VECTOR(1, 2), *loss = cp_sum(tape, cp_reshape(tape, cp_square(tape, x), 2, (int[]){1, 2}), CP_ALL, true);
+    cp_tensor *x    = VECTOR(1, 2),
+              *loss = cp_sum(tape, cp_reshape(tape, cp_square(tape, x), 2, (int[]){1, 2}), CP_ALL, true);
     TEST_ASSERT_EQUAL_INT(2, loss->rank);
     EXPECT(gradient(loss, x), 2, 4);
 }
@@ -184,7 +186,7 @@ static void a_gradient_can_be_asked_with_respect_to_an_intermediate_value(void) 
 }
 
 static void what_lies_below_a_wanted_intermediate_value_is_not_visited(void) {
-    rule_calls = 0;
+    rule_calls   = 0;
     cp_tensor *x = VECTOR(2), *y = counted(x, VECTOR(5)), *loss = total(cp_square(tape, y));
     EXPECT(gradient(loss, y), 20);
     TEST_ASSERT_EQUAL_INT(0, rule_calls);
@@ -206,7 +208,7 @@ static void asking_for_the_input_never_runs_the_weight_rule(void) {
 static void a_branch_that_leads_to_nothing_wanted_is_not_visited(void) {
     cp_tensor *x = VECTOR(2), *other = VECTOR(3), *branch = counted(other, other);
     cp_tensor *loss = total(cp_add(tape, cp_square(tape, x), branch));
-    rule_calls = 0;
+    rule_calls      = 0;
     EXPECT(gradient(loss, x), 4);
     TEST_ASSERT_EQUAL_INT(0, rule_calls);
     EXPECT(gradient(loss, other), 6);
@@ -282,8 +284,9 @@ static void a_frozen_tape_takes_parameters_as_constants(void) {
 static void a_parameter_can_be_used_on_two_tapes_at_once(void) {
     cp_tape   *other = cp_tape_new();
     cp_tensor *w = cp_parameter_new((cp_real[]){3}, 1, (int[]){1}), *dw, *x = VECTOR(1);
-    cp_tensor *y = cp_variable(other, (cp_real[]){5}, 1, (int[]){1}), *z = cp_variable(other, (cp_real[]){2}, 1, (int[]){1});
-    cp_tensor *here = total(cp_mul(tape, x, w));
+    cp_tensor *y     = cp_variable(other, (cp_real[]){5}, 1, (int[]){1}),
+              *z     = cp_variable(other, (cp_real[]){2}, 1, (int[]){1});
+    cp_tensor *here  = total(cp_mul(tape, x, w));
     cp_tensor *there = cp_sum(other, cp_mul(other, cp_mul(other, z, y), cp_square(other, w)), CP_ALL, false);
     EXPECT(gradient(here, w), 1);
     TEST_ASSERT_TRUE(cp_grad(other, there, &w, 1, &dw));
@@ -301,7 +304,8 @@ static void hundreds_of_parameters_keep_their_own_gradients(void) {
     for (int i = 0; i < N; i++) w[i] = cp_parameter_new(&(cp_real){(cp_real)i}, 0, NULL);
     for (int step = 0; step < 3; step++) {
         cp_tensor *loss = cp_scalar(tape, 0);
-        for (int i = 0; i < N; i++) loss = cp_add(tape, loss, cp_scale(tape, w[(i * 7 + step) % N], (cp_real)(i * 7 % N)));
+        for (int i = 0; i < N; i++)
+            loss = cp_add(tape, loss, cp_scale(tape, w[(i * 7 + step) % N], (cp_real)(i * 7 % N)));
         TEST_ASSERT_TRUE(cp_grad(tape, loss, w, N, out));
         for (int i = 0; i < N; i++) EXPECT(out[(i * 7 + step) % N], i * 7 % N);
         cp_tape_reset(tape);
@@ -387,12 +391,12 @@ static void a_recorded_gradient_that_does_not_depend_on_the_variable_is_a_consta
 
 /* f = sum x^2 y over neighbors: a Hessian that is not diagonal. H v against the formula. */
 static void a_hessian_vector_product_is_the_gradient_of_the_gradient_along_v(void) {
-    cp_tensor *x = VECTOR(1, 2, 3);
+    cp_tensor *x    = VECTOR(1, 2, 3);
     cp_tensor *head = cp_slice(tape, x, (int[]){0}, (int[]){2}, NULL);
     cp_tensor *tail = cp_slice(tape, x, (int[]){1}, (int[]){3}, NULL);
-    cp_tensor *f = total(cp_mul(tape, cp_square(tape, head), tail)); /* x0^2 x1 + x1^2 x2 */
-    cp_tensor *v = cp_constant(tape, (cp_real[]){1, -1, 2}, 1, (int[]){3});
-    cp_tensor *g = recorded_gradient(f, x);
+    cp_tensor *f    = total(cp_mul(tape, cp_square(tape, head), tail)); /* x0^2 x1 + x1^2 x2 */
+    cp_tensor *v    = cp_constant(tape, (cp_real[]){1, -1, 2}, 1, (int[]){3});
+    cp_tensor *g    = recorded_gradient(f, x);
     EXPECT(g, 2 * 1 * 2, 1 + 2 * 2 * 3, 4);
     cp_tensor *hv = gradient(total(cp_mul(tape, g, v)), x);
     EXPECT(hv, 2 * 2 * 1 + 2 * 1 * -1, 2 * 1 * 1 + 2 * 3 * -1 + 2 * 2 * 2, 2 * 2 * -1);
@@ -434,7 +438,7 @@ static void a_sweep_gives_gradients_back_as_it_goes(void) {
     static cp_real zeros[N];
     cp_tensor     *x = cp_variable(tape, zeros, 1, (int[]){N}), *y = x;
     for (int i = 0; i < OPS; i++) y = cp_tanh(tape, y);
-    cp_tensor *loss = total(y);
+    cp_tensor *loss    = total(y);
     size_t     forward = cp_tape_peak(tape), one = N * sizeof(cp_real);
     TEST_ASSERT_TRUE(forward > OPS * one);
     cp_tensor *dx = gradient(loss, x);
@@ -451,7 +455,7 @@ static void a_sweep_over_fan_out_gives_gradients_back_too(void) {
     static cp_real zeros[N];
     cp_tensor     *x = cp_variable(tape, zeros, 1, (int[]){N}), *y = x;
     for (int i = 0; i < OPS; i++) y = cp_add(tape, cp_scale(tape, y, (cp_real)0.5), cp_mul(tape, y, x));
-    cp_tensor *loss = total(y);
+    cp_tensor *loss    = total(y);
     size_t     forward = cp_tape_peak(tape), one = N * sizeof(cp_real);
     gradient(loss, x);
     TEST_ASSERT_LESS_OR_EQUAL_UINT64(forward + 12 * one + (size_t)OPS * 16 * 256, cp_tape_peak(tape));
@@ -459,8 +463,8 @@ static void a_sweep_over_fan_out_gives_gradients_back_too(void) {
 
 static cp_tensor *wrong_gradient;
 static void       wrong_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
-    (void)at, (void)node, (void)g;
-    gin[0] = wrong_gradient;
+          (void)at, (void)node, (void)g;
+          gin[0] = wrong_gradient;
 }
 static const cp_op wrong_op = {.name = "wrong", .grad = wrong_grad};
 

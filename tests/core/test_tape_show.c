@@ -27,7 +27,7 @@ static void read_back(FILE *file) {
     TEST_ASSERT_GREATER_OR_EQUAL_INT64(0, size);
     rewind(file);
     free(text);
-    text = malloc((size_t)size + 1);
+    text                                     = malloc((size_t)size + 1);
     text[fread(text, 1, (size_t)size, file)] = '\0';
     fclose(file);
 }
@@ -47,9 +47,10 @@ static const char *graph(cp_tensor *loss) {
 }
 
 static int occurrences(const char *in, const char *what) {
-    int n = 0;
+    int    n      = 0;
     size_t length = strlen(what);
-    for (; *in; in++) n += *in == *what && strncmp(in, what, length) == 0; /* strstr in a loop is slow under a sanitizer */
+    for (; *in; in++)
+        n += *in == *what && strncmp(in, what, length) == 0; /* strstr in a loop is slow under a sanitizer */
     return n;
 }
 
@@ -71,11 +72,11 @@ static void expect_line(const char *start, const char *expected) {
 
 static cp_tensor *example(cp_tensor **w) {
     cp_tensor *x = cp_variable(tape, (cp_real[]){1, 2}, 2, (int[]){1, 2});
-    *w = cp_parameter_new((cp_real[]){3, 4}, 2, (int[]){2, 1});
-    (*w)->name = "w";
+    *w           = cp_parameter_new((cp_real[]){3, 4}, 2, (int[]){2, 1});
+    (*w)->name   = "w";
     cp_tensor *y = cp_matmul(tape, x, *w, 0);
     cp_tensor *z = cp_exp(tape, cp_scale(tape, y, (cp_real)0.1));
-    z->name = "z";
+    z->name      = "z";
     return cp_sum(tape, cp_mul(tape, z, cp_scalar(tape, 2)), CP_ALL, false);
 }
 
@@ -184,7 +185,7 @@ static void a_graph_has_a_box_for_each_value_with_values_and_gradients(void) {
 
 static void large_values_are_summed_up_and_a_nan_among_them_is_seen(void) {
     cp_real    values[10] = {-1, 2, 3, 4, 5, 6, 7, 8, 9, 7};
-    cp_tensor *x = cp_variable(tape, values, 1, (int[]){10});
+    cp_tensor *x          = cp_variable(tape, values, 1, (int[]){10});
     cp_exp(tape, x);
     TEST_ASSERT_NOT_NULL(strstr(graph(NULL), "value -1 .. 9, mean 5\\l"));
     x->data[4] = (cp_real)NAN;

@@ -1,6 +1,6 @@
-/* Tests of misuse: each op with each kind of bad input. With a handler that returns, there is exactly one message, it names
- * the op, what is wrong and the caller's file and line, and the op returns NULL. With the default handler, a child process
- * prints one line and exits with status 2. */
+/* Tests of misuse: each op with each kind of bad input. With a handler that returns, there is exactly one message, it
+ * names the op, what is wrong and the caller's file and line, and the op returns NULL. With the default handler, a child
+ * process prints one line and exits with status 2. */
 #include "couplet.h"
 #include "ops/gaussian.h"
 
@@ -78,8 +78,8 @@ static void expect_one_line_and_status_2(int status, const char *text, const cha
     TEST_ASSERT_NULL_MESSAGE(strstr(rest, "couplet:"), text);
 }
 
-/* The call is refused with a message by `op` that contains `part`, and nothing is recorded. Calls stand on one line, for
- * compilers number the lines of a macro's arguments in different ways. */
+/* The call is refused with a message by `op` that contains `part`, and nothing is recorded. Calls stand on one line,
+ * for compilers number the lines of a macro's arguments in different ways. */
 #define REFUSED_HERE(op, part, ...)                                                                               \
     do {                                                                                                          \
         TEST_ASSERT_FALSE_MESSAGE((__VA_ARGS__) != 0, "not refused: " #__VA_ARGS__);                               \
@@ -171,6 +171,7 @@ CALL(greater, cp_greater(t, a, b))
 CALL(group_norm, cp_group_norm(t, a, b, b, 1, 1))
 CALL(half_distance, cp_half_distance(t, a, b))
 CALL(layer_norm, cp_layer_norm(t, a, b, b, 1))
+CALL(leaky_conv2d, cp_leaky_conv2d(t, a, b, NULL, NULL, 0, plain))
 CALL(leaky_relu, cp_leaky_relu(t, a, 2))
 CALL(log, cp_log(t, a))
 CALL(log1p, cp_log1p(t, a))
@@ -226,24 +227,25 @@ typedef struct call {
 #define ROW(NAME, A, B) {#NAME, call_##NAME, line_##NAME, A, B}
 static const call calls[] = {
     ROW(abs, MATRIX, NONE), ROW(add, MATRIX, MATRIX), ROW(affine, MATRIX, NONE), ROW(avg_pool, IMAGE, NONE),
-    ROW(avg_unpool, IMAGE, NONE), ROW(batch_norm, MATRIX, VECTOR), ROW(broadcast_to, MATRIX, NONE), ROW(clamp, MATRIX, NONE),
-    ROW(concat, MATRIX, MATRIX), ROW(conv2d, IMAGE, KERNEL), ROW(conv2d_input_grad, IMAGE, KERNEL),
-    ROW(conv2d_weight_grad, IMAGE, RESPONSE), ROW(cross_entropy, MATRIX, NONE), ROW(detach, MATRIX, NONE),
-    ROW(div, MATRIX, MATRIX), ROW(dropout, MATRIX, NONE), ROW(embed, MATRIX, NONE), ROW(equal, MATRIX, MATRIX),
-    ROW(exp, MATRIX, NONE), ROW(gate, MATRIX, MATRIX), ROW(gather_rows, MATRIX, NONE), ROW(global_avg_pool, IMAGE, NONE),
-    ROW(greater, MATRIX, MATRIX), ROW(group_norm, MATRIX, VECTOR), ROW(layer_norm, MATRIX, VECTOR),
-    ROW(gaussian_bias, SQUARE, NONE), ROW(gaussian_energy, MATRIX, SQUARE), ROW(gaussian_log_density, MATRIX, SQUARE),
-    ROW(gaussian_log_joint, MATRIX, SQUARE), ROW(gaussian_penalty, SQUARE, SQUARE), ROW(gaussian_weight, SQUARE, NONE),
-    ROW(half_distance, MATRIX, SQUARE), ROW(leaky_relu, MATRIX, NONE), ROW(log, MATRIX, NONE), ROW(log1p, MATRIX, NONE), ROW(log_softmax, MATRIX, NONE),
-    ROW(logsumexp, MATRIX, NONE), ROW(matmul, MATRIX, MATRIX), ROW(max, MATRIX, NONE), ROW(max_pool, IMAGE, NONE),
-    ROW(maximum, MATRIX, MATRIX), ROW(mean, MATRIX, NONE), ROW(minimum, MATRIX, MATRIX), ROW(mse, MATRIX, MATRIX),
-    ROW(mul, MATRIX, MATRIX), ROW(neg, MATRIX, NONE), ROW(normalize, MATRIX, NONE), ROW(pad, MATRIX, NONE),
-    ROW(permute, MATRIX, NONE), ROW(pow, MATRIX, NONE), ROW(put, MATRIX, NONE), ROW(relu, MATRIX, NONE),
-    ROW(reshape, MATRIX, NONE), ROW(rsqrt, MATRIX, NONE), ROW(scale, MATRIX, NONE), ROW(scatter_rows, MATRIX, NONE),
-    ROW(sigmoid, MATRIX, NONE), ROW(sign, MATRIX, NONE), ROW(slice, MATRIX, NONE), ROW(softmax, MATRIX, NONE),
-    ROW(softplus, MATRIX, NONE), ROW(sqrt, MATRIX, NONE), ROW(square, MATRIX, NONE), ROW(sub, MATRIX, MATRIX),
-    ROW(sum, MATRIX, NONE), ROW(sum_to, MATRIX, NONE), ROW(swish, MATRIX, NONE), ROW(take, MATRIX, NONE),
-    ROW(tanh, MATRIX, NONE), ROW(tril_exp, VECTOR, NONE), ROW(tril_logdet, VECTOR, NONE),
+    ROW(avg_unpool, IMAGE, NONE), ROW(batch_norm, MATRIX, VECTOR), ROW(broadcast_to, MATRIX, NONE),
+    ROW(clamp, MATRIX, NONE), ROW(concat, MATRIX, MATRIX), ROW(conv2d, IMAGE, KERNEL),
+    ROW(conv2d_input_grad, IMAGE, KERNEL), ROW(conv2d_weight_grad, IMAGE, RESPONSE), ROW(cross_entropy, MATRIX, NONE),
+    ROW(detach, MATRIX, NONE), ROW(div, MATRIX, MATRIX), ROW(dropout, MATRIX, NONE), ROW(embed, MATRIX, NONE),
+    ROW(equal, MATRIX, MATRIX), ROW(exp, MATRIX, NONE), ROW(gate, MATRIX, MATRIX), ROW(gather_rows, MATRIX, NONE),
+    ROW(global_avg_pool, IMAGE, NONE), ROW(greater, MATRIX, MATRIX), ROW(group_norm, MATRIX, VECTOR),
+    ROW(layer_norm, MATRIX, VECTOR), ROW(gaussian_bias, SQUARE, NONE), ROW(gaussian_energy, MATRIX, SQUARE),
+    ROW(gaussian_log_density, MATRIX, SQUARE), ROW(gaussian_log_joint, MATRIX, SQUARE),
+    ROW(gaussian_penalty, SQUARE, SQUARE), ROW(gaussian_weight, SQUARE, NONE), ROW(half_distance, MATRIX, SQUARE),
+    ROW(leaky_conv2d, IMAGE, KERNEL), ROW(leaky_relu, MATRIX, NONE), ROW(log, MATRIX, NONE), ROW(log1p, MATRIX, NONE),
+    ROW(log_softmax, MATRIX, NONE), ROW(logsumexp, MATRIX, NONE), ROW(matmul, MATRIX, MATRIX), ROW(max, MATRIX, NONE),
+    ROW(max_pool, IMAGE, NONE), ROW(maximum, MATRIX, MATRIX), ROW(mean, MATRIX, NONE), ROW(minimum, MATRIX, MATRIX),
+    ROW(mse, MATRIX, MATRIX), ROW(mul, MATRIX, MATRIX), ROW(neg, MATRIX, NONE), ROW(normalize, MATRIX, NONE),
+    ROW(pad, MATRIX, NONE), ROW(permute, MATRIX, NONE), ROW(pow, MATRIX, NONE), ROW(put, MATRIX, NONE),
+    ROW(relu, MATRIX, NONE), ROW(reshape, MATRIX, NONE), ROW(rsqrt, MATRIX, NONE), ROW(scale, MATRIX, NONE),
+    ROW(scatter_rows, MATRIX, NONE), ROW(sigmoid, MATRIX, NONE), ROW(sign, MATRIX, NONE), ROW(slice, MATRIX, NONE),
+    ROW(softmax, MATRIX, NONE), ROW(softplus, MATRIX, NONE), ROW(sqrt, MATRIX, NONE), ROW(square, MATRIX, NONE),
+    ROW(sub, MATRIX, MATRIX), ROW(sum, MATRIX, NONE), ROW(sum_to, MATRIX, NONE), ROW(swish, MATRIX, NONE),
+    ROW(take, MATRIX, NONE), ROW(tanh, MATRIX, NONE), ROW(tril_exp, VECTOR, NONE), ROW(tril_logdet, VECTOR, NONE),
     ROW(tril_quadratic, MATRIX, SQUARE), ROW(where, MATRIX, MATRIX),
 };
 enum { CALLS = sizeof calls / sizeof *calls };
@@ -269,7 +271,8 @@ static void every_op_of_the_library_is_in_the_table(void) {
 
 static void every_call_in_the_table_is_valid_as_it_stands(void) {
     for (int k = 0; k < CALLS; k++) {
-        TEST_ASSERT_NOT_NULL_MESSAGE(calls[k].run(tape, argument(tape, calls[k].a), argument(tape, calls[k].b)), calls[k].op);
+        cp_tensor *out = calls[k].run(tape, argument(tape, calls[k].a), argument(tape, calls[k].b));
+        TEST_ASSERT_NOT_NULL_MESSAGE(out, calls[k].op);
         TEST_ASSERT_EQUAL_INT_MESSAGE(0, last.calls, last.message);
     }
 }
@@ -334,7 +337,7 @@ static void bad_leaves_are_refused(void) {
 static void too_much_memory_is_refused_with_the_shape_and_the_place(void) {
     cp_tensor *column = TENSOR(3, 1);
     const int  far[] = {8388608, 9999999, 3, 9};
-    REFUSED_HERE("full", "out of memory for (1000000, 1000000, 1000)", cp_full(tape, 1, 3, INTS(1000000, 1000000, 1000)));
+    REFUSED_HERE("full", "memory for (1000000, 1000000, 1000)", cp_full(tape, 1, 3, INTS(1000000, 1000000, 1000)));
     REFUSED_HERE("broadcast_to", "memory for (8388608, 9999999, 3, 9)", cp_broadcast_to(tape, column, 4, far));
     TEST_ASSERT_NOT_NULL(cp_exp(tape, column));
 }
@@ -410,7 +413,7 @@ static void shapes_that_do_not_broadcast_are_refused(void) {
 static void matrices_that_do_not_fit_are_refused(void) {
     cp_tensor *a = TENSOR(3, 4), *b = TENSOR(5, 2), *v = TENSOR(4);
     REFUSED("matmul", "cannot multiply (3, 4) by (5, 2): inner sizes 4 and 5 differ", cp_matmul(tape, a, b, 0));
-    REFUSED("matmul", "(3, 4)^T by (5, 2)^T: inner sizes 3 and 2", cp_matmul(tape, a, b, CP_TRANSPOSE_A | CP_TRANSPOSE_B));
+    REFUSED("matmul", "(3, 4)^T by (5, 2)^T: inner sizes 3", cp_matmul(tape, a, b, CP_TRANSPOSE_A | CP_TRANSPOSE_B));
     REFUSED("matmul", "(3, 4) by (4): both need at least two axes", cp_matmul(tape, a, v, 0));
     REFUSED("matmul", "both need at least two axes", cp_matmul(tape, v, a, 0));
     REFUSED("matmul", "do not broadcast", cp_matmul(tape, TENSOR(2, 3, 4), TENSOR(3, 4, 5), 0));
@@ -470,7 +473,7 @@ static void regions_that_do_not_fit_are_refused(void) {
     REFUSED("slice", "0:2:0 is not within axis 0", cp_slice(tape, a, INTS(0, 0), INTS(2, 3), INTS(0, 1)));
     REFUSED("slice", "is NULL", cp_slice(tape, a, NULL, INTS(2, 3), NULL));
     REFUSED("slice", "is NULL", cp_slice(tape, a, INTS(0, 0), NULL, NULL));
-    REFUSED("embed", "(2, 3) at 1, step 1, does not fit into axis 0", cp_embed(tape, a, INTS(2, 4), INTS(1, 0), NULL, 0));
+    REFUSED("embed", "(2, 3) at 1, step 1, does not fit into axis", cp_embed(tape, a, INTS(2, 4), INTS(1, 0), NULL, 0));
     REFUSED("embed", "step 2147483647, does not fit", cp_embed(tape, a, INTS(2, 3), INTS(0, 0), INTS(INT_MAX, 1), 0));
     REFUSED("embed", "step 0, does not fit", cp_embed(tape, a, INTS(2, 3), INTS(0, 0), INTS(1, 0), 0));
     REFUSED("embed", "at -1", cp_embed(tape, a, INTS(4, 3), INTS(-1, 0), NULL, 0));
@@ -540,7 +543,7 @@ static void convolutions_that_do_not_fit_are_refused(void) {
     const char *too_large = "kernel (5, 5, 2, 1) does not fit into the padded image (1, 4, 4, 2)";
     REFUSED("conv2d", too_large, cp_conv2d(tape, x, TENSOR(5, 5, 2, 1), NULL, plain));
     REFUSED("conv2d", "does not fit", cp_conv2d(tape, x, TENSOR(0, 3, 2, 4), NULL, plain));
-    REFUSED("conv2d", "image (1, 4, 4, 2) and kernel (3, 3, 3, 1)", cp_conv2d(tape, x, TENSOR(3, 3, 3, 1), NULL, plain));
+    REFUSED("conv2d", "image (1, 4, 4, 2) and kernel (3, 3, 3", cp_conv2d(tape, x, TENSOR(3, 3, 3, 1), NULL, plain));
     REFUSED("conv2d", "with 3 groups", cp_conv2d(tape, x, w, NULL, ((cp_conv2d_config){.groups = 3})));
     REFUSED("conv2d", "not be negative", cp_conv2d(tape, x, w, NULL, ((cp_conv2d_config){.groups = -1})));
     REFUSED("conv2d", "not be negative", cp_conv2d(tape, x, w, NULL, ((cp_conv2d_config){.pad_left = -1})));
@@ -557,6 +560,10 @@ static void convolutions_that_do_not_fit_are_refused(void) {
     REFUSED("conv2d_input_grad", "g has shape (3)", cp_conv2d_input_grad(tape, bias, w, INTS(1, 4, 4, 2), plain));
     REFUSED("conv2d_weight_grad", misfit, cp_conv2d_weight_grad(tape, x, g, INTS(2, 2, 2, 4), plain));
     REFUSED("conv2d_weight_grad", "is not possible", cp_conv2d_weight_grad(tape, x, g, INTS(3, 3, 2, -4), plain));
+    REFUSED("leaky_conv2d", too_large, cp_leaky_conv2d(tape, x, TENSOR(5, 5, 2, 1), NULL, NULL, 0, plain));
+    REFUSED("leaky_conv2d", "bias has shape (3)", cp_leaky_conv2d(tape, x, w, bias, NULL, 0, plain));
+    REFUSED("leaky_conv2d", "residual has shape (3)", cp_leaky_conv2d(tape, x, w, NULL, bias, 0, plain));
+    REFUSED("leaky_conv2d", "with 3 groups", cp_leaky_conv2d(tape, x, w, NULL, g, 0, (cp_conv2d_config){.groups = 3}));
     REFUSED("conv2d_weight_grad", "NULL", cp_conv2d_weight_grad(tape, x, g, NULL, plain));
 }
 
@@ -570,14 +577,14 @@ static void pooling_that_does_not_fit_is_refused(void) {
     REFUSED("max_pool", "stride (-1, -1)", cp_max_pool(tape, x, POOL(CP_WINDOW(2), CP_STRIDE(-1))));
     REFUSED("max_pool", "smaller than the window (2, 2)", cp_max_pool(tape, x, POOL(CP_WINDOW(2), CP_PAD(2))));
     REFUSED("max_pool", "not negative", cp_max_pool(tape, x, POOL(CP_WINDOW(2), CP_PAD(-1))));
-    REFUSED("max_pool", "window (5, 5) does not fit into the padded image (1, 4", cp_max_pool(tape, x, POOL(CP_WINDOW(5))));
+    REFUSED("max_pool", "window (5, 5) does not fit into the padded image", cp_max_pool(tape, x, POOL(CP_WINDOW(5))));
     REFUSED("max_pool", "does not fit", cp_max_pool(tape, TENSOR(1, 0, 4, 2), two));
     cp_pool2d_config huge = {CP_WINDOW(1 << 30), CP_STRIDE(1), CP_PAD((1 << 30) - 1)};
     REFUSED("max_pool", "max_pool can count", cp_max_pool(tape, x, huge));
     REFUSED("avg_pool", "smaller than the window", cp_avg_pool(tape, x, POOL(CP_WINDOW(3), CP_PAD(3))));
     REFUSED("avg_pool", "x has shape (4)", cp_avg_pool(tape, TENSOR(4), two));
     REFUSED("avg_pool", "does not fit", cp_avg_pool(tape, x, POOL(CP_WINDOW(INT_MAX), CP_STRIDE(1))));
-    REFUSED("avg_unpool", "g has shape (1, 4, 4, 2); pooling gives (1, 2", cp_avg_unpool(tape, x, INTS(1, 4, 4, 2), two));
+    REFUSED("avg_unpool", "g has shape (1, 4, 4, 2); pooling gives", cp_avg_unpool(tape, x, INTS(1, 4, 4, 2), two));
     REFUSED("avg_unpool", "(1, 8, -8, 2) is not possible", cp_avg_unpool(tape, x, INTS(1, 8, -8, 2), two));
     REFUSED("avg_unpool", "NULL", cp_avg_unpool(tape, x, NULL, two));
     REFUSED("global_avg_pool", "x has shape (4)", cp_global_avg_pool(tape, TENSOR(4)));
@@ -588,7 +595,7 @@ static void pooling_that_does_not_fit_is_refused(void) {
 static void norms_that_do_not_fit_are_refused(void) {
     cp_tensor           *x = TENSOR(4, 3), *c = TENSOR(3), *wrong = TENSOR(2), *stale = cp_tensor_new(1, INTS(2));
     cp_batch_norm_config training = {.training = true}, evaluation = {0}, misfit = {.running_mean = stale};
-    REFUSED("batch_norm", "training on (1, 3): a variance needs more", cp_batch_norm(tape, TENSOR(1, 3), c, c, training));
+    REFUSED("batch_norm", "training on (1, 3): a variance needs", cp_batch_norm(tape, TENSOR(1, 3), c, c, training));
     REFUSED("batch_norm", "training on (0, 3)", cp_batch_norm(tape, TENSOR(0, 3), c, c, training));
     REFUSED("batch_norm", "x has shape (3); it needs at least two axes", cp_batch_norm(tape, c, c, c, training));
     REFUSED("batch_norm", "gamma has shape (2); x (4, 3) has 3 channels", cp_batch_norm(tape, x, wrong, c, training));

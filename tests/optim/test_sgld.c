@@ -380,7 +380,8 @@ static void ten_thousand_steps_do_not_grow_memory_by_a_byte(void) {
 
 /* ---- the weights ---- */
 
-static int input_gradients, weight_gradients;
+static int  input_gradients, weight_gradients;
+static bool weights_tracked;
 
 /* x w, which counts what its gradient rule is asked for. */
 static void probe_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
@@ -397,6 +398,7 @@ static cp_tensor *probe_energy(cp_at at, void *context, cp_tensor *x) {
     cp_tensor *product = cp_matmul(at, x, net->weight, 0);
     cp_tape_record(at.tape, was);
     cp_tensor *hidden = cp_record(at, &op_probe, product, NULL, 2, (cp_tensor *[]){x, net->weight});
+    weights_tracked   = cp_square(at, net->weight)->tracked;
     return cp_sum(at, cp_square(at, cp_tanh(at, hidden)), CP_AXES(1), false);
 }
 
@@ -411,6 +413,7 @@ static void sampling_computes_no_weight_gradient_and_leaves_the_weights_alone(vo
                                  &(cp_sgld_config){.step_size = 1, .noise = 0.1, .steps = 9}, &rng, NULL));
     TEST_ASSERT_EQUAL_INT(9, input_gradients);
     TEST_ASSERT_EQUAL_INT(0, weight_gradients);
+    TEST_ASSERT_FALSE(weights_tracked); /* frozen: what is made of weights alone is not even recorded */
     TEST_ASSERT_EQUAL_MEMORY(before, net.weight->data, sizeof before);
 
     /* The probe does see them when a loss is trained, on the same tape, afterwards. */
@@ -418,6 +421,7 @@ static void sampling_computes_no_weight_gradient_and_leaves_the_weights_alone(vo
     cp_tensor *loss  = cp_sum(tape, probe_energy(CP_AT(tape), &net, batch), CP_ALL, false);
     TEST_ASSERT_TRUE(cp_backward(tape, loss, net.params));
     TEST_ASSERT_EQUAL_INT(1, weight_gradients);
+    TEST_ASSERT_TRUE(weights_tracked);
     cp_tensor_free(x);
     cp_params_free(net.params);
 }

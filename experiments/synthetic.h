@@ -1,0 +1,57 @@
+/* The synthetic experiment's parts, apart from the command: its data, its objective, its training. */
+#ifndef CP_EXPERIMENTS_SYNTHETIC_H
+#define CP_EXPERIMENTS_SYNTHETIC_H
+
+#include "couplet.h"
+
+/* Two Gaussian classes in the plane, half of the points each. As reported: means (-0.5, 0) and (0.5, 0), standard deviation 0.25. As
+ * printed in the paper: means (0, -0.5) and (0, 0.5), covariance 0.5 I. */
+typedef enum cp_geometry { CP_GEOMETRY_REPORTED, CP_GEOMETRY_PRINTED } cp_geometry;
+
+typedef struct cp_plane_data {
+    int      count;   /* points, those of class 0 first */
+    int      labeled; /* of each class: the highest y of class 0, the lowest y of class 1 */
+    cp_real *x;       /* (count, 2) */
+    int     *label;   /* (count) */
+    int     *known;   /* the points whose label is known: 2 labeled places */
+    int     *unknown; /* the others: count - 2 labeled places */
+} cp_plane_data;
+
+double cp_geometry_bayes(cp_geometry geometry); /* the accuracy of the best possible classifier, in percent */
+
+/* false when out of memory. labeled is per class, at most half of count. */
+bool cp_plane_make(cp_plane_data *data, cp_geometry geometry, int count, int labeled, cp_rng *rng);
+void cp_plane_free(cp_plane_data *data);
+
+typedef enum cp_method {
+    CP_METHOD_LABELLED,   /* a softmax layer on the labeled points */
+    CP_METHOD_HYBRID,     /* the Gaussian-coupled softmax layer on all points, few labels */
+    CP_METHOD_SUPERVISED, /* a softmax layer on all points with all labels */
+    CP_METHODS
+} cp_method;
+
+const char *cp_method_name(cp_method method); /* "labelled", "hybrid", "supervised" */
+
+typedef struct cp_plane_model {
+    cp_method           method;
+    cp_params          *params;
+    cp_gaussian_softmax layer; /* for the softmax methods only weight and bias take part */
+} cp_plane_model;
+
+bool cp_plane_model_new(cp_plane_model *model, cp_method method, cp_precision precision, cp_rng *rng);
+void cp_plane_model_free(cp_plane_model *model);
+
+/* What is minimized: minus the log of the semi-supervised objective, summed over the points, the prior once. */
+cp_tensor *cp_plane_loss(cp_at at, const cp_plane_model *model, const cp_plane_data *data, double lambda);
+
+typedef struct cp_plane_training {
+    double lambda, rate;
+    int    steps;
+} cp_plane_training;
+
+/* Plain gradient descent on all points. false when it diverged: the loss is no longer finite. */
+bool cp_plane_train(cp_tape *tape, cp_plane_model *model, const cp_plane_data *data, cp_plane_training training);
+
+double cp_plane_accuracy(cp_tape *tape, const cp_plane_model *model, const cp_plane_data *data); /* percent */
+
+#endif

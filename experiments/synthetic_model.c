@@ -1,0 +1,160 @@
+/* The synthetic experiment: data, objective, training. */
+#include "experiments/synthetic.h"
+
+#include "core/op.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- data ---- */
+
+double cp_geometry_bayes(cp_geometry geometry) {
+    double margin = geometry == CP_GEOMETRY_REPORTED ? 0.5 / 0.25 : 0.5 / sqrt(0.5);
+    return 100 * 0.5 * erfc(-margin / sqrt(2));
+}
+
+static void draw(const cp_plane_data *data, cp_geometry geometry, cp_rng *rng) {
+    bool   reported = geometry == CP_GEOMETRY_REPORTED;
+    double sd = reported ? 0.25 : sqrt(0.5);
+    for (int i = 0; i < data->count; i++) {
+        double offset = i < data->count / 2 ? -0.5 : 0.5;
+        data->label[i] = offset > 0;
+        data->x[2 * i] = (cp_real)((reported ? offset : 0) + sd * cp_rng_normal(rng));
+        data->x[2 * i + 1] = (cp_real)((reported ? 0 : offset) + sd * cp_rng_normal(rng));
+    }
+}
+
+/* The rank of point i in the order in which its class hands out labels. */
+static int label_rank(const cp_plane_data *data, int i) {
+    int rank = 0;
+    for (int j = 0; j < data->count; j++) {
+        if (data->label[j] != data->label[i] || j == i) continue;
+        cp_real mine = data->x[2 * i + 1], other = data->x[2 * j + 1];
+        bool    first = data->label[i] == 0 ? other > mine : other < mine;
+        rank += first || (other == mine && j < i);
+    }
+    return rank;
+}
+
+bool cp_plane_make(cp_plane_data *data, cp_geometry geometry, int count, int labeled, cp_rng *rng) {
+    size_t n = (size_t)count;
+    *data = (cp_plane_data){.count = count, .labeled = labeled, .x = malloc(2 * n * sizeof *data->x), .label = malloc(n * sizeof(int)),
+                            .known = malloc(n * sizeof(int)), .unknown = malloc(n * sizeof(int))};
+    if (!data->x || !data->label || !data->known || !data->unknown) {
+        cp_plane_free(data);
+        return false;
+    }
+    draw(data, geometry, rng);
+    int known = 0, unknown = 0;
+    for (int i = 0; i < count; i++) {
+        if (labeled * 2 == count || (labeled > 0 && label_rank(data, i) < labeled)) data->known[known++] = i;
+        else data->unknown[unknown++] = i;
+    }
+    return true;
+}
+
+void cp_plane_free(cp_plane_data *data) {
+    free(data->x);
+    free(data->label);
+    free(data->known);
+    free(data->unknown);
+    *data = (cp_plane_data){0};
+}
+
+/* ---- models ---- */
+
+const char *cp_method_name(cp_method method) {
+    static const char *const names[] = {"labelled", "hybrid", "supervised"};
+    return names[method];
+}
+
+bool cp_plane_model_new(cp_plane_model *model, cp_method method, cp_precision precision, cp_rng *rng) {
+    *model = (cp_plane_model){.method = method, .params = cp_params_new()};
+    if (!model->params) return false;
+    model->layer = cp_gaussian_softmax_make(model->params, "layer",
+                                            (cp_gaussian_softmax_config){.features = 2, .classes = 2, .precision = precision}, rng);
+    return model->layer.precision != NULL;
+}
+
+void cp_plane_model_free(cp_plane_model *model) {
+    cp_params_free(model->params);
+    *model = (cp_plane_model){0};
+}
+
+/* ---- the objective ---- */
+
+static cp_tensor *points(cp_at at, const cp_plane_data *data) {
+    return cp_constant(at, data->x, 2, (int[]){data->count, 2});
+}
+
+/* The sum over rows, not the mean, of the cross entropy. */
+static cp_tensor *classification(cp_at at, const cp_plane_model *model, cp_tensor *x, cp_labels labels) {
+    cp_tensor *logits = cp_gaussian_softmax_logits(at, &model->layer, x);
+    return cp_scale(at, cp_cross_entropy(at, logits, labels), (cp_real)labels.count);
+}
+
+/* The entry labels[i] of each row i of a (N, 2). */
+static cp_tensor *of_labels(cp_at at, cp_tensor *a, cp_labels labels) {
+    int *places = cp_keep(at, (size_t)labels.count * sizeof *places);
+    if (!places) return NULL;
+    for (int i = 0; i < labels.count; i++) places[i] = 2 * i + labels.at[i];
+    return cp_take(at, a, (cp_labels){places, labels.count}, 1, &labels.count);
+}
+
+/* minus [ sum over labeled (ln p(c|x) + ln p(x|c)) + sum over unlabeled ln p(x) + ln prior ] */
+static cp_tensor *hybrid_loss(cp_at at, const cp_plane_model *model, const cp_plane_data *data, double lambda) {
+    cp_labels    known = {data->known, 2 * data->labeled}, unknown = {data->unknown, data->count - 2 * data->labeled};
+    int         *names = cp_keep(at, (size_t)known.count * sizeof *names);
+    cp_gaussians g = cp_gaussian_softmax_gaussians(at, &model->layer);
+    cp_tensor   *x = points(at, data), *joint = cp_gaussian_log_joint(at, x, g); /* ln p(x, c): (N, 2) */
+    if (!names || !joint) return NULL;
+    for (int i = 0; i < known.count; i++) names[i] = data->label[known.at[i]];
+    cp_tensor *loss = cp_scale(at, cp_gaussian_softmax_penalty(at, &model->layer), (cp_real)lambda);
+    if (known.count) {
+        cp_labels  labels = {names, known.count};
+        cp_tensor *given = of_labels(at, cp_gather_rows(at, joint, known), labels); /* ln p(x|c) + ln pi, ln pi = -ln 2 */
+        loss = cp_add(at, loss, classification(at, model, cp_gather_rows(at, x, known), labels));
+        loss = cp_sub(at, loss, cp_affine(at, cp_sum(at, given, CP_ALL, false), 1, (cp_real)(known.count * log(2))));
+    }
+    if (!unknown.count) return loss;
+    cp_tensor *density = cp_logsumexp(at, cp_gather_rows(at, joint, unknown), CP_AXES(1), false); /* ln p(x) */
+    return cp_sub(at, loss, cp_sum(at, density, CP_ALL, false));
+}
+
+cp_tensor *cp_plane_loss(cp_at at, const cp_plane_model *model, const cp_plane_data *data, double lambda) {
+    if (model->method == CP_METHOD_HYBRID) return hybrid_loss(at, model, data, lambda);
+    if (model->method == CP_METHOD_SUPERVISED)
+        return classification(at, model, points(at, data), (cp_labels){data->label, data->count});
+    cp_labels known = {data->known, 2 * data->labeled};
+    int      *names = cp_keep(at, (size_t)known.count * sizeof *names);
+    if (!names) return NULL;
+    for (int i = 0; i < known.count; i++) names[i] = data->label[known.at[i]];
+    return classification(at, model, cp_gather_rows(at, points(at, data), known), (cp_labels){names, known.count});
+}
+
+/* ---- training ---- */
+
+bool cp_plane_train(cp_tape *tape, cp_plane_model *model, const cp_plane_data *data, cp_plane_training t) {
+    cp_optim *sgd = cp_sgd_new(model->params, (cp_sgd_config){.rate = t.rate});
+    bool      finite = sgd != NULL;
+    for (int step = 0; finite && step < t.steps; step++) {
+        cp_tensor *loss = cp_plane_loss(CP_AT(tape), model, data, t.lambda);
+        finite = loss && isfinite(cp_item(loss)) && cp_backward(tape, loss, model->params);
+        if (finite) cp_optim_step(sgd);
+        cp_tape_reset(tape);
+    }
+    for (int i = 0; i < model->params->count; i++)
+        for (size_t j = 0; j < model->params->at[i].value->size; j++) finite = finite && isfinite(model->params->at[i].value->data[j]);
+    cp_optim_free(sgd);
+    return finite;
+}
+
+double cp_plane_accuracy(cp_tape *tape, const cp_plane_model *model, const cp_plane_data *data) {
+    bool       was = cp_tape_record(tape, false);
+    cp_tensor *logits = cp_gaussian_softmax_logits(tape, &model->layer, points(CP_AT(tape), data));
+    int        right = 0;
+    for (int i = 0; logits && i < data->count; i++) right += (logits->data[2 * i + 1] > logits->data[2 * i]) == data->label[i];
+    cp_tape_record(tape, was);
+    cp_tape_reset(tape);
+    return 100.0 * right / data->count;
+}

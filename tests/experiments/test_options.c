@@ -1,0 +1,273 @@
+/* Option parsing, tables and progress lines. */
+#include "experiments/options.h"
+#include "experiments/progress.h"
+#include "experiments/table.h"
+
+#include "unity.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const cp_option table[] = {
+    {.name = "rate", .kind = CP_OPTION_REAL, .fallback = "0.001", .least = 0, .most = 10, .help = "learning rate"},
+    {.name = "steps", .kind = CP_OPTION_INT, .fallback = "3000", .least = 1, .most = 1e6, .help = "updates", .unit = "steps"},
+    {.name = "geometry", .kind = CP_OPTION_CHOICE, .choices = "reported|printed", .fallback = "reported", .help = "which"},
+    {.name = "lambda", .kind = CP_OPTION_REALS, .fallback = "10", .least = 0, .most = 1e6, .help = "coupling"},
+    {.name = "offset", .kind = CP_OPTION_REAL, .fallback = "0", .help = "any number"},
+    {.name = "name", .kind = CP_OPTION_TEXT, .help = "a word"},
+    {.name = "report", .kind = CP_OPTION_FLAG, .help = "with a report"},
+    {0}};
+static const cp_command command = {.name = "try", .purpose = "tries options", .arguments = "FILE [MORE]", .options = table,
+                                   .least_arguments = 0, .most_arguments = 2, .example = "couplet try --steps 5"};
+
+static cp_options *parsed;
+static cp_status   status;
+static bool        help;
+
+void setUp(void) {
+    status = (cp_status){0};
+}
+void tearDown(void) {
+    cp_options_free(parsed);
+    parsed = NULL;
+}
+
+/* The words are kept: the result points to them. */
+static bool parse(const char *line) {
+    static char  text[512];
+    static char *words[32];
+    int          count = 0;
+    cp_options_free(parsed);
+    status = (cp_status){0};
+    snprintf(text, sizeof text, "%s", line);
+    for (char *word = strtok(text, " "); word; word = strtok(NULL, " ")) words[count++] = word;
+    parsed = cp_options_parse(&command, count, words, &help, &status);
+    return parsed != NULL;
+}
+
+static void refused(const char *line, const char *first, const char *second) {
+    TEST_ASSERT_FALSE_MESSAGE(parse(line), line);
+    TEST_ASSERT_NOT_NULL_MESSAGE(strstr(status.message, first), status.message);
+    TEST_ASSERT_NOT_NULL_MESSAGE(strstr(status.message, second), status.message);
+}
+
+static void without_words_all_options_have_their_defaults(void) {
+    TEST_ASSERT_TRUE(parse(""));
+    TEST_ASSERT_TRUE(cp_option_real(parsed, "rate") == 0.001);
+    TEST_ASSERT_EQUAL_INT64(3000, cp_option_int(parsed, "steps"));
+    TEST_ASSERT_EQUAL_INT(0, cp_option_choice(parsed, "geometry"));
+    TEST_ASSERT_EQUAL_INT(1, cp_option_reals(parsed, "lambda").count);
+    TEST_ASSERT_NULL(cp_option_text(parsed, "name"));
+    TEST_ASSERT_FALSE(cp_option_flag(parsed, "report"));
+    TEST_ASSERT_EQUAL_INT64(1, cp_option_int(parsed, "seed"));
+    TEST_ASSERT_NULL(cp_option_text(parsed, "out"));
+    TEST_ASSERT_FALSE(cp_option_given(parsed, "rate"));
+}
+
+static void values_come_behind_a_blank_or_an_equals_sign(void) {
+    TEST_ASSERT_TRUE_MESSAGE(parse("--rate 0.5 --steps=7 --geometry printed --lambda=0,0.1,1e2 --report --seed 9 --offset -3.5"), status.message);
+    TEST_ASSERT_TRUE(cp_option_real(parsed, "rate") == 0.5);
+    TEST_ASSERT_EQUAL_INT64(7, cp_option_int(parsed, "steps"));
+    TEST_ASSERT_EQUAL_INT(1, cp_option_choice(parsed, "geometry"));
+    TEST_ASSERT_EQUAL_STRING("printed", cp_option_text(parsed, "geometry"));
+    cp_reals list = cp_option_reals(parsed, "lambda");
+    TEST_ASSERT_EQUAL_INT(3, list.count);
+    TEST_ASSERT_TRUE(list.at[0] == 0 && list.at[1] == 0.1 && list.at[2] == 100);
+    TEST_ASSERT_TRUE(cp_option_flag(parsed, "report"));
+    TEST_ASSERT_EQUAL_INT64(9, cp_option_int(parsed, "seed"));
+    TEST_ASSERT_TRUE(cp_option_real(parsed, "offset") == -3.5);
+    TEST_ASSERT_TRUE(cp_option_given(parsed, "rate"));
+}
+
+static void whole_numbers_may_be_written_as_reals(void) {
+    TEST_ASSERT_TRUE(parse("--steps 1e4"));
+    TEST_ASSERT_EQUAL_INT64(10000, cp_option_int(parsed, "steps"));
+    refused("--steps 1.5", "--steps", "1.5");
+}
+
+static void two_dashes_end_the_options(void) {
+    TEST_ASSERT_TRUE(parse("--steps 5 -- --rate -x"));
+    TEST_ASSERT_EQUAL_INT(2, cp_argument_count(parsed));
+    TEST_ASSERT_EQUAL_STRING("--rate", cp_argument(parsed, 0));
+    TEST_ASSERT_EQUAL_STRING("-x", cp_argument(parsed, 1));
+    TEST_ASSERT_NULL(cp_argument(parsed, 2));
+}
+
+static void unknown_options_are_named_with_the_nearest_real_one(void) {
+    refused("--stpes 5", "--stpes", "did you mean --steps?");
+    refused("--geometri=printed", "--geometri", "did you mean --geometry?");
+    refused("--rat", "--rat", "did you mean --rate?");
+    refused("--thread 2", "--thread", "did you mean --threads?");
+    refused("-r 5", "-r", "two dashes");
+    TEST_ASSERT_FALSE(parse("--xyzzyxyzzy 5"));
+    TEST_ASSERT_NULL(strstr(status.message, "did you mean"));
+}
+
+static void wrong_values_are_named_with_what_was_expected(void) {
+    refused("--rate fast", "--rate", "fast");
+    refused("--rate 11", "--rate", "from 0 to 10");
+    refused("--rate nan", "--rate", "nan");
+    refused("--rate inf", "--rate", "inf");
+    refused("--rate 0x10", "--rate", "0x10");
+    refused("--rate 1.0x", "--rate", "1.0x");
+    refused("--rate=", "--rate", "expected a number");
+    refused("--steps 0", "--steps", "from 1 to 1000000");
+    refused("--steps 99999999999999999999999", "--steps", "whole number");
+    refused("--lambda 1,,2", "--lambda", "commas");
+    refused("--lambda 1,-2", "--lambda", "from 0");
+    refused("--geometry prnited", "reported|printed", "did you mean printed?");
+    refused("--name=", "--name", "empty");
+    refused("--seed -1", "--seed", "from 0");
+}
+
+static void missing_and_needless_values_and_doubles_are_refused(void) {
+    refused("--rate", "--rate", "needs a value");
+    refused("--rate --steps 5", "--rate", "needs a value");
+    refused("--geometry", "--geometry", "reported|printed");
+    refused("--report=yes", "--report", "takes no value");
+    refused("--rate 1 --rate 1", "--rate", "twice");
+    refused("a b c", "\"c\"", "FILE [MORE]");
+}
+
+static void required_options_and_arguments_must_be_there(void) {
+    static const cp_option  needs[] = {{.name = "out", .kind = CP_OPTION_TEXT, .value = "PROBS.npy", .required = true}, {0}};
+    static const cp_command strict  = {.name = "strict", .arguments = "A B", .options = needs, .least_arguments = 2, .most_arguments = 2};
+    char                   *words[] = {"a", "b", "--out", "x"};
+    TEST_ASSERT_NULL(cp_options_parse(&strict, 2, words, &help, &status));
+    TEST_ASSERT_NOT_NULL(strstr(status.message, "--out PROBS.npy"));
+    status = (cp_status){0};
+    TEST_ASSERT_NULL(cp_options_parse(&strict, 1, words, &help, &status));
+    TEST_ASSERT_NOT_NULL(strstr(status.message, "A B"));
+    parsed = cp_options_parse(&strict, 4, words, &help, &status);
+    TEST_ASSERT_EQUAL_STRING("x", cp_option_text(parsed, "out"));
+}
+
+static void help_wins_over_everything_and_lists_every_option(void) {
+    TEST_ASSERT_FALSE(parse("--nonsense 4 --help"));
+    TEST_ASSERT_TRUE(help);
+    char  *text = NULL;
+    size_t size;
+    FILE  *file = open_memstream(&text, &size);
+    cp_command_help(file, &command);
+    fclose(file);
+    const char *parts[] = {"tries options", "--rate", "(default 0.001)", "(default 3000 steps)", "--geometry reported|printed",
+                           "--seed", "--threads", "--out DIR", "--quiet", "--json", "couplet try --steps 5"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) TEST_ASSERT_NOT_NULL_MESSAGE(strstr(text, parts[i]), parts[i]);
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) TEST_ASSERT_LESS_OR_EQUAL(100, strlen(line));
+    free(text);
+}
+
+/* ---- tables ---- */
+
+static void tables_align_their_columns(void) {
+    char     *text = NULL;
+    size_t    size;
+    FILE     *file = open_memstream(&text, &size);
+    cp_table *t    = cp_table_new(3, "method", "ours", "paper");
+    cp_table_text(t, "hybrid");
+    cp_table_mean_sd(t, 97.678, 0.614, 2);
+    cp_table_text(t, "97.54 (0.35)");
+    cp_table_text(t, "m\xC3\xA9thode");
+    cp_table_mean_sd(t, NAN, 1, 2);
+    cp_table_number(t, 5, 1);
+    cp_table_print(t, file);
+    fclose(file);
+    TEST_ASSERT_EQUAL_STRING("method           ours         paper\n"
+                             "-------  ------------  ------------\n"
+                             "hybrid   97.68 (0.61)  97.54 (0.35)\n"
+                             "m\xC3\xA9thode             -           5.0\n", text);
+    free(text);
+    cp_json_writer w = {0};
+    cp_table_put(t, &w, NULL);
+    TEST_ASSERT_TRUE(cp_json_writer_finish(&w, &status));
+    cp_json  *json = cp_json_parse(w.out.data, w.out.size, "table", &status);
+    cp_table *back = cp_table_new(0);
+    cp_table_read(back, json);
+    file = open_memstream(&text, &size);
+    cp_table_print(back, file);
+    fclose(file);
+    TEST_ASSERT_NOT_NULL(strstr(text, "hybrid   97.68 (0.61)  97.54 (0.35)\n"));
+    free(text);
+    cp_table_free(back);
+    cp_table_free(t);
+    cp_json_free(json);
+    cp_json_writer_free(&w);
+}
+
+static void means_and_deviations_are_those_of_a_sample(void) {
+    cp_mean_sd m = cp_mean_sd_of((double[]){1, 2, 3, 4}, 4);
+    TEST_ASSERT_TRUE(fabs(m.mean - 2.5) < 1e-12 && fabs(m.sd - sqrt(5.0 / 3)) < 1e-12);
+    TEST_ASSERT_TRUE(cp_mean_sd_of((double[]){7}, 1).sd == 0);
+    TEST_ASSERT_TRUE(isnan(cp_mean_sd_of(NULL, 0).mean));
+}
+
+/* ---- progress ---- */
+
+static double pretended;
+static double pretended_clock(void) {
+    return pretended;
+}
+
+static int lines_of(double seconds, int64_t total, bool quiet, char **text) {
+    size_t      size;
+    FILE       *file = tmpfile();
+    cp_progress p    = {.label = "training", .unit = "steps", .total = total, .quiet = quiet, .file = file, .clock = pretended_clock};
+    int         lines = 0;
+    pretended         = 0;
+    cp_progress_start(&p);
+    for (int64_t i = 1; i <= total; i++) {
+        pretended = seconds * (double)i / (double)total;
+        cp_progress_show(&p, i, 0.25);
+    }
+    cp_progress_end(&p);
+    size  = (size_t)ftell(file);
+    *text = calloc(size + 1, 1);
+    rewind(file);
+    TEST_ASSERT_EQUAL_UINT64(size, fread(*text, 1, size, file));
+    fclose(file);
+    for (char *c = *text; *c; c++) lines += *c == '\n';
+    return lines;
+}
+
+static void progress_in_a_pipe_is_a_few_plain_lines(void) {
+    char *text;
+    TEST_ASSERT_EQUAL_INT(10, lines_of(1000, 5000, false, &text));
+    TEST_ASSERT_NULL(strchr(text, '\r'));
+    TEST_ASSERT_NULL(strchr(text, '\033'));
+    TEST_ASSERT_NOT_NULL(strstr(text, "training  50 %  5.00 steps/s  loss 0.25  8 min 20 s left\n"));
+    free(text);
+    TEST_ASSERT_EQUAL_INT(0, lines_of(5, 5000, false, &text));
+    free(text);
+    TEST_ASSERT_EQUAL_INT(3, lines_of(35, 5000, false, &text));
+    free(text);
+    TEST_ASSERT_EQUAL_INT(0, lines_of(1000, 5000, true, &text));
+    free(text);
+}
+
+static void durations_are_easy_to_read(void) {
+    TEST_ASSERT_EQUAL_STRING("0.5 s", cp_duration_text(0.5).s);
+    TEST_ASSERT_EQUAL_STRING("12 s", cp_duration_text(12.2).s);
+    TEST_ASSERT_EQUAL_STRING("3 min 20 s", cp_duration_text(200).s);
+    TEST_ASSERT_EQUAL_STRING("2 h 05 min", cp_duration_text(7500).s);
+    TEST_ASSERT_EQUAL_STRING("?", cp_duration_text(INFINITY).s);
+    TEST_ASSERT_EQUAL_STRING("?", cp_duration_text(NAN).s);
+}
+
+int main(void) {
+    UNITY_BEGIN();
+    RUN_TEST(without_words_all_options_have_their_defaults);
+    RUN_TEST(values_come_behind_a_blank_or_an_equals_sign);
+    RUN_TEST(whole_numbers_may_be_written_as_reals);
+    RUN_TEST(two_dashes_end_the_options);
+    RUN_TEST(unknown_options_are_named_with_the_nearest_real_one);
+    RUN_TEST(wrong_values_are_named_with_what_was_expected);
+    RUN_TEST(missing_and_needless_values_and_doubles_are_refused);
+    RUN_TEST(required_options_and_arguments_must_be_there);
+    RUN_TEST(help_wins_over_everything_and_lists_every_option);
+    RUN_TEST(tables_align_their_columns);
+    RUN_TEST(means_and_deviations_are_those_of_a_sample);
+    RUN_TEST(progress_in_a_pipe_is_a_few_plain_lines);
+    RUN_TEST(durations_are_easy_to_read);
+    return UNITY_END();
+}

@@ -1,0 +1,277 @@
+/* The folder of a run: what it leaves, what it finds, how it ends. */
+#include "experiments/run.h"
+
+#include "core/child.h"
+#include "core/scratch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+static const cp_option options[] = {
+    {.name = "rate", .kind = CP_OPTION_REAL, .fallback = "0.001"},
+    {.name = "lambda", .kind = CP_OPTION_REALS, .fallback = "0,10"},
+    {.name = "mode", .kind = CP_OPTION_CHOICE, .choices = "a|b", .fallback = "a"},
+    {.name = "fast", .kind = CP_OPTION_FLAG},
+    {0}};
+static const cp_command command = {.name = "try", .options = options};
+
+static char        folder[544], heard[4096];
+static cp_options *parsed;
+static cp_status   status;
+
+void setUp(void) {
+    status = (cp_status){0};
+    scratch_make();
+    snprintf(folder, sizeof folder, "%s", scratch("run"));
+}
+
+static void remove_folder(const char *path) {
+    static const char *const names[] = {"config.json", "log.jsonl", "result.json", "other", ".", NULL};
+    for (int i = 0; names[i]; i++) {
+        char name[700];
+        snprintf(name, sizeof name, "%s/%s", path, names[i]);
+        remove(name);
+    }
+    rmdir(path);
+}
+
+void tearDown(void) {
+    cp_options_free(parsed);
+    parsed = NULL;
+    remove_folder(folder);
+    scratch_remove();
+}
+
+/* Opens the run with more words, and keeps what is said on stderr. */
+static cp_run *open_run(const char *more) {
+    static char *words[8];
+    int          count = 0;
+    bool         help;
+    words[count++] = "--out";
+    words[count++] = folder;
+    words[count++] = "--quiet";
+    if (more) words[count++] = (char *)more;
+    cp_options_free(parsed);
+    parsed = cp_options_parse(&command, count, words, &help, &status);
+    TEST_ASSERT_NOT_NULL_MESSAGE(parsed, status.message);
+    fflush(stderr);
+    int   saved = dup(STDERR_FILENO);
+    FILE *file  = tmpfile();
+    dup2(fileno(file), STDERR_FILENO);
+    cp_run *run = cp_run_open(parsed);
+    fflush(stderr);
+    dup2(saved, STDERR_FILENO);
+    close(saved);
+    rewind(file);
+    heard[fread(heard, 1, sizeof heard - 1, file)] = '\0';
+    fclose(file);
+    return run;
+}
+
+static void refuses(const char *more, const char *part) {
+    TEST_ASSERT_NULL(open_run(more));
+    TEST_ASSERT_NOT_NULL_MESSAGE(strstr(heard, part), heard);
+}
+
+static bool log_repeat(cp_run *run, int repeat) {
+    cp_json_writer w = {0};
+    cp_json_put_object(&w, NULL);
+    cp_json_put_integer(&w, "repeat", repeat);
+    cp_json_put_number(&w, "accuracy", 90 + 0.1 * repeat);
+    cp_json_put_end(&w);
+    return cp_run_log(run, &w);
+}
+
+static bool finish(cp_run *run) {
+    cp_json_writer w = {.pretty = true};
+    cp_json_put_object(&w, NULL);
+    cp_json_put_string(&w, "experiment", "try");
+    cp_json_put_end(&w);
+    return cp_run_finish(run, &w);
+}
+
+static cp_json *read_json(const char *name) {
+    char path[700];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return cp_json_read(path, &status);
+}
+
+static void a_run_leaves_its_settings_its_log_and_its_result(void) {
+    cp_run *run = open_run("--rate=0.5");
+    TEST_ASSERT_NOT_NULL_MESSAGE(run, heard);
+    TEST_ASSERT_EQUAL_INT(CP_RUN_NEW, run->state);
+    TEST_ASSERT_TRUE(log_repeat(run, 0));
+    TEST_ASSERT_TRUE(finish(run));
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_FINE, cp_run_close(run));
+    cp_json *config = read_json("config.json"), *result = read_json("result.json");
+    TEST_ASSERT_EQUAL_STRING("try", cp_json_string(cp_json_get(config, "experiment"), ""));
+    const cp_json *o = cp_json_get(config, "options");
+    TEST_ASSERT_TRUE(cp_json_number(cp_json_get(o, "rate"), 0) == 0.5);
+    TEST_ASSERT_EQUAL_UINT64(2, cp_json_get(o, "lambda")->count);
+    TEST_ASSERT_EQUAL_INT64(1, cp_json_integer(cp_json_get(o, "seed"), 0));
+    TEST_ASSERT_NULL(cp_json_get(o, "threads"));
+    TEST_ASSERT_NOT_NULL(result);
+    cp_json_free(config);
+    cp_json_free(result);
+}
+
+static void an_unfinished_run_is_continued_with_its_log(void) {
+    cp_run *run = open_run(NULL);
+    log_repeat(run, 0);
+    log_repeat(run, 1);
+    cp_run_close(run);
+    FILE *torn = fopen(scratch("run/log.jsonl"), "a");
+    fputs("{\"repeat\":2,\"acc", torn);
+    fclose(torn);
+    run = open_run("--threads=2");
+    TEST_ASSERT_NOT_NULL_MESSAGE(run, heard);
+    TEST_ASSERT_EQUAL_INT(CP_RUN_CONTINUED, run->state);
+    TEST_ASSERT_TRUE(cp_json_number(cp_json_get(cp_run_past(run, "repeat", 1), "accuracy"), 0) == 90 + 0.1);
+    TEST_ASSERT_NULL(cp_run_past(run, "repeat", 2));
+    TEST_ASSERT_TRUE(log_repeat(run, 2));
+    cp_run_close(run);
+    run = open_run(NULL);
+    TEST_ASSERT_NOT_NULL_MESSAGE(run, heard);
+    TEST_ASSERT_NOT_NULL(cp_run_past(run, "repeat", 2));
+    cp_run_close(run);
+}
+
+static void a_finished_run_is_found_and_kept(void) {
+    cp_run *run = open_run(NULL);
+    finish(run);
+    cp_run_close(run);
+    run = open_run(NULL);
+    TEST_ASSERT_EQUAL_INT(CP_RUN_FINISHED, run->state);
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_FINE, cp_run_show(run));
+}
+
+static void another_setting_is_refused_by_its_name(void) {
+    cp_run_close(open_run(NULL));
+    refuses("--rate=0.002", "--rate");
+    refuses("--lambda=0,11", "--lambda");
+    refuses("--mode=b", "--mode");
+    refuses("--fast", "--fast");
+    refuses("--seed=2", "an unfinished run");
+    cp_run *run = open_run(NULL);
+    finish(run);
+    cp_run_close(run);
+    refuses("--seed=2", "a finished run");
+}
+
+static void a_folder_with_other_things_is_refused(void) {
+    mkdir(folder, 0777);
+    scratch_write("run/other", "x", 1);
+    refuses(NULL, "not empty");
+}
+
+static void a_path_that_is_a_file_is_refused(void) {
+    scratch_write("run", "x", 1);
+    refuses(NULL, "is a file");
+    char *words[] = {"--out", NULL};
+    bool  help;
+    char  below[600];
+    snprintf(below, sizeof below, "%s/deeper", folder);
+    words[1] = below;
+    cp_options *o = cp_options_parse(&command, 2, words, &help, &status);
+    TEST_ASSERT_FALSE(cp_folder_make(below, &status));
+    says(&status, "is a file");
+    cp_options_free(o);
+    remove(folder);
+}
+
+static void a_folder_that_cannot_be_written_is_refused(void) {
+    if (geteuid() == 0) TEST_IGNORE_MESSAGE("the superuser may write everywhere");
+    mkdir(folder, 0500);
+    refuses(NULL, "Permission denied");
+    chmod(folder, 0700);
+}
+
+static void a_damaged_settings_file_is_refused(void) {
+    cp_run_close(open_run(NULL));
+    scratch_write("run/config.json", "{\"experiment\":", 14);
+    refuses(NULL, "config.json");
+}
+
+static void a_damaged_line_in_the_log_is_refused_by_its_number(void) {
+    cp_run_close(open_run(NULL));
+    scratch_write("run/log.jsonl", "{\"a\":1}\n{oops}\n", 15);
+    refuses(NULL, "line 2");
+}
+
+/* A limit on the size of files fails the write as a full disk does. */
+static int write_until_full(void *unused) {
+    (void)unused;
+    cp_run *run = open_run(NULL);
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &(struct rlimit){400, 400});
+    int i = 0;
+    while (i < 100 && cp_run_goes_on(run) && log_repeat(run, i)) i++;
+    if (i == 0 || i == 100 || finish(run)) return 99;
+    return cp_run_close(run);
+}
+
+static void a_full_disk_ends_the_run_with_a_message_and_whole_lines(void) {
+    char errors[2048];
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_FAILED, child_run(write_until_full, NULL, errors, sizeof errors));
+    TEST_ASSERT_NOT_NULL_MESSAGE(strstr(errors, "log.jsonl"), errors);
+    cp_run *run = open_run(NULL);
+    TEST_ASSERT_NOT_NULL_MESSAGE(run, heard);
+    TEST_ASSERT_EQUAL_INT(CP_RUN_CONTINUED, run->state);
+    TEST_ASSERT_NOT_NULL(cp_run_past(run, "repeat", 0));
+    cp_run_close(run);
+}
+
+static int open_elsewhere(void *unused) {
+    (void)unused;
+    cp_run *run = open_run(NULL);
+    if (run) return cp_run_close(run);
+    return strstr(heard, "another process") ? 42 : 43;
+}
+
+static void two_processes_do_not_share_a_folder(void) {
+    char    errors[2048];
+    cp_run *run = open_run(NULL);
+    TEST_ASSERT_EQUAL_INT(42, child_run(open_elsewhere, NULL, errors, sizeof errors));
+    cp_run_close(run);
+}
+
+static int interrupt(void *unused) {
+    (void)unused;
+    cp_run *run   = open_run(NULL);
+    int     count = 0;
+    for (; count < 10 && cp_run_goes_on(run); count++) {
+        log_repeat(run, count);
+        if (count == 2) raise(SIGINT);
+    }
+    int code = cp_run_close(run);
+    return count == 3 ? code : 99;
+}
+
+static void an_interrupted_run_says_how_to_continue_and_ends_with_130(void) {
+    char errors[2048];
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_INTERRUPTED, child_run(interrupt, NULL, errors, sizeof errors));
+    TEST_ASSERT_NOT_NULL_MESSAGE(strstr(errors, "continues"), errors);
+    cp_run *run = open_run(NULL);
+    TEST_ASSERT_EQUAL_INT(CP_RUN_CONTINUED, run->state);
+    TEST_ASSERT_NOT_NULL(cp_run_past(run, "repeat", 2));
+    cp_run_close(run);
+}
+
+int main(void) {
+    UNITY_BEGIN();
+    RUN_TEST(a_run_leaves_its_settings_its_log_and_its_result);
+    RUN_TEST(an_unfinished_run_is_continued_with_its_log);
+    RUN_TEST(a_finished_run_is_found_and_kept);
+    RUN_TEST(another_setting_is_refused_by_its_name);
+    RUN_TEST(a_folder_with_other_things_is_refused);
+    RUN_TEST(a_path_that_is_a_file_is_refused);
+    RUN_TEST(a_folder_that_cannot_be_written_is_refused);
+    RUN_TEST(a_damaged_settings_file_is_refused);
+    RUN_TEST(a_damaged_line_in_the_log_is_refused_by_its_number);
+    RUN_TEST(a_full_disk_ends_the_run_with_a_message_and_whole_lines);
+    RUN_TEST(two_processes_do_not_share_a_folder);
+    RUN_TEST(an_interrupted_run_says_how_to_continue_and_ends_with_130);
+    return UNITY_END();
+}
