@@ -8,14 +8,15 @@
 
 /* printf's number as print has it: U+2212 for the minus, raised powers of ten for an exponent. */
 static void put_text(char *out, size_t size, const char *number) {
-    static const char *const raised[] = {"\xE2\x81\xB0", "\xC2\xB9",     "\xC2\xB2",     "\xC2\xB3",     "\xE2\x81\xB4",
-                                         "\xE2\x81\xB5", "\xE2\x81\xB6", "\xE2\x81\xB7", "\xE2\x81\xB8", "\xE2\x81\xB9"};
-    const char *e     = strchr(number, 'e');
-    int         power = e ? atoi(e + 1) : 0;
-    bool        one   = e && e[-1] == '1' && (e - number == 1 || (e - number == 2 && *number == '-'));
-    const char *end   = one ? e - 1 : e;
-    size_t      at    = 0;
-    out[0]            = '\0';
+    static const char *const raised[] = {"\xE2\x81\xB0", "\xC2\xB9",     "\xC2\xB2",     "\xC2\xB3",
+                                         "\xE2\x81\xB4", "\xE2\x81\xB5", "\xE2\x81\xB6", "\xE2\x81\xB7",
+                                         "\xE2\x81\xB8", "\xE2\x81\xB9"};
+    const char              *e        = strchr(number, 'e');
+    int                      power    = e ? atoi(e + 1) : 0;
+    bool                     one      = e && e[-1] == '1' && (e - number == 1 || (e - number == 2 && *number == '-'));
+    const char              *end      = one ? e - 1 : e;
+    size_t                   at       = 0;
+    out[0]                            = '\0';
     for (const char *p = number; *p && p != end && at + 4 < size; p++)
         at += (size_t)snprintf(out + at, size - at, *p == '-' ? "\xE2\x88\x92" : "%c", *p);
     if (!e || at + 20 > size) return;
@@ -29,8 +30,10 @@ static void put_text(char *out, size_t size, const char *number) {
 static void add_tick(cp_axis *a, double value, int decimals) {
     char number[40];
     if (a->ticks == CP_TICKS_MOST) return;
-    if (decimals < 0) snprintf(number, sizeof number, "%.4g", value);
-    else snprintf(number, sizeof number, "%.*f", decimals, value == 0 ? 0.0 : value);
+    if (decimals < 0)
+        snprintf(number, sizeof number, "%.4g", value);
+    else
+        snprintf(number, sizeof number, "%.*f", decimals, value == 0 ? 0.0 : value);
     a->tick[a->ticks] = value;
     put_text(a->text[a->ticks++], sizeof a->text[0], number);
 }
@@ -48,7 +51,8 @@ static void linear_ticks(cp_axis *a, int most_ticks) {
     int    decimals = (int)fmax(0, -floor(log10(step) + 1e-9));
     if (large >= 1e6 || decimals > 6) decimals = -1;
     double first = ceil(a->least / step - 1e-9);
-    for (int i = 0; (first + i) * step <= a->most + 1e-9 * span && i < CP_TICKS_MOST; i++) add_tick(a, (first + i) * step, decimals);
+    for (int i = 0; (first + i) * step <= a->most + 1e-9 * span && i < CP_TICKS_MOST; i++)
+        add_tick(a, (first + i) * step, decimals);
 }
 
 static void log_ticks(cp_axis *a, int most_ticks) {
@@ -68,7 +72,8 @@ static void log_ticks(cp_axis *a, int most_ticks) {
 
 cp_axis cp_axis_make(double least, double most, bool log, int most_ticks) {
     cp_axis a = {.log = log};
-    if (!isfinite(least) || !isfinite(most) || least > most || (log && most <= 0)) least = log ? 0.1 : 0, most = log ? 10 : 1;
+    if (!isfinite(least) || !isfinite(most) || least > most || (log && most <= 0))
+        least = log ? 0.1 : 0, most = log ? 10 : 1;
     if (log && least <= 0) least = most / 1000;
     if (most - least <= 1e-12 * fmax(fabs(least), fabs(most))) {
         double margin = least == 0 ? 1 : 0.1 * fabs(least);
@@ -76,8 +81,10 @@ cp_axis cp_axis_make(double least, double most, bool log, int most_ticks) {
     }
     if (most - least > 1e300) least /= 4, most /= 4;
     a.least = least, a.most = most;
-    if (log) log_ticks(&a, most_ticks);
-    else linear_ticks(&a, most_ticks);
+    if (log)
+        log_ticks(&a, most_ticks);
+    else
+        linear_ticks(&a, most_ticks);
     return a;
 }
 

@@ -7,11 +7,11 @@
 enum { CP_TICKS_MOST = 24 };
 
 typedef struct cp_axis {
-    double      least, most; /* least < most; above 0 when log */
-    bool        log;
-    int         ticks;
-    double      tick[CP_TICKS_MOST];
-    char        text[CP_TICKS_MOST][40]; /* UTF-8, with a real minus sign */
+    double least, most; /* least < most; above 0 when log */
+    bool   log;
+    int    ticks;
+    double tick[CP_TICKS_MOST];
+    char   text[CP_TICKS_MOST][40]; /* UTF-8, with a real minus sign */
 } cp_axis;
 
 /* An axis for the given range, with at most `most_ticks` (2 or more) round ticks in it. An empty or impossible range is

@@ -16,8 +16,8 @@ typedef void (*cp_path_fn)(void *user, const double *xy, int corners, bool close
 /* The lines where the value is `level`. false: not enough memory. */
 bool cp_contour_lines(const cp_grid *grid, double level, cp_path_fn path, void *user);
 
-/* The borders of the regions where the value is at least `level`, all closed, holes included: fill them by the even-odd rule.
- * NaN counts as below. */
+/* The borders of the regions where the value is at least `level`, all closed, holes included: fill them by the
+ * even-odd rule. NaN counts as below. */
 bool cp_contour_regions(const cp_grid *grid, double level, cp_path_fn path, void *user);
 
 #endif

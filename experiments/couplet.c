@@ -9,11 +9,14 @@ static const cp_command *const commands[] = {
     &cp_command_synthetic,
     &cp_command_predict,
     &cp_command_report,
+    &cp_command_bench,
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static void show_help(FILE *file) {
-    fprintf(file, "Couplet %s: hybrid generative and discriminative classifiers\n\nUsage: couplet COMMAND [options]\n\nCommands:\n",
+    fprintf(file,
+            "Couplet %s: hybrid generative and discriminative classifiers\n\nUsage: couplet COMMAND "
+            "[options]\n\nCommands:\n",
             CP_VERSION);
     for (int i = 0; i < COMMANDS; i++) fprintf(file, "  %-12s %s\n", commands[i]->name, commands[i]->purpose);
     fprintf(file, "\ncouplet COMMAND --help tells a command's options; couplet --version the version.\n"
@@ -46,7 +49,8 @@ static int run(const cp_command *command, int count, char *const *words) {
         return CP_EXIT_FINE;
     }
     if (!options) {
-        fprintf(stderr, "couplet %s: %s\nRun `couplet %s --help` for its options.\n", command->name, status.message, command->name);
+        fprintf(stderr, "couplet %s: %s\nRun `couplet %s --help` for its options.\n", command->name, status.message,
+                command->name);
         return CP_EXIT_USAGE;
     }
     cp_threads_set((int)cp_option_int(options, "threads"));

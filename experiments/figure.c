@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const cp_series_names[CP_SERIES_KINDS] = {"grid", "images", "contours", "bars", "histogram",
+const char *const cp_series_names[CP_SERIES_KINDS] = {"grid", "images", "contours", "bars",   "histogram",
                                                       "box",  "level",  "line",     "points", "note"};
 
 /* ---- making and freeing ---- */
@@ -47,6 +47,7 @@ cp_panel *cp_figure_panel(cp_figure *f, cp_panel_config config) {
     p->config.x_label = copy_text(f, config.x_label);
     p->config.y_label = copy_text(f, config.y_label);
     char **names      = config.x_name_count > 0 ? calloc((size_t)config.x_name_count, sizeof *names) : NULL;
+    f->failed |= config.x_name_count > 0 && !names;
     for (int i = 0; names && i < config.x_name_count; i++) names[i] = copy_text(f, config.x_names[i]);
     p->config.x_names = (const char *const *)names;
     if (!names) p->config.x_name_count = 0;
@@ -97,15 +98,16 @@ static cp_series *add(cp_panel *p, cp_series_kind kind, cp_style style) {
         if (p) p->figure->failed = true;
         return NULL;
     }
-    s->kind        = kind;
-    s->style       = style;
-    s->style.label = copy_text(p->figure, style.label);
+    s->kind                                 = kind;
+    s->style                                = style;
+    s->style.label                          = copy_text(p->figure, style.label);
     *(p->last ? &p->last->next : &p->first) = s;
     p->last                                 = s;
     return s;
 }
 
-static cp_series *add_data(cp_panel *p, cp_series_kind kind, cp_style style, int n, const double *x, const double *y, const double *error) {
+static cp_series *add_data(cp_panel *p, cp_series_kind kind, cp_style style, int n, const double *x, const double *y,
+                           const double *error) {
     cp_series *s = add(p, kind, style);
     if (!s) return NULL;
     size_t count = n > 0 ? (size_t)n : 0;
@@ -132,11 +134,15 @@ void cp_panel_note(cp_panel *p, const char *name, double value) {
     add_data(p, CP_SERIES_NOTE, (cp_style){.label = name}, 1, &(double){NAN}, &value, NULL);
 }
 
-void cp_panel_bars(cp_panel *p, cp_style style, int n, const double *heights, const double *error, int place, int places) {
+void cp_panel_bars(cp_panel *p, cp_style style, int n, const double *heights, const double *error, int place,
+                   int places) {
     double *x = calloc((size_t)(n > 0 ? n : 1), sizeof *x);
     for (int i = 0; x && i < n; i++) x[i] = i;
     cp_series *s = x ? add_data(p, CP_SERIES_BARS, style, n, x, heights, error) : NULL;
-    if (s) s->place = place, s->places = places > 0 ? places : 1;
+    if (s)
+        s->place = place, s->places = places > 0 ? places : 1;
+    else if (p)
+        p->figure->failed = true;
     free(x);
 }
 
@@ -162,7 +168,10 @@ void cp_panel_histogram(cp_panel *p, cp_style style, int n, const double *values
         if (isfinite(values[i])) height[(int)fmin(floor((values[i] - least) / width), count - 1)]++;
     for (int i = 0; left && i < count; i++) left[i] = least + i * width;
     cp_series *s = left && height ? add_data(p, CP_SERIES_HISTOGRAM, style, count, left, height, NULL) : NULL;
-    if (s) s->width = width;
+    if (s)
+        s->width = width;
+    else if (p)
+        p->figure->failed = true;
     free(left);
     free(height);
 }
@@ -200,7 +209,7 @@ static void put_tile(tile_sheet *sheet, const cp_image *image, int index) {
         for (int x = 0; x < image->width * sheet->scale; x++) {
             size_t               place = (size_t)(y / sheet->scale) * (size_t)image->width + (size_t)(x / sheet->scale);
             const unsigned char *from  = image->pixels + place * (size_t)image->channels;
-            unsigned char       *to    = sheet->pixels + ((size_t)(top + y) * (size_t)sheet->width + (size_t)(left + x)) * 3;
+            unsigned char *to = sheet->pixels + ((size_t)(top + y) * (size_t)sheet->width + (size_t)(left + x)) * 3;
             for (int c = 0; c < 3; c++) to[c] = from[image->channels == 3 ? c : 0];
         }
 }
@@ -209,16 +218,18 @@ static void put_tile(tile_sheet *sheet, const cp_image *image, int index) {
 void cp_panel_tiles(cp_panel *p, int n, const cp_image *images, int columns) {
     cp_series *s = n > 0 && columns > 0 ? add(p, CP_SERIES_TILES, (cp_style){0}) : NULL;
     if (!s) return;
-    int        rows = (n + columns - 1) / columns, across = columns < n ? columns : n, largest = images->width > images->height ? images->width : images->height;
-    tile_sheet t    = {.columns = columns, .scale = largest < 64 ? 64 / largest : 1};
-    t.gap           = 2 * t.scale;
-    t.width         = across * (images->width * t.scale + t.gap) - t.gap;
-    t.height        = rows * (images->height * t.scale + t.gap) - t.gap;
-    size_t bytes    = (size_t)t.width * (size_t)t.height * 3;
-    t.pixels        = malloc(bytes);
+    int rows = (n + columns - 1) / columns, across = columns < n ? columns : n,
+        largest  = images->width > images->height ? images->width : images->height;
+    tile_sheet t = {.columns = columns, .scale = largest < 64 ? 64 / largest : 1};
+    t.gap        = 2 * t.scale;
+    t.width      = across * (images->width * t.scale + t.gap) - t.gap;
+    t.height     = rows * (images->height * t.scale + t.gap) - t.gap;
+    size_t bytes = (size_t)t.width * (size_t)t.height * 3;
+    t.pixels     = malloc(bytes);
     if (t.pixels) memset(t.pixels, 255, bytes);
     for (int k = 0; t.pixels && k < n; k++) put_tile(&t, &images[k], k);
-    if (!t.pixels || !cp_png_encode(&(cp_image){t.width, t.height, 3, t.pixels}, &s->png, NULL)) p->figure->failed = true;
+    if (!t.pixels || !cp_png_encode(&(cp_image){t.width, t.height, 3, t.pixels}, &s->png, NULL))
+        p->figure->failed = true;
     s->image_width  = t.width;
     s->image_height = t.height;
     s->n            = n;
@@ -241,7 +252,8 @@ static void put_number(cp_bytes *out, const double *value) {
     cp_bytes_text(out, value && isnan(*value) ? "nan" : text);
 }
 
-static void put_row(cp_bytes *out, const cp_panel *p, const cp_series *s, const double *x, const double *y, const double *error, const double *value) {
+static void put_row(cp_bytes *out, const cp_panel *p, const cp_series *s, const double *x, const double *y,
+                    const double *error, const double *value) {
     put_field(out, p->config.title);
     cp_bytes_text(out, ",");
     put_field(out, s->style.label);
@@ -271,8 +283,8 @@ static void put_series(cp_bytes *out, const cp_panel *p, const cp_series *s) {
         put_row(out, p, s, &(double){s->image_width}, &(double){s->image_height}, NULL, &(double){s->n});
     } else {
         for (int i = 0; i < s->n; i++)
-            put_row(out, p, s, lone ? NULL : &s->x[s->kind == CP_SERIES_BOX ? 0 : i], &s->y[i], s->error ? &s->error[i] : NULL,
-                    s->kind == CP_SERIES_HISTOGRAM ? &s->width : NULL);
+            put_row(out, p, s, lone ? NULL : &s->x[s->kind == CP_SERIES_BOX ? 0 : i], &s->y[i],
+                    s->error ? &s->error[i] : NULL, s->kind == CP_SERIES_HISTOGRAM ? &s->width : NULL);
     }
 }
 
@@ -281,7 +293,8 @@ static bool same_grid_before(const cp_panel *p, const cp_series *s) {
     size_t bytes = (size_t)s->grid.nx * (size_t)s->grid.ny * sizeof(double);
     if (!bytes) return false;
     for (const cp_series *o = p->first; o != s; o = o->next)
-        if (o->grid.nx == s->grid.nx && o->grid.ny == s->grid.ny && memcmp(o->grid.values, s->grid.values, bytes) == 0) return true;
+        if (o->grid.nx == s->grid.nx && o->grid.ny == s->grid.ny && memcmp(o->grid.values, s->grid.values, bytes) == 0)
+            return true;
     return false;
 }
 

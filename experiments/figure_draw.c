@@ -54,8 +54,8 @@ static void widen(range *r, bool log, bool floor_at_zero) {
     }
 }
 
-/* A unit of the same length on both axes, by the height of the drawing area; where that would become too low or too high, the
- * range of the shorter axis grows. */
+/* A unit of the same length on both axes, by the height of the drawing area; where that would become too low or too
+ * high, the range of the shorter axis grows. */
 static void equalize(range *x, range *y, cp_frame *f) {
     f->h        = fmin(fmax(f->w * (y->most - y->least) / (x->most - x->least), 0.5 * f->w), 1.5 * f->w);
     double unit = fmax((x->most - x->least) / f->w, (y->most - y->least) / f->h);
@@ -182,16 +182,20 @@ static void put_names(cp_bytes *out, const cp_panel *p, const cp_frame *f) {
     bool   turned = names_turned(p, f->w);
     double y      = f->top + f->h + TEXT + 6;
     for (int i = 0; i < p->config.x_name_count; i++)
-        cp_svg_text(out, cp_frame_x(f, i) + (turned ? 4 : 0), y, TEXT, turned ? CP_END : CP_MIDDLE, turned ? -35 : 0, false, p->config.x_names[i]);
+        cp_svg_text(out, cp_frame_x(f, i) + (turned ? 4 : 0), y, TEXT, turned ? CP_END : CP_MIDDLE, turned ? -35 : 0,
+                    false, p->config.x_names[i]);
 }
 
 static void put_axes(cp_bytes *out, const cp_panel *p, const cp_frame *f, const margins *m) {
     double bottom = f->top + f->h;
-    cp_svg_put(out, "<g class=\"axes\" fill=\"none\" stroke=\"#555555\">\n<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"/>\n",
+    cp_svg_put(out,
+               "<g class=\"axes\" fill=\"none\" stroke=\"#555555\">\n<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" "
+               "height=\"%.2f\"/>\n",
                f->left, f->top, f->w, f->h);
     for (int i = 0; i < f->x.ticks && p->config.x_name_count == 0; i++)
         cp_svg_put(out, "<path d=\"M%.2f %.2fv4\"/>\n", cp_frame_x(f, f->x.tick[i]), bottom);
-    for (int i = 0; i < f->y.ticks; i++) cp_svg_put(out, "<path d=\"M%.2f %.2fh-4\"/>\n", f->left, cp_frame_y(f, f->y.tick[i]));
+    for (int i = 0; i < f->y.ticks; i++)
+        cp_svg_put(out, "<path d=\"M%.2f %.2fh-4\"/>\n", f->left, cp_frame_y(f, f->y.tick[i]));
     cp_svg_put(out, "</g>\n");
     for (int i = 0; i < f->x.ticks && p->config.x_name_count == 0; i++)
         cp_svg_text(out, cp_frame_x(f, f->x.tick[i]), bottom + TEXT + 6, TEXT, CP_MIDDLE, 0, false, f->x.text[i]);
@@ -199,7 +203,8 @@ static void put_axes(cp_bytes *out, const cp_panel *p, const cp_frame *f, const 
         cp_svg_text(out, f->left - 8, cp_frame_y(f, f->y.tick[i]) + 0.35 * TEXT, TEXT, CP_END, 0, false, f->y.text[i]);
     put_names(out, p, f);
     if (p->config.x_label)
-        cp_svg_text(out, f->left + f->w / 2, bottom + 6 + names_height(p, f->w) + TEXT, TEXT, CP_MIDDLE, 0, false, p->config.x_label);
+        cp_svg_text(out, f->left + f->w / 2, bottom + 6 + names_height(p, f->w) + TEXT, TEXT, CP_MIDDLE, 0, false,
+                    p->config.x_label);
     if (p->config.y_label)
         cp_svg_text(out, f->left - m->left + TEXT, f->top + f->h / 2, TEXT, CP_MIDDLE, -90, false, p->config.y_label);
 }
@@ -212,8 +217,10 @@ static bool has_grid(const cp_panel *p) {
 
 static void put_panel(cp_bytes *out, const cp_panel *p, const cp_frame *f, const margins *m, const char *clip) {
     lines title = wrap(p->config.title, f->w, TITLE);
-    cp_svg_put(out, "<g class=\"panel\">\n<clipPath id=\"%s\"><rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"/></clipPath>\n", clip,
-               f->left, f->top, f->w, f->h);
+    cp_svg_put(out,
+               "<g class=\"panel\">\n<clipPath id=\"%s\"><rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" "
+               "height=\"%.2f\"/></clipPath>\n",
+               clip, f->left, f->top, f->w, f->h);
     put_lines(out, &title, f->left + f->w / 2, f->top - 8 - (title.count - 1) * TITLE * LINE_GAP, TITLE, CP_MIDDLE);
     cp_svg_put(out, "<g clip-path=\"url(#%s)\">\n", clip);
     cp_marks_back(out, p, f);
@@ -276,7 +283,8 @@ static void put_legend(cp_bytes *out, const legend *l, double width, double y) {
         double x = (width - row) / 2 + 10;
         for (int i = first; i < last; i++) {
             cp_marks_sample(out, l->entry[i], x, y + TEXT * 0.65);
-            cp_svg_text(out, x + cp_marks_sample_width(l->entry[i]) + 8, y + TEXT, TEXT, CP_START, 0, false, l->entry[i]->style.label);
+            cp_svg_text(out, x + cp_marks_sample_width(l->entry[i]) + 8, y + TEXT, TEXT, CP_START, 0, false,
+                        l->entry[i]->style.label);
             x += l->width[i];
         }
     }
@@ -285,7 +293,7 @@ static void put_legend(cp_bytes *out, const legend *l, double width, double y) {
 /* ---- all together ---- */
 
 typedef struct layout {
-    int      columns, rows;
+    int       columns, rows;
     cp_frame *frame;
     margins  *margin;
     double   *left, *right, *top, *bottom; /* by column, by row: the largest margins */
@@ -304,17 +312,17 @@ static bool make_layout(const cp_figure *f, layout *l) {
     l->left = l->memory, l->right = l->left + n, l->top = l->right + n, l->bottom = l->top + n;
     int i = 0;
     for (const cp_panel *p = f->first; p; p = p->next, i++) {
-        cp_frame *frame = &l->frame[i];
-        margins  *m     = &l->margin[i];
+        cp_frame *frame  = &l->frame[i];
+        margins  *m      = &l->margin[i];
         int       column = i % l->columns, row = i / l->columns;
         frame->w = f->config.width > 0 ? f->config.width : 300;
         frame->h = f->config.height > 0 ? f->config.height : 240;
         make_axes(p, frame);
-        *m                = measure(p, frame);
-        l->left[column]   = fmax(l->left[column], m->left);
-        l->right[column]  = fmax(l->right[column], m->right);
-        l->top[row]       = fmax(l->top[row], m->top);
-        l->bottom[row]    = fmax(l->bottom[row], m->bottom);
+        *m               = measure(p, frame);
+        l->left[column]  = fmax(l->left[column], m->left);
+        l->right[column] = fmax(l->right[column], m->right);
+        l->top[row]      = fmax(l->top[row], m->top);
+        l->bottom[row]   = fmax(l->bottom[row], m->bottom);
     }
     return true;
 }
@@ -347,16 +355,18 @@ static unsigned hash_of(const char *text) {
 static void put_figure(const cp_figure *f, layout *l, const char *name, cp_bytes *out) {
     double width = 2 * EDGE, height = 0, panels = 0;
     place_panels(f, l, 0, &panels, &height);
-    width         = fmax(panels, 240);
-    lines  title  = wrap(f->config.title, width - 2 * EDGE, HEADING);
-    double top    = EDGE / 2 + title.count * HEADING * LINE_GAP + (title.count ? 8 : 0);
+    width          = fmax(panels, 240);
+    lines  title   = wrap(f->config.title, width - 2 * EDGE, HEADING);
+    double top     = EDGE / 2 + title.count * HEADING * LINE_GAP + (title.count ? 8 : 0);
     legend legends = make_legend(f);
     place_panels(f, l, top, &panels, &height);
     double legend_top = height + 6;
     height            = legend_top + LEGEND_LINE * legend_rows(&legends, width - 2 * EDGE) + EDGE;
     cp_svg_put(out,
-               "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" role=\"img\" "
-               "font-family=\"'Helvetica Neue', Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif\" fill=\"#222222\">\n<title>",
+               "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" "
+               "role=\"img\" "
+               "font-family=\"'Helvetica Neue', Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif\" "
+               "fill=\"#222222\">\n<title>",
                ceil(width), ceil(height), ceil(width), ceil(height));
     cp_svg_escape(out, f->config.title ? f->config.title : name);
     cp_svg_put(out, "</title>\n<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n");
@@ -375,8 +385,10 @@ static void put_figure(const cp_figure *f, layout *l, const char *name, cp_bytes
 
 void cp_figure_draw(const cp_figure *f, const char *name, cp_bytes *out) {
     layout l = {0};
-    if (make_layout(f, &l)) put_figure(f, &l, name, out);
-    else out->failed = true;
+    if (make_layout(f, &l))
+        put_figure(f, &l, name, out);
+    else
+        out->failed = true;
     free(l.frame);
     free(l.margin);
     free(l.memory);

@@ -23,15 +23,16 @@ typedef struct cp_series {
     cp_series_kind kind;
     cp_style       style; /* the label is a copy */
     int            n;
-    double        *x, *y, *error; /* a box: y the values, x its place; a histogram: x left edges, y counts; contours: x levels */
-    double         width;         /* of a histogram's bin */
-    int            place, places;
-    cp_grid        grid; /* the values are a copy */
-    cp_ramp        ramp;
-    int            bands;
-    double         low, high;
-    cp_bytes       png;
-    int            image_width, image_height;
+    double        *x, *y,
+        *error; /* a box: y the values, x its place; a histogram: x left edges, y counts; contours: x levels */
+    double            width; /* of a histogram's bin */
+    int               place, places;
+    cp_grid           grid; /* the values are a copy */
+    cp_ramp           ramp;
+    int               bands;
+    double            low, high;
+    cp_bytes          png;
+    int               image_width, image_height;
     struct cp_series *next;
 } cp_series;
 

@@ -11,12 +11,24 @@
 enum { OPTIONS_MOST = 64, WORD_MOST = 40 };
 
 static const cp_option common[] = {
-    {.name = "seed", .kind = CP_OPTION_INT, .fallback = "1", .least = 0, .most = 9007199254740991.0,
-     .help = "what all random numbers come from: same seed, same result"},
-    {.name = "threads", .kind = CP_OPTION_INT, .fallback = "0", .least = 0, .most = 256, .incidental = true,
-     .help = "threads to compute with; 0: as many as the machine has. The result is the same"},
-    {.name = "out", .kind = CP_OPTION_TEXT, .value = "DIR", .incidental = true,
-     .help = "folder for what the run leaves; default: a new one in runs/"},
+    {.name     = "seed",
+     .kind     = CP_OPTION_INT,
+     .fallback = "1",
+     .least    = 0,
+     .most     = 9007199254740991.0,
+     .help     = "what all random numbers come from: same seed, same result"},
+    {.name       = "threads",
+     .kind       = CP_OPTION_INT,
+     .fallback   = "0",
+     .least      = 0,
+     .most       = 256,
+     .incidental = true,
+     .help       = "threads to compute with; 0: as many as the machine has. The result is the same"},
+    {.name       = "out",
+     .kind       = CP_OPTION_TEXT,
+     .value      = "DIR",
+     .incidental = true,
+     .help       = "folder for what the run leaves; default: a new one in runs/"},
     {.name = "quiet", .kind = CP_OPTION_FLAG, .incidental = true, .help = "no progress and no tables"},
     {.name = "json", .kind = CP_OPTION_FLAG, .incidental = true, .help = "print the result as JSON instead of tables"},
 };
@@ -53,10 +65,11 @@ static int edit_distance(const char *a, const char *b) {
     for (int j = 0; j <= m; j++) rows[0][j] = j;
     for (int i = 1; i <= n; i++) {
         int *now = rows[i % 3], *before = rows[(i + 2) % 3], *earlier = rows[(i + 1) % 3];
-        now[0]   = i;
+        now[0] = i;
         for (int j = 1; j <= m; j++) {
             now[j] = smaller(smaller(now[j - 1], before[j]) + 1, before[j - 1] + (a[i - 1] != b[j - 1]));
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) now[j] = smaller(now[j], earlier[j - 2] + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                now[j] = smaller(now[j], earlier[j - 2] + 1);
         }
     }
     return rows[n % 3][m];
@@ -88,8 +101,10 @@ typedef struct allowed_text {
 static allowed_text allowed(const cp_option *o) {
     allowed_text text = {{0}};
     const char  *what = o->kind == CP_OPTION_INT ? "a whole number" : "a number";
-    if (o->least == 0 && o->most == 0) snprintf(text.s, sizeof text.s, "%s", what);
-    else snprintf(text.s, sizeof text.s, "%s from %.16g to %.16g", what, o->least, o->most);
+    if (o->least == 0 && o->most == 0)
+        snprintf(text.s, sizeof text.s, "%s", what);
+    else
+        snprintf(text.s, sizeof text.s, "%s from %.16g to %.16g", what, o->least, o->most);
     return text;
 }
 
@@ -106,7 +121,7 @@ static bool refuse(const cp_option *o, const char *text, cp_status *status) {
 
 /* strtod would also take leading blanks, hexadecimals and "nan". */
 static bool read_number(const char *text, size_t length, double *value) {
-    char  copy[64], *end;
+    char copy[64], *end;
     if (length == 0 || length >= sizeof copy) return false;
     memcpy(copy, text, length);
     copy[length] = '\0';
@@ -121,12 +136,14 @@ static bool set_integer(setting *s, const char *text, cp_status *status) {
     long long value;
     errno = 0;
     value = strtoll(text, &end, 10);
-    if (length > 0 && strspn(text, "+-0123456789") == length && *end == '\0' && errno == 0 && within(s->option, (double)value)) {
+    if (length > 0 && strspn(text, "+-0123456789") == length && *end == '\0' && errno == 0 &&
+        within(s->option, (double)value)) {
         s->integer = value;
         return true;
     }
     double real; /* 1e4 and 10000.0 are whole numbers too */
-    if (!read_number(text, length, &real) || fabs(real) > 9007199254740991.0 || real != floor(real) || !within(s->option, real))
+    if (!read_number(text, length, &real) || fabs(real) > 9007199254740991.0 || real != floor(real) ||
+        !within(s->option, real))
         return refuse(s->option, text, status);
     s->integer = (int64_t)real;
     return true;
@@ -188,7 +205,8 @@ static bool set(setting *s, const char *text, cp_status *status) {
     case CP_OPTION_FLAG: return true;
     case CP_OPTION_INT: return set_integer(s, text, status);
     case CP_OPTION_REAL:
-        return (read_number(text, strlen(text), &s->real) && within(s->option, s->real)) || refuse(s->option, text, status);
+        return (read_number(text, strlen(text), &s->real) && within(s->option, s->real)) ||
+               refuse(s->option, text, status);
     case CP_OPTION_REALS: return set_list(s, text, status);
     case CP_OPTION_CHOICE: return set_choice(s, text, status);
     case CP_OPTION_TEXT: return *text || cp_fail(status, "--%s: the value is empty", s->option->name);
@@ -197,8 +215,9 @@ static bool set(setting *s, const char *text, cp_status *status) {
 }
 
 static const char *value_word(const cp_option *o) {
-    static const char *const words[] = {[CP_OPTION_FLAG] = "", [CP_OPTION_INT] = "N", [CP_OPTION_REAL] = "X",
-                                        [CP_OPTION_REALS] = "X,X,...", [CP_OPTION_TEXT] = "TEXT", [CP_OPTION_CHOICE] = ""};
+    static const char *const words[] = {
+        [CP_OPTION_FLAG] = "",         [CP_OPTION_INT] = "N",     [CP_OPTION_REAL] = "X",
+        [CP_OPTION_REALS] = "X,X,...", [CP_OPTION_TEXT] = "TEXT", [CP_OPTION_CHOICE] = ""};
     if (o->value) return o->value;
     return o->kind == CP_OPTION_CHOICE ? o->choices : words[o->kind];
 }
@@ -232,8 +251,8 @@ static bool fail_unknown(const cp_options *options, const char *name, size_t len
     names[options->count] = "help";
     snprintf(word, sizeof word, "%.*s", (int)(length < WORD_MOST ? length : WORD_MOST), name);
     const char *near = cp_nearest_word(word, names, options->count + 1);
-    return cp_fail(status, "there is no option --%s%s%s%s", cp_shown(name, length).text, near ? "; did you mean --" : "",
-                   near ? near : "", near ? "?" : "");
+    return cp_fail(status, "there is no option --%s%s%s%s", cp_shown(name, length).text,
+                   near ? "; did you mean --" : "", near ? near : "", near ? "?" : "");
 }
 
 /* ---- parsing ---- */
@@ -247,7 +266,8 @@ static bool take_option(cp_options *options, int count, char *const *words, int 
     if (s->given) return cp_fail(status, "--%s was given twice", s->option->name);
     s->given = true;
     if (s->option->kind == CP_OPTION_FLAG)
-        return !value || cp_fail(status, "--%s takes no value, but \"%s\" was given", s->option->name, shown(value).text);
+        return !value ||
+               cp_fail(status, "--%s takes no value, but \"%s\" was given", s->option->name, shown(value).text);
     if (!value && *at + 1 < count && strncmp(words[*at + 1], "--", 2) != 0) value = words[++*at];
     if (!value)
         return cp_fail(status, "--%s needs a value%s%s", s->option->name, s->option->choices ? ": one of " : "",
@@ -263,7 +283,8 @@ static bool check_arguments(const cp_options *options, cp_status *status) {
                        c->most_arguments > c->least_arguments ? "at least " : "", c->least_arguments, c->arguments);
     if (n > c->most_arguments)
         return cp_fail(status, "\"%s\" is one argument too many%s%s", shown(options->arguments[c->most_arguments]).text,
-                       c->arguments ? "; expected " : "; this command takes options only", c->arguments ? c->arguments : "");
+                       c->arguments ? "; expected " : "; this command takes options only",
+                       c->arguments ? c->arguments : "");
     return true;
 }
 
@@ -333,10 +354,11 @@ void cp_options_free(cp_options *options) {
 
 static const setting *require(const cp_options *options, const char *name, cp_option_kind kind) {
     static const setting none;
-    const setting       *s = find((cp_options *)options, name, strlen(name));
+    const setting       *s       = find((cp_options *)options, name, strlen(name));
     bool                 spelled = kind == CP_OPTION_TEXT; /* any option can be had as it was written */
     if (s && (spelled || s->option->kind == kind)) return s;
-    cp_misuse((cp_at){0}, "option", "the command \"%s\" has no option \"%s\" of that kind", options->command->name, name);
+    cp_misuse((cp_at){0}, "option", "the command \"%s\" has no option \"%s\" of that kind", options->command->name,
+              name);
     return &none;
 }
 
@@ -420,8 +442,10 @@ static void help_option(FILE *file, const cp_option *o) {
         column = 0;
     }
     const char *help = o->help ? o->help : "", *unit = o->unit ? o->unit : "";
-    if (o->fallback) snprintf(text, sizeof text, "%s (default %s%s%s)", help, o->fallback, *unit ? " " : "", unit);
-    else snprintf(text, sizeof text, "%s%s%s", help, *unit ? ", in " : "", unit);
+    if (o->fallback)
+        snprintf(text, sizeof text, "%s (default %s%s%s)", help, o->fallback, *unit ? " " : "", unit);
+    else
+        snprintf(text, sizeof text, "%s%s%s", help, *unit ? ", in " : "", unit);
     wrap(file, text, column, 28);
 }
 

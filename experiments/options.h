@@ -1,18 +1,18 @@
 /* Commands and their options: a table describes them, the parser and the help both read it.
  *
  *     static const cp_option options[] = {
- *         {.name = "rate", .kind = CP_OPTION_REAL, .fallback = "0.001", .least = 0, .most = 10, .help = "learning rate of SGD"},
- *         {.name = "steps", .kind = CP_OPTION_INT, .fallback = "3000", .least = 1, .most = 1e9, .help = "updates", .unit = "steps"},
- *         {.name = "geometry", .kind = CP_OPTION_CHOICE, .choices = "reported|printed", .fallback = "reported", .help = "..."},
+ *         {.name = "rate", .kind = CP_OPTION_REAL, .fallback = "0.001", .least = 0, .most = 10, .help = "of SGD"},
+ *         {.name = "steps", .kind = CP_OPTION_INT, .fallback = "3000", .help = "length", .unit = "steps"},
+ *         {.name = "geometry", .kind = CP_OPTION_CHOICE, .choices = "reported|printed", .fallback = "reported"},
  *         {0}};
  *     static int run(const cp_options *o) {
  *         double rate = cp_option_real(o, "rate"); ...
  *     }
  *     const cp_command cp_command_synthetic = {.name = "synthetic", .purpose = "...", .options = options, .run = run};
  *
- * On the command line an option is `--name value` or `--name=value`; a flag is `--name`; `--` ends the options. A value that
- * begins with two dashes needs the second form. Every command also has --seed, --threads, --out, --quiet, --json and --help,
- * and may describe one of these itself in other words. */
+ * On the command line an option is `--name value` or `--name=value`; a flag is `--name`; `--` ends the options. A
+ * value that begins with two dashes needs the second form. Every command also has --seed, --threads, --out, --quiet,
+ * --json and --help, and may describe one of these itself in other words. */
 #ifndef CP_EXPERIMENTS_OPTIONS_H
 #define CP_EXPERIMENTS_OPTIONS_H
 
@@ -25,10 +25,10 @@
 enum { CP_EXIT_FINE = 0, CP_EXIT_FAILED = 1, CP_EXIT_USAGE = 2, CP_EXIT_INTERRUPTED = 130 };
 
 typedef enum cp_option_kind {
-    CP_OPTION_FLAG,   /* --quiet */
-    CP_OPTION_INT,    /* a whole number */
-    CP_OPTION_REAL,   /* a finite number */
-    CP_OPTION_REALS,  /* numbers with commas between them: 0,0.1,1 */
+    CP_OPTION_FLAG,  /* --quiet */
+    CP_OPTION_INT,   /* a whole number */
+    CP_OPTION_REAL,  /* a finite number */
+    CP_OPTION_REALS, /* numbers with commas between them: 0,0.1,1 */
     CP_OPTION_TEXT,
     CP_OPTION_CHOICE, /* one of a few words */
 } cp_option_kind;
@@ -36,7 +36,7 @@ typedef enum cp_option_kind {
 typedef struct cp_option {
     const char    *name; /* without dashes; NULL ends a table */
     cp_option_kind kind;
-    const char    *fallback;    /* the default, as it would be typed; NULL: none */
+    const char    *fallback; /* the default, as it would be typed; NULL: none */
     const char    *help;
     const char    *unit;        /* "steps", "images", or NULL */
     const char    *value;       /* what help calls the value; NULL: by the kind */
@@ -59,8 +59,8 @@ typedef struct cp_command {
     int (*run)(const cp_options *options); /* returns an exit code */
 } cp_command;
 
-/* Reads the words after the command's name. NULL, with a message, when they are not right; `*help` tells that --help was among
- * them (then the rest is not looked at). The words must outlive the result. */
+/* Reads the words after the command's name. NULL, with a message, when they are not right; `*help` tells that --help
+ * was among them (then the rest is not looked at). The words must outlive the result. */
 cp_options *cp_options_parse(const cp_command *command, int count, char *const *words, bool *help, cp_status *status);
 void        cp_options_free(cp_options *options); /* NULL is fine */
 void        cp_command_help(FILE *file, const cp_command *command);
@@ -69,9 +69,10 @@ void        cp_command_help(FILE *file, const cp_command *command);
 bool        cp_option_flag(const cp_options *options, const char *name);
 int64_t     cp_option_int(const cp_options *options, const char *name);
 double      cp_option_real(const cp_options *options, const char *name);
-const char *cp_option_text(const cp_options *options, const char *name);    /* NULL when it has neither value nor default */
-int         cp_option_choice(const cp_options *options, const char *name);  /* the place among the choices, from 0 */
-bool        cp_option_given(const cp_options *options, const char *name);   /* on the command line */
+const char *cp_option_text(const cp_options *options,
+                           const char       *name); /* NULL when it has neither value nor default */
+int         cp_option_choice(const cp_options *options, const char *name); /* the place among the choices, from 0 */
+bool        cp_option_given(const cp_options *options, const char *name);  /* on the command line */
 
 typedef struct cp_reals {
     const double *at;

@@ -1,7 +1,7 @@
 /* couplet predict: posteriors of a saved model for a batch of inputs, from files and into a file. */
-#include "couplet.h"
 #include "core/io/file.h"
 #include "core/io/json.h"
+#include "couplet.h"
 #include "experiments/commands.h"
 #include "experiments/table.h"
 #include "models/checkpoint.h"
@@ -15,12 +15,23 @@
 enum { NCHW, NHWC };
 
 static const cp_option options[] = {
-    {.name = "out", .kind = CP_OPTION_TEXT, .value = "PROBS.npy", .required = true,
-     .help = "file for the posteriors, float32 of shape (N, classes); an older one is replaced"},
-    {.name = "layout", .kind = CP_OPTION_CHOICE, .choices = "nchw|nhwc", .fallback = "nchw",
-     .help = "order of the axes of images: nchw as PyTorch has it, nhwc with the channels last"},
-    {.name = "batch", .kind = CP_OPTION_INT, .fallback = "64", .least = 1, .most = 1 << 20, .unit = "inputs",
-     .help = "how many go through the network at once; less needs less memory, the result is the same"},
+    {.name     = "out",
+     .kind     = CP_OPTION_TEXT,
+     .value    = "PROBS.npy",
+     .required = true,
+     .help     = "file for the posteriors, float32 of shape (N, classes); an older one is replaced"},
+    {.name     = "layout",
+     .kind     = CP_OPTION_CHOICE,
+     .choices  = "nchw|nhwc",
+     .fallback = "nchw",
+     .help     = "order of the axes of images: nchw as PyTorch has it, nhwc with the channels last"},
+    {.name     = "batch",
+     .kind     = CP_OPTION_INT,
+     .fallback = "64",
+     .least    = 1,
+     .most     = 1 << 20,
+     .unit     = "inputs",
+     .help     = "how many go through the network at once; less needs less memory, the result is the same"},
     {0}};
 
 /* How a row of the file becomes a row of the network's input. */
@@ -37,8 +48,8 @@ typedef struct input {
 /* ---- does the input fit the model? ---- */
 
 static bool fail_shape(const input *in, const char *expected, cp_status *status) {
-    return cp_fail(status, "%.200s has shape %s; this model takes %s", in->path, cp_shown_shape(in->npy.rank, in->npy.dims).text,
-                   expected);
+    return cp_fail(status, "%.200s has shape %s; this model takes %s", in->path,
+                   cp_shown_shape(in->npy.rank, in->npy.dims).text, expected);
 }
 
 static bool fit_images(input *in, const cp_wrn_config *wrn, int layout, cp_status *status) {
@@ -53,13 +64,14 @@ static bool fit_images(input *in, const cp_wrn_config *wrn, int layout, cp_statu
     if ((gray || four) && c == wrn->channels && h >= 8 && w >= 8) {
         in->rank    = 4;
         in->dims[1] = (int)h, in->dims[2] = (int)w, in->dims[3] = (int)c;
-        in->planes  = layout == NCHW && c > 1;
+        in->planes = layout == NCHW && c > 1;
         return true;
     }
     snprintf(expected, sizeof expected, axes, wrn->channels, wrn->channels == 1 ? " or (N, H, W)" : "", wrn->channels,
              wrn->channels == 1 ? "" : "s",
-             four && c != wrn->channels && other == wrn->channels ? (layout == NCHW ? "; is it --layout nhwc?" : "; is it --layout nchw?")
-                                                                  : "");
+             four && c != wrn->channels && other == wrn->channels
+                 ? (layout == NCHW ? "; is it --layout nhwc?" : "; is it --layout nchw?")
+                 : "");
     return fail_shape(in, expected, status);
 }
 
@@ -84,8 +96,8 @@ static bool fit_sequences(input *in, int width, cp_status *status) {
 static bool fit(input *in, const cp_model *model, int layout, cp_status *status) {
     const cp_npy *npy = &in->npy;
     if (npy->dtype != CP_F32 && npy->dtype != CP_F64 && npy->dtype != CP_U8)
-        return cp_fail(status, "%.200s has elements of type %s; float32, float64 or uint8 (pixels) are expected", in->path,
-                       cp_dtype_name(npy->dtype));
+        return cp_fail(status, "%.200s has elements of type %s; float32, float64 or uint8 (pixels) are expected",
+                       in->path, cp_dtype_name(npy->dtype));
     if (npy->rank < 2) return fail_shape(in, "one input a row: at least two axes", status);
     in->row = 1;
     for (int i = 0; i < npy->rank; i++) {
@@ -114,16 +126,17 @@ static void channels_last(const input *in, const cp_real *from, cp_real *to, int
 
 static bool load_rows(const input *in, int first, int rows, cp_real *work, cp_real *batch, cp_status *status) {
     size_t               count = (size_t)rows * in->row;
-    const unsigned char *from  = (const unsigned char *)in->npy.data + (size_t)first * in->row * cp_dtype_size(in->npy.dtype);
-    cp_real             *to    = in->planes ? work : batch;
+    const unsigned char *from =
+        (const unsigned char *)in->npy.data + (size_t)first * in->row * cp_dtype_size(in->npy.dtype);
+    cp_real *to = in->planes ? work : batch;
     if (!cp_elements_to_real(in->npy.dtype, from, count, to, in->path, status)) return false;
     if (in->npy.dtype == CP_U8) scale_pixels(to, count);
     if (in->planes) channels_last(in, work, batch, rows);
     return true;
 }
 
-static bool predict_rows(cp_tape *tape, const cp_model *model, const input *in, int first, int rows, cp_real *work, cp_real *batch,
-                         float *out, cp_status *status) {
+static bool predict_rows(cp_tape *tape, const cp_model *model, const input *in, int first, int rows, cp_real *work,
+                         cp_real *batch, float *out, cp_status *status) {
     int dims[CP_MAX_RANK];
     memcpy(dims, in->dims, sizeof dims);
     dims[0] = rows;
@@ -137,15 +150,17 @@ static bool predict_rows(cp_tape *tape, const cp_model *model, const input *in, 
 
 /* The posteriors of all rows, to be freed; NULL after an error. */
 static float *predict(const cp_model *model, const input *in, int most, cp_status *status) {
-    int      step = most < in->n ? most : in->n;
-    size_t   count, values;
-    bool     fits = cp_size_mul((size_t)in->n, (size_t)model->config.classes, &count) &&
-                cp_size_mul((size_t)step, in->row, &values) && values < SIZE_MAX / sizeof(cp_real) && count < SIZE_MAX / sizeof(float);
+    int    step = most < in->n ? most : in->n;
+    size_t count, values;
+    bool   fits = cp_size_mul((size_t)in->n, (size_t)model->config.classes, &count) &&
+                cp_size_mul((size_t)step, in->row, &values) && values < SIZE_MAX / sizeof(cp_real) &&
+                count < SIZE_MAX / sizeof(float);
     float   *out   = fits ? malloc((count + 1) * sizeof *out) : NULL;
     cp_real *work  = fits ? malloc((values + 1) * sizeof *work) : NULL;
     cp_real *batch = fits ? malloc((values + 1) * sizeof *batch) : NULL;
     cp_tape *tape  = cp_tape_new();
-    bool     fine  = (out && work && batch && tape) || cp_fail(status, "not enough memory for %d inputs; a smaller --batch needs less", in->n);
+    bool     fine  = (out && work && batch && tape) ||
+                cp_fail(status, "not enough memory for %d inputs; a smaller --batch needs less", in->n);
     if (fine) cp_tape_record(tape, false);
     for (int first = 0; fine && first < in->n; first += step) {
         int rows = in->n - first < step ? in->n - first : step;
@@ -178,8 +193,10 @@ static bool summarize(const float *p, int n, int classes, summary *s, cp_status 
             finite &= isfinite(p[c]);
             if (p[c] > p[best]) best = c;
         }
-        if (finite) s->histogram[best]++, sum += (double)p[best];
-        else s->not_finite++;
+        if (finite)
+            s->histogram[best]++, sum += (double)p[best];
+        else
+            s->not_finite++;
     }
     s->confidence = sum / (double)(n - s->not_finite);
     return true;
@@ -238,7 +255,8 @@ static bool same_file(const char *a, const char *b) {
 
 /* A path that cannot be written is told before the work, not after it. */
 static bool can_write(const char *out, const char *model, const char *in, cp_status *status) {
-    if (same_file(out, model) || same_file(out, in)) return cp_fail(status, "--out %.200s is one of the files to read", out);
+    if (same_file(out, model) || same_file(out, in))
+        return cp_fail(status, "--out %.200s is one of the files to read", out);
     cp_file_writer *probe = cp_file_writer_new(out, status);
     cp_file_writer_cancel(probe);
     return probe != NULL;
@@ -254,8 +272,10 @@ static bool work(const cp_options *o, const cp_model *model, input *in, cp_statu
     if (fine && s.not_finite)
         fprintf(stderr, "couplet predict: %lld of %d inputs gave posteriors that are not finite; is the input?\n",
                 (long long)s.not_finite, s.n);
-    if (fine && cp_option_flag(o, "json")) fine = print_json(&s, cp_argument(o, 0), in, out, status);
-    else if (fine && !cp_option_flag(o, "quiet")) print_summary(&s, model, out);
+    if (fine && cp_option_flag(o, "json"))
+        fine = print_json(&s, cp_argument(o, 0), in, out, status);
+    else if (fine && !cp_option_flag(o, "quiet"))
+        print_summary(&s, model, out);
     free(s.histogram);
     free(p);
     return fine;
@@ -277,12 +297,13 @@ const cp_command cp_command_predict = {
     .name      = "predict",
     .purpose   = "posteriors of a saved model for a batch of inputs",
     .arguments = "MODEL.safetensors INPUT.npy",
-    .details   = "MODEL.safetensors has the tensors of a model and, as metadata `couplet`, its description; Couplet writes such files, and "
-                 "so can PyTorch. INPUT.npy has one input a row: images (N, C, H, W), or with --layout nhwc (N, H, W, C), gray ones "
-                 "also (N, H, W); vectors (N, D); sequences (N, T, D). float32 and float64 are taken as they are, uint8 as pixels: "
-                 "x / 127.5 - 1. The network is in evaluation mode.",
-    .example         = "couplet predict model.safetensors test.npy --out probs.npy",
-    .options         = options,
+    .details   = "MODEL.safetensors has the tensors of a model and, as metadata `couplet`, its description; Couplet "
+                 "writes such files, and so can PyTorch. INPUT.npy has one input a row: images (N, C, H, W), or with "
+                 "--layout nhwc (N, H, W, C), gray ones also (N, H, W); vectors (N, D); sequences (N, T, D). float32 "
+                 "and float64 are taken as they are, uint8 as pixels: x / 127.5 - 1. The network is in evaluation "
+                 "mode.",
+    .example   = "couplet predict model.safetensors test.npy --out probs.npy",
+    .options   = options,
     .least_arguments = 2,
     .most_arguments  = 2,
     .run             = run,

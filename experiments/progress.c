@@ -15,11 +15,16 @@ static double system_clock(void) {
 
 cp_duration cp_duration_text(double seconds) {
     cp_duration text;
-    if (!(seconds >= 0) || seconds > 1e8) snprintf(text.s, sizeof text.s, "?");
-    else if (seconds < 9.95) snprintf(text.s, sizeof text.s, "%.1f s", seconds);
-    else if (seconds < 99.5) snprintf(text.s, sizeof text.s, "%.0f s", seconds);
-    else if (seconds < 5970) snprintf(text.s, sizeof text.s, "%d min %02d s", (int)(seconds + 0.5) / 60, (int)(seconds + 0.5) % 60);
-    else snprintf(text.s, sizeof text.s, "%d h %02d min", (int)(seconds + 30) / 3600, (int)(seconds + 30) / 60 % 60);
+    if (!(seconds >= 0) || seconds > 1e8)
+        snprintf(text.s, sizeof text.s, "?");
+    else if (seconds < 9.95)
+        snprintf(text.s, sizeof text.s, "%.1f s", seconds);
+    else if (seconds < 99.5)
+        snprintf(text.s, sizeof text.s, "%.0f s", seconds);
+    else if (seconds < 5970)
+        snprintf(text.s, sizeof text.s, "%d min %02d s", (int)(seconds + 0.5) / 60, (int)(seconds + 0.5) % 60);
+    else
+        snprintf(text.s, sizeof text.s, "%d h %02d min", (int)(seconds + 30) / 3600, (int)(seconds + 30) / 60 % 60);
     return text;
 }
 
@@ -27,10 +32,10 @@ void cp_progress_start(cp_progress *p) {
     if (!p->file) p->file = stderr;
     if (!p->clock) p->clock = system_clock;
     p->terminal = !p->muted_terminal && isatty(fileno(p->file));
-    p->started = p->clock();
-    p->shown   = -INFINITY;
-    p->tenth   = 0;
-    p->open    = false;
+    p->started  = p->clock();
+    p->shown    = -INFINITY;
+    p->tenth    = 0;
+    p->open     = false;
 }
 
 static int columns(FILE *file) {
@@ -39,26 +44,33 @@ static int columns(FILE *file) {
 }
 
 static void put_rate(char *text, size_t size, double rate, const char *unit) {
-    if (rate >= 10) snprintf(text, size, "%.0f %s/s", rate, unit);
-    else if (rate >= 0.1) snprintf(text, size, "%.2f %s/s", rate, unit);
-    else snprintf(text, size, "%.1f s for each of the %s", 1 / rate, unit);
+    if (rate >= 10)
+        snprintf(text, size, "%.0f %s/s", rate, unit);
+    else if (rate >= 0.1)
+        snprintf(text, size, "%.2f %s/s", rate, unit);
+    else
+        snprintf(text, size, "%.1f s for each of the %s", 1 / rate, unit);
 }
 
 /* Everything behind the bar. */
 static void describe(const cp_progress *p, int64_t done, double loss, char *text, size_t size) {
-    double past = p->clock() - p->started, rate = (double)(done - p->skipped) / past, left = (double)(p->total - done) / rate;
-    char   speed[48] = "", loss_text[32] = "";
+    double past = p->clock() - p->started, rate = (double)(done - p->skipped) / past,
+           left    = (double)(p->total - done) / rate;
+    char speed[48] = "", loss_text[32] = "";
     if (past > 0 && rate > 0) put_rate(speed, sizeof speed, rate, p->unit ? p->unit : "steps");
-    if (isfinite(loss)) snprintf(loss_text, sizeof loss_text, "  loss %.4g", loss);
-    else if (isinf(loss)) snprintf(loss_text, sizeof loss_text, "  loss infinite");
-    snprintf(text, size, "%3.0f %%  %s%s  %s%s", p->total > 0 ? 100.0 * (double)done / (double)p->total : 100.0, speed, loss_text,
-             past > 0 && rate > 0 ? cp_duration_text(left).s : "", past > 0 && rate > 0 ? " left" : "");
+    if (isfinite(loss))
+        snprintf(loss_text, sizeof loss_text, "  loss %.4g", loss);
+    else if (isinf(loss))
+        snprintf(loss_text, sizeof loss_text, "  loss infinite");
+    snprintf(text, size, "%3.0f %%  %s%s  %s%s", p->total > 0 ? 100.0 * (double)done / (double)p->total : 100.0, speed,
+             loss_text, past > 0 && rate > 0 ? cp_duration_text(left).s : "", past > 0 && rate > 0 ? " left" : "");
 }
 
 static void show_bar(cp_progress *p, int64_t done, const char *text) {
-    enum { MOST = 30 };
+    enum { MOST = 30, USUAL_TEXT = 54 };
     char bar[MOST + 1];
-    int  width = columns(p->file) - (int)strlen(p->label) - (int)strlen(text) - 6;
+    int  length = (int)strlen(text), room = columns(p->file) - (int)strlen(p->label) - 6;
+    int  width = room - (length > USUAL_TEXT ? length : USUAL_TEXT); /* mostly the same from line to line */
     width      = width > MOST ? MOST : width;
     fputs("\r\033[K", p->file);
     if (width >= 5) {
@@ -83,8 +95,10 @@ void cp_progress_show(cp_progress *p, int64_t done, double loss) {
                              : tenth > p->tenth && now - (p->shown > p->started ? p->shown : p->started) >= 10;
     if (!due) return;
     describe(p, done, loss, text, sizeof text);
-    if (p->terminal) show_bar(p, done, text);
-    else fprintf(p->file, "%s %s\n", p->label, text), fflush(p->file);
+    if (p->terminal)
+        show_bar(p, done, text);
+    else
+        fprintf(p->file, "%s %s\n", p->label, text), fflush(p->file);
     p->shown = now;
     p->tenth = tenth;
 }

@@ -11,7 +11,7 @@
 typedef struct cp_progress {
     const char *label, *unit; /* "training", "steps" */
     int64_t     total;
-    int64_t     skipped;      /* done before, by a run that is continued: not in the rate */
+    int64_t     skipped; /* done before, by a run that is continued: not in the rate */
     bool        quiet;
     bool        muted_terminal; /* plain lines even on a terminal */
     FILE       *file;           /* NULL: stderr */
@@ -22,9 +22,9 @@ typedef struct cp_progress {
     bool   terminal, open;
 } cp_progress;
 
-void cp_progress_start(cp_progress *progress); /* the settings filled in, the rest zero */
+void cp_progress_start(cp_progress *progress);                           /* the settings filled in, the rest zero */
 void cp_progress_show(cp_progress *progress, int64_t done, double loss); /* a loss of NaN is left out */
-void cp_progress_end(cp_progress *progress); /* clears the line on a terminal */
+void cp_progress_end(cp_progress *progress);                             /* clears the line on a terminal */
 
 /* "12 s", "3 min 20 s", "2 h 05 min". */
 typedef struct cp_duration {

@@ -19,10 +19,13 @@
 enum { FILE_LIMIT = 64 << 20, SHOWN_JSON = 200 << 10, FIGURES_MOST = 256 };
 
 static const char style[] =
-    ":root{color-scheme:light dark;--ink:#1c1e21;--soft:#5c6470;--paper:#fafafa;--card:#fff;--line:#dfe2e6;--accent:#0072b2}\n"
-    "@media(prefers-color-scheme:dark){:root{--ink:#e8eaed;--soft:#a2a9b3;--paper:#15171a;--card:#1e2125;--line:#363b42;--accent:#56b4e9}}\n"
+    ":root{color-scheme:light "
+    "dark;--ink:#1c1e21;--soft:#5c6470;--paper:#fafafa;--card:#fff;--line:#dfe2e6;--accent:#0072b2}\n"
+    "@media(prefers-color-scheme:dark){:root{--ink:#e8eaed;--soft:#a2a9b3;--paper:#15171a;--card:#1e2125;--line:#"
+    "363b42;--accent:#56b4e9}}\n"
     "*{box-sizing:border-box}\n"
-    "body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.55 system-ui,-apple-system,'Segoe UI',Roboto,sans-serif}\n"
+    "body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.55 system-ui,-apple-system,'Segoe "
+    "UI',Roboto,sans-serif}\n"
     "main{max-width:72rem;margin:0 auto;padding:1.2rem 1rem 4rem}\n"
     "h1{font-size:1.7rem;line-height:1.2;margin:.6rem 0}h2{font-size:1.3rem;margin:0 0 .4rem}\n"
     ".soft{color:var(--soft)}a{color:var(--accent)}\n"
@@ -30,13 +33,15 @@ static const char style[] =
     ".wide{overflow-x:auto}table{border-collapse:collapse;margin:.8rem 0;font-variant-numeric:tabular-nums}\n"
     "th,td{padding:.35rem .9rem .35rem 0;text-align:right;white-space:nowrap;border-bottom:1px solid var(--line)}\n"
     "th:first-child,td:first-child{text-align:left}th{color:var(--soft);font-weight:600}\n"
-    "figure{margin:1.2rem 0;overflow-x:auto;background:#fff;border-radius:8px;border:1px solid var(--line);text-align:center}\n"
+    "figure{margin:1.2rem 0;overflow-x:auto;background:#fff;border-radius:8px;border:1px solid "
+    "var(--line);text-align:center}\n"
     "figure svg,figure img{display:block;margin:0 auto;max-width:100%;height:auto}\n"
     "@media(max-width:45rem){figure svg{min-width:38rem}}\n"
     "figcaption{color:#5c6470;font-size:.85rem;padding:.2rem .6rem .6rem}\n"
     "pre,code{font:13px/1.45 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}\n"
-    "pre{overflow:auto;max-height:28rem;background:var(--paper);border:1px solid var(--line);border-radius:6px;padding:.7rem}\n"
-    ".command{white-space:pre-wrap;overflow-wrap:anywhere}summary{cursor:pointer;color:var(--accent)}\n"
+    "pre{overflow:auto;max-height:28rem;background:var(--paper);border:1px solid "
+    "var(--line);border-radius:6px;padding:.7rem}\n"
+    ".command{white-space:pre-wrap}.command span{white-space:nowrap}summary{cursor:pointer;color:var(--accent)}\n"
     "@media print{section{break-inside:avoid;border:0}details{display:none}}\n";
 
 /* ---- one run, as read from its folder ---- */
@@ -93,9 +98,12 @@ static void read_events(run_files *run) {
         size_t               length = end ? (size_t)(end - text.data) - at : text.size - at;
         cp_json             *line   = cp_json_parse(text.data + at, length, "log.jsonl", NULL);
         const char          *event  = cp_json_string(cp_json_get(line, "event"), NULL);
-        if (event && strcmp(event, "start") == 0) snprintf(run->started, sizeof run->started, "%s", cp_json_string(cp_json_get(line, "time"), ""));
+        if (event && strcmp(event, "start") == 0)
+            snprintf(run->started, sizeof run->started, "%s", cp_json_string(cp_json_get(line, "time"), ""));
         if (event && strcmp(event, "continue") == 0) before += isfinite(latest) ? latest : 0;
-        if (event) latest = cp_json_number(cp_json_get(line, "seconds"), NAN), run->threads = (int)cp_json_integer(cp_json_get(line, "threads"), 0);
+        if (event)
+            latest       = cp_json_number(cp_json_get(line, "seconds"), NAN),
+            run->threads = (int)cp_json_integer(cp_json_get(line, "threads"), 0);
         cp_json_free(line);
         at += length + 1;
     }
@@ -154,10 +162,11 @@ static void put_command(cp_bytes *out, const cp_json *config) {
     }
     for (const cp_json *o = options ? options->first : NULL; o; o = o->next) {
         if (o->kind == CP_JSON_NULL || (o->kind == CP_JSON_BOOL && !o->truth)) continue;
-        cp_svg_put(out, " --");
+        cp_svg_put(out, " <span>--");
         cp_svg_escape(out, o->key);
         if (o->kind != CP_JSON_BOOL) cp_svg_put(out, " ");
         put_value(out, o);
+        cp_svg_put(out, "</span>");
     }
     cp_svg_put(out, "</pre>\n");
 }
@@ -188,9 +197,12 @@ static void put_methods(cp_bytes *out, const cp_json *methods) {
         put_tag(out, "td", method->key ? method->key : "");
         for (const cp_json *m = methods->first->first; m; m = m->next) {
             const cp_json *value = cp_json_get(method, m->key);
-            double         mean = cp_json_number(cp_json_get(value, "mean"), NAN), sd = cp_json_number(cp_json_get(value, "sd"), NAN);
-            if (isfinite(mean) && isfinite(sd)) cp_svg_put(out, "<td>%.2f (%.2f)</td>", mean, sd);
-            else cp_svg_put(out, "<td>\xE2\x80\x93</td>");
+            double         mean  = cp_json_number(cp_json_get(value, "mean"), NAN),
+                   sd            = cp_json_number(cp_json_get(value, "sd"), NAN);
+            if (isfinite(mean) && isfinite(sd))
+                cp_svg_put(out, "<td>%.2f (%.2f)</td>", mean, sd);
+            else
+                cp_svg_put(out, "<td>\xE2\x80\x93</td>");
         }
         cp_svg_put(out, "</tr>\n");
     }
@@ -202,20 +214,28 @@ static bool begins(const unsigned char *p, size_t left, const char *word) {
     return left >= length && strncasecmp((const char *)p, word, length) == 0;
 }
 
-/* Our figures go into the page as they are; an SVG that could do more than be looked at (scripts, handlers, foreign markup) goes
- * in as an image, which cannot. */
+/* Our figures go into the page as they are; an SVG that could do more than be looked at (scripts, handlers, foreign
+ * markup) goes in as an image, which cannot. */
 static bool is_plain_svg(const cp_bytes *text) {
     const unsigned char *p    = text->data;
     bool                 tag  = false;
     char                 mark = 0; /* the quote that is open within a tag */
     if (!begins(p, text->size, "<svg")) return false;
     for (size_t left = text->size; left > 0; p++, left--) {
-        if (!tag && (begins(p, left, "<script") || begins(p, left, "<foreign") || begins(p, left, "<!") || begins(p, left, "<?"))) return false;
-        if (tag && (begins(p, left, "javascript:") || (!mark && (p[-1] <= ' ' || p[-1] == '/') && begins(p, left, "on")))) return false;
-        if (!tag && *p == '<') tag = true;
-        else if (tag && mark) mark = *p == (unsigned char)mark ? 0 : mark;
-        else if (tag && (*p == '"' || *p == '\'')) mark = (char)*p;
-        else if (tag && *p == '>') tag = false;
+        if (!tag && (begins(p, left, "<script") || begins(p, left, "<foreign") || begins(p, left, "<!") ||
+                     begins(p, left, "<?")))
+            return false;
+        if (tag &&
+            (begins(p, left, "javascript:") || (!mark && (p[-1] <= ' ' || p[-1] == '/') && begins(p, left, "on"))))
+            return false;
+        if (!tag && *p == '<')
+            tag = true;
+        else if (tag && mark)
+            mark = *p == (unsigned char)mark ? 0 : mark;
+        else if (tag && (*p == '"' || *p == '\''))
+            mark = (char)*p;
+        else if (tag && *p == '>')
+            tag = false;
     }
     return !tag;
 }
@@ -269,12 +289,16 @@ static bool put_run(cp_bytes *out, const run_files *run, int number, cp_status *
     put_state(out, run);
     cp_svg_put(out, "</p>\n");
     put_command(out, run->config);
-    for (const cp_json *note = notes ? notes->first : NULL; note; note = note->next) put_tag(out, "p", cp_json_string(note, ""));
-    if (table) put_table(out, table);
-    else put_methods(out, cp_json_get(run->result, "methods"));
+    for (const cp_json *note = notes ? notes->first : NULL; note; note = note->next)
+        put_tag(out, "p", cp_json_string(note, ""));
+    if (table)
+        put_table(out, table);
+    else
+        put_methods(out, cp_json_get(run->result, "methods"));
     bool fine = true;
     for (int i = 0; fine && i < run->figure_count; i++) fine = put_figure(out, run, run->figures[i], status);
-    fine = fine && put_file(out, run, "config.json", status) && (!run->result || put_file(out, run, "result.json", status));
+    fine = fine && put_file(out, run, "config.json", status) &&
+           (!run->result || put_file(out, run, "result.json", status));
     cp_svg_put(out, "</section>\n");
     return fine;
 }
@@ -282,7 +306,8 @@ static bool put_run(cp_bytes *out, const run_files *run, int number, cp_status *
 /* ---- the page ---- */
 
 static void put_overview(cp_bytes *out, const run_files *runs, int count) {
-    cp_svg_put(out, "<div class=\"wide\"><table>\n<thead><tr><th>run</th><th>folder</th><th>state</th></tr></thead><tbody>\n");
+    cp_svg_put(
+        out, "<div class=\"wide\"><table>\n<thead><tr><th>run</th><th>folder</th><th>state</th></tr></thead><tbody>\n");
     for (int i = 0; i < count; i++) {
         cp_svg_put(out, "<tr><td><a href=\"#run%d\">", i);
         cp_svg_escape(out, title_of(&runs[i]));
@@ -297,8 +322,10 @@ static void put_overview(cp_bytes *out, const run_files *runs, int count) {
 
 static bool put_page(cp_bytes *out, const run_files *runs, int count, cp_status *status) {
     char title[200];
-    if (count == 1) snprintf(title, sizeof title, "Couplet: %.150s", title_of(&runs[0]));
-    else snprintf(title, sizeof title, "Couplet: %d runs", count);
+    if (count == 1)
+        snprintf(title, sizeof title, "Couplet: %.150s", title_of(&runs[0]));
+    else
+        snprintf(title, sizeof title, "Couplet: %d runs", count);
     cp_bytes_text(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>");
     cp_svg_escape(out, title);
@@ -309,8 +336,11 @@ static bool put_page(cp_bytes *out, const run_files *runs, int count, cp_status 
     if (count > 1) put_overview(out, runs, count);
     bool fine = true;
     for (int i = 0; fine && i < count; i++) fine = put_run(out, &runs[i], i, status);
-    cp_svg_put(out, "<p class=\"soft\">Made by Couplet %s from the folders named above; each figure's numbers are beside it there, as CSV.</p>\n"
-                    "</main>\n</body>\n</html>\n", CP_VERSION);
+    cp_svg_put(out,
+               "<p class=\"soft\">Made by Couplet %s from the folders named above; each figure's numbers are beside it "
+               "there, as CSV.</p>\n"
+               "</main>\n</body>\n</html>\n",
+               CP_VERSION);
     return fine;
 }
 
@@ -333,10 +363,13 @@ bool cp_report_write(const char *const *folders, int count, const char *path, cp
 
 /* ---- the command ---- */
 
-static const cp_option options[] = {
-    {.name = "out", .kind = CP_OPTION_TEXT, .value = "FILE.html", .incidental = true,
-     .help = "the page to write, an older one is replaced; default: report.html, in the run's folder when there is one run"},
-    {0}};
+static const cp_option options[] = {{.name       = "out",
+                                     .kind       = CP_OPTION_TEXT,
+                                     .value      = "FILE.html",
+                                     .incidental = true,
+                                     .help = "the page to write, an older one is replaced; default: report.html, in "
+                                             "the run's folder when there is one run"},
+                                    {0}};
 
 static int run(const cp_options *o) {
     enum { MOST = 1000 };

@@ -1,5 +1,5 @@
-/* A run's folder: config.json (what determines the result), log.jsonl (one line a measurement), result.json (when finished) and
- * figures. Nothing of another run is ever overwritten:
+/* A run's folder: config.json (what determines the result), log.jsonl (one line a measurement), result.json (when
+ * finished) and figures. Nothing of another run is ever overwritten:
  * - a folder that is new or empty: a new run;
  * - an unfinished run with the same settings: it is continued, its log is in run->past;
  * - a finished run with the same settings: there is nothing to do, cp_run_show prints what was found;
@@ -32,19 +32,19 @@ typedef enum cp_run_state { CP_RUN_NEW, CP_RUN_CONTINUED, CP_RUN_FINISHED } cp_r
 typedef struct cp_run {
     const cp_options *options;
     cp_run_state      state;
-    char             *folder;     /* without a final slash */
-    cp_json         **past;       /* the lines of a continued run's log, oldest first */
+    char             *folder; /* without a final slash */
+    cp_json         **past;   /* the lines of a continued run's log, oldest first */
     int               past_count;
     bool              quiet, json;
-    cp_status         status;     /* the first thing that went wrong */
+    cp_status         status; /* the first thing that went wrong */
 
     int    log; /* file descriptor */
     double started;
     bool   finished;
 } cp_run;
 
-/* Opens the folder of --out, or a new one in runs/, and starts to watch for Ctrl-C. NULL, with a message on stderr, when it
- * cannot be. */
+/* Opens the folder of --out, or a new one in runs/, and starts to watch for Ctrl-C. NULL, with a message on stderr,
+ * when it cannot be. */
 cp_run *cp_run_open(const cp_options *options);
 
 /* False once the user has asked for an end or something went wrong (a full disk): stop computing and close. */

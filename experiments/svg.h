@@ -12,14 +12,15 @@ void cp_svg_escape(cp_bytes *out, const char *text);
 typedef enum cp_anchor { CP_START, CP_MIDDLE, CP_END } cp_anchor;
 
 /* A line of text at x, y (its baseline), turned by `angle` degrees around that point. */
-void cp_svg_text(cp_bytes *out, double x, double y, double size, cp_anchor anchor, double angle, bool bold, const char *text);
+void cp_svg_text(cp_bytes *out, double x, double y, double size, cp_anchor anchor, double angle, bool bold,
+                 const char *text);
 
 double cp_text_width(const char *text, double size); /* an estimate, rather too large than too small */
 
 void cp_base64(cp_bytes *out, const void *data, size_t size);
 
-/* "#RRGGBB" of the palette (Okabe and Ito's, told apart by color-blind readers and in gray), and of mixtures: share 0 is all
- * of the first color, 1 all of the second. */
+/* "#RRGGBB" of the palette (Okabe and Ito's, told apart by color-blind readers and in gray), and of mixtures: share 0
+ * is all of the first color, 1 all of the second. */
 typedef struct cp_color {
     double r, g, b; /* 0 to 255 */
 } cp_color;

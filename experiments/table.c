@@ -53,13 +53,17 @@ void cp_table_text(cp_table *t, const char *format, ...) {
 }
 
 void cp_table_number(cp_table *t, double value, int decimals) {
-    if (isfinite(value)) cp_table_text(t, "%.*f", decimals, value);
-    else cp_table_text(t, "-");
+    if (isfinite(value))
+        cp_table_text(t, "%.*f", decimals, value);
+    else
+        cp_table_text(t, "-");
 }
 
 void cp_table_mean_sd(cp_table *t, double mean, double sd, int decimals) {
-    if (isfinite(mean) && isfinite(sd)) cp_table_text(t, "%.*f (%.*f)", decimals, mean, decimals, sd);
-    else cp_table_text(t, "-");
+    if (isfinite(mean) && isfinite(sd))
+        cp_table_text(t, "%.*f (%.*f)", decimals, mean, decimals, sd);
+    else
+        cp_table_text(t, "-");
 }
 
 /* Characters, not bytes: the bytes of UTF-8 that do not continue one. */
@@ -80,8 +84,10 @@ static int column_width(const cp_table *t, int column) {
 
 static void print_cell(FILE *file, const char *text, int column, int width, bool last) {
     int pad = width - width_of(text);
-    if (column > 0) fprintf(file, "  %*s%s", pad, "", text);
-    else fprintf(file, "%s%*s", text, last ? 0 : pad, "");
+    if (column > 0)
+        fprintf(file, "  %*s%s", pad, "", text);
+    else
+        fprintf(file, "%s%*s", text, last ? 0 : pad, "");
 }
 
 static void print_rule(FILE *file, int width) {
@@ -113,7 +119,8 @@ void cp_table_put(const cp_table *t, cp_json_writer *w, const char *key) {
     cp_json_put_array(w, "rows");
     for (int row = 1; t && row * t->columns < t->count; row++) {
         cp_json_put_array(w, NULL);
-        for (int i = row * t->columns; i < (row + 1) * t->columns && i < t->count; i++) cp_json_put_string(w, NULL, t->cell[i]);
+        for (int i = row * t->columns; i < (row + 1) * t->columns && i < t->count; i++)
+            cp_json_put_string(w, NULL, t->cell[i]);
         cp_json_put_end(w);
     }
     cp_json_put_end(w);
@@ -124,7 +131,8 @@ void cp_table_read(cp_table *t, const cp_json *json) {
     const cp_json *columns = cp_json_get(json, "columns"), *rows = cp_json_get(json, "rows");
     if (!t || !columns) return;
     t->columns = (int)columns->count;
-    for (const cp_json *title = columns->first; title; title = title->next) cp_table_text(t, "%s", cp_json_string(title, ""));
+    for (const cp_json *title = columns->first; title; title = title->next)
+        cp_table_text(t, "%s", cp_json_string(title, ""));
     for (const cp_json *row = rows ? rows->first : NULL; row; row = row->next)
         for (int i = 0; i < t->columns; i++) cp_table_text(t, "%s", cp_json_string(cp_json_at(row, (size_t)i), ""));
 }

@@ -52,13 +52,18 @@ static void put_code(bits *b, uint32_t code, int count) {
 }
 
 static void put_symbol(bits *b, int symbol) {
-    if (symbol < 144) put_code(b, (uint32_t)(0x30 + symbol), 8);
-    else if (symbol < 256) put_code(b, (uint32_t)(0x190 + symbol - 144), 9);
-    else if (symbol < 280) put_code(b, (uint32_t)(symbol - 256), 7);
-    else put_code(b, (uint32_t)(0xC0 + symbol - 280), 8);
+    if (symbol < 144)
+        put_code(b, (uint32_t)(0x30 + symbol), 8);
+    else if (symbol < 256)
+        put_code(b, (uint32_t)(0x190 + symbol - 144), 9);
+    else if (symbol < 280)
+        put_code(b, (uint32_t)(symbol - 256), 7);
+    else
+        put_code(b, (uint32_t)(0xC0 + symbol - 280), 8);
 }
 
-/* A length or distance is a code and extra bits: `codes` for each number of extra bits, four for lengths, two for distances. */
+/* A length or distance is a code and extra bits: `codes` for each number of extra bits, four for lengths, two for
+ * distances. */
 static void put_match(bits *b, int length, int distance) {
     if (length == MATCH_MOST) {
         put_symbol(b, 285);
@@ -115,8 +120,10 @@ static bool put_fixed(const unsigned char *data, size_t size, cp_bytes *out) {
     put_bits(&b, 3, 3); /* the last block, fixed code */
     for (size_t at = 0; at < size && !out->failed;) {
         int distance = 0, length = longest_match(&c, data, size, at, &distance);
-        if (length) put_match(&b, length, distance);
-        else put_symbol(&b, data[at]);
+        if (length)
+            put_match(&b, length, distance);
+        else
+            put_symbol(&b, data[at]);
         for (size_t end = at + (size_t)(length ? length : 1); at < end; at++) remember(&c, data, size, at);
     }
     put_symbol(&b, END_OF_BLOCK);

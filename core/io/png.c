@@ -1,4 +1,5 @@
-/* PNG: a signature, then chunks of length, name, data and CRC; the pixels are rows, each with its filter, compressed. */
+/* PNG: a signature, then chunks of length, name, data and CRC; the pixels are rows, each with its filter, compressed.
+ * */
 #include "core/io/png.h"
 
 #include "core/io/crc32.h"
@@ -26,8 +27,10 @@ static int paeth(int left, int up, int corner) {
     return a <= b && a <= c ? left : b <= c ? up : corner;
 }
 
-static unsigned char filtered(int filter, const unsigned char *row, const unsigned char *above, size_t i, size_t pixel) {
-    int left = i >= pixel ? row[i - pixel] : 0, up = above ? above[i] : 0, corner = above && i >= pixel ? above[i - pixel] : 0;
+static unsigned char filtered(int filter, const unsigned char *row, const unsigned char *above, size_t i,
+                              size_t pixel) {
+    int left = i >= pixel ? row[i - pixel] : 0, up = above ? above[i] : 0,
+        corner         = above && i >= pixel ? above[i - pixel] : 0;
     int guess[FILTERS] = {0, left, up, (left + up) / 2, paeth(left, up, corner)};
     return (unsigned char)(row[i] - guess[filter]);
 }
@@ -55,7 +58,7 @@ static void filter_rows(const cp_image *image, size_t stride, unsigned char *out
 
 static bool put_pixels(const cp_image *image, cp_bytes *out) {
     size_t stride, size, more;
-    bool   fits = cp_size_mul((size_t)image->width, (size_t)image->channels, &stride) && cp_size_add(stride, 1, &more) &&
+    bool fits = cp_size_mul((size_t)image->width, (size_t)image->channels, &stride) && cp_size_add(stride, 1, &more) &&
                 cp_size_mul(more, (size_t)image->height, &size) && size <= INT32_MAX / 2;
     unsigned char *rows   = fits ? malloc(size) : NULL;
     cp_bytes       packed = {0};
@@ -72,8 +75,9 @@ static bool put_pixels(const cp_image *image, cp_bytes *out) {
 bool cp_png_encode(const cp_image *image, cp_bytes *out, cp_status *status) {
     unsigned char header[13] = {0};
     if (image->width < 1 || image->height < 1 || (image->channels != 1 && image->channels != 3) || !image->pixels)
-        return cp_fail(status, "PNG: an image of %d x %d pixels with %d channels cannot be written; 1 or 3 channels are expected",
-                       image->width, image->height, image->channels);
+        return cp_fail(
+            status, "PNG: an image of %d x %d pixels with %d channels cannot be written; 1 or 3 channels are expected",
+            image->width, image->height, image->channels);
     cp_put_be32(header, (uint32_t)image->width);
     cp_put_be32(header + 4, (uint32_t)image->height);
     header[8] = 8;

@@ -24,8 +24,8 @@ static bool has_avx2(void) {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 static bool has_avx512(void) {
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("avx512bw");
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
 }
 #else
 static bool has_avx2(void) {
@@ -50,7 +50,7 @@ static const candidate candidates[] = {
 
 static const candidate *candidate_named(const char *name) {
     for (size_t i = 0; i < sizeof candidates / sizeof *candidates; i++) {
-        const candidate *c = &candidates[i];
+        const candidate *c      = &candidates[i];
         const bool       usable = c->runs_here() && (c->family() || c->family == no_family);
         if (usable && (!name || strcmp(name, c->name) == 0)) {
             return c;
@@ -66,7 +66,8 @@ static const candidate *choose(void) {
     const candidate *c      = candidate_named(wanted && *wanted ? wanted : NULL);
     if (!c) {
         c = candidate_named(NULL);
-        fprintf(stderr, "couplet: COUPLET_KERNELS=%s is unknown or does not run on this machine; using %s\n", wanted, c->name);
+        fprintf(stderr, "couplet: COUPLET_KERNELS=%s is unknown or does not run on this machine; using %s\n", wanted,
+                c->name);
     }
     return c;
 }
@@ -144,8 +145,8 @@ static size_t image_size(int n, int h, int w, int c) {
 /* The reference forward convolution or (backward) input gradient with everything that is fused. */
 static void ref_fused(cp_arena *scratch, const cp_conv_shape *s, bool backward, const cp_real *in, const cp_real *w,
                       const cp_conv_fusion *f, cp_real *out) {
-    const size_t image = image_size(s->n, s->h, s->w, s->c), result = image_size(s->n, s->oh, s->ow, s->k);
-    const size_t count = backward ? image : result, channels = (size_t)(backward ? s->c : s->k);
+    const size_t   image = image_size(s->n, s->h, s->w, s->c), result = image_size(s->n, s->oh, s->ow, s->k);
+    const size_t   count = backward ? image : result, channels = (size_t)(backward ? s->c : s->k);
     const cp_real *rectified = leaky_copy(scratch, f, backward ? result : image, in);
     cp_real       *sum       = f->residual == out ? cp_arena_alloc(scratch, count * sizeof(cp_real)) : out;
     if (rectified && sum) {
@@ -201,21 +202,22 @@ static void ref_sigmoid(size_t n, const cp_real *x, cp_real *y) {
 #if CP_DOUBLE
 #define RUN(fast_call, reference_call) reference_call
 #else
-#define RUN(fast_call, reference_call)                                                                                         \
-    do {                                                                                                                       \
-        const cp_kernel_family *family = fast();                                                                               \
-        if (family) {                                                                                                          \
-            family->fast_call;                                                                                                 \
-        } else {                                                                                                               \
-            reference_call;                                                                                                    \
-        }                                                                                                                      \
+#define RUN(fast_call, reference_call)                                                                                 \
+    do {                                                                                                               \
+        const cp_kernel_family *family = fast();                                                                       \
+        if (family) {                                                                                                  \
+            family->fast_call;                                                                                         \
+        } else {                                                                                                       \
+            reference_call;                                                                                            \
+        }                                                                                                              \
     } while (0)
 #endif
 
 void cp_kernel_gemm(cp_arena *scratch, bool trans_a, bool trans_b, size_t m, size_t n, size_t k, const cp_real *a,
                     const cp_real *b, cp_real *c, bool accumulate) {
     (void)scratch;
-    RUN(gemm(scratch, trans_a, trans_b, m, n, k, a, b, c, accumulate), cp_ref_gemm(trans_a, trans_b, m, n, k, a, b, c, accumulate));
+    RUN(gemm(scratch, trans_a, trans_b, m, n, k, a, b, c, accumulate),
+        cp_ref_gemm(trans_a, trans_b, m, n, k, a, b, c, accumulate));
 }
 
 void cp_kernel_conv2d_fused(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *w,
@@ -225,7 +227,8 @@ void cp_kernel_conv2d_fused(cp_arena *scratch, const cp_conv_shape *s, const cp_
 
 void cp_kernel_conv2d_input_grad_fused(cp_arena *scratch, const cp_conv_shape *s, const cp_real *gy, const cp_real *w,
                                        const cp_conv_fusion *fusion, cp_real *gx) {
-    RUN(conv2d_input_grad(scratch, s, forced_method, gy, w, fusion, gx), ref_fused(scratch, s, true, gy, w, fusion, gx));
+    RUN(conv2d_input_grad(scratch, s, forced_method, gy, w, fusion, gx),
+        ref_fused(scratch, s, true, gy, w, fusion, gx));
 }
 
 void cp_kernel_conv2d_weight_grad_fused(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *gy,
@@ -234,16 +237,18 @@ void cp_kernel_conv2d_weight_grad_fused(cp_arena *scratch, const cp_conv_shape *
         ref_weight_grad_fused(scratch, s, x, gy, fusion, gw));
 }
 
-void cp_kernel_conv2d(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *w, const cp_real *bias,
-                      cp_real *y) {
+void cp_kernel_conv2d(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *w,
+                      const cp_real *bias, cp_real *y) {
     cp_kernel_conv2d_fused(scratch, s, x, w, &(cp_conv_fusion){.bias = bias}, y);
 }
 
-void cp_kernel_conv2d_input_grad(cp_arena *scratch, const cp_conv_shape *s, const cp_real *gy, const cp_real *w, cp_real *gx) {
+void cp_kernel_conv2d_input_grad(cp_arena *scratch, const cp_conv_shape *s, const cp_real *gy, const cp_real *w,
+                                 cp_real *gx) {
     cp_kernel_conv2d_input_grad_fused(scratch, s, gy, w, &(cp_conv_fusion){0}, gx);
 }
 
-void cp_kernel_conv2d_weight_grad(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *gy, cp_real *gw) {
+void cp_kernel_conv2d_weight_grad(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *gy,
+                                  cp_real *gw) {
     cp_kernel_conv2d_weight_grad_fused(scratch, s, x, gy, &(cp_conv_fusion){0}, gw);
 }
 

@@ -1,10 +1,11 @@
 /* Number crunching on raw arrays: what the ops call.
  *
- * Each kernel has a plain-C reference (cp_ref_...), for float and double, readable, tested against nothing but arithmetic;
- * and, in the float build, fast versions that are tested against it. The functions without `ref` choose at run time by
- * the processor's features and the shape; the environment variable COUPLET_KERNELS forces one family (reference, portable,
- * avx2, avx512). Images are (N,H,W,C), convolution weights (kh,kw,C/groups,K). Kernels run on the pool (core/pool.h); results do
- * not depend on the number of threads. `scratch` is where a kernel takes temporary memory from; it gives all of it back. */
+ * Each kernel has a plain-C reference (cp_ref_...), for float and double, readable, tested against nothing but
+ * arithmetic; and, in the float build, fast versions that are tested against it. The functions without `ref` choose at
+ * run time by the processor's features and the shape; the environment variable COUPLET_KERNELS forces one family
+ * (reference, portable, avx2, avx512). Images are (N,H,W,C), convolution weights (kh,kw,C/groups,K). Kernels run on
+ * the pool (core/pool.h); results do not depend on the number of threads. `scratch` is where a kernel takes temporary
+ * memory from; it gives all of it back. */
 #ifndef CP_KERNELS_H
 #define CP_KERNELS_H
 
@@ -12,34 +13,37 @@
 #include "core/real.h"
 
 typedef struct cp_conv_shape {
-    int n, h, w, c;                       /* input (n,h,w,c) */
-    int kh, kw, k;                        /* weight (kh,kw,c/groups,k) */
-    int oh, ow;                           /* output (n,oh,ow,k) */
-    int stride_h, stride_w;               /* >= 1 */
-    int pad_top, pad_left;                /* zeros before; those after follow from oh, ow */
-    int dilation_h, dilation_w;           /* >= 1 */
-    int groups;                           /* divides c and k */
+    int n, h, w, c;             /* input (n,h,w,c) */
+    int kh, kw, k;              /* weight (kh,kw,c/groups,k) */
+    int oh, ow;                 /* output (n,oh,ow,k) */
+    int stride_h, stride_w;     /* >= 1 */
+    int pad_top, pad_left;      /* zeros before; those after follow from oh, ow */
+    int dilation_h, dilation_w; /* >= 1 */
+    int groups;                 /* divides c and k */
 } cp_conv_shape;
 
-/* y[n,i,j,o] = bias[o] + sum_{u,v,c} x[n, i*stride_h + u*dilation_h - pad_top, j*stride_w + v*dilation_w - pad_left, c] w[u,v,c,o];
- * bias may be NULL. */
-void cp_kernel_conv2d(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *w, const cp_real *bias, cp_real *y);
+/* y[n,i,j,o] = bias[o] + sum_{u,v,c} x[n, i*stride_h + u*dilation_h - pad_top, j*stride_w + v*dilation_w - pad_left,
+ * c] w[u,v,c,o]; bias may be NULL. */
+void cp_kernel_conv2d(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *w,
+                      const cp_real *bias, cp_real *y);
 /* gx = the gradient of sum(y * gy) with respect to x. */
-void cp_kernel_conv2d_input_grad(cp_arena *scratch, const cp_conv_shape *s, const cp_real *gy, const cp_real *w, cp_real *gx);
+void cp_kernel_conv2d_input_grad(cp_arena *scratch, const cp_conv_shape *s, const cp_real *gy, const cp_real *w,
+                                 cp_real *gx);
 /* gw = the gradient of sum(y * gy) with respect to w. */
-void cp_kernel_conv2d_weight_grad(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *gy, cp_real *gw);
+void cp_kernel_conv2d_weight_grad(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *gy,
+                                  cp_real *gw);
 
-/* c (m,n) = op(a) op(b), or += when accumulate; op(a) is (m,k), op(b) is (k,n); all row-major and dense: a is stored (k,m) when
- * trans_a, b is stored (n,k) when trans_b. k = 0 gives zeros. */
-void cp_kernel_gemm(cp_arena *scratch, bool trans_a, bool trans_b, size_t m, size_t n, size_t k, const cp_real *a, const cp_real *b,
-                    cp_real *c, bool accumulate);
+/* c (m,n) = op(a) op(b), or += when accumulate; op(a) is (m,k), op(b) is (k,n); all row-major and dense: a is stored
+ * (k,m) when trans_a, b is stored (n,k) when trans_b. k = 0 gives zeros. */
+void cp_kernel_gemm(cp_arena *scratch, bool trans_a, bool trans_b, size_t m, size_t n, size_t k, const cp_real *a,
+                    const cp_real *b, cp_real *c, bool accumulate);
 
-/* What can be done on the way through a convolution, without another pass over memory; {0} for nothing. For conv2d and its
- * input gradient:
+/* What can be done on the way through a convolution, without another pass over memory; {0} for nothing. For conv2d and
+ * its input gradient:
  *     out = gate(conv(leaky(in)) + bias) + residual
- * where leaky(v) = v > 0 ? v : slope v, applied when leaky_input is set, and gate(v) = v where the array `gate` is > 0 and
- * slope v elsewhere. `gate` and `residual` have the shape of the output; residual may be the output array itself. The weight
- * gradient uses leaky_input only, on x. */
+ * where leaky(v) = v > 0 ? v : slope v, applied when leaky_input is set, and gate(v) = v where the array `gate` is > 0
+ * and slope v elsewhere. `gate` and `residual` have the shape of the output; residual may be the output array itself.
+ * The weight gradient uses leaky_input only, on x. */
 typedef struct cp_conv_fusion {
     const cp_real *bias;     /* (output channels) or NULL */
     const cp_real *gate;     /* or NULL */
@@ -55,7 +59,8 @@ void cp_kernel_conv2d_input_grad_fused(cp_arena *scratch, const cp_conv_shape *s
 void cp_kernel_conv2d_weight_grad_fused(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *gy,
                                         const cp_conv_fusion *fusion, cp_real *gw);
 
-/* y[i] = f(x[i]); y may be x. The fast versions are within 2 ulp over the whole range, denormals, infinities and NaN included. */
+/* y[i] = f(x[i]); y may be x. The fast versions are within 2 ulp over the whole range, denormals, infinities and NaN
+ * included. */
 void cp_kernel_exp(size_t n, const cp_real *x, cp_real *y);
 void cp_kernel_log(size_t n, const cp_real *x, cp_real *y);
 void cp_kernel_tanh(size_t n, const cp_real *x, cp_real *y);
@@ -64,7 +69,7 @@ void cp_kernel_sigmoid(size_t n, const cp_real *x, cp_real *y);
 void cp_ref_conv2d(const cp_conv_shape *s, const cp_real *x, const cp_real *w, const cp_real *bias, cp_real *y);
 void cp_ref_conv2d_input_grad(const cp_conv_shape *s, const cp_real *gy, const cp_real *w, cp_real *gx);
 void cp_ref_conv2d_weight_grad(const cp_conv_shape *s, const cp_real *x, const cp_real *gy, cp_real *gw);
-void cp_ref_gemm(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, const cp_real *a, const cp_real *b, cp_real *c,
-                 bool accumulate);
+void cp_ref_gemm(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, const cp_real *a, const cp_real *b,
+                 cp_real *c, bool accumulate);
 
 #endif

@@ -1,4 +1,5 @@
-/* The fast kernels for x86-64 processors with AVX-512. Empty unless compiled with -mavx512f -mavx512dq -mavx512vl -mavx512bw. */
+/* The fast kernels for x86-64 processors with AVX-512. Empty unless compiled with -mavx512f -mavx512dq -mavx512vl
+ * -mavx512bw. */
 #include "core/kernels/fast.h"
 
 #if !CP_DOUBLE

@@ -1,5 +1,6 @@
-/* The reference kernels: plain loops for any stride, padding, dilation and groups, in either precision. Sums are kept in
- * double, a block of output channels at a time, so that what the fast kernels are measured against is itself exact enough. */
+/* The reference kernels: plain loops for any stride, padding, dilation and groups, in either precision. Sums are kept
+ * in double, a block of output channels at a time, so that what the fast kernels are measured against is itself exact
+ * enough. */
 #include "core/kernels/kernels.h"
 #include "core/pool.h"
 
@@ -39,8 +40,8 @@ typedef struct matrices {
 } matrices;
 
 static void gemm_rows(void *context, size_t begin, size_t end) {
-    const matrices *g = context;
-    const size_t step = g->trans_a ? g->m : 1;
+    const matrices *g    = context;
+    const size_t    step = g->trans_a ? g->m : 1;
     for (size_t i = begin; i < end; i++) {
         const cp_real *a = g->trans_a ? g->a + i : g->a + i * g->k;
         for (size_t first = 0; first < g->n; first += BLOCK) {
@@ -73,8 +74,8 @@ static void gemm_rows(void *context, size_t begin, size_t end) {
     }
 }
 
-void cp_ref_gemm(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, const cp_real *a, const cp_real *b, cp_real *c,
-                 bool accumulate) {
+void cp_ref_gemm(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, const cp_real *a, const cp_real *b,
+                 cp_real *c, bool accumulate) {
     matrices g = {trans_a, trans_b, accumulate, m, n, k, a, b, c};
     cp_parallel(m, 8, gemm_rows, &g);
 }

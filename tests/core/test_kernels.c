@@ -58,14 +58,15 @@ static size_t w_size(const cp_conv_shape *s) {
 
 static const char *named(const cp_conv_shape *s, const char *what) {
     static char text[256];
-    snprintf(text, sizeof text, "%s %s: n %d, %dx%dx%d -> %dx%dx%d, kernel %dx%d, stride %d,%d pad %d,%d dilation %d,%d groups %d",
-             cp_kernels_family(), what, s->n, s->h, s->w, s->c, s->oh, s->ow, s->k, s->kh, s->kw, s->stride_h, s->stride_w,
-             s->pad_top, s->pad_left, s->dilation_h, s->dilation_w, s->groups);
+    snprintf(text, sizeof text,
+             "%s %s: n %d, %dx%dx%d -> %dx%dx%d, kernel %dx%d, stride %d,%d pad %d,%d dilation %d,%d groups %d",
+             cp_kernels_family(), what, s->n, s->h, s->w, s->c, s->oh, s->ow, s->k, s->kh, s->kw, s->stride_h,
+             s->stride_w, s->pad_top, s->pad_left, s->dilation_h, s->dilation_w, s->groups);
     return text;
 }
 
-/* The largest difference, relative to the largest expected number or, where all cancel, to the size a sum of `depth` products
- * of numbers in [-1, 1] has. */
+/* The largest difference, relative to the largest expected number or, where all cancel, to the size a sum of `depth`
+ * products of numbers in [-1, 1] has. */
 static double distance(size_t count, const cp_real *got, const cp_real *expected, size_t depth) {
     double scale = sqrt((double)depth) / 3, worst = 0;
     for (size_t i = 0; i < count; i++) {
@@ -100,15 +101,33 @@ static cp_conv_shape with_output(cp_conv_shape s) {
 }
 
 static cp_conv_shape plain(int n, int side, int c, int k, int kernel, int stride, int pad) {
-    return with_output((cp_conv_shape){.n = n, .h = side, .w = side, .c = c, .kh = kernel, .kw = kernel, .k = k, .stride_h = stride,
-                                       .stride_w = stride, .pad_top = pad, .pad_left = pad, .dilation_h = 1, .dilation_w = 1,
-                                       .groups = 1});
+    return with_output((cp_conv_shape){.n          = n,
+                                       .h          = side,
+                                       .w          = side,
+                                       .c          = c,
+                                       .kh         = kernel,
+                                       .kw         = kernel,
+                                       .k          = k,
+                                       .stride_h   = stride,
+                                       .stride_w   = stride,
+                                       .pad_top    = pad,
+                                       .pad_left   = pad,
+                                       .dilation_h = 1,
+                                       .dilation_w = 1,
+                                       .groups     = 1});
 }
 
 static cp_conv_shape random_shape(void) {
-    cp_conv_shape s = {.n = random_between(1, 3), .kh = random_between(1, 4), .kw = random_between(1, 4),
-                       .stride_h = random_between(1, 2), .stride_w = random_between(1, 2), .pad_top = random_between(0, 2),
-                       .pad_left = random_between(0, 2), .dilation_h = 1, .dilation_w = 1, .groups = 1};
+    cp_conv_shape s = {.n          = random_between(1, 3),
+                       .kh         = random_between(1, 4),
+                       .kw         = random_between(1, 4),
+                       .stride_h   = random_between(1, 2),
+                       .stride_w   = random_between(1, 2),
+                       .pad_top    = random_between(0, 2),
+                       .pad_left   = random_between(0, 2),
+                       .dilation_h = 1,
+                       .dilation_w = 1,
+                       .groups     = 1};
     if (random_between(0, 1)) { /* what Winograd takes */
         s.kh = s.kw = 3;
         s.stride_h = s.stride_w = 1;
@@ -158,7 +177,8 @@ static void naive_visit(const cp_conv_shape *s, int n, int i, int j, int u, int 
     const int    cg = s->c / s->groups, kg = s->k / s->groups;
     for (int o = 0; o < s->k; o++) {
         for (int c = 0; c < cg; c++) {
-            const int in = ((n * s->h + y) * s->w + x) * s->c + o / kg * cg + c, out = ((n * s->oh + i) * s->ow + j) * s->k + o;
+            const int in     = ((n * s->h + y) * s->w + x) * s->c + o / kg * cg + c,
+                      out    = ((n * s->oh + i) * s->ow + j) * s->k + o;
             const int weight = ((u * s->kw + v) * cg + c) * s->k + o;
             m->y[out] += (double)m->x[in] * (double)m->w[weight];
             m->gx[in] += (double)m->gy[out] * (double)m->w[weight];
@@ -179,10 +199,14 @@ static void assert_equals_naive(size_t count, const cp_real *got, const double *
 static void the_reference_convolutions_equal_loops_over_every_tap(void) {
     for (int trial = 0; trial < 60; trial++) {
         cp_conv_shape s = random_shape();
-        s.h             = 1 + s.h % 9, s.w = 1 + s.w % 9;
-        s               = with_output(s);
-        naive    m      = {numbers(x_size(&s)), numbers(w_size(&s)), numbers(y_size(&s)), calloc(y_size(&s) + 1, sizeof(double)),
-                           calloc(x_size(&s) + 1, sizeof(double)), calloc(w_size(&s) + 1, sizeof(double))};
+        s.h = 1 + s.h % 9, s.w = 1 + s.w % 9;
+        s          = with_output(s);
+        naive    m = {numbers(x_size(&s)),
+                      numbers(w_size(&s)),
+                      numbers(y_size(&s)),
+                      calloc(y_size(&s) + 1, sizeof(double)),
+                      calloc(x_size(&s) + 1, sizeof(double)),
+                      calloc(w_size(&s) + 1, sizeof(double))};
         cp_real *y = numbers(y_size(&s)), *gx = numbers(x_size(&s)), *gw = numbers(w_size(&s));
         each_tap(&s, naive_visit, &m);
         cp_ref_conv2d(&s, m.x, m.w, NULL, y);
@@ -191,21 +215,23 @@ static void the_reference_convolutions_equal_loops_over_every_tap(void) {
         assert_equals_naive(y_size(&s), y, m.y, named(&s, "forward"));
         assert_equals_naive(x_size(&s), gx, m.gx, named(&s, "input gradient"));
         assert_equals_naive(w_size(&s), gw, m.gw, named(&s, "weight gradient"));
-        free((void *)m.x), free((void *)m.w), free((void *)m.gy), free(m.y), free(m.gx), free(m.gw), free(y), free(gx), free(gw);
+        free((void *)m.x), free((void *)m.w), free((void *)m.gy), free(m.y), free(m.gx), free(m.gw), free(y), free(gx),
+            free(gw);
     }
 }
 
 static void the_reference_gemm_equals_three_loops_in_all_orders(void) {
     for (int trial = 0; trial < 200; trial++) {
-        const int m = random_between(1, 70), n = random_between(1, 70), k = random_between(0, 40), orders = trial % 8;
+        const int  m = random_between(1, 70), n = random_between(1, 70), k = random_between(0, 40), orders = trial % 8;
         const bool trans_a = orders & 1, trans_b = orders & 2, accumulate = orders & 4;
-        cp_real *a = numbers((size_t)(m * k)), *b = numbers((size_t)(k * n)), *c = numbers((size_t)(m * n));
-        double  *expected = calloc((size_t)(m * n), sizeof(double));
+        cp_real   *a = numbers((size_t)(m * k)), *b = numbers((size_t)(k * n)), *c = numbers((size_t)(m * n));
+        double    *expected = calloc((size_t)(m * n), sizeof(double));
         for (int i = 0; i < m; i++) {
             for (int j = 0; j < n; j++) {
                 expected[i * n + j] = accumulate ? (double)c[i * n + j] : 0;
                 for (int p = 0; p < k; p++) {
-                    expected[i * n + j] += (double)a[trans_a ? p * m + i : i * k + p] * (double)b[trans_b ? j * k + p : p * n + j];
+                    expected[i * n + j] +=
+                        (double)a[trans_a ? p * m + i : i * k + p] * (double)b[trans_b ? j * k + p : p * n + j];
                 }
             }
         }
@@ -227,12 +253,13 @@ typedef struct problem {
 } problem;
 
 static problem problem_of(cp_conv_shape s, bool fused) {
-    problem p = {.s = s, .x = numbers(x_size(&s)), .w = numbers(w_size(&s)), .gy = numbers(y_size(&s))};
+    problem p      = {.s = s, .x = numbers(x_size(&s)), .w = numbers(w_size(&s)), .gy = numbers(y_size(&s))};
     p.forward.bias = numbers((size_t)s.k);
     if (fused) {
-        p.forward  = (cp_conv_fusion){p.forward.bias, numbers(y_size(&s)), numbers(y_size(&s)), true, (cp_real)0.2};
-        p.backward = (cp_conv_fusion){numbers((size_t)s.c), numbers(x_size(&s)), numbers(x_size(&s)), true, (cp_real)0.3};
-        p.weights  = (cp_conv_fusion){NULL, NULL, NULL, true, (cp_real)0.2};
+        p.forward = (cp_conv_fusion){p.forward.bias, numbers(y_size(&s)), numbers(y_size(&s)), true, (cp_real)0.2};
+        p.backward =
+            (cp_conv_fusion){numbers((size_t)s.c), numbers(x_size(&s)), numbers(x_size(&s)), true, (cp_real)0.3};
+        p.weights = (cp_conv_fusion){NULL, NULL, NULL, true, (cp_real)0.2};
     }
     return p;
 }
@@ -256,12 +283,14 @@ static void outcome_free(outcome *o) {
 }
 
 static void assert_agrees(const problem *p, const outcome *expected, double tolerance) {
-    const cp_conv_shape *s   = &p->s;
+    const cp_conv_shape *s    = &p->s;
     const size_t         taps = (size_t)s->kh * (size_t)s->kw;
-    outcome              got = outcome_of(p);
+    outcome              got  = outcome_of(p);
     assert_close(y_size(s), got.y, expected->y, taps * (size_t)(s->c / s->groups), tolerance, named(s, "forward"));
-    assert_close(x_size(s), got.gx, expected->gx, taps * (size_t)(s->k / s->groups), tolerance, named(s, "input gradient"));
-    assert_close(w_size(s), got.gw, expected->gw, (size_t)(s->n * s->oh * s->ow), tolerance, named(s, "weight gradient"));
+    assert_close(x_size(s), got.gx, expected->gx, taps * (size_t)(s->k / s->groups), tolerance,
+                 named(s, "input gradient"));
+    assert_close(w_size(s), got.gw, expected->gw, (size_t)(s->n * s->oh * s->ow), tolerance,
+                 named(s, "weight gradient"));
     outcome_free(&got);
 }
 
@@ -295,12 +324,14 @@ static void fast_convolutions_agree_with_the_reference_on_random_shapes(void) {
 
 static void fast_convolutions_agree_with_the_reference_on_shapes_at_the_edge(void) {
     const cp_conv_shape edges[] = {
-        plain(1, 1, 1, 1, 1, 1, 0),    plain(1, 1, 1, 1, 3, 1, 1),    plain(2, 2, 16, 16, 3, 1, 1), plain(1, 3, 65, 33, 3, 1, 0),
-        plain(3, 33, 1, 16, 3, 1, 1),  plain(2, 28, 3, 16, 3, 1, 1),  plain(2, 28, 16, 17, 3, 1, 1), plain(2, 14, 32, 64, 1, 2, 0),
-        plain(2, 15, 32, 64, 1, 2, 0), plain(5, 7, 64, 64, 3, 1, 1),  plain(2, 28, 24, 40, 3, 2, 1), plain(2, 29, 16, 16, 3, 2, 1),
-        plain(1, 5, 8, 8, 5, 1, 2),    plain(1, 4, 8, 8, 7, 1, 3),    plain(1, 9, 7, 5, 2, 3, 0),    plain(1, 8, 4, 4, 1, 1, 2),
-        plain(1, 6, 16, 16, 3, 1, 5),  plain(1, 2, 3, 4, 5, 1, 0),    plain(1, 40, 130, 8, 3, 1, 1), plain(1, 6, 16, 130, 3, 1, 2),
-        plain(70, 4, 16, 16, 3, 1, 1), plain(1, 12, 128, 128, 3, 1, 1),
+        plain(1, 1, 1, 1, 1, 1, 0),      plain(1, 1, 1, 1, 3, 1, 1),    plain(2, 2, 16, 16, 3, 1, 1),
+        plain(1, 3, 65, 33, 3, 1, 0),    plain(3, 33, 1, 16, 3, 1, 1),  plain(2, 28, 3, 16, 3, 1, 1),
+        plain(2, 28, 16, 17, 3, 1, 1),   plain(2, 14, 32, 64, 1, 2, 0), plain(2, 15, 32, 64, 1, 2, 0),
+        plain(5, 7, 64, 64, 3, 1, 1),    plain(2, 28, 24, 40, 3, 2, 1), plain(2, 29, 16, 16, 3, 2, 1),
+        plain(1, 5, 8, 8, 5, 1, 2),      plain(1, 4, 8, 8, 7, 1, 3),    plain(1, 9, 7, 5, 2, 3, 0),
+        plain(1, 8, 4, 4, 1, 1, 2),      plain(1, 6, 16, 16, 3, 1, 5),  plain(1, 2, 3, 4, 5, 1, 0),
+        plain(1, 40, 130, 8, 3, 1, 1),   plain(1, 6, 16, 130, 3, 1, 2), plain(70, 4, 16, 16, 3, 1, 1),
+        plain(1, 12, 128, 128, 3, 1, 1),
     };
     for (size_t i = 0; i < sizeof edges / sizeof *edges; i++) {
         all_families_agree_on(edges[i], i % 2 == 1);
@@ -314,7 +345,8 @@ static void convolutions_of_nothing_touch_nothing_and_give_zeros(void) {
             if (!cp_kernels_force(all[family], CP_CONV_AUTO)) {
                 continue;
             }
-            cp_conv_shape s = plain(empty == 0 ? 0 : 2, 5, empty == 1 ? 0 : 3, empty == 2 ? 0 : 4, 3, 1, empty == 3 ? 0 : 1);
+            cp_conv_shape s =
+                plain(empty == 0 ? 0 : 2, 5, empty == 1 ? 0 : 3, empty == 2 ? 0 : 4, 3, 1, empty == 3 ? 0 : 1);
             if (empty == 3) {
                 s.oh = 0;
             }
@@ -336,8 +368,8 @@ static void convolutions_of_nothing_touch_nothing_and_give_zeros(void) {
 }
 
 static void a_nan_in_an_image_reaches_every_output_it_touches(void) {
-    cp_conv_shape s = plain(1, 12, 16, 16, 3, 1, 1);
-    problem       p = problem_of(s, false);
+    cp_conv_shape s            = plain(1, 12, 16, 16, 3, 1, 1);
+    problem       p            = problem_of(s, false);
     p.x[(6 * 12 + 6) * 16 + 3] = (cp_real)NAN;
     outcome o                  = outcome_of(&p);
     for (int dy = -1; dy <= 1; dy++) {
@@ -354,9 +386,9 @@ static void the_residual_may_be_the_output_itself(void) {
         if (!cp_kernels_force(family < 0 ? "reference" : families[family], CP_CONV_AUTO)) {
             continue;
         }
-        problem p        = problem_of(plain(2, 9, 16, 20, 3, 1, 1), true);
-        outcome expected = outcome_of(&p);
-        cp_real *y       = numbers(y_size(&p.s));
+        problem  p        = problem_of(plain(2, 9, 16, 20, 3, 1, 1), true);
+        outcome  expected = outcome_of(&p);
+        cp_real *y        = numbers(y_size(&p.s));
         memcpy(y, p.forward.residual, y_size(&p.s) * sizeof(cp_real));
         cp_conv_fusion in_place = p.forward;
         in_place.residual       = y;
@@ -369,8 +401,9 @@ static void the_residual_may_be_the_output_itself(void) {
 }
 
 static void results_are_bit_identical_for_one_two_and_three_threads(void) {
-    const cp_conv_shape shapes[] = {plain(9, 14, 32, 32, 3, 1, 1), plain(9, 15, 16, 48, 3, 2, 1), plain(33, 7, 65, 64, 3, 1, 1),
-                                    plain(5, 28, 3, 16, 3, 1, 1), plain(7, 14, 32, 64, 1, 2, 0)};
+    const cp_conv_shape shapes[] = {plain(9, 14, 32, 32, 3, 1, 1), plain(9, 15, 16, 48, 3, 2, 1),
+                                    plain(33, 7, 65, 64, 3, 1, 1), plain(5, 28, 3, 16, 3, 1, 1),
+                                    plain(7, 14, 32, 64, 1, 2, 0)};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         for (int method = CP_CONV_AUTO; method <= CP_CONV_WINOGRAD_4; method++) {
             problem p = problem_of(shapes[i], false);
@@ -393,7 +426,8 @@ static void results_are_bit_identical_for_one_two_and_three_threads(void) {
 
 static void gemm_agrees(size_t m, size_t n, size_t k, int orders) {
     const bool trans_a = orders & 1, trans_b = orders & 2, accumulate = orders & 4;
-    cp_real   *a = numbers(m * k), *b = numbers(k * n), *start = numbers(m * n), *expected = numbers(m * n), *got = numbers(m * n);
+    cp_real   *a = numbers(m * k), *b = numbers(k * n), *start = numbers(m * n), *expected = numbers(m * n),
+            *got = numbers(m * n);
     memcpy(expected, start, m * n * sizeof(cp_real));
     cp_ref_gemm(trans_a, trans_b, m, n, k, a, b, expected, accumulate);
     for (int family = 0; family < FAMILIES; family++) {
@@ -412,15 +446,16 @@ static void gemm_agrees(size_t m, size_t n, size_t k, int orders) {
 }
 
 static void fast_gemm_agrees_with_the_reference_in_all_orders_and_sizes(void) {
-    const size_t edges[][3] = {{1, 1, 1},   {2, 2, 2},    {0, 3, 3},    {3, 0, 3},     {3, 3, 0},      {64, 8, 128},
-                               {1, 700, 5}, {700, 1, 5},  {5, 5, 1000}, {130, 70, 385}, {61, 1100, 20}, {6, 16, 384}};
+    const size_t edges[][3] = {{1, 1, 1},   {2, 2, 2},   {0, 3, 3},    {3, 0, 3},      {3, 3, 0},      {64, 8, 128},
+                               {1, 700, 5}, {700, 1, 5}, {5, 5, 1000}, {130, 70, 385}, {61, 1100, 20}, {6, 16, 384}};
     for (size_t i = 0; i < sizeof edges / sizeof *edges; i++) {
         for (int orders = 0; orders < 8; orders++) {
             gemm_agrees(edges[i][0], edges[i][1], edges[i][2], orders);
         }
     }
     for (int trial = 0; trial < 150; trial++) {
-        gemm_agrees((size_t)random_between(1, 80), (size_t)random_between(1, 80), (size_t)random_between(1, 60), trial % 8);
+        gemm_agrees((size_t)random_between(1, 80), (size_t)random_between(1, 80), (size_t)random_between(1, 60),
+                    trial % 8);
     }
 }
 
@@ -436,11 +471,13 @@ static double sigmoid(double x) {
     return x < 0 ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x));
 }
 
-static const math_function functions[] = {
-    {"exp", cp_kernel_exp, exp}, {"log", cp_kernel_log, log}, {"tanh", cp_kernel_tanh, tanh}, {"sigmoid", cp_kernel_sigmoid, sigmoid}};
+static const math_function functions[] = {{"exp", cp_kernel_exp, exp},
+                                          {"log", cp_kernel_log, log},
+                                          {"tanh", cp_kernel_tanh, tanh},
+                                          {"sigmoid", cp_kernel_sigmoid, sigmoid}};
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
-/* How many units in the last place of a float lie between; infinite when one is NaN or infinite and the other is not. */
+/* How many units in the last place of a float lie between; infinite when only one is NaN or infinite. */
 static double float_ulps(double got, double exact) {
     const double rounded = (double)(float)exact;
     if (isnan(exact) || isnan(got)) {
@@ -474,8 +511,8 @@ static void exp_log_tanh_and_sigmoid_are_within_two_ulp_over_the_whole_range(voi
                     const double ulps = float_ulps((double)y[i], functions[f].exact((double)x[i]));
                     if (ulps > 2) {
                         char text[120];
-                        snprintf(text, sizeof text, "%s %s(%a) is off by %g ulp", cp_kernels_family(), functions[f].name,
-                                 (double)x[i], ulps);
+                        snprintf(text, sizeof text, "%s %s(%a) is off by %g ulp", cp_kernels_family(),
+                                 functions[f].name, (double)x[i], ulps);
                         TEST_FAIL_MESSAGE(text);
                     }
                 }
@@ -486,7 +523,8 @@ static void exp_log_tanh_and_sigmoid_are_within_two_ulp_over_the_whole_range(voi
 }
 
 static void exp_log_tanh_and_sigmoid_know_their_limits(void) {
-    const double special[] = {0.0, -0.0, INFINITY, -INFINITY, NAN, 1e-45, -1e-45, 88.72, 88.73, -87.33, -103.9, -104.1, 1.0};
+    const double special[] = {0.0,   -0.0,  INFINITY, -INFINITY, NAN,    1e-45, -1e-45,
+                              88.72, 88.73, -87.33,   -103.9,    -104.1, 1.0};
     enum { COUNT = sizeof special / sizeof *special };
     for (int family = -1; family < FAMILIES; family++) {
         if (!cp_kernels_force(family < 0 ? "reference" : families[family], CP_CONV_AUTO)) {

@@ -19,8 +19,8 @@ void tearDown(void) {
 
 /* Runs the command on m.safetensors and x.npy; p.npy comes out. Returns the exit code. */
 static int predict(const char *first, const char *second) {
-    char        model[544], input[544], out[544];
-    bool        help;
+    char model[544], input[544], out[544];
+    bool help;
     snprintf(model, sizeof model, "%s", scratch("m.safetensors"));
     snprintf(input, sizeof input, "%s", scratch("x.npy"));
     snprintf(out, sizeof out, "%s", scratch("p.npy"));
@@ -64,7 +64,8 @@ static void check(cp_model_config config, int rank, const int *dims, const char 
 }
 
 static void a_wide_resnet_gives_its_own_posteriors(void) {
-    cp_model_config c = {.model = "wrn", .classes = 5, .wrn = {.depth = 10, .width = 1, .channels = 3, .norm = CP_NORM_BATCH}};
+    cp_model_config c = {
+        .model = "wrn", .classes = 5, .wrn = {.depth = 10, .width = 1, .channels = 3, .norm = CP_NORM_BATCH}};
     check(c, 4, (int[]){7, 12, 9, 3}, "--layout=nhwc", NULL);
     check(c, 4, (int[]){7, 12, 9, 3}, "--layout=nhwc", "--batch=3");
     c.head = "hybrid";
@@ -78,8 +79,10 @@ static void gray_images_have_the_same_order_in_both_layouts(void) {
 
 static void vectors_and_sequences_go_in_as_they_are(void) {
     check((cp_model_config){.model = "mlp", .classes = 3, .mlp = {.sizes = {6, 8}}}, 2, (int[]){130, 6}, NULL, NULL);
-    check((cp_model_config){.model = "mlp", .head = "hybrid", .classes = 3, .mlp = {.sizes = {6}}}, 2, (int[]){1, 6}, NULL, NULL);
-    check((cp_model_config){.model = "lstm", .classes = 3, .lstm = {.in = 2, .hidden = 5, .layers = 2}}, 3, (int[]){9, 4, 2}, "--batch=4", NULL);
+    check((cp_model_config){.model = "mlp", .head = "hybrid", .classes = 3, .mlp = {.sizes = {6}}}, 2, (int[]){1, 6},
+          NULL, NULL);
+    check((cp_model_config){.model = "lstm", .classes = 3, .lstm = {.in = 2, .hidden = 5, .layers = 2}}, 3,
+          (int[]){9, 4, 2}, "--batch=4", NULL);
 }
 
 static void no_inputs_give_no_posteriors(void) {
@@ -100,8 +103,8 @@ static void an_input_that_does_not_fit_leaves_no_output(void) {
 }
 
 static void an_input_is_never_overwritten(void) {
-    bool        help;
-    char        model[544], input[544];
+    bool help;
+    char model[544], input[544];
     snprintf(model, sizeof model, "%s", scratch("m.safetensors"));
     snprintf(input, sizeof input, "%s", scratch("x.npy"));
     check((cp_model_config){.model = "mlp", .classes = 3, .mlp = {.sizes = {6, 8}}}, 2, (int[]){4, 6}, NULL, NULL);

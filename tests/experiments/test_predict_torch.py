@@ -98,17 +98,19 @@ def compare(sentence, net, description, x, saved, *options):
         found = np.load(out)
         gap = np.abs(found - expected).max() if found.shape == expected.shape else np.inf
         spread = np.abs(expected - expected.mean(0)).max()
-        check(f"{sentence} (largest difference {gap:.1e}, spread {spread:.1e})",
-              found.dtype == np.float32 and gap <= TOLERANCE and spread > 1e-3, f"{found.dtype} {found.shape}, off by {gap}")
+        good = found.dtype == np.float32 and gap <= TOLERANCE and spread > 1e-3
+        check(f"{sentence} (largest difference {gap:.1e}, spread {spread:.1e})", good,
+              f"{found.dtype} {found.shape}, off by {gap}")
 
 
 def random_net(depth, width, channels, classes, norm):
     net = WideResNet(depth, width, channels, classes, norm)
     for module in net.modules():
         if isinstance(module, nn.BatchNorm2d):
-            for value, low, high in ((module.running_mean, -0.5, 0.5), (module.running_var, 0.5, 2), (module.weight.data, 0.5, 1.5),
-                                     (module.bias.data, -0.5, 0.5)):
-                value.uniform_(low, high)
+            module.running_mean.uniform_(-0.5, 0.5)
+            module.running_var.uniform_(0.5, 2)
+            module.weight.data.uniform_(0.5, 1.5)
+            module.bias.data.uniform_(-0.5, 0.5)
     net.head.weight.data.mul_(8)
     return net
 
@@ -116,9 +118,11 @@ def random_net(depth, width, channels, classes, norm):
 torch.manual_seed(7)
 for depth, width, channels, classes, norm, n, h, w in [
         (10, 1, 1, 8, "none", 70, 28, 28), (10, 2, 3, 8, "batch", 9, 28, 28), (10, 2, 3, 11, "none", 5, 32, 32),
-        (16, 1, 3, 2, "batch", 3, 28, 28), (16, 2, 1, 9, "batch", 4, 9, 13), (22, 1, 4, 3, "none", 2, 16, 8), (10, 4, 3, 8, "batch", 2, 28, 28)]:
+        (16, 1, 3, 2, "batch", 3, 28, 28), (16, 2, 1, 9, "batch", 4, 9, 13), (22, 1, 4, 3, "none", 2, 16, 8),
+        (10, 4, 3, 8, "batch", 2, 28, 28)]:
     net = random_net(depth, width, channels, classes, norm == "batch")
-    about = {"model": "wrn", "depth": depth, "width": width, "channels": channels, "classes": classes, "norm": norm, "head": "softmax"}
+    about = {"model": "wrn", "depth": depth, "width": width, "channels": channels, "classes": classes, "norm": norm,
+             "head": "softmax"}
     x = torch.randn(n, channels, h, w)
     name = f"WRN-{depth}-{width}, norm {norm}, {n} images of {h}x{w}x{channels}"
     compare(f"{name} in PyTorch's layout", net, about, x, x.numpy())
@@ -128,8 +132,9 @@ for depth, width, channels, classes, norm, n, h, w in [
 net = random_net(10, 1, 1, 4, True)
 about = {"model": "wrn", "depth": 10, "width": 1, "channels": 1, "classes": 4, "norm": "batch", "head": "softmax"}
 pixels = torch.randint(0, 256, (6, 1, 28, 28), dtype=torch.uint8)
-compare("bytes are taken as pixels in [-1, 1]", net, about, pixels.float() / 127.5 - 1, pixels.numpy())
-compare("gray images may come without an axis of channels", net, about, pixels.float() / 127.5 - 1, pixels[:, 0].numpy())
+scaled = pixels.float() / 127.5 - 1
+compare("bytes are taken as pixels in [-1, 1]", net, about, scaled, pixels.numpy())
+compare("gray images may come without an axis of channels", net, about, scaled, pixels[:, 0].numpy())
 x = torch.randn(6, 1, 28, 28)
 compare("float64 is taken as it is", net, about, x, x.double().numpy())
 compare("big-endian floats are read too", net, about, x, x.numpy().astype(">f4"))
@@ -137,7 +142,8 @@ compare("big-endian floats are read too", net, about, x, x.numpy().astype(">f4")
 lstm = Sequences(3, 12, 4)
 lstm.head.weight.data.mul_(8)
 x = torch.randn(7, 11, 3)
-compare("an LSTM reads sequences", lstm, {"model": "lstm", "in": 3, "hidden": 12, "classes": 4, "head": "softmax"}, x, x.numpy())
+about_lstm = {"model": "lstm", "in": 3, "hidden": 12, "classes": 4, "head": "softmax"}
+compare("an LSTM reads sequences", lstm, about_lstm, x, x.numpy())
 
 with tempfile.TemporaryDirectory() as folder:
     model, batch, out = (os.path.join(folder, name) for name in ("m.safetensors", "x.npy", "p.npy"))
@@ -147,17 +153,19 @@ with tempfile.TemporaryDirectory() as folder:
         np.save(batch, saved)
         done = run(model, batch, "--out", out)
         left = [name for name in os.listdir(folder) if name not in ("m.safetensors", "x.npy")]
-        check(sentence, done.returncode == code and part in done.stderr and not left, f"{done.returncode} {done.stderr} {left}")
+        good = done.returncode == code and part in done.stderr and not left
+        check(sentence, good, f"{done.returncode} {done.stderr} {left}")
 
     text, image = {"couplet": json.dumps(about)}, np.zeros((2, 1, 28, 28), "f4")
     refuses("a file without a description is refused", image, None, 'no key "couplet"')
-    refuses("a wrong number of channels is refused with both shapes", np.zeros((2, 3, 28, 28), "f4"), text, "(2, 3, 28, 28)")
+    refuses("a wrong number of channels is refused", np.zeros((2, 3, 28, 28), "f4"), text, "(2, 3, 28, 28)")
     refuses("the other layout is suggested", np.zeros((2, 28, 28, 1), "f4"), text, "--layout nhwc")
     refuses("a wrong number of axes is refused", np.zeros((2, 784), "f4"), text, "(2, 784)")
     refuses("images that are too small are refused", np.zeros((2, 1, 7, 28), "f4"), text, "at least 8")
     refuses("integers are refused", np.zeros((2, 1, 28, 28), "i8"), text, "I64")
     refuses("a folder that is not there is named", image, text, "nowhere", out=os.path.join(folder, "nowhere", "p.npy"))
-    refuses("a description of another model is refused", image, {"couplet": json.dumps({**about, "classes": 5})}, "head")
+    other = {"couplet": json.dumps({**about, "classes": 5})}
+    refuses("a description of another model is refused", image, other, "head")
 
 print(f"{sum(results.values())} Tests {results['failed']} Failures 0 Ignored")
 sys.exit(1 if results["failed"] else 0)

@@ -254,9 +254,10 @@ static void write_misfit(const char *name, cp_model_config config, const char *e
     cp_model     *m = model_of(config, 1);
     cp_st_writer *writer = cp_st_writer_new();
     char         *text = cp_model_config_text(&tiny);
+    const float   one = 1;
     cp_st_writer_metadata(writer, "couplet", text);
     cp_params_store(m->params, writer);
-    if (extra) cp_st_writer_add(writer, extra, CP_F32, 1, (int64_t[]){1}, &(float){1});
+    if (extra) cp_st_writer_add(writer, extra, CP_F32, 1, (int64_t[]){1}, &one);
     TEST_ASSERT_TRUE(cp_st_writer_save(writer, scratch(name), &status));
     free(text);
     cp_st_writer_free(writer);

@@ -195,6 +195,7 @@ CALL(relu, cp_relu(t, a))
 CALL(reshape, cp_reshape(t, a, 1, INTS(-1)))
 CALL(rsqrt, cp_rsqrt(t, a))
 CALL(scale, cp_scale(t, a, 3))
+CALL(scale_shift, cp_scale_shift(t, a, b, three))
 CALL(scatter_rows, cp_scatter_rows(t, a, LABELS(1, 3), 4))
 CALL(sigmoid, cp_sigmoid(t, a))
 CALL(sign, cp_sign(t, a))
@@ -242,7 +243,8 @@ static const call calls[] = {
     ROW(mse, MATRIX, MATRIX), ROW(mul, MATRIX, MATRIX), ROW(neg, MATRIX, NONE), ROW(normalize, MATRIX, NONE),
     ROW(pad, MATRIX, NONE), ROW(permute, MATRIX, NONE), ROW(pow, MATRIX, NONE), ROW(put, MATRIX, NONE),
     ROW(relu, MATRIX, NONE), ROW(reshape, MATRIX, NONE), ROW(rsqrt, MATRIX, NONE), ROW(scale, MATRIX, NONE),
-    ROW(scatter_rows, MATRIX, NONE), ROW(sigmoid, MATRIX, NONE), ROW(sign, MATRIX, NONE), ROW(slice, MATRIX, NONE),
+    ROW(scatter_rows, MATRIX, NONE),
+    ROW(scale_shift, MATRIX, VECTOR), ROW(sigmoid, MATRIX, NONE), ROW(sign, MATRIX, NONE), ROW(slice, MATRIX, NONE),
     ROW(softmax, MATRIX, NONE), ROW(softplus, MATRIX, NONE), ROW(sqrt, MATRIX, NONE), ROW(square, MATRIX, NONE),
     ROW(sub, MATRIX, MATRIX), ROW(sum, MATRIX, NONE), ROW(sum_to, MATRIX, NONE), ROW(swish, MATRIX, NONE),
     ROW(take, MATRIX, NONE), ROW(tanh, MATRIX, NONE), ROW(tril_exp, VECTOR, NONE), ROW(tril_logdet, VECTOR, NONE),
@@ -286,7 +288,7 @@ static void every_op_refuses_a_null_tape(void) {
 
 /* gamma and beta may be NULL. */
 static bool second_is_optional(const call *c) {
-    return c->b == VECTOR;
+    return c->b == VECTOR && strcmp(c->op, "scale_shift") != 0;
 }
 
 static void every_op_refuses_a_null_argument(void) {
@@ -602,6 +604,9 @@ static void norms_that_do_not_fit_are_refused(void) {
     REFUSED("batch_norm", "beta has shape (2)", cp_batch_norm(tape, x, c, wrong, training));
     REFUSED("batch_norm", "evaluation needs running_mean", cp_batch_norm(tape, x, c, c, evaluation));
     REFUSED("batch_norm", "running_mean has shape (2)", cp_batch_norm(tape, x, c, c, misfit));
+    REFUSED("scale_shift", "do not fit the last axis of (4, 3)", cp_scale_shift(tape, x, wrong, c));
+    REFUSED("scale_shift", "do not fit the last axis of (4, 3)", cp_scale_shift(tape, x, c, wrong));
+    REFUSED("scale_shift", "do not fit the last axis of ()", cp_scale_shift(tape, cp_scalar(tape, 1), c, c));
     REFUSED("layer_norm", "gamma has shape (2)", cp_layer_norm(tape, x, wrong, c, 1));
     REFUSED("layer_norm", "at least two axes", cp_layer_norm(tape, c, c, c, 1));
     REFUSED("group_norm", "2 groups do not divide the 3 channels of (4, 3)", cp_group_norm(tape, x, c, c, 2, 1));

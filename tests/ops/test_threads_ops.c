@@ -115,6 +115,7 @@ CASE(avg_unpool, cp_avg_unpool(tape, in.image, INTS(5, 40, 36, 16), (cp_pool2d_c
 CASE(global_avg_pool, cp_global_avg_pool(tape, in.image))
 CASE(normalize, cp_normalize(tape, in.a, CP_AXES(1), (cp_real)1e-5))
 CASE(batch_norm, cp_batch_norm(tape, in.image, in.channels, in.bias, (cp_batch_norm_config){.training = true}))
+CASE(scale_shift, cp_scale_shift(tape, in.a, in.row, in.row))
 CASE(layer_norm, cp_layer_norm(tape, in.a, in.row, in.row, (cp_real)1e-5))
 CASE(group_norm, cp_group_norm(tape, in.image, in.channels, in.bias, 4, (cp_real)1e-5))
 CASE(dropout, cp_dropout(tape, in.a, (cp_real)0.3, &(cp_rng){{1, 2}, {3, 4}, 0}, true))
@@ -191,6 +192,7 @@ static const struct {
     ROW(global_avg_pool),
     ROW(normalize),
     ROW(batch_norm),
+    ROW(scale_shift),
     ROW(layer_norm),
     ROW(group_norm),
     ROW(dropout),

@@ -1,0 +1,241 @@
+/* couplet bench: how fast this is here. Kernels against the machine's peak, and whole steps of wide ResNets in a form that can be
+ * laid beside PyTorch's. */
+#include "couplet.h"
+#include "experiments/bench_kernels.h"
+#include "experiments/commands.h"
+#include "experiments/figure.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* ---- time ---- */
+
+static double seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int by_size(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The median of at least 7 runs, more within four seconds, after one that is not counted. */
+static double median_ms(void (*work)(void *), void *context) {
+    enum { LEAST = 7, MOST = 50 };
+    const double budget = 4;
+    double       times[MOST];
+    int          count = 0;
+    work(context);
+    for (double start = seconds(); count < LEAST || (count < MOST && seconds() - start < budget);) {
+        double before = seconds();
+        work(context);
+        times[count++] = seconds() - before;
+        if (count >= 3 && seconds() - start > 3 * budget) break;
+    }
+    qsort(times, (size_t)count, sizeof *times, by_size);
+    return 1e3 * times[count / 2];
+}
+
+/* ---- a wide ResNet's steps ---- */
+
+typedef struct wrn {
+    int depth, width, norm, side, channels, batch;
+} wrn;
+
+static const wrn usual[] = {{10, 1, 0, 28, 1, 64}, {10, 2, 0, 28, 3, 64}, {16, 2, 0, 28, 3, 64}, {16, 2, 1, 28, 3, 64}, {16, 4, 0, 32, 1, 64}};
+
+typedef struct bench {
+    cp_model *model;
+    cp_optim *adam;
+    cp_tape  *tape;
+    cp_tensor *x, *chains;
+    int       *label;
+    cp_rng     rng;
+} bench;
+
+static void train_step(void *context) {
+    bench     *b = context;
+    cp_tensor *x = cp_constant(b->tape, b->x->data, 4, b->x->dims);
+    cp_tensor *logits = cp_model_logits(b->tape, b->model, x, CP_TRAINING);
+    cp_backward(b->tape, cp_cross_entropy(b->tape, logits, (cp_labels){b->label, b->x->dims[0]}), b->model->params);
+    cp_optim_step(b->adam);
+    cp_tape_reset(b->tape);
+}
+
+static void sgld_step(void *context) {
+    bench         *b = context;
+    cp_sgld_config config = {.step_size = 2, .noise = 0.01, .steps = 1};
+    cp_sgld_run(b->tape, cp_model_energy_of, &(cp_model_target){.model = b->model}, b->chains, &config, &b->rng, NULL);
+}
+
+static void infer_step(void *context) {
+    bench *b = context;
+    bool   was = cp_tape_record(b->tape, false);
+    cp_model_logits(b->tape, b->model, cp_constant(b->tape, b->x->data, 4, b->x->dims), CP_EVALUATION);
+    cp_tape_record(b->tape, was);
+    cp_tape_reset(b->tape);
+}
+
+static void bench_free(bench *b) {
+    free(b->label);
+    cp_tensor_free(b->x);
+    cp_tensor_free(b->chains);
+    cp_tape_free(b->tape);
+    cp_optim_free(b->adam);
+    cp_model_free(b->model);
+}
+
+static bool bench_make(bench *b, const wrn *w) {
+    cp_model_config config = {.classes = 8, .head = "jem", .wrn = {.depth = w->depth, .width = w->width, .channels = w->channels,
+                                                                   .norm = w->norm ? CP_NORM_BATCH : CP_NORM_NONE}};
+    *b = (bench){.rng = cp_rng_named(1, "bench"), .tape = cp_tape_new(), .label = malloc((size_t)w->batch * sizeof *b->label)};
+    b->model = cp_model_new(config, &b->rng);
+    b->adam = b->model ? cp_adam_new(b->model->params, (cp_adam_config){.rate = 1e-4}) : NULL;
+    b->x = cp_tensor_new(4, (int[]){w->batch, w->side, w->side, w->channels});
+    b->chains = b->x ? cp_tensor_new(4, b->x->dims) : NULL;
+    if (!b->tape || !b->label || !b->adam || !b->chains) return false;
+    cp_rng_fill_uniform(&b->rng, b->x->data, b->x->size, 0, 1);
+    memcpy(b->chains->data, b->x->data, b->x->size * sizeof(cp_real));
+    for (int i = 0; i < w->batch; i++) b->label[i] = (int)cp_rng_below(&b->rng, 8);
+    return true;
+}
+
+static int bench_wrn(const wrn *w) {
+    bench b;
+    bool  fine = bench_make(&b, w);
+    if (fine) {
+        double train = median_ms(train_step, &b), sgld = median_ms(sgld_step, &b), infer = median_ms(infer_step, &b);
+        printf("wrn %d %d norm %d side %d channels %d batch %d threads %d  train %.1f ms  sgld %.1f ms  infer %.1f ms\n", w->depth,
+               w->width, w->norm, w->side, w->channels, w->batch, cp_threads(), train, sgld, infer);
+        fflush(stdout);
+    }
+    bench_free(&b);
+    return fine ? CP_EXIT_FINE : CP_EXIT_FAILED;
+}
+
+/* A whole number within limits from an argument; false with a message. */
+static bool whole(const char *text, const char *what, int least, int most, int *value) {
+    char *end;
+    errno = 0;
+    long number = strtol(text, &end, 10);
+    if (*text && !*end && !errno && number >= least && number <= most) {
+        *value = (int)number;
+        return true;
+    }
+    fprintf(stderr, "couplet bench: %s is \"%.80s\"; a whole number from %d to %d is expected\n", what, text, least, most);
+    return false;
+}
+
+static bool read_wrn(const cp_options *o, int first, wrn *w) {
+    const char *const names[] = {"DEPTH", "WIDTH", "NORM", "SIDE", "CHANNELS", "BATCH"};
+    const int         least[] = {10, 1, 0, 8, 1, 2}, most[] = {1000, 100, 1, 4096, 4096, 65536};
+    int              *to[] = {&w->depth, &w->width, &w->norm, &w->side, &w->channels, &w->batch};
+    for (int i = 0; i < 6; i++)
+        if (!whole(cp_argument(o, first + i), names[i], least[i], most[i], to[i])) return false;
+    if ((w->depth - 4) % 6 == 0) return true;
+    fprintf(stderr, "couplet bench: DEPTH is %d; a wide ResNet has depth 10, 16, 22, ... (6n + 4)\n", w->depth);
+    return false;
+}
+
+static int run_wrn(const cp_options *o) {
+    int count = cp_argument_count(o), threads = 0, code = CP_EXIT_FINE;
+    if (count > 1 && !whole(cp_argument(o, 1), "THREADS", 1, 256, &threads)) return CP_EXIT_USAGE;
+    if (count > 2 && (count - 2) % 6) {
+        fprintf(stderr, "couplet bench: %d numbers after THREADS; a network is six: DEPTH WIDTH NORM SIDE CHANNELS BATCH\n", count - 2);
+        return CP_EXIT_USAGE;
+    }
+    if (threads) cp_threads_set(threads);
+    for (int i = 2; i < count && code == CP_EXIT_FINE; i += 6) {
+        wrn w;
+        code = read_wrn(o, i, &w) ? bench_wrn(&w) : CP_EXIT_USAGE;
+    }
+    for (size_t i = 0; count <= 2 && i < sizeof usual / sizeof *usual && code == CP_EXIT_FINE; i++) code = bench_wrn(&usual[i]);
+    return code;
+}
+
+/* ---- a plot of ratios ---- */
+
+enum { MOST_ROWS = 32, NAME_LENGTH = 64 };
+
+typedef struct ratios {
+    int    count;
+    char   names[MOST_ROWS][NAME_LENGTH];
+    double values[3][MOST_ROWS]; /* sgld, train, infer */
+} ratios;
+
+/* Lines "name,sgld,train,infer" after a first line with these titles. */
+static bool read_ratios(const char *path, ratios *r) {
+    FILE *file = fopen(path, "r");
+    char  line[256];
+    if (!file) {
+        fprintf(stderr, "couplet bench: %.200s: %s\n", path, strerror(errno));
+        return false;
+    }
+    r->count = 0;
+    bool fine = fgets(line, sizeof line, file) && strncmp(line, "network,sgld,train,infer", 24) == 0;
+    while (fine && fgets(line, sizeof line, file))
+        fine = r->count < MOST_ROWS && sscanf(line, "%63[^,],%lf,%lf,%lf", r->names[r->count], &r->values[0][r->count],
+                                              &r->values[1][r->count], &r->values[2][r->count]) == 4 && ++r->count;
+    fclose(file);
+    if (!fine || !r->count) fprintf(stderr, "couplet bench: %.200s: lines \"network,sgld,train,infer\" with numbers are expected\n", path);
+    return fine && r->count;
+}
+
+static int run_plot(const cp_options *o) {
+    static const char *const kinds[] = {"sgld", "train", "infer"};
+    static ratios            r;
+    const char              *names[MOST_ROWS], *out = cp_option_text(o, "out");
+    cp_status                status = {0};
+    if (cp_argument_count(o) != 2 || !out) {
+        fprintf(stderr, "couplet bench: plot takes RATIOS.csv and --out FIGURE (FIGURE.svg and FIGURE.csv are written)\n");
+        return CP_EXIT_USAGE;
+    }
+    if (!read_ratios(cp_argument(o, 1), &r)) return CP_EXIT_FAILED;
+    for (int i = 0; i < r.count; i++) names[i] = r.names[i];
+    cp_figure *figure = cp_figure_new((cp_figure_config){.title = "PyTorch's time / Couplet's time", .width = 130.0 * r.count});
+    cp_panel  *panel = cp_figure_panel(figure, (cp_panel_config){.y_label = "times as fast", .x_names = names, .x_name_count = r.count});
+    for (int k = 0; k < 3; k++) cp_panel_bars(panel, (cp_style){.color = k, .label = kinds[k]}, r.count, r.values[k], NULL, k, 3);
+    cp_panel_level(panel, (cp_style){.color = 7, .dash = CP_DOTTED, .label = "equal"}, 1);
+    bool fine = cp_figure_save(figure, out, &status);
+    if (!fine) fprintf(stderr, "couplet bench: %s\n", status.message);
+    cp_figure_free(figure);
+    return fine ? CP_EXIT_FINE : CP_EXIT_FAILED;
+}
+
+/* ---- the command ---- */
+
+static int run_bench(const cp_options *o) {
+    const char *what = cp_argument_count(o) ? cp_argument(o, 0) : "";
+    if (strcmp(what, "wrn") == 0) return run_wrn(o);
+    if (strcmp(what, "plot") == 0) return run_plot(o);
+    if (*what && strcmp(what, "kernels") != 0) {
+        fprintf(stderr, "couplet bench: \"%.80s\" cannot be measured; kernels, wrn or plot is expected\n", what);
+        return CP_EXIT_USAGE;
+    }
+    cp_bench_kernels();
+    return *what ? CP_EXIT_FINE : run_wrn(o);
+}
+
+static const cp_option options[] = {
+    {.name = "out", .kind = CP_OPTION_TEXT, .value = "FIGURE", .help = "plot: where the figure goes, without its ending"},
+    {0}};
+
+const cp_command cp_command_bench = {
+    .name = "bench",
+    .purpose = "how fast this machine is: kernels, and whole steps of wide ResNets",
+    .arguments = "[kernels | wrn [THREADS [DEPTH WIDTH NORM SIDE CHANNELS BATCH]...] | plot RATIOS.csv]",
+    .details = "Without arguments: the machine's peak, each kernel at the shapes of wide ResNets in GFLOP/s and percent of the peak, and the "
+               "steps of five networks. wrn: only the steps, for the given networks: train (forward, backward, Adam), sgld (gradient of the "
+               "energy at the inputs, Langevin update) and infer, as medians in milliseconds. plot: draws the ratios that "
+               "tests/bench/compare.py measures.",
+    .example = "couplet bench wrn 2 16 2 0 28 3 64",
+    .options = options,
+    .most_arguments = 2 + 6 * 32,
+    .run = run_bench,
+};

@@ -1,0 +1,9 @@
+/* The kernels' part of `couplet bench`. */
+#ifndef CP_EXPERIMENTS_BENCH_KERNELS_H
+#define CP_EXPERIMENTS_BENCH_KERNELS_H
+
+#include <stdio.h>
+
+void cp_bench_kernels(void); /* prints a table; takes about half a minute */
+
+#endif
