@@ -4,8 +4,8 @@
 
 #include "couplet.h"
 
-/* Two Gaussian classes in the plane, half of the points each. As reported: means (-0.5, 0) and (0.5, 0), standard deviation 0.25. As
- * printed in the paper: means (0, -0.5) and (0, 0.5), covariance 0.5 I. */
+/* Two Gaussian classes in the plane, half of the points each. As reported: means (-0.5, 0) and (0.5, 0), standard deviation
+ * 0.25. As printed in the paper: means (0, -0.5) and (0, 0.5), covariance 0.5 I. */
 typedef enum cp_geometry { CP_GEOMETRY_REPORTED, CP_GEOMETRY_PRINTED } cp_geometry;
 
 typedef struct cp_plane_data {
@@ -47,10 +47,18 @@ cp_tensor *cp_plane_loss(cp_at at, const cp_plane_model *model, const cp_plane_d
 typedef struct cp_plane_training {
     double lambda, rate;
     int    steps;
+    bool (*stop)(void); /* asked after every step; NULL: never */
 } cp_plane_training;
 
-/* Plain gradient descent on all points. false when it diverged: the loss is no longer finite. */
-bool cp_plane_train(cp_tape *tape, cp_plane_model *model, const cp_plane_data *data, cp_plane_training training);
+typedef enum cp_training_end {
+    CP_TRAINING_SETTLED,
+    CP_TRAINING_SWINGS,   /* the loss still goes up and down at the end: the rate is too large to come to rest */
+    CP_TRAINING_DIVERGED, /* the loss is no longer finite */
+    CP_TRAINING_STOPPED,
+} cp_training_end;
+
+/* Plain gradient descent on all points. */
+cp_training_end cp_plane_train(cp_tape *tape, cp_plane_model *model, const cp_plane_data *data, cp_plane_training training);
 
 double cp_plane_accuracy(cp_tape *tape, const cp_plane_model *model, const cp_plane_data *data); /* percent */
 

@@ -24,33 +24,60 @@ static void draw(const cp_plane_data *data, cp_geometry geometry, cp_rng *rng) {
     }
 }
 
-/* The rank of point i in the order in which its class hands out labels. */
-static int label_rank(const cp_plane_data *data, int i) {
-    int rank = 0;
-    for (int j = 0; j < data->count; j++) {
-        if (data->label[j] != data->label[i] || j == i) continue;
-        cp_real mine = data->x[2 * i + 1], other = data->x[2 * j + 1];
-        bool    first = data->label[i] == 0 ? other > mine : other < mine;
-        rank += first || (other == mine && j < i);
+typedef struct candidate {
+    cp_real height; /* the lower, the sooner it gets a label */
+    int     point;
+} candidate;
+
+static int by_height(const void *a, const void *b) {
+    const candidate *x = a, *y = b;
+    if (x->height != y->height) return x->height < y->height ? -1 : 1;
+    return x->point < y->point ? -1 : 1;
+}
+
+/* Marks the labeled points of one class, which are first to last - 1. */
+static void choose(const cp_plane_data *data, int first, int last, candidate *room, bool *chosen) {
+    int n = last - first;
+    for (int i = 0; i < n; i++) {
+        cp_real y = data->x[2 * (first + i) + 1];
+        room[i] = (candidate){first == 0 ? -y : y, first + i};
     }
-    return rank;
+    qsort(room, (size_t)n, sizeof *room, by_height);
+    for (int i = 0; i < data->labeled && i < n; i++) chosen[room[i].point] = true;
+}
+
+static bool hand_out_labels(const cp_plane_data *data) {
+    size_t     n = (size_t)data->count;
+    candidate *room = malloc(n * sizeof *room);
+    bool      *chosen = calloc(n, sizeof *chosen);
+    int        known = 0, unknown = 0;
+    bool       fine = room && chosen;
+    if (fine) {
+        choose(data, 0, data->count / 2, room, chosen);
+        choose(data, data->count / 2, data->count, room, chosen);
+    }
+    for (int i = 0; fine && i < data->count; i++) {
+        if (chosen[i]) data->known[known++] = i;
+        else data->unknown[unknown++] = i;
+    }
+    free(room);
+    free(chosen);
+    return fine;
 }
 
 bool cp_plane_make(cp_plane_data *data, cp_geometry geometry, int count, int labeled, cp_rng *rng) {
     size_t n = (size_t)count;
-    *data = (cp_plane_data){.count = count, .labeled = labeled, .x = malloc(2 * n * sizeof *data->x), .label = malloc(n * sizeof(int)),
-                            .known = malloc(n * sizeof(int)), .unknown = malloc(n * sizeof(int))};
-    if (!data->x || !data->label || !data->known || !data->unknown) {
-        cp_plane_free(data);
-        return false;
-    }
-    draw(data, geometry, rng);
-    int known = 0, unknown = 0;
-    for (int i = 0; i < count; i++) {
-        if (labeled * 2 == count || (labeled > 0 && label_rank(data, i) < labeled)) data->known[known++] = i;
-        else data->unknown[unknown++] = i;
-    }
-    return true;
+    *data = (cp_plane_data){.count = count,
+                            .labeled = labeled,
+                            .x = malloc(2 * n * sizeof *data->x),
+                            .label = malloc(n * sizeof(int)),
+                            .known = malloc(n * sizeof(int)),
+                            .unknown = malloc(n * sizeof(int))};
+    bool fine = data->x && data->label && data->known && data->unknown;
+    if (fine) draw(data, geometry, rng);
+    if (fine && hand_out_labels(data)) return true;
+    cp_plane_free(data);
+    return false;
 }
 
 void cp_plane_free(cp_plane_data *data) {
@@ -134,19 +161,30 @@ cp_tensor *cp_plane_loss(cp_at at, const cp_plane_model *model, const cp_plane_d
 
 /* ---- training ---- */
 
-bool cp_plane_train(cp_tape *tape, cp_plane_model *model, const cp_plane_data *data, cp_plane_training t) {
+static bool all_finite(const cp_params *params) {
+    for (int i = 0; i < params->count; i++)
+        for (size_t j = 0; j < params->at[i].value->size; j++)
+            if (!isfinite(params->at[i].value->data[j])) return false;
+    return true;
+}
+
+cp_training_end cp_plane_train(cp_tape *tape, cp_plane_model *model, const cp_plane_data *data, cp_plane_training t) {
     cp_optim *sgd = cp_sgd_new(model->params, (cp_sgd_config){.rate = t.rate});
-    bool      finite = sgd != NULL;
-    for (int step = 0; finite && step < t.steps; step++) {
+    double    last = INFINITY;
+    bool      finite = sgd != NULL, stopped = false, swings = false;
+    for (int step = 0; finite && !stopped && step < t.steps; step++) {
         cp_tensor *loss = cp_plane_loss(CP_AT(tape), model, data, t.lambda);
-        finite = loss && isfinite(cp_item(loss)) && cp_backward(tape, loss, model->params);
+        double     now = loss ? cp_item(loss) : NAN;
+        finite = isfinite(now) && cp_backward(tape, loss, model->params);
         if (finite) cp_optim_step(sgd);
+        swings = swings || (step > t.steps - t.steps / 10 && now - last > 1e-4 * (1 + fabs(now)));
+        last = now;
+        stopped = t.stop && t.stop();
         cp_tape_reset(tape);
     }
-    for (int i = 0; i < model->params->count; i++)
-        for (size_t j = 0; j < model->params->at[i].value->size; j++) finite = finite && isfinite(model->params->at[i].value->data[j]);
     cp_optim_free(sgd);
-    return finite;
+    if (!finite || !all_finite(model->params)) return CP_TRAINING_DIVERGED;
+    return stopped ? CP_TRAINING_STOPPED : swings ? CP_TRAINING_SWINGS : CP_TRAINING_SETTLED;
 }
 
 double cp_plane_accuracy(cp_tape *tape, const cp_plane_model *model, const cp_plane_data *data) {

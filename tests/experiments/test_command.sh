@@ -1,7 +1,7 @@
 #!/bin/sh
 # The couplet command as it is started by hand: what it says and what it ends with. Argument: the program.
 . "$(dirname "$0")/../system/report.sh"
-couplet=$1
+couplet=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 
