@@ -36,7 +36,7 @@ static const char style[] =
     "figure{margin:1.2rem 0;overflow-x:auto;background:#fff;border-radius:8px;border:1px solid "
     "var(--line);text-align:center}\n"
     "figure svg,figure img{display:block;margin:0 auto;max-width:100%;height:auto}\n"
-    "@media(max-width:45rem){figure svg{min-width:38rem}}\n"
+    "@media(max-width:45rem){.broad svg{min-width:38rem}}\n"
     "figcaption{color:#5c6470;font-size:.85rem;padding:.2rem .6rem .6rem}\n"
     "pre,code{font:13px/1.45 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}\n"
     "pre{overflow:auto;max-height:28rem;background:var(--paper);border:1px solid "
@@ -240,11 +240,19 @@ static bool is_plain_svg(const cp_bytes *text) {
     return !tag;
 }
 
+/* Too wide to be read when it is shrunk to a phone: such a figure is scrolled there. */
+static bool is_broad(const cp_bytes *svg) {
+    char head[200];
+    snprintf(head, sizeof head, "%.*s", (int)(svg->size < sizeof head ? svg->size : sizeof head - 1), (const char *)svg->data);
+    const char *width = strstr(head, " width=\"");
+    return width && strtod(width + 8, NULL) > 500;
+}
+
 static bool put_figure(cp_bytes *out, const run_files *run, const char *name, cp_status *status) {
     cp_bytes text = {0};
     if (!cp_file_read(path_in(run->folder, name).s, FILE_LIMIT, &text, status)) return false;
     bool svg = ends_with(name, ".svg");
-    cp_svg_put(out, "<figure>\n");
+    cp_svg_put(out, "<figure%s>\n", svg && is_broad(&text) ? " class=\"broad\"" : "");
     if (svg && is_plain_svg(&text)) {
         cp_bytes_append(out, text.data, text.size);
     } else {
@@ -278,7 +286,7 @@ static void put_state(cp_bytes *out, const run_files *run) {
 }
 
 static bool put_run(cp_bytes *out, const run_files *run, int number, cp_status *status) {
-    const cp_json *notes = cp_json_get(run->result, "notes"), *table = cp_json_get(run->result, "table");
+    const cp_json *notes = cp_json_get(run->result, "notes");
     cp_svg_put(out, "<section id=\"run%d\">\n", number);
     put_tag(out, "h2", title_of(run));
     cp_svg_put(out, "<p class=\"soft\"><code>");
@@ -291,10 +299,9 @@ static bool put_run(cp_bytes *out, const run_files *run, int number, cp_status *
     put_command(out, run->config);
     for (const cp_json *note = notes ? notes->first : NULL; note; note = note->next)
         put_tag(out, "p", cp_json_string(note, ""));
-    if (table)
-        put_table(out, table);
-    else
-        put_methods(out, cp_json_get(run->result, "methods"));
+    if (!cp_json_get(run->result, "table")) put_methods(out, cp_json_get(run->result, "methods"));
+    for (const cp_json *table = run->result ? run->result->first : NULL; table; table = table->next)
+        if (cp_json_get(table, "columns") && cp_json_get(table, "rows")) put_table(out, table);
     bool fine = true;
     for (int i = 0; fine && i < run->figure_count; i++) fine = put_figure(out, run, run->figures[i], status);
     fine = fine && put_file(out, run, "config.json", status) &&

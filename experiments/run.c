@@ -378,13 +378,22 @@ bool cp_run_finish(cp_run *run, cp_json_writer *result) {
     return run->finished;
 }
 
-static void show_table(const cp_json *result) {
-    const cp_json *table = cp_json_get(result, "table"), *columns = cp_json_get(table, "columns");
-    cp_table      *text = columns && columns->count > 0 ? cp_table_new(0) : NULL;
-    if (!text) return;
-    cp_table_read(text, table);
-    cp_table_print(text, stdout);
-    cp_table_free(text);
+static void show_tables(const cp_json *result) {
+    int shown = 0;
+    for (const cp_json *table = result->first; table; table = table->next) {
+        const cp_json *columns = cp_json_get(table, "columns");
+        cp_table      *text    = columns && columns->count > 0 ? cp_table_new(0) : NULL;
+        if (!text) continue;
+        if (shown++) printf("\n");
+        cp_table_read(text, table);
+        cp_table_print(text, stdout);
+        cp_table_free(text);
+    }
+}
+
+static void show_notes(const cp_json *notes) {
+    for (const cp_json *note = notes ? notes->first : NULL; note; note = note->next)
+        printf("%s%s\n", note == notes->first ? "\n" : "", cp_json_string(note, ""));
 }
 
 int cp_run_show(cp_run *run) {
@@ -397,8 +406,10 @@ int cp_run_show(cp_run *run) {
         fprintf(stderr, "%s holds this run already, finished; nothing was computed. What was found:\n", run->folder);
     if (result && run->json)
         fwrite(text.data, 1, text.size, stdout);
-    else if (result)
-        show_table(result);
+    else if (result) {
+        show_tables(result);
+        show_notes(cp_json_get(result, "notes"));
+    }
     cp_json_free(result);
     cp_bytes_free(&text);
     return cp_run_close(run);

@@ -1,32 +1,41 @@
-/* couplet synthetic: the paper's first experiment. Two Gaussian classes, few labels in the wrong places, and three ways to learn. */
+/* couplet synthetic: the paper's first experiment. Two Gaussian classes, few labels, in the wrong places, and three
+ * ways to learn from them. */
 #include "experiments/synthetic.h"
 
 #include "experiments/commands.h"
-#include "experiments/figure.h"
 #include "experiments/progress.h"
 #include "experiments/report.h"
 #include "experiments/run.h"
 #include "experiments/table.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* clang-format off */
 static const cp_option options[] = {
     {.name = "geometry", .kind = CP_OPTION_CHOICE, .choices = "reported|printed", .fallback = "reported",
-     .help = "the data behind the reported numbers, or the data as the paper prints it (its best possible accuracy is 76.0 %)"},
+     .help = "the data behind the reported numbers, or the data as the paper prints it, where no classifier is right "
+             "in more than 76.0 %"},
     {.name = "lambda", .kind = CP_OPTION_REALS, .fallback = "10", .least = 0, .most = 1e9,
      .help = "how strongly the two heads are tied; several, such as 0,0.1,1,10, make a sweep"},
-    {.name = "rate", .kind = CP_OPTION_REAL, .fallback = "0.001", .least = 1e-12, .most = 1e3, .help = "learning rate of gradient descent"},
-    {.name = "steps", .kind = CP_OPTION_INT, .fallback = "3000", .least = 1, .most = 1e8, .unit = "steps", .help = "full-batch updates"},
-    {.name = "repeats", .kind = CP_OPTION_INT, .fallback = "10", .least = 1, .most = 1000, .help = "repetitions, each with new data"},
+    {.name = "rate", .kind = CP_OPTION_REAL, .fallback = "0.001", .least = 1e-12, .most = 1e3,
+     .help = "learning rate of gradient descent"},
+    {.name = "steps", .kind = CP_OPTION_INT, .fallback = "3000", .least = 1, .most = 1e8, .unit = "steps",
+     .help = "length of a training; a step is an update on all points"},
+    {.name = "repeats", .kind = CP_OPTION_INT, .fallback = "10", .least = 1, .most = 1000,
+     .help = "repetitions, each with new data"},
     {.name = "precision", .kind = CP_OPTION_CHOICE, .choices = "spherical|diagonal|full", .fallback = "full",
-     .help = "form of the shared precision matrix"},
-    {.name = "points", .kind = CP_OPTION_INT, .fallback = "100", .least = 4, .most = 100000, .unit = "points", .help = "training points"},
-    {.name = "labels", .kind = CP_OPTION_INT, .fallback = "5", .least = 1, .most = 50000, .unit = "points", .help = "labeled points of each class"},
-    {.name = "test", .kind = CP_OPTION_INT, .fallback = "1000", .least = 2, .most = 1000000, .unit = "points", .help = "test points"},
-    {.name = "report", .kind = CP_OPTION_FLAG, .incidental = true, .help = "also write report.html, with the table and the figures"},
+     .help = "form of the covariance that the classes share (the layer holds its inverse)"},
+    {.name = "points", .kind = CP_OPTION_INT, .fallback = "100", .least = 4, .most = 100000, .help = "training points"},
+    {.name = "labels", .kind = CP_OPTION_INT, .fallback = "5", .least = 1, .most = 50000,
+     .help = "labeled training points of each class"},
+    {.name = "test", .kind = CP_OPTION_INT, .fallback = "1000", .least = 2, .most = 1000000, .help = "test points"},
+    {.name = "report", .kind = CP_OPTION_FLAG, .incidental = true,
+     .help = "also write report.html, with the table and the figures"},
     {0}};
+/* clang-format on */
 
 /* Mean and standard deviation in the paper. */
 static const double paper[CP_METHODS][2] = {{89.72, 3.842}, {97.54, 0.3507}, {97.32, 0.4723}};
@@ -40,16 +49,23 @@ typedef struct setting {
     uint64_t     seed;
 } setting;
 
-/* Accuracies in percent, by repetition; NaN: diverged. Those of the hybrid, and the distance of its heads, also by lambda. */
+/* Accuracies in percent, by repetition; NaN: diverged. Those of the hybrid also by lambda, with the distance of its
+ * heads and whether its loss was still swinging at the end (1) or not (0). */
 typedef struct outcome {
-    double *labelled, *supervised, *hybrid, *distance;
+    double *labelled, *supervised, *hybrid, *distance, *swings;
+    bool   *complete; /* which repetitions are done */
 } outcome;
 
 static setting setting_of(const cp_options *o) {
-    return (setting){.geometry = (cp_geometry)cp_option_choice(o, "geometry"), .precision = (cp_precision)cp_option_choice(o, "precision"),
-                     .lambda = cp_option_reals(o, "lambda"), .rate = cp_option_real(o, "rate"), .steps = (int)cp_option_int(o, "steps"),
-                     .repeats = (int)cp_option_int(o, "repeats"), .points = (int)cp_option_int(o, "points"),
-                     .labels = (int)cp_option_int(o, "labels"), .test = (int)cp_option_int(o, "test"),
+    return (setting){.geometry = (cp_geometry)cp_option_choice(o, "geometry"),
+                     .precision = (cp_precision)cp_option_choice(o, "precision"),
+                     .lambda = cp_option_reals(o, "lambda"),
+                     .rate = cp_option_real(o, "rate"),
+                     .steps = (int)cp_option_int(o, "steps"),
+                     .repeats = (int)cp_option_int(o, "repeats"),
+                     .points = (int)cp_option_int(o, "points"),
+                     .labels = (int)cp_option_int(o, "labels"),
+                     .test = (int)cp_option_int(o, "test"),
                      .seed = (uint64_t)cp_option_int(o, "seed")};
 }
 
@@ -69,24 +85,55 @@ static bool data_make(const setting *s, int repeat, cp_plane_data *train, cp_pla
     return false;
 }
 
-/* A trained model; false when it diverged. */
-static bool model_make(const setting *s, int repeat, cp_method method, double lambda, const cp_plane_data *train, cp_tape *tape,
-                       cp_plane_model *model) {
+static cp_training_end model_make(const setting *s, int repeat, cp_method method, double lambda,
+                                  const cp_plane_data *train, cp_tape *tape, cp_plane_model *model) {
     cp_rng init = stream(s, "init", repeat);
-    return cp_plane_model_new(model, method, s->precision, &init) &&
-           cp_plane_train(tape, model, train, (cp_plane_training){lambda, s->rate, s->steps});
+    if (!cp_plane_model_new(model, method, s->precision, &init)) return CP_TRAINING_STOPPED;
+    return cp_plane_train(tape, model, train, (cp_plane_training){lambda, s->rate, s->steps, cp_interrupted});
 }
 
-static double measure(const setting *s, int repeat, cp_method method, double lambda, const cp_plane_data *train,
-                      const cp_plane_data *test, double *distance) {
-    cp_plane_model model = {0};
-    cp_tape       *tape = cp_tape_new();
-    bool           fine = tape && model_make(s, repeat, method, lambda, train, tape, &model);
-    double         accuracy = fine ? cp_plane_accuracy(tape, &model, test) : NAN;
-    if (distance) *distance = fine ? cp_gaussian_softmax_distance(tape, &model.layer) : NAN;
+static bool trained(cp_training_end end) {
+    return end == CP_TRAINING_SETTLED || end == CP_TRAINING_SWINGS;
+}
+
+typedef struct measured {
+    double accuracy, distance, swings;
+    bool   complete; /* not stopped by Ctrl-C */
+} measured;
+
+static measured measure(const setting *s, int repeat, cp_method method, double lambda, const cp_plane_data *train,
+                        const cp_plane_data *test) {
+    measured        m = {NAN, NAN, 0, false};
+    cp_plane_model  model = {0};
+    cp_tape        *tape = cp_tape_new();
+    cp_training_end end = tape ? model_make(s, repeat, method, lambda, train, tape, &model) : CP_TRAINING_STOPPED;
+    if (trained(end)) {
+        m.accuracy = cp_plane_accuracy(tape, &model, test);
+        m.distance = cp_gaussian_softmax_distance(tape, &model.layer);
+        m.swings = end == CP_TRAINING_SWINGS;
+    }
+    m.complete = end != CP_TRAINING_STOPPED;
     cp_plane_model_free(&model);
     cp_tape_free(tape);
-    return accuracy;
+    return m;
+}
+
+static bool repeat_once(const setting *s, int r, const cp_plane_data *train, const cp_plane_data *test,
+                        const outcome *all) {
+    measured labelled = measure(s, r, CP_METHOD_LABELLED, 0, train, test);
+    measured supervised = measure(s, r, CP_METHOD_SUPERVISED, 0, train, test);
+    bool     complete = labelled.complete && supervised.complete;
+    all->labelled[r] = labelled.accuracy;
+    all->supervised[r] = supervised.accuracy;
+    for (int l = 0; complete && l < s->lambda.count; l++) {
+        measured hybrid = measure(s, r, CP_METHOD_HYBRID, s->lambda.at[l], train, test);
+        int      place = l * s->repeats + r;
+        all->hybrid[place] = hybrid.accuracy;
+        all->distance[place] = hybrid.distance;
+        all->swings[place] = hybrid.swings;
+        complete = hybrid.complete;
+    }
+    return complete;
 }
 
 typedef struct repetition {
@@ -98,16 +145,11 @@ typedef struct repetition {
 /* Repetitions are independent, so they run side by side; what each computes does not depend on that. */
 static void repeat_some(void *context, size_t begin, size_t end) {
     const repetition *job = context;
-    const setting    *s = job->s;
     for (size_t i = begin; i < end; i++) {
         int           r = job->first + (int)i;
         cp_plane_data train, test;
-        if (!data_make(s, r, &train, &test)) continue;
-        job->all->labelled[r] = measure(s, r, CP_METHOD_LABELLED, 0, &train, &test, NULL);
-        job->all->supervised[r] = measure(s, r, CP_METHOD_SUPERVISED, 0, &train, &test, NULL);
-        for (int l = 0; l < s->lambda.count; l++)
-            job->all->hybrid[l * s->repeats + r] =
-                measure(s, r, CP_METHOD_HYBRID, s->lambda.at[l], &train, &test, &job->all->distance[l * s->repeats + r]);
+        if (!data_make(job->s, r, &train, &test)) continue; /* stays incomplete */
+        job->all->complete[r] = repeat_once(job->s, r, &train, &test, job->all);
         cp_plane_free(&train);
         cp_plane_free(&test);
     }
@@ -129,6 +171,7 @@ static void log_repeat(cp_run *run, const setting *s, const outcome *all, int r)
     cp_json_put_number(&line, "supervised", all->supervised[r]);
     put_each(&line, "hybrid", all->hybrid + r, s->lambda.count, s->repeats);
     put_each(&line, "distance", all->distance + r, s->lambda.count, s->repeats);
+    put_each(&line, "swings", all->swings + r, s->lambda.count, s->repeats);
     cp_json_put_end(&line);
     cp_run_log(run, &line);
 }
@@ -140,8 +183,10 @@ static bool recall(const cp_run *run, const setting *s, outcome *all, int r) {
     all->labelled[r] = cp_json_number(cp_json_get(line, "labelled"), NAN);
     all->supervised[r] = cp_json_number(cp_json_get(line, "supervised"), NAN);
     for (int l = 0; l < s->lambda.count; l++) {
-        all->hybrid[l * s->repeats + r] = cp_json_number(cp_json_at(cp_json_get(line, "hybrid"), (size_t)l), NAN);
-        all->distance[l * s->repeats + r] = cp_json_number(cp_json_at(cp_json_get(line, "distance"), (size_t)l), NAN);
+        int place = l * s->repeats + r;
+        all->hybrid[place] = cp_json_number(cp_json_at(cp_json_get(line, "hybrid"), (size_t)l), NAN);
+        all->distance[place] = cp_json_number(cp_json_at(cp_json_get(line, "distance"), (size_t)l), NAN);
+        all->swings[place] = cp_json_number(cp_json_at(cp_json_get(line, "swings"), (size_t)l), 0);
     }
     return true;
 }
@@ -152,10 +197,12 @@ static void compute(cp_run *run, const setting *s, outcome *all) {
     while (done < s->repeats && recall(run, s, all, done)) done++;
     progress.skipped = done;
     cp_progress_start(&progress);
+    cp_progress_show(&progress, done, NAN);
     while (done < s->repeats && cp_run_goes_on(run)) {
-        int some = s->repeats - done < threads ? s->repeats - done : threads;
+        int some = s->repeats - done < threads ? s->repeats - done : threads, end = done + some;
         cp_parallel((size_t)some, 1, repeat_some, &(repetition){s, done, all});
-        for (int i = 0; i < some; i++) log_repeat(run, s, all, done++);
+        while (done < end && all->complete[done]) log_repeat(run, s, all, done++);
+        if (done < end && !cp_interrupted()) cp_fail(&run->status, "out of memory for %d points", s->points + s->test);
         cp_progress_show(&progress, done, NAN);
     }
     cp_progress_end(&progress);
@@ -169,46 +216,40 @@ static int diverged(const double *values, int count) {
     return n;
 }
 
-/* The place of the lambda with the highest mean accuracy among those that did not diverge: the hybrid that is shown. */
-static int best_lambda(const setting *s, const outcome *all) {
-    int    best = 0;
-    double most = -1;
-    for (int l = 0; l < s->lambda.count; l++) {
-        const double *accuracy = all->hybrid + l * s->repeats;
-        double        mean = diverged(accuracy, s->repeats) ? -1 : cp_mean_sd_of(accuracy, s->repeats).mean;
-        if (mean > most) best = l;
-        if (mean > most) most = mean;
-    }
-    return best;
-}
-
-static const double *best_hybrid(const setting *s, const outcome *all) {
-    return all->hybrid + best_lambda(s, all) * s->repeats;
+/* The place of the lambda that stands for the hybrid beside the other methods: the paper's 10, or else the first. Not
+ * the best one: that would be chosen on the test points. */
+static int main_lambda(const setting *s) {
+    for (int l = 0; l < s->lambda.count; l++)
+        if (s->lambda.at[l] == 10) return l;
+    return 0;
 }
 
 static void put_cell(cp_table *table, const double *values, int count, int decimals) {
-    int lost = diverged(values, count);
+    int        lost = diverged(values, count);
+    cp_mean_sd m = cp_mean_sd_of(values, count);
     if (lost) cp_table_text(table, "diverged (%d of %d)", lost, count);
-    else {
-        cp_mean_sd m = cp_mean_sd_of(values, count);
-        cp_table_mean_sd(table, m.mean, m.sd, decimals);
-    }
+    else if (count == 1) cp_table_number(table, m.mean, decimals);
+    else cp_table_mean_sd(table, m.mean, m.sd, decimals);
+}
+
+static const double *of_method(const setting *s, const outcome *all, cp_method method) {
+    return method == CP_METHOD_LABELLED ? all->labelled
+           : method == CP_METHOD_HYBRID ? all->hybrid + main_lambda(s) * s->repeats
+                                        : all->supervised;
 }
 
 static cp_table *method_table(const setting *s, const outcome *all) {
-    cp_table *table = cp_table_new(3, "method", "ours, accuracy %", "paper, accuracy %");
+    cp_table *table = cp_table_new(3, "method", "accuracy, %", "paper, %");
     for (int m = 0; m < CP_METHODS; m++) {
-        const double *values = m == CP_METHOD_LABELLED ? all->labelled : m == CP_METHOD_HYBRID ? best_hybrid(s, all) : all->supervised;
-        if (m == CP_METHOD_HYBRID && s->lambda.count > 1) cp_table_text(table, "hybrid, lambda %g", s->lambda.at[best_lambda(s, all)]);
-        else cp_table_text(table, "%s", cp_method_name((cp_method)m));
-        put_cell(table, values, s->repeats, 2);
+        cp_table_text(table, "%s", cp_method_name((cp_method)m));
+        put_cell(table, of_method(s, all, (cp_method)m), s->repeats, 2);
         cp_table_mean_sd(table, paper[m][0], paper[m][1], 2);
     }
     return table;
 }
 
 static cp_table *sweep_table(const setting *s, const outcome *all) {
-    cp_table *table = cp_table_new(3, "lambda", "accuracy %", "head distance");
+    cp_table *table = cp_table_new(3, "lambda", "accuracy, %", "head distance");
     for (int l = 0; l < s->lambda.count; l++) {
         cp_table_text(table, "%g", s->lambda.at[l]);
         put_cell(table, all->hybrid + l * s->repeats, s->repeats, 2);
@@ -217,16 +258,64 @@ static cp_table *sweep_table(const setting *s, const outcome *all) {
     return table;
 }
 
-/* What a reader must know beside the numbers; NULL past the last. */
-static const char *remark(const setting *s, const outcome *all, int i) {
-    int lost = diverged(all->hybrid, s->repeats * s->lambda.count) + diverged(all->labelled, s->repeats) +
-               diverged(all->supervised, s->repeats);
+/* ---- what a reader must know beside the numbers ---- */
+
+enum { NOTES = 6 };
+
+typedef struct notes {
+    char at[NOTES][240];
+    int  count;
+} notes;
+
+static void note(notes *n, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void note(notes *n, const char *format, ...) {
+    va_list values;
+    va_start(values, format);
+    if (n->count < NOTES) vsnprintf(n->at[n->count++], sizeof n->at[0], format, values);
+    va_end(values);
+}
+
+/* The lambdas where some of `values`, by lambda and repetition, are as `counted` counts them: "10, 100". */
+static bool list_lambdas(const setting *s, const double *values, int (*counted)(const double *, int), char *text,
+                         size_t size) {
+    size_t used = 0;
+    *text = '\0';
+    for (int l = 0; l < s->lambda.count; l++)
+        if (counted(values + l * s->repeats, s->repeats) && used + 24 < size)
+            used += (size_t)snprintf(text + used, size - used, "%s%g", used ? ", " : "", s->lambda.at[l]);
+    return used > 0;
+}
+
+static int swinging(const double *values, int count) {
+    int n = 0;
+    for (int i = 0; i < count; i++) n += values[i] > 0;
+    return n;
+}
+
+static notes notes_of(const setting *s, const outcome *all) {
+    notes n = {.count = 0};
+    char  lambdas[120];
     if (s->geometry == CP_GEOMETRY_PRINTED) {
-        if (i == 0) return "As the paper prints the data, the classes overlap so much that the best possible accuracy is 76.0 %,";
-        if (i == 1) return "and the labels are mostly misleading: the paper's numbers cannot come out. --geometry reported is for those.";
-        i -= 2;
+        note(&n, "As the paper prints the data, the classes overlap so much that no classifier is right in more than "
+                 "76.0 %%,");
+        note(&n, "and the labels sit on the wrong side of the boundary: the paper's numbers come out with --geometry "
+                 "reported.");
     }
-    return lost && i == 0 ? "Training diverged: the loss grew without bound. Take a smaller --rate or a smaller --lambda." : NULL;
+    if (s->lambda.count > 1)
+        note(&n, "The hybrid beside the other methods has lambda %g.",
+             s->lambda.at[main_lambda(s)]);
+    for (int m = 0; m < CP_METHODS; m++)
+        if (m != CP_METHOD_HYBRID && diverged(of_method(s, all, (cp_method)m), s->repeats))
+            note(&n, "%s diverged with rate %g: take a smaller --rate.", cp_method_name((cp_method)m), s->rate);
+    if (list_lambdas(s, all->hybrid, diverged, lambdas, sizeof lambdas))
+        note(&n, "lambda %s diverged with rate %g: take a smaller --rate (with more --steps) or a smaller --lambda.",
+             lambdas, s->rate);
+    if (s->lambda.count > 1 && list_lambdas(s, all->swings, swinging, lambdas, sizeof lambdas))
+        note(&n,
+             "lambda %s did not settle with rate %g, which keeps the heads apart: a smaller --rate with more --steps "
+             "ties them.",
+             lambdas, s->rate);
+    return n;
 }
 
 /* ---- the result ---- */
@@ -253,41 +342,49 @@ static void put_sweep(cp_json_writer *w, const setting *s, const outcome *all) {
         cp_json_put_number(w, "lambda", s->lambda.at[l]);
         put_accuracy(w, "hybrid", accuracy, s->repeats);
         cp_json_put_number(w, "distance", diverged(distance, s->repeats) ? NAN : d.mean);
+        cp_json_put_integer(w, "unsettled", swinging(all->swings + l * s->repeats, s->repeats));
         cp_json_put_end(w);
     }
     cp_json_put_end(w);
 }
 
+static const char *geometry_name(const setting *s) {
+    return s->geometry == CP_GEOMETRY_REPORTED ? "reported" : "printed";
+}
+
+static void print_result(const setting *s, const cp_table *methods, const cp_table *sweep, const notes *n) {
+    printf("Two Gaussian classes, %s geometry: %d points, %d labels a class, %d test points, %d repetition%s.\n"
+           "Best possible accuracy: %.1f %%.\n\n",
+           geometry_name(s), s->points, s->labels, s->test, s->repeats, s->repeats == 1 ? "" : "s",
+           cp_geometry_bayes(s->geometry));
+    cp_table_print(methods, stdout);
+    if (sweep) printf("\n");
+    if (sweep) cp_table_print(sweep, stdout);
+    for (int i = 0; i < n->count; i++) printf("%s%s\n", i ? "" : "\n", n->at[i]);
+}
+
 static bool finish(cp_run *run, const setting *s, const outcome *all) {
     cp_json_writer w = {.pretty = true};
     cp_table      *methods = method_table(s, all), *sweep = s->lambda.count > 1 ? sweep_table(s, all) : NULL;
+    notes          n = notes_of(s, all);
     cp_json_put_object(&w, NULL);
     cp_json_put_string(&w, "experiment", "synthetic");
     cp_json_put_string(&w, "title", "Two Gaussian classes, few labels");
     cp_json_put_array(&w, "notes");
-    for (int i = 0; remark(s, all, i); i++) cp_json_put_string(&w, NULL, remark(s, all, i));
+    for (int i = 0; i < n.count; i++) cp_json_put_string(&w, NULL, n.at[i]);
     cp_json_put_end(&w);
-    cp_json_put_string(&w, "geometry", s->geometry == CP_GEOMETRY_REPORTED ? "reported" : "printed");
+    cp_json_put_string(&w, "geometry", geometry_name(s));
     cp_json_put_number(&w, "best_possible", cp_geometry_bayes(s->geometry));
     cp_json_put_object(&w, "methods");
-    put_accuracy(&w, "labelled", all->labelled, s->repeats);
-    put_accuracy(&w, "hybrid", best_hybrid(s, all), s->repeats);
-    put_accuracy(&w, "supervised", all->supervised, s->repeats);
+    for (int m = 0; m < CP_METHODS; m++)
+        put_accuracy(&w, cp_method_name((cp_method)m), of_method(s, all, (cp_method)m), s->repeats);
     cp_json_put_end(&w);
-    cp_json_put_number(&w, "lambda", s->lambda.at[best_lambda(s, all)]);
+    cp_json_put_number(&w, "lambda", s->lambda.at[main_lambda(s)]);
     if (sweep) put_sweep(&w, s, all);
     cp_table_put(methods, &w, "table");
     if (sweep) cp_table_put(sweep, &w, "sweep_table");
     cp_json_put_end(&w);
-    if (!run->quiet && !run->json) {
-        printf("Synthetic data, %s geometry: %d points, %d labels a class, %d test points, %d repetition%s; best possible %.1f %%\n\n",
-               s->geometry == CP_GEOMETRY_REPORTED ? "reported" : "printed", s->points, s->labels, s->test, s->repeats,
-               s->repeats == 1 ? "" : "s", cp_geometry_bayes(s->geometry));
-        cp_table_print(methods, stdout);
-        if (sweep) printf("\n");
-        if (sweep) cp_table_print(sweep, stdout);
-        for (int i = 0; remark(s, all, i); i++) printf("%s%s\n", i ? "" : "\n", remark(s, all, i));
-    }
+    if (!run->quiet && !run->json) print_result(s, methods, sweep, &n);
     cp_table_free(methods);
     cp_table_free(sweep);
     return cp_run_finish(run, &w);
@@ -295,160 +392,143 @@ static bool finish(cp_run *run, const setting *s, const outcome *all) {
 
 /* ---- figures ---- */
 
-enum { GRID = 81 };
-
-/* The points of one class, labeled or not, as doubles; returns how many. */
-static int select_points(const cp_plane_data *data, int label, int labeled_only, double *x, double *y) {
-    const int *places = labeled_only ? data->known : data->unknown;
-    int        count = labeled_only ? 2 * data->labeled : data->count - 2 * data->labeled, n = 0;
-    for (int i = 0; i < count; i++) {
-        if (data->label[places[i]] != label) continue;
-        x[n] = (double)data->x[2 * places[i]];
-        y[n++] = (double)data->x[2 * places[i] + 1];
-    }
-    return n;
-}
-
-static const char *const class_names[] = {"class 1", "class 2"};
-
-static void draw_points(cp_panel *panel, const cp_plane_data *data, double *x, double *y, bool rings) {
-    for (int label = 0; label < 2; label++) {
-        int n = select_points(data, label, false, x, y);
-        cp_panel_points(panel, (cp_style){.color = label, .ring = rings, .size = rings ? 3 : 1.6, .opacity = rings ? 1 : 0.75, .label = rings ? "unlabeled" : class_names[label]}, n, x, y);
-        if (!rings) continue;
-        n = select_points(data, label, true, x, y);
-        cp_panel_points(panel, (cp_style){.color = label, .size = 4.5, .label = class_names[label]}, n, x, y);
-    }
-}
-
-/* A function of the plane on a grid: the posterior of class 2, or the density. */
-static void fill_grid(cp_tape *tape, const cp_plane_model *model, const cp_panel_config *c, bool density, double *values) {
-    static cp_real row[GRID * 2];
-    bool           was = cp_tape_record(tape, false);
-    for (int j = 0; j < GRID; j++) {
-        for (int i = 0; i < GRID; i++) {
-            row[2 * i] = (cp_real)(c->x_least + (c->x_most - c->x_least) * i / (GRID - 1));
-            row[2 * i + 1] = (cp_real)(c->y_least + (c->y_most - c->y_least) * j / (GRID - 1));
-        }
-        cp_tensor *x = cp_constant(tape, row, 2, (int[]){GRID, 2});
-        cp_tensor *v = density ? cp_gaussian_softmax_log_density(tape, &model->layer, x) : cp_gaussian_softmax_posterior(tape, &model->layer, x);
-        for (int i = 0; i < GRID && v; i++) values[j * GRID + i] = density ? exp((double)v->data[i]) : (double)v->data[2 * i + 1];
-        cp_tape_reset(tape);
-    }
-    cp_tape_record(tape, was);
-}
-
-static void draw_method(cp_figure *figure, cp_panel_config config, const cp_plane_model *model, const cp_plane_data *test, cp_tape *tape,
-                        double *x, double *y) {
-    static double posterior[GRID * GRID], density[GRID * GRID];
-    static const char *const titles[] = {"labels only", "hybrid", "fully supervised"};
-    char          title[64];
-    double        accuracy = cp_plane_accuracy(tape, model, test), peak = 0;
-    cp_grid       grid = {GRID, GRID, config.x_least, config.x_most, config.y_least, config.y_most, posterior};
-    snprintf(title, sizeof title, "%s: %.1f %%", titles[model->method], accuracy);
-    config.title = title;
-    cp_panel *panel = cp_figure_panel(figure, config);
-    fill_grid(tape, model, &config, false, posterior);
-    cp_panel_fill(panel, (cp_style){.opacity = 0.45}, &grid, CP_RAMP_TWO, 20, 0, 1);
-    draw_points(panel, test, x, y, false);
-    cp_panel_contours(panel, (cp_style){.color = 7, .dash = CP_SOLID, .size = 2, .label = "decision boundary"}, &grid, 1, (double[]){0.5});
-    if (model->method != CP_METHOD_HYBRID) return;
-    fill_grid(tape, model, &config, true, density);
-    grid.values = density;
-    for (int i = 0; i < GRID * GRID; i++) peak = fmax(peak, density[i]);
-    cp_panel_contours(panel, (cp_style){.color = 2, .dash = CP_DASHED, .size = 1.3, .label = "density"}, &grid, 4,
-                      (double[]){0.05 * peak, 0.25 * peak, 0.5 * peak, 0.75 * peak});
-}
-
 static bool save(cp_run *run, cp_figure *figure, const char *name) {
     bool fine = cp_figure_save(figure, cp_run_path(run, name).s, &run->status);
     cp_figure_free(figure);
     return fine;
 }
 
-/* The first repetition, as in the paper's figure. */
-static bool draw_first(cp_run *run, const setting *s, double lambda) {
-    cp_plane_data   train, test;
-    double          reach = s->geometry == CP_GEOMETRY_REPORTED ? 1.5 : 2.8, tall = s->geometry == CP_GEOMETRY_REPORTED ? 1.1 : 2.8;
-    cp_panel_config config = {.x_label = "x", .y_label = "y", .x_least = -reach, .x_most = reach, .y_least = -tall, .y_most = tall, .equal = true};
-    if (!data_make(s, 0, &train, &test)) return cp_fail(&run->status, "out of memory for the figures");
-    size_t     room = (size_t)(s->points > s->test ? s->points : s->test) * sizeof(double);
-    double    *x = malloc(room), *y = malloc(room);
+/* The first repetition, as in the paper's figure. A method that diverged has no panel. */
+static bool draw_methods(cp_run *run, const setting *s, double lambda, const cp_plane_data *train,
+                         const cp_plane_data *test, double *room) {
     cp_tape   *tape = cp_tape_new();
-    cp_figure *data = cp_figure_new((cp_figure_config){.title = "Training data"});
-    cp_figure *results = cp_figure_new((cp_figure_config){.title = "Test data, posteriors and decision boundaries"});
-    bool       fine = (x && y && tape) || cp_fail(&run->status, "out of memory for the figures");
-    if (fine) draw_points(cp_figure_panel(data, config), &train, x, y, true);
-    for (int m = 0; fine && m < CP_METHODS; m++) {
-        cp_plane_model model;
-        if (model_make(s, 0, (cp_method)m, lambda, &train, tape, &model)) draw_method(results, config, &model, &test, tape, x, y);
+    cp_figure *figure = cp_figure_new((cp_figure_config){.title = "Test data, posteriors and decision boundaries"});
+    for (int m = 0; tape && m < CP_METHODS; m++) {
+        cp_plane_model  model;
+        cp_training_end end = model_make(s, 0, (cp_method)m, lambda, train, tape, &model);
+        if (trained(end)) cp_plane_draw_method(figure, s->geometry, &model, test, tape, room);
         cp_plane_model_free(&model);
     }
-    bool first = save(run, data, "data"), second = save(run, results, "methods");
-    free(x);
-    free(y);
     cp_tape_free(tape);
-    cp_plane_free(&train);
-    cp_plane_free(&test);
-    return fine && first && second;
+    return save(run, figure, "methods");
 }
 
-/* Accuracy and head distance against lambda; lambdas are named, not measured, so that 0 has a place. */
-static bool draw_sweep(cp_run *run, const setting *s, const outcome *all) {
-    int     n = s->lambda.count;
-    size_t  count = (size_t)n;
-    double *x = malloc(5 * count * sizeof *x), *accuracy = x + n, *accuracy_sd = accuracy + n, *distance = accuracy_sd + n, *distance_sd = distance + n;
-    char (*names)[24] = malloc(count * sizeof *names);
-    const char **texts = malloc(count * sizeof *texts);
-    bool         fine = (x && names && texts) || cp_fail(&run->status, "out of memory for the figures");
-    for (int l = 0; fine && l < n; l++) {
-        const double *a = all->hybrid + l * s->repeats, *d = all->distance + l * s->repeats;
-        bool          lost = diverged(a, s->repeats) > 0;
-        cp_mean_sd    of_a = cp_mean_sd_of(a, s->repeats), of_d = cp_mean_sd_of(d, s->repeats);
-        x[l] = l;
-        accuracy[l] = lost ? NAN : of_a.mean, accuracy_sd[l] = lost ? NAN : of_a.sd;
-        distance[l] = lost ? NAN : of_d.mean, distance_sd[l] = lost ? NAN : of_d.sd;
-        snprintf(names[l], sizeof names[l], "%g", s->lambda.at[l]);
-        texts[l] = names[l];
-    }
+static bool draw_first(cp_run *run, const setting *s, double lambda) {
+    cp_plane_data train = {0}, test = {0};
+    double       *room = malloc(2 * (size_t)(s->points + s->test) * sizeof *room);
+    bool fine = (room && data_make(s, 0, &train, &test)) || cp_fail(&run->status, "out of memory for the figures");
     if (fine) {
-        cp_figure *figure = cp_figure_new((cp_figure_config){.title = "From two independent models to one: the strength of the coupling"});
-        cp_panel  *left = cp_figure_panel(figure, (cp_panel_config){.title = "accuracy", .x_label = "lambda", .y_label = "accuracy, %", .x_names = texts, .x_name_count = n});
-        cp_panel_line(left, (cp_style){.color = 0, .label = "hybrid"}, n, x, accuracy, accuracy_sd);
-        cp_panel_level(left, (cp_style){.color = 7, .dash = CP_DOTTED, .label = "best possible"}, cp_geometry_bayes(s->geometry));
-        cp_panel  *right = cp_figure_panel(figure, (cp_panel_config){.title = "how far apart the heads are", .x_label = "lambda", .y_label = "head distance", .x_names = texts, .x_name_count = n});
-        cp_panel_line(right, (cp_style){.color = 1}, n, x, distance, distance_sd);
+        cp_figure *data = cp_figure_new((cp_figure_config){.title = "Training data"});
+        cp_plane_draw_training(data, s->geometry, &train, room);
+        fine = save(run, data, "data") && draw_methods(run, s, lambda, &train, &test, room);
+    }
+    free(room);
+    cp_plane_free(&train);
+    cp_plane_free(&test);
+    return fine;
+}
+
+/* A panel of a value's mean and sd against lambda; lambdas are named, not measured, so that 0 has a place. */
+static cp_panel *draw_against_lambda(cp_figure *figure, const setting *s, const char *const *names, cp_style style,
+                                     const char *title, const char *y_label, const double *values, double *room) {
+    int     n = s->lambda.count;
+    double *x = room, *mean = x + n, *sd = mean + n;
+    for (int l = 0; l < n; l++) {
+        cp_mean_sd m = cp_mean_sd_of(values + l * s->repeats, s->repeats); /* NaN where one diverged: no mark */
+        x[l] = l;
+        mean[l] = m.mean;
+        sd[l] = m.sd;
+    }
+    cp_panel *panel = cp_figure_panel(
+        figure, (cp_panel_config){
+                    .title = title, .x_label = "lambda", .y_label = y_label, .x_names = names, .x_name_count = n});
+    cp_panel_line(panel, style, n, x, mean, sd);
+    return panel;
+}
+
+static bool draw_sweep(cp_run *run, const setting *s, const outcome *all) {
+    size_t  n = (size_t)s->lambda.count;
+    double *room = malloc(3 * n * sizeof *room);
+    char(*texts)[24] = malloc(n * sizeof *texts);
+    const char **names = malloc(n * sizeof *names);
+    bool         fine = (room && texts && names) || cp_fail(&run->status, "out of memory for the figures");
+    if (fine) {
+        for (size_t l = 0; l < n; l++) {
+            snprintf(texts[l], sizeof texts[l], "%g", s->lambda.at[l]);
+            names[l] = texts[l];
+        }
+        cp_figure *figure = cp_figure_new(
+            (cp_figure_config){.title = "From two independent models to one: the strength of the coupling"});
+        cp_panel *left = draw_against_lambda(figure, s, names, (cp_style){.color = 0, .label = "hybrid"}, "accuracy",
+                                             "accuracy, %", all->hybrid, room);
+        cp_panel_level(left, (cp_style){.color = 7, .dash = CP_DOTTED, .label = "best possible"},
+                       cp_geometry_bayes(s->geometry));
+        draw_against_lambda(figure, s, names, (cp_style){.color = 0}, "how far apart the heads are", "head distance",
+                            all->distance, room);
         fine = save(run, figure, "sweep");
     }
-    free(x);
-    free(names);
+    free(room);
     free(texts);
+    free(names);
     return fine;
 }
 
 /* ---- the command ---- */
 
 static bool outcome_new(outcome *all, const setting *s) {
-    size_t n = (size_t)s->repeats, many = n * (size_t)s->lambda.count;
-    double *values = malloc((2 * n + 2 * many) * sizeof *values);
-    if (!values) return false;
-    for (size_t i = 0; i < 2 * n + 2 * many; i++) values[i] = NAN;
-    *all = (outcome){values, values + n, values + 2 * n, values + 2 * n + many};
+    size_t  n = (size_t)s->repeats, many = n * (size_t)s->lambda.count;
+    double *values = malloc((2 * n + 3 * many) * sizeof *values);
+    bool   *complete = calloc(n, sizeof *complete);
+    if (!values || !complete) {
+        free(values);
+        free(complete);
+        return false;
+    }
+    for (size_t i = 0; i < 2 * n + 3 * many; i++) values[i] = NAN;
+    double *by_lambda = values + 2 * n;
+    *all = (outcome){values, values + n, by_lambda, by_lambda + many, by_lambda + 2 * many, complete};
     return true;
+}
+
+static void outcome_free(outcome *all) {
+    free(all->labelled);
+    free(all->complete);
 }
 
 static void write_report(cp_run *run) {
     cp_run_name path = cp_run_path(run, "report.html");
-    if (cp_report_write((const char *[]){run->folder}, 1, path.s, &run->status) && !run->quiet && !run->json)
-        printf("\nReport: %s\n", path.s);
+    if (cp_report_write((const char *[]){run->folder}, 1, path.s, &run->status) && !run->quiet)
+        fprintf(run->json ? stderr : stdout, "Report: %s\n", path.s);
+}
+
+static void tell_folder(const cp_run *run, const setting *s) {
+    if (run->quiet) return;
+    fprintf(run->json ? stderr : stdout, "%sResults and figures: %s/ (result.json, data.svg, methods.svg%s)\n",
+            run->json ? "" : "\n", run->folder, s->lambda.count > 1 ? ", sweep.svg" : "");
+}
+
+/* A run whose main table has a gap has failed, though what it found is saved. */
+static void check_divergence(cp_run *run, const setting *s, const outcome *all) {
+    for (int m = 0; m < CP_METHODS; m++) {
+        int lost = diverged(of_method(s, all, (cp_method)m), s->repeats);
+        if (!lost) continue;
+        cp_fail(&run->status, "%s diverged in %d of %d repetitions with rate %g%s; the results are in %s",
+                cp_method_name((cp_method)m), lost, s->repeats, s->rate,
+                m == CP_METHOD_HYBRID ? ": take a smaller --rate or --lambda" : ": take a smaller --rate", run->folder);
+        return;
+    }
 }
 
 static int complete(cp_run *run, const setting *s, outcome *all) {
     compute(run, s, all);
-    if (cp_run_goes_on(run) && draw_first(run, s, s->lambda.at[best_lambda(s, all)]) && (s->lambda.count == 1 || draw_sweep(run, s, all)) && finish(run, s, all)) {
+    bool drawn = cp_run_goes_on(run) && draw_first(run, s, s->lambda.at[main_lambda(s)]) &&
+                 (s->lambda.count == 1 || draw_sweep(run, s, all));
+    if (drawn && cp_run_goes_on(run) && finish(run, s, all)) {
+        tell_folder(run, s);
         if (cp_option_flag(run->options, "report")) write_report(run);
+        check_divergence(run, s, all);
     }
-    free(all->labelled);
+    outcome_free(all);
     return cp_run_close(run);
 }
 
@@ -456,12 +536,16 @@ static int run_synthetic(const cp_options *o) {
     setting s = setting_of(o);
     outcome all;
     if (2 * s.labels > s.points) {
-        fprintf(stderr, "couplet synthetic: --labels %d for each of two classes are more than --points %d\n", s.labels, s.points);
+        fprintf(stderr, "couplet synthetic: --labels %d for each of two classes are more than --points %d\n", s.labels,
+                s.points);
         return CP_EXIT_USAGE;
     }
     cp_run *run = cp_run_open(o);
     if (!run) return CP_EXIT_FAILED;
-    if (run->state == CP_RUN_FINISHED) return cp_run_show(run);
+    if (run->state == CP_RUN_FINISHED) {
+        if (cp_option_flag(o, "report")) write_report(run);
+        return cp_run_show(run);
+    }
     if (!outcome_new(&all, &s)) {
         cp_fail(&run->status, "out of memory for %d repetitions", s.repeats);
         return cp_run_close(run);
@@ -472,9 +556,10 @@ static int run_synthetic(const cp_options *o) {
 const cp_command cp_command_synthetic = {
     .name = "synthetic",
     .purpose = "the paper's first experiment: two Gaussian classes, few labels",
-    .details = "Trains the Gaussian-coupled softmax layer on its own, against a softmax layer that sees only the labels and one that sees\n"
-               "all of them; prints accuracies beside the paper's and draws the decision boundaries.",
-    .example = "couplet synthetic --lambda 0,0.1,1,10 --out runs/sweep --report",
+    .details = "Trains the Gaussian-coupled softmax layer on its own (hybrid), beside a softmax layer that sees only "
+               "the labeled points (labelled) and one that sees all points with all labels (supervised). Prints "
+               "accuracies beside the paper's and draws data, posteriors and decision boundaries.",
+    .example = "couplet synthetic --lambda 0,0.1,1,10 --rate 0.0001 --steps 30000 --out runs/sweep --report",
     .options = options,
     .run = run_synthetic,
 };

@@ -3,9 +3,10 @@
 #define CP_EXPERIMENTS_SYNTHETIC_H
 
 #include "couplet.h"
+#include "experiments/figure.h"
 
-/* Two Gaussian classes in the plane, half of the points each. As reported: means (-0.5, 0) and (0.5, 0), standard deviation
- * 0.25. As printed in the paper: means (0, -0.5) and (0, 0.5), covariance 0.5 I. */
+/* Two Gaussian classes in the plane, half of the points each. As reported: means (-0.5, 0) and (0.5, 0), standard
+ * deviation 0.25. As printed in the paper: means (0, -0.5) and (0, 0.5), covariance 0.5 I. */
 typedef enum cp_geometry { CP_GEOMETRY_REPORTED, CP_GEOMETRY_PRINTED } cp_geometry;
 
 typedef struct cp_plane_data {
@@ -58,8 +59,14 @@ typedef enum cp_training_end {
 } cp_training_end;
 
 /* Plain gradient descent on all points. */
-cp_training_end cp_plane_train(cp_tape *tape, cp_plane_model *model, const cp_plane_data *data, cp_plane_training training);
+cp_training_end cp_plane_train(cp_tape *tape, cp_plane_model *model, const cp_plane_data *data,
+                               cp_plane_training training);
 
 double cp_plane_accuracy(cp_tape *tape, const cp_plane_model *model, const cp_plane_data *data); /* percent */
+
+/* Panels of a figure; `room` is for two numbers a point. */
+void cp_plane_draw_training(cp_figure *figure, cp_geometry geometry, const cp_plane_data *data, double *room);
+void cp_plane_draw_method(cp_figure *figure, cp_geometry geometry, const cp_plane_model *model,
+                          const cp_plane_data *test, cp_tape *tape, double *room);
 
 #endif

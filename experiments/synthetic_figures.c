@@ -1,0 +1,101 @@
+/* The synthetic experiment's figures: data, and what the models make of the plane. */
+#include "experiments/synthetic.h"
+
+#include <math.h>
+
+enum { GRID = 81 };
+
+static cp_panel_config panel_config(cp_geometry geometry) {
+    bool   reported = geometry == CP_GEOMETRY_REPORTED;
+    double wide = reported ? 1.5 : 2.8, tall = reported ? 1.1 : 2.8;
+    return (cp_panel_config){.x_label = "x",
+                             .y_label = "y",
+                             .x_least = -wide,
+                             .x_most = wide,
+                             .y_least = -tall,
+                             .y_most = tall,
+                             .equal = true};
+}
+
+/* The points of one class, labeled or not, as doubles; returns how many. */
+static int select_points(const cp_plane_data *data, int label, int labeled_only, double *x, double *y) {
+    const int *places = labeled_only ? data->known : data->unknown;
+    int        count = labeled_only ? 2 * data->labeled : data->count - 2 * data->labeled, n = 0;
+    for (int i = 0; i < count; i++) {
+        if (data->label[places[i]] != label) continue;
+        x[n] = (double)data->x[2 * places[i]];
+        y[n++] = (double)data->x[2 * places[i] + 1];
+    }
+    return n;
+}
+
+static void draw_test(cp_panel *panel, const cp_plane_data *data, double *x, double *y) {
+    static const char *const names[] = {"class 1", "class 2"};
+    for (int label = 0; label < 2; label++) {
+        int n = select_points(data, label, false, x, y);
+        cp_panel_points(panel, (cp_style){.color = label, .size = 1.6, .opacity = 0.75, .label = names[label]}, n, x,
+                        y);
+    }
+}
+
+void cp_plane_draw_training(cp_figure *figure, cp_geometry geometry, const cp_plane_data *data, double *room) {
+    cp_panel_config          config = panel_config(geometry);
+    cp_panel                *panel = cp_figure_panel(figure, config);
+    double                  *x = room, *y = room + data->count;
+    static const char *const known[] = {"class 1, labeled", "class 2, labeled"};
+    static const char *const unknown[] = {"class 1, unlabeled", "class 2, unlabeled"};
+    for (int label = 0; label < 2; label++) {
+        int n = select_points(data, label, false, x, y);
+        cp_panel_points(panel, (cp_style){.color = label, .ring = true, .label = unknown[label]}, n, x, y);
+        n = select_points(data, label, true, x, y);
+        cp_panel_points(panel, (cp_style){.color = label, .size = 4.5, .label = known[label]}, n, x, y);
+    }
+}
+
+/* A function of the plane on a grid: the posterior of class 2, or the density. */
+static void fill_grid(cp_tape *tape, const cp_plane_model *model, const cp_panel_config *c, bool density,
+                      double *values) {
+    static cp_real row[GRID * 2];
+    bool           was = cp_tape_record(tape, false);
+    for (int j = 0; j < GRID; j++) {
+        for (int i = 0; i < GRID; i++) {
+            row[2 * i] = (cp_real)(c->x_least + (c->x_most - c->x_least) * i / (GRID - 1));
+            row[2 * i + 1] = (cp_real)(c->y_least + (c->y_most - c->y_least) * j / (GRID - 1));
+        }
+        cp_tensor *x = cp_constant(tape, row, 2, (int[]){GRID, 2});
+        cp_tensor *v = density ? cp_gaussian_softmax_log_density(tape, &model->layer, x) /* (GRID)    */
+                               : cp_gaussian_softmax_posterior(tape, &model->layer, x);  /* (GRID, 2) */
+        for (int i = 0; i < GRID && v; i++)
+            values[j * GRID + i] = density ? exp((double)v->data[i]) : (double)v->data[2 * i + 1];
+        cp_tape_reset(tape);
+    }
+    cp_tape_record(tape, was);
+}
+
+static void draw_density(cp_panel *panel, const cp_panel_config *config, const cp_plane_model *model, cp_tape *tape) {
+    static double density[GRID * GRID];
+    cp_grid       grid = {GRID, GRID, config->x_least, config->x_most, config->y_least, config->y_most, density};
+    double        peak = 0;
+    fill_grid(tape, model, config, true, density);
+    for (int i = 0; i < GRID * GRID; i++) peak = fmax(peak, density[i]);
+    cp_panel_contours(panel, (cp_style){.color = 2, .dash = CP_DASHED, .size = 1.3, .label = "density"}, &grid, 4,
+                      (double[]){0.05 * peak, 0.25 * peak, 0.5 * peak, 0.75 * peak});
+}
+
+void cp_plane_draw_method(cp_figure *figure, cp_geometry geometry, const cp_plane_model *model,
+                          const cp_plane_data *test, cp_tape *tape, double *room) {
+    static double            posterior[GRID * GRID];
+    static const char *const titles[] = {"labels only", "hybrid", "fully supervised"};
+    char                     title[64];
+    cp_panel_config          config = panel_config(geometry);
+    cp_grid grid = {GRID, GRID, config.x_least, config.x_most, config.y_least, config.y_most, posterior};
+    snprintf(title, sizeof title, "%s: %.1f %%", titles[model->method], cp_plane_accuracy(tape, model, test));
+    config.title = title;
+    cp_panel *panel = cp_figure_panel(figure, config);
+    fill_grid(tape, model, &config, false, posterior);
+    cp_panel_fill(panel, (cp_style){.opacity = 0.45}, &grid, CP_RAMP_TWO, 20, 0, 1);
+    draw_test(panel, test, room, room + test->count);
+    cp_style boundary = {.color = 7, .dash = CP_SOLID, .size = 2, .label = "decision boundary"};
+    cp_panel_contours(panel, boundary, &grid, 1, (double[]){0.5});
+    if (model->method == CP_METHOD_HYBRID) draw_density(panel, &config, model, tape);
+}

@@ -1,0 +1,144 @@
+#!/bin/sh
+# couplet synthetic as it is started by hand: what a run leaves, finds and says. Argument: the program.
+. "$(dirname "$0")/../system/report.sh"
+couplet=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+small="--steps 300 --repeats 3 --test 200"
+
+synthetic() {
+    "$couplet" synthetic "$@" </dev/null
+}
+
+# expect CODE "text that stdout or stderr must have" words...
+expect() {
+    code=$1 part=$2
+    shift 2
+    output=$(synthetic "$@" 2>&1)
+    found=$?
+    sentence="couplet synthetic $* ends with $code and says: $part"
+    case $output in
+    *"$part"*) [ "$found" -eq "$code" ] && ok "$sentence" || not_ok "$sentence" "code $found: $output" ;;
+    *) not_ok "$sentence" "code $found: $output" ;;
+    esac
+}
+
+# ---- the same bytes ----
+
+synthetic --quiet --threads 1 --out one
+synthetic --quiet --threads 2 --out two
+synthetic --quiet --out again
+for file in result.json config.json data.svg data.csv methods.svg methods.csv; do
+    expect_success "$file has the same bytes with 1 and 2 threads" cmp "one/$file" "two/$file"
+    expect_success "$file has the same bytes when run again" cmp "one/$file" "again/$file"
+done
+
+# shellcheck disable=SC2086 # options are words
+synthetic $small --json --out json >printed.json 2>message
+expect_success "--json prints what is in result.json" cmp printed.json json/result.json
+expect_success "--json tells the folder on stderr" grep -q json/ message
+# shellcheck disable=SC2086
+expect_empty "--quiet prints nothing" "$(synthetic $small --quiet --out quiet 2>&1)"
+
+# ---- messages ----
+
+expect 0 "hybrid" --steps 1 --repeats 1 --out table
+expect 0 "table holds this run already, finished" --steps 1 --repeats 1 --out table
+expect 1 "with another --steps" --steps 2 --repeats 1 --out table
+expect 1 "diverged in 1 of 1" --lambda 100 --repeats 1 --out lost
+expect 0 "diverged (1 of 1)" --lambda 100 --repeats 1 --out lost
+expect 2 "--labels 60" --labels 60
+expect 2 "lambda" --lambda ten
+expect 0 "76.0 %" --geometry printed --steps 100 --repeats 1 --out printed
+expect 0 "--geometry reported" --geometry printed --steps 100 --repeats 1 --out printed
+expect 0 "report.html" --steps 1 --repeats 1 --out table --report
+expect_success "a report is made of a finished run too" test -s table/report.html
+
+# ---- places that cannot be written ----
+
+echo text >file
+expect 1 "file is a file" --out file
+expect 1 "file is a file" --out file/below
+expect_success "the file is as it was" test "$(cat file)" = text
+mkdir other && echo text >other/letter
+expect 1 "not empty and holds no run" --out other
+if [ -d /proc/self ]; then
+    expect 1 "/proc/couplet: the folder cannot be made" --out /proc/couplet
+fi
+if [ "$(id -u)" -ne 0 ]; then
+    mkdir locked && chmod 555 locked
+    expect 1 "locked/run" --out locked/run
+elif mkdir tiny && mount -t tmpfs -o ro none tiny 2>/dev/null; then
+    expect 1 "choose an --out that can be written" --out tiny/run
+    umount tiny
+else
+    skip "a read-only --out is told" "root may write everywhere, and nothing can be mounted"
+fi
+
+sentence="a full disk is told, and the run continues when there is room"
+if mkdir full && mount -t tmpfs -o size=128k none full 2>/dev/null; then
+    expect 1 "No space left" --repeats 2 --steps 50 --out full/run
+    mount -o remount,size=64m none full
+    expect 0 "hybrid" --repeats 2 --steps 50 --out full/run
+    umount full
+else
+    skip "$sentence" "a small file system cannot be mounted"
+fi
+
+# ---- Ctrl-C ----
+
+# A shell's background jobs ignore SIGINT unless it is reset; where env cannot, SIGTERM does the same.
+if env --default-signal=INT true 2>/dev/null; then
+    signal=INT reset="env --default-signal=INT"
+else
+    signal=TERM reset=""
+fi
+
+start_long() { # folder, steps
+    # shellcheck disable=SC2086 # words
+    $reset "$couplet" synthetic --repeats 4 --steps "$2" --out "$1" </dev/null >said 2>&1 &
+    job=$!
+}
+
+wait_for() { # seconds, command...
+    tenths=$((10 * $1))
+    shift
+    while [ "$tenths" -gt 0 ] && ! "$@"; do
+        sleep 0.1
+        tenths=$((tenths - 1))
+    done
+}
+
+has_lines() {
+    [ -f "$1" ] && [ "$(wc -l <"$1")" -ge "$2" ]
+}
+
+steps=4000
+synthetic --quiet --threads 1 --repeats 4 --steps $steps --out whole
+start_long broken $steps
+wait_for 20 has_lines broken/log.jsonl 2
+kill -$signal "$job"
+wait "$job"
+code=$?
+if [ "$code" -eq 0 ]; then
+    skip "Ctrl-C ends a run with 130" "it was finished before the signal came"
+else
+    expect_success "Ctrl-C ends a run with 130" test "$code" -eq 130
+    expect_success "it tells how to continue" grep -q "the same command with --out broken continues" said
+    expect_success "it leaves no result" test ! -e broken/result.json
+fi
+expect 0 "hybrid" --repeats 4 --steps $steps --out broken
+expect_success "a continued run ends with the bytes of an unbroken one" cmp broken/result.json whole/result.json
+
+start_long endless 100000000
+wait_for 20 has_lines endless/log.jsonl 1
+kill -$signal "$job"
+wait_for 5 sh -c "! kill -0 $job 2>/dev/null"
+if kill -0 "$job" 2>/dev/null; then
+    kill -KILL "$job"
+    not_ok "Ctrl-C does not wait for the end of a training" "it still ran after five seconds"
+else
+    ok "Ctrl-C does not wait for the end of a training"
+fi
+wait "$job"
+finish
