@@ -2,6 +2,10 @@
 #ifndef COUPLET_H
 #define COUPLET_H
 
+#ifdef __cplusplus
+#error "couplet.h is C11 (compound literals, _Generic) and not C++; put the calls into a C file with plain functions around them."
+#endif
+
 #include "core/arena.h"
 #include "core/error.h"
 #include "core/io/bytes.h"

@@ -2,6 +2,7 @@
 #
 #   need_tools    a C compiler, meson, ninja and pkg-config: installs what is missing with apt-get
 #   need_unity    the sources of the Unity test framework in subprojects/unity
+# shellcheck shell=sh
 
 say() {
     printf '\n== %s\n' "$*"

@@ -24,6 +24,7 @@ typedef struct cp_node cp_node;
 
 #define CP_KEEPS_IN(i) (1u << (i))
 #define CP_KEEPS_OUT (1u << 31)
+#define CP_KEEPS_SAVED (1u << 30) /* values in attr: a condition, places, statistics */
 
 typedef struct cp_op {
     const char *name;
@@ -31,7 +32,7 @@ typedef struct cp_op {
     /* Sets gin[i] = gradient with respect to in[i], in in[i]'s shape, for every i with cp_needs(node, i); g is the gradient with
      * respect to out. NULL for ops that are made of other ops. */
     void (*grad)(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin);
-    unsigned keeps; /* the values the rule reads: CP_KEEPS_IN(i) | CP_KEEPS_OUT */
+    unsigned keeps; /* the values the rule reads: CP_KEEPS_IN(i) | CP_KEEPS_OUT | CP_KEEPS_SAVED */
     bool     kinked; /* not smooth everywhere: second derivatives hold only away from the kinks */
 } cp_op;
 
@@ -57,9 +58,14 @@ bool cp_check(cp_at at, const char *op, int n, cp_tensor *const *in);
 cp_tensor *cp_out(cp_at at, int rank, const int *dims);              /* a result to fill; NULL when out of memory */
 cp_tensor *cp_view(cp_at at, cp_tensor *a, int rank, const int *dims); /* a's values in another shape; no copy */
 
-/* Arena memory that lives as long as the tape's values; attr copies `bytes` from `from`. */
+/* Arena memory that lives as long as the tape's values, in a gradient rule until the sweep ends unless that is recorded; attr
+ * copies `bytes` from `from`. For what a function gives back itself there is cp_scratch. */
 void *cp_keep(cp_at at, size_t bytes);
 void *cp_attr(cp_at at, const void *from, size_t bytes);
+
+/* Gives a value's memory back before the reset. The caller vouches that nobody reads it again: no rule on the record keeps it
+ * (cp_op.keeps) and no view shares it. For layers with large intermediate values; views and persistent tensors are left alone. */
+void cp_release(cp_at at, cp_tensor *t);
 
 /* Appends a node when recording is on and one of the inputs is tracked; returns out in any case. */
 cp_tensor *cp_record(cp_at at, const cp_op *op, cp_tensor *out, const void *attr, int n, cp_tensor *const *in);

@@ -14,6 +14,8 @@ typedef double cp_real;
 #define CP_REAL_NAME "double"
 #define CP_REAL_EPSILON DBL_EPSILON
 #define CP_REAL_MAX DBL_MAX
+/* The library has another name for it, so that a program for the one precision cannot start with the other's library. */
+#define cp_tape_new cp_tape_new_double
 #else
 typedef float cp_real;
 #define CP_REAL_NAME "float"

@@ -2,27 +2,14 @@
  *
  * Unless the sweep is itself recorded, whatever a rule made is given back as soon as nothing refers to it, so gradients of
  * values that were already passed take no memory. `holds` counts the references of gradient slots to a tensor that the
- * sweep made; -1 marks tensors that are not the sweep's to give back. */
-#include "core/pool.h"
+ * sweep made; -1 marks tensors that are not the sweep's to give back. The tensors themselves and their ops' attributes go when
+ * the sweep ends: only its results stay. */
+#include "core/kernels/kernels.h"
 #include "core/tape_record.h"
 
 #include <string.h>
 
 /* ---- accumulation at fan-out, an op like any other ---- */
-
-typedef struct addition {
-    const cp_real *a, *b;
-    cp_real       *sum;
-} addition;
-
-static void add_part(void *context, size_t begin, size_t end) {
-    const addition *job = context;
-    for (size_t i = begin; i < end; i++) job->sum[i] = job->a[i] + job->b[i];
-}
-
-static void add(const cp_real *a, const cp_real *b, cp_real *sum, size_t size) {
-    cp_parallel(size, 16384, add_part, &(addition){a, b, sum});
-}
 
 static void accumulate_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
     (void)at, (void)node;
@@ -34,7 +21,7 @@ const cp_op cp_op_accumulate = {.name = "accumulate", .formula = "a + b (gradien
 cp_tensor *cp_accumulate(cp_at at, cp_tensor *a, cp_tensor *b) {
     cp_tensor *out = cp_out(at, a->rank, a->dims);
     if (!out) return NULL;
-    add(a->data, b->data, out->data, out->size);
+    cp_kernel_add(out->size, a->data, b->data, out->data);
     return cp_record(at, &cp_op_accumulate, out, NULL, 2, (cp_tensor *[]){a, b});
 }
 
@@ -70,7 +57,7 @@ static bool slot_add(cp_at at, cp_tensor **slot, cp_tensor *g) {
     }
     cp_tensor *sum = *slot;
     if (owner(sum)->holds == 1 && owner(sum) != owner(g)) {
-        add(sum->data, g->data, sum->data, sum->size);
+        cp_kernel_add(sum->size, sum->data, g->data, sum->data);
     } else {
         sum = cp_accumulate(at, *slot, g);
         if (!sum) return false;
@@ -137,16 +124,32 @@ static bool rule_apply(cp_at at, const cp_node *node, cp_tensor *g) {
     return fine;
 }
 
+/* A tensor that takes over the memory of g, the last to hold it. */
+static cp_tensor *take_over(cp_at at, cp_tensor *g) {
+    cp_tensor *t = cp_view(at, g, g->rank, g->dims);
+    if (!t) return NULL;
+    t->base = NULL;
+    owner(g)->holds = -1;
+    return t;
+}
+
 /* A result of its own: not the memory of another result, nor of a value on the record. */
-static cp_tensor *result(cp_at at, cp_tensor *g, const cp_tensor *wrt, bool recorded) {
+static cp_tensor *result(cp_at at, cp_tensor **slot, const cp_tensor *wrt, bool recorded) {
+    cp_tensor *g = slot ? *slot : NULL;
     if (!g) return cp_full(at, 0, wrt->rank, wrt->dims);
-    if (recorded || owner(g)->holds == 1) return hold(g); /* held: if it is asked for once more, that is a copy */
+    if (recorded) return g;
+    if (owner(g)->holds == 1) return *slot = take_over(at, g); /* if it is asked for once more, that is a copy */
     return cp_constant(at, g->data, g->rank, g->dims);
+}
+
+/* What the sweep made and still has. */
+static void sweep_clear(cp_tape *tape) {
+    for (int id = 0; id < tape->value_count; id++) drop(tape, tape->grads[id]);
+    while (tape->loose_count) cp_arena_release(tape->arena, tape->loose[--tape->loose_count]);
 }
 
 static bool sweep(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, int n, cp_tensor **out, bool recorded) {
     cp_tape *tape = at.tape;
-    if (!cp_tape_sweep_room(at)) return false;
     for (int i = 0; i < n; i++) {
         int id = cp_tape_find(tape, wrt[i]);
         if (id >= 0) tape->marks[id] = CP_WANTED;
@@ -171,7 +174,7 @@ static bool sweep(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, int n, cp_te
     tape->collecting = false;
     for (int i = 0; i < n; i++) {
         int id = cp_tape_find(tape, wrt[i]);
-        if (!(out[i] = result(at, id >= 0 ? tape->grads[id] : NULL, wrt[i], recorded))) return false;
+        if (!(out[i] = result(at, id >= 0 ? &tape->grads[id] : NULL, wrt[i], recorded))) return false;
     }
     return true;
 }
@@ -192,15 +195,17 @@ static bool askable(cp_at at, const cp_tensor *loss, cp_tensor *const *wrt, int 
             return cp_misuse(at, op, "wrt[%d], of shape %s, is a parameter, and the tape is frozen", i, cp_shape_text(wrt[i]).s);
     }
     if (loss->id < 0 || !loss->tracked)
-        return cp_misuse(at, op, "loss was not recorded: it depends on no variable or parameter, or recording was off");
+        return cp_misuse(at, op, "loss was not recorded: it depends on no variable or parameter, or recording was off "
+                             "(what cp_grad returns is constant; cp_grad_recorded records it)");
     return true;
 }
 
 static bool grad(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, int n, cp_tensor **out, bool recorded) {
-    if (!askable(at, loss, wrt, n, out)) return false;
+    if (!askable(at, loss, wrt, n, out) || !cp_tape_sweep_room(at)) return false;
     bool was = cp_tape_record(at.tape, recorded), fine = sweep(at, loss, wrt, n, out, recorded);
     cp_tape_record(at.tape, was);
     at.tape->collecting = false;
+    if (!recorded) sweep_clear(at.tape);
     if (!fine)
         for (int i = 0; i < n; i++) out[i] = NULL;
     return fine;

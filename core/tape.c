@@ -25,6 +25,7 @@ void cp_tape_free(cp_tape *tape) {
     free(tape->foreign);
     free(tape->grads);
     free(tape->marks);
+    free(tape->loose);
     free(tape);
 }
 
@@ -33,6 +34,7 @@ void cp_tape_reset(cp_tape *tape) {
     cp_arena_reset(tape->arena);
     tape->node_count = tape->value_count = tape->foreign_count = 0;
     tape->made = NULL;
+    tape->loose_count = 0;
     if (++tape->step == 0) { /* the counter came round: old entries must not look new */
         if (tape->foreign) memset(tape->foreign, 0, (size_t)tape->foreign_room * sizeof *tape->foreign);
         tape->step = 1;
@@ -63,6 +65,10 @@ size_t cp_tape_bytes(const cp_tape *tape) {
 
 size_t cp_tape_peak(const cp_tape *tape) {
     return tape ? cp_arena_peak(tape->arena) : 0;
+}
+
+unsigned cp_tape_step(const cp_tape *tape) {
+    return tape ? tape->step : 0;
 }
 
 bool cp_recording(cp_at at) {
@@ -161,9 +167,21 @@ static void *memory_for(cp_at at, size_t bytes, int rank, const int *dims) {
     return memory;
 }
 
+/* Has the sweep that is under way give this memory back; false, and it is given back at once, when the list cannot grow. */
+static bool collect(cp_at at, void *memory) {
+    cp_tape *tape = at.tape;
+    if (!tape->collecting) return true;
+    if (!cp_tape_grow(at, (void **)&tape->loose, &tape->loose_room, tape->loose_count + 1, sizeof *tape->loose)) {
+        cp_arena_release(tape->arena, memory);
+        return false;
+    }
+    tape->loose[tape->loose_count++] = memory;
+    return true;
+}
+
 static cp_tensor *tensor_make(cp_at at, int rank, const int *dims, size_t size) {
     cp_tensor *t = memory_for(at, sizeof *t, rank, dims);
-    if (!t) return NULL;
+    if (!t || !collect(at, t)) return NULL;
     *t = (cp_tensor){.rank = rank, .size = size, .tape = at.tape, .id = -1, .holds = -1};
     if (rank) memcpy(t->dims, dims, (size_t)rank * sizeof *dims);
     return t;
@@ -193,7 +211,13 @@ cp_tensor *cp_view(cp_at at, cp_tensor *a, int rank, const int *dims) {
 void *cp_keep(cp_at at, size_t bytes) {
     void *memory = cp_arena_try(at.tape->arena, bytes);
     if (!memory) cp_misuse(at, op_name(at.tape), "out of memory: cannot get %zu bytes for what its gradient needs", bytes);
-    return memory;
+    return memory && collect(at, memory) ? memory : NULL;
+}
+
+void cp_release(cp_at at, cp_tensor *t) {
+    if (!t || t->tape != at.tape || t->base || t->holds >= 0) return;
+    cp_arena_release(at.tape->arena, t->data);
+    t->data = NULL;
 }
 
 void *cp_attr(cp_at at, const void *from, size_t bytes) {

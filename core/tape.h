@@ -50,12 +50,15 @@ int    cp_tape_length(const cp_tape *tape); /* nodes recorded */
 size_t cp_tape_bytes(const cp_tape *tape);  /* arena memory in use now */
 size_t cp_tape_peak(const cp_tape *tape);   /* the most ever in use at once */
 
-/* The record as text: a line a node with the op, the shapes, what its gradient rule keeps, the bytes of its result, and the
- * leaves its gradient is needed for. */
+/* A number that every reset changes: who keeps it can tell later whether values of the tape are still there. */
+unsigned cp_tape_step(const cp_tape *tape);
+
+/* The record as text: a line a node with the op, the shape and bytes of its result, what its gradient rule keeps (values, "out"
+ * for the result, "+saved" for what the op stored beside them), its inputs, and the leaves its gradient is needed for. */
 void cp_tape_print(cp_tape *tape, FILE *file);
 
-/* The record in Graphviz's language, with values and, when loss is not NULL, the gradient of loss at every node:
- * `dot -Tsvg`. */
+/* The record in Graphviz's language, with values and, when loss is not NULL, the gradient of loss at every node (on a frozen tape
+ * not at parameters): `dot -Tsvg`. A loss without a gradient is reported, and the graph written without. */
 void cp_tape_dot(cp_at at, FILE *file, cp_tensor *loss);
 
 #define cp_constant(t, ...) cp_constant(CP_AT(t), __VA_ARGS__)

@@ -34,6 +34,8 @@ struct cp_tape {
     int            sweep_room;
     bool           collecting; /* list what is made, so that it can be given back early */
     cp_tensor     *made;
+    void         **loose; /* tensors and attributes made meanwhile: given back when the sweep ends */
+    int            loose_count, loose_room;
 };
 
 enum { CP_ON_THE_WAY = 1, CP_WANTED = 2 }; /* marks: leads to a wanted value; is one */

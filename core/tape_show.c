@@ -37,7 +37,8 @@ static bool *made_by_nodes(cp_tape *tape) {
 
 /* ---- which leaves lie behind which value ---- */
 
-enum { MOST_LEAVES = 64 }; /* told apart in a listing; one bit each */
+enum { MOST_LEAVES = 63, FEW_LEAVES = 3 }; /* told apart in a listing, one bit each; named on a line */
+#define OTHER_LEAVES ((uint64_t)1 << 63)
 
 typedef struct leaves {
     int       ids[MOST_LEAVES], count, all;
@@ -56,6 +57,7 @@ static bool leaves_find(cp_tape *tape, leaves *found) {
     }
     for (int id = 0; id < tape->value_count; id++) {
         if (made[id]) continue;
+        found->behind[id] = OTHER_LEAVES;
         if (found->count < MOST_LEAVES) {
             found->behind[id] = (uint64_t)1 << found->count;
             found->ids[found->count++] = id;
@@ -78,47 +80,104 @@ static void add(char *text, size_t size, const char *more) {
 
 static void describe_keeps(const cp_tape *tape, const cp_node *node, char *text, size_t size) {
     *text = 0;
-    for (int j = 0; j < node->inputs && j < 31; j++)
+    for (int j = 0; j < node->inputs && j < 30; j++)
         if (node->op->keeps & CP_KEEPS_IN(j)) {
             if (*text) add(text, size, " ");
             add(text, size, input_label(tape, node, j).s);
         }
     if (node->op->keeps & CP_KEEPS_OUT) add(text, size, *text ? " out" : "out");
+    if (node->op->keeps & CP_KEEPS_SAVED) add(text, size, *text ? " +saved" : "+saved");
     if (!*text) add(text, size, "-");
 }
 
-static void print_node(const cp_tape *tape, FILE *file, const cp_node *node, const leaves *found) {
-    char inputs[256] = "", keeps[128];
-    for (int j = 0; j < node->inputs; j++) {
-        if (j) add(inputs, sizeof inputs, ", ");
-        add(inputs, sizeof inputs, input_label(tape, node, j).s);
-        add(inputs, sizeof inputs, " ");
-        add(inputs, sizeof inputs, cp_shape_text(node->in[j]).s);
+static void describe_leaves(const cp_tape *tape, const leaves *found, uint64_t behind, char *text, size_t size) {
+    int count = __builtin_popcountll(behind & ~OTHER_LEAVES);
+    *text = 0;
+    if (behind & OTHER_LEAVES || count > FEW_LEAVES) {
+        snprintf(text, size, "%s%d leaves", behind & OTHER_LEAVES ? "more than " : "", count);
+        return;
     }
-    describe_keeps(tape, node, keeps, sizeof keeps);
-    size_t bytes = node->out->base ? 0 : node->out->size * sizeof(cp_real);
-    fprintf(file, "%-6s %-14s %-16s %10zu  %-14s %-44s ", value_label(tape, node->out->id).s, node->op->name,
-            cp_shape_text(node->out).s, bytes, keeps, inputs);
-    for (int k = 0, shown = 0; k < found->count; k++)
-        if (found->behind[node->out->id] >> k & 1) fprintf(file, "%s%s", shown++ ? " " : "", value_label(tape, found->ids[k]).s);
-    fprintf(file, "\n");
+    for (int k = 0; k < found->count; k++)
+        if (behind >> k & 1) {
+            if (*text) add(text, size, " ");
+            add(text, size, value_label(tape, found->ids[k]).s);
+        }
+}
+
+enum { VALUE, OP, SHAPE, BYTES, KEEPS, FROM, NEEDED_FOR, COLUMNS };
+
+/* A line of the listing, and the widths that its lines need. */
+typedef struct row {
+    char s[COLUMNS][256];
+} row;
+
+typedef struct widths {
+    int of[COLUMNS];
+} widths;
+
+static void row_measure(const row *r, widths *w) {
+    for (int k = 0; k < COLUMNS; k++) {
+        int length = (int)strlen(r->s[k]);
+        if (length > w->of[k]) w->of[k] = length;
+    }
+}
+
+static void row_print(FILE *file, const row *r, const widths *w) {
+    int last = COLUMNS - 1;
+    while (last > 0 && !*r->s[last]) last--;
+    for (int k = 0; k < last; k++) fprintf(file, k == BYTES ? "%*s  " : "%-*s  ", w->of[k], r->s[k]);
+    fprintf(file, last == BYTES ? "%*s\n" : "%-*s\n", last == BYTES ? w->of[last] : 0, r->s[last]);
+}
+
+static void row_start(row *r, const char *value, const char *op, const cp_tensor *t, size_t bytes) {
+    for (int k = 0; k < COLUMNS; k++) *r->s[k] = 0;
+    snprintf(r->s[VALUE], sizeof r->s[VALUE], "%s", value);
+    snprintf(r->s[OP], sizeof r->s[OP], "%s", op);
+    snprintf(r->s[SHAPE], sizeof r->s[SHAPE], "%s", cp_shape_text(t).s);
+    snprintf(r->s[BYTES], sizeof r->s[BYTES], "%zu", bytes);
+}
+
+static void row_of_leaf(const cp_tape *tape, int id, row *r) {
+    const cp_tensor *leaf = tape->values[id];
+    row_start(r, value_label(tape, id).s, leaf->tape ? "variable" : "parameter", leaf, leaf->size * sizeof(cp_real));
+}
+
+static void row_of_node(const cp_tape *tape, const cp_node *node, const leaves *found, row *r) {
+    const cp_tensor *out = node->out;
+    row_start(r, value_label(tape, out->id).s, node->op->name, out, out->base ? 0 : out->size * sizeof(cp_real));
+    for (int j = 0; j < node->inputs; j++) {
+        if (j) add(r->s[FROM], sizeof r->s[FROM], ", ");
+        add(r->s[FROM], sizeof r->s[FROM], input_label(tape, node, j).s);
+        add(r->s[FROM], sizeof r->s[FROM], " ");
+        add(r->s[FROM], sizeof r->s[FROM], cp_shape_text(node->in[j]).s);
+    }
+    describe_keeps(tape, node, r->s[KEEPS], sizeof r->s[KEEPS]);
+    describe_leaves(tape, found, found->behind[out->id], r->s[NEEDED_FOR], sizeof r->s[NEEDED_FOR]);
+}
+
+/* Measures all lines, or (file not NULL) writes them. */
+static void listing(const cp_tape *tape, const leaves *found, widths *w, FILE *file) {
+    row r = {{"value", "op", "shape", "bytes", "keeps", "from", "needed for"}};
+    for (int i = -1; i < found->count + tape->node_count; i++) {
+        if (i >= found->count) row_of_node(tape, &tape->nodes[i - found->count], found, &r);
+        else if (i >= 0) row_of_leaf(tape, found->ids[i], &r);
+        if (file && i == found->count && found->all > found->count)
+            fprintf(file, "... and %d more leaves\n", found->all - found->count);
+        if (file) row_print(file, &r, w);
+        else row_measure(&r, w);
+    }
 }
 
 void cp_tape_print(cp_tape *tape, FILE *file) {
     leaves found;
+    widths w = {{0}};
     if (!tape || !file) {
         cp_misuse((cp_at){0}, "tape_print", "the %s is NULL", tape ? "file" : "tape");
         return;
     }
     if (!leaves_find(tape, &found)) return;
-    fprintf(file, "%-6s %-14s %-16s %10s  %-14s %-44s %s\n", "value", "op", "shape", "bytes", "keeps", "from", "needed for");
-    for (int k = 0; k < found.count; k++) {
-        const cp_tensor *leaf = tape->values[found.ids[k]];
-        fprintf(file, "%-6s %-14s %-16s %10zu\n", value_label(tape, found.ids[k]).s, leaf->tape ? "variable" : "parameter",
-                cp_shape_text(leaf).s, leaf->size * sizeof(cp_real));
-    }
-    if (found.all > found.count) fprintf(file, "... and %d more leaves\n", found.all - found.count);
-    for (int i = 0; i < tape->node_count; i++) print_node(tape, file, &tape->nodes[i], &found);
+    listing(tape, &found, &w, NULL);
+    listing(tape, &found, &w, file);
     cp_arena_release(tape->arena, found.behind);
     fprintf(file, "%d nodes, %zu bytes in use, %zu at most\n", tape->node_count, cp_tape_bytes(tape), cp_tape_peak(tape));
 }
@@ -130,6 +189,10 @@ enum { FEW = 6 }; /* values shown one by one */
 static void dot_values(FILE *file, const char *what, const cp_tensor *t) {
     if (!t) return;
     fprintf(file, "\\l%s ", what);
+    if (!t->data) {
+        fprintf(file, "given back");
+        return;
+    }
     if (t->size <= FEW) {
         for (size_t i = 0; i < t->size; i++) fprintf(file, "%s%.4g", i ? " " : "", (double)t->data[i]);
         return;
@@ -178,18 +241,32 @@ static void dot_node(const cp_tape *tape, FILE *file, const cp_node *node, int n
     }
 }
 
+/* d loss / d value for every value, by id; on a frozen tape NULL for parameters. NULL when there are none. */
+static cp_tensor **gradients(cp_at at, cp_tensor *loss) {
+    cp_tape    *tape = at.tape;
+    int         count = tape->value_count, asked = 0;
+    size_t      bytes = (size_t)count * sizeof(cp_tensor *);
+    cp_tensor **grads = cp_arena_alloc(tape->arena, 2 * bytes), **wrt = grads + count;
+    if (!grads) return NULL;
+    for (int id = 0; id < count; id++)
+        if (tape->values[id]->tape || !tape->frozen) wrt[asked++] = tape->values[id];
+    if (!cp_grad(at, loss, wrt, asked, grads)) {
+        cp_arena_release(tape->arena, grads);
+        return NULL;
+    }
+    for (int id = count - 1; id >= 0; id--) /* from the ones asked for to all: their order is the same */
+        grads[id] = tape->values[id]->tape || !tape->frozen ? grads[--asked] : NULL;
+    return grads;
+}
+
 void(cp_tape_dot)(cp_at at, FILE *file, cp_tensor *loss) {
     cp_tape *tape = at.tape;
     if (!tape || !file) {
         cp_misuse(at, "tape_dot", "the %s is NULL", tape ? "file" : "tape");
         return;
     }
-    cp_tensor **grads = NULL;
     int         count = tape->value_count;
-    if (loss && count) {
-        grads = cp_keep(at, (size_t)count * sizeof *grads);
-        if (!grads || !cp_grad(at, loss, tape->values, count, grads)) return;
-    }
+    cp_tensor **grads = loss && count ? gradients(at, loss) : NULL; /* without them, after the error handler, when loss has none */
     bool *made = made_by_nodes(tape);
     if (!made) return;
     fprintf(file, "digraph tape {\n  node [shape=box fontname=\"monospace\" fontsize=10];\n");
@@ -203,4 +280,5 @@ void(cp_tape_dot)(cp_at at, FILE *file, cp_tensor *loss) {
     for (int i = 0; i < tape->node_count; i++) dot_node(tape, file, &tape->nodes[i], i, grads);
     fprintf(file, "}\n");
     cp_arena_release(tape->arena, made);
+    cp_arena_release(tape->arena, grads);
 }

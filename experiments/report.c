@@ -13,6 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <strings.h>
 #include <unistd.h>
 
@@ -351,7 +352,20 @@ static bool put_page(cp_bytes *out, const run_files *runs, int count, cp_status 
     return fine;
 }
 
+/* Only a page may be written over: a mistyped --out must not cost a run its files. */
+static bool may_replace(const char *path, cp_status *status) {
+    static const char start[] = "<!DOCTYPE html>";
+    char              first[sizeof start] = {0};
+    struct stat       info;
+    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size == 0) return true;
+    FILE *file = fopen(path, "rb");
+    bool  page = file && fread(first, 1, sizeof start - 1, file) > 0 && strcmp(first, start) == 0;
+    if (file) fclose(file);
+    return page || cp_fail(status, "%.300s is there and is no HTML page; choose another --out", path);
+}
+
 bool cp_report_write(const char *const *folders, int count, const char *path, cp_status *status) {
+    if (!may_replace(path, status)) return false;
     run_files *runs = calloc((size_t)(count > 0 ? count : 1), sizeof *runs);
     cp_bytes   page = {0};
     bool       fine = runs || cp_fail(status, "not enough memory for %d runs", count);

@@ -58,7 +58,7 @@ typedef struct outcome {
 
 static setting setting_of(const cp_options *o) {
     return (setting){.geometry = (cp_geometry)cp_option_choice(o, "geometry"),
-                     .precision = (cp_precision)cp_option_choice(o, "precision"),
+                     .precision = (cp_precision)((int)CP_SPHERICAL + cp_option_choice(o, "precision")),
                      .lambda = cp_option_reals(o, "lambda"),
                      .rate = cp_option_real(o, "rate"),
                      .steps = (int)cp_option_int(o, "steps"),

@@ -2,65 +2,101 @@
 #include "layers/gaussian_softmax.h"
 
 #include "core/op.h"
+#include "layers/make.h"
 
 #include <math.h>
 #include <string.h>
 
 typedef cp_gaussian_softmax layer_t;
 
-cp_gaussian_softmax cp_gaussian_softmax_make(cp_params *params, const char *path, cp_gaussian_softmax_config c, cp_rng *rng) {
+enum { MOST_FULL = 46340 }; /* features whose D(D+1)/2 numbers an int can count */
+
+static bool possible(cp_at at, const cp_gaussian_softmax_config *c) {
+    const char *op = "gaussian_softmax_make";
+    if (c->features < 1 || c->classes < 1)
+        return cp_misuse(at, op, "features is %d and classes is %d; both must be positive", c->features, c->classes);
+    if (c->precision < CP_SPHERICAL || c->precision > CP_FULL)
+        return cp_misuse(at, op, "there is no precision number %d", (int)c->precision);
+    return c->precision != CP_FULL || c->features <= MOST_FULL ||
+           cp_misuse(at, op, "features is %d; a full precision matrix can have %d, CP_DIAGONAL any number", c->features, MOST_FULL);
+}
+
+cp_gaussian_softmax(cp_gaussian_softmax_make)(cp_at at, cp_params *params, const char *path, cp_gaussian_softmax_config c,
+                                              cp_rng *rng) {
+    if (c.precision == CP_PRECISION_DEFAULT) c.precision = CP_FULL;
+    if (!cp_make_ready(at, "gaussian_softmax_make", params, rng) || !possible(at, &c)) return (layer_t){0};
     int     size = cp_precision_size(c.precision, c.features);
     layer_t layer = {.config = c};
-    layer.weight = cp_params_add(params, path, "weight", CP_LAYOUT_LINEAR, 2, (int[]){c.features, c.classes});
-    layer.bias = cp_params_add(params, path, "bias", CP_LAYOUT_PLAIN, 1, &c.classes);
-    layer.mean = cp_params_add(params, path, "mean", CP_LAYOUT_PLAIN, 2, (int[]){c.classes, c.features});
-    layer.precision = cp_params_add(params, path, "precision", CP_LAYOUT_PLAIN, 1, &size);
-    if (c.learn_prior) layer.prior = cp_params_add(params, path, "prior", CP_LAYOUT_PLAIN, 1, &c.classes);
-    if (!layer.weight || !layer.bias || !layer.mean) return layer;
+    if (!(layer.weight = (cp_params_add)(at, params, path, "weight", CP_LAYOUT_LINEAR, 2, (int[]){c.features, c.classes})) ||
+        !(layer.bias = (cp_params_add)(at, params, path, "bias", CP_LAYOUT_PLAIN, 1, &c.classes)) ||
+        !(layer.mean = (cp_params_add)(at, params, path, "mean", CP_LAYOUT_PLAIN, 2, (int[]){c.classes, c.features})) ||
+        !(layer.precision = (cp_params_add)(at, params, path, "precision", CP_LAYOUT_PLAIN, 1, &size)) ||
+        (c.learn_prior && !(layer.prior = (cp_params_add)(at, params, path, "prior", CP_LAYOUT_PLAIN, 1, &c.classes))))
+        return (layer_t){0};
     cp_init_weight(layer.weight, CP_INIT_DEFAULT, c.features, c.classes, 0, rng);
     cp_init_bias(layer.bias, CP_INIT_DEFAULT, c.features, rng);
     cp_rng_fill_normal(rng, layer.mean->data, layer.mean->size, 0, c.mean_sd ? c.mean_sd : (cp_real)0.1);
     return layer;
 }
 
+/* What every use of a layer checks first. */
+static bool usable(cp_at at, const layer_t *layer) {
+    if (layer && layer->weight) return cp_check(at, "gaussian_softmax", 0, NULL);
+    return cp_misuse(at, "gaussian_softmax",
+                     layer ? "the layer has no weight (did cp_gaussian_softmax_make fail?)" : "the layer is NULL");
+}
+
 cp_gaussians(cp_gaussian_softmax_gaussians)(cp_at at, const layer_t *layer) {
-    return (cp_gaussians){.mean = layer->mean,
-                          .precision = layer->precision,
-                          .kind = layer->config.precision,
-                          .log_prior = layer->prior ? cp_log_softmax(at, layer->prior, 0) : NULL};
+    if (!usable(at, layer)) return (cp_gaussians){0};
+    cp_gaussians g = {.mean = layer->mean, .precision = layer->precision, .kind = layer->config.precision};
+    if (!layer->prior) return g;
+    g.log_prior = cp_log_softmax(at, layer->prior, 0);
+    return g.log_prior ? g : (cp_gaussians){0};
 }
 
 /* ---- posteriors, energies, densities ---- */
 
 cp_tensor *(cp_gaussian_softmax_logits)(cp_at at, const layer_t *layer, cp_tensor *z) {
-    return cp_add(at, cp_matmul(at, z, layer->weight, 0), layer->bias);
+    if (!usable(at, layer)) return NULL;
+    cp_tensor *product = cp_matmul(at, z, layer->weight, 0);
+    return product ? cp_add(at, product, layer->bias) : NULL;
 }
 
 cp_tensor *(cp_gaussian_softmax_posterior)(cp_at at, const layer_t *layer, cp_tensor *z) {
-    return cp_softmax(at, cp_gaussian_softmax_logits(at, layer, z), 1);
-}
-
-cp_tensor *(cp_gaussian_softmax_bayes_posterior)(cp_at at, const layer_t *layer, cp_tensor *z) {
-    return cp_softmax(at, cp_neg(at, cp_gaussian_softmax_class_energy(at, layer, z)), 1);
+    cp_tensor *logits = cp_gaussian_softmax_logits(at, layer, z);
+    return logits ? cp_softmax(at, logits, 1) : NULL;
 }
 
 cp_tensor *(cp_gaussian_softmax_class_energy)(cp_at at, const layer_t *layer, cp_tensor *z) {
     cp_gaussians g = cp_gaussian_softmax_gaussians(at, layer);
-    cp_tensor   *energy = cp_gaussian_energy(at, z, g);
-    return g.log_prior ? cp_sub(at, energy, g.log_prior) : energy;
+    cp_tensor   *energy = g.mean ? cp_gaussian_energy(at, z, g) : NULL;
+    return energy && g.log_prior ? cp_sub(at, energy, g.log_prior) : energy;
+}
+
+/* -E(z; c). */
+static cp_tensor *joint(cp_at at, const layer_t *layer, cp_tensor *z) {
+    cp_tensor *energy = cp_gaussian_softmax_class_energy(at, layer, z);
+    return energy ? cp_neg(at, energy) : NULL;
+}
+
+cp_tensor *(cp_gaussian_softmax_bayes_posterior)(cp_at at, const layer_t *layer, cp_tensor *z) {
+    cp_tensor *scores = joint(at, layer, z);
+    return scores ? cp_softmax(at, scores, 1) : NULL;
 }
 
 cp_tensor *(cp_gaussian_softmax_energy)(cp_at at, const layer_t *layer, cp_tensor *z) {
-    cp_tensor *joint = cp_neg(at, cp_gaussian_softmax_class_energy(at, layer, z));
-    return cp_neg(at, cp_logsumexp(at, joint, CP_AXES(1), false));
+    cp_tensor *scores = joint(at, layer, z), *sum = scores ? cp_logsumexp(at, scores, CP_AXES(1), false) : NULL;
+    return sum ? cp_neg(at, sum) : NULL;
 }
 
 cp_tensor *(cp_gaussian_softmax_log_density)(cp_at at, const layer_t *layer, cp_tensor *z) {
-    return cp_gaussian_log_density(at, z, cp_gaussian_softmax_gaussians(at, layer));
+    cp_gaussians g = cp_gaussian_softmax_gaussians(at, layer);
+    return g.mean ? cp_gaussian_log_density(at, z, g) : NULL;
 }
 
 cp_tensor *(cp_gaussian_softmax_penalty)(cp_at at, const layer_t *layer) {
-    return cp_gaussian_penalty(at, layer->weight, layer->bias, cp_gaussian_softmax_gaussians(at, layer));
+    cp_gaussians g = cp_gaussian_softmax_gaussians(at, layer);
+    return g.mean ? cp_gaussian_penalty(at, layer->weight, layer->bias, g) : NULL;
 }
 
 /* ---- association ---- */
@@ -70,9 +106,11 @@ typedef struct target {
 } target;
 
 static target associated(cp_at at, const layer_t *layer) {
+    if (!usable(at, layer)) return (target){0};
     bool         was = cp_tape_record(at.tape, false);
     cp_gaussians g = cp_gaussian_softmax_gaussians(at, layer);
-    target       t = {cp_gaussian_weight(at, g), cp_gaussian_bias(at, g)};
+    target       t = {.weight = g.mean ? cp_gaussian_weight(at, g) : NULL};
+    t.bias = t.weight ? cp_gaussian_bias(at, g) : NULL;
     cp_tape_record(at.tape, was);
     return t;
 }
@@ -108,6 +146,7 @@ static void solve(const cp_tensor *l, double *x, int d) {
 }
 
 bool(cp_gaussian_softmax_associate_back)(cp_at at, layer_t *layer) {
+    if (!usable(at, layer)) return false;
     int          d = layer->config.features, c = layer->config.classes;
     cp_precision kind = layer->config.precision;
     bool         was = cp_tape_record(at.tape, false);

@@ -9,7 +9,7 @@
 
 typedef struct cp_gaussian_softmax_config {
     int          features, classes;
-    cp_precision precision;
+    cp_precision precision;   /* CP_PRECISION_DEFAULT: CP_FULL */
     bool         learn_prior; /* pi = softmax of free logits; else uniform */
     cp_real      mean_sd;     /* the means start at N(0, mean_sd^2); 0: 0.1 */
 } cp_gaussian_softmax_config;
@@ -22,8 +22,10 @@ typedef struct cp_gaussian_softmax {
     cp_tensor *prior;         /* logits of pi (C), or NULL */
 } cp_gaussian_softmax;
 
-/* Tensors path.weight, path.bias, path.mean, path.precision, path.prior. */
-cp_gaussian_softmax cp_gaussian_softmax_make(cp_params *params, const char *path, cp_gaussian_softmax_config config, cp_rng *rng);
+/* Tensors path.weight, path.bias, path.mean, path.precision, path.prior. All zeros after a failure. */
+cp_gaussian_softmax cp_gaussian_softmax_make(cp_at at, cp_params *params, const char *path, cp_gaussian_softmax_config config,
+                                             cp_rng *rng);
+#define cp_gaussian_softmax_make(...) cp_gaussian_softmax_make(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 
 /* The generative parameters as the ops take them. */
 cp_gaussians cp_gaussian_softmax_gaussians(cp_at at, const cp_gaussian_softmax *layer);

@@ -1,8 +1,13 @@
 /* Linear, convolution, normalization, dropout, activations. */
 #include "layers/layers.h"
 
+#include "core/op.h"
+#include "layers/make.h"
+
+#include <limits.h>
+
 cp_real cp_activation_slope(cp_activation activation) {
-    return activation == CP_LEAKY_RELU ? (cp_real)0.2 : 0;
+    return activation == CP_LEAKY_RELU ? (cp_real)0.2 : activation == CP_IDENTITY ? 1 : 0;
 }
 
 cp_tensor *(cp_activate)(cp_at at, cp_tensor *x, cp_activation activation) {
@@ -19,55 +24,109 @@ cp_tensor *(cp_activate)(cp_at at, cp_tensor *x, cp_activation activation) {
 
 /* ---- linear ---- */
 
-cp_linear cp_linear_make(cp_params *params, const char *path, cp_linear_config c, cp_rng *rng) {
-    cp_linear layer = {.weight = cp_params_add(params, path, "weight", CP_LAYOUT_LINEAR, 2, (int[]){c.in, c.out})};
-    if (layer.weight) cp_init_weight(layer.weight, c.init, c.in, c.out, (cp_real)0.2, rng);
-    if (!c.no_bias) layer.bias = cp_params_add(params, path, "bias", CP_LAYOUT_PLAIN, 1, &c.out);
-    if (layer.bias) cp_init_bias(layer.bias, c.init, c.in, rng);
+cp_linear(cp_linear_make)(cp_at at, cp_params *params, const char *path, cp_linear_config c, cp_rng *rng) {
+    cp_linear layer = {0}, none = {0};
+    if (!cp_make_ready(at, "linear_make", params, rng)) return none;
+    if (c.in < 1 || c.out < 1) {
+        cp_misuse(at, "linear_make", "in is %d and out is %d; both must be positive", c.in, c.out);
+        return none;
+    }
+    layer.weight = (cp_params_add)(at, params, path, "weight", CP_LAYOUT_LINEAR, 2, (int[]){c.in, c.out});
+    if (!layer.weight) return none;
+    cp_init_weight(layer.weight, c.init, c.in, c.out, cp_activation_slope(c.activation), rng);
+    if (c.no_bias) return layer;
+    layer.bias = (cp_params_add)(at, params, path, "bias", CP_LAYOUT_PLAIN, 1, &c.out);
+    if (!layer.bias) return none;
+    cp_init_bias(layer.bias, c.init, c.in, rng);
     return layer;
 }
 
 cp_tensor *(cp_linear_forward)(cp_at at, const cp_linear *layer, cp_tensor *x) {
+    if (!layer || !layer->weight) {
+        cp_misuse(at, "linear", layer ? "the layer has no weight (did cp_linear_make fail?)" : "the layer is NULL");
+        return NULL;
+    }
+    if (!cp_check(at, "linear", 1, &x)) return NULL;
     cp_tensor *y = cp_matmul(at, x, layer->weight, 0);
     return y && layer->bias ? cp_add(at, y, layer->bias) : y;
 }
 
 /* ---- convolution ---- */
 
-cp_conv cp_conv_make(cp_params *params, const char *path, cp_conv_config c, cp_rng *rng) {
-    int     kernel = c.kernel ? c.kernel : 3, groups = c.groups ? c.groups : 1, area = kernel * kernel;
-    cp_conv layer = {.config = {CP_STRIDE(c.stride), CP_PAD(c.padding), CP_DILATION(c.dilation), .groups = groups}};
-    layer.weight = cp_params_add(params, path, "weight", CP_LAYOUT_CONV, 4, (int[]){kernel, kernel, c.in / groups, c.out});
-    if (layer.weight) cp_init_weight(layer.weight, c.init, area * c.in / groups, area * c.out / groups, (cp_real)0.2, rng);
-    if (!c.no_bias) layer.bias = cp_params_add(params, path, "bias", CP_LAYOUT_PLAIN, 1, &c.out);
-    if (layer.bias) cp_init_bias(layer.bias, c.init, area * c.in / groups, rng);
+static bool conv_possible(cp_at at, const cp_conv_config *c) {
+    if (c->in < 1 || c->out < 1)
+        return cp_misuse(at, "conv_make", "in is %d and out is %d; both must be positive", c->in, c->out);
+    if (c->kernel < 1 || c->stride < 0 || c->padding < 0 || c->dilation < 0)
+        return cp_misuse(at, "conv_make", "kernel %d, stride %d, padding %d and dilation %d: none may be negative", c->kernel,
+                         c->stride, c->padding, c->dilation);
+    if (c->groups < 1 || c->in % c->groups || c->out % c->groups)
+        return cp_misuse(at, "conv_make", "groups is %d; it must divide in, %d, and out, %d", c->groups, c->in, c->out);
+    double area = (double)c->kernel * c->kernel;
+    return (area * c->in <= INT_MAX && area * c->out <= INT_MAX) ||
+           cp_misuse(at, "conv_make", "a kernel of %d for in %d and out %d is too large", c->kernel, c->in, c->out);
+}
+
+cp_conv(cp_conv_make)(cp_at at, cp_params *params, const char *path, cp_conv_config c, cp_rng *rng) {
+    if (!c.kernel) c.kernel = 3;
+    if (!c.groups) c.groups = 1;
+    if (!cp_make_ready(at, "conv_make", params, rng) || !conv_possible(at, &c)) return (cp_conv){0};
+    int     area = c.kernel * c.kernel, in = c.in / c.groups;
+    cp_conv layer = {.config = {CP_STRIDE(c.stride), CP_PAD(c.padding), CP_DILATION(c.dilation), .groups = c.groups}};
+    layer.weight = (cp_params_add)(at, params, path, "weight", CP_LAYOUT_CONV, 4, (int[]){c.kernel, c.kernel, in, c.out});
+    if (!layer.weight) return (cp_conv){0};
+    cp_init_weight(layer.weight, c.init, area * in, area * (c.out / c.groups), cp_activation_slope(c.activation), rng);
+    if (c.no_bias) return layer;
+    layer.bias = (cp_params_add)(at, params, path, "bias", CP_LAYOUT_PLAIN, 1, &c.out);
+    if (!layer.bias) return (cp_conv){0};
+    cp_init_bias(layer.bias, c.init, area * in, rng);
     return layer;
 }
 
 cp_tensor *(cp_conv_forward)(cp_at at, const cp_conv *layer, cp_tensor *x) {
+    if (!layer || !layer->weight) {
+        cp_misuse(at, "conv", layer ? "the layer has no weight (did cp_conv_make fail?)" : "the layer is NULL");
+        return NULL;
+    }
     return cp_conv2d(at, x, layer->weight, layer->bias, layer->config);
 }
 
 /* ---- normalization ---- */
 
-cp_norm cp_norm_make(cp_params *params, const char *path, cp_norm_config c) {
+static bool norm_possible(cp_at at, const cp_params *params, const cp_norm_config *c) {
+    if (!params) return cp_misuse(at, "norm_make", "the parameter set is NULL; cp_params_new makes one");
+    if (c->kind < CP_NORM_NONE || c->kind > CP_NORM_LAYER)
+        return cp_misuse(at, "norm_make", "there is no normalization number %d", (int)c->kind);
+    if (c->channels < 1) return cp_misuse(at, "norm_make", "channels is %d; it must be positive", c->channels);
+    return (c->groups >= 0 && (c->groups == 0 || c->channels % c->groups == 0)) ||
+           cp_misuse(at, "norm_make", "groups is %d; it must divide channels, %d", c->groups, c->channels);
+}
+
+cp_norm(cp_norm_make)(cp_at at, cp_params *params, const char *path, cp_norm_config c) {
+    cp_norm layer = {.config = c}, none = {.config.kind = c.kind};
+    if (c.kind == CP_NORM_NONE) return layer;
+    if (!norm_possible(at, params, &c)) return none;
     if (c.eps == 0) c.eps = (cp_real)1e-5;
     for (int groups = 8; c.groups == 0; groups /= 2)
         if (c.channels % groups == 0) c.groups = groups;
-    cp_norm layer = {.config = c};
-    if (c.kind == CP_NORM_NONE) return layer;
-    layer.weight = cp_params_add(params, path, "weight", CP_LAYOUT_PLAIN, 1, &c.channels);
-    layer.bias = cp_params_add(params, path, "bias", CP_LAYOUT_PLAIN, 1, &c.channels);
-    if (layer.weight) cp_tensor_fill(layer.weight, 1);
-    if (c.kind == CP_NORM_BATCH) {
-        layer.running_mean = cp_params_add_buffer(params, path, "running_mean", 1, &c.channels);
-        layer.running_var = cp_params_add_buffer(params, path, "running_var", 1, &c.channels);
-        if (layer.running_var) cp_tensor_fill(layer.running_var, 1);
-    }
+    layer.config = c;
+    layer.weight = (cp_params_add)(at, params, path, "weight", CP_LAYOUT_PLAIN, 1, &c.channels);
+    layer.bias = layer.weight ? (cp_params_add)(at, params, path, "bias", CP_LAYOUT_PLAIN, 1, &c.channels) : NULL;
+    if (!layer.bias) return none;
+    cp_tensor_fill(layer.weight, 1);
+    if (c.kind != CP_NORM_BATCH) return layer;
+    layer.running_mean = (cp_params_add_buffer)(at, params, path, "running_mean", 1, &c.channels);
+    if (layer.running_mean) layer.running_var = (cp_params_add_buffer)(at, params, path, "running_var", 1, &c.channels);
+    if (!layer.running_var) return none;
+    cp_tensor_fill(layer.running_var, 1);
     return layer;
 }
 
 cp_tensor *(cp_norm_forward)(cp_at at, const cp_norm *layer, cp_tensor *x, cp_mode mode) {
+    if (!layer || (layer->config.kind != CP_NORM_NONE && !layer->weight)) {
+        cp_misuse(at, "norm", layer ? "the layer has no weight (did cp_norm_make fail?)" : "the layer is NULL");
+        return NULL;
+    }
+    if (!cp_check(at, "norm", 1, &x)) return NULL;
     const cp_norm_config *c = &layer->config;
     switch (c->kind) {
     case CP_NORM_NONE: return x;
@@ -87,10 +146,16 @@ cp_tensor *(cp_norm_forward)(cp_at at, const cp_norm *layer, cp_tensor *x, cp_mo
 
 /* ---- dropout ---- */
 
-cp_dropout_layer cp_dropout_make(cp_real rate, cp_rng rng) {
-    return (cp_dropout_layer){rate, rng};
+cp_dropout_layer(cp_dropout_make)(cp_at at, cp_real rate, cp_rng rng) {
+    if (rate >= 0 && rate < 1) return (cp_dropout_layer){rate, rng};
+    cp_misuse(at, "dropout_make", "rate is %g; it must be at least 0 and less than 1", (double)rate);
+    return (cp_dropout_layer){0};
 }
 
 cp_tensor *(cp_dropout_forward)(cp_at at, cp_dropout_layer *layer, cp_tensor *x, cp_mode mode) {
+    if (!layer) {
+        cp_misuse(at, "dropout", "the layer is NULL");
+        return NULL;
+    }
     return cp_dropout(at, x, layer->rate, &layer->rng, mode == CP_TRAINING);
 }

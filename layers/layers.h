@@ -1,7 +1,10 @@
 /* Layers: parameters plus the ops that use them.
  *
  * A layer is a small struct of pointers into a parameter set, made by cp_..._make under a path and used by cp_..._forward. It owns
- * nothing: the set does. Configurations are structs in which zero means the default. */
+ * nothing: the set does. Configurations are structs in which zero means the default.
+ *
+ * A maker refuses sizes that are not possible before it adds anything. After any failure (a name that is taken, no memory) its
+ * result has no weight, and a layer like that is refused by its forward function; what it had added by then stays in the set. */
 #ifndef CP_LAYERS_H
 #define CP_LAYERS_H
 
@@ -24,7 +27,7 @@ typedef enum cp_activation {
 } cp_activation;
 
 cp_tensor *cp_activate(cp_at at, cp_tensor *x, cp_activation activation);
-cp_real    cp_activation_slope(cp_activation activation); /* of the (leaky) ReLUs below 0: 0.2 or 0 */
+cp_real    cp_activation_slope(cp_activation activation); /* below 0: 0.2, 0 or 1; that of tanh and swish counts as 0 */
 
 /* ==== linear: y = x W + b; x (..., in) -> (..., out) ==== */
 
@@ -32,6 +35,7 @@ typedef struct cp_linear_config {
     int     in, out;
     bool    no_bias;
     cp_init init; /* CP_INIT_DEFAULT: PyTorch's */
+    cp_activation activation; /* that goes with the layer: its slope scales the Kaiming initializers */
 } cp_linear_config;
 
 typedef struct cp_linear {
@@ -39,7 +43,7 @@ typedef struct cp_linear {
     cp_tensor *bias;   /* (out) or NULL */
 } cp_linear;
 
-cp_linear  cp_linear_make(cp_params *params, const char *path, cp_linear_config config, cp_rng *rng);
+cp_linear  cp_linear_make(cp_at at, cp_params *params, const char *path, cp_linear_config config, cp_rng *rng);
 cp_tensor *cp_linear_forward(cp_at at, const cp_linear *layer, cp_tensor *x);
 
 /* ==== convolution on (N,H,W,C) ==== */
@@ -52,6 +56,7 @@ typedef struct cp_conv_config {
     int     dilation, groups; /* 0: 1 */
     bool    no_bias;
     cp_init init;
+    cp_activation activation; /* as in cp_linear_config */
 } cp_conv_config;
 
 typedef struct cp_conv {
@@ -60,7 +65,7 @@ typedef struct cp_conv {
     cp_conv2d_config config;
 } cp_conv;
 
-cp_conv    cp_conv_make(cp_params *params, const char *path, cp_conv_config config, cp_rng *rng);
+cp_conv    cp_conv_make(cp_at at, cp_params *params, const char *path, cp_conv_config config, cp_rng *rng);
 cp_tensor *cp_conv_forward(cp_at at, const cp_conv *layer, cp_tensor *x);
 
 /* ==== normalization ==== */
@@ -80,7 +85,7 @@ typedef struct cp_norm {
     cp_tensor     *weight, *bias, *running_mean, *running_var;
 } cp_norm;
 
-cp_norm    cp_norm_make(cp_params *params, const char *path, cp_norm_config config);
+cp_norm    cp_norm_make(cp_at at, cp_params *params, const char *path, cp_norm_config config);
 cp_tensor *cp_norm_forward(cp_at at, const cp_norm *layer, cp_tensor *x, cp_mode mode); /* CP_NORM_NONE: x itself */
 
 /* ==== dropout: a layer because it has a random stream of its own ==== */
@@ -90,7 +95,7 @@ typedef struct cp_dropout_layer {
     cp_rng  rng;
 } cp_dropout_layer;
 
-cp_dropout_layer cp_dropout_make(cp_real rate, cp_rng rng);
+cp_dropout_layer cp_dropout_make(cp_at at, cp_real rate, cp_rng rng); /* 0 <= rate < 1 */
 cp_tensor       *cp_dropout_forward(cp_at at, cp_dropout_layer *layer, cp_tensor *x, cp_mode mode);
 
 /* ==== residual block, pre-activation ==== */
@@ -114,8 +119,9 @@ typedef struct cp_block {
     cp_conv         conv1, conv2, shortcut; /* shortcut.weight is NULL where shapes agree */
 } cp_block;
 
-/* conv2(act(norm2(conv1(act(norm1(x)))))) + shortcut; (N,H,W,in) -> (N,H/stride,W/stride,out). */
-cp_block   cp_block_make(cp_params *params, const char *path, cp_block_config config, cp_rng *rng);
+/* conv2(act(norm2(conv1(act(norm1(x)))))) + shortcut; (N,H,W,in) -> (N,H/stride,W/stride,out). The convolutions are 3x3 with
+ * padding 1, the shortcut 1x1; all have biases. */
+cp_block   cp_block_make(cp_at at, cp_params *params, const char *path, cp_block_config config, cp_rng *rng);
 cp_tensor *cp_block_forward(cp_at at, const cp_block *block, cp_tensor *x, cp_mode mode);
 
 /* ==== LSTM, PyTorch's equations and gate order (i, f, g, o) ==== */
@@ -135,11 +141,18 @@ typedef struct cp_lstm {
     } cell[CP_LSTM_MOST_LAYERS][2]; /* [layer][direction] */
 } cp_lstm;
 
-cp_lstm cp_lstm_make(cp_params *params, const char *path, cp_lstm_config config, cp_rng *rng);
+cp_lstm cp_lstm_make(cp_at at, cp_params *params, const char *path, cp_lstm_config config, cp_rng *rng);
 
 /* x (N,T,in), starting from zero state -> the outputs (N,T,H') of the last layer, H' = hidden times directions; and, unless last
  * is NULL, (N,H'): the final hidden state of the last layer, forward then backward. */
 cp_tensor *cp_lstm_forward(cp_at at, const cp_lstm *lstm, cp_tensor *x, cp_tensor **last);
+
+#define cp_linear_make(...) cp_linear_make(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
+#define cp_conv_make(...) cp_conv_make(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
+#define cp_norm_make(...) cp_norm_make(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
+#define cp_dropout_make(...) cp_dropout_make(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
+#define cp_block_make(...) cp_block_make(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
+#define cp_lstm_make(...) cp_lstm_make(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 
 #define cp_activate(t, ...) cp_activate(CP_AT(t), __VA_ARGS__)
 #define cp_linear_forward(t, ...) cp_linear_forward(CP_AT(t), __VA_ARGS__)

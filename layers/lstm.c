@@ -2,35 +2,53 @@
 #include "layers/layers.h"
 
 #include "core/op.h"
+#include "layers/make.h"
+
+#include <limits.h>
 
 typedef struct cp_lstm_cell cell;
 
-static cp_tensor *add(cp_params *params, const char *path, const char *kind, int layer, int direction, cp_layout layout, int rank,
-                      const int *dims, int hidden, cp_rng *rng) {
+typedef struct maker {
+    cp_at       at;
+    cp_params  *params;
+    const char *path;
+    int         hidden;
+    cp_rng     *rng;
+} maker;
+
+static cp_tensor *add(const maker *m, const char *kind, int layer, int direction, cp_layout layout, int rank, const int *dims) {
     char leaf[64];
     snprintf(leaf, sizeof leaf, "%s_l%d%s", kind, layer, direction ? "_reverse" : "");
-    cp_tensor *t = cp_params_add(params, path, leaf, layout, rank, dims);
-    if (t) cp_init_weight(t, CP_INIT_DEFAULT, hidden, hidden, 0, rng); /* U(-1/sqrt(H), 1/sqrt(H)), biases too */
+    cp_tensor *t = (cp_params_add)(m->at, m->params, m->path, leaf, layout, rank, dims);
+    if (t) cp_init_weight(t, CP_INIT_DEFAULT, m->hidden, m->hidden, 0, m->rng); /* U(-1/sqrt(H), 1/sqrt(H)), biases too */
     return t;
 }
 
-cp_lstm cp_lstm_make(cp_params *params, const char *path, cp_lstm_config c, cp_rng *rng) {
-    if (c.layers < 1) c.layers = 1;
-    if (c.layers > CP_LSTM_MOST_LAYERS) {
-        cp_misuse((cp_at){0}, "lstm_make", "%d layers were asked for, at most %d exist", c.layers, CP_LSTM_MOST_LAYERS);
-        c.layers = CP_LSTM_MOST_LAYERS;
-    }
+static bool cell_make(const maker *m, cell *k, int l, int d, int in) {
+    int h = m->hidden, gates = 4 * h;
+    return (k->weight_ih = add(m, "weight_ih", l, d, CP_LAYOUT_LINEAR, 2, (int[]){in, gates})) &&
+           (k->weight_hh = add(m, "weight_hh", l, d, CP_LAYOUT_LINEAR, 2, (int[]){h, gates})) &&
+           (k->bias_ih = add(m, "bias_ih", l, d, CP_LAYOUT_PLAIN, 1, &gates)) &&
+           (k->bias_hh = add(m, "bias_hh", l, d, CP_LAYOUT_PLAIN, 1, &gates));
+}
+
+static bool possible(cp_at at, const cp_lstm_config *c) {
+    if (c->in < 1 || c->hidden < 1 || c->hidden > INT_MAX / 8)
+        return cp_misuse(at, "lstm_make", "in is %d and hidden is %d; both must be positive%s", c->in, c->hidden,
+                         c->hidden > INT_MAX / 8 ? ", and hidden smaller" : "");
+    return (c->layers >= 1 && c->layers <= CP_LSTM_MOST_LAYERS) ||
+           cp_misuse(at, "lstm_make", "layers is %d; 1 to %d are possible", c->layers, CP_LSTM_MOST_LAYERS);
+}
+
+cp_lstm(cp_lstm_make)(cp_at at, cp_params *params, const char *path, cp_lstm_config c, cp_rng *rng) {
+    if (!c.layers) c.layers = 1;
+    if (!cp_make_ready(at, "lstm_make", params, rng) || !possible(at, &c)) return (cp_lstm){0};
     cp_lstm lstm = {.config = c};
-    int     directions = c.bidirectional ? 2 : 1, h = c.hidden, gates = 4 * c.hidden;
+    maker   m = {at, params, path, c.hidden, rng};
+    int     directions = c.bidirectional ? 2 : 1;
     for (int l = 0; l < c.layers; l++)
-        for (int d = 0; d < directions; d++) {
-            int   in = l ? h * directions : c.in;
-            cell *k = &lstm.cell[l][d];
-            k->weight_ih = add(params, path, "weight_ih", l, d, CP_LAYOUT_LINEAR, 2, (int[]){in, gates}, h, rng);
-            k->weight_hh = add(params, path, "weight_hh", l, d, CP_LAYOUT_LINEAR, 2, (int[]){h, gates}, h, rng);
-            k->bias_ih = add(params, path, "bias_ih", l, d, CP_LAYOUT_PLAIN, 1, &gates, h, rng);
-            k->bias_hh = add(params, path, "bias_hh", l, d, CP_LAYOUT_PLAIN, 1, &gates, h, rng);
-        }
+        for (int d = 0; d < directions; d++)
+            if (!cell_make(&m, &lstm.cell[l][d], l, d, l ? c.hidden * directions : c.in)) return (cp_lstm){0};
     return lstm;
 }
 
@@ -39,27 +57,59 @@ static cp_tensor *gate(cp_at at, cp_tensor *gates, int k, int hidden) {
     return cp_slice(at, gates, (int[]){0, k * hidden}, (int[]){CP_END, (k + 1) * hidden}, NULL);
 }
 
+/* Cuts x (N,T,F) into its steps (N,F) by halves: the gradient of a slice is as large as what it was cut from, so T cuts from the
+ * whole would make the backward pass grow with T squared. */
+static bool cut(cp_at at, cp_tensor *x, cp_tensor **steps) {
+    int n = x->dims[0], time = x->dims[1], half = time / 2;
+    if (time == 1) return (steps[0] = cp_reshape(at, x, 2, (int[]){n, x->dims[2]}));
+    cp_tensor *early = cp_slice(at, x, (int[]){0, 0, 0}, (int[]){CP_END, half, CP_END}, NULL);
+    cp_tensor *late = early ? cp_slice(at, x, (int[]){0, half, 0}, (int[]){CP_END, CP_END, CP_END}, NULL) : NULL;
+    if (!late) return false;
+    cp_release(at, x); /* neither the rule of slices nor that of the sum that x is reads it */
+    return cut(at, early, steps) && cut(at, late, steps + half);
+}
+
+typedef struct state {
+    cp_tensor *h, *c;
+} state;
+
+/* One step of a cell, from its inputs' part of the gates (N, 4H). */
+static state advance(cp_at at, const cell *k, cp_tensor *inputs, state s, int hidden) {
+    cp_tensor *gates = cp_add(at, inputs, cp_matmul(at, s.h, k->weight_hh, 0));
+    if (!gates) return (state){0};
+    cp_tensor *in = cp_sigmoid(at, gate(at, gates, 0, hidden)), *forget = cp_sigmoid(at, gate(at, gates, 1, hidden));
+    cp_tensor *candidate = cp_tanh(at, gate(at, gates, 2, hidden)), *out = cp_sigmoid(at, gate(at, gates, 3, hidden));
+    if (!in || !forget || !candidate || !out) return (state){0};
+    s.c = cp_add(at, cp_mul(at, forget, s.c), cp_mul(at, in, candidate));
+    s.h = s.c ? cp_mul(at, out, cp_tanh(at, s.c)) : NULL;
+    return s;
+}
+
 /* One direction over time: fills steps[t] with (N, 1, H) and returns the last hidden state (N, H). */
 static cp_tensor *run(cp_at at, const cell *k, cp_tensor *x, int hidden, bool backward, cp_tensor **steps) {
     int        n = x->dims[0], time = x->dims[1];
-    cp_tensor *inputs = cp_add(at, cp_matmul(at, x, k->weight_ih, 0), cp_add(at, k->bias_ih, k->bias_hh)); /* (N,T,4H) */
-    cp_tensor *h = cp_full(at, 0, 2, (int[]){n, hidden}), *c = h;
-    for (int i = 0; i < time && inputs && h; i++) {
-        int        t = backward ? time - 1 - i : i;
-        cp_tensor *now = cp_slice(at, inputs, (int[]){0, t, 0}, (int[]){CP_END, t + 1, CP_END}, NULL);
-        cp_tensor *gates = cp_add(at, cp_reshape(at, now, 2, (int[]){n, 4 * hidden}), cp_matmul(at, h, k->weight_hh, 0));
-        cp_tensor *in = cp_sigmoid(at, gate(at, gates, 0, hidden)), *forget = cp_sigmoid(at, gate(at, gates, 1, hidden));
-        cp_tensor *candidate = cp_tanh(at, gate(at, gates, 2, hidden)), *out = cp_sigmoid(at, gate(at, gates, 3, hidden));
-        c = cp_add(at, cp_mul(at, forget, c), cp_mul(at, in, candidate));
-        h = cp_mul(at, out, cp_tanh(at, c));
-        steps[t] = cp_reshape(at, h, 3, (int[]){n, 1, hidden});
+    cp_tensor *product = cp_matmul(at, x, k->weight_ih, 0), *bias = product ? cp_add(at, k->bias_ih, k->bias_hh) : NULL;
+    cp_tensor *inputs = bias ? cp_add(at, product, bias) : NULL; /* (N,T,4H) */
+    cp_tensor *zero = inputs ? cp_full(at, 0, 2, (int[]){n, hidden}) : NULL;
+    if (!zero || !cut(at, inputs, steps)) return NULL;
+    state s = {zero, zero};
+    for (int i = 0; i < time; i++) {
+        int t = backward ? time - 1 - i : i;
+        s = advance(at, k, steps[t], s, hidden);
+        steps[t] = s.h ? cp_reshape(at, s.h, 3, (int[]){n, 1, hidden}) : NULL;
+        if (!steps[t]) return NULL;
     }
-    return h;
+    return s.h;
 }
 
 cp_tensor *(cp_lstm_forward)(cp_at at, const cp_lstm *lstm, cp_tensor *x, cp_tensor **last) {
+    if (!lstm || !lstm->cell[0][0].weight_ih) {
+        cp_misuse(at, "lstm", lstm ? "the layer has no weights (did cp_lstm_make fail?)" : "the layer is NULL");
+        return NULL;
+    }
+    if (!cp_check(at, "lstm", 1, &x)) return NULL;
     const cp_lstm_config *c = &lstm->config;
-    if (!x || x->rank != 3 || x->dims[2] != c->in || x->dims[1] < 1) {
+    if (x->rank != 3 || x->dims[2] != c->in || x->dims[1] < 1) {
         cp_misuse(at, "lstm", "x has shape %s; (N, T, %d) with T >= 1 is needed", cp_shape_text(x).s, c->in);
         return NULL;
     }
@@ -74,6 +124,6 @@ cp_tensor *(cp_lstm_forward)(cp_at at, const cp_lstm *lstm, cp_tensor *x, cp_ten
         }
         x = directions == 2 ? cp_concat(at, sides, 2, 2) : sides[0];
     }
-    if (last) *last = directions == 2 ? cp_concat(at, ends, 2, 1) : ends[0];
+    if (last && x) *last = directions == 2 ? cp_concat(at, ends, 2, 1) : ends[0];
     return x;
 }

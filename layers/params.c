@@ -39,7 +39,7 @@ cp_path cp_path_index(const char *path, const char *leaf, int index) {
 }
 
 cp_param *cp_params_find(const cp_params *params, const char *name) {
-    for (int i = 0; params && i < params->count; i++)
+    for (int i = 0; params && name && i < params->count; i++)
         if (strcmp(params->at[i].name, name) == 0) return &params->at[i];
     return NULL;
 }
@@ -48,9 +48,9 @@ cp_param *cp_params_find(const cp_params *params, const char *name) {
 
 static bool grow(cp_at at, cp_params *params) {
     if (params->count < params->room) return true;
-    int        room = params->room ? 2 * params->room : 32;
-    size_t     count = (size_t)room;
-    cp_param  *entries = realloc(params->at, count * sizeof *entries);
+    int       room    = params->room ? 2 * params->room : 32;
+    size_t    count   = (size_t)room;
+    cp_param *entries = realloc(params->at, count * sizeof *entries);
     if (entries) params->at = entries;
     cp_tensor **wanted = realloc(params->wanted, count * sizeof *wanted);
     if (wanted) params->wanted = wanted;
@@ -61,14 +61,15 @@ static bool grow(cp_at at, cp_params *params) {
     return true;
 }
 
-static cp_tensor *insert(cp_at at, cp_params *params, const char *path, const char *leaf, cp_param entry, int rank, const int *dims) {
+static cp_tensor *insert(cp_at at, cp_params *params, const char *path, const char *leaf, cp_param entry, int rank,
+                         const int *dims) {
     cp_path name = cp_path_join(path, leaf);
     if (!params || cp_params_find(params, name.s)) {
         cp_misuse(at, "params_add", params ? "the name %s is taken" : "the parameter set for %s is NULL", name.s);
         return NULL;
     }
     if (!grow(at, params)) return NULL;
-    entry.name = malloc(strlen(name.s) + 1);
+    entry.name  = malloc(strlen(name.s) + 1);
     entry.value = (cp_tensor_new)(at, rank, dims);
     if (!entry.name || !entry.value) {
         free(entry.name);
@@ -76,17 +77,19 @@ static cp_tensor *insert(cp_at at, cp_params *params, const char *path, const ch
         return NULL;
     }
     strcpy(entry.name, name.s);
-    entry.value->name = entry.name;
-    entry.value->tracked = !entry.buffer;
+    entry.value->name           = entry.name;
+    entry.value->tracked        = !entry.buffer;
     params->at[params->count++] = entry;
     return entry.value;
 }
 
-cp_tensor *(cp_params_add)(cp_at at, cp_params *params, const char *path, const char *leaf, cp_layout layout, int rank, const int *dims) {
+cp_tensor *(cp_params_add)(cp_at at, cp_params *params, const char *path, const char *leaf, cp_layout layout, int rank,
+                           const int *dims) {
     return insert(at, params, path, leaf, (cp_param){.layout = layout}, rank, dims);
 }
 
-cp_tensor *(cp_params_add_buffer)(cp_at at, cp_params *params, const char *path, const char *leaf, int rank, const int *dims) {
+cp_tensor *(cp_params_add_buffer)(cp_at at, cp_params *params, const char *path, const char *leaf, int rank,
+                                  const int *dims) {
     return insert(at, params, path, leaf, (cp_param){.buffer = true}, rank, dims);
 }
 
@@ -94,25 +97,27 @@ cp_tensor *(cp_params_add_buffer)(cp_at at, cp_params *params, const char *path,
 
 size_t cp_params_size(const cp_params *params) {
     size_t size = 0;
-    for (int i = 0; i < params->count; i++)
+    for (int i = 0; params && i < params->count; i++)
         if (!params->at[i].buffer) size += params->at[i].value->size;
     return size;
 }
 
 void cp_params_print(FILE *file, const cp_params *params) {
-    for (int i = 0; i < params->count; i++)
+    if (!file) return;
+    for (int i = 0; params && i < params->count; i++)
         fprintf(file, "%-44s %-20s%s\n", params->at[i].name, cp_shape_text(params->at[i].value).s,
                 params->at[i].buffer ? " (buffer)" : "");
     fprintf(file, "%zu trained values\n", cp_params_size(params));
 }
 
 bool(cp_params_copy)(cp_at at, cp_params *to, const cp_params *from) {
+    if (!to || !from) return cp_misuse(at, "params_copy", "a parameter set is NULL");
     if (to->count != from->count)
         return cp_misuse(at, "params_copy", "the sets have %d and %d entries", to->count, from->count);
     for (int i = 0; i < to->count; i++)
         if (strcmp(to->at[i].name, from->at[i].name) != 0 || !cp_shape_same(to->at[i].value, from->at[i].value))
-            return cp_misuse(at, "params_copy", "%s %s and %s %s differ", to->at[i].name, cp_shape_text(to->at[i].value).s,
-                             from->at[i].name, cp_shape_text(from->at[i].value).s);
+            return cp_misuse(at, "params_copy", "%s %s and %s %s differ", to->at[i].name,
+                             cp_shape_text(to->at[i].value).s, from->at[i].name, cp_shape_text(from->at[i].value).s);
     for (int i = 0; i < to->count; i++)
         memcpy(to->at[i].value->data, from->at[i].value->data, to->at[i].value->size * sizeof(cp_real));
     return true;
@@ -121,13 +126,36 @@ bool(cp_params_copy)(cp_at at, cp_params *to, const cp_params *from) {
 bool(cp_backward)(cp_at at, cp_tensor *loss, cp_params *params) {
     int n = 0;
     if (!params) return cp_misuse(at, "backward", "the parameter set is NULL");
-    for (int i = 0; i < params->count; i++) {
-        params->at[i].grad = NULL;
+    cp_grads_clear(params);
+    for (int i = 0; i < params->count; i++)
         if (!params->at[i].buffer) params->wanted[n++] = params->at[i].value;
-    }
     if (!cp_grad(at, loss, params->wanted, n, params->grads)) return false;
     for (int i = 0, k = 0; i < params->count; i++)
         if (!params->at[i].buffer) params->at[i].grad = params->grads[k++];
+    params->grad_tape  = at.tape;
+    params->grad_step  = cp_tape_step(at.tape);
+    params->grad_count = params->count;
+    return true;
+}
+
+void cp_grads_clear(cp_params *params) {
+    for (int i = 0; i < params->count; i++) params->at[i].grad = NULL;
+    params->grad_tape  = NULL;
+    params->grad_count = 0;
+}
+
+/* Gradients that a caller put in the place of cp_backward's are not the tape's. It is looked at only when it has some
+ * left: it may be freed otherwise. */
+bool cp_grads_check(cp_at at, const char *op, const cp_params *params) {
+    if (!params) return cp_misuse(at, op, "the parameter set is NULL");
+    for (int i = 0, k = 0; i < params->grad_count; i++) {
+        const cp_param *entry = &params->at[i];
+        if (entry->buffer) continue;
+        bool own = entry->grad == params->grads[k++] && entry->grad;
+        if (own && cp_tape_step(params->grad_tape) != params->grad_step)
+            return cp_misuse(at, op, "the gradient of %s is from before cp_tape_reset; call cp_backward again",
+                             entry->name);
+    }
     return true;
 }
 
@@ -138,8 +166,10 @@ void cp_tensor_fill(cp_tensor *t, cp_real value) {
 }
 
 static void fill(cp_tensor *t, bool normal, double spread, cp_rng *rng) {
-    if (normal) cp_rng_fill_normal(rng, t->data, t->size, 0, (cp_real)spread);
-    else cp_rng_fill_uniform(rng, t->data, t->size, (cp_real)-spread, (cp_real)spread);
+    if (normal)
+        cp_rng_fill_normal(rng, t->data, t->size, 0, (cp_real)spread);
+    else
+        cp_rng_fill_uniform(rng, t->data, t->size, (cp_real)-spread, (cp_real)spread);
 }
 
 void cp_init_weight(cp_tensor *weight, cp_init init, int fan_in, int fan_out, cp_real slope, cp_rng *rng) {
@@ -155,6 +185,8 @@ void cp_init_weight(cp_tensor *weight, cp_init init, int fan_in, int fan_out, cp
 }
 
 void cp_init_bias(cp_tensor *bias, cp_init init, int fan_in, cp_rng *rng) {
-    if (init == CP_INIT_DEFAULT) fill(bias, false, sqrt(1.0 / fan_in), rng);
-    else cp_tensor_fill(bias, 0);
+    if (init == CP_INIT_DEFAULT)
+        fill(bias, false, sqrt(1.0 / fan_in), rng);
+    else
+        cp_tensor_fill(bias, 0);
 }

@@ -1,7 +1,7 @@
 /* Parameters: a named, ordered set of persistent tensors, and the initializers that fill them.
  *
- * A layer adds its tensors under a path (`stage2.block0.conv1.weight`) and keeps plain pointers to them; the set owns them. Two
- * kinds: parameters, which are trained, and buffers (running statistics), which are only carried along. */
+ * A layer adds its tensors under a path (`stage2.block0.conv1.weight`) and keeps plain pointers to them; the set owns
+ * them. Two kinds: parameters, which are trained, and buffers (running statistics), which are only carried along. */
 #ifndef CP_PARAMS_H
 #define CP_PARAMS_H
 
@@ -18,7 +18,7 @@ typedef enum cp_layout {
 typedef struct cp_param {
     char      *name;
     cp_tensor *value;
-    cp_tensor *grad; /* after cp_backward, on the tape, until its reset or the optimizer's step; else NULL */
+    cp_tensor *grad; /* after cp_backward, on the tape until its reset; NULL before, and after the optimizer's step */
     cp_layout  layout;
     bool       buffer; /* not trained */
 } cp_param;
@@ -27,7 +27,11 @@ typedef struct cp_params {
     cp_param *at;
     int       count, room;
 
-    cp_tensor **wanted, **grads; /* cp_backward's lists */
+    /* cp_backward's: its lists, and where and when it left the gradients of the first grad_count entries. */
+    cp_tensor **wanted, **grads;
+    cp_tape    *grad_tape;
+    unsigned    grad_step;
+    int         grad_count;
 } cp_params;
 
 cp_params *cp_params_new(void);
@@ -35,24 +39,31 @@ void       cp_params_free(cp_params *params); /* NULL is fine; the tensors go wi
 
 /* Adds a tensor of zeros named "path.leaf" (or "leaf" when path is empty or NULL) and returns it; the set keeps it.
  * A name that is there already is misuse. */
-cp_tensor *cp_params_add(cp_at at, cp_params *params, const char *path, const char *leaf, cp_layout layout, int rank, const int *dims);
-cp_tensor *cp_params_add_buffer(cp_at at, cp_params *params, const char *path, const char *leaf, int rank, const int *dims);
+cp_tensor *cp_params_add(cp_at at, cp_params *params, const char *path, const char *leaf, cp_layout layout, int rank,
+                         const int *dims);
+cp_tensor *cp_params_add_buffer(cp_at at, cp_params *params, const char *path, const char *leaf, int rank,
+                                const int *dims);
 #define cp_params_add(...) cp_params_add(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_params_add_buffer(...) cp_params_add_buffer(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 
 /* The entry with this name, or NULL. Walk all of them by params->at[0 .. count-1]. */
 cp_param *cp_params_find(const cp_params *params, const char *name);
 
-size_t cp_params_size(const cp_params *params); /* trained values in all */
+size_t cp_params_size(const cp_params *params);              /* trained values in all; NULL has none */
 void   cp_params_print(FILE *file, const cp_params *params); /* a line each, and the total */
 
 /* Copies every value (buffers too) from one set to another with the same names and shapes; false (misuse) otherwise. */
 bool cp_params_copy(cp_at at, cp_params *to, const cp_params *from);
 #define cp_params_copy(...) cp_params_copy(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 
-/* cp_grad for every trained parameter: fills each entry's grad. */
+/* cp_grad for every trained parameter: fills each entry's grad. They are on the tape: use them before its reset
+ * (cp_sgld_run resets it too). Using them later is misuse; a tape that was freed meanwhile cannot be noticed. */
 bool cp_backward(cp_at at, cp_tensor *loss, cp_params *params);
 #define cp_backward(t, ...) cp_backward(CP_AT(t), __VA_ARGS__)
+
+/* Misuse, named `op`, when the set is NULL or a gradient is from before the tape's reset. Missing ones are fine. */
+bool cp_grads_check(cp_at at, const char *op, const cp_params *params);
+void cp_grads_clear(cp_params *params); /* all gradients to NULL */
 
 /* "path.leaf", or one of them when the other is empty. Cut at the buffer's end. */
 typedef struct cp_path {

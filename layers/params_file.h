@@ -8,7 +8,8 @@
 /* Names with this prefix are not parameters: a checkpoint's other parts. */
 #define CP_PARAMS_RESERVED "couplet."
 
-/* Adds every entry to a file in the making; elements are F32, or F64 where F32 would lose something (double builds only). */
+/* Adds every entry to a file in the making; elements are F32, or F64 where F32 would lose something (double builds
+ * only). */
 void cp_params_store(const cp_params *params, cp_st_writer *writer);
 
 /* Numbers of this build as F32, or F64 where that is needed to lose nothing. */
@@ -19,9 +20,10 @@ typedef struct cp_params_staged {
     cp_real *values; /* of all entries, one after the other, in memory's layout; free() it */
 } cp_params_staged;
 
-/* false, with a message, when an entry is missing, has another shape or type, or when the file has a tensor that the set does
- * not know (PyTorch's num_batches_tracked excepted). */
-bool cp_params_stage(const cp_params *params, const cp_safetensors *file, const char *path, cp_params_staged *staged, cp_status *status);
+/* false, with a message, when an entry is missing, has another shape or type, or when the file has a tensor that the
+ * set does not know (PyTorch's num_batches_tracked excepted). */
+bool cp_params_stage(const cp_params *params, const cp_safetensors *file, const char *path, cp_params_staged *staged,
+                     cp_status *status);
 void cp_params_commit(cp_params *params, cp_params_staged *staged); /* puts the values in place and frees them */
 
 /* Both steps: after an error the set is as it was. */

@@ -2,42 +2,87 @@
 #include "layers/layers.h"
 
 #include "core/op.h"
+#include "layers/make.h"
 
-cp_block cp_block_make(cp_params *params, const char *path, cp_block_config c, cp_rng *rng) {
+static bool possible(cp_at at, const cp_block_config *c) {
+    if (c->in < 1 || c->out < 1)
+        return cp_misuse(at, "block_make", "in is %d and out is %d; both must be positive", c->in, c->out);
+    if (c->stride < 1) return cp_misuse(at, "block_make", "stride is %d; it must not be negative", c->stride);
+    return (c->layout == CP_BLOCK_JEM || c->layout == CP_BLOCK_CLASSIC) ||
+           cp_misuse(at, "block_make", "there is no layout number %d", (int)c->layout);
+}
+
+static bool make_norm(cp_at at, cp_norm *norm, cp_params *params, cp_path path, cp_norm_config c) {
+    *norm = (cp_norm_make)(at, params, path.s, c);
+    return c.kind == CP_NORM_NONE || norm->weight;
+}
+
+static bool make_conv(cp_at at, cp_conv *conv, cp_params *params, cp_path path, cp_conv_config c, cp_rng *rng) {
+    *conv = (cp_conv_make)(at, params, path.s, c, rng);
+    return conv->weight;
+}
+
+cp_block(cp_block_make)(cp_at at, cp_params *params, const char *path, cp_block_config c, cp_rng *rng) {
     if (!c.stride) c.stride = 1;
+    if (!cp_make_ready(at, "block_make", params, rng) || !possible(at, &c)) return (cp_block){0};
+    bool           classic = c.layout == CP_BLOCK_CLASSIC, shortcut = c.stride != 1 || c.in != c.out;
+    cp_norm_config norm1 = {.kind = c.norm, .channels = c.in}, norm2 = {.kind = c.norm, .channels = c.out};
+    cp_conv_config conv1 = {.in = c.in, .out = c.out, .stride = classic ? c.stride : 1, .padding = 1, .init = c.init,
+                            .activation = c.activation};
+    cp_conv_config conv2 = conv1, side = conv1;
+    conv2.in = c.out;
+    conv2.stride = classic ? 1 : c.stride;
+    side.kernel = 1;
+    side.stride = c.stride;
+    side.padding = 0;
     cp_block block = {.config = c};
-    int      first = c.layout == CP_BLOCK_CLASSIC ? c.stride : 1, second = c.layout == CP_BLOCK_CLASSIC ? 1 : c.stride;
-    block.norm1 = cp_norm_make(params, cp_path_join(path, "norm1").s, (cp_norm_config){.kind = c.norm, .channels = c.in});
-    block.conv1 = cp_conv_make(params, cp_path_join(path, "conv1").s,
-                               (cp_conv_config){.in = c.in, .out = c.out, .stride = first, .padding = 1, .init = c.init}, rng);
-    block.norm2 = cp_norm_make(params, cp_path_join(path, "norm2").s, (cp_norm_config){.kind = c.norm, .channels = c.out});
-    block.conv2 = cp_conv_make(params, cp_path_join(path, "conv2").s,
-                               (cp_conv_config){.in = c.out, .out = c.out, .stride = second, .padding = 1, .init = c.init}, rng);
-    if (c.stride != 1 || c.in != c.out)
-        block.shortcut = cp_conv_make(params, cp_path_join(path, "shortcut").s,
-                                      (cp_conv_config){.in = c.in, .out = c.out, .kernel = 1, .stride = c.stride, .init = c.init}, rng);
-    return block;
+    bool     made = make_norm(at, &block.norm1, params, cp_path_join(path, "norm1"), norm1) &&
+                make_conv(at, &block.conv1, params, cp_path_join(path, "conv1"), conv1, rng) &&
+                make_norm(at, &block.norm2, params, cp_path_join(path, "norm2"), norm2) &&
+                make_conv(at, &block.conv2, params, cp_path_join(path, "conv2"), conv2, rng) &&
+                (!shortcut || make_conv(at, &block.shortcut, params, cp_path_join(path, "shortcut"), side, rng));
+    return made ? block : (cp_block){0};
+}
+
+/* Gives an intermediate value back when what came of it was not recorded, so that no rule will read it. */
+static void forget(cp_at at, cp_tensor *value, const cp_tensor *result) {
+    if (result && !result->tracked) cp_release(at, value);
 }
 
 /* conv(act(norm(x))) + residual: in one pass when the activation is a (leaky) ReLU. */
 static cp_tensor *step(cp_at at, const cp_block *b, const cp_norm *norm, const cp_conv *conv, cp_tensor *x, cp_tensor *residual,
                        cp_mode mode) {
-    x = cp_norm_forward(at, norm, x, mode);
-    if (b->config.activation == CP_LEAKY_RELU || b->config.activation == CP_RELU)
-        return cp_leaky_conv2d(at, x, conv->weight, conv->bias, residual, cp_activation_slope(b->config.activation), conv->config);
-    x = cp_conv_forward(at, conv, cp_activate(at, x, b->config.activation));
-    return residual ? cp_add(at, x, residual) : x;
+    cp_tensor *y = cp_norm_forward(at, norm, x, mode), *out;
+    if (!y) return NULL;
+    if (b->config.activation == CP_LEAKY_RELU || b->config.activation == CP_RELU) {
+        out = cp_leaky_conv2d(at, y, conv->weight, conv->bias, residual, cp_activation_slope(b->config.activation), conv->config);
+    } else {
+        cp_tensor *active = cp_activate(at, y, b->config.activation);
+        out = active ? cp_conv_forward(at, conv, active) : NULL;
+        if (out && residual) out = cp_add(at, out, residual);
+    }
+    if (y != x) forget(at, y, out);
+    return out;
 }
 
 cp_tensor *(cp_block_forward)(cp_at at, const cp_block *b, cp_tensor *x, cp_mode mode) {
-    if (!cp_check(at, "block", 1, &x)) return NULL;
-    if (b->config.layout == CP_BLOCK_CLASSIC && b->shortcut.weight) { /* both ways start at the activated x */
-        x = cp_activate(at, cp_norm_forward(at, &b->norm1, x, mode), b->config.activation);
-        cp_tensor *h = cp_conv_forward(at, &b->conv1, x);
-        return h ? step(at, b, &b->norm2, &b->conv2, h, cp_conv_forward(at, &b->shortcut, x), mode) : NULL;
+    if (!b || !b->conv1.weight) {
+        cp_misuse(at, "block", b ? "the block has no weights (did cp_block_make fail?)" : "the block is NULL");
+        return NULL;
     }
-    cp_tensor *h = step(at, b, &b->norm1, &b->conv1, x, NULL, mode);
+    if (!cp_check(at, "block", 1, &x)) return NULL;
+    cp_tensor *h, *side = x;
+    if (b->config.layout == CP_BLOCK_CLASSIC && b->shortcut.weight) { /* both ways start at the activated x */
+        cp_tensor *y = cp_norm_forward(at, &b->norm1, x, mode);
+        x = y ? cp_activate(at, y, b->config.activation) : NULL;
+        h = x ? cp_conv_forward(at, &b->conv1, x) : NULL;
+    } else {
+        h = step(at, b, &b->norm1, &b->conv1, x, NULL, mode);
+    }
     if (!h) return NULL;
-    if (b->shortcut.weight) x = cp_conv_forward(at, &b->shortcut, x);
-    return step(at, b, &b->norm2, &b->conv2, h, x, mode);
+    if (b->shortcut.weight) side = cp_conv_forward(at, &b->shortcut, x);
+    cp_tensor *out = side ? step(at, b, &b->norm2, &b->conv2, h, side, mode) : NULL;
+    if (side && b->shortcut.weight) cp_release(at, side); /* neither the convolution that made it nor the sum keeps it */
+    forget(at, h, out);
+    return out;
 }

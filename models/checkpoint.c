@@ -16,6 +16,14 @@ static bool ema_walk(void *object, int i, cp_state *state) {
     return cp_ema_state(object, i, state);
 }
 
+static const char *ema_busy(const void *object) {
+    return cp_ema_swapped(object) ? "the average is swapped in; call cp_ema_swap first" : NULL;
+}
+
+static bool gaussian_walk(void *object, int i, cp_state *state) {
+    return cp_class_gaussian_state(object, i, state);
+}
+
 static bool replay_walk(void *object, int i, cp_state *state) {
     return cp_replay_state(object, i, state);
 }
@@ -52,27 +60,36 @@ static bool schedule_walk(void *object, int i, cp_state *state) {
 }
 
 cp_checkpoint_part cp_part_optim(cp_optim *optim) {
-    return (cp_checkpoint_part){"optim", optim, optim_walk};
+    return (cp_checkpoint_part){"optim", optim, optim_walk, NULL};
 }
 
 cp_checkpoint_part cp_part_ema(cp_ema *ema) {
-    return (cp_checkpoint_part){"ema", ema, ema_walk};
+    return (cp_checkpoint_part){"ema", ema, ema_walk, ema_busy};
 }
 
 cp_checkpoint_part cp_part_schedule(cp_schedule *schedule) {
-    return (cp_checkpoint_part){"schedule", schedule, schedule_walk};
+    return (cp_checkpoint_part){"schedule", schedule, schedule_walk, NULL};
 }
 
 cp_checkpoint_part cp_part_replay(cp_replay *replay) {
-    return (cp_checkpoint_part){"replay", replay, replay_walk};
+    return (cp_checkpoint_part){"replay", replay, replay_walk, NULL};
+}
+
+cp_checkpoint_part cp_part_class_gaussian(cp_class_gaussian *gaussian) {
+    return (cp_checkpoint_part){"gaussian", gaussian, gaussian_walk, NULL};
 }
 
 cp_checkpoint_part cp_part_rng(const char *name, cp_rng *rng) {
-    return (cp_checkpoint_part){name, rng, rng_walk};
+    return (cp_checkpoint_part){name, rng, rng_walk, NULL};
 }
 
 cp_checkpoint_part cp_part_integer(const char *name, int64_t *value) {
-    return (cp_checkpoint_part){name, value, integer_walk};
+    return (cp_checkpoint_part){name, value, integer_walk, NULL};
+}
+
+cp_checkpoint_part cp_part_named(cp_checkpoint_part part, const char *name) {
+    part.name = name;
+    return part;
 }
 
 typedef struct state_name {
@@ -89,21 +106,50 @@ static cp_params *params_of(const cp_checkpoint *c) {
     return c->model ? c->model->params : c->params;
 }
 
+static bool part_usable(const cp_checkpoint_part *part, int i, const char *path, cp_status *status) {
+    if (!part->name || !part->object || !part->walk)
+        return cp_fail(status, "%s: part %d (%s) has no %s", path, i, part->name ? part->name : "unnamed",
+                       !part->name    ? "name"
+                       : part->object ? "walk"
+                                      : "object");
+    const char *busy = part->busy ? part->busy(part->object) : NULL;
+    return !busy || cp_fail(status, "%s: part %s: %s", path, part->name, busy);
+}
+
+static bool usable(const cp_checkpoint *c, const char *path, cp_status *status) {
+    if (!path || !c) return cp_fail(status, "checkpoint: the %s is NULL", path ? "checkpoint" : "path");
+    if (c->part_count < 0 || (c->part_count && !c->parts) || c->metadata_count < 0 ||
+        (c->metadata_count && !c->metadata))
+        return cp_fail(status, "%s: %d parts and %d pairs of metadata without a list of them", path, c->part_count,
+                       c->metadata_count);
+    if (!params_of(c) && !c->part_count)
+        return cp_fail(status, "%s: the checkpoint has no model, no parameters and no parts", path);
+    for (int i = 0; i < c->metadata_count; i++)
+        if (!c->metadata[i].key || !c->metadata[i].value)
+            return cp_fail(status, "%s: pair %d of the metadata has a NULL", path, i);
+    for (int i = 0; i < c->part_count; i++)
+        if (!part_usable(&c->parts[i], i, path, status)) return false;
+    return true;
+}
+
 /* ---- saving ---- */
 
 static void store_part(const cp_checkpoint_part *part, cp_st_writer *writer) {
     cp_state state;
     for (int i = 0; part->walk(part->object, i, &state); i++) {
         state_name name = full_name(part, &state);
-        if (state.dtype == CP_REAL_DTYPE && state.rank > 0) cp_reals_store(writer, name.s, state.rank, state.dims, state.data);
-        else cp_st_writer_add(writer, name.s, state.dtype, state.rank, state.dims, state.data);
+        if (state.dtype == CP_REAL_DTYPE && state.rank > 0)
+            cp_reals_store(writer, name.s, state.rank, state.dims, state.data);
+        else
+            cp_st_writer_add(writer, name.s, state.dtype, state.rank, state.dims, state.data);
     }
 }
 
 bool cp_checkpoint_save(const cp_checkpoint *c, const char *path, cp_status *status) {
+    if (!usable(c, path, status)) return false;
     cp_st_writer *writer = cp_st_writer_new();
-    char         *text = c->model ? cp_model_config_text(&c->model->config) : NULL;
-    bool          fine = !c->model || text || cp_fail(status, "%s: out of memory", path);
+    char         *text   = c->model ? cp_model_config_text(&c->model->config) : NULL;
+    bool          fine   = !c->model || text || cp_fail(status, "%s: out of memory", path);
     if (text) cp_st_writer_metadata(writer, "couplet", text);
     for (int i = 0; i < c->metadata_count; i++) cp_st_writer_metadata(writer, c->metadata[i].key, c->metadata[i].value);
     if (params_of(c)) cp_params_store(params_of(c), writer);
@@ -117,9 +163,9 @@ bool cp_checkpoint_save(const cp_checkpoint *c, const char *path, cp_status *sta
 /* ---- loading: all is read into new memory first, then put in place ---- */
 
 typedef struct staged {
-    void         *from;
-    void         *to;
-    size_t        bytes;
+    void          *from;
+    void          *to;
+    size_t         bytes;
     struct staged *next;
 } staged;
 
@@ -129,19 +175,32 @@ static bool same_shape(const cp_st_entry *entry, const cp_state *state) {
 }
 
 /* The numbers of an entry in the state's own type. */
-static bool convert(const cp_safetensors *file, const cp_st_entry *entry, const cp_state *state, void *to, cp_status *status) {
+static bool convert(const cp_safetensors *file, const cp_st_entry *entry, const cp_state *state, void *to,
+                    cp_status *status) {
     if (entry->dtype == state->dtype) {
         memcpy(to, entry->data, state->bytes);
         return true;
     }
     bool float_to_real = state->dtype == CP_REAL_DTYPE && (entry->dtype == CP_F32 || entry->dtype == CP_F64);
     if (float_to_real) return cp_st_to_real(file, entry, to, status);
-    return cp_fail(status, "tensor \"%s\" is %s; %s was expected", entry->name, cp_dtype_name(entry->dtype), cp_dtype_name(state->dtype));
+    return cp_fail(status, "tensor \"%s\" is %s; %s was expected", entry->name, cp_dtype_name(entry->dtype),
+                   cp_dtype_name(state->dtype));
 }
 
-static bool stage_state(const cp_checkpoint_part *part, const cp_state *state, const cp_safetensors *file, const char *path,
-                        staged **list, cp_status *status) {
-    state_name         name = full_name(part, state);
+/* Settings are single numbers; equal ones are left as they are. */
+static bool fixed_equal(const char *name, const cp_state *state, const void *saved, const char *path,
+                        cp_status *status) {
+    cp_real was = 0, is = 0;
+    if (memcmp(saved, state->data, state->bytes) == 0) return true;
+    cp_elements_to_real(state->dtype, saved, 1, &was, name, NULL);
+    cp_elements_to_real(state->dtype, state->data, 1, &is, name, NULL);
+    return cp_fail(status, "%s: \"%s\" is %.7g in the file and %.7g here; make the object as the saved one was made",
+                   path, name, (double)was, (double)is);
+}
+
+static bool stage_state(const cp_checkpoint_part *part, const cp_state *state, const cp_safetensors *file,
+                        const char *path, staged **list, cp_status *status) {
+    state_name         name  = full_name(part, state);
     const cp_st_entry *entry = cp_st_find(file, name.s);
     if (!entry) return cp_fail(status, "%s: tensor \"%s\" is missing; was the run saved with this part?", path, name.s);
     if (!same_shape(entry, state))
@@ -155,7 +214,8 @@ static bool stage_state(const cp_checkpoint_part *part, const cp_state *state, c
     }
     *item = (staged){room, state->data, state->bytes, *list};
     *list = item;
-    return convert(file, entry, state, room, status);
+    if (!convert(file, entry, state, room, status)) return false;
+    return !state->fixed || fixed_equal(name.s, state, room, path, status);
 }
 
 static void list_end(staged *list, bool commit) {
@@ -168,15 +228,52 @@ static void list_end(staged *list, bool commit) {
     }
 }
 
+/* The description as it would be written today; defaults are spelled out. Text to free, or NULL. */
+static char *normalized(const char *text, const char *place, cp_status *status) {
+    cp_model_config config;
+    if (!cp_model_config_parse(text, place, &config, status)) return NULL;
+    char *again = cp_model_config_text(&config);
+    if (!again) cp_fail(status, "%s: out of memory", place);
+    return again;
+}
+
+static bool description_fits(const cp_model *model, const cp_safetensors *file, const char *path, cp_status *status) {
+    const char *text = cp_st_metadata(file, "couplet");
+    char        place[256];
+    if (!text)
+        return cp_fail(status, "%s: metadata has no key \"couplet\", a description of the model; load its params alone",
+                       path);
+    snprintf(place, sizeof place, "%s: metadata \"couplet\"", path);
+    char *own      = cp_model_config_text(&model->config);
+    char *expected = own ? normalized(own, "the model's description", status) : NULL;
+    char *found    = expected ? normalized(text, place, status) : NULL;
+    bool  fine     = found ? strcmp(found, expected) == 0 : cp_fail(status, "%s: out of memory", path);
+    if (found && !fine) cp_fail(status, "%s is for another model: %s in the file, %s here", place, found, expected);
+    free(own);
+    free(expected);
+    free(found);
+    return fine;
+}
+
+/* What is fixed comes first: a wrong kind of optimizer says more than a tensor that it misses. */
+static bool stage_parts(const cp_checkpoint *c, const cp_safetensors *file, const char *path, staged **list,
+                        cp_status *status) {
+    for (int fixed = 1; fixed >= 0; fixed--)
+        for (int p = 0; p < c->part_count; p++) {
+            const cp_checkpoint_part *part = &c->parts[p];
+            cp_state                  state;
+            for (int i = 0; part->walk(part->object, i, &state); i++)
+                if (state.fixed == fixed && !stage_state(part, &state, file, path, list, status)) return false;
+        }
+    return true;
+}
+
 static bool load_from(const cp_checkpoint *c, const cp_safetensors *file, const char *path, cp_status *status) {
-    staged          *list = NULL;
+    staged          *list   = NULL;
     cp_params_staged values = {0};
-    bool             fine = !params_of(c) || cp_params_stage(params_of(c), file, path, &values, status);
-    for (int p = 0; fine && p < c->part_count; p++) {
-        cp_state state;
-        for (int i = 0; fine && c->parts[p].walk(c->parts[p].object, i, &state); i++)
-            fine = stage_state(&c->parts[p], &state, file, path, &list, status);
-    }
+    bool             fine   = !c->model || description_fits(c->model, file, path, status);
+    if (fine && params_of(c)) fine = cp_params_stage(params_of(c), file, path, &values, status);
+    fine = fine && stage_parts(c, file, path, &list, status);
     if (fine && values.values) cp_params_commit(params_of(c), &values);
     free(values.values);
     list_end(list, fine);
@@ -184,6 +281,7 @@ static bool load_from(const cp_checkpoint *c, const cp_safetensors *file, const 
 }
 
 bool cp_checkpoint_load(const cp_checkpoint *c, const char *path, cp_status *status) {
+    if (!usable(c, path, status)) return false;
     cp_safetensors *file = cp_st_read(path, status);
     if (!file) return false;
     bool fine = load_from(c, file, path, status);
@@ -191,9 +289,25 @@ bool cp_checkpoint_load(const cp_checkpoint *c, const char *path, cp_status *sta
     return fine;
 }
 
+char *cp_checkpoint_metadata(const char *path, const char *key, cp_status *status) {
+    char *value = NULL;
+    if (!path || !key) {
+        cp_fail(status, "metadata: the %s is NULL", path ? "key" : "path");
+        return NULL;
+    }
+    cp_safetensors *file  = cp_st_read(path, status);
+    const char     *found = file ? cp_st_metadata(file, key) : NULL;
+    if (file && !found) cp_fail(status, "%s: metadata has no key \"%s\"", path, key);
+    if (found && (value = malloc(strlen(found) + 1))) strcpy(value, found);
+    if (found && !value) cp_fail(status, "%s: out of memory", path);
+    cp_st_free(file);
+    return value;
+}
+
 /* ---- models on their own ---- */
 
 bool cp_model_save(cp_model *model, const char *path, cp_status *status) {
+    if (!model) return cp_fail(status, "%s: the model is NULL", path ? path : "model_save");
     return cp_checkpoint_save(&(cp_checkpoint){.model = model}, path, status);
 }
 
@@ -201,7 +315,7 @@ static double largest_tensor(const cp_safetensors *file) {
     double largest = 0;
     for (size_t i = 0; i < cp_st_count(file); i++) {
         double count = (double)cp_st_entry_at(file, i)->count;
-        largest = count > largest ? count : largest;
+        largest      = count > largest ? count : largest;
     }
     return largest;
 }
@@ -211,8 +325,10 @@ static cp_model *model_from(const cp_safetensors *file, const char *path, cp_sta
     cp_model_config config;
     cp_rng          rng = cp_rng_named(0, "unused");
     if (!text) {
-        cp_fail(status, "%s: metadata has no key \"couplet\"; it describes the model, such as {\"model\":\"wrn\",\"depth\":10,"
-                        "\"width\":2,\"channels\":3,\"classes\":8,\"norm\":\"batch\",\"head\":\"softmax\"}", path);
+        cp_fail(status,
+                "%s: metadata has no key \"couplet\"; it describes the model, such as {\"model\":\"wrn\",\"depth\":10,"
+                "\"width\":2,\"channels\":3,\"classes\":8,\"norm\":\"batch\",\"head\":\"softmax\"}",
+                path);
         return NULL;
     }
     char place[256];
@@ -233,7 +349,11 @@ static cp_model *model_from(const cp_safetensors *file, const char *path, cp_sta
 }
 
 cp_model *cp_model_load(const char *path, cp_status *status) {
-    cp_safetensors *file = cp_st_read(path, status);
+    if (!path) {
+        cp_fail(status, "model_load: the path is NULL");
+        return NULL;
+    }
+    cp_safetensors *file  = cp_st_read(path, status);
     cp_model       *model = file ? model_from(file, path, status) : NULL;
     cp_st_free(file);
     return model;

@@ -6,8 +6,13 @@
  *     ... in another process, with objects made in the same way ...
  *     cp_checkpoint_load(&all, "run.safetensors", &status);
  *
- * Tensors of the model have PyTorch's names and layout; the other parts are under couplet.NAME. Metadata key `couplet` describes
- * the model. A load checks everything before it changes anything: after an error all objects are as they were. */
+ * Tensors of the model have PyTorch's names and layout; the other parts are under couplet.NAME, as they lie in memory:
+ * Adam's m of a convolution is (kh,kw,in,out). Metadata key `couplet` describes the model.
+ *
+ * A load checks everything before it changes anything: after an error all objects are as they were. The description
+ * must be the model's, and what was set when an object was made (an optimizer's kind, betas and weight decay, an
+ * average's decay) must be as it was; the rate is restored. Parts that the file has and the load does not ask for are
+ * left alone. */
 #ifndef CP_CHECKPOINT_H
 #define CP_CHECKPOINT_H
 
@@ -16,36 +21,46 @@
 #include "optim/optim.h"
 #include "optim/replay.h"
 #include "optim/schedule.h"
+#include "optim/start.h"
 
 /* An object that can be walked as named arrays (see optim/state.h). */
 typedef struct cp_checkpoint_part {
     const char *name; /* "optim", "sgld", ... */
     void       *object;
     bool (*walk)(void *object, int i, cp_state *state);
+    const char *(*busy)(const void *object); /* why it cannot be saved or loaded now, or NULL; may be NULL itself */
 } cp_checkpoint_part;
 
 cp_checkpoint_part cp_part_optim(cp_optim *optim);
-cp_checkpoint_part cp_part_ema(cp_ema *ema);
+cp_checkpoint_part cp_part_ema(cp_ema *ema); /* refused while the average is swapped in */
 cp_checkpoint_part cp_part_schedule(cp_schedule *schedule);
 cp_checkpoint_part cp_part_replay(cp_replay *replay);
+cp_checkpoint_part cp_part_class_gaussian(cp_class_gaussian *gaussian); /* of a replay buffer's start */
 cp_checkpoint_part cp_part_rng(const char *name, cp_rng *rng);
 cp_checkpoint_part cp_part_integer(const char *name, int64_t *value); /* a position in the data, a count of epochs */
+
+/* The same part under another name, for a second one of its kind: cp_part_named(cp_part_optim(critic), "critic"). The
+ * name must live as long as the part. */
+cp_checkpoint_part cp_part_named(cp_checkpoint_part part, const char *name);
 
 typedef struct cp_checkpoint_pair {
     const char *key, *value;
 } cp_checkpoint_pair;
 
 typedef struct cp_checkpoint {
-    cp_model                 *model; /* or, without a description: */
-    cp_params                *params;
+    cp_model                 *model;  /* or, without a description, which is then neither written nor looked at: */
+    cp_params                *params; /* neither of them: only the parts */
     const cp_checkpoint_part *parts;
     int                       part_count;
-    const cp_checkpoint_pair *metadata; /* the user's; written by save */
+    const cp_checkpoint_pair *metadata; /* the user's; written by save, read by cp_checkpoint_metadata */
     int                       metadata_count;
 } cp_checkpoint;
 
 bool cp_checkpoint_save(const cp_checkpoint *checkpoint, const char *path, cp_status *status);
 bool cp_checkpoint_load(const cp_checkpoint *checkpoint, const char *path, cp_status *status);
+
+/* The value of a key: text to free, or NULL and a message when the file or the key is not there. */
+char *cp_checkpoint_metadata(const char *path, const char *key, cp_status *status);
 
 /* A model on its own: made from the file's description, with its values. NULL after an error. */
 cp_model *cp_model_load(const char *path, cp_status *status);

@@ -1,8 +1,23 @@
 /* The heads. */
 #include "models/head.h"
 
+#include "core/op.h"
+#include "layers/make.h"
+
 #include <stdlib.h>
 #include <string.h>
+
+static void *head_alloc(cp_at at, size_t bytes) {
+    void *head = calloc(1, bytes);
+    if (!head) cp_misuse(at, "head_new", "out of memory");
+    return head;
+}
+
+static cp_head *head_if(bool made, cp_head *head) {
+    if (made) return head;
+    free(head);
+    return NULL;
+}
 
 /* ---- softmax and JEM: one linear layer ---- */
 
@@ -13,11 +28,11 @@ typedef struct linear_head {
 
 static cp_head *linear_make(const cp_head_kind *kind, cp_params *params, const char *path, int features, const cp_head_config *c,
                             cp_rng *rng) {
-    linear_head *h = calloc(1, sizeof *h);
+    linear_head *h = head_alloc(c->at, sizeof *h);
     if (!h) return NULL;
     h->head = (cp_head){kind, c->classes};
-    h->layer = cp_linear_make(params, path, (cp_linear_config){.in = features, .out = c->classes}, rng);
-    return &h->head;
+    h->layer = (cp_linear_make)(c->at, params, path, (cp_linear_config){.in = features, .out = c->classes}, rng);
+    return head_if(h->layer.weight, &h->head);
 }
 
 static cp_head *softmax_make(cp_params *params, const char *path, int features, const cp_head_config *c, cp_rng *rng) {
@@ -48,13 +63,14 @@ typedef struct hybrid_head {
 } hybrid_head;
 
 static cp_head *hybrid_make(cp_params *params, const char *path, int features, const cp_head_config *c, cp_rng *rng) {
-    hybrid_head *h = calloc(1, sizeof *h);
+    hybrid_head *h = head_alloc(c->at, sizeof *h);
     if (!h) return NULL;
     cp_gaussian_softmax_config config = {
         .features = features, .classes = c->classes, .precision = c->precision, .learn_prior = c->learn_prior};
+    if (config.precision == CP_PRECISION_DEFAULT) config.precision = CP_DIAGONAL;
     h->head = (cp_head){&cp_head_hybrid, c->classes};
-    h->layer = cp_gaussian_softmax_make(params, path, config, rng);
-    return &h->head;
+    h->layer = (cp_gaussian_softmax_make)(c->at, params, path, config, rng);
+    return head_if(h->layer.weight, &h->head);
 }
 
 static const cp_gaussian_softmax *layer_of(const cp_head *head) {
@@ -94,14 +110,18 @@ const cp_head_kind *cp_head_kind_named(const char *name) {
     return NULL;
 }
 
-cp_head *cp_head_new(const cp_head_kind *kind, cp_params *params, const char *path, int features, cp_head_config config, cp_rng *rng) {
+cp_head *(cp_head_new)(cp_at at, const cp_head_kind *kind, cp_params *params, const char *path, int features, cp_head_config config,
+                       cp_rng *rng) {
+    if (!cp_make_ready(at, "head_new", params, rng)) return NULL;
     if (!kind || features < 1 || config.classes < 1) {
-        cp_misuse((cp_at){0}, "head_new", kind ? "%d features and %d classes must be positive" : "the kind of head is NULL", features,
-                  config.classes);
+        if (!kind) cp_misuse(at, "head_new", "the kind of head is NULL");
+        else cp_misuse(at, "head_new", "features is %d and classes is %d; both must be positive", features, config.classes);
         return NULL;
     }
+    config.at = at;
     cp_head *head = kind->make(params, path, features, &config, rng);
-    if (!head) cp_misuse((cp_at){0}, "head_new", "out of memory");
+    bool     told = cp_head_kind_named(kind->name) == kind; /* the heads of this file say what was wrong themselves */
+    if (!head && !told) cp_misuse(at, "head_new", "the head \"%s\" could not be made", kind->name);
     return head;
 }
 
@@ -109,23 +129,39 @@ void cp_head_free(cp_head *head) {
     if (head) head->kind->free(head);
 }
 
+static bool usable(cp_at at, const char *op, const cp_head *head) {
+    if (!head) return cp_misuse(at, op, "the head is NULL (did cp_head_new fail?)");
+    return cp_check(at, op, 0, NULL);
+}
+
+static bool applicable(cp_at at, const char *op, const cp_head *head, cp_tensor *z) {
+    return usable(at, op, head) && cp_check(at, op, 1, &z);
+}
+
 cp_tensor *(cp_head_logits)(cp_at at, const cp_head *head, cp_tensor *z) {
-    return head->kind->logits(at, head, z);
+    return applicable(at, "head_logits", head, z) ? head->kind->logits(at, head, z) : NULL;
 }
 
 cp_tensor *(cp_head_posterior)(cp_at at, const cp_head *head, cp_tensor *z) {
-    return cp_softmax(at, cp_head_logits(at, head, z), 1);
+    cp_tensor *logits = applicable(at, "head_posterior", head, z) ? cp_head_logits(at, head, z) : NULL;
+    return logits ? cp_softmax(at, logits, 1) : NULL;
 }
 
 cp_tensor *(cp_head_class_energy)(cp_at at, const cp_head *head, cp_tensor *z) {
+    if (!applicable(at, "head_class_energy", head, z)) return NULL;
     if (head->kind->class_energy) return head->kind->class_energy(at, head, z);
-    return cp_neg(at, cp_head_logits(at, head, z));
+    cp_tensor *logits = cp_head_logits(at, head, z);
+    return logits ? cp_neg(at, logits) : NULL;
 }
 
 cp_tensor *(cp_head_energy)(cp_at at, const cp_head *head, cp_tensor *z) {
-    return cp_neg(at, cp_logsumexp(at, cp_neg(at, cp_head_class_energy(at, head, z)), CP_AXES(1), false));
+    cp_tensor *energy = applicable(at, "head_energy", head, z) ? cp_head_class_energy(at, head, z) : NULL;
+    cp_tensor *joint = energy ? cp_neg(at, energy) : NULL;
+    cp_tensor *sum = joint ? cp_logsumexp(at, joint, CP_AXES(1), false) : NULL;
+    return sum ? cp_neg(at, sum) : NULL;
 }
 
 cp_tensor *(cp_head_penalty)(cp_at at, const cp_head *head) {
+    if (!usable(at, "head_penalty", head)) return NULL;
     return head->kind->penalty ? head->kind->penalty(at, head) : cp_scalar(at, 0);
 }

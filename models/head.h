@@ -14,13 +14,15 @@ typedef struct cp_head cp_head;
 
 typedef struct cp_head_config {
     int          classes;
-    cp_precision precision;   /* hybrid */
+    cp_precision precision;   /* hybrid; CP_PRECISION_DEFAULT: CP_DIAGONAL */
     bool         learn_prior; /* hybrid */
+    cp_at        at;          /* set by cp_head_new: the caller's place, for the maker's errors */
 } cp_head_config;
 
 typedef struct cp_head_kind {
     const char *name;
     bool        generative; /* its energies are meant as a density */
+    /* NULL when that fails; sizes, params and rng have been checked. */
     cp_head *(*make)(cp_params *params, const char *path, int features, const cp_head_config *config, cp_rng *rng);
     cp_tensor *(*logits)(cp_at at, const cp_head *head, cp_tensor *z);       /* (N, C) */
     cp_tensor *(*class_energy)(cp_at at, const cp_head *head, cp_tensor *z); /* (N, C); NULL: minus the logits */
@@ -37,7 +39,9 @@ struct cp_head {
 extern const cp_head_kind cp_head_softmax, cp_head_jem, cp_head_hybrid;
 const cp_head_kind       *cp_head_kind_named(const char *name); /* "softmax", "jem", "hybrid"; NULL when unknown */
 
-cp_head *cp_head_new(const cp_head_kind *kind, cp_params *params, const char *path, int features, cp_head_config config, cp_rng *rng);
+/* NULL, after the error handler, when it cannot be made. */
+cp_head *cp_head_new(cp_at at, const cp_head_kind *kind, cp_params *params, const char *path, int features, cp_head_config config,
+                     cp_rng *rng);
 void     cp_head_free(cp_head *head); /* NULL is fine */
 
 cp_tensor *cp_head_logits(cp_at at, const cp_head *head, cp_tensor *z);       /* (N, C) */
@@ -49,6 +53,7 @@ cp_tensor *cp_head_penalty(cp_at at, const cp_head *head);                    /*
 /* The layer inside a hybrid head, or NULL. */
 cp_gaussian_softmax *cp_head_gaussian_softmax(cp_head *head);
 
+#define cp_head_new(...) cp_head_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_head_logits(t, ...) cp_head_logits(CP_AT(t), __VA_ARGS__)
 #define cp_head_posterior(t, ...) cp_head_posterior(CP_AT(t), __VA_ARGS__)
 #define cp_head_class_energy(t, ...) cp_head_class_energy(CP_AT(t), __VA_ARGS__)

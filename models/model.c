@@ -35,31 +35,51 @@ static const choice *choice_find(const choice *list, const char *name) {
 
 /* ---- making ---- */
 
-static cp_net *net_make(cp_params *params, const cp_model_config *c, cp_rng *rng) {
-    if (strcmp(c->model, "mlp") == 0) return cp_mlp_new(params, "", c->mlp, rng);
-    if (strcmp(c->model, "lstm") == 0) return cp_lstm_net_new(params, "", c->lstm, rng);
-    return cp_wrn_new(params, "", c->wrn, rng);
+/* "wrn, mlp, lstm", as messages have it; cut at the buffer's end. */
+typedef struct choice_text {
+    char s[200];
+} choice_text;
+
+static choice_text choice_list(const choice *list) {
+    choice_text text = {{0}};
+    size_t      used = 0;
+    for (; list->name && used < sizeof text.s; list++)
+        used += (size_t)snprintf(text.s + used, sizeof text.s - used, "%s%s", used ? ", " : "", list->name);
+    return text;
 }
 
-cp_model *cp_model_new(cp_model_config c, cp_rng *rng) {
-    const choice *model_name = choice_find(models, c.model ? c.model : "wrn"), *head_name = choice_find(heads, c.head ? c.head : "softmax");
-    if (!model_name || !head_name) {
-        cp_misuse((cp_at){0}, "model_new", "there is no model \"%s\" with a head \"%s\"", c.model, c.head);
+static const char *choice_need(cp_at at, const char *what, const choice *list, const char *name) {
+    const choice *found = choice_find(list, name ? name : list->name);
+    if (!found) cp_misuse(at, "model_new", "\"%s\" is no %s; %s exist", name, what, choice_list(list).s);
+    return found ? found->name : NULL;
+}
+
+static cp_net *net_make(cp_at at, cp_params *params, const cp_model_config *c, cp_rng *rng) {
+    if (strcmp(c->model, "mlp") == 0) return (cp_mlp_new)(at, params, "", c->mlp, rng);
+    if (strcmp(c->model, "lstm") == 0) return (cp_lstm_net_new)(at, params, "", c->lstm, rng);
+    return (cp_wrn_new)(at, params, "", c->wrn, rng);
+}
+
+cp_model *(cp_model_new)(cp_at at, cp_model_config c, cp_rng *rng) {
+    c.model = choice_need(at, "model", models, c.model);
+    c.head = c.model ? choice_need(at, "head", heads, c.head) : NULL;
+    if (!c.head) return NULL;
+    if (c.classes < 1 || !rng) {
+        cp_misuse(at, "model_new", rng ? "classes is %d; it must be positive" : "rng is NULL (%d classes)", c.classes);
         return NULL;
     }
-    c.model = model_name->name;
-    c.head = head_name->name;
+    if (c.precision == CP_PRECISION_DEFAULT) c.precision = CP_DIAGONAL;
     cp_model *m = calloc(1, sizeof *m);
     if (!m) {
-        cp_misuse((cp_at){0}, "model_new", "out of memory");
+        cp_misuse(at, "model_new", "out of memory");
         return NULL;
     }
     m->config = c;
     m->params = cp_params_new();
-    m->net = m->params ? net_make(m->params, &c, rng) : NULL;
+    m->net = m->params ? net_make(at, m->params, &c, rng) : NULL;
     if (m->net)
-        m->head = cp_head_new(cp_head_kind_named(c.head), m->params, "head", m->net->features,
-                              (cp_head_config){.classes = c.classes, .precision = c.precision, .learn_prior = c.learn_prior}, rng);
+        m->head = (cp_head_new)(at, cp_head_kind_named(c.head), m->params, "head", m->net->features,
+                                (cp_head_config){.classes = c.classes, .precision = c.precision, .learn_prior = c.learn_prior}, rng);
     if (m->head) return m;
     cp_model_free(m);
     return NULL;
@@ -102,7 +122,7 @@ char *cp_model_config_text(const cp_model_config *c) {
     cp_json_put_integer(&w, "classes", c->classes);
     cp_json_put_string(&w, "head", head);
     if (strcmp(head, "hybrid") == 0) {
-        cp_json_put_string(&w, "precision", choice_name(precisions, (int)c->precision));
+        cp_json_put_string(&w, "precision", choice_name(precisions, (int)(c->precision ? c->precision : CP_DIAGONAL)));
         cp_json_put_bool(&w, "learn_prior", c->learn_prior);
     }
     cp_json_put_end(&w);
@@ -123,12 +143,37 @@ typedef struct description {
 } description;
 
 static int read_choice(description *d, const char *key, const choice *list, const char *fallback) {
-    const char   *name = cp_json_string(cp_json_get(d->root, key), cp_json_get(d->root, key) ? "" : fallback);
-    const choice *found = choice_find(list, name);
+    const cp_json *node = cp_json_get(d->root, key);
+    const char    *name = cp_json_string(node, node ? NULL : fallback);
+    const choice  *found = name ? choice_find(list, name) : NULL;
     if (found) return found->value;
-    if (d->fine) cp_fail(d->status, "%s: \"%s\" is \"%s\", which is not one that exists", d->name, key, name);
+    if (d->fine && name) cp_fail(d->status, "%s: \"%s\" is \"%s\"; %s exist", d->name, key, name, choice_list(list).s);
+    if (d->fine && !name) cp_fail(d->status, "%s: \"%s\" must be a string: %s", d->name, key, choice_list(list).s);
     d->fine = false;
     return 0;
+}
+
+static bool read_bool(description *d, const char *key) {
+    const cp_json *node = cp_json_get(d->root, key);
+    if (node && node->kind != CP_JSON_BOOL && d->fine)
+        d->fine = cp_fail(d->status, "%s: \"%s\" must be true or false", d->name, key);
+    return cp_json_bool(node, false);
+}
+
+/* The keys of each model, those of all of them first. */
+static const choice keys_of_wrn[] = {{"model", 0}, {"classes", 0}, {"head", 0}, {"precision", 0}, {"learn_prior", 0}, {"depth", 0},
+                                     {"width", 0}, {"channels", 0}, {"norm", 0}, {"activation", 0}, {"layout", 0}, {0}};
+static const choice keys_of_mlp[] = {{"model", 0}, {"classes", 0}, {"head", 0}, {"precision", 0}, {"learn_prior", 0},
+                                     {"sizes", 0}, {"activation", 0}, {0}};
+static const choice keys_of_lstm[] = {{"model", 0}, {"classes", 0}, {"head", 0}, {"precision", 0}, {"learn_prior", 0}, {"in", 0},
+                                      {"hidden", 0}, {"layers", 0}, {"bidirectional", 0}, {0}};
+
+static void check_keys(description *d, const char *model) {
+    const choice *keys = strcmp(model, "mlp") == 0 ? keys_of_mlp : strcmp(model, "lstm") == 0 ? keys_of_lstm : keys_of_wrn;
+    for (const cp_json *member = d->root->first; member && d->fine; member = member->next)
+        if (!choice_find(keys, member->key))
+            d->fine = cp_fail(d->status, "%s: a %s has no key \"%s\"; %s exist", d->name, model, member->key,
+                              choice_list(keys).s);
 }
 
 static int read_size(description *d, const char *key, int fallback, int most) {
@@ -159,9 +204,14 @@ static void read_sizes(description *d, cp_mlp_config *mlp) {
 bool cp_model_config_parse(const char *text, const char *name, cp_model_config *config, cp_status *status) {
     cp_json *root = cp_json_parse(text, strlen(text), name, status);
     if (!root) return false;
+    if (root->kind != CP_JSON_OBJECT) {
+        cp_json_free(root);
+        return cp_fail(status, "%s: the description must be an object: {\"model\": ..., \"classes\": ...}", name);
+    }
     description     d = {root, name, status, true};
     cp_model_config c = {0};
     c.model = models[read_choice(&d, "model", models, "wrn")].name;
+    check_keys(&d, c.model);
     c.head = heads[read_choice(&d, "head", heads, "softmax")].name;
     c.classes = read_size(&d, "classes", 0, 1 << 20);
     cp_activation activation = (cp_activation)read_choice(&d, "activation", activations, "leaky");
@@ -178,10 +228,10 @@ bool cp_model_config_parse(const char *text, const char *name, cp_model_config *
     } else {
         c.lstm = (cp_lstm_config){.in = read_size(&d, "in", 0, 1 << 20), .hidden = read_size(&d, "hidden", 0, 1 << 16),
                                   .layers = read_size(&d, "layers", 1, CP_LSTM_MOST_LAYERS),
-                                  .bidirectional = cp_json_bool(cp_json_get(root, "bidirectional"), false)};
+                                  .bidirectional = read_bool(&d, "bidirectional")};
     }
     c.precision = (cp_precision)read_choice(&d, "precision", precisions, "diagonal");
-    c.learn_prior = cp_json_bool(cp_json_get(root, "learn_prior"), false);
+    c.learn_prior = read_bool(&d, "learn_prior");
     if (d.fine) *config = c;
     cp_json_free(root);
     return d.fine;
@@ -255,6 +305,10 @@ static cp_tensor *pick(cp_at at, cp_tensor *energy, cp_labels labels) {
 
 cp_tensor *cp_model_energy_of(cp_at at, void *context, cp_tensor *x) {
     const cp_model_target *target = context;
+    if (!target) {
+        cp_misuse(at, "model_energy_of", "the target is NULL; it is the address of a cp_model_target");
+        return NULL;
+    }
     if (!target->labels.at) return cp_model_energy(at, target->model, x, CP_EVALUATION);
     cp_tensor *energy = cp_model_class_energy(at, target->model, x, CP_EVALUATION);
     return energy ? pick(at, energy, target->labels) : NULL;

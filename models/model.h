@@ -14,7 +14,7 @@ typedef struct cp_model_config {
     cp_mlp_config  mlp;
     cp_lstm_config lstm;
 
-    cp_precision precision; /* hybrid; note that zero is CP_SPHERICAL */
+    cp_precision precision; /* hybrid; CP_PRECISION_DEFAULT: CP_DIAGONAL */
     bool         learn_prior;
 } cp_model_config;
 
@@ -26,11 +26,33 @@ typedef struct cp_model {
 } cp_model;
 
 /* NULL (after the error handler) when the configuration is not possible. */
-cp_model *cp_model_new(cp_model_config config, cp_rng *rng);
+cp_model *cp_model_new(cp_at at, cp_model_config config, cp_rng *rng);
+#define cp_model_new(...) cp_model_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 void      cp_model_free(cp_model *model); /* NULL is fine */
 
 /* The description as JSON: {"model":"wrn","depth":10,"width":2,"channels":3,"classes":8,"norm":"batch","head":"softmax"}. Missing
- * keys mean the default. Text to free, or NULL when out of memory; false and a message for a description that is not possible. */
+ * keys mean the default; a key that the model does not have, or a value of another kind, is refused.
+ *
+ *   of    key            values                                      default   tensors, as a file names them
+ *   all   model          wrn, mlp, lstm                              wrn
+ *         classes        1 to 2^20                                   needed
+ *         head           softmax, jem, hybrid                        softmax   head.weight, head.bias; hybrid also head.mean,
+ *         precision      spherical, diagonal, full (hybrid)          diagonal  head.precision
+ *         learn_prior    true, false (hybrid)                        false     head.prior
+ *   wrn   depth          10, 16, 22, ... (6n + 4)                    10        stem.weight, stem.bias, stage0.block0.conv1.weight,
+ *         width          1 to 1000                                   1         ...conv1.bias, ...conv2..., ...shortcut..., to
+ *         channels       of the images, 1 to 4096                    1         stage2.blockN...: see models/net.h
+ *         norm           none, batch, group, layer                   none      stage0.block0.norm1.weight, ..., norm.weight, ...
+ *         activation     leaky (0.2), relu, swish, tanh, identity    leaky
+ *         layout         jem, classic                                jem
+ *   mlp   sizes          [inputs, hidden, ..., features], up to 16   needed    layer0.weight, layer0.bias, layer1.weight, ...
+ *         activation     as above                                    leaky
+ *   lstm  in, hidden     1 to 2^20, 1 to 2^16                        needed    weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0,
+ *         layers         1 to 8                                      1         weight_ih_l1, ...
+ *         bidirectional  true, false                                 false     weight_ih_l0_reverse, ...
+ *
+ * All convolutions of a wrn have biases; they are 3x3 with padding 1, and the shortcuts 1x1 with padding 0. Text to free, or NULL
+ * when out of memory; false and a message for a description that is not possible. */
 char *cp_model_config_text(const cp_model_config *config);
 bool  cp_model_config_parse(const char *text, const char *name, cp_model_config *config, cp_status *status);
 

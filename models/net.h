@@ -22,11 +22,15 @@ cp_tensor *cp_net_forward(cp_at at, const cp_net *net, cp_tensor *x, cp_mode mod
 #define cp_net_forward(t, ...) cp_net_forward(CP_AT(t), __VA_ARGS__)
 void cp_net_free(cp_net *net); /* NULL is fine; the parameters stay with their set */
 
+/* The constructors below give NULL, after the error handler, when a network cannot be made. */
+
 /* ==== wide ResNet: images (N,H,W,channels), from 8x8 ====
  *
  * A 3x3 stem of 16 channels, three stages of (depth - 4) / 6 pre-activation blocks with widths 16, 32, 64 times width, the stages
- * after the first with stride 2, then norm, activation and global average pool. Tensors: stem.weight, stem.bias,
- * stage0.block0.norm1.weight ..., norm.weight ... under the path. */
+ * after the first with stride 2, then norm, activation and global average pool. All convolutions have biases; they are 3x3 with
+ * padding 1, but for the shortcuts, which are 1x1 with padding 0. Tensors under the path: stem.weight, stem.bias,
+ * stage0.block0.norm1.weight, .bias (and .running_mean, .running_var with batch norm), stage0.block0.conv1.weight, .bias, norm2,
+ * conv2, where in, out or stride ask for it shortcut, ...; norm.weight, norm.bias. */
 typedef struct cp_wrn_config {
     int             depth;    /* 6n + 4; 0: 10 */
     int             width;    /* 0: 1 */
@@ -37,7 +41,7 @@ typedef struct cp_wrn_config {
     cp_init         init;
 } cp_wrn_config;
 
-cp_net *cp_wrn_new(cp_params *params, const char *path, cp_wrn_config config, cp_rng *rng);
+cp_net *cp_wrn_new(cp_at at, cp_params *params, const char *path, cp_wrn_config config, cp_rng *rng);
 
 /* ==== multilayer perceptron: x (N, ...) flattened to (N, sizes[0]) ====
  * sizes end at the first 0; every layer is followed by the activation. Tensors: layer0.weight, layer0.bias, ... With one size
@@ -49,9 +53,14 @@ typedef struct cp_mlp_config {
     cp_init       init;
 } cp_mlp_config;
 
-cp_net *cp_mlp_new(cp_params *params, const char *path, cp_mlp_config config, cp_rng *rng);
+cp_net *cp_mlp_new(cp_at at, cp_params *params, const char *path, cp_mlp_config config, cp_rng *rng);
 
-/* ==== LSTM over sequences (N,T,in): the features are the last layer's final hidden state ==== */
-cp_net *cp_lstm_net_new(cp_params *params, const char *path, cp_lstm_config config, cp_rng *rng);
+/* ==== LSTM over sequences (N,T,in): the features are the last layer's final hidden state ====
+ * Tensors: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, with _reverse behind for the other direction; then _l1, ... */
+cp_net *cp_lstm_net_new(cp_at at, cp_params *params, const char *path, cp_lstm_config config, cp_rng *rng);
+
+#define cp_wrn_new(...) cp_wrn_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
+#define cp_mlp_new(...) cp_mlp_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
+#define cp_lstm_net_new(...) cp_lstm_net_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 
 #endif

@@ -1,4 +1,5 @@
 /* Arithmetic on two (or three) tensors with broadcasting. */
+#include "core/kernels/kernels.h"
 #include "core/op.h"
 #include "ops/ops.h"
 #include "ops/walk.h"
@@ -51,6 +52,9 @@ static cp_tensor *combine(cp_at at, const char *op, cp_row_fn row, int n, cp_ten
 /* A binary op: EXPR of a and b, and the gradients GA, GB before they are summed to the inputs' shapes. */
 #define BINARY(NAME, FORMULA, EXPR, GA, GB, KEEPS, KINKED)                                                   \
     ROW2(NAME, EXPR)                                                                                         \
+    BINARY_OP(NAME, FORMULA, GA, GB, KEEPS, KINKED)
+
+#define BINARY_OP(NAME, FORMULA, GA, GB, KEEPS, KINKED)                                                      \
     static void NAME##_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {                  \
         cp_tensor *a = node->in[0], *b = node->in[1], *out = node->out;                                      \
         (void)out;                                                                                           \
@@ -72,8 +76,14 @@ static cp_tensor *share(cp_at at, cp_row_fn row, cp_tensor *a, cp_tensor *b) {
     return combine(at, "share", row, 2, (cp_tensor *[]){a, b});
 }
 
+ROW2(add_broadcast, a + b)
+static void add_row(const void *context, size_t n, cp_real *const *at, const ptrdiff_t *step) {
+    if (step[1] == 1 && step[2] == 1) cp_kernel_add(n, at[1], at[2], at[0]);
+    else add_broadcast_row(context, n, at, step);
+}
+
 /* clang-format off */
-BINARY(add, "a + b", a + b, g, g, 0, false)
+BINARY_OP(add, "a + b", g, g, 0, false)
 BINARY(sub, "a - b", a - b, g, cp_neg(at, g), 0, false)
 BINARY(mul, "a b",   a * b, cp_mul(at, g, b), cp_mul(at, g, a), KEEPS_BOTH, false)
 BINARY(div, "a / b", a / b, cp_div(at, g, b), cp_neg(at, cp_div(at, cp_mul(at, g, out), b)), CP_KEEPS_IN(1) | CP_KEEPS_OUT, false)
@@ -114,7 +124,7 @@ static void where_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **
     if (cp_needs(node, 1)) gin[1] = cp_sum_to(at, cp_where(at, condition, zero, g), b->rank, b->dims);
 }
 
-const cp_op cp_op_where = {.name = "where", .formula = "condition != 0 ? a : b", .grad = where_grad};
+const cp_op cp_op_where = {.name = "where", .formula = "condition != 0 ? a : b", .grad = where_grad, .keeps = CP_KEEPS_SAVED};
 
 cp_tensor *(cp_where)(cp_at at, cp_tensor *condition, cp_tensor *a, cp_tensor *b) {
     cp_tensor *in[] = {condition, a, b}, *out = combine(at, "where", where_row, 3, in);

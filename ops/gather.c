@@ -40,8 +40,8 @@ static void scatter_rows_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_te
     gin[0] = cp_gather_rows(at, g, ((const places *)node->attr)->at);
 }
 
-const cp_op cp_op_gather_rows = {.name = "gather_rows", .formula = "out[i] = a[rows[i]]", .grad = gather_rows_grad};
-const cp_op cp_op_scatter_rows = {.name = "scatter_rows", .formula = "out[rows[i]] += a[i]", .grad = scatter_rows_grad};
+const cp_op cp_op_gather_rows = {.name = "gather_rows", .formula = "out[i] = a[rows[i]]", .grad = gather_rows_grad, .keeps = CP_KEEPS_SAVED};
+const cp_op cp_op_scatter_rows = {.name = "scatter_rows", .formula = "out[rows[i]] += a[i]", .grad = scatter_rows_grad, .keeps = CP_KEEPS_SAVED};
 
 static bool has_rows(cp_at at, const char *op, cp_tensor *a) {
     if (!cp_check(at, op, 1, &a)) return false;
@@ -74,11 +74,15 @@ cp_tensor *(cp_scatter_rows)(cp_at at, cp_tensor *a, cp_labels rows, int count) 
     int dims[CP_MAX_RANK];
     memcpy(dims, a->dims, sizeof dims);
     dims[0] = count;
-    cp_tensor *out = cp_full(at, 0, a->rank, dims);
-    if (!out) return NULL;
+    cp_tensor *out = cp_out(at, a->rank, dims);
+    double    *sums = out ? cp_arena_alloc(cp_scratch(at), out->size * sizeof *sums) : NULL;
+    if (!sums) return NULL;
     size_t n = row_size(a);
+    for (size_t j = 0; j < out->size; j++) sums[j] = 0;
     for (int i = 0; i < rows.count; i++)
-        for (size_t j = 0; j < n; j++) out->data[(size_t)rows.at[i] * n + j] += a->data[(size_t)i * n + j];
+        for (size_t j = 0; j < n; j++) sums[(size_t)rows.at[i] * n + j] += (double)a->data[(size_t)i * n + j];
+    for (size_t j = 0; j < out->size; j++) out->data[j] = (cp_real)sums[j];
+    cp_arena_release(cp_scratch(at), sums);
     return cp_record(at, &cp_op_scatter_rows, out, kept, 1, &a);
 }
 
@@ -92,8 +96,8 @@ static void put_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gi
     gin[0] = cp_take(at, g, ((const places *)node->attr)->at, node->in[0]->rank, node->in[0]->dims);
 }
 
-const cp_op cp_op_take = {.name = "take", .formula = "out[i] = a[places[i]]", .grad = take_grad};
-const cp_op cp_op_put = {.name = "put", .formula = "out[places[i]] += a[i]", .grad = put_grad};
+const cp_op cp_op_take = {.name = "take", .formula = "out[i] = a[places[i]]", .grad = take_grad, .keeps = CP_KEEPS_SAVED};
+const cp_op cp_op_put = {.name = "put", .formula = "out[places[i]] += a[i]", .grad = put_grad, .keeps = CP_KEEPS_SAVED};
 
 /* One place for each of `count` values, each below `limit`. */
 static const places *places_for(cp_at at, const char *op, cp_labels labels, size_t count, size_t limit) {

@@ -1,5 +1,8 @@
-/* Class-conditional Gaussians with a shared precision. Points and means are first mapped to where P is the identity; there
- * an energy is half a squared distance, formed from differences, so that it stays exact far from the origin. */
+/* Class-conditional Gaussians with a shared precision. Points and means are mapped to where P is the identity; there an energy
+ * is half a squared distance, formed from differences.
+ *
+ * Far from the origin, products lose in rounding what differences need. So the middle of the means is subtracted from both
+ * sides before anything is multiplied: a constant that changes nothing in the mathematics, its derivatives included. */
 #include "ops/gaussian.h"
 
 #include "core/op.h"
@@ -33,9 +36,16 @@ static void distance_rows(void *context, size_t begin, size_t end) {
         }
 }
 
-/* da_n = a_n sum_c g_nc - sum_c g_nc b_c, and the same with the roles exchanged. */
+/* The mean of the rows of b: (1, D), a constant; of no rows, 0. */
+static cp_tensor *middle(cp_at at, cp_tensor *b) {
+    if (!b->dims[0]) return cp_full(at, 0, 2, (int[]){1, b->dims[1]});
+    return cp_mean(at, cp_detach(at, b), CP_AXES(0), true);
+}
+
+/* da_n = a_n sum_c g_nc - sum_c g_nc b_c, and the same with the roles exchanged; both about the middle of b. */
 static void half_distance_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
-    cp_tensor *a = node->in[0], *b = node->in[1];
+    cp_tensor *center = middle(at, node->in[1]), *a = cp_sub(at, node->in[0], center), *b = cp_sub(at, node->in[1], center);
+    if (!a || !b) return;
     if (cp_needs(node, 0))
         gin[0] = cp_sub(at, cp_mul(at, a, cp_sum(at, g, CP_AXES(1), true)), cp_matmul(at, g, b, 0));
     if (cp_needs(node, 1)) {
@@ -74,14 +84,19 @@ const cp_op cp_op_gaussian_penalty = {.name = "gaussian_penalty",
                                       .formula = "sum_c (|w_c - P mu_c|^2 + (b_c - ln pi_c + mu_c^T P mu_c / 2)^2) / 2"};
 
 int cp_precision_size(cp_precision kind, int d) {
-    return kind == CP_SPHERICAL ? 1 : kind == CP_DIAGONAL ? d : d * (d + 1) / 2;
+    if (kind != CP_FULL) return kind == CP_SPHERICAL ? 1 : d;
+    int64_t size = (int64_t)d * ((int64_t)d + 1) / 2;
+    return size <= INT32_MAX ? (int)size : -1;
 }
 
 static bool fit(cp_at at, const char *op, cp_gaussians g) {
     if (!cp_check(at, op, g.log_prior ? 3 : 2, (cp_tensor *[]){g.mean, g.precision, g.log_prior})) return false;
     if (g.mean->rank != 2 || g.mean->size == 0)
         return cp_misuse(at, op, "mean has shape %s; it is (classes, features)", cp_shape_text(g.mean).s);
+    if (g.kind < CP_SPHERICAL || g.kind > CP_FULL)
+        return cp_misuse(at, op, "kind is %d; set CP_SPHERICAL, CP_DIAGONAL or CP_FULL", (int)g.kind);
     int c = g.mean->dims[0], size = cp_precision_size(g.kind, g.mean->dims[1]);
+    if (size < 0) return cp_misuse(at, op, "mean %s has too many features for a full precision", cp_shape_text(g.mean).s);
     if (!cp_shape_is(g.precision, 1, &size))
         return cp_misuse(at, op, "precision has shape %s; mean %s needs (%d) of this kind", cp_shape_text(g.precision).s,
                          cp_shape_text(g.mean).s, size);
@@ -119,8 +134,8 @@ static bool points_fit(cp_at at, const char *op, cp_tensor *z, cp_gaussians g) {
 
 cp_tensor *(cp_gaussian_energy)(cp_at at, cp_tensor *z, cp_gaussians g) {
     if (!points_fit(at, "gaussian_energy", z, g)) return NULL;
-    cp_tensor *f = factor(at, g);
-    return cp_half_distance(at, whiten(at, g, f, z), whiten(at, g, f, g.mean));
+    cp_tensor *f = factor(at, g), *center = middle(at, g.mean);
+    return cp_half_distance(at, whiten(at, g, f, cp_sub(at, z, center)), whiten(at, g, f, cp_sub(at, g.mean, center)));
 }
 
 cp_tensor *(cp_gaussian_log_joint)(cp_at at, cp_tensor *z, cp_gaussians g) {

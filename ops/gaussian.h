@@ -7,9 +7,10 @@
 #include "ops/ops.h"
 
 typedef enum cp_precision {
-    CP_SPHERICAL, /* P = e^s I; one number s, shape (1) */
-    CP_DIAGONAL,  /* P = diag(e^s); s (D) */
-    CP_FULL,      /* P = L L^T, L lower-triangular with exp() diagonal (cp_tril_exp); D(D+1)/2 numbers */
+    CP_PRECISION_DEFAULT, /* for the maker to resolve: CP_FULL for a stand-alone layer, CP_DIAGONAL behind a network */
+    CP_SPHERICAL,         /* P = e^s I; one number s, shape (1) */
+    CP_DIAGONAL,          /* P = diag(e^s); s (D) */
+    CP_FULL,              /* P = L L^T, L lower-triangular with exp() diagonal (cp_tril_exp); D(D+1)/2 numbers */
 } cp_precision;
 
 typedef struct cp_gaussians {
@@ -19,7 +20,7 @@ typedef struct cp_gaussians {
     cp_tensor   *log_prior; /* ln pi (C), or NULL: uniform, ln pi_c = -ln C */
 } cp_gaussians;
 
-/* How many numbers hold the precision in D dimensions. */
+/* How many numbers hold the precision in D dimensions; -1 when more than an int counts. */
 int cp_precision_size(cp_precision kind, int d);
 
 /* |a_n - b_c|^2 / 2 for every pair of rows, a (N, D), b (C, D) -> (N, C); fused. */

@@ -24,14 +24,15 @@ static void cross_entropy_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_t
 const cp_op cp_op_cross_entropy = {.name = "cross_entropy",
                                    .formula = "mean of logsumexp(logits) - logits[label]",
                                    .grad = cross_entropy_grad,
-                                   .keeps = CP_KEEPS_IN(0)};
+                                   .keeps = CP_KEEPS_IN(0) | CP_KEEPS_SAVED};
 
 static bool labels_fit(cp_at at, const cp_tensor *logits, cp_labels labels) {
     const char *op = "cross_entropy";
     if (logits->rank != 2 || logits->size == 0)
         return cp_misuse(at, op, "logits have shape %s; (rows, classes), not empty, is needed", cp_shape_text(logits).s);
-    if (!labels.at || labels.count != logits->dims[0])
-        return cp_misuse(at, op, "%d labels for logits of shape %s", labels.at ? labels.count : 0, cp_shape_text(logits).s);
+    if (!labels.at) return cp_misuse(at, op, "the labels for logits of shape %s are NULL", cp_shape_text(logits).s);
+    if (labels.count != logits->dims[0])
+        return cp_misuse(at, op, "%d labels for logits of shape %s", labels.count, cp_shape_text(logits).s);
     for (int i = 0; i < labels.count; i++)
         if (labels.at[i] < 0 || labels.at[i] >= logits->dims[1])
             return cp_misuse(at, op, "label %d at row %d is outside 0..%d, the classes of logits %s", labels.at[i], i, logits->dims[1] - 1,

@@ -42,7 +42,7 @@ static void normalize_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tenso
 const cp_op cp_op_normalize = {.name = "normalize",
                                .formula = "(a - mean) / sqrt(variance + eps)",
                                .grad = normalize_grad,
-                               .keeps = CP_KEEPS_IN(0) | CP_KEEPS_OUT};
+                               .keeps = CP_KEEPS_IN(0) | CP_KEEPS_OUT | CP_KEEPS_SAVED};
 
 static cp_tensor *normalize(cp_at at, cp_tensor *a, cp_axes axes, cp_real eps, statistics *s) {
     bool was = cp_tape_record(at.tape, false);
@@ -178,7 +178,7 @@ static void batch_norm_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tens
 const cp_op cp_op_batch_norm = {.name = "batch_norm",
                                 .formula = "gamma (x - mean) / sqrt(var + eps) + beta over all but the last axis",
                                 .grad = batch_norm_grad,
-                                .keeps = CP_KEEPS_IN(0) | CP_KEEPS_IN(1)};
+                                .keeps = CP_KEEPS_IN(0) | CP_KEEPS_IN(1) | CP_KEEPS_SAVED};
 
 static cp_tensor *batch_norm_training(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, const cp_batch_norm_config *config) {
     int             c = channels(x), inputs = 1;
@@ -203,10 +203,11 @@ static cp_tensor *batch_norm_training(cp_at at, cp_tensor *x, cp_tensor *gamma, 
         shift[k] = beta ? beta->data[k] : 0;
     }
     cp_kernel_scale_shift(rows, (size_t)c, x->data, a.mean->data, scale, shift, out->data);
-    running_update(config->running_mean, a.mean, config->momentum, 1);
-    running_update(config->running_var, variance, config->momentum, (cp_real)rows / (cp_real)(rows - 1));
     const void *kept = cp_attr(at, &a, sizeof a);
-    return kept ? cp_record(at, &cp_op_batch_norm, out, kept, inputs, in) : NULL;
+    if (!kept || !cp_record(at, &cp_op_batch_norm, out, kept, inputs, in)) return NULL;
+    running_update(config->running_mean, a.mean, config->momentum, 1); /* last: a call that fails has changed nothing */
+    running_update(config->running_var, variance, config->momentum, (cp_real)rows / (cp_real)(rows - 1));
+    return out;
 }
 
 static cp_tensor *batch_norm_evaluation(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, const cp_batch_norm_config *c) {

@@ -55,8 +55,8 @@ cp_tensor *cp_gate(cp_at at, cp_tensor *g, cp_tensor *a, cp_real slope); /* a > 
 
 cp_tensor *cp_sum(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim);
 cp_tensor *cp_mean(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim);
-cp_tensor *cp_max(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim); /* equal largest values share the gradient */
-cp_tensor *cp_logsumexp(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim); /* ln sum e^a, exact for large |a| */
+cp_tensor *cp_max(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim); /* equal largest values share the gradient; a NaN is the largest, and its gradient NaN */
+cp_tensor *cp_logsumexp(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim); /* ln sum e^a, exact for large |a|; over nothing but -infinity its gradient is NaN */
 cp_tensor *cp_softmax(cp_at at, cp_tensor *a, int axis);     /* e^a / sum e^a along one axis */
 cp_tensor *cp_log_softmax(cp_at at, cp_tensor *a, int axis); /* a - ln sum e^a */
 
@@ -88,9 +88,9 @@ cp_tensor *cp_pad(cp_at at, cp_tensor *a, const int *before, const int *after, c
 cp_tensor *cp_concat(cp_at at, cp_tensor *const *parts, int count, int axis);
 
 cp_tensor *cp_gather_rows(cp_at at, cp_tensor *a, cp_labels rows);             /* out[i] = a[rows[i]] */
-cp_tensor *cp_scatter_rows(cp_at at, cp_tensor *a, cp_labels rows, int count); /* (count, ...): out[rows[i]] += a[i] */
+cp_tensor *cp_scatter_rows(cp_at at, cp_tensor *a, cp_labels rows, int count); /* (count, ...): out[rows[i]] += a[i], in double */
 cp_tensor *cp_take(cp_at at, cp_tensor *a, cp_labels places, int rank, const int *dims); /* out[i] = a[places[i]], flat places */
-cp_tensor *cp_put(cp_at at, cp_tensor *a, cp_labels places, int rank, const int *dims);  /* out[places[i]] += a[i], flat places */
+cp_tensor *cp_put(cp_at at, cp_tensor *a, cp_labels places, int rank, const int *dims);  /* out[places[i]] += a[i], flat places; in cp_real, one after the other */
 
 /* ==== images, (N,H,W,C) ==== */
 
@@ -142,6 +142,7 @@ typedef struct cp_batch_norm_config {
 } cp_batch_norm_config;
 
 /* x (..., C), gamma and beta (C). Training: batch statistics, gradients flow through them; running_var gets the unbiased variance.
+ * The running statistics are updated by every call with training set, whether the tape records or not, once all else is done.
  * Evaluation: gamma (x - running_mean) / sqrt(running_var + eps) + beta, with the running statistics as constants. */
 cp_tensor *cp_batch_norm(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, cp_batch_norm_config config);
 cp_tensor *cp_layer_norm(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, cp_real eps);             /* over the last axis */

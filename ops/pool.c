@@ -84,7 +84,7 @@ cp_tensor *(cp_max_pool)(cp_at at, cp_tensor *x, cp_pool2d_config config) {
         return NULL;
     }
     int  count = (int)size;
-    int *places = cp_keep(at, size * sizeof *places);
+    int *places = cp_arena_alloc(cp_scratch(at), size * sizeof *places);
     if (!places) return NULL;
     cp_parallel((size_t)w.x[0], 1, argmax_images, &(argmax_job){&w, x->data, places});
     cp_tensor *out = cp_take(at, x, (cp_labels){places, count}, 4, w.y);
@@ -99,30 +99,58 @@ typedef struct average_job {
     cp_real      *x, *y; /* image side, result side */
 } average_job;
 
-#define FOR_EACH_PIXEL_PAIR(...)                                                                             \
-    const average_job *job = context;                                                                        \
-    const window      *w = job->win;                                                                         \
-    cp_real            share = 1 / ((cp_real)w->c.window_h * (cp_real)w->c.window_w);                        \
-    for (size_t n = begin; n < end; n++)                                                                     \
-        for (int i = 0; i < w->y[1]; i++)                                                                    \
-            for (int j = 0; j < w->y[2]; j++) {                                                              \
-                int top, bottom, left, right;                                                                \
-                span(i, w->c.stride_h, w->c.pad_top, w->c.window_h, w->x[1], &top, &bottom);                 \
-                span(j, w->c.stride_w, w->c.pad_left, w->c.window_w, w->x[2], &left, &right);                \
-                cp_real *y = job->y + pixel(w->y, n, i, j);                                                  \
-                for (int u = top; u < bottom; u++)                                                           \
-                    for (int v = left; v < right; v++) {                                                     \
-                        cp_real *x = job->x + pixel(w->x, n, u, v);                                          \
-                        for (int c = 0; c < w->x[3]; c++) __VA_ARGS__;                                       \
-                    }                                                                                        \
+/* The pixels that one window covers: rows [top, bottom), columns [left, right) of image n. */
+typedef struct patch {
+    size_t n;
+    int    top, bottom, left, right;
+} patch;
+
+typedef void (*patch_fn)(const average_job *job, patch p, cp_real *y, cp_real share);
+
+static void for_each_patch(const average_job *job, size_t begin, size_t end, patch_fn body) {
+    const window *w = job->win;
+    cp_real       share = 1 / ((cp_real)w->c.window_h * (cp_real)w->c.window_w);
+    for (size_t n = begin; n < end; n++)
+        for (int i = 0; i < w->y[1]; i++)
+            for (int j = 0; j < w->y[2]; j++) {
+                patch p = {.n = n};
+                span(i, w->c.stride_h, w->c.pad_top, w->c.window_h, w->x[1], &p.top, &p.bottom);
+                span(j, w->c.stride_w, w->c.pad_left, w->c.window_w, w->x[2], &p.left, &p.right);
+                body(job, p, job->y + pixel(w->y, n, i, j), share);
             }
+}
+
+enum { SUMS = 64 }; /* channels summed at once, in double */
+
+static void patch_average(const average_job *job, patch p, cp_real *y, cp_real share) {
+    const int *x = job->win->x;
+    for (int first = 0; first < x[3]; first += SUMS) {
+        double sum[SUMS] = {0};
+        int    count = x[3] - first < SUMS ? x[3] - first : SUMS;
+        for (int u = p.top; u < p.bottom; u++)
+            for (int v = p.left; v < p.right; v++) {
+                const cp_real *from = job->x + pixel(x, p.n, u, v) + first;
+                for (int c = 0; c < count; c++) sum[c] += (double)from[c];
+            }
+        for (int c = 0; c < count; c++) y[first + c] = (cp_real)(sum[c] * (double)share);
+    }
+}
+
+static void patch_spread(const average_job *job, patch p, cp_real *y, cp_real share) {
+    const int *x = job->win->x;
+    for (int u = p.top; u < p.bottom; u++)
+        for (int v = p.left; v < p.right; v++) {
+            cp_real *to = job->x + pixel(x, p.n, u, v);
+            for (int c = 0; c < x[3]; c++) to[c] += share * y[c];
+        }
+}
 
 static void average_images(void *context, size_t begin, size_t end) {
-    FOR_EACH_PIXEL_PAIR(y[c] += share * x[c])
+    for_each_patch(context, begin, end, patch_average);
 }
 
 static void spread_images(void *context, size_t begin, size_t end) {
-    FOR_EACH_PIXEL_PAIR(x[c] += share * y[c])
+    for_each_patch(context, begin, end, patch_spread);
 }
 
 static void avg_pool_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
@@ -141,7 +169,7 @@ const cp_op cp_op_global_avg_pool = {.name = "global_avg_pool", .formula = "mean
 cp_tensor *(cp_avg_pool)(cp_at at, cp_tensor *x, cp_pool2d_config config) {
     window w;
     if (!is_image(at, "avg_pool", x) || !window_plan(at, "avg_pool", x->dims, config, &w)) return NULL;
-    cp_tensor    *out = cp_full(at, 0, 4, w.y);
+    cp_tensor    *out = cp_out(at, 4, w.y);
     const window *attr = cp_attr(at, &w, sizeof w);
     if (!out || !attr) return NULL;
     cp_parallel((size_t)w.x[0], 1, average_images, &(average_job){attr, x->data, out->data});

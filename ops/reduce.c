@@ -1,4 +1,5 @@
 /* Reductions over sets of axes, and the softmax family. */
+#include "core/kernels/kernels.h"
 #include "core/kernels/reduce.h"
 #include "core/op.h"
 #include "core/pool.h"
@@ -164,14 +165,28 @@ typedef struct rows_job {
     bool           logarithm;
 } rows_job;
 
+/* y = e^(x - top) for values `step` apart, a piece at a time: the kernel wants them side by side. Returns the sum. */
+static double exp_row(size_t count, size_t step, const cp_real *x, cp_real top, cp_real *y) {
+    enum { PIECE = 128 };
+    cp_real piece[PIECE];
+    double  sum = 0;
+    for (size_t first = 0; first < count; first += PIECE) {
+        size_t n = count - first < PIECE ? count - first : PIECE;
+        for (size_t i = 0; i < n; i++) piece[i] = x[(first + i) * step] - top;
+        cp_kernel_exp(n, piece, piece);
+        for (size_t i = 0; i < n; i++) sum += (double)(y[(first + i) * step] = piece[i]);
+    }
+    return sum;
+}
+
 static void softmax_rows(void *context, size_t begin, size_t end) {
     const rows_job *job = context;
     for (size_t row = begin; row < end; row++) {
         size_t         first = row / job->inner * job->count * job->inner + row % job->inner, step = job->inner;
         const cp_real *x = job->x + first;
-        cp_real       *y = job->y + first, top = -INFINITY, sum = 0;
+        cp_real       *y = job->y + first, top = -INFINITY;
         for (size_t i = 0; i < job->count; i++) top = x[i * step] > top ? x[i * step] : top;
-        for (size_t i = 0; i < job->count; i++) sum += y[i * step] = exp(x[i * step] - top);
+        cp_real sum = (cp_real)exp_row(job->count, step, x, top, y);
         cp_real spread = log(sum); /* not added to top: a large top would swallow its digits */
         for (size_t i = 0; i < job->count; i++) y[i * step] = job->logarithm ? x[i * step] - top - spread : y[i * step] / sum;
     }

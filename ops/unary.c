@@ -1,4 +1,5 @@
 /* Functions of one value at a time. Each op is a line: its formula, its value, its gradient, what the gradient reads. */
+#include "core/kernels/kernels.h"
 #include "core/op.h"
 #include "ops/ops.h"
 #include "ops/walk.h"
@@ -37,8 +38,24 @@ static cp_tensor *map(cp_at at, const char *op, cp_row_fn row, cp_tensor *a, con
     }                                                                                                        \
     const cp_op cp_op_##NAME = {#NAME, FORMULA, NAME##_grad, KEEPS, KINKED};
 
+/* CALLS compute the n values y from the n values x, with kernels. */
+#define ROW1_BY_KERNEL(NAME, ...)                                                                            \
+    static void NAME##_row(const void *context, size_t n, cp_real *const *at, const ptrdiff_t *step) {       \
+        const cp_real *p = context, *x = at[1];                                                              \
+        cp_real       *y = at[0];                                                                            \
+        (void)p, (void)step;                                                                                 \
+        __VA_ARGS__;                                                                                         \
+    }
+
 #define UNARY(NAME, FORMULA, VALUE, GRADIENT, KEEPS, KINKED)                                                 \
     ROW1(NAME, VALUE)                                                                                        \
+    UNARY_OP(NAME, FORMULA, GRADIENT, KEEPS, KINKED)
+
+#define UNARY_BY_KERNEL(NAME, FORMULA, CALLS, GRADIENT, KEEPS, KINKED)                                       \
+    ROW1_BY_KERNEL(NAME, CALLS)                                                                              \
+    UNARY_OP(NAME, FORMULA, GRADIENT, KEEPS, KINKED)
+
+#define UNARY_OP(NAME, FORMULA, GRADIENT, KEEPS, KINKED)                                                     \
     RULE1(NAME, FORMULA, GRADIENT, KEEPS, KINKED)                                                            \
     cp_tensor *(cp_##NAME)(cp_at at, cp_tensor * a) {                                                        \
         return cp_record(at, &cp_op_##NAME, map(at, #NAME, NAME##_row, a, NULL), NULL, 1, &a);               \
@@ -51,9 +68,9 @@ static cp_tensor *map_with(cp_at at, const cp_op *op, cp_row_fn row, cp_tensor *
     return p ? cp_record(at, op, map(at, op->name, row, a, p), p, 1, &a) : NULL;
 }
 
-static cp_real logistic(cp_real x) {
-    cp_real e = exp(-fabs(x)); /* never overflows */
-    return x < 0 ? e / (1 + e) : 1 / (1 + e);
+static void swish_values(size_t n, const cp_real *x, cp_real *y) {
+    cp_kernel_sigmoid(n, x, y);
+    for (size_t i = 0; i < n; i++) y[i] *= x[i];
 }
 
 ROW1(sign, x != x ? x : (cp_real)((x > 0) - (x < 0)))
@@ -83,22 +100,22 @@ static cp_tensor *swish_slope(cp_at at, cp_tensor *a, cp_tensor *out) {
 #define IN CP_KEEPS_IN(0)
 #define OUT CP_KEEPS_OUT
 UNARY(neg,      "-a",            -x,           cp_neg(at, g),                                                      NOTHING, false)
-UNARY(exp,      "e^a",           exp(x),       cp_mul(at, g, out),                                                 OUT, false)
-UNARY(log,      "ln a",          log(x),       cp_div(at, g, a),                                                   IN,  false)
+UNARY_BY_KERNEL(exp, "e^a",      cp_kernel_exp(n, x, y), cp_mul(at, g, out),                                                 OUT, false)
+UNARY_BY_KERNEL(log, "ln a",     cp_kernel_log(n, x, y), cp_div(at, g, a),                                                   IN,  false)
 UNARY(log1p,    "ln(1 + a)",     log1p(x),     cp_div(at, g, cp_affine(at, a, 1, 1)),                              IN,  false)
 UNARY(sqrt,     "a^(1/2)",       sqrt(x),      cp_scale(at, cp_div(at, g, out), (cp_real)0.5),                     OUT, false)
 UNARY(rsqrt,    "a^(-1/2)",      1 / sqrt(x),  cp_scale(at, cp_mul(at, g, cp_pow(at, out, 3)), (cp_real)-0.5),     OUT, false)
 UNARY(square,   "a^2",           x * x,        cp_mul(at, g, cp_scale(at, a, 2)),                                  IN,  false)
 UNARY(abs,      "|a|",           fabs(x),      cp_mul(at, g, cp_sign(at, a)),                                      IN,  true)
-UNARY(tanh,     "tanh a",        tanh(x),      cp_mul(at, g, one_minus(at, cp_square(at, out))),                   OUT, false)
-UNARY(sigmoid,  "1/(1 + e^-a)",  logistic(x),  cp_mul(at, g, cp_mul(at, out, one_minus(at, out))),                 OUT, false)
+UNARY_BY_KERNEL(tanh, "tanh a",  cp_kernel_tanh(n, x, y), cp_mul(at, g, one_minus(at, cp_square(at, out))),                   OUT, false)
+UNARY_BY_KERNEL(sigmoid, "1/(1 + e^-a)", cp_kernel_sigmoid(n, x, y), cp_mul(at, g, cp_mul(at, out, one_minus(at, out))),                 OUT, false)
 UNARY(softplus, "ln(1 + e^a)",   (x > 0 ? x : x != x ? x : 0) + log1p(exp(-fabs(x))), cp_mul(at, g, cp_sigmoid(at, a)), IN, false)
 UNARY(relu,     "max(a, 0)",     x < 0 ? 0 : x, cp_gate(at, g, a, 0),                                              IN,  true)
-UNARY(swish,    "a sigmoid(a)",  x * logistic(x), cp_mul(at, g, swish_slope(at, a, out)),                          IN | OUT, false)
+UNARY_BY_KERNEL(swish, "a sigmoid(a)", swish_values(n, x, y), cp_mul(at, g, swish_slope(at, a, out)),                          IN | OUT, false)
 
 ROW1(affine,     p[0] * x + p[1])
 ROW1(pow,        pow(x, p[0]))
-ROW1(leaky_relu, x > 0 ? x : p[0] * x)
+ROW1_BY_KERNEL(leaky_relu, cp_kernel_leaky(n, x, p[0], y))
 ROW1(clamp,      x < p[0] ? p[0] : x > p[1] ? p[1] : x)
 RULE1(affine,     "scale a + shift",       cp_scale(at, g, p[0]),                       NOTHING, false)
 RULE1(pow,        "a^power",               power_grad(at, g, a, p[0]),                  IN, false)
@@ -133,9 +150,8 @@ cp_tensor *(cp_clamp)(cp_at at, cp_tensor *a, cp_real low, cp_real high) {
 /* ---- gate: the gradient of relu and leaky_relu, in one pass ---- */
 
 static void gate_row(const void *context, size_t n, cp_real *const *at, const ptrdiff_t *step) {
-    cp_real slope = *(const cp_real *)context, *restrict out = at[0];
     (void)step;
-    for (size_t i = 0; i < n; i++) out[i] = at[2][i] > 0 ? at[1][i] : slope * at[1][i];
+    cp_kernel_gate(n, at[1], at[2], *(const cp_real *)context, at[0]);
 }
 
 typedef struct gate_attr {
@@ -148,7 +164,7 @@ static void gate_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **g
     gin[0] = cp_gate(at, g, attr->a, attr->slope);
 }
 
-const cp_op cp_op_gate = {.name = "gate", .formula = "a > 0 ? g : slope g", .grad = gate_grad};
+const cp_op cp_op_gate = {.name = "gate", .formula = "a > 0 ? g : slope g", .grad = gate_grad, .keeps = CP_KEEPS_SAVED};
 
 cp_tensor *(cp_gate)(cp_at at, cp_tensor *g, cp_tensor *a, cp_real slope) {
     if (!cp_check(at, "gate", 2, (cp_tensor *[]){g, a})) return NULL;

@@ -110,12 +110,14 @@ bool(cp_ema_swap)(cp_at at, cp_ema *ema) {
 }
 
 bool cp_ema_swapped(const cp_ema *ema) {
-    return ema->swapped;
+    return ema && ema->swapped;
 }
 
 bool cp_ema_state(cp_ema *ema, int i, cp_state *state) {
-    if (i < 0 || i > ema->count) return false;
-    if (i == ema->count)
+    if (!ema || i < 0 || i > ema->count + 1) return false;
+    if (i == ema->count + 1)
+        *state = cp_state_fixed("decay", CP_F64, &ema->decay);
+    else if (i == ema->count)
         *state = cp_state_integer("updates", &ema->updates);
     else
         *state = cp_state_tensor(ema->params->at[i].name, "ema", ema->average[i]);

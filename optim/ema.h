@@ -26,8 +26,8 @@ bool cp_ema_update(cp_at at, cp_ema *ema);
 bool cp_ema_swap(cp_at at, cp_ema *ema);
 bool cp_ema_swapped(const cp_ema *ema);
 
-/* The i-th piece of state, false past the last: "<parameter>.ema" for every entry, then "updates". To be saved
- * unswapped. */
+/* The i-th piece of state, false past the last: "<parameter>.ema" for every entry, then "updates" and "decay"
+ * (fixed). To be saved and restored unswapped. */
 bool cp_ema_state(cp_ema *ema, int i, cp_state *state);
 
 #define cp_ema_new(...) cp_ema_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)

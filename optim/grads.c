@@ -79,8 +79,8 @@ static double fold_all(const cp_params *params, cp_loop_fn loop, double scale, b
     return all;
 }
 
-bool cp_grads_finite(const cp_params *params) {
-    return fold_all(params, finite_loop, 1, false) == 0;
+bool(cp_grads_finite)(cp_at at, const cp_params *params) {
+    return cp_grads_check(at, "grads_finite", params) && fold_all(params, finite_loop, 1, false) == 0;
 }
 
 /* Squares of very large or very small doubles leave the range of double: then once more, in units of the largest
@@ -95,11 +95,11 @@ static double norm_of(const cp_params *params) {
 }
 
 double(cp_grads_clip)(cp_at at, cp_params *params, double max_norm) {
-    if (!params)
-        cp_misuse(at, "grads_clip", "the parameter set is NULL");
-    else if (!(max_norm >= 0))
+    if (!cp_grads_check(at, "grads_clip", params)) return NAN;
+    if (!(max_norm >= 0)) {
         cp_misuse(at, "grads_clip", "max_norm is %g; it must not be negative", max_norm);
-    if (!params || !(max_norm >= 0)) return NAN;
+        return NAN;
+    }
     double norm  = norm_of(params);
     double scale = max_norm / (norm + 1e-6);
     if (isfinite(norm) && scale < 1) fold_all(params, scale_loop, scale, false);

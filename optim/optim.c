@@ -4,6 +4,7 @@
 #include "core/pool.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 enum { GRAIN = 16384 }; /* values in a thread's chunk */
@@ -128,19 +129,23 @@ cp_optim *(cp_sgd_new)(cp_at at, cp_params *params, cp_sgd_config config) {
     return optim_make(at, "sgd_new", params, made);
 }
 
+static double beta_of(double asked, double usual) {
+    return asked < 0 ? 0 : asked != 0 ? asked : usual;
+}
+
 cp_optim *(cp_adam_new)(cp_at at, cp_params *params, cp_adam_config config) {
     cp_optim made = {.loop           = adam_loop,
                      .names          = {"m", "v"},
                      .rate           = config.rate,
                      .weight_decay   = config.weight_decay,
-                     .beta1          = config.beta1 != 0 ? config.beta1 : 0.9,
-                     .beta2          = config.beta2 != 0 ? config.beta2 : 0.999,
+                     .beta1          = beta_of(config.beta1, 0.9),
+                     .beta2          = beta_of(config.beta2, 0.999),
                      .eps            = config.eps != 0 ? config.eps : 1e-8,
                      .decoupled      = config.decoupled,
                      .adaptive       = true,
                      .skip_nonfinite = config.skip_nonfinite};
-    if (!(made.beta1 > 0 && made.beta1 < 1 && made.beta2 > 0 && made.beta2 < 1 && made.eps > 0)) {
-        cp_misuse(at, "adam_new", "beta1 %g, beta2 %g, eps %g; the betas must be in (0, 1), eps above 0", made.beta1,
+    if (!(made.beta1 < 1 && made.beta2 < 1 && made.eps > 0)) {
+        cp_misuse(at, "adam_new", "beta1 %g, beta2 %g, eps %g; the betas must be below 1, eps above 0", made.beta1,
                   made.beta2, made.eps);
         return NULL;
     }
@@ -151,6 +156,7 @@ cp_optim *(cp_adam_new)(cp_at at, cp_params *params, cp_adam_config config) {
 
 static bool grads_ready(cp_at at, const cp_optim *optim) {
     const char *op = "optim_step";
+    if (!cp_grads_check(at, op, optim->params)) return false;
     if (optim->params->count != optim->count)
         return cp_misuse(at, op, "the set has %d entries, it had %d when the optimizer was made", optim->params->count,
                          optim->count);
@@ -185,16 +191,12 @@ static update update_factors(const cp_optim *optim) {
     return u;
 }
 
-static void grads_clear(cp_params *params) {
-    for (int i = 0; i < params->count; i++) params->at[i].grad = NULL;
-}
-
 bool(cp_optim_step)(cp_at at, cp_optim *optim) {
     if (!optim) return cp_misuse(at, "optim_step", "the optimizer is NULL");
     if (!grads_ready(at, optim)) return false;
-    if (optim->skip_nonfinite && !cp_grads_finite(optim->params)) {
+    if (optim->skip_nonfinite && !(cp_grads_finite)(at, optim->params)) {
         optim->skipped++;
-        grads_clear(optim->params);
+        cp_grads_clear(optim->params);
         return false;
     }
     optim->steps++;
@@ -208,7 +210,7 @@ bool(cp_optim_step)(cp_at at, cp_optim *optim) {
         u.second = optim->state[1] ? optim->state[1][i]->data : NULL;
         cp_parallel(entry->value->size, GRAIN, optim->loop, &u);
     }
-    grads_clear(optim->params);
+    cp_grads_clear(optim->params);
     return true;
 }
 
@@ -221,19 +223,43 @@ bool(cp_optim_rate_set)(cp_at at, cp_optim *optim, double rate) {
 }
 
 double cp_optim_rate(const cp_optim *optim) {
-    return optim->rate;
+    return optim ? optim->rate : 0;
 }
 
 int64_t cp_optim_steps(const cp_optim *optim) {
-    return optim->steps;
+    return optim ? optim->steps : 0;
 }
 
 int64_t cp_optim_skipped(const cp_optim *optim) {
-    return optim->skipped;
+    return optim ? optim->skipped : 0;
+}
+
+static const struct {
+    const char *name;
+    cp_dtype    dtype;
+    size_t      place;
+} settings[] = {
+    {"adam", CP_BOOL, offsetof(cp_optim, adaptive)},
+    {"weight_decay", CP_F64, offsetof(cp_optim, weight_decay)},
+    {"momentum", CP_F64, offsetof(cp_optim, momentum)},
+    {"nesterov", CP_BOOL, offsetof(cp_optim, nesterov)},
+    {"beta1", CP_F64, offsetof(cp_optim, beta1)},
+    {"beta2", CP_F64, offsetof(cp_optim, beta2)},
+    {"eps", CP_F64, offsetof(cp_optim, eps)},
+    {"decoupled", CP_BOOL, offsetof(cp_optim, decoupled)},
+    {"skip_nonfinite", CP_BOOL, offsetof(cp_optim, skip_nonfinite)},
+};
+
+static bool setting_state(cp_optim *optim, int i, cp_state *state) {
+    _Static_assert(sizeof(bool) == 1, "a flag is stored as BOOL, a byte");
+    if (i < 0 || i >= (int)(sizeof settings / sizeof *settings)) return false;
+    *state = cp_state_fixed(settings[i].name, settings[i].dtype, (char *)optim + settings[i].place);
+    return true;
 }
 
 bool cp_optim_state(cp_optim *optim, int i, cp_state *state) {
     int left = i;
+    if (!optim || i < 0) return false;
     for (int e = 0; e < optim->count; e++)
         for (int k = 0; k < 2; k++) {
             if (!optim->state[k] || !optim->state[k][e] || left-- > 0) continue;
@@ -244,6 +270,6 @@ bool cp_optim_state(cp_optim *optim, int i, cp_state *state) {
     case 0: *state = cp_state_integer("steps", &optim->steps); return true;
     case 1: *state = cp_state_integer("skipped", &optim->skipped); return true;
     case 2: *state = cp_state_array("", "rate", CP_F64, 0, NULL, &optim->rate); return true;
-    default: return false;
+    default: return setting_state(optim, left - 3, state);
     }
 }

@@ -38,8 +38,8 @@ typedef struct cp_sgd_config {
  *     p <- p - rate (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps) */
 typedef struct cp_adam_config {
     double rate;  /* > 0 */
-    double beta1; /* 0: 0.9 */
-    double beta2; /* 0: 0.999 */
+    double beta1; /* 0: 0.9; below 0: 0, no momentum */
+    double beta2; /* 0: 0.999; below 0: 0 */
     double eps;   /* 0: 1e-8 */
     double weight_decay;
     bool   decoupled;
@@ -52,24 +52,28 @@ cp_optim *cp_adam_new(cp_at at, cp_params *params, cp_adam_config config);
 void      cp_optim_free(cp_optim *optim); /* NULL is fine */
 
 /* One update with the gradients that cp_backward left; takes them away, so that no gradient is used twice. A missing
- * gradient is misuse, and nothing is changed. Gradients with a NaN or an infinity spoil the parameters, as in
- * PyTorch, unless skip_nonfinite is set: then such a step changes nothing but the count of skipped steps, and
- * returns false. */
+ * gradient, or one from before cp_tape_reset, is misuse, and nothing is changed. Gradients with a NaN or an infinity
+ * spoil the parameters, as in PyTorch, unless skip_nonfinite is set: then such a step changes nothing but the count
+ * of skipped steps, and returns false. */
 bool cp_optim_step(cp_at at, cp_optim *optim);
 
+/* The three that only look are 0 for NULL. */
 bool    cp_optim_rate_set(cp_at at, cp_optim *optim, double rate); /* >= 0 */
 double  cp_optim_rate(const cp_optim *optim);
 int64_t cp_optim_steps(const cp_optim *optim);   /* updates made */
 int64_t cp_optim_skipped(const cp_optim *optim); /* steps skipped by skip_nonfinite */
 
 /* The i-th piece of state, false past the last: "<parameter>.momentum" (SGD with momentum) or "<parameter>.m" and
- * "<parameter>.v" (Adam), then "steps", "skipped" and "rate". */
+ * "<parameter>.v" (Adam), then "steps", "skipped" and "rate", then what was set when it was made (fixed): "adam",
+ * "weight_decay", "momentum", "nesterov", "beta1", "beta2", "eps", "decoupled", "skip_nonfinite". */
 bool cp_optim_state(cp_optim *optim, int i, cp_state *state);
 
 /* ---- all gradients of a set together ---- */
 
+/* Both refuse gradients from before cp_tape_reset (misuse; false and NaN). */
+
 /* Is every value of every gradient finite? Entries without a gradient count as finite. */
-bool cp_grads_finite(const cp_params *params);
+bool cp_grads_finite(cp_at at, const cp_params *params);
 
 /* The 2-norm of all gradients as one vector, summed in double in a fixed order. Then, when it is larger than
  * max_norm, all are multiplied by max_norm / (norm + 1e-6), as torch.nn.utils.clip_grad_norm_ does. Returns the norm
@@ -80,6 +84,7 @@ double cp_grads_clip(cp_at at, cp_params *params, double max_norm);
 #define cp_adam_new(...) cp_adam_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_optim_step(...) cp_optim_step(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_optim_rate_set(...) cp_optim_rate_set(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
+#define cp_grads_finite(...) cp_grads_finite(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_grads_clip(...) cp_grads_clip(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 
 #endif

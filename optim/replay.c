@@ -69,6 +69,9 @@ static bool config_fits(cp_at at, const cp_replay_config *c, size_t *size) {
     if (!(c->fresh_share <= 1)) return cp_misuse(at, op, "fresh_share is %g; a share is at most 1", c->fresh_share);
     if (c->classes < 0 || c->classes > c->capacity)
         return cp_misuse(at, op, "%d classes do not fit into %d entries", c->classes, c->capacity);
+    if (c->start.kind == CP_START_CLASS_GAUSSIAN && c->classes > cp_class_gaussian_classes(c->start.gaussian))
+        return cp_misuse(at, op, "%d classes start from a Gaussian of %d", c->classes,
+                         cp_class_gaussian_classes(c->start.gaussian));
     *size = all / (size_t)c->capacity;
     return cp_start_check(at, op, &c->start, *size);
 }
@@ -158,7 +161,16 @@ static void entries_pick(cp_replay *replay, cp_rng *rng, const int *wanted, int 
     for (int i = 0; i < n; i++) replay->taken[index[i]] = false;
 }
 
-/* The share is drawn for empty entries too, so that what the stream gives does not depend on what is filled. */
+/* Where a fresh chain's start is drawn from. The stream gives every chain a share and a key, whether it starts afresh
+ * or not: what it gives later does not depend on what is filled. */
+static cp_rng chain_stream(cp_rng *rng) {
+    cp_rng own   = *rng;
+    own.position = 0;
+    own.key[0]   = cp_rng_u32(rng);
+    own.key[1]   = cp_rng_u32(rng);
+    return own;
+}
+
 static bool starts_afresh(cp_replay *replay, cp_rng *rng, int entry) {
     bool chosen = cp_rng_uniform(rng) < replay->config.fresh_share, empty = replay->visits[entry] == 0;
     replay->fresh += chosen && !empty;
@@ -179,8 +191,9 @@ bool(cp_replay_draw)(cp_at at, cp_replay *replay, cp_rng *rng, const int *wanted
         cp_real *chain = x->data + (size_t)i * replay->size;
         int      label = cp_replay_label(replay, index[i]);
         if (labels) labels[i] = label;
+        cp_rng own = chain_stream(rng);
         if (starts_afresh(replay, rng, index[i]))
-            cp_start_draw(&replay->config.start, rng, label, chain, replay->size);
+            cp_start_draw(&replay->config.start, &own, label, chain, replay->size);
         else
             entry_read(replay, (size_t)index[i], chain);
     }
@@ -222,30 +235,34 @@ int(cp_replay_return)(cp_at at, cp_replay *replay, const int *index, const cp_te
 /* ---- looking inside ---- */
 
 int cp_replay_capacity(const cp_replay *replay) {
-    return replay->config.capacity;
+    return replay ? replay->config.capacity : 0;
 }
 
 int cp_replay_filled(const cp_replay *replay) {
     int filled = 0;
-    for (int i = 0; i < replay->config.capacity; i++) filled += replay->visits[i] != 0;
+    for (int i = 0; i < cp_replay_capacity(replay); i++) filled += replay->visits[i] != 0;
     return filled;
 }
 
 int cp_replay_label(const cp_replay *replay, int entry) {
-    return replay->config.classes ? entry % replay->config.classes : -1;
+    bool there = entry >= 0 && entry < cp_replay_capacity(replay);
+    return there && replay->config.classes ? entry % replay->config.classes : -1;
 }
 
 bool cp_replay_sample(const cp_replay *replay, int entry, cp_real *out) {
-    if (entry < 0 || entry >= replay->config.capacity || replay->visits[entry] == 0) return false;
+    if (!out || entry < 0 || entry >= cp_replay_capacity(replay) || replay->visits[entry] == 0) return false;
     entry_read(replay, (size_t)entry, out);
     return true;
 }
 
 cp_replay_counts cp_replay_counted(const cp_replay *replay) {
+    if (!replay) return (cp_replay_counts){0};
     return (cp_replay_counts){replay->drawn, replay->fresh, replay->dropped};
 }
 
 bool cp_replay_state(cp_replay *replay, int i, cp_state *state) {
+    _Static_assert(sizeof replay->config.classes == sizeof(int32_t), "an int is stored as I32");
+    if (!replay) return false;
     const cp_replay_config *c                 = &replay->config;
     int                     dims[CP_MAX_RANK] = {c->capacity};
     for (int k = 0; k < c->rank; k++) dims[k + 1] = c->dims[k];
@@ -256,6 +273,7 @@ bool cp_replay_state(cp_replay *replay, int i, cp_state *state) {
     case 2: *state = cp_state_integer("drawn", &replay->drawn); return true;
     case 3: *state = cp_state_integer("fresh", &replay->fresh); return true;
     case 4: *state = cp_state_integer("dropped", &replay->dropped); return true;
+    case 5: *state = cp_state_fixed("classes", CP_I32, &replay->config.classes); return true;
     default: return false;
     }
 }

@@ -3,7 +3,8 @@
  *     cp_replay *replay = cp_replay_new((cp_replay_config){.rank = 3, .dims = {28, 28, 3}});
  *     ... each training step ...
  *     cp_replay_draw(replay, &rng, NULL, x, index, NULL);       // x (64, 28, 28, 3), index (64)
- *     cp_sgld_run(tape, energy, model, x, &sgld, &rng, NULL);
+ *     cp_model_target target = {.model = model};
+ *     cp_sgld_run(tape, cp_model_energy_of, &target, x, &sgld, &rng, NULL);
  *     cp_replay_return(replay, index, x, NULL);
  *
  * A chain drawn from an entry that no chain was returned to yet starts afresh; so does a share of the others. */
@@ -53,9 +54,10 @@ bool cp_replay_draw(cp_at at, cp_replay *replay, cp_rng *rng, const int *wanted,
  * Returns how many were stored, -1 after misuse. */
 int cp_replay_return(cp_at at, cp_replay *replay, const int *index, const cp_tensor *x, const bool *drop);
 
+/* A buffer that is NULL has no entries. */
 int  cp_replay_capacity(const cp_replay *replay);
-int  cp_replay_filled(const cp_replay *replay); /* entries that hold a chain */
-int  cp_replay_label(const cp_replay *replay, int entry);
+int  cp_replay_filled(const cp_replay *replay);           /* entries that hold a chain */
+int  cp_replay_label(const cp_replay *replay, int entry); /* -1: it has no class, or there is no such entry */
 bool cp_replay_sample(const cp_replay *replay, int entry,
                       cp_real *out); /* false, and out untouched, when it is empty */
 
@@ -67,8 +69,8 @@ typedef struct cp_replay_counts {
 cp_replay_counts cp_replay_counted(const cp_replay *replay);
 
 /* "samples" (capacity, dims...) F16 or cp_real; "visits" (capacity) I32, how often a chain came back to the entry,
- * 0: empty; "drawn", "fresh", "dropped". The start distribution is not part of it: a class Gaussian has a walk of
- * its own. */
+ * 0: empty; "drawn", "fresh", "dropped"; "classes" (fixed). The start distribution is not part of it: a class
+ * Gaussian has a walk of its own. */
 bool cp_replay_state(cp_replay *replay, int i, cp_state *state);
 
 #define cp_replay_new(...) cp_replay_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)

@@ -16,7 +16,18 @@ static double cosine(const cp_schedule *s, int64_t step) {
     return s->final_rate + (s->rate - s->final_rate) * (1 + cos(pi * u)) / 2;
 }
 
-double cp_schedule_rate(const cp_schedule *schedule, int64_t step) {
+static bool fits(cp_at at, const cp_schedule *s) {
+    const char *op = "schedule_rate";
+    if (!s) return cp_misuse(at, op, "the schedule is NULL");
+    if (s->warmup < 0) return cp_misuse(at, op, "warmup is %lld steps", (long long)s->warmup);
+    if (s->kind == CP_SCHEDULE_COSINE && s->total <= s->warmup)
+        return cp_misuse(at, op, "total is %lld; a cosine needs a total above its warmup of %lld", (long long)s->total,
+                         (long long)s->warmup);
+    return true;
+}
+
+double(cp_schedule_rate)(cp_at at, const cp_schedule *schedule, int64_t step) {
+    if (!fits(at, schedule)) return 0;
     if (step < 0) step = 0;
     if (step < schedule->warmup) return schedule->rate * (double)(step + 1) / (double)schedule->warmup;
     switch (schedule->kind) {

@@ -2,6 +2,8 @@
 #ifndef CP_SCHEDULE_H
 #define CP_SCHEDULE_H
 
+#include "core/error.h"
+
 #include <stdint.h>
 
 enum { CP_SCHEDULE_DROPS = 8 };
@@ -26,10 +28,12 @@ typedef struct cp_schedule {
     double  factor; /* 0: 0.1 */
 
     /* CP_SCHEDULE_COSINE */
-    int64_t total; /* u = (step - warmup) / (total - warmup); from step `total` on the rate is final_rate */
-    double  final_rate;
+    int64_t total;      /* above warmup; u = (step - warmup) / (total - warmup) */
+    double  final_rate; /* from step `total` on */
 } cp_schedule;
 
-double cp_schedule_rate(const cp_schedule *schedule, int64_t step); /* a step below 0 counts as 0 */
+/* A step below 0 counts as 0. Misuse, and 0, for NULL, a warmup below 0 and a cosine without a total above it. */
+double cp_schedule_rate(cp_at at, const cp_schedule *schedule, int64_t step);
+#define cp_schedule_rate(...) cp_schedule_rate(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 
 #endif

@@ -217,9 +217,9 @@ static bool config_fits(cp_at at, const cp_sgld_config *c) {
         return cp_misuse(at, op, "step_size is %g and noise %g; expected finite numbers and a step above 0",
                          c->step_size, c->noise);
     if (c->steps < 0) return cp_misuse(at, op, "steps is %d", c->steps);
-    if (!(c->temperature >= 0 && c->gradient_clamp >= 0))
-        return cp_misuse(at, op, "temperature is %g and gradient_clamp %g; neither may be negative", c->temperature,
-                         c->gradient_clamp);
+    if (isnan(c->temperature) || !(c->gradient_clamp >= 0))
+        return cp_misuse(at, op, "temperature is %g and gradient_clamp %g; expected numbers, and a clamp of 0 or more",
+                         c->temperature, c->gradient_clamp);
     if (!(c->clamp_low <= c->clamp_high))
         return cp_misuse(at, op, "the samples' range [%g, %g] is empty", c->clamp_low, c->clamp_high);
     return true;
@@ -238,7 +238,7 @@ static bool arguments_fit(cp_at at, cp_energy_fn energy, const cp_tensor *x, con
 
 static walk walk_of(const cp_sgld_config *config, cp_tensor *x) {
     double noise       = config->noise < 0 ? sqrt(config->step_size) : config->noise;
-    double temperature = config->temperature != 0 ? config->temperature : 1;
+    double temperature = config->temperature < 0 ? 0 : config->temperature != 0 ? config->temperature : 1;
     return (walk){.chain      = x->dims[0] ? x->size / (size_t)x->dims[0] : 0,
                   .x          = x->data,
                   .script     = config->scripted_noise,

@@ -8,7 +8,8 @@
  *
  *     cp_tensor     *x = ...;                             // persistent, (N, ...): where the chains start
  *     cp_sgld_config config = CP_SGLD_PAPER;
- *     cp_sgld_run(tape, energy, model, x, &config, &rng, NULL);
+ *     cp_model_target target = {.model = model};          // see models/model.h
+ *     cp_sgld_run(tape, cp_model_energy_of, &target, x, &config, &rng, NULL);
  *
  * The tape is reset at every step, so memory does not depend on the number of steps: sample before recording a loss,
  * not in between. It is frozen meanwhile: parameters are constants, no gradient of theirs is computed and nothing is
@@ -40,7 +41,7 @@ typedef struct cp_sgld_config {
     double step_size;             /* alpha; the gradient is multiplied by alpha / 2 */
     double noise;                 /* standard deviation; 0: none; below 0: sqrt(step_size), the true Langevin chain */
     int    steps;                 /* moves */
-    double temperature;           /* 0: 1; multiplies the noise's variance */
+    double temperature;           /* multiplies the noise's variance; 0: 1; below 0: 0, no noise */
     double gradient_clamp;        /* each value of the gradient to +- this; 0: no */
     double clamp_low, clamp_high; /* each value of x into this range after every move; equal: no */
 

@@ -136,7 +136,16 @@ static void add_directions(const cp_class_gaussian *gaussian, cp_rng *rng, const
     }
 }
 
+int cp_class_gaussian_classes(const cp_class_gaussian *gaussian) {
+    return gaussian ? gaussian->classes : 0;
+}
+
 void cp_class_gaussian_draw(const cp_class_gaussian *gaussian, cp_rng *rng, int label, cp_real *out) {
+    if (!gaussian || !rng || !out || label >= gaussian->classes) {
+        cp_misuse((cp_at){0}, "class_gaussian_draw", "class %d of %d, or a NULL", label,
+                  cp_class_gaussian_classes(gaussian));
+        return;
+    }
     size_t         c    = (size_t)(label < 0 ? (int)cp_rng_below(rng, (uint64_t)gaussian->classes) : label);
     size_t         size = (size_t)gaussian->size, room = (size_t)gaussian->directions;
     const cp_real *mean = gaussian->mean + c * size;
@@ -150,6 +159,7 @@ void cp_class_gaussian_draw(const cp_class_gaussian *gaussian, cp_rng *rng, int 
 }
 
 bool cp_class_gaussian_state(cp_class_gaussian *gaussian, int i, cp_state *state) {
+    if (!gaussian) return false;
     int classes = gaussian->classes, size = gaussian->size, rows = gaussian->directions;
     if (i == 0) *state = cp_state_array("", "mean", CP_REAL_DTYPE, 2, (int[]){classes, size}, gaussian->mean);
     if (i == 1 && rows)

@@ -33,7 +33,9 @@ void               cp_class_gaussian_free(cp_class_gaussian *gaussian);    /* NU
  * is changed. */
 bool cp_class_gaussian_fit(cp_at at, cp_class_gaussian *gaussian, const cp_real *data, const int *labels, size_t count);
 
-/* One start of `size` values. label < 0: a class drawn uniformly. */
+int cp_class_gaussian_classes(const cp_class_gaussian *gaussian); /* NULL has none */
+
+/* One start of `size` values. label < 0: a class drawn uniformly. A class that it does not have is misuse. */
 void cp_class_gaussian_draw(const cp_class_gaussian *gaussian, cp_rng *rng, int label, cp_real *out);
 
 /* "mean" (classes, size); "sd" (classes, size) or "directions" (classes, directions, size), scaled and filled up

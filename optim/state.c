@@ -20,3 +20,9 @@ cp_state cp_state_tensor(const char *path, const char *leaf, cp_tensor *tensor) 
 cp_state cp_state_integer(const char *leaf, int64_t *value) {
     return cp_state_array("", leaf, CP_I64, 0, NULL, value);
 }
+
+cp_state cp_state_fixed(const char *leaf, cp_dtype dtype, void *value) {
+    cp_state state = cp_state_array("", leaf, dtype, 0, NULL, value);
+    state.fixed    = true;
+    return state;
+}

@@ -4,7 +4,8 @@
  *     for (int i = 0; cp_optim_state(optim, i, &state); i++)
  *         cp_st_writer_add(writer, state.name, state.dtype, state.rank, state.dims, state.data);
  *
- * Restoring is the same walk over an object made in the same way, with the saved bytes written to state.data. */
+ * Restoring is the same walk over an object made in the same way, with the saved bytes written to state.data;
+ * what is `fixed` is compared instead. */
 #ifndef CP_STATE_H
 #define CP_STATE_H
 
@@ -17,12 +18,14 @@ typedef struct cp_state {
     int      rank;
     int64_t  dims[CP_MAX_RANK];
     size_t   bytes;
-    void    *data; /* the object's own memory, in this machine's byte order */
+    void    *data;  /* the object's own memory, in this machine's byte order */
+    bool     fixed; /* set when the object was made: it must be equal rather than be restored */
 } cp_state;
 
 /* For those who write such a walk. The name is "path.leaf", or "leaf" when path is empty. */
 cp_state cp_state_array(const char *path, const char *leaf, cp_dtype dtype, int rank, const int *dims, void *data);
 cp_state cp_state_tensor(const char *path, const char *leaf, cp_tensor *tensor);
-cp_state cp_state_integer(const char *leaf, int64_t *value); /* an I64 of shape () */
+cp_state cp_state_integer(const char *leaf, int64_t *value);            /* an I64 of shape () */
+cp_state cp_state_fixed(const char *leaf, cp_dtype dtype, void *value); /* of shape () */
 
 #endif

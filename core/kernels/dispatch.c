@@ -1,5 +1,6 @@
 /* Chooses the kernels that run: by the processor's features, or by the environment variable COUPLET_KERNELS. */
 #include "core/kernels/fast.h"
+#include "core/pool.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -175,29 +176,51 @@ static void ref_weight_grad_fused(cp_arena *scratch, const cp_conv_shape *s, con
     leaky_release(scratch, rectified, x);
 }
 
-static void ref_exp(size_t n, const cp_real *x, cp_real *y) {
-    for (size_t i = 0; i < n; i++) {
-        y[i] = (cp_real)exp((double)x[i]);
-    }
+static double logistic(double x) {
+    const double e = exp(-fabs(x)); /* never overflows */
+    return x < 0 ? e / (1 + e) : 1 / (1 + e);
 }
 
-static void ref_log(size_t n, const cp_real *x, cp_real *y) {
-    for (size_t i = 0; i < n; i++) {
-        y[i] = (cp_real)log((double)x[i]);
+typedef struct elements {
+    const cp_real *a, *b;
+    cp_real        slope, *y;
+} elements;
+
+/* y[i] = VALUE, in terms of a, b and slope; a part of the array at a time, on the pool. */
+#define REFERENCE(name, VALUE)                                                                                         \
+    static void name##_part(void *context, size_t begin, size_t end) {                                                 \
+        const elements *e     = context;                                                                               \
+        const cp_real   slope = e->slope;                                                                              \
+        (void)slope;                                                                                                   \
+        for (size_t i = begin; i < end; i++) {                                                                         \
+            const cp_real a = e->a[i], b = e->b[i];                                                                    \
+            (void)b;                                                                                                   \
+            e->y[i] = (cp_real)(VALUE);                                                                                \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static void name(size_t n, const cp_real *a, const cp_real *b, cp_real slope, cp_real *y) {                        \
+        cp_parallel(n, 1 << 14, name##_part, &(elements){a, b, slope, y});                                             \
     }
+REFERENCE(ref_exp, exp((double)a))
+REFERENCE(ref_log, log((double)a))
+REFERENCE(ref_tanh, tanh((double)a))
+REFERENCE(ref_sigmoid, logistic((double)a))
+REFERENCE(ref_add, a + b)
+REFERENCE(ref_leaky, a > 0 ? a : slope * a)
+REFERENCE(ref_gate, b > 0 ? a : slope * a)
+
+#define VL 1
+typedef cp_real vf;
+
+static inline vf vsplat(float x) {
+    return x;
 }
 
-static void ref_tanh(size_t n, const cp_real *x, cp_real *y) {
-    for (size_t i = 0; i < n; i++) {
-        y[i] = (cp_real)tanh((double)x[i]);
-    }
+static inline vf vfma(vf a, vf b, vf c) {
+    return a * b + c;
 }
 
-static void ref_sigmoid(size_t n, const cp_real *x, cp_real *y) {
-    for (size_t i = 0; i < n; i++) {
-        y[i] = (cp_real)(1 / (1 + exp(-(double)x[i])));
-    }
-}
+#include "core/kernels/fast_peak.inc"
 
 #if CP_DOUBLE
 #define RUN(fast_call, reference_call) reference_call
@@ -253,17 +276,38 @@ void cp_kernel_conv2d_weight_grad(cp_arena *scratch, const cp_conv_shape *s, con
 }
 
 void cp_kernel_exp(size_t n, const cp_real *x, cp_real *y) {
-    RUN(exp(n, x, y), ref_exp(n, x, y));
+    RUN(exp(n, x, y), ref_exp(n, x, x, 0, y));
 }
 
 void cp_kernel_log(size_t n, const cp_real *x, cp_real *y) {
-    RUN(log(n, x, y), ref_log(n, x, y));
+    RUN(log(n, x, y), ref_log(n, x, x, 0, y));
 }
 
 void cp_kernel_tanh(size_t n, const cp_real *x, cp_real *y) {
-    RUN(tanh(n, x, y), ref_tanh(n, x, y));
+    RUN(tanh(n, x, y), ref_tanh(n, x, x, 0, y));
 }
 
 void cp_kernel_sigmoid(size_t n, const cp_real *x, cp_real *y) {
-    RUN(sigmoid(n, x, y), ref_sigmoid(n, x, y));
+    RUN(sigmoid(n, x, y), ref_sigmoid(n, x, x, 0, y));
+}
+
+void cp_kernel_add(size_t n, const cp_real *a, const cp_real *b, cp_real *y) {
+    RUN(add(n, a, b, y), ref_add(n, a, b, 0, y));
+}
+
+void cp_kernel_leaky(size_t n, const cp_real *x, cp_real slope, cp_real *y) {
+    RUN(leaky(n, x, slope, y), ref_leaky(n, x, x, slope, y));
+}
+
+void cp_kernel_gate(size_t n, const cp_real *g, const cp_real *a, cp_real slope, cp_real *y) {
+    RUN(gate(n, g, a, slope, y), ref_gate(n, g, a, slope, y));
+}
+
+double cp_kernel_fma_peak(void) {
+#if !CP_DOUBLE
+    if (fast()) {
+        return fast()->fma_peak();
+    }
+#endif
+    return fma_peak();
 }

@@ -66,6 +66,11 @@ void cp_kernel_log(size_t n, const cp_real *x, cp_real *y);
 void cp_kernel_tanh(size_t n, const cp_real *x, cp_real *y);
 void cp_kernel_sigmoid(size_t n, const cp_real *x, cp_real *y);
 
+/* y may be one of the inputs. */
+void cp_kernel_add(size_t n, const cp_real *a, const cp_real *b, cp_real *y);                 /* a + b */
+void cp_kernel_leaky(size_t n, const cp_real *x, cp_real slope, cp_real *y);                  /* x > 0 ? x : slope x */
+void cp_kernel_gate(size_t n, const cp_real *g, const cp_real *a, cp_real slope, cp_real *y); /* a > 0 ? g : slope g */
+
 void cp_ref_conv2d(const cp_conv_shape *s, const cp_real *x, const cp_real *w, const cp_real *bias, cp_real *y);
 void cp_ref_conv2d_input_grad(const cp_conv_shape *s, const cp_real *gy, const cp_real *w, cp_real *gx);
 void cp_ref_conv2d_weight_grad(const cp_conv_shape *s, const cp_real *x, const cp_real *gy, cp_real *gw);

@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "core/random.h"
 
+#include "support/wrapped_memory.h"
 #include "unity.h"
 
 #include <stdint.h>
@@ -21,45 +22,6 @@
 #ifdef WITH_ASAN
 #include <sanitizer/asan_interface.h>
 #endif
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__real_aligned_alloc(size_t alignment, size_t size);
-int   __real_posix_memalign(void **out, size_t alignment, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-void *__wrap_aligned_alloc(size_t alignment, size_t size);
-int   __wrap_posix_memalign(void **out, size_t alignment, size_t size);
-
-static long   system_calls;
-static size_t largest_allowed = SIZE_MAX;
-
-static bool refused(size_t size) {
-    system_calls++;
-    return size > largest_allowed;
-}
-
-void *__wrap_malloc(size_t size) {
-    return refused(size) ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size) {
-    return refused(size) ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *old, size_t size) {
-    return refused(size) ? NULL : __real_realloc(old, size);
-}
-
-void *__wrap_aligned_alloc(size_t alignment, size_t size) {
-    return refused(size) ? NULL : __real_aligned_alloc(alignment, size);
-}
-
-int __wrap_posix_memalign(void **out, size_t alignment, size_t size) {
-    return refused(size) ? 12 : __real_posix_memalign(out, alignment, size);
-}
 
 static cp_arena *arena;
 static int       errors;
@@ -179,13 +141,13 @@ static void after_warm_up_a_step_calls_malloc_zero_times(void) {
         cp_arena_reset(arena);
     }
     size_t reserved = cp_arena_reserved(arena), peak = cp_arena_peak(arena);
-    long   before = system_calls;
+    long   before = memory_calls;
     TEST_ASSERT_TRUE_MESSAGE(before > 0, "calls are not counted: the program was not linked with --wrap");
     for (int step = 0; step < 100; step++) {
         step_like_a_network(200000);
         cp_arena_reset(arena);
     }
-    TEST_ASSERT_EQUAL_INT64(before, system_calls);
+    TEST_ASSERT_EQUAL_INT64(before, memory_calls);
     TEST_ASSERT_EQUAL_UINT64(reserved, cp_arena_reserved(arena));
     TEST_ASSERT_EQUAL_UINT64(peak, cp_arena_peak(arena));
 }
@@ -195,9 +157,9 @@ static void warm_up_is_over_after_two_steps(void) {
         for (int i = 0; i < 100000; i++) TEST_ASSERT_NOT_NULL(cp_arena_alloc(arena, 128));
         cp_arena_reset(arena);
     }
-    long before = system_calls;
+    long before = memory_calls;
     for (int i = 0; i < 100000; i++) TEST_ASSERT_NOT_NULL(cp_arena_alloc(arena, 128));
-    TEST_ASSERT_EQUAL_INT64(before, system_calls);
+    TEST_ASSERT_EQUAL_INT64(before, memory_calls);
 }
 
 static void used_and_peak_follow_the_blocks(void) {

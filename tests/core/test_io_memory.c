@@ -4,47 +4,15 @@
 #include "core/io/npy.h"
 #include "core/io/safetensors.h"
 
+#include "support/wrapped_memory.h"
 #include "tests/core/scratch.h"
 #include "unity.h"
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__real_aligned_alloc(size_t alignment, size_t size);
-int   __real_posix_memalign(void **out, size_t alignment, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-void *__wrap_aligned_alloc(size_t alignment, size_t size);
-int   __wrap_posix_memalign(void **out, size_t alignment, size_t size);
-
-static long calls_left = -1; /* until memory is out for good; below 0: never */
-
-static bool memory_is_out(void) {
-    if (calls_left > 0) calls_left--;
-    return calls_left == 0;
-}
-
-void *__wrap_malloc(size_t size) {
-    return memory_is_out() ? NULL : __real_malloc(size);
-}
-void *__wrap_calloc(size_t n, size_t size) {
-    return memory_is_out() ? NULL : __real_calloc(n, size);
-}
-void *__wrap_realloc(void *old, size_t size) {
-    return memory_is_out() ? NULL : __real_realloc(old, size);
-}
-void *__wrap_aligned_alloc(size_t alignment, size_t size) {
-    return memory_is_out() ? NULL : __real_aligned_alloc(alignment, size);
-}
-int __wrap_posix_memalign(void **out, size_t alignment, size_t size) {
-    return memory_is_out() ? 12 : __real_posix_memalign(out, alignment, size);
-}
 
 static cp_status status;
 
 void setUp(void) {
     scratch_make();
+    memory_stays_out = true;
 }
 
 void tearDown(void) {
@@ -55,10 +23,10 @@ void tearDown(void) {
  * short. */
 static void fails_politely(bool (*action)(void)) {
     for (long granted = 0; granted < 1000; granted++) {
-        status     = (cp_status){0};
-        calls_left = granted + 1;
-        bool done  = action();
-        calls_left = -1;
+        status        = (cp_status){0};
+        calls_allowed = granted;
+        bool done     = action();
+        calls_allowed = -1;
         if (done) {
             TEST_ASSERT_GREATER_THAN_INT(0, granted);
             TEST_ASSERT_EQUAL_STRING("", status.message);

@@ -549,6 +549,46 @@ static void exp_log_tanh_and_sigmoid_know_their_limits(void) {
     }
 }
 
+static void sums_leaky_relus_and_gates_are_exact_for_every_length(void) {
+    for (int family = -1; family < FAMILIES; family++) {
+        if (!cp_kernels_force(family < 0 ? "reference" : families[family], CP_CONV_AUTO)) {
+            continue;
+        }
+        for (size_t n = 0; n <= 70; n++) {
+            cp_real *a = numbers(n), *b = numbers(n), *y = numbers(n);
+            if (n > 2) {
+                a[0] = (cp_real)NAN;
+                a[1] = b[2] = 0;
+            }
+            const cp_real slope = (cp_real)0.25; /* a power of two: the products are exact */
+            cp_kernel_add(n, a, b, y);
+            for (size_t i = 0; i < n; i++) {
+                TEST_ASSERT_TRUE(y[i] == a[i] + b[i] || (isnan(y[i]) && isnan(a[i])));
+            }
+            cp_kernel_gate(n, b, a, slope, y);
+            for (size_t i = 0; i < n; i++) {
+                TEST_ASSERT_TRUE(y[i] == (a[i] > 0 ? b[i] : slope * b[i]));
+            }
+            cp_kernel_leaky(n, a, slope, a);
+            cp_kernel_leaky(n, b, slope, y);
+            for (size_t i = 0; i < n; i++) {
+                TEST_ASSERT_TRUE(y[i] == (b[i] > 0 ? b[i] : slope * b[i]));
+            }
+            TEST_ASSERT_TRUE(n <= 2 || isnan(a[0]));
+            free(a), free(b), free(y);
+        }
+    }
+}
+
+static void the_peak_is_a_rate_that_a_core_can_have(void) {
+    for (int family = -1; family < FAMILIES; family++) {
+        if (cp_kernels_force(family < 0 ? "reference" : families[family], CP_CONV_AUTO)) {
+            const double peak = cp_kernel_fma_peak();
+            TEST_ASSERT_TRUE(peak > 0.01 && peak < 2000);
+        }
+    }
+}
+
 static void an_unknown_family_is_refused_and_nothing_changes(void) {
     TEST_ASSERT_TRUE(cp_kernels_force("reference", CP_CONV_AUTO));
     TEST_ASSERT_FALSE(cp_kernels_force("abacus", CP_CONV_AUTO));
@@ -581,6 +621,8 @@ int main(void) {
     RUN_TEST(results_are_bit_identical_for_one_two_and_three_threads);
     RUN_TEST(exp_log_tanh_and_sigmoid_are_within_two_ulp_over_the_whole_range);
     RUN_TEST(exp_log_tanh_and_sigmoid_know_their_limits);
+    RUN_TEST(sums_leaky_relus_and_gates_are_exact_for_every_length);
+    RUN_TEST(the_peak_is_a_rate_that_a_core_can_have);
     RUN_TEST(an_unknown_family_is_refused_and_nothing_changes);
     RUN_TEST(the_environment_chooses_the_family_and_a_wrong_name_falls_back);
     return UNITY_END();

@@ -347,6 +347,25 @@ static void an_empty_tape_and_a_tape_reset_many_times_leak_nothing(void) {
     cp_tape_free(tape);
 }
 
+static void batch_norm_that_ran_out_of_memory_has_not_touched_the_running_statistics(void) {
+    cp_real    values[6] = {1, 2, 3, 4, 5, 6};
+    cp_tensor *gamma = cp_parameter_new(values, 1, (int[]){2}), *mean = cp_tensor_new(1, (int[]){2});
+    cp_tensor *variance = cp_tensor_new(1, (int[]){2}), *out = NULL;
+    cp_batch_norm_config norm = {.training = true, .running_mean = mean, .running_var = variance};
+    for (long at = 0; at < 100 && !out; at++) {
+        cp_tape   *tape = cp_tape_new();
+        cp_tensor *x    = cp_constant(tape, values, 2, (int[]){3, 2});
+        TEST_ASSERT_TRUE(mean->data[0] == 0 && variance->data[0] == 0);
+        arena_calls = errors = 0, arena_fail_at = at;
+        out           = cp_batch_norm(tape, x, gamma, NULL, norm);
+        arena_fail_at = -1;
+        TEST_ASSERT_TRUE(out || (at < 20 && errors));
+        cp_tape_free(tape);
+    }
+    TEST_ASSERT_TRUE(mean->data[0] != 0 && variance->data[0] != 0);
+    cp_tensor_free(gamma), cp_tensor_free(mean), cp_tensor_free(variance);
+}
+
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(a_steady_training_step_calls_malloc_zero_times);
@@ -360,5 +379,6 @@ int main(void) {
     RUN_TEST(a_program_that_never_asks_for_a_gradient_leaks_nothing);
     RUN_TEST(a_tape_that_is_never_reset_leaks_nothing);
     RUN_TEST(an_empty_tape_and_a_tape_reset_many_times_leak_nothing);
+    RUN_TEST(batch_norm_that_ran_out_of_memory_has_not_touched_the_running_statistics);
     return UNITY_END();
 }

@@ -461,6 +461,35 @@ static void a_sweep_over_fan_out_gives_gradients_back_too(void) {
     TEST_ASSERT_LESS_OR_EQUAL_UINT64(forward + 12 * one + (size_t)OPS * 16 * 256, cp_tape_peak(tape));
 }
 
+/* What stays of a sweep is its results: here two heads and two times two values, in blocks of 64 bytes; the hole that
+ * a head goes into may have 64 to spare. */
+static void thousands_of_sweeps_over_one_record_leave_nothing_but_their_results(void) {
+    cp_tensor *x = VECTOR(0.5, -1), *y = VECTOR(2, 3), *wrt[] = {x, y}, *out[2];
+    cp_tensor *both = cp_concat(tape, wrt, 2, 0), *m = cp_reshape(tape, cp_mul(tape, both, both), 2, (int[]){2, 2});
+    cp_tensor *scores = cp_matmul(tape, cp_softmax(tape, m, 1), m, CP_TRANSPOSE_B);
+    cp_tensor *loss   = cp_cross_entropy(tape, scores, (cp_labels){(int[]){0, 1}, 2});
+    loss              = cp_add(tape, loss, cp_add(tape, total(cp_add(tape, x, y)), total(cp_where(tape, x, y, x))));
+    TEST_ASSERT_TRUE(cp_grad(tape, loss, wrt, 2, out));
+    size_t       before = cp_tape_bytes(tape), peak = cp_tape_peak(tape);
+    const size_t count = 10000, results = 2 * ((sizeof(cp_tensor) + 63) / 64 * 64 + 64);
+    for (size_t i = 0; i < count; i++) TEST_ASSERT_TRUE(cp_grad(tape, loss, wrt, 2, out));
+    TEST_ASSERT_LESS_OR_EQUAL_UINT64(before + count * (results + 2 * 64), cp_tape_bytes(tape));
+    TEST_ASSERT_LESS_OR_EQUAL_UINT64(peak + count * (results + 2 * 64), cp_tape_peak(tape));
+}
+
+static void a_sweep_for_nothing_leaves_nothing(void) {
+    cp_tensor *x = VECTOR(1, 2), *loss = total(cp_square(tape, x));
+    size_t     before = cp_tape_bytes(tape);
+    TEST_ASSERT_TRUE(cp_grad(tape, loss, NULL, 0, NULL));
+    TEST_ASSERT_EQUAL_UINT64(before, cp_tape_bytes(tape));
+}
+
+static void the_gradient_of_a_gradient_that_was_not_recorded_is_refused_with_the_way_out(void) {
+    cp_tensor *x = VECTOR(1, 2), *dx = gradient(total(cp_square(tape, x)), x), *out;
+    TEST_ASSERT_FALSE(cp_grad(tape, total(dx), &x, 1, &out));
+    expect_error("cp_grad_recorded records it");
+}
+
 static cp_tensor *wrong_gradient;
 static void       wrong_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
           (void)at, (void)node, (void)g;
@@ -525,6 +554,9 @@ int main(void) {
     RUN_TEST(a_reset_tape_uses_the_same_memory_again);
     RUN_TEST(a_sweep_gives_gradients_back_as_it_goes);
     RUN_TEST(a_sweep_over_fan_out_gives_gradients_back_too);
+    RUN_TEST(thousands_of_sweeps_over_one_record_leave_nothing_but_their_results);
+    RUN_TEST(a_sweep_for_nothing_leaves_nothing);
+    RUN_TEST(the_gradient_of_a_gradient_that_was_not_recorded_is_refused_with_the_way_out);
     RUN_TEST(a_rule_that_gives_the_wrong_shape_or_nothing_is_reported);
     RUN_TEST(an_op_with_more_than_eight_inputs_gets_all_its_gradients);
     return UNITY_END();

@@ -102,6 +102,51 @@ static void a_listing_tells_op_shape_bytes_keeps_inputs_and_leaves(void) {
     cp_tensor_free(w);
 }
 
+static void columns_stay_straight_with_long_names(void) {
+    cp_tensor *x = cp_variable(tape, (cp_real[]){1, 2}, 1, (int[]){2}), *y = cp_mul(tape, x, x);
+    x->name = "block3.residual.convolution.weight", y->name = "y";
+    cp_exp(tape, y);
+    listing();
+    const char *header = text, *line = strchr(text, '\n') + 1;
+    int         bytes  = (int)(strstr(header, "bytes") - header) + 5;
+    for (int i = 0; i < 3; i++, line = strchr(line, '\n') + 1) {
+        size_t name = strcspn(line, " ");
+        TEST_ASSERT_EQUAL_INT((int)(strstr(header, "op ") - header), (int)(name + strspn(line + name, " ")));
+        TEST_ASSERT_EQUAL_INT(sizeof(cp_real) == 8 ? '6' : '8', line[bytes - 1]);
+    }
+}
+
+static void what_an_op_saved_beside_its_inputs_is_marked(void) {
+    cp_tensor *x    = cp_variable(tape, (cp_real[]){1, -2}, 2, (int[]){1, 2});
+    cp_tensor *open = cp_constant(tape, (cp_real[]){1, 0}, 2, (int[]){1, 2});
+    cp_where(tape, open, x, open);
+    cp_gate(tape, x, open, 0);
+    cp_cross_entropy(tape, x, (cp_labels){(int[]){1}, 1});
+    cp_normalize(tape, x, CP_ALL, 1);
+    listing();
+    char line[100];
+    int  size = (int)sizeof(cp_real);
+    snprintf(line, sizeof line, "%%1 where (1, 2) %d +saved %%0 (1, 2), constant (1, 2) %%0", 2 * size);
+    expect_line("%1", line);
+    snprintf(line, sizeof line, "%%2 gate (1, 2) %d +saved %%0 (1, 2) %%0", 2 * size);
+    expect_line("%2", line);
+    snprintf(line, sizeof line, "%%3 cross_entropy () %d %%0 +saved %%0 (1, 2) %%0", size);
+    expect_line("%3", line);
+    snprintf(line, sizeof line, "%%4 normalize (1, 2) %d %%0 out +saved %%0 (1, 2) %%0", 2 * size);
+    expect_line("%4", line);
+}
+
+static void more_than_three_leaves_on_a_line_are_counted(void) {
+    cp_tensor *sum = cp_scalar(tape, 0);
+    for (int i = 0; i < 4; i++) sum = cp_add(tape, sum, cp_variable(tape, (cp_real[]){1}, 0, NULL));
+    listing();
+    char line[100];
+    snprintf(line, sizeof line, "%%5 add () %d - %%3 (), %%4 () %%0 %%2 %%4", (int)sizeof(cp_real));
+    expect_line("%5", line);
+    snprintf(line, sizeof line, "%%7 add () %d - %%5 (), %%6 () 4 leaves", (int)sizeof(cp_real));
+    expect_line("%7", line);
+}
+
 static void a_view_is_listed_with_no_bytes_of_its_own(void) {
     cp_tensor *x = cp_variable(tape, (cp_real[]){1, 2}, 1, (int[]){2});
     cp_reshape(tape, x, 2, (int[]){2, 1});
@@ -125,7 +170,7 @@ static void each_value_is_listed_with_only_the_leaves_behind_it(void) {
 static void more_leaves_than_can_be_told_apart_are_counted(void) {
     cp_tensor *sum = cp_scalar(tape, 0);
     for (int i = 0; i < 70; i++) sum = cp_add(tape, sum, cp_variable(tape, (cp_real[]){1}, 0, NULL));
-    TEST_ASSERT_NOT_NULL(strstr(listing(), "... and 6 more leaves\n"));
+    TEST_ASSERT_NOT_NULL(strstr(listing(), "... and 7 more leaves\n"));
     TEST_ASSERT_NOT_NULL(strstr(text, "\n70 nodes"));
 }
 
@@ -183,6 +228,36 @@ static void a_graph_has_a_box_for_each_value_with_values_and_gradients(void) {
     cp_tensor_free(w);
 }
 
+static char last_error[600];
+
+static void remember(const cp_error *error, void *user) {
+    (void)user;
+    snprintf(last_error, sizeof last_error, "%s: %s", error->op, error->message);
+}
+
+static void a_loss_without_a_gradient_is_reported_and_the_graph_written_without(void) {
+    cp_tensor *w, *bad = cp_variable(tape, (cp_real[]){1, 2}, 1, (int[]){2});
+    example(&w);
+    last_error[0] = '\0';
+    cp_error_handler(remember, NULL);
+    graph(bad);
+    cp_error_handler(NULL, NULL);
+    TEST_ASSERT_NOT_NULL_MESSAGE(strstr(last_error, "grad: loss has shape (2)"), last_error);
+    expect_parsable(text);
+    TEST_ASSERT_NOT_NULL(strstr(text, "exp z"));
+    TEST_ASSERT_EQUAL_INT(0, occurrences(text, "\\lgrad "));
+    cp_tensor_free(w);
+}
+
+static void a_graph_of_a_frozen_tape_has_gradients_at_variables_and_what_comes_of_them(void) {
+    cp_tensor *w, *loss = example(&w);
+    cp_tape_freeze(tape, true);
+    expect_parsable(graph(loss));
+    TEST_ASSERT_EQUAL_INT(6, occurrences(text, "\\lgrad ")); /* w has none */
+    TEST_ASSERT_NOT_NULL(strstr(text, "label=\"w (2, 1)\\lvalue 3 4\\l\""));
+    cp_tensor_free(w);
+}
+
 static void large_values_are_summed_up_and_a_nan_among_them_is_seen(void) {
     cp_real    values[10] = {-1, 2, 3, 4, 5, 6, 7, 8, 9, 7};
     cp_tensor *x          = cp_variable(tape, values, 1, (int[]){10});
@@ -233,12 +308,17 @@ static void a_tape_of_100000_nodes_is_shown_in_seconds(void) {
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(a_listing_tells_op_shape_bytes_keeps_inputs_and_leaves);
+    RUN_TEST(columns_stay_straight_with_long_names);
+    RUN_TEST(what_an_op_saved_beside_its_inputs_is_marked);
+    RUN_TEST(more_than_three_leaves_on_a_line_are_counted);
     RUN_TEST(a_view_is_listed_with_no_bytes_of_its_own);
     RUN_TEST(each_value_is_listed_with_only_the_leaves_behind_it);
     RUN_TEST(more_leaves_than_can_be_told_apart_are_counted);
     RUN_TEST(an_empty_tape_lists_no_nodes);
     RUN_TEST(a_listing_gives_its_memory_back);
     RUN_TEST(a_graph_has_a_box_for_each_value_with_values_and_gradients);
+    RUN_TEST(a_loss_without_a_gradient_is_reported_and_the_graph_written_without);
+    RUN_TEST(a_graph_of_a_frozen_tape_has_gradients_at_variables_and_what_comes_of_them);
     RUN_TEST(large_values_are_summed_up_and_a_nan_among_them_is_seen);
     RUN_TEST(quotes_and_backslashes_in_names_are_escaped);
     RUN_TEST(a_very_long_name_is_cut);

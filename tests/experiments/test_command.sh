@@ -36,6 +36,7 @@ expect 1 "cannot open" predict missing.safetensors missing.npy --out probs.npy
 expect 1 "no such folder" report missing
 
 echo "not a model" >model.safetensors
+expect 1 "is no HTML page" report . --out model.safetensors
 expect 1 "is one of the files" predict model.safetensors model.safetensors --out model.safetensors
 expect 1 "model.safetensors" predict model.safetensors x.npy --out probs.npy
 expect_empty "nothing is left behind by what failed" "$(find . -type f ! -name model.safetensors)"

@@ -47,6 +47,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 from golden_file import GoldenFile, synthetic
+from wide_resnet import WideResNet
 
 torch.set_num_threads(1)
 torch.set_default_dtype(torch.float64)
@@ -87,43 +88,6 @@ def put(name, tensor):
 
 
 # ---- wide ResNet ----
-
-
-class Block(nn.Module):
-    def __init__(self, inputs, outputs, stride, norm):
-        super().__init__()
-        self.norm1 = nn.BatchNorm2d(inputs) if norm else nn.Identity()
-        self.conv1 = nn.Conv2d(inputs, outputs, 3, 1, 1)
-        self.norm2 = nn.BatchNorm2d(outputs) if norm else nn.Identity()
-        self.conv2 = nn.Conv2d(outputs, outputs, 3, stride, 1)
-        same = stride == 1 and inputs == outputs
-        self.shortcut = nn.Identity() if same else nn.Conv2d(inputs, outputs, 1, stride)
-
-    def forward(self, x):
-        h = self.conv1(F.leaky_relu(self.norm1(x), 0.2))
-        return self.conv2(F.leaky_relu(self.norm2(h), 0.2)) + self.shortcut(x)
-
-
-class WideResNet(nn.Module):
-    def __init__(self, depth, width, channels, classes, norm):
-        super().__init__()
-        self.stem, inputs = nn.Conv2d(channels, 16, 3, 1, 1), 16
-        for stage, outputs in enumerate((16 * width, 32 * width, 64 * width)):
-            blocks = nn.Sequential()
-            for b in range((depth - 4) // 6):
-                blocks.add_module(f"block{b}", Block(inputs, outputs, 2 if stage and not b else 1, norm))
-                inputs = outputs
-            self.add_module(f"stage{stage}", blocks)
-        self.norm = nn.BatchNorm2d(inputs) if norm else nn.Identity()
-        self.head = nn.Linear(inputs, classes)
-
-    def forward(self, x):
-        self.activations = {"stem": self.stem(x)}
-        h = self.activations["stem"]
-        for stage in ("stage0", "stage1", "stage2"):
-            h = self.activations[stage] = getattr(self, stage)(h)
-        self.features = F.leaky_relu(self.norm(h), 0.2).mean((2, 3))
-        return self.head(self.features)
 
 
 def network(width, norm):

@@ -19,8 +19,11 @@ void tearDown(void) {
     scratch_remove();
 }
 
-static const cp_model_config tiny = {
-    .classes = 3, .head = "hybrid", .precision = CP_DIAGONAL, .learn_prior = true, .wrn = {.channels = 2, .norm = CP_NORM_BATCH}};
+static const cp_model_config tiny = {.classes     = 3,
+                                     .head        = "hybrid",
+                                     .precision   = CP_DIAGONAL,
+                                     .learn_prior = true,
+                                     .wrn         = {.channels = 2, .norm = CP_NORM_BATCH}};
 
 static cp_model *model_of(cp_model_config config, uint64_t seed) {
     cp_rng rng = cp_rng_named(seed, "init");
@@ -42,11 +45,13 @@ typedef struct run {
 } run;
 
 static run run_new(uint64_t seed) {
-    run r = {.model = model_of(tiny, seed), .data = cp_rng_named(seed, "data"), .sgld = cp_rng_named(seed, "sgld")};
-    r.adam = cp_adam_new(r.model->params, (cp_adam_config){.rate = 1e-3});
-    r.ema = cp_ema_new(r.model->params, 0.9);
-    r.replay = cp_replay_new((cp_replay_config){.capacity = 8, .rank = 3, .dims = {SIDE, SIDE, CHANNELS},
-                                                .start = {.kind = CP_START_UNIFORM, .low = -1, .high = 1}});
+    run r    = {.model = model_of(tiny, seed), .data = cp_rng_named(seed, "data"), .sgld = cp_rng_named(seed, "sgld")};
+    r.adam   = cp_adam_new(r.model->params, (cp_adam_config){.rate = 1e-3});
+    r.ema    = cp_ema_new(r.model->params, 0.9);
+    r.replay = cp_replay_new((cp_replay_config){.capacity = 8,
+                                                .rank     = 3,
+                                                .dims     = {SIDE, SIDE, CHANNELS},
+                                                .start    = {.kind = CP_START_UNIFORM, .low = -1, .high = 1}});
     r.schedule = (cp_schedule){.kind = CP_SCHEDULE_COSINE, .rate = 1e-3, .warmup = 2, .total = 20};
     return r;
 }
@@ -66,12 +71,15 @@ static void run_steps(run *r, int steps) {
         for (int n = 0; n < BATCH; n++) label[n] = (int)cp_rng_below(&r->data, 3);
         TEST_ASSERT_TRUE(cp_replay_draw(r->replay, &r->sgld, NULL, chains, index, NULL));
         cp_sgld_config sgld = {.step_size = 0.1, .noise = 0.01, .steps = 2};
-        TEST_ASSERT_TRUE(cp_sgld_run(tape, cp_model_energy_of, &(cp_model_target){.model = r->model}, chains, &sgld, &r->sgld, NULL));
+        TEST_ASSERT_TRUE(cp_sgld_run(tape, cp_model_energy_of, &(cp_model_target){.model = r->model}, chains, &sgld,
+                                     &r->sgld, NULL));
         cp_replay_return(r->replay, index, chains, NULL);
         cp_tensor *batch = cp_constant(tape, x->data, 4, x->dims), *fake = cp_constant(tape, chains->data, 4, x->dims);
-        cp_tensor *loss = cp_cross_entropy(tape, cp_model_logits(tape, r->model, batch, CP_TRAINING), (cp_labels){label, BATCH});
-        loss = cp_sub(tape, loss, cp_scale(tape, cp_mean(tape, cp_model_energy(tape, r->model, fake, CP_EVALUATION), CP_ALL, false),
-                                           (cp_real)0.01));
+        cp_tensor *loss =
+            cp_cross_entropy(tape, cp_model_logits(tape, r->model, batch, CP_TRAINING), (cp_labels){label, BATCH});
+        loss = cp_sub(tape, loss,
+                      cp_scale(tape, cp_mean(tape, cp_model_energy(tape, r->model, fake, CP_EVALUATION), CP_ALL, false),
+                               (cp_real)0.01));
         TEST_ASSERT_TRUE(cp_backward(tape, loss, r->model->params));
         cp_optim_rate_set(r->adam, cp_schedule_rate(&r->schedule, r->step++));
         cp_optim_step(r->adam);
@@ -97,10 +105,10 @@ static cp_checkpoint everything(run *r, cp_checkpoint_part parts[PARTS]) {
 
 static bool run_save(run *r, const char *name, cp_status *status) {
     cp_checkpoint_part parts[PARTS];
-    cp_checkpoint      all = everything(r, parts);
+    cp_checkpoint      all  = everything(r, parts);
     cp_checkpoint_pair note = {"note", "as good as \"new\""};
-    all.metadata = &note;
-    all.metadata_count = 1;
+    all.metadata            = &note;
+    all.metadata_count      = 1;
     return cp_checkpoint_save(&all, scratch(name), status);
 }
 
@@ -112,7 +120,7 @@ static bool run_load(run *r, const char *name, cp_status *status) {
 
 /* The bytes of everything in a run. */
 static cp_bytes bytes_of(const char *name) {
-    cp_bytes  bytes = {0};
+    cp_bytes  bytes  = {0};
     cp_status status = {0};
     TEST_ASSERT_TRUE_MESSAGE(cp_file_read(scratch(name), 1 << 28, &bytes, &status), status.message);
     return bytes;
@@ -155,7 +163,7 @@ static void saving_what_was_loaded_gives_the_same_file(void) {
 
 static void metadata_holds_the_description_and_what_the_user_adds(void) {
     cp_status status = {0};
-    run       a = run_new(1);
+    run       a      = run_new(1);
     TEST_ASSERT_TRUE(run_save(&a, "a", &status));
     cp_safetensors *file = cp_st_read(scratch("a"), &status);
     TEST_ASSERT_EQUAL_STRING("as good as \"new\"", cp_st_metadata(file, "note"));
@@ -168,7 +176,7 @@ static void metadata_holds_the_description_and_what_the_user_adds(void) {
 
 static void files_have_pytorchs_layout(void) {
     cp_status status = {0};
-    cp_model *m = model_of(tiny, 1);
+    cp_model *m      = model_of(tiny, 1);
     TEST_ASSERT_TRUE(cp_model_save(m, scratch("m"), &status));
     cp_safetensors    *file = cp_st_read(scratch("m"), &status);
     const cp_st_entry *conv = cp_st_find(file, "stem.weight"), *linear = cp_st_find(file, "head.weight");
@@ -191,7 +199,7 @@ static void files_have_pytorchs_layout(void) {
 
 static void a_model_that_float_can_hold_is_saved_as_f32_in_every_build(void) {
     cp_status status = {0};
-    cp_model *m = model_of(tiny, 1);
+    cp_model *m      = model_of(tiny, 1);
     for (int k = 0; k < m->params->count; k++)
         for (size_t i = 0; i < m->params->at[k].value->size; i++)
             m->params->at[k].value->data[i] = (cp_real)(float)m->params->at[k].value->data[i];
@@ -233,8 +241,8 @@ static void damaged_files_are_refused_and_nothing_changes(void) {
     good.data[good.size - 1000] ^= 4;
     for (int i = 0; i < 4; i++) { /* the header's length with its bytes the other way round */
         unsigned char kept = good.data[i];
-        good.data[i] = good.data[7 - i];
-        good.data[7 - i] = kept;
+        good.data[i]       = good.data[7 - i];
+        good.data[7 - i]   = kept;
     }
     scratch_write("endian", good.data, good.size);
     refused(&b, "endian", "endian");
@@ -251,10 +259,10 @@ static void damaged_files_are_refused_and_nothing_changes(void) {
 /* A file with the tensors of `config` under the description of `tiny`. */
 static void write_misfit(const char *name, cp_model_config config, const char *extra) {
     cp_status     status = {0};
-    cp_model     *m = model_of(config, 1);
+    cp_model     *m      = model_of(config, 1);
     cp_st_writer *writer = cp_st_writer_new();
-    char         *text = cp_model_config_text(&tiny);
-    const float   one = 1;
+    char         *text   = cp_model_config_text(&tiny);
+    const float   one    = 1;
     cp_st_writer_metadata(writer, "couplet", text);
     cp_params_store(m->params, writer);
     if (extra) cp_st_writer_add(writer, extra, CP_F32, 1, (int64_t[]){1}, &one);
@@ -267,8 +275,8 @@ static void write_misfit(const char *name, cp_model_config config, const char *e
 static void missing_extra_and_misshapen_tensors_are_named(void) {
     cp_model_config wider = tiny, bare = tiny;
     run             r = run_new(1);
-    wider.wrn.width = 2;
-    bare.learn_prior = false;
+    wider.wrn.width   = 2;
+    bare.learn_prior  = false;
     write_misfit("misshapen", wider, NULL);
     refused(&r, "misshapen", "stage0.block0.conv1.weight");
     write_misfit("missing", bare, NULL);
@@ -290,17 +298,167 @@ static void pytorchs_batch_counters_are_no_strangers(void) {
 
 static void a_file_without_or_with_an_inflated_description_is_refused(void) {
     cp_status status = {0};
-    cp_model *m = model_of(tiny, 1);
+    cp_model *m      = model_of(tiny, 1);
     TEST_ASSERT_TRUE(cp_checkpoint_save(&(cp_checkpoint){.params = m->params}, scratch("bare"), &status));
     TEST_ASSERT_NULL(cp_model_load(scratch("bare"), &status));
     TEST_ASSERT_NOT_NULL(strstr(status.message, "no key \"couplet\""));
     cp_checkpoint_pair huge = {"couplet", "{\"classes\":3,\"width\":900}"};
-    cp_checkpoint      c = {.params = m->params, .metadata = &huge, .metadata_count = 1};
-    status = (cp_status){0};
+    cp_checkpoint      c    = {.params = m->params, .metadata = &huge, .metadata_count = 1};
+    status                  = (cp_status){0};
     TEST_ASSERT_TRUE(cp_checkpoint_save(&c, scratch("huge"), &status));
     TEST_ASSERT_NULL(cp_model_load(scratch("huge"), &status));
     TEST_ASSERT_NOT_NULL_MESSAGE(strstr(status.message, "larger model than the file holds"), status.message);
     cp_model_free(m);
+}
+
+/* ---- settings and descriptions ---- */
+
+static void the_optimizers_settings_must_be_those_of_the_file(void) {
+    cp_status status = {0};
+    run       a = run_new(1), b = run_new(2);
+    TEST_ASSERT_TRUE(run_save(&a, "a", &status));
+    cp_optim *usual = b.adam;
+    b.adam          = cp_adam_new(b.model->params, (cp_adam_config){.rate = 1e-3, .beta1 = 0.5});
+    refused(&b, "a", "\"couplet.optim.beta1\" is 0.9 in the file and 0.5 here");
+    cp_optim_free(b.adam);
+    b.adam = cp_sgd_new(b.model->params, (cp_sgd_config){.rate = 1e-3});
+    refused(&b, "a", "\"couplet.optim.adam\" is 1 in the file and 0 here");
+    cp_optim_free(b.adam);
+    b.adam = cp_adam_new(b.model->params, (cp_adam_config){.rate = 1e-3, .weight_decay = 0.1, .decoupled = true});
+    refused(&b, "a", "\"couplet.optim.weight_decay\"");
+    cp_optim_free(b.adam);
+    b.adam = usual;
+    TEST_ASSERT_TRUE_MESSAGE(run_load(&b, "a", &status), status.message);
+    run_free(&a);
+    run_free(&b);
+}
+
+static void another_description_is_refused_even_when_all_tensors_fit(void) {
+    cp_status       status = {0};
+    cp_model_config swish  = tiny;
+    swish.wrn.activation   = CP_SWISH;
+    cp_model *a = model_of(swish, 1), *b = model_of(tiny, 2);
+    cp_real   before = b->params->at[0].value->data[0];
+    TEST_ASSERT_TRUE(cp_model_save(a, scratch("swish"), &status));
+    TEST_ASSERT_FALSE(cp_checkpoint_load(&(cp_checkpoint){.model = b}, scratch("swish"), &status));
+    TEST_ASSERT_NOT_NULL(strstr(status.message, "is for another model"));
+    TEST_ASSERT_NOT_NULL(strstr(status.message, "\"activation\":\"swish\""));
+    says(&status, "\"activation\":\"leaky\"");
+    TEST_ASSERT_TRUE(before == b->params->at[0].value->data[0]);
+    TEST_ASSERT_TRUE(cp_checkpoint_load(&(cp_checkpoint){.params = b->params}, scratch("swish"), &status));
+    TEST_ASSERT_TRUE(b->params->at[0].value->data[0] == a->params->at[0].value->data[0]);
+    cp_model_free(a);
+    cp_model_free(b);
+}
+
+static void a_description_that_leaves_out_the_defaults_is_the_same(void) {
+    cp_status          status = {0};
+    cp_model          *m      = model_of(tiny, 1);
+    cp_checkpoint_pair brief  = {
+         "couplet", "{\"classes\":3, \"channels\":2, \"norm\":\"batch\", \"head\":\"hybrid\", \"learn_prior\":true}"};
+    cp_checkpoint bare = {.params = m->params, .metadata = &brief, .metadata_count = 1};
+    TEST_ASSERT_TRUE(cp_checkpoint_save(&bare, scratch("brief"), &status));
+    TEST_ASSERT_TRUE_MESSAGE(cp_checkpoint_load(&(cp_checkpoint){.model = m}, scratch("brief"), &status),
+                             status.message);
+    bare.metadata_count = 0;
+    TEST_ASSERT_TRUE(cp_checkpoint_save(&bare, scratch("bare"), &status));
+    TEST_ASSERT_FALSE(cp_checkpoint_load(&(cp_checkpoint){.model = m}, scratch("bare"), &status));
+    says(&status, "no key \"couplet\"");
+    TEST_ASSERT_TRUE(cp_checkpoint_load(&bare, scratch("bare"), &status));
+    cp_model_free(m);
+}
+
+static void a_swapped_average_is_neither_saved_nor_loaded(void) {
+    cp_status status = {0};
+    run       r      = run_new(1);
+    TEST_ASSERT_TRUE(run_save(&r, "good", &status));
+    TEST_ASSERT_TRUE(cp_ema_swap(r.ema));
+    TEST_ASSERT_FALSE(run_save(&r, "swapped", &status));
+    says(&status, "part ema: the average is swapped in");
+    TEST_ASSERT_FALSE(run_load(&r, "good", &status));
+    says(&status, "part ema: the average is swapped in");
+    TEST_ASSERT_EQUAL_INT(1, scratch_files(false));
+    run_free(&r);
+}
+
+/* ---- parts ---- */
+
+static void two_parts_of_a_kind_go_by_their_names(void) {
+    cp_status          status = {0};
+    int64_t            one = 1, two = 2;
+    cp_checkpoint_part parts[] = {cp_part_integer("x", &one), cp_part_named(cp_part_integer("x", &two), "y")};
+    cp_checkpoint      both = {.parts = parts, .part_count = 2}, last = {.parts = parts + 1, .part_count = 1};
+    TEST_ASSERT_TRUE_MESSAGE(cp_checkpoint_save(&both, scratch("two"), &status), status.message);
+    one = two = 0;
+    TEST_ASSERT_TRUE(cp_checkpoint_load(&last, scratch("two"), &status)); /* one that is not asked for is left alone */
+    TEST_ASSERT_TRUE(one == 0 && two == 2);
+    TEST_ASSERT_TRUE(cp_checkpoint_load(&both, scratch("two"), &status));
+    TEST_ASSERT_TRUE(one == 1 && two == 2);
+    parts[1].name = "x";
+    TEST_ASSERT_FALSE(cp_checkpoint_save(&both, scratch("same"), &status));
+    says(&status, "couplet.x.value");
+}
+
+static void a_class_gaussian_is_a_part(void) {
+    cp_status                status = {0};
+    cp_class_gaussian_config config = {.classes = 2, .size = 2, .jitter = -1};
+    cp_class_gaussian       *a = cp_class_gaussian_new(config), *b = cp_class_gaussian_new(config);
+    cp_real                  data[] = {1, 2, 3, 4}, drawn[2];
+    cp_rng                   rng    = cp_rng_named(1, "draw");
+    TEST_ASSERT_TRUE(cp_class_gaussian_fit(a, data, (int[]){0, 1}, 2));
+    cp_checkpoint_part from = cp_part_class_gaussian(a), to = cp_part_class_gaussian(b);
+    TEST_ASSERT_TRUE(cp_checkpoint_save(&(cp_checkpoint){.parts = &from, .part_count = 1}, scratch("g"), &status));
+    TEST_ASSERT_TRUE(cp_checkpoint_load(&(cp_checkpoint){.parts = &to, .part_count = 1}, scratch("g"), &status));
+    cp_class_gaussian_draw(b, &rng, 1, drawn);
+    TEST_ASSERT_TRUE(drawn[0] == 3 && drawn[1] == 4);
+    cp_class_gaussian_free(a);
+    cp_class_gaussian_free(b);
+}
+
+static void metadata_is_read_back(void) {
+    cp_status status = {0};
+    run       a      = run_new(1);
+    TEST_ASSERT_TRUE(run_save(&a, "a", &status));
+    char *note = cp_checkpoint_metadata(scratch("a"), "note", &status);
+    TEST_ASSERT_EQUAL_STRING("as good as \"new\"", note);
+    free(note);
+    TEST_ASSERT_NULL(cp_checkpoint_metadata(scratch("a"), "notes", &status));
+    says(&status, "no key \"notes\"");
+    TEST_ASSERT_NULL(cp_checkpoint_metadata(scratch("b"), "note", &status));
+    says(&status, "/b");
+    TEST_ASSERT_NULL(cp_checkpoint_metadata(NULL, "note", &status));
+    says(&status, "NULL");
+    run_free(&a);
+}
+
+/* Neither saved nor loaded, with these words. */
+static void unusable(const cp_checkpoint *c, const char *path, const char *words) {
+    cp_status status = {0};
+    TEST_ASSERT_FALSE(cp_checkpoint_save(c, path, &status));
+    says(&status, words);
+    TEST_ASSERT_FALSE(cp_checkpoint_load(c, path, &status));
+    says(&status, words);
+}
+
+static void nulls_are_told(void) {
+    cp_status          status = {0};
+    int64_t            one    = 1;
+    cp_checkpoint_part good = cp_part_integer("one", &one), empty = cp_part_optim(NULL),
+                       unnamed = cp_part_integer(NULL, &one);
+    cp_checkpoint_pair half    = {"key", NULL};
+    unusable(NULL, scratch("x"), "checkpoint is NULL");
+    unusable(&(cp_checkpoint){.parts = &good, .part_count = 1}, NULL, "path is NULL");
+    unusable(&(cp_checkpoint){.parts = &empty, .part_count = 1}, scratch("x"), "part 0 (optim) has no object");
+    unusable(&(cp_checkpoint){.parts = &unnamed, .part_count = 1}, scratch("x"), "has no name");
+    unusable(&(cp_checkpoint){.part_count = 1}, scratch("x"), "without a list");
+    unusable(&(cp_checkpoint){.parts = &good, .part_count = 1, .metadata = &half, .metadata_count = 1}, scratch("x"),
+             "NULL");
+    unusable(&(cp_checkpoint){0}, scratch("x"), "no model");
+    TEST_ASSERT_FALSE(cp_model_save(NULL, scratch("x"), &status));
+    says(&status, "model is NULL");
+    TEST_ASSERT_NULL(cp_model_load(NULL, &status));
+    says(&status, "path is NULL");
+    TEST_ASSERT_EQUAL_INT(0, scratch_files(false));
 }
 
 int main(void) {
@@ -314,5 +472,13 @@ int main(void) {
     RUN_TEST(missing_extra_and_misshapen_tensors_are_named);
     RUN_TEST(pytorchs_batch_counters_are_no_strangers);
     RUN_TEST(a_file_without_or_with_an_inflated_description_is_refused);
+    RUN_TEST(the_optimizers_settings_must_be_those_of_the_file);
+    RUN_TEST(another_description_is_refused_even_when_all_tensors_fit);
+    RUN_TEST(a_description_that_leaves_out_the_defaults_is_the_same);
+    RUN_TEST(a_swapped_average_is_neither_saved_nor_loaded);
+    RUN_TEST(two_parts_of_a_kind_go_by_their_names);
+    RUN_TEST(a_class_gaussian_is_a_part);
+    RUN_TEST(metadata_is_read_back);
+    RUN_TEST(nulls_are_told);
     return UNITY_END();
 }

@@ -314,7 +314,7 @@ static void bad_descriptions_are_refused_with_the_key_at_fault(void) {
         {"{\"classes\":2,\"model\":\"mlp\",\"sizes\":[3,-1]}", "\"sizes\" must be"},
         {"{\"classes\":2,\"model\":\"lstm\",\"in\":3}", "\"hidden\" is missing"},
         {"{\"classes\":2", "text"},
-        {"[]", "\"classes\" is missing"},
+        {"[]", "must be an object"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         cp_model_config c = {.classes = 77};

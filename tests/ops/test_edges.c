@@ -393,6 +393,65 @@ static void padding_never_wins_a_maximum(void) {
            -INFINITY);
 }
 
+/* Two classes and four points about `offset`: the energies, and the gradients of a weighted sum of them. */
+typedef struct energies {
+    double energy[8], point_grad[12], mean_grad[6];
+} energies;
+
+static energies energies_at(double offset, cp_precision kind) {
+    const double where[12] = {0.5, -1, 0.25, 1, 0, -0.75, 2, 0.5, 1.5, -1, -0.5, 0.125};
+    const double means[6] = {0, 1, -0.5, 0.75, -0.25, 2}, weights[8] = {1, -2, 0.5, 3, -1, 0.25, 2, -0.5};
+    cp_real      z[12], mu[6], w[8], s[6] = {0.25f, -0.125f, 0.75f, 0.875f, -0.5f, 0.0625f};
+    for (int i = 0; i < 12; i++) z[i] = (cp_real)(where[i] + offset);
+    for (int i = 0; i < 6; i++) mu[i] = (cp_real)(means[i] + offset);
+    for (int i = 0; i < 8; i++) w[i] = (cp_real)weights[i];
+    int          size = cp_precision_size(kind, 3);
+    cp_tensor   *leaves[2] = {cp_variable(tape, z, DIMS(4, 3)), cp_variable(tape, mu, DIMS(2, 3))}, *grads[2];
+    cp_gaussians g = {.mean = leaves[1], .precision = cp_constant(tape, s, 1, &size), .kind = kind};
+    cp_tensor   *energy = cp_gaussian_energy(tape, leaves[0], g);
+    cp_tensor   *loss = cp_sum(tape, cp_mul(tape, energy, cp_constant(tape, w, DIMS(4, 2))), CP_ALL, false);
+    TEST_ASSERT_TRUE_MESSAGE(cp_grad(tape, loss, leaves, 2, grads), last_error);
+    energies e;
+    for (int i = 0; i < 8; i++) e.energy[i] = (double)energy->data[i];
+    for (int i = 0; i < 12; i++) e.point_grad[i] = (double)grads[0]->data[i];
+    for (int i = 0; i < 6; i++) e.mean_grad[i] = (double)grads[1]->data[i];
+    return e;
+}
+
+static void gaussian_energies_and_gradients_are_the_same_far_from_the_origin(void) {
+    for (cp_precision kind = CP_SPHERICAL; kind <= CP_FULL; kind++) {
+        const energies here = energies_at(0, kind), there = energies_at(16384, kind); /* where eighths are exact */
+        for (int i = 0; i < 8; i++) TEST_ASSERT_DOUBLE_WITHIN(1e-5, here.energy[i] / there.energy[i], 1);
+        for (int i = 0; i < 12; i++) TEST_ASSERT_DOUBLE_WITHIN(2e-5, here.point_grad[i], there.point_grad[i]);
+        for (int i = 0; i < 6; i++) TEST_ASSERT_DOUBLE_WITHIN(2e-5, here.mean_grad[i], there.mean_grad[i]);
+    }
+}
+
+static void batch_norm_finds_mean_and_variance_of_values_far_from_zero(void) {
+    enum { ROWS = 65536 };
+    cp_tensor *x = cp_tensor_new(DIMS(ROWS, 1)), *mean = cp_tensor_new(DIMS(1)), *variance = cp_tensor_new(DIMS(1));
+    cp_rng     rng = cp_rng_named(5, "rows");
+    cp_rng_fill_normal(&rng, x->data, ROWS, 1000, 1);
+    double sum = 0, square = 0;
+    for (int i = 0; i < ROWS; i++) sum += (double)x->data[i] / ROWS;
+    for (int i = 0; i < ROWS; i++) square += ((double)x->data[i] - sum) * ((double)x->data[i] - sum) / (ROWS - 1);
+    cp_batch_norm_config config = {.training = true, .running_mean = mean, .running_var = variance, .momentum = 1};
+    cp_batch_norm(tape, x, NULL, NULL, config);
+    TEST_ASSERT_DOUBLE_WITHIN(3.1e-5, sum, (double)mean->data[0]); /* half a unit in the last place of a float 1000 */
+    TEST_ASSERT_DOUBLE_WITHIN(1e-5, square, (double)variance->data[0]);
+    cp_tensor_free(x), cp_tensor_free(mean), cp_tensor_free(variance);
+}
+
+static void many_values_in_one_place_are_summed_exactly(void) {
+    enum { SIDE = 512 };
+    cp_tensor *x = cp_full(tape, (cp_real)0.1f, DIMS(1, SIDE, SIDE, 1));
+    expect_near((double)0.1f, (double)cp_item(cp_avg_pool(tape, x, (cp_pool2d_config){CP_WINDOW(SIDE)})));
+    static int rows[SIDE * SIDE];
+    cp_tensor *column = cp_reshape(tape, x, DIMS(SIDE * SIDE, 1));
+    cp_tensor *sum    = cp_scatter_rows(tape, column, (cp_labels){rows, SIDE * SIDE}, 1);
+    expect_near(SIDE * SIDE * (double)0.1f, (double)cp_item(sum));
+}
+
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(empty_tensors_pass_through_elementwise_ops);
@@ -416,5 +475,8 @@ int main(void) {
     RUN_TEST(nan_passes_through_image_ops_from_any_place);
     RUN_TEST(a_nan_in_max_pool_stays_in_its_windows);
     RUN_TEST(padding_never_wins_a_maximum);
+    RUN_TEST(gaussian_energies_and_gradients_are_the_same_far_from_the_origin);
+    RUN_TEST(batch_norm_finds_mean_and_variance_of_values_far_from_zero);
+    RUN_TEST(many_values_in_one_place_are_summed_exactly);
     return UNITY_END();
 }

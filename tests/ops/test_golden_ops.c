@@ -97,7 +97,7 @@ static cp_conv2d_config convolution(const arguments *a) {
 /* Mean, precision and perhaps log_prior, from input number `first` on. */
 static cp_gaussians gaussians(const arguments *a, int first) {
     cp_tensor *prior = first + 2 < INPUTS ? a->in[first + 2] : NULL;
-    return (cp_gaussians){a->in[first], a->in[first + 1], (cp_precision)a->ints[0], prior};
+    return (cp_gaussians){a->in[first], a->in[first + 1], (cp_precision)((int)CP_SPHERICAL + a->ints[0]), prior};
 }
 
 /* Called as many times as the case says, so that the running statistics move more than once. */

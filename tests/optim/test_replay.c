@@ -99,6 +99,24 @@ static void empty_entries_start_afresh_until_a_chain_comes_back(void) {
     cp_replay_free(replay);
 }
 
+static void what_the_stream_gives_does_not_depend_on_what_is_filled(void) {
+    cp_replay_config config = {.capacity = 40, .rank = 1, .dims = {2}, .fresh_share = 0.5};
+    cp_replay       *empty = cp_replay_new(config), *full = cp_replay_new(config);
+    cp_tensor       *x   = cp_tensor_new(2, (int[]){20, 2});
+    cp_rng           one = rng, two = rng;
+    int              index[2][20];
+    fill_all(full, 2);
+    for (int draw = 0; draw < 3; draw++) {
+        TEST_ASSERT_TRUE(cp_replay_draw(empty, &one, NULL, x, index[0], NULL));
+        TEST_ASSERT_TRUE(cp_replay_draw(full, &two, NULL, x, index[1], NULL));
+        TEST_ASSERT_EQUAL_INT_ARRAY(index[0], index[1], 20);
+        TEST_ASSERT_EQUAL_MEMORY(&one, &two, sizeof one);
+    }
+    cp_tensor_free(x);
+    cp_replay_free(empty);
+    cp_replay_free(full);
+}
+
 static void a_draw_has_different_entries_each_as_likely_as_the_others(void) {
     enum { ENTRIES = 25, DRAWS = 4000, CHAINS = 10 };
     cp_replay *replay = cp_replay_new((cp_replay_config){.capacity = ENTRIES, .rank = 1, .dims = {2}});
@@ -286,7 +304,7 @@ static void a_restored_buffer_goes_on_bit_for_bit(void) {
             TEST_ASSERT_TRUE(from.bytes == to.bytes);
             memcpy(to.data, from.data, from.bytes);
         }
-        TEST_ASSERT_EQUAL_INT(5, pieces);
+        TEST_ASSERT_EQUAL_INT(6, pieces);
         TEST_ASSERT_TRUE(cp_replay_state(first, 0, &from));
         TEST_ASSERT_EQUAL_STRING("samples", from.name);
         TEST_ASSERT_EQUAL_INT(storage ? CP_REAL_DTYPE : CP_F16, from.dtype);
@@ -558,6 +576,7 @@ int main(void) {
     RUN_TEST(the_defaults_are_ten_thousand_entries_and_five_percent);
     RUN_TEST(the_share_may_be_all_or_nothing);
     RUN_TEST(empty_entries_start_afresh_until_a_chain_comes_back);
+    RUN_TEST(what_the_stream_gives_does_not_depend_on_what_is_filled);
     RUN_TEST(a_draw_has_different_entries_each_as_likely_as_the_others);
     RUN_TEST(a_buffer_of_one_entry_works);
     RUN_TEST(more_chains_than_entries_are_misuse);

@@ -198,6 +198,15 @@ static void no_noise_is_gradient_descent_and_draws_nothing(void) {
     cp_tensor_free(x);
 }
 
+static void a_temperature_below_zero_is_zero(void) {
+    gaussian       g      = {{1, 2}, {1, 0, 0, 1}};
+    cp_tensor     *x      = cp_tensor_new(2, (int[]){1, 2});
+    cp_sgld_config config = {.step_size = 2, .noise = 5, .steps = 1, .temperature = -1};
+    TEST_ASSERT_TRUE(cp_sgld_run(tape, gaussian_energy, &g, x, &config, NULL, NULL)); /* no noise: it needs no rng */
+    TEST_ASSERT_TRUE(x->data[0] == 1 && x->data[1] == 2);                             /* the whole way to the mean */
+    cp_tensor_free(x);
+}
+
 static void negative_noise_means_the_root_of_the_step(void) {
     gaussian   g = {{0, 0}, {1, 0, 0, 1}};
     cp_tensor *a = cp_tensor_new(2, (int[]){5, 2}), *b = cp_tensor_new(2, (int[]){5, 2});
@@ -562,7 +571,8 @@ static void misuse_is_refused_with_the_reason(void) {
     expect_refused(gaussian_energy, x, (cp_sgld_config){.noise = 1, .steps = 1}, &rng, "step_size");
     expect_refused(gaussian_energy, x, (cp_sgld_config){.step_size = (double)NAN, .steps = 1}, &rng, "step_size");
     expect_refused(gaussian_energy, x, (cp_sgld_config){.step_size = 1, .steps = -1}, &rng, "steps");
-    expect_refused(gaussian_energy, x, (cp_sgld_config){.step_size = 1, .temperature = -1}, &rng, "temperature");
+    expect_refused(gaussian_energy, x, (cp_sgld_config){.step_size = 1, .temperature = (double)NAN}, &rng,
+                   "temperature");
     expect_refused(gaussian_energy, x, (cp_sgld_config){.step_size = 1, .clamp_low = 1}, &rng, "range");
     cp_tensor_free(x);
     cp_tensor_free(scalar);
@@ -574,6 +584,7 @@ int main(void) {
     RUN_TEST(five_steps_equal_an_independent_loop);
     RUN_TEST(the_noise_is_that_of_one_fill_whatever_the_chains_length);
     RUN_TEST(no_noise_is_gradient_descent_and_draws_nothing);
+    RUN_TEST(a_temperature_below_zero_is_zero);
     RUN_TEST(negative_noise_means_the_root_of_the_step);
     RUN_TEST(a_gaussians_mean_and_covariance_are_recovered);
     RUN_TEST(a_coarse_step_has_exactly_the_covariance_that_theory_gives_it);

@@ -1,4 +1,5 @@
 # Counts the checks of a shell test and reports them as Unity does; read with `.`.
+# shellcheck shell=sh
 
 set -u
 passed=0 failed=0 skipped=0

@@ -36,6 +36,47 @@ C
 expect_success "a program uses the shared library through pkg-config" compile_and_run "$work/version.c"
 expect_success "a program uses the static library through pkg-config" compile_and_run "$work/version.c" --static -static
 
+# A program for the other precision must not run on this library: numbers would be garbage without a word.
+double=$(sed -n 's/^#define CP_DOUBLE \([01]\).*/\1/p' "$build/couplet_config.h")
+cat >"$work/other.c" <<'C'
+#include <couplet.h>
+int main(void) {
+    cp_tape_free(cp_tape_new());
+    return 0;
+}
+C
+cat >"$work/stub.c" <<'C'
+#include <couplet.h>
+cp_tape *cp_tape_new(void) {
+    return NULL;
+}
+void cp_tape_free(cp_tape *tape) {
+    (void)tape;
+}
+C
+refused() { # words; passes when the command fails over the name
+    ! said=$("$@" 2>&1) && echo "$said" | grep 'undefined.*cp_tape_new'
+}
+# The stub stands for the other library, with which the program was linked.
+# shellcheck disable=SC2046 # flags are words
+link_other() {
+    "$cc" -DCP_DOUBLE=$((1 - double)) "$work/other.c" -o "$work/other" $(about --cflags) "$@"
+}
+# shellcheck disable=SC2046 # flags are words
+expect_success "a program for the other precision does not link" refused link_other $(about --libs)
+# shellcheck disable=SC2046 # flags are words
+expect_success "the other library is made" "$cc" -DCP_DOUBLE=$((1 - double)) -shared -fPIC "$work/stub.c" \
+    -o "$work/libother.so" "-Wl,-soname,$(basename "$libdir"/libcouplet.so.?)" $(about --cflags)
+expect_success "with that it links" link_other "$work/libother.so"
+expect_success "but does not start with this one" refused env "LD_LIBRARY_PATH=$libdir" "$work/other"
+expect_success "a program for this precision does" compile_and_run "$work/other.c"
+
+if command -v c++ >/dev/null; then
+    # shellcheck disable=SC2046 # flags are words
+    said=$(echo '#include <couplet.h>' | c++ -x c++ -E $(about --cflags) - 2>&1 >/dev/null)
+    expect_success "C++ is told that the header is C" sh -c 'case $1 in *"not C++"*) ;; *) exit 1 ;; esac' sh "$said"
+fi
+
 # A program is the C block after a line such as <!-- program: fit lines<=40 -->; the limit may be left out.
 programs=$(sed -n 's/^<!-- program: *\([a-z_]*\).*-->$/\1/p' "$top/README.md")
 [ -n "$programs" ] || not_ok "README.md shows a program" "no line <!-- program: name lines<=40 -->"

@@ -19,5 +19,12 @@ int main(void) {
 C
 expect_success "a project with Couplet as a subproject is configured" \
     meson setup --wrap-mode=forcefallback "$work/build" "$work"
-expect_success "it builds, and its program runs" meson test -C "$work/build"
+expect_success "its program builds" meson compile -C "$work/build" user
+expect_success "it runs" "$work/build/user"
+commands=$work/build/compile_commands.json
+expect_success "Couplet is optimized though its parent is not" \
+    sh -c "grep '\"command\".*-c.*core/tape.c' '$commands' | grep -q -e -O3"
+expect_empty "all of it" "$(grep '"command"' "$commands" | grep subprojects/couplet/ | grep -v -e -O3)"
+expect_empty "its parent is left alone" "$(grep '"command"' "$commands" | grep 'user\.c' | grep -e -O3)"
+expect_empty "the couplet command is not built" "$(find "$work/build" -type f -name couplet)"
 finish

@@ -28,6 +28,12 @@ upward_includes() {
     done
 }
 
+if command -v shellcheck >/dev/null; then
+    expect_success "shellcheck has nothing against the shell scripts" \
+        shellcheck -S warning check demo .ci/run .ci/prepare.sh tests/*/*.sh
+else
+    skip "shellcheck has nothing against the shell scripts" "shellcheck is missing"
+fi
 expect_empty "every source file of the library is in meson.build" "$(unlisted_sources)"
 expect_empty "every unit test is in tests/meson.build" "$(unlisted_tests)"
 expect_empty "includes point only to folders above" "$(upward_includes)"

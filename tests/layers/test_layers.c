@@ -1,0 +1,154 @@
+/* Layers against what they are by definition: dropout, the classic residual block, the initializers' slope, long sequences. */
+#include "layers/layers.h"
+
+#include "unity.h"
+
+#include <math.h>
+
+static cp_tape   *tape;
+static cp_params *params;
+static cp_rng     rng;
+
+void setUp(void) {
+    tape = cp_tape_new();
+    params = cp_params_new();
+    rng = cp_rng_named(3, "test");
+}
+
+void tearDown(void) {
+    cp_tape_free(tape);
+    cp_params_free(params);
+}
+
+static cp_tensor *noise(int rank, const int *dims) {
+    cp_tensor *t = cp_full(tape, 0, rank, dims);
+    cp_rng_fill_normal(&rng, t->data, t->size, 0, 1);
+    return t;
+}
+
+static void equal(const cp_tensor *a, const cp_tensor *b) {
+    TEST_ASSERT_TRUE(a && b && cp_shape_same(a, b));
+    for (size_t i = 0; i < a->size; i++) TEST_ASSERT_DOUBLE_WITHIN(1e-4, (double)a->data[i], (double)b->data[i]);
+}
+
+/* ---- dropout ---- */
+
+static void dropout_zeroes_its_rate_and_scales_the_rest_in_training(void) {
+    cp_dropout_layer layer = cp_dropout_make((cp_real)0.25, cp_rng_named(1, "dropout"));
+    cp_tensor       *x = cp_full(tape, 3, 1, (int[]){10000}), *y = cp_dropout_forward(tape, &layer, x, CP_TRAINING);
+    int              zeros = 0;
+    for (size_t i = 0; i < y->size; i++) {
+        zeros += y->data[i] == 0;
+        if (y->data[i] != 0) TEST_ASSERT_DOUBLE_WITHIN(1e-5, 4, (double)y->data[i]);
+    }
+    TEST_ASSERT_INT_WITHIN(200, 2500, zeros); /* 4.6 standard deviations */
+}
+
+static void dropout_does_nothing_in_evaluation_nor_at_rate_0(void) {
+    cp_dropout_layer layer = cp_dropout_make((cp_real)0.9, cp_rng_named(1, "dropout")), none = cp_dropout_make(0, rng);
+    cp_tensor       *x = noise(1, (int[]){100}), *y = cp_dropout_forward(tape, &layer, x, CP_EVALUATION);
+    TEST_ASSERT_EQUAL_MEMORY(x->data, y->data, x->size * sizeof(cp_real));
+    y = cp_dropout_forward(tape, &none, x, CP_TRAINING);
+    TEST_ASSERT_EQUAL_MEMORY(x->data, y->data, x->size * sizeof(cp_real));
+}
+
+static void dropout_draws_from_a_stream_of_its_own(void) {
+    cp_dropout_layer a = cp_dropout_make((cp_real)0.5, cp_rng_named(1, "dropout")), b = a;
+    cp_tensor       *x = noise(1, (int[]){1000}), *first = cp_dropout_forward(tape, &a, x, CP_TRAINING);
+    cp_rng_below(&rng, 10);
+    cp_tensor *same = cp_dropout_forward(tape, &b, x, CP_TRAINING), *second = cp_dropout_forward(tape, &a, x, CP_TRAINING);
+    int        differ = 0;
+    TEST_ASSERT_EQUAL_MEMORY(first->data, same->data, x->size * sizeof(cp_real));
+    for (size_t i = 0; i < x->size; i++) differ += first->data[i] != second->data[i];
+    TEST_ASSERT_GREATER_THAN_INT(300, differ);
+}
+
+/* ---- residual blocks ---- */
+
+static cp_tensor *convolved(const cp_conv *conv, cp_tensor *x, int stride, int padding) {
+    cp_conv2d_config config = {CP_STRIDE(stride), CP_PAD(padding)};
+    return cp_conv2d(tape, x, conv->weight, conv->bias, config);
+}
+
+static cp_tensor *normed(const cp_norm *norm, cp_tensor *x) {
+    return cp_layer_norm(tape, x, norm->weight, norm->bias, (cp_real)1e-5);
+}
+
+/* The block from plain ops; the sizes decide about the shortcut. */
+static cp_tensor *composed(const cp_block *b, cp_tensor *x) {
+    bool       classic = b->config.layout == CP_BLOCK_CLASSIC;
+    int        stride = b->config.stride;
+    cp_tensor *active = cp_activate(tape, normed(&b->norm1, x), b->config.activation), *side = x;
+    cp_tensor *h = convolved(&b->conv1, active, classic ? stride : 1, 1);
+    h = convolved(&b->conv2, cp_activate(tape, normed(&b->norm2, h), b->config.activation), classic ? 1 : stride, 1);
+    if (b->shortcut.weight) side = convolved(&b->shortcut, classic ? active : x, stride, 0);
+    return cp_add(tape, h, side);
+}
+
+static void residual_blocks_are_what_their_layout_says(void) {
+    const cp_activation activations[] = {CP_LEAKY_RELU, CP_RELU, CP_SWISH};
+    for (int layout = CP_BLOCK_JEM; layout <= CP_BLOCK_CLASSIC; layout++)
+        for (int k = 0; k < 3; k++)
+            for (int stride = 1; stride <= 2; stride++)
+                for (int out = 3; out <= 5; out += 2) {
+                    char path[32];
+                    snprintf(path, sizeof path, "block%d", params->count);
+                    cp_block_config config = {.in = 3, .out = out, .stride = stride, .norm = CP_NORM_LAYER,
+                                              .activation = activations[k], .layout = (cp_block_layout)layout};
+                    cp_block        block = cp_block_make(params, path, config, &rng);
+                    TEST_ASSERT_EQUAL_INT(stride != 1 || out != 3, block.shortcut.weight != NULL);
+                    cp_rng_fill_normal(&rng, block.norm1.bias->data, block.norm1.bias->size, 0, 1);
+                    cp_tensor *x = noise(4, (int[]){2, 7, 6, 3}), *expected = composed(&block, x);
+                    equal(expected, cp_block_forward(tape, &block, x, CP_TRAINING));
+                    cp_tape_reset(tape);
+                }
+}
+
+/* ---- initializers ---- */
+
+static double variance(const cp_tensor *t) {
+    double sum = 0;
+    for (size_t i = 0; i < t->size; i++) sum += (double)t->data[i] * (double)t->data[i];
+    return sum / (double)t->size;
+}
+
+static void kaiming_initializers_follow_the_slope_of_the_activation(void) {
+    const cp_activation activations[] = {CP_LEAKY_RELU, CP_RELU, CP_IDENTITY};
+    const double        gain[] = {2 / 1.04, 2, 1};
+    for (int k = 0; k < 3; k++) {
+        cp_linear_config linear = {.in = 400, .out = 300, .init = CP_INIT_KAIMING_NORMAL, .activation = activations[k]};
+        cp_conv_config   conv = {.in = 64, .out = 128, .init = CP_INIT_KAIMING_UNIFORM, .activation = activations[k]};
+        cp_path          path = cp_path_index("", "layer", k);
+        TEST_ASSERT_DOUBLE_WITHIN(0.015 * gain[k], gain[k], 400 * variance(cp_linear_make(params, path.s, linear, &rng).weight));
+        path = cp_path_index("", "conv", k);
+        TEST_ASSERT_DOUBLE_WITHIN(0.015 * gain[k], gain[k], 9 * 64 * variance(cp_conv_make(params, path.s, conv, &rng).weight));
+    }
+}
+
+/* ---- long sequences ---- */
+
+/* The mean square of the first weight's gradient after T steps. */
+static double gradient_after(const cp_lstm *lstm, int time) {
+    cp_tensor *last, *x = noise(3, (int[]){2, time, 4}), *out = cp_lstm_forward(tape, lstm, x, &last);
+    TEST_ASSERT_TRUE(cp_shape_is(out, 3, (int[]){2, time, 12}));
+    TEST_ASSERT_TRUE(cp_backward(tape, cp_sum(tape, last, CP_ALL, false), params));
+    double gradient = variance(params->at[0].grad);
+    cp_tape_reset(tape);
+    return gradient;
+}
+
+static void an_lstm_goes_back_through_a_long_sequence_of_any_length(void) {
+    cp_lstm lstm = cp_lstm_make(params, "", (cp_lstm_config){.in = 4, .hidden = 6, .layers = 2, .bidirectional = true}, &rng);
+    for (int time = 1; time <= 1025; time = 2 * time + (time < 8)) TEST_ASSERT_TRUE(gradient_after(&lstm, time) > 0);
+}
+
+int main(void) {
+    UNITY_BEGIN();
+    RUN_TEST(dropout_zeroes_its_rate_and_scales_the_rest_in_training);
+    RUN_TEST(dropout_does_nothing_in_evaluation_nor_at_rate_0);
+    RUN_TEST(dropout_draws_from_a_stream_of_its_own);
+    RUN_TEST(residual_blocks_are_what_their_layout_says);
+    RUN_TEST(kaiming_initializers_follow_the_slope_of_the_activation);
+    RUN_TEST(an_lstm_goes_back_through_a_long_sequence_of_any_length);
+    return UNITY_END();
+}

@@ -1,0 +1,277 @@
+/* Misuse of layers, networks, heads and models: refused in one line that names this file, and nothing half-made comes back. */
+#include "models/model.h"
+
+#include "unity.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+static cp_tape   *tape;
+static cp_params *params;
+static cp_rng     rng;
+static char       message[400], place[256];
+static int        messages;
+
+static void note(const cp_error *error, void *user) {
+    (void)user;
+    messages++;
+    snprintf(message, sizeof message, "%s: %s", error->op, error->message);
+    snprintf(place, sizeof place, "%s", error->file ? error->file : "no file");
+}
+
+void setUp(void) {
+    cp_error_handler(note, NULL);
+    tape = cp_tape_new();
+    params = cp_params_new();
+    rng = cp_rng_named(1, "init");
+    messages = 0;
+    message[0] = 0;
+}
+
+void tearDown(void) {
+    cp_tape_free(tape);
+    cp_params_free(params);
+    cp_error_handler(NULL, NULL);
+}
+
+/* One message with this text, from this file, since the last call. */
+static void refused(const char *text) {
+    TEST_ASSERT_NOT_NULL_MESSAGE(strstr(message, text), message);
+    TEST_ASSERT_EQUAL_STRING(__FILE__, place);
+    TEST_ASSERT_EQUAL_INT_MESSAGE(1, messages, message);
+    messages = 0;
+    message[0] = 0;
+}
+
+/* The same, and the set is as empty as before. */
+static void not_made(const void *made, const char *text) {
+    TEST_ASSERT_NULL(made);
+    refused(text);
+    TEST_ASSERT_EQUAL_INT(0, params->count);
+}
+
+#define LINEAR(...) cp_linear_make(params, "a", (cp_linear_config){__VA_ARGS__}, &rng).weight
+#define CONV(...) cp_conv_make(params, "a", (cp_conv_config){__VA_ARGS__}, &rng).weight
+#define NORM(...) cp_norm_make(params, "a", (cp_norm_config){__VA_ARGS__}).weight
+#define BLOCK(...) cp_block_make(params, "a", (cp_block_config){__VA_ARGS__}, &rng).conv1.weight
+#define LSTM(...) cp_lstm_make(params, "a", (cp_lstm_config){__VA_ARGS__}, &rng).cell[0][0].weight_ih
+#define GAUSSIAN(...) cp_gaussian_softmax_make(params, "a", (cp_gaussian_softmax_config){__VA_ARGS__}, &rng).weight
+
+static void layers_of_impossible_sizes_are_not_made(void) {
+    not_made(LINEAR(.out = 4), "linear_make: in is 0 and out is 4; both must be positive");
+    not_made(LINEAR(.in = 2, .out = -1), "out is -1");
+    not_made(CONV(.in = 0, .out = 4), "conv_make: in is 0 and out is 4");
+    not_made(CONV(.in = 3, .out = 4, .kernel = -3), "kernel -3");
+    not_made(CONV(.in = 3, .out = 4, .padding = -1), "padding -1");
+    not_made(CONV(.in = 4, .out = 6, .groups = 4), "groups is 4; it must divide in, 4, and out, 6");
+    not_made(CONV(.in = 4, .out = 4, .groups = -1), "groups is -1");
+    not_made(CONV(.in = 4, .out = 4, .kernel = 46341), "too large");
+    not_made(NORM(.kind = CP_NORM_BATCH), "norm_make: channels is 0; it must be positive");
+    not_made(NORM(.kind = CP_NORM_GROUP, .channels = 6, .groups = 4), "groups is 4; it must divide channels, 6");
+    not_made(NORM(.kind = (cp_norm_kind)9, .channels = 6), "there is no normalization number 9");
+    not_made(BLOCK(.in = 3), "block_make: in is 3 and out is 0");
+    not_made(BLOCK(.in = 3, .out = 3, .stride = -2), "stride is -2");
+    not_made(LSTM(.in = 3), "lstm_make: in is 3 and hidden is 0");
+    not_made(LSTM(.in = 3, .hidden = INT_MAX / 4), "and hidden smaller");
+    not_made(LSTM(.in = 3, .hidden = 2, .layers = 9), "layers is 9; 1 to 8 are possible");
+    not_made(LSTM(.in = 3, .hidden = 2, .layers = -1), "layers is -1");
+    not_made(GAUSSIAN(.features = 3), "gaussian_softmax_make: features is 3 and classes is 0");
+    not_made(GAUSSIAN(.features = 46341, .classes = 2), "a full precision matrix can have 46340");
+    not_made(GAUSSIAN(.features = 2, .classes = 2, .precision = (cp_precision)7), "there is no precision number 7");
+    TEST_ASSERT_TRUE(cp_dropout_make(1, rng).rate == 0);
+    refused("dropout_make: rate is 1; it must be at least 0 and less than 1");
+    cp_dropout_make((cp_real)-0.5, rng);
+    refused("rate is -0.5");
+}
+
+static void layers_need_a_set_and_a_stream(void) {
+    cp_linear_make(NULL, "a", (cp_linear_config){.in = 2, .out = 2}, &rng);
+    refused("linear_make: the parameter set is NULL");
+    cp_norm_make(NULL, "a", (cp_norm_config){.kind = CP_NORM_BATCH, .channels = 2});
+    refused("norm_make: the parameter set is NULL");
+    not_made(cp_linear_make(params, "a", (cp_linear_config){.in = 2, .out = 2}, NULL).weight, "linear_make: rng is NULL");
+    not_made(cp_conv_make(params, "a", (cp_conv_config){.in = 2, .out = 2}, NULL).weight, "conv_make: rng is NULL");
+    not_made(cp_lstm_make(params, "a", (cp_lstm_config){.in = 2, .hidden = 2}, NULL).cell[0][0].bias_hh, "lstm_make: rng is NULL");
+    not_made(cp_wrn_new(params, "", (cp_wrn_config){0}, NULL), "wrn_new: rng is NULL");
+}
+
+static void a_layer_whose_name_is_taken_is_not_half_made(void) {
+    cp_params_add(params, "a", "bias", CP_LAYOUT_PLAIN, 1, (int[]){3});
+    TEST_ASSERT_NULL(LINEAR(.in = 2, .out = 3));
+    refused("a.bias is taken");
+    cp_linear none = cp_linear_make(params, "b", (cp_linear_config){0}, &rng);
+    refused("in is 0");
+    cp_tensor *x = cp_full(tape, 1, 2, (int[]){1, 2});
+    TEST_ASSERT_NULL(cp_linear_forward(tape, &none, x));
+    refused("linear: the layer has no weight (did cp_linear_make fail?)");
+    cp_params_add(params, "norm", "bias", CP_LAYOUT_PLAIN, 1, (int[]){2});
+    cp_norm norm = cp_norm_make(params, "norm", (cp_norm_config){.kind = CP_NORM_LAYER, .channels = 2});
+    refused("norm.bias is taken");
+    TEST_ASSERT_NULL(cp_norm_forward(tape, &norm, x, CP_TRAINING));
+    refused("norm: the layer has no weight");
+    cp_params_add(params, "block.conv2", "weight", CP_LAYOUT_PLAIN, 1, (int[]){2});
+    TEST_ASSERT_NULL(cp_block_make(params, "block", (cp_block_config){.in = 2, .out = 2}, &rng).conv1.weight);
+    refused("block.conv2.weight is taken");
+}
+
+static void networks_and_heads_that_cannot_be_made_are_null(void) {
+    not_made(cp_wrn_new(params, "", (cp_wrn_config){.depth = 12}, &rng), "wrn_new: depth is 12");
+    not_made(cp_wrn_new(params, "", (cp_wrn_config){.width = -1}, &rng), "width is -1");
+    not_made(cp_mlp_new(params, "", (cp_mlp_config){.sizes = {0, 3}}, &rng), "sizes[0], the number of inputs, is 0");
+    not_made(cp_mlp_new(params, "", (cp_mlp_config){.sizes = {2, -3}}, &rng), "mlp_new: sizes[1] is -3; sizes are positive");
+    not_made(cp_mlp_new(params, "", (cp_mlp_config){.sizes = {2, 0, 3}}, &rng), "sizes[2] is 3 after a 0");
+    not_made(cp_lstm_net_new(params, "", (cp_lstm_config){.in = 2}, &rng), "hidden is 0");
+    not_made(cp_head_new(NULL, params, "head", 2, (cp_head_config){.classes = 2}, &rng), "head_new: the kind of head is NULL");
+    not_made(cp_head_new(&cp_head_jem, params, "head", 0, (cp_head_config){.classes = 2}, &rng), "features is 0 and classes is 2");
+    cp_params_add(params, "layer1", "weight", CP_LAYOUT_PLAIN, 1, (int[]){3});
+    TEST_ASSERT_NULL(cp_mlp_new(params, "", (cp_mlp_config){.sizes = {2, 3, 4}}, &rng));
+    refused("layer1.weight is taken");
+    cp_params_add(params, "head", "bias", CP_LAYOUT_PLAIN, 1, (int[]){3});
+    TEST_ASSERT_NULL(cp_head_new(&cp_head_hybrid, params, "head", 3, (cp_head_config){.classes = 3}, &rng));
+    refused("head.bias is taken");
+}
+
+static void models_that_cannot_be_made_are_null(void) {
+    TEST_ASSERT_NULL(cp_model_new((cp_model_config){.model = "vit", .classes = 2}, &rng));
+    refused("model_new: \"vit\" is no model; wrn, mlp, lstm exist");
+    TEST_ASSERT_NULL(cp_model_new((cp_model_config){.head = "sigmoid", .classes = 2}, &rng));
+    refused("model_new: \"sigmoid\" is no head; softmax, jem, hybrid exist");
+    TEST_ASSERT_NULL(cp_model_new((cp_model_config){0}, &rng));
+    refused("classes is 0; it must be positive");
+    TEST_ASSERT_NULL(cp_model_new((cp_model_config){.classes = 2}, NULL));
+    refused("rng is NULL");
+    cp_model_config deep = {.classes = 2, .model = "lstm", .lstm = {.in = 2, .hidden = 3, .layers = 9}};
+    TEST_ASSERT_NULL(cp_model_new(deep, &rng));
+    refused("layers is 9");
+    cp_model_config huge = {.classes = 2, .model = "mlp", .head = "hybrid", .precision = CP_FULL, .mlp = {.sizes = {50000}}};
+    TEST_ASSERT_NULL(cp_model_new(huge, &rng));
+    refused("a full precision matrix can have 46340");
+}
+
+static void null_layers_tapes_and_inputs_are_refused_in_one_line(void) {
+    const cp_gaussian_softmax_config two = {.features = 2, .classes = 2};
+
+    cp_tape            *none = NULL;
+    cp_tensor          *x = cp_full(tape, 1, 2, (int[]){1, 2}), *images = cp_full(tape, 1, 4, (int[]){1, 4, 4, 2});
+    cp_linear           linear = cp_linear_make(params, "linear", (cp_linear_config){.in = 2, .out = 2}, &rng);
+    cp_conv             conv = cp_conv_make(params, "conv", (cp_conv_config){.in = 2, .out = 2}, &rng);
+    cp_block            block = cp_block_make(params, "block", (cp_block_config){.in = 2, .out = 2}, &rng);
+    cp_lstm             lstm = cp_lstm_make(params, "lstm", (cp_lstm_config){.in = 2, .hidden = 2}, &rng);
+    cp_gaussian_softmax gaussian = cp_gaussian_softmax_make(params, "g", two, &rng);
+    cp_norm             norm = {0};
+    cp_dropout_layer    dropout = cp_dropout_make((cp_real)0.5, rng);
+#define REFUSED(call, text) \
+    do {                    \
+        TEST_ASSERT_NULL(call); \
+        refused(text);      \
+    } while (0)
+    REFUSED(cp_linear_forward(tape, NULL, x), "linear: the layer is NULL");
+    REFUSED(cp_linear_forward(none, &linear, x), "the tape is NULL");
+    REFUSED(cp_linear_forward(tape, &linear, NULL), "is NULL");
+    REFUSED(cp_conv_forward(tape, NULL, images), "conv: the layer is NULL");
+    REFUSED(cp_conv_forward(none, &conv, images), "the tape is NULL");
+    REFUSED(cp_conv_forward(tape, &conv, NULL), "is NULL");
+    REFUSED(cp_norm_forward(tape, NULL, x, CP_TRAINING), "norm: the layer is NULL");
+    REFUSED(cp_norm_forward(tape, &norm, NULL, CP_TRAINING), "is NULL");
+    REFUSED(cp_dropout_forward(tape, NULL, x, CP_TRAINING), "dropout: the layer is NULL");
+    REFUSED(cp_dropout_forward(none, &dropout, x, CP_TRAINING), "the tape is NULL");
+    REFUSED(cp_block_forward(tape, NULL, images, CP_TRAINING), "block: the block is NULL");
+    REFUSED(cp_block_forward(none, &block, images, CP_TRAINING), "the tape is NULL");
+    REFUSED(cp_block_forward(tape, &block, x, CP_TRAINING), "");
+    REFUSED(cp_lstm_forward(tape, NULL, x, NULL), "lstm: the layer is NULL");
+    REFUSED(cp_lstm_forward(none, &lstm, x, NULL), "the tape is NULL");
+    REFUSED(cp_lstm_forward(tape, &lstm, NULL, NULL), "is NULL");
+    REFUSED(cp_lstm_forward(tape, &(cp_lstm){0}, x, NULL), "lstm: the layer has no weights");
+    REFUSED(cp_gaussian_softmax_logits(tape, NULL, x), "gaussian_softmax: the layer is NULL");
+    REFUSED(cp_gaussian_softmax_posterior(tape, NULL, x), "the layer is NULL");
+    REFUSED(cp_gaussian_softmax_bayes_posterior(tape, NULL, x), "the layer is NULL");
+    REFUSED(cp_gaussian_softmax_energy(none, &gaussian, x), "the tape is NULL");
+    REFUSED(cp_gaussian_softmax_energy(tape, &gaussian, NULL), "is NULL");
+    REFUSED(cp_gaussian_softmax_log_density(tape, &(cp_gaussian_softmax){0}, x), "did cp_gaussian_softmax_make fail?");
+    REFUSED(cp_gaussian_softmax_penalty(tape, NULL), "the layer is NULL");
+    TEST_ASSERT_FALSE(cp_gaussian_softmax_associate(none, &gaussian));
+    refused("the tape is NULL");
+    TEST_ASSERT_FALSE(cp_gaussian_softmax_associate_back(tape, NULL));
+    refused("the layer is NULL");
+    REFUSED(cp_net_forward(tape, NULL, x, CP_TRAINING), "the network is NULL");
+    REFUSED(cp_model_energy_of(CP_AT(tape), NULL, x), "model_energy_of: the target is NULL");
+    REFUSED(cp_model_energy_of(CP_AT(tape), &(cp_model_target){0}, x), "the model is NULL");
+}
+
+static void heads_say_one_thing_when_they_cannot_go_on(void) {
+    const cp_head_kind *kinds[] = {&cp_head_softmax, &cp_head_jem, &cp_head_hybrid};
+    cp_tape            *none = NULL;
+    cp_tensor          *z = cp_full(tape, 1, 2, (int[]){1, 3}), *wide = cp_full(tape, 1, 2, (int[]){1, 5});
+    for (int k = 0; k < 3; k++) {
+        cp_head *head = cp_head_new(kinds[k], params, kinds[k]->name, 3, (cp_head_config){.classes = 2}, &rng);
+        REFUSED(cp_head_energy(tape, head, wide), "(1, 5)");
+        REFUSED(cp_head_posterior(tape, head, wide), "(1, 5)");
+        REFUSED(cp_head_energy(tape, head, NULL), "head_energy: argument 1 is NULL");
+        REFUSED(cp_head_energy(none, head, z), "head_energy: the tape is NULL");
+        REFUSED(cp_head_penalty(none, head), "head_penalty: the tape is NULL");
+        cp_head_free(head);
+    }
+    REFUSED(cp_head_logits(tape, NULL, z), "head_logits: the head is NULL");
+    REFUSED(cp_head_posterior(tape, NULL, z), "head_posterior: the head is NULL");
+    REFUSED(cp_head_class_energy(tape, NULL, z), "head_class_energy: the head is NULL");
+    REFUSED(cp_head_energy(tape, NULL, z), "head_energy: the head is NULL");
+    REFUSED(cp_head_penalty(tape, NULL), "head_penalty: the head is NULL");
+}
+
+static void the_precision_is_full_stand_alone_and_diagonal_behind_a_network(void) {
+    cp_gaussian_softmax_config four = {.features = 4, .classes = 2};
+    cp_gaussian_softmax        alone = cp_gaussian_softmax_make(params, "g", four, &rng);
+    TEST_ASSERT_EQUAL_INT(CP_FULL, alone.config.precision);
+    TEST_ASSERT_EQUAL_INT(10, alone.precision->size);
+    cp_head *head = cp_head_new(&cp_head_hybrid, params, "head", 4, (cp_head_config){.classes = 2}, &rng);
+    TEST_ASSERT_EQUAL_INT(CP_DIAGONAL, cp_head_gaussian_softmax(head)->config.precision);
+    cp_head_free(head);
+    cp_model_config config = {.model = "mlp", .head = "hybrid", .classes = 2, .mlp = {.sizes = {4, 5}}};
+    char           *text = cp_model_config_text(&config);
+    TEST_ASSERT_NOT_NULL(strstr(text, "\"precision\":\"diagonal\""));
+    free(text);
+    cp_model *model = cp_model_new(config, &rng);
+    TEST_ASSERT_EQUAL_INT(CP_DIAGONAL, model->config.precision);
+    TEST_ASSERT_EQUAL_INT(5, cp_params_find(model->params, "head.precision")->value->size);
+    cp_model_free(model);
+    cp_gaussians g = {.mean = alone.mean, .precision = alone.precision};
+    REFUSED(cp_gaussian_weight(tape, g), "gaussian_weight: kind is 0; set CP_SPHERICAL, CP_DIAGONAL or CP_FULL");
+}
+
+static void unknown_keys_and_values_of_another_kind_are_refused_with_what_exists(void) {
+    const char *bad[][2] = {
+        {"{\"classes\":2,\"witdh\":3}",
+         "text: a wrn has no key \"witdh\"; model, classes, head, precision, learn_prior, depth, width, channels"},
+        {"{\"classes\":2,\"sizes\":[3]}", "a wrn has no key \"sizes\""},
+        {"{\"model\":\"mlp\",\"sizes\":[3],\"classes\":2,\"depth\":10}", "a mlp has no key \"depth\""},
+        {"{\"model\":\"lstm\",\"in\":3,\"hidden\":2,\"classes\":2,\"activation\":\"tanh\"}", "a lstm has no key \"activation\""},
+        {"{\"classes\":2,\"learn_prior\":\"yes\"}", "\"learn_prior\" must be true or false"},
+        {"{\"model\":\"lstm\",\"in\":3,\"hidden\":2,\"classes\":2,\"bidirectional\":1}", "\"bidirectional\" must be true or false"},
+        {"{\"classes\":2,\"norm\":\"instance\"}", "\"norm\" is \"instance\"; none, batch, group, layer exist"},
+        {"{\"classes\":2,\"norm\":3}", "\"norm\" must be a string: none, batch, group, layer"},
+        {"{\"classes\":2,\"model\":\"vit\"}", "\"model\" is \"vit\"; wrn, mlp, lstm exist"},
+        {"{\"classes\":2,\"precision\":\"default\"}", "\"precision\" is \"default\"; spherical, diagonal, full exist"},
+        {"3", "must be an object"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        cp_model_config c;
+        cp_status       status = {0};
+        TEST_ASSERT_FALSE_MESSAGE(cp_model_config_parse(bad[i][0], "text", &c, &status), bad[i][0]);
+        TEST_ASSERT_NOT_NULL_MESSAGE(strstr(status.message, bad[i][1]), status.message);
+    }
+}
+
+int main(void) {
+    UNITY_BEGIN();
+    RUN_TEST(layers_of_impossible_sizes_are_not_made);
+    RUN_TEST(layers_need_a_set_and_a_stream);
+    RUN_TEST(a_layer_whose_name_is_taken_is_not_half_made);
+    RUN_TEST(networks_and_heads_that_cannot_be_made_are_null);
+    RUN_TEST(models_that_cannot_be_made_are_null);
+    RUN_TEST(null_layers_tapes_and_inputs_are_refused_in_one_line);
+    RUN_TEST(heads_say_one_thing_when_they_cannot_go_on);
+    RUN_TEST(the_precision_is_full_stand_alone_and_diagonal_behind_a_network);
+    RUN_TEST(unknown_keys_and_values_of_another_kind_are_refused_with_what_exists);
+    return UNITY_END();
+}
