@@ -114,17 +114,6 @@ static void bench_gemm(cp_arena *scratch, double peak, size_t m, size_t n, size_
     free(j.x), free(j.w), free(j.y);
 }
 
-/* The peak as a product that lives in the first-level cache comes close to it, one on each thread. */
-static double measured_peak(cp_arena *scratch) {
-    job j = {.scratch = scratch, .m = 60, .n = 16, .k = 384, .x = numbers(60 * 384), .w = numbers(384 * 16), .y = numbers(60 * 16)};
-    const int threads = cp_threads();
-    cp_threads_set(1);
-    const double time = best_time(gemm, &j);
-    cp_threads_set(threads);
-    free(j.x), free(j.w), free(j.y);
-    return 2.0 * 60 * 16 * 384 / time * threads;
-}
-
 void cp_bench_kernels(void) {
     const int shapes[][5] = {{28, 1, 16, 3, 1},   {28, 3, 16, 3, 1},    {28, 16, 16, 3, 1},   {28, 16, 32, 3, 1},
                              {28, 32, 32, 3, 1},  {28, 32, 64, 3, 1},   {28, 64, 64, 3, 2},   {14, 64, 64, 3, 1},
@@ -134,8 +123,8 @@ void cp_bench_kernels(void) {
     const size_t products[][3] = {{2, 2, 2}, {64, 8, 128}, {64, 128, 128}, {64, 512, 128}, {512, 512, 512}, {1024, 1024, 1024}};
     cp_arena *scratch = cp_arena_new();
     if (!scratch) return;
-    const double peak = measured_peak(scratch);
-    printf("kernels %s, %d threads, peak about %.0f GFLOP/s\n", cp_kernels_family(), cp_threads(), peak * 1e-9);
+    const double peak = 1e9 * cp_kernel_fma_peak() * cp_threads();
+    printf("kernels %s, %d threads, measured multiply-add peak %.0f GFLOP/s\n", cp_kernels_family(), cp_threads(), peak * 1e-9);
     printf("convolution, batch 64   forward                     input gradient              weight gradient\n");
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         bench_conv(scratch, peak, shapes[i][0], shapes[i][1], shapes[i][2], shapes[i][3], shapes[i][4]);

@@ -262,6 +262,32 @@ static void a_bidirectional_lstm_overfits_32_random_sequences(void) {
             (int[]){MANY, 5, 6}, 600);
 }
 
+/* ---- memory ---- */
+
+static size_t peak_of(const cp_model *m, bool record, bool frozen) {
+    cp_tape   *own = cp_tape_new();
+    cp_real   *data = calloc(8 * 28 * 28, sizeof *data);
+    int        dims[] = {8, 28, 28, 1};
+    cp_tape_record(own, record);
+    cp_tape_freeze(own, frozen);
+    cp_tensor *x = cp_variable(own, data, 4, dims), *dx;
+    cp_tensor *energy = cp_sum(own, cp_model_energy(own, m, x, CP_EVALUATION), CP_ALL, false);
+    if (record) {
+        TEST_ASSERT_TRUE(cp_grad(own, energy, &x, 1, &dx));
+    }
+    size_t peak = cp_tape_peak(own);
+    cp_tape_free(own);
+    free(data);
+    return peak;
+}
+
+static void inference_gives_back_what_no_rule_will_read(void) {
+    cp_model *m = model_of((cp_model_config){.classes = 4, .head = "jem", .wrn = {.depth = 16, .width = 2}});
+    size_t    inference = peak_of(m, false, false), sampling = peak_of(m, true, true);
+    TEST_ASSERT_TRUE(inference < sampling / 2);
+    cp_model_free(m);
+}
+
 /* ---- descriptions ---- */
 
 static void a_description_reads_back_as_the_same_model(void) {
@@ -338,6 +364,7 @@ int main(void) {
     RUN_TEST(a_wide_resnet_with_batch_norm_overfits_and_its_running_statistics_follow);
     RUN_TEST(a_perceptron_overfits_32_random_images);
     RUN_TEST(a_bidirectional_lstm_overfits_32_random_sequences);
+    RUN_TEST(inference_gives_back_what_no_rule_will_read);
     RUN_TEST(a_description_reads_back_as_the_same_model);
     RUN_TEST(the_example_description_is_understood);
     RUN_TEST(bad_descriptions_are_refused_with_the_key_at_fault);
