@@ -119,6 +119,31 @@ static int bench_wrn(const wrn *w) {
     return fine ? CP_EXIT_FINE : CP_EXIT_FAILED;
 }
 
+/* The most that a step's values take at once: on a tape of its own each, so that they do not hide each other. */
+static int bench_memory(const wrn *w) {
+    bench  b;
+    bool   fine = bench_make(&b, w);
+    size_t peak[2] = {0};
+    void (*const steps[])(void *) = {train_step, sgld_step};
+    for (int i = 0; fine && i < 2; i++) {
+        steps[i](&b);
+        peak[i] = cp_tape_peak(b.tape);
+        cp_tape_free(b.tape);
+        fine = (b.tape = cp_tape_new()) != NULL;
+    }
+    if (fine)
+        printf("memory wrn %d %d norm %d side %d channels %d batch %d  train %.1f MB  sgld %.1f MB\n", w->depth, w->width, w->norm, w->side,
+               w->channels, w->batch, (double)peak[0] * 1e-6, (double)peak[1] * 1e-6);
+    bench_free(&b);
+    return fine ? CP_EXIT_FINE : CP_EXIT_FAILED;
+}
+
+static int run_memory(void) {
+    int code = CP_EXIT_FINE;
+    for (size_t i = 0; i < sizeof usual / sizeof *usual && code == CP_EXIT_FINE; i++) code = bench_memory(&usual[i]);
+    return code;
+}
+
 /* A whole number within limits from an argument; false with a message. */
 static bool whole(const char *text, const char *what, int least, int most, int *value) {
     char *end;
@@ -213,9 +238,10 @@ static int run_plot(const cp_options *o) {
 static int run_bench(const cp_options *o) {
     const char *what = cp_argument_count(o) ? cp_argument(o, 0) : "";
     if (strcmp(what, "wrn") == 0) return run_wrn(o);
+    if (strcmp(what, "memory") == 0) return run_memory();
     if (strcmp(what, "plot") == 0) return run_plot(o);
     if (*what && strcmp(what, "kernels") != 0) {
-        fprintf(stderr, "couplet bench: \"%.80s\" cannot be measured; kernels, wrn or plot is expected\n", what);
+        fprintf(stderr, "couplet bench: \"%.80s\" cannot be measured; kernels, wrn, memory or plot is expected\n", what);
         return CP_EXIT_USAGE;
     }
     cp_bench_kernels();
@@ -229,10 +255,10 @@ static const cp_option options[] = {
 const cp_command cp_command_bench = {
     .name = "bench",
     .purpose = "how fast this machine is: kernels, and whole steps of wide ResNets",
-    .arguments = "[kernels | wrn [THREADS [DEPTH WIDTH NORM SIDE CHANNELS BATCH]...] | plot RATIOS.csv]",
+    .arguments = "[kernels | memory | wrn [THREADS [DEPTH WIDTH NORM SIDE CHANNELS BATCH]...] | plot RATIOS.csv]",
     .details = "Without arguments: the machine's peak, each kernel at the shapes of wide ResNets in GFLOP/s and percent of the peak, and the "
                "steps of five networks. wrn: only the steps, for the given networks: train (forward, backward, Adam), sgld (gradient of the "
-               "energy at the inputs, Langevin update) and infer, as medians in milliseconds. plot: draws the ratios that "
+               "energy at the inputs, Langevin update) and infer, as medians in milliseconds. memory: the most that the values of a step take at once. plot: draws the ratios that "
                "tests/bench/compare.py measures.",
     .example = "couplet bench wrn 2 16 2 0 28 3 64",
     .options = options,
