@@ -70,6 +70,9 @@ void cp_release(cp_at at, cp_tensor *t);
 /* Appends a node when recording is on and one of the inputs is tracked; returns out in any case. */
 cp_tensor *cp_record(cp_at at, const cp_op *op, cp_tensor *out, const void *attr, int n, cp_tensor *const *in);
 
+/* Will what is recorded now be asked for gradients with respect to t? An op that keeps a value only for some of its inputs'
+ * gradients asks this, and so does a layer before it gives that value back. */
+bool      cp_tracked(cp_at at, const cp_tensor *t);
 bool      cp_recording(cp_at at); /* is the tape recording now (in a rule: is the sweep recorded)? */
 cp_arena *cp_scratch(cp_at at);   /* the tape's arena, for kernels */
 

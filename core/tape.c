@@ -75,6 +75,14 @@ bool cp_recording(cp_at at) {
     return at.tape->recording;
 }
 
+static bool is_tracked(const cp_tape *tape, const cp_tensor *t) {
+    return t->tracked && (t->tape || !tape->frozen);
+}
+
+bool cp_tracked(cp_at at, const cp_tensor *t) {
+    return at.tape->recording && is_tracked(at.tape, t);
+}
+
 cp_arena *cp_scratch(cp_at at) {
     return at.tape->arena;
 }
@@ -125,10 +133,6 @@ static int value_add(cp_at at, cp_tensor *t) {
     if (!cp_tape_grow(at, (void **)&tape->values, &tape->value_room, tape->value_count + 1, sizeof *tape->values)) return -1;
     tape->values[tape->value_count] = t;
     return tape->value_count++;
-}
-
-static bool is_tracked(const cp_tape *tape, const cp_tensor *t) {
-    return t->tracked && (t->tape || !tape->frozen);
 }
 
 /* false when out of memory: a parameter without an id would lose its gradient silently. */

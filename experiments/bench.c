@@ -25,6 +25,11 @@ static int by_size(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+static double median(double *values, int count) {
+    qsort(values, (size_t)count, sizeof *values, by_size);
+    return values[count / 2];
+}
+
 /* The median of at least 7 runs, more within four seconds, after one that is not counted. */
 static double median_ms(void (*work)(void *), void *context) {
     enum { LEAST = 7, MOST = 50 };
@@ -38,8 +43,7 @@ static double median_ms(void (*work)(void *), void *context) {
         times[count++] = seconds() - before;
         if (count >= 3 && seconds() - start > 3 * budget) break;
     }
-    qsort(times, (size_t)count, sizeof *times, by_size);
-    return 1e3 * times[count / 2];
+    return 1e3 * median(times, count);
 }
 
 /* ---- a wide ResNet's steps ---- */
@@ -138,6 +142,46 @@ static int bench_memory(const wrn *w) {
     return fine ? CP_EXIT_FINE : CP_EXIT_FAILED;
 }
 
+/* ---- one thread against several ---- */
+
+typedef struct scaling {
+    double median, fastest; /* of the ratios of neighbors; of the shortest times */
+} scaling;
+
+/* The two in turn, so that whatever else the machine does meets both. */
+static scaling scaling_of(void (*work)(void *), void *context, int threads) {
+    enum { PAIRS = 15 };
+    double ratios[PAIRS], least[2] = {INFINITY, INFINITY};
+    work(context);
+    for (int i = 0; i < PAIRS; i++) {
+        double times[2];
+        for (int several = 0; several < 2; several++) {
+            cp_threads_set(several ? threads : 1);
+            double before = seconds();
+            work(context);
+            times[several] = seconds() - before;
+            least[several] = fmin(least[several], times[several]);
+        }
+        ratios[i] = times[0] / times[1];
+    }
+    return (scaling){median(ratios, PAIRS), least[0] / least[1]};
+}
+
+static int bench_scaling(const wrn *w) {
+    bench b;
+    int   threads = cp_threads();
+    bool  fine = bench_make(&b, w);
+    if (fine) {
+        scaling train = scaling_of(train_step, &b, threads), sgld = scaling_of(sgld_step, &b, threads),
+                infer = scaling_of(infer_step, &b, threads);
+        printf("scaling wrn %d %d norm %d side %d channels %d batch %d threads %d against 1  train %.2f (%.2f)  sgld %.2f (%.2f)  infer %.2f (%.2f)\n",
+               w->depth, w->width, w->norm, w->side, w->channels, w->batch, threads, train.median, train.fastest, sgld.median, sgld.fastest,
+               infer.median, infer.fastest);
+    }
+    bench_free(&b);
+    return fine ? CP_EXIT_FINE : CP_EXIT_FAILED;
+}
+
 static int run_memory(void) {
     int code = CP_EXIT_FINE;
     for (size_t i = 0; i < sizeof usual / sizeof *usual && code == CP_EXIT_FINE; i++) code = bench_memory(&usual[i]);
@@ -168,7 +212,8 @@ static bool read_wrn(const cp_options *o, int first, wrn *w) {
     return false;
 }
 
-static int run_wrn(const cp_options *o) {
+/* THREADS and networks from the command line, or the usual ones from `first` up to `last`. */
+static int run_networks(const cp_options *o, int (*run)(const wrn *), size_t first, size_t last) {
     int count = cp_argument_count(o), threads = 0, code = CP_EXIT_FINE;
     if (count > 1 && !whole(cp_argument(o, 1), "THREADS", 1, 256, &threads)) return CP_EXIT_USAGE;
     if (count > 2 && (count - 2) % 6) {
@@ -178,10 +223,19 @@ static int run_wrn(const cp_options *o) {
     if (threads) cp_threads_set(threads);
     for (int i = 2; i < count && code == CP_EXIT_FINE; i += 6) {
         wrn w;
-        code = read_wrn(o, i, &w) ? bench_wrn(&w) : CP_EXIT_USAGE;
+        code = read_wrn(o, i, &w) ? run(&w) : CP_EXIT_USAGE;
     }
-    for (size_t i = 0; count <= 2 && i < sizeof usual / sizeof *usual && code == CP_EXIT_FINE; i++) code = bench_wrn(&usual[i]);
+    for (size_t i = first; count <= 2 && i < last && code == CP_EXIT_FINE; i++) code = run(&usual[i]);
     return code;
+}
+
+static int run_wrn(const cp_options *o) {
+    return run_networks(o, bench_wrn, 0, sizeof usual / sizeof *usual);
+}
+
+static int run_scaling(const cp_options *o) {
+    enum { WRN_16_2 = 2 };
+    return run_networks(o, bench_scaling, WRN_16_2, WRN_16_2 + 1);
 }
 
 /* ---- a plot of ratios ---- */
@@ -238,10 +292,11 @@ static int run_plot(const cp_options *o) {
 static int run_bench(const cp_options *o) {
     const char *what = cp_argument_count(o) ? cp_argument(o, 0) : "";
     if (strcmp(what, "wrn") == 0) return run_wrn(o);
+    if (strcmp(what, "scaling") == 0) return run_scaling(o);
     if (strcmp(what, "memory") == 0) return run_memory();
     if (strcmp(what, "plot") == 0) return run_plot(o);
     if (*what && strcmp(what, "kernels") != 0) {
-        fprintf(stderr, "couplet bench: \"%.80s\" cannot be measured; kernels, wrn, memory or plot is expected\n", what);
+        fprintf(stderr, "couplet bench: \"%.80s\" cannot be measured; kernels, wrn, scaling, memory or plot is expected\n", what);
         return CP_EXIT_USAGE;
     }
     cp_bench_kernels();
@@ -255,10 +310,11 @@ static const cp_option options[] = {
 const cp_command cp_command_bench = {
     .name = "bench",
     .purpose = "how fast this machine is: kernels, and whole steps of wide ResNets",
-    .arguments = "[kernels | memory | wrn [THREADS [DEPTH WIDTH NORM SIDE CHANNELS BATCH]...] | plot RATIOS.csv]",
+    .arguments = "[kernels | memory | plot RATIOS.csv | wrn or scaling [THREADS [DEPTH WIDTH NORM SIDE CHANNELS BATCH]...]]",
     .details = "Without arguments: the machine's peak, each kernel at the shapes of wide ResNets in GFLOP/s and percent of the peak, and the "
                "steps of five networks. wrn: only the steps, for the given networks: train (forward, backward, Adam), sgld (gradient of the "
-               "energy at the inputs, Langevin update) and infer, as medians in milliseconds. memory: the most that the values of a step take at once. plot: draws the ratios that "
+               "energy at the inputs, Langevin update) and infer, as medians in milliseconds. scaling: how much faster several threads are than one, "
+               "step by step in turn: the median of 15 ratios and, in brackets, shortest time against shortest. memory: the most that the values of a step take at once. plot: draws the ratios that "
                "tests/bench/compare.py measures.",
     .example = "couplet bench wrn 2 16 2 0 28 3 64",
     .options = options,

@@ -121,6 +121,22 @@ cp_norm(cp_norm_make)(cp_at at, cp_params *params, const char *path, cp_norm_con
     return layer;
 }
 
+static cp_batch_norm_config batch_norm_config(const cp_norm *layer, cp_mode mode) {
+    return (cp_batch_norm_config){.training = mode == CP_TRAINING,
+                                  .running_mean = layer->running_mean,
+                                  .running_var = layer->running_var,
+                                  .momentum = layer->config.momentum,
+                                  .eps = layer->config.eps};
+}
+
+bool cp_norm_fixed(const cp_norm *layer, cp_mode mode) {
+    return layer->config.kind == CP_NORM_BATCH && mode == CP_EVALUATION;
+}
+
+bool(cp_norm_factors)(cp_at at, const cp_norm *layer, cp_tensor **scale, cp_tensor **shift) {
+    return cp_batch_norm_factors(at, layer->weight, layer->bias, batch_norm_config(layer, CP_EVALUATION), scale, shift);
+}
+
 cp_tensor *(cp_norm_forward)(cp_at at, const cp_norm *layer, cp_tensor *x, cp_mode mode) {
     if (!layer || (layer->config.kind != CP_NORM_NONE && !layer->weight)) {
         cp_misuse(at, "norm", layer ? "the layer has no weight (did cp_norm_make fail?)" : "the layer is NULL");
@@ -130,13 +146,7 @@ cp_tensor *(cp_norm_forward)(cp_at at, const cp_norm *layer, cp_tensor *x, cp_mo
     const cp_norm_config *c = &layer->config;
     switch (c->kind) {
     case CP_NORM_NONE: return x;
-    case CP_NORM_BATCH:
-        return cp_batch_norm(at, x, layer->weight, layer->bias,
-                             (cp_batch_norm_config){.training = mode == CP_TRAINING,
-                                                    .running_mean = layer->running_mean,
-                                                    .running_var = layer->running_var,
-                                                    .momentum = c->momentum,
-                                                    .eps = c->eps});
+    case CP_NORM_BATCH: return cp_batch_norm(at, x, layer->weight, layer->bias, batch_norm_config(layer, mode));
     case CP_NORM_GROUP: return cp_group_norm(at, x, layer->weight, layer->bias, c->groups, c->eps);
     case CP_NORM_LAYER: return cp_layer_norm(at, x, layer->weight, layer->bias, c->eps);
     }

@@ -87,6 +87,9 @@ typedef struct cp_norm {
 
 cp_norm    cp_norm_make(cp_at at, cp_params *params, const char *path, cp_norm_config config);
 cp_tensor *cp_norm_forward(cp_at at, const cp_norm *layer, cp_tensor *x, cp_mode mode); /* CP_NORM_NONE: x itself */
+/* Whether the layer multiplies each channel with a fixed factor and adds one (batch norm in evaluation), and these factors. */
+bool cp_norm_fixed(const cp_norm *layer, cp_mode mode);
+bool cp_norm_factors(cp_at at, const cp_norm *layer, cp_tensor **scale, cp_tensor **shift);
 
 /* ==== dropout: a layer because it has a random stream of its own ==== */
 
@@ -123,6 +126,9 @@ typedef struct cp_block {
  * padding 1, the shortcut 1x1; all have biases. */
 cp_block   cp_block_make(cp_at at, cp_params *params, const char *path, cp_block_config config, cp_rng *rng);
 cp_tensor *cp_block_forward(cp_at at, const cp_block *block, cp_tensor *x, cp_mode mode);
+/* Whether a rule that a forward pass now records would read x. Not while sampling, with fixed weights: then the caller may give x
+ * back after the forward pass (cp_release). */
+bool cp_block_keeps_input(cp_at at, const cp_block *block, cp_mode mode);
 
 /* ==== LSTM, PyTorch's equations and gate order (i, f, g, o) ==== */
 
@@ -158,8 +164,10 @@ cp_tensor *cp_lstm_forward(cp_at at, const cp_lstm *lstm, cp_tensor *x, cp_tenso
 #define cp_linear_forward(t, ...) cp_linear_forward(CP_AT(t), __VA_ARGS__)
 #define cp_conv_forward(t, ...) cp_conv_forward(CP_AT(t), __VA_ARGS__)
 #define cp_norm_forward(t, ...) cp_norm_forward(CP_AT(t), __VA_ARGS__)
+#define cp_norm_factors(t, ...) cp_norm_factors(CP_AT(t), __VA_ARGS__)
 #define cp_dropout_forward(t, ...) cp_dropout_forward(CP_AT(t), __VA_ARGS__)
 #define cp_block_forward(t, ...) cp_block_forward(CP_AT(t), __VA_ARGS__)
+#define cp_block_keeps_input(t, ...) cp_block_keeps_input(CP_AT(t), __VA_ARGS__)
 #define cp_lstm_forward(t, ...) cp_lstm_forward(CP_AT(t), __VA_ARGS__)
 
 #endif

@@ -44,25 +44,38 @@ cp_block(cp_block_make)(cp_at at, cp_params *params, const char *path, cp_block_
     return made ? block : (cp_block){0};
 }
 
-/* Gives an intermediate value back when what came of it was not recorded, so that no rule will read it. */
-static void forget(cp_at at, cp_tensor *value, const cp_tensor *result) {
-    if (result && !result->tracked) cp_release(at, value);
+static bool rectifies(const cp_block *b) {
+    return b->config.activation == CP_LEAKY_RELU || b->config.activation == CP_RELU;
+}
+
+/* Whether a step's rule will read its input: not with fixed weights and statistics, when the signs are enough. */
+static bool step_keeps_input(cp_at at, const cp_block *b, const cp_norm *norm, const cp_conv *conv, cp_mode mode) {
+    bool fixed = norm->config.kind == CP_NORM_NONE || (cp_norm_fixed(norm, mode) && !cp_tracked(at, norm->weight));
+    return !rectifies(b) || !fixed || cp_tracked(at, conv->weight);
 }
 
 /* conv(act(norm(x))) + residual: in one pass when the activation is a (leaky) ReLU. */
 static cp_tensor *step(cp_at at, const cp_block *b, const cp_norm *norm, const cp_conv *conv, cp_tensor *x, cp_tensor *residual,
                        cp_mode mode) {
-    cp_tensor *y = cp_norm_forward(at, norm, x, mode), *out;
+    cp_around around = {.bias = conv->bias, .residual = residual, .slope = cp_activation_slope(b->config.activation)};
+    bool      fused = rectifies(b) && cp_norm_fixed(norm, mode);
+    if (fused && !cp_norm_factors(at, norm, &around.scale, &around.shift)) return NULL;
+    cp_tensor *y = fused ? x : cp_norm_forward(at, norm, x, mode), *out;
     if (!y) return NULL;
-    if (b->config.activation == CP_LEAKY_RELU || b->config.activation == CP_RELU) {
-        out = cp_leaky_conv2d(at, y, conv->weight, conv->bias, residual, cp_activation_slope(b->config.activation), conv->config);
+    if (rectifies(b)) {
+        out = cp_leaky_conv2d(at, y, conv->weight, around, conv->config);
     } else {
         cp_tensor *active = cp_activate(at, y, b->config.activation);
         out = active ? cp_conv_forward(at, conv, active) : NULL;
         if (out && residual) out = cp_add(at, out, residual);
     }
-    if (y != x) forget(at, y, out);
+    if (y != x && out && (!out->tracked || (rectifies(b) && !cp_tracked(at, conv->weight)))) cp_release(at, y);
     return out;
+}
+
+bool(cp_block_keeps_input)(cp_at at, const cp_block *b, cp_mode mode) {
+    return b->config.layout == CP_BLOCK_CLASSIC || (b->shortcut.weight && cp_tracked(at, b->shortcut.weight)) ||
+           step_keeps_input(at, b, &b->norm1, &b->conv1, mode);
 }
 
 cp_tensor *(cp_block_forward)(cp_at at, const cp_block *b, cp_tensor *x, cp_mode mode) {
@@ -83,6 +96,6 @@ cp_tensor *(cp_block_forward)(cp_at at, const cp_block *b, cp_tensor *x, cp_mode
     if (b->shortcut.weight) side = cp_conv_forward(at, &b->shortcut, x);
     cp_tensor *out = side ? step(at, b, &b->norm2, &b->conv2, h, side, mode) : NULL;
     if (side && b->shortcut.weight) cp_release(at, side); /* neither the convolution that made it nor the sum keeps it */
-    forget(at, h, out);
+    if (out && (!out->tracked || !step_keeps_input(at, b, &b->norm2, &b->conv2, mode))) cp_release(at, h);
     return out;
 }

@@ -85,71 +85,138 @@ cp_tensor *(cp_conv2d)(cp_at at, cp_tensor *x, cp_tensor *w, cp_tensor *bias, cp
 /* ---- conv2d with what stands around it in a pre-activation network, in one pass ---- */
 
 typedef struct leaky_attr {
-    cp_conv2d_config config;
-    cp_real          slope;
-    int              bias, residual; /* places among the inputs, or -1 */
+    cp_conv2d_config     config;
+    cp_real              slope;
+    int                  scale, shift, bias, residual; /* places among the inputs, or -1 */
+    const unsigned char *signs;                        /* of what the leaky ReLU saw; NULL when no gradient passes it */
 } leaky_attr;
 
-/* The same as cp_gate of cp_conv2d_input_grad, and cp_conv2d_weight_grad of cp_leaky_relu, without the passes between. */
-static cp_tensor *leaky_input_grad(cp_at at, cp_tensor *g, cp_tensor *w, cp_tensor *x, const leaky_attr *a) {
-    cp_conv_shape s;
-    cp_tensor    *out = cp_out(at, 4, x->dims);
+static cp_tensor *input_at(const cp_node *node, int place) {
+    return place > 0 ? node->in[place] : NULL;
+}
+
+static const cp_real *values(const cp_tensor *t) {
+    return t ? t->data : NULL;
+}
+
+static bool needs_at(const cp_node *node, int place) {
+    return place > 0 && cp_needs(node, place);
+}
+
+/* gain cp_gate(cp_conv2d_input_grad) and cp_conv2d_weight_grad(cp_leaky_relu(scale x + shift)), without the passes between. */
+static cp_tensor *leaky_input_grad(cp_at at, const cp_node *node, cp_tensor *g, const cp_real *gain) {
+    const leaky_attr *a = node->attr;
+    cp_tensor        *x = node->in[0], *w = node->in[1], *out = cp_out(at, 4, x->dims);
+    cp_conv_shape     s;
     if (!out || !conv_plan(at, "leaky_conv2d", x->dims, w->dims, a->config, &s)) return NULL;
     size_t refusals = cp_arena_refusals(cp_scratch(at));
-    cp_kernel_conv2d_input_grad_fused(cp_scratch(at), &s, g->data, w->data, &(cp_conv_fusion){.gate = x->data, .slope = a->slope},
-                                      out->data);
+    cp_kernel_conv2d_input_grad_fused(cp_scratch(at), &s, g->data, w->data,
+                                      &(cp_conv_fusion){.gate = a->signs, .gain = gain, .slope = a->slope}, out->data);
     return cp_arena_refusals(cp_scratch(at)) == refusals ? out : NULL;
 }
 
-static cp_tensor *leaky_weight_grad(cp_at at, cp_tensor *x, cp_tensor *g, cp_tensor *w, const leaky_attr *a) {
-    cp_conv_shape s;
-    cp_tensor    *out = cp_out(at, 4, w->dims);
+static cp_tensor *leaky_weight_grad(cp_at at, const cp_node *node, cp_tensor *g) {
+    const leaky_attr *a = node->attr;
+    cp_tensor        *x = node->in[0], *w = node->in[1], *out = cp_out(at, 4, w->dims);
+    cp_conv_shape     s;
     if (!out || !conv_plan(at, "leaky_conv2d", x->dims, w->dims, a->config, &s)) return NULL;
     size_t refusals = cp_arena_refusals(cp_scratch(at));
     cp_kernel_conv2d_weight_grad_fused(cp_scratch(at), &s, x->data, g->data,
-                                       &(cp_conv_fusion){.leaky_input = true, .slope = a->slope}, out->data);
+                                       &(cp_conv_fusion){.scale = values(input_at(node, a->scale)), .shift = values(input_at(node, a->shift)),
+                                                         .leaky_input = true, .slope = a->slope},
+                                       out->data);
     return cp_arena_refusals(cp_scratch(at)) == refusals ? out : NULL;
 }
 
+/* The signs as numbers, for ops. */
+static cp_tensor *signs_tensor(cp_at at, const unsigned char *signs, const cp_tensor *like) {
+    cp_tensor *out = cp_out(at, like->rank, like->dims);
+    for (size_t i = 0; out && i < out->size; i++) out->data[i] = cp_signs_get(signs, i) ? 1 : -1;
+    return out;
+}
+
+/* The gradient with respect to what the leaky ReLU sees, and from there to x, scale and shift. */
+static void leaky_before_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
+    const leaky_attr *a = node->attr;
+    cp_tensor        *x = node->in[0], *scale = input_at(node, a->scale), *before;
+    if (cp_recording(at))
+        before = cp_gate(at, cp_conv2d_input_grad(at, g, node->in[1], x->dims, a->config), signs_tensor(at, a->signs, x), a->slope);
+    else
+        before = leaky_input_grad(at, node, g, NULL);
+    if (!before) return;
+    if (cp_needs(node, 0)) gin[0] = scale ? cp_mul(at, before, scale) : before;
+    if (needs_at(node, a->scale)) gin[a->scale] = cp_sum(at, cp_mul(at, before, x), CP_AXES(0, 1, 2), false);
+    if (needs_at(node, a->shift)) gin[a->shift] = cp_sum(at, before, CP_AXES(0, 1, 2), false);
+}
+
+/* The values of x are read for the gradients of w and scale only; the rest of the rule has their signs. */
 static void leaky_conv2d_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
     cp_tensor        *x = node->in[0], *w = node->in[1];
     const leaky_attr *a = node->attr;
-    bool              ops = cp_recording(at);
-    if (cp_needs(node, 0))
-        gin[0] = ops ? cp_gate(at, cp_conv2d_input_grad(at, g, w, x->dims, a->config), x, a->slope) : leaky_input_grad(at, g, w, x, a);
-    if (cp_needs(node, 1))
-        gin[1] = ops ? cp_conv2d_weight_grad(at, cp_leaky_relu(at, x, a->slope), g, w->dims, a->config)
-                     : leaky_weight_grad(at, x, g, w, a);
-    if (a->bias > 0 && cp_needs(node, a->bias)) gin[a->bias] = cp_sum(at, g, CP_AXES(0, 1, 2), false);
-    if (a->residual > 0 && cp_needs(node, a->residual)) gin[a->residual] = g;
+    cp_tensor        *scale = input_at(node, a->scale), *shift = input_at(node, a->shift);
+    bool              recorded = cp_recording(at), affine = needs_at(node, a->scale) || needs_at(node, a->shift);
+    if (affine || (cp_needs(node, 0) && recorded))
+        leaky_before_grad(at, node, g, gin);
+    else if (cp_needs(node, 0))
+        gin[0] = leaky_input_grad(at, node, g, values(scale));
+    if (cp_needs(node, 1) && recorded)
+        gin[1] = cp_conv2d_weight_grad(at, cp_leaky_relu(at, scale ? cp_scale_shift(at, x, scale, shift) : x, a->slope), g, w->dims,
+                                       a->config);
+    else if (cp_needs(node, 1))
+        gin[1] = leaky_weight_grad(at, node, g);
+    if (needs_at(node, a->bias)) gin[a->bias] = cp_sum(at, g, CP_AXES(0, 1, 2), false);
+    if (needs_at(node, a->residual)) gin[a->residual] = g;
 }
 
 const cp_op cp_op_leaky_conv2d = {.name = "leaky_conv2d",
-                                  .formula = "conv2d(leaky_relu(x), w) + bias + residual",
+                                  .formula = "conv2d(leaky_relu(scale x + shift), w) + bias + residual",
                                   .grad = leaky_conv2d_grad,
-                                  .keeps = CP_KEEPS_IN(0) | CP_KEEPS_IN(1),
+                                  .keeps = CP_KEEPS_IN(0) | CP_KEEPS_IN(1) | CP_KEEPS_SAVED,
                                   .kinked = true};
 
-cp_tensor *(cp_leaky_conv2d)(cp_at at, cp_tensor *x, cp_tensor *w, cp_tensor *bias, cp_tensor *residual, cp_real slope,
-                             cp_conv2d_config config) {
+static bool is_channels(cp_at at, const char *op, const char *what, const cp_tensor *t, const cp_tensor *x) {
+    return cp_shape_is(t, 1, &x->dims[3]) ||
+           cp_misuse(at, op, "%s has shape %s; x %s has %d channels", what, cp_shape_text(t).s, cp_shape_text(x).s, x->dims[3]);
+}
+
+/* The signs that the rule will ask for; true with none when it will not. */
+static bool signs_keep(cp_at at, const cp_tensor *x, const cp_around *around, const unsigned char **signs) {
+    const cp_tensor *scale = around->scale, *shift = around->shift;
+    size_t           c = (size_t)x->dims[3];
+    if (!cp_tracked(at, x) && !(scale && (cp_tracked(at, scale) || cp_tracked(at, shift)))) return true;
+    unsigned char *bits = cp_keep(at, cp_signs_bytes(x->size));
+    if (bits) cp_kernel_signs(c ? x->size / c : 0, c, x->data, scale ? scale->data : NULL, shift ? shift->data : NULL, bits);
+    *signs = bits;
+    return bits;
+}
+
+cp_tensor *(cp_leaky_conv2d)(cp_at at, cp_tensor *x, cp_tensor *w, cp_around around, cp_conv2d_config config) {
     const char   *op = "leaky_conv2d";
-    cp_tensor    *in[4] = {x, w};
+    cp_tensor    *in[6] = {x, w};
     int           inputs = 2;
-    leaky_attr    attr = {.config = config, .slope = slope, .bias = -1, .residual = -1};
+    leaky_attr    attr = {.config = config, .slope = around.slope, .scale = -1, .shift = -1, .bias = -1, .residual = -1};
     cp_conv_shape s;
-    if (bias) in[attr.bias = inputs++] = bias;
-    if (residual) in[attr.residual = inputs++] = residual;
+    if (around.scale) in[attr.scale = inputs++] = around.scale;
+    if (around.shift) in[attr.shift = inputs++] = around.shift;
+    if (around.bias) in[attr.bias = inputs++] = around.bias;
+    if (around.residual) in[attr.residual = inputs++] = around.residual;
     if (!cp_check(at, op, inputs, in) || !is_rank(at, op, "x", x, 4) || !is_rank(at, op, "w", w, 4) ||
-        !conv_plan(at, op, x->dims, w->dims, config, &s) || !is_bias(at, op, bias, &s) ||
-        (residual && !is_response(at, op, "residual", residual, &s)))
+        !conv_plan(at, op, x->dims, w->dims, config, &s) || !is_bias(at, op, around.bias, &s) ||
+        (around.residual && !is_response(at, op, "residual", around.residual, &s)))
         return NULL;
-    cp_tensor  *out = cp_out(at, 4, (int[]){s.n, s.oh, s.ow, s.k});
+    if (!around.scale != !around.shift) {
+        cp_misuse(at, op, "there is a %s without a %s", around.scale ? "scale" : "shift", around.scale ? "shift" : "scale");
+        return NULL;
+    }
+    if (around.scale && (!is_channels(at, op, "scale", around.scale, x) || !is_channels(at, op, "shift", around.shift, x))) return NULL;
+    cp_tensor *out = cp_out(at, 4, (int[]){s.n, s.oh, s.ow, s.k});
+    if (!out || !signs_keep(at, x, &around, &attr.signs)) return NULL;
     const void *kept = cp_attr(at, &attr, sizeof attr);
-    if (!out || !kept) return NULL;
+    if (!kept) return NULL;
     size_t refusals = cp_arena_refusals(cp_scratch(at));
     cp_kernel_conv2d_fused(cp_scratch(at), &s, x->data, w->data,
-                           &(cp_conv_fusion){.bias = bias ? bias->data : NULL, .residual = residual ? residual->data : NULL,
-                                             .leaky_input = true, .slope = slope},
+                           &(cp_conv_fusion){.scale = values(around.scale), .shift = values(around.shift), .bias = values(around.bias),
+                                             .residual = values(around.residual), .leaky_input = true, .slope = around.slope},
                            out->data);
     if (cp_arena_refusals(cp_scratch(at)) != refusals) return NULL;
     return cp_record(at, &cp_op_leaky_conv2d, out, kept, inputs, in);

@@ -123,6 +123,8 @@ static void running_update(cp_tensor *running, const cp_tensor *batch, cp_real m
         running->data[i] = (1 - momentum) * running->data[i] + momentum * scale * batch->data[i];
 }
 
+#define EPS ((cp_real)1e-5)
+
 typedef struct batch_norm_attr {
     cp_real    eps;
     cp_tensor *mean, *rstd; /* (C) */
@@ -210,16 +212,22 @@ static cp_tensor *batch_norm_training(cp_at at, cp_tensor *x, cp_tensor *gamma, 
     return out;
 }
 
+bool(cp_batch_norm_factors)(cp_at at, cp_tensor *gamma, cp_tensor *beta, cp_batch_norm_config c, cp_tensor **scale, cp_tensor **shift) {
+    *scale = *shift = NULL;
+    if (!c.running_mean || !c.running_var) return cp_misuse(at, "batch_norm", "evaluation needs running_mean and running_var");
+    cp_tensor *factor = cp_rsqrt(at, cp_affine(at, cp_detach(at, c.running_var), 1, c.eps ? c.eps : EPS));
+    if (gamma) factor = cp_mul(at, gamma, factor);
+    cp_tensor *level = cp_mul(at, cp_detach(at, c.running_mean), factor);
+    level = beta ? cp_sub(at, beta, level) : cp_neg(at, level);
+    if (!level) return false;
+    *scale = factor;
+    *shift = level;
+    return true;
+}
+
 static cp_tensor *batch_norm_evaluation(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, const cp_batch_norm_config *c) {
-    if (!c->running_mean || !c->running_var) {
-        cp_misuse(at, "batch_norm", "evaluation needs running_mean and running_var");
-        return NULL;
-    }
-    cp_tensor *scale = cp_rsqrt(at, cp_affine(at, cp_detach(at, c->running_var), 1, c->eps));
-    if (gamma) scale = cp_mul(at, gamma, scale);
-    cp_tensor *shift = cp_mul(at, cp_detach(at, c->running_mean), scale);
-    shift = beta ? cp_sub(at, beta, shift) : cp_neg(at, shift);
-    return scale_shift(at, x, scale, shift);
+    cp_tensor *scale, *shift;
+    return cp_batch_norm_factors(at, gamma, beta, *c, &scale, &shift) ? cp_scale_shift(at, x, scale, shift) : NULL;
 }
 
 cp_tensor *(cp_batch_norm)(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, cp_batch_norm_config c) {
@@ -228,7 +236,7 @@ cp_tensor *(cp_batch_norm)(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *
         !is_per_channel(at, op, "running_var", c.running_var, x))
         return NULL;
     if (c.momentum == 0) c.momentum = (cp_real)0.1;
-    if (c.eps == 0) c.eps = (cp_real)1e-5;
+    if (c.eps == 0) c.eps = EPS;
     return c.training ? batch_norm_training(at, x, gamma, beta, &c) : batch_norm_evaluation(at, x, gamma, beta, &c);
 }
 

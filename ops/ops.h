@@ -113,10 +113,15 @@ cp_tensor *cp_conv2d(cp_at at, cp_tensor *x, cp_tensor *w, cp_tensor *bias, cp_c
 cp_tensor *cp_conv2d_input_grad(cp_at at, cp_tensor *g, cp_tensor *w, const int x_dims[4], cp_conv2d_config config);
 cp_tensor *cp_conv2d_weight_grad(cp_at at, cp_tensor *x, cp_tensor *g, const int w_dims[4], cp_conv2d_config config);
 
-/* conv2d(leaky_relu(x), w) + bias + residual in one pass, nothing stored between: the pre-activation block's step. slope 0 is
- * ReLU; bias and residual (the result's shape) may be NULL. */
-cp_tensor *cp_leaky_conv2d(cp_at at, cp_tensor *x, cp_tensor *w, cp_tensor *bias, cp_tensor *residual, cp_real slope,
-                           cp_conv2d_config config);
+/* conv2d(leaky_relu(scale x + shift), w) + bias + residual in one pass, nothing stored between but a bit a value: the
+ * pre-activation block's step. Its rule reads x only for the gradients of w and scale. */
+typedef struct cp_around {
+    cp_tensor *scale, *shift; /* (C), both or neither: a norm with fixed statistics (cp_batch_norm_factors) */
+    cp_tensor *bias;          /* (K) or NULL */
+    cp_tensor *residual;      /* the result's shape, or NULL */
+    cp_real    slope;         /* 0: ReLU */
+} cp_around;
+cp_tensor *cp_leaky_conv2d(cp_at at, cp_tensor *x, cp_tensor *w, cp_around around, cp_conv2d_config config);
 
 typedef struct cp_pool2d_config {
     int window_h, window_w;
@@ -145,6 +150,8 @@ typedef struct cp_batch_norm_config {
  * The running statistics are updated by every call with training set, whether the tape records or not, once all else is done.
  * Evaluation: gamma (x - running_mean) / sqrt(running_var + eps) + beta, with the running statistics as constants. */
 cp_tensor *cp_batch_norm(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, cp_batch_norm_config config);
+/* What an evaluation multiplies each channel with and then adds; false after a message. config.training and x play no part. */
+bool cp_batch_norm_factors(cp_at at, cp_tensor *gamma, cp_tensor *beta, cp_batch_norm_config config, cp_tensor **scale, cp_tensor **shift);
 cp_tensor *cp_layer_norm(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, cp_real eps);             /* over the last axis */
 cp_tensor *cp_group_norm(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, int groups, cp_real eps); /* x (N, ..., C) */
 
@@ -224,6 +231,7 @@ const struct cp_op *const *cp_op_list(int *count);
 #define cp_global_avg_pool(t, ...) cp_global_avg_pool(CP_AT(t), __VA_ARGS__)
 #define cp_normalize(t, ...) cp_normalize(CP_AT(t), __VA_ARGS__)
 #define cp_batch_norm(t, ...) cp_batch_norm(CP_AT(t), __VA_ARGS__)
+#define cp_batch_norm_factors(t, ...) cp_batch_norm_factors(CP_AT(t), __VA_ARGS__)
 #define cp_layer_norm(t, ...) cp_layer_norm(CP_AT(t), __VA_ARGS__)
 #define cp_group_norm(t, ...) cp_group_norm(CP_AT(t), __VA_ARGS__)
 #define cp_dropout(t, ...) cp_dropout(CP_AT(t), __VA_ARGS__)

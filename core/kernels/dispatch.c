@@ -1,4 +1,5 @@
-/* Chooses the kernels that run: by the processor's features, or by the environment variable COUPLET_KERNELS. */
+/* Chooses the kernels that run: by the processor's features, or by the environment variables COUPLET_KERNELS and
+ * COUPLET_CONV. */
 #include "core/kernels/fast.h"
 #include "core/pool.h"
 
@@ -7,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static cp_conv_method forced_method = CP_CONV_AUTO;
+static cp_conv_method forced_method = CP_CONV_AUTO; /* AUTO: what the environment says */
 
 #if !CP_DOUBLE
 typedef struct candidate {
@@ -62,7 +63,23 @@ static const candidate *candidate_named(const char *name) {
 
 static const candidate *chosen; /* set once by whoever comes first; all would choose the same */
 
+static cp_conv_method environment_method = CP_CONV_AUTO; /* written and read like `chosen` */
+
+static void choose_method(void) {
+    static const char *const names[] = {"auto", "direct", "winograd2", "winograd4"}; /* in the order of cp_conv_method */
+    const char              *wanted  = getenv("COUPLET_CONV");
+    int                      method  = 0;
+    while (wanted && *wanted && method < 4 && strcmp(wanted, names[method]) != 0) {
+        method++;
+    }
+    if (method == 4) {
+        fprintf(stderr, "couplet: COUPLET_CONV=%s is none of auto, direct, winograd2, winograd4; using auto\n", wanted);
+    }
+    __atomic_store_n(&environment_method, (cp_conv_method)(method % 4), __ATOMIC_RELAXED);
+}
+
 static const candidate *choose(void) {
+    choose_method();
     const char      *wanted = getenv("COUPLET_KERNELS");
     const candidate *c      = candidate_named(wanted && *wanted ? wanted : NULL);
     if (!c) {
@@ -86,13 +103,17 @@ static const cp_kernel_family *fast(void) {
     return current()->family();
 }
 
-bool cp_kernels_force(const char *family, cp_conv_method method) {
+static cp_conv_method method(void) {
+    return forced_method ? forced_method : __atomic_load_n(&environment_method, __ATOMIC_RELAXED);
+}
+
+bool cp_kernels_force(const char *family, cp_conv_method wanted) {
     const candidate *c = family ? candidate_named(family) : choose();
     if (!c) {
         return false;
     }
     __atomic_store_n(&chosen, c, __ATOMIC_RELEASE);
-    forced_method = method;
+    forced_method = wanted;
     return true;
 }
 
@@ -113,14 +134,16 @@ const char *cp_kernels_family(void) {
 }
 #endif
 
-/* x through the leaky ReLU, in scratch; x itself when there is nothing to do. */
-static const cp_real *leaky_copy(cp_arena *scratch, const cp_conv_fusion *f, size_t count, const cp_real *x) {
+/* x through scale, shift and leaky ReLU, in scratch; x itself when there is nothing to do. */
+static const cp_real *leaky_copy(cp_arena *scratch, const cp_conv_fusion *f, size_t count, size_t channels,
+                                 const cp_real *x) {
     if (!f->leaky_input) {
         return x;
     }
     cp_real *copy = cp_arena_alloc(scratch, count * sizeof(cp_real));
     for (size_t i = 0; copy && i < count; i++) {
-        copy[i] = x[i] > 0 ? x[i] : f->slope * x[i];
+        const cp_real v = f->scale ? f->scale[i % channels] * x[i] + f->shift[i % channels] : x[i];
+        copy[i]         = v > 0 ? v : f->slope * v;
     }
     return copy;
 }
@@ -131,11 +154,12 @@ static void leaky_release(cp_arena *scratch, const cp_real *copy, const cp_real 
     }
 }
 
-/* out = gate(out) + residual; the reference's sum must lie elsewhere than the residual. */
-static void finish(const cp_conv_fusion *f, size_t count, const cp_real *sum, cp_real *out) {
+/* out = gain gate(sum) + residual; the sum must lie elsewhere than the residual. */
+static void finish(const cp_conv_fusion *f, size_t count, size_t channels, const cp_real *sum, cp_real *out) {
     for (size_t i = 0; i < count; i++) {
-        const cp_real gated = f->gate && !(f->gate[i] > 0) ? sum[i] * f->slope : sum[i];
-        out[i]              = f->residual ? gated + f->residual[i] : gated;
+        const cp_real gated = f->gate && !cp_signs_get(f->gate, i) ? sum[i] * f->slope : sum[i];
+        const cp_real value = f->gain ? f->gain[i % channels] * gated : gated;
+        out[i]              = f->residual ? value + f->residual[i] : value;
     }
 }
 
@@ -148,7 +172,7 @@ static void ref_fused(cp_arena *scratch, const cp_conv_shape *s, bool backward, 
                       const cp_conv_fusion *f, cp_real *out) {
     const size_t   image = image_size(s->n, s->h, s->w, s->c), result = image_size(s->n, s->oh, s->ow, s->k);
     const size_t   count = backward ? image : result, channels = (size_t)(backward ? s->c : s->k);
-    const cp_real *rectified = leaky_copy(scratch, f, backward ? result : image, in);
+    const cp_real *rectified = leaky_copy(scratch, f, backward ? result : image, (size_t)(backward ? s->k : s->c), in);
     cp_real       *sum       = f->residual == out ? cp_arena_alloc(scratch, count * sizeof(cp_real)) : out;
     if (rectified && sum) {
         if (backward) {
@@ -159,7 +183,7 @@ static void ref_fused(cp_arena *scratch, const cp_conv_shape *s, bool backward, 
         } else {
             cp_ref_conv2d(s, rectified, w, f->bias, sum);
         }
-        finish(f, count, sum, out);
+        finish(f, count, channels, sum, out);
     }
     if (sum != out) {
         cp_arena_release(scratch, sum);
@@ -169,7 +193,7 @@ static void ref_fused(cp_arena *scratch, const cp_conv_shape *s, bool backward, 
 
 static void ref_weight_grad_fused(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *gy,
                                   const cp_conv_fusion *f, cp_real *gw) {
-    const cp_real *rectified = leaky_copy(scratch, f, image_size(s->n, s->h, s->w, s->c), x);
+    const cp_real *rectified = leaky_copy(scratch, f, image_size(s->n, s->h, s->w, s->c), (size_t)s->c, x);
     if (rectified) {
         cp_ref_conv2d_weight_grad(s, rectified, gy, gw);
     }
@@ -209,6 +233,15 @@ REFERENCE(ref_add, a + b)
 REFERENCE(ref_leaky, a > 0 ? a : slope * a)
 REFERENCE(ref_gate, b > 0 ? a : slope * a)
 
+static void ref_signs(size_t rows, size_t channels, const cp_real *x, const cp_real *scale, const cp_real *shift,
+                      unsigned char *signs) {
+    memset(signs, 0, cp_signs_bytes(rows * channels));
+    for (size_t i = 0; i < rows * channels; i++) {
+        const cp_real v = scale ? scale[i % channels] * x[i] + shift[i % channels] : x[i];
+        signs[i / 8] |= (unsigned char)((v > 0) << i % 8);
+    }
+}
+
 #define VL 1
 typedef cp_real vf;
 
@@ -245,18 +278,18 @@ void cp_kernel_gemm(cp_arena *scratch, bool trans_a, bool trans_b, size_t m, siz
 
 void cp_kernel_conv2d_fused(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *w,
                             const cp_conv_fusion *fusion, cp_real *y) {
-    RUN(conv2d(scratch, s, forced_method, x, w, fusion, y), ref_fused(scratch, s, false, x, w, fusion, y));
+    RUN(conv2d(scratch, s, method(), x, w, fusion, y), ref_fused(scratch, s, false, x, w, fusion, y));
 }
 
 void cp_kernel_conv2d_input_grad_fused(cp_arena *scratch, const cp_conv_shape *s, const cp_real *gy, const cp_real *w,
                                        const cp_conv_fusion *fusion, cp_real *gx) {
-    RUN(conv2d_input_grad(scratch, s, forced_method, gy, w, fusion, gx),
+    RUN(conv2d_input_grad(scratch, s, method(), gy, w, fusion, gx),
         ref_fused(scratch, s, true, gy, w, fusion, gx));
 }
 
 void cp_kernel_conv2d_weight_grad_fused(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *gy,
                                         const cp_conv_fusion *fusion, cp_real *gw) {
-    RUN(conv2d_weight_grad(scratch, s, forced_method, x, gy, fusion, gw),
+    RUN(conv2d_weight_grad(scratch, s, method(), x, gy, fusion, gw),
         ref_weight_grad_fused(scratch, s, x, gy, fusion, gw));
 }
 
@@ -301,6 +334,11 @@ void cp_kernel_leaky(size_t n, const cp_real *x, cp_real slope, cp_real *y) {
 
 void cp_kernel_gate(size_t n, const cp_real *g, const cp_real *a, cp_real slope, cp_real *y) {
     RUN(gate(n, g, a, slope, y), ref_gate(n, g, a, slope, y));
+}
+
+void cp_kernel_signs(size_t rows, size_t channels, const cp_real *x, const cp_real *scale, const cp_real *shift,
+                     unsigned char *signs) {
+    RUN(signs(rows, channels, x, scale, shift, signs), ref_signs(rows, channels, x, scale, shift, signs));
 }
 
 double cp_kernel_fma_peak(void) {

@@ -27,6 +27,8 @@ typedef struct cp_kernel_family {
     void (*add)(size_t n, const float *a, const float *b, float *y);
     void (*leaky)(size_t n, const float *x, float slope, float *y);
     void (*gate)(size_t n, const float *g, const float *a, float slope, float *y);
+    void (*signs)(size_t rows, size_t channels, const float *x, const float *scale, const float *shift,
+                  unsigned char *signs);
     double (*fma_peak)(void);
 } cp_kernel_family;
 

@@ -3,7 +3,8 @@
  * Each kernel has a plain-C reference (cp_ref_...), for float and double, readable, tested against nothing but
  * arithmetic; and, in the float build, fast versions that are tested against it. The functions without `ref` choose at
  * run time by the processor's features and the shape; the environment variable COUPLET_KERNELS forces one family
- * (reference, portable, avx2, avx512). Images are (N,H,W,C), convolution weights (kh,kw,C/groups,K). Kernels run on
+ * (reference, portable, avx2, avx512), COUPLET_CONV one method for the 3x3 convolutions that it applies to (direct,
+ * winograd2, winograd4). Images are (N,H,W,C), convolution weights (kh,kw,C/groups,K). Kernels run on
  * the pool (core/pool.h); results do not depend on the number of threads. `scratch` is where a kernel takes temporary
  * memory from; it gives all of it back. */
 #ifndef CP_KERNELS_H
@@ -40,17 +41,30 @@ void cp_kernel_gemm(cp_arena *scratch, bool trans_a, bool trans_b, size_t m, siz
 
 /* What can be done on the way through a convolution, without another pass over memory; {0} for nothing. For conv2d and
  * its input gradient:
- *     out = gate(conv(leaky(in)) + bias) + residual
- * where leaky(v) = v > 0 ? v : slope v, applied when leaky_input is set, and gate(v) = v where the array `gate` is > 0
- * and slope v elsewhere. `gate` and `residual` have the shape of the output; residual may be the output array itself.
- * The weight gradient uses leaky_input only, on x. */
+ *     out = gain gate(conv(leaky(scale in + shift)) + bias) + residual
+ * where leaky(v) = v > 0 ? v : slope v, applied when leaky_input is set, scale and shift before it, and gate(v) = v
+ * where `gate` has a 1 and slope v elsewhere. `gate` (see cp_kernel_signs) and `residual` have the shape of the output;
+ * residual may be the output array itself. The weight gradient uses what concerns the input only, on x. */
 typedef struct cp_conv_fusion {
-    const cp_real *bias;     /* (output channels) or NULL */
-    const cp_real *gate;     /* or NULL */
-    const cp_real *residual; /* or NULL */
-    bool           leaky_input;
-    cp_real        slope;
+    const cp_real       *scale, *shift; /* (input channels), both or neither; only with leaky_input */
+    const cp_real       *bias;          /* (output channels) or NULL */
+    const unsigned char *gate;          /* or NULL */
+    const cp_real       *gain;          /* (output channels) or NULL */
+    const cp_real       *residual;      /* or NULL */
+    bool                 leaky_input;
+    cp_real              slope;
 } cp_conv_fusion;
+
+/* One bit a value, the lowest of a byte first: scale x + shift > 0. x is (rows, channels); scale and shift (channels)
+ * or both NULL. `signs` has cp_signs_bytes(rows * channels) bytes: some more than the bits need, to be read in words. */
+void cp_kernel_signs(size_t rows, size_t channels, const cp_real *x, const cp_real *scale, const cp_real *shift,
+                     unsigned char *signs);
+static inline size_t cp_signs_bytes(size_t count) {
+    return count / 8 + 4;
+}
+static inline bool cp_signs_get(const unsigned char *signs, size_t i) {
+    return signs[i / 8] >> i % 8 & 1;
+}
 
 void cp_kernel_conv2d_fused(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *w,
                             const cp_conv_fusion *fusion, cp_real *y);

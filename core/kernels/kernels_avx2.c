@@ -7,7 +7,8 @@
 
 #define VL 8
 #define MR 6
-typedef float vf __attribute__((vector_size(32)));
+typedef float   vf __attribute__((vector_size(32)));
+typedef int32_t vi __attribute__((vector_size(32)));
 
 static inline vf vsplat(float x) {
     return _mm256_set1_ps(x);
@@ -15,6 +16,14 @@ static inline vf vsplat(float x) {
 
 static inline vf vfma(vf a, vf b, vf c) {
     return _mm256_fmadd_ps(a, b, c);
+}
+
+static inline vf choose(vi mask, vf yes, vf no) {
+    return _mm256_blendv_ps(no, yes, (vf)mask);
+}
+
+static inline unsigned mask_bits(vi mask) {
+    return (unsigned)_mm256_movemask_ps((vf)mask);
 }
 
 #define FAMILY_NAME "avx2"

@@ -8,7 +8,8 @@
 
 #define VL 16
 #define MR 8
-typedef float vf __attribute__((vector_size(64)));
+typedef float   vf __attribute__((vector_size(64)));
+typedef int32_t vi __attribute__((vector_size(64)));
 
 static inline vf vsplat(float x) {
     return _mm512_set1_ps(x);
@@ -16,6 +17,14 @@ static inline vf vsplat(float x) {
 
 static inline vf vfma(vf a, vf b, vf c) {
     return _mm512_fmadd_ps(a, b, c);
+}
+
+static inline unsigned mask_bits(vi mask) {
+    return _mm512_movepi32_mask((__m512i)mask);
+}
+
+static inline vf choose(vi mask, vf yes, vf no) {
+    return _mm512_mask_blend_ps((__mmask16)mask_bits(mask), no, yes);
 }
 
 #define FAMILY_NAME "avx512"

@@ -137,7 +137,7 @@ static bool step(cp_tape *tape, network *net, cp_rng *rng) {
     x                         = x ? cp_conv2d(tape, x, p[0], p[1], (cp_conv2d_config){CP_PAD(1)}) : NULL;
     x = x ? cp_leaky_relu(tape, cp_group_norm(tape, x, p[2], p[3], 2, (cp_real)1e-5), (cp_real)0.2) : NULL;
     x = x ? cp_max_pool(tape, x, (cp_pool2d_config){CP_WINDOW(2)}) : NULL;
-    x = x ? cp_leaky_conv2d(tape, x, p[4], NULL, NULL, (cp_real)0.2, (cp_conv2d_config){CP_PAD(1), CP_STRIDE(2)})
+    x = x ? cp_leaky_conv2d(tape, x, p[4], (cp_around){.slope = (cp_real)0.2}, (cp_conv2d_config){CP_PAD(1), CP_STRIDE(2)})
           : NULL;
     x = x ? cp_relu(tape, cp_batch_norm(tape, x, p[5], p[6], norm)) : NULL;
     x = x ? cp_dropout(tape, cp_global_avg_pool(tape, x), (cp_real)0.25, rng, true) : NULL;

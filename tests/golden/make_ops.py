@@ -323,6 +323,9 @@ for variant, slope in (("same", 0.2), ("strided", 0.2), ("strided_shortcut", 0.0
     y = tuple(plan(torch.zeros(x), torch.zeros(w)).shape)
     case(f"leaky_conv2d/{variant}", lambda a, b, bias, residual: plan(F.leaky_relu(a, slope), b, bias) + residual, x, w, (w[3],), y,
          ints=[*stride, *pad, *dilation, groups], reals=[slope])
+    case(f"leaky_conv2d/{variant}_scaled",
+         lambda a, b, bias, residual, scale, shift: plan(F.leaky_relu(a * scale + shift, slope), b, bias) + residual, x, w, (w[3],), y,
+         (x[3],), (x[3],), ints=[*stride, *pad, *dilation, groups], reals=[slope])
 
 # name: x, window, stride, (top, bottom, left, right)
 POOLINGS = {

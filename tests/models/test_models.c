@@ -281,11 +281,38 @@ static size_t peak_of(const cp_model *m, bool record, bool frozen) {
     return peak;
 }
 
-static void inference_gives_back_what_no_rule_will_read(void) {
-    cp_model *m = model_of((cp_model_config){.classes = 4, .head = "jem", .wrn = {.depth = 16, .width = 2}});
-    size_t    inference = peak_of(m, false, false), sampling = peak_of(m, true, true);
-    TEST_ASSERT_TRUE(inference < sampling / 2);
-    cp_model_free(m);
+static void inference_and_sampling_give_back_what_no_rule_will_read(void) {
+    const cp_norm_kind norms[] = {CP_NORM_NONE, CP_NORM_BATCH};
+    for (int i = 0; i < 2; i++) {
+        cp_model *m = model_of((cp_model_config){.classes = 4, .head = "jem", .wrn = {.depth = 16, .width = 2, .norm = norms[i]}});
+        size_t    inference = peak_of(m, false, false), sampling = peak_of(m, true, true), training = peak_of(m, true, false);
+        TEST_ASSERT_TRUE(inference < sampling);
+        TEST_ASSERT_TRUE(sampling < training / 2);
+        cp_model_free(m);
+    }
+}
+
+/* What is given back is really not needed: with every kind of network the gradient is the one of a tape that is not frozen. */
+static void the_gradient_at_the_inputs_is_the_same_with_fixed_weights(void) {
+    for (int i = 0; i < 4 * 5 * 2; i++) {
+        cp_wrn_config wrn = {.depth = 10, .width = 1, .norm = (cp_norm_kind)(i % 4), .activation = (cp_activation)(i / 4 % 5),
+                             .layout = i / 20 ? CP_BLOCK_CLASSIC : CP_BLOCK_JEM};
+        cp_model *m = model_of((cp_model_config){.classes = 3, .head = "jem", .wrn = wrn});
+        cp_rng    rng = cp_rng_named(7, "images");
+        cp_real   data[2 * 9 * 8], gradients[2][2 * 9 * 8];
+        cp_rng_fill_normal(&rng, data, 2 * 9 * 8, 0, 1);
+        for (int frozen = 0; frozen < 2; frozen++) {
+            cp_tape *own = cp_tape_new();
+            cp_tape_freeze(own, frozen);
+            cp_tensor *x = cp_variable(own, data, 4, (int[]){2, 9, 8, 1}), *dx;
+            cp_tensor *energy = cp_sum(own, cp_model_energy(own, m, x, CP_EVALUATION), CP_ALL, false);
+            TEST_ASSERT_TRUE(cp_grad(own, energy, &x, 1, &dx));
+            memcpy(gradients[frozen], dx->data, sizeof data);
+            cp_tape_free(own);
+        }
+        for (int j = 0; j < 2 * 9 * 8; j++) TEST_ASSERT_FLOAT_WITHIN(1e-5, gradients[0][j], gradients[1][j]);
+        cp_model_free(m);
+    }
 }
 
 /* ---- descriptions ---- */
@@ -364,7 +391,8 @@ int main(void) {
     RUN_TEST(a_wide_resnet_with_batch_norm_overfits_and_its_running_statistics_follow);
     RUN_TEST(a_perceptron_overfits_32_random_images);
     RUN_TEST(a_bidirectional_lstm_overfits_32_random_sequences);
-    RUN_TEST(inference_gives_back_what_no_rule_will_read);
+    RUN_TEST(inference_and_sampling_give_back_what_no_rule_will_read);
+    RUN_TEST(the_gradient_at_the_inputs_is_the_same_with_fixed_weights);
     RUN_TEST(a_description_reads_back_as_the_same_model);
     RUN_TEST(the_example_description_is_understood);
     RUN_TEST(bad_descriptions_are_refused_with_the_key_at_fault);

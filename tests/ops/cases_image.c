@@ -5,15 +5,33 @@ static cp_tensor *build_conv2d(cp_tape *tape, cp_tensor **in, const op_case *c) 
     return cp_conv2d(tape, in[0], in[1], case_inputs(c) == 3 ? in[2] : NULL, c->conv);
 }
 
-/* Inputs: x, w, then bias when .flags has 1, residual when it has 2. */
+/* Inputs: x, w, then bias when .flags has 1, residual when it has 2, scale and shift when it has 4. The shift is made so small that
+ * the kink stays where x does not come. */
+static cp_tensor *small_shift(cp_tape *tape, cp_tensor *shift) {
+    return cp_scale(tape, shift, (cp_real)0.001);
+}
+
 static cp_tensor *build_leaky_conv2d(cp_tape *tape, cp_tensor **in, const op_case *c) {
-    cp_tensor *bias = c->flags & 1 ? in[2] : NULL, *residual = c->flags & 2 ? in[c->flags & 1 ? 3 : 2] : NULL;
-    return cp_leaky_conv2d(tape, in[0], in[1], bias, residual, (cp_real)c->real[0], c->conv);
+    cp_around   around = {.slope = (cp_real)c->real[0]};
+    cp_tensor **next = in + 2;
+    if (c->flags & 1) around.bias = *next++;
+    if (c->flags & 2) around.residual = *next++;
+    if (c->flags & 4) around.scale = *next++, around.shift = small_shift(tape, *next++);
+    return cp_leaky_conv2d(tape, in[0], in[1], around, c->conv);
+}
+
+/* With fixed weights the rule needs the signs only: what went in can be given back. */
+static cp_tensor *build_leaky_conv2d_fixed(cp_tape *tape, cp_tensor **in, const op_case *c) {
+    cp_tensor *x = cp_scale(tape, in[0], 1), *w = cp_detach(tape, in[1]);
+    cp_around  around = {.scale = cp_detach(tape, in[2]), .shift = small_shift(tape, cp_detach(tape, in[3])), .slope = (cp_real)c->real[0]};
+    cp_tensor *y = cp_leaky_conv2d(tape, x, w, around, c->conv);
+    cp_release(CP_AT(tape), x);
+    return y;
 }
 
 /* The input is its own residual, as in a block without a shortcut. */
 static cp_tensor *build_leaky_conv2d_self(cp_tape *tape, cp_tensor **in, const op_case *c) {
-    return cp_leaky_conv2d(tape, in[0], in[1], NULL, in[0], (cp_real)c->real[0], c->conv);
+    return cp_leaky_conv2d(tape, in[0], in[1], (cp_around){.residual = in[0], .slope = (cp_real)c->real[0]}, c->conv);
 }
 
 static cp_tensor *build_conv2d_input_grad(cp_tape *tape, cp_tensor **in, const op_case *c) {
@@ -64,12 +82,22 @@ static cp_tensor *build_global_avg_pool(cp_tape *tape, cp_tensor **in, const op_
     {"leaky_conv2d", text ", residual", build_leaky_conv2d, {OFF_WHOLE(X), ANY(W), ANY(Y)}, .flags = 2, .conv = {__VA_ARGS__}, .real = {SLOPE}}, \
     {"leaky_conv2d", text ", both",    build_leaky_conv2d, {OFF_WHOLE(X), ANY(W), ANY(K), ANY(Y)}, .flags = 3, .conv = {__VA_ARGS__}, .real = {SLOPE}}
 
+#define LEAKY_SCALED(text, X, W, C, K, Y, SLOPE, ...)                                                                  \
+    {"leaky_conv2d", text ", scaled", build_leaky_conv2d, {OFF_WHOLE(X), ANY(W), POSITIVE(C), ANY(C)}, .flags = 4, .conv = {__VA_ARGS__}, .real = {SLOPE}}, \
+    {"leaky_conv2d", text ", scaled and all else", build_leaky_conv2d, {OFF_WHOLE(X), ANY(W), ANY(K), ANY(Y), POSITIVE(C), ANY(C)}, .flags = 7, .conv = {__VA_ARGS__}, .real = {SLOPE}}, \
+    {"leaky_conv2d", text ", fixed weights", build_leaky_conv2d_fixed, {OFF_WHOLE(X), WHOLE(W), WHOLE(C), WHOLE(C)}, .conv = {__VA_ARGS__}, .real = {SLOPE}}
+
 static const op_case cases[] = {
     LEAKY("3x3, padded",        OF(2, 4, 5, 3), OF(3, 3, 3, 2), 2, OF(2, 4, 5, 2), 0.2, CP_PAD(1)),
     LEAKY("slope 0",            OF(1, 4, 4, 2), OF(3, 3, 2, 3), 3, OF(1, 4, 4, 3), 0, CP_PAD(1)),
     LEAKY("stride 2, odd size", OF(2, 5, 3, 2), OF(3, 3, 2, 2), 2, OF(2, 3, 2, 2), 0.2, CP_PAD(1), CP_STRIDE(2)),
     LEAKY("1x1, one pixel",     OF(1, 1, 1, 1), OF(1, 1, 1, 1), 1, OF(1, 1, 1, 1), 0.5, .groups = 1),
     LEAKY("more channels than a vector", OF(1, 4, 4, 17), OF(3, 3, 17, 18), 18, OF(1, 4, 4, 18), 0.2, CP_PAD(1)),
+    LEAKY_SCALED("3x3, padded",        OF(2, 4, 5, 3), OF(3, 3, 3, 2), 3, 2, OF(2, 4, 5, 2), 0.2, CP_PAD(1)),
+    LEAKY_SCALED("stride 2, odd size", OF(2, 5, 3, 2), OF(3, 3, 2, 2), 2, 2, OF(2, 3, 2, 2), 0.2, CP_PAD(1), CP_STRIDE(2)),
+    LEAKY_SCALED("slope 0, two groups", OF(1, 3, 4, 4), OF(3, 3, 2, 2), 4, 2, OF(1, 3, 4, 2), 0, CP_PAD(1), .groups = 2),
+    LEAKY_SCALED("1x1, one pixel",     OF(1, 1, 1, 1), OF(1, 1, 1, 1), 1, 1, OF(1, 1, 1, 1), 0.5, .groups = 1),
+    LEAKY_SCALED("more channels than a vector", OF(1, 4, 4, 17), OF(3, 3, 17, 18), 17, 18, OF(1, 4, 4, 18), 0.2, CP_PAD(1)),
     {"leaky_conv2d", "its own residual", build_leaky_conv2d_self, {OFF_WHOLE(1, 4, 3, 2), ANY(3, 3, 2, 2)}, .conv = {CP_PAD(1)}, .real = {0.2}},
     CONVOLUTION("1x1 kernel",               OF(2, 3, 5, 3), OF(1, 1, 3, 4), OF(2, 3, 5, 4), 4, .groups = 1),
     CONVOLUTION("all sizes 1",              OF(1, 1, 1, 1), OF(1, 1, 1, 1), OF(1, 1, 1, 1), 1, .groups = 0),

@@ -371,7 +371,7 @@ static void nan_passes_through_image_ops_from_any_place(void) {
         NAN_IN_NAN_OUT(cp_global_avg_pool(tape, x));
         NAN_IN_NAN_OUT(cp_conv2d(tape, x, filled(DIMS(3, 3, 2, 4)), NULL, (cp_conv2d_config){CP_PAD(1)}));
         NAN_IN_NAN_OUT(
-            cp_leaky_conv2d(tape, x, filled(DIMS(3, 3, 2, 4)), NULL, NULL, 0, (cp_conv2d_config){CP_PAD(1)}));
+            cp_leaky_conv2d(tape, x, filled(DIMS(3, 3, 2, 4)), (cp_around){0}, (cp_conv2d_config){CP_PAD(1)}));
         NAN_IN_NAN_OUT(cp_group_norm(tape, x, NULL, NULL, 2, 1));
         NAN_IN_NAN_OUT(cp_layer_norm(tape, x, NULL, NULL, 1));
         cp_tape_reset(tape);

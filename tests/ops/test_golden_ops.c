@@ -24,7 +24,7 @@ void tearDown(void) {
 
 /* ---- how a case's arguments reach the op ---- */
 
-enum { INPUTS = 5, INTS = 24, REALS = 4, LABELS = 16 };
+enum { INPUTS = 6, INTS = 24, REALS = 4, LABELS = 16 };
 
 typedef struct arguments {
     cp_tensor *in[INPUTS]; /* NULL where there is none */
@@ -94,6 +94,11 @@ static cp_conv2d_config convolution(const arguments *a) {
     return (cp_conv2d_config){n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8]};
 }
 
+/* Bias and residual, then perhaps scale and shift. */
+static cp_around around(const arguments *a) {
+    return (cp_around){.bias = a->in[2], .residual = a->in[3], .scale = a->in[4], .shift = a->in[5], .slope = a->reals[0]};
+}
+
 /* Mean, precision and perhaps log_prior, from input number `first` on. */
 static cp_gaussians gaussians(const arguments *a, int first) {
     cp_tensor *prior = first + 2 < INPUTS ? a->in[first + 2] : NULL;
@@ -133,7 +138,7 @@ CALL(embed, a->ints, a->ints + a->in[0]->rank, a->ints + 2 * a->in[0]->rank, a->
 CALL(pad, a->ints, a->ints + a->in[0]->rank, a->reals[0])
 CALL(scatter_rows, a->labels, a->ints[0])
 CALL(conv2d, a->in[1], a->in[2], convolution(a))
-CALL(leaky_conv2d, a->in[1], a->in[2], a->in[3], a->reals[0], convolution(a))
+CALL(leaky_conv2d, a->in[1], around(a), convolution(a))
 CALL(scale_shift, a->in[1], a->in[2])
 CALL(conv2d_input_grad, a->in[1], a->ints + CONVOLUTION_INTS, convolution(a))
 CALL(conv2d_weight_grad, a->in[1], a->ints + CONVOLUTION_INTS, convolution(a))

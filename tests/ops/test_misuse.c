@@ -171,7 +171,7 @@ CALL(greater, cp_greater(t, a, b))
 CALL(group_norm, cp_group_norm(t, a, b, b, 1, 1))
 CALL(half_distance, cp_half_distance(t, a, b))
 CALL(layer_norm, cp_layer_norm(t, a, b, b, 1))
-CALL(leaky_conv2d, cp_leaky_conv2d(t, a, b, NULL, NULL, 0, plain))
+CALL(leaky_conv2d, cp_leaky_conv2d(t, a, b, (cp_around){0}, plain))
 CALL(leaky_relu, cp_leaky_relu(t, a, 2))
 CALL(log, cp_log(t, a))
 CALL(log1p, cp_log1p(t, a))
@@ -562,10 +562,14 @@ static void convolutions_that_do_not_fit_are_refused(void) {
     REFUSED("conv2d_input_grad", "g has shape (3)", cp_conv2d_input_grad(tape, bias, w, INTS(1, 4, 4, 2), plain));
     REFUSED("conv2d_weight_grad", misfit, cp_conv2d_weight_grad(tape, x, g, INTS(2, 2, 2, 4), plain));
     REFUSED("conv2d_weight_grad", "is not possible", cp_conv2d_weight_grad(tape, x, g, INTS(3, 3, 2, -4), plain));
-    REFUSED("leaky_conv2d", too_large, cp_leaky_conv2d(tape, x, TENSOR(5, 5, 2, 1), NULL, NULL, 0, plain));
-    REFUSED("leaky_conv2d", "bias has shape (3)", cp_leaky_conv2d(tape, x, w, bias, NULL, 0, plain));
-    REFUSED("leaky_conv2d", "residual has shape (3)", cp_leaky_conv2d(tape, x, w, NULL, bias, 0, plain));
-    REFUSED("leaky_conv2d", "with 3 groups", cp_leaky_conv2d(tape, x, w, NULL, g, 0, (cp_conv2d_config){.groups = 3}));
+    REFUSED("leaky_conv2d", too_large, cp_leaky_conv2d(tape, x, TENSOR(5, 5, 2, 1), (cp_around){0}, plain));
+    REFUSED("leaky_conv2d", "bias has shape (3)", cp_leaky_conv2d(tape, x, w, (cp_around){.bias = bias}, plain));
+    REFUSED("leaky_conv2d", "residual has shape (3)", cp_leaky_conv2d(tape, x, w, (cp_around){.residual = bias}, plain));
+    REFUSED("leaky_conv2d", "with 3 groups", cp_leaky_conv2d(tape, x, w, (cp_around){.residual = g}, (cp_conv2d_config){.groups = 3}));
+    REFUSED("leaky_conv2d", "scale without a shift", cp_leaky_conv2d(tape, x, w, (cp_around){.scale = bias}, plain));
+    REFUSED("leaky_conv2d", "shift without a scale", cp_leaky_conv2d(tape, x, w, (cp_around){.shift = bias}, plain));
+    cp_around too_many = {.scale = bias, .shift = bias};
+    REFUSED("leaky_conv2d", "scale has shape (3); x (1, 4, 4, 2) has 2 ch", cp_leaky_conv2d(tape, x, w, too_many, plain));
     REFUSED("conv2d_weight_grad", "NULL", cp_conv2d_weight_grad(tape, x, g, NULL, plain));
 }
 

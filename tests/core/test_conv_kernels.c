@@ -1,0 +1,384 @@
+/* The convolution kernels: the reference against loops written here, every fast family and method against the
+ * reference, with all that can be fused. */
+#include "tests/support/conv_problem.h"
+
+#include "core/pool.h"
+#include "unity.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static cp_arena *scratch;
+
+void setUp(void) {
+    random_restart();
+    scratch = cp_arena_new();
+}
+
+void tearDown(void) {
+    TEST_ASSERT_EQUAL_MESSAGE(0, cp_arena_used(scratch), "a kernel kept some of its scratch memory");
+    cp_arena_free(scratch);
+    kernels_default();
+}
+
+/* ---- shapes ---- */
+
+/* One in four is one of the ends: that is where kernels go wrong. */
+static int random_size(int low, int high) {
+    return random_between(0, 3) ? random_between(low, high) : random_between(0, 1) ? low : high;
+}
+
+enum { SIDE_MOST = 33, CHANNELS_MOST = 65, STRIDE_MOST = 2, PAD_MOST = 2, TRIALS = 120 };
+
+static cp_conv_shape random_shape(void) {
+    cp_conv_shape s = {.n          = random_between(1, 3),
+                       .kh         = random_between(1, 4),
+                       .kw         = random_between(1, 4),
+                       .stride_h   = random_between(1, STRIDE_MOST),
+                       .stride_w   = random_between(1, STRIDE_MOST),
+                       .pad_top    = random_between(0, PAD_MOST),
+                       .pad_left   = random_between(0, PAD_MOST),
+                       .dilation_h = 1,
+                       .dilation_w = 1,
+                       .groups     = 1};
+    if (random_between(0, 1)) { /* what Winograd takes */
+        s.kh = s.kw = 3;
+        s.stride_h = s.stride_w = 1;
+    }
+    if (random_between(0, 5) == 0) {
+        s.dilation_h = random_between(1, 3), s.dilation_w = random_between(1, 3);
+    }
+    if (random_between(0, 5) == 0) {
+        s.groups = random_between(2, 4);
+    }
+    s.h = random_size(1, SIDE_MOST), s.w = random_size(1, SIDE_MOST);
+    s.c = s.groups * random_size(1, CHANNELS_MOST / s.groups),
+    s.k = s.groups * random_size(1, CHANNELS_MOST / s.groups);
+    s   = with_output(s);
+    if (y_size(&s) * (w_size(&s) / (size_t)s.k) > 10000000) {
+        s.n = 1; /* the reference is slow */
+    }
+    if (s.oh > 0 && s.ow > 0 && random_between(0, 3) == 0) { /* more, or fewer, zeros behind than before */
+        s.oh = random_between(1, s.oh + 1), s.ow = random_between(1, s.ow + 1);
+    }
+    return s;
+}
+
+typedef struct range {
+    int least, most;
+} range;
+
+static void range_take(range *r, int value) {
+    r->least = value < r->least ? value : r->least;
+    r->most  = value > r->most ? value : r->most;
+}
+
+static void assert_range(int least, int most, range got) {
+    TEST_ASSERT_EQUAL_INT(least, got.least);
+    TEST_ASSERT_EQUAL_INT(most, got.most);
+}
+
+/* Of those with outputs, and of those that Winograd takes apart: h and w together, c and k apart. */
+static void assert_random_shapes_reach_all_ends(bool winograd) {
+    range side = {99, 0}, c = side, k = side, stride = side, pad = side;
+    for (int trial = 0; trial < TRIALS; trial++) {
+        const cp_conv_shape s    = random_shape();
+        const bool          fits = s.kh == 3 && s.kw == 3 && s.stride_h * s.stride_w * s.dilation_h * s.dilation_w == 1;
+        if (y_size(&s) > 0 && (!winograd || (fits && s.groups == 1))) {
+            range_take(&side, s.h), range_take(&side, s.w);
+            range_take(&c, s.c), range_take(&k, s.k);
+            range_take(&stride, s.stride_h), range_take(&stride, s.stride_w);
+            range_take(&pad, s.pad_top), range_take(&pad, s.pad_left);
+        }
+    }
+    assert_range(1, SIDE_MOST, side);
+    assert_range(1, CHANNELS_MOST, c);
+    assert_range(1, CHANNELS_MOST, k);
+    assert_range(1, winograd ? 1 : STRIDE_MOST, stride);
+    assert_range(0, PAD_MOST, pad);
+}
+
+static void the_random_shapes_reach_the_ends_of_their_ranges(void) {
+    assert_random_shapes_reach_all_ends(false);
+    random_restart();
+    assert_random_shapes_reach_all_ends(true);
+}
+
+/* ---- against loops ---- */
+
+typedef struct naive {
+    const cp_real *x, *w, *gy;
+    double        *y, *gx, *gw;
+} naive;
+
+static void naive_tap(const cp_conv_shape *s, const naive *m, size_t in_pixel, size_t out_pixel, size_t tap) {
+    const size_t c = (size_t)s->c, k = (size_t)s->k, groups = (size_t)s->groups, cg = c / groups, kg = k / groups;
+    for (size_t o = 0; o < k; o++) {
+        for (size_t i = 0; i < cg; i++) {
+            const size_t in = in_pixel * c + o / kg * cg + i, out = out_pixel * k + o, weight = (tap * cg + i) * k + o;
+            m->y[out] += (double)m->x[in] * (double)m->w[weight];
+            m->gx[in] += (double)m->gy[out] * (double)m->w[weight];
+            m->gw[weight] += (double)m->gy[out] * (double)m->x[in];
+        }
+    }
+}
+
+static void naive_run(const cp_conv_shape *s, const naive *m) {
+    for (int out = 0; out < s->n * s->oh * s->ow; out++) {
+        const int n = out / (s->oh * s->ow), i = out / s->ow % s->oh, j = out % s->ow;
+        for (int tap = 0; tap < s->kh * s->kw; tap++) {
+            const int y = i * s->stride_h + tap / s->kw * s->dilation_h - s->pad_top;
+            const int x = j * s->stride_w + tap % s->kw * s->dilation_w - s->pad_left;
+            if (y >= 0 && y < s->h && x >= 0 && x < s->w) {
+                naive_tap(s, m, (size_t)((n * s->h + y) * s->w + x), (size_t)out, (size_t)tap);
+            }
+        }
+    }
+}
+
+static naive naive_of(const cp_conv_shape *s, const cp_real *x, const cp_real *w, const cp_real *gy) {
+    naive m = {x,
+               w,
+               gy,
+               calloc(y_size(s) + 1, sizeof(double)),
+               calloc(x_size(s) + 1, sizeof(double)),
+               calloc(w_size(s) + 1, sizeof(double))};
+    TEST_ASSERT_TRUE(m.y && m.gx && m.gw);
+    naive_run(s, &m);
+    return m;
+}
+
+static void naive_free(naive *m) {
+    free(m->y), free(m->gx), free(m->gw);
+}
+
+static void the_reference_convolutions_equal_loops_over_every_tap(void) {
+    for (int trial = 0; trial < 60; trial++) {
+        cp_conv_shape s = random_shape();
+        s.h = 1 + s.h % 9, s.w = 1 + s.w % 9;
+        s         = with_output(s);
+        problem p = problem_of(s, 0);
+        naive   m = naive_of(&s, p.x, p.w, p.gy);
+        outcome o = {numbers(y_size(&s)), numbers(x_size(&s)), numbers(w_size(&s))};
+        cp_ref_conv2d(&s, p.x, p.w, NULL, o.y);
+        cp_ref_conv2d_input_grad(&s, p.gy, p.w, o.gx);
+        cp_ref_conv2d_weight_grad(&s, p.x, p.gy, o.gw);
+        assert_rounded(y_size(&s), o.y, m.y, named(&s, "forward"));
+        assert_rounded(x_size(&s), o.gx, m.gx, named(&s, "input gradient"));
+        assert_rounded(w_size(&s), o.gw, m.gw, named(&s, "weight gradient"));
+        naive_free(&m), outcome_free(&o), problem_free(&p);
+    }
+}
+
+static double tolerance_of(cp_conv_method method) {
+    return method == CP_CONV_DIRECT ? 1e-5 : 1e-4;
+}
+
+/* leaky(scale x + 1), pixel by pixel; the fusion's shift becomes 1. */
+static cp_real *shifted_by_one(const cp_conv_fusion *f, size_t count, size_t channels, const cp_real *x) {
+    cp_real *v = numbers(count);
+    for (size_t c = 0; c < channels; c++) {
+        ((cp_real *)f->shift)[c] = 1;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const double value = (double)f->scale[i % channels] * (double)x[i] + 1;
+        v[i]               = (cp_real)(value > 0 ? value : (double)f->slope * value);
+    }
+    return v;
+}
+
+static cp_real *rounded(const double *values, size_t count) {
+    cp_real *r = numbers(count);
+    for (size_t i = 0; i < count; i++) {
+        r[i] = (cp_real)values[i];
+    }
+    return r;
+}
+
+static void assert_border_is_zero(cp_conv_shape s) {
+    problem  p  = problem_of(s, SCALE);
+    cp_real *x  = shifted_by_one(&p.forward, x_size(&s), (size_t)s.c, p.x);
+    cp_real *gy = shifted_by_one(&p.backward, y_size(&s), (size_t)s.k, p.gy);
+    naive    m = naive_of(&s, x, p.w, gy), of_weights = naive_of(&s, x, p.w, p.gy);
+    cp_real *y = rounded(m.y, y_size(&s)), *gx = rounded(m.gx, x_size(&s)), *gw = rounded(of_weights.gw, w_size(&s));
+    cp_conv_fusion weights = p.weights;
+    weights.scale = p.forward.scale, weights.shift = p.forward.shift;
+    for (int next = FAMILY_REFERENCE; kernels_next(&next);) {
+        for (int method = CP_CONV_AUTO; method <= CP_CONV_WINOGRAD_4; method++) {
+            kernels_method((cp_conv_method)method);
+            outcome      o         = {numbers(y_size(&s)), numbers(x_size(&s)), numbers(w_size(&s))};
+            const double tolerance = tolerance_of((cp_conv_method)method);
+            call_conv2d(scratch, &s, p.x, p.w, &p.forward, o.y);
+            call_conv2d_input_grad(scratch, &s, p.gy, p.w, &p.backward, o.gx);
+            call_conv2d_weight_grad(scratch, &s, p.x, p.gy, &weights, o.gw);
+            assert_close(y_size(&s), o.y, y, 1, tolerance, named(&s, "shifted forward"));
+            assert_close(x_size(&s), o.gx, gx, 1, tolerance, named(&s, "shifted input gradient"));
+            assert_close(w_size(&s), o.gw, gw, 1, tolerance, named(&s, "shifted weight gradient"));
+            outcome_free(&o);
+        }
+    }
+    free(x), free(gy), free(y), free(gx), free(gw);
+    naive_free(&m), naive_free(&of_weights), problem_free(&p);
+}
+
+static void a_shift_of_the_input_does_not_leak_into_the_padding(void) {
+    const cp_conv_shape shapes[] = {square(1, 1, 1, 1, 3, 1, 1),   square(2, 5, 3, 4, 3, 1, 1),
+                                    square(1, 4, 17, 16, 3, 1, 2), square(1, 6, 16, 3, 3, 1, 1),
+                                    square(1, 7, 5, 33, 5, 2, 2),  square(1, 3, 9, 2, 1, 1, 2)};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        assert_border_is_zero(shapes[i]);
+    }
+}
+
+/* ---- against the reference ---- */
+
+static void assert_agrees(const problem *p, const outcome *expected, double tolerance) {
+    const cp_conv_shape *s    = &p->s;
+    const size_t         taps = (size_t)s->kh * (size_t)s->kw;
+    outcome              got  = outcome_of(scratch, p);
+    assert_close(y_size(s), got.y, expected->y, taps * (size_t)(s->c / s->groups), tolerance, named(s, "forward"));
+    assert_close(x_size(s), got.gx, expected->gx, taps * (size_t)(s->k / s->groups), tolerance,
+                 named(s, "input gradient"));
+    assert_close(w_size(s), got.gw, expected->gw, (size_t)(s->n * s->oh * s->ow), tolerance,
+                 named(s, "weight gradient"));
+    outcome_free(&got);
+}
+
+static void all_families_agree_on(cp_conv_shape s, unsigned fused) {
+    problem p = problem_of(s, fused);
+    kernels_reference();
+    outcome expected = outcome_of(scratch, &p);
+    for (int next = FAMILY_FAST; kernels_next(&next);) {
+        for (int method = CP_CONV_AUTO; method <= CP_CONV_WINOGRAD_4; method++) {
+            kernels_method((cp_conv_method)method);
+            assert_agrees(&p, &expected, tolerance_of((cp_conv_method)method));
+        }
+    }
+    outcome_free(&expected);
+    problem_free(&p);
+}
+
+static unsigned random_fusion(void) {
+    return random_between(0, 2) ? (unsigned)random_between(0, ALL_FUSED) : 0;
+}
+
+static void fast_convolutions_agree_with_the_reference_on_random_shapes(void) {
+    cp_conv_shape shapes[TRIALS]; /* drawn first: the same that the test of their ranges sees */
+    for (int trial = 0; trial < TRIALS; trial++) {
+        shapes[trial] = random_shape();
+    }
+    for (int trial = 0; trial < TRIALS; trial++) {
+        all_families_agree_on(shapes[trial], random_fusion());
+    }
+}
+
+static void fast_convolutions_agree_with_the_reference_on_shapes_at_the_edge(void) {
+    const cp_conv_shape edges[] = {
+        square(1, 1, 1, 1, 1, 1, 0),      square(1, 1, 1, 1, 3, 1, 1),    square(2, 2, 16, 16, 3, 1, 1),
+        square(1, 3, 65, 33, 3, 1, 0),    square(3, 33, 1, 16, 3, 1, 1),  square(2, 28, 3, 16, 3, 1, 1),
+        square(2, 28, 16, 17, 3, 1, 1),   square(2, 14, 32, 64, 1, 2, 0), square(2, 15, 32, 64, 1, 2, 0),
+        square(5, 7, 64, 64, 3, 1, 1),    square(2, 28, 24, 40, 3, 2, 1), square(2, 29, 16, 16, 3, 2, 1),
+        square(1, 5, 8, 8, 5, 1, 2),      square(1, 4, 8, 8, 7, 1, 3),    square(1, 9, 7, 5, 2, 3, 0),
+        square(1, 8, 4, 4, 1, 1, 2),      square(1, 6, 16, 16, 3, 1, 5),  square(1, 2, 3, 4, 5, 1, 0),
+        square(1, 40, 130, 8, 3, 1, 1),   square(1, 6, 16, 130, 3, 1, 2), square(70, 4, 16, 16, 3, 1, 1),
+        square(1, 12, 128, 128, 3, 1, 1),
+    };
+    for (size_t i = 0; i < sizeof edges / sizeof *edges; i++) {
+        all_families_agree_on(edges[i], i % 2 ? ALL_FUSED : random_fusion());
+    }
+}
+
+/* Few and many, odd and whole vectors of channels; with strides, with groups, with fewer channels than a vector. */
+static void fast_convolutions_agree_with_the_reference_whatever_is_fused(void) {
+    cp_conv_shape grouped        = square(1, 5, 6, 9, 3, 1, 1);
+    grouped.groups               = 3;
+    const cp_conv_shape shapes[] = {square(2, 6, 19, 37, 3, 1, 1), square(1, 7, 16, 32, 3, 1, 0),
+                                    square(1, 9, 16, 3, 3, 2, 1), square(2, 5, 3, 16, 3, 1, 2), grouped};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        for (unsigned fused = 0; fused <= ALL_FUSED; fused++) {
+            all_families_agree_on(shapes[i], fused);
+        }
+    }
+}
+
+/* ---- what is special ---- */
+
+static void convolutions_of_nothing_touch_nothing_and_give_the_bias_or_zeros(void) {
+    for (int next = FAMILY_REFERENCE; kernels_next(&next);) {
+        for (int empty = 0; empty < 4; empty++) {
+            cp_conv_shape s =
+                square(empty == 0 ? 0 : 2, 5, empty == 1 ? 0 : 3, empty == 2 ? 0 : 4, 3, 1, empty == 3 ? 0 : 1);
+            if (empty == 3) {
+                s.oh = 0;
+            }
+            problem p = problem_of(s, BIAS | SCALE);
+            outcome o = outcome_of(scratch, &p);
+            for (size_t i = 0; i < w_size(&s); i++) {
+                TEST_ASSERT_TRUE_MESSAGE(o.gw[i] == 0, named(&s, "weight gradient of no pixels"));
+            }
+            for (size_t i = 0; i < x_size(&s) && y_size(&s) == 0; i++) {
+                TEST_ASSERT_TRUE_MESSAGE(o.gx[i] == p.backward.bias[i % 3], named(&s, "bias without outputs"));
+            }
+            for (size_t i = 0; i < y_size(&s) && s.c == 0; i++) {
+                TEST_ASSERT_TRUE_MESSAGE(o.y[i] == p.forward.bias[i % 4], named(&s, "bias without channels"));
+            }
+            outcome_free(&o);
+            problem_free(&p);
+        }
+    }
+}
+
+static void a_nan_in_an_image_reaches_every_output_it_touches(void) {
+    problem p                  = problem_of(square(1, 12, 16, 16, 3, 1, 1), 0);
+    p.x[(6 * 12 + 6) * 16 + 3] = (cp_real)NAN;
+    for (int next = FAMILY_REFERENCE; kernels_next(&next);) {
+        for (int method = CP_CONV_AUTO; method <= CP_CONV_WINOGRAD_4; method++) {
+            kernels_method((cp_conv_method)method);
+            outcome o = outcome_of(scratch, &p);
+            for (int tap = 0; tap < 9; tap++) {
+                const int pixel = (5 + tap / 3) * 12 + 5 + tap % 3;
+                TEST_ASSERT_TRUE_MESSAGE(isnan(o.y[pixel * 16]), named(&p.s, "forward"));
+                TEST_ASSERT_TRUE_MESSAGE(isnan(o.gw[(tap * 16 + 3) * 16]), named(&p.s, "weight gradient"));
+            }
+            outcome_free(&o);
+        }
+    }
+    problem_free(&p);
+}
+
+static void the_residual_may_be_the_output_itself(void) {
+    problem      p    = problem_of(square(2, 9, 16, 20, 3, 1, 1), ALL_FUSED);
+    const size_t size = y_size(&p.s) * sizeof(cp_real), back = x_size(&p.s) * sizeof(cp_real);
+    for (int next = FAMILY_REFERENCE; kernels_next(&next);) {
+        for (int method = CP_CONV_AUTO; method <= CP_CONV_WINOGRAD_4; method++) {
+            kernels_method((cp_conv_method)method);
+            outcome        expected = outcome_of(scratch, &p);
+            cp_real       *y = numbers(y_size(&p.s)), *gx = numbers(x_size(&p.s));
+            cp_conv_fusion forward = p.forward, backward = p.backward;
+            forward.residual  = memcpy(y, p.forward.residual, size);
+            backward.residual = memcpy(gx, p.backward.residual, back);
+            call_conv2d(scratch, &p.s, p.x, p.w, &forward, y);
+            call_conv2d_input_grad(scratch, &p.s, p.gy, p.w, &backward, gx);
+            TEST_ASSERT_EQUAL_MEMORY_MESSAGE(expected.y, y, size, named(&p.s, "forward"));
+            TEST_ASSERT_EQUAL_MEMORY_MESSAGE(expected.gx, gx, back, named(&p.s, "input gradient"));
+            free(y), free(gx);
+            outcome_free(&expected);
+        }
+    }
+    problem_free(&p);
+}
+
+int main(void) {
+    UNITY_BEGIN();
+    RUN_TEST(the_random_shapes_reach_the_ends_of_their_ranges);
+    RUN_TEST(the_reference_convolutions_equal_loops_over_every_tap);
+    RUN_TEST(a_shift_of_the_input_does_not_leak_into_the_padding);
+    RUN_TEST(fast_convolutions_agree_with_the_reference_on_shapes_at_the_edge);
+    RUN_TEST(fast_convolutions_agree_with_the_reference_on_random_shapes);
+    RUN_TEST(fast_convolutions_agree_with_the_reference_whatever_is_fused);
+    RUN_TEST(convolutions_of_nothing_touch_nothing_and_give_the_bias_or_zeros);
+    RUN_TEST(a_nan_in_an_image_reaches_every_output_it_touches);
+    RUN_TEST(the_residual_may_be_the_output_itself);
+    return UNITY_END();
+}
