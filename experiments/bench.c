@@ -295,8 +295,12 @@ static int run_bench(const cp_options *o) {
     if (strcmp(what, "scaling") == 0) return run_scaling(o);
     if (strcmp(what, "memory") == 0) return run_memory();
     if (strcmp(what, "plot") == 0) return run_plot(o);
+    if (strcmp(what, "accuracy") == 0) {
+        cp_bench_accuracy();
+        return CP_EXIT_FINE;
+    }
     if (*what && strcmp(what, "kernels") != 0) {
-        fprintf(stderr, "couplet bench: \"%.80s\" cannot be measured; kernels, wrn, scaling, memory or plot is expected\n", what);
+        fprintf(stderr, "couplet bench: \"%.80s\" cannot be measured; kernels, accuracy, wrn, scaling, memory or plot is expected\n", what);
         return CP_EXIT_USAGE;
     }
     cp_bench_kernels();
@@ -310,14 +314,20 @@ static const cp_option options[] = {
 const cp_command cp_command_bench = {
     .name = "bench",
     .purpose = "how fast this machine is: kernels, and whole steps of wide ResNets",
-    .arguments = "[kernels | memory | plot RATIOS.csv | wrn or scaling [THREADS [DEPTH WIDTH NORM SIDE CHANNELS BATCH]...]]",
-    .details = "Without arguments: the machine's peak, each kernel at the shapes of wide ResNets in GFLOP/s and percent of the peak, and the "
-               "steps of five networks. wrn: only the steps, for the given networks: train (forward, backward, Adam), sgld (gradient of the "
-               "energy at the inputs, Langevin update) and infer, as medians in milliseconds. scaling: how much faster several threads are than one, "
-               "step by step in turn: the median of 15 ratios and, in brackets, shortest time against shortest. memory: the most that the values of a step take at once. plot: draws the ratios that "
-               "tests/bench/compare.py measures.",
+    .arguments = "[kernels | wrn [THREADS [NETWORK...]] | scaling [THREADS [NETWORK...]] | memory | accuracy | plot RATIOS.csv]",
+    .details = "kernels: the machine's multiply-add peak, and each kernel at the shapes of wide ResNets in GFLOP/s and percent of it.\n"
+               "wrn: whole steps of networks, as medians in milliseconds: train (forward, backward, Adam), sgld (gradient of the energy at "
+               "the inputs, Langevin update) and infer.\n"
+               "scaling: how much faster THREADS are than one, step by step in turn: the median of 15 ratios and, in brackets, "
+               "shortest time against shortest.\n"
+               "memory: the most that the values of a step take at once.\n"
+               "accuracy: the errors of direct convolutions and of Winograd's.\n"
+               "plot: draws the ratios that tests/bench/compare.py measures.\n"
+               "Without arguments: kernels, then wrn. A NETWORK is six numbers, DEPTH WIDTH NORM SIDE CHANNELS BATCH; without one, "
+               "five usual ones.",
     .example = "couplet bench wrn 2 16 2 0 28 3 64",
     .options = options,
+    .only_measures = true,
     .most_arguments = 2 + 6 * 32,
     .run = run_bench,
 };

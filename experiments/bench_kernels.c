@@ -1,10 +1,12 @@
 /* The kernels' part of `couplet bench`: the machine's measured multiply-add peak, then each convolution of the wide ResNets with its
- * gradients and some matrix products, in GFLOP/s (counted as the direct algorithm counts) and percent of the peak. */
+ * gradients and some matrix products, in GFLOP/s (counted as the direct algorithm counts) and percent of the peak; and how exact the
+ * ways to compute a convolution are. */
 #include "experiments/bench_kernels.h"
 
 #include "core/kernels/fast.h"
 #include "core/pool.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -87,20 +89,43 @@ static double print_rate(double flops, double time, double peak) {
     return time;
 }
 
-static void bench_conv(cp_arena *scratch, double peak, int side, int c, int k, int kernel, int stride) {
-    job j = {.scratch = scratch, .s = {.n = 64, .h = side, .w = side, .c = c, .kh = kernel, .kw = kernel, .k = k,
-                                       .oh = (side - 1) / stride + 1, .ow = (side - 1) / stride + 1, .stride_h = stride,
-                                       .stride_w = stride, .pad_top = kernel / 2, .pad_left = kernel / 2, .dilation_h = 1,
-                                       .dilation_w = 1, .groups = 1}};
-    j.x = numbers((size_t)(64 * side * side * c));
-    j.w = numbers((size_t)(kernel * kernel * c * k));
-    j.y = numbers((size_t)(64 * j.s.oh * j.s.ow * k));
-    printf("%2dx%-2d %3d->%-3d %dx%d/%d", side, side, c, k, kernel, kernel, stride);
+static size_t x_size(const cp_conv_shape *s) {
+    return (size_t)(s->n * s->h * s->w * s->c);
+}
+
+static size_t y_size(const cp_conv_shape *s) {
+    return (size_t)(s->n * s->oh * s->ow * s->k);
+}
+
+static size_t w_size(const cp_conv_shape *s) {
+    return (size_t)(s->kh * s->kw * s->c * s->k);
+}
+
+/* A convolution of a wide ResNet; its name is printed. */
+static job conv_job(cp_arena *scratch, int n, const int shape[5]) {
+    const int side = shape[0], kernel = shape[3], stride = shape[4], out = (side - 1) / stride + 1;
+    job       j    = {.scratch = scratch,
+                      .s       = {.n = n, .h = side, .w = side, .c = shape[1], .kh = kernel, .kw = kernel, .k = shape[2], .oh = out,
+                                  .ow = out, .stride_h = stride, .stride_w = stride, .pad_top = kernel / 2, .pad_left = kernel / 2,
+                                  .dilation_h = 1, .dilation_w = 1, .groups = 1}};
+    j.x = numbers(x_size(&j.s));
+    j.w = numbers(w_size(&j.s));
+    j.y = numbers(y_size(&j.s));
+    printf("%2dx%-2d %3d->%-3d %dx%d/%d", side, side, shape[1], shape[2], kernel, kernel, stride);
+    return j;
+}
+
+static void job_free(job *j) {
+    free(j->x), free(j->w), free(j->y);
+}
+
+static void bench_conv(cp_arena *scratch, double peak, const int shape[5]) {
+    job j = conv_job(scratch, 64, shape);
     print_rate(conv_flops(&j.s), best_time(forward, &j), peak);
     print_rate(conv_flops(&j.s), best_time(input_grad, &j), peak);
     print_rate(conv_flops(&j.s), best_time(weight_grad, &j), peak);
     printf("\n");
-    free(j.x), free(j.w), free(j.y);
+    job_free(&j);
 }
 
 static void bench_gemm(cp_arena *scratch, double peak, size_t m, size_t n, size_t k) {
@@ -111,25 +136,114 @@ static void bench_gemm(cp_arena *scratch, double peak, size_t m, size_t n, size_
     print_rate(flops, best_time(gemm_b_transposed, &j), peak);
     print_rate(flops, best_time(gemm_a_transposed, &j), peak);
     printf("\n");
-    free(j.x), free(j.w), free(j.y);
+    job_free(&j);
 }
 
+/* side, channels in and out, kernel, stride */
+static const int shapes[][5] = {{28, 1, 16, 3, 1},   {28, 3, 16, 3, 1},    {28, 16, 16, 3, 1},   {28, 16, 32, 3, 1},  {28, 32, 32, 3, 1},
+                                {28, 32, 64, 3, 1},  {28, 64, 64, 3, 2},   {14, 64, 64, 3, 1},   {14, 64, 128, 3, 1}, {14, 128, 128, 3, 2},
+                                {7, 128, 128, 3, 1}, {28, 16, 32, 1, 1},   {28, 32, 64, 1, 2},   {14, 64, 128, 1, 2}, {32, 64, 64, 3, 1},
+                                {32, 128, 128, 3, 2}, {16, 128, 128, 3, 1}, {16, 256, 256, 3, 2}, {8, 256, 256, 3, 1}};
+enum { SHAPES = sizeof shapes / sizeof *shapes };
+
 void cp_bench_kernels(void) {
-    const int shapes[][5] = {{28, 1, 16, 3, 1},   {28, 3, 16, 3, 1},    {28, 16, 16, 3, 1},   {28, 16, 32, 3, 1},
-                             {28, 32, 32, 3, 1},  {28, 32, 64, 3, 1},   {28, 64, 64, 3, 2},   {14, 64, 64, 3, 1},
-                             {14, 64, 128, 3, 1}, {14, 128, 128, 3, 2}, {7, 128, 128, 3, 1},  {28, 16, 32, 1, 1},
-                             {28, 32, 64, 1, 2},  {14, 64, 128, 1, 2},  {32, 64, 64, 3, 1},   {16, 128, 128, 3, 1},
-                             {8, 256, 256, 3, 1}};
     const size_t products[][3] = {{2, 2, 2}, {64, 8, 128}, {64, 128, 128}, {64, 512, 128}, {512, 512, 512}, {1024, 1024, 1024}};
     cp_arena *scratch = cp_arena_new();
     if (!scratch) return;
     const double peak = 1e9 * cp_kernel_fma_peak() * cp_threads();
-    printf("kernels %s, %d threads, measured multiply-add peak %.0f GFLOP/s\n", cp_kernels_family(), cp_threads(), peak * 1e-9);
+    printf("kernels %s, %d thread%s, measured multiply-add peak %.0f GFLOP/s\n", cp_kernels_family(), cp_threads(),
+           cp_threads() == 1 ? "" : "s", peak * 1e-9);
+    printf("time, GFLOP/s, percent of the peak (more than 100 where Winograd's algorithm saves multiplications)\n");
     printf("convolution, batch 64   forward                     input gradient              weight gradient\n");
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-        bench_conv(scratch, peak, shapes[i][0], shapes[i][1], shapes[i][2], shapes[i][3], shapes[i][4]);
+    for (size_t i = 0; i < SHAPES; i++) bench_conv(scratch, peak, shapes[i]);
     printf("c = a b                 plain                       b transposed                a transposed\n");
     for (size_t i = 0; i < sizeof products / sizeof *products; i++)
         bench_gemm(scratch, peak, products[i][0], products[i][1], products[i][2]);
+    cp_arena_free(scratch);
+}
+
+/* ---- accuracy ---- */
+
+/* All three results of a convolution, summed in double. */
+typedef struct exact {
+    double *y, *gx, *gw;
+} exact;
+
+static double *zeros(size_t count) {
+    double *p = calloc(count + 1, sizeof *p);
+    if (!p) {
+        fprintf(stderr, "couplet bench: out of memory\n");
+        exit(1);
+    }
+    return p;
+}
+
+static void exact_tap(const job *j, size_t in, size_t tap, size_t out, exact *e) {
+    const size_t c = (size_t)j->s.c, k = (size_t)j->s.k;
+    for (size_t i = 0; i < c; i++) {
+        for (size_t o = 0; o < k; o++) {
+            const size_t weight = (tap * c + i) * k + o;
+            e->y[out * k + o] += (double)j->x[in * c + i] * (double)j->w[weight];
+            e->gx[in * c + i] += (double)j->y[out * k + o] * (double)j->w[weight];
+            e->gw[weight] += (double)j->x[in * c + i] * (double)j->y[out * k + o];
+        }
+    }
+}
+
+static exact exact_of(const job *j) {
+    const cp_conv_shape *s = &j->s;
+    exact                e = {zeros(y_size(s)), zeros(x_size(s)), zeros(w_size(s))};
+    for (int out = 0; out < s->n * s->oh * s->ow; out++) {
+        for (int tap = 0; tap < s->kh * s->kw; tap++) {
+            const int n = out / (s->oh * s->ow), row = out / s->ow % s->oh, column = out % s->ow;
+            const int y = row * s->stride_h + tap / s->kw - s->pad_top, x = column * s->stride_w + tap % s->kw - s->pad_left;
+            if (y >= 0 && y < s->h && x >= 0 && x < s->w) {
+                exact_tap(j, (size_t)((n * s->h + y) * s->w + x), (size_t)tap, (size_t)out, &e);
+            }
+        }
+    }
+    return e;
+}
+
+/* The largest difference, as a part of the largest value. */
+static double error_of(size_t count, const cp_real *got, const double *right) {
+    double difference = 0, largest = 0;
+    for (size_t i = 0; i < count; i++) {
+        difference = fmax(difference, fabs((double)got[i] - right[i]));
+        largest    = fmax(largest, fabs(right[i]));
+    }
+    return difference / largest;
+}
+
+static void print_errors(const job *j, const exact *e) {
+    const cp_conv_shape *s = &j->s;
+    cp_real             *y = numbers(y_size(s)), *gx = numbers(x_size(s)), *gw = numbers(w_size(s));
+    cp_kernel_conv2d(j->scratch, s, j->x, j->w, NULL, y);
+    cp_kernel_conv2d_input_grad(j->scratch, s, j->y, j->w, gx);
+    cp_kernel_conv2d_weight_grad(j->scratch, s, j->x, j->y, gw);
+    printf("  %7.1e %7.1e %7.1e", error_of(y_size(s), y, e->y), error_of(x_size(s), gx, e->gx), error_of(w_size(s), gw, e->gw));
+    free(y), free(gx), free(gw);
+}
+
+void cp_bench_accuracy(void) {
+    cp_arena *scratch = cp_arena_new();
+    if (!scratch) return;
+    printf("largest error against sums in double, as a part of the largest value (kernels %s, batch 4):\n", cp_kernels_family());
+    printf("forward, input gradient, weight gradient, by each method; direct where Winograd's does not apply\n");
+    printf("                        direct                     winograd2                  winograd4\n");
+    for (size_t i = 0; i < SHAPES; i++) {
+        if (shapes[i][3] != 3) continue;
+        job   j = conv_job(scratch, 4, shapes[i]);
+        exact e = exact_of(&j);
+        for (cp_conv_method method = CP_CONV_DIRECT; method <= CP_CONV_WINOGRAD_4; method++) {
+            cp_kernels_force(cp_kernels_family(), method);
+            print_errors(&j, &e);
+        }
+        printf("\n");
+        fflush(stdout);
+        free(e.y), free(e.gx), free(e.gw);
+        job_free(&j);
+    }
+    cp_kernels_force(cp_kernels_family(), CP_CONV_AUTO);
     cp_arena_free(scratch);
 }

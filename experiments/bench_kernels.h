@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
-void cp_bench_kernels(void); /* prints a table; takes about half a minute */
+void cp_bench_kernels(void);  /* prints a table; takes about half a minute */
+void cp_bench_accuracy(void); /* the same for errors instead of times */
 
 #endif

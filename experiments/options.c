@@ -229,8 +229,9 @@ static int gather(const cp_command *command, const cp_option **all) {
     for (const cp_option *o = command->options; o && o->name && own < OPTIONS_MOST; o++) all[own++] = o;
     count = own;
     for (size_t i = 0; i < sizeof common / sizeof *common && count < OPTIONS_MOST; i++) {
-        bool described = false;
-        for (int j = 0; j < own; j++) described |= strcmp(all[j]->name, common[i].name) == 0;
+        const char *name = common[i].name;
+        bool described = command->only_measures && (!strcmp(name, "seed") || !strcmp(name, "quiet") || !strcmp(name, "json"));
+        for (int j = 0; j < own; j++) described |= strcmp(all[j]->name, name) == 0;
         if (!described) all[count++] = &common[i];
     }
     return count;

@@ -55,6 +55,7 @@ typedef struct cp_command {
     const char      *details;   /* more lines for its help, or NULL */
     const char      *example;   /* a command line, or NULL */
     const cp_option *options;
+    bool             only_measures; /* it draws no numbers and leaves no result: without --seed, --quiet and --json */
     int              least_arguments, most_arguments;
     int (*run)(const cp_options *options); /* returns an exit code */
 } cp_command;

@@ -35,6 +35,35 @@ expect 2 '"c"' predict a b c --out d
 expect 1 "cannot open" predict missing.safetensors missing.npy --out probs.npy
 expect 1 "no such folder" report missing
 
+# ---- bench ----
+
+expect 0 "NETWORK is six numbers" bench --help
+expect 2 'there is no option --json' bench --json
+expect 2 '"abacus" cannot be measured' bench abacus
+expect 2 "THREADS is \"many\"" bench wrn many
+expect 2 "3 numbers after THREADS" bench wrn 1 10 1 0
+expect 2 "DEPTH is 11; a wide ResNet has depth 10, 16, 22" bench wrn 1 11 1 0 8 1 2
+expect 2 'BATCH is "0"' bench scaling 2 10 1 0 8 1 0
+expect 1 "missing.csv" bench plot missing.csv --out speed
+expect 0 "memory wrn 16 2 norm 0 side 28 channels 3 batch 64  train " bench memory
+
+"$couplet" bench wrn 1 10 1 0 8 1 2 10 1 1 8 1 2 >steps
+number='[0-9][0-9]*\.[0-9]'
+line="wrn 10 1 norm [01] side 8 channels 1 batch 2 threads 1  train $number ms  sgld $number ms  infer $number ms"
+expect_success "bench wrn prints a line a network in the form that scripts read" test "$(grep -cx "$line" steps)" -eq 2
+"$couplet" bench scaling 2 10 1 0 8 1 2 >scaling
+ratio='[0-9]*\.[0-9][0-9] ([0-9]*\.[0-9][0-9])'
+line="scaling wrn 10 1 norm 0 side 8 channels 1 batch 2 threads 2 against 1  train $ratio  sgld $ratio  infer $ratio"
+expect_success "bench scaling prints a ratio of medians and one of the shortest for each step" grep -qx "$line" scaling
+"$couplet" bench accuracy | awk '/->/ { for (i = 4; i <= NF; i++) { if (!($i < 1e-4)) bad = 1; n++ } } END { exit bad || n != 16 * 9 }'
+expect_success "bench accuracy finds every method within 1e-4 at the shapes of wide ResNets" test $? -eq 0
+printf 'network,sgld,train,infer\nA,2.5,2,1.5\nB,3,2.5,2\n' >ratios.csv
+expect_success "bench plot draws a figure" "$couplet" bench plot ratios.csv --out speed
+expect_success "bench plot leaves the numbers beside the picture" grep -q '2.5' speed.csv
+COUPLET_CONV=abacus "$couplet" bench wrn 1 10 1 0 8 1 2 >steps 2>message
+expect_success "an unknown COUPLET_CONV is told" grep -q "COUPLET_CONV=abacus is none of auto, direct" message
+rm steps scaling ratios.csv speed.svg speed.csv message
+
 echo "not a model" >model.safetensors
 expect 1 "is no HTML page" report . --out model.safetensors
 expect 1 "is one of the files" predict model.safetensors model.safetensors --out model.safetensors
