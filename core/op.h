@@ -32,7 +32,7 @@ typedef struct cp_op {
     /* Sets gin[i] = gradient with respect to in[i], in in[i]'s shape, for every i with cp_needs(node, i); g is the gradient with
      * respect to out. NULL for ops that are made of other ops. */
     void (*grad)(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin);
-    unsigned keeps; /* the values the rule reads: CP_KEEPS_IN(i) | CP_KEEPS_OUT | CP_KEEPS_SAVED */
+    unsigned keeps; /* the values the rule may read: CP_KEEPS_IN(i) | CP_KEEPS_OUT | CP_KEEPS_SAVED */
     bool     kinked; /* not smooth everywhere: second derivatives hold only away from the kinks */
 } cp_op;
 
@@ -43,6 +43,7 @@ struct cp_node {
     int         *ids;  /* the inputs' places among the tracked values; -1: a constant */
     bool        *need; /* during a sweep: which inputs want a gradient */
     int          inputs;
+    unsigned     keeps; /* the values this node's rule will read: the op's, or fewer */
     const void  *attr; /* the op's own: strides, axes, saved values */
     const char  *file; /* the caller's place */
     int          line;
@@ -64,13 +65,15 @@ void *cp_keep(cp_at at, size_t bytes);
 void *cp_attr(cp_at at, const void *from, size_t bytes);
 
 /* Gives a value's memory back before the reset. The caller vouches that nobody reads it again: no rule on the record keeps it
- * (cp_op.keeps) and no view shares it. For layers with large intermediate values; views and persistent tensors are left alone. */
+ * (cp_node.keeps) and no view shares it. For layers with large intermediate values; views and persistent tensors are left alone. */
 void cp_release(cp_at at, cp_tensor *t);
 
 /* Appends a node when recording is on and one of the inputs is tracked; returns out in any case. */
 cp_tensor *cp_record(cp_at at, const cp_op *op, cp_tensor *out, const void *attr, int n, cp_tensor *const *in);
+/* The same for a rule that reads some values only for the gradients of some inputs (cp_tracked): these of the op's. */
+cp_tensor *cp_record_keeping(cp_at at, const cp_op *op, unsigned keeps, cp_tensor *out, const void *attr, int n, cp_tensor *const *in);
 
-/* Will what is recorded now be asked for gradients with respect to t? An op that keeps a value only for some of its inputs'
+/* May what is recorded now be asked for gradients with respect to t? An op that keeps a value only for some of its inputs'
  * gradients asks this, and so does a layer before it gives that value back. */
 bool      cp_tracked(cp_at at, const cp_tensor *t);
 bool      cp_recording(cp_at at); /* is the tape recording now (in a rule: is the sweep recorded)? */

@@ -282,6 +282,10 @@ bool cp_check(cp_at at, const char *op, int n, cp_tensor *const *in) {
 }
 
 cp_tensor *cp_record(cp_at at, const cp_op *op, cp_tensor *out, const void *attr, int n, cp_tensor *const *in) {
+    return cp_record_keeping(at, op, op->keeps, out, attr, n, in);
+}
+
+cp_tensor *cp_record_keeping(cp_at at, const cp_op *op, unsigned keeps, cp_tensor *out, const void *attr, int n, cp_tensor *const *in) {
     cp_tape *tape = at.tape;
     bool     any = false;
     if (!out || !tape->recording) return out;
@@ -292,7 +296,7 @@ cp_tensor *cp_record(cp_at at, const cp_op *op, cp_tensor *out, const void *attr
     char    *room = cp_keep(at, count * (sizeof(cp_tensor *) + sizeof(int) + sizeof(bool)));
     if (!room || !cp_tape_grow(at, (void **)&tape->nodes, &tape->node_room, tape->node_count + 1, sizeof *tape->nodes))
         return NULL;
-    cp_node node = {.op = op, .out = out, .in = (cp_tensor **)room, .inputs = n, .attr = attr, .file = at.file, .line = at.line};
+    cp_node node = {.op = op, .out = out, .in = (cp_tensor **)room, .inputs = n, .keeps = keeps, .attr = attr, .file = at.file, .line = at.line};
     node.ids = (int *)(room + count * sizeof(cp_tensor *));
     node.need = (bool *)(room + count * (sizeof(cp_tensor *) + sizeof(int)));
     for (int i = 0; i < n; i++) {

@@ -81,12 +81,12 @@ static void add(char *text, size_t size, const char *more) {
 static void describe_keeps(const cp_tape *tape, const cp_node *node, char *text, size_t size) {
     *text = 0;
     for (int j = 0; j < node->inputs && j < 30; j++)
-        if (node->op->keeps & CP_KEEPS_IN(j)) {
+        if (node->keeps & CP_KEEPS_IN(j)) {
             if (*text) add(text, size, " ");
             add(text, size, input_label(tape, node, j).s);
         }
-    if (node->op->keeps & CP_KEEPS_OUT) add(text, size, *text ? " out" : "out");
-    if (node->op->keeps & CP_KEEPS_SAVED) add(text, size, *text ? " +saved" : "+saved");
+    if (node->keeps & CP_KEEPS_OUT) add(text, size, *text ? " out" : "out");
+    if (node->keeps & CP_KEEPS_SAVED) add(text, size, *text ? " +saved" : "+saved");
     if (!*text) add(text, size, "-");
 }
 
@@ -144,7 +144,7 @@ static void row_of_leaf(const cp_tape *tape, int id, row *r) {
 
 static void row_of_node(const cp_tape *tape, const cp_node *node, const leaves *found, row *r) {
     const cp_tensor *out = node->out;
-    row_start(r, value_label(tape, out->id).s, node->op->name, out, out->base ? 0 : out->size * sizeof(cp_real));
+    row_start(r, value_label(tape, out->id).s, node->op->name, out, out->base || !out->data ? 0 : out->size * sizeof(cp_real));
     for (int j = 0; j < node->inputs; j++) {
         if (j) add(r->s[FROM], sizeof r->s[FROM], ", ");
         add(r->s[FROM], sizeof r->s[FROM], input_label(tape, node, j).s);

@@ -54,6 +54,8 @@ typedef struct wrn {
 
 static const wrn usual[] = {{10, 1, 0, 28, 1, 64}, {10, 2, 0, 28, 3, 64}, {16, 2, 0, 28, 3, 64}, {16, 2, 1, 28, 3, 64}, {16, 4, 0, 32, 1, 64}};
 
+enum { WRN_16_2 = 2 }; /* its place in the list */
+
 typedef struct bench {
     cp_model *model;
     cp_optim *adam;
@@ -170,7 +172,11 @@ static scaling scaling_of(void (*work)(void *), void *context, int threads) {
 static int bench_scaling(const wrn *w) {
     bench b;
     int   threads = cp_threads();
-    bool  fine = bench_make(&b, w);
+    if (threads < 2) {
+        fprintf(stderr, "couplet bench: THREADS is %d; scaling compares two or more with one\n", threads);
+        return CP_EXIT_USAGE;
+    }
+    bool fine = bench_make(&b, w);
     if (fine) {
         scaling train = scaling_of(train_step, &b, threads), sgld = scaling_of(sgld_step, &b, threads),
                 infer = scaling_of(infer_step, &b, threads);
@@ -234,7 +240,6 @@ static int run_wrn(const cp_options *o) {
 }
 
 static int run_scaling(const cp_options *o) {
-    enum { WRN_16_2 = 2 };
     return run_networks(o, bench_scaling, WRN_16_2, WRN_16_2 + 1);
 }
 

@@ -130,10 +130,14 @@ static cp_batch_norm_config batch_norm_config(const cp_norm *layer, cp_mode mode
 }
 
 bool cp_norm_fixed(const cp_norm *layer, cp_mode mode) {
-    return layer->config.kind == CP_NORM_BATCH && mode == CP_EVALUATION;
+    return layer && layer->config.kind == CP_NORM_BATCH && mode == CP_EVALUATION;
 }
 
 bool(cp_norm_factors)(cp_at at, const cp_norm *layer, cp_tensor **scale, cp_tensor **shift) {
+    if (!cp_norm_fixed(layer, CP_EVALUATION) || !layer->running_var)
+        return cp_misuse(at, "norm_factors", !layer ? "the layer is NULL"
+                                             : layer->config.kind != CP_NORM_BATCH ? "only a batch norm has fixed factors"
+                                                                                   : "the layer has no weight (did cp_norm_make fail?)");
     return cp_batch_norm_factors(at, layer->weight, layer->bias, batch_norm_config(layer, CP_EVALUATION), scale, shift);
 }
 

@@ -48,6 +48,11 @@ static bool rectifies(const cp_block *b) {
     return b->config.activation == CP_LEAKY_RELU || b->config.activation == CP_RELU;
 }
 
+/* Gives a value between two steps back when nothing was recorded that would read it, or what was will not. */
+static void give_back(cp_at at, cp_tensor *value, const cp_tensor *result, bool read_again) {
+    if (result && !(result->tracked && read_again)) cp_release(at, value);
+}
+
 /* Whether a step's rule will read its input: not with fixed weights and statistics, when the signs are enough. */
 static bool step_keeps_input(cp_at at, const cp_block *b, const cp_norm *norm, const cp_conv *conv, cp_mode mode) {
     bool fixed = norm->config.kind == CP_NORM_NONE || (cp_norm_fixed(norm, mode) && !cp_tracked(at, norm->weight));
@@ -69,13 +74,14 @@ static cp_tensor *step(cp_at at, const cp_block *b, const cp_norm *norm, const c
         out = active ? cp_conv_forward(at, conv, active) : NULL;
         if (out && residual) out = cp_add(at, out, residual);
     }
-    if (y != x && out && (!out->tracked || (rectifies(b) && !cp_tracked(at, conv->weight)))) cp_release(at, y);
+    if (y != x) give_back(at, y, out, !rectifies(b) || cp_tracked(at, conv->weight)); /* no norm's own rule reads its result */
     return out;
 }
 
+/* A classic block with a shortcut has an activation of its own, whose rule reads x. */
 bool(cp_block_keeps_input)(cp_at at, const cp_block *b, cp_mode mode) {
-    return b->config.layout == CP_BLOCK_CLASSIC || (b->shortcut.weight && cp_tracked(at, b->shortcut.weight)) ||
-           step_keeps_input(at, b, &b->norm1, &b->conv1, mode);
+    bool side = b->shortcut.weight && (b->config.layout == CP_BLOCK_CLASSIC || cp_tracked(at, b->shortcut.weight));
+    return cp_recording(at) && (side || step_keeps_input(at, b, &b->norm1, &b->conv1, mode));
 }
 
 cp_tensor *(cp_block_forward)(cp_at at, const cp_block *b, cp_tensor *x, cp_mode mode) {
@@ -96,6 +102,6 @@ cp_tensor *(cp_block_forward)(cp_at at, const cp_block *b, cp_tensor *x, cp_mode
     if (b->shortcut.weight) side = cp_conv_forward(at, &b->shortcut, x);
     cp_tensor *out = side ? step(at, b, &b->norm2, &b->conv2, h, side, mode) : NULL;
     if (side && b->shortcut.weight) cp_release(at, side); /* neither the convolution that made it nor the sum keeps it */
-    if (out && (!out->tracked || !step_keeps_input(at, b, &b->norm2, &b->conv2, mode))) cp_release(at, h);
+    give_back(at, h, out, step_keeps_input(at, b, &b->norm2, &b->conv2, mode));
     return out;
 }

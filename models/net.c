@@ -57,7 +57,8 @@ static cp_tensor *wrn_forward(cp_at at, const cp_net *net, cp_tensor *x, cp_mode
     for (int i = 0; i < w->blocks && x; i++) {
         cp_tensor *before = x;
         x = cp_block_forward(at, &w->block[i], before, mode);
-        if (x && (!x->tracked || !cp_block_keeps_input(at, &w->block[i], mode))) cp_release(at, before);
+        bool read_again = x && x->tracked && cp_block_keeps_input(at, &w->block[i], mode);
+        if (x && !read_again) cp_release(at, before); /* what made it, a convolution, does not read it either */
     }
     x = x ? cp_norm_forward(at, &w->norm, x, mode) : NULL;
     x = x ? cp_activate(at, x, w->config.activation) : NULL;

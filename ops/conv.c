@@ -79,7 +79,8 @@ cp_tensor *(cp_conv2d)(cp_at at, cp_tensor *x, cp_tensor *w, cp_tensor *bias, cp
     size_t refusals = cp_arena_refusals(cp_scratch(at));
     cp_kernel_conv2d(cp_scratch(at), &s, x->data, w->data, bias ? bias->data : NULL, out->data);
     if (cp_arena_refusals(cp_scratch(at)) != refusals) return NULL;
-    return cp_record(at, &cp_op_conv2d, out, attr, bias ? 3 : 2, in);
+    unsigned keeps = (cp_tracked(at, w) ? CP_KEEPS_IN(0) : 0) | (cp_tracked(at, x) ? CP_KEEPS_IN(1) : 0);
+    return cp_record_keeping(at, &cp_op_conv2d, keeps, out, attr, bias ? 3 : 2, in);
 }
 
 /* ---- conv2d with what stands around it in a pre-activation network, in one pass ---- */
@@ -88,7 +89,7 @@ typedef struct leaky_attr {
     cp_conv2d_config     config;
     cp_real              slope;
     int                  scale, shift, bias, residual; /* places among the inputs, or -1 */
-    const unsigned char *signs;                        /* of what the leaky ReLU saw; NULL when no gradient passes it */
+    const unsigned char *signs;                        /* of what the leaky ReLU saw; NULL when the rule will not ask */
 } leaky_attr;
 
 static cp_tensor *input_at(const cp_node *node, int place) {
@@ -171,7 +172,7 @@ static void leaky_conv2d_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_te
 const cp_op cp_op_leaky_conv2d = {.name = "leaky_conv2d",
                                   .formula = "conv2d(leaky_relu(scale x + shift), w) + bias + residual",
                                   .grad = leaky_conv2d_grad,
-                                  .keeps = CP_KEEPS_IN(0) | CP_KEEPS_IN(1) | CP_KEEPS_SAVED,
+                                  .keeps = CP_KEEPS_IN(0) | CP_KEEPS_IN(1) | CP_KEEPS_IN(2) | CP_KEEPS_IN(3) | CP_KEEPS_SAVED,
                                   .kinked = true};
 
 static bool is_channels(cp_at at, const char *op, const char *what, const cp_tensor *t, const cp_tensor *x) {
@@ -179,11 +180,23 @@ static bool is_channels(cp_at at, const char *op, const char *what, const cp_ten
            cp_misuse(at, op, "%s has shape %s; x %s has %d channels", what, cp_shape_text(t).s, cp_shape_text(x).s, x->dims[3]);
 }
 
-/* The signs that the rule will ask for; true with none when it will not. */
-static bool signs_keep(cp_at at, const cp_tensor *x, const cp_around *around, const unsigned char **signs) {
+/* What the rule will read for the gradients that may be asked of it; scale and shift, if any, are inputs 2 and 3. */
+static unsigned leaky_keeps(cp_at at, const cp_tensor *x, const cp_tensor *w, const cp_around *around) {
+    bool     scaled = around->scale, to_x = cp_tracked(at, x), to_w = cp_tracked(at, w);
+    bool     to_scale = scaled && cp_tracked(at, around->scale), to_shift = scaled && cp_tracked(at, around->shift);
+    unsigned keeps = 0;
+    if (to_w || to_scale) keeps |= CP_KEEPS_IN(0);
+    if (to_x || to_scale || to_shift) keeps |= CP_KEEPS_IN(1) | CP_KEEPS_SAVED;
+    if (scaled && (to_x || to_w)) keeps |= CP_KEEPS_IN(2);
+    if (scaled && to_w) keeps |= CP_KEEPS_IN(3);
+    return keeps;
+}
+
+/* The signs, when the rule will read them. */
+static bool signs_keep(cp_at at, const cp_tensor *x, const cp_around *around, unsigned keeps, const unsigned char **signs) {
     const cp_tensor *scale = around->scale, *shift = around->shift;
     size_t           c = (size_t)x->dims[3];
-    if (!cp_tracked(at, x) && !(scale && (cp_tracked(at, scale) || cp_tracked(at, shift)))) return true;
+    if (!(keeps & CP_KEEPS_SAVED)) return true;
     unsigned char *bits = cp_keep(at, cp_signs_bytes(x->size));
     if (bits) cp_kernel_signs(c ? x->size / c : 0, c, x->data, scale ? scale->data : NULL, shift ? shift->data : NULL, bits);
     *signs = bits;
@@ -210,7 +223,8 @@ cp_tensor *(cp_leaky_conv2d)(cp_at at, cp_tensor *x, cp_tensor *w, cp_around aro
     }
     if (around.scale && (!is_channels(at, op, "scale", around.scale, x) || !is_channels(at, op, "shift", around.shift, x))) return NULL;
     cp_tensor *out = cp_out(at, 4, (int[]){s.n, s.oh, s.ow, s.k});
-    if (!out || !signs_keep(at, x, &around, &attr.signs)) return NULL;
+    unsigned   keeps = leaky_keeps(at, x, w, &around);
+    if (!out || !signs_keep(at, x, &around, keeps, &attr.signs)) return NULL;
     const void *kept = cp_attr(at, &attr, sizeof attr);
     if (!kept) return NULL;
     size_t refusals = cp_arena_refusals(cp_scratch(at));
@@ -219,7 +233,7 @@ cp_tensor *(cp_leaky_conv2d)(cp_at at, cp_tensor *x, cp_tensor *w, cp_around aro
                                              .residual = values(around.residual), .leaky_input = true, .slope = around.slope},
                            out->data);
     if (cp_arena_refusals(cp_scratch(at)) != refusals) return NULL;
-    return cp_record(at, &cp_op_leaky_conv2d, out, kept, inputs, in);
+    return cp_record_keeping(at, &cp_op_leaky_conv2d, keeps, out, kept, inputs, in);
 }
 
 /* ---- its gradient with respect to the image ---- */

@@ -186,7 +186,7 @@ static cp_tensor *batch_norm_training(cp_at at, cp_tensor *x, cp_tensor *gamma, 
     int             c = channels(x), inputs = 1;
     size_t          rows = c ? x->size / (size_t)c : 0;
     cp_tensor      *in[3] = {x}, *out, *variance, *factors;
-    batch_norm_attr a = {.eps = config->eps, .gamma = -1, .beta = -1};
+    batch_norm_attr a = {.eps = config->eps ? config->eps : EPS, .gamma = -1, .beta = -1};
     if (rows < 2) {
         cp_misuse(at, "batch_norm", "training on %s: a variance needs more than one value a channel", cp_shape_text(x).s);
         return NULL;
@@ -213,12 +213,19 @@ static cp_tensor *batch_norm_training(cp_at at, cp_tensor *x, cp_tensor *gamma, 
 }
 
 bool(cp_batch_norm_factors)(cp_at at, cp_tensor *gamma, cp_tensor *beta, cp_batch_norm_config c, cp_tensor **scale, cp_tensor **shift) {
+    const char *op = "batch_norm_factors";
     *scale = *shift = NULL;
     if (!c.running_mean || !c.running_var) return cp_misuse(at, "batch_norm", "evaluation needs running_mean and running_var");
-    cp_tensor *factor = cp_rsqrt(at, cp_affine(at, cp_detach(at, c.running_var), 1, c.eps ? c.eps : EPS));
-    if (gamma) factor = cp_mul(at, gamma, factor);
-    cp_tensor *level = cp_mul(at, cp_detach(at, c.running_mean), factor);
-    level = beta ? cp_sub(at, beta, level) : cp_neg(at, level);
+    if (!cp_check(at, op, 1, &c.running_var)) return false;
+    if (c.running_var->rank != 1) return cp_misuse(at, op, "running_var has shape %s; it needs one axis", cp_shape_text(c.running_var).s);
+    if (!is_per_channel(at, op, "running_mean", c.running_mean, c.running_var) || !is_per_channel(at, op, "gamma", gamma, c.running_var) ||
+        !is_per_channel(at, op, "beta", beta, c.running_var))
+        return false;
+    cp_tensor *factor = cp_affine(at, cp_detach(at, c.running_var), 1, c.eps ? c.eps : EPS), *level;
+    factor = factor ? cp_rsqrt(at, factor) : NULL;
+    factor = factor && gamma ? cp_mul(at, gamma, factor) : factor;
+    level = factor ? cp_mul(at, cp_detach(at, c.running_mean), factor) : NULL;
+    level = level ? (beta ? cp_sub(at, beta, level) : cp_neg(at, level)) : NULL;
     if (!level) return false;
     *scale = factor;
     *shift = level;
@@ -236,7 +243,6 @@ cp_tensor *(cp_batch_norm)(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *
         !is_per_channel(at, op, "running_var", c.running_var, x))
         return NULL;
     if (c.momentum == 0) c.momentum = (cp_real)0.1;
-    if (c.eps == 0) c.eps = EPS;
     return c.training ? batch_norm_training(at, x, gamma, beta, &c) : batch_norm_evaluation(at, x, gamma, beta, &c);
 }
 

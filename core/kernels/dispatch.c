@@ -63,23 +63,27 @@ static const candidate *candidate_named(const char *name) {
 
 static const candidate *chosen; /* set once by whoever comes first; all would choose the same */
 
-static cp_conv_method environment_method = CP_CONV_AUTO; /* written and read like `chosen` */
-
-static void choose_method(void) {
+/* What COUPLET_CONV says; read once. */
+static cp_conv_method environment_method(void) {
     static const char *const names[] = {"auto", "direct", "winograd2", "winograd4"}; /* in the order of cp_conv_method */
-    const char              *wanted  = getenv("COUPLET_CONV");
-    int                      method  = 0;
-    while (wanted && *wanted && method < 4 && strcmp(wanted, names[method]) != 0) {
+    static int               read    = -1;
+    int                      method  = __atomic_load_n(&read, __ATOMIC_RELAXED);
+    if (method >= 0) {
+        return (cp_conv_method)method;
+    }
+    const char *wanted = getenv("COUPLET_CONV");
+    for (method = 0; wanted && *wanted && method < 4 && strcmp(wanted, names[method]) != 0;) {
         method++;
     }
     if (method == 4) {
         fprintf(stderr, "couplet: COUPLET_CONV=%s is none of auto, direct, winograd2, winograd4; using auto\n", wanted);
+        method = CP_CONV_AUTO;
     }
-    __atomic_store_n(&environment_method, (cp_conv_method)(method % 4), __ATOMIC_RELAXED);
+    __atomic_store_n(&read, method, __ATOMIC_RELAXED);
+    return (cp_conv_method)method;
 }
 
 static const candidate *choose(void) {
-    choose_method();
     const char      *wanted = getenv("COUPLET_KERNELS");
     const candidate *c      = candidate_named(wanted && *wanted ? wanted : NULL);
     if (!c) {
@@ -104,7 +108,7 @@ static const cp_kernel_family *fast(void) {
 }
 
 static cp_conv_method method(void) {
-    return forced_method ? forced_method : __atomic_load_n(&environment_method, __ATOMIC_RELAXED);
+    return forced_method ? forced_method : environment_method();
 }
 
 bool cp_kernels_force(const char *family, cp_conv_method wanted) {

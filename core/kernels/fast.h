@@ -5,8 +5,8 @@
 
 #include "core/kernels/kernels.h"
 
-/* How a convolution is computed. AUTO takes the cheapest that applies; a method that does not apply falls back to
- * DIRECT. */
+/* How a convolution is computed. AUTO is what COUPLET_CONV says, and without that the cheapest that applies; a method
+ * that does not apply falls back to DIRECT. */
 typedef enum cp_conv_method { CP_CONV_AUTO, CP_CONV_DIRECT, CP_CONV_WINOGRAD_2, CP_CONV_WINOGRAD_4 } cp_conv_method;
 
 #if !CP_DOUBLE

@@ -116,6 +116,28 @@ static void columns_stay_straight_with_long_names(void) {
     }
 }
 
+/* A convolution with fixed weights reads only them; then the image can be given back, and takes no bytes. */
+static void a_listing_tells_what_is_kept_by_this_node_and_what_was_given_back(void) {
+    cp_tensor *image = cp_variable(tape, (cp_real[]){1, -2}, 4, (int[]){1, 1, 2, 1}), *x = cp_scale(tape, image, 2);
+    cp_tensor *w = cp_constant(tape, (cp_real[]){3}, 4, (int[]){1, 1, 1, 1}), *one = cp_constant(tape, (cp_real[]){1}, 1, (int[]){1});
+    cp_leaky_conv2d(tape, x, w, (cp_around){0}, (cp_conv2d_config){0});
+    cp_leaky_conv2d(tape, x, w, ((cp_around){.scale = one, .shift = one}), (cp_conv2d_config){0});
+    cp_conv2d(tape, x, w, NULL, (cp_conv2d_config){0});
+    cp_release(CP_AT(tape), x);
+    listing();
+    expect_line("%1", "%1 affine (1, 1, 2, 1) 0 - %0 (1, 1, 2, 1) %0");
+    char line[200];
+    int  size = 2 * (int)sizeof(cp_real);
+    snprintf(line, sizeof line, "%%2 leaky_conv2d (1, 1, 2, 1) %d constant +saved %%1 (1, 1, 2, 1), constant (1, 1, 1, 1) %%0", size);
+    expect_line("%2", line);
+    snprintf(line, sizeof line,
+             "%%3 leaky_conv2d (1, 1, 2, 1) %d constant constant +saved %%1 (1, 1, 2, 1), constant (1, 1, 1, 1), constant (1), constant (1) %%0",
+             size);
+    expect_line("%3", line);
+    snprintf(line, sizeof line, "%%4 conv2d (1, 1, 2, 1) %d constant %%1 (1, 1, 2, 1), constant (1, 1, 1, 1) %%0", size);
+    expect_line("%4", line);
+}
+
 static void what_an_op_saved_beside_its_inputs_is_marked(void) {
     cp_tensor *x    = cp_variable(tape, (cp_real[]){1, -2}, 2, (int[]){1, 2});
     cp_tensor *open = cp_constant(tape, (cp_real[]){1, 0}, 2, (int[]){1, 2});
@@ -308,6 +330,7 @@ static void a_tape_of_100000_nodes_is_shown_in_seconds(void) {
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(a_listing_tells_op_shape_bytes_keeps_inputs_and_leaves);
+    RUN_TEST(a_listing_tells_what_is_kept_by_this_node_and_what_was_given_back);
     RUN_TEST(columns_stay_straight_with_long_names);
     RUN_TEST(what_an_op_saved_beside_its_inputs_is_marked);
     RUN_TEST(more_than_three_leaves_on_a_line_are_counted);

@@ -598,6 +598,10 @@ static void pooling_that_does_not_fit_is_refused(void) {
 
 /* ---- norms and the rest ---- */
 
+static cp_tensor *factors(bool made) {
+    return made ? three : NULL;
+}
+
 static void norms_that_do_not_fit_are_refused(void) {
     cp_tensor           *x = TENSOR(4, 3), *c = TENSOR(3), *wrong = TENSOR(2), *stale = cp_tensor_new(1, INTS(2));
     cp_batch_norm_config training = {.training = true}, evaluation = {0}, misfit = {.running_mean = stale};
@@ -608,6 +612,12 @@ static void norms_that_do_not_fit_are_refused(void) {
     REFUSED("batch_norm", "beta has shape (2)", cp_batch_norm(tape, x, c, wrong, training));
     REFUSED("batch_norm", "evaluation needs running_mean", cp_batch_norm(tape, x, c, c, evaluation));
     REFUSED("batch_norm", "running_mean has shape (2)", cp_batch_norm(tape, x, c, c, misfit));
+    cp_tensor           *scale, *shift;
+    cp_batch_norm_config fixed = {.running_mean = c, .running_var = c}, uneven = {.running_mean = wrong, .running_var = c};
+    REFUSED("batch_norm", "evaluation needs running_mean", factors(cp_batch_norm_factors(tape, c, c, evaluation, &scale, &shift)));
+    REFUSED("batch_norm_factors", "running_mean has shape (2)", factors(cp_batch_norm_factors(tape, c, c, uneven, &scale, &shift)));
+    REFUSED("batch_norm_factors", "gamma has shape (2)", factors(cp_batch_norm_factors(tape, wrong, c, fixed, &scale, &shift)));
+    REFUSED("batch_norm_factors", "beta has shape (2)", factors(cp_batch_norm_factors(tape, c, wrong, fixed, &scale, &shift)));
     REFUSED("scale_shift", "do not fit the last axis of (4, 3)", cp_scale_shift(tape, x, wrong, c));
     REFUSED("scale_shift", "do not fit the last axis of (4, 3)", cp_scale_shift(tape, x, c, wrong));
     REFUSED("scale_shift", "do not fit the last axis of ()", cp_scale_shift(tape, cp_scalar(tape, 1), c, c));
