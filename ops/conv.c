@@ -116,7 +116,7 @@ static cp_tensor *leaky_input_grad(cp_at at, const cp_node *node, cp_tensor *g, 
     return cp_arena_refusals(cp_scratch(at)) == refusals ? out : NULL;
 }
 
-static cp_tensor *leaky_weight_grad(cp_at at, const cp_node *node, cp_tensor *g) {
+static cp_tensor *leaky_weight_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor *bias_grad) {
     const leaky_attr *a = node->attr;
     cp_tensor        *x = node->in[0], *w = node->in[1], *out = cp_out(at, 4, w->dims);
     cp_conv_shape     s;
@@ -125,7 +125,7 @@ static cp_tensor *leaky_weight_grad(cp_at at, const cp_node *node, cp_tensor *g)
     cp_kernel_conv2d_weight_grad_fused(cp_scratch(at), &s, x->data, g->data,
                                        &(cp_conv_fusion){.scale = values(input_at(node, a->scale)), .shift = values(input_at(node, a->shift)),
                                                          .leaky_input = true, .slope = a->slope},
-                                       out->data);
+                                       out->data, bias_grad ? bias_grad->data : NULL);
     return cp_arena_refusals(cp_scratch(at)) == refusals ? out : NULL;
 }
 
@@ -163,9 +163,11 @@ static void leaky_conv2d_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_te
     if (cp_needs(node, 1) && recorded)
         gin[1] = cp_conv2d_weight_grad(at, cp_leaky_relu(at, scale ? cp_scale_shift(at, x, scale, shift) : x, a->slope), g, w->dims,
                                        a->config);
+    else if (cp_needs(node, 1) && needs_at(node, a->bias)) /* one pass over g for both */
+        gin[1] = (gin[a->bias] = cp_out(at, 1, &w->dims[3])) ? leaky_weight_grad(at, node, g, gin[a->bias]) : NULL;
     else if (cp_needs(node, 1))
-        gin[1] = leaky_weight_grad(at, node, g);
-    if (needs_at(node, a->bias)) gin[a->bias] = cp_sum(at, g, CP_AXES(0, 1, 2), false);
+        gin[1] = leaky_weight_grad(at, node, g, NULL);
+    if (needs_at(node, a->bias) && !gin[a->bias]) gin[a->bias] = cp_sum(at, g, CP_AXES(0, 1, 2), false);
     if (needs_at(node, a->residual)) gin[a->residual] = g;
 }
 

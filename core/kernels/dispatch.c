@@ -196,10 +196,17 @@ static void ref_fused(cp_arena *scratch, const cp_conv_shape *s, bool backward, 
 }
 
 static void ref_weight_grad_fused(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *gy,
-                                  const cp_conv_fusion *f, cp_real *gw) {
+                                  const cp_conv_fusion *f, cp_real *gw, cp_real *gb) {
     const cp_real *rectified = leaky_copy(scratch, f, image_size(s->n, s->h, s->w, s->c), (size_t)s->c, x);
     if (rectified) {
         cp_ref_conv2d_weight_grad(s, rectified, gy, gw);
+    }
+    for (int o = 0; gb && o < s->k; o++) {
+        double sum = 0;
+        for (size_t i = (size_t)o; i < image_size(s->n, s->oh, s->ow, s->k); i += (size_t)s->k) {
+            sum += (double)gy[i];
+        }
+        gb[o] = (cp_real)sum;
     }
     leaky_release(scratch, rectified, x);
 }
@@ -292,9 +299,9 @@ void cp_kernel_conv2d_input_grad_fused(cp_arena *scratch, const cp_conv_shape *s
 }
 
 void cp_kernel_conv2d_weight_grad_fused(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *gy,
-                                        const cp_conv_fusion *fusion, cp_real *gw) {
-    RUN(conv2d_weight_grad(scratch, s, method(), x, gy, fusion, gw),
-        ref_weight_grad_fused(scratch, s, x, gy, fusion, gw));
+                                        const cp_conv_fusion *fusion, cp_real *gw, cp_real *gb) {
+    RUN(conv2d_weight_grad(scratch, s, method(), x, gy, fusion, gw, gb),
+        ref_weight_grad_fused(scratch, s, x, gy, fusion, gw, gb));
 }
 
 void cp_kernel_conv2d(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *w,
@@ -309,7 +316,7 @@ void cp_kernel_conv2d_input_grad(cp_arena *scratch, const cp_conv_shape *s, cons
 
 void cp_kernel_conv2d_weight_grad(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *gy,
                                   cp_real *gw) {
-    cp_kernel_conv2d_weight_grad_fused(scratch, s, x, gy, &(cp_conv_fusion){0}, gw);
+    cp_kernel_conv2d_weight_grad_fused(scratch, s, x, gy, &(cp_conv_fusion){0}, gw, NULL);
 }
 
 void cp_kernel_exp(size_t n, const cp_real *x, cp_real *y) {

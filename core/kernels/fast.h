@@ -19,7 +19,7 @@ typedef struct cp_kernel_family {
     void (*conv2d_input_grad)(cp_arena *scratch, const cp_conv_shape *s, cp_conv_method method, const float *gy,
                               const float *w, const cp_conv_fusion *fusion, float *gx);
     void (*conv2d_weight_grad)(cp_arena *scratch, const cp_conv_shape *s, cp_conv_method method, const float *x,
-                               const float *gy, const cp_conv_fusion *fusion, float *gw);
+                               const float *gy, const cp_conv_fusion *fusion, float *gw, float *gb);
     void (*exp)(size_t n, const float *x, float *y);
     void (*log)(size_t n, const float *x, float *y);
     void (*tanh)(size_t n, const float *x, float *y);

@@ -70,8 +70,9 @@ void cp_kernel_conv2d_fused(cp_arena *scratch, const cp_conv_shape *s, const cp_
                             const cp_conv_fusion *fusion, cp_real *y);
 void cp_kernel_conv2d_input_grad_fused(cp_arena *scratch, const cp_conv_shape *s, const cp_real *gy, const cp_real *w,
                                        const cp_conv_fusion *fusion, cp_real *gx);
+/* Also gb (k) = the gradient with respect to the bias, gy summed over the pixels, unless gb is NULL. */
 void cp_kernel_conv2d_weight_grad_fused(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *gy,
-                                        const cp_conv_fusion *fusion, cp_real *gw);
+                                        const cp_conv_fusion *fusion, cp_real *gw, cp_real *gb);
 
 /* y[i] = f(x[i]); y may be x. The fast versions are within 2 ulp over the whole range, denormals, infinities and NaN
  * included. */

@@ -169,7 +169,7 @@ static void the_reference_convolutions_equal_loops_over_every_tap(void) {
         s         = with_output(s);
         problem p = problem_of(s, 0);
         naive   m = naive_of(&s, p.x, p.w, p.gy);
-        outcome o = {numbers(y_size(&s)), numbers(x_size(&s)), numbers(w_size(&s))};
+        outcome o = {numbers(y_size(&s)), numbers(x_size(&s)), numbers(w_size(&s)), NULL};
         cp_ref_conv2d(&s, p.x, p.w, NULL, o.y);
         cp_ref_conv2d_input_grad(&s, p.gy, p.w, o.gx);
         cp_ref_conv2d_weight_grad(&s, p.x, p.gy, o.gw);
@@ -216,11 +216,11 @@ static void assert_border_is_zero(cp_conv_shape s) {
     for (int next = FAMILY_REFERENCE; kernels_next(&next);) {
         for (int method = CP_CONV_AUTO; method <= CP_CONV_WINOGRAD_4; method++) {
             kernels_method((cp_conv_method)method);
-            outcome      o         = {numbers(y_size(&s)), numbers(x_size(&s)), numbers(w_size(&s))};
+            outcome      o         = {numbers(y_size(&s)), numbers(x_size(&s)), numbers(w_size(&s)), NULL};
             const double tolerance = tolerance_of((cp_conv_method)method);
             call_conv2d(scratch, &s, p.x, p.w, &p.forward, o.y);
             call_conv2d_input_grad(scratch, &s, p.gy, p.w, &p.backward, o.gx);
-            call_conv2d_weight_grad(scratch, &s, p.x, p.gy, &weights, o.gw);
+            call_conv2d_weight_grad(scratch, &s, p.x, p.gy, &weights, o.gw, NULL);
             assert_close(y_size(&s), o.y, y, 1, tolerance, named(&s, "shifted forward"));
             assert_close(x_size(&s), o.gx, gx, 1, tolerance, named(&s, "shifted input gradient"));
             assert_close(w_size(&s), o.gw, gw, 1, tolerance, named(&s, "shifted weight gradient"));
@@ -252,6 +252,7 @@ static void assert_agrees(const problem *p, const outcome *expected, double tole
                  named(s, "input gradient"));
     assert_close(w_size(s), got.gw, expected->gw, (size_t)(s->n * s->oh * s->ow), tolerance,
                  named(s, "weight gradient"));
+    assert_close((size_t)s->k, got.gb, expected->gb, (size_t)(s->n * s->oh * s->ow), tolerance, named(s, "bias gradient"));
     outcome_free(&got);
 }
 
@@ -314,6 +315,34 @@ static void fast_convolutions_agree_with_the_reference_whatever_is_fused(void) {
     }
 }
 
+static void the_gradient_of_a_bias_is_the_sum_over_the_pixels_and_changes_nothing_else(void) {
+    const cp_conv_shape shapes[] = {square(3, 9, 16, 20, 3, 1, 1), square(40, 8, 16, 16, 3, 2, 1), square(2, 6, 5, 33, 3, 2, 0),
+                                    square(1, 1, 1, 1, 1, 1, 0), square(70, 4, 8, 8, 3, 1, 1)};
+    for (size_t shape = 0; shape < sizeof shapes / sizeof *shapes; shape++) {
+        const cp_conv_shape *s = &shapes[shape];
+        problem              p = problem_of(*s, LEAKY);
+        double               sums[64] = {0};
+        for (size_t i = 0; i < y_size(s); i++) {
+            sums[i % (size_t)s->k] += (double)p.gy[i];
+        }
+        for (int next = FAMILY_REFERENCE; kernels_next(&next);) {
+            for (int method = CP_CONV_AUTO; method <= CP_CONV_WINOGRAD_4; method++) {
+                kernels_method((cp_conv_method)method);
+                outcome  o  = outcome_of(scratch, &p);
+                cp_real *gw = numbers(w_size(s));
+                call_conv2d_weight_grad(scratch, s, p.x, p.gy, &p.weights, gw, NULL);
+                TEST_ASSERT_EQUAL_MEMORY_MESSAGE(gw, o.gw, w_size(s) * sizeof(cp_real), named(s, "weight gradient"));
+                for (int i = 0; i < s->k; i++) {
+                    TEST_ASSERT_TRUE_MESSAGE(fabs((double)o.gb[i] - sums[i]) < 1e-4, named(s, "bias gradient"));
+                }
+                free(gw);
+                outcome_free(&o);
+            }
+        }
+        problem_free(&p);
+    }
+}
+
 /* ---- what is special ---- */
 
 static void convolutions_of_nothing_touch_nothing_and_give_the_bias_or_zeros(void) {
@@ -328,6 +357,13 @@ static void convolutions_of_nothing_touch_nothing_and_give_the_bias_or_zeros(voi
             outcome o = outcome_of(scratch, &p);
             for (size_t i = 0; i < w_size(&s); i++) {
                 TEST_ASSERT_TRUE_MESSAGE(o.gw[i] == 0, named(&s, "weight gradient of no pixels"));
+            }
+            for (int o_channel = 0; o_channel < s.k; o_channel++) {
+                double sum = 0;
+                for (size_t i = (size_t)o_channel; i < y_size(&s); i += (size_t)s.k) {
+                    sum += (double)p.gy[i];
+                }
+                TEST_ASSERT_TRUE_MESSAGE(fabs((double)o.gb[o_channel] - sum) < 1e-4, named(&s, "bias gradient"));
             }
             for (size_t i = 0; i < x_size(&s) && y_size(&s) == 0; i++) {
                 TEST_ASSERT_TRUE_MESSAGE(o.gx[i] == p.backward.bias[i % 3], named(&s, "bias without outputs"));
@@ -440,6 +476,7 @@ int main(void) {
     RUN_TEST(fast_convolutions_agree_with_the_reference_on_shapes_at_the_edge);
     RUN_TEST(fast_convolutions_agree_with_the_reference_on_random_shapes);
     RUN_TEST(fast_convolutions_agree_with_the_reference_whatever_is_fused);
+    RUN_TEST(the_gradient_of_a_bias_is_the_sum_over_the_pixels_and_changes_nothing_else);
     RUN_TEST(convolutions_of_nothing_touch_nothing_and_give_the_bias_or_zeros);
     RUN_TEST(a_nan_in_an_image_reaches_every_output_it_touches);
     RUN_TEST(a_nan_in_an_image_reaches_every_output_it_touches_with_stride_2);

@@ -101,7 +101,7 @@ static void input_grad(const void *context, void *out) {
 
 static void weight_grad(const void *context, void *out) {
     const problem *p = context;
-    call_conv2d_weight_grad(scratch, &p->s, p->x, p->gy, &p->weights, out);
+    call_conv2d_weight_grad(scratch, &p->s, p->x, p->gy, &p->weights, out, (cp_real *)out + w_size(&p->s));
 }
 
 static void assert_conv_has_same_bits(cp_conv_shape s, unsigned fused) {
@@ -113,7 +113,8 @@ static void assert_conv_has_same_bits(cp_conv_shape s, unsigned fused) {
             kernels_method((cp_conv_method)method);
             assert_same_bits(forward, &p, y_size(&s) * sizeof(cp_real), true, named(&s, "forward"));
             assert_same_bits(input_grad, &p, x_size(&s) * sizeof(cp_real), true, named(&s, "input gradient"));
-            assert_same_bits(weight_grad, &p, w_size(&s) * sizeof(cp_real), true, named(&s, "weight gradient"));
+            assert_same_bits(weight_grad, &p, (w_size(&s) + (size_t)s.k) * sizeof(cp_real), true,
+                             named(&s, "weight and bias gradient"));
         }
     }
     problem_free(&p);

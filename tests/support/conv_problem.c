@@ -102,13 +102,13 @@ void problem_free(problem *p) {
 }
 
 outcome outcome_of(cp_arena *scratch, const problem *p) {
-    outcome o = {numbers(y_size(&p->s)), numbers(x_size(&p->s)), numbers(w_size(&p->s))};
+    outcome o = {numbers(y_size(&p->s)), numbers(x_size(&p->s)), numbers(w_size(&p->s)), numbers((size_t)p->s.k)};
     call_conv2d(scratch, &p->s, p->x, p->w, &p->forward, o.y);
     call_conv2d_input_grad(scratch, &p->s, p->gy, p->w, &p->backward, o.gx);
-    call_conv2d_weight_grad(scratch, &p->s, p->x, p->gy, &p->weights, o.gw);
+    call_conv2d_weight_grad(scratch, &p->s, p->x, p->gy, &p->weights, o.gw, o.gb);
     return o;
 }
 
 void outcome_free(outcome *o) {
-    free(o->y), free(o->gx), free(o->gw);
+    free(o->y), free(o->gx), free(o->gw), free(o->gb);
 }

@@ -22,7 +22,7 @@ typedef struct problem {
 } problem;
 
 typedef struct outcome {
-    cp_real *y, *gx, *gw;
+    cp_real *y, *gx, *gw, *gb;
 } outcome;
 
 /* Random numbers of the exact sizes, each in memory of its own. */

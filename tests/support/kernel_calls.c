@@ -155,9 +155,9 @@ void call_conv2d_input_grad(cp_arena *scratch, const cp_conv_shape *s, const cp_
 }
 
 void call_conv2d_weight_grad(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *gy,
-                             const cp_conv_fusion *fusion, cp_real *gw) {
-    RUN(conv2d_weight_grad(scratch, s, own_method, x, gy, fusion, gw),
-        cp_kernel_conv2d_weight_grad_fused(scratch, s, x, gy, fusion, gw));
+                             const cp_conv_fusion *fusion, cp_real *gw, cp_real *gb) {
+    RUN(conv2d_weight_grad(scratch, s, own_method, x, gy, fusion, gw, gb),
+        cp_kernel_conv2d_weight_grad_fused(scratch, s, x, gy, fusion, gw, gb));
 }
 
 #define CALL_FUNCTION(name)                                                                                            \

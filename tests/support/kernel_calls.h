@@ -36,7 +36,7 @@ void   call_conv2d(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, 
 void   call_conv2d_input_grad(cp_arena *scratch, const cp_conv_shape *s, const cp_real *gy, const cp_real *w,
                               const cp_conv_fusion *fusion, cp_real *gx);
 void   call_conv2d_weight_grad(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *gy,
-                               const cp_conv_fusion *fusion, cp_real *gw);
+                               const cp_conv_fusion *fusion, cp_real *gw, cp_real *gb);
 void   call_exp(size_t n, const cp_real *x, cp_real *y);
 void   call_log(size_t n, const cp_real *x, cp_real *y);
 void   call_tanh(size_t n, const cp_real *x, cp_real *y);
