@@ -163,10 +163,11 @@ static void leaky_conv2d_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_te
     if (cp_needs(node, 1) && recorded)
         gin[1] = cp_conv2d_weight_grad(at, cp_leaky_relu(at, scale ? cp_scale_shift(at, x, scale, shift) : x, a->slope), g, w->dims,
                                        a->config);
-    else if (cp_needs(node, 1) && needs_at(node, a->bias)) /* one pass over g for both */
-        gin[1] = (gin[a->bias] = cp_out(at, 1, &w->dims[3])) ? leaky_weight_grad(at, node, g, gin[a->bias]) : NULL;
-    else if (cp_needs(node, 1))
-        gin[1] = leaky_weight_grad(at, node, g, NULL);
+    if (cp_needs(node, 1) && !recorded) {
+        cp_tensor *bias_grad = needs_at(node, a->bias) ? cp_out(at, 1, &w->dims[3]) : NULL; /* comes with the same pass over g */
+        gin[1] = leaky_weight_grad(at, node, g, bias_grad);
+        if (bias_grad) gin[a->bias] = bias_grad;
+    }
     if (needs_at(node, a->bias) && !gin[a->bias]) gin[a->bias] = cp_sum(at, g, CP_AXES(0, 1, 2), false);
     if (needs_at(node, a->residual)) gin[a->residual] = g;
 }
