@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 /* ---- time ---- */
@@ -226,6 +227,10 @@ static int run_networks(const cp_options *o, int (*run)(const wrn *), size_t fir
         fprintf(stderr, "couplet bench: %d numbers after THREADS; a network is six: DEPTH WIDTH NORM SIDE CHANNELS BATCH\n", count - 2);
         return CP_EXIT_USAGE;
     }
+    if (threads && cp_option_given(o, "threads")) {
+        fprintf(stderr, "couplet bench: THREADS and --threads say the same; one of them is enough\n");
+        return CP_EXIT_USAGE;
+    }
     if (threads) cp_threads_set(threads);
     for (int i = 2; i < count && code == CP_EXIT_FINE; i += 6) {
         wrn w;
@@ -262,13 +267,33 @@ static bool read_ratios(const char *path, ratios *r) {
         return false;
     }
     r->count = 0;
+    int  number = 1;
     bool fine = fgets(line, sizeof line, file) && strncmp(line, "network,sgld,train,infer", 24) == 0;
-    while (fine && fgets(line, sizeof line, file))
-        fine = r->count < MOST_ROWS && sscanf(line, "%63[^,],%lf,%lf,%lf", r->names[r->count], &r->values[0][r->count],
-                                              &r->values[1][r->count], &r->values[2][r->count]) == 4 && ++r->count;
+    while (fine && fgets(line, sizeof line, file)) {
+        int i = r->count;
+        number++;
+        if (i == MOST_ROWS) {
+            fprintf(stderr, "couplet bench: %.200s: more than %d networks\n", path, MOST_ROWS);
+            fclose(file);
+            return false;
+        }
+        fine = sscanf(line, "%63[^,],%lf,%lf,%lf", r->names[i], &r->values[0][i], &r->values[1][i], &r->values[2][i]) == 4;
+        for (int k = 0; k < 3 && fine; k++) fine = r->values[k][i] > 0 && r->values[k][i] < 1e6;
+        r->count += fine;
+    }
     fclose(file);
-    if (!fine || !r->count) fprintf(stderr, "couplet bench: %.200s: lines \"network,sgld,train,infer\" with numbers are expected\n", path);
-    return fine && r->count;
+    if (fine && r->count) return true;
+    fprintf(stderr, "couplet bench: %.200s, line %d: %s\n", path, number,
+            number == 1 ? "\"network,sgld,train,infer\" and lines with a name and three ratios are expected" : "a name and three positive ratios are expected");
+    return false;
+}
+
+/* Would the figure's own file of numbers, OUT.csv, replace this one? */
+static bool would_replace(const char *path, const char *out) {
+    char        own[512];
+    struct stat a, b;
+    snprintf(own, sizeof own, "%.500s.csv", out);
+    return stat(path, &a) == 0 && stat(own, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
 static int run_plot(const cp_options *o) {
@@ -280,6 +305,11 @@ static int run_plot(const cp_options *o) {
         fprintf(stderr, "couplet bench: plot takes RATIOS.csv and --out FIGURE (FIGURE.svg and FIGURE.csv are written)\n");
         return CP_EXIT_USAGE;
     }
+    if (would_replace(cp_argument(o, 1), out)) {
+        fprintf(stderr, "couplet bench: %.200s would be replaced by the figure's own numbers, %.200s.csv; another --out is needed\n",
+                cp_argument(o, 1), out);
+        return CP_EXIT_USAGE;
+    }
     if (!read_ratios(cp_argument(o, 1), &r)) return CP_EXIT_FAILED;
     for (int i = 0; i < r.count; i++) names[i] = r.names[i];
     cp_figure *figure = cp_figure_new((cp_figure_config){.title = "PyTorch's time / Couplet's time", .width = 130.0 * r.count});
@@ -287,7 +317,10 @@ static int run_plot(const cp_options *o) {
     for (int k = 0; k < 3; k++) cp_panel_bars(panel, (cp_style){.color = k, .label = kinds[k]}, r.count, r.values[k], NULL, k, 3);
     cp_panel_level(panel, (cp_style){.color = 7, .dash = CP_DOTTED, .label = "equal"}, 1);
     bool fine = cp_figure_save(figure, out, &status);
-    if (!fine) fprintf(stderr, "couplet bench: %s\n", status.message);
+    if (fine)
+        printf("%s.svg and, with its numbers, %s.csv\n", out, out);
+    else
+        fprintf(stderr, "couplet bench: %s\n", status.message);
     cp_figure_free(figure);
     return fine ? CP_EXIT_FINE : CP_EXIT_FAILED;
 }
@@ -296,6 +329,11 @@ static int run_plot(const cp_options *o) {
 
 static int run_bench(const cp_options *o) {
     const char *what = cp_argument_count(o) ? cp_argument(o, 0) : "";
+    bool        alone = strcmp(what, "kernels") == 0 || strcmp(what, "memory") == 0 || strcmp(what, "accuracy") == 0;
+    if (alone && cp_argument_count(o) > 1) {
+        fprintf(stderr, "couplet bench: %s takes no arguments; \"%.80s\" is one\n", what, cp_argument(o, 1));
+        return CP_EXIT_USAGE;
+    }
     if (strcmp(what, "wrn") == 0) return run_wrn(o);
     if (strcmp(what, "scaling") == 0) return run_scaling(o);
     if (strcmp(what, "memory") == 0) return run_memory();
@@ -327,9 +365,10 @@ const cp_command cp_command_bench = {
                "shortest time against shortest.\n"
                "memory: the most that the values of a step take at once.\n"
                "accuracy: the errors of direct convolutions and of Winograd's.\n"
-               "plot: draws the ratios that tests/bench/compare.py measures.\n"
-               "Without arguments: kernels, then wrn. A NETWORK is six numbers, DEPTH WIDTH NORM SIDE CHANNELS BATCH; without one, "
-               "five usual ones.",
+               "plot: draws the ratios that tests/bench/compare.py measures, as FIGURE.svg and FIGURE.csv (needs --out).\n"
+               "Without arguments: kernels, then wrn. A NETWORK is six numbers, DEPTH WIDTH NORM SIDE CHANNELS BATCH, with NORM 0 for none "
+               "and 1 for batch norm; without one, five usual ones. COUPLET_KERNELS (avx512, avx2, portable, reference) and COUPLET_CONV "
+               "(auto, direct, winograd2, winograd4) in the environment force kernels.",
     .example = "couplet bench wrn 2 16 2 0 28 3 64",
     .options = options,
     .only_measures = true,

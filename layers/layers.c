@@ -134,6 +134,8 @@ bool cp_norm_fixed(const cp_norm *layer, cp_mode mode) {
 }
 
 bool(cp_norm_factors)(cp_at at, const cp_norm *layer, cp_tensor **scale, cp_tensor **shift) {
+    if (!scale || !shift) return cp_misuse(at, "norm_factors", "scale or shift is NULL");
+    *scale = *shift = NULL;
     if (!cp_norm_fixed(layer, CP_EVALUATION) || !layer->running_var)
         return cp_misuse(at, "norm_factors", !layer ? "the layer is NULL"
                                              : layer->config.kind != CP_NORM_BATCH ? "only a batch norm has fixed factors"

@@ -87,7 +87,8 @@ typedef struct cp_norm {
 
 cp_norm    cp_norm_make(cp_at at, cp_params *params, const char *path, cp_norm_config config);
 cp_tensor *cp_norm_forward(cp_at at, const cp_norm *layer, cp_tensor *x, cp_mode mode); /* CP_NORM_NONE: x itself */
-/* Whether the layer is scale x + shift with fixed numbers for each channel (a batch norm in evaluation), and these numbers. */
+/* Whether the layer is scale x + shift with fixed numbers for each channel: a batch norm in evaluation. Then cp_norm_factors gives them
+ * as tensors (C) on the tape, through which the weight and the bias get their gradients; false after a message. */
 bool cp_norm_fixed(const cp_norm *layer, cp_mode mode);
 bool cp_norm_factors(cp_at at, const cp_norm *layer, cp_tensor **scale, cp_tensor **shift);
 
@@ -126,9 +127,10 @@ typedef struct cp_block {
  * padding 1, the shortcut 1x1; all have biases. */
 cp_block   cp_block_make(cp_at at, cp_params *params, const char *path, cp_block_config config, cp_rng *rng);
 cp_tensor *cp_block_forward(cp_at at, const cp_block *block, cp_tensor *x, cp_mode mode);
-/* Whether a rule of this block, when it is recorded now, will read x. Not with fixed weights (a frozen tape), if the activation is a
- * (leaky) ReLU and the norm none, or a batch norm in evaluation. Then who made x and knows that neither the op that x came from nor
- * anyone else reads it may give it back after the forward pass (cp_release). */
+/* Whether a rule of this block, when it is recorded now, will read x. It will not with fixed weights (a frozen tape), if the activation
+ * is a (leaky) ReLU, the norm none or a batch norm in evaluation, and the block not a classic one with a shortcut. x can then be given
+ * back after the forward pass (cp_release in core/op.h), provided that nobody else reads it: neither the rule of the op it came from
+ * nor another op that took it. */
 bool cp_block_keeps_input(cp_at at, const cp_block *block, cp_mode mode);
 
 /* ==== LSTM, PyTorch's equations and gate order (i, f, g, o) ==== */

@@ -80,6 +80,7 @@ static cp_tensor *step(cp_at at, const cp_block *b, const cp_norm *norm, const c
 
 /* A classic block with a shortcut has an activation of its own, whose rule reads x. */
 bool(cp_block_keeps_input)(cp_at at, const cp_block *b, cp_mode mode) {
+    if (!b || !b->conv1.weight || !cp_check(at, "block_keeps_input", 0, NULL)) return true; /* nothing is known, nothing to be given back */
     bool side = b->shortcut.weight && (b->config.layout == CP_BLOCK_CLASSIC || cp_tracked(at, b->shortcut.weight));
     return cp_recording(at) && (side || step_keeps_input(at, b, &b->norm1, &b->conv1, mode));
 }

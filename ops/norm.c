@@ -214,6 +214,7 @@ static cp_tensor *batch_norm_training(cp_at at, cp_tensor *x, cp_tensor *gamma, 
 
 bool(cp_batch_norm_factors)(cp_at at, cp_tensor *gamma, cp_tensor *beta, cp_batch_norm_config c, cp_tensor **scale, cp_tensor **shift) {
     const char *op = "batch_norm_factors";
+    if (!scale || !shift) return cp_misuse(at, op, "scale or shift is NULL");
     *scale = *shift = NULL;
     if (!c.running_mean || !c.running_var) return cp_misuse(at, "batch_norm", "evaluation needs running_mean and running_var");
     if (!cp_check(at, op, 1, &c.running_var)) return false;

@@ -114,8 +114,9 @@ cp_tensor *cp_conv2d_input_grad(cp_at at, cp_tensor *g, cp_tensor *w, const int 
 cp_tensor *cp_conv2d_weight_grad(cp_at at, cp_tensor *x, cp_tensor *g, const int w_dims[4], cp_conv2d_config config);
 
 /* conv2d(leaky_relu(scale x + shift), w) + bias + residual in one pass, nothing stored between but a bit a value: the
- * pre-activation block's step. Its rule reads x only for the gradients of w and scale. */
-typedef struct cp_around {
+ * pre-activation block's step. The config's zeros stand around what the leaky ReLU gave. All inputs get gradients; the rule reads x
+ * only for those of w and scale. */
+typedef struct cp_around { /* what stands around the convolution */
     cp_tensor *scale, *shift; /* (C), both or neither: a norm with fixed statistics (cp_batch_norm_factors) */
     cp_tensor *bias;          /* (K) or NULL */
     cp_tensor *residual;      /* the result's shape, or NULL */

@@ -88,8 +88,8 @@ static const candidate *choose(void) {
     const candidate *c      = candidate_named(wanted && *wanted ? wanted : NULL);
     if (!c) {
         c = candidate_named(NULL);
-        fprintf(stderr, "couplet: COUPLET_KERNELS=%s is unknown or does not run on this machine; using %s\n", wanted,
-                c->name);
+        fprintf(stderr, "couplet: COUPLET_KERNELS=%s: of avx512, avx2, portable and reference this machine runs no such; using %s\n",
+                wanted, c->name);
     }
     return c;
 }

@@ -58,11 +58,17 @@ expect_success "bench scaling prints a ratio of medians and one of the shortest 
 "$couplet" bench accuracy | awk '/->/ { for (i = 4; i <= NF; i++) { if (!($i < 1e-4)) bad = 1; n++ } } END { exit bad || n != 16 * 9 }'
 expect_success "bench accuracy finds every method within 1e-4 at the shapes of wide ResNets" test $? -eq 0
 printf 'network,sgld,train,infer\nA,2.5,2,1.5\nB,3,2.5,2\n' >ratios.csv
-expect_success "bench plot draws a figure" "$couplet" bench plot ratios.csv --out speed
+expect 2 "ratios.csv would be replaced" bench plot ratios.csv --out ratios
+expect_success "a refused bench plot leaves its input alone" grep -q "A,2.5,2,1.5" ratios.csv
+expect 0 "speed.svg and, with its numbers, speed.csv" bench plot ratios.csv --out speed
+printf 'network,sgld,train,infer\nA,nan,2,1.5\n' >bad.csv
+expect 1 "bad.csv, line 2: a name and three positive ratios" bench plot bad.csv --out speed2
+expect 2 "memory takes no arguments" bench memory 1
+expect 2 "one of them is enough" bench wrn 2 10 1 0 8 1 2 --threads 1
 expect_success "bench plot leaves the numbers beside the picture" grep -q '2.5' speed.csv
 COUPLET_CONV=abacus "$couplet" bench wrn 1 10 1 0 8 1 2 >steps 2>message
 expect_success "an unknown COUPLET_CONV is told" grep -q "COUPLET_CONV=abacus is none of auto, direct" message
-rm steps scaling ratios.csv speed.svg speed.csv message
+rm steps scaling ratios.csv bad.csv speed.svg speed.csv message
 
 echo "not a model" >model.safetensors
 expect 1 "is no HTML page" report . --out model.safetensors

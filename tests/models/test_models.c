@@ -306,6 +306,7 @@ static void shake(cp_params *params, cp_rng *rng) {
 static void input_gradients(const cp_model *m, const cp_real *data, cp_mode mode, bool frozen, cp_real *first, cp_real *second) {
     cp_tape *own = cp_tape_new();
     cp_tape_freeze(own, frozen);
+    TEST_ASSERT_TRUE(cp_block_keeps_input(own, NULL, mode)); /* of no block nothing is known */
     cp_tensor *x = cp_variable(own, data, 4, (int[]){2, 9, 8, 1}), *dx, *ddx;
     cp_tensor *energy = cp_sum(own, cp_model_energy(own, m, x, mode), CP_ALL, false);
     TEST_ASSERT_TRUE(cp_grad(own, energy, &x, 1, &dx));

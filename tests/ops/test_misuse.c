@@ -616,6 +616,7 @@ static void norms_that_do_not_fit_are_refused(void) {
     cp_batch_norm_config fixed = {.running_mean = c, .running_var = c}, uneven = {.running_mean = wrong, .running_var = c};
     REFUSED("batch_norm", "evaluation needs running_mean", factors(cp_batch_norm_factors(tape, c, c, evaluation, &scale, &shift)));
     REFUSED("batch_norm_factors", "running_mean has shape (2)", factors(cp_batch_norm_factors(tape, c, c, uneven, &scale, &shift)));
+    REFUSED("batch_norm_factors", "scale or shift is NULL", factors(cp_batch_norm_factors(tape, c, c, fixed, NULL, &shift)));
     REFUSED("batch_norm_factors", "gamma has shape (2)", factors(cp_batch_norm_factors(tape, wrong, c, fixed, &scale, &shift)));
     REFUSED("batch_norm_factors", "beta has shape (2)", factors(cp_batch_norm_factors(tape, c, wrong, fixed, &scale, &shift)));
     REFUSED("scale_shift", "do not fit the last axis of (4, 3)", cp_scale_shift(tape, x, wrong, c));
