@@ -31,13 +31,13 @@
 #endif
 
 enum {
-    ALIGN       = 64,
-    STEPS       = 8, /* size classes in an octave: sizes in one class differ by less than 1/8 */
-    CLASSES     = 64 * STEPS,
-    WORD_BITS   = 64,
-    SCAN_LIMIT  = 16,       /* blocks looked at in one class before giving up */
+    ALIGN = 64,
+    STEPS = 8, /* size classes in an octave: sizes in one class differ by less than 1/8 */
+    CLASSES = 64 * STEPS,
+    WORD_BITS = 64,
+    SCAN_LIMIT = 16,        /* blocks looked at in one class before giving up */
     LARGE_BLOCK = 64 << 10, /* bytes */
-    CHUNK_MIN   = 1 << 20,
+    CHUNK_MIN = 1 << 20,
 };
 
 typedef struct chunk {
@@ -100,7 +100,7 @@ static void block_link(block *b) {
 static block *block_place(char *place, chunk *c, block *before, size_t size) {
     UNPOISON(place, sizeof(block));
     block *b = (block *)place;
-    *b       = (block){.chunk = c, .before = before, .size = size, .state = BLOCK_USED};
+    *b = (block){.chunk = c, .before = before, .size = size, .state = BLOCK_USED};
     return b;
 }
 
@@ -133,10 +133,10 @@ static int class_next_filled(const cp_arena *arena, int c) {
 }
 
 static void list_add(cp_arena *arena, block *b) {
-    int c            = class_of(b->size);
-    b->state         = BLOCK_FREE;
+    int c = class_of(b->size);
+    b->state = BLOCK_FREE;
     b->previous_free = NULL;
-    b->next_free     = class_filled(arena, c) ? arena->heads[c] : NULL;
+    b->next_free = class_filled(arena, c) ? arena->heads[c] : NULL;
     if (b->next_free) b->next_free->previous_free = b;
     arena->heads[c] = b;
     arena->filled[c / WORD_BITS] |= (uint64_t)1 << (c % WORD_BITS);
@@ -165,9 +165,9 @@ static chunk *chunk_new(size_t size) {
     chunk *c = malloc(sizeof(chunk) + ALIGN + size);
     if (!c) return NULL;
     uintptr_t start = (uintptr_t)(c + 1);
-    c->base         = (char *)(c + 1) + (ALIGN - start % ALIGN) % ALIGN;
-    c->last         = NULL;
-    c->size         = size;
+    c->base = (char *)(c + 1) + (ALIGN - start % ALIGN) % ALIGN;
+    c->last = NULL;
+    c->size = size;
     c->top = c->high = 0;
     POISON(c->base, c->size);
     return c;
@@ -175,7 +175,7 @@ static chunk *chunk_new(size_t size) {
 
 static void chunks_free(cp_arena *arena) {
     while (arena->newest) {
-        chunk *c      = arena->newest;
+        chunk *c = arena->newest;
         arena->newest = c->older;
         UNPOISON(c->base, c->size);
         free(c);
@@ -190,11 +190,11 @@ static size_t max_size(size_t a, size_t b) {
 /* Adds a chunk with room for `needed` bytes, preferably much more, so that the number of chunks stays logarithmic. */
 static bool chunk_add(cp_arena *arena, size_t needed) {
     size_t wanted = max_size(max_size(needed, CHUNK_MIN), max_size(arena->next_size, arena->reserved / 2));
-    chunk *c      = chunk_new(wanted);
+    chunk *c = chunk_new(wanted);
     if (!c && wanted > needed) c = chunk_new(needed);
     if (!c) return false;
-    c->older         = arena->newest;
-    arena->newest    = c;
+    c->older = arena->newest;
+    arena->newest = c;
     arena->next_size = 0;
     arena->reserved += c->size;
     return true;
@@ -219,7 +219,7 @@ static block *find_close(cp_arena *arena, size_t size) {
 /* Keeps the first `size` bytes of a block and frees the rest. */
 static void split(cp_arena *arena, block *b, size_t size) {
     block *rest = block_place(block_memory(b) + size, b->chunk, b, b->size - size - ALIGN);
-    b->size     = size;
+    b->size = size;
     block_link(rest);
     list_add(arena, rest);
 }
@@ -244,7 +244,7 @@ static block *take_top(cp_arena *arena, size_t size) {
         c = arena->newest;
     }
     block *b = block_place(c->base + c->top, c, c->last, size);
-    c->last  = b;
+    c->last = b;
     c->top += size + ALIGN;
     c->high = max_size(c->high, c->top);
     return b;
@@ -272,8 +272,8 @@ static void give_back(cp_arena *arena, block *b) {
     }
     chunk *c = b->chunk;
     if (b == c->last && c == arena->newest) {
-        c->last  = b->before;
-        c->top   = (size_t)((char *)b - c->base);
+        c->last = b->before;
+        c->top = (size_t)((char *)b - c->base);
         b->state = BLOCK_FREE;
         POISON(b, ALIGN);
     } else {
@@ -299,7 +299,7 @@ void *cp_arena_try(cp_arena *arena, size_t bytes) {
     block *b = NULL;
     if (bytes <= SIZE_MAX / 4) {
         size_t size = bytes ? (bytes + ALIGN - 1) / ALIGN * ALIGN : ALIGN;
-        b           = take_free(arena, size);
+        b = take_free(arena, size);
         if (!b) b = take_top(arena, size);
     }
     if (!b) {
@@ -314,8 +314,7 @@ void *cp_arena_try(cp_arena *arena, size_t bytes) {
 
 void *cp_arena_alloc(cp_arena *arena, size_t bytes) {
     void *memory = cp_arena_try(arena, bytes);
-    if (!memory)
-        cp_misuse((cp_at){0}, "arena", "out of memory: cannot get %zu bytes beyond the %zu in use", bytes, arena->used);
+    if (!memory) cp_misuse((cp_at){0}, "arena", "out of memory: cannot get %zu bytes beyond the %zu in use", bytes, arena->used);
     return memory;
 }
 
@@ -333,14 +332,14 @@ void cp_arena_release(cp_arena *arena, void *memory) {
 }
 
 void cp_arena_reset(cp_arena *arena) {
-    chunk *c    = arena->newest;
+    chunk *c = arena->newest;
     arena->used = 0;
     lists_clear(arena);
     if (!c) return;
     if (!c->older) {
         POISON(c->base, c->top);
         c->last = NULL;
-        c->top  = 0;
+        c->top = 0;
         return;
     }
     size_t high = 0;

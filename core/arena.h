@@ -15,7 +15,7 @@ typedef struct cp_arena cp_arena;
 cp_arena *cp_arena_new(void);
 void      cp_arena_free(cp_arena *arena); /* NULL is fine */
 
-/* A block of at least `bytes` bytes, 64-byte aligned, not initialised. NULL (after cp_misuse) only when out of
+/* A block of at least `bytes` bytes, 64-byte aligned, not initialized. NULL (after cp_misuse) only when out of
  * memory. */
 void *cp_arena_alloc(cp_arena *arena, size_t bytes);
 void *cp_arena_try(cp_arena *arena, size_t bytes); /* the same without cp_misuse: the caller has more to say */

@@ -15,11 +15,11 @@ static void default_handler(const cp_error *error, void *user) {
     exit(2);
 }
 
-static cp_error_fn handler      = default_handler;
+static cp_error_fn handler = default_handler;
 static void       *handler_user = NULL;
 
 void cp_error_handler(cp_error_fn new_handler, void *user) {
-    handler      = new_handler ? new_handler : default_handler;
+    handler = new_handler ? new_handler : default_handler;
     handler_user = new_handler ? user : NULL;
 }
 

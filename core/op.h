@@ -32,7 +32,7 @@ typedef struct cp_op {
     /* Sets gin[i] = gradient with respect to in[i], in in[i]'s shape, for every i with cp_needs(node, i); g is the gradient with
      * respect to out. NULL for ops that are made of other ops. */
     void (*grad)(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin);
-    unsigned keeps; /* the values the rule may read: CP_KEEPS_IN(i) | CP_KEEPS_OUT | CP_KEEPS_SAVED */
+    unsigned keeps;  /* the values the rule may read: CP_KEEPS_IN(i) | CP_KEEPS_OUT | CP_KEEPS_SAVED */
     bool     kinked; /* not smooth everywhere: second derivatives hold only away from the kinks */
 } cp_op;
 
@@ -44,8 +44,8 @@ struct cp_node {
     bool        *need; /* during a sweep: which inputs want a gradient */
     int          inputs;
     unsigned     keeps; /* the values this node's rule will read: the op's, or fewer */
-    const void  *attr; /* the op's own: strides, axes, saved values */
-    const char  *file; /* the caller's place */
+    const void  *attr;  /* the op's own: strides, axes, saved values */
+    const char  *file;  /* the caller's place */
     int          line;
 };
 
@@ -56,7 +56,7 @@ static inline bool cp_needs(const cp_node *node, int i) {
 /* true when there is a tape and all inputs are tensors that it can use; else false, after cp_misuse. */
 bool cp_check(cp_at at, const char *op, int n, cp_tensor *const *in);
 
-cp_tensor *cp_out(cp_at at, int rank, const int *dims);              /* a result to fill; NULL when out of memory */
+cp_tensor *cp_out(cp_at at, int rank, const int *dims);                /* a result to fill; NULL when out of memory */
 cp_tensor *cp_view(cp_at at, cp_tensor *a, int rank, const int *dims); /* a's values in another shape; no copy */
 
 /* Arena memory that lives as long as the tape's values, in a gradient rule until the sweep ends unless that is recorded; attr
@@ -71,7 +71,8 @@ void cp_release(cp_at at, cp_tensor *t);
 /* Appends a node when recording is on and one of the inputs is tracked; returns out in any case. */
 cp_tensor *cp_record(cp_at at, const cp_op *op, cp_tensor *out, const void *attr, int n, cp_tensor *const *in);
 /* The same for a rule that reads some values only for the gradients of some inputs (cp_tracked): these of the op's. */
-cp_tensor *cp_record_keeping(cp_at at, const cp_op *op, unsigned keeps, cp_tensor *out, const void *attr, int n, cp_tensor *const *in);
+cp_tensor *cp_record_keeping(cp_at at, const cp_op *op, unsigned keeps, cp_tensor *out, const void *attr, int n,
+                             cp_tensor *const *in);
 
 /* May what is recorded now be asked for gradients with respect to t? An op that keeps a value only for some of its inputs'
  * gradients asks this, and so does a layer before it gives that value back. */

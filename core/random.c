@@ -3,17 +3,17 @@
 #include "core/random.h"
 
 #include "core/error.h"
-#include "core/pool.h"
+#include "core/threads.h"
 
 #include <math.h>
 #include <string.h>
 
 enum {
-    BLOCK_WORDS  = 4,
+    BLOCK_WORDS = 4,
     BLOCK_VALUES = CP_DOUBLE ? 2 : 4, /* what a fill makes of one block */
-    GROUP        = 64,                /* blocks computed together */
+    GROUP = 64,                       /* blocks computed together */
     GROUP_VALUES = GROUP * BLOCK_VALUES,
-    FILL_GRAIN   = 4096, /* blocks in a thread's chunk, a multiple of GROUP */
+    FILL_GRAIN = 4096, /* blocks in a thread's chunk, a multiple of GROUP */
 };
 
 #ifdef __clang__ /* gcc does not contract under -std=c11 */
@@ -81,7 +81,7 @@ cp_rng cp_rng_named(uint64_t seed, const char *name) {
         name = "";
     }
     uint64_t stream = mix(hash_name(name));
-    uint64_t key    = mix(seed ^ mix(stream));
+    uint64_t key = mix(seed ^ mix(stream));
     return (cp_rng){{(uint32_t)key, (uint32_t)(key >> 32)}, {(uint32_t)stream, (uint32_t)(stream >> 32)}, 0};
 }
 
@@ -111,9 +111,9 @@ static inline double unit_double(uint32_t low, uint32_t high) {
 /* Box-Muller: two independent normals from one block; the logarithm's argument is in (0, 1]. */
 static inline void normal_pair(words c, double *first, double *second) {
     double radius = sqrt(-2 * log(unit_double(c.w0, c.w1) + 0x1p-53));
-    double angle  = TWO_PI * unit_double(c.w2, c.w3);
-    *first        = radius * cos(angle);
-    *second       = radius * sin(angle);
+    double angle = TWO_PI * unit_double(c.w2, c.w3);
+    *first = radius * cos(angle);
+    *second = radius * sin(angle);
 }
 
 uint32_t cp_rng_u32(cp_rng *rng) {
@@ -178,7 +178,7 @@ static cp_real largest_below(cp_real x) {
 static void make_uniform(const fill *f, const group_words w, cp_real *out) {
     for (int g = 0; g < GROUP; g++) {
         for (int pair = 0; pair < 2; pair++) {
-            double value      = f->offset + f->scale * unit_double(w[2 * pair][g], w[2 * pair + 1][g]);
+            double value = f->offset + f->scale * unit_double(w[2 * pair][g], w[2 * pair + 1][g]);
             out[2 * g + pair] = value < f->limit ? value : f->limit;
         }
     }
@@ -188,7 +188,7 @@ static void make_normal(const fill *f, const group_words w, cp_real *out) {
     for (int g = 0; g < GROUP; g++) {
         double first, second;
         normal_pair((words){w[0][g], w[1][g], w[2][g], w[3][g]}, &first, &second);
-        out[2 * g]     = f->offset + f->scale * first;
+        out[2 * g] = f->offset + f->scale * first;
         out[2 * g + 1] = f->offset + f->scale * second;
     }
 }
@@ -203,8 +203,8 @@ static void make_uniform(const fill *f, const group_words w, cp_real *out) {
     const float offset = f->offset, scale = f->scale, limit = f->limit;
     for (int g = 0; g < GROUP; g++) {
         for (int j = 0; j < BLOCK_WORDS; j++) {
-            float unit     = (float)(int32_t)(w[j][g] >> 8) * 0x1p-24f;
-            float value    = offset + scale * unit;
+            float unit = (float)(int32_t)(w[j][g] >> 8) * 0x1p-24f;
+            float value = offset + scale * unit;
             out[4 * g + j] = value < limit ? value : limit;
         }
     }
@@ -226,19 +226,19 @@ static inline float bits_float(uint32_t bits) {
  * below from becoming vector code, and their last bits differ from one libm to the next. */
 static inline float log_positive(float u) {
     const uint32_t half_root = 0x3f3504f3; /* sqrt(1/2): u = m 2^e with m in [sqrt(1/2), sqrt(2)) */
-    int32_t        shifted   = (int32_t)(float_bits(u) - half_root);
-    float          e         = (float)(shifted >> 23);
-    float          f         = bits_float((uint32_t)(shifted & 0x7fffff) + half_root) - 1.0f;
-    float          p         = 7.0376836292e-2f;
-    p                        = p * f - 1.1514610310e-1f;
-    p                        = p * f + 1.1676998740e-1f;
-    p                        = p * f - 1.2420140846e-1f;
-    p                        = p * f + 1.4249322787e-1f;
-    p                        = p * f - 1.6668057665e-1f;
-    p                        = p * f + 2.0000714765e-1f;
-    p                        = p * f - 2.4999993993e-1f;
-    p                        = p * f + 3.3333331174e-1f;
-    float f2                 = f * f;
+    int32_t        shifted = (int32_t)(float_bits(u) - half_root);
+    float          e = (float)(shifted >> 23);
+    float          f = bits_float((uint32_t)(shifted & 0x7fffff) + half_root) - 1.0f;
+    float          p = 7.0376836292e-2f;
+    p = p * f - 1.1514610310e-1f;
+    p = p * f + 1.1676998740e-1f;
+    p = p * f - 1.2420140846e-1f;
+    p = p * f + 1.4249322787e-1f;
+    p = p * f - 1.6668057665e-1f;
+    p = p * f + 2.0000714765e-1f;
+    p = p * f - 2.4999993993e-1f;
+    p = p * f + 3.3333331174e-1f;
+    float f2 = f * f;
     return (f + (p * f2 * f - 0.5f * f2)) + e * 0.69314718056f;
 }
 
@@ -246,9 +246,9 @@ static inline float log_positive(float u) {
 static inline float root(float t) {
     float y = bits_float(0x5f375a86 - (float_bits(t) >> 1));
     float h = 0.5f * t;
-    y       = y * (1.5f - h * y * y);
-    y       = y * (1.5f - h * y * y);
-    y       = y * (1.5f - h * y * y);
+    y = y * (1.5f - h * y * y);
+    y = y * (1.5f - h * y * y);
+    y = y * (1.5f - h * y * y);
     return t * y;
 }
 
@@ -263,15 +263,14 @@ static inline float radius_of(uint32_t word) {
  * angle within [-pi/4, pi/4) in it. */
 static inline void circle_point(uint32_t word, float *x, float *y) {
     const uint32_t sign = 0x80000000u, odd = 0x40000000u;
-    float          t    = (float)(int32_t)(word << 2) * (float)(TWO_PI / 4 * 0x1p-32);
-    float          z    = t * t;
+    float          t = (float)(int32_t)(word << 2) * (float)(TWO_PI / 4 * 0x1p-32);
+    float          z = t * t;
     float          sine = ((-1.9515295891e-4f * z + 8.3321608736e-3f) * z - 1.6666654611e-1f) * z * t + t;
-    float          cosine =
-        ((2.443315711809948e-5f * z - 1.388731625493765e-3f) * z + 4.166664568298827e-2f) * z * z - 0.5f * z + 1.0f;
-    uint32_t first  = word & odd ? float_bits(sine) : float_bits(cosine);
+    float    cosine = ((2.443315711809948e-5f * z - 1.388731625493765e-3f) * z + 4.166664568298827e-2f) * z * z - 0.5f * z + 1.0f;
+    uint32_t first = word & odd ? float_bits(sine) : float_bits(cosine);
     uint32_t second = word & odd ? float_bits(cosine) : float_bits(sine);
-    *x              = bits_float(first ^ ((word + odd) & sign));
-    *y              = bits_float(second ^ (word & sign));
+    *x = bits_float(first ^ ((word + odd) & sign));
+    *y = bits_float(second ^ (word & sign));
 }
 
 static void make_normal(const fill *f, const group_words w, cp_real *out) {
@@ -281,7 +280,7 @@ static void make_normal(const fill *f, const group_words w, cp_real *out) {
         for (int g = 0; g < GROUP; g++) {
             float x, y, radius = scale * radius_of(radii[g]);
             circle_point(angles[g], &x, &y);
-            out[4 * g + 2 * pair]     = offset + radius * x;
+            out[4 * g + 2 * pair] = offset + radius * x;
             out[4 * g + 2 * pair + 1] = offset + radius * y;
         }
     }
@@ -302,7 +301,7 @@ static void fill_body(void *context, size_t begin, size_t end) {
     for (size_t block = begin; block < end; block += GROUP) {
         group_words w;
         group_fill(*f->rng, f->first + block, w);
-        cp_real *out  = f->out + block * BLOCK_VALUES;
+        cp_real *out = f->out + block * BLOCK_VALUES;
         size_t   left = f->n - block * BLOCK_VALUES;
         if (left >= GROUP_VALUES) {
             f->make(f, (const uint32_t(*)[GROUP])w, out);
@@ -316,20 +315,20 @@ static void fill_body(void *context, size_t begin, size_t end) {
 
 static void fill_run(cp_rng *rng, fill *f) {
     size_t blocks = f->n / BLOCK_VALUES + (f->n % BLOCK_VALUES != 0);
-    f->rng        = rng;
-    f->first      = rng->position / BLOCK_WORDS + (rng->position % BLOCK_WORDS != 0);
+    f->rng = rng;
+    f->first = rng->position / BLOCK_WORDS + (rng->position % BLOCK_WORDS != 0);
     cp_parallel(blocks, FILL_GRAIN, fill_body, f);
     if (blocks) rng->position = (f->first + blocks) * BLOCK_WORDS;
 }
 
 void cp_rng_fill_uniform(cp_rng *rng, cp_real *out, size_t n, cp_real low, cp_real high) {
     if (!(high - low >= 0 && high - low <= CP_REAL_MAX)) {
-        cp_misuse((cp_at){0}, "rng_fill_uniform", "cannot draw from [%g, %g): expected finite bounds in order",
-                  (double)low, (double)high);
+        cp_misuse((cp_at){0}, "rng_fill_uniform", "cannot draw from [%g, %g): expected finite bounds in order", (double)low,
+                  (double)high);
         return;
     }
     cp_real limit = low < high ? largest_below(high) : low;
-    fill    f     = {.out = out, .n = n, .offset = low, .scale = high - low, .limit = limit, .make = make_uniform};
+    fill    f = {.out = out, .n = n, .offset = low, .scale = high - low, .limit = limit, .make = make_uniform};
     fill_run(rng, &f);
 }
 

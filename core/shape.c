@@ -11,8 +11,7 @@ cp_text cp_dims_text(int rank, const int *dims) {
         return text;
     }
     if (rank && !dims) return (cp_text){"NULL"};
-    for (int i = 0; i < rank; i++)
-        used += (size_t)snprintf(text.s + used, sizeof text.s - used, "%s%d", i ? ", " : "", dims[i]);
+    for (int i = 0; i < rank; i++) used += (size_t)snprintf(text.s + used, sizeof text.s - used, "%s%d", i ? ", " : "", dims[i]);
     snprintf(text.s + used, sizeof text.s - used, ")");
     return text;
 }

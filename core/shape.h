@@ -13,11 +13,10 @@ typedef struct cp_axes {
     int count;
     int at[CP_MAX_RANK];
 } cp_axes;
-#define CP_AXES(...) \
-    ((cp_axes){(int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), {__VA_ARGS__}})
+#define CP_AXES(...) ((cp_axes){(int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), {__VA_ARGS__}})
 #define CP_ALL ((cp_axes){0})
 
-cp_text cp_shape_text(const cp_tensor *t);               /* "(3, 4)", "()" , "NULL" */
+cp_text cp_shape_text(const cp_tensor *t); /* "(3, 4)", "()" , "NULL" */
 cp_text cp_dims_text(int rank, const int *dims);
 
 /* The number of values, or false when rank or a size is out of range or the product of the sizes that are not 0 (so that

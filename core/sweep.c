@@ -5,7 +5,7 @@
  * sweep made; -1 marks tensors that are not the sweep's to give back. The tensors themselves and their ops' attributes go when
  * the sweep ends: only its results stay. */
 #include "core/kernels/kernels.h"
-#include "core/tape_record.h"
+#include "core/tape_inside.h"
 
 #include <string.h>
 
@@ -114,8 +114,8 @@ static bool rule_apply(cp_at at, const cp_node *node, cp_tensor *g) {
     for (int j = 0; j < node->inputs && fine; j++) {
         if (!node->need[j]) continue;
         if (!gin[j] || !cp_shape_same(gin[j], node->in[j]))
-            fine = cp_misuse(at, node->op->name, "its gradient rule gave %s for input %d of shape %s", cp_shape_text(gin[j]).s, j + 1,
-                             cp_shape_text(node->in[j]).s);
+            fine = cp_misuse(at, node->op->name, "its gradient rule gave %s for input %d of shape %s", cp_shape_text(gin[j]).s,
+                             j + 1, cp_shape_text(node->in[j]).s);
         else
             fine = slot_add(at, &tape->grads[node->ids[j]], gin[j]);
     }
@@ -189,21 +189,21 @@ static bool askable(cp_at at, const cp_tensor *loss, cp_tensor *const *wrt, int 
         if (!wrt[i]) return cp_misuse(at, op, "wrt[%d] is NULL", i);
         if (wrt[i]->tape && wrt[i]->tape != at.tape)
             return cp_misuse(at, op, "wrt[%d], of shape %s, belongs to another tape", i, cp_shape_text(wrt[i]).s);
-        if (!wrt[i]->tracked)
-            return cp_misuse(at, op, "wrt[%d], of shape %s, is a constant", i, cp_shape_text(wrt[i]).s);
+        if (!wrt[i]->tracked) return cp_misuse(at, op, "wrt[%d], of shape %s, is a constant", i, cp_shape_text(wrt[i]).s);
         if (!wrt[i]->tape && at.tape->frozen)
             return cp_misuse(at, op, "wrt[%d], of shape %s, is a parameter, and the tape is frozen", i, cp_shape_text(wrt[i]).s);
     }
     if (loss->id < 0 || !loss->tracked)
-        return cp_misuse(at, op, "loss was not recorded: it depends on no variable or parameter, or recording was off "
-                             "(what cp_grad returns is constant; cp_grad_recorded records it)");
+        return cp_misuse(at, op,
+                         "loss was not recorded: it depends on no variable or parameter, or recording was off "
+                         "(what cp_grad returns is constant; cp_grad_recorded records it)");
     return true;
 }
 
 static bool grad(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, int n, cp_tensor **out, bool recorded) {
     if (!askable(at, loss, wrt, n, out) || !cp_tape_sweep_room(at)) return false;
-    bool was = cp_tape_record(at.tape, recorded), fine = sweep(at, loss, wrt, n, out, recorded);
-    cp_tape_record(at.tape, was);
+    bool was = cp_tape_pause(at.tape, !recorded), fine = sweep(at, loss, wrt, n, out, recorded);
+    cp_tape_pause(at.tape, was);
     at.tape->collecting = false;
     if (!recorded) sweep_clear(at.tape);
     if (!fine)

@@ -1,5 +1,5 @@
 /* The record: leaves, results, and the nodes that tell how results came about. */
-#include "core/tape_record.h"
+#include "core/tape_inside.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,6 @@ cp_tape *cp_tape_new(void) {
         cp_misuse((cp_at){0}, "tape_new", "out of memory");
         return NULL;
     }
-    tape->recording = true;
     tape->step = 1;
     return tape;
 }
@@ -47,8 +46,8 @@ static bool swap(bool *flag, bool on) {
     return was;
 }
 
-bool cp_tape_record(cp_tape *tape, bool on) {
-    return tape ? swap(&tape->recording, on) : cp_misuse((cp_at){0}, "tape_record", "the tape is NULL");
+bool cp_tape_pause(cp_tape *tape, bool on) {
+    return tape ? swap(&tape->paused, on) : cp_misuse((cp_at){0}, "tape_pause", "the tape is NULL");
 }
 
 bool cp_tape_freeze(cp_tape *tape, bool on) {
@@ -72,7 +71,7 @@ unsigned cp_tape_step(const cp_tape *tape) {
 }
 
 bool cp_recording(cp_at at) {
-    return at.tape->recording;
+    return !at.tape->paused;
 }
 
 static bool is_tracked(const cp_tape *tape, const cp_tensor *t) {
@@ -80,7 +79,7 @@ static bool is_tracked(const cp_tape *tape, const cp_tensor *t) {
 }
 
 bool cp_tracked(cp_at at, const cp_tensor *t) {
-    return at.tape->recording && is_tracked(at.tape, t);
+    return !at.tape->paused && is_tracked(at.tape, t);
 }
 
 cp_arena *cp_scratch(cp_at at) {
@@ -285,18 +284,25 @@ cp_tensor *cp_record(cp_at at, const cp_op *op, cp_tensor *out, const void *attr
     return cp_record_keeping(at, op, op->keeps, out, attr, n, in);
 }
 
-cp_tensor *cp_record_keeping(cp_at at, const cp_op *op, unsigned keeps, cp_tensor *out, const void *attr, int n, cp_tensor *const *in) {
+cp_tensor *cp_record_keeping(cp_at at, const cp_op *op, unsigned keeps, cp_tensor *out, const void *attr, int n,
+                             cp_tensor *const *in) {
     cp_tape *tape = at.tape;
     bool     any = false;
-    if (!out || !tape->recording) return out;
+    if (!out || tape->paused) return out;
     for (int i = 0; i < n; i++) any |= is_tracked(tape, in[i]);
     if (!any) return out;
 
-    size_t   count = (size_t)n;
-    char    *room = cp_keep(at, count * (sizeof(cp_tensor *) + sizeof(int) + sizeof(bool)));
-    if (!room || !cp_tape_grow(at, (void **)&tape->nodes, &tape->node_room, tape->node_count + 1, sizeof *tape->nodes))
-        return NULL;
-    cp_node node = {.op = op, .out = out, .in = (cp_tensor **)room, .inputs = n, .keeps = keeps, .attr = attr, .file = at.file, .line = at.line};
+    size_t count = (size_t)n;
+    char  *room = cp_keep(at, count * (sizeof(cp_tensor *) + sizeof(int) + sizeof(bool)));
+    if (!room || !cp_tape_grow(at, (void **)&tape->nodes, &tape->node_room, tape->node_count + 1, sizeof *tape->nodes)) return NULL;
+    cp_node node = {.op = op,
+                    .out = out,
+                    .in = (cp_tensor **)room,
+                    .inputs = n,
+                    .keeps = keeps,
+                    .attr = attr,
+                    .file = at.file,
+                    .line = at.line};
     node.ids = (int *)(room + count * sizeof(cp_tensor *));
     node.need = (bool *)(room + count * (sizeof(cp_tensor *) + sizeof(int)));
     for (int i = 0; i < n; i++) {

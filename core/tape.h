@@ -23,8 +23,8 @@ cp_tape *cp_tape_new(void);
 void     cp_tape_free(cp_tape *tape);  /* NULL is fine; all its tensors go with it */
 void     cp_tape_reset(cp_tape *tape); /* forgets the record and all values, O(1); the memory is kept for the next step */
 
-/* Recording is on at the start. Off, ops compute values and record nothing: inference. Returns what it was. */
-bool cp_tape_record(cp_tape *tape, bool on);
+/* Paused, ops compute values and record nothing: inference. Returns what it was; a new tape records. */
+bool cp_tape_pause(cp_tape *tape, bool on);
 
 /* Frozen, the tape takes persistent tensors as constants: only cp_variable leaves get gradients, and nothing is kept for
  * the parameters' sake. Samplers use it. Returns what it was. */

@@ -1,5 +1,5 @@
 /* How a tape shows itself: a listing to read, and a graph to look at. */
-#include "core/tape_record.h"
+#include "core/tape_inside.h"
 
 #include <math.h>
 #include <string.h>
@@ -13,8 +13,10 @@ typedef struct label {
 /* A value's name, or %3 for the one with id 3. */
 static label value_label(const cp_tape *tape, int id) {
     label text;
-    if (tape->values[id]->name) snprintf(text.s, sizeof text.s, "%s", tape->values[id]->name);
-    else snprintf(text.s, sizeof text.s, "%%%d", id);
+    if (tape->values[id]->name)
+        snprintf(text.s, sizeof text.s, "%s", tape->values[id]->name);
+    else
+        snprintf(text.s, sizeof text.s, "%%%d", id);
     return text;
 }
 
@@ -159,12 +161,16 @@ static void row_of_node(const cp_tape *tape, const cp_node *node, const leaves *
 static void listing(const cp_tape *tape, const leaves *found, widths *w, FILE *file) {
     row r = {{"value", "op", "shape", "bytes", "keeps", "from", "needed for"}};
     for (int i = -1; i < found->count + tape->node_count; i++) {
-        if (i >= found->count) row_of_node(tape, &tape->nodes[i - found->count], found, &r);
-        else if (i >= 0) row_of_leaf(tape, found->ids[i], &r);
+        if (i >= found->count)
+            row_of_node(tape, &tape->nodes[i - found->count], found, &r);
+        else if (i >= 0)
+            row_of_leaf(tape, found->ids[i], &r);
         if (file && i == found->count && found->all > found->count)
             fprintf(file, "... and %d more leaves\n", found->all - found->count);
-        if (file) row_print(file, &r, w);
-        else row_measure(&r, w);
+        if (file)
+            row_print(file, &r, w);
+        else
+            row_measure(&r, w);
     }
 }
 
@@ -225,7 +231,7 @@ static void dot_box(FILE *file, const char *id, const char *title, const char *s
 }
 
 static void dot_node(const cp_tape *tape, FILE *file, const cp_node *node, int number, cp_tensor *const *grads) {
-    label    id, name = value_label(tape, node->out->id), title;
+    label id, name = value_label(tape, node->out->id), title;
     snprintf(id.s, sizeof id.s, "v%d", node->out->id);
     snprintf(title.s, sizeof title.s, "%s %.40s", node->op->name, node->out->name ? name.s : "");
     dot_box(file, id.s, title.s, "style=rounded", node->out, grads ? grads[node->out->id] : NULL);
@@ -267,7 +273,7 @@ void(cp_tape_dot)(cp_at at, FILE *file, cp_tensor *loss) {
     }
     int         count = tape->value_count;
     cp_tensor **grads = loss && count ? gradients(at, loss) : NULL; /* without them, after the error handler, when loss has none */
-    bool *made = made_by_nodes(tape);
+    bool       *made = made_by_nodes(tape);
     if (!made) return;
     fprintf(file, "digraph tape {\n  node [shape=box fontname=\"monospace\" fontsize=10];\n");
     for (int id = 0; id < count; id++) {

@@ -18,8 +18,8 @@ typedef struct cp_tensor {
     int         dims[CP_MAX_RANK]; /* sizes, each >= 0 */
     size_t      size;              /* number of values: the product of dims */
     cp_real    *data;
-    const char *name;              /* for listings and messages; may be NULL; not owned */
-    bool        tracked;           /* gradients flow to it */
+    const char *name;    /* for listings and messages; may be NULL; not owned */
+    bool        tracked; /* gradients flow to it */
 
     /* The engine's own. */
     struct cp_tape   *tape; /* NULL: persistent */

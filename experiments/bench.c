@@ -3,7 +3,7 @@
 #include "couplet.h"
 #include "experiments/bench_kernels.h"
 #include "experiments/commands.h"
-#include "experiments/figure.h"
+#include "experiments/kit/figure.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -53,14 +53,15 @@ typedef struct wrn {
     int depth, width, norm, side, channels, batch;
 } wrn;
 
-static const wrn usual[] = {{10, 1, 0, 28, 1, 64}, {10, 2, 0, 28, 3, 64}, {16, 2, 0, 28, 3, 64}, {16, 2, 1, 28, 3, 64}, {16, 4, 0, 32, 1, 64}};
+static const wrn usual[] = {
+    {10, 1, 0, 28, 1, 64}, {10, 2, 0, 28, 3, 64}, {16, 2, 0, 28, 3, 64}, {16, 2, 1, 28, 3, 64}, {16, 4, 0, 32, 1, 64}};
 
 enum { WRN_16_2 = 2 }; /* its place in the list */
 
 typedef struct bench {
-    cp_model *model;
-    cp_optim *adam;
-    cp_tape  *tape;
+    cp_model  *model;
+    cp_optim  *adam;
+    cp_tape   *tape;
     cp_tensor *x, *chains;
     int       *label;
     cp_rng     rng;
@@ -83,9 +84,9 @@ static void sgld_step(void *context) {
 
 static void infer_step(void *context) {
     bench *b = context;
-    bool   was = cp_tape_record(b->tape, false);
+    bool   was = cp_tape_pause(b->tape, true);
     cp_model_logits(b->tape, b->model, cp_constant(b->tape, b->x->data, 4, b->x->dims), CP_EVALUATION);
-    cp_tape_record(b->tape, was);
+    cp_tape_pause(b->tape, was);
     cp_tape_reset(b->tape);
 }
 
@@ -99,8 +100,10 @@ static void bench_free(bench *b) {
 }
 
 static bool bench_make(bench *b, const wrn *w) {
-    cp_model_config config = {.classes = 8, .head = "jem", .wrn = {.depth = w->depth, .width = w->width, .channels = w->channels,
-                                                                   .norm = w->norm ? CP_NORM_BATCH : CP_NORM_NONE}};
+    cp_model_config config = {
+        .classes = 8,
+        .head = "jem",
+        .wrn = {.depth = w->depth, .width = w->width, .channels = w->channels, .norm = w->norm ? CP_NORM_BATCH : CP_NORM_NONE}};
     *b = (bench){.rng = cp_rng_named(1, "bench"), .tape = cp_tape_new(), .label = malloc((size_t)w->batch * sizeof *b->label)};
     b->model = cp_model_new(config, &b->rng);
     b->adam = b->model ? cp_adam_new(b->model->params, (cp_adam_config){.rate = 1e-4}) : NULL;
@@ -139,8 +142,8 @@ static int bench_memory(const wrn *w) {
         fine = (b.tape = cp_tape_new()) != NULL;
     }
     if (fine)
-        printf("memory wrn %d %d norm %d side %d channels %d batch %d  train %.1f MB  sgld %.1f MB\n", w->depth, w->width, w->norm, w->side,
-               w->channels, w->batch, (double)peak[0] * 1e-6, (double)peak[1] * 1e-6);
+        printf("memory wrn %d %d norm %d side %d channels %d batch %d  train %.1f MB  sgld %.1f MB\n", w->depth, w->width, w->norm,
+               w->side, w->channels, w->batch, (double)peak[0] * 1e-6, (double)peak[1] * 1e-6);
     bench_free(&b);
     return fine ? CP_EXIT_FINE : CP_EXIT_FAILED;
 }
@@ -181,9 +184,10 @@ static int bench_scaling(const wrn *w) {
     if (fine) {
         scaling train = scaling_of(train_step, &b, threads), sgld = scaling_of(sgld_step, &b, threads),
                 infer = scaling_of(infer_step, &b, threads);
-        printf("scaling wrn %d %d norm %d side %d channels %d batch %d threads %d against 1  train %.2f (%.2f)  sgld %.2f (%.2f)  infer %.2f (%.2f)\n",
-               w->depth, w->width, w->norm, w->side, w->channels, w->batch, threads, train.median, train.fastest, sgld.median, sgld.fastest,
-               infer.median, infer.fastest);
+        printf("scaling wrn %d %d norm %d side %d channels %d batch %d threads %d against 1  train %.2f (%.2f)  sgld %.2f (%.2f)  "
+               "infer %.2f (%.2f)\n",
+               w->depth, w->width, w->norm, w->side, w->channels, w->batch, threads, train.median, train.fastest, sgld.median,
+               sgld.fastest, infer.median, infer.fastest);
     }
     bench_free(&b);
     return fine ? CP_EXIT_FINE : CP_EXIT_FAILED;
@@ -224,7 +228,8 @@ static int run_networks(const cp_options *o, int (*run)(const wrn *), size_t fir
     int count = cp_argument_count(o), threads = 0, code = CP_EXIT_FINE;
     if (count > 1 && !whole(cp_argument(o, 1), "THREADS", 1, 256, &threads)) return CP_EXIT_USAGE;
     if (count > 2 && (count - 2) % 6) {
-        fprintf(stderr, "couplet bench: %d numbers after THREADS; a network is six: DEPTH WIDTH NORM SIDE CHANNELS BATCH\n", count - 2);
+        fprintf(stderr, "couplet bench: %d numbers after THREADS; a network is six: DEPTH WIDTH NORM SIDE CHANNELS BATCH\n",
+                count - 2);
         return CP_EXIT_USAGE;
     }
     if (threads && cp_option_given(o, "threads")) {
@@ -284,7 +289,8 @@ static bool read_ratios(const char *path, ratios *r) {
     fclose(file);
     if (fine && r->count) return true;
     fprintf(stderr, "couplet bench: %.200s, line %d: %s\n", path, number,
-            number == 1 ? "\"network,sgld,train,infer\" and lines with a name and three ratios are expected" : "a name and three positive ratios are expected");
+            number == 1 ? "\"network,sgld,train,infer\" and lines with a name and three ratios are expected"
+                        : "a name and three positive ratios are expected");
     return false;
 }
 
@@ -306,14 +312,16 @@ static int run_plot(const cp_options *o) {
         return CP_EXIT_USAGE;
     }
     if (would_replace(cp_argument(o, 1), out)) {
-        fprintf(stderr, "couplet bench: %.200s would be replaced by the figure's own numbers, %.200s.csv; another --out is needed\n",
+        fprintf(stderr,
+                "couplet bench: %.200s would be replaced by the figure's own numbers, %.200s.csv; another --out is needed\n",
                 cp_argument(o, 1), out);
         return CP_EXIT_USAGE;
     }
     if (!read_ratios(cp_argument(o, 1), &r)) return CP_EXIT_FAILED;
     for (int i = 0; i < r.count; i++) names[i] = r.names[i];
     cp_figure *figure = cp_figure_new((cp_figure_config){.title = "PyTorch's time / Couplet's time", .width = 130.0 * r.count});
-    cp_panel  *panel = cp_figure_panel(figure, (cp_panel_config){.y_label = "times as fast", .x_names = names, .x_name_count = r.count});
+    cp_panel  *panel =
+        cp_figure_panel(figure, (cp_panel_config){.y_label = "times as fast", .x_names = names, .x_name_count = r.count});
     for (int k = 0; k < 3; k++) cp_panel_bars(panel, (cp_style){.color = k, .label = kinds[k]}, r.count, r.values[k], NULL, k, 3);
     cp_panel_level(panel, (cp_style){.color = 7, .dash = CP_DOTTED, .label = "equal"}, 1);
     bool fine = cp_figure_save(figure, out, &status);
@@ -343,7 +351,8 @@ static int run_bench(const cp_options *o) {
         return CP_EXIT_FINE;
     }
     if (*what && strcmp(what, "kernels") != 0) {
-        fprintf(stderr, "couplet bench: \"%.80s\" cannot be measured; kernels, accuracy, wrn, scaling, memory or plot is expected\n", what);
+        fprintf(stderr,
+                "couplet bench: \"%.80s\" cannot be measured; kernels, accuracy, wrn, scaling, memory or plot is expected\n", what);
         return CP_EXIT_USAGE;
     }
     cp_bench_kernels();
@@ -351,24 +360,26 @@ static int run_bench(const cp_options *o) {
 }
 
 static const cp_option options[] = {
-    {.name = "out", .kind = CP_OPTION_TEXT, .value = "FIGURE", .help = "plot: where the figure goes, without its ending"},
-    {0}};
+    {.name = "out", .kind = CP_OPTION_TEXT, .value = "FIGURE", .help = "plot: where the figure goes, without its ending"}, {0}};
 
 const cp_command cp_command_bench = {
     .name = "bench",
     .purpose = "how fast this machine is: kernels, and whole steps of wide ResNets",
     .arguments = "[kernels | wrn [THREADS [NETWORK...]] | scaling [THREADS [NETWORK...]] | memory | accuracy | plot RATIOS.csv]",
-    .details = "kernels: the machine's multiply-add peak, and each kernel at the shapes of wide ResNets in GFLOP/s and percent of it.\n"
-               "wrn: whole steps of networks, as medians in milliseconds: train (forward, backward, Adam), sgld (gradient of the energy at "
-               "the inputs, Langevin update) and infer.\n"
-               "scaling: how much faster THREADS are than one, step by step in turn: the median of 15 ratios and, in brackets, "
-               "shortest time against shortest.\n"
-               "memory: the most that the values of a step take at once.\n"
-               "accuracy: the errors of direct convolutions and of Winograd's.\n"
-               "plot: draws the ratios that tests/bench/compare.py measures, as FIGURE.svg and FIGURE.csv (needs --out).\n"
-               "Without arguments: kernels, then wrn. A NETWORK is six numbers, DEPTH WIDTH NORM SIDE CHANNELS BATCH, with NORM 0 for none "
-               "and 1 for batch norm; without one, five usual ones. COUPLET_KERNELS (avx512, avx2, portable, reference) and COUPLET_CONV "
-               "(auto, direct, winograd2, winograd4) in the environment force kernels.",
+    .details =
+        "kernels: the machine's multiply-add peak, and each kernel at the shapes of wide ResNets in GFLOP/s and percent of it.\n"
+        "wrn: whole steps of networks, as medians in milliseconds: train (forward, backward, Adam), sgld (gradient of the energy "
+        "at "
+        "the inputs, Langevin update) and infer.\n"
+        "scaling: how much faster THREADS are than one, step by step in turn: the median of 15 ratios and, in brackets, "
+        "shortest time against shortest.\n"
+        "memory: the most that the values of a step take at once.\n"
+        "accuracy: the errors of direct convolutions and of Winograd's.\n"
+        "plot: draws the ratios that tests/bench/compare.py measures, as FIGURE.svg and FIGURE.csv (needs --out).\n"
+        "Without arguments: kernels, then wrn. A NETWORK is six numbers, DEPTH WIDTH NORM SIDE CHANNELS BATCH, with NORM 0 for "
+        "none "
+        "and 1 for batch norm; without one, five usual ones. COUPLET_KERNELS (avx512, avx2, portable, reference) and COUPLET_CONV "
+        "(auto, direct, winograd2, winograd4) in the environment force kernels.",
     .example = "couplet bench wrn 2 16 2 0 28 3 64",
     .options = options,
     .only_measures = true,

@@ -4,7 +4,7 @@
 #include "experiments/bench_kernels.h"
 
 #include "core/kernels/fast.h"
-#include "core/pool.h"
+#include "core/threads.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,10 +18,10 @@ static double seconds(void) {
 }
 
 typedef struct job {
-    cp_arena      *scratch;
-    cp_conv_shape  s;
-    size_t         m, n, k;
-    cp_real       *x, *w, *y;
+    cp_arena     *scratch;
+    cp_conv_shape s;
+    size_t        m, n, k;
+    cp_real      *x, *w, *y;
 } job;
 
 static void forward(job *j) {
@@ -61,7 +61,7 @@ static double best_time(void (*run)(job *), job *j) {
         for (int i = 0; i < repeats; i++) {
             run(j);
         }
-        now  = seconds();
+        now = seconds();
         best = (now - before) / repeats < best ? (now - before) / repeats : best;
     }
     return best;
@@ -104,10 +104,23 @@ static size_t w_size(const cp_conv_shape *s) {
 /* A convolution of a wide ResNet; its name is printed. */
 static job conv_job(cp_arena *scratch, int n, const int shape[5]) {
     const int side = shape[0], kernel = shape[3], stride = shape[4], out = (side - 1) / stride + 1;
-    job       j    = {.scratch = scratch,
-                      .s       = {.n = n, .h = side, .w = side, .c = shape[1], .kh = kernel, .kw = kernel, .k = shape[2], .oh = out,
-                                  .ow = out, .stride_h = stride, .stride_w = stride, .pad_top = kernel / 2, .pad_left = kernel / 2,
-                                  .dilation_h = 1, .dilation_w = 1, .groups = 1}};
+    job       j = {.scratch = scratch,
+                   .s = {.n = n,
+                         .h = side,
+                         .w = side,
+                         .c = shape[1],
+                         .kh = kernel,
+                         .kw = kernel,
+                         .k = shape[2],
+                         .oh = out,
+                         .ow = out,
+                         .stride_h = stride,
+                         .stride_w = stride,
+                         .pad_top = kernel / 2,
+                         .pad_left = kernel / 2,
+                         .dilation_h = 1,
+                         .dilation_w = 1,
+                         .groups = 1}};
     j.x = numbers(x_size(&j.s));
     j.w = numbers(w_size(&j.s));
     j.y = numbers(y_size(&j.s));
@@ -129,7 +142,7 @@ static void bench_conv(cp_arena *scratch, double peak, const int shape[5]) {
 }
 
 static void bench_gemm(cp_arena *scratch, double peak, size_t m, size_t n, size_t k) {
-    job          j     = {.scratch = scratch, .m = m, .n = n, .k = k, .x = numbers(m * k), .w = numbers(k * n), .y = numbers(m * n)};
+    job          j = {.scratch = scratch, .m = m, .n = n, .k = k, .x = numbers(m * k), .w = numbers(k * n), .y = numbers(m * n)};
     const double flops = 2.0 * (double)m * (double)n * (double)k;
     printf("gemm %4zux%4zux%4zu ", m, n, k);
     print_rate(flops, best_time(gemm, &j), peak);
@@ -140,15 +153,16 @@ static void bench_gemm(cp_arena *scratch, double peak, size_t m, size_t n, size_
 }
 
 /* side, channels in and out, kernel, stride */
-static const int shapes[][5] = {{28, 1, 16, 3, 1},   {28, 3, 16, 3, 1},    {28, 16, 16, 3, 1},   {28, 16, 32, 3, 1},  {28, 32, 32, 3, 1},
-                                {28, 32, 64, 3, 1},  {28, 64, 64, 3, 2},   {14, 64, 64, 3, 1},   {14, 64, 128, 3, 1}, {14, 128, 128, 3, 2},
-                                {7, 128, 128, 3, 1}, {28, 16, 32, 1, 1},   {28, 32, 64, 1, 2},   {14, 64, 128, 1, 2}, {32, 64, 64, 3, 1},
-                                {32, 128, 128, 3, 2}, {16, 128, 128, 3, 1}, {16, 256, 256, 3, 2}, {8, 256, 256, 3, 1}};
+static const int shapes[][5] = {{28, 1, 16, 3, 1},    {28, 3, 16, 3, 1},    {28, 16, 16, 3, 1},  {28, 16, 32, 3, 1},
+                                {28, 32, 32, 3, 1},   {28, 32, 64, 3, 1},   {28, 64, 64, 3, 2},  {14, 64, 64, 3, 1},
+                                {14, 64, 128, 3, 1},  {14, 128, 128, 3, 2}, {7, 128, 128, 3, 1}, {28, 16, 32, 1, 1},
+                                {28, 32, 64, 1, 2},   {14, 64, 128, 1, 2},  {32, 64, 64, 3, 1},  {32, 128, 128, 3, 2},
+                                {16, 128, 128, 3, 1}, {16, 256, 256, 3, 2}, {8, 256, 256, 3, 1}};
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
 void cp_bench_kernels(void) {
     const size_t products[][3] = {{2, 2, 2}, {64, 8, 128}, {64, 128, 128}, {64, 512, 128}, {512, 512, 512}, {1024, 1024, 1024}};
-    cp_arena *scratch = cp_arena_new();
+    cp_arena    *scratch = cp_arena_new();
     if (!scratch) return;
     const double peak = 1e9 * cp_kernel_fma_peak() * cp_threads();
     printf("kernels %s, %d thread%s, measured multiply-add peak %.0f GFLOP/s\n", cp_kernels_family(), cp_threads(),
@@ -210,7 +224,7 @@ static double error_of(size_t count, const cp_real *got, const double *right) {
     double difference = 0, largest = 0;
     for (size_t i = 0; i < count; i++) {
         difference = fmax(difference, fabs((double)got[i] - right[i]));
-        largest    = fmax(largest, fabs(right[i]));
+        largest = fmax(largest, fabs(right[i]));
     }
     return difference / largest;
 }

@@ -2,7 +2,7 @@
 #ifndef CP_EXPERIMENTS_COMMANDS_H
 #define CP_EXPERIMENTS_COMMANDS_H
 
-#include "experiments/options.h"
+#include "experiments/kit/options.h"
 
 extern const cp_command cp_command_predict, cp_command_report, cp_command_synthetic, cp_command_bench;
 

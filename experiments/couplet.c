@@ -1,6 +1,6 @@
 /* The `couplet` command: finds the command that was asked for, reads its options and runs it. */
-#include "core/pool.h"
 #include "core/real.h"
+#include "core/threads.h"
 #include "experiments/commands.h"
 
 #include <string.h>
@@ -49,8 +49,7 @@ static int run(const cp_command *command, int count, char *const *words) {
         return CP_EXIT_FINE;
     }
     if (!options) {
-        fprintf(stderr, "couplet %s: %s\nRun `couplet %s --help` for its options.\n", command->name, status.message,
-                command->name);
+        fprintf(stderr, "couplet %s: %s\nRun `couplet %s --help` for its options.\n", command->name, status.message, command->name);
         return CP_EXIT_USAGE;
     }
     cp_threads_set((int)cp_option_int(options, "threads"));
@@ -77,7 +76,7 @@ int main(int count, char **words) {
         code = CP_EXIT_FINE;
     } else {
         const cp_command *command = find(words[1]);
-        code                      = command ? run(command, count - 2, words + 2) : fail_unknown(words[1]);
+        code = command ? run(command, count - 2, words + 2) : fail_unknown(words[1]);
     }
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "couplet: what was printed could not all be written\n");

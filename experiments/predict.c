@@ -3,7 +3,7 @@
 #include "core/io/json.h"
 #include "couplet.h"
 #include "experiments/commands.h"
-#include "experiments/table.h"
+#include "experiments/kit/table.h"
 #include "models/checkpoint.h"
 
 #include <limits.h>
@@ -15,23 +15,23 @@
 enum { NCHW, NHWC };
 
 static const cp_option options[] = {
-    {.name     = "out",
-     .kind     = CP_OPTION_TEXT,
-     .value    = "PROBS.npy",
+    {.name = "out",
+     .kind = CP_OPTION_TEXT,
+     .value = "PROBS.npy",
      .required = true,
-     .help     = "file for the posteriors, float32 of shape (N, classes); an older one is replaced"},
-    {.name     = "layout",
-     .kind     = CP_OPTION_CHOICE,
-     .choices  = "nchw|nhwc",
+     .help = "file for the posteriors, float32 of shape (N, classes); an older one is replaced"},
+    {.name = "layout",
+     .kind = CP_OPTION_CHOICE,
+     .choices = "nchw|nhwc",
      .fallback = "nchw",
-     .help     = "order of the axes of images: nchw as PyTorch has it, nhwc with the channels last"},
-    {.name     = "batch",
-     .kind     = CP_OPTION_INT,
+     .help = "order of the axes of images: nchw as PyTorch has it, nhwc with the channels last"},
+    {.name = "batch",
+     .kind = CP_OPTION_INT,
      .fallback = "64",
-     .least    = 1,
-     .most     = 1 << 20,
-     .unit     = "inputs",
-     .help     = "how many go through the network at once; less needs less memory, the result is the same"},
+     .least = 1,
+     .most = 1 << 20,
+     .unit = "inputs",
+     .help = "how many go through the network at once; less needs less memory, the result is the same"},
     {0}};
 
 /* How a row of the file becomes a row of the network's input. */
@@ -48,8 +48,8 @@ typedef struct input {
 /* ---- does the input fit the model? ---- */
 
 static bool fail_shape(const input *in, const char *expected, cp_status *status) {
-    return cp_fail(status, "%.200s has shape %s; this model takes %s", in->path,
-                   cp_shown_shape(in->npy.rank, in->npy.dims).text, expected);
+    return cp_fail(status, "%.200s has shape %s; this model takes %s", in->path, cp_shown_shape(in->npy.rank, in->npy.dims).text,
+                   expected);
 }
 
 static bool fit_images(input *in, const cp_wrn_config *wrn, int layout, cp_status *status) {
@@ -62,7 +62,7 @@ static bool fit_images(input *in, const cp_wrn_config *wrn, int layout, cp_statu
     int64_t        h = gray ? d[1] : layout == NCHW ? d[2] : d[1], w = gray ? d[2] : layout == NCHW ? d[3] : d[2];
     int64_t        c = gray ? 1 : layout == NCHW ? d[1] : d[3], other = layout == NCHW ? d[3] : d[1];
     if ((gray || four) && c == wrn->channels && h >= 8 && w >= 8) {
-        in->rank    = 4;
+        in->rank = 4;
         in->dims[1] = (int)h, in->dims[2] = (int)w, in->dims[3] = (int)c;
         in->planes = layout == NCHW && c > 1;
         return true;
@@ -77,7 +77,7 @@ static bool fit_images(input *in, const cp_wrn_config *wrn, int layout, cp_statu
 
 static bool fit_rows(input *in, int width, cp_status *status) {
     char expected[64];
-    in->rank    = 2;
+    in->rank = 2;
     in->dims[1] = width;
     if (in->npy.rank >= 2 && in->row == (size_t)width) return true;
     snprintf(expected, sizeof expected, "(N, %d)", width);
@@ -96,8 +96,8 @@ static bool fit_sequences(input *in, int width, cp_status *status) {
 static bool fit(input *in, const cp_model *model, int layout, cp_status *status) {
     const cp_npy *npy = &in->npy;
     if (npy->dtype != CP_F32 && npy->dtype != CP_F64 && npy->dtype != CP_U8)
-        return cp_fail(status, "%.200s has elements of type %s; float32, float64 or uint8 (pixels) are expected",
-                       in->path, cp_dtype_name(npy->dtype));
+        return cp_fail(status, "%.200s has elements of type %s; float32, float64 or uint8 (pixels) are expected", in->path,
+                       cp_dtype_name(npy->dtype));
     if (npy->rank < 2) return fail_shape(in, "one input a row: at least two axes", status);
     in->row = 1;
     for (int i = 0; i < npy->rank; i++) {
@@ -126,17 +126,16 @@ static void channels_last(const input *in, const cp_real *from, cp_real *to, int
 
 static bool load_rows(const input *in, int first, int rows, cp_real *work, cp_real *batch, cp_status *status) {
     size_t               count = (size_t)rows * in->row;
-    const unsigned char *from =
-        (const unsigned char *)in->npy.data + (size_t)first * in->row * cp_dtype_size(in->npy.dtype);
-    cp_real *to = in->planes ? work : batch;
+    const unsigned char *from = (const unsigned char *)in->npy.data + (size_t)first * in->row * cp_dtype_size(in->npy.dtype);
+    cp_real             *to = in->planes ? work : batch;
     if (!cp_elements_to_real(in->npy.dtype, from, count, to, in->path, status)) return false;
     if (in->npy.dtype == CP_U8) scale_pixels(to, count);
     if (in->planes) channels_last(in, work, batch, rows);
     return true;
 }
 
-static bool predict_rows(cp_tape *tape, const cp_model *model, const input *in, int first, int rows, cp_real *work,
-                         cp_real *batch, float *out, cp_status *status) {
+static bool predict_rows(cp_tape *tape, const cp_model *model, const input *in, int first, int rows, cp_real *work, cp_real *batch,
+                         float *out, cp_status *status) {
     int dims[CP_MAX_RANK];
     memcpy(dims, in->dims, sizeof dims);
     dims[0] = rows;
@@ -152,19 +151,18 @@ static bool predict_rows(cp_tape *tape, const cp_model *model, const input *in, 
 static float *predict(const cp_model *model, const input *in, int most, cp_status *status) {
     int    step = most < in->n ? most : in->n;
     size_t count, values;
-    bool   fits = cp_size_mul((size_t)in->n, (size_t)model->config.classes, &count) &&
-                cp_size_mul((size_t)step, in->row, &values) && values < SIZE_MAX / sizeof(cp_real) &&
-                count < SIZE_MAX / sizeof(float);
-    float   *out   = fits ? malloc((count + 1) * sizeof *out) : NULL;
-    cp_real *work  = fits ? malloc((values + 1) * sizeof *work) : NULL;
+    bool fits = cp_size_mul((size_t)in->n, (size_t)model->config.classes, &count) && cp_size_mul((size_t)step, in->row, &values) &&
+                values < SIZE_MAX / sizeof(cp_real) && count < SIZE_MAX / sizeof(float);
+    float   *out = fits ? malloc((count + 1) * sizeof *out) : NULL;
+    cp_real *work = fits ? malloc((values + 1) * sizeof *work) : NULL;
     cp_real *batch = fits ? malloc((values + 1) * sizeof *batch) : NULL;
-    cp_tape *tape  = cp_tape_new();
-    bool     fine  = (out && work && batch && tape) ||
-                cp_fail(status, "not enough memory for %d inputs; a smaller --batch needs less", in->n);
-    if (fine) cp_tape_record(tape, false);
+    cp_tape *tape = cp_tape_new();
+    bool     fine =
+        (out && work && batch && tape) || cp_fail(status, "not enough memory for %d inputs; a smaller --batch needs less", in->n);
+    if (fine) cp_tape_pause(tape, true);
     for (int first = 0; fine && first < in->n; first += step) {
         int rows = in->n - first < step ? in->n - first : step;
-        fine     = predict_rows(tape, model, in, first, rows, work, batch, out, status);
+        fine = predict_rows(tape, model, in, first, rows, work, batch, out, status);
     }
     cp_tape_free(tape);
     free(work);
@@ -187,7 +185,7 @@ static bool summarize(const float *p, int n, int classes, summary *s, cp_status 
     if (!s->histogram) return cp_fail(status, "not enough memory for %d classes", classes);
     double sum = 0;
     for (int i = 0; i < n; i++, p += classes) {
-        int  best   = 0;
+        int  best = 0;
         bool finite = true;
         for (int c = 0; c < classes; c++) {
             finite &= isfinite(p[c]);
@@ -255,8 +253,7 @@ static bool same_file(const char *a, const char *b) {
 
 /* A path that cannot be written is told before the work, not after it. */
 static bool can_write(const char *out, const char *model, const char *in, cp_status *status) {
-    if (same_file(out, model) || same_file(out, in))
-        return cp_fail(status, "--out %.200s is one of the files to read", out);
+    if (same_file(out, model) || same_file(out, in)) return cp_fail(status, "--out %.200s is one of the files to read", out);
     cp_file_writer *probe = cp_file_writer_new(out, status);
     cp_file_writer_cancel(probe);
     return probe != NULL;
@@ -264,9 +261,9 @@ static bool can_write(const char *out, const char *model, const char *in, cp_sta
 
 static bool work(const cp_options *o, const cp_model *model, input *in, cp_status *status) {
     const char *out = cp_option_text(o, "out");
-    summary     s   = {0};
+    summary     s = {0};
     if (!fit(in, model, cp_option_choice(o, "layout"), status)) return false;
-    float *p    = predict(model, in, (int)cp_option_int(o, "batch"), status);
+    float *p = predict(model, in, (int)cp_option_int(o, "batch"), status);
     bool   fine = p && cp_npy_write(out, CP_F32, 2, (int64_t[]){in->n, model->config.classes}, p, status) &&
                 summarize(p, in->n, model->config.classes, &s, status);
     if (fine && s.not_finite)
@@ -284,9 +281,9 @@ static bool work(const cp_options *o, const cp_model *model, input *in, cp_statu
 static int run(const cp_options *o) {
     cp_status   status = {0};
     const char *path = cp_argument(o, 0), *out = cp_option_text(o, "out");
-    input       in    = {.path = cp_argument(o, 1)};
+    input       in = {.path = cp_argument(o, 1)};
     cp_model   *model = can_write(out, path, in.path, &status) ? cp_model_load(path, &status) : NULL;
-    bool        fine  = model && cp_npy_read(in.path, &in.npy, &status) && work(o, model, &in, &status);
+    bool        fine = model && cp_npy_read(in.path, &in.npy, &status) && work(o, model, &in, &status);
     if (!fine) fprintf(stderr, "couplet predict: %s\n", status.message);
     cp_npy_free(&in.npy);
     cp_model_free(model);
@@ -294,17 +291,17 @@ static int run(const cp_options *o) {
 }
 
 const cp_command cp_command_predict = {
-    .name      = "predict",
-    .purpose   = "posteriors of a saved model for a batch of inputs",
+    .name = "predict",
+    .purpose = "posteriors of a saved model for a batch of inputs",
     .arguments = "MODEL.safetensors INPUT.npy",
-    .details   = "MODEL.safetensors has the tensors of a model and, as metadata `couplet`, its description; Couplet "
-                 "writes such files, and so can PyTorch. INPUT.npy has one input a row: images (N, C, H, W), or with "
-                 "--layout nhwc (N, H, W, C), gray ones also (N, H, W); vectors (N, D); sequences (N, T, D). float32 "
-                 "and float64 are taken as they are, uint8 as pixels: x / 127.5 - 1. The network is in evaluation "
-                 "mode.",
-    .example   = "couplet predict model.safetensors test.npy --out probs.npy",
-    .options   = options,
+    .details = "MODEL.safetensors has the tensors of a model and, as metadata `couplet`, its description; Couplet "
+               "writes such files, and so can PyTorch. INPUT.npy has one input a row: images (N, C, H, W), or with "
+               "--layout nhwc (N, H, W, C), gray ones also (N, H, W); vectors (N, D); sequences (N, T, D). float32 "
+               "and float64 are taken as they are, uint8 as pixels: x / 127.5 - 1. The network is in evaluation "
+               "mode.",
+    .example = "couplet predict model.safetensors test.npy --out probs.npy",
+    .options = options,
     .least_arguments = 2,
-    .most_arguments  = 2,
-    .run             = run,
+    .most_arguments = 2,
+    .run = run,
 };

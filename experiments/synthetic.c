@@ -3,10 +3,10 @@
 #include "experiments/synthetic.h"
 
 #include "experiments/commands.h"
-#include "experiments/progress.h"
-#include "experiments/report.h"
-#include "experiments/run.h"
-#include "experiments/table.h"
+#include "experiments/kit/progress.h"
+#include "experiments/kit/report.h"
+#include "experiments/kit/run.h"
+#include "experiments/kit/table.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -52,7 +52,7 @@ typedef struct setting {
 /* Accuracies in percent, by repetition; NaN: diverged. Those of the hybrid also by lambda, with the distance of its
  * heads and whether its loss was still swinging at the end (1) or not (0). */
 typedef struct outcome {
-    double *labelled, *supervised, *hybrid, *distance, *swings;
+    double *labeled, *supervised, *hybrid, *distance, *swings;
     bool   *complete; /* which repetitions are done */
 } outcome;
 
@@ -85,8 +85,8 @@ static bool data_make(const setting *s, int repeat, cp_plane_data *train, cp_pla
     return false;
 }
 
-static cp_training_end model_make(const setting *s, int repeat, cp_method method, double lambda,
-                                  const cp_plane_data *train, cp_tape *tape, cp_plane_model *model) {
+static cp_training_end model_make(const setting *s, int repeat, cp_method method, double lambda, const cp_plane_data *train,
+                                  cp_tape *tape, cp_plane_model *model) {
     cp_rng init = stream(s, "init", repeat);
     if (!cp_plane_model_new(model, method, s->precision, &init)) return CP_TRAINING_STOPPED;
     return cp_plane_train(tape, model, train, (cp_plane_training){lambda, s->rate, s->steps, cp_interrupted});
@@ -118,12 +118,11 @@ static measured measure(const setting *s, int repeat, cp_method method, double l
     return m;
 }
 
-static bool repeat_once(const setting *s, int r, const cp_plane_data *train, const cp_plane_data *test,
-                        const outcome *all) {
-    measured labelled = measure(s, r, CP_METHOD_LABELLED, 0, train, test);
+static bool repeat_once(const setting *s, int r, const cp_plane_data *train, const cp_plane_data *test, const outcome *all) {
+    measured labeled = measure(s, r, CP_METHOD_LABELED, 0, train, test);
     measured supervised = measure(s, r, CP_METHOD_SUPERVISED, 0, train, test);
-    bool     complete = labelled.complete && supervised.complete;
-    all->labelled[r] = labelled.accuracy;
+    bool     complete = labeled.complete && supervised.complete;
+    all->labeled[r] = labeled.accuracy;
     all->supervised[r] = supervised.accuracy;
     for (int l = 0; complete && l < s->lambda.count; l++) {
         measured hybrid = measure(s, r, CP_METHOD_HYBRID, s->lambda.at[l], train, test);
@@ -167,7 +166,7 @@ static void log_repeat(cp_run *run, const setting *s, const outcome *all, int r)
     cp_json_writer line = {0};
     cp_json_put_object(&line, NULL);
     cp_json_put_integer(&line, "repeat", r);
-    cp_json_put_number(&line, "labelled", all->labelled[r]);
+    cp_json_put_number(&line, "labeled", all->labeled[r]);
     cp_json_put_number(&line, "supervised", all->supervised[r]);
     put_each(&line, "hybrid", all->hybrid + r, s->lambda.count, s->repeats);
     put_each(&line, "distance", all->distance + r, s->lambda.count, s->repeats);
@@ -180,7 +179,7 @@ static void log_repeat(cp_run *run, const setting *s, const outcome *all, int r)
 static bool recall(const cp_run *run, const setting *s, outcome *all, int r) {
     const cp_json *line = cp_run_past(run, "repeat", r);
     if (!line) return false;
-    all->labelled[r] = cp_json_number(cp_json_get(line, "labelled"), NAN);
+    all->labeled[r] = cp_json_number(cp_json_get(line, "labeled"), NAN);
     all->supervised[r] = cp_json_number(cp_json_get(line, "supervised"), NAN);
     for (int l = 0; l < s->lambda.count; l++) {
         int place = l * s->repeats + r;
@@ -227,13 +226,16 @@ static int main_lambda(const setting *s) {
 static void put_cell(cp_table *table, const double *values, int count, int decimals) {
     int        lost = diverged(values, count);
     cp_mean_sd m = cp_mean_sd_of(values, count);
-    if (lost) cp_table_text(table, "diverged (%d of %d)", lost, count);
-    else if (count == 1) cp_table_number(table, m.mean, decimals);
-    else cp_table_mean_sd(table, m.mean, m.sd, decimals);
+    if (lost)
+        cp_table_text(table, "diverged (%d of %d)", lost, count);
+    else if (count == 1)
+        cp_table_number(table, m.mean, decimals);
+    else
+        cp_table_mean_sd(table, m.mean, m.sd, decimals);
 }
 
 static const double *of_method(const setting *s, const outcome *all, cp_method method) {
-    return method == CP_METHOD_LABELLED ? all->labelled
+    return method == CP_METHOD_LABELED  ? all->labeled
            : method == CP_METHOD_HYBRID ? all->hybrid + main_lambda(s) * s->repeats
                                         : all->supervised;
 }
@@ -276,8 +278,7 @@ static void note(notes *n, const char *format, ...) {
 }
 
 /* The lambdas where some of `values`, by lambda and repetition, are as `counted` counts them: "10, 100". */
-static bool list_lambdas(const setting *s, const double *values, int (*counted)(const double *, int), char *text,
-                         size_t size) {
+static bool list_lambdas(const setting *s, const double *values, int (*counted)(const double *, int), char *text, size_t size) {
     size_t used = 0;
     *text = '\0';
     for (int l = 0; l < s->lambda.count; l++)
@@ -301,15 +302,13 @@ static notes notes_of(const setting *s, const outcome *all) {
         note(&n, "and the labels sit on the wrong side of the boundary: the paper's numbers come out with --geometry "
                  "reported.");
     }
-    if (s->lambda.count > 1)
-        note(&n, "The hybrid beside the other methods has lambda %g.",
-             s->lambda.at[main_lambda(s)]);
+    if (s->lambda.count > 1) note(&n, "The hybrid beside the other methods has lambda %g.", s->lambda.at[main_lambda(s)]);
     for (int m = 0; m < CP_METHODS; m++)
         if (m != CP_METHOD_HYBRID && diverged(of_method(s, all, (cp_method)m), s->repeats))
             note(&n, "%s diverged with rate %g: take a smaller --rate.", cp_method_name((cp_method)m), s->rate);
     if (list_lambdas(s, all->hybrid, diverged, lambdas, sizeof lambdas))
-        note(&n, "lambda %s diverged with rate %g: take a smaller --rate (with more --steps) or a smaller --lambda.",
-             lambdas, s->rate);
+        note(&n, "lambda %s diverged with rate %g: take a smaller --rate (with more --steps) or a smaller --lambda.", lambdas,
+             s->rate);
     if (s->lambda.count > 1 && list_lambdas(s, all->swings, swinging, lambdas, sizeof lambdas))
         note(&n,
              "lambda %s did not settle with rate %g, which keeps the heads apart: a smaller --rate with more --steps "
@@ -355,8 +354,7 @@ static const char *geometry_name(const setting *s) {
 static void print_result(const setting *s, const cp_table *methods, const cp_table *sweep, const notes *n) {
     printf("Two Gaussian classes, %s geometry: %d points, %d labels a class, %d test points, %d repetition%s.\n"
            "Best possible accuracy: %.1f %%.\n\n",
-           geometry_name(s), s->points, s->labels, s->test, s->repeats, s->repeats == 1 ? "" : "s",
-           cp_geometry_bayes(s->geometry));
+           geometry_name(s), s->points, s->labels, s->test, s->repeats, s->repeats == 1 ? "" : "s", cp_geometry_bayes(s->geometry));
     cp_table_print(methods, stdout);
     if (sweep) printf("\n");
     if (sweep) cp_table_print(sweep, stdout);
@@ -399,8 +397,8 @@ static bool save(cp_run *run, cp_figure *figure, const char *name) {
 }
 
 /* The first repetition, as in the paper's figure. A method that diverged has no panel. */
-static bool draw_methods(cp_run *run, const setting *s, double lambda, const cp_plane_data *train,
-                         const cp_plane_data *test, double *room) {
+static bool draw_methods(cp_run *run, const setting *s, double lambda, const cp_plane_data *train, const cp_plane_data *test,
+                         double *room) {
     cp_tape   *tape = cp_tape_new();
     cp_figure *figure = cp_figure_new((cp_figure_config){.title = "Test data, posteriors and decision boundaries"});
     for (int m = 0; tape && m < CP_METHODS; m++) {
@@ -416,7 +414,7 @@ static bool draw_methods(cp_run *run, const setting *s, double lambda, const cp_
 static bool draw_first(cp_run *run, const setting *s, double lambda) {
     cp_plane_data train = {0}, test = {0};
     double       *room = malloc(2 * (size_t)(s->points + s->test) * sizeof *room);
-    bool fine = (room && data_make(s, 0, &train, &test)) || cp_fail(&run->status, "out of memory for the figures");
+    bool          fine = (room && data_make(s, 0, &train, &test)) || cp_fail(&run->status, "out of memory for the figures");
     if (fine) {
         cp_figure *data = cp_figure_new((cp_figure_config){.title = "Training data"});
         cp_plane_draw_training(data, s->geometry, &train, room);
@@ -440,8 +438,7 @@ static cp_panel *draw_against_lambda(cp_figure *figure, const setting *s, const 
         sd[l] = m.sd;
     }
     cp_panel *panel = cp_figure_panel(
-        figure, (cp_panel_config){
-                    .title = title, .x_label = "lambda", .y_label = y_label, .x_names = names, .x_name_count = n});
+        figure, (cp_panel_config){.title = title, .x_label = "lambda", .y_label = y_label, .x_names = names, .x_name_count = n});
     cp_panel_line(panel, style, n, x, mean, sd);
     return panel;
 }
@@ -457,14 +454,13 @@ static bool draw_sweep(cp_run *run, const setting *s, const outcome *all) {
             snprintf(texts[l], sizeof texts[l], "%g", s->lambda.at[l]);
             names[l] = texts[l];
         }
-        cp_figure *figure = cp_figure_new(
-            (cp_figure_config){.title = "From two independent models to one: the strength of the coupling"});
-        cp_panel *left = draw_against_lambda(figure, s, names, (cp_style){.color = 0, .label = "hybrid"}, "accuracy",
-                                             "accuracy, %", all->hybrid, room);
-        cp_panel_level(left, (cp_style){.color = 7, .dash = CP_DOTTED, .label = "best possible"},
-                       cp_geometry_bayes(s->geometry));
-        draw_against_lambda(figure, s, names, (cp_style){.color = 0}, "how far apart the heads are", "head distance",
-                            all->distance, room);
+        cp_figure *figure =
+            cp_figure_new((cp_figure_config){.title = "From two independent models to one: the strength of the coupling"});
+        cp_panel *left = draw_against_lambda(figure, s, names, (cp_style){.color = 0, .label = "hybrid"}, "accuracy", "accuracy, %",
+                                             all->hybrid, room);
+        cp_panel_level(left, (cp_style){.color = 7, .dash = CP_DOTTED, .label = "best possible"}, cp_geometry_bayes(s->geometry));
+        draw_against_lambda(figure, s, names, (cp_style){.color = 0}, "how far apart the heads are", "head distance", all->distance,
+                            room);
         fine = save(run, figure, "sweep");
     }
     free(room);
@@ -491,7 +487,7 @@ static bool outcome_new(outcome *all, const setting *s) {
 }
 
 static void outcome_free(outcome *all) {
-    free(all->labelled);
+    free(all->labeled);
     free(all->complete);
 }
 
@@ -536,8 +532,7 @@ static int run_synthetic(const cp_options *o) {
     setting s = setting_of(o);
     outcome all;
     if (2 * s.labels > s.points) {
-        fprintf(stderr, "couplet synthetic: --labels %d for each of two classes are more than --points %d\n", s.labels,
-                s.points);
+        fprintf(stderr, "couplet synthetic: --labels %d for each of two classes are more than --points %d\n", s.labels, s.points);
         return CP_EXIT_USAGE;
     }
     cp_run *run = cp_run_open(o);
@@ -557,7 +552,7 @@ const cp_command cp_command_synthetic = {
     .name = "synthetic",
     .purpose = "the paper's first experiment: two Gaussian classes, few labels",
     .details = "Trains the Gaussian-coupled softmax layer on its own (hybrid), beside a softmax layer that sees only "
-               "the labeled points (labelled) and one that sees all points with all labels (supervised). Prints "
+               "the labeled points (labeled) and one that sees all points with all labels (supervised). Prints "
                "accuracies beside the paper's and draws data, posteriors and decision boundaries.",
     .example = "couplet synthetic --lambda 0,0.1,1,10 --rate 0.0001 --steps 30000 --out runs/sweep --report",
     .options = options,

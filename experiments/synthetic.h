@@ -3,7 +3,7 @@
 #define CP_EXPERIMENTS_SYNTHETIC_H
 
 #include "couplet.h"
-#include "experiments/figure.h"
+#include "experiments/kit/figure.h"
 
 /* Two Gaussian classes in the plane, half of the points each. As reported: means (-0.5, 0) and (0.5, 0), standard
  * deviation 0.25. As printed in the paper: means (0, -0.5) and (0, 0.5), covariance 0.5 I. */
@@ -25,13 +25,13 @@ bool cp_plane_make(cp_plane_data *data, cp_geometry geometry, int count, int lab
 void cp_plane_free(cp_plane_data *data);
 
 typedef enum cp_method {
-    CP_METHOD_LABELLED,   /* a softmax layer on the labeled points */
+    CP_METHOD_LABELED,    /* a softmax layer on the labeled points */
     CP_METHOD_HYBRID,     /* the Gaussian-coupled softmax layer on all points, few labels */
     CP_METHOD_SUPERVISED, /* a softmax layer on all points with all labels */
     CP_METHODS
 } cp_method;
 
-const char *cp_method_name(cp_method method); /* "labelled", "hybrid", "supervised" */
+const char *cp_method_name(cp_method method); /* "labeled", "hybrid", "supervised" */
 
 typedef struct cp_plane_model {
     cp_method           method;
@@ -59,14 +59,13 @@ typedef enum cp_training_end {
 } cp_training_end;
 
 /* Plain gradient descent on all points. */
-cp_training_end cp_plane_train(cp_tape *tape, cp_plane_model *model, const cp_plane_data *data,
-                               cp_plane_training training);
+cp_training_end cp_plane_train(cp_tape *tape, cp_plane_model *model, const cp_plane_data *data, cp_plane_training training);
 
 double cp_plane_accuracy(cp_tape *tape, const cp_plane_model *model, const cp_plane_data *data); /* percent */
 
 /* Panels of a figure; `room` is for two numbers a point. */
 void cp_plane_draw_training(cp_figure *figure, cp_geometry geometry, const cp_plane_data *data, double *room);
-void cp_plane_draw_method(cp_figure *figure, cp_geometry geometry, const cp_plane_model *model,
-                          const cp_plane_data *test, cp_tape *tape, double *room);
+void cp_plane_draw_method(cp_figure *figure, cp_geometry geometry, const cp_plane_model *model, const cp_plane_data *test,
+                          cp_tape *tape, double *room);
 
 #endif

@@ -8,13 +8,8 @@ enum { GRID = 81 };
 static cp_panel_config panel_config(cp_geometry geometry) {
     bool   reported = geometry == CP_GEOMETRY_REPORTED;
     double wide = reported ? 1.5 : 2.8, tall = reported ? 1.1 : 2.8;
-    return (cp_panel_config){.x_label = "x",
-                             .y_label = "y",
-                             .x_least = -wide,
-                             .x_most = wide,
-                             .y_least = -tall,
-                             .y_most = tall,
-                             .equal = true};
+    return (cp_panel_config){
+        .x_label = "x", .y_label = "y", .x_least = -wide, .x_most = wide, .y_least = -tall, .y_most = tall, .equal = true};
 }
 
 /* The points of one class, labeled or not, as doubles; returns how many. */
@@ -33,8 +28,7 @@ static void draw_test(cp_panel *panel, const cp_plane_data *data, double *x, dou
     static const char *const names[] = {"class 1", "class 2"};
     for (int label = 0; label < 2; label++) {
         int n = select_points(data, label, false, x, y);
-        cp_panel_points(panel, (cp_style){.color = label, .size = 1.6, .opacity = 0.75, .label = names[label]}, n, x,
-                        y);
+        cp_panel_points(panel, (cp_style){.color = label, .size = 1.6, .opacity = 0.75, .label = names[label]}, n, x, y);
     }
 }
 
@@ -53,10 +47,9 @@ void cp_plane_draw_training(cp_figure *figure, cp_geometry geometry, const cp_pl
 }
 
 /* A function of the plane on a grid: the posterior of class 2, or the density. */
-static void fill_grid(cp_tape *tape, const cp_plane_model *model, const cp_panel_config *c, bool density,
-                      double *values) {
+static void fill_grid(cp_tape *tape, const cp_plane_model *model, const cp_panel_config *c, bool density, double *values) {
     static cp_real row[GRID * 2];
-    bool           was = cp_tape_record(tape, false);
+    bool           was = cp_tape_pause(tape, true);
     for (int j = 0; j < GRID; j++) {
         for (int i = 0; i < GRID; i++) {
             row[2 * i] = (cp_real)(c->x_least + (c->x_most - c->x_least) * i / (GRID - 1));
@@ -65,11 +58,10 @@ static void fill_grid(cp_tape *tape, const cp_plane_model *model, const cp_panel
         cp_tensor *x = cp_constant(tape, row, 2, (int[]){GRID, 2});
         cp_tensor *v = density ? cp_gaussian_softmax_log_density(tape, &model->layer, x) /* (GRID)    */
                                : cp_gaussian_softmax_posterior(tape, &model->layer, x);  /* (GRID, 2) */
-        for (int i = 0; i < GRID && v; i++)
-            values[j * GRID + i] = density ? exp((double)v->data[i]) : (double)v->data[2 * i + 1];
+        for (int i = 0; i < GRID && v; i++) values[j * GRID + i] = density ? exp((double)v->data[i]) : (double)v->data[2 * i + 1];
         cp_tape_reset(tape);
     }
-    cp_tape_record(tape, was);
+    cp_tape_pause(tape, was);
 }
 
 static void draw_density(cp_panel *panel, const cp_panel_config *config, const cp_plane_model *model, cp_tape *tape) {
@@ -82,13 +74,13 @@ static void draw_density(cp_panel *panel, const cp_panel_config *config, const c
                       (double[]){0.05 * peak, 0.25 * peak, 0.5 * peak, 0.75 * peak});
 }
 
-void cp_plane_draw_method(cp_figure *figure, cp_geometry geometry, const cp_plane_model *model,
-                          const cp_plane_data *test, cp_tape *tape, double *room) {
+void cp_plane_draw_method(cp_figure *figure, cp_geometry geometry, const cp_plane_model *model, const cp_plane_data *test,
+                          cp_tape *tape, double *room) {
     static double            posterior[GRID * GRID];
     static const char *const titles[] = {"labels only", "hybrid", "fully supervised"};
     char                     title[64];
     cp_panel_config          config = panel_config(geometry);
-    cp_grid grid = {GRID, GRID, config.x_least, config.x_most, config.y_least, config.y_most, posterior};
+    cp_grid                  grid = {GRID, GRID, config.x_least, config.x_most, config.y_least, config.y_most, posterior};
     snprintf(title, sizeof title, "%s: %.1f %%", titles[model->method], cp_plane_accuracy(tape, model, test));
     config.title = title;
     cp_panel *panel = cp_figure_panel(figure, config);

@@ -57,8 +57,10 @@ static bool hand_out_labels(const cp_plane_data *data) {
         choose(data, data->count / 2, data->count, room, chosen);
     }
     for (int i = 0; fine && i < data->count; i++) {
-        if (chosen[i]) data->known[known++] = i;
-        else data->unknown[unknown++] = i;
+        if (chosen[i])
+            data->known[known++] = i;
+        else
+            data->unknown[unknown++] = i;
     }
     free(room);
     free(chosen);
@@ -91,15 +93,15 @@ void cp_plane_free(cp_plane_data *data) {
 /* ---- models ---- */
 
 const char *cp_method_name(cp_method method) {
-    static const char *const names[] = {"labelled", "hybrid", "supervised"};
+    static const char *const names[] = {"labeled", "hybrid", "supervised"};
     return names[method];
 }
 
 bool cp_plane_model_new(cp_plane_model *model, cp_method method, cp_precision precision, cp_rng *rng) {
     *model = (cp_plane_model){.method = method, .params = cp_params_new()};
     if (!model->params) return false;
-    model->layer = cp_gaussian_softmax_make(
-        model->params, "layer", (cp_gaussian_softmax_config){.features = 2, .classes = 2, .precision = precision}, rng);
+    model->layer = cp_gaussian_softmax_make(model->params, "layer",
+                                            (cp_gaussian_softmax_config){.features = 2, .classes = 2, .precision = precision}, rng);
     return model->layer.precision != NULL;
 }
 
@@ -139,8 +141,7 @@ static cp_tensor *hybrid_loss(cp_at at, const cp_plane_model *model, const cp_pl
     cp_tensor *loss = cp_scale(at, cp_gaussian_softmax_penalty(at, &model->layer), (cp_real)lambda);
     if (known.count) {
         cp_labels  labels = {names, known.count};
-        cp_tensor *given =
-            of_labels(at, cp_gather_rows(at, joint, known), labels); /* ln p(x|c) + ln pi, ln pi = -ln 2 */
+        cp_tensor *given = of_labels(at, cp_gather_rows(at, joint, known), labels); /* ln p(x|c) + ln pi, ln pi = -ln 2 */
         loss = cp_add(at, loss, classification(at, model, cp_gather_rows(at, x, known), labels));
         loss = cp_sub(at, loss, cp_affine(at, cp_sum(at, given, CP_ALL, false), 1, (cp_real)(known.count * log(2))));
     }
@@ -189,12 +190,11 @@ cp_training_end cp_plane_train(cp_tape *tape, cp_plane_model *model, const cp_pl
 }
 
 double cp_plane_accuracy(cp_tape *tape, const cp_plane_model *model, const cp_plane_data *data) {
-    bool       was = cp_tape_record(tape, false);
+    bool       was = cp_tape_pause(tape, true);
     cp_tensor *logits = cp_gaussian_softmax_logits(tape, &model->layer, points(CP_AT(tape), data));
     int        right = 0;
-    for (int i = 0; logits && i < data->count; i++)
-        right += (logits->data[2 * i + 1] > logits->data[2 * i]) == data->label[i];
-    cp_tape_record(tape, was);
+    for (int i = 0; logits && i < data->count; i++) right += (logits->data[2 * i + 1] > logits->data[2 * i]) == data->label[i];
+    cp_tape_pause(tape, was);
     cp_tape_reset(tape);
     return 100.0 * right / data->count;
 }

@@ -107,11 +107,11 @@ typedef struct target {
 
 static target associated(cp_at at, const layer_t *layer) {
     if (!usable(at, layer)) return (target){0};
-    bool         was = cp_tape_record(at.tape, false);
+    bool         was = cp_tape_pause(at.tape, true);
     cp_gaussians g = cp_gaussian_softmax_gaussians(at, layer);
     target       t = {.weight = g.mean ? cp_gaussian_weight(at, g) : NULL};
     t.bias = t.weight ? cp_gaussian_bias(at, g) : NULL;
-    cp_tape_record(at.tape, was);
+    cp_tape_pause(at.tape, was);
     return t;
 }
 
@@ -149,15 +149,16 @@ bool(cp_gaussian_softmax_associate_back)(cp_at at, layer_t *layer) {
     if (!usable(at, layer)) return false;
     int          d = layer->config.features, c = layer->config.classes;
     cp_precision kind = layer->config.precision;
-    bool         was = cp_tape_record(at.tape, false);
+    bool         was = cp_tape_pause(at.tape, true);
     cp_tensor   *l = kind == CP_FULL ? cp_tril_exp(at, layer->precision, d) : cp_exp(at, layer->precision);
-    cp_tape_record(at.tape, was);
+    cp_tape_pause(at.tape, was);
     double *x = l ? cp_keep(at, (size_t)d * sizeof *x) : NULL;
     if (!x) return false;
     for (int k = 0; k < c; k++) {
         double half = 0;
         for (int i = 0; i < d; i++) x[i] = (double)layer->weight->data[i * c + k];
-        if (kind == CP_FULL) solve(l, x, d);
+        if (kind == CP_FULL)
+            solve(l, x, d);
         else
             for (int i = 0; i < d; i++) x[i] /= (double)l->data[kind == CP_DIAGONAL ? i : 0];
         for (int i = 0; i < d; i++) {

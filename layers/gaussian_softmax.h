@@ -16,10 +16,10 @@ typedef struct cp_gaussian_softmax_config {
 
 typedef struct cp_gaussian_softmax {
     cp_gaussian_softmax_config config;
-    cp_tensor *weight, *bias; /* discriminative: (D, C), (C) */
-    cp_tensor *mean;          /* generative: (C, D) */
-    cp_tensor *precision;     /* see cp_precision; starts at P = I */
-    cp_tensor *prior;         /* logits of pi (C), or NULL */
+    cp_tensor                 *weight, *bias; /* discriminative: (D, C), (C) */
+    cp_tensor                 *mean;          /* generative: (C, D) */
+    cp_tensor                 *precision;     /* see cp_precision; starts at P = I */
+    cp_tensor                 *prior;         /* logits of pi (C), or NULL */
 } cp_gaussian_softmax;
 
 /* Tensors path.weight, path.bias, path.mean, path.precision, path.prior. All zeros after a failure. */
@@ -30,15 +30,15 @@ cp_gaussian_softmax cp_gaussian_softmax_make(cp_at at, cp_params *params, const 
 /* The generative parameters as the ops take them. */
 cp_gaussians cp_gaussian_softmax_gaussians(cp_at at, const cp_gaussian_softmax *layer);
 
-cp_tensor *cp_gaussian_softmax_logits(cp_at at, const cp_gaussian_softmax *layer, cp_tensor *z);          /* discriminative, (N, C) */
-cp_tensor *cp_gaussian_softmax_posterior(cp_at at, const cp_gaussian_softmax *layer, cp_tensor *z);       /* discriminative, (N, C) */
+cp_tensor *cp_gaussian_softmax_logits(cp_at at, const cp_gaussian_softmax *layer, cp_tensor *z);    /* discriminative, (N, C) */
+cp_tensor *cp_gaussian_softmax_posterior(cp_at at, const cp_gaussian_softmax *layer, cp_tensor *z); /* discriminative, (N, C) */
 cp_tensor *cp_gaussian_softmax_bayes_posterior(cp_at at, const cp_gaussian_softmax *layer, cp_tensor *z); /* generative, (N, C) */
 
 /* E(z; c) = (z - mu_c)^T P (z - mu_c) / 2 - ln pi_c, the last term only with a learned prior: (N, C). */
 cp_tensor *cp_gaussian_softmax_class_energy(cp_at at, const cp_gaussian_softmax *layer, cp_tensor *z);
-cp_tensor *cp_gaussian_softmax_energy(cp_at at, const cp_gaussian_softmax *layer, cp_tensor *z);      /* -logsumexp_c(-E(z; c)): (N) */
+cp_tensor *cp_gaussian_softmax_energy(cp_at at, const cp_gaussian_softmax *layer, cp_tensor *z); /* -logsumexp_c(-E(z; c)): (N) */
 cp_tensor *cp_gaussian_softmax_log_density(cp_at at, const cp_gaussian_softmax *layer, cp_tensor *z); /* exact ln p(z): (N) */
-cp_tensor *cp_gaussian_softmax_penalty(cp_at at, const cp_gaussian_softmax *layer);                   /* times lambda: -ln prior; () */
+cp_tensor *cp_gaussian_softmax_penalty(cp_at at, const cp_gaussian_softmax *layer); /* times lambda: -ln prior; () */
 
 /* Association: the softmax head is set to the Gaussians' posterior. */
 bool cp_gaussian_softmax_associate(cp_at at, cp_gaussian_softmax *layer);

@@ -54,8 +54,7 @@ cp_tensor *(cp_linear_forward)(cp_at at, const cp_linear *layer, cp_tensor *x) {
 /* ---- convolution ---- */
 
 static bool conv_possible(cp_at at, const cp_conv_config *c) {
-    if (c->in < 1 || c->out < 1)
-        return cp_misuse(at, "conv_make", "in is %d and out is %d; both must be positive", c->in, c->out);
+    if (c->in < 1 || c->out < 1) return cp_misuse(at, "conv_make", "in is %d and out is %d; both must be positive", c->in, c->out);
     if (c->kernel < 1 || c->stride < 0 || c->padding < 0 || c->dilation < 0)
         return cp_misuse(at, "conv_make", "kernel %d, stride %d, padding %d and dilation %d: none may be negative", c->kernel,
                          c->stride, c->padding, c->dilation);
@@ -137,9 +136,10 @@ bool(cp_norm_factors)(cp_at at, const cp_norm *layer, cp_tensor **scale, cp_tens
     if (!scale || !shift) return cp_misuse(at, "norm_factors", "scale or shift is NULL");
     *scale = *shift = NULL;
     if (!cp_norm_fixed(layer, CP_EVALUATION) || !layer->running_var)
-        return cp_misuse(at, "norm_factors", !layer ? "the layer is NULL"
-                                             : layer->config.kind != CP_NORM_BATCH ? "only a batch norm has fixed factors"
-                                                                                   : "the layer has no weight (did cp_norm_make fail?)");
+        return cp_misuse(at, "norm_factors",
+                         !layer                                ? "the layer is NULL"
+                         : layer->config.kind != CP_NORM_BATCH ? "only a batch norm has fixed factors"
+                                                               : "the layer has no weight (did cp_norm_make fail?)");
     return cp_batch_norm_factors(at, layer->weight, layer->bias, batch_norm_config(layer, CP_EVALUATION), scale, shift);
 }
 

@@ -32,9 +32,9 @@ cp_real    cp_activation_slope(cp_activation activation); /* below 0: 0.2, 0 or 
 /* ==== linear: y = x W + b; x (..., in) -> (..., out) ==== */
 
 typedef struct cp_linear_config {
-    int     in, out;
-    bool    no_bias;
-    cp_init init; /* CP_INIT_DEFAULT: PyTorch's */
+    int           in, out;
+    bool          no_bias;
+    cp_init       init;       /* CP_INIT_DEFAULT: PyTorch's */
     cp_activation activation; /* that goes with the layer: its slope scales the Kaiming initializers */
 } cp_linear_config;
 
@@ -49,13 +49,13 @@ cp_tensor *cp_linear_forward(cp_at at, const cp_linear *layer, cp_tensor *x);
 /* ==== convolution on (N,H,W,C) ==== */
 
 typedef struct cp_conv_config {
-    int     in, out;
-    int     kernel;  /* 0: 3 */
-    int     stride;  /* 0: 1 */
-    int     padding; /* on all sides */
-    int     dilation, groups; /* 0: 1 */
-    bool    no_bias;
-    cp_init init;
+    int           in, out;
+    int           kernel;           /* 0: 3 */
+    int           stride;           /* 0: 1 */
+    int           padding;          /* on all sides */
+    int           dilation, groups; /* 0: 1 */
+    bool          no_bias;
+    cp_init       init;
     cp_activation activation; /* as in cp_linear_config */
 } cp_conv_config;
 
@@ -147,7 +147,7 @@ typedef struct cp_lstm {
     cp_lstm_config config;
     struct cp_lstm_cell {
         cp_tensor *weight_ih, *weight_hh, *bias_ih, *bias_hh; /* (in, 4H), (H, 4H), (4H), (4H) */
-    } cell[CP_LSTM_MOST_LAYERS][2]; /* [layer][direction] */
+    } cell[CP_LSTM_MOST_LAYERS][2];                           /* [layer][direction] */
 } cp_lstm;
 
 cp_lstm cp_lstm_make(cp_at at, cp_params *params, const char *path, cp_lstm_config config, cp_rng *rng);

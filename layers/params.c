@@ -48,8 +48,8 @@ cp_param *cp_params_find(const cp_params *params, const char *name) {
 
 static bool grow(cp_at at, cp_params *params) {
     if (params->count < params->room) return true;
-    int       room    = params->room ? 2 * params->room : 32;
-    size_t    count   = (size_t)room;
+    int       room = params->room ? 2 * params->room : 32;
+    size_t    count = (size_t)room;
     cp_param *entries = realloc(params->at, count * sizeof *entries);
     if (entries) params->at = entries;
     cp_tensor **wanted = realloc(params->wanted, count * sizeof *wanted);
@@ -69,7 +69,7 @@ static cp_tensor *insert(cp_at at, cp_params *params, const char *path, const ch
         return NULL;
     }
     if (!grow(at, params)) return NULL;
-    entry.name  = malloc(strlen(name.s) + 1);
+    entry.name = malloc(strlen(name.s) + 1);
     entry.value = (cp_tensor_new)(at, rank, dims);
     if (!entry.name || !entry.value) {
         free(entry.name);
@@ -77,8 +77,8 @@ static cp_tensor *insert(cp_at at, cp_params *params, const char *path, const ch
         return NULL;
     }
     strcpy(entry.name, name.s);
-    entry.value->name           = entry.name;
-    entry.value->tracked        = !entry.buffer;
+    entry.value->name = entry.name;
+    entry.value->tracked = !entry.buffer;
     params->at[params->count++] = entry;
     return entry.value;
 }
@@ -88,8 +88,7 @@ cp_tensor *(cp_params_add)(cp_at at, cp_params *params, const char *path, const 
     return insert(at, params, path, leaf, (cp_param){.layout = layout}, rank, dims);
 }
 
-cp_tensor *(cp_params_add_buffer)(cp_at at, cp_params *params, const char *path, const char *leaf, int rank,
-                                  const int *dims) {
+cp_tensor *(cp_params_add_buffer)(cp_at at, cp_params *params, const char *path, const char *leaf, int rank, const int *dims) {
     return insert(at, params, path, leaf, (cp_param){.buffer = true}, rank, dims);
 }
 
@@ -112,12 +111,11 @@ void cp_params_print(FILE *file, const cp_params *params) {
 
 bool(cp_params_copy)(cp_at at, cp_params *to, const cp_params *from) {
     if (!to || !from) return cp_misuse(at, "params_copy", "a parameter set is NULL");
-    if (to->count != from->count)
-        return cp_misuse(at, "params_copy", "the sets have %d and %d entries", to->count, from->count);
+    if (to->count != from->count) return cp_misuse(at, "params_copy", "the sets have %d and %d entries", to->count, from->count);
     for (int i = 0; i < to->count; i++)
         if (strcmp(to->at[i].name, from->at[i].name) != 0 || !cp_shape_same(to->at[i].value, from->at[i].value))
-            return cp_misuse(at, "params_copy", "%s %s and %s %s differ", to->at[i].name,
-                             cp_shape_text(to->at[i].value).s, from->at[i].name, cp_shape_text(from->at[i].value).s);
+            return cp_misuse(at, "params_copy", "%s %s and %s %s differ", to->at[i].name, cp_shape_text(to->at[i].value).s,
+                             from->at[i].name, cp_shape_text(from->at[i].value).s);
     for (int i = 0; i < to->count; i++)
         memcpy(to->at[i].value->data, from->at[i].value->data, to->at[i].value->size * sizeof(cp_real));
     return true;
@@ -132,15 +130,15 @@ bool(cp_backward)(cp_at at, cp_tensor *loss, cp_params *params) {
     if (!cp_grad(at, loss, params->wanted, n, params->grads)) return false;
     for (int i = 0, k = 0; i < params->count; i++)
         if (!params->at[i].buffer) params->at[i].grad = params->grads[k++];
-    params->grad_tape  = at.tape;
-    params->grad_step  = cp_tape_step(at.tape);
+    params->grad_tape = at.tape;
+    params->grad_step = cp_tape_step(at.tape);
     params->grad_count = params->count;
     return true;
 }
 
 void cp_grads_clear(cp_params *params) {
     for (int i = 0; i < params->count; i++) params->at[i].grad = NULL;
-    params->grad_tape  = NULL;
+    params->grad_tape = NULL;
     params->grad_count = 0;
 }
 
@@ -153,8 +151,7 @@ bool cp_grads_check(cp_at at, const char *op, const cp_params *params) {
         if (entry->buffer) continue;
         bool own = entry->grad == params->grads[k++] && entry->grad;
         if (own && cp_tape_step(params->grad_tape) != params->grad_step)
-            return cp_misuse(at, op, "the gradient of %s is from before cp_tape_reset; call cp_backward again",
-                             entry->name);
+            return cp_misuse(at, op, "the gradient of %s is from before cp_tape_reset; call cp_backward again", entry->name);
     }
     return true;
 }

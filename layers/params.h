@@ -41,8 +41,7 @@ void       cp_params_free(cp_params *params); /* NULL is fine; the tensors go wi
  * A name that is there already is misuse. */
 cp_tensor *cp_params_add(cp_at at, cp_params *params, const char *path, const char *leaf, cp_layout layout, int rank,
                          const int *dims);
-cp_tensor *cp_params_add_buffer(cp_at at, cp_params *params, const char *path, const char *leaf, int rank,
-                                const int *dims);
+cp_tensor *cp_params_add_buffer(cp_at at, cp_params *params, const char *path, const char *leaf, int rank, const int *dims);
 #define cp_params_add(...) cp_params_add(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_params_add_buffer(...) cp_params_add_buffer(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 

@@ -7,8 +7,8 @@
 /* ---- layout: order[i] is the memory axis that comes i-th in a file ---- */
 
 static const int orders[][4] = {
-    [CP_LAYOUT_PLAIN]  = {0, 1, 2, 3},
-    [CP_LAYOUT_CONV]   = {3, 2, 0, 1},
+    [CP_LAYOUT_PLAIN] = {0, 1, 2, 3},
+    [CP_LAYOUT_CONV] = {3, 2, 0, 1},
     [CP_LAYOUT_LINEAR] = {1, 0, 2, 3},
 };
 
@@ -19,7 +19,7 @@ typedef struct disk_shape {
 } disk_shape;
 
 static disk_shape shape_on_disk(const cp_param *entry) {
-    const cp_tensor *t     = entry->value;
+    const cp_tensor *t = entry->value;
     disk_shape       shape = {.rank = t->rank};
     size_t           stride[CP_MAX_RANK], step = 1;
     for (int i = t->rank - 1; i >= 0; i--) {
@@ -27,8 +27,8 @@ static disk_shape shape_on_disk(const cp_param *entry) {
         step *= (size_t)t->dims[i];
     }
     for (int i = 0; i < t->rank; i++) {
-        int axis        = entry->layout == CP_LAYOUT_PLAIN ? i : orders[entry->layout][i];
-        shape.dims[i]   = t->dims[axis];
+        int axis = entry->layout == CP_LAYOUT_PLAIN ? i : orders[entry->layout][i];
+        shape.dims[i] = t->dims[axis];
         shape.stride[i] = stride[axis];
     }
     return shape;
@@ -54,7 +54,7 @@ static bool fits_float(const cp_real *data, size_t count) {
 
 static void store(cp_st_writer *writer, const char *name, const disk_shape *shape, const cp_real *data, size_t count) {
     bool  small = fits_float(data, count);
-    void *room  = cp_st_writer_room(writer, name, small ? CP_F32 : CP_F64, shape->rank, shape->dims);
+    void *room = cp_st_writer_room(writer, name, small ? CP_F32 : CP_F64, shape->rank, shape->dims);
     for (size_t i = 0; room && i < count; i++) {
         cp_real value = data[memory_place(shape, i)];
         if (small)
@@ -75,7 +75,7 @@ void cp_reals_store(cp_st_writer *writer, const char *name, int rank, const int6
     disk_shape shape = {.rank = rank};
     size_t     count = 1;
     for (int i = rank - 1; i >= 0; i--) {
-        shape.dims[i]   = dims[i];
+        shape.dims[i] = dims[i];
         shape.stride[i] = count;
         count *= (size_t)dims[i];
     }
@@ -95,15 +95,13 @@ static bool no_strangers(const cp_params *params, const cp_safetensors *file, co
     for (size_t i = 0; i < cp_st_count(file); i++) {
         const char *name = cp_st_entry_at(file, i)->name;
         if (!is_ignored(name) && !cp_params_find(params, name))
-            return cp_fail(status,
-                           "%s: tensor \"%s\" is not part of this model; is the description of the model right?", path,
+            return cp_fail(status, "%s: tensor \"%s\" is not part of this model; is the description of the model right?", path,
                            name);
     }
     return true;
 }
 
-static bool stage_entry(const cp_param *entry, const cp_safetensors *file, cp_real *to, cp_real *room,
-                        cp_status *status) {
+static bool stage_entry(const cp_param *entry, const cp_safetensors *file, cp_real *to, cp_real *room, cp_status *status) {
     disk_shape         shape = shape_on_disk(entry);
     const cp_st_entry *found = cp_st_require(file, entry->name, shape.rank, shape.dims, status);
     if (!found || !cp_st_to_real(file, found, room, status)) return false;

@@ -5,8 +5,7 @@
 #include "layers/make.h"
 
 static bool possible(cp_at at, const cp_block_config *c) {
-    if (c->in < 1 || c->out < 1)
-        return cp_misuse(at, "block_make", "in is %d and out is %d; both must be positive", c->in, c->out);
+    if (c->in < 1 || c->out < 1) return cp_misuse(at, "block_make", "in is %d and out is %d; both must be positive", c->in, c->out);
     if (c->stride < 1) return cp_misuse(at, "block_make", "stride is %d; it must not be negative", c->stride);
     return (c->layout == CP_BLOCK_JEM || c->layout == CP_BLOCK_CLASSIC) ||
            cp_misuse(at, "block_make", "there is no layout number %d", (int)c->layout);
@@ -27,8 +26,8 @@ cp_block(cp_block_make)(cp_at at, cp_params *params, const char *path, cp_block_
     if (!cp_make_ready(at, "block_make", params, rng) || !possible(at, &c)) return (cp_block){0};
     bool           classic = c.layout == CP_BLOCK_CLASSIC, shortcut = c.stride != 1 || c.in != c.out;
     cp_norm_config norm1 = {.kind = c.norm, .channels = c.in}, norm2 = {.kind = c.norm, .channels = c.out};
-    cp_conv_config conv1 = {.in = c.in, .out = c.out, .stride = classic ? c.stride : 1, .padding = 1, .init = c.init,
-                            .activation = c.activation};
+    cp_conv_config conv1 = {
+        .in = c.in, .out = c.out, .stride = classic ? c.stride : 1, .padding = 1, .init = c.init, .activation = c.activation};
     cp_conv_config conv2 = conv1, side = conv1;
     conv2.in = c.out;
     conv2.stride = classic ? 1 : c.stride;
@@ -62,8 +61,8 @@ static bool step_keeps_input(cp_at at, const cp_block *b, const cp_norm *norm, c
 /* conv(act(norm(x))) + residual: in one pass when the activation is a (leaky) ReLU. */
 static cp_tensor *step(cp_at at, const cp_block *b, const cp_norm *norm, const cp_conv *conv, cp_tensor *x, cp_tensor *residual,
                        cp_mode mode) {
-    cp_around around = {.bias = conv->bias, .residual = residual, .slope = cp_activation_slope(b->config.activation)};
-    bool      fused = rectifies(b) && cp_norm_fixed(norm, mode);
+    cp_conv_extras around = {.bias = conv->bias, .residual = residual, .slope = cp_activation_slope(b->config.activation)};
+    bool           fused = rectifies(b) && cp_norm_fixed(norm, mode);
     if (fused && !cp_norm_factors(at, norm, &around.scale, &around.shift)) return NULL;
     cp_tensor *y = fused ? x : cp_norm_forward(at, norm, x, mode), *out;
     if (!y) return NULL;
@@ -80,7 +79,8 @@ static cp_tensor *step(cp_at at, const cp_block *b, const cp_norm *norm, const c
 
 /* A classic block with a shortcut has an activation of its own, whose rule reads x. */
 bool(cp_block_keeps_input)(cp_at at, const cp_block *b, cp_mode mode) {
-    if (!b || !b->conv1.weight || !cp_check(at, "block_keeps_input", 0, NULL)) return true; /* nothing is known, nothing to be given back */
+    if (!b || !b->conv1.weight || !cp_check(at, "block_keeps_input", 0, NULL))
+        return true; /* nothing is known, nothing to be given back */
     bool side = b->shortcut.weight && (b->config.layout == CP_BLOCK_CLASSIC || cp_tracked(at, b->shortcut.weight));
     return cp_recording(at) && (side || step_keeps_input(at, b, &b->norm1, &b->conv1, mode));
 }

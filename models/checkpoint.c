@@ -118,15 +118,13 @@ static bool part_usable(const cp_checkpoint_part *part, int i, const char *path,
 
 static bool usable(const cp_checkpoint *c, const char *path, cp_status *status) {
     if (!path || !c) return cp_fail(status, "checkpoint: the %s is NULL", path ? "checkpoint" : "path");
-    if (c->part_count < 0 || (c->part_count && !c->parts) || c->metadata_count < 0 ||
-        (c->metadata_count && !c->metadata))
+    if (c->part_count < 0 || (c->part_count && !c->parts) || c->metadata_count < 0 || (c->metadata_count && !c->metadata))
         return cp_fail(status, "%s: %d parts and %d pairs of metadata without a list of them", path, c->part_count,
                        c->metadata_count);
     if (!params_of(c) && !c->part_count)
         return cp_fail(status, "%s: the checkpoint has no model, no parameters and no parts", path);
     for (int i = 0; i < c->metadata_count; i++)
-        if (!c->metadata[i].key || !c->metadata[i].value)
-            return cp_fail(status, "%s: pair %d of the metadata has a NULL", path, i);
+        if (!c->metadata[i].key || !c->metadata[i].value) return cp_fail(status, "%s: pair %d of the metadata has a NULL", path, i);
     for (int i = 0; i < c->part_count; i++)
         if (!part_usable(&c->parts[i], i, path, status)) return false;
     return true;
@@ -148,8 +146,8 @@ static void store_part(const cp_checkpoint_part *part, cp_st_writer *writer) {
 bool cp_checkpoint_save(const cp_checkpoint *c, const char *path, cp_status *status) {
     if (!usable(c, path, status)) return false;
     cp_st_writer *writer = cp_st_writer_new();
-    char         *text   = c->model ? cp_model_config_text(&c->model->config) : NULL;
-    bool          fine   = !c->model || text || cp_fail(status, "%s: out of memory", path);
+    char         *text = c->model ? cp_model_config_text(&c->model->config) : NULL;
+    bool          fine = !c->model || text || cp_fail(status, "%s: out of memory", path);
     if (text) cp_st_writer_metadata(writer, "couplet", text);
     for (int i = 0; i < c->metadata_count; i++) cp_st_writer_metadata(writer, c->metadata[i].key, c->metadata[i].value);
     if (params_of(c)) cp_params_store(params_of(c), writer);
@@ -175,8 +173,7 @@ static bool same_shape(const cp_st_entry *entry, const cp_state *state) {
 }
 
 /* The numbers of an entry in the state's own type. */
-static bool convert(const cp_safetensors *file, const cp_st_entry *entry, const cp_state *state, void *to,
-                    cp_status *status) {
+static bool convert(const cp_safetensors *file, const cp_st_entry *entry, const cp_state *state, void *to, cp_status *status) {
     if (entry->dtype == state->dtype) {
         memcpy(to, entry->data, state->bytes);
         return true;
@@ -188,19 +185,18 @@ static bool convert(const cp_safetensors *file, const cp_st_entry *entry, const 
 }
 
 /* Settings are single numbers; equal ones are left as they are. */
-static bool fixed_equal(const char *name, const cp_state *state, const void *saved, const char *path,
-                        cp_status *status) {
+static bool fixed_equal(const char *name, const cp_state *state, const void *saved, const char *path, cp_status *status) {
     cp_real was = 0, is = 0;
     if (memcmp(saved, state->data, state->bytes) == 0) return true;
     cp_elements_to_real(state->dtype, saved, 1, &was, name, NULL);
     cp_elements_to_real(state->dtype, state->data, 1, &is, name, NULL);
-    return cp_fail(status, "%s: \"%s\" is %.7g in the file and %.7g here; make the object as the saved one was made",
-                   path, name, (double)was, (double)is);
+    return cp_fail(status, "%s: \"%s\" is %.7g in the file and %.7g here; make the object as the saved one was made", path, name,
+                   (double)was, (double)is);
 }
 
-static bool stage_state(const cp_checkpoint_part *part, const cp_state *state, const cp_safetensors *file,
-                        const char *path, staged **list, cp_status *status) {
-    state_name         name  = full_name(part, state);
+static bool stage_state(const cp_checkpoint_part *part, const cp_state *state, const cp_safetensors *file, const char *path,
+                        staged **list, cp_status *status) {
+    state_name         name = full_name(part, state);
     const cp_st_entry *entry = cp_st_find(file, name.s);
     if (!entry) return cp_fail(status, "%s: tensor \"%s\" is missing; was the run saved with this part?", path, name.s);
     if (!same_shape(entry, state))
@@ -241,13 +237,12 @@ static bool description_fits(const cp_model *model, const cp_safetensors *file, 
     const char *text = cp_st_metadata(file, "couplet");
     char        place[256];
     if (!text)
-        return cp_fail(status, "%s: metadata has no key \"couplet\", a description of the model; load its params alone",
-                       path);
+        return cp_fail(status, "%s: metadata has no key \"couplet\", a description of the model; load its params alone", path);
     snprintf(place, sizeof place, "%s: metadata \"couplet\"", path);
-    char *own      = cp_model_config_text(&model->config);
+    char *own = cp_model_config_text(&model->config);
     char *expected = own ? normalized(own, "the model's description", status) : NULL;
-    char *found    = expected ? normalized(text, place, status) : NULL;
-    bool  fine     = found ? strcmp(found, expected) == 0 : cp_fail(status, "%s: out of memory", path);
+    char *found = expected ? normalized(text, place, status) : NULL;
+    bool  fine = found ? strcmp(found, expected) == 0 : cp_fail(status, "%s: out of memory", path);
     if (found && !fine) cp_fail(status, "%s is for another model: %s in the file, %s here", place, found, expected);
     free(own);
     free(expected);
@@ -256,8 +251,7 @@ static bool description_fits(const cp_model *model, const cp_safetensors *file, 
 }
 
 /* What is fixed comes first: a wrong kind of optimizer says more than a tensor that it misses. */
-static bool stage_parts(const cp_checkpoint *c, const cp_safetensors *file, const char *path, staged **list,
-                        cp_status *status) {
+static bool stage_parts(const cp_checkpoint *c, const cp_safetensors *file, const char *path, staged **list, cp_status *status) {
     for (int fixed = 1; fixed >= 0; fixed--)
         for (int p = 0; p < c->part_count; p++) {
             const cp_checkpoint_part *part = &c->parts[p];
@@ -269,9 +263,9 @@ static bool stage_parts(const cp_checkpoint *c, const cp_safetensors *file, cons
 }
 
 static bool load_from(const cp_checkpoint *c, const cp_safetensors *file, const char *path, cp_status *status) {
-    staged          *list   = NULL;
+    staged          *list = NULL;
     cp_params_staged values = {0};
-    bool             fine   = !c->model || description_fits(c->model, file, path, status);
+    bool             fine = !c->model || description_fits(c->model, file, path, status);
     if (fine && params_of(c)) fine = cp_params_stage(params_of(c), file, path, &values, status);
     fine = fine && stage_parts(c, file, path, &list, status);
     if (fine && values.values) cp_params_commit(params_of(c), &values);
@@ -295,7 +289,7 @@ char *cp_checkpoint_metadata(const char *path, const char *key, cp_status *statu
         cp_fail(status, "metadata: the %s is NULL", path ? "key" : "path");
         return NULL;
     }
-    cp_safetensors *file  = cp_st_read(path, status);
+    cp_safetensors *file = cp_st_read(path, status);
     const char     *found = file ? cp_st_metadata(file, key) : NULL;
     if (file && !found) cp_fail(status, "%s: metadata has no key \"%s\"", path, key);
     if (found && (value = malloc(strlen(found) + 1))) strcpy(value, found);
@@ -315,7 +309,7 @@ static double largest_tensor(const cp_safetensors *file) {
     double largest = 0;
     for (size_t i = 0; i < cp_st_count(file); i++) {
         double count = (double)cp_st_entry_at(file, i)->count;
-        largest      = count > largest ? count : largest;
+        largest = count > largest ? count : largest;
     }
     return largest;
 }
@@ -353,7 +347,7 @@ cp_model *cp_model_load(const char *path, cp_status *status) {
         cp_fail(status, "model_load: the path is NULL");
         return NULL;
     }
-    cp_safetensors *file  = cp_st_read(path, status);
+    cp_safetensors *file = cp_st_read(path, status);
     cp_model       *model = file ? model_from(file, path, status) : NULL;
     cp_st_free(file);
     return model;

@@ -52,8 +52,7 @@ static void plain_free(cp_head *head) {
 }
 
 const cp_head_kind cp_head_softmax = {.name = "softmax", .make = softmax_make, .logits = linear_logits, .free = plain_free};
-const cp_head_kind cp_head_jem = {
-    .name = "jem", .generative = true, .make = jem_make, .logits = linear_logits, .free = plain_free};
+const cp_head_kind cp_head_jem = {.name = "jem", .generative = true, .make = jem_make, .logits = linear_logits, .free = plain_free};
 
 /* ---- hybrid ---- */
 
@@ -114,8 +113,10 @@ cp_head *(cp_head_new)(cp_at at, const cp_head_kind *kind, cp_params *params, co
                        cp_rng *rng) {
     if (!cp_make_ready(at, "head_new", params, rng)) return NULL;
     if (!kind || features < 1 || config.classes < 1) {
-        if (!kind) cp_misuse(at, "head_new", "the kind of head is NULL");
-        else cp_misuse(at, "head_new", "features is %d and classes is %d; both must be positive", features, config.classes);
+        if (!kind)
+            cp_misuse(at, "head_new", "the kind of head is NULL");
+        else
+            cp_misuse(at, "head_new", "features is %d and classes is %d; both must be positive", features, config.classes);
         return NULL;
     }
     config.at = at;

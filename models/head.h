@@ -48,7 +48,7 @@ cp_tensor *cp_head_logits(cp_at at, const cp_head *head, cp_tensor *z);       /*
 cp_tensor *cp_head_posterior(cp_at at, const cp_head *head, cp_tensor *z);    /* softmax of the logits: (N, C) */
 cp_tensor *cp_head_class_energy(cp_at at, const cp_head *head, cp_tensor *z); /* E(x; c): (N, C) */
 cp_tensor *cp_head_energy(cp_at at, const cp_head *head, cp_tensor *z);       /* -logsumexp_c(-E(x; c)): (N) */
-cp_tensor *cp_head_penalty(cp_at at, const cp_head *head);                    /* times lambda: minus the log prior; a constant 0 without one */
+cp_tensor *cp_head_penalty(cp_at at, const cp_head *head); /* times lambda: minus the log prior; a constant 0 without one */
 
 /* The layer inside a hybrid head, or NULL. */
 cp_gaussian_softmax *cp_head_gaussian_softmax(cp_head *head);

@@ -15,9 +15,10 @@ typedef struct choice {
     int         value;
 } choice;
 
-static const choice norms[] = {{"none", CP_NORM_NONE}, {"batch", CP_NORM_BATCH}, {"group", CP_NORM_GROUP}, {"layer", CP_NORM_LAYER}, {0}};
-static const choice activations[] = {{"leaky", CP_LEAKY_RELU}, {"relu", CP_RELU}, {"swish", CP_SWISH},
-                                     {"tanh", CP_TANH}, {"identity", CP_IDENTITY}, {0}};
+static const choice norms[] = {
+    {"none", CP_NORM_NONE}, {"batch", CP_NORM_BATCH}, {"group", CP_NORM_GROUP}, {"layer", CP_NORM_LAYER}, {0}};
+static const choice activations[] = {{"leaky", CP_LEAKY_RELU}, {"relu", CP_RELU},         {"swish", CP_SWISH},
+                                     {"tanh", CP_TANH},        {"identity", CP_IDENTITY}, {0}};
 static const choice layouts[] = {{"jem", CP_BLOCK_JEM}, {"classic", CP_BLOCK_CLASSIC}, {0}};
 static const choice precisions[] = {{"spherical", CP_SPHERICAL}, {"diagonal", CP_DIAGONAL}, {"full", CP_FULL}, {0}};
 static const choice models[] = {{"wrn", 0}, {"mlp", 1}, {"lstm", 2}, {0}};
@@ -78,8 +79,9 @@ cp_model *(cp_model_new)(cp_at at, cp_model_config c, cp_rng *rng) {
     m->params = cp_params_new();
     m->net = m->params ? net_make(at, m->params, &c, rng) : NULL;
     if (m->net)
-        m->head = (cp_head_new)(at, cp_head_kind_named(c.head), m->params, "head", m->net->features,
-                                (cp_head_config){.classes = c.classes, .precision = c.precision, .learn_prior = c.learn_prior}, rng);
+        m->head =
+            (cp_head_new)(at, cp_head_kind_named(c.head), m->params, "head", m->net->features,
+                          (cp_head_config){.classes = c.classes, .precision = c.precision, .learn_prior = c.learn_prior}, rng);
     if (m->head) return m;
     cp_model_free(m);
     return NULL;
@@ -161,19 +163,19 @@ static bool read_bool(description *d, const char *key) {
 }
 
 /* The keys of each model, those of all of them first. */
-static const choice keys_of_wrn[] = {{"model", 0}, {"classes", 0}, {"head", 0}, {"precision", 0}, {"learn_prior", 0}, {"depth", 0},
-                                     {"width", 0}, {"channels", 0}, {"norm", 0}, {"activation", 0}, {"layout", 0}, {0}};
-static const choice keys_of_mlp[] = {{"model", 0}, {"classes", 0}, {"head", 0}, {"precision", 0}, {"learn_prior", 0},
-                                     {"sizes", 0}, {"activation", 0}, {0}};
-static const choice keys_of_lstm[] = {{"model", 0}, {"classes", 0}, {"head", 0}, {"precision", 0}, {"learn_prior", 0}, {"in", 0},
-                                      {"hidden", 0}, {"layers", 0}, {"bidirectional", 0}, {0}};
+static const choice keys_of_wrn[] = {{"model", 0},       {"classes", 0},    {"head", 0},   {"precision", 0},
+                                     {"learn_prior", 0}, {"depth", 0},      {"width", 0},  {"channels", 0},
+                                     {"norm", 0},        {"activation", 0}, {"layout", 0}, {0}};
+static const choice keys_of_mlp[] = {{"model", 0},       {"classes", 0}, {"head", 0},       {"precision", 0},
+                                     {"learn_prior", 0}, {"sizes", 0},   {"activation", 0}, {0}};
+static const choice keys_of_lstm[] = {{"model", 0}, {"classes", 0}, {"head", 0},   {"precision", 0},     {"learn_prior", 0},
+                                      {"in", 0},    {"hidden", 0},  {"layers", 0}, {"bidirectional", 0}, {0}};
 
 static void check_keys(description *d, const char *model) {
     const choice *keys = strcmp(model, "mlp") == 0 ? keys_of_mlp : strcmp(model, "lstm") == 0 ? keys_of_lstm : keys_of_wrn;
     for (const cp_json *member = d->root->first; member && d->fine; member = member->next)
         if (!choice_find(keys, member->key))
-            d->fine = cp_fail(d->status, "%s: a %s has no key \"%s\"; %s exist", d->name, model, member->key,
-                              choice_list(keys).s);
+            d->fine = cp_fail(d->status, "%s: a %s has no key \"%s\"; %s exist", d->name, model, member->key, choice_list(keys).s);
 }
 
 static int read_size(description *d, const char *key, int fallback, int most) {
@@ -181,7 +183,8 @@ static int read_size(description *d, const char *key, int fallback, int most) {
     int64_t        value = node ? cp_json_integer(node, -1) : fallback;
     if (value >= 1 && value <= most) return (int)value;
     if (d->fine)
-        cp_fail(d->status, node ? "%s: \"%s\" must be a whole number from 1 to %d" : "%s: \"%s\" is missing (1 to %d)", d->name, key, most);
+        cp_fail(d->status, node ? "%s: \"%s\" must be a whole number from 1 to %d" : "%s: \"%s\" is missing (1 to %d)", d->name,
+                key, most);
     d->fine = false;
     return 1;
 }
@@ -216,8 +219,10 @@ bool cp_model_config_parse(const char *text, const char *name, cp_model_config *
     c.classes = read_size(&d, "classes", 0, 1 << 20);
     cp_activation activation = (cp_activation)read_choice(&d, "activation", activations, "leaky");
     if (strcmp(c.model, "wrn") == 0) {
-        c.wrn = (cp_wrn_config){.depth = read_size(&d, "depth", 10, 1000), .width = read_size(&d, "width", 1, 1000),
-                                .channels = read_size(&d, "channels", 1, 4096), .activation = activation,
+        c.wrn = (cp_wrn_config){.depth = read_size(&d, "depth", 10, 1000),
+                                .width = read_size(&d, "width", 1, 1000),
+                                .channels = read_size(&d, "channels", 1, 4096),
+                                .activation = activation,
                                 .norm = (cp_norm_kind)read_choice(&d, "norm", norms, "none"),
                                 .layout = (cp_block_layout)read_choice(&d, "layout", layouts, "jem")};
         if (d.fine && (c.wrn.depth < 10 || (c.wrn.depth - 4) % 6))
@@ -226,7 +231,8 @@ bool cp_model_config_parse(const char *text, const char *name, cp_model_config *
         c.mlp.activation = activation;
         read_sizes(&d, &c.mlp);
     } else {
-        c.lstm = (cp_lstm_config){.in = read_size(&d, "in", 0, 1 << 20), .hidden = read_size(&d, "hidden", 0, 1 << 16),
+        c.lstm = (cp_lstm_config){.in = read_size(&d, "in", 0, 1 << 20),
+                                  .hidden = read_size(&d, "hidden", 0, 1 << 16),
                                   .layers = read_size(&d, "layers", 1, CP_LSTM_MOST_LAYERS),
                                   .bidirectional = read_bool(&d, "bidirectional")};
     }

@@ -78,14 +78,19 @@ static bool wrn_possible(cp_at at, const cp_wrn_config *c) {
 static bool wrn_fill(cp_at at, wrn *w, cp_params *params, const char *path, cp_rng *rng) {
     const cp_wrn_config *c = &w->config;
     int                  per_stage = (c->depth - 4) / 6, in = 16;
-    cp_conv_config stem = {.in = c->channels, .out = in, .padding = 1, .init = c->init, .activation = c->activation};
+    cp_conv_config       stem = {.in = c->channels, .out = in, .padding = 1, .init = c->init, .activation = c->activation};
     w->stem = (cp_conv_make)(at, params, cp_path_join(path, "stem").s, stem, rng);
     if (!w->stem.weight) return false;
     for (int stage = 0; stage < 3; stage++)
         for (int b = 0; b < per_stage; b++) {
             cp_path         place = cp_path_index(cp_path_index(path, "stage", stage).s, "block", b);
-            cp_block_config block = {.in = in, .out = (16 << stage) * c->width, .stride = stage && !b ? 2 : 1, .norm = c->norm,
-                                     .activation = c->activation, .layout = c->layout, .init = c->init};
+            cp_block_config block = {.in = in,
+                                     .out = (16 << stage) * c->width,
+                                     .stride = stage && !b ? 2 : 1,
+                                     .norm = c->norm,
+                                     .activation = c->activation,
+                                     .layout = c->layout,
+                                     .init = c->init};
             w->block[w->blocks] = (cp_block_make)(at, params, place.s, block, rng);
             if (!w->block[w->blocks++].conv1.weight) return false;
             in = block.out;

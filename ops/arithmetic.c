@@ -26,45 +26,45 @@ static cp_tensor *combine(cp_at at, const char *op, cp_row_fn row, int n, cp_ten
 }
 
 /* The three common layouts get loops that the compiler can vectorize. */
-#define ROW2(NAME, EXPR)                                                                                     \
-    static void NAME##_row(const void *context, size_t n, cp_real *const *at, const ptrdiff_t *step) {       \
-        (void)context;                                                                                       \
-        cp_real *restrict out = at[0];                                                                       \
-        const cp_real *pa = at[1], *pb = at[2];                                                              \
-        ptrdiff_t      sa = step[1], sb = step[2];                                                           \
-        if (sa == 1 && sb == 1)                                                                              \
-            for (size_t i = 0; i < n; i++) {                                                                 \
-                cp_real a = pa[i], b = pb[i];                                                                \
-                out[i] = EXPR;                                                                               \
-            }                                                                                                \
-        else if (sa == 1 && sb == 0)                                                                         \
-            for (size_t i = 0; i < n; i++) {                                                                 \
-                cp_real a = pa[i], b = *pb;                                                                  \
-                out[i] = EXPR;                                                                               \
-            }                                                                                                \
-        else                                                                                                 \
-            for (size_t i = 0; i < n; i++) {                                                                 \
-                cp_real a = pa[(ptrdiff_t)i * sa], b = pb[(ptrdiff_t)i * sb];                                \
-                out[i] = EXPR;                                                                               \
-            }                                                                                                \
+#define ROW2(NAME, EXPR)                                                                                                           \
+    static void NAME##_row(const void *context, size_t n, cp_real *const *at, const ptrdiff_t *step) {                             \
+        (void)context;                                                                                                             \
+        cp_real *restrict out = at[0];                                                                                             \
+        const cp_real *pa = at[1], *pb = at[2];                                                                                    \
+        ptrdiff_t      sa = step[1], sb = step[2];                                                                                 \
+        if (sa == 1 && sb == 1)                                                                                                    \
+            for (size_t i = 0; i < n; i++) {                                                                                       \
+                cp_real a = pa[i], b = pb[i];                                                                                      \
+                out[i] = EXPR;                                                                                                     \
+            }                                                                                                                      \
+        else if (sa == 1 && sb == 0)                                                                                               \
+            for (size_t i = 0; i < n; i++) {                                                                                       \
+                cp_real a = pa[i], b = *pb;                                                                                        \
+                out[i] = EXPR;                                                                                                     \
+            }                                                                                                                      \
+        else                                                                                                                       \
+            for (size_t i = 0; i < n; i++) {                                                                                       \
+                cp_real a = pa[(ptrdiff_t)i * sa], b = pb[(ptrdiff_t)i * sb];                                                      \
+                out[i] = EXPR;                                                                                                     \
+            }                                                                                                                      \
     }
 
 /* A binary op: EXPR of a and b, and the gradients GA, GB before they are summed to the inputs' shapes. */
-#define BINARY(NAME, FORMULA, EXPR, GA, GB, KEEPS, KINKED)                                                   \
-    ROW2(NAME, EXPR)                                                                                         \
+#define BINARY(NAME, FORMULA, EXPR, GA, GB, KEEPS, KINKED)                                                                         \
+    ROW2(NAME, EXPR)                                                                                                               \
     BINARY_OP(NAME, FORMULA, GA, GB, KEEPS, KINKED)
 
-#define BINARY_OP(NAME, FORMULA, GA, GB, KEEPS, KINKED)                                                      \
-    static void NAME##_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {                  \
-        cp_tensor *a = node->in[0], *b = node->in[1], *out = node->out;                                      \
-        (void)out;                                                                                           \
-        if (cp_needs(node, 0)) gin[0] = cp_sum_to(at, GA, a->rank, a->dims);                                 \
-        if (cp_needs(node, 1)) gin[1] = cp_sum_to(at, GB, b->rank, b->dims);                                 \
-    }                                                                                                        \
-    const cp_op cp_op_##NAME = {#NAME, FORMULA, NAME##_grad, KEEPS, KINKED};                                 \
-    cp_tensor *(cp_##NAME)(cp_at at, cp_tensor * a, cp_tensor * b) {                                         \
-        cp_tensor *in[] = {a, b}, *out = combine(at, #NAME, NAME##_row, 2, in);                              \
-        return cp_record(at, &cp_op_##NAME, out, NULL, 2, in);                                               \
+#define BINARY_OP(NAME, FORMULA, GA, GB, KEEPS, KINKED)                                                                            \
+    static void NAME##_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {                                        \
+        cp_tensor *a = node->in[0], *b = node->in[1], *out = node->out;                                                            \
+        (void)out;                                                                                                                 \
+        if (cp_needs(node, 0)) gin[0] = cp_sum_to(at, GA, a->rank, a->dims);                                                       \
+        if (cp_needs(node, 1)) gin[1] = cp_sum_to(at, GB, b->rank, b->dims);                                                       \
+    }                                                                                                                              \
+    const cp_op cp_op_##NAME = {#NAME, FORMULA, NAME##_grad, KEEPS, KINKED};                                                       \
+    cp_tensor *(cp_##NAME)(cp_at at, cp_tensor * a, cp_tensor * b) {                                                               \
+        cp_tensor *in[] = {a, b}, *out = combine(at, #NAME, NAME##_row, 2, in);                                                    \
+        return cp_record(at, &cp_op_##NAME, out, NULL, 2, in);                                                                     \
     }
 
 enum { KEEPS_BOTH = CP_KEEPS_IN(0) | CP_KEEPS_IN(1) };
@@ -78,8 +78,10 @@ static cp_tensor *share(cp_at at, cp_row_fn row, cp_tensor *a, cp_tensor *b) {
 
 ROW2(add_broadcast, a + b)
 static void add_row(const void *context, size_t n, cp_real *const *at, const ptrdiff_t *step) {
-    if (step[1] == 1 && step[2] == 1) cp_kernel_add(n, at[1], at[2], at[0]);
-    else add_broadcast_row(context, n, at, step);
+    if (step[1] == 1 && step[2] == 1)
+        cp_kernel_add(n, at[1], at[2], at[0]);
+    else
+        add_broadcast_row(context, n, at, step);
 }
 
 /* clang-format off */

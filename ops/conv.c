@@ -19,9 +19,20 @@ static int out_size(int size, int before, int after, int kernel, int dilation, i
 /* Checks everything about a convolution but the number of rows of g. */
 static bool conv_plan(cp_at at, const char *op, const int *x, const int *w, cp_conv2d_config c, cp_conv_shape *s) {
     if (!cp_shape_check(at, op, 4, x) || !cp_shape_check(at, op, 4, w)) return false;
-    *s = (cp_conv_shape){.n = x[0], .h = x[1], .w = x[2], .c = x[3], .kh = w[0], .kw = w[1], .k = w[3],
-                         .stride_h = or_one(c.stride_h), .stride_w = or_one(c.stride_w), .pad_top = c.pad_top, .pad_left = c.pad_left,
-                         .dilation_h = or_one(c.dilation_h), .dilation_w = or_one(c.dilation_w), .groups = or_one(c.groups)};
+    *s = (cp_conv_shape){.n = x[0],
+                         .h = x[1],
+                         .w = x[2],
+                         .c = x[3],
+                         .kh = w[0],
+                         .kw = w[1],
+                         .k = w[3],
+                         .stride_h = or_one(c.stride_h),
+                         .stride_w = or_one(c.stride_w),
+                         .pad_top = c.pad_top,
+                         .pad_left = c.pad_left,
+                         .dilation_h = or_one(c.dilation_h),
+                         .dilation_w = or_one(c.dilation_w),
+                         .groups = or_one(c.groups)};
     if (s->stride_h < 0 || s->stride_w < 0 || s->dilation_h < 0 || s->dilation_w < 0 || s->groups < 0 || c.pad_top < 0 ||
         c.pad_bottom < 0 || c.pad_left < 0 || c.pad_right < 0)
         return cp_misuse(at, op, "stride, padding, dilation and groups must not be negative");
@@ -123,8 +134,10 @@ static cp_tensor *leaky_weight_grad(cp_at at, const cp_node *node, cp_tensor *g,
     if (!out || !conv_plan(at, "leaky_conv2d", x->dims, w->dims, a->config, &s)) return NULL;
     size_t refusals = cp_arena_refusals(cp_scratch(at));
     cp_kernel_conv2d_weight_grad_fused(cp_scratch(at), &s, x->data, g->data,
-                                       &(cp_conv_fusion){.scale = values(input_at(node, a->scale)), .shift = values(input_at(node, a->shift)),
-                                                         .leaky_input = true, .slope = a->slope},
+                                       &(cp_conv_fusion){.scale = values(input_at(node, a->scale)),
+                                                         .shift = values(input_at(node, a->shift)),
+                                                         .leaky_input = true,
+                                                         .slope = a->slope},
                                        out->data, bias_grad ? bias_grad->data : NULL);
     return cp_arena_refusals(cp_scratch(at)) == refusals ? out : NULL;
 }
@@ -184,7 +197,7 @@ static bool is_channels(cp_at at, const char *op, const char *what, const cp_ten
 }
 
 /* What the rule will read for the gradients that may be asked of it; scale and shift, if any, are inputs 2 and 3. */
-static unsigned leaky_keeps(cp_at at, const cp_tensor *x, const cp_tensor *w, const cp_around *around) {
+static unsigned leaky_keeps(cp_at at, const cp_tensor *x, const cp_tensor *w, const cp_conv_extras *around) {
     bool     scaled = around->scale, to_x = cp_tracked(at, x), to_w = cp_tracked(at, w);
     bool     to_scale = scaled && cp_tracked(at, around->scale), to_shift = scaled && cp_tracked(at, around->shift);
     unsigned keeps = 0;
@@ -196,7 +209,7 @@ static unsigned leaky_keeps(cp_at at, const cp_tensor *x, const cp_tensor *w, co
 }
 
 /* The signs, when the rule will read them. */
-static bool signs_keep(cp_at at, const cp_tensor *x, const cp_around *around, unsigned keeps, const unsigned char **signs) {
+static bool signs_keep(cp_at at, const cp_tensor *x, const cp_conv_extras *around, unsigned keeps, const unsigned char **signs) {
     const cp_tensor *scale = around->scale, *shift = around->shift;
     size_t           c = (size_t)x->dims[3];
     if (!(keeps & CP_KEEPS_SAVED)) return true;
@@ -206,7 +219,7 @@ static bool signs_keep(cp_at at, const cp_tensor *x, const cp_around *around, un
     return bits;
 }
 
-cp_tensor *(cp_leaky_conv2d)(cp_at at, cp_tensor *x, cp_tensor *w, cp_around around, cp_conv2d_config config) {
+cp_tensor *(cp_leaky_conv2d)(cp_at at, cp_tensor *x, cp_tensor *w, cp_conv_extras around, cp_conv2d_config config) {
     const char   *op = "leaky_conv2d";
     cp_tensor    *in[6] = {x, w};
     int           inputs = 2;
@@ -224,7 +237,8 @@ cp_tensor *(cp_leaky_conv2d)(cp_at at, cp_tensor *x, cp_tensor *w, cp_around aro
         cp_misuse(at, op, "there is a %s without a %s", around.scale ? "scale" : "shift", around.scale ? "shift" : "scale");
         return NULL;
     }
-    if (around.scale && (!is_channels(at, op, "scale", around.scale, x) || !is_channels(at, op, "shift", around.shift, x))) return NULL;
+    if (around.scale && (!is_channels(at, op, "scale", around.scale, x) || !is_channels(at, op, "shift", around.shift, x)))
+        return NULL;
     cp_tensor *out = cp_out(at, 4, (int[]){s.n, s.oh, s.ow, s.k});
     unsigned   keeps = leaky_keeps(at, x, w, &around);
     if (!out || !signs_keep(at, x, &around, keeps, &attr.signs)) return NULL;
@@ -232,8 +246,12 @@ cp_tensor *(cp_leaky_conv2d)(cp_at at, cp_tensor *x, cp_tensor *w, cp_around aro
     if (!kept) return NULL;
     size_t refusals = cp_arena_refusals(cp_scratch(at));
     cp_kernel_conv2d_fused(cp_scratch(at), &s, x->data, w->data,
-                           &(cp_conv_fusion){.scale = values(around.scale), .shift = values(around.shift), .bias = values(around.bias),
-                                             .residual = values(around.residual), .leaky_input = true, .slope = around.slope},
+                           &(cp_conv_fusion){.scale = values(around.scale),
+                                             .shift = values(around.shift),
+                                             .bias = values(around.bias),
+                                             .residual = values(around.residual),
+                                             .leaky_input = true,
+                                             .slope = around.slope},
                            out->data);
     if (cp_arena_refusals(cp_scratch(at)) != refusals) return NULL;
     return cp_record_keeping(at, &cp_op_leaky_conv2d, keeps, out, kept, inputs, in);

@@ -40,8 +40,10 @@ static void scatter_rows_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_te
     gin[0] = cp_gather_rows(at, g, ((const places *)node->attr)->at);
 }
 
-const cp_op cp_op_gather_rows = {.name = "gather_rows", .formula = "out[i] = a[rows[i]]", .grad = gather_rows_grad, .keeps = CP_KEEPS_SAVED};
-const cp_op cp_op_scatter_rows = {.name = "scatter_rows", .formula = "out[rows[i]] += a[i]", .grad = scatter_rows_grad, .keeps = CP_KEEPS_SAVED};
+const cp_op cp_op_gather_rows = {
+    .name = "gather_rows", .formula = "out[i] = a[rows[i]]", .grad = gather_rows_grad, .keeps = CP_KEEPS_SAVED};
+const cp_op cp_op_scatter_rows = {
+    .name = "scatter_rows", .formula = "out[rows[i]] += a[i]", .grad = scatter_rows_grad, .keeps = CP_KEEPS_SAVED};
 
 static bool has_rows(cp_at at, const char *op, cp_tensor *a) {
     if (!cp_check(at, op, 1, &a)) return false;

@@ -6,7 +6,7 @@
 #include "ops/gaussian.h"
 
 #include "core/op.h"
-#include "core/pool.h"
+#include "core/threads.h"
 
 #include <math.h>
 
@@ -46,18 +46,15 @@ static cp_tensor *middle(cp_at at, cp_tensor *b) {
 static void half_distance_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
     cp_tensor *center = middle(at, node->in[1]), *a = cp_sub(at, node->in[0], center), *b = cp_sub(at, node->in[1], center);
     if (!a || !b) return;
-    if (cp_needs(node, 0))
-        gin[0] = cp_sub(at, cp_mul(at, a, cp_sum(at, g, CP_AXES(1), true)), cp_matmul(at, g, b, 0));
+    if (cp_needs(node, 0)) gin[0] = cp_sub(at, cp_mul(at, a, cp_sum(at, g, CP_AXES(1), true)), cp_matmul(at, g, b, 0));
     if (cp_needs(node, 1)) {
         cp_tensor *total = cp_reshape(at, cp_sum(at, g, CP_AXES(0), false), 2, (int[]){b->dims[0], 1});
         gin[1] = cp_sub(at, cp_mul(at, b, total), cp_matmul(at, g, a, CP_TRANSPOSE_A));
     }
 }
 
-const cp_op cp_op_half_distance = {.name = "half_distance",
-                                   .formula = "|a_n - b_c|^2 / 2",
-                                   .grad = half_distance_grad,
-                                   .keeps = CP_KEEPS_IN(0) | CP_KEEPS_IN(1)};
+const cp_op cp_op_half_distance = {
+    .name = "half_distance", .formula = "|a_n - b_c|^2 / 2", .grad = half_distance_grad, .keeps = CP_KEEPS_IN(0) | CP_KEEPS_IN(1)};
 
 cp_tensor *(cp_half_distance)(cp_at at, cp_tensor *a, cp_tensor *b) {
     cp_tensor *in[] = {a, b};
@@ -101,7 +98,8 @@ static bool fit(cp_at at, const char *op, cp_gaussians g) {
         return cp_misuse(at, op, "precision has shape %s; mean %s needs (%d) of this kind", cp_shape_text(g.precision).s,
                          cp_shape_text(g.mean).s, size);
     if (g.log_prior && !cp_shape_is(g.log_prior, 1, &c))
-        return cp_misuse(at, op, "log_prior has shape %s; mean %s has %d classes", cp_shape_text(g.log_prior).s, cp_shape_text(g.mean).s, c);
+        return cp_misuse(at, op, "log_prior has shape %s; mean %s has %d classes", cp_shape_text(g.log_prior).s,
+                         cp_shape_text(g.mean).s, c);
     return true;
 }
 
@@ -152,9 +150,9 @@ cp_tensor *(cp_gaussian_log_density)(cp_at at, cp_tensor *z, cp_gaussians g) {
 
 cp_tensor *(cp_gaussian_weight)(cp_at at, cp_gaussians g) {
     if (!fit(at, "gaussian_weight", g)) return NULL;
-    cp_tensor *f = factor(at, g), *m = whiten(at, g, f, g.mean);                                       /* (C, D) */
-    cp_tensor *rows = g.kind == CP_FULL ? cp_matmul(at, m, f, CP_TRANSPOSE_B) : cp_mul(at, m, f);      /* mu^T P */
-    return cp_permute(at, rows, (int[]){1, 0});                                                        /* (D, C) */
+    cp_tensor *f = factor(at, g), *m = whiten(at, g, f, g.mean);                                  /* (C, D) */
+    cp_tensor *rows = g.kind == CP_FULL ? cp_matmul(at, m, f, CP_TRANSPOSE_B) : cp_mul(at, m, f); /* mu^T P */
+    return cp_permute(at, rows, (int[]){1, 0});                                                   /* (D, C) */
 }
 
 cp_tensor *(cp_gaussian_bias)(cp_at at, cp_gaussians g) {

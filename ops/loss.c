@@ -35,8 +35,8 @@ static bool labels_fit(cp_at at, const cp_tensor *logits, cp_labels labels) {
         return cp_misuse(at, op, "%d labels for logits of shape %s", labels.count, cp_shape_text(logits).s);
     for (int i = 0; i < labels.count; i++)
         if (labels.at[i] < 0 || labels.at[i] >= logits->dims[1])
-            return cp_misuse(at, op, "label %d at row %d is outside 0..%d, the classes of logits %s", labels.at[i], i, logits->dims[1] - 1,
-                             cp_shape_text(logits).s);
+            return cp_misuse(at, op, "label %d at row %d is outside 0..%d, the classes of logits %s", labels.at[i], i,
+                             logits->dims[1] - 1, cp_shape_text(logits).s);
     return true;
 }
 

@@ -13,13 +13,13 @@ static void matmul_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor *
     unsigned   flags = *(const unsigned *)node->attr;
     bool       ta = flags & CP_TRANSPOSE_A, tb = flags & CP_TRANSPOSE_B;
     if (cp_needs(node, 0)) {
-        cp_tensor *ga = ta ? cp_matmul(at, b, g, (tb ? CP_TRANSPOSE_A : 0) | CP_TRANSPOSE_B)
-                           : cp_matmul(at, g, b, tb ? 0 : CP_TRANSPOSE_B);
+        cp_tensor *ga =
+            ta ? cp_matmul(at, b, g, (tb ? CP_TRANSPOSE_A : 0) | CP_TRANSPOSE_B) : cp_matmul(at, g, b, tb ? 0 : CP_TRANSPOSE_B);
         gin[0] = cp_sum_to(at, ga, a->rank, a->dims);
     }
     if (cp_needs(node, 1)) {
-        cp_tensor *gb = tb ? cp_matmul(at, g, a, CP_TRANSPOSE_A | (ta ? CP_TRANSPOSE_B : 0))
-                           : cp_matmul(at, a, g, ta ? 0 : CP_TRANSPOSE_A);
+        cp_tensor *gb =
+            tb ? cp_matmul(at, g, a, CP_TRANSPOSE_A | (ta ? CP_TRANSPOSE_B : 0)) : cp_matmul(at, a, g, ta ? 0 : CP_TRANSPOSE_A);
         gin[1] = cp_sum_to(at, gb, b->rank, b->dims);
     }
 }
@@ -68,7 +68,7 @@ cp_tensor *(cp_matmul)(cp_at at, cp_tensor *a, cp_tensor *b, unsigned flags) {
     cp_tensor *in[] = {a, b};
     if (!cp_check(at, "matmul", 2, in) || !product_plan(at, a, b, flags, &p)) return NULL;
     if (a->rank > 2 && b->rank == 2 && !(flags & CP_TRANSPOSE_A)) { /* one large product instead of many small ones */
-        int rows = a->dims[a->rank - 1] ? -1 : (int)(p.batch * p.m);
+        int        rows = a->dims[a->rank - 1] ? -1 : (int)(p.batch * p.m);
         cp_tensor *flat = cp_reshape(at, a, 2, (int[]){rows, a->dims[a->rank - 1]});
         return flat ? cp_reshape(at, cp_matmul(at, flat, b, flags), p.rank, p.dims) : NULL;
     }

@@ -35,7 +35,7 @@ static cp_tensor *project(cp_at at, cp_tensor *g, cp_tensor *hat, cp_tensor *rst
 /* A recorded sweep sees rstd as the function of x that it is. */
 static void normalize_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
     const normalize_attr *attr = node->attr;
-    cp_tensor *rstd = cp_recording(at) ? measure(at, node->in[0], attr->axes, attr->eps).rstd : attr->rstd;
+    cp_tensor            *rstd = cp_recording(at) ? measure(at, node->in[0], attr->axes, attr->eps).rstd : attr->rstd;
     gin[0] = project(at, g, node->out, rstd, attr->axes);
 }
 
@@ -45,10 +45,10 @@ const cp_op cp_op_normalize = {.name = "normalize",
                                .keeps = CP_KEEPS_IN(0) | CP_KEEPS_OUT | CP_KEEPS_SAVED};
 
 static cp_tensor *normalize(cp_at at, cp_tensor *a, cp_axes axes, cp_real eps, statistics *s) {
-    bool was = cp_tape_record(at.tape, false);
+    bool was = cp_tape_pause(at.tape, true);
     *s = measure(at, a, axes, eps);
     cp_tensor *out = cp_mul(at, s->centered, s->rstd);
-    cp_tape_record(at.tape, was);
+    cp_tape_pause(at.tape, was);
     if (!out) return NULL;
     const void *attr = cp_attr(at, &(normalize_attr){axes, eps, s->rstd}, sizeof(normalize_attr));
     return attr ? cp_record(at, &cp_op_normalize, out, attr, 1, &a) : NULL;
@@ -91,7 +91,8 @@ cp_tensor *(cp_scale_shift)(cp_at at, cp_tensor *a, cp_tensor *scale, cp_tensor 
 /* ---- the three norms ---- */
 
 const cp_op cp_op_layer_norm = {.name = "layer_norm", .formula = "gamma (x - mean) / sqrt(var + eps) + beta over the last axis"};
-const cp_op cp_op_group_norm = {.name = "group_norm", .formula = "gamma (x - mean) / sqrt(var + eps) + beta over groups of channels"};
+const cp_op cp_op_group_norm = {.name = "group_norm",
+                                .formula = "gamma (x - mean) / sqrt(var + eps) + beta over groups of channels"};
 
 static int channels(const cp_tensor *x) {
     return x->dims[x->rank - 1];
@@ -99,8 +100,8 @@ static int channels(const cp_tensor *x) {
 
 static bool is_per_channel(cp_at at, const char *op, const char *what, cp_tensor *t, const cp_tensor *x) {
     int c = channels(x);
-    return !t || (cp_check(at, op, 1, &t) && (cp_shape_is(t, 1, &c) || cp_misuse(at, op, "%s has shape %s; x %s has %d channels", what,
-                                                                                 cp_shape_text(t).s, cp_shape_text(x).s, c)));
+    return !t || (cp_check(at, op, 1, &t) && (cp_shape_is(t, 1, &c) || cp_misuse(at, op, "%s has shape %s; x %s has %d channels",
+                                                                                 what, cp_shape_text(t).s, cp_shape_text(x).s, c)));
 }
 
 static bool fits(cp_at at, const char *op, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta) {
@@ -182,7 +183,8 @@ const cp_op cp_op_batch_norm = {.name = "batch_norm",
                                 .grad = batch_norm_grad,
                                 .keeps = CP_KEEPS_IN(0) | CP_KEEPS_IN(1) | CP_KEEPS_SAVED};
 
-static cp_tensor *batch_norm_training(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, const cp_batch_norm_config *config) {
+static cp_tensor *batch_norm_training(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta,
+                                      const cp_batch_norm_config *config) {
     int             c = channels(x), inputs = 1;
     size_t          rows = c ? x->size / (size_t)c : 0;
     cp_tensor      *in[3] = {x}, *out, *variance, *factors;
@@ -212,15 +214,17 @@ static cp_tensor *batch_norm_training(cp_at at, cp_tensor *x, cp_tensor *gamma, 
     return out;
 }
 
-bool(cp_batch_norm_factors)(cp_at at, cp_tensor *gamma, cp_tensor *beta, cp_batch_norm_config c, cp_tensor **scale, cp_tensor **shift) {
+bool(cp_batch_norm_factors)(cp_at at, cp_tensor *gamma, cp_tensor *beta, cp_batch_norm_config c, cp_tensor **scale,
+                            cp_tensor **shift) {
     const char *op = "batch_norm_factors";
     if (!scale || !shift) return cp_misuse(at, op, "scale or shift is NULL");
     *scale = *shift = NULL;
     if (!c.running_mean || !c.running_var) return cp_misuse(at, "batch_norm", "evaluation needs running_mean and running_var");
     if (!cp_check(at, op, 1, &c.running_var)) return false;
-    if (c.running_var->rank != 1) return cp_misuse(at, op, "running_var has shape %s; it needs one axis", cp_shape_text(c.running_var).s);
-    if (!is_per_channel(at, op, "running_mean", c.running_mean, c.running_var) || !is_per_channel(at, op, "gamma", gamma, c.running_var) ||
-        !is_per_channel(at, op, "beta", beta, c.running_var))
+    if (c.running_var->rank != 1)
+        return cp_misuse(at, op, "running_var has shape %s; it needs one axis", cp_shape_text(c.running_var).s);
+    if (!is_per_channel(at, op, "running_mean", c.running_mean, c.running_var) ||
+        !is_per_channel(at, op, "gamma", gamma, c.running_var) || !is_per_channel(at, op, "beta", beta, c.running_var))
         return false;
     cp_tensor *factor = cp_affine(at, cp_detach(at, c.running_var), 1, c.eps ? c.eps : EPS), *level;
     factor = factor ? cp_rsqrt(at, factor) : NULL;

@@ -14,17 +14,18 @@
 
 /* ==== arithmetic, with broadcasting ==== */
 
-cp_tensor *cp_add(cp_at at, cp_tensor *a, cp_tensor *b); /* a + b */
-cp_tensor *cp_sub(cp_at at, cp_tensor *a, cp_tensor *b); /* a - b */
-cp_tensor *cp_mul(cp_at at, cp_tensor *a, cp_tensor *b); /* a b */
-cp_tensor *cp_div(cp_at at, cp_tensor *a, cp_tensor *b); /* a / b */
-cp_tensor *cp_minimum(cp_at at, cp_tensor *a, cp_tensor *b); /* the smaller; equal values share the gradient */
-cp_tensor *cp_maximum(cp_at at, cp_tensor *a, cp_tensor *b); /* the larger; equal values share the gradient */
+cp_tensor *cp_add(cp_at at, cp_tensor *a, cp_tensor *b);                         /* a + b */
+cp_tensor *cp_sub(cp_at at, cp_tensor *a, cp_tensor *b);                         /* a - b */
+cp_tensor *cp_mul(cp_at at, cp_tensor *a, cp_tensor *b);                         /* a b */
+cp_tensor *cp_div(cp_at at, cp_tensor *a, cp_tensor *b);                         /* a / b */
+cp_tensor *cp_minimum(cp_at at, cp_tensor *a, cp_tensor *b);                     /* the smaller; equal values share the gradient */
+cp_tensor *cp_maximum(cp_at at, cp_tensor *a, cp_tensor *b);                     /* the larger; equal values share the gradient */
 cp_tensor *cp_where(cp_at at, cp_tensor *condition, cp_tensor *a, cp_tensor *b); /* condition != 0 ? a : b; a and b get gradients */
 cp_tensor *cp_affine(cp_at at, cp_tensor *a, cp_real scale, cp_real shift);      /* scale a + shift */
 cp_tensor *cp_scale(cp_at at, cp_tensor *a, cp_real scale);                      /* scale a */
 
-cp_tensor *cp_scale_shift(cp_at at, cp_tensor *a, cp_tensor *scale, cp_tensor *shift); /* scale a + shift; a (..., C), the others (C) */
+cp_tensor *cp_scale_shift(cp_at at, cp_tensor *a, cp_tensor *scale,
+                          cp_tensor *shift); /* scale a + shift; a (..., C), the others (C) */
 
 /* Constants: no gradient flows through these. */
 cp_tensor *cp_greater(cp_at at, cp_tensor *a, cp_tensor *b); /* a > b ? 1 : 0 */
@@ -33,30 +34,32 @@ cp_tensor *cp_sign(cp_at at, cp_tensor *a);                  /* -1, 0, 1 */
 
 /* ==== one value at a time ==== */
 
-cp_tensor *cp_neg(cp_at at, cp_tensor *a);      /* -a */
-cp_tensor *cp_exp(cp_at at, cp_tensor *a);      /* e^a */
-cp_tensor *cp_log(cp_at at, cp_tensor *a);      /* ln a */
-cp_tensor *cp_log1p(cp_at at, cp_tensor *a);    /* ln(1 + a), exact for small a */
-cp_tensor *cp_sqrt(cp_at at, cp_tensor *a);     /* a^(1/2) */
-cp_tensor *cp_rsqrt(cp_at at, cp_tensor *a);    /* a^(-1/2) */
-cp_tensor *cp_square(cp_at at, cp_tensor *a);   /* a^2 */
-cp_tensor *cp_abs(cp_at at, cp_tensor *a);      /* |a|; gradient 0 at 0 */
-cp_tensor *cp_tanh(cp_at at, cp_tensor *a);     /* tanh a */
-cp_tensor *cp_sigmoid(cp_at at, cp_tensor *a);  /* 1 / (1 + e^-a) */
-cp_tensor *cp_softplus(cp_at at, cp_tensor *a); /* ln(1 + e^a), exact for large |a| */
-cp_tensor *cp_relu(cp_at at, cp_tensor *a);     /* max(a, 0); gradient 0 at 0 */
-cp_tensor *cp_swish(cp_at at, cp_tensor *a);    /* a sigmoid(a) */
-cp_tensor *cp_pow(cp_at at, cp_tensor *a, cp_real power);          /* a^power */
-cp_tensor *cp_leaky_relu(cp_at at, cp_tensor *a, cp_real slope);   /* a > 0 ? a : slope a */
-cp_tensor *cp_clamp(cp_at at, cp_tensor *a, cp_real low, cp_real high); /* gradient 1 inside, the ends included, else 0 */
+cp_tensor *cp_neg(cp_at at, cp_tensor *a);                               /* -a */
+cp_tensor *cp_exp(cp_at at, cp_tensor *a);                               /* e^a */
+cp_tensor *cp_log(cp_at at, cp_tensor *a);                               /* ln a */
+cp_tensor *cp_log1p(cp_at at, cp_tensor *a);                             /* ln(1 + a), exact for small a */
+cp_tensor *cp_sqrt(cp_at at, cp_tensor *a);                              /* a^(1/2) */
+cp_tensor *cp_rsqrt(cp_at at, cp_tensor *a);                             /* a^(-1/2) */
+cp_tensor *cp_square(cp_at at, cp_tensor *a);                            /* a^2 */
+cp_tensor *cp_abs(cp_at at, cp_tensor *a);                               /* |a|; gradient 0 at 0 */
+cp_tensor *cp_tanh(cp_at at, cp_tensor *a);                              /* tanh a */
+cp_tensor *cp_sigmoid(cp_at at, cp_tensor *a);                           /* 1 / (1 + e^-a) */
+cp_tensor *cp_softplus(cp_at at, cp_tensor *a);                          /* ln(1 + e^a), exact for large |a| */
+cp_tensor *cp_relu(cp_at at, cp_tensor *a);                              /* max(a, 0); gradient 0 at 0 */
+cp_tensor *cp_swish(cp_at at, cp_tensor *a);                             /* a sigmoid(a) */
+cp_tensor *cp_pow(cp_at at, cp_tensor *a, cp_real power);                /* a^power */
+cp_tensor *cp_leaky_relu(cp_at at, cp_tensor *a, cp_real slope);         /* a > 0 ? a : slope a */
+cp_tensor *cp_clamp(cp_at at, cp_tensor *a, cp_real low, cp_real high);  /* gradient 1 inside, the ends included, else 0 */
 cp_tensor *cp_gate(cp_at at, cp_tensor *g, cp_tensor *a, cp_real slope); /* a > 0 ? g : slope g; no gradient flows to a */
 
 /* ==== reductions over any set of axes: CP_AXES(0, -1), or CP_ALL; keepdim leaves them with size 1 ==== */
 
 cp_tensor *cp_sum(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim);
 cp_tensor *cp_mean(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim);
-cp_tensor *cp_max(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim); /* equal largest values share the gradient; a NaN is the largest, and its gradient NaN */
-cp_tensor *cp_logsumexp(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim); /* ln sum e^a, exact for large |a|; over nothing but -infinity its gradient is NaN */
+cp_tensor *cp_max(cp_at at, cp_tensor *a, cp_axes axes,
+                  bool keepdim); /* equal largest values share the gradient; a NaN is the largest, and its gradient NaN */
+cp_tensor *cp_logsumexp(cp_at at, cp_tensor *a, cp_axes axes,
+                        bool keepdim); /* ln sum e^a, exact for large |a|; over nothing but -infinity its gradient is NaN */
 cp_tensor *cp_softmax(cp_at at, cp_tensor *a, int axis);     /* e^a / sum e^a along one axis */
 cp_tensor *cp_log_softmax(cp_at at, cp_tensor *a, int axis); /* a - ln sum e^a */
 
@@ -69,7 +72,7 @@ cp_tensor *cp_matmul(cp_at at, cp_tensor *a, cp_tensor *b, unsigned transpose);
 /* Lower-triangular matrices from free parameters: L (D,D) from v (D(D+1)/2), filled row by row, with exp() on the diagonal, so
  * that P = L L^T is positive definite for any v. */
 cp_tensor *cp_tril_exp(cp_at at, cp_tensor *v, int d);
-cp_tensor *cp_tril_logdet(cp_at at, cp_tensor *v, int d);       /* ln det P = 2 sum of v's diagonal entries; a scalar */
+cp_tensor *cp_tril_logdet(cp_at at, cp_tensor *v, int d);           /* ln det P = 2 sum of v's diagonal entries; a scalar */
 cp_tensor *cp_tril_quadratic(cp_at at, cp_tensor *x, cp_tensor *l); /* x^T L L^T x for each row of x (N,D): (N) */
 
 /* ==== shape ==== */
@@ -90,7 +93,8 @@ cp_tensor *cp_concat(cp_at at, cp_tensor *const *parts, int count, int axis);
 cp_tensor *cp_gather_rows(cp_at at, cp_tensor *a, cp_labels rows);             /* out[i] = a[rows[i]] */
 cp_tensor *cp_scatter_rows(cp_at at, cp_tensor *a, cp_labels rows, int count); /* (count, ...): out[rows[i]] += a[i], in double */
 cp_tensor *cp_take(cp_at at, cp_tensor *a, cp_labels places, int rank, const int *dims); /* out[i] = a[places[i]], flat places */
-cp_tensor *cp_put(cp_at at, cp_tensor *a, cp_labels places, int rank, const int *dims);  /* out[places[i]] += a[i], flat places; in cp_real, one after the other */
+cp_tensor *cp_put(cp_at at, cp_tensor *a, cp_labels places, int rank,
+                  const int *dims); /* out[places[i]] += a[i], flat places; in cp_real, one after the other */
 
 /* ==== images, (N,H,W,C) ==== */
 
@@ -100,10 +104,10 @@ cp_tensor *cp_put(cp_at at, cp_tensor *a, cp_labels places, int rank, const int 
 #define CP_WINDOW(k) .window_h = (k), .window_w = (k)
 
 typedef struct cp_conv2d_config {
-    int stride_h, stride_w;                           /* 0: 1 */
-    int pad_top, pad_bottom, pad_left, pad_right;     /* zeros around the image */
-    int dilation_h, dilation_w;                       /* 0: 1 */
-    int groups;                                       /* 0: 1; divides C and K */
+    int stride_h, stride_w;                       /* 0: 1 */
+    int pad_top, pad_bottom, pad_left, pad_right; /* zeros around the image */
+    int dilation_h, dilation_w;                   /* 0: 1 */
+    int groups;                                   /* 0: 1; divides C and K */
 } cp_conv2d_config;
 
 /* Cross-correlation: x (N,H,W,C), w (kh,kw,C/groups,K), bias (K) or NULL -> (N,OH,OW,K),
@@ -116,13 +120,13 @@ cp_tensor *cp_conv2d_weight_grad(cp_at at, cp_tensor *x, cp_tensor *g, const int
 /* conv2d(leaky_relu(scale x + shift), w) + bias + residual in one pass, nothing stored between but a bit a value: the
  * pre-activation block's step. The config's zeros stand around what the leaky ReLU gave. All inputs get gradients; the rule reads x
  * only for those of w and scale. */
-typedef struct cp_around { /* what stands around the convolution */
-    cp_tensor *scale, *shift; /* (C), both or neither: a norm with fixed statistics (cp_batch_norm_factors) */
-    cp_tensor *bias;          /* (K) or NULL */
-    cp_tensor *residual;      /* the result's shape, or NULL */
-    cp_real    slope;         /* 0: ReLU */
-} cp_around;
-cp_tensor *cp_leaky_conv2d(cp_at at, cp_tensor *x, cp_tensor *w, cp_around around, cp_conv2d_config config);
+typedef struct cp_conv_extras { /* what stands around the convolution */
+    cp_tensor *scale, *shift;   /* (C), both or neither: a norm with fixed statistics (cp_batch_norm_factors) */
+    cp_tensor *bias;            /* (K) or NULL */
+    cp_tensor *residual;        /* the result's shape, or NULL */
+    cp_real    slope;           /* 0: ReLU */
+} cp_conv_extras;
+cp_tensor *cp_leaky_conv2d(cp_at at, cp_tensor *x, cp_tensor *w, cp_conv_extras around, cp_conv2d_config config);
 
 typedef struct cp_pool2d_config {
     int window_h, window_w;
@@ -133,7 +137,7 @@ typedef struct cp_pool2d_config {
 cp_tensor *cp_max_pool(cp_at at, cp_tensor *x, cp_pool2d_config config); /* padding counts as -infinity; ties: the first */
 cp_tensor *cp_avg_pool(cp_at at, cp_tensor *x, cp_pool2d_config config); /* padding counts as zeros in the mean */
 cp_tensor *cp_avg_unpool(cp_at at, cp_tensor *g, const int x_dims[4], cp_pool2d_config config); /* avg_pool's gradient */
-cp_tensor *cp_global_avg_pool(cp_at at, cp_tensor *x);                   /* (N,H,W,C) -> (N,C) */
+cp_tensor *cp_global_avg_pool(cp_at at, cp_tensor *x);                                          /* (N,H,W,C) -> (N,C) */
 
 /* ==== normalization; gamma and beta may be NULL (1 and 0) ==== */
 
@@ -143,8 +147,8 @@ cp_tensor *cp_normalize(cp_at at, cp_tensor *a, cp_axes axes, cp_real eps);
 typedef struct cp_batch_norm_config {
     bool       training;
     cp_tensor *running_mean, *running_var; /* (C), persistent; needed in evaluation, updated in training unless NULL */
-    cp_real    momentum;                   /* the weight of the NEW side: running = (1 - momentum) running + momentum batch; 0: 0.1 */
-    cp_real    eps;                        /* 0: 1e-5 */
+    cp_real    momentum; /* the weight of the NEW side: running = (1 - momentum) running + momentum batch; 0: 0.1 */
+    cp_real    eps;      /* 0: 1e-5 */
 } cp_batch_norm_config;
 
 /* x (..., C), gamma and beta (C). Training: batch statistics, gradients flow through them; running_var gets the unbiased variance.
@@ -152,8 +156,9 @@ typedef struct cp_batch_norm_config {
  * Evaluation: gamma (x - running_mean) / sqrt(running_var + eps) + beta, with the running statistics as constants. */
 cp_tensor *cp_batch_norm(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, cp_batch_norm_config config);
 /* What an evaluation multiplies each channel with and then adds; false after a message. config.training and x play no part. */
-bool cp_batch_norm_factors(cp_at at, cp_tensor *gamma, cp_tensor *beta, cp_batch_norm_config config, cp_tensor **scale, cp_tensor **shift);
-cp_tensor *cp_layer_norm(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, cp_real eps);             /* over the last axis */
+bool       cp_batch_norm_factors(cp_at at, cp_tensor *gamma, cp_tensor *beta, cp_batch_norm_config config, cp_tensor **scale,
+                                 cp_tensor **shift);
+cp_tensor *cp_layer_norm(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, cp_real eps); /* over the last axis */
 cp_tensor *cp_group_norm(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, int groups, cp_real eps); /* x (N, ..., C) */
 
 /* Training: each value is zeroed with probability rate, the others are divided by 1 - rate. Else x itself. */
@@ -161,8 +166,9 @@ cp_tensor *cp_dropout(cp_at at, cp_tensor *x, cp_real rate, cp_rng *rng, bool tr
 
 /* ==== losses ==== */
 
-cp_tensor *cp_cross_entropy(cp_at at, cp_tensor *logits, cp_labels labels); /* mean over rows of -log_softmax(logits)[label]; (N,C) -> () */
-cp_tensor *cp_mse(cp_at at, cp_tensor *a, cp_tensor *b);                    /* mean (a - b)^2, same shapes -> () */
+cp_tensor *cp_cross_entropy(cp_at at, cp_tensor *logits,
+                            cp_labels labels);           /* mean over rows of -log_softmax(logits)[label]; (N,C) -> () */
+cp_tensor *cp_mse(cp_at at, cp_tensor *a, cp_tensor *b); /* mean (a - b)^2, same shapes -> () */
 
 /* ==== the list of all ops ==== */
 

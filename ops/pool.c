@@ -1,6 +1,6 @@
 /* Pooling of images (N,H,W,C). */
 #include "core/op.h"
-#include "core/pool.h"
+#include "core/threads.h"
 #include "ops/ops.h"
 
 typedef struct window {
@@ -13,14 +13,16 @@ static bool window_plan(cp_at at, const char *op, const int *x, cp_pool2d_config
     if (!c.stride_h) c.stride_h = c.window_h;
     if (!c.stride_w) c.stride_w = c.window_w;
     if (c.window_h < 1 || c.window_w < 1 || c.stride_h < 1 || c.stride_w < 1)
-        return cp_misuse(at, op, "window (%d, %d) and stride (%d, %d) must be positive", c.window_h, c.window_w, c.stride_h, c.stride_w);
-    if (c.pad_top < 0 || c.pad_bottom < 0 || c.pad_left < 0 || c.pad_right < 0 || c.pad_top >= c.window_h || c.pad_bottom >= c.window_h ||
-        c.pad_left >= c.window_w || c.pad_right >= c.window_w)
+        return cp_misuse(at, op, "window (%d, %d) and stride (%d, %d) must be positive", c.window_h, c.window_w, c.stride_h,
+                         c.stride_w);
+    if (c.pad_top < 0 || c.pad_bottom < 0 || c.pad_left < 0 || c.pad_right < 0 || c.pad_top >= c.window_h ||
+        c.pad_bottom >= c.window_h || c.pad_left >= c.window_w || c.pad_right >= c.window_w)
         return cp_misuse(at, op, "padding must be smaller than the window (%d, %d) and not negative", c.window_h, c.window_w);
     int64_t room_h = (int64_t)x[1] + c.pad_top + c.pad_bottom - c.window_h;
     int64_t room_w = (int64_t)x[2] + c.pad_left + c.pad_right - c.window_w;
     if (room_h < 0 || room_w < 0 || room_h >= INT32_MAX || room_w >= INT32_MAX || !x[1] || !x[2])
-        return cp_misuse(at, op, "window (%d, %d) does not fit into the padded image %s", c.window_h, c.window_w, cp_dims_text(4, x).s);
+        return cp_misuse(at, op, "window (%d, %d) does not fit into the padded image %s", c.window_h, c.window_w,
+                         cp_dims_text(4, x).s);
     *win = (window){{x[0], x[1], x[2], x[3]}, {x[0], (int)room_h / c.stride_h + 1, (int)room_w / c.stride_w + 1, x[3]}, c};
     return true;
 }

@@ -1,17 +1,17 @@
 /* Reductions over sets of axes, and the softmax family. */
-#include "core/kernels/kernels.h"
 #include "core/kernels/reduce.h"
+#include "core/kernels/kernels.h"
 #include "core/op.h"
-#include "core/pool.h"
+#include "core/threads.h"
 #include "ops/ops.h"
 
 #include <string.h>
 #include <tgmath.h>
 
 typedef struct reduction {
-    bool flags[CP_MAX_RANK];
-    int  kept_rank, kept[CP_MAX_RANK]; /* the shape with reduced axes at size 1 */
-    int  rank, dims[CP_MAX_RANK];      /* the shape of the result */
+    bool    flags[CP_MAX_RANK];
+    int     kept_rank, kept[CP_MAX_RANK]; /* the shape with reduced axes at size 1 */
+    int     rank, dims[CP_MAX_RANK];      /* the shape of the result */
     cp_axes axes;
 } reduction;
 
@@ -48,9 +48,12 @@ static bool reduce_runs(cp_at at, const cp_tensor *a, const reduction *r, bool m
         bool   last = true;
         for (int i = 0; i < begin; i++) last &= !r->flags[i];
         cp_real *to = last ? out : cp_arena_alloc(arena, outer * inner * sizeof *to);
-        if (!to) fine = false;
-        else if (maximum) cp_kernel_max(outer, count, inner, from, to);
-        else fine = cp_kernel_sum(arena, outer, count, inner, from, to);
+        if (!to)
+            fine = false;
+        else if (maximum)
+            cp_kernel_max(outer, count, inner, from, to);
+        else
+            fine = cp_kernel_sum(arena, outer, count, inner, from, to);
         if (!first) cp_arena_release(arena, from);
         from = to;
         first = false;
@@ -150,9 +153,9 @@ static cp_tensor *logsumexp_value(cp_at at, cp_tensor *a, const reduction *r) {
 cp_tensor *(cp_logsumexp)(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim) {
     reduction r;
     if (!reduction_plan(at, "logsumexp", a, axes, keepdim, &r)) return NULL;
-    bool       was = cp_tape_record(at.tape, false);
+    bool       was = cp_tape_pause(at.tape, true);
     cp_tensor *out = logsumexp_value(at, a, &r);
-    cp_tape_record(at.tape, was);
+    cp_tape_pause(at.tape, was);
     return recorded(at, &cp_op_logsumexp, out, &r, a);
 }
 
@@ -213,7 +216,8 @@ static void log_softmax_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_ten
 }
 
 const cp_op cp_op_softmax = {.name = "softmax", .formula = "e^a / sum e^a", .grad = softmax_grad, .keeps = CP_KEEPS_OUT};
-const cp_op cp_op_log_softmax = {.name = "log_softmax", .formula = "a - ln sum e^a", .grad = log_softmax_grad, .keeps = CP_KEEPS_OUT};
+const cp_op cp_op_log_softmax = {
+    .name = "log_softmax", .formula = "a - ln sum e^a", .grad = log_softmax_grad, .keeps = CP_KEEPS_OUT};
 
 static cp_tensor *softmax(cp_at at, const cp_op *op, cp_tensor *a, int axis, bool logarithm) {
     cp_tensor *out = softmax_value(at, op->name, a, &axis, logarithm);

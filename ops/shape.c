@@ -8,8 +8,7 @@
 /* Arrays with an entry for each axis; a scalar needs none. */
 static bool has_arrays(cp_at at, const char *op, const cp_tensor *a, int n, const int *const *arrays) {
     for (int i = 0; i < n && a->rank; i++)
-        if (!arrays[i])
-            return cp_misuse(at, op, "an array with an entry for each axis of shape %s is NULL", cp_shape_text(a).s);
+        if (!arrays[i]) return cp_misuse(at, op, "an array with an entry for each axis of shape %s is NULL", cp_shape_text(a).s);
     return true;
 }
 
@@ -31,9 +30,12 @@ cp_tensor *(cp_reshape)(cp_at at, cp_tensor *a, int rank, const int *dims) {
     }
     for (int i = 0; i < rank; i++) {
         full[i] = dims[i];
-        if (dims[i] == -1 && wild < 0) wild = i;
-        else if (dims[i] > 0) known *= (size_t)dims[i];
-        else known = 0;
+        if (dims[i] == -1 && wild < 0)
+            wild = i;
+        else if (dims[i] > 0)
+            known *= (size_t)dims[i];
+        else
+            known = 0;
     }
     if (wild >= 0) full[wild] = known ? (int)(a->size / known) : 0;
     if (!cp_shape_size(rank, full, &size) || size != a->size) {
@@ -256,7 +258,8 @@ cp_tensor *(cp_concat)(cp_at at, cp_tensor *const *parts, int count, int axis) {
         for (int i = 0; fits && i < parts[0]->rank; i++) fits = i == axis || parts[k]->dims[i] == dims[i];
         fits = fits && parts[k]->dims[axis] <= INT32_MAX - dims[axis];
         if (!fits) {
-            cp_misuse(at, "concat", "%s and %s do not join along axis %d", cp_shape_text(parts[0]).s, cp_shape_text(parts[k]).s, axis);
+            cp_misuse(at, "concat", "%s and %s do not join along axis %d", cp_shape_text(parts[0]).s, cp_shape_text(parts[k]).s,
+                      axis);
             return NULL;
         }
         dims[axis] += parts[k]->dims[axis];

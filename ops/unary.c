@@ -17,48 +17,48 @@ static cp_tensor *map(cp_at at, const char *op, cp_row_fn row, cp_tensor *a, con
 }
 
 /* VALUE is in terms of x and, with parameters, p[0], p[1]. */
-#define ROW1(NAME, VALUE)                                                                                    \
-    static void NAME##_row(const void *context, size_t n, cp_real *const *at, const ptrdiff_t *step) {       \
-        const cp_real *p = context, *in = at[1];                                                             \
-        cp_real *restrict out = at[0];                                                                       \
-        (void)p, (void)step;                                                                                 \
-        for (size_t i = 0; i < n; i++) {                                                                     \
-            cp_real x = in[i];                                                                               \
-            out[i] = VALUE;                                                                                  \
-        }                                                                                                    \
+#define ROW1(NAME, VALUE)                                                                                                          \
+    static void NAME##_row(const void *context, size_t n, cp_real *const *at, const ptrdiff_t *step) {                             \
+        const cp_real *p = context, *in = at[1];                                                                                   \
+        cp_real *restrict out = at[0];                                                                                             \
+        (void)p, (void)step;                                                                                                       \
+        for (size_t i = 0; i < n; i++) {                                                                                           \
+            cp_real x = in[i];                                                                                                     \
+            out[i] = VALUE;                                                                                                        \
+        }                                                                                                                          \
     }
 
 /* GRADIENT is in terms of g, a, out and p, written with ops. */
-#define RULE1(NAME, FORMULA, GRADIENT, KEEPS, KINKED)                                                        \
-    static void NAME##_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {                  \
-        cp_tensor     *a = node->in[0], *out = node->out;                                                    \
-        const cp_real *p = node->attr;                                                                       \
-        (void)a, (void)out, (void)p;                                                                         \
-        gin[0] = GRADIENT;                                                                                   \
-    }                                                                                                        \
+#define RULE1(NAME, FORMULA, GRADIENT, KEEPS, KINKED)                                                                              \
+    static void NAME##_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {                                        \
+        cp_tensor     *a = node->in[0], *out = node->out;                                                                          \
+        const cp_real *p = node->attr;                                                                                             \
+        (void)a, (void)out, (void)p;                                                                                               \
+        gin[0] = GRADIENT;                                                                                                         \
+    }                                                                                                                              \
     const cp_op cp_op_##NAME = {#NAME, FORMULA, NAME##_grad, KEEPS, KINKED};
 
 /* CALLS compute the n values y from the n values x, with kernels. */
-#define ROW1_BY_KERNEL(NAME, ...)                                                                            \
-    static void NAME##_row(const void *context, size_t n, cp_real *const *at, const ptrdiff_t *step) {       \
-        const cp_real *p = context, *x = at[1];                                                              \
-        cp_real       *y = at[0];                                                                            \
-        (void)p, (void)step;                                                                                 \
-        __VA_ARGS__;                                                                                         \
+#define ROW1_BY_KERNEL(NAME, ...)                                                                                                  \
+    static void NAME##_row(const void *context, size_t n, cp_real *const *at, const ptrdiff_t *step) {                             \
+        const cp_real *p = context, *x = at[1];                                                                                    \
+        cp_real       *y = at[0];                                                                                                  \
+        (void)p, (void)step;                                                                                                       \
+        __VA_ARGS__;                                                                                                               \
     }
 
-#define UNARY(NAME, FORMULA, VALUE, GRADIENT, KEEPS, KINKED)                                                 \
-    ROW1(NAME, VALUE)                                                                                        \
+#define UNARY(NAME, FORMULA, VALUE, GRADIENT, KEEPS, KINKED)                                                                       \
+    ROW1(NAME, VALUE)                                                                                                              \
     UNARY_OP(NAME, FORMULA, GRADIENT, KEEPS, KINKED)
 
-#define UNARY_BY_KERNEL(NAME, FORMULA, CALLS, GRADIENT, KEEPS, KINKED)                                       \
-    ROW1_BY_KERNEL(NAME, CALLS)                                                                              \
+#define UNARY_BY_KERNEL(NAME, FORMULA, CALLS, GRADIENT, KEEPS, KINKED)                                                             \
+    ROW1_BY_KERNEL(NAME, CALLS)                                                                                                    \
     UNARY_OP(NAME, FORMULA, GRADIENT, KEEPS, KINKED)
 
-#define UNARY_OP(NAME, FORMULA, GRADIENT, KEEPS, KINKED)                                                     \
-    RULE1(NAME, FORMULA, GRADIENT, KEEPS, KINKED)                                                            \
-    cp_tensor *(cp_##NAME)(cp_at at, cp_tensor * a) {                                                        \
-        return cp_record(at, &cp_op_##NAME, map(at, #NAME, NAME##_row, a, NULL), NULL, 1, &a);               \
+#define UNARY_OP(NAME, FORMULA, GRADIENT, KEEPS, KINKED)                                                                           \
+    RULE1(NAME, FORMULA, GRADIENT, KEEPS, KINKED)                                                                                  \
+    cp_tensor *(cp_##NAME)(cp_at at, cp_tensor * a) {                                                                              \
+        return cp_record(at, &cp_op_##NAME, map(at, #NAME, NAME##_row, a, NULL), NULL, 1, &a);                                     \
     }
 
 /* The same with two numbers beside the tensor. */

@@ -1,7 +1,7 @@
 /* Walking several arrays in step. */
 #include "ops/walk.h"
 
-#include "core/pool.h"
+#include "core/threads.h"
 
 #include <string.h>
 

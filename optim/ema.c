@@ -1,7 +1,7 @@
 /* The moving average: one more tensor for each entry of the set. */
 #include "optim/ema.h"
 
-#include "core/pool.h"
+#include "core/threads.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,20 +23,20 @@ typedef struct pair {
 } pair;
 
 static void blend_loop(void *context, size_t begin, size_t end) {
-    const pair p                  = *(const pair *)context;
-    cp_real *restrict average     = p.average;
+    const pair p = *(const pair *)context;
+    cp_real *restrict average = p.average;
     const cp_real *restrict value = p.value;
-    const cp_real add             = 1 - p.keep;
+    const cp_real add = 1 - p.keep;
     for (size_t i = begin; i < end; i++) average[i] = p.keep * average[i] + add * value[i];
 }
 
 static void swap_loop(void *context, size_t begin, size_t end) {
-    const pair p              = *(const pair *)context;
+    const pair p = *(const pair *)context;
     cp_real *restrict average = p.average, *restrict value = p.value;
     for (size_t i = begin; i < end; i++) {
         cp_real old = value[i];
-        value[i]    = average[i];
-        average[i]  = old;
+        value[i] = average[i];
+        average[i] = old;
     }
 }
 
@@ -66,7 +66,7 @@ cp_ema *(cp_ema_new)(cp_at at, cp_params *params, double decay) {
     }
     for (; ema->count < params->count; ema->count++) {
         const cp_tensor *value = params->at[ema->count].value;
-        cp_tensor       *copy  = (cp_tensor_new)(at, value->rank, value->dims);
+        cp_tensor       *copy = (cp_tensor_new)(at, value->rank, value->dims);
         if (!copy) {
             cp_ema_free(ema);
             return NULL;
@@ -80,8 +80,7 @@ cp_ema *(cp_ema_new)(cp_at at, cp_params *params, double decay) {
 static bool usable(cp_at at, const char *op, const cp_ema *ema) {
     if (!ema) return cp_misuse(at, op, "the average is NULL");
     if (ema->params->count == ema->count) return true;
-    return cp_misuse(at, op, "the set has %d entries, it had %d when the average was made", ema->params->count,
-                     ema->count);
+    return cp_misuse(at, op, "the set has %d entries, it had %d when the average was made", ema->params->count, ema->count);
 }
 
 bool(cp_ema_update)(cp_at at, cp_ema *ema) {
@@ -89,7 +88,7 @@ bool(cp_ema_update)(cp_at at, cp_ema *ema) {
     if (ema->swapped) return cp_misuse(at, "ema_update", "the average is swapped in; swap it back first");
     for (int i = 0; i < ema->count; i++) {
         cp_param *entry = &ema->params->at[i];
-        pair      p     = {ema->average[i]->data, entry->value->data, (cp_real)ema->decay};
+        pair      p = {ema->average[i]->data, entry->value->data, (cp_real)ema->decay};
         if (entry->buffer)
             copy_value(ema->average[i], entry->value);
         else

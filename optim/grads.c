@@ -1,7 +1,7 @@
 /* All gradients of a set together: are they finite, how long are they, and clipping. */
 #include "optim/optim.h"
 
-#include "core/pool.h"
+#include "core/threads.h"
 
 #include <math.h>
 
@@ -17,9 +17,9 @@ typedef struct fold {
 } fold;
 
 static void square_loop(void *context, size_t begin, size_t end) {
-    fold  *f      = context;
+    fold  *f = context;
     double sum[4] = {0};
-    size_t i      = begin;
+    size_t i = begin;
     for (; i + 4 <= end; i += 4)
         for (size_t k = 0; k < 4; k++) {
             double g = (double)f->grad[i + k] * f->scale;
@@ -31,7 +31,7 @@ static void square_loop(void *context, size_t begin, size_t end) {
 
 /* A NaN stays: nothing is larger. */
 static void largest_loop(void *context, size_t begin, size_t end) {
-    fold  *f       = context;
+    fold  *f = context;
     double largest = 0;
     for (size_t i = begin; i < end; i++) {
         double size = fabs((double)f->grad[i]);
@@ -43,9 +43,9 @@ static void largest_loop(void *context, size_t begin, size_t end) {
 
 /* 0 in the part when all values are finite: x - x is then 0, and NaN for infinities and NaN. */
 static void finite_loop(void *context, size_t begin, size_t end) {
-    fold   *f      = context;
+    fold   *f = context;
     cp_real sum[8] = {0};
-    size_t  i      = begin;
+    size_t  i = begin;
     for (; i + 8 <= end; i += 8)
         for (size_t k = 0; k < 8; k++) sum[k] += f->grad[i + k] - f->grad[i + k];
     for (; i < end; i++) sum[0] += f->grad[i] - f->grad[i];
@@ -55,7 +55,7 @@ static void finite_loop(void *context, size_t begin, size_t end) {
 }
 
 static void scale_loop(void *context, size_t begin, size_t end) {
-    fold         *f     = context;
+    fold         *f = context;
     const cp_real scale = (cp_real)f->scale;
     for (size_t i = begin; i < end; i++) f->grad[i] *= scale;
 }
@@ -100,7 +100,7 @@ double(cp_grads_clip)(cp_at at, cp_params *params, double max_norm) {
         cp_misuse(at, "grads_clip", "max_norm is %g; it must not be negative", max_norm);
         return NAN;
     }
-    double norm  = norm_of(params);
+    double norm = norm_of(params);
     double scale = max_norm / (norm + 1e-6);
     if (isfinite(norm) && scale < 1) fold_all(params, scale_loop, scale, false);
     return norm;

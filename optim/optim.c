@@ -1,7 +1,7 @@
 /* SGD and Adam: one loop each, over one parameter's memory. */
 #include "optim/optim.h"
 
-#include "core/pool.h"
+#include "core/threads.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -32,21 +32,21 @@ struct cp_optim {
 /* ---- the loops ---- */
 
 static void sgd_loop(void *context, size_t begin, size_t end) {
-    const update u            = *(const update *)context;
-    cp_real *restrict p       = u.value;
+    const update u = *(const update *)context;
+    cp_real *restrict p = u.value;
     const cp_real *restrict g = u.grad;
     for (size_t i = begin; i < end; i++) p[i] -= u.rate * (g[i] + u.decay * p[i]);
 }
 
 /* lead is the weight of g beside the momentum: Nesterov's look ahead. */
 static void sgd_momentum_loop(void *context, size_t begin, size_t end) {
-    const update u      = *(const update *)context;
+    const update u = *(const update *)context;
     cp_real *restrict p = u.value, *restrict b = u.first;
     const cp_real *restrict g = u.grad;
-    const cp_real step        = u.lead > 0 ? u.momentum : 1;
+    const cp_real step = u.lead > 0 ? u.momentum : 1;
     for (size_t i = begin; i < end; i++) {
         cp_real slope = g[i] + u.decay * p[i];
-        b[i]          = u.momentum * b[i] + slope;
+        b[i] = u.momentum * b[i] + slope;
         p[i] -= u.rate * (u.lead * slope + step * b[i]);
     }
 }
@@ -60,14 +60,14 @@ static inline cp_real root(cp_real x) {
 }
 
 static void adam_loop(void *context, size_t begin, size_t end) {
-    const update u      = *(const update *)context;
+    const update u = *(const update *)context;
     cp_real *restrict p = u.value, *restrict m = u.first, *restrict v = u.second;
     const cp_real *restrict g = u.grad;
     for (size_t i = begin; i < end; i++) {
         cp_real slope = g[i] + u.decay * p[i];
-        m[i]          = u.keep1 * m[i] + u.add1 * slope;
-        v[i]          = u.keep2 * v[i] + u.add2 * slope * slope;
-        p[i]          = u.shrink * p[i] - u.rate * m[i] / (root(v[i]) * u.scale2 + u.eps);
+        m[i] = u.keep1 * m[i] + u.add1 * slope;
+        v[i] = u.keep2 * v[i] + u.add2 * slope * slope;
+        p[i] = u.shrink * p[i] - u.rate * m[i] / (root(v[i]) * u.scale2 + u.eps);
     }
 }
 
@@ -106,8 +106,8 @@ static cp_optim *optim_make(cp_at at, const char *op, cp_params *params, cp_opti
         cp_misuse(at, op, "out of memory");
     if (!optim) return NULL;
     made.params = params;
-    made.count  = params->count;
-    *optim      = made;
+    made.count = params->count;
+    *optim = made;
     if (state_make(at, optim, 0) && state_make(at, optim, 1)) return optim;
     cp_optim_free(optim);
     return NULL;
@@ -119,13 +119,13 @@ cp_optim *(cp_sgd_new)(cp_at at, cp_params *params, cp_sgd_config config) {
         return NULL;
     }
     bool     moving = config.momentum > 0;
-    cp_optim made   = {.loop           = moving ? sgd_momentum_loop : sgd_loop,
-                       .names          = {moving ? "momentum" : NULL},
-                       .rate           = config.rate,
-                       .weight_decay   = config.weight_decay,
-                       .momentum       = config.momentum,
-                       .nesterov       = config.nesterov,
-                       .skip_nonfinite = config.skip_nonfinite};
+    cp_optim made = {.loop = moving ? sgd_momentum_loop : sgd_loop,
+                     .names = {moving ? "momentum" : NULL},
+                     .rate = config.rate,
+                     .weight_decay = config.weight_decay,
+                     .momentum = config.momentum,
+                     .nesterov = config.nesterov,
+                     .skip_nonfinite = config.skip_nonfinite};
     return optim_make(at, "sgd_new", params, made);
 }
 
@@ -134,19 +134,19 @@ static double beta_of(double asked, double usual) {
 }
 
 cp_optim *(cp_adam_new)(cp_at at, cp_params *params, cp_adam_config config) {
-    cp_optim made = {.loop           = adam_loop,
-                     .names          = {"m", "v"},
-                     .rate           = config.rate,
-                     .weight_decay   = config.weight_decay,
-                     .beta1          = beta_of(config.beta1, 0.9),
-                     .beta2          = beta_of(config.beta2, 0.999),
-                     .eps            = config.eps != 0 ? config.eps : 1e-8,
-                     .decoupled      = config.decoupled,
-                     .adaptive       = true,
+    cp_optim made = {.loop = adam_loop,
+                     .names = {"m", "v"},
+                     .rate = config.rate,
+                     .weight_decay = config.weight_decay,
+                     .beta1 = beta_of(config.beta1, 0.9),
+                     .beta2 = beta_of(config.beta2, 0.999),
+                     .eps = config.eps != 0 ? config.eps : 1e-8,
+                     .decoupled = config.decoupled,
+                     .adaptive = true,
                      .skip_nonfinite = config.skip_nonfinite};
     if (!(made.beta1 < 1 && made.beta2 < 1 && made.eps > 0)) {
-        cp_misuse(at, "adam_new", "beta1 %g, beta2 %g, eps %g; the betas must be below 1, eps above 0", made.beta1,
-                  made.beta2, made.eps);
+        cp_misuse(at, "adam_new", "beta1 %g, beta2 %g, eps %g; the betas must be below 1, eps above 0", made.beta1, made.beta2,
+                  made.eps);
         return NULL;
     }
     return optim_make(at, "adam_new", params, made);
@@ -175,18 +175,18 @@ static update update_factors(const cp_optim *optim) {
     update u = {.rate = (cp_real)optim->rate, .decay = (cp_real)optim->weight_decay};
     if (optim->adaptive) {
         double t = (double)optim->steps, decayed = optim->decoupled ? optim->rate * optim->weight_decay : 0;
-        u.rate   = (cp_real)(optim->rate / (1 - pow(optim->beta1, t)));
+        u.rate = (cp_real)(optim->rate / (1 - pow(optim->beta1, t)));
         u.scale2 = (cp_real)(1 / sqrt(1 - pow(optim->beta2, t)));
         u.shrink = (cp_real)(1 - decayed);
         if (optim->decoupled) u.decay = 0;
         u.keep1 = (cp_real)optim->beta1;
-        u.add1  = (cp_real)(1 - optim->beta1);
+        u.add1 = (cp_real)(1 - optim->beta1);
         u.keep2 = (cp_real)optim->beta2;
-        u.add2  = (cp_real)(1 - optim->beta2);
-        u.eps   = (cp_real)optim->eps;
+        u.add2 = (cp_real)(1 - optim->beta2);
+        u.eps = (cp_real)optim->eps;
     } else {
         u.momentum = (cp_real)optim->momentum;
-        u.lead     = optim->nesterov ? 1 : 0;
+        u.lead = optim->nesterov ? 1 : 0;
     }
     return u;
 }
@@ -204,9 +204,9 @@ bool(cp_optim_step)(cp_at at, cp_optim *optim) {
     for (int i = 0; i < optim->count; i++) {
         cp_param *entry = &optim->params->at[i];
         if (entry->buffer) continue;
-        u.value  = entry->value->data;
-        u.grad   = entry->grad->data;
-        u.first  = optim->state[0] ? optim->state[0][i]->data : NULL;
+        u.value = entry->value->data;
+        u.grad = entry->grad->data;
+        u.first = optim->state[0] ? optim->state[0][i]->data : NULL;
         u.second = optim->state[1] ? optim->state[1][i]->data : NULL;
         cp_parallel(entry->value->size, GRAIN, optim->loop, &u);
     }
@@ -216,8 +216,7 @@ bool(cp_optim_step)(cp_at at, cp_optim *optim) {
 
 bool(cp_optim_rate_set)(cp_at at, cp_optim *optim, double rate) {
     if (!optim) return cp_misuse(at, "optim_rate_set", "the optimizer is NULL");
-    if (!(rate >= 0 && isfinite(rate)))
-        return cp_misuse(at, "optim_rate_set", "the rate is %g; it must not be negative", rate);
+    if (!(rate >= 0 && isfinite(rate))) return cp_misuse(at, "optim_rate_set", "the rate is %g; it must not be negative", rate);
     optim->rate = rate;
     return true;
 }

@@ -29,7 +29,7 @@ static uint16_t half_bits(float value) {
         half = (uint32_t)lrintf(fabsf(value) * 0x1p24f);
     } else {
         uint32_t rounded = magnitude + 0xfff + (magnitude >> 13 & 1);
-        half             = (rounded - 0x38000000) >> 13;
+        half = (rounded - 0x38000000) >> 13;
         if (half > largest) half = largest;
     }
     return (uint16_t)(sign | half);
@@ -58,14 +58,13 @@ static void entry_read(const cp_replay *replay, size_t entry, cp_real *to) {
 /* ---- making ---- */
 
 static bool config_fits(cp_at at, const cp_replay_config *c, size_t *size) {
-    const char *op                = "replay_new";
+    const char *op = "replay_new";
     int         dims[CP_MAX_RANK] = {c->capacity};
     size_t      all;
     if (c->rank < 0 || c->rank > CP_MAX_RANK - 1) return cp_misuse(at, op, "a sample of rank %d does not fit", c->rank);
     for (int i = 0; i < c->rank; i++) dims[i + 1] = c->dims[i];
     if (c->capacity < 1 || !cp_shape_size(1 + c->rank, dims, &all))
-        return cp_misuse(at, op, "capacity %d and samples %s are not possible", c->capacity,
-                         cp_dims_text(c->rank, c->dims).s);
+        return cp_misuse(at, op, "capacity %d and samples %s are not possible", c->capacity, cp_dims_text(c->rank, c->dims).s);
     if (!(c->fresh_share <= 1)) return cp_misuse(at, op, "fresh_share is %g; a share is at most 1", c->fresh_share);
     if (c->classes < 0 || c->classes > c->capacity)
         return cp_misuse(at, op, "%d classes do not fit into %d entries", c->classes, c->capacity);
@@ -83,19 +82,17 @@ cp_replay *(cp_replay_new)(cp_at at, cp_replay_config config) {
     if (!config_fits(at, &config, &size)) return NULL;
     cp_replay *replay = calloc(1, sizeof *replay);
     if (replay) {
-        size_t entries         = (size_t)config.capacity,
-               item            = config.storage == CP_REPLAY_EXACT ? sizeof(cp_real) : sizeof(uint16_t);
-        replay->config         = config;
-        replay->size           = size;
-        replay->samples        = calloc(entries * size + 1, item);
-        replay->visits         = calloc(entries, sizeof *replay->visits);
-        replay->taken          = calloc(entries, sizeof *replay->taken);
+        size_t entries = (size_t)config.capacity, item = config.storage == CP_REPLAY_EXACT ? sizeof(cp_real) : sizeof(uint16_t);
+        replay->config = config;
+        replay->size = size;
+        replay->samples = calloc(entries * size + 1, item);
+        replay->visits = calloc(entries, sizeof *replay->visits);
+        replay->taken = calloc(entries, sizeof *replay->taken);
         replay->taken_by_class = calloc((size_t)config.classes + 1, sizeof *replay->taken_by_class);
         if (replay->samples && replay->visits && replay->taken && replay->taken_by_class) return replay;
     }
     cp_replay_free(replay);
-    cp_misuse(at, "replay_new", "out of memory for %d samples %s", config.capacity,
-              cp_dims_text(config.rank, config.dims).s);
+    cp_misuse(at, "replay_new", "out of memory for %d samples %s", config.capacity, cp_dims_text(config.rank, config.dims).s);
     return NULL;
 }
 
@@ -113,8 +110,7 @@ void cp_replay_free(cp_replay *replay) {
 static bool batch_fits(cp_at at, const char *op, const cp_replay *replay, const cp_tensor *x, const int *index) {
     if (!replay || !x || !index) return cp_misuse(at, op, "the buffer, x or index is NULL");
     const cp_replay_config *c = &replay->config;
-    if (x->rank == c->rank + 1 &&
-        (c->rank == 0 || memcmp(x->dims + 1, c->dims, (size_t)c->rank * sizeof *c->dims) == 0))
+    if (x->rank == c->rank + 1 && (c->rank == 0 || memcmp(x->dims + 1, c->dims, (size_t)c->rank * sizeof *c->dims) == 0))
         return true;
     return cp_misuse(at, op, "x has shape %s; a batch of samples %s is needed", cp_shape_text(x).s,
                      cp_dims_text(c->rank, c->dims).s);
@@ -164,10 +160,10 @@ static void entries_pick(cp_replay *replay, cp_rng *rng, const int *wanted, int 
 /* Where a fresh chain's start is drawn from. The stream gives every chain a share and a key, whether it starts afresh
  * or not: what it gives later does not depend on what is filled. */
 static cp_rng chain_stream(cp_rng *rng) {
-    cp_rng own   = *rng;
+    cp_rng own = *rng;
     own.position = 0;
-    own.key[0]   = cp_rng_u32(rng);
-    own.key[1]   = cp_rng_u32(rng);
+    own.key[0] = cp_rng_u32(rng);
+    own.key[1] = cp_rng_u32(rng);
     return own;
 }
 
@@ -177,14 +173,12 @@ static bool starts_afresh(cp_replay *replay, cp_rng *rng, int entry) {
     return chosen || empty;
 }
 
-bool(cp_replay_draw)(cp_at at, cp_replay *replay, cp_rng *rng, const int *wanted, cp_tensor *x, int *index,
-                     int *labels) {
+bool(cp_replay_draw)(cp_at at, cp_replay *replay, cp_rng *rng, const int *wanted, cp_tensor *x, int *index, int *labels) {
     if (!batch_fits(at, "replay_draw", replay, x, index)) return false;
     int n = x->dims[0];
     if (!rng) return cp_misuse(at, "replay_draw", "rng is NULL");
     if (n > replay->config.capacity)
-        return cp_misuse(at, "replay_draw", "%d chains are wanted of a buffer with %d entries", n,
-                         replay->config.capacity);
+        return cp_misuse(at, "replay_draw", "%d chains are wanted of a buffer with %d entries", n, replay->config.capacity);
     if (!wishes_fit(at, replay, wanted, n)) return false;
     entries_pick(replay, rng, wanted, n, index);
     for (int i = 0; i < n; i++) {
@@ -218,7 +212,7 @@ int(cp_replay_return)(cp_at at, cp_replay *replay, const int *index, const cp_te
             return -1;
         }
     for (int i = 0; i < n; i++) {
-        const cp_real *chain  = x->data + (size_t)i * replay->size;
+        const cp_real *chain = x->data + (size_t)i * replay->size;
         int32_t       *visits = &replay->visits[index[i]];
         if ((drop && drop[i]) || !all_finite(chain, replay->size)) {
             *visits = 0;
@@ -263,7 +257,7 @@ cp_replay_counts cp_replay_counted(const cp_replay *replay) {
 bool cp_replay_state(cp_replay *replay, int i, cp_state *state) {
     _Static_assert(sizeof replay->config.classes == sizeof(int32_t), "an int is stored as I32");
     if (!replay) return false;
-    const cp_replay_config *c                 = &replay->config;
+    const cp_replay_config *c = &replay->config;
     int                     dims[CP_MAX_RANK] = {c->capacity};
     for (int k = 0; k < c->rank; k++) dims[k + 1] = c->dims[k];
     cp_dtype dtype = c->storage == CP_REPLAY_EXACT ? CP_REAL_DTYPE : CP_F16;

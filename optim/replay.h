@@ -56,10 +56,9 @@ int cp_replay_return(cp_at at, cp_replay *replay, const int *index, const cp_ten
 
 /* A buffer that is NULL has no entries. */
 int  cp_replay_capacity(const cp_replay *replay);
-int  cp_replay_filled(const cp_replay *replay);           /* entries that hold a chain */
-int  cp_replay_label(const cp_replay *replay, int entry); /* -1: it has no class, or there is no such entry */
-bool cp_replay_sample(const cp_replay *replay, int entry,
-                      cp_real *out); /* false, and out untouched, when it is empty */
+int  cp_replay_filled(const cp_replay *replay);                          /* entries that hold a chain */
+int  cp_replay_label(const cp_replay *replay, int entry);                /* -1: it has no class, or there is no such entry */
+bool cp_replay_sample(const cp_replay *replay, int entry, cp_real *out); /* false, and out untouched, when it is empty */
 
 typedef struct cp_replay_counts {
     int64_t drawn;   /* chains handed out */

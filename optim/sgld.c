@@ -2,18 +2,18 @@
 #include "optim/sgld.h"
 
 #include "core/op.h"
-#include "core/pool.h"
+#include "core/threads.h"
 #include "ops/ops.h"
 
 #include <math.h>
 #include <string.h>
 
 enum {
-    NOISE_VALUES = 1024,              /* normal numbers made at a time: they stay in the cache */
-    CHUNK_VALUES = 8192,              /* what a thread takes, in whole chains */
-    CHUNK_CHAINS = 4,                 /* and in this many: a chunk then starts at a whole block of the random stream */
-    VALUE_WORDS  = CP_DOUBLE ? 2 : 1, /* of the random stream, see core/random.h */
-    BLOCK_WORDS  = 4,
+    NOISE_VALUES = 1024,             /* normal numbers made at a time: they stay in the cache */
+    CHUNK_VALUES = 8192,             /* what a thread takes, in whole chains */
+    CHUNK_CHAINS = 4,                /* and in this many: a chunk then starts at a whole block of the random stream */
+    VALUE_WORDS = CP_DOUBLE ? 2 : 1, /* of the random stream, see core/random.h */
+    BLOCK_WORDS = 4,
 };
 
 typedef struct walk {
@@ -25,8 +25,8 @@ typedef struct walk {
     cp_real        rate, noise;
     bool           clamp_grad, clamp_x;
     cp_real        limit, low, high;
-    double *squares; /* by chain: the gradient's squared norm; not finite when the gradient is not, or absurdly large */
-    bool   *stuck;   /* by chain */
+    double        *squares; /* by chain: the gradient's squared norm; not finite when the gradient is not, or absurdly large */
+    bool          *stuck;   /* by chain */
 } walk;
 
 /* ---- moving ---- */
@@ -42,9 +42,9 @@ typedef struct noise_source {
 static void noise_start(noise_source *source, const walk *w, size_t begin, size_t end) {
     source->rng = w->rng;
     source->rng.position += begin * w->chain * VALUE_WORDS;
-    source->next  = w->script ? w->script + begin * w->chain : NULL;
+    source->next = w->script ? w->script + begin * w->chain : NULL;
     source->ready = w->script ? (end - begin) * w->chain : 0;
-    source->left  = w->script ? 0 : (end - begin) * w->chain;
+    source->left = w->script ? 0 : (end - begin) * w->chain;
     if (w->script || w->noise != 0) return;
     memset(source->values, 0, sizeof source->values);
 }
@@ -58,7 +58,7 @@ static const cp_real *noise_take(noise_source *source, const walk *w, size_t wan
         if (w->noise != 0) cp_rng_fill_normal(&source->rng, source->values, source->ready, 0, 1);
     }
     const cp_real *taken = source->next;
-    *count               = wanted < source->ready ? wanted : source->ready;
+    *count = wanted < source->ready ? wanted : source->ready;
     source->next += *count;
     source->ready -= *count;
     return taken;
@@ -70,8 +70,7 @@ static inline cp_real clamp(cp_real value, cp_real low, cp_real high) {
 }
 
 /* Writes the next state over the gradient. Returns 0 when all of it is finite, else NaN. */
-static cp_real propose(const walk *w, size_t n, const cp_real *restrict x, const cp_real *restrict noise,
-                       cp_real *restrict g) {
+static cp_real propose(const walk *w, size_t n, const cp_real *restrict x, const cp_real *restrict noise, cp_real *restrict g) {
     cp_real doubt = 0;
     if (w->clamp_grad)
         for (size_t i = 0; i < n; i++) g[i] = clamp(g[i], -w->limit, w->limit);
@@ -84,7 +83,7 @@ static cp_real propose(const walk *w, size_t n, const cp_real *restrict x, const
 
 static double sum_squares(const cp_real *g, size_t n) {
     double sum[4] = {0};
-    size_t i      = 0;
+    size_t i = 0;
     for (; i + 4 <= n; i += 4)
         for (size_t k = 0; k < 4; k++) sum[k] += (double)g[i + k] * (double)g[i + k];
     for (; i < n; i++) sum[0] += (double)g[i] * (double)g[i];
@@ -95,7 +94,7 @@ static void measure_loop(void *context, size_t begin, size_t end) {
     walk *w = context;
     for (size_t c = begin; c < end; c++) {
         w->squares[c] = sum_squares(w->grad + c * w->chain, w->chain);
-        w->stuck[c]   = !isfinite(w->energies[c]) || !isfinite(w->squares[c]);
+        w->stuck[c] = !isfinite(w->energies[c]) || !isfinite(w->squares[c]);
     }
 }
 
@@ -138,15 +137,15 @@ static bool gradient(cp_at at, const run *r, cp_tensor **energies, cp_tensor **g
     cp_tensor *e = x ? r->energy(at, r->context, x) : NULL;
     if (!e) return false; /* whoever failed has said so */
     if (e->rank != 1 || e->dims[0] != r->x->dims[0])
-        return cp_misuse(at, "sgld_run", "the energy function gave shape %s; for x %s it must be (%d)",
-                         cp_shape_text(e).s, cp_shape_text(x).s, x->dims[0]);
+        return cp_misuse(at, "sgld_run", "the energy function gave shape %s; for x %s it must be (%d)", cp_shape_text(e).s,
+                         cp_shape_text(x).s, x->dims[0]);
     *energies = e;
     return cp_grad(at, cp_sum(at, e, CP_ALL, false), &x, 1, grad);
 }
 
 /* Means over the chains that have numbers. */
 static cp_sgld_view view_of(const run *r, const cp_tensor *energies, const walk *w) {
-    cp_sgld_view view   = {.step = r->report.steps, .x = r->x, .energies = energies};
+    cp_sgld_view view = {.step = r->report.steps, .x = r->x, .energies = energies};
     double       energy = 0, norm = 0;
     int          with_energy = 0, with_norm = 0;
     for (int c = 0; c < r->x->dims[0]; c++) {
@@ -154,16 +153,16 @@ static cp_sgld_view view_of(const run *r, const cp_tensor *energies, const walk 
         if (isfinite(w->squares[c])) norm += sqrt(w->squares[c]), with_norm++;
         view.stuck += w->stuck[c];
     }
-    view.mean_energy   = with_energy ? energy / with_energy : (double)NAN;
+    view.mean_energy = with_energy ? energy / with_energy : (double)NAN;
     view.gradient_norm = with_norm ? norm / with_norm : (double)NAN;
     return view;
 }
 
 static void report_view(cp_sgld_report *report, const cp_sgld_view *view) {
     if (view->step == 0) report->energy_first = view->mean_energy;
-    report->energy_last   = view->mean_energy;
+    report->energy_last = view->mean_energy;
     report->gradient_norm = view->gradient_norm;
-    report->nonfinite     = view->stuck;
+    report->nonfinite = view->stuck;
 }
 
 static void report_stuck(run *r, const walk *w) {
@@ -182,11 +181,11 @@ static bool step(cp_at at, run *r) {
     size_t     chains = (size_t)r->x->dims[0];
     cp_tape_reset(at.tape);
     if (!gradient(at, r, &energies, &grad)) return false;
-    walk w     = r->walk;
+    walk w = r->walk;
     w.energies = energies->data;
-    w.grad     = grad->data;
-    w.squares  = cp_keep(at, chains * sizeof *w.squares);
-    w.stuck    = cp_keep(at, chains * sizeof *w.stuck);
+    w.grad = grad->data;
+    w.squares = cp_keep(at, chains * sizeof *w.squares);
+    w.stuck = cp_keep(at, chains * sizeof *w.stuck);
     if (!w.squares || !w.stuck) return false;
     cp_parallel(chains, chunk_of(w.chain), measure_loop, &w);
 
@@ -199,9 +198,9 @@ static bool step(cp_at at, run *r) {
     if (w.script) {
         w.script += (size_t)r->report.steps * r->x->size;
     } else if (w.noise != 0 && r->x->size) {
-        w.rng            = *r->rng;
-        w.rng.position   = (w.rng.position + BLOCK_WORDS - 1) / BLOCK_WORDS * BLOCK_WORDS;
-        uint64_t words   = (uint64_t)r->x->size * VALUE_WORDS;
+        w.rng = *r->rng;
+        w.rng.position = (w.rng.position + BLOCK_WORDS - 1) / BLOCK_WORDS * BLOCK_WORDS;
+        uint64_t words = (uint64_t)r->x->size * VALUE_WORDS;
         r->rng->position = w.rng.position + (words + BLOCK_WORDS - 1) / BLOCK_WORDS * BLOCK_WORDS;
     }
     cp_parallel(chains, chunk_of(w.chain), move_loop, &w);
@@ -214,8 +213,8 @@ static bool step(cp_at at, run *r) {
 static bool config_fits(cp_at at, const cp_sgld_config *c) {
     const char *op = "sgld_run";
     if (!(isfinite(c->step_size) && c->step_size > 0 && isfinite(c->noise)))
-        return cp_misuse(at, op, "step_size is %g and noise %g; expected finite numbers and a step above 0",
-                         c->step_size, c->noise);
+        return cp_misuse(at, op, "step_size is %g and noise %g; expected finite numbers and a step above 0", c->step_size,
+                         c->noise);
     if (c->steps < 0) return cp_misuse(at, op, "steps is %d", c->steps);
     if (isnan(c->temperature) || !(c->gradient_clamp >= 0))
         return cp_misuse(at, op, "temperature is %g and gradient_clamp %g; expected numbers, and a clamp of 0 or more",
@@ -227,45 +226,42 @@ static bool config_fits(cp_at at, const cp_sgld_config *c) {
 
 static bool arguments_fit(cp_at at, cp_energy_fn energy, const cp_tensor *x, const cp_sgld_config *config) {
     const char *op = "sgld_run";
-    if (!at.tape || !energy || !x || !config)
-        return cp_misuse(at, op, "the tape, the energy function, x or the config is NULL");
+    if (!at.tape || !energy || !x || !config) return cp_misuse(at, op, "the tape, the energy function, x or the config is NULL");
     if (x->tape)
-        return cp_misuse(at, op, "x %s is on a tape, which is reset at every step; it must be persistent",
-                         cp_shape_text(x).s);
+        return cp_misuse(at, op, "x %s is on a tape, which is reset at every step; it must be persistent", cp_shape_text(x).s);
     if (x->rank < 1) return cp_misuse(at, op, "x is a scalar; its first axis must be the chains");
     return config_fits(at, config);
 }
 
 static walk walk_of(const cp_sgld_config *config, cp_tensor *x) {
-    double noise       = config->noise < 0 ? sqrt(config->step_size) : config->noise;
+    double noise = config->noise < 0 ? sqrt(config->step_size) : config->noise;
     double temperature = config->temperature < 0 ? 0 : config->temperature != 0 ? config->temperature : 1;
-    return (walk){.chain      = x->dims[0] ? x->size / (size_t)x->dims[0] : 0,
-                  .x          = x->data,
-                  .script     = config->scripted_noise,
-                  .rate       = (cp_real)(config->step_size / 2),
-                  .noise      = (cp_real)(noise * sqrt(temperature)),
+    return (walk){.chain = x->dims[0] ? x->size / (size_t)x->dims[0] : 0,
+                  .x = x->data,
+                  .script = config->scripted_noise,
+                  .rate = (cp_real)(config->step_size / 2),
+                  .noise = (cp_real)(noise * sqrt(temperature)),
                   .clamp_grad = config->gradient_clamp > 0,
-                  .limit      = (cp_real)config->gradient_clamp,
-                  .clamp_x    = config->clamp_low < config->clamp_high,
-                  .low        = (cp_real)config->clamp_low,
-                  .high       = (cp_real)config->clamp_high};
+                  .limit = (cp_real)config->gradient_clamp,
+                  .clamp_x = config->clamp_low < config->clamp_high,
+                  .low = (cp_real)config->clamp_low,
+                  .high = (cp_real)config->clamp_high};
 }
 
 bool(cp_sgld_run)(cp_at at, cp_energy_fn energy, void *context, cp_tensor *x, const cp_sgld_config *config, cp_rng *rng,
                   cp_sgld_report *report) {
     if (report) *report = (cp_sgld_report){.energy_first = (double)NAN, .energy_last = (double)NAN};
     if (!arguments_fit(at, energy, x, config)) return false;
-    run r    = {.energy = energy, .context = context, .x = x, .config = config, .rng = rng, .walk = walk_of(config, x)};
+    run r = {.energy = energy, .context = context, .x = x, .config = config, .rng = rng, .walk = walk_of(config, x)};
     r.report = (cp_sgld_report){.energy_first = (double)NAN, .energy_last = (double)NAN};
-    if (r.walk.noise != 0 && !r.walk.script && !rng)
-        return cp_misuse(at, "sgld_run", "there is noise to draw and rng is NULL");
+    if (r.walk.noise != 0 && !r.walk.script && !rng) return cp_misuse(at, "sgld_run", "there is noise to draw and rng is NULL");
     if (config->stuck) memset(config->stuck, 0, (size_t)x->dims[0] * sizeof *config->stuck);
 
-    bool fine = true, frozen = cp_tape_freeze(at.tape, true), recording = cp_tape_record(at.tape, true);
+    bool fine = true, frozen = cp_tape_freeze(at.tape, true), paused = cp_tape_pause(at.tape, false);
     for (int i = 0; i < config->steps && fine && !r.stopped; i++) fine = step(at, &r);
     cp_tape_reset(at.tape);
     cp_tape_freeze(at.tape, frozen);
-    cp_tape_record(at.tape, recording);
+    cp_tape_pause(at.tape, paused);
     if (report) *report = r.report;
     return fine;
 }

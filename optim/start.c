@@ -15,23 +15,23 @@ struct cp_class_gaussian {
 /* ---- class Gaussians ---- */
 
 cp_class_gaussian *(cp_class_gaussian_new)(cp_at at, cp_class_gaussian_config config) {
-    const char *op   = "class_gaussian_new";
+    const char *op = "class_gaussian_new";
     size_t      rows = config.directions > 0 ? (size_t)config.directions : 1;
     if (config.classes < 1 || config.directions < 0 || config.size > INT32_MAX || !isfinite(config.jitter)) {
-        cp_misuse(at, op, "classes %d, directions %d, size %zu and jitter %g do not fit", config.classes,
-                  config.directions, config.size, config.jitter);
+        cp_misuse(at, op, "classes %d, directions %d, size %zu and jitter %g do not fit", config.classes, config.directions,
+                  config.size, config.jitter);
         return NULL;
     }
     cp_class_gaussian *gaussian = calloc(1, sizeof *gaussian);
-    bool               fits     = config.size < SIZE_MAX / sizeof(cp_real) / rows / (size_t)config.classes;
+    bool               fits = config.size < SIZE_MAX / sizeof(cp_real) / rows / (size_t)config.classes;
     if (gaussian && fits) {
-        size_t means         = (size_t)config.classes * config.size + 1; /* never 0 */
-        gaussian->classes    = config.classes;
-        gaussian->size       = (int)config.size;
+        size_t means = (size_t)config.classes * config.size + 1; /* never 0 */
+        gaussian->classes = config.classes;
+        gaussian->size = (int)config.size;
         gaussian->directions = config.directions;
-        gaussian->jitter     = config.jitter < 0 ? 0 : config.jitter != 0 ? config.jitter : 0.01;
-        gaussian->mean       = calloc(means, sizeof *gaussian->mean);
-        gaussian->spread     = calloc(means * rows, sizeof *gaussian->spread);
+        gaussian->jitter = config.jitter < 0 ? 0 : config.jitter != 0 ? config.jitter : 0.01;
+        gaussian->mean = calloc(means, sizeof *gaussian->mean);
+        gaussian->spread = calloc(means * rows, sizeof *gaussian->spread);
         if (gaussian->mean && gaussian->spread) return gaussian;
     }
     cp_class_gaussian_free(gaussian);
@@ -97,26 +97,24 @@ static bool labels_fit(cp_at at, const cp_class_gaussian *gaussian, class_data d
     const char *op = "class_gaussian_fit";
     for (size_t i = 0; i < d.count; i++)
         if (d.labels[i] >= gaussian->classes)
-            return cp_misuse(at, op, "label %d of sample %zu is not below %d classes", d.labels[i], i,
-                             gaussian->classes);
+            return cp_misuse(at, op, "label %d of sample %zu is not below %d classes", d.labels[i], i, gaussian->classes);
     for (d.label = 0; d.label < gaussian->classes; d.label++)
         if (!members_of(&d)) return cp_misuse(at, op, "class %d has no samples among %zu", d.label, d.count);
     return true;
 }
 
-bool(cp_class_gaussian_fit)(cp_at at, cp_class_gaussian *gaussian, const cp_real *data, const int *labels,
-                            size_t count) {
+bool(cp_class_gaussian_fit)(cp_at at, cp_class_gaussian *gaussian, const cp_real *data, const int *labels, size_t count) {
     const char *op = "class_gaussian_fit";
     if (!gaussian || !data || !labels) return cp_misuse(at, op, "the Gaussian, the data or the labels are NULL");
     size_t     size = (size_t)gaussian->size;
-    class_data d    = {.data = data, .labels = labels, .count = count, .size = size};
+    class_data d = {.data = data, .labels = labels, .count = count, .size = size};
     if (!labels_fit(at, gaussian, d)) return false;
     d.sums = malloc((2 * size + 1) * sizeof *d.sums);
     if (!d.sums) return cp_misuse(at, op, "out of memory");
     for (d.label = 0; d.label < gaussian->classes; d.label++) {
         size_t   c = (size_t)d.label, room = (size_t)gaussian->directions;
         cp_real *mean = gaussian->mean + c * size;
-        d.members     = members_of(&d);
+        d.members = members_of(&d);
         fit_mean(&d, mean);
         if (room)
             fit_directions(&d, mean, room, gaussian->spread + c * room * size);
@@ -142,11 +140,10 @@ int cp_class_gaussian_classes(const cp_class_gaussian *gaussian) {
 
 void cp_class_gaussian_draw(const cp_class_gaussian *gaussian, cp_rng *rng, int label, cp_real *out) {
     if (!gaussian || !rng || !out || label >= gaussian->classes) {
-        cp_misuse((cp_at){0}, "class_gaussian_draw", "class %d of %d, or a NULL", label,
-                  cp_class_gaussian_classes(gaussian));
+        cp_misuse((cp_at){0}, "class_gaussian_draw", "class %d of %d, or a NULL", label, cp_class_gaussian_classes(gaussian));
         return;
     }
-    size_t         c    = (size_t)(label < 0 ? (int)cp_rng_below(rng, (uint64_t)gaussian->classes) : label);
+    size_t         c = (size_t)(label < 0 ? (int)cp_rng_below(rng, (uint64_t)gaussian->classes) : label);
     size_t         size = (size_t)gaussian->size, room = (size_t)gaussian->directions;
     const cp_real *mean = gaussian->mean + c * size;
     cp_rng_fill_normal(rng, out, size, 0, room ? (cp_real)gaussian->jitter : 1);
@@ -162,8 +159,7 @@ bool cp_class_gaussian_state(cp_class_gaussian *gaussian, int i, cp_state *state
     if (!gaussian) return false;
     int classes = gaussian->classes, size = gaussian->size, rows = gaussian->directions;
     if (i == 0) *state = cp_state_array("", "mean", CP_REAL_DTYPE, 2, (int[]){classes, size}, gaussian->mean);
-    if (i == 1 && rows)
-        *state = cp_state_array("", "directions", CP_REAL_DTYPE, 3, (int[]){classes, rows, size}, gaussian->spread);
+    if (i == 1 && rows) *state = cp_state_array("", "directions", CP_REAL_DTYPE, 3, (int[]){classes, rows, size}, gaussian->spread);
     if (i == 1 && !rows) *state = cp_state_array("", "sd", CP_REAL_DTYPE, 2, (int[]){classes, size}, gaussian->spread);
     return i == 0 || i == 1;
 }

@@ -24,9 +24,8 @@ typedef struct cp_class_gaussian_config {
     double jitter; /* independent noise of this sd on every value, in both cases; 0: 0.01; below 0: none */
 } cp_class_gaussian_config;
 
-cp_class_gaussian *cp_class_gaussian_new(cp_at                    at,
-                                         cp_class_gaussian_config config); /* all zero until fitted or restored */
-void               cp_class_gaussian_free(cp_class_gaussian *gaussian);    /* NULL is fine */
+cp_class_gaussian *cp_class_gaussian_new(cp_at at, cp_class_gaussian_config config); /* all zero until fitted or restored */
+void               cp_class_gaussian_free(cp_class_gaussian *gaussian);              /* NULL is fine */
 
 /* data (count, size), labels (count) in 0..classes-1, or below 0 for samples to leave out. Means and variances (n -
  * 1 in the divisor) are accumulated in double, in two passes. A class without samples is misuse: false, and nothing
@@ -57,8 +56,7 @@ typedef struct cp_start {
     const cp_class_gaussian *gaussian;
 } cp_start;
 
-bool cp_start_check(cp_at at, const char *op, const cp_start *start,
-                    size_t size); /* misuse: does not fit `size` values */
+bool cp_start_check(cp_at at, const char *op, const cp_start *start, size_t size); /* misuse: does not fit `size` values */
 void cp_start_draw(const cp_start *start, cp_rng *rng, int label, cp_real *out, size_t size);
 
 #define cp_class_gaussian_new(...) cp_class_gaussian_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)

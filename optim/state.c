@@ -23,6 +23,6 @@ cp_state cp_state_integer(const char *leaf, int64_t *value) {
 
 cp_state cp_state_fixed(const char *leaf, cp_dtype dtype, void *value) {
     cp_state state = cp_state_array("", leaf, dtype, 0, NULL, value);
-    state.fixed    = true;
+    state.fixed = true;
     return state;
 }

@@ -17,15 +17,15 @@ bool cp_bytes_reserve(cp_bytes *bytes, size_t more) {
         return false;
     }
     if (needed <= bytes->capacity) return true;
-    size_t         doubled  = bytes->capacity <= SIZE_MAX / 2 ? bytes->capacity * 2 : SIZE_MAX;
+    size_t         doubled = bytes->capacity <= SIZE_MAX / 2 ? bytes->capacity * 2 : SIZE_MAX;
     size_t         capacity = needed > doubled ? needed : doubled;
-    unsigned char *data     = realloc(bytes->data, capacity);
+    unsigned char *data = realloc(bytes->data, capacity);
     if (!data && capacity > needed) data = realloc(bytes->data, capacity = needed);
     if (!data) {
         bytes->failed = true;
         return false;
     }
-    bytes->data     = data;
+    bytes->data = data;
     bytes->capacity = capacity;
     return true;
 }
@@ -53,7 +53,7 @@ bool cp_size_add(size_t a, size_t b, size_t *out) {
 
 bool cp_shape_count(int rank, const int64_t *dims, size_t width, size_t *count) {
     size_t extent = width;
-    bool   empty  = false;
+    bool   empty = false;
     for (int i = 0; i < rank; i++) {
         if (dims[i] < 0 || (uint64_t)dims[i] > PTRDIFF_MAX) return false;
         if (dims[i] == 0)
@@ -72,21 +72,21 @@ int cp_utf8_length(const unsigned char *p, size_t left) {
     if (length == 0 || left < (size_t)length) return 0;
     for (int i = 1; i < length; i++)
         if ((p[i] & 0xC0) != 0x80) return 0;
-    bool too_long  = (p[0] == 0xE0 && p[1] < 0xA0) || (p[0] == 0xF0 && p[1] < 0x90);
+    bool too_long = (p[0] == 0xE0 && p[1] < 0xA0) || (p[0] == 0xF0 && p[1] < 0x90);
     bool surrogate = p[0] == 0xED && p[1] >= 0xA0;
-    bool too_high  = p[0] == 0xF4 && p[1] >= 0x90;
+    bool too_high = p[0] == 0xF4 && p[1] >= 0x90;
     return too_long || surrogate || too_high ? 0 : length;
 }
 
 cp_shown_text cp_shown(const char *text, size_t length) {
     cp_shown_text shown = {""};
-    size_t        used  = 0;
+    size_t        used = 0;
     for (size_t i = 0; i < length;) {
-        const unsigned char *p    = (const unsigned char *)text + i;
+        const unsigned char *p = (const unsigned char *)text + i;
         int                  step = cp_utf8_length(p, length - i);
         /* C1 controls (U+0080..U+009F) drive terminals just as C0 ones do. */
         bool control = step == 0 || p[0] < 0x20 || p[0] == 0x7F || (p[0] == 0xC2 && p[1] < 0xA0);
-        int  room    = control ? 1 : step;
+        int  room = control ? 1 : step;
         if (used + (size_t)room + sizeof "..." > sizeof shown.text) {
             memcpy(shown.text + used, "...", sizeof "...");
             return shown;
@@ -105,7 +105,7 @@ cp_shown_text cp_shown(const char *text, size_t length) {
 cp_shown_text cp_shown_shape(int rank, const int64_t *dims) {
     char   text[256];
     size_t used = 1;
-    text[0]     = '(';
+    text[0] = '(';
     for (int i = 0; i < rank && used + 32 < sizeof text; i++)
         used += (size_t)snprintf(text + used, sizeof text - used, i ? ", %lld" : "%lld", (long long)dims[i]);
     used += (size_t)snprintf(text + used, sizeof text - used, rank == 1 ? ",)" : ")");

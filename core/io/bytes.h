@@ -53,15 +53,13 @@ static inline void cp_put_le16(unsigned char *p, uint16_t v) {
     p[0] = (unsigned char)v, p[1] = (unsigned char)(v >> 8);
 }
 static inline void cp_put_le32(unsigned char *p, uint32_t v) {
-    p[0] = (unsigned char)v, p[1] = (unsigned char)(v >> 8), p[2] = (unsigned char)(v >> 16),
-    p[3] = (unsigned char)(v >> 24);
+    p[0] = (unsigned char)v, p[1] = (unsigned char)(v >> 8), p[2] = (unsigned char)(v >> 16), p[3] = (unsigned char)(v >> 24);
 }
 static inline void cp_put_le64(unsigned char *p, uint64_t v) {
     cp_put_le32(p, (uint32_t)v), cp_put_le32(p + 4, (uint32_t)(v >> 32));
 }
 static inline void cp_put_be32(unsigned char *p, uint32_t v) {
-    p[0] = (unsigned char)(v >> 24), p[1] = (unsigned char)(v >> 16), p[2] = (unsigned char)(v >> 8),
-    p[3] = (unsigned char)v;
+    p[0] = (unsigned char)(v >> 24), p[1] = (unsigned char)(v >> 16), p[2] = (unsigned char)(v >> 8), p[3] = (unsigned char)v;
 }
 
 /* Length (1..4) of the valid UTF-8 character at `p`, of which `left` bytes may be read; 0 when it is not one. */

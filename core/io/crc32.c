@@ -23,8 +23,8 @@ uint32_t cp_crc32(uint32_t crc, const void *data, size_t size) {
     uint32_t             c = ~crc;
     for (; size >= 8; size -= 8, p += 8) {
         uint32_t a = c ^ cp_get_le32(p), b = cp_get_le32(p + 4);
-        c = table[7][a & 0xFF] ^ table[6][a >> 8 & 0xFF] ^ table[5][a >> 16 & 0xFF] ^ table[4][a >> 24] ^
-            table[3][b & 0xFF] ^ table[2][b >> 8 & 0xFF] ^ table[1][b >> 16 & 0xFF] ^ table[0][b >> 24];
+        c = table[7][a & 0xFF] ^ table[6][a >> 8 & 0xFF] ^ table[5][a >> 16 & 0xFF] ^ table[4][a >> 24] ^ table[3][b & 0xFF] ^
+            table[2][b >> 8 & 0xFF] ^ table[1][b >> 16 & 0xFF] ^ table[0][b >> 24];
     }
     for (; size > 0; size--) c = c >> 8 ^ table[0][(c ^ *p++) & 0xFF];
     return ~c;

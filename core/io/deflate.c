@@ -5,12 +5,12 @@
 #include <string.h>
 
 enum {
-    WINDOW       = 32768,
-    MATCH_LEAST  = 3,
-    MATCH_MOST   = 258,
-    HASH_BITS    = 15,
-    CHAIN_MOST   = 64,
-    STORED_MOST  = 65535,
+    WINDOW = 32768,
+    MATCH_LEAST = 3,
+    MATCH_MOST = 258,
+    HASH_BITS = 15,
+    CHAIN_MOST = 64,
+    STORED_MOST = 65535,
     END_OF_BLOCK = 256,
 };
 
@@ -92,9 +92,9 @@ static unsigned hash_of(const unsigned char *p) {
 
 static void remember(chains *c, const unsigned char *data, size_t size, size_t at) {
     if (size - at < MATCH_LEAST) return;
-    unsigned hash         = hash_of(data + at);
+    unsigned hash = hash_of(data + at);
     c->older[at % WINDOW] = c->head[hash];
-    c->head[hash]         = at + 1;
+    c->head[hash] = at + 1;
 }
 
 static int longest_match(const chains *c, const unsigned char *data, size_t size, size_t at, int *distance) {
@@ -104,7 +104,7 @@ static int longest_match(const chains *c, const unsigned char *data, size_t size
     size_t place = c->head[hash_of(data + at)];
     for (int i = 0; i < CHAIN_MOST && place > 0 && at - (place - 1) <= WINDOW - 1; i++) {
         const unsigned char *old = data + place - 1;
-        size_t               n   = 0;
+        size_t               n = 0;
         while (n < most && old[n] == data[at + n]) n++;
         if ((int)n > best) best = (int)n, *distance = (int)(at - (place - 1));
         if (n == most) break;
@@ -135,7 +135,7 @@ static bool put_fixed(const unsigned char *data, size_t size, cp_bytes *out) {
 
 static void put_stored(const unsigned char *data, size_t size, cp_bytes *out) {
     do {
-        size_t        some    = size < STORED_MOST ? size : STORED_MOST;
+        size_t        some = size < STORED_MOST ? size : STORED_MOST;
         unsigned char head[5] = {some == size};
         cp_put_le16(head + 1, (uint16_t)some);
         cp_put_le16(head + 3, (uint16_t)~some);

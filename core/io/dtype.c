@@ -9,10 +9,9 @@ static const struct {
     const char *name;
     size_t      size;
 } types[CP_DTYPES] = {
-    [CP_BOOL] = {"BOOL", 1}, [CP_U8] = {"U8", 1},   [CP_I8] = {"I8", 1},     [CP_I16] = {"I16", 2},
-    [CP_U16] = {"U16", 2},   [CP_F16] = {"F16", 2}, [CP_BF16] = {"BF16", 2}, [CP_I32] = {"I32", 4},
-    [CP_U32] = {"U32", 4},   [CP_F32] = {"F32", 4}, [CP_F64] = {"F64", 8},   [CP_I64] = {"I64", 8},
-    [CP_U64] = {"U64", 8},
+    [CP_BOOL] = {"BOOL", 1}, [CP_U8] = {"U8", 1},     [CP_I8] = {"I8", 1},   [CP_I16] = {"I16", 2}, [CP_U16] = {"U16", 2},
+    [CP_F16] = {"F16", 2},   [CP_BF16] = {"BF16", 2}, [CP_I32] = {"I32", 4}, [CP_U32] = {"U32", 4}, [CP_F32] = {"F32", 4},
+    [CP_F64] = {"F64", 8},   [CP_I64] = {"I64", 8},   [CP_U64] = {"U64", 8},
 };
 
 size_t cp_dtype_size(cp_dtype dtype) {
@@ -32,15 +31,15 @@ bool cp_dtype_named(const char *name, cp_dtype *dtype) {
     return false;
 }
 
-#define DECODE(bits, get)                                                                                              \
-    for (size_t i = 0; i < count; i++) {                                                                               \
-        uint##bits##_t value = get(from + i * sizeof value);                                                           \
-        memcpy(to + i * sizeof value, &value, sizeof value);                                                           \
+#define DECODE(bits, get)                                                                                                          \
+    for (size_t i = 0; i < count; i++) {                                                                                           \
+        uint##bits##_t value = get(from + i * sizeof value);                                                                       \
+        memcpy(to + i * sizeof value, &value, sizeof value);                                                                       \
     }
 
 void cp_elements_decode(cp_dtype dtype, bool big_endian, const void *bytes, size_t count, void *native) {
     const unsigned char *from = bytes;
-    unsigned char       *to   = native;
+    unsigned char       *to = native;
     switch (cp_dtype_size(dtype)) {
     case 2:
         if (big_endian)
@@ -67,16 +66,16 @@ void cp_elements_decode(cp_dtype dtype, bool big_endian, const void *bytes, size
     }
 }
 
-#define ENCODE(bits)                                                                                                   \
-    for (size_t i = 0; i < count; i++) {                                                                               \
-        uint##bits##_t value;                                                                                          \
-        memcpy(&value, from + i * sizeof value, sizeof value);                                                         \
-        cp_put_le##bits(to + i * sizeof value, value);                                                                 \
+#define ENCODE(bits)                                                                                                               \
+    for (size_t i = 0; i < count; i++) {                                                                                           \
+        uint##bits##_t value;                                                                                                      \
+        memcpy(&value, from + i * sizeof value, sizeof value);                                                                     \
+        cp_put_le##bits(to + i * sizeof value, value);                                                                             \
     }
 
 void cp_elements_encode(cp_dtype dtype, const void *native, size_t count, void *bytes) {
     const unsigned char *from = native;
-    unsigned char       *to   = bytes;
+    unsigned char       *to = bytes;
     switch (cp_dtype_size(dtype)) {
     case 2: ENCODE(16) break;
     case 4: ENCODE(32) break;
@@ -88,7 +87,7 @@ void cp_elements_encode(cp_dtype dtype, const void *native, size_t count, void *
 
 void cp_elements_stream(cp_dtype dtype, const void *native, size_t count, cp_bytes_sink sink, void *user) {
     unsigned char        chunk[1 << 14];
-    const unsigned char *from  = native;
+    const unsigned char *from = native;
     size_t               width = cp_dtype_size(dtype);
     while (count > 0) {
         size_t some = count < sizeof chunk / width ? count : sizeof chunk / width;
@@ -115,20 +114,19 @@ float cp_bf16_value(uint16_t bits) {
 }
 
 /* Each element in turn as `value` of type T, loaded by memcpy since it may be unaligned, then `use`. */
-#define EACH(T, use)                                                                                                   \
-    for (size_t i = 0; i < count; i++) {                                                                               \
-        T value;                                                                                                       \
-        memcpy(&value, from + i * sizeof value, sizeof value);                                                         \
-        use                                                                                                            \
-    }                                                                                                                  \
+#define EACH(T, use)                                                                                                               \
+    for (size_t i = 0; i < count; i++) {                                                                                           \
+        T value;                                                                                                                   \
+        memcpy(&value, from + i * sizeof value, sizeof value);                                                                     \
+        use                                                                                                                        \
+    }                                                                                                                              \
     return true;
 
 static bool fail_range(cp_status *status, const char *what, size_t index, double value, const char *target) {
     return cp_fail(status, "%.300s: element %zu is %.17g, which does not fit into %s", what, index, value, target);
 }
 
-bool cp_elements_to_real(cp_dtype dtype, const void *native, size_t count, cp_real *out, const char *what,
-                         cp_status *status) {
+bool cp_elements_to_real(cp_dtype dtype, const void *native, size_t count, cp_real *out, const char *what, cp_status *status) {
     const unsigned char *from = native;
     switch (dtype) {
     case CP_BOOL:
@@ -144,8 +142,8 @@ bool cp_elements_to_real(cp_dtype dtype, const void *native, size_t count, cp_re
     case CP_BF16: EACH(uint16_t, out[i] = cp_bf16_value(value);)
     case CP_F32: EACH(float, out[i] = value;)
     case CP_F64:
-        EACH(double, if (isfinite(value) && fabs(value) > (double)CP_REAL_MAX) return fail_range(status, what, i, value,
-                                                                                                 CP_REAL_NAME);
+        EACH(double,
+             if (isfinite(value) && fabs(value) > (double)CP_REAL_MAX) return fail_range(status, what, i, value, CP_REAL_NAME);
              out[i] = (cp_real)value;)
     default: return cp_fail(status, "%.300s: unknown element type %d", what, (int)dtype);
     }
@@ -158,16 +156,16 @@ static bool whole_number(double value, int64_t *out, double *shown) {
     return true;
 }
 
-#define LOAD(T)                                                                                                        \
-    T value;                                                                                                           \
+#define LOAD(T)                                                                                                                    \
+    T value;                                                                                                                       \
     memcpy(&value, p, sizeof value)
 
-#define WHOLE(T)                                                                                                       \
-    {                                                                                                                  \
-        LOAD(T);                                                                                                       \
-        *shown = (double)value;                                                                                        \
-        *out   = (int64_t)value;                                                                                       \
-        return true;                                                                                                   \
+#define WHOLE(T)                                                                                                                   \
+    {                                                                                                                              \
+        LOAD(T);                                                                                                                   \
+        *shown = (double)value;                                                                                                    \
+        *out = (int64_t)value;                                                                                                     \
+        return true;                                                                                                               \
     }
 
 /* One element as an integer, and as what a message shows. Integers come in small arrays (labels, counters, random
@@ -185,7 +183,7 @@ static bool element_integer(cp_dtype dtype, const unsigned char *p, int64_t *out
     case CP_U64: {
         LOAD(uint64_t);
         *shown = (double)value;
-        *out   = (int64_t)(value & INT64_MAX);
+        *out = (int64_t)(value & INT64_MAX);
         return value <= INT64_MAX;
     }
     case CP_F16: {
@@ -208,8 +206,7 @@ static bool element_integer(cp_dtype dtype, const unsigned char *p, int64_t *out
     }
 }
 
-bool cp_elements_to_int64(cp_dtype dtype, const void *native, size_t count, int64_t *out, const char *what,
-                          cp_status *status) {
+bool cp_elements_to_int64(cp_dtype dtype, const void *native, size_t count, int64_t *out, const char *what, cp_status *status) {
     double shown;
     for (size_t i = 0; i < count; i++)
         if (!element_integer(dtype, (const unsigned char *)native + i * cp_dtype_size(dtype), &out[i], &shown))
@@ -217,13 +214,12 @@ bool cp_elements_to_int64(cp_dtype dtype, const void *native, size_t count, int6
     return true;
 }
 
-bool cp_elements_to_int32(cp_dtype dtype, const void *native, size_t count, int32_t *out, const char *what,
-                          cp_status *status) {
+bool cp_elements_to_int32(cp_dtype dtype, const void *native, size_t count, int32_t *out, const char *what, cp_status *status) {
     int64_t wide;
     double  shown;
     for (size_t i = 0; i < count; i++) {
-        if (!element_integer(dtype, (const unsigned char *)native + i * cp_dtype_size(dtype), &wide, &shown) ||
-            wide < INT32_MIN || wide > INT32_MAX)
+        if (!element_integer(dtype, (const unsigned char *)native + i * cp_dtype_size(dtype), &wide, &shown) || wide < INT32_MIN ||
+            wide > INT32_MAX)
             return fail_range(status, what, i, shown, "a 32-bit integer");
         out[i] = (int32_t)wide;
     }

@@ -47,12 +47,9 @@ void cp_elements_stream(cp_dtype dtype, const void *native, size_t count, cp_byt
 /* Native elements of any type as numbers. A value that the result cannot hold is an error (finite and beyond the
  * range of cp_real; not whole or beyond the range of the integer) that names `what` and the index; rounding to
  * cp_real is not. `what` is the file or tensor. After an error `out` holds the elements before that index. */
-bool cp_elements_to_real(cp_dtype dtype, const void *native, size_t count, cp_real *out, const char *what,
-                         cp_status *status);
-bool cp_elements_to_int64(cp_dtype dtype, const void *native, size_t count, int64_t *out, const char *what,
-                          cp_status *status);
-bool cp_elements_to_int32(cp_dtype dtype, const void *native, size_t count, int32_t *out, const char *what,
-                          cp_status *status);
+bool cp_elements_to_real(cp_dtype dtype, const void *native, size_t count, cp_real *out, const char *what, cp_status *status);
+bool cp_elements_to_int64(cp_dtype dtype, const void *native, size_t count, int64_t *out, const char *what, cp_status *status);
+bool cp_elements_to_int32(cp_dtype dtype, const void *native, size_t count, int32_t *out, const char *what, cp_status *status);
 
 float cp_f16_value(uint16_t bits);
 float cp_bf16_value(uint16_t bits);

@@ -44,8 +44,7 @@ static ssize_t read_again(int fd, void *data, size_t size) {
 }
 
 static bool fail_too_large(cp_status *status, const char *path, size_t limit) {
-    return cp_fail(status, "%.300s: the file is larger than the %zu bytes allowed here; is it the right file?", path,
-                   limit);
+    return cp_fail(status, "%.300s: the file is larger than the %zu bytes allowed here; is it the right file?", path, limit);
 }
 
 static bool read_open_file(int fd, const char *path, size_t limit, cp_bytes *out, cp_status *status) {
@@ -71,7 +70,7 @@ static bool read_open_file(int fd, const char *path, size_t limit, cp_bytes *out
 }
 
 bool cp_file_read(const char *path, size_t limit, cp_bytes *out, cp_status *status) {
-    *out   = (cp_bytes){0};
+    *out = (cp_bytes){0};
     int fd = open_again(path, O_RDONLY, 0);
     if (fd < 0) return fail_errno(status, path, "cannot open it for reading", errno);
     bool done = read_open_file(fd, path, limit, out, status);
@@ -95,8 +94,8 @@ static size_t folder_length(const char *path) {
 
 /* O_EXCL finds a free name without a race; a name of fixed length fits wherever the final one does. */
 static bool open_temporary(cp_file_writer *writer, cp_status *status) {
-    size_t folder     = folder_length(writer->path);
-    size_t size       = folder + 64;
+    size_t folder = folder_length(writer->path);
+    size_t size = folder + 64;
     writer->temporary = malloc(size);
     if (!writer->temporary) return cp_fail(status, "%.300s: not enough memory to write it", writer->path);
     for (int i = 0; i < 1000; i++) {
@@ -113,7 +112,7 @@ static bool open_temporary(cp_file_writer *writer, cp_status *status) {
 
 static bool open_target(cp_file_writer *writer, cp_status *status) {
     struct stat info;
-    const char *path   = writer->path;
+    const char *path = writer->path;
     bool        exists = stat(path, &info) == 0;
     if (path[0] == '\0' || (!exists && path[strlen(path) - 1] == '/'))
         return cp_fail(status, "\"%.300s\": a path that ends in the name of a file was expected", path);
@@ -172,11 +171,11 @@ void cp_file_writer_cancel(cp_file_writer *writer) {
  * and yet not readable: neither is the caller's trouble. */
 static bool flush_folder(char *path, cp_status *status) {
     size_t folder = folder_length(path);
-    char   kept   = path[folder];
-    path[folder]  = '\0';
-    int fd        = open_again(folder ? path : ".", O_RDONLY | O_DIRECTORY, 0);
-    path[folder]  = kept;
-    int error     = fd >= 0 && fsync(fd) != 0 ? errno : 0;
+    char   kept = path[folder];
+    path[folder] = '\0';
+    int fd = open_again(folder ? path : ".", O_RDONLY | O_DIRECTORY, 0);
+    path[folder] = kept;
+    int error = fd >= 0 && fsync(fd) != 0 ? errno : 0;
     if (fd >= 0) close(fd);
     return error == 0 || error == EINVAL || error == ENOTSUP ||
            fail_errno(status, path, "written, but the folder could not be flushed to the disk", error);
@@ -185,8 +184,7 @@ static bool flush_folder(char *path, cp_status *status) {
 bool cp_file_writer_commit(cp_file_writer *writer, cp_status *status) {
     const char *path = writer->path;
     bool        done = !writer->error.message[0] || cp_fail(status, "%s", writer->error.message);
-    if (done && writer->temporary && fsync(writer->fd) != 0)
-        done = fail_errno(status, path, "flushing to the disk failed", errno);
+    if (done && writer->temporary && fsync(writer->fd) != 0) done = fail_errno(status, path, "flushing to the disk failed", errno);
     int closed = close(writer->fd);
     writer->fd = -1;
     if (done && closed != 0 && errno != EINTR) done = fail_errno(status, path, "writing failed on close", errno);
@@ -195,7 +193,7 @@ bool cp_file_writer_commit(cp_file_writer *writer, cp_status *status) {
     if (done && writer->temporary) {
         free(writer->temporary);
         writer->temporary = NULL;
-        done              = flush_folder(writer->path, status);
+        done = flush_folder(writer->path, status);
     }
     cp_file_writer_cancel(writer);
     return done;

@@ -16,9 +16,9 @@ bool cp_file_read(const char *path, size_t limit, cp_bytes *out, cp_status *stat
 typedef struct cp_file_writer cp_file_writer;
 
 cp_file_writer *cp_file_writer_new(const char *path, cp_status *status);
-void cp_file_writer_append(cp_file_writer *writer, const void *data, size_t size); /* errors wait for the commit */
-bool cp_file_writer_commit(cp_file_writer *writer, cp_status *status);             /* frees the writer, always */
-void cp_file_writer_cancel(cp_file_writer *writer); /* frees it and leaves no trace; NULL is fine */
+void            cp_file_writer_append(cp_file_writer *writer, const void *data, size_t size); /* errors wait for the commit */
+bool            cp_file_writer_commit(cp_file_writer *writer, cp_status *status);             /* frees the writer, always */
+void            cp_file_writer_cancel(cp_file_writer *writer); /* frees it and leaves no trace; NULL is fine */
 
 /* The three in one. */
 bool cp_file_write(const char *path, const void *data, size_t size, cp_status *status);

@@ -35,16 +35,16 @@ typedef struct parser {
 
 static void *tree_alloc(parser *p, size_t size) {
     block *b = p->tree->newest;
-    size     = (size + 7) & ~(size_t)7;
+    size = (size + 7) & ~(size_t)7;
     if (!b || b->size - b->used < size) {
         size_t room = !b ? BLOCK_MIN : b->size < BLOCK_MAX ? b->size * 2 : BLOCK_MAX;
-        room        = size > room ? size : room;
+        room = size > room ? size : room;
         block *more = room <= SIZE_MAX - sizeof *more ? malloc(sizeof *more + room) : NULL;
         if (!more) {
             cp_fail(p->status, "%.200s: not enough memory for the JSON values", p->name);
             return NULL;
         }
-        *more           = (block){b, 0, room};
+        *more = (block){b, 0, room};
         p->tree->newest = b = more;
     }
     void *out = (unsigned char *)(b + 1) + b->used;
@@ -56,8 +56,7 @@ static bool fail_at(parser *p, size_t at, const char *what) {
     size_t line = 1, line_start = 0;
     for (size_t i = 0; i < at; i++)
         if (p->text[i] == '\n') line++, line_start = i + 1;
-    return cp_fail(p->status, "%.200s: JSON, line %zu, column %zu (byte %zu): %s", p->name, line, at - line_start + 1,
-                   at, what);
+    return cp_fail(p->status, "%.200s: JSON, line %zu, column %zu (byte %zu): %s", p->name, line, at - line_start + 1, at, what);
 }
 
 static bool fail_expected(parser *p, const char *expected) {
@@ -99,11 +98,8 @@ static bool accept_word(parser *p, const char *word) {
 static int32_t hex4(parser *p) {
     int32_t code = 0;
     for (int i = 0; i < 4; i++, p->at++) {
-        int c     = peek(p);
-        int digit = c >= '0' && c <= '9'   ? c - '0'
-                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                           : -1;
+        int c = peek(p);
+        int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
         if (digit < 0) {
             fail_expected(p, "four hexadecimal digits after \\u");
             return -1;
@@ -120,7 +116,7 @@ static bool surrogate_low(int32_t code) {
 /* After "\u": the character, put together from two halves where it needs them, or -1. */
 static int32_t unicode_escape(parser *p) {
     size_t  start = p->at - 2;
-    int32_t code  = hex4(p);
+    int32_t code = hex4(p);
     if (code >= 0xD800 && code <= 0xDBFF && accept_word(p, "\\u")) {
         int32_t low = hex4(p);
         if (low < 0) return -1;
@@ -239,12 +235,12 @@ static bool parse_number(parser *p, cp_json *node) {
         if (!digits(p)) return false;
     }
     size_t length = p->at - start;
-    char  *text   = tree_alloc(p, length + 1);
+    char  *text = tree_alloc(p, length + 1);
     if (!text) return false;
     memcpy(text, p->text + start, length);
     text[length] = '\0';
-    node->kind   = CP_JSON_NUMBER;
-    node->text   = text;
+    node->kind = CP_JSON_NUMBER;
+    node->text = text;
     if (!to_double(p, text, &node->number)) return false;
     return isfinite(node->number) || fail_at(p, start, "a number beyond the range of double");
 }
@@ -255,8 +251,7 @@ static int compare_keys(const void *a, const void *b) {
 
 static bool fail_twice(parser *p, const cp_json *member) {
     char what[140];
-    snprintf(what, sizeof what, "the key \"%s\" comes twice in one object",
-             cp_shown(member->key, strlen(member->key)).text);
+    snprintf(what, sizeof what, "the key \"%s\" comes twice in one object", cp_shown(member->key, strlen(member->key)).text);
     return fail_at(p, member->offset, what);
 }
 
@@ -291,8 +286,8 @@ static bool parse_key(parser *p, const char **key) {
 /* After '{' or '['. */
 static bool parse_members(parser *p, cp_json *parent, int depth) {
     bool      object = parent->kind == CP_JSON_OBJECT;
-    char      close  = object ? '}' : ']';
-    cp_json **link   = &parent->first;
+    char      close = object ? '}' : ']';
+    cp_json **link = &parent->first;
     if (depth == CP_JSON_DEPTH) return fail_at(p, parent->offset, "more than 64 objects and arrays within each other");
     if (accept(p, close)) return true;
     do {
@@ -301,8 +296,8 @@ static bool parse_members(parser *p, cp_json *parent, int depth) {
         cp_json *member = tree_alloc(p, sizeof *member);
         if (!member) return false;
         *member = (cp_json){.key = key};
-        *link   = member;
-        link    = &member->next;
+        *link = member;
+        link = &member->next;
         parent->count++;
         if (!parse_value(p, member, depth + 1)) return false;
     } while (accept(p, ','));
@@ -313,8 +308,7 @@ static bool parse_members(parser *p, cp_json *parent, int depth) {
 static bool parse_value(parser *p, cp_json *node, int depth) {
     skip_space(p);
     node->offset = p->at;
-    if (++p->values > CP_JSON_VALUES)
-        return fail_at(p, p->at, "too many values; this is no file that this program reads");
+    if (++p->values > CP_JSON_VALUES) return fail_at(p, p->at, "too many values; this is no file that this program reads");
     int c = peek(p);
     if (c == '{' || c == '[') {
         p->at++;
@@ -329,7 +323,7 @@ static bool parse_value(parser *p, cp_json *node, int depth) {
     }
     if (c == '-' || (c >= '0' && c <= '9')) return parse_number(p, node);
     if (accept_word(p, "null")) return true;
-    node->kind  = CP_JSON_BOOL;
+    node->kind = CP_JSON_BOOL;
     node->truth = accept_word(p, "true");
     return node->truth || accept_word(p, "false") || fail_expected(p, "a value");
 }
@@ -340,7 +334,7 @@ cp_json *cp_json_parse(const void *text, size_t size, const char *name, cp_statu
         cp_fail(status, "%.200s: not enough memory for the JSON values", name);
         return NULL;
     }
-    parser p    = {.text = text, .size = size, .name = name, .status = status, .tree = t};
+    parser p = {.text = text, .size = size, .name = name, .status = status, .tree = t};
     bool   done = parse_value(&p, &t->root, 0);
     skip_space(&p);
     if (done && p.at < size) done = fail_expected(&p, "nothing more after the value");
@@ -405,7 +399,7 @@ static bool plain_integer(const cp_json *node) {
 int64_t cp_json_integer(const cp_json *node, int64_t fallback) {
     if (!is(node, CP_JSON_NUMBER)) return fallback;
     if (plain_integer(node)) {
-        errno           = 0;
+        errno = 0;
         long long value = strtoll(node->text, NULL, 10);
         return errno ? fallback : value;
     }
@@ -416,7 +410,7 @@ int64_t cp_json_integer(const cp_json *node, int64_t fallback) {
 uint64_t cp_json_unsigned(const cp_json *node, uint64_t fallback) {
     if (!is(node, CP_JSON_NUMBER) || node->number < 0) return fallback;
     if (plain_integer(node)) {
-        errno                    = 0;
+        errno = 0;
         unsigned long long value = strtoull(node->text, NULL, 10);
         return errno ? fallback : value;
     }

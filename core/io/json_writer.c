@@ -15,7 +15,7 @@ static void new_line(cp_json_writer *w) {
 }
 
 static void put_quoted(cp_bytes *out, const char *text) {
-    const unsigned char *p    = (const unsigned char *)text;
+    const unsigned char *p = (const unsigned char *)text;
     size_t               left = strlen(text);
     cp_bytes_text(out, "\"");
     while (left > 0) {
@@ -70,7 +70,7 @@ static void open_level(cp_json_writer *w, const char *key, char kind) {
     }
     put_text(w, key, kind == '{' ? "{" : "[");
     w->open[w->depth++] = kind;
-    w->count            = 0;
+    w->count = 0;
 }
 
 void cp_json_put_object(cp_json_writer *w, const char *key) {
@@ -151,8 +151,7 @@ bool cp_json_writer_finish(cp_json_writer *w, cp_status *status) {
     if (!w->trouble && w->depth > 0) w->trouble = "an object or array was not ended";
     if (!w->trouble && w->count == 0) w->trouble = "no value was put";
     if (w->trouble) return cp_fail(status, "JSON writer: %s", w->trouble);
-    if (!cp_bytes_append(&w->out, "", 1))
-        return cp_fail(status, "JSON writer: not enough memory for %zu bytes", w->out.size);
+    if (!cp_bytes_append(&w->out, "", 1)) return cp_fail(status, "JSON writer: not enough memory for %zu bytes", w->out.size);
     w->out.size--;
     return true;
 }
@@ -161,7 +160,7 @@ bool cp_json_writer_save(cp_json_writer *w, const char *path, cp_status *status)
     bool done = cp_json_writer_finish(w, status);
     if (done) {
         w->out.data[w->out.size] = '\n';
-        done                     = cp_file_write(path, w->out.data, w->out.size + 1, status);
+        done = cp_file_write(path, w->out.data, w->out.size + 1, status);
     }
     cp_json_writer_free(w);
     return done;

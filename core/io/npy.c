@@ -35,8 +35,8 @@ static bool fail_here(parser *p, const char *expected) {
         unsigned char c = (unsigned char)p->text[p->at];
         snprintf(found, sizeof found, c >= 32 && c < 127 ? "'%c'" : "byte 0x%02x", c);
     }
-    return cp_fail(p->status, "%.200s: header, byte %zu: expected %s, found %s; is this a file made by numpy.save?",
-                   p->name, p->at, expected, found);
+    return cp_fail(p->status, "%.200s: header, byte %zu: expected %s, found %s; is this a file made by numpy.save?", p->name, p->at,
+                   expected, found);
 }
 
 static void skip_space(parser *p) {
@@ -75,9 +75,8 @@ static bool type_of_code(char kind, char size, cp_dtype *dtype) {
         char     kind, size;
         cp_dtype dtype;
     } codes[] = {
-        {'b', '1', CP_BOOL}, {'u', '1', CP_U8},  {'i', '1', CP_I8},  {'u', '2', CP_U16},
-        {'i', '2', CP_I16},  {'u', '4', CP_U32}, {'i', '4', CP_I32}, {'u', '8', CP_U64},
-        {'i', '8', CP_I64},  {'f', '2', CP_F16}, {'f', '4', CP_F32}, {'f', '8', CP_F64},
+        {'b', '1', CP_BOOL}, {'u', '1', CP_U8},  {'i', '1', CP_I8},  {'u', '2', CP_U16}, {'i', '2', CP_I16}, {'u', '4', CP_U32},
+        {'i', '4', CP_I32},  {'u', '8', CP_U64}, {'i', '8', CP_I64}, {'f', '2', CP_F16}, {'f', '4', CP_F32}, {'f', '8', CP_F64},
     };
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
         if (codes[i].kind == kind && codes[i].size == size) {
@@ -137,8 +136,8 @@ static bool parse_shape(parser *p, header *h) {
     if (!accept(p, '(')) return fail_here(p, "a shape such as (2, 3)");
     while (!accept(p, ')')) {
         if (h->rank == CP_NPY_RANK)
-            return cp_fail(p->status, "%.200s: header, byte %zu: the array has more than %d axes; reshape it", p->name,
-                           p->at, CP_NPY_RANK);
+            return cp_fail(p->status, "%.200s: header, byte %zu: the array has more than %d axes; reshape it", p->name, p->at,
+                           CP_NPY_RANK);
         if (!parse_dimension(p, &h->dims[h->rank++])) return false;
         if (accept(p, ',')) continue;
         if (h->rank == 1) return fail_here(p, "the ',' of a tuple");
@@ -154,8 +153,7 @@ static bool parse_value(parser *p, header *h, const char *key, size_t length) {
                  : length == 5 && !memcmp(key, "shape", 5)           ? &h->has_shape
                                                                      : NULL;
     if (!seen || *seen)
-        return cp_fail(p->status,
-                       "%.200s: header, byte %zu: %s key '%s'; expected descr, fortran_order and shape, once each",
+        return cp_fail(p->status, "%.200s: header, byte %zu: %s key '%s'; expected descr, fortran_order and shape, once each",
                        p->name, (size_t)(key - p->text), seen ? "a second" : "the unknown", cp_shown(key, length).text);
     *seen = true;
     return seen == &h->has_descr ? parse_descr(p, h) : seen == &h->has_order ? parse_order(p) : parse_shape(p, h);
@@ -182,36 +180,33 @@ static bool parse_dict(parser *p, header *h) {
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 /* Everything before the elements; *start is where they begin. */
-static bool parse_front(const unsigned char *bytes, size_t size, const char *name, header *h, size_t *start,
-                        cp_status *status) {
+static bool parse_front(const unsigned char *bytes, size_t size, const char *name, header *h, size_t *start, cp_status *status) {
     if (size < 10 || memcmp(bytes, magic, sizeof magic) != 0)
-        return cp_fail(
-            status,
-            "%.200s: byte 0: this is no .npy file (of at least 10 bytes, the first six \\x93NUMPY); make one "
-            "with numpy.save",
-            name);
+        return cp_fail(status,
+                       "%.200s: byte 0: this is no .npy file (of at least 10 bytes, the first six \\x93NUMPY); make one "
+                       "with numpy.save",
+                       name);
     if (bytes[6] < 1 || bytes[6] > 3 || bytes[7] != 0)
-        return cp_fail(status, "%.200s: byte 6: .npy version %d.%d; versions 1.0, 2.0 and 3.0 can be read", name,
-                       bytes[6], bytes[7]);
+        return cp_fail(status, "%.200s: byte 6: .npy version %d.%d; versions 1.0, 2.0 and 3.0 can be read", name, bytes[6],
+                       bytes[7]);
     size_t front = bytes[6] == 1 ? 10 : 12;
     if (size < front)
-        return cp_fail(status, "%.200s: the file ends inside the header length, at byte %zu; it is truncated", name,
-                       size);
+        return cp_fail(status, "%.200s: the file ends inside the header length, at byte %zu; it is truncated", name, size);
     size_t length = bytes[6] == 1 ? cp_get_le16(bytes + 8) : cp_get_le32(bytes + 8);
     if (length > HEADER_LIMIT)
-        return cp_fail(status, "%.200s: byte 8: a header of %zu bytes; at most %d were expected, the file is damaged",
-                       name, length, HEADER_LIMIT);
+        return cp_fail(status, "%.200s: byte 8: a header of %zu bytes; at most %d were expected, the file is damaged", name, length,
+                       HEADER_LIMIT);
     if (length > size - front)
         return cp_fail(status, "%.200s: the header should end at byte %zu, the file ends at %zu; it is truncated", name,
                        front + length, size);
-    *start   = front + length;
+    *start = front + length;
     parser p = {(const char *)bytes, front, *start, name, status};
     return parse_dict(&p, h);
 }
 
 /* The front, and the shape against the number of bytes that follow it. */
-static bool parse_all(const unsigned char *bytes, size_t size, const char *name, header *h, size_t *start,
-                      size_t *count, cp_status *status) {
+static bool parse_all(const unsigned char *bytes, size_t size, const char *name, header *h, size_t *start, size_t *count,
+                      cp_status *status) {
     if (!parse_front(bytes, size, name, h, start, status)) return false;
     size_t width = cp_dtype_size(h->dtype);
     if (!cp_shape_count(h->rank, h->dims, width, count))
@@ -219,11 +214,9 @@ static bool parse_all(const unsigned char *bytes, size_t size, const char *name,
                        cp_shown_shape(h->rank, h->dims).text);
     size_t expected = *count * width, found = size - *start;
     return expected == found ||
-           cp_fail(
-               status,
-               "%.200s: byte %zu: %zu bytes of elements follow the header, shape %s of %s needs %zu; the file is %s",
-               name, *start, found, cp_shown_shape(h->rank, h->dims).text, cp_dtype_name(h->dtype), expected,
-               found < expected ? "truncated" : "damaged or holds more than one array");
+           cp_fail(status, "%.200s: byte %zu: %zu bytes of elements follow the header, shape %s of %s needs %zu; the file is %s",
+                   name, *start, found, cp_shown_shape(h->rank, h->dims).text, cp_dtype_name(h->dtype), expected,
+                   found < expected ? "truncated" : "damaged or holds more than one array");
 }
 
 static void fill(cp_npy *npy, const header *h, size_t count, const unsigned char *from, void *data) {
@@ -317,14 +310,12 @@ static void append(void *writer, const void *bytes, size_t size) {
     cp_file_writer_append(writer, bytes, size);
 }
 
-bool cp_npy_write(const char *path, cp_dtype dtype, int rank, const int64_t *dims, const void *data,
-                  cp_status *status) {
+bool cp_npy_write(const char *path, cp_dtype dtype, int rank, const int64_t *dims, const void *data, cp_status *status) {
     const char *code = dtype >= 0 && dtype < CP_DTYPES ? code_of_type(dtype) : NULL;
     size_t      count;
     if (!code) return cp_fail(status, "%.200s: numpy has no type for these elements; convert them to F32 first", path);
     if (rank < 0 || rank > CP_NPY_RANK || !cp_shape_count(rank, dims, cp_dtype_size(dtype), &count))
-        return cp_fail(status, "%.200s: a shape of rank 0 to %d, no dimension negative, was expected", path,
-                       CP_NPY_RANK);
+        return cp_fail(status, "%.200s: a shape of rank 0 to %d, no dimension negative, was expected", path, CP_NPY_RANK);
     cp_file_writer *writer = cp_file_writer_new(path, status);
     if (!writer) return false;
     unsigned char front[256];

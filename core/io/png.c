@@ -27,17 +27,15 @@ static int paeth(int left, int up, int corner) {
     return a <= b && a <= c ? left : b <= c ? up : corner;
 }
 
-static unsigned char filtered(int filter, const unsigned char *row, const unsigned char *above, size_t i,
-                              size_t pixel) {
-    int left = i >= pixel ? row[i - pixel] : 0, up = above ? above[i] : 0,
-        corner         = above && i >= pixel ? above[i - pixel] : 0;
+static unsigned char filtered(int filter, const unsigned char *row, const unsigned char *above, size_t i, size_t pixel) {
+    int left = i >= pixel ? row[i - pixel] : 0, up = above ? above[i] : 0, corner = above && i >= pixel ? above[i - pixel] : 0;
     int guess[FILTERS] = {0, left, up, (left + up) / 2, paeth(left, up, corner)};
     return (unsigned char)(row[i] - guess[filter]);
 }
 
 /* The filter whose differences are smallest in sum: the usual guess at what compresses best. */
 static int best_filter(const unsigned char *row, const unsigned char *above, size_t size, size_t pixel) {
-    int    best  = 0;
+    int    best = 0;
     size_t least = SIZE_MAX;
     for (int filter = 0; filter < FILTERS; filter++) {
         size_t sum = 0;
@@ -51,16 +49,16 @@ static void filter_rows(const cp_image *image, size_t stride, unsigned char *out
     for (int y = 0; y < image->height; y++) {
         const unsigned char *row = image->pixels + (size_t)y * stride, *above = y ? row - stride : NULL;
         int                  filter = best_filter(row, above, stride, (size_t)image->channels);
-        *out++                      = (unsigned char)filter;
+        *out++ = (unsigned char)filter;
         for (size_t i = 0; i < stride; i++) *out++ = filtered(filter, row, above, i, (size_t)image->channels);
     }
 }
 
 static bool put_pixels(const cp_image *image, cp_bytes *out) {
     size_t stride, size, more;
-    bool fits = cp_size_mul((size_t)image->width, (size_t)image->channels, &stride) && cp_size_add(stride, 1, &more) &&
+    bool   fits = cp_size_mul((size_t)image->width, (size_t)image->channels, &stride) && cp_size_add(stride, 1, &more) &&
                 cp_size_mul(more, (size_t)image->height, &size) && size <= INT32_MAX / 2;
-    unsigned char *rows   = fits ? malloc(size) : NULL;
+    unsigned char *rows = fits ? malloc(size) : NULL;
     cp_bytes       packed = {0};
     if (rows) {
         filter_rows(image, stride, rows);
@@ -75,9 +73,8 @@ static bool put_pixels(const cp_image *image, cp_bytes *out) {
 bool cp_png_encode(const cp_image *image, cp_bytes *out, cp_status *status) {
     unsigned char header[13] = {0};
     if (image->width < 1 || image->height < 1 || (image->channels != 1 && image->channels != 3) || !image->pixels)
-        return cp_fail(
-            status, "PNG: an image of %d x %d pixels with %d channels cannot be written; 1 or 3 channels are expected",
-            image->width, image->height, image->channels);
+        return cp_fail(status, "PNG: an image of %d x %d pixels with %d channels cannot be written; 1 or 3 channels are expected",
+                       image->width, image->height, image->channels);
     cp_put_be32(header, (uint32_t)image->width);
     cp_put_be32(header + 4, (uint32_t)image->height);
     header[8] = 8;
@@ -92,7 +89,7 @@ bool cp_png_encode(const cp_image *image, cp_bytes *out, cp_status *status) {
 
 bool cp_png_write(const char *path, const cp_image *image, cp_status *status) {
     cp_bytes bytes = {0};
-    bool     done  = cp_png_encode(image, &bytes, status) && cp_file_write(path, bytes.data, bytes.size, status);
+    bool     done = cp_png_encode(image, &bytes, status) && cp_file_write(path, bytes.data, bytes.size, status);
     cp_bytes_free(&bytes);
     return done;
 }

@@ -25,8 +25,8 @@ static cp_shown_text shown(const char *name) {
 }
 
 static bool fail_tensor(cp_status *status, const cp_safetensors *file, const cp_json *node, const char *problem) {
-    return cp_fail(status, "%.200s: byte %zu: tensor \"%s\": %s", file->name, node->offset + CP_ST_LENGTH,
-                   shown(node->key).text, problem);
+    return cp_fail(status, "%.200s: byte %zu: tensor \"%s\": %s", file->name, node->offset + CP_ST_LENGTH, shown(node->key).text,
+                   problem);
 }
 
 /* ---- the header -------------------------------------------------------------------------------------------------- */
@@ -34,22 +34,19 @@ static bool fail_tensor(cp_status *status, const cp_safetensors *file, const cp_
 static bool header_size(const cp_safetensors *file, size_t *size, cp_status *status) {
     const unsigned char *bytes = file->bytes.data;
     if (file->bytes.size < CP_ST_LENGTH)
-        return cp_fail(status, "%.200s: the file has %zu bytes, a safetensors file at least 8; it is truncated",
-                       file->name, file->bytes.size);
+        return cp_fail(status, "%.200s: the file has %zu bytes, a safetensors file at least 8; it is truncated", file->name,
+                       file->bytes.size);
     uint64_t length = cp_get_le64(bytes), swapped = cp_get_be64(bytes), room = file->bytes.size - CP_ST_LENGTH;
     if (length > room && swapped <= room && swapped > 1)
-        return cp_fail(
-            status, "%.200s: byte 0: the header length is big-endian; safetensors is little-endian: convert the file",
-            file->name);
+        return cp_fail(status, "%.200s: byte 0: the header length is big-endian; safetensors is little-endian: convert the file",
+                       file->name);
     if (length > CP_ST_HEADER_LIMIT)
-        return cp_fail(
-            status,
-            "%.200s: byte 0: a header of %llu bytes; at most %d are allowed: this is no safetensors file, or a "
-            "damaged one",
-            file->name, (unsigned long long)length, CP_ST_HEADER_LIMIT);
-    if (length > room)
         return cp_fail(status,
-                       "%.200s: byte 0: a header of %llu bytes, but only %llu follow; the file is truncated or damaged",
+                       "%.200s: byte 0: a header of %llu bytes; at most %d are allowed: this is no safetensors file, or a "
+                       "damaged one",
+                       file->name, (unsigned long long)length, CP_ST_HEADER_LIMIT);
+    if (length > room)
+        return cp_fail(status, "%.200s: byte 0: a header of %llu bytes, but only %llu follow; the file is truncated or damaged",
                        file->name, (unsigned long long)length, (unsigned long long)room);
     *size = (size_t)length;
     return true;
@@ -72,15 +69,14 @@ static bool parse_header(cp_safetensors *file, size_t size, cp_status *status) {
         return cp_fail(status, "%.200s: header: __metadata__ must be an object of strings", file->name);
     for (const cp_json *value = file->metadata->first; value; value = value->next)
         if (value->kind != CP_JSON_STRING)
-            return cp_fail(status, "%.200s: byte %zu: metadata \"%s\" must be a string", file->name,
-                           value->offset + CP_ST_LENGTH, shown(value->key).text);
+            return cp_fail(status, "%.200s: byte %zu: metadata \"%s\" must be a string", file->name, value->offset + CP_ST_LENGTH,
+                           shown(value->key).text);
     return true;
 }
 
 /* The digits are in the sum as zeros: the sum of a file cannot contain itself. */
 static bool check_sum(const cp_safetensors *file, cp_status *status) {
-    const cp_json *format = cp_json_get(file->metadata, CP_ST_FORMAT_KEY),
-                  *sum    = cp_json_get(file->metadata, CP_ST_CRC_KEY);
+    const cp_json *format = cp_json_get(file->metadata, CP_ST_FORMAT_KEY), *sum = cp_json_get(file->metadata, CP_ST_CRC_KEY);
     if (!format && !sum) return true;
     if (!format || !sum)
         return cp_fail(status, "%.200s: header: metadata has \"%s\" without \"%s\"; the file is damaged", file->name,
@@ -88,23 +84,21 @@ static bool check_sum(const cp_safetensors *file, cp_status *status) {
     const unsigned char *bytes = file->bytes.data;
     size_t               start = CP_ST_LENGTH + sum->offset + 1, end = start + CP_ST_CRC_DIGITS;
     if (strlen(sum->text) != CP_ST_CRC_DIGITS || memcmp(bytes + start, sum->text, CP_ST_CRC_DIGITS) != 0)
-        return cp_fail(status,
-                       "%.200s: byte %zu: metadata \"" CP_ST_CRC_KEY "\" must be %d plain digits; the file is damaged",
+        return cp_fail(status, "%.200s: byte %zu: metadata \"" CP_ST_CRC_KEY "\" must be %d plain digits; the file is damaged",
                        file->name, start, CP_ST_CRC_DIGITS);
     uint32_t crc = cp_crc32(0, bytes, start);
-    crc          = cp_crc32(crc, CP_ST_CRC_EMPTY, CP_ST_CRC_DIGITS);
-    crc          = cp_crc32(crc, bytes + end, file->bytes.size - end);
+    crc = cp_crc32(crc, CP_ST_CRC_EMPTY, CP_ST_CRC_DIGITS);
+    crc = cp_crc32(crc, bytes + end, file->bytes.size - end);
     char digits[CP_ST_CRC_DIGITS + 1];
     snprintf(digits, sizeof digits, "%08x", (unsigned)crc);
     if (strcmp(digits, sum->text) != 0)
         return cp_fail(status,
                        "%.200s: the checksum is %s, metadata \"" CP_ST_CRC_KEY "\" says %s: the file is damaged. Take "
-                       "another copy; if it was changed on purpose, leave out the metadata " CP_ST_CRC_KEY
-                       " and " CP_ST_FORMAT_KEY,
+                       "another copy; if it was changed on purpose, leave out the metadata " CP_ST_CRC_KEY " and " CP_ST_FORMAT_KEY,
                        file->name, digits, shown(sum->text).text);
     return strcmp(format->text, CP_ST_FORMAT) == 0 ||
-           cp_fail(status, "%.200s: written in format %s, this program knows format " CP_ST_FORMAT "; use a newer one",
-                   file->name, shown(format->text).text);
+           cp_fail(status, "%.200s: written in format %s, this program knows format " CP_ST_FORMAT "; use a newer one", file->name,
+                   shown(format->text).text);
 }
 
 /* ---- the tensors ------------------------------------------------------------------------------------------------- */
@@ -137,25 +131,24 @@ static bool parse_offsets(const cp_safetensors *file, const cp_json *node, const
     char problem[200];
     if ((uint64_t)end > size) {
         snprintf(problem, sizeof problem,
-                 "its data end at byte %lld of the elements, there are %zu; the file is truncated or damaged",
-                 (long long)end, size);
+                 "its data end at byte %lld of the elements, there are %zu; the file is truncated or damaged", (long long)end,
+                 size);
         return fail_tensor(status, file, node, problem);
     }
-    entry->data  = data + begin;
+    entry->data = data + begin;
     entry->bytes = (size_t)(end - begin);
     if (entry->bytes == entry->count * cp_dtype_size(entry->dtype)) return true;
     snprintf(problem, sizeof problem, "shape %s of %s needs %zu bytes, data_offsets give %zu; the file is damaged",
-             cp_shown_shape(entry->rank, entry->dims).text, cp_dtype_name(entry->dtype),
-             entry->count * cp_dtype_size(entry->dtype), entry->bytes);
+             cp_shown_shape(entry->rank, entry->dims).text, cp_dtype_name(entry->dtype), entry->count * cp_dtype_size(entry->dtype),
+             entry->bytes);
     return fail_tensor(status, file, node, problem);
 }
 
-static bool parse_entry(const cp_safetensors *file, const cp_json *node, const unsigned char *data, size_t size,
-                        cp_st_entry *entry, cp_status *status) {
-    *entry           = (cp_st_entry){.name = node->key};
+static bool parse_entry(const cp_safetensors *file, const cp_json *node, const unsigned char *data, size_t size, cp_st_entry *entry,
+                        cp_status *status) {
+    *entry = (cp_st_entry){.name = node->key};
     const char *type = cp_json_string(cp_json_get(node, "dtype"), NULL);
-    if (!type)
-        return fail_tensor(status, file, node, "an object with the fields dtype, shape and data_offsets was expected");
+    if (!type) return fail_tensor(status, file, node, "an object with the fields dtype, shape and data_offsets was expected");
     if (!cp_dtype_named(type, &entry->dtype)) {
         char problem[200];
         snprintf(problem, sizeof problem, "elements of type %s cannot be read; convert them to F32, F64, I64 or U8",
@@ -181,24 +174,22 @@ static bool check_places(const cp_safetensors *file, const unsigned char *data, 
     for (size_t i = 0; i < file->count; i++) {
         const cp_st_entry *entry = &file->entries[i];
         if (entry->data != next)
-            return cp_fail(
-                status,
-                "%.200s: tensor \"%s\" begins at byte %zu of the elements, %zu was expected: there is %s; the "
-                "file is damaged",
-                file->name, shown(entry->name).text, (size_t)((const unsigned char *)entry->data - data),
-                (size_t)(next - data), (const unsigned char *)entry->data > next ? "a gap" : "an overlap");
+            return cp_fail(status,
+                           "%.200s: tensor \"%s\" begins at byte %zu of the elements, %zu was expected: there is %s; the "
+                           "file is damaged",
+                           file->name, shown(entry->name).text, (size_t)((const unsigned char *)entry->data - data),
+                           (size_t)(next - data), (const unsigned char *)entry->data > next ? "a gap" : "an overlap");
         next += entry->bytes;
     }
-    return next == data + size || cp_fail(status, "%.200s: %zu bytes follow the last tensor; the file is damaged",
-                                          file->name, (size_t)(data + size - next));
+    return next == data + size || cp_fail(status, "%.200s: %zu bytes follow the last tensor; the file is damaged", file->name,
+                                          (size_t)(data + size - next));
 }
 
 static bool parse_entries(cp_safetensors *file, unsigned char *data, size_t size, cp_status *status) {
-    size_t room   = file->header->count + 1;
+    size_t room = file->header->count + 1;
     file->entries = calloc(room, sizeof *file->entries);
     file->by_name = calloc(room, sizeof *file->by_name);
-    if (!file->entries || !file->by_name)
-        return cp_fail(status, "%.200s: not enough memory for %zu tensors", file->name, room);
+    if (!file->entries || !file->by_name) return cp_fail(status, "%.200s: not enough memory for %zu tensors", file->name, room);
     for (const cp_json *node = file->header->first; node; node = node->next) {
         if (node == file->metadata) continue;
         if (!parse_entry(file, node, data, size, &file->entries[file->count], status)) return false;
@@ -212,14 +203,12 @@ static bool parse_entries(cp_safetensors *file, unsigned char *data, size_t size
 
 static bool parse_file(cp_safetensors *file, cp_status *status) {
     size_t header = 0;
-    if (!header_size(file, &header, status) || !parse_header(file, header, status) || !check_sum(file, status))
-        return false;
+    if (!header_size(file, &header, status) || !parse_header(file, header, status) || !check_sum(file, status)) return false;
     unsigned char *data = file->bytes.data + CP_ST_LENGTH + header;
     if (!parse_entries(file, data, file->bytes.size - CP_ST_LENGTH - header, status)) return false;
     for (size_t i = 0; i < file->count; i++) {
         cp_st_entry *entry = &file->entries[i];
-        cp_elements_decode(entry->dtype, false, entry->data, entry->count,
-                           data + ((const unsigned char *)entry->data - data));
+        cp_elements_decode(entry->dtype, false, entry->data, entry->count, data + ((const unsigned char *)entry->data - data));
     }
     return true;
 }
@@ -286,8 +275,7 @@ const char *cp_st_metadata(const cp_safetensors *file, const char *key) {
 
 /* From `node` on, the first that is not the writer's own. */
 static const cp_json *user_metadata(const cp_json *node) {
-    while (node && (strcmp(node->key, CP_ST_FORMAT_KEY) == 0 || strcmp(node->key, CP_ST_CRC_KEY) == 0))
-        node = node->next;
+    while (node && (strcmp(node->key, CP_ST_FORMAT_KEY) == 0 || strcmp(node->key, CP_ST_CRC_KEY) == 0)) node = node->next;
     return node;
 }
 
@@ -307,12 +295,11 @@ const char *cp_st_metadata_key(const cp_safetensors *file, size_t index) {
     return node ? node->key : NULL;
 }
 
-const cp_st_entry *cp_st_require(const cp_safetensors *file, const char *name, int rank, const int64_t *dims,
-                                 cp_status *status) {
+const cp_st_entry *cp_st_require(const cp_safetensors *file, const char *name, int rank, const int64_t *dims, cp_status *status) {
     const cp_st_entry *entry = cp_st_find(file, name);
     if (!entry) {
-        cp_fail(status, "%.200s: the tensor \"%s\" is missing; was the file saved by the same kind of model?",
-                file->name, shown(name).text);
+        cp_fail(status, "%.200s: the tensor \"%s\" is missing; was the file saved by the same kind of model?", file->name,
+                shown(name).text);
         return NULL;
     }
     bool same = entry->rank == rank;

@@ -20,8 +20,7 @@ typedef struct cp_st_entry {
     int64_t     dims[CP_ST_RANK];
     size_t      count; /* elements */
     size_t      bytes;
-    const void
-        *data; /* in this machine's byte order, perhaps not aligned: read it with memcpy or the functions below */
+    const void *data; /* in this machine's byte order, perhaps not aligned: read it with memcpy or the functions below */
 } cp_st_entry;
 
 typedef struct cp_safetensors cp_safetensors;
@@ -41,8 +40,7 @@ size_t      cp_st_metadata_count(const cp_safetensors *file);
 const char *cp_st_metadata_key(const cp_safetensors *file, size_t index);
 
 /* The tensor of that name if it has that shape, else NULL and a message with both shapes. */
-const cp_st_entry *cp_st_require(const cp_safetensors *file, const char *name, int rank, const int64_t *dims,
-                                 cp_status *status);
+const cp_st_entry *cp_st_require(const cp_safetensors *file, const char *name, int rank, const int64_t *dims, cp_status *status);
 
 /* The elements, of any type, as entry->count numbers; false for one that does not fit (see cp_elements_to_real). */
 bool cp_st_to_real(const cp_safetensors *file, const cp_st_entry *entry, cp_real *out, cp_status *status);
@@ -67,8 +65,7 @@ void          cp_st_writer_free(cp_st_writer *writer);
 void          cp_st_writer_metadata(cp_st_writer *writer, const char *key, const char *value); /* both copied */
 
 /* `data` is read by save and must live until then; the name and dims are copied. */
-void cp_st_writer_add(cp_st_writer *writer, const char *name, cp_dtype dtype, int rank, const int64_t *dims,
-                      const void *data);
+void cp_st_writer_add(cp_st_writer *writer, const char *name, cp_dtype dtype, int rank, const int64_t *dims, const void *data);
 
 /* The same with memory of the writer's own, to be filled before save. NULL after an error. */
 void *cp_st_writer_room(cp_st_writer *writer, const char *name, cp_dtype dtype, int rank, const int64_t *dims);

@@ -3,9 +3,9 @@
 #define CP_IO_SAFETENSORS_FORMAT_H
 
 enum {
-    CP_ST_LENGTH       = 8,                 /* bytes of the header length */
+    CP_ST_LENGTH = 8,                       /* bytes of the header length */
     CP_ST_HEADER_LIMIT = 100 * 1000 * 1000, /* as the reference implementation has it */
-    CP_ST_CRC_DIGITS   = 8,
+    CP_ST_CRC_DIGITS = 8,
 };
 
 #define CP_ST_METADATA "__metadata__"

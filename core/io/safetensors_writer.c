@@ -41,7 +41,7 @@ static char *copy_text(const char *text) {
 static void *grown(void *array, size_t count, size_t *room, size_t width) {
     size_t bytes;
     if (count < *room) return array;
-    size_t more  = *room ? *room * 2 : 16;
+    size_t more = *room ? *room * 2 : 16;
     void  *moved = cp_size_mul(more, width, &bytes) ? realloc(array, bytes) : NULL;
     if (moved) *room = more;
     return moved;
@@ -79,7 +79,7 @@ void cp_st_writer_metadata(cp_st_writer *w, const char *key, const char *value) 
     }
     pair  added = {copy_text(key), copy_text(value)};
     pair *pairs = grown(w->pairs, w->pair_count, &w->pair_room, sizeof *pairs);
-    w->pairs    = pairs ? pairs : w->pairs;
+    w->pairs = pairs ? pairs : w->pairs;
     if (!added.key || !added.value || !pairs) {
         free(added.key);
         free(added.value);
@@ -101,9 +101,9 @@ static item *add_item(cp_st_writer *w, const char *name, cp_dtype dtype, int ran
         return NULL;
     }
     if (rank > 0) memcpy(added.dims, dims, (size_t)rank * sizeof *dims);
-    added.name  = copy_text(name);
+    added.name = copy_text(name);
     item *items = grown(w->items, w->item_count, &w->item_room, sizeof *items);
-    w->items    = items ? items : w->items;
+    w->items = items ? items : w->items;
     if (!added.name || !items) {
         free(added.name);
         return fail_memory(w);
@@ -112,8 +112,7 @@ static item *add_item(cp_st_writer *w, const char *name, cp_dtype dtype, int ran
     return &w->items[w->item_count++];
 }
 
-void cp_st_writer_add(cp_st_writer *w, const char *name, cp_dtype dtype, int rank, const int64_t *dims,
-                      const void *data) {
+void cp_st_writer_add(cp_st_writer *w, const char *name, cp_dtype dtype, int rank, const int64_t *dims, const void *data) {
     item *added = add_item(w, name, dtype, rank, dims);
     if (added && !data && added->count > 0) cp_fail(&w->error, "tensor \"%.80s\": its data are NULL", name);
     if (added) added->data = data;
@@ -234,8 +233,7 @@ bool cp_st_writer_save(cp_st_writer *w, const char *path, cp_status *status) {
     cp_json_writer json = {0};
     size_t         digits;
     bool           made = check_names(w, &error) && make_header(w, &json, &digits, &error);
-    bool           saved =
-        made ? write_file(w, &json.out, digits, path, status) : cp_fail(status, "%.200s: %s", path, error.message);
+    bool saved = made ? write_file(w, &json.out, digits, path, status) : cp_fail(status, "%.200s: %s", path, error.message);
     cp_json_writer_free(&json);
     return saved;
 }

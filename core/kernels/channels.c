@@ -1,7 +1,7 @@
 /* Per-channel work on (rows, channels). */
 #include "core/kernels/channels.h"
 
-#include "core/pool.h"
+#include "core/threads.h"
 
 enum { BLOCK = 8192, GRAIN = 16384 }; /* values */
 
@@ -140,8 +140,8 @@ void cp_kernel_scale_shift(size_t rows, size_t channels, const cp_real *x, const
     if (channels) cp_parallel(rows, rows_in(GRAIN, channels), scale_shift_rows, &job);
 }
 
-void cp_kernel_norm_grad(size_t rows, size_t channels, const cp_real *g, const cp_real *of_g, const cp_real *x, const cp_real *center,
-                         const cp_real *scale, const cp_real *shift, cp_real *y) {
+void cp_kernel_norm_grad(size_t rows, size_t channels, const cp_real *g, const cp_real *of_g, const cp_real *x,
+                         const cp_real *center, const cp_real *scale, const cp_real *shift, cp_real *y) {
     apply_job job = {channels, g, of_g, x, center, scale, shift, y};
     if (channels) cp_parallel(rows, rows_in(GRAIN, channels), norm_grad_rows, &job);
 }

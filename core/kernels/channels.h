@@ -20,7 +20,7 @@ void cp_kernel_scale_shift(size_t rows, size_t channels, const cp_real *x, const
                            const cp_real *shift, cp_real *y);
 
 /* y = of_g[c] g + scale[c] (x - center[c]) + shift[c] */
-void cp_kernel_norm_grad(size_t rows, size_t channels, const cp_real *g, const cp_real *of_g, const cp_real *x, const cp_real *center,
-                         const cp_real *scale, const cp_real *shift, cp_real *y);
+void cp_kernel_norm_grad(size_t rows, size_t channels, const cp_real *g, const cp_real *of_g, const cp_real *x,
+                         const cp_real *center, const cp_real *scale, const cp_real *shift, cp_real *y);
 
 #endif

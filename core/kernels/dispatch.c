@@ -1,7 +1,7 @@
 /* Chooses the kernels that run: by the processor's features, or by the environment variables COUPLET_KERNELS and
  * COUPLET_CONV. */
 #include "core/kernels/fast.h"
-#include "core/pool.h"
+#include "core/threads.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -26,8 +26,8 @@ static bool has_avx2(void) {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 static bool has_avx512(void) {
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512bw");
 }
 #else
 static bool has_avx2(void) {
@@ -52,7 +52,7 @@ static const candidate candidates[] = {
 
 static const candidate *candidate_named(const char *name) {
     for (size_t i = 0; i < sizeof candidates / sizeof *candidates; i++) {
-        const candidate *c      = &candidates[i];
+        const candidate *c = &candidates[i];
         const bool       usable = c->runs_here() && (c->family() || c->family == no_family);
         if (usable && (!name || strcmp(name, c->name) == 0)) {
             return c;
@@ -66,8 +66,8 @@ static const candidate *chosen; /* set once by whoever comes first; all would ch
 /* What COUPLET_CONV says; read once. */
 static cp_conv_method environment_method(void) {
     static const char *const names[] = {"auto", "direct", "winograd2", "winograd4"}; /* in the order of cp_conv_method */
-    static int               read    = -1;
-    int                      method  = __atomic_load_n(&read, __ATOMIC_RELAXED);
+    static int               read = -1;
+    int                      method = __atomic_load_n(&read, __ATOMIC_RELAXED);
     if (method >= 0) {
         return (cp_conv_method)method;
     }
@@ -85,10 +85,11 @@ static cp_conv_method environment_method(void) {
 
 static const candidate *choose(void) {
     const char      *wanted = getenv("COUPLET_KERNELS");
-    const candidate *c      = candidate_named(wanted && *wanted ? wanted : NULL);
+    const candidate *c = candidate_named(wanted && *wanted ? wanted : NULL);
     if (!c) {
         c = candidate_named(NULL);
-        fprintf(stderr, "couplet: COUPLET_KERNELS=%s: of avx512, avx2, portable and reference this machine runs no such; using %s\n",
+        fprintf(stderr,
+                "couplet: COUPLET_KERNELS=%s: of avx512, avx2, portable and reference this machine runs no such; using %s\n",
                 wanted, c->name);
     }
     return c;
@@ -139,15 +140,14 @@ const char *cp_kernels_family(void) {
 #endif
 
 /* x through scale, shift and leaky ReLU, in scratch; x itself when there is nothing to do. */
-static const cp_real *leaky_copy(cp_arena *scratch, const cp_conv_fusion *f, size_t count, size_t channels,
-                                 const cp_real *x) {
+static const cp_real *leaky_copy(cp_arena *scratch, const cp_conv_fusion *f, size_t count, size_t channels, const cp_real *x) {
     if (!f->leaky_input) {
         return x;
     }
     cp_real *copy = cp_arena_alloc(scratch, count * sizeof(cp_real));
     for (size_t i = 0; copy && i < count; i++) {
         const cp_real v = f->scale ? f->scale[i % channels] * x[i] + f->shift[i % channels] : x[i];
-        copy[i]         = v > 0 ? v : f->slope * v;
+        copy[i] = v > 0 ? v : f->slope * v;
     }
     return copy;
 }
@@ -163,7 +163,7 @@ static void finish(const cp_conv_fusion *f, size_t count, size_t channels, const
     for (size_t i = 0; i < count; i++) {
         const cp_real gated = f->gate && !cp_signs_get(f->gate, i) ? sum[i] * f->slope : sum[i];
         const cp_real value = f->gain ? f->gain[i % channels] * gated : gated;
-        out[i]              = f->residual ? value + f->residual[i] : value;
+        out[i] = f->residual ? value + f->residual[i] : value;
     }
 }
 
@@ -177,7 +177,7 @@ static void ref_fused(cp_arena *scratch, const cp_conv_shape *s, bool backward, 
     const size_t   image = image_size(s->n, s->h, s->w, s->c), result = image_size(s->n, s->oh, s->ow, s->k);
     const size_t   count = backward ? image : result, channels = (size_t)(backward ? s->c : s->k);
     const cp_real *rectified = leaky_copy(scratch, f, backward ? result : image, (size_t)(backward ? s->k : s->c), in);
-    cp_real       *sum       = f->residual == out ? cp_arena_alloc(scratch, count * sizeof(cp_real)) : out;
+    cp_real       *sum = f->residual == out ? cp_arena_alloc(scratch, count * sizeof(cp_real)) : out;
     if (rectified && sum) {
         if (backward) {
             cp_ref_conv2d_input_grad(s, rectified, w, sum);
@@ -222,19 +222,19 @@ typedef struct elements {
 } elements;
 
 /* y[i] = VALUE, in terms of a, b and slope; a part of the array at a time, on the pool. */
-#define REFERENCE(name, VALUE)                                                                                         \
-    static void name##_part(void *context, size_t begin, size_t end) {                                                 \
-        const elements *e     = context;                                                                               \
-        const cp_real   slope = e->slope;                                                                              \
-        (void)slope;                                                                                                   \
-        for (size_t i = begin; i < end; i++) {                                                                         \
-            const cp_real a = e->a[i], b = e->b[i];                                                                    \
-            (void)b;                                                                                                   \
-            e->y[i] = (cp_real)(VALUE);                                                                                \
-        }                                                                                                              \
-    }                                                                                                                  \
-    static void name(size_t n, const cp_real *a, const cp_real *b, cp_real slope, cp_real *y) {                        \
-        cp_parallel(n, 1 << 14, name##_part, &(elements){a, b, slope, y});                                             \
+#define REFERENCE(name, VALUE)                                                                                                     \
+    static void name##_part(void *context, size_t begin, size_t end) {                                                             \
+        const elements *e = context;                                                                                               \
+        const cp_real   slope = e->slope;                                                                                          \
+        (void)slope;                                                                                                               \
+        for (size_t i = begin; i < end; i++) {                                                                                     \
+            const cp_real a = e->a[i], b = e->b[i];                                                                                \
+            (void)b;                                                                                                               \
+            e->y[i] = (cp_real)(VALUE);                                                                                            \
+        }                                                                                                                          \
+    }                                                                                                                              \
+    static void name(size_t n, const cp_real *a, const cp_real *b, cp_real slope, cp_real *y) {                                    \
+        cp_parallel(n, 1 << 14, name##_part, &(elements){a, b, slope, y});                                                         \
     }
 REFERENCE(ref_exp, exp((double)a))
 REFERENCE(ref_log, log((double)a))
@@ -269,22 +269,21 @@ static inline vf vfma(vf a, vf b, vf c) {
 #if CP_DOUBLE
 #define RUN(fast_call, reference_call) reference_call
 #else
-#define RUN(fast_call, reference_call)                                                                                 \
-    do {                                                                                                               \
-        const cp_kernel_family *family = fast();                                                                       \
-        if (family) {                                                                                                  \
-            family->fast_call;                                                                                         \
-        } else {                                                                                                       \
-            reference_call;                                                                                            \
-        }                                                                                                              \
+#define RUN(fast_call, reference_call)                                                                                             \
+    do {                                                                                                                           \
+        const cp_kernel_family *family = fast();                                                                                   \
+        if (family) {                                                                                                              \
+            family->fast_call;                                                                                                     \
+        } else {                                                                                                                   \
+            reference_call;                                                                                                        \
+        }                                                                                                                          \
     } while (0)
 #endif
 
-void cp_kernel_gemm(cp_arena *scratch, bool trans_a, bool trans_b, size_t m, size_t n, size_t k, const cp_real *a,
-                    const cp_real *b, cp_real *c, bool accumulate) {
+void cp_kernel_gemm(cp_arena *scratch, bool trans_a, bool trans_b, size_t m, size_t n, size_t k, const cp_real *a, const cp_real *b,
+                    cp_real *c, bool accumulate) {
     (void)scratch;
-    RUN(gemm(scratch, trans_a, trans_b, m, n, k, a, b, c, accumulate),
-        cp_ref_gemm(trans_a, trans_b, m, n, k, a, b, c, accumulate));
+    RUN(gemm(scratch, trans_a, trans_b, m, n, k, a, b, c, accumulate), cp_ref_gemm(trans_a, trans_b, m, n, k, a, b, c, accumulate));
 }
 
 void cp_kernel_conv2d_fused(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *w,
@@ -294,28 +293,24 @@ void cp_kernel_conv2d_fused(cp_arena *scratch, const cp_conv_shape *s, const cp_
 
 void cp_kernel_conv2d_input_grad_fused(cp_arena *scratch, const cp_conv_shape *s, const cp_real *gy, const cp_real *w,
                                        const cp_conv_fusion *fusion, cp_real *gx) {
-    RUN(conv2d_input_grad(scratch, s, method(), gy, w, fusion, gx),
-        ref_fused(scratch, s, true, gy, w, fusion, gx));
+    RUN(conv2d_input_grad(scratch, s, method(), gy, w, fusion, gx), ref_fused(scratch, s, true, gy, w, fusion, gx));
 }
 
 void cp_kernel_conv2d_weight_grad_fused(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *gy,
                                         const cp_conv_fusion *fusion, cp_real *gw, cp_real *gb) {
-    RUN(conv2d_weight_grad(scratch, s, method(), x, gy, fusion, gw, gb),
-        ref_weight_grad_fused(scratch, s, x, gy, fusion, gw, gb));
+    RUN(conv2d_weight_grad(scratch, s, method(), x, gy, fusion, gw, gb), ref_weight_grad_fused(scratch, s, x, gy, fusion, gw, gb));
 }
 
-void cp_kernel_conv2d(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *w,
-                      const cp_real *bias, cp_real *y) {
+void cp_kernel_conv2d(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *w, const cp_real *bias,
+                      cp_real *y) {
     cp_kernel_conv2d_fused(scratch, s, x, w, &(cp_conv_fusion){.bias = bias}, y);
 }
 
-void cp_kernel_conv2d_input_grad(cp_arena *scratch, const cp_conv_shape *s, const cp_real *gy, const cp_real *w,
-                                 cp_real *gx) {
+void cp_kernel_conv2d_input_grad(cp_arena *scratch, const cp_conv_shape *s, const cp_real *gy, const cp_real *w, cp_real *gx) {
     cp_kernel_conv2d_input_grad_fused(scratch, s, gy, w, &(cp_conv_fusion){0}, gx);
 }
 
-void cp_kernel_conv2d_weight_grad(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *gy,
-                                  cp_real *gw) {
+void cp_kernel_conv2d_weight_grad(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *gy, cp_real *gw) {
     cp_kernel_conv2d_weight_grad_fused(scratch, s, x, gy, &(cp_conv_fusion){0}, gw, NULL);
 }
 

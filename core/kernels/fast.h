@@ -12,14 +12,14 @@ typedef enum cp_conv_method { CP_CONV_AUTO, CP_CONV_DIRECT, CP_CONV_WINOGRAD_2, 
 #if !CP_DOUBLE
 typedef struct cp_kernel_family {
     const char *name;
-    void (*gemm)(cp_arena *scratch, bool trans_a, bool trans_b, size_t m, size_t n, size_t k, const float *a,
-                 const float *b, float *c, bool accumulate);
+    void (*gemm)(cp_arena *scratch, bool trans_a, bool trans_b, size_t m, size_t n, size_t k, const float *a, const float *b,
+                 float *c, bool accumulate);
     void (*conv2d)(cp_arena *scratch, const cp_conv_shape *s, cp_conv_method method, const float *x, const float *w,
                    const cp_conv_fusion *fusion, float *y);
-    void (*conv2d_input_grad)(cp_arena *scratch, const cp_conv_shape *s, cp_conv_method method, const float *gy,
-                              const float *w, const cp_conv_fusion *fusion, float *gx);
-    void (*conv2d_weight_grad)(cp_arena *scratch, const cp_conv_shape *s, cp_conv_method method, const float *x,
-                               const float *gy, const cp_conv_fusion *fusion, float *gw, float *gb);
+    void (*conv2d_input_grad)(cp_arena *scratch, const cp_conv_shape *s, cp_conv_method method, const float *gy, const float *w,
+                              const cp_conv_fusion *fusion, float *gx);
+    void (*conv2d_weight_grad)(cp_arena *scratch, const cp_conv_shape *s, cp_conv_method method, const float *x, const float *gy,
+                               const cp_conv_fusion *fusion, float *gw, float *gb);
     void (*exp)(size_t n, const float *x, float *y);
     void (*log)(size_t n, const float *x, float *y);
     void (*tanh)(size_t n, const float *x, float *y);
@@ -27,8 +27,7 @@ typedef struct cp_kernel_family {
     void (*add)(size_t n, const float *a, const float *b, float *y);
     void (*leaky)(size_t n, const float *x, float slope, float *y);
     void (*gate)(size_t n, const float *g, const float *a, float slope, float *y);
-    void (*signs)(size_t rows, size_t channels, const float *x, const float *scale, const float *shift,
-                  unsigned char *signs);
+    void (*signs)(size_t rows, size_t channels, const float *x, const float *scale, const float *shift, unsigned char *signs);
     double (*fma_peak)(void);
 } cp_kernel_family;
 

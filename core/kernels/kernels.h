@@ -5,7 +5,7 @@
  * run time by the processor's features and the shape; the environment variable COUPLET_KERNELS forces one family
  * (reference, portable, avx2, avx512), COUPLET_CONV one method for the 3x3 convolutions that it applies to (direct,
  * winograd2, winograd4). Images are (N,H,W,C), convolution weights (kh,kw,C/groups,K). Kernels run on
- * the pool (core/pool.h); results do not depend on the number of threads. `scratch` is where a kernel takes temporary
+ * the pool (core/threads.h); results do not depend on the number of threads. `scratch` is where a kernel takes temporary
  * memory from; it gives all of it back. */
 #ifndef CP_KERNELS_H
 #define CP_KERNELS_H
@@ -25,19 +25,17 @@ typedef struct cp_conv_shape {
 
 /* y[n,i,j,o] = bias[o] + sum_{u,v,c} x[n, i*stride_h + u*dilation_h - pad_top, j*stride_w + v*dilation_w - pad_left,
  * c] w[u,v,c,o]; bias may be NULL. */
-void cp_kernel_conv2d(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *w,
-                      const cp_real *bias, cp_real *y);
+void cp_kernel_conv2d(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *w, const cp_real *bias,
+                      cp_real *y);
 /* gx = the gradient of sum(y * gy) with respect to x. */
-void cp_kernel_conv2d_input_grad(cp_arena *scratch, const cp_conv_shape *s, const cp_real *gy, const cp_real *w,
-                                 cp_real *gx);
+void cp_kernel_conv2d_input_grad(cp_arena *scratch, const cp_conv_shape *s, const cp_real *gy, const cp_real *w, cp_real *gx);
 /* gw = the gradient of sum(y * gy) with respect to w. */
-void cp_kernel_conv2d_weight_grad(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *gy,
-                                  cp_real *gw);
+void cp_kernel_conv2d_weight_grad(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *gy, cp_real *gw);
 
 /* c (m,n) = op(a) op(b), or += when accumulate; op(a) is (m,k), op(b) is (k,n); all row-major and dense: a is stored
  * (k,m) when trans_a, b is stored (n,k) when trans_b. k = 0 gives zeros. */
-void cp_kernel_gemm(cp_arena *scratch, bool trans_a, bool trans_b, size_t m, size_t n, size_t k, const cp_real *a,
-                    const cp_real *b, cp_real *c, bool accumulate);
+void cp_kernel_gemm(cp_arena *scratch, bool trans_a, bool trans_b, size_t m, size_t n, size_t k, const cp_real *a, const cp_real *b,
+                    cp_real *c, bool accumulate);
 
 /* What can be done on the way through a convolution, without another pass over memory; {0} for nothing. For conv2d and
  * its input gradient:
@@ -57,8 +55,8 @@ typedef struct cp_conv_fusion {
 
 /* One bit a value, the lowest of a byte first: scale x + shift > 0. x is (rows, channels); scale and shift (channels)
  * or both NULL. `signs` has cp_signs_bytes(rows * channels) bytes: some more than the bits need, to be read in words. */
-void cp_kernel_signs(size_t rows, size_t channels, const cp_real *x, const cp_real *scale, const cp_real *shift,
-                     unsigned char *signs);
+void                 cp_kernel_signs(size_t rows, size_t channels, const cp_real *x, const cp_real *scale, const cp_real *shift,
+                                     unsigned char *signs);
 static inline size_t cp_signs_bytes(size_t count) {
     return count / 8 + 4;
 }
@@ -89,7 +87,7 @@ void cp_kernel_gate(size_t n, const cp_real *g, const cp_real *a, cp_real slope,
 void cp_ref_conv2d(const cp_conv_shape *s, const cp_real *x, const cp_real *w, const cp_real *bias, cp_real *y);
 void cp_ref_conv2d_input_grad(const cp_conv_shape *s, const cp_real *gy, const cp_real *w, cp_real *gx);
 void cp_ref_conv2d_weight_grad(const cp_conv_shape *s, const cp_real *x, const cp_real *gy, cp_real *gw);
-void cp_ref_gemm(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, const cp_real *a, const cp_real *b,
-                 cp_real *c, bool accumulate);
+void cp_ref_gemm(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, const cp_real *a, const cp_real *b, cp_real *c,
+                 bool accumulate);
 
 #endif

@@ -2,7 +2,7 @@
  * not depend on the number of threads. */
 #include "core/kernels/reduce.h"
 
-#include "core/pool.h"
+#include "core/threads.h"
 
 enum { BLOCK = 8192, GRAIN = 16384, LEAST_ROWS = 64 }; /* values, values, rows */
 

@@ -2,7 +2,7 @@
  * in double, a block of output channels at a time, so that what the fast kernels are measured against is itself exact
  * enough. */
 #include "core/kernels/kernels.h"
-#include "core/pool.h"
+#include "core/threads.h"
 
 enum { BLOCK = 64 }; /* sums kept at once */
 
@@ -20,7 +20,7 @@ static void add_scaled(size_t n, double a, const cp_real *b, double *sums) {
 /* sum a[j] b[j], in four interleaved sums: an order the compiler may vectorize. */
 static double dot(size_t n, const cp_real *a, const cp_real *b) {
     double sums[4] = {0};
-    size_t j       = 0;
+    size_t j = 0;
     for (; j + 4 <= n; j += 4) {
         for (size_t lane = 0; lane < 4; lane++) {
             sums[lane] += (double)a[j + lane] * (double)b[j + lane];
@@ -40,13 +40,13 @@ typedef struct matrices {
 } matrices;
 
 static void gemm_rows(void *context, size_t begin, size_t end) {
-    const matrices *g    = context;
+    const matrices *g = context;
     const size_t    step = g->trans_a ? g->m : 1;
     for (size_t i = begin; i < end; i++) {
         const cp_real *a = g->trans_a ? g->a + i : g->a + i * g->k;
         for (size_t first = 0; first < g->n; first += BLOCK) {
             const size_t count = least(BLOCK, g->n - first);
-            cp_real     *c     = g->c + i * g->n + first;
+            cp_real     *c = g->c + i * g->n + first;
             double       sums[BLOCK];
             for (size_t j = 0; j < count; j++) {
                 sums[j] = g->accumulate ? (double)c[j] : 0;
@@ -74,8 +74,8 @@ static void gemm_rows(void *context, size_t begin, size_t end) {
     }
 }
 
-void cp_ref_gemm(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, const cp_real *a, const cp_real *b,
-                 cp_real *c, bool accumulate) {
+void cp_ref_gemm(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, const cp_real *a, const cp_real *b, cp_real *c,
+                 bool accumulate) {
     matrices g = {trans_a, trans_b, accumulate, m, n, k, a, b, c};
     cp_parallel(m, 8, gemm_rows, &g);
 }
@@ -110,7 +110,7 @@ static size_t tap(const cp_conv_shape *s, int u, int v) {
 
 /* Output channels [first, first + count), all of one group, of the pixel (n, i, j). */
 static void conv_pixel(const images *m, size_t n, int i, int j, size_t group, size_t first, size_t count) {
-    const cp_conv_shape *s  = m->s;
+    const cp_conv_shape *s = m->s;
     const size_t         cg = (size_t)(s->c / s->groups);
     double               sums[BLOCK];
     for (size_t o = 0; o < count; o++) {
@@ -124,7 +124,7 @@ static void conv_pixel(const images *m, size_t n, int i, int j, size_t group, si
                 continue;
             }
             const cp_real *in = m->x + pixel(n, (size_t)y, (size_t)x, s->h, s->w) * (size_t)s->c + group * cg;
-            const cp_real *w  = m->w + tap(s, u, v) + first;
+            const cp_real *w = m->w + tap(s, u, v) + first;
             for (size_t c = 0; c < cg; c++) {
                 add_scaled(count, (double)in[c], w + c * (size_t)s->k, sums);
             }
@@ -137,8 +137,8 @@ static void conv_pixel(const images *m, size_t n, int i, int j, size_t group, si
 }
 
 static void conv_rows(void *context, size_t begin, size_t end) {
-    const images        *m  = context;
-    const cp_conv_shape *s  = m->s;
+    const images        *m = context;
+    const cp_conv_shape *s = m->s;
     const size_t         kg = (size_t)(s->k / s->groups);
     for (size_t row = begin; row < end; row++) {
         const size_t n = row / (size_t)s->oh;
@@ -160,7 +160,7 @@ void cp_ref_conv2d(const cp_conv_shape *s, const cp_real *x, const cp_real *w, c
 
 /* Channels [first, first + count), all of one group, of the gradient at the pixel (n, y, x). */
 static void input_grad_pixel(const images *m, size_t n, int y, int x, size_t group, size_t first, size_t count) {
-    const cp_conv_shape *s  = m->s;
+    const cp_conv_shape *s = m->s;
     const size_t         cg = (size_t)(s->c / s->groups), kg = (size_t)(s->k / s->groups);
     double               sums[BLOCK] = {0};
     for (int u = 0; u < s->kh; u++) {
@@ -171,7 +171,7 @@ static void input_grad_pixel(const images *m, size_t n, int y, int x, size_t gro
                 continue;
             }
             const cp_real *gy = m->gy + pixel(n, (size_t)i, (size_t)j, s->oh, s->ow) * (size_t)s->k + group * kg;
-            const cp_real *w  = m->w + tap(s, u, v) + (first - group * cg) * (size_t)s->k + group * kg;
+            const cp_real *w = m->w + tap(s, u, v) + (first - group * cg) * (size_t)s->k + group * kg;
             for (size_t c = 0; c < count; c++) {
                 sums[c] += dot(kg, gy, w + c * (size_t)s->k);
             }
@@ -184,8 +184,8 @@ static void input_grad_pixel(const images *m, size_t n, int y, int x, size_t gro
 }
 
 static void input_grad_rows(void *context, size_t begin, size_t end) {
-    const images        *m  = context;
-    const cp_conv_shape *s  = m->s;
+    const images        *m = context;
+    const cp_conv_shape *s = m->s;
     const size_t         cg = (size_t)(s->c / s->groups);
     for (size_t row = begin; row < end; row++) {
         const size_t n = row / (size_t)s->h;
@@ -207,7 +207,7 @@ void cp_ref_conv2d_input_grad(const cp_conv_shape *s, const cp_real *gy, const c
 
 /* gw[u, v, c, first .. first + count): one channel of the images against `count` channels of the output's gradient. */
 static void weight_grad_block(const images *m, int u, int v, size_t c, size_t channel, size_t first, size_t count) {
-    const cp_conv_shape *s           = m->s;
+    const cp_conv_shape *s = m->s;
     double               sums[BLOCK] = {0};
     for (size_t n = 0; n < (size_t)s->n; n++) {
         for (int i = 0; i < s->oh; i++) {
@@ -218,8 +218,7 @@ static void weight_grad_block(const images *m, int u, int v, size_t c, size_t ch
                     continue;
                 }
                 const cp_real in = m->x[pixel(n, (size_t)y, (size_t)x, s->h, s->w) * (size_t)s->c + channel];
-                add_scaled(count, (double)in,
-                           m->gy + pixel(n, (size_t)i, (size_t)j, s->oh, s->ow) * (size_t)s->k + first, sums);
+                add_scaled(count, (double)in, m->gy + pixel(n, (size_t)i, (size_t)j, s->oh, s->ow) * (size_t)s->k + first, sums);
             }
         }
     }
@@ -230,8 +229,8 @@ static void weight_grad_block(const images *m, int u, int v, size_t c, size_t ch
 }
 
 static void weight_grad_rows(void *context, size_t begin, size_t end) {
-    const images        *m  = context;
-    const cp_conv_shape *s  = m->s;
+    const images        *m = context;
+    const cp_conv_shape *s = m->s;
     const size_t         cg = (size_t)(s->c / s->groups), kg = (size_t)(s->k / s->groups);
     for (size_t row = begin; row < end; row++) {
         const size_t c = row % cg;

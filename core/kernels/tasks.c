@@ -2,7 +2,7 @@
  * left. */
 #include "core/kernels/tasks.h"
 
-#include "core/pool.h"
+#include "core/threads.h"
 
 typedef struct tasks {
     cp_task_fn  body;

@@ -33,7 +33,7 @@ static inline const char *scratch(const char *name) {
 
 /* The files in the folder, hidden ones too; removes them when asked. */
 static inline int scratch_files(bool removed) {
-    int  count  = 0;
+    int  count = 0;
     DIR *folder = opendir(scratch_folder);
     TEST_ASSERT_NOT_NULL(folder);
     for (struct dirent *entry; (entry = readdir(folder));) {

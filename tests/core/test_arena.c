@@ -81,9 +81,9 @@ static void live_check(const live *l) {
 
 static void live_make(live *l, cp_rng *rng) {
     size_t scale = (size_t)1 << cp_rng_below(rng, 18);
-    l->bytes     = cp_rng_below(rng, scale + 1);
-    l->pattern   = (unsigned char)cp_rng_u32(rng);
-    l->block     = cp_arena_alloc(arena, l->bytes);
+    l->bytes = cp_rng_below(rng, scale + 1);
+    l->pattern = (unsigned char)cp_rng_u32(rng);
+    l->block = cp_arena_alloc(arena, l->bytes);
     TEST_ASSERT_NOT_NULL(l->block);
     TEST_ASSERT_EQUAL_UINT64(0, (uintptr_t)l->block % 64);
     memset(l->block, l->pattern, l->bytes);

@@ -2,7 +2,7 @@
  * reference, with all that can be fused. */
 #include "tests/support/conv_problem.h"
 
-#include "core/pool.h"
+#include "core/threads.h"
 #include "unity.h"
 
 #include <math.h>
@@ -32,19 +32,19 @@ static int random_size(int low, int high) {
 enum { SIDE_MOST = 33, CHANNELS_MOST = 65, STRIDE_MOST = 2, PAD_MOST = 2, TRIALS = 200 };
 
 static cp_conv_shape random_shape(void) {
-    cp_conv_shape s = {.n          = random_between(1, 3),
-                       .kh         = random_between(1, 4),
-                       .kw         = random_between(1, 4),
-                       .stride_h   = random_between(1, STRIDE_MOST),
-                       .stride_w   = random_between(1, STRIDE_MOST),
-                       .pad_top    = random_between(0, PAD_MOST),
-                       .pad_left   = random_between(0, PAD_MOST),
+    cp_conv_shape s = {.n = random_between(1, 3),
+                       .kh = random_between(1, 4),
+                       .kw = random_between(1, 4),
+                       .stride_h = random_between(1, STRIDE_MOST),
+                       .stride_w = random_between(1, STRIDE_MOST),
+                       .pad_top = random_between(0, PAD_MOST),
+                       .pad_left = random_between(0, PAD_MOST),
                        .dilation_h = 1,
                        .dilation_w = 1,
-                       .groups     = 1};
+                       .groups = 1};
     if (random_between(0, 1)) { /* what Winograd takes */
         s.kh = s.kw = 3;
-        s.stride_w  = s.stride_h;
+        s.stride_w = s.stride_h;
         if (s.stride_h == 2) {
             s.pad_top = s.pad_left = 1;
         }
@@ -56,9 +56,8 @@ static cp_conv_shape random_shape(void) {
         s.groups = random_between(2, 4);
     }
     s.h = random_size(1, SIDE_MOST), s.w = random_size(1, SIDE_MOST);
-    s.c = s.groups * random_size(1, CHANNELS_MOST / s.groups),
-    s.k = s.groups * random_size(1, CHANNELS_MOST / s.groups);
-    s   = with_output(s);
+    s.c = s.groups * random_size(1, CHANNELS_MOST / s.groups), s.k = s.groups * random_size(1, CHANNELS_MOST / s.groups);
+    s = with_output(s);
     if (y_size(&s) * (w_size(&s) / (size_t)s.k) > 10000000) {
         s.n = 1; /* the reference is slow */
     }
@@ -74,7 +73,7 @@ typedef struct range {
 
 static void range_take(range *r, int value) {
     r->least = value < r->least ? value : r->least;
-    r->most  = value > r->most ? value : r->most;
+    r->most = value > r->most ? value : r->most;
 }
 
 static void assert_range(int least, int most, range got) {
@@ -166,7 +165,7 @@ static void the_reference_convolutions_equal_loops_over_every_tap(void) {
     for (int trial = 0; trial < 60; trial++) {
         cp_conv_shape s = random_shape();
         s.h = 1 + s.h % 9, s.w = 1 + s.w % 9;
-        s         = with_output(s);
+        s = with_output(s);
         problem p = problem_of(s, 0);
         naive   m = naive_of(&s, p.x, p.w, p.gy);
         outcome o = {numbers(y_size(&s)), numbers(x_size(&s)), numbers(w_size(&s)), NULL};
@@ -192,7 +191,7 @@ static cp_real *shifted_by_one(const cp_conv_fusion *f, size_t count, size_t cha
     }
     for (size_t i = 0; i < count; i++) {
         const double value = (double)f->scale[i % channels] * (double)x[i] + 1;
-        v[i]               = (cp_real)(value > 0 ? value : (double)f->slope * value);
+        v[i] = (cp_real)(value > 0 ? value : (double)f->slope * value);
     }
     return v;
 }
@@ -206,17 +205,17 @@ static cp_real *rounded(const double *values, size_t count) {
 }
 
 static void assert_border_is_zero(cp_conv_shape s) {
-    problem  p  = problem_of(s, SCALE);
-    cp_real *x  = shifted_by_one(&p.forward, x_size(&s), (size_t)s.c, p.x);
-    cp_real *gy = shifted_by_one(&p.backward, y_size(&s), (size_t)s.k, p.gy);
-    naive    m = naive_of(&s, x, p.w, gy), of_weights = naive_of(&s, x, p.w, p.gy);
-    cp_real *y = rounded(m.y, y_size(&s)), *gx = rounded(m.gx, x_size(&s)), *gw = rounded(of_weights.gw, w_size(&s));
+    problem        p = problem_of(s, SCALE);
+    cp_real       *x = shifted_by_one(&p.forward, x_size(&s), (size_t)s.c, p.x);
+    cp_real       *gy = shifted_by_one(&p.backward, y_size(&s), (size_t)s.k, p.gy);
+    naive          m = naive_of(&s, x, p.w, gy), of_weights = naive_of(&s, x, p.w, p.gy);
+    cp_real       *y = rounded(m.y, y_size(&s)), *gx = rounded(m.gx, x_size(&s)), *gw = rounded(of_weights.gw, w_size(&s));
     cp_conv_fusion weights = p.weights;
     weights.scale = p.forward.scale, weights.shift = p.forward.shift;
     for (int next = FAMILY_REFERENCE; kernels_next(&next);) {
         for (int method = CP_CONV_AUTO; method <= CP_CONV_WINOGRAD_4; method++) {
             kernels_method((cp_conv_method)method);
-            outcome      o         = {numbers(y_size(&s)), numbers(x_size(&s)), numbers(w_size(&s)), NULL};
+            outcome      o = {numbers(y_size(&s)), numbers(x_size(&s)), numbers(w_size(&s)), NULL};
             const double tolerance = tolerance_of((cp_conv_method)method);
             call_conv2d(scratch, &s, p.x, p.w, &p.forward, o.y);
             call_conv2d_input_grad(scratch, &s, p.gy, p.w, &p.backward, o.gx);
@@ -232,9 +231,8 @@ static void assert_border_is_zero(cp_conv_shape s) {
 }
 
 static void a_shift_of_the_input_does_not_leak_into_the_padding(void) {
-    const cp_conv_shape shapes[] = {square(1, 1, 1, 1, 3, 1, 1),   square(2, 5, 3, 4, 3, 1, 1),
-                                    square(1, 4, 17, 16, 3, 1, 2), square(1, 6, 16, 3, 3, 1, 1),
-                                    square(1, 7, 5, 33, 5, 2, 2),  square(1, 3, 9, 2, 1, 1, 2),
+    const cp_conv_shape shapes[] = {square(1, 1, 1, 1, 3, 1, 1),   square(2, 5, 3, 4, 3, 1, 1),  square(1, 4, 17, 16, 3, 1, 2),
+                                    square(1, 6, 16, 3, 3, 1, 1),  square(1, 7, 5, 33, 5, 2, 2), square(1, 3, 9, 2, 1, 1, 2),
                                     square(1, 9, 17, 16, 3, 2, 1), square(2, 2, 8, 3, 3, 2, 1)};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         assert_border_is_zero(shapes[i]);
@@ -244,14 +242,12 @@ static void a_shift_of_the_input_does_not_leak_into_the_padding(void) {
 /* ---- against the reference ---- */
 
 static void assert_agrees(const problem *p, const outcome *expected, double tolerance) {
-    const cp_conv_shape *s    = &p->s;
+    const cp_conv_shape *s = &p->s;
     const size_t         taps = (size_t)s->kh * (size_t)s->kw;
-    outcome              got  = outcome_of(scratch, p);
+    outcome              got = outcome_of(scratch, p);
     assert_close(y_size(s), got.y, expected->y, taps * (size_t)(s->c / s->groups), tolerance, named(s, "forward"));
-    assert_close(x_size(s), got.gx, expected->gx, taps * (size_t)(s->k / s->groups), tolerance,
-                 named(s, "input gradient"));
-    assert_close(w_size(s), got.gw, expected->gw, (size_t)(s->n * s->oh * s->ow), tolerance,
-                 named(s, "weight gradient"));
+    assert_close(x_size(s), got.gx, expected->gx, taps * (size_t)(s->k / s->groups), tolerance, named(s, "input gradient"));
+    assert_close(w_size(s), got.gw, expected->gw, (size_t)(s->n * s->oh * s->ow), tolerance, named(s, "weight gradient"));
     assert_close((size_t)s->k, got.gb, expected->gb, (size_t)(s->n * s->oh * s->ow), tolerance, named(s, "bias gradient"));
     outcome_free(&got);
 }
@@ -303,11 +299,10 @@ static void fast_convolutions_agree_with_the_reference_on_shapes_at_the_edge(voi
 
 /* Few and many, odd and whole vectors of channels; with strides, with groups, with fewer channels than a vector. */
 static void fast_convolutions_agree_with_the_reference_whatever_is_fused(void) {
-    cp_conv_shape grouped        = square(1, 5, 6, 9, 3, 1, 1);
-    grouped.groups               = 3;
-    const cp_conv_shape shapes[] = {square(2, 6, 19, 37, 3, 1, 1), square(1, 7, 16, 32, 3, 1, 0),
-                                    square(1, 9, 16, 3, 3, 2, 1),  square(2, 7, 17, 20, 3, 2, 1),
-                                    square(2, 5, 3, 16, 3, 1, 2),  grouped};
+    cp_conv_shape grouped = square(1, 5, 6, 9, 3, 1, 1);
+    grouped.groups = 3;
+    const cp_conv_shape shapes[] = {square(2, 6, 19, 37, 3, 1, 1), square(1, 7, 16, 32, 3, 1, 0), square(1, 9, 16, 3, 3, 2, 1),
+                                    square(2, 7, 17, 20, 3, 2, 1), square(2, 5, 3, 16, 3, 1, 2),  grouped};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         for (unsigned fused = 0; fused <= ALL_FUSED; fused++) {
             all_families_agree_on(shapes[i], fused);
@@ -328,7 +323,7 @@ static void the_gradient_of_a_bias_is_the_sum_over_the_pixels_and_changes_nothin
         for (int next = FAMILY_REFERENCE; kernels_next(&next);) {
             for (int method = CP_CONV_AUTO; method <= CP_CONV_WINOGRAD_4; method++) {
                 kernels_method((cp_conv_method)method);
-                outcome  o  = outcome_of(scratch, &p);
+                outcome  o = outcome_of(scratch, &p);
                 cp_real *gw = numbers(w_size(s));
                 call_conv2d_weight_grad(scratch, s, p.x, p.gy, &p.weights, gw, NULL);
                 TEST_ASSERT_EQUAL_MEMORY_MESSAGE(gw, o.gw, w_size(s) * sizeof(cp_real), named(s, "weight gradient"));
@@ -348,8 +343,7 @@ static void the_gradient_of_a_bias_is_the_sum_over_the_pixels_and_changes_nothin
 static void convolutions_of_nothing_touch_nothing_and_give_the_bias_or_zeros(void) {
     for (int next = FAMILY_REFERENCE; kernels_next(&next);) {
         for (int empty = 0; empty < 4; empty++) {
-            cp_conv_shape s =
-                square(empty == 0 ? 0 : 2, 5, empty == 1 ? 0 : 3, empty == 2 ? 0 : 4, 3, 1, empty == 3 ? 0 : 1);
+            cp_conv_shape s = square(empty == 0 ? 0 : 2, 5, empty == 1 ? 0 : 3, empty == 2 ? 0 : 4, 3, 1, empty == 3 ? 0 : 1);
             if (empty == 3) {
                 s.oh = 0;
             }
@@ -378,7 +372,7 @@ static void convolutions_of_nothing_touch_nothing_and_give_the_bias_or_zeros(voi
 }
 
 static void a_nan_in_an_image_reaches_every_output_it_touches_with_stride_2(void) {
-    problem p                  = problem_of(square(1, 12, 16, 16, 3, 2, 1), 0);
+    problem p = problem_of(square(1, 12, 16, 16, 3, 2, 1), 0);
     p.x[(7 * 12 + 7) * 16 + 3] = (cp_real)NAN; /* seen by the outputs 3 and 4 in both directions, through the outer taps */
     for (int next = FAMILY_REFERENCE; kernels_next(&next);) {
         for (int method = CP_CONV_AUTO; method <= CP_CONV_WINOGRAD_4; method++) {
@@ -396,7 +390,7 @@ static void a_nan_in_an_image_reaches_every_output_it_touches_with_stride_2(void
 }
 
 static void a_nan_in_an_image_reaches_every_output_it_touches(void) {
-    problem p                  = problem_of(square(1, 12, 16, 16, 3, 1, 1), 0);
+    problem p = problem_of(square(1, 12, 16, 16, 3, 1, 1), 0);
     p.x[(6 * 12 + 6) * 16 + 3] = (cp_real)NAN;
     for (int next = FAMILY_REFERENCE; kernels_next(&next);) {
         for (int method = CP_CONV_AUTO; method <= CP_CONV_WINOGRAD_4; method++) {
@@ -414,7 +408,7 @@ static void a_nan_in_an_image_reaches_every_output_it_touches(void) {
 }
 
 static void assert_residual_may_be_output(cp_conv_shape s) {
-    problem      p    = problem_of(s, ALL_FUSED);
+    problem      p = problem_of(s, ALL_FUSED);
     const size_t size = y_size(&p.s) * sizeof(cp_real), back = x_size(&p.s) * sizeof(cp_real);
     for (int next = FAMILY_REFERENCE; kernels_next(&next);) {
         for (int method = CP_CONV_AUTO; method <= CP_CONV_WINOGRAD_4; method++) {
@@ -422,7 +416,7 @@ static void assert_residual_may_be_output(cp_conv_shape s) {
             outcome        expected = outcome_of(scratch, &p);
             cp_real       *y = numbers(y_size(&p.s)), *gx = numbers(x_size(&p.s));
             cp_conv_fusion forward = p.forward, backward = p.backward;
-            forward.residual  = memcpy(y, p.forward.residual, size);
+            forward.residual = memcpy(y, p.forward.residual, size);
             backward.residual = memcpy(gx, p.backward.residual, back);
             call_conv2d(scratch, &p.s, p.x, p.w, &forward, y);
             call_conv2d_input_grad(scratch, &p.s, p.gy, p.w, &backward, gx);
@@ -445,8 +439,8 @@ static void the_residual_may_be_the_output_itself(void) {
 static void signs_are_those_of_what_the_convolution_saw(void) {
     for (int channels = 1; channels <= 35; channels++) {
         const cp_conv_shape s = square(1, 7, channels, channels, 1, 1, 0);
-        cp_real *x = numbers(x_size(&s)), *w = numbers(w_size(&s)), *y = numbers(y_size(&s));
-        cp_real *scale = numbers((size_t)channels), *shift = numbers((size_t)channels);
+        cp_real            *x = numbers(x_size(&s)), *w = numbers(w_size(&s)), *y = numbers(y_size(&s));
+        cp_real            *scale = numbers((size_t)channels), *shift = numbers((size_t)channels);
         for (int i = 0; i < channels * channels; i++) {
             w[i] = i % channels == i / channels;
         }

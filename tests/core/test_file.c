@@ -78,7 +78,7 @@ static void a_write_that_fails_midway_leaves_the_old_file_and_no_other(void) {
     struct rlimit              before, small;
     scratch_write("a", "old", 3);
     getrlimit(RLIMIT_FSIZE, &before);
-    small          = before;
+    small = before;
     small.rlim_cur = 50000;
     signal(SIGXFSZ, SIG_IGN);
     TEST_ASSERT_EQUAL_INT(0, setrlimit(RLIMIT_FSIZE, &small));
@@ -111,7 +111,7 @@ static void the_old_file_stands_until_the_commit(void) {
 }
 
 static void two_writers_of_one_file_do_not_meet(void) {
-    cp_file_writer *first  = cp_file_writer_new(scratch("a"), &status);
+    cp_file_writer *first = cp_file_writer_new(scratch("a"), &status);
     cp_file_writer *second = cp_file_writer_new(scratch("a"), &status);
     cp_file_writer_append(first, "first", 5);
     cp_file_writer_append(second, "second", 6);

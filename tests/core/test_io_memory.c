@@ -23,9 +23,9 @@ void tearDown(void) {
  * short. */
 static void fails_politely(bool (*action)(void)) {
     for (long granted = 0; granted < 1000; granted++) {
-        status        = (cp_status){0};
+        status = (cp_status){0};
         calls_allowed = granted;
-        bool done     = action();
+        bool done = action();
         calls_allowed = -1;
         if (done) {
             TEST_ASSERT_GREATER_THAN_INT(0, granted);
@@ -41,10 +41,9 @@ static void fails_politely(bool (*action)(void)) {
 
 static bool read_json(void) {
     char   text[20000] = "[";
-    size_t used        = 1;
+    size_t used = 1;
     for (int i = 0; i < 100; i++)
-        used += (size_t)sprintf(text + used,
-                                "{\"a\":1,\"b\":2,\"c\":3,\"d\":4,\"e\":5,\"f\":6,\"g\":7,\"h\":8,\"i\":\"nine\"},");
+        used += (size_t)sprintf(text + used, "{\"a\":1,\"b\":2,\"c\":3,\"d\":4,\"e\":5,\"f\":6,\"g\":7,\"h\":8,\"i\":\"nine\"},");
     strcpy(text + used, "0]");
     cp_json *root = cp_json_parse(text, strlen(text), "text", &status);
     cp_json_free(root);

@@ -13,7 +13,7 @@ static cp_json  *root;
 
 void setUp(void) {
     status = (cp_status){0};
-    root   = NULL;
+    root = NULL;
     scratch_make();
 }
 
@@ -75,8 +75,7 @@ static void what_is_missing_or_of_another_kind_gives_the_fallback(void) {
 
 static void strings_are_decoded_with_every_escape(void) {
     parse("\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u0041\\u00e9\\u20AC\\uD83D\\uDE00 \xC3\xA9 \xF0\x9F\x98\x80\"");
-    TEST_ASSERT_EQUAL_STRING("\"\\/\b\f\n\r\tA\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80 \xC3\xA9 \xF0\x9F\x98\x80",
-                             root->text);
+    TEST_ASSERT_EQUAL_STRING("\"\\/\b\f\n\r\tA\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80 \xC3\xA9 \xF0\x9F\x98\x80", root->text);
     TEST_ASSERT_EQUAL_STRING("", parse("\"\"")->text);
 }
 
@@ -146,7 +145,7 @@ static void malformed_strings_are_refused(void) {
 static void a_key_that_comes_twice_is_refused_in_small_and_large_objects(void) {
     refuses("{\"a\":1,\"b\":2,\"\\u0061\":3}", "(byte 22): the key \"a\" comes twice");
     char   text[4000] = "{";
-    size_t used       = 1;
+    size_t used = 1;
     for (int i = 0; i < 100; i++) used += (size_t)sprintf(text + used, "\"k%d\":%d,", i, i);
     strcpy(text + used, "\"z\":0}");
     TEST_ASSERT_EQUAL_INT64(57, cp_json_integer(cp_json_get(parse(text), "k57"), 0));
@@ -181,17 +180,17 @@ static void a_text_cut_anywhere_is_refused(void) {
 
 static void a_byte_changed_anywhere_never_breaks_the_reader(void) {
     char   text[] = "{\"a\\u00e9\":[-1.5e3,true,null],\"b\":{\"c\":\"\\ud83d\\ude00 \xC3\xA9\"}}";
-    size_t size   = strlen(text);
-    int    read   = 0;
+    size_t size = strlen(text);
+    int    read = 0;
     for (size_t i = 0; i < size; i++)
         for (int value = 0; value < 256; value++) {
-            char kept     = text[i];
-            text[i]       = (char)value;
+            char kept = text[i];
+            text[i] = (char)value;
             cp_json *tree = parse_bytes(text, size);
             TEST_ASSERT_TRUE((tree != NULL) == (status.message[0] == '\0'));
             read += tree != NULL;
             cp_json_free(tree);
-            status  = (cp_status){0};
+            status = (cp_status){0};
             text[i] = kept;
         }
     TEST_ASSERT_GREATER_THAN_INT((int)size, read);
@@ -199,10 +198,10 @@ static void a_byte_changed_anywhere_never_breaks_the_reader(void) {
 
 static void the_decimal_point_is_a_point_in_any_locale(void) {
     const char *names[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE", "nl_NL.UTF-8"};
-    bool        found   = false;
+    bool        found = false;
     for (size_t i = 0; i < sizeof names / sizeof *names && !found; i++) found = setlocale(LC_NUMERIC, names[i]) != NULL;
     if (!found) TEST_IGNORE_MESSAGE("no locale with a decimal comma is installed");
-    cp_json_writer w    = {0};
+    cp_json_writer w = {0};
     double         read = parse("-1.25e1")->number;
     cp_json_put_number(&w, NULL, 0.5);
     bool finished = cp_json_writer_finish(&w, &status);
@@ -237,10 +236,9 @@ static void one_line_is_written_without_spaces(void) {
     cp_json_writer w = {0};
     put_sample(&w);
     TEST_ASSERT_TRUE_MESSAGE(cp_json_writer_finish(&w, &status), status.message);
-    TEST_ASSERT_EQUAL_STRING(
-        "{\"name\":\"a\\\"\\\\\\n\\u0001\xC3\xA9\xEF\xBF\xBD/\",\"list\":[-9223372036854775808,"
-        "18446744073709551615,0.1,0.1,null,null,true,null],\"empty\":{},\"none\":[],\"last\":false}",
-        (char *)w.out.data);
+    TEST_ASSERT_EQUAL_STRING("{\"name\":\"a\\\"\\\\\\n\\u0001\xC3\xA9\xEF\xBF\xBD/\",\"list\":[-9223372036854775808,"
+                             "18446744073709551615,0.1,0.1,null,null,true,null],\"empty\":{},\"none\":[],\"last\":false}",
+                             (char *)w.out.data);
     cp_json_writer_free(&w);
 }
 
@@ -260,7 +258,7 @@ static void pretty_text_has_lines_and_reads_as_the_same(void) {
 
 static void numbers_survive_writing_and_reading(void) {
     static const double values[] = {0.0, -0.0, 1.0 / 3, DBL_MAX, DBL_MIN, 5e-324, 1e22, 123456789012345680.0, FLT_MAX};
-    uint64_t            bits     = 88172645463325252u;
+    uint64_t            bits = 88172645463325252u;
     for (size_t i = 0; i < 2000; i++) {
         double value = values[i % (sizeof values / sizeof *values)];
         if (i >= sizeof values / sizeof *values) {
@@ -268,7 +266,7 @@ static void numbers_survive_writing_and_reading(void) {
             memcpy(&value, &bits, sizeof value);
         }
         float          narrow = fabs(value) < (double)FLT_MAX ? (float)value : 1.0f / 3;
-        cp_json_writer w      = {0};
+        cp_json_writer w = {0};
         cp_json_put_array(&w, NULL);
         cp_json_put_number(&w, NULL, value);
         cp_json_put_float(&w, NULL, narrow);

@@ -4,7 +4,7 @@
 #include "core/kernels/channels.h"
 #include "core/kernels/reduce.h"
 #include "core/kernels/tasks.h"
-#include "core/pool.h"
+#include "core/threads.h"
 #include "tests/support/conv_problem.h"
 #include "unity.h"
 
@@ -37,7 +37,7 @@ static size_t most_chunks, most_slots; /* of one loop, since they were last set 
 
 void __wrap_cp_parallel(size_t count, size_t grain, cp_loop_fn body, void *context) {
     const size_t chunks = grain ? (count + grain - 1) / grain : count;
-    most_chunks         = chunks > most_chunks ? chunks : most_chunks;
+    most_chunks = chunks > most_chunks ? chunks : most_chunks;
     __real_cp_parallel(count, grain, body, context);
 }
 
@@ -66,7 +66,7 @@ static void run_on(int threads, work_fn work, const void *context, const void *s
 /* Of the result `bytes` are compared; there is room behind them for what signs may leave there. */
 static void assert_same_bits(work_fn work, const void *context, size_t bytes, bool splits, const char *name) {
     static const int many[] = {2, 3, 5};
-    const size_t     room   = cp_signs_bytes(8 * bytes);
+    const size_t     room = cp_signs_bytes(8 * bytes);
     cp_real         *start = numbers(room / sizeof(cp_real) + 1), *expected = malloc(room), *got = malloc(room);
     TEST_ASSERT_TRUE(expected && got);
     run_on(1, work, context, start, room, expected);
@@ -108,8 +108,7 @@ static void assert_conv_has_same_bits(cp_conv_shape s, unsigned fused) {
     problem p = problem_of(s, fused);
     for (int next = FAMILY_REFERENCE; kernels_next(&next);) {
         const bool fast = next > FAMILY_FAST; /* `next` is already one further */
-        for (int method = fast ? CP_CONV_DIRECT : CP_CONV_AUTO; method <= (fast ? CP_CONV_WINOGRAD_4 : CP_CONV_AUTO);
-             method++) {
+        for (int method = fast ? CP_CONV_DIRECT : CP_CONV_AUTO; method <= (fast ? CP_CONV_WINOGRAD_4 : CP_CONV_AUTO); method++) {
             kernels_method((cp_conv_method)method);
             assert_same_bits(forward, &p, y_size(&s) * sizeof(cp_real), true, named(&s, "forward"));
             assert_same_bits(input_grad, &p, x_size(&s) * sizeof(cp_real), true, named(&s, "input gradient"));
@@ -187,10 +186,10 @@ static size_t rows_of(const arrays *v) {
     return VALUES / v->channels;
 }
 
-#define WORK(name, CALL)                                                                                               \
-    static void name(const void *context, void *out) {                                                                 \
-        const arrays *v = context;                                                                                     \
-        CALL;                                                                                                          \
+#define WORK(name, CALL)                                                                                                           \
+    static void name(const void *context, void *out) {                                                                             \
+        const arrays *v = context;                                                                                                 \
+        CALL;                                                                                                                      \
     }
 WORK(exps, call_exp(VALUES, v->a, out))
 WORK(logs, call_log(VALUES, v->a, out))
@@ -204,7 +203,7 @@ WORK(scaled_signs, call_signs(rows_of(v), v->channels, v->a, v->scale, v->shift,
 
 static void functions_of_one_value_have_the_same_bits_for_any_number_of_threads(void) {
     static const work_fn works[] = {exps, logs, tanhs, sigmoids, adds, leakies, gates};
-    arrays               v       = arrays_of(1);
+    arrays               v = arrays_of(1);
     for (int next = FAMILY_REFERENCE; kernels_next(&next);) {
         for (size_t i = 0; i < sizeof works / sizeof *works; i++) {
             assert_same_bits(works[i], &v, VALUES * sizeof(cp_real), true, by_family("of one value"));
@@ -231,15 +230,14 @@ static void signs_have_the_same_bits_for_any_number_of_threads(void) {
 
 WORK(scale_shifts, cp_kernel_scale_shift(rows_of(v), v->channels, v->a, v->shift, v->scale, v->shift, out))
 WORK(norm_grads, cp_kernel_norm_grad(rows_of(v), v->channels, v->a, v->scale, v->b, v->shift, v->scale, v->shift, out))
-WORK(moments,
-     TEST_ASSERT_TRUE(cp_kernel_moments(scratch, rows_of(v), v->channels, v->a, out, (cp_real *)out + v->channels)))
-WORK(norm_sums, TEST_ASSERT_TRUE(cp_kernel_norm_sums(scratch, rows_of(v), v->channels, v->a, v->b, v->shift, v->scale,
-                                                     out, (cp_real *)out + v->channels)))
+WORK(moments, TEST_ASSERT_TRUE(cp_kernel_moments(scratch, rows_of(v), v->channels, v->a, out, (cp_real *)out + v->channels)))
+WORK(norm_sums, TEST_ASSERT_TRUE(cp_kernel_norm_sums(scratch, rows_of(v), v->channels, v->a, v->b, v->shift, v->scale, out,
+                                                     (cp_real *)out + v->channels)))
 
 static void norms_have_the_same_bits_for_any_number_of_threads(void) {
     static const size_t channels[] = {1, 16, 37};
     for (size_t i = 0; i < sizeof channels / sizeof *channels; i++) {
-        arrays       v    = arrays_of(channels[i]);
+        arrays       v = arrays_of(channels[i]);
         const size_t size = rows_of(&v) * v.channels * sizeof(cp_real), sums = 2 * v.channels * sizeof(cp_real);
         assert_same_bits(scale_shifts, &v, size, true, "scale and shift");
         assert_same_bits(norm_grads, &v, size, true, "gradient of a norm");
@@ -266,7 +264,7 @@ static void maximum(const void *context, void *out) {
 
 /* A long axis is summed in blocks; of a maximum only different axes are different tasks. */
 static void reductions_have_the_same_bits_for_any_number_of_threads(void) {
-    cp_real        *x     = numbers(VALUES + GRAIN);
+    cp_real        *x = numbers(VALUES + GRAIN);
     const reduction all[] = {
         {1, VALUES, 1, x}, {1, VALUES / 37, 37, x}, {10, GRAIN / 2, 1, x}, {VALUES / 7, 7, 1, x}, {10, 64, 128, x}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {

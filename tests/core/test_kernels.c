@@ -2,7 +2,7 @@
  * reference or against what is exact. */
 #include "tests/support/kernel_calls.h"
 
-#include "core/pool.h"
+#include "core/threads.h"
 #include "unity.h"
 
 #include <math.h>
@@ -34,8 +34,7 @@ static void the_reference_gemm_equals_three_loops_in_all_orders(void) {
             for (int j = 0; j < n; j++) {
                 expected[i * n + j] = accumulate ? (double)c[i * n + j] : 0;
                 for (int p = 0; p < k; p++) {
-                    expected[i * n + j] +=
-                        (double)a[trans_a ? p * m + i : i * k + p] * (double)b[trans_b ? j * k + p : p * n + j];
+                    expected[i * n + j] += (double)a[trans_a ? p * m + i : i * k + p] * (double)b[trans_b ? j * k + p : p * n + j];
                 }
             }
         }
@@ -47,8 +46,7 @@ static void the_reference_gemm_equals_three_loops_in_all_orders(void) {
 
 static void gemm_agrees(size_t m, size_t n, size_t k, int orders) {
     const bool trans_a = orders & 1, trans_b = orders & 2, accumulate = orders & 4;
-    cp_real   *a = numbers(m * k), *b = numbers(k * n), *start = numbers(m * n), *expected = numbers(m * n),
-            *got = numbers(m * n);
+    cp_real   *a = numbers(m * k), *b = numbers(k * n), *start = numbers(m * n), *expected = numbers(m * n), *got = numbers(m * n);
     memcpy(expected, start, m * n * sizeof(cp_real));
     cp_ref_gemm(trans_a, trans_b, m, n, k, a, b, expected, accumulate);
     for (int next = FAMILY_FAST; kernels_next(&next);) {
@@ -73,8 +71,7 @@ static void fast_gemm_agrees_with_the_reference_in_all_orders_and_sizes(void) {
         }
     }
     for (int trial = 0; trial < 150; trial++) {
-        gemm_agrees((size_t)random_between(1, 80), (size_t)random_between(1, 80), (size_t)random_between(1, 60),
-                    trial % 8);
+        gemm_agrees((size_t)random_between(1, 80), (size_t)random_between(1, 80), (size_t)random_between(1, 60), trial % 8);
     }
 }
 
@@ -125,8 +122,8 @@ static void exp_log_tanh_and_sigmoid_are_within_two_ulp_over_the_whole_range(voi
                     const double ulps = float_ulps((double)y[i], functions[f].exact((double)x[i]));
                     if (ulps > 2) {
                         char text[120];
-                        snprintf(text, sizeof text, "%s %s(%a) is off by %g ulp", kernels_used(), functions[f].name,
-                                 (double)x[i], ulps);
+                        snprintf(text, sizeof text, "%s %s(%a) is off by %g ulp", kernels_used(), functions[f].name, (double)x[i],
+                                 ulps);
                         TEST_FAIL_MESSAGE(text);
                     }
                 }
@@ -137,8 +134,7 @@ static void exp_log_tanh_and_sigmoid_are_within_two_ulp_over_the_whole_range(voi
 }
 
 static void exp_log_tanh_and_sigmoid_know_their_limits(void) {
-    const double special[] = {0.0,   -0.0,  INFINITY, -INFINITY, NAN,    1e-45, -1e-45,
-                              88.72, 88.73, -87.33,   -103.9,    -104.1, 1.0};
+    const double special[] = {0.0, -0.0, INFINITY, -INFINITY, NAN, 1e-45, -1e-45, 88.72, 88.73, -87.33, -103.9, -104.1, 1.0};
     enum { COUNT = sizeof special / sizeof *special };
     for (int next = FAMILY_REFERENCE; kernels_next(&next);) {
         for (int f = 0; f < FUNCTIONS; f++) {
@@ -162,7 +158,7 @@ static void exp_log_tanh_and_sigmoid_know_their_limits(void) {
 
 /* Each array starts at an address that is a multiple of a vector's size, and one number behind it. */
 static void elementwise_is_exact(size_t n, size_t offset) {
-    const cp_real  slope    = (cp_real)0.25; /* a power of two: the products are exact */
+    const cp_real  slope = (cp_real)0.25; /* a power of two: the products are exact */
     cp_real *const arrays[] = {numbers(n + offset), numbers(n + offset), numbers(n + offset)};
     cp_real       *a = arrays[0] + offset, *b = arrays[1] + offset, *y = arrays[2] + offset;
     if (n > 2) {
@@ -206,10 +202,9 @@ static cp_real *eighths(size_t count) {
 
 /* One in four is a number that is easily taken for another. */
 static cp_real *eighths_and_specials(size_t count) {
-    const cp_real special[] = {
-        (cp_real)NAN, (cp_real)-NAN,         (cp_real)INFINITY,      (cp_real)-INFINITY, 0,
-        (cp_real)-0., (cp_real)FLT_TRUE_MIN, (cp_real)-FLT_TRUE_MIN, CP_REAL_MAX,        -CP_REAL_MAX};
-    cp_real *p = eighths(count);
+    const cp_real special[] = {(cp_real)NAN, (cp_real)-NAN,         (cp_real)INFINITY,      (cp_real)-INFINITY, 0,
+                               (cp_real)-0., (cp_real)FLT_TRUE_MIN, (cp_real)-FLT_TRUE_MIN, CP_REAL_MAX,        -CP_REAL_MAX};
+    cp_real      *p = eighths(count);
     for (size_t i = 0; i < count; i++) {
         if (random_between(0, 3) == 0) {
             p[i] = special[random_between(0, sizeof special / sizeof *special - 1)];
@@ -230,8 +225,8 @@ static void signs_are_exact(size_t rows, size_t channels, bool scaled) {
             const cp_real value = scaled ? scale[i % channels] * x[i] + shift[i % channels] : x[i];
             if (cp_signs_get(signs, i) != (value > 0)) {
                 char text[120];
-                snprintf(text, sizeof text, "%s: bit %zu of %zu rows, %zu channels: the sign of %g", kernels_used(), i,
-                         rows, channels, (double)value);
+                snprintf(text, sizeof text, "%s: bit %zu of %zu rows, %zu channels: the sign of %g", kernels_used(), i, rows,
+                         channels, (double)value);
                 TEST_FAIL_MESSAGE(text);
             }
         }

@@ -12,7 +12,7 @@ static cp_npy    npy;
 
 void setUp(void) {
     status = (cp_status){0};
-    npy    = (cp_npy){0};
+    npy = (cp_npy){0};
     scratch_make();
 }
 
@@ -30,7 +30,7 @@ typedef struct sample {
 
 /* A file with this header text as it stands, and these elements. */
 static sample make(int version, const char *header, const void *data, size_t size) {
-    sample s      = {.bytes = {0x93, 'N', 'U', 'M', 'P', 'Y', (unsigned char)version, 0}};
+    sample s = {.bytes = {0x93, 'N', 'U', 'M', 'P', 'Y', (unsigned char)version, 0}};
     size_t length = strlen(header);
     cp_put_le32(s.bytes + 8, (uint32_t)length); /* the header begins two bytes earlier in version 1 */
     s.size = version == 1 ? 10 : 12;
@@ -80,8 +80,8 @@ static void has_shape(cp_dtype dtype, int rank, const int64_t *dims, size_t size
 #define SPACES_58 SPACES_56 "  "
 
 static void little_endian_floats_by_numpy_are_read(void) {
-    static const unsigned char data[]     = {0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xc0, 0x3f, 0x00, 0x00, 0x00, 0xc0,
-                                             0x00, 0x00, 0x80, 0x7f, 0xc2, 0x16, 0x01, 0x00, 0xd0, 0x0f, 0x49, 0x40};
+    static const unsigned char data[] = {0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xc0, 0x3f, 0x00, 0x00, 0x00, 0xc0,
+                                         0x00, 0x00, 0x80, 0x7f, 0xc2, 0x16, 0x01, 0x00, 0xd0, 0x0f, 0x49, 0x40};
     const float                expected[] = {0, 1.5f, -2, INFINITY, 1e-40f, 3.14159f};
     sample s = make(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }" SPACES_58 "\n", data, sizeof data);
     TEST_ASSERT_EQUAL_UINT64(152, s.size);
@@ -157,13 +157,13 @@ static void the_header_may_be_laid_out_in_any_way(void) {
 static void files_that_are_no_npy_are_refused(void) {
     refuses((sample){{0}, 0}, "this is no .npy file");
     refuses((sample){"PK\3\4 a zip file", 15}, "byte 0: this is no .npy file");
-    sample s   = make(1, "{'descr':'|u1','fortran_order':False,'shape':(1,)}", "x", 1);
+    sample s = make(1, "{'descr':'|u1','fortran_order':False,'shape':(1,)}", "x", 1);
     s.bytes[6] = 4;
     refuses(s, "byte 6: .npy version 4.0; versions 1.0, 2.0 and 3.0 can be read");
-    s           = make(2, "{}", NULL, 0);
+    s = make(2, "{}", NULL, 0);
     s.bytes[11] = 0x7f;
     refuses(s, "byte 8: a header of ");
-    s          = make(1, "{}", NULL, 0);
+    s = make(1, "{}", NULL, 0);
     s.bytes[8] = 3;
     refuses(s, "the header should end at byte 13, the file ends at 12; it is truncated");
 }
@@ -185,26 +185,22 @@ static void malformed_headers_are_refused_with_their_place(void) {
     refuses_header("{'descr':'<f8','fortran_order':0,'shape':()}", "expected True or False, found '0'");
     refuses_header("{'descr':'<f8','fortran_order':False,'shape':8}", "expected a shape such as (2, 3), found '8'");
     refuses_header("{'descr':'<f8','fortran_order':False,'shape':(1)}", "expected the ',' of a tuple, found ')'");
-    refuses_header("{'descr':'<f8','fortran_order':False,'shape':(-1,)}",
-                   "expected a dimension (a whole number, not negative)");
+    refuses_header("{'descr':'<f8','fortran_order':False,'shape':(-1,)}", "expected a dimension (a whole number, not negative)");
     refuses_header("{'descr':'<f8','fortran_order':False,'shape':(1 2)}", "expected the ',' of a tuple");
     refuses_header("{'descr':'<f8','fortran_order':False,'shape':(1,2 3)}", "expected ',' or ')'");
     refuses_header("{'descr':'<f8','fortran_order':False,'shape':(,)}", "expected a dimension");
 }
 
 static void what_is_not_supported_is_refused_with_advice(void) {
-    refuses_header("{'descr':'<f8','fortran_order':True,'shape':(1,)}",
-                   "Fortran order, C order was expected; save numpy.ascont");
+    refuses_header("{'descr':'<f8','fortran_order':True,'shape':(1,)}", "Fortran order, C order was expected; save numpy.ascont");
     refuses_header("{'descr':[('a','<f4')],'fortran_order':False,'shape':(1,)}", "an array of records");
-    refuses_header("{'descr':'<c8','fortran_order':False,'shape':(1,)}",
-                   "elements of type '<c8' cannot be read; convert");
+    refuses_header("{'descr':'<c8','fortran_order':False,'shape':(1,)}", "elements of type '<c8' cannot be read; convert");
     refuses_header("{'descr':'|O','fortran_order':False,'shape':(1,)}", "elements of type '|O' cannot be read");
     refuses_header("{'descr':'=f8','fortran_order':False,'shape':(1,)}", "elements of type '=f8' cannot be read");
     refuses_header("{'descr':'|f8','fortran_order':False,'shape':(1,)}", "elements of type '|f8' cannot be read");
-    refuses_header("{'descr':'<U\x1b[2J','fortran_order':False,'shape':(1,)}",
-                   "elements of type '<U?[2J' cannot be read");
+    refuses_header("{'descr':'<U\x1b[2J','fortran_order':False,'shape':(1,)}", "elements of type '<U?[2J' cannot be read");
     refuses_header("{'descr':'<f8','fortran_order':False,'shape':(1,1,1,1,1,1)}", "more than 5 axes; reshape it");
-    sample s    = make(1, "{'descr':'<f8','fortran_order':False,'shape':(1,)}", "\0\0\0\0\0\0\0\0", 8);
+    sample s = make(1, "{'descr':'<f8','fortran_order':False,'shape':(1,)}", "\0\0\0\0\0\0\0\0", 8);
     s.bytes[20] = '\0';
     refuses(s, "cannot be read");
 }
@@ -214,20 +210,15 @@ static void shapes_that_do_not_fit_the_file_are_refused(void) {
                    "8 bytes of elements follow the header, shape (2,) of F64 needs 16; the file is truncated");
     refuses_header("{'descr':'<f4','fortran_order':False,'shape':()}",
                    "8 bytes of elements follow the header, shape () of F32 needs 4; the file is damaged or holds more");
-    refuses_header("{'descr':'<f8','fortran_order':False,'shape':(9223372036854775807,)}",
-                   "is larger than memory can be");
-    refuses_header("{'descr':'<f8','fortran_order':False,'shape':(9223372036854775808,)}",
-                   "expected a dimension below 2^63");
-    refuses_header("{'descr':'<f8','fortran_order':False,'shape':(4294967296,4294967296,2)}",
-                   "is larger than memory can be");
-    refuses_header("{'descr':'|u1','fortran_order':False,'shape':(0,4294967296,4294967296)}",
-                   "is larger than memory can be");
+    refuses_header("{'descr':'<f8','fortran_order':False,'shape':(9223372036854775807,)}", "is larger than memory can be");
+    refuses_header("{'descr':'<f8','fortran_order':False,'shape':(9223372036854775808,)}", "expected a dimension below 2^63");
+    refuses_header("{'descr':'<f8','fortran_order':False,'shape':(4294967296,4294967296,2)}", "is larger than memory can be");
+    refuses_header("{'descr':'|u1','fortran_order':False,'shape':(0,4294967296,4294967296)}", "is larger than memory can be");
 }
 
 static void a_file_cut_anywhere_is_refused(void) {
     for (int version = 1; version <= 3; version++) {
-        sample s =
-            make(version, "{'descr':'>i4','fortran_order':False,'shape':(2,3)} \n", "abcdefghijklmnopqrstuvwx", 24);
+        sample s = make(version, "{'descr':'>i4','fortran_order':False,'shape':(2,3)} \n", "abcdefghijklmnopqrstuvwx", 24);
         reads(s);
         while (s.size-- > 0) refuses(s, "");
     }
@@ -237,9 +228,9 @@ static void a_byte_changed_anywhere_never_breaks_the_reader(void) {
     sample s = make(1, "{'descr':'<i4','fortran_order':False,'shape':(2,3)} \n", "abcdefghijklmnopqrstuvwx", 24);
     for (size_t i = 0; i < s.size; i++)
         for (int value = 0; value < 256; value++) {
-            sample changed   = s;
+            sample changed = s;
             changed.bytes[i] = (unsigned char)value;
-            bool read        = parse(changed.bytes, changed.size);
+            bool read = parse(changed.bytes, changed.size);
             TEST_ASSERT_TRUE(read == (status.message[0] == '\0') && read == (npy.data != NULL));
             TEST_ASSERT_TRUE(!read || npy.size * cp_dtype_size(npy.dtype) == 24);
             status = (cp_status){0};
@@ -260,14 +251,9 @@ static void every_type_and_shape_survives_writing_and_reading(void) {
         int     rank;
         int64_t dims[CP_NPY_RANK];
         size_t  count;
-    } shapes[] = {{0, {0}, 1},
-                  {1, {0}, 0},
-                  {1, {1}, 1},
-                  {1, {7}, 7},
-                  {2, {3, 0}, 0},
-                  {3, {2, 1, 3}, 6},
-                  {5, {1, 2, 3, 2, 1}, 12},
-                  {1, {9001}, 9001}};
+    } shapes[] = {
+        {0, {0}, 1},      {1, {0}, 0}, {1, {1}, 1}, {1, {7}, 7}, {2, {3, 0}, 0}, {3, {2, 1, 3}, 6}, {5, {1, 2, 3, 2, 1}, 12},
+        {1, {9001}, 9001}};
     static unsigned char data[9001 * 8];
     for (size_t i = 0; i < sizeof data; i++) data[i] = (unsigned char)(i * 37 + i / 256);
     for (int type = 0; type < CP_DTYPES; type++) {
@@ -276,9 +262,8 @@ static void every_type_and_shape_survives_writing_and_reading(void) {
             size_t bytes = shapes[i].count * cp_dtype_size((cp_dtype)type);
             if (type == CP_BOOL)
                 for (size_t k = 0; k < bytes; k++) data[k] &= 1;
-            TEST_ASSERT_TRUE_MESSAGE(
-                cp_npy_write(scratch("a.npy"), (cp_dtype)type, shapes[i].rank, shapes[i].dims, data, &status),
-                status.message);
+            TEST_ASSERT_TRUE_MESSAGE(cp_npy_write(scratch("a.npy"), (cp_dtype)type, shapes[i].rank, shapes[i].dims, data, &status),
+                                     status.message);
             TEST_ASSERT_TRUE_MESSAGE(cp_npy_read(scratch("a.npy"), &npy, &status), status.message);
             has_shape((cp_dtype)type, shapes[i].rank, shapes[i].dims, shapes[i].count);
             TEST_ASSERT_TRUE(bytes == 0 || memcmp(data, npy.data, bytes) == 0);
@@ -328,17 +313,16 @@ static void every_type_becomes_numbers(void) {
         cp_dtype    dtype;
         const void *value;
     } cases[] = {
-        {CP_BOOL, (uint8_t[]){1}},       {CP_U8, (uint8_t[]){1}},   {CP_I8, (int8_t[]){1}},
-        {CP_I16, (int16_t[]){1}},        {CP_U16, (uint16_t[]){1}}, {CP_F16, (uint16_t[]){0x3c00}},
-        {CP_BF16, (uint16_t[]){0x3f80}}, {CP_I32, (int32_t[]){1}},  {CP_U32, (uint32_t[]){1}},
-        {CP_F32, (float[]){1}},          {CP_F64, (double[]){1}},   {CP_I64, (int64_t[]){1}},
+        {CP_BOOL, (uint8_t[]){1}}, {CP_U8, (uint8_t[]){1}},        {CP_I8, (int8_t[]){1}},          {CP_I16, (int16_t[]){1}},
+        {CP_U16, (uint16_t[]){1}}, {CP_F16, (uint16_t[]){0x3c00}}, {CP_BF16, (uint16_t[]){0x3f80}}, {CP_I32, (int32_t[]){1}},
+        {CP_U32, (uint32_t[]){1}}, {CP_F32, (float[]){1}},         {CP_F64, (double[]){1}},         {CP_I64, (int64_t[]){1}},
         {CP_U64, (uint64_t[]){1}},
     };
     TEST_ASSERT_EQUAL_INT(CP_DTYPES, sizeof cases / sizeof *cases);
     for (int i = 0; i < CP_DTYPES; i++) {
-        cp_real real   = 0;
+        cp_real real = 0;
         int32_t narrow = 0;
-        int64_t wide   = 0;
+        int64_t wide = 0;
         TEST_ASSERT_TRUE(cp_elements_to_real(cases[i].dtype, cases[i].value, 1, &real, "", &status) && real == 1);
         TEST_ASSERT_TRUE(one_int32(cases[i].dtype, cases[i].value, &narrow) && narrow == 1);
         TEST_ASSERT_TRUE(cp_elements_to_int64(cases[i].dtype, cases[i].value, 1, &wide, "", &status) && wide == 1);

@@ -51,16 +51,14 @@ static void give(reader *r, unsigned char byte) {
 }
 
 static void copy_match(reader *r, unsigned symbol) {
-    static const int length_base[]   = {3,  4,  5,  6,  7,  8,  9,  10, 11,  13,  15,  17,  19,  23, 27,
-                                        31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258};
-    static const int length_bits[]   = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2,
-                                        2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0};
-    static const int distance_base[] = {1,    2,    3,    4,    5,    7,    9,    13,    17,    25,
-                                        33,   49,   65,   97,   129,  193,  257,  385,   513,   769,
-                                        1025, 1537, 2049, 3073, 4097, 6145, 8193, 12289, 16385, 24577};
+    static const int length_base[] = {3,  4,  5,  6,  7,  8,  9,  10, 11,  13,  15,  17,  19,  23, 27,
+                                      31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258};
+    static const int length_bits[] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0};
+    static const int distance_base[] = {1,   2,   3,   4,   5,   7,    9,    13,   17,   25,   33,   49,   65,    97,    129,
+                                        193, 257, 385, 513, 769, 1025, 1537, 2049, 3073, 4097, 6145, 8193, 12289, 16385, 24577};
     TEST_ASSERT_LESS_OR_EQUAL(285, symbol);
     size_t   length = (size_t)length_base[symbol - 257] + take(r, length_bits[symbol - 257]);
-    unsigned code   = take_code(r, 5);
+    unsigned code = take_code(r, 5);
     TEST_ASSERT_LESS_THAN(30, code);
     size_t distance = (size_t)distance_base[code] + take(r, code < 4 ? 0 : (int)code / 2 - 1);
     TEST_ASSERT_LESS_OR_EQUAL(r->count, distance);
@@ -68,7 +66,7 @@ static void copy_match(reader *r, unsigned symbol) {
 }
 
 static void take_stored(reader *r) {
-    r->bit          = (r->bit + 7) / 8 * 8;
+    r->bit = (r->bit + 7) / 8 * 8;
     unsigned length = take(r, 16);
     TEST_ASSERT_EQUAL_UINT(length ^ 0xFFFF, take(r, 16));
     while (length-- > 0) give(r, (unsigned char)take(r, 8));
@@ -80,7 +78,7 @@ static size_t inflate(const unsigned char *data, size_t size, unsigned char *out
     TEST_ASSERT_EQUAL_HEX8(0x78, data[0]);
     TEST_ASSERT_EQUAL_INT(0, (data[0] << 8 | data[1]) % 31);
     do {
-        last          = take(&r, 1);
+        last = take(&r, 1);
         unsigned kind = take(&r, 2);
         TEST_ASSERT_TRUE(kind < 2);
         if (kind == 0)
@@ -100,7 +98,7 @@ static size_t inflate(const unsigned char *data, size_t size, unsigned char *out
 
 static size_t packed_size(const unsigned char *data, size_t size) {
     cp_bytes       packed = {0};
-    unsigned char *back   = malloc(size + 1);
+    unsigned char *back = malloc(size + 1);
     TEST_ASSERT_TRUE(cp_zlib_compress(data, size, &packed));
     TEST_ASSERT_EQUAL_UINT64(size, inflate(packed.data, packed.size, back, size + 1));
     TEST_ASSERT_TRUE(size == 0 || memcmp(back, data, size) == 0);
@@ -134,8 +132,7 @@ static void matches_reach_as_far_as_the_window_and_no_farther(void) {
     static unsigned char data[140000];
     cp_rng               rng = cp_rng_named(1, "far");
     for (size_t period = 32760; period <= 32776; period++) {
-        for (size_t i = 0; i < sizeof data; i++)
-            data[i] = i < period ? (unsigned char)cp_rng_u32(&rng) : data[i - period];
+        for (size_t i = 0; i < sizeof data; i++) data[i] = i < period ? (unsigned char)cp_rng_u32(&rng) : data[i - period];
         packed_size(data, sizeof data);
     }
 }
@@ -155,13 +152,12 @@ static int unfilter(int filter, int byte, int left, int up, int corner) {
 
 static void check_pixels(const cp_image *image, const unsigned char *packed, size_t size) {
     size_t         stride = (size_t)(image->width * image->channels), pixel = (size_t)image->channels;
-    unsigned char *rows = malloc((stride + 1) * (size_t)image->height + 1),
-                  *out  = calloc(stride * (size_t)image->height, 1);
+    unsigned char *rows = malloc((stride + 1) * (size_t)image->height + 1), *out = calloc(stride * (size_t)image->height, 1);
     TEST_ASSERT_EQUAL_UINT64((stride + 1) * (size_t)image->height,
                              inflate(packed, size, rows, (stride + 1) * (size_t)image->height + 1));
     for (size_t y = 0; y < (size_t)image->height; y++)
         for (size_t x = 0; x < stride; x++) {
-            unsigned char *to   = out + y * stride + x;
+            unsigned char *to = out + y * stride + x;
             int            left = x >= pixel ? to[-(long)pixel] : 0, up = y ? to[-(long)stride] : 0,
                 corner = x >= pixel && y ? to[-(long)(stride + pixel)] : 0;
             TEST_ASSERT_LESS_THAN(5, rows[y * (stride + 1)]);
@@ -173,7 +169,7 @@ static void check_pixels(const cp_image *image, const unsigned char *packed, siz
 }
 
 static void check_image(const cp_image *image) {
-    cp_bytes  png    = {0};
+    cp_bytes  png = {0};
     cp_status status = {0};
     int       chunks = 0;
     TEST_ASSERT_TRUE_MESSAGE(cp_png_encode(image, &png, &status), status.message);
@@ -210,7 +206,7 @@ static void images_come_back_with_every_pixel(void) {
 }
 
 static void impossible_images_are_refused(void) {
-    cp_bytes  out    = {0};
+    cp_bytes  out = {0};
     cp_status status = {0};
     TEST_ASSERT_FALSE(cp_png_encode(&(cp_image){0, 3, 1, (const unsigned char *)"x"}, &out, &status));
     TEST_ASSERT_NOT_NULL(strstr(status.message, "0 x 3"));

@@ -1,8 +1,8 @@
 /* Tests of core/random: known answers, distributions, streams, and that neither threads nor resuming change a number.
  * The seeds are fixed, so a statistical test passes or fails always; limits are five standard errors. */
 #include "core/error.h"
-#include "core/pool.h"
 #include "core/random.h"
+#include "core/threads.h"
 
 #include "unity.h"
 
@@ -38,8 +38,7 @@ static void check_philox(const uint32_t counter[4], const uint32_t key[2], const
 }
 
 static void philox_gives_the_known_answers_of_random123(void) {
-    check_philox((uint32_t[]){0, 0, 0, 0}, (uint32_t[]){0, 0},
-                 (uint32_t[]){0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
+    check_philox((uint32_t[]){0, 0, 0, 0}, (uint32_t[]){0, 0}, (uint32_t[]){0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
     const uint32_t ones = 0xffffffff;
     check_philox((uint32_t[]){ones, ones, ones, ones}, (uint32_t[]){ones, ones},
                  (uint32_t[]){0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
@@ -52,7 +51,7 @@ static void words_come_from_the_block_and_place_that_the_position_says(void) {
     for (uint64_t start = 0; start < 2; start++) {
         rng.position = start ? ((uint64_t)1 << 34) - 3 : 0; /* the second run crosses into the counter's second word */
         for (int i = 0; i < 9; i++) {
-            uint64_t block      = rng.position / 4;
+            uint64_t block = rng.position / 4;
             uint32_t counter[4] = {(uint32_t)block, (uint32_t)(block >> 32), rng.stream[0], rng.stream[1]}, out[4];
             cp_philox(counter, rng.key, out);
             uint32_t expected = out[rng.position % 4];
@@ -117,14 +116,14 @@ static moments moments_of(const cp_real *x, size_t n) {
         third += d * d * d / (double)n;
         fourth += d * d * d * d / (double)n;
     }
-    m.skew     = third / pow(m.variance, 1.5);
+    m.skew = third / pow(m.variance, 1.5);
     m.kurtosis = fourth / (m.variance * m.variance);
     return m;
 }
 
 static void check_normal_moments(const cp_real *x) {
     const double error = 5 / sqrt(DRAWS);
-    moments      m     = moments_of(x, DRAWS);
+    moments      m = moments_of(x, DRAWS);
     check_near(0, m.mean, error, "mean");
     check_near(1, m.variance, error * sqrt(2), "variance");
     check_near(0, m.skew, error * sqrt(6), "skew");
@@ -181,7 +180,7 @@ static void filled_normals_are_normal(void) {
     double distance = 0; /* Kolmogorov-Smirnov */
     for (int i = 0; i < DRAWS; i++) {
         double cdf = 0.5 * erfc(-(double)values[i] / sqrt(2));
-        distance   = fmax(distance, fmax(fabs(cdf - (double)i / DRAWS), fabs(cdf - (double)(i + 1) / DRAWS)));
+        distance = fmax(distance, fmax(fabs(cdf - (double)i / DRAWS), fabs(cdf - (double)(i + 1) / DRAWS)));
     }
     check_near(0, distance, 2.2 / sqrt(DRAWS), "distance of the distribution functions");
     int beyond_4 = 0;
@@ -209,7 +208,7 @@ static void neighbors_in_a_normal_fill_are_independent(void) {
 static void filled_normals_match_the_formula(void) {
     cp_rng rng = cp_rng_named(16, "formula");
     cp_rng_fill_normal(&rng, values, DRAWS, 0, 1);
-    const double turn  = 2 * acos(-1.0);
+    const double turn = 2 * acos(-1.0);
     double       worst = 0;
     for (uint64_t block = 0; block < DRAWS / VALUES_PER_BLOCK; block++) {
         uint32_t counter[4] = {(uint32_t)block, 0, rng.stream[0], rng.stream[1]}, w[4];
@@ -217,17 +216,17 @@ static void filled_normals_match_the_formula(void) {
         for (int pair = 0; pair < VALUES_PER_BLOCK / 2; pair++) {
             double u, angle;
             if (VALUES_PER_BLOCK == 2) {
-                u     = ((double)((((uint64_t)w[1] << 32) | w[0]) >> 11) + 1) * 0x1p-53;
+                u = ((double)((((uint64_t)w[1] << 32) | w[0]) >> 11) + 1) * 0x1p-53;
                 angle = turn * (double)((((uint64_t)w[3] << 32) | w[2]) >> 11) * 0x1p-53;
             } else {
                 uint32_t low = w[2 * pair + 1] << 2;
-                u            = (double)((float)(w[2 * pair] >> 1) * 0x1p-31f + 0x1p-32f); /* rounded near 1 */
-                angle        = turn / 4 * (w[2 * pair + 1] >> 30) + turn / 4 * (double)(int32_t)low * 0x1p-32;
+                u = (double)((float)(w[2 * pair] >> 1) * 0x1p-31f + 0x1p-32f); /* rounded near 1 */
+                angle = turn / 4 * (w[2 * pair + 1] >> 30) + turn / 4 * (double)(int32_t)low * 0x1p-32;
             }
             double         radius = sqrt(-2 * log(u));
-            const cp_real *x      = values + block * VALUES_PER_BLOCK + 2 * pair;
-            worst                 = fmax(worst, fabs((double)x[0] - radius * cos(angle)));
-            worst                 = fmax(worst, fabs((double)x[1] - radius * sin(angle)));
+            const cp_real *x = values + block * VALUES_PER_BLOCK + 2 * pair;
+            worst = fmax(worst, fabs((double)x[0] - radius * cos(angle)));
+            worst = fmax(worst, fabs((double)x[1] - radius * sin(angle)));
         }
     }
     check_near(0, worst, VALUES_PER_BLOCK == 2 ? 1e-13 : 3e-6, "largest difference");
@@ -243,7 +242,7 @@ static void mean_and_sd_scale_and_shift_the_same_draws(void) {
 }
 
 static void every_normal_is_finite(void) {
-    cp_rng rng     = cp_rng_named(18, "finite");
+    cp_rng rng = cp_rng_named(18, "finite");
     double largest = 0;
     for (int turn = 0; turn < 20; turn++) {
         cp_rng_fill_normal(&rng, values, DRAWS, 0, 1);
@@ -294,15 +293,15 @@ static void the_most_extreme_words_give_finite_normals_and_uniforms_in_bounds(vo
             TEST_ASSERT_TRUE(others[k] >= 0 && others[k] < 1);
         }
         double radius = sqrt((double)values[0] * (double)values[0] + (double)values[1] * (double)values[1]);
-        double most   = sqrt(2 * log(VALUES_PER_BLOCK == 2 ? 0x1p53 : 0x1p32));
+        double most = sqrt(2 * log(VALUES_PER_BLOCK == 2 ? 0x1p53 : 0x1p32));
         if (words[i] == 0) check_near(most, radius, 1e-5, "the largest radius");
         if (words[i] == 0xffffffff) check_near(0, radius, 1e-3, "the smallest radius");
     }
 }
 
 static void uniforms_stay_below_the_upper_bound_after_rounding(void) {
-    cp_rng        rng    = cp_rng_named(19, "bounds");
-    const cp_real low[]  = {0, -1, 1000, (cp_real)0.1, 1};
+    cp_rng        rng = cp_rng_named(19, "bounds");
+    const cp_real low[] = {0, -1, 1000, (cp_real)0.1, 1};
     const cp_real high[] = {1, 1, 1001, (cp_real)0.3, 1 + 2 * CP_REAL_EPSILON};
     for (int k = 0; k < 5; k++) {
         cp_rng_fill_uniform(&rng, values, DRAWS, low[k], high[k]);
@@ -321,8 +320,8 @@ static void count_misuse(const cp_error *error, void *user) {
 
 static void bounds_out_of_order_or_not_finite_are_misuse_and_draw_nothing(void) {
     int    misuses = 0;
-    cp_rng rng     = cp_rng_named(20, "misuse");
-    values[0]      = 42;
+    cp_rng rng = cp_rng_named(20, "misuse");
+    values[0] = 42;
     cp_error_handler(count_misuse, &misuses);
     cp_rng_fill_uniform(&rng, values, 1, 1, 0);
     cp_rng_fill_uniform(&rng, values, 1, 0, (cp_real)INFINITY);
@@ -343,7 +342,7 @@ static void a_null_name_is_misuse(void) {
 /* ---- whole numbers ---- */
 
 static void below_is_unbiased_for_three(void) {
-    cp_rng rng       = cp_rng_named(21, "below");
+    cp_rng rng = cp_rng_named(21, "below");
     int    counts[3] = {0};
     for (int i = 0; i < DRAWS; i++) counts[cp_rng_below(&rng, 3)]++;
     for (int i = 0; i < 3; i++) check_near(DRAWS / 3.0, counts[i], 5 * sqrt(DRAWS * 2.0 / 9), "count");
@@ -351,8 +350,8 @@ static void below_is_unbiased_for_three(void) {
 
 /* Without rejection the lower half of the values would come up twice as often as the rest. */
 static void below_is_unbiased_for_three_quarters_of_the_range(void) {
-    cp_rng         rng    = cp_rng_named(22, "below");
-    const uint64_t n      = (uint64_t)3 << 62;
+    cp_rng         rng = cp_rng_named(22, "below");
+    const uint64_t n = (uint64_t)3 << 62;
     int            thirds = 0, draws = 100000;
     for (int i = 0; i < draws; i++) thirds += cp_rng_below(&rng, n) < (uint64_t)1 << 62;
     check_near(draws / 3.0, thirds, 5 * sqrt(draws * 2.0 / 9), "count");
@@ -378,7 +377,7 @@ static void a_permutation_has_every_number_once(void) {
     int    order[N + 1], moved = 0;
     for (int n = 0; n <= N; n += n < 10 ? 1 : 99) {
         bool seen[N] = {false};
-        order[n]     = -7;
+        order[n] = -7;
         cp_rng_permutation(&rng, order, n);
         TEST_ASSERT_EQUAL_INT(-7, order[n]);
         for (int i = 0; i < n; i++) {
@@ -392,7 +391,7 @@ static void a_permutation_has_every_number_once(void) {
 
 static void all_orders_of_three_come_up_evenly(void) {
     enum { TURNS = 120000 };
-    cp_rng rng        = cp_rng_named(25, "order");
+    cp_rng rng = cp_rng_named(25, "order");
     int    counts[27] = {0}, order[3];
     for (int i = 0; i < TURNS; i++) {
         cp_rng_permutation(&rng, order, 3);
@@ -408,10 +407,10 @@ typedef void (*fill_fn)(cp_rng *rng, cp_real *out, size_t n, cp_real first, cp_r
 
 static void fills_have_the_same_bits_for_any_number_of_threads(void) {
     static const int    threads[] = {2, 3, 7};
-    static const size_t counts[]  = {1, 5, 255, 256, 257, 16384, 16385, 100003};
+    static const size_t counts[] = {1, 5, 255, 256, 257, 16384, 16385, 100003};
     for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
         for (int normal = 0; normal < 2; normal++) {
-            fill_fn fill     = normal ? cp_rng_fill_normal : cp_rng_fill_uniform;
+            fill_fn fill = normal ? cp_rng_fill_normal : cp_rng_fill_uniform;
             cp_rng  expected = cp_rng_named(26, "threads");
             cp_threads_set(1);
             fill(&expected, values, counts[c], -1, 1);
@@ -441,7 +440,7 @@ static void a_fill_in_two_calls_gives_the_numbers_of_one_when_cut_at_a_multiple_
 
 static void a_fill_writes_exactly_its_values_and_moves_on_by_whole_blocks(void) {
     for (size_t n = 0; n < 600; n++) {
-        cp_rng rng   = cp_rng_named(28, "ends");
+        cp_rng rng = cp_rng_named(28, "ends");
         rng.position = 5;
         for (size_t i = 0; i <= n; i++) values[i] = 77;
         cp_rng_fill_uniform(&rng, values, n, 0, 1);

@@ -12,7 +12,7 @@ static cp_safetensors *file;
 
 void setUp(void) {
     status = (cp_status){0};
-    file   = NULL;
+    file = NULL;
     scratch_make();
 }
 
@@ -30,7 +30,7 @@ typedef struct sample {
 
 /* A file with this header text as it stands, and these elements. */
 static sample make(const char *header, const void *data, size_t size) {
-    sample s      = {.size = 0};
+    sample s = {.size = 0};
     size_t length = strlen(header);
     cp_put_le64(s.bytes, length);
     memcpy(s.bytes + 8, header, length);
@@ -87,8 +87,7 @@ static void every_type_and_shape_survives_writing_and_reading(void) {
         int     rank;
         int64_t dims[CP_ST_RANK];
         size_t  count;
-    } shapes[] = {{0, {0}, 1},      {1, {0}, 0},       {1, {1}, 1},
-                  {2, {3, 0}, 0},   {3, {2, 1, 3}, 6}, {8, {1, 2, 1, 1, 3, 1, 1, 1}, 6},
+    } shapes[] = {{0, {0}, 1},      {1, {0}, 0}, {1, {1}, 1}, {2, {3, 0}, 0}, {3, {2, 1, 3}, 6}, {8, {1, 2, 1, 1, 3, 1, 1, 1}, 6},
                   {1, {5001}, 5001}};
     enum { SHAPES = sizeof shapes / sizeof *shapes };
     static unsigned char data[5001 * 8], ones[5001];
@@ -140,7 +139,7 @@ static void metadata_survive_with_any_text(void) {
 }
 
 static void room_given_by_the_writer_is_saved(void) {
-    cp_st_writer *w    = cp_st_writer_new();
+    cp_st_writer *w = cp_st_writer_new();
     float        *room = cp_st_writer_room(w, "r", CP_F32, 1, (int64_t[]){3});
     TEST_ASSERT_NOT_NULL(cp_st_writer_room(w, "zero", CP_F32, 1, (int64_t[]){0}));
     for (int i = 0; i < 3; i++) room[i] = (float)i;
@@ -153,7 +152,7 @@ static void room_given_by_the_writer_is_saved(void) {
 }
 
 static void the_file_is_laid_out_as_the_format_says(void) {
-    sample s      = written();
+    sample s = written();
     size_t length = (size_t)cp_get_le64(s.bytes);
     TEST_ASSERT_EQUAL_UINT64(0, length % 8);
     TEST_ASSERT_EQUAL_UINT64(8 + length + 24, s.size);
@@ -167,8 +166,8 @@ static void the_file_is_laid_out_as_the_format_says(void) {
              digits);
     TEST_ASSERT_EQUAL_STRING_LEN(expected, header, strlen(expected));
     for (const char *pad = header + strlen(expected); *pad; pad++) TEST_ASSERT_EQUAL_INT(' ', *pad);
-    TEST_ASSERT_EQUAL_MEMORY("\xfb\xff\xff\xff\xff\xff\xff\xff\0\0\x80\x3f\0\0\0\xc0\0\0\0\x3f\0\0\x40\x40",
-                             s.bytes + 8 + length, 24);
+    TEST_ASSERT_EQUAL_MEMORY("\xfb\xff\xff\xff\xff\xff\xff\xff\0\0\x80\x3f\0\0\0\xc0\0\0\0\x3f\0\0\x40\x40", s.bytes + 8 + length,
+                             24);
     char     sum[9];
     uint32_t stated = (uint32_t)strtoul(memcpy(memset(sum, 0, 9), digits, 8), NULL, 16);
     memcpy(s.bytes + 8 + (digits - header), "00000000", 8);
@@ -221,12 +220,10 @@ static void what_cannot_be_saved_is_refused_and_the_old_file_kept(void) {
         int         rank;
         int64_t     dim;
         const void *data;
-    } wrong[] = {
-        {"x", 9, 1, ""}, {"x", 1, -1, ""}, {"x", 1, INT64_MAX, ""}, {"__metadata__", 1, 1, ""}, {"x", 1, 1, NULL}};
+    } wrong[] = {{"x", 9, 1, ""}, {"x", 1, -1, ""}, {"x", 1, INT64_MAX, ""}, {"__metadata__", 1, 1, ""}, {"x", 1, 1, NULL}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         w = cp_st_writer_new();
-        cp_st_writer_add(w, wrong[i].name, CP_F32, wrong[i].rank, (int64_t[]){wrong[i].dim, 1, 1, 1, 1, 1, 1, 1, 1},
-                         wrong[i].data);
+        cp_st_writer_add(w, wrong[i].name, CP_F32, wrong[i].rank, (int64_t[]){wrong[i].dim, 1, 1, 1, 1, 1, 1, 1, 1}, wrong[i].data);
         TEST_ASSERT_NULL(cp_st_writer_room(w, "later", CP_F32, 0, NULL));
         TEST_ASSERT_FALSE(cp_st_writer_save(w, scratch("a"), &status));
         says(&status, wrong[i].name);
@@ -318,7 +315,7 @@ static void header_lengths_that_cannot_be_are_refused(void) {
 
 static void a_header_above_the_limit_is_refused_even_when_it_is_there(void) {
     size_t         length = 100000001;
-    unsigned char *bytes  = malloc(8 + length);
+    unsigned char *bytes = malloc(8 + length);
     TEST_ASSERT_NOT_NULL(bytes);
     cp_put_le64(bytes, length);
     memset(bytes + 8, ' ', length);
@@ -358,8 +355,7 @@ static void gaps_and_overlaps_between_tensors_are_refused(void) {
 #define U8(name, n, offsets) "\"" name "\":{\"dtype\":\"U8\",\"shape\":[" n "],\"data_offsets\":" offsets "}"
     refuses_header("{" U8("a", "9", "[0,9]") "}", "its data end at byte 9 of the elements, there are 8");
     refuses_header("{" U8("a", "4", "[0,4]") "}", "4 bytes follow the last tensor");
-    refuses_header("{" U8("a", "4", "[4,8]") "}",
-                   "tensor \"a\" begins at byte 4 of the elements, 0 was expected: there is a gap");
+    refuses_header("{" U8("a", "4", "[4,8]") "}", "tensor \"a\" begins at byte 4 of the elements, 0 was expected: there is a gap");
     refuses_header("{" U8("a", "4", "[0,4]") "," U8("b", "3", "[5,8]") "}", "there is a gap");
     refuses_header("{" U8("a", "4", "[0,4]") "," U8("b", "5", "[3,8]") "}",
                    "begins at byte 3 of the elements, 4 was expected: there is an overlap");
@@ -391,7 +387,7 @@ static void a_damaged_file_is_called_damaged(void) {
     sample s = written();
     s.bytes[s.size - 1] ^= 1;
     refuses(s, ": the file is damaged. Take another copy; if it was changed on purpose, leave out the metadata");
-    s        = written();
+    s = written();
     char *at = strstr((char *)s.bytes + 8, "\"couplet.crc32\"");
     memcpy(at, "\"couplet.crc33\"", 15);
     refuses(s, "metadata has \"couplet.format\" without \"couplet.crc32\"; the file is damaged");
@@ -403,9 +399,9 @@ static void a_damaged_file_is_called_damaged(void) {
 }
 
 static void a_later_format_is_refused_as_such(void) {
-    sample s  = written();
+    sample s = written();
     char  *at = strstr((char *)s.bytes + 8, "\"couplet.format\":\"1\"") + 18;
-    *at       = '2';
+    *at = '2';
     char *sum = strstr((char *)s.bytes + 8, "\"couplet.crc32\":\"") + 17, digits[9];
     memcpy(sum, "00000000", 8);
     snprintf(digits, sizeof digits, "%08x", (unsigned)cp_crc32(0, s.bytes, s.size));
@@ -414,10 +410,9 @@ static void a_later_format_is_refused_as_such(void) {
 }
 
 static void a_byte_changed_anywhere_in_a_foreign_file_never_breaks_the_reader(void) {
-    sample s =
-        make("{\"__metadata__\":{\"k\":\"v\"},\"b\":{\"dtype\":\"F16\",\"shape\":[2,1],\"data_offsets\":[3,7]}," U8(
-                 "a", "3", "[0,3]") "}",
-             "\1\2\3\x80\x3f\x00\xc0", 7);
+    sample s = make("{\"__metadata__\":{\"k\":\"v\"},\"b\":{\"dtype\":\"F16\",\"shape\":[2,1],\"data_offsets\":[3,7]}," U8(
+                        "a", "3", "[0,3]") "}",
+                    "\1\2\3\x80\x3f\x00\xc0", 7);
     reads(s);
     for (size_t i = 0; i < s.size; i++)
         for (int change = 1; change < 256; change++) {

@@ -24,9 +24,9 @@ void tearDown(void) {
     cp_error_handler(NULL, NULL);
 }
 
-#define DIMS(...)                                                                                                      \
-    (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), (int[]) {                                                       \
-        __VA_ARGS__                                                                                                    \
+#define DIMS(...)                                                                                                                  \
+    (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), (int[]) {                                                                   \
+        __VA_ARGS__                                                                                                                \
     }
 
 static cp_tensor shaped(int rank, const int *dims) {
@@ -94,8 +94,7 @@ static void an_impossible_shape_is_reported_with_the_op_and_the_shape(void) {
 }
 
 static void shapes_are_the_same_only_with_the_same_rank_and_sizes(void) {
-    cp_tensor a = shaped(DIMS(2, 3)), b = shaped(DIMS(2, 3)), c = shaped(DIMS(3, 2)), d = shaped(DIMS(2, 3, 1)),
-              e = {0};
+    cp_tensor a = shaped(DIMS(2, 3)), b = shaped(DIMS(2, 3)), c = shaped(DIMS(3, 2)), d = shaped(DIMS(2, 3, 1)), e = {0};
     TEST_ASSERT_TRUE(cp_shape_same(&a, &b));
     TEST_ASSERT_FALSE(cp_shape_same(&a, &c));
     TEST_ASSERT_FALSE(cp_shape_same(&a, &d));
@@ -106,8 +105,8 @@ static void shapes_are_the_same_only_with_the_same_rank_and_sizes(void) {
 static void expect_broadcast(int rank_a, const int *a, int rank_b, const int *b, const char *expected) {
     int rank, dims[CP_MAX_RANK];
     for (int turn = 0; turn < 2; turn++) {
-        bool fits = turn ? cp_shape_broadcast(rank_b, b, rank_a, a, &rank, dims)
-                         : cp_shape_broadcast(rank_a, a, rank_b, b, &rank, dims);
+        bool fits =
+            turn ? cp_shape_broadcast(rank_b, b, rank_a, a, &rank, dims) : cp_shape_broadcast(rank_a, a, rank_b, b, &rank, dims);
         TEST_ASSERT_EQUAL_STRING(expected, fits ? cp_dims_text(rank, dims).s : "no");
     }
 }

@@ -27,7 +27,7 @@ static void read_back(FILE *file) {
     TEST_ASSERT_GREATER_OR_EQUAL_INT64(0, size);
     rewind(file);
     free(text);
-    text                                     = malloc((size_t)size + 1);
+    text = malloc((size_t)size + 1);
     text[fread(text, 1, (size_t)size, file)] = '\0';
     fclose(file);
 }
@@ -47,10 +47,9 @@ static const char *graph(cp_tensor *loss) {
 }
 
 static int occurrences(const char *in, const char *what) {
-    int    n      = 0;
+    int    n = 0;
     size_t length = strlen(what);
-    for (; *in; in++)
-        n += *in == *what && strncmp(in, what, length) == 0; /* strstr in a loop is slow under a sanitizer */
+    for (; *in; in++) n += *in == *what && strncmp(in, what, length) == 0; /* strstr in a loop is slow under a sanitizer */
     return n;
 }
 
@@ -72,11 +71,11 @@ static void expect_line(const char *start, const char *expected) {
 
 static cp_tensor *example(cp_tensor **w) {
     cp_tensor *x = cp_variable(tape, (cp_real[]){1, 2}, 2, (int[]){1, 2});
-    *w           = cp_parameter_new((cp_real[]){3, 4}, 2, (int[]){2, 1});
-    (*w)->name   = "w";
+    *w = cp_parameter_new((cp_real[]){3, 4}, 2, (int[]){2, 1});
+    (*w)->name = "w";
     cp_tensor *y = cp_matmul(tape, x, *w, 0);
     cp_tensor *z = cp_exp(tape, cp_scale(tape, y, (cp_real)0.1));
-    z->name      = "z";
+    z->name = "z";
     return cp_sum(tape, cp_mul(tape, z, cp_scalar(tape, 2)), CP_ALL, false);
 }
 
@@ -108,7 +107,7 @@ static void columns_stay_straight_with_long_names(void) {
     cp_exp(tape, y);
     listing();
     const char *header = text, *line = strchr(text, '\n') + 1;
-    int         bytes  = (int)(strstr(header, "bytes") - header) + 5;
+    int         bytes = (int)(strstr(header, "bytes") - header) + 5;
     for (int i = 0; i < 3; i++, line = strchr(line, '\n') + 1) {
         size_t name = strcspn(line, " ");
         TEST_ASSERT_EQUAL_INT((int)(strstr(header, "op ") - header), (int)(name + strspn(line + name, " ")));
@@ -119,19 +118,22 @@ static void columns_stay_straight_with_long_names(void) {
 /* A convolution with fixed weights reads only them; then the image can be given back, and takes no bytes. */
 static void a_listing_tells_what_is_kept_by_this_node_and_what_was_given_back(void) {
     cp_tensor *image = cp_variable(tape, (cp_real[]){1, -2}, 4, (int[]){1, 1, 2, 1}), *x = cp_scale(tape, image, 2);
-    cp_tensor *w = cp_constant(tape, (cp_real[]){3}, 4, (int[]){1, 1, 1, 1}), *one = cp_constant(tape, (cp_real[]){1}, 1, (int[]){1});
-    cp_leaky_conv2d(tape, x, w, (cp_around){0}, (cp_conv2d_config){0});
-    cp_leaky_conv2d(tape, x, w, ((cp_around){.scale = one, .shift = one}), (cp_conv2d_config){0});
+    cp_tensor *w = cp_constant(tape, (cp_real[]){3}, 4, (int[]){1, 1, 1, 1}),
+              *one = cp_constant(tape, (cp_real[]){1}, 1, (int[]){1});
+    cp_leaky_conv2d(tape, x, w, (cp_conv_extras){0}, (cp_conv2d_config){0});
+    cp_leaky_conv2d(tape, x, w, ((cp_conv_extras){.scale = one, .shift = one}), (cp_conv2d_config){0});
     cp_conv2d(tape, x, w, NULL, (cp_conv2d_config){0});
     cp_release(CP_AT(tape), x);
     listing();
     expect_line("%1", "%1 affine (1, 1, 2, 1) 0 - %0 (1, 1, 2, 1) %0");
     char line[200];
     int  size = 2 * (int)sizeof(cp_real);
-    snprintf(line, sizeof line, "%%2 leaky_conv2d (1, 1, 2, 1) %d constant +saved %%1 (1, 1, 2, 1), constant (1, 1, 1, 1) %%0", size);
+    snprintf(line, sizeof line, "%%2 leaky_conv2d (1, 1, 2, 1) %d constant +saved %%1 (1, 1, 2, 1), constant (1, 1, 1, 1) %%0",
+             size);
     expect_line("%2", line);
     snprintf(line, sizeof line,
-             "%%3 leaky_conv2d (1, 1, 2, 1) %d constant constant +saved %%1 (1, 1, 2, 1), constant (1, 1, 1, 1), constant (1), constant (1) %%0",
+             "%%3 leaky_conv2d (1, 1, 2, 1) %d constant constant +saved %%1 (1, 1, 2, 1), constant (1, 1, 1, 1), constant (1), "
+             "constant (1) %%0",
              size);
     expect_line("%3", line);
     snprintf(line, sizeof line, "%%4 conv2d (1, 1, 2, 1) %d constant %%1 (1, 1, 2, 1), constant (1, 1, 1, 1) %%0", size);
@@ -139,7 +141,7 @@ static void a_listing_tells_what_is_kept_by_this_node_and_what_was_given_back(vo
 }
 
 static void what_an_op_saved_beside_its_inputs_is_marked(void) {
-    cp_tensor *x    = cp_variable(tape, (cp_real[]){1, -2}, 2, (int[]){1, 2});
+    cp_tensor *x = cp_variable(tape, (cp_real[]){1, -2}, 2, (int[]){1, 2});
     cp_tensor *open = cp_constant(tape, (cp_real[]){1, 0}, 2, (int[]){1, 2});
     cp_where(tape, open, x, open);
     cp_gate(tape, x, open, 0);
@@ -282,7 +284,7 @@ static void a_graph_of_a_frozen_tape_has_gradients_at_variables_and_what_comes_o
 
 static void large_values_are_summed_up_and_a_nan_among_them_is_seen(void) {
     cp_real    values[10] = {-1, 2, 3, 4, 5, 6, 7, 8, 9, 7};
-    cp_tensor *x          = cp_variable(tape, values, 1, (int[]){10});
+    cp_tensor *x = cp_variable(tape, values, 1, (int[]){10});
     cp_exp(tape, x);
     TEST_ASSERT_NOT_NULL(strstr(graph(NULL), "value -1 .. 9, mean 5\\l"));
     x->data[4] = (cp_real)NAN;

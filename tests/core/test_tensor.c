@@ -40,8 +40,8 @@ static void a_new_tensor_is_zero_constant_and_belongs_to_no_tape(void) {
 
 static void a_parameter_copies_its_values_and_is_tracked(void) {
     cp_real    values[] = {1, 2, 3};
-    cp_tensor *t        = cp_parameter_new(values, 1, (int[]){3});
-    values[0]           = 9;
+    cp_tensor *t = cp_parameter_new(values, 1, (int[]){3});
+    values[0] = 9;
     TEST_ASSERT_TRUE(t->tracked);
     TEST_ASSERT_TRUE(t->data[0] == 1 && t->data[2] == 3);
     cp_tensor_free(t);
@@ -59,7 +59,7 @@ static void empty_and_scalar_tensors_can_be_made_and_freed(void) {
 
 static void freeing_a_tapes_tensor_leaves_it_to_the_tape(void) {
     cp_tape   *tape = cp_tape_new();
-    cp_tensor *t    = cp_scalar(tape, 4);
+    cp_tensor *t = cp_scalar(tape, 4);
     cp_tensor_free(t);
     TEST_ASSERT_TRUE(cp_item(t) == 4);
     cp_tape_free(tape);
@@ -78,7 +78,7 @@ static void an_item_is_the_single_value_and_nan_for_anything_else(void) {
 
 static void a_matrix_prints_its_name_shape_type_and_rows(void) {
     cp_tensor *t = counting(2, (int[]){2, 3});
-    t->name      = "w";
+    t->name = "w";
     expect_text(t, "w (2, 3) " CP_REAL_NAME "\n[[ 1 2 3 ]\n [ 4 5 6 ]]\n");
     t->name = NULL;
     expect_text(t, "(2, 3) " CP_REAL_NAME "\n[[ 1 2 3 ]\n [ 4 5 6 ]]\n");
@@ -87,7 +87,7 @@ static void a_matrix_prints_its_name_shape_type_and_rows(void) {
 
 static void a_scalar_prints_one_number(void) {
     cp_tensor *t = counting(0, NULL);
-    t->data[0]   = (cp_real)-0.5;
+    t->data[0] = (cp_real)-0.5;
     expect_text(t, "() " CP_REAL_NAME "\n -0.5\n");
     cp_tensor_free(t);
 }
@@ -97,8 +97,7 @@ static void no_tensor_prints_null(void) {
 }
 
 static void empty_tensors_print_empty_brackets(void) {
-    cp_tensor *none = counting(1, (int[]){0}), *rows = counting(2, (int[]){2, 0}),
-              *no_rows = counting(2, (int[]){0, 2});
+    cp_tensor *none = counting(1, (int[]){0}), *rows = counting(2, (int[]){2, 0}), *no_rows = counting(2, (int[]){0, 2});
     expect_text(none, "(0) " CP_REAL_NAME "\n[ ]\n");
     expect_text(rows, "(2, 0) " CP_REAL_NAME "\n[[ ]\n [ ]]\n");
     expect_text(no_rows, "(0, 2) " CP_REAL_NAME "\n[]\n");
@@ -125,10 +124,10 @@ static void five_axes_print_nested(void) {
 
 static void values_that_are_not_finite_print_as_words(void) {
     cp_tensor *t = counting(1, (int[]){4});
-    t->data[0]   = (cp_real)NAN;
-    t->data[1]   = (cp_real)INFINITY;
-    t->data[2]   = (cp_real)-INFINITY;
-    t->data[3]   = (cp_real)-0.0;
+    t->data[0] = (cp_real)NAN;
+    t->data[1] = (cp_real)INFINITY;
+    t->data[2] = (cp_real)-INFINITY;
+    t->data[3] = (cp_real)-0.0;
     expect_text(t, "(4) " CP_REAL_NAME "\n[ nan inf -inf -0 ]\n");
     cp_tensor_free(t);
 }

@@ -40,8 +40,7 @@ static inline void markup_attributes(markup *m) {
         if (length == 0 || length >= 24 || m->at[length] != '=' || m->at[length + 1] != '"')
             markup_fail(m, "an attribute that is not name=\"value\"");
         for (int i = 0; i < count; i++)
-            if (strlen(seen[i]) == length && strncmp(seen[i], m->at, length) == 0)
-                markup_fail(m, "an attribute given twice");
+            if (strlen(seen[i]) == length && strncmp(seen[i], m->at, length) == 0) markup_fail(m, "an attribute given twice");
         if (count < 24) snprintf(seen[count++], sizeof seen[0], "%.*s", (int)length, m->at);
         m->at += length + 2;
         markup_text(m, '"');
@@ -80,10 +79,10 @@ static inline void markup_is_well_formed(const char *text) {
         else {
             const char *before = m.at;
             size_t      length = strcspn(m.at, "<");
-            char       *copy   = malloc(length + 1);
+            char       *copy = malloc(length + 1);
             memcpy(copy, before, length);
             copy[length] = '\0';
-            markup part  = {.start = copy, .at = copy};
+            markup part = {.start = copy, .at = copy};
             markup_text(&part, '\0');
             free(copy);
             m.at += length;

@@ -1,10 +1,10 @@
 /* Figures, their parts, and reports: they parse, they hold what was put in, and nothing that is not a number gets in.
  * */
 #include "core/random.h"
-#include "experiments/axis.h"
-#include "experiments/figure.h"
-#include "experiments/report.h"
-#include "experiments/svg.h"
+#include "experiments/kit/axis.h"
+#include "experiments/kit/figure.h"
+#include "experiments/kit/report.h"
+#include "experiments/kit/svg.h"
 
 #include "core/scratch.h"
 #include "experiments/markup.h"
@@ -76,9 +76,9 @@ static void every_point_is_drawn_but_those_without_a_place(void) {
 
 static void texts_are_escaped_wherever_they_come_from(void) {
     const char     *evil = "a <b> & \"c\" \x01 \xFF 'd' \xC3\xA9";
-    cp_figure      *f    = cp_figure_new((cp_figure_config){.title = evil});
-    cp_panel_config c    = {.title = evil, .x_label = evil, .y_label = evil, .x_names = &evil, .x_name_count = 1};
-    cp_panel       *p    = cp_figure_panel(f, c);
+    cp_figure      *f = cp_figure_new((cp_figure_config){.title = evil});
+    cp_panel_config c = {.title = evil, .x_label = evil, .y_label = evil, .x_names = &evil, .x_name_count = 1};
+    cp_panel       *p = cp_figure_panel(f, c);
     cp_panel_bars(p, (cp_style){.label = evil}, 1, (double[]){1}, NULL, 0, 1);
     char *text = drawn(f);
     TEST_ASSERT_EQUAL_INT(7, markup_count(text, "a &lt;b&gt; &amp; &quot;c&quot;"));
@@ -102,7 +102,7 @@ static void bars_boxes_and_histograms_have_their_shapes(void) {
     const char *names[] = {"one", "two", "three"};
     double      values[101];
     for (int i = 0; i < 101; i++) values[i] = i;
-    values[100]  = 1000;
+    values[100] = 1000;
     cp_figure *f = cp_figure_new((cp_figure_config){.columns = 2});
     cp_panel  *p = cp_figure_panel(f, (cp_panel_config){.x_names = names, .x_name_count = 3});
     cp_panel_bars(p, (cp_style){.color = 0}, 3, (double[]){1, -2, 3}, (double[]){.1, .1, .1}, 0, 2);
@@ -137,8 +137,8 @@ static cp_grid cone(double *values) {
 static void grids_become_bands_and_contours(void) {
     static double values[SIDE * SIDE];
     cp_grid       grid = cone(values);
-    cp_figure    *f    = cp_figure_new((cp_figure_config){0});
-    cp_panel     *p    = cp_figure_panel(f, (cp_panel_config){.equal = true});
+    cp_figure    *f = cp_figure_new((cp_figure_config){0});
+    cp_panel     *p = cp_figure_panel(f, (cp_panel_config){.equal = true});
     cp_panel_fill(p, (cp_style){.label = "height"}, &grid, CP_RAMP_TWO, 5, -2, 0);
     cp_panel_contours(p, (cp_style){.color = 6}, &grid, 3, (double[]){-1, -0.5, 7});
     char *text = drawn(f);
@@ -294,8 +294,7 @@ static void impossible_ranges_become_possible(void) {
 /* ---- reports ---- */
 
 static void make_run(const char *result) {
-    static const char config[] =
-        "{\"experiment\":\"try\",\"options\":{\"rate\":0.001,\"lambda\":[0,10],\"fast\":true,\"seed\":1}}";
+    static const char config[] = "{\"experiment\":\"try\",\"options\":{\"rate\":0.001,\"lambda\":[0,10],\"fast\":true,\"seed\":1}}";
     static const char log[] = "{\"event\":\"start\",\"time\":\"2026-01-31T12:00:00Z\",\"threads\":2,\"seconds\":0}\n{"
                               "\"event\":\"finish\",\"seconds\":3}\n";
     scratch_write("config.json", config, sizeof config - 1);
@@ -314,15 +313,13 @@ static char *report_text(void) {
 
 static void a_report_shows_command_table_and_figures(void) {
     cp_figure *f = cp_figure_new((cp_figure_config){.title = "a figure on something"});
-    cp_panel_points(cp_figure_panel(f, (cp_panel_config){0}), (cp_style){0}, 3, (double[]){1, 2, 3},
-                    (double[]){1, 2, 3});
+    cp_panel_points(cp_figure_panel(f, (cp_panel_config){0}), (cp_style){0}, 3, (double[]){1, 2, 3}, (double[]){1, 2, 3});
     free(drawn(f));
     make_run("{\"title\":\"A <title>\",\"notes\":[\"A & "
              "B\"],\"table\":{\"columns\":[\"method\",\"ours\"],\"rows\":[[\"hybrid\",\"97.68 (0.61)\"]]}}");
     char *text = report_text();
     TEST_ASSERT_NOT_NULL(strstr(
-        text,
-        "couplet try <span>--rate 0.001</span> <span>--lambda 0,10</span> <span>--fast</span> <span>--seed 1</span><"));
+        text, "couplet try <span>--rate 0.001</span> <span>--lambda 0,10</span> <span>--fast</span> <span>--seed 1</span><"));
     TEST_ASSERT_NOT_NULL(strstr(text, "A &lt;title&gt;"));
     TEST_ASSERT_NOT_NULL(strstr(text, "<p>A &amp; B</p>"));
     TEST_ASSERT_NOT_NULL(strstr(text, "<td>97.68 (0.61)</td>"));
@@ -350,9 +347,9 @@ static void an_unfinished_run_is_reported_as_that(void) {
 }
 
 static void figures_that_could_act_are_only_images(void) {
-    static const char *const acting[] = {
-        "<svg xmlns=\"x\"><script>alert(1)</script></svg>", "<svg onload=\"alert(1)\"></svg>",
-        "<svg><a href=\"javascript:alert(1)\">x</a></svg>", "<svg><g/onclick=\"x\"></g></svg>", "</main><svg></svg>"};
+    static const char *const acting[] = {"<svg xmlns=\"x\"><script>alert(1)</script></svg>", "<svg onload=\"alert(1)\"></svg>",
+                                         "<svg><a href=\"javascript:alert(1)\">x</a></svg>", "<svg><g/onclick=\"x\"></g></svg>",
+                                         "</main><svg></svg>"};
     make_run("{}");
     for (size_t i = 0; i < sizeof acting / sizeof *acting; i++) {
         scratch_write("f.svg", acting[i], strlen(acting[i]));

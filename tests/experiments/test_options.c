@@ -1,7 +1,7 @@
 /* Option parsing, tables and progress lines. */
-#include "experiments/options.h"
-#include "experiments/progress.h"
-#include "experiments/table.h"
+#include "experiments/kit/options.h"
+#include "experiments/kit/progress.h"
+#include "experiments/kit/table.h"
 
 #include "unity.h"
 
@@ -11,30 +11,20 @@
 
 static const cp_option table[] = {
     {.name = "rate", .kind = CP_OPTION_REAL, .fallback = "0.001", .least = 0, .most = 10, .help = "learning rate"},
-    {.name     = "steps",
-     .kind     = CP_OPTION_INT,
-     .fallback = "3000",
-     .least    = 1,
-     .most     = 1e6,
-     .help     = "updates",
-     .unit     = "steps"},
-    {.name     = "geometry",
-     .kind     = CP_OPTION_CHOICE,
-     .choices  = "reported|printed",
-     .fallback = "reported",
-     .help     = "which"},
+    {.name = "steps", .kind = CP_OPTION_INT, .fallback = "3000", .least = 1, .most = 1e6, .help = "updates", .unit = "steps"},
+    {.name = "geometry", .kind = CP_OPTION_CHOICE, .choices = "reported|printed", .fallback = "reported", .help = "which"},
     {.name = "lambda", .kind = CP_OPTION_REALS, .fallback = "10", .least = 0, .most = 1e6, .help = "coupling"},
     {.name = "offset", .kind = CP_OPTION_REAL, .fallback = "0", .help = "any number"},
     {.name = "name", .kind = CP_OPTION_TEXT, .help = "a word"},
     {.name = "report", .kind = CP_OPTION_FLAG, .help = "with a report"},
     {0}};
-static const cp_command command = {.name            = "try",
-                                   .purpose         = "tries options",
-                                   .arguments       = "FILE [MORE]",
-                                   .options         = table,
+static const cp_command command = {.name = "try",
+                                   .purpose = "tries options",
+                                   .arguments = "FILE [MORE]",
+                                   .options = table,
                                    .least_arguments = 0,
-                                   .most_arguments  = 2,
-                                   .example         = "couplet try --steps 5"};
+                                   .most_arguments = 2,
+                                   .example = "couplet try --steps 5"};
 
 static cp_options *parsed;
 static cp_status   status;
@@ -81,9 +71,8 @@ static void without_words_all_options_have_their_defaults(void) {
 }
 
 static void values_come_behind_a_blank_or_an_equals_sign(void) {
-    TEST_ASSERT_TRUE_MESSAGE(
-        parse("--rate 0.5 --steps=7 --geometry printed --lambda=0,0.1,1e2 --report --seed 9 --offset -3.5"),
-        status.message);
+    TEST_ASSERT_TRUE_MESSAGE(parse("--rate 0.5 --steps=7 --geometry printed --lambda=0,0.1,1e2 --report --seed 9 --offset -3.5"),
+                             status.message);
     TEST_ASSERT_TRUE(cp_option_real(parsed, "rate") == 0.5);
     TEST_ASSERT_EQUAL_INT64(7, cp_option_int(parsed, "steps"));
     TEST_ASSERT_EQUAL_INT(1, cp_option_choice(parsed, "geometry"));
@@ -148,10 +137,9 @@ static void missing_and_needless_values_and_doubles_are_refused(void) {
 }
 
 static void required_options_and_arguments_must_be_there(void) {
-    static const cp_option  needs[] = {{.name = "out", .kind = CP_OPTION_TEXT, .value = "PROBS.npy", .required = true},
-                                       {0}};
-    static const cp_command strict  = {
-         .name = "strict", .arguments = "A B", .options = needs, .least_arguments = 2, .most_arguments = 2};
+    static const cp_option  needs[] = {{.name = "out", .kind = CP_OPTION_TEXT, .value = "PROBS.npy", .required = true}, {0}};
+    static const cp_command strict = {
+        .name = "strict", .arguments = "A B", .options = needs, .least_arguments = 2, .most_arguments = 2};
     char *words[] = {"a", "b", "--out", "x"};
     TEST_ASSERT_NULL(cp_options_parse(&strict, 2, words, &help, &status));
     TEST_ASSERT_NOT_NULL(strstr(status.message, "--out PROBS.npy"));
@@ -170,19 +158,10 @@ static void help_wins_over_everything_and_lists_every_option(void) {
     FILE  *file = open_memstream(&text, &size);
     cp_command_help(file, &command);
     fclose(file);
-    const char *parts[] = {"tries options",
-                           "--rate",
-                           "(default 0.001)",
-                           "(default 3000 steps)",
-                           "--geometry reported|printed",
-                           "--seed",
-                           "--threads",
-                           "--out DIR",
-                           "--quiet",
-                           "--json",
-                           "couplet try --steps 5"};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        TEST_ASSERT_NOT_NULL_MESSAGE(strstr(text, parts[i]), parts[i]);
+    const char *parts[] = {
+        "tries options", "--rate",  "(default 0.001)", "(default 3000 steps)", "--geometry reported|printed", "--seed", "--threads",
+        "--out DIR",     "--quiet", "--json",          "couplet try --steps 5"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) TEST_ASSERT_NOT_NULL_MESSAGE(strstr(text, parts[i]), parts[i]);
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) TEST_ASSERT_LESS_OR_EQUAL(100, strlen(line));
     free(text);
 }
@@ -193,7 +172,7 @@ static void tables_align_their_columns(void) {
     char     *text = NULL;
     size_t    size;
     FILE     *file = open_memstream(&text, &size);
-    cp_table *t    = cp_table_new(3, "method", "ours", "paper");
+    cp_table *t = cp_table_new(3, "method", "ours", "paper");
     cp_table_text(t, "hybrid");
     cp_table_mean_sd(t, 97.678, 0.614, 2);
     cp_table_text(t, "97.54 (0.35)");
@@ -241,19 +220,19 @@ static double pretended_clock(void) {
 
 static int lines_of(double seconds, int64_t total, bool quiet, char **text) {
     size_t      size;
-    FILE       *file  = tmpfile();
-    cp_progress p     = {.label = "training", .unit = "steps", .total = total, .quiet = quiet};
+    FILE       *file = tmpfile();
+    cp_progress p = {.label = "training", .unit = "steps", .total = total, .quiet = quiet};
     int         lines = 0;
-    p.file            = file;
-    p.clock           = pretended_clock;
-    pretended         = 0;
+    p.file = file;
+    p.clock = pretended_clock;
+    pretended = 0;
     cp_progress_start(&p);
     for (int64_t i = 1; i <= total; i++) {
         pretended = seconds * (double)i / (double)total;
         cp_progress_show(&p, i, 0.25);
     }
     cp_progress_end(&p);
-    size  = (size_t)ftell(file);
+    size = (size_t)ftell(file);
     *text = calloc(size + 1, 1);
     rewind(file);
     TEST_ASSERT_EQUAL_UINT64(size, fread(*text, 1, size, file));

@@ -35,7 +35,7 @@ static int predict(const char *first, const char *second) {
 static void compare(const cp_model *model, int rank, const int *dims, const cp_real *x) {
     cp_tape   *tape = cp_tape_new();
     cp_tensor *want = cp_model_posterior(tape, model, cp_constant(tape, x, rank, dims), CP_EVALUATION);
-    cp_npy     got  = {0};
+    cp_npy     got = {0};
     TEST_ASSERT_TRUE_MESSAGE(cp_npy_read(scratch("p.npy"), &got, &status), status.message);
     TEST_ASSERT_EQUAL_INT(CP_F32, got.dtype);
     TEST_ASSERT_EQUAL_INT(2, got.rank);
@@ -48,7 +48,7 @@ static void compare(const cp_model *model, int rank, const int *dims, const cp_r
 
 /* Saves a model of that configuration and n random inputs as they lie in memory, and looks at what comes out. */
 static void check(cp_model_config config, int rank, const int *dims, const char *first, const char *second) {
-    cp_rng    rng   = cp_rng_named(3, "model");
+    cp_rng    rng = cp_rng_named(3, "model");
     cp_model *model = cp_model_new(config, &rng);
     int64_t   shape[CP_MAX_RANK];
     size_t    size = 1;
@@ -64,8 +64,7 @@ static void check(cp_model_config config, int rank, const int *dims, const char 
 }
 
 static void a_wide_resnet_gives_its_own_posteriors(void) {
-    cp_model_config c = {
-        .model = "wrn", .classes = 5, .wrn = {.depth = 10, .width = 1, .channels = 3, .norm = CP_NORM_BATCH}};
+    cp_model_config c = {.model = "wrn", .classes = 5, .wrn = {.depth = 10, .width = 1, .channels = 3, .norm = CP_NORM_BATCH}};
     check(c, 4, (int[]){7, 12, 9, 3}, "--layout=nhwc", NULL);
     check(c, 4, (int[]){7, 12, 9, 3}, "--layout=nhwc", "--batch=3");
     c.head = "hybrid";
@@ -79,10 +78,9 @@ static void gray_images_have_the_same_order_in_both_layouts(void) {
 
 static void vectors_and_sequences_go_in_as_they_are(void) {
     check((cp_model_config){.model = "mlp", .classes = 3, .mlp = {.sizes = {6, 8}}}, 2, (int[]){130, 6}, NULL, NULL);
-    check((cp_model_config){.model = "mlp", .head = "hybrid", .classes = 3, .mlp = {.sizes = {6}}}, 2, (int[]){1, 6},
-          NULL, NULL);
-    check((cp_model_config){.model = "lstm", .classes = 3, .lstm = {.in = 2, .hidden = 5, .layers = 2}}, 3,
-          (int[]){9, 4, 2}, "--batch=4", NULL);
+    check((cp_model_config){.model = "mlp", .head = "hybrid", .classes = 3, .mlp = {.sizes = {6}}}, 2, (int[]){1, 6}, NULL, NULL);
+    check((cp_model_config){.model = "lstm", .classes = 3, .lstm = {.in = 2, .hidden = 5, .layers = 2}}, 3, (int[]){9, 4, 2},
+          "--batch=4", NULL);
 }
 
 static void no_inputs_give_no_posteriors(void) {

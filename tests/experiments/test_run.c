@@ -1,5 +1,5 @@
 /* The folder of a run: what it leaves, what it finds, how it ends. */
-#include "experiments/run.h"
+#include "experiments/kit/run.h"
 
 #include "core/child.h"
 #include "core/scratch.h"
@@ -14,7 +14,7 @@ static const cp_option  options[] = {{.name = "rate", .kind = CP_OPTION_REAL, .f
                                      {.name = "mode", .kind = CP_OPTION_CHOICE, .choices = "a|b", .fallback = "a"},
                                      {.name = "fast", .kind = CP_OPTION_FLAG},
                                      {0}};
-static const cp_command command   = {.name = "try", .options = options};
+static const cp_command command = {.name = "try", .options = options};
 
 static char        folder[544], heard[4096];
 static cp_options *parsed;
@@ -57,7 +57,7 @@ static cp_run *open_run(const char *more) {
     TEST_ASSERT_NOT_NULL_MESSAGE(parsed, status.message);
     fflush(stderr);
     int   saved = dup(STDERR_FILENO);
-    FILE *file  = tmpfile();
+    FILE *file = tmpfile();
     dup2(fileno(file), STDERR_FILENO);
     cp_run *run = cp_run_open(parsed);
     fflush(stderr);
@@ -172,7 +172,7 @@ static void a_path_that_is_a_file_is_refused(void) {
     bool  help;
     char  below[600];
     snprintf(below, sizeof below, "%s/deeper", folder);
-    words[1]      = below;
+    words[1] = below;
     cp_options *o = cp_options_parse(&command, 2, words, &help, &status);
     TEST_ASSERT_FALSE(cp_folder_make(below, &status));
     says(&status, "is a file");
@@ -252,7 +252,7 @@ static void two_processes_do_not_share_a_folder(void) {
 
 static int interrupt(void *unused) {
     (void)unused;
-    cp_run *run   = open_run(NULL);
+    cp_run *run = open_run(NULL);
     int     count = 0;
     for (; count < 10 && cp_run_goes_on(run); count++) {
         log_repeat(run, count);

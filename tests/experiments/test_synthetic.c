@@ -4,7 +4,7 @@
 #include "core/io/json.h"
 #include "core/scratch.h"
 #include "experiments/commands.h"
-#include "experiments/table.h"
+#include "experiments/kit/table.h"
 #include "markup.h"
 
 #include <math.h>
@@ -51,13 +51,17 @@ static void labels_are_on_the_highest_of_class_1_and_the_lowest_of_class_2(void)
     double        highest_known = -INFINITY, lowest_unknown = INFINITY; /* class 2 */
     for (int i = 0; i < 14; i++) {
         double y = (double)data.x[2 * data.known[i] + 1];
-        if (data.label[data.known[i]] == 0) lowest_known = fmin(lowest_known, y);
-        else highest_known = fmax(highest_known, y);
+        if (data.label[data.known[i]] == 0)
+            lowest_known = fmin(lowest_known, y);
+        else
+            highest_known = fmax(highest_known, y);
     }
     for (int i = 0; i < 200 - 14; i++) {
         double y = (double)data.x[2 * data.unknown[i] + 1];
-        if (data.label[data.unknown[i]] == 0) highest_unknown = fmax(highest_unknown, y);
-        else lowest_unknown = fmin(lowest_unknown, y);
+        if (data.label[data.unknown[i]] == 0)
+            highest_unknown = fmax(highest_unknown, y);
+        else
+            lowest_unknown = fmin(lowest_unknown, y);
     }
     TEST_ASSERT_TRUE(lowest_known > highest_unknown);
     TEST_ASSERT_TRUE(highest_known < lowest_unknown);
@@ -138,8 +142,7 @@ static cp_plane_model model_of(cp_method method, cp_precision precision, uint64_
     return model;
 }
 
-static double loss_at(const cp_plane_model *model, const cp_plane_data *data, double lambda, cp_real *value,
-                      double there) {
+static double loss_at(const cp_plane_model *model, const cp_plane_data *data, double lambda, cp_real *value, double there) {
     cp_real here = *value;
     *value = (cp_real)there;
     double loss = (double)cp_item(cp_plane_loss(CP_AT(tape), model, data, lambda));
@@ -164,8 +167,7 @@ static void check_gradient(cp_method method, cp_precision precision, double lamb
         model.layer.precision->data[i] = (cp_real)(0.3 - 0.2 * (double)i);
     TEST_ASSERT_TRUE(cp_backward(tape, cp_plane_loss(CP_AT(tape), &model, &data, lambda), model.params));
     for (int p = 0; p < model.params->count; p++)
-        for (size_t i = 0; i < model.params->at[p].value->size; i++)
-            analytic[n++] = (double)model.params->at[p].grad->data[i];
+        for (size_t i = 0; i < model.params->at[p].value->size; i++) analytic[n++] = (double)model.params->at[p].grad->data[i];
     cp_tape_reset(tape);
     n = 0;
     for (int p = 0; p < model.params->count; p++) {
@@ -180,8 +182,7 @@ static void check_gradient(cp_method method, cp_precision precision, double lamb
         }
     }
     for (int i = 0; i < n; i++) TEST_ASSERT_DOUBLE_WITHIN(close_enough * largest, numeric[i], analytic[i]);
-    TEST_ASSERT_TRUE(moved >=
-                     (method == CP_METHOD_HYBRID ? n : 6)); /* the check says something about every parameter */
+    TEST_ASSERT_TRUE(moved >= (method == CP_METHOD_HYBRID ? n : 6)); /* the check says something about every parameter */
     cp_plane_model_free(&model);
     cp_plane_free(&data);
 }
@@ -194,7 +195,7 @@ static void the_gradient_of_the_hybrid_loss_agrees_with_differences(void) {
 }
 
 static void the_gradients_of_the_softmax_losses_agree_with_differences(void) {
-    check_gradient(CP_METHOD_LABELLED, CP_FULL, 0);
+    check_gradient(CP_METHOD_LABELED, CP_FULL, 0);
     check_gradient(CP_METHOD_SUPERVISED, CP_FULL, 0);
 }
 
@@ -267,12 +268,10 @@ static void with_many_labels_the_generative_head_finds_the_true_gaussians(void) 
 static void too_large_a_coupling_for_the_rate_is_told_as_divergence(void) {
     cp_plane_data  data = data_of(CP_GEOMETRY_REPORTED, 100, 5, 1);
     cp_plane_model model = model_of(CP_METHOD_HYBRID, CP_FULL, 1);
-    TEST_ASSERT_EQUAL_INT(CP_TRAINING_DIVERGED,
-                          cp_plane_train(tape, &model, &data, (cp_plane_training){100, 0.001, 3000, NULL}));
+    TEST_ASSERT_EQUAL_INT(CP_TRAINING_DIVERGED, cp_plane_train(tape, &model, &data, (cp_plane_training){100, 0.001, 3000, NULL}));
     cp_plane_model_free(&model);
     model = model_of(CP_METHOD_HYBRID, CP_FULL, 1);
-    TEST_ASSERT_EQUAL_INT(CP_TRAINING_SETTLED,
-                          cp_plane_train(tape, &model, &data, (cp_plane_training){1, 0.001, 3000, NULL}));
+    TEST_ASSERT_EQUAL_INT(CP_TRAINING_SETTLED, cp_plane_train(tape, &model, &data, (cp_plane_training){1, 0.001, 3000, NULL}));
     cp_plane_model_free(&model);
     cp_plane_free(&data);
 }
@@ -356,8 +355,7 @@ static void check_figures(void) {
     TEST_ASSERT_EQUAL_INT(3 * 1000 + 2, marks_in(methods));
     TEST_ASSERT_EQUAL_INT(3, markup_count(methods, "class=\"panel\""));
     TEST_ASSERT_EQUAL_INT(3, markup_count(methods, "class=\"bands\""));
-    TEST_ASSERT_EQUAL_INT(3 + 1,
-                          markup_count(methods, "class=\"contours\"")); /* boundaries, and the hybrid's density */
+    TEST_ASSERT_EQUAL_INT(3 + 1, markup_count(methods, "class=\"contours\"")); /* boundaries, and the hybrid's density */
     TEST_ASSERT_NOT_NULL(strstr(methods, ">hybrid: 9"));
     markup_is_well_formed(report);
     TEST_ASSERT_EQUAL_INT(100 + 4 + 3 * 1000 + 2, marks_in(report));
@@ -371,11 +369,11 @@ static void the_default_run_reproduces_the_paper_and_draws_all_points(void) {
     char *words[] = {"--quiet", "--report", "--out", scratch_folder};
     TEST_ASSERT_EQUAL_INT(CP_EXIT_FINE, command(words, 4));
     cp_json *result = result_read();
-    TEST_ASSERT_DOUBLE_WITHIN(3, 91, mean_of(result, "labelled"));
+    TEST_ASSERT_DOUBLE_WITHIN(3, 91, mean_of(result, "labeled"));
     TEST_ASSERT_TRUE(mean_of(result, "hybrid") >= 97.2);
     TEST_ASSERT_TRUE(mean_of(result, "supervised") >= 97.2);
     TEST_ASSERT_EQUAL_UINT64(10, cp_json_get(accuracy_of(result, "hybrid"), "each")->count);
-    for (size_t i = 0; i < 10; i++) TEST_ASSERT_TRUE(each_of(result, "hybrid", i) > each_of(result, "labelled", i));
+    for (size_t i = 0; i < 10; i++) TEST_ASSERT_TRUE(each_of(result, "hybrid", i) > each_of(result, "labeled", i));
     cp_json_free(result);
     check_figures();
     scratch_remove();
@@ -383,7 +381,7 @@ static void the_default_run_reproduces_the_paper_and_draws_all_points(void) {
 
 /* No classifier has more than 76.0 %; measured on 10 x 1000 test points the error of a mean is 0.43 %. */
 static void as_printed_nothing_is_better_than_the_ceiling(void) {
-    static const char *const methods[] = {"labelled", "hybrid", "supervised"};
+    static const char *const methods[] = {"labeled", "hybrid", "supervised"};
     double                   best = cp_geometry_bayes(CP_GEOMETRY_PRINTED), error = sqrt(best * (100 - best) / 10000);
     scratch_make();
     char *words[] = {"--quiet", "--geometry", "printed", "--out", scratch_folder};

@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 1) return 0;
     cp_status status = {0};
-    uint8_t  *bytes  = malloc(size + 7);
+    uint8_t  *bytes = malloc(size + 7);
     cp_put_le64(bytes, size - 1 - (data[0] < size ? data[0] : 0));
     memcpy(bytes + 8, data + 1, size - 1);
     cp_safetensors *file = cp_st_parse(bytes, size + 7, "fuzz", &status);
@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (!file == !status.message[0]) __builtin_trap();
     for (size_t i = 0; file && i < cp_st_count(file); i++) {
         const cp_st_entry *entry = cp_st_entry_at(file, i);
-        cp_real           *out   = malloc((entry->count + 1) * sizeof *out);
+        cp_real           *out = malloc((entry->count + 1) * sizeof *out);
         if (cp_st_find(file, entry->name) != entry || !out) __builtin_trap();
         cp_st_to_real(file, entry, out, &status);
         free(out);

@@ -28,7 +28,8 @@ static cp_gaussian_softmax layer_with(cp_precision kind, bool learn_prior, int d
     char path[32];
     snprintf(path, sizeof path, "layer%d", params->count);
     cp_gaussian_softmax layer = cp_gaussian_softmax_make(
-        params, path, (cp_gaussian_softmax_config){.features = d, .classes = classes, .precision = kind, .learn_prior = learn_prior}, &rng);
+        params, path,
+        (cp_gaussian_softmax_config){.features = d, .classes = classes, .precision = kind, .learn_prior = learn_prior}, &rng);
     cp_rng_fill_normal(&rng, layer.mean->data, layer.mean->size, 0, 1);
     cp_rng_fill_normal(&rng, layer.precision->data, layer.precision->size, 0, (cp_real)0.5);
     if (layer.prior) cp_rng_fill_normal(&rng, layer.prior->data, layer.prior->size, 0, 1);
@@ -46,9 +47,13 @@ static void precision_matrix(const cp_gaussian_softmax *layer, int d, double *p)
     double l[16 * 16] = {0};
     for (int i = 0, k = 0; i < d; i++)
         for (int j = 0; j <= i; j++, k++) {
-            double v = (double)layer->precision->data[layer->config.precision == CP_FULL ? k : layer->config.precision == CP_DIAGONAL ? i : 0];
-            if (layer->config.precision == CP_FULL) l[i * d + j] = i == j ? exp(v) : v;
-            else if (i == j) l[i * d + j] = exp(v / 2);
+            double v = (double)layer->precision->data[layer->config.precision == CP_FULL       ? k
+                                                      : layer->config.precision == CP_DIAGONAL ? i
+                                                                                               : 0];
+            if (layer->config.precision == CP_FULL)
+                l[i * d + j] = i == j ? exp(v) : v;
+            else if (i == j)
+                l[i * d + j] = exp(v / 2);
         }
     for (int i = 0; i < d; i++)
         for (int j = 0; j < d; j++) {

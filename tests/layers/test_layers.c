@@ -93,8 +93,12 @@ static void residual_blocks_are_what_their_layout_says(void) {
                 for (int out = 3; out <= 5; out += 2) {
                     char path[32];
                     snprintf(path, sizeof path, "block%d", params->count);
-                    cp_block_config config = {.in = 3, .out = out, .stride = stride, .norm = CP_NORM_LAYER,
-                                              .activation = activations[k], .layout = (cp_block_layout)layout};
+                    cp_block_config config = {.in = 3,
+                                              .out = out,
+                                              .stride = stride,
+                                              .norm = CP_NORM_LAYER,
+                                              .activation = activations[k],
+                                              .layout = (cp_block_layout)layout};
                     cp_block        block = cp_block_make(params, path, config, &rng);
                     TEST_ASSERT_EQUAL_INT(stride != 1 || out != 3, block.shortcut.weight != NULL);
                     cp_rng_fill_normal(&rng, block.norm1.bias->data, block.norm1.bias->size, 0, 1);

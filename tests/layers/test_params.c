@@ -16,8 +16,8 @@ static void note(const cp_error *error, void *user) {
 }
 
 void setUp(void) {
-    params     = cp_params_new();
-    rng        = cp_rng_named(5, "test");
+    params = cp_params_new();
+    rng = cp_rng_named(5, "test");
     message[0] = 0;
     cp_error_handler(note, NULL);
 }
@@ -29,12 +29,11 @@ void tearDown(void) {
 
 static void parameters_are_kept_in_the_order_and_under_the_names_they_were_added(void) {
     cp_block_make(params, "stage2.block0", (cp_block_config){.in = 4, .out = 8, .norm = CP_NORM_BATCH}, &rng);
-    const char *names[] = {
-        "stage2.block0.norm1.weight",      "stage2.block0.norm1.bias",   "stage2.block0.norm1.running_mean",
-        "stage2.block0.norm1.running_var", "stage2.block0.conv1.weight", "stage2.block0.conv1.bias",
-        "stage2.block0.norm2.weight",      "stage2.block0.norm2.bias",   "stage2.block0.norm2.running_mean",
-        "stage2.block0.norm2.running_var", "stage2.block0.conv2.weight", "stage2.block0.conv2.bias",
-        "stage2.block0.shortcut.weight",   "stage2.block0.shortcut.bias"};
+    const char *names[] = {"stage2.block0.norm1.weight",      "stage2.block0.norm1.bias",   "stage2.block0.norm1.running_mean",
+                           "stage2.block0.norm1.running_var", "stage2.block0.conv1.weight", "stage2.block0.conv1.bias",
+                           "stage2.block0.norm2.weight",      "stage2.block0.norm2.bias",   "stage2.block0.norm2.running_mean",
+                           "stage2.block0.norm2.running_var", "stage2.block0.conv2.weight", "stage2.block0.conv2.bias",
+                           "stage2.block0.shortcut.weight",   "stage2.block0.shortcut.bias"};
     TEST_ASSERT_EQUAL_INT(14, params->count);
     for (int i = 0; i < 14; i++) TEST_ASSERT_EQUAL_STRING(names[i], params->at[i].name);
     TEST_ASSERT_EQUAL_PTR(&params->at[4], cp_params_find(params, "stage2.block0.conv1.weight"));
@@ -66,7 +65,7 @@ static void an_empty_path_leaves_no_dot(void) {
 
 /* Mean and variance of what an initializer draws, and the largest value. */
 static void check_init(cp_init init, double variance, double bound) {
-    cp_tensor *t    = cp_tensor_new(2, (int[]){200, 300});
+    cp_tensor *t = cp_tensor_new(2, (int[]){200, 300});
     double     mean = 0, square = 0, most = 0;
     cp_init_weight(t, init, 200, 300, (cp_real)0.2, &rng);
     for (size_t i = 0; i < t->size; i++) {
@@ -112,7 +111,7 @@ static void backward_leaves_a_gradient_at_every_trained_parameter(void) {
 
 static void gradients_from_before_a_reset_are_told_by_name(void) {
     cp_tape   *tape = cp_tape_new();
-    cp_tensor *w    = cp_params_add(params, "", "w", CP_LAYOUT_PLAIN, 1, (int[]){2});
+    cp_tensor *w = cp_params_add(params, "", "w", CP_LAYOUT_PLAIN, 1, (int[]){2});
     TEST_ASSERT_TRUE(cp_grads_check((cp_at){0}, "test", params)); /* none yet */
     TEST_ASSERT_TRUE(cp_backward(tape, cp_sum(tape, w, CP_ALL, false), params));
     TEST_ASSERT_TRUE(cp_grads_check((cp_at){0}, "test", params));
@@ -156,7 +155,7 @@ static void copying_needs_the_same_names_and_shapes(void) {
 static void the_listing_names_shapes_and_the_total(void) {
     cp_linear_make(params, "fc", (cp_linear_config){.in = 2, .out = 3}, &rng);
     char  text[512] = {0};
-    FILE *file      = fmemopen(text, sizeof text - 1, "w");
+    FILE *file = fmemopen(text, sizeof text - 1, "w");
     cp_params_print(file, params);
     fclose(file);
     TEST_ASSERT_NOT_NULL(strstr(text, "fc.weight "));

@@ -18,14 +18,13 @@ int main(int count, char **words) {
     if (count != 2) return 2;
     char      path[512];
     cp_status status = {0};
-    cp_rng    rng    = cp_rng_named(1, "init");
-    cp_model *model  = cp_model_new(
-         (cp_model_config){
-             .classes = 3, .head = "hybrid", .precision = CP_FULL, .wrn = {.channels = 2, .norm = CP_NORM_BATCH}},
-         &rng);
-    cp_optim *adam = model ? cp_adam_new(model->params, (cp_adam_config){.rate = 1e-3, .weight_decay = 0.25}) : NULL;
+    cp_rng    rng = cp_rng_named(1, "init");
+    cp_model *model = cp_model_new(
+        (cp_model_config){.classes = 3, .head = "hybrid", .precision = CP_FULL, .wrn = {.channels = 2, .norm = CP_NORM_BATCH}},
+        &rng);
+    cp_optim          *adam = model ? cp_adam_new(model->params, (cp_adam_config){.rate = 1e-3, .weight_decay = 0.25}) : NULL;
     cp_checkpoint_part parts[] = {cp_part_optim(adam), cp_part_rng("noise", &rng)};
-    cp_checkpoint_pair note    = {"note", "\"quoted\" and \xc3\xa9"};
+    cp_checkpoint_pair note = {"note", "\"quoted\" and \xc3\xa9"};
     cp_checkpoint      run = {.model = model, .parts = parts, .part_count = 2, .metadata = &note, .metadata_count = 1};
     snprintf(path, sizeof path, "%s/run.safetensors", words[1]);
     bool fine = adam && cp_checkpoint_save(&run, path, &status);

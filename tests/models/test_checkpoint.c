@@ -19,11 +19,8 @@ void tearDown(void) {
     scratch_remove();
 }
 
-static const cp_model_config tiny = {.classes     = 3,
-                                     .head        = "hybrid",
-                                     .precision   = CP_DIAGONAL,
-                                     .learn_prior = true,
-                                     .wrn         = {.channels = 2, .norm = CP_NORM_BATCH}};
+static const cp_model_config tiny = {
+    .classes = 3, .head = "hybrid", .precision = CP_DIAGONAL, .learn_prior = true, .wrn = {.channels = 2, .norm = CP_NORM_BATCH}};
 
 static cp_model *model_of(cp_model_config config, uint64_t seed) {
     cp_rng rng = cp_rng_named(seed, "init");
@@ -45,13 +42,11 @@ typedef struct run {
 } run;
 
 static run run_new(uint64_t seed) {
-    run r    = {.model = model_of(tiny, seed), .data = cp_rng_named(seed, "data"), .sgld = cp_rng_named(seed, "sgld")};
-    r.adam   = cp_adam_new(r.model->params, (cp_adam_config){.rate = 1e-3});
-    r.ema    = cp_ema_new(r.model->params, 0.9);
-    r.replay = cp_replay_new((cp_replay_config){.capacity = 8,
-                                                .rank     = 3,
-                                                .dims     = {SIDE, SIDE, CHANNELS},
-                                                .start    = {.kind = CP_START_UNIFORM, .low = -1, .high = 1}});
+    run r = {.model = model_of(tiny, seed), .data = cp_rng_named(seed, "data"), .sgld = cp_rng_named(seed, "sgld")};
+    r.adam = cp_adam_new(r.model->params, (cp_adam_config){.rate = 1e-3});
+    r.ema = cp_ema_new(r.model->params, 0.9);
+    r.replay = cp_replay_new((cp_replay_config){
+        .capacity = 8, .rank = 3, .dims = {SIDE, SIDE, CHANNELS}, .start = {.kind = CP_START_UNIFORM, .low = -1, .high = 1}});
     r.schedule = (cp_schedule){.kind = CP_SCHEDULE_COSINE, .rate = 1e-3, .warmup = 2, .total = 20};
     return r;
 }
@@ -71,15 +66,14 @@ static void run_steps(run *r, int steps) {
         for (int n = 0; n < BATCH; n++) label[n] = (int)cp_rng_below(&r->data, 3);
         TEST_ASSERT_TRUE(cp_replay_draw(r->replay, &r->sgld, NULL, chains, index, NULL));
         cp_sgld_config sgld = {.step_size = 0.1, .noise = 0.01, .steps = 2};
-        TEST_ASSERT_TRUE(cp_sgld_run(tape, cp_model_energy_of, &(cp_model_target){.model = r->model}, chains, &sgld,
-                                     &r->sgld, NULL));
+        TEST_ASSERT_TRUE(
+            cp_sgld_run(tape, cp_model_energy_of, &(cp_model_target){.model = r->model}, chains, &sgld, &r->sgld, NULL));
         cp_replay_return(r->replay, index, chains, NULL);
         cp_tensor *batch = cp_constant(tape, x->data, 4, x->dims), *fake = cp_constant(tape, chains->data, 4, x->dims);
-        cp_tensor *loss =
-            cp_cross_entropy(tape, cp_model_logits(tape, r->model, batch, CP_TRAINING), (cp_labels){label, BATCH});
-        loss = cp_sub(tape, loss,
-                      cp_scale(tape, cp_mean(tape, cp_model_energy(tape, r->model, fake, CP_EVALUATION), CP_ALL, false),
-                               (cp_real)0.01));
+        cp_tensor *loss = cp_cross_entropy(tape, cp_model_logits(tape, r->model, batch, CP_TRAINING), (cp_labels){label, BATCH});
+        loss = cp_sub(
+            tape, loss,
+            cp_scale(tape, cp_mean(tape, cp_model_energy(tape, r->model, fake, CP_EVALUATION), CP_ALL, false), (cp_real)0.01));
         TEST_ASSERT_TRUE(cp_backward(tape, loss, r->model->params));
         cp_optim_rate_set(r->adam, cp_schedule_rate(&r->schedule, r->step++));
         cp_optim_step(r->adam);
@@ -105,10 +99,10 @@ static cp_checkpoint everything(run *r, cp_checkpoint_part parts[PARTS]) {
 
 static bool run_save(run *r, const char *name, cp_status *status) {
     cp_checkpoint_part parts[PARTS];
-    cp_checkpoint      all  = everything(r, parts);
+    cp_checkpoint      all = everything(r, parts);
     cp_checkpoint_pair note = {"note", "as good as \"new\""};
-    all.metadata            = &note;
-    all.metadata_count      = 1;
+    all.metadata = &note;
+    all.metadata_count = 1;
     return cp_checkpoint_save(&all, scratch(name), status);
 }
 
@@ -120,7 +114,7 @@ static bool run_load(run *r, const char *name, cp_status *status) {
 
 /* The bytes of everything in a run. */
 static cp_bytes bytes_of(const char *name) {
-    cp_bytes  bytes  = {0};
+    cp_bytes  bytes = {0};
     cp_status status = {0};
     TEST_ASSERT_TRUE_MESSAGE(cp_file_read(scratch(name), 1 << 28, &bytes, &status), status.message);
     return bytes;
@@ -163,7 +157,7 @@ static void saving_what_was_loaded_gives_the_same_file(void) {
 
 static void metadata_holds_the_description_and_what_the_user_adds(void) {
     cp_status status = {0};
-    run       a      = run_new(1);
+    run       a = run_new(1);
     TEST_ASSERT_TRUE(run_save(&a, "a", &status));
     cp_safetensors *file = cp_st_read(scratch("a"), &status);
     TEST_ASSERT_EQUAL_STRING("as good as \"new\"", cp_st_metadata(file, "note"));
@@ -176,7 +170,7 @@ static void metadata_holds_the_description_and_what_the_user_adds(void) {
 
 static void files_have_pytorchs_layout(void) {
     cp_status status = {0};
-    cp_model *m      = model_of(tiny, 1);
+    cp_model *m = model_of(tiny, 1);
     TEST_ASSERT_TRUE(cp_model_save(m, scratch("m"), &status));
     cp_safetensors    *file = cp_st_read(scratch("m"), &status);
     const cp_st_entry *conv = cp_st_find(file, "stem.weight"), *linear = cp_st_find(file, "head.weight");
@@ -199,7 +193,7 @@ static void files_have_pytorchs_layout(void) {
 
 static void a_model_that_float_can_hold_is_saved_as_f32_in_every_build(void) {
     cp_status status = {0};
-    cp_model *m      = model_of(tiny, 1);
+    cp_model *m = model_of(tiny, 1);
     for (int k = 0; k < m->params->count; k++)
         for (size_t i = 0; i < m->params->at[k].value->size; i++)
             m->params->at[k].value->data[i] = (cp_real)(float)m->params->at[k].value->data[i];
@@ -241,8 +235,8 @@ static void damaged_files_are_refused_and_nothing_changes(void) {
     good.data[good.size - 1000] ^= 4;
     for (int i = 0; i < 4; i++) { /* the header's length with its bytes the other way round */
         unsigned char kept = good.data[i];
-        good.data[i]       = good.data[7 - i];
-        good.data[7 - i]   = kept;
+        good.data[i] = good.data[7 - i];
+        good.data[7 - i] = kept;
     }
     scratch_write("endian", good.data, good.size);
     refused(&b, "endian", "endian");
@@ -259,10 +253,10 @@ static void damaged_files_are_refused_and_nothing_changes(void) {
 /* A file with the tensors of `config` under the description of `tiny`. */
 static void write_misfit(const char *name, cp_model_config config, const char *extra) {
     cp_status     status = {0};
-    cp_model     *m      = model_of(config, 1);
+    cp_model     *m = model_of(config, 1);
     cp_st_writer *writer = cp_st_writer_new();
-    char         *text   = cp_model_config_text(&tiny);
-    const float   one    = 1;
+    char         *text = cp_model_config_text(&tiny);
+    const float   one = 1;
     cp_st_writer_metadata(writer, "couplet", text);
     cp_params_store(m->params, writer);
     if (extra) cp_st_writer_add(writer, extra, CP_F32, 1, (int64_t[]){1}, &one);
@@ -275,8 +269,8 @@ static void write_misfit(const char *name, cp_model_config config, const char *e
 static void missing_extra_and_misshapen_tensors_are_named(void) {
     cp_model_config wider = tiny, bare = tiny;
     run             r = run_new(1);
-    wider.wrn.width   = 2;
-    bare.learn_prior  = false;
+    wider.wrn.width = 2;
+    bare.learn_prior = false;
     write_misfit("misshapen", wider, NULL);
     refused(&r, "misshapen", "stage0.block0.conv1.weight");
     write_misfit("missing", bare, NULL);
@@ -298,13 +292,13 @@ static void pytorchs_batch_counters_are_no_strangers(void) {
 
 static void a_file_without_or_with_an_inflated_description_is_refused(void) {
     cp_status status = {0};
-    cp_model *m      = model_of(tiny, 1);
+    cp_model *m = model_of(tiny, 1);
     TEST_ASSERT_TRUE(cp_checkpoint_save(&(cp_checkpoint){.params = m->params}, scratch("bare"), &status));
     TEST_ASSERT_NULL(cp_model_load(scratch("bare"), &status));
     TEST_ASSERT_NOT_NULL(strstr(status.message, "no key \"couplet\""));
     cp_checkpoint_pair huge = {"couplet", "{\"classes\":3,\"width\":900}"};
-    cp_checkpoint      c    = {.params = m->params, .metadata = &huge, .metadata_count = 1};
-    status                  = (cp_status){0};
+    cp_checkpoint      c = {.params = m->params, .metadata = &huge, .metadata_count = 1};
+    status = (cp_status){0};
     TEST_ASSERT_TRUE(cp_checkpoint_save(&c, scratch("huge"), &status));
     TEST_ASSERT_NULL(cp_model_load(scratch("huge"), &status));
     TEST_ASSERT_NOT_NULL_MESSAGE(strstr(status.message, "larger model than the file holds"), status.message);
@@ -318,7 +312,7 @@ static void the_optimizers_settings_must_be_those_of_the_file(void) {
     run       a = run_new(1), b = run_new(2);
     TEST_ASSERT_TRUE(run_save(&a, "a", &status));
     cp_optim *usual = b.adam;
-    b.adam          = cp_adam_new(b.model->params, (cp_adam_config){.rate = 1e-3, .beta1 = 0.5});
+    b.adam = cp_adam_new(b.model->params, (cp_adam_config){.rate = 1e-3, .beta1 = 0.5});
     refused(&b, "a", "\"couplet.optim.beta1\" is 0.9 in the file and 0.5 here");
     cp_optim_free(b.adam);
     b.adam = cp_sgd_new(b.model->params, (cp_sgd_config){.rate = 1e-3});
@@ -335,8 +329,8 @@ static void the_optimizers_settings_must_be_those_of_the_file(void) {
 
 static void another_description_is_refused_even_when_all_tensors_fit(void) {
     cp_status       status = {0};
-    cp_model_config swish  = tiny;
-    swish.wrn.activation   = CP_SWISH;
+    cp_model_config swish = tiny;
+    swish.wrn.activation = CP_SWISH;
     cp_model *a = model_of(swish, 1), *b = model_of(tiny, 2);
     cp_real   before = b->params->at[0].value->data[0];
     TEST_ASSERT_TRUE(cp_model_save(a, scratch("swish"), &status));
@@ -353,13 +347,12 @@ static void another_description_is_refused_even_when_all_tensors_fit(void) {
 
 static void a_description_that_leaves_out_the_defaults_is_the_same(void) {
     cp_status          status = {0};
-    cp_model          *m      = model_of(tiny, 1);
-    cp_checkpoint_pair brief  = {
-         "couplet", "{\"classes\":3, \"channels\":2, \"norm\":\"batch\", \"head\":\"hybrid\", \"learn_prior\":true}"};
-    cp_checkpoint bare = {.params = m->params, .metadata = &brief, .metadata_count = 1};
+    cp_model          *m = model_of(tiny, 1);
+    cp_checkpoint_pair brief = {"couplet",
+                                "{\"classes\":3, \"channels\":2, \"norm\":\"batch\", \"head\":\"hybrid\", \"learn_prior\":true}"};
+    cp_checkpoint      bare = {.params = m->params, .metadata = &brief, .metadata_count = 1};
     TEST_ASSERT_TRUE(cp_checkpoint_save(&bare, scratch("brief"), &status));
-    TEST_ASSERT_TRUE_MESSAGE(cp_checkpoint_load(&(cp_checkpoint){.model = m}, scratch("brief"), &status),
-                             status.message);
+    TEST_ASSERT_TRUE_MESSAGE(cp_checkpoint_load(&(cp_checkpoint){.model = m}, scratch("brief"), &status), status.message);
     bare.metadata_count = 0;
     TEST_ASSERT_TRUE(cp_checkpoint_save(&bare, scratch("bare"), &status));
     TEST_ASSERT_FALSE(cp_checkpoint_load(&(cp_checkpoint){.model = m}, scratch("bare"), &status));
@@ -370,7 +363,7 @@ static void a_description_that_leaves_out_the_defaults_is_the_same(void) {
 
 static void a_swapped_average_is_neither_saved_nor_loaded(void) {
     cp_status status = {0};
-    run       r      = run_new(1);
+    run       r = run_new(1);
     TEST_ASSERT_TRUE(run_save(&r, "good", &status));
     TEST_ASSERT_TRUE(cp_ema_swap(r.ema));
     TEST_ASSERT_FALSE(run_save(&r, "swapped", &status));
@@ -404,7 +397,7 @@ static void a_class_gaussian_is_a_part(void) {
     cp_class_gaussian_config config = {.classes = 2, .size = 2, .jitter = -1};
     cp_class_gaussian       *a = cp_class_gaussian_new(config), *b = cp_class_gaussian_new(config);
     cp_real                  data[] = {1, 2, 3, 4}, drawn[2];
-    cp_rng                   rng    = cp_rng_named(1, "draw");
+    cp_rng                   rng = cp_rng_named(1, "draw");
     TEST_ASSERT_TRUE(cp_class_gaussian_fit(a, data, (int[]){0, 1}, 2));
     cp_checkpoint_part from = cp_part_class_gaussian(a), to = cp_part_class_gaussian(b);
     TEST_ASSERT_TRUE(cp_checkpoint_save(&(cp_checkpoint){.parts = &from, .part_count = 1}, scratch("g"), &status));
@@ -417,7 +410,7 @@ static void a_class_gaussian_is_a_part(void) {
 
 static void metadata_is_read_back(void) {
     cp_status status = {0};
-    run       a      = run_new(1);
+    run       a = run_new(1);
     TEST_ASSERT_TRUE(run_save(&a, "a", &status));
     char *note = cp_checkpoint_metadata(scratch("a"), "note", &status);
     TEST_ASSERT_EQUAL_STRING("as good as \"new\"", note);
@@ -442,17 +435,15 @@ static void unusable(const cp_checkpoint *c, const char *path, const char *words
 
 static void nulls_are_told(void) {
     cp_status          status = {0};
-    int64_t            one    = 1;
-    cp_checkpoint_part good = cp_part_integer("one", &one), empty = cp_part_optim(NULL),
-                       unnamed = cp_part_integer(NULL, &one);
-    cp_checkpoint_pair half    = {"key", NULL};
+    int64_t            one = 1;
+    cp_checkpoint_part good = cp_part_integer("one", &one), empty = cp_part_optim(NULL), unnamed = cp_part_integer(NULL, &one);
+    cp_checkpoint_pair half = {"key", NULL};
     unusable(NULL, scratch("x"), "checkpoint is NULL");
     unusable(&(cp_checkpoint){.parts = &good, .part_count = 1}, NULL, "path is NULL");
     unusable(&(cp_checkpoint){.parts = &empty, .part_count = 1}, scratch("x"), "part 0 (optim) has no object");
     unusable(&(cp_checkpoint){.parts = &unnamed, .part_count = 1}, scratch("x"), "has no name");
     unusable(&(cp_checkpoint){.part_count = 1}, scratch("x"), "without a list");
-    unusable(&(cp_checkpoint){.parts = &good, .part_count = 1, .metadata = &half, .metadata_count = 1}, scratch("x"),
-             "NULL");
+    unusable(&(cp_checkpoint){.parts = &good, .part_count = 1, .metadata = &half, .metadata_count = 1}, scratch("x"), "NULL");
     unusable(&(cp_checkpoint){0}, scratch("x"), "no model");
     TEST_ASSERT_FALSE(cp_model_save(NULL, scratch("x"), &status));
     says(&status, "model is NULL");

@@ -67,7 +67,7 @@ static double parameter_value(const cp_param *p, double synthetic) {
 
 static void parameters_fill(cp_params *params) {
     for (int i = 0; i < params->count; i++) {
-        const cp_param *p      = &params->at[i];
+        const cp_param *p = &params->at[i];
         double         *values = doubles(p->value->size);
         golden_synthetic(p->name, values, p->value->size);
         for (size_t j = 0; j < p->value->size; j++)
@@ -85,8 +85,7 @@ static void summary(const double *a, size_t size, double *out) {
     golden_synthetic("p0", p0, size);
     golden_synthetic("p1", p1, size);
     memset(out, 0, (SUMS + SAMPLES) * sizeof *out);
-    for (size_t i = 0; i < size; i++)
-        out[0] += a[i], squares += a[i] * a[i], out[2] += a[i] * p0[i], out[3] += a[i] * p1[i];
+    for (size_t i = 0; i < size; i++) out[0] += a[i], squares += a[i] * a[i], out[2] += a[i] * p0[i], out[3] += a[i] * p1[i];
     out[1] = sqrt(squares);
     for (size_t k = 0; k < SAMPLES; k++) out[SUMS + k] = a[7919 * k % size];
     free(p0);
@@ -130,16 +129,15 @@ static cp_tensor *scaled(const char *name, double scale, int rank, const int *di
 /* ---- wide ResNets ---- */
 
 enum { CLASSES = 5, IMAGES = 3 };
-static const int image_dims[]       = {IMAGES, 10, 8, 3};
+static const int image_dims[] = {IMAGES, 10, 8, 3};
 static const int label_list[IMAGES] = {1, 3, 0};
 
 static cp_model *network(int width, cp_norm_kind norm, const char *head) {
-    cp_rng    rng   = cp_rng_named(1, "init");
-    cp_model *model = cp_model_new((cp_model_config){.model   = "wrn",
-                                                     .head    = head,
-                                                     .classes = CLASSES,
-                                                     .wrn = {.depth = 10, .width = width, .channels = 3, .norm = norm}},
-                                   &rng);
+    cp_rng    rng = cp_rng_named(1, "init");
+    cp_model *model = cp_model_new(
+        (cp_model_config){
+            .model = "wrn", .head = head, .classes = CLASSES, .wrn = {.depth = 10, .width = width, .channels = 3, .norm = norm}},
+        &rng);
     TEST_ASSERT_NOT_NULL(model);
     parameters_fill(model->params);
     return model;
@@ -147,14 +145,13 @@ static cp_model *network(int width, cp_norm_kind norm, const char *head) {
 
 /* The same network out of its layers, which shows the values in between. */
 static void check_activations(const char *name, int width, cp_norm_kind norm, cp_mode mode, cp_tensor *x) {
-    cp_rng     rng    = cp_rng_named(1, "init");
+    cp_rng     rng = cp_rng_named(1, "init");
     cp_params *params = cp_params_new();
-    cp_conv    stem   = cp_conv_make(params, "stem", (cp_conv_config){.in = 3, .out = 16, .padding = 1}, &rng);
+    cp_conv    stem = cp_conv_make(params, "stem", (cp_conv_config){.in = 3, .out = 16, .padding = 1}, &rng);
     cp_block   block[3];
     for (int s = 0, in = 16; s < 3; in = (16 << s++) * width)
-        block[s] = cp_block_make(
-            params, cp_path_join(cp_path_index("", "stage", s).s, "block0").s,
-            (cp_block_config){.in = in, .out = (16 << s) * width, .stride = s ? 2 : 1, .norm = norm}, &rng);
+        block[s] = cp_block_make(params, cp_path_join(cp_path_index("", "stage", s).s, "block0").s,
+                                 (cp_block_config){.in = in, .out = (16 << s) * width, .stride = s ? 2 : 1, .norm = norm}, &rng);
     parameters_fill(params);
     x = cp_conv_forward(tape, &stem, x);
     summary_equals(golden_need(file, "%s/stem", name), x, CP_LAYOUT_PLAIN, 0);
@@ -189,11 +186,10 @@ static void check_network(int width, cp_norm_kind norm, cp_mode mode) {
     char name[80];
     snprintf(name, sizeof name, "wrn/10-%d-%s/%s", width, norm ? "batch" : "none", mode ? "train" : "eval");
     check_activations(name, width, norm, mode, scaled("x", 0.5, 4, image_dims));
-    cp_model  *model    = network(width, norm, "softmax");
-    cp_tensor *x        = scaled("x", 0.5, 4, image_dims);
-    cp_tensor *features = cp_net_forward(tape, model->net, x, mode),
-              *logits   = cp_head_logits(tape, model->head, features);
-    cp_tensor *loss     = cp_cross_entropy(tape, logits, (cp_labels){label_list, IMAGES});
+    cp_model  *model = network(width, norm, "softmax");
+    cp_tensor *x = scaled("x", 0.5, 4, image_dims);
+    cp_tensor *features = cp_net_forward(tape, model->net, x, mode), *logits = cp_head_logits(tape, model->head, features);
+    cp_tensor *loss = cp_cross_entropy(tape, logits, (cp_labels){label_list, IMAGES});
     golden_equals(golden_need(file, "%s/features", name), features, TOLERANCE);
     golden_equals(golden_need(file, "%s/logits", name), logits, TOLERANCE);
     golden_equals(golden_need(file, "%s/loss", name), loss, TOLERANCE);
@@ -228,8 +224,8 @@ static void check_optimizer(const char *kind, cp_model *model, cp_optim *optim) 
     cp_tensor *losses = cp_tensor_new(1, (int[]){STEPS});
     for (int i = 0; i < STEPS; i++) {
         cp_tensor *logits = cp_model_logits(tape, model, scaled("x", 0.5, 4, image_dims), CP_TRAINING);
-        cp_tensor *loss   = cp_cross_entropy(tape, logits, (cp_labels){label_list, IMAGES});
-        losses->data[i]   = cp_item(loss);
+        cp_tensor *loss = cp_cross_entropy(tape, logits, (cp_labels){label_list, IMAGES});
+        losses->data[i] = cp_item(loss);
         TEST_ASSERT_TRUE(cp_backward(tape, loss, model->params));
         TEST_ASSERT_TRUE(cp_optim_step(optim));
         cp_tape_reset(tape);
@@ -247,17 +243,17 @@ static void check_optimizer(const char *kind, cp_model *model, cp_optim *optim) 
 static void three_adam_steps_equal_pytorch(void) {
     cp_model *model = network(1, CP_NORM_NONE, "softmax");
     check_optimizer("adam", model, cp_adam_new(model->params, (cp_adam_config){.rate = 1e-3}));
-    model                    = network(1, CP_NORM_NONE, "softmax");
+    model = network(1, CP_NORM_NONE, "softmax");
     cp_adam_config decoupled = {.rate = 1e-3, .weight_decay = 0.1, .decoupled = true};
     check_optimizer("adamw", model, cp_adam_new(model->params, decoupled));
 }
 
 static void three_sgd_momentum_steps_equal_pytorch(void) {
     cp_sgd_config config = {.rate = 0.05, .momentum = 0.9, .weight_decay = 5e-4};
-    cp_model     *model  = network(1, CP_NORM_NONE, "softmax");
+    cp_model     *model = network(1, CP_NORM_NONE, "softmax");
     check_optimizer("sgd", model, cp_sgd_new(model->params, config));
     config.nesterov = true;
-    model           = network(1, CP_NORM_NONE, "softmax");
+    model = network(1, CP_NORM_NONE, "softmax");
     check_optimizer("nesterov", model, cp_sgd_new(model->params, config));
 }
 
@@ -272,20 +268,20 @@ static bool note_energies(void *user, const cp_sgld_view *view) {
 
 static void check_sgld(const char *variant, double gradient_clamp, double clamp) {
     static const int dims[] = {CHAINS, 8, 8, 3};
-    cp_model        *model  = network(1, CP_NORM_NONE, "jem");
+    cp_model        *model = network(1, CP_NORM_NONE, "jem");
     cp_tensor       *x = cp_tensor_new(4, dims), *energies = cp_tensor_new(2, (int[]){MOVES, CHAINS});
     cp_tensor       *noise = cp_tensor_new(5, (int[]){MOVES, CHAINS, 8, 8, 3});
     golden_synthetic_reals("chains", x->data, x->size);
     for (size_t i = 0; i < x->size; i++) x->data[i] /= 2;
     golden_synthetic_reals("sgld/noise", noise->data, noise->size);
-    cp_sgld_config config = {.step_size      = 2,
-                             .noise          = 0.01,
-                             .steps          = MOVES,
+    cp_sgld_config config = {.step_size = 2,
+                             .noise = 0.01,
+                             .steps = MOVES,
                              .gradient_clamp = gradient_clamp,
-                             .clamp_low      = -clamp,
-                             .clamp_high     = clamp,
-                             .observer       = note_energies,
-                             .observer_user  = energies,
+                             .clamp_low = -clamp,
+                             .clamp_high = clamp,
+                             .observer = note_energies,
+                             .observer_user = energies,
                              .scripted_noise = noise->data};
     TEST_ASSERT_TRUE(cp_sgld_run(tape, cp_model_energy_of, &(cp_model_target){.model = model}, x, &config, NULL, NULL));
     golden_equals(golden_need(file, "sgld/%s/energies", variant), energies, TOLERANCE);
@@ -308,10 +304,10 @@ static cp_tensor *weighted(cp_tensor *t, const char *name) {
 }
 
 static void check_lstm(const char *variant, bool bidirectional) {
-    cp_rng         rng    = cp_rng_named(1, "init");
+    cp_rng         rng = cp_rng_named(1, "init");
     cp_params     *params = cp_params_new();
     cp_lstm_config config = {.in = 3, .hidden = 4, .layers = 2, .bidirectional = bidirectional};
-    cp_lstm        lstm   = cp_lstm_make(params, "", config, &rng);
+    cp_lstm        lstm = cp_lstm_make(params, "", config, &rng);
     parameters_fill(params);
     cp_tensor *last, *dx, *x = scaled("lstm/x", 1, 3, (int[]){2, 5, 3}), *out = cp_lstm_forward(tape, &lstm, x, &last);
     golden_equals(golden_need(file, "lstm/%s/out", variant), out, TOLERANCE);
@@ -321,8 +317,7 @@ static void check_lstm(const char *variant, bool bidirectional) {
     golden_equals(golden_need(file, "lstm/%s/grad_x", variant), dx, TOLERANCE);
     for (int i = 0; i < params->count; i++) {
         const cp_param *p = &params->at[i];
-        golden_equals(golden_need(file, "lstm/%s/grad/%s", variant, p->name), in_file_order(p->grad, p->layout),
-                      TOLERANCE);
+        golden_equals(golden_need(file, "lstm/%s/grad/%s", variant, p->name), in_file_order(p->grad, p->layout), TOLERANCE);
     }
     cp_tape_reset(tape);
     cp_params_free(params);
@@ -346,8 +341,7 @@ typedef struct gaussian_run {
 } gaussian_run;
 
 /* What PyTorch found no path to has gradient zero. */
-static void check_gradient(const gaussian_run *run, const char *quantity, const char *leaf, cp_tensor *gradient,
-                           cp_layout layout) {
+static void check_gradient(const gaussian_run *run, const char *quantity, const char *leaf, cp_tensor *gradient, cp_layout layout) {
     const cp_st_entry *entry = golden_find(file, "%s/grad/%s/%s", run->name, quantity, leaf);
     if (entry) golden_equals(entry, in_file_order(gradient, layout), TOLERANCE);
     for (size_t i = 0; !entry && i < gradient->size; i++) TEST_ASSERT_TRUE_MESSAGE(gradient->data[i] == 0, leaf);
@@ -376,7 +370,7 @@ static void check_gaussian_softmax(const char *kind, cp_precision precision, boo
     gaussian_run run = {.params = cp_params_new()};
     snprintf(run.name, sizeof run.name, "gaussian/%s%s", kind, learned ? "_prior" : "");
     cp_gaussian_softmax_config config = {.features = 3, .classes = 3, .precision = precision, .learn_prior = learned};
-    run.layer                         = cp_gaussian_softmax_make(run.params, "head", config, &rng);
+    run.layer = cp_gaussian_softmax_make(run.params, "head", config, &rng);
     parameters_fill(run.params);
     run.z = scaled("gaussian/z", 1, 2, (int[]){4, 3});
     check_quantity(&run, "posterior", cp_gaussian_softmax_posterior(tape, &run.layer, run.z));

@@ -161,10 +161,10 @@ static void null_layers_tapes_and_inputs_are_refused_in_one_line(void) {
     cp_gaussian_softmax gaussian = cp_gaussian_softmax_make(params, "g", two, &rng);
     cp_norm             norm = {0};
     cp_dropout_layer    dropout = cp_dropout_make((cp_real)0.5, rng);
-#define REFUSED(call, text) \
-    do {                    \
-        TEST_ASSERT_NULL(call); \
-        refused(text);      \
+#define REFUSED(call, text)                                                                                                        \
+    do {                                                                                                                           \
+        TEST_ASSERT_NULL(call);                                                                                                    \
+        refused(text);                                                                                                             \
     } while (0)
     REFUSED(cp_linear_forward(tape, NULL, x), "linear: the layer is NULL");
     REFUSED(cp_linear_forward(none, &linear, x), "the tape is NULL");

@@ -48,9 +48,17 @@ static cp_tensor *noise(bool variable, int rank, const int *dims) {
 static void a_wide_resnet_has_the_documented_names_and_takes_any_size_from_8x8(void) {
     cp_model *m = model_of((cp_model_config){.classes = 5, .wrn = {.depth = 16, .width = 2, .channels = 3, .norm = CP_NORM_BATCH}});
     TEST_ASSERT_EQUAL_INT(128, m->net->features);
-    const char *names[] = {"stem.weight", "stem.bias", "stage0.block0.norm1.running_var", "stage0.block0.shortcut.weight",
-                           "stage1.block1.conv2.bias", "stage2.block0.shortcut.bias", "norm.weight", "head.weight", "head.bias"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) TEST_ASSERT_NOT_NULL_MESSAGE(cp_params_find(m->params, names[i]), names[i]);
+    const char *names[] = {"stem.weight",
+                           "stem.bias",
+                           "stage0.block0.norm1.running_var",
+                           "stage0.block0.shortcut.weight",
+                           "stage1.block1.conv2.bias",
+                           "stage2.block0.shortcut.bias",
+                           "norm.weight",
+                           "head.weight",
+                           "head.bias"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        TEST_ASSERT_NOT_NULL_MESSAGE(cp_params_find(m->params, names[i]), names[i]);
     TEST_ASSERT_NULL(cp_params_find(m->params, "stage0.block1.shortcut.weight"));
     for (int side = 8; side < 40; side += 7) {
         cp_tensor *x = noise(false, 4, (int[]){2, side, side + 1, 3});
@@ -67,9 +75,11 @@ static void every_norm_activation_and_layout_gives_finite_posteriors_that_sum_to
     for (int norm = CP_NORM_NONE; norm <= CP_NORM_LAYER; norm++)
         for (int activation = CP_LEAKY_RELU; activation <= CP_TANH; activation++)
             for (int layout = CP_BLOCK_JEM; layout <= CP_BLOCK_CLASSIC; layout++) {
-                cp_model *m = model_of((cp_model_config){.classes = 4, .head = "hybrid",
-                                                         .wrn = {.norm = (cp_norm_kind)norm, .activation = (cp_activation)activation,
-                                                                 .layout = (cp_block_layout)layout}});
+                cp_model  *m = model_of((cp_model_config){.classes = 4,
+                                                          .head = "hybrid",
+                                                          .wrn = {.norm = (cp_norm_kind)norm,
+                                                                  .activation = (cp_activation)activation,
+                                                                  .layout = (cp_block_layout)layout}});
                 cp_tensor *p = cp_model_posterior(tape, m, noise(false, 4, (int[]){2, 9, 8, 1}), CP_TRAINING);
                 for (int n = 0; n < 2; n++) {
                     double sum = 0;
@@ -91,7 +101,8 @@ static void an_impossible_model_is_refused_with_a_reason(void) {
 }
 
 static void a_mlp_of_one_size_hands_its_inputs_to_the_head(void) {
-    cp_model  *m = model_of((cp_model_config){.model = "mlp", .head = "hybrid", .precision = CP_FULL, .classes = 2, .mlp = {.sizes = {2}}});
+    cp_model *m =
+        model_of((cp_model_config){.model = "mlp", .head = "hybrid", .precision = CP_FULL, .classes = 2, .mlp = {.sizes = {2}}});
     cp_tensor *x = noise(false, 2, (int[]){3, 2});
     cp_tensor *z = cp_net_forward(tape, m->net, x, CP_TRAINING);
     TEST_ASSERT_EQUAL_MEMORY(x->data, z->data, 6 * sizeof(cp_real));
@@ -154,9 +165,9 @@ static double slope(const cp_model *m, const cp_tensor *start, cp_real *number, 
     cp_real      kept = *number;
     for (int k = 0; k < 4; k++) {
         *number = kept + (cp_real)(at[k] * h);
-        bool was = cp_tape_record(tape, false);
+        bool was = cp_tape_pause(tape, true);
         sum += weight[k] * (double)cp_item(hybrid_loss(m, cp_constant(tape, start->data, 4, start->dims), mode));
-        cp_tape_record(tape, was);
+        cp_tape_pause(tape, was);
         cp_tape_reset(tape);
     }
     *number = kept;
@@ -164,14 +175,17 @@ static double slope(const cp_model *m, const cp_tensor *start, cp_real *number, 
 }
 
 static void check_gradients(cp_norm_kind norm, cp_mode mode, cp_precision precision) {
-    cp_model  *m = model_of((cp_model_config){.classes = 3, .head = "hybrid", .precision = precision, .learn_prior = true,
+    cp_model  *m = model_of((cp_model_config){.classes = 3,
+                                              .head = "hybrid",
+                                              .precision = precision,
+                                              .learn_prior = true,
                                               .wrn = {.width = 1, .channels = 2, .norm = norm, .activation = CP_SWISH}});
     cp_tensor *start = cp_tensor_new(4, (int[]){3, 8, 9, 2});
     cp_rng     rng = cp_rng_named(4, "pick");
     cp_rng_fill_uniform(&rng, start->data, start->size, -1, 1);
     for (int k = 0; k < 40; k++) {
-        cp_param *entry = &m->params->at[cp_rng_below(&rng, (uint64_t)m->params->count)];
-        size_t    place = (size_t)cp_rng_below(&rng, entry->value->size);
+        cp_param  *entry = &m->params->at[cp_rng_below(&rng, (uint64_t)m->params->count)];
+        size_t     place = (size_t)cp_rng_below(&rng, entry->value->size);
         cp_tensor *x = cp_variable(tape, start->data, 4, start->dims), *dx;
         cp_tensor *loss = hybrid_loss(m, x, mode);
         double     got;
@@ -207,7 +221,7 @@ static void the_gradient_of_a_whole_hybrid_is_right_in_both_modes(void) {
 enum { MANY = 32 };
 
 static double accuracy(const cp_model *m, const cp_tensor *x, const int *label) {
-    bool       was = cp_tape_record(tape, false);
+    bool       was = cp_tape_pause(tape, true);
     cp_tensor *p = cp_model_posterior(tape, m, cp_constant(tape, x->data, x->rank, x->dims), CP_EVALUATION);
     int        classes = p->dims[1], right = 0;
     for (int n = 0; n < MANY; n++) {
@@ -216,7 +230,7 @@ static double accuracy(const cp_model *m, const cp_tensor *x, const int *label) 
             if (p->data[n * classes + c] > p->data[n * classes + best]) best = c;
         right += best == label[n];
     }
-    cp_tape_record(tape, was);
+    cp_tape_pause(tape, was);
     cp_tape_reset(tape);
     return (double)right / MANY;
 }
@@ -245,30 +259,33 @@ static void overfit(cp_model_config config, int rank, const int *dims, int most_
 
 static void a_wide_resnet_overfits_32_random_images(void) {
     overfit((cp_model_config){.classes = 4, .wrn = {.channels = 1}}, 4, (int[]){MANY, 8, 8, 1}, 400);
-    overfit((cp_model_config){.classes = 4, .head = "hybrid", .precision = CP_DIAGONAL, .wrn = {.channels = 3, .norm = CP_NORM_GROUP}}, 4,
-            (int[]){MANY, 8, 8, 3}, 400);
+    overfit(
+        (cp_model_config){.classes = 4, .head = "hybrid", .precision = CP_DIAGONAL, .wrn = {.channels = 3, .norm = CP_NORM_GROUP}},
+        4, (int[]){MANY, 8, 8, 3}, 400);
 }
 
 static void a_wide_resnet_with_batch_norm_overfits_and_its_running_statistics_follow(void) {
-    overfit((cp_model_config){.classes = 4, .head = "jem", .wrn = {.channels = 1, .norm = CP_NORM_BATCH}}, 4, (int[]){MANY, 8, 8, 1}, 400);
+    overfit((cp_model_config){.classes = 4, .head = "jem", .wrn = {.channels = 1, .norm = CP_NORM_BATCH}}, 4,
+            (int[]){MANY, 8, 8, 1}, 400);
 }
 
 static void a_perceptron_overfits_32_random_images(void) {
-    overfit((cp_model_config){.model = "mlp", .classes = 4, .mlp = {.sizes = {64, 48}, .activation = CP_TANH}}, 4, (int[]){MANY, 8, 8, 1}, 600);
+    overfit((cp_model_config){.model = "mlp", .classes = 4, .mlp = {.sizes = {64, 48}, .activation = CP_TANH}}, 4,
+            (int[]){MANY, 8, 8, 1}, 600);
 }
 
 static void a_bidirectional_lstm_overfits_32_random_sequences(void) {
-    overfit((cp_model_config){.model = "lstm", .classes = 3, .lstm = {.in = 6, .hidden = 16, .layers = 2, .bidirectional = true}}, 3,
-            (int[]){MANY, 5, 6}, 600);
+    overfit((cp_model_config){.model = "lstm", .classes = 3, .lstm = {.in = 6, .hidden = 16, .layers = 2, .bidirectional = true}},
+            3, (int[]){MANY, 5, 6}, 600);
 }
 
 /* ---- memory ---- */
 
 static size_t peak_of(const cp_model *m, bool record, bool frozen) {
-    cp_tape   *own = cp_tape_new();
-    cp_real   *data = calloc(8 * 28 * 28, sizeof *data);
-    int        dims[] = {8, 28, 28, 1};
-    cp_tape_record(own, record);
+    cp_tape *own = cp_tape_new();
+    cp_real *data = calloc(8 * 28 * 28, sizeof *data);
+    int      dims[] = {8, 28, 28, 1};
+    cp_tape_pause(own, !record);
     cp_tape_freeze(own, frozen);
     cp_tensor *x = cp_variable(own, data, 4, dims), *dx;
     cp_tensor *energy = cp_sum(own, cp_model_energy(own, m, x, CP_EVALUATION), CP_ALL, false);
@@ -321,8 +338,11 @@ static void input_gradients(const cp_model *m, const cp_real *data, cp_mode mode
  * that keeps everything. */
 static void the_gradients_at_the_inputs_are_the_same_with_fixed_weights(void) {
     for (int i = 0; i < 4 * 5 * 2; i++) {
-        cp_wrn_config wrn = {.depth = 16, .width = 1, .norm = (cp_norm_kind)(i % 4), .activation = (cp_activation)(i / 4 % 5),
-                             .layout = i / 20 ? CP_BLOCK_CLASSIC : CP_BLOCK_JEM};
+        cp_wrn_config   wrn = {.depth = 16,
+                               .width = 1,
+                               .norm = (cp_norm_kind)(i % 4),
+                               .activation = (cp_activation)(i / 4 % 5),
+                               .layout = i / 20 ? CP_BLOCK_CLASSIC : CP_BLOCK_JEM};
         cp_model_config config = {.classes = 3, .head = "jem", .wrn = wrn};
         cp_model       *m = model_of(config), *copy = model_of(config);
         cp_rng          rng = cp_rng_named(7, "images");
@@ -348,7 +368,10 @@ static void the_gradients_at_the_inputs_are_the_same_with_fixed_weights(void) {
 static void a_description_reads_back_as_the_same_model(void) {
     cp_model_config configs[] = {
         {.classes = 8, .wrn = {.depth = 10, .width = 2, .channels = 3, .norm = CP_NORM_BATCH}},
-        {.classes = 2, .head = "hybrid", .precision = CP_FULL, .learn_prior = true,
+        {.classes = 2,
+         .head = "hybrid",
+         .precision = CP_FULL,
+         .learn_prior = true,
          .wrn = {.depth = 16, .activation = CP_SWISH, .norm = CP_NORM_GROUP, .layout = CP_BLOCK_CLASSIC}},
         {.model = "mlp", .head = "jem", .classes = 3, .mlp = {.sizes = {4, 5, 6}, .activation = CP_TANH}},
         {.model = "lstm", .classes = 3, .lstm = {.in = 4, .hidden = 7, .layers = 2, .bidirectional = true}},
@@ -376,7 +399,8 @@ static void the_example_description_is_understood(void) {
     cp_model_config c;
     cp_status       status = {0};
     TEST_ASSERT_TRUE(cp_model_config_parse(
-        "{\"model\":\"wrn\",\"depth\":10,\"width\":2,\"channels\":3,\"classes\":8,\"norm\":\"batch\",\"head\":\"softmax\"}", "text", &c, &status));
+        "{\"model\":\"wrn\",\"depth\":10,\"width\":2,\"channels\":3,\"classes\":8,\"norm\":\"batch\",\"head\":\"softmax\"}", "text",
+        &c, &status));
     TEST_ASSERT_EQUAL_INT(10, c.wrn.depth);
     TEST_ASSERT_EQUAL_INT(3, c.wrn.channels);
     TEST_ASSERT_EQUAL_INT(CP_NORM_BATCH, c.wrn.norm);

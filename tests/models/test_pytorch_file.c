@@ -47,7 +47,7 @@ static cp_real *array_read(const char *path, int rank, int *dims) {
 static cp_tensor *images(void) {
     int        d[4];
     cp_real   *from = array_read(golden_path("x", ".npy").s, 4, d);
-    cp_tensor *x    = cp_full(tape, 0, 4, (int[]){d[0], d[2], d[3], d[1]});
+    cp_tensor *x = cp_full(tape, 0, 4, (int[]){d[0], d[2], d[3], d[1]});
     for (int n = 0; n < d[0]; n++)
         for (int c = 0; c < d[1]; c++)
             for (int place = 0; place < d[2] * d[3]; place++)
@@ -58,7 +58,7 @@ static cp_tensor *images(void) {
 
 static void equals(const char *norm, const char *end, const cp_tensor *got) {
     int       dims[2];
-    file_name path     = golden_path(norm, end);
+    file_name path = golden_path(norm, end);
     cp_real  *expected = array_read(path.s, 2, dims);
     TEST_ASSERT_NOT_NULL(got);
     TEST_ASSERT_EQUAL_INT(dims[0], got->dims[0]);
@@ -70,7 +70,7 @@ static void equals(const char *norm, const char *end, const cp_tensor *got) {
 
 static void predicts_as_pytorch(const char *norm) {
     cp_status status = {0};
-    cp_model *model  = cp_model_load(golden_path(norm, ".safetensors").s, &status);
+    cp_model *model = cp_model_load(golden_path(norm, ".safetensors").s, &status);
     TEST_ASSERT_NOT_NULL_MESSAGE(model, status.message);
     cp_tensor *x = images();
     equals(norm, "_logits.npy", cp_model_logits(tape, model, x, CP_EVALUATION));

@@ -8,10 +8,10 @@ static cp_tensor *build_accumulate(cp_tape *tape, cp_tensor **in, const op_case 
     return cp_accumulate(CP_AT(tape), in[0], in[1]);
 }
 
-#define BUILD_BINARY(name)                                                                                             \
-    static cp_tensor *build_##name(cp_tape *tape, cp_tensor **in, const op_case *c) {                                  \
-        (void)c;                                                                                                       \
-        return cp_##name(tape, in[0], in[1]);                                                                          \
+#define BUILD_BINARY(name)                                                                                                         \
+    static cp_tensor *build_##name(cp_tape *tape, cp_tensor **in, const op_case *c) {                                              \
+        (void)c;                                                                                                                   \
+        return cp_##name(tape, in[0], in[1]);                                                                                      \
     }
 BUILD_BINARY(add)
 BUILD_BINARY(sub)
@@ -23,10 +23,10 @@ BUILD_BINARY(greater)
 BUILD_BINARY(equal)
 
 /* One tensor as both arguments. */
-#define BUILD_TWICE(name)                                                                                              \
-    static cp_tensor *build_##name##_twice(cp_tape *tape, cp_tensor **in, const op_case *c) {                          \
-        (void)c;                                                                                                       \
-        return cp_##name(tape, in[0], in[0]);                                                                          \
+#define BUILD_TWICE(name)                                                                                                          \
+    static cp_tensor *build_##name##_twice(cp_tape *tape, cp_tensor **in, const op_case *c) {                                      \
+        (void)c;                                                                                                                   \
+        return cp_##name(tape, in[0], in[0]);                                                                                      \
     }
 BUILD_TWICE(add)
 BUILD_TWICE(mul)

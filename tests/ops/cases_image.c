@@ -12,8 +12,8 @@ static cp_tensor *small_shift(cp_tape *tape, cp_tensor *shift) {
 }
 
 static cp_tensor *build_leaky_conv2d(cp_tape *tape, cp_tensor **in, const op_case *c) {
-    cp_around   around = {.slope = (cp_real)c->real[0]};
-    cp_tensor **next = in + 2;
+    cp_conv_extras around = {.slope = (cp_real)c->real[0]};
+    cp_tensor    **next = in + 2;
     if (c->flags & 1) around.bias = *next++;
     if (c->flags & 2) around.residual = *next++;
     if (c->flags & 4) around.scale = *next++, around.shift = small_shift(tape, *next++);
@@ -22,8 +22,9 @@ static cp_tensor *build_leaky_conv2d(cp_tape *tape, cp_tensor **in, const op_cas
 
 /* With fixed weights the rule needs the signs only: what went in can be given back. */
 static cp_tensor *build_leaky_conv2d_fixed(cp_tape *tape, cp_tensor **in, const op_case *c) {
-    cp_tensor *x = cp_scale(tape, in[0], 1), *w = cp_detach(tape, in[1]);
-    cp_around  around = {.scale = cp_detach(tape, in[2]), .shift = small_shift(tape, cp_detach(tape, in[3])), .slope = (cp_real)c->real[0]};
+    cp_tensor     *x = cp_scale(tape, in[0], 1), *w = cp_detach(tape, in[1]);
+    cp_conv_extras around = {
+        .scale = cp_detach(tape, in[2]), .shift = small_shift(tape, cp_detach(tape, in[3])), .slope = (cp_real)c->real[0]};
     cp_tensor *y = cp_leaky_conv2d(tape, x, w, around, c->conv);
     cp_release(CP_AT(tape), x);
     return y;
@@ -31,7 +32,7 @@ static cp_tensor *build_leaky_conv2d_fixed(cp_tape *tape, cp_tensor **in, const 
 
 /* The input is its own residual, as in a block without a shortcut. */
 static cp_tensor *build_leaky_conv2d_self(cp_tape *tape, cp_tensor **in, const op_case *c) {
-    return cp_leaky_conv2d(tape, in[0], in[1], (cp_around){.residual = in[0], .slope = (cp_real)c->real[0]}, c->conv);
+    return cp_leaky_conv2d(tape, in[0], in[1], (cp_conv_extras){.residual = in[0], .slope = (cp_real)c->real[0]}, c->conv);
 }
 
 static cp_tensor *build_conv2d_input_grad(cp_tape *tape, cp_tensor **in, const op_case *c) {

@@ -1,9 +1,9 @@
 /* Cases of reductions over sets of axes, the softmax family, and the losses. */
 #include "tests/support/cases.h"
 
-#define BUILD_REDUCTION(name)                                                                                          \
-    static cp_tensor *build_##name(cp_tape *tape, cp_tensor **in, const op_case *c) {                                  \
-        return cp_##name(tape, in[0], c->axes, c->keepdim);                                                            \
+#define BUILD_REDUCTION(name)                                                                                                      \
+    static cp_tensor *build_##name(cp_tape *tape, cp_tensor **in, const op_case *c) {                                              \
+        return cp_##name(tape, in[0], c->axes, c->keepdim);                                                                        \
     }
 BUILD_REDUCTION(sum)
 BUILD_REDUCTION(mean)

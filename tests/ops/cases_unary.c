@@ -1,10 +1,10 @@
 /* Cases of functions of one value at a time. */
 #include "tests/support/cases.h"
 
-#define BUILD_UNARY(name)                                                                                              \
-    static cp_tensor *build_##name(cp_tape *tape, cp_tensor **in, const op_case *c) {                                  \
-        (void)c;                                                                                                       \
-        return cp_##name(tape, in[0]);                                                                                 \
+#define BUILD_UNARY(name)                                                                                                          \
+    static cp_tensor *build_##name(cp_tape *tape, cp_tensor **in, const op_case *c) {                                              \
+        (void)c;                                                                                                                   \
+        return cp_##name(tape, in[0]);                                                                                             \
     }
 BUILD_UNARY(neg)
 BUILD_UNARY(exp)

@@ -17,7 +17,7 @@ static void remember(const cp_error *error, void *user) {
 }
 
 void setUp(void) {
-    errors        = 0;
+    errors = 0;
     last_error[0] = '\0';
     cp_error_handler(remember, NULL);
     tape = cp_tape_new();
@@ -29,9 +29,9 @@ void tearDown(void) {
     TEST_ASSERT_EQUAL_INT_MESSAGE(0, errors, last_error);
 }
 
-#define DIMS(...)                                                                                                      \
-    (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), (int[]) {                                                       \
-        __VA_ARGS__                                                                                                    \
+#define DIMS(...)                                                                                                                  \
+    (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), (int[]) {                                                                   \
+        __VA_ARGS__                                                                                                                \
     }
 #define INTS(...) ((int[]){__VA_ARGS__})
 
@@ -67,8 +67,7 @@ static void expect_values(const cp_tensor *t, int n, const double *expected) {
     for (int i = 0; i < n; i++) expect_near(expected[i], (double)t->data[i]);
 }
 
-#define EXPECT(t, ...)                                                                                                 \
-    expect_values(t, (int)(sizeof((double[]){__VA_ARGS__}) / sizeof(double)), (double[]){__VA_ARGS__})
+#define EXPECT(t, ...) expect_values(t, (int)(sizeof((double[]){__VA_ARGS__}) / sizeof(double)), (double[]){__VA_ARGS__})
 
 /* ---- empty tensors through every family, with their gradients ---- */
 
@@ -164,8 +163,8 @@ static void an_empty_batch_passes_through_image_ops_and_norms(void) {
     expect_shape(cp_layer_norm(tape, x, c, c, 1), x, "(0, 4, 4, 2)");
     expect_shape(cp_group_norm(tape, x, c, c, 2, 1), c, "(0, 4, 4, 2)");
     cp_tensor *running = cp_tensor_new(1, INTS(2));
-    expect_shape(cp_batch_norm(tape, x, c, c, (cp_batch_norm_config){.running_mean = running, .running_var = running}),
-                 x, "(0, 4, 4, 2)");
+    expect_shape(cp_batch_norm(tape, x, c, c, (cp_batch_norm_config){.running_mean = running, .running_var = running}), x,
+                 "(0, 4, 4, 2)");
     cp_tensor_free(running);
 }
 
@@ -210,8 +209,7 @@ static void five_axes_work(void) {
     expect_shape(cp_matmul(tape, x, x, CP_TRANSPOSE_B), x, "(2, 1, 3, 2, 2)");
     expect_shape(cp_batch_norm(tape, x, NULL, NULL, (cp_batch_norm_config){.training = true}), x, "(2, 1, 3, 2, 2)");
     expect_shape(cp_softmax(tape, x, 2), x, "(2, 1, 3, 2, 2)");
-    expect_shape(cp_slice(tape, x, INTS(1, 0, 0, 1, 0), INTS(2, 1, CP_END, 2, CP_END), INTS(1, 1, 2, 1, 1)), x,
-                 "(1, 1, 2, 1, 2)");
+    expect_shape(cp_slice(tape, x, INTS(1, 0, 0, 1, 0), INTS(2, 1, CP_END, 2, CP_END), INTS(1, 1, 2, 1, 1)), x, "(1, 1, 2, 1, 2)");
 }
 
 static void a_step_as_large_as_an_int_takes_one_value(void) {
@@ -260,7 +258,7 @@ static void the_smooth_steps_are_exact_at_both_ends(void) {
 
 static void cross_entropy_is_exact_for_huge_logits(void) {
     cp_real    values[] = {(cp_real)1e4, (cp_real)-1e4, (cp_real)-1e4, (cp_real)1e4};
-    cp_tensor *logits   = cp_variable(tape, values, 2, INTS(2, 2));
+    cp_tensor *logits = cp_variable(tape, values, 2, INTS(2, 2));
     EXPECT(cp_cross_entropy(tape, logits, (cp_labels){INTS(0, 1), 2}), 0);
     cp_tensor *wrong = cp_cross_entropy(tape, logits, (cp_labels){INTS(1, 0), 2});
     EXPECT(wrong, 2e4);
@@ -282,8 +280,8 @@ static void sums_and_variances_of_large_numbers_keep_their_digits(void) {
 
 static void denormals_and_negative_zero_survive(void) {
     cp_real    tiny = sizeof(cp_real) == sizeof(float) ? (cp_real)1e-40 : (cp_real)1e-310;
-    cp_tensor *x    = cp_constant(tape, (cp_real[]){tiny, -tiny, (cp_real)-0.0}, 1, INTS(3));
-    cp_tensor *y    = cp_add(tape, x, cp_scalar(tape, 0));
+    cp_tensor *x = cp_constant(tape, (cp_real[]){tiny, -tiny, (cp_real)-0.0}, 1, INTS(3));
+    cp_tensor *y = cp_add(tape, x, cp_scalar(tape, 0));
     TEST_ASSERT_TRUE(y->data[0] == tiny && y->data[0] > 0 && y->data[1] == -tiny);
     TEST_ASSERT_TRUE(cp_sum(tape, x, CP_ALL, false)->data[0] == 0);
     TEST_ASSERT_TRUE(cp_max(tape, x, CP_ALL, false)->data[0] == tiny);
@@ -306,7 +304,7 @@ static bool has_nan(const cp_tensor *t) {
 
 static cp_tensor *poisoned(int rank, const int *dims, size_t at) {
     cp_tensor *t = filled(rank, dims);
-    t->data[at]  = (cp_real)NAN;
+    t->data[at] = (cp_real)NAN;
     return t;
 }
 
@@ -315,8 +313,7 @@ static cp_tensor *poisoned(int rank, const int *dims, size_t at) {
 static void nan_passes_through_elementwise_ops(void) {
     for (size_t at = 0; at < 19; at++) { /* in each place: vector loops and their remainders */
         cp_tensor *x = poisoned(DIMS(19), at), *y = filled(DIMS(19));
-        for (int i = 0; i < UNARY; i++)
-            TEST_ASSERT_TRUE_MESSAGE(isnan(unary[i](CP_AT(tape), x)->data[at]), "a unary op");
+        for (int i = 0; i < UNARY; i++) TEST_ASSERT_TRUE_MESSAGE(isnan(unary[i](CP_AT(tape), x)->data[at]), "a unary op");
         for (int i = 0; i < BINARY; i++) {
             TEST_ASSERT_TRUE_MESSAGE(isnan(binary[i](CP_AT(tape), x, y)->data[at]), "a binary op, left");
             TEST_ASSERT_TRUE_MESSAGE(isnan(binary[i](CP_AT(tape), y, x)->data[at]), "a binary op, right");
@@ -370,8 +367,7 @@ static void nan_passes_through_image_ops_from_any_place(void) {
         NAN_IN_NAN_OUT(cp_avg_pool(tape, x, (cp_pool2d_config){CP_WINDOW(2)}));
         NAN_IN_NAN_OUT(cp_global_avg_pool(tape, x));
         NAN_IN_NAN_OUT(cp_conv2d(tape, x, filled(DIMS(3, 3, 2, 4)), NULL, (cp_conv2d_config){CP_PAD(1)}));
-        NAN_IN_NAN_OUT(
-            cp_leaky_conv2d(tape, x, filled(DIMS(3, 3, 2, 4)), (cp_around){0}, (cp_conv2d_config){CP_PAD(1)}));
+        NAN_IN_NAN_OUT(cp_leaky_conv2d(tape, x, filled(DIMS(3, 3, 2, 4)), (cp_conv_extras){0}, (cp_conv2d_config){CP_PAD(1)}));
         NAN_IN_NAN_OUT(cp_group_norm(tape, x, NULL, NULL, 2, 1));
         NAN_IN_NAN_OUT(cp_layer_norm(tape, x, NULL, NULL, 1));
         cp_tape_reset(tape);
@@ -388,9 +384,9 @@ static void padding_never_wins_a_maximum(void) {
     for (int i = 0; i < 9; i++) x->data[i] = (cp_real)(-10 - i);
     EXPECT(cp_max_pool(tape, x, (cp_pool2d_config){CP_WINDOW(2), CP_PAD(1)}), -10, -11, -13, -14);
     x->data[0] = (cp_real)-INFINITY;
-    EXPECT(cp_slice(tape, cp_max_pool(tape, x, (cp_pool2d_config){CP_WINDOW(2), CP_PAD(1)}), INTS(0, 0, 0, 0),
-                    INTS(1, 1, 1, 1), NULL),
-           -INFINITY);
+    EXPECT(
+        cp_slice(tape, cp_max_pool(tape, x, (cp_pool2d_config){CP_WINDOW(2), CP_PAD(1)}), INTS(0, 0, 0, 0), INTS(1, 1, 1, 1), NULL),
+        -INFINITY);
 }
 
 /* Two classes and four points about `offset`: the energies, and the gradients of a weighted sum of them. */
@@ -448,7 +444,7 @@ static void many_values_in_one_place_are_summed_exactly(void) {
     expect_near((double)0.1f, (double)cp_item(cp_avg_pool(tape, x, (cp_pool2d_config){CP_WINDOW(SIDE)})));
     static int rows[SIDE * SIDE];
     cp_tensor *column = cp_reshape(tape, x, DIMS(SIDE * SIDE, 1));
-    cp_tensor *sum    = cp_scatter_rows(tape, column, (cp_labels){rows, SIDE * SIDE}, 1);
+    cp_tensor *sum = cp_scatter_rows(tape, column, (cp_labels){rows, SIDE * SIDE}, 1);
     expect_near(SIDE * SIDE * (double)0.1f, (double)cp_item(sum));
 }
 

@@ -28,18 +28,18 @@ static double difference(const double *expected, const double *got, size_t count
     double largest = 0, most = 0;
     for (size_t i = 0; i < count; i++) {
         double apart = fabs(expected[i] - got[i]);
-        largest      = fmax(largest, fabs(expected[i]));
-        most         = apart > most || isnan(apart) ? apart : most;
+        largest = fmax(largest, fabs(expected[i]));
+        most = apart > most || isnan(apart) ? apart : most;
     }
     return most == 0 ? 0 : most / largest;
 }
 
 /* The whole case is read before anything is compared, so that a failure leaves the next case at its place. */
 static bool read_floats(const case_results *like, case_results *got) {
-    *got      = (case_results){0};
+    *got = (case_results){0};
     bool fine = true;
     for (int a = 0; a < like->arrays && fine; a++) {
-        got->sizes[a]              = like->sizes[a];
+        got->sizes[a] = like->sizes[a];
         got->values[got->arrays++] = malloc((like->sizes[a] + 1) * sizeof(double));
         fine = got->values[a] && fread(got->values[a], sizeof(double), like->sizes[a], floats) == like->sizes[a];
     }
@@ -48,9 +48,9 @@ static bool read_floats(const case_results *like, case_results *got) {
 
 static void the_case_is_the_same_in_float(void) {
     case_results expected, got = {0};
-    int          bad   = -1;
+    int          bad = -1;
     double       apart = 0;
-    bool         fine  = case_results_make(current, &expected) && read_floats(&expected, &got);
+    bool         fine = case_results_make(current, &expected) && read_floats(&expected, &got);
     for (int a = 0; fine && a < expected.arrays && bad < 0; a++) {
         apart = difference(expected.values[a], got.values[a], expected.sizes[a]);
         worst = fmax(worst, apart);

@@ -95,8 +95,8 @@ static cp_conv2d_config convolution(const arguments *a) {
 }
 
 /* Bias and residual, then perhaps scale and shift. */
-static cp_around around(const arguments *a) {
-    return (cp_around){.bias = a->in[2], .residual = a->in[3], .scale = a->in[4], .shift = a->in[5], .slope = a->reals[0]};
+static cp_conv_extras around(const arguments *a) {
+    return (cp_conv_extras){.bias = a->in[2], .residual = a->in[3], .scale = a->in[4], .shift = a->in[5], .slope = a->reals[0]};
 }
 
 /* Mean, precision and perhaps log_prior, from input number `first` on. */
@@ -107,7 +107,7 @@ static cp_gaussians gaussians(const arguments *a, int first) {
 
 /* Called as many times as the case says, so that the running statistics move more than once. */
 static cp_tensor *batch_norm(const arguments *a) {
-    cp_tensor           *out    = NULL;
+    cp_tensor           *out = NULL;
     cp_batch_norm_config config = {a->ints[0] != 0, a->running_mean, a->running_var, a->reals[0], a->reals[1]};
     for (int i = 0; i < a->ints[1]; i++) out = cp_batch_norm(tape, a->in[0], a->in[1], a->in[2], config);
     return out;
@@ -164,8 +164,7 @@ static size_t op_length(const char *name) {
 
 static op_call call_of(const char *name) {
     for (size_t i = 0; i < ROWS; i++)
-        if (strlen(rows[i].name) == op_length(name) && strncmp(rows[i].name, name, op_length(name)) == 0)
-            return rows[i].call;
+        if (strlen(rows[i].name) == op_length(name) && strncmp(rows[i].name, name, op_length(name)) == 0) return rows[i].call;
     TEST_FAIL_MESSAGE(name);
     return NULL;
 }
@@ -219,7 +218,7 @@ static void arguments_read(const char *name, arguments *a) {
     if (labels) a->labels = (cp_labels){a->places, golden_ints(labels, a->places, LABELS)};
     if (golden_find(file, "%s/running_mean", name)) {
         a->running_mean = statistic("running_mean", false);
-        a->running_var  = statistic("running_var", true);
+        a->running_var = statistic("running_var", true);
     }
 }
 
@@ -234,10 +233,9 @@ static void check_gradients(const char *name, const arguments *a, cp_tensor *out
     cp_tensor *gradients[INPUTS];
     snprintf(full, sizeof full, "%s/weight", name);
     cp_tensor *weight = synthetic(full, golden_need(file, "%s/out", name));
-    cp_tensor *loss   = cp_sum(tape, cp_mul(tape, out, weight), CP_ALL, false);
+    cp_tensor *loss = cp_sum(tape, cp_mul(tape, out, weight), CP_ALL, false);
     TEST_ASSERT_TRUE(cp_grad(tape, loss, a->in, a->inputs, gradients));
-    for (int i = 0; i < a->inputs; i++)
-        golden_equals(golden_need(file, "%s/grad%d", name, i), gradients[i], GOLDEN_TOLERANCE);
+    for (int i = 0; i < a->inputs; i++) golden_equals(golden_need(file, "%s/grad%d", name, i), gradients[i], GOLDEN_TOLERANCE);
 }
 
 static void check_statistics(const char *name, arguments *a) {
@@ -254,7 +252,7 @@ static void check_statistics(const char *name, arguments *a) {
 static void check_case(const char *name) {
     arguments a;
     arguments_read(name, &a);
-    cp_tensor         *out      = call_of(name)(&a);
+    cp_tensor         *out = call_of(name)(&a);
     const cp_st_entry *expected = golden_need(file, "%s/out", name);
     if (has_gradients(name)) {
         golden_equals(expected, out, GOLDEN_TOLERANCE);
@@ -318,8 +316,7 @@ static bool has_case(const char *op) {
 static void every_op_has_a_golden_case(void) {
     int                        count;
     const struct cp_op *const *ops = cp_op_list(&count);
-    for (int i = 0; i < count; i++)
-        TEST_ASSERT_TRUE_MESSAGE(is_excused(ops[i]->name) || has_case(ops[i]->name), ops[i]->name);
+    for (int i = 0; i < count; i++) TEST_ASSERT_TRUE_MESSAGE(is_excused(ops[i]->name) || has_case(ops[i]->name), ops[i]->name);
 }
 
 static void the_golden_file_can_be_read(void) {

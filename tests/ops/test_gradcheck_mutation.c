@@ -3,10 +3,8 @@
 
 #include "unity.h"
 
-void setUp(void) {
-}
-void tearDown(void) {
-}
+void setUp(void) {}
+void tearDown(void) {}
 
 /* ---- values: a^3 for one argument; a b, a - b and a + b for two ---- */
 
@@ -39,11 +37,11 @@ static cp_tensor *apply(cp_at at, const cp_op *op, number_fn value, int n, cp_te
 }
 
 /* An op under test: its rule, and the function that calls it. */
-#define TEST_OP(NAME, VALUE, INPUTS)                                                                                   \
-    static const cp_op op_##NAME = {.name = #NAME, .formula = "for the test only", .grad = NAME##_grad};               \
-    static cp_tensor  *build_##NAME(cp_tape *tape, cp_tensor **in, const op_case *c) {                                 \
-        (void)c;                                                                                                       \
-        return apply(CP_AT(tape), &op_##NAME, VALUE, INPUTS, in);                                                      \
+#define TEST_OP(NAME, VALUE, INPUTS)                                                                                               \
+    static const cp_op op_##NAME = {.name = #NAME, .formula = "for the test only", .grad = NAME##_grad};                           \
+    static cp_tensor  *build_##NAME(cp_tape *tape, cp_tensor **in, const op_case *c) {                                             \
+         (void)c;                                                                                                                  \
+         return apply(CP_AT(tape), &op_##NAME, VALUE, INPUTS, in);                                                                 \
     }
 #define RULE(NAME) static void NAME##_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin)
 

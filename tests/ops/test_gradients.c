@@ -8,10 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-void setUp(void) {
-}
-void tearDown(void) {
-}
+void setUp(void) {}
+void tearDown(void) {}
 
 static bool has_case(const char *op) {
     for (int i = 0; i < case_count(); i++)
@@ -44,7 +42,7 @@ static void every_registered_op_has_a_case(void) {
 
 static void an_op_without_a_case_is_noticed(void) {
     static const cp_op  forgotten = {.name = "forgotten"};
-    const cp_op *const *ops       = cp_op_list(NULL);
+    const cp_op *const *ops = cp_op_list(NULL);
     TEST_ASSERT_EQUAL_STRING("forgotten", without_case((const cp_op *[]){ops[0], &forgotten, ops[1]}, 3));
 }
 
@@ -70,8 +68,8 @@ static double distance_to_kink(case_domain domain, double x, const double *apart
 static void inputs_keep_away_from_kinks_by_construction(void) {
     static double values[CASE_VALUES], apart[CASE_VALUES];
     for (int i = 0; i < case_count(); i++) {
-        const op_case *c     = case_at(i);
-        const double  *x     = values;
+        const op_case *c = case_at(i);
+        const double  *x = values;
         int            known = 0;
         case_fill(c, values);
         for (int k = 0; k < case_inputs(c); k++)
@@ -102,11 +100,16 @@ static const char *argument(int at) {
 /* One line about a case that did not pass. */
 static void complain(const op_case *c, const gradcheck *r) {
     printf("%s, %s: ", c->op, c->mode);
-    if (r->failed) printf("%s", r->message);
-    else if (r->first > GRADCHECK_FIRST) printf("first order off by %.2e in %s", r->first, argument(r->first_at));
-    else if (r->second > GRADCHECK_SECOND) printf("second order off by %.2e in %s", r->second, argument(r->second_at));
-    else if (r->parameters != 0) printf("parameters and variables get gradients that differ by %.2e", r->parameters);
-    else printf(c->constant ? "gradients flow through a constant" : "no gradient flows");
+    if (r->failed)
+        printf("%s", r->message);
+    else if (r->first > GRADCHECK_FIRST)
+        printf("first order off by %.2e in %s", r->first, argument(r->first_at));
+    else if (r->second > GRADCHECK_SECOND)
+        printf("second order off by %.2e in %s", r->second, argument(r->second_at));
+    else if (r->parameters != 0)
+        printf("parameters and variables get gradients that differ by %.2e", r->parameters);
+    else
+        printf(c->constant ? "gradients flow through a constant" : "no gradient flows");
     printf("\n");
 }
 
@@ -118,14 +121,14 @@ static void gradients_of_first_and_second_order_agree_with_differences(void) {
         if (c->double_only && sizeof(cp_real) < sizeof(double)) continue;
         gradcheck r = gradcheck_case(c);
         checked++;
-        first  = fmax(first, r.first);
+        first = fmax(first, r.first);
         second = fmax(second, r.second);
         if (gradcheck_passed(&r) && r.tracked == !c->constant) continue;
         complain(c, &r);
         wrong++;
     }
-    printf("gradient check in %s: %d ops, %d cases, first and second order, worst relative error %.1e / %.1e\n",
-           CP_REAL_NAME, ops_checked(), checked, first, second);
+    printf("gradient check in %s: %d ops, %d cases, first and second order, worst relative error %.1e / %.1e\n", CP_REAL_NAME,
+           ops_checked(), checked, first, second);
     TEST_ASSERT_EQUAL_INT_MESSAGE(0, wrong, "cases are wrong; see the lines above");
 }
 

@@ -45,8 +45,8 @@ static void equals(const char *what, const cp_tensor *got, double *expected, dou
     double largest = 0, worst = 0;
     for (size_t i = 0; i < got->size; i++) {
         double error = fabs((double)got->data[i] - expected[i]);
-        largest      = fmax(largest, fabs(expected[i]));
-        worst        = error > worst || isnan(error) ? error : worst;
+        largest = fmax(largest, fabs(expected[i]));
+        worst = error > worst || isnan(error) ? error : worst;
     }
     free(expected);
     char text[200];
@@ -64,8 +64,7 @@ static void check_matmul(int m, int k, int n, unsigned transpose) {
     for (int i = 0; i < m; i++)
         for (int j = 0; j < n; j++)
             for (int p = 0; p < k; p++)
-                c[i * n + j] +=
-                    (double)a->data[ta ? p * m + i : i * k + p] * (double)b->data[tb ? j * k + p : p * n + j];
+                c[i * n + j] += (double)a->data[ta ? p * m + i : i * k + p] * (double)b->data[tb ? j * k + p : p * n + j];
     char what[64];
     snprintf(what, sizeof what, "(%d, %d, %d), transpose %u", m, k, n, transpose);
     equals(what, cp_matmul(tape, a, b, transpose), c, TOLERANCE);
@@ -73,12 +72,10 @@ static void check_matmul(int m, int k, int n, unsigned transpose) {
 }
 
 static void matmul_is_a_triple_loop(void) {
-    static const int sizes[][3] = {{1, 1, 1},     {1, 5, 1},    {3, 1, 2},     {7, 13, 5},
-                                   {16, 16, 16},  {17, 33, 31}, {64, 7, 65},   {65, 129, 3},
-                                   {100, 1, 100}, {1, 300, 65}, {33, 260, 47}, {130, 70, 121}};
+    static const int sizes[][3] = {{1, 1, 1},   {1, 5, 1},    {3, 1, 2},     {7, 13, 5},   {16, 16, 16},  {17, 33, 31},
+                                   {64, 7, 65}, {65, 129, 3}, {100, 1, 100}, {1, 300, 65}, {33, 260, 47}, {130, 70, 121}};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
-        for (unsigned transpose = 0; transpose < 4; transpose++)
-            check_matmul(sizes[s][0], sizes[s][1], sizes[s][2], transpose);
+        for (unsigned transpose = 0; transpose < 4; transpose++) check_matmul(sizes[s][0], sizes[s][1], sizes[s][2], transpose);
 }
 
 static void matmul_of_no_terms_is_zero(void) {
@@ -161,7 +158,7 @@ static void conv_products(const conv_case *k, const int *y, conv_visit visit, vo
             for (p.j = 0; p.j < y[2]; p.j++)
                 for (p.u = 0; p.u < k->w[0]; p.u++)
                     for (p.v = 0; p.v < k->w[1]; p.v++) {
-                        p.row    = p.i * at_least_one(c->stride_h) + p.u * at_least_one(c->dilation_h) - c->pad_top;
+                        p.row = p.i * at_least_one(c->stride_h) + p.u * at_least_one(c->dilation_h) - c->pad_top;
                         p.column = p.j * at_least_one(c->stride_w) + p.v * at_least_one(c->dilation_w) - c->pad_left;
                         if (p.row >= 0 && p.row < k->x[1] && p.column >= 0 && p.column < k->x[2])
                             conv_channels(k, y, p, visit, user);
@@ -185,11 +182,11 @@ static void check_conv2d(const conv_case *k) {
     conv_dims(k, y);
     cp_tensor *x = filled("x", 4, k->x), *w = filled("w", 4, k->w), *g = filled("g", 4, y);
     cp_tensor *bias = filled("bias", 1, &k->w[3]);
-    conv_sums  s    = {x->data, w->data, g->data, doubles(size4(y)), doubles(size4(k->x)), doubles(size4(k->w))};
+    conv_sums  s = {x->data, w->data, g->data, doubles(size4(y)), doubles(size4(k->x)), doubles(size4(k->w))};
     conv_products(k, y, conv_add, &s);
     char what[100];
-    snprintf(what, sizeof what, "x (%d, %d, %d, %d), w (%d, %d, %d, %d)", k->x[0], k->x[1], k->x[2], k->x[3], k->w[0],
-             k->w[1], k->w[2], k->w[3]);
+    snprintf(what, sizeof what, "x (%d, %d, %d, %d), w (%d, %d, %d, %d)", k->x[0], k->x[1], k->x[2], k->x[3], k->w[0], k->w[1],
+             k->w[2], k->w[3]);
     double *biased = doubles(size4(y));
     for (size_t i = 0; i < size4(y); i++) biased[i] = s.y[i] + (double)bias->data[i % (size_t)k->w[3]];
     equals(what, cp_conv2d(tape, x, w, NULL, k->c), s.y, TOLERANCE);
@@ -219,14 +216,13 @@ static const pool_case poolings[] = {
 };
 
 /* The largest and the mean value of the window whose first corner is (top, left); padding has no value, or zero. */
-static void pool_window(const pool_case *k, const cp_real *x, int n, int top, int left, int c, double *most,
-                        double *mean) {
+static void pool_window(const pool_case *k, const cp_real *x, int n, int top, int left, int c, double *most, double *mean) {
     *most = -INFINITY, *mean = 0;
     for (int u = top; u < top + k->c.window_h; u++)
         for (int v = left; v < left + k->c.window_w; v++) {
             if (u < 0 || u >= k->x[1] || v < 0 || v >= k->x[2]) continue;
             double value = (double)x[place4(k->x, n, u, v, c)];
-            *most        = fmax(*most, value);
+            *most = fmax(*most, value);
             *mean += value / (k->c.window_h * k->c.window_w);
         }
 }
@@ -235,7 +231,7 @@ static void check_pooling(const pool_case *k) {
     int        sh = k->c.stride_h ? k->c.stride_h : k->c.window_h, sw = k->c.stride_w ? k->c.stride_w : k->c.window_w;
     int        y[4] = {k->x[0], (k->x[1] + k->c.pad_top + k->c.pad_bottom - k->c.window_h) / sh + 1,
                        (k->x[2] + k->c.pad_left + k->c.pad_right - k->c.window_w) / sw + 1, k->x[3]};
-    cp_tensor *x    = filled("x", 4, k->x);
+    cp_tensor *x = filled("x", 4, k->x);
     double    *most = doubles(size4(y)), *mean = doubles(size4(y));
     for (int n = 0; n < y[0]; n++)
         for (int i = 0; i < y[1]; i++)
@@ -267,8 +263,7 @@ static void batch_norm_centers_and_scales_each_channel(void) {
         for (int i = 0; i < ROWS; i++) m += (double)x->data[i * C + c] / ROWS;
         for (int i = 0; i < ROWS; i++) v += pow((double)x->data[i * C + c] - m, 2);
         means[c] = 0.3 * m, vars[c] = 0.3 * v / (ROWS - 1);
-        for (int i = 0; i < ROWS; i++)
-            out[i * C + c] = ((double)x->data[i * C + c] - m) / sqrt(v / ROWS + 1e-3) * scale + shift;
+        for (int i = 0; i < ROWS; i++) out[i * C + c] = ((double)x->data[i * C + c] - m) / sqrt(v / ROWS + 1e-3) * scale + shift;
     }
     cp_batch_norm_config config = {true, mean, var, (cp_real)0.3, (cp_real)1e-3};
     equals("output", cp_batch_norm(tape, x, gamma, beta, config), out, TOLERANCE);
@@ -282,15 +277,15 @@ static void batch_norm_centers_and_scales_each_channel(void) {
  * the squared mean would have no digit left in float. The output may be off by half a unit in the mean's last place. */
 static void the_variance_of_data_far_from_zero_is_kept(void) {
     enum { N = 4097 };
-    cp_tensor *x    = filled("noise", 2, (int[]){N, 1});
+    cp_tensor *x = filled("noise", 2, (int[]){N, 1});
     cp_tensor *mean = cp_tensor_new(1, (int[]){1}), *var = cp_tensor_new(1, (int[]){1});
     double     m = 0, v = 0, *out = doubles(N), *vars = doubles(1), *out2 = doubles(N);
     for (int i = 0; i < N; i++) x->data[i] += 10000;
     for (int i = 0; i < N; i++) m += ((double)x->data[i] - 10000) / N;
     for (int i = 0; i < N; i++) v += pow((double)x->data[i] - 10000 - m, 2) / N;
     for (int i = 0; i < N; i++) out[i] = out2[i] = ((double)x->data[i] - 10000 - m) / sqrt(v);
-    vars[0]                            = v * N / (N - 1);
-    cp_batch_norm_config config        = {true, mean, var, 1, (cp_real)1e-12};
+    vars[0] = v * N / (N - 1);
+    cp_batch_norm_config config = {true, mean, var, 1, (cp_real)1e-12};
     double               mean_rounding = 10000 * (double)CP_REAL_EPSILON;
     equals("batch_norm", cp_batch_norm(tape, x, NULL, NULL, config), out, mean_rounding);
     equals("normalize", cp_normalize(tape, x, CP_ALL, (cp_real)1e-12), out2, mean_rounding);
@@ -303,14 +298,14 @@ static void the_variance_of_data_far_from_zero_is_kept(void) {
 
 static void softmax_divides_exponentials_by_their_sum(void) {
     enum { OUTER = 5, COUNT = 11, INNER = 3 };
-    cp_tensor *a     = filled("a", 3, (int[]){OUTER, COUNT, INNER});
+    cp_tensor *a = filled("a", 3, (int[]){OUTER, COUNT, INNER});
     double    *share = doubles(a->size), *logarithm = doubles(a->size), *total = doubles(OUTER * INNER);
     for (int i = 0; i < OUTER * INNER; i++) {
         int    first = i / INNER * COUNT * INNER + i % INNER;
-        double sum   = 0;
+        double sum = 0;
         for (int j = 0; j < COUNT; j++) sum += exp((double)a->data[first + j * INNER]);
         for (int j = 0; j < COUNT; j++) {
-            share[first + j * INNER]     = exp((double)a->data[first + j * INNER]) / sum;
+            share[first + j * INNER] = exp((double)a->data[first + j * INNER]) / sum;
             logarithm[first + j * INNER] = (double)a->data[first + j * INNER] - log(sum);
         }
         total[i] = log(sum);
@@ -328,7 +323,7 @@ static void cross_entropy_is_the_mean_of_the_negative_log_shares(void) {
     for (int i = 0; i < N; i++) {
         const cp_real *row = logits->data + i * C;
         double         sum = 0;
-        labels[i]          = (3 * i + 1) % C;
+        labels[i] = (3 * i + 1) % C;
         for (int c = 0; c < C; c++) sum += exp((double)row[c]);
         loss[0] += (log(sum) - (double)row[labels[i]]) / N;
         for (int c = 0; c < C; c++) gradient[i * C + c] = (exp((double)row[c]) / sum - (c == labels[i])) / N;
@@ -342,8 +337,8 @@ static void cross_entropy_is_the_mean_of_the_negative_log_shares(void) {
 /* ln(e^(s + a) + e^(s + b)) = s + ln(e^a + e^b) for s = +-10^4: within a unit in the result's last place. */
 static void logsumexp_at_plus_and_minus_ten_thousand_is_exact_to_rounding(void) {
     for (int sign = -1; sign <= 1; sign += 2) {
-        cp_real    data[]   = {(cp_real)(sign * 10000), (cp_real)(sign * 10000 + 1), (cp_real)(sign * 10000 - 3)};
-        cp_tensor *a        = cp_constant(tape, data, 1, (int[]){3});
+        cp_real    data[] = {(cp_real)(sign * 10000), (cp_real)(sign * 10000 + 1), (cp_real)(sign * 10000 - 3)};
+        cp_tensor *a = cp_constant(tape, data, 1, (int[]){3});
         double    *expected = doubles(1), *shares = doubles(3), sum = 1 + exp(1) + exp(-3);
         expected[0] = sign * 10000 + log(sum);
         equals("logsumexp", cp_logsumexp(tape, a, CP_ALL, false), expected, (double)CP_REAL_EPSILON);
@@ -381,7 +376,7 @@ static double sum_every(const cp_tensor *a, size_t first, size_t step) {
 }
 
 static void the_sum_of_a_million_values_is_accurate_to_a_millionth(void) {
-    cp_tensor *a   = tenths(1, (int[]){MILLION});
+    cp_tensor *a = tenths(1, (int[]){MILLION});
     double    *sum = doubles(1), *mean = doubles(1);
     sum[0] = sum_every(a, 0, 1), mean[0] = sum[0] / MILLION;
     equals("sum", cp_sum(tape, a, CP_ALL, false), sum, 1e-6);
@@ -390,7 +385,7 @@ static void the_sum_of_a_million_values_is_accurate_to_a_millionth(void) {
 
 static void the_sums_of_a_million_rows_are_accurate_to_a_millionth(void) {
     enum { COLUMNS = 3 };
-    cp_tensor *a    = tenths(2, (int[]){MILLION, COLUMNS});
+    cp_tensor *a = tenths(2, (int[]){MILLION, COLUMNS});
     double    *sums = doubles(COLUMNS), *again = doubles(COLUMNS);
     for (size_t c = 0; c < COLUMNS; c++) sums[c] = again[c] = sum_every(a, c, COLUMNS);
     equals("first axis", cp_sum(tape, a, CP_AXES(0), false), sums, 1e-6);
@@ -402,7 +397,7 @@ static void a_small_value_survives_in_a_sum_of_large_ones_that_cancel(void) {
     cp_tensor *a = cp_full(tape, 0, 1, (int[]){N});
     for (int i = 0; i < N; i++) a->data[i] = (cp_real)(i == N - 1 ? 1 : i % 2 ? -1000 : 1000);
     double *expected = doubles(1);
-    expected[0]      = 1;
+    expected[0] = 1;
     equals("sum", cp_sum(tape, a, CP_ALL, false), expected, 1e-6);
 }
 

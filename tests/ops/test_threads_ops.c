@@ -42,13 +42,12 @@ static inputs in;
 static int    labels[ROWS];
 
 typedef cp_tensor *(*case_fn)(void);
-#define CASE(NAME, ...)                                                                                                \
-    static cp_tensor *case_##NAME(void) {                                                                              \
-        return __VA_ARGS__;                                                                                            \
+#define CASE(NAME, ...)                                                                                                            \
+    static cp_tensor *case_##NAME(void) {                                                                                          \
+        return __VA_ARGS__;                                                                                                        \
     }
 
-static const cp_conv2d_config padded = {CP_PAD(1)}, strided = {CP_PAD(1), CP_STRIDE(2)},
-                              groups      = {CP_PAD(1), .groups = 4};
+static const cp_conv2d_config padded = {CP_PAD(1)}, strided = {CP_PAD(1), CP_STRIDE(2)}, groups = {CP_PAD(1), .groups = 4};
 static const cp_pool2d_config overlapping = {CP_WINDOW(3), CP_STRIDE(2), CP_PAD(1)};
 
 CASE(add, cp_add(tape, in.a, in.row))
@@ -108,7 +107,8 @@ CASE(conv2d_strided, cp_conv2d(tape, in.image, in.kernel, in.bias, strided))
 CASE(conv2d_grouped, cp_conv2d(tape, in.image, in.grouped, NULL, groups))
 CASE(conv2d_input_grad, cp_conv2d_input_grad(tape, in.image, in.kernel, INTS(5, 20, 18, 16), padded))
 CASE(conv2d_weight_grad, cp_conv2d_weight_grad(tape, in.image, in.other, INTS(3, 3, 16, 16), padded))
-CASE(leaky_conv2d, cp_leaky_conv2d(tape, in.image, in.kernel, ((cp_around){.bias = in.bias, .residual = in.other, .slope = (cp_real)0.2}), padded))
+CASE(leaky_conv2d, cp_leaky_conv2d(tape, in.image, in.kernel,
+                                   ((cp_conv_extras){.bias = in.bias, .residual = in.other, .slope = (cp_real)0.2}), padded))
 CASE(max_pool, cp_max_pool(tape, in.image, overlapping))
 CASE(avg_pool, cp_avg_pool(tape, in.image, overlapping))
 CASE(avg_unpool, cp_avg_unpool(tape, in.image, INTS(5, 40, 36, 16), (cp_pool2d_config){CP_WINDOW(2)}))
@@ -122,7 +122,7 @@ CASE(dropout, cp_dropout(tape, in.a, (cp_real)0.3, &(cp_rng){{1, 2}, {3, 4}, 0},
 CASE(cross_entropy, cp_cross_entropy(tape, in.a, (cp_labels){labels, ROWS}))
 CASE(mse, cp_mse(tape, in.a, in.b))
 
-#define ROW(NAME)                                                                                                      \
+#define ROW(NAME)                                                                                                                  \
     { #NAME, case_##NAME }
 static const struct {
     const char *name;
@@ -239,7 +239,7 @@ static void every_op_and_its_gradients_are_bit_identical_for_any_number_of_threa
 }
 
 static void the_fingerprint_sees_a_single_bit(void) {
-    cp_tensor *t      = cp_full(tape, 1, 1, INTS(100));
+    cp_tensor *t = cp_full(tape, 1, 1, INTS(100));
     uint64_t   before = fingerprint(0, t);
     ((unsigned char *)t->data)[399] ^= 1;
     TEST_ASSERT_TRUE(before != fingerprint(0, t));
@@ -255,18 +255,18 @@ static void repeating_an_op_repeats_its_bits(void) {
 
 int main(void) {
     rng = cp_rng_named(11, "threads");
-    in  = (inputs){DRAWN(ROWS, COLUMNS),
-                   DRAWN(ROWS, COLUMNS),
-                   DRAWN(COLUMNS),
-                   DRAWN(ROWS, 1),
-                   DRAWN(5, 20, 18, 16),
-                   DRAWN(5, 20, 18, 16),
-                   DRAWN(3, 3, 16, 16),
-                   DRAWN(3, 3, 4, 16),
-                   DRAWN(16),
-                   DRAWN(COLUMNS, COLUMNS),
-                   DRAWN(16),
-                   DRAWN(7, 40, 33)};
+    in = (inputs){DRAWN(ROWS, COLUMNS),
+                  DRAWN(ROWS, COLUMNS),
+                  DRAWN(COLUMNS),
+                  DRAWN(ROWS, 1),
+                  DRAWN(5, 20, 18, 16),
+                  DRAWN(5, 20, 18, 16),
+                  DRAWN(3, 3, 16, 16),
+                  DRAWN(3, 3, 4, 16),
+                  DRAWN(16),
+                  DRAWN(COLUMNS, COLUMNS),
+                  DRAWN(16),
+                  DRAWN(7, 40, 33)};
     for (int i = 0; i < ROWS; i++) labels[i] = i * 7 % COLUMNS;
     UNITY_BEGIN();
     RUN_TEST(the_fingerprint_sees_a_single_bit);

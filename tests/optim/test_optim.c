@@ -2,7 +2,7 @@
  * tests/golden/make_optim.py. The program is linked with -Wl,--wrap for the memory calls, to count them. */
 #include "optim/optim.h"
 
-#include "core/pool.h"
+#include "core/threads.h"
 #include "ops/ops.h"
 #include "optim/ema.h"
 #include "optim/schedule.h"
@@ -21,16 +21,13 @@ static const double sgd_golden[3][6] = {
     {0.59999999999999998, -1.1000000000000001, 1, -0.018750000000000003, -0.70625000000000004, 1.95},
     {0.67999999999999994, -0.96500000000000008, 0.39999999999999997, 0.011250000000000003, -0.66468749999999999,
      2.2650000000000001},
-    {0.74399999999999999, -0.84350000000000003, 0.03999999999999998, -0.0067500000000000025, -0.62520312499999997,
-     2.4855},
+    {0.74399999999999999, -0.84350000000000003, 0.03999999999999998, -0.0067500000000000025, -0.62520312499999997, 2.4855},
 };
 static const double sgd_decay_golden[3][6] = {
-    {0.59750000000000003, -1.09375, 0.98999999999999999, -0.018906250000000006, -0.70250000000000001,
-     1.9425000000000001},
+    {0.59750000000000003, -1.09375, 0.98999999999999999, -0.018906250000000006, -0.70250000000000001, 1.9425000000000001},
     {0.67501250000000002, -0.95390624999999996, 0.38904999999999995, 0.011438281250000007, -0.65761250000000004,
      2.2500374999999999},
-    {0.73663493749999998, -0.82874609374999997, 0.031484749999999985, -0.0069201601562500058, -0.61519381250000005,
-     2.4637760625},
+    {0.73663493749999998, -0.82874609374999997, 0.031484749999999985, -0.0069201601562500058, -0.61519381250000005, 2.4637760625},
 };
 static const double sgd_momentum_golden[3][6] = {
     {0.55000000000000004, -1.175, 1.5, 0.0062499999999999986, -0.72812500000000002, 1.7250000000000001},
@@ -41,37 +38,30 @@ static const double sgd_momentum_golden[3][6] = {
 };
 static const double sgd_nesterov_golden[3][6] = {
     {0.59452499999999997, -1.1063125, 1.0481, -0.016279687500000008, -0.70772500000000005, 1.9260750000000002},
-    {0.71129795124999995, -0.915155565625, 0.053016304999999861, -0.011781753046875001, -0.64947572375000007,
-     2.4119563537500004},
+    {0.71129795124999995, -0.915155565625, 0.053016304999999861, -0.011781753046875001, -0.64947572375000007, 2.4119563537500004},
     {0.83434604983381244, -0.69308705129078119, -0.77362593688975023, -0.0015428556017929673, -0.57870156505931258,
      2.8704375115201879},
 };
 static const double adam_golden[3][6] = {
     {0.5099999999, -1.2400000000666667, 1.99000000001, 0.021250000199999997, -0.74000000022857138, 1.5099999999777778},
-    {0.51999422413231911, -1.2300017995768906, 1.9800010648151913, 0.011524200484171273, -0.73000316161494894,
-     1.5199982005121304},
-    {0.5299786705943399, -1.2200066099314131, 1.9700039073265105, 0.0024687997979761633, -0.72001163375626842,
-     1.5299933902023064},
+    {0.51999422413231911, -1.2300017995768906, 1.9800010648151913, 0.011524200484171273, -0.73000316161494894, 1.5199982005121304},
+    {0.5299786705943399, -1.2200066099314131, 1.9700039073265105, 0.0024687997979761633, -0.72001163375626842, 1.5299933902023064},
 };
 static const double adam_decay_golden[3][6] = {
-    {0.51999789495842541, -1.2300012306934958, 1.980000196076509, 0.011253974365343533, -0.73000390167772145,
-     1.5199995402404542},
-    {0.53995198769946362, -1.2100145847271753, 1.9600074551393709, -0.0060646961621918516, -0.7100294990180408,
-     1.5399862913806555},
-    {0.55983073087901447, -1.1900482014989238, 1.9400264654184232, -0.015915781033429471, -0.69009166230700736,
-     1.5599516498509991},
+    {0.51999789495842541, -1.2300012306934958, 1.980000196076509, 0.011253974365343533, -0.73000390167772145, 1.5199995402404542},
+    {0.53995198769946362, -1.2100145847271753, 1.9600074551393709, -0.0060646961621918516, -0.7100294990180408, 1.5399862913806555},
+    {0.55983073087901447, -1.1900482014989238, 1.9400264654184232, -0.015915781033429471, -0.69009166230700736, 1.5599516498509991},
 };
 static const double adamw_golden[3][6] = {
     {0.5189999998, -1.2275000001333334, 1.97600000002, 0.011187500399999994, -0.7285000004571428, 1.5169999999555555},
     {0.53793805939719785, -1.2050534498754815, 1.9520532613641082, -0.0064696474181772934, -0.70705751574815512,
      1.5339597333271637},
-    {0.55679708147127815, -1.1826660084176657, 1.9281632266076405, -0.017389674826713226, -0.68568254995121103,
-     1.5508750388055481},
+    {0.55679708147127815, -1.1826660084176657, 1.9281632266076405, -0.017389674826713226, -0.68568254995121103, 1.5508750388055481},
 };
 
-static const cp_real start[6]  = {0.5, -1.25, 2.0, 0.03125, -0.75, 1.5};
+static const cp_real start[6] = {0.5, -1.25, 2.0, 0.03125, -0.75, 1.5};
 static const cp_real target[6] = {1.0, 0.25, -0.5, 0.0, 0.125, 3.0};
-static const cp_real curve[6]  = {1.0, 0.5, 2.0, 8.0, 0.25, 1.5};
+static const cp_real curve[6] = {1.0, 0.5, 2.0, 8.0, 0.25, 1.5};
 
 static cp_params *params;
 static cp_tensor *first, *second, *running;
@@ -87,14 +77,14 @@ static void count_error(const cp_error *error, void *user) {
 
 /* The six values lie in two parameters, with a buffer between them. */
 void setUp(void) {
-    errors        = 0;
+    errors = 0;
     calls_allowed = -1;
     cp_error_handler(count_error, NULL);
-    tape    = cp_tape_new();
-    params  = cp_params_new();
-    first   = cp_params_add(params, "net", "weight", CP_LAYOUT_PLAIN, 2, (int[]){2, 2});
+    tape = cp_tape_new();
+    params = cp_params_new();
+    first = cp_params_add(params, "net", "weight", CP_LAYOUT_PLAIN, 2, (int[]){2, 2});
     running = cp_params_add_buffer(params, "net", "running_mean", 1, (int[]){2});
-    second  = cp_params_add(params, "net", "bias", CP_LAYOUT_PLAIN, 1, (int[]){2});
+    second = cp_params_add(params, "net", "bias", CP_LAYOUT_PLAIN, 1, (int[]){2});
     memcpy(first->data, start, 4 * sizeof *start);
     memcpy(second->data, start + 4, 2 * sizeof *start);
 }
@@ -108,8 +98,7 @@ void tearDown(void) {
 
 static cp_tensor *quadratic(cp_tensor *p, int offset) {
     cp_tensor *away = cp_sub(tape, p, cp_constant(tape, target + offset, p->rank, p->dims));
-    return cp_sum(tape, cp_mul(tape, cp_constant(tape, curve + offset, p->rank, p->dims), cp_square(tape, away)),
-                  CP_ALL, false);
+    return cp_sum(tape, cp_mul(tape, cp_constant(tape, curve + offset, p->rank, p->dims), cp_square(tape, away)), CP_ALL, false);
 }
 
 static void backward(void) {
@@ -256,7 +245,7 @@ static void a_nonfinite_gradient_is_skipped_on_request(void) {
 
 static void a_step_calls_malloc_zero_times(void) {
     cp_optim *optim = cp_adam_new(params, (cp_adam_config){.rate = 0.01, .skip_nonfinite = true});
-    cp_ema   *ema   = cp_ema_new(params, 0.9);
+    cp_ema   *ema = cp_ema_new(params, 0.9);
     backward();
     long before = memory_calls;
     cp_grads_clip(params, 0.5);
@@ -270,12 +259,12 @@ static void a_step_calls_malloc_zero_times(void) {
 static void running_out_of_memory_is_told_and_leaks_nothing(void) {
     int refusals = 0;
     for (int allowed = 0; allowed < 30; allowed++) {
-        errors          = 0;
-        calls_allowed   = allowed;
+        errors = 0;
+        calls_allowed = allowed;
         cp_optim *optim = cp_adam_new(params, (cp_adam_config){.rate = 0.01});
-        calls_allowed   = allowed;
-        cp_ema *ema     = cp_ema_new(params, 0.5);
-        calls_allowed   = -1;
+        calls_allowed = allowed;
+        cp_ema *ema = cp_ema_new(params, 0.5);
+        calls_allowed = -1;
         TEST_ASSERT_EQUAL_INT(!optim + !ema, errors);
         refusals += errors;
         cp_optim_free(optim);
@@ -290,19 +279,19 @@ enum { LARGE = 100003 };
 
 /* Three steps with made-up gradients on a tensor of many chunks; the result and the last norm. */
 static double large_run(int threads, cp_real *result) {
-    cp_params *set    = cp_params_new();
+    cp_params *set = cp_params_new();
     cp_tensor *weight = cp_params_add(set, "", "w", CP_LAYOUT_PLAIN, 1, (int[]){LARGE});
-    cp_tensor *grad   = cp_tensor_new(1, (int[]){LARGE});
-    cp_rng     rng    = cp_rng_named(1, "large");
-    double     norm   = 0;
+    cp_tensor *grad = cp_tensor_new(1, (int[]){LARGE});
+    cp_rng     rng = cp_rng_named(1, "large");
+    double     norm = 0;
     cp_threads_set(threads);
     cp_rng_fill_normal(&rng, weight->data, LARGE, 0, 1);
     cp_optim *optim = cp_adam_new(set, (cp_adam_config){.rate = 0.01, .weight_decay = 0.1, .decoupled = true});
-    cp_ema   *ema   = cp_ema_new(set, 0.9);
+    cp_ema   *ema = cp_ema_new(set, 0.9);
     for (int step = 0; step < 3; step++) {
         cp_rng_fill_normal(&rng, grad->data, LARGE, 0, 1);
         set->at[0].grad = grad;
-        norm            = cp_grads_clip(set, 2);
+        norm = cp_grads_clip(set, 2);
         TEST_ASSERT_TRUE(cp_grads_finite(set));
         TEST_ASSERT_TRUE(cp_optim_step(optim));
         TEST_ASSERT_TRUE(cp_ema_update(ema));
@@ -327,8 +316,8 @@ static void the_number_of_threads_does_not_change_a_bit(void) {
 static void a_bad_value_is_found_anywhere_in_a_large_gradient(void) {
     cp_params *set = cp_params_new();
     cp_params_add(set, "", "w", CP_LAYOUT_PLAIN, 1, (int[]){LARGE});
-    cp_tensor *grad    = cp_tensor_new(1, (int[]){LARGE});
-    set->at[0].grad    = grad;
+    cp_tensor *grad = cp_tensor_new(1, (int[]){LARGE});
+    set->at[0].grad = grad;
     const int places[] = {0, 7, 8, 16383, 16384, LARGE - 4, LARGE - 1};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         grad->data[places[i]] = i % 2 ? (cp_real)NAN : (cp_real)INFINITY;
@@ -355,7 +344,7 @@ static double grads_norm(void) {
 static void clipping_scales_all_gradients_to_the_norm_together(void) {
     backward();
     double  before = grads_norm();
-    cp_real ratio  = params->at[0].grad->data[0] / params->at[2].grad->data[1];
+    cp_real ratio = params->at[0].grad->data[0] / params->at[2].grad->data[1];
     TEST_ASSERT_DOUBLE_WITHIN(TOLERANCE * before, before, cp_grads_clip(params, 0.5));
     TEST_ASSERT_DOUBLE_WITHIN(1e-5, 0.5, grads_norm());
     TEST_ASSERT_DOUBLE_WITHIN(1e-5, (double)ratio, (double)(params->at[0].grad->data[0] / params->at[2].grad->data[1]));
@@ -375,7 +364,7 @@ static void gradients_within_the_norm_are_left_bit_for_bit(void) {
 
 static void a_nonfinite_norm_is_returned_and_nothing_clipped(void) {
     backward();
-    cp_real other               = params->at[0].grad->data[1];
+    cp_real other = params->at[0].grad->data[1];
     params->at[0].grad->data[0] = (cp_real)INFINITY;
     TEST_ASSERT_TRUE(isinf(cp_grads_clip(params, 1)));
     params->at[0].grad->data[0] = (cp_real)NAN;
@@ -389,8 +378,7 @@ static void norms_at_the_ends_of_the_range_are_exact(void) {
     backward();
     for (int i = 0; i < 4; i++) params->at[0].grad->data[i] = CP_REAL_MAX / 4;
     cp_tensor_fill(params->at[2].grad, 0);
-    TEST_ASSERT_DOUBLE_WITHIN((double)CP_REAL_MAX * 1e-6, (double)CP_REAL_MAX / 2,
-                              cp_grads_clip(params, (double)INFINITY));
+    TEST_ASSERT_DOUBLE_WITHIN((double)CP_REAL_MAX * 1e-6, (double)CP_REAL_MAX / 2, cp_grads_clip(params, (double)INFINITY));
     const double tiny[] = {CP_DOUBLE ? 1e-300 : 1e-40, CP_DOUBLE ? 1e-310 : 1e-44}; /* their squares are 0 in double */
     for (int k = 0; k < 2; k++) {
         for (int i = 0; i < 4; i++) params->at[0].grad->data[i] = (cp_real)tiny[k];
@@ -402,8 +390,8 @@ static void norms_at_the_ends_of_the_range_are_exact(void) {
 /* ---- state ---- */
 
 static void the_state_has_a_name_for_everything(void) {
-    cp_optim   *adam  = cp_adam_new(params, (cp_adam_config){.rate = 0.25});
-    cp_optim   *sgd   = cp_sgd_new(params, (cp_sgd_config){.rate = 1, .momentum = 0.5});
+    cp_optim   *adam = cp_adam_new(params, (cp_adam_config){.rate = 0.25});
+    cp_optim   *sgd = cp_sgd_new(params, (cp_sgd_config){.rate = 1, .momentum = 0.5});
     cp_optim   *plain = cp_sgd_new(params, (cp_sgd_config){.rate = 1});
     cp_state    state;
     const char *expected[] = {"net.weight.m", "net.weight.v", "net.bias.m", "net.bias.v", "steps", "skipped", "rate"};
@@ -433,7 +421,7 @@ static void the_state_has_a_name_for_everything(void) {
 
 static void restored_state_goes_on_bit_for_bit(void) {
     cp_adam_config config = {.rate = 0.01};
-    cp_optim      *adam   = cp_adam_new(params, config);
+    cp_optim      *adam = cp_adam_new(params, config);
     for (int step = 0; step < 2; step++) {
         backward();
         cp_optim_step(adam);
@@ -443,7 +431,7 @@ static void restored_state_goes_on_bit_for_bit(void) {
     cp_state from, to;
     memcpy(weight, first->data, sizeof weight);
     memcpy(bias, second->data, sizeof bias);
-    config.rate     = 0.5; /* the saved rate must win */
+    config.rate = 0.5; /* the saved rate must win */
     cp_optim *again = cp_adam_new(params, config);
     for (int i = 0; cp_optim_state(adam, i, &from); i++) {
         TEST_ASSERT_TRUE(cp_optim_state(again, i, &to));
@@ -513,8 +501,8 @@ static void a_cosine_schedule_falls_from_the_rate_to_the_final_rate(void) {
 /* ---- the moving average ---- */
 
 static void the_average_follows_the_formula_and_copies_buffers(void) {
-    cp_ema *ema      = cp_ema_new(params, 0.75);
-    first->data[0]   = 4.5;
+    cp_ema *ema = cp_ema_new(params, 0.75);
+    first->data[0] = 4.5;
     running->data[1] = 9;
     TEST_ASSERT_TRUE(cp_ema_update(ema)); /* 0.75 * 0.5 + 0.25 * 4.5 = 1.5 */
     first->data[0] = -2.5;

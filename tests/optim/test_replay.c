@@ -22,7 +22,7 @@ static void count_error(const cp_error *error, void *user) {
 }
 
 void setUp(void) {
-    errors        = 0;
+    errors = 0;
     calls_allowed = -1;
     cp_error_handler(count_error, NULL);
     rng = cp_rng_named(21, "replay");
@@ -35,7 +35,7 @@ void tearDown(void) {
 /* Every entry gets a chain: all its values are its number plus `offset`. */
 static void fill_all(cp_replay *replay, double offset) {
     int        capacity = cp_replay_capacity(replay), index;
-    cp_tensor *x        = cp_tensor_new(2, (int[]){1, 2});
+    cp_tensor *x = cp_tensor_new(2, (int[]){1, 2});
     for (index = 0; index < capacity; index++) {
         x->data[0] = x->data[1] = (cp_real)(index + offset);
         TEST_ASSERT_EQUAL_INT(1, cp_replay_return(replay, &index, x, NULL));
@@ -47,7 +47,7 @@ static void fill_all(cp_replay *replay, double offset) {
 
 static void the_defaults_are_ten_thousand_entries_and_five_percent(void) {
     cp_replay *replay = cp_replay_new((cp_replay_config){.rank = 1, .dims = {2}});
-    cp_tensor *x      = cp_tensor_new(2, (int[]){500, 2});
+    cp_tensor *x = cp_tensor_new(2, (int[]){500, 2});
     int        index[500];
     TEST_ASSERT_EQUAL_INT(10000, cp_replay_capacity(replay));
     TEST_ASSERT_EQUAL_INT(0, cp_replay_filled(replay));
@@ -67,8 +67,7 @@ static void the_defaults_are_ten_thousand_entries_and_five_percent(void) {
 
 static void the_share_may_be_all_or_nothing(void) {
     for (int all = 0; all < 2; all++) {
-        cp_replay *replay =
-            cp_replay_new((cp_replay_config){.capacity = 50, .rank = 1, .dims = {2}, .fresh_share = all ? 1 : -1});
+        cp_replay *replay = cp_replay_new((cp_replay_config){.capacity = 50, .rank = 1, .dims = {2}, .fresh_share = all ? 1 : -1});
         cp_tensor *x = cp_tensor_new(2, (int[]){50, 2});
         int        index[50];
         fill_all(replay, 2);
@@ -81,7 +80,7 @@ static void the_share_may_be_all_or_nothing(void) {
 
 static void empty_entries_start_afresh_until_a_chain_comes_back(void) {
     cp_replay *replay = cp_replay_new((cp_replay_config){.capacity = 20, .rank = 1, .dims = {2}, .fresh_share = -1});
-    cp_tensor *x      = cp_tensor_new(2, (int[]){10, 2});
+    cp_tensor *x = cp_tensor_new(2, (int[]){10, 2});
     int        index[10];
     cp_real    sample[2] = {77, 77};
     TEST_ASSERT_TRUE(cp_replay_draw(replay, &rng, NULL, x, index, NULL));
@@ -89,7 +88,7 @@ static void empty_entries_start_afresh_until_a_chain_comes_back(void) {
     TEST_ASSERT_FALSE(cp_replay_sample(replay, index[0], sample));
     TEST_ASSERT_TRUE(sample[0] == 77);
     cp_tensor_free(x);
-    x          = cp_tensor_new(2, (int[]){1, 2});
+    x = cp_tensor_new(2, (int[]){1, 2});
     x->data[0] = 5, x->data[1] = 6;
     TEST_ASSERT_EQUAL_INT(1, cp_replay_return(replay, index, x, NULL));
     TEST_ASSERT_TRUE(cp_replay_sample(replay, index[0], sample));
@@ -102,7 +101,7 @@ static void empty_entries_start_afresh_until_a_chain_comes_back(void) {
 static void what_the_stream_gives_does_not_depend_on_what_is_filled(void) {
     cp_replay_config config = {.capacity = 40, .rank = 1, .dims = {2}, .fresh_share = 0.5};
     cp_replay       *empty = cp_replay_new(config), *full = cp_replay_new(config);
-    cp_tensor       *x   = cp_tensor_new(2, (int[]){20, 2});
+    cp_tensor       *x = cp_tensor_new(2, (int[]){20, 2});
     cp_rng           one = rng, two = rng;
     int              index[2][20];
     fill_all(full, 2);
@@ -120,7 +119,7 @@ static void what_the_stream_gives_does_not_depend_on_what_is_filled(void) {
 static void a_draw_has_different_entries_each_as_likely_as_the_others(void) {
     enum { ENTRIES = 25, DRAWS = 4000, CHAINS = 10 };
     cp_replay *replay = cp_replay_new((cp_replay_config){.capacity = ENTRIES, .rank = 1, .dims = {2}});
-    cp_tensor *x      = cp_tensor_new(2, (int[]){CHAINS, 2});
+    cp_tensor *x = cp_tensor_new(2, (int[]){CHAINS, 2});
     int        index[CHAINS], counts[ENTRIES] = {0};
     for (int draw = 0; draw < DRAWS; draw++) {
         bool seen[ENTRIES] = {0};
@@ -139,7 +138,7 @@ static void a_draw_has_different_entries_each_as_likely_as_the_others(void) {
 
 static void a_buffer_of_one_entry_works(void) {
     cp_replay *replay = cp_replay_new((cp_replay_config){.capacity = 1, .rank = 1, .dims = {2}, .fresh_share = -1});
-    cp_tensor *x      = cp_tensor_new(2, (int[]){1, 2});
+    cp_tensor *x = cp_tensor_new(2, (int[]){1, 2});
     int        index = -1, label = 5;
     TEST_ASSERT_TRUE(cp_replay_draw(replay, &rng, NULL, x, &index, &label));
     TEST_ASSERT_EQUAL_INT(0, index);
@@ -159,8 +158,7 @@ static void more_chains_than_entries_are_misuse(void) {
     int        index[6];
     TEST_ASSERT_FALSE(cp_replay_draw(replay, &rng, NULL, x, index, NULL));
     TEST_ASSERT_NOT_NULL(strstr(last_error, "6 chains"));
-    TEST_ASSERT_FALSE(
-        cp_replay_draw(replay, &rng, (int[]){1, 1, 0, 1, -1}, fits, index, NULL)); /* class 1: entries 1, 3 */
+    TEST_ASSERT_FALSE(cp_replay_draw(replay, &rng, (int[]){1, 1, 0, 1, -1}, fits, index, NULL)); /* class 1: entries 1, 3 */
     TEST_ASSERT_NOT_NULL(strstr(last_error, "class 1"));
     TEST_ASSERT_FALSE(cp_replay_draw(replay, &rng, (int[]){2, -1, -1, -1, -1}, fits, index, NULL));
     TEST_ASSERT_EQUAL_INT(3, errors);
@@ -172,8 +170,7 @@ static void more_chains_than_entries_are_misuse(void) {
 }
 
 static void chains_are_drawn_by_class(void) {
-    cp_replay *replay =
-        cp_replay_new((cp_replay_config){.capacity = 31, .rank = 1, .dims = {2}, .classes = 3, .fresh_share = -1});
+    cp_replay *replay = cp_replay_new((cp_replay_config){.capacity = 31, .rank = 1, .dims = {2}, .classes = 3, .fresh_share = -1});
     cp_tensor *x = cp_tensor_new(2, (int[]){6, 2});
     int        index[6], labels[6], wanted[6] = {2, 0, -1, 1, 2, 2};
     bool       met[31] = {0};
@@ -195,7 +192,7 @@ static void chains_are_drawn_by_class(void) {
 
 static void unusable_chains_empty_their_entries(void) {
     cp_replay *replay = cp_replay_new((cp_replay_config){.capacity = 4, .rank = 1, .dims = {2}});
-    cp_tensor *x      = cp_tensor_new(2, (int[]){4, 2});
+    cp_tensor *x = cp_tensor_new(2, (int[]){4, 2});
     cp_real    sample[2];
     fill_all(replay, 2);
     x->data[1] = (cp_real)NAN;
@@ -211,7 +208,7 @@ static void unusable_chains_empty_their_entries(void) {
 
 static void drawing_and_returning_call_malloc_zero_times(void) {
     cp_replay *replay = cp_replay_new((cp_replay_config){.capacity = 100, .rank = 1, .dims = {2}});
-    cp_tensor *x      = cp_tensor_new(2, (int[]){10, 2});
+    cp_tensor *x = cp_tensor_new(2, (int[]){10, 2});
     int        index[10];
     long       before = memory_calls;
     TEST_ASSERT_TRUE(cp_replay_draw(replay, &rng, NULL, x, index, NULL));
@@ -225,9 +222,9 @@ static void drawing_and_returning_call_malloc_zero_times(void) {
 
 static cp_real stored_as(cp_replay_storage storage, cp_real value) {
     cp_replay *replay = cp_replay_new((cp_replay_config){.capacity = 1, .storage = storage}); /* samples are scalars */
-    cp_tensor *x      = cp_tensor_new(1, (int[]){1});
+    cp_tensor *x = cp_tensor_new(1, (int[]){1});
     cp_real    sample = 99;
-    x->data[0]        = value;
+    x->data[0] = value;
     TEST_ASSERT_EQUAL_INT(1, cp_replay_return(replay, (int[]){0}, x, NULL));
     TEST_ASSERT_TRUE(cp_replay_sample(replay, 0, &sample));
     cp_tensor_free(x);
@@ -291,12 +288,11 @@ static void run_some(cp_replay *replay, cp_rng *stream, cp_real *trace) {
 
 static void a_restored_buffer_goes_on_bit_for_bit(void) {
     for (int storage = 0; storage < 2; storage++) {
-        cp_replay_config config = {
-            .capacity = 60, .rank = 2, .dims = {3, 2}, .classes = 4, .storage = (cp_replay_storage)storage};
-        cp_replay *first = cp_replay_new(config), *second = cp_replay_new(config);
-        cp_real    traces[2][48];
-        cp_state   from, to;
-        int        pieces = 0;
+        cp_replay_config config = {.capacity = 60, .rank = 2, .dims = {3, 2}, .classes = 4, .storage = (cp_replay_storage)storage};
+        cp_replay       *first = cp_replay_new(config), *second = cp_replay_new(config);
+        cp_real          traces[2][48];
+        cp_state         from, to;
+        int              pieces = 0;
         run_some(first, &rng, traces[0]);
         for (; cp_replay_state(first, pieces, &from); pieces++) {
             TEST_ASSERT_TRUE(cp_replay_state(second, pieces, &to));
@@ -331,7 +327,7 @@ static moments moments_of(const cp_real *values, int count, int stride) {
     for (int i = 0; i < count; i++) {
         double value = (double)values[i * stride];
         m.mean += value / count;
-        m.lowest  = fmin(m.lowest, value);
+        m.lowest = fmin(m.lowest, value);
         m.highest = fmax(m.highest, value);
     }
     for (int i = 0; i < count; i++) m.sd += pow((double)values[i * stride] - m.mean, 2) / (count - 1);
@@ -373,8 +369,8 @@ static void points_make(void) {
     cp_rng data = cp_rng_named(8, "data");
     for (int i = 0; i < POINTS; i++) {
         double a = cp_rng_normal(&data), b = cp_rng_normal(&data);
-        point_labels[i]   = i % 3 - 1;
-        points[3 * i]     = (cp_real)(10 * point_labels[i] + a);
+        point_labels[i] = i % 3 - 1;
+        points[3 * i] = (cp_real)(10 * point_labels[i] + a);
         points[3 * i + 1] = (cp_real)(-1 + 0.5 * a + 0.2 * b);
         points[3 * i + 2] = (cp_real)(4 - 2 * point_labels[i] * b);
     }
@@ -383,8 +379,7 @@ static void points_make(void) {
 static double sample_covariance(const cp_real *values, const int *labels, int label, int count, int p, int q) {
     double mean[2] = {0}, sum = 0, n = 0;
     for (int i = 0; i < count; i++)
-        if (!labels || labels[i] == label)
-            mean[0] += (double)values[3 * i + p], mean[1] += (double)values[3 * i + q], n++;
+        if (!labels || labels[i] == label) mean[0] += (double)values[3 * i + p], mean[1] += (double)values[3 * i + q], n++;
     for (int i = 0; i < count; i++)
         if (!labels || labels[i] == label)
             sum += ((double)values[3 * i + p] - mean[0] / n) * ((double)values[3 * i + q] - mean[1] / n);
@@ -392,8 +387,8 @@ static double sample_covariance(const cp_real *values, const int *labels, int la
 }
 
 static void expect_class_moments(int directions, int label) {
-    cp_class_gaussian *gaussian = cp_class_gaussian_new(
-        (cp_class_gaussian_config){.classes = 2, .size = 3, .directions = directions, .jitter = -1});
+    cp_class_gaussian *gaussian =
+        cp_class_gaussian_new((cp_class_gaussian_config){.classes = 2, .size = 3, .directions = directions, .jitter = -1});
     TEST_ASSERT_TRUE(cp_class_gaussian_fit(gaussian, points, point_labels, POINTS));
     for (int i = 0; i < STARTS; i++) cp_class_gaussian_draw(gaussian, &rng, label, starts + 3 * i);
     double mean[3] = {0};
@@ -401,12 +396,11 @@ static void expect_class_moments(int directions, int label) {
         for (int j = 0; j < 3 && point_labels[i] == label; j++) mean[j] += (double)points[3 * i + j] / (POINTS / 3);
     for (int j = 0; j < 3; j++) {
         double variance = sample_covariance(points, point_labels, label, POINTS, j, j);
-        TEST_ASSERT_DOUBLE_WITHIN(4.5 * sqrt(variance / STARTS) + 1e-5, mean[j],
-                                  moments_of(starts + j, STARTS, 3).mean);
+        TEST_ASSERT_DOUBLE_WITHIN(4.5 * sqrt(variance / STARTS) + 1e-5, mean[j], moments_of(starts + j, STARTS, 3).mean);
         for (int k = 0; k < 3; k++) {
-            double other    = sample_covariance(points, point_labels, label, POINTS, k, k);
+            double other = sample_covariance(points, point_labels, label, POINTS, k, k);
             double expected = j == k || directions ? sample_covariance(points, point_labels, label, POINTS, j, k) : 0;
-            double error    = sqrt((variance * other + expected * expected) / STARTS);
+            double error = sqrt((variance * other + expected * expected) / STARTS);
             TEST_ASSERT_DOUBLE_WITHIN(4.5 * error + 1e-5, expected, sample_covariance(starts, NULL, 0, STARTS, j, k));
         }
     }
@@ -433,8 +427,7 @@ static void fewer_directions_than_samples_keep_the_scale(void) {
     TEST_ASSERT_TRUE(cp_class_gaussian_fit(gaussian, points, point_labels, POINTS));
     for (int i = 0; i < STARTS; i++) cp_class_gaussian_draw(gaussian, &rng, 1, starts + 3 * i);
     double expected = sample_covariance(points, point_labels, 1, POINTS, 0, 0);
-    TEST_ASSERT_DOUBLE_WITHIN(0.5 * expected, expected,
-                              sample_covariance(starts, NULL, 0, STARTS, 0, 0)); /* 70 of 200 */
+    TEST_ASSERT_DOUBLE_WITHIN(0.5 * expected, expected, sample_covariance(starts, NULL, 0, STARTS, 0, 0)); /* 70 of 200 */
     cp_class_gaussian_free(gaussian);
 }
 
@@ -458,19 +451,16 @@ static void fresh_chains_start_from_the_gaussian_of_their_entrys_class(void) {
     points_make();
     cp_class_gaussian *gaussian = cp_class_gaussian_new((cp_class_gaussian_config){.classes = 2, .size = 3});
     TEST_ASSERT_TRUE(cp_class_gaussian_fit(gaussian, points, point_labels, POINTS));
-    cp_replay_config config = {.capacity = 40,
-                               .rank     = 1,
-                               .dims     = {3},
-                               .classes  = 2,
-                               .start    = {.kind = CP_START_CLASS_GAUSSIAN, .gaussian = gaussian}};
-    cp_tensor       *x      = cp_tensor_new(2, (int[]){40, 3});
-    int              index[40], labels[40], high = 0;
-    cp_replay       *replay = cp_replay_new(config);
+    cp_replay_config config = {
+        .capacity = 40, .rank = 1, .dims = {3}, .classes = 2, .start = {.kind = CP_START_CLASS_GAUSSIAN, .gaussian = gaussian}};
+    cp_tensor *x = cp_tensor_new(2, (int[]){40, 3});
+    int        index[40], labels[40], high = 0;
+    cp_replay *replay = cp_replay_new(config);
     TEST_ASSERT_TRUE(cp_replay_draw(replay, &rng, NULL, x, index, labels));
     for (int n = 0; n < 40; n++) TEST_ASSERT_TRUE((x->data[3 * n] > 5) == (labels[n] == 1)); /* means 0 and 10 */
     cp_replay_free(replay);
     config.classes = 0; /* now a chain may be of any class */
-    replay         = cp_replay_new(config);
+    replay = cp_replay_new(config);
     TEST_ASSERT_TRUE(cp_replay_draw(replay, &rng, NULL, x, index, labels));
     for (int n = 0; n < 40; n++) high += x->data[3 * n] > 5;
     TEST_ASSERT_INT_WITHIN(13, 20, high);
@@ -505,7 +495,7 @@ static void a_restored_gaussian_draws_the_same(void) {
 
 static void configs_that_do_not_fit_are_misuse(void) {
     cp_class_gaussian *gaussian = cp_class_gaussian_new((cp_class_gaussian_config){.classes = 1, .size = 7});
-    cp_start           wrong    = {.kind = CP_START_CLASS_GAUSSIAN, .gaussian = gaussian};
+    cp_start           wrong = {.kind = CP_START_CLASS_GAUSSIAN, .gaussian = gaussian};
     TEST_ASSERT_NULL(cp_replay_new((cp_replay_config){.capacity = -1}));
     TEST_ASSERT_NULL(cp_replay_new((cp_replay_config){.rank = CP_MAX_RANK}));
     TEST_ASSERT_NULL(cp_replay_new((cp_replay_config){.rank = 1, .dims = {-4}}));
@@ -517,8 +507,7 @@ static void configs_that_do_not_fit_are_misuse(void) {
     TEST_ASSERT_NULL(cp_replay_new((cp_replay_config){.start = {.kind = CP_START_CLASS_GAUSSIAN}}));
     TEST_ASSERT_NULL(cp_replay_new((cp_replay_config){.rank = 1, .dims = {3}, .start = wrong}));
     TEST_ASSERT_NULL(cp_class_gaussian_new((cp_class_gaussian_config){.size = 3}));
-    TEST_ASSERT_NULL(
-        cp_class_gaussian_new((cp_class_gaussian_config){.classes = 1 << 30, .size = 1 << 30, .directions = 16}));
+    TEST_ASSERT_NULL(cp_class_gaussian_new((cp_class_gaussian_config){.classes = 1 << 30, .size = 1 << 30, .directions = 16}));
     TEST_ASSERT_EQUAL_INT(12, errors);
     cp_class_gaussian_free(gaussian);
 }
@@ -557,12 +546,12 @@ static void a_class_without_samples_is_misuse_and_changes_nothing(void) {
 static void running_out_of_memory_is_told_and_leaks_nothing(void) {
     int refusals = 0;
     for (int allowed = 0; allowed < 6; allowed++) {
-        errors                      = 0;
-        calls_allowed               = allowed;
-        cp_replay *replay           = cp_replay_new((cp_replay_config){.capacity = 10, .rank = 1, .dims = {2}});
-        calls_allowed               = allowed;
+        errors = 0;
+        calls_allowed = allowed;
+        cp_replay *replay = cp_replay_new((cp_replay_config){.capacity = 10, .rank = 1, .dims = {2}});
+        calls_allowed = allowed;
         cp_class_gaussian *gaussian = cp_class_gaussian_new((cp_class_gaussian_config){.classes = 3, .size = 3});
-        calls_allowed               = -1;
+        calls_allowed = -1;
         TEST_ASSERT_EQUAL_INT(!replay + !gaussian, errors);
         refusals += errors;
         cp_replay_free(replay);

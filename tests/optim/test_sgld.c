@@ -3,7 +3,7 @@
 #include "optim/sgld.h"
 
 #include "core/op.h"
-#include "core/pool.h"
+#include "core/threads.h"
 #include "layers/params.h"
 #include "ops/ops.h"
 
@@ -38,7 +38,7 @@ void setUp(void) {
     errors = 0;
     cp_error_handler(count_error, NULL);
     tape = cp_tape_new();
-    rng  = cp_rng_named(11, "sgld");
+    rng = cp_rng_named(11, "sgld");
 }
 
 void tearDown(void) {
@@ -55,7 +55,7 @@ typedef struct gaussian {
 } gaussian;
 
 static cp_tensor *gaussian_energy(cp_at at, void *context, cp_tensor *x) {
-    const gaussian *g    = context;
+    const gaussian *g = context;
     cp_tensor      *away = cp_sub(at, x, cp_constant(at, g->mean, 1, (int[]){2}));
     cp_tensor      *pull = cp_matmul(at, away, cp_constant(at, g->precision, 2, (int[]){2, 2}), 0);
     return cp_scale(at, cp_sum(at, cp_mul(at, away, pull), CP_AXES(1), false), 0.5);
@@ -74,17 +74,17 @@ typedef struct network {
 } network;
 
 static network network_new(int in, int hidden, int classes) {
-    network net  = {.params = cp_params_new()};
+    network net = {.params = cp_params_new()};
     cp_rng  init = cp_rng_named(3, "init");
-    net.weight   = cp_params_add(net.params, "", "weight", CP_LAYOUT_LINEAR, 2, (int[]){in, hidden});
-    net.out      = cp_params_add(net.params, "", "out", CP_LAYOUT_LINEAR, 2, (int[]){hidden, classes});
+    net.weight = cp_params_add(net.params, "", "weight", CP_LAYOUT_LINEAR, 2, (int[]){in, hidden});
+    net.out = cp_params_add(net.params, "", "out", CP_LAYOUT_LINEAR, 2, (int[]){hidden, classes});
     cp_rng_fill_normal(&init, net.weight->data, net.weight->size, 0, (cp_real)0.3);
     cp_rng_fill_normal(&init, net.out->data, net.out->size, 0, (cp_real)0.3);
     return net;
 }
 
 static cp_tensor *network_energy(cp_at at, void *context, cp_tensor *x) {
-    network   *net    = context;
+    network   *net = context;
     cp_tensor *hidden = cp_tanh(at, cp_matmul(at, x, net->weight, 0));
     return cp_neg(at, cp_logsumexp(at, cp_matmul(at, hidden, net->out, 0), CP_AXES(1), false));
 }
@@ -115,12 +115,12 @@ static void five_steps_with_scripted_noise_equal_pytorchs(void) {
     for (int steps = 1; steps <= 5; steps++) {
         cp_tensor *x = cp_tensor_new(2, (int[]){2, 3});
         memcpy(x->data, (cp_real[]){(cp_real)0.1, (cp_real)-0.2, (cp_real)0.3, 1, 0.5, -0.25}, 6 * sizeof(cp_real));
-        cp_sgld_config config = {.step_size      = 0.8,
-                                 .noise          = 0.1,
-                                 .steps          = steps,
+        cp_sgld_config config = {.step_size = 0.8,
+                                 .noise = 0.1,
+                                 .steps = steps,
                                  .gradient_clamp = 1,
-                                 .clamp_low      = -1,
-                                 .clamp_high     = 1,
+                                 .clamp_low = -1,
+                                 .clamp_high = 1,
                                  .scripted_noise = noise};
         TEST_ASSERT_TRUE(cp_sgld_run(tape, network_energy, &net, x, &config, NULL, NULL));
         for (int i = 0; i < 6; i++)
@@ -135,7 +135,7 @@ static void five_steps_equal_an_independent_loop(void) {
     gaussian   g = {{0.5, -1}, {2, 0.5, 0.5, 1}};
     cp_real    noise[5 * 3 * 2];
     double     y[6] = {3, -2, 0.25, 0.5, -1.5, 2.5};
-    cp_tensor *x    = cp_tensor_new(2, (int[]){3, 2});
+    cp_tensor *x = cp_tensor_new(2, (int[]){3, 2});
     cp_rng_fill_normal(&rng, noise, 30, 0, 1);
     for (int i = 0; i < 6; i++) x->data[i] = (cp_real)y[i];
     for (int step = 0; step < 5; step++)
@@ -147,13 +147,13 @@ static void five_steps_equal_an_independent_loop(void) {
                 y[2 * n + j] = fmin(fmax(y[2 * n + j], -1.75), 2.25);
             }
         }
-    cp_sgld_config config = {.step_size      = 0.3,
-                             .noise          = 0.2,
-                             .steps          = 5,
-                             .temperature    = 9,
+    cp_sgld_config config = {.step_size = 0.3,
+                             .noise = 0.2,
+                             .steps = 5,
+                             .temperature = 9,
                              .gradient_clamp = 2,
-                             .clamp_low      = -1.75,
-                             .clamp_high     = 2.25,
+                             .clamp_low = -1.75,
+                             .clamp_high = 2.25,
                              .scripted_noise = noise};
     TEST_ASSERT_TRUE(cp_sgld_run(tape, gaussian_energy, &g, x, &config, NULL, NULL));
     for (int i = 0; i < 6; i++) TEST_ASSERT_DOUBLE_WITHIN(CP_DOUBLE ? 1e-13 : 3e-6, y[i], (double)x->data[i]);
@@ -163,9 +163,8 @@ static void five_steps_equal_an_independent_loop(void) {
 static void the_noise_is_that_of_one_fill_whatever_the_chains_length(void) {
     const int chains[] = {1, 2, 3, 5, 701, 1500}, count = 29;
     for (int k = 0; k < 6; k++) {
-        cp_tensor *x        = cp_tensor_new(2, (int[]){count, chains[k]}),
-                  *expected = cp_tensor_new(2, (int[]){count, chains[k]});
-        cp_rng sampling = rng, filling = rng;
+        cp_tensor *x = cp_tensor_new(2, (int[]){count, chains[k]}), *expected = cp_tensor_new(2, (int[]){count, chains[k]});
+        cp_rng     sampling = rng, filling = rng;
         cp_rng_u32(&sampling); /* a stream in the middle of a block */
         cp_rng_u32(&filling);
         cp_sgld_config config = {.step_size = 1, .noise = 0.5, .steps = 2};
@@ -184,10 +183,10 @@ static void the_noise_is_that_of_one_fill_whatever_the_chains_length(void) {
 }
 
 static void no_noise_is_gradient_descent_and_draws_nothing(void) {
-    gaussian       g        = {{1, -2}, {1, 0, 0, 1}};
-    cp_tensor     *x        = cp_tensor_new(2, (int[]){4, 2});
+    gaussian       g = {{1, -2}, {1, 0, 0, 1}};
+    cp_tensor     *x = cp_tensor_new(2, (int[]){4, 2});
     uint64_t       position = rng.position;
-    cp_sgld_config config   = {.step_size = 1, .steps = 60};
+    cp_sgld_config config = {.step_size = 1, .steps = 60};
     TEST_ASSERT_TRUE(cp_sgld_run(tape, gaussian_energy, &g, x, &config, &rng, NULL));
     TEST_ASSERT_TRUE(position == rng.position);
     for (int n = 0; n < 4; n++) {
@@ -199,8 +198,8 @@ static void no_noise_is_gradient_descent_and_draws_nothing(void) {
 }
 
 static void a_temperature_below_zero_is_zero(void) {
-    gaussian       g      = {{1, 2}, {1, 0, 0, 1}};
-    cp_tensor     *x      = cp_tensor_new(2, (int[]){1, 2});
+    gaussian       g = {{1, 2}, {1, 0, 0, 1}};
+    cp_tensor     *x = cp_tensor_new(2, (int[]){1, 2});
     cp_sgld_config config = {.step_size = 2, .noise = 5, .steps = 1, .temperature = -1};
     TEST_ASSERT_TRUE(cp_sgld_run(tape, gaussian_energy, &g, x, &config, NULL, NULL)); /* no noise: it needs no rng */
     TEST_ASSERT_TRUE(x->data[0] == 1 && x->data[1] == 2);                             /* the whole way to the mean */
@@ -211,10 +210,10 @@ static void negative_noise_means_the_root_of_the_step(void) {
     gaussian   g = {{0, 0}, {1, 0, 0, 1}};
     cp_tensor *a = cp_tensor_new(2, (int[]){5, 2}), *b = cp_tensor_new(2, (int[]){5, 2});
     cp_rng     same = rng;
-    TEST_ASSERT_TRUE(cp_sgld_run(tape, gaussian_energy, &g, a,
-                                 &(cp_sgld_config){.step_size = 0.25, .noise = -1, .steps = 7}, &rng, NULL));
-    TEST_ASSERT_TRUE(cp_sgld_run(tape, gaussian_energy, &g, b,
-                                 &(cp_sgld_config){.step_size = 0.25, .noise = 0.5, .steps = 7}, &same, NULL));
+    TEST_ASSERT_TRUE(
+        cp_sgld_run(tape, gaussian_energy, &g, a, &(cp_sgld_config){.step_size = 0.25, .noise = -1, .steps = 7}, &rng, NULL));
+    TEST_ASSERT_TRUE(
+        cp_sgld_run(tape, gaussian_energy, &g, b, &(cp_sgld_config){.step_size = 0.25, .noise = 0.5, .steps = 7}, &same, NULL));
     TEST_ASSERT_EQUAL_MEMORY(a->data, b->data, 10 * sizeof(cp_real));
     cp_tensor_free(a);
     cp_tensor_free(b);
@@ -226,12 +225,12 @@ static void negative_noise_means_the_root_of_the_step(void) {
  * S = A S A + alpha T I, i.e. S = T (P - alpha/4 P^2)^-1: T P^-1 but for the size of the step. */
 static void expect_gaussian(double alpha, double temperature) {
     enum { CHAINS = 4000 };
-    gaussian       g       = {{1.5, -0.5}, {2, -1, -1, 1.25}};
-    double         p2[3]   = {4 + 1, -2 - 1.25, 1 + 1.25 * 1.25}; /* P^2: xx, xy, yy */
-    double         q[3]    = {2 - alpha / 4 * p2[0], -1 - alpha / 4 * p2[1], 1.25 - alpha / 4 * p2[2]};
-    double         det     = q[0] * q[2] - q[1] * q[1];
-    double         s[3]    = {temperature * q[2] / det, -temperature * q[1] / det, temperature * q[0] / det};
-    cp_tensor     *x       = cp_tensor_new(2, (int[]){CHAINS, 2});
+    gaussian       g = {{1.5, -0.5}, {2, -1, -1, 1.25}};
+    double         p2[3] = {4 + 1, -2 - 1.25, 1 + 1.25 * 1.25}; /* P^2: xx, xy, yy */
+    double         q[3] = {2 - alpha / 4 * p2[0], -1 - alpha / 4 * p2[1], 1.25 - alpha / 4 * p2[2]};
+    double         det = q[0] * q[2] - q[1] * q[1];
+    double         s[3] = {temperature * q[2] / det, -temperature * q[1] / det, temperature * q[0] / det};
+    cp_tensor     *x = cp_tensor_new(2, (int[]){CHAINS, 2});
     double         mean[2] = {0}, covariance[3] = {0};
     cp_sgld_config config = {.step_size = alpha, .noise = -1, .steps = (int)(60 / alpha), .temperature = temperature};
     TEST_ASSERT_TRUE(cp_sgld_run(tape, gaussian_energy, &g, x, &config, &rng, NULL));
@@ -239,8 +238,7 @@ static void expect_gaussian(double alpha, double temperature) {
         for (int j = 0; j < 2; j++) mean[j] += (double)x->data[2 * n + j] / CHAINS;
     for (int n = 0; n < CHAINS; n++) {
         double a = (double)x->data[2 * n] - mean[0], b = (double)x->data[2 * n + 1] - mean[1];
-        covariance[0] += a * a / (CHAINS - 1), covariance[1] += a * b / (CHAINS - 1),
-            covariance[2] += b * b / (CHAINS - 1);
+        covariance[0] += a * a / (CHAINS - 1), covariance[1] += a * b / (CHAINS - 1), covariance[2] += b * b / (CHAINS - 1);
     }
     const double sigmas = 4; /* chains are independent: the Monte-Carlo errors are those of 4000 draws */
     TEST_ASSERT_DOUBLE_WITHIN(sigmas * sqrt(s[0] / CHAINS), 1.5, mean[0]);
@@ -265,12 +263,12 @@ static void temperature_multiplies_the_covariance(void) {
 
 static void both_modes_of_a_mixture_are_visited_from_a_spread_start(void) {
     enum { CHAINS = 1000 };
-    cp_tensor *x      = cp_tensor_new(2, (int[]){CHAINS, 1});
-    int        left   = 0;
+    cp_tensor *x = cp_tensor_new(2, (int[]){CHAINS, 1});
+    int        left = 0;
     double     spread = 0;
     cp_rng_fill_uniform(&rng, x->data, x->size, -8, 8);
-    TEST_ASSERT_TRUE(cp_sgld_run(tape, mixture_energy, NULL, x,
-                                 &(cp_sgld_config){.step_size = 0.1, .noise = -1, .steps = 300}, &rng, NULL));
+    TEST_ASSERT_TRUE(
+        cp_sgld_run(tape, mixture_energy, NULL, x, &(cp_sgld_config){.step_size = 0.1, .noise = -1, .steps = 300}, &rng, NULL));
     for (int n = 0; n < CHAINS; n++) {
         double away = fabs((double)x->data[n]) - 4;
         left += x->data[n] < 0;
@@ -290,22 +288,22 @@ typedef struct extent {
 static bool measure_extent(void *user, const cp_sgld_view *view) {
     extent *e = user;
     for (size_t i = 0; i < view->x->size; i++) {
-        e->lowest  = fmin(e->lowest, (double)view->x->data[i]);
+        e->lowest = fmin(e->lowest, (double)view->x->data[i]);
         e->highest = fmax(e->highest, (double)view->x->data[i]);
     }
     return true;
 }
 
 static extent extent_of(double low, double high) {
-    gaussian       g      = {{0, 0}, {1, 0, 0, 1}};
-    extent         e      = {0, 0};
-    cp_tensor     *x      = cp_tensor_new(2, (int[]){200, 2});
-    cp_sgld_config config = {.step_size     = 0.2,
-                             .noise         = -1,
-                             .steps         = 100,
-                             .clamp_low     = low,
-                             .clamp_high    = high,
-                             .observer      = measure_extent,
+    gaussian       g = {{0, 0}, {1, 0, 0, 1}};
+    extent         e = {0, 0};
+    cp_tensor     *x = cp_tensor_new(2, (int[]){200, 2});
+    cp_sgld_config config = {.step_size = 0.2,
+                             .noise = -1,
+                             .steps = 100,
+                             .clamp_low = low,
+                             .clamp_high = high,
+                             .observer = measure_extent,
                              .observer_user = &e};
     TEST_ASSERT_TRUE(cp_sgld_run(tape, gaussian_energy, &g, x, &config, &rng, NULL));
     measure_extent(&e, &(cp_sgld_view){.x = x});
@@ -325,8 +323,8 @@ static void the_gradient_clamp_bounds_each_value_of_a_move(void) {
     cp_tensor     *x = cp_tensor_new(2, (int[]){1, 2});
     cp_sgld_report report;
     x->data[0] = 100, x->data[1] = (cp_real)-0.25;
-    TEST_ASSERT_TRUE(cp_sgld_run(tape, gaussian_energy, &g, x,
-                                 &(cp_sgld_config){.step_size = 1, .steps = 1, .gradient_clamp = 3}, NULL, &report));
+    TEST_ASSERT_TRUE(cp_sgld_run(tape, gaussian_energy, &g, x, &(cp_sgld_config){.step_size = 1, .steps = 1, .gradient_clamp = 3},
+                                 NULL, &report));
     TEST_ASSERT_EQUAL_DOUBLE(100 - 1.5, (double)x->data[0]);
     TEST_ASSERT_EQUAL_DOUBLE(-0.125, (double)x->data[1]);
     TEST_ASSERT_DOUBLE_WITHIN(1e-3, sqrt(100 * 100 + 0.0625), report.gradient_norm); /* before the clamp */
@@ -341,42 +339,39 @@ static void the_same_seed_gives_the_same_chain_for_any_number_of_threads(void) {
     cp_sgld_report report[4];
     for (int k = 0; k < 4; k++) {
         cp_rng stream = cp_rng_named(k == 3 ? 6 : 5, "chains");
-        x[k]          = cp_tensor_new(2, (int[]){37, 701});
+        x[k] = cp_tensor_new(2, (int[]){37, 701});
         cp_threads_set(k == 1 ? 1 : k == 2 ? 5 : 2);
-        TEST_ASSERT_TRUE(cp_sgld_run(tape, network_energy, &net, x[k],
-                                     &(cp_sgld_config){.step_size = 1, .noise = 0.1, .steps = 20}, &stream,
-                                     &report[k]));
+        TEST_ASSERT_TRUE(cp_sgld_run(tape, network_energy, &net, x[k], &(cp_sgld_config){.step_size = 1, .noise = 0.1, .steps = 20},
+                                     &stream, &report[k]));
     }
     size_t bytes = x[0]->size * sizeof(cp_real);
     TEST_ASSERT_EQUAL_MEMORY(x[0]->data, x[1]->data, bytes);
     TEST_ASSERT_EQUAL_MEMORY(x[0]->data, x[2]->data, bytes);
-    TEST_ASSERT_TRUE(report[0].energy_last == report[1].energy_last &&
-                     report[0].gradient_norm == report[1].gradient_norm);
+    TEST_ASSERT_TRUE(report[0].energy_last == report[1].energy_last && report[0].gradient_norm == report[1].gradient_norm);
     TEST_ASSERT_TRUE(memcmp(x[0]->data, x[3]->data, bytes) != 0);
     for (int k = 0; k < 4; k++) cp_tensor_free(x[k]);
     cp_params_free(net.params);
 }
 
 static void two_runs_of_fifty_steps_are_one_of_a_hundred(void) {
-    gaussian       g     = {{0, 0}, {1, 0, 0, 1}};
+    gaussian       g = {{0, 0}, {1, 0, 0, 1}};
     cp_tensor     *whole = cp_tensor_new(2, (int[]){3, 2}), *halves = cp_tensor_new(2, (int[]){3, 2});
-    cp_rng         same   = rng;
+    cp_rng         same = rng;
     cp_sgld_config config = CP_SGLD_PAPER;
     TEST_ASSERT_TRUE(cp_sgld_run(tape, gaussian_energy, &g, whole, &config, &rng, NULL));
     config.steps = 50;
-    for (int half = 0; half < 2; half++)
-        TEST_ASSERT_TRUE(cp_sgld_run(tape, gaussian_energy, &g, halves, &config, &same, NULL));
+    for (int half = 0; half < 2; half++) TEST_ASSERT_TRUE(cp_sgld_run(tape, gaussian_energy, &g, halves, &config, &same, NULL));
     TEST_ASSERT_EQUAL_MEMORY(whole->data, halves->data, 6 * sizeof(cp_real));
     cp_tensor_free(whole);
     cp_tensor_free(halves);
 }
 
 static void ten_thousand_steps_do_not_grow_memory_by_a_byte(void) {
-    network        net    = network_new(6, 8, 3);
-    cp_tensor     *x      = cp_tensor_new(2, (int[]){8, 6});
+    network        net = network_new(6, 8, 3);
+    cp_tensor     *x = cp_tensor_new(2, (int[]){8, 6});
     cp_sgld_config config = {.step_size = 0.1, .noise = 0.01, .steps = 5};
     TEST_ASSERT_TRUE(cp_sgld_run(tape, network_energy, &net, x, &config, &rng, NULL));
-    size_t peak  = cp_tape_peak(tape);
+    size_t peak = cp_tape_peak(tape);
     long   calls = memory_calls;
     config.steps = 10000;
     TEST_ASSERT_TRUE(cp_sgld_run(tape, network_energy, &net, x, &config, &rng, NULL));
@@ -398,28 +393,27 @@ static void probe_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **
     if (cp_needs(node, 1)) weight_gradients++, gin[1] = cp_matmul(at, node->in[0], g, CP_TRANSPOSE_A);
 }
 
-static const cp_op op_probe = {
-    .name = "probe", .formula = "x w", .grad = probe_grad, .keeps = CP_KEEPS_IN(0) | CP_KEEPS_IN(1)};
+static const cp_op op_probe = {.name = "probe", .formula = "x w", .grad = probe_grad, .keeps = CP_KEEPS_IN(0) | CP_KEEPS_IN(1)};
 
 static cp_tensor *probe_energy(cp_at at, void *context, cp_tensor *x) {
-    network   *net     = context;
-    bool       was     = cp_tape_record(at.tape, false);
+    network   *net = context;
+    bool       was = cp_tape_pause(at.tape, true);
     cp_tensor *product = cp_matmul(at, x, net->weight, 0);
-    cp_tape_record(at.tape, was);
+    cp_tape_pause(at.tape, was);
     cp_tensor *hidden = cp_record(at, &op_probe, product, NULL, 2, (cp_tensor *[]){x, net->weight});
-    weights_tracked   = cp_square(at, net->weight)->tracked;
+    weights_tracked = cp_square(at, net->weight)->tracked;
     return cp_sum(at, cp_square(at, cp_tanh(at, hidden)), CP_AXES(1), false);
 }
 
 static void sampling_computes_no_weight_gradient_and_leaves_the_weights_alone(void) {
     network    net = network_new(3, 4, 2);
-    cp_tensor *x   = cp_tensor_new(2, (int[]){5, 3});
+    cp_tensor *x = cp_tensor_new(2, (int[]){5, 3});
     cp_real    before[12];
     memcpy(before, net.weight->data, sizeof before);
     cp_rng_fill_normal(&rng, x->data, x->size, 0, 1);
     input_gradients = weight_gradients = 0;
-    TEST_ASSERT_TRUE(cp_sgld_run(tape, probe_energy, &net, x,
-                                 &(cp_sgld_config){.step_size = 1, .noise = 0.1, .steps = 9}, &rng, NULL));
+    TEST_ASSERT_TRUE(
+        cp_sgld_run(tape, probe_energy, &net, x, &(cp_sgld_config){.step_size = 1, .noise = 0.1, .steps = 9}, &rng, NULL));
     TEST_ASSERT_EQUAL_INT(9, input_gradients);
     TEST_ASSERT_EQUAL_INT(0, weight_gradients);
     TEST_ASSERT_FALSE(weights_tracked); /* frozen: what is made of weights alone is not even recorded */
@@ -427,7 +421,7 @@ static void sampling_computes_no_weight_gradient_and_leaves_the_weights_alone(vo
 
     /* The probe does see them when a loss is trained, on the same tape, afterwards. */
     cp_tensor *batch = cp_constant(tape, x->data, 2, x->dims);
-    cp_tensor *loss  = cp_sum(tape, probe_energy(CP_AT(tape), &net, batch), CP_ALL, false);
+    cp_tensor *loss = cp_sum(tape, probe_energy(CP_AT(tape), &net, batch), CP_ALL, false);
     TEST_ASSERT_TRUE(cp_backward(tape, loss, net.params));
     TEST_ASSERT_EQUAL_INT(1, weight_gradients);
     TEST_ASSERT_TRUE(weights_tracked);
@@ -445,11 +439,11 @@ static void the_tapes_modes_are_restored_whatever_happens(void) {
     cp_tensor *x = cp_tensor_new(2, (int[]){3, 2});
     for (int modes = 0; modes < 4; modes++)
         for (int failing = 0; failing < 2; failing++) {
-            cp_tape_record(tape, modes & 1);
+            cp_tape_pause(tape, modes & 1);
             cp_tape_freeze(tape, modes & 2);
             bool fine = cp_sgld_run(tape, failing ? no_energy : gaussian_energy, &g, x, &CP_SGLD_JEM, &rng, NULL);
             TEST_ASSERT_TRUE(fine == !failing);
-            TEST_ASSERT_TRUE(cp_tape_record(tape, true) == (modes & 1));
+            TEST_ASSERT_TRUE(cp_tape_pause(tape, false) == (modes & 1));
             TEST_ASSERT_TRUE(cp_tape_freeze(tape, false) == !!(modes & 2));
             TEST_ASSERT_EQUAL_INT(0, cp_tape_length(tape));
         }
@@ -460,7 +454,7 @@ static void the_tapes_modes_are_restored_whatever_happens(void) {
 
 static void a_chain_without_a_finite_energy_stays_and_is_reported(void) {
     cp_tensor     *x = cp_tensor_new(2, (int[]){4, 2}), *sound = cp_tensor_new(2, (int[]){4, 2});
-    cp_rng         same     = rng;
+    cp_rng         same = rng;
     bool           stuck[4] = {0};
     cp_sgld_report report;
     cp_sgld_config config = {.step_size = 0.01, .noise = 0.001, .steps = 6, .stuck = stuck};
@@ -485,7 +479,7 @@ static void a_chain_without_a_finite_energy_stays_and_is_reported(void) {
 
 static void a_move_that_would_overflow_is_refused(void) {
     cp_real        steep = (cp_real)(sqrt((double)CP_REAL_MAX) / 2); /* the gradient; its norm is a number */
-    cp_tensor     *x     = cp_tensor_new(2, (int[]){2, 2});
+    cp_tensor     *x = cp_tensor_new(2, (int[]){2, 2});
     cp_sgld_report report;
     cp_sgld_config config = {.step_size = 12 * (double)steep, .steps = 1}; /* moves by 1.5 CP_REAL_MAX */
     TEST_ASSERT_TRUE(cp_sgld_run(tape, steep_energy, &steep, x, &config, NULL, &report));
@@ -515,8 +509,8 @@ static bool stop_at_three(void *user, const cp_sgld_view *view) {
 }
 
 static void the_observer_sees_every_step_and_may_stop(void) {
-    gaussian       g    = {{0, 0}, {1, 0, 0, 1}};
-    cp_tensor     *x    = cp_tensor_new(2, (int[]){4, 2});
+    gaussian       g = {{0, 0}, {1, 0, 0, 1}};
+    cp_tensor     *x = cp_tensor_new(2, (int[]){4, 2});
     int            seen = 0;
     cp_sgld_report report;
     for (int n = 0; n < 4; n++) x->data[2 * n] = 4, x->data[2 * n + 1] = 3;
@@ -536,8 +530,7 @@ static void no_steps_and_no_chains_are_fine(void) {
     cp_tensor     *x = cp_tensor_new(2, (int[]){1, 2}), *none = cp_tensor_new(2, (int[]){0, 2});
     cp_sgld_report report;
     x->data[0] = 3;
-    TEST_ASSERT_TRUE(
-        cp_sgld_run(tape, gaussian_energy, &g, x, &(cp_sgld_config){.step_size = 1, .noise = 1}, &rng, &report));
+    TEST_ASSERT_TRUE(cp_sgld_run(tape, gaussian_energy, &g, x, &(cp_sgld_config){.step_size = 1, .noise = 1}, &rng, &report));
     TEST_ASSERT_TRUE(x->data[0] == 3 && report.steps == 0 && isnan(report.energy_first));
     TEST_ASSERT_TRUE(cp_sgld_run(tape, gaussian_energy, &g, none, &CP_SGLD_JEM, &rng, &report));
     TEST_ASSERT_EQUAL_INT(20, report.steps);
@@ -552,7 +545,7 @@ static cp_tensor *mean_energy(cp_at at, void *context, cp_tensor *x) {
 
 static void expect_refused(cp_energy_fn energy, cp_tensor *x, cp_sgld_config config, cp_rng *stream, const char *word) {
     gaussian g = {{0, 0}, {1, 0, 0, 1}};
-    errors     = 0;
+    errors = 0;
     TEST_ASSERT_FALSE(cp_sgld_run(tape, energy, &g, x, &config, stream, NULL));
     TEST_ASSERT_EQUAL_INT(1, errors);
     TEST_ASSERT_NOT_NULL_MESSAGE(strstr(last_error, word), last_error);
@@ -561,7 +554,7 @@ static void expect_refused(cp_energy_fn energy, cp_tensor *x, cp_sgld_config con
 static void misuse_is_refused_with_the_reason(void) {
     cp_tensor     *x = cp_tensor_new(2, (int[]){2, 2}), *scalar = cp_tensor_new(0, NULL);
     cp_tensor     *taped = cp_constant(tape, x->data, 2, x->dims);
-    cp_sgld_config fine  = {.step_size = 1, .noise = 1, .steps = 2};
+    cp_sgld_config fine = {.step_size = 1, .noise = 1, .steps = 2};
     expect_refused(gaussian_energy, taped, fine, &rng, "persistent");
     expect_refused(gaussian_energy, scalar, fine, &rng, "chains");
     expect_refused(gaussian_energy, NULL, fine, &rng, "NULL");
@@ -571,8 +564,7 @@ static void misuse_is_refused_with_the_reason(void) {
     expect_refused(gaussian_energy, x, (cp_sgld_config){.noise = 1, .steps = 1}, &rng, "step_size");
     expect_refused(gaussian_energy, x, (cp_sgld_config){.step_size = (double)NAN, .steps = 1}, &rng, "step_size");
     expect_refused(gaussian_energy, x, (cp_sgld_config){.step_size = 1, .steps = -1}, &rng, "steps");
-    expect_refused(gaussian_energy, x, (cp_sgld_config){.step_size = 1, .temperature = (double)NAN}, &rng,
-                   "temperature");
+    expect_refused(gaussian_energy, x, (cp_sgld_config){.step_size = 1, .temperature = (double)NAN}, &rng, "temperature");
     expect_refused(gaussian_energy, x, (cp_sgld_config){.step_size = 1, .clamp_low = 1}, &rng, "range");
     cp_tensor_free(x);
     cp_tensor_free(scalar);

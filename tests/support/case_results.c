@@ -13,7 +13,7 @@ static bool keep(case_results *results, const cp_tensor *t) {
     double *values = t ? malloc((t->size + 1) * sizeof *values) : NULL;
     if (!values) return false;
     for (size_t i = 0; i < t->size; i++) values[i] = (double)t->data[i];
-    results->sizes[results->arrays]    = t->size;
+    results->sizes[results->arrays] = t->size;
     results->values[results->arrays++] = values;
     return true;
 }
@@ -32,10 +32,10 @@ bool case_results_make(const op_case *c, case_results *results) {
     static double values[CASE_VALUES];
     cp_tensor    *in[CASE_INPUTS];
     cp_tape      *tape = cp_tape_new();
-    *results           = (case_results){0};
+    *results = (case_results){0};
     case_fill(c, values);
     case_leaves(tape, c, values, ~0u, in);
-    cp_tensor *out  = c->build(tape, in, c);
+    cp_tensor *out = c->build(tape, in, c);
     bool       fine = keep(results, out);
     if (fine && !c->constant) fine = keep_gradients(results, tape, out, in, case_inputs(c));
     cp_tape_free(tape);

@@ -7,8 +7,7 @@ extern const case_table cases_arithmetic, cases_unary, cases_reduce, cases_shape
     cases_gaussian;
 
 static const case_table *const tables[] = {&cases_arithmetic, &cases_unary, &cases_reduce, &cases_shape,
-                                           &cases_matmul,     &cases_image, &cases_norm,
-                                           &cases_gaussian};
+                                           &cases_matmul,     &cases_image, &cases_norm,   &cases_gaussian};
 enum { TABLES = sizeof tables / sizeof *tables };
 
 int case_count(void) {
@@ -69,20 +68,20 @@ static double domain_value(cp_rng *rng, case_domain domain) {
 
 void case_fill(const op_case *c, double *values) {
     static int order[CASE_VALUES];
-    cp_rng     rng   = cp_rng_named(20, c->mode);
+    cp_rng     rng = cp_rng_named(20, c->mode);
     size_t     apart = values_from(c, FROM_APART), next = 0;
     cp_rng_permutation(&rng, order, (int)apart);
     for (int i = 0; i < case_inputs(c); i++)
         for (size_t j = case_size(&c->in[i].shape); j > 0; j--)
-            *values++ = c->in[i].domain == FROM_APART ? grid_value(&rng, order[next++], apart)
-                                                      : domain_value(&rng, c->in[i].domain);
+            *values++ =
+                c->in[i].domain == FROM_APART ? grid_value(&rng, order[next++], apart) : domain_value(&rng, c->in[i].domain);
 }
 
 void case_leaves(cp_tape *tape, const op_case *c, const double *values, unsigned tracked, cp_tensor **in) {
     static cp_real data[CASE_VALUES];
     for (int i = 0; i < case_inputs(c); i++) {
         const case_shape *shape = &c->in[i].shape;
-        size_t            size  = case_size(shape);
+        size_t            size = case_size(shape);
         for (size_t j = 0; j < size; j++) data[j] = (cp_real)*values++;
         in[i] = tracked >> i & 1 ? cp_variable(tape, data, shape->rank, shape->dims)
                                  : cp_constant(tape, data, shape->rank, shape->dims);

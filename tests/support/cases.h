@@ -58,14 +58,36 @@ struct op_case {
 };
 
 #define COUNT_OF(...) ((int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)))
-#define SHAPE(...) {COUNT_OF(__VA_ARGS__), {__VA_ARGS__}}
-#define ANY(...) {FROM_ANY, SHAPE(__VA_ARGS__)}
-#define POSITIVE(...) {FROM_POSITIVE, SHAPE(__VA_ARGS__)}
-#define OFF_WHOLE(...) {FROM_OFF_WHOLE, SHAPE(__VA_ARGS__)}
-#define APART(...) {FROM_APART, SHAPE(__VA_ARGS__)}
-#define WHOLE(...) {FROM_WHOLE, SHAPE(__VA_ARGS__)}
-#define SCALAR(from) {from, {0, {0}}}
-#define AXES(...) {COUNT_OF(__VA_ARGS__), {__VA_ARGS__}}
+#define SHAPE(...)                                                                                                                 \
+    {                                                                                                                              \
+        COUNT_OF(__VA_ARGS__), {                                                                                                   \
+            __VA_ARGS__                                                                                                            \
+        }                                                                                                                          \
+    }
+#define ANY(...)                                                                                                                   \
+    { FROM_ANY, SHAPE(__VA_ARGS__) }
+#define POSITIVE(...)                                                                                                              \
+    { FROM_POSITIVE, SHAPE(__VA_ARGS__) }
+#define OFF_WHOLE(...)                                                                                                             \
+    { FROM_OFF_WHOLE, SHAPE(__VA_ARGS__) }
+#define APART(...)                                                                                                                 \
+    { FROM_APART, SHAPE(__VA_ARGS__) }
+#define WHOLE(...)                                                                                                                 \
+    { FROM_WHOLE, SHAPE(__VA_ARGS__) }
+#define SCALAR(from)                                                                                                               \
+    {                                                                                                                              \
+        from, {                                                                                                                    \
+            0, {                                                                                                                   \
+                0                                                                                                                  \
+            }                                                                                                                      \
+        }                                                                                                                          \
+    }
+#define AXES(...)                                                                                                                  \
+    {                                                                                                                              \
+        COUNT_OF(__VA_ARGS__), {                                                                                                   \
+            __VA_ARGS__                                                                                                            \
+        }                                                                                                                          \
+    }
 #define PLACES(...) .places = {__VA_ARGS__}, .place_count = COUNT_OF(__VA_ARGS__)
 
 typedef struct case_table {

@@ -26,41 +26,40 @@ size_t w_size(const cp_conv_shape *s) {
 cp_conv_shape with_output(cp_conv_shape s) {
     const int room_h = s.h + 2 * s.pad_top - (s.kh - 1) * s.dilation_h - 1;
     const int room_w = s.w + 2 * s.pad_left - (s.kw - 1) * s.dilation_w - 1;
-    s.oh             = room_h < 0 ? 0 : room_h / s.stride_h + 1;
-    s.ow             = room_w < 0 ? 0 : room_w / s.stride_w + 1;
+    s.oh = room_h < 0 ? 0 : room_h / s.stride_h + 1;
+    s.ow = room_w < 0 ? 0 : room_w / s.stride_w + 1;
     return s;
 }
 
 cp_conv_shape square(int n, int side, int c, int k, int kernel, int stride, int pad) {
-    return with_output((cp_conv_shape){.n          = n,
-                                       .h          = side,
-                                       .w          = side,
-                                       .c          = c,
-                                       .kh         = kernel,
-                                       .kw         = kernel,
-                                       .k          = k,
-                                       .stride_h   = stride,
-                                       .stride_w   = stride,
-                                       .pad_top    = pad,
-                                       .pad_left   = pad,
+    return with_output((cp_conv_shape){.n = n,
+                                       .h = side,
+                                       .w = side,
+                                       .c = c,
+                                       .kh = kernel,
+                                       .kw = kernel,
+                                       .k = k,
+                                       .stride_h = stride,
+                                       .stride_w = stride,
+                                       .pad_top = pad,
+                                       .pad_left = pad,
                                        .dilation_h = 1,
                                        .dilation_w = 1,
-                                       .groups     = 1});
+                                       .groups = 1});
 }
 
 const char *named(const cp_conv_shape *s, const char *what) {
     static char text[256];
-    snprintf(text, sizeof text,
-             "%s %s: n %d, %dx%dx%d -> %dx%dx%d, kernel %dx%d, stride %d,%d pad %d,%d dilation %d,%d groups %d",
-             kernels_used(), what, s->n, s->h, s->w, s->c, s->oh, s->ow, s->k, s->kh, s->kw, s->stride_h, s->stride_w,
-             s->pad_top, s->pad_left, s->dilation_h, s->dilation_w, s->groups);
+    snprintf(text, sizeof text, "%s %s: n %d, %dx%dx%d -> %dx%dx%d, kernel %dx%d, stride %d,%d pad %d,%d dilation %d,%d groups %d",
+             kernels_used(), what, s->n, s->h, s->w, s->c, s->oh, s->ow, s->k, s->kh, s->kw, s->stride_h, s->stride_w, s->pad_top,
+             s->pad_left, s->dilation_h, s->dilation_w, s->groups);
     return text;
 }
 
 /* A bit for each of `count` random numbers; those of the spare bytes are ones. */
 static unsigned char *random_signs(size_t count) {
     unsigned char *signs = malloc(cp_signs_bytes(count));
-    cp_real       *x     = numbers(count);
+    cp_real       *x = numbers(count);
     TEST_ASSERT_NOT_NULL(signs);
     memset(signs, 0xFF, cp_signs_bytes(count));
     cp_kernel_signs(1, count, x, NULL, NULL, signs);
@@ -74,9 +73,9 @@ static cp_conv_fusion fusion_of(unsigned fused, int in_channels, int out_channel
         f.scale = numbers((size_t)in_channels);
         f.shift = numbers((size_t)in_channels);
     }
-    f.bias     = fused & BIAS ? numbers((size_t)out_channels) : NULL;
-    f.gate     = fused & GATE ? random_signs(out_size) : NULL;
-    f.gain     = fused & GAIN ? numbers((size_t)out_channels) : NULL;
+    f.bias = fused & BIAS ? numbers((size_t)out_channels) : NULL;
+    f.gate = fused & GATE ? random_signs(out_size) : NULL;
+    f.gain = fused & GAIN ? numbers((size_t)out_channels) : NULL;
     f.residual = fused & RESIDUAL ? numbers(out_size) : NULL;
     return f;
 }
@@ -87,13 +86,13 @@ static void fusion_free(const cp_conv_fusion *f) {
 }
 
 problem problem_of(cp_conv_shape s, unsigned fused) {
-    return (problem){.s        = s,
-                     .x        = numbers(x_size(&s)),
-                     .w        = numbers(w_size(&s)),
-                     .gy       = numbers(y_size(&s)),
-                     .forward  = fusion_of(fused, s.c, s.k, y_size(&s), (cp_real)0.2),
+    return (problem){.s = s,
+                     .x = numbers(x_size(&s)),
+                     .w = numbers(w_size(&s)),
+                     .gy = numbers(y_size(&s)),
+                     .forward = fusion_of(fused, s.c, s.k, y_size(&s), (cp_real)0.2),
                      .backward = fusion_of(fused, s.k, s.c, x_size(&s), (cp_real)0.3),
-                     .weights  = fusion_of(fused & (LEAKY | SCALE), s.c, 0, 0, (cp_real)0.2)};
+                     .weights = fusion_of(fused & (LEAKY | SCALE), s.c, 0, 0, (cp_real)0.2)};
 }
 
 void problem_free(problem *p) {

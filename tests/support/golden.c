@@ -18,7 +18,7 @@ golden *golden_open(const char *name) {
     char path[1024];
     snprintf(path, sizeof path, "%s/%s", CP_TEST_DATA, name);
     cp_status status = {0};
-    golden   *file   = malloc(sizeof *file);
+    golden   *file = malloc(sizeof *file);
     TEST_ASSERT_NOT_NULL(file);
     file->file = cp_st_read(path, &status);
     if (!file->file) free(file);
@@ -112,7 +112,7 @@ static uint32_t mixed(uint32_t x) {
 }
 
 static double synthetic(uint32_t hash, size_t place) {
-    uint32_t x    = mixed((uint32_t)place * 0x9E3779B9u + hash);
+    uint32_t x = mixed((uint32_t)place * 0x9E3779B9u + hash);
     double   size = 0.125 + (double)(x >> 16) / 32768;
     return x & 1 ? -size : size;
 }
@@ -149,8 +149,8 @@ static bool close_to(double expected, double got, double room) {
 static void is_close(const cp_st_entry *entry, size_t i, double expected, double got, double room) {
     if (close_to(expected, got, room)) return;
     char text[400];
-    snprintf(text, sizeof text, "%s[%zu]: expected %.17g, got %.17g; the difference %.3g is more than %.3g",
-             entry->name, i, expected, got, fabs(expected - got), room);
+    snprintf(text, sizeof text, "%s[%zu]: expected %.17g, got %.17g; the difference %.3g is more than %.3g", entry->name, i,
+             expected, got, fabs(expected - got), room);
     TEST_FAIL_MESSAGE(text);
 }
 
@@ -159,8 +159,7 @@ void golden_equals(const cp_st_entry *entry, const cp_tensor *got, double tolera
     double largest = 0;
     for (size_t i = 0; i < entry->count; i++)
         if (isfinite(golden_value(entry, i))) largest = fmax(largest, fabs(golden_value(entry, i)));
-    for (size_t i = 0; i < entry->count; i++)
-        is_close(entry, i, golden_value(entry, i), (double)got->data[i], tolerance * largest);
+    for (size_t i = 0; i < entry->count; i++) is_close(entry, i, golden_value(entry, i), (double)got->data[i], tolerance * largest);
 }
 
 void golden_equals_each(const cp_st_entry *entry, const cp_tensor *got, double tolerance) {

@@ -1,7 +1,7 @@
 /* The gradient check. */
 #include "tests/support/gradcheck.h"
 
-#include "core/tape_record.h"
+#include "core/tape_inside.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -98,7 +98,7 @@ static void collect(const run *r, cp_tensor *const *grads, double *g) {
     size_t at = 0;
     for (int i = 0, k = 0; i < case_inputs(r->c); i++) {
         size_t size = case_size(&r->c->in[i].shape);
-        bool   own  = r->tracked >> i & 1;
+        bool   own = r->tracked >> i & 1;
         for (size_t j = 0; j < size; j++) g[at + j] = own ? (double)grads[k]->data[j] : 0;
         at += size;
         k += own;
@@ -122,7 +122,7 @@ static bool gradient(run *r, const double *v, double t, bool recorded, double *g
     case_leaves(r->tape, r->c, moved, r->tracked, in);
     cp_tensor *f = loss(r, in);
     if (!f) return !r->result.failed;
-    int  n    = tracked_inputs(r, in, wrt);
+    int  n = tracked_inputs(r, in, wrt);
     bool fine = recorded ? cp_grad_recorded(r->tape, f, wrt, n, grads) : cp_grad(r->tape, f, wrt, n, grads);
     if (!fine) return refused(r, "grad gave no result");
     collect(r, grads, g);
@@ -146,8 +146,8 @@ static bool gradient_along(run *r, const double *u, double *g) {
         u += size;
         if (!(r->tracked >> i & 1)) continue;
         cp_tensor *direction = cp_constant(r->tape, data, grads[k]->rank, grads[k]->dims);
-        cp_tensor *part      = cp_sum(r->tape, cp_mul(r->tape, grads[k++], direction), CP_ALL, false);
-        phi                  = phi ? cp_add(r->tape, phi, part) : part;
+        cp_tensor *part = cp_sum(r->tape, cp_mul(r->tape, grads[k++], direction), CP_ALL, false);
+        phi = phi ? cp_add(r->tape, phi, part) : part;
     }
     if (!phi) return refused(r, "the gradient has no value");
     if (!phi->tracked) return true; /* f is linear: zeros */
@@ -163,7 +163,7 @@ static void direction_fill(const run *r, cp_rng *rng, double *v) {
     for (int i = 0; i < case_inputs(r->c); i++)
         for (size_t j = case_size(&r->c->in[i].shape); j > 0; j--) {
             double w = weight(rng) / 1.5;
-            *v++     = r->tracked >> i & 1 && r->c->in[i].domain != FROM_WHOLE ? w : 0;
+            *v++ = r->tracked >> i & 1 && r->c->in[i].domain != FROM_WHOLE ? w : 0;
         }
 }
 
@@ -191,7 +191,7 @@ static double relative(double a, double b, double terms) {
 
 static void worse(double *worst, int *worst_at, double error, int at) {
     if (!(error <= *worst)) {
-        *worst    = error;
+        *worst = error;
         *worst_at = at;
     }
 }
@@ -218,8 +218,8 @@ static void check_second(run *r, const double *u, const double *v, int argument)
         at[k] = dot(r, g, u, NULL);
     }
     if (!gradient_along(r, u, g)) return;
-    worse(&r->result.second, &r->result.second_at,
-          relative(dot(r, g, v, NULL), difference(at), fmax(terms, value_terms)), argument);
+    worse(&r->result.second, &r->result.second_at, relative(dot(r, g, v, NULL), difference(at), fmax(terms, value_terms)),
+          argument);
 }
 
 /* No gradient may flow to inputs of whole numbers, which choose rather than count. */
@@ -229,8 +229,7 @@ static void check_whole(run *r, int argument) {
     const double *at = g;
     for (int i = 0; i < case_inputs(r->c); i++)
         for (size_t j = case_size(&r->c->in[i].shape); j > 0; j--, at++)
-            if (r->c->in[i].domain == FROM_WHOLE && *at != 0)
-                worse(&r->result.first, &r->result.first_at, INFINITY, argument);
+            if (r->c->in[i].domain == FROM_WHOLE && *at != 0) worse(&r->result.first, &r->result.first_at, INFINITY, argument);
 }
 
 static void check_tracked(run *r, unsigned tracked, int argument, cp_rng *rng) {
@@ -280,10 +279,10 @@ static void check_parameters(run *r) {
 
 gradcheck gradcheck_case(const op_case *c) {
     static run r;
-    int        n   = case_inputs(c);
+    int        n = case_inputs(c);
     unsigned   all = (1u << n) - 1;
     cp_rng     rng = cp_rng_named(22, c->mode);
-    r              = (run){.c = c, .tape = cp_tape_new(), .size = case_values(c)};
+    r = (run){.c = c, .tape = cp_tape_new(), .size = case_values(c)};
     cp_error_handler(on_error, &r);
     if (r.size > CASE_VALUES) {
         refused(&r, "the case is too large");
@@ -299,6 +298,5 @@ gradcheck gradcheck_case(const op_case *c) {
 }
 
 bool gradcheck_passed(const gradcheck *result) {
-    return !result->failed && result->parameters == 0 && result->first <= GRADCHECK_FIRST &&
-           result->second <= GRADCHECK_SECOND;
+    return !result->failed && result->parameters == 0 && result->first <= GRADCHECK_FIRST && result->second <= GRADCHECK_SECOND;
 }

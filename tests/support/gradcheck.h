@@ -25,10 +25,10 @@
 typedef struct gradcheck {
     double first, second;       /* the worst relative errors */
     int    first_at, second_at; /* the argument checked when they came up; CASE_INPUTS: all together */
-    double parameters; /* the largest difference between gradients of parameters and of variables; 0 is expected */
-    bool   tracked;    /* gradients flow through the op */
-    bool   reached;    /* an op of the case's name was on the record */
-    bool   failed;     /* something refused; `message` says what */
+    double parameters;          /* the largest difference between gradients of parameters and of variables; 0 is expected */
+    bool   tracked;             /* gradients flow through the op */
+    bool   reached;             /* an op of the case's name was on the record */
+    bool   failed;              /* something refused; `message` says what */
     char   message[256];
 } gradcheck;
 

@@ -48,8 +48,7 @@ static double distance(size_t count, const cp_real *got, const cp_real *expected
     return worst == 0 ? 0 : worst / scale;
 }
 
-void assert_close(size_t count, const cp_real *got, const cp_real *expected, size_t depth, double tolerance,
-                  const char *message) {
+void assert_close(size_t count, const cp_real *got, const cp_real *expected, size_t depth, double tolerance, const char *message) {
     const double d = distance(count, got, expected, depth);
     if (!(d <= tolerance)) {
         char text[400];
@@ -83,18 +82,18 @@ static const cp_kernel_family *own; /* NULL: the library chooses */
 static cp_conv_method          own_method;
 
 static bool use_wide(bool on) {
-    own        = on ? family_wide() : NULL;
+    own = on ? family_wide() : NULL;
     own_method = CP_CONV_AUTO;
     return true;
 }
 
-#define RUN(family_call, library_call)                                                                                 \
-    do {                                                                                                               \
-        if (own) {                                                                                                     \
-            own->family_call;                                                                                          \
-        } else {                                                                                                       \
-            library_call;                                                                                              \
-        }                                                                                                              \
+#define RUN(family_call, library_call)                                                                                             \
+    do {                                                                                                                           \
+        if (own) {                                                                                                                 \
+            own->family_call;                                                                                                      \
+        } else {                                                                                                                   \
+            library_call;                                                                                                          \
+        }                                                                                                                          \
     } while (0)
 #endif
 
@@ -137,14 +136,14 @@ const char *kernels_used(void) {
 
 /* ---- calls ---- */
 
-void call_gemm(cp_arena *scratch, bool trans_a, bool trans_b, size_t m, size_t n, size_t k, const cp_real *a,
-               const cp_real *b, cp_real *c, bool accumulate) {
+void call_gemm(cp_arena *scratch, bool trans_a, bool trans_b, size_t m, size_t n, size_t k, const cp_real *a, const cp_real *b,
+               cp_real *c, bool accumulate) {
     RUN(gemm(scratch, trans_a, trans_b, m, n, k, a, b, c, accumulate),
         cp_kernel_gemm(scratch, trans_a, trans_b, m, n, k, a, b, c, accumulate));
 }
 
-void call_conv2d(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *w,
-                 const cp_conv_fusion *fusion, cp_real *y) {
+void call_conv2d(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *w, const cp_conv_fusion *fusion,
+                 cp_real *y) {
     RUN(conv2d(scratch, s, own_method, x, w, fusion, y), cp_kernel_conv2d_fused(scratch, s, x, w, fusion, y));
 }
 
@@ -160,9 +159,9 @@ void call_conv2d_weight_grad(cp_arena *scratch, const cp_conv_shape *s, const cp
         cp_kernel_conv2d_weight_grad_fused(scratch, s, x, gy, fusion, gw, gb));
 }
 
-#define CALL_FUNCTION(name)                                                                                            \
-    void call_##name(size_t n, const cp_real *x, cp_real *y) {                                                         \
-        RUN(name(n, x, y), cp_kernel_##name(n, x, y));                                                                 \
+#define CALL_FUNCTION(name)                                                                                                        \
+    void call_##name(size_t n, const cp_real *x, cp_real *y) {                                                                     \
+        RUN(name(n, x, y), cp_kernel_##name(n, x, y));                                                                             \
     }
 CALL_FUNCTION(exp)
 CALL_FUNCTION(log)
@@ -181,8 +180,7 @@ void call_gate(size_t n, const cp_real *g, const cp_real *a, cp_real slope, cp_r
     RUN(gate(n, g, a, slope, y), cp_kernel_gate(n, g, a, slope, y));
 }
 
-void call_signs(size_t rows, size_t channels, const cp_real *x, const cp_real *scale, const cp_real *shift,
-                unsigned char *signs) {
+void call_signs(size_t rows, size_t channels, const cp_real *x, const cp_real *scale, const cp_real *shift, unsigned char *signs) {
     RUN(signs(rows, channels, x, scale, shift, signs), cp_kernel_signs(rows, channels, x, scale, shift, signs));
 }
 

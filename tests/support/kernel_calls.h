@@ -14,8 +14,7 @@ cp_real *numbers(size_t count);
 
 /* Fails when the largest difference is above `tolerance`, relative to the largest expected number or, where all cancel,
  * to the size that a sum of `depth` products of numbers in [-1, 1] has. */
-void assert_close(size_t count, const cp_real *got, const cp_real *expected, size_t depth, double tolerance,
-                  const char *message);
+void assert_close(size_t count, const cp_real *got, const cp_real *expected, size_t depth, double tolerance, const char *message);
 /* Fails when a difference is above the rounding of one number: what was summed in double. */
 void assert_rounded(size_t count, const cp_real *got, const double *expected, const char *message);
 
@@ -29,10 +28,10 @@ void        kernels_method(cp_conv_method method);
 const char *kernels_used(void);
 
 /* The kernels of the family in use; the same as cp_kernel_... */
-void   call_gemm(cp_arena *scratch, bool trans_a, bool trans_b, size_t m, size_t n, size_t k, const cp_real *a,
-                 const cp_real *b, cp_real *c, bool accumulate);
-void   call_conv2d(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *w,
-                   const cp_conv_fusion *fusion, cp_real *y);
+void   call_gemm(cp_arena *scratch, bool trans_a, bool trans_b, size_t m, size_t n, size_t k, const cp_real *a, const cp_real *b,
+                 cp_real *c, bool accumulate);
+void   call_conv2d(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *w, const cp_conv_fusion *fusion,
+                   cp_real *y);
 void   call_conv2d_input_grad(cp_arena *scratch, const cp_conv_shape *s, const cp_real *gy, const cp_real *w,
                               const cp_conv_fusion *fusion, cp_real *gx);
 void   call_conv2d_weight_grad(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *gy,
@@ -44,8 +43,7 @@ void   call_sigmoid(size_t n, const cp_real *x, cp_real *y);
 void   call_add(size_t n, const cp_real *a, const cp_real *b, cp_real *y);
 void   call_leaky(size_t n, const cp_real *x, cp_real slope, cp_real *y);
 void   call_gate(size_t n, const cp_real *g, const cp_real *a, cp_real slope, cp_real *y);
-void   call_signs(size_t rows, size_t channels, const cp_real *x, const cp_real *scale, const cp_real *shift,
-                  unsigned char *signs);
+void   call_signs(size_t rows, size_t channels, const cp_real *x, const cp_real *scale, const cp_real *shift, unsigned char *signs);
 double call_fma_peak(void);
 
 #if !CP_DOUBLE

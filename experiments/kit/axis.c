@@ -1,5 +1,5 @@
 /* Axes. */
-#include "experiments/axis.h"
+#include "experiments/kit/axis.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -8,15 +8,14 @@
 
 /* printf's number as print has it: U+2212 for the minus, raised powers of ten for an exponent. */
 static void put_text(char *out, size_t size, const char *number) {
-    static const char *const raised[] = {"\xE2\x81\xB0", "\xC2\xB9",     "\xC2\xB2",     "\xC2\xB3",
-                                         "\xE2\x81\xB4", "\xE2\x81\xB5", "\xE2\x81\xB6", "\xE2\x81\xB7",
-                                         "\xE2\x81\xB8", "\xE2\x81\xB9"};
-    const char              *e        = strchr(number, 'e');
-    int                      power    = e ? atoi(e + 1) : 0;
-    bool                     one      = e && e[-1] == '1' && (e - number == 1 || (e - number == 2 && *number == '-'));
-    const char              *end      = one ? e - 1 : e;
-    size_t                   at       = 0;
-    out[0]                            = '\0';
+    static const char *const raised[] = {"\xE2\x81\xB0", "\xC2\xB9",     "\xC2\xB2",     "\xC2\xB3",     "\xE2\x81\xB4",
+                                         "\xE2\x81\xB5", "\xE2\x81\xB6", "\xE2\x81\xB7", "\xE2\x81\xB8", "\xE2\x81\xB9"};
+    const char              *e = strchr(number, 'e');
+    int                      power = e ? atoi(e + 1) : 0;
+    bool                     one = e && e[-1] == '1' && (e - number == 1 || (e - number == 2 && *number == '-'));
+    const char              *end = one ? e - 1 : e;
+    size_t                   at = 0;
+    out[0] = '\0';
     for (const char *p = number; *p && p != end && at + 4 < size; p++)
         at += (size_t)snprintf(out + at, size - at, *p == '-' ? "\xE2\x88\x92" : "%c", *p);
     if (!e || at + 20 > size) return;
@@ -47,7 +46,7 @@ static double round_step(double least) {
 
 static void linear_ticks(cp_axis *a, int most_ticks) {
     double span = a->most - a->least, step = round_step(span / most_ticks);
-    double large    = fmax(fabs(a->least), fabs(a->most));
+    double large = fmax(fabs(a->least), fabs(a->most));
     int    decimals = (int)fmax(0, -floor(log10(step) + 1e-9));
     if (large >= 1e6 || decimals > 6) decimals = -1;
     double first = ceil(a->least / step - 1e-9);
@@ -72,8 +71,7 @@ static void log_ticks(cp_axis *a, int most_ticks) {
 
 cp_axis cp_axis_make(double least, double most, bool log, int most_ticks) {
     cp_axis a = {.log = log};
-    if (!isfinite(least) || !isfinite(most) || least > most || (log && most <= 0))
-        least = log ? 0.1 : 0, most = log ? 10 : 1;
+    if (!isfinite(least) || !isfinite(most) || least > most || (log && most <= 0)) least = log ? 0.1 : 0, most = log ? 10 : 1;
     if (log && least <= 0) least = most / 1000;
     if (most - least <= 1e-12 * fmax(fabs(least), fabs(most))) {
         double margin = least == 0 ? 1 : 0.1 * fabs(least);

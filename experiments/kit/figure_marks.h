@@ -1,10 +1,10 @@
 /* What is drawn inside a panel's axes. */
-#ifndef CP_EXPERIMENTS_FIGURE_MARKS_H
-#define CP_EXPERIMENTS_FIGURE_MARKS_H
+#ifndef CP_KIT_FIGURE_MARKS_H
+#define CP_KIT_FIGURE_MARKS_H
 
-#include "experiments/axis.h"
-#include "experiments/figure_parts.h"
-#include "experiments/svg.h"
+#include "experiments/kit/axis.h"
+#include "experiments/kit/figure_parts.h"
+#include "experiments/kit/svg.h"
 
 typedef struct cp_frame {
     double  left, top, w, h; /* the drawing area */

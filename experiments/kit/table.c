@@ -1,5 +1,5 @@
 /* Text tables. */
-#include "experiments/table.h"
+#include "experiments/kit/table.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@ static char *next_cell(cp_table *t) {
         t->room = room;
     }
     char *cell = t->cell[t->count++];
-    *cell      = '\0';
+    *cell = '\0';
     return cell;
 }
 
@@ -77,7 +77,7 @@ static int column_width(const cp_table *t, int column) {
     int width = 0;
     for (int i = column; i < t->count; i += t->columns) {
         int own = width_of(t->cell[i]);
-        width   = own > width ? own : width;
+        width = own > width ? own : width;
     }
     return width;
 }
@@ -98,7 +98,7 @@ void cp_table_print(const cp_table *t, FILE *file) {
     if (!t || t->columns < 1) return;
     for (int i = 0; i < t->count; i++) {
         int  column = i % t->columns;
-        bool last   = column == t->columns - 1 || i == t->count - 1;
+        bool last = column == t->columns - 1 || i == t->count - 1;
         print_cell(file, t->cell[i], column, column_width(t, column), last);
         if (last) fputc('\n', file);
         if (i == t->columns - 1) {
@@ -119,8 +119,7 @@ void cp_table_put(const cp_table *t, cp_json_writer *w, const char *key) {
     cp_json_put_array(w, "rows");
     for (int row = 1; t && row * t->columns < t->count; row++) {
         cp_json_put_array(w, NULL);
-        for (int i = row * t->columns; i < (row + 1) * t->columns && i < t->count; i++)
-            cp_json_put_string(w, NULL, t->cell[i]);
+        for (int i = row * t->columns; i < (row + 1) * t->columns && i < t->count; i++) cp_json_put_string(w, NULL, t->cell[i]);
         cp_json_put_end(w);
     }
     cp_json_put_end(w);
@@ -131,8 +130,7 @@ void cp_table_read(cp_table *t, const cp_json *json) {
     const cp_json *columns = cp_json_get(json, "columns"), *rows = cp_json_get(json, "rows");
     if (!t || !columns) return;
     t->columns = (int)columns->count;
-    for (const cp_json *title = columns->first; title; title = title->next)
-        cp_table_text(t, "%s", cp_json_string(title, ""));
+    for (const cp_json *title = columns->first; title; title = title->next) cp_table_text(t, "%s", cp_json_string(title, ""));
     for (const cp_json *row = rows ? rows->first : NULL; row; row = row->next)
         for (int i = 0; i < t->columns; i++) cp_table_text(t, "%s", cp_json_string(cp_json_at(row, (size_t)i), ""));
 }

@@ -1,6 +1,6 @@
 /* Axes: scales, round ticks and their labels. */
-#ifndef CP_EXPERIMENTS_AXIS_H
-#define CP_EXPERIMENTS_AXIS_H
+#ifndef CP_KIT_AXIS_H
+#define CP_KIT_AXIS_H
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* Tests of core/pool: every item once, the same chunks for any number of threads, and no trouble with nesting, several
  * callers, restarts, the environment and fork. */
 #include "core/error.h"
-#include "core/pool.h"
+#include "core/threads.h"
 
 #include "tests/core/child.h"
 #include "unity.h"
@@ -24,7 +24,7 @@ typedef struct visits {
 } visits;
 
 static void visit(void *context, size_t begin, size_t end) {
-    visits *v     = context;
+    visits *v = context;
     size_t  grain = v->grain ? v->grain : 1;
     bool    right = begin % grain == 0 && begin < end && end - begin <= grain;
     if (!right || (end - begin < grain && end != v->count)) atomic_fetch_add(&v->bad_chunks, 1);
@@ -166,7 +166,7 @@ typedef struct partial {
 } partial;
 
 static void sum_chunk(void *context, size_t begin, size_t end) {
-    partial *p   = context;
+    partial *p = context;
     float    sum = 0;
     for (size_t i = begin; i < end; i++) sum += p->numbers[i];
     p->sums[begin / GRAIN] = sum;

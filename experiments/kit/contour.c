@@ -1,6 +1,6 @@
 /* Marching squares: every side of a cell that the level crosses is a corner of a path, every cell links the crossed
  * sides in pairs, and paths are walks along the links. */
-#include "experiments/contour.h"
+#include "experiments/kit/contour.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -59,7 +59,7 @@ static void link_sides(tracer *t, int a, int b) {
 }
 
 static void link_cell(tracer *t, int i, int j) {
-    bool in[4]   = {inside(t, i, j), inside(t, i + 1, j), inside(t, i + 1, j + 1), inside(t, i, j + 1)};
+    bool in[4] = {inside(t, i, j), inside(t, i + 1, j), inside(t, i + 1, j + 1), inside(t, i, j + 1)};
     int  side[4] = {side_of(t, i, j, 0), side_of(t, i + 1, j, 1), side_of(t, i, j + 1, 0), side_of(t, i, j, 1)};
     int  crossed[4], count = 0;
     for (int k = 0; k < 4; k++)
@@ -67,9 +67,8 @@ static void link_cell(tracer *t, int i, int j) {
     if (count == 2) {
         link_sides(t, crossed[0], crossed[1]);
     } else if (count == 4) { /* a saddle: the middle decides which corners belong together */
-        double middle =
-            node_value(t, i, j) + node_value(t, i + 1, j) + node_value(t, i + 1, j + 1) + node_value(t, i, j + 1);
-        bool with_first = (middle / 4 >= t->level) == in[0];
+        double middle = node_value(t, i, j) + node_value(t, i + 1, j) + node_value(t, i + 1, j + 1) + node_value(t, i, j + 1);
+        bool   with_first = (middle / 4 >= t->level) == in[0];
         link_sides(t, side[0], side[with_first ? 1 : 3]);
         link_sides(t, side[2], side[with_first ? 3 : 1]);
     }
@@ -92,18 +91,18 @@ static void walk(tracer *t, int start) {
 
 static bool trace(const cp_grid *grid, double level, int pad, cp_path_fn path, void *user) {
     if (grid->nx < 2 || grid->ny < 2 || isnan(level)) return true;
-    tracer t     = {.grid   = grid,
-                    .level  = level,
-                    .pad    = pad,
-                    .width  = grid->nx + 2 * pad,
-                    .height = grid->ny + 2 * pad,
-                    .path   = path,
-                    .user   = user};
+    tracer t = {.grid = grid,
+                .level = level,
+                .pad = pad,
+                .width = grid->nx + 2 * pad,
+                .height = grid->ny + 2 * pad,
+                .path = path,
+                .user = user};
     size_t sides = 2 * (size_t)t.width * (size_t)t.height;
-    t.link       = calloc(sides, sizeof *t.link);
-    t.done       = calloc(sides, sizeof *t.done);
-    t.corners    = malloc(2 * sides * sizeof *t.corners);
-    bool enough  = t.link && t.done && t.corners;
+    t.link = calloc(sides, sizeof *t.link);
+    t.done = calloc(sides, sizeof *t.done);
+    t.corners = malloc(2 * sides * sizeof *t.corners);
+    bool enough = t.link && t.done && t.corners;
     if (enough) {
         for (int j = 0; j + 1 < t.height; j++)
             for (int i = 0; i + 1 < t.width; i++) link_cell(&t, i, j);

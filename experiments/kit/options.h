@@ -13,8 +13,8 @@
  * On the command line an option is `--name value` or `--name=value`; a flag is `--name`; `--` ends the options. A
  * value that begins with two dashes needs the second form. Every command also has --seed, --threads, --out, --quiet,
  * --json and --help, and may describe one of these itself in other words. */
-#ifndef CP_EXPERIMENTS_OPTIONS_H
-#define CP_EXPERIMENTS_OPTIONS_H
+#ifndef CP_KIT_OPTIONS_H
+#define CP_KIT_OPTIONS_H
 
 #include "core/error.h"
 
@@ -70,8 +70,7 @@ void        cp_command_help(FILE *file, const cp_command *command);
 bool        cp_option_flag(const cp_options *options, const char *name);
 int64_t     cp_option_int(const cp_options *options, const char *name);
 double      cp_option_real(const cp_options *options, const char *name);
-const char *cp_option_text(const cp_options *options,
-                           const char       *name); /* NULL when it has neither value nor default */
+const char *cp_option_text(const cp_options *options, const char *name);   /* NULL when it has neither value nor default */
 int         cp_option_choice(const cp_options *options, const char *name); /* the place among the choices, from 0 */
 bool        cp_option_given(const cp_options *options, const char *name);  /* on the command line */
 

@@ -1,9 +1,9 @@
 /* What a figure is made of: shared by figure.c, which collects, and figure_draw.c, which draws. */
-#ifndef CP_EXPERIMENTS_FIGURE_PARTS_H
-#define CP_EXPERIMENTS_FIGURE_PARTS_H
+#ifndef CP_KIT_FIGURE_PARTS_H
+#define CP_KIT_FIGURE_PARTS_H
 
 #include "core/io/bytes.h"
-#include "experiments/figure.h"
+#include "experiments/kit/figure.h"
 
 typedef enum cp_series_kind {
     CP_SERIES_FILL, /* in the order of drawing */
@@ -20,12 +20,11 @@ typedef enum cp_series_kind {
 } cp_series_kind;
 
 typedef struct cp_series {
-    cp_series_kind kind;
-    cp_style       style; /* the label is a copy */
-    int            n;
-    double        *x, *y,
-        *error; /* a box: y the values, x its place; a histogram: x left edges, y counts; contours: x levels */
-    double            width; /* of a histogram's bin */
+    cp_series_kind    kind;
+    cp_style          style; /* the label is a copy */
+    int               n;
+    double           *x, *y, *error; /* a box: y the values, x its place; a histogram: x left edges, y counts; contours: x levels */
+    double            width;         /* of a histogram's bin */
     int               place, places;
     cp_grid           grid; /* the values are a copy */
     cp_ramp           ramp;

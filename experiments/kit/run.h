@@ -21,11 +21,11 @@
  *         }
  *         return cp_run_close(run);
  *     } */
-#ifndef CP_EXPERIMENTS_RUN_H
-#define CP_EXPERIMENTS_RUN_H
+#ifndef CP_KIT_RUN_H
+#define CP_KIT_RUN_H
 
 #include "core/io/json.h"
-#include "experiments/options.h"
+#include "experiments/kit/options.h"
 
 typedef enum cp_run_state { CP_RUN_NEW, CP_RUN_CONTINUED, CP_RUN_FINISHED } cp_run_state;
 

@@ -3,8 +3,8 @@
  * What it reads of a run (see run.h): config.json; result.json, with its "title" and "notes" (an array of sentences)
  * and "table" (see cp_table_put) or, without one, "methods": {name: {measure: {"mean":, "sd":}}}; the start and end
  * in log.jsonl; all figures *.svg and pictures *.png, by name. A run that is not finished is shown as that. */
-#ifndef CP_EXPERIMENTS_REPORT_H
-#define CP_EXPERIMENTS_REPORT_H
+#ifndef CP_KIT_REPORT_H
+#define CP_KIT_REPORT_H
 
 #include "core/error.h"
 

@@ -1,6 +1,6 @@
 /* Contours of a grid of numbers by marching squares. */
-#ifndef CP_EXPERIMENTS_CONTOUR_H
-#define CP_EXPERIMENTS_CONTOUR_H
+#ifndef CP_KIT_CONTOUR_H
+#define CP_KIT_CONTOUR_H
 
 #include <stdbool.h>
 

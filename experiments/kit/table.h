@@ -12,8 +12,8 @@
  *     hybrid    97.68 (0.61)  97.54 (0.35)
  *
  * A lack of memory shows as an empty table; nothing needs a check. */
-#ifndef CP_EXPERIMENTS_TABLE_H
-#define CP_EXPERIMENTS_TABLE_H
+#ifndef CP_KIT_TABLE_H
+#define CP_KIT_TABLE_H
 
 #include "core/io/json.h"
 

@@ -1,5 +1,5 @@
 /* Progress lines. */
-#include "experiments/progress.h"
+#include "experiments/kit/progress.h"
 
 #include <math.h>
 #include <string.h>
@@ -32,10 +32,10 @@ void cp_progress_start(cp_progress *p) {
     if (!p->file) p->file = stderr;
     if (!p->clock) p->clock = system_clock;
     p->terminal = !p->muted_terminal && isatty(fileno(p->file));
-    p->started  = p->clock();
-    p->shown    = -INFINITY;
-    p->tenth    = 0;
-    p->open     = false;
+    p->started = p->clock();
+    p->shown = -INFINITY;
+    p->tenth = 0;
+    p->open = false;
 }
 
 static int columns(FILE *file) {
@@ -54,16 +54,15 @@ static void put_rate(char *text, size_t size, double rate, const char *unit) {
 
 /* Everything behind the bar. */
 static void describe(const cp_progress *p, int64_t done, double loss, char *text, size_t size) {
-    double past = p->clock() - p->started, rate = (double)(done - p->skipped) / past,
-           left    = (double)(p->total - done) / rate;
-    char speed[48] = "", loss_text[32] = "";
+    double past = p->clock() - p->started, rate = (double)(done - p->skipped) / past, left = (double)(p->total - done) / rate;
+    char   speed[48] = "", loss_text[32] = "";
     if (past > 0 && rate > 0) put_rate(speed, sizeof speed, rate, p->unit ? p->unit : "steps");
     if (isfinite(loss))
         snprintf(loss_text, sizeof loss_text, "  loss %.4g", loss);
     else if (isinf(loss))
         snprintf(loss_text, sizeof loss_text, "  loss infinite");
-    snprintf(text, size, "%3.0f %%  %s%s  %s%s", p->total > 0 ? 100.0 * (double)done / (double)p->total : 100.0, speed,
-             loss_text, past > 0 && rate > 0 ? cp_duration_text(left).s : "", past > 0 && rate > 0 ? " left" : "");
+    snprintf(text, size, "%3.0f %%  %s%s  %s%s", p->total > 0 ? 100.0 * (double)done / (double)p->total : 100.0, speed, loss_text,
+             past > 0 && rate > 0 ? cp_duration_text(left).s : "", past > 0 && rate > 0 ? " left" : "");
 }
 
 static void show_bar(cp_progress *p, int64_t done, const char *text) {
@@ -71,7 +70,7 @@ static void show_bar(cp_progress *p, int64_t done, const char *text) {
     char bar[MOST + 1];
     int  length = (int)strlen(text), room = columns(p->file) - (int)strlen(p->label) - 6;
     int  width = room - (length > USUAL_TEXT ? length : USUAL_TEXT); /* mostly the same from line to line */
-    width      = width > MOST ? MOST : width;
+    width = width > MOST ? MOST : width;
     fputs("\r\033[K", p->file);
     if (width >= 5) {
         int full = p->total > 0 ? (int)((double)done / (double)p->total * width) : width;
@@ -91,8 +90,8 @@ void cp_progress_show(cp_progress *p, int64_t done, double loss) {
     double now = p->quiet ? 0 : p->clock();
     if (p->quiet) return;
     int  tenth = p->total > 0 ? (int)(10.0 * (double)done / (double)p->total) : 10;
-    bool due   = p->terminal ? now - p->shown >= 0.1 || done >= p->total
-                             : tenth > p->tenth && now - (p->shown > p->started ? p->shown : p->started) >= 10;
+    bool due = p->terminal ? now - p->shown >= 0.1 || done >= p->total
+                           : tenth > p->tenth && now - (p->shown > p->started ? p->shown : p->started) >= 10;
     if (!due) return;
     describe(p, done, loss, text, sizeof text);
     if (p->terminal)

@@ -1,6 +1,6 @@
 /* The tape's inside, shared by the files that record, sweep and show it. */
-#ifndef CP_TAPE_RECORD_H
-#define CP_TAPE_RECORD_H
+#ifndef CP_TAPE_INSIDE_H
+#define CP_TAPE_INSIDE_H
 
 #include "core/op.h"
 
@@ -14,7 +14,7 @@ typedef struct cp_foreign {
 
 struct cp_tape {
     cp_arena *arena;
-    bool      recording, frozen;
+    bool      paused, frozen;
 
     const char *op; /* the one that checked its arguments last, for messages */
 

@@ -1,10 +1,10 @@
 /* A run's folder. */
-#include "experiments/run.h"
+#include "experiments/kit/run.h"
 
 #include "core/io/file.h"
-#include "core/pool.h"
 #include "core/real.h"
-#include "experiments/table.h"
+#include "core/threads.h"
+#include "experiments/kit/table.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -109,7 +109,7 @@ static bool make_default_folder(cp_run *run, const char *name) {
 static bool make_folder(cp_run *run) {
     const char *out = cp_option_text(run->options, "out");
     if (!out) return make_default_folder(run, cp_options_command(run->options)->name);
-    run->folder   = strdup(out);
+    run->folder = strdup(out);
     size_t length = run->folder ? strlen(run->folder) : 0;
     if (!run->folder) return cp_fail(&run->status, "not enough memory");
     while (length > 1 && run->folder[length - 1] == '/') run->folder[--length] = '\0';
@@ -175,21 +175,19 @@ static bool compare_config(cp_run *run, const cp_json *found, const cp_json *wan
     const char *what = first_difference(found, wanted);
     if (!what) return true;
     bool        option = strcmp(what, "options") == 0;
-    const char *name   = option ? first_difference(cp_json_get(found, what), cp_json_get(wanted, what)) : what;
+    const char *name = option ? first_difference(cp_json_get(found, what), cp_json_get(wanted, what)) : what;
     return cp_fail(&run->status,
                    "%.200s holds %s run of `couplet %.40s` with another %s%s (see its %s); give another --out, or "
                    "remove the folder",
                    run->folder, exists(run, result_name) ? "a finished" : "an unfinished",
-                   cp_json_string(cp_json_get(found, "experiment"), "?"), option ? "--" : "", name ? name : what,
-                   config_name);
+                   cp_json_string(cp_json_get(found, "experiment"), "?"), option ? "--" : "", name ? name : what, config_name);
 }
 
 static bool check_config(cp_run *run) {
-    cp_json_writer w     = {0};
+    cp_json_writer w = {0};
     cp_json       *found = cp_json_read(cp_run_path(run, config_name).s, &run->status), *wanted = NULL;
     put_config(&w, run->options);
-    if (found && cp_json_writer_finish(&w, &run->status))
-        wanted = cp_json_parse(w.out.data, w.out.size, config_name, &run->status);
+    if (found && cp_json_writer_finish(&w, &run->status)) wanted = cp_json_parse(w.out.data, w.out.size, config_name, &run->status);
     bool same = wanted && compare_config(run, found, wanted);
     cp_json_writer_free(&w);
     cp_json_free(found);
@@ -207,11 +205,10 @@ static bool fail_log(cp_run *run, const char *what, int error) {
 /* Two processes in one folder would mix their lines. */
 static bool open_log(cp_run *run) {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    run->log          = open(cp_run_path(run, log_name).s, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    run->log = open(cp_run_path(run, log_name).s, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (run->log < 0) return fail_log(run, "cannot open it for writing", errno);
     if (fcntl(run->log, F_SETLK, &lock) != 0 && (errno == EACCES || errno == EAGAIN))
-        return cp_fail(&run->status,
-                       "%.300s: another process is running in this folder; wait for it or give another --out",
+        return cp_fail(&run->status, "%.300s: another process is running in this folder; wait for it or give another --out",
                        run->folder);
     return true;
 }
@@ -237,7 +234,7 @@ bool cp_run_log(cp_run *run, cp_json_writer *line) {
     bool fine = !run->status.message[0] && cp_json_writer_finish(line, &run->status);
     if (fine) {
         line->out.data[line->out.size] = '\n'; /* in the place of the NUL */
-        fine                           = append(run, line->out.data, line->out.size + 1);
+        fine = append(run, line->out.data, line->out.size + 1);
     }
     cp_json_writer_free(line);
     return fine;
@@ -271,7 +268,7 @@ static bool keep_line(cp_run *run, const char *text, size_t size) {
     snprintf(name, sizeof name, "%s, line %d", cp_run_path(run, log_name).s, run->past_count + 1);
     cp_json **more = realloc(run->past, ((size_t)run->past_count + 1) * sizeof *more);
     if (!more) return cp_fail(&run->status, "%.200s: not enough memory", run->folder);
-    run->past                  = more;
+    run->past = more;
     run->past[run->past_count] = cp_json_parse(text, size, name, &run->status);
     return run->past[run->past_count] && ++run->past_count;
 }
@@ -280,13 +277,13 @@ static bool keep_line(cp_run *run, const char *text, size_t size) {
 static bool read_past(cp_run *run) {
     cp_bytes text = {0};
     if (!cp_file_read(cp_run_path(run, log_name).s, LOG_LIMIT, &text, &run->status)) return false;
-    size_t at   = 0;
+    size_t at = 0;
     bool   fine = true;
     while (fine && at < text.size) {
         const unsigned char *end = memchr(text.data + at, '\n', text.size - at);
         if (!end) break;
         size_t length = (size_t)(end - text.data) - at;
-        fine          = keep_line(run, (const char *)text.data + at, length);
+        fine = keep_line(run, (const char *)text.data + at, length);
         at += length + 1;
     }
     if (fine && at < text.size && ftruncate(run->log, (off_t)at) != 0)
@@ -306,14 +303,12 @@ const cp_json *cp_run_past(const cp_run *run, const char *key, double value) {
 /* ---- opening ---- */
 
 static bool start_new(cp_run *run) {
-    cp_json_writer w     = {.pretty = true};
+    cp_json_writer w = {.pretty = true};
     bool           empty = is_empty(run->folder, &run->status);
     if (!empty)
-        return cp_fail(&run->status, "%.300s is not empty and holds no run (no %s); give another --out", run->folder,
-                       config_name);
+        return cp_fail(&run->status, "%.300s is not empty and holds no run (no %s); give another --out", run->folder, config_name);
     put_config(&w, run->options);
-    return cp_json_writer_save(&w, cp_run_path(run, config_name).s, &run->status) && open_log(run) &&
-           log_event(run, "start");
+    return cp_json_writer_save(&w, cp_run_path(run, config_name).s, &run->status) && open_log(run) && log_event(run, "start");
 }
 
 static bool open_folder(cp_run *run) {
@@ -321,7 +316,7 @@ static bool open_folder(cp_run *run) {
     if (!exists(run, config_name)) return start_new(run);
     if (!check_config(run)) return false;
     if (exists(run, result_name)) {
-        run->state    = CP_RUN_FINISHED;
+        run->state = CP_RUN_FINISHED;
         run->finished = true;
         return true;
     }
@@ -348,10 +343,10 @@ cp_run *cp_run_open(const cp_options *options) {
         return NULL;
     }
     *run = (cp_run){.options = options,
-                    .log     = -1,
+                    .log = -1,
                     .started = now(),
-                    .quiet   = cp_option_flag(options, "quiet"),
-                    .json    = cp_option_flag(options, "json")};
+                    .quiet = cp_option_flag(options, "quiet"),
+                    .json = cp_option_flag(options, "json")};
     if (!open_folder(run)) {
         tell(run, run->status.message);
         free_run(run);
@@ -372,8 +367,7 @@ bool cp_run_goes_on(const cp_run *run) {
 bool cp_run_finish(cp_run *run, cp_json_writer *result) {
     bool fine = !run->status.message[0] && cp_json_writer_finish(result, &run->status);
     if (fine && run->json) printf("%s\n", (const char *)result->out.data);
-    run->finished =
-        fine && log_event(run, "finish") && cp_json_writer_save(result, cp_run_path(run, result_name).s, &run->status);
+    run->finished = fine && log_event(run, "finish") && cp_json_writer_save(result, cp_run_path(run, result_name).s, &run->status);
     cp_json_writer_free(result);
     return run->finished;
 }
@@ -382,7 +376,7 @@ static void show_tables(const cp_json *result) {
     int shown = 0;
     for (const cp_json *table = result->first; table; table = table->next) {
         const cp_json *columns = cp_json_get(table, "columns");
-        cp_table      *text    = columns && columns->count > 0 ? cp_table_new(0) : NULL;
+        cp_table      *text = columns && columns->count > 0 ? cp_table_new(0) : NULL;
         if (!text) continue;
         if (shown++) printf("\n");
         cp_table_read(text, table);
@@ -397,13 +391,11 @@ static void show_notes(const cp_json *notes) {
 }
 
 int cp_run_show(cp_run *run) {
-    cp_bytes    text   = {0};
+    cp_bytes    text = {0};
     cp_json    *result = NULL;
-    cp_run_name path   = cp_run_path(run, result_name);
-    if (cp_file_read(path.s, LOG_LIMIT, &text, &run->status))
-        result = cp_json_parse(text.data, text.size, path.s, &run->status);
-    if (result)
-        fprintf(stderr, "%s holds this run already, finished; nothing was computed. What was found:\n", run->folder);
+    cp_run_name path = cp_run_path(run, result_name);
+    if (cp_file_read(path.s, LOG_LIMIT, &text, &run->status)) result = cp_json_parse(text.data, text.size, path.s, &run->status);
+    if (result) fprintf(stderr, "%s holds this run already, finished; nothing was computed. What was found:\n", run->folder);
     if (result && run->json)
         fwrite(text.data, 1, text.size, stdout);
     else if (result) {
@@ -422,8 +414,7 @@ int cp_run_close(cp_run *run) {
         code = CP_EXIT_FAILED;
     } else if (!run->finished && cp_interrupted()) {
         log_event(run, "interrupt");
-        fprintf(stderr,
-                "couplet %s: interrupted; what was finished is in %s, and the same command with --out %s continues\n",
+        fprintf(stderr, "couplet %s: interrupted; what was finished is in %s, and the same command with --out %s continues\n",
                 cp_options_command(run->options)->name, run->folder, run->folder);
         code = CP_EXIT_INTERRUPTED;
     }

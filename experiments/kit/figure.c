@@ -1,8 +1,8 @@
 /* Figures: collecting what they show, and the CSV file. */
-#include "experiments/figure_parts.h"
+#include "experiments/kit/figure_parts.h"
 
 #include "core/io/file.h"
-#include "experiments/svg.h"
+#include "experiments/kit/svg.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ static double *copy_numbers(cp_figure *f, const double *from, size_t n) {
 cp_figure *cp_figure_new(cp_figure_config config) {
     cp_figure *f = calloc(1, sizeof *f);
     if (!f) return NULL;
-    f->config       = config;
+    f->config = config;
     f->config.title = copy_text(f, config.title);
     return f;
 }
@@ -41,18 +41,18 @@ cp_panel *cp_figure_panel(cp_figure *f, cp_panel_config config) {
         if (f) f->failed = true;
         return NULL;
     }
-    p->figure         = f;
-    p->config         = config;
-    p->config.title   = copy_text(f, config.title);
+    p->figure = f;
+    p->config = config;
+    p->config.title = copy_text(f, config.title);
     p->config.x_label = copy_text(f, config.x_label);
     p->config.y_label = copy_text(f, config.y_label);
-    char **names      = config.x_name_count > 0 ? calloc((size_t)config.x_name_count, sizeof *names) : NULL;
+    char **names = config.x_name_count > 0 ? calloc((size_t)config.x_name_count, sizeof *names) : NULL;
     f->failed |= config.x_name_count > 0 && !names;
     for (int i = 0; names && i < config.x_name_count; i++) names[i] = copy_text(f, config.x_names[i]);
     p->config.x_names = (const char *const *)names;
     if (!names) p->config.x_name_count = 0;
     *(f->last ? &f->last->next : &f->first) = p;
-    f->last                                 = p;
+    f->last = p;
     f->panels++;
     return p;
 }
@@ -98,11 +98,11 @@ static cp_series *add(cp_panel *p, cp_series_kind kind, cp_style style) {
         if (p) p->figure->failed = true;
         return NULL;
     }
-    s->kind                                 = kind;
-    s->style                                = style;
-    s->style.label                          = copy_text(p->figure, style.label);
+    s->kind = kind;
+    s->style = style;
+    s->style.label = copy_text(p->figure, style.label);
     *(p->last ? &p->last->next : &p->first) = s;
-    p->last                                 = s;
+    p->last = s;
     return s;
 }
 
@@ -111,10 +111,10 @@ static cp_series *add_data(cp_panel *p, cp_series_kind kind, cp_style style, int
     cp_series *s = add(p, kind, style);
     if (!s) return NULL;
     size_t count = n > 0 ? (size_t)n : 0;
-    s->x         = copy_numbers(p->figure, x, count);
-    s->y         = copy_numbers(p->figure, y, count);
-    s->error     = copy_numbers(p->figure, error, count);
-    s->n         = p->figure->failed ? 0 : (int)count;
+    s->x = copy_numbers(p->figure, x, count);
+    s->y = copy_numbers(p->figure, y, count);
+    s->error = copy_numbers(p->figure, error, count);
+    s->n = p->figure->failed ? 0 : (int)count;
     return s;
 }
 
@@ -134,8 +134,7 @@ void cp_panel_note(cp_panel *p, const char *name, double value) {
     add_data(p, CP_SERIES_NOTE, (cp_style){.label = name}, 1, &(double){NAN}, &value, NULL);
 }
 
-void cp_panel_bars(cp_panel *p, cp_style style, int n, const double *heights, const double *error, int place,
-                   int places) {
+void cp_panel_bars(cp_panel *p, cp_style style, int n, const double *heights, const double *error, int place, int places) {
     double *x = calloc((size_t)(n > 0 ? n : 1), sizeof *x);
     for (int i = 0; x && i < n; i++) x[i] = i;
     cp_series *s = x ? add_data(p, CP_SERIES_BARS, style, n, x, heights, error) : NULL;
@@ -151,7 +150,7 @@ void cp_panel_box(cp_panel *p, cp_style style, double x, int n, const double *va
     if (!s) return;
     s->x = copy_numbers(p->figure, &x, 1);
     if (!s->x) s->n = 0;
-    s->place  = place;
+    s->place = place;
     s->places = places > 0 ? places : 1;
 }
 
@@ -177,7 +176,7 @@ void cp_panel_histogram(cp_panel *p, cp_style style, int n, const double *values
 }
 
 static void set_grid(cp_panel *p, cp_series *s, const cp_grid *grid) {
-    s->grid        = *grid;
+    s->grid = *grid;
     s->grid.values = copy_numbers(p->figure, grid->values, (size_t)grid->nx * (size_t)grid->ny);
     if (!s->grid.values) s->grid.nx = s->grid.ny = 0;
 }
@@ -186,10 +185,10 @@ void cp_panel_fill(cp_panel *p, cp_style style, const cp_grid *grid, cp_ramp ram
     cp_series *s = add(p, CP_SERIES_FILL, style);
     if (!s) return;
     set_grid(p, s, grid);
-    s->ramp  = ramp;
+    s->ramp = ramp;
     s->bands = bands < 2 ? 2 : bands;
-    s->low   = low;
-    s->high  = high;
+    s->low = low;
+    s->high = high;
 }
 
 void cp_panel_contours(cp_panel *p, cp_style style, const cp_grid *grid, int n, const double *levels) {
@@ -204,12 +203,12 @@ typedef struct tile_sheet {
 
 static void put_tile(tile_sheet *sheet, const cp_image *image, int index) {
     int left = index % sheet->columns * (image->width * sheet->scale + sheet->gap);
-    int top  = index / sheet->columns * (image->height * sheet->scale + sheet->gap);
+    int top = index / sheet->columns * (image->height * sheet->scale + sheet->gap);
     for (int y = 0; y < image->height * sheet->scale; y++)
         for (int x = 0; x < image->width * sheet->scale; x++) {
             size_t               place = (size_t)(y / sheet->scale) * (size_t)image->width + (size_t)(x / sheet->scale);
-            const unsigned char *from  = image->pixels + place * (size_t)image->channels;
-            unsigned char *to = sheet->pixels + ((size_t)(top + y) * (size_t)sheet->width + (size_t)(left + x)) * 3;
+            const unsigned char *from = image->pixels + place * (size_t)image->channels;
+            unsigned char       *to = sheet->pixels + ((size_t)(top + y) * (size_t)sheet->width + (size_t)(left + x)) * 3;
             for (int c = 0; c < 3; c++) to[c] = from[image->channels == 3 ? c : 0];
         }
 }
@@ -219,20 +218,19 @@ void cp_panel_tiles(cp_panel *p, int n, const cp_image *images, int columns) {
     cp_series *s = n > 0 && columns > 0 ? add(p, CP_SERIES_TILES, (cp_style){0}) : NULL;
     if (!s) return;
     int rows = (n + columns - 1) / columns, across = columns < n ? columns : n,
-        largest  = images->width > images->height ? images->width : images->height;
+        largest = images->width > images->height ? images->width : images->height;
     tile_sheet t = {.columns = columns, .scale = largest < 64 ? 64 / largest : 1};
-    t.gap        = 2 * t.scale;
-    t.width      = across * (images->width * t.scale + t.gap) - t.gap;
-    t.height     = rows * (images->height * t.scale + t.gap) - t.gap;
+    t.gap = 2 * t.scale;
+    t.width = across * (images->width * t.scale + t.gap) - t.gap;
+    t.height = rows * (images->height * t.scale + t.gap) - t.gap;
     size_t bytes = (size_t)t.width * (size_t)t.height * 3;
-    t.pixels     = malloc(bytes);
+    t.pixels = malloc(bytes);
     if (t.pixels) memset(t.pixels, 255, bytes);
     for (int k = 0; t.pixels && k < n; k++) put_tile(&t, &images[k], k);
-    if (!t.pixels || !cp_png_encode(&(cp_image){t.width, t.height, 3, t.pixels}, &s->png, NULL))
-        p->figure->failed = true;
-    s->image_width  = t.width;
+    if (!t.pixels || !cp_png_encode(&(cp_image){t.width, t.height, 3, t.pixels}, &s->png, NULL)) p->figure->failed = true;
+    s->image_width = t.width;
     s->image_height = t.height;
-    s->n            = n;
+    s->n = n;
     free(t.pixels);
 }
 
@@ -252,8 +250,8 @@ static void put_number(cp_bytes *out, const double *value) {
     cp_bytes_text(out, value && isnan(*value) ? "nan" : text);
 }
 
-static void put_row(cp_bytes *out, const cp_panel *p, const cp_series *s, const double *x, const double *y,
-                    const double *error, const double *value) {
+static void put_row(cp_bytes *out, const cp_panel *p, const cp_series *s, const double *x, const double *y, const double *error,
+                    const double *value) {
     put_field(out, p->config.title);
     cp_bytes_text(out, ",");
     put_field(out, s->style.label);
@@ -283,8 +281,8 @@ static void put_series(cp_bytes *out, const cp_panel *p, const cp_series *s) {
         put_row(out, p, s, &(double){s->image_width}, &(double){s->image_height}, NULL, &(double){s->n});
     } else {
         for (int i = 0; i < s->n; i++)
-            put_row(out, p, s, lone ? NULL : &s->x[s->kind == CP_SERIES_BOX ? 0 : i], &s->y[i],
-                    s->error ? &s->error[i] : NULL, s->kind == CP_SERIES_HISTOGRAM ? &s->width : NULL);
+            put_row(out, p, s, lone ? NULL : &s->x[s->kind == CP_SERIES_BOX ? 0 : i], &s->y[i], s->error ? &s->error[i] : NULL,
+                    s->kind == CP_SERIES_HISTOGRAM ? &s->width : NULL);
     }
 }
 
@@ -293,8 +291,7 @@ static bool same_grid_before(const cp_panel *p, const cp_series *s) {
     size_t bytes = (size_t)s->grid.nx * (size_t)s->grid.ny * sizeof(double);
     if (!bytes) return false;
     for (const cp_series *o = p->first; o != s; o = o->next)
-        if (o->grid.nx == s->grid.nx && o->grid.ny == s->grid.ny && memcmp(o->grid.values, s->grid.values, bytes) == 0)
-            return true;
+        if (o->grid.nx == s->grid.nx && o->grid.ny == s->grid.ny && memcmp(o->grid.values, s->grid.values, bytes) == 0) return true;
     return false;
 }
 
@@ -309,7 +306,7 @@ bool cp_figure_save(cp_figure *f, const char *path, cp_status *status) {
     cp_bytes    svg = {0}, csv = {0};
     char        name[1100];
     const char *slash = strrchr(path, '/');
-    bool        done  = f && !f->failed;
+    bool        done = f && !f->failed;
     if (done) {
         cp_figure_draw(f, slash ? slash + 1 : path, &svg);
         put_csv(f, &csv);

@@ -9,12 +9,12 @@
  *
  * Data and texts are copied. Points that are not finite (or have no place on a log axis) are left out of the picture
  * and stay in the CSV. A lack of memory is remembered and told by save; misuse such as a NULL panel does nothing. */
-#ifndef CP_EXPERIMENTS_FIGURE_H
-#define CP_EXPERIMENTS_FIGURE_H
+#ifndef CP_KIT_FIGURE_H
+#define CP_KIT_FIGURE_H
 
 #include "core/error.h"
 #include "core/io/png.h"
-#include "experiments/contour.h"
+#include "experiments/kit/contour.h"
 
 typedef struct cp_figure cp_figure;
 typedef struct cp_panel  cp_panel;
@@ -71,8 +71,7 @@ void cp_panel_histogram(cp_panel *panel, cp_style style, int n, const double *va
 
 /* Bars at x = 0 .. n-1; where several series stand side by side, this is number `place` of `places`. error may be
  * NULL. */
-void cp_panel_bars(cp_panel *panel, cp_style style, int n, const double *heights, const double *error, int place,
-                   int places);
+void cp_panel_bars(cp_panel *panel, cp_style style, int n, const double *heights, const double *error, int place, int places);
 
 /* A box plot of n values at x: median, quartiles, whiskers to the last value within 1.5 boxes, points beyond. */
 void cp_panel_box(cp_panel *panel, cp_style style, double x, int n, const double *values, int place, int places);
@@ -80,8 +79,7 @@ void cp_panel_box(cp_panel *panel, cp_style style, double x, int n, const double
 /* The grid as bands of color from `low` to `high`; CP_RAMP_TWO goes from the palette's first color over white to its
  * second, CP_RAMP_ONE from white to the style's color. */
 typedef enum cp_ramp { CP_RAMP_TWO, CP_RAMP_ONE } cp_ramp;
-void cp_panel_fill(cp_panel *panel, cp_style style, const cp_grid *grid, cp_ramp ramp, int bands, double low,
-                   double high);
+void cp_panel_fill(cp_panel *panel, cp_style style, const cp_grid *grid, cp_ramp ramp, int bands, double low, double high);
 void cp_panel_contours(cp_panel *panel, cp_style style, const cp_grid *grid, int n, const double *levels);
 
 /* Images of one size in rows of `columns`, from the top left. */

@@ -1,20 +1,20 @@
 /* Reports, and the command that makes one. */
-#include "experiments/report.h"
+#include "experiments/kit/report.h"
 
 #include "core/io/file.h"
 #include "core/io/json.h"
 #include "core/real.h"
 #include "experiments/commands.h"
-#include "experiments/progress.h"
-#include "experiments/svg.h"
+#include "experiments/kit/progress.h"
+#include "experiments/kit/svg.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { FILE_LIMIT = 64 << 20, SHOWN_JSON = 200 << 10, FIGURES_MOST = 256 };
@@ -91,19 +91,19 @@ static bool list_figures(run_files *run, cp_status *status) {
 
 /* When it began and how long all its parts took; a log that cannot be read has nothing to tell. */
 static void read_events(run_files *run) {
-    cp_bytes text   = {0};
+    cp_bytes text = {0};
     double   before = 0, latest = NAN;
     if (!cp_file_read(path_in(run->folder, "log.jsonl").s, FILE_LIMIT, &text, NULL)) return;
     for (size_t at = 0; at < text.size;) {
-        const unsigned char *end    = memchr(text.data + at, '\n', text.size - at);
+        const unsigned char *end = memchr(text.data + at, '\n', text.size - at);
         size_t               length = end ? (size_t)(end - text.data) - at : text.size - at;
-        cp_json             *line   = cp_json_parse(text.data + at, length, "log.jsonl", NULL);
-        const char          *event  = cp_json_string(cp_json_get(line, "event"), NULL);
+        cp_json             *line = cp_json_parse(text.data + at, length, "log.jsonl", NULL);
+        const char          *event = cp_json_string(cp_json_get(line, "event"), NULL);
         if (event && strcmp(event, "start") == 0)
             snprintf(run->started, sizeof run->started, "%s", cp_json_string(cp_json_get(line, "time"), ""));
         if (event && strcmp(event, "continue") == 0) before += isfinite(latest) ? latest : 0;
         if (event)
-            latest       = cp_json_number(cp_json_get(line, "seconds"), NAN),
+            latest = cp_json_number(cp_json_get(line, "seconds"), NAN),
             run->threads = (int)cp_json_integer(cp_json_get(line, "threads"), 0);
         cp_json_free(line);
         at += length + 1;
@@ -198,8 +198,7 @@ static void put_methods(cp_bytes *out, const cp_json *methods) {
         put_tag(out, "td", method->key ? method->key : "");
         for (const cp_json *m = methods->first->first; m; m = m->next) {
             const cp_json *value = cp_json_get(method, m->key);
-            double         mean  = cp_json_number(cp_json_get(value, "mean"), NAN),
-                   sd            = cp_json_number(cp_json_get(value, "sd"), NAN);
+            double mean = cp_json_number(cp_json_get(value, "mean"), NAN), sd = cp_json_number(cp_json_get(value, "sd"), NAN);
             if (isfinite(mean) && isfinite(sd))
                 cp_svg_put(out, "<td>%.2f (%.2f)</td>", mean, sd);
             else
@@ -218,16 +217,14 @@ static bool begins(const unsigned char *p, size_t left, const char *word) {
 /* Our figures go into the page as they are; an SVG that could do more than be looked at (scripts, handlers, foreign
  * markup) goes in as an image, which cannot. */
 static bool is_plain_svg(const cp_bytes *text) {
-    const unsigned char *p    = text->data;
-    bool                 tag  = false;
+    const unsigned char *p = text->data;
+    bool                 tag = false;
     char                 mark = 0; /* the quote that is open within a tag */
     if (!begins(p, text->size, "<svg")) return false;
     for (size_t left = text->size; left > 0; p++, left--) {
-        if (!tag && (begins(p, left, "<script") || begins(p, left, "<foreign") || begins(p, left, "<!") ||
-                     begins(p, left, "<?")))
+        if (!tag && (begins(p, left, "<script") || begins(p, left, "<foreign") || begins(p, left, "<!") || begins(p, left, "<?")))
             return false;
-        if (tag &&
-            (begins(p, left, "javascript:") || (!mark && (p[-1] <= ' ' || p[-1] == '/') && begins(p, left, "on"))))
+        if (tag && (begins(p, left, "javascript:") || (!mark && (p[-1] <= ' ' || p[-1] == '/') && begins(p, left, "on"))))
             return false;
         if (!tag && *p == '<')
             tag = true;
@@ -298,15 +295,13 @@ static bool put_run(cp_bytes *out, const run_files *run, int number, cp_status *
     put_state(out, run);
     cp_svg_put(out, "</p>\n");
     put_command(out, run->config);
-    for (const cp_json *note = notes ? notes->first : NULL; note; note = note->next)
-        put_tag(out, "p", cp_json_string(note, ""));
+    for (const cp_json *note = notes ? notes->first : NULL; note; note = note->next) put_tag(out, "p", cp_json_string(note, ""));
     if (!cp_json_get(run->result, "table")) put_methods(out, cp_json_get(run->result, "methods"));
     for (const cp_json *table = run->result ? run->result->first : NULL; table; table = table->next)
         if (cp_json_get(table, "columns") && cp_json_get(table, "rows")) put_table(out, table);
     bool fine = true;
     for (int i = 0; fine && i < run->figure_count; i++) fine = put_figure(out, run, run->figures[i], status);
-    fine = fine && put_file(out, run, "config.json", status) &&
-           (!run->result || put_file(out, run, "result.json", status));
+    fine = fine && put_file(out, run, "config.json", status) && (!run->result || put_file(out, run, "result.json", status));
     cp_svg_put(out, "</section>\n");
     return fine;
 }
@@ -314,8 +309,7 @@ static bool put_run(cp_bytes *out, const run_files *run, int number, cp_status *
 /* ---- the page ---- */
 
 static void put_overview(cp_bytes *out, const run_files *runs, int count) {
-    cp_svg_put(
-        out, "<div class=\"wide\"><table>\n<thead><tr><th>run</th><th>folder</th><th>state</th></tr></thead><tbody>\n");
+    cp_svg_put(out, "<div class=\"wide\"><table>\n<thead><tr><th>run</th><th>folder</th><th>state</th></tr></thead><tbody>\n");
     for (int i = 0; i < count; i++) {
         cp_svg_put(out, "<tr><td><a href=\"#run%d\">", i);
         cp_svg_escape(out, title_of(&runs[i]));
@@ -371,7 +365,7 @@ bool cp_report_write(const char *const *folders, int count, const char *path, cp
     bool       fine = runs || cp_fail(status, "not enough memory for %d runs", count);
     for (int i = 0; fine && i < count; i++) {
         runs[i].folder = folders[i];
-        fine           = read_run(&runs[i], status);
+        fine = read_run(&runs[i], status);
     }
     fine = fine && put_page(&page, runs, count, status);
     if (fine && page.failed) fine = cp_fail(status, "%.300s: not enough memory for the page", path);
@@ -384,9 +378,9 @@ bool cp_report_write(const char *const *folders, int count, const char *path, cp
 
 /* ---- the command ---- */
 
-static const cp_option options[] = {{.name       = "out",
-                                     .kind       = CP_OPTION_TEXT,
-                                     .value      = "FILE.html",
+static const cp_option options[] = {{.name = "out",
+                                     .kind = CP_OPTION_TEXT,
+                                     .value = "FILE.html",
                                      .incidental = true,
                                      .help = "the page to write, an older one is replaced; default: report.html, in "
                                              "the run's folder when there is one run"},
@@ -419,13 +413,13 @@ static int run(const cp_options *o) {
 }
 
 const cp_command cp_command_report = {
-    .name            = "report",
-    .purpose         = "one HTML page from the folders of runs",
-    .arguments       = "DIR...",
-    .details         = "The page shows what was run, the table and the figures of each run, and needs no network.",
-    .example         = "couplet report runs/synthetic-* --out report.html",
-    .options         = options,
+    .name = "report",
+    .purpose = "one HTML page from the folders of runs",
+    .arguments = "DIR...",
+    .details = "The page shows what was run, the table and the figures of each run, and needs no network.",
+    .example = "couplet report runs/synthetic-* --out report.html",
+    .options = options,
     .least_arguments = 1,
-    .most_arguments  = 1000,
-    .run             = run,
+    .most_arguments = 1000,
+    .run = run,
 };

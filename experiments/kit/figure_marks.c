@@ -1,5 +1,5 @@
 /* What is drawn inside a panel's axes. */
-#include "experiments/figure_marks.h"
+#include "experiments/kit/figure_marks.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -35,18 +35,13 @@ static void put_point(cp_bytes *out, cp_marker marker, double x, double y, doubl
     case CP_SQUARE:
         cp_svg_put(out, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"/>\n", x - q, y - q, 2 * q, 2 * q);
         break;
-    case CP_TRIANGLE:
-        cp_svg_put(out, "<path d=\"M%.2f %.2fl%.2f %.2fh%.2fz\"/>\n", x, y - t, t, 1.8 * t, -2 * t);
-        break;
+    case CP_TRIANGLE: cp_svg_put(out, "<path d=\"M%.2f %.2fl%.2f %.2fh%.2fz\"/>\n", x, y - t, t, 1.8 * t, -2 * t); break;
     case CP_DIAMOND:
         cp_svg_put(out, "<path d=\"M%.2f %.2fl%.2f %.2fl%.2f %.2fl%.2f %.2fz\"/>\n", x, y - t, t, t, -t, t, -t, -t);
         break;
-    case CP_PLUS:
-        cp_svg_put(out, "<path d=\"M%.2f %.2fh%.2fM%.2f %.2fv%.2f\"/>\n", x - t, y, 2 * t, x, y - t, 2 * t);
-        break;
+    case CP_PLUS: cp_svg_put(out, "<path d=\"M%.2f %.2fh%.2fM%.2f %.2fv%.2f\"/>\n", x - t, y, 2 * t, x, y - t, 2 * t); break;
     case CP_CROSS:
-        cp_svg_put(out, "<path d=\"M%.2f %.2fl%.2f %.2fm0 %.2fl%.2f %.2f\"/>\n", x - r, y - r, 2 * r, 2 * r, -2 * r,
-                   -2 * r, 2 * r);
+        cp_svg_put(out, "<path d=\"M%.2f %.2fl%.2f %.2fm0 %.2fl%.2f %.2f\"/>\n", x - r, y - r, 2 * r, 2 * r, -2 * r, -2 * r, 2 * r);
         break;
     case CP_NO_MARK: break;
     default: cp_svg_put(out, "<circle cx=\"%.2f\" cy=\"%.2f\" r=\"%.2f\"/>\n", x, y, r);
@@ -54,8 +49,8 @@ static void put_point(cp_bytes *out, cp_marker marker, double x, double y, doubl
 }
 
 static void open_points(cp_bytes *out, const cp_series *s) {
-    cp_marker m       = marker_of(s);
-    bool      open    = s->style.ring || m == CP_PLUS || m == CP_CROSS;
+    cp_marker m = marker_of(s);
+    bool      open = s->style.ring || m == CP_PLUS || m == CP_CROSS;
     double    opacity = s->style.opacity > 0 ? s->style.opacity : 1;
     cp_svg_put(out, "<g class=\"points\" fill=\"%s\" stroke=\"%s\" stroke-width=\"%g\"%s opacity=\"%g\">\n",
                open ? "none" : color_of(s).s, open ? color_of(s).s : "#ffffff", open ? 1.2 : 1.0,
@@ -80,7 +75,7 @@ static void put_points(cp_bytes *out, const cp_series *s, const cp_frame *f) {
 static const char *dash_of(const cp_series *s) {
     static const char *const dashes[] = {"", "", " stroke-dasharray=\"7 4\"", " stroke-dasharray=\"1.5 3.5\"",
                                          " stroke-dasharray=\"8 3 2 3\""};
-    cp_dash                  dash     = s->style.dash ? s->style.dash : (cp_dash)(CP_SOLID + s->style.color % 4);
+    cp_dash                  dash = s->style.dash ? s->style.dash : (cp_dash)(CP_SOLID + s->style.color % 4);
     return dashes[dash];
 }
 
@@ -109,8 +104,8 @@ static void put_error_bar(cp_bytes *out, const cp_frame *f, double x, double val
     double low = cp_frame_y(f, value - error), high = cp_frame_y(f, value + error);
     if (!isfinite(low)) low = f->top + f->h; /* below what a log axis can show */
     if (!visible(x, low) || !visible(x, high)) return;
-    cp_svg_put(out, "<path d=\"M%.2f %.2fV%.2fM%.2f %.2fh%.2fM%.2f %.2fh%.2f\"/>\n", x, low, high, x - cap, low,
-               2 * cap, x - cap, high, 2 * cap);
+    cp_svg_put(out, "<path d=\"M%.2f %.2fV%.2fM%.2f %.2fh%.2fM%.2f %.2fh%.2f\"/>\n", x, low, high, x - cap, low, 2 * cap, x - cap,
+               high, 2 * cap);
 }
 
 static void put_error_bars(cp_bytes *out, const cp_series *s, const cp_frame *f) {
@@ -140,20 +135,20 @@ static void put_bar(cp_bytes *out, const cp_frame *f, double left, double right,
     double top = cp_frame_y(f, value), floor_y = cp_frame_y(f, 0);
     if (!isfinite(floor_y) || floor_y > f->top + f->h) floor_y = f->top + f->h;
     if (!visible(left, top) || !visible(right, floor_y)) return;
-    cp_svg_put(out, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"/>\n", left, fmin(top, floor_y),
-               right - left, fabs(floor_y - top));
+    cp_svg_put(out, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"/>\n", left, fmin(top, floor_y), right - left,
+               fabs(floor_y - top));
 }
 
 /* The room of one of several things that stand side by side at x, as a share of a unit. */
 static void slot(const cp_series *s, const cp_frame *f, double x, double *left, double *right) {
     double width = 0.76 / s->places, from = x - 0.38 + width * s->place;
-    *left  = cp_frame_x(f, from + 0.04 * width);
+    *left = cp_frame_x(f, from + 0.04 * width);
     *right = cp_frame_x(f, from + 0.96 * width);
 }
 
 static void open_area(cp_bytes *out, const cp_series *s, const char *class) {
-    cp_svg_put(out, "<g class=\"%s\" fill=\"%s\" fill-opacity=\"%g\" stroke=\"%s\" stroke-width=\"1\">\n", class,
-               color_of(s).s, s->style.opacity > 0 ? s->style.opacity : 0.8, color_of(s).s);
+    cp_svg_put(out, "<g class=\"%s\" fill=\"%s\" fill-opacity=\"%g\" stroke=\"%s\" stroke-width=\"1\">\n", class, color_of(s).s,
+               s->style.opacity > 0 ? s->style.opacity : 0.8, color_of(s).s);
 }
 
 static void put_bars(cp_bytes *out, const cp_series *s, const cp_frame *f) {
@@ -186,29 +181,25 @@ static int ascending(const void *a, const void *b) {
 
 static double quantile(const double *sorted, int n, double share) {
     double at = share * (n - 1);
-    int    i  = (int)at;
+    int    i = (int)at;
     return i + 1 < n ? sorted[i] + (at - i) * (sorted[i + 1] - sorted[i]) : sorted[n - 1];
 }
 
 static void put_box_of(cp_bytes *out, const cp_series *s, const cp_frame *f, const double *v, int n) {
-    double low = quantile(v, n, 0.25), middle = quantile(v, n, 0.5), high = quantile(v, n, 0.75),
-           reach = 1.5 * (high - low), left, right;
+    double low = quantile(v, n, 0.25), middle = quantile(v, n, 0.5), high = quantile(v, n, 0.75), reach = 1.5 * (high - low), left,
+           right;
     int first = 0, last = n - 1;
     while (v[first] < low - reach) first++;
     while (v[last] > high + reach) last--;
     slot(s, f, s->x[0], &left, &right);
-    double center = (left + right) / 2, y_low = cp_frame_y(f, low), y_high = cp_frame_y(f, high),
-           y_middle = cp_frame_y(f, middle);
+    double center = (left + right) / 2, y_low = cp_frame_y(f, low), y_high = cp_frame_y(f, high), y_middle = cp_frame_y(f, middle);
     double y_first = cp_frame_y(f, v[first]), y_last = cp_frame_y(f, v[last]), cap = (right - left) / 4;
-    if (!visible(left, y_low) || !visible(right, y_high) || !visible(center, y_first) || !visible(center, y_last))
-        return;
+    if (!visible(left, y_low) || !visible(right, y_high) || !visible(center, y_first) || !visible(center, y_last)) return;
     cp_svg_put(out, "<g class=\"box\" fill=\"%s\" stroke=\"%s\" stroke-width=\"1.2\">\n",
-               cp_color_hex(cp_color_mix((cp_color){255, 255, 255}, cp_palette(s->style.color), 0.35)).s,
-               color_of(s).s);
-    cp_svg_put(out, "<path d=\"M%.2f %.2fV%.2fM%.2f %.2fV%.2fM%.2f %.2fh%.2fM%.2f %.2fh%.2f\"/>\n", center, y_first,
-               y_low, center, y_high, y_last, center - cap, y_first, 2 * cap, center - cap, y_last, 2 * cap);
-    cp_svg_put(out, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"/>\n", left, y_high, right - left,
-               y_low - y_high);
+               cp_color_hex(cp_color_mix((cp_color){255, 255, 255}, cp_palette(s->style.color), 0.35)).s, color_of(s).s);
+    cp_svg_put(out, "<path d=\"M%.2f %.2fV%.2fM%.2f %.2fV%.2fM%.2f %.2fh%.2fM%.2f %.2fh%.2f\"/>\n", center, y_first, y_low, center,
+               y_high, y_last, center - cap, y_first, 2 * cap, center - cap, y_last, 2 * cap);
+    cp_svg_put(out, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"/>\n", left, y_high, right - left, y_low - y_high);
     cp_svg_put(out, "<path d=\"M%.2f %.2fH%.2f\" stroke=\"#222222\" stroke-width=\"2\"/>\n", left, y_middle, right);
     for (int i = 0; i < n; i++) {
         double y = cp_frame_y(f, v[i]);
@@ -219,7 +210,7 @@ static void put_box_of(cp_bytes *out, const cp_series *s, const cp_frame *f, con
 
 static void put_box(cp_bytes *out, const cp_series *s, const cp_frame *f) {
     double *sorted = malloc((size_t)(s->n + 1) * sizeof *sorted);
-    int     n      = 0;
+    int     n = 0;
     if (!sorted) out->failed = true;
     for (int i = 0; sorted && i < s->n; i++)
         if (isfinite(s->y[i])) sorted[n++] = s->y[i];
@@ -266,11 +257,10 @@ static void put_fill(cp_bytes *out, const cp_series *s, const cp_frame *f) {
                "fill=\"%s\"/>\n",
                left, top, right - left, bottom - top, cp_color_hex(band_color(s, 0)).s);
     for (int band = 1; band < s->bands; band++) {
-        path_out p      = {out, f, 0};
+        path_out p = {out, f, 0};
         size_t   before = out->size;
         cp_svg_put(out, "<path fill=\"%s\" d=\"", cp_color_hex(band_color(s, band)).s);
-        if (!cp_contour_regions(&s->grid, s->low + (s->high - s->low) * band / s->bands, put_path, &p))
-            out->failed = true;
+        if (!cp_contour_regions(&s->grid, s->low + (s->high - s->low) * band / s->bands, put_path, &p)) out->failed = true;
         cp_svg_put(out, "\"/>\n");
         if (p.paths == 0 && !out->failed) out->size = before;
     }
@@ -281,7 +271,7 @@ static void put_contours(cp_bytes *out, const cp_series *s, const cp_frame *f) {
     if (s->grid.nx < 2 || s->grid.ny < 2) return;
     open_stroke(out, s, "contours");
     for (int i = 0; i < s->n; i++) {
-        path_out p      = {out, f, 0};
+        path_out p = {out, f, 0};
         size_t   before = out->size;
         cp_svg_put(out, "<path d=\"");
         if (!cp_contour_lines(&s->grid, s->x[i], put_path, &p)) out->failed = true;
@@ -292,8 +282,7 @@ static void put_contours(cp_bytes *out, const cp_series *s, const cp_frame *f) {
 }
 
 static void put_tiles(cp_bytes *out, const cp_series *s, const cp_frame *f) {
-    double scale = fmin(f->w / s->image_width, f->h / s->image_height), w = scale * s->image_width,
-           h = scale * s->image_height;
+    double scale = fmin(f->w / s->image_width, f->h / s->image_height), w = scale * s->image_width, h = scale * s->image_height;
     cp_svg_put(out,
                "<image x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" style=\"image-rendering:pixelated\" "
                "href=\"data:image/png;base64,",
@@ -345,8 +334,8 @@ void cp_marks_sample(cp_bytes *out, const cp_series *s, double x, double y) {
     switch (s->kind) {
     case CP_SERIES_FILL:
         for (int i = 0; i < s->bands; i++)
-            cp_svg_put(out, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"10\" fill=\"%s\"/>\n",
-                       x + width * i / s->bands, y - 5, width / s->bands + 0.3, cp_color_hex(band_color(s, i)).s);
+            cp_svg_put(out, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"10\" fill=\"%s\"/>\n", x + width * i / s->bands,
+                       y - 5, width / s->bands + 0.3, cp_color_hex(band_color(s, i)).s);
         break;
     case CP_SERIES_BARS:
     case CP_SERIES_HISTOGRAM:

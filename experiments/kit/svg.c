@@ -1,5 +1,5 @@
 /* The text of an SVG file. */
-#include "experiments/svg.h"
+#include "experiments/kit/svg.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@ void cp_svg_put(cp_bytes *out, const char *format, ...) {
 }
 
 void cp_svg_escape(cp_bytes *out, const char *text) {
-    const unsigned char *p    = (const unsigned char *)text;
+    const unsigned char *p = (const unsigned char *)text;
     size_t               left = strlen(text);
     while (left > 0) {
         int length = cp_utf8_length(p, left);
@@ -40,8 +40,7 @@ void cp_svg_escape(cp_bytes *out, const char *text) {
     }
 }
 
-void cp_svg_text(cp_bytes *out, double x, double y, double size, cp_anchor anchor, double angle, bool bold,
-                 const char *text) {
+void cp_svg_text(cp_bytes *out, double x, double y, double size, cp_anchor anchor, double angle, bool bold, const char *text) {
     static const char *const anchors[] = {"", " text-anchor=\"middle\"", " text-anchor=\"end\""};
     cp_svg_put(out, "<text x=\"%.2f\" y=\"%.2f\" font-size=\"%g\"%s%s", x, y, size, anchors[anchor],
                bold ? " font-weight=\"600\"" : "");
@@ -65,10 +64,10 @@ double cp_text_width(const char *text, double size) {
 
 void cp_base64(cp_bytes *out, const void *data, size_t size) {
     static const char    digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const unsigned char *p        = data;
+    const unsigned char *p = data;
     for (; size > 0; p += 3) {
-        size_t   some    = size < 3 ? size : 3;
-        uint32_t bits    = (uint32_t)p[0] << 16 | (uint32_t)(some > 1 ? p[1] : 0) << 8 | (some > 2 ? p[2] : 0);
+        size_t   some = size < 3 ? size : 3;
+        uint32_t bits = (uint32_t)p[0] << 16 | (uint32_t)(some > 1 ? p[1] : 0) << 8 | (some > 2 ? p[2] : 0);
         char     text[4] = {digits[bits >> 18], digits[bits >> 12 & 63], some > 1 ? digits[bits >> 6 & 63] : '=',
                         some > 2 ? digits[bits & 63] : '='};
         cp_bytes_append(out, text, 4);
@@ -88,11 +87,11 @@ cp_color cp_color_mix(cp_color a, cp_color b, double share) {
 
 cp_color_text cp_color_hex(cp_color c) {
     static const char digits[] = "0123456789abcdef";
-    cp_color_text     text     = {"#"};
-    double            part[3]  = {c.r, c.g, c.b};
+    cp_color_text     text = {"#"};
+    double            part[3] = {c.r, c.g, c.b};
     for (int i = 0; i < 3; i++) {
-        int value             = (int)fmin(fmax(round(part[i]), 0), 255);
-        text.s[1 + 2 * i]     = digits[value / 16];
+        int value = (int)fmin(fmax(round(part[i]), 0), 255);
+        text.s[1 + 2 * i] = digits[value / 16];
         text.s[1 + 2 * i + 1] = digits[value % 16];
     }
     return text;

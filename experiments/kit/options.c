@@ -1,5 +1,5 @@
 /* Commands and their options. */
-#include "experiments/options.h"
+#include "experiments/kit/options.h"
 
 #include "core/io/bytes.h"
 
@@ -11,24 +11,24 @@
 enum { OPTIONS_MOST = 64, WORD_MOST = 40 };
 
 static const cp_option common[] = {
-    {.name     = "seed",
-     .kind     = CP_OPTION_INT,
+    {.name = "seed",
+     .kind = CP_OPTION_INT,
      .fallback = "1",
-     .least    = 0,
-     .most     = 9007199254740991.0,
-     .help     = "what all random numbers come from: same seed, same result"},
-    {.name       = "threads",
-     .kind       = CP_OPTION_INT,
-     .fallback   = "0",
-     .least      = 0,
-     .most       = 256,
+     .least = 0,
+     .most = 9007199254740991.0,
+     .help = "what all random numbers come from: same seed, same result"},
+    {.name = "threads",
+     .kind = CP_OPTION_INT,
+     .fallback = "0",
+     .least = 0,
+     .most = 256,
      .incidental = true,
-     .help       = "threads to compute with; 0: as many as the machine has. The result is the same"},
-    {.name       = "out",
-     .kind       = CP_OPTION_TEXT,
-     .value      = "DIR",
+     .help = "threads to compute with; 0: as many as the machine has. The result is the same"},
+    {.name = "out",
+     .kind = CP_OPTION_TEXT,
+     .value = "DIR",
      .incidental = true,
-     .help       = "folder for what the run leaves; default: a new one in runs/"},
+     .help = "folder for what the run leaves; default: a new one in runs/"},
     {.name = "quiet", .kind = CP_OPTION_FLAG, .incidental = true, .help = "no progress and no tables"},
     {.name = "json", .kind = CP_OPTION_FLAG, .incidental = true, .help = "print the result as JSON instead of tables"},
 };
@@ -68,19 +68,18 @@ static int edit_distance(const char *a, const char *b) {
         now[0] = i;
         for (int j = 1; j <= m; j++) {
             now[j] = smaller(smaller(now[j - 1], before[j]) + 1, before[j - 1] + (a[i - 1] != b[j - 1]));
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                now[j] = smaller(now[j], earlier[j - 2] + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) now[j] = smaller(now[j], earlier[j - 2] + 1);
         }
     }
     return rows[n % 3][m];
 }
 
 const char *cp_nearest_word(const char *word, const char *const *words, int count) {
-    const char *best     = NULL;
-    int         length   = (int)strlen(word);
+    const char *best = NULL;
+    int         length = (int)strlen(word);
     int         distance = length < 3 ? 2 : length / 2 + 1; /* must be less */
     for (int i = 0; i < count; i++) {
-        int  d      = edit_distance(word, words[i]);
+        int  d = edit_distance(word, words[i]);
         bool prefix = length >= 2 && strncmp(word, words[i], (size_t)length) == 0;
         if (prefix) d = smaller(d, 1);
         if (d < distance) best = words[i], distance = d;
@@ -136,14 +135,12 @@ static bool set_integer(setting *s, const char *text, cp_status *status) {
     long long value;
     errno = 0;
     value = strtoll(text, &end, 10);
-    if (length > 0 && strspn(text, "+-0123456789") == length && *end == '\0' && errno == 0 &&
-        within(s->option, (double)value)) {
+    if (length > 0 && strspn(text, "+-0123456789") == length && *end == '\0' && errno == 0 && within(s->option, (double)value)) {
         s->integer = value;
         return true;
     }
     double real; /* 1e4 and 10000.0 are whole numbers too */
-    if (!read_number(text, length, &real) || fabs(real) > 9007199254740991.0 || real != floor(real) ||
-        !within(s->option, real))
+    if (!read_number(text, length, &real) || fabs(real) > 9007199254740991.0 || real != floor(real) || !within(s->option, real))
         return refuse(s->option, text, status);
     s->integer = (int64_t)real;
     return true;
@@ -155,7 +152,7 @@ static bool set_list(setting *s, const char *text, cp_status *status) {
     double *list = malloc((size_t)(commas + 1) * sizeof *list);
     if (!list) return cp_fail(status, "--%s: not enough memory for %d numbers", s->option->name, commas + 1);
     free(s->list);
-    s->list       = list;
+    s->list = list;
     s->list_count = 0;
     for (const char *p = text;; p++) {
         size_t length = strcspn(p, ",");
@@ -182,7 +179,7 @@ static void split_choices(const char *choices, choice_list *list) {
         char *bar = strchr(p, '|');
         if (bar) *bar++ = '\0';
         list->word[list->count++] = p;
-        p                         = bar;
+        p = bar;
     }
 }
 
@@ -205,8 +202,7 @@ static bool set(setting *s, const char *text, cp_status *status) {
     case CP_OPTION_FLAG: return true;
     case CP_OPTION_INT: return set_integer(s, text, status);
     case CP_OPTION_REAL:
-        return (read_number(text, strlen(text), &s->real) && within(s->option, s->real)) ||
-               refuse(s->option, text, status);
+        return (read_number(text, strlen(text), &s->real) && within(s->option, s->real)) || refuse(s->option, text, status);
     case CP_OPTION_REALS: return set_list(s, text, status);
     case CP_OPTION_CHOICE: return set_choice(s, text, status);
     case CP_OPTION_TEXT: return *text || cp_fail(status, "--%s: the value is empty", s->option->name);
@@ -215,9 +211,8 @@ static bool set(setting *s, const char *text, cp_status *status) {
 }
 
 static const char *value_word(const cp_option *o) {
-    static const char *const words[] = {
-        [CP_OPTION_FLAG] = "",         [CP_OPTION_INT] = "N",     [CP_OPTION_REAL] = "X",
-        [CP_OPTION_REALS] = "X,X,...", [CP_OPTION_TEXT] = "TEXT", [CP_OPTION_CHOICE] = ""};
+    static const char *const words[] = {[CP_OPTION_FLAG] = "",         [CP_OPTION_INT] = "N",     [CP_OPTION_REAL] = "X",
+                                        [CP_OPTION_REALS] = "X,X,...", [CP_OPTION_TEXT] = "TEXT", [CP_OPTION_CHOICE] = ""};
     if (o->value) return o->value;
     return o->kind == CP_OPTION_CHOICE ? o->choices : words[o->kind];
 }
@@ -252,8 +247,8 @@ static bool fail_unknown(const cp_options *options, const char *name, size_t len
     names[options->count] = "help";
     snprintf(word, sizeof word, "%.*s", (int)(length < WORD_MOST ? length : WORD_MOST), name);
     const char *near = cp_nearest_word(word, names, options->count + 1);
-    return cp_fail(status, "there is no option --%s%s%s%s", cp_shown(name, length).text,
-                   near ? "; did you mean --" : "", near ? near : "", near ? "?" : "");
+    return cp_fail(status, "there is no option --%s%s%s%s", cp_shown(name, length).text, near ? "; did you mean --" : "",
+                   near ? near : "", near ? "?" : "");
 }
 
 /* ---- parsing ---- */
@@ -262,13 +257,12 @@ static bool fail_unknown(const cp_options *options, const char *name, size_t len
 static bool take_option(cp_options *options, int count, char *const *words, int *at, cp_status *status) {
     const char *name = words[*at] + 2, *equals = strchr(name, '='), *value = equals ? equals + 1 : NULL;
     size_t      length = equals ? (size_t)(equals - name) : strlen(name);
-    setting    *s      = find(options, name, length);
+    setting    *s = find(options, name, length);
     if (!s) return fail_unknown(options, name, length, status);
     if (s->given) return cp_fail(status, "--%s was given twice", s->option->name);
     s->given = true;
     if (s->option->kind == CP_OPTION_FLAG)
-        return !value ||
-               cp_fail(status, "--%s takes no value, but \"%s\" was given", s->option->name, shown(value).text);
+        return !value || cp_fail(status, "--%s takes no value, but \"%s\" was given", s->option->name, shown(value).text);
     if (!value && *at + 1 < count && strncmp(words[*at + 1], "--", 2) != 0) value = words[++*at];
     if (!value)
         return cp_fail(status, "--%s needs a value%s%s", s->option->name, s->option->choices ? ": one of " : "",
@@ -284,8 +278,7 @@ static bool check_arguments(const cp_options *options, cp_status *status) {
                        c->most_arguments > c->least_arguments ? "at least " : "", c->least_arguments, c->arguments);
     if (n > c->most_arguments)
         return cp_fail(status, "\"%s\" is one argument too many%s%s", shown(options->arguments[c->most_arguments]).text,
-                       c->arguments ? "; expected " : "; this command takes options only",
-                       c->arguments ? c->arguments : "");
+                       c->arguments ? "; expected " : "; this command takes options only", c->arguments ? c->arguments : "");
     return true;
 }
 
@@ -310,8 +303,7 @@ static bool take_words(cp_options *options, int count, char *const *words, const
 static bool set_defaults(cp_options *options, cp_status *status) {
     for (int i = 0; i < options->count; i++) {
         setting *s = &options->settings[i];
-        if (!s->given && s->option->required)
-            return cp_fail(status, "--%s %s is needed", s->option->name, value_word(s->option));
+        if (!s->given && s->option->required) return cp_fail(status, "--%s %s is needed", s->option->name, value_word(s->option));
         if (!s->given && s->option->fallback && !set(s, s->option->fallback, status)) return false;
     }
     return true;
@@ -327,7 +319,7 @@ cp_options *cp_options_parse(const cp_command *command, int count, char *const *
     const cp_option *all[OPTIONS_MOST];
     *help = asks_for_help(count, words);
     if (*help) return NULL;
-    cp_options  *options   = calloc(1, sizeof *options);
+    cp_options  *options = calloc(1, sizeof *options);
     const char **arguments = calloc((size_t)count + 1, sizeof *arguments);
     if (!options || !arguments) {
         free(options);
@@ -335,9 +327,9 @@ cp_options *cp_options_parse(const cp_command *command, int count, char *const *
         cp_fail(status, "not enough memory");
         return NULL;
     }
-    options->command   = command;
+    options->command = command;
     options->arguments = arguments;
-    options->count     = gather(command, all);
+    options->count = gather(command, all);
     for (int i = 0; i < options->count; i++) options->settings[i].option = all[i];
     if (take_words(options, count, words, arguments, status) && set_defaults(options, status)) return options;
     cp_options_free(options);
@@ -355,11 +347,10 @@ void cp_options_free(cp_options *options) {
 
 static const setting *require(const cp_options *options, const char *name, cp_option_kind kind) {
     static const setting none;
-    const setting       *s       = find((cp_options *)options, name, strlen(name));
+    const setting       *s = find((cp_options *)options, name, strlen(name));
     bool                 spelled = kind == CP_OPTION_TEXT; /* any option can be had as it was written */
     if (s && (spelled || s->option->kind == kind)) return s;
-    cp_misuse((cp_at){0}, "option", "the command \"%s\" has no option \"%s\" of that kind", options->command->name,
-              name);
+    cp_misuse((cp_at){0}, "option", "the command \"%s\" has no option \"%s\" of that kind", options->command->name, name);
     return &none;
 }
 

@@ -1,8 +1,8 @@
 /* Progress on stderr: on a terminal one line that updates itself,
  *     training [#########...........]  45 %  1200 steps/s  loss 0.3412  12 s left
  * elsewhere plain lines, at most one every ten seconds and every ten percent. */
-#ifndef CP_EXPERIMENTS_PROGRESS_H
-#define CP_EXPERIMENTS_PROGRESS_H
+#ifndef CP_KIT_PROGRESS_H
+#define CP_KIT_PROGRESS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -7,7 +7,7 @@
 #define _GNU_SOURCE /* sched_getaffinity */
 #endif
 
-#include "core/pool.h"
+#include "core/threads.h"
 
 #include "core/error.h"
 
@@ -51,10 +51,10 @@ static struct {
     _Alignas(CACHE_LINE) atomic_uint_fast64_t gate;
     atomic_int sleepers;
     _Alignas(CACHE_LINE) atomic_size_t next_chunk;
-} pool = {.busy  = PTHREAD_MUTEX_INITIALIZER,
+} pool = {.busy = PTHREAD_MUTEX_INITIALIZER,
           .sleep = PTHREAD_MUTEX_INITIALIZER,
-          .work  = PTHREAD_COND_INITIALIZER,
-          .done  = PTHREAD_COND_INITIALIZER};
+          .work = PTHREAD_COND_INITIALIZER,
+          .done = PTHREAD_COND_INITIALIZER};
 
 static atomic_int         threads_wanted; /* 0: not decided yet */
 static _Thread_local bool inside_loop;
@@ -75,7 +75,7 @@ static int threads_from_environment(void) {
     const char *text = getenv("COUPLET_THREADS");
     if (!text || !*text) return 0;
     char *end;
-    errno      = 0;
+    errno = 0;
     long value = strtol(text, &end, 10);
     if (!*end && errno == 0 && value > 0) return value < THREADS_MAX ? (int)value : THREADS_MAX;
     static atomic_flag warned = ATOMIC_FLAG_INIT;
@@ -104,7 +104,7 @@ int cp_threads(void) {
     int threads = atomic_load_explicit(&threads_wanted, memory_order_relaxed);
     if (threads) return threads;
     int undecided = 0;
-    threads       = threads_default();
+    threads = threads_default();
     return atomic_compare_exchange_strong(&threads_wanted, &undecided, threads) ? threads : undecided;
 }
 
@@ -184,7 +184,7 @@ static void worker_leave(void) {
 
 static void *worker_main(void *unused) {
     (void)unused;
-    inside_loop   = true;
+    inside_loop = true;
     uint64_t seen = 0;
     for (;;) {
         worker_wait(seen);
@@ -237,7 +237,7 @@ static void pool_start(int threads) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, pool_register);
     pool.threads = threads;
-    pool.spins   = threads <= processors_available();
+    pool.spins = threads <= processors_available();
     sigset_t all, old;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are for the program's own threads */
@@ -290,7 +290,7 @@ static void loop_run_on_pool(const loop *l) {
 void cp_parallel(size_t count, size_t grain, cp_loop_fn body, void *context) {
     if (!count) return;
     if (!grain) grain = 1;
-    loop l       = {count, grain, (count - 1) / grain + 1, body, context};
+    loop l = {count, grain, (count - 1) / grain + 1, body, context};
     int  threads = l.chunks > 1 && !inside_loop ? cp_threads() : 1;
     if (threads == 1 || pthread_mutex_trylock(&pool.busy) != 0) {
         loop_run_inline(&l);

@@ -1,6 +1,6 @@
 /* The text of an SVG file: elements into a buffer, texts escaped, coordinates of two decimals. */
-#ifndef CP_EXPERIMENTS_SVG_H
-#define CP_EXPERIMENTS_SVG_H
+#ifndef CP_KIT_SVG_H
+#define CP_KIT_SVG_H
 
 #include "core/io/bytes.h"
 
@@ -9,11 +9,10 @@ void cp_svg_put(cp_bytes *out, const char *format, ...) __attribute__((format(pr
 /* Text fit for XML and HTML: markup escaped, what is no character of either replaced. */
 void cp_svg_escape(cp_bytes *out, const char *text);
 
-typedef enum cp_anchor { CP_START, CP_MIDDLE, CP_END } cp_anchor;
+typedef enum cp_anchor { CP_ANCHOR_START, CP_ANCHOR_MIDDLE, CP_ANCHOR_END } cp_anchor;
 
 /* A line of text at x, y (its baseline), turned by `angle` degrees around that point. */
-void cp_svg_text(cp_bytes *out, double x, double y, double size, cp_anchor anchor, double angle, bool bold,
-                 const char *text);
+void cp_svg_text(cp_bytes *out, double x, double y, double size, cp_anchor anchor, double angle, bool bold, const char *text);
 
 double cp_text_width(const char *text, double size); /* an estimate, rather too large than too small */
 

@@ -2,8 +2,8 @@
  *
  * A loop is cut into chunks of `grain` items whatever the number of threads, so a result that depends only on the
  * chunks is bit-identical for any number of threads. Which thread runs which chunk is left open. */
-#ifndef CP_POOL_H
-#define CP_POOL_H
+#ifndef CP_THREADS_H
+#define CP_THREADS_H
 
 #include <stddef.h>
 
