@@ -619,8 +619,8 @@ static void convolutions_that_do_not_fit_are_refused(void) {
     REFUSED("leaky_conv2d", too_large, cp_leaky_conv2d(tape, x, TENSOR(5, 5, 2, 1), (cp_conv_extras){0}, plain));
     REFUSED("leaky_conv2d", "bias has shape (3)", cp_leaky_conv2d(tape, x, w, (cp_conv_extras){.bias = bias}, plain));
     REFUSED("leaky_conv2d", "residual has shape (3)", cp_leaky_conv2d(tape, x, w, (cp_conv_extras){.residual = bias}, plain));
-    REFUSED("leaky_conv2d", "with 3 groups",
-            cp_leaky_conv2d(tape, x, w, (cp_conv_extras){.residual = g}, (cp_conv2d_config){.groups = 3}));
+    cp_conv2d_config three = {.groups = 3};
+    REFUSED("leaky_conv2d", "with 3 groups", cp_leaky_conv2d(tape, x, w, (cp_conv_extras){.residual = g}, three));
     REFUSED("leaky_conv2d", "scale without a shift", cp_leaky_conv2d(tape, x, w, (cp_conv_extras){.scale = bias}, plain));
     REFUSED("leaky_conv2d", "shift without a scale", cp_leaky_conv2d(tape, x, w, (cp_conv_extras){.shift = bias}, plain));
     cp_conv_extras too_many = {.scale = bias, .shift = bias};
