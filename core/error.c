@@ -1,5 +1,5 @@
 /* Errors: the one handler for misuse, and messages about bad data from outside. */
-#include "core/error.h"
+#include "core/tape_inside.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -29,6 +29,7 @@ bool cp_misuse(cp_at at, const char *op, const char *format, ...) {
     va_start(args, format);
     if (vsnprintf(message, sizeof message, format, args) < 0) message[0] = '\0';
     va_end(args);
+    if (at.tape) at.tape->failed = true;
     handler(&(cp_error){op, message, at.file, at.line}, handler_user);
     return false;
 }

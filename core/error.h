@@ -32,8 +32,8 @@ static inline cp_at cp_at_same(cp_at at, const char *file, int line) {
     (void)file, (void)line;
     return at;
 }
-/* t is a cp_tape pointer (then the place is here) or a cp_at (then it is kept). */
-#define CP_AT(t) _Generic((t), cp_at : cp_at_same, default : cp_at_call)((t), __FILE__, __LINE__)
+/* t is a cp_tape pointer (then the place is here) or a cp_at (then it is kept); anything else, a tensor say, does not compile. */
+#define CP_AT(t) _Generic((t), cp_at : cp_at_same, struct cp_tape * : cp_at_call)((t), __FILE__, __LINE__)
 
 typedef struct cp_error {
     const char *op;      /* the function that refused, without its cp_ prefix: "matmul" */

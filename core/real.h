@@ -14,13 +14,17 @@ typedef double cp_real;
 #define CP_REAL_NAME "double"
 #define CP_REAL_EPSILON DBL_EPSILON
 #define CP_REAL_MAX DBL_MAX
-/* The library has another name for it, so that a program for the one precision cannot start with the other's library. */
-#define cp_tape_new cp_tape_new_double
+#define cp_built_for cp_built_for_double
 #else
 typedef float cp_real;
 #define CP_REAL_NAME "float"
 #define CP_REAL_EPSILON FLT_EPSILON
 #define CP_REAL_MAX FLT_MAX
+#define cp_built_for cp_built_for_float
 #endif
+
+/* Only a library of the same precision has this name, and every program refers to it: with the other it neither links nor starts. */
+extern const char                              cp_built_for[];
+__attribute__((used)) static const char *const cp_precision_guard = cp_built_for;
 
 #endif

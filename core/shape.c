@@ -3,62 +3,69 @@
 
 #include <string.h>
 
-cp_text cp_dims_text(int rank, const int *dims) {
+cp_shape cp_shape_of(int rank, const int *dims) {
+    cp_shape shape = {.rank = rank && !dims ? -1 : rank};
+    if (shape.rank > 0 && rank <= CP_MAX_RANK) memcpy(shape.dims, dims, (size_t)rank * sizeof *dims);
+    return shape;
+}
+
+cp_text cp_dims_text(cp_shape shape) {
     cp_text text = {"("};
     size_t  used = 1;
-    if (rank < 0 || rank > CP_MAX_RANK) {
-        snprintf(text.s, sizeof text.s, "(%d axes)", rank);
+    if (shape.rank < 0 || shape.rank > CP_MAX_RANK) {
+        snprintf(text.s, sizeof text.s, "(%d axes)", shape.rank);
         return text;
     }
-    if (rank && !dims) return (cp_text){"NULL"};
-    for (int i = 0; i < rank; i++) used += (size_t)snprintf(text.s + used, sizeof text.s - used, "%s%d", i ? ", " : "", dims[i]);
+    for (int i = 0; i < shape.rank; i++)
+        used += (size_t)snprintf(text.s + used, sizeof text.s - used, "%s%d", i ? ", " : "", shape.dims[i]);
     snprintf(text.s + used, sizeof text.s - used, ")");
     return text;
 }
 
 cp_text cp_shape_text(const cp_tensor *t) {
-    return t ? cp_dims_text(t->rank, t->dims) : (cp_text){"NULL"};
+    return t ? cp_dims_text(t->shape) : (cp_text){"NULL"};
 }
 
-bool cp_shape_size(int rank, const int *dims, size_t *size) {
-    if (rank < 0 || rank > CP_MAX_RANK || (rank > 0 && !dims)) return false;
+bool cp_shape_size(cp_shape shape, size_t *size) {
+    if (shape.rank < 0 || shape.rank > CP_MAX_RANK) return false;
     size_t limit = (size_t)PTRDIFF_MAX / sizeof(cp_real), total = 1;
     bool   empty = false;
-    for (int i = 0; i < rank; i++) {
-        if (dims[i] < 0) return false;
-        if (dims[i] == 0) {
+    for (int i = 0; i < shape.rank; i++) {
+        if (shape.dims[i] < 0) return false;
+        if (shape.dims[i] == 0) {
             empty = true;
             continue;
         }
-        if (total > limit / (size_t)dims[i]) return false;
-        total *= (size_t)dims[i];
+        if (total > limit / (size_t)shape.dims[i]) return false;
+        total *= (size_t)shape.dims[i];
     }
     *size = empty ? 0 : total;
     return true;
 }
 
-bool cp_shape_check(cp_at at, const char *op, int rank, const int *dims) {
+bool cp_shape_check(cp_at at, const char *op, cp_shape shape) {
     size_t size;
-    return cp_shape_size(rank, dims, &size) ||
+    return cp_shape_size(shape, &size) ||
            cp_misuse(at, op, "the shape %s is not possible (up to %d axes, sizes >= 0, a product that fits into memory)",
-                     cp_dims_text(rank, dims).s, CP_MAX_RANK);
+                     cp_dims_text(shape).s, CP_MAX_RANK);
 }
 
-bool cp_shape_is(const cp_tensor *a, int rank, const int *dims) {
-    return a->rank == rank && (rank == 0 || memcmp(a->dims, dims, (size_t)rank * sizeof *dims) == 0);
+bool cp_shape_is(const cp_tensor *a, cp_shape shape) {
+    return a->rank == shape.rank && memcmp(a->dims, shape.dims, (size_t)shape.rank * sizeof *shape.dims) == 0;
 }
 
 bool cp_shape_same(const cp_tensor *a, const cp_tensor *b) {
-    return cp_shape_is(a, b->rank, b->dims);
+    return cp_shape_is(a, b->shape);
 }
 
-bool cp_shape_broadcast(int rank_a, const int *a, int rank_b, const int *b, int *rank, int *dims) {
-    *rank = rank_a > rank_b ? rank_a : rank_b;
-    for (int i = 1; i <= *rank; i++) {
-        int da = i <= rank_a ? a[rank_a - i] : 1, db = i <= rank_b ? b[rank_b - i] : 1;
+bool cp_shape_broadcast(cp_shape a, cp_shape b, cp_shape *common) {
+    cp_shape wide = {.rank = a.rank > b.rank ? a.rank : b.rank};
+    for (int i = 1; i <= wide.rank; i++) {
+        int da = i <= a.rank ? a.dims[a.rank - i] : 1, db = i <= b.rank ? b.dims[b.rank - i] : 1;
         if (da != db && da != 1 && db != 1) return false;
-        dims[*rank - i] = da == 1 ? db : da;
+        wide.dims[wide.rank - i] = da == 1 ? db : da;
     }
+    *common = wide;
     return true;
 }
 

@@ -17,17 +17,20 @@ typedef struct cp_axes {
 #define CP_ALL ((cp_axes){0})
 
 cp_text cp_shape_text(const cp_tensor *t); /* "(3, 4)", "()" , "NULL" */
-cp_text cp_dims_text(int rank, const int *dims);
+cp_text cp_dims_text(cp_shape shape);
+
+/* The shape with these sizes. Every check refuses one with an impossible rank, or (rank -1) without sizes. */
+cp_shape cp_shape_of(int rank, const int *dims);
 
 /* The number of values, or false when rank or a size is out of range or the product of the sizes that are not 0 (so that
  * strides are safe in empty tensors too) does not fit into memory. */
-bool cp_shape_size(int rank, const int *dims, size_t *size);
-bool cp_shape_check(cp_at at, const char *op, int rank, const int *dims); /* false after cp_misuse: there is no such shape */
+bool cp_shape_size(cp_shape shape, size_t *size);
+bool cp_shape_check(cp_at at, const char *op, cp_shape shape); /* false after cp_misuse: there is no such shape */
 bool cp_shape_same(const cp_tensor *a, const cp_tensor *b);
-bool cp_shape_is(const cp_tensor *a, int rank, const int *dims);
+bool cp_shape_is(const cp_tensor *a, cp_shape shape);
 
 /* The common shape of two under broadcasting (aligned at the last axis, sizes equal or 1). */
-bool cp_shape_broadcast(int rank_a, const int *a, int rank_b, const int *b, int *rank, int *dims);
+bool cp_shape_broadcast(cp_shape a, cp_shape b, cp_shape *common);
 
 /* Turns a set of axes into flags; false after cp_misuse when one is out of range or named twice. */
 bool cp_axes_flags(cp_at at, const char *op, cp_axes axes, const cp_tensor *a, bool flags[CP_MAX_RANK]);

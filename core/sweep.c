@@ -2,8 +2,8 @@
  *
  * Unless the sweep is itself recorded, whatever a rule made is given back as soon as nothing refers to it, so gradients of
  * values that were already passed take no memory. `holds` counts the references of gradient slots to a tensor that the
- * sweep made; -1 marks tensors that are not the sweep's to give back. The tensors themselves and their ops' attributes go when
- * the sweep ends: only its results stay. */
+ * sweep made; -1 marks tensors that are not the sweep's to give back. When it ends, the tape's memory is rewound to where it
+ * began: only the results, made before, stay. */
 #include "core/kernels/kernels.h"
 #include "core/tape_inside.h"
 
@@ -19,7 +19,7 @@ static void accumulate_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tens
 const cp_op cp_op_accumulate = {.name = "accumulate", .formula = "a + b (gradients meeting at a fan-out)", .grad = accumulate_grad};
 
 cp_tensor *cp_accumulate(cp_at at, cp_tensor *a, cp_tensor *b) {
-    cp_tensor *out = cp_out(at, a->rank, a->dims);
+    cp_tensor *out = cp_out(at, a->shape);
     if (!out) return NULL;
     cp_kernel_add(out->size, a->data, b->data, out->data);
     return cp_record(at, &cp_op_accumulate, out, NULL, 2, (cp_tensor *[]){a, b});
@@ -36,17 +36,16 @@ static cp_tensor *hold(cp_tensor *t) {
     return t;
 }
 
+/* While a rule is at work, its tensors stay on the list of what it made. */
 static void give_back(cp_tape *tape, cp_tensor *t) {
-    if (t->holds != 0) return;
-    cp_arena_release(tape->arena, t->data);
-    t->data = NULL;
+    cp_values_release(tape, t);
     t->holds = -1;
+    if (!tape->made) cp_tensor_recycle(tape, t);
 }
 
 static void drop(cp_tape *tape, cp_tensor *t) {
     if (!t || owner(t)->holds <= 0) return;
-    owner(t)->holds--;
-    give_back(tape, owner(t));
+    if (--owner(t)->holds == 0) give_back(tape, owner(t));
 }
 
 /* Adds g, whose hold it takes over, into the slot. */
@@ -87,7 +86,7 @@ bool cp_tape_sweep_room(cp_at at) {
 
 void cp_tape_mark(cp_tape *tape) {
     for (int i = 0; i < tape->node_count; i++) {
-        const cp_node *node = &tape->nodes[i];
+        const cp_node *node = tape->nodes[i];
         for (int j = 0; j < node->inputs; j++)
             if (node->ids[j] >= 0 && tape->marks[node->ids[j]]) tape->marks[node->out->id] |= CP_ON_THE_WAY;
     }
@@ -113,70 +112,117 @@ static bool rule_apply(cp_at at, const cp_node *node, cp_tensor *g) {
         if (node->need[j] && gin[j]) hold(gin[j]);
     for (int j = 0; j < node->inputs && fine; j++) {
         if (!node->need[j]) continue;
-        if (!gin[j] || !cp_shape_same(gin[j], node->in[j]))
+        if (!gin[j] && tape->failed)
+            fine = false; /* what the rule called has told why */
+        else if (!gin[j] || !cp_shape_same(gin[j], node->in[j]))
             fine = cp_misuse(at, node->op->name, "its gradient rule gave %s for input %d of shape %s", cp_shape_text(gin[j]).s,
                              j + 1, cp_shape_text(node->in[j]).s);
         else
             fine = slot_add(at, &tape->grads[node->ids[j]], gin[j]);
     }
-    for (cp_tensor *t = tape->made; t; t = t->made_before) give_back(tape, t);
+    cp_tensor *made = tape->made;
     tape->made = NULL;
+    for (cp_tensor *t = made, *next; t; t = next) {
+        next = t->made_before;
+        if (t->holds == 0)
+            give_back(tape, t);
+        else if (!t->data)
+            cp_tensor_recycle(tape, t);
+    }
     return fine;
 }
 
-/* A tensor that takes over the memory of g, the last to hold it. */
-static cp_tensor *take_over(cp_at at, cp_tensor *g) {
-    cp_tensor *t = cp_view(at, g, g->rank, g->dims);
-    if (!t) return NULL;
-    t->base = NULL;
-    owner(g)->holds = -1;
-    return t;
+/* From the loss back to the wanted values, whose gradients are then in their slots. */
+static bool sweep(cp_at at, cp_tensor *loss) {
+    cp_tape   *tape = at.tape;
+    cp_tensor *seed = cp_full(at, 1, loss->shape);
+    if (!seed) return false;
+    tape->grads[loss->id] = hold(seed);
+    for (int i = tape->node_count - 1; i >= 0; i--) {
+        const cp_node *node = tape->nodes[i];
+        cp_tensor     *g = tape->grads[node->out->id];
+        if (!g) continue;
+        if (!rule_apply(at, node, g)) return false;
+        if (!(tape->marks[node->out->id] & CP_WANTED)) {
+            tape->grads[node->out->id] = NULL;
+            drop(tape, g);
+        }
+    }
+    return true;
 }
 
-/* A result of its own: not the memory of another result, nor of a value on the record. */
-static cp_tensor *result(cp_at at, cp_tensor **slot, const cp_tensor *wrt, bool recorded) {
+/* Fills a result from a slot, or with zeros: with values of its own, not those of another result nor of a value on the record. */
+static bool result_fill(cp_at at, cp_tensor *result, cp_tensor **slot) {
     cp_tensor *g = slot ? *slot : NULL;
-    if (!g) return cp_full(at, 0, wrt->rank, wrt->dims);
-    if (recorded) return g;
-    if (owner(g)->holds == 1) return *slot = take_over(at, g); /* if it is asked for once more, that is a copy */
-    return cp_constant(at, g->data, g->rank, g->dims);
+    if (g && owner(g)->holds == 1 && g->size != 1) {
+        result->data = g->data;
+        owner(g)->holds = -1;
+        *slot = result; /* if it is asked for once more, that is a copy */
+        return true;
+    }
+    if (!cp_values_take(at, result)) return false;
+    for (size_t i = 0; i < result->size; i++) result->data[i] = g ? g->data[i] : 0;
+    return true;
 }
 
-/* What the sweep made and still has. */
-static void sweep_clear(cp_tape *tape) {
-    for (int id = 0; id < tape->value_count; id++) drop(tape, tape->grads[id]);
-    while (tape->loose_count) cp_arena_release(tape->arena, tape->loose[--tape->loose_count]);
+static cp_tensor **slot_of(cp_tape *tape, const cp_tensor *wrt) {
+    int id = cp_tape_find(tape, wrt);
+    return id >= 0 ? &tape->grads[id] : NULL;
 }
 
-static bool sweep(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, int n, cp_tensor **out, bool recorded) {
+/* A sweep that is recorded: what it made is on the tape like any other value. */
+static bool grad_recorded(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, int n, cp_tensor **out) {
+    bool fine = sweep(at, loss);
+    for (int i = 0; i < n && fine; i++) {
+        cp_tensor **slot = slot_of(at.tape, wrt[i]);
+        out[i] = slot && *slot ? *slot : cp_full(at, 0, wrt[i]->shape);
+        fine = out[i];
+    }
+    return fine;
+}
+
+static bool grad_only(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, int n, cp_tensor **out) {
     cp_tape *tape = at.tape;
+    for (int i = 0; i < n; i++)
+        if (!(out[i] = cp_tensor_make(at, wrt[i]->shape, wrt[i]->size))) return false;
+    cp_memory_mark before = cp_tape_mark_memory(tape);
+    tape->collecting = true;
+    tape->made = NULL;
+    bool fine = sweep(at, loss);
+    tape->collecting = false;
+    for (int i = 0; i < n && fine; i++) fine = result_fill(at, out[i], slot_of(tape, wrt[i]));
+    for (int id = 0; id < tape->value_count; id++) drop(tape, tape->grads[id]);
+    for (int i = 0; i < n && !fine; i++)
+        if (out[i]->data) cp_values_release(tape, out[i]);
+    cp_tape_rewind(tape, before);
+    return fine;
+}
+
+static void mark_wanted(cp_tape *tape, cp_tensor *const *wrt, int n) {
     for (int i = 0; i < n; i++) {
         int id = cp_tape_find(tape, wrt[i]);
         if (id >= 0) tape->marks[id] = CP_WANTED;
     }
     cp_tape_mark(tape);
+}
 
-    tape->collecting = !recorded;
-    tape->made = NULL;
-    cp_tensor *seed = cp_full(at, 1, loss->rank, loss->dims);
-    if (!seed) return false;
-    tape->grads[loss->id] = hold(seed);
-    for (int i = tape->node_count - 1; i >= 0; i--) {
-        cp_node    node = tape->nodes[i]; /* a copy: a recorded sweep moves the array */
-        cp_tensor *g = tape->grads[node.out->id];
-        if (!g) continue;
-        if (!rule_apply(at, &node, g)) return false;
-        if (!(tape->marks[node.out->id] & CP_WANTED)) {
-            tape->grads[node.out->id] = NULL;
-            drop(tape, g);
-        }
-    }
-    tape->collecting = false;
-    for (int i = 0; i < n; i++) {
-        int id = cp_tape_find(tape, wrt[i]);
-        if (!(out[i] = result(at, id >= 0 ? &tape->grads[id] : NULL, wrt[i], recorded))) return false;
-    }
-    return true;
+bool cp_depends(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, int n) {
+    if (loss->id < 0 || !cp_tape_sweep_room(at)) return false;
+    mark_wanted(at.tape, wrt, n);
+    return at.tape->marks[loss->id];
+}
+
+static bool wanted_fits(cp_at at, const char *op, const cp_tensor *t, int i) {
+    cp_text what;
+    snprintf(what.s, sizeof what.s, "wrt[%d]", i);
+    if (!t) return !at.tape->failed && cp_misuse(at, op, "%s is NULL", what.s);
+    const char *fault = t->tape && t->tape != at.tape        ? "belongs to another tape"
+                        : !t->tracked                        ? "is a constant"
+                        : !t->tape && at.tape->frozen        ? "is a parameter, and the tape is frozen"
+                        : cp_use_of(at, t) == CP_USED_FROZEN ? "is a parameter that was used only while the tape was frozen"
+                                                             : NULL;
+    if (t->tape == at.tape && t->step != at.tape->step) return cp_tensor_usable(at, op, what.s, t);
+    return !fault || cp_misuse(at, op, "%s, of shape %s, %s", what.s, cp_shape_text(t).s, fault);
 }
 
 static bool askable(cp_at at, const cp_tensor *loss, cp_tensor *const *wrt, int n, cp_tensor **out) {
@@ -185,27 +231,20 @@ static bool askable(cp_at at, const cp_tensor *loss, cp_tensor *const *wrt, int 
     for (int i = 0; i < n; i++) out[i] = NULL;
     if (!cp_check(at, op, 1, (cp_tensor *[]){(cp_tensor *)loss})) return false;
     if (loss->size != 1) return cp_misuse(at, op, "loss has shape %s; only a single value has a gradient", cp_shape_text(loss).s);
-    for (int i = 0; i < n; i++) {
-        if (!wrt[i]) return cp_misuse(at, op, "wrt[%d] is NULL", i);
-        if (wrt[i]->tape && wrt[i]->tape != at.tape)
-            return cp_misuse(at, op, "wrt[%d], of shape %s, belongs to another tape", i, cp_shape_text(wrt[i]).s);
-        if (!wrt[i]->tracked) return cp_misuse(at, op, "wrt[%d], of shape %s, is a constant", i, cp_shape_text(wrt[i]).s);
-        if (!wrt[i]->tape && at.tape->frozen)
-            return cp_misuse(at, op, "wrt[%d], of shape %s, is a parameter, and the tape is frozen", i, cp_shape_text(wrt[i]).s);
-    }
-    if (loss->id < 0 || !loss->tracked)
-        return cp_misuse(at, op,
-                         "loss was not recorded: it depends on no variable or parameter, or recording was off "
-                         "(what cp_grad returns is constant; cp_grad_recorded records it)");
-    return true;
+    for (int i = 0; i < n; i++)
+        if (!wanted_fits(at, op, wrt[i], i)) return false;
+    return (loss->id >= 0 && loss->tracked) ||
+           cp_misuse(at, op,
+                     "loss was not recorded: it depends on no variable or parameter, or recording was off "
+                     "(what cp_grad returns is constant; cp_grad_recorded records it)");
 }
 
 static bool grad(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, int n, cp_tensor **out, bool recorded) {
     if (!askable(at, loss, wrt, n, out) || !cp_tape_sweep_room(at)) return false;
-    bool was = cp_tape_pause(at.tape, !recorded), fine = sweep(at, loss, wrt, n, out, recorded);
+    mark_wanted(at.tape, wrt, n);
+    bool was = cp_tape_pause(at.tape, !recorded);
+    bool fine = recorded ? grad_recorded(at, loss, wrt, n, out) : grad_only(at, loss, wrt, n, out);
     cp_tape_pause(at.tape, was);
-    at.tape->collecting = false;
-    if (!recorded) sweep_clear(at.tape);
     if (!fine)
         for (int i = 0; i < n; i++) out[i] = NULL;
     return fine;

@@ -4,7 +4,7 @@
  * gradients is a loop from its end to its start. Values live in the tape's arena until cp_tape_reset.
  *
  *     cp_tape   *tape = cp_tape_new();
- *     cp_tensor *x    = cp_variable(tape, data, 1, (int[]){3});
+ *     cp_tensor *x    = cp_variable(tape, data, CP_SHAPE(3));
  *     cp_tensor *loss = cp_sum(tape, cp_square(tape, x), CP_ALL, false);
  *     cp_tensor *dx;
  *     cp_grad(tape, loss, &x, 1, &dx);             // dx = 2x
@@ -31,11 +31,11 @@ bool cp_tape_pause(cp_tape *tape, bool on);
 bool cp_tape_freeze(cp_tape *tape, bool on);
 
 /* Tensors on the tape, with the values copied. A variable can be asked for its gradient, a constant cannot. */
-cp_tensor *cp_constant(cp_at at, const cp_real *data, int rank, const int *dims);
-cp_tensor *cp_variable(cp_at at, const cp_real *data, int rank, const int *dims);
-cp_tensor *cp_full(cp_at at, cp_real value, int rank, const int *dims); /* a constant filled with one value */
-cp_tensor *cp_scalar(cp_at at, cp_real value);                          /* a constant of shape () */
-cp_tensor *cp_detach(cp_at at, cp_tensor *a);                           /* the same values as a constant; no copy */
+cp_tensor *cp_constant(cp_at at, const cp_real *data, cp_shape shape);
+cp_tensor *cp_variable(cp_at at, const cp_real *data, cp_shape shape);
+cp_tensor *cp_full(cp_at at, cp_real value, cp_shape shape); /* a constant filled with one value */
+cp_tensor *cp_scalar(cp_at at, cp_real value);               /* a constant of shape () */
+cp_tensor *cp_detach(cp_at at, cp_tensor *a);                /* the same values as a constant; no copy */
 
 /* The gradients d loss / d wrt[i] in out[i], for i < n, each with the shape of wrt[i]; they live on the tape. loss has one
  * value. wrt are variables, parameters, or any values computed from them; branches that lead to none of them are not

@@ -9,24 +9,47 @@
 typedef struct cp_foreign {
     const cp_tensor *tensor;
     unsigned         step;
-    int              id;
+    int              id; /* CP_TAKEN_FROZEN: used, but as a constant */
 } cp_foreign;
 
+enum { CP_TAKEN_FROZEN = -2 };
+
+/* The tape's tensors, as opposed to their values: a ring, so that a pointer from before a reset still finds its tensor, whose step
+ * tells. A place is used again only after all others, and never in the step after its own. */
+typedef struct cp_tensor_ring {
+    struct cp_ring_part *part;  /* where tensors are cut from now; the parts form a circle */
+    int                  used;  /* in this part */
+    cp_tensor           *free;  /* given back by a sweep, for its own use */
+    size_t               count; /* made since the reset */
+} cp_tensor_ring;
+
+/* Small memory that lives until the reset, or, taken in a sweep that is not recorded, until its end: nodes and attributes. */
+typedef struct cp_slab {
+    struct cp_slab_part *first, *part; /* part: where memory is cut from now; those after it are empty */
+    size_t               used;         /* bytes of this part */
+    size_t               bytes;        /* of all since the reset */
+    struct cp_loose     *loose;        /* larger memory from the arena that a sweep gives back */
+} cp_slab;
+
 struct cp_tape {
-    cp_arena *arena;
-    bool      paused, frozen;
+    cp_arena      *arena; /* values */
+    cp_tensor_ring ring;
+    cp_slab        slab;
+    size_t         small_peak; /* the most that ring and slab ever had in use */
+    bool           paused, frozen;
+    bool           failed; /* an error was reported since the last reset: NULL arguments come from it and are no news */
+    unsigned       step;   /* counts the resets, from 1 */
 
     const char *op; /* the one that checked its arguments last, for messages */
 
-    cp_node *nodes;
-    int      node_count, node_room;
+    cp_node **nodes;
+    int       node_count, node_room;
 
     cp_tensor **values; /* the tracked tensors by id: leaves and results */
     int         value_count, value_room;
 
     cp_foreign *foreign;
     int         foreign_count, foreign_room; /* room is a power of two */
-    unsigned    step;
 
     /* The sweep's: by id. */
     cp_tensor    **grads;
@@ -34,22 +57,46 @@ struct cp_tape {
     int            sweep_room;
     bool           collecting; /* list what is made, so that it can be given back early */
     cp_tensor     *made;
-    void         **loose; /* tensors and attributes made meanwhile: given back when the sweep ends */
-    int            loose_count, loose_room;
 };
 
 enum { CP_ON_THE_WAY = 1, CP_WANTED = 2 }; /* marks: leads to a wanted value; is one */
 
-/* The id of a tensor among the tape's tracked values, or -1: a constant, or a parameter that was not used. */
+/* ---- memory: core/tape_memory.c ---- */
+
+bool cp_tape_memory_start(cp_tape *tape); /* false when out of memory */
+void cp_tape_memory_reset(cp_tape *tape); /* after the step was counted */
+void cp_tape_memory_free(cp_tape *tape);
+
+/* What was taken after the mark and is not a value in the arena is gone with the rewinding. */
+typedef struct cp_memory_mark {
+    cp_tensor_ring ring;
+    cp_slab        slab;
+} cp_memory_mark;
+cp_memory_mark cp_tape_mark_memory(const cp_tape *tape);
+void           cp_tape_rewind(cp_tape *tape, cp_memory_mark mark);
+
+cp_tensor *cp_tensor_make(cp_at at, cp_shape shape, size_t size); /* without values */
+bool       cp_values_take(cp_at at, cp_tensor *t);                /* gives it memory for them */
+void       cp_values_release(cp_tape *tape, cp_tensor *t);        /* takes it back */
+void       cp_tensor_recycle(cp_tape *tape, cp_tensor *t);        /* a sweep's: nothing refers to it any more */
+
+/* realloc for arrays that grow by doubling; false after cp_misuse when out of memory. */
+bool cp_tape_grow(cp_at at, void **array, int *room, int needed, size_t item);
+
+/* ---- the record: core/tape.c ---- */
+
+/* Whether a tensor can be read now: not from before its tape's reset, not given back. Else false, after cp_misuse. */
+bool cp_tensor_usable(cp_at at, const char *op, const char *what, const cp_tensor *t);
+
+/* The id of a tensor among the tape's tracked values, -1 (a constant, or a parameter that was not used) or CP_TAKEN_FROZEN. */
 int cp_tape_find(const cp_tape *tape, const cp_tensor *t);
+
+/* ---- the sweep: core/sweep.c ---- */
 
 /* Marks what lies between the wanted ids (marked CP_WANTED by the caller, all else 0) and the end of the record. */
 void cp_tape_mark(cp_tape *tape);
 
 /* Makes grads and marks large enough for every id and clears them; false when out of memory. */
 bool cp_tape_sweep_room(cp_at at);
-
-/* realloc for arrays that grow by doubling; false after cp_misuse when out of memory. */
-bool cp_tape_grow(cp_at at, void **array, int *room, int needed, size_t item);
 
 #endif

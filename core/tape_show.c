@@ -33,7 +33,7 @@ static bool *made_by_nodes(cp_tape *tape) {
     bool  *made = cp_arena_alloc(tape->arena, bytes);
     if (!made) return NULL;
     memset(made, 0, bytes);
-    for (int i = 0; i < tape->node_count; i++) made[tape->nodes[i].out->id] = true;
+    for (int i = 0; i < tape->node_count; i++) made[tape->nodes[i]->out->id] = true;
     return made;
 }
 
@@ -67,8 +67,8 @@ static bool leaves_find(cp_tape *tape, leaves *found) {
         found->all++;
     }
     for (int i = 0; i < tape->node_count; i++)
-        for (int j = 0; j < tape->nodes[i].inputs; j++)
-            if (tape->nodes[i].ids[j] >= 0) found->behind[tape->nodes[i].out->id] |= found->behind[tape->nodes[i].ids[j]];
+        for (int j = 0; j < tape->nodes[i]->inputs; j++)
+            if (tape->nodes[i]->ids[j] >= 0) found->behind[tape->nodes[i]->out->id] |= found->behind[tape->nodes[i]->ids[j]];
     cp_arena_release(tape->arena, made);
     return true;
 }
@@ -83,7 +83,7 @@ static void add(char *text, size_t size, const char *more) {
 static void describe_keeps(const cp_tape *tape, const cp_node *node, char *text, size_t size) {
     *text = 0;
     for (int j = 0; j < node->inputs && j < 30; j++)
-        if (node->keeps & CP_KEEPS_IN(j)) {
+        if (node->keeps & CP_KEEPS_IN(j) && node->in[j]) {
             if (*text) add(text, size, " ");
             add(text, size, input_label(tape, node, j).s);
         }
@@ -148,7 +148,8 @@ static void row_of_node(const cp_tape *tape, const cp_node *node, const leaves *
     const cp_tensor *out = node->out;
     row_start(r, value_label(tape, out->id).s, node->op->name, out, out->base || !out->data ? 0 : out->size * sizeof(cp_real));
     for (int j = 0; j < node->inputs; j++) {
-        if (j) add(r->s[FROM], sizeof r->s[FROM], ", ");
+        if (!node->in[j]) continue;
+        if (*r->s[FROM]) add(r->s[FROM], sizeof r->s[FROM], ", ");
         add(r->s[FROM], sizeof r->s[FROM], input_label(tape, node, j).s);
         add(r->s[FROM], sizeof r->s[FROM], " ");
         add(r->s[FROM], sizeof r->s[FROM], cp_shape_text(node->in[j]).s);
@@ -162,7 +163,7 @@ static void listing(const cp_tape *tape, const leaves *found, widths *w, FILE *f
     row r = {{"value", "op", "shape", "bytes", "keeps", "from", "needed for"}};
     for (int i = -1; i < found->count + tape->node_count; i++) {
         if (i >= found->count)
-            row_of_node(tape, &tape->nodes[i - found->count], found, &r);
+            row_of_node(tape, tape->nodes[i - found->count], found, &r);
         else if (i >= 0)
             row_of_leaf(tape, found->ids[i], &r);
         if (file && i == found->count && found->all > found->count)
@@ -231,11 +232,12 @@ static void dot_box(FILE *file, const char *id, const char *title, const char *s
 }
 
 static void dot_node(const cp_tape *tape, FILE *file, const cp_node *node, int number, cp_tensor *const *grads) {
-    label id, name = value_label(tape, node->out->id), title;
+    label id, title;
     snprintf(id.s, sizeof id.s, "v%d", node->out->id);
-    snprintf(title.s, sizeof title.s, "%s %.40s", node->op->name, node->out->name ? name.s : "");
+    snprintf(title.s, sizeof title.s, "%.40s %s", value_label(tape, node->out->id).s, node->op->name);
     dot_box(file, id.s, title.s, "style=rounded", node->out, grads ? grads[node->out->id] : NULL);
     for (int j = 0; j < node->inputs; j++) {
+        if (!node->in[j]) continue;
         if (node->ids[j] >= 0) {
             fprintf(file, "  v%d -> %s;\n", node->ids[j], id.s);
             continue;
@@ -283,7 +285,7 @@ void(cp_tape_dot)(cp_at at, FILE *file, cp_tensor *loss) {
         dot_box(file, name.s, value_label(tape, id).s, "style=filled fillcolor=\"#dce9f5\"", tape->values[id],
                 grads ? grads[id] : NULL);
     }
-    for (int i = 0; i < tape->node_count; i++) dot_node(tape, file, &tape->nodes[i], i, grads);
+    for (int i = 0; i < tape->node_count; i++) dot_node(tape, file, tape->nodes[i], i, grads);
     fprintf(file, "}\n");
     cp_arena_release(tape->arena, made);
     cp_arena_release(tape->arena, grads);

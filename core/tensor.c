@@ -1,25 +1,24 @@
 /* Persistent tensors, and how a tensor shows itself. */
-#include "core/tensor.h"
-
-#include "core/shape.h"
+#include "core/tape_inside.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static cp_tensor *tensor_new(cp_at at, const char *op, int rank, const int *dims) {
+const char cp_built_for[] = CP_REAL_NAME;
+
+static cp_tensor *tensor_new(cp_at at, const char *op, cp_shape shape) {
     size_t size;
-    if (!cp_shape_check(at, op, rank, dims) || !cp_shape_size(rank, dims, &size)) return NULL;
+    if (!cp_shape_check(at, op, shape) || !cp_shape_size(shape, &size)) return NULL;
     cp_tensor *t = calloc(1, sizeof *t);
     cp_real   *data = calloc(size ? size : 1, sizeof *data);
     if (!t || !data) {
-        cp_misuse(at, op, "out of memory for shape %s", cp_dims_text(rank, dims).s);
+        cp_misuse(at, op, "out of memory for shape %s", cp_dims_text(shape).s);
         free(t);
         free(data);
         return NULL;
     }
-    t->rank = rank;
-    if (rank) memcpy(t->dims, dims, (size_t)rank * sizeof *dims);
+    t->shape = shape;
     t->size = size;
     t->data = data;
     t->id = -1;
@@ -27,16 +26,16 @@ static cp_tensor *tensor_new(cp_at at, const char *op, int rank, const int *dims
     return t;
 }
 
-cp_tensor *(cp_tensor_new)(cp_at at, int rank, const int *dims) {
-    return tensor_new(at, "tensor_new", rank, dims);
+cp_tensor *(cp_tensor_new)(cp_at at, cp_shape shape) {
+    return tensor_new(at, "tensor_new", shape);
 }
 
-cp_tensor *(cp_parameter_new)(cp_at at, const cp_real *data, int rank, const int *dims) {
+cp_tensor *(cp_parameter_new)(cp_at at, const cp_real *data, cp_shape shape) {
     if (!data) {
         cp_misuse(at, "parameter_new", "data is NULL");
         return NULL;
     }
-    cp_tensor *t = tensor_new(at, "parameter_new", rank, dims);
+    cp_tensor *t = tensor_new(at, "parameter_new", shape);
     if (!t) return NULL;
     if (t->size) memcpy(t->data, data, t->size * sizeof *data);
     t->tracked = true;
@@ -49,8 +48,10 @@ void cp_tensor_free(cp_tensor *t) {
     free(t);
 }
 
-cp_real cp_item(const cp_tensor *t) {
-    return t && t->size == 1 ? t->data[0] : (cp_real)NAN;
+cp_real(cp_item)(cp_at at, const cp_tensor *t) {
+    if (!t || !cp_tensor_usable(at, "item", "the tensor", t)) return (cp_real)NAN;
+    if (t->size != 1) cp_misuse(at, "item", "shape %s has %zu values; one is needed", cp_shape_text(t).s, t->size);
+    return t->size == 1 ? t->data[0] : (cp_real)NAN;
 }
 
 enum { EDGE = 3, LONG_AXIS = 8 }; /* an axis longer than LONG_AXIS shows EDGE values at each end */
@@ -76,7 +77,8 @@ static void print_axis(FILE *file, const cp_tensor *t, int axis, size_t offset, 
     fprintf(file, innermost ? " ]" : "]");
 }
 
-void cp_tensor_print(FILE *file, const cp_tensor *t) {
+void(cp_tensor_print)(cp_at at, FILE *file, const cp_tensor *t) {
+    if (t && !cp_tensor_usable(at, "tensor_print", "the tensor", t)) return;
     if (!t) {
         fprintf(file, "NULL\n");
         return;

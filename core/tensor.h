@@ -13,34 +13,55 @@
 
 #define CP_MAX_RANK 5
 
+/* The sizes of a tensor's axes. CP_SHAPE(4, 2) is the shape of four rows of two, CP_SCALAR that of a single number. */
+typedef struct cp_shape {
+    int rank;              /* 0 (a scalar) to CP_MAX_RANK */
+    int dims[CP_MAX_RANK]; /* sizes, each >= 0 */
+} cp_shape;
+#define CP_SHAPE(...) ((cp_shape){(int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), {__VA_ARGS__}})
+#define CP_SCALAR ((cp_shape){0})
+
 typedef struct cp_tensor {
-    int         rank;              /* 0 (a scalar) to CP_MAX_RANK */
-    int         dims[CP_MAX_RANK]; /* sizes, each >= 0 */
-    size_t      size;              /* number of values: the product of dims */
+    union {
+        cp_shape shape;
+        struct {
+            int rank, dims[CP_MAX_RANK];
+        };
+    };
+    size_t      size; /* number of values: the product of dims */
     cp_real    *data;
     const char *name;    /* for listings and messages; may be NULL; not owned */
     bool        tracked; /* gradients flow to it */
 
     /* The engine's own. */
-    struct cp_tape   *tape; /* NULL: persistent */
-    int               id;   /* its place among the tape's tracked values, or -1 */
-    struct cp_tensor *base; /* the tensor whose memory it shares, or NULL */
-    int               holds;
+    unsigned          step;  /* of the tape, when it was made: a reset makes it stale */
+    struct cp_tape   *tape;  /* NULL: persistent */
+    struct cp_tensor *base;  /* the tensor whose memory it shares, or NULL */
+    int               id;    /* its place among the tape's tracked values, or -1 */
+    int               kept;  /* nodes whose rules will read it, and views of it */
+    int               holds; /* references of a sweep's gradient slots; -1: not a sweep's to give back */
+    cp_real           small; /* the values of a tensor of one */
     struct cp_tensor *made_before;
 } cp_tensor;
 
-/* Class labels or row numbers for the ops that take integers. */
+/* The classes of rows. */
 typedef struct cp_labels {
     const int *at;
     int        count;
 } cp_labels;
 
+/* Places in a tensor: numbers of rows, or flat ones of values. */
+typedef struct cp_places {
+    const int *at;
+    int        count;
+} cp_places;
+
 /* A persistent tensor of zeros, a constant unless its `tracked` is set. NULL (after the error handler) for a bad shape. */
-cp_tensor *cp_tensor_new(cp_at at, int rank, const int *dims);
+cp_tensor *cp_tensor_new(cp_at at, cp_shape shape);
 #define cp_tensor_new(...) cp_tensor_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 
 /* The same, with the values copied from `data`, and tracked: a parameter. */
-cp_tensor *cp_parameter_new(cp_at at, const cp_real *data, int rank, const int *dims);
+cp_tensor *cp_parameter_new(cp_at at, const cp_real *data, cp_shape shape);
 #define cp_parameter_new(...) cp_parameter_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 
 void cp_tensor_free(cp_tensor *t); /* NULL is fine */
@@ -49,8 +70,10 @@ void cp_tensor_free(cp_tensor *t); /* NULL is fine */
  *     w (2, 3) float
  *     [[ 1 2 3 ]
  *      [ 4 5 6 ]] */
-void cp_tensor_print(FILE *file, const cp_tensor *t);
+void cp_tensor_print(cp_at at, FILE *file, const cp_tensor *t);
+#define cp_tensor_print(...) cp_tensor_print(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 
-cp_real cp_item(const cp_tensor *t); /* the value of a tensor of size 1; NaN for anything else */
+cp_real cp_item(cp_at at, const cp_tensor *t); /* the value of a tensor of size 1; misuse, and NaN, for other sizes; NaN for NULL */
+#define cp_item(...) cp_item(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 
 #endif

@@ -69,7 +69,7 @@ typedef struct bench {
 
 static void train_step(void *context) {
     bench     *b = context;
-    cp_tensor *x = cp_constant(b->tape, b->x->data, 4, b->x->dims);
+    cp_tensor *x = cp_constant(b->tape, b->x->data, cp_shape_of(4, b->x->dims));
     cp_tensor *logits = cp_model_logits(b->tape, b->model, x, CP_TRAINING);
     cp_backward(b->tape, cp_cross_entropy(b->tape, logits, (cp_labels){b->label, b->x->dims[0]}), b->model->params);
     cp_optim_step(b->adam);
@@ -85,7 +85,7 @@ static void sgld_step(void *context) {
 static void infer_step(void *context) {
     bench *b = context;
     bool   was = cp_tape_pause(b->tape, true);
-    cp_model_logits(b->tape, b->model, cp_constant(b->tape, b->x->data, 4, b->x->dims), CP_EVALUATION);
+    cp_model_logits(b->tape, b->model, cp_constant(b->tape, b->x->data, cp_shape_of(4, b->x->dims)), CP_EVALUATION);
     cp_tape_pause(b->tape, was);
     cp_tape_reset(b->tape);
 }
@@ -107,8 +107,8 @@ static bool bench_make(bench *b, const wrn *w) {
     *b = (bench){.rng = cp_rng_named(1, "bench"), .tape = cp_tape_new(), .label = malloc((size_t)w->batch * sizeof *b->label)};
     b->model = cp_model_new(config, &b->rng);
     b->adam = b->model ? cp_adam_new(b->model->params, (cp_adam_config){.rate = 1e-4}) : NULL;
-    b->x = cp_tensor_new(4, (int[]){w->batch, w->side, w->side, w->channels});
-    b->chains = b->x ? cp_tensor_new(4, b->x->dims) : NULL;
+    b->x = cp_tensor_new(CP_SHAPE(w->batch, w->side, w->side, w->channels));
+    b->chains = b->x ? cp_tensor_new(cp_shape_of(4, b->x->dims)) : NULL;
     if (!b->tape || !b->label || !b->adam || !b->chains) return false;
     cp_rng_fill_uniform(&b->rng, b->x->data, b->x->size, 0, 1);
     memcpy(b->chains->data, b->x->data, b->x->size * sizeof(cp_real));

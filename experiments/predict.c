@@ -140,7 +140,7 @@ static bool predict_rows(cp_tape *tape, const cp_model *model, const input *in, 
     memcpy(dims, in->dims, sizeof dims);
     dims[0] = rows;
     if (!load_rows(in, first, rows, work, batch, status)) return false;
-    cp_tensor *p = cp_model_posterior(tape, model, cp_constant(tape, batch, in->rank, dims), CP_EVALUATION);
+    cp_tensor *p = cp_model_posterior(tape, model, cp_constant(tape, batch, cp_shape_of(in->rank, dims)), CP_EVALUATION);
     if (!p) return cp_fail(status, "the network refused a batch of %d inputs", rows);
     for (size_t i = 0; i < p->size; i++) out[(size_t)first * (size_t)model->config.classes + i] = (float)p->data[i];
     cp_tape_reset(tape);

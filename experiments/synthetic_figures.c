@@ -55,7 +55,7 @@ static void fill_grid(cp_tape *tape, const cp_plane_model *model, const cp_panel
             row[2 * i] = (cp_real)(c->x_least + (c->x_most - c->x_least) * i / (GRID - 1));
             row[2 * i + 1] = (cp_real)(c->y_least + (c->y_most - c->y_least) * j / (GRID - 1));
         }
-        cp_tensor *x = cp_constant(tape, row, 2, (int[]){GRID, 2});
+        cp_tensor *x = cp_constant(tape, row, CP_SHAPE(GRID, 2));
         cp_tensor *v = density ? cp_gaussian_softmax_log_density(tape, &model->layer, x) /* (GRID)    */
                                : cp_gaussian_softmax_posterior(tape, &model->layer, x);  /* (GRID, 2) */
         for (int i = 0; i < GRID && v; i++) values[j * GRID + i] = density ? exp((double)v->data[i]) : (double)v->data[2 * i + 1];

@@ -113,7 +113,7 @@ void cp_plane_model_free(cp_plane_model *model) {
 /* ---- the objective ---- */
 
 static cp_tensor *points(cp_at at, const cp_plane_data *data) {
-    return cp_constant(at, data->x, 2, (int[]){data->count, 2});
+    return cp_constant(at, data->x, CP_SHAPE(data->count, 2));
 }
 
 /* The sum over rows, not the mean, of the cross entropy. */
@@ -122,17 +122,9 @@ static cp_tensor *classification(cp_at at, const cp_plane_model *model, cp_tenso
     return cp_scale(at, cp_cross_entropy(at, logits, labels), (cp_real)labels.count);
 }
 
-/* The entry labels[i] of each row i of a (N, 2). */
-static cp_tensor *of_labels(cp_at at, cp_tensor *a, cp_labels labels) {
-    int *places = cp_keep(at, (size_t)labels.count * sizeof *places);
-    if (!places) return NULL;
-    for (int i = 0; i < labels.count; i++) places[i] = 2 * i + labels.at[i];
-    return cp_take(at, a, (cp_labels){places, labels.count}, 1, &labels.count);
-}
-
 /* minus [ sum over labeled (ln p(c|x) + ln p(x|c)) + sum over unlabeled ln p(x) + ln prior ] */
 static cp_tensor *hybrid_loss(cp_at at, const cp_plane_model *model, const cp_plane_data *data, double lambda) {
-    cp_labels    known = {data->known, 2 * data->labeled}, unknown = {data->unknown, data->count - 2 * data->labeled};
+    cp_places    known = {data->known, 2 * data->labeled}, unknown = {data->unknown, data->count - 2 * data->labeled};
     int         *names = cp_keep(at, (size_t)known.count * sizeof *names);
     cp_gaussians g = cp_gaussian_softmax_gaussians(at, &model->layer);
     cp_tensor   *x = points(at, data), *joint = cp_gaussian_log_joint(at, x, g); /* ln p(x, c): (N, 2) */
@@ -141,7 +133,7 @@ static cp_tensor *hybrid_loss(cp_at at, const cp_plane_model *model, const cp_pl
     cp_tensor *loss = cp_scale(at, cp_gaussian_softmax_penalty(at, &model->layer), (cp_real)lambda);
     if (known.count) {
         cp_labels  labels = {names, known.count};
-        cp_tensor *given = of_labels(at, cp_gather_rows(at, joint, known), labels); /* ln p(x|c) + ln pi, ln pi = -ln 2 */
+        cp_tensor *given = cp_pick(at, cp_gather_rows(at, joint, known), labels); /* ln p(x|c) + ln pi, ln pi = -ln 2 */
         loss = cp_add(at, loss, classification(at, model, cp_gather_rows(at, x, known), labels));
         loss = cp_sub(at, loss, cp_affine(at, cp_sum(at, given, CP_ALL, false), 1, (cp_real)(known.count * log(2))));
     }
@@ -154,7 +146,7 @@ cp_tensor *cp_plane_loss(cp_at at, const cp_plane_model *model, const cp_plane_d
     if (model->method == CP_METHOD_HYBRID) return hybrid_loss(at, model, data, lambda);
     if (model->method == CP_METHOD_SUPERVISED)
         return classification(at, model, points(at, data), (cp_labels){data->label, data->count});
-    cp_labels known = {data->known, 2 * data->labeled};
+    cp_places known = {data->known, 2 * data->labeled};
     int      *names = cp_keep(at, (size_t)known.count * sizeof *names);
     if (!names) return NULL;
     for (int i = 0; i < known.count; i++) names[i] = data->label[known.at[i]];

@@ -27,11 +27,11 @@ cp_gaussian_softmax(cp_gaussian_softmax_make)(cp_at at, cp_params *params, const
     if (!cp_make_ready(at, "gaussian_softmax_make", params, rng) || !possible(at, &c)) return (layer_t){0};
     int     size = cp_precision_size(c.precision, c.features);
     layer_t layer = {.config = c};
-    if (!(layer.weight = (cp_params_add)(at, params, path, "weight", CP_LAYOUT_LINEAR, 2, (int[]){c.features, c.classes})) ||
-        !(layer.bias = (cp_params_add)(at, params, path, "bias", CP_LAYOUT_PLAIN, 1, &c.classes)) ||
-        !(layer.mean = (cp_params_add)(at, params, path, "mean", CP_LAYOUT_PLAIN, 2, (int[]){c.classes, c.features})) ||
-        !(layer.precision = (cp_params_add)(at, params, path, "precision", CP_LAYOUT_PLAIN, 1, &size)) ||
-        (c.learn_prior && !(layer.prior = (cp_params_add)(at, params, path, "prior", CP_LAYOUT_PLAIN, 1, &c.classes))))
+    if (!(layer.weight = (cp_params_add)(at, params, path, "weight", CP_LAYOUT_LINEAR, CP_SHAPE(c.features, c.classes))) ||
+        !(layer.bias = (cp_params_add)(at, params, path, "bias", CP_LAYOUT_PLAIN, CP_SHAPE(c.classes))) ||
+        !(layer.mean = (cp_params_add)(at, params, path, "mean", CP_LAYOUT_PLAIN, CP_SHAPE(c.classes, c.features))) ||
+        !(layer.precision = (cp_params_add)(at, params, path, "precision", CP_LAYOUT_PLAIN, CP_SHAPE(size))) ||
+        (c.learn_prior && !(layer.prior = (cp_params_add)(at, params, path, "prior", CP_LAYOUT_PLAIN, CP_SHAPE(c.classes)))))
         return (layer_t){0};
     cp_init_weight(layer.weight, CP_INIT_DEFAULT, c.features, c.classes, 0, rng);
     cp_init_bias(layer.bias, CP_INIT_DEFAULT, c.features, rng);
@@ -51,52 +51,46 @@ cp_gaussians(cp_gaussian_softmax_gaussians)(cp_at at, const layer_t *layer) {
     cp_gaussians g = {.mean = layer->mean, .precision = layer->precision, .kind = layer->config.precision};
     if (!layer->prior) return g;
     g.log_prior = cp_log_softmax(at, layer->prior, 0);
-    return g.log_prior ? g : (cp_gaussians){0};
+    return g;
 }
 
 /* ---- posteriors, energies, densities ---- */
 
 cp_tensor *(cp_gaussian_softmax_logits)(cp_at at, const layer_t *layer, cp_tensor *z) {
     if (!usable(at, layer)) return NULL;
-    cp_tensor *product = cp_matmul(at, z, layer->weight, 0);
-    return product ? cp_add(at, product, layer->bias) : NULL;
+    return cp_add(at, cp_matmul(at, z, layer->weight, 0), layer->bias);
 }
 
 cp_tensor *(cp_gaussian_softmax_posterior)(cp_at at, const layer_t *layer, cp_tensor *z) {
-    cp_tensor *logits = cp_gaussian_softmax_logits(at, layer, z);
-    return logits ? cp_softmax(at, logits, 1) : NULL;
+    return cp_softmax(at, cp_gaussian_softmax_logits(at, layer, z), 1);
 }
 
 cp_tensor *(cp_gaussian_softmax_class_energy)(cp_at at, const layer_t *layer, cp_tensor *z) {
     cp_gaussians g = cp_gaussian_softmax_gaussians(at, layer);
-    cp_tensor   *energy = g.mean ? cp_gaussian_energy(at, z, g) : NULL;
-    return energy && g.log_prior ? cp_sub(at, energy, g.log_prior) : energy;
+    cp_tensor   *energy = cp_gaussian_energy(at, z, g);
+    return g.log_prior ? cp_sub(at, energy, g.log_prior) : energy;
 }
 
 /* -E(z; c). */
 static cp_tensor *joint(cp_at at, const layer_t *layer, cp_tensor *z) {
-    cp_tensor *energy = cp_gaussian_softmax_class_energy(at, layer, z);
-    return energy ? cp_neg(at, energy) : NULL;
+    return cp_neg(at, cp_gaussian_softmax_class_energy(at, layer, z));
 }
 
 cp_tensor *(cp_gaussian_softmax_bayes_posterior)(cp_at at, const layer_t *layer, cp_tensor *z) {
-    cp_tensor *scores = joint(at, layer, z);
-    return scores ? cp_softmax(at, scores, 1) : NULL;
+    return cp_softmax(at, joint(at, layer, z), 1);
 }
 
 cp_tensor *(cp_gaussian_softmax_energy)(cp_at at, const layer_t *layer, cp_tensor *z) {
-    cp_tensor *scores = joint(at, layer, z), *sum = scores ? cp_logsumexp(at, scores, CP_AXES(1), false) : NULL;
-    return sum ? cp_neg(at, sum) : NULL;
+    return cp_neg(at, cp_logsumexp(at, joint(at, layer, z), CP_AXES(1), false));
 }
 
 cp_tensor *(cp_gaussian_softmax_log_density)(cp_at at, const layer_t *layer, cp_tensor *z) {
-    cp_gaussians g = cp_gaussian_softmax_gaussians(at, layer);
-    return g.mean ? cp_gaussian_log_density(at, z, g) : NULL;
+    return cp_gaussian_log_density(at, z, cp_gaussian_softmax_gaussians(at, layer));
 }
 
 cp_tensor *(cp_gaussian_softmax_penalty)(cp_at at, const layer_t *layer) {
     cp_gaussians g = cp_gaussian_softmax_gaussians(at, layer);
-    return g.mean ? cp_gaussian_penalty(at, layer->weight, layer->bias, g) : NULL;
+    return g.mean ? cp_gaussian_penalty(at, layer->weight, layer->bias, g) : NULL; /* without Gaussians there may be no layer */
 }
 
 /* ---- association ---- */
@@ -109,8 +103,7 @@ static target associated(cp_at at, const layer_t *layer) {
     if (!usable(at, layer)) return (target){0};
     bool         was = cp_tape_pause(at.tape, true);
     cp_gaussians g = cp_gaussian_softmax_gaussians(at, layer);
-    target       t = {.weight = g.mean ? cp_gaussian_weight(at, g) : NULL};
-    t.bias = t.weight ? cp_gaussian_bias(at, g) : NULL;
+    target       t = {cp_gaussian_weight(at, g), cp_gaussian_bias(at, g)};
     cp_tape_pause(at.tape, was);
     return t;
 }

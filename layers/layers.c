@@ -31,11 +31,11 @@ cp_linear(cp_linear_make)(cp_at at, cp_params *params, const char *path, cp_line
         cp_misuse(at, "linear_make", "in is %d and out is %d; both must be positive", c.in, c.out);
         return none;
     }
-    layer.weight = (cp_params_add)(at, params, path, "weight", CP_LAYOUT_LINEAR, 2, (int[]){c.in, c.out});
+    layer.weight = (cp_params_add)(at, params, path, "weight", CP_LAYOUT_LINEAR, CP_SHAPE(c.in, c.out));
     if (!layer.weight) return none;
     cp_init_weight(layer.weight, c.init, c.in, c.out, cp_activation_slope(c.activation), rng);
     if (c.no_bias) return layer;
-    layer.bias = (cp_params_add)(at, params, path, "bias", CP_LAYOUT_PLAIN, 1, &c.out);
+    layer.bias = (cp_params_add)(at, params, path, "bias", CP_LAYOUT_PLAIN, CP_SHAPE(c.out));
     if (!layer.bias) return none;
     cp_init_bias(layer.bias, c.init, c.in, rng);
     return layer;
@@ -47,8 +47,13 @@ cp_tensor *(cp_linear_forward)(cp_at at, const cp_linear *layer, cp_tensor *x) {
         return NULL;
     }
     if (!cp_check(at, "linear", 1, &x)) return NULL;
+    if (x->rank < 2 || x->dims[x->rank - 1] != layer->weight->dims[0]) {
+        cp_misuse(at, "linear", "x has shape %s; %s %s needs (..., %d)", cp_shape_text(x).s,
+                  layer->weight->name ? layer->weight->name : "the weight", cp_shape_text(layer->weight).s, layer->weight->dims[0]);
+        return NULL;
+    }
     cp_tensor *y = cp_matmul(at, x, layer->weight, 0);
-    return y && layer->bias ? cp_add(at, y, layer->bias) : y;
+    return layer->bias ? cp_add(at, y, layer->bias) : y;
 }
 
 /* ---- convolution ---- */
@@ -71,11 +76,11 @@ cp_conv(cp_conv_make)(cp_at at, cp_params *params, const char *path, cp_conv_con
     if (!cp_make_ready(at, "conv_make", params, rng) || !conv_possible(at, &c)) return (cp_conv){0};
     int     area = c.kernel * c.kernel, in = c.in / c.groups;
     cp_conv layer = {.config = {CP_STRIDE(c.stride), CP_PAD(c.padding), CP_DILATION(c.dilation), .groups = c.groups}};
-    layer.weight = (cp_params_add)(at, params, path, "weight", CP_LAYOUT_CONV, 4, (int[]){c.kernel, c.kernel, in, c.out});
+    layer.weight = (cp_params_add)(at, params, path, "weight", CP_LAYOUT_CONV, CP_SHAPE(c.kernel, c.kernel, in, c.out));
     if (!layer.weight) return (cp_conv){0};
     cp_init_weight(layer.weight, c.init, area * in, area * (c.out / c.groups), cp_activation_slope(c.activation), rng);
     if (c.no_bias) return layer;
-    layer.bias = (cp_params_add)(at, params, path, "bias", CP_LAYOUT_PLAIN, 1, &c.out);
+    layer.bias = (cp_params_add)(at, params, path, "bias", CP_LAYOUT_PLAIN, CP_SHAPE(c.out));
     if (!layer.bias) return (cp_conv){0};
     cp_init_bias(layer.bias, c.init, area * in, rng);
     return layer;
@@ -108,13 +113,13 @@ cp_norm(cp_norm_make)(cp_at at, cp_params *params, const char *path, cp_norm_con
     for (int groups = 8; c.groups == 0; groups /= 2)
         if (c.channels % groups == 0) c.groups = groups;
     layer.config = c;
-    layer.weight = (cp_params_add)(at, params, path, "weight", CP_LAYOUT_PLAIN, 1, &c.channels);
-    layer.bias = layer.weight ? (cp_params_add)(at, params, path, "bias", CP_LAYOUT_PLAIN, 1, &c.channels) : NULL;
+    layer.weight = (cp_params_add)(at, params, path, "weight", CP_LAYOUT_PLAIN, CP_SHAPE(c.channels));
+    layer.bias = layer.weight ? (cp_params_add)(at, params, path, "bias", CP_LAYOUT_PLAIN, CP_SHAPE(c.channels)) : NULL;
     if (!layer.bias) return none;
     cp_tensor_fill(layer.weight, 1);
     if (c.kind != CP_NORM_BATCH) return layer;
-    layer.running_mean = (cp_params_add_buffer)(at, params, path, "running_mean", 1, &c.channels);
-    if (layer.running_mean) layer.running_var = (cp_params_add_buffer)(at, params, path, "running_var", 1, &c.channels);
+    layer.running_mean = (cp_params_add_buffer)(at, params, path, "running_mean", CP_SHAPE(c.channels));
+    if (layer.running_mean) layer.running_var = (cp_params_add_buffer)(at, params, path, "running_var", CP_SHAPE(c.channels));
     if (!layer.running_var) return none;
     cp_tensor_fill(layer.running_var, 1);
     return layer;

@@ -127,12 +127,6 @@ typedef struct cp_block {
  * padding 1, the shortcut 1x1; all have biases. */
 cp_block   cp_block_make(cp_at at, cp_params *params, const char *path, cp_block_config config, cp_rng *rng);
 cp_tensor *cp_block_forward(cp_at at, const cp_block *block, cp_tensor *x, cp_mode mode);
-/* Whether a rule of this block, when it is recorded now, will read x. It will not with fixed weights (a frozen tape), if the activation
- * is a (leaky) ReLU, the norm none or a batch norm in evaluation, and the block not a classic one with a shortcut. x can then be given
- * back after the forward pass (cp_release in core/op.h), provided that nobody else reads it: neither the rule of the op it came from
- * nor another op that took it. */
-bool cp_block_keeps_input(cp_at at, const cp_block *block, cp_mode mode);
-
 /* ==== LSTM, PyTorch's equations and gate order (i, f, g, o) ==== */
 
 enum { CP_LSTM_MOST_LAYERS = 8 };
@@ -170,7 +164,6 @@ cp_tensor *cp_lstm_forward(cp_at at, const cp_lstm *lstm, cp_tensor *x, cp_tenso
 #define cp_norm_factors(t, ...) cp_norm_factors(CP_AT(t), __VA_ARGS__)
 #define cp_dropout_forward(t, ...) cp_dropout_forward(CP_AT(t), __VA_ARGS__)
 #define cp_block_forward(t, ...) cp_block_forward(CP_AT(t), __VA_ARGS__)
-#define cp_block_keeps_input(t, ...) cp_block_keeps_input(CP_AT(t), __VA_ARGS__)
 #define cp_lstm_forward(t, ...) cp_lstm_forward(CP_AT(t), __VA_ARGS__)
 
 #endif

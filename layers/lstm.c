@@ -16,20 +16,20 @@ typedef struct maker {
     cp_rng     *rng;
 } maker;
 
-static cp_tensor *add(const maker *m, const char *kind, int layer, int direction, cp_layout layout, int rank, const int *dims) {
+static cp_tensor *add(const maker *m, const char *kind, int layer, int direction, cp_layout layout, cp_shape shape) {
     char leaf[64];
     snprintf(leaf, sizeof leaf, "%s_l%d%s", kind, layer, direction ? "_reverse" : "");
-    cp_tensor *t = (cp_params_add)(m->at, m->params, m->path, leaf, layout, rank, dims);
+    cp_tensor *t = (cp_params_add)(m->at, m->params, m->path, leaf, layout, shape);
     if (t) cp_init_weight(t, CP_INIT_DEFAULT, m->hidden, m->hidden, 0, m->rng); /* U(-1/sqrt(H), 1/sqrt(H)), biases too */
     return t;
 }
 
 static bool cell_make(const maker *m, cell *k, int l, int d, int in) {
     int h = m->hidden, gates = 4 * h;
-    return (k->weight_ih = add(m, "weight_ih", l, d, CP_LAYOUT_LINEAR, 2, (int[]){in, gates})) &&
-           (k->weight_hh = add(m, "weight_hh", l, d, CP_LAYOUT_LINEAR, 2, (int[]){h, gates})) &&
-           (k->bias_ih = add(m, "bias_ih", l, d, CP_LAYOUT_PLAIN, 1, &gates)) &&
-           (k->bias_hh = add(m, "bias_hh", l, d, CP_LAYOUT_PLAIN, 1, &gates));
+    return (k->weight_ih = add(m, "weight_ih", l, d, CP_LAYOUT_LINEAR, CP_SHAPE(in, gates))) &&
+           (k->weight_hh = add(m, "weight_hh", l, d, CP_LAYOUT_LINEAR, CP_SHAPE(h, gates))) &&
+           (k->bias_ih = add(m, "bias_ih", l, d, CP_LAYOUT_PLAIN, CP_SHAPE(gates))) &&
+           (k->bias_hh = add(m, "bias_hh", l, d, CP_LAYOUT_PLAIN, CP_SHAPE(gates)));
 }
 
 static bool possible(cp_at at, const cp_lstm_config *c) {
@@ -61,11 +61,11 @@ static cp_tensor *gate(cp_at at, cp_tensor *gates, int k, int hidden) {
  * whole would make the backward pass grow with T squared. */
 static bool cut(cp_at at, cp_tensor *x, cp_tensor **steps) {
     int n = x->dims[0], time = x->dims[1], half = time / 2;
-    if (time == 1) return (steps[0] = cp_reshape(at, x, 2, (int[]){n, x->dims[2]}));
+    if (time == 1) return (steps[0] = cp_reshape(at, x, CP_SHAPE(n, x->dims[2])));
     cp_tensor *early = cp_slice(at, x, (int[]){0, 0, 0}, (int[]){CP_END, half, CP_END}, NULL);
-    cp_tensor *late = early ? cp_slice(at, x, (int[]){0, half, 0}, (int[]){CP_END, CP_END, CP_END}, NULL) : NULL;
+    cp_tensor *late = cp_slice(at, x, (int[]){0, half, 0}, (int[]){CP_END, CP_END, CP_END}, NULL);
     if (!late) return false;
-    cp_release(at, x); /* neither the rule of slices nor that of the sum that x is reads it */
+    cp_release(at, x);
     return cut(at, early, steps) && cut(at, late, steps + half);
 }
 
@@ -76,28 +76,24 @@ typedef struct state {
 /* One step of a cell, from its inputs' part of the gates (N, 4H). */
 static state advance(cp_at at, const cell *k, cp_tensor *inputs, state s, int hidden) {
     cp_tensor *gates = cp_add(at, inputs, cp_matmul(at, s.h, k->weight_hh, 0));
-    if (!gates) return (state){0};
     cp_tensor *in = cp_sigmoid(at, gate(at, gates, 0, hidden)), *forget = cp_sigmoid(at, gate(at, gates, 1, hidden));
     cp_tensor *candidate = cp_tanh(at, gate(at, gates, 2, hidden)), *out = cp_sigmoid(at, gate(at, gates, 3, hidden));
-    if (!in || !forget || !candidate || !out) return (state){0};
     s.c = cp_add(at, cp_mul(at, forget, s.c), cp_mul(at, in, candidate));
-    s.h = s.c ? cp_mul(at, out, cp_tanh(at, s.c)) : NULL;
+    s.h = cp_mul(at, out, cp_tanh(at, s.c));
     return s;
 }
 
 /* One direction over time: fills steps[t] with (N, 1, H) and returns the last hidden state (N, H). */
 static cp_tensor *run(cp_at at, const cell *k, cp_tensor *x, int hidden, bool backward, cp_tensor **steps) {
     int        n = x->dims[0], time = x->dims[1];
-    cp_tensor *product = cp_matmul(at, x, k->weight_ih, 0), *bias = product ? cp_add(at, k->bias_ih, k->bias_hh) : NULL;
-    cp_tensor *inputs = bias ? cp_add(at, product, bias) : NULL; /* (N,T,4H) */
-    cp_tensor *zero = inputs ? cp_full(at, 0, 2, (int[]){n, hidden}) : NULL;
-    if (!zero || !cut(at, inputs, steps)) return NULL;
+    cp_tensor *product = cp_matmul(at, x, k->weight_ih, 0), *bias = cp_add(at, k->bias_ih, k->bias_hh);
+    cp_tensor *inputs = cp_add(at, product, bias), *zero = cp_full(at, 0, CP_SHAPE(n, hidden)); /* (N,T,4H), (N,H) */
+    if (!inputs || !cut(at, inputs, steps)) return NULL;
     state s = {zero, zero};
     for (int i = 0; i < time; i++) {
         int t = backward ? time - 1 - i : i;
         s = advance(at, k, steps[t], s, hidden);
-        steps[t] = s.h ? cp_reshape(at, s.h, 3, (int[]){n, 1, hidden}) : NULL;
-        if (!steps[t]) return NULL;
+        steps[t] = cp_reshape(at, s.h, CP_SHAPE(n, 1, hidden));
     }
     return s.h;
 }
@@ -119,11 +115,10 @@ cp_tensor *(cp_lstm_forward)(cp_at at, const cp_lstm *lstm, cp_tensor *x, cp_ten
     for (int l = 0; l < c->layers && x; l++) {
         for (int d = 0; d < directions; d++) {
             ends[d] = run(at, &lstm->cell[l][d], x, c->hidden, d == 1, steps);
-            sides[d] = ends[d] ? cp_concat(at, steps, time, 1) : NULL;
-            if (!sides[d]) return NULL;
+            sides[d] = cp_concat(at, steps, time, 1);
         }
         x = directions == 2 ? cp_concat(at, sides, 2, 2) : sides[0];
     }
-    if (last && x) *last = directions == 2 ? cp_concat(at, ends, 2, 1) : ends[0];
+    if (last) *last = directions == 2 ? cp_concat(at, ends, 2, 1) : ends[0];
     return x;
 }

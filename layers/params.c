@@ -1,6 +1,8 @@
 /* The parameter set. */
 #include "layers/params.h"
 
+#include "core/op.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,8 +63,7 @@ static bool grow(cp_at at, cp_params *params) {
     return true;
 }
 
-static cp_tensor *insert(cp_at at, cp_params *params, const char *path, const char *leaf, cp_param entry, int rank,
-                         const int *dims) {
+static cp_tensor *insert(cp_at at, cp_params *params, const char *path, const char *leaf, cp_param entry, cp_shape shape) {
     cp_path name = cp_path_join(path, leaf);
     if (!params || cp_params_find(params, name.s)) {
         cp_misuse(at, "params_add", params ? "the name %s is taken" : "the parameter set for %s is NULL", name.s);
@@ -70,7 +71,7 @@ static cp_tensor *insert(cp_at at, cp_params *params, const char *path, const ch
     }
     if (!grow(at, params)) return NULL;
     entry.name = malloc(strlen(name.s) + 1);
-    entry.value = (cp_tensor_new)(at, rank, dims);
+    entry.value = (cp_tensor_new)(at, shape);
     if (!entry.name || !entry.value) {
         free(entry.name);
         cp_tensor_free(entry.value);
@@ -83,13 +84,12 @@ static cp_tensor *insert(cp_at at, cp_params *params, const char *path, const ch
     return entry.value;
 }
 
-cp_tensor *(cp_params_add)(cp_at at, cp_params *params, const char *path, const char *leaf, cp_layout layout, int rank,
-                           const int *dims) {
-    return insert(at, params, path, leaf, (cp_param){.layout = layout}, rank, dims);
+cp_tensor *(cp_params_add)(cp_at at, cp_params *params, const char *path, const char *leaf, cp_layout layout, cp_shape shape) {
+    return insert(at, params, path, leaf, (cp_param){.layout = layout}, shape);
 }
 
-cp_tensor *(cp_params_add_buffer)(cp_at at, cp_params *params, const char *path, const char *leaf, int rank, const int *dims) {
-    return insert(at, params, path, leaf, (cp_param){.buffer = true}, rank, dims);
+cp_tensor *(cp_params_add_buffer)(cp_at at, cp_params *params, const char *path, const char *leaf, cp_shape shape) {
+    return insert(at, params, path, leaf, (cp_param){.buffer = true}, shape);
 }
 
 /* ---- all of them ---- */
@@ -121,16 +121,27 @@ bool(cp_params_copy)(cp_at at, cp_params *to, const cp_params *from) {
     return true;
 }
 
+/* A parameter that the tape took as a constant, since it was frozen, has no gradient rather than zeros. */
+static bool wanted(cp_at at, const cp_param *entry) {
+    return !entry->buffer && cp_use_of(at, entry->value) != CP_USED_FROZEN;
+}
+
 bool(cp_backward)(cp_at at, cp_tensor *loss, cp_params *params) {
-    int n = 0;
+    int n = 0, trained = 0;
     if (!params) return cp_misuse(at, "backward", "the parameter set is NULL");
     cp_grads_clear(params);
-    for (int i = 0; i < params->count; i++)
-        if (!params->at[i].buffer) params->wanted[n++] = params->at[i].value;
-    if (!cp_grad(at, loss, params->wanted, n, params->grads)) return false;
-    for (int i = 0, k = 0; i < params->count; i++)
-        if (!params->at[i].buffer) params->at[i].grad = params->grads[k++];
     params->grad_tape = at.tape;
+    if (!cp_check(at, "backward", 1, &loss)) return false;
+    for (int i = 0; i < params->count; i++) {
+        trained += !params->at[i].buffer;
+        if (wanted(at, &params->at[i])) params->wanted[n++] = params->at[i].value;
+    }
+    if (loss->tracked && trained && !cp_depends(at, loss, params->wanted, n))
+        return cp_misuse(at, "backward", "the loss depends on none of the %d parameters of this set%s", trained,
+                         n < trained ? ", which were constants while the tape was frozen" : "");
+    if (!cp_grad(at, loss, params->wanted, n, params->grads)) return false;
+    for (int i = params->count - 1; i >= 0; i--) /* from those asked for to all: their order is the same */
+        params->at[i].grad = params->grads[i] = wanted(at, &params->at[i]) ? params->grads[--n] : NULL;
     params->grad_step = cp_tape_step(at.tape);
     params->grad_count = params->count;
     return true;
@@ -146,10 +157,9 @@ void cp_grads_clear(cp_params *params) {
  * left: it may be freed otherwise. */
 bool cp_grads_check(cp_at at, const char *op, const cp_params *params) {
     if (!params) return cp_misuse(at, op, "the parameter set is NULL");
-    for (int i = 0, k = 0; i < params->grad_count; i++) {
+    for (int i = 0; i < params->grad_count; i++) {
         const cp_param *entry = &params->at[i];
-        if (entry->buffer) continue;
-        bool own = entry->grad == params->grads[k++] && entry->grad;
+        bool            own = entry->grad && entry->grad == params->grads[i];
         if (own && cp_tape_step(params->grad_tape) != params->grad_step)
             return cp_misuse(at, op, "the gradient of %s is from before cp_tape_reset; call cp_backward again", entry->name);
     }

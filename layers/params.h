@@ -39,9 +39,8 @@ void       cp_params_free(cp_params *params); /* NULL is fine; the tensors go wi
 
 /* Adds a tensor of zeros named "path.leaf" (or "leaf" when path is empty or NULL) and returns it; the set keeps it.
  * A name that is there already is misuse. */
-cp_tensor *cp_params_add(cp_at at, cp_params *params, const char *path, const char *leaf, cp_layout layout, int rank,
-                         const int *dims);
-cp_tensor *cp_params_add_buffer(cp_at at, cp_params *params, const char *path, const char *leaf, int rank, const int *dims);
+cp_tensor *cp_params_add(cp_at at, cp_params *params, const char *path, const char *leaf, cp_layout layout, cp_shape shape);
+cp_tensor *cp_params_add_buffer(cp_at at, cp_params *params, const char *path, const char *leaf, cp_shape shape);
 #define cp_params_add(...) cp_params_add(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_params_add_buffer(...) cp_params_add_buffer(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 
@@ -55,7 +54,8 @@ void   cp_params_print(FILE *file, const cp_params *params); /* a line each, and
 bool cp_params_copy(cp_at at, cp_params *to, const cp_params *from);
 #define cp_params_copy(...) cp_params_copy(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 
-/* cp_grad for every trained parameter: fills each entry's grad. They are on the tape: use them before its reset
+/* cp_grad for every trained parameter: fills each entry's grad. One that the loss does not depend on gets zeros, one that was used only
+ * while the tape was frozen none; a loss that depends on no parameter of the set is misuse. They are on the tape: use them before its reset
  * (cp_sgld_run resets it too). Using them later is misuse; a tape that was freed meanwhile cannot be noticed. */
 bool cp_backward(cp_at at, cp_tensor *loss, cp_params *params);
 #define cp_backward(t, ...) cp_backward(CP_AT(t), __VA_ARGS__)

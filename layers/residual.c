@@ -47,42 +47,21 @@ static bool rectifies(const cp_block *b) {
     return b->config.activation == CP_LEAKY_RELU || b->config.activation == CP_RELU;
 }
 
-/* Gives a value between two steps back when nothing was recorded that would read it, or what was will not. */
-static void give_back(cp_at at, cp_tensor *value, const cp_tensor *result, bool read_again) {
-    if (result && !(result->tracked && read_again)) cp_release(at, value);
-}
-
-/* Whether a step's rule will read its input: not with fixed weights and statistics, when the signs are enough. */
-static bool step_keeps_input(cp_at at, const cp_block *b, const cp_norm *norm, const cp_conv *conv, cp_mode mode) {
-    bool fixed = norm->config.kind == CP_NORM_NONE || (cp_norm_fixed(norm, mode) && !cp_tracked(at, norm->weight));
-    return !rectifies(b) || !fixed || cp_tracked(at, conv->weight);
-}
-
 /* conv(act(norm(x))) + residual: in one pass when the activation is a (leaky) ReLU. */
 static cp_tensor *step(cp_at at, const cp_block *b, const cp_norm *norm, const cp_conv *conv, cp_tensor *x, cp_tensor *residual,
                        cp_mode mode) {
-    cp_conv_extras around = {.bias = conv->bias, .residual = residual, .slope = cp_activation_slope(b->config.activation)};
+    cp_conv_extras extras = {.bias = conv->bias, .residual = residual, .slope = cp_activation_slope(b->config.activation)};
     bool           fused = rectifies(b) && cp_norm_fixed(norm, mode);
-    if (fused && !cp_norm_factors(at, norm, &around.scale, &around.shift)) return NULL;
+    if (fused && !cp_norm_factors(at, norm, &extras.scale, &extras.shift)) return NULL;
     cp_tensor *y = fused ? x : cp_norm_forward(at, norm, x, mode), *out;
-    if (!y) return NULL;
     if (rectifies(b)) {
-        out = cp_leaky_conv2d(at, y, conv->weight, around, conv->config);
+        out = cp_leaky_conv2d(at, y, conv->weight, extras, conv->config);
     } else {
-        cp_tensor *active = cp_activate(at, y, b->config.activation);
-        out = active ? cp_conv_forward(at, conv, active) : NULL;
-        if (out && residual) out = cp_add(at, out, residual);
+        out = cp_conv_forward(at, conv, cp_activate(at, y, b->config.activation));
+        if (residual) out = cp_add(at, out, residual);
     }
-    if (y != x) give_back(at, y, out, !rectifies(b) || cp_tracked(at, conv->weight)); /* no norm's own rule reads its result */
+    if (y != x) cp_release(at, y);
     return out;
-}
-
-/* A classic block with a shortcut has an activation of its own, whose rule reads x. */
-bool(cp_block_keeps_input)(cp_at at, const cp_block *b, cp_mode mode) {
-    if (!b || !b->conv1.weight || !cp_check(at, "block_keeps_input", 0, NULL))
-        return true; /* nothing is known, nothing to be given back */
-    bool side = b->shortcut.weight && (b->config.layout == CP_BLOCK_CLASSIC || cp_tracked(at, b->shortcut.weight));
-    return cp_recording(at) && (side || step_keeps_input(at, b, &b->norm1, &b->conv1, mode));
 }
 
 cp_tensor *(cp_block_forward)(cp_at at, const cp_block *b, cp_tensor *x, cp_mode mode) {
@@ -93,16 +72,14 @@ cp_tensor *(cp_block_forward)(cp_at at, const cp_block *b, cp_tensor *x, cp_mode
     if (!cp_check(at, "block", 1, &x)) return NULL;
     cp_tensor *h, *side = x;
     if (b->config.layout == CP_BLOCK_CLASSIC && b->shortcut.weight) { /* both ways start at the activated x */
-        cp_tensor *y = cp_norm_forward(at, &b->norm1, x, mode);
-        x = y ? cp_activate(at, y, b->config.activation) : NULL;
-        h = x ? cp_conv_forward(at, &b->conv1, x) : NULL;
+        x = cp_activate(at, cp_norm_forward(at, &b->norm1, x, mode), b->config.activation);
+        h = cp_conv_forward(at, &b->conv1, x);
     } else {
         h = step(at, b, &b->norm1, &b->conv1, x, NULL, mode);
     }
-    if (!h) return NULL;
     if (b->shortcut.weight) side = cp_conv_forward(at, &b->shortcut, x);
-    cp_tensor *out = side ? step(at, b, &b->norm2, &b->conv2, h, side, mode) : NULL;
-    if (side && b->shortcut.weight) cp_release(at, side); /* neither the convolution that made it nor the sum keeps it */
-    give_back(at, h, out, step_keeps_input(at, b, &b->norm2, &b->conv2, mode));
+    cp_tensor *out = step(at, b, &b->norm2, &b->conv2, h, side, mode);
+    if (b->shortcut.weight) cp_release(at, side);
+    cp_release(at, h);
     return out;
 }

@@ -36,9 +36,9 @@ static bool integer_walk(void *object, int i, cp_state *state) {
 static bool rng_walk(void *object, int i, cp_state *state) {
     cp_rng *rng = object;
     switch (i) {
-    case 0: *state = cp_state_array("", "key", CP_U32, 1, (int[]){2}, rng->key); return true;
-    case 1: *state = cp_state_array("", "stream", CP_U32, 1, (int[]){2}, rng->stream); return true;
-    case 2: *state = cp_state_array("", "position", CP_U64, 0, NULL, &rng->position); return true;
+    case 0: *state = cp_state_array("", "key", CP_U32, CP_SHAPE(2), rng->key); return true;
+    case 1: *state = cp_state_array("", "stream", CP_U32, CP_SHAPE(2), rng->stream); return true;
+    case 2: *state = cp_state_array("", "position", CP_U64, CP_SCALAR, &rng->position); return true;
     }
     return false;
 }
@@ -47,14 +47,14 @@ static bool schedule_walk(void *object, int i, cp_state *state) {
     cp_schedule *s = object;
     _Static_assert(sizeof s->kind == sizeof(int32_t), "an enum is stored as I32");
     switch (i) {
-    case 0: *state = cp_state_array("", "kind", CP_I32, 0, NULL, &s->kind); return true;
-    case 1: *state = cp_state_array("", "rate", CP_F64, 0, NULL, &s->rate); return true;
+    case 0: *state = cp_state_array("", "kind", CP_I32, CP_SCALAR, &s->kind); return true;
+    case 1: *state = cp_state_array("", "rate", CP_F64, CP_SCALAR, &s->rate); return true;
     case 2: *state = cp_state_integer("warmup", &s->warmup); return true;
     case 3: *state = cp_state_integer("every", &s->every); return true;
-    case 4: *state = cp_state_array("", "drops", CP_I64, 1, (int[]){CP_SCHEDULE_DROPS}, s->drops); return true;
-    case 5: *state = cp_state_array("", "factor", CP_F64, 0, NULL, &s->factor); return true;
+    case 4: *state = cp_state_array("", "drops", CP_I64, CP_SHAPE(CP_SCHEDULE_DROPS), s->drops); return true;
+    case 5: *state = cp_state_array("", "factor", CP_F64, CP_SCALAR, &s->factor); return true;
     case 6: *state = cp_state_integer("total", &s->total); return true;
-    case 7: *state = cp_state_array("", "final_rate", CP_F64, 0, NULL, &s->final_rate); return true;
+    case 7: *state = cp_state_array("", "final_rate", CP_F64, CP_SCALAR, &s->final_rate); return true;
     }
     return false;
 }

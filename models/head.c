@@ -144,22 +144,18 @@ cp_tensor *(cp_head_logits)(cp_at at, const cp_head *head, cp_tensor *z) {
 }
 
 cp_tensor *(cp_head_posterior)(cp_at at, const cp_head *head, cp_tensor *z) {
-    cp_tensor *logits = applicable(at, "head_posterior", head, z) ? cp_head_logits(at, head, z) : NULL;
-    return logits ? cp_softmax(at, logits, 1) : NULL;
+    return applicable(at, "head_posterior", head, z) ? cp_softmax(at, cp_head_logits(at, head, z), 1) : NULL;
 }
 
 cp_tensor *(cp_head_class_energy)(cp_at at, const cp_head *head, cp_tensor *z) {
     if (!applicable(at, "head_class_energy", head, z)) return NULL;
     if (head->kind->class_energy) return head->kind->class_energy(at, head, z);
-    cp_tensor *logits = cp_head_logits(at, head, z);
-    return logits ? cp_neg(at, logits) : NULL;
+    return cp_neg(at, cp_head_logits(at, head, z));
 }
 
 cp_tensor *(cp_head_energy)(cp_at at, const cp_head *head, cp_tensor *z) {
-    cp_tensor *energy = applicable(at, "head_energy", head, z) ? cp_head_class_energy(at, head, z) : NULL;
-    cp_tensor *joint = energy ? cp_neg(at, energy) : NULL;
-    cp_tensor *sum = joint ? cp_logsumexp(at, joint, CP_AXES(1), false) : NULL;
-    return sum ? cp_neg(at, sum) : NULL;
+    if (!applicable(at, "head_energy", head, z)) return NULL;
+    return cp_neg(at, cp_logsumexp(at, cp_neg(at, cp_head_class_energy(at, head, z)), CP_AXES(1), false));
 }
 
 cp_tensor *(cp_head_penalty)(cp_at at, const cp_head *head) {

@@ -292,23 +292,6 @@ cp_tensor *(cp_model_energy)(cp_at at, const cp_model *model, cp_tensor *x, cp_m
     return z ? cp_head_energy(at, model->head, z) : NULL;
 }
 
-/* The energy of row i's class labels[i]: picked from (N, C). */
-static cp_tensor *pick(cp_at at, cp_tensor *energy, cp_labels labels) {
-    int n = energy->dims[0], *places = labels.count == n ? cp_keep(at, (size_t)n * sizeof *places) : NULL;
-    if (!places) {
-        cp_misuse(at, "model_energy_of", "%d labels for energies of shape %s", labels.count, cp_shape_text(energy).s);
-        return NULL;
-    }
-    for (int i = 0; i < n; i++) {
-        if (labels.at[i] < 0 || labels.at[i] >= energy->dims[1]) {
-            cp_misuse(at, "model_energy_of", "label %d at row %d is outside 0..%d", labels.at[i], i, energy->dims[1] - 1);
-            return NULL;
-        }
-        places[i] = i * energy->dims[1] + labels.at[i];
-    }
-    return cp_take(at, energy, (cp_labels){places, n}, 1, &n);
-}
-
 cp_tensor *cp_model_energy_of(cp_at at, void *context, cp_tensor *x) {
     const cp_model_target *target = context;
     if (!target) {
@@ -316,6 +299,5 @@ cp_tensor *cp_model_energy_of(cp_at at, void *context, cp_tensor *x) {
         return NULL;
     }
     if (!target->labels.at) return cp_model_energy(at, target->model, x, CP_EVALUATION);
-    cp_tensor *energy = cp_model_class_energy(at, target->model, x, CP_EVALUATION);
-    return energy ? pick(at, energy, target->labels) : NULL;
+    return cp_pick(at, cp_model_class_energy(at, target->model, x, CP_EVALUATION), target->labels);
 }

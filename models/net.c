@@ -54,15 +54,12 @@ static cp_tensor *wrn_forward(cp_at at, const cp_net *net, cp_tensor *x, cp_mode
         return NULL;
     }
     x = cp_conv_forward(at, &w->stem, x);
-    for (int i = 0; i < w->blocks && x; i++) {
+    for (int i = 0; i < w->blocks; i++) {
         cp_tensor *before = x;
         x = cp_block_forward(at, &w->block[i], before, mode);
-        bool read_again = x && x->tracked && cp_block_keeps_input(at, &w->block[i], mode);
-        if (x && !read_again) cp_release(at, before); /* what made it, a convolution, does not read it either */
+        cp_release(at, before);
     }
-    x = x ? cp_norm_forward(at, &w->norm, x, mode) : NULL;
-    x = x ? cp_activate(at, x, w->config.activation) : NULL;
-    return x ? cp_global_avg_pool(at, x) : NULL;
+    return cp_global_avg_pool(at, cp_activate(at, cp_norm_forward(at, &w->norm, x, mode), w->config.activation));
 }
 
 static const cp_net_kind wrn_kind = {"wrn", wrn_forward, plain_free};
@@ -128,7 +125,7 @@ static cp_tensor *mlp_forward(cp_at at, const cp_net *net, cp_tensor *x, cp_mode
         cp_misuse(at, "mlp", "x has shape %s; %d values a row are needed", cp_shape_text(x).s, in);
         return NULL;
     }
-    x = cp_reshape(at, x, 2, (int[]){x->dims[0], in});
+    x = cp_reshape(at, x, CP_SHAPE(x->dims[0], in));
     for (int i = 0; i < m->layers && x; i++) {
         x = cp_linear_forward(at, &m->layer[i], x);
         x = x ? cp_activate(at, x, m->config.activation) : NULL;

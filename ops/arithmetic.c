@@ -5,15 +5,15 @@
 #include "ops/walk.h"
 
 static cp_tensor *broadcast_out(cp_at at, const char *op, int n, cp_tensor *const *in) {
-    int rank = 0, dims[CP_MAX_RANK];
+    cp_shape common = CP_SCALAR;
     if (!cp_check(at, op, n, in)) return NULL;
     for (int i = 0; i < n; i++)
-        if (!cp_shape_broadcast(rank, dims, in[i]->rank, in[i]->dims, &rank, dims)) {
+        if (!cp_shape_broadcast(common, in[i]->shape, &common)) {
             cp_misuse(at, op, "shapes %s%s%s and %s do not broadcast", cp_shape_text(in[0]).s, n == 3 ? ", " : "",
                       n == 3 ? cp_shape_text(in[1]).s : "", cp_shape_text(in[n - 1]).s);
             return NULL;
         }
-    return cp_out(at, rank, dims);
+    return cp_out(at, common);
 }
 
 static cp_tensor *combine(cp_at at, const char *op, cp_row_fn row, int n, cp_tensor *const *in) {
@@ -50,28 +50,29 @@ static cp_tensor *combine(cp_at at, const char *op, cp_row_fn row, int n, cp_ten
     }
 
 /* A binary op: EXPR of a and b, and the gradients GA, GB before they are summed to the inputs' shapes. */
-#define BINARY(NAME, FORMULA, EXPR, GA, GB, KEEPS, KINKED)                                                                         \
+#define BINARY(NAME, FORMULA, EXPR, GA, GB, KEEPS_A, KEEPS_B, KINKED)                                                              \
     ROW2(NAME, EXPR)                                                                                                               \
-    BINARY_OP(NAME, FORMULA, GA, GB, KEEPS, KINKED)
+    BINARY_OP(NAME, FORMULA, GA, GB, KEEPS_A, KEEPS_B, KINKED)
 
-#define BINARY_OP(NAME, FORMULA, GA, GB, KEEPS, KINKED)                                                                            \
+#define BINARY_OP(NAME, FORMULA, GA, GB, KEEPS_A, KEEPS_B, KINKED)                                                                 \
     static void NAME##_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {                                        \
         cp_tensor *a = node->in[0], *b = node->in[1], *out = node->out;                                                            \
         (void)out;                                                                                                                 \
-        if (cp_needs(node, 0)) gin[0] = cp_sum_to(at, GA, a->rank, a->dims);                                                       \
-        if (cp_needs(node, 1)) gin[1] = cp_sum_to(at, GB, b->rank, b->dims);                                                       \
+        if (cp_needs(node, 0)) gin[0] = cp_sum_to(at, GA, a->shape);                                                               \
+        if (cp_needs(node, 1)) gin[1] = cp_sum_to(at, GB, b->shape);                                                               \
     }                                                                                                                              \
-    const cp_op cp_op_##NAME = {#NAME, FORMULA, NAME##_grad, KEEPS, KINKED};                                                       \
+    const cp_op cp_op_##NAME = {                                                                                                   \
+        .name = #NAME, .formula = FORMULA, .grad = NAME##_grad, .keeps = {KEEPS_A, KEEPS_B}, .kinked = KINKED};                    \
     cp_tensor *(cp_##NAME)(cp_at at, cp_tensor * a, cp_tensor * b) {                                                               \
         cp_tensor *in[] = {a, b}, *out = combine(at, #NAME, NAME##_row, 2, in);                                                    \
         return cp_record(at, &cp_op_##NAME, out, NULL, 2, in);                                                                     \
     }
 
-enum { KEEPS_BOTH = CP_KEEPS_IN(0) | CP_KEEPS_IN(1) };
+enum { A = CP_KEEPS_IN(0), B = CP_KEEPS_IN(1) };
 
-/* 1 where a is preferred, 1/2 where a and b are equal. */
-ROW2(larger, a > b ? 1 : a == b ? (cp_real)0.5 : 0)
-ROW2(smaller, a < b ? 1 : a == b ? (cp_real)0.5 : 0)
+/* 0 where b is preferred, 1/2 where a and b are equal; where one is NaN, so is the result, and both count. */
+ROW2(larger, a < b ? 0 : a == b ? (cp_real)0.5 : 1)
+ROW2(smaller, a > b ? 0 : a == b ? (cp_real)0.5 : 1)
 static cp_tensor *share(cp_at at, cp_row_fn row, cp_tensor *a, cp_tensor *b) {
     return combine(at, "share", row, 2, (cp_tensor *[]){a, b});
 }
@@ -85,14 +86,14 @@ static void add_row(const void *context, size_t n, cp_real *const *at, const ptr
 }
 
 /* clang-format off */
-BINARY_OP(add, "a + b", g, g, 0, false)
-BINARY(sub, "a - b", a - b, g, cp_neg(at, g), 0, false)
-BINARY(mul, "a b",   a * b, cp_mul(at, g, b), cp_mul(at, g, a), KEEPS_BOTH, false)
-BINARY(div, "a / b", a / b, cp_div(at, g, b), cp_neg(at, cp_div(at, cp_mul(at, g, out), b)), CP_KEEPS_IN(1) | CP_KEEPS_OUT, false)
+BINARY_OP(add, "a + b", g, g, 0, 0, false)
+BINARY(sub, "a - b", a - b, g, cp_neg(at, g), 0, 0, false)
+BINARY(mul, "a b",   a * b, cp_mul(at, g, b), cp_mul(at, g, a), B, A, false)
+BINARY(div, "a / b", a / b, cp_div(at, g, b), cp_neg(at, cp_div(at, cp_mul(at, g, out), b)), B, B | CP_KEEPS_OUT, false)
 BINARY(minimum, "min(a, b)", a < b || a != a ? a : b,
-       cp_mul(at, g, share(at, smaller_row, a, b)), cp_mul(at, g, share(at, smaller_row, b, a)), KEEPS_BOTH, true)
+       cp_mul(at, g, share(at, smaller_row, a, b)), cp_mul(at, g, share(at, smaller_row, b, a)), A | B, A | B, true)
 BINARY(maximum, "max(a, b)", a > b || a != a ? a : b,
-       cp_mul(at, g, share(at, larger_row, a, b)), cp_mul(at, g, share(at, larger_row, b, a)), KEEPS_BOTH, true)
+       cp_mul(at, g, share(at, larger_row, a, b)), cp_mul(at, g, share(at, larger_row, b, a)), A | B, A | B, true)
 /* clang-format on */
 
 /* ---- comparisons: constants ---- */
@@ -121,14 +122,15 @@ static void where_row(const void *context, size_t n, cp_real *const *at, const p
 }
 
 static void where_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
-    cp_tensor *a = node->in[0], *b = node->in[1], *condition = (cp_tensor *)node->attr, *zero = cp_scalar(at, 0);
-    if (cp_needs(node, 0)) gin[0] = cp_sum_to(at, cp_where(at, condition, g, zero), a->rank, a->dims);
-    if (cp_needs(node, 1)) gin[1] = cp_sum_to(at, cp_where(at, condition, zero, g), b->rank, b->dims);
+    cp_tensor *condition = node->in[0], *a = node->in[1], *b = node->in[2], *zero = cp_scalar(at, 0);
+    if (cp_needs(node, 1)) gin[1] = cp_sum_to(at, cp_where(at, condition, g, zero), a->shape);
+    if (cp_needs(node, 2)) gin[2] = cp_sum_to(at, cp_where(at, condition, zero, g), b->shape);
 }
 
-const cp_op cp_op_where = {.name = "where", .formula = "condition != 0 ? a : b", .grad = where_grad, .keeps = CP_KEEPS_SAVED};
+const cp_op cp_op_where = {
+    .name = "where", .formula = "condition != 0 ? a : b", .grad = where_grad, .keeps = {0, A, A}, .constants = A};
 
 cp_tensor *(cp_where)(cp_at at, cp_tensor *condition, cp_tensor *a, cp_tensor *b) {
     cp_tensor *in[] = {condition, a, b}, *out = combine(at, "where", where_row, 3, in);
-    return cp_record(at, &cp_op_where, out, condition, 2, in + 1);
+    return cp_record(at, &cp_op_where, out, NULL, 3, in);
 }

@@ -18,7 +18,7 @@ static int out_size(int size, int before, int after, int kernel, int dilation, i
 
 /* Checks everything about a convolution but the number of rows of g. */
 static bool conv_plan(cp_at at, const char *op, const int *x, const int *w, cp_conv2d_config c, cp_conv_shape *s) {
-    if (!cp_shape_check(at, op, 4, x) || !cp_shape_check(at, op, 4, w)) return false;
+    if (!cp_shape_check(at, op, cp_shape_of(4, x)) || !cp_shape_check(at, op, cp_shape_of(4, w))) return false;
     *s = (cp_conv_shape){.n = x[0],
                          .h = x[1],
                          .w = x[2],
@@ -37,12 +37,14 @@ static bool conv_plan(cp_at at, const char *op, const int *x, const int *w, cp_c
         c.pad_bottom < 0 || c.pad_left < 0 || c.pad_right < 0)
         return cp_misuse(at, op, "stride, padding, dilation and groups must not be negative");
     if (s->c % s->groups || s->k % s->groups || w[2] != s->c / s->groups)
-        return cp_misuse(at, op, "image %s and kernel %s (kh, kw, C/groups, K) do not fit with %d group%s", cp_dims_text(4, x).s,
-                         cp_dims_text(4, w).s, s->groups, s->groups == 1 ? "" : "s");
+        return cp_misuse(at, op, "image %s and kernel %s (kh, kw, C/groups, K) do not fit with %d group%s%s",
+                         cp_dims_text(cp_shape_of(4, x)).s, cp_dims_text(cp_shape_of(4, w)).s, s->groups, s->groups == 1 ? "" : "s",
+                         x[1] == w[2] * s->groups ? "; images are (N, H, W, C), this looks like (N, C, H, W)" : "");
     s->oh = out_size(s->h, c.pad_top, c.pad_bottom, s->kh, s->dilation_h, s->stride_h);
     s->ow = out_size(s->w, c.pad_left, c.pad_right, s->kw, s->dilation_w, s->stride_w);
     if (s->kh < 1 || s->kw < 1 || s->oh < 0 || s->ow < 0)
-        return cp_misuse(at, op, "kernel %s does not fit into the padded image %s", cp_dims_text(4, w).s, cp_dims_text(4, x).s);
+        return cp_misuse(at, op, "kernel %s does not fit into the padded image %s", cp_dims_text(cp_shape_of(4, w)).s,
+                         cp_dims_text(cp_shape_of(4, x)).s);
     return true;
 }
 
@@ -52,12 +54,12 @@ static bool is_rank(cp_at at, const char *op, const char *what, const cp_tensor 
 
 static bool is_response(cp_at at, const char *op, const char *what, const cp_tensor *g, const cp_conv_shape *s) {
     int dims[] = {s->n, s->oh, s->ow, s->k};
-    return cp_shape_is(g, 4, dims) ||
-           cp_misuse(at, op, "%s has shape %s; the convolution gives %s", what, cp_shape_text(g).s, cp_dims_text(4, dims).s);
+    return cp_shape_is(g, cp_shape_of(4, dims)) || cp_misuse(at, op, "%s has shape %s; the convolution gives %s", what,
+                                                             cp_shape_text(g).s, cp_dims_text(cp_shape_of(4, dims)).s);
 }
 
 static bool is_bias(cp_at at, const char *op, const cp_tensor *bias, const cp_conv_shape *s) {
-    return !bias || cp_shape_is(bias, 1, &s->k) ||
+    return !bias || cp_shape_is(bias, CP_SHAPE(s->k)) ||
            cp_misuse(at, op, "bias has shape %s; the kernel gives %d channels", cp_shape_text(bias).s, s->k);
 }
 
@@ -68,57 +70,49 @@ static void conv2d_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor *
     const cp_conv2d_config *c = node->attr;
     if (cp_needs(node, 0)) gin[0] = cp_conv2d_input_grad(at, g, w, x->dims, *c);
     if (cp_needs(node, 1)) gin[1] = cp_conv2d_weight_grad(at, x, g, w->dims, *c);
-    if (node->inputs == 3 && cp_needs(node, 2)) gin[2] = cp_sum(at, g, CP_AXES(0, 1, 2), false);
+    if (cp_needs(node, 2)) gin[2] = cp_sum(at, g, CP_AXES(0, 1, 2), false);
 }
 
 const cp_op cp_op_conv2d = {.name = "conv2d",
                             .formula = "y[n,i,j,o] = bias[o] + sum x[n, i s + u d - p, j s + v d - p, c] w[u,v,c,o]",
                             .grad = conv2d_grad,
-                            .keeps = CP_KEEPS_IN(0) | CP_KEEPS_IN(1)};
+                            .keeps = {CP_KEEPS_IN(1), CP_KEEPS_IN(0)}};
 
 cp_tensor *(cp_conv2d)(cp_at at, cp_tensor *x, cp_tensor *w, cp_tensor *bias, cp_conv2d_config config) {
     const char   *op = "conv2d";
     cp_tensor    *in[] = {x, w, bias};
     cp_conv_shape s;
-    if (!cp_check(at, op, bias ? 3 : 2, in) || !is_rank(at, op, "x", x, 4) || !is_rank(at, op, "w", w, 4) ||
-        !conv_plan(at, op, x->dims, w->dims, config, &s))
+    if (!cp_check(at, op, 2, in) || !cp_check_optional(at, op, 1, &bias, (const char *[]){"bias"}) || !is_rank(at, op, "x", x, 4) ||
+        !is_rank(at, op, "w", w, 4) || !conv_plan(at, op, x->dims, w->dims, config, &s))
         return NULL;
     if (!is_bias(at, op, bias, &s)) return NULL;
-    cp_tensor  *out = cp_out(at, 4, (int[]){s.n, s.oh, s.ow, s.k});
+    cp_tensor  *out = cp_out(at, CP_SHAPE(s.n, s.oh, s.ow, s.k));
     const void *attr = cp_attr(at, &config, sizeof config);
     if (!out || !attr) return NULL;
     size_t refusals = cp_arena_refusals(cp_scratch(at));
     cp_kernel_conv2d(cp_scratch(at), &s, x->data, w->data, bias ? bias->data : NULL, out->data);
     if (cp_arena_refusals(cp_scratch(at)) != refusals) return NULL;
-    unsigned keeps = (cp_tracked(at, w) ? CP_KEEPS_IN(0) : 0) | (cp_tracked(at, x) ? CP_KEEPS_IN(1) : 0);
-    return cp_record_keeping(at, &cp_op_conv2d, keeps, out, attr, bias ? 3 : 2, in);
+    return cp_record(at, &cp_op_conv2d, out, attr, 3, in);
 }
 
 /* ---- conv2d with what stands around it in a pre-activation network, in one pass ---- */
 
+enum { X, W, SCALE, SHIFT, BIAS, RESIDUAL, INPUTS };
+
 typedef struct leaky_attr {
     cp_conv2d_config     config;
     cp_real              slope;
-    int                  scale, shift, bias, residual; /* places among the inputs, or -1 */
-    const unsigned char *signs;                        /* of what the leaky ReLU saw; NULL when the rule will not ask */
+    const unsigned char *signs; /* of what the leaky ReLU saw; NULL when the rule will not ask */
 } leaky_attr;
-
-static cp_tensor *input_at(const cp_node *node, int place) {
-    return place > 0 ? node->in[place] : NULL;
-}
 
 static const cp_real *values(const cp_tensor *t) {
     return t ? t->data : NULL;
 }
 
-static bool needs_at(const cp_node *node, int place) {
-    return place > 0 && cp_needs(node, place);
-}
-
 /* gain cp_gate(cp_conv2d_input_grad) and cp_conv2d_weight_grad(cp_leaky_relu(scale x + shift)), without the passes between. */
 static cp_tensor *leaky_input_grad(cp_at at, const cp_node *node, cp_tensor *g, const cp_real *gain) {
     const leaky_attr *a = node->attr;
-    cp_tensor        *x = node->in[0], *w = node->in[1], *out = cp_out(at, 4, x->dims);
+    cp_tensor        *x = node->in[0], *w = node->in[1], *out = cp_out(at, x->shape);
     cp_conv_shape     s;
     if (!out || !conv_plan(at, "leaky_conv2d", x->dims, w->dims, a->config, &s)) return NULL;
     size_t refusals = cp_arena_refusals(cp_scratch(at));
@@ -129,22 +123,21 @@ static cp_tensor *leaky_input_grad(cp_at at, const cp_node *node, cp_tensor *g, 
 
 static cp_tensor *leaky_weight_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor *bias_grad) {
     const leaky_attr *a = node->attr;
-    cp_tensor        *x = node->in[0], *w = node->in[1], *out = cp_out(at, 4, w->dims);
+    cp_tensor        *x = node->in[0], *w = node->in[1], *out = cp_out(at, w->shape);
     cp_conv_shape     s;
     if (!out || !conv_plan(at, "leaky_conv2d", x->dims, w->dims, a->config, &s)) return NULL;
     size_t refusals = cp_arena_refusals(cp_scratch(at));
-    cp_kernel_conv2d_weight_grad_fused(cp_scratch(at), &s, x->data, g->data,
-                                       &(cp_conv_fusion){.scale = values(input_at(node, a->scale)),
-                                                         .shift = values(input_at(node, a->shift)),
-                                                         .leaky_input = true,
-                                                         .slope = a->slope},
-                                       out->data, bias_grad ? bias_grad->data : NULL);
+    cp_kernel_conv2d_weight_grad_fused(
+        cp_scratch(at), &s, x->data, g->data,
+        &(cp_conv_fusion){
+            .scale = values(node->in[SCALE]), .shift = values(node->in[SHIFT]), .leaky_input = true, .slope = a->slope},
+        out->data, bias_grad ? bias_grad->data : NULL);
     return cp_arena_refusals(cp_scratch(at)) == refusals ? out : NULL;
 }
 
 /* The signs as numbers, for ops. */
 static cp_tensor *signs_tensor(cp_at at, const unsigned char *signs, const cp_tensor *like) {
-    cp_tensor *out = cp_out(at, like->rank, like->dims);
+    cp_tensor *out = cp_out(at, like->shape);
     for (size_t i = 0; out && i < out->size; i++) out->data[i] = cp_signs_get(signs, i) ? 1 : -1;
     return out;
 }
@@ -152,23 +145,23 @@ static cp_tensor *signs_tensor(cp_at at, const unsigned char *signs, const cp_te
 /* The gradient with respect to what the leaky ReLU sees, and from there to x, scale and shift. */
 static void leaky_before_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
     const leaky_attr *a = node->attr;
-    cp_tensor        *x = node->in[0], *scale = input_at(node, a->scale), *before;
+    cp_tensor        *x = node->in[0], *scale = node->in[SCALE], *before;
     if (cp_recording(at))
         before = cp_gate(at, cp_conv2d_input_grad(at, g, node->in[1], x->dims, a->config), signs_tensor(at, a->signs, x), a->slope);
     else
         before = leaky_input_grad(at, node, g, NULL);
     if (!before) return;
     if (cp_needs(node, 0)) gin[0] = scale ? cp_mul(at, before, scale) : before;
-    if (needs_at(node, a->scale)) gin[a->scale] = cp_sum(at, cp_mul(at, before, x), CP_AXES(0, 1, 2), false);
-    if (needs_at(node, a->shift)) gin[a->shift] = cp_sum(at, before, CP_AXES(0, 1, 2), false);
+    if (cp_needs(node, SCALE)) gin[SCALE] = cp_sum(at, cp_mul(at, before, x), CP_AXES(0, 1, 2), false);
+    if (cp_needs(node, SHIFT)) gin[SHIFT] = cp_sum(at, before, CP_AXES(0, 1, 2), false);
 }
 
 /* The values of x are read for the gradients of w and scale only; the rest of the rule has their signs. */
 static void leaky_conv2d_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
     cp_tensor        *x = node->in[0], *w = node->in[1];
     const leaky_attr *a = node->attr;
-    cp_tensor        *scale = input_at(node, a->scale), *shift = input_at(node, a->shift);
-    bool              recorded = cp_recording(at), affine = needs_at(node, a->scale) || needs_at(node, a->shift);
+    cp_tensor        *scale = node->in[SCALE], *shift = node->in[SHIFT];
+    bool              recorded = cp_recording(at), affine = cp_needs(node, SCALE) || cp_needs(node, SHIFT);
     if (affine || (cp_needs(node, 0) && recorded))
         leaky_before_grad(at, node, g, gin);
     else if (cp_needs(node, 0))
@@ -177,84 +170,73 @@ static void leaky_conv2d_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_te
         gin[1] = cp_conv2d_weight_grad(at, cp_leaky_relu(at, scale ? cp_scale_shift(at, x, scale, shift) : x, a->slope), g, w->dims,
                                        a->config);
     if (cp_needs(node, 1) && !recorded) {
-        cp_tensor *bias_grad = needs_at(node, a->bias) ? cp_out(at, 1, &w->dims[3]) : NULL; /* comes with the same pass over g */
+        cp_tensor *bias_grad = cp_needs(node, BIAS) ? cp_out(at, CP_SHAPE(w->dims[3])) : NULL; /* comes with the same pass over g */
         gin[1] = leaky_weight_grad(at, node, g, bias_grad);
-        if (bias_grad) gin[a->bias] = bias_grad;
+        if (bias_grad) gin[BIAS] = bias_grad;
     }
-    if (needs_at(node, a->bias) && !gin[a->bias]) gin[a->bias] = cp_sum(at, g, CP_AXES(0, 1, 2), false);
-    if (needs_at(node, a->residual)) gin[a->residual] = g;
+    if (cp_needs(node, BIAS) && !gin[BIAS]) gin[BIAS] = cp_sum(at, g, CP_AXES(0, 1, 2), false);
+    if (cp_needs(node, RESIDUAL)) gin[RESIDUAL] = g;
 }
 
+#define KEEPS(input) CP_KEEPS_IN(input)
 const cp_op cp_op_leaky_conv2d = {.name = "leaky_conv2d",
                                   .formula = "conv2d(leaky_relu(scale x + shift), w) + bias + residual",
                                   .grad = leaky_conv2d_grad,
-                                  .keeps = CP_KEEPS_IN(0) | CP_KEEPS_IN(1) | CP_KEEPS_IN(2) | CP_KEEPS_IN(3) | CP_KEEPS_SAVED,
+                                  .keeps = {[X] = KEEPS(W) | KEEPS(SCALE) | CP_KEEPS_SAVED,
+                                            [W] = KEEPS(X) | KEEPS(SCALE) | KEEPS(SHIFT),
+                                            [SCALE] = KEEPS(X) | KEEPS(W) | CP_KEEPS_SAVED,
+                                            [SHIFT] = KEEPS(W) | CP_KEEPS_SAVED},
                                   .kinked = true};
 
 static bool is_channels(cp_at at, const char *op, const char *what, const cp_tensor *t, const cp_tensor *x) {
-    return cp_shape_is(t, 1, &x->dims[3]) ||
+    return cp_shape_is(t, CP_SHAPE(x->dims[3])) ||
            cp_misuse(at, op, "%s has shape %s; x %s has %d channels", what, cp_shape_text(t).s, cp_shape_text(x).s, x->dims[3]);
 }
 
-/* What the rule will read for the gradients that may be asked of it; scale and shift, if any, are inputs 2 and 3. */
-static unsigned leaky_keeps(cp_at at, const cp_tensor *x, const cp_tensor *w, const cp_conv_extras *around) {
-    bool     scaled = around->scale, to_x = cp_tracked(at, x), to_w = cp_tracked(at, w);
-    bool     to_scale = scaled && cp_tracked(at, around->scale), to_shift = scaled && cp_tracked(at, around->shift);
-    unsigned keeps = 0;
-    if (to_w || to_scale) keeps |= CP_KEEPS_IN(0);
-    if (to_x || to_scale || to_shift) keeps |= CP_KEEPS_IN(1) | CP_KEEPS_SAVED;
-    if (scaled && (to_x || to_w)) keeps |= CP_KEEPS_IN(2);
-    if (scaled && to_w) keeps |= CP_KEEPS_IN(3);
-    return keeps;
-}
-
 /* The signs, when the rule will read them. */
-static bool signs_keep(cp_at at, const cp_tensor *x, const cp_conv_extras *around, unsigned keeps, const unsigned char **signs) {
-    const cp_tensor *scale = around->scale, *shift = around->shift;
+static bool signs_keep(cp_at at, cp_tensor *const *in, const unsigned char **signs) {
+    const cp_tensor *x = in[X];
     size_t           c = (size_t)x->dims[3];
-    if (!(keeps & CP_KEEPS_SAVED)) return true;
+    if (!(cp_keeps(at, &cp_op_leaky_conv2d, INPUTS, in) & CP_KEEPS_SAVED)) return true;
     unsigned char *bits = cp_keep(at, cp_signs_bytes(x->size));
-    if (bits) cp_kernel_signs(c ? x->size / c : 0, c, x->data, scale ? scale->data : NULL, shift ? shift->data : NULL, bits);
+    if (bits) cp_kernel_signs(c ? x->size / c : 0, c, x->data, values(in[SCALE]), values(in[SHIFT]), bits);
     *signs = bits;
     return bits;
 }
 
-cp_tensor *(cp_leaky_conv2d)(cp_at at, cp_tensor *x, cp_tensor *w, cp_conv_extras around, cp_conv2d_config config) {
+static bool extras_fit(cp_at at, const char *op, cp_tensor *const *in, const cp_conv_shape *s) {
+    const cp_tensor *scale = in[SCALE], *shift = in[SHIFT], *residual = in[RESIDUAL];
+    if (!is_bias(at, op, in[BIAS], s) || (residual && !is_response(at, op, "residual", residual, s))) return false;
+    if (!scale != !shift)
+        return cp_misuse(at, op, "there is a %s without a %s", scale ? "scale" : "shift", scale ? "shift" : "scale");
+    return !scale || (is_channels(at, op, "scale", scale, in[X]) && is_channels(at, op, "shift", shift, in[X]));
+}
+
+cp_tensor *(cp_leaky_conv2d)(cp_at at, cp_tensor *x, cp_tensor *w, cp_conv_extras extras, cp_conv2d_config config) {
     const char   *op = "leaky_conv2d";
-    cp_tensor    *in[6] = {x, w};
-    int           inputs = 2;
-    leaky_attr    attr = {.config = config, .slope = around.slope, .scale = -1, .shift = -1, .bias = -1, .residual = -1};
+    cp_tensor    *in[] = {x, w, extras.scale, extras.shift, extras.bias, extras.residual};
+    leaky_attr    attr = {.config = config, .slope = extras.slope};
     cp_conv_shape s;
-    if (around.scale) in[attr.scale = inputs++] = around.scale;
-    if (around.shift) in[attr.shift = inputs++] = around.shift;
-    if (around.bias) in[attr.bias = inputs++] = around.bias;
-    if (around.residual) in[attr.residual = inputs++] = around.residual;
-    if (!cp_check(at, op, inputs, in) || !is_rank(at, op, "x", x, 4) || !is_rank(at, op, "w", w, 4) ||
-        !conv_plan(at, op, x->dims, w->dims, config, &s) || !is_bias(at, op, around.bias, &s) ||
-        (around.residual && !is_response(at, op, "residual", around.residual, &s)))
+    if (!cp_check(at, op, 2, in) ||
+        !cp_check_optional(at, op, INPUTS - 2, in + 2, (const char *[]){"scale", "shift", "bias", "residual"}) ||
+        !is_rank(at, op, "x", x, 4) || !is_rank(at, op, "w", w, 4) || !conv_plan(at, op, x->dims, w->dims, config, &s) ||
+        !extras_fit(at, op, in, &s))
         return NULL;
-    if (!around.scale != !around.shift) {
-        cp_misuse(at, op, "there is a %s without a %s", around.scale ? "scale" : "shift", around.scale ? "shift" : "scale");
-        return NULL;
-    }
-    if (around.scale && (!is_channels(at, op, "scale", around.scale, x) || !is_channels(at, op, "shift", around.shift, x)))
-        return NULL;
-    cp_tensor *out = cp_out(at, 4, (int[]){s.n, s.oh, s.ow, s.k});
-    unsigned   keeps = leaky_keeps(at, x, w, &around);
-    if (!out || !signs_keep(at, x, &around, keeps, &attr.signs)) return NULL;
+    cp_tensor *out = cp_out(at, CP_SHAPE(s.n, s.oh, s.ow, s.k));
+    if (!out || !signs_keep(at, in, &attr.signs)) return NULL;
     const void *kept = cp_attr(at, &attr, sizeof attr);
     if (!kept) return NULL;
     size_t refusals = cp_arena_refusals(cp_scratch(at));
     cp_kernel_conv2d_fused(cp_scratch(at), &s, x->data, w->data,
-                           &(cp_conv_fusion){.scale = values(around.scale),
-                                             .shift = values(around.shift),
-                                             .bias = values(around.bias),
-                                             .residual = values(around.residual),
+                           &(cp_conv_fusion){.scale = values(extras.scale),
+                                             .shift = values(extras.shift),
+                                             .bias = values(extras.bias),
+                                             .residual = values(extras.residual),
                                              .leaky_input = true,
-                                             .slope = around.slope},
+                                             .slope = extras.slope},
                            out->data);
     if (cp_arena_refusals(cp_scratch(at)) != refusals) return NULL;
-    return cp_record_keeping(at, &cp_op_leaky_conv2d, keeps, out, kept, inputs, in);
+    return cp_record(at, &cp_op_leaky_conv2d, out, kept, INPUTS, in);
 }
 
 /* ---- its gradient with respect to the image ---- */
@@ -269,7 +251,7 @@ static void conv2d_input_grad_grad(cp_at at, const cp_node *node, cp_tensor *h, 
 const cp_op cp_op_conv2d_input_grad = {.name = "conv2d_input_grad",
                                        .formula = "d sum(g conv2d(x, w)) / dx",
                                        .grad = conv2d_input_grad_grad,
-                                       .keeps = CP_KEEPS_IN(0) | CP_KEEPS_IN(1)};
+                                       .keeps = {CP_KEEPS_IN(1), CP_KEEPS_IN(0)}};
 
 cp_tensor *(cp_conv2d_input_grad)(cp_at at, cp_tensor *g, cp_tensor *w, const int x_dims[4], cp_conv2d_config config) {
     const char   *op = "conv2d_input_grad";
@@ -278,7 +260,7 @@ cp_tensor *(cp_conv2d_input_grad)(cp_at at, cp_tensor *g, cp_tensor *w, const in
     if (!cp_check(at, op, 2, in) || !is_rank(at, op, "g", g, 4) || !is_rank(at, op, "w", w, 4) ||
         !conv_plan(at, op, x_dims, w->dims, config, &s) || !is_response(at, op, "g", g, &s))
         return NULL;
-    cp_tensor  *out = cp_out(at, 4, x_dims);
+    cp_tensor  *out = cp_out(at, cp_shape_of(4, x_dims));
     const void *attr = cp_attr(at, &config, sizeof config);
     if (!out || !attr) return NULL;
     size_t refusals = cp_arena_refusals(cp_scratch(at));
@@ -299,7 +281,7 @@ static void conv2d_weight_grad_grad(cp_at at, const cp_node *node, cp_tensor *h,
 const cp_op cp_op_conv2d_weight_grad = {.name = "conv2d_weight_grad",
                                         .formula = "d sum(g conv2d(x, w)) / dw",
                                         .grad = conv2d_weight_grad_grad,
-                                        .keeps = CP_KEEPS_IN(0) | CP_KEEPS_IN(1)};
+                                        .keeps = {CP_KEEPS_IN(1), CP_KEEPS_IN(0)}};
 
 cp_tensor *(cp_conv2d_weight_grad)(cp_at at, cp_tensor *x, cp_tensor *g, const int w_dims[4], cp_conv2d_config config) {
     const char   *op = "conv2d_weight_grad";
@@ -308,7 +290,7 @@ cp_tensor *(cp_conv2d_weight_grad)(cp_at at, cp_tensor *x, cp_tensor *g, const i
     if (!cp_check(at, op, 2, in) || !is_rank(at, op, "x", x, 4) || !is_rank(at, op, "g", g, 4) ||
         !conv_plan(at, op, x->dims, w_dims, config, &s) || !is_response(at, op, "g", g, &s))
         return NULL;
-    cp_tensor  *out = cp_out(at, 4, w_dims);
+    cp_tensor  *out = cp_out(at, cp_shape_of(4, w_dims));
     const void *attr = cp_attr(at, &config, sizeof config);
     if (!out || !attr) return NULL;
     size_t refusals = cp_arena_refusals(cp_scratch(at));

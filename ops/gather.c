@@ -4,25 +4,21 @@
 
 #include <string.h>
 
-typedef struct places {
-    cp_labels at;
-} places;
-
-/* A copy of the labels on the tape, after checking each against 0..limit-1. */
-static const places *places_keep(cp_at at, const char *op, cp_labels labels, int limit) {
-    if (labels.count < 0 || (labels.count > 0 && !labels.at)) {
-        cp_misuse(at, op, "the list of places is NULL or its count %d is negative", labels.count);
+/* A copy of the places on the tape, after checking each against 0..limit-1. */
+static const cp_places *places_keep(cp_at at, const char *op, cp_places places, int limit) {
+    if (places.count < 0 || (places.count > 0 && !places.at)) {
+        cp_misuse(at, op, "the list of places is NULL or its count %d is negative", places.count);
         return NULL;
     }
-    for (int i = 0; i < labels.count; i++)
-        if (labels.at[i] < 0 || labels.at[i] >= limit) {
-            cp_misuse(at, op, "place %d at position %d is outside 0..%d", labels.at[i], i, limit - 1);
+    for (int i = 0; i < places.count; i++)
+        if (places.at[i] < 0 || places.at[i] >= limit) {
+            cp_misuse(at, op, "place %d at position %d is outside 0..%d", places.at[i], i, limit - 1);
             return NULL;
         }
-    int    *copy = cp_attr(at, labels.count ? labels.at : &limit, (size_t)labels.count * sizeof *copy);
-    places *kept = cp_keep(at, sizeof *kept);
+    int       *copy = cp_attr(at, places.count ? places.at : &limit, (size_t)places.count * sizeof *copy);
+    cp_places *kept = cp_keep(at, sizeof *kept);
     if (!copy || !kept) return NULL;
-    kept->at = (cp_labels){copy, labels.count};
+    *kept = (cp_places){copy, places.count};
     return kept;
 }
 
@@ -33,31 +29,30 @@ static size_t row_size(const cp_tensor *a) {
 /* ---- rows ---- */
 
 static void gather_rows_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
-    gin[0] = cp_scatter_rows(at, g, ((const places *)node->attr)->at, node->in[0]->dims[0]);
+    gin[0] = cp_scatter_rows(at, g, *(const cp_places *)node->attr, node->in[0]->dims[0]);
 }
 
 static void scatter_rows_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
-    gin[0] = cp_gather_rows(at, g, ((const places *)node->attr)->at);
+    gin[0] = cp_gather_rows(at, g, *(const cp_places *)node->attr);
 }
 
 const cp_op cp_op_gather_rows = {
-    .name = "gather_rows", .formula = "out[i] = a[rows[i]]", .grad = gather_rows_grad, .keeps = CP_KEEPS_SAVED};
+    .name = "gather_rows", .formula = "out[i] = a[rows[i]]", .grad = gather_rows_grad, .keeps = {CP_KEEPS_SAVED}};
 const cp_op cp_op_scatter_rows = {
-    .name = "scatter_rows", .formula = "out[rows[i]] += a[i]", .grad = scatter_rows_grad, .keeps = CP_KEEPS_SAVED};
+    .name = "scatter_rows", .formula = "out[rows[i]] += a[i]", .grad = scatter_rows_grad, .keeps = {CP_KEEPS_SAVED}};
 
 static bool has_rows(cp_at at, const char *op, cp_tensor *a) {
     if (!cp_check(at, op, 1, &a)) return false;
     return a->rank > 0 || cp_misuse(at, op, "a scalar has no rows");
 }
 
-cp_tensor *(cp_gather_rows)(cp_at at, cp_tensor *a, cp_labels rows) {
+cp_tensor *(cp_gather_rows)(cp_at at, cp_tensor *a, cp_places rows) {
     if (!has_rows(at, "gather_rows", a)) return NULL;
-    const places *kept = places_keep(at, "gather_rows", rows, a->dims[0]);
+    const cp_places *kept = places_keep(at, "gather_rows", rows, a->dims[0]);
     if (!kept) return NULL;
-    int dims[CP_MAX_RANK];
-    memcpy(dims, a->dims, sizeof dims);
-    dims[0] = rows.count;
-    cp_tensor *out = cp_out(at, a->rank, dims);
+    cp_shape shape = a->shape;
+    shape.dims[0] = rows.count;
+    cp_tensor *out = cp_out(at, shape);
     if (!out) return NULL;
     size_t n = row_size(a);
     for (int i = 0; i < rows.count; i++)
@@ -65,18 +60,17 @@ cp_tensor *(cp_gather_rows)(cp_at at, cp_tensor *a, cp_labels rows) {
     return cp_record(at, &cp_op_gather_rows, out, kept, 1, &a);
 }
 
-cp_tensor *(cp_scatter_rows)(cp_at at, cp_tensor *a, cp_labels rows, int count) {
+cp_tensor *(cp_scatter_rows)(cp_at at, cp_tensor *a, cp_places rows, int count) {
     if (!has_rows(at, "scatter_rows", a)) return NULL;
     if (rows.count != a->dims[0] || count < 0) {
         cp_misuse(at, "scatter_rows", "%d places, among %d rows, for the rows of %s", rows.count, count, cp_shape_text(a).s);
         return NULL;
     }
-    const places *kept = places_keep(at, "scatter_rows", rows, count);
+    const cp_places *kept = places_keep(at, "scatter_rows", rows, count);
     if (!kept) return NULL;
-    int dims[CP_MAX_RANK];
-    memcpy(dims, a->dims, sizeof dims);
-    dims[0] = count;
-    cp_tensor *out = cp_out(at, a->rank, dims);
+    cp_shape shape = a->shape;
+    shape.dims[0] = count;
+    cp_tensor *out = cp_out(at, shape);
     double    *sums = out ? cp_arena_alloc(cp_scratch(at), out->size * sizeof *sums) : NULL;
     if (!sums) return NULL;
     size_t n = row_size(a);
@@ -91,39 +85,41 @@ cp_tensor *(cp_scatter_rows)(cp_at at, cp_tensor *a, cp_labels rows, int count) 
 /* ---- flat places ---- */
 
 static void take_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
-    gin[0] = cp_put(at, g, ((const places *)node->attr)->at, node->in[0]->rank, node->in[0]->dims);
+    gin[0] = cp_put(at, g, *(const cp_places *)node->attr, node->in[0]->shape);
 }
 
 static void put_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
-    gin[0] = cp_take(at, g, ((const places *)node->attr)->at, node->in[0]->rank, node->in[0]->dims);
+    gin[0] = cp_take(at, g, *(const cp_places *)node->attr, node->in[0]->shape);
 }
 
-const cp_op cp_op_take = {.name = "take", .formula = "out[i] = a[places[i]]", .grad = take_grad, .keeps = CP_KEEPS_SAVED};
-const cp_op cp_op_put = {.name = "put", .formula = "out[places[i]] += a[i]", .grad = put_grad, .keeps = CP_KEEPS_SAVED};
+const cp_op cp_op_take = {.name = "take", .formula = "out[i] = a[places[i]]", .grad = take_grad, .keeps = {CP_KEEPS_SAVED}};
+const cp_op cp_op_put = {.name = "put", .formula = "out[places[i]] += a[i]", .grad = put_grad, .keeps = {CP_KEEPS_SAVED}};
 
 /* One place for each of `count` values, each below `limit`. */
-static const places *places_for(cp_at at, const char *op, cp_labels labels, size_t count, size_t limit) {
-    if ((size_t)labels.count != count) {
-        cp_misuse(at, op, "%d places for %zu values", labels.count, count);
+static const cp_places *places_for(cp_at at, const char *op, cp_places places, size_t count, size_t limit) {
+    if ((size_t)places.count != count) {
+        cp_misuse(at, op, "%d places for %zu values", places.count, count);
         return NULL;
     }
-    return places_keep(at, op, labels, limit > INT32_MAX ? INT32_MAX : (int)limit);
+    return places_keep(at, op, places, limit > INT32_MAX ? INT32_MAX : (int)limit);
 }
 
-cp_tensor *(cp_take)(cp_at at, cp_tensor *a, cp_labels at_places, int rank, const int *dims) {
-    if (!cp_check(at, "take", 1, &a)) return NULL;
-    cp_tensor    *out = cp_out(at, rank, dims);
-    const places *kept = out ? places_for(at, "take", at_places, out->size, a->size) : NULL;
-    if (!kept) return NULL;
-    for (size_t i = 0; i < out->size; i++) out->data[i] = a->data[at_places.at[i]];
+cp_tensor *(cp_take)(cp_at at, cp_tensor *a, cp_places places, cp_shape shape) {
+    size_t size;
+    if (!cp_check(at, "take", 1, &a) || !cp_shape_check(at, "take", shape) || !cp_shape_size(shape, &size)) return NULL;
+    const cp_places *kept = places_for(at, "take", places, size, a->size);
+    cp_tensor       *out = kept ? cp_out(at, shape) : NULL;
+    if (!out) return NULL;
+    for (size_t i = 0; i < out->size; i++) out->data[i] = a->data[places.at[i]];
     return cp_record(at, &cp_op_take, out, kept, 1, &a);
 }
 
-cp_tensor *(cp_put)(cp_at at, cp_tensor *a, cp_labels at_places, int rank, const int *dims) {
-    if (!cp_check(at, "put", 1, &a)) return NULL;
-    cp_tensor    *out = cp_shape_check(at, "put", rank, dims) ? cp_full(at, 0, rank, dims) : NULL;
-    const places *kept = out ? places_for(at, "put", at_places, a->size, out->size) : NULL;
-    if (!kept) return NULL;
-    for (size_t i = 0; i < a->size; i++) out->data[at_places.at[i]] += a->data[i];
+cp_tensor *(cp_put)(cp_at at, cp_tensor *a, cp_places places, cp_shape shape) {
+    size_t size;
+    if (!cp_check(at, "put", 1, &a) || !cp_shape_check(at, "put", shape) || !cp_shape_size(shape, &size)) return NULL;
+    const cp_places *kept = places_for(at, "put", places, a->size, size);
+    cp_tensor       *out = kept ? cp_full(at, 0, shape) : NULL;
+    if (!out) return NULL;
+    for (size_t i = 0; i < a->size; i++) out->data[places.at[i]] += a->data[i];
     return cp_record(at, &cp_op_put, out, kept, 1, &a);
 }

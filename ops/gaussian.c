@@ -1,76 +1,12 @@
-/* Class-conditional Gaussians with a shared precision. Points and means are mapped to where P is the identity; there an energy
- * is half a squared distance, formed from differences.
+/* Class-conditional Gaussians with a shared precision.
  *
- * Far from the origin, products lose in rounding what differences need. So the middle of the means is subtracted from both
- * sides before anything is multiplied: a constant that changes nothing in the mathematics, its derivatives included. */
+ * Far from the origin, products lose in rounding what differences need, so differences come first: z - mu_c for every pair, and then
+ * what the precision makes of them. */
 #include "ops/gaussian.h"
 
 #include "core/op.h"
-#include "core/threads.h"
 
 #include <math.h>
-
-/* ---- half distances ---- */
-
-typedef struct pairs {
-    const cp_real *a, *b;
-    cp_real       *out;
-    size_t         classes, d;
-} pairs;
-
-static void distance_rows(void *context, size_t begin, size_t end) {
-    const pairs *p = context;
-    for (size_t n = begin; n < end; n++)
-        for (size_t c = 0; c < p->classes; c++) {
-            const cp_real *a = p->a + n * p->d, *b = p->b + c * p->d;
-            cp_real        sum[8] = {0}, total = 0; /* several sums: the compiler may keep them in one vector */
-            size_t         i = 0;
-            for (; i + 8 <= p->d; i += 8)
-                for (size_t k = 0; k < 8; k++) {
-                    cp_real difference = a[i + k] - b[i + k];
-                    sum[k] += difference * difference;
-                }
-            for (; i < p->d; i++) total += (a[i] - b[i]) * (a[i] - b[i]);
-            for (size_t k = 0; k < 8; k++) total += sum[k];
-            p->out[n * p->classes + c] = total / 2;
-        }
-}
-
-/* The mean of the rows of b: (1, D), a constant; of no rows, 0. */
-static cp_tensor *middle(cp_at at, cp_tensor *b) {
-    if (!b->dims[0]) return cp_full(at, 0, 2, (int[]){1, b->dims[1]});
-    return cp_mean(at, cp_detach(at, b), CP_AXES(0), true);
-}
-
-/* da_n = a_n sum_c g_nc - sum_c g_nc b_c, and the same with the roles exchanged; both about the middle of b. */
-static void half_distance_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
-    cp_tensor *center = middle(at, node->in[1]), *a = cp_sub(at, node->in[0], center), *b = cp_sub(at, node->in[1], center);
-    if (!a || !b) return;
-    if (cp_needs(node, 0)) gin[0] = cp_sub(at, cp_mul(at, a, cp_sum(at, g, CP_AXES(1), true)), cp_matmul(at, g, b, 0));
-    if (cp_needs(node, 1)) {
-        cp_tensor *total = cp_reshape(at, cp_sum(at, g, CP_AXES(0), false), 2, (int[]){b->dims[0], 1});
-        gin[1] = cp_sub(at, cp_mul(at, b, total), cp_matmul(at, g, a, CP_TRANSPOSE_A));
-    }
-}
-
-const cp_op cp_op_half_distance = {
-    .name = "half_distance", .formula = "|a_n - b_c|^2 / 2", .grad = half_distance_grad, .keeps = CP_KEEPS_IN(0) | CP_KEEPS_IN(1)};
-
-cp_tensor *(cp_half_distance)(cp_at at, cp_tensor *a, cp_tensor *b) {
-    cp_tensor *in[] = {a, b};
-    if (!cp_check(at, "half_distance", 2, in)) return NULL;
-    if (a->rank != 2 || b->rank != 2 || a->dims[1] != b->dims[1]) {
-        cp_misuse(at, "half_distance", "%s and %s are not (N, D) and (C, D)", cp_shape_text(a).s, cp_shape_text(b).s);
-        return NULL;
-    }
-    cp_tensor *out = cp_out(at, 2, (int[]){a->dims[0], b->dims[0]});
-    if (!out) return NULL;
-    pairs job = {a->data, b->data, out->data, (size_t)b->dims[0], (size_t)a->dims[1]};
-    cp_parallel((size_t)a->dims[0], 16, distance_rows, &job);
-    return cp_record(at, &cp_op_half_distance, out, NULL, 2, in);
-}
-
-/* ---- Gaussians, made of other ops ---- */
 
 const cp_op cp_op_gaussian_energy = {.name = "gaussian_energy", .formula = "(z - mu_c)^T P (z - mu_c) / 2"};
 const cp_op cp_op_gaussian_log_joint = {.name = "gaussian_log_joint", .formula = "ln pi_c N(z; mu_c, P^-1)"};
@@ -94,10 +30,10 @@ static bool fit(cp_at at, const char *op, cp_gaussians g) {
         return cp_misuse(at, op, "kind is %d; set CP_SPHERICAL, CP_DIAGONAL or CP_FULL", (int)g.kind);
     int c = g.mean->dims[0], size = cp_precision_size(g.kind, g.mean->dims[1]);
     if (size < 0) return cp_misuse(at, op, "mean %s has too many features for a full precision", cp_shape_text(g.mean).s);
-    if (!cp_shape_is(g.precision, 1, &size))
+    if (!cp_shape_is(g.precision, CP_SHAPE(size)))
         return cp_misuse(at, op, "precision has shape %s; mean %s needs (%d) of this kind", cp_shape_text(g.precision).s,
                          cp_shape_text(g.mean).s, size);
-    if (g.log_prior && !cp_shape_is(g.log_prior, 1, &c))
+    if (g.log_prior && !cp_shape_is(g.log_prior, CP_SHAPE(c)))
         return cp_misuse(at, op, "log_prior has shape %s; mean %s has %d classes", cp_shape_text(g.log_prior).s,
                          cp_shape_text(g.mean).s, c);
     return true;
@@ -115,7 +51,7 @@ static cp_tensor *whiten(cp_at at, cp_gaussians g, cp_tensor *f, cp_tensor *x) {
 }
 
 static cp_tensor *log_prior(cp_at at, cp_gaussians g) {
-    return g.log_prior ? g.log_prior : cp_full(at, (cp_real)-log(g.mean->dims[0]), 1, g.mean->dims);
+    return g.log_prior ? g.log_prior : cp_full(at, (cp_real)-log(g.mean->dims[0]), CP_SHAPE(g.mean->dims[0]));
 }
 
 static cp_tensor *log_determinant(cp_at at, cp_gaussians g) {
@@ -132,8 +68,9 @@ static bool points_fit(cp_at at, const char *op, cp_tensor *z, cp_gaussians g) {
 
 cp_tensor *(cp_gaussian_energy)(cp_at at, cp_tensor *z, cp_gaussians g) {
     if (!points_fit(at, "gaussian_energy", z, g)) return NULL;
-    cp_tensor *f = factor(at, g), *center = middle(at, g.mean);
-    return cp_half_distance(at, whiten(at, g, f, cp_sub(at, z, center)), whiten(at, g, f, cp_sub(at, g.mean, center)));
+    cp_tensor *difference = cp_sub(at, cp_reshape(at, z, CP_SHAPE(z->dims[0], 1, z->dims[1])), g.mean); /* (N, C, D) */
+    cp_tensor *squares = cp_square(at, whiten(at, g, factor(at, g), difference));
+    return cp_scale(at, cp_sum(at, squares, CP_AXES(2), false), (cp_real)0.5);
 }
 
 cp_tensor *(cp_gaussian_log_joint)(cp_at at, cp_tensor *z, cp_gaussians g) {
@@ -166,7 +103,7 @@ cp_tensor *(cp_gaussian_penalty)(cp_at at, cp_tensor *w, cp_tensor *b, cp_gaussi
     const char *op = "gaussian_penalty";
     if (!cp_check(at, op, 2, (cp_tensor *[]){w, b}) || !fit(at, op, g)) return NULL;
     int c = g.mean->dims[0], d = g.mean->dims[1];
-    if (!cp_shape_is(w, 2, (int[]){d, c}) || !cp_shape_is(b, 1, &c)) {
+    if (!cp_shape_is(w, CP_SHAPE(d, c)) || !cp_shape_is(b, CP_SHAPE(c))) {
         cp_misuse(at, op, "w %s and b %s do not fit mean %s; they are (D, C) and (C)", cp_shape_text(w).s, cp_shape_text(b).s,
                   cp_shape_text(g.mean).s);
         return NULL;

@@ -23,9 +23,6 @@ typedef struct cp_gaussians {
 /* How many numbers hold the precision in D dimensions; -1 when more than an int counts. */
 int cp_precision_size(cp_precision kind, int d);
 
-/* |a_n - b_c|^2 / 2 for every pair of rows, a (N, D), b (C, D) -> (N, C); fused. */
-cp_tensor *cp_half_distance(cp_at at, cp_tensor *a, cp_tensor *b);
-
 /* E(z; c) = (z - mu_c)^T P (z - mu_c) / 2, z (N, D) -> (N, C). The prior is not part of it. */
 cp_tensor *cp_gaussian_energy(cp_at at, cp_tensor *z, cp_gaussians g);
 
@@ -43,7 +40,6 @@ cp_tensor *cp_gaussian_bias(cp_at at, cp_gaussians g);
  * Times lambda it is minus the log joint prior. */
 cp_tensor *cp_gaussian_penalty(cp_at at, cp_tensor *w, cp_tensor *b, cp_gaussians g);
 
-#define cp_half_distance(t, ...) cp_half_distance(CP_AT(t), __VA_ARGS__)
 #define cp_gaussian_energy(t, ...) cp_gaussian_energy(CP_AT(t), __VA_ARGS__)
 #define cp_gaussian_log_joint(t, ...) cp_gaussian_log_joint(CP_AT(t), __VA_ARGS__)
 #define cp_gaussian_log_density(t, ...) cp_gaussian_log_density(CP_AT(t), __VA_ARGS__)

@@ -6,15 +6,11 @@
 
 /* ---- cross entropy, fused: no probability is ever formed in the forward pass ---- */
 
-typedef struct targets {
-    cp_labels labels;
-} targets;
-
 /* (softmax(logits) - one-hot) g / N */
 static void cross_entropy_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
     cp_tensor *logits = node->in[0];
-    cp_labels  labels = ((const targets *)node->attr)->labels;
-    cp_tensor *hot = cp_full(at, 0, 2, logits->dims);
+    cp_labels  labels = *(const cp_labels *)node->attr;
+    cp_tensor *hot = cp_full(at, 0, logits->shape);
     if (!hot) return;
     for (int i = 0; i < labels.count; i++) hot->data[(size_t)i * (size_t)logits->dims[1] + (size_t)labels.at[i]] = 1;
     cp_tensor *difference = cp_sub(at, cp_softmax(at, logits, 1), hot);
@@ -24,29 +20,32 @@ static void cross_entropy_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_t
 const cp_op cp_op_cross_entropy = {.name = "cross_entropy",
                                    .formula = "mean of logsumexp(logits) - logits[label]",
                                    .grad = cross_entropy_grad,
-                                   .keeps = CP_KEEPS_IN(0) | CP_KEEPS_SAVED};
+                                   .keeps = {CP_KEEPS_IN(0) | CP_KEEPS_SAVED}};
 
-static bool labels_fit(cp_at at, const cp_tensor *logits, cp_labels labels) {
-    const char *op = "cross_entropy";
-    if (logits->rank != 2 || logits->size == 0)
-        return cp_misuse(at, op, "logits have shape %s; (rows, classes), not empty, is needed", cp_shape_text(logits).s);
-    if (!labels.at) return cp_misuse(at, op, "the labels for logits of shape %s are NULL", cp_shape_text(logits).s);
-    if (labels.count != logits->dims[0])
-        return cp_misuse(at, op, "%d labels for logits of shape %s", labels.count, cp_shape_text(logits).s);
+/* One label for each row of a (rows, classes). */
+static bool labels_fit(cp_at at, const char *op, const cp_tensor *a, cp_labels labels) {
+    if (a->rank != 2) return cp_misuse(at, op, "shape %s is not (rows, classes)", cp_shape_text(a).s);
+    if (labels.count != a->dims[0] || (labels.count && !labels.at))
+        return cp_misuse(at, op, labels.at ? "%d labels for the rows of %s" : "the labels (%d) for the rows of %s are NULL",
+                         labels.count, cp_shape_text(a).s);
     for (int i = 0; i < labels.count; i++)
-        if (labels.at[i] < 0 || labels.at[i] >= logits->dims[1])
-            return cp_misuse(at, op, "label %d at row %d is outside 0..%d, the classes of logits %s", labels.at[i], i,
-                             logits->dims[1] - 1, cp_shape_text(logits).s);
+        if (labels.at[i] < 0 || labels.at[i] >= a->dims[1])
+            return cp_misuse(at, op, "label %d at row %d is outside 0..%d, the classes of %s", labels.at[i], i, a->dims[1] - 1,
+                             cp_shape_text(a).s);
     return true;
 }
 
 cp_tensor *(cp_cross_entropy)(cp_at at, cp_tensor *logits, cp_labels labels) {
-    if (!cp_check(at, "cross_entropy", 1, &logits) || !labels_fit(at, logits, labels)) return NULL;
-    cp_tensor *out = cp_out(at, 0, NULL);
+    if (!cp_check(at, "cross_entropy", 1, &logits) || !labels_fit(at, "cross_entropy", logits, labels)) return NULL;
+    if (!logits->size) {
+        cp_misuse(at, "cross_entropy", "logits of shape %s have no mean", cp_shape_text(logits).s);
+        return NULL;
+    }
+    cp_tensor *out = cp_out(at, CP_SCALAR);
     int       *copy = cp_attr(at, labels.at, (size_t)labels.count * sizeof *copy);
-    targets   *attr = cp_keep(at, sizeof *attr);
+    cp_labels *attr = cp_keep(at, sizeof *attr);
     if (!out || !copy || !attr) return NULL;
-    attr->labels = (cp_labels){copy, labels.count};
+    *attr = (cp_labels){copy, labels.count};
     size_t classes = (size_t)logits->dims[1];
     double total = 0;
     for (int i = 0; i < labels.count; i++) {
@@ -59,6 +58,18 @@ cp_tensor *(cp_cross_entropy)(cp_at at, cp_tensor *logits, cp_labels labels) {
     }
     out->data[0] = (cp_real)(total / labels.count);
     return cp_record(at, &cp_op_cross_entropy, out, attr, 1, &logits);
+}
+
+/* ---- the value of each row's label ---- */
+
+const cp_op cp_op_pick = {.name = "pick", .formula = "out[i] = a[i, labels[i]]"};
+
+cp_tensor *(cp_pick)(cp_at at, cp_tensor *a, cp_labels labels) {
+    if (!cp_check(at, "pick", 1, &a) || !labels_fit(at, "pick", a, labels)) return NULL;
+    int *places = cp_keep(at, (size_t)labels.count * sizeof *places);
+    if (!places) return NULL;
+    for (int i = 0; i < labels.count; i++) places[i] = i * a->dims[1] + labels.at[i];
+    return cp_take(at, a, (cp_places){places, labels.count}, CP_SHAPE(labels.count));
 }
 
 /* ---- mean squared error ---- */

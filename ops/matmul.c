@@ -15,21 +15,21 @@ static void matmul_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor *
     if (cp_needs(node, 0)) {
         cp_tensor *ga =
             ta ? cp_matmul(at, b, g, (tb ? CP_TRANSPOSE_A : 0) | CP_TRANSPOSE_B) : cp_matmul(at, g, b, tb ? 0 : CP_TRANSPOSE_B);
-        gin[0] = cp_sum_to(at, ga, a->rank, a->dims);
+        gin[0] = cp_sum_to(at, ga, a->shape);
     }
     if (cp_needs(node, 1)) {
         cp_tensor *gb =
             tb ? cp_matmul(at, g, a, CP_TRANSPOSE_A | (ta ? CP_TRANSPOSE_B : 0)) : cp_matmul(at, a, g, ta ? 0 : CP_TRANSPOSE_A);
-        gin[1] = cp_sum_to(at, gb, b->rank, b->dims);
+        gin[1] = cp_sum_to(at, gb, b->shape);
     }
 }
 
 const cp_op cp_op_matmul = {
-    .name = "matmul", .formula = "op(a) op(b)", .grad = matmul_grad, .keeps = CP_KEEPS_IN(0) | CP_KEEPS_IN(1)};
+    .name = "matmul", .formula = "op(a) op(b)", .grad = matmul_grad, .keeps = {CP_KEEPS_IN(1), CP_KEEPS_IN(0)}};
 
 typedef struct product {
-    size_t m, n, k, batch;
-    int    rank, dims[CP_MAX_RANK];
+    size_t   m, n, k, batch;
+    cp_shape shape;
 } product;
 
 static bool product_plan(cp_at at, const cp_tensor *a, const cp_tensor *b, unsigned flags, product *p) {
@@ -41,12 +41,12 @@ static bool product_plan(cp_at at, const cp_tensor *a, const cp_tensor *b, unsig
     if (ka != kb)
         return cp_misuse(at, op, "cannot multiply %s%s by %s%s: inner sizes %d and %d differ", cp_shape_text(a).s, ta,
                          cp_shape_text(b).s, tb, ka, kb);
-    if (!cp_shape_broadcast(a->rank - 2, a->dims, b->rank - 2, b->dims, &p->rank, p->dims))
+    if (!cp_shape_broadcast(cp_shape_of(a->rank - 2, a->dims), cp_shape_of(b->rank - 2, b->dims), &p->shape))
         return cp_misuse(at, op, "leading axes of %s and %s do not broadcast", cp_shape_text(a).s, cp_shape_text(b).s);
     p->batch = 1;
-    for (int i = 0; i < p->rank; i++) p->batch *= (size_t)p->dims[i];
-    p->dims[p->rank++] = m;
-    p->dims[p->rank++] = n;
+    for (int i = 0; i < p->shape.rank; i++) p->batch *= (size_t)p->shape.dims[i];
+    p->shape.dims[p->shape.rank++] = m;
+    p->shape.dims[p->shape.rank++] = n;
     p->m = (size_t)m, p->n = (size_t)n, p->k = (size_t)ka;
     return true;
 }
@@ -54,8 +54,8 @@ static bool product_plan(cp_at at, const cp_tensor *a, const cp_tensor *b, unsig
 /* The matrix of t that belongs to matrix `index` of the batch, under broadcasting of the leading axes. */
 static const cp_real *matrix_at(const cp_tensor *t, const product *p, size_t index) {
     size_t place = 0, step = 1;
-    for (int i = 3; i <= p->rank; i++) {
-        size_t size = (size_t)p->dims[p->rank - i], own = i <= t->rank ? (size_t)t->dims[t->rank - i] : 1;
+    for (int i = 3; i <= p->shape.rank; i++) {
+        size_t size = (size_t)p->shape.dims[p->shape.rank - i], own = i <= t->rank ? (size_t)t->dims[t->rank - i] : 1;
         if (own > 1) place += index % size * step;
         step *= own;
         index /= size;
@@ -69,10 +69,10 @@ cp_tensor *(cp_matmul)(cp_at at, cp_tensor *a, cp_tensor *b, unsigned flags) {
     if (!cp_check(at, "matmul", 2, in) || !product_plan(at, a, b, flags, &p)) return NULL;
     if (a->rank > 2 && b->rank == 2 && !(flags & CP_TRANSPOSE_A)) { /* one large product instead of many small ones */
         int        rows = a->dims[a->rank - 1] ? -1 : (int)(p.batch * p.m);
-        cp_tensor *flat = cp_reshape(at, a, 2, (int[]){rows, a->dims[a->rank - 1]});
-        return flat ? cp_reshape(at, cp_matmul(at, flat, b, flags), p.rank, p.dims) : NULL;
+        cp_tensor *flat = cp_reshape(at, a, CP_SHAPE(rows, a->dims[a->rank - 1]));
+        return cp_reshape(at, cp_matmul(at, flat, b, flags), p.shape);
     }
-    cp_tensor      *out = cp_out(at, p.rank, p.dims);
+    cp_tensor      *out = cp_out(at, p.shape);
     const unsigned *attr = cp_attr(at, &flags, sizeof flags);
     if (!out || !attr) return NULL;
     size_t refusals = cp_arena_refusals(cp_scratch(at));
@@ -99,7 +99,7 @@ static bool is_triangle(cp_at at, const char *op, cp_tensor *v, int d) {
 cp_tensor *(cp_tril_exp)(cp_at at, cp_tensor *v, int d) {
     if (!is_triangle(at, "tril_exp", v, d)) return NULL;
     int       *places = cp_keep(at, v->size * sizeof *places);
-    cp_tensor *diagonal = cp_full(at, 0, 1, v->dims);
+    cp_tensor *diagonal = cp_full(at, 0, v->shape);
     if (!places || !diagonal) return NULL;
     for (int row = 0, i = 0; row < d; row++)
         for (int column = 0; column <= row; column++, i++) {
@@ -109,7 +109,7 @@ cp_tensor *(cp_tril_exp)(cp_at at, cp_tensor *v, int d) {
     /* exp only where it is used: a large off-diagonal entry must not become infinite on the way */
     cp_tensor *safe = cp_where(at, diagonal, v, cp_scalar(at, 0));
     cp_tensor *entries = cp_where(at, diagonal, cp_exp(at, safe), v);
-    return cp_put(at, entries, (cp_labels){places, (int)v->size}, 2, (int[]){d, d});
+    return cp_put(at, entries, (cp_places){places, (int)v->size}, CP_SHAPE(d, d));
 }
 
 cp_tensor *(cp_tril_logdet)(cp_at at, cp_tensor *v, int d) {
@@ -117,7 +117,7 @@ cp_tensor *(cp_tril_logdet)(cp_at at, cp_tensor *v, int d) {
     int *places = cp_keep(at, (size_t)d * sizeof *places);
     if (!places) return NULL;
     for (int row = 0; row < d; row++) places[row] = row * (row + 3) / 2;
-    return cp_scale(at, cp_sum(at, cp_take(at, v, (cp_labels){places, d}, 1, &d), CP_ALL, false), 2);
+    return cp_scale(at, cp_sum(at, cp_take(at, v, (cp_places){places, d}, CP_SHAPE(d)), CP_ALL, false), 2);
 }
 
 cp_tensor *(cp_tril_quadratic)(cp_at at, cp_tensor *x, cp_tensor *l) {

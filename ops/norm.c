@@ -7,10 +7,11 @@
 
 /* ---- normalize ---- */
 
+#define EPS ((cp_real)1e-5) /* what an eps of 0 means */
+
 typedef struct normalize_attr {
-    cp_axes    axes;
-    cp_real    eps;
-    cp_tensor *rstd; /* 1 / sqrt(variance + eps), reduced axes kept */
+    cp_axes axes;
+    cp_real eps;
 } normalize_attr;
 
 typedef struct statistics {
@@ -35,30 +36,27 @@ static cp_tensor *project(cp_at at, cp_tensor *g, cp_tensor *hat, cp_tensor *rst
 /* A recorded sweep sees rstd as the function of x that it is. */
 static void normalize_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
     const normalize_attr *attr = node->attr;
-    cp_tensor            *rstd = cp_recording(at) ? measure(at, node->in[0], attr->axes, attr->eps).rstd : attr->rstd;
+    cp_tensor            *rstd = cp_recording(at) ? measure(at, node->in[0], attr->axes, attr->eps).rstd : node->in[1];
     gin[0] = project(at, g, node->out, rstd, attr->axes);
 }
 
 const cp_op cp_op_normalize = {.name = "normalize",
                                .formula = "(a - mean) / sqrt(variance + eps)",
                                .grad = normalize_grad,
-                               .keeps = CP_KEEPS_IN(0) | CP_KEEPS_OUT | CP_KEEPS_SAVED};
+                               .keeps = {CP_KEEPS_IN(0) | CP_KEEPS_IN(1) | CP_KEEPS_OUT}};
 
-static cp_tensor *normalize(cp_at at, cp_tensor *a, cp_axes axes, cp_real eps, statistics *s) {
-    bool was = cp_tape_pause(at.tape, true);
-    *s = measure(at, a, axes, eps);
-    cp_tensor *out = cp_mul(at, s->centered, s->rstd);
-    cp_tape_pause(at.tape, was);
-    if (!out) return NULL;
-    const void *attr = cp_attr(at, &(normalize_attr){axes, eps, s->rstd}, sizeof(normalize_attr));
-    return attr ? cp_record(at, &cp_op_normalize, out, attr, 1, &a) : NULL;
-}
-
+/* The inputs are a and rstd = 1 / sqrt(variance + eps), reduced axes kept. */
 cp_tensor *(cp_normalize)(cp_at at, cp_tensor *a, cp_axes axes, cp_real eps) {
-    bool       flags[CP_MAX_RANK];
-    statistics s;
+    bool flags[CP_MAX_RANK];
     if (!cp_check(at, "normalize", 1, &a) || !cp_axes_flags(at, "normalize", axes, a, flags)) return NULL;
-    return normalize(at, a, axes, eps, &s);
+    normalize_attr given = {axes, eps ? eps : EPS};
+    bool           was = cp_tape_pause(at.tape, true);
+    statistics     s = measure(at, a, axes, given.eps);
+    cp_tensor     *out = cp_mul(at, s.centered, s.rstd);
+    cp_tape_pause(at.tape, was);
+    cp_release(at, s.centered);
+    const void *attr = cp_attr(at, &given, sizeof given);
+    return attr ? cp_record(at, &cp_op_normalize, out, attr, 2, (cp_tensor *[]){a, s.rstd}) : NULL;
 }
 
 /* ---- scale and shift by channel ---- */
@@ -66,22 +64,22 @@ cp_tensor *(cp_normalize)(cp_at at, cp_tensor *a, cp_axes axes, cp_real eps) {
 static void scale_shift_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
     cp_tensor *a = node->in[0], *scale = node->in[1];
     if (cp_needs(node, 0)) gin[0] = cp_mul(at, g, scale);
-    if (cp_needs(node, 1)) gin[1] = cp_sum_to(at, cp_mul(at, g, a), 1, scale->dims);
-    if (cp_needs(node, 2)) gin[2] = cp_sum_to(at, g, 1, scale->dims);
+    if (cp_needs(node, 1)) gin[1] = cp_sum_to(at, cp_mul(at, g, a), scale->shape);
+    if (cp_needs(node, 2)) gin[2] = cp_sum_to(at, g, scale->shape);
 }
 
 const cp_op cp_op_scale_shift = {
-    .name = "scale_shift", .formula = "scale a + shift", .grad = scale_shift_grad, .keeps = CP_KEEPS_IN(0) | CP_KEEPS_IN(1)};
+    .name = "scale_shift", .formula = "scale a + shift", .grad = scale_shift_grad, .keeps = {CP_KEEPS_IN(1), CP_KEEPS_IN(0)}};
 
 cp_tensor *(cp_scale_shift)(cp_at at, cp_tensor *a, cp_tensor *scale, cp_tensor *shift) {
     cp_tensor *in[] = {a, scale, shift};
     if (!cp_check(at, "scale_shift", 3, in)) return NULL;
-    if (a->rank < 1 || !cp_shape_is(scale, 1, &a->dims[a->rank - 1]) || !cp_shape_same(scale, shift)) {
+    if (a->rank < 1 || !cp_shape_is(scale, CP_SHAPE(a->dims[a->rank - 1])) || !cp_shape_same(scale, shift)) {
         cp_misuse(at, "scale_shift", "scale %s and shift %s do not fit the last axis of %s", cp_shape_text(scale).s,
                   cp_shape_text(shift).s, cp_shape_text(a).s);
         return NULL;
     }
-    cp_tensor *out = cp_out(at, a->rank, a->dims);
+    cp_tensor *out = cp_out(at, a->shape);
     if (!out) return NULL;
     size_t c = scale->size;
     cp_kernel_scale_shift(c ? a->size / c : 0, c, a->data, NULL, scale->data, shift->data, out->data);
@@ -100,8 +98,9 @@ static int channels(const cp_tensor *x) {
 
 static bool is_per_channel(cp_at at, const char *op, const char *what, cp_tensor *t, const cp_tensor *x) {
     int c = channels(x);
-    return !t || (cp_check(at, op, 1, &t) && (cp_shape_is(t, 1, &c) || cp_misuse(at, op, "%s has shape %s; x %s has %d channels",
-                                                                                 what, cp_shape_text(t).s, cp_shape_text(x).s, c)));
+    return !t || (cp_check_optional(at, op, 1, &t, &what) &&
+                  (cp_shape_is(t, CP_SHAPE(c)) ||
+                   cp_misuse(at, op, "%s has shape %s; x %s has %d channels", what, cp_shape_text(t).s, cp_shape_text(x).s, c)));
 }
 
 static bool fits(cp_at at, const char *op, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta) {
@@ -112,9 +111,9 @@ static bool fits(cp_at at, const char *op, cp_tensor *x, cp_tensor *gamma, cp_te
 
 /* gamma x + beta, either of which may be NULL. */
 static cp_tensor *scale_shift(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta) {
-    if (x && gamma && beta) return cp_scale_shift(at, x, gamma, beta);
-    if (x && gamma) return cp_mul(at, x, gamma);
-    return x && beta ? cp_add(at, x, beta) : x;
+    if (gamma && beta) return cp_scale_shift(at, x, gamma, beta);
+    if (gamma) return cp_mul(at, x, gamma);
+    return beta ? cp_add(at, x, beta) : x;
 }
 
 /* running = (1 - momentum) running + momentum scale batch */
@@ -124,13 +123,7 @@ static void running_update(cp_tensor *running, const cp_tensor *batch, cp_real m
         running->data[i] = (1 - momentum) * running->data[i] + momentum * scale * batch->data[i];
 }
 
-#define EPS ((cp_real)1e-5)
-
-typedef struct batch_norm_attr {
-    cp_real    eps;
-    cp_tensor *mean, *rstd; /* (C) */
-    int        gamma, beta; /* places among the inputs, or -1 */
-} batch_norm_attr;
+enum { X, GAMMA, BETA, MEAN, RSTD, INPUTS }; /* a batch norm's; its attribute is eps */
 
 static cp_axes all_but_last(const cp_tensor *x) {
     return (cp_axes){.count = x->rank - 1, .at = {0, 1, 2, 3}};
@@ -138,19 +131,19 @@ static cp_axes all_but_last(const cp_tensor *x) {
 
 /* With xhat = (x - mean) rstd: dbeta = sum g, dgamma = sum g xhat, dx = gamma rstd (g - dbeta / n - xhat dgamma / n); in two passes. */
 static void batch_norm_sweep(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
-    const batch_norm_attr *a = node->attr;
-    cp_tensor             *x = node->in[0];
-    int                    c = channels(x);
-    size_t                 rows = x->size / (size_t)c;
-    const cp_real         *gamma = a->gamma > 0 ? node->in[a->gamma]->data : NULL, *mean = a->mean->data, *rstd = a->rstd->data;
-    cp_tensor             *beta_grad = cp_out(at, 1, &c), *gamma_grad = cp_out(at, 1, &c), *out = cp_out(at, x->rank, x->dims);
-    cp_tensor             *factors = cp_out(at, 2, (int[]){3, c});
+    cp_tensor     *x = node->in[X];
+    int            c = channels(x);
+    size_t         rows = x->size / (size_t)c;
+    const cp_real *gamma = node->in[GAMMA] ? node->in[GAMMA]->data : NULL, *mean = node->in[MEAN]->data;
+    const cp_real *rstd = node->in[RSTD]->data;
+    cp_tensor     *beta_grad = cp_out(at, CP_SHAPE(c)), *gamma_grad = cp_out(at, CP_SHAPE(c)), *out = cp_out(at, x->shape);
+    cp_tensor     *factors = cp_out(at, CP_SHAPE(3, c));
     if (!beta_grad || !gamma_grad || !out || !factors ||
         !cp_kernel_norm_sums(cp_scratch(at), rows, (size_t)c, g->data, x->data, mean, rstd, beta_grad->data, gamma_grad->data))
         return;
-    if (a->gamma > 0) gin[a->gamma] = gamma_grad;
-    if (a->beta > 0) gin[a->beta] = beta_grad;
-    if (!cp_needs(node, 0)) return;
+    gin[GAMMA] = gamma_grad;
+    gin[BETA] = beta_grad;
+    if (!cp_needs(node, X)) return;
     cp_real *of_g = factors->data, *of_x = of_g + c, *level = of_x + c;
     for (int k = 0; k < c; k++) {
         of_g[k] = (gamma ? gamma[k] : 1) * rstd[k];
@@ -167,49 +160,46 @@ static void batch_norm_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tens
         batch_norm_sweep(at, node, g, gin);
         return;
     }
-    const batch_norm_attr *a = node->attr;
-    cp_axes                axes = all_but_last(node->in[0]);
-    statistics             s = measure(at, node->in[0], axes, a->eps);
-    cp_tensor             *hat = cp_mul(at, s.centered, s.rstd);
-    if (a->beta > 0 && cp_needs(node, a->beta)) gin[a->beta] = cp_sum(at, g, axes, false);
-    if (a->gamma > 0 && cp_needs(node, a->gamma)) gin[a->gamma] = cp_sum(at, cp_mul(at, g, hat), axes, false);
-    if (!cp_needs(node, 0)) return;
-    if (a->gamma > 0) g = cp_mul(at, g, node->in[a->gamma]);
-    gin[0] = project(at, g, hat, s.rstd, axes);
+    cp_axes    axes = all_but_last(node->in[X]);
+    statistics s = measure(at, node->in[X], axes, *(const cp_real *)node->attr);
+    cp_tensor *hat = cp_mul(at, s.centered, s.rstd);
+    if (cp_needs(node, BETA)) gin[BETA] = cp_sum(at, g, axes, false);
+    if (cp_needs(node, GAMMA)) gin[GAMMA] = cp_sum(at, cp_mul(at, g, hat), axes, false);
+    if (!cp_needs(node, X)) return;
+    if (node->in[GAMMA]) g = cp_mul(at, g, node->in[GAMMA]);
+    gin[X] = project(at, g, hat, s.rstd, axes);
 }
 
+enum { READ = CP_KEEPS_IN(X) | CP_KEEPS_IN(MEAN) | CP_KEEPS_IN(RSTD) };
 const cp_op cp_op_batch_norm = {.name = "batch_norm",
                                 .formula = "gamma (x - mean) / sqrt(var + eps) + beta over all but the last axis",
                                 .grad = batch_norm_grad,
-                                .keeps = CP_KEEPS_IN(0) | CP_KEEPS_IN(1) | CP_KEEPS_SAVED};
+                                .keeps = {[X] = READ | CP_KEEPS_IN(GAMMA), [GAMMA] = READ, [BETA] = READ}};
 
 static cp_tensor *batch_norm_training(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta,
                                       const cp_batch_norm_config *config) {
-    int             c = channels(x), inputs = 1;
-    size_t          rows = c ? x->size / (size_t)c : 0;
-    cp_tensor      *in[3] = {x}, *out, *variance, *factors;
-    batch_norm_attr a = {.eps = config->eps ? config->eps : EPS, .gamma = -1, .beta = -1};
+    int     c = channels(x);
+    size_t  rows = c ? x->size / (size_t)c : 0;
+    cp_real eps = config->eps ? config->eps : EPS;
     if (rows < 2) {
         cp_misuse(at, "batch_norm", "training on %s: a variance needs more than one value a channel", cp_shape_text(x).s);
         return NULL;
     }
-    if (gamma) in[a.gamma = inputs++] = gamma;
-    if (beta) in[a.beta = inputs++] = beta;
-    out = cp_out(at, x->rank, x->dims);
-    a.mean = cp_out(at, 1, &c), a.rstd = cp_out(at, 1, &c), variance = cp_out(at, 1, &c), factors = cp_out(at, 2, (int[]){2, c});
-    if (!out || !a.mean || !a.rstd || !variance || !factors ||
-        !cp_kernel_moments(cp_scratch(at), rows, (size_t)c, x->data, a.mean->data, variance->data))
+    cp_tensor *out = cp_out(at, x->shape), *mean = cp_out(at, CP_SHAPE(c)), *rstd = cp_out(at, CP_SHAPE(c));
+    cp_tensor *variance = cp_out(at, CP_SHAPE(c)), *factors = cp_out(at, CP_SHAPE(2, c));
+    if (!out || !mean || !rstd || !variance || !factors ||
+        !cp_kernel_moments(cp_scratch(at), rows, (size_t)c, x->data, mean->data, variance->data))
         return NULL;
     cp_real *scale = factors->data, *shift = scale + c;
     for (int k = 0; k < c; k++) {
-        a.rstd->data[k] = 1 / sqrt(variance->data[k] + a.eps);
-        scale[k] = (gamma ? gamma->data[k] : 1) * a.rstd->data[k];
+        rstd->data[k] = 1 / sqrt(variance->data[k] + eps);
+        scale[k] = (gamma ? gamma->data[k] : 1) * rstd->data[k];
         shift[k] = beta ? beta->data[k] : 0;
     }
-    cp_kernel_scale_shift(rows, (size_t)c, x->data, a.mean->data, scale, shift, out->data);
-    const void *kept = cp_attr(at, &a, sizeof a);
-    if (!kept || !cp_record(at, &cp_op_batch_norm, out, kept, inputs, in)) return NULL;
-    running_update(config->running_mean, a.mean, config->momentum, 1); /* last: a call that fails has changed nothing */
+    cp_kernel_scale_shift(rows, (size_t)c, x->data, mean->data, scale, shift, out->data);
+    const void *attr = cp_attr(at, &eps, sizeof eps);
+    if (!attr || !cp_record(at, &cp_op_batch_norm, out, attr, INPUTS, (cp_tensor *[]){x, gamma, beta, mean, rstd})) return NULL;
+    running_update(config->running_mean, mean, config->momentum, 1); /* last: a call that fails has changed nothing */
     running_update(config->running_var, variance, config->momentum, (cp_real)rows / (cp_real)(rows - 1));
     return out;
 }
@@ -226,15 +216,12 @@ bool(cp_batch_norm_factors)(cp_at at, cp_tensor *gamma, cp_tensor *beta, cp_batc
     if (!is_per_channel(at, op, "running_mean", c.running_mean, c.running_var) ||
         !is_per_channel(at, op, "gamma", gamma, c.running_var) || !is_per_channel(at, op, "beta", beta, c.running_var))
         return false;
-    cp_tensor *factor = cp_affine(at, cp_detach(at, c.running_var), 1, c.eps ? c.eps : EPS), *level;
-    factor = factor ? cp_rsqrt(at, factor) : NULL;
-    factor = factor && gamma ? cp_mul(at, gamma, factor) : factor;
-    level = factor ? cp_mul(at, cp_detach(at, c.running_mean), factor) : NULL;
-    level = level ? (beta ? cp_sub(at, beta, level) : cp_neg(at, level)) : NULL;
-    if (!level) return false;
-    *scale = factor;
-    *shift = level;
-    return true;
+    cp_tensor *factor = cp_rsqrt(at, cp_affine(at, cp_detach(at, c.running_var), 1, c.eps ? c.eps : EPS));
+    if (gamma) factor = cp_mul(at, gamma, factor);
+    cp_tensor *level = cp_mul(at, cp_detach(at, c.running_mean), factor);
+    *shift = beta ? cp_sub(at, beta, level) : cp_neg(at, level);
+    *scale = *shift ? factor : NULL;
+    return *shift;
 }
 
 static cp_tensor *batch_norm_evaluation(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, const cp_batch_norm_config *c) {
@@ -264,9 +251,9 @@ cp_tensor *(cp_group_norm)(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *
         return NULL;
     }
     int        pixels = n && c ? (int)(x->size / (size_t)n / (size_t)c) : 0;
-    cp_tensor *split = cp_reshape(at, x, 4, (int[]){n, pixels, groups, c / groups});
+    cp_tensor *split = cp_reshape(at, x, CP_SHAPE(n, pixels, groups, c / groups));
     cp_tensor *flat = cp_normalize(at, split, CP_AXES(1, 3), eps);
-    return flat ? scale_shift(at, cp_reshape(at, flat, x->rank, x->dims), gamma, beta) : NULL;
+    return scale_shift(at, cp_reshape(at, flat, x->shape), gamma, beta);
 }
 
 /* ---- dropout ---- */
@@ -284,7 +271,7 @@ cp_tensor *(cp_dropout)(cp_at at, cp_tensor *x, cp_real rate, cp_rng *rng, bool 
         cp_misuse(at, "dropout", "rng is NULL");
         return NULL;
     }
-    cp_tensor *mask = cp_out(at, x->rank, x->dims);
+    cp_tensor *mask = cp_out(at, x->shape);
     if (!mask) return NULL;
     cp_rng_fill_uniform(rng, mask->data, mask->size, 0, 1);
     for (size_t i = 0; i < mask->size; i++) mask->data[i] = mask->data[i] < rate ? 0 : 1 / (1 - rate);

@@ -59,7 +59,7 @@ cp_tensor *cp_mean(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim);
 cp_tensor *cp_max(cp_at at, cp_tensor *a, cp_axes axes,
                   bool keepdim); /* equal largest values share the gradient; a NaN is the largest, and its gradient NaN */
 cp_tensor *cp_logsumexp(cp_at at, cp_tensor *a, cp_axes axes,
-                        bool keepdim); /* ln sum e^a, exact for large |a|; over nothing but -infinity its gradient is NaN */
+                        bool keepdim); /* ln sum e^a, exact for large |a|; the gradient at an infinite entry is NaN */
 cp_tensor *cp_softmax(cp_at at, cp_tensor *a, int axis);     /* e^a / sum e^a along one axis */
 cp_tensor *cp_log_softmax(cp_at at, cp_tensor *a, int axis); /* a - ln sum e^a */
 
@@ -77,10 +77,10 @@ cp_tensor *cp_tril_quadratic(cp_at at, cp_tensor *x, cp_tensor *l); /* x^T L L^T
 
 /* ==== shape ==== */
 
-cp_tensor *cp_reshape(cp_at at, cp_tensor *a, int rank, const int *dims); /* one size may be -1: the rest; no copy */
-cp_tensor *cp_permute(cp_at at, cp_tensor *a, const int *order);          /* out axis i is a's axis order[i] */
-cp_tensor *cp_broadcast_to(cp_at at, cp_tensor *a, int rank, const int *dims);
-cp_tensor *cp_sum_to(cp_at at, cp_tensor *a, int rank, const int *dims); /* the inverse direction: sums what was repeated */
+cp_tensor *cp_reshape(cp_at at, cp_tensor *a, cp_shape shape);   /* one size may be -1: the rest; no copy */
+cp_tensor *cp_permute(cp_at at, cp_tensor *a, const int *order); /* out axis i is a's axis order[i] */
+cp_tensor *cp_broadcast_to(cp_at at, cp_tensor *a, cp_shape shape);
+cp_tensor *cp_sum_to(cp_at at, cp_tensor *a, cp_shape shape); /* the inverse direction: sums what was repeated */
 
 #define CP_END INT32_MAX
 /* a[start:stop:step] on every axis; arrays of a's rank. stop may be CP_END; step may be NULL (all 1). */
@@ -90,11 +90,12 @@ cp_tensor *cp_embed(cp_at at, cp_tensor *a, const int *dims, const int *start, c
 cp_tensor *cp_pad(cp_at at, cp_tensor *a, const int *before, const int *after, cp_real fill);
 cp_tensor *cp_concat(cp_at at, cp_tensor *const *parts, int count, int axis);
 
-cp_tensor *cp_gather_rows(cp_at at, cp_tensor *a, cp_labels rows);             /* out[i] = a[rows[i]] */
-cp_tensor *cp_scatter_rows(cp_at at, cp_tensor *a, cp_labels rows, int count); /* (count, ...): out[rows[i]] += a[i], in double */
-cp_tensor *cp_take(cp_at at, cp_tensor *a, cp_labels places, int rank, const int *dims); /* out[i] = a[places[i]], flat places */
-cp_tensor *cp_put(cp_at at, cp_tensor *a, cp_labels places, int rank,
-                  const int *dims); /* out[places[i]] += a[i], flat places; in cp_real, one after the other */
+cp_tensor *cp_gather_rows(cp_at at, cp_tensor *a, cp_places rows);             /* out[i] = a[rows[i]] */
+cp_tensor *cp_scatter_rows(cp_at at, cp_tensor *a, cp_places rows, int count); /* (count, ...): out[rows[i]] += a[i], in double */
+cp_tensor *cp_take(cp_at at, cp_tensor *a, cp_places places, cp_shape shape);  /* out[i] = a[places[i]], flat places */
+/* out[places[i]] += a[i], flat places; in cp_real, one after the other */
+cp_tensor *cp_put(cp_at at, cp_tensor *a, cp_places places, cp_shape shape);
+cp_tensor *cp_pick(cp_at at, cp_tensor *a, cp_labels labels); /* out[i] = a[i, labels[i]]; (N,C) -> (N) */
 
 /* ==== images, (N,H,W,C) ==== */
 
@@ -228,6 +229,7 @@ const struct cp_op *const *cp_op_list(int *count);
 #define cp_scatter_rows(t, ...) cp_scatter_rows(CP_AT(t), __VA_ARGS__)
 #define cp_take(t, ...) cp_take(CP_AT(t), __VA_ARGS__)
 #define cp_put(t, ...) cp_put(CP_AT(t), __VA_ARGS__)
+#define cp_pick(t, ...) cp_pick(CP_AT(t), __VA_ARGS__)
 #define cp_leaky_conv2d(t, ...) cp_leaky_conv2d(CP_AT(t), __VA_ARGS__)
 #define cp_conv2d(t, ...) cp_conv2d(CP_AT(t), __VA_ARGS__)
 #define cp_conv2d_input_grad(t, ...) cp_conv2d_input_grad(CP_AT(t), __VA_ARGS__)

@@ -9,7 +9,7 @@ typedef struct window {
 } window;
 
 static bool window_plan(cp_at at, const char *op, const int *x, cp_pool2d_config c, window *win) {
-    if (!cp_shape_check(at, op, 4, x)) return false;
+    if (!cp_shape_check(at, op, cp_shape_of(4, x))) return false;
     if (!c.stride_h) c.stride_h = c.window_h;
     if (!c.stride_w) c.stride_w = c.window_w;
     if (c.window_h < 1 || c.window_w < 1 || c.stride_h < 1 || c.stride_w < 1)
@@ -22,7 +22,7 @@ static bool window_plan(cp_at at, const char *op, const int *x, cp_pool2d_config
     int64_t room_w = (int64_t)x[2] + c.pad_left + c.pad_right - c.window_w;
     if (room_h < 0 || room_w < 0 || room_h >= INT32_MAX || room_w >= INT32_MAX || !x[1] || !x[2])
         return cp_misuse(at, op, "window (%d, %d) does not fit into the padded image %s", c.window_h, c.window_w,
-                         cp_dims_text(4, x).s);
+                         cp_dims_text(cp_shape_of(4, x)).s);
     *win = (window){{x[0], x[1], x[2], x[3]}, {x[0], (int)room_h / c.stride_h + 1, (int)room_w / c.stride_w + 1, x[3]}, c};
     return true;
 }
@@ -81,7 +81,7 @@ cp_tensor *(cp_max_pool)(cp_at at, cp_tensor *x, cp_pool2d_config config) {
     window w;
     if (!is_image(at, "max_pool", x) || !window_plan(at, "max_pool", x->dims, config, &w)) return NULL;
     size_t size;
-    if (x->size > INT32_MAX || !cp_shape_size(4, w.y, &size) || size > INT32_MAX) {
+    if (x->size > INT32_MAX || !cp_shape_size(cp_shape_of(4, w.y), &size) || size > INT32_MAX) {
         cp_misuse(at, "max_pool", "%s has more values than max_pool can count", cp_shape_text(x).s);
         return NULL;
     }
@@ -89,7 +89,7 @@ cp_tensor *(cp_max_pool)(cp_at at, cp_tensor *x, cp_pool2d_config config) {
     int *places = cp_arena_alloc(cp_scratch(at), size * sizeof *places);
     if (!places) return NULL;
     cp_parallel((size_t)w.x[0], 1, argmax_images, &(argmax_job){&w, x->data, places});
-    cp_tensor *out = cp_take(at, x, (cp_labels){places, count}, 4, w.y);
+    cp_tensor *out = cp_take(at, x, (cp_places){places, count}, cp_shape_of(4, w.y));
     cp_arena_release(cp_scratch(at), places);
     return out;
 }
@@ -171,7 +171,7 @@ const cp_op cp_op_global_avg_pool = {.name = "global_avg_pool", .formula = "mean
 cp_tensor *(cp_avg_pool)(cp_at at, cp_tensor *x, cp_pool2d_config config) {
     window w;
     if (!is_image(at, "avg_pool", x) || !window_plan(at, "avg_pool", x->dims, config, &w)) return NULL;
-    cp_tensor    *out = cp_out(at, 4, w.y);
+    cp_tensor    *out = cp_out(at, cp_shape_of(4, w.y));
     const window *attr = cp_attr(at, &w, sizeof w);
     if (!out || !attr) return NULL;
     cp_parallel((size_t)w.x[0], 1, average_images, &(average_job){attr, x->data, out->data});
@@ -181,11 +181,11 @@ cp_tensor *(cp_avg_pool)(cp_at at, cp_tensor *x, cp_pool2d_config config) {
 cp_tensor *(cp_avg_unpool)(cp_at at, cp_tensor *g, const int x_dims[4], cp_pool2d_config config) {
     window w;
     if (!is_image(at, "avg_unpool", g) || !window_plan(at, "avg_unpool", x_dims, config, &w)) return NULL;
-    if (!cp_shape_is(g, 4, w.y)) {
-        cp_misuse(at, "avg_unpool", "g has shape %s; pooling gives %s", cp_shape_text(g).s, cp_dims_text(4, w.y).s);
+    if (!cp_shape_is(g, cp_shape_of(4, w.y))) {
+        cp_misuse(at, "avg_unpool", "g has shape %s; pooling gives %s", cp_shape_text(g).s, cp_dims_text(cp_shape_of(4, w.y)).s);
         return NULL;
     }
-    cp_tensor    *out = cp_full(at, 0, 4, x_dims);
+    cp_tensor    *out = cp_full(at, 0, cp_shape_of(4, x_dims));
     const window *attr = cp_attr(at, &w, sizeof w);
     if (!out || !attr) return NULL;
     cp_parallel((size_t)w.x[0], 1, spread_images, &(average_job){attr, out->data, g->data});

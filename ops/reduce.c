@@ -9,20 +9,20 @@
 #include <tgmath.h>
 
 typedef struct reduction {
-    bool    flags[CP_MAX_RANK];
-    int     kept_rank, kept[CP_MAX_RANK]; /* the shape with reduced axes at size 1 */
-    int     rank, dims[CP_MAX_RANK];      /* the shape of the result */
-    cp_axes axes;
+    bool     flags[CP_MAX_RANK];
+    cp_shape kept;  /* with reduced axes at size 1 */
+    cp_shape shape; /* of the result */
+    cp_axes  axes;
 } reduction;
 
 static bool reduction_plan(cp_at at, const char *op, cp_tensor *a, cp_axes axes, bool keepdim, reduction *r) {
     if (!cp_check(at, op, 1, &a) || !cp_axes_flags(at, op, axes, a, r->flags)) return false;
     r->axes = axes;
-    r->kept_rank = a->rank;
-    r->rank = 0;
+    r->kept = a->shape;
+    r->shape = CP_SCALAR;
     for (int i = 0; i < a->rank; i++) {
-        r->kept[i] = r->flags[i] ? 1 : a->dims[i];
-        if (keepdim || !r->flags[i]) r->dims[r->rank++] = r->kept[i];
+        if (r->flags[i]) r->kept.dims[i] = 1;
+        if (keepdim || !r->flags[i]) r->shape.dims[r->shape.rank++] = r->kept.dims[i];
     }
     return true;
 }
@@ -65,13 +65,13 @@ static bool reduce_runs(cp_at at, const cp_tensor *a, const reduction *r, bool m
 }
 
 static cp_tensor *reduce(cp_at at, const reduction *r, cp_tensor *a, bool maximum) {
-    cp_tensor *out = cp_out(at, r->rank, r->dims);
+    cp_tensor *out = cp_out(at, r->shape);
     return out && reduce_runs(at, a, r, maximum, out->data) ? out : NULL;
 }
 
 /* g or out with the reduced axes back at size 1, so that it broadcasts against a. */
 static cp_tensor *with_axes(cp_at at, cp_tensor *t, const reduction *r) {
-    return cp_reshape(at, t, r->kept_rank, r->kept);
+    return cp_reshape(at, t, r->kept);
 }
 
 static cp_tensor *recorded(cp_at at, const cp_op *op, cp_tensor *out, const reduction *r, cp_tensor *a) {
@@ -82,7 +82,7 @@ static cp_tensor *recorded(cp_at at, const cp_op *op, cp_tensor *out, const redu
 /* ---- sum and mean ---- */
 
 static void sum_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
-    gin[0] = cp_broadcast_to(at, with_axes(at, g, node->attr), node->in[0]->rank, node->in[0]->dims);
+    gin[0] = cp_broadcast_to(at, with_axes(at, g, node->attr), node->in[0]->shape);
 }
 
 const cp_op cp_op_sum = {.name = "sum", .formula = "sum over axes", .grad = sum_grad};
@@ -113,7 +113,7 @@ static void max_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gi
 }
 
 const cp_op cp_op_max = {
-    .name = "max", .formula = "max over axes", .grad = max_grad, .keeps = CP_KEEPS_IN(0) | CP_KEEPS_OUT, .kinked = true};
+    .name = "max", .formula = "max over axes", .grad = max_grad, .keeps = {CP_KEEPS_IN(0) | CP_KEEPS_OUT}, .kinked = true};
 
 cp_tensor *(cp_max)(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim) {
     reduction r;
@@ -131,23 +131,24 @@ cp_tensor *(cp_max)(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim) {
 static void logsumexp_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
     const reduction *r = node->attr;
     cp_tensor       *share = cp_exp(at, cp_sub(at, node->in[0], with_axes(at, node->out, r)));
-    share = cp_div(at, share, cp_sum(at, share, r->axes, true)); /* out's rounding, a factor common to all, cancels */
-    gin[0] = cp_mul(at, share, with_axes(at, g, r));
+    cp_tensor       *total = cp_sum(at, share, r->axes, true); /* not quite 1: out's rounding, a factor common to all, cancels */
+    total = cp_where(at, cp_equal(at, total, total), total, cp_scalar(at, 1)); /* NaN where out is infinite: finite entries get 0 */
+    gin[0] = cp_mul(at, cp_div(at, share, total), with_axes(at, g, r));
 }
 
 const cp_op cp_op_logsumexp = {
-    .name = "logsumexp", .formula = "ln sum e^a over axes", .grad = logsumexp_grad, .keeps = CP_KEEPS_IN(0) | CP_KEEPS_OUT};
+    .name = "logsumexp", .formula = "ln sum e^a over axes", .grad = logsumexp_grad, .keeps = {CP_KEEPS_IN(0) | CP_KEEPS_OUT}};
 
 /* max + ln sum e^(a - max): with ops, not recorded. An infinite maximum is not subtracted. ln of an empty sum: -infinity. */
 static cp_tensor *logsumexp_value(cp_at at, cp_tensor *a, const reduction *r) {
-    if (!a->size) return cp_full(at, (cp_real)-INFINITY, r->rank, r->dims);
+    if (!a->size) return cp_full(at, (cp_real)-INFINITY, r->shape);
     cp_tensor *top = cp_max(at, a, r->axes, true);
     if (!top) return NULL;
     for (size_t i = 0; i < top->size; i++)
         if (!isfinite(top->data[i])) top->data[i] = 0;
     cp_tensor *sum = cp_sum(at, cp_exp(at, cp_sub(at, a, top)), r->axes, true);
     cp_tensor *out = cp_add(at, top, cp_log(at, sum));
-    return out ? cp_view(at, out, r->rank, r->dims) : NULL;
+    return out ? cp_view(at, out, r->shape) : NULL;
 }
 
 cp_tensor *(cp_logsumexp)(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim) {
@@ -197,7 +198,7 @@ static void softmax_rows(void *context, size_t begin, size_t end) {
 
 static cp_tensor *softmax_value(cp_at at, const char *op, cp_tensor *a, int *axis, bool logarithm) {
     if (!cp_check(at, op, 1, &a) || !cp_axis_resolve(at, op, a, axis)) return NULL;
-    cp_tensor *out = cp_out(at, a->rank, a->dims);
+    cp_tensor *out = cp_out(at, a->shape);
     if (!out || !out->size) return out;
     rows_job job = {(size_t)a->dims[*axis], product(a->dims, *axis + 1, a->rank), a->data, out->data, logarithm};
     cp_parallel(a->size / job.count, 4096 / job.count + 1, softmax_rows, &job);
@@ -215,9 +216,9 @@ static void log_softmax_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_ten
     gin[0] = cp_sub(at, g, cp_mul(at, cp_exp(at, node->out), total));
 }
 
-const cp_op cp_op_softmax = {.name = "softmax", .formula = "e^a / sum e^a", .grad = softmax_grad, .keeps = CP_KEEPS_OUT};
+const cp_op cp_op_softmax = {.name = "softmax", .formula = "e^a / sum e^a", .grad = softmax_grad, .keeps = {CP_KEEPS_OUT}};
 const cp_op cp_op_log_softmax = {
-    .name = "log_softmax", .formula = "a - ln sum e^a", .grad = log_softmax_grad, .keeps = CP_KEEPS_OUT};
+    .name = "log_softmax", .formula = "a - ln sum e^a", .grad = log_softmax_grad, .keeps = {CP_KEEPS_OUT}};
 
 static cp_tensor *softmax(cp_at at, const cp_op *op, cp_tensor *a, int axis, bool logarithm) {
     cp_tensor *out = softmax_value(at, op->name, a, &axis, logarithm);

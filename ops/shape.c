@@ -15,35 +15,29 @@ static bool has_arrays(cp_at at, const char *op, const cp_tensor *a, int n, cons
 /* ---- reshape ---- */
 
 static void reshape_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
-    gin[0] = cp_reshape(at, g, node->in[0]->rank, node->in[0]->dims);
+    gin[0] = cp_reshape(at, g, node->in[0]->shape);
 }
 
 const cp_op cp_op_reshape = {.name = "reshape", .formula = "the same values in another shape", .grad = reshape_grad};
 
-cp_tensor *(cp_reshape)(cp_at at, cp_tensor *a, int rank, const int *dims) {
-    int    wild = -1, full[CP_MAX_RANK] = {0};
-    size_t size, known = 1;
+cp_tensor *(cp_reshape)(cp_at at, cp_tensor *a, cp_shape shape) {
+    int      wild = -1;
+    cp_shape full = shape;
+    size_t   size, known = 1;
     if (!cp_check(at, "reshape", 1, &a)) return NULL;
-    if (rank < 0 || rank > CP_MAX_RANK || (rank && !dims)) {
-        cp_misuse(at, "reshape", "%s to %s: at most %d axes exist", cp_shape_text(a).s, cp_dims_text(rank, dims).s, CP_MAX_RANK);
-        return NULL;
-    }
-    for (int i = 0; i < rank; i++) {
-        full[i] = dims[i];
-        if (dims[i] == -1 && wild < 0)
+    for (int i = 0; i < shape.rank && i < CP_MAX_RANK; i++) {
+        if (shape.dims[i] == -1 && wild < 0)
             wild = i;
-        else if (dims[i] > 0)
-            known *= (size_t)dims[i];
         else
-            known = 0;
+            known *= shape.dims[i] > 0 ? (size_t)shape.dims[i] : 0;
     }
-    if (wild >= 0) full[wild] = known ? (int)(a->size / known) : 0;
-    if (!cp_shape_size(rank, full, &size) || size != a->size) {
-        cp_misuse(at, "reshape", "%s does not hold the values of %s", cp_dims_text(rank, dims).s, cp_shape_text(a).s);
+    if (wild >= 0) full.dims[wild] = known ? (int)(a->size / known) : 0;
+    if (!cp_shape_size(full, &size) || size != a->size) {
+        cp_misuse(at, "reshape", "%s does not hold the values of %s", cp_dims_text(shape).s, cp_shape_text(a).s);
         return NULL;
     }
-    if (cp_shape_is(a, rank, full)) return a;
-    return cp_record(at, &cp_op_reshape, cp_view(at, a, rank, full), NULL, 1, &a);
+    if (cp_shape_is(a, full)) return a;
+    return cp_record(at, &cp_op_reshape, cp_view(at, a, full), NULL, 1, &a);
 }
 
 /* ---- permute ---- */
@@ -58,21 +52,22 @@ static void permute_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor 
 const cp_op cp_op_permute = {.name = "permute", .formula = "axes in another order", .grad = permute_grad};
 
 cp_tensor *(cp_permute)(cp_at at, cp_tensor *a, const int *order) {
-    int  dims[CP_MAX_RANK] = {0};
-    bool seen[CP_MAX_RANK] = {0};
+    cp_shape shape = a ? a->shape : CP_SCALAR;
+    bool     seen[CP_MAX_RANK] = {0};
     if (!cp_check(at, "permute", 1, &a) || !has_arrays(at, "permute", a, 1, &order)) return NULL;
     for (int i = 0; i < a->rank; i++) {
         if (order[i] < 0 || order[i] >= a->rank || seen[order[i]]) {
-            cp_misuse(at, "permute", "%s is not an order of the axes of %s", cp_dims_text(a->rank, order).s, cp_shape_text(a).s);
+            cp_misuse(at, "permute", "%s is not an order of the axes of %s", cp_dims_text(cp_shape_of(a->rank, order)).s,
+                      cp_shape_text(a).s);
             return NULL;
         }
         seen[order[i]] = true;
-        dims[i] = a->dims[order[i]];
+        shape.dims[i] = a->dims[order[i]];
     }
-    cp_tensor *out = cp_out(at, a->rank, dims);
+    cp_tensor *out = cp_out(at, shape);
     if (!out) return NULL;
     ptrdiff_t own[CP_MAX_RANK];
-    cp_walk_strides(a->rank, a->dims, own);
+    cp_walk_strides(a->shape, own);
     cp_walk walk = cp_walk_over(out);
     walk.operands = 2;
     walk.at[1] = a->data;
@@ -85,28 +80,28 @@ cp_tensor *(cp_permute)(cp_at at, cp_tensor *a, const int *order) {
 /* ---- broadcast_to and sum_to ---- */
 
 static void broadcast_to_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
-    gin[0] = cp_sum_to(at, g, node->in[0]->rank, node->in[0]->dims);
+    gin[0] = cp_sum_to(at, g, node->in[0]->shape);
 }
 
 const cp_op cp_op_broadcast_to = {.name = "broadcast_to", .formula = "repeated along axes of size 1", .grad = broadcast_to_grad};
 const cp_op cp_op_sum_to = {.name = "sum_to", .formula = "summed along the axes that were repeated"};
 
 /* true when `from` broadcasts to exactly `to`. */
-static bool broadcasts(int from_rank, const int *from, int to_rank, const int *to) {
-    int rank, dims[CP_MAX_RANK];
-    return cp_shape_broadcast(from_rank, from, to_rank, to, &rank, dims) && rank == to_rank &&
-           (rank == 0 || memcmp(dims, to, (size_t)rank * sizeof *dims) == 0);
+static bool broadcasts(cp_shape from, cp_shape to) {
+    cp_shape common;
+    return cp_shape_broadcast(from, to, &common) && common.rank == to.rank &&
+           memcmp(common.dims, to.dims, (size_t)to.rank * sizeof *to.dims) == 0;
 }
 
-cp_tensor *(cp_broadcast_to)(cp_at at, cp_tensor *a, int rank, const int *dims) {
+cp_tensor *(cp_broadcast_to)(cp_at at, cp_tensor *a, cp_shape shape) {
     size_t size;
     if (!cp_check(at, "broadcast_to", 1, &a)) return NULL;
-    if (!cp_shape_size(rank, dims, &size) || !broadcasts(a->rank, a->dims, rank, dims)) {
-        cp_misuse(at, "broadcast_to", "%s does not broadcast to %s", cp_shape_text(a).s, cp_dims_text(rank, dims).s);
+    if (!cp_shape_size(shape, &size) || !broadcasts(a->shape, shape)) {
+        cp_misuse(at, "broadcast_to", "%s does not broadcast to %s", cp_shape_text(a).s, cp_dims_text(shape).s);
         return NULL;
     }
-    if (cp_shape_is(a, rank, dims)) return a;
-    cp_tensor *out = cp_out(at, rank, dims);
+    if (cp_shape_is(a, shape)) return a;
+    cp_tensor *out = cp_out(at, shape);
     if (!out) return NULL;
     cp_walk walk = cp_walk_over(out);
     cp_walk_add(&walk, a);
@@ -114,19 +109,19 @@ cp_tensor *(cp_broadcast_to)(cp_at at, cp_tensor *a, int rank, const int *dims) 
     return cp_record(at, &cp_op_broadcast_to, out, NULL, 1, &a);
 }
 
-cp_tensor *(cp_sum_to)(cp_at at, cp_tensor *a, int rank, const int *dims) {
+cp_tensor *(cp_sum_to)(cp_at at, cp_tensor *a, cp_shape shape) {
     size_t size;
     if (!cp_check(at, "sum_to", 1, &a)) return NULL;
-    if (!cp_shape_size(rank, dims, &size) || !broadcasts(rank, dims, a->rank, a->dims)) {
-        cp_misuse(at, "sum_to", "%s is not what %s broadcasts to", cp_shape_text(a).s, cp_dims_text(rank, dims).s);
+    if (!cp_shape_size(shape, &size) || !broadcasts(shape, a->shape)) {
+        cp_misuse(at, "sum_to", "%s is not what %s broadcasts to", cp_shape_text(a).s, cp_dims_text(shape).s);
         return NULL;
     }
     cp_axes repeated = {0};
-    int     lead = a->rank - rank;
+    int     lead = a->rank - shape.rank;
     for (int i = 0; i < a->rank; i++)
-        if (i < lead || dims[i - lead] != a->dims[i]) repeated.at[repeated.count++] = i;
+        if (i < lead || shape.dims[i - lead] != a->dims[i]) repeated.at[repeated.count++] = i;
     if (repeated.count) a = cp_sum(at, a, repeated, true);
-    return a ? cp_reshape(at, a, rank, dims) : NULL;
+    return cp_reshape(at, a, shape);
 }
 
 /* ---- slice, and its inverse embed ---- */
@@ -140,8 +135,8 @@ static void region_copy(const cp_tensor *small, const cp_tensor *large, const re
     int       s = into_large ? 1 : 0, l = 1 - s;
     ptrdiff_t own[CP_MAX_RANK];
     cp_walk   walk = {.operands = 2, .rank = small->rank};
-    cp_walk_strides(large->rank, large->dims, own);
-    cp_walk_strides(small->rank, small->dims, walk.stride[s]);
+    cp_walk_strides(large->shape, own);
+    cp_walk_strides(small->shape, walk.stride[s]);
     walk.at[s] = small->data;
     walk.at[l] = large->data;
     for (int i = 0; i < small->rank; i++) {
@@ -173,7 +168,7 @@ cp_tensor *(cp_slice)(cp_at at, cp_tensor *a, const int *start, const int *stop,
         }
         dims[i] = end > start[i] ? (end - start[i] - 1) / r.step[i] + 1 : 0;
     }
-    cp_tensor    *out = cp_out(at, a->rank, dims);
+    cp_tensor    *out = cp_out(at, cp_shape_of(a->rank, dims));
     const region *attr = cp_attr(at, &r, sizeof r);
     if (!out || !attr) return NULL;
     region_copy(out, a, attr, false);
@@ -196,7 +191,7 @@ const cp_op cp_op_pad = {.name = "pad", .formula = "a with fill around it"};
 cp_tensor *(cp_embed)(cp_at at, cp_tensor *a, const int *dims, const int *start, const int *step, cp_real fill) {
     region r = {0};
     if (!cp_check(at, "embed", 1, &a) || !has_arrays(at, "embed", a, 2, (const int *[]){dims, start}) ||
-        !cp_shape_check(at, "embed", a->rank, dims))
+        !cp_shape_check(at, "embed", cp_shape_of(a->rank, dims)))
         return NULL;
     for (int i = 0; i < a->rank; i++) {
         r.start[i] = start[i];
@@ -204,11 +199,11 @@ cp_tensor *(cp_embed)(cp_at at, cp_tensor *a, const int *dims, const int *start,
         int64_t end = a->dims[i] ? start[i] + (int64_t)(a->dims[i] - 1) * r.step[i] + 1 : start[i];
         if (start[i] < 0 || r.step[i] < 1 || end > dims[i]) {
             cp_misuse(at, "embed", "%s at %d, step %d, does not fit into axis %d of %s", cp_shape_text(a).s, start[i], r.step[i], i,
-                      cp_dims_text(a->rank, dims).s);
+                      cp_dims_text(cp_shape_of(a->rank, dims)).s);
             return NULL;
         }
     }
-    cp_tensor    *out = cp_full(at, fill, a->rank, dims);
+    cp_tensor    *out = cp_full(at, fill, cp_shape_of(a->rank, dims));
     const region *attr = cp_attr(at, &r, sizeof r);
     if (!out || !attr) return NULL;
     region_copy(a, out, attr, true);
@@ -227,7 +222,7 @@ cp_tensor *(cp_pad)(cp_at at, cp_tensor *a, const int *before, const int *after,
         }
         dims[i] = (int)size;
     }
-    if (!cp_shape_check(at, "pad", a->rank, dims)) return NULL;
+    if (!cp_shape_check(at, "pad", cp_shape_of(a->rank, dims))) return NULL;
     return cp_embed(at, a, dims, before, NULL, fill);
 }
 
@@ -264,7 +259,7 @@ cp_tensor *(cp_concat)(cp_at at, cp_tensor *const *parts, int count, int axis) {
         }
         dims[axis] += parts[k]->dims[axis];
     }
-    cp_tensor *out = cp_out(at, parts[0]->rank, dims);
+    cp_tensor *out = cp_out(at, cp_shape_of(parts[0]->rank, dims));
     if (!out) return NULL;
     region r = {.step = {1, 1, 1, 1, 1}};
     for (int k = 0; k < count; k++) {

@@ -8,7 +8,7 @@
 
 static cp_tensor *map(cp_at at, const char *op, cp_row_fn row, cp_tensor *a, const void *parameters) {
     if (!cp_check(at, op, 1, &a)) return NULL;
-    cp_tensor *out = cp_out(at, a->rank, a->dims);
+    cp_tensor *out = cp_out(at, a->shape);
     if (!out) return NULL;
     cp_walk walk = cp_walk_over(out);
     cp_walk_add(&walk, a);
@@ -36,7 +36,7 @@ static cp_tensor *map(cp_at at, const char *op, cp_row_fn row, cp_tensor *a, con
         (void)a, (void)out, (void)p;                                                                                               \
         gin[0] = GRADIENT;                                                                                                         \
     }                                                                                                                              \
-    const cp_op cp_op_##NAME = {#NAME, FORMULA, NAME##_grad, KEEPS, KINKED};
+    const cp_op cp_op_##NAME = {.name = #NAME, .formula = FORMULA, .grad = NAME##_grad, .keeps = {KEEPS}, .kinked = KINKED};
 
 /* CALLS compute the n values y from the n values x, with kernels. */
 #define ROW1_BY_KERNEL(NAME, ...)                                                                                                  \
@@ -154,30 +154,26 @@ static void gate_row(const void *context, size_t n, cp_real *const *at, const pt
     cp_kernel_gate(n, at[1], at[2], *(const cp_real *)context, at[0]);
 }
 
-typedef struct gate_attr {
-    cp_real    slope;
-    cp_tensor *a;
-} gate_attr;
-
 static void gate_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
-    const gate_attr *attr = node->attr;
-    gin[0] = cp_gate(at, g, attr->a, attr->slope);
+    gin[0] = cp_gate(at, g, node->in[1], *(const cp_real *)node->attr);
 }
 
-const cp_op cp_op_gate = {.name = "gate", .formula = "a > 0 ? g : slope g", .grad = gate_grad, .keeps = CP_KEEPS_SAVED};
+const cp_op cp_op_gate = {
+    .name = "gate", .formula = "a > 0 ? g : slope g", .grad = gate_grad, .keeps = {CP_KEEPS_IN(1)}, .constants = CP_KEEPS_IN(1)};
 
 cp_tensor *(cp_gate)(cp_at at, cp_tensor *g, cp_tensor *a, cp_real slope) {
-    if (!cp_check(at, "gate", 2, (cp_tensor *[]){g, a})) return NULL;
+    cp_tensor *in[] = {g, a};
+    if (!cp_check(at, "gate", 2, in)) return NULL;
     if (!cp_shape_same(g, a)) {
         cp_misuse(at, "gate", "shapes %s and %s differ", cp_shape_text(g).s, cp_shape_text(a).s);
         return NULL;
     }
-    cp_tensor       *out = cp_out(at, g->rank, g->dims);
-    const gate_attr *attr = cp_attr(at, &(gate_attr){slope, a}, sizeof(gate_attr));
+    cp_tensor     *out = cp_out(at, g->shape);
+    const cp_real *attr = cp_attr(at, &slope, sizeof slope);
     if (!out || !attr) return NULL;
     cp_walk walk = cp_walk_over(out);
     cp_walk_add(&walk, g);
     cp_walk_add(&walk, a);
-    cp_walk_run(&walk, gate_row, &attr->slope);
-    return cp_record(at, &cp_op_gate, out, attr, 1, &g);
+    cp_walk_run(&walk, gate_row, attr);
+    return cp_record(at, &cp_op_gate, out, attr, 2, in);
 }

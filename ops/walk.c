@@ -7,25 +7,25 @@
 
 enum { GRAIN = 16384 }; /* values a chunk: some microseconds of work */
 
-void cp_walk_strides(int rank, const int *dims, ptrdiff_t *stride) {
+void cp_walk_strides(cp_shape shape, ptrdiff_t *stride) {
     ptrdiff_t step = 1;
-    for (int i = rank - 1; i >= 0; i--) {
+    for (int i = shape.rank - 1; i >= 0; i--) {
         stride[i] = step;
-        step *= dims[i];
+        step *= shape.dims[i];
     }
 }
 
 cp_walk cp_walk_over(cp_tensor *out) {
     cp_walk walk = {.operands = 1, .rank = out->rank, .at = {out->data}};
     for (int i = 0; i < out->rank; i++) walk.dims[i] = (size_t)out->dims[i];
-    cp_walk_strides(out->rank, out->dims, walk.stride[0]);
+    cp_walk_strides(out->shape, walk.stride[0]);
     return walk;
 }
 
 void cp_walk_add(cp_walk *walk, const cp_tensor *operand) {
     int       k = walk->operands++, lead = walk->rank - operand->rank;
     ptrdiff_t own[CP_MAX_RANK];
-    cp_walk_strides(operand->rank, operand->dims, own);
+    cp_walk_strides(operand->shape, own);
     walk->at[k] = operand->data;
     for (int i = 0; i < operand->rank; i++) walk->stride[k][lead + i] = operand->dims[i] == 1 ? 0 : own[i];
 }

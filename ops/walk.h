@@ -27,6 +27,6 @@ void    cp_walk_run(cp_walk *walk, cp_row_fn row, const void *context);
 void cp_row_copy(const void *context, size_t n, cp_real *const *at, const ptrdiff_t *step); /* operand 1 into operand 0 */
 
 /* Row-major strides of a shape. */
-void cp_walk_strides(int rank, const int *dims, ptrdiff_t *stride);
+void cp_walk_strides(cp_shape shape, ptrdiff_t *stride);
 
 #endif

@@ -66,7 +66,7 @@ cp_ema *(cp_ema_new)(cp_at at, cp_params *params, double decay) {
     }
     for (; ema->count < params->count; ema->count++) {
         const cp_tensor *value = params->at[ema->count].value;
-        cp_tensor       *copy = (cp_tensor_new)(at, value->rank, value->dims);
+        cp_tensor       *copy = (cp_tensor_new)(at, value->shape);
         if (!copy) {
             cp_ema_free(ema);
             return NULL;

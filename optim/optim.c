@@ -89,7 +89,7 @@ static bool state_make(cp_at at, cp_optim *optim, int k) {
     for (int i = 0; i < optim->count; i++) {
         const cp_param *entry = &optim->params->at[i];
         if (entry->buffer) continue;
-        if (!(state[i] = (cp_tensor_new)(at, entry->value->rank, entry->value->dims))) return false;
+        if (!(state[i] = (cp_tensor_new)(at, entry->value->shape))) return false;
     }
     return true;
 }
@@ -268,7 +268,7 @@ bool cp_optim_state(cp_optim *optim, int i, cp_state *state) {
     switch (left) {
     case 0: *state = cp_state_integer("steps", &optim->steps); return true;
     case 1: *state = cp_state_integer("skipped", &optim->skipped); return true;
-    case 2: *state = cp_state_array("", "rate", CP_F64, 0, NULL, &optim->rate); return true;
+    case 2: *state = cp_state_array("", "rate", CP_F64, CP_SCALAR, &optim->rate); return true;
     default: return setting_state(optim, left - 3, state);
     }
 }

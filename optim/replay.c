@@ -57,14 +57,20 @@ static void entry_read(const cp_replay *replay, size_t entry, cp_real *to) {
 
 /* ---- making ---- */
 
+/* All samples: (capacity, dims...). */
+static cp_shape samples_shape(const cp_replay_config *c) {
+    cp_shape all = {.rank = 1 + c->shape.rank, .dims = {c->capacity}};
+    for (int i = 0; i < c->shape.rank && i + 1 < CP_MAX_RANK; i++) all.dims[i + 1] = c->shape.dims[i];
+    return all;
+}
+
 static bool config_fits(cp_at at, const cp_replay_config *c, size_t *size) {
     const char *op = "replay_new";
-    int         dims[CP_MAX_RANK] = {c->capacity};
     size_t      all;
-    if (c->rank < 0 || c->rank > CP_MAX_RANK - 1) return cp_misuse(at, op, "a sample of rank %d does not fit", c->rank);
-    for (int i = 0; i < c->rank; i++) dims[i + 1] = c->dims[i];
-    if (c->capacity < 1 || !cp_shape_size(1 + c->rank, dims, &all))
-        return cp_misuse(at, op, "capacity %d and samples %s are not possible", c->capacity, cp_dims_text(c->rank, c->dims).s);
+    if (c->shape.rank < 0 || c->shape.rank > CP_MAX_RANK - 1)
+        return cp_misuse(at, op, "a sample of rank %d does not fit", c->shape.rank);
+    if (c->capacity < 1 || !cp_shape_size(samples_shape(c), &all))
+        return cp_misuse(at, op, "capacity %d and samples %s are not possible", c->capacity, cp_dims_text(c->shape).s);
     if (!(c->fresh_share <= 1)) return cp_misuse(at, op, "fresh_share is %g; a share is at most 1", c->fresh_share);
     if (c->classes < 0 || c->classes > c->capacity)
         return cp_misuse(at, op, "%d classes do not fit into %d entries", c->classes, c->capacity);
@@ -92,7 +98,7 @@ cp_replay *(cp_replay_new)(cp_at at, cp_replay_config config) {
         if (replay->samples && replay->visits && replay->taken && replay->taken_by_class) return replay;
     }
     cp_replay_free(replay);
-    cp_misuse(at, "replay_new", "out of memory for %d samples %s", config.capacity, cp_dims_text(config.rank, config.dims).s);
+    cp_misuse(at, "replay_new", "out of memory for %d samples %s", config.capacity, cp_dims_text(config.shape).s);
     return NULL;
 }
 
@@ -110,10 +116,9 @@ void cp_replay_free(cp_replay *replay) {
 static bool batch_fits(cp_at at, const char *op, const cp_replay *replay, const cp_tensor *x, const int *index) {
     if (!replay || !x || !index) return cp_misuse(at, op, "the buffer, x or index is NULL");
     const cp_replay_config *c = &replay->config;
-    if (x->rank == c->rank + 1 && (c->rank == 0 || memcmp(x->dims + 1, c->dims, (size_t)c->rank * sizeof *c->dims) == 0))
-        return true;
-    return cp_misuse(at, op, "x has shape %s; a batch of samples %s is needed", cp_shape_text(x).s,
-                     cp_dims_text(c->rank, c->dims).s);
+    cp_shape                all = samples_shape(c);
+    if (x->rank == all.rank && memcmp(x->dims + 1, all.dims + 1, (size_t)c->shape.rank * sizeof *all.dims) == 0) return true;
+    return cp_misuse(at, op, "x has shape %s; a batch of samples %s is needed", cp_shape_text(x).s, cp_dims_text(c->shape).s);
 }
 
 static int class_entries(const cp_replay *replay, int label) {
@@ -258,12 +263,10 @@ bool cp_replay_state(cp_replay *replay, int i, cp_state *state) {
     _Static_assert(sizeof replay->config.classes == sizeof(int32_t), "an int is stored as I32");
     if (!replay) return false;
     const cp_replay_config *c = &replay->config;
-    int                     dims[CP_MAX_RANK] = {c->capacity};
-    for (int k = 0; k < c->rank; k++) dims[k + 1] = c->dims[k];
-    cp_dtype dtype = c->storage == CP_REPLAY_EXACT ? CP_REAL_DTYPE : CP_F16;
+    cp_dtype                dtype = c->storage == CP_REPLAY_EXACT ? CP_REAL_DTYPE : CP_F16;
     switch (i) {
-    case 0: *state = cp_state_array("", "samples", dtype, 1 + c->rank, dims, replay->samples); return true;
-    case 1: *state = cp_state_array("", "visits", CP_I32, 1, dims, replay->visits); return true;
+    case 0: *state = cp_state_array("", "samples", dtype, samples_shape(c), replay->samples); return true;
+    case 1: *state = cp_state_array("", "visits", CP_I32, CP_SHAPE(c->capacity), replay->visits); return true;
     case 2: *state = cp_state_integer("drawn", &replay->drawn); return true;
     case 3: *state = cp_state_integer("fresh", &replay->fresh); return true;
     case 4: *state = cp_state_integer("dropped", &replay->dropped); return true;

@@ -1,6 +1,6 @@
 /* The replay buffer: the samples of earlier steps, from which chains go on, so that many short runs make a long one.
  *
- *     cp_replay *replay = cp_replay_new((cp_replay_config){.rank = 3, .dims = {28, 28, 3}});
+ *     cp_replay *replay = cp_replay_new((cp_replay_config){.shape = CP_SHAPE(28, 28, 3)});
  *     ... each training step ...
  *     cp_replay_draw(replay, &rng, NULL, x, index, NULL);       // x (64, 28, 28, 3), index (64)
  *     cp_model_target target = {.model = model};
@@ -27,10 +27,9 @@ typedef enum cp_replay_storage {
 } cp_replay_storage;
 
 typedef struct cp_replay_config {
-    int    capacity; /* entries; 0: 10,000 */
-    int    rank;     /* of a sample, 0..CP_MAX_RANK - 1 */
-    int    dims[CP_MAX_RANK - 1];
-    double fresh_share; /* the probability that a chain is re-initialized; 0: 0.05; below 0: never */
+    int      capacity;    /* entries; 0: 10,000 */
+    cp_shape shape;       /* of a sample, with at most CP_MAX_RANK - 1 axes */
+    double   fresh_share; /* the probability that a chain is re-initialized; 0: 0.05; below 0: never */
 
     /* 0: chains without a class, of label -1. Otherwise entry i belongs to class i % classes for good, a fresh chain
      * starts from that class (with CP_START_CLASS_GAUSSIAN), and chains can be drawn by class. */

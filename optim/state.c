@@ -3,26 +3,26 @@
 
 #include <stdio.h>
 
-cp_state cp_state_array(const char *path, const char *leaf, cp_dtype dtype, int rank, const int *dims, void *data) {
-    cp_state state = {.dtype = dtype, .rank = rank, .bytes = cp_dtype_size(dtype), .data = data};
+cp_state cp_state_array(const char *path, const char *leaf, cp_dtype dtype, cp_shape shape, void *data) {
+    cp_state state = {.dtype = dtype, .rank = shape.rank, .bytes = cp_dtype_size(dtype), .data = data};
     snprintf(state.name, sizeof state.name, "%s%s%s", path, *path ? "." : "", leaf);
-    for (int i = 0; i < rank; i++) {
-        state.dims[i] = dims[i];
-        state.bytes *= (size_t)dims[i];
+    for (int i = 0; i < shape.rank; i++) {
+        state.dims[i] = shape.dims[i];
+        state.bytes *= (size_t)shape.dims[i];
     }
     return state;
 }
 
 cp_state cp_state_tensor(const char *path, const char *leaf, cp_tensor *tensor) {
-    return cp_state_array(path, leaf, CP_REAL_DTYPE, tensor->rank, tensor->dims, tensor->data);
+    return cp_state_array(path, leaf, CP_REAL_DTYPE, tensor->shape, tensor->data);
 }
 
 cp_state cp_state_integer(const char *leaf, int64_t *value) {
-    return cp_state_array("", leaf, CP_I64, 0, NULL, value);
+    return cp_state_array("", leaf, CP_I64, CP_SCALAR, value);
 }
 
 cp_state cp_state_fixed(const char *leaf, cp_dtype dtype, void *value) {
-    cp_state state = cp_state_array("", leaf, dtype, 0, NULL, value);
+    cp_state state = cp_state_array("", leaf, dtype, CP_SCALAR, value);
     state.fixed = true;
     return state;
 }

@@ -23,7 +23,7 @@ typedef struct cp_state {
 } cp_state;
 
 /* For those who write such a walk. The name is "path.leaf", or "leaf" when path is empty. */
-cp_state cp_state_array(const char *path, const char *leaf, cp_dtype dtype, int rank, const int *dims, void *data);
+cp_state cp_state_array(const char *path, const char *leaf, cp_dtype dtype, cp_shape shape, void *data);
 cp_state cp_state_tensor(const char *path, const char *leaf, cp_tensor *tensor);
 cp_state cp_state_integer(const char *leaf, int64_t *value);            /* an I64 of shape () */
 cp_state cp_state_fixed(const char *leaf, cp_dtype dtype, void *value); /* of shape () */

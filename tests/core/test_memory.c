@@ -100,10 +100,10 @@ typedef struct network {
     cp_tensor *mean, *var;
 } network;
 
-static cp_tensor *parameter(cp_rng *rng, int rank, const int *dims) {
+static cp_tensor *parameter(cp_rng *rng, cp_shape shape) {
     static cp_real values[4096];
     cp_rng_fill_normal(rng, values, 4096, 0, (cp_real)0.2);
-    return cp_parameter_new(values, rank, dims);
+    return cp_parameter_new(values, shape);
 }
 
 static void network_free(network *net) {
@@ -114,12 +114,11 @@ static void network_free(network *net) {
 
 static bool network_make(network *net) {
     cp_rng rng = cp_rng_named(3, "init");
-    *net =
-        (network){.p = {parameter(&rng, 4, (int[]){3, 3, 3, 8}), parameter(&rng, 1, (int[]){8}), parameter(&rng, 1, (int[]){8}),
-                        parameter(&rng, 1, (int[]){8}), parameter(&rng, 4, (int[]){3, 3, 8, 16}), parameter(&rng, 1, (int[]){16}),
-                        parameter(&rng, 1, (int[]){16}), parameter(&rng, 2, (int[]){16, CLASSES})}};
-    net->mean = cp_tensor_new(1, (int[]){16});
-    net->var = cp_tensor_new(1, (int[]){16});
+    *net = (network){.p = {parameter(&rng, CP_SHAPE(3, 3, 3, 8)), parameter(&rng, CP_SHAPE(8)), parameter(&rng, CP_SHAPE(8)),
+                           parameter(&rng, CP_SHAPE(8)), parameter(&rng, CP_SHAPE(3, 3, 8, 16)), parameter(&rng, CP_SHAPE(16)),
+                           parameter(&rng, CP_SHAPE(16)), parameter(&rng, CP_SHAPE(16, CLASSES))}};
+    net->mean = cp_tensor_new(CP_SHAPE(16));
+    net->var = cp_tensor_new(CP_SHAPE(16));
     bool fine = net->mean && net->var;
     for (int i = 0; i < PARAMETERS; i++) fine = fine && net->p[i];
     return fine;
@@ -133,7 +132,7 @@ static bool step(cp_tape *tape, network *net, cp_rng *rng) {
     cp_rng_fill_uniform(rng, image, sizeof image / sizeof *image, -1, 1);
     for (int i = 0; i < BATCH; i++) labels[i] = i % CLASSES;
     cp_batch_norm_config norm = {.training = true, .running_mean = net->mean, .running_var = net->var};
-    cp_tensor           *x = cp_constant(tape, image, 4, (int[]){BATCH, SIDE, SIDE, 3});
+    cp_tensor           *x = cp_constant(tape, image, CP_SHAPE(BATCH, SIDE, SIDE, 3));
     x = x ? cp_conv2d(tape, x, p[0], p[1], (cp_conv2d_config){CP_PAD(1)}) : NULL;
     x = x ? cp_leaky_relu(tape, cp_group_norm(tape, x, p[2], p[3], 2, (cp_real)1e-5), (cp_real)0.2) : NULL;
     x = x ? cp_max_pool(tape, x, (cp_pool2d_config){CP_WINDOW(2)}) : NULL;
@@ -192,7 +191,7 @@ static void a_steady_second_order_step_calls_malloc_zero_times(void) {
     cp_tape *tape = cp_tape_new();
     for (int i = 0; i < 20; i++) {
         if (i == 3) calls = 0;
-        cp_tensor *x = cp_variable(tape, (cp_real[]){1, 2, 3, 4}, 2, (int[]){2, 2}), *dx, *dw;
+        cp_tensor *x = cp_variable(tape, (cp_real[]){1, 2, 3, 4}, CP_SHAPE(2, 2)), *dx, *dw;
         cp_tensor *energy = cp_sum(tape, cp_tanh(tape, cp_matmul(tape, x, x, CP_TRANSPOSE_B)), CP_ALL, false);
         TEST_ASSERT_TRUE(cp_grad_recorded(tape, energy, &x, 1, &dx));
         TEST_ASSERT_TRUE(cp_grad(tape, cp_sum(tape, cp_square(tape, dx), CP_ALL, false), &x, 1, &dw));
@@ -206,14 +205,14 @@ static void a_steady_second_order_step_calls_malloc_zero_times(void) {
 static void memory_does_not_grow_over_10000_sampling_steps(void) {
     cp_tape   *tape = cp_tape_new();
     cp_rng     rng = cp_rng_named(5, "sgld");
-    cp_tensor *w = parameter(&rng, 2, (int[]){6, CLASSES});
+    cp_tensor *w = parameter(&rng, CP_SHAPE(6, CLASSES));
     cp_real    chains[4 * 6];
     size_t     peak = 0, reserved = 0;
     cp_arena  *arena = cp_scratch(CP_AT(tape));
     cp_rng_fill_uniform(&rng, chains, 24, -1, 1);
     cp_tape_freeze(tape, true);
     for (int i = 0; i < 10000; i++) {
-        cp_tensor *x = cp_variable(tape, chains, 2, (int[]){4, 6}), *dx;
+        cp_tensor *x = cp_variable(tape, chains, CP_SHAPE(4, 6)), *dx;
         cp_tensor *logits = cp_matmul(tape, cp_swish(tape, x), w, 0);
         cp_tensor *energy = cp_neg(tape, cp_sum(tape, cp_logsumexp(tape, logits, CP_AXES(1), false), CP_ALL, false));
         TEST_ASSERT_TRUE(cp_grad(tape, energy, &x, 1, &dx));
@@ -238,7 +237,7 @@ static void a_larger_batch_in_between_does_not_disturb_the_steady_state(void) {
     for (int i = 0; i < 40; i++) {
         int n = i == 10 ? 100000 : 1000;
         if (i == 14) calls = 0;
-        cp_tensor *x = cp_variable(tape, zeros, 1, &n), *dx;
+        cp_tensor *x = cp_variable(tape, zeros, CP_SHAPE(n)), *dx;
         TEST_ASSERT_TRUE(cp_grad(tape, cp_sum(tape, cp_exp(tape, cp_square(tape, x)), CP_ALL, false), &x, 1, &dx));
         cp_tape_reset(tape);
     }
@@ -259,7 +258,7 @@ static bool small_program(void) {
         long failed_at = fail_at;
         fail_at = -1;
         cp_tape_reset(tape);
-        cp_tensor *x = cp_variable(tape, (cp_real[]){3}, 1, (int[]){1}), *dx = NULL;
+        cp_tensor *x = cp_variable(tape, (cp_real[]){3}, CP_SHAPE(1)), *dx = NULL;
         TEST_ASSERT_TRUE(cp_grad(tape, cp_sum(tape, cp_square(tape, x), CP_ALL, false), &x, 1, &dx));
         TEST_ASSERT_EQUAL_DOUBLE(6, (double)dx->data[0]);
         fail_at = failed_at;
@@ -325,7 +324,7 @@ static void a_refusal_by_the_arena_at_any_call_is_told_and_survived(void) {
 
 static void a_program_that_never_asks_for_a_gradient_leaks_nothing(void) {
     cp_tape   *tape = cp_tape_new();
-    cp_tensor *x = cp_variable(tape, (cp_real[]){1, 2, 3}, 1, (int[]){3});
+    cp_tensor *x = cp_variable(tape, (cp_real[]){1, 2, 3}, CP_SHAPE(3));
     for (int i = 0; i < 1000; i++) x = cp_tanh(tape, x);
     TEST_ASSERT_EQUAL_INT(1000, cp_tape_length(tape));
     cp_tape_free(tape);
@@ -333,7 +332,7 @@ static void a_program_that_never_asks_for_a_gradient_leaks_nothing(void) {
 
 static void a_tape_that_is_never_reset_leaks_nothing(void) {
     cp_tape   *tape = cp_tape_new();
-    cp_tensor *w = cp_parameter_new((cp_real[]){1, 2, 3}, 1, (int[]){3}), *dw;
+    cp_tensor *w = cp_parameter_new((cp_real[]){1, 2, 3}, CP_SHAPE(3)), *dw;
     for (int i = 0; i < 100; i++) TEST_ASSERT_TRUE(cp_grad(tape, cp_sum(tape, cp_square(tape, w), CP_ALL, false), &w, 1, &dw));
     cp_tape_free(tape);
     cp_tensor_free(w);
@@ -348,12 +347,12 @@ static void an_empty_tape_and_a_tape_reset_many_times_leak_nothing(void) {
 
 static void batch_norm_that_ran_out_of_memory_has_not_touched_the_running_statistics(void) {
     cp_real              values[6] = {1, 2, 3, 4, 5, 6};
-    cp_tensor           *gamma = cp_parameter_new(values, 1, (int[]){2}), *mean = cp_tensor_new(1, (int[]){2});
-    cp_tensor           *variance = cp_tensor_new(1, (int[]){2}), *out = NULL;
+    cp_tensor           *gamma = cp_parameter_new(values, CP_SHAPE(2)), *mean = cp_tensor_new(CP_SHAPE(2));
+    cp_tensor           *variance = cp_tensor_new(CP_SHAPE(2)), *out = NULL;
     cp_batch_norm_config norm = {.training = true, .running_mean = mean, .running_var = variance};
     for (long at = 0; at < 100 && !out; at++) {
         cp_tape   *tape = cp_tape_new();
-        cp_tensor *x = cp_constant(tape, values, 2, (int[]){3, 2});
+        cp_tensor *x = cp_constant(tape, values, CP_SHAPE(3, 2));
         TEST_ASSERT_TRUE(mean->data[0] == 0 && variance->data[0] == 0);
         arena_calls = errors = 0, arena_fail_at = at;
         out = cp_batch_norm(tape, x, gamma, NULL, norm);

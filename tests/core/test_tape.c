@@ -52,7 +52,7 @@ static void expect_values(int n, const double *expected, const cp_tensor *t) {
 static cp_tensor *vector(int n, const double *values) {
     cp_real data[16];
     for (int i = 0; i < n; i++) data[i] = (cp_real)values[i];
-    return cp_variable(tape, data, 1, &n);
+    return cp_variable(tape, data, CP_SHAPE(n));
 }
 
 #define VECTOR(...) vector((int)(sizeof((double[]){__VA_ARGS__}) / sizeof(double)), (double[]){__VA_ARGS__})
@@ -93,7 +93,7 @@ static const cp_op counted_op = {.name = "counted", .grad = counted_grad};
 
 static cp_tensor *counted(cp_tensor *a, cp_tensor *b) {
     cp_at      at = CP_AT(tape);
-    cp_tensor *out = cp_out(at, a->rank, a->dims);
+    cp_tensor *out = cp_out(at, a->shape);
     for (size_t i = 0; i < out->size; i++) out->data[i] = a->data[i] * b->data[i];
     return cp_record(at, &counted_op, out, NULL, 2, (cp_tensor *[]){a, b});
 }
@@ -110,7 +110,7 @@ static const cp_op dot_op = {.name = "dot", .grad = dot_grad};
 
 static cp_tensor *dot(cp_tensor *a, cp_tensor *b) {
     cp_at      at = CP_AT(tape);
-    cp_tensor *out = cp_out(at, 0, NULL);
+    cp_tensor *out = cp_out(at, CP_SCALAR);
     out->data[0] = 0;
     for (size_t i = 0; i < a->size; i++) out->data[0] += a->data[i] * b->data[i];
     return cp_record(at, &dot_op, out, NULL, 2, (cp_tensor *[]){a, b});
@@ -167,7 +167,7 @@ static void the_gradient_of_a_variable_with_respect_to_itself_is_one(void) {
 }
 
 static void a_loss_of_shape_1_1_is_a_single_value_too(void) {
-    cp_tensor *x = VECTOR(1, 2), *loss = cp_sum(tape, cp_reshape(tape, cp_square(tape, x), 2, (int[]){1, 2}), CP_ALL, true);
+    cp_tensor *x = VECTOR(1, 2), *loss = cp_sum(tape, cp_reshape(tape, cp_square(tape, x), CP_SHAPE(1, 2)), CP_ALL, true);
     TEST_ASSERT_EQUAL_INT(2, loss->rank);
     EXPECT(gradient(loss, x), 2, 4);
 }
@@ -190,7 +190,7 @@ static void what_lies_below_a_wanted_intermediate_value_is_not_visited(void) {
 }
 
 static void asking_for_the_input_never_runs_the_weight_rule(void) {
-    cp_tensor *w = cp_parameter_new((cp_real[]){3, 4}, 1, (int[]){2});
+    cp_tensor *w = cp_parameter_new((cp_real[]){3, 4}, CP_SHAPE(2));
     cp_tensor *x = VECTOR(1, 2), *loss = total(counted(x, w));
     rule_calls = a_rules = b_rules = 0;
     EXPECT(gradient(loss, x), 3, 4);
@@ -221,9 +221,9 @@ static void ops_after_the_loss_are_not_visited(void) {
 }
 
 static void constants_and_detached_values_record_nothing(void) {
-    cp_tensor *c = cp_constant(tape, (cp_real[]){1, 2}, 1, (int[]){2}), *x = VECTOR(1, 2);
+    cp_tensor *c = cp_constant(tape, (cp_real[]){1, 2}, CP_SHAPE(2)), *x = VECTOR(1, 2);
     cp_mul(tape, c, cp_exp(tape, c));
-    cp_tensor *persistent = cp_tensor_new(1, (int[]){2});
+    cp_tensor *persistent = cp_tensor_new(CP_SHAPE(2));
     cp_add(tape, persistent, c);
     TEST_ASSERT_EQUAL_INT(0, cp_tape_length(tape));
     cp_tensor *detached = cp_detach(tape, x);
@@ -264,7 +264,7 @@ static void recording_stays_off_or_on_over_a_sweep(void) {
 }
 
 static void a_frozen_tape_takes_parameters_as_constants(void) {
-    cp_tensor *w = cp_parameter_new((cp_real[]){3, 4}, 1, (int[]){2}), *out;
+    cp_tensor *w = cp_parameter_new((cp_real[]){3, 4}, CP_SHAPE(2)), *out;
     TEST_ASSERT_FALSE(cp_tape_freeze(tape, true));
     cp_square(tape, w);
     TEST_ASSERT_EQUAL_INT(0, cp_tape_length(tape));
@@ -280,8 +280,8 @@ static void a_frozen_tape_takes_parameters_as_constants(void) {
 
 static void a_parameter_can_be_used_on_two_tapes_at_once(void) {
     cp_tape   *other = cp_tape_new();
-    cp_tensor *w = cp_parameter_new((cp_real[]){3}, 1, (int[]){1}), *dw, *x = VECTOR(1);
-    cp_tensor *y = cp_variable(other, (cp_real[]){5}, 1, (int[]){1}), *z = cp_variable(other, (cp_real[]){2}, 1, (int[]){1});
+    cp_tensor *w = cp_parameter_new((cp_real[]){3}, CP_SHAPE(1)), *dw, *x = VECTOR(1);
+    cp_tensor *y = cp_variable(other, (cp_real[]){5}, CP_SHAPE(1)), *z = cp_variable(other, (cp_real[]){2}, CP_SHAPE(1));
     cp_tensor *here = total(cp_mul(tape, x, w));
     cp_tensor *there = cp_sum(other, cp_mul(other, cp_mul(other, z, y), cp_square(other, w)), CP_ALL, false);
     EXPECT(gradient(here, w), 1);
@@ -297,7 +297,7 @@ static void a_parameter_can_be_used_on_two_tapes_at_once(void) {
 static void hundreds_of_parameters_keep_their_own_gradients(void) {
     enum { N = 500 };
     cp_tensor *w[N], *out[N];
-    for (int i = 0; i < N; i++) w[i] = cp_parameter_new(&(cp_real){(cp_real)i}, 0, NULL);
+    for (int i = 0; i < N; i++) w[i] = cp_parameter_new(&(cp_real){(cp_real)i}, CP_SCALAR);
     for (int step = 0; step < 3; step++) {
         cp_tensor *loss = cp_scalar(tape, 0);
         for (int i = 0; i < N; i++) loss = cp_add(tape, loss, cp_scale(tape, w[(i * 7 + step) % N], (cp_real)(i * 7 % N)));
@@ -309,7 +309,7 @@ static void hundreds_of_parameters_keep_their_own_gradients(void) {
 }
 
 static void a_wrt_that_is_not_reached_gets_zeros(void) {
-    cp_tensor *x = VECTOR(1), *unused = VECTOR(1, 2, 3), *never = cp_parameter_new((cp_real[]){1, 2}, 2, (int[]){2, 1});
+    cp_tensor *x = VECTOR(1), *unused = VECTOR(1, 2, 3), *never = cp_parameter_new((cp_real[]){1, 2}, CP_SHAPE(2, 1));
     cp_tensor *loss = total(cp_square(tape, x)), *wrt[] = {unused, never, x}, *out[3];
     TEST_ASSERT_TRUE(cp_grad(tape, loss, wrt, 3, out));
     EXPECT(out[0], 0, 0, 0);
@@ -326,7 +326,7 @@ static void no_wrt_at_all_is_fine(void) {
 
 static void two_results_never_share_memory(void) {
     cp_tensor *x = VECTOR(1, 2), *y = VECTOR(3, 4), *sum = cp_add(tape, x, y);
-    cp_tensor *flat = cp_reshape(tape, sum, 2, (int[]){1, 2});
+    cp_tensor *flat = cp_reshape(tape, sum, CP_SHAPE(1, 2));
     cp_tensor *loss = total(flat), *wrt[] = {x, y, sum, flat, x, x}, *out[6];
     TEST_ASSERT_TRUE(cp_grad(tape, loss, wrt, 6, out));
     for (int i = 0; i < 6; i++) {
@@ -336,7 +336,7 @@ static void two_results_never_share_memory(void) {
 }
 
 static void a_result_never_shares_memory_with_a_value_on_the_record_or_a_parameter(void) {
-    cp_tensor *w = cp_parameter_new((cp_real[]){3, 4}, 1, (int[]){2}), *x = VECTOR(1, 2);
+    cp_tensor *w = cp_parameter_new((cp_real[]){3, 4}, CP_SHAPE(2)), *x = VECTOR(1, 2);
     cp_tensor *loss = dot(x, w), *wrt[] = {x, w}, *out[2];
     for (int again = 0; again < 3; again++) {
         TEST_ASSERT_TRUE(cp_grad(tape, loss, wrt, 2, out));
@@ -390,7 +390,7 @@ static void a_hessian_vector_product_is_the_gradient_of_the_gradient_along_v(voi
     cp_tensor *head = cp_slice(tape, x, (int[]){0}, (int[]){2}, NULL);
     cp_tensor *tail = cp_slice(tape, x, (int[]){1}, (int[]){3}, NULL);
     cp_tensor *f = total(cp_mul(tape, cp_square(tape, head), tail)); /* x0^2 x1 + x1^2 x2 */
-    cp_tensor *v = cp_constant(tape, (cp_real[]){1, -1, 2}, 1, (int[]){3});
+    cp_tensor *v = cp_constant(tape, (cp_real[]){1, -1, 2}, CP_SHAPE(3));
     cp_tensor *g = recorded_gradient(f, x);
     EXPECT(g, 2 * 1 * 2, 1 + 2 * 2 * 3, 4);
     cp_tensor *hv = gradient(total(cp_mul(tape, g, v)), x);
@@ -398,7 +398,7 @@ static void a_hessian_vector_product_is_the_gradient_of_the_gradient_along_v(voi
 }
 
 static void a_gradient_penalty_reaches_the_weights(void) {
-    cp_tensor *w = cp_parameter_new((cp_real[]){2, 3}, 1, (int[]){2}), *x = VECTOR(1, 1);
+    cp_tensor *w = cp_parameter_new((cp_real[]){2, 3}, CP_SHAPE(2)), *x = VECTOR(1, 1);
     cp_tensor *dx = recorded_gradient(total(cp_mul(tape, w, cp_square(tape, x))), x); /* 2 w x */
     EXPECT(gradient(total(cp_square(tape, dx)), w), 8 * 2, 8 * 3);                    /* d 4 w^2 x^2 */
     cp_tensor_free(w);
@@ -431,7 +431,7 @@ static void a_reset_tape_uses_the_same_memory_again(void) {
 static void a_sweep_gives_gradients_back_as_it_goes(void) {
     enum { OPS = 1000, N = 4096 };
     static cp_real zeros[N];
-    cp_tensor     *x = cp_variable(tape, zeros, 1, (int[]){N}), *y = x;
+    cp_tensor     *x = cp_variable(tape, zeros, CP_SHAPE(N)), *y = x;
     for (int i = 0; i < OPS; i++) y = cp_tanh(tape, y);
     cp_tensor *loss = total(y);
     size_t     forward = cp_tape_peak(tape), one = N * sizeof(cp_real);
@@ -448,7 +448,7 @@ static void a_sweep_gives_gradients_back_as_it_goes(void) {
 static void a_sweep_over_fan_out_gives_gradients_back_too(void) {
     enum { OPS = 300, N = 4096 };
     static cp_real zeros[N];
-    cp_tensor     *x = cp_variable(tape, zeros, 1, (int[]){N}), *y = x;
+    cp_tensor     *x = cp_variable(tape, zeros, CP_SHAPE(N)), *y = x;
     for (int i = 0; i < OPS; i++) y = cp_add(tape, cp_scale(tape, y, (cp_real)0.5), cp_mul(tape, y, x));
     cp_tensor *loss = total(y);
     size_t     forward = cp_tape_peak(tape), one = N * sizeof(cp_real);
@@ -460,7 +460,7 @@ static void a_sweep_over_fan_out_gives_gradients_back_too(void) {
  * a head goes into may have 64 to spare. */
 static void thousands_of_sweeps_over_one_record_leave_nothing_but_their_results(void) {
     cp_tensor *x = VECTOR(0.5, -1), *y = VECTOR(2, 3), *wrt[] = {x, y}, *out[2];
-    cp_tensor *both = cp_concat(tape, wrt, 2, 0), *m = cp_reshape(tape, cp_mul(tape, both, both), 2, (int[]){2, 2});
+    cp_tensor *both = cp_concat(tape, wrt, 2, 0), *m = cp_reshape(tape, cp_mul(tape, both, both), CP_SHAPE(2, 2));
     cp_tensor *scores = cp_matmul(tape, cp_softmax(tape, m, 1), m, CP_TRANSPOSE_B);
     cp_tensor *loss = cp_cross_entropy(tape, scores, (cp_labels){(int[]){0, 1}, 2});
     loss = cp_add(tape, loss, cp_add(tape, total(cp_add(tape, x, y)), total(cp_where(tape, x, y, x))));
@@ -493,7 +493,7 @@ static void       wrong_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_ten
 static const cp_op wrong_op = {.name = "wrong", .grad = wrong_grad};
 
 static void a_rule_that_gives_the_wrong_shape_or_nothing_is_reported(void) {
-    cp_tensor *x = VECTOR(1, 2), *out = x, *y = cp_out(CP_AT(tape), 0, NULL);
+    cp_tensor *x = VECTOR(1, 2), *out = x, *y = cp_out(CP_AT(tape), CP_SCALAR);
     y->data[0] = 1;
     cp_record(CP_AT(tape), &wrong_op, y, NULL, 1, &x);
     wrong_gradient = NULL;

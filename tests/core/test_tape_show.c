@@ -70,8 +70,8 @@ static void expect_line(const char *start, const char *expected) {
 }
 
 static cp_tensor *example(cp_tensor **w) {
-    cp_tensor *x = cp_variable(tape, (cp_real[]){1, 2}, 2, (int[]){1, 2});
-    *w = cp_parameter_new((cp_real[]){3, 4}, 2, (int[]){2, 1});
+    cp_tensor *x = cp_variable(tape, (cp_real[]){1, 2}, CP_SHAPE(1, 2));
+    *w = cp_parameter_new((cp_real[]){3, 4}, CP_SHAPE(2, 1));
     (*w)->name = "w";
     cp_tensor *y = cp_matmul(tape, x, *w, 0);
     cp_tensor *z = cp_exp(tape, cp_scale(tape, y, (cp_real)0.1));
@@ -102,7 +102,7 @@ static void a_listing_tells_op_shape_bytes_keeps_inputs_and_leaves(void) {
 }
 
 static void columns_stay_straight_with_long_names(void) {
-    cp_tensor *x = cp_variable(tape, (cp_real[]){1, 2}, 1, (int[]){2}), *y = cp_mul(tape, x, x);
+    cp_tensor *x = cp_variable(tape, (cp_real[]){1, 2}, CP_SHAPE(2)), *y = cp_mul(tape, x, x);
     x->name = "block3.residual.convolution.weight", y->name = "y";
     cp_exp(tape, y);
     listing();
@@ -117,9 +117,8 @@ static void columns_stay_straight_with_long_names(void) {
 
 /* A convolution with fixed weights reads only them; then the image can be given back, and takes no bytes. */
 static void a_listing_tells_what_is_kept_by_this_node_and_what_was_given_back(void) {
-    cp_tensor *image = cp_variable(tape, (cp_real[]){1, -2}, 4, (int[]){1, 1, 2, 1}), *x = cp_scale(tape, image, 2);
-    cp_tensor *w = cp_constant(tape, (cp_real[]){3}, 4, (int[]){1, 1, 1, 1}),
-              *one = cp_constant(tape, (cp_real[]){1}, 1, (int[]){1});
+    cp_tensor *image = cp_variable(tape, (cp_real[]){1, -2}, CP_SHAPE(1, 1, 2, 1)), *x = cp_scale(tape, image, 2);
+    cp_tensor *w = cp_constant(tape, (cp_real[]){3}, CP_SHAPE(1, 1, 1, 1)), *one = cp_constant(tape, (cp_real[]){1}, CP_SHAPE(1));
     cp_leaky_conv2d(tape, x, w, (cp_conv_extras){0}, (cp_conv2d_config){0});
     cp_leaky_conv2d(tape, x, w, ((cp_conv_extras){.scale = one, .shift = one}), (cp_conv2d_config){0});
     cp_conv2d(tape, x, w, NULL, (cp_conv2d_config){0});
@@ -141,8 +140,8 @@ static void a_listing_tells_what_is_kept_by_this_node_and_what_was_given_back(vo
 }
 
 static void what_an_op_saved_beside_its_inputs_is_marked(void) {
-    cp_tensor *x = cp_variable(tape, (cp_real[]){1, -2}, 2, (int[]){1, 2});
-    cp_tensor *open = cp_constant(tape, (cp_real[]){1, 0}, 2, (int[]){1, 2});
+    cp_tensor *x = cp_variable(tape, (cp_real[]){1, -2}, CP_SHAPE(1, 2));
+    cp_tensor *open = cp_constant(tape, (cp_real[]){1, 0}, CP_SHAPE(1, 2));
     cp_where(tape, open, x, open);
     cp_gate(tape, x, open, 0);
     cp_cross_entropy(tape, x, (cp_labels){(int[]){1}, 1});
@@ -162,7 +161,7 @@ static void what_an_op_saved_beside_its_inputs_is_marked(void) {
 
 static void more_than_three_leaves_on_a_line_are_counted(void) {
     cp_tensor *sum = cp_scalar(tape, 0);
-    for (int i = 0; i < 4; i++) sum = cp_add(tape, sum, cp_variable(tape, (cp_real[]){1}, 0, NULL));
+    for (int i = 0; i < 4; i++) sum = cp_add(tape, sum, cp_variable(tape, (cp_real[]){1}, CP_SCALAR));
     listing();
     char line[100];
     snprintf(line, sizeof line, "%%5 add () %d - %%3 (), %%4 () %%0 %%2 %%4", (int)sizeof(cp_real));
@@ -172,14 +171,14 @@ static void more_than_three_leaves_on_a_line_are_counted(void) {
 }
 
 static void a_view_is_listed_with_no_bytes_of_its_own(void) {
-    cp_tensor *x = cp_variable(tape, (cp_real[]){1, 2}, 1, (int[]){2});
-    cp_reshape(tape, x, 2, (int[]){2, 1});
+    cp_tensor *x = cp_variable(tape, (cp_real[]){1, 2}, CP_SHAPE(2));
+    cp_reshape(tape, x, CP_SHAPE(2, 1));
     listing();
     expect_line("%1", "%1 reshape (2, 1) 0 - %0 (2) %0");
 }
 
 static void each_value_is_listed_with_only_the_leaves_behind_it(void) {
-    cp_tensor *a = cp_variable(tape, (cp_real[]){1}, 0, NULL), *b = cp_variable(tape, (cp_real[]){1}, 0, NULL);
+    cp_tensor *a = cp_variable(tape, (cp_real[]){1}, CP_SCALAR), *b = cp_variable(tape, (cp_real[]){1}, CP_SCALAR);
     a->name = "a", b->name = "b";
     cp_tensor *p = cp_neg(tape, a), *q = cp_neg(tape, b), *r = cp_add(tape, p, q);
     p->name = "p", q->name = "q", r->name = "r";
@@ -193,7 +192,7 @@ static void each_value_is_listed_with_only_the_leaves_behind_it(void) {
 
 static void more_leaves_than_can_be_told_apart_are_counted(void) {
     cp_tensor *sum = cp_scalar(tape, 0);
-    for (int i = 0; i < 70; i++) sum = cp_add(tape, sum, cp_variable(tape, (cp_real[]){1}, 0, NULL));
+    for (int i = 0; i < 70; i++) sum = cp_add(tape, sum, cp_variable(tape, (cp_real[]){1}, CP_SCALAR));
     TEST_ASSERT_NOT_NULL(strstr(listing(), "... and 7 more leaves\n"));
     TEST_ASSERT_NOT_NULL(strstr(text, "\n70 nodes"));
 }
@@ -260,7 +259,7 @@ static void remember(const cp_error *error, void *user) {
 }
 
 static void a_loss_without_a_gradient_is_reported_and_the_graph_written_without(void) {
-    cp_tensor *w, *bad = cp_variable(tape, (cp_real[]){1, 2}, 1, (int[]){2});
+    cp_tensor *w, *bad = cp_variable(tape, (cp_real[]){1, 2}, CP_SHAPE(2));
     example(&w);
     last_error[0] = '\0';
     cp_error_handler(remember, NULL);
@@ -284,7 +283,7 @@ static void a_graph_of_a_frozen_tape_has_gradients_at_variables_and_what_comes_o
 
 static void large_values_are_summed_up_and_a_nan_among_them_is_seen(void) {
     cp_real    values[10] = {-1, 2, 3, 4, 5, 6, 7, 8, 9, 7};
-    cp_tensor *x = cp_variable(tape, values, 1, (int[]){10});
+    cp_tensor *x = cp_variable(tape, values, CP_SHAPE(10));
     cp_exp(tape, x);
     TEST_ASSERT_NOT_NULL(strstr(graph(NULL), "value -1 .. 9, mean 5\\l"));
     x->data[4] = (cp_real)NAN;
@@ -292,7 +291,7 @@ static void large_values_are_summed_up_and_a_nan_among_them_is_seen(void) {
 }
 
 static void quotes_and_backslashes_in_names_are_escaped(void) {
-    cp_tensor *x = cp_variable(tape, (cp_real[]){1}, 0, NULL), *y = cp_exp(tape, x);
+    cp_tensor *x = cp_variable(tape, (cp_real[]){1}, CP_SCALAR), *y = cp_exp(tape, x);
     x->name = "the \"x\" \\";
     y->name = "\"; }";
     expect_parsable(graph(NULL));
@@ -304,7 +303,7 @@ static void a_very_long_name_is_cut(void) {
     char name[400];
     memset(name, '"', sizeof name - 1);
     name[sizeof name - 1] = '\0';
-    cp_tensor *x = cp_variable(tape, (cp_real[]){1}, 0, NULL), *y = cp_exp(tape, x);
+    cp_tensor *x = cp_variable(tape, (cp_real[]){1}, CP_SCALAR), *y = cp_exp(tape, x);
     x->name = y->name = name;
     expect_parsable(graph(y));
     TEST_ASSERT_NOT_NULL(strstr(listing(), "exp"));
@@ -321,7 +320,7 @@ static void dot_itself_accepts_the_graph(void) {
 }
 
 static void a_tape_of_100000_nodes_is_shown_in_seconds(void) {
-    cp_tensor *x = cp_variable(tape, (cp_real[]){1}, 0, NULL);
+    cp_tensor *x = cp_variable(tape, (cp_real[]){1}, CP_SCALAR);
     for (int i = 0; i < 100000; i++) x = cp_neg(tape, x);
     clock_t start = clock();
     TEST_ASSERT_NOT_NULL(strstr(listing(), "\n100000 nodes"));

@@ -21,14 +21,14 @@ static void expect_text(const cp_tensor *t, const char *expected) {
     TEST_ASSERT_EQUAL_STRING(expected, text);
 }
 
-static cp_tensor *counting(int rank, const int *dims) {
-    cp_tensor *t = cp_tensor_new(rank, dims);
+static cp_tensor *counting(cp_shape shape) {
+    cp_tensor *t = cp_tensor_new(shape);
     for (size_t i = 0; i < t->size; i++) t->data[i] = (cp_real)(i + 1);
     return t;
 }
 
 static void a_new_tensor_is_zero_constant_and_belongs_to_no_tape(void) {
-    cp_tensor *t = cp_tensor_new(3, (int[]){2, 3, 4});
+    cp_tensor *t = cp_tensor_new(CP_SHAPE(2, 3, 4));
     TEST_ASSERT_EQUAL_INT(3, t->rank);
     TEST_ASSERT_EQUAL_UINT64(24, t->size);
     for (size_t i = 0; i < t->size; i++) TEST_ASSERT_TRUE(t->data[i] == 0);
@@ -40,7 +40,7 @@ static void a_new_tensor_is_zero_constant_and_belongs_to_no_tape(void) {
 
 static void a_parameter_copies_its_values_and_is_tracked(void) {
     cp_real    values[] = {1, 2, 3};
-    cp_tensor *t = cp_parameter_new(values, 1, (int[]){3});
+    cp_tensor *t = cp_parameter_new(values, CP_SHAPE(3));
     values[0] = 9;
     TEST_ASSERT_TRUE(t->tracked);
     TEST_ASSERT_TRUE(t->data[0] == 1 && t->data[2] == 3);
@@ -48,7 +48,7 @@ static void a_parameter_copies_its_values_and_is_tracked(void) {
 }
 
 static void empty_and_scalar_tensors_can_be_made_and_freed(void) {
-    cp_tensor *empty = cp_tensor_new(2, (int[]){0, 5}), *scalar = cp_tensor_new(0, NULL);
+    cp_tensor *empty = cp_tensor_new(CP_SHAPE(0, 5)), *scalar = cp_tensor_new(CP_SCALAR);
     TEST_ASSERT_EQUAL_UINT64(0, empty->size);
     TEST_ASSERT_NOT_NULL(empty->data);
     TEST_ASSERT_EQUAL_UINT64(1, scalar->size);
@@ -66,7 +66,7 @@ static void freeing_a_tapes_tensor_leaves_it_to_the_tape(void) {
 }
 
 static void an_item_is_the_single_value_and_nan_for_anything_else(void) {
-    cp_tensor *one = counting(3, (int[]){1, 1, 1}), *two = counting(1, (int[]){2}), *none = counting(1, (int[]){0});
+    cp_tensor *one = counting(CP_SHAPE(1, 1, 1)), *two = counting(CP_SHAPE(2)), *none = counting(CP_SHAPE(0));
     TEST_ASSERT_TRUE(cp_item(one) == 1);
     TEST_ASSERT_TRUE(isnan(cp_item(two)));
     TEST_ASSERT_TRUE(isnan(cp_item(none)));
@@ -77,7 +77,7 @@ static void an_item_is_the_single_value_and_nan_for_anything_else(void) {
 }
 
 static void a_matrix_prints_its_name_shape_type_and_rows(void) {
-    cp_tensor *t = counting(2, (int[]){2, 3});
+    cp_tensor *t = counting(CP_SHAPE(2, 3));
     t->name = "w";
     expect_text(t, "w (2, 3) " CP_REAL_NAME "\n[[ 1 2 3 ]\n [ 4 5 6 ]]\n");
     t->name = NULL;
@@ -86,7 +86,7 @@ static void a_matrix_prints_its_name_shape_type_and_rows(void) {
 }
 
 static void a_scalar_prints_one_number(void) {
-    cp_tensor *t = counting(0, NULL);
+    cp_tensor *t = counting(CP_SCALAR);
     t->data[0] = (cp_real)-0.5;
     expect_text(t, "() " CP_REAL_NAME "\n -0.5\n");
     cp_tensor_free(t);
@@ -97,7 +97,7 @@ static void no_tensor_prints_null(void) {
 }
 
 static void empty_tensors_print_empty_brackets(void) {
-    cp_tensor *none = counting(1, (int[]){0}), *rows = counting(2, (int[]){2, 0}), *no_rows = counting(2, (int[]){0, 2});
+    cp_tensor *none = counting(CP_SHAPE(0)), *rows = counting(CP_SHAPE(2, 0)), *no_rows = counting(CP_SHAPE(0, 2));
     expect_text(none, "(0) " CP_REAL_NAME "\n[ ]\n");
     expect_text(rows, "(2, 0) " CP_REAL_NAME "\n[[ ]\n [ ]]\n");
     expect_text(no_rows, "(0, 2) " CP_REAL_NAME "\n[]\n");
@@ -107,7 +107,7 @@ static void empty_tensors_print_empty_brackets(void) {
 }
 
 static void long_axes_are_shortened_in_the_middle(void) {
-    cp_tensor *eight = counting(1, (int[]){8}), *nine = counting(1, (int[]){9}), *tall = counting(2, (int[]){100, 1});
+    cp_tensor *eight = counting(CP_SHAPE(8)), *nine = counting(CP_SHAPE(9)), *tall = counting(CP_SHAPE(100, 1));
     expect_text(eight, "(8) " CP_REAL_NAME "\n[ 1 2 3 4 5 6 7 8 ]\n");
     expect_text(nine, "(9) " CP_REAL_NAME "\n[ 1 2 3 ... 7 8 9 ]\n");
     expect_text(tall, "(100, 1) " CP_REAL_NAME "\n[[ 1 ]\n [ 2 ]\n [ 3 ]\n ...\n [ 98 ]\n [ 99 ]\n [ 100 ]]\n");
@@ -117,13 +117,13 @@ static void long_axes_are_shortened_in_the_middle(void) {
 }
 
 static void five_axes_print_nested(void) {
-    cp_tensor *t = counting(5, (int[]){1, 1, 2, 1, 2});
+    cp_tensor *t = counting(CP_SHAPE(1, 1, 2, 1, 2));
     expect_text(t, "(1, 1, 2, 1, 2) " CP_REAL_NAME "\n[[[[[ 1 2 ]]\n   [[ 3 4 ]]]]]\n");
     cp_tensor_free(t);
 }
 
 static void values_that_are_not_finite_print_as_words(void) {
-    cp_tensor *t = counting(1, (int[]){4});
+    cp_tensor *t = counting(CP_SHAPE(4));
     t->data[0] = (cp_real)NAN;
     t->data[1] = (cp_real)INFINITY;
     t->data[2] = (cp_real)-INFINITY;

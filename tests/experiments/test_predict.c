@@ -34,7 +34,7 @@ static int predict(const char *first, const char *second) {
 
 static void compare(const cp_model *model, int rank, const int *dims, const cp_real *x) {
     cp_tape   *tape = cp_tape_new();
-    cp_tensor *want = cp_model_posterior(tape, model, cp_constant(tape, x, rank, dims), CP_EVALUATION);
+    cp_tensor *want = cp_model_posterior(tape, model, cp_constant(tape, x, cp_shape_of(rank, dims)), CP_EVALUATION);
     cp_npy     got = {0};
     TEST_ASSERT_TRUE_MESSAGE(cp_npy_read(scratch("p.npy"), &got, &status), status.message);
     TEST_ASSERT_EQUAL_INT(CP_F32, got.dtype);

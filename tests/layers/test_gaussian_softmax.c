@@ -39,7 +39,7 @@ static cp_gaussian_softmax layer_with(cp_precision kind, bool learn_prior, int d
 static cp_tensor *points(int n, int d) {
     static cp_real data[1024];
     cp_rng_fill_normal(&rng, data, (size_t)(n * d), 0, 1);
-    return cp_constant(tape, data, 2, (int[]){n, d});
+    return cp_constant(tape, data, CP_SHAPE(n, d));
 }
 
 /* P (D, D) in double, straight from the definition. */
@@ -144,7 +144,7 @@ static void the_density_integrates_to_one_in_two_dimensions(void) {
                 row[2 * j] = (cp_real)((i + 0.5) * step - 12);
                 row[2 * j + 1] = (cp_real)((j + 0.5) * step - 12);
             }
-            cp_tensor *density = cp_gaussian_softmax_log_density(tape, &layer, cp_constant(tape, row, 2, (int[]){SIDE, 2}));
+            cp_tensor *density = cp_gaussian_softmax_log_density(tape, &layer, cp_constant(tape, row, CP_SHAPE(SIDE, 2)));
             for (int j = 0; j < SIDE; j++) sum += exp((double)density->data[j]) * step * step;
             cp_tape_reset(tape);
         }
@@ -154,7 +154,7 @@ static void the_density_integrates_to_one_in_two_dimensions(void) {
 
 static void a_point_far_from_every_mean_has_a_finite_log_density(void) {
     cp_gaussian_softmax layer = layer_with(CP_DIAGONAL, false, 2, 3);
-    cp_tensor          *far = cp_constant(tape, (cp_real[]){1000, -1000}, 2, (int[]){1, 2});
+    cp_tensor          *far = cp_constant(tape, (cp_real[]){1000, -1000}, CP_SHAPE(1, 2));
     cp_real             density = cp_item(cp_gaussian_softmax_log_density(tape, &layer, far));
     TEST_ASSERT_TRUE(isfinite(density) && density < -1e5);
 }

@@ -20,8 +20,8 @@ void tearDown(void) {
     cp_params_free(params);
 }
 
-static cp_tensor *noise(int rank, const int *dims) {
-    cp_tensor *t = cp_full(tape, 0, rank, dims);
+static cp_tensor *noise(cp_shape shape) {
+    cp_tensor *t = cp_full(tape, 0, shape);
     cp_rng_fill_normal(&rng, t->data, t->size, 0, 1);
     return t;
 }
@@ -35,7 +35,7 @@ static void equal(const cp_tensor *a, const cp_tensor *b) {
 
 static void dropout_zeroes_its_rate_and_scales_the_rest_in_training(void) {
     cp_dropout_layer layer = cp_dropout_make((cp_real)0.25, cp_rng_named(1, "dropout"));
-    cp_tensor       *x = cp_full(tape, 3, 1, (int[]){10000}), *y = cp_dropout_forward(tape, &layer, x, CP_TRAINING);
+    cp_tensor       *x = cp_full(tape, 3, CP_SHAPE(10000)), *y = cp_dropout_forward(tape, &layer, x, CP_TRAINING);
     int              zeros = 0;
     for (size_t i = 0; i < y->size; i++) {
         zeros += y->data[i] == 0;
@@ -46,7 +46,7 @@ static void dropout_zeroes_its_rate_and_scales_the_rest_in_training(void) {
 
 static void dropout_does_nothing_in_evaluation_nor_at_rate_0(void) {
     cp_dropout_layer layer = cp_dropout_make((cp_real)0.9, cp_rng_named(1, "dropout")), none = cp_dropout_make(0, rng);
-    cp_tensor       *x = noise(1, (int[]){100}), *y = cp_dropout_forward(tape, &layer, x, CP_EVALUATION);
+    cp_tensor       *x = noise(CP_SHAPE(100)), *y = cp_dropout_forward(tape, &layer, x, CP_EVALUATION);
     TEST_ASSERT_EQUAL_MEMORY(x->data, y->data, x->size * sizeof(cp_real));
     y = cp_dropout_forward(tape, &none, x, CP_TRAINING);
     TEST_ASSERT_EQUAL_MEMORY(x->data, y->data, x->size * sizeof(cp_real));
@@ -54,7 +54,7 @@ static void dropout_does_nothing_in_evaluation_nor_at_rate_0(void) {
 
 static void dropout_draws_from_a_stream_of_its_own(void) {
     cp_dropout_layer a = cp_dropout_make((cp_real)0.5, cp_rng_named(1, "dropout")), b = a;
-    cp_tensor       *x = noise(1, (int[]){1000}), *first = cp_dropout_forward(tape, &a, x, CP_TRAINING);
+    cp_tensor       *x = noise(CP_SHAPE(1000)), *first = cp_dropout_forward(tape, &a, x, CP_TRAINING);
     cp_rng_below(&rng, 10);
     cp_tensor *same = cp_dropout_forward(tape, &b, x, CP_TRAINING), *second = cp_dropout_forward(tape, &a, x, CP_TRAINING);
     int        differ = 0;
@@ -102,7 +102,7 @@ static void residual_blocks_are_what_their_layout_says(void) {
                     cp_block        block = cp_block_make(params, path, config, &rng);
                     TEST_ASSERT_EQUAL_INT(stride != 1 || out != 3, block.shortcut.weight != NULL);
                     cp_rng_fill_normal(&rng, block.norm1.bias->data, block.norm1.bias->size, 0, 1);
-                    cp_tensor *x = noise(4, (int[]){2, 7, 6, 3}), *expected = composed(&block, x);
+                    cp_tensor *x = noise(CP_SHAPE(2, 7, 6, 3)), *expected = composed(&block, x);
                     equal(expected, cp_block_forward(tape, &block, x, CP_TRAINING));
                     cp_tape_reset(tape);
                 }
@@ -133,8 +133,8 @@ static void kaiming_initializers_follow_the_slope_of_the_activation(void) {
 
 /* The mean square of the first weight's gradient after T steps. */
 static double gradient_after(const cp_lstm *lstm, int time) {
-    cp_tensor *last, *x = noise(3, (int[]){2, time, 4}), *out = cp_lstm_forward(tape, lstm, x, &last);
-    TEST_ASSERT_TRUE(cp_shape_is(out, 3, (int[]){2, time, 12}));
+    cp_tensor *last, *x = noise(CP_SHAPE(2, time, 4)), *out = cp_lstm_forward(tape, lstm, x, &last);
+    TEST_ASSERT_TRUE(cp_shape_is(out, CP_SHAPE(2, time, 12)));
     TEST_ASSERT_TRUE(cp_backward(tape, cp_sum(tape, last, CP_ALL, false), params));
     double gradient = variance(params->at[0].grad);
     cp_tape_reset(tape);

@@ -51,8 +51,8 @@ static void buffers_are_carried_but_not_counted_as_trained(void) {
 
 static void a_name_can_be_used_once(void) {
     int three = 3;
-    TEST_ASSERT_NOT_NULL(cp_params_add(params, "a", "b", CP_LAYOUT_PLAIN, 1, &three));
-    TEST_ASSERT_NULL(cp_params_add(params, "a", "b", CP_LAYOUT_PLAIN, 1, &three));
+    TEST_ASSERT_NOT_NULL(cp_params_add(params, "a", "b", CP_LAYOUT_PLAIN, CP_SHAPE(three)));
+    TEST_ASSERT_NULL(cp_params_add(params, "a", "b", CP_LAYOUT_PLAIN, CP_SHAPE(three)));
     TEST_ASSERT_EQUAL_STRING("params_add: the name a.b is taken", message);
     TEST_ASSERT_EQUAL_INT(1, params->count);
 }
@@ -65,7 +65,7 @@ static void an_empty_path_leaves_no_dot(void) {
 
 /* Mean and variance of what an initializer draws, and the largest value. */
 static void check_init(cp_init init, double variance, double bound) {
-    cp_tensor *t = cp_tensor_new(2, (int[]){200, 300});
+    cp_tensor *t = cp_tensor_new(CP_SHAPE(200, 300));
     double     mean = 0, square = 0, most = 0;
     cp_init_weight(t, init, 200, 300, (cp_real)0.2, &rng);
     for (size_t i = 0; i < t->size; i++) {
@@ -100,7 +100,7 @@ static void backward_leaves_a_gradient_at_every_trained_parameter(void) {
     cp_linear used = cp_linear_make(params, "used", (cp_linear_config){.in = 2, .out = 1}, &rng);
     cp_linear_make(params, "unused", (cp_linear_config){.in = 2, .out = 1}, &rng);
     cp_norm_make(params, "norm", (cp_norm_config){.kind = CP_NORM_BATCH, .channels = 2});
-    cp_tensor *x = cp_constant(tape, (cp_real[]){2, 3}, 2, (int[]){1, 2});
+    cp_tensor *x = cp_constant(tape, (cp_real[]){2, 3}, CP_SHAPE(1, 2));
     TEST_ASSERT_TRUE(cp_backward(tape, cp_sum(tape, cp_linear_forward(tape, &used, x), CP_ALL, false), params));
     TEST_ASSERT_EQUAL_DOUBLE(3, (double)cp_params_find(params, "used.weight")->grad->data[1]);
     TEST_ASSERT_EQUAL_DOUBLE(1, (double)cp_params_find(params, "used.bias")->grad->data[0]);
@@ -111,7 +111,7 @@ static void backward_leaves_a_gradient_at_every_trained_parameter(void) {
 
 static void gradients_from_before_a_reset_are_told_by_name(void) {
     cp_tape   *tape = cp_tape_new();
-    cp_tensor *w = cp_params_add(params, "", "w", CP_LAYOUT_PLAIN, 1, (int[]){2});
+    cp_tensor *w = cp_params_add(params, "", "w", CP_LAYOUT_PLAIN, CP_SHAPE(2));
     TEST_ASSERT_TRUE(cp_grads_check((cp_at){0}, "test", params)); /* none yet */
     TEST_ASSERT_TRUE(cp_backward(tape, cp_sum(tape, w, CP_ALL, false), params));
     TEST_ASSERT_TRUE(cp_grads_check((cp_at){0}, "test", params));
@@ -146,7 +146,7 @@ static void copying_needs_the_same_names_and_shapes(void) {
     cp_linear_make(other, "a", (cp_linear_config){.in = 3, .out = 2, .no_bias = true}, &rng);
     TEST_ASSERT_FALSE(cp_params_copy(params, other));
     TEST_ASSERT_EQUAL_STRING("params_copy: the sets have 2 and 1 entries", message);
-    cp_params_add(other, "a", "bias", CP_LAYOUT_PLAIN, 1, (int[]){3});
+    cp_params_add(other, "a", "bias", CP_LAYOUT_PLAIN, CP_SHAPE(3));
     TEST_ASSERT_FALSE(cp_params_copy(params, other));
     TEST_ASSERT_EQUAL_STRING("params_copy: a.weight (2, 3) and a.weight (3, 2) differ", message);
     cp_params_free(other);

@@ -46,7 +46,7 @@ static run run_new(uint64_t seed) {
     r.adam = cp_adam_new(r.model->params, (cp_adam_config){.rate = 1e-3});
     r.ema = cp_ema_new(r.model->params, 0.9);
     r.replay = cp_replay_new((cp_replay_config){
-        .capacity = 8, .rank = 3, .dims = {SIDE, SIDE, CHANNELS}, .start = {.kind = CP_START_UNIFORM, .low = -1, .high = 1}});
+        .capacity = 8, .shape = CP_SHAPE(SIDE, SIDE, CHANNELS), .start = {.kind = CP_START_UNIFORM, .low = -1, .high = 1}});
     r.schedule = (cp_schedule){.kind = CP_SCHEDULE_COSINE, .rate = 1e-3, .warmup = 2, .total = 20};
     return r;
 }
@@ -59,7 +59,7 @@ static void run_free(run *r) {
 }
 
 static void run_steps(run *r, int steps) {
-    cp_tensor *x = cp_tensor_new(4, (int[]){BATCH, SIDE, SIDE, CHANNELS}), *chains = cp_tensor_new(4, x->dims);
+    cp_tensor *x = cp_tensor_new(CP_SHAPE(BATCH, SIDE, SIDE, CHANNELS)), *chains = cp_tensor_new(x->shape);
     int        index[BATCH], label[BATCH];
     for (int i = 0; i < steps; i++) {
         cp_rng_fill_uniform(&r->data, x->data, x->size, -1, 1);
@@ -69,7 +69,7 @@ static void run_steps(run *r, int steps) {
         TEST_ASSERT_TRUE(
             cp_sgld_run(tape, cp_model_energy_of, &(cp_model_target){.model = r->model}, chains, &sgld, &r->sgld, NULL));
         cp_replay_return(r->replay, index, chains, NULL);
-        cp_tensor *batch = cp_constant(tape, x->data, 4, x->dims), *fake = cp_constant(tape, chains->data, 4, x->dims);
+        cp_tensor *batch = cp_constant(tape, x->data, x->shape), *fake = cp_constant(tape, chains->data, x->shape);
         cp_tensor *loss = cp_cross_entropy(tape, cp_model_logits(tape, r->model, batch, CP_TRAINING), (cp_labels){label, BATCH});
         loss = cp_sub(
             tape, loss,

@@ -112,18 +112,18 @@ static void summary_equals(const cp_st_entry *entry, const cp_tensor *t, cp_layo
 
 /* The tensor in PyTorch's order and shape, on the tape. */
 static cp_tensor *in_file_order(const cp_tensor *t, cp_layout layout) {
-    if (layout == CP_LAYOUT_PLAIN) return cp_constant(tape, t->data, t->rank, t->dims);
+    if (layout == CP_LAYOUT_PLAIN) return cp_constant(tape, t->data, t->shape);
     TEST_ASSERT_EQUAL_INT(CP_LAYOUT_LINEAR, layout);
-    cp_tensor *turned = cp_full(tape, 0, 2, (int[]){t->dims[1], t->dims[0]});
+    cp_tensor *turned = cp_full(tape, 0, CP_SHAPE(t->dims[1], t->dims[0]));
     for (size_t i = 0; i < t->size; i++) turned->data[i] = t->data[memory_place(layout, t, i)];
     return turned;
 }
 
-static cp_tensor *scaled(const char *name, double scale, int rank, const int *dims) {
-    cp_tensor *t = cp_full(tape, 0, rank, dims);
+static cp_tensor *scaled(const char *name, double scale, cp_shape shape) {
+    cp_tensor *t = cp_full(tape, 0, shape);
     golden_synthetic_reals(name, t->data, t->size);
     for (size_t i = 0; i < t->size; i++) t->data[i] *= (cp_real)scale;
-    return cp_variable(tape, t->data, rank, dims);
+    return cp_variable(tape, t->data, shape);
 }
 
 /* ---- wide ResNets ---- */
@@ -185,9 +185,9 @@ static void check_statistics(const char *name, const cp_model *model, cp_mode mo
 static void check_network(int width, cp_norm_kind norm, cp_mode mode) {
     char name[80];
     snprintf(name, sizeof name, "wrn/10-%d-%s/%s", width, norm ? "batch" : "none", mode ? "train" : "eval");
-    check_activations(name, width, norm, mode, scaled("x", 0.5, 4, image_dims));
+    check_activations(name, width, norm, mode, scaled("x", 0.5, cp_shape_of(4, image_dims)));
     cp_model  *model = network(width, norm, "softmax");
-    cp_tensor *x = scaled("x", 0.5, 4, image_dims);
+    cp_tensor *x = scaled("x", 0.5, cp_shape_of(4, image_dims));
     cp_tensor *features = cp_net_forward(tape, model->net, x, mode), *logits = cp_head_logits(tape, model->head, features);
     cp_tensor *loss = cp_cross_entropy(tape, logits, (cp_labels){label_list, IMAGES});
     golden_equals(golden_need(file, "%s/features", name), features, TOLERANCE);
@@ -221,9 +221,9 @@ static void a_wide_resnet_with_batch_norm_equals_pytorch_in_evaluation(void) {
 enum { STEPS = 3 };
 
 static void check_optimizer(const char *kind, cp_model *model, cp_optim *optim) {
-    cp_tensor *losses = cp_tensor_new(1, (int[]){STEPS});
+    cp_tensor *losses = cp_tensor_new(CP_SHAPE(STEPS));
     for (int i = 0; i < STEPS; i++) {
-        cp_tensor *logits = cp_model_logits(tape, model, scaled("x", 0.5, 4, image_dims), CP_TRAINING);
+        cp_tensor *logits = cp_model_logits(tape, model, scaled("x", 0.5, cp_shape_of(4, image_dims)), CP_TRAINING);
         cp_tensor *loss = cp_cross_entropy(tape, logits, (cp_labels){label_list, IMAGES});
         losses->data[i] = cp_item(loss);
         TEST_ASSERT_TRUE(cp_backward(tape, loss, model->params));
@@ -269,8 +269,8 @@ static bool note_energies(void *user, const cp_sgld_view *view) {
 static void check_sgld(const char *variant, double gradient_clamp, double clamp) {
     static const int dims[] = {CHAINS, 8, 8, 3};
     cp_model        *model = network(1, CP_NORM_NONE, "jem");
-    cp_tensor       *x = cp_tensor_new(4, dims), *energies = cp_tensor_new(2, (int[]){MOVES, CHAINS});
-    cp_tensor       *noise = cp_tensor_new(5, (int[]){MOVES, CHAINS, 8, 8, 3});
+    cp_tensor       *x = cp_tensor_new(cp_shape_of(4, dims)), *energies = cp_tensor_new(CP_SHAPE(MOVES, CHAINS));
+    cp_tensor       *noise = cp_tensor_new(CP_SHAPE(MOVES, CHAINS, 8, 8, 3));
     golden_synthetic_reals("chains", x->data, x->size);
     for (size_t i = 0; i < x->size; i++) x->data[i] /= 2;
     golden_synthetic_reals("sgld/noise", noise->data, noise->size);
@@ -300,7 +300,7 @@ static void five_sgld_moves_with_scripted_noise_equal_pytorch(void) {
 /* ---- LSTM ---- */
 
 static cp_tensor *weighted(cp_tensor *t, const char *name) {
-    return cp_sum(tape, cp_mul(tape, t, scaled(name, 1, t->rank, t->dims)), CP_ALL, false);
+    return cp_sum(tape, cp_mul(tape, t, scaled(name, 1, t->shape)), CP_ALL, false);
 }
 
 static void check_lstm(const char *variant, bool bidirectional) {
@@ -309,7 +309,7 @@ static void check_lstm(const char *variant, bool bidirectional) {
     cp_lstm_config config = {.in = 3, .hidden = 4, .layers = 2, .bidirectional = bidirectional};
     cp_lstm        lstm = cp_lstm_make(params, "", config, &rng);
     parameters_fill(params);
-    cp_tensor *last, *dx, *x = scaled("lstm/x", 1, 3, (int[]){2, 5, 3}), *out = cp_lstm_forward(tape, &lstm, x, &last);
+    cp_tensor *last, *dx, *x = scaled("lstm/x", 1, CP_SHAPE(2, 5, 3)), *out = cp_lstm_forward(tape, &lstm, x, &last);
     golden_equals(golden_need(file, "lstm/%s/out", variant), out, TOLERANCE);
     golden_equals(golden_need(file, "lstm/%s/last", variant), last, TOLERANCE);
     cp_tensor *loss = cp_add(tape, weighted(out, "lstm/weight"), weighted(last, "lstm/last_weight"));
@@ -372,7 +372,7 @@ static void check_gaussian_softmax(const char *kind, cp_precision precision, boo
     cp_gaussian_softmax_config config = {.features = 3, .classes = 3, .precision = precision, .learn_prior = learned};
     run.layer = cp_gaussian_softmax_make(run.params, "head", config, &rng);
     parameters_fill(run.params);
-    run.z = scaled("gaussian/z", 1, 2, (int[]){4, 3});
+    run.z = scaled("gaussian/z", 1, CP_SHAPE(4, 3));
     check_quantity(&run, "posterior", cp_gaussian_softmax_posterior(tape, &run.layer, run.z));
     check_quantity(&run, "bayes_posterior", cp_gaussian_softmax_bayes_posterior(tape, &run.layer, run.z));
     check_quantity(&run, "class_energy", cp_gaussian_softmax_class_energy(tape, &run.layer, run.z));

@@ -97,20 +97,20 @@ static void layers_need_a_set_and_a_stream(void) {
 }
 
 static void a_layer_whose_name_is_taken_is_not_half_made(void) {
-    cp_params_add(params, "a", "bias", CP_LAYOUT_PLAIN, 1, (int[]){3});
+    cp_params_add(params, "a", "bias", CP_LAYOUT_PLAIN, CP_SHAPE(3));
     TEST_ASSERT_NULL(LINEAR(.in = 2, .out = 3));
     refused("a.bias is taken");
     cp_linear none = cp_linear_make(params, "b", (cp_linear_config){0}, &rng);
     refused("in is 0");
-    cp_tensor *x = cp_full(tape, 1, 2, (int[]){1, 2});
+    cp_tensor *x = cp_full(tape, 1, CP_SHAPE(1, 2));
     TEST_ASSERT_NULL(cp_linear_forward(tape, &none, x));
     refused("linear: the layer has no weight (did cp_linear_make fail?)");
-    cp_params_add(params, "norm", "bias", CP_LAYOUT_PLAIN, 1, (int[]){2});
+    cp_params_add(params, "norm", "bias", CP_LAYOUT_PLAIN, CP_SHAPE(2));
     cp_norm norm = cp_norm_make(params, "norm", (cp_norm_config){.kind = CP_NORM_LAYER, .channels = 2});
     refused("norm.bias is taken");
     TEST_ASSERT_NULL(cp_norm_forward(tape, &norm, x, CP_TRAINING));
     refused("norm: the layer has no weight");
-    cp_params_add(params, "block.conv2", "weight", CP_LAYOUT_PLAIN, 1, (int[]){2});
+    cp_params_add(params, "block.conv2", "weight", CP_LAYOUT_PLAIN, CP_SHAPE(2));
     TEST_ASSERT_NULL(cp_block_make(params, "block", (cp_block_config){.in = 2, .out = 2}, &rng).conv1.weight);
     refused("block.conv2.weight is taken");
 }
@@ -124,10 +124,10 @@ static void networks_and_heads_that_cannot_be_made_are_null(void) {
     not_made(cp_lstm_net_new(params, "", (cp_lstm_config){.in = 2}, &rng), "hidden is 0");
     not_made(cp_head_new(NULL, params, "head", 2, (cp_head_config){.classes = 2}, &rng), "head_new: the kind of head is NULL");
     not_made(cp_head_new(&cp_head_jem, params, "head", 0, (cp_head_config){.classes = 2}, &rng), "features is 0 and classes is 2");
-    cp_params_add(params, "layer1", "weight", CP_LAYOUT_PLAIN, 1, (int[]){3});
+    cp_params_add(params, "layer1", "weight", CP_LAYOUT_PLAIN, CP_SHAPE(3));
     TEST_ASSERT_NULL(cp_mlp_new(params, "", (cp_mlp_config){.sizes = {2, 3, 4}}, &rng));
     refused("layer1.weight is taken");
-    cp_params_add(params, "head", "bias", CP_LAYOUT_PLAIN, 1, (int[]){3});
+    cp_params_add(params, "head", "bias", CP_LAYOUT_PLAIN, CP_SHAPE(3));
     TEST_ASSERT_NULL(cp_head_new(&cp_head_hybrid, params, "head", 3, (cp_head_config){.classes = 3}, &rng));
     refused("head.bias is taken");
 }
@@ -153,7 +153,7 @@ static void null_layers_tapes_and_inputs_are_refused_in_one_line(void) {
     const cp_gaussian_softmax_config two = {.features = 2, .classes = 2};
 
     cp_tape            *none = NULL;
-    cp_tensor          *x = cp_full(tape, 1, 2, (int[]){1, 2}), *images = cp_full(tape, 1, 4, (int[]){1, 4, 4, 2});
+    cp_tensor          *x = cp_full(tape, 1, CP_SHAPE(1, 2)), *images = cp_full(tape, 1, CP_SHAPE(1, 4, 4, 2));
     cp_linear           linear = cp_linear_make(params, "linear", (cp_linear_config){.in = 2, .out = 2}, &rng);
     cp_conv             conv = cp_conv_make(params, "conv", (cp_conv_config){.in = 2, .out = 2}, &rng);
     cp_block            block = cp_block_make(params, "block", (cp_block_config){.in = 2, .out = 2}, &rng);
@@ -202,7 +202,7 @@ static void null_layers_tapes_and_inputs_are_refused_in_one_line(void) {
 static void heads_say_one_thing_when_they_cannot_go_on(void) {
     const cp_head_kind *kinds[] = {&cp_head_softmax, &cp_head_jem, &cp_head_hybrid};
     cp_tape            *none = NULL;
-    cp_tensor          *z = cp_full(tape, 1, 2, (int[]){1, 3}), *wide = cp_full(tape, 1, 2, (int[]){1, 5});
+    cp_tensor          *z = cp_full(tape, 1, CP_SHAPE(1, 3)), *wide = cp_full(tape, 1, CP_SHAPE(1, 5));
     for (int k = 0; k < 3; k++) {
         cp_head *head = cp_head_new(kinds[k], params, kinds[k]->name, 3, (cp_head_config){.classes = 2}, &rng);
         REFUSED(cp_head_energy(tape, head, wide), "(1, 5)");

@@ -34,11 +34,11 @@ static cp_model *model_of(cp_model_config config) {
     return model;
 }
 
-static cp_tensor *noise(bool variable, int rank, const int *dims) {
+static cp_tensor *noise(bool variable, cp_shape shape) {
     cp_rng     rng = cp_rng_named(2, "data");
-    cp_tensor *t = cp_tensor_new(rank, dims);
+    cp_tensor *t = cp_tensor_new(shape);
     cp_rng_fill_uniform(&rng, t->data, t->size, -1, 1);
-    cp_tensor *x = variable ? cp_variable(tape, t->data, rank, dims) : cp_constant(tape, t->data, rank, dims);
+    cp_tensor *x = variable ? cp_variable(tape, t->data, shape) : cp_constant(tape, t->data, shape);
     cp_tensor_free(t);
     return x;
 }
@@ -61,12 +61,12 @@ static void a_wide_resnet_has_the_documented_names_and_takes_any_size_from_8x8(v
         TEST_ASSERT_NOT_NULL_MESSAGE(cp_params_find(m->params, names[i]), names[i]);
     TEST_ASSERT_NULL(cp_params_find(m->params, "stage0.block1.shortcut.weight"));
     for (int side = 8; side < 40; side += 7) {
-        cp_tensor *x = noise(false, 4, (int[]){2, side, side + 1, 3});
-        TEST_ASSERT_TRUE(cp_shape_is(cp_model_logits(tape, m, x, CP_TRAINING), 2, (int[]){2, 5}));
-        TEST_ASSERT_TRUE(cp_shape_is(cp_model_energy(tape, m, x, CP_EVALUATION), 1, (int[]){2}));
+        cp_tensor *x = noise(false, CP_SHAPE(2, side, side + 1, 3));
+        TEST_ASSERT_TRUE(cp_shape_is(cp_model_logits(tape, m, x, CP_TRAINING), CP_SHAPE(2, 5)));
+        TEST_ASSERT_TRUE(cp_shape_is(cp_model_energy(tape, m, x, CP_EVALUATION), CP_SHAPE(2)));
         cp_tape_reset(tape);
     }
-    TEST_ASSERT_NULL(cp_model_logits(tape, m, noise(false, 4, (int[]){2, 7, 8, 3}), CP_EVALUATION));
+    TEST_ASSERT_NULL(cp_model_logits(tape, m, noise(false, CP_SHAPE(2, 7, 8, 3)), CP_EVALUATION));
     TEST_ASSERT_EQUAL_STRING("wrn: x has shape (2, 7, 8, 3); (N, H, W, 3) with H, W >= 8 is needed", message);
     cp_model_free(m);
 }
@@ -80,7 +80,7 @@ static void every_norm_activation_and_layout_gives_finite_posteriors_that_sum_to
                                                           .wrn = {.norm = (cp_norm_kind)norm,
                                                                   .activation = (cp_activation)activation,
                                                                   .layout = (cp_block_layout)layout}});
-                cp_tensor *p = cp_model_posterior(tape, m, noise(false, 4, (int[]){2, 9, 8, 1}), CP_TRAINING);
+                cp_tensor *p = cp_model_posterior(tape, m, noise(false, CP_SHAPE(2, 9, 8, 1)), CP_TRAINING);
                 for (int n = 0; n < 2; n++) {
                     double sum = 0;
                     for (int c = 0; c < 4; c++) sum += (double)p->data[n * 4 + c];
@@ -103,7 +103,7 @@ static void an_impossible_model_is_refused_with_a_reason(void) {
 static void a_mlp_of_one_size_hands_its_inputs_to_the_head(void) {
     cp_model *m =
         model_of((cp_model_config){.model = "mlp", .head = "hybrid", .precision = CP_FULL, .classes = 2, .mlp = {.sizes = {2}}});
-    cp_tensor *x = noise(false, 2, (int[]){3, 2});
+    cp_tensor *x = noise(false, CP_SHAPE(3, 2));
     cp_tensor *z = cp_net_forward(tape, m->net, x, CP_TRAINING);
     TEST_ASSERT_EQUAL_MEMORY(x->data, z->data, 6 * sizeof(cp_real));
     cp_model_free(m);
@@ -115,7 +115,7 @@ static void the_total_energy_is_minus_logsumexp_of_minus_the_class_energies(void
     const char *heads[] = {"softmax", "jem", "hybrid"};
     for (int h = 0; h < 3; h++) {
         cp_model  *m = model_of((cp_model_config){.model = "mlp", .head = heads[h], .classes = 3, .mlp = {.sizes = {4, 6}}});
-        cp_tensor *x = noise(false, 2, (int[]){5, 4});
+        cp_tensor *x = noise(false, CP_SHAPE(5, 4));
         cp_tensor *e = cp_model_class_energy(tape, m, x, CP_EVALUATION), *total = cp_model_energy(tape, m, x, CP_EVALUATION);
         cp_tensor *logits = cp_model_logits(tape, m, x, CP_EVALUATION);
         for (int n = 0; n < 5; n++) {
@@ -135,7 +135,7 @@ static void the_total_energy_is_minus_logsumexp_of_minus_the_class_energies(void
 
 static void the_sampler_s_energy_is_the_total_one_or_that_of_the_asked_classes(void) {
     cp_model  *m = model_of((cp_model_config){.model = "mlp", .head = "jem", .classes = 3, .mlp = {.sizes = {4, 6}}});
-    cp_tensor *x = noise(true, 2, (int[]){2, 4}), *e = cp_model_class_energy(tape, m, x, CP_EVALUATION);
+    cp_tensor *x = noise(true, CP_SHAPE(2, 4)), *e = cp_model_class_energy(tape, m, x, CP_EVALUATION);
     cp_tensor *total = cp_model_energy_of(CP_AT(tape), &(cp_model_target){.model = m}, x);
     cp_tensor *asked = cp_model_energy_of(CP_AT(tape), &(cp_model_target){m, {(int[]){2, 0}, 2}}, x);
     TEST_ASSERT_EQUAL_DOUBLE((double)cp_model_energy(tape, m, x, CP_EVALUATION)->data[1], (double)total->data[1]);
@@ -166,7 +166,7 @@ static double slope(const cp_model *m, const cp_tensor *start, cp_real *number, 
     for (int k = 0; k < 4; k++) {
         *number = kept + (cp_real)(at[k] * h);
         bool was = cp_tape_pause(tape, true);
-        sum += weight[k] * (double)cp_item(hybrid_loss(m, cp_constant(tape, start->data, 4, start->dims), mode));
+        sum += weight[k] * (double)cp_item(hybrid_loss(m, cp_constant(tape, start->data, start->shape), mode));
         cp_tape_pause(tape, was);
         cp_tape_reset(tape);
     }
@@ -180,13 +180,13 @@ static void check_gradients(cp_norm_kind norm, cp_mode mode, cp_precision precis
                                               .precision = precision,
                                               .learn_prior = true,
                                               .wrn = {.width = 1, .channels = 2, .norm = norm, .activation = CP_SWISH}});
-    cp_tensor *start = cp_tensor_new(4, (int[]){3, 8, 9, 2});
+    cp_tensor *start = cp_tensor_new(CP_SHAPE(3, 8, 9, 2));
     cp_rng     rng = cp_rng_named(4, "pick");
     cp_rng_fill_uniform(&rng, start->data, start->size, -1, 1);
     for (int k = 0; k < 40; k++) {
         cp_param  *entry = &m->params->at[cp_rng_below(&rng, (uint64_t)m->params->count)];
         size_t     place = (size_t)cp_rng_below(&rng, entry->value->size);
-        cp_tensor *x = cp_variable(tape, start->data, 4, start->dims), *dx;
+        cp_tensor *x = cp_variable(tape, start->data, start->shape), *dx;
         cp_tensor *loss = hybrid_loss(m, x, mode);
         double     got;
         cp_real   *number;
@@ -222,7 +222,7 @@ enum { MANY = 32 };
 
 static double accuracy(const cp_model *m, const cp_tensor *x, const int *label) {
     bool       was = cp_tape_pause(tape, true);
-    cp_tensor *p = cp_model_posterior(tape, m, cp_constant(tape, x->data, x->rank, x->dims), CP_EVALUATION);
+    cp_tensor *p = cp_model_posterior(tape, m, cp_constant(tape, x->data, x->shape), CP_EVALUATION);
     int        classes = p->dims[1], right = 0;
     for (int n = 0; n < MANY; n++) {
         int best = 0;
@@ -235,16 +235,16 @@ static double accuracy(const cp_model *m, const cp_tensor *x, const int *label) 
     return (double)right / MANY;
 }
 
-static void overfit(cp_model_config config, int rank, const int *dims, int most_steps) {
+static void overfit(cp_model_config config, cp_shape shape, int most_steps) {
     cp_model  *m = model_of(config);
-    cp_tensor *x = cp_tensor_new(rank, dims);
+    cp_tensor *x = cp_tensor_new(shape);
     cp_rng     rng = cp_rng_named(6, "data");
     int        label[MANY], steps = 0;
     cp_rng_fill_uniform(&rng, x->data, x->size, -1, 1);
     for (int i = 0; i < MANY; i++) label[i] = (int)cp_rng_below(&rng, (uint64_t)config.classes);
     cp_optim *adam = cp_adam_new(m->params, (cp_adam_config){.rate = 3e-3});
     while (steps < most_steps && (steps % 10 || accuracy(m, x, label) < 1)) {
-        cp_tensor *batch = cp_constant(tape, x->data, x->rank, x->dims);
+        cp_tensor *batch = cp_constant(tape, x->data, x->shape);
         cp_tensor *loss = cp_cross_entropy(tape, cp_model_logits(tape, m, batch, CP_TRAINING), (cp_labels){label, MANY});
         TEST_ASSERT_TRUE(cp_backward(tape, loss, m->params));
         cp_optim_step(adam);
@@ -258,25 +258,25 @@ static void overfit(cp_model_config config, int rank, const int *dims, int most_
 }
 
 static void a_wide_resnet_overfits_32_random_images(void) {
-    overfit((cp_model_config){.classes = 4, .wrn = {.channels = 1}}, 4, (int[]){MANY, 8, 8, 1}, 400);
+    overfit((cp_model_config){.classes = 4, .wrn = {.channels = 1}}, CP_SHAPE(MANY, 8, 8, 1), 400);
     overfit(
         (cp_model_config){.classes = 4, .head = "hybrid", .precision = CP_DIAGONAL, .wrn = {.channels = 3, .norm = CP_NORM_GROUP}},
-        4, (int[]){MANY, 8, 8, 3}, 400);
+        CP_SHAPE(MANY, 8, 8, 3), 400);
 }
 
 static void a_wide_resnet_with_batch_norm_overfits_and_its_running_statistics_follow(void) {
-    overfit((cp_model_config){.classes = 4, .head = "jem", .wrn = {.channels = 1, .norm = CP_NORM_BATCH}}, 4,
-            (int[]){MANY, 8, 8, 1}, 400);
+    overfit((cp_model_config){.classes = 4, .head = "jem", .wrn = {.channels = 1, .norm = CP_NORM_BATCH}}, CP_SHAPE(MANY, 8, 8, 1),
+            400);
 }
 
 static void a_perceptron_overfits_32_random_images(void) {
-    overfit((cp_model_config){.model = "mlp", .classes = 4, .mlp = {.sizes = {64, 48}, .activation = CP_TANH}}, 4,
-            (int[]){MANY, 8, 8, 1}, 600);
+    overfit((cp_model_config){.model = "mlp", .classes = 4, .mlp = {.sizes = {64, 48}, .activation = CP_TANH}},
+            CP_SHAPE(MANY, 8, 8, 1), 600);
 }
 
 static void a_bidirectional_lstm_overfits_32_random_sequences(void) {
     overfit((cp_model_config){.model = "lstm", .classes = 3, .lstm = {.in = 6, .hidden = 16, .layers = 2, .bidirectional = true}},
-            3, (int[]){MANY, 5, 6}, 600);
+            CP_SHAPE(MANY, 5, 6), 600);
 }
 
 /* ---- memory ---- */
@@ -287,7 +287,7 @@ static size_t peak_of(const cp_model *m, bool record, bool frozen) {
     int      dims[] = {8, 28, 28, 1};
     cp_tape_pause(own, !record);
     cp_tape_freeze(own, frozen);
-    cp_tensor *x = cp_variable(own, data, 4, dims), *dx;
+    cp_tensor *x = cp_variable(own, data, cp_shape_of(4, dims)), *dx;
     cp_tensor *energy = cp_sum(own, cp_model_energy(own, m, x, CP_EVALUATION), CP_ALL, false);
     if (record) {
         TEST_ASSERT_TRUE(cp_grad(own, energy, &x, 1, &dx));
@@ -323,8 +323,7 @@ static void shake(cp_params *params, cp_rng *rng) {
 static void input_gradients(const cp_model *m, const cp_real *data, cp_mode mode, bool frozen, cp_real *first, cp_real *second) {
     cp_tape *own = cp_tape_new();
     cp_tape_freeze(own, frozen);
-    TEST_ASSERT_TRUE(cp_block_keeps_input(own, NULL, mode)); /* of no block nothing is known */
-    cp_tensor *x = cp_variable(own, data, 4, (int[]){2, 9, 8, 1}), *dx, *ddx;
+    cp_tensor *x = cp_variable(own, data, CP_SHAPE(2, 9, 8, 1)), *dx, *ddx;
     cp_tensor *energy = cp_sum(own, cp_model_energy(own, m, x, mode), CP_ALL, false);
     TEST_ASSERT_TRUE(cp_grad(own, energy, &x, 1, &dx));
     memcpy(first, dx->data, IMAGES * sizeof *first);

@@ -47,7 +47,7 @@ static cp_real *array_read(const char *path, int rank, int *dims) {
 static cp_tensor *images(void) {
     int        d[4];
     cp_real   *from = array_read(golden_path("x", ".npy").s, 4, d);
-    cp_tensor *x = cp_full(tape, 0, 4, (int[]){d[0], d[2], d[3], d[1]});
+    cp_tensor *x = cp_full(tape, 0, CP_SHAPE(d[0], d[2], d[3], d[1]));
     for (int n = 0; n < d[0]; n++)
         for (int c = 0; c < d[1]; c++)
             for (int place = 0; place < d[2] * d[3]; place++)

@@ -7,16 +7,6 @@ static cp_gaussians gaussians(cp_tensor **in, const op_case *c) {
     return (cp_gaussians){in[0], in[1], (cp_precision)c->number, c->training ? in[2] : NULL};
 }
 
-static cp_tensor *build_half_distance(cp_tape *tape, cp_tensor **in, const op_case *c) {
-    (void)c;
-    return cp_half_distance(tape, in[0], in[1]);
-}
-
-static cp_tensor *build_half_distance_self(cp_tape *tape, cp_tensor **in, const op_case *c) {
-    (void)c;
-    return cp_half_distance(tape, in[0], in[0]);
-}
-
 static cp_tensor *build_energy(cp_tape *tape, cp_tensor **in, const op_case *c) {
     return cp_gaussian_energy(tape, in[0], gaussians(in + 1, c));
 }
@@ -54,10 +44,6 @@ static cp_tensor *build_penalty(cp_tape *tape, cp_tensor **in, const op_case *c)
      .training = true}
 
 static const op_case cases[] = {
-    {"half_distance", "odd sizes",           build_half_distance, {ANY(5, 3), ANY(4, 3)}},
-    {"half_distance", "longer than a vector", build_half_distance, {ANY(3, 19), ANY(2, 19)}},
-    {"half_distance", "all sizes 1",         build_half_distance, {ANY(1, 1), ANY(1, 1)}},
-    {"half_distance", "rows among themselves", build_half_distance_self, {ANY(4, 3)}},
     POINTS("gaussian_energy", "spherical",      build_energy, 5, 3, 2, 1, CP_SPHERICAL),
     POINTS("gaussian_energy", "diagonal",       build_energy, 5, 3, 4, 4, CP_DIAGONAL),
     POINTS("gaussian_energy", "full",           build_energy, 4, 2, 3, 6, CP_FULL),

@@ -32,8 +32,8 @@ static cp_tensor *build_batch_norm(cp_tape *tape, cp_tensor **in, const op_case 
         var[i] = (cp_real)(0.5 + 0.25 * i);
     }
     cp_batch_norm_config config = {.training = c->training,
-                                   .running_mean = c->number ? NULL : cp_constant(tape, mean, 1, &channels),
-                                   .running_var = c->number ? NULL : cp_constant(tape, var, 1, &channels),
+                                   .running_mean = c->number ? NULL : cp_constant(tape, mean, CP_SHAPE(channels)),
+                                   .running_var = c->number ? NULL : cp_constant(tape, var, CP_SHAPE(channels)),
                                    .eps = (cp_real)c->real[0]};
     return cp_batch_norm(tape, in[0], gamma_of(in, c), beta_of(in, c), config);
 }

@@ -32,6 +32,10 @@ static cp_tensor *build_log_softmax_shifted(cp_tape *tape, cp_tensor **in, const
     return cp_log_softmax(tape, cp_affine(tape, in[0], 1, (cp_real)c->real[0]), c->number);
 }
 
+static cp_tensor *build_pick(cp_tape *tape, cp_tensor **in, const op_case *c) {
+    return cp_pick(tape, in[0], (cp_labels){c->places, c->place_count});
+}
+
 static cp_tensor *build_cross_entropy(cp_tape *tape, cp_tensor **in, const op_case *c) {
     return cp_cross_entropy(tape, in[0], (cp_labels){c->places, c->place_count});
 }
@@ -89,6 +93,8 @@ static const op_case cases[] = {
     SOFTMAXES(softmax),
     SOFTMAXES(log_softmax),
 
+    {"pick", "several rows",                 build_pick, {ANY(5, 3)}, PLACES(2, 0, 1, 1, 0)},
+    {"pick", "one value",                    build_pick, {ANY(1, 1)}, PLACES(0)},
     {"cross_entropy", "several rows",        build_cross_entropy, {ANY(5, 3)}, PLACES(2, 0, 1, 1, 0)},
     {"cross_entropy", "one row",             build_cross_entropy, {ANY(1, 7)}, PLACES(6)},
     {"cross_entropy", "one class",           build_cross_entropy, {ANY(4, 1)}, PLACES(0, 0, 0, 0)},

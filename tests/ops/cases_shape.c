@@ -2,15 +2,15 @@
 #include "tests/support/cases.h"
 
 static cp_tensor *build_reshape(cp_tape *tape, cp_tensor **in, const op_case *c) {
-    return cp_reshape(tape, in[0], c->shape.rank, c->shape.dims);
+    return cp_reshape(tape, in[0], c->shape);
 }
 
 static cp_tensor *build_broadcast_to(cp_tape *tape, cp_tensor **in, const op_case *c) {
-    return cp_broadcast_to(tape, in[0], c->shape.rank, c->shape.dims);
+    return cp_broadcast_to(tape, in[0], c->shape);
 }
 
 static cp_tensor *build_sum_to(cp_tape *tape, cp_tensor **in, const op_case *c) {
-    return cp_sum_to(tape, in[0], c->shape.rank, c->shape.dims);
+    return cp_sum_to(tape, in[0], c->shape);
 }
 
 static cp_tensor *build_permute(cp_tape *tape, cp_tensor **in, const op_case *c) {
@@ -37,8 +37,8 @@ static cp_tensor *build_concat_twice(cp_tape *tape, cp_tensor **in, const op_cas
     return cp_concat(tape, (cp_tensor *[]){in[0], in[1], in[0]}, 3, c->number);
 }
 
-static cp_labels places(const op_case *c) {
-    return (cp_labels){c->places, c->place_count};
+static cp_places places(const op_case *c) {
+    return (cp_places){c->places, c->place_count};
 }
 
 static cp_tensor *build_gather_rows(cp_tape *tape, cp_tensor **in, const op_case *c) {
@@ -50,11 +50,11 @@ static cp_tensor *build_scatter_rows(cp_tape *tape, cp_tensor **in, const op_cas
 }
 
 static cp_tensor *build_take(cp_tape *tape, cp_tensor **in, const op_case *c) {
-    return cp_take(tape, in[0], places(c), c->shape.rank, c->shape.dims);
+    return cp_take(tape, in[0], places(c), c->shape);
 }
 
 static cp_tensor *build_put(cp_tape *tape, cp_tensor **in, const op_case *c) {
-    return cp_put(tape, in[0], places(c), c->shape.rank, c->shape.dims);
+    return cp_put(tape, in[0], places(c), c->shape);
 }
 
 /* clang-format off */

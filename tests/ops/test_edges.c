@@ -29,22 +29,18 @@ void tearDown(void) {
     TEST_ASSERT_EQUAL_INT_MESSAGE(0, errors, last_error);
 }
 
-#define DIMS(...)                                                                                                                  \
-    (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), (int[]) {                                                                   \
-        __VA_ARGS__                                                                                                                \
-    }
 #define INTS(...) ((int[]){__VA_ARGS__})
 
-static cp_tensor *filled(int rank, const int *dims) {
+static cp_tensor *filled(cp_shape shape) {
     static cp_real values[1024];
     for (int i = 0; i < 1024; i++) values[i] = (cp_real)(i % 5 + 1) / 4;
-    return cp_variable(tape, values, rank, dims);
+    return cp_variable(tape, values, shape);
 }
 
 static cp_tensor *vector(int n, const double *values) {
     cp_real data[32];
     for (int i = 0; i < n; i++) data[i] = (cp_real)values[i];
-    return cp_variable(tape, data, 1, &n);
+    return cp_variable(tape, data, CP_SHAPE(n));
 }
 
 #define VECTOR(...) vector((int)(sizeof((double[]){__VA_ARGS__}) / sizeof(double)), (double[]){__VA_ARGS__})
@@ -85,7 +81,7 @@ static const binary_fn binary[] = {(cp_add), (cp_sub), (cp_mul), (cp_div), (cp_m
 enum { UNARY = sizeof unary / sizeof *unary, BINARY = sizeof binary / sizeof *binary };
 
 static void empty_tensors_pass_through_elementwise_ops(void) {
-    cp_tensor *x = filled(DIMS(3, 0, 2)), *row = filled(DIMS(1, 2)), *one = filled(0, NULL);
+    cp_tensor *x = filled(CP_SHAPE(3, 0, 2)), *row = filled(CP_SHAPE(1, 2)), *one = filled(CP_SCALAR);
     for (int i = 0; i < UNARY; i++) expect_shape(unary[i](CP_AT(tape), x), x, "(3, 0, 2)");
     for (int i = 0; i < BINARY; i++) {
         expect_shape(binary[i](CP_AT(tape), x, row), x, "(3, 0, 2)");
@@ -103,7 +99,7 @@ static void empty_tensors_pass_through_elementwise_ops(void) {
 }
 
 static void empty_tensors_pass_through_reductions(void) {
-    cp_tensor *x = filled(DIMS(3, 0, 2));
+    cp_tensor *x = filled(CP_SHAPE(3, 0, 2));
     expect_shape(cp_sum(tape, x, CP_AXES(0), false), x, "(0, 2)");
     expect_shape(cp_sum(tape, x, CP_AXES(1), true), x, "(3, 1, 2)");
     TEST_ASSERT_TRUE(cp_item(cp_sum(tape, x, CP_ALL, false)) == 0);
@@ -122,37 +118,38 @@ static void empty_tensors_pass_through_reductions(void) {
 }
 
 static void empty_tensors_pass_through_matmul(void) {
-    cp_tensor *a = filled(DIMS(0, 3)), *b = filled(DIMS(3, 4)), *none = filled(DIMS(2, 0)), *flat = filled(DIMS(0, 4));
+    cp_tensor *a = filled(CP_SHAPE(0, 3)), *b = filled(CP_SHAPE(3, 4)), *none = filled(CP_SHAPE(2, 0)),
+              *flat = filled(CP_SHAPE(0, 4));
     expect_shape(cp_matmul(tape, a, b, 0), a, "(0, 4)");
     expect_shape(cp_matmul(tape, a, b, 0), b, "(0, 4)");
     cp_tensor *zeros = cp_matmul(tape, none, flat, 0);
     expect_shape(zeros, none, "(2, 4)");
     for (int i = 0; i < 8; i++) TEST_ASSERT_TRUE(zeros->data[i] == 0);
-    expect_shape(cp_matmul(tape, filled(DIMS(0, 2, 3)), b, 0), b, "(0, 2, 4)");
-    expect_shape(cp_matmul(tape, filled(DIMS(5, 2, 0)), flat, 0), flat, "(5, 2, 4)");
-    expect_shape(cp_matmul(tape, filled(DIMS(0, 2, 3)), filled(DIMS(1, 3, 4)), 0), b = filled(DIMS(1)), "(0, 2, 4)");
+    expect_shape(cp_matmul(tape, filled(CP_SHAPE(0, 2, 3)), b, 0), b, "(0, 2, 4)");
+    expect_shape(cp_matmul(tape, filled(CP_SHAPE(5, 2, 0)), flat, 0), flat, "(5, 2, 4)");
+    expect_shape(cp_matmul(tape, filled(CP_SHAPE(0, 2, 3)), filled(CP_SHAPE(1, 3, 4)), 0), b = filled(CP_SHAPE(1)), "(0, 2, 4)");
 }
 
 static void empty_tensors_pass_through_shape_ops(void) {
-    cp_tensor *x = filled(DIMS(3, 0, 2)), *rows = filled(DIMS(0, 4)), *parts[] = {rows, filled(DIMS(2, 4))};
-    expect_shape(cp_reshape(tape, x, 2, INTS(0, 7)), x, "(0, 7)");
-    expect_shape(cp_reshape(tape, x, 2, INTS(-1, 7)), x, "(0, 7)");
+    cp_tensor *x = filled(CP_SHAPE(3, 0, 2)), *rows = filled(CP_SHAPE(0, 4)), *parts[] = {rows, filled(CP_SHAPE(2, 4))};
+    expect_shape(cp_reshape(tape, x, CP_SHAPE(0, 7)), x, "(0, 7)");
+    expect_shape(cp_reshape(tape, x, CP_SHAPE(-1, 7)), x, "(0, 7)");
     expect_shape(cp_permute(tape, x, INTS(2, 0, 1)), x, "(2, 3, 0)");
-    expect_shape(cp_broadcast_to(tape, x, 4, INTS(5, 3, 0, 2)), x, "(5, 3, 0, 2)");
-    expect_shape(cp_sum_to(tape, x, 2, INTS(1, 2)), x, "(1, 2)");
+    expect_shape(cp_broadcast_to(tape, x, CP_SHAPE(5, 3, 0, 2)), x, "(5, 3, 0, 2)");
+    expect_shape(cp_sum_to(tape, x, CP_SHAPE(1, 2)), x, "(1, 2)");
     expect_shape(cp_slice(tape, parts[1], INTS(1, 2), INTS(1, 4), NULL), parts[1], "(0, 2)");
     expect_shape(cp_slice(tape, rows, INTS(0, 0), INTS(CP_END, 3), INTS(2, 2)), rows, "(0, 2)");
     expect_shape(cp_embed(tape, rows, INTS(3, 4), INTS(1, 0), NULL, 1), rows, "(3, 4)");
     expect_shape(cp_pad(tape, rows, INTS(1, 0), INTS(1, 1), 7), rows, "(2, 5)");
     expect_shape(cp_concat(tape, parts, 2, 0), rows, "(2, 4)");
-    expect_shape(cp_gather_rows(tape, parts[1], (cp_labels){NULL, 0}), parts[1], "(0, 4)");
-    expect_shape(cp_scatter_rows(tape, rows, (cp_labels){NULL, 0}, 3), rows, "(3, 4)");
-    expect_shape(cp_take(tape, parts[1], (cp_labels){NULL, 0}, 1, INTS(0)), parts[1], "(0)");
-    expect_shape(cp_put(tape, rows, (cp_labels){NULL, 0}, 1, INTS(3)), rows, "(3)");
+    expect_shape(cp_gather_rows(tape, parts[1], (cp_places){NULL, 0}), parts[1], "(0, 4)");
+    expect_shape(cp_scatter_rows(tape, rows, (cp_places){NULL, 0}, 3), rows, "(3, 4)");
+    expect_shape(cp_take(tape, parts[1], (cp_places){NULL, 0}, CP_SHAPE(0)), parts[1], "(0)");
+    expect_shape(cp_put(tape, rows, (cp_places){NULL, 0}, CP_SHAPE(3)), rows, "(3)");
 }
 
 static void an_empty_batch_passes_through_image_ops_and_norms(void) {
-    cp_tensor       *x = filled(DIMS(0, 4, 4, 2)), *w = filled(DIMS(3, 3, 2, 4)), *c = filled(DIMS(2));
+    cp_tensor       *x = filled(CP_SHAPE(0, 4, 4, 2)), *w = filled(CP_SHAPE(3, 3, 2, 4)), *c = filled(CP_SHAPE(2));
     cp_pool2d_config two = {CP_WINDOW(2)};
     expect_shape(cp_conv2d(tape, x, w, NULL, (cp_conv2d_config){0}), x, "(0, 2, 2, 4)");
     cp_tensor *dw = gradient(cp_conv2d(tape, x, w, NULL, (cp_conv2d_config){0}), w);
@@ -162,25 +159,25 @@ static void an_empty_batch_passes_through_image_ops_and_norms(void) {
     expect_shape(cp_global_avg_pool(tape, x), x, "(0, 2)");
     expect_shape(cp_layer_norm(tape, x, c, c, 1), x, "(0, 4, 4, 2)");
     expect_shape(cp_group_norm(tape, x, c, c, 2, 1), c, "(0, 4, 4, 2)");
-    cp_tensor *running = cp_tensor_new(1, INTS(2));
+    cp_tensor *running = cp_tensor_new(CP_SHAPE(2));
     expect_shape(cp_batch_norm(tape, x, c, c, (cp_batch_norm_config){.running_mean = running, .running_var = running}), x,
                  "(0, 4, 4, 2)");
     cp_tensor_free(running);
 }
 
 static void an_image_without_channels_convolves_to_the_bias(void) {
-    cp_tensor *x = filled(DIMS(1, 3, 3, 0)), *w = filled(DIMS(3, 3, 0, 2)), *bias = VECTOR(5, 7);
+    cp_tensor *x = filled(CP_SHAPE(1, 3, 3, 0)), *w = filled(CP_SHAPE(3, 3, 0, 2)), *bias = VECTOR(5, 7);
     EXPECT(cp_conv2d(tape, x, w, bias, (cp_conv2d_config){0}), 5, 7);
     EXPECT(cp_conv2d(tape, x, w, NULL, (cp_conv2d_config){0}), 0, 0);
     expect_shape(cp_conv2d(tape, x, w, bias, (cp_conv2d_config){0}), x, "(1, 1, 1, 2)");
-    expect_shape(cp_conv2d(tape, filled(DIMS(1, 3, 3, 2)), filled(DIMS(3, 3, 2, 0)), NULL, (cp_conv2d_config){0}), w,
+    expect_shape(cp_conv2d(tape, filled(CP_SHAPE(1, 3, 3, 2)), filled(CP_SHAPE(3, 3, 2, 0)), NULL, (cp_conv2d_config){0}), w,
                  "(1, 1, 1, 0)");
 }
 
 /* ---- the smallest and the deepest ---- */
 
 static void single_values_work_in_every_reduction(void) {
-    cp_tensor *x = filled(0, NULL), *one = filled(DIMS(1, 1));
+    cp_tensor *x = filled(CP_SCALAR), *one = filled(CP_SHAPE(1, 1));
     x->data[0] = one->data[0] = 3;
     EXPECT(cp_sum(tape, x, CP_ALL, false), 3);
     EXPECT(cp_mean(tape, x, CP_ALL, true), 3);
@@ -195,12 +192,12 @@ static void single_values_work_in_every_reduction(void) {
     EXPECT(cp_mse(tape, one, one), 0);
     EXPECT(cp_permute(tape, x, NULL), 3);
     EXPECT(cp_slice(tape, x, NULL, NULL, NULL), 3);
-    EXPECT(cp_reshape(tape, x, 5, INTS(1, 1, 1, 1, -1)), 3);
+    EXPECT(cp_reshape(tape, x, CP_SHAPE(1, 1, 1, 1, -1)), 3);
     EXPECT(cp_layer_norm(tape, one, NULL, NULL, 1), 0);
 }
 
 static void five_axes_work(void) {
-    cp_tensor *x = filled(DIMS(2, 1, 3, 2, 2)), *row = filled(DIMS(5, 1, 1, 2));
+    cp_tensor *x = filled(CP_SHAPE(2, 1, 3, 2, 2)), *row = filled(CP_SHAPE(5, 1, 1, 2));
     expect_shape(cp_mul(tape, x, row), x, "(2, 5, 3, 2, 2)");
     expect_shape(cp_mul(tape, x, row), row, "(2, 5, 3, 2, 2)");
     expect_shape(cp_sum(tape, x, CP_AXES(0, 2, 4), false), x, "(1, 2)");
@@ -258,7 +255,7 @@ static void the_smooth_steps_are_exact_at_both_ends(void) {
 
 static void cross_entropy_is_exact_for_huge_logits(void) {
     cp_real    values[] = {(cp_real)1e4, (cp_real)-1e4, (cp_real)-1e4, (cp_real)1e4};
-    cp_tensor *logits = cp_variable(tape, values, 2, INTS(2, 2));
+    cp_tensor *logits = cp_variable(tape, values, CP_SHAPE(2, 2));
     EXPECT(cp_cross_entropy(tape, logits, (cp_labels){INTS(0, 1), 2}), 0);
     cp_tensor *wrong = cp_cross_entropy(tape, logits, (cp_labels){INTS(1, 0), 2});
     EXPECT(wrong, 2e4);
@@ -271,7 +268,7 @@ static void cross_entropy_is_exact_for_huge_logits(void) {
 static void sums_and_variances_of_large_numbers_keep_their_digits(void) {
     static cp_real values[100000];
     for (int i = 0; i < 100000; i++) values[i] = (cp_real)(1024 + (i % 2 ? 0.25 : -0.25));
-    cp_tensor *x = cp_constant(tape, values, 2, INTS(100000, 1));
+    cp_tensor *x = cp_constant(tape, values, CP_SHAPE(100000, 1));
     EXPECT(cp_mean(tape, x, CP_ALL, false), 1024);
     cp_tensor *normal = cp_normalize(tape, x, CP_AXES(0), 0);
     TEST_ASSERT_DOUBLE_WITHIN(1e-5, -1, (double)normal->data[0]);
@@ -280,14 +277,14 @@ static void sums_and_variances_of_large_numbers_keep_their_digits(void) {
 
 static void denormals_and_negative_zero_survive(void) {
     cp_real    tiny = sizeof(cp_real) == sizeof(float) ? (cp_real)1e-40 : (cp_real)1e-310;
-    cp_tensor *x = cp_constant(tape, (cp_real[]){tiny, -tiny, (cp_real)-0.0}, 1, INTS(3));
+    cp_tensor *x = cp_constant(tape, (cp_real[]){tiny, -tiny, (cp_real)-0.0}, CP_SHAPE(3));
     cp_tensor *y = cp_add(tape, x, cp_scalar(tape, 0));
     TEST_ASSERT_TRUE(y->data[0] == tiny && y->data[0] > 0 && y->data[1] == -tiny);
     TEST_ASSERT_TRUE(cp_sum(tape, x, CP_ALL, false)->data[0] == 0);
     TEST_ASSERT_TRUE(cp_max(tape, x, CP_ALL, false)->data[0] == tiny);
     TEST_ASSERT_TRUE(cp_relu(tape, x)->data[0] == tiny);
     TEST_ASSERT_TRUE(signbit(cp_neg(tape, cp_scalar(tape, 0))->data[0]));
-    TEST_ASSERT_TRUE(signbit(cp_reshape(tape, x, 2, INTS(3, 1))->data[2]));
+    TEST_ASSERT_TRUE(signbit(cp_reshape(tape, x, CP_SHAPE(3, 1))->data[2]));
     TEST_ASSERT_TRUE(cp_relu(tape, x)->data[2] == 0 && cp_abs(tape, x)->data[2] == 0 && cp_sign(tape, x)->data[2] == 0);
     TEST_ASSERT_TRUE(cp_sqrt(tape, x)->data[0] > 0);
     TEST_ASSERT_TRUE(cp_log(tape, x)->data[0] > -800 && cp_log(tape, x)->data[0] < -80);
@@ -302,8 +299,8 @@ static bool has_nan(const cp_tensor *t) {
     return false;
 }
 
-static cp_tensor *poisoned(int rank, const int *dims, size_t at) {
-    cp_tensor *t = filled(rank, dims);
+static cp_tensor *poisoned(cp_shape shape, size_t at) {
+    cp_tensor *t = filled(shape);
     t->data[at] = (cp_real)NAN;
     return t;
 }
@@ -312,7 +309,7 @@ static cp_tensor *poisoned(int rank, const int *dims, size_t at) {
 
 static void nan_passes_through_elementwise_ops(void) {
     for (size_t at = 0; at < 19; at++) { /* in each place: vector loops and their remainders */
-        cp_tensor *x = poisoned(DIMS(19), at), *y = filled(DIMS(19));
+        cp_tensor *x = poisoned(CP_SHAPE(19), at), *y = filled(CP_SHAPE(19));
         for (int i = 0; i < UNARY; i++) TEST_ASSERT_TRUE_MESSAGE(isnan(unary[i](CP_AT(tape), x)->data[at]), "a unary op");
         for (int i = 0; i < BINARY; i++) {
             TEST_ASSERT_TRUE_MESSAGE(isnan(binary[i](CP_AT(tape), x, y)->data[at]), "a binary op, left");
@@ -331,7 +328,7 @@ static void nan_passes_through_elementwise_ops(void) {
 
 static void nan_passes_through_reductions_from_any_place(void) {
     for (size_t at = 0; at < 12; at++) {
-        cp_tensor *x = poisoned(DIMS(3, 4), at);
+        cp_tensor *x = poisoned(CP_SHAPE(3, 4), at);
         for (int axis = 0; axis < 2; axis++) {
             NAN_IN_NAN_OUT(cp_sum(tape, x, CP_AXES(axis), false));
             NAN_IN_NAN_OUT(cp_mean(tape, x, CP_AXES(axis), false));
@@ -344,10 +341,10 @@ static void nan_passes_through_reductions_from_any_place(void) {
         NAN_IN_NAN_OUT(cp_max(tape, x, CP_ALL, false));
         NAN_IN_NAN_OUT(cp_logsumexp(tape, x, CP_ALL, false));
         NAN_IN_NAN_OUT(cp_cross_entropy(tape, x, (cp_labels){INTS(0, 1, 2), 3}));
-        NAN_IN_NAN_OUT(cp_mse(tape, x, filled(DIMS(3, 4))));
+        NAN_IN_NAN_OUT(cp_mse(tape, x, filled(CP_SHAPE(3, 4))));
         NAN_IN_NAN_OUT(cp_batch_norm(tape, x, NULL, NULL, (cp_batch_norm_config){.training = true}));
-        NAN_IN_NAN_OUT(cp_matmul(tape, x, filled(DIMS(4, 2)), 0));
-        NAN_IN_NAN_OUT(cp_matmul(tape, cp_full(tape, 0, 2, INTS(2, 3)), x, 0)); /* 0 times NaN is NaN */
+        NAN_IN_NAN_OUT(cp_matmul(tape, x, filled(CP_SHAPE(4, 2)), 0));
+        NAN_IN_NAN_OUT(cp_matmul(tape, cp_full(tape, 0, CP_SHAPE(2, 3)), x, 0)); /* 0 times NaN is NaN */
         cp_tape_reset(tape);
     }
 }
@@ -361,13 +358,13 @@ static void nan_among_minus_infinities_is_the_maximum(void) {
 
 static void nan_passes_through_image_ops_from_any_place(void) {
     for (size_t at = 0; at < 32; at++) {
-        cp_tensor *x = poisoned(DIMS(1, 4, 4, 2), at);
+        cp_tensor *x = poisoned(CP_SHAPE(1, 4, 4, 2), at);
         NAN_IN_NAN_OUT(cp_max_pool(tape, x, (cp_pool2d_config){CP_WINDOW(2)}));
         NAN_IN_NAN_OUT(cp_max_pool(tape, x, (cp_pool2d_config){CP_WINDOW(3), CP_STRIDE(1), CP_PAD(1)}));
         NAN_IN_NAN_OUT(cp_avg_pool(tape, x, (cp_pool2d_config){CP_WINDOW(2)}));
         NAN_IN_NAN_OUT(cp_global_avg_pool(tape, x));
-        NAN_IN_NAN_OUT(cp_conv2d(tape, x, filled(DIMS(3, 3, 2, 4)), NULL, (cp_conv2d_config){CP_PAD(1)}));
-        NAN_IN_NAN_OUT(cp_leaky_conv2d(tape, x, filled(DIMS(3, 3, 2, 4)), (cp_conv_extras){0}, (cp_conv2d_config){CP_PAD(1)}));
+        NAN_IN_NAN_OUT(cp_conv2d(tape, x, filled(CP_SHAPE(3, 3, 2, 4)), NULL, (cp_conv2d_config){CP_PAD(1)}));
+        NAN_IN_NAN_OUT(cp_leaky_conv2d(tape, x, filled(CP_SHAPE(3, 3, 2, 4)), (cp_conv_extras){0}, (cp_conv2d_config){CP_PAD(1)}));
         NAN_IN_NAN_OUT(cp_group_norm(tape, x, NULL, NULL, 2, 1));
         NAN_IN_NAN_OUT(cp_layer_norm(tape, x, NULL, NULL, 1));
         cp_tape_reset(tape);
@@ -375,12 +372,12 @@ static void nan_passes_through_image_ops_from_any_place(void) {
 }
 
 static void a_nan_in_max_pool_stays_in_its_windows(void) {
-    cp_tensor *y = cp_max_pool(tape, poisoned(DIMS(1, 4, 4, 2), 0), (cp_pool2d_config){CP_WINDOW(2)});
+    cp_tensor *y = cp_max_pool(tape, poisoned(CP_SHAPE(1, 4, 4, 2), 0), (cp_pool2d_config){CP_WINDOW(2)});
     for (size_t i = 0; i < y->size; i++) TEST_ASSERT_EQUAL_INT(i == 0, isnan(y->data[i]) != 0);
 }
 
 static void padding_never_wins_a_maximum(void) {
-    cp_tensor *x = filled(DIMS(1, 3, 3, 1));
+    cp_tensor *x = filled(CP_SHAPE(1, 3, 3, 1));
     for (int i = 0; i < 9; i++) x->data[i] = (cp_real)(-10 - i);
     EXPECT(cp_max_pool(tape, x, (cp_pool2d_config){CP_WINDOW(2), CP_PAD(1)}), -10, -11, -13, -14);
     x->data[0] = (cp_real)-INFINITY;
@@ -402,10 +399,10 @@ static energies energies_at(double offset, cp_precision kind) {
     for (int i = 0; i < 6; i++) mu[i] = (cp_real)(means[i] + offset);
     for (int i = 0; i < 8; i++) w[i] = (cp_real)weights[i];
     int          size = cp_precision_size(kind, 3);
-    cp_tensor   *leaves[2] = {cp_variable(tape, z, DIMS(4, 3)), cp_variable(tape, mu, DIMS(2, 3))}, *grads[2];
-    cp_gaussians g = {.mean = leaves[1], .precision = cp_constant(tape, s, 1, &size), .kind = kind};
+    cp_tensor   *leaves[2] = {cp_variable(tape, z, CP_SHAPE(4, 3)), cp_variable(tape, mu, CP_SHAPE(2, 3))}, *grads[2];
+    cp_gaussians g = {.mean = leaves[1], .precision = cp_constant(tape, s, CP_SHAPE(size)), .kind = kind};
     cp_tensor   *energy = cp_gaussian_energy(tape, leaves[0], g);
-    cp_tensor   *loss = cp_sum(tape, cp_mul(tape, energy, cp_constant(tape, w, DIMS(4, 2))), CP_ALL, false);
+    cp_tensor   *loss = cp_sum(tape, cp_mul(tape, energy, cp_constant(tape, w, CP_SHAPE(4, 2))), CP_ALL, false);
     TEST_ASSERT_TRUE_MESSAGE(cp_grad(tape, loss, leaves, 2, grads), last_error);
     energies e;
     for (int i = 0; i < 8; i++) e.energy[i] = (double)energy->data[i];
@@ -425,7 +422,7 @@ static void gaussian_energies_and_gradients_are_the_same_far_from_the_origin(voi
 
 static void batch_norm_finds_mean_and_variance_of_values_far_from_zero(void) {
     enum { ROWS = 65536 };
-    cp_tensor *x = cp_tensor_new(DIMS(ROWS, 1)), *mean = cp_tensor_new(DIMS(1)), *variance = cp_tensor_new(DIMS(1));
+    cp_tensor *x = cp_tensor_new(CP_SHAPE(ROWS, 1)), *mean = cp_tensor_new(CP_SHAPE(1)), *variance = cp_tensor_new(CP_SHAPE(1));
     cp_rng     rng = cp_rng_named(5, "rows");
     cp_rng_fill_normal(&rng, x->data, ROWS, 1000, 1);
     double sum = 0, square = 0;
@@ -440,11 +437,11 @@ static void batch_norm_finds_mean_and_variance_of_values_far_from_zero(void) {
 
 static void many_values_in_one_place_are_summed_exactly(void) {
     enum { SIDE = 512 };
-    cp_tensor *x = cp_full(tape, (cp_real)0.1f, DIMS(1, SIDE, SIDE, 1));
+    cp_tensor *x = cp_full(tape, (cp_real)0.1f, CP_SHAPE(1, SIDE, SIDE, 1));
     expect_near((double)0.1f, (double)cp_item(cp_avg_pool(tape, x, (cp_pool2d_config){CP_WINDOW(SIDE)})));
     static int rows[SIDE * SIDE];
-    cp_tensor *column = cp_reshape(tape, x, DIMS(SIDE * SIDE, 1));
-    cp_tensor *sum = cp_scatter_rows(tape, column, (cp_labels){rows, SIDE * SIDE}, 1);
+    cp_tensor *column = cp_reshape(tape, x, CP_SHAPE(SIDE * SIDE, 1));
+    cp_tensor *sum = cp_scatter_rows(tape, column, (cp_places){rows, SIDE * SIDE}, 1);
     expect_near(SIDE * SIDE * (double)0.1f, (double)cp_item(sum));
 }
 

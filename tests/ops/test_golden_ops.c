@@ -32,7 +32,8 @@ typedef struct arguments {
     int        ints[INTS], ints_count;
     cp_real    reals[REALS];
     cp_labels  labels;
-    int        places[LABELS];
+    cp_places  places; /* the same numbers */
+    int        numbers[LABELS];
     cp_tensor *running_mean, *running_var;
 } arguments;
 
@@ -43,19 +44,19 @@ typedef cp_tensor *(*op_call)(const arguments *a);
     X(sign) X(neg) X(exp) X(log) X(log1p) X(sqrt) X(rsqrt) X(square) X(abs) X(tanh) X(sigmoid) X(softplus) X(relu) \
     X(swish) X(global_avg_pool)
 #define TWO_INPUTS(X)                                                                                              \
-    X(add) X(sub) X(mul) X(div) X(minimum) X(maximum) X(greater) X(equal) X(mse) X(tril_quadratic) X(half_distance)
+    X(add) X(sub) X(mul) X(div) X(minimum) X(maximum) X(greater) X(equal) X(mse) X(tril_quadratic)
 #define ONE_REAL(X) X(scale) X(pow) X(leaky_relu)
 #define TWO_REALS(X) X(affine) X(clamp)
 #define REDUCTIONS(X) X(sum) X(mean) X(max) X(logsumexp)
 #define ONE_INT(X) X(softmax) X(log_softmax) X(tril_exp) X(tril_logdet)
 #define TO_SHAPE(X) X(reshape) X(broadcast_to) X(sum_to)
 #define PLACES(X) X(take) X(put)
-#define LABELED(X) X(gather_rows) X(cross_entropy)
+#define LABELED(X) X(cross_entropy) X(pick)
 #define POOLS(X) X(max_pool) X(avg_pool)
 #define GAUSSIAN(X) X(gaussian_energy) X(gaussian_log_joint) X(gaussian_log_density)
 #define ASSOCIATED(X) X(gaussian_weight) X(gaussian_bias)
 #define THE_REST(X)                                                                                                \
-    X(where) X(gate) X(matmul) X(permute) X(slice) X(embed) X(pad) X(concat) X(scatter_rows) X(conv2d) X(leaky_conv2d) X(scale_shift)             \
+    X(where) X(gate) X(matmul) X(permute) X(slice) X(embed) X(pad) X(concat) X(gather_rows) X(scatter_rows) X(conv2d) X(leaky_conv2d) X(scale_shift)             \
     X(conv2d_input_grad) X(conv2d_weight_grad) X(avg_unpool) X(normalize) X(batch_norm) X(layer_norm)              \
     X(group_norm) X(gaussian_penalty)
 #define EVERY(X)                                                                                                   \
@@ -69,8 +70,8 @@ typedef cp_tensor *(*op_call)(const arguments *a);
 #define CALL_TWO_REALS(op) CALL(op, a->reals[0], a->reals[1])
 #define CALL_REDUCTION(op) CALL(op, axes_after(a, 1), a->ints[0] != 0)
 #define CALL_ONE_INT(op) CALL(op, a->ints[0])
-#define CALL_TO_SHAPE(op) CALL(op, a->ints_count, a->ints)
-#define CALL_PLACES(op) CALL(op, a->labels, a->ints_count, a->ints)
+#define CALL_TO_SHAPE(op) CALL(op, cp_shape_of(a->ints_count, a->ints))
+#define CALL_PLACES(op) CALL(op, a->places, cp_shape_of(a->ints_count, a->ints))
 #define CALL_LABELED(op) CALL(op, a->labels)
 #define CALL_POOL(op) CALL(op, pooling(a))
 #define CALL_GAUSSIAN(op) CALL(op, gaussians(a, 1))
@@ -136,7 +137,8 @@ CALL(permute, a->ints)
 CALL(slice, a->ints, a->ints + a->in[0]->rank, a->ints + 2 * a->in[0]->rank)
 CALL(embed, a->ints, a->ints + a->in[0]->rank, a->ints + 2 * a->in[0]->rank, a->reals[0])
 CALL(pad, a->ints, a->ints + a->in[0]->rank, a->reals[0])
-CALL(scatter_rows, a->labels, a->ints[0])
+CALL(gather_rows, a->places)
+CALL(scatter_rows, a->places, a->ints[0])
 CALL(conv2d, a->in[1], a->in[2], convolution(a))
 CALL(leaky_conv2d, a->in[1], around(a), convolution(a))
 CALL(scale_shift, a->in[1], a->in[2])
@@ -176,16 +178,16 @@ static cp_tensor *stored(const cp_st_entry *entry) {
     cp_real *data = malloc((entry->count + 1) * sizeof *data);
     TEST_ASSERT_NOT_NULL(data);
     golden_reals(entry, data);
-    cp_tensor *tensor = cp_variable(tape, data, rank, dims);
+    cp_tensor *tensor = cp_variable(tape, data, cp_shape_of(rank, dims));
     free(data);
     return tensor;
 }
 
 static cp_tensor *synthetic(const char *name, const cp_st_entry *shape) {
     int        dims[CP_MAX_RANK], rank = golden_dims(shape, dims);
-    cp_tensor *tensor = cp_full(tape, 0, rank, dims);
+    cp_tensor *tensor = cp_full(tape, 0, cp_shape_of(rank, dims));
     golden_synthetic_reals(name, tensor->data, tensor->size);
-    return cp_variable(tape, tensor->data, rank, dims);
+    return cp_variable(tape, tensor->data, cp_shape_of(rank, dims));
 }
 
 /* Input number i: what the file holds, or synthetic in its gradient's shape, or NULL. */
@@ -200,7 +202,7 @@ static cp_tensor *input(const char *name, int i) {
 
 /* batch_norm starts where make_ops.py does, and the op updates persistent tensors. */
 static cp_tensor *statistic(const char *name, bool positive) {
-    cp_tensor *tensor = cp_tensor_new(1, (int[]){3});
+    cp_tensor *tensor = cp_tensor_new(CP_SHAPE(3));
     golden_synthetic_reals(name, tensor->data, 3);
     for (int i = 0; positive && i < 3; i++)
         tensor->data[i] = (tensor->data[i] < 0 ? -tensor->data[i] : tensor->data[i]) + (cp_real)0.5;
@@ -215,7 +217,8 @@ static void arguments_read(const char *name, arguments *a) {
     if (ints) a->ints_count = golden_ints(ints, a->ints, INTS);
     TEST_ASSERT_TRUE(!reals || reals->count <= REALS);
     if (reals) golden_reals(reals, a->reals);
-    if (labels) a->labels = (cp_labels){a->places, golden_ints(labels, a->places, LABELS)};
+    if (labels) a->labels = (cp_labels){a->numbers, golden_ints(labels, a->numbers, LABELS)};
+    a->places = (cp_places){a->labels.at, a->labels.count};
     if (golden_find(file, "%s/running_mean", name)) {
         a->running_mean = statistic("running_mean", false);
         a->running_var = statistic("running_var", true);

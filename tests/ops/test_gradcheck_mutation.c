@@ -29,7 +29,7 @@ static double plus(double a, double b) {
 
 /* out over a's shape; b has the same shape or is the last axis alone. */
 static cp_tensor *apply(cp_at at, const cp_op *op, number_fn value, int n, cp_tensor **in) {
-    cp_tensor *out = cp_out(at, in[0]->rank, in[0]->dims);
+    cp_tensor *out = cp_out(at, in[0]->shape);
     if (!out) return NULL;
     for (size_t i = 0; i < out->size; i++)
         out->data[i] = (cp_real)value((double)in[0]->data[i], n > 1 ? (double)in[1]->data[i % in[1]->size] : 0);
@@ -59,7 +59,7 @@ TEST_OP(right_cube, cube, 1)
 RULE(right_product) {
     cp_tensor *a = node->in[0], *b = node->in[1];
     if (cp_needs(node, 0)) gin[0] = cp_mul(at, g, b);
-    if (cp_needs(node, 1)) gin[1] = cp_sum_to(at, cp_mul(at, g, a), b->rank, b->dims);
+    if (cp_needs(node, 1)) gin[1] = cp_sum_to(at, cp_mul(at, g, a), b->shape);
 }
 TEST_OP(right_product, product, 2)
 
@@ -91,7 +91,7 @@ TEST_OP(sum_forgotten, plus, 2)
 RULE(one_row_for_the_sum) {
     cp_tensor *b = node->in[1], *row = cp_slice(at, g, (int[]){0, 0}, (int[]){1, CP_END}, NULL);
     if (cp_needs(node, 0)) gin[0] = g;
-    if (cp_needs(node, 1)) gin[1] = cp_reshape(at, row, b->rank, b->dims);
+    if (cp_needs(node, 1)) gin[1] = cp_reshape(at, row, b->shape);
 }
 TEST_OP(one_row_for_the_sum, plus, 2)
 

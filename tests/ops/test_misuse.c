@@ -46,14 +46,15 @@ void tearDown(void) {
     cp_tape_free(other);
 }
 
-static cp_tensor *filled(cp_tape *t, int rank, const int *dims) {
+static cp_tensor *filled(cp_tape *t, cp_shape shape) {
     cp_real values[512];
     for (int i = 0; i < 512; i++) values[i] = (cp_real)(i % 7 + 1) / 8;
-    return cp_variable(t, values, rank, dims);
+    return cp_variable(t, values, shape);
 }
 
-#define TENSOR(...) filled(tape, (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), (int[]){__VA_ARGS__})
+#define TENSOR(...) filled(tape, CP_SHAPE(__VA_ARGS__))
 #define INTS(...) ((int[]){__VA_ARGS__})
+#define PLACES(...) ((cp_places){(int[]){__VA_ARGS__}, (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int))})
 #define LABELS(...) ((cp_labels){(int[]){__VA_ARGS__}, (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int))})
 
 static void expect_one_message(const char *op, const char *part, int line) {
@@ -145,7 +146,7 @@ CALL(affine, cp_affine(t, a, 2, 1))
 CALL(avg_pool, cp_avg_pool(t, a, two))
 CALL(avg_unpool, cp_avg_unpool(t, a, INTS(1, 8, 8, 2), two))
 CALL(batch_norm, cp_batch_norm(t, a, b, b, (cp_batch_norm_config){.training = true}))
-CALL(broadcast_to, cp_broadcast_to(t, a, 3, INTS(2, 2, 3)))
+CALL(broadcast_to, cp_broadcast_to(t, a, CP_SHAPE(2, 2, 3)))
 CALL(clamp, cp_clamp(t, a, 0, 1))
 CALL(concat, cp_concat(t, (cp_tensor *[]){a, b}, 2, 0))
 CALL(conv2d, cp_conv2d(t, a, b, NULL, plain))
@@ -159,7 +160,7 @@ CALL(embed, cp_embed(t, a, INTS(3, 4), INTS(1, 1), NULL, 0))
 CALL(equal, cp_equal(t, a, b))
 CALL(exp, cp_exp(t, a))
 CALL(gate, cp_gate(t, a, b, 0))
-CALL(gather_rows, cp_gather_rows(t, a, LABELS(1, 0, 1)))
+CALL(gather_rows, cp_gather_rows(t, a, PLACES(1, 0, 1)))
 CALL(gaussian_bias, cp_gaussian_bias(t, around(a)))
 CALL(gaussian_energy, cp_gaussian_energy(t, a, around(b)))
 CALL(gaussian_log_density, cp_gaussian_log_density(t, a, around(b)))
@@ -169,7 +170,6 @@ CALL(gaussian_weight, cp_gaussian_weight(t, around(a)))
 CALL(global_avg_pool, cp_global_avg_pool(t, a))
 CALL(greater, cp_greater(t, a, b))
 CALL(group_norm, cp_group_norm(t, a, b, b, 1, 1))
-CALL(half_distance, cp_half_distance(t, a, b))
 CALL(layer_norm, cp_layer_norm(t, a, b, b, 1))
 CALL(leaky_conv2d, cp_leaky_conv2d(t, a, b, (cp_conv_extras){0}, plain))
 CALL(leaky_relu, cp_leaky_relu(t, a, 2))
@@ -189,14 +189,15 @@ CALL(neg, cp_neg(t, a))
 CALL(normalize, cp_normalize(t, a, CP_ALL, 1))
 CALL(pad, cp_pad(t, a, INTS(1, 1), INTS(0, 2), 0))
 CALL(permute, cp_permute(t, a, INTS(1, 0)))
+CALL(pick, cp_pick(t, a, LABELS(2, 0)))
 CALL(pow, cp_pow(t, a, 2))
-CALL(put, cp_put(t, a, LABELS(5, 4, 3, 2, 1, 0), 1, INTS(6)))
+CALL(put, cp_put(t, a, PLACES(5, 4, 3, 2, 1, 0), CP_SHAPE(6)))
 CALL(relu, cp_relu(t, a))
-CALL(reshape, cp_reshape(t, a, 1, INTS(-1)))
+CALL(reshape, cp_reshape(t, a, CP_SHAPE(-1)))
 CALL(rsqrt, cp_rsqrt(t, a))
 CALL(scale, cp_scale(t, a, 3))
 CALL(scale_shift, cp_scale_shift(t, a, b, three))
-CALL(scatter_rows, cp_scatter_rows(t, a, LABELS(1, 3), 4))
+CALL(scatter_rows, cp_scatter_rows(t, a, PLACES(1, 3), 4))
 CALL(sigmoid, cp_sigmoid(t, a))
 CALL(sign, cp_sign(t, a))
 CALL(slice, cp_slice(t, a, INTS(0, 1), INTS(CP_END, 3), NULL))
@@ -206,9 +207,9 @@ CALL(sqrt, cp_sqrt(t, a))
 CALL(square, cp_square(t, a))
 CALL(sub, cp_sub(t, a, b))
 CALL(sum, cp_sum(t, a, CP_ALL, false))
-CALL(sum_to, cp_sum_to(t, a, 1, INTS(3)))
+CALL(sum_to, cp_sum_to(t, a, CP_SHAPE(3)))
 CALL(swish, cp_swish(t, a))
-CALL(take, cp_take(t, a, LABELS(5, 0), 1, INTS(2)))
+CALL(take, cp_take(t, a, PLACES(5, 0), CP_SHAPE(2)))
 CALL(tanh, cp_tanh(t, a))
 CALL(tril_exp, cp_tril_exp(t, a, 2))
 CALL(tril_logdet, cp_tril_logdet(t, a, 2))
@@ -259,7 +260,6 @@ static const call calls[] = {
     ROW(gaussian_log_joint, MATRIX, SQUARE),
     ROW(gaussian_penalty, SQUARE, SQUARE),
     ROW(gaussian_weight, SQUARE, NONE),
-    ROW(half_distance, MATRIX, SQUARE),
     ROW(leaky_conv2d, IMAGE, KERNEL),
     ROW(leaky_relu, MATRIX, NONE),
     ROW(log, MATRIX, NONE),
@@ -278,6 +278,7 @@ static const call calls[] = {
     ROW(normalize, MATRIX, NONE),
     ROW(pad, MATRIX, NONE),
     ROW(permute, MATRIX, NONE),
+    ROW(pick, MATRIX, NONE),
     ROW(pow, MATRIX, NONE),
     ROW(put, MATRIX, NONE),
     ROW(relu, MATRIX, NONE),
@@ -307,7 +308,7 @@ static const call calls[] = {
 enum { CALLS = sizeof calls / sizeof *calls };
 
 static cp_tensor *argument(cp_tape *t, int shape) {
-    return shape == NONE ? NULL : filled(t, ranks[shape], shapes[shape]);
+    return shape == NONE ? NULL : filled(t, cp_shape_of(ranks[shape], shapes[shape]));
 }
 
 /* A name that the user knows: cp_scale is affine by another name. */
@@ -370,36 +371,36 @@ static void every_op_refuses_a_tensor_of_another_tape(void) {
 static void bad_leaves_are_refused(void) {
     cp_real  one = 1, *no_data = NULL;
     cp_tape *none = NULL;
-    REFUSED("constant", "the tape is NULL", cp_constant(none, &one, 0, NULL));
-    REFUSED("variable", "the tape is NULL", cp_variable(none, &one, 0, NULL));
-    REFUSED("full", "the tape is NULL", cp_full(none, 1, 0, NULL));
+    REFUSED("constant", "the tape is NULL", cp_constant(none, &one, CP_SCALAR));
+    REFUSED("variable", "the tape is NULL", cp_variable(none, &one, CP_SCALAR));
+    REFUSED("full", "the tape is NULL", cp_full(none, 1, CP_SCALAR));
     REFUSED("full", "the tape is NULL", cp_scalar(none, 1));
-    REFUSED("constant", "data is NULL", cp_constant(tape, no_data, 1, INTS(3)));
-    REFUSED("variable", "data is NULL", cp_variable(tape, no_data, 1, INTS(3)));
-    REFUSED("constant", "the shape (6 axes) is not possible", cp_constant(tape, &one, 6, INTS(1, 1, 1, 1, 1, 1)));
-    REFUSED("constant", "the shape (-1 axes) is not possible", cp_constant(tape, &one, -1, INTS(1)));
-    REFUSED("variable", "the shape (2, -3) is not possible", cp_variable(tape, &one, 2, INTS(2, -3)));
-    REFUSED("variable", "the shape NULL is not possible", cp_variable(tape, &one, 2, NULL));
-    REFUSED("full", "is not possible", cp_full(tape, 1, 3, INTS(INT_MAX, INT_MAX, INT_MAX)));
-    REFUSED("full", "is not possible", cp_full(tape, 1, 4, INTS(INT_MAX, INT_MAX, INT_MAX, 0)));
-    REFUSED("full", "is not possible", cp_full(tape, 1, 4, INTS(0, INT_MAX, INT_MAX, INT_MAX)));
-    REFUSED("tensor_new", "the shape (2, -3) is not possible", cp_tensor_new(2, INTS(2, -3)));
-    REFUSED("tensor_new", "the shape NULL is not possible", cp_tensor_new(1, NULL));
-    REFUSED("parameter_new", "data is NULL", cp_parameter_new(no_data, 1, INTS(3)));
-    REFUSED("parameter_new", "the shape (9 axes) is not possible", cp_parameter_new(&one, 9, INTS(3)));
+    REFUSED("constant", "data is NULL", cp_constant(tape, no_data, CP_SHAPE(3)));
+    REFUSED("variable", "data is NULL", cp_variable(tape, no_data, CP_SHAPE(3)));
+    REFUSED("constant", "the shape (6 axes) is not possible", cp_constant(tape, &one, cp_shape_of(6, INTS(1, 1, 1, 1, 1, 1))));
+    REFUSED("constant", "the shape (-1 axes) is not possible", cp_constant(tape, &one, cp_shape_of(-1, INTS(1))));
+    REFUSED("variable", "the shape (2, -3) is not possible", cp_variable(tape, &one, CP_SHAPE(2, -3)));
+    REFUSED("variable", "the shape NULL is not possible", cp_variable(tape, &one, cp_shape_of(2, NULL)));
+    REFUSED("full", "is not possible", cp_full(tape, 1, CP_SHAPE(INT_MAX, INT_MAX, INT_MAX)));
+    REFUSED("full", "is not possible", cp_full(tape, 1, CP_SHAPE(INT_MAX, INT_MAX, INT_MAX, 0)));
+    REFUSED("full", "is not possible", cp_full(tape, 1, CP_SHAPE(0, INT_MAX, INT_MAX, INT_MAX)));
+    REFUSED("tensor_new", "the shape (2, -3) is not possible", cp_tensor_new(CP_SHAPE(2, -3)));
+    REFUSED("tensor_new", "the shape NULL is not possible", cp_tensor_new(cp_shape_of(1, NULL)));
+    REFUSED("parameter_new", "data is NULL", cp_parameter_new(no_data, CP_SHAPE(3)));
+    REFUSED("parameter_new", "the shape (9 axes) is not possible", cp_parameter_new(&one, cp_shape_of(9, INTS(3))));
 }
 
 /* Shapes that are possible, but for which no machine has memory. */
 static void too_much_memory_is_refused_with_the_shape_and_the_place(void) {
     cp_tensor *column = TENSOR(3, 1);
     const int  far[] = {8388608, 9999999, 3, 9};
-    REFUSED_HERE("full", "memory for (1000000, 1000000, 1000)", cp_full(tape, 1, 3, INTS(1000000, 1000000, 1000)));
-    REFUSED_HERE("broadcast_to", "memory for (8388608, 9999999, 3, 9)", cp_broadcast_to(tape, column, 4, far));
+    REFUSED_HERE("full", "memory for (1000000, 1000000, 1000)", cp_full(tape, 1, CP_SHAPE(1000000, 1000000, 1000)));
+    REFUSED_HERE("broadcast_to", "memory for (8388608, 9999999, 3, 9)", cp_broadcast_to(tape, column, cp_shape_of(4, far)));
     TEST_ASSERT_NOT_NULL(cp_exp(tape, column));
 }
 
 static void bad_questions_for_gradients_are_refused(void) {
-    cp_tensor *x = TENSOR(2, 3), *foreign = filled(other, 1, INTS(1)), *none = NULL, *out[2] = {x, x};
+    cp_tensor *x = TENSOR(2, 3), *foreign = filled(other, CP_SHAPE(1)), *none = NULL, *out[2] = {x, x};
     cp_tensor *constant = cp_scalar(tape, 1), *one = TENSOR(1), **no_list = NULL;
     cp_tape   *no_tape = NULL;
     REFUSED("grad", "shape (2, 3); only a single value", cp_grad(tape, x, &x, 1, out));
@@ -454,15 +455,15 @@ static void shapes_that_do_not_broadcast_are_refused(void) {
     REFUSED("where", "shapes (4), (2, 3) and (1) do not broadcast", cp_where(tape, b, a, c));
     REFUSED("gate", "shapes (2, 3) and (4) differ", cp_gate(tape, a, b, 0));
     REFUSED("mse", "shapes (2, 3) and (1) differ", cp_mse(tape, a, c));
-    REFUSED("broadcast_to", "(2, 3) does not broadcast to (3, 3)", cp_broadcast_to(tape, a, 2, INTS(3, 3)));
-    REFUSED("broadcast_to", "(2, 3) does not broadcast to (3)", cp_broadcast_to(tape, a, 1, INTS(3)));
-    REFUSED("broadcast_to", "(2, 3) does not broadcast to NULL", cp_broadcast_to(tape, a, 2, NULL));
-    REFUSED("broadcast_to", "(1) does not broadcast to (-1)", cp_broadcast_to(tape, c, 1, INTS(-1)));
-    REFUSED("broadcast_to", "(1) does not broadcast to (7 axes)", cp_broadcast_to(tape, c, 7, INTS(1)));
-    REFUSED("sum_to", "(2, 3) is not what (2) broadcasts to", cp_sum_to(tape, a, 1, INTS(2)));
-    REFUSED("sum_to", "NULL", cp_sum_to(tape, a, 1, NULL));
-    REFUSED("sum_to", "(1, 1, 1)", cp_sum_to(tape, a, 3, INTS(1, 1, 1)));
-    cp_tensor *wide = cp_full(tape, 1, 3, INTS(1, 0, INT_MAX)), *high = cp_full(tape, 1, 3, INTS(INT_MAX, 0, 1));
+    REFUSED("broadcast_to", "(2, 3) does not broadcast to (3, 3)", cp_broadcast_to(tape, a, CP_SHAPE(3, 3)));
+    REFUSED("broadcast_to", "(2, 3) does not broadcast to (3)", cp_broadcast_to(tape, a, CP_SHAPE(3)));
+    REFUSED("broadcast_to", "(2, 3) does not broadcast to NULL", cp_broadcast_to(tape, a, cp_shape_of(2, NULL)));
+    REFUSED("broadcast_to", "(1) does not broadcast to (-1)", cp_broadcast_to(tape, c, CP_SHAPE(-1)));
+    REFUSED("broadcast_to", "(1) does not broadcast to (7 axes)", cp_broadcast_to(tape, c, cp_shape_of(7, INTS(1))));
+    REFUSED("sum_to", "(2, 3) is not what (2) broadcasts to", cp_sum_to(tape, a, CP_SHAPE(2)));
+    REFUSED("sum_to", "NULL", cp_sum_to(tape, a, cp_shape_of(1, NULL)));
+    REFUSED("sum_to", "(1, 1, 1)", cp_sum_to(tape, a, CP_SHAPE(1, 1, 1)));
+    cp_tensor *wide = cp_full(tape, 1, CP_SHAPE(1, 0, INT_MAX)), *high = cp_full(tape, 1, CP_SHAPE(INT_MAX, 0, 1));
     REFUSED("mul", "is not possible", cp_mul(tape, wide, high));
 }
 
@@ -473,7 +474,7 @@ static void matrices_that_do_not_fit_are_refused(void) {
     REFUSED("matmul", "(3, 4) by (4): both need at least two axes", cp_matmul(tape, a, v, 0));
     REFUSED("matmul", "both need at least two axes", cp_matmul(tape, v, a, 0));
     REFUSED("matmul", "do not broadcast", cp_matmul(tape, TENSOR(2, 3, 4), TENSOR(3, 4, 5), 0));
-    cp_tensor *high = cp_full(tape, 1, 2, INTS(INT_MAX, 0));
+    cp_tensor *high = cp_full(tape, 1, CP_SHAPE(INT_MAX, 0));
     REFUSED("matmul", "is not possible", cp_matmul(tape, high, high, CP_TRANSPOSE_B));
     REFUSED("tril_exp", "(4) does not hold", cp_tril_exp(tape, v, 2));
     REFUSED("tril_exp", "D = 0", cp_tril_exp(tape, v, 0));
@@ -505,15 +506,15 @@ static void axes_that_do_not_exist_are_refused(void) {
 
 static void shapes_that_cannot_be_had_are_refused(void) {
     cp_tensor *a = TENSOR(2, 3);
-    REFUSED("reshape", "(4, 2) does not hold the values of (2, 3)", cp_reshape(tape, a, 2, INTS(4, 2)));
-    REFUSED("reshape", "(-1, 4) does not hold", cp_reshape(tape, a, 2, INTS(-1, 4)));
-    REFUSED("reshape", "(-1, -1) does not hold", cp_reshape(tape, a, 2, INTS(-1, -1)));
-    REFUSED("reshape", "(-2, -3) does not hold", cp_reshape(tape, a, 2, INTS(-2, -3)));
-    REFUSED("reshape", "(-1, 0) does not hold", cp_reshape(tape, a, 2, INTS(-1, 0)));
-    REFUSED("reshape", "does not hold", cp_reshape(tape, a, 5, INTS(1 << 16, 1 << 16, 1 << 16, 1 << 16, 6)));
-    REFUSED("reshape", "(6 axes)", cp_reshape(tape, a, 6, INTS(1, 1, 1, 1, 2, 3)));
-    REFUSED("reshape", "(-1 axes)", cp_reshape(tape, a, -1, INTS(6)));
-    REFUSED("reshape", "NULL", cp_reshape(tape, a, 2, NULL));
+    REFUSED("reshape", "(4, 2) does not hold the values of (2, 3)", cp_reshape(tape, a, CP_SHAPE(4, 2)));
+    REFUSED("reshape", "(-1, 4) does not hold", cp_reshape(tape, a, CP_SHAPE(-1, 4)));
+    REFUSED("reshape", "(-1, -1) does not hold", cp_reshape(tape, a, CP_SHAPE(-1, -1)));
+    REFUSED("reshape", "(-2, -3) does not hold", cp_reshape(tape, a, CP_SHAPE(-2, -3)));
+    REFUSED("reshape", "(-1, 0) does not hold", cp_reshape(tape, a, CP_SHAPE(-1, 0)));
+    REFUSED("reshape", "does not hold", cp_reshape(tape, a, CP_SHAPE(1 << 16, 1 << 16, 1 << 16, 1 << 16, 6)));
+    REFUSED("reshape", "(6 axes)", cp_reshape(tape, a, cp_shape_of(6, INTS(1, 1, 1, 1, 2, 3))));
+    REFUSED("reshape", "(-1 axes)", cp_reshape(tape, a, cp_shape_of(-1, INTS(6))));
+    REFUSED("reshape", "NULL", cp_reshape(tape, a, cp_shape_of(2, NULL)));
     REFUSED("permute", "(0, 0) is not an order of the axes of (2, 3)", cp_permute(tape, a, INTS(0, 0)));
     REFUSED("permute", "(0, 2) is not an order", cp_permute(tape, a, INTS(0, 2)));
     REFUSED("permute", "(-1, 0) is not an order", cp_permute(tape, a, INTS(-1, 0)));
@@ -550,32 +551,32 @@ static void parts_that_do_not_join_are_refused(void) {
     REFUSED("concat", "nothing to join", cp_concat(tape, none, 2, 0));
     REFUSED("concat", "(2, 3) and (3, 2) do not join along axis 0", cp_concat(tape, parts, 2, 0));
     REFUSED("concat", "(3, 2) and (2) do not join", cp_concat(tape, parts + 1, 2, 0));
-    cp_tensor *long_one = cp_full(tape, 0, 2, INTS(INT_MAX, 0)), *twice[] = {long_one, long_one};
+    cp_tensor *long_one = cp_full(tape, 0, CP_SHAPE(INT_MAX, 0)), *twice[] = {long_one, long_one};
     REFUSED("concat", "do not join", cp_concat(tape, twice, 2, 0));
 }
 
 static void places_out_of_range_are_refused(void) {
     cp_tensor *a = TENSOR(2, 3), *scalar = cp_scalar(tape, 1);
-    REFUSED("gather_rows", "place 2 at position 1 is outside 0..1", cp_gather_rows(tape, a, LABELS(0, 2)));
-    REFUSED("gather_rows", "place -1 at position 0", cp_gather_rows(tape, a, LABELS(-1)));
-    REFUSED("gather_rows", "NULL", cp_gather_rows(tape, a, ((cp_labels){NULL, 2})));
-    REFUSED("gather_rows", "count -2", cp_gather_rows(tape, a, ((cp_labels){INTS(0), -2})));
-    REFUSED("gather_rows", "a scalar has no rows", cp_gather_rows(tape, scalar, LABELS(0)));
-    REFUSED("scatter_rows", "place 4 at position 1 is outside 0..3", cp_scatter_rows(tape, a, LABELS(0, 4), 4));
-    REFUSED("scatter_rows", "3 places", cp_scatter_rows(tape, a, LABELS(0, 1, 2), 4));
-    REFUSED("scatter_rows", "(0, 3)", cp_scatter_rows(tape, TENSOR(0, 3), ((cp_labels){NULL, 0}), -1));
-    REFUSED("scatter_rows", "NULL", cp_scatter_rows(tape, a, ((cp_labels){NULL, 2}), 4));
-    REFUSED("scatter_rows", "a scalar has no rows", cp_scatter_rows(tape, scalar, LABELS(0), 1));
-    REFUSED("take", "place 6 at position 0 is outside 0..5", cp_take(tape, a, LABELS(6), 1, INTS(1)));
-    REFUSED("take", "2 places for 1 values", cp_take(tape, a, LABELS(0, 1), 1, INTS(1)));
-    REFUSED("take", "-1 places", cp_take(tape, a, ((cp_labels){NULL, -1}), 1, INTS(1)));
-    REFUSED("take", "(-1) is not possible", cp_take(tape, a, LABELS(0), 1, INTS(-1)));
-    REFUSED("take", "NULL", cp_take(tape, a, LABELS(0), 1, NULL));
-    REFUSED("take", "outside 0..-1", cp_take(tape, TENSOR(0), LABELS(0), 1, INTS(1)));
-    REFUSED("put", "place 5 at position 5 is outside 0..4", cp_put(tape, a, LABELS(0, 1, 2, 3, 4, 5), 1, INTS(5)));
-    REFUSED("put", "1 places for 6 values", cp_put(tape, a, LABELS(0), 1, INTS(5)));
-    REFUSED("put", "(5, -1) is not possible", cp_put(tape, a, LABELS(0), 2, INTS(5, -1)));
-    REFUSED("put", "NULL", cp_put(tape, a, LABELS(0), 2, NULL));
+    REFUSED("gather_rows", "place 2 at position 1 is outside 0..1", cp_gather_rows(tape, a, PLACES(0, 2)));
+    REFUSED("gather_rows", "place -1 at position 0", cp_gather_rows(tape, a, PLACES(-1)));
+    REFUSED("gather_rows", "NULL", cp_gather_rows(tape, a, ((cp_places){NULL, 2})));
+    REFUSED("gather_rows", "count -2", cp_gather_rows(tape, a, ((cp_places){INTS(0), -2})));
+    REFUSED("gather_rows", "a scalar has no rows", cp_gather_rows(tape, scalar, PLACES(0)));
+    REFUSED("scatter_rows", "place 4 at position 1 is outside 0..3", cp_scatter_rows(tape, a, PLACES(0, 4), 4));
+    REFUSED("scatter_rows", "3 places", cp_scatter_rows(tape, a, PLACES(0, 1, 2), 4));
+    REFUSED("scatter_rows", "(0, 3)", cp_scatter_rows(tape, TENSOR(0, 3), ((cp_places){NULL, 0}), -1));
+    REFUSED("scatter_rows", "NULL", cp_scatter_rows(tape, a, ((cp_places){NULL, 2}), 4));
+    REFUSED("scatter_rows", "a scalar has no rows", cp_scatter_rows(tape, scalar, PLACES(0), 1));
+    REFUSED("take", "place 6 at position 0 is outside 0..5", cp_take(tape, a, PLACES(6), CP_SHAPE(1)));
+    REFUSED("take", "2 places for 1 values", cp_take(tape, a, PLACES(0, 1), CP_SHAPE(1)));
+    REFUSED("take", "-1 places", cp_take(tape, a, ((cp_places){NULL, -1}), CP_SHAPE(1)));
+    REFUSED("take", "(-1) is not possible", cp_take(tape, a, PLACES(0), CP_SHAPE(-1)));
+    REFUSED("take", "NULL", cp_take(tape, a, PLACES(0), cp_shape_of(1, NULL)));
+    REFUSED("take", "outside 0..-1", cp_take(tape, TENSOR(0), PLACES(0), CP_SHAPE(1)));
+    REFUSED("put", "place 5 at position 5 is outside 0..4", cp_put(tape, a, PLACES(0, 1, 2, 3, 4, 5), CP_SHAPE(5)));
+    REFUSED("put", "1 places for 6 values", cp_put(tape, a, PLACES(0), CP_SHAPE(5)));
+    REFUSED("put", "(5, -1) is not possible", cp_put(tape, a, PLACES(0), CP_SHAPE(5, -1)));
+    REFUSED("put", "NULL", cp_put(tape, a, PLACES(0), cp_shape_of(2, NULL)));
 }
 
 static void labels_that_do_not_fit_are_refused(void) {
@@ -658,7 +659,7 @@ static cp_tensor *factors(bool made) {
 }
 
 static void norms_that_do_not_fit_are_refused(void) {
-    cp_tensor           *x = TENSOR(4, 3), *c = TENSOR(3), *wrong = TENSOR(2), *stale = cp_tensor_new(1, INTS(2));
+    cp_tensor           *x = TENSOR(4, 3), *c = TENSOR(3), *wrong = TENSOR(2), *stale = cp_tensor_new(CP_SHAPE(2));
     cp_batch_norm_config training = {.training = true}, evaluation = {0}, misfit = {.running_mean = stale};
     REFUSED("batch_norm", "training on (1, 3): a variance needs", cp_batch_norm(tape, TENSOR(1, 3), c, c, training));
     REFUSED("batch_norm", "training on (0, 3)", cp_batch_norm(tape, TENSOR(0, 3), c, c, training));
@@ -708,7 +709,7 @@ static void after_all_refusals_the_tape_still_works(void) {
 
 int main(void) {
     rng = cp_rng_named(1, "misuse");
-    three = cp_tensor_new(1, INTS(3));
+    three = cp_tensor_new(CP_SHAPE(3));
     UNITY_BEGIN();
     RUN_TEST(every_op_of_the_library_is_in_the_table);
     RUN_TEST(every_call_in_the_table_is_valid_as_it_stands);

@@ -27,10 +27,10 @@ void tearDown(void) {
 #define TOLERANCE 1e-5
 #endif
 
-static cp_tensor *filled(const char *name, int rank, const int *dims) {
-    cp_tensor *zeros = cp_full(tape, 0, rank, dims);
+static cp_tensor *filled(const char *name, cp_shape shape) {
+    cp_tensor *zeros = cp_full(tape, 0, shape);
     golden_synthetic_reals(name, zeros->data, zeros->size);
-    return cp_variable(tape, zeros->data, rank, dims);
+    return cp_variable(tape, zeros->data, shape);
 }
 
 static double *doubles(size_t count) {
@@ -58,8 +58,8 @@ static void equals(const char *what, const cp_tensor *got, double *expected, dou
 
 static void check_matmul(int m, int k, int n, unsigned transpose) {
     bool       ta = transpose & CP_TRANSPOSE_A, tb = transpose & CP_TRANSPOSE_B;
-    cp_tensor *a = filled("a", 2, ta ? (int[]){k, m} : (int[]){m, k});
-    cp_tensor *b = filled("b", 2, tb ? (int[]){n, k} : (int[]){k, n});
+    cp_tensor *a = filled("a", cp_shape_of(2, ta ? (int[]){k, m} : (int[]){m, k}));
+    cp_tensor *b = filled("b", cp_shape_of(2, tb ? (int[]){n, k} : (int[]){k, n}));
     double    *c = doubles((size_t)m * (size_t)n);
     for (int i = 0; i < m; i++)
         for (int j = 0; j < n; j++)
@@ -79,7 +79,7 @@ static void matmul_is_a_triple_loop(void) {
 }
 
 static void matmul_of_no_terms_is_zero(void) {
-    cp_tensor *c = cp_matmul(tape, filled("a", 2, (int[]){3, 0}), filled("b", 2, (int[]){0, 2}), 0);
+    cp_tensor *c = cp_matmul(tape, filled("a", CP_SHAPE(3, 0)), filled("b", CP_SHAPE(0, 2)), 0);
     equals("(3, 0) x (0, 2)", c, doubles(6), 0);
 }
 
@@ -180,8 +180,8 @@ static void conv_add(void *user, size_t x, size_t w, size_t y) {
 static void check_conv2d(const conv_case *k) {
     int y[4];
     conv_dims(k, y);
-    cp_tensor *x = filled("x", 4, k->x), *w = filled("w", 4, k->w), *g = filled("g", 4, y);
-    cp_tensor *bias = filled("bias", 1, &k->w[3]);
+    cp_tensor *x = filled("x", cp_shape_of(4, k->x)), *w = filled("w", cp_shape_of(4, k->w)), *g = filled("g", cp_shape_of(4, y));
+    cp_tensor *bias = filled("bias", CP_SHAPE(k->w[3]));
     conv_sums  s = {x->data, w->data, g->data, doubles(size4(y)), doubles(size4(k->x)), doubles(size4(k->w))};
     conv_products(k, y, conv_add, &s);
     char what[100];
@@ -231,7 +231,7 @@ static void check_pooling(const pool_case *k) {
     int        sh = k->c.stride_h ? k->c.stride_h : k->c.window_h, sw = k->c.stride_w ? k->c.stride_w : k->c.window_w;
     int        y[4] = {k->x[0], (k->x[1] + k->c.pad_top + k->c.pad_bottom - k->c.window_h) / sh + 1,
                        (k->x[2] + k->c.pad_left + k->c.pad_right - k->c.window_w) / sw + 1, k->x[3]};
-    cp_tensor *x = filled("x", 4, k->x);
+    cp_tensor *x = filled("x", cp_shape_of(4, k->x));
     double    *most = doubles(size4(y)), *mean = doubles(size4(y));
     for (int n = 0; n < y[0]; n++)
         for (int i = 0; i < y[1]; i++)
@@ -254,9 +254,9 @@ static void pooling_is_the_largest_or_the_mean_of_each_window(void) {
 
 static void batch_norm_centers_and_scales_each_channel(void) {
     enum { N = 3, PIXELS = 35, C = 7, ROWS = N * PIXELS };
-    cp_tensor *x = filled("x", 4, (int[]){N, 5, 7, C}), *gamma = filled("gamma", 1, (int[]){C});
-    cp_tensor *beta = filled("beta", 1, (int[]){C});
-    cp_tensor *mean = cp_tensor_new(1, (int[]){C}), *var = cp_tensor_new(1, (int[]){C});
+    cp_tensor *x = filled("x", CP_SHAPE(N, 5, 7, C)), *gamma = filled("gamma", CP_SHAPE(C));
+    cp_tensor *beta = filled("beta", CP_SHAPE(C));
+    cp_tensor *mean = cp_tensor_new(CP_SHAPE(C)), *var = cp_tensor_new(CP_SHAPE(C));
     double    *out = doubles(x->size), *means = doubles(C), *vars = doubles(C);
     for (int c = 0; c < C; c++) {
         double m = 0, v = 0, scale = (double)gamma->data[c], shift = (double)beta->data[c];
@@ -277,8 +277,8 @@ static void batch_norm_centers_and_scales_each_channel(void) {
  * the squared mean would have no digit left in float. The output may be off by half a unit in the mean's last place. */
 static void the_variance_of_data_far_from_zero_is_kept(void) {
     enum { N = 4097 };
-    cp_tensor *x = filled("noise", 2, (int[]){N, 1});
-    cp_tensor *mean = cp_tensor_new(1, (int[]){1}), *var = cp_tensor_new(1, (int[]){1});
+    cp_tensor *x = filled("noise", CP_SHAPE(N, 1));
+    cp_tensor *mean = cp_tensor_new(CP_SHAPE(1)), *var = cp_tensor_new(CP_SHAPE(1));
     double     m = 0, v = 0, *out = doubles(N), *vars = doubles(1), *out2 = doubles(N);
     for (int i = 0; i < N; i++) x->data[i] += 10000;
     for (int i = 0; i < N; i++) m += ((double)x->data[i] - 10000) / N;
@@ -298,7 +298,7 @@ static void the_variance_of_data_far_from_zero_is_kept(void) {
 
 static void softmax_divides_exponentials_by_their_sum(void) {
     enum { OUTER = 5, COUNT = 11, INNER = 3 };
-    cp_tensor *a = filled("a", 3, (int[]){OUTER, COUNT, INNER});
+    cp_tensor *a = filled("a", CP_SHAPE(OUTER, COUNT, INNER));
     double    *share = doubles(a->size), *logarithm = doubles(a->size), *total = doubles(OUTER * INNER);
     for (int i = 0; i < OUTER * INNER; i++) {
         int    first = i / INNER * COUNT * INNER + i % INNER;
@@ -317,7 +317,7 @@ static void softmax_divides_exponentials_by_their_sum(void) {
 
 static void cross_entropy_is_the_mean_of_the_negative_log_shares(void) {
     enum { N = 13, C = 7 };
-    cp_tensor *logits = filled("logits", 2, (int[]){N, C});
+    cp_tensor *logits = filled("logits", CP_SHAPE(N, C));
     int        labels[N];
     double    *loss = doubles(1), *gradient = doubles(N * C);
     for (int i = 0; i < N; i++) {
@@ -338,7 +338,7 @@ static void cross_entropy_is_the_mean_of_the_negative_log_shares(void) {
 static void logsumexp_at_plus_and_minus_ten_thousand_is_exact_to_rounding(void) {
     for (int sign = -1; sign <= 1; sign += 2) {
         cp_real    data[] = {(cp_real)(sign * 10000), (cp_real)(sign * 10000 + 1), (cp_real)(sign * 10000 - 3)};
-        cp_tensor *a = cp_constant(tape, data, 1, (int[]){3});
+        cp_tensor *a = cp_constant(tape, data, CP_SHAPE(3));
         double    *expected = doubles(1), *shares = doubles(3), sum = 1 + exp(1) + exp(-3);
         expected[0] = sign * 10000 + log(sum);
         equals("logsumexp", cp_logsumexp(tape, a, CP_ALL, false), expected, (double)CP_REAL_EPSILON);
@@ -352,7 +352,7 @@ static void logsumexp_at_plus_and_minus_ten_thousand_is_exact_to_rounding(void) 
 
 static void the_gradient_of_logsumexp_at_ten_thousand_sums_to_one(void) {
     cp_real    data[] = {10000, 10000, 9999, 9998};
-    cp_tensor *gradient, *a = cp_variable(tape, data, 1, (int[]){4});
+    cp_tensor *gradient, *a = cp_variable(tape, data, CP_SHAPE(4));
     TEST_ASSERT_TRUE(cp_grad(tape, cp_logsumexp(tape, a, CP_ALL, false), &a, 1, &gradient));
     double *shares = doubles(4), sum = 2 + exp(-1) + exp(-2);
     shares[0] = shares[1] = 1 / sum, shares[2] = exp(-1) / sum, shares[3] = exp(-2) / sum;
@@ -363,8 +363,8 @@ static void the_gradient_of_logsumexp_at_ten_thousand_sums_to_one(void) {
 
 enum { MILLION = 1000000 };
 
-static cp_tensor *tenths(int rank, const int *dims) {
-    cp_tensor *a = cp_full(tape, (cp_real)0.1, rank, dims);
+static cp_tensor *tenths(cp_shape shape) {
+    cp_tensor *a = cp_full(tape, (cp_real)0.1, shape);
     for (size_t i = 0; i < a->size; i++) a->data[i] += (cp_real)(i % 7) / 64;
     return a;
 }
@@ -376,7 +376,7 @@ static double sum_every(const cp_tensor *a, size_t first, size_t step) {
 }
 
 static void the_sum_of_a_million_values_is_accurate_to_a_millionth(void) {
-    cp_tensor *a = tenths(1, (int[]){MILLION});
+    cp_tensor *a = tenths(CP_SHAPE(MILLION));
     double    *sum = doubles(1), *mean = doubles(1);
     sum[0] = sum_every(a, 0, 1), mean[0] = sum[0] / MILLION;
     equals("sum", cp_sum(tape, a, CP_ALL, false), sum, 1e-6);
@@ -385,16 +385,16 @@ static void the_sum_of_a_million_values_is_accurate_to_a_millionth(void) {
 
 static void the_sums_of_a_million_rows_are_accurate_to_a_millionth(void) {
     enum { COLUMNS = 3 };
-    cp_tensor *a = tenths(2, (int[]){MILLION, COLUMNS});
+    cp_tensor *a = tenths(CP_SHAPE(MILLION, COLUMNS));
     double    *sums = doubles(COLUMNS), *again = doubles(COLUMNS);
     for (size_t c = 0; c < COLUMNS; c++) sums[c] = again[c] = sum_every(a, c, COLUMNS);
     equals("first axis", cp_sum(tape, a, CP_AXES(0), false), sums, 1e-6);
-    equals("sum_to", cp_sum_to(tape, a, 1, (int[]){COLUMNS}), again, 1e-6);
+    equals("sum_to", cp_sum_to(tape, a, CP_SHAPE(COLUMNS)), again, 1e-6);
 }
 
 static void a_small_value_survives_in_a_sum_of_large_ones_that_cancel(void) {
     enum { N = 999 };
-    cp_tensor *a = cp_full(tape, 0, 1, (int[]){N});
+    cp_tensor *a = cp_full(tape, 0, CP_SHAPE(N));
     for (int i = 0; i < N; i++) a->data[i] = (cp_real)(i == N - 1 ? 1 : i % 2 ? -1000 : 1000);
     double *expected = doubles(1);
     expected[0] = 1;

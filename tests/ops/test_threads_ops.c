@@ -28,14 +28,14 @@ typedef struct inputs {
 } inputs;
 
 /* Positive values, so that every function is defined. */
-static cp_tensor *drawn(int rank, const int *dims) {
-    cp_tensor *t = cp_tensor_new(rank, dims);
+static cp_tensor *drawn(cp_shape shape) {
+    cp_tensor *t = cp_tensor_new(shape);
     cp_rng_fill_uniform(&rng, t->data, t->size, (cp_real)0.1, (cp_real)1.5);
     t->tracked = true;
     return t;
 }
 
-#define DRAWN(...) drawn((int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), (int[]){__VA_ARGS__})
+#define DRAWN(...) drawn(CP_SHAPE(__VA_ARGS__))
 #define INTS(...) ((int[]){__VA_ARGS__})
 
 static inputs in;
@@ -93,15 +93,15 @@ CASE(matmul_long, cp_matmul(tape, in.a, in.b, CP_TRANSPOSE_A))
 CASE(matmul_square, cp_matmul(tape, in.a, in.square, 0))
 CASE(matmul_batch, cp_matmul(tape, in.batch, in.batch, CP_TRANSPOSE_B))
 CASE(tril_quadratic, cp_tril_quadratic(tape, in.a, in.square))
-CASE(reshape, cp_reshape(tape, in.a, 1, INTS(-1)))
+CASE(reshape, cp_reshape(tape, in.a, CP_SHAPE(-1)))
 CASE(permute, cp_permute(tape, in.image, INTS(3, 0, 2, 1)))
-CASE(broadcast_to, cp_broadcast_to(tape, in.row, 3, INTS(3, ROWS, COLUMNS)))
-CASE(sum_to, cp_sum_to(tape, in.image, 2, INTS(18, 1)))
+CASE(broadcast_to, cp_broadcast_to(tape, in.row, CP_SHAPE(3, ROWS, COLUMNS)))
+CASE(sum_to, cp_sum_to(tape, in.image, CP_SHAPE(18, 1)))
 CASE(slice, cp_slice(tape, in.a, INTS(1, 2), INTS(CP_END, CP_END), INTS(1, 2)))
 CASE(pad, cp_pad(tape, in.a, INTS(1, 2), INTS(3, 4), 7))
 CASE(concat, cp_concat(tape, (cp_tensor *[]){in.a, in.b, in.a}, 3, 1))
-CASE(gather_rows, cp_gather_rows(tape, in.a, (cp_labels){labels, ROWS}))
-CASE(scatter_rows, cp_scatter_rows(tape, in.a, (cp_labels){labels, ROWS}, COLUMNS))
+CASE(gather_rows, cp_gather_rows(tape, in.a, (cp_places){labels, ROWS}))
+CASE(scatter_rows, cp_scatter_rows(tape, in.a, (cp_places){labels, ROWS}, COLUMNS))
 CASE(conv2d, cp_conv2d(tape, in.image, in.kernel, in.bias, padded))
 CASE(conv2d_strided, cp_conv2d(tape, in.image, in.kernel, in.bias, strided))
 CASE(conv2d_grouped, cp_conv2d(tape, in.image, in.grouped, NULL, groups))
@@ -119,6 +119,7 @@ CASE(scale_shift, cp_scale_shift(tape, in.a, in.row, in.row))
 CASE(layer_norm, cp_layer_norm(tape, in.a, in.row, in.row, (cp_real)1e-5))
 CASE(group_norm, cp_group_norm(tape, in.image, in.channels, in.bias, 4, (cp_real)1e-5))
 CASE(dropout, cp_dropout(tape, in.a, (cp_real)0.3, &(cp_rng){{1, 2}, {3, 4}, 0}, true))
+CASE(pick, cp_pick(tape, in.a, (cp_labels){labels, ROWS}))
 CASE(cross_entropy, cp_cross_entropy(tape, in.a, (cp_labels){labels, ROWS}))
 CASE(mse, cp_mse(tape, in.a, in.b))
 
@@ -196,6 +197,7 @@ static const struct {
     ROW(layer_norm),
     ROW(group_norm),
     ROW(dropout),
+    ROW(pick),
     ROW(cross_entropy),
     ROW(mse),
 };
@@ -239,7 +241,7 @@ static void every_op_and_its_gradients_are_bit_identical_for_any_number_of_threa
 }
 
 static void the_fingerprint_sees_a_single_bit(void) {
-    cp_tensor *t = cp_full(tape, 1, 1, INTS(100));
+    cp_tensor *t = cp_full(tape, 1, CP_SHAPE(100));
     uint64_t   before = fingerprint(0, t);
     ((unsigned char *)t->data)[399] ^= 1;
     TEST_ASSERT_TRUE(before != fingerprint(0, t));

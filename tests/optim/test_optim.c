@@ -82,9 +82,9 @@ void setUp(void) {
     cp_error_handler(count_error, NULL);
     tape = cp_tape_new();
     params = cp_params_new();
-    first = cp_params_add(params, "net", "weight", CP_LAYOUT_PLAIN, 2, (int[]){2, 2});
-    running = cp_params_add_buffer(params, "net", "running_mean", 1, (int[]){2});
-    second = cp_params_add(params, "net", "bias", CP_LAYOUT_PLAIN, 1, (int[]){2});
+    first = cp_params_add(params, "net", "weight", CP_LAYOUT_PLAIN, CP_SHAPE(2, 2));
+    running = cp_params_add_buffer(params, "net", "running_mean", CP_SHAPE(2));
+    second = cp_params_add(params, "net", "bias", CP_LAYOUT_PLAIN, CP_SHAPE(2));
     memcpy(first->data, start, 4 * sizeof *start);
     memcpy(second->data, start + 4, 2 * sizeof *start);
 }
@@ -97,8 +97,8 @@ void tearDown(void) {
 }
 
 static cp_tensor *quadratic(cp_tensor *p, int offset) {
-    cp_tensor *away = cp_sub(tape, p, cp_constant(tape, target + offset, p->rank, p->dims));
-    return cp_sum(tape, cp_mul(tape, cp_constant(tape, curve + offset, p->rank, p->dims), cp_square(tape, away)), CP_ALL, false);
+    cp_tensor *away = cp_sub(tape, p, cp_constant(tape, target + offset, p->shape));
+    return cp_sum(tape, cp_mul(tape, cp_constant(tape, curve + offset, p->shape), cp_square(tape, away)), CP_ALL, false);
 }
 
 static void backward(void) {
@@ -188,7 +188,7 @@ static void a_gradient_is_used_only_once(void) {
 
 static void a_set_that_grew_is_refused(void) {
     cp_optim *optim = cp_adam_new(params, (cp_adam_config){.rate = 0.1});
-    cp_params_add(params, "late", "weight", CP_LAYOUT_PLAIN, 1, (int[]){1});
+    cp_params_add(params, "late", "weight", CP_LAYOUT_PLAIN, CP_SHAPE(1));
     TEST_ASSERT_FALSE(cp_optim_step(optim));
     TEST_ASSERT_NOT_NULL(strstr(last_error, "4 entries"));
     cp_optim_free(optim);
@@ -280,8 +280,8 @@ enum { LARGE = 100003 };
 /* Three steps with made-up gradients on a tensor of many chunks; the result and the last norm. */
 static double large_run(int threads, cp_real *result) {
     cp_params *set = cp_params_new();
-    cp_tensor *weight = cp_params_add(set, "", "w", CP_LAYOUT_PLAIN, 1, (int[]){LARGE});
-    cp_tensor *grad = cp_tensor_new(1, (int[]){LARGE});
+    cp_tensor *weight = cp_params_add(set, "", "w", CP_LAYOUT_PLAIN, CP_SHAPE(LARGE));
+    cp_tensor *grad = cp_tensor_new(CP_SHAPE(LARGE));
     cp_rng     rng = cp_rng_named(1, "large");
     double     norm = 0;
     cp_threads_set(threads);
@@ -315,8 +315,8 @@ static void the_number_of_threads_does_not_change_a_bit(void) {
 
 static void a_bad_value_is_found_anywhere_in_a_large_gradient(void) {
     cp_params *set = cp_params_new();
-    cp_params_add(set, "", "w", CP_LAYOUT_PLAIN, 1, (int[]){LARGE});
-    cp_tensor *grad = cp_tensor_new(1, (int[]){LARGE});
+    cp_params_add(set, "", "w", CP_LAYOUT_PLAIN, CP_SHAPE(LARGE));
+    cp_tensor *grad = cp_tensor_new(CP_SHAPE(LARGE));
     set->at[0].grad = grad;
     const int places[] = {0, 7, 8, 16383, 16384, LARGE - 4, LARGE - 1};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {

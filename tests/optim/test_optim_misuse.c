@@ -29,7 +29,7 @@ void setUp(void) {
     cp_error_handler(count_error, NULL);
     tape = cp_tape_new();
     params = cp_params_new();
-    weight = cp_params_add(params, "", "w", CP_LAYOUT_PLAIN, 1, (int[]){2});
+    weight = cp_params_add(params, "", "w", CP_LAYOUT_PLAIN, CP_SHAPE(2));
     weight->data[0] = 3;
     weight->data[1] = 4;
 }
@@ -85,7 +85,7 @@ static cp_tensor *row_squares(cp_at at, void *context, cp_tensor *x) {
 
 static void sampling_between_backward_and_the_step_is_misuse(void) {
     cp_optim      *optim = cp_sgd_new(params, (cp_sgd_config){.rate = 0.5});
-    cp_tensor     *x = cp_tensor_new(2, (int[]){1, 2});
+    cp_tensor     *x = cp_tensor_new(CP_SHAPE(1, 2));
     cp_sgld_config config = {.step_size = 1, .steps = 1};
     backward();
     TEST_ASSERT_TRUE(cp_sgld_run(tape, row_squares, NULL, x, &config, NULL, NULL));
@@ -98,7 +98,7 @@ static void sampling_between_backward_and_the_step_is_misuse(void) {
 
 static void after_a_step_the_tape_may_go(void) {
     cp_optim  *optim = cp_sgd_new(params, (cp_sgd_config){.rate = 1});
-    cp_tensor *grad = cp_tensor_new(1, (int[]){2});
+    cp_tensor *grad = cp_tensor_new(CP_SHAPE(2));
     backward();
     TEST_ASSERT_TRUE(cp_optim_step(optim));
     cp_tape_free(tape);
@@ -165,7 +165,7 @@ static void buffers_that_are_null_are_told_or_empty(void) {
     cp_state   state;
     cp_real    out[2];
     int        index = 0;
-    cp_tensor *x = cp_tensor_new(2, (int[]){1, 2});
+    cp_tensor *x = cp_tensor_new(CP_SHAPE(1, 2));
     cp_rng     rng = cp_rng_named(1, "null");
     TEST_ASSERT_FALSE(cp_replay_draw(NULL, &rng, NULL, x, &index, NULL));
     told("NULL");
@@ -183,7 +183,7 @@ static void buffers_that_are_null_are_told_or_empty(void) {
 static void classes_that_a_gaussian_does_not_have_are_misuse(void) {
     cp_class_gaussian *gaussian = cp_class_gaussian_new((cp_class_gaussian_config){.classes = 3, .size = 2});
     cp_replay_config   config = {
-          .capacity = 8, .rank = 1, .dims = {2}, .classes = 4, .start = {.kind = CP_START_CLASS_GAUSSIAN, .gaussian = gaussian}};
+          .capacity = 8, .shape = CP_SHAPE(2), .classes = 4, .start = {.kind = CP_START_CLASS_GAUSSIAN, .gaussian = gaussian}};
     cp_rng  rng = cp_rng_named(1, "draw");
     cp_real out[2] = {7, 7};
     TEST_ASSERT_NULL(cp_replay_new(config));

@@ -35,7 +35,7 @@ void tearDown(void) {
 /* Every entry gets a chain: all its values are its number plus `offset`. */
 static void fill_all(cp_replay *replay, double offset) {
     int        capacity = cp_replay_capacity(replay), index;
-    cp_tensor *x = cp_tensor_new(2, (int[]){1, 2});
+    cp_tensor *x = cp_tensor_new(CP_SHAPE(1, 2));
     for (index = 0; index < capacity; index++) {
         x->data[0] = x->data[1] = (cp_real)(index + offset);
         TEST_ASSERT_EQUAL_INT(1, cp_replay_return(replay, &index, x, NULL));
@@ -46,8 +46,8 @@ static void fill_all(cp_replay *replay, double offset) {
 /* ---- drawing and returning ---- */
 
 static void the_defaults_are_ten_thousand_entries_and_five_percent(void) {
-    cp_replay *replay = cp_replay_new((cp_replay_config){.rank = 1, .dims = {2}});
-    cp_tensor *x = cp_tensor_new(2, (int[]){500, 2});
+    cp_replay *replay = cp_replay_new((cp_replay_config){.shape = CP_SHAPE(2)});
+    cp_tensor *x = cp_tensor_new(CP_SHAPE(500, 2));
     int        index[500];
     TEST_ASSERT_EQUAL_INT(10000, cp_replay_capacity(replay));
     TEST_ASSERT_EQUAL_INT(0, cp_replay_filled(replay));
@@ -67,8 +67,8 @@ static void the_defaults_are_ten_thousand_entries_and_five_percent(void) {
 
 static void the_share_may_be_all_or_nothing(void) {
     for (int all = 0; all < 2; all++) {
-        cp_replay *replay = cp_replay_new((cp_replay_config){.capacity = 50, .rank = 1, .dims = {2}, .fresh_share = all ? 1 : -1});
-        cp_tensor *x = cp_tensor_new(2, (int[]){50, 2});
+        cp_replay *replay = cp_replay_new((cp_replay_config){.capacity = 50, .shape = CP_SHAPE(2), .fresh_share = all ? 1 : -1});
+        cp_tensor *x = cp_tensor_new(CP_SHAPE(50, 2));
         int        index[50];
         fill_all(replay, 2);
         TEST_ASSERT_TRUE(cp_replay_draw(replay, &rng, NULL, x, index, NULL));
@@ -79,8 +79,8 @@ static void the_share_may_be_all_or_nothing(void) {
 }
 
 static void empty_entries_start_afresh_until_a_chain_comes_back(void) {
-    cp_replay *replay = cp_replay_new((cp_replay_config){.capacity = 20, .rank = 1, .dims = {2}, .fresh_share = -1});
-    cp_tensor *x = cp_tensor_new(2, (int[]){10, 2});
+    cp_replay *replay = cp_replay_new((cp_replay_config){.capacity = 20, .shape = CP_SHAPE(2), .fresh_share = -1});
+    cp_tensor *x = cp_tensor_new(CP_SHAPE(10, 2));
     int        index[10];
     cp_real    sample[2] = {77, 77};
     TEST_ASSERT_TRUE(cp_replay_draw(replay, &rng, NULL, x, index, NULL));
@@ -88,7 +88,7 @@ static void empty_entries_start_afresh_until_a_chain_comes_back(void) {
     TEST_ASSERT_FALSE(cp_replay_sample(replay, index[0], sample));
     TEST_ASSERT_TRUE(sample[0] == 77);
     cp_tensor_free(x);
-    x = cp_tensor_new(2, (int[]){1, 2});
+    x = cp_tensor_new(CP_SHAPE(1, 2));
     x->data[0] = 5, x->data[1] = 6;
     TEST_ASSERT_EQUAL_INT(1, cp_replay_return(replay, index, x, NULL));
     TEST_ASSERT_TRUE(cp_replay_sample(replay, index[0], sample));
@@ -99,9 +99,9 @@ static void empty_entries_start_afresh_until_a_chain_comes_back(void) {
 }
 
 static void what_the_stream_gives_does_not_depend_on_what_is_filled(void) {
-    cp_replay_config config = {.capacity = 40, .rank = 1, .dims = {2}, .fresh_share = 0.5};
+    cp_replay_config config = {.capacity = 40, .shape = CP_SHAPE(2), .fresh_share = 0.5};
     cp_replay       *empty = cp_replay_new(config), *full = cp_replay_new(config);
-    cp_tensor       *x = cp_tensor_new(2, (int[]){20, 2});
+    cp_tensor       *x = cp_tensor_new(CP_SHAPE(20, 2));
     cp_rng           one = rng, two = rng;
     int              index[2][20];
     fill_all(full, 2);
@@ -118,8 +118,8 @@ static void what_the_stream_gives_does_not_depend_on_what_is_filled(void) {
 
 static void a_draw_has_different_entries_each_as_likely_as_the_others(void) {
     enum { ENTRIES = 25, DRAWS = 4000, CHAINS = 10 };
-    cp_replay *replay = cp_replay_new((cp_replay_config){.capacity = ENTRIES, .rank = 1, .dims = {2}});
-    cp_tensor *x = cp_tensor_new(2, (int[]){CHAINS, 2});
+    cp_replay *replay = cp_replay_new((cp_replay_config){.capacity = ENTRIES, .shape = CP_SHAPE(2)});
+    cp_tensor *x = cp_tensor_new(CP_SHAPE(CHAINS, 2));
     int        index[CHAINS], counts[ENTRIES] = {0};
     for (int draw = 0; draw < DRAWS; draw++) {
         bool seen[ENTRIES] = {0};
@@ -137,8 +137,8 @@ static void a_draw_has_different_entries_each_as_likely_as_the_others(void) {
 }
 
 static void a_buffer_of_one_entry_works(void) {
-    cp_replay *replay = cp_replay_new((cp_replay_config){.capacity = 1, .rank = 1, .dims = {2}, .fresh_share = -1});
-    cp_tensor *x = cp_tensor_new(2, (int[]){1, 2});
+    cp_replay *replay = cp_replay_new((cp_replay_config){.capacity = 1, .shape = CP_SHAPE(2), .fresh_share = -1});
+    cp_tensor *x = cp_tensor_new(CP_SHAPE(1, 2));
     int        index = -1, label = 5;
     TEST_ASSERT_TRUE(cp_replay_draw(replay, &rng, NULL, x, &index, &label));
     TEST_ASSERT_EQUAL_INT(0, index);
@@ -153,8 +153,8 @@ static void a_buffer_of_one_entry_works(void) {
 }
 
 static void more_chains_than_entries_are_misuse(void) {
-    cp_replay *replay = cp_replay_new((cp_replay_config){.capacity = 5, .rank = 1, .dims = {2}, .classes = 2});
-    cp_tensor *x = cp_tensor_new(2, (int[]){6, 2}), *fits = cp_tensor_new(2, (int[]){5, 2});
+    cp_replay *replay = cp_replay_new((cp_replay_config){.capacity = 5, .shape = CP_SHAPE(2), .classes = 2});
+    cp_tensor *x = cp_tensor_new(CP_SHAPE(6, 2)), *fits = cp_tensor_new(CP_SHAPE(5, 2));
     int        index[6];
     TEST_ASSERT_FALSE(cp_replay_draw(replay, &rng, NULL, x, index, NULL));
     TEST_ASSERT_NOT_NULL(strstr(last_error, "6 chains"));
@@ -170,8 +170,8 @@ static void more_chains_than_entries_are_misuse(void) {
 }
 
 static void chains_are_drawn_by_class(void) {
-    cp_replay *replay = cp_replay_new((cp_replay_config){.capacity = 31, .rank = 1, .dims = {2}, .classes = 3, .fresh_share = -1});
-    cp_tensor *x = cp_tensor_new(2, (int[]){6, 2});
+    cp_replay *replay = cp_replay_new((cp_replay_config){.capacity = 31, .shape = CP_SHAPE(2), .classes = 3, .fresh_share = -1});
+    cp_tensor *x = cp_tensor_new(CP_SHAPE(6, 2));
     int        index[6], labels[6], wanted[6] = {2, 0, -1, 1, 2, 2};
     bool       met[31] = {0};
     fill_all(replay, 0);
@@ -191,8 +191,8 @@ static void chains_are_drawn_by_class(void) {
 }
 
 static void unusable_chains_empty_their_entries(void) {
-    cp_replay *replay = cp_replay_new((cp_replay_config){.capacity = 4, .rank = 1, .dims = {2}});
-    cp_tensor *x = cp_tensor_new(2, (int[]){4, 2});
+    cp_replay *replay = cp_replay_new((cp_replay_config){.capacity = 4, .shape = CP_SHAPE(2)});
+    cp_tensor *x = cp_tensor_new(CP_SHAPE(4, 2));
     cp_real    sample[2];
     fill_all(replay, 2);
     x->data[1] = (cp_real)NAN;
@@ -207,8 +207,8 @@ static void unusable_chains_empty_their_entries(void) {
 }
 
 static void drawing_and_returning_call_malloc_zero_times(void) {
-    cp_replay *replay = cp_replay_new((cp_replay_config){.capacity = 100, .rank = 1, .dims = {2}});
-    cp_tensor *x = cp_tensor_new(2, (int[]){10, 2});
+    cp_replay *replay = cp_replay_new((cp_replay_config){.capacity = 100, .shape = CP_SHAPE(2)});
+    cp_tensor *x = cp_tensor_new(CP_SHAPE(10, 2));
     int        index[10];
     long       before = memory_calls;
     TEST_ASSERT_TRUE(cp_replay_draw(replay, &rng, NULL, x, index, NULL));
@@ -222,7 +222,7 @@ static void drawing_and_returning_call_malloc_zero_times(void) {
 
 static cp_real stored_as(cp_replay_storage storage, cp_real value) {
     cp_replay *replay = cp_replay_new((cp_replay_config){.capacity = 1, .storage = storage}); /* samples are scalars */
-    cp_tensor *x = cp_tensor_new(1, (int[]){1});
+    cp_tensor *x = cp_tensor_new(CP_SHAPE(1));
     cp_real    sample = 99;
     x->data[0] = value;
     TEST_ASSERT_EQUAL_INT(1, cp_replay_return(replay, (int[]){0}, x, NULL));
@@ -275,7 +275,7 @@ static void half_precisions_error_on_images_is_as_documented(void) {
 /* ---- saving ---- */
 
 static void run_some(cp_replay *replay, cp_rng *stream, cp_real *trace) {
-    cp_tensor *x = cp_tensor_new(3, (int[]){8, 3, 2});
+    cp_tensor *x = cp_tensor_new(CP_SHAPE(8, 3, 2));
     int        index[8];
     for (int step = 0; step < 50; step++) {
         TEST_ASSERT_TRUE(cp_replay_draw(replay, stream, NULL, x, index, NULL));
@@ -288,7 +288,7 @@ static void run_some(cp_replay *replay, cp_rng *stream, cp_real *trace) {
 
 static void a_restored_buffer_goes_on_bit_for_bit(void) {
     for (int storage = 0; storage < 2; storage++) {
-        cp_replay_config config = {.capacity = 60, .rank = 2, .dims = {3, 2}, .classes = 4, .storage = (cp_replay_storage)storage};
+        cp_replay_config config = {.capacity = 60, .shape = CP_SHAPE(3, 2), .classes = 4, .storage = (cp_replay_storage)storage};
         cp_replay       *first = cp_replay_new(config), *second = cp_replay_new(config);
         cp_real          traces[2][48];
         cp_state         from, to;
@@ -452,8 +452,8 @@ static void fresh_chains_start_from_the_gaussian_of_their_entrys_class(void) {
     cp_class_gaussian *gaussian = cp_class_gaussian_new((cp_class_gaussian_config){.classes = 2, .size = 3});
     TEST_ASSERT_TRUE(cp_class_gaussian_fit(gaussian, points, point_labels, POINTS));
     cp_replay_config config = {
-        .capacity = 40, .rank = 1, .dims = {3}, .classes = 2, .start = {.kind = CP_START_CLASS_GAUSSIAN, .gaussian = gaussian}};
-    cp_tensor *x = cp_tensor_new(2, (int[]){40, 3});
+        .capacity = 40, .shape = CP_SHAPE(3), .classes = 2, .start = {.kind = CP_START_CLASS_GAUSSIAN, .gaussian = gaussian}};
+    cp_tensor *x = cp_tensor_new(CP_SHAPE(40, 3));
     int        index[40], labels[40], high = 0;
     cp_replay *replay = cp_replay_new(config);
     TEST_ASSERT_TRUE(cp_replay_draw(replay, &rng, NULL, x, index, labels));
@@ -497,15 +497,15 @@ static void configs_that_do_not_fit_are_misuse(void) {
     cp_class_gaussian *gaussian = cp_class_gaussian_new((cp_class_gaussian_config){.classes = 1, .size = 7});
     cp_start           wrong = {.kind = CP_START_CLASS_GAUSSIAN, .gaussian = gaussian};
     TEST_ASSERT_NULL(cp_replay_new((cp_replay_config){.capacity = -1}));
-    TEST_ASSERT_NULL(cp_replay_new((cp_replay_config){.rank = CP_MAX_RANK}));
-    TEST_ASSERT_NULL(cp_replay_new((cp_replay_config){.rank = 1, .dims = {-4}}));
-    TEST_ASSERT_NULL(cp_replay_new((cp_replay_config){.rank = 4, .dims = {1 << 30, 1 << 30, 1 << 30, 1 << 30}}));
+    TEST_ASSERT_NULL(cp_replay_new((cp_replay_config){.shape = {.rank = CP_MAX_RANK}}));
+    TEST_ASSERT_NULL(cp_replay_new((cp_replay_config){.shape = CP_SHAPE(-4)}));
+    TEST_ASSERT_NULL(cp_replay_new((cp_replay_config){.shape = CP_SHAPE(1 << 30, 1 << 30, 1 << 30, 1 << 30)}));
     TEST_ASSERT_NULL(cp_replay_new((cp_replay_config){.fresh_share = 1.5}));
     TEST_ASSERT_NULL(cp_replay_new((cp_replay_config){.capacity = 3, .classes = 4}));
     TEST_ASSERT_NULL(cp_replay_new((cp_replay_config){.start = {.low = 2, .high = 1}}));
     TEST_ASSERT_NULL(cp_replay_new((cp_replay_config){.start = {.kind = CP_START_NORMAL, .sd = -1}}));
     TEST_ASSERT_NULL(cp_replay_new((cp_replay_config){.start = {.kind = CP_START_CLASS_GAUSSIAN}}));
-    TEST_ASSERT_NULL(cp_replay_new((cp_replay_config){.rank = 1, .dims = {3}, .start = wrong}));
+    TEST_ASSERT_NULL(cp_replay_new((cp_replay_config){.shape = CP_SHAPE(3), .start = wrong}));
     TEST_ASSERT_NULL(cp_class_gaussian_new((cp_class_gaussian_config){.size = 3}));
     TEST_ASSERT_NULL(cp_class_gaussian_new((cp_class_gaussian_config){.classes = 1 << 30, .size = 1 << 30, .directions = 16}));
     TEST_ASSERT_EQUAL_INT(12, errors);
@@ -513,8 +513,8 @@ static void configs_that_do_not_fit_are_misuse(void) {
 }
 
 static void batches_that_do_not_fit_are_misuse(void) {
-    cp_replay *replay = cp_replay_new((cp_replay_config){.capacity = 4, .rank = 1, .dims = {2}});
-    cp_tensor *x = cp_tensor_new(2, (int[]){2, 3}), *fits = cp_tensor_new(2, (int[]){2, 2});
+    cp_replay *replay = cp_replay_new((cp_replay_config){.capacity = 4, .shape = CP_SHAPE(2)});
+    cp_tensor *x = cp_tensor_new(CP_SHAPE(2, 3)), *fits = cp_tensor_new(CP_SHAPE(2, 2));
     int        index[2] = {0, 4};
     TEST_ASSERT_FALSE(cp_replay_draw(replay, &rng, NULL, x, index, NULL));
     TEST_ASSERT_EQUAL_INT(-1, cp_replay_return(replay, index, x, NULL));
@@ -548,7 +548,7 @@ static void running_out_of_memory_is_told_and_leaks_nothing(void) {
     for (int allowed = 0; allowed < 6; allowed++) {
         errors = 0;
         calls_allowed = allowed;
-        cp_replay *replay = cp_replay_new((cp_replay_config){.capacity = 10, .rank = 1, .dims = {2}});
+        cp_replay *replay = cp_replay_new((cp_replay_config){.capacity = 10, .shape = CP_SHAPE(2)});
         calls_allowed = allowed;
         cp_class_gaussian *gaussian = cp_class_gaussian_new((cp_class_gaussian_config){.classes = 3, .size = 3});
         calls_allowed = -1;

@@ -56,15 +56,15 @@ typedef struct gaussian {
 
 static cp_tensor *gaussian_energy(cp_at at, void *context, cp_tensor *x) {
     const gaussian *g = context;
-    cp_tensor      *away = cp_sub(at, x, cp_constant(at, g->mean, 1, (int[]){2}));
-    cp_tensor      *pull = cp_matmul(at, away, cp_constant(at, g->precision, 2, (int[]){2, 2}), 0);
+    cp_tensor      *away = cp_sub(at, x, cp_constant(at, g->mean, CP_SHAPE(2)));
+    cp_tensor      *pull = cp_matmul(at, away, cp_constant(at, g->precision, CP_SHAPE(2, 2)), 0);
     return cp_scale(at, cp_sum(at, cp_mul(at, away, pull), CP_AXES(1), false), 0.5);
 }
 
 /* Two modes of sd 1 at -4 and 4, in one dimension. */
 static cp_tensor *mixture_energy(cp_at at, void *context, cp_tensor *x) {
     (void)context;
-    cp_tensor *away = cp_sub(at, x, cp_constant(at, (cp_real[]){-4, 4}, 1, (int[]){2})); /* (N, 2) */
+    cp_tensor *away = cp_sub(at, x, cp_constant(at, (cp_real[]){-4, 4}, CP_SHAPE(2))); /* (N, 2) */
     return cp_neg(at, cp_logsumexp(at, cp_scale(at, cp_square(at, away), -0.5), CP_AXES(1), false));
 }
 
@@ -76,8 +76,8 @@ typedef struct network {
 static network network_new(int in, int hidden, int classes) {
     network net = {.params = cp_params_new()};
     cp_rng  init = cp_rng_named(3, "init");
-    net.weight = cp_params_add(net.params, "", "weight", CP_LAYOUT_LINEAR, 2, (int[]){in, hidden});
-    net.out = cp_params_add(net.params, "", "out", CP_LAYOUT_LINEAR, 2, (int[]){hidden, classes});
+    net.weight = cp_params_add(net.params, "", "weight", CP_LAYOUT_LINEAR, CP_SHAPE(in, hidden));
+    net.out = cp_params_add(net.params, "", "out", CP_LAYOUT_LINEAR, CP_SHAPE(hidden, classes));
     cp_rng_fill_normal(&init, net.weight->data, net.weight->size, 0, (cp_real)0.3);
     cp_rng_fill_normal(&init, net.out->data, net.out->size, 0, (cp_real)0.3);
     return net;
@@ -113,7 +113,7 @@ static void five_steps_with_scripted_noise_equal_pytorchs(void) {
     cp_real noise[30];
     for (int i = 0; i < 30; i++) noise[i] = (cp_real)sin(1.7 * i + 0.3);
     for (int steps = 1; steps <= 5; steps++) {
-        cp_tensor *x = cp_tensor_new(2, (int[]){2, 3});
+        cp_tensor *x = cp_tensor_new(CP_SHAPE(2, 3));
         memcpy(x->data, (cp_real[]){(cp_real)0.1, (cp_real)-0.2, (cp_real)0.3, 1, 0.5, -0.25}, 6 * sizeof(cp_real));
         cp_sgld_config config = {.step_size = 0.8,
                                  .noise = 0.1,
@@ -135,7 +135,7 @@ static void five_steps_equal_an_independent_loop(void) {
     gaussian   g = {{0.5, -1}, {2, 0.5, 0.5, 1}};
     cp_real    noise[5 * 3 * 2];
     double     y[6] = {3, -2, 0.25, 0.5, -1.5, 2.5};
-    cp_tensor *x = cp_tensor_new(2, (int[]){3, 2});
+    cp_tensor *x = cp_tensor_new(CP_SHAPE(3, 2));
     cp_rng_fill_normal(&rng, noise, 30, 0, 1);
     for (int i = 0; i < 6; i++) x->data[i] = (cp_real)y[i];
     for (int step = 0; step < 5; step++)
@@ -163,13 +163,13 @@ static void five_steps_equal_an_independent_loop(void) {
 static void the_noise_is_that_of_one_fill_whatever_the_chains_length(void) {
     const int chains[] = {1, 2, 3, 5, 701, 1500}, count = 29;
     for (int k = 0; k < 6; k++) {
-        cp_tensor *x = cp_tensor_new(2, (int[]){count, chains[k]}), *expected = cp_tensor_new(2, (int[]){count, chains[k]});
+        cp_tensor *x = cp_tensor_new(CP_SHAPE(count, chains[k])), *expected = cp_tensor_new(CP_SHAPE(count, chains[k]));
         cp_rng     sampling = rng, filling = rng;
         cp_rng_u32(&sampling); /* a stream in the middle of a block */
         cp_rng_u32(&filling);
         cp_sgld_config config = {.step_size = 1, .noise = 0.5, .steps = 2};
         TEST_ASSERT_TRUE(cp_sgld_run(tape, flat_energy, NULL, x, &config, &sampling, NULL));
-        cp_tensor *noise = cp_tensor_new(2, (int[]){count, chains[k]});
+        cp_tensor *noise = cp_tensor_new(CP_SHAPE(count, chains[k]));
         for (int step = 0; step < 2; step++) {
             cp_rng_fill_normal(&filling, noise->data, noise->size, 0, 1);
             for (size_t i = 0; i < noise->size; i++) expected->data[i] += (cp_real)0.5 * noise->data[i];
@@ -184,7 +184,7 @@ static void the_noise_is_that_of_one_fill_whatever_the_chains_length(void) {
 
 static void no_noise_is_gradient_descent_and_draws_nothing(void) {
     gaussian       g = {{1, -2}, {1, 0, 0, 1}};
-    cp_tensor     *x = cp_tensor_new(2, (int[]){4, 2});
+    cp_tensor     *x = cp_tensor_new(CP_SHAPE(4, 2));
     uint64_t       position = rng.position;
     cp_sgld_config config = {.step_size = 1, .steps = 60};
     TEST_ASSERT_TRUE(cp_sgld_run(tape, gaussian_energy, &g, x, &config, &rng, NULL));
@@ -199,7 +199,7 @@ static void no_noise_is_gradient_descent_and_draws_nothing(void) {
 
 static void a_temperature_below_zero_is_zero(void) {
     gaussian       g = {{1, 2}, {1, 0, 0, 1}};
-    cp_tensor     *x = cp_tensor_new(2, (int[]){1, 2});
+    cp_tensor     *x = cp_tensor_new(CP_SHAPE(1, 2));
     cp_sgld_config config = {.step_size = 2, .noise = 5, .steps = 1, .temperature = -1};
     TEST_ASSERT_TRUE(cp_sgld_run(tape, gaussian_energy, &g, x, &config, NULL, NULL)); /* no noise: it needs no rng */
     TEST_ASSERT_TRUE(x->data[0] == 1 && x->data[1] == 2);                             /* the whole way to the mean */
@@ -208,7 +208,7 @@ static void a_temperature_below_zero_is_zero(void) {
 
 static void negative_noise_means_the_root_of_the_step(void) {
     gaussian   g = {{0, 0}, {1, 0, 0, 1}};
-    cp_tensor *a = cp_tensor_new(2, (int[]){5, 2}), *b = cp_tensor_new(2, (int[]){5, 2});
+    cp_tensor *a = cp_tensor_new(CP_SHAPE(5, 2)), *b = cp_tensor_new(CP_SHAPE(5, 2));
     cp_rng     same = rng;
     TEST_ASSERT_TRUE(
         cp_sgld_run(tape, gaussian_energy, &g, a, &(cp_sgld_config){.step_size = 0.25, .noise = -1, .steps = 7}, &rng, NULL));
@@ -230,7 +230,7 @@ static void expect_gaussian(double alpha, double temperature) {
     double         q[3] = {2 - alpha / 4 * p2[0], -1 - alpha / 4 * p2[1], 1.25 - alpha / 4 * p2[2]};
     double         det = q[0] * q[2] - q[1] * q[1];
     double         s[3] = {temperature * q[2] / det, -temperature * q[1] / det, temperature * q[0] / det};
-    cp_tensor     *x = cp_tensor_new(2, (int[]){CHAINS, 2});
+    cp_tensor     *x = cp_tensor_new(CP_SHAPE(CHAINS, 2));
     double         mean[2] = {0}, covariance[3] = {0};
     cp_sgld_config config = {.step_size = alpha, .noise = -1, .steps = (int)(60 / alpha), .temperature = temperature};
     TEST_ASSERT_TRUE(cp_sgld_run(tape, gaussian_energy, &g, x, &config, &rng, NULL));
@@ -263,7 +263,7 @@ static void temperature_multiplies_the_covariance(void) {
 
 static void both_modes_of_a_mixture_are_visited_from_a_spread_start(void) {
     enum { CHAINS = 1000 };
-    cp_tensor *x = cp_tensor_new(2, (int[]){CHAINS, 1});
+    cp_tensor *x = cp_tensor_new(CP_SHAPE(CHAINS, 1));
     int        left = 0;
     double     spread = 0;
     cp_rng_fill_uniform(&rng, x->data, x->size, -8, 8);
@@ -297,7 +297,7 @@ static bool measure_extent(void *user, const cp_sgld_view *view) {
 static extent extent_of(double low, double high) {
     gaussian       g = {{0, 0}, {1, 0, 0, 1}};
     extent         e = {0, 0};
-    cp_tensor     *x = cp_tensor_new(2, (int[]){200, 2});
+    cp_tensor     *x = cp_tensor_new(CP_SHAPE(200, 2));
     cp_sgld_config config = {.step_size = 0.2,
                              .noise = -1,
                              .steps = 100,
@@ -320,7 +320,7 @@ static void samples_stay_in_the_range_they_are_clamped_to_and_only_then(void) {
 
 static void the_gradient_clamp_bounds_each_value_of_a_move(void) {
     gaussian       g = {{0, 0}, {1, 0, 0, 1}};
-    cp_tensor     *x = cp_tensor_new(2, (int[]){1, 2});
+    cp_tensor     *x = cp_tensor_new(CP_SHAPE(1, 2));
     cp_sgld_report report;
     x->data[0] = 100, x->data[1] = (cp_real)-0.25;
     TEST_ASSERT_TRUE(cp_sgld_run(tape, gaussian_energy, &g, x, &(cp_sgld_config){.step_size = 1, .steps = 1, .gradient_clamp = 3},
@@ -339,7 +339,7 @@ static void the_same_seed_gives_the_same_chain_for_any_number_of_threads(void) {
     cp_sgld_report report[4];
     for (int k = 0; k < 4; k++) {
         cp_rng stream = cp_rng_named(k == 3 ? 6 : 5, "chains");
-        x[k] = cp_tensor_new(2, (int[]){37, 701});
+        x[k] = cp_tensor_new(CP_SHAPE(37, 701));
         cp_threads_set(k == 1 ? 1 : k == 2 ? 5 : 2);
         TEST_ASSERT_TRUE(cp_sgld_run(tape, network_energy, &net, x[k], &(cp_sgld_config){.step_size = 1, .noise = 0.1, .steps = 20},
                                      &stream, &report[k]));
@@ -355,7 +355,7 @@ static void the_same_seed_gives_the_same_chain_for_any_number_of_threads(void) {
 
 static void two_runs_of_fifty_steps_are_one_of_a_hundred(void) {
     gaussian       g = {{0, 0}, {1, 0, 0, 1}};
-    cp_tensor     *whole = cp_tensor_new(2, (int[]){3, 2}), *halves = cp_tensor_new(2, (int[]){3, 2});
+    cp_tensor     *whole = cp_tensor_new(CP_SHAPE(3, 2)), *halves = cp_tensor_new(CP_SHAPE(3, 2));
     cp_rng         same = rng;
     cp_sgld_config config = CP_SGLD_PAPER;
     TEST_ASSERT_TRUE(cp_sgld_run(tape, gaussian_energy, &g, whole, &config, &rng, NULL));
@@ -368,7 +368,7 @@ static void two_runs_of_fifty_steps_are_one_of_a_hundred(void) {
 
 static void ten_thousand_steps_do_not_grow_memory_by_a_byte(void) {
     network        net = network_new(6, 8, 3);
-    cp_tensor     *x = cp_tensor_new(2, (int[]){8, 6});
+    cp_tensor     *x = cp_tensor_new(CP_SHAPE(8, 6));
     cp_sgld_config config = {.step_size = 0.1, .noise = 0.01, .steps = 5};
     TEST_ASSERT_TRUE(cp_sgld_run(tape, network_energy, &net, x, &config, &rng, NULL));
     size_t peak = cp_tape_peak(tape);
@@ -393,7 +393,7 @@ static void probe_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **
     if (cp_needs(node, 1)) weight_gradients++, gin[1] = cp_matmul(at, node->in[0], g, CP_TRANSPOSE_A);
 }
 
-static const cp_op op_probe = {.name = "probe", .formula = "x w", .grad = probe_grad, .keeps = CP_KEEPS_IN(0) | CP_KEEPS_IN(1)};
+static const cp_op op_probe = {.name = "probe", .formula = "x w", .grad = probe_grad, .keeps = {CP_KEEPS_IN(1), CP_KEEPS_IN(0)}};
 
 static cp_tensor *probe_energy(cp_at at, void *context, cp_tensor *x) {
     network   *net = context;
@@ -407,7 +407,7 @@ static cp_tensor *probe_energy(cp_at at, void *context, cp_tensor *x) {
 
 static void sampling_computes_no_weight_gradient_and_leaves_the_weights_alone(void) {
     network    net = network_new(3, 4, 2);
-    cp_tensor *x = cp_tensor_new(2, (int[]){5, 3});
+    cp_tensor *x = cp_tensor_new(CP_SHAPE(5, 3));
     cp_real    before[12];
     memcpy(before, net.weight->data, sizeof before);
     cp_rng_fill_normal(&rng, x->data, x->size, 0, 1);
@@ -420,7 +420,7 @@ static void sampling_computes_no_weight_gradient_and_leaves_the_weights_alone(vo
     TEST_ASSERT_EQUAL_MEMORY(before, net.weight->data, sizeof before);
 
     /* The probe does see them when a loss is trained, on the same tape, afterwards. */
-    cp_tensor *batch = cp_constant(tape, x->data, 2, x->dims);
+    cp_tensor *batch = cp_constant(tape, x->data, x->shape);
     cp_tensor *loss = cp_sum(tape, probe_energy(CP_AT(tape), &net, batch), CP_ALL, false);
     TEST_ASSERT_TRUE(cp_backward(tape, loss, net.params));
     TEST_ASSERT_EQUAL_INT(1, weight_gradients);
@@ -436,7 +436,7 @@ static cp_tensor *no_energy(cp_at at, void *context, cp_tensor *x) {
 
 static void the_tapes_modes_are_restored_whatever_happens(void) {
     gaussian   g = {{0, 0}, {1, 0, 0, 1}};
-    cp_tensor *x = cp_tensor_new(2, (int[]){3, 2});
+    cp_tensor *x = cp_tensor_new(CP_SHAPE(3, 2));
     for (int modes = 0; modes < 4; modes++)
         for (int failing = 0; failing < 2; failing++) {
             cp_tape_pause(tape, modes & 1);
@@ -453,7 +453,7 @@ static void the_tapes_modes_are_restored_whatever_happens(void) {
 /* ---- what cannot be computed ---- */
 
 static void a_chain_without_a_finite_energy_stays_and_is_reported(void) {
-    cp_tensor     *x = cp_tensor_new(2, (int[]){4, 2}), *sound = cp_tensor_new(2, (int[]){4, 2});
+    cp_tensor     *x = cp_tensor_new(CP_SHAPE(4, 2)), *sound = cp_tensor_new(CP_SHAPE(4, 2));
     cp_rng         same = rng;
     bool           stuck[4] = {0};
     cp_sgld_report report;
@@ -479,7 +479,7 @@ static void a_chain_without_a_finite_energy_stays_and_is_reported(void) {
 
 static void a_move_that_would_overflow_is_refused(void) {
     cp_real        steep = (cp_real)(sqrt((double)CP_REAL_MAX) / 2); /* the gradient; its norm is a number */
-    cp_tensor     *x = cp_tensor_new(2, (int[]){2, 2});
+    cp_tensor     *x = cp_tensor_new(CP_SHAPE(2, 2));
     cp_sgld_report report;
     cp_sgld_config config = {.step_size = 12 * (double)steep, .steps = 1}; /* moves by 1.5 CP_REAL_MAX */
     TEST_ASSERT_TRUE(cp_sgld_run(tape, steep_energy, &steep, x, &config, NULL, &report));
@@ -510,7 +510,7 @@ static bool stop_at_three(void *user, const cp_sgld_view *view) {
 
 static void the_observer_sees_every_step_and_may_stop(void) {
     gaussian       g = {{0, 0}, {1, 0, 0, 1}};
-    cp_tensor     *x = cp_tensor_new(2, (int[]){4, 2});
+    cp_tensor     *x = cp_tensor_new(CP_SHAPE(4, 2));
     int            seen = 0;
     cp_sgld_report report;
     for (int n = 0; n < 4; n++) x->data[2 * n] = 4, x->data[2 * n + 1] = 3;
@@ -527,7 +527,7 @@ static void the_observer_sees_every_step_and_may_stop(void) {
 
 static void no_steps_and_no_chains_are_fine(void) {
     gaussian       g = {{0, 0}, {1, 0, 0, 1}};
-    cp_tensor     *x = cp_tensor_new(2, (int[]){1, 2}), *none = cp_tensor_new(2, (int[]){0, 2});
+    cp_tensor     *x = cp_tensor_new(CP_SHAPE(1, 2)), *none = cp_tensor_new(CP_SHAPE(0, 2));
     cp_sgld_report report;
     x->data[0] = 3;
     TEST_ASSERT_TRUE(cp_sgld_run(tape, gaussian_energy, &g, x, &(cp_sgld_config){.step_size = 1, .noise = 1}, &rng, &report));
@@ -552,8 +552,8 @@ static void expect_refused(cp_energy_fn energy, cp_tensor *x, cp_sgld_config con
 }
 
 static void misuse_is_refused_with_the_reason(void) {
-    cp_tensor     *x = cp_tensor_new(2, (int[]){2, 2}), *scalar = cp_tensor_new(0, NULL);
-    cp_tensor     *taped = cp_constant(tape, x->data, 2, x->dims);
+    cp_tensor     *x = cp_tensor_new(CP_SHAPE(2, 2)), *scalar = cp_tensor_new(CP_SCALAR);
+    cp_tensor     *taped = cp_constant(tape, x->data, x->shape);
     cp_sgld_config fine = {.step_size = 1, .noise = 1, .steps = 2};
     expect_refused(gaussian_energy, taped, fine, &rng, "persistent");
     expect_refused(gaussian_energy, scalar, fine, &rng, "chains");

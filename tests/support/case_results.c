@@ -19,7 +19,7 @@ static bool keep(case_results *results, const cp_tensor *t) {
 }
 
 static bool keep_gradients(case_results *results, cp_tape *tape, cp_tensor *out, cp_tensor **in, int inputs) {
-    cp_tensor *weight = cp_full(tape, 0, out->rank, out->dims), *gradients[CASE_INPUTS];
+    cp_tensor *weight = cp_full(tape, 0, out->shape), *gradients[CASE_INPUTS];
     if (!weight) return false;
     golden_synthetic_reals("weight", weight->data, weight->size);
     cp_tensor *loss = cp_sum(tape, cp_mul(tape, out, weight), CP_ALL, false);

@@ -28,7 +28,7 @@ int case_inputs(const op_case *c) {
     return n;
 }
 
-size_t case_size(const case_shape *shape) {
+size_t case_size(const cp_shape *shape) {
     size_t size = 1;
     for (int i = 0; i < shape->rank; i++) size *= (size_t)shape->dims[i];
     return size;
@@ -80,11 +80,10 @@ void case_fill(const op_case *c, double *values) {
 void case_leaves(cp_tape *tape, const op_case *c, const double *values, unsigned tracked, cp_tensor **in) {
     static cp_real data[CASE_VALUES];
     for (int i = 0; i < case_inputs(c); i++) {
-        const case_shape *shape = &c->in[i].shape;
-        size_t            size = case_size(shape);
+        const cp_shape *shape = &c->in[i].shape;
+        size_t          size = case_size(shape);
         for (size_t j = 0; j < size; j++) data[j] = (cp_real)*values++;
-        in[i] = tracked >> i & 1 ? cp_variable(tape, data, shape->rank, shape->dims)
-                                 : cp_constant(tape, data, shape->rank, shape->dims);
+        in[i] = tracked >> i & 1 ? cp_variable(tape, data, *shape) : cp_constant(tape, data, *shape);
     }
 }
 

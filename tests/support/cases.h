@@ -23,13 +23,9 @@ typedef enum case_domain {
     FROM_WHOLE,     /* -2, -1, 0, 1, 2: never moved by the check, no gradient may flow to it */
 } case_domain;
 
-typedef struct case_shape {
-    int rank, dims[CP_MAX_RANK];
-} case_shape;
-
 typedef struct case_input {
     case_domain domain;
-    case_shape  shape;
+    cp_shape    shape;
 } case_input;
 
 typedef struct op_case op_case;
@@ -46,7 +42,7 @@ struct op_case {
     int              number; /* an axis, a size, a count of groups */
     unsigned         flags;
     double           real[2];
-    case_shape       shape; /* of the result, or of an argument that is only a shape */
+    cp_shape         shape; /* of the result, or of an argument that is only a shape */
     int              start[CP_MAX_RANK], stop[CP_MAX_RANK], step[CP_MAX_RANK];
     int              places[24], place_count;
     cp_conv2d_config conv;
@@ -100,7 +96,7 @@ int            case_count(void);
 const op_case *case_at(int i); /* 0 <= i < case_count() */
 
 int    case_inputs(const op_case *c);
-size_t case_size(const case_shape *shape);
+size_t case_size(const cp_shape *shape);
 size_t case_values(const op_case *c); /* of all inputs; at most CASE_VALUES */
 
 /* The values of all inputs, one after the other; the same on every call and in both precisions. */

@@ -88,8 +88,8 @@ static double value(run *r, const double *v, double t, double *terms) {
 static cp_tensor *loss(run *r, cp_tensor **in) {
     cp_tensor *out = build(r, in);
     if (!out || !(r->result.tracked = out->tracked)) return NULL;
-    cp_tensor *w = cp_constant(r->tape, weights_w, out->rank, out->dims);
-    cp_tensor *c = cp_constant(r->tape, weights_c, out->rank, out->dims);
+    cp_tensor *w = cp_constant(r->tape, weights_w, out->shape);
+    cp_tensor *c = cp_constant(r->tape, weights_c, out->shape);
     return cp_sum(r->tape, cp_mul(r->tape, out, cp_add(r->tape, w, cp_mul(r->tape, c, out))), CP_ALL, false);
 }
 
@@ -145,7 +145,7 @@ static bool gradient_along(run *r, const double *u, double *g) {
         for (size_t j = 0; j < size; j++) data[j] = (cp_real)u[j];
         u += size;
         if (!(r->tracked >> i & 1)) continue;
-        cp_tensor *direction = cp_constant(r->tape, data, grads[k]->rank, grads[k]->dims);
+        cp_tensor *direction = cp_constant(r->tape, data, grads[k]->shape);
         cp_tensor *part = cp_sum(r->tape, cp_mul(r->tape, grads[k++], direction), CP_ALL, false);
         phi = phi ? cp_add(r->tape, phi, part) : part;
     }
@@ -246,7 +246,7 @@ static void check_tracked(run *r, unsigned tracked, int argument, cp_rng *rng) {
 
 static bool on_record(const cp_tape *tape, const char *op) {
     for (int i = 0; i < tape->node_count; i++)
-        if (strcmp(tape->nodes[i].op->name, op) == 0) return true;
+        if (strcmp(tape->nodes[i]->op->name, op) == 0) return true;
     return false;
 }
 
@@ -261,9 +261,9 @@ static void check_parameters(run *r) {
     cp_tape_reset(r->tape);
     const double *x = r->x;
     for (int i = 0; i < n; i++) {
-        const case_shape *shape = &r->c->in[i].shape;
+        const cp_shape *shape = &r->c->in[i].shape;
         for (size_t j = 0; j < case_size(shape); j++) data[j] = (cp_real)*x++;
-        in[i] = cp_parameter_new(data, shape->rank, shape->dims);
+        in[i] = cp_parameter_new(data, *shape);
     }
     cp_tensor *f = loss(r, in);
     if (f && cp_grad(r->tape, f, in, n, grads)) {
