@@ -2,24 +2,10 @@
  * sentence, and what the engine promises about pruning, constants, results and memory. */
 #include "couplet.h"
 
-#include "tests/support/errors.h"
-#include "unity.h"
+#include "tests/support/setup_tape.h"
 
 #include <math.h>
 #include <string.h>
-
-static cp_tape *tape;
-
-void setUp(void) {
-    errors_catch();
-    tape = cp_tape_new();
-}
-
-void tearDown(void) {
-    cp_tape_free(tape);
-    errors_release();
-    TEST_ASSERT_EQUAL_STRING_MESSAGE("", last_error, "a test left an error unexplained");
-}
 
 static double tolerance(void) {
     return 16 * (double)CP_REAL_EPSILON;

@@ -1,29 +1,11 @@
 /* Misuse of layers, networks, heads and models: refused in one line that names this file, and nothing half-made comes back. */
 #include "models/model.h"
 
-#include "tests/support/errors.h"
-#include "unity.h"
+#include "tests/support/setup_layers.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-
-static cp_tape   *tape;
-static cp_params *params;
-static cp_rng     rng;
-
-void setUp(void) {
-    errors_catch();
-    tape = cp_tape_new();
-    params = cp_params_new();
-    rng = cp_rng_named(1, "init");
-}
-
-void tearDown(void) {
-    cp_tape_free(tape);
-    cp_params_free(params);
-    errors_release();
-}
 
 /* One message with this text, from this file, since the last call. */
 static void refused(const char *text) {

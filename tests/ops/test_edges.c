@@ -1,24 +1,10 @@
 /* Tests of the ops at the edges: empty tensors, single values, rank 0 and 5, huge, tiny and infinite values, NaN. */
 #include "couplet.h"
 
-#include "tests/support/errors.h"
-#include "unity.h"
+#include "tests/support/setup_tape.h"
 
 #include <math.h>
 #include <string.h>
-
-static cp_tape *tape;
-
-void setUp(void) {
-    errors_catch();
-    tape = cp_tape_new();
-}
-
-void tearDown(void) {
-    cp_tape_free(tape);
-    errors_release();
-    TEST_ASSERT_EQUAL_INT_MESSAGE(0, errors, last_error);
-}
 
 #define DIMS(...)                                                                                                                  \
     (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), (int[]) {                                                                   \

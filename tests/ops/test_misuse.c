@@ -81,18 +81,6 @@ static void expect_one_line_and_status_2(int status, const char *text, const cha
         expect_one_line_and_status_2(status, text, op, part, __LINE__);                                                            \
     } while (0)
 
-static int child_end(pid_t child, const int ends[2], char *text, size_t size) {
-    size_t  length = 0;
-    ssize_t got;
-    close(ends[1]);
-    while ((got = read(ends[0], text + length, size - 1 - length)) > 0) length += (size_t)got;
-    text[length] = '\0';
-    close(ends[0]);
-    int status = 0;
-    waitpid(child, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 /* ---- every op: no tape, no tensor, a tensor of another tape ---- */
 
 typedef cp_tensor *(*call_fn)(cp_tape *t, cp_tensor *a, cp_tensor *b);
