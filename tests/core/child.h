@@ -21,6 +21,19 @@
 #define CHILD_MAY_START_THREADS 1
 #endif
 
+/* Reads what the child writes to its end of the pipe until it ends, adds a zero, and returns its exit status, or -1. */
+static inline int child_end(pid_t child, const int pipe_ends[2], char *text, size_t size) {
+    size_t  length = 0;
+    ssize_t got;
+    close(pipe_ends[1]);
+    while ((got = read(pipe_ends[0], text + length, size - 1 - length)) > 0) length += (size_t)got;
+    text[length] = '\0';
+    close(pipe_ends[0]);
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
 /* Returns the child's exit status (the function's return value unless it exits itself), or -1 if it did not end by
  * itself within a minute or could not be started. Fills `errors` with what it wrote to stderr, ended by a zero. */
 static inline int child_run(int (*function)(void *context), void *context, char *errors, size_t size) {
@@ -35,15 +48,7 @@ static inline int child_run(int (*function)(void *context), void *context, char 
         close(pipe_ends[1]);
         _exit(function(context));
     }
-    close(pipe_ends[1]);
-    size_t  length = 0;
-    ssize_t got;
-    while ((got = read(pipe_ends[0], errors + length, size - 1 - length)) > 0) length += (size_t)got;
-    errors[length] = '\0';
-    close(pipe_ends[0]);
-    int status = 0;
-    waitpid(child, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return child_end(child, pipe_ends, errors, size);
 }
 
 #endif

@@ -5,6 +5,7 @@
 #include "core/random.h"
 
 #include "support/wrapped_memory.h"
+#include "tests/support/errors.h"
 #include "unity.h"
 
 #include <stdint.h>
@@ -24,26 +25,22 @@
 #endif
 
 static cp_arena *arena;
-static int       errors;
-static char      last_error[256];
-
-static void count_error(const cp_error *error, void *user) {
-    (void)user;
-    errors++;
-    snprintf(last_error, sizeof last_error, "%s: %s", error->op, error->message);
-    TEST_ASSERT_NULL(error->file);
-}
 
 void setUp(void) {
-    errors = 0;
-    cp_error_handler(count_error, NULL);
+    errors_catch();
     arena = cp_arena_new();
 }
 
 void tearDown(void) {
     largest_allowed = SIZE_MAX;
     cp_arena_free(arena);
-    cp_error_handler(NULL, NULL);
+    errors_release();
+}
+
+/* An arena does not know who called. */
+static void expect_errors_without_place(int count) {
+    TEST_ASSERT_EQUAL_INT(count, errors);
+    TEST_ASSERT_EQUAL_STRING("", last_error_file);
 }
 
 static void blocks_of_all_sizes_are_aligned_and_writable_to_the_last_byte(void) {
@@ -252,10 +249,10 @@ static void releasing_a_block_twice_is_reported(void) {
     void *after = cp_arena_alloc(arena, 64);
     cp_arena_release(arena, block);
     cp_arena_release(arena, block);
-    TEST_ASSERT_EQUAL_INT(1, errors);
+    expect_errors_without_place(1);
     cp_arena_release(arena, after);
     cp_arena_release(arena, after);
-    TEST_ASSERT_EQUAL_INT(2, errors);
+    expect_errors_without_place(2);
     TEST_ASSERT_EQUAL_UINT64(0, cp_arena_used(arena));
 }
 
@@ -263,7 +260,7 @@ static void a_size_that_overflows_is_out_of_memory(void) {
     TEST_ASSERT_NULL(cp_arena_alloc(arena, SIZE_MAX));
     TEST_ASSERT_NULL(cp_arena_alloc(arena, SIZE_MAX - 100));
     TEST_ASSERT_NULL(cp_arena_alloc(arena, SIZE_MAX / 2));
-    TEST_ASSERT_EQUAL_INT(3, errors);
+    expect_errors_without_place(3);
     TEST_ASSERT_NOT_NULL(cp_arena_alloc(arena, 10));
 }
 
@@ -272,7 +269,7 @@ static void out_of_memory_gives_a_message_and_null_and_the_arena_stays_usable(vo
     memset(kept, 7, 1000);
     largest_allowed = 1000;
     TEST_ASSERT_NULL(cp_arena_alloc(arena, 50000000));
-    TEST_ASSERT_EQUAL_INT(1, errors);
+    expect_errors_without_place(1);
     TEST_ASSERT_EQUAL_STRING("arena: out of memory: cannot get 50000000 bytes beyond the 1024 in use", last_error);
     TEST_ASSERT_EQUAL_UINT64(1024, cp_arena_used(arena));
     TEST_ASSERT_NOT_NULL(cp_arena_alloc(arena, 1000));
@@ -294,7 +291,7 @@ static void a_chunk_that_cannot_be_had_at_its_comfortable_size_is_had_at_the_nee
 static void no_memory_for_the_arena_itself_gives_null(void) {
     largest_allowed = 0;
     TEST_ASSERT_NULL(cp_arena_new());
-    TEST_ASSERT_EQUAL_INT(1, errors);
+    expect_errors_without_place(1);
 }
 
 static void memory_given_back_is_poisoned_for_the_address_sanitizer(void) {

@@ -1,26 +1,11 @@
 /* The convolution kernels: the reference against loops written here, every fast family and method against the
  * reference, with all that can be fused. */
 #include "tests/support/conv_problem.h"
-
-#include "core/threads.h"
-#include "unity.h"
+#include "tests/support/setup_kernels.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static cp_arena *scratch;
-
-void setUp(void) {
-    random_restart();
-    scratch = cp_arena_new();
-}
-
-void tearDown(void) {
-    TEST_ASSERT_EQUAL_MESSAGE(0, cp_arena_used(scratch), "a kernel kept some of its scratch memory");
-    cp_arena_free(scratch);
-    kernels_default();
-}
 
 /* ---- shapes ---- */
 

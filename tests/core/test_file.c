@@ -2,22 +2,10 @@
 #include "core/io/crc32.h"
 #include "core/io/file.h"
 
-#include "tests/core/scratch.h"
-#include "unity.h"
+#include "tests/support/setup_files.h"
 
 #include <signal.h>
 #include <sys/resource.h>
-
-static cp_status status;
-
-void setUp(void) {
-    status = (cp_status){0};
-    scratch_make();
-}
-
-void tearDown(void) {
-    scratch_remove();
-}
 
 static void what_was_written_is_read_back(void) {
     static unsigned char data[200001];

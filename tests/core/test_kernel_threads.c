@@ -4,27 +4,12 @@
 #include "core/kernels/channels.h"
 #include "core/kernels/reduce.h"
 #include "core/kernels/tasks.h"
-#include "core/threads.h"
 #include "tests/support/conv_problem.h"
-#include "unity.h"
+#include "tests/support/setup_kernels.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static cp_arena *scratch;
-
-void setUp(void) {
-    random_restart();
-    scratch = cp_arena_new();
-}
-
-void tearDown(void) {
-    TEST_ASSERT_EQUAL_MESSAGE(0, cp_arena_used(scratch), "a kernel kept some of its scratch memory");
-    cp_arena_free(scratch);
-    kernels_default();
-    cp_threads_set(0);
-}
 
 /* ---- how work is split ---- */
 

@@ -1,28 +1,11 @@
 /* The kernels other than convolutions: the reference against loops written here, every fast family against the
  * reference or against what is exact. */
-#include "tests/support/kernel_calls.h"
-
-#include "core/threads.h"
-#include "unity.h"
+#include "tests/support/setup_kernels.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static cp_arena *scratch;
-
-void setUp(void) {
-    random_restart();
-    scratch = cp_arena_new();
-}
-
-void tearDown(void) {
-    TEST_ASSERT_EQUAL_MESSAGE(0, cp_arena_used(scratch), "a kernel kept some of its scratch memory");
-    cp_arena_free(scratch);
-    kernels_default();
-    cp_threads_set(0);
-}
 
 static void the_reference_gemm_equals_three_loops_in_all_orders(void) {
     for (int trial = 0; trial < 200; trial++) {

@@ -4,51 +4,12 @@
  * and made to fail. */
 #include "couplet.h"
 
+#include "support/wrapped_memory.h"
+#include "tests/support/errors.h"
 #include "unity.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__real_aligned_alloc(size_t alignment, size_t size);
-int   __real_posix_memalign(void **out, size_t alignment, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-void *__wrap_aligned_alloc(size_t alignment, size_t size);
-int   __wrap_posix_memalign(void **out, size_t alignment, size_t size);
-
-static long calls;        /* of any of them, since it was set to 0 */
-static long fail_at = -1; /* the call that fails, or -1 */
-static bool fail_on;      /* and all later ones */
-
-static bool refused(void) {
-    long call = __atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED);
-    return fail_at >= 0 && (call == fail_at || (fail_on && call > fail_at));
-}
-
-void *__wrap_malloc(size_t size) {
-    return refused() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size) {
-    return refused() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *old, size_t size) {
-    return refused() ? NULL : __real_realloc(old, size);
-}
-
-void *__wrap_aligned_alloc(size_t alignment, size_t size) {
-    return refused() ? NULL : __real_aligned_alloc(alignment, size);
-}
-
-int __wrap_posix_memalign(void **out, size_t alignment, size_t size) {
-    return refused() ? ENOMEM : __real_posix_memalign(out, alignment, size);
-}
 
 /* The arena asks the system for large chunks only; to reach each place that asks the arena, its calls fail too. */
 void *__real_cp_arena_try(cp_arena *arena, size_t bytes);
@@ -70,25 +31,16 @@ void *__wrap_cp_arena_alloc(cp_arena *arena, size_t bytes) {
     return __real_cp_arena_alloc(arena, or_impossible(bytes));
 }
 
-static int  errors;
-static char first_error[600];
-
-static void remember(const cp_error *error, void *user) {
-    (void)user;
-    if (!errors++) snprintf(first_error, sizeof first_error, "%s: %s", error->op, error->message);
-}
-
 void setUp(void) {
-    errors = 0;
-    fail_at = arena_fail_at = -1;
-    fail_on = false;
-    cp_error_handler(remember, NULL);
+    calls_allowed = arena_fail_at = -1;
+    memory_stays_out = false;
+    errors_catch();
 }
 
 void tearDown(void) {
-    fail_at = arena_fail_at = -1;
+    calls_allowed = arena_fail_at = -1;
     cp_threads_set(0);
-    cp_error_handler(NULL, NULL);
+    errors_release();
 }
 
 /* ---- a small network with every kind of layer ---- */
@@ -167,13 +119,13 @@ static void expect_no_malloc_in_steady_steps(int threads) {
     cp_tape *tape = cp_tape_new();
     cp_threads_set(threads);
     TEST_ASSERT_TRUE(network_make(&net));
-    calls = 0;
+    memory_calls = 0;
     TEST_ASSERT_TRUE(train(tape, &net, &rng, 3));
-    TEST_ASSERT_GREATER_THAN_INT64(0, calls); /* the counting works */
+    TEST_ASSERT_GREATER_THAN_INT64(0, memory_calls); /* the counting works */
     size_t peak = cp_tape_peak(tape);
-    calls = 0;
+    memory_calls = 0;
     TEST_ASSERT_TRUE(train(tape, &net, &rng, 50));
-    TEST_ASSERT_EQUAL_INT64(0, calls);
+    TEST_ASSERT_EQUAL_INT64(0, memory_calls);
     TEST_ASSERT_EQUAL_UINT64(peak, cp_tape_peak(tape));
     cp_tape_free(tape);
     network_free(&net);
@@ -190,14 +142,14 @@ static void a_steady_training_step_calls_malloc_zero_times_with_two_threads(void
 static void a_steady_second_order_step_calls_malloc_zero_times(void) {
     cp_tape *tape = cp_tape_new();
     for (int i = 0; i < 20; i++) {
-        if (i == 3) calls = 0;
+        if (i == 3) memory_calls = 0;
         cp_tensor *x = cp_variable(tape, (cp_real[]){1, 2, 3, 4}, CP_SHAPE(2, 2)), *dx, *dw;
         cp_tensor *energy = cp_sum(tape, cp_tanh(tape, cp_matmul(tape, x, x, CP_TRANSPOSE_B)), CP_ALL, false);
         TEST_ASSERT_TRUE(cp_grad_recorded(tape, energy, &x, 1, &dx));
         TEST_ASSERT_TRUE(cp_grad(tape, cp_sum(tape, cp_square(tape, dx), CP_ALL, false), &x, 1, &dw));
         cp_tape_reset(tape);
     }
-    TEST_ASSERT_EQUAL_INT64(0, calls);
+    TEST_ASSERT_EQUAL_INT64(0, memory_calls);
     cp_tape_free(tape);
 }
 
@@ -218,13 +170,13 @@ static void memory_does_not_grow_over_10000_sampling_steps(void) {
         TEST_ASSERT_TRUE(cp_grad(tape, energy, &x, 1, &dx));
         for (int k = 0; k < 24; k++) chains[k] -= (cp_real)0.01 * dx->data[k];
         if (i == 3) {
-            calls = 0;
+            memory_calls = 0;
             peak = cp_tape_peak(tape);
             reserved = cp_arena_reserved(arena);
         }
         cp_tape_reset(tape);
     }
-    TEST_ASSERT_EQUAL_INT64(0, calls);
+    TEST_ASSERT_EQUAL_INT64(0, memory_calls);
     TEST_ASSERT_EQUAL_UINT64(peak, cp_tape_peak(tape));
     TEST_ASSERT_EQUAL_UINT64(reserved, cp_arena_reserved(arena));
     cp_tensor_free(w);
@@ -236,12 +188,12 @@ static void a_larger_batch_in_between_does_not_disturb_the_steady_state(void) {
     cp_tape       *tape = cp_tape_new();
     for (int i = 0; i < 40; i++) {
         int n = i == 10 ? 100000 : 1000;
-        if (i == 14) calls = 0;
+        if (i == 14) memory_calls = 0;
         cp_tensor *x = cp_variable(tape, zeros, CP_SHAPE(n)), *dx;
         TEST_ASSERT_TRUE(cp_grad(tape, cp_sum(tape, cp_exp(tape, cp_square(tape, x)), CP_ALL, false), &x, 1, &dx));
         cp_tape_reset(tape);
     }
-    TEST_ASSERT_EQUAL_INT64(0, calls);
+    TEST_ASSERT_EQUAL_INT64(0, memory_calls);
     cp_tape_free(tape);
 }
 
@@ -255,13 +207,13 @@ static bool small_program(void) {
     cp_tape *tape = fine ? cp_tape_new() : NULL;
     fine = fine && tape && train(tape, &net, &rng, 2);
     if (tape && !fine) { /* the tape can still be used, once there is memory again */
-        long failed_at = fail_at;
-        fail_at = -1;
+        long allowed = calls_allowed;
+        calls_allowed = -1;
         cp_tape_reset(tape);
         cp_tensor *x = cp_variable(tape, (cp_real[]){3}, CP_SHAPE(1)), *dx = NULL;
         TEST_ASSERT_TRUE(cp_grad(tape, cp_sum(tape, cp_square(tape, x), CP_ALL, false), &x, 1, &dx));
         TEST_ASSERT_EQUAL_DOUBLE(6, (double)dx->data[0]);
-        fail_at = failed_at;
+        calls_allowed = allowed;
     }
     cp_tape_free(tape);
     network_free(&net);
@@ -271,14 +223,14 @@ static bool small_program(void) {
 static void expect_survival_of_every_failure(bool and_all_later) {
     long failures = 0;
     cp_threads_set(1);
-    fail_on = and_all_later;
+    memory_stays_out = and_all_later;
     for (long n = 0;; n++) {
-        errors = 0;
-        calls = 0;
-        fail_at = n;
+        errors_forget();
+        memory_calls = 0;
+        calls_allowed = n;
         bool fine = small_program();
-        bool reached = calls > n;
-        fail_at = -1;
+        bool reached = memory_calls > n;
+        calls_allowed = -1;
         if (!reached) {
             TEST_ASSERT_TRUE(fine);
             TEST_ASSERT_EQUAL_INT(0, errors);
@@ -307,7 +259,7 @@ static void a_refusal_by_the_arena_at_any_call_is_told_and_survived(void) {
     cp_threads_set(1);
     long n = 0;
     for (;; n++) {
-        errors = 0;
+        errors_forget();
         arena_calls = 0;
         arena_fail_at = n;
         bool fine = small_program(), reached = arena_calls > n;
@@ -354,7 +306,8 @@ static void batch_norm_that_ran_out_of_memory_has_not_touched_the_running_statis
         cp_tape   *tape = cp_tape_new();
         cp_tensor *x = cp_constant(tape, values, CP_SHAPE(3, 2));
         TEST_ASSERT_TRUE(mean->data[0] == 0 && variance->data[0] == 0);
-        arena_calls = errors = 0, arena_fail_at = at;
+        errors_forget();
+        arena_calls = 0, arena_fail_at = at;
         out = cp_batch_norm(tape, x, gamma, NULL, norm);
         arena_fail_at = -1;
         TEST_ASSERT_TRUE(out || (at < 20 && errors));

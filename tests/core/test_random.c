@@ -4,6 +4,7 @@
 #include "core/random.h"
 #include "core/threads.h"
 
+#include "tests/support/errors.h"
 #include "unity.h"
 
 #include <math.h>
@@ -20,7 +21,7 @@ void setUp(void) {
 }
 
 void tearDown(void) {
-    cp_error_handler(NULL, NULL);
+    errors_release();
 }
 
 static void check_near(double expected, double actual, double tolerance, const char *what) {
@@ -313,30 +314,23 @@ static void uniforms_stay_below_the_upper_bound_after_rounding(void) {
     for (int i = 0; i < 10; i++) TEST_ASSERT_TRUE(values[i] == 2);
 }
 
-static void count_misuse(const cp_error *error, void *user) {
-    (void)error;
-    ++*(int *)user;
-}
-
 static void bounds_out_of_order_or_not_finite_are_misuse_and_draw_nothing(void) {
-    int    misuses = 0;
     cp_rng rng = cp_rng_named(20, "misuse");
     values[0] = 42;
-    cp_error_handler(count_misuse, &misuses);
+    errors_catch();
     cp_rng_fill_uniform(&rng, values, 1, 1, 0);
     cp_rng_fill_uniform(&rng, values, 1, 0, (cp_real)INFINITY);
     cp_rng_fill_uniform(&rng, values, 1, (cp_real)NAN, 1);
     cp_rng_fill_uniform(&rng, values, 1, -CP_REAL_MAX, CP_REAL_MAX);
-    TEST_ASSERT_EQUAL_INT(4, misuses);
+    TEST_ASSERT_EQUAL_INT(4, errors);
     TEST_ASSERT_TRUE(values[0] == 42);
     TEST_ASSERT_EQUAL_UINT64(0, rng.position);
 }
 
 static void a_null_name_is_misuse(void) {
-    int misuses = 0;
-    cp_error_handler(count_misuse, &misuses);
+    errors_catch();
     cp_rng_named(1, NULL);
-    TEST_ASSERT_EQUAL_INT(1, misuses);
+    TEST_ASSERT_EQUAL_INT(1, errors);
 }
 
 /* ---- whole numbers ---- */

@@ -1,27 +1,18 @@
 /* Tests of core/shape: sizes, comparing, broadcasting, axes, and shapes as text. */
 #include "core/shape.h"
 
+#include "tests/support/errors.h"
 #include "unity.h"
 
 #include <limits.h>
 #include <string.h>
 
-static int  errors;
-static char last_error[600];
-
-static void remember(const cp_error *error, void *user) {
-    (void)user;
-    errors++;
-    snprintf(last_error, sizeof last_error, "%s: %s", error->op, error->message);
-}
-
 void setUp(void) {
-    errors = 0;
-    cp_error_handler(remember, NULL);
+    errors_catch();
 }
 
 void tearDown(void) {
-    cp_error_handler(NULL, NULL);
+    errors_release();
 }
 
 static cp_tensor shaped(cp_shape shape) {

@@ -2,40 +2,10 @@
  * sentence, and what the engine promises about pruning, constants, results and memory. */
 #include "couplet.h"
 
-#include "unity.h"
+#include "tests/support/setup_tape.h"
 
 #include <math.h>
 #include <string.h>
-
-static cp_tape *tape;
-static int      errors;
-static char     last_error[600];
-
-static void remember(const cp_error *error, void *user) {
-    (void)user;
-    errors++;
-    snprintf(last_error, sizeof last_error, "%s: %s", error->op, error->message);
-}
-
-void setUp(void) {
-    errors = 0;
-    last_error[0] = '\0';
-    cp_error_handler(remember, NULL);
-    tape = cp_tape_new();
-}
-
-void tearDown(void) {
-    cp_tape_free(tape);
-    cp_error_handler(NULL, NULL);
-    TEST_ASSERT_EQUAL_STRING_MESSAGE("", last_error, "a test left an error unexplained");
-}
-
-static void expect_error(const char *part) {
-    TEST_ASSERT_EQUAL_INT_MESSAGE(1, errors, last_error);
-    TEST_ASSERT_NOT_NULL_MESSAGE(strstr(last_error, part), last_error);
-    errors = 0;
-    last_error[0] = '\0';
-}
 
 static double tolerance(void) {
     return 16 * (double)CP_REAL_EPSILON;

@@ -4,6 +4,7 @@
 #include "core/threads.h"
 
 #include "tests/core/child.h"
+#include "tests/support/errors.h"
 #include "unity.h"
 
 #include <pthread.h>
@@ -49,7 +50,7 @@ void setUp(void) {
 
 void tearDown(void) {
     unsetenv("COUPLET_THREADS");
-    cp_error_handler(NULL, NULL);
+    errors_release();
 }
 
 static void every_item_is_visited_exactly_once(void) {
@@ -287,16 +288,10 @@ static void more_than_256_threads_are_taken_as_256(void) {
     TEST_ASSERT_EQUAL_INT(0, child_run(threads_when_far_too_many, NULL, errors, sizeof errors));
 }
 
-static void count_misuse(const cp_error *error, void *user) {
-    (void)error;
-    ++*(int *)user;
-}
-
 static void a_negative_number_of_threads_is_misuse_and_changes_nothing(void) {
-    int misuses = 0;
-    cp_error_handler(count_misuse, &misuses);
+    errors_catch();
     cp_threads_set(-1);
-    TEST_ASSERT_EQUAL_INT(1, misuses);
+    TEST_ASSERT_EQUAL_INT(1, errors);
     TEST_ASSERT_EQUAL_INT(3, cp_threads());
 }
 

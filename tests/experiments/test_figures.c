@@ -6,20 +6,10 @@
 #include "experiments/kit/report.h"
 #include "experiments/kit/svg.h"
 
-#include "core/scratch.h"
 #include "experiments/markup.h"
+#include "tests/support/setup_files.h"
 
 #include <math.h>
-
-static cp_status status;
-
-void setUp(void) {
-    status = (cp_status){0};
-    scratch_make();
-}
-void tearDown(void) {
-    scratch_remove();
-}
 
 static char *text_of(const char *name) {
     cp_bytes bytes = {0};

@@ -3,19 +3,9 @@
 #include "experiments/commands.h"
 #include "models/checkpoint.h"
 
-#include "core/scratch.h"
+#include "tests/support/setup_files.h"
 
 #include <math.h>
-
-static cp_status status;
-
-void setUp(void) {
-    status = (cp_status){0};
-    scratch_make();
-}
-void tearDown(void) {
-    scratch_remove();
-}
 
 /* Runs the command on m.safetensors and x.npy; p.npy comes out. Returns the exit code. */
 static int predict(const char *first, const char *second) {

@@ -1,51 +1,18 @@
 """couplet predict against PyTorch: wide ResNets with random weights and running statistics, exported by hand.
 Argument: the couplet program. Ends with 77 (skipped) where PyTorch or numpy is not installed."""
-import json, os, struct, subprocess, sys, tempfile
+import json, os, pathlib, struct, subprocess, sys, tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "golden"))
 
 try:
-    import numpy as np, torch, torch.nn as nn, torch.nn.functional as F
+    import numpy as np, torch, torch.nn as nn
+    from wide_resnet import WideResNet
 except ImportError as missing:
     print(f"predict agrees with PyTorch: IGNORE: {missing}\n1 Tests 0 Failures 1 Ignored")
     sys.exit(77)
 
 COUPLET, TOLERANCE = sys.argv[1], 1e-5
 results = {"passed": 0, "failed": 0}
-
-
-class Block(nn.Module):
-    def __init__(self, cin, cout, stride, norm):
-        super().__init__()
-        self.norm1 = nn.BatchNorm2d(cin) if norm else nn.Identity()
-        self.conv1 = nn.Conv2d(cin, cout, 3, 1, 1)
-        self.norm2 = nn.BatchNorm2d(cout) if norm else nn.Identity()
-        self.conv2 = nn.Conv2d(cout, cout, 3, stride, 1)
-        self.shortcut = nn.Conv2d(cin, cout, 1, stride) if stride != 1 or cin != cout else nn.Identity()
-
-    def forward(self, x):
-        h = self.conv1(F.leaky_relu(self.norm1(x), 0.2))
-        return self.conv2(F.leaky_relu(self.norm2(h), 0.2)) + self.shortcut(x)
-
-
-class WideResNet(nn.Module):
-    def __init__(self, depth, width, channels, classes, norm):
-        super().__init__()
-        self.stem, cin = nn.Conv2d(channels, 16, 3, 1, 1), 16
-        for s in range(3):
-            stage = nn.Module()
-            for b in range((depth - 4) // 6):
-                cout = (16 << s) * width
-                stage.add_module(f"block{b}", Block(cin, cout, 2 if s and not b else 1, norm))
-                cin = cout
-            self.add_module(f"stage{s}", stage)
-        self.norm = nn.BatchNorm2d(cin) if norm else nn.Identity()
-        self.head = nn.Linear(cin, classes)
-
-    def forward(self, x):
-        x = self.stem(x)
-        for s in range(3):
-            for block in getattr(self, f"stage{s}").children():
-                x = block(x)
-        return self.head(F.leaky_relu(self.norm(x), 0.2).mean((2, 3)))
 
 
 class Sequences(nn.LSTM):

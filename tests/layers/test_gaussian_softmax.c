@@ -1,24 +1,9 @@
 /* The Gaussian-coupled softmax layer against what it is by definition. */
 #include "layers/gaussian_softmax.h"
 
-#include "unity.h"
+#include "tests/support/setup_layers.h"
 
 #include <math.h>
-
-static cp_tape   *tape;
-static cp_params *params;
-static cp_rng     rng;
-
-void setUp(void) {
-    tape = cp_tape_new();
-    params = cp_params_new();
-    rng = cp_rng_named(3, "test");
-}
-
-void tearDown(void) {
-    cp_tape_free(tape);
-    cp_params_free(params);
-}
 
 enum { D = 4, C = 3, N = 7 };
 static const cp_precision kinds[] = {CP_SPHERICAL, CP_DIAGONAL, CP_FULL};

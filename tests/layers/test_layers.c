@@ -1,24 +1,9 @@
 /* Layers against what they are by definition: dropout, the classic residual block, the initializers' slope, long sequences. */
 #include "layers/layers.h"
 
-#include "unity.h"
+#include "tests/support/setup_layers.h"
 
 #include <math.h>
-
-static cp_tape   *tape;
-static cp_params *params;
-static cp_rng     rng;
-
-void setUp(void) {
-    tape = cp_tape_new();
-    params = cp_params_new();
-    rng = cp_rng_named(3, "test");
-}
-
-void tearDown(void) {
-    cp_tape_free(tape);
-    cp_params_free(params);
-}
 
 static cp_tensor *noise(cp_shape shape) {
     cp_tensor *t = cp_full(tape, 0, shape);

@@ -1,6 +1,7 @@
 /* Parameter sets: names, order, initial values, gradients. */
 #include "layers/layers.h"
 
+#include "tests/support/errors.h"
 #include "unity.h"
 
 #include <math.h>
@@ -8,23 +9,16 @@
 
 static cp_params *params;
 static cp_rng     rng;
-static char       message[256];
-
-static void note(const cp_error *error, void *user) {
-    (void)user;
-    snprintf(message, sizeof message, "%s: %s", error->op, error->message);
-}
 
 void setUp(void) {
     params = cp_params_new();
     rng = cp_rng_named(5, "test");
-    message[0] = 0;
-    cp_error_handler(note, NULL);
+    errors_catch();
 }
 
 void tearDown(void) {
     cp_params_free(params);
-    cp_error_handler(NULL, NULL);
+    errors_release();
 }
 
 static void parameters_are_kept_in_the_order_and_under_the_names_they_were_added(void) {
@@ -53,7 +47,7 @@ static void a_name_can_be_used_once(void) {
     int three = 3;
     TEST_ASSERT_NOT_NULL(cp_params_add(params, "a", "b", CP_LAYOUT_PLAIN, CP_SHAPE(three)));
     TEST_ASSERT_NULL(cp_params_add(params, "a", "b", CP_LAYOUT_PLAIN, CP_SHAPE(three)));
-    TEST_ASSERT_EQUAL_STRING("params_add: the name a.b is taken", message);
+    TEST_ASSERT_EQUAL_STRING("params_add: the name a.b is taken", last_error);
     TEST_ASSERT_EQUAL_INT(1, params->count);
 }
 
@@ -117,7 +111,7 @@ static void gradients_from_before_a_reset_are_told_by_name(void) {
     TEST_ASSERT_TRUE(cp_grads_check((cp_at){0}, "test", params));
     cp_tape_reset(tape);
     TEST_ASSERT_FALSE(cp_grads_check((cp_at){0}, "test", params));
-    TEST_ASSERT_EQUAL_STRING("test: the gradient of w is from before cp_tape_reset; call cp_backward again", message);
+    TEST_ASSERT_EQUAL_STRING("test: the gradient of w is from before cp_tape_reset; call cp_backward again", last_error);
     params->at[0].grad = w; /* not the tape's */
     TEST_ASSERT_TRUE(cp_grads_check((cp_at){0}, "test", params));
     TEST_ASSERT_TRUE(cp_backward(tape, cp_sum(tape, w, CP_ALL, false), params));
@@ -135,9 +129,9 @@ static void a_set_that_is_null_is_empty_or_misuse(void) {
     cp_params_print(NULL, params);
     TEST_ASSERT_FALSE(cp_params_copy(params, NULL));
     TEST_ASSERT_FALSE(cp_params_copy(NULL, params));
-    TEST_ASSERT_EQUAL_STRING("params_copy: a parameter set is NULL", message);
+    TEST_ASSERT_EQUAL_STRING("params_copy: a parameter set is NULL", last_error);
     TEST_ASSERT_FALSE(cp_grads_check((cp_at){0}, "test", NULL));
-    TEST_ASSERT_EQUAL_STRING("test: the parameter set is NULL", message);
+    TEST_ASSERT_EQUAL_STRING("test: the parameter set is NULL", last_error);
 }
 
 static void copying_needs_the_same_names_and_shapes(void) {
@@ -145,10 +139,10 @@ static void copying_needs_the_same_names_and_shapes(void) {
     cp_linear_make(params, "a", (cp_linear_config){.in = 2, .out = 3}, &rng);
     cp_linear_make(other, "a", (cp_linear_config){.in = 3, .out = 2, .no_bias = true}, &rng);
     TEST_ASSERT_FALSE(cp_params_copy(params, other));
-    TEST_ASSERT_EQUAL_STRING("params_copy: the sets have 2 and 1 entries", message);
+    TEST_ASSERT_EQUAL_STRING("params_copy: the sets have 2 and 1 entries", last_error);
     cp_params_add(other, "a", "bias", CP_LAYOUT_PLAIN, CP_SHAPE(3));
     TEST_ASSERT_FALSE(cp_params_copy(params, other));
-    TEST_ASSERT_EQUAL_STRING("params_copy: a.weight (2, 3) and a.weight (3, 2) differ", message);
+    TEST_ASSERT_EQUAL_STRING("params_copy: a.weight (2, 3) and a.weight (3, 2) differ", last_error);
     cp_params_free(other);
 }
 

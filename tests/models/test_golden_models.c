@@ -5,8 +5,7 @@
 #include "optim/optim.h"
 #include "optim/sgld.h"
 #include "tests/support/golden.h"
-
-#include "unity.h"
+#include "tests/support/setup_tape.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -19,16 +18,7 @@
 #define TOLERANCE 1e-5
 #endif
 
-static golden  *file;
-static cp_tape *tape;
-
-void setUp(void) {
-    tape = cp_tape_new();
-}
-
-void tearDown(void) {
-    cp_tape_free(tape);
-}
+static golden *file;
 
 static double *doubles(size_t count) {
     double *values = calloc(count + 1, sizeof *values);

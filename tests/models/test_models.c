@@ -2,6 +2,7 @@
 #include "models/model.h"
 #include "optim/optim.h"
 
+#include "tests/support/errors.h"
 #include "unity.h"
 
 #include <math.h>
@@ -9,28 +10,21 @@
 #include <string.h>
 
 static cp_tape *tape;
-static char     message[256];
-
-static void note(const cp_error *error, void *user) {
-    (void)user;
-    snprintf(message, sizeof message, "%s: %s", error->op, error->message);
-}
 
 void setUp(void) {
     tape = cp_tape_new();
-    message[0] = 0;
-    cp_error_handler(note, NULL);
+    errors_catch();
 }
 
 void tearDown(void) {
     cp_tape_free(tape);
-    cp_error_handler(NULL, NULL);
+    errors_release();
 }
 
 static cp_model *model_of(cp_model_config config) {
     cp_rng    rng = cp_rng_named(1, "init");
     cp_model *model = cp_model_new(config, &rng);
-    TEST_ASSERT_NOT_NULL_MESSAGE(model, message);
+    TEST_ASSERT_NOT_NULL_MESSAGE(model, last_error);
     return model;
 }
 
@@ -67,7 +61,7 @@ static void a_wide_resnet_has_the_documented_names_and_takes_any_size_from_8x8(v
         cp_tape_reset(tape);
     }
     TEST_ASSERT_NULL(cp_model_logits(tape, m, noise(false, CP_SHAPE(2, 7, 8, 3)), CP_EVALUATION));
-    TEST_ASSERT_EQUAL_STRING("wrn: x has shape (2, 7, 8, 3); (N, H, W, 3) with H, W >= 8 is needed", message);
+    TEST_ASSERT_EQUAL_STRING("wrn: x has shape (2, 7, 8, 3); (N, H, W, 3) with H, W >= 8 is needed", last_error);
     cp_model_free(m);
 }
 
@@ -94,9 +88,9 @@ static void every_norm_activation_and_layout_gives_finite_posteriors_that_sum_to
 static void an_impossible_model_is_refused_with_a_reason(void) {
     cp_rng rng = cp_rng_named(1, "init");
     TEST_ASSERT_NULL(cp_model_new((cp_model_config){.classes = 2, .wrn = {.depth = 12}}, &rng));
-    TEST_ASSERT_NOT_NULL(strstr(message, "depth is 6n + 4"));
+    TEST_ASSERT_NOT_NULL(strstr(last_error, "depth is 6n + 4"));
     TEST_ASSERT_NULL(cp_model_new((cp_model_config){.classes = 2, .model = "transformer"}, &rng));
-    TEST_ASSERT_NOT_NULL(strstr(message, "transformer"));
+    TEST_ASSERT_NOT_NULL(strstr(last_error, "transformer"));
     TEST_ASSERT_NULL(cp_model_new((cp_model_config){.classes = 0}, &rng));
 }
 
@@ -142,7 +136,7 @@ static void the_sampler_s_energy_is_the_total_one_or_that_of_the_asked_classes(v
     TEST_ASSERT_EQUAL_DOUBLE((double)e->data[2], (double)asked->data[0]);
     TEST_ASSERT_EQUAL_DOUBLE((double)e->data[3], (double)asked->data[1]);
     TEST_ASSERT_NULL(cp_model_energy_of(CP_AT(tape), &(cp_model_target){m, {(int[]){2, 3}, 2}}, x));
-    TEST_ASSERT_NOT_NULL(strstr(message, "label 3 at row 1 is outside 0..2"));
+    TEST_ASSERT_NOT_NULL(strstr(last_error, "label 3 at row 1 is outside 0..2"));
     cp_model_free(m);
 }
 

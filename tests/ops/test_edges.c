@@ -1,33 +1,10 @@
 /* Tests of the ops at the edges: empty tensors, single values, rank 0 and 5, huge, tiny and infinite values, NaN. */
 #include "couplet.h"
 
-#include "unity.h"
+#include "tests/support/setup_tape.h"
 
 #include <math.h>
 #include <string.h>
-
-static cp_tape *tape;
-static int      errors;
-static char     last_error[600];
-
-static void remember(const cp_error *error, void *user) {
-    (void)user;
-    errors++;
-    snprintf(last_error, sizeof last_error, "%s: %s", error->op, error->message);
-}
-
-void setUp(void) {
-    errors = 0;
-    last_error[0] = '\0';
-    cp_error_handler(remember, NULL);
-    tape = cp_tape_new();
-}
-
-void tearDown(void) {
-    cp_tape_free(tape);
-    cp_error_handler(NULL, NULL);
-    TEST_ASSERT_EQUAL_INT_MESSAGE(0, errors, last_error);
-}
 
 #define INTS(...) ((int[]){__VA_ARGS__})
 

@@ -4,23 +4,13 @@
 #include "ops/gaussian.h"
 #include "ops/ops.h"
 #include "tests/support/golden.h"
-
-#include "unity.h"
+#include "tests/support/setup_tape.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static golden  *file;
-static cp_tape *tape;
-
-void setUp(void) {
-    tape = cp_tape_new();
-}
-
-void tearDown(void) {
-    cp_tape_free(tape);
-}
+static golden *file;
 
 /* ---- how a case's arguments reach the op ---- */
 

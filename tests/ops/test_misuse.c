@@ -5,15 +5,11 @@
 #include "ops/gaussian.h"
 
 #include "tests/core/child.h"
+#include "tests/support/errors.h"
 #include "unity.h"
 
 #include <limits.h>
 #include <string.h>
-
-typedef struct seen {
-    int  calls, line;
-    char op[48], message[600], file[256];
-} seen;
 
 /* The address sanitizer is to refuse what malloc would refuse. */
 const char *__asan_default_options(void);
@@ -21,27 +17,16 @@ const char *__asan_default_options(void) {
     return "allocator_may_return_null=1";
 }
 
-static seen     last;
 static cp_tape *tape, *other;
 
-static void remember(const cp_error *error, void *user) {
-    (void)user;
-    last.calls++;
-    last.line = error->line;
-    snprintf(last.op, sizeof last.op, "%s", error->op);
-    snprintf(last.message, sizeof last.message, "%s", error->message);
-    snprintf(last.file, sizeof last.file, "%s", error->file ? error->file : "(none)");
-}
-
 void setUp(void) {
-    last = (seen){0};
-    cp_error_handler(remember, NULL);
+    errors_catch();
     tape = cp_tape_new();
     other = cp_tape_new();
 }
 
 void tearDown(void) {
-    cp_error_handler(NULL, NULL);
+    errors_release();
     cp_tape_free(tape);
     cp_tape_free(other);
 }
@@ -56,16 +41,6 @@ static cp_tensor *filled(cp_tape *t, cp_shape shape) {
 #define INTS(...) ((int[]){__VA_ARGS__})
 #define PLACES(...) ((cp_places){(int[]){__VA_ARGS__}, (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int))})
 #define LABELS(...) ((cp_labels){(int[]){__VA_ARGS__}, (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int))})
-
-static void expect_one_message(const char *op, const char *part, int line) {
-    TEST_ASSERT_EQUAL_INT_MESSAGE(1, last.calls, last.message);
-    TEST_ASSERT_EQUAL_STRING_MESSAGE(op, last.op, last.message);
-    TEST_ASSERT_NOT_NULL_MESSAGE(strstr(last.message, part), last.message);
-    TEST_ASSERT_NULL_MESSAGE(strchr(last.message, '\n'), last.message);
-    TEST_ASSERT_EQUAL_STRING_MESSAGE(__FILE__, last.file, last.message);
-    TEST_ASSERT_EQUAL_INT_MESSAGE(line, last.line, last.message);
-    last = (seen){0};
-}
 
 static void expect_one_line_and_status_2(int status, const char *text, const char *op, const char *part, int line) {
     char begin[80], end[300];
@@ -84,7 +59,7 @@ static void expect_one_line_and_status_2(int status, const char *text, const cha
 #define REFUSED_HERE(op, part, ...)                                                                                                \
     do {                                                                                                                           \
         TEST_ASSERT_FALSE_MESSAGE((__VA_ARGS__) != 0, "not refused: " #__VA_ARGS__);                                               \
-        expect_one_message(op, part, __LINE__);                                                                                    \
+        expect_error_at(op, part, __FILE__, __LINE__);                                                                             \
         TEST_ASSERT_EQUAL_INT(0, cp_tape_length(tape));                                                                            \
     } while (0)
 
@@ -106,18 +81,6 @@ static void expect_one_line_and_status_2(int status, const char *text, const cha
         int  status = child_end(child, ends, text, sizeof text);                                                                   \
         expect_one_line_and_status_2(status, text, op, part, __LINE__);                                                            \
     } while (0)
-
-static int child_end(pid_t child, const int ends[2], char *text, size_t size) {
-    size_t  length = 0;
-    ssize_t got;
-    close(ends[1]);
-    while ((got = read(ends[0], text + length, size - 1 - length)) > 0) length += (size_t)got;
-    text[length] = '\0';
-    close(ends[0]);
-    int status = 0;
-    waitpid(child, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
 
 /* ---- every op: no tape, no tensor, a tensor of another tape ---- */
 
@@ -330,14 +293,14 @@ static void every_call_in_the_table_is_valid_as_it_stands(void) {
     for (int k = 0; k < CALLS; k++) {
         cp_tensor *out = calls[k].run(tape, argument(tape, calls[k].a), argument(tape, calls[k].b));
         TEST_ASSERT_NOT_NULL_MESSAGE(out, calls[k].op);
-        TEST_ASSERT_EQUAL_INT_MESSAGE(0, last.calls, last.message);
+        TEST_ASSERT_EQUAL_INT_MESSAGE(0, errors, last_error);
     }
 }
 
 static void every_op_refuses_a_null_tape(void) {
     for (int k = 0; k < CALLS; k++) {
         TEST_ASSERT_NULL(calls[k].run(NULL, argument(tape, calls[k].a), argument(tape, calls[k].b)));
-        expect_one_message(named(&calls[k]), "the tape is NULL", calls[k].line);
+        expect_error_at(named(&calls[k]), "the tape is NULL", __FILE__, calls[k].line);
     }
 }
 
@@ -349,20 +312,20 @@ static bool second_is_optional(const call *c) {
 static void every_op_refuses_a_null_argument(void) {
     for (int k = 0; k < CALLS; k++) {
         TEST_ASSERT_NULL(calls[k].run(tape, NULL, argument(tape, calls[k].b)));
-        expect_one_message(named(&calls[k]), "argument 1 is NULL", calls[k].line);
+        expect_error_at(named(&calls[k]), "argument 1 is NULL", __FILE__, calls[k].line);
         if (calls[k].b == NONE || second_is_optional(&calls[k])) continue;
         TEST_ASSERT_NULL(calls[k].run(tape, argument(tape, calls[k].a), NULL));
-        expect_one_message(named(&calls[k]), "is NULL", calls[k].line);
+        expect_error_at(named(&calls[k]), "is NULL", __FILE__, calls[k].line);
     }
 }
 
 static void every_op_refuses_a_tensor_of_another_tape(void) {
     for (int k = 0; k < CALLS; k++) {
         TEST_ASSERT_NULL(calls[k].run(tape, argument(other, calls[k].a), argument(tape, calls[k].b)));
-        expect_one_message(named(&calls[k]), "belongs to another tape", calls[k].line);
+        expect_error_at(named(&calls[k]), "belongs to another tape", __FILE__, calls[k].line);
         if (calls[k].b == NONE) continue;
         TEST_ASSERT_NULL(calls[k].run(tape, argument(tape, calls[k].a), argument(other, calls[k].b)));
-        expect_one_message(named(&calls[k]), "belongs to another tape", calls[k].line);
+        expect_error_at(named(&calls[k]), "belongs to another tape", __FILE__, calls[k].line);
     }
 }
 
@@ -424,19 +387,19 @@ static void a_null_tape_is_refused_or_empty_in_the_tapes_own_functions(void) {
     cp_tape_free(NULL);
     TEST_ASSERT_EQUAL_INT(0, cp_tape_length(NULL));
     TEST_ASSERT_EQUAL_UINT64(0, cp_tape_bytes(NULL) + cp_tape_peak(NULL));
-    TEST_ASSERT_EQUAL_INT(0, last.calls);
+    TEST_ASSERT_EQUAL_INT(0, errors);
     TEST_ASSERT_FALSE(cp_tape_pause(NULL, false));
-    TEST_ASSERT_EQUAL_STRING("tape_pause", last.op);
+    TEST_ASSERT_EQUAL_STRING("tape_pause", last_error_op);
     TEST_ASSERT_FALSE(cp_tape_freeze(NULL, true));
-    TEST_ASSERT_EQUAL_STRING("tape_freeze", last.op);
+    TEST_ASSERT_EQUAL_STRING("tape_freeze", last_error_op);
     cp_tape_print(NULL, stdout);
-    TEST_ASSERT_EQUAL_STRING("tape_print", last.op);
+    TEST_ASSERT_EQUAL_STRING("tape_print", last_error_op);
     cp_tape_dot((cp_tape *)NULL, stdout, NULL);
-    TEST_ASSERT_EQUAL_STRING("tape_dot", last.op);
-    TEST_ASSERT_EQUAL_INT(4, last.calls);
+    TEST_ASSERT_EQUAL_STRING("tape_dot", last_error_op);
+    TEST_ASSERT_EQUAL_INT(4, errors);
     cp_tape_print(tape, NULL);
     cp_tape_dot(tape, NULL, NULL);
-    TEST_ASSERT_EQUAL_INT(6, last.calls);
+    TEST_ASSERT_EQUAL_INT(6, errors);
 }
 
 /* ---- shapes that do not fit ---- */
@@ -699,7 +662,7 @@ static void numbers_out_of_range_are_refused(void) {
 static void after_all_refusals_the_tape_still_works(void) {
     cp_tensor *x = TENSOR(3, 4), *dx;
     for (int k = 0; k < CALLS; k++) calls[k].run(tape, NULL, NULL);
-    last = (seen){0};
+    errors_forget();
     TEST_ASSERT_NULL(cp_matmul(tape, x, x, 0));
     cp_tensor *chain = cp_sum(tape, cp_exp(tape, cp_matmul(tape, x, x, 0)), CP_ALL, false);
     TEST_ASSERT_NULL(chain);

@@ -7,13 +7,13 @@
 #include "optim/ema.h"
 #include "optim/schedule.h"
 
+#include "support/wrapped_memory.h"
+#include "tests/support/errors.h"
 #include "unity.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "optim/wrapped_memory.h"
 
 #define TOLERANCE (CP_DOUBLE ? 1e-12 : 1e-5)
 
@@ -66,20 +66,11 @@ static const cp_real curve[6] = {1.0, 0.5, 2.0, 8.0, 0.25, 1.5};
 static cp_params *params;
 static cp_tensor *first, *second, *running;
 static cp_tape   *tape;
-static int        errors;
-static char       last_error[512];
-
-static void count_error(const cp_error *error, void *user) {
-    (void)user;
-    errors++;
-    snprintf(last_error, sizeof last_error, "%s: %s", error->op, error->message);
-}
 
 /* The six values lie in two parameters, with a buffer between them. */
 void setUp(void) {
-    errors = 0;
     calls_allowed = -1;
-    cp_error_handler(count_error, NULL);
+    errors_catch();
     tape = cp_tape_new();
     params = cp_params_new();
     first = cp_params_add(params, "net", "weight", CP_LAYOUT_PLAIN, CP_SHAPE(2, 2));
@@ -90,7 +81,7 @@ void setUp(void) {
 }
 
 void tearDown(void) {
-    cp_error_handler(NULL, NULL);
+    errors_release();
     cp_params_free(params);
     cp_tape_free(tape);
     cp_threads_set(0);
@@ -259,7 +250,7 @@ static void a_step_calls_malloc_zero_times(void) {
 static void running_out_of_memory_is_told_and_leaks_nothing(void) {
     int refusals = 0;
     for (int allowed = 0; allowed < 30; allowed++) {
-        errors = 0;
+        errors_forget();
         calls_allowed = allowed;
         cp_optim *optim = cp_adam_new(params, (cp_adam_config){.rate = 0.01});
         calls_allowed = allowed;

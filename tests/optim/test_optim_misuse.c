@@ -7,6 +7,7 @@
 
 #include "ops/ops.h"
 
+#include "tests/support/errors.h"
 #include "unity.h"
 
 #include <math.h>
@@ -15,18 +16,9 @@
 static cp_params *params;
 static cp_tensor *weight;
 static cp_tape   *tape;
-static int        errors;
-static char       last_error[512];
-
-static void count_error(const cp_error *error, void *user) {
-    (void)user;
-    errors++;
-    snprintf(last_error, sizeof last_error, "%s: %s", error->op, error->message);
-}
 
 void setUp(void) {
-    errors = 0;
-    cp_error_handler(count_error, NULL);
+    errors_catch();
     tape = cp_tape_new();
     params = cp_params_new();
     weight = cp_params_add(params, "", "w", CP_LAYOUT_PLAIN, CP_SHAPE(2));
@@ -35,19 +27,13 @@ void setUp(void) {
 }
 
 void tearDown(void) {
-    cp_error_handler(NULL, NULL);
+    errors_release();
     cp_params_free(params);
     cp_tape_free(tape);
 }
 
 static void backward(void) {
     TEST_ASSERT_TRUE(cp_backward(tape, cp_sum(tape, cp_square(tape, weight), CP_ALL, false), params));
-}
-
-static void told(const char *words) {
-    TEST_ASSERT_EQUAL_INT(1, errors);
-    TEST_ASSERT_NOT_NULL_MESSAGE(strstr(last_error, words), last_error);
-    errors = 0;
 }
 
 /* ---- gradients ---- */
@@ -59,7 +45,7 @@ static void a_step_after_a_reset_is_misuse_and_changes_nothing(void) {
     backward();
     cp_tape_reset(tape);
     TEST_ASSERT_FALSE(cp_optim_step(optim));
-    told(stale);
+    expect_error(stale);
     TEST_ASSERT_TRUE(weight->data[0] == 3 && weight->data[1] == 4);
     TEST_ASSERT_TRUE(cp_optim_steps(optim) == 0 && cp_optim_skipped(optim) == 0);
     backward();
@@ -73,9 +59,9 @@ static void clipping_and_looking_after_a_reset_are_misuse(void) {
     TEST_ASSERT_DOUBLE_WITHIN(1e-5, 10, cp_grads_clip(params, (double)INFINITY));
     cp_tape_reset(tape);
     TEST_ASSERT_TRUE(isnan(cp_grads_clip(params, 1)));
-    told(stale);
+    expect_error(stale);
     TEST_ASSERT_FALSE(cp_grads_finite(params));
-    told(stale);
+    expect_error(stale);
 }
 
 static cp_tensor *row_squares(cp_at at, void *context, cp_tensor *x) {
@@ -90,7 +76,7 @@ static void sampling_between_backward_and_the_step_is_misuse(void) {
     backward();
     TEST_ASSERT_TRUE(cp_sgld_run(tape, row_squares, NULL, x, &config, NULL, NULL));
     TEST_ASSERT_FALSE(cp_optim_step(optim));
-    told(stale);
+    expect_error(stale);
     TEST_ASSERT_TRUE(weight->data[0] == 3);
     cp_tensor_free(x);
     cp_optim_free(optim);
@@ -126,17 +112,17 @@ static void betas_below_zero_are_zero(void) {
 static void schedules_without_sense_are_misuse(void) {
     cp_schedule s = {.kind = CP_SCHEDULE_COSINE, .rate = 1};
     TEST_ASSERT_EQUAL_DOUBLE(0, cp_schedule_rate(&s, 0));
-    told("total is 0; a cosine needs a total above its warmup of 0");
+    expect_error("total is 0; a cosine needs a total above its warmup of 0");
     s.warmup = s.total = 5;
     TEST_ASSERT_EQUAL_DOUBLE(0, cp_schedule_rate(&s, 0)); /* at once, not when the warm-up is over */
-    told("total is 5");
+    expect_error("total is 5");
     s.total = 6;
     TEST_ASSERT_EQUAL_DOUBLE(0.2, cp_schedule_rate(&s, 0));
     s.warmup = -1;
     TEST_ASSERT_EQUAL_DOUBLE(0, cp_schedule_rate(&s, 0));
-    told("warmup is -1");
+    expect_error("warmup is -1");
     TEST_ASSERT_EQUAL_DOUBLE(0, cp_schedule_rate(NULL, 0));
-    told("NULL");
+    expect_error("NULL");
     TEST_ASSERT_EQUAL_INT(0, errors);
 }
 
@@ -145,20 +131,20 @@ static void schedules_without_sense_are_misuse(void) {
 static void optimizers_that_are_null_are_told_or_empty(void) {
     cp_state state;
     TEST_ASSERT_FALSE(cp_optim_step(NULL));
-    told("NULL");
+    expect_error("NULL");
     TEST_ASSERT_FALSE(cp_optim_rate_set(NULL, 1));
-    told("NULL");
+    expect_error("NULL");
     TEST_ASSERT_EQUAL_DOUBLE(0, cp_optim_rate(NULL));
     TEST_ASSERT_TRUE(cp_optim_steps(NULL) == 0 && cp_optim_skipped(NULL) == 0);
     TEST_ASSERT_FALSE(cp_optim_state(NULL, 0, &state));
     TEST_ASSERT_FALSE(cp_grads_finite(NULL));
-    told("NULL");
+    expect_error("NULL");
     TEST_ASSERT_TRUE(isnan(cp_grads_clip(NULL, 1)));
-    told("NULL");
+    expect_error("NULL");
     TEST_ASSERT_FALSE(cp_ema_swapped(NULL));
     TEST_ASSERT_FALSE(cp_ema_state(NULL, 0, &state));
     TEST_ASSERT_FALSE(cp_ema_update(NULL));
-    told("NULL");
+    expect_error("NULL");
 }
 
 static void buffers_that_are_null_are_told_or_empty(void) {
@@ -168,9 +154,9 @@ static void buffers_that_are_null_are_told_or_empty(void) {
     cp_tensor *x = cp_tensor_new(CP_SHAPE(1, 2));
     cp_rng     rng = cp_rng_named(1, "null");
     TEST_ASSERT_FALSE(cp_replay_draw(NULL, &rng, NULL, x, &index, NULL));
-    told("NULL");
+    expect_error("NULL");
     TEST_ASSERT_EQUAL_INT(-1, cp_replay_return(NULL, &index, x, NULL));
-    told("NULL");
+    expect_error("NULL");
     TEST_ASSERT_TRUE(cp_replay_capacity(NULL) == 0 && cp_replay_filled(NULL) == 0);
     TEST_ASSERT_EQUAL_INT(-1, cp_replay_label(NULL, 0));
     TEST_ASSERT_FALSE(cp_replay_sample(NULL, 0, out));
@@ -187,9 +173,9 @@ static void classes_that_a_gaussian_does_not_have_are_misuse(void) {
     cp_rng  rng = cp_rng_named(1, "draw");
     cp_real out[2] = {7, 7};
     TEST_ASSERT_NULL(cp_replay_new(config));
-    told("4 classes start from a Gaussian of 3");
+    expect_error("4 classes start from a Gaussian of 3");
     cp_class_gaussian_draw(gaussian, &rng, 3, out);
-    told("class 3 of 3");
+    expect_error("class 3 of 3");
     TEST_ASSERT_TRUE(out[0] == 7 && out[1] == 7);
     config.classes = 3;
     cp_replay_free(cp_replay_new(config));

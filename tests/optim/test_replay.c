@@ -4,7 +4,8 @@
 
 #include "core/shape.h"
 
-#include "optim/wrapped_memory.h"
+#include "support/wrapped_memory.h"
+#include "tests/support/errors.h"
 #include "unity.h"
 
 #include <math.h>
@@ -12,24 +13,15 @@
 #include <string.h>
 
 static cp_rng rng;
-static int    errors;
-static char   last_error[512];
-
-static void count_error(const cp_error *error, void *user) {
-    (void)user;
-    errors++;
-    snprintf(last_error, sizeof last_error, "%s: %s", error->op, error->message);
-}
 
 void setUp(void) {
-    errors = 0;
     calls_allowed = -1;
-    cp_error_handler(count_error, NULL);
+    errors_catch();
     rng = cp_rng_named(21, "replay");
 }
 
 void tearDown(void) {
-    cp_error_handler(NULL, NULL);
+    errors_release();
 }
 
 /* Every entry gets a chain: all its values are its number plus `offset`. */
@@ -546,7 +538,7 @@ static void a_class_without_samples_is_misuse_and_changes_nothing(void) {
 static void running_out_of_memory_is_told_and_leaks_nothing(void) {
     int refusals = 0;
     for (int allowed = 0; allowed < 6; allowed++) {
-        errors = 0;
+        errors_forget();
         calls_allowed = allowed;
         cp_replay *replay = cp_replay_new((cp_replay_config){.capacity = 10, .shape = CP_SHAPE(2)});
         calls_allowed = allowed;

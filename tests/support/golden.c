@@ -49,31 +49,29 @@ const char *golden_not_looked_at(const golden *file) {
     return NULL;
 }
 
-static const cp_st_entry *look(golden *file, const char *name) {
+static const cp_st_entry *look(golden *file, const char *format, va_list args, bool needed) {
+    char name[256];
+    vsnprintf(name, sizeof name, format, args);
     const cp_st_entry *entry = cp_st_find(file->file, name);
     for (size_t i = 0; entry && i < golden_count(file); i++)
         if (cp_st_entry_at(file->file, i) == entry) file->seen[i] = true;
+    TEST_ASSERT_TRUE_MESSAGE(entry || !needed, name);
     return entry;
 }
 
+#define LOOK(needed)                                                                                                               \
+    va_list args;                                                                                                                  \
+    va_start(args, format);                                                                                                        \
+    const cp_st_entry *entry = look(file, format, args, needed);                                                                   \
+    va_end(args);                                                                                                                  \
+    return entry
+
 const cp_st_entry *golden_find(golden *file, const char *format, ...) {
-    char    name[256];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(name, sizeof name, format, args);
-    va_end(args);
-    return look(file, name);
+    LOOK(false);
 }
 
 const cp_st_entry *golden_need(golden *file, const char *format, ...) {
-    char    name[256];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(name, sizeof name, format, args);
-    va_end(args);
-    const cp_st_entry *entry = look(file, name);
-    TEST_ASSERT_NOT_NULL_MESSAGE(entry, name);
-    return entry;
+    LOOK(true);
 }
 
 double golden_value(const cp_st_entry *entry, size_t index) {

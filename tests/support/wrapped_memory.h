@@ -26,7 +26,7 @@ static size_t largest_allowed = SIZE_MAX; /* bytes; a call for more fails */
 static bool refused(size_t size) {
     __atomic_fetch_add(&memory_calls, 1, __ATOMIC_RELAXED); /* threads ask for memory too */
     if (size > largest_allowed || (calls_allowed == 0 && memory_stays_out)) return true;
-    return calls_allowed >= 0 && calls_allowed-- == 0;
+    return calls_allowed >= 0 && __atomic_fetch_sub(&calls_allowed, 1, __ATOMIC_RELAXED) == 0;
 }
 
 void *__wrap_malloc(size_t size) {

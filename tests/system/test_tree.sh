@@ -3,11 +3,38 @@
 . "$(dirname "$0")/report.sh"
 cd "$1" || exit 1
 
+code() { # the C files of the library, the kit and the experiments whose names end so
+    for end in "$@"; do
+        find core ops layers optim models experiments -name "*.$end"
+    done | sort
+}
+
+listed() { # is a file in a list of meson.build?
+    grep -q "'$1'" meson.build
+}
+
+includes_of() { # a file: what it includes of ours, except what the build makes
+    sed -n 's/^ *#include "\([^"]*\)".*/\1/p' "$1" | grep -v '^couplet_config\.h$'
+}
+
 unlisted_sources() {
-    for folder in core core/kernels core/io ops layers optim models; do
-        for file in "$folder"/*.c; do
-            [ ! -f "$file" ] || grep -q "'$file'" meson.build || echo "$file"
-        done
+    code c | while read -r file; do listed "$file" || echo "$file"; done
+}
+
+# A header that is not installed, or a part of a source, serves those who include it; without such it was forgotten.
+unused_headers() {
+    { code c h inc && find tests -name '*.[ch]' && echo couplet.h; } | while read -r file; do includes_of "$file"; done |
+        sort -u >"$work/included"
+    code h inc | while read -r file; do
+        listed "$file" || grep -qx "$file" "$work/included" || echo "$file"
+    done
+}
+
+# A program that has only what is installed must be able to include it.
+headers_not_installed() {
+    { code h && echo couplet.h; } | while read -r file; do
+        listed "$file" || continue
+        includes_of "$file" | while read -r needed; do listed "$needed" || echo "$needed, which $file includes"; done
     done
 }
 
@@ -22,19 +49,23 @@ unlisted_tests() {
 upward_includes() {
     above=""
     for folder in core ops layers optim models; do
-        above="$above${above:+\\|}$folder"
-        [ -d "$folder" ] || continue
-        grep -rn '#include "[a-z_]*/' "$folder" --include='*.[ch]' | grep -v "#include \"\\($above\\)/"
+        above="$above${above:+\\|}$folder/"
+        code c h inc | grep "^$folder/" | while read -r file; do
+            includes_of "$file" | grep -v "^\\($above\\)" | sed "s|^|$file includes |"
+        done
     done
 }
 
+work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
 if command -v shellcheck >/dev/null; then
     expect_success "shellcheck has nothing against the shell scripts" \
         shellcheck -S warning check demo .ci/run .ci/prepare.sh tests/*/*.sh
 else
     skip "shellcheck has nothing against the shell scripts" "shellcheck is missing"
 fi
-expect_empty "every source file of the library is in meson.build" "$(unlisted_sources)"
+expect_empty "every source file is in meson.build" "$(unlisted_sources)"
+expect_empty "every header and part of a source is in meson.build or included" "$(unused_headers)"
+expect_empty "what an installed header includes is installed" "$(headers_not_installed)"
 expect_empty "every unit test is in tests/meson.build" "$(unlisted_tests)"
 expect_empty "includes point only to folders above" "$(upward_includes)"
 finish
