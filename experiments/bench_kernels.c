@@ -3,7 +3,7 @@
  * ways to compute a convolution are. */
 #include "experiments/bench_kernels.h"
 
-#include "core/kernels/fast.h"
+#include "core/kernels/kernels.h"
 #include "core/threads.h"
 
 #include <math.h>
@@ -24,28 +24,30 @@ typedef struct job {
     cp_real      *x, *w, *y;
 } job;
 
+static const cp_conv_fusion nothing_fused = {0};
+
 static void forward(job *j) {
-    cp_kernel_conv2d(j->scratch, &j->s, j->x, j->w, NULL, j->y);
+    cp_kernels()->conv2d(j->scratch, &j->s, j->x, j->w, &nothing_fused, j->y);
 }
 
 static void input_grad(job *j) {
-    cp_kernel_conv2d_input_grad(j->scratch, &j->s, j->y, j->w, j->x);
+    cp_kernels()->conv2d_input_grad(j->scratch, &j->s, j->y, j->w, &nothing_fused, j->x);
 }
 
 static void weight_grad(job *j) {
-    cp_kernel_conv2d_weight_grad(j->scratch, &j->s, j->x, j->y, j->w);
+    cp_kernels()->conv2d_weight_grad(j->scratch, &j->s, j->x, j->y, &nothing_fused, j->w, NULL);
 }
 
 static void gemm(job *j) {
-    cp_kernel_gemm(j->scratch, false, false, j->m, j->n, j->k, j->x, j->w, j->y, false);
+    cp_kernels()->gemm(j->scratch, false, false, j->m, j->n, j->k, j->x, j->w, j->y, false);
 }
 
 static void gemm_b_transposed(job *j) {
-    cp_kernel_gemm(j->scratch, false, true, j->m, j->n, j->k, j->x, j->w, j->y, false);
+    cp_kernels()->gemm(j->scratch, false, true, j->m, j->n, j->k, j->x, j->w, j->y, false);
 }
 
 static void gemm_a_transposed(job *j) {
-    cp_kernel_gemm(j->scratch, true, false, j->m, j->n, j->k, j->x, j->w, j->y, false);
+    cp_kernels()->gemm(j->scratch, true, false, j->m, j->n, j->k, j->x, j->w, j->y, false);
 }
 
 /* The best of a number of runs within a third of a second: the least disturbed one. */
@@ -164,8 +166,8 @@ void cp_bench_kernels(void) {
     const size_t products[][3] = {{2, 2, 2}, {64, 8, 128}, {64, 128, 128}, {64, 512, 128}, {512, 512, 512}, {1024, 1024, 1024}};
     cp_arena    *scratch = cp_arena_new();
     if (!scratch) return;
-    const double peak = 1e9 * cp_kernel_fma_peak() * cp_threads();
-    printf("kernels %s, %d thread%s, measured multiply-add peak %.0f GFLOP/s\n", cp_kernels_family(), cp_threads(),
+    const double peak = 1e9 * cp_kernels()->fma_peak() * cp_threads();
+    printf("kernels %s, %d thread%s, measured multiply-add peak %.0f GFLOP/s\n", cp_kernels()->name, cp_threads(),
            cp_threads() == 1 ? "" : "s", peak * 1e-9);
     printf("time, GFLOP/s, percent of the peak (more than 100 where Winograd's algorithm saves multiplications)\n");
     printf("convolution, batch 64   forward                     input gradient              weight gradient\n");
@@ -232,9 +234,9 @@ static double error_of(size_t count, const cp_real *got, const double *right) {
 static void print_errors(const job *j, const exact *e) {
     const cp_conv_shape *s = &j->s;
     cp_real             *y = numbers(y_size(s)), *gx = numbers(x_size(s)), *gw = numbers(w_size(s));
-    cp_kernel_conv2d(j->scratch, s, j->x, j->w, NULL, y);
-    cp_kernel_conv2d_input_grad(j->scratch, s, j->y, j->w, gx);
-    cp_kernel_conv2d_weight_grad(j->scratch, s, j->x, j->y, gw);
+    cp_kernels()->conv2d(j->scratch, s, j->x, j->w, &nothing_fused, y);
+    cp_kernels()->conv2d_input_grad(j->scratch, s, j->y, j->w, &nothing_fused, gx);
+    cp_kernels()->conv2d_weight_grad(j->scratch, s, j->x, j->y, &nothing_fused, gw, NULL);
     printf("  %7.1e %7.1e %7.1e", error_of(y_size(s), y, e->y), error_of(x_size(s), gx, e->gx), error_of(w_size(s), gw, e->gw));
     free(y), free(gx), free(gw);
 }
@@ -242,7 +244,7 @@ static void print_errors(const job *j, const exact *e) {
 void cp_bench_accuracy(void) {
     cp_arena *scratch = cp_arena_new();
     if (!scratch) return;
-    printf("largest error against sums in double, as a part of the largest value (kernels %s, batch 4):\n", cp_kernels_family());
+    printf("largest error against sums in double, as a part of the largest value (kernels %s, batch 4):\n", cp_kernels()->name);
     printf("forward, input gradient, weight gradient, by each method; direct where Winograd's does not apply\n");
     printf("                        direct                     winograd2                  winograd4\n");
     for (size_t i = 0; i < SHAPES; i++) {
@@ -250,7 +252,7 @@ void cp_bench_accuracy(void) {
         job   j = conv_job(scratch, 4, shapes[i]);
         exact e = exact_of(&j);
         for (cp_conv_method method = CP_CONV_DIRECT; method <= CP_CONV_WINOGRAD_4; method++) {
-            cp_kernels_force(cp_kernels_family(), method);
+            cp_kernels_use(cp_kernels(), method);
             print_errors(&j, &e);
         }
         printf("\n");
@@ -258,6 +260,6 @@ void cp_bench_accuracy(void) {
         free(e.y), free(e.gx), free(e.gw);
         job_free(&j);
     }
-    cp_kernels_force(cp_kernels_family(), CP_CONV_AUTO);
+    cp_kernels_use(cp_kernels(), CP_CONV_AUTO);
     cp_arena_free(scratch);
 }

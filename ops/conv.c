@@ -87,9 +87,8 @@ cp_tensor *(cp_conv2d)(cp_at at, cp_tensor *x, cp_tensor *w, cp_tensor *bias, cp
     cp_tensor  *out = cp_out(at, 4, (int[]){s.n, s.oh, s.ow, s.k});
     const void *attr = cp_attr(at, &config, sizeof config);
     if (!out || !attr) return NULL;
-    size_t refusals = cp_arena_refusals(cp_scratch(at));
-    cp_kernel_conv2d(cp_scratch(at), &s, x->data, w->data, bias ? bias->data : NULL, out->data);
-    if (cp_arena_refusals(cp_scratch(at)) != refusals) return NULL;
+    const cp_conv_fusion fusion = {.bias = bias ? bias->data : NULL};
+    if (!cp_kernels()->conv2d(cp_scratch(at), &s, x->data, w->data, &fusion, out->data)) return NULL;
     unsigned keeps = (cp_tracked(at, w) ? CP_KEEPS_IN(0) : 0) | (cp_tracked(at, x) ? CP_KEEPS_IN(1) : 0);
     return cp_record_keeping(at, &cp_op_conv2d, keeps, out, attr, bias ? 3 : 2, in);
 }
@@ -121,10 +120,8 @@ static cp_tensor *leaky_input_grad(cp_at at, const cp_node *node, cp_tensor *g, 
     cp_tensor        *x = node->in[0], *w = node->in[1], *out = cp_out(at, 4, x->dims);
     cp_conv_shape     s;
     if (!out || !conv_plan(at, "leaky_conv2d", x->dims, w->dims, a->config, &s)) return NULL;
-    size_t refusals = cp_arena_refusals(cp_scratch(at));
-    cp_kernel_conv2d_input_grad_fused(cp_scratch(at), &s, g->data, w->data,
-                                      &(cp_conv_fusion){.gate = a->signs, .gain = gain, .slope = a->slope}, out->data);
-    return cp_arena_refusals(cp_scratch(at)) == refusals ? out : NULL;
+    const cp_conv_fusion fusion = {.gate = a->signs, .gain = gain, .slope = a->slope};
+    return cp_kernels()->conv2d_input_grad(cp_scratch(at), &s, g->data, w->data, &fusion, out->data) ? out : NULL;
 }
 
 static cp_tensor *leaky_weight_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor *bias_grad) {
@@ -132,14 +129,12 @@ static cp_tensor *leaky_weight_grad(cp_at at, const cp_node *node, cp_tensor *g,
     cp_tensor        *x = node->in[0], *w = node->in[1], *out = cp_out(at, 4, w->dims);
     cp_conv_shape     s;
     if (!out || !conv_plan(at, "leaky_conv2d", x->dims, w->dims, a->config, &s)) return NULL;
-    size_t refusals = cp_arena_refusals(cp_scratch(at));
-    cp_kernel_conv2d_weight_grad_fused(cp_scratch(at), &s, x->data, g->data,
-                                       &(cp_conv_fusion){.scale = values(input_at(node, a->scale)),
-                                                         .shift = values(input_at(node, a->shift)),
-                                                         .leaky_input = true,
-                                                         .slope = a->slope},
-                                       out->data, bias_grad ? bias_grad->data : NULL);
-    return cp_arena_refusals(cp_scratch(at)) == refusals ? out : NULL;
+    const cp_conv_fusion fusion = {.scale = values(input_at(node, a->scale)),
+                                   .shift = values(input_at(node, a->shift)),
+                                   .leaky_input = true,
+                                   .slope = a->slope};
+    cp_real             *gb = bias_grad ? bias_grad->data : NULL;
+    return cp_kernels()->conv2d_weight_grad(cp_scratch(at), &s, x->data, g->data, &fusion, out->data, gb) ? out : NULL;
 }
 
 /* The signs as numbers, for ops. */
@@ -214,7 +209,7 @@ static bool signs_keep(cp_at at, const cp_tensor *x, const cp_conv_extras *aroun
     size_t           c = (size_t)x->dims[3];
     if (!(keeps & CP_KEEPS_SAVED)) return true;
     unsigned char *bits = cp_keep(at, cp_signs_bytes(x->size));
-    if (bits) cp_kernel_signs(c ? x->size / c : 0, c, x->data, scale ? scale->data : NULL, shift ? shift->data : NULL, bits);
+    if (bits) cp_kernels()->signs(c ? x->size / c : 0, c, x->data, scale ? scale->data : NULL, shift ? shift->data : NULL, bits);
     *signs = bits;
     return bits;
 }
@@ -244,16 +239,13 @@ cp_tensor *(cp_leaky_conv2d)(cp_at at, cp_tensor *x, cp_tensor *w, cp_conv_extra
     if (!out || !signs_keep(at, x, &around, keeps, &attr.signs)) return NULL;
     const void *kept = cp_attr(at, &attr, sizeof attr);
     if (!kept) return NULL;
-    size_t refusals = cp_arena_refusals(cp_scratch(at));
-    cp_kernel_conv2d_fused(cp_scratch(at), &s, x->data, w->data,
-                           &(cp_conv_fusion){.scale = values(around.scale),
-                                             .shift = values(around.shift),
-                                             .bias = values(around.bias),
-                                             .residual = values(around.residual),
-                                             .leaky_input = true,
-                                             .slope = around.slope},
-                           out->data);
-    if (cp_arena_refusals(cp_scratch(at)) != refusals) return NULL;
+    const cp_conv_fusion fusion = {.scale = values(around.scale),
+                                   .shift = values(around.shift),
+                                   .bias = values(around.bias),
+                                   .residual = values(around.residual),
+                                   .leaky_input = true,
+                                   .slope = around.slope};
+    if (!cp_kernels()->conv2d(cp_scratch(at), &s, x->data, w->data, &fusion, out->data)) return NULL;
     return cp_record_keeping(at, &cp_op_leaky_conv2d, keeps, out, kept, inputs, in);
 }
 
@@ -281,9 +273,7 @@ cp_tensor *(cp_conv2d_input_grad)(cp_at at, cp_tensor *g, cp_tensor *w, const in
     cp_tensor  *out = cp_out(at, 4, x_dims);
     const void *attr = cp_attr(at, &config, sizeof config);
     if (!out || !attr) return NULL;
-    size_t refusals = cp_arena_refusals(cp_scratch(at));
-    cp_kernel_conv2d_input_grad(cp_scratch(at), &s, g->data, w->data, out->data);
-    if (cp_arena_refusals(cp_scratch(at)) != refusals) return NULL;
+    if (!cp_kernels()->conv2d_input_grad(cp_scratch(at), &s, g->data, w->data, &(cp_conv_fusion){0}, out->data)) return NULL;
     return cp_record(at, &cp_op_conv2d_input_grad, out, attr, 2, in);
 }
 
@@ -311,8 +301,6 @@ cp_tensor *(cp_conv2d_weight_grad)(cp_at at, cp_tensor *x, cp_tensor *g, const i
     cp_tensor  *out = cp_out(at, 4, w_dims);
     const void *attr = cp_attr(at, &config, sizeof config);
     if (!out || !attr) return NULL;
-    size_t refusals = cp_arena_refusals(cp_scratch(at));
-    cp_kernel_conv2d_weight_grad(cp_scratch(at), &s, x->data, g->data, out->data);
-    if (cp_arena_refusals(cp_scratch(at)) != refusals) return NULL;
+    if (!cp_kernels()->conv2d_weight_grad(cp_scratch(at), &s, x->data, g->data, &(cp_conv_fusion){0}, out->data, NULL)) return NULL;
     return cp_record(at, &cp_op_conv2d_weight_grad, out, attr, 2, in);
 }
