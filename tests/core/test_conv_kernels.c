@@ -302,6 +302,22 @@ static void fast_convolutions_agree_with_the_reference_on_shapes_at_the_edge(voi
     }
 }
 
+/* Where the stride is larger than the kernel, or the dilation shares a divisor with it, some pixels of the input gradient read
+ * no output at all; their place in the narrower image of outputs must not be computed either. */
+static void input_gradients_of_pixels_that_no_output_reads_are_zero_or_the_bias(void) {
+    for (int stride = 2; stride <= 4; stride++) {
+        for (int dilation = 1; dilation <= 4; dilation++) {
+            for (int kernel = 1; kernel <= 3; kernel++) {
+                cp_conv_shape s = square(2, 13, 5, 18, kernel, stride, 0);
+                s.dilation_h = s.dilation_w = dilation;
+                all_families_agree_on(with_output(s), stride % 2 ? 0 : BIAS);
+                s.stride_h = 1, s.c = 16, s.k = 3;
+                all_families_agree_on(with_output(s), stride % 2 ? BIAS : 0);
+            }
+        }
+    }
+}
+
 /* Few and many, odd and whole vectors of channels; with strides, with groups, with fewer channels than a vector. */
 static void fast_convolutions_agree_with_the_reference_whatever_is_fused(void) {
     cp_conv_shape grouped = square(1, 5, 6, 9, 3, 1, 1);
@@ -508,6 +524,7 @@ int main(void) {
     RUN_TEST(a_shift_of_the_input_does_not_leak_into_the_padding);
     RUN_TEST(fast_convolutions_agree_with_the_reference_on_shapes_at_the_edge);
     RUN_TEST(fast_convolutions_agree_with_the_reference_on_random_shapes);
+    RUN_TEST(input_gradients_of_pixels_that_no_output_reads_are_zero_or_the_bias);
     RUN_TEST(fast_convolutions_agree_with_the_reference_whatever_is_fused);
     RUN_TEST(the_gradient_of_a_bias_is_the_sum_over_the_pixels_and_changes_nothing_else);
     RUN_TEST(convolutions_of_nothing_touch_nothing_and_give_the_bias_or_zeros);
