@@ -64,7 +64,7 @@ _Static_assert(sizeof(block) <= ALIGN, "a block's header keeps the alignment");
 
 struct cp_arena {
     chunk   *newest; /* the only one that is cut from */
-    size_t   used, peak, reserved, refusals;
+    size_t   used, peak, reserved;
     size_t   next_size;                   /* of the one chunk that replaces those freed by the last reset */
     uint64_t filled[CLASSES / WORD_BITS]; /* a bit for each class that has free blocks; only then its head is valid */
     block   *heads[CLASSES];
@@ -302,10 +302,7 @@ void *cp_arena_try(cp_arena *arena, size_t bytes) {
         b = take_free(arena, size);
         if (!b) b = take_top(arena, size);
     }
-    if (!b) {
-        arena->refusals++;
-        return NULL;
-    }
+    if (!b) return NULL;
     arena->used += b->size;
     arena->peak = max_size(arena->peak, arena->used);
     UNPOISON(block_memory(b), bytes);
@@ -358,8 +355,4 @@ size_t cp_arena_peak(const cp_arena *arena) {
 
 size_t cp_arena_reserved(const cp_arena *arena) {
     return arena->reserved;
-}
-
-size_t cp_arena_refusals(const cp_arena *arena) {
-    return arena->refusals;
 }

@@ -29,6 +29,5 @@ void cp_arena_reset(cp_arena *arena);
 size_t cp_arena_used(const cp_arena *arena);     /* bytes in blocks now, rounded up to 64 each */
 size_t cp_arena_peak(const cp_arena *arena);     /* the most that was ever in use at once: the high-water mark */
 size_t cp_arena_reserved(const cp_arena *arena); /* bytes held from the system */
-size_t cp_arena_refusals(const cp_arena *arena); /* how often there was no memory: tells whether a kernel got its scratch */
 
 #endif

@@ -21,7 +21,7 @@ const cp_op cp_op_accumulate = {.name = "accumulate", .formula = "a + b (gradien
 cp_tensor *cp_accumulate(cp_at at, cp_tensor *a, cp_tensor *b) {
     cp_tensor *out = cp_out(at, a->shape);
     if (!out) return NULL;
-    cp_kernel_add(out->size, a->data, b->data, out->data);
+    cp_kernels()->add(out->size, a->data, b->data, out->data);
     return cp_record(at, &cp_op_accumulate, out, NULL, 2, (cp_tensor *[]){a, b});
 }
 
@@ -56,7 +56,7 @@ static bool slot_add(cp_at at, cp_tensor **slot, cp_tensor *g) {
     }
     cp_tensor *sum = *slot;
     if (owner(sum)->holds == 1 && owner(sum) != owner(g)) {
-        cp_kernel_add(sum->size, sum->data, g->data, sum->data);
+        cp_kernels()->add(sum->size, sum->data, g->data, sum->data);
     } else {
         sum = cp_accumulate(at, *slot, g);
         if (!sum) return false;

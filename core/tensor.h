@@ -57,11 +57,11 @@ typedef struct cp_places {
 } cp_places;
 
 /* A persistent tensor of zeros, a constant unless its `tracked` is set. NULL (after the error handler) for a bad shape. */
-cp_tensor *cp_tensor_new(cp_shape_of(cp_at at, cp_shape shape));
+cp_tensor *cp_tensor_new(cp_at at, cp_shape shape);
 #define cp_tensor_new(...) cp_tensor_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 
 /* The same, with the values copied from `data`, and tracked: a parameter. */
-cp_tensor *cp_parameter_new(cp_at at, cp_shape_of(const cp_real *data, cp_shape shape));
+cp_tensor *cp_parameter_new(cp_at at, const cp_real *data, cp_shape shape);
 #define cp_parameter_new(...) cp_parameter_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 
 void cp_tensor_free(cp_tensor *t); /* NULL is fine */

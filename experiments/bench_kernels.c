@@ -3,7 +3,8 @@
  * ways to compute a convolution are. */
 #include "experiments/bench_kernels.h"
 
-#include "core/kernels/fast.h"
+#include "core/kernels/kernels.h"
+#include "core/random.h"
 #include "core/threads.h"
 
 #include <math.h>
@@ -24,28 +25,30 @@ typedef struct job {
     cp_real      *x, *w, *y;
 } job;
 
+static const cp_conv_fusion nothing_fused = {0};
+
 static void forward(job *j) {
-    cp_kernel_conv2d(j->scratch, &j->s, j->x, j->w, NULL, j->y);
+    cp_kernels()->conv2d(j->scratch, &j->s, j->x, j->w, &nothing_fused, j->y);
 }
 
 static void input_grad(job *j) {
-    cp_kernel_conv2d_input_grad(j->scratch, &j->s, j->y, j->w, j->x);
+    cp_kernels()->conv2d_input_grad(j->scratch, &j->s, j->y, j->w, &nothing_fused, j->x);
 }
 
 static void weight_grad(job *j) {
-    cp_kernel_conv2d_weight_grad(j->scratch, &j->s, j->x, j->y, j->w);
+    cp_kernels()->conv2d_weight_grad(j->scratch, &j->s, j->x, j->y, &nothing_fused, j->w, NULL);
 }
 
 static void gemm(job *j) {
-    cp_kernel_gemm(j->scratch, false, false, j->m, j->n, j->k, j->x, j->w, j->y, false);
+    cp_kernels()->gemm(j->scratch, false, false, j->m, j->n, j->k, j->x, j->w, j->y, false);
 }
 
 static void gemm_b_transposed(job *j) {
-    cp_kernel_gemm(j->scratch, false, true, j->m, j->n, j->k, j->x, j->w, j->y, false);
+    cp_kernels()->gemm(j->scratch, false, true, j->m, j->n, j->k, j->x, j->w, j->y, false);
 }
 
 static void gemm_a_transposed(job *j) {
-    cp_kernel_gemm(j->scratch, true, false, j->m, j->n, j->k, j->x, j->w, j->y, false);
+    cp_kernels()->gemm(j->scratch, true, false, j->m, j->n, j->k, j->x, j->w, j->y, false);
 }
 
 /* The best of a number of runs within a third of a second: the least disturbed one. */
@@ -67,15 +70,20 @@ static double best_time(void (*run)(job *), job *j) {
     return best;
 }
 
-static cp_real *numbers(size_t count) {
-    cp_real *p = malloc((count + 1) * sizeof(cp_real));
+static void *memory(size_t bytes) {
+    void *p = calloc(bytes + 1, 1);
     if (!p) {
         fprintf(stderr, "couplet bench: out of memory\n");
         exit(1);
     }
-    for (size_t i = 0; i < count; i++) {
-        p[i] = (cp_real)((double)((i * 2654435761u) % 1000003u) / 500001.5 - 1.0);
-    }
+    return p;
+}
+
+static cp_real *numbers(size_t count) {
+    static cp_rng rng;
+    cp_real      *p = memory(count * sizeof *p);
+    if (!rng.position) rng = cp_rng_named(1, "bench");
+    cp_rng_fill_uniform(&rng, p, count, -1, 1);
     return p;
 }
 
@@ -164,8 +172,8 @@ void cp_bench_kernels(void) {
     const size_t products[][3] = {{2, 2, 2}, {64, 8, 128}, {64, 128, 128}, {64, 512, 128}, {512, 512, 512}, {1024, 1024, 1024}};
     cp_arena    *scratch = cp_arena_new();
     if (!scratch) return;
-    const double peak = 1e9 * cp_kernel_fma_peak() * cp_threads();
-    printf("kernels %s, %d thread%s, measured multiply-add peak %.0f GFLOP/s\n", cp_kernels_family(), cp_threads(),
+    const double peak = 1e9 * cp_kernels()->fma_peak() * cp_threads();
+    printf("kernels %s, %d thread%s, measured multiply-add peak %.0f GFLOP/s\n", cp_kernels()->name, cp_threads(),
            cp_threads() == 1 ? "" : "s", peak * 1e-9);
     printf("time, GFLOP/s, percent of the peak (more than 100 where Winograd's algorithm saves multiplications)\n");
     printf("convolution, batch 64   forward                     input gradient              weight gradient\n");
@@ -178,35 +186,30 @@ void cp_bench_kernels(void) {
 
 /* ---- accuracy ---- */
 
+enum { RESULTS = 3 }; /* y, gx and gw */
+
 /* All three results of a convolution, summed in double. */
 typedef struct exact {
-    double *y, *gx, *gw;
+    double *of[RESULTS];
 } exact;
-
-static double *zeros(size_t count) {
-    double *p = calloc(count + 1, sizeof *p);
-    if (!p) {
-        fprintf(stderr, "couplet bench: out of memory\n");
-        exit(1);
-    }
-    return p;
-}
 
 static void exact_tap(const job *j, size_t in, size_t tap, size_t out, exact *e) {
     const size_t c = (size_t)j->s.c, k = (size_t)j->s.k;
+    double      *y = e->of[0] + out * k, *gx = e->of[1] + in * c, *gw = e->of[2] + tap * c * k;
     for (size_t i = 0; i < c; i++) {
         for (size_t o = 0; o < k; o++) {
-            const size_t weight = (tap * c + i) * k + o;
-            e->y[out * k + o] += (double)j->x[in * c + i] * (double)j->w[weight];
-            e->gx[in * c + i] += (double)j->y[out * k + o] * (double)j->w[weight];
-            e->gw[weight] += (double)j->x[in * c + i] * (double)j->y[out * k + o];
+            const double x = (double)j->x[in * c + i], w = (double)j->w[(tap * c + i) * k + o], gy = (double)j->y[out * k + o];
+            y[o] += x * w;
+            gx[i] += gy * w;
+            gw[i * k + o] += x * gy;
         }
     }
 }
 
-static exact exact_of(const job *j) {
+static exact exact_of(const job *j, const size_t sizes[RESULTS]) {
     const cp_conv_shape *s = &j->s;
-    exact                e = {zeros(y_size(s)), zeros(x_size(s)), zeros(w_size(s))};
+    exact                e;
+    for (int i = 0; i < RESULTS; i++) e.of[i] = memory(sizes[i] * sizeof(double));
     for (int out = 0; out < s->n * s->oh * s->ow; out++) {
         for (int tap = 0; tap < s->kh * s->kw; tap++) {
             const int n = out / (s->oh * s->ow), row = out / s->ow % s->oh, column = out % s->ow;
@@ -219,45 +222,70 @@ static exact exact_of(const job *j) {
     return e;
 }
 
-/* The largest difference, as a part of the largest value. */
-static double error_of(size_t count, const cp_real *got, const double *right) {
-    double difference = 0, largest = 0;
-    for (size_t i = 0; i < count; i++) {
-        difference = fmax(difference, fabs((double)got[i] - right[i]));
-        largest = fmax(largest, fabs(right[i]));
-    }
-    return difference / largest;
+typedef struct errors {
+    double median, largest;
+} errors;
+
+static int by_size(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
 }
 
-static void print_errors(const job *j, const exact *e) {
-    const cp_conv_shape *s = &j->s;
-    cp_real             *y = numbers(y_size(s)), *gx = numbers(x_size(s)), *gw = numbers(w_size(s));
-    cp_kernel_conv2d(j->scratch, s, j->x, j->w, NULL, y);
-    cp_kernel_conv2d_input_grad(j->scratch, s, j->y, j->w, gx);
-    cp_kernel_conv2d_weight_grad(j->scratch, s, j->x, j->y, gw);
-    printf("  %7.1e %7.1e %7.1e", error_of(y_size(s), y, e->y), error_of(x_size(s), gx, e->gx), error_of(w_size(s), gw, e->gw));
-    free(y), free(gx), free(gw);
+/* As parts of the root mean square of the right values. */
+static errors errors_of(size_t count, const cp_real *got, const double *right) {
+    double *difference = memory(count * sizeof *difference), square = 0;
+    for (size_t i = 0; i < count; i++) {
+        difference[i] = fabs((double)got[i] - right[i]);
+        square += right[i] * right[i];
+    }
+    qsort(difference, count, sizeof *difference, by_size);
+    const double size = sqrt(square / (double)count);
+    const errors e = {difference[count / 2] / size, difference[count - 1] / size};
+    free(difference);
+    return e;
+}
+
+static void errors_measure(const job *j, const size_t sizes[RESULTS], const exact *e, errors of[RESULTS]) {
+    cp_real *got[RESULTS] = {numbers(sizes[0]), numbers(sizes[1]), numbers(sizes[2])};
+    if (!cp_kernels()->conv2d(j->scratch, &j->s, j->x, j->w, &nothing_fused, got[0]) ||
+        !cp_kernels()->conv2d_input_grad(j->scratch, &j->s, j->y, j->w, &nothing_fused, got[1]) ||
+        !cp_kernels()->conv2d_weight_grad(j->scratch, &j->s, j->x, j->y, &nothing_fused, got[2], NULL)) {
+        exit(1);
+    }
+    for (int i = 0; i < RESULTS; i++) {
+        of[i] = errors_of(sizes[i], got[i], e->of[i]);
+        free(got[i]);
+    }
 }
 
 void cp_bench_accuracy(void) {
     cp_arena *scratch = cp_arena_new();
     if (!scratch) return;
-    printf("largest error against sums in double, as a part of the largest value (kernels %s, batch 4):\n", cp_kernels_family());
-    printf("forward, input gradient, weight gradient, by each method; direct where Winograd's does not apply\n");
-    printf("                        direct                     winograd2                  winograd4\n");
+    printf("errors against sums in double, as parts of the results' root mean square (kernels %s, batch 4, uniform numbers):\n"
+           "forward, input gradient, weight gradient, by each method; direct where Winograd's does not apply\n"
+           "                        direct                     winograd2                  winograd4\n",
+           cp_kernels()->name);
     for (size_t i = 0; i < SHAPES; i++) {
         if (shapes[i][3] != 3) continue;
-        job   j = conv_job(scratch, 4, shapes[i]);
-        exact e = exact_of(&j);
-        for (cp_conv_method method = CP_CONV_DIRECT; method <= CP_CONV_WINOGRAD_4; method++) {
-            cp_kernels_force(cp_kernels_family(), method);
-            print_errors(&j, &e);
+        job                  j = conv_job(scratch, 4, shapes[i]);
+        const cp_conv_shape *s = &j.s;
+        const size_t         sizes[RESULTS] = {y_size(s), x_size(s), w_size(s)};
+        exact                e = exact_of(&j, sizes);
+        errors               of[CP_CONV_WINOGRAD_4 + 1][RESULTS];
+        for (int method = CP_CONV_DIRECT; method <= CP_CONV_WINOGRAD_4; method++) {
+            cp_kernels_use(cp_kernels(), (cp_conv_method)method);
+            errors_measure(&j, sizes, &e, of[method]);
+            printf("  %7.1e %7.1e %7.1e", of[method][0].median, of[method][1].median, of[method][2].median);
         }
-        printf("\n");
+        printf("  median\n%20s", "");
+        for (int method = CP_CONV_DIRECT; method <= CP_CONV_WINOGRAD_4; method++) {
+            printf("  %7.1e %7.1e %7.1e", of[method][0].largest, of[method][1].largest, of[method][2].largest);
+        }
+        printf("  largest\n");
         fflush(stdout);
-        free(e.y), free(e.gx), free(e.gw);
+        for (int r = 0; r < RESULTS; r++) free(e.of[r]);
         job_free(&j);
     }
-    cp_kernels_force(cp_kernels_family(), CP_CONV_AUTO);
+    cp_kernels_use(cp_kernels(), CP_CONV_AUTO);
     cp_arena_free(scratch);
 }

@@ -39,8 +39,8 @@ void       cp_params_free(cp_params *params); /* NULL is fine; the tensors go wi
 
 /* Adds a tensor of zeros named "path.leaf" (or "leaf" when path is empty or NULL) and returns it; the set keeps it.
  * A name that is there already is misuse. */
-cp_tensor *cp_params_add(cp_at at, cp_params *params, const char *path, const char *leaf, cp_shape_of(cp_layout layout, cp_shape shape));
-cp_tensor *cp_params_add_buffer(cp_at at, cp_params *params, const char *path, cp_shape_of(const char *leaf, cp_shape shape));
+cp_tensor *cp_params_add(cp_at at, cp_params *params, const char *path, const char *leaf, cp_layout layout, cp_shape shape);
+cp_tensor *cp_params_add_buffer(cp_at at, cp_params *params, const char *path, const char *leaf, cp_shape shape);
 #define cp_params_add(...) cp_params_add(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_params_add_buffer(...) cp_params_add_buffer(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 

@@ -80,7 +80,7 @@ static cp_tensor *share(cp_at at, cp_row_fn row, cp_tensor *a, cp_tensor *b) {
 ROW2(add_broadcast, a + b)
 static void add_row(const void *context, size_t n, cp_real *const *at, const ptrdiff_t *step) {
     if (step[1] == 1 && step[2] == 1)
-        cp_kernel_add(n, at[1], at[2], at[0]);
+        cp_kernels()->add(n, at[1], at[2], at[0]);
     else
         add_broadcast_row(context, n, at, step);
 }

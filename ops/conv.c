@@ -89,9 +89,8 @@ cp_tensor *(cp_conv2d)(cp_at at, cp_tensor *x, cp_tensor *w, cp_tensor *bias, cp
     cp_tensor  *out = cp_out(at, CP_SHAPE(s.n, s.oh, s.ow, s.k));
     const void *attr = cp_attr(at, &config, sizeof config);
     if (!out || !attr) return NULL;
-    size_t refusals = cp_arena_refusals(cp_scratch(at));
-    cp_kernel_conv2d(cp_scratch(at), &s, x->data, w->data, bias ? bias->data : NULL, out->data);
-    if (cp_arena_refusals(cp_scratch(at)) != refusals) return NULL;
+    const cp_conv_fusion fusion = {.bias = bias ? bias->data : NULL};
+    if (!cp_kernels()->conv2d(cp_scratch(at), &s, x->data, w->data, &fusion, out->data)) return NULL;
     return cp_record(at, &cp_op_conv2d, out, attr, 3, in);
 }
 
@@ -115,10 +114,8 @@ static cp_tensor *leaky_input_grad(cp_at at, const cp_node *node, cp_tensor *g, 
     cp_tensor        *x = node->in[0], *w = node->in[1], *out = cp_out(at, x->shape);
     cp_conv_shape     s;
     if (!out || !conv_plan(at, "leaky_conv2d", x->dims, w->dims, a->config, &s)) return NULL;
-    size_t refusals = cp_arena_refusals(cp_scratch(at));
-    cp_kernel_conv2d_input_grad_fused(cp_scratch(at), &s, g->data, w->data,
-                                      &(cp_conv_fusion){.gate = a->signs, .gain = gain, .slope = a->slope}, out->data);
-    return cp_arena_refusals(cp_scratch(at)) == refusals ? out : NULL;
+    const cp_conv_fusion fusion = {.gate = a->signs, .gain = gain, .slope = a->slope};
+    return cp_kernels()->conv2d_input_grad(cp_scratch(at), &s, g->data, w->data, &fusion, out->data) ? out : NULL;
 }
 
 static cp_tensor *leaky_weight_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor *bias_grad) {
@@ -126,13 +123,10 @@ static cp_tensor *leaky_weight_grad(cp_at at, const cp_node *node, cp_tensor *g,
     cp_tensor        *x = node->in[0], *w = node->in[1], *out = cp_out(at, w->shape);
     cp_conv_shape     s;
     if (!out || !conv_plan(at, "leaky_conv2d", x->dims, w->dims, a->config, &s)) return NULL;
-    size_t refusals = cp_arena_refusals(cp_scratch(at));
-    cp_kernel_conv2d_weight_grad_fused(
-        cp_scratch(at), &s, x->data, g->data,
-        &(cp_conv_fusion){
-            .scale = values(node->in[SCALE]), .shift = values(node->in[SHIFT]), .leaky_input = true, .slope = a->slope},
-        out->data, bias_grad ? bias_grad->data : NULL);
-    return cp_arena_refusals(cp_scratch(at)) == refusals ? out : NULL;
+    const cp_conv_fusion fusion = {
+        .scale = values(node->in[SCALE]), .shift = values(node->in[SHIFT]), .leaky_input = true, .slope = a->slope};
+    cp_real *gb = bias_grad ? bias_grad->data : NULL;
+    return cp_kernels()->conv2d_weight_grad(cp_scratch(at), &s, x->data, g->data, &fusion, out->data, gb) ? out : NULL;
 }
 
 /* The signs as numbers, for ops. */
@@ -199,7 +193,7 @@ static bool signs_keep(cp_at at, cp_tensor *const *in, const unsigned char **sig
     size_t           c = (size_t)x->dims[3];
     if (!(cp_keeps(at, &cp_op_leaky_conv2d, INPUTS, in) & CP_KEEPS_SAVED)) return true;
     unsigned char *bits = cp_keep(at, cp_signs_bytes(x->size));
-    if (bits) cp_kernel_signs(c ? x->size / c : 0, c, x->data, values(in[SCALE]), values(in[SHIFT]), bits);
+    if (bits) cp_kernels()->signs(c ? x->size / c : 0, c, x->data, values(in[SCALE]), values(in[SHIFT]), bits);
     *signs = bits;
     return bits;
 }
@@ -226,16 +220,13 @@ cp_tensor *(cp_leaky_conv2d)(cp_at at, cp_tensor *x, cp_tensor *w, cp_conv_extra
     if (!out || !signs_keep(at, in, &attr.signs)) return NULL;
     const void *kept = cp_attr(at, &attr, sizeof attr);
     if (!kept) return NULL;
-    size_t refusals = cp_arena_refusals(cp_scratch(at));
-    cp_kernel_conv2d_fused(cp_scratch(at), &s, x->data, w->data,
-                           &(cp_conv_fusion){.scale = values(extras.scale),
-                                             .shift = values(extras.shift),
-                                             .bias = values(extras.bias),
-                                             .residual = values(extras.residual),
-                                             .leaky_input = true,
-                                             .slope = extras.slope},
-                           out->data);
-    if (cp_arena_refusals(cp_scratch(at)) != refusals) return NULL;
+    const cp_conv_fusion fusion = {.scale = values(extras.scale),
+                                   .shift = values(extras.shift),
+                                   .bias = values(extras.bias),
+                                   .residual = values(extras.residual),
+                                   .leaky_input = true,
+                                   .slope = extras.slope};
+    if (!cp_kernels()->conv2d(cp_scratch(at), &s, x->data, w->data, &fusion, out->data)) return NULL;
     return cp_record(at, &cp_op_leaky_conv2d, out, kept, INPUTS, in);
 }
 
@@ -263,9 +254,7 @@ cp_tensor *(cp_conv2d_input_grad)(cp_at at, cp_tensor *g, cp_tensor *w, const in
     cp_tensor  *out = cp_out(at, cp_shape_of(4, x_dims));
     const void *attr = cp_attr(at, &config, sizeof config);
     if (!out || !attr) return NULL;
-    size_t refusals = cp_arena_refusals(cp_scratch(at));
-    cp_kernel_conv2d_input_grad(cp_scratch(at), &s, g->data, w->data, out->data);
-    if (cp_arena_refusals(cp_scratch(at)) != refusals) return NULL;
+    if (!cp_kernels()->conv2d_input_grad(cp_scratch(at), &s, g->data, w->data, &(cp_conv_fusion){0}, out->data)) return NULL;
     return cp_record(at, &cp_op_conv2d_input_grad, out, attr, 2, in);
 }
 
@@ -293,8 +282,6 @@ cp_tensor *(cp_conv2d_weight_grad)(cp_at at, cp_tensor *x, cp_tensor *g, const i
     cp_tensor  *out = cp_out(at, cp_shape_of(4, w_dims));
     const void *attr = cp_attr(at, &config, sizeof config);
     if (!out || !attr) return NULL;
-    size_t refusals = cp_arena_refusals(cp_scratch(at));
-    cp_kernel_conv2d_weight_grad(cp_scratch(at), &s, x->data, g->data, out->data);
-    if (cp_arena_refusals(cp_scratch(at)) != refusals) return NULL;
+    if (!cp_kernels()->conv2d_weight_grad(cp_scratch(at), &s, x->data, g->data, &(cp_conv_fusion){0}, out->data, NULL)) return NULL;
     return cp_record(at, &cp_op_conv2d_weight_grad, out, attr, 2, in);
 }

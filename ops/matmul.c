@@ -75,11 +75,10 @@ cp_tensor *(cp_matmul)(cp_at at, cp_tensor *a, cp_tensor *b, unsigned flags) {
     cp_tensor      *out = cp_out(at, p.shape);
     const unsigned *attr = cp_attr(at, &flags, sizeof flags);
     if (!out || !attr) return NULL;
-    size_t refusals = cp_arena_refusals(cp_scratch(at));
     for (size_t i = 0; i < p.batch; i++)
-        cp_kernel_gemm(cp_scratch(at), flags & CP_TRANSPOSE_A, flags & CP_TRANSPOSE_B, p.m, p.n, p.k, matrix_at(a, &p, i),
-                       matrix_at(b, &p, i), out->data + i * p.m * p.n, false);
-    if (cp_arena_refusals(cp_scratch(at)) != refusals) return NULL;
+        if (!cp_kernels()->gemm(cp_scratch(at), flags & CP_TRANSPOSE_A, flags & CP_TRANSPOSE_B, p.m, p.n, p.k, matrix_at(a, &p, i),
+                                matrix_at(b, &p, i), out->data + i * p.m * p.n, false))
+            return NULL;
     return cp_record(at, &cp_op_matmul, out, attr, 2, in);
 }
 

@@ -177,7 +177,7 @@ static double exp_row(size_t count, size_t step, const cp_real *x, cp_real top, 
     for (size_t first = 0; first < count; first += PIECE) {
         size_t n = count - first < PIECE ? count - first : PIECE;
         for (size_t i = 0; i < n; i++) piece[i] = x[(first + i) * step] - top;
-        cp_kernel_exp(n, piece, piece);
+        cp_kernels()->exps(n, piece, piece);
         for (size_t i = 0; i < n; i++) sum += (double)(y[(first + i) * step] = piece[i]);
     }
     return sum;

@@ -32,7 +32,7 @@ cp_tensor *(cp_reshape)(cp_at at, cp_tensor *a, cp_shape shape) {
             known *= shape.dims[i] > 0 ? (size_t)shape.dims[i] : 0;
     }
     if (wild >= 0) full.dims[wild] = known ? (int)(a->size / known) : 0;
-    if (!cp_shape_size(cp_shape_of(full, &size)) || size != a->size) {
+    if (!cp_shape_size(full, &size) || size != a->size) {
         cp_misuse(at, "reshape", "%s does not hold the values of %s", cp_dims_text(shape).s, cp_shape_text(a).s);
         return NULL;
     }

@@ -69,7 +69,7 @@ static cp_tensor *map_with(cp_at at, const cp_op *op, cp_row_fn row, cp_tensor *
 }
 
 static void swish_values(size_t n, const cp_real *x, cp_real *y) {
-    cp_kernel_sigmoid(n, x, y);
+    cp_kernels()->sigmoids(n, x, y);
     for (size_t i = 0; i < n; i++) y[i] *= x[i];
 }
 
@@ -100,22 +100,22 @@ static cp_tensor *swish_slope(cp_at at, cp_tensor *a, cp_tensor *out) {
 #define IN CP_KEEPS_IN(0)
 #define OUT CP_KEEPS_OUT
 UNARY(neg,      "-a",            -x,           cp_neg(at, g),                                                      NOTHING, false)
-UNARY_BY_KERNEL(exp, "e^a",      cp_kernel_exp(n, x, y), cp_mul(at, g, out),                                                 OUT, false)
-UNARY_BY_KERNEL(log, "ln a",     cp_kernel_log(n, x, y), cp_div(at, g, a),                                                   IN,  false)
+UNARY_BY_KERNEL(exp, "e^a",      cp_kernels()->exps(n, x, y), cp_mul(at, g, out),                                                 OUT, false)
+UNARY_BY_KERNEL(log, "ln a",     cp_kernels()->logs(n, x, y), cp_div(at, g, a),                                                   IN,  false)
 UNARY(log1p,    "ln(1 + a)",     log1p(x),     cp_div(at, g, cp_affine(at, a, 1, 1)),                              IN,  false)
 UNARY(sqrt,     "a^(1/2)",       sqrt(x),      cp_scale(at, cp_div(at, g, out), (cp_real)0.5),                     OUT, false)
 UNARY(rsqrt,    "a^(-1/2)",      1 / sqrt(x),  cp_scale(at, cp_mul(at, g, cp_pow(at, out, 3)), (cp_real)-0.5),     OUT, false)
 UNARY(square,   "a^2",           x * x,        cp_mul(at, g, cp_scale(at, a, 2)),                                  IN,  false)
 UNARY(abs,      "|a|",           fabs(x),      cp_mul(at, g, cp_sign(at, a)),                                      IN,  true)
-UNARY_BY_KERNEL(tanh, "tanh a",  cp_kernel_tanh(n, x, y), cp_mul(at, g, one_minus(at, cp_square(at, out))),                   OUT, false)
-UNARY_BY_KERNEL(sigmoid, "1/(1 + e^-a)", cp_kernel_sigmoid(n, x, y), cp_mul(at, g, cp_mul(at, out, one_minus(at, out))),                 OUT, false)
+UNARY_BY_KERNEL(tanh, "tanh a",  cp_kernels()->tanhs(n, x, y), cp_mul(at, g, one_minus(at, cp_square(at, out))),                   OUT, false)
+UNARY_BY_KERNEL(sigmoid, "1/(1 + e^-a)", cp_kernels()->sigmoids(n, x, y), cp_mul(at, g, cp_mul(at, out, one_minus(at, out))),                 OUT, false)
 UNARY(softplus, "ln(1 + e^a)",   (x > 0 ? x : x != x ? x : 0) + log1p(exp(-fabs(x))), cp_mul(at, g, cp_sigmoid(at, a)), IN, false)
 UNARY(relu,     "max(a, 0)",     x < 0 ? 0 : x, cp_gate(at, g, a, 0),                                              IN,  true)
 UNARY_BY_KERNEL(swish, "a sigmoid(a)", swish_values(n, x, y), cp_mul(at, g, swish_slope(at, a, out)),                          IN | OUT, false)
 
 ROW1(affine,     p[0] * x + p[1])
 ROW1(pow,        pow(x, p[0]))
-ROW1_BY_KERNEL(leaky_relu, cp_kernel_leaky(n, x, p[0], y))
+ROW1_BY_KERNEL(leaky_relu, cp_kernels()->leaky(n, x, p[0], y))
 ROW1(clamp,      x < p[0] ? p[0] : x > p[1] ? p[1] : x)
 RULE1(affine,     "scale a + shift",       cp_scale(at, g, p[0]),                       NOTHING, false)
 RULE1(pow,        "a^power",               power_grad(at, g, a, p[0]),                  IN, false)
@@ -151,7 +151,7 @@ cp_tensor *(cp_clamp)(cp_at at, cp_tensor *a, cp_real low, cp_real high) {
 
 static void gate_row(const void *context, size_t n, cp_real *const *at, const ptrdiff_t *step) {
     (void)step;
-    cp_kernel_gate(n, at[1], at[2], *(const cp_real *)context, at[0]);
+    cp_kernels()->gate(n, at[1], at[2], *(const cp_real *)context, at[0]);
 }
 
 static void gate_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {

@@ -69,7 +69,7 @@ static bool config_fits(cp_at at, const cp_replay_config *c, size_t *size) {
     size_t      all;
     if (c->shape.rank < 0 || c->shape.rank > CP_MAX_RANK - 1)
         return cp_misuse(at, op, "a sample of rank %d does not fit", c->shape.rank);
-    if (c->capacity < 1 || !cp_shape_size(cp_shape_of(samples_shape(c), &all)))
+    if (c->capacity < 1 || !cp_shape_size(samples_shape(c), &all))
         return cp_misuse(at, op, "capacity %d and samples %s are not possible", c->capacity, cp_dims_text(c->shape).s);
     if (!(c->fresh_share <= 1)) return cp_misuse(at, op, "fresh_share is %g; a share is at most 1", c->fresh_share);
     if (c->classes < 0 || c->classes > c->capacity)
@@ -265,7 +265,7 @@ bool cp_replay_state(cp_replay *replay, int i, cp_state *state) {
     const cp_replay_config *c = &replay->config;
     cp_dtype                dtype = c->storage == CP_REPLAY_EXACT ? CP_REAL_DTYPE : CP_F16;
     switch (i) {
-    case 0: *state = cp_state_array("", "samples", dtype, cp_shape_of(samples_shape(c), replay->samples)); return true;
+    case 0: *state = cp_state_array("", "samples", dtype, samples_shape(c), replay->samples); return true;
     case 1: *state = cp_state_array("", "visits", CP_I32, CP_SHAPE(c->capacity), replay->visits); return true;
     case 2: *state = cp_state_integer("drawn", &replay->drawn); return true;
     case 3: *state = cp_state_integer("fresh", &replay->fresh); return true;

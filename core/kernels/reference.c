@@ -1,10 +1,13 @@
-/* The reference kernels: plain loops for any stride, padding, dilation and groups, in either precision. Sums are kept
+/* The family of reference kernels: plain loops for any stride, padding, dilation and groups, in either precision. Sums are kept
  * in double, a block of output channels at a time, so that what the fast kernels are measured against is itself exact
  * enough. */
 #include "core/kernels/kernels.h"
 #include "core/threads.h"
 
-enum { BLOCK = 64 }; /* sums kept at once */
+#include <math.h>
+#include <string.h>
+
+enum { BLOCK = 64, GRAIN = 1 << 14 }; /* sums kept at once; values of a thread's share */
 
 static size_t least(size_t a, size_t b) {
     return a < b ? a : b;
@@ -74,17 +77,26 @@ static void gemm_rows(void *context, size_t begin, size_t end) {
     }
 }
 
-void cp_ref_gemm(bool trans_a, bool trans_b, size_t m, size_t n, size_t k, const cp_real *a, const cp_real *b, cp_real *c,
-                 bool accumulate) {
-    matrices g = {trans_a, trans_b, accumulate, m, n, k, a, b, c};
-    cp_parallel(m, 8, gemm_rows, &g);
+static bool ref_gemm(cp_arena *scratch, bool trans_a, bool trans_b, size_t m, size_t n, size_t k, const cp_real *a,
+                     const cp_real *b, cp_real *c, bool accumulate) {
+    (void)scratch;
+    cp_parallel(m, 8, gemm_rows, &(matrices){trans_a, trans_b, accumulate, m, n, k, a, b, c});
+    return true;
 }
 
-typedef struct images {
-    const cp_conv_shape *s;
-    const cp_real       *x, *w, *bias, *gy;
-    cp_real             *out;
-} images;
+/* ---- convolutions ---- */
+
+/* What a convolution or one of its gradients gives: channels in groups at places [i][j][k], which are the pixels of images or,
+ * for a weight gradient, rows, columns and input channels of the kernel. `add` adds to the sums of `count` channels of a group,
+ * from `first` on. */
+typedef struct result {
+    const cp_conv_shape  *s;
+    const cp_conv_fusion *fusion;
+    const cp_real        *x, *w, *gy;
+    cp_real              *out;
+    size_t                places, j, k, channels; /* channels of a group */
+    void (*add)(const struct result *r, const size_t at[3], size_t group, size_t first, size_t count, double *sums);
+} result;
 
 /* The image row (or column) that output row `i` reads with kernel row `u`; may lie outside, in the padding. */
 static long long source(int i, int u, int stride, int dilation, int pad) {
@@ -100,7 +112,7 @@ static long long reader(int y, int u, int stride, int dilation, int pad, int row
     return shifted / stride;
 }
 
-static size_t pixel(size_t n, size_t y, size_t x, int height, int width) {
+static size_t place(size_t n, size_t y, size_t x, int height, int width) {
     return (n * (size_t)height + y) * (size_t)width + x;
 }
 
@@ -108,142 +120,254 @@ static size_t tap(const cp_conv_shape *s, int u, int v) {
     return ((size_t)u * (size_t)s->kw + (size_t)v) * (size_t)(s->c / s->groups) * (size_t)s->k;
 }
 
-/* Output channels [first, first + count), all of one group, of the pixel (n, i, j). */
-static void conv_pixel(const images *m, size_t n, int i, int j, size_t group, size_t first, size_t count) {
-    const cp_conv_shape *s = m->s;
+static void conv_add(const result *r, const size_t at[3], size_t group, size_t first, size_t count, double *sums) {
+    const cp_conv_shape *s = r->s;
     const size_t         cg = (size_t)(s->c / s->groups);
-    double               sums[BLOCK];
-    for (size_t o = 0; o < count; o++) {
-        sums[o] = m->bias ? (double)m->bias[first + o] : 0;
-    }
     for (int u = 0; u < s->kh; u++) {
-        const long long y = source(i, u, s->stride_h, s->dilation_h, s->pad_top);
+        const long long y = source((int)at[1], u, s->stride_h, s->dilation_h, s->pad_top);
         for (int v = 0; v < s->kw && y >= 0 && y < s->h; v++) {
-            const long long x = source(j, v, s->stride_w, s->dilation_w, s->pad_left);
+            const long long x = source((int)at[2], v, s->stride_w, s->dilation_w, s->pad_left);
             if (x < 0 || x >= s->w) {
                 continue;
             }
-            const cp_real *in = m->x + pixel(n, (size_t)y, (size_t)x, s->h, s->w) * (size_t)s->c + group * cg;
-            const cp_real *w = m->w + tap(s, u, v) + first;
+            const cp_real *in = r->x + place(at[0], (size_t)y, (size_t)x, s->h, s->w) * (size_t)s->c + group * cg;
+            const cp_real *w = r->w + tap(s, u, v) + group * r->channels + first;
             for (size_t c = 0; c < cg; c++) {
                 add_scaled(count, (double)in[c], w + c * (size_t)s->k, sums);
             }
         }
     }
-    cp_real *out = m->out + pixel(n, (size_t)i, (size_t)j, s->oh, s->ow) * (size_t)s->k + first;
-    for (size_t o = 0; o < count; o++) {
-        out[o] = (cp_real)sums[o];
-    }
 }
 
-static void conv_rows(void *context, size_t begin, size_t end) {
-    const images        *m = context;
-    const cp_conv_shape *s = m->s;
+static void input_grad_add(const result *r, const size_t at[3], size_t group, size_t first, size_t count, double *sums) {
+    const cp_conv_shape *s = r->s;
     const size_t         kg = (size_t)(s->k / s->groups);
-    for (size_t row = begin; row < end; row++) {
-        const size_t n = row / (size_t)s->oh;
-        const int    i = (int)(row % (size_t)s->oh);
-        for (int j = 0; j < s->ow; j++) {
-            for (size_t group = 0; group < (size_t)s->groups; group++) {
-                for (size_t o = 0; o < kg; o += BLOCK) {
-                    conv_pixel(m, n, i, j, group, group * kg + o, least(BLOCK, kg - o));
-                }
-            }
-        }
-    }
-}
-
-void cp_ref_conv2d(const cp_conv_shape *s, const cp_real *x, const cp_real *w, const cp_real *bias, cp_real *y) {
-    images m = {.s = s, .x = x, .w = w, .bias = bias, .out = y};
-    cp_parallel((size_t)s->n * (size_t)s->oh, 1, conv_rows, &m);
-}
-
-/* Channels [first, first + count), all of one group, of the gradient at the pixel (n, y, x). */
-static void input_grad_pixel(const images *m, size_t n, int y, int x, size_t group, size_t first, size_t count) {
-    const cp_conv_shape *s = m->s;
-    const size_t         cg = (size_t)(s->c / s->groups), kg = (size_t)(s->k / s->groups);
-    double               sums[BLOCK] = {0};
     for (int u = 0; u < s->kh; u++) {
-        const long long i = reader(y, u, s->stride_h, s->dilation_h, s->pad_top, s->oh);
+        const long long i = reader((int)at[1], u, s->stride_h, s->dilation_h, s->pad_top, s->oh);
         for (int v = 0; v < s->kw && i >= 0; v++) {
-            const long long j = reader(x, v, s->stride_w, s->dilation_w, s->pad_left, s->ow);
+            const long long j = reader((int)at[2], v, s->stride_w, s->dilation_w, s->pad_left, s->ow);
             if (j < 0) {
                 continue;
             }
-            const cp_real *gy = m->gy + pixel(n, (size_t)i, (size_t)j, s->oh, s->ow) * (size_t)s->k + group * kg;
-            const cp_real *w = m->w + tap(s, u, v) + (first - group * cg) * (size_t)s->k + group * kg;
+            const cp_real *gy = r->gy + place(at[0], (size_t)i, (size_t)j, s->oh, s->ow) * (size_t)s->k + group * kg;
+            const cp_real *w = r->w + tap(s, u, v) + first * (size_t)s->k + group * kg;
             for (size_t c = 0; c < count; c++) {
                 sums[c] += dot(kg, gy, w + c * (size_t)s->k);
             }
         }
     }
-    cp_real *out = m->out + pixel(n, (size_t)y, (size_t)x, s->h, s->w) * (size_t)s->c + first;
-    for (size_t c = 0; c < count; c++) {
-        out[c] = (cp_real)sums[c];
-    }
 }
 
-static void input_grad_rows(void *context, size_t begin, size_t end) {
-    const images        *m = context;
-    const cp_conv_shape *s = m->s;
-    const size_t         cg = (size_t)(s->c / s->groups);
-    for (size_t row = begin; row < end; row++) {
-        const size_t n = row / (size_t)s->h;
-        const int    y = (int)(row % (size_t)s->h);
-        for (int x = 0; x < s->w; x++) {
-            for (size_t group = 0; group < (size_t)s->groups; group++) {
-                for (size_t c = 0; c < cg; c += BLOCK) {
-                    input_grad_pixel(m, n, y, x, group, group * cg + c, least(BLOCK, cg - c));
-                }
-            }
-        }
-    }
-}
-
-void cp_ref_conv2d_input_grad(const cp_conv_shape *s, const cp_real *gy, const cp_real *w, cp_real *gx) {
-    images m = {.s = s, .w = w, .gy = gy, .out = gx};
-    cp_parallel((size_t)s->n * (size_t)s->h, 1, input_grad_rows, &m);
-}
-
-/* gw[u, v, c, first .. first + count): one channel of the images against `count` channels of the output's gradient. */
-static void weight_grad_block(const images *m, int u, int v, size_t c, size_t channel, size_t first, size_t count) {
-    const cp_conv_shape *s = m->s;
-    double               sums[BLOCK] = {0};
+static void weight_grad_add(const result *r, const size_t at[3], size_t group, size_t first, size_t count, double *sums) {
+    const cp_conv_shape *s = r->s;
+    const size_t         channel = group * (size_t)(s->c / s->groups) + at[2], o = group * r->channels + first;
     for (size_t n = 0; n < (size_t)s->n; n++) {
         for (int i = 0; i < s->oh; i++) {
-            const long long y = source(i, u, s->stride_h, s->dilation_h, s->pad_top);
+            const long long y = source(i, (int)at[0], s->stride_h, s->dilation_h, s->pad_top);
             for (int j = 0; j < s->ow && y >= 0 && y < s->h; j++) {
-                const long long x = source(j, v, s->stride_w, s->dilation_w, s->pad_left);
-                if (x < 0 || x >= s->w) {
-                    continue;
+                const long long x = source(j, (int)at[1], s->stride_w, s->dilation_w, s->pad_left);
+                if (x >= 0 && x < s->w) {
+                    const cp_real in = r->x[place(n, (size_t)y, (size_t)x, s->h, s->w) * (size_t)s->c + channel];
+                    add_scaled(count, (double)in, r->gy + place(n, (size_t)i, (size_t)j, s->oh, s->ow) * (size_t)s->k + o, sums);
                 }
-                const cp_real in = m->x[pixel(n, (size_t)y, (size_t)x, s->h, s->w) * (size_t)s->c + channel];
-                add_scaled(count, (double)in, m->gy + pixel(n, (size_t)i, (size_t)j, s->oh, s->ow) * (size_t)s->k + first, sums);
-            }
-        }
-    }
-    cp_real *out = m->out + tap(s, u, v) + c * (size_t)s->k + first;
-    for (size_t o = 0; o < count; o++) {
-        out[o] = (cp_real)sums[o];
-    }
-}
-
-static void weight_grad_rows(void *context, size_t begin, size_t end) {
-    const images        *m = context;
-    const cp_conv_shape *s = m->s;
-    const size_t         cg = (size_t)(s->c / s->groups), kg = (size_t)(s->k / s->groups);
-    for (size_t row = begin; row < end; row++) {
-        const size_t c = row % cg;
-        const int    u = (int)(row / cg / (size_t)s->kw), v = (int)(row / cg % (size_t)s->kw);
-        for (size_t group = 0; group < (size_t)s->groups; group++) {
-            for (size_t o = 0; o < kg; o += BLOCK) {
-                weight_grad_block(m, u, v, c, group * cg + c, group * kg + o, least(BLOCK, kg - o));
             }
         }
     }
 }
 
-void cp_ref_conv2d_weight_grad(const cp_conv_shape *s, const cp_real *x, const cp_real *gy, cp_real *gw) {
-    images m = {.s = s, .x = x, .gy = gy, .out = gw};
-    cp_parallel((size_t)s->kh * (size_t)s->kw * (size_t)(s->c / s->groups), 1, weight_grad_rows, &m);
+/* gain gate(sum) + residual, of number `at` of the output */
+static cp_real finish(const cp_conv_fusion *f, size_t at, size_t channel, cp_real sum) {
+    const cp_real gated = f->gate && !cp_signs_get(f->gate, at) ? sum * f->slope : sum;
+    const cp_real value = f->gain ? f->gain[channel] * gated : gated;
+    return f->residual ? value + f->residual[at] : value;
 }
+
+static void result_places(void *context, size_t begin, size_t end) {
+    const result *r = context;
+    const size_t  groups = (size_t)r->s->groups;
+    for (size_t i = begin; i < end; i++) {
+        const size_t at[3] = {i / r->k / r->j, i / r->k % r->j, i % r->k};
+        for (size_t group = 0; group < groups; group++) {
+            for (size_t first = 0; first < r->channels; first += BLOCK) {
+                const size_t count = least(BLOCK, r->channels - first), channel = group * r->channels + first;
+                double       sums[BLOCK];
+                for (size_t o = 0; o < count; o++) {
+                    sums[o] = r->fusion->bias ? (double)r->fusion->bias[channel + o] : 0;
+                }
+                r->add(r, at, group, first, count, sums);
+                for (size_t o = 0; o < count; o++) {
+                    const size_t to = i * groups * r->channels + channel + o;
+                    r->out[to] = finish(r->fusion, to, channel + o, (cp_real)sums[o]);
+                }
+            }
+        }
+    }
+}
+
+/* Computes r, with *in, the images that it reads, through scale, shift and leaky ReLU before. */
+static bool result_run(cp_arena *scratch, result *r, const cp_conv_fusion *f, size_t pixels, int channels, const cp_real **in) {
+    const size_t count = pixels * (size_t)channels;
+    cp_real     *copy = f->leaky_input ? cp_arena_alloc(scratch, count * sizeof(cp_real)) : NULL;
+    if (f->leaky_input && !copy) {
+        return false;
+    }
+    for (size_t i = 0; copy && i < count; i++) {
+        const size_t  c = i % (size_t)channels;
+        const cp_real v = f->scale ? f->scale[c] * (*in)[i] + f->shift[c] : (*in)[i];
+        copy[i] = v > 0 ? v : f->slope * v;
+    }
+    *in = copy ? copy : *in;
+    cp_parallel(r->places, 4, result_places, r);
+    cp_arena_release(scratch, copy);
+    return true;
+}
+
+static size_t product(int a, int b, int c) {
+    return (size_t)a * (size_t)b * (size_t)c;
+}
+
+static bool ref_conv2d(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *w, const cp_conv_fusion *fusion,
+                       cp_real *y) {
+    result r = {.s = s,
+                .fusion = fusion,
+                .x = x,
+                .w = w,
+                .out = y,
+                .places = product(s->n, s->oh, s->ow),
+                .j = (size_t)s->oh,
+                .k = (size_t)s->ow,
+                .channels = (size_t)(s->k / s->groups),
+                .add = conv_add};
+    return result_run(scratch, &r, fusion, product(s->n, s->h, s->w), s->c, &r.x);
+}
+
+static bool ref_conv2d_input_grad(cp_arena *scratch, const cp_conv_shape *s, const cp_real *gy, const cp_real *w,
+                                  const cp_conv_fusion *fusion, cp_real *gx) {
+    result r = {.s = s,
+                .fusion = fusion,
+                .gy = gy,
+                .w = w,
+                .out = gx,
+                .places = product(s->n, s->h, s->w),
+                .j = (size_t)s->h,
+                .k = (size_t)s->w,
+                .channels = (size_t)(s->c / s->groups),
+                .add = input_grad_add};
+    return result_run(scratch, &r, fusion, product(s->n, s->oh, s->ow), s->k, &r.gy);
+}
+
+static bool ref_conv2d_weight_grad(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *gy,
+                                   const cp_conv_fusion *fusion, cp_real *gw, cp_real *gb) {
+    const int cg = s->c / s->groups;
+    result    r = {.s = s,
+                   .fusion = &(cp_conv_fusion){0},
+                   .x = x,
+                   .gy = gy,
+                   .out = gw,
+                   .places = product(s->kh, s->kw, cg),
+                   .j = (size_t)s->kw,
+                   .k = (size_t)cg,
+                   .channels = (size_t)(s->k / s->groups),
+                   .add = weight_grad_add};
+    for (size_t o = 0; gb && o < (size_t)s->k; o++) {
+        double sum = 0;
+        for (size_t i = 0; i < product(s->n, s->oh, s->ow); i++) {
+            sum += (double)gy[i * (size_t)s->k + o];
+        }
+        gb[o] = (cp_real)sum;
+    }
+    return result_run(scratch, &r, fusion, product(s->n, s->h, s->w), s->c, &r.x);
+}
+
+/* ---- one value at a time ---- */
+
+static double logistic(double x) {
+    const double e = exp(-fabs(x)); /* never overflows */
+    return x < 0 ? e / (1 + e) : 1 / (1 + e);
+}
+
+typedef struct elements {
+    const cp_real *a, *b;
+    cp_real        slope, *y;
+} elements;
+
+/* y[i] = VALUE, in terms of a, b and slope; a part of the array at a time, on the pool. */
+#define PART(name, VALUE)                                                                                                          \
+    static void name##_part(void *context, size_t begin, size_t end) {                                                             \
+        const elements *e = context;                                                                                               \
+        const cp_real   slope = e->slope;                                                                                          \
+        (void)slope;                                                                                                               \
+        for (size_t i = begin; i < end; i++) {                                                                                     \
+            const cp_real a = e->a[i], b = e->b[i];                                                                                \
+            (void)b;                                                                                                               \
+            e->y[i] = (cp_real)(VALUE);                                                                                            \
+        }                                                                                                                          \
+    }
+#define MAP(name, VALUE)                                                                                                           \
+    PART(name, VALUE)                                                                                                              \
+    static void ref_##name(size_t n, const cp_real *x, cp_real *y) {                                                               \
+        cp_parallel(n, GRAIN, name##_part, &(elements){x, x, 0, y});                                                               \
+    }
+MAP(exp, exp((double)a))
+MAP(log, log((double)a))
+MAP(tanh, tanh((double)a))
+MAP(sigmoid, logistic((double)a))
+PART(add, a + b)
+PART(leaky, a > 0 ? a : slope * a)
+PART(gate, b > 0 ? a : slope * a)
+
+static void ref_add(size_t n, const cp_real *a, const cp_real *b, cp_real *y) {
+    cp_parallel(n, GRAIN, add_part, &(elements){a, b, 0, y});
+}
+
+static void ref_leaky(size_t n, const cp_real *x, cp_real slope, cp_real *y) {
+    cp_parallel(n, GRAIN, leaky_part, &(elements){x, x, slope, y});
+}
+
+static void ref_gate(size_t n, const cp_real *g, const cp_real *a, cp_real slope, cp_real *y) {
+    cp_parallel(n, GRAIN, gate_part, &(elements){g, a, slope, y});
+}
+
+static void ref_signs(size_t rows, size_t channels, const cp_real *x, const cp_real *scale, const cp_real *shift,
+                      unsigned char *signs) {
+    memset(signs, 0, cp_signs_bytes(rows * channels));
+    for (size_t i = 0; i < rows * channels; i++) {
+        const cp_real v = scale ? scale[i % channels] * x[i] + shift[i % channels] : x[i];
+        signs[i / 8] |= (unsigned char)((v > 0) << i % 8);
+    }
+}
+
+/* ---- the family ---- */
+
+#define VL 1
+typedef cp_real vf;
+
+static inline vf vsplat(float x) {
+    return x;
+}
+
+static inline vf vfma(vf a, vf b, vf c) {
+    return a * b + c;
+}
+
+#include "core/kernels/fast_peak.inc"
+
+static bool everywhere(void) {
+    return true;
+}
+
+const cp_kernel_family cp_family_reference = {.name = "reference",
+                                              .runs_here = everywhere,
+                                              .gemm = ref_gemm,
+                                              .conv2d = ref_conv2d,
+                                              .conv2d_input_grad = ref_conv2d_input_grad,
+                                              .conv2d_weight_grad = ref_conv2d_weight_grad,
+                                              .exps = ref_exp,
+                                              .logs = ref_log,
+                                              .tanhs = ref_tanh,
+                                              .sigmoids = ref_sigmoid,
+                                              .add = ref_add,
+                                              .leaky = ref_leaky,
+                                              .gate = ref_gate,
+                                              .signs = ref_signs,
+                                              .fma_peak = fma_peak};

@@ -7,6 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The program is linked with this in front of the arena, so that a call can be refused. */
+void *__real_cp_arena_alloc(cp_arena *arena, size_t bytes);
+void *__wrap_cp_arena_alloc(cp_arena *arena, size_t bytes);
+
+static int calls_allowed = -1; /* before one is refused; below 0: any number */
+
+void *__wrap_cp_arena_alloc(cp_arena *arena, size_t bytes) {
+    return calls_allowed >= 0 && calls_allowed-- == 0 ? NULL : __real_cp_arena_alloc(arena, bytes);
+}
+
 /* ---- shapes ---- */
 
 /* One in three is one of the ends: that is where kernels go wrong. */
@@ -153,10 +163,8 @@ static void the_reference_convolutions_equal_loops_over_every_tap(void) {
         s = with_output(s);
         problem p = problem_of(s, 0);
         naive   m = naive_of(&s, p.x, p.w, p.gy);
-        outcome o = {numbers(y_size(&s)), numbers(x_size(&s)), numbers(w_size(&s)), NULL};
-        cp_ref_conv2d(&s, p.x, p.w, NULL, o.y);
-        cp_ref_conv2d_input_grad(&s, p.gy, p.w, o.gx);
-        cp_ref_conv2d_weight_grad(&s, p.x, p.gy, o.gw);
+        kernels_reference();
+        outcome o = outcome_of(scratch, &p);
         assert_rounded(y_size(&s), o.y, m.y, named(&s, "forward"));
         assert_rounded(x_size(&s), o.gx, m.gx, named(&s, "input gradient"));
         assert_rounded(w_size(&s), o.gw, m.gw, named(&s, "weight gradient"));
@@ -202,9 +210,9 @@ static void assert_border_is_zero(cp_conv_shape s) {
             kernels_method((cp_conv_method)method);
             outcome      o = {numbers(y_size(&s)), numbers(x_size(&s)), numbers(w_size(&s)), NULL};
             const double tolerance = tolerance_of((cp_conv_method)method);
-            call_conv2d(scratch, &s, p.x, p.w, &p.forward, o.y);
-            call_conv2d_input_grad(scratch, &s, p.gy, p.w, &p.backward, o.gx);
-            call_conv2d_weight_grad(scratch, &s, p.x, p.gy, &weights, o.gw, NULL);
+            TEST_ASSERT_TRUE(cp_kernels()->conv2d(scratch, &s, p.x, p.w, &p.forward, o.y));
+            TEST_ASSERT_TRUE(cp_kernels()->conv2d_input_grad(scratch, &s, p.gy, p.w, &p.backward, o.gx));
+            TEST_ASSERT_TRUE(cp_kernels()->conv2d_weight_grad(scratch, &s, p.x, p.gy, &weights, o.gw, NULL));
             assert_close(y_size(&s), o.y, y, 1, tolerance, named(&s, "shifted forward"));
             assert_close(x_size(&s), o.gx, gx, 1, tolerance, named(&s, "shifted input gradient"));
             assert_close(w_size(&s), o.gw, gw, 1, tolerance, named(&s, "shifted weight gradient"));
@@ -282,6 +290,22 @@ static void fast_convolutions_agree_with_the_reference_on_shapes_at_the_edge(voi
     }
 }
 
+/* Where the stride is larger than the kernel, or the dilation shares a divisor with it, some pixels of the input gradient read
+ * no output at all; their place in the narrower image of outputs must not be computed either. */
+static void input_gradients_of_pixels_that_no_output_reads_are_zero_or_the_bias(void) {
+    for (int stride = 2; stride <= 4; stride++) {
+        for (int dilation = 1; dilation <= 4; dilation++) {
+            for (int kernel = 1; kernel <= 3; kernel++) {
+                cp_conv_shape s = square(2, 13, 5, 18, kernel, stride, 0);
+                s.dilation_h = s.dilation_w = dilation;
+                all_families_agree_on(with_output(s), stride % 2 ? 0 : BIAS);
+                s.stride_h = 1, s.c = 16, s.k = 3;
+                all_families_agree_on(with_output(s), stride % 2 ? BIAS : 0);
+            }
+        }
+    }
+}
+
 /* Few and many, odd and whole vectors of channels; with strides, with groups, with fewer channels than a vector. */
 static void fast_convolutions_agree_with_the_reference_whatever_is_fused(void) {
     cp_conv_shape grouped = square(1, 5, 6, 9, 3, 1, 1);
@@ -310,7 +334,7 @@ static void the_gradient_of_a_bias_is_the_sum_over_the_pixels_and_changes_nothin
                 kernels_method((cp_conv_method)method);
                 outcome  o = outcome_of(scratch, &p);
                 cp_real *gw = numbers(w_size(s));
-                call_conv2d_weight_grad(scratch, s, p.x, p.gy, &p.weights, gw, NULL);
+                TEST_ASSERT_TRUE(cp_kernels()->conv2d_weight_grad(scratch, s, p.x, p.gy, &p.weights, gw, NULL));
                 TEST_ASSERT_EQUAL_MEMORY_MESSAGE(gw, o.gw, w_size(s) * sizeof(cp_real), named(s, "weight gradient"));
                 for (int i = 0; i < s->k; i++) {
                     TEST_ASSERT_TRUE_MESSAGE(fabs((double)o.gb[i] - sums[i]) < 1e-4, named(s, "bias gradient"));
@@ -403,8 +427,8 @@ static void assert_residual_may_be_output(cp_conv_shape s) {
             cp_conv_fusion forward = p.forward, backward = p.backward;
             forward.residual = memcpy(y, p.forward.residual, size);
             backward.residual = memcpy(gx, p.backward.residual, back);
-            call_conv2d(scratch, &p.s, p.x, p.w, &forward, y);
-            call_conv2d_input_grad(scratch, &p.s, p.gy, p.w, &backward, gx);
+            TEST_ASSERT_TRUE(cp_kernels()->conv2d(scratch, &p.s, p.x, p.w, &forward, y));
+            TEST_ASSERT_TRUE(cp_kernels()->conv2d_input_grad(scratch, &p.s, p.gy, p.w, &backward, gx));
             TEST_ASSERT_EQUAL_MEMORY_MESSAGE(expected.y, y, size, named(&p.s, "forward"));
             TEST_ASSERT_EQUAL_MEMORY_MESSAGE(expected.gx, gx, back, named(&p.s, "input gradient"));
             free(y), free(gx);
@@ -437,13 +461,47 @@ static void signs_are_those_of_what_the_convolution_saw(void) {
         }
         unsigned char *signs = malloc(cp_signs_bytes(x_size(&s)));
         for (int next = FAMILY_REFERENCE; kernels_next(&next);) {
-            call_signs(49, (size_t)channels, x, scale, shift, signs);
-            call_conv2d(scratch, &s, x, w, &(cp_conv_fusion){.scale = scale, .shift = shift, .leaky_input = true, .slope = 1}, y);
+            cp_kernels()->signs(49, (size_t)channels, x, scale, shift, signs);
+            TEST_ASSERT_TRUE(cp_kernels()->conv2d(
+                scratch, &s, x, w, &(cp_conv_fusion){.scale = scale, .shift = shift, .leaky_input = true, .slope = 1}, y));
             for (size_t i = 0; i < y_size(&s); i++) {
-                TEST_ASSERT_EQUAL_MESSAGE(y[i] > 0, cp_signs_get(signs, i), kernels_used());
+                TEST_ASSERT_EQUAL_MESSAGE(y[i] > 0, cp_signs_get(signs, i), cp_kernels()->name);
             }
         }
         free(x), free(w), free(y), free(scale), free(shift), free(signs);
+    }
+}
+
+/* Fails the first call for memory, the second, and so on until the kernel does without. */
+#define ASSERT_TELLS_EVERY_REFUSAL(CALL, what)                                                                                     \
+    do {                                                                                                                           \
+        bool fine_ = false;                                                                                                        \
+        for (int allowed_ = 0; !fine_; allowed_++) {                                                                               \
+            calls_allowed = allowed_;                                                                                              \
+            fine_ = cp_kernels()->CALL;                                                                                            \
+            TEST_ASSERT_TRUE_MESSAGE(fine_ == (calls_allowed >= 0), what);                                                         \
+            TEST_ASSERT_EQUAL_MESSAGE(0, cp_arena_used(scratch), what);                                                            \
+            calls_allowed = -1;                                                                                                    \
+        }                                                                                                                          \
+    } while (0)
+
+static void a_kernel_without_its_scratch_memory_says_so_and_keeps_none(void) {
+    const cp_conv_shape shapes[] = {square(8, 9, 16, 20, 3, 1, 1), square(8, 9, 16, 20, 3, 2, 1), square(2, 9, 5, 3, 5, 1, 2)};
+    for (size_t shape = 0; shape < sizeof shapes / sizeof *shapes; shape++) {
+        problem              p = problem_of(shapes[shape], ALL_FUSED);
+        outcome              o = outcome_of(scratch, &p);
+        const cp_conv_shape *s = &p.s;
+        for (int next = FAMILY_REFERENCE; kernels_next(&next);) {
+            for (int method = CP_CONV_AUTO; method <= CP_CONV_WINOGRAD_4; method++) {
+                kernels_method((cp_conv_method)method);
+                ASSERT_TELLS_EVERY_REFUSAL(conv2d(scratch, s, p.x, p.w, &p.forward, o.y), named(s, "forward"));
+                ASSERT_TELLS_EVERY_REFUSAL(conv2d_input_grad(scratch, s, p.gy, p.w, &p.backward, o.gx), named(s, "input gradient"));
+                ASSERT_TELLS_EVERY_REFUSAL(conv2d_weight_grad(scratch, s, p.x, p.gy, &p.weights, o.gw, o.gb),
+                                           named(s, "weight gradient"));
+            }
+            ASSERT_TELLS_EVERY_REFUSAL(gemm(scratch, false, false, 3, 3, 3, p.x, p.w, o.y, false), named(s, "product"));
+        }
+        outcome_free(&o), problem_free(&p);
     }
 }
 
@@ -454,6 +512,7 @@ int main(void) {
     RUN_TEST(a_shift_of_the_input_does_not_leak_into_the_padding);
     RUN_TEST(fast_convolutions_agree_with_the_reference_on_shapes_at_the_edge);
     RUN_TEST(fast_convolutions_agree_with_the_reference_on_random_shapes);
+    RUN_TEST(input_gradients_of_pixels_that_no_output_reads_are_zero_or_the_bias);
     RUN_TEST(fast_convolutions_agree_with_the_reference_whatever_is_fused);
     RUN_TEST(the_gradient_of_a_bias_is_the_sum_over_the_pixels_and_changes_nothing_else);
     RUN_TEST(convolutions_of_nothing_touch_nothing_and_give_the_bias_or_zeros);
@@ -461,5 +520,6 @@ int main(void) {
     RUN_TEST(a_nan_in_an_image_reaches_every_output_it_touches_with_stride_2);
     RUN_TEST(signs_are_those_of_what_the_convolution_saw);
     RUN_TEST(the_residual_may_be_the_output_itself);
+    RUN_TEST(a_kernel_without_its_scratch_memory_says_so_and_keeps_none);
     return UNITY_END();
 }

@@ -68,7 +68,7 @@ static void assert_same_bits(work_fn work, const void *context, size_t bytes, bo
 /* For messages; kept until the next call. */
 static const char *by_family(const char *what) {
     static char text[100];
-    snprintf(text, sizeof text, "%s %s", kernels_used(), what);
+    snprintf(text, sizeof text, "%s %s", cp_kernels()->name, what);
     return text;
 }
 
@@ -76,17 +76,18 @@ static const char *by_family(const char *what) {
 
 static void forward(const void *context, void *out) {
     const problem *p = context;
-    call_conv2d(scratch, &p->s, p->x, p->w, &p->forward, out);
+    TEST_ASSERT_TRUE(cp_kernels()->conv2d(scratch, &p->s, p->x, p->w, &p->forward, out));
 }
 
 static void input_grad(const void *context, void *out) {
     const problem *p = context;
-    call_conv2d_input_grad(scratch, &p->s, p->gy, p->w, &p->backward, out);
+    TEST_ASSERT_TRUE(cp_kernels()->conv2d_input_grad(scratch, &p->s, p->gy, p->w, &p->backward, out));
 }
 
 static void weight_grad(const void *context, void *out) {
     const problem *p = context;
-    call_conv2d_weight_grad(scratch, &p->s, p->x, p->gy, &p->weights, out, (cp_real *)out + w_size(&p->s));
+    TEST_ASSERT_TRUE(
+        cp_kernels()->conv2d_weight_grad(scratch, &p->s, p->x, p->gy, &p->weights, out, (cp_real *)out + w_size(&p->s)));
 }
 
 static void assert_conv_has_same_bits(cp_conv_shape s, unsigned fused) {
@@ -135,7 +136,7 @@ typedef struct matrices {
 
 static void gemm(const void *context, void *out) {
     const matrices *g = context;
-    call_gemm(scratch, g->trans_a, g->trans_b, g->m, g->n, g->k, g->a, g->b, out, g->accumulate);
+    TEST_ASSERT_TRUE(cp_kernels()->gemm(scratch, g->trans_a, g->trans_b, g->m, g->n, g->k, g->a, g->b, out, g->accumulate));
 }
 
 /* 20 columns are one chunk of panels to pack: it is the blocks of rows that occupy five threads. */
@@ -176,15 +177,15 @@ static size_t rows_of(const arrays *v) {
         const arrays *v = context;                                                                                                 \
         CALL;                                                                                                                      \
     }
-WORK(exps, call_exp(VALUES, v->a, out))
-WORK(logs, call_log(VALUES, v->a, out))
-WORK(tanhs, call_tanh(VALUES, v->a, out))
-WORK(sigmoids, call_sigmoid(VALUES, v->a, out))
-WORK(adds, call_add(VALUES, v->a, v->b, out))
-WORK(leakies, call_leaky(VALUES, v->a, (cp_real)0.2, out))
-WORK(gates, call_gate(VALUES, v->a, v->b, (cp_real)0.2, out))
-WORK(signs, call_signs(1, VALUES, v->a, NULL, NULL, out))
-WORK(scaled_signs, call_signs(rows_of(v), v->channels, v->a, v->scale, v->shift, out))
+WORK(exps, cp_kernels()->exps(VALUES, v->a, out))
+WORK(logs, cp_kernels()->logs(VALUES, v->a, out))
+WORK(tanhs, cp_kernels()->tanhs(VALUES, v->a, out))
+WORK(sigmoids, cp_kernels()->sigmoids(VALUES, v->a, out))
+WORK(adds, cp_kernels()->add(VALUES, v->a, v->b, out))
+WORK(leakies, cp_kernels()->leaky(VALUES, v->a, (cp_real)0.2, out))
+WORK(gates, cp_kernels()->gate(VALUES, v->a, v->b, (cp_real)0.2, out))
+WORK(signs, cp_kernels()->signs(1, VALUES, v->a, NULL, NULL, out))
+WORK(scaled_signs, cp_kernels()->signs(rows_of(v), v->channels, v->a, v->scale, v->shift, out))
 
 static void functions_of_one_value_have_the_same_bits_for_any_number_of_threads(void) {
     static const work_fn works[] = {exps, logs, tanhs, sigmoids, adds, leakies, gates};

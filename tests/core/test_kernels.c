@@ -21,7 +21,7 @@ static void the_reference_gemm_equals_three_loops_in_all_orders(void) {
                 }
             }
         }
-        cp_ref_gemm(trans_a, trans_b, (size_t)m, (size_t)n, (size_t)k, a, b, c, accumulate);
+        cp_family_reference.gemm(scratch, trans_a, trans_b, (size_t)m, (size_t)n, (size_t)k, a, b, c, accumulate);
         assert_rounded((size_t)(m * n), c, expected, "gemm");
         free(a), free(b), free(c), free(expected);
     }
@@ -31,14 +31,14 @@ static void gemm_agrees(size_t m, size_t n, size_t k, int orders) {
     const bool trans_a = orders & 1, trans_b = orders & 2, accumulate = orders & 4;
     cp_real   *a = numbers(m * k), *b = numbers(k * n), *start = numbers(m * n), *expected = numbers(m * n), *got = numbers(m * n);
     memcpy(expected, start, m * n * sizeof(cp_real));
-    cp_ref_gemm(trans_a, trans_b, m, n, k, a, b, expected, accumulate);
+    cp_family_reference.gemm(scratch, trans_a, trans_b, m, n, k, a, b, expected, accumulate);
     for (int next = FAMILY_FAST; kernels_next(&next);) {
         for (int threads = 1; threads <= 3; threads += 2) {
             char message[100];
-            snprintf(message, sizeof message, "%s gemm %zux%zux%zu orders %d", kernels_used(), m, n, k, orders);
+            snprintf(message, sizeof message, "%s gemm %zux%zux%zu orders %d", cp_kernels()->name, m, n, k, orders);
             cp_threads_set(threads);
             memcpy(got, start, m * n * sizeof(cp_real));
-            call_gemm(scratch, trans_a, trans_b, m, n, k, a, b, got, accumulate);
+            TEST_ASSERT_TRUE(cp_kernels()->gemm(scratch, trans_a, trans_b, m, n, k, a, b, got, accumulate));
             assert_close(m * n, got, expected, k, 1e-5, message);
         }
     }
@@ -58,21 +58,21 @@ static void fast_gemm_agrees_with_the_reference_in_all_orders_and_sizes(void) {
     }
 }
 
-typedef void (*array_fn)(size_t n, const cp_real *x, cp_real *y);
-
-typedef struct math_function {
-    const char *name;
-    array_fn    on_array;
-    double (*exact)(double);
-} math_function;
-
 static double sigmoid(double x) {
     return x < 0 ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x));
 }
 
-static const math_function functions[] = {
-    {"exp", call_exp, exp}, {"log", call_log, log}, {"tanh", call_tanh, tanh}, {"sigmoid", call_sigmoid, sigmoid}};
+static const struct {
+    const char *name;
+    double (*exact)(double);
+} functions[] = {{"exp", exp}, {"log", log}, {"tanh", tanh}, {"sigmoid", sigmoid}};
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
+
+static void on_array(int function, size_t n, const cp_real *x, cp_real *y) {
+    const cp_kernel_family *k = cp_kernels();
+    void (*const of[])(size_t n, const cp_real *x, cp_real *y) = {k->exps, k->logs, k->tanhs, k->sigmoids};
+    of[function](n, x, y);
+}
 
 /* How many units in the last place of a float lie between; infinite when only one is NaN or infinite. */
 static double float_ulps(double got, double exact) {
@@ -100,13 +100,13 @@ static void exp_log_tanh_and_sigmoid_are_within_two_ulp_over_the_whole_range(voi
                     memcpy(&value, &pattern, sizeof value);
                     x[i] = (cp_real)value;
                 }
-                functions[f].on_array(COUNT, x, y);
+                on_array(f, COUNT, x, y);
                 for (int i = 0; i < COUNT; i++) {
                     const double ulps = float_ulps((double)y[i], functions[f].exact((double)x[i]));
                     if (ulps > 2) {
                         char text[120];
-                        snprintf(text, sizeof text, "%s %s(%a) is off by %g ulp", kernels_used(), functions[f].name, (double)x[i],
-                                 ulps);
+                        snprintf(text, sizeof text, "%s %s(%a) is off by %g ulp", cp_kernels()->name, functions[f].name,
+                                 (double)x[i], ulps);
                         TEST_FAIL_MESSAGE(text);
                     }
                 }
@@ -125,15 +125,15 @@ static void exp_log_tanh_and_sigmoid_know_their_limits(void) {
             for (int i = 0; i < COUNT; i++) {
                 x[i] = (cp_real)special[i];
             }
-            functions[f].on_array(COUNT, x, y);
+            on_array(f, COUNT, x, y);
             for (int i = 0; i < COUNT; i++) {
                 const double exact = functions[f].exact((double)x[i]);
                 TEST_ASSERT_TRUE_MESSAGE(float_ulps((double)y[i], exact) <= 2, functions[f].name);
                 TEST_ASSERT_TRUE_MESSAGE(isnan(exact) || !signbit(y[i]) == !signbit(exact), functions[f].name);
             }
-            functions[f].on_array(COUNT, x, x);
+            on_array(f, COUNT, x, x);
             TEST_ASSERT_EQUAL_MEMORY(y, x, COUNT * sizeof(cp_real));
-            functions[f].on_array(0, NULL, NULL);
+            on_array(f, 0, NULL, NULL);
             free(x), free(y);
         }
     }
@@ -148,20 +148,20 @@ static void elementwise_is_exact(size_t n, size_t offset) {
         a[0] = (cp_real)NAN;
         a[1] = b[2] = 0;
     }
-    call_add(n, a, b, y);
+    cp_kernels()->add(n, a, b, y);
     for (size_t i = 0; i < n; i++) {
-        TEST_ASSERT_TRUE_MESSAGE(y[i] == a[i] + b[i] || (isnan(y[i]) && isnan(a[i])), kernels_used());
+        TEST_ASSERT_TRUE_MESSAGE(y[i] == a[i] + b[i] || (isnan(y[i]) && isnan(a[i])), cp_kernels()->name);
     }
-    call_gate(n, b, a, slope, y);
+    cp_kernels()->gate(n, b, a, slope, y);
     for (size_t i = 0; i < n; i++) {
-        TEST_ASSERT_TRUE_MESSAGE(y[i] == (a[i] > 0 ? b[i] : slope * b[i]), kernels_used());
+        TEST_ASSERT_TRUE_MESSAGE(y[i] == (a[i] > 0 ? b[i] : slope * b[i]), cp_kernels()->name);
     }
-    call_leaky(n, a, slope, a);
-    call_leaky(n, b, slope, y);
+    cp_kernels()->leaky(n, a, slope, a);
+    cp_kernels()->leaky(n, b, slope, y);
     for (size_t i = 0; i < n; i++) {
-        TEST_ASSERT_TRUE_MESSAGE(y[i] == (b[i] > 0 ? b[i] : slope * b[i]), kernels_used());
+        TEST_ASSERT_TRUE_MESSAGE(y[i] == (b[i] > 0 ? b[i] : slope * b[i]), cp_kernels()->name);
     }
-    TEST_ASSERT_TRUE_MESSAGE(n <= 2 || isnan(a[0]), kernels_used());
+    TEST_ASSERT_TRUE_MESSAGE(n <= 2 || isnan(a[0]), cp_kernels()->name);
     free(arrays[0]), free(arrays[1]), free(arrays[2]);
 }
 
@@ -203,12 +203,12 @@ static void signs_are_exact(size_t rows, size_t channels, bool scaled) {
     TEST_ASSERT_NOT_NULL(signs);
     for (int before = 0; before <= 0xFF; before += 0xFF) {
         memset(signs, before, cp_signs_bytes(count));
-        call_signs(rows, channels, x, scaled ? scale : NULL, scaled ? shift : NULL, signs);
+        cp_kernels()->signs(rows, channels, x, scaled ? scale : NULL, scaled ? shift : NULL, signs);
         for (size_t i = 0; i < count; i++) {
             const cp_real value = scaled ? scale[i % channels] * x[i] + shift[i % channels] : x[i];
             if (cp_signs_get(signs, i) != (value > 0)) {
                 char text[120];
-                snprintf(text, sizeof text, "%s: bit %zu of %zu rows, %zu channels: the sign of %g", kernels_used(), i, rows,
+                snprintf(text, sizeof text, "%s: bit %zu of %zu rows, %zu channels: the sign of %g", cp_kernels()->name, i, rows,
                          channels, (double)value);
                 TEST_FAIL_MESSAGE(text);
             }
@@ -235,28 +235,47 @@ static void signs_are_exact_for_every_count_and_number_of_channels(void) {
 
 static void the_peak_is_a_rate_that_a_core_can_have(void) {
     for (int next = FAMILY_REFERENCE; kernels_next(&next);) {
-        const double peak = call_fma_peak();
+        const double peak = cp_kernels()->fma_peak();
         TEST_ASSERT_TRUE(peak > 0.01 && peak < 2000);
     }
 }
 
-static void an_unknown_family_is_refused_and_nothing_changes(void) {
-    TEST_ASSERT_TRUE(cp_kernels_force("reference", CP_CONV_AUTO));
-    TEST_ASSERT_FALSE(cp_kernels_force("abacus", CP_CONV_AUTO));
-    TEST_ASSERT_EQUAL_STRING("reference", cp_kernels_family());
+static void an_unknown_family_is_not_found_and_the_known_ones_by_their_names(void) {
+    TEST_ASSERT_NULL(cp_kernels_named("abacus"));
+    TEST_ASSERT_NULL(cp_kernels_named(""));
+    TEST_ASSERT_EQUAL_PTR(&cp_family_reference, cp_kernels_named("reference"));
+    TEST_ASSERT_EQUAL_PTR(cp_kernels(), cp_kernels_named(cp_kernels()->name));
+}
+
+static const char *family_by(const char *environment) {
+    environment ? setenv("COUPLET_KERNELS", environment, 1) : unsetenv("COUPLET_KERNELS");
+    kernels_default();
+    return cp_kernels()->name;
 }
 
 static void the_environment_chooses_the_family_and_a_wrong_name_falls_back(void) {
-    unsetenv("COUPLET_KERNELS");
-    TEST_ASSERT_TRUE(cp_kernels_force(NULL, CP_CONV_AUTO));
-    const char *automatic = cp_kernels_family();
-    setenv("COUPLET_KERNELS", "reference", 1);
-    TEST_ASSERT_TRUE(cp_kernels_force(NULL, CP_CONV_AUTO));
-    TEST_ASSERT_EQUAL_STRING("reference", cp_kernels_family());
-    setenv("COUPLET_KERNELS", "abacus", 1);
-    TEST_ASSERT_TRUE(cp_kernels_force(NULL, CP_CONV_AUTO));
-    TEST_ASSERT_EQUAL_STRING(automatic, cp_kernels_family());
-    unsetenv("COUPLET_KERNELS");
+    const char *automatic = family_by(NULL);
+    TEST_ASSERT_EQUAL_STRING("reference", family_by("reference"));
+    TEST_ASSERT_EQUAL_STRING(automatic, family_by("abacus"));
+    TEST_ASSERT_EQUAL_STRING(automatic, family_by(""));
+    TEST_ASSERT_EQUAL_STRING(automatic, family_by(NULL));
+}
+
+static cp_conv_method method_by(const char *environment) {
+    setenv("COUPLET_CONV", environment, 1);
+    kernels_default();
+    const cp_conv_method method = cp_kernels_method();
+    unsetenv("COUPLET_CONV");
+    return method;
+}
+
+static void the_environment_chooses_the_method_and_a_wrong_name_falls_back(void) {
+    TEST_ASSERT_EQUAL_INT(CP_CONV_DIRECT, method_by("direct"));
+    TEST_ASSERT_EQUAL_INT(CP_CONV_WINOGRAD_2, method_by("winograd2"));
+    TEST_ASSERT_EQUAL_INT(CP_CONV_WINOGRAD_4, method_by("winograd4"));
+    TEST_ASSERT_EQUAL_INT(CP_CONV_AUTO, method_by("auto"));
+    TEST_ASSERT_EQUAL_INT(CP_CONV_AUTO, method_by("winograd3"));
+    TEST_ASSERT_EQUAL_INT(CP_CONV_AUTO, method_by(""));
 }
 
 int main(void) {
@@ -268,7 +287,8 @@ int main(void) {
     RUN_TEST(sums_leaky_relus_and_gates_are_exact_for_every_length);
     RUN_TEST(signs_are_exact_for_every_count_and_number_of_channels);
     RUN_TEST(the_peak_is_a_rate_that_a_core_can_have);
-    RUN_TEST(an_unknown_family_is_refused_and_nothing_changes);
+    RUN_TEST(an_unknown_family_is_not_found_and_the_known_ones_by_their_names);
     RUN_TEST(the_environment_chooses_the_family_and_a_wrong_name_falls_back);
+    RUN_TEST(the_environment_chooses_the_method_and_a_wrong_name_falls_back);
     return UNITY_END();
 }

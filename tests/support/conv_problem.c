@@ -51,8 +51,8 @@ cp_conv_shape square(int n, int side, int c, int k, int kernel, int stride, int 
 const char *named(const cp_conv_shape *s, const char *what) {
     static char text[256];
     snprintf(text, sizeof text, "%s %s: n %d, %dx%dx%d -> %dx%dx%d, kernel %dx%d, stride %d,%d pad %d,%d dilation %d,%d groups %d",
-             kernels_used(), what, s->n, s->h, s->w, s->c, s->oh, s->ow, s->k, s->kh, s->kw, s->stride_h, s->stride_w, s->pad_top,
-             s->pad_left, s->dilation_h, s->dilation_w, s->groups);
+             cp_kernels()->name, what, s->n, s->h, s->w, s->c, s->oh, s->ow, s->k, s->kh, s->kw, s->stride_h, s->stride_w,
+             s->pad_top, s->pad_left, s->dilation_h, s->dilation_w, s->groups);
     return text;
 }
 
@@ -62,7 +62,7 @@ static unsigned char *random_signs(size_t count) {
     cp_real       *x = numbers(count);
     TEST_ASSERT_NOT_NULL(signs);
     memset(signs, 0xFF, cp_signs_bytes(count));
-    cp_kernel_signs(1, count, x, NULL, NULL, signs);
+    cp_kernels()->signs(1, count, x, NULL, NULL, signs);
     free(x);
     return signs;
 }
@@ -102,9 +102,9 @@ void problem_free(problem *p) {
 
 outcome outcome_of(cp_arena *scratch, const problem *p) {
     outcome o = {numbers(y_size(&p->s)), numbers(x_size(&p->s)), numbers(w_size(&p->s)), numbers((size_t)p->s.k)};
-    call_conv2d(scratch, &p->s, p->x, p->w, &p->forward, o.y);
-    call_conv2d_input_grad(scratch, &p->s, p->gy, p->w, &p->backward, o.gx);
-    call_conv2d_weight_grad(scratch, &p->s, p->x, p->gy, &p->weights, o.gw, o.gb);
+    TEST_ASSERT_TRUE(cp_kernels()->conv2d(scratch, &p->s, p->x, p->w, &p->forward, o.y));
+    TEST_ASSERT_TRUE(cp_kernels()->conv2d_input_grad(scratch, &p->s, p->gy, p->w, &p->backward, o.gx));
+    TEST_ASSERT_TRUE(cp_kernels()->conv2d_weight_grad(scratch, &p->s, p->x, p->gy, &p->weights, o.gw, o.gb));
     return o;
 }
 

@@ -6,33 +6,7 @@
 #if !CP_DOUBLE
 #define VL 16
 #define MR 8
-typedef float   vf __attribute__((vector_size(64)));
-typedef int32_t vi __attribute__((vector_size(64)));
-
-static inline vf vsplat(float x) {
-    return (vf){x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x};
-}
-
-static inline vf vfma(vf a, vf b, vf c) {
-    return a * b + c;
-}
-
-static inline vf choose(vi mask, vf yes, vf no) {
-    return (vf)((mask & (vi)yes) | (~mask & (vi)no));
-}
-
-static inline unsigned mask_bits(vi mask) {
-    unsigned bits = 0;
-    for (int lane = 0; lane < VL; lane++) {
-        bits |= (unsigned)(mask[lane] & 1) << lane;
-    }
-    return bits;
-}
-
-#define FAMILY_NAME "wide"
+#define FAMILY wide
+#define RUNS_HERE true
 #include "core/kernels/fast_family.inc"
-
-const cp_kernel_family *family_wide(void) {
-    return &family;
-}
 #endif

@@ -3,8 +3,6 @@
 #ifndef CP_TESTS_SETUP_KERNELS_H
 #define CP_TESTS_SETUP_KERNELS_H
 
-#include "core/arena.h"
-#include "core/threads.h"
 #include "tests/support/kernel_calls.h"
 
 #include "unity.h"
@@ -12,15 +10,11 @@
 static cp_arena *scratch;
 
 void setUp(void) {
-    random_restart();
-    scratch = cp_arena_new();
+    scratch = kernels_begin();
 }
 
 void tearDown(void) {
-    TEST_ASSERT_EQUAL_MESSAGE(0, cp_arena_used(scratch), "a kernel kept some of its scratch memory");
-    cp_arena_free(scratch);
-    kernels_default();
-    cp_threads_set(0);
+    kernels_end();
 }
 
 #endif
