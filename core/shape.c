@@ -1,10 +1,11 @@
 /* Shapes: checking, comparing, broadcasting, and writing them into messages. */
 #include "core/shape.h"
 
+#include <limits.h>
 #include <string.h>
 
 cp_shape cp_shape_of(int rank, const int *dims) {
-    cp_shape shape = {.rank = rank && !dims ? -1 : rank};
+    cp_shape shape = {.rank = rank && !dims ? INT_MIN : rank};
     if (shape.rank > 0 && rank <= CP_MAX_RANK) memcpy(shape.dims, dims, (size_t)rank * sizeof *dims);
     return shape;
 }
@@ -12,6 +13,7 @@ cp_shape cp_shape_of(int rank, const int *dims) {
 cp_text cp_dims_text(cp_shape shape) {
     cp_text text = {"("};
     size_t  used = 1;
+    if (shape.rank == INT_MIN) return (cp_text){"NULL"};
     if (shape.rank < 0 || shape.rank > CP_MAX_RANK) {
         snprintf(text.s, sizeof text.s, "(%d axes)", shape.rank);
         return text;

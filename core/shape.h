@@ -19,7 +19,7 @@ typedef struct cp_axes {
 cp_text cp_shape_text(const cp_tensor *t); /* "(3, 4)", "()" , "NULL" */
 cp_text cp_dims_text(cp_shape shape);
 
-/* The shape with these sizes. Every check refuses one with an impossible rank, or (rank -1) without sizes. */
+/* The shape with these sizes. Every check refuses one with an impossible rank, or without sizes. */
 cp_shape cp_shape_of(int rank, const int *dims);
 
 /* The number of values, or false when rank or a size is out of range or the product of the sizes that are not 0 (so that

@@ -152,6 +152,10 @@ void cp_tape_rewind(cp_tape *tape, cp_memory_mark mark) {
     slab_part *first = tape->slab.first;
     small_peak_update(tape);
     for (loose *l = tape->slab.loose; l != mark.slab.loose; l = l->next) cp_arena_release(tape->arena, l->block);
+    for (part *p = mark.ring.part; p != tape->ring.part;) { /* what the sweep had is nobody's: the next step may use it */
+        p = p->next;
+        p->step = 0;
+    }
     tape->ring = mark.ring;
     tape->slab = mark.slab;
     tape->slab.first = first; /* it may have been the first to take some */

@@ -67,7 +67,8 @@ cp_tensor *(cp_gaussian_softmax_posterior)(cp_at at, const layer_t *layer, cp_te
 
 cp_tensor *(cp_gaussian_softmax_class_energy)(cp_at at, const layer_t *layer, cp_tensor *z) {
     cp_gaussians g = cp_gaussian_softmax_gaussians(at, layer);
-    cp_tensor   *energy = cp_gaussian_energy(at, z, g);
+    if (!g.mean) return NULL; /* there is no layer or no tape, which was told */
+    cp_tensor *energy = cp_gaussian_energy(at, z, g);
     return g.log_prior ? cp_sub(at, energy, g.log_prior) : energy;
 }
 
@@ -85,12 +86,13 @@ cp_tensor *(cp_gaussian_softmax_energy)(cp_at at, const layer_t *layer, cp_tenso
 }
 
 cp_tensor *(cp_gaussian_softmax_log_density)(cp_at at, const layer_t *layer, cp_tensor *z) {
-    return cp_gaussian_log_density(at, z, cp_gaussian_softmax_gaussians(at, layer));
+    cp_gaussians g = cp_gaussian_softmax_gaussians(at, layer);
+    return g.mean ? cp_gaussian_log_density(at, z, g) : NULL;
 }
 
 cp_tensor *(cp_gaussian_softmax_penalty)(cp_at at, const layer_t *layer) {
     cp_gaussians g = cp_gaussian_softmax_gaussians(at, layer);
-    return g.mean ? cp_gaussian_penalty(at, layer->weight, layer->bias, g) : NULL; /* without Gaussians there may be no layer */
+    return g.mean ? cp_gaussian_penalty(at, layer->weight, layer->bias, g) : NULL;
 }
 
 /* ---- association ---- */

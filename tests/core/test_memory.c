@@ -269,7 +269,7 @@ static void a_refusal_by_the_arena_at_any_call_is_told_and_survived(void) {
         if (!reached) break;
         TEST_ASSERT_NOT_NULL_MESSAGE(strstr(first_error, "out of memory"), first_error);
     }
-    TEST_ASSERT_GREATER_THAN_INT64(500, n);
+    TEST_ASSERT_GREATER_THAN_INT64(150, n);
 }
 
 /* ---- leaks: seen by the leak sanitizer, or valgrind, when the program ends ---- */

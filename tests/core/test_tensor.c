@@ -1,6 +1,8 @@
 /* Tests of core/tensor: persistent tensors, single values, and the exact text of a printed tensor. */
 #include "couplet.h"
 
+#include "tests/support/errors.h"
+
 #include "unity.h"
 
 #include <math.h>
@@ -65,12 +67,16 @@ static void freeing_a_tapes_tensor_leaves_it_to_the_tape(void) {
     cp_tape_free(tape);
 }
 
-static void an_item_is_the_single_value_and_nan_for_anything_else(void) {
+static void an_item_is_the_single_value_and_any_other_number_of_values_is_misuse(void) {
     cp_tensor *one = counting(CP_SHAPE(1, 1, 1)), *two = counting(CP_SHAPE(2)), *none = counting(CP_SHAPE(0));
     TEST_ASSERT_TRUE(cp_item(one) == 1);
-    TEST_ASSERT_TRUE(isnan(cp_item(two)));
-    TEST_ASSERT_TRUE(isnan(cp_item(none)));
     TEST_ASSERT_TRUE(isnan(cp_item(NULL)));
+    errors_catch();
+    TEST_ASSERT_TRUE(isnan(cp_item(two)));
+    expect_error_at("item", "shape (2) has 2 values; one is needed", __FILE__, __LINE__ - 1);
+    TEST_ASSERT_TRUE(isnan(cp_item(none)));
+    expect_error_at("item", "shape (0) has 0 values", __FILE__, __LINE__ - 1);
+    errors_release();
     cp_tensor_free(one);
     cp_tensor_free(two);
     cp_tensor_free(none);
@@ -138,7 +144,7 @@ int main(void) {
     RUN_TEST(a_parameter_copies_its_values_and_is_tracked);
     RUN_TEST(empty_and_scalar_tensors_can_be_made_and_freed);
     RUN_TEST(freeing_a_tapes_tensor_leaves_it_to_the_tape);
-    RUN_TEST(an_item_is_the_single_value_and_nan_for_anything_else);
+    RUN_TEST(an_item_is_the_single_value_and_any_other_number_of_values_is_misuse);
     RUN_TEST(a_matrix_prints_its_name_shape_type_and_rows);
     RUN_TEST(a_scalar_prints_one_number);
     RUN_TEST(no_tensor_prints_null);

@@ -58,6 +58,7 @@ static void expect_one_line_and_status_2(int status, const char *text, const cha
  * for compilers number the lines of a macro's arguments in different ways. */
 #define REFUSED_HERE(op, part, ...)                                                                                                \
     do {                                                                                                                           \
+        errors_forgive(tape);                                                                                                      \
         TEST_ASSERT_FALSE_MESSAGE((__VA_ARGS__) != 0, "not refused: " #__VA_ARGS__);                                               \
         expect_error_at(op, part, __FILE__, __LINE__);                                                                             \
         TEST_ASSERT_EQUAL_INT(0, cp_tape_length(tape));                                                                            \
@@ -74,6 +75,7 @@ static void expect_one_line_and_status_2(int status, const char *text, const cha
         if (child == 0) {                                                                                                          \
             dup2(ends[1], STDERR_FILENO);                                                                                          \
             cp_error_handler(NULL, NULL);                                                                                          \
+            errors_forgive(tape);                                                                                                  \
             (void)!(__VA_ARGS__);                                                                                                  \
             _exit(0);                                                                                                              \
         }                                                                                                                          \
@@ -311,9 +313,11 @@ static bool second_is_optional(const call *c) {
 
 static void every_op_refuses_a_null_argument(void) {
     for (int k = 0; k < CALLS; k++) {
+        errors_forgive(tape);
         TEST_ASSERT_NULL(calls[k].run(tape, NULL, argument(tape, calls[k].b)));
         expect_error_at(named(&calls[k]), "argument 1 is NULL", __FILE__, calls[k].line);
         if (calls[k].b == NONE || second_is_optional(&calls[k])) continue;
+        errors_forgive(tape);
         TEST_ASSERT_NULL(calls[k].run(tape, argument(tape, calls[k].a), NULL));
         expect_error_at(named(&calls[k]), "is NULL", __FILE__, calls[k].line);
     }
@@ -343,12 +347,10 @@ static void bad_leaves_are_refused(void) {
     REFUSED("constant", "the shape (6 axes) is not possible", cp_constant(tape, &one, cp_shape_of(6, INTS(1, 1, 1, 1, 1, 1))));
     REFUSED("constant", "the shape (-1 axes) is not possible", cp_constant(tape, &one, cp_shape_of(-1, INTS(1))));
     REFUSED("variable", "the shape (2, -3) is not possible", cp_variable(tape, &one, CP_SHAPE(2, -3)));
-    REFUSED("variable", "the shape NULL is not possible", cp_variable(tape, &one, cp_shape_of(2, NULL)));
     REFUSED("full", "is not possible", cp_full(tape, 1, CP_SHAPE(INT_MAX, INT_MAX, INT_MAX)));
     REFUSED("full", "is not possible", cp_full(tape, 1, CP_SHAPE(INT_MAX, INT_MAX, INT_MAX, 0)));
     REFUSED("full", "is not possible", cp_full(tape, 1, CP_SHAPE(0, INT_MAX, INT_MAX, INT_MAX)));
     REFUSED("tensor_new", "the shape (2, -3) is not possible", cp_tensor_new(CP_SHAPE(2, -3)));
-    REFUSED("tensor_new", "the shape NULL is not possible", cp_tensor_new(cp_shape_of(1, NULL)));
     REFUSED("parameter_new", "data is NULL", cp_parameter_new(no_data, CP_SHAPE(3)));
     REFUSED("parameter_new", "the shape (9 axes) is not possible", cp_parameter_new(&one, cp_shape_of(9, INTS(3))));
 }
@@ -420,11 +422,9 @@ static void shapes_that_do_not_broadcast_are_refused(void) {
     REFUSED("mse", "shapes (2, 3) and (1) differ", cp_mse(tape, a, c));
     REFUSED("broadcast_to", "(2, 3) does not broadcast to (3, 3)", cp_broadcast_to(tape, a, CP_SHAPE(3, 3)));
     REFUSED("broadcast_to", "(2, 3) does not broadcast to (3)", cp_broadcast_to(tape, a, CP_SHAPE(3)));
-    REFUSED("broadcast_to", "(2, 3) does not broadcast to NULL", cp_broadcast_to(tape, a, cp_shape_of(2, NULL)));
     REFUSED("broadcast_to", "(1) does not broadcast to (-1)", cp_broadcast_to(tape, c, CP_SHAPE(-1)));
     REFUSED("broadcast_to", "(1) does not broadcast to (7 axes)", cp_broadcast_to(tape, c, cp_shape_of(7, INTS(1))));
     REFUSED("sum_to", "(2, 3) is not what (2) broadcasts to", cp_sum_to(tape, a, CP_SHAPE(2)));
-    REFUSED("sum_to", "NULL", cp_sum_to(tape, a, cp_shape_of(1, NULL)));
     REFUSED("sum_to", "(1, 1, 1)", cp_sum_to(tape, a, CP_SHAPE(1, 1, 1)));
     cp_tensor *wide = cp_full(tape, 1, CP_SHAPE(1, 0, INT_MAX)), *high = cp_full(tape, 1, CP_SHAPE(INT_MAX, 0, 1));
     REFUSED("mul", "is not possible", cp_mul(tape, wide, high));
@@ -477,7 +477,6 @@ static void shapes_that_cannot_be_had_are_refused(void) {
     REFUSED("reshape", "does not hold", cp_reshape(tape, a, CP_SHAPE(1 << 16, 1 << 16, 1 << 16, 1 << 16, 6)));
     REFUSED("reshape", "(6 axes)", cp_reshape(tape, a, cp_shape_of(6, INTS(1, 1, 1, 1, 2, 3))));
     REFUSED("reshape", "(-1 axes)", cp_reshape(tape, a, cp_shape_of(-1, INTS(6))));
-    REFUSED("reshape", "NULL", cp_reshape(tape, a, cp_shape_of(2, NULL)));
     REFUSED("permute", "(0, 0) is not an order of the axes of (2, 3)", cp_permute(tape, a, INTS(0, 0)));
     REFUSED("permute", "(0, 2) is not an order", cp_permute(tape, a, INTS(0, 2)));
     REFUSED("permute", "(-1, 0) is not an order", cp_permute(tape, a, INTS(-1, 0)));
@@ -534,21 +533,19 @@ static void places_out_of_range_are_refused(void) {
     REFUSED("take", "2 places for 1 values", cp_take(tape, a, PLACES(0, 1), CP_SHAPE(1)));
     REFUSED("take", "-1 places", cp_take(tape, a, ((cp_places){NULL, -1}), CP_SHAPE(1)));
     REFUSED("take", "(-1) is not possible", cp_take(tape, a, PLACES(0), CP_SHAPE(-1)));
-    REFUSED("take", "NULL", cp_take(tape, a, PLACES(0), cp_shape_of(1, NULL)));
     REFUSED("take", "outside 0..-1", cp_take(tape, TENSOR(0), PLACES(0), CP_SHAPE(1)));
     REFUSED("put", "place 5 at position 5 is outside 0..4", cp_put(tape, a, PLACES(0, 1, 2, 3, 4, 5), CP_SHAPE(5)));
     REFUSED("put", "1 places for 6 values", cp_put(tape, a, PLACES(0), CP_SHAPE(5)));
     REFUSED("put", "(5, -1) is not possible", cp_put(tape, a, PLACES(0), CP_SHAPE(5, -1)));
-    REFUSED("put", "NULL", cp_put(tape, a, PLACES(0), cp_shape_of(2, NULL)));
 }
 
 static void labels_that_do_not_fit_are_refused(void) {
     cp_tensor *logits = TENSOR(2, 3);
     REFUSED("cross_entropy", "label 3 at row 1 is outside 0..2", cp_cross_entropy(tape, logits, LABELS(0, 3)));
-    REFUSED("cross_entropy", "the classes of logits (2, 3)", cp_cross_entropy(tape, logits, LABELS(0, 3)));
+    REFUSED("cross_entropy", "the classes of (2, 3)", cp_cross_entropy(tape, logits, LABELS(0, 3)));
     REFUSED("cross_entropy", "label -1 at row 0 is outside 0..2", cp_cross_entropy(tape, logits, LABELS(-1, 0)));
-    REFUSED("cross_entropy", "3 labels for logits of shape (2, 3)", cp_cross_entropy(tape, logits, LABELS(0, 1, 2)));
-    REFUSED("cross_entropy", "labels for logits of shape (2, 3) are NULL", cp_cross_entropy(tape, logits, ((cp_labels){NULL, 2})));
+    REFUSED("cross_entropy", "3 labels for the rows of (2, 3)", cp_cross_entropy(tape, logits, LABELS(0, 1, 2)));
+    REFUSED("cross_entropy", "for the rows of (2, 3) are NULL", cp_cross_entropy(tape, logits, ((cp_labels){NULL, 2})));
     REFUSED("cross_entropy", "(6)", cp_cross_entropy(tape, TENSOR(6), LABELS(0)));
     REFUSED("cross_entropy", "(0, 3)", cp_cross_entropy(tape, TENSOR(0, 3), ((cp_labels){INTS(0), 0})));
     REFUSED("cross_entropy", "(2, 0)", cp_cross_entropy(tape, TENSOR(2, 0), LABELS(0, 0)));

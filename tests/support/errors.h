@@ -12,7 +12,8 @@ extern int  last_error_line;
 
 void errors_catch(void); /* from here on errors are kept and calls return; forgets those of before */
 void errors_forget(void);
-void errors_release(void); /* the default handler again; what was caught can still be looked at */
+void errors_forgive(struct cp_tape *tape); /* as if the tape had reported nothing: NULL arguments are told again */
+void errors_release(void);                 /* the default handler again; what was caught can still be looked at */
 
 /* Since the last errors_forget there was exactly one error, of one line, with `part` in it; it is then forgotten. */
 void expect_error(const char *part);

@@ -3,6 +3,7 @@
 #ifndef CP_TESTS_SETUP_KERNELS_H
 #define CP_TESTS_SETUP_KERNELS_H
 
+#include "core/threads.h"
 #include "tests/support/kernel_calls.h"
 
 #include "unity.h"

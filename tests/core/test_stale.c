@@ -1,0 +1,244 @@
+/* Tests of values that a reset or a release made unusable: every use is one line, with the op, the argument and the caller's place. */
+#include "couplet.h"
+
+#include "core/op.h"
+#include "tests/support/setup_tape.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static cp_tensor *made(void) {
+    return cp_variable(tape, (cp_real[]){1, 2, 3, 4}, CP_SHAPE(2, 2));
+}
+
+/* A tensor from before `resets` resets; each step in between made some of its own. */
+static cp_tensor *stale_by(int resets) {
+    cp_tensor *t = made();
+    for (int i = 0; i < resets; i++) {
+        cp_tape_reset(tape);
+        for (int k = 0; k < 20; k++) made();
+    }
+    return t;
+}
+
+#define STALE "is from before cp_tape_reset"
+/* The call gives nothing, and one line of `op` with `part`. It stands on one line. */
+#define REFUSED(op, part, ...)                                                                                                     \
+    do {                                                                                                                           \
+        TEST_ASSERT_FALSE((__VA_ARGS__) != 0);                                                                                     \
+        expect_error_at(op, part, __FILE__, __LINE__);                                                                             \
+        errors_forgive(tape);                                                                                                      \
+    } while (0)
+
+/* The classic beginner's loop: x is made once, used in every step. */
+static void a_hoisted_input_works_in_its_own_step_and_is_one_line_in_the_next(void) {
+    cp_tensor *w = cp_parameter_new((cp_real[]){2}, CP_SHAPE(1)), *x = cp_constant(tape, (cp_real[]){10}, CP_SHAPE(1)), *dw = NULL;
+    int        line = 0;
+    for (int step = 0; step < 3; step++) {
+        cp_tensor *y = cp_mul(tape, x, w);
+        line = __LINE__ - 1;
+        bool fine = cp_grad(tape, cp_sum(tape, y, CP_ALL, false), &w, 1, &dw);
+        TEST_ASSERT_TRUE(fine == (step == 0));
+        if (fine) {
+            TEST_ASSERT_TRUE(cp_item(dw) == 10);
+        } else {
+            expect_error_at("mul", "argument 1, of shape (1), is from before cp_tape_reset", __FILE__, line);
+        }
+        cp_tape_reset(tape);
+    }
+    cp_tensor_free(w);
+}
+
+static void hoisted_logits_are_told_by_the_loss(void) {
+    cp_tensor *logits = stale_by(1);
+    REFUSED("cross_entropy", STALE, cp_cross_entropy(tape, logits, (cp_labels){(int[]){0, 1}, 2}));
+}
+
+static void a_gradient_kept_over_a_reset_is_told_by_op_item_and_print(void) {
+    cp_tensor *x = made(), *loss = cp_sum(tape, x, CP_ALL, false), *dx, *dloss;
+    TEST_ASSERT_TRUE(cp_grad(tape, loss, &x, 1, &dx) && cp_grad(tape, loss, &loss, 1, &dloss));
+    cp_tape_reset(tape);
+    cp_tensor *now = made();
+    REFUSED("add", "argument 2, of shape (2, 2), " STALE, cp_add(tape, now, dx));
+    TEST_ASSERT_TRUE(isnan(cp_item(dloss)));
+    expect_error_at("item", STALE, __FILE__, __LINE__ - 1);
+    cp_tensor_print(stdout, dx);
+    expect_error_at("tensor_print", STALE, __FILE__, __LINE__ - 1);
+}
+
+static void one_in_a_list_is_told_with_its_number(void) {
+    cp_tensor *old = stale_by(1), *parts[] = {made(), made(), old};
+    REFUSED("concat", "argument 3, of shape (2, 2), " STALE, cp_concat(tape, parts, 3, 0));
+}
+
+static void what_stands_around_a_convolution_is_told_by_name(void) {
+    cp_tensor *old = cp_full(tape, 1, CP_SHAPE(1, 2, 2, 1)), *bias = cp_full(tape, 1, CP_SHAPE(1));
+    cp_tape_reset(tape);
+    cp_tensor       *x = cp_full(tape, 1, CP_SHAPE(1, 2, 2, 1)), *w = cp_full(tape, 1, CP_SHAPE(1, 1, 1, 1));
+    cp_conv_extras   residual = {.residual = old}, biased = {.bias = bias};
+    cp_conv2d_config plain = {0};
+    REFUSED("leaky_conv2d", "residual, of shape (1, 2, 2, 1), " STALE, cp_leaky_conv2d(tape, x, w, residual, plain));
+    REFUSED("leaky_conv2d", "bias, of shape (1), " STALE, cp_leaky_conv2d(tape, x, w, biased, plain));
+    REFUSED("conv2d", "bias, of shape (1), " STALE, cp_conv2d(tape, x, w, bias, plain));
+}
+
+static void optional_factors_of_a_norm_are_told_by_name(void) {
+    cp_tensor *old = cp_full(tape, 1, CP_SHAPE(2));
+    cp_tape_reset(tape);
+    REFUSED("layer_norm", "gamma, of shape (2), " STALE, cp_layer_norm(tape, made(), old, NULL, 0));
+}
+
+static void it_is_told_in_wrt_and_as_loss(void) {
+    cp_tensor *old_loss = cp_sum(tape, made(), CP_ALL, false), *old = stale_by(1), *loss, *dx;
+    loss = cp_sum(tape, cp_square(tape, made()), CP_ALL, false);
+    REFUSED("grad", "wrt[0], of shape (2, 2), " STALE, cp_grad(tape, loss, &old, 1, &dx));
+    REFUSED("grad", "argument 1, of shape (), " STALE, cp_grad(tape, old_loss, &loss, 1, &dx));
+    REFUSED("grad", STALE, cp_grad_recorded(tape, old_loss, &loss, 1, &dx));
+}
+
+static void layers_and_backward_tell_it(void) {
+    cp_rng     rng = cp_rng_named(1, "init");
+    cp_params *params = cp_params_new();
+    cp_linear  layer = cp_linear_make(params, "layer", (cp_linear_config){.in = 2, .out = 2}, &rng);
+    cp_tensor *old = stale_by(1);
+    REFUSED("linear", STALE, cp_linear_forward(tape, &layer, old));
+    cp_tensor *loss = cp_sum(tape, cp_linear_forward(tape, &layer, made()), CP_ALL, false);
+    cp_tape_reset(tape);
+    REFUSED("backward", STALE, cp_backward(tape, loss, params));
+    cp_params_free(params);
+}
+
+static void an_optimizer_tells_gradients_from_before_a_reset(void) {
+    cp_rng     rng = cp_rng_named(1, "init");
+    cp_params *params = cp_params_new();
+    cp_linear  layer = cp_linear_make(params, "layer", (cp_linear_config){.in = 2, .out = 2}, &rng);
+    cp_optim  *sgd = cp_sgd_new(params, (cp_sgd_config){.rate = 1});
+    TEST_ASSERT_TRUE(cp_backward(tape, cp_sum(tape, cp_linear_forward(tape, &layer, made()), CP_ALL, false), params));
+    cp_tape_reset(tape);
+    TEST_ASSERT_FALSE(cp_optim_step(sgd));
+    expect_error_at("optim_step", "is from before cp_tape_reset", __FILE__, __LINE__ - 1);
+    cp_optim_free(sgd);
+    cp_params_free(params);
+}
+
+static void it_is_told_some_resets_later_too(void) {
+    for (int resets = 1; resets <= 50; resets++) {
+        cp_tensor *old = stale_by(resets);
+        REFUSED("neg", STALE, cp_neg(tape, old));
+    }
+}
+
+/* A step that makes more tensors than the quarantine has places still leaves those of the step before alone. */
+static void the_first_step_after_a_reset_tells_it_however_long_it_is(void) {
+    cp_tensor **old = malloc(5000 * sizeof *old);
+    for (int step = 0; step < 3; step++) {
+        for (int i = 0; i < 5000; i++) {
+            if (step) {
+                REFUSED("neg", STALE, cp_neg(tape, old[i]));
+            }
+            old[i] = made();
+        }
+        cp_tape_reset(tape);
+    }
+    free(old);
+}
+
+static void sweeps_and_samplers_do_not_use_up_the_quarantine(void) {
+    cp_tensor *old = made();
+    cp_tape_reset(tape);
+    cp_tensor *x = made(), *y = x, *dx;
+    for (int i = 0; i < 20; i++) y = cp_tanh(tape, y);
+    for (int i = 0; i < 1000; i++) TEST_ASSERT_TRUE(cp_grad(tape, cp_sum(tape, y, CP_ALL, false), &x, 1, &dx));
+    REFUSED("neg", STALE, cp_neg(tape, old));
+}
+
+static void after_the_first_error_of_a_step_null_arguments_are_silent(void) {
+    cp_tensor *old = stale_by(1), *x = made(), *dx;
+    cp_tensor *y = cp_exp(tape, cp_add(tape, x, cp_tanh(tape, old)));
+    TEST_ASSERT_NULL(y);
+    TEST_ASSERT_FALSE(cp_grad(tape, cp_sum(tape, y, CP_ALL, false), &x, 1, &dx));
+    TEST_ASSERT_TRUE(isnan(cp_item(y)));
+    expect_error("tanh: argument 1, of shape (2, 2), is from before cp_tape_reset");
+    cp_tape_reset(tape);
+    TEST_ASSERT_NULL(cp_neg(tape, NULL)); /* a new step: a NULL is news again */
+    expect_error("neg: argument 1 is NULL");
+}
+
+static void a_released_tensor_is_told_and_one_that_a_rule_will_read_is_not_released(void) {
+    cp_tensor *x = made(), *y = cp_scale(tape, x, 2), *z = cp_tanh(tape, y), *dx; /* tanh keeps its result, not its input */
+    cp_release(CP_AT(tape), y);
+    cp_release(CP_AT(tape), z);
+    TEST_ASSERT_NULL(y->data);
+    TEST_ASSERT_NOT_NULL(z->data);
+    REFUSED("neg", "argument 1, of shape (2, 2), was given back by cp_release", cp_neg(tape, y));
+    TEST_ASSERT_TRUE(isnan(cp_item(y)));
+    expect_error("item: the tensor, of shape (2, 2), was given back");
+    cp_tensor *sum = cp_sum(tape, z, CP_ALL, false);
+    TEST_ASSERT_TRUE(cp_grad(tape, sum, &x, 1, &dx));
+    TEST_ASSERT_TRUE(dx->data[0] < 1 && dx->data[0] > 0);
+    cp_tensor *seen = cp_scale(tape, x, 3), *view = cp_reshape(tape, seen, CP_SHAPE(4));
+    cp_release(CP_AT(tape), seen);
+    TEST_ASSERT_TRUE(view->data && view->data[3] == 12);
+}
+
+/* ---- parameters that got no gradient ---- */
+
+static void backward_tells_that_the_tape_was_frozen_when_the_loss_was_recorded(void) {
+    cp_rng     rng = cp_rng_named(1, "init");
+    cp_params *params = cp_params_new();
+    cp_linear  layer = cp_linear_make(params, "layer", (cp_linear_config){.in = 2, .out = 2}, &rng);
+    cp_tape_freeze(tape, true);
+    cp_tensor *loss = cp_sum(tape, cp_linear_forward(tape, &layer, made()), CP_ALL, false), *dw;
+    cp_tape_freeze(tape, false);
+    REFUSED("backward", "which were constants while the tape was frozen", cp_backward(tape, loss, params));
+    REFUSED("grad", "wrt[0], of shape (2, 2), is a parameter that was used only", cp_grad(tape, loss, &layer.weight, 1, &dw));
+    cp_params_free(params);
+}
+
+static void backward_tells_that_the_loss_touches_no_parameter_of_the_set(void) {
+    cp_rng     rng = cp_rng_named(1, "init");
+    cp_params *used = cp_params_new(), *unused = cp_params_new();
+    cp_linear  layer = cp_linear_make(used, "layer", (cp_linear_config){.in = 2, .out = 2}, &rng);
+    cp_linear_make(unused, "layer", (cp_linear_config){.in = 2, .out = 2}, &rng);
+    cp_tensor *loss = cp_sum(tape, cp_linear_forward(tape, &layer, made()), CP_ALL, false);
+    REFUSED("backward", "the loss depends on none of the 2 parameters of this set", cp_backward(tape, loss, unused));
+    TEST_ASSERT_TRUE(cp_backward(tape, loss, used));
+    cp_params_free(used);
+    cp_params_free(unused);
+}
+
+static void parameters_used_frozen_have_no_gradient_and_the_others_theirs(void) {
+    cp_rng     rng = cp_rng_named(1, "init");
+    cp_params *params = cp_params_new();
+    cp_linear  fixed = cp_linear_make(params, "fixed", (cp_linear_config){.in = 2, .out = 2}, &rng);
+    cp_linear  trained = cp_linear_make(params, "trained", (cp_linear_config){.in = 2, .out = 2}, &rng);
+    cp_tape_freeze(tape, true);
+    cp_tensor *features = cp_linear_forward(tape, &fixed, made());
+    cp_tape_freeze(tape, false);
+    TEST_ASSERT_TRUE(cp_backward(tape, cp_sum(tape, cp_linear_forward(tape, &trained, features), CP_ALL, false), params));
+    TEST_ASSERT_NULL(cp_params_find(params, "fixed.weight")->grad);
+    TEST_ASSERT_TRUE(cp_params_find(params, "trained.bias")->grad->data[0] == 2);
+    cp_params_free(params);
+}
+
+int main(void) {
+    UNITY_BEGIN();
+    RUN_TEST(a_hoisted_input_works_in_its_own_step_and_is_one_line_in_the_next);
+    RUN_TEST(hoisted_logits_are_told_by_the_loss);
+    RUN_TEST(a_gradient_kept_over_a_reset_is_told_by_op_item_and_print);
+    RUN_TEST(one_in_a_list_is_told_with_its_number);
+    RUN_TEST(what_stands_around_a_convolution_is_told_by_name);
+    RUN_TEST(optional_factors_of_a_norm_are_told_by_name);
+    RUN_TEST(it_is_told_in_wrt_and_as_loss);
+    RUN_TEST(layers_and_backward_tell_it);
+    RUN_TEST(an_optimizer_tells_gradients_from_before_a_reset);
+    RUN_TEST(it_is_told_some_resets_later_too);
+    RUN_TEST(the_first_step_after_a_reset_tells_it_however_long_it_is);
+    RUN_TEST(sweeps_and_samplers_do_not_use_up_the_quarantine);
+    RUN_TEST(after_the_first_error_of_a_step_null_arguments_are_silent);
+    RUN_TEST(a_released_tensor_is_told_and_one_that_a_rule_will_read_is_not_released);
+    RUN_TEST(backward_tells_that_the_tape_was_frozen_when_the_loss_was_recorded);
+    RUN_TEST(backward_tells_that_the_loss_touches_no_parameter_of_the_set);
+    RUN_TEST(parameters_used_frozen_have_no_gradient_and_the_others_theirs);
+    return UNITY_END();
+}
