@@ -26,9 +26,9 @@ static void put_quoted(cp_bytes *out, const char *text) {
             cp_bytes_append(out, (char[]){'\\', (char)*p}, 2);
         } else if (*p == '\n') {
             cp_bytes_text(out, "\\n");
-        } else if (*p < 32 || *p == 127) {
+        } else if (*p < 32 || *p == 127 || (*p == 0xC2 && p[1] < 0xA0)) { /* C1 controls drive terminals too */
             char escape[8];
-            snprintf(escape, sizeof escape, "\\u%04x", *p);
+            snprintf(escape, sizeof escape, "\\u%04x", length == 2 ? p[1] : p[0]);
             cp_bytes_text(out, escape);
         } else {
             cp_bytes_append(out, p, (size_t)length);
