@@ -1,7 +1,7 @@
 /* Checkpoints. */
 #include "models/checkpoint.h"
 
-#include "layers/params_file.h"
+#include "models/model_inside.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -224,32 +224,6 @@ static void list_end(staged *list, bool commit) {
     }
 }
 
-/* The description as it would be written today; defaults are spelled out. Text to free, or NULL. */
-static char *normalized(const char *text, const char *place, cp_status *status) {
-    cp_model_config config;
-    if (!cp_model_config_parse(text, place, &config, status)) return NULL;
-    char *again = cp_model_config_text(&config);
-    if (!again) cp_fail(status, "%s: out of memory", place);
-    return again;
-}
-
-static bool description_fits(const cp_model *model, const cp_safetensors *file, const char *path, cp_status *status) {
-    const char *text = cp_st_metadata(file, "couplet");
-    char        place[256];
-    if (!text)
-        return cp_fail(status, "%s: metadata has no key \"couplet\", a description of the model; load its params alone", path);
-    snprintf(place, sizeof place, "%s: metadata \"couplet\"", path);
-    char *own = cp_model_config_text(&model->config);
-    char *expected = own ? normalized(own, "the model's description", status) : NULL;
-    char *found = expected ? normalized(text, place, status) : NULL;
-    bool  fine = found ? strcmp(found, expected) == 0 : cp_fail(status, "%s: out of memory", path);
-    if (found && !fine) cp_fail(status, "%s is for another model: %s in the file, %s here", place, found, expected);
-    free(own);
-    free(expected);
-    free(found);
-    return fine;
-}
-
 /* What is fixed comes first: a wrong kind of optimizer says more than a tensor that it misses. */
 static bool stage_parts(const cp_checkpoint *c, const cp_safetensors *file, const char *path, staged **list, cp_status *status) {
     for (int fixed = 1; fixed >= 0; fixed--)
@@ -265,7 +239,7 @@ static bool stage_parts(const cp_checkpoint *c, const cp_safetensors *file, cons
 static bool load_from(const cp_checkpoint *c, const cp_safetensors *file, const char *path, cp_status *status) {
     staged          *list = NULL;
     cp_params_staged values = {0};
-    bool             fine = !c->model || description_fits(c->model, file, path, status);
+    bool             fine = !c->model || cp_model_described(c->model, file, path, status);
     if (fine && params_of(c)) fine = cp_params_stage(params_of(c), file, path, &values, status);
     fine = fine && stage_parts(c, file, path, &list, status);
     if (fine && values.values) cp_params_commit(params_of(c), &values);
@@ -296,59 +270,4 @@ char *cp_checkpoint_metadata(const char *path, const char *key, cp_status *statu
     if (found && !value) cp_fail(status, "%s: out of memory", path);
     cp_st_free(file);
     return value;
-}
-
-/* ---- models on their own ---- */
-
-bool cp_model_save(cp_model *model, const char *path, cp_status *status) {
-    if (!model) return cp_fail(status, "%s: the model is NULL", path ? path : "model_save");
-    return cp_checkpoint_save(&(cp_checkpoint){.model = model}, path, status);
-}
-
-static double largest_tensor(const cp_safetensors *file) {
-    double largest = 0;
-    for (size_t i = 0; i < cp_st_count(file); i++) {
-        double count = (double)cp_st_entry_at(file, i)->count;
-        largest = count > largest ? count : largest;
-    }
-    return largest;
-}
-
-static cp_model *model_from(const cp_safetensors *file, const char *path, cp_status *status) {
-    const char     *text = cp_st_metadata(file, "couplet");
-    cp_model_config config;
-    cp_rng          rng = cp_rng_named(0, "unused");
-    if (!text) {
-        cp_fail(status,
-                "%s: metadata has no key \"couplet\"; it describes the model, such as {\"model\":\"wrn\",\"depth\":10,"
-                "\"width\":2,\"channels\":3,\"classes\":8,\"norm\":\"batch\",\"head\":\"softmax\"}",
-                path);
-        return NULL;
-    }
-    char place[256];
-    snprintf(place, sizeof place, "%s: metadata \"couplet\"", path);
-    if (!cp_model_config_parse(text, place, &config, status)) return NULL;
-    if (cp_model_config_largest(&config) > largest_tensor(file)) {
-        cp_fail(status, "%s describes a larger model than the file holds", place);
-        return NULL;
-    }
-    cp_model *model = cp_model_new(config, &rng);
-    if (!model) {
-        cp_fail(status, "%s: the model it describes could not be made", path);
-        return NULL;
-    }
-    if (cp_params_load(model->params, file, path, status)) return model;
-    cp_model_free(model);
-    return NULL;
-}
-
-cp_model *cp_model_load(const char *path, cp_status *status) {
-    if (!path) {
-        cp_fail(status, "model_load: the path is NULL");
-        return NULL;
-    }
-    cp_safetensors *file = cp_st_read(path, status);
-    cp_model       *model = file ? model_from(file, path, status) : NULL;
-    cp_st_free(file);
-    return model;
 }
