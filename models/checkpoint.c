@@ -6,92 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- parts ---- */
-
-static bool optim_walk(void *object, int i, cp_state *state) {
-    return cp_optim_state(object, i, state);
-}
-
-static bool ema_walk(void *object, int i, cp_state *state) {
-    return cp_ema_state(object, i, state);
-}
-
-static const char *ema_busy(const void *object) {
-    return cp_ema_swapped(object) ? "the average is swapped in; call cp_ema_swap first" : NULL;
-}
-
-static bool gaussian_walk(void *object, int i, cp_state *state) {
-    return cp_class_gaussian_state(object, i, state);
-}
-
-static bool replay_walk(void *object, int i, cp_state *state) {
-    return cp_replay_state(object, i, state);
-}
-
-static bool integer_walk(void *object, int i, cp_state *state) {
-    if (i == 0) *state = cp_state_integer("value", object);
-    return i == 0;
-}
-
-static bool rng_walk(void *object, int i, cp_state *state) {
-    cp_rng *rng = object;
-    switch (i) {
-    case 0: *state = cp_state_array("", "key", CP_U32, 1, (int[]){2}, rng->key); return true;
-    case 1: *state = cp_state_array("", "stream", CP_U32, 1, (int[]){2}, rng->stream); return true;
-    case 2: *state = cp_state_array("", "position", CP_U64, 0, NULL, &rng->position); return true;
-    }
-    return false;
-}
-
-static bool schedule_walk(void *object, int i, cp_state *state) {
-    cp_schedule *s = object;
-    _Static_assert(sizeof s->kind == sizeof(int32_t), "an enum is stored as I32");
-    switch (i) {
-    case 0: *state = cp_state_array("", "kind", CP_I32, 0, NULL, &s->kind); return true;
-    case 1: *state = cp_state_array("", "rate", CP_F64, 0, NULL, &s->rate); return true;
-    case 2: *state = cp_state_integer("warmup", &s->warmup); return true;
-    case 3: *state = cp_state_integer("every", &s->every); return true;
-    case 4: *state = cp_state_array("", "drops", CP_I64, 1, (int[]){CP_SCHEDULE_DROPS}, s->drops); return true;
-    case 5: *state = cp_state_array("", "factor", CP_F64, 0, NULL, &s->factor); return true;
-    case 6: *state = cp_state_integer("total", &s->total); return true;
-    case 7: *state = cp_state_array("", "final_rate", CP_F64, 0, NULL, &s->final_rate); return true;
-    }
-    return false;
-}
-
-cp_checkpoint_part cp_part_optim(cp_optim *optim) {
-    return (cp_checkpoint_part){"optim", optim, optim_walk, NULL};
-}
-
-cp_checkpoint_part cp_part_ema(cp_ema *ema) {
-    return (cp_checkpoint_part){"ema", ema, ema_walk, ema_busy};
-}
-
-cp_checkpoint_part cp_part_schedule(cp_schedule *schedule) {
-    return (cp_checkpoint_part){"schedule", schedule, schedule_walk, NULL};
-}
-
-cp_checkpoint_part cp_part_replay(cp_replay *replay) {
-    return (cp_checkpoint_part){"replay", replay, replay_walk, NULL};
-}
-
-cp_checkpoint_part cp_part_class_gaussian(cp_class_gaussian *gaussian) {
-    return (cp_checkpoint_part){"gaussian", gaussian, gaussian_walk, NULL};
-}
-
-cp_checkpoint_part cp_part_rng(const char *name, cp_rng *rng) {
-    return (cp_checkpoint_part){name, rng, rng_walk, NULL};
-}
-
-cp_checkpoint_part cp_part_integer(const char *name, int64_t *value) {
-    return (cp_checkpoint_part){name, value, integer_walk, NULL};
-}
-
-cp_checkpoint_part cp_part_named(cp_checkpoint_part part, const char *name) {
-    part.name = name;
-    return part;
-}
-
 typedef struct state_name {
     char s[256];
 } state_name;
@@ -132,15 +46,30 @@ static bool usable(const cp_checkpoint *c, const char *path, cp_status *status) 
 
 /* ---- saving ---- */
 
-static void store_part(const cp_checkpoint_part *part, cp_st_writer *writer) {
+/* Where a part's values must fit each other. */
+static bool candidate_fits(const cp_checkpoint_part *part, const void *candidate, const char *path, cp_status *status) {
+    cp_status why = {0};
+    return !part->check || part->check(candidate, &why) || cp_fail(status, "%s: part %s: %s", path, part->name, why.message);
+}
+
+static bool value_fits(const state_name *name, const cp_state *state, const void *values, const char *path, cp_status *status) {
+    char what[512];
+    snprintf(what, sizeof what, "%.200s: \"%s\"", path, name->s);
+    return cp_state_check(state, values, what, status);
+}
+
+static bool store_part(const cp_checkpoint_part *part, cp_st_writer *writer, const char *path, cp_status *status) {
     cp_state state;
+    if (!candidate_fits(part, part->object, path, status)) return false;
     for (int i = 0; part->walk(part->object, i, &state); i++) {
         state_name name = full_name(part, &state);
+        if (!value_fits(&name, &state, state.data, path, status)) return false;
         if (state.dtype == CP_REAL_DTYPE && state.rank > 0)
             cp_reals_store(writer, name.s, state.rank, state.dims, state.data);
         else
             cp_st_writer_add(writer, name.s, state.dtype, state.rank, state.dims, state.data);
     }
+    return true;
 }
 
 bool cp_checkpoint_save(const cp_checkpoint *c, const char *path, cp_status *status) {
@@ -151,7 +80,7 @@ bool cp_checkpoint_save(const cp_checkpoint *c, const char *path, cp_status *sta
     if (text) cp_st_writer_metadata(writer, "couplet", text);
     for (int i = 0; i < c->metadata_count; i++) cp_st_writer_metadata(writer, c->metadata[i].key, c->metadata[i].value);
     if (params_of(c)) cp_params_store(params_of(c), writer);
-    for (int i = 0; i < c->part_count; i++) store_part(&c->parts[i], writer);
+    for (int i = 0; fine && i < c->part_count; i++) fine = store_part(&c->parts[i], writer, path, status);
     fine = fine && cp_st_writer_save(writer, path, status);
     free(text);
     cp_st_writer_free(writer);
@@ -210,7 +139,7 @@ static bool stage_state(const cp_checkpoint_part *part, const cp_state *state, c
     }
     *item = (staged){room, state->data, state->bytes, *list};
     *list = item;
-    if (!convert(file, entry, state, room, status)) return false;
+    if (!convert(file, entry, state, room, status) || !value_fits(&name, state, room, path, status)) return false;
     return !state->fixed || fixed_equal(name.s, state, room, path, status);
 }
 
@@ -224,6 +153,20 @@ static void list_end(staged *list, bool commit) {
     }
 }
 
+/* The object as it would become, put together from what was read. */
+static bool staged_fits(const cp_checkpoint_part *part, const staged *list, const char *path, cp_status *status) {
+    if (!part->check) return true;
+    char *copy = malloc(part->size), *object = part->object;
+    if (!copy) return cp_fail(status, "%s: out of memory for part %s", path, part->name);
+    memcpy(copy, object, part->size);
+    for (; list; list = list->next)
+        if ((char *)list->to >= object && (char *)list->to < object + part->size)
+            memcpy(copy + ((char *)list->to - object), list->from, list->bytes);
+    bool fits = candidate_fits(part, copy, path, status);
+    free(copy);
+    return fits;
+}
+
 /* What is fixed comes first: a wrong kind of optimizer says more than a tensor that it misses. */
 static bool stage_parts(const cp_checkpoint *c, const cp_safetensors *file, const char *path, staged **list, cp_status *status) {
     for (int fixed = 1; fixed >= 0; fixed--)
@@ -232,6 +175,7 @@ static bool stage_parts(const cp_checkpoint *c, const cp_safetensors *file, cons
             cp_state                  state;
             for (int i = 0; part->walk(part->object, i, &state); i++)
                 if (state.fixed == fixed && !stage_state(part, &state, file, path, list, status)) return false;
+            if (!fixed && !staged_fits(part, *list, path, status)) return false;
         }
     return true;
 }

@@ -1,6 +1,7 @@
 /* Entries of a walk over an object's state. */
 #include "optim/state.h"
 
+#include <math.h>
 #include <stdio.h>
 
 cp_state cp_state_array(const char *path, const char *leaf, cp_dtype dtype, int rank, const int *dims, void *data) {
@@ -17,12 +18,36 @@ cp_state cp_state_tensor(const char *path, const char *leaf, cp_tensor *tensor) 
     return cp_state_array(path, leaf, CP_REAL_DTYPE, tensor->rank, tensor->dims, tensor->data);
 }
 
-cp_state cp_state_integer(const char *leaf, int64_t *value) {
-    return cp_state_array("", leaf, CP_I64, 0, NULL, value);
+cp_state cp_state_within(cp_state state, double least, double most) {
+    state.least = least;
+    state.most = most;
+    return state;
+}
+
+cp_state cp_state_count(const char *leaf, int64_t *value) {
+    return cp_state_within(cp_state_array("", leaf, CP_I64, 0, NULL, value), 0, CP_STATE_MOST_COUNT);
 }
 
 cp_state cp_state_fixed(const char *leaf, cp_dtype dtype, void *value) {
     cp_state state = cp_state_array("", leaf, dtype, 0, NULL, value);
     state.fixed = true;
     return state;
+}
+
+bool cp_state_check(const cp_state *state, const void *values, const char *what, cp_status *status) {
+    enum { CHUNK = 256 };
+    size_t  width = cp_dtype_size(state->dtype), count = state->least == 0 && state->most == 0 ? 0 : state->bytes / width;
+    cp_real chunk[CHUNK];
+    for (size_t first = 0; first < count; first += CHUNK) {
+        size_t n = count - first < CHUNK ? count - first : CHUNK;
+        if (!cp_elements_to_real(state->dtype, (const char *)values + first * width, n, chunk, what, status)) return false;
+        for (size_t i = 0; i < n; i++) {
+            double value = (double)chunk[i];
+            bool   passes = isnan(value) ? state->rank > 0 : value >= state->least && value <= state->most;
+            if (!passes)
+                return cp_fail(status, "%s: value %zu is %g; %g to %g is possible", what, first + i, value, state->least,
+                               state->most);
+        }
+    }
+    return true;
 }
