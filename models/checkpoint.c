@@ -1,7 +1,7 @@
 /* Checkpoints. */
 #include "models/checkpoint.h"
 
-#include "models/model_inside.h"
+#include "models/inside.h"
 
 #include <stdlib.h>
 #include <string.h>

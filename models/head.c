@@ -3,7 +3,7 @@
 
 #include "core/op.h"
 #include "layers/make.h"
-#include "models/keys.h"
+#include "models/inside.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* The keys of a kind at work. */
-#include "models/keys.h"
+#include "models/inside.h"
 
 #include "layers/layers.h"
 

@@ -1,5 +1,5 @@
 /* The list of all kinds: a new one is a file of its own and a line here. */
-#include "models/kinds.h"
+#include "models/inside.h"
 
 #include <string.h>
 

@@ -2,8 +2,7 @@
 #include "models/model.h"
 
 #include "core/op.h"
-#include "models/kinds.h"
-#include "models/model_inside.h"
+#include "models/inside.h"
 
 #include <stdlib.h>
 #include <string.h>

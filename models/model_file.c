@@ -1,6 +1,6 @@
 /* Models in files of their own, and the descriptions there. */
 #include "models/checkpoint.h"
-#include "models/model_inside.h"
+#include "models/inside.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* The LSTM as a network: the features are the last layer's final hidden state. */
-#include "models/keys.h"
+#include "models/inside.h"
 #include "models/net.h"
 
 typedef struct lstm_net {

@@ -1,5 +1,5 @@
 /* The multilayer perceptron. */
-#include "models/keys.h"
+#include "models/inside.h"
 #include "models/net.h"
 
 typedef struct mlp {

@@ -1,6 +1,6 @@
 /* The wide ResNet. */
 #include "core/op.h"
-#include "models/keys.h"
+#include "models/inside.h"
 #include "models/net.h"
 
 #include <stdlib.h>

@@ -22,7 +22,7 @@ static bool replay_walk(void *object, int i, cp_state *state) {
 }
 
 static bool integer_walk(void *object, int i, cp_state *state) {
-    if (i == 0) *state = cp_state_count("value", object);
+    if (i == 0) *state = cp_state_integer("value", object);
     return i == 0;
 }
 

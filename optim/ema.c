@@ -117,7 +117,7 @@ bool cp_ema_state(cp_ema *ema, int i, cp_state *state) {
     if (i == ema->count + 1)
         *state = cp_state_fixed("decay", CP_F64, &ema->decay);
     else if (i == ema->count)
-        *state = cp_state_count("updates", &ema->updates);
+        *state = cp_state_integer("updates", &ema->updates);
     else
         *state = cp_state_tensor(ema->params->at[i].name, "ema", ema->average[i]);
     return true;

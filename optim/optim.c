@@ -268,8 +268,8 @@ bool cp_optim_state(cp_optim *optim, int i, cp_state *state) {
             return true;
         }
     switch (left) {
-    case 0: *state = cp_state_count("steps", &optim->steps); return true;
-    case 1: *state = cp_state_count("skipped", &optim->skipped); return true;
+    case 0: *state = cp_state_integer("steps", &optim->steps); return true;
+    case 1: *state = cp_state_integer("skipped", &optim->skipped); return true;
     case 2: *state = cp_state_within(cp_state_array("", "rate", CP_F64, 0, NULL, &optim->rate), 0, DBL_MAX); return true;
     default: return setting_state(optim, left - 3, state);
     }

@@ -264,9 +264,9 @@ bool cp_replay_state(cp_replay *replay, int i, cp_state *state) {
     switch (i) {
     case 0: *state = cp_state_array("", "samples", dtype, 1 + c->rank, dims, replay->samples); return true;
     case 1: *state = cp_state_within(cp_state_array("", "visits", CP_I32, 1, dims, replay->visits), 0, INT32_MAX); return true;
-    case 2: *state = cp_state_count("drawn", &replay->drawn); return true;
-    case 3: *state = cp_state_count("fresh", &replay->fresh); return true;
-    case 4: *state = cp_state_count("dropped", &replay->dropped); return true;
+    case 2: *state = cp_state_integer("drawn", &replay->drawn); return true;
+    case 3: *state = cp_state_integer("fresh", &replay->fresh); return true;
+    case 4: *state = cp_state_integer("dropped", &replay->dropped); return true;
     case 5: *state = cp_state_fixed("classes", CP_I32, &replay->config.classes); return true;
     default: return false;
     }

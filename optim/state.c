@@ -24,7 +24,7 @@ cp_state cp_state_within(cp_state state, double least, double most) {
     return state;
 }
 
-cp_state cp_state_count(const char *leaf, int64_t *value) {
+cp_state cp_state_integer(const char *leaf, int64_t *value) {
     return cp_state_within(cp_state_array("", leaf, CP_I64, 0, NULL, value), 0, CP_STATE_MOST_COUNT);
 }
 
@@ -35,19 +35,12 @@ cp_state cp_state_fixed(const char *leaf, cp_dtype dtype, void *value) {
 }
 
 bool cp_state_check(const cp_state *state, const void *values, const char *what, cp_status *status) {
-    enum { CHUNK = 256 };
-    size_t  width = cp_dtype_size(state->dtype), count = state->least == 0 && state->most == 0 ? 0 : state->bytes / width;
-    cp_real chunk[CHUNK];
-    for (size_t first = 0; first < count; first += CHUNK) {
-        size_t n = count - first < CHUNK ? count - first : CHUNK;
-        if (!cp_elements_to_real(state->dtype, (const char *)values + first * width, n, chunk, what, status)) return false;
-        for (size_t i = 0; i < n; i++) {
-            double value = (double)chunk[i];
-            bool   passes = isnan(value) ? state->rank > 0 : value >= state->least && value <= state->most;
-            if (!passes)
-                return cp_fail(status, "%s: value %zu is %g; %g to %g is possible", what, first + i, value, state->least,
-                               state->most);
-        }
+    size_t width = cp_dtype_size(state->dtype), count = state->least == 0 && state->most == 0 ? 0 : state->bytes / width;
+    for (size_t i = 0; i < count; i++) {
+        double value;
+        cp_elements_to_double(state->dtype, (const char *)values + i * width, 1, &value);
+        bool passes = isnan(value) ? state->rank > 0 : value >= state->least && value <= state->most;
+        if (!passes) return cp_fail(status, "%s: value %zu is %g; %g to %g is possible", what, i, value, state->least, state->most);
     }
     return true;
 }

@@ -28,7 +28,7 @@ typedef struct cp_state {
 /* For those who write such a walk. The name is "path.leaf", or "leaf" when path is empty. */
 cp_state cp_state_array(const char *path, const char *leaf, cp_dtype dtype, int rank, const int *dims, void *data);
 cp_state cp_state_tensor(const char *path, const char *leaf, cp_tensor *tensor);
-cp_state cp_state_count(const char *leaf, int64_t *value);              /* an I64 of shape (), from 0 to CP_STATE_MOST_COUNT */
+cp_state cp_state_integer(const char *leaf, int64_t *value);            /* an I64 of shape (), from 0 to CP_STATE_MOST_COUNT */
 cp_state cp_state_fixed(const char *leaf, cp_dtype dtype, void *value); /* of shape () */
 cp_state cp_state_within(cp_state state, double least, double most);
 

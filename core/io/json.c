@@ -34,29 +34,13 @@ const char *cp_json_string(const cp_json *node, const char *fallback) {
     return is(node, CP_JSON_STRING) ? node->text : fallback;
 }
 
-/* Written without a point or exponent: then its text is exact where the double is not. */
-static bool plain_integer(const cp_json *node) {
-    return strcspn(node->text, ".eE") == strlen(node->text);
-}
-
 int64_t cp_json_integer(const cp_json *node, int64_t fallback) {
     if (!is(node, CP_JSON_NUMBER)) return fallback;
-    if (plain_integer(node)) {
+    if (!strpbrk(node->text, ".eE")) { /* then its text is exact where the double is not */
         errno = 0;
         long long value = strtoll(node->text, NULL, 10);
         return errno ? fallback : value;
     }
     bool whole = node->number >= -0x1p63 && node->number < 0x1p63 && node->number == floor(node->number);
     return whole ? (int64_t)node->number : fallback;
-}
-
-uint64_t cp_json_unsigned(const cp_json *node, uint64_t fallback) {
-    if (!is(node, CP_JSON_NUMBER) || node->number < 0) return fallback;
-    if (plain_integer(node)) {
-        errno = 0;
-        unsigned long long value = strtoull(node->text, NULL, 10);
-        return errno ? fallback : value;
-    }
-    bool whole = node->number < 0x1p64 && node->number == floor(node->number);
-    return whole ? (uint64_t)node->number : fallback;
 }

@@ -122,22 +122,14 @@ static void point_fix(char *text) {
     memmove(text + at + 1, text + end, strlen(text + end) + 1);
 }
 
-static void put_digits(cp_json_writer *w, const char *key, double value, int most, bool single) {
+void cp_json_put_number(cp_json_writer *w, const char *key, double value) {
     char text[48] = "null";
-    for (int precision = single ? 6 : 15; isfinite(value) && precision <= most; precision++) {
+    for (int precision = 15; isfinite(value) && precision <= 17; precision++) {
         snprintf(text, sizeof text, "%.*g", precision, value);
-        if (single ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value) break;
+        if (strtod(text, NULL) == value) break;
     }
     if (isfinite(value)) point_fix(text);
     put_text(w, key, text);
-}
-
-void cp_json_put_number(cp_json_writer *w, const char *key, double value) {
-    put_digits(w, key, value, 17, false);
-}
-
-void cp_json_put_float(cp_json_writer *w, const char *key, float value) {
-    put_digits(w, key, value, 9, true);
 }
 
 void cp_json_put_string(cp_json_writer *w, const char *key, const char *value) {

@@ -274,28 +274,6 @@ const char *cp_st_metadata(const cp_safetensors *file, const char *key) {
     return cp_json_string(cp_json_get(file->metadata, key), NULL);
 }
 
-/* From `node` on, the first that is not the writer's own. */
-static const cp_json *user_metadata(const cp_json *node) {
-    while (node && (strcmp(node->key, CP_ST_FORMAT_KEY) == 0 || strcmp(node->key, CP_ST_CRC_KEY) == 0)) node = node->next;
-    return node;
-}
-
-static const cp_json *first_metadata(const cp_safetensors *file) {
-    return user_metadata(file->metadata ? file->metadata->first : NULL);
-}
-
-size_t cp_st_metadata_count(const cp_safetensors *file) {
-    size_t count = 0;
-    for (const cp_json *node = first_metadata(file); node; node = user_metadata(node->next)) count++;
-    return count;
-}
-
-const char *cp_st_metadata_key(const cp_safetensors *file, size_t index) {
-    const cp_json *node = first_metadata(file);
-    while (node && index-- > 0) node = user_metadata(node->next);
-    return node ? node->key : NULL;
-}
-
 const cp_st_entry *cp_st_require(const cp_safetensors *file, const char *name, int rank, const int64_t *dims, cp_status *status) {
     const cp_st_entry *entry = cp_st_find(file, name);
     if (!entry) {
@@ -311,24 +289,8 @@ const cp_st_entry *cp_st_require(const cp_safetensors *file, const char *name, i
     return NULL;
 }
 
-typedef struct tensor_label {
-    char text[320];
-} tensor_label;
-
-static tensor_label label(const cp_safetensors *file, const cp_st_entry *entry) {
-    tensor_label out;
-    snprintf(out.text, sizeof out.text, "%.200s: tensor \"%s\"", file->name, shown(entry->name).text);
-    return out;
-}
-
 bool cp_st_to_real(const cp_safetensors *file, const cp_st_entry *entry, cp_real *out, cp_status *status) {
-    return cp_elements_to_real(entry->dtype, entry->data, entry->count, out, label(file, entry).text, status);
-}
-
-bool cp_st_to_int64(const cp_safetensors *file, const cp_st_entry *entry, int64_t *out, cp_status *status) {
-    return cp_elements_to_int64(entry->dtype, entry->data, entry->count, out, label(file, entry).text, status);
-}
-
-bool cp_st_to_int32(const cp_safetensors *file, const cp_st_entry *entry, int32_t *out, cp_status *status) {
-    return cp_elements_to_int32(entry->dtype, entry->data, entry->count, out, label(file, entry).text, status);
+    char what[320];
+    snprintf(what, sizeof what, "%.200s: tensor \"%s\"", file->name, shown(entry->name).text);
+    return cp_elements_to_real(entry->dtype, entry->data, entry->count, out, what, status);
 }

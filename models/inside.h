@@ -1,9 +1,12 @@
-/* The keys of a kind at work: options are completed and checked, read from a description and written into one. */
-#ifndef CP_KEYS_H
-#define CP_KEYS_H
+/* What the files of models share and programs do not need. */
+#ifndef CP_MODELS_INSIDE_H
+#define CP_MODELS_INSIDE_H
 
 #include "core/io/json.h"
-#include "models/kind.h"
+#include "layers/params_file.h"
+#include "models/model.h"
+
+/* ---- keys.c: the keys of a kind at work ---- */
 
 /* Puts the defaults in the place of zeros and checks all values. A message about options from a file begins with `name` and tells
  * zeros as missing keys; it is NULL for options from a program. */
@@ -27,5 +30,27 @@ bool cp_kind_options_ready(cp_at at, const cp_kind *kind, const void *given, cp_
 
 /* Names that nets and heads share. */
 extern const cp_choice cp_activation_names[];
+
+/* ---- kinds.c: the list of all kinds ---- */
+
+typedef struct cp_kind_entry {
+    const cp_kind *kind;
+    size_t         place; /* of its options in a cp_model_config */
+} cp_kind_entry;
+
+typedef enum cp_kind_of { CP_OF_NETS, CP_OF_HEADS } cp_kind_of;
+
+/* The entry of that name, or the first for NULL; NULL when there is none. */
+const cp_kind_entry *cp_kinds_find(cp_kind_of of, const char *name);
+cp_name_list         cp_kinds_names(cp_kind_of of);
+
+/* ---- model.c and model_file.c ---- */
+
+/* Makes the network and the head of m->config in m->params, and completes the configuration. false with a message in status when that
+ * is not possible; without one when cp_misuse or the set's own source (cp_params_expect) has told why. */
+bool cp_model_make(cp_at at, cp_model *m, cp_rng *rng, cp_status *status);
+
+/* Whether the file's description is that of the model. */
+bool cp_model_described(const cp_model *model, const cp_safetensors *file, const char *path, cp_status *status);
 
 #endif
