@@ -1,4 +1,5 @@
 /* Errors: the one handler for misuse, and messages about bad data from outside. */
+#include "core/io/bytes.h"
 #include "core/tape_inside.h"
 
 #include <stdarg.h>
@@ -34,7 +35,7 @@ bool cp_misuse(cp_at at, const char *op, const char *format, ...) {
     return false;
 }
 
-bool cp_fail(cp_status *status, const char *format, ...) {
+bool cp_fail_as(cp_status *status, cp_status_kind kind, const char *format, ...) {
     if (!status || status->message[0]) return false;
     va_list args;
     va_start(args, format);
@@ -42,5 +43,7 @@ bool cp_fail(cp_status *status, const char *format, ...) {
         snprintf(status->message, sizeof status->message, "failed");
     }
     va_end(args);
+    cp_text_clean(status->message);
+    status->kind = kind;
     return false;
 }

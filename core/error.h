@@ -50,12 +50,24 @@ void cp_error_handler(cp_error_fn handler, void *user);
 /* Reports misuse. Returns false, so that a check can say `return cp_misuse(...)`. */
 bool cp_misuse(cp_at at, const char *op, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* What a program may want to tell apart: a run without a checkpoint begins, one with a damaged checkpoint must not. */
+typedef enum cp_status_kind {
+    CP_STATUS_FINE,
+    CP_STATUS_FAILED,  /* all other reasons: permissions, memory, a full disk, a file that is for something else */
+    CP_STATUS_MISSING, /* there is no such file */
+    CP_STATUS_DAMAGED, /* the file is there, but its contents are cut off, changed or of another format */
+} cp_status_kind;
+
 /* The outcome of an operation on data from outside. Start it as {0}; `message` is empty while all is well. */
 typedef struct cp_status {
-    char message[512];
+    char           message[512];
+    cp_status_kind kind;
 } cp_status;
 
-/* Writes a message (the first one stays; status may be NULL) and returns false. */
-bool cp_fail(cp_status *status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Writes a message (the first one stays; status may be NULL) and returns false. Control characters become '?': whatever a
+ * message quotes may come from outside, and it may go to a terminal. */
+bool cp_fail_as(cp_status *status, cp_status_kind kind, const char *format, ...) __attribute__((format(printf, 3, 4)));
+#define cp_fail(status, ...) cp_fail_as(status, CP_STATUS_FAILED, __VA_ARGS__)
+#define cp_damaged(status, ...) cp_fail_as(status, CP_STATUS_DAMAGED, __VA_ARGS__)
 
 #endif

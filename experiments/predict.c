@@ -52,45 +52,32 @@ static bool fail_shape(const input *in, const char *expected, cp_status *status)
                    expected);
 }
 
-static bool fit_images(input *in, const cp_wrn_config *wrn, int layout, cp_status *status) {
-    const int64_t *d = in->npy.dims;
-    char           expected[160];
-    const char    *axes = layout == NCHW ? "(N, %d, H, W)%s: %d channel%s, H and W at least 8%s"
-                                         : "(N, H, W, %d)%s: %d channel%s, H and W at least 8%s";
-    bool           gray = in->npy.rank == 3 && wrn->channels == 1;
-    bool           four = in->npy.rank == 4;
-    int64_t        h = gray ? d[1] : layout == NCHW ? d[2] : d[1], w = gray ? d[2] : layout == NCHW ? d[3] : d[2];
-    int64_t        c = gray ? 1 : layout == NCHW ? d[1] : d[3], other = layout == NCHW ? d[3] : d[1];
-    if ((gray || four) && c == wrn->channels && h >= 8 && w >= 8) {
+/* Images come in either order of axes. */
+static bool fit_images(input *in, const cp_net_input *net, int layout, cp_status *status) {
+    bool gray = in->npy.rank == 3 && net->shape.dims[2] == 1, planes = layout == NCHW && !gray;
+    char expected[200];
+    if (gray || in->npy.rank == 4) {
+        const int64_t *d = in->npy.dims;
+        int            from[] = {0, planes ? 2 : 1, planes ? 3 : 2, planes ? 1 : 3};
         in->rank = 4;
-        in->dims[1] = (int)h, in->dims[2] = (int)w, in->dims[3] = (int)c;
-        in->planes = layout == NCHW && c > 1;
-        return true;
+        for (int i = 1; i < 4; i++) in->dims[i] = gray && i == 3 ? 1 : (int)d[from[i]];
+        in->planes = planes && in->dims[3] > 1;
+        if (cp_net_input_fits(net, cp_shape_of(4, in->dims))) return true;
     }
-    snprintf(expected, sizeof expected, axes, wrn->channels, wrn->channels == 1 ? " or (N, H, W)" : "", wrn->channels,
-             wrn->channels == 1 ? "" : "s",
-             four && c != wrn->channels && other == wrn->channels
-                 ? (layout == NCHW ? "; is it --layout nhwc?" : "; is it --layout nchw?")
-                 : "");
+    bool other = in->npy.rank == 4 && in->npy.dims[layout == NCHW ? 3 : 1] == net->shape.dims[2];
+    snprintf(expected, sizeof expected, "(N, %s%d%s)%s: %d channel%s, H and W at least %d%s", layout == NCHW ? "" : "H, W, ",
+             net->shape.dims[2], layout == NCHW ? ", H, W" : "", net->shape.dims[2] == 1 ? " or (N, H, W)" : "", net->shape.dims[2],
+             net->shape.dims[2] == 1 ? "" : "s", net->least,
+             !other           ? ""
+             : layout == NCHW ? "; is it --layout nhwc?"
+                              : "; is it --layout nchw?");
     return fail_shape(in, expected, status);
 }
 
-static bool fit_rows(input *in, int width, cp_status *status) {
-    char expected[64];
-    in->rank = 2;
-    in->dims[1] = width;
-    if (in->npy.rank >= 2 && in->row == (size_t)width) return true;
-    snprintf(expected, sizeof expected, "(N, %d)", width);
-    return fail_shape(in, expected, status);
-}
-
-static bool fit_sequences(input *in, int width, cp_status *status) {
-    char expected[64];
+static bool fit_others(input *in, const cp_net_input *net, cp_status *status) {
     in->rank = in->npy.rank;
     for (int i = 1; i < in->rank; i++) in->dims[i] = (int)in->npy.dims[i];
-    if (in->rank == 3 && in->dims[1] >= 1 && in->dims[2] == width) return true;
-    snprintf(expected, sizeof expected, "(N, T, %d) with T at least 1", width);
-    return fail_shape(in, expected, status);
+    return cp_net_input_fits(net, cp_shape_of(in->rank, in->dims)) || fail_shape(in, cp_net_input_show(net).s, status);
 }
 
 static bool fit(input *in, const cp_model *model, int layout, cp_status *status) {
@@ -105,9 +92,8 @@ static bool fit(input *in, const cp_model *model, int layout, cp_status *status)
         if (i > 0) in->row *= (size_t)npy->dims[i];
     }
     in->n = (int)npy->dims[0];
-    if (strcmp(model->config.model, "wrn") == 0) return fit_images(in, &model->config.wrn, layout, status);
-    if (strcmp(model->config.model, "mlp") == 0) return fit_rows(in, model->config.mlp.sizes[0], status);
-    return fit_sequences(in, model->config.lstm.in, status);
+    const cp_net_input *net = &model->net->input;
+    return net->shape.rank == 3 ? fit_images(in, net, layout, status) : fit_others(in, net, status);
 }
 
 /* ---- computing ---- */
@@ -174,10 +160,10 @@ static float *predict(const cp_model *model, const input *in, int most, cp_statu
 /* ---- telling ---- */
 
 typedef struct summary {
-    int     n, classes;
-    int64_t not_finite; /* rows */
-    double  confidence; /* mean over the others; NaN when there are none */
-    int    *histogram;
+    int    n, classes;
+    int    not_finite, first; /* rows; the first of them */
+    double confidence;        /* mean over the others; NaN when there are none */
+    int   *histogram;
 } summary;
 
 static bool summarize(const float *p, int n, int classes, summary *s, cp_status *status) {
@@ -193,8 +179,8 @@ static bool summarize(const float *p, int n, int classes, summary *s, cp_status 
         }
         if (finite)
             s->histogram[best]++, sum += (double)p[best];
-        else
-            s->not_finite++;
+        else if (s->not_finite++ == 0)
+            s->first = i;
     }
     s->confidence = sum / (double)(n - s->not_finite);
     return true;
@@ -266,13 +252,14 @@ static bool work(const cp_options *o, const cp_model *model, input *in, cp_statu
     float *p = predict(model, in, (int)cp_option_int(o, "batch"), status);
     bool   fine = p && cp_npy_write(out, CP_F32, 2, (int64_t[]){in->n, model->config.classes}, p, status) &&
                 summarize(p, in->n, model->config.classes, &s, status);
-    if (fine && s.not_finite)
-        fprintf(stderr, "couplet predict: %lld of %d inputs gave posteriors that are not finite; is the input?\n",
-                (long long)s.not_finite, s.n);
     if (fine && cp_option_flag(o, "json"))
         fine = print_json(&s, cp_argument(o, 0), in, out, status);
     else if (fine && !cp_option_flag(o, "quiet"))
         print_summary(&s, model, out);
+    if (fine && s.not_finite) /* the file is there, for a look at the rows at fault; nobody must take it for a result */
+        fine = cp_fail(status, "%d of %d inputs gave posteriors that are not finite, the first of them row %d of %.200s; %s",
+                       s.not_finite, s.n, s.first, out,
+                       s.not_finite < s.n ? "look at these inputs" : "look at the model and its inputs");
     free(s.histogram);
     free(p);
     return fine;
@@ -298,7 +285,8 @@ const cp_command cp_command_predict = {
                "writes such files, and so can PyTorch. INPUT.npy has one input a row: images (N, C, H, W), or with "
                "--layout nhwc (N, H, W, C), gray ones also (N, H, W); vectors (N, D); sequences (N, T, D). float32 "
                "and float64 are taken as they are, uint8 as pixels: x / 127.5 - 1. The network is in evaluation "
-               "mode.",
+               "mode. Either file may be a pipe, up to 1 GiB. Posteriors that are not finite are written, and are a "
+               "failure.",
     .example = "couplet predict model.safetensors test.npy --out probs.npy",
     .options = options,
     .least_arguments = 2,

@@ -9,16 +9,15 @@
 
 typedef cp_gaussian_softmax layer_t;
 
-enum { MOST_FULL = 46340 }; /* features whose D(D+1)/2 numbers an int can count */
-
 static bool possible(cp_at at, const cp_gaussian_softmax_config *c) {
     const char *op = "gaussian_softmax_make";
     if (c->features < 1 || c->classes < 1)
         return cp_misuse(at, op, "features is %d and classes is %d; both must be positive", c->features, c->classes);
     if (c->precision < CP_SPHERICAL || c->precision > CP_FULL)
         return cp_misuse(at, op, "there is no precision number %d", (int)c->precision);
-    return c->precision != CP_FULL || c->features <= MOST_FULL ||
-           cp_misuse(at, op, "features is %d; a full precision matrix can have %d, CP_DIAGONAL any number", c->features, MOST_FULL);
+    return c->precision != CP_FULL || c->features <= CP_GAUSSIAN_MOST_FULL ||
+           cp_misuse(at, op, "features is %d; a full precision matrix can have %d, CP_DIAGONAL any number", c->features,
+                     CP_GAUSSIAN_MOST_FULL);
 }
 
 cp_gaussian_softmax(cp_gaussian_softmax_make)(cp_at at, cp_params *params, const char *path, cp_gaussian_softmax_config c,

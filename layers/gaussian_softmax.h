@@ -7,6 +7,8 @@
 #include "layers/params.h"
 #include "ops/gaussian.h"
 
+enum { CP_GAUSSIAN_MOST_FULL = 46340 }; /* features whose D(D+1)/2 numbers an int can count */
+
 typedef struct cp_gaussian_softmax_config {
     int          features, classes;
     cp_precision precision;   /* CP_PRECISION_DEFAULT: CP_FULL */

@@ -69,6 +69,7 @@ static cp_tensor *insert(cp_at at, cp_params *params, const char *path, const ch
         cp_misuse(at, "params_add", params ? "the name %s is taken" : "the parameter set for %s is NULL", name.s);
         return NULL;
     }
+    if (params->admits && !params->admits(params->admits_context, name.s, entry.layout, shape)) return NULL;
     if (!grow(at, params)) return NULL;
     entry.name = malloc(strlen(name.s) + 1);
     entry.value = (cp_tensor_new)(at, shape);
@@ -169,10 +170,11 @@ bool cp_grads_check(cp_at at, const char *op, const cp_params *params) {
 /* ---- initializers ---- */
 
 void cp_tensor_fill(cp_tensor *t, cp_real value) {
-    for (size_t i = 0; i < t->size; i++) t->data[i] = value;
+    for (size_t i = 0; t && i < t->size; i++) t->data[i] = value;
 }
 
 static void fill(cp_tensor *t, bool normal, double spread, cp_rng *rng) {
+    if (!t) return;
     if (normal)
         cp_rng_fill_normal(rng, t->data, t->size, 0, (cp_real)spread);
     else

@@ -27,6 +27,10 @@ typedef struct cp_params {
     cp_param *at;
     int       count, room;
 
+    /* Asked, where set, before memory is taken for a new entry; false keeps it out without a word. See cp_params_expect. */
+    bool (*admits)(void *context, const char *name, cp_layout layout, cp_shape shape);
+    void *admits_context;
+
     /* cp_backward's: its lists, and where and when it left the gradients of the first grad_count entries. */
     cp_tensor **wanted, **grads;
     cp_tape    *grad_tape;
@@ -82,7 +86,7 @@ typedef enum cp_init {
     CP_INIT_ZERO,
 } cp_init;
 
-/* slope: of the leaky ReLU that follows, for the Kaiming ones. */
+/* slope: of the leaky ReLU that follows, for the Kaiming ones. A tensor that could not be added, NULL, is left out. */
 void cp_init_weight(cp_tensor *weight, cp_init init, int fan_in, int fan_out, cp_real slope, cp_rng *rng);
 void cp_init_bias(cp_tensor *bias, cp_init init, int fan_in, cp_rng *rng);
 void cp_tensor_fill(cp_tensor *t, cp_real value);

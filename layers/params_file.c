@@ -18,20 +18,23 @@ typedef struct disk_shape {
     size_t  stride[CP_MAX_RANK]; /* in memory, of each axis as the file has them */
 } disk_shape;
 
-static disk_shape shape_on_disk(const cp_param *entry) {
-    const cp_tensor *t = entry->value;
-    disk_shape       shape = {.rank = t->rank};
-    size_t           stride[CP_MAX_RANK], step = 1;
-    for (int i = t->rank - 1; i >= 0; i--) {
+static disk_shape shape_on_disk(cp_layout layout, int rank, const int *dims) {
+    disk_shape shape = {.rank = rank};
+    size_t     stride[CP_MAX_RANK], step = 1;
+    for (int i = rank - 1; i >= 0; i--) {
         stride[i] = step;
-        step *= (size_t)t->dims[i];
+        step *= (size_t)dims[i];
     }
-    for (int i = 0; i < t->rank; i++) {
-        int axis = entry->layout == CP_LAYOUT_PLAIN ? i : orders[entry->layout][i];
-        shape.dims[i] = t->dims[axis];
+    for (int i = 0; i < rank; i++) {
+        int axis = layout == CP_LAYOUT_PLAIN ? i : orders[layout][i];
+        shape.dims[i] = dims[axis];
         shape.stride[i] = stride[axis];
     }
     return shape;
+}
+
+static disk_shape entry_on_disk(const cp_param *entry) {
+    return shape_on_disk(entry->layout, entry->value->rank, entry->value->dims);
 }
 
 /* The place in memory of the i-th element of the file. */
@@ -66,7 +69,7 @@ static void store(cp_st_writer *writer, const char *name, const disk_shape *shap
 
 void cp_params_store(const cp_params *params, cp_st_writer *writer) {
     for (int k = 0; k < params->count; k++) {
-        disk_shape shape = shape_on_disk(&params->at[k]);
+        disk_shape shape = entry_on_disk(&params->at[k]);
         store(writer, params->at[k].name, &shape, params->at[k].value->data, params->at[k].value->size);
     }
 }
@@ -102,11 +105,23 @@ static bool no_strangers(const cp_params *params, const cp_safetensors *file, co
 }
 
 static bool stage_entry(const cp_param *entry, const cp_safetensors *file, cp_real *to, cp_real *room, cp_status *status) {
-    disk_shape         shape = shape_on_disk(entry);
+    disk_shape         shape = entry_on_disk(entry);
     const cp_st_entry *found = cp_st_require(file, entry->name, shape.rank, shape.dims, status);
     if (!found || !cp_st_to_real(file, found, room, status)) return false;
     for (size_t i = 0; i < entry->value->size; i++) to[memory_place(&shape, i)] = room[i];
     return true;
+}
+
+static bool expected(void *context, const char *name, cp_layout layout, cp_shape shape) {
+    const cp_params_source *source = context;
+    if (shape.rank < 0 || shape.rank > CP_MAX_RANK) return true; /* the maker of the tensor refuses it */
+    disk_shape disk = shape_on_disk(layout, shape.rank, shape.dims);
+    return cp_st_require(source->file, name, disk.rank, disk.dims, source->status);
+}
+
+void cp_params_expect(cp_params *params, cp_params_source *source) {
+    params->admits = source ? expected : NULL;
+    params->admits_context = source;
 }
 
 bool cp_params_stage(const cp_params *params, const cp_safetensors *file, const char *path, cp_params_staged *staged,

@@ -26,6 +26,14 @@ bool cp_params_stage(const cp_params *params, const cp_safetensors *file, const 
                      cp_status *status);
 void cp_params_commit(cp_params *params, cp_params_staged *staged); /* puts the values in place and frees them */
 
+/* Until it is called with NULL, the set takes only entries that the file has, with the same shape: others are kept out, with a message
+ * in status, before any memory is taken for them. What a file describes can then not be larger than what it holds. */
+typedef struct cp_params_source {
+    const cp_safetensors *file;
+    cp_status            *status;
+} cp_params_source;
+void cp_params_expect(cp_params *params, cp_params_source *source);
+
 /* Both steps: after an error the set is as it was. */
 bool cp_params_load(cp_params *params, const cp_safetensors *file, const char *path, cp_status *status);
 

@@ -1,96 +1,10 @@
 /* Checkpoints. */
 #include "models/checkpoint.h"
 
-#include "layers/params_file.h"
+#include "models/inside.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- parts ---- */
-
-static bool optim_walk(void *object, int i, cp_state *state) {
-    return cp_optim_state(object, i, state);
-}
-
-static bool ema_walk(void *object, int i, cp_state *state) {
-    return cp_ema_state(object, i, state);
-}
-
-static const char *ema_busy(const void *object) {
-    return cp_ema_swapped(object) ? "the average is swapped in; call cp_ema_swap first" : NULL;
-}
-
-static bool gaussian_walk(void *object, int i, cp_state *state) {
-    return cp_class_gaussian_state(object, i, state);
-}
-
-static bool replay_walk(void *object, int i, cp_state *state) {
-    return cp_replay_state(object, i, state);
-}
-
-static bool integer_walk(void *object, int i, cp_state *state) {
-    if (i == 0) *state = cp_state_integer("value", object);
-    return i == 0;
-}
-
-static bool rng_walk(void *object, int i, cp_state *state) {
-    cp_rng *rng = object;
-    switch (i) {
-    case 0: *state = cp_state_array("", "key", CP_U32, CP_SHAPE(2), rng->key); return true;
-    case 1: *state = cp_state_array("", "stream", CP_U32, CP_SHAPE(2), rng->stream); return true;
-    case 2: *state = cp_state_array("", "position", CP_U64, CP_SCALAR, &rng->position); return true;
-    }
-    return false;
-}
-
-static bool schedule_walk(void *object, int i, cp_state *state) {
-    cp_schedule *s = object;
-    _Static_assert(sizeof s->kind == sizeof(int32_t), "an enum is stored as I32");
-    switch (i) {
-    case 0: *state = cp_state_array("", "kind", CP_I32, CP_SCALAR, &s->kind); return true;
-    case 1: *state = cp_state_array("", "rate", CP_F64, CP_SCALAR, &s->rate); return true;
-    case 2: *state = cp_state_integer("warmup", &s->warmup); return true;
-    case 3: *state = cp_state_integer("every", &s->every); return true;
-    case 4: *state = cp_state_array("", "drops", CP_I64, CP_SHAPE(CP_SCHEDULE_DROPS), s->drops); return true;
-    case 5: *state = cp_state_array("", "factor", CP_F64, CP_SCALAR, &s->factor); return true;
-    case 6: *state = cp_state_integer("total", &s->total); return true;
-    case 7: *state = cp_state_array("", "final_rate", CP_F64, CP_SCALAR, &s->final_rate); return true;
-    }
-    return false;
-}
-
-cp_checkpoint_part cp_part_optim(cp_optim *optim) {
-    return (cp_checkpoint_part){"optim", optim, optim_walk, NULL};
-}
-
-cp_checkpoint_part cp_part_ema(cp_ema *ema) {
-    return (cp_checkpoint_part){"ema", ema, ema_walk, ema_busy};
-}
-
-cp_checkpoint_part cp_part_schedule(cp_schedule *schedule) {
-    return (cp_checkpoint_part){"schedule", schedule, schedule_walk, NULL};
-}
-
-cp_checkpoint_part cp_part_replay(cp_replay *replay) {
-    return (cp_checkpoint_part){"replay", replay, replay_walk, NULL};
-}
-
-cp_checkpoint_part cp_part_class_gaussian(cp_class_gaussian *gaussian) {
-    return (cp_checkpoint_part){"gaussian", gaussian, gaussian_walk, NULL};
-}
-
-cp_checkpoint_part cp_part_rng(const char *name, cp_rng *rng) {
-    return (cp_checkpoint_part){name, rng, rng_walk, NULL};
-}
-
-cp_checkpoint_part cp_part_integer(const char *name, int64_t *value) {
-    return (cp_checkpoint_part){name, value, integer_walk, NULL};
-}
-
-cp_checkpoint_part cp_part_named(cp_checkpoint_part part, const char *name) {
-    part.name = name;
-    return part;
-}
 
 typedef struct state_name {
     char s[256];
@@ -132,15 +46,30 @@ static bool usable(const cp_checkpoint *c, const char *path, cp_status *status) 
 
 /* ---- saving ---- */
 
-static void store_part(const cp_checkpoint_part *part, cp_st_writer *writer) {
+/* Where a part's values must fit each other. */
+static bool candidate_fits(const cp_checkpoint_part *part, const void *candidate, const char *path, cp_status *status) {
+    cp_status why = {0};
+    return !part->check || part->check(candidate, &why) || cp_fail(status, "%s: part %s: %s", path, part->name, why.message);
+}
+
+static bool value_fits(const state_name *name, const cp_state *state, const void *values, const char *path, cp_status *status) {
+    char what[512];
+    snprintf(what, sizeof what, "%.200s: \"%s\"", path, name->s);
+    return cp_state_check(state, values, what, status);
+}
+
+static bool store_part(const cp_checkpoint_part *part, cp_st_writer *writer, const char *path, cp_status *status) {
     cp_state state;
+    if (!candidate_fits(part, part->object, path, status)) return false;
     for (int i = 0; part->walk(part->object, i, &state); i++) {
         state_name name = full_name(part, &state);
+        if (!value_fits(&name, &state, state.data, path, status)) return false;
         if (state.dtype == CP_REAL_DTYPE && state.rank > 0)
             cp_reals_store(writer, name.s, state.rank, state.dims, state.data);
         else
             cp_st_writer_add(writer, name.s, state.dtype, state.rank, state.dims, state.data);
     }
+    return true;
 }
 
 bool cp_checkpoint_save(const cp_checkpoint *c, const char *path, cp_status *status) {
@@ -151,7 +80,7 @@ bool cp_checkpoint_save(const cp_checkpoint *c, const char *path, cp_status *sta
     if (text) cp_st_writer_metadata(writer, "couplet", text);
     for (int i = 0; i < c->metadata_count; i++) cp_st_writer_metadata(writer, c->metadata[i].key, c->metadata[i].value);
     if (params_of(c)) cp_params_store(params_of(c), writer);
-    for (int i = 0; i < c->part_count; i++) store_part(&c->parts[i], writer);
+    for (int i = 0; fine && i < c->part_count; i++) fine = store_part(&c->parts[i], writer, path, status);
     fine = fine && cp_st_writer_save(writer, path, status);
     free(text);
     cp_st_writer_free(writer);
@@ -210,7 +139,7 @@ static bool stage_state(const cp_checkpoint_part *part, const cp_state *state, c
     }
     *item = (staged){room, state->data, state->bytes, *list};
     *list = item;
-    if (!convert(file, entry, state, room, status)) return false;
+    if (!convert(file, entry, state, room, status) || !value_fits(&name, state, room, path, status)) return false;
     return !state->fixed || fixed_equal(name.s, state, room, path, status);
 }
 
@@ -224,30 +153,18 @@ static void list_end(staged *list, bool commit) {
     }
 }
 
-/* The description as it would be written today; defaults are spelled out. Text to free, or NULL. */
-static char *normalized(const char *text, const char *place, cp_status *status) {
-    cp_model_config config;
-    if (!cp_model_config_parse(text, place, &config, status)) return NULL;
-    char *again = cp_model_config_text(&config);
-    if (!again) cp_fail(status, "%s: out of memory", place);
-    return again;
-}
-
-static bool description_fits(const cp_model *model, const cp_safetensors *file, const char *path, cp_status *status) {
-    const char *text = cp_st_metadata(file, "couplet");
-    char        place[256];
-    if (!text)
-        return cp_fail(status, "%s: metadata has no key \"couplet\", a description of the model; load its params alone", path);
-    snprintf(place, sizeof place, "%s: metadata \"couplet\"", path);
-    char *own = cp_model_config_text(&model->config);
-    char *expected = own ? normalized(own, "the model's description", status) : NULL;
-    char *found = expected ? normalized(text, place, status) : NULL;
-    bool  fine = found ? strcmp(found, expected) == 0 : cp_fail(status, "%s: out of memory", path);
-    if (found && !fine) cp_fail(status, "%s is for another model: %s in the file, %s here", place, found, expected);
-    free(own);
-    free(expected);
-    free(found);
-    return fine;
+/* The object as it would become, put together from what was read. */
+static bool staged_fits(const cp_checkpoint_part *part, const staged *list, const char *path, cp_status *status) {
+    if (!part->check) return true;
+    char *copy = malloc(part->size), *object = part->object;
+    if (!copy) return cp_fail(status, "%s: out of memory for part %s", path, part->name);
+    memcpy(copy, object, part->size);
+    for (; list; list = list->next)
+        if ((char *)list->to >= object && (char *)list->to < object + part->size)
+            memcpy(copy + ((char *)list->to - object), list->from, list->bytes);
+    bool fits = candidate_fits(part, copy, path, status);
+    free(copy);
+    return fits;
 }
 
 /* What is fixed comes first: a wrong kind of optimizer says more than a tensor that it misses. */
@@ -258,6 +175,7 @@ static bool stage_parts(const cp_checkpoint *c, const cp_safetensors *file, cons
             cp_state                  state;
             for (int i = 0; part->walk(part->object, i, &state); i++)
                 if (state.fixed == fixed && !stage_state(part, &state, file, path, list, status)) return false;
+            if (!fixed && !staged_fits(part, *list, path, status)) return false;
         }
     return true;
 }
@@ -265,7 +183,7 @@ static bool stage_parts(const cp_checkpoint *c, const cp_safetensors *file, cons
 static bool load_from(const cp_checkpoint *c, const cp_safetensors *file, const char *path, cp_status *status) {
     staged          *list = NULL;
     cp_params_staged values = {0};
-    bool             fine = !c->model || description_fits(c->model, file, path, status);
+    bool             fine = !c->model || cp_model_described(c->model, file, path, status);
     if (fine && params_of(c)) fine = cp_params_stage(params_of(c), file, path, &values, status);
     fine = fine && stage_parts(c, file, path, &list, status);
     if (fine && values.values) cp_params_commit(params_of(c), &values);
@@ -296,59 +214,4 @@ char *cp_checkpoint_metadata(const char *path, const char *key, cp_status *statu
     if (found && !value) cp_fail(status, "%s: out of memory", path);
     cp_st_free(file);
     return value;
-}
-
-/* ---- models on their own ---- */
-
-bool cp_model_save(cp_model *model, const char *path, cp_status *status) {
-    if (!model) return cp_fail(status, "%s: the model is NULL", path ? path : "model_save");
-    return cp_checkpoint_save(&(cp_checkpoint){.model = model}, path, status);
-}
-
-static double largest_tensor(const cp_safetensors *file) {
-    double largest = 0;
-    for (size_t i = 0; i < cp_st_count(file); i++) {
-        double count = (double)cp_st_entry_at(file, i)->count;
-        largest = count > largest ? count : largest;
-    }
-    return largest;
-}
-
-static cp_model *model_from(const cp_safetensors *file, const char *path, cp_status *status) {
-    const char     *text = cp_st_metadata(file, "couplet");
-    cp_model_config config;
-    cp_rng          rng = cp_rng_named(0, "unused");
-    if (!text) {
-        cp_fail(status,
-                "%s: metadata has no key \"couplet\"; it describes the model, such as {\"model\":\"wrn\",\"depth\":10,"
-                "\"width\":2,\"channels\":3,\"classes\":8,\"norm\":\"batch\",\"head\":\"softmax\"}",
-                path);
-        return NULL;
-    }
-    char place[256];
-    snprintf(place, sizeof place, "%s: metadata \"couplet\"", path);
-    if (!cp_model_config_parse(text, place, &config, status)) return NULL;
-    if (cp_model_config_largest(&config) > largest_tensor(file)) {
-        cp_fail(status, "%s describes a larger model than the file holds", place);
-        return NULL;
-    }
-    cp_model *model = cp_model_new(config, &rng);
-    if (!model) {
-        cp_fail(status, "%s: the model it describes could not be made", path);
-        return NULL;
-    }
-    if (cp_params_load(model->params, file, path, status)) return model;
-    cp_model_free(model);
-    return NULL;
-}
-
-cp_model *cp_model_load(const char *path, cp_status *status) {
-    if (!path) {
-        cp_fail(status, "model_load: the path is NULL");
-        return NULL;
-    }
-    cp_safetensors *file = cp_st_read(path, status);
-    cp_model       *model = file ? model_from(file, path, status) : NULL;
-    cp_st_free(file);
-    return model;
 }

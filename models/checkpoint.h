@@ -11,8 +11,11 @@
  *
  * A load checks everything before it changes anything: after an error all objects are as they were. The description
  * must be the model's, and what was set when an object was made (an optimizer's kind, betas and weight decay, an
- * average's decay) must be as it was; the rate is restored. Parts that the file has and the load does not ask for are
- * left alone. */
+ * average's decay) must be as it was; the rate is restored. State that no run can have (a negative count, a rate that is
+ * no number) is neither loaded nor saved. Parts that the file has and the load does not ask for are left alone.
+ *
+ * When a load fails, status.kind tells why: CP_STATUS_MISSING, there is no such file and a run may begin;
+ * CP_STATUS_DAMAGED, the file cannot be trusted; CP_STATUS_FAILED, it is for something else or could not be read. */
 #ifndef CP_CHECKPOINT_H
 #define CP_CHECKPOINT_H
 
@@ -29,6 +32,11 @@ typedef struct cp_checkpoint_part {
     void       *object;
     bool (*walk)(void *object, int i, cp_state *state);
     const char *(*busy)(const void *object); /* why it cannot be saved or loaded now, or NULL; may be NULL itself */
+
+    /* Where values must fit each other: an object that is one plain struct of `size` bytes is put together from what was read and
+     * looked at before anything is changed. NULL: the ranges of the states say all. */
+    size_t size;
+    bool (*check)(const void *candidate, cp_status *why);
 } cp_checkpoint_part;
 
 cp_checkpoint_part cp_part_optim(cp_optim *optim);
@@ -37,7 +45,7 @@ cp_checkpoint_part cp_part_schedule(cp_schedule *schedule);
 cp_checkpoint_part cp_part_replay(cp_replay *replay);
 cp_checkpoint_part cp_part_class_gaussian(cp_class_gaussian *gaussian); /* of a replay buffer's start */
 cp_checkpoint_part cp_part_rng(const char *name, cp_rng *rng);
-cp_checkpoint_part cp_part_integer(const char *name, int64_t *value); /* a position in the data, a count of epochs */
+cp_checkpoint_part cp_part_integer(const char *name, int64_t *value); /* a position in the data, a count of epochs: 0 to 2^53 */
 
 /* The same part under another name, for a second one of its kind: cp_part_named(cp_part_optim(critic), "critic"). The
  * name must live as long as the part. */

@@ -9,39 +9,41 @@
 
 #include "layers/gaussian_softmax.h"
 #include "layers/layers.h"
+#include "models/kind.h"
 
 typedef struct cp_head cp_head;
 
-typedef struct cp_head_config {
-    int          classes;
-    cp_precision precision;   /* hybrid; CP_PRECISION_DEFAULT: CP_DIAGONAL */
-    bool         learn_prior; /* hybrid */
-    cp_at        at;          /* set by cp_head_new: the caller's place, for the maker's errors */
-} cp_head_config;
-
 typedef struct cp_head_kind {
-    const char *name;
-    bool        generative; /* its energies are meant as a density */
-    /* NULL when that fails; sizes, params and rng have been checked. */
-    cp_head *(*make)(cp_params *params, const char *path, int features, const cp_head_config *config, cp_rng *rng);
+    cp_kind base;
+    bool    generative; /* its energies are meant as a density */
+    /* Adds the parameters under the path and fills in what comes after head->features. Params and rng are not NULL, the options
+     * complete and in their ranges. false when that fails, after cp_misuse; what cp_params_add or a layer refused, they have
+     * told. */
+    bool (*make)(cp_at at, cp_head *head, cp_params *params, const char *path, const void *options, cp_rng *rng);
     cp_tensor *(*logits)(cp_at at, const cp_head *head, cp_tensor *z);       /* (N, C) */
     cp_tensor *(*class_energy)(cp_at at, const cp_head *head, cp_tensor *z); /* (N, C); NULL: minus the logits */
     cp_tensor *(*penalty)(cp_at at, const cp_head *head);                    /* (); NULL: none */
-    void (*free)(cp_head *head);
+    int (*most_features)(const void *options);                               /* NULL: any number */
+    void (*free)(cp_head *head);                                             /* what make took besides the struct; NULL: nothing */
 } cp_head_kind;
 
 /* A head's struct begins with this. */
 struct cp_head {
     const cp_head_kind *kind;
-    int                 classes;
+    int                 classes, features;
 };
 
-extern const cp_head_kind cp_head_softmax, cp_head_jem, cp_head_hybrid;
-const cp_head_kind       *cp_head_kind_named(const char *name); /* "softmax", "jem", "hybrid"; NULL when unknown */
+/* The options of the hybrid head. */
+typedef struct cp_hybrid_config {
+    cp_precision precision; /* CP_PRECISION_DEFAULT: CP_DIAGONAL */
+    bool         learn_prior;
+    double       mean_sd;   /* the means start at N(0, mean_sd^2); 0: 0.1 */
+    bool         associate; /* the softmax head starts at the Gaussians' posterior instead of at weights of its own */
+} cp_hybrid_config;
 
-/* NULL, after the error handler, when it cannot be made. */
-cp_head *cp_head_new(cp_at at, const cp_head_kind *kind, cp_params *params, const char *path, int features, cp_head_config config,
-                     cp_rng *rng);
+/* Options NULL: the defaults. NULL, after the error handler, when it cannot be made. */
+cp_head *cp_head_new(cp_at at, const cp_head_kind *kind, cp_params *params, const char *path, int features, int classes,
+                     const void *options, cp_rng *rng);
 void     cp_head_free(cp_head *head); /* NULL is fine */
 
 cp_tensor *cp_head_logits(cp_at at, const cp_head *head, cp_tensor *z);       /* (N, C) */
@@ -53,11 +55,18 @@ cp_tensor *cp_head_penalty(cp_at at, const cp_head *head); /* times lambda: minu
 /* The layer inside a hybrid head, or NULL. */
 cp_gaussian_softmax *cp_head_gaussian_softmax(cp_head *head);
 
+/* As cp_net_kind_add. */
+bool                cp_head_kind_add(cp_at at, const cp_head_kind *kind);
+const cp_head_kind *cp_head_kind_named(const char *name); /* NULL when unknown */
+
+extern const cp_head_kind cp_head_softmax, cp_head_jem, cp_head_hybrid;
+
 #define cp_head_new(...) cp_head_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_head_logits(t, ...) cp_head_logits(CP_AT(t), __VA_ARGS__)
 #define cp_head_posterior(t, ...) cp_head_posterior(CP_AT(t), __VA_ARGS__)
 #define cp_head_class_energy(t, ...) cp_head_class_energy(CP_AT(t), __VA_ARGS__)
 #define cp_head_energy(t, ...) cp_head_energy(CP_AT(t), __VA_ARGS__)
 #define cp_head_penalty(t, ...) cp_head_penalty(CP_AT(t), __VA_ARGS__)
+#define cp_head_kind_add(...) cp_head_kind_add(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 
 #endif

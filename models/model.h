@@ -6,20 +6,20 @@
 #include "models/net.h"
 
 typedef struct cp_model_config {
-    const char *model; /* "wrn", "mlp" or "lstm"; NULL: "wrn" */
-    const char *head;  /* "softmax", "jem" or "hybrid"; NULL: "softmax" */
+    const char *model; /* the network's kind: "wrn", "mlp", "lstm" or one that was added; NULL: "wrn" */
+    const char *head;  /* "softmax", "jem", "hybrid" or one that was added; NULL: "softmax" */
     int         classes;
 
-    cp_wrn_config  wrn;
-    cp_mlp_config  mlp;
-    cp_lstm_config lstm;
-
-    cp_precision precision; /* hybrid; CP_PRECISION_DEFAULT: CP_DIAGONAL */
-    bool         learn_prior;
+    /* Options; those of other kinds than the two above are not looked at. */
+    cp_wrn_config    wrn;
+    cp_mlp_config    mlp;
+    cp_lstm_config   lstm;
+    cp_hybrid_config hybrid;
+    cp_kind_options  own_net, own_head; /* of kinds that a program has added: memcpy the struct here, or parse a description */
 } cp_model_config;
 
 typedef struct cp_model {
-    cp_model_config config; /* its strings are static names */
+    cp_model_config config; /* with the defaults filled in; its strings are the kinds' names */
     cp_params      *params;
     cp_net         *net;  /* tensors at the top: stem.weight, ... */
     cp_head        *head; /* head.weight, head.bias, ... */
@@ -36,9 +36,11 @@ void cp_model_free(cp_model *model); /* NULL is fine */
  *   of    key            values                                      default   tensors, as a file names them
  *   all   model          wrn, mlp, lstm                              wrn
  *         classes        1 to 2^20                                   needed
- *         head           softmax, jem, hybrid                        softmax   head.weight, head.bias; hybrid also head.mean,
- *         precision      spherical, diagonal, full (hybrid)          diagonal  head.precision
- *         learn_prior    true, false (hybrid)                        false     head.prior
+ *         head           softmax, jem, hybrid                        softmax   head.weight, head.bias
+ *   hybrid precision     spherical, diagonal, full                   diagonal  also head.mean, head.precision
+ *         learn_prior    true, false                                 false     head.prior
+ *         mean_sd        1e-6 to 1e6: the means start at N(0, sd^2)  0.1
+ *         associate      true, false: softmax starts at the means'   false
  *   wrn   depth          10, 16, 22, ... (6n + 4)                    10        stem.weight, stem.bias, stage0.block0.conv1.weight,
  *         width          1 to 1000                                   1         ...conv1.bias, ...conv2..., ...shortcut..., to
  *         channels       of the images, 1 to 4096                    1         stage2.blockN...: see models/net.h
@@ -52,12 +54,10 @@ void cp_model_free(cp_model *model); /* NULL is fine */
  *         bidirectional  true, false                                 false     weight_ih_l0_reverse, ...
  *
  * All convolutions of a wrn have biases; they are 3x3 with padding 1, and the shortcuts 1x1 with padding 0. Text to free, or NULL
- * when out of memory; false and a message for a description that is not possible. */
+ * when out of memory or not possible; false and a message for a description that is not possible. Kinds that a program has added
+ * have the keys that they describe. */
 char *cp_model_config_text(const cp_model_config *config);
 bool  cp_model_config_parse(const char *text, const char *name, cp_model_config *config, cp_status *status);
-
-/* The number of values in the largest tensor that such a model has: what a file must hold before memory is taken for it. */
-double cp_model_config_largest(const cp_model_config *config);
 
 cp_tensor *cp_model_logits(cp_at at, const cp_model *model, cp_tensor *x, cp_mode mode);       /* (N, C) */
 cp_tensor *cp_model_posterior(cp_at at, const cp_model *model, cp_tensor *x, cp_mode mode);    /* (N, C) */

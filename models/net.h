@@ -1,26 +1,59 @@
-/* Feature networks: anything that turns a batch of inputs into feature vectors (N, features). Heads sit on any of them. */
+/* Feature networks: anything that turns a batch of inputs into feature vectors (N, features). Heads sit on any of them. Each kind
+ * is a cp_net_kind in a file of its own. */
 #ifndef CP_NET_H
 #define CP_NET_H
 
 #include "layers/layers.h"
+#include "models/kind.h"
 
 typedef struct cp_net cp_net;
 
 typedef struct cp_net_kind {
-    const char *name;
-    cp_tensor *(*forward)(cp_at at, const cp_net *net, cp_tensor *x, cp_mode mode);
-    void (*free)(cp_net *net);
+    cp_kind base;
+    /* Adds the parameters under the path and fills in what comes after net->kind. Params and rng are not NULL, the options complete
+     * and in their ranges. false when that fails, after cp_misuse; what cp_params_add or a layer refused, they have told. */
+    bool (*make)(cp_at at, cp_net *net, cp_params *params, const char *path, const void *options, cp_rng *rng);
+    cp_tensor *(*forward)(cp_at at, const cp_net *net, cp_tensor *x, cp_mode mode); /* x fits net->input */
+    void (*free)(cp_net *net); /* what make took besides the struct; NULL: nothing */
 } cp_net_kind;
+
+/* What a network takes: x (N, dims...), of rank 1 + rank; 0 stands for any size from `least` on. Of rank 3 these are images,
+ * channels last. All zeros: anything. */
+typedef struct cp_net_input {
+    cp_shape shape;
+    int      least;
+    bool     flattened; /* any x (N, ...) with the same number of values a row fits */
+} cp_net_input;
 
 /* A network's struct begins with this. */
 struct cp_net {
     const cp_net_kind *kind;
     int                features;
+    cp_net_input       input;
 };
 
+/* Options NULL: the defaults. NULL, after the error handler, when it cannot be made. */
+cp_net    *cp_net_new(cp_at at, const cp_net_kind *kind, cp_params *params, const char *path, const void *options, cp_rng *rng);
 cp_tensor *cp_net_forward(cp_at at, const cp_net *net, cp_tensor *x, cp_mode mode);
+void       cp_net_free(cp_net *net); /* NULL is fine; the parameters stay with their set */
+
+/* Does a batch of that shape fit? And what would, for messages: "(N, H, W, 3) with H, W >= 8". */
+bool cp_net_input_fits(const cp_net_input *input, cp_shape batch);
+typedef struct cp_net_input_text {
+    char s[120];
+} cp_net_input_text;
+cp_net_input_text cp_net_input_show(const cp_net_input *input);
+
+/* Makes a kind known under its name, to cp_model_new, cp_model_load and all else that reads descriptions. To be called before
+ * that, from one thread; a second time changes nothing. false (misuse) when the name is another kind's or its keys do not fit. */
+bool               cp_net_kind_add(cp_at at, const cp_net_kind *kind);
+const cp_net_kind *cp_net_kind_named(const char *name); /* NULL when unknown */
+
+#define cp_net_new(...) cp_net_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_net_forward(t, ...) cp_net_forward(CP_AT(t), __VA_ARGS__)
-void cp_net_free(cp_net *net); /* NULL is fine; the parameters stay with their set */
+#define cp_net_kind_add(...) cp_net_kind_add(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
+
+extern const cp_net_kind cp_net_wrn, cp_net_mlp, cp_net_lstm;
 
 /* The constructors below give NULL, after the error handler, when a network cannot be made. */
 

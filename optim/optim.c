@@ -3,6 +3,7 @@
 
 #include "core/threads.h"
 
+#include <float.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -263,12 +264,13 @@ bool cp_optim_state(cp_optim *optim, int i, cp_state *state) {
         for (int k = 0; k < 2; k++) {
             if (!optim->state[k] || !optim->state[k][e] || left-- > 0) continue;
             *state = cp_state_tensor(optim->params->at[e].name, optim->names[k], optim->state[k][e]);
+            if (k == 1) *state = cp_state_within(*state, 0, INFINITY); /* Adam's v: its root is taken */
             return true;
         }
     switch (left) {
     case 0: *state = cp_state_integer("steps", &optim->steps); return true;
     case 1: *state = cp_state_integer("skipped", &optim->skipped); return true;
-    case 2: *state = cp_state_array("", "rate", CP_F64, CP_SCALAR, &optim->rate); return true;
+    case 2: *state = cp_state_within(cp_state_array("", "rate", CP_F64, CP_SCALAR, &optim->rate), 0, DBL_MAX); return true;
     default: return setting_state(optim, left - 3, state);
     }
 }

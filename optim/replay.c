@@ -266,7 +266,9 @@ bool cp_replay_state(cp_replay *replay, int i, cp_state *state) {
     cp_dtype                dtype = c->storage == CP_REPLAY_EXACT ? CP_REAL_DTYPE : CP_F16;
     switch (i) {
     case 0: *state = cp_state_array("", "samples", dtype, samples_shape(c), replay->samples); return true;
-    case 1: *state = cp_state_array("", "visits", CP_I32, CP_SHAPE(c->capacity), replay->visits); return true;
+    case 1:
+        *state = cp_state_within(cp_state_array("", "visits", CP_I32, CP_SHAPE(c->capacity), replay->visits), 0, INT32_MAX);
+        return true;
     case 2: *state = cp_state_integer("drawn", &replay->drawn); return true;
     case 3: *state = cp_state_integer("fresh", &replay->fresh); return true;
     case 4: *state = cp_state_integer("dropped", &replay->dropped); return true;

@@ -16,14 +16,26 @@ static double cosine(const cp_schedule *s, int64_t step) {
     return s->final_rate + (s->rate - s->final_rate) * (1 + cos(pi * u)) / 2;
 }
 
+static bool usual(double rate) {
+    return rate >= 0 && isfinite(rate);
+}
+
+bool cp_schedule_check(const cp_schedule *s, cp_status *status) {
+    if ((int)s->kind < CP_SCHEDULE_CONSTANT || s->kind > CP_SCHEDULE_COSINE)
+        return cp_fail(status, "there is no schedule of kind %d", (int)s->kind);
+    if (!usual(s->rate) || !usual(s->final_rate) || !usual(s->factor))
+        return cp_fail(status, "rate is %g, final_rate %g and factor %g; they must be finite and not below 0", s->rate,
+                       s->final_rate, s->factor);
+    if (s->warmup < 0) return cp_fail(status, "warmup is %lld steps", (long long)s->warmup);
+    return s->kind != CP_SCHEDULE_COSINE || s->total > s->warmup ||
+           cp_fail(status, "total is %lld; a cosine needs a total above its warmup of %lld", (long long)s->total,
+                   (long long)s->warmup);
+}
+
 static bool fits(cp_at at, const cp_schedule *s) {
-    const char *op = "schedule_rate";
-    if (!s) return cp_misuse(at, op, "the schedule is NULL");
-    if (s->warmup < 0) return cp_misuse(at, op, "warmup is %lld steps", (long long)s->warmup);
-    if (s->kind == CP_SCHEDULE_COSINE && s->total <= s->warmup)
-        return cp_misuse(at, op, "total is %lld; a cosine needs a total above its warmup of %lld", (long long)s->total,
-                         (long long)s->warmup);
-    return true;
+    cp_status why = {0};
+    if (!s) return cp_misuse(at, "schedule_rate", "the schedule is NULL");
+    return cp_schedule_check(s, &why) || cp_misuse(at, "schedule_rate", "%s", why.message);
 }
 
 double(cp_schedule_rate)(cp_at at, const cp_schedule *schedule, int64_t step) {

@@ -32,7 +32,11 @@ typedef struct cp_schedule {
     double  final_rate; /* from step `total` on */
 } cp_schedule;
 
-/* A step below 0 counts as 0. Misuse, and 0, for NULL, a warmup below 0 and a cosine without a total above it. */
+/* Whether a schedule is possible, with a message if not: rates are finite and not below 0, as is the warmup; the total of a
+ * cosine is above its warmup. */
+bool cp_schedule_check(const cp_schedule *schedule, cp_status *status);
+
+/* A step below 0 counts as 0. Misuse, and 0, for NULL and a schedule that is not possible. */
 double cp_schedule_rate(cp_at at, const cp_schedule *schedule, int64_t step);
 #define cp_schedule_rate(...) cp_schedule_rate(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 

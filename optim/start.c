@@ -160,7 +160,8 @@ bool cp_class_gaussian_state(cp_class_gaussian *gaussian, int i, cp_state *state
     int classes = gaussian->classes, size = gaussian->size, rows = gaussian->directions;
     if (i == 0) *state = cp_state_array("", "mean", CP_REAL_DTYPE, CP_SHAPE(classes, size), gaussian->mean);
     if (i == 1 && rows) *state = cp_state_array("", "directions", CP_REAL_DTYPE, CP_SHAPE(classes, rows, size), gaussian->spread);
-    if (i == 1 && !rows) *state = cp_state_array("", "sd", CP_REAL_DTYPE, CP_SHAPE(classes, size), gaussian->spread);
+    if (i == 1 && !rows)
+        *state = cp_state_within(cp_state_array("", "sd", CP_REAL_DTYPE, CP_SHAPE(classes, size), gaussian->spread), 0, INFINITY);
     return i == 0 || i == 1;
 }
 

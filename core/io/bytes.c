@@ -78,27 +78,30 @@ int cp_utf8_length(const unsigned char *p, size_t left) {
     return too_long || surrogate || too_high ? 0 : length;
 }
 
-cp_shown_text cp_shown(const char *text, size_t length) {
-    cp_shown_text shown = {""};
-    size_t        used = 0;
-    for (size_t i = 0; i < length;) {
+/* In place; returns the new length. C1 controls (U+0080..U+009F) drive terminals just as C0 ones do. */
+static size_t clean(char *text, size_t length) {
+    size_t used = 0;
+    for (size_t i = 0, step; i < length; i += step) {
         const unsigned char *p = (const unsigned char *)text + i;
-        int                  step = cp_utf8_length(p, length - i);
-        /* C1 controls (U+0080..U+009F) drive terminals just as C0 ones do. */
-        bool control = step == 0 || p[0] < 0x20 || p[0] == 0x7F || (p[0] == 0xC2 && p[1] < 0xA0);
-        int  room = control ? 1 : step;
-        if (used + (size_t)room + sizeof "..." > sizeof shown.text) {
-            memcpy(shown.text + used, "...", sizeof "...");
-            return shown;
-        }
-        if (control)
-            shown.text[used] = '?';
-        else
-            memcpy(shown.text + used, p, (size_t)room);
-        used += (size_t)room;
-        i += step == 0 ? 1 : (size_t)step;
+        int                  size = cp_utf8_length(p, length - i);
+        bool                 control = size == 0 || p[0] < 0x20 || p[0] == 0x7F || (p[0] == 0xC2 && p[1] < 0xA0);
+        step = size ? (size_t)size : 1;
+        memmove(text + used, control ? (const void *)"?" : p, control ? 1 : step);
+        used += control ? 1 : step;
     }
-    shown.text[used] = '\0';
+    return used;
+}
+
+void cp_text_clean(char *text) {
+    text[clean(text, strlen(text))] = '\0';
+}
+
+cp_shown_text cp_shown(const char *text, size_t length) {
+    cp_shown_text shown;
+    size_t        room = sizeof shown.text - sizeof "...", cut = length < room ? length : room;
+    while (cut < length && cut > 0 && (text[cut] & 0xC0) == 0x80) cut--; /* not within a character */
+    memcpy(shown.text, text, cut);
+    strcpy(shown.text + clean(shown.text, cut), cut < length ? "..." : "");
     return shown;
 }
 

@@ -113,115 +113,55 @@ float cp_bf16_value(uint16_t bits) {
     return value;
 }
 
-/* Each element in turn as `value` of type T, loaded by memcpy since it may be unaligned, then `use`. */
-#define EACH(T, use)                                                                                                               \
+/* Each element in turn, loaded by memcpy since it may be unaligned, as a double. */
+#define EACH(T, number)                                                                                                            \
     for (size_t i = 0; i < count; i++) {                                                                                           \
         T value;                                                                                                                   \
         memcpy(&value, from + i * sizeof value, sizeof value);                                                                     \
-        use                                                                                                                        \
+        out[i] = (double)(number);                                                                                                 \
     }                                                                                                                              \
-    return true;
+    break;
 
-static bool fail_range(cp_status *status, const char *what, size_t index, double value, const char *target) {
-    return cp_fail(status, "%.300s: element %zu is %.17g, which does not fit into %s", what, index, value, target);
-}
-
-bool cp_elements_to_real(cp_dtype dtype, const void *native, size_t count, cp_real *out, const char *what, cp_status *status) {
+void cp_elements_to_double(cp_dtype dtype, const void *native, size_t count, double *out) {
     const unsigned char *from = native;
     switch (dtype) {
     case CP_BOOL:
-    case CP_U8: EACH(uint8_t, out[i] = (cp_real)value;)
-    case CP_I8: EACH(int8_t, out[i] = (cp_real)value;)
-    case CP_U16: EACH(uint16_t, out[i] = (cp_real)value;)
-    case CP_I16: EACH(int16_t, out[i] = (cp_real)value;)
-    case CP_U32: EACH(uint32_t, out[i] = (cp_real)value;)
-    case CP_I32: EACH(int32_t, out[i] = (cp_real)value;)
-    case CP_U64: EACH(uint64_t, out[i] = (cp_real)value;)
-    case CP_I64: EACH(int64_t, out[i] = (cp_real)value;)
-    case CP_F16: EACH(uint16_t, out[i] = cp_f16_value(value);)
-    case CP_BF16: EACH(uint16_t, out[i] = cp_bf16_value(value);)
-    case CP_F32: EACH(float, out[i] = value;)
-    case CP_F64:
-        EACH(double,
-             if (isfinite(value) && fabs(value) > (double)CP_REAL_MAX) return fail_range(status, what, i, value, CP_REAL_NAME);
-             out[i] = (cp_real)value;)
-    default: return cp_fail(status, "%.300s: unknown element type %d", what, (int)dtype);
+    case CP_U8: EACH(uint8_t, value)
+    case CP_I8: EACH(int8_t, value)
+    case CP_U16: EACH(uint16_t, value)
+    case CP_I16: EACH(int16_t, value)
+    case CP_U32: EACH(uint32_t, value)
+    case CP_I32: EACH(int32_t, value)
+    case CP_U64: EACH(uint64_t, value)
+    case CP_I64: EACH(int64_t, value)
+    case CP_F16: EACH(uint16_t, cp_f16_value(value))
+    case CP_BF16: EACH(uint16_t, cp_bf16_value(value))
+    case CP_F32: EACH(float, value)
+    case CP_F64: EACH(double, value)
+    case CP_DTYPES: break;
     }
 }
 
-static bool whole_number(double value, int64_t *out, double *shown) {
-    *shown = value;
-    if (!(value >= -0x1p63 && value < 0x1p63 && value == floor(value))) return false;
-    *out = (int64_t)value;
+/* Some at a time by way of double, which holds exactly all that the results can hold. */
+#define BY_DOUBLE(fits, T, name)                                                                                                   \
+    enum { CHUNK = 512 };                                                                                                          \
+    double chunk[CHUNK];                                                                                                           \
+    for (size_t first = 0; first < count; first += CHUNK) {                                                                        \
+        size_t some = count - first < CHUNK ? count - first : CHUNK;                                                               \
+        cp_elements_to_double(dtype, (const unsigned char *)native + first * cp_dtype_size(dtype), some, chunk);                   \
+        for (size_t i = 0; i < some; i++) {                                                                                        \
+            double value = chunk[i];                                                                                               \
+            if (!(fits))                                                                                                           \
+                return cp_fail(status, "%.300s: element %zu is %.17g, which does not fit into %s", what, first + i, value, name);  \
+            out[first + i] = (T)value;                                                                                             \
+        }                                                                                                                          \
+    }                                                                                                                              \
     return true;
-}
 
-#define LOAD(T)                                                                                                                    \
-    T value;                                                                                                                       \
-    memcpy(&value, p, sizeof value)
-
-#define WHOLE(T)                                                                                                                   \
-    {                                                                                                                              \
-        LOAD(T);                                                                                                                   \
-        *shown = (double)value;                                                                                                    \
-        *out = (int64_t)value;                                                                                                     \
-        return true;                                                                                                               \
-    }
-
-/* One element as an integer, and as what a message shows. Integers come in small arrays (labels, counters, random
- * states), so one switch an element is cheap enough. */
-static bool element_integer(cp_dtype dtype, const unsigned char *p, int64_t *out, double *shown) {
-    switch (dtype) {
-    case CP_BOOL:
-    case CP_U8: WHOLE(uint8_t)
-    case CP_I8: WHOLE(int8_t)
-    case CP_U16: WHOLE(uint16_t)
-    case CP_I16: WHOLE(int16_t)
-    case CP_U32: WHOLE(uint32_t)
-    case CP_I32: WHOLE(int32_t)
-    case CP_I64: WHOLE(int64_t)
-    case CP_U64: {
-        LOAD(uint64_t);
-        *shown = (double)value;
-        *out = (int64_t)(value & INT64_MAX);
-        return value <= INT64_MAX;
-    }
-    case CP_F16: {
-        LOAD(uint16_t);
-        return whole_number(cp_f16_value(value), out, shown);
-    }
-    case CP_BF16: {
-        LOAD(uint16_t);
-        return whole_number(cp_bf16_value(value), out, shown);
-    }
-    case CP_F32: {
-        LOAD(float);
-        return whole_number(value, out, shown);
-    }
-    case CP_F64: {
-        LOAD(double);
-        return whole_number(value, out, shown);
-    }
-    default: *shown = NAN; return false;
-    }
-}
-
-bool cp_elements_to_int64(cp_dtype dtype, const void *native, size_t count, int64_t *out, const char *what, cp_status *status) {
-    double shown;
-    for (size_t i = 0; i < count; i++)
-        if (!element_integer(dtype, (const unsigned char *)native + i * cp_dtype_size(dtype), &out[i], &shown))
-            return fail_range(status, what, i, shown, "a 64-bit integer");
-    return true;
+bool cp_elements_to_real(cp_dtype dtype, const void *native, size_t count, cp_real *out, const char *what, cp_status *status) {
+    BY_DOUBLE(!isfinite(value) || fabs(value) <= (double)CP_REAL_MAX, cp_real, CP_REAL_NAME)
 }
 
 bool cp_elements_to_int32(cp_dtype dtype, const void *native, size_t count, int32_t *out, const char *what, cp_status *status) {
-    int64_t wide;
-    double  shown;
-    for (size_t i = 0; i < count; i++) {
-        if (!element_integer(dtype, (const unsigned char *)native + i * cp_dtype_size(dtype), &wide, &shown) || wide < INT32_MIN ||
-            wide > INT32_MAX)
-            return fail_range(status, what, i, shown, "a 32-bit integer");
-        out[i] = (int32_t)wide;
-    }
-    return true;
+    BY_DOUBLE(value >= INT32_MIN && value <= INT32_MAX && value == floor(value), int32_t, "a 32-bit integer")
 }

@@ -44,11 +44,13 @@ void cp_elements_encode(cp_dtype dtype, const void *native, size_t count, void *
 typedef void (*cp_bytes_sink)(void *user, const void *bytes, size_t size);
 void cp_elements_stream(cp_dtype dtype, const void *native, size_t count, cp_bytes_sink sink, void *user);
 
-/* Native elements of any type as numbers. A value that the result cannot hold is an error (finite and beyond the
+/* Native elements of any type as numbers; 64-bit integers are rounded. */
+void cp_elements_to_double(cp_dtype dtype, const void *native, size_t count, double *out);
+
+/* The same with a check. A value that the result cannot hold is an error (finite and beyond the
  * range of cp_real; not whole or beyond the range of the integer) that names `what` and the index; rounding to
  * cp_real is not. `what` is the file or tensor. After an error `out` holds the elements before that index. */
 bool cp_elements_to_real(cp_dtype dtype, const void *native, size_t count, cp_real *out, const char *what, cp_status *status);
-bool cp_elements_to_int64(cp_dtype dtype, const void *native, size_t count, int64_t *out, const char *what, cp_status *status);
 bool cp_elements_to_int32(cp_dtype dtype, const void *native, size_t count, int32_t *out, const char *what, cp_status *status);
 
 float cp_f16_value(uint16_t bits);

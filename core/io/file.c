@@ -1,15 +1,24 @@
 /* Reading and atomic writing of whole files with POSIX calls, for their exact errors and fsync. */
 #include "core/io/file.h"
+#include "core/io/crc32.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { TRANSFER_MAX = 1 << 30 }; /* bytes in one system call: some systems refuse more than 2^31 */
+enum {
+    TRANSFER_MAX = 1 << 30, /* bytes in one system call: some systems refuse more than 2^31 */
+    PIPE_MAX = 1 << 30,     /* bytes of what does not tell its size */
+};
 
 static const char *advice(int error) {
     switch (error) {
@@ -26,7 +35,8 @@ static const char *advice(int error) {
 }
 
 static bool fail_errno(cp_status *status, const char *path, const char *what, int error) {
-    return cp_fail(status, "%.300s: %s: %s%s", path, what, strerror(error), advice(error));
+    return cp_fail_as(status, error == ENOENT ? CP_STATUS_MISSING : CP_STATUS_FAILED, "%.300s: %s: %s%s", path, what,
+                      strerror(error), advice(error));
 }
 
 static int open_again(const char *path, int flags, mode_t mode) {
@@ -51,10 +61,14 @@ static bool read_open_file(int fd, const char *path, size_t limit, cp_bytes *out
     struct stat info;
     if (fstat(fd, &info) != 0) return fail_errno(status, path, "cannot inspect the file", errno);
     if (S_ISDIR(info.st_mode)) return fail_errno(status, path, "cannot read it", EISDIR);
+    if (S_ISCHR(info.st_mode) || S_ISBLK(info.st_mode))
+        return cp_fail(status, "%.300s: this is a device, which may never end; a file or a pipe was expected", path);
     size_t expected = 0;
     if (S_ISREG(info.st_mode)) {
         if ((uintmax_t)info.st_size > limit) return fail_too_large(status, path, limit);
         expected = (size_t)info.st_size;
+    } else if (limit > PIPE_MAX) {
+        limit = PIPE_MAX;
     }
     size_t chunk = expected < SIZE_MAX ? expected + 1 : expected; /* one more, so that the last read finds the end */
     for (;;) {
@@ -92,14 +106,59 @@ static size_t folder_length(const char *path) {
     return slash ? (size_t)(slash - path) + 1 : 0;
 }
 
-/* O_EXCL finds a free name without a race; a name of fixed length fits wherever the final one does. */
+/* The names of temporary files: of fixed length, so that they fit wherever the final one does. The mark stands for the
+ * final name on this machine: a process number means nothing on another one. */
+enum { NAME_SIZE = 64 };
+
+static void temporary_name(char name[NAME_SIZE], uint32_t mark, long process, int number) {
+    snprintf(name, NAME_SIZE, ".couplet-%08x-%ld-%d.tmp", (unsigned)mark, process, number);
+}
+
+static uint32_t mark_of(const char *final_name) {
+    char host[256] = "";
+    gethostname(host, sizeof host - 1);
+    return cp_crc32(cp_crc32(0, host, sizeof host), final_name, strlen(final_name));
+}
+
+/* Whether the process that made a temporary file has ended. One of our own number that wrote a minute before our first
+ * file was another: in a container the same few numbers come again and again. */
+static bool is_abandoned(int folder, const char *name, long process) {
+    static _Atomic long long first;
+    long long                unset = 0;
+    struct stat              info;
+    atomic_compare_exchange_strong(&first, &unset, (long long)time(NULL));
+    if (process != (long)getpid()) return kill((pid_t)process, 0) != 0 && errno == ESRCH;
+    return fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && (long long)info.st_mtime + 60 < first;
+}
+
+/* Removes what killed writers of the same file have left. */
+static void remove_abandoned(const char *folder, uint32_t mark) {
+    DIR *list = opendir(folder);
+    for (struct dirent *entry; list && (entry = readdir(list));) {
+        unsigned found;
+        long     process;
+        int      number;
+        char     name[NAME_SIZE];
+        if (sscanf(entry->d_name, ".couplet-%8x-%ld-%d.tmp", &found, &process, &number) != 3 || found != mark) continue;
+        temporary_name(name, mark, process, number);
+        if (strcmp(name, entry->d_name) == 0 && process > 0 && process <= INT_MAX && is_abandoned(dirfd(list), name, process))
+            unlinkat(dirfd(list), name, 0);
+    }
+    if (list) closedir(list);
+}
+
+/* O_EXCL finds a free name without a race. */
 static bool open_temporary(cp_file_writer *writer, cp_status *status) {
-    size_t folder = folder_length(writer->path);
-    size_t size = folder + 64;
-    writer->temporary = malloc(size);
+    size_t   folder = folder_length(writer->path);
+    uint32_t mark = mark_of(writer->path + folder);
+    writer->temporary = malloc(folder + NAME_SIZE);
     if (!writer->temporary) return cp_fail(status, "%.300s: not enough memory to write it", writer->path);
-    for (int i = 0; i < 1000; i++) {
-        snprintf(writer->temporary, size, "%.*s.couplet-%ld-%d.tmp", (int)folder, writer->path, (long)getpid(), i);
+    char *name = writer->temporary + folder;
+    memcpy(writer->temporary, writer->path, folder);
+    *name = '\0';
+    remove_abandoned(folder ? writer->temporary : ".", mark);
+    for (int i = 0; i < INT_MAX; i++) {
+        temporary_name(name, mark, (long)getpid(), i);
         writer->fd = open_again(writer->temporary, O_WRONLY | O_CREAT | O_EXCL, 0666);
         if (writer->fd >= 0) return true;
         if (errno != EEXIST) break;

@@ -6,13 +6,14 @@
 #include "core/io/bytes.h"
 
 /* Reads all of `path` into `out`, which must be {0} and is {0} after an error. A file of more than `limit` bytes is
- * refused before memory is taken for it. Pipes and devices are read until they end. */
+ * refused before memory is taken for it. Pipes are read until they end, up to 1 GiB; devices are refused, since many
+ * of them never end. A file that is not there gives CP_STATUS_MISSING. */
 bool cp_file_read(const char *path, size_t limit, cp_bytes *out, cp_status *status);
 
 /* Writes a file under a temporary name in the same folder; commit flushes it to the disk and gives it its name, and
  * so replaces an older file (whose permissions it takes on) in one step. Until then, and after any error, the older
  * file is as it was. A symbolic link is replaced by the file. What is no regular file (a pipe, /dev/stdout) is
- * written to directly. */
+ * written to directly. What writers that were killed have left of the same file is removed first. */
 typedef struct cp_file_writer cp_file_writer;
 
 cp_file_writer *cp_file_writer_new(const char *path, cp_status *status);

@@ -51,8 +51,7 @@ bool           cp_json_bool(const cp_json *node, bool fallback);
 const char    *cp_json_string(const cp_json *node, const char *fallback);
 
 /* Whole numbers, exact to 64 bits; 3.0 and 3e0 count as whole, 3.5 and what is out of range gives the fallback. */
-int64_t  cp_json_integer(const cp_json *node, int64_t fallback);
-uint64_t cp_json_unsigned(const cp_json *node, uint64_t fallback);
+int64_t cp_json_integer(const cp_json *node, int64_t fallback);
 
 /* ---- writing ----
  *
@@ -84,9 +83,8 @@ void cp_json_put_bool(cp_json_writer *writer, const char *key, bool value);
 void cp_json_put_integer(cp_json_writer *writer, const char *key, int64_t value);
 void cp_json_put_unsigned(cp_json_writer *writer, const char *key, uint64_t value);
 
-/* With the fewest digits that read back as the same number: a double, or a float. NaN and infinity become null. */
+/* With the fewest digits that read back as the same number. NaN and infinity become null. */
 void cp_json_put_number(cp_json_writer *writer, const char *key, double value);
-void cp_json_put_float(cp_json_writer *writer, const char *key, float value);
 
 /* UTF-8; bytes that are not become U+FFFD. NULL becomes null. */
 void cp_json_put_string(cp_json_writer *writer, const char *key, const char *value);

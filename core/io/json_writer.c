@@ -26,9 +26,9 @@ static void put_quoted(cp_bytes *out, const char *text) {
             cp_bytes_append(out, (char[]){'\\', (char)*p}, 2);
         } else if (*p == '\n') {
             cp_bytes_text(out, "\\n");
-        } else if (*p < 32 || *p == 127) {
+        } else if (*p < 32 || *p == 127 || (*p == 0xC2 && p[1] < 0xA0)) { /* C1 controls drive terminals too */
             char escape[8];
-            snprintf(escape, sizeof escape, "\\u%04x", *p);
+            snprintf(escape, sizeof escape, "\\u%04x", length == 2 ? p[1] : p[0]);
             cp_bytes_text(out, escape);
         } else {
             cp_bytes_append(out, p, (size_t)length);
@@ -122,22 +122,14 @@ static void point_fix(char *text) {
     memmove(text + at + 1, text + end, strlen(text + end) + 1);
 }
 
-static void put_digits(cp_json_writer *w, const char *key, double value, int most, bool single) {
+void cp_json_put_number(cp_json_writer *w, const char *key, double value) {
     char text[48] = "null";
-    for (int precision = single ? 6 : 15; isfinite(value) && precision <= most; precision++) {
+    for (int precision = 15; isfinite(value) && precision <= 17; precision++) {
         snprintf(text, sizeof text, "%.*g", precision, value);
-        if (single ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value) break;
+        if (strtod(text, NULL) == value) break;
     }
     if (isfinite(value)) point_fix(text);
     put_text(w, key, text);
-}
-
-void cp_json_put_number(cp_json_writer *w, const char *key, double value) {
-    put_digits(w, key, value, 17, false);
-}
-
-void cp_json_put_float(cp_json_writer *w, const char *key, float value) {
-    put_digits(w, key, value, 9, true);
 }
 
 void cp_json_put_string(cp_json_writer *w, const char *key, const char *value) {

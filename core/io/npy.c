@@ -35,8 +35,8 @@ static bool fail_here(parser *p, const char *expected) {
         unsigned char c = (unsigned char)p->text[p->at];
         snprintf(found, sizeof found, c >= 32 && c < 127 ? "'%c'" : "byte 0x%02x", c);
     }
-    return cp_fail(p->status, "%.200s: header, byte %zu: expected %s, found %s; is this a file made by numpy.save?", p->name, p->at,
-                   expected, found);
+    return cp_damaged(p->status, "%.200s: header, byte %zu: expected %s, found %s; is this a file made by numpy.save?", p->name,
+                      p->at, expected, found);
 }
 
 static void skip_space(parser *p) {
@@ -153,8 +153,8 @@ static bool parse_value(parser *p, header *h, const char *key, size_t length) {
                  : length == 5 && !memcmp(key, "shape", 5)           ? &h->has_shape
                                                                      : NULL;
     if (!seen || *seen)
-        return cp_fail(p->status, "%.200s: header, byte %zu: %s key '%s'; expected descr, fortran_order and shape, once each",
-                       p->name, (size_t)(key - p->text), seen ? "a second" : "the unknown", cp_shown(key, length).text);
+        return cp_damaged(p->status, "%.200s: header, byte %zu: %s key '%s'; expected descr, fortran_order and shape, once each",
+                          p->name, (size_t)(key - p->text), seen ? "a second" : "the unknown", cp_shown(key, length).text);
     *seen = true;
     return seen == &h->has_descr ? parse_descr(p, h) : seen == &h->has_order ? parse_order(p) : parse_shape(p, h);
 }
@@ -174,7 +174,7 @@ static bool parse_dict(parser *p, header *h) {
     skip_space(p);
     if (p->at < p->end) return fail_here(p, "nothing more");
     const char *missing = !h->has_descr ? "descr" : !h->has_order ? "fortran_order" : !h->has_shape ? "shape" : NULL;
-    return !missing || cp_fail(p->status, "%.200s: header: the key '%s' is missing", p->name, missing);
+    return !missing || cp_damaged(p->status, "%.200s: header: the key '%s' is missing", p->name, missing);
 }
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
@@ -182,23 +182,23 @@ static bool parse_dict(parser *p, header *h) {
 /* Everything before the elements; *start is where they begin. */
 static bool parse_front(const unsigned char *bytes, size_t size, const char *name, header *h, size_t *start, cp_status *status) {
     if (size < 10 || memcmp(bytes, magic, sizeof magic) != 0)
-        return cp_fail(status,
-                       "%.200s: byte 0: this is no .npy file (of at least 10 bytes, the first six \\x93NUMPY); make one "
-                       "with numpy.save",
-                       name);
+        return cp_damaged(status,
+                          "%.200s: byte 0: this is no .npy file (of at least 10 bytes, the first six \\x93NUMPY); make one "
+                          "with numpy.save",
+                          name);
     if (bytes[6] < 1 || bytes[6] > 3 || bytes[7] != 0)
         return cp_fail(status, "%.200s: byte 6: .npy version %d.%d; versions 1.0, 2.0 and 3.0 can be read", name, bytes[6],
                        bytes[7]);
     size_t front = bytes[6] == 1 ? 10 : 12;
     if (size < front)
-        return cp_fail(status, "%.200s: the file ends inside the header length, at byte %zu; it is truncated", name, size);
+        return cp_damaged(status, "%.200s: the file ends inside the header length, at byte %zu; it is truncated", name, size);
     size_t length = bytes[6] == 1 ? cp_get_le16(bytes + 8) : cp_get_le32(bytes + 8);
     if (length > HEADER_LIMIT)
-        return cp_fail(status, "%.200s: byte 8: a header of %zu bytes; at most %d were expected, the file is damaged", name, length,
-                       HEADER_LIMIT);
+        return cp_damaged(status, "%.200s: byte 8: a header of %zu bytes; at most %d were expected, the file is damaged", name,
+                          length, HEADER_LIMIT);
     if (length > size - front)
-        return cp_fail(status, "%.200s: the header should end at byte %zu, the file ends at %zu; it is truncated", name,
-                       front + length, size);
+        return cp_damaged(status, "%.200s: the header should end at byte %zu, the file ends at %zu; it is truncated", name,
+                          front + length, size);
     *start = front + length;
     parser p = {(const char *)bytes, front, *start, name, status};
     return parse_dict(&p, h);
@@ -210,13 +210,13 @@ static bool parse_all(const unsigned char *bytes, size_t size, const char *name,
     if (!parse_front(bytes, size, name, h, start, status)) return false;
     size_t width = cp_dtype_size(h->dtype);
     if (!cp_shape_count(h->rank, h->dims, width, count))
-        return cp_fail(status, "%.200s: header: the shape %s is larger than memory can be", name,
-                       cp_shown_shape(h->rank, h->dims).text);
+        return cp_damaged(status, "%.200s: header: the shape %s is larger than memory can be", name,
+                          cp_shown_shape(h->rank, h->dims).text);
     size_t expected = *count * width, found = size - *start;
     return expected == found ||
-           cp_fail(status, "%.200s: byte %zu: %zu bytes of elements follow the header, shape %s of %s needs %zu; the file is %s",
-                   name, *start, found, cp_shown_shape(h->rank, h->dims).text, cp_dtype_name(h->dtype), expected,
-                   found < expected ? "truncated" : "damaged or holds more than one array");
+           cp_damaged(status, "%.200s: byte %zu: %zu bytes of elements follow the header, shape %s of %s needs %zu; the file is %s",
+                      name, *start, found, cp_shown_shape(h->rank, h->dims).text, cp_dtype_name(h->dtype), expected,
+                      found < expected ? "truncated" : "damaged or holds more than one array");
 }
 
 static void fill(cp_npy *npy, const header *h, size_t count, const unsigned char *from, void *data) {

@@ -25,8 +25,8 @@ static cp_shown_text shown(const char *name) {
 }
 
 static bool fail_tensor(cp_status *status, const cp_safetensors *file, const cp_json *node, const char *problem) {
-    return cp_fail(status, "%.200s: byte %zu: tensor \"%s\": %s", file->name, node->offset + CP_ST_LENGTH, shown(node->key).text,
-                   problem);
+    return cp_damaged(status, "%.200s: byte %zu: tensor \"%s\": %s", file->name, node->offset + CP_ST_LENGTH, shown(node->key).text,
+                      problem);
 }
 
 /* ---- the header -------------------------------------------------------------------------------------------------- */
@@ -34,20 +34,20 @@ static bool fail_tensor(cp_status *status, const cp_safetensors *file, const cp_
 static bool header_size(const cp_safetensors *file, size_t *size, cp_status *status) {
     const unsigned char *bytes = file->bytes.data;
     if (file->bytes.size < CP_ST_LENGTH)
-        return cp_fail(status, "%.200s: the file has %zu bytes, a safetensors file at least 8; it is truncated", file->name,
-                       file->bytes.size);
+        return cp_damaged(status, "%.200s: the file has %zu bytes, a safetensors file at least 8; it is truncated", file->name,
+                          file->bytes.size);
     uint64_t length = cp_get_le64(bytes), swapped = cp_get_be64(bytes), room = file->bytes.size - CP_ST_LENGTH;
     if (length > room && swapped <= room && swapped > 1)
-        return cp_fail(status, "%.200s: byte 0: the header length is big-endian; safetensors is little-endian: convert the file",
-                       file->name);
+        return cp_damaged(status, "%.200s: byte 0: the header length is big-endian; safetensors is little-endian: convert the file",
+                          file->name);
     if (length > CP_ST_HEADER_LIMIT)
-        return cp_fail(status,
-                       "%.200s: byte 0: a header of %llu bytes; at most %d are allowed: this is no safetensors file, or a "
-                       "damaged one",
-                       file->name, (unsigned long long)length, CP_ST_HEADER_LIMIT);
+        return cp_damaged(status,
+                          "%.200s: byte 0: a header of %llu bytes; at most %d are allowed: this is no safetensors file, or a "
+                          "damaged one",
+                          file->name, (unsigned long long)length, CP_ST_HEADER_LIMIT);
     if (length > room)
-        return cp_fail(status, "%.200s: byte 0: a header of %llu bytes, but only %llu follow; the file is truncated or damaged",
-                       file->name, (unsigned long long)length, (unsigned long long)room);
+        return cp_damaged(status, "%.200s: byte 0: a header of %llu bytes, but only %llu follow; the file is truncated or damaged",
+                          file->name, (unsigned long long)length, (unsigned long long)room);
     *size = (size_t)length;
     return true;
 }
@@ -55,10 +55,10 @@ static bool header_size(const cp_safetensors *file, size_t *size, cp_status *sta
 static bool parse_header(cp_safetensors *file, size_t size, cp_status *status) {
     const char *text = (const char *)file->bytes.data + CP_ST_LENGTH;
     if (size == 0 || text[0] != '{')
-        return cp_fail(status,
-                       "%.200s: byte 8: a header that begins with '{' was expected; this is no safetensors file, or a "
-                       "damaged one",
-                       file->name);
+        return cp_damaged(status,
+                          "%.200s: byte 8: a header that begins with '{' was expected; this is no safetensors file, or a "
+                          "damaged one",
+                          file->name);
     char what[240];
     snprintf(what, sizeof what, "%.200s: header (from byte 8)", file->name);
     file->header = cp_json_parse(text, size, what, status);
@@ -66,11 +66,11 @@ static bool parse_header(cp_safetensors *file, size_t size, cp_status *status) {
     file->metadata = cp_json_get(file->header, CP_ST_METADATA);
     if (!file->metadata) return true;
     if (file->metadata->kind != CP_JSON_OBJECT)
-        return cp_fail(status, "%.200s: header: __metadata__ must be an object of strings", file->name);
+        return cp_damaged(status, "%.200s: header: __metadata__ must be an object of strings", file->name);
     for (const cp_json *value = file->metadata->first; value; value = value->next)
         if (value->kind != CP_JSON_STRING)
-            return cp_fail(status, "%.200s: byte %zu: metadata \"%s\" must be a string", file->name, value->offset + CP_ST_LENGTH,
-                           shown(value->key).text);
+            return cp_damaged(status, "%.200s: byte %zu: metadata \"%s\" must be a string", file->name,
+                              value->offset + CP_ST_LENGTH, shown(value->key).text);
     return true;
 }
 
@@ -79,23 +79,24 @@ static bool check_sum(const cp_safetensors *file, cp_status *status) {
     const cp_json *format = cp_json_get(file->metadata, CP_ST_FORMAT_KEY), *sum = cp_json_get(file->metadata, CP_ST_CRC_KEY);
     if (!format && !sum) return true;
     if (!format || !sum)
-        return cp_fail(status, "%.200s: header: metadata has \"%s\" without \"%s\"; the file is damaged", file->name,
-                       format ? CP_ST_FORMAT_KEY : CP_ST_CRC_KEY, format ? CP_ST_CRC_KEY : CP_ST_FORMAT_KEY);
+        return cp_damaged(status, "%.200s: header: metadata has \"%s\" without \"%s\"; the file is damaged", file->name,
+                          format ? CP_ST_FORMAT_KEY : CP_ST_CRC_KEY, format ? CP_ST_CRC_KEY : CP_ST_FORMAT_KEY);
     const unsigned char *bytes = file->bytes.data;
     size_t               start = CP_ST_LENGTH + sum->offset + 1, end = start + CP_ST_CRC_DIGITS;
     if (strlen(sum->text) != CP_ST_CRC_DIGITS || memcmp(bytes + start, sum->text, CP_ST_CRC_DIGITS) != 0)
-        return cp_fail(status, "%.200s: byte %zu: metadata \"" CP_ST_CRC_KEY "\" must be %d plain digits; the file is damaged",
-                       file->name, start, CP_ST_CRC_DIGITS);
+        return cp_damaged(status, "%.200s: byte %zu: metadata \"" CP_ST_CRC_KEY "\" must be %d plain digits; the file is damaged",
+                          file->name, start, CP_ST_CRC_DIGITS);
     uint32_t crc = cp_crc32(0, bytes, start);
     crc = cp_crc32(crc, CP_ST_CRC_EMPTY, CP_ST_CRC_DIGITS);
     crc = cp_crc32(crc, bytes + end, file->bytes.size - end);
     char digits[CP_ST_CRC_DIGITS + 1];
     snprintf(digits, sizeof digits, "%08x", (unsigned)crc);
     if (strcmp(digits, sum->text) != 0)
-        return cp_fail(status,
-                       "%.200s: the checksum is %s, metadata \"" CP_ST_CRC_KEY "\" says %s: the file is damaged. Take "
-                       "another copy; if it was changed on purpose, leave out the metadata " CP_ST_CRC_KEY " and " CP_ST_FORMAT_KEY,
-                       file->name, digits, shown(sum->text).text);
+        return cp_damaged(status,
+                          "%.200s: the checksum is %s, metadata \"" CP_ST_CRC_KEY "\" says %s: the file is damaged. Take "
+                          "another copy; if it was changed on purpose, leave out the metadata " CP_ST_CRC_KEY
+                          " and " CP_ST_FORMAT_KEY,
+                          file->name, digits, shown(sum->text).text);
     return strcmp(format->text, CP_ST_FORMAT) == 0 ||
            cp_fail(status, "%.200s: written in format %s, this program knows format " CP_ST_FORMAT "; use a newer one", file->name,
                    shown(format->text).text);
@@ -174,15 +175,15 @@ static bool check_places(const cp_safetensors *file, const unsigned char *data, 
     for (size_t i = 0; i < file->count; i++) {
         const cp_st_entry *entry = &file->entries[i];
         if (entry->data != next)
-            return cp_fail(status,
-                           "%.200s: tensor \"%s\" begins at byte %zu of the elements, %zu was expected: there is %s; the "
-                           "file is damaged",
-                           file->name, shown(entry->name).text, (size_t)((const unsigned char *)entry->data - data),
-                           (size_t)(next - data), (const unsigned char *)entry->data > next ? "a gap" : "an overlap");
+            return cp_damaged(status,
+                              "%.200s: tensor \"%s\" begins at byte %zu of the elements, %zu was expected: there is %s; the "
+                              "file is damaged",
+                              file->name, shown(entry->name).text, (size_t)((const unsigned char *)entry->data - data),
+                              (size_t)(next - data), (const unsigned char *)entry->data > next ? "a gap" : "an overlap");
         next += entry->bytes;
     }
-    return next == data + size || cp_fail(status, "%.200s: %zu bytes follow the last tensor; the file is damaged", file->name,
-                                          (size_t)(data + size - next));
+    return next == data + size || cp_damaged(status, "%.200s: %zu bytes follow the last tensor; the file is damaged", file->name,
+                                             (size_t)(data + size - next));
 }
 
 static bool parse_entries(cp_safetensors *file, unsigned char *data, size_t size, cp_status *status) {
@@ -273,28 +274,6 @@ const char *cp_st_metadata(const cp_safetensors *file, const char *key) {
     return cp_json_string(cp_json_get(file->metadata, key), NULL);
 }
 
-/* From `node` on, the first that is not the writer's own. */
-static const cp_json *user_metadata(const cp_json *node) {
-    while (node && (strcmp(node->key, CP_ST_FORMAT_KEY) == 0 || strcmp(node->key, CP_ST_CRC_KEY) == 0)) node = node->next;
-    return node;
-}
-
-static const cp_json *first_metadata(const cp_safetensors *file) {
-    return user_metadata(file->metadata ? file->metadata->first : NULL);
-}
-
-size_t cp_st_metadata_count(const cp_safetensors *file) {
-    size_t count = 0;
-    for (const cp_json *node = first_metadata(file); node; node = user_metadata(node->next)) count++;
-    return count;
-}
-
-const char *cp_st_metadata_key(const cp_safetensors *file, size_t index) {
-    const cp_json *node = first_metadata(file);
-    while (node && index-- > 0) node = user_metadata(node->next);
-    return node ? node->key : NULL;
-}
-
 const cp_st_entry *cp_st_require(const cp_safetensors *file, const char *name, int rank, const int64_t *dims, cp_status *status) {
     const cp_st_entry *entry = cp_st_find(file, name);
     if (!entry) {
@@ -310,24 +289,8 @@ const cp_st_entry *cp_st_require(const cp_safetensors *file, const char *name, i
     return NULL;
 }
 
-typedef struct tensor_label {
-    char text[320];
-} tensor_label;
-
-static tensor_label label(const cp_safetensors *file, const cp_st_entry *entry) {
-    tensor_label out;
-    snprintf(out.text, sizeof out.text, "%.200s: tensor \"%s\"", file->name, shown(entry->name).text);
-    return out;
-}
-
 bool cp_st_to_real(const cp_safetensors *file, const cp_st_entry *entry, cp_real *out, cp_status *status) {
-    return cp_elements_to_real(entry->dtype, entry->data, entry->count, out, label(file, entry).text, status);
-}
-
-bool cp_st_to_int64(const cp_safetensors *file, const cp_st_entry *entry, int64_t *out, cp_status *status) {
-    return cp_elements_to_int64(entry->dtype, entry->data, entry->count, out, label(file, entry).text, status);
-}
-
-bool cp_st_to_int32(const cp_safetensors *file, const cp_st_entry *entry, int32_t *out, cp_status *status) {
-    return cp_elements_to_int32(entry->dtype, entry->data, entry->count, out, label(file, entry).text, status);
+    char what[320];
+    snprintf(what, sizeof what, "%.200s: tensor \"%s\"", file->name, shown(entry->name).text);
+    return cp_elements_to_real(entry->dtype, entry->data, entry->count, out, what, status);
 }

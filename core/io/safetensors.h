@@ -35,17 +35,11 @@ const cp_st_entry *cp_st_entry_at(const cp_safetensors *file, size_t index);    
 const cp_st_entry *cp_st_find(const cp_safetensors *file, const char *name);    /* NULL when it is not there */
 const char        *cp_st_metadata(const cp_safetensors *file, const char *key); /* NULL when it is not there */
 
-/* The keys of the metadata in the order of the file, without the two that the writer adds. */
-size_t      cp_st_metadata_count(const cp_safetensors *file);
-const char *cp_st_metadata_key(const cp_safetensors *file, size_t index);
-
 /* The tensor of that name if it has that shape, else NULL and a message with both shapes. */
 const cp_st_entry *cp_st_require(const cp_safetensors *file, const char *name, int rank, const int64_t *dims, cp_status *status);
 
 /* The elements, of any type, as entry->count numbers; false for one that does not fit (see cp_elements_to_real). */
 bool cp_st_to_real(const cp_safetensors *file, const cp_st_entry *entry, cp_real *out, cp_status *status);
-bool cp_st_to_int64(const cp_safetensors *file, const cp_st_entry *entry, int64_t *out, cp_status *status);
-bool cp_st_to_int32(const cp_safetensors *file, const cp_st_entry *entry, int32_t *out, cp_status *status);
 
 /* ---- writing ----
  *

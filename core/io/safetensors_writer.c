@@ -226,7 +226,7 @@ static bool write_file(const cp_st_writer *w, cp_bytes *header, size_t digits, c
 }
 
 bool cp_st_writer_save(cp_st_writer *w, const char *path, cp_status *status) {
-    cp_status error = {""};
+    cp_status error = {0};
     if (!w || w->error.message[0])
         return cp_fail(status, "%.200s: %s", path, w ? w->error.message : "not enough memory to collect the tensors");
     if (w->item_count > 1) qsort(w->items, w->item_count, sizeof *w->items, compare_items);

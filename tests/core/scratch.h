@@ -74,7 +74,7 @@ static inline void says(cp_status *status, const char *part) {
         snprintf(text, sizeof text, "expected \"%s\" in: %s", part, status->message);
         TEST_FAIL_MESSAGE(text);
     }
-    status->message[0] = '\0';
+    *status = (cp_status){0};
 }
 
 #endif

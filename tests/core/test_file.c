@@ -4,8 +4,11 @@
 
 #include "tests/support/setup_files.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
 
 static void what_was_written_is_read_back(void) {
     static unsigned char data[200001];
@@ -27,17 +30,42 @@ static void a_file_above_the_limit_is_refused_and_one_at_it_is_read(void) {
     says(&status, "larger than the 4 bytes");
 }
 
-static void an_endless_device_stops_at_the_limit(void) {
+static void a_device_that_never_ends_is_refused(void) {
     cp_bytes bytes;
-    TEST_ASSERT_FALSE(cp_file_read("/dev/zero", 100000, &bytes, &status));
-    says(&status, "/dev/zero: the file is larger than the 100000 bytes");
+    TEST_ASSERT_FALSE(cp_file_read("/dev/zero", SIZE_MAX, &bytes, &status));
+    says(&status, "/dev/zero: this is a device");
+}
+
+/* A process that writes into the pipe and is gone. */
+static void pipe_fill(const char *path, size_t size) {
+    TEST_ASSERT_EQUAL_INT(0, mkfifo(path, 0600));
+    pid_t child = fork();
+    if (child != 0) return;
+    signal(SIGPIPE, SIG_DFL);
+    FILE *pipe = fopen(path, "wb");
+    while (pipe && size-- > 0) fputc('x', pipe);
+    _exit(pipe && fclose(pipe) == 0 ? 0 : 1);
+}
+
+static void a_pipe_is_read_to_its_end_but_not_beyond_the_limit(void) {
+    cp_bytes bytes;
+    pipe_fill(scratch("pipe"), 100000);
+    TEST_ASSERT_TRUE_MESSAGE(cp_file_read(scratch("pipe"), SIZE_MAX, &bytes, &status), status.message);
+    TEST_ASSERT_EQUAL_UINT64(100000, bytes.size);
+    cp_bytes_free(&bytes);
+    pipe_fill(scratch("long"), 200000);
+    TEST_ASSERT_FALSE(cp_file_read(scratch("long"), 100000, &bytes, &status));
+    says(&status, "long: the file is larger than the 100000 bytes");
+    while (wait(NULL) > 0) continue;
 }
 
 static void reading_what_is_not_there_or_is_a_folder_names_it(void) {
     cp_bytes bytes;
     TEST_ASSERT_FALSE(cp_file_read(scratch("missing"), 10, &bytes, &status));
+    TEST_ASSERT_EQUAL_INT(CP_STATUS_MISSING, status.kind);
     says(&status, "missing: cannot open it for reading: No such file");
     TEST_ASSERT_FALSE(cp_file_read(scratch_folder, 10, &bytes, &status));
+    TEST_ASSERT_EQUAL_INT(CP_STATUS_FAILED, status.kind);
     says(&status, "Is a directory; give the path of a file");
 }
 
@@ -108,6 +136,68 @@ static void two_writers_of_one_file_do_not_meet(void) {
     TEST_ASSERT_TRUE(cp_file_writer_commit(first, &status));
     scratch_holds("a", "first", 5);
     TEST_ASSERT_EQUAL_INT(1, scratch_files(false));
+}
+
+/* A process that has begun to write a file and waits to be killed. */
+static pid_t writer_start(const char *path) {
+    int  ends[2];
+    char ready;
+    TEST_ASSERT_EQUAL_INT(0, pipe(ends));
+    pid_t child = fork();
+    if (child == 0) {
+        cp_file_writer *writer = cp_file_writer_new(path, NULL);
+        cp_file_writer_append(writer, "half", 4);
+        if (writer && write(ends[1], "r", 1) == 1) pause();
+        _exit(0);
+    }
+    TEST_ASSERT_EQUAL_INT(1, read(ends[0], &ready, 1));
+    close(ends[0]);
+    close(ends[1]);
+    return child;
+}
+
+static void what_a_killed_writer_left_is_removed_by_the_next_one_of_the_same_file(void) {
+    pid_t child = writer_start(scratch("a"));
+    TEST_ASSERT_TRUE(cp_file_write(scratch("a"), "new", 3, &status));
+    TEST_ASSERT_EQUAL_INT(2, scratch_files(false)); /* it lives: its file may still be finished */
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    TEST_ASSERT_TRUE(cp_file_write(scratch("b"), "other", 5, &status));
+    TEST_ASSERT_EQUAL_INT(3, scratch_files(false)); /* not b's to remove */
+    TEST_ASSERT_TRUE(cp_file_write(scratch("a"), "newer", 5, &status));
+    scratch_holds("a", "newer", 5);
+    TEST_ASSERT_EQUAL_INT(2, scratch_files(false));
+}
+
+/* The name of the one temporary file, up to the number at its end. */
+static void temporary_stem(char stem[300]) {
+    DIR *folder = opendir(scratch_folder);
+    for (struct dirent *entry; (entry = readdir(folder));)
+        if (strncmp(entry->d_name, ".couplet-", 9) == 0) snprintf(stem, 300, "%s", entry->d_name);
+    closedir(folder);
+    *strrchr(stem, '-') = '\0';
+}
+
+static void any_number_of_files_left_under_our_own_process_number_is_no_obstacle(void) {
+    enum { MANY = 1100 };
+    const struct timespec hour_ago[2] = {{.tv_sec = time(NULL) - 3600}, {.tv_sec = time(NULL) - 3600}};
+    char                  stem[300], name[320];
+    cp_file_writer       *writer = cp_file_writer_new(scratch("a"), &status);
+    temporary_stem(stem);
+    for (int i = 1; i < MANY; i++) {
+        snprintf(name, sizeof name, "%s-%d.tmp", stem, i);
+        scratch_write(name, "left", 4);
+    }
+    TEST_ASSERT_TRUE_MESSAGE(cp_file_write(scratch("a"), "new", 3, &status), status.message);
+    TEST_ASSERT_EQUAL_INT(MANY + 1, scratch_files(false)); /* they may be our own */
+    for (int i = 1; i < MANY; i++) {
+        snprintf(name, sizeof name, "%s-%d.tmp", stem, i);
+        TEST_ASSERT_EQUAL_INT(0, utimensat(AT_FDCWD, scratch(name), hour_ago, 0));
+    }
+    scratch_write(".couplet-mine.tmp", "a user's", 8);
+    TEST_ASSERT_TRUE_MESSAGE(cp_file_write(scratch("a"), "newer", 5, &status), status.message);
+    TEST_ASSERT_EQUAL_INT(3, scratch_files(false)); /* a, the writer's and the user's */
+    TEST_ASSERT_TRUE(cp_file_writer_commit(writer, &status));
 }
 
 static void a_folder_that_may_not_be_written_is_reported(void) {
@@ -198,7 +288,15 @@ static void the_checksum_does_not_depend_on_where_the_data_are_cut(void) {
         TEST_ASSERT_EQUAL_HEX32(whole, cp_crc32(cp_crc32(0, data, cut), data + cut, sizeof data - cut));
 }
 
+static void messages_hold_no_control_characters_whatever_they_quote(void) {
+    cp_fail(&status, "%s: key \"%s\"", "na\nme",
+            "\x1B]0;title\x07 \xC2\x9B"
+            "31m\x7F\xFF \xC3\xA9 \xC2");
+    TEST_ASSERT_EQUAL_STRING("na?me: key \"?]0;title? ?31m?? \xC3\xA9 ?\"", status.message);
+}
+
 static void text_from_files_is_shown_without_control_characters(void) {
+    TEST_ASSERT_EQUAL_STRING("a?b", cp_shown("a\0b", 3).text);
     TEST_ASSERT_EQUAL_STRING("a?[31mb\xC3\xA9?", cp_shown("a\x1B[31mb\xC3\xA9\xFF", 10).text);
     char          longer[300];
     cp_shown_text shown;
@@ -214,7 +312,8 @@ int main(void) {
     UNITY_BEGIN();
     RUN_TEST(what_was_written_is_read_back);
     RUN_TEST(a_file_above_the_limit_is_refused_and_one_at_it_is_read);
-    RUN_TEST(an_endless_device_stops_at_the_limit);
+    RUN_TEST(a_device_that_never_ends_is_refused);
+    RUN_TEST(a_pipe_is_read_to_its_end_but_not_beyond_the_limit);
     RUN_TEST(reading_what_is_not_there_or_is_a_folder_names_it);
     RUN_TEST(writing_to_a_folder_or_into_a_missing_one_is_refused);
     RUN_TEST(a_full_disk_is_reported);
@@ -222,6 +321,8 @@ int main(void) {
     RUN_TEST(a_cancelled_write_leaves_no_trace);
     RUN_TEST(the_old_file_stands_until_the_commit);
     RUN_TEST(two_writers_of_one_file_do_not_meet);
+    RUN_TEST(what_a_killed_writer_left_is_removed_by_the_next_one_of_the_same_file);
+    RUN_TEST(any_number_of_files_left_under_our_own_process_number_is_no_obstacle);
     RUN_TEST(a_folder_that_may_not_be_written_is_reported);
     RUN_TEST(a_new_file_takes_on_the_permissions_of_the_old_one);
     RUN_TEST(a_name_as_long_as_names_may_be_is_written);
@@ -231,6 +332,7 @@ int main(void) {
     RUN_TEST(shapes_that_overflow_are_no_shapes);
     RUN_TEST(the_checksum_is_that_of_zlib);
     RUN_TEST(the_checksum_does_not_depend_on_where_the_data_are_cut);
+    RUN_TEST(messages_hold_no_control_characters_whatever_they_quote);
     RUN_TEST(text_from_files_is_shown_without_control_characters);
     return UNITY_END();
 }

@@ -83,11 +83,8 @@ static void integers_are_exact_to_64_bits(void) {
     TEST_ASSERT_TRUE(cp_json_integer(parse("9223372036854775807"), 0) == INT64_MAX);
     TEST_ASSERT_TRUE(cp_json_integer(parse("-9223372036854775808"), 0) == INT64_MIN);
     TEST_ASSERT_TRUE(cp_json_integer(parse("9223372036854775808"), 5) == 5);
-    TEST_ASSERT_TRUE(cp_json_unsigned(parse("18446744073709551615"), 0) == UINT64_MAX);
-    TEST_ASSERT_TRUE(cp_json_unsigned(parse("18446744073709551616"), 5) == 5);
-    TEST_ASSERT_TRUE(cp_json_unsigned(parse("-1"), 5) == 5);
     TEST_ASSERT_TRUE(cp_json_integer(parse("3.0"), 5) == 3 && cp_json_integer(parse("3e2"), 5) == 300);
-    TEST_ASSERT_TRUE(cp_json_unsigned(parse("3.5"), 5) == 5 && cp_json_integer(parse("1e300"), 5) == 5);
+    TEST_ASSERT_TRUE(cp_json_integer(parse("3.5"), 5) == 5 && cp_json_integer(parse("1e300"), 5) == 5);
 }
 
 static void numbers_are_read_to_the_last_bit(void) {
@@ -213,14 +210,13 @@ static void the_decimal_point_is_a_point_in_any_locale(void) {
 
 static void put_sample(cp_json_writer *w) {
     cp_json_put_object(w, NULL);
-    cp_json_put_string(w, "name", "a\"\\\n\x01\xC3\xA9\xFF/");
+    cp_json_put_string(w, "name", "a\"\\\n\x01\xC3\xA9\xFF\xC2\x9B/");
     cp_json_put_array(w, "list");
     cp_json_put_integer(w, NULL, INT64_MIN);
     cp_json_put_unsigned(w, NULL, UINT64_MAX);
     cp_json_put_number(w, NULL, 0.1);
-    cp_json_put_float(w, NULL, 0.1f);
     cp_json_put_number(w, NULL, NAN);
-    cp_json_put_float(w, NULL, -INFINITY);
+    cp_json_put_number(w, NULL, -INFINITY);
     cp_json_put_bool(w, NULL, true);
     cp_json_put_string(w, NULL, NULL);
     cp_json_put_end(w);
@@ -236,8 +232,8 @@ static void one_line_is_written_without_spaces(void) {
     cp_json_writer w = {0};
     put_sample(&w);
     TEST_ASSERT_TRUE_MESSAGE(cp_json_writer_finish(&w, &status), status.message);
-    TEST_ASSERT_EQUAL_STRING("{\"name\":\"a\\\"\\\\\\n\\u0001\xC3\xA9\xEF\xBF\xBD/\",\"list\":[-9223372036854775808,"
-                             "18446744073709551615,0.1,0.1,null,null,true,null],\"empty\":{},\"none\":[],\"last\":false}",
+    TEST_ASSERT_EQUAL_STRING("{\"name\":\"a\\\"\\\\\\n\\u0001\xC3\xA9\xEF\xBF\xBD\\u009b/\",\"list\":[-9223372036854775808,"
+                             "18446744073709551615,0.1,null,null,true,null],\"empty\":{},\"none\":[],\"last\":false}",
                              (char *)w.out.data);
     cp_json_writer_free(&w);
 }
@@ -251,8 +247,8 @@ static void pretty_text_has_lines_and_reads_as_the_same(void) {
     TEST_ASSERT_NOT_NULL(strstr(text, "\n  \"list\": [\n    -9223372036854775808,\n    18446"));
     TEST_ASSERT_NOT_NULL(strstr(text, "\n  \"empty\": {},\n  \"none\": [],\n  \"last\": false\n}"));
     parse(text);
-    TEST_ASSERT_EQUAL_STRING("a\"\\\n\x01\xC3\xA9\xEF\xBF\xBD/", cp_json_string(cp_json_get(root, "name"), ""));
-    TEST_ASSERT_TRUE(cp_json_unsigned(cp_json_at(cp_json_get(root, "list"), 1), 0) == UINT64_MAX);
+    TEST_ASSERT_EQUAL_STRING("a\"\\\n\x01\xC3\xA9\xEF\xBF\xBD\xC2\x9B/", cp_json_string(cp_json_get(root, "name"), ""));
+    TEST_ASSERT_EQUAL_STRING("18446744073709551615", cp_json_at(cp_json_get(root, "list"), 1)->text);
     cp_json_writer_free(&w);
 }
 
@@ -265,17 +261,14 @@ static void numbers_survive_writing_and_reading(void) {
             bits ^= bits << 13, bits ^= bits >> 7, bits ^= bits << 17;
             memcpy(&value, &bits, sizeof value);
         }
-        float          narrow = fabs(value) < (double)FLT_MAX ? (float)value : 1.0f / 3;
         cp_json_writer w = {0};
         cp_json_put_array(&w, NULL);
         cp_json_put_number(&w, NULL, value);
-        cp_json_put_float(&w, NULL, narrow);
         cp_json_put_end(&w);
         TEST_ASSERT_TRUE(cp_json_writer_finish(&w, &status));
         parse((char *)w.out.data);
         double again = cp_json_number(cp_json_at(root, 0), NAN);
         TEST_ASSERT_TRUE(isfinite(value) ? memcmp(&again, &value, sizeof value) == 0 : isnan(again));
-        TEST_ASSERT_TRUE((float)cp_json_number(cp_json_at(root, 1), NAN) == narrow);
         cp_json_writer_free(&w);
     }
 }

@@ -131,11 +131,7 @@ static void metadata_survive_with_any_text(void) {
     TEST_ASSERT_EQUAL_STRING("empty key", cp_st_metadata(file, ""));
     TEST_ASSERT_EQUAL_STRING("\xC3\xA9 \x01", cp_st_metadata(file, "\"quoted\"\n"));
     TEST_ASSERT_NULL(cp_st_metadata(file, "none"));
-    TEST_ASSERT_EQUAL_UINT64(3, cp_st_metadata_count(file));
     TEST_ASSERT_EQUAL_STRING("1", cp_st_metadata(file, "couplet.format"));
-    TEST_ASSERT_EQUAL_STRING("", cp_st_metadata_key(file, 0));
-    TEST_ASSERT_EQUAL_STRING("couplet", cp_st_metadata_key(file, 2));
-    TEST_ASSERT_NULL(cp_st_metadata_key(file, 3));
 }
 
 static void room_given_by_the_writer_is_saved(void) {
@@ -266,13 +262,8 @@ static void a_file_without_a_checksum_and_out_of_order_is_read(void) {
     TEST_ASSERT_NULL(cp_st_entry_at(file, 3));
     cp_real out[3];
     TEST_ASSERT_TRUE(cp_st_to_real(file, cp_st_find(file, "b"), out, &status) && out[0] == 1 && out[1] == -2);
-    int32_t narrow[3];
-    int64_t wide[3];
-    TEST_ASSERT_TRUE(cp_st_to_int32(file, cp_st_find(file, "a"), narrow, &status) && narrow[2] == 3);
-    TEST_ASSERT_TRUE(cp_st_to_int64(file, cp_st_find(file, "a"), wide, &status) && wide[1] == 2);
-    TEST_ASSERT_EQUAL_UINT64(0, cp_st_metadata_count(file));
+    TEST_ASSERT_TRUE(cp_st_to_real(file, cp_st_find(file, "a"), out, &status) && out[2] == 3);
     TEST_ASSERT_NULL(cp_st_metadata(file, "k"));
-    TEST_ASSERT_NULL(cp_st_metadata_key(file, 0));
 }
 
 static void an_empty_file_of_two_characters_is_read(void) {
@@ -289,9 +280,7 @@ static void a_tensor_that_is_missing_or_of_another_shape_is_named(void) {
     says(&status, "test.st: tensor \"w\" has shape (2,), (2, 1) was expected");
     TEST_ASSERT_NULL(cp_st_require(file, "w", 1, (int64_t[]){3}, &status));
     says(&status, "(3,) was expected");
-    int32_t out[2];
-    TEST_ASSERT_FALSE(cp_st_to_int32(file, cp_st_require(file, "w", 1, (int64_t[]){2}, &status), out, &status));
-    says(&status, "test.st: tensor \"w\": element 0 is nan, which does not fit into a 32-bit integer");
+    TEST_ASSERT_NOT_NULL(cp_st_require(file, "w", 1, (int64_t[]){2}, &status));
 }
 
 /* ---- files that are not right ------------------------------------------------------------------------------------ */

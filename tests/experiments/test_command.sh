@@ -33,6 +33,7 @@ expect 2 "--out PROBS.npy is needed" predict a b
 expect 2 "2 needed" predict a --out c
 expect 2 '"c"' predict a b c --out d
 expect 1 "cannot open" predict missing.safetensors missing.npy --out probs.npy
+expect 1 "this is a device" predict /dev/zero missing.npy --out probs.npy
 expect 1 "no such folder" report missing
 
 # ---- bench ----

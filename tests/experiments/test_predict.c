@@ -3,16 +3,17 @@
 #include "experiments/commands.h"
 #include "models/checkpoint.h"
 
+#include "core/child.h"
 #include "tests/support/setup_files.h"
 
 #include <math.h>
 
-/* Runs the command on m.safetensors and x.npy; p.npy comes out. Returns the exit code. */
-static int predict(const char *first, const char *second) {
+/* Runs the command; p.npy comes out. Returns the exit code. */
+static int predict_files(const char *from, const char *x, const char *first, const char *second) {
     char model[544], input[544], out[544];
     bool help;
-    snprintf(model, sizeof model, "%s", scratch("m.safetensors"));
-    snprintf(input, sizeof input, "%s", scratch("x.npy"));
+    snprintf(model, sizeof model, "%s", from);
+    snprintf(input, sizeof input, "%s", x);
     snprintf(out, sizeof out, "%s", scratch("p.npy"));
     char       *words[] = {model, input, "--out", out, "--quiet", (char *)first, (char *)second};
     cp_options *options = cp_options_parse(&cp_command_predict, second ? 7 : first ? 6 : 5, words, &help, &status);
@@ -20,6 +21,11 @@ static int predict(const char *first, const char *second) {
     int code = cp_command_predict.run(options);
     cp_options_free(options);
     return code;
+}
+
+/* On m.safetensors and x.npy. */
+static int predict(const char *first, const char *second) {
+    return predict_files(scratch("m.safetensors"), scratch("x.npy"), first, second);
 }
 
 static void compare(const cp_model *model, int rank, const int *dims, const cp_real *x) {
@@ -102,8 +108,73 @@ static void an_input_is_never_overwritten(void) {
     cp_options_free(options);
 }
 
+/* ---- what must not pass as a result ---- */
+
+typedef struct files {
+    const char *model, *input;
+} files;
+
+static int predict_child(void *context) {
+    const files *f = context;
+    return predict_files(f->model, f->input, NULL, NULL);
+}
+
+/* The command fails and says this on stderr. */
+static void fails(const char *model, const char *input, const char *words) {
+    char said[2000];
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_FAILED, child_run(predict_child, &(files){model, input}, said, sizeof said));
+    TEST_ASSERT_NOT_NULL_MESSAGE(strstr(said, words), said);
+}
+
+static void posteriors_that_are_not_finite_are_a_failure_that_names_the_first_row(void) {
+    enum { ROWS = 40, BAD = 35, WIDTH = 6 };
+    float  x[ROWS * WIDTH] = {0};
+    cp_npy got = {0};
+    check((cp_model_config){.model = "mlp", .classes = 3, .mlp = {.sizes = {WIDTH, 8}}}, 2, (int[]){4, WIDTH}, NULL, NULL);
+    for (int i = 0; i < BAD; i++) x[(ROWS - BAD + i) * WIDTH] = i % 2 ? NAN : INFINITY;
+    TEST_ASSERT_TRUE(cp_npy_write(scratch("x.npy"), CP_F32, 2, (int64_t[]){ROWS, WIDTH}, x, &status));
+    fails(scratch("m.safetensors"), scratch("x.npy"),
+          "35 of 40 inputs gave posteriors that are not finite, the first of them row 5 of ");
+    TEST_ASSERT_TRUE(cp_npy_read(scratch("p.npy"), &got, &status)); /* for a look at the others */
+    TEST_ASSERT_TRUE(isfinite(((float *)got.data)[0]) && !isfinite(((float *)got.data)[5 * 3]));
+    cp_npy_free(&got);
+}
+
+static void devices_that_never_end_are_refused_at_once(void) {
+    check((cp_model_config){.model = "mlp", .classes = 3, .mlp = {.sizes = {6, 8}}}, 2, (int[]){4, 6}, NULL, NULL);
+    fails("/dev/zero", scratch("x.npy"), "/dev/zero: this is a device");
+    fails(scratch("m.safetensors"), "/dev/zero", "/dev/zero: this is a device");
+}
+
+static void an_input_may_come_through_a_pipe(void) {
+    check((cp_model_config){.model = "mlp", .classes = 3, .mlp = {.sizes = {6, 8}}}, 2, (int[]){4, 6}, NULL, NULL);
+    TEST_ASSERT_EQUAL_INT(0, mkfifo(scratch("pipe"), 0600));
+    pid_t child = fork();
+    if (child == 0) {
+        cp_bytes bytes;
+        FILE    *pipe = fopen(scratch("pipe"), "wb");
+        bool     sent = cp_file_read(scratch("x.npy"), SIZE_MAX, &bytes, &status) && fwrite(bytes.data, bytes.size, 1, pipe) == 1;
+        _exit(sent && fclose(pipe) == 0 ? 0 : 1);
+    }
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_FINE, predict_files(scratch("m.safetensors"), scratch("pipe"), NULL, NULL));
+    waitpid(child, NULL, 0);
+}
+
+static void an_input_of_another_shape_is_told_what_the_network_takes(void) {
+    check((cp_model_config){.model = "wrn", .classes = 2, .wrn = {.channels = 3}}, 4, (int[]){2, 8, 9, 3}, "--layout=nhwc", NULL);
+    fails(scratch("m.safetensors"), scratch("x.npy"),
+          "has shape (2, 8, 9, 3); this model takes (N, 3, H, W): 3 channels, H and W at least 8; is it --layout nhwc?");
+    check((cp_model_config){.model = "lstm", .classes = 3, .lstm = {.in = 2, .hidden = 5}}, 3, (int[]){3, 4, 2}, NULL, NULL);
+    TEST_ASSERT_TRUE(cp_npy_write(scratch("x.npy"), CP_F32, 3, (int64_t[]){1, 0, 2}, (float[1]){0}, &status));
+    fails(scratch("m.safetensors"), scratch("x.npy"), "has shape (1, 0, 2); this model takes (N, T, 2) with T >= 1");
+}
+
 int main(void) {
     UNITY_BEGIN();
+    RUN_TEST(posteriors_that_are_not_finite_are_a_failure_that_names_the_first_row);
+    RUN_TEST(devices_that_never_end_are_refused_at_once);
+    RUN_TEST(an_input_may_come_through_a_pipe);
+    RUN_TEST(an_input_of_another_shape_is_told_what_the_network_takes);
     RUN_TEST(a_wide_resnet_gives_its_own_posteriors);
     RUN_TEST(gray_images_have_the_same_order_in_both_layouts);
     RUN_TEST(vectors_and_sequences_go_in_as_they_are);

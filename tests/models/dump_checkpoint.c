@@ -20,7 +20,8 @@ int main(int count, char **words) {
     cp_status status = {0};
     cp_rng    rng = cp_rng_named(1, "init");
     cp_model *model = cp_model_new(
-        (cp_model_config){.classes = 3, .head = "hybrid", .precision = CP_FULL, .wrn = {.channels = 2, .norm = CP_NORM_BATCH}},
+        (cp_model_config){
+            .classes = 3, .head = "hybrid", .hybrid = {.precision = CP_FULL}, .wrn = {.channels = 2, .norm = CP_NORM_BATCH}},
         &rng);
     cp_optim          *adam = model ? cp_adam_new(model->params, (cp_adam_config){.rate = 1e-3, .weight_decay = 0.25}) : NULL;
     cp_checkpoint_part parts[] = {cp_part_optim(adam), cp_part_rng("noise", &rng)};

@@ -19,8 +19,10 @@ void tearDown(void) {
     scratch_remove();
 }
 
-static const cp_model_config tiny = {
-    .classes = 3, .head = "hybrid", .precision = CP_DIAGONAL, .learn_prior = true, .wrn = {.channels = 2, .norm = CP_NORM_BATCH}};
+static const cp_model_config tiny = {.classes = 3,
+                                     .head = "hybrid",
+                                     .hybrid = {.precision = CP_DIAGONAL, .learn_prior = true},
+                                     .wrn = {.channels = 2, .norm = CP_NORM_BATCH}};
 
 static cp_model *model_of(cp_model_config config, uint64_t seed) {
     cp_rng rng = cp_rng_named(seed, "init");
@@ -211,12 +213,15 @@ static void a_model_that_float_can_hold_is_saved_as_f32_in_every_build(void) {
 
 /* ---- what does not fit ---- */
 
+static cp_status_kind refusal; /* the last one's */
+
 /* Loading must fail with these words and leave the run as it is. */
 static void refused(run *r, const char *name, const char *words) {
     cp_status status = {0}, other = {0};
     TEST_ASSERT_TRUE(run_save(r, "before", &other));
-    TEST_ASSERT_FALSE(run_load(r, name, &status));
+    TEST_ASSERT_FALSE_MESSAGE(run_load(r, name, &status), words);
     TEST_ASSERT_NOT_NULL_MESSAGE(strstr(status.message, words), status.message);
+    refusal = status.kind;
     TEST_ASSERT_TRUE(run_save(r, "after", &other));
     same_file("before", "after");
 }
@@ -229,9 +234,11 @@ static void damaged_files_are_refused_and_nothing_changes(void) {
 
     scratch_write("short", good.data, good.size / 2);
     refused(&b, "short", "short");
+    TEST_ASSERT_EQUAL_INT(CP_STATUS_DAMAGED, refusal);
     good.data[good.size - 1000] ^= 4; /* one bit */
     scratch_write("flipped", good.data, good.size);
     refused(&b, "flipped", "flipped");
+    TEST_ASSERT_EQUAL_INT(CP_STATUS_DAMAGED, refusal);
     good.data[good.size - 1000] ^= 4;
     for (int i = 0; i < 4; i++) { /* the header's length with its bytes the other way round */
         unsigned char kept = good.data[i];
@@ -245,9 +252,96 @@ static void damaged_files_are_refused_and_nothing_changes(void) {
     scratch_write("oversized", good.data, good.size);
     refused(&b, "oversized", "oversized");
     refused(&b, "absent", "absent");
+    TEST_ASSERT_EQUAL_INT(CP_STATUS_MISSING, refusal);
     cp_bytes_free(&good);
     run_free(&a);
     run_free(&b);
+}
+
+/* "good" again, with one value of one tensor replaced. */
+static void write_changed(const char *name, const char *tensor, size_t place, const void *value) {
+    cp_status       status = {0};
+    cp_safetensors *good = cp_st_read(scratch("good"), &status);
+    cp_st_writer   *writer = cp_st_writer_new();
+    bool            found = false;
+    cp_st_writer_metadata(writer, "couplet", cp_st_metadata(good, "couplet"));
+    for (size_t i = 0; i < cp_st_count(good); i++) {
+        const cp_st_entry *e = cp_st_entry_at(good, i);
+        unsigned char     *room = cp_st_writer_room(writer, e->name, e->dtype, e->rank, e->dims);
+        size_t             width = cp_dtype_size(e->dtype);
+        memcpy(room, e->data, e->bytes);
+        if (strcmp(e->name, tensor) != 0) continue;
+        found = true;
+        TEST_ASSERT_TRUE(place < e->count);
+        if (e->dtype == CP_F32) /* the same number in either build */
+            memcpy(room + place * width, &(float){(float)*(const double *)value}, width);
+        else
+            memcpy(room + place * width, value, width);
+    }
+    TEST_ASSERT_TRUE_MESSAGE(found, tensor);
+    TEST_ASSERT_TRUE_MESSAGE(cp_st_writer_save(writer, scratch(name), &status), status.message);
+    cp_st_writer_free(writer);
+    cp_st_free(good);
+}
+
+static void state_that_no_run_can_have_is_refused_and_nothing_changes(void) {
+    static const struct {
+        const char *tensor;
+        size_t      place;
+        int64_t     whole;
+        double      number; /* used unless it is 0 */
+        const char *words;
+    } cases[] = {
+        {"optim.steps", 0, -1, 0, "\"couplet.optim.steps\": value 0 is -1; 0 to 9.0072e+15 is possible"},
+        {"optim.steps", 0, INT64_MAX, 0, "couplet.optim.steps"},
+        {"optim.skipped", 0, -1, 0, "couplet.optim.skipped"},
+        {"optim.rate", 0, 0, NAN, "\"couplet.optim.rate\": value 0 is nan"},
+        {"optim.rate", 0, 0, INFINITY, "couplet.optim.rate"},
+        {"optim.rate", 0, 0, -1e-3, "couplet.optim.rate"},
+        {"optim.head.bias.v", 2, 0, -1, "\"couplet.optim.head.bias.v\": value 2 is -1"},
+        {"ema.updates", 0, -7, 0, "couplet.ema.updates"},
+        {"schedule.kind", 0, 3, 0, "part schedule: there is no schedule of kind 3"},
+        {"schedule.kind", 0, -1, 0, "part schedule: there is no schedule of kind -1"},
+        {"schedule.rate", 0, 0, NAN, "part schedule: rate is nan"},
+        {"schedule.final_rate", 0, 0, -1, "part schedule: rate is 0.001, final_rate -1"},
+        {"schedule.factor", 0, 0, INFINITY, "and factor inf"},
+        {"schedule.total", 0, 0, 0, "part schedule: total is 0; a cosine needs a total above its warmup of 2"},
+        {"schedule.warmup", 0, -5, 0, "part schedule: warmup is -5 steps"},
+        {"schedule.warmup", 0, 20, 0, "total is 20; a cosine needs a total above its warmup of 20"},
+        {"replay.drawn", 0, INT64_MAX, 0, "couplet.replay.drawn"},
+        {"replay.fresh", 0, -1, 0, "couplet.replay.fresh"},
+        {"replay.dropped", 0, INT64_MIN, 0, "couplet.replay.dropped"},
+        {"replay.visits", 5, -2, 0, "\"couplet.replay.visits\": value 5 is -2"},
+        {"step.value", 0, -1, 0, "couplet.step.value"},
+    };
+    cp_status status = {0};
+    run       a = run_new(1), b = run_new(2);
+    run_steps(&a, 2);
+    TEST_ASSERT_TRUE(run_save(&a, "good", &status));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char tensor[80];
+        snprintf(tensor, sizeof tensor, "couplet.%s", cases[i].tensor);
+        write_changed("bad", tensor, cases[i].place, cases[i].number != 0 ? (const void *)&cases[i].number : &cases[i].whole);
+        refused(&b, "bad", cases[i].words);
+    }
+    write_changed("same", "couplet.step.value", 0, &a.step);
+    TEST_ASSERT_TRUE_MESSAGE(run_load(&b, "same", &status), status.message);
+    run_free(&a);
+    run_free(&b);
+}
+
+static void state_that_could_not_be_loaded_is_not_saved(void) {
+    cp_status status = {0};
+    run       a = run_new(1);
+    a.step = -1;
+    TEST_ASSERT_FALSE(run_save(&a, "a", &status));
+    says(&status, "\"couplet.step.value\": value 0 is -1");
+    a.step = 0;
+    a.schedule.total = 1;
+    TEST_ASSERT_FALSE(run_save(&a, "a", &status));
+    says(&status, "part schedule: total is 1");
+    TEST_ASSERT_EQUAL_INT(0, scratch_files(false));
+    run_free(&a);
 }
 
 /* A file with the tensors of `config` under the description of `tiny`. */
@@ -270,13 +364,16 @@ static void missing_extra_and_misshapen_tensors_are_named(void) {
     cp_model_config wider = tiny, bare = tiny;
     run             r = run_new(1);
     wider.wrn.width = 2;
-    bare.learn_prior = false;
+    bare.hybrid.learn_prior = false;
     write_misfit("misshapen", wider, NULL);
     refused(&r, "misshapen", "stage0.block0.conv1.weight");
     write_misfit("missing", bare, NULL);
     refused(&r, "missing", "head.prior");
     write_misfit("extra", tiny, "stage9.weight");
     refused(&r, "extra", "stage9.weight");
+    TEST_ASSERT_EQUAL_INT(CP_STATUS_FAILED, refusal);
+    write_misfit("colored", tiny, "\x1B[31mred\x07");
+    refused(&r, "colored", "tensor \"?[31mred?\" is not part of this model");
     write_misfit("partless", tiny, NULL);
     refused(&r, "partless", "couplet.optim.");
     run_free(&r);
@@ -296,12 +393,14 @@ static void a_file_without_or_with_an_inflated_description_is_refused(void) {
     TEST_ASSERT_TRUE(cp_checkpoint_save(&(cp_checkpoint){.params = m->params}, scratch("bare"), &status));
     TEST_ASSERT_NULL(cp_model_load(scratch("bare"), &status));
     TEST_ASSERT_NOT_NULL(strstr(status.message, "no key \"couplet\""));
-    cp_checkpoint_pair huge = {"couplet", "{\"classes\":3,\"width\":900}"};
+    cp_checkpoint_pair huge = {"couplet", "{\"classes\":3,\"channels\":2,\"width\":900}"};
     cp_checkpoint      c = {.params = m->params, .metadata = &huge, .metadata_count = 1};
     status = (cp_status){0};
     TEST_ASSERT_TRUE(cp_checkpoint_save(&c, scratch("huge"), &status));
     TEST_ASSERT_NULL(cp_model_load(scratch("huge"), &status));
-    TEST_ASSERT_NOT_NULL_MESSAGE(strstr(status.message, "larger model than the file holds"), status.message);
+    TEST_ASSERT_NOT_NULL_MESSAGE(
+        strstr(status.message, "tensor \"stage0.block0.conv1.weight\" has shape (16, 16, 3, 3), (14400, 16, 3, 3) was expected"),
+        status.message);
     cp_model_free(m);
 }
 
@@ -460,6 +559,8 @@ int main(void) {
     RUN_TEST(files_have_pytorchs_layout);
     RUN_TEST(a_model_that_float_can_hold_is_saved_as_f32_in_every_build);
     RUN_TEST(damaged_files_are_refused_and_nothing_changes);
+    RUN_TEST(state_that_no_run_can_have_is_refused_and_nothing_changes);
+    RUN_TEST(state_that_could_not_be_loaded_is_not_saved);
     RUN_TEST(missing_extra_and_misshapen_tensors_are_named);
     RUN_TEST(pytorchs_batch_counters_are_no_strangers);
     RUN_TEST(a_file_without_or_with_an_inflated_description_is_refused);

@@ -87,35 +87,37 @@ static void a_layer_whose_name_is_taken_is_not_half_made(void) {
 static void networks_and_heads_that_cannot_be_made_are_null(void) {
     not_made(cp_wrn_new(params, "", (cp_wrn_config){.depth = 12}, &rng), "wrn_new: depth is 12");
     not_made(cp_wrn_new(params, "", (cp_wrn_config){.width = -1}, &rng), "width is -1");
-    not_made(cp_mlp_new(params, "", (cp_mlp_config){.sizes = {0, 3}}, &rng), "sizes[0], the number of inputs, is 0");
-    not_made(cp_mlp_new(params, "", (cp_mlp_config){.sizes = {2, -3}}, &rng), "mlp_new: sizes[1] is -3; sizes are positive");
-    not_made(cp_mlp_new(params, "", (cp_mlp_config){.sizes = {2, 0, 3}}, &rng), "sizes[2] is 3 after a 0");
+    not_made(cp_mlp_new(params, "", (cp_mlp_config){.sizes = {0, 3}}, &rng),
+             "sizes[0] is 0; sizes must be 1 to 16 whole numbers from 1 to 1048576, then zeros");
+    not_made(cp_mlp_new(params, "", (cp_mlp_config){.sizes = {2, -3}}, &rng), "mlp_new: sizes[1] is -3; sizes must be");
+    not_made(cp_mlp_new(params, "", (cp_mlp_config){.sizes = {2, 0, 3}}, &rng), "sizes[2] is 3; sizes must be");
     not_made(cp_lstm_net_new(params, "", (cp_lstm_config){.in = 2}, &rng), "hidden is 0");
-    not_made(cp_head_new(NULL, params, "head", 2, (cp_head_config){.classes = 2}, &rng), "head_new: the kind of head is NULL");
-    not_made(cp_head_new(&cp_head_jem, params, "head", 0, (cp_head_config){.classes = 2}, &rng), "features is 0 and classes is 2");
+    not_made(cp_head_new(NULL, params, "head", 2, 2, NULL, &rng), "head_new: the kind of head is NULL");
+    not_made(cp_head_new(&cp_head_jem, params, "head", 0, 2, NULL, &rng), "features is 0 and classes is 2");
     cp_params_add(params, "layer1", "weight", CP_LAYOUT_PLAIN, CP_SHAPE(3));
     TEST_ASSERT_NULL(cp_mlp_new(params, "", (cp_mlp_config){.sizes = {2, 3, 4}}, &rng));
     refused("layer1.weight is taken");
     cp_params_add(params, "head", "bias", CP_LAYOUT_PLAIN, CP_SHAPE(3));
-    TEST_ASSERT_NULL(cp_head_new(&cp_head_hybrid, params, "head", 3, (cp_head_config){.classes = 3}, &rng));
+    TEST_ASSERT_NULL(cp_head_new(&cp_head_hybrid, params, "head", 3, 3, NULL, &rng));
     refused("head.bias is taken");
 }
 
 static void models_that_cannot_be_made_are_null(void) {
     TEST_ASSERT_NULL(cp_model_new((cp_model_config){.model = "vit", .classes = 2}, &rng));
-    refused("model_new: \"vit\" is no model; wrn, mlp, lstm exist");
+    refused("model_new: model is \"vit\"; it must be one of wrn, mlp, lstm");
     TEST_ASSERT_NULL(cp_model_new((cp_model_config){.head = "sigmoid", .classes = 2}, &rng));
-    refused("model_new: \"sigmoid\" is no head; softmax, jem, hybrid exist");
+    refused("model_new: head is \"sigmoid\"; it must be one of softmax, jem, hybrid");
     TEST_ASSERT_NULL(cp_model_new((cp_model_config){0}, &rng));
-    refused("classes is 0; it must be positive");
+    refused("classes is 0; it must be a whole number from 1 to 1048576");
     TEST_ASSERT_NULL(cp_model_new((cp_model_config){.classes = 2}, NULL));
     refused("rng is NULL");
     cp_model_config deep = {.classes = 2, .model = "lstm", .lstm = {.in = 2, .hidden = 3, .layers = 9}};
     TEST_ASSERT_NULL(cp_model_new(deep, &rng));
-    refused("layers is 9");
-    cp_model_config huge = {.classes = 2, .model = "mlp", .head = "hybrid", .precision = CP_FULL, .mlp = {.sizes = {50000}}};
+    refused("layers is 9; it must be a whole number from 1 to 8");
+    cp_model_config huge = {
+        .classes = 2, .model = "mlp", .head = "hybrid", .hybrid = {.precision = CP_FULL}, .mlp = {.sizes = {50000}}};
     TEST_ASSERT_NULL(cp_model_new(huge, &rng));
-    refused("a full precision matrix can have 46340");
+    refused("the network has 50000 features; with these options a hybrid head can have 46340");
 }
 
 static void null_layers_tapes_and_inputs_are_refused_in_one_line(void) {
@@ -174,7 +176,7 @@ static void heads_say_one_thing_when_they_cannot_go_on(void) {
     cp_tape            *none = NULL;
     cp_tensor          *z = cp_full(tape, 1, CP_SHAPE(1, 3)), *wide = cp_full(tape, 1, CP_SHAPE(1, 5));
     for (int k = 0; k < 3; k++) {
-        cp_head *head = cp_head_new(kinds[k], params, kinds[k]->name, 3, (cp_head_config){.classes = 2}, &rng);
+        cp_head *head = cp_head_new(kinds[k], params, kinds[k]->base.name, 3, 2, NULL, &rng);
         REFUSED(cp_head_energy(tape, head, wide), "(1, 5)");
         REFUSED(cp_head_posterior(tape, head, wide), "(1, 5)");
         REFUSED(cp_head_energy(tape, head, NULL), "head_energy: argument 1 is NULL");
@@ -194,7 +196,7 @@ static void the_precision_is_full_stand_alone_and_diagonal_behind_a_network(void
     cp_gaussian_softmax        alone = cp_gaussian_softmax_make(params, "g", four, &rng);
     TEST_ASSERT_EQUAL_INT(CP_FULL, alone.config.precision);
     TEST_ASSERT_EQUAL_INT(10, alone.precision->size);
-    cp_head *head = cp_head_new(&cp_head_hybrid, params, "head", 4, (cp_head_config){.classes = 2}, &rng);
+    cp_head *head = cp_head_new(&cp_head_hybrid, params, "head", 4, 2, NULL, &rng);
     TEST_ASSERT_EQUAL_INT(CP_DIAGONAL, cp_head_gaussian_softmax(head)->config.precision);
     cp_head_free(head);
     cp_model_config config = {.model = "mlp", .head = "hybrid", .classes = 2, .mlp = {.sizes = {4, 5}}};
@@ -202,7 +204,7 @@ static void the_precision_is_full_stand_alone_and_diagonal_behind_a_network(void
     TEST_ASSERT_NOT_NULL(strstr(text, "\"precision\":\"diagonal\""));
     free(text);
     cp_model *model = cp_model_new(config, &rng);
-    TEST_ASSERT_EQUAL_INT(CP_DIAGONAL, model->config.precision);
+    TEST_ASSERT_EQUAL_INT(CP_DIAGONAL, model->config.hybrid.precision);
     TEST_ASSERT_EQUAL_INT(5, cp_params_find(model->params, "head.precision")->value->size);
     cp_model_free(model);
     cp_gaussians g = {.mean = alone.mean, .precision = alone.precision};
@@ -211,17 +213,24 @@ static void the_precision_is_full_stand_alone_and_diagonal_behind_a_network(void
 
 static void unknown_keys_and_values_of_another_kind_are_refused_with_what_exists(void) {
     const char *bad[][2] = {
-        {"{\"classes\":2,\"witdh\":3}",
-         "text: a wrn has no key \"witdh\"; model, classes, head, precision, learn_prior, depth, width, channels"},
-        {"{\"classes\":2,\"sizes\":[3]}", "a wrn has no key \"sizes\""},
-        {"{\"model\":\"mlp\",\"sizes\":[3],\"classes\":2,\"depth\":10}", "a mlp has no key \"depth\""},
-        {"{\"model\":\"lstm\",\"in\":3,\"hidden\":2,\"classes\":2,\"activation\":\"tanh\"}", "a lstm has no key \"activation\""},
-        {"{\"classes\":2,\"learn_prior\":\"yes\"}", "\"learn_prior\" must be true or false"},
-        {"{\"model\":\"lstm\",\"in\":3,\"hidden\":2,\"classes\":2,\"bidirectional\":1}", "\"bidirectional\" must be true or false"},
-        {"{\"classes\":2,\"norm\":\"instance\"}", "\"norm\" is \"instance\"; none, batch, group, layer exist"},
-        {"{\"classes\":2,\"norm\":3}", "\"norm\" must be a string: none, batch, group, layer"},
-        {"{\"classes\":2,\"model\":\"vit\"}", "\"model\" is \"vit\"; wrn, mlp, lstm exist"},
-        {"{\"classes\":2,\"precision\":\"default\"}", "\"precision\" is \"default\"; spherical, diagonal, full exist"},
+        {"{\"classes\":2,\"witdh\":3}", "text: a wrn with a softmax head has no key \"witdh\"; model, head, classes, depth, width, "
+                                        "channels, norm, layout, activation"},
+        {"{\"classes\":2,\"wi\\u001bdth\":3}", "has no key \"wi?dth\""},
+        {"{\"classes\":2,\"sizes\":[3]}", "a wrn with a softmax head has no key \"sizes\""},
+        {"{\"model\":\"mlp\",\"sizes\":[3],\"classes\":2,\"depth\":10}", "a mlp with a softmax head has no key \"depth\""},
+        {"{\"model\":\"lstm\",\"in\":3,\"hidden\":2,\"classes\":2,\"activation\":\"tanh\"}", "has no key \"activation\""},
+        {"{\"classes\":2,\"precision\":\"full\"}", "a wrn with a softmax head has no key \"precision\""},
+        {"{\"classes\":2,\"head\":\"jem\",\"learn_prior\":false}", "a wrn with a jem head has no key \"learn_prior\""},
+        {"{\"classes\":2,\"head\":\"hybrid\",\"learn_prior\":\"yes\"}", "\"learn_prior\" is \"yes\"; it must be true or false"},
+        {"{\"classes\":2,\"head\":\"hybrid\",\"mean_sd\":0}", "\"mean_sd\" is 0; it must be a number from 1e-06 to 1e+06"},
+        {"{\"classes\":2,\"head\":\"hybrid\",\"mean_sd\":[]}", "\"mean_sd\" must be a number"},
+        {"{\"model\":\"lstm\",\"in\":3,\"hidden\":2,\"classes\":2,\"bidirectional\":1}", "\"bidirectional\" is 1; it must be true"},
+        {"{\"classes\":2,\"norm\":\"instance\"}", "\"norm\" is \"instance\"; it must be one of none, batch, group, layer"},
+        {"{\"classes\":2,\"norm\":3}", "\"norm\" is 3; it must be one of none, batch, group, layer"},
+        {"{\"classes\":2,\"model\":\"vit\"}", "text: \"model\" is \"vit\"; it must be one of wrn, mlp, lstm"},
+        {"{\"classes\":2,\"model\":3}", "\"model\" must be a string"},
+        {"{\"classes\":2,\"head\":\"hybrid\",\"precision\":\"default\"}",
+         "\"precision\" is \"default\"; it must be one of spherical"},
         {"3", "must be an object"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

@@ -88,15 +88,15 @@ static void every_norm_activation_and_layout_gives_finite_posteriors_that_sum_to
 static void an_impossible_model_is_refused_with_a_reason(void) {
     cp_rng rng = cp_rng_named(1, "init");
     TEST_ASSERT_NULL(cp_model_new((cp_model_config){.classes = 2, .wrn = {.depth = 12}}, &rng));
-    TEST_ASSERT_NOT_NULL(strstr(last_error, "depth is 6n + 4"));
+    TEST_ASSERT_NOT_NULL(strstr(last_error, "depth is 12; it must be one of 10, 16, 22, ... up to 1000"));
     TEST_ASSERT_NULL(cp_model_new((cp_model_config){.classes = 2, .model = "transformer"}, &rng));
     TEST_ASSERT_NOT_NULL(strstr(last_error, "transformer"));
     TEST_ASSERT_NULL(cp_model_new((cp_model_config){.classes = 0}, &rng));
 }
 
 static void a_mlp_of_one_size_hands_its_inputs_to_the_head(void) {
-    cp_model *m =
-        model_of((cp_model_config){.model = "mlp", .head = "hybrid", .precision = CP_FULL, .classes = 2, .mlp = {.sizes = {2}}});
+    cp_model *m = model_of(
+        (cp_model_config){.model = "mlp", .head = "hybrid", .hybrid = {.precision = CP_FULL}, .classes = 2, .mlp = {.sizes = {2}}});
     cp_tensor *x = noise(false, CP_SHAPE(3, 2));
     cp_tensor *z = cp_net_forward(tape, m->net, x, CP_TRAINING);
     TEST_ASSERT_EQUAL_MEMORY(x->data, z->data, 6 * sizeof(cp_real));
@@ -171,8 +171,7 @@ static double slope(const cp_model *m, const cp_tensor *start, cp_real *number, 
 static void check_gradients(cp_norm_kind norm, cp_mode mode, cp_precision precision) {
     cp_model  *m = model_of((cp_model_config){.classes = 3,
                                               .head = "hybrid",
-                                              .precision = precision,
-                                              .learn_prior = true,
+                                              .hybrid = {.precision = precision, .learn_prior = true},
                                               .wrn = {.width = 1, .channels = 2, .norm = norm, .activation = CP_SWISH}});
     cp_tensor *start = cp_tensor_new(CP_SHAPE(3, 8, 9, 2));
     cp_rng     rng = cp_rng_named(4, "pick");
@@ -254,7 +253,8 @@ static void overfit(cp_model_config config, cp_shape shape, int most_steps) {
 static void a_wide_resnet_overfits_32_random_images(void) {
     overfit((cp_model_config){.classes = 4, .wrn = {.channels = 1}}, CP_SHAPE(MANY, 8, 8, 1), 400);
     overfit(
-        (cp_model_config){.classes = 4, .head = "hybrid", .precision = CP_DIAGONAL, .wrn = {.channels = 3, .norm = CP_NORM_GROUP}},
+        (cp_model_config){
+            .classes = 4, .head = "hybrid", .hybrid = {.precision = CP_DIAGONAL}, .wrn = {.channels = 3, .norm = CP_NORM_GROUP}},
         CP_SHAPE(MANY, 8, 8, 3), 400);
 }
 
@@ -363,8 +363,7 @@ static void a_description_reads_back_as_the_same_model(void) {
         {.classes = 8, .wrn = {.depth = 10, .width = 2, .channels = 3, .norm = CP_NORM_BATCH}},
         {.classes = 2,
          .head = "hybrid",
-         .precision = CP_FULL,
-         .learn_prior = true,
+         .hybrid = {.precision = CP_FULL, .learn_prior = true},
          .wrn = {.depth = 16, .activation = CP_SWISH, .norm = CP_NORM_GROUP, .layout = CP_BLOCK_CLASSIC}},
         {.model = "mlp", .head = "jem", .classes = 3, .mlp = {.sizes = {4, 5, 6}, .activation = CP_TANH}},
         {.model = "lstm", .classes = 3, .lstm = {.in = 4, .hidden = 7, .layers = 2, .bidirectional = true}},
@@ -378,9 +377,6 @@ static void a_description_reads_back_as_the_same_model(void) {
         TEST_ASSERT_EQUAL_STRING(text, again);
         cp_model *a = model_of(configs[i]), *b = model_of(back);
         TEST_ASSERT_TRUE(cp_params_copy(a->params, b->params));
-        double largest = 0;
-        for (int k = 0; k < a->params->count; k++) largest = fmax(largest, (double)a->params->at[k].value->size);
-        TEST_ASSERT_EQUAL_DOUBLE(largest, cp_model_config_largest(&back));
         cp_model_free(a);
         cp_model_free(b);
         free(text);
@@ -404,11 +400,11 @@ static void bad_descriptions_are_refused_with_the_key_at_fault(void) {
     const char *bad[][2] = {
         {"{\"classes\":2,\"model\":\"vgg\"}", "\"model\" is \"vgg\""},
         {"{\"model\":\"wrn\"}", "\"classes\" is missing"},
-        {"{\"classes\":0}", "\"classes\" must be"},
-        {"{\"classes\":2.5}", "\"classes\" must be"},
+        {"{\"classes\":0}", "\"classes\" is 0; it must be a whole number from 1 to 1048576"},
+        {"{\"classes\":2.5}", "\"classes\" is 2.5; it must be"},
         {"{\"classes\":2,\"depth\":11}", "\"depth\" is 11"},
         {"{\"classes\":2,\"norm\":3}", "\"norm\""},
-        {"{\"classes\":2,\"model\":\"mlp\"}", "\"sizes\" must be"},
+        {"{\"classes\":2,\"model\":\"mlp\"}", "\"sizes\" is missing; it must be 1 to 16 whole numbers"},
         {"{\"classes\":2,\"model\":\"mlp\",\"sizes\":[3,-1]}", "\"sizes\" must be"},
         {"{\"classes\":2,\"model\":\"lstm\",\"in\":3}", "\"hidden\" is missing"},
         {"{\"classes\":2", "text"},

@@ -19,34 +19,36 @@ void *__wrap_aligned_alloc(size_t alignment, size_t size);
 int   __wrap_posix_memalign(void **out, size_t alignment, size_t size);
 
 static long   memory_calls;
+static size_t memory_bytes;               /* asked for in all */
 static long   calls_allowed = -1;         /* before one fails; below 0: any number */
 static bool   memory_stays_out;           /* after that one all others fail too, until calls_allowed is set anew */
 static size_t largest_allowed = SIZE_MAX; /* bytes; a call for more fails */
 
-static bool refused(size_t size) {
+static bool refused(size_t n, size_t size) {
     __atomic_fetch_add(&memory_calls, 1, __ATOMIC_RELAXED); /* threads ask for memory too */
+    __atomic_fetch_add(&memory_bytes, n * size, __ATOMIC_RELAXED);
     if (size > largest_allowed || (calls_allowed == 0 && memory_stays_out)) return true;
     return calls_allowed >= 0 && __atomic_fetch_sub(&calls_allowed, 1, __ATOMIC_RELAXED) == 0;
 }
 
 void *__wrap_malloc(size_t size) {
-    return refused(size) ? NULL : __real_malloc(size);
+    return refused(1, size) ? NULL : __real_malloc(size);
 }
 
 void *__wrap_calloc(size_t n, size_t size) {
-    return refused(size) ? NULL : __real_calloc(n, size);
+    return refused(n, size) ? NULL : __real_calloc(n, size);
 }
 
 void *__wrap_realloc(void *old, size_t size) {
-    return refused(size) ? NULL : __real_realloc(old, size);
+    return refused(1, size) ? NULL : __real_realloc(old, size);
 }
 
 void *__wrap_aligned_alloc(size_t alignment, size_t size) {
-    return refused(size) ? NULL : __real_aligned_alloc(alignment, size);
+    return refused(1, size) ? NULL : __real_aligned_alloc(alignment, size);
 }
 
 int __wrap_posix_memalign(void **out, size_t alignment, size_t size) {
-    return refused(size) ? 12 : __real_posix_memalign(out, alignment, size);
+    return refused(1, size) ? 12 : __real_posix_memalign(out, alignment, size);
 }
 
 #endif

@@ -1,0 +1,70 @@
+/* The hybrid head: the Gaussian-coupled softmax layer. */
+#include "models/head.h"
+
+#include <limits.h>
+
+typedef struct hybrid_head {
+    cp_head             head;
+    cp_gaussian_softmax layer;
+} hybrid_head;
+
+static bool associate(cp_at at, cp_gaussian_softmax *layer) {
+    cp_tape *tape = cp_tape_new();
+    bool     done = tape && (cp_gaussian_softmax_associate)((cp_at){tape, at.file, at.line}, layer);
+    cp_tape_free(tape);
+    return done;
+}
+
+static bool hybrid_make(cp_at at, cp_head *head, cp_params *params, const char *path, const void *options, cp_rng *rng) {
+    hybrid_head               *h = (hybrid_head *)head;
+    const cp_hybrid_config    *c = options;
+    cp_gaussian_softmax_config config = {.features = head->features,
+                                         .classes = head->classes,
+                                         .precision = c->precision,
+                                         .learn_prior = c->learn_prior,
+                                         .mean_sd = (cp_real)c->mean_sd};
+    h->layer = (cp_gaussian_softmax_make)(at, params, path, config, rng);
+    return h->layer.weight && (!c->associate || associate(at, &h->layer));
+}
+
+static const cp_gaussian_softmax *layer_of(const cp_head *head) {
+    return &((const hybrid_head *)head)->layer;
+}
+
+static cp_tensor *hybrid_logits(cp_at at, const cp_head *head, cp_tensor *z) {
+    return cp_gaussian_softmax_logits(at, layer_of(head), z);
+}
+
+static cp_tensor *hybrid_class_energy(cp_at at, const cp_head *head, cp_tensor *z) {
+    return cp_gaussian_softmax_class_energy(at, layer_of(head), z);
+}
+
+static cp_tensor *hybrid_penalty(cp_at at, const cp_head *head) {
+    return cp_gaussian_softmax_penalty(at, layer_of(head));
+}
+
+static int hybrid_most_features(const void *options) {
+    return ((const cp_hybrid_config *)options)->precision == CP_FULL ? CP_GAUSSIAN_MOST_FULL : INT_MAX;
+}
+
+static const cp_choice precisions[] = {{"spherical", CP_SPHERICAL}, {"diagonal", CP_DIAGONAL}, {"full", CP_FULL}, {0}};
+
+static const cp_key keys[] = {
+    {"precision", CP_KEY_CHOICE, .place = offsetof(cp_hybrid_config, precision), .choices = precisions, .fallback = CP_DIAGONAL},
+    {"learn_prior", CP_KEY_BOOL, .place = offsetof(cp_hybrid_config, learn_prior)},
+    {"mean_sd", CP_KEY_NUMBER, .place = offsetof(cp_hybrid_config, mean_sd), .least = 1e-6, .most = 1e6, .fallback = 0.1},
+    {"associate", CP_KEY_BOOL, .place = offsetof(cp_hybrid_config, associate)},
+    {0},
+};
+
+const cp_head_kind cp_head_hybrid = {.base = {"hybrid", sizeof(hybrid_head), sizeof(cp_hybrid_config), keys},
+                                     .generative = true,
+                                     .make = hybrid_make,
+                                     .logits = hybrid_logits,
+                                     .class_energy = hybrid_class_energy,
+                                     .penalty = hybrid_penalty,
+                                     .most_features = hybrid_most_features};
+
+cp_gaussian_softmax *cp_head_gaussian_softmax(cp_head *head) {
+    return head && head->kind == &cp_head_hybrid ? &((hybrid_head *)head)->layer : NULL;
+}

@@ -1,0 +1,184 @@
+/* The keys of a kind at work. */
+#include "models/inside.h"
+
+#include "layers/layers.h"
+
+#include <math.h>
+#include <string.h>
+
+const cp_choice cp_activation_names[] = {{"leaky", CP_LEAKY_RELU}, {"relu", CP_RELU},         {"swish", CP_SWISH},
+                                         {"tanh", CP_TANH},        {"identity", CP_IDENTITY}, {0}};
+
+void cp_name_list_add(cp_name_list *list, const char *name) {
+    size_t used = strlen(list->s);
+    snprintf(list->s + used, sizeof list->s - used, "%s%s", used ? ", " : "", name);
+}
+
+const cp_key *cp_keys_find(const cp_key *keys, const char *name) {
+    while (keys && keys->name && strcmp(keys->name, name) != 0) keys++;
+    return keys && keys->name ? keys : NULL;
+}
+
+size_t cp_key_size(const cp_key *key) {
+    switch (key->kind) {
+    case CP_KEY_NUMBER: return sizeof(double);
+    case CP_KEY_BOOL: return sizeof(bool);
+    case CP_KEY_SIZES: return (size_t)key->count * sizeof(int);
+    default: return sizeof(int);
+    }
+}
+
+static double value_get(const cp_key *key, const void *options) {
+    const char *place = (const char *)options + key->place;
+    return key->kind == CP_KEY_NUMBER ? *(const double *)place
+           : key->kind == CP_KEY_BOOL ? *(const bool *)place
+                                      : (double)*(const int *)place;
+}
+
+static void value_set(const cp_key *key, void *options, double value) {
+    char *place = (char *)options + key->place;
+    if (key->kind == CP_KEY_NUMBER)
+        *(double *)place = value;
+    else if (key->kind == CP_KEY_BOOL)
+        *(bool *)place = value != 0;
+    else
+        *(int *)place = (int)value;
+}
+
+static const cp_choice *choice_of_value(const cp_key *key, double value) {
+    const cp_choice *choice = key->choices;
+    while (choice->name && choice->value != value) choice++;
+    return choice->name ? choice : NULL;
+}
+
+static const cp_choice *choice_of_name(const cp_key *key, const char *name) {
+    const cp_choice *choice = key->choices;
+    while (choice->name && strcmp(choice->name, name) != 0) choice++;
+    return choice->name ? choice : NULL;
+}
+
+static bool in_range(const cp_key *key, double value) {
+    if (key->kind == CP_KEY_BOOL) return true;
+    if (key->kind == CP_KEY_CHOICE) return choice_of_value(key, value);
+    bool within = value >= key->least && value <= key->most;
+    return within && (key->kind == CP_KEY_NUMBER || fmod(value - key->least, key->step ? key->step : 1) == 0);
+}
+
+/* What a key must be. */
+static cp_name_list range_text(const cp_key *key) {
+    cp_name_list text = {""}, names = {""};
+    char        *s = text.s;
+    size_t       size = sizeof text.s;
+    switch (key->kind) {
+    case CP_KEY_INT:
+        if (key->step > 1)
+            snprintf(s, size, "one of %g, %g, %g, ... up to %.9g", key->least, key->least + key->step, key->least + 2 * key->step,
+                     key->most);
+        else
+            snprintf(s, size, "a whole number from %.9g to %.9g", key->least, key->most);
+        break;
+    case CP_KEY_NUMBER: snprintf(s, size, "a number from %g to %g", key->least, key->most); break;
+    case CP_KEY_BOOL: snprintf(s, size, "true or false"); break;
+    case CP_KEY_SIZES: snprintf(s, size, "1 to %d whole numbers from %.9g to %.9g", key->count, key->least, key->most); break;
+    case CP_KEY_CHOICE:
+        for (const cp_choice *choice = key->choices; choice->name; choice++) cp_name_list_add(&names, choice->name);
+        snprintf(s, size, "one of %.200s", names.s);
+    }
+    return text;
+}
+
+/* ---- completing ---- */
+
+/* Sizes are in the range up to the first 0, and nothing comes after that. */
+static bool sizes_fit(const cp_key *key, const int *sizes, cp_status *status) {
+    for (int i = 0; i < key->count; i++)
+        if ((sizes[i] || i == 0) && (!in_range(key, sizes[i]) || (i && !sizes[i - 1])))
+            return cp_fail(status, "%s[%d] is %d; %s must be %s, then zeros", key->name, i, sizes[i], key->name, range_text(key).s);
+    return true;
+}
+
+bool cp_keys_complete(const cp_key *keys, void *options, const char *name, cp_status *status) {
+    for (const cp_key *key = keys; key && key->name; key++) {
+        double value = value_get(key, options);
+        if (name && value == 0 && !in_range(key, key->fallback))
+            return cp_fail(status, "%s: \"%s\" is missing; it must be %s", name, key->name, range_text(key).s);
+        if (key->kind == CP_KEY_SIZES) {
+            if (!sizes_fit(key, (const int *)((const char *)options + key->place), status)) return false;
+            continue;
+        }
+        if (value == 0) value_set(key, options, value = key->fallback);
+        if (!in_range(key, value)) return cp_fail(status, "%s is %g; it must be %s", key->name, value, range_text(key).s);
+    }
+    return true;
+}
+
+bool cp_kind_options_ready(cp_at at, const cp_kind *kind, const void *given, cp_kind_options *options) {
+    cp_status why = {0};
+    char      op[64];
+    snprintf(op, sizeof op, "%.50s_new", kind->name);
+    *options = (cp_kind_options){{0}};
+    if (given) memcpy(options, given, kind->options_size);
+    return cp_keys_complete(kind->keys, options, NULL, &why) || cp_misuse(at, op, "%s", why.message);
+}
+
+/* ---- descriptions ---- */
+
+static bool read_sizes(const cp_key *key, const cp_json *list, int *sizes) {
+    if (list->kind != CP_JSON_ARRAY || list->count < 1 || list->count > (size_t)key->count) return false;
+    for (const cp_json *item = list->first; item; item = item->next) {
+        double size = cp_json_number(item, 0);
+        if (!in_range(key, size)) return false;
+        *sizes++ = (int)size;
+    }
+    return true;
+}
+
+static bool read_value(const cp_key *key, const cp_json *node, void *options) {
+    const cp_choice *choice = NULL;
+    double           value = 0;
+    bool             fits = false;
+    switch (key->kind) {
+    case CP_KEY_SIZES: return read_sizes(key, node, (int *)((char *)options + key->place));
+    case CP_KEY_BOOL:
+        fits = node->kind == CP_JSON_BOOL;
+        value = node->truth;
+        break;
+    case CP_KEY_CHOICE:
+        choice = node->kind == CP_JSON_STRING ? choice_of_name(key, node->text) : NULL;
+        fits = choice;
+        value = choice ? choice->value : 0;
+        break;
+    default: fits = node->kind == CP_JSON_NUMBER && in_range(key, value = node->number);
+    }
+    if (fits) value_set(key, options, value);
+    return fits;
+}
+
+bool cp_keys_read(const cp_key *keys, const cp_json *object, const char *name, void *options, cp_status *status) {
+    for (const cp_key *key = keys; key && key->name; key++) {
+        const cp_json *node = cp_json_get(object, key->name);
+        if (!node || read_value(key, node, options)) continue;
+        const char *quote = node->kind == CP_JSON_STRING ? "\"" : "";
+        if (!node->text) return cp_fail(status, "%s: \"%s\" must be %s", name, key->name, range_text(key).s);
+        return cp_fail(status, "%s: \"%s\" is %s%s%s; it must be %s", name, key->name, quote,
+                       cp_shown(node->text, strlen(node->text)).text, quote, range_text(key).s);
+    }
+    return true;
+}
+
+void cp_keys_write(const cp_key *keys, const void *options, cp_json_writer *w) {
+    for (const cp_key *key = keys; key && key->name; key++) {
+        const int *sizes = (const int *)((const char *)options + key->place);
+        double     value = key->kind == CP_KEY_SIZES ? 0 : value_get(key, options);
+        switch (key->kind) {
+        case CP_KEY_INT: cp_json_put_integer(w, key->name, (int64_t)value); break;
+        case CP_KEY_NUMBER: cp_json_put_number(w, key->name, value); break;
+        case CP_KEY_BOOL: cp_json_put_bool(w, key->name, value != 0); break;
+        case CP_KEY_CHOICE: cp_json_put_string(w, key->name, choice_of_value(key, value)->name); break;
+        case CP_KEY_SIZES:
+            cp_json_put_array(w, key->name);
+            for (int i = 0; i < key->count && sizes[i]; i++) cp_json_put_integer(w, NULL, sizes[i]);
+            cp_json_put_end(w);
+        }
+    }
+}

@@ -1,0 +1,51 @@
+/* Kinds: what networks and heads have in common. A kind is a constant that describes itself: its name, the size of its struct, and
+ * the keys by which a description in a file sets its options. The built-in kinds are in one list (models/kinds.c); a program
+ * adds its own by cp_net_kind_add and cp_head_kind_add, and they are then made, saved and loaded like the others. */
+#ifndef CP_KIND_H
+#define CP_KIND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct cp_choice {
+    const char *name;
+    int         value;
+} cp_choice;
+
+typedef enum cp_key_kind {
+    CP_KEY_INT,    /* int: a whole number */
+    CP_KEY_NUMBER, /* double */
+    CP_KEY_BOOL,   /* bool; false when it is not given */
+    CP_KEY_CHOICE, /* an enum: the value of one of the choices' names */
+    CP_KEY_SIZES,  /* int[count]: 1 to count whole numbers, the rest zeros */
+} cp_key_kind;
+
+/* A key of a description, and the member of the options' struct that it sets. As in all options, zero means the default. */
+typedef struct cp_key {
+    const char      *name; /* NULL ends a list */
+    cp_key_kind      kind;
+    size_t           place;       /* offsetof(struct, member) */
+    double           least, most; /* of numbers */
+    int              step;        /* of an int: least, least + step, ...; 0: 1 */
+    int              count;       /* of sizes */
+    double           fallback;    /* the default; outside of least to most: the key must be given */
+    const cp_choice *choices;     /* {0} ends them */
+} cp_key;
+
+enum { CP_KIND_OPTIONS = 128 };
+
+/* Room for the options of any kind. */
+typedef union cp_kind_options {
+    unsigned char bytes[CP_KIND_OPTIONS];
+    double        number;
+    void         *pointer;
+} cp_kind_options;
+
+typedef struct cp_kind {
+    const char   *name;
+    size_t        size;         /* of its struct, which begins with a cp_net or a cp_head; the library makes and frees it */
+    size_t        options_size; /* of the struct that the keys set, at most CP_KIND_OPTIONS; 0: no options */
+    const cp_key *keys;         /* NULL: none */
+} cp_kind;
+
+#endif

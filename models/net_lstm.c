@@ -1,0 +1,38 @@
+/* The LSTM as a network: the features are the last layer's final hidden state. */
+#include "models/inside.h"
+#include "models/net.h"
+
+typedef struct lstm_net {
+    cp_net  net;
+    cp_lstm lstm;
+} lstm_net;
+
+static bool lstm_make(cp_at at, cp_net *net, cp_params *params, const char *path, const void *options, cp_rng *rng) {
+    lstm_net             *l = (lstm_net *)net;
+    const cp_lstm_config *c = options;
+    l->lstm = (cp_lstm_make)(at, params, path, *c, rng);
+    l->net.features = c->hidden * (c->bidirectional ? 2 : 1);
+    l->net.input = (cp_net_input){.shape = CP_SHAPE(0, c->in), .least = 1};
+    return l->lstm.cell[0][0].weight_ih;
+}
+
+static cp_tensor *lstm_forward(cp_at at, const cp_net *net, cp_tensor *x, cp_mode mode) {
+    (void)mode;
+    cp_tensor *last = NULL;
+    return cp_lstm_forward(at, &((const lstm_net *)net)->lstm, x, &last) ? last : NULL;
+}
+
+static const cp_key keys[] = {
+    {"in", CP_KEY_INT, .place = offsetof(cp_lstm_config, in), .least = 1, .most = 1 << 20},
+    {"hidden", CP_KEY_INT, .place = offsetof(cp_lstm_config, hidden), .least = 1, .most = 1 << 16},
+    {"layers", CP_KEY_INT, .place = offsetof(cp_lstm_config, layers), .least = 1, .most = CP_LSTM_MOST_LAYERS, .fallback = 1},
+    {"bidirectional", CP_KEY_BOOL, .place = offsetof(cp_lstm_config, bidirectional)},
+    {0},
+};
+
+const cp_net_kind cp_net_lstm = {
+    .base = {"lstm", sizeof(lstm_net), sizeof(cp_lstm_config), keys}, .make = lstm_make, .forward = lstm_forward};
+
+cp_net *(cp_lstm_net_new)(cp_at at, cp_params *params, const char *path, cp_lstm_config config, cp_rng *rng) {
+    return (cp_net_new)(at, &cp_net_lstm, params, path, &config, rng);
+}

@@ -1,0 +1,49 @@
+/* The multilayer perceptron. */
+#include "models/inside.h"
+#include "models/net.h"
+
+typedef struct mlp {
+    cp_net        net;
+    cp_mlp_config config;
+    int           layers;
+    cp_linear     layer[CP_MLP_MOST_SIZES];
+} mlp;
+
+static bool mlp_make(cp_at at, cp_net *net, cp_params *params, const char *path, const void *options, cp_rng *rng) {
+    mlp                 *m = (mlp *)net;
+    const cp_mlp_config *c = options;
+    m->config = *c;
+    while (m->layers + 1 < CP_MLP_MOST_SIZES && c->sizes[m->layers + 1]) {
+        int              i = m->layers++;
+        cp_linear_config layer = {.in = c->sizes[i], .out = c->sizes[i + 1], .init = c->init, .activation = c->activation};
+        m->layer[i] = (cp_linear_make)(at, params, cp_path_index(path, "layer", i).s, layer, rng);
+        if (!m->layer[i].weight) return false;
+    }
+    m->net.features = c->sizes[m->layers];
+    m->net.input = (cp_net_input){.shape = CP_SHAPE(c->sizes[0]), .flattened = true};
+    return true;
+}
+
+static cp_tensor *mlp_forward(cp_at at, const cp_net *net, cp_tensor *x, cp_mode mode) {
+    (void)mode;
+    const mlp *m = (const mlp *)net;
+    x = cp_reshape(at, x, CP_SHAPE(x->dims[0], m->config.sizes[0]));
+    for (int i = 0; i < m->layers && x; i++) {
+        x = cp_linear_forward(at, &m->layer[i], x);
+        x = x ? cp_activate(at, x, m->config.activation) : NULL;
+    }
+    return x;
+}
+
+static const cp_key keys[] = {
+    {"sizes", CP_KEY_SIZES, .place = offsetof(cp_mlp_config, sizes), .least = 1, .most = 1 << 20, .count = CP_MLP_MOST_SIZES},
+    {"activation", CP_KEY_CHOICE, .place = offsetof(cp_mlp_config, activation), .choices = cp_activation_names},
+    {0},
+};
+
+const cp_net_kind cp_net_mlp = {
+    .base = {"mlp", sizeof(mlp), sizeof(cp_mlp_config), keys}, .make = mlp_make, .forward = mlp_forward};
+
+cp_net *(cp_mlp_new)(cp_at at, cp_params *params, const char *path, cp_mlp_config config, cp_rng *rng) {
+    return (cp_net_new)(at, &cp_net_mlp, params, path, &config, rng);
+}

@@ -1,0 +1,81 @@
+/* The wide ResNet. */
+#include "core/op.h"
+#include "models/inside.h"
+#include "models/net.h"
+
+#include <stdlib.h>
+
+typedef struct wrn {
+    cp_net        net;
+    cp_wrn_config config;
+    cp_conv       stem;
+    cp_norm       norm;
+    int           blocks; /* in all */
+    cp_block     *block;
+} wrn;
+
+static bool wrn_make(cp_at at, cp_net *net, cp_params *params, const char *path, const void *options, cp_rng *rng) {
+    wrn                 *w = (wrn *)net;
+    const cp_wrn_config *c = options;
+    int                  per_stage = (c->depth - 4) / 6, in = 16;
+    cp_conv_config       stem = {.in = c->channels, .out = in, .padding = 1, .init = c->init, .activation = c->activation};
+    w->config = *c;
+    w->block = calloc(3 * (size_t)per_stage, sizeof *w->block);
+    if (!w->block) return cp_misuse(at, "wrn_new", "out of memory");
+    w->stem = (cp_conv_make)(at, params, cp_path_join(path, "stem").s, stem, rng);
+    if (!w->stem.weight) return false;
+    for (int stage = 0; stage < 3; stage++)
+        for (int b = 0; b < per_stage; b++) {
+            cp_path         place = cp_path_index(cp_path_index(path, "stage", stage).s, "block", b);
+            cp_block_config block = {.in = in,
+                                     .out = (16 << stage) * c->width,
+                                     .stride = stage && !b ? 2 : 1,
+                                     .norm = c->norm,
+                                     .activation = c->activation,
+                                     .layout = c->layout,
+                                     .init = c->init};
+            w->block[w->blocks] = (cp_block_make)(at, params, place.s, block, rng);
+            if (!w->block[w->blocks++].conv1.weight) return false;
+            in = block.out;
+        }
+    w->norm = (cp_norm_make)(at, params, cp_path_join(path, "norm").s, (cp_norm_config){.kind = c->norm, .channels = in});
+    w->net.features = in;
+    w->net.input = (cp_net_input){.shape = CP_SHAPE(0, 0, c->channels), .least = 8};
+    return c->norm == CP_NORM_NONE || w->norm.weight;
+}
+
+static cp_tensor *wrn_forward(cp_at at, const cp_net *net, cp_tensor *x, cp_mode mode) {
+    const wrn *w = (const wrn *)net;
+    x = cp_conv_forward(at, &w->stem, x);
+    for (int i = 0; i < w->blocks; i++) {
+        cp_tensor *before = x;
+        x = cp_block_forward(at, &w->block[i], before, mode);
+        cp_release(at, before);
+    }
+    return cp_global_avg_pool(at, cp_activate(at, cp_norm_forward(at, &w->norm, x, mode), w->config.activation));
+}
+
+static void wrn_free(cp_net *net) {
+    free(((wrn *)net)->block);
+}
+
+static const cp_choice norms[] = {
+    {"none", CP_NORM_NONE}, {"batch", CP_NORM_BATCH}, {"group", CP_NORM_GROUP}, {"layer", CP_NORM_LAYER}, {0}};
+static const cp_choice layouts[] = {{"jem", CP_BLOCK_JEM}, {"classic", CP_BLOCK_CLASSIC}, {0}};
+
+static const cp_key keys[] = {
+    {"depth", CP_KEY_INT, .place = offsetof(cp_wrn_config, depth), .least = 10, .most = 1000, .step = 6, .fallback = 10},
+    {"width", CP_KEY_INT, .place = offsetof(cp_wrn_config, width), .least = 1, .most = 1000, .fallback = 1},
+    {"channels", CP_KEY_INT, .place = offsetof(cp_wrn_config, channels), .least = 1, .most = 4096, .fallback = 1},
+    {"norm", CP_KEY_CHOICE, .place = offsetof(cp_wrn_config, norm), .choices = norms},
+    {"layout", CP_KEY_CHOICE, .place = offsetof(cp_wrn_config, layout), .choices = layouts},
+    {"activation", CP_KEY_CHOICE, .place = offsetof(cp_wrn_config, activation), .choices = cp_activation_names},
+    {0},
+};
+
+const cp_net_kind cp_net_wrn = {
+    .base = {"wrn", sizeof(wrn), sizeof(cp_wrn_config), keys}, .make = wrn_make, .forward = wrn_forward, .free = wrn_free};
+
+cp_net *(cp_wrn_new)(cp_at at, cp_params *params, const char *path, cp_wrn_config config, cp_rng *rng) {
+    return (cp_net_new)(at, &cp_net_wrn, params, path, &config, rng);
+}
