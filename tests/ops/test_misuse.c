@@ -42,8 +42,27 @@ static cp_tensor *filled(cp_tape *t, cp_shape shape) {
 #define PLACES(...) ((cp_places){(int[]){__VA_ARGS__}, (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int))})
 #define LABELS(...) ((cp_labels){(int[]){__VA_ARGS__}, (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int))})
 
-static void expect_one_line_and_status_2(int status, const char *text, const char *op, const char *part, int line) {
-    char begin[80], end[300];
+/* A child process with the default handler, whose stderr comes through a pipe. */
+typedef struct child {
+    pid_t id;
+    int   ends[2];
+} child;
+
+static child child_start(void) {
+    child c;
+    TEST_ASSERT_EQUAL_INT(0, pipe(c.ends));
+    fflush(stdout);
+    c.id = fork();
+    if (c.id == 0) {
+        dup2(c.ends[1], STDERR_FILENO);
+        errors_release();
+    }
+    return c;
+}
+
+static void expect_one_line_and_status_2(child c, const char *op, const char *part, int line) {
+    char text[2000], begin[80], end[300];
+    int  status = child_end(c.id, c.ends, text, sizeof text);
     snprintf(begin, sizeof begin, "couplet: %s: ", op);
     snprintf(end, sizeof end, " (%s:%d)\n", __FILE__, line);
     TEST_ASSERT_EQUAL_INT_MESSAGE(2, status, text);
@@ -54,34 +73,27 @@ static void expect_one_line_and_status_2(int status, const char *text, const cha
     TEST_ASSERT_NULL_MESSAGE(strstr(rest, "couplet:"), text);
 }
 
+static void expect_refusal(bool refused, const char *call, const char *op, const char *part, int line) {
+    if (!refused) TEST_FAIL_MESSAGE(call);
+    expect_error_at(op, part, __FILE__, line);
+    errors_forgive(tape);
+    TEST_ASSERT_EQUAL_INT(0, cp_tape_length(tape));
+}
+
 /* The call is refused with a message by `op` that contains `part`, and nothing is recorded. Calls stand on one line,
  * for compilers number the lines of a macro's arguments in different ways. */
-#define REFUSED_HERE(op, part, ...)                                                                                                \
-    do {                                                                                                                           \
-        errors_forgive(tape);                                                                                                      \
-        TEST_ASSERT_FALSE_MESSAGE((__VA_ARGS__) != 0, "not refused: " #__VA_ARGS__);                                               \
-        expect_error_at(op, part, __FILE__, __LINE__);                                                                             \
-        TEST_ASSERT_EQUAL_INT(0, cp_tape_length(tape));                                                                            \
-    } while (0)
+#define REFUSED_HERE(op, part, ...) expect_refusal(!(__VA_ARGS__), "not refused: " #__VA_ARGS__, op, part, __LINE__)
 
 /* The same, and then once more in a child with the default handler. */
 #define REFUSED(op, part, ...)                                                                                                     \
     do {                                                                                                                           \
         REFUSED_HERE(op, part, __VA_ARGS__);                                                                                       \
-        int ends[2];                                                                                                               \
-        TEST_ASSERT_EQUAL_INT(0, pipe(ends));                                                                                      \
-        fflush(stdout);                                                                                                            \
-        pid_t child = fork();                                                                                                      \
-        if (child == 0) {                                                                                                          \
-            dup2(ends[1], STDERR_FILENO);                                                                                          \
-            cp_error_handler(NULL, NULL);                                                                                          \
-            errors_forgive(tape);                                                                                                  \
+        child process = child_start();                                                                                             \
+        if (process.id == 0) {                                                                                                     \
             (void)!(__VA_ARGS__);                                                                                                  \
             _exit(0);                                                                                                              \
         }                                                                                                                          \
-        char text[2000];                                                                                                           \
-        int  status = child_end(child, ends, text, sizeof text);                                                                   \
-        expect_one_line_and_status_2(status, text, op, part, __LINE__);                                                            \
+        expect_one_line_and_status_2(process, op, part, __LINE__);                                                                 \
     } while (0)
 
 /* ---- every op: no tape, no tensor, a tensor of another tape ---- */

@@ -42,20 +42,22 @@ same() { # two files
     diff "$1.compared" "$2.compared"
 }
 
-# ---- docs/autodiff.md: programs on their own ----
+# ---- docs/autodiff.md, docs/models.md: programs on their own ----
 
-for name in $(names "$top/docs/autodiff.md"); do
-    extract "$top/docs/autodiff.md" "$name" >"$work/$name.c"
-    printed "$top/docs/autodiff.md" "$name" >"$work/$name.expected"
-    expect_success "docs/autodiff.md's program $name compiles" compile "$name" "$name.c"
-    expect_success "it runs" sh -c "cd '$work' && './$name' >'$name.found' </dev/null"
-    if [ ! -s "$work/$name.expected" ]; then
-        skip "it prints what the page says" "the page shows nothing"
-    elif grep -q 'CP_DOUBLE 1' "$build/couplet_config.h"; then
-        skip "it prints what the page says" "the page is about single precision"
-    else
-        expect_success "it prints what the page says" same "$work/$name.expected" "$work/$name.found"
-    fi
+for page in docs/autodiff.md docs/models.md; do
+    for name in $(names "$top/$page"); do
+        extract "$top/$page" "$name" >"$work/$name.c"
+        printed "$top/$page" "$name" >"$work/$name.expected"
+        expect_success "$page's program $name compiles" compile "$name" "$name.c"
+        expect_success "it runs" sh -c "cd '$work' && './$name' >'$name.found' </dev/null"
+        if [ ! -s "$work/$name.expected" ]; then
+            skip "it prints what the page says" "the page shows nothing"
+        elif grep -q 'CP_DOUBLE 1' "$build/couplet_config.h"; then
+            skip "it prints what the page says" "the page is about single precision"
+        else
+            expect_success "it prints what the page says" same "$work/$name.expected" "$work/$name.found"
+        fi
+    done
 done
 
 # ---- docs/experiment.md: a file and three lines ----

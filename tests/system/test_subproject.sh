@@ -1,18 +1,19 @@
 #!/bin/sh
-# Couplet serves another meson project as a subproject. Argument: the top folder.
+# Couplet serves another meson project as a subproject, in the precision that this one asks for. Argument: the top folder.
 . "$(dirname "$0")/report.sh"
 work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
 mkdir "$work/subprojects" && ln -s "$1" "$work/subprojects/couplet"
 
 cat >"$work/meson.build" <<'MESON'
 project('parent', 'c', default_options: ['optimization=0', 'warning_level=3', 'werror=true'])
-test('uses couplet', executable('user', 'user.c', dependencies: dependency('couplet', fallback: 'couplet')))
+couplet = dependency('couplet', fallback: 'couplet', default_options: ['precision=double'])
+test('uses couplet', executable('user', 'user.c', dependencies: couplet))
 MESON
 cat >"$work/user.c" <<'C'
 #include <couplet.h>
 int main(void) {
     cp_arena *arena = cp_arena_new();
-    int       bad   = arena == NULL;
+    int       bad   = arena == NULL || sizeof(cp_real) != sizeof(double);
     cp_arena_free(arena);
     return bad;
 }
