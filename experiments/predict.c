@@ -299,7 +299,7 @@ const cp_command cp_command_predict = {
                "--layout nhwc (N, H, W, C), gray ones also (N, H, W); vectors (N, D); sequences (N, T, D). float32 "
                "and float64 are taken as they are, uint8 as pixels: x / 127.5 - 1. The network is in evaluation "
                "mode.",
-    .example = "couplet predict model.safetensors test.npy --out probs.npy",
+    .example = "model.safetensors test.npy --out probs.npy",
     .options = options,
     .least_arguments = 2,
     .most_arguments = 2,

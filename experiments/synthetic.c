@@ -4,7 +4,6 @@
 
 #include "experiments/commands.h"
 #include "experiments/kit/progress.h"
-#include "experiments/kit/report.h"
 #include "experiments/kit/run.h"
 #include "experiments/kit/table.h"
 
@@ -32,8 +31,6 @@ static const cp_option options[] = {
     {.name = "labels", .kind = CP_OPTION_INT, .fallback = "5", .least = 1, .most = 50000,
      .help = "labeled training points of each class"},
     {.name = "test", .kind = CP_OPTION_INT, .fallback = "1000", .least = 2, .most = 1000000, .help = "test points"},
-    {.name = "report", .kind = CP_OPTION_FLAG, .incidental = true,
-     .help = "also write report.html, with the table and the figures"},
     {0}};
 /* clang-format on */
 
@@ -491,12 +488,6 @@ static void outcome_free(outcome *all) {
     free(all->complete);
 }
 
-static void write_report(cp_run *run) {
-    cp_run_name path = cp_run_path(run, "report.html");
-    if (cp_report_write((const char *[]){run->folder}, 1, path.s, &run->status) && !run->quiet)
-        fprintf(run->json ? stderr : stdout, "Report: %s\n", path.s);
-}
-
 static void tell_folder(const cp_run *run, const setting *s) {
     if (run->quiet) return;
     fprintf(run->json ? stderr : stdout, "%sResults and figures: %s/ (result.json, data.svg, methods.svg%s)\n",
@@ -521,7 +512,6 @@ static int complete(cp_run *run, const setting *s, outcome *all) {
                  (s->lambda.count == 1 || draw_sweep(run, s, all));
     if (drawn && cp_run_goes_on(run) && finish(run, s, all)) {
         tell_folder(run, s);
-        if (cp_option_flag(run->options, "report")) write_report(run);
         check_divergence(run, s, all);
     }
     outcome_free(all);
@@ -537,10 +527,7 @@ static int run_synthetic(const cp_options *o) {
     }
     cp_run *run = cp_run_open(o);
     if (!run) return CP_EXIT_FAILED;
-    if (run->state == CP_RUN_FINISHED) {
-        if (cp_option_flag(o, "report")) write_report(run);
-        return cp_run_show(run);
-    }
+    if (run->state == CP_RUN_FINISHED) return cp_run_show(run);
     if (!outcome_new(&all, &s)) {
         cp_fail(&run->status, "out of memory for %d repetitions", s.repeats);
         return cp_run_close(run);
@@ -554,7 +541,7 @@ const cp_command cp_command_synthetic = {
     .details = "Trains the Gaussian-coupled softmax layer on its own (hybrid), beside a softmax layer that sees only "
                "the labeled points (labeled) and one that sees all points with all labels (supervised). Prints "
                "accuracies beside the paper's and draws data, posteriors and decision boundaries.",
-    .example = "couplet synthetic --lambda 0,0.1,1,10 --rate 0.0001 --steps 30000 --out runs/sweep --report",
+    .example = "--lambda 0,0.1,1,10 --rate 0.0001 --steps 30000 --out runs/sweep --report",
     .options = options,
     .run = run_synthetic,
 };

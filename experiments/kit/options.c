@@ -5,10 +5,11 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPTIONS_MOST = 64, WORD_MOST = 40 };
+enum { WORD_MOST = 40 };
 
 static const cp_option common[] = {
     {.name = "seed",
@@ -31,6 +32,10 @@ static const cp_option common[] = {
      .help = "folder for what the run leaves; default: a new one in runs/"},
     {.name = "quiet", .kind = CP_OPTION_FLAG, .incidental = true, .help = "no progress and no tables"},
     {.name = "json", .kind = CP_OPTION_FLAG, .incidental = true, .help = "print the result as JSON instead of tables"},
+    {.name = "report",
+     .kind = CP_OPTION_FLAG,
+     .incidental = true,
+     .help = "also write report.html, with the table and the figures"},
 };
 
 typedef struct setting {
@@ -46,46 +51,12 @@ typedef struct setting {
 
 struct cp_options {
     const cp_command  *command;
-    setting            settings[OPTIONS_MOST];
+    cp_called_text     called;
+    setting            settings[CP_OPTIONS_MOST];
     int                count;
     const char *const *arguments;
     int                argument_count;
 };
-
-/* ---- the nearest word ---- */
-
-static int smaller(int a, int b) {
-    return a < b ? a : b;
-}
-
-/* Insertions, deletions, exchanges and swaps of neighbors (optimal string alignment). */
-static int edit_distance(const char *a, const char *b) {
-    int n = (int)strlen(a), m = (int)strlen(b), rows[3][WORD_MOST + 1];
-    if (n > WORD_MOST || m > WORD_MOST) return WORD_MOST;
-    for (int j = 0; j <= m; j++) rows[0][j] = j;
-    for (int i = 1; i <= n; i++) {
-        int *now = rows[i % 3], *before = rows[(i + 2) % 3], *earlier = rows[(i + 1) % 3];
-        now[0] = i;
-        for (int j = 1; j <= m; j++) {
-            now[j] = smaller(smaller(now[j - 1], before[j]) + 1, before[j - 1] + (a[i - 1] != b[j - 1]));
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) now[j] = smaller(now[j], earlier[j - 2] + 1);
-        }
-    }
-    return rows[n % 3][m];
-}
-
-const char *cp_nearest_word(const char *word, const char *const *words, int count) {
-    const char *best = NULL;
-    int         length = (int)strlen(word);
-    int         distance = length < 3 ? 2 : length / 2 + 1; /* must be less */
-    for (int i = 0; i < count; i++) {
-        int  d = edit_distance(word, words[i]);
-        bool prefix = length >= 2 && strncmp(word, words[i], (size_t)length) == 0;
-        if (prefix) d = smaller(d, 1);
-        if (d < distance) best = words[i], distance = d;
-    }
-    return best;
-}
 
 /* ---- values ---- */
 
@@ -210,26 +181,38 @@ static bool set(setting *s, const char *text, cp_status *status) {
     return false;
 }
 
-static const char *value_word(const cp_option *o) {
-    static const char *const words[] = {[CP_OPTION_FLAG] = "",         [CP_OPTION_INT] = "N",     [CP_OPTION_REAL] = "X",
-                                        [CP_OPTION_REALS] = "X,X,...", [CP_OPTION_TEXT] = "TEXT", [CP_OPTION_CHOICE] = ""};
-    if (o->value) return o->value;
-    return o->kind == CP_OPTION_CHOICE ? o->choices : words[o->kind];
-}
-
 /* ---- the table: the command's own options, then the common ones that it has not described itself ---- */
 
-static int gather(const cp_command *command, const cp_option **all) {
-    int own = 0, count;
-    for (const cp_option *o = command->options; o && o->name && own < OPTIONS_MOST; o++) all[own++] = o;
-    count = own;
-    for (size_t i = 0; i < sizeof common / sizeof *common && count < OPTIONS_MOST; i++) {
-        const char *name = common[i].name;
-        bool described = command->only_measures && (!strcmp(name, "seed") || !strcmp(name, "quiet") || !strcmp(name, "json"));
-        for (int j = 0; j < own; j++) described |= strcmp(all[j]->name, name) == 0;
-        if (!described) all[count++] = &common[i];
+static bool is_among(const char *name, const char *const *names) {
+    for (; *names; names++)
+        if (strcmp(name, *names) == 0) return true;
+    return false;
+}
+
+/* Whether a command goes without a common option. One that says in its own words what --out is leaves no run. */
+static bool lacks(const cp_command *command, bool own_out, const char *name) {
+    static const char *const of_results[] = {"seed", "quiet", "json", "report", NULL};
+    return (command->only_measures && is_among(name, of_results)) || (own_out && strcmp(name, "report") == 0);
+}
+
+int cp_command_options(const cp_command *command, const cp_option **all) {
+    int         own = 0, count;
+    const char *names[CP_OPTIONS_MOST + 1] = {NULL};
+    for (const cp_option *o = command->options; o && o->name && own < CP_OPTIONS_MOST; o++) {
+        names[own] = o->name;
+        all[own++] = o;
     }
+    count = own;
+    bool own_out = is_among("out", names);
+    for (size_t i = 0; i < sizeof common / sizeof *common && count < CP_OPTIONS_MOST; i++)
+        if (!lacks(command, own_out, common[i].name) && !is_among(common[i].name, names)) all[count++] = &common[i];
     return count;
+}
+
+cp_called_text cp_command_called(const char *program, const cp_command *command) {
+    cp_called_text text;
+    snprintf(text.s, sizeof text.s, "%s%s%s", program ? program : "", program ? " " : "", command->name);
+    return text;
 }
 
 static setting *find(cp_options *options, const char *name, size_t length) {
@@ -241,7 +224,7 @@ static setting *find(cp_options *options, const char *name, size_t length) {
 }
 
 static bool fail_unknown(const cp_options *options, const char *name, size_t length, cp_status *status) {
-    const char *names[OPTIONS_MOST + 1];
+    const char *names[CP_OPTIONS_MOST + 1];
     char        word[WORD_MOST + 1];
     for (int i = 0; i < options->count; i++) names[i] = options->settings[i].option->name;
     names[options->count] = "help";
@@ -303,7 +286,8 @@ static bool take_words(cp_options *options, int count, char *const *words, const
 static bool set_defaults(cp_options *options, cp_status *status) {
     for (int i = 0; i < options->count; i++) {
         setting *s = &options->settings[i];
-        if (!s->given && s->option->required) return cp_fail(status, "--%s %s is needed", s->option->name, value_word(s->option));
+        if (!s->given && s->option->required)
+            return cp_fail(status, "--%s %s is needed", s->option->name, cp_option_value_word(s->option));
         if (!s->given && s->option->fallback && !set(s, s->option->fallback, status)) return false;
     }
     return true;
@@ -315,8 +299,9 @@ static bool asks_for_help(int count, char *const *words) {
     return false;
 }
 
-cp_options *cp_options_parse(const cp_command *command, int count, char *const *words, bool *help, cp_status *status) {
-    const cp_option *all[OPTIONS_MOST];
+cp_options *cp_options_parse(const char *program, const cp_command *command, int count, char *const *words, bool *help,
+                             cp_status *status) {
+    const cp_option *all[CP_OPTIONS_MOST];
     *help = asks_for_help(count, words);
     if (*help) return NULL;
     cp_options  *options = calloc(1, sizeof *options);
@@ -328,8 +313,9 @@ cp_options *cp_options_parse(const cp_command *command, int count, char *const *
         return NULL;
     }
     options->command = command;
+    options->called = cp_command_called(program, command);
     options->arguments = arguments;
-    options->count = gather(command, all);
+    options->count = cp_command_options(command, all);
     for (int i = 0; i < options->count; i++) options->settings[i].option = all[i];
     if (take_words(options, count, words, arguments, status) && set_defaults(options, status)) return options;
     cp_options_free(options);
@@ -350,7 +336,7 @@ static const setting *require(const cp_options *options, const char *name, cp_op
     const setting       *s = find((cp_options *)options, name, strlen(name));
     bool                 spelled = kind == CP_OPTION_TEXT; /* any option can be had as it was written */
     if (s && (spelled || s->option->kind == kind)) return s;
-    cp_misuse((cp_at){0}, "option", "the command \"%s\" has no option \"%s\" of that kind", options->command->name, name);
+    cp_misuse((cp_at){0}, "option", "the command \"%s\" has no option \"%s\" of that kind", options->called.s, name);
     return &none;
 }
 
@@ -395,63 +381,19 @@ const cp_command *cp_options_command(const cp_options *options) {
     return options->command;
 }
 
+const char *cp_options_called(const cp_options *options) {
+    return options->called.s;
+}
+
+void cp_complain(const cp_options *options, const char *format, ...) {
+    va_list values;
+    fprintf(stderr, "%s: ", options->called.s);
+    va_start(values, format);
+    vfprintf(stderr, format, values);
+    va_end(values);
+    fputc('\n', stderr);
+}
+
 const cp_option *cp_options_at(const cp_options *options, int i) {
     return i >= 0 && i < options->count ? options->settings[i].option : NULL;
-}
-
-/* ---- help ---- */
-
-/* The words of `text` in lines of at most 100 columns; the first line starts at column `at`, the others at `indent`. */
-static void wrap(FILE *file, const char *text, int at, int indent) {
-    int column = at;
-    for (; at < indent; at++, column++) fputc(' ', file);
-    while (*text) {
-        int length = (int)strcspn(text, " \n");
-        if (column > indent && column + 1 + length > 100) {
-            fprintf(file, "\n%*s", indent, "");
-            column = indent;
-        } else if (column > indent) {
-            fputc(' ', file);
-            column++;
-        }
-        fprintf(file, "%.*s", length, text);
-        column += length;
-        text += length;
-        if (*text == '\n') {
-            fprintf(file, "\n%*s", indent, "");
-            column = indent;
-        }
-        if (*text) text++;
-    }
-    fputc('\n', file);
-}
-
-static void help_option(FILE *file, const cp_option *o) {
-    char text[640];
-    int  column = fprintf(file, "  --%s %s", o->name, value_word(o));
-    if (column >= 27) {
-        fputc('\n', file);
-        column = 0;
-    }
-    const char *help = o->help ? o->help : "", *unit = o->unit ? o->unit : "";
-    if (o->fallback)
-        snprintf(text, sizeof text, "%s (default %s%s%s)", help, o->fallback, *unit ? " " : "", unit);
-    else
-        snprintf(text, sizeof text, "%s%s%s", help, *unit ? ", in " : "", unit);
-    wrap(file, text, column, 28);
-}
-
-void cp_command_help(FILE *file, const cp_command *command) {
-    const cp_option *all[OPTIONS_MOST];
-    int              count = gather(command, all);
-    fprintf(file, "couplet %s: %s\n\nUsage: couplet %s%s%s [options]\n", command->name, command->purpose, command->name,
-            command->arguments ? " " : "", command->arguments ? command->arguments : "");
-    if (command->details) {
-        fputc('\n', file);
-        wrap(file, command->details, 0, 0);
-    }
-    fprintf(file, "\nOptions:\n");
-    for (int i = 0; i < count; i++) help_option(file, all[i]);
-    help_option(file, &(cp_option){.name = "help", .help = "this text"});
-    if (command->example) fprintf(file, "\nExample:\n  %s\n", command->example);
 }

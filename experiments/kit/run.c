@@ -4,6 +4,7 @@
 #include "core/io/file.h"
 #include "core/real.h"
 #include "core/threads.h"
+#include "experiments/kit/report.h"
 #include "experiments/kit/table.h"
 
 #include <dirent.h>
@@ -177,7 +178,7 @@ static bool compare_config(cp_run *run, const cp_json *found, const cp_json *wan
     bool        option = strcmp(what, "options") == 0;
     const char *name = option ? first_difference(cp_json_get(found, what), cp_json_get(wanted, what)) : what;
     return cp_fail(&run->status,
-                   "%.200s holds %s run of `couplet %.40s` with another %s%s (see its %s); give another --out, or "
+                   "%.200s holds %s run of %.40s with another %s%s (see its %s); give another --out, or "
                    "remove the folder",
                    run->folder, exists(run, result_name) ? "a finished" : "an unfinished",
                    cp_json_string(cp_json_get(found, "experiment"), "?"), option ? "--" : "", name ? name : what, config_name);
@@ -332,14 +333,10 @@ static void free_run(cp_run *run) {
     free(run);
 }
 
-static void tell(const cp_run *run, const char *text) {
-    fprintf(stderr, "couplet %s: %s\n", cp_options_command(run->options)->name, text);
-}
-
 cp_run *cp_run_open(const cp_options *options) {
     cp_run *run = calloc(1, sizeof *run);
     if (!run) {
-        fprintf(stderr, "couplet: not enough memory\n");
+        cp_complain(options, "not enough memory");
         return NULL;
     }
     *run = (cp_run){.options = options,
@@ -348,7 +345,7 @@ cp_run *cp_run_open(const cp_options *options) {
                     .quiet = cp_option_flag(options, "quiet"),
                     .json = cp_option_flag(options, "json")};
     if (!open_folder(run)) {
-        tell(run, run->status.message);
+        cp_complain(run->options, "%s", run->status.message);
         free_run(run);
         return NULL;
     }
@@ -359,6 +356,14 @@ cp_run *cp_run_open(const cp_options *options) {
 }
 
 /* ---- the end ---- */
+
+/* A command that describes --out itself may still keep a run, and has no --report. */
+static bool wants_report(const cp_options *options) {
+    const cp_option *o;
+    for (int i = 0; (o = cp_options_at(options, i)); i++)
+        if (strcmp(o->name, "report") == 0) return cp_option_flag(options, "report");
+    return false;
+}
 
 bool cp_run_goes_on(const cp_run *run) {
     return !cp_interrupted() && !run->status.message[0];
@@ -407,15 +412,26 @@ int cp_run_show(cp_run *run) {
     return cp_run_close(run);
 }
 
+/* A run that ended with a complaint is reported too; whichever came first is told. */
+static void write_report(cp_run *run) {
+    cp_run_name path = cp_run_path(run, "report.html");
+    cp_status   trouble = {0};
+    if (!cp_report_write((const char *[]){run->folder}, 1, path.s, &trouble))
+        cp_fail(&run->status, "%s", trouble.message);
+    else if (!run->quiet)
+        fprintf(run->json ? stderr : stdout, "Report: %s\n", path.s);
+}
+
 int cp_run_close(cp_run *run) {
     int code = CP_EXIT_FINE;
+    if (run->finished && wants_report(run->options)) write_report(run);
     if (run->status.message[0]) {
-        tell(run, run->status.message);
+        cp_complain(run->options, "%s", run->status.message);
         code = CP_EXIT_FAILED;
     } else if (!run->finished && cp_interrupted()) {
         log_event(run, "interrupt");
-        fprintf(stderr, "couplet %s: interrupted; what was finished is in %s, and the same command with --out %s continues\n",
-                cp_options_command(run->options)->name, run->folder, run->folder);
+        cp_complain(run->options, "interrupted; what was finished is in %s, and the same command with --out %s continues",
+                    run->folder, run->folder);
         code = CP_EXIT_INTERRUPTED;
     }
     free_run(run);

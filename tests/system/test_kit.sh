@@ -1,0 +1,49 @@
+#!/bin/sh
+# An experiment is one C file anywhere: docs/experiment.md's program, compiled outside the tree through pkg-config, is run,
+# interrupted, killed, continued and reported. Arguments: the top folder, the build folder, the C compiler.
+# shellcheck disable=SC2154 # installed.sh sets what is used here
+. "$(dirname "$0")/report.sh"
+. "$(dirname "$0")/installed.sh"
+extract_short "$top/docs/experiment.md" moons
+cd "$work" || exit 1
+expect_success "it compiles by the page's line" compile_as_told couplet-kit moons moons.c
+# shellcheck disable=SC2046 # flags are words
+expect_success "it links statically too" "$cc" -static moons.c -o moons_static $(pkg-config --static --cflags --libs couplet-kit)
+expect_success "and runs so" ./moons_static --version
+
+# ---- the precision ----
+
+double=$(sed -n 's/^#define CP_DOUBLE \([01]\).*/\1/p' "$build/couplet_config.h")
+cat >draws.c <<'C'
+#include <couplet-kit.h>
+int main(void) {
+    cp_table_free(cp_table_new(1, "a program that asks nothing of tensors"));
+    return 0;
+}
+C
+refused() { # words; passes when the command fails over the name
+    ! said=$("$@" 2>&1) && echo "$said" | grep 'undefined.*cp_kit_is_'
+}
+expect_success "a program for this precision links" compile_as_told couplet-kit draws draws.c
+expect_success "a program for the other precision does not link" \
+    refused compile_as_told couplet-kit draws_other -DCP_DOUBLE=$((1 - double)) draws.c
+
+# ---- what a run leaves ----
+
+short="--repeats 2 --steps 150"
+# shellcheck disable=SC2086 # options are words
+moons() {
+    ./moons $short "$@" </dev/null 2>&1
+}
+expect_success "--help tells the options" sh -c './moons --help | grep -q "^  --hidden N .*(default 16)"'
+expect_success "--help tells of the report" sh -c './moons --help | grep -q "^  report  "'
+expect_success "--version tells precision and version" sh -c './moons --version | grep -q "^moons, made with couplet .*)$"'
+expect_success "it runs" moons --out run
+expect_success "it learns" sh -c 'grep -A1 "perceptron" run/result.json | grep -q "9[0-9]\.\|100\."'
+expect_success "it leaves a figure" test -s run/accuracy.svg
+expect_success "it finds what it left" sh -c "./moons $short --out run 2>&1 | grep -q finished"
+expect_success "it goes into a report" ./moons report run --out page.html
+expect_success "which is a page with the figure" grep -q '<svg' page.html
+expect_success "--report makes one of its own" moons --out run --report
+expect_success "in its folder" test -s run/report.html
+finish
