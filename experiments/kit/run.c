@@ -4,6 +4,7 @@
 #include "core/io/file.h"
 #include "core/real.h"
 #include "core/threads.h"
+#include "experiments/kit/progress.h"
 #include "experiments/kit/report.h"
 #include "experiments/kit/table.h"
 
@@ -241,12 +242,6 @@ bool cp_run_log(cp_run *run, cp_json_writer *line) {
     return fine;
 }
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* What is no part of the result but good to know: when, with what, how long. */
 static bool log_event(cp_run *run, const char *event) {
     cp_json_writer w = {0};
@@ -259,7 +254,7 @@ static bool log_event(cp_run *run, const char *event) {
     cp_json_put_string(&w, "event", event);
     cp_json_put_string(&w, "time", stamp);
     cp_json_put_integer(&w, "threads", cp_threads());
-    cp_json_put_number(&w, "seconds", 1e-3 * (double)(int64_t)(1e3 * (now() - run->started)));
+    cp_json_put_number(&w, "seconds", 1e-3 * (double)(int64_t)(1e3 * (cp_clock() - run->started)));
     cp_json_put_end(&w);
     return cp_run_log(run, &w);
 }
@@ -341,7 +336,7 @@ cp_run *cp_run_open(const cp_options *options) {
     }
     *run = (cp_run){.options = options,
                     .log = -1,
-                    .started = now(),
+                    .started = cp_clock(),
                     .quiet = cp_option_flag(options, "quiet"),
                     .json = cp_option_flag(options, "json")};
     if (!open_folder(run)) {
