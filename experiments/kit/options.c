@@ -2,9 +2,8 @@
 #include "experiments/kit/options.h"
 
 #include "core/io/bytes.h"
+#include "experiments/kit/setting.h"
 
-#include <errno.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,148 +37,14 @@ static const cp_option common[] = {
      .help = "also write report.html, with the table and the figures"},
 };
 
-typedef struct setting {
-    const cp_option *option;
-    const char      *text; /* given or default; NULL: neither */
-    bool             given;
-    int64_t          integer;
-    double           real;
-    double          *list;
-    int              list_count;
-    int              choice;
-} setting;
-
 struct cp_options {
     const cp_command  *command;
     cp_called_text     called;
-    setting            settings[CP_OPTIONS_MOST];
+    cp_setting         settings[CP_OPTIONS_MOST];
     int                count;
     const char *const *arguments;
     int                argument_count;
 };
-
-/* ---- values ---- */
-
-static cp_shown_text shown(const char *text) {
-    return cp_shown(text, strlen(text));
-}
-
-typedef struct allowed_text {
-    char s[96];
-} allowed_text;
-
-static allowed_text allowed(const cp_option *o) {
-    allowed_text text = {{0}};
-    const char  *what = o->kind == CP_OPTION_INT ? "a whole number" : "a number";
-    if (o->least == 0 && o->most == 0)
-        snprintf(text.s, sizeof text.s, "%s", what);
-    else
-        snprintf(text.s, sizeof text.s, "%s from %.16g to %.16g", what, o->least, o->most);
-    return text;
-}
-
-static bool within(const cp_option *o, double value) {
-    return isfinite(value) && ((o->least == 0 && o->most == 0) || (value >= o->least && value <= o->most));
-}
-
-static bool refuse(const cp_option *o, const char *text, cp_status *status) {
-    if (o->kind == CP_OPTION_REALS)
-        return cp_fail(status, "--%s: \"%s\" is not right; expected numbers with commas between them, each %s", o->name,
-                       shown(text).text, allowed(o).s);
-    return cp_fail(status, "--%s: \"%s\" is not right; expected %s", o->name, shown(text).text, allowed(o).s);
-}
-
-/* strtod would also take leading blanks, hexadecimals and "nan". */
-static bool read_number(const char *text, size_t length, double *value) {
-    char copy[64], *end;
-    if (length == 0 || length >= sizeof copy) return false;
-    memcpy(copy, text, length);
-    copy[length] = '\0';
-    if (strspn(copy, "+-.0123456789eE") != length) return false;
-    *value = strtod(copy, &end);
-    return *end == '\0';
-}
-
-static bool set_integer(setting *s, const char *text, cp_status *status) {
-    char     *end;
-    size_t    length = strlen(text);
-    long long value;
-    errno = 0;
-    value = strtoll(text, &end, 10);
-    if (length > 0 && strspn(text, "+-0123456789") == length && *end == '\0' && errno == 0 && within(s->option, (double)value)) {
-        s->integer = value;
-        return true;
-    }
-    double real; /* 1e4 and 10000.0 are whole numbers too */
-    if (!read_number(text, length, &real) || fabs(real) > 9007199254740991.0 || real != floor(real) || !within(s->option, real))
-        return refuse(s->option, text, status);
-    s->integer = (int64_t)real;
-    return true;
-}
-
-static bool set_list(setting *s, const char *text, cp_status *status) {
-    int commas = 0;
-    for (const char *p = text; *p; p++) commas += *p == ',';
-    double *list = malloc((size_t)(commas + 1) * sizeof *list);
-    if (!list) return cp_fail(status, "--%s: not enough memory for %d numbers", s->option->name, commas + 1);
-    free(s->list);
-    s->list = list;
-    s->list_count = 0;
-    for (const char *p = text;; p++) {
-        size_t length = strcspn(p, ",");
-        double value;
-        if (!read_number(p, length, &value) || !within(s->option, value)) return refuse(s->option, text, status);
-        list[s->list_count++] = value;
-        p += length;
-        if (!*p) return true;
-    }
-}
-
-enum { CHOICES_MOST = 16 };
-
-typedef struct choice_list {
-    char        text[256];
-    const char *word[CHOICES_MOST];
-    int         count;
-} choice_list;
-
-static void split_choices(const char *choices, choice_list *list) {
-    list->count = 0;
-    snprintf(list->text, sizeof list->text, "%s", choices);
-    for (char *p = list->text; p && list->count < CHOICES_MOST;) {
-        char *bar = strchr(p, '|');
-        if (bar) *bar++ = '\0';
-        list->word[list->count++] = p;
-        p = bar;
-    }
-}
-
-static bool set_choice(setting *s, const char *text, cp_status *status) {
-    choice_list list;
-    split_choices(s->option->choices, &list);
-    for (int i = 0; i < list.count; i++)
-        if (strcmp(list.word[i], text) == 0) {
-            s->choice = i;
-            return true;
-        }
-    const char *near = cp_nearest_word(text, list.word, list.count);
-    return cp_fail(status, "--%s: \"%s\" is not one of %s%s%s%s", s->option->name, shown(text).text, s->option->choices,
-                   near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
-}
-
-static bool set(setting *s, const char *text, cp_status *status) {
-    s->text = text;
-    switch (s->option->kind) {
-    case CP_OPTION_FLAG: return true;
-    case CP_OPTION_INT: return set_integer(s, text, status);
-    case CP_OPTION_REAL:
-        return (read_number(text, strlen(text), &s->real) && within(s->option, s->real)) || refuse(s->option, text, status);
-    case CP_OPTION_REALS: return set_list(s, text, status);
-    case CP_OPTION_CHOICE: return set_choice(s, text, status);
-    case CP_OPTION_TEXT: return *text || cp_fail(status, "--%s: the value is empty", s->option->name);
-    }
-    return false;
-}
 
 /* ---- the table: the command's own options, then the common ones that it has not described itself ---- */
 
@@ -215,7 +80,7 @@ cp_called_text cp_command_called(const char *program, const cp_command *command)
     return text;
 }
 
-static setting *find(cp_options *options, const char *name, size_t length) {
+static cp_setting *find(cp_options *options, const char *name, size_t length) {
     for (int i = 0; i < options->count; i++) {
         const char *own = options->settings[i].option->name;
         if (strncmp(own, name, length) == 0 && own[length] == '\0') return &options->settings[i];
@@ -240,27 +105,29 @@ static bool fail_unknown(const cp_options *options, const char *name, size_t len
 static bool take_option(cp_options *options, int count, char *const *words, int *at, cp_status *status) {
     const char *name = words[*at] + 2, *equals = strchr(name, '='), *value = equals ? equals + 1 : NULL;
     size_t      length = equals ? (size_t)(equals - name) : strlen(name);
-    setting    *s = find(options, name, length);
+    cp_setting *s = find(options, name, length);
     if (!s) return fail_unknown(options, name, length, status);
     if (s->given) return cp_fail(status, "--%s was given twice", s->option->name);
     s->given = true;
     if (s->option->kind == CP_OPTION_FLAG)
-        return !value || cp_fail(status, "--%s takes no value, but \"%s\" was given", s->option->name, shown(value).text);
+        return !value ||
+               cp_fail(status, "--%s takes no value, but \"%s\" was given", s->option->name, cp_shown(value, strlen(value)).text);
     if (!value && *at + 1 < count && strncmp(words[*at + 1], "--", 2) != 0) value = words[++*at];
     if (!value)
         return cp_fail(status, "--%s needs a value%s%s", s->option->name, s->option->choices ? ": one of " : "",
                        s->option->choices ? s->option->choices : "");
-    return set(s, value, status);
+    return cp_setting_set(s, value, status);
 }
 
 static bool check_arguments(const cp_options *options, cp_status *status) {
     const cp_command *c = options->command;
     int               n = options->argument_count;
+    const char       *surplus = n > c->most_arguments ? options->arguments[c->most_arguments] : NULL;
     if (n < c->least_arguments)
         return cp_fail(status, "%d argument%s given, %s%d needed: %s", n, n == 1 ? "" : "s",
                        c->most_arguments > c->least_arguments ? "at least " : "", c->least_arguments, c->arguments);
-    if (n > c->most_arguments)
-        return cp_fail(status, "\"%s\" is one argument too many%s%s", shown(options->arguments[c->most_arguments]).text,
+    if (surplus)
+        return cp_fail(status, "\"%s\" is one argument too many%s%s", cp_shown(surplus, strlen(surplus)).text,
                        c->arguments ? "; expected " : "; this command takes options only", c->arguments ? c->arguments : "");
     return true;
 }
@@ -274,7 +141,7 @@ static bool take_words(cp_options *options, int count, char *const *words, const
         } else if (!ended && strncmp(word, "--", 2) == 0) {
             if (!take_option(options, count, words, &i, status)) return false;
         } else if (!ended && word[0] == '-' && word[1]) {
-            return cp_fail(status, "there is no option %s; options have two dashes", shown(word).text);
+            return cp_fail(status, "there is no option %s; options have two dashes", cp_shown(word, strlen(word)).text);
         } else {
             arguments[options->argument_count++] = word;
         }
@@ -285,10 +152,10 @@ static bool take_words(cp_options *options, int count, char *const *words, const
 
 static bool set_defaults(cp_options *options, cp_status *status) {
     for (int i = 0; i < options->count; i++) {
-        setting *s = &options->settings[i];
+        cp_setting *s = &options->settings[i];
         if (!s->given && s->option->required)
             return cp_fail(status, "--%s %s is needed", s->option->name, cp_option_value_word(s->option));
-        if (!s->given && s->option->fallback && !set(s, s->option->fallback, status)) return false;
+        if (!s->given && s->option->fallback && !cp_setting_set(s, s->option->fallback, status)) return false;
     }
     return true;
 }
@@ -331,10 +198,10 @@ void cp_options_free(cp_options *options) {
 
 /* ---- reading ---- */
 
-static const setting *require(const cp_options *options, const char *name, cp_option_kind kind) {
-    static const setting none;
-    const setting       *s = find((cp_options *)options, name, strlen(name));
-    bool                 spelled = kind == CP_OPTION_TEXT; /* any option can be had as it was written */
+static const cp_setting *require(const cp_options *options, const char *name, cp_option_kind kind) {
+    static const cp_setting none;
+    const cp_setting       *s = find((cp_options *)options, name, strlen(name));
+    bool                    spelled = kind == CP_OPTION_TEXT; /* any option can be had as it was written */
     if (s && (spelled || s->option->kind == kind)) return s;
     cp_misuse((cp_at){0}, "option", "the command \"%s\" has no option \"%s\" of that kind", options->called.s, name);
     return &none;
@@ -361,7 +228,7 @@ int cp_option_choice(const cp_options *options, const char *name) {
 }
 
 cp_reals cp_option_reals(const cp_options *options, const char *name) {
-    const setting *s = require(options, name, CP_OPTION_REALS);
+    const cp_setting *s = require(options, name, CP_OPTION_REALS);
     return (cp_reals){s->list, s->list_count};
 }
 
