@@ -9,6 +9,9 @@
 
 const char CP_KIT_PRECISION = 0;
 
+const char cp_program_exits[] = "0 fine; 1 failed (data, disk, divergence; the message tells); 2 wrong usage;\n"
+                                "130 interrupted by Ctrl-C, with what was finished saved.";
+
 static const cp_command *find(const cp_program *program, const char *name) {
     for (int i = 0; program->commands[i]; i++)
         if (strcmp(program->commands[i]->name, name) == 0) return program->commands[i];
@@ -23,9 +26,8 @@ static void list_commands(FILE *file, const cp_program *program) {
         fprintf(file, "  %-12s %s\n", program->commands[i]->name, program->commands[i]->purpose);
     fprintf(file,
             "\n%s COMMAND --help tells a command's options; %s --version the version.\n"
-            "\nExit codes: 0 fine; 1 failed (data, disk, divergence; the message tells); 2 wrong usage;\n"
-            "130 interrupted by Ctrl-C, with what was finished saved.\n",
-            program->name, program->name);
+            "\nExit codes: %s\n",
+            program->name, program->name, cp_program_exits);
 }
 
 static void show_help(FILE *file, const cp_program *program) {
@@ -78,6 +80,14 @@ static int run(const cp_program *program, const cp_command *command, int count, 
     return code;
 }
 
+/* The texts that are made when a program is installed. */
+static int show_completion(const cp_program *program, const char *shell) {
+    if (cp_program_completion(stdout, program, shell)) return CP_EXIT_FINE;
+    fprintf(stderr, "%s: --completion is for bash, zsh or fish%s%.80s%s\n", program->name, *shell ? ", not for \"" : "", shell,
+            *shell ? "\"" : "");
+    return CP_EXIT_USAGE;
+}
+
 static bool is_one_of(const char *word, const char *a, const char *b) {
     return strcmp(word, a) == 0 || strcmp(word, b) == 0;
 }
@@ -90,6 +100,11 @@ static int obey(const cp_program *program, int count, char *const *words) {
         show_version(program);
         return CP_EXIT_FINE;
     }
+    if (strcmp(first, "--man") == 0) {
+        cp_program_manual(stdout, program);
+        return CP_EXIT_FINE;
+    }
+    if (strcmp(first, "--completion") == 0) return show_completion(program, count > 2 ? words[2] : "");
     if (program->experiment) return run(program, program->experiment, count > 1 ? count - 1 : 0, words + 1);
     if (count < 2) {
         show_help(stderr, program);

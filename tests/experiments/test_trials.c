@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <time.h>
 
 enum { CASES = 3, REPEATS = 4 };
 
@@ -69,7 +70,11 @@ static cp_trial_end draw(cp_trial *trial) {
     cp_rng rng = cp_trial_stream(trial, "draw");
     double value = cp_rng_uniform(&rng) * *(const double *)trial->of->is;
     made[trial->of - cases][trial->repeat]++;
-    if (number == interrupting_trial) raise(SIGINT);
+    if (number == interrupting_trial) {
+        raise(SIGINT);
+        while (!cp_interrupted())
+            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL); /* the thread sanitizer delivers it later */
+    }
     if (number == stopping_trial || cp_interrupted()) return CP_TRIAL_STOPPED;
     if (number == failing_trial) {
         cp_fail(&trial->status, "data.npz: no such file");
