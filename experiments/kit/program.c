@@ -105,8 +105,9 @@ static int obey(const cp_program *program, int count, char *const *words) {
         return CP_EXIT_FINE;
     }
     if (strcmp(first, "--completion") == 0) return show_completion(program, count > 2 ? words[2] : "");
-    if (program->experiment) return run(program, program->experiment, count > 1 ? count - 1 : 0, words + 1);
-    if (count < 2) {
+    if (program->experiment && (*first == '-' || !*first || program->experiment->most_arguments > 0))
+        return run(program, program->experiment, count > 1 ? count - 1 : 0, words + 1);
+    if (count < 2) { /* and no experiment */
         show_help(stderr, program);
         return CP_EXIT_USAGE;
     }

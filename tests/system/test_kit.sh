@@ -38,6 +38,8 @@ moons() {
 expect_success "--help tells the options" sh -c './moons --help | grep -q "^  --hidden N .*(default 16)"'
 expect_success "--help tells of the report" sh -c './moons --help | grep -q "^  report  "'
 expect_success "--version tells precision and version" sh -c './moons --version | grep -q "^moons, made with couplet .*)$"'
+expect_success "a mistyped option is answered" sh -c './moons --hiden 3 2>&1 | grep -q "did you mean --hidden?"'
+expect_success "a mistyped command too" sh -c './moons reprot run 2>&1 | grep -q "did you mean report?"'
 expect_success "it runs" moons --out run
 expect_success "it learns" sh -c 'grep -A1 "perceptron" run/result.json | grep -q "9[0-9]\.\|100\."'
 expect_success "it leaves a figure" test -s run/accuracy.svg

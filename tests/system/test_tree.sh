@@ -4,7 +4,7 @@
 cd "$1" || exit 1
 
 unlisted_sources() {
-    for folder in core core/kernels core/io ops layers optim models; do
+    for folder in core core/kernels core/io ops layers optim models experiments experiments/kit; do
         for file in "$folder"/*.c; do
             [ ! -f "$file" ] || grep -q "'$file'" meson.build || echo "$file"
         done
@@ -34,7 +34,8 @@ if command -v shellcheck >/dev/null; then
 else
     skip "shellcheck has nothing against the shell scripts" "shellcheck is missing"
 fi
-expect_empty "every source file of the library is in meson.build" "$(unlisted_sources)"
+expect_empty "every source file is in meson.build" "$(unlisted_sources)"
 expect_empty "every unit test is in tests/meson.build" "$(unlisted_tests)"
 expect_empty "includes point only to folders above" "$(upward_includes)"
+expect_empty "./demo leaves build/, and what README does there, alone" "$(grep -n -e 'setup build ' -e '-C build ' demo)"
 finish
