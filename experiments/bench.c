@@ -380,7 +380,7 @@ const cp_command cp_command_bench = {
         "none "
         "and 1 for batch norm; without one, five usual ones. COUPLET_KERNELS (avx512, avx2, portable, reference) and COUPLET_CONV "
         "(auto, direct, winograd2, winograd4) in the environment force kernels.",
-    .example = "couplet bench wrn 2 16 2 0 28 3 64",
+    .example = "wrn 2 16 2 0 28 3 64",
     .options = options,
     .only_measures = true,
     .most_arguments = 2 + 6 * 32,

@@ -287,7 +287,7 @@ const cp_command cp_command_predict = {
                "and float64 are taken as they are, uint8 as pixels: x / 127.5 - 1. The network is in evaluation "
                "mode. Either file may be a pipe, up to 1 GiB. Posteriors that are not finite are written, and are a "
                "failure.",
-    .example = "couplet predict model.safetensors test.npy --out probs.npy",
+    .example = "model.safetensors test.npy --out probs.npy",
     .options = options,
     .least_arguments = 2,
     .most_arguments = 2,

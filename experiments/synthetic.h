@@ -3,7 +3,7 @@
 #define CP_EXPERIMENTS_SYNTHETIC_H
 
 #include "couplet.h"
-#include "experiments/kit/figure.h"
+#include "experiments/kit/study.h"
 
 /* Two Gaussian classes in the plane, half of the points each. As reported: means (-0.5, 0) and (0.5, 0), standard
  * deviation 0.25. As printed in the paper: means (0, -0.5) and (0, 0.5), covariance 0.5 I. */
@@ -63,9 +63,24 @@ cp_training_end cp_plane_train(cp_tape *tape, cp_plane_model *model, const cp_pl
 
 double cp_plane_accuracy(cp_tape *tape, const cp_plane_model *model, const cp_plane_data *data); /* percent */
 
-/* Panels of a figure; `room` is for two numbers a point. */
-void cp_plane_draw_training(cp_figure *figure, cp_geometry geometry, const cp_plane_data *data, double *room);
-void cp_plane_draw_method(cp_figure *figure, cp_geometry geometry, const cp_plane_model *model, const cp_plane_data *test,
-                          cp_tape *tape, double *room);
+/* ---- a trial of the study ---- */
+
+typedef struct cp_plane_variant {
+    cp_method method;
+    double    lambda;
+    char      name[32];
+} cp_plane_variant;
+
+/* The data of a trial's repetition, and the training of its variant; a model is to be freed whatever the end. */
+bool            cp_plane_trial_data(const cp_trial *trial, cp_plane_data *train, cp_plane_data *test);
+cp_training_end cp_plane_trial_train(const cp_trial *trial, const cp_plane_data *train, cp_tape *tape, cp_plane_model *model);
+
+/* ---- figures ---- */
+
+/* The first repetition, as in the paper's figure: its data, and what each method makes of the plane. */
+bool cp_plane_draw_first(cp_study *study, cp_geometry geometry, const cp_case *const *of_method);
+
+/* Accuracy and distance of the heads against lambda, whose cases are first_case, first_case + 1, ... */
+bool cp_plane_draw_sweep(cp_study *study, cp_geometry geometry, cp_reals lambda, int first_case);
 
 #endif

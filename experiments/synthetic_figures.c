@@ -2,6 +2,7 @@
 #include "experiments/synthetic.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 enum { GRID = 81 };
 
@@ -32,7 +33,7 @@ static void draw_test(cp_panel *panel, const cp_plane_data *data, double *x, dou
     }
 }
 
-void cp_plane_draw_training(cp_figure *figure, cp_geometry geometry, const cp_plane_data *data, double *room) {
+static void draw_training(cp_figure *figure, cp_geometry geometry, const cp_plane_data *data, double *room) {
     cp_panel_config          config = panel_config(geometry);
     cp_panel                *panel = cp_figure_panel(figure, config);
     double                  *x = room, *y = room + data->count;
@@ -74,8 +75,8 @@ static void draw_density(cp_panel *panel, const cp_panel_config *config, const c
                       (double[]){0.05 * peak, 0.25 * peak, 0.5 * peak, 0.75 * peak});
 }
 
-void cp_plane_draw_method(cp_figure *figure, cp_geometry geometry, const cp_plane_model *model, const cp_plane_data *test,
-                          cp_tape *tape, double *room) {
+static void draw_method(cp_figure *figure, cp_geometry geometry, const cp_plane_model *model, const cp_plane_data *test,
+                        cp_tape *tape, double *room) {
     static double            posterior[GRID * GRID];
     static const char *const titles[] = {"labels only", "hybrid", "fully supervised"};
     char                     title[64];
@@ -90,4 +91,98 @@ void cp_plane_draw_method(cp_figure *figure, cp_geometry geometry, const cp_plan
     cp_style boundary = {.color = 7, .dash = CP_SOLID, .size = 2, .label = "decision boundary"};
     cp_panel_contours(panel, boundary, &grid, 1, (double[]){0.5});
     if (model->method == CP_METHOD_HYBRID) draw_density(panel, &config, model, tape);
+}
+
+/* A method that diverged has no panel. */
+static bool draw_methods(cp_study *study, cp_geometry geometry, cp_trial *first, const cp_case *const *of_method,
+                         const cp_plane_data *train, const cp_plane_data *test, double *room) {
+    cp_tape   *tape = cp_tape_new();
+    cp_figure *figure = cp_figure_new((cp_figure_config){.title = "Test data, posteriors and decision boundaries"});
+    for (int m = 0; tape && m < CP_METHODS; m++) {
+        cp_plane_model model;
+        first->of = of_method[m];
+        cp_training_end end = cp_plane_trial_train(first, train, tape, &model);
+        if (end == CP_TRAINING_SETTLED || end == CP_TRAINING_SWINGS) draw_method(figure, geometry, &model, test, tape, room);
+        cp_plane_model_free(&model);
+    }
+    cp_tape_free(tape);
+    return cp_study_draw(study, figure, "methods");
+}
+
+bool cp_plane_draw_first(cp_study *study, cp_geometry geometry, const cp_case *const *of_method) {
+    cp_trial      first = {.options = study->run->options, .run = study->run, .repeat = 0};
+    cp_plane_data train = {0}, test = {0};
+    bool          fine = cp_plane_trial_data(&first, &train, &test);
+    double       *room = fine ? malloc(2 * (size_t)(train.count + test.count) * sizeof *room) : NULL;
+    fine = room || cp_fail(&study->run->status, "not enough memory for the figures");
+    if (fine) {
+        cp_figure *data = cp_figure_new((cp_figure_config){.title = "Training data"});
+        draw_training(data, geometry, &train, room);
+        fine = cp_study_draw(study, data, "data") && draw_methods(study, geometry, &first, of_method, &train, &test, room);
+    }
+    free(room);
+    cp_plane_free(&train);
+    cp_plane_free(&test);
+    return fine;
+}
+
+/* ---- the sweep ---- */
+
+/* Lambdas are named, not measured, on their axis, so that 0 has a place. */
+typedef struct lambda_axis {
+    int count;
+    char (*texts)[24];
+    const char **names;
+    double      *numbers; /* room for x, mean and sd */
+} lambda_axis;
+
+static bool axis_make(lambda_axis *a, cp_reals lambda) {
+    size_t n = (size_t)lambda.count;
+    *a = (lambda_axis){lambda.count, malloc(n * sizeof *a->texts), malloc(n * sizeof *a->names), malloc(3 * n * sizeof(double))};
+    if (!a->texts || !a->names || !a->numbers) return false;
+    for (size_t l = 0; l < n; l++) {
+        snprintf(a->texts[l], sizeof a->texts[l], "%g", lambda.at[l]);
+        a->names[l] = a->texts[l];
+    }
+    return true;
+}
+
+static void axis_free(lambda_axis *a) {
+    free(a->texts);
+    free(a->names);
+    free(a->numbers);
+}
+
+/* A panel of a measure's mean and sd against lambda; where a repetition diverged there is no mark. */
+static cp_panel *draw_against_lambda(cp_figure *figure, const lambda_axis *a, const cp_trials *trials, int first_case,
+                                     const char *measure, cp_style style, const char *title, const char *y_label) {
+    double *x = a->numbers, *mean = x + a->count, *sd = mean + a->count;
+    for (int l = 0; l < a->count; l++) {
+        cp_mean_sd m = cp_trials_mean_sd(trials, first_case + l, measure);
+        x[l] = l;
+        mean[l] = m.mean;
+        sd[l] = m.sd;
+    }
+    cp_panel *panel = cp_figure_panel(
+        figure,
+        (cp_panel_config){.title = title, .x_label = "lambda", .y_label = y_label, .x_names = a->names, .x_name_count = a->count});
+    cp_panel_line(panel, style, a->count, x, mean, sd);
+    return panel;
+}
+
+bool cp_plane_draw_sweep(cp_study *study, cp_geometry geometry, cp_reals lambda, int first_case) {
+    lambda_axis axis;
+    bool        fine = axis_make(&axis, lambda) || cp_fail(&study->run->status, "not enough memory for the figures");
+    if (fine) {
+        cp_figure *figure =
+            cp_figure_new((cp_figure_config){.title = "From two independent models to one: the strength of the coupling"});
+        cp_panel *left = draw_against_lambda(figure, &axis, study->trials, first_case, "accuracy",
+                                             (cp_style){.color = 0, .label = "hybrid"}, "accuracy", "accuracy, %");
+        cp_panel_level(left, (cp_style){.color = 7, .dash = CP_DOTTED, .label = "best possible"}, cp_geometry_bayes(geometry));
+        draw_against_lambda(figure, &axis, study->trials, first_case, "distance", (cp_style){.color = 0},
+                            "how far apart the heads are", "head distance");
+        fine = cp_study_draw(study, figure, "sweep");
+    }
+    axis_free(&axis);
+    return fine;
 }

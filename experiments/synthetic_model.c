@@ -190,3 +190,26 @@ double cp_plane_accuracy(cp_tape *tape, const cp_plane_model *model, const cp_pl
     cp_tape_reset(tape);
     return 100.0 * right / data->count;
 }
+
+/* ---- a trial of the study ---- */
+
+bool cp_plane_trial_data(const cp_trial *trial, cp_plane_data *train, cp_plane_data *test) {
+    const cp_options *o = trial->options;
+    cp_geometry       geometry = (cp_geometry)cp_option_choice(o, "geometry");
+    cp_rng            of_train = cp_trial_stream(trial, "train"), of_test = cp_trial_stream(trial, "test");
+    if (!cp_plane_make(train, geometry, (int)cp_option_int(o, "points"), (int)cp_option_int(o, "labels"), &of_train)) return false;
+    if (cp_plane_make(test, geometry, (int)cp_option_int(o, "test"), 0, &of_test)) return true;
+    cp_plane_free(train);
+    return false;
+}
+
+cp_training_end cp_plane_trial_train(const cp_trial *trial, const cp_plane_data *train, cp_tape *tape, cp_plane_model *model) {
+    const cp_plane_variant *v = trial->of->is;
+    const cp_options       *o = trial->options;
+    cp_precision            precision = (cp_precision)((int)CP_SPHERICAL + cp_option_choice(o, "precision"));
+    cp_rng                  init = cp_trial_stream(trial, "init");
+    if (!cp_plane_model_new(model, v->method, precision, &init)) return CP_TRAINING_STOPPED;
+    return cp_plane_train(
+        tape, model, train,
+        (cp_plane_training){v->lambda, cp_option_real(o, "rate"), (int)cp_option_int(o, "steps"), cp_interrupted});
+}

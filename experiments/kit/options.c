@@ -2,13 +2,13 @@
 #include "experiments/kit/options.h"
 
 #include "core/io/bytes.h"
+#include "experiments/kit/setting.h"
 
-#include <errno.h>
-#include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPTIONS_MOST = 64, WORD_MOST = 40 };
+enum { WORD_MOST = 40 };
 
 static const cp_option common[] = {
     {.name = "seed",
@@ -31,208 +31,56 @@ static const cp_option common[] = {
      .help = "folder for what the run leaves; default: a new one in runs/"},
     {.name = "quiet", .kind = CP_OPTION_FLAG, .incidental = true, .help = "no progress and no tables"},
     {.name = "json", .kind = CP_OPTION_FLAG, .incidental = true, .help = "print the result as JSON instead of tables"},
+    {.name = "report",
+     .kind = CP_OPTION_FLAG,
+     .incidental = true,
+     .help = "also write report.html, with the table and the figures"},
 };
-
-typedef struct setting {
-    const cp_option *option;
-    const char      *text; /* given or default; NULL: neither */
-    bool             given;
-    int64_t          integer;
-    double           real;
-    double          *list;
-    int              list_count;
-    int              choice;
-} setting;
 
 struct cp_options {
     const cp_command  *command;
-    setting            settings[OPTIONS_MOST];
+    cp_called_text     called;
+    cp_setting         settings[CP_OPTIONS_MOST];
     int                count;
     const char *const *arguments;
     int                argument_count;
 };
 
-/* ---- the nearest word ---- */
+/* ---- the table: the command's own options, then the common ones that it has not described itself ---- */
 
-static int smaller(int a, int b) {
-    return a < b ? a : b;
-}
-
-/* Insertions, deletions, exchanges and swaps of neighbors (optimal string alignment). */
-static int edit_distance(const char *a, const char *b) {
-    int n = (int)strlen(a), m = (int)strlen(b), rows[3][WORD_MOST + 1];
-    if (n > WORD_MOST || m > WORD_MOST) return WORD_MOST;
-    for (int j = 0; j <= m; j++) rows[0][j] = j;
-    for (int i = 1; i <= n; i++) {
-        int *now = rows[i % 3], *before = rows[(i + 2) % 3], *earlier = rows[(i + 1) % 3];
-        now[0] = i;
-        for (int j = 1; j <= m; j++) {
-            now[j] = smaller(smaller(now[j - 1], before[j]) + 1, before[j - 1] + (a[i - 1] != b[j - 1]));
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) now[j] = smaller(now[j], earlier[j - 2] + 1);
-        }
-    }
-    return rows[n % 3][m];
-}
-
-const char *cp_nearest_word(const char *word, const char *const *words, int count) {
-    const char *best = NULL;
-    int         length = (int)strlen(word);
-    int         distance = length < 3 ? 2 : length / 2 + 1; /* must be less */
-    for (int i = 0; i < count; i++) {
-        int  d = edit_distance(word, words[i]);
-        bool prefix = length >= 2 && strncmp(word, words[i], (size_t)length) == 0;
-        if (prefix) d = smaller(d, 1);
-        if (d < distance) best = words[i], distance = d;
-    }
-    return best;
-}
-
-/* ---- values ---- */
-
-static cp_shown_text shown(const char *text) {
-    return cp_shown(text, strlen(text));
-}
-
-typedef struct allowed_text {
-    char s[96];
-} allowed_text;
-
-static allowed_text allowed(const cp_option *o) {
-    allowed_text text = {{0}};
-    const char  *what = o->kind == CP_OPTION_INT ? "a whole number" : "a number";
-    if (o->least == 0 && o->most == 0)
-        snprintf(text.s, sizeof text.s, "%s", what);
-    else
-        snprintf(text.s, sizeof text.s, "%s from %.16g to %.16g", what, o->least, o->most);
-    return text;
-}
-
-static bool within(const cp_option *o, double value) {
-    return isfinite(value) && ((o->least == 0 && o->most == 0) || (value >= o->least && value <= o->most));
-}
-
-static bool refuse(const cp_option *o, const char *text, cp_status *status) {
-    if (o->kind == CP_OPTION_REALS)
-        return cp_fail(status, "--%s: \"%s\" is not right; expected numbers with commas between them, each %s", o->name,
-                       shown(text).text, allowed(o).s);
-    return cp_fail(status, "--%s: \"%s\" is not right; expected %s", o->name, shown(text).text, allowed(o).s);
-}
-
-/* strtod would also take leading blanks, hexadecimals and "nan". */
-static bool read_number(const char *text, size_t length, double *value) {
-    char copy[64], *end;
-    if (length == 0 || length >= sizeof copy) return false;
-    memcpy(copy, text, length);
-    copy[length] = '\0';
-    if (strspn(copy, "+-.0123456789eE") != length) return false;
-    *value = strtod(copy, &end);
-    return *end == '\0';
-}
-
-static bool set_integer(setting *s, const char *text, cp_status *status) {
-    char     *end;
-    size_t    length = strlen(text);
-    long long value;
-    errno = 0;
-    value = strtoll(text, &end, 10);
-    if (length > 0 && strspn(text, "+-0123456789") == length && *end == '\0' && errno == 0 && within(s->option, (double)value)) {
-        s->integer = value;
-        return true;
-    }
-    double real; /* 1e4 and 10000.0 are whole numbers too */
-    if (!read_number(text, length, &real) || fabs(real) > 9007199254740991.0 || real != floor(real) || !within(s->option, real))
-        return refuse(s->option, text, status);
-    s->integer = (int64_t)real;
-    return true;
-}
-
-static bool set_list(setting *s, const char *text, cp_status *status) {
-    int commas = 0;
-    for (const char *p = text; *p; p++) commas += *p == ',';
-    double *list = malloc((size_t)(commas + 1) * sizeof *list);
-    if (!list) return cp_fail(status, "--%s: not enough memory for %d numbers", s->option->name, commas + 1);
-    free(s->list);
-    s->list = list;
-    s->list_count = 0;
-    for (const char *p = text;; p++) {
-        size_t length = strcspn(p, ",");
-        double value;
-        if (!read_number(p, length, &value) || !within(s->option, value)) return refuse(s->option, text, status);
-        list[s->list_count++] = value;
-        p += length;
-        if (!*p) return true;
-    }
-}
-
-enum { CHOICES_MOST = 16 };
-
-typedef struct choice_list {
-    char        text[256];
-    const char *word[CHOICES_MOST];
-    int         count;
-} choice_list;
-
-static void split_choices(const char *choices, choice_list *list) {
-    list->count = 0;
-    snprintf(list->text, sizeof list->text, "%s", choices);
-    for (char *p = list->text; p && list->count < CHOICES_MOST;) {
-        char *bar = strchr(p, '|');
-        if (bar) *bar++ = '\0';
-        list->word[list->count++] = p;
-        p = bar;
-    }
-}
-
-static bool set_choice(setting *s, const char *text, cp_status *status) {
-    choice_list list;
-    split_choices(s->option->choices, &list);
-    for (int i = 0; i < list.count; i++)
-        if (strcmp(list.word[i], text) == 0) {
-            s->choice = i;
-            return true;
-        }
-    const char *near = cp_nearest_word(text, list.word, list.count);
-    return cp_fail(status, "--%s: \"%s\" is not one of %s%s%s%s", s->option->name, shown(text).text, s->option->choices,
-                   near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
-}
-
-static bool set(setting *s, const char *text, cp_status *status) {
-    s->text = text;
-    switch (s->option->kind) {
-    case CP_OPTION_FLAG: return true;
-    case CP_OPTION_INT: return set_integer(s, text, status);
-    case CP_OPTION_REAL:
-        return (read_number(text, strlen(text), &s->real) && within(s->option, s->real)) || refuse(s->option, text, status);
-    case CP_OPTION_REALS: return set_list(s, text, status);
-    case CP_OPTION_CHOICE: return set_choice(s, text, status);
-    case CP_OPTION_TEXT: return *text || cp_fail(status, "--%s: the value is empty", s->option->name);
-    }
+static bool is_among(const char *name, const char *const *names) {
+    for (; *names; names++)
+        if (strcmp(name, *names) == 0) return true;
     return false;
 }
 
-static const char *value_word(const cp_option *o) {
-    static const char *const words[] = {[CP_OPTION_FLAG] = "",         [CP_OPTION_INT] = "N",     [CP_OPTION_REAL] = "X",
-                                        [CP_OPTION_REALS] = "X,X,...", [CP_OPTION_TEXT] = "TEXT", [CP_OPTION_CHOICE] = ""};
-    if (o->value) return o->value;
-    return o->kind == CP_OPTION_CHOICE ? o->choices : words[o->kind];
+/* Whether a command goes without a common option. One that says in its own words what --out is leaves no run. */
+static bool lacks(const cp_command *command, bool own_out, const char *name) {
+    static const char *const of_results[] = {"seed", "quiet", "json", "report", NULL};
+    return (command->only_measures && is_among(name, of_results)) || (own_out && strcmp(name, "report") == 0);
 }
 
-/* ---- the table: the command's own options, then the common ones that it has not described itself ---- */
-
-static int gather(const cp_command *command, const cp_option **all) {
-    int own = 0, count;
-    for (const cp_option *o = command->options; o && o->name && own < OPTIONS_MOST; o++) all[own++] = o;
-    count = own;
-    for (size_t i = 0; i < sizeof common / sizeof *common && count < OPTIONS_MOST; i++) {
-        const char *name = common[i].name;
-        bool described = command->only_measures && (!strcmp(name, "seed") || !strcmp(name, "quiet") || !strcmp(name, "json"));
-        for (int j = 0; j < own; j++) described |= strcmp(all[j]->name, name) == 0;
-        if (!described) all[count++] = &common[i];
+int cp_command_options(const cp_command *command, const cp_option **all) {
+    int         own = 0, count;
+    const char *names[CP_OPTIONS_MOST + 1] = {NULL};
+    for (const cp_option *o = command->options; o && o->name && own < CP_OPTIONS_MOST; o++) {
+        names[own] = o->name;
+        all[own++] = o;
     }
+    count = own;
+    bool own_out = is_among("out", names);
+    for (size_t i = 0; i < sizeof common / sizeof *common && count < CP_OPTIONS_MOST; i++)
+        if (!lacks(command, own_out, common[i].name) && !is_among(common[i].name, names)) all[count++] = &common[i];
     return count;
 }
 
-static setting *find(cp_options *options, const char *name, size_t length) {
+cp_called_text cp_command_called(const char *program, const cp_command *command) {
+    cp_called_text text;
+    snprintf(text.s, sizeof text.s, "%s%s%s", program ? program : "", program ? " " : "", command->name);
+    return text;
+}
+
+static cp_setting *find(cp_options *options, const char *name, size_t length) {
     for (int i = 0; i < options->count; i++) {
         const char *own = options->settings[i].option->name;
         if (strncmp(own, name, length) == 0 && own[length] == '\0') return &options->settings[i];
@@ -241,7 +89,7 @@ static setting *find(cp_options *options, const char *name, size_t length) {
 }
 
 static bool fail_unknown(const cp_options *options, const char *name, size_t length, cp_status *status) {
-    const char *names[OPTIONS_MOST + 1];
+    const char *names[CP_OPTIONS_MOST + 1];
     char        word[WORD_MOST + 1];
     for (int i = 0; i < options->count; i++) names[i] = options->settings[i].option->name;
     names[options->count] = "help";
@@ -257,27 +105,29 @@ static bool fail_unknown(const cp_options *options, const char *name, size_t len
 static bool take_option(cp_options *options, int count, char *const *words, int *at, cp_status *status) {
     const char *name = words[*at] + 2, *equals = strchr(name, '='), *value = equals ? equals + 1 : NULL;
     size_t      length = equals ? (size_t)(equals - name) : strlen(name);
-    setting    *s = find(options, name, length);
+    cp_setting *s = find(options, name, length);
     if (!s) return fail_unknown(options, name, length, status);
     if (s->given) return cp_fail(status, "--%s was given twice", s->option->name);
     s->given = true;
     if (s->option->kind == CP_OPTION_FLAG)
-        return !value || cp_fail(status, "--%s takes no value, but \"%s\" was given", s->option->name, shown(value).text);
+        return !value ||
+               cp_fail(status, "--%s takes no value, but \"%s\" was given", s->option->name, cp_shown(value, strlen(value)).text);
     if (!value && *at + 1 < count && strncmp(words[*at + 1], "--", 2) != 0) value = words[++*at];
     if (!value)
         return cp_fail(status, "--%s needs a value%s%s", s->option->name, s->option->choices ? ": one of " : "",
                        s->option->choices ? s->option->choices : "");
-    return set(s, value, status);
+    return cp_setting_set(s, value, status);
 }
 
 static bool check_arguments(const cp_options *options, cp_status *status) {
     const cp_command *c = options->command;
     int               n = options->argument_count;
+    const char       *surplus = n > c->most_arguments ? options->arguments[c->most_arguments] : NULL;
     if (n < c->least_arguments)
         return cp_fail(status, "%d argument%s given, %s%d needed: %s", n, n == 1 ? "" : "s",
                        c->most_arguments > c->least_arguments ? "at least " : "", c->least_arguments, c->arguments);
-    if (n > c->most_arguments)
-        return cp_fail(status, "\"%s\" is one argument too many%s%s", shown(options->arguments[c->most_arguments]).text,
+    if (surplus)
+        return cp_fail(status, "\"%s\" is one argument too many%s%s", cp_shown(surplus, strlen(surplus)).text,
                        c->arguments ? "; expected " : "; this command takes options only", c->arguments ? c->arguments : "");
     return true;
 }
@@ -291,7 +141,7 @@ static bool take_words(cp_options *options, int count, char *const *words, const
         } else if (!ended && strncmp(word, "--", 2) == 0) {
             if (!take_option(options, count, words, &i, status)) return false;
         } else if (!ended && word[0] == '-' && word[1]) {
-            return cp_fail(status, "there is no option %s; options have two dashes", shown(word).text);
+            return cp_fail(status, "there is no option %s; options have two dashes", cp_shown(word, strlen(word)).text);
         } else {
             arguments[options->argument_count++] = word;
         }
@@ -302,9 +152,10 @@ static bool take_words(cp_options *options, int count, char *const *words, const
 
 static bool set_defaults(cp_options *options, cp_status *status) {
     for (int i = 0; i < options->count; i++) {
-        setting *s = &options->settings[i];
-        if (!s->given && s->option->required) return cp_fail(status, "--%s %s is needed", s->option->name, value_word(s->option));
-        if (!s->given && s->option->fallback && !set(s, s->option->fallback, status)) return false;
+        cp_setting *s = &options->settings[i];
+        if (!s->given && s->option->required)
+            return cp_fail(status, "--%s %s is needed", s->option->name, cp_option_value_word(s->option));
+        if (!s->given && s->option->fallback && !cp_setting_set(s, s->option->fallback, status)) return false;
     }
     return true;
 }
@@ -315,8 +166,9 @@ static bool asks_for_help(int count, char *const *words) {
     return false;
 }
 
-cp_options *cp_options_parse(const cp_command *command, int count, char *const *words, bool *help, cp_status *status) {
-    const cp_option *all[OPTIONS_MOST];
+cp_options *cp_options_parse(const char *program, const cp_command *command, int count, char *const *words, bool *help,
+                             cp_status *status) {
+    const cp_option *all[CP_OPTIONS_MOST];
     *help = asks_for_help(count, words);
     if (*help) return NULL;
     cp_options  *options = calloc(1, sizeof *options);
@@ -328,8 +180,9 @@ cp_options *cp_options_parse(const cp_command *command, int count, char *const *
         return NULL;
     }
     options->command = command;
+    options->called = cp_command_called(program, command);
     options->arguments = arguments;
-    options->count = gather(command, all);
+    options->count = cp_command_options(command, all);
     for (int i = 0; i < options->count; i++) options->settings[i].option = all[i];
     if (take_words(options, count, words, arguments, status) && set_defaults(options, status)) return options;
     cp_options_free(options);
@@ -345,12 +198,12 @@ void cp_options_free(cp_options *options) {
 
 /* ---- reading ---- */
 
-static const setting *require(const cp_options *options, const char *name, cp_option_kind kind) {
-    static const setting none;
-    const setting       *s = find((cp_options *)options, name, strlen(name));
-    bool                 spelled = kind == CP_OPTION_TEXT; /* any option can be had as it was written */
+static const cp_setting *require(const cp_options *options, const char *name, cp_option_kind kind) {
+    static const cp_setting none;
+    const cp_setting       *s = find((cp_options *)options, name, strlen(name));
+    bool                    spelled = kind == CP_OPTION_TEXT; /* any option can be had as it was written */
     if (s && (spelled || s->option->kind == kind)) return s;
-    cp_misuse((cp_at){0}, "option", "the command \"%s\" has no option \"%s\" of that kind", options->command->name, name);
+    cp_misuse((cp_at){0}, "option", "the command \"%s\" has no option \"%s\" of that kind", options->called.s, name);
     return &none;
 }
 
@@ -375,7 +228,7 @@ int cp_option_choice(const cp_options *options, const char *name) {
 }
 
 cp_reals cp_option_reals(const cp_options *options, const char *name) {
-    const setting *s = require(options, name, CP_OPTION_REALS);
+    const cp_setting *s = require(options, name, CP_OPTION_REALS);
     return (cp_reals){s->list, s->list_count};
 }
 
@@ -395,63 +248,19 @@ const cp_command *cp_options_command(const cp_options *options) {
     return options->command;
 }
 
+const char *cp_options_called(const cp_options *options) {
+    return options->called.s;
+}
+
+void cp_complain(const cp_options *options, const char *format, ...) {
+    va_list values;
+    fprintf(stderr, "%s: ", options->called.s);
+    va_start(values, format);
+    vfprintf(stderr, format, values);
+    va_end(values);
+    fputc('\n', stderr);
+}
+
 const cp_option *cp_options_at(const cp_options *options, int i) {
     return i >= 0 && i < options->count ? options->settings[i].option : NULL;
-}
-
-/* ---- help ---- */
-
-/* The words of `text` in lines of at most 100 columns; the first line starts at column `at`, the others at `indent`. */
-static void wrap(FILE *file, const char *text, int at, int indent) {
-    int column = at;
-    for (; at < indent; at++, column++) fputc(' ', file);
-    while (*text) {
-        int length = (int)strcspn(text, " \n");
-        if (column > indent && column + 1 + length > 100) {
-            fprintf(file, "\n%*s", indent, "");
-            column = indent;
-        } else if (column > indent) {
-            fputc(' ', file);
-            column++;
-        }
-        fprintf(file, "%.*s", length, text);
-        column += length;
-        text += length;
-        if (*text == '\n') {
-            fprintf(file, "\n%*s", indent, "");
-            column = indent;
-        }
-        if (*text) text++;
-    }
-    fputc('\n', file);
-}
-
-static void help_option(FILE *file, const cp_option *o) {
-    char text[640];
-    int  column = fprintf(file, "  --%s %s", o->name, value_word(o));
-    if (column >= 27) {
-        fputc('\n', file);
-        column = 0;
-    }
-    const char *help = o->help ? o->help : "", *unit = o->unit ? o->unit : "";
-    if (o->fallback)
-        snprintf(text, sizeof text, "%s (default %s%s%s)", help, o->fallback, *unit ? " " : "", unit);
-    else
-        snprintf(text, sizeof text, "%s%s%s", help, *unit ? ", in " : "", unit);
-    wrap(file, text, column, 28);
-}
-
-void cp_command_help(FILE *file, const cp_command *command) {
-    const cp_option *all[OPTIONS_MOST];
-    int              count = gather(command, all);
-    fprintf(file, "couplet %s: %s\n\nUsage: couplet %s%s%s [options]\n", command->name, command->purpose, command->name,
-            command->arguments ? " " : "", command->arguments ? command->arguments : "");
-    if (command->details) {
-        fputc('\n', file);
-        wrap(file, command->details, 0, 0);
-    }
-    fprintf(file, "\nOptions:\n");
-    for (int i = 0; i < count; i++) help_option(file, all[i]);
-    help_option(file, &(cp_option){.name = "help", .help = "this text"});
-    if (command->example) fprintf(file, "\nExample:\n  %s\n", command->example);
 }

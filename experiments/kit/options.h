@@ -12,7 +12,8 @@
  *
  * On the command line an option is `--name value` or `--name=value`; a flag is `--name`; `--` ends the options. A
  * value that begins with two dashes needs the second form. Every command also has --seed, --threads, --out, --quiet,
- * --json and --help, and may describe one of these itself in other words. */
+ * --json, --report and --help, and may describe one of these itself in other words; one that describes --out leaves no
+ * run (see run.h) and has no --report. */
 #ifndef CP_KIT_OPTIONS_H
 #define CP_KIT_OPTIONS_H
 
@@ -53,18 +54,22 @@ typedef struct cp_command {
     const char      *purpose;   /* one line */
     const char      *arguments; /* "MODEL.safetensors INPUT.npy", or NULL */
     const char      *details;   /* more lines for its help, or NULL */
-    const char      *example;   /* a command line, or NULL */
+    const char      *example;   /* the words of a command line behind the command's name, or NULL */
     const cp_option *options;
-    bool             only_measures; /* it draws no numbers and leaves no result: without --seed, --quiet and --json */
+    bool             only_measures; /* it draws no numbers and leaves no result: without --seed, --quiet, --json and --report */
     int              least_arguments, most_arguments;
     int (*run)(const cp_options *options); /* returns an exit code */
 } cp_command;
 
 /* Reads the words after the command's name. NULL, with a message, when they are not right; `*help` tells that --help
- * was among them (then the rest is not looked at). The words must outlive the result. */
-cp_options *cp_options_parse(const cp_command *command, int count, char *const *words, bool *help, cp_status *status);
+ * was among them (then the rest is not looked at). The words must outlive the result. `program` is what the command is
+ * a part of, or NULL for one that is the whole program. */
+cp_options *cp_options_parse(const char *program, const cp_command *command, int count, char *const *words, bool *help,
+                             cp_status *status);
 void        cp_options_free(cp_options *options); /* NULL is fine */
-void        cp_command_help(FILE *file, const cp_command *command);
+
+/* Prints a line on stderr, with what was called before it: "couplet predict: no such file". */
+void cp_complain(const cp_options *options, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The values; a name or kind that the command does not have is misuse. */
 bool        cp_option_flag(const cp_options *options, const char *name);
@@ -83,9 +88,33 @@ cp_reals cp_option_reals(const cp_options *options, const char *name);
 int               cp_argument_count(const cp_options *options);
 const char       *cp_argument(const cp_options *options, int index);
 const cp_command *cp_options_command(const cp_options *options);
+const char       *cp_options_called(const cp_options *options); /* "couplet synthetic" */
 
 /* All options of the command, the common ones last: i = 0, 1, ... until NULL. */
 const cp_option *cp_options_at(const cp_options *options, int i);
+
+/* ---- what help, the manual page and completions are made of ---- */
+
+enum { CP_OPTIONS_MOST = 64 };
+
+void cp_command_help(FILE *file, const char *program, const cp_command *command);
+
+/* All options of a command, the common ones last, into `all`, which has room for CP_OPTIONS_MOST. Returns how many. */
+int cp_command_options(const cp_command *command, const cp_option **all);
+
+extern const cp_option cp_option_help; /* --help, which is in no table */
+
+typedef struct cp_called_text {
+    char s[96];
+} cp_called_text;
+cp_called_text cp_command_called(const char *program, const cp_command *command); /* "couplet synthetic" */
+
+const char *cp_option_value_word(const cp_option *option); /* "N", "X,X,...", "reported|printed"; "" of a flag */
+
+typedef struct cp_about_text {
+    char s[640];
+} cp_about_text;
+cp_about_text cp_option_about(const cp_option *option); /* its help, with default and unit */
 
 /* The word nearest to `word` by edit distance, or NULL when none is near. */
 const char *cp_nearest_word(const char *word, const char *const *words, int count);

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static double system_clock(void) {
+double cp_clock(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
@@ -30,7 +30,7 @@ cp_duration cp_duration_text(double seconds) {
 
 void cp_progress_start(cp_progress *p) {
     if (!p->file) p->file = stderr;
-    if (!p->clock) p->clock = system_clock;
+    if (!p->clock) p->clock = cp_clock;
     p->terminal = !p->muted_terminal && isatty(fileno(p->file));
     p->started = p->clock();
     p->shown = -INFINITY;

@@ -15,7 +15,7 @@ typedef struct cp_progress {
     bool        quiet;
     bool        muted_terminal; /* plain lines even on a terminal */
     FILE       *file;           /* NULL: stderr */
-    double (*clock)(void);      /* seconds; NULL: the system's */
+    double (*clock)(void);      /* seconds; NULL: cp_clock */
 
     double started, shown; /* the progress's own */
     int    tenth;
@@ -25,6 +25,8 @@ typedef struct cp_progress {
 void cp_progress_start(cp_progress *progress);                           /* the settings filled in, the rest zero */
 void cp_progress_show(cp_progress *progress, int64_t done, double loss); /* a loss of NaN is left out */
 void cp_progress_end(cp_progress *progress);                             /* clears the line on a terminal */
+
+double cp_clock(void); /* seconds since some moment; never goes back */
 
 /* "12 s", "3 min 20 s", "2 h 05 min". */
 typedef struct cp_duration {

@@ -4,7 +4,6 @@
 #include "core/io/file.h"
 #include "core/io/json.h"
 #include "core/real.h"
-#include "experiments/commands.h"
 #include "experiments/kit/progress.h"
 #include "experiments/kit/svg.h"
 
@@ -395,7 +394,7 @@ static int run(const cp_options *o) {
     path_text path = count == 1 ? path_in(folders[0], "report.html") : (path_text){"report.html"};
     if (!out) out = path.s;
     if (!cp_report_write(folders, count, out, &status)) {
-        fprintf(stderr, "couplet report: %s\n", status.message);
+        cp_complain(o, "%s", status.message);
         return CP_EXIT_FAILED;
     }
     if (cp_option_flag(o, "json")) {
@@ -417,7 +416,7 @@ const cp_command cp_command_report = {
     .purpose = "one HTML page from the folders of runs",
     .arguments = "DIR...",
     .details = "The page shows what was run, the table and the figures of each run, and needs no network.",
-    .example = "couplet report runs/synthetic-* --out report.html",
+    .example = "runs/synthetic-* --out report.html",
     .options = options,
     .least_arguments = 1,
     .most_arguments = 1000,

@@ -6,8 +6,10 @@
 #ifndef CP_KIT_REPORT_H
 #define CP_KIT_REPORT_H
 
-#include "core/error.h"
+#include "experiments/kit/options.h"
 
 bool cp_report_write(const char *const *folders, int count, const char *path, cp_status *status);
+
+extern const cp_command cp_command_report;
 
 #endif

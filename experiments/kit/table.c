@@ -43,6 +43,11 @@ void cp_table_free(cp_table *t) {
     free(t);
 }
 
+void cp_table_column(cp_table *t, const char *title) {
+    cp_table_text(t, "%s", title);
+    if (t) t->columns++;
+}
+
 void cp_table_text(cp_table *t, const char *format, ...) {
     char   *cell = t ? next_cell(t) : NULL;
     va_list values;

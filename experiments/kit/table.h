@@ -24,6 +24,8 @@ typedef struct cp_table cp_table;
 cp_table *cp_table_new(int columns, ...); /* the titles, const char * each */
 void      cp_table_free(cp_table *table); /* NULL is fine */
 
+void cp_table_column(cp_table *table, const char *title); /* one more, before the first row */
+
 /* The next cell, row by row. */
 void cp_table_text(cp_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void cp_table_mean_sd(cp_table *table, double mean, double sd, int decimals); /* "97.68 (0.61)"; not finite: "-" */

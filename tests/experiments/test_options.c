@@ -24,7 +24,7 @@ static const cp_command command = {.name = "try",
                                    .options = table,
                                    .least_arguments = 0,
                                    .most_arguments = 2,
-                                   .example = "couplet try --steps 5"};
+                                   .example = "--steps 5"};
 
 static cp_options *parsed;
 static cp_status   status;
@@ -47,7 +47,7 @@ static bool parse(const char *line) {
     status = (cp_status){0};
     snprintf(text, sizeof text, "%s", line);
     for (char *word = strtok(text, " "); word; word = strtok(NULL, " ")) words[count++] = word;
-    parsed = cp_options_parse(&command, count, words, &help, &status);
+    parsed = cp_options_parse("couplet", &command, count, words, &help, &status);
     return parsed != NULL;
 }
 
@@ -141,12 +141,12 @@ static void required_options_and_arguments_must_be_there(void) {
     static const cp_command strict = {
         .name = "strict", .arguments = "A B", .options = needs, .least_arguments = 2, .most_arguments = 2};
     char *words[] = {"a", "b", "--out", "x"};
-    TEST_ASSERT_NULL(cp_options_parse(&strict, 2, words, &help, &status));
+    TEST_ASSERT_NULL(cp_options_parse("couplet", &strict, 2, words, &help, &status));
     TEST_ASSERT_NOT_NULL(strstr(status.message, "--out PROBS.npy"));
     status = (cp_status){0};
-    TEST_ASSERT_NULL(cp_options_parse(&strict, 1, words, &help, &status));
+    TEST_ASSERT_NULL(cp_options_parse("couplet", &strict, 1, words, &help, &status));
     TEST_ASSERT_NOT_NULL(strstr(status.message, "A B"));
-    parsed = cp_options_parse(&strict, 4, words, &help, &status);
+    parsed = cp_options_parse("couplet", &strict, 4, words, &help, &status);
     TEST_ASSERT_EQUAL_STRING("x", cp_option_text(parsed, "out"));
 }
 
@@ -156,7 +156,7 @@ static void help_wins_over_everything_and_lists_every_option(void) {
     char  *text = NULL;
     size_t size;
     FILE  *file = open_memstream(&text, &size);
-    cp_command_help(file, &command);
+    cp_command_help(file, "couplet", &command);
     fclose(file);
     const char *parts[] = {
         "tries options", "--rate",  "(default 0.001)", "(default 3000 steps)", "--geometry reported|printed", "--seed", "--threads",

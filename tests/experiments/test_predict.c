@@ -16,7 +16,7 @@ static int predict_files(const char *from, const char *x, const char *first, con
     snprintf(input, sizeof input, "%s", x);
     snprintf(out, sizeof out, "%s", scratch("p.npy"));
     char       *words[] = {model, input, "--out", out, "--quiet", (char *)first, (char *)second};
-    cp_options *options = cp_options_parse(&cp_command_predict, second ? 7 : first ? 6 : 5, words, &help, &status);
+    cp_options *options = cp_options_parse("couplet", &cp_command_predict, second ? 7 : first ? 6 : 5, words, &help, &status);
     TEST_ASSERT_NOT_NULL_MESSAGE(options, status.message);
     int code = cp_command_predict.run(options);
     cp_options_free(options);
@@ -103,7 +103,7 @@ static void an_input_is_never_overwritten(void) {
     snprintf(input, sizeof input, "%s", scratch("x.npy"));
     check((cp_model_config){.model = "mlp", .classes = 3, .mlp = {.sizes = {6, 8}}}, 2, (int[]){4, 6}, NULL, NULL);
     char       *words[] = {model, input, "--out", input, "--quiet"};
-    cp_options *options = cp_options_parse(&cp_command_predict, 5, words, &help, &status);
+    cp_options *options = cp_options_parse("couplet", &cp_command_predict, 5, words, &help, &status);
     TEST_ASSERT_EQUAL_INT(CP_EXIT_FAILED, cp_command_predict.run(options));
     cp_options_free(options);
 }

@@ -53,7 +53,7 @@ static cp_run *open_run(const char *more) {
     words[count++] = "--quiet";
     if (more) words[count++] = (char *)more;
     cp_options_free(parsed);
-    parsed = cp_options_parse(&command, count, words, &help, &status);
+    parsed = cp_options_parse("couplet", &command, count, words, &help, &status);
     TEST_ASSERT_NOT_NULL_MESSAGE(parsed, status.message);
     fflush(stderr);
     int   saved = dup(STDERR_FILENO);
@@ -173,7 +173,7 @@ static void a_path_that_is_a_file_is_refused(void) {
     char  below[600];
     snprintf(below, sizeof below, "%s/deeper", folder);
     words[1] = below;
-    cp_options *o = cp_options_parse(&command, 2, words, &help, &status);
+    cp_options *o = cp_options_parse("couplet", &command, 2, words, &help, &status);
     TEST_ASSERT_FALSE(cp_folder_make(below, &status));
     says(&status, "is a file");
     cp_options_free(o);

@@ -294,7 +294,7 @@ static void training_stops_when_asked(void) {
 static int command(char *const *words, int count) {
     cp_status   status = {0};
     bool        help = false;
-    cp_options *options = cp_options_parse(&cp_command_synthetic, count, words, &help, &status);
+    cp_options *options = cp_options_parse("couplet", &cp_command_synthetic, count, words, &help, &status);
     TEST_ASSERT_NOT_NULL_MESSAGE(options, status.message);
     int code = cp_command_synthetic.run(options);
     cp_options_free(options);

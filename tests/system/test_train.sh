@@ -1,21 +1,14 @@
 #!/bin/sh
 # The program of docs/train.md compiles as printed, learns, and goes on from its checkpoint as if it had not stopped; a checkpoint
 # that is damaged or cannot be written is reported and never replaced by a new run.
-# Arguments: the top folder, the build folder, the static library, the C compiler.
+# Arguments: the top folder, the build folder, the C compiler.
+# shellcheck disable=SC2154 # installed.sh sets what is used here
 . "$(dirname "$0")/report.sh"
-top=$1 build=$2 library=$3 cc=$4
-case $library in /*) ;; *) library=$build/$library ;; esac
-work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
+. "$(dirname "$0")/installed.sh"
 mkdir "$work/straight" "$work/halted"
 
-awk '/^<!-- program: hybrid/ { found = 1 }
-    inside && /^```/ { exit }
-    inside { print }
-    found && /^```c/ { inside = 1 }' "$top/docs/train.md" >"$work/hybrid.c"
-lines=$(($(wc -l <"$work/hybrid.c")))
-expect_success "docs/train.md's program has at most 90 lines (it has $lines)" test "$lines" -gt 0 -a "$lines" -le 90
-expect_success "it compiles" "$cc" -std=c11 -D_POSIX_C_SOURCE=200809L -O1 -Wall -Wextra -Werror -I"$build" -I"$top" \
-    "$work/hybrid.c" "$library" -lm -pthread -o "$work/hybrid"
+extract_short "$top/docs/train.md" hybrid
+expect_success "it compiles" compile_as_told couplet "$work/hybrid" -O1 "$work/hybrid.c"
 expect_success "it runs" sh -c "cd '$work/straight' && ../hybrid >said"
 expect_success "it learns: $(tail -n 1 "$work/straight/said")" \
     awk 'END { exit !($6 >= 90) }' "$work/straight/said"

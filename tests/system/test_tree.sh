@@ -45,11 +45,12 @@ unlisted_tests() {
     done
 }
 
-# A folder includes itself and the folders before it, never those after.
+# A folder includes itself and the folders before it, never those after, and the kit none of its users.
 upward_includes() {
     above=""
-    for folder in core ops layers optim models; do
+    for folder in core ops layers optim models experiments/kit; do
         above="$above${above:+\\|}$folder/"
+        [ "$folder" != experiments/kit ] || above="$above\\|couplet.h"
         code c h inc | grep "^$folder/" | while read -r file; do
             includes_of "$file" | grep -v "^\\($above\\)" | sed "s|^|$file includes |"
         done
@@ -68,4 +69,5 @@ expect_empty "every header and part of a source is in meson.build or included" "
 expect_empty "what an installed header includes is installed" "$(headers_not_installed)"
 expect_empty "every unit test is in tests/meson.build" "$(unlisted_tests)"
 expect_empty "includes point only to folders above" "$(upward_includes)"
+expect_empty "./demo leaves build/, and what README does there, alone" "$(grep -n -e 'setup build ' -e '-C build ' demo)"
 finish

@@ -1,0 +1,17 @@
+/* Couplet's experiment kit, and Couplet: what an experiment in one file includes. Each part's own header is its manual. */
+#ifndef COUPLET_KIT_H
+#define COUPLET_KIT_H
+
+#include "couplet.h"
+#include "experiments/kit/figure.h"
+#include "experiments/kit/options.h"
+#include "experiments/kit/precision.h"
+#include "experiments/kit/program.h"
+#include "experiments/kit/progress.h"
+#include "experiments/kit/report.h"
+#include "experiments/kit/run.h"
+#include "experiments/kit/study.h"
+#include "experiments/kit/table.h"
+#include "experiments/kit/trials.h"
+
+#endif

@@ -1,0 +1,73 @@
+/* What --help tells of a command. */
+#include "experiments/kit/options.h"
+
+#include <string.h>
+
+const cp_option cp_option_help = {.name = "help", .help = "this text"};
+
+const char *cp_option_value_word(const cp_option *o) {
+    static const char *const words[] = {[CP_OPTION_FLAG] = "",         [CP_OPTION_INT] = "N",     [CP_OPTION_REAL] = "X",
+                                        [CP_OPTION_REALS] = "X,X,...", [CP_OPTION_TEXT] = "TEXT", [CP_OPTION_CHOICE] = ""};
+    if (o->value) return o->value;
+    return o->kind == CP_OPTION_CHOICE ? o->choices : words[o->kind];
+}
+
+/* The words of `text` in lines of at most 100 columns; the first line starts at column `at`, the others at `indent`. */
+static void wrap(FILE *file, const char *text, int at, int indent) {
+    int column = at;
+    for (; at < indent; at++, column++) fputc(' ', file);
+    while (*text) {
+        int length = (int)strcspn(text, " \n");
+        if (column > indent && column + 1 + length > 100) {
+            fprintf(file, "\n%*s", indent, "");
+            column = indent;
+        } else if (column > indent) {
+            fputc(' ', file);
+            column++;
+        }
+        fprintf(file, "%.*s", length, text);
+        column += length;
+        text += length;
+        if (*text == '\n') {
+            fprintf(file, "\n%*s", indent, "");
+            column = indent;
+        }
+        if (*text) text++;
+    }
+    fputc('\n', file);
+}
+
+cp_about_text cp_option_about(const cp_option *o) {
+    cp_about_text text;
+    const char   *help = o->help ? o->help : "", *unit = o->unit ? o->unit : "";
+    if (o->fallback)
+        snprintf(text.s, sizeof text.s, "%s (default %s%s%s)", help, o->fallback, *unit ? " " : "", unit);
+    else
+        snprintf(text.s, sizeof text.s, "%s%s%s", help, *unit ? ", in " : "", unit);
+    return text;
+}
+
+static void help_option(FILE *file, const cp_option *o) {
+    int column = fprintf(file, "  --%s %s", o->name, cp_option_value_word(o));
+    if (column >= 27) {
+        fputc('\n', file);
+        column = 0;
+    }
+    wrap(file, cp_option_about(o).s, column, 28);
+}
+
+void cp_command_help(FILE *file, const char *program, const cp_command *command) {
+    const cp_option *all[CP_OPTIONS_MOST];
+    int              count = cp_command_options(command, all);
+    cp_called_text   called = cp_command_called(program, command);
+    fprintf(file, "%s: %s\n\nUsage: %s%s%s [options]\n", called.s, command->purpose ? command->purpose : "", called.s,
+            command->arguments ? " " : "", command->arguments ? command->arguments : "");
+    if (command->details) {
+        fputc('\n', file);
+        wrap(file, command->details, 0, 0);
+    }
+    fprintf(file, "\nOptions:\n");
+    for (int i = 0; i < count; i++) help_option(file, all[i]);
+    help_option(file, &cp_option_help);
+    if (command->example) fprintf(file, "\nExample:\n  %s %s\n", called.s, command->example);
+}

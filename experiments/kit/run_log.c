@@ -1,0 +1,109 @@
+/* A run's log.jsonl: lines that are whole or not there, of one process at a time. */
+#include "core/io/file.h"
+#include "core/threads.h"
+#include "experiments/kit/progress.h"
+#include "experiments/kit/run_parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static bool fail_log(cp_run *run, const char *what, int error) {
+    return cp_fail(&run->status, "%s: %s: %s%s", cp_run_path(run, CP_RUN_LOG).s, what, strerror(error),
+                   error == ENOSPC ? "; make room on the disk and run the same command again: it continues" : "");
+}
+
+/* Two processes in one folder would mix their lines. */
+bool cp_run_open_log(cp_run *run) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    run->log = open(cp_run_path(run, CP_RUN_LOG).s, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (run->log < 0) return fail_log(run, "cannot open it for writing", errno);
+    if (fcntl(run->log, F_SETLK, &lock) != 0 && (errno == EACCES || errno == EAGAIN))
+        return cp_fail(&run->status, "%.300s: another process is running in this folder; wait for it or give another --out",
+                       run->folder);
+    return true;
+}
+
+static bool append(cp_run *run, const unsigned char *data, size_t size) {
+    off_t before = lseek(run->log, 0, SEEK_END);
+    while (size > 0) {
+        ssize_t put = write(run->log, data, size);
+        if (put < 0 && errno == EINTR) continue;
+        if (put <= 0) {
+            int error = put < 0 ? errno : ENOSPC;
+            /* No half a line stays; should that fail as well, the next run drops it. */
+            if (before >= 0 && ftruncate(run->log, before) != 0) error = errno;
+            return fail_log(run, "writing failed", error);
+        }
+        data += put;
+        size -= (size_t)put;
+    }
+    return true;
+}
+
+bool cp_run_log(cp_run *run, cp_json_writer *line) {
+    bool fine = !run->status.message[0] && cp_json_writer_finish(line, &run->status);
+    if (fine) {
+        line->out.data[line->out.size] = '\n'; /* in the place of the NUL */
+        fine = append(run, line->out.data, line->out.size + 1);
+    }
+    cp_json_writer_free(line);
+    return fine;
+}
+
+/* What is no part of the result but good to know: when, with what, how long. */
+bool cp_run_log_event(cp_run *run, const char *event) {
+    cp_json_writer w = {0};
+    char           stamp[32];
+    time_t         clock = time(NULL);
+    struct tm      utc;
+    gmtime_r(&clock, &utc);
+    strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    cp_json_put_object(&w, NULL);
+    cp_json_put_string(&w, "event", event);
+    cp_json_put_string(&w, "time", stamp);
+    cp_json_put_integer(&w, "threads", cp_threads());
+    cp_json_put_number(&w, "seconds", 1e-3 * (double)(int64_t)(1e3 * (cp_clock() - run->started)));
+    cp_json_put_end(&w);
+    return cp_run_log(run, &w);
+}
+
+static bool keep_line(cp_run *run, const char *text, size_t size) {
+    char name[1100];
+    snprintf(name, sizeof name, "%s, line %d", cp_run_path(run, CP_RUN_LOG).s, run->past_count + 1);
+    cp_json **more = realloc(run->past, ((size_t)run->past_count + 1) * sizeof *more);
+    if (!more) return cp_fail(&run->status, "%.200s: not enough memory", run->folder);
+    run->past = more;
+    run->past[run->past_count] = cp_json_parse(text, size, name, &run->status);
+    return run->past[run->past_count] && ++run->past_count;
+}
+
+/* Reads what is there; half a line at the end, from a process that was killed, is dropped. */
+bool cp_run_read_past(cp_run *run) {
+    cp_bytes text = {0};
+    if (!cp_file_read(cp_run_path(run, CP_RUN_LOG).s, CP_RUN_FILE_LIMIT, &text, &run->status)) return false;
+    size_t at = 0;
+    bool   fine = true;
+    while (fine && at < text.size) {
+        const unsigned char *end = memchr(text.data + at, '\n', text.size - at);
+        if (!end) break;
+        size_t length = (size_t)(end - text.data) - at;
+        fine = keep_line(run, (const char *)text.data + at, length);
+        at += length + 1;
+    }
+    if (fine && at < text.size && ftruncate(run->log, (off_t)at) != 0)
+        fine = fail_log(run, "cannot drop a broken last line", errno);
+    cp_bytes_free(&text);
+    return fine;
+}
+
+const cp_json *cp_run_past(const cp_run *run, const char *key, double value) {
+    for (int i = run->past_count - 1; i >= 0; i--) {
+        const cp_json *node = cp_json_get(run->past[i], key);
+        if (node && node->kind == CP_JSON_NUMBER && node->number == value) return run->past[i];
+    }
+    return NULL;
+}

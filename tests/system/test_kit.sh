@@ -1,0 +1,102 @@
+#!/bin/sh
+# An experiment is one C file anywhere: docs/experiment.md's program, compiled outside the tree through pkg-config, is run,
+# interrupted, killed, continued and reported. Arguments: the top folder, the build folder, the C compiler.
+# shellcheck disable=SC2154 # installed.sh sets what is used here
+. "$(dirname "$0")/report.sh"
+. "$(dirname "$0")/installed.sh"
+extract_short "$top/docs/experiment.md" moons
+cd "$work" || exit 1
+expect_success "it compiles by the page's line" compile_as_told couplet-kit moons moons.c
+# shellcheck disable=SC2046 # flags are words
+expect_success "it links statically too" "$cc" -static moons.c -o moons_static $(pkg-config --static --cflags --libs couplet-kit)
+expect_success "and runs so" ./moons_static --version
+
+# ---- the precision ----
+
+double=$(sed -n 's/^#define CP_DOUBLE \([01]\).*/\1/p' "$build/couplet_config.h")
+cat >draws.c <<'C'
+#include <couplet-kit.h>
+int main(void) {
+    cp_table_free(cp_table_new(1, "a program that asks nothing of tensors"));
+    return 0;
+}
+C
+refused() { # words; passes when the command fails over the name
+    ! said=$("$@" 2>&1) && echo "$said" | grep 'undefined.*cp_kit_is_'
+}
+expect_success "a program for this precision links" compile_as_told couplet-kit draws draws.c
+expect_success "a program for the other precision does not link" \
+    refused compile_as_told couplet-kit draws_other -DCP_DOUBLE=$((1 - double)) draws.c
+
+# ---- what a run leaves ----
+
+short="--repeats 2 --steps 150"
+# shellcheck disable=SC2086 # options are words
+moons() {
+    ./moons $short "$@" </dev/null 2>&1
+}
+expect_success "--help tells the options" sh -c './moons --help | grep -q "^  --hidden N .*(default 16)"'
+expect_success "--help tells of the report" sh -c './moons --help | grep -q "^  report  "'
+expect_success "--version tells precision and version" sh -c './moons --version | grep -q "^moons, made with couplet .*)$"'
+expect_success "a mistyped option is answered" sh -c './moons --hiden 3 2>&1 | grep -q "did you mean --hidden?"'
+expect_success "a mistyped command too" sh -c './moons reprot run 2>&1 | grep -q "did you mean report?"'
+expect_success "it runs" moons --out run
+expect_success "it learns" sh -c 'grep -A1 "perceptron" run/result.json | grep -q "9[0-9]\.\|100\."'
+expect_success "it leaves a figure" test -s run/accuracy.svg
+expect_success "it finds what it left" sh -c "./moons $short --out run 2>&1 | grep -q finished"
+expect_success "it goes into a report" ./moons report run --out page.html
+expect_success "which is a page with the figure" grep -q '<svg' page.html
+expect_success "--report makes one of its own" moons --out run --report
+expect_success "in its folder" test -s run/report.html
+
+# ---- interrupted, killed, continued ----
+
+# A shell's background jobs ignore SIGINT unless it is reset; where env cannot, SIGTERM does the same.
+if env --default-signal=INT true 2>/dev/null; then
+    signal=INT reset="env --default-signal=INT"
+else
+    signal=TERM reset=""
+fi
+long="--repeats 12 --steps 2500 --threads 2"
+
+trials_in() { # folder
+    cat "$1/log.jsonl" 2>/dev/null | grep -c '"trial"'
+}
+
+# Starts the long run, and ends it by a signal when so many of its trials are in the log.
+end_by() { # signal, trials
+    # shellcheck disable=SC2086 # words
+    $reset ./moons $long --out broken </dev/null >said 2>&1 &
+    job=$!
+    tenths=600
+    while [ "$tenths" -gt 0 ] && kill -0 "$job" 2>/dev/null && [ "$(trials_in broken)" -lt "$2" ]; do
+        sleep 0.1
+        tenths=$((tenths - 1))
+    done
+    kill -"$1" "$job" 2>/dev/null
+    wait "$job" 2>/dev/null
+    code=$?
+}
+
+# shellcheck disable=SC2086 # options are words
+expect_success "the long run ends" ./moons ${long%2}1 --quiet --out whole
+end_by $signal 2
+expect_success "Ctrl-C ends it with 130" test "$code" -eq 130
+expect_success "it tells how to continue" grep -q "^moons: interrupted; .* the same command with --out broken continues" said
+expect_success "it leaves no result" test ! -e broken/result.json
+before=$(trials_in broken)
+end_by KILL $((before + 2))
+expect_success "SIGKILL ends it with 137" test "$code" -eq 137
+expect_success "it had gone on, not begun anew" grep -q '^continuing the run in broken' said
+after=$(trials_in broken)
+expect_success "what was made before is still there ($before, then $after trials)" test "$after" -gt "$before"
+# shellcheck disable=SC2086 # options are words
+expect_success "it is continued to its end" ./moons $long --quiet --out broken --report
+expect_success "no trial was made twice" \
+    test -z "$(sed -n 's/^{"trial":\([0-9]*\),.*/\1/p' broken/log.jsonl | sort | uniq -d)"
+for file in config.json result.json accuracy.svg accuracy.csv; do
+    expect_success "$file has the bytes of a run that was never stopped" cmp "whole/$file" "broken/$file"
+done
+expect_success "the report of both is a page" ./moons report whole broken --out both.html
+expect_success "with a figure of each" test "$(grep -c '<svg' both.html)" -ge 2
+finish

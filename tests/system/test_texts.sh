@@ -1,0 +1,94 @@
+#!/bin/sh
+# The manual page and what shells complete are installed, whole, and understood by those who read them.
+# Arguments: the top folder, the build folder, the C compiler.
+# shellcheck disable=SC2154 # installed.sh sets what is used here
+. "$(dirname "$0")/report.sh"
+. "$(dirname "$0")/installed.sh"
+cd "$work" || exit 1
+couplet=$(find "$work/root" -path '*/bin/couplet')
+if [ -z "$couplet" ]; then
+    skip "the command's texts are installed" "the command is not built"
+    finish
+fi
+man=$(find root -path '*/man/man1/couplet.1')
+bash=$(find root -path '*/bash-completion/completions/couplet')
+zsh=$(find root -path '*/zsh/site-functions/_couplet')
+fish=$(find root -path '*/fish/vendor_completions.d/couplet.fish')
+
+commands=$("$couplet" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
+expect_success "help lists the commands" test -n "$commands"
+
+# What help tells of and the text does not have.
+missing_in() { # file, what comes before an option's name there
+    for command in $commands; do
+        grep -q -e "$command" "$1" || echo "$command"
+        for option in $("$couplet" "$command" --help | sed -n 's/^  --\([a-z_-]*\).*/\1/p'); do
+            grep -q -e "$2$option\>" "$1" || echo "--$option"
+        done
+    done
+}
+
+for text in "man $man" "bash $bash" "zsh $zsh" "fish $fish"; do
+    expect_success "what is for ${text%% *} is installed" test -s "${text#* }"
+done
+expect_empty "the manual page has every command and option" "$(missing_in "$man" '^\.B \\-\\-')"
+expect_empty "bash is told every command and option" "$(missing_in "$bash" '--')"
+expect_empty "zsh is told every command and option" "$(missing_in "$zsh" "'--")"
+expect_empty "fish is told every command and option" "$(missing_in "$fish" '-l ')"
+expect_success "another shell is refused" sh -c "'$couplet' --completion csh 2>&1 | grep -q 'bash, zsh or fish, not for \"csh\"'"
+
+if command -v groff >/dev/null; then
+    expect_empty "groff has nothing against the manual page" "$(groff -man -Tascii -ww "$man" 2>&1 >/dev/null)"
+else
+    skip "groff has nothing against the manual page" "groff is missing"
+fi
+
+# ---- the shells themselves ----
+
+touch model.safetensors
+
+if command -v bash >/dev/null; then
+    cat >try.bash <<'BASH'
+. "$1"
+shift
+COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+_couplet
+echo "${COMPREPLY[*]}"
+BASH
+    completes() { # sentence, what is offered, words; the last is the one to complete
+        sentence=$1 expected=$2
+        shift 2
+        found=$(bash try.bash "$bash" "$@")
+        expect_success "$sentence ($found)" test "$found" = "$expected"
+    }
+    completes "bash completes a command" synthetic couplet synth
+    completes "bash completes an option" --geometry couplet synthetic --geo
+    completes "bash offers the choices of an option" "reported printed" couplet synthetic --geometry ""
+    completes "bash completes behind an equals sign" printed couplet synthetic --geometry = pr
+    completes "bash offers nothing for a number" "" couplet synthetic --steps ""
+    completes "bash completes files where a command takes them" model.safetensors couplet predict mod
+    completes "bash offers no files where it does not" "" couplet synthetic mod
+else
+    skip "bash completes commands, options and values" "bash is missing"
+fi
+
+if command -v fish >/dev/null; then
+    offers() { # sentence, what is offered, line
+        found=$(HOME=$work fish -c "source '$fish'; complete -C '$3'" | cut -f 1 | paste -s -d ' ' -)
+        expect_success "$1 ($found)" test "$found" = "$2"
+    }
+    offers "fish completes a command" synthetic "couplet synth"
+    offers "fish completes an option" --geometry "couplet synthetic --geo"
+    offers "fish offers the choices of an option" "printed reported" "couplet synthetic --geometry "
+    offers "fish offers nothing for a number" "" "couplet synthetic --steps "
+    offers "fish completes files where a command takes them" model.safetensors "couplet predict mod"
+else
+    skip "fish completes commands, options and values" "fish is missing"
+fi
+
+if command -v zsh >/dev/null; then
+    expect_success "zsh reads what is for it" zsh -n "$zsh"
+else
+    skip "zsh reads what is for it" "zsh is missing"
+fi
+finish
