@@ -319,7 +319,10 @@ static int run_plot(const cp_options *o) {
     }
     if (!read_ratios(cp_argument(o, 1), &r)) return CP_EXIT_FAILED;
     for (int i = 0; i < r.count; i++) names[i] = r.names[i];
-    cp_figure *figure = cp_figure_new((cp_figure_config){.title = "PyTorch's time / Couplet's time", .width = 130.0 * r.count});
+    cp_figure *figure = cp_figure_new((cp_figure_config){
+        .title = "PyTorch's time / Couplet's time",
+        .caption = "How many times as fast as PyTorch Couplet is, for each network: the median over the rounds of the comparison.",
+        .width = 130.0 * r.count});
     cp_panel  *panel =
         cp_figure_panel(figure, (cp_panel_config){.y_label = "times as fast", .x_names = names, .x_name_count = r.count});
     for (int k = 0; k < 3; k++) cp_panel_bars(panel, (cp_style){.color = k, .label = kinds[k]}, r.count, r.values[k], NULL, k, 3);

@@ -461,6 +461,11 @@ static bool draw_sweep(cp_run *run, const setting *s, const outcome *all) {
         cp_panel_level(left, (cp_style){.color = 7, .dash = CP_DOTTED, .label = "best possible"}, cp_geometry_bayes(s->geometry));
         draw_against_lambda(figure, s, names, (cp_style){.color = 0}, "how far apart the heads are", "head distance", all->distance,
                             room);
+        cp_figure_caption(
+            figure,
+            "The hybrid for each strength lambda of the coupling: mean over %d repetition%s, with bars of one standard "
+            "deviation. Where a repetition diverged there is no mark.",
+            s->repeats, s->repeats == 1 ? "" : "s");
         fine = save(run, figure, "sweep");
     }
     free(room);

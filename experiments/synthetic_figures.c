@@ -44,6 +44,11 @@ void cp_plane_draw_training(cp_figure *figure, cp_geometry geometry, const cp_pl
         n = select_points(data, label, true, x, y);
         cp_panel_points(panel, (cp_style){.color = label, .size = 4.5, .label = known[label]}, n, x, y);
     }
+    cp_figure_caption(figure,
+                      "The training data of the first repetition: %d points, of which %d in each class have a label (filled). The "
+                      "classes of the open points are shown here but hidden from two of the methods: the hybrid learns from where "
+                      "these points lie, the method with labels only does not see them.",
+                      data->count, data->labeled);
 }
 
 /* A function of the plane on a grid: the posterior of class 2, or the density. */
@@ -90,4 +95,11 @@ void cp_plane_draw_method(cp_figure *figure, cp_geometry geometry, const cp_plan
     cp_style boundary = {.color = 7, .dash = CP_SOLID, .size = 2, .label = "decision boundary"};
     cp_panel_contours(panel, boundary, &grid, 1, (double[]){0.5});
     if (model->method == CP_METHOD_HYBRID) draw_density(panel, &config, model, tape);
+    cp_figure_caption(
+        figure,
+        "Each method after training in the first repetition, with its %d test points and the accuracy on them. The "
+        "background is the posterior probability, from class 1 (blue) over one half to class 2 (orange); the solid line "
+        "is the decision boundary. The dashed lines are contours of the hybrid's density, at 5, 25, 50 and 75 %% of its "
+        "peak.",
+        test->count);
 }
