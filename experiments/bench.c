@@ -308,7 +308,9 @@ static int run_plot(const cp_options *o) {
     const char              *names[MOST_ROWS], *out = cp_option_text(o, "out");
     cp_status                status = {0};
     if (cp_argument_count(o) != 2 || !out) {
-        fprintf(stderr, "couplet bench: plot takes RATIOS.csv and --out FIGURE (FIGURE.svg and FIGURE.csv are written)\n");
+        fprintf(
+            stderr,
+            "couplet bench: plot takes RATIOS.csv and --out FIGURE (FIGURE.svg, FIGURE.csv and FIGURE.figure.json are written)\n");
         return CP_EXIT_USAGE;
     }
     if (would_replace(cp_argument(o, 1), out)) {
@@ -329,7 +331,7 @@ static int run_plot(const cp_options *o) {
     cp_panel_level(panel, (cp_style){.color = 7, .dash = CP_DOTTED, .label = "equal"}, 1);
     bool fine = cp_figure_save(figure, out, &status);
     if (fine)
-        printf("%s.svg and, with its numbers, %s.csv\n", out, out);
+        printf("%s.svg; its numbers are in %s.csv and %s.figure.json\n", out, out, out);
     else
         fprintf(stderr, "couplet bench: %s\n", status.message);
     cp_figure_free(figure);

@@ -31,7 +31,7 @@ static bool make_sheet(int n, const cp_image *images, int columns, tile_sheet *t
     int rows = (n + columns - 1) / columns, across = columns < n ? columns : n,
         largest = images->width > images->height ? images->width : images->height;
     *t = (tile_sheet){.columns = columns, .scale = largest < 64 ? 64 / largest : 1};
-    t->gap = t->scale;
+    t->gap = 2 * t->scale;
     t->width = across * (images->width * t->scale + t->gap) - t->gap;
     t->height = rows * (images->height * t->scale + t->gap) - t->gap;
     size_t bytes = (size_t)t->width * (size_t)t->height * 3;

@@ -50,7 +50,7 @@ static int run(const cp_options *o) {
     else if (!cp_option_flag(o, "quiet"))
         tell(out, count, &tally);
     if (tally.damaged == 0) return CP_EXIT_FINE;
-    fprintf(stderr, "couplet report: the page is written, but not all of it could be read: %s\n", tally.first_damage.message);
+    fprintf(stderr, "couplet report: the page is written, but a run is damaged: %s\n", tally.first_damage.message);
     return CP_EXIT_FAILED;
 }
 

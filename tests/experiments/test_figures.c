@@ -435,7 +435,7 @@ static void a_picture_of_tiles_is_saved_with_its_caption(void) {
     cp_json_free(description);
     cp_bytes png = {0};
     TEST_ASSERT_TRUE(cp_file_read(scratch("samples.png"), 1 << 20, &png, &status));
-    TEST_ASSERT_EQUAL_INT(2 * 64 + 32, cp_get_be32(png.data + 16)); /* each pixel 32 times, and one pixel as the gap */
+    TEST_ASSERT_EQUAL_INT(2 * 64 + 64, cp_get_be32(png.data + 16)); /* each pixel 32 times, and two pixels as the gap */
     cp_bytes_free(&png);
     TEST_ASSERT_FALSE(cp_tiles_save(scratch("none"), NULL, 0, images, 8, &status));
     says(&status, "no images");
