@@ -148,6 +148,14 @@ static void put_cells(cp_bytes *out, const columns *c, int row, bool only_differ
     }
 }
 
+static bool has_deviations(const columns *results) {
+    for (int i = 0; i < results->count * results->rows; i++) {
+        const cp_bytes *text = &results->cells[i];
+        if (text->size > 0 && memchr(text->data, '(', text->size)) return true;
+    }
+    return false;
+}
+
 static void put_name(cp_bytes *out, const cp_report_run *run, int number) {
     cp_svg_put(out, "<td><a href=\"#run%d\">", number);
     cp_svg_escape(out, run->folder);
@@ -175,6 +183,7 @@ static void put_table(cp_bytes *out, const cp_report_run *runs, const int *numbe
         cp_svg_put(out, "</tr>\n");
     }
     cp_svg_put(out, "</tbody></table></div>\n");
+    if (has_deviations(results)) cp_svg_put(out, "<p class=\"soft\">Numbers in parentheses are standard deviations.</p>\n");
     if (results->count > RESULTS_MOST)
         cp_svg_put(out, "<p class=\"soft\">%d more results are in the sections of the runs.</p>\n", results->count - RESULTS_MOST);
     if (options->rows > 1 && option_count == 0) cp_svg_put(out, "<p class=\"soft\">These runs have the same options.</p>\n");
