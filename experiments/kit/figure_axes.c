@@ -154,7 +154,7 @@ void cp_frame_axes(const cp_panel *p, cp_frame *f) {
     for (int most = (int)fmax(2, f->w / 45); most >= 2; most--) {
         double widest = 0;
         f->x = cp_axis_make(x.least, x.most, c->x_log, most);
-        for (int i = 0; i < f->x.ticks; i++) widest = fmax(widest, cp_text_width(f->x.text[i], 12));
+        for (int i = 0; i < f->x.ticks; i++) widest = fmax(widest, cp_text_width(f->x.text[i], CP_TEXT_SIZE));
         if (widest + 10 < f->w / fmax(1, f->x.ticks)) break;
     }
 }

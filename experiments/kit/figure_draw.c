@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double TEXT = 12, TITLE = 13, HEADING = 16, LINE_GAP = 1.25, EDGE = 12, GAP = 22;
+static const double TEXT = CP_TEXT_SIZE, TITLE = 13, HEADING = 16, LINE_GAP = 1.25, EDGE = 12, GAP = 22;
 enum { TITLE_LINES = 3, LEGEND_MOST = 24, PANELS_ABREAST = 3 };
 
 /* ---- texts ---- */

@@ -10,6 +10,8 @@
 #include "experiments/kit/figure.h"
 #include "experiments/kit/svg.h"
 
+enum { CP_TEXT_SIZE = 12 }; /* of all but the titles */
+
 typedef struct cp_mark cp_mark;
 
 typedef struct cp_series {

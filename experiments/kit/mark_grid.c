@@ -135,7 +135,7 @@ static cp_paint readable_on(cp_paint back) {
 
 static void put_number(cp_bytes *out, const cp_series *s, double value, double x, double y, double room, cp_paint back) {
     char   text[400];
-    double size = 12;
+    double size = CP_TEXT_SIZE;
     snprintf(text, sizeof text, "%.*f", s->decimals, value);
     size *= fmin(1, room / cp_text_width(text, size));
     if (!isfinite(value) || size < 5) return; /* too small to be read */
