@@ -7,12 +7,12 @@
 #include <string.h>
 
 static const double TEXT = CP_TEXT_SIZE, TITLE = 13, HEADING = 16, LINE_GAP = 1.25, EDGE = 12, GAP = 22;
-enum { TITLE_LINES = 3, LEGEND_MOST = 24, PANELS_ABREAST = 3 };
+enum { TITLE_LINES = 3, LINE_BYTES = 156, LEGEND_MOST = 24, PANELS_ABREAST = 3 };
 
 /* ---- texts ---- */
 
 typedef struct lines {
-    char text[TITLE_LINES][160];
+    char text[TITLE_LINES][LINE_BYTES + 4]; /* an ellipsis may follow */
     int  count;
 } lines;
 
@@ -20,30 +20,24 @@ typedef struct lines {
 static lines wrap(const char *text, double width, double size) {
     lines l = {.count = 0};
     while (text && *text && l.count < TITLE_LINES) {
-        char  *line = l.text[l.count++];
-        size_t used = 0;
-        for (;;) {
-            size_t word = strcspn(text, " ");
-            if (used + word + 2 >= sizeof l.text[0]) word = sizeof l.text[0] - 2 - used;
-            size_t before = used;
-            if (used) line[used++] = ' ';
+        char *line = l.text[l.count++];
+        for (size_t used = 0; *text;) {
+            size_t word = strcspn(text, " "), before = used;
+            if (used > 0 && used + 1 + word > LINE_BYTES) break;
+            if (used > 0) line[used++] = ' ';
+            if (word > LINE_BYTES) word = LINE_BYTES; /* too long for any line: the rest of it begins the next one */
             memcpy(line + used, text, word);
             line[used + word] = '\0';
-            if (before && cp_text_width(line, size) > width) {
+            if (before > 0 && cp_text_width(line, size) > width) {
                 line[before] = '\0';
                 break;
             }
             used += word;
             text += word;
             while (*text == ' ') text++;
-            if (!*text) break;
         }
     }
-    if (text && *text && l.count > 0) {
-        char  *line = l.text[l.count - 1];
-        size_t end = strlen(line);
-        memcpy(line + (end < 156 ? end : 156), "\xE2\x80\xA6", 4);
-    }
+    if (text && *text && l.count > 0) strcat(l.text[l.count - 1], "\xE2\x80\xA6");
     return l;
 }
 

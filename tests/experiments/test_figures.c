@@ -60,6 +60,20 @@ static void texts_are_escaped_wherever_they_come_from(void) {
     free(text);
 }
 
+static void titles_of_any_length_are_wrapped(void) {
+    char title[1200];
+    for (int word = 1; word < 400; word += 7)
+        for (int width = 10; width <= 20000; width *= 10) {
+            for (int i = 0; i < 1199; i++) title[i] = i % word == word - 1 ? ' ' : 'a';
+            title[1199] = '\0';
+            cp_figure *f = cp_figure_new((cp_figure_config){.title = title, .width = width});
+            cp_figure_panel(f, (cp_panel_config){.title = title});
+            char *text = drawn(f);
+            TEST_ASSERT_EQUAL_INT(word == 1 ? 0 : 2, markup_count(text, "\xE2\x80\xA6</text>"));
+            free(text);
+        }
+}
+
 static void lines_break_at_gaps_and_carry_error_bars(void) {
     double     x[] = {0.1, 1, 10, 100, 0, 1000}, y[] = {1, 2, NAN, 4, 5, 6}, e[] = {0.1, NAN, 0.1, 0.2, 0.1, 0.1};
     cp_figure *f = cp_figure_new((cp_figure_config){0});
@@ -540,6 +554,7 @@ int main(void) {
     RUN_TEST(an_empty_figure_is_a_picture_too);
     RUN_TEST(every_point_is_drawn_but_those_without_a_place);
     RUN_TEST(texts_are_escaped_wherever_they_come_from);
+    RUN_TEST(titles_of_any_length_are_wrapped);
     RUN_TEST(lines_break_at_gaps_and_carry_error_bars);
     RUN_TEST(bars_boxes_and_histograms_have_their_shapes);
     RUN_TEST(grids_become_bands_and_contours);
