@@ -308,7 +308,9 @@ static int run_plot(const cp_options *o) {
     const char              *names[MOST_ROWS], *out = cp_option_text(o, "out");
     cp_status                status = {0};
     if (cp_argument_count(o) != 2 || !out) {
-        fprintf(stderr, "couplet bench: plot takes RATIOS.csv and --out FIGURE (FIGURE.svg and FIGURE.csv are written)\n");
+        fprintf(
+            stderr,
+            "couplet bench: plot takes RATIOS.csv and --out FIGURE (FIGURE.svg, FIGURE.csv and FIGURE.figure.json are written)\n");
         return CP_EXIT_USAGE;
     }
     if (would_replace(cp_argument(o, 1), out)) {
@@ -319,14 +321,17 @@ static int run_plot(const cp_options *o) {
     }
     if (!read_ratios(cp_argument(o, 1), &r)) return CP_EXIT_FAILED;
     for (int i = 0; i < r.count; i++) names[i] = r.names[i];
-    cp_figure *figure = cp_figure_new((cp_figure_config){.title = "PyTorch's time / Couplet's time", .width = 130.0 * r.count});
+    cp_figure *figure = cp_figure_new((cp_figure_config){
+        .title = "PyTorch's time / Couplet's time",
+        .caption = "How many times as fast as PyTorch Couplet is, for each network: the median over the rounds of the comparison.",
+        .width = 130.0 * r.count});
     cp_panel  *panel =
         cp_figure_panel(figure, (cp_panel_config){.y_label = "times as fast", .x_names = names, .x_name_count = r.count});
     for (int k = 0; k < 3; k++) cp_panel_bars(panel, (cp_style){.color = k, .label = kinds[k]}, r.count, r.values[k], NULL, k, 3);
     cp_panel_level(panel, (cp_style){.color = 7, .dash = CP_DOTTED, .label = "equal"}, 1);
     bool fine = cp_figure_save(figure, out, &status);
     if (fine)
-        printf("%s.svg and, with its numbers, %s.csv\n", out, out);
+        printf("%s.svg; its numbers are in %s.csv and %s.figure.json\n", out, out, out);
     else
         fprintf(stderr, "couplet bench: %s\n", status.message);
     cp_figure_free(figure);

@@ -45,6 +45,11 @@ static void draw_training(cp_figure *figure, cp_geometry geometry, const cp_plan
         n = select_points(data, label, true, x, y);
         cp_panel_points(panel, (cp_style){.color = label, .size = 4.5, .label = known[label]}, n, x, y);
     }
+    cp_figure_caption(figure,
+                      "The training data of the first repetition: %d points, of which %d in each class have a label (filled). The "
+                      "classes of the open points are shown here but hidden from two of the methods: the hybrid learns from where "
+                      "these points lie, the method with labels only does not see them.",
+                      data->count, data->labeled);
 }
 
 /* A function of the plane on a grid: the posterior of class 2, or the density. */
@@ -91,6 +96,13 @@ static void draw_method(cp_figure *figure, cp_geometry geometry, const cp_plane_
     cp_style boundary = {.color = 7, .dash = CP_SOLID, .size = 2, .label = "decision boundary"};
     cp_panel_contours(panel, boundary, &grid, 1, (double[]){0.5});
     if (model->method == CP_METHOD_HYBRID) draw_density(panel, &config, model, tape);
+    cp_figure_caption(
+        figure,
+        "Each method after training in the first repetition, with its %d test points and the accuracy on them. The "
+        "background is the posterior probability, from class 1 (blue) over one half to class 2 (orange); the solid line "
+        "is the decision boundary. The dashed lines are contours of the hybrid's density, at 5, 25, 50 and 75 %% of its "
+        "peak.",
+        test->count);
 }
 
 /* A method that diverged has no panel. */
@@ -181,6 +193,11 @@ bool cp_plane_draw_sweep(cp_study *study, cp_geometry geometry, cp_reals lambda,
         cp_panel_level(left, (cp_style){.color = 7, .dash = CP_DOTTED, .label = "best possible"}, cp_geometry_bayes(geometry));
         draw_against_lambda(figure, &axis, study->trials, first_case, "distance", (cp_style){.color = 0},
                             "how far apart the heads are", "head distance");
+        int repeats = cp_trials_repeats(study->trials);
+        cp_figure_caption(figure,
+                          "The hybrid for each strength lambda of the coupling: mean over %d repetition%s, with bars of one standard "
+                          "deviation. Where a repetition diverged there is no mark.",
+                          repeats, repeats == 1 ? "" : "s");
         fine = cp_study_draw(study, figure, "sweep");
     }
     axis_free(&axis);

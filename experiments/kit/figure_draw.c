@@ -1,98 +1,18 @@
-/* Figures: where panels, axes, texts and legend go. What is inside the axes is figure_marks.c's. */
-#include "experiments/kit/figure_marks.h"
+/* Figures: where panels, axes, texts and legend go. What is inside the axes is drawn by the marks. */
+#include "experiments/kit/figure_parts.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const double TEXT = 12, TITLE = 13, HEADING = 16, LINE_GAP = 1.25, EDGE = 12, GAP = 22;
-enum { TITLE_LINES = 3, LEGEND_MOST = 24, PANELS_ABREAST = 3 };
-
-/* ---- ranges ---- */
-
-typedef struct range {
-    double least, most;
-} range;
-
-static void include(range *r, double value, bool log) {
-    if (!isfinite(value) || (log && value <= 0)) return;
-    r->least = fmin(r->least, value);
-    r->most = fmax(r->most, value);
-}
-
-static void include_series(const cp_panel_config *c, const cp_series *s, range *x, range *y) {
-    bool boxed = s->kind == CP_SERIES_BOX, wide = s->kind == CP_SERIES_BARS || boxed;
-    if (s->kind == CP_SERIES_NOTE) return;
-    if (s->grid.nx > 0) {
-        include(x, s->grid.x0, c->x_log), include(x, s->grid.x1, c->x_log);
-        include(y, s->grid.y0, c->y_log), include(y, s->grid.y1, c->y_log);
-        return;
-    }
-    for (int i = 0; i < s->n && s->y; i++) {
-        double at = s->x[boxed ? 0 : i], error = s->error && isfinite(s->error[i]) ? s->error[i] : 0;
-        if (s->kind != CP_SERIES_LEVEL && !isfinite(s->y[i])) continue;
-        include(x, at - (wide ? 0.5 : 0), c->x_log);
-        include(x, at + s->width + (wide ? 0.5 : 0), c->x_log);
-        include(y, s->y[i] - error, c->y_log);
-        include(y, s->y[i] + error, c->y_log);
-    }
-    if (s->kind == CP_SERIES_BARS || s->kind == CP_SERIES_HISTOGRAM) include(y, 0, c->y_log);
-}
-
-/* Air around the data, but none below a floor that bars stand on. */
-static void widen(range *r, bool log, bool floor_at_zero) {
-    if (r->least > r->most) return;
-    if (log) {
-        double factor = pow(r->most / r->least, 0.05);
-        factor = factor < 1.05 ? 1.05 : factor;
-        r->least /= factor, r->most *= factor;
-    } else {
-        double margin = 0.05 * (r->most - r->least);
-        if (!(floor_at_zero && r->least == 0)) r->least -= margin;
-        r->most += margin;
-    }
-}
-
-/* A unit of the same length on both axes, by the height of the drawing area; where that would become too low or too
- * high, the range of the shorter axis grows. */
-static void equalize(range *x, range *y, cp_frame *f) {
-    f->h = fmin(fmax(f->w * (y->most - y->least) / (x->most - x->least), 0.5 * f->w), 1.5 * f->w);
-    double unit = fmax((x->most - x->least) / f->w, (y->most - y->least) / f->h);
-    double mx = (x->least + x->most) / 2, my = (y->least + y->most) / 2;
-    *x = (range){mx - unit * f->w / 2, mx + unit * f->w / 2};
-    *y = (range){my - unit * f->h / 2, my + unit * f->h / 2};
-}
-
-static void make_axes(const cp_panel *p, cp_frame *f) {
-    const cp_panel_config *c = &p->config;
-    range                  x = {INFINITY, -INFINITY}, y = x;
-    bool                   gridded = false, standing = false, placed = false;
-    for (const cp_series *s = p->first; s; s = s->next) {
-        include_series(c, s, &x, &y);
-        gridded |= s->grid.nx > 0;
-        standing |= s->kind == CP_SERIES_BARS || s->kind == CP_SERIES_HISTOGRAM;
-        placed |= s->kind == CP_SERIES_BARS || s->kind == CP_SERIES_BOX;
-    }
-    if (!gridded && !placed) widen(&x, c->x_log, false);
-    if (!gridded) widen(&y, c->y_log, standing);
-    if (c->x_name_count > 0) include(&x, -0.5, false), include(&x, c->x_name_count - 0.5, false);
-    if (c->x_least != 0 || c->x_most != 0) x = (range){c->x_least, c->x_most};
-    if (c->y_least != 0 || c->y_most != 0) y = (range){c->y_least, c->y_most};
-    if (c->equal && x.least < x.most && y.least < y.most) equalize(&x, &y, f);
-    f->y = cp_axis_make(y.least, y.most, c->y_log, (int)fmax(2, f->h / 40));
-    for (int most = (int)fmax(2, f->w / 45); most >= 2; most--) {
-        double widest = 0;
-        f->x = cp_axis_make(x.least, x.most, c->x_log, most);
-        for (int i = 0; i < f->x.ticks; i++) widest = fmax(widest, cp_text_width(f->x.text[i], TEXT));
-        if (widest + 10 < f->w / fmax(1, f->x.ticks)) break;
-    }
-}
+static const double TEXT = CP_TEXT_SIZE, TITLE = 13, HEADING = 16, LINE_GAP = 1.25, EDGE = 12, GAP = 22;
+enum { TITLE_LINES = 3, LINE_BYTES = 156, LEGEND_MOST = 24, PANELS_ABREAST = 3 };
 
 /* ---- texts ---- */
 
 typedef struct lines {
-    char text[TITLE_LINES][160];
+    char text[TITLE_LINES][LINE_BYTES + 4]; /* an ellipsis may follow */
     int  count;
 } lines;
 
@@ -100,30 +20,24 @@ typedef struct lines {
 static lines wrap(const char *text, double width, double size) {
     lines l = {.count = 0};
     while (text && *text && l.count < TITLE_LINES) {
-        char  *line = l.text[l.count++];
-        size_t used = 0;
-        for (;;) {
-            size_t word = strcspn(text, " ");
-            if (used + word + 2 >= sizeof l.text[0]) word = sizeof l.text[0] - 2 - used;
-            size_t before = used;
-            if (used) line[used++] = ' ';
+        char *line = l.text[l.count++];
+        for (size_t used = 0; *text;) {
+            size_t word = strcspn(text, " "), before = used;
+            if (used > 0 && used + 1 + word > LINE_BYTES) break;
+            if (used > 0) line[used++] = ' ';
+            if (word > LINE_BYTES) word = LINE_BYTES; /* too long for any line: the rest of it begins the next one */
             memcpy(line + used, text, word);
             line[used + word] = '\0';
-            if (before && cp_text_width(line, size) > width) {
+            if (before > 0 && cp_text_width(line, size) > width) {
                 line[before] = '\0';
                 break;
             }
             used += word;
             text += word;
             while (*text == ' ') text++;
-            if (!*text) break;
         }
     }
-    if (text && *text && l.count > 0) {
-        char  *line = l.text[l.count - 1];
-        size_t end = strlen(line);
-        memcpy(line + (end < 156 ? end : 156), "\xE2\x80\xA6", 4);
-    }
+    if (text && *text && l.count > 0) strcat(l.text[l.count - 1], "\xE2\x80\xA6");
     return l;
 }
 
@@ -133,17 +47,18 @@ static void put_lines(cp_bytes *out, const lines *l, double x, double y, double 
 
 /* ---- margins ---- */
 
-static bool names_turned(const cp_panel *p, double w) {
+static double widest_name(const char *const *names, int count) {
     double widest = 0;
-    for (int i = 0; i < p->config.x_name_count; i++) widest = fmax(widest, cp_text_width(p->config.x_names[i], TEXT));
-    return p->config.x_name_count > 0 && widest + 8 > w / p->config.x_name_count;
+    for (int i = 0; i < count; i++) widest = fmax(widest, cp_text_width(names[i], TEXT));
+    return widest;
 }
 
-static double names_height(const cp_panel *p, double w) {
-    double widest = 0;
-    if (!names_turned(p, w)) return TEXT * 1.5;
-    for (int i = 0; i < p->config.x_name_count; i++) widest = fmax(widest, cp_text_width(p->config.x_names[i], TEXT));
-    return 0.6 * widest + TEXT;
+static bool names_turned(const cp_panel_config *c, double w) {
+    return c->x_name_count > 0 && widest_name(c->x_names, c->x_name_count) + 8 > w / c->x_name_count;
+}
+
+static double names_height(const cp_panel_config *c, double w) {
+    return names_turned(c, w) ? 0.6 * widest_name(c->x_names, c->x_name_count) + TEXT : TEXT * 1.5;
 }
 
 typedef struct margins {
@@ -155,63 +70,75 @@ static margins measure(const cp_panel *p, const cp_frame *f) {
     lines   title = wrap(p->config.title, f->w, TITLE);
     if (title.count) m.top = title.count * TITLE * LINE_GAP + 8;
     if (p->config.no_axes) return m;
-    double widest = 0;
-    for (int i = 0; i < f->y.ticks; i++) widest = fmax(widest, cp_text_width(f->y.text[i], TEXT));
+    double widest = widest_name(p->config.y_names, p->config.y_name_count);
+    for (int i = 0; i < f->y.ticks && p->config.y_name_count == 0; i++) widest = fmax(widest, cp_text_width(f->y.text[i], TEXT));
     m.left = widest + 12 + (p->config.y_label ? TEXT * 1.6 : 0);
-    m.bottom = 8 + names_height(p, f->w) + (p->config.x_label ? TEXT * 1.6 : 0);
+    m.bottom = 8 + names_height(&p->config, f->w) + (p->config.x_label ? TEXT * 1.6 : 0);
     m.right = 12;
     return m;
 }
 
 /* ---- axes ---- */
 
+static void open_lines(cp_bytes *out, const char *class, const cp_paint *paint) {
+    cp_svg_put(out, "<g class=\"%s\"", class);
+    cp_svg_paint(out, NULL, paint);
+    cp_svg_put(out, " stroke-width=\"1\">\n");
+}
+
 static void put_grid_lines(cp_bytes *out, const cp_panel *p, const cp_frame *f) {
-    cp_svg_put(out, "<g class=\"grid\" stroke=\"#e3e3e3\" stroke-width=\"1\">\n");
-    for (int i = 0; i < f->y.ticks; i++) {
-        double y = cp_frame_y(f, f->y.tick[i]);
-        cp_svg_put(out, "<path d=\"M%.2f %.2fH%.2f\"/>\n", f->left, y, f->left + f->w);
-    }
-    for (int i = 0; i < f->x.ticks && p->config.x_name_count == 0; i++) {
-        double x = cp_frame_x(f, f->x.tick[i]);
-        cp_svg_put(out, "<path d=\"M%.2f %.2fV%.2f\"/>\n", x, f->top, f->top + f->h);
-    }
+    open_lines(out, "grid", &cp_rule);
+    for (int i = 0; i < f->y.ticks && p->config.y_name_count == 0; i++)
+        cp_svg_put(out, "<path d=\"M%.2f %.2fH%.2f\"/>\n", f->left, cp_frame_y(f, f->y.tick[i]), f->left + f->w);
+    for (int i = 0; i < f->x.ticks && p->config.x_name_count == 0; i++)
+        cp_svg_put(out, "<path d=\"M%.2f %.2fV%.2f\"/>\n", cp_frame_x(f, f->x.tick[i]), f->top, f->top + f->h);
     cp_svg_put(out, "</g>\n");
 }
 
-static void put_names(cp_bytes *out, const cp_panel *p, const cp_frame *f) {
-    bool   turned = names_turned(p, f->w);
+static void put_x_texts(cp_bytes *out, const cp_panel_config *c, const cp_frame *f) {
+    bool   turned = names_turned(c, f->w);
     double y = f->top + f->h + TEXT + 6;
-    for (int i = 0; i < p->config.x_name_count; i++)
+    for (int i = 0; i < f->x.ticks && c->x_name_count == 0; i++)
+        cp_svg_text(out, cp_frame_x(f, f->x.tick[i]), y, TEXT, CP_ANCHOR_MIDDLE, 0, false, f->x.text[i]);
+    for (int i = 0; i < c->x_name_count; i++)
         cp_svg_text(out, cp_frame_x(f, i) + (turned ? 4 : 0), y, TEXT, turned ? CP_ANCHOR_END : CP_ANCHOR_MIDDLE, turned ? -35 : 0,
-                    false, p->config.x_names[i]);
+                    false, c->x_names[i]);
+}
+
+static void put_y_texts(cp_bytes *out, const cp_panel_config *c, const cp_frame *f) {
+    bool named = c->y_name_count > 0;
+    for (int i = 0; i < (named ? c->y_name_count : f->y.ticks); i++)
+        cp_svg_text(out, f->left - 8, cp_frame_y(f, named ? i : f->y.tick[i]) + 0.35 * TEXT, TEXT, CP_ANCHOR_END, 0, false,
+                    named ? c->y_names[i] : f->y.text[i]);
 }
 
 static void put_axes(cp_bytes *out, const cp_panel *p, const cp_frame *f, const margins *m) {
-    double bottom = f->top + f->h;
-    cp_svg_put(out,
-               "<g class=\"axes\" fill=\"none\" stroke=\"#555555\">\n<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" "
-               "height=\"%.2f\"/>\n",
-               f->left, f->top, f->w, f->h);
-    for (int i = 0; i < f->x.ticks && p->config.x_name_count == 0; i++)
+    const cp_panel_config *c = &p->config;
+    double                 bottom = f->top + f->h;
+    open_lines(out, "axes", &cp_frame_ink);
+    cp_svg_put(out, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"/>\n", f->left, f->top, f->w, f->h);
+    for (int i = 0; i < f->x.ticks && c->x_name_count == 0; i++)
         cp_svg_put(out, "<path d=\"M%.2f %.2fv4\"/>\n", cp_frame_x(f, f->x.tick[i]), bottom);
-    for (int i = 0; i < f->y.ticks; i++) cp_svg_put(out, "<path d=\"M%.2f %.2fh-4\"/>\n", f->left, cp_frame_y(f, f->y.tick[i]));
+    for (int i = 0; i < f->y.ticks && c->y_name_count == 0; i++)
+        cp_svg_put(out, "<path d=\"M%.2f %.2fh-4\"/>\n", f->left, cp_frame_y(f, f->y.tick[i]));
     cp_svg_put(out, "</g>\n");
-    for (int i = 0; i < f->x.ticks && p->config.x_name_count == 0; i++)
-        cp_svg_text(out, cp_frame_x(f, f->x.tick[i]), bottom + TEXT + 6, TEXT, CP_ANCHOR_MIDDLE, 0, false, f->x.text[i]);
-    for (int i = 0; i < f->y.ticks; i++)
-        cp_svg_text(out, f->left - 8, cp_frame_y(f, f->y.tick[i]) + 0.35 * TEXT, TEXT, CP_ANCHOR_END, 0, false, f->y.text[i]);
-    put_names(out, p, f);
-    if (p->config.x_label)
-        cp_svg_text(out, f->left + f->w / 2, bottom + 6 + names_height(p, f->w) + TEXT, TEXT, CP_ANCHOR_MIDDLE, 0, false,
-                    p->config.x_label);
-    if (p->config.y_label)
-        cp_svg_text(out, f->left - m->left + TEXT, f->top + f->h / 2, TEXT, CP_ANCHOR_MIDDLE, -90, false, p->config.y_label);
+    put_x_texts(out, c, f);
+    put_y_texts(out, c, f);
+    if (c->x_label)
+        cp_svg_text(out, f->left + f->w / 2, bottom + 6 + names_height(c, f->w) + TEXT, TEXT, CP_ANCHOR_MIDDLE, 0, false,
+                    c->x_label);
+    if (c->y_label) cp_svg_text(out, f->left - m->left + TEXT, f->top + f->h / 2, TEXT, CP_ANCHOR_MIDDLE, -90, false, c->y_label);
 }
 
-static bool has_grid(const cp_panel *p) {
-    for (const cp_series *s = p->first; s; s = s->next)
-        if (s->kind == CP_SERIES_FILL) return true;
-    return false;
+/* In the order in which they were added, so that the caller decides what lies on top. Returns how many there were. */
+static int put_marks(cp_bytes *out, const cp_panel *p, const cp_frame *f, bool covering) {
+    int count = 0;
+    for (const cp_series *s = p->first; s; s = s->next) {
+        if (!s->mark->draw || s->mark->covers != covering) continue;
+        s->mark->draw(out, s, f);
+        count++;
+    }
+    return count;
 }
 
 static void put_panel(cp_bytes *out, const cp_panel *p, const cp_frame *f, const margins *m, const char *clip) {
@@ -222,9 +149,8 @@ static void put_panel(cp_bytes *out, const cp_panel *p, const cp_frame *f, const
                clip, f->left, f->top, f->w, f->h);
     put_lines(out, &title, f->left + f->w / 2, f->top - 8 - (title.count - 1) * TITLE * LINE_GAP, TITLE, CP_ANCHOR_MIDDLE);
     cp_svg_put(out, "<g clip-path=\"url(#%s)\">\n", clip);
-    cp_marks_back(out, p, f);
-    if (!p->config.no_axes && !has_grid(p)) put_grid_lines(out, p, f);
-    cp_marks_front(out, p, f);
+    if (put_marks(out, p, f, true) == 0 && !p->config.no_axes) put_grid_lines(out, p, f);
+    put_marks(out, p, f, false);
     cp_svg_put(out, "</g>\n");
     if (!p->config.no_axes) put_axes(out, p, f, m);
     cp_svg_put(out, "</g>\n");
@@ -242,10 +168,10 @@ static legend make_legend(const cp_figure *f) {
     legend l = {.count = 0};
     for (const cp_panel *p = f->first; p; p = p->next)
         for (const cp_series *s = p->first; s; s = s->next) {
-            bool known = !s->style.label || s->kind == CP_SERIES_NOTE || l.count == LEGEND_MOST;
+            bool known = !s->style.label || !s->mark->sample || l.count == LEGEND_MOST;
             for (int i = 0; i < l.count && !known; i++) known = strcmp(l.entry[i]->style.label, s->style.label) == 0;
             if (known) continue;
-            l.width[l.count] = cp_marks_sample_width(s) + 8 + cp_text_width(s->style.label, TEXT) + 20;
+            l.width[l.count] = s->mark->sample_width + 8 + cp_text_width(s->style.label, TEXT) + 20;
             l.entry[l.count++] = s;
         }
     return l;
@@ -281,9 +207,11 @@ static void put_legend(cp_bytes *out, const legend *l, double width, double y) {
         last = legend_row(l, first, limit, &row);
         double x = (width - row) / 2 + 10;
         for (int i = first; i < last; i++) {
-            cp_marks_sample(out, l->entry[i], x, y + TEXT * 0.65);
-            cp_svg_text(out, x + cp_marks_sample_width(l->entry[i]) + 8, y + TEXT, TEXT, CP_ANCHOR_START, 0, false,
-                        l->entry[i]->style.label);
+            const cp_series *s = l->entry[i];
+            cp_svg_put(out, "<g class=\"sample\">\n");
+            s->mark->sample(out, s, x, y + TEXT * 0.65);
+            cp_svg_put(out, "</g>\n");
+            cp_svg_text(out, x + s->mark->sample_width + 8, y + TEXT, TEXT, CP_ANCHOR_START, 0, false, s->style.label);
             x += l->width[i];
         }
     }
@@ -316,7 +244,7 @@ static bool make_layout(const cp_figure *f, layout *l) {
         int       column = i % l->columns, row = i / l->columns;
         frame->w = f->config.width > 0 ? f->config.width : 300;
         frame->h = f->config.height > 0 ? f->config.height : 240;
-        make_axes(p, frame);
+        cp_frame_axes(p, frame);
         *m = measure(p, frame);
         l->left[column] = fmax(l->left[column], m->left);
         l->right[column] = fmax(l->right[column], m->right);
@@ -351,6 +279,27 @@ static unsigned hash_of(const char *text) {
     return hash;
 }
 
+/* The element itself, its title and description for those who hear the page, and the paper. */
+static void open_svg(cp_bytes *out, const cp_figure *f, const char *name, double width, double height) {
+    cp_svg_put(out,
+               "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" role=\"img\" "
+               "font-family=\"'Helvetica Neue', Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif\"",
+               width, height, width, height);
+    cp_svg_paint(out, &cp_ink, NULL);
+    cp_svg_put(out, ">\n<title>");
+    cp_svg_escape(out, f->config.title ? f->config.title : name);
+    cp_svg_put(out, "</title>\n");
+    if (f->config.caption) {
+        cp_svg_put(out, "<desc>");
+        cp_svg_escape(out, f->config.caption);
+        cp_svg_put(out, "</desc>\n");
+    }
+    cp_bytes_text(out, cp_svg_dark_rule);
+    cp_svg_put(out, "<rect class=\"paper\" width=\"100%%\" height=\"100%%\"");
+    cp_svg_paint(out, &cp_paper, NULL);
+    cp_svg_put(out, "/>\n");
+}
+
 static void put_figure(const cp_figure *f, layout *l, const char *name, cp_bytes *out) {
     double width = 2 * EDGE, height = 0, panels = 0;
     place_panels(f, l, 0, &panels, &height);
@@ -361,14 +310,7 @@ static void put_figure(const cp_figure *f, layout *l, const char *name, cp_bytes
     place_panels(f, l, top, &panels, &height);
     double legend_top = height + 6;
     height = legend_top + LEGEND_LINE * legend_rows(&legends, width - 2 * EDGE) + EDGE;
-    cp_svg_put(out,
-               "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" "
-               "role=\"img\" "
-               "font-family=\"'Helvetica Neue', Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif\" "
-               "fill=\"#222222\">\n<title>",
-               ceil(width), ceil(height), ceil(width), ceil(height));
-    cp_svg_escape(out, f->config.title ? f->config.title : name);
-    cp_svg_put(out, "</title>\n<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n");
+    open_svg(out, f, name, ceil(width), ceil(height));
     put_lines(out, &title, width / 2, EDGE / 2 + HEADING, HEADING, CP_ANCHOR_MIDDLE);
     int i = 0;
     for (const cp_panel *p = f->first; p; p = p->next, i++) {

@@ -75,24 +75,58 @@ void cp_base64(cp_bytes *out, const void *data, size_t size) {
     }
 }
 
-cp_color cp_palette(int index) {
-    static const cp_color colors[CP_PALETTE] = {{0, 114, 178}, {213, 94, 0},   {0, 158, 115}, {204, 121, 167},
-                                                {230, 159, 0}, {86, 180, 233}, {60, 60, 60},  {140, 86, 75}};
-    return colors[(index % CP_PALETTE + CP_PALETTE) % CP_PALETTE];
+/* ---- colors ---- */
+
+const cp_paint cp_paper = {{255, 255, 255}, {30, 33, 37}};
+const cp_paint cp_ink = {{34, 34, 34}, {232, 234, 237}};
+const cp_paint cp_rule = {{227, 227, 227}, {54, 59, 66}};
+const cp_paint cp_frame_ink = {{85, 85, 85}, {154, 160, 168}};
+
+cp_paint cp_palette(int index) {
+    static const cp_paint paints[CP_PALETTE] = {
+        {{0, 114, 178}, {86, 160, 230}},    {{213, 94, 0}, {240, 128, 56}},   {{0, 158, 115}, {46, 184, 140}},
+        {{204, 121, 167}, {224, 150, 196}}, {{172, 138, 0}, {240, 190, 60}},  {{70, 150, 214}, {100, 208, 238}},
+        {{60, 60, 60}, {216, 218, 222}},    {{140, 86, 75}, {172, 120, 104}},
+    };
+    return paints[(index % CP_PALETTE + CP_PALETTE) % CP_PALETTE];
 }
 
-cp_color cp_color_mix(cp_color a, cp_color b, double share) {
+static cp_color mix(cp_color a, cp_color b, double share) {
     return (cp_color){a.r + (b.r - a.r) * share, a.g + (b.g - a.g) * share, a.b + (b.b - a.b) * share};
 }
 
-cp_color_text cp_color_hex(cp_color c) {
-    static const char digits[] = "0123456789abcdef";
-    cp_color_text     text = {"#"};
-    double            part[3] = {c.r, c.g, c.b};
-    for (int i = 0; i < 3; i++) {
-        int value = (int)fmin(fmax(round(part[i]), 0), 255);
-        text.s[1 + 2 * i] = digits[value / 16];
-        text.s[1 + 2 * i + 1] = digits[value % 16];
-    }
-    return text;
+cp_paint cp_paint_mix(cp_paint a, cp_paint b, double share) {
+    return (cp_paint){mix(a.light, b.light, share), mix(a.dark, b.dark, share)};
 }
+
+static double luminance(cp_color c) {
+    double part[3] = {c.r / 255, c.g / 255, c.b / 255};
+    for (int i = 0; i < 3; i++) part[i] = part[i] <= 0.04045 ? part[i] / 12.92 : pow((part[i] + 0.055) / 1.055, 2.4);
+    return 0.2126 * part[0] + 0.7152 * part[1] + 0.0722 * part[2];
+}
+
+double cp_contrast(cp_color a, cp_color b) {
+    double la = luminance(a), lb = luminance(b);
+    return (fmax(la, lb) + 0.05) / (fmin(la, lb) + 0.05);
+}
+
+static void put_color(cp_bytes *out, const char *before, cp_color c, const char *after) {
+    int part[3] = {(int)round(c.r), (int)round(c.g), (int)round(c.b)};
+    cp_svg_put(out, "%s#%02x%02x%02x%s", before, part[0] & 255, part[1] & 255, part[2] & 255, after);
+}
+
+void cp_svg_paint(cp_bytes *out, const cp_paint *fill, const cp_paint *stroke) {
+    if (fill)
+        put_color(out, " fill=\"", fill->light, "\"");
+    else
+        cp_bytes_text(out, " fill=\"none\"");
+    if (stroke) put_color(out, " stroke=\"", stroke->light, "\"");
+    if (!fill && !stroke) return;
+    cp_bytes_text(out, " style=\"");
+    if (fill) put_color(out, "--f:", fill->dark, ";");
+    if (stroke) put_color(out, "--s:", stroke->dark, ";");
+    cp_bytes_text(out, "\"");
+}
+
+const char cp_svg_dark_rule[] = "<style>@media screen and (prefers-color-scheme:dark){[style*=\"--f:\"]{fill:var(--f)}"
+                                "[style*=\"--s:\"]{stroke:var(--s)}}</style>\n";

@@ -18,17 +18,24 @@ double cp_text_width(const char *text, double size); /* an estimate, rather too 
 
 void cp_base64(cp_bytes *out, const void *data, size_t size);
 
-/* "#RRGGBB" of the palette (Okabe and Ito's, told apart by color-blind readers and in gray), and of mixtures: share 0
- * is all of the first color, 1 all of the second. */
+/* Colors come in pairs, for light and for dark screens. The palette is after Okabe and Ito's, told apart by color-blind
+ * readers; all of it stands out from the paper by a contrast of three or more. */
 typedef struct cp_color {
     double r, g, b; /* 0 to 255 */
 } cp_color;
-typedef struct cp_color_text {
-    char s[8];
-} cp_color_text;
+typedef struct cp_paint {
+    cp_color light, dark;
+} cp_paint;
 enum { CP_PALETTE = 8 };
-cp_color      cp_palette(int index); /* goes round */
-cp_color      cp_color_mix(cp_color a, cp_color b, double share);
-cp_color_text cp_color_hex(cp_color color);
+extern const cp_paint cp_paper, cp_ink, cp_rule, cp_frame_ink; /* background, text, grid lines, the frame around a panel */
+cp_paint              cp_palette(int index);                   /* goes round */
+cp_paint              cp_paint_mix(cp_paint a, cp_paint b, double share); /* share 0 is all of a, 1 all of b */
+double                cp_contrast(cp_color a, cp_color b);                /* 1 to 21, as the guidelines for web pages define it */
+
+/* The attributes of an element (once each): fill and stroke, where NULL is none. They have the light colors, which any
+ * viewer understands, and a style that tells the dark ones to the rule of cp_svg_dark_rule. */
+void cp_svg_paint(cp_bytes *out, const cp_paint *fill, const cp_paint *stroke);
+
+extern const char cp_svg_dark_rule[]; /* a style element for the figure: dark colors on dark screens, not on paper */
 
 #endif

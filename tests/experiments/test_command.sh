@@ -59,7 +59,7 @@ expect_success "bench scaling prints a ratio of medians and one of the shortest 
 printf 'network,sgld,train,infer\nA,2.5,2,1.5\nB,3,2.5,2\n' >ratios.csv
 expect 2 "ratios.csv would be replaced" bench plot ratios.csv --out ratios
 expect_success "a refused bench plot leaves its input alone" grep -q "A,2.5,2,1.5" ratios.csv
-expect 0 "speed.svg and, with its numbers, speed.csv" bench plot ratios.csv --out speed
+expect 0 "speed.svg; its numbers are in speed.csv and speed.figure.json" bench plot ratios.csv --out speed
 printf 'network,sgld,train,infer\nA,nan,2,1.5\n' >bad.csv
 expect 1 "bad.csv, line 2: a name and three positive ratios" bench plot bad.csv --out speed2
 expect 2 "memory takes no arguments" bench memory 1
@@ -76,7 +76,7 @@ case $("$couplet" --version)${2:-} in
     expect_success "an unknown COUPLET_CONV is told" grep -q "COUPLET_CONV=abacus is none of auto, direct" message
     ;;
 esac
-rm -f steps scaling ratios.csv bad.csv speed.svg speed.csv message
+rm -f steps scaling ratios.csv bad.csv speed.svg speed.csv speed.figure.json message
 
 echo "not a model" >model.safetensors
 expect 1 "is no HTML page" report . --out model.safetensors

@@ -1,33 +1,18 @@
-/* Figures, their parts, and reports: they parse, they hold what was put in, and nothing that is not a number gets in.
- * */
+/* Figures and their parts: they parse, they hold what was put in, and nothing that is not a number gets in. */
 #include "core/random.h"
 #include "experiments/kit/axis.h"
-#include "experiments/kit/figure.h"
-#include "experiments/kit/report.h"
-#include "experiments/kit/svg.h"
+#include "experiments/kit/figure_parts.h"
 
-#include "experiments/markup.h"
-#include "tests/support/setup_files.h"
+#include "experiments/drawn.h"
 
 #include <math.h>
 
-static char *text_of(const char *name) {
-    cp_bytes bytes = {0};
-    TEST_ASSERT_TRUE_MESSAGE(cp_file_read(scratch(name), 64 << 20, &bytes, &status), status.message);
-    cp_bytes_append(&bytes, "", 1);
-    return (char *)bytes.data;
+void setUp(void) {
+    status = (cp_status){0};
+    scratch_make();
 }
-
-/* Saves and frees the figure, checks what every figure must be, and returns the SVG's text. */
-static char *drawn(cp_figure *figure) {
-    TEST_ASSERT_TRUE_MESSAGE(cp_figure_save(figure, scratch("figure"), &status), status.message);
-    cp_figure_free(figure);
-    char *text = text_of("figure.svg");
-    markup_is_well_formed(text);
-    TEST_ASSERT_NULL(strstr(text, "nan"));
-    TEST_ASSERT_NULL(strstr(text, "inf"));
-    TEST_ASSERT_EQUAL_INT(1, markup_count(text, "http")); /* the name of SVG itself */
-    return text;
+void tearDown(void) {
+    scratch_remove();
 }
 
 static int csv_lines(const char *kind) {
@@ -75,6 +60,20 @@ static void texts_are_escaped_wherever_they_come_from(void) {
     free(text);
 }
 
+static void titles_of_any_length_are_wrapped(void) {
+    char title[1200];
+    for (int word = 1; word < 400; word += 7)
+        for (int width = 10; width <= 20000; width *= 10) {
+            for (int i = 0; i < 1199; i++) title[i] = i % word == word - 1 ? ' ' : 'a';
+            title[1199] = '\0';
+            cp_figure *f = cp_figure_new((cp_figure_config){.title = title, .width = width});
+            cp_figure_panel(f, (cp_panel_config){.title = title});
+            char *text = drawn(f);
+            TEST_ASSERT_EQUAL_INT(word == 1 ? 0 : 2, markup_count(text, "\xE2\x80\xA6</text>"));
+            free(text);
+        }
+}
+
 static void lines_break_at_gaps_and_carry_error_bars(void) {
     double     x[] = {0.1, 1, 10, 100, 0, 1000}, y[] = {1, 2, NAN, 4, 5, 6}, e[] = {0.1, NAN, 0.1, 0.2, 0.1, 0.1};
     cp_figure *f = cp_figure_new((cp_figure_config){0});
@@ -101,7 +100,7 @@ static void bars_boxes_and_histograms_have_their_shapes(void) {
     cp_panel_box(p, (cp_style){.color = 2}, 0, 101, values, 0, 1);
     cp_panel_box(p, (cp_style){.color = 2}, 1, 0, values, 0, 1);
     p = cp_figure_panel(f, (cp_panel_config){0});
-    cp_panel_histogram(p, (cp_style){.color = 3}, 101, values, 8);
+    cp_panel_histogram(p, (cp_style){.color = 3}, 101, values, (cp_bins){.count = 8});
     char *text = drawn(f);
     /* the paper; three frames and their clips; bars 3 + 2; one box; eight bins */
     TEST_ASSERT_EQUAL_INT(1 + 6 + 5 + 1 + 8, markup_count(text, "<rect"));
@@ -174,7 +173,8 @@ static void the_same_figure_gives_the_same_bytes(void) {
     char *text[2];
     for (int k = 0; k < 2; k++) {
         cp_figure *f = cp_figure_new((cp_figure_config){.title = "same"});
-        cp_panel_histogram(cp_figure_panel(f, (cp_panel_config){0}), (cp_style){0}, 5, (double[]){1, 2, 2, 3, 9}, 4);
+        cp_panel_histogram(cp_figure_panel(f, (cp_panel_config){0}), (cp_style){0}, 5, (double[]){1, 2, 2, 3, 9},
+                           (cp_bins){.count = 4});
         text[k] = drawn(f);
     }
     TEST_ASSERT_EQUAL_STRING(text[0], text[1]);
@@ -187,6 +187,274 @@ static void an_unwritable_place_is_told(void) {
     TEST_ASSERT_FALSE(cp_figure_save(f, scratch("nowhere/figure"), &status));
     says(&status, "nowhere");
     cp_figure_free(f);
+}
+
+static void a_cell_map_has_its_numbers_from_the_top(void) {
+    const char *names[] = {"cat", "dog", "owl"};
+    double      counts[] = {50, 0, 0, 5, 40, 5, 0, 0, 0};
+    cp_figure  *f = cp_figure_new((cp_figure_config){0});
+    cp_panel   *p = cp_figure_panel(
+          f, (cp_panel_config){.x_names = names, .x_name_count = 3, .y_names = names, .y_name_count = 3, .x_label = "predicted"});
+    cp_panel_confusion(p, (cp_style){.color = 0, .label = "share of the class"}, 3, counts);
+    char *text = drawn(f), *cells = strstr(text, "class=\"cells\"");
+    TEST_ASSERT_NOT_NULL(cells);
+    TEST_ASSERT_EQUAL_INT(2, markup_count(text, ">owl<"));
+    TEST_ASSERT_EQUAL_INT(5, markup_count(cells, ">0<"));
+    TEST_ASSERT_EQUAL_INT(2, markup_count(cells, ">5<"));
+    TEST_ASSERT_EQUAL_INT(0, markup_count(text, "class=\"grid\""));
+    /* The first row, of which all are right, is at the top and in the full color; its number is written in white. */
+    char *first = strstr(cells, ">50<"), *second = strstr(cells, ">40<");
+    TEST_ASSERT_TRUE(first < second);
+    *first = '\0';
+    TEST_ASSERT_EQUAL_INT(1, markup_count(cells, "fill=\"#0072b2\""));
+    TEST_ASSERT_EQUAL_INT(1, markup_count(cells, "fill=\"#ffffff\""));
+    char *csv = text_of("figure.csv");
+    TEST_ASSERT_NOT_NULL(strstr(csv, ",cells,0,1,,5\n"));
+    TEST_ASSERT_NOT_NULL(strstr(csv, ",cells,1,1,,40\n"));
+    free(csv);
+    free(text);
+}
+
+static void cells_without_numbers_or_room_have_none(void) {
+    double     one[] = {NAN}, many[400];
+    cp_figure *f = cp_figure_new((cp_figure_config){0});
+    for (int i = 0; i < 400; i++) many[i] = 123456 + i;
+    cp_panel_cells(cp_figure_panel(f, (cp_panel_config){0}), (cp_style){0}, 1, 1, one, 0, 1, 2);
+    cp_panel_cells(cp_figure_panel(f, (cp_panel_config){0}), (cp_style){0}, 20, 20, many, 0, 1e6, 2);
+    cp_panel_cells(cp_figure_panel(f, (cp_panel_config){0}), (cp_style){0}, 1, 2, many, 0, 0, -1);
+    cp_panel_cells(cp_figure_panel(f, (cp_panel_config){0}), (cp_style){0}, 0, 2, many, 0, 1, 0);
+    char *text = drawn(f);
+    TEST_ASSERT_EQUAL_INT(0, markup_count(text, ">123"));
+    TEST_ASSERT_EQUAL_INT(3, markup_count(text, "class=\"cells\""));
+    free(text);
+}
+
+static void a_reliability_diagram_shows_accuracy_and_gap(void) {
+    double     confidence[] = {NAN, 0.3, 0.5, 0.7, 0.95}, accuracy[] = {NAN, 0.4, 0.5, 0.6, 0.8};
+    cp_figure *f = cp_figure_new((cp_figure_config){0});
+    cp_panel  *p = cp_figure_panel(f, (cp_panel_config){.x_label = "confidence", .y_label = "accuracy"});
+    cp_panel_reliability(p, 5, confidence, accuracy);
+    p = cp_figure_panel(f, (cp_panel_config){.x_label = "confidence"});
+    cp_panel_histogram(p, (cp_style){0}, 5, confidence, (cp_bins){.most = 1, .count = 15, .share = true});
+    cp_panel_vertical(p, (cp_style){.label = "mean confidence"}, 0.6125);
+    char *text = drawn(f), *spans = strstr(text, "class=\"spans\""), *gaps = strstr(spans + 1, "class=\"spans\"");
+    TEST_ASSERT_EQUAL_INT(2, markup_count(text, "class=\"spans\""));
+    TEST_ASSERT_EQUAL_INT(1, markup_count(text, "class=\"vertical\""));
+    *strstr(gaps, "</g>") = '\0';
+    TEST_ASSERT_EQUAL_INT(4, markup_count(gaps, "<rect")); /* an empty bin has neither bar nor gap */
+    free(text);
+    char *csv = text_of("figure.csv");
+    TEST_ASSERT_NOT_NULL(strstr(csv, ",spans,0.8,0.95,,0.8\n"));
+    TEST_ASSERT_EQUAL_INT(4, markup_count(csv, ",0.25,,0.0666666667\n")); /* four of the values are numbers */
+    free(csv);
+}
+
+static void several_histograms_have_the_same_bins(void) {
+    double     a[] = {-1, 0, 1, NAN}, b[] = {5, 9};
+    cp_bins    bins = cp_bins_over(cp_bins_over((cp_bins){.count = 5}, 4, a), 2, b);
+    cp_figure *f = cp_figure_new((cp_figure_config){0});
+    cp_panel  *p = cp_figure_panel(f, (cp_panel_config){0});
+    TEST_ASSERT_TRUE(bins.least == -1 && bins.most == 9 && bins.count == 5);
+    cp_panel_histogram(p, (cp_style){.color = 0, .opacity = 0.5}, 4, a, bins);
+    cp_panel_histogram(p, (cp_style){.color = 1, .opacity = 0.5}, 2, b, bins);
+    cp_panel_histogram(p, (cp_style){.color = 2}, 0, NULL, (cp_bins){0});
+    free(drawn(f));
+    char *csv = text_of("figure.csv");
+    TEST_ASSERT_NOT_NULL(strstr(csv, ",histogram,-1,2,,2\n"));
+    TEST_ASSERT_NOT_NULL(strstr(csv, ",histogram,7,1,,2\n")); /* the upper end belongs to the last bin */
+    free(csv);
+}
+
+static void a_caption_is_read_to_those_who_hear_the_picture(void) {
+    cp_figure *f = cp_figure_new((cp_figure_config){.title = "T", .caption = "replaced"});
+    cp_figure_caption(f, "The mean over %d repetitions & its sd.", 10);
+    char *text = drawn(f);
+    TEST_ASSERT_NOT_NULL(strstr(text, "<title>T</title>"));
+    TEST_ASSERT_NOT_NULL(strstr(text, "<desc>The mean over 10 repetitions &amp; its sd.</desc>"));
+    free(text);
+}
+
+/* ---- light and dark ---- */
+
+static void all_colors_stand_out_from_the_paper_in_light_and_dark(void) {
+    for (int i = 0; i < CP_PALETTE; i++) {
+        TEST_ASSERT_TRUE(cp_contrast(cp_palette(i).light, cp_paper.light) >= 3);
+        TEST_ASSERT_TRUE(cp_contrast(cp_palette(i).dark, cp_paper.dark) >= 3);
+    }
+    TEST_ASSERT_TRUE(cp_contrast(cp_ink.light, cp_paper.light) >= 7 && cp_contrast(cp_ink.dark, cp_paper.dark) >= 7);
+    TEST_ASSERT_TRUE(fabs(cp_contrast((cp_color){0, 0, 0}, (cp_color){255, 255, 255}) - 21) < 1e-9);
+}
+
+/* A dark color for every light one, in the attributes of the same element, and one rule that takes them. */
+static void every_color_has_a_dark_one(void) {
+    static double values[SIDE * SIDE];
+    cp_grid       grid = cone(values);
+    cp_figure    *f = cp_figure_new((cp_figure_config){.title = "t"});
+    cp_panel     *p = cp_figure_panel(f, (cp_panel_config){.x_label = "x"});
+    cp_panel_fill(p, (cp_style){.label = "f"}, &grid, CP_RAMP_ONE, 5, -2, 0);
+    cp_panel_contours(p, (cp_style){.color = 6, .label = "c"}, &grid, 1, (double[]){-1});
+    p = cp_figure_panel(f, (cp_panel_config){0});
+    cp_panel_line(p, (cp_style){.label = "l"}, 2, (double[]){1, 2}, (double[]){1, 2}, (double[]){1, 1});
+    cp_panel_bars(p, (cp_style){.label = "b"}, 1, (double[]){1}, (double[]){1}, 0, 1);
+    cp_panel_box(p, (cp_style){.label = "x"}, 1, 2, (double[]){1, 2}, 0, 1);
+    cp_panel_cells(cp_figure_panel(f, (cp_panel_config){0}), (cp_style){0}, 1, 2, (double[]){0, 1}, 0, 1, 1);
+    char *text = drawn(f);
+    TEST_ASSERT_EQUAL_INT(markup_count(text, "fill=\"#"), markup_count(text, "--f:#"));
+    TEST_ASSERT_EQUAL_INT(markup_count(text, "stroke=\"#"), markup_count(text, "--s:#"));
+    TEST_ASSERT_EQUAL_INT(1, markup_count(text, "prefers-color-scheme:dark"));
+    free(text);
+}
+
+/* ---- axes that show the same quantity ---- */
+
+/* A panel with one point at (x, y). */
+static cp_panel *dot(cp_figure *f, cp_panel_config config, double x, double y) {
+    cp_panel *p = cp_figure_panel(f, config);
+    cp_panel_points(p, (cp_style){0}, 2, (double[]){0, x}, (double[]){0, y});
+    return p;
+}
+
+static void axes_of_the_same_label_share_their_limits(void) {
+    cp_figure      *a = cp_figure_new((cp_figure_config){0}), *b = cp_figure_new((cp_figure_config){0});
+    cp_panel_config labeled = {.x_label = "steps", .y_label = "loss"}, other = {.x_label = "steps", .y_label = "accuracy"},
+                    log = {.x_label = "steps", .y_label = "loss", .y_log = true},
+                    fixed = {.y_label = "loss", .y_least = -1, .y_most = 7}, bare = {0};
+    cp_panel *p = dot(a, labeled, 10, 100), *q = dot(b, labeled, 20, -50), *r = dot(b, other, 5, 3), *s = dot(b, log, 5, 1e6),
+             *t = dot(b, fixed, 1, 1e9), *u = dot(a, bare, 500, 500);
+    cp_figures_share_axes((cp_figure *[]){a, NULL, b}, 3);
+    TEST_ASSERT_TRUE(p->config.y_least < -50 && p->config.y_most > 100 && p->config.y_most < 120);
+    TEST_ASSERT_TRUE(p->config.y_least == q->config.y_least && p->config.y_most == q->config.y_most);
+    TEST_ASSERT_TRUE(p->config.x_most == 21 && q->config.x_most == 21 && r->config.x_most == 21 && s->config.x_most == 21);
+    TEST_ASSERT_TRUE(r->config.y_most < 4 && s->config.y_most > 1e6 && s->config.y_least > 0);
+    TEST_ASSERT_TRUE(t->config.y_least == -1 && t->config.y_most == 7); /* limits that were given */
+    TEST_ASSERT_TRUE(u->config.x_most == 0 && u->config.y_most == 0);   /* no label, no quantity */
+    cp_figure_free(a);
+    cp_figure_free(b);
+}
+
+static void named_places_are_shared_only_under_the_same_names(void) {
+    const char     *two[] = {"a", "b"}, *three[] = {"a", "b", "c"};
+    cp_figure      *f = cp_figure_new((cp_figure_config){0});
+    cp_panel_config narrow = {.x_label = "group", .y_label = "y", .x_names = two, .x_name_count = 2}, wide = narrow;
+    wide.x_names = three, wide.x_name_count = 3;
+    cp_panel *p = cp_figure_panel(f, narrow), *q = cp_figure_panel(f, wide);
+    cp_panel_bars(p, (cp_style){0}, 2, (double[]){1, 2}, NULL, 0, 1);
+    cp_panel_bars(q, (cp_style){0}, 3, (double[]){1, 2, 30}, NULL, 0, 1);
+    cp_figures_share_axes(&f, 1);
+    TEST_ASSERT_TRUE(p->config.x_most == 1.5 && q->config.x_most == 2.5);
+    TEST_ASSERT_TRUE(p->config.y_least == 0 && p->config.y_most == 31.5 && q->config.y_most == 31.5);
+    cp_figure_free(f);
+}
+
+/* ---- the description ---- */
+
+/* A figure with every kind of mark. */
+static cp_figure *everything(void) {
+    static double      values[SIDE * SIDE];
+    static const char *names[] = {"one", "two"};
+    unsigned char      pixels[4] = {0, 80, 160, 240};
+    cp_grid            grid = cone(values);
+    cp_figure *f = cp_figure_new((cp_figure_config){.title = "all <of> it", .caption = "Sentences.", .columns = 2, .width = 200});
+    cp_panel  *p = cp_figure_panel(f, (cp_panel_config){.title = "grid", .equal = true, .x_least = -2, .x_most = 2});
+    cp_panel_fill(p, (cp_style){.label = "height", .opacity = 0.5}, &grid, CP_RAMP_ONE, 5, -2, 0);
+    cp_panel_contours(p, (cp_style){.color = 6, .dash = CP_DOTTED, .size = 1}, &grid, 2, (double[]){-1, -0.5});
+    p = cp_figure_panel(f, (cp_panel_config){.y_log = true, .x_label = "x", .y_label = "y"});
+    cp_panel_line(p, (cp_style){.color = 2, .marker = CP_CROSS, .label = "l"}, 3, (double[]){1, 2, 3}, (double[]){1, NAN, 100.125},
+                  (double[]){0.5, 1, 2});
+    cp_panel_points(p, (cp_style){.ring = true}, 1, (double[]){2}, (double[]){10});
+    cp_panel_level(p, (cp_style){.label = "level"}, 3);
+    cp_panel_vertical(p, (cp_style){.label = "vertical"}, 2.5);
+    cp_panel_note(p, "note", 7);
+    p = cp_figure_panel(f, (cp_panel_config){.x_names = names, .x_name_count = 2});
+    cp_panel_bars(p, (cp_style){.color = 1}, 2, (double[]){1, 2}, (double[]){0.1, 0.2}, 0, 2);
+    cp_panel_box(p, (cp_style){.color = 3}, 1, 5, (double[]){1, 2, 3, 4, 50}, 1, 2);
+    p = cp_figure_panel(f, (cp_panel_config){0});
+    cp_panel_histogram(p, (cp_style){0}, 4, (double[]){1, 2, 3, 3}, (cp_bins){.count = 3});
+    cp_panel_reliability(p, 2, (double[]){0.2, 0.7}, (double[]){0.3, 0.6});
+    p = cp_figure_panel(f, (cp_panel_config){.y_names = names, .y_name_count = 2, .x_names = names, .x_name_count = 2});
+    cp_panel_confusion(p, (cp_style){.color = 2}, 2, (double[]){3, 1, 0, 4});
+    cp_panel_tiles(cp_figure_panel(f, (cp_panel_config){.no_axes = true}), 1, &(cp_image){2, 2, 1, pixels}, 1);
+    return f;
+}
+
+static void a_figure_is_drawn_the_same_from_its_description(void) {
+    char    *before = drawn(everything());
+    cp_bytes svg = {0};
+    cp_json *description = cp_json_read(scratch("figure.figure.json"), &status);
+    TEST_ASSERT_NOT_NULL_MESSAGE(description, status.message);
+    cp_figure *again = cp_figure_read(description, "figure", &status);
+    TEST_ASSERT_NOT_NULL_MESSAGE(again, status.message);
+    cp_figures_share_axes(&again, 1);
+    cp_figure_draw(again, "figure", &svg);
+    cp_bytes_append(&svg, "", 1);
+    TEST_ASSERT_TRUE_MESSAGE(strcmp(before, (char *)svg.data) == 0, "the drawings differ");
+    cp_figure_free(again);
+    cp_json_free(description);
+    cp_bytes_free(&svg);
+    free(before);
+}
+
+/* Reads a description; when it tells of a figure, draws it. */
+static bool can_be_read(const char *text) {
+    cp_json *description = cp_json_parse(text, strlen(text), "some.figure.json", NULL);
+    status = (cp_status){0};
+    cp_figure *f = cp_figure_read(description, "some.figure.json", &status);
+    bool       read = f != NULL;
+    cp_bytes   svg = {0};
+    if (f) {
+        cp_figure_draw(f, "some", &svg);
+        TEST_ASSERT_FALSE(svg.failed);
+    }
+    cp_bytes_free(&svg);
+    cp_figure_free(f);
+    cp_json_free(description);
+    return read;
+}
+
+static void descriptions_that_describe_no_figure_are_refused(void) {
+    static const char *const bad[] = {
+        "[]",
+        "{\"width\":1e300}",
+        "{\"columns\":-1}",
+        "{\"panels\":[{\"series\":[{\"mark\":\"smoke\"}]}]}",
+        "{\"panels\":[{\"series\":[{}]}]}",
+        "{\"panels\":[{\"series\":[{\"mark\":\"points\",\"x\":[1,2]}]}]}",
+        "{\"panels\":[{\"series\":[{\"mark\":\"points\",\"x\":[1,2],\"y\":[1]}]}]}",
+        "{\"panels\":[{\"series\":[{\"mark\":\"points\",\"x\":[1],\"y\":[1],\"marker\":99}]}]}",
+        "{\"panels\":[{\"series\":[{\"mark\":\"points\",\"x\":[1],\"y\":[1],\"places\":0}]}]}",
+        "{\"panels\":[{\"series\":[{\"mark\":\"points\",\"x\":[1],\"y\":[1],\"size\":1e9}]}]}",
+        "{\"panels\":[{\"series\":[{\"mark\":\"grid\",\"places\":1,\"nx\":3,\"ny\":3,\"grid\":[1,2]}]}]}",
+        "{\"panels\":[{\"series\":[{\"mark\":\"grid\",\"places\":1,\"nx\":99999,\"ny\":99999}]}]}",
+        "{\"panels\":[{\"series\":[{\"mark\":\"cells\",\"places\":1,\"nx\":1,\"ny\":2,\"grid\":[1,2],\"y\":[1]}]}]}",
+        "{\"panels\":[{\"series\":[{\"mark\":\"images\",\"places\":1,\"image_width\":3}]}]}",
+        "{\"panels\":[{\"x_names\":7}]}",
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        TEST_ASSERT_FALSE_MESSAGE(can_be_read(bad[i]), bad[i]);
+        says(&status, "some.figure.json");
+    }
+    TEST_ASSERT_TRUE(can_be_read("{}"));
+    TEST_ASSERT_TRUE(can_be_read("{\"panels\":[{\"series\":[]},{\"x_names\":[1,\"b\"]}]}"));
+    TEST_ASSERT_TRUE(can_be_read("{\"panels\":[{\"series\":[{\"mark\":\"points\",\"places\":1,\"color\":-7,\"x\":[null,1e308],"
+                                 "\"y\":[\"a\",-1e308]}]}]}"));
+    TEST_ASSERT_TRUE(can_be_read("{\"panels\":[{\"series\":[{\"mark\":\"grid\",\"places\":1,\"nx\":1,\"ny\":1,\"grid\":[1]}]}]}"));
+}
+
+static void a_picture_of_tiles_is_saved_with_its_caption(void) {
+    unsigned char pixels[12] = {0};
+    cp_image      images[2] = {{2, 2, 3, pixels}, {2, 2, 1, pixels}};
+    TEST_ASSERT_TRUE_MESSAGE(cp_tiles_save(scratch("samples"), "Two samples.", 2, images, 8, &status), status.message);
+    cp_json *description = cp_json_read(scratch("samples.figure.json"), &status);
+    TEST_ASSERT_EQUAL_STRING("Two samples.", cp_json_string(cp_json_get(description, "caption"), NULL));
+    cp_json_free(description);
+    cp_bytes png = {0};
+    TEST_ASSERT_TRUE(cp_file_read(scratch("samples.png"), 1 << 20, &png, &status));
+    TEST_ASSERT_EQUAL_INT(2 * 64 + 64, cp_get_be32(png.data + 16)); /* each pixel 32 times, and two pixels as the gap */
+    cp_bytes_free(&png);
+    TEST_ASSERT_FALSE(cp_tiles_save(scratch("none"), NULL, 0, images, 8, &status));
+    says(&status, "no images");
+    TEST_ASSERT_FALSE(cp_tiles_save(scratch("nowhere/samples"), NULL, 2, images, 8, &status));
+    says(&status, "nowhere");
 }
 
 /* ---- contours ---- */
@@ -281,89 +549,12 @@ static void impossible_ranges_become_possible(void) {
         }
 }
 
-/* ---- reports ---- */
-
-static void make_run(const char *result) {
-    static const char config[] = "{\"experiment\":\"try\",\"options\":{\"rate\":0.001,\"lambda\":[0,10],\"fast\":true,\"seed\":1}}";
-    static const char log[] = "{\"event\":\"start\",\"time\":\"2026-01-31T12:00:00Z\",\"threads\":2,\"seconds\":0}\n{"
-                              "\"event\":\"finish\",\"seconds\":3}\n";
-    scratch_write("config.json", config, sizeof config - 1);
-    scratch_write("log.jsonl", log, sizeof log - 1);
-    if (result) scratch_write("result.json", result, strlen(result));
-}
-
-static char *report_text(void) {
-    const char *folder = scratch_folder;
-    TEST_ASSERT_TRUE_MESSAGE(cp_report_write(&folder, 1, scratch("report.html"), &status), status.message);
-    char *text = text_of("report.html");
-    markup_is_well_formed(text);
-    TEST_ASSERT_EQUAL_INT(markup_count(text, "http://www.w3.org/2000/svg"), markup_count(text, "http"));
-    return text;
-}
-
-static void a_report_shows_command_table_and_figures(void) {
-    cp_figure *f = cp_figure_new((cp_figure_config){.title = "a figure on something"});
-    cp_panel_points(cp_figure_panel(f, (cp_panel_config){0}), (cp_style){0}, 3, (double[]){1, 2, 3}, (double[]){1, 2, 3});
-    free(drawn(f));
-    make_run("{\"title\":\"A <title>\",\"notes\":[\"A & "
-             "B\"],\"table\":{\"columns\":[\"method\",\"ours\"],\"rows\":[[\"hybrid\",\"97.68 (0.61)\"]]}}");
-    char *text = report_text();
-    TEST_ASSERT_NOT_NULL(strstr(
-        text, "couplet try <span>--rate 0.001</span> <span>--lambda 0,10</span> <span>--fast</span> <span>--seed 1</span><"));
-    TEST_ASSERT_NOT_NULL(strstr(text, "A &lt;title&gt;"));
-    TEST_ASSERT_NOT_NULL(strstr(text, "<p>A &amp; B</p>"));
-    TEST_ASSERT_NOT_NULL(strstr(text, "<td>97.68 (0.61)</td>"));
-    TEST_ASSERT_EQUAL_INT(1, markup_count(text, "<figure>"));
-    TEST_ASSERT_EQUAL_INT(1, markup_count(text, "<svg "));
-    TEST_ASSERT_EQUAL_INT(3, markup_count(text, "<circle"));
-    TEST_ASSERT_NOT_NULL(strstr(text, "prefers-color-scheme:dark"));
-    TEST_ASSERT_NOT_NULL(strstr(text, "width=device-width"));
-    free(text);
-}
-
-static void a_report_makes_a_table_where_there_is_none(void) {
-    make_run("{\"methods\":{\"hybrid\":{\"accuracy\":{\"mean\":97.678,\"sd\":0.6}},\"softmax\":{}}}");
-    char *text = report_text();
-    TEST_ASSERT_NOT_NULL(strstr(text, "<th>accuracy</th>"));
-    TEST_ASSERT_NOT_NULL(strstr(text, "<td>97.68 (0.60)</td>"));
-    free(text);
-}
-
-static void an_unfinished_run_is_reported_as_that(void) {
-    make_run(NULL);
-    char *text = report_text();
-    TEST_ASSERT_NOT_NULL(strstr(text, "not finished"));
-    free(text);
-}
-
-static void figures_that_could_act_are_only_images(void) {
-    static const char *const acting[] = {"<svg xmlns=\"x\"><script>alert(1)</script></svg>", "<svg onload=\"alert(1)\"></svg>",
-                                         "<svg><a href=\"javascript:alert(1)\">x</a></svg>", "<svg><g/onclick=\"x\"></g></svg>",
-                                         "</main><svg></svg>"};
-    make_run("{}");
-    for (size_t i = 0; i < sizeof acting / sizeof *acting; i++) {
-        scratch_write("f.svg", acting[i], strlen(acting[i]));
-        char *text = report_text();
-        TEST_ASSERT_EQUAL_INT(0, markup_count(text, "<svg"));
-        TEST_ASSERT_EQUAL_INT(1, markup_count(text, "<img alt=\"f.svg\" src=\"data:image/svg+xml;base64,"));
-        free(text);
-    }
-}
-
-static void folders_without_a_run_are_refused(void) {
-    const char *folder = scratch_folder, *nowhere = "/nowhere/at/all";
-    TEST_ASSERT_FALSE(cp_report_write(&folder, 1, scratch("report.html"), &status));
-    says(&status, "config.json");
-    TEST_ASSERT_FALSE(cp_report_write(&nowhere, 1, scratch("report.html"), &status));
-    says(&status, "no such folder");
-    TEST_ASSERT_EQUAL_INT(0, scratch_files(false));
-}
-
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(an_empty_figure_is_a_picture_too);
     RUN_TEST(every_point_is_drawn_but_those_without_a_place);
     RUN_TEST(texts_are_escaped_wherever_they_come_from);
+    RUN_TEST(titles_of_any_length_are_wrapped);
     RUN_TEST(lines_break_at_gaps_and_carry_error_bars);
     RUN_TEST(bars_boxes_and_histograms_have_their_shapes);
     RUN_TEST(grids_become_bands_and_contours);
@@ -371,15 +562,22 @@ int main(void) {
     RUN_TEST(a_legend_has_each_label_once);
     RUN_TEST(the_same_figure_gives_the_same_bytes);
     RUN_TEST(an_unwritable_place_is_told);
+    RUN_TEST(a_cell_map_has_its_numbers_from_the_top);
+    RUN_TEST(cells_without_numbers_or_room_have_none);
+    RUN_TEST(a_reliability_diagram_shows_accuracy_and_gap);
+    RUN_TEST(several_histograms_have_the_same_bins);
+    RUN_TEST(a_caption_is_read_to_those_who_hear_the_picture);
+    RUN_TEST(all_colors_stand_out_from_the_paper_in_light_and_dark);
+    RUN_TEST(every_color_has_a_dark_one);
+    RUN_TEST(axes_of_the_same_label_share_their_limits);
+    RUN_TEST(named_places_are_shared_only_under_the_same_names);
+    RUN_TEST(a_figure_is_drawn_the_same_from_its_description);
+    RUN_TEST(descriptions_that_describe_no_figure_are_refused);
+    RUN_TEST(a_picture_of_tiles_is_saved_with_its_caption);
     RUN_TEST(contours_of_a_cone_are_circles);
     RUN_TEST(regions_close_along_the_border);
     RUN_TEST(saddles_and_holes_do_not_tangle);
     RUN_TEST(ticks_are_round_and_few);
     RUN_TEST(impossible_ranges_become_possible);
-    RUN_TEST(a_report_shows_command_table_and_figures);
-    RUN_TEST(a_report_makes_a_table_where_there_is_none);
-    RUN_TEST(an_unfinished_run_is_reported_as_that);
-    RUN_TEST(figures_that_could_act_are_only_images);
-    RUN_TEST(folders_without_a_run_are_refused);
     return UNITY_END();
 }

@@ -1,0 +1,278 @@
+/* Reports: what they show of runs, how they compare them, and what they do with folders that are not as they should be. */
+#include "experiments/kit/report.h"
+
+#include "experiments/drawn.h"
+
+#include <math.h>
+
+static char run_folders[4][300];
+
+/* Runs get folders of their own within the scratch folder; their files are removed first, then they. */
+static void remove_runs(void) {
+    for (int i = 0; i < 4; i++) {
+        DIR *folder = run_folders[i][0] ? opendir(run_folders[i]) : NULL;
+        for (struct dirent *entry; folder && (entry = readdir(folder));) {
+            char path[600];
+            snprintf(path, sizeof path, "%.290s/%.255s", run_folders[i], entry->d_name);
+            if (entry->d_name[0] != '.') remove(path);
+        }
+        if (folder) closedir(folder), rmdir(run_folders[i]);
+        run_folders[i][0] = '\0';
+    }
+}
+
+void setUp(void) {
+    status = (cp_status){0};
+    scratch_make();
+}
+void tearDown(void) {
+    remove_runs();
+    scratch_remove();
+}
+
+/* ---- one run ---- */
+
+static void make_run(const char *result) {
+    static const char config[] = "{\"experiment\":\"try\",\"options\":{\"rate\":0.001,\"lambda\":[0,10],\"fast\":true,\"seed\":1}}";
+    static const char log[] = "{\"event\":\"start\",\"time\":\"2026-01-31T12:00:00Z\",\"threads\":2,\"seconds\":0}\n{"
+                              "\"event\":\"finish\",\"seconds\":3}\n";
+    scratch_write("config.json", config, sizeof config - 1);
+    scratch_write("log.jsonl", log, sizeof log - 1);
+    if (result) scratch_write("result.json", result, strlen(result));
+}
+
+static char *report_of(const char *const *folders, int count) {
+    TEST_ASSERT_TRUE_MESSAGE(cp_report_write(folders, count, scratch("report.html"), &status), status.message);
+    char *text = text_of("report.html");
+    markup_is_well_formed(text);
+    TEST_ASSERT_EQUAL_INT(markup_count(text, "http://www.w3.org/2000/svg"), markup_count(text, "http"));
+    return text;
+}
+
+static char *report_text(void) {
+    return report_of((const char *[]){scratch_folder}, 1);
+}
+
+static void a_report_shows_command_table_and_figures(void) {
+    cp_figure *f = cp_figure_new((cp_figure_config){.title = "a figure on something", .caption = "Three points & a <caption>."});
+    cp_panel_points(cp_figure_panel(f, (cp_panel_config){0}), (cp_style){0}, 3, (double[]){1, 2, 3}, (double[]){1, 2, 3});
+    free(drawn(f));
+    make_run("{\"title\":\"A <title>\",\"notes\":[\"A & "
+             "B\"],\"table\":{\"columns\":[\"method\",\"ours\"],\"rows\":[[\"hybrid\",\"97.68 (0.61)\"]]}}");
+    char *text = report_text();
+    TEST_ASSERT_NOT_NULL(strstr(
+        text, "couplet try <span>--rate 0.001</span> <span>--lambda 0,10</span> <span>--fast</span> <span>--seed 1</span><"));
+    TEST_ASSERT_NOT_NULL(strstr(text, "A &lt;title&gt;"));
+    TEST_ASSERT_NOT_NULL(strstr(text, "<p>A &amp; B</p>"));
+    TEST_ASSERT_NOT_NULL(strstr(text, "<td>97.68 (0.61)</td>"));
+    TEST_ASSERT_EQUAL_INT(1, markup_count(text, "<figure>"));
+    TEST_ASSERT_EQUAL_INT(1, markup_count(text, "<svg "));
+    TEST_ASSERT_EQUAL_INT(3, markup_count(text, "<circle"));
+    TEST_ASSERT_NOT_NULL(strstr(text, "<figcaption>Three points &amp; a &lt;caption&gt;."));
+    TEST_ASSERT_NOT_NULL(strstr(text, "prefers-color-scheme:dark"));
+    TEST_ASSERT_NOT_NULL(strstr(text, "width=device-width"));
+    free(text);
+}
+
+static void a_report_makes_a_table_where_there_is_none(void) {
+    make_run("{\"methods\":{\"hybrid\":{\"accuracy\":{\"mean\":97.678,\"sd\":0.6}},\"softmax\":{}}}");
+    char *text = report_text();
+    TEST_ASSERT_NOT_NULL(strstr(text, "<th>accuracy</th>"));
+    TEST_ASSERT_NOT_NULL(strstr(text, "<td>97.68 (0.60)</td>"));
+    free(text);
+}
+
+static void an_unfinished_run_is_reported_as_that(void) {
+    make_run(NULL);
+    char *text = report_text();
+    TEST_ASSERT_NOT_NULL(strstr(text, "not finished"));
+    free(text);
+}
+
+static void figures_that_could_act_are_only_images(void) {
+    static const char *const acting[] = {"<svg xmlns=\"x\"><script>alert(1)</script></svg>", "<svg onload=\"alert(1)\"></svg>",
+                                         "<svg><a href=\"javascript:alert(1)\">x</a></svg>", "<svg><g/onclick=\"x\"></g></svg>",
+                                         "</main><svg></svg>"};
+    make_run("{}");
+    for (size_t i = 0; i < sizeof acting / sizeof *acting; i++) {
+        scratch_write("f.svg", acting[i], strlen(acting[i]));
+        char *text = report_text();
+        TEST_ASSERT_EQUAL_INT(0, markup_count(text, "<svg"));
+        TEST_ASSERT_EQUAL_INT(1, markup_count(text, "<img alt=\"f\" src=\"data:image/svg+xml;base64,"));
+        free(text);
+    }
+}
+
+static void folders_without_a_run_are_refused(void) {
+    const char *folder = scratch_folder, *nowhere = "/nowhere/at/all";
+    TEST_ASSERT_FALSE(cp_report_write(&folder, 1, scratch("report.html"), &status));
+    says(&status, "config.json");
+    TEST_ASSERT_FALSE(cp_report_write(&nowhere, 1, scratch("report.html"), &status));
+    says(&status, "no such folder");
+    TEST_ASSERT_EQUAL_INT(0, scratch_files(false));
+}
+
+static void pictures_are_embedded_with_their_captions(void) {
+    unsigned char pixels[4] = {0, 80, 160, 240};
+    make_run("{}");
+    TEST_ASSERT_TRUE(cp_tiles_save(scratch("samples"), "Samples & more.", 1, &(cp_image){2, 2, 1, pixels}, 1, &status));
+    TEST_ASSERT_TRUE(cp_png_write(scratch("bare.png"), &(cp_image){2, 2, 1, pixels}, &status));
+    char *text = report_text();
+    TEST_ASSERT_EQUAL_INT(1, markup_count(text, "<img alt=\"Samples &amp; more.\" src=\"data:image/png;base64,iVBORw0KGgo"));
+    TEST_ASSERT_EQUAL_INT(1, markup_count(text, "<img alt=\"bare\" src=\"data:image/png;base64,iVBORw0KGgo"));
+    TEST_ASSERT_NOT_NULL(strstr(text, "<figcaption>Samples &amp; more. "));
+    free(text);
+}
+
+static void a_damaged_description_leaves_the_picture_as_it_was_saved(void) {
+    make_run("{}");
+    free(drawn(cp_figure_new((cp_figure_config){.title = "t"})));
+    scratch_write("figure.figure.json", "{\"panels\":[{\"series\":[{}]}]}", 27);
+    char *text = report_text();
+    TEST_ASSERT_EQUAL_INT(1, markup_count(text, "<img alt=\"figure\" src=\"data:image/svg+xml;base64,"));
+    TEST_ASSERT_NOT_NULL(strstr(text, "figure.figure.json"));
+    free(text);
+}
+
+static void figures_of_several_panels_have_a_form_for_narrow_screens(void) {
+    cp_figure *f = cp_figure_new((cp_figure_config){0});
+    for (int i = 0; i < 3; i++) cp_panel_level(cp_figure_panel(f, (cp_panel_config){0}), (cp_style){0}, i);
+    make_run("{}");
+    free(drawn(f));
+    char *text = report_text(), *large = strstr(text, "<div class=\"at-large\">"), *narrow = strstr(text, "<div class=\"narrow\">");
+    TEST_ASSERT_EQUAL_INT(2, markup_count(text, "<svg "));
+    double wide = strtod(strstr(large, "width=\"") + 7, NULL), slim = strtod(strstr(narrow, "width=\"") + 7, NULL);
+    TEST_ASSERT_TRUE(wide > 900 && slim < 400);
+    free(text);
+}
+
+/* ---- several ---- */
+
+/* A run in a folder of its own: "run0", "run1", ...; a NULL file is not there. */
+static const char *make_one(int number, const char *config, const char *result, double most) {
+    char *folder = run_folders[number], path[400];
+    snprintf(folder, sizeof run_folders[0], "%s/run%d", scratch_folder, number);
+    TEST_ASSERT_EQUAL_INT(0, mkdir(folder, 0700));
+    snprintf(path, sizeof path, "%s/config.json", folder);
+    TEST_ASSERT_TRUE(!config || cp_file_write(path, config, strlen(config), &status));
+    snprintf(path, sizeof path, "%s/result.json", folder);
+    TEST_ASSERT_TRUE(!result || cp_file_write(path, result, strlen(result), &status));
+    cp_figure *f = cp_figure_new((cp_figure_config){.title = "loss"});
+    cp_panel  *p = cp_figure_panel(f, (cp_panel_config){.x_label = "step", .y_label = "loss"});
+    cp_panel_points(p, (cp_style){0}, 2, (double[]){0, 1}, (double[]){0, most});
+    snprintf(path, sizeof path, "%s/loss", folder);
+    TEST_ASSERT_TRUE(cp_figure_save(f, path, &status));
+    cp_figure_free(f);
+    return folder;
+}
+
+static const char slow_config[] = "{\"experiment\":\"try\",\"options\":{\"rate\":0.001,\"steps\":50,\"fast\":false,\"seed\":1}}";
+static const char fast_config[] =
+    "{\"experiment\":\"try\",\"options\":{\"rate\":0.1,\"steps\":50,\"fast\":true,\"seed\":1,\"new\":[1,2]}}";
+
+static void runs_are_compared_by_options_and_results(void) {
+    const char *folders[] = {
+        make_one(0, slow_config, "{\"methods\":{\"hybrid\":{\"accuracy\":{\"mean\":97.5,\"sd\":0.25}}}}", 1),
+        make_one(1, fast_config,
+                 "{\"methods\":{\"hybrid\":{\"accuracy\":{\"mean\":null,\"sd\":null}},\"a<b\":{\"nll\":{\"mean\":0.125}}}}", 1)};
+    char *text = report_of(folders, 2), *table = strstr(text, "compare\""), *end = strstr(table, "</table>");
+    *end = '\0';
+    TEST_ASSERT_NOT_NULL(strstr(table, "<th colspan=\"3\">options that differ</th><th colspan=\"2\">results</th>"));
+    TEST_ASSERT_NOT_NULL(strstr(table, "<th>rate</th><th>fast</th><th>new</th><th>hybrid: accuracy</th><th>a&lt;b: nll</th>"));
+    TEST_ASSERT_NOT_NULL(strstr(table, "<td>0.001</td><td>no</td><td>\xE2\x80\x93</td><td>97.50 (0.25)</td><td>\xE2\x80\x93</td>"));
+    TEST_ASSERT_NOT_NULL(strstr(table, "<td>0.1</td><td>yes</td><td>1,2</td><td>\xE2\x80\x93</td><td>0.1250</td>"));
+    TEST_ASSERT_EQUAL_INT(1, markup_count(table, "href=\"#run0\""));
+    *end = '<';
+    TEST_ASSERT_EQUAL_INT(1, markup_count(text, "<section id=\"run1\">"));
+    free(text);
+}
+
+static void results_without_methods_are_compared_by_their_table(void) {
+    const char *result = "{\"table\":{\"columns\":[\"method\",\"ours\"],\"rows\":[[\"hybrid\",\"97.68\"],[\"jem\"]]}}";
+    const char *folders[] = {make_one(0, slow_config, result, 1), make_one(1, slow_config, "{\"loss\":0.5,\"name\":\"x\"}", 1)};
+    char       *text = report_of(folders, 2);
+    TEST_ASSERT_NOT_NULL(strstr(text, "<th>hybrid: ours</th><th>loss</th></tr>"));
+    TEST_ASSERT_NOT_NULL(strstr(text, "<td>97.68</td><td>\xE2\x80\x93</td></tr>"));
+    TEST_ASSERT_NOT_NULL(strstr(text, "<td>\xE2\x80\x93</td><td>0.5</td></tr>"));
+    TEST_ASSERT_NOT_NULL(strstr(text, "These runs have the same options."));
+    free(text);
+}
+
+/* The number in the last tick of the vertical axis of the n-th drawing. */
+static double highest_tick(const char *text, int drawing) {
+    const char *p = text;
+    for (int i = 0; i <= drawing; i++) p = strstr(p + 1, "<svg ");
+    const char *end = strstr(p, "</svg>");
+    double      most = 0;
+    while ((p = strstr(p + 1, "text-anchor=\"end\"")) && p < end) most = fmax(most, strtod(strchr(p, '>') + 1, NULL));
+    return most;
+}
+
+static void figures_of_one_name_have_the_same_axes_in_all_runs(void) {
+    const char *other = "{\"experiment\":\"other\",\"options\":{}}";
+    const char *folders[] = {make_one(0, slow_config, "{}", 1), make_one(1, other, "{}", 40), make_one(2, fast_config, NULL, 6)};
+    char       *text = report_of(folders, 3);
+    TEST_ASSERT_TRUE(highest_tick(text, 0) == 6 && highest_tick(text, 1) == 6); /* the two of one experiment stand together */
+    TEST_ASSERT_TRUE(highest_tick(text, 2) == 40);                              /* the other is none of theirs */
+    free(text);
+    text = report_of(folders, 1);
+    TEST_ASSERT_TRUE(highest_tick(text, 0) == 1);
+    free(text);
+}
+
+static void runs_of_different_experiments_are_kept_apart(void) {
+    const char *other = "{\"experiment\":\"other\",\"options\":{\"rate\":5}}";
+    const char *folders[] = {make_one(0, slow_config, "{}", 1), make_one(1, other, "{}", 1), make_one(2, fast_config, "{}", 1)};
+    char       *text = report_of(folders, 3), *first = strstr(text, "<h2>try</h2>"), *second = strstr(text, "<h2>other</h2>");
+    TEST_ASSERT_TRUE(first && second && first < second);
+    TEST_ASSERT_TRUE(strstr(text, "id=\"run2\"") < second && strstr(text, "id=\"run1\"") > second);
+    TEST_ASSERT_EQUAL_INT(2, markup_count(text, "<div class=\"wide compare\">"));
+    free(text);
+}
+
+static void damaged_and_unfinished_runs_are_told_of_and_not_dropped(void) {
+    const char *folders[] = {make_one(0, slow_config, "{}", 1), make_one(1, "{\"experiment\":", "{}", 1),
+                             make_one(2, slow_config, "{\"title\":", 1), make_one(3, slow_config, NULL, 1)};
+    char       *text = report_of(folders, 4);
+    TEST_ASSERT_EQUAL_INT(4, markup_count(text, "<section "));
+    TEST_ASSERT_NOT_NULL(strstr(text, "<h2>Folders that cannot be read</h2>"));
+    TEST_ASSERT_EQUAL_INT(1, markup_count(text, "run1/config.json:"));
+    TEST_ASSERT_EQUAL_INT(1, markup_count(text, "run2/result.json:"));
+    TEST_ASSERT_EQUAL_INT(1, markup_count(text, ">damaged<"));
+    TEST_ASSERT_EQUAL_INT(2, markup_count(text, ">not finished<"));
+    TEST_ASSERT_EQUAL_INT(3, markup_count(text, "<figure>"));
+    free(text);
+}
+
+static void long_lists_of_results_are_cut_and_the_page_says_so(void) {
+    char result[4000] = "{", name[40];
+    for (int i = 0; i < 30; i++) {
+        snprintf(name, sizeof name, "%s\"m%d\":%d", i ? "," : "", i, i);
+        strcat(result, name);
+    }
+    strcat(result, "}");
+    const char *folders[] = {make_one(0, slow_config, result, 1), make_one(1, slow_config, result, 1)};
+    char       *text = report_of(folders, 2);
+    TEST_ASSERT_NOT_NULL(strstr(text, "<th>m23</th></tr>"));
+    TEST_ASSERT_NOT_NULL(strstr(text, "6 more results are in the sections of the runs."));
+    free(text);
+}
+
+int main(void) {
+    UNITY_BEGIN();
+    RUN_TEST(a_report_shows_command_table_and_figures);
+    RUN_TEST(a_report_makes_a_table_where_there_is_none);
+    RUN_TEST(an_unfinished_run_is_reported_as_that);
+    RUN_TEST(figures_that_could_act_are_only_images);
+    RUN_TEST(folders_without_a_run_are_refused);
+    RUN_TEST(pictures_are_embedded_with_their_captions);
+    RUN_TEST(a_damaged_description_leaves_the_picture_as_it_was_saved);
+    RUN_TEST(figures_of_several_panels_have_a_form_for_narrow_screens);
+    RUN_TEST(runs_are_compared_by_options_and_results);
+    RUN_TEST(results_without_methods_are_compared_by_their_table);
+    RUN_TEST(figures_of_one_name_have_the_same_axes_in_all_runs);
+    RUN_TEST(runs_of_different_experiments_are_kept_apart);
+    RUN_TEST(damaged_and_unfinished_runs_are_told_of_and_not_dropped);
+    RUN_TEST(long_lists_of_results_are_cut_and_the_page_says_so);
+    return UNITY_END();
+}

@@ -1,0 +1,40 @@
+#!/bin/sh
+# couplet report as it is started by hand, on runs of couplet synthetic. Argument: the program.
+. "$(dirname "$0")/../system/report.sh"
+couplet=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+
+# The program's output and code, of a report on some folders.
+report() { # words...
+    "$couplet" report "$@" >said 2>&1
+    echo "code $?" >>said
+}
+
+for rate in 0.001 0.01; do
+    "$couplet" synthetic --quiet --steps 5 --repeats 2 --test 50 --lambda 1,10 --rate $rate --out "rate-$rate" </dev/null
+done
+report rate-0.001 rate-0.01 --out page.html
+expect_success "two runs make one page" grep -q "report of 2 runs: page.html" said
+expect_success "the page has the option that differs" grep -q "<th>rate</th>" page.html
+expect_success "an option that does not differ has no column" sh -c '! grep -q "<th>repeats</th>" page.html'
+expect_success "the results stand in the same table" grep -q "<th>hybrid: accuracy</th>" page.html
+expect_success "captions tell what the bars are" \
+    grep -q "mean over 2 repetitions, with bars of one standard deviation" page.html
+expect_success "nothing is fetched from elsewhere" sh -c '! grep -o "http[^\" ]*" page.html | grep -v "^http://www.w3.org/2000/svg"'
+
+mkdir broken unfinished
+echo '{"experiment": ' >broken/config.json
+cp rate-0.01/config.json unfinished/
+report rate-0.001 broken unfinished --out page.html
+expect_success "damaged and unfinished runs are counted" \
+    grep -q "report of 3 runs, 1 of them not finished, 1 of them damaged: page.html" said
+expect_success "the damage is told with its place" grep -q "broken/config.json: JSON, line 2" said
+expect_success "after damage the code is 1" grep -q "code 1" said
+expect_success "and the page has it all the same" grep -q "Folders that cannot be read" page.html
+
+report broken --out none.html
+expect_success "of nothing that can be read no page is made" sh -c 'grep -q "code 1" said && ! test -e none.html'
+report rate-0.001 nowhere --out none.html
+expect_success "a folder that is not there is refused" sh -c 'grep -q "no such folder" said && ! test -e none.html'
+finish

@@ -1,0 +1,37 @@
+#!/bin/sh
+# couplet.h and every header of the kit go into one file, in either order, and mean the same in both: a name that two of
+# them give to different things, as CP_END once was, shows as an error or as one with the value of the other.
+# Arguments: the top folder, the build folder, the compiler.
+. "$(dirname "$0")/report.sh"
+top=$1 build=$2 compiler=$3
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+
+includes() { # headers...
+    for header; do echo "#include \"$header\""; done
+}
+
+compiles() { # file
+    "$compiler" -std=c11 -D_POSIX_C_SOURCE=200809L -Wall -Wextra -Werror -fsyntax-only -I"$top" -I"$build" "$1"
+}
+
+cd "$top" || exit 1
+kit=$(echo experiments/kit/*.h)
+cat >"$work/meaning.c" <<'END'
+_Static_assert(CP_END == INT32_MAX, "the end of an axis is that of ops.h");
+_Static_assert(CP_ANCHOR_START == 0 && CP_ANCHOR_MIDDLE == 1 && CP_ANCHOR_END == 2, "anchors count from 0");
+int main(void) { return 0; }
+END
+# shellcheck disable=SC2086 # the headers are words
+{
+    { includes couplet.h $kit; cat "$work/meaning.c"; } >"$work/library_first.c"
+    { includes $kit couplet.h; cat "$work/meaning.c"; } >"$work/kit_first.c"
+}
+expect_success "the library's header before those of the kit" compiles "$work/library_first.c"
+expect_success "the kit's headers before that of the library" compiles "$work/kit_first.c"
+for header in couplet.h experiments/kit/*.h; do
+    includes "$header" >"$work/alone.c"
+    echo "int main(void) { return 0; }" >>"$work/alone.c"
+    expect_success "$header needs no other header before it" compiles "$work/alone.c"
+done
+finish
