@@ -1,13 +1,25 @@
 /* Batches: the rows of a split in a new order every epoch, a batch at a time, from any position.
  *
- *     cp_batches *labeled = cp_batches_new((cp_batches_config){
- *         .split = train, .rows = drawn, .row_count = 20, .size = 32, .last = CP_LAST_WRAP, .seed = seed, .stream = "labeled"});
- *     cp_batches *unlabeled = cp_batches_new((cp_batches_config){.split = train, .size = 32, .seed = seed, .stream = "unlabeled"});
+ *     int        *drawn = cp_split_draw(train, 10, seed, &status);
+ *     cp_batches *labeled = cp_batches_new((cp_batches_config){.split = train, .rows = drawn, .row_count = 10 * set->classes,
+ *                                                              .last = CP_LAST_WRAP, .seed = seed, .stream = "labeled"});
+ *     cp_batches *unlabeled = cp_batches_new((cp_batches_config){.split = train, .seed = seed, .stream = "unlabeled"});
  *     cp_checkpoint_part parts[] = {cp_part_batches("labeled", labeled), cp_part_batches("unlabeled", unlabeled), ...};
- *     ... each training step ...
- *     cp_batch l = cp_batches_next(tape, labeled);      // l.x (32, 28, 28, 3), l.labels (32)
- *     cp_batch u = cp_batches_next(tape, unlabeled);
- *     cp_tensor *loss = cp_cross_entropy(tape, cp_model_logits(tape, model, l.x, CP_TRAINING), l.labels);
+ *
+ *     while (labeled->step < steps) {
+ *         cp_batch   l = cp_batches_next(tape, labeled);         // l.x (32, 28, 28, 3), l.labels (32)
+ *         cp_batch   u = cp_batches_next(tape, unlabeled);
+ *         cp_tensor *loss = cp_cross_entropy(tape, cp_model_logits(tape, model, l.x, CP_TRAINING), l.labels);
+ *         ...
+ *         cp_tape_reset(tape);                                   // l.x and u.x are gone
+ *     }
+ *
+ *     cp_batches *all = cp_batches_new((cp_batches_config){.split = test, .size = 64, .in_order = true});
+ *     for (int64_t left = cp_batches_per_epoch(all); left > 0; left--) {
+ *         cp_tensor *z = cp_model_logits(tape, model, cp_batches_next(tape, all).x, CP_EVALUATION);
+ *         for (size_t i = 0; i < z->size; i++) *logits++ = z->data[i];     // for cp_metrics_new: metrics.h
+ *         cp_tape_reset(tape);
+ *     }
  *
  * Batch number k is a function of the configuration and of k alone: the order of epoch e comes from the random stream
  * "STREAM/e" of the seed. The whole position is therefore one number, `step`; a program may set it to any value of 0 or more
