@@ -30,15 +30,17 @@ static void draw_weights(const resampling *r, size_t resample, int *times, int *
 static void resample_some(void *context, size_t begin, size_t end) {
     resampling *r = context;
     size_t      n = (size_t)r->scored->n, groups = (size_t)r->groups, classes = (size_t)r->scored->classes;
-    int        *times = malloc((groups + n) * sizeof *times), *weights = r->group ? times + groups : times;
+    int        *times = malloc(groups * sizeof *times), *weights = r->group ? malloc(n * sizeof *weights) : times;
     double     *tally = malloc(2 * classes * sizeof *tally), values[CP_METRICS];
     cp_bin      bins[CP_CALIBRATION_BINS];
-    if (!times || !tally) __atomic_store_n(&r->failed, true, __ATOMIC_RELAXED);
-    for (size_t i = begin; times && tally && i < end; i++) {
+    bool        fine = times && weights && tally;
+    if (!fine) __atomic_store_n(&r->failed, true, __ATOMIC_RELAXED);
+    for (size_t i = begin; fine && i < end; i++) {
         draw_weights(r, i, times, weights);
         cp_scored_measure(r->scored, weights, tally, values, bins);
         for (int k = 0; k < CP_METRICS; k++) r->values[(size_t)k * (size_t)r->resamples + i] = values[k];
     }
+    if (weights != times) free(weights);
     free(times);
     free(tally);
 }
