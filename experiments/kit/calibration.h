@@ -5,10 +5,10 @@
  *     cp_predictions val = {.n = ..., .classes = 8, .values = val_logits, .logits = true, .labels = validation->labels};
  *     if (cp_temperature_fit(&val, &fitted, &status)) test.temperature = fitted.temperature;
  *
- * p = softmax(logits / T), with T the minimizer of the mean NLL within [1/100, 100]. The NLL is convex in 1/T; its slope there,
- * the mean over the predictions of (sum_c p_c z_c) - z_y, is halved in on, and nothing can diverge. Where every prediction is
- * right by any margin the NLL falls for ever with T, and 1/100 comes out; where the logits are worse than none, 100; where
- * they do not matter at all (all equal), 1. */
+ * p = softmax(logits / T), with T the minimizer of the mean NLL within [1/100, 100]. The NLL is convex in 1/T, so its slope there,
+ * the mean over the predictions of (sum_c p_c z_c) - z_y, has one root at most, and bisection finds it: nothing can diverge. When
+ * every prediction is right the NLL keeps falling with T, and T is 1/100; when the logits are worse than none, T is 100; when the
+ * logits of every prediction are all equal, T does not matter and is 1. */
 #ifndef CP_KIT_CALIBRATION_H
 #define CP_KIT_CALIBRATION_H
 
