@@ -89,11 +89,11 @@ static void score_row(cp_scored *s, const cp_predictions *p, int i, double *row)
     double floor = DBL_EPSILON, squares = 0;
     int    label = s->labels[i];
     cp_predictions_row(p, i, row);
+    s->predicted[i] = best_of(row, s->classes); /* before a high temperature can make logits equal by rounding */
     s->nll[i] =
         p->logits ? -softmax(row, s->classes, p->temperature != 0 ? p->temperature : 1, label) : -log(fmax(row[label], floor));
     for (int c = 0; c < s->classes; c++) squares += (row[c] - (c == label)) * (row[c] - (c == label));
     s->brier[i] = squares;
-    s->predicted[i] = best_of(row, s->classes);
     s->confidence[i] = row[s->predicted[i]];
     for (int a = 0; a < s->auc_classes; a++) s->scores[(size_t)a * (size_t)s->n + (size_t)i] = row[s->first_auc + a];
 }

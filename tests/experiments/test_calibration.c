@@ -94,6 +94,14 @@ static void a_temperature_changes_confidence_but_no_prediction(void) {
     cp_metrics_free(plain), cp_metrics_free(hot);
 }
 
+static void logits_that_hardly_differ_are_told_apart_at_any_temperature(void) {
+    logits[0] = 1, logits[1] = 1 + 1e-15, logits[2] = 0;
+    made.n = 1, labels[0] = 1;
+    cp_metrics *hot = measure_at(100);
+    TEST_ASSERT_TRUE(hot->of[CP_ACCURACY].value == 1);
+    cp_metrics_free(hot);
+}
+
 static void the_temperature_set_before_has_no_say(void) {
     double t = fit(&made);
     made.temperature = 9;
@@ -153,6 +161,7 @@ int main(void) {
     RUN_TEST(logits_times_a_factor_have_a_temperature_times_it);
     RUN_TEST(a_temperature_of_one_leaves_all_as_it_is);
     RUN_TEST(a_temperature_changes_confidence_but_no_prediction);
+    RUN_TEST(logits_that_hardly_differ_are_told_apart_at_any_temperature);
     RUN_TEST(the_temperature_set_before_has_no_say);
     RUN_TEST(bounds_come_out_where_there_is_no_minimum);
     RUN_TEST(logits_without_a_say_keep_a_temperature_of_one);
