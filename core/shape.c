@@ -10,6 +10,12 @@ cp_shape cp_shape_of(int rank, const int *dims) {
     return shape;
 }
 
+cp_shape cp_shape_rows(int count, cp_shape row) {
+    cp_shape all = {.rank = 1 + row.rank, .dims = {count}};
+    for (int i = 0; i < row.rank && i + 1 < CP_MAX_RANK; i++) all.dims[i + 1] = row.dims[i];
+    return all;
+}
+
 cp_text cp_dims_text(cp_shape shape) {
     cp_text text = {"("};
     size_t  used = 1;

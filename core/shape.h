@@ -21,6 +21,7 @@ cp_text cp_dims_text(cp_shape shape);
 
 /* The shape with these sizes. Every check refuses one with an impossible rank, or without sizes. */
 cp_shape cp_shape_of(int rank, const int *dims);
+cp_shape cp_shape_rows(int count, cp_shape row); /* (count, row...) */
 
 /* The number of values, or false when rank or a size is out of range or the product of the sizes that are not 0 (so that
  * strides are safe in empty tensors too) does not fit into memory. */

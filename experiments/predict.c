@@ -3,6 +3,7 @@
 #include "core/io/json.h"
 #include "couplet.h"
 #include "experiments/commands.h"
+#include "experiments/kit/dataset.h"
 #include "experiments/kit/table.h"
 #include "models/checkpoint.h"
 
@@ -98,11 +99,6 @@ static bool fit(input *in, const cp_model *model, int layout, cp_status *status)
 
 /* ---- computing ---- */
 
-/* Pixels become [-1, 1], as images have been given to the network in training; other numbers stay as they are. */
-static void scale_pixels(cp_real *values, size_t count) {
-    for (size_t i = 0; i < count; i++) values[i] = (cp_real)(values[i] / (cp_real)127.5 - 1);
-}
-
 static void channels_last(const input *in, const cp_real *from, cp_real *to, int rows) {
     size_t channels = (size_t)in->dims[3], area = in->row / channels;
     for (size_t n = 0; n < (size_t)rows; n++)
@@ -114,8 +110,7 @@ static bool load_rows(const input *in, int first, int rows, cp_real *work, cp_re
     size_t               count = (size_t)rows * in->row;
     const unsigned char *from = (const unsigned char *)in->npy.data + (size_t)first * in->row * cp_dtype_size(in->npy.dtype);
     cp_real             *to = in->planes ? work : batch;
-    if (!cp_elements_to_real(in->npy.dtype, from, count, to, in->path, status)) return false;
-    if (in->npy.dtype == CP_U8) scale_pixels(to, count);
+    if (!cp_inputs_scale(in->npy.dtype, from, count, to, in->path, status)) return false;
     if (in->planes) channels_last(in, work, batch, rows);
     return true;
 }

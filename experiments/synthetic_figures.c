@@ -194,10 +194,11 @@ bool cp_plane_draw_sweep(cp_study *study, cp_geometry geometry, cp_reals lambda,
         draw_against_lambda(figure, &axis, study->trials, first_case, "distance", (cp_style){.color = 0},
                             "how far apart the heads are", "head distance");
         int repeats = cp_trials_repeats(study->trials);
-        cp_figure_caption(figure,
-                          "The hybrid for each strength lambda of the coupling: mean over %d repetition%s, with bars of one standard "
-                          "deviation. Where a repetition diverged there is no mark.",
-                          repeats, repeats == 1 ? "" : "s");
+        cp_figure_caption(
+            figure,
+            "The hybrid for each strength lambda of the coupling: mean over %d repetition%s, with bars of one standard "
+            "deviation. Where a repetition diverged there is no mark.",
+            repeats, repeats == 1 ? "" : "s");
         fine = cp_study_draw(study, figure, "sweep");
     }
     axis_free(&axis);

@@ -57,19 +57,12 @@ static void entry_read(const cp_replay *replay, size_t entry, cp_real *to) {
 
 /* ---- making ---- */
 
-/* All samples: (capacity, dims...). */
-static cp_shape samples_shape(const cp_replay_config *c) {
-    cp_shape all = {.rank = 1 + c->shape.rank, .dims = {c->capacity}};
-    for (int i = 0; i < c->shape.rank && i + 1 < CP_MAX_RANK; i++) all.dims[i + 1] = c->shape.dims[i];
-    return all;
-}
-
 static bool config_fits(cp_at at, const cp_replay_config *c, size_t *size) {
     const char *op = "replay_new";
     size_t      all;
     if (c->shape.rank < 0 || c->shape.rank > CP_MAX_RANK - 1)
         return cp_misuse(at, op, "a sample of rank %d does not fit", c->shape.rank);
-    if (c->capacity < 1 || !cp_shape_size(samples_shape(c), &all))
+    if (c->capacity < 1 || !cp_shape_size(cp_shape_rows(c->capacity, c->shape), &all))
         return cp_misuse(at, op, "capacity %d and samples %s are not possible", c->capacity, cp_dims_text(c->shape).s);
     if (!(c->fresh_share <= 1)) return cp_misuse(at, op, "fresh_share is %g; a share is at most 1", c->fresh_share);
     if (c->classes < 0 || c->classes > c->capacity)
@@ -116,7 +109,7 @@ void cp_replay_free(cp_replay *replay) {
 static bool batch_fits(cp_at at, const char *op, const cp_replay *replay, const cp_tensor *x, const int *index) {
     if (!replay || !x || !index) return cp_misuse(at, op, "the buffer, x or index is NULL");
     const cp_replay_config *c = &replay->config;
-    cp_shape                all = samples_shape(c);
+    cp_shape                all = cp_shape_rows(c->capacity, c->shape);
     if (x->rank == all.rank && memcmp(x->dims + 1, all.dims + 1, (size_t)c->shape.rank * sizeof *all.dims) == 0) return true;
     return cp_misuse(at, op, "x has shape %s; a batch of samples %s is needed", cp_shape_text(x).s, cp_dims_text(c->shape).s);
 }
@@ -265,7 +258,7 @@ bool cp_replay_state(cp_replay *replay, int i, cp_state *state) {
     const cp_replay_config *c = &replay->config;
     cp_dtype                dtype = c->storage == CP_REPLAY_EXACT ? CP_REAL_DTYPE : CP_F16;
     switch (i) {
-    case 0: *state = cp_state_array("", "samples", dtype, samples_shape(c), replay->samples); return true;
+    case 0: *state = cp_state_array("", "samples", dtype, cp_shape_rows(c->capacity, c->shape), replay->samples); return true;
     case 1:
         *state = cp_state_within(cp_state_array("", "visits", CP_I32, CP_SHAPE(c->capacity), replay->visits), 0, INT32_MAX);
         return true;

@@ -3,7 +3,11 @@
 #define COUPLET_KIT_H
 
 #include "couplet.h"
+#include "experiments/kit/batches.h"
+#include "experiments/kit/calibration.h"
+#include "experiments/kit/dataset.h"
 #include "experiments/kit/figure.h"
+#include "experiments/kit/metrics.h"
 #include "experiments/kit/options.h"
 #include "experiments/kit/precision.h"
 #include "experiments/kit/program.h"

@@ -1,6 +1,7 @@
 /* couplet predict: what it writes is what the model computes. */
 #include "couplet.h"
 #include "experiments/commands.h"
+#include "experiments/kit/dataset.h"
 #include "models/checkpoint.h"
 
 #include "core/child.h"
@@ -77,6 +78,25 @@ static void vectors_and_sequences_go_in_as_they_are(void) {
     check((cp_model_config){.model = "mlp", .head = "hybrid", .classes = 3, .mlp = {.sizes = {6}}}, 2, (int[]){1, 6}, NULL, NULL);
     check((cp_model_config){.model = "lstm", .classes = 3, .lstm = {.in = 2, .hidden = 5, .layers = 2}}, 3, (int[]){9, 4, 2},
           "--batch=4", NULL);
+}
+
+/* The one scaling convention: predict sees pixels as a batch of a data set has them. */
+static void pixels_go_in_as_in_training(void) {
+    enum { ROWS = 3, VALUES = 6 };
+    uint8_t     pixels[ROWS * VALUES];
+    cp_rng      rng = cp_rng_named(3, "model");
+    cp_model   *model = cp_model_new((cp_model_config){.model = "mlp", .classes = 3, .mlp = {.sizes = {VALUES, 8}}}, &rng);
+    cp_dataset *set = cp_dataset_new((cp_dataset_config){.dtype = CP_U8, .shape = CP_SHAPE(VALUES)});
+    cp_real     batch[ROWS * VALUES];
+    for (int i = 0; i < ROWS * VALUES; i++) pixels[i] = (uint8_t)(i * 15);
+    TEST_ASSERT_TRUE_MESSAGE(cp_dataset_add(set, (cp_split_config){"all", ROWS, pixels, NULL, false}, &status), status.message);
+    TEST_ASSERT_TRUE(cp_split_read(cp_dataset_split(set, "all", &status), (int[]){0, 1, 2}, ROWS, batch));
+    TEST_ASSERT_TRUE_MESSAGE(cp_model_save(model, scratch("m.safetensors"), &status), status.message);
+    TEST_ASSERT_TRUE_MESSAGE(cp_npy_write(scratch("x.npy"), CP_U8, 2, (int64_t[]){ROWS, VALUES}, pixels, &status), status.message);
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_FINE, predict(NULL, NULL));
+    compare(model, 2, (int[]){ROWS, VALUES}, batch);
+    cp_dataset_free(set);
+    cp_model_free(model);
 }
 
 static void no_inputs_give_no_posteriors(void) {
@@ -178,6 +198,7 @@ int main(void) {
     RUN_TEST(a_wide_resnet_gives_its_own_posteriors);
     RUN_TEST(gray_images_have_the_same_order_in_both_layouts);
     RUN_TEST(vectors_and_sequences_go_in_as_they_are);
+    RUN_TEST(pixels_go_in_as_in_training);
     RUN_TEST(no_inputs_give_no_posteriors);
     RUN_TEST(an_input_that_does_not_fit_leaves_no_output);
     RUN_TEST(an_input_is_never_overwritten);

@@ -18,7 +18,8 @@ void errors_release(void);                 /* the default handler again; what wa
 /* Since the last errors_forget there was exactly one error, of one line, with `part` in it; it is then forgotten. */
 void expect_error(const char *part);
 
-/* The same, reported by `op` for the caller's place. */
+/* The same, reported by `op` for a caller in this file, at this line. */
+void expect_error_in(const char *op, const char *part, const char *file);
 void expect_error_at(const char *op, const char *part, const char *file, int line);
 
 #endif

@@ -1,0 +1,104 @@
+/* Metrics of a classifier on one split, each with a bootstrap interval.
+ *
+ *     cp_predictions predictions = {.n = test->count, .classes = 8, .values = logits, .logits = true, .labels = test->labels};
+ *     cp_metrics *m = cp_metrics_new(&predictions, (cp_metrics_config){.seed = seed}, &status);
+ *     printf("%.2f %% (%.2f to %.2f)\n", 100 * m->of[CP_ACCURACY].value, 100 * m->of[CP_ACCURACY].low, 100 * m->of[CP_ACCURACY].high);
+ *     cp_metrics_free(m);
+ *
+ * For prediction i let p_ic be the probability of class c, y_i the label, k_i = argmax_c p_ic the predicted class (the lowest
+ * of equal ones), q_i = p_i,k_i the confidence. Everything is computed in double, whatever cp_real is.
+ *
+ *     accuracy            share of k_i = y_i
+ *     balanced_accuracy   mean over the classes that occur as labels of the share of k_i = c among those with y_i = c
+ *     auc                 for class c: the probability that p_ic of an i with label c is above p_jc of a j without, equal ones
+ *                         counting half. Two classes: that of class 1. Otherwise the mean over the classes that some but not
+ *                         all labels are. NaN when there is no such class, as with one label only
+ *     nll                 mean of -ln p_i,y_i, natural logarithm. A probability counts as at least 2^-52, as in scikit-learn,
+ *                         so that a certain mistake costs 36.04; logits need no such floor, and their NLL is exact
+ *     brier               mean of sum_c (p_ic - [y_i = c])^2: 0 to 2. With two classes twice scikit-learn's brier_score_loss
+ *     ece                 expected calibration error: sum_b n_b / n |accuracy_b - confidence_b| over 15 bins of the confidence,
+ *                         bin b being (b / 15, (b + 1) / 15]: b = ceil(15 q) - 1, kept within 0..14
+ *     mce                 maximum calibration error: the largest |accuracy_b - confidence_b| of those bins that hold any
+ *     adaptive_ece        the same sum as ece over 15 bins of equal mass: the predictions in the order of their confidence are
+ *                         cut into 15 runs, of which the first n mod 15 have floor(n / 15) + 1 members and the others
+ *                         floor(n / 15). Predictions of equal confidence that a cut separates count on both sides with their
+ *                         common mean accuracy, so that the order in which they were given has no say
+ *
+ * Both ECEs are strongly biased upward on small sets: noise within a bin adds to the sum. Resampling adds the same noise
+ * once more, so that the interval of a well calibrated model's ECE lies high and may lie above the estimate.
+ *
+ * The interval is from the 2.5th to the 97.5th percentile (linear between neighbors) of the metric over resamples of n
+ * predictions drawn with replacement, or, with `groups`, of as many whole groups as there are (all predictions of a patient
+ * together). Resample r takes its numbers from position r 2^33 of the random stream "bootstrap" of the seed: the same bits on
+ * any number of threads. Resamples in which the metric is NaN are left out; when there are no others, both ends are NaN. */
+#ifndef CP_KIT_METRICS_H
+#define CP_KIT_METRICS_H
+
+#include "core/error.h"
+#include "core/io/json.h"
+#include "core/real.h"
+
+enum { CP_CALIBRATION_BINS = 15 };
+
+typedef enum cp_metric {
+    CP_ACCURACY,
+    CP_BALANCED_ACCURACY,
+    CP_AUC,
+    CP_NLL,
+    CP_BRIER,
+    CP_ECE,
+    CP_MCE,
+    CP_ADAPTIVE_ECE,
+    CP_METRICS
+} cp_metric;
+
+const char *cp_metric_name(cp_metric metric);     /* as in the list above: "balanced_accuracy" */
+bool        cp_metric_is_share(cp_metric metric); /* shown in percent: all but auc, nll and brier */
+
+/* The predictions for a split; all arrays are the caller's. */
+typedef struct cp_predictions {
+    int            n, classes;
+    const double  *values; /* (n, classes): probabilities, or logits */
+    const cp_real *reals;  /* the same as cp_real; looked at when `values` is NULL */
+    bool           logits;
+    double         temperature; /* p = softmax(logits / temperature); 0: 1. Probabilities have none */
+    const int     *labels;      /* (n), 0..classes-1 */
+    const int     *groups;      /* (n), any numbers: equal ones are resampled together; NULL: each on its own */
+} cp_predictions;
+
+typedef struct cp_metrics_config {
+    int      resamples; /* 0: 1,000; below 0: none, and the intervals are NaN */
+    uint64_t seed;
+} cp_metrics_config;
+
+typedef struct cp_measure {
+    double value, low, high;
+} cp_measure;
+
+/* A row of the reliability table; confidence and accuracy are means, NaN when count is 0. */
+typedef struct cp_bin {
+    int    count;
+    double confidence, accuracy;
+} cp_bin;
+
+typedef struct cp_metrics {
+    int        n, classes;
+    int        groups;         /* n when there are none */
+    cp_measure of[CP_METRICS]; /* values as in the formulas above: shares are not yet percent */
+    cp_bin     bins[CP_CALIBRATION_BINS];
+    double     mean_confidence;
+    int       *confusion; /* (classes, classes): [label][predicted] */
+} cp_metrics;
+
+/* NULL with a message, naming the row: no predictions, a value that is not finite, a probability outside [0, 1] or a row of
+ * them whose sum is off 1 by more than 1e-3 (smaller differences are rounding: the values are taken as they are), a label that
+ * is no class. NULL arrays, sizes below 1, a temperature of probabilities or one that is not above 0 are misuse. */
+cp_metrics *cp_metrics_new(cp_at at, const cp_predictions *predictions, cp_metrics_config config, cp_status *status);
+void        cp_metrics_free(cp_metrics *metrics); /* NULL is fine */
+
+/* For result.json: {"n": 624, "accuracy": 86.7, ..., "intervals": {"accuracy": [83.9, 89.3], ...}}, shares in percent. */
+void cp_metrics_put(const cp_metrics *metrics, cp_json_writer *writer, const char *key);
+
+#define cp_metrics_new(...) cp_metrics_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
+
+#endif
