@@ -51,7 +51,9 @@ bool cp_elements_to_real(cp_dtype dtype, const void *native, size_t count, cp_re
 bool cp_elements_to_int64(cp_dtype dtype, const void *native, size_t count, int64_t *out, const char *what, cp_status *status);
 bool cp_elements_to_int32(cp_dtype dtype, const void *native, size_t count, int32_t *out, const char *what, cp_status *status);
 
-float cp_f16_value(uint16_t bits);
-float cp_bf16_value(uint16_t bits);
+/* Half precision. cp_f16_bits is the nearest half, ties to even, of a finite number; beyond the largest half that one. */
+uint16_t cp_f16_bits(float value);
+float    cp_f16_value(uint16_t bits);
+float    cp_bf16_value(uint16_t bits);
 
 #endif
