@@ -313,12 +313,28 @@ static void fill_body(void *context, size_t begin, size_t end) {
     }
 }
 
+static size_t fill_blocks(size_t n) {
+    return n / BLOCK_VALUES + (n % BLOCK_VALUES != 0);
+}
+
+static uint64_t first_block(const cp_rng *rng) {
+    return rng->position / BLOCK_WORDS + (rng->position % BLOCK_WORDS != 0);
+}
+
+void cp_rng_skip_fill(cp_rng *rng, size_t n) {
+    if (n) rng->position = (first_block(rng) + fill_blocks(n)) * BLOCK_WORDS;
+}
+
+cp_rng cp_rng_inside_fill(cp_rng rng, size_t first) {
+    rng.position = (first_block(&rng) + first / BLOCK_VALUES) * BLOCK_WORDS;
+    return rng;
+}
+
 static void fill_run(cp_rng *rng, fill *f) {
-    size_t blocks = f->n / BLOCK_VALUES + (f->n % BLOCK_VALUES != 0);
     f->rng = rng;
-    f->first = rng->position / BLOCK_WORDS + (rng->position % BLOCK_WORDS != 0);
-    cp_parallel(blocks, FILL_GRAIN, fill_body, f);
-    if (blocks) rng->position = (f->first + blocks) * BLOCK_WORDS;
+    f->first = first_block(rng);
+    cp_parallel(fill_blocks(f->n), FILL_GRAIN, fill_body, f);
+    cp_rng_skip_fill(rng, f->n);
 }
 
 void cp_rng_fill_uniform(cp_rng *rng, cp_real *out, size_t n, cp_real low, cp_real high) {

@@ -34,11 +34,17 @@ double   cp_rng_normal(cp_rng *rng);            /* mean 0, sd 1; 4 words */
  * (uniforms of 24 bits; normals up to 6.66 sd) and 2 when it is double (53 bits; up to 8.57 sd), so each value has its
  * own place in the stream:
  * - large fills run on all threads and give the same bits for any number of threads;
- * - one fill of a + b values equals a fill of a and then one of b when a is a multiple of 4;
+ * - one fill of a + b values equals a fill of a and then one of b when a is a multiple of CP_FILL_UNIT;
  * - normals in float use no libm: the same bits on any machine with IEEE floats and no contraction of a * b + c.
  *   Normals in double use libm's log, cos and sin, whose last bits may differ between C libraries. */
 void cp_rng_fill_uniform(cp_rng *rng, cp_real *out, size_t n, cp_real low, cp_real high);
 void cp_rng_fill_normal(cp_rng *rng, cp_real *out, size_t n, cp_real mean, cp_real sd);
+
+/* For a large fill made in pieces by several threads: the stream after a fill of n values that is made elsewhere, and the
+ * stream at value `first`, a multiple of CP_FILL_UNIT, of the fill that rng would make. */
+enum { CP_FILL_UNIT = 4 };
+void   cp_rng_skip_fill(cp_rng *rng, size_t n);
+cp_rng cp_rng_inside_fill(cp_rng rng, size_t first);
 
 /* A uniformly drawn order of 0..n-1. */
 void cp_rng_permutation(cp_rng *rng, int *out, int n);

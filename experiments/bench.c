@@ -379,12 +379,14 @@ const cp_command cp_command_bench = {
         "scaling: how much faster THREADS are than one, step by step in turn: the median of 15 ratios and, in brackets, "
         "shortest time against shortest.\n"
         "memory: the most that the values of a step take at once.\n"
-        "accuracy: the errors of direct convolutions and of Winograd's.\n"
+        "accuracy: the errors of direct convolutions and of Winograd's, median and largest.\n"
         "plot: draws the ratios that tests/bench/compare.py measures, as FIGURE.svg and FIGURE.csv (needs --out).\n"
         "Without arguments: kernels, then wrn. A NETWORK is six numbers, DEPTH WIDTH NORM SIDE CHANNELS BATCH, with NORM 0 for "
         "none "
         "and 1 for batch norm; without one, five usual ones. COUPLET_KERNELS (avx512, avx2, portable, reference) and COUPLET_CONV "
-        "(auto, direct, winograd2, winograd4) in the environment force kernels.",
+        "(auto, direct, winograd2, winograd4) in the environment force kernels. Winograd's methods make the whole tile of 2x2 or "
+        "4x4 outputs that reads an infinite pixel infinite or NaN, and winograd4, which auto takes too, overflows from inputs of "
+        "about 1e37 on; direct does neither.",
     .example = "wrn 2 16 2 0 28 3 64",
     .options = options,
     .only_measures = true,

@@ -56,8 +56,7 @@ cp_tensor *cp_head_penalty(cp_at at, const cp_head *head); /* times lambda: minu
 cp_gaussian_softmax *cp_head_gaussian_softmax(cp_head *head);
 
 /* As cp_net_kind_add. */
-bool                cp_head_kind_add(cp_at at, const cp_head_kind *kind);
-const cp_head_kind *cp_head_kind_named(const char *name); /* NULL when unknown */
+bool cp_head_kind_add(cp_at at, const cp_head_kind *kind);
 
 extern const cp_head_kind cp_head_softmax, cp_head_jem, cp_head_hybrid;
 

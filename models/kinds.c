@@ -40,16 +40,6 @@ cp_name_list cp_kinds_names(cp_kind_of of) {
     return names;
 }
 
-const cp_net_kind *cp_net_kind_named(const char *name) {
-    const cp_kind_entry *entry = name ? cp_kinds_find(CP_OF_NETS, name) : NULL;
-    return entry ? (const cp_net_kind *)entry->kind : NULL;
-}
-
-const cp_head_kind *cp_head_kind_named(const char *name) {
-    const cp_kind_entry *entry = name ? cp_kinds_find(CP_OF_HEADS, name) : NULL;
-    return entry ? (const cp_head_kind *)entry->kind : NULL;
-}
-
 /* ---- a program's own ---- */
 
 static bool keys_fit(cp_at at, const char *op, const cp_kind *kind) {

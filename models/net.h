@@ -46,8 +46,7 @@ cp_net_input_text cp_net_input_show(const cp_net_input *input);
 
 /* Makes a kind known under its name, to cp_model_new, cp_model_load and all else that reads descriptions. To be called before
  * that, from one thread; a second time changes nothing. false (misuse) when the name is another kind's or its keys do not fit. */
-bool               cp_net_kind_add(cp_at at, const cp_net_kind *kind);
-const cp_net_kind *cp_net_kind_named(const char *name); /* NULL when unknown */
+bool cp_net_kind_add(cp_at at, const cp_net_kind *kind);
 
 #define cp_net_new(...) cp_net_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_net_forward(t, ...) cp_net_forward(CP_AT(t), __VA_ARGS__)

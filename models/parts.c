@@ -1,24 +1,19 @@
 /* The parts of a checkpoint: how each object is walked. */
 #include "models/checkpoint.h"
 
-static bool optim_walk(void *object, int i, cp_state *state) {
-    return cp_optim_state(object, i, state);
-}
+/* The walks of optim/ in the form that all parts have. */
+#define WALK(name, type)                                                                                                           \
+    static bool name##_walk(void *object, int i, cp_state *state) {                                                                \
+        return cp_##type##_state(object, i, state);                                                                                \
+    }
 
-static bool ema_walk(void *object, int i, cp_state *state) {
-    return cp_ema_state(object, i, state);
-}
+WALK(optim, optim)
+WALK(ema, ema)
+WALK(replay, replay)
+WALK(gaussian, class_gaussian)
 
 static const char *ema_busy(const void *object) {
     return cp_ema_swapped(object) ? "the average is swapped in; call cp_ema_swap first" : NULL;
-}
-
-static bool gaussian_walk(void *object, int i, cp_state *state) {
-    return cp_class_gaussian_state(object, i, state);
-}
-
-static bool replay_walk(void *object, int i, cp_state *state) {
-    return cp_replay_state(object, i, state);
 }
 
 static bool integer_walk(void *object, int i, cp_state *state) {

@@ -3,7 +3,6 @@
 
 #include "core/shape.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,23 +16,7 @@ struct cp_replay {
     int64_t          drawn, fresh, dropped;
 };
 
-/* ---- half precision ---- */
-
-/* The nearest half, ties to even, of a finite number; beyond the largest half that one. */
-static uint16_t half_bits(float value) {
-    const uint32_t largest = 0x7bff, smallest_normal = 0x38800000; /* 65504; 2^-14 as a float */
-    uint32_t       bits;
-    memcpy(&bits, &value, sizeof bits);
-    uint32_t sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff, half;
-    if (magnitude < smallest_normal) {
-        half = (uint32_t)lrintf(fabsf(value) * 0x1p24f);
-    } else {
-        uint32_t rounded = magnitude + 0xfff + (magnitude >> 13 & 1);
-        half = (rounded - 0x38000000) >> 13;
-        if (half > largest) half = largest;
-    }
-    return (uint16_t)(sign | half);
-}
+/* ---- samples ---- */
 
 static void entry_write(cp_replay *replay, size_t entry, const cp_real *from) {
     size_t size = replay->size;
@@ -42,7 +25,7 @@ static void entry_write(cp_replay *replay, size_t entry, const cp_real *from) {
         return;
     }
     uint16_t *to = (uint16_t *)replay->samples + entry * size;
-    for (size_t i = 0; i < size; i++) to[i] = half_bits((float)from[i]);
+    for (size_t i = 0; i < size; i++) to[i] = cp_f16_bits((float)from[i]);
 }
 
 static void entry_read(const cp_replay *replay, size_t entry, cp_real *to) {

@@ -9,11 +9,9 @@
 #include <string.h>
 
 enum {
-    NOISE_VALUES = 1024,             /* normal numbers made at a time: they stay in the cache */
-    CHUNK_VALUES = 8192,             /* what a thread takes, in whole chains */
-    CHUNK_CHAINS = 4,                /* and in this many: a chunk then starts at a whole block of the random stream */
-    VALUE_WORDS = CP_DOUBLE ? 2 : 1, /* of the random stream, see core/random.h */
-    BLOCK_WORDS = 4,
+    NOISE_VALUES = 256 * CP_FILL_UNIT, /* normal numbers made at a time: they stay in the cache */
+    CHUNK_VALUES = 8192,               /* what a thread takes, in whole chains */
+    CHUNK_CHAINS = CP_FILL_UNIT,       /* and in this many: the noise of all chains can then be cut between chunks */
 };
 
 typedef struct walk {
@@ -21,7 +19,7 @@ typedef struct walk {
     cp_real       *x, *grad;
     const cp_real *energies;
     const cp_real *script; /* this step's, or NULL */
-    cp_rng         rng;    /* at this step's first number */
+    cp_rng         rng;    /* before this step's noise, one fill */
     cp_real        rate, noise;
     bool           clamp_grad, clamp_x;
     cp_real        limit, low, high;
@@ -40,8 +38,7 @@ typedef struct noise_source {
 } noise_source;
 
 static void noise_start(noise_source *source, const walk *w, size_t begin, size_t end) {
-    source->rng = w->rng;
-    source->rng.position += begin * w->chain * VALUE_WORDS;
+    source->rng = cp_rng_inside_fill(w->rng, begin * w->chain);
     source->next = w->script ? w->script + begin * w->chain : NULL;
     source->ready = w->script ? (end - begin) * w->chain : 0;
     source->left = w->script ? 0 : (end - begin) * w->chain;
@@ -199,9 +196,7 @@ static bool step(cp_at at, run *r) {
         w.script += (size_t)r->report.steps * r->x->size;
     } else if (w.noise != 0 && r->x->size) {
         w.rng = *r->rng;
-        w.rng.position = (w.rng.position + BLOCK_WORDS - 1) / BLOCK_WORDS * BLOCK_WORDS;
-        uint64_t words = (uint64_t)r->x->size * VALUE_WORDS;
-        r->rng->position = w.rng.position + (words + BLOCK_WORDS - 1) / BLOCK_WORDS * BLOCK_WORDS;
+        cp_rng_skip_fill(r->rng, r->x->size);
     }
     cp_parallel(chains, chunk_of(w.chain), move_loop, &w);
     report_stuck(r, &w);

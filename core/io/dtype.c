@@ -106,6 +106,21 @@ float cp_f16_value(uint16_t bits) {
     return bits & 0x8000 ? -size : size;
 }
 
+uint16_t cp_f16_bits(float value) {
+    const uint32_t largest = 0x7bff, smallest_normal = 0x38800000; /* 65504; 2^-14 as a float */
+    uint32_t       bits;
+    memcpy(&bits, &value, sizeof bits);
+    uint32_t sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff, half;
+    if (magnitude < smallest_normal) {
+        half = (uint32_t)lrintf(fabsf(value) * 0x1p24f);
+    } else {
+        uint32_t rounded = magnitude + 0xfff + (magnitude >> 13 & 1);
+        half = (rounded - 0x38000000) >> 13;
+        if (half > largest) half = largest;
+    }
+    return (uint16_t)(sign | half);
+}
+
 float cp_bf16_value(uint16_t bits) {
     uint32_t wide = (uint32_t)bits << 16;
     float    value;

@@ -53,7 +53,9 @@ void cp_elements_to_double(cp_dtype dtype, const void *native, size_t count, dou
 bool cp_elements_to_real(cp_dtype dtype, const void *native, size_t count, cp_real *out, const char *what, cp_status *status);
 bool cp_elements_to_int32(cp_dtype dtype, const void *native, size_t count, int32_t *out, const char *what, cp_status *status);
 
-float cp_f16_value(uint16_t bits);
-float cp_bf16_value(uint16_t bits);
+/* Half precision. cp_f16_bits is the nearest half, ties to even, of a finite number; beyond the largest half that one. */
+uint16_t cp_f16_bits(float value);
+float    cp_f16_value(uint16_t bits);
+float    cp_bf16_value(uint16_t bits);
 
 #endif

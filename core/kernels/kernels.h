@@ -90,7 +90,7 @@ extern const cp_kernel_family cp_family_portable, cp_family_avx2, cp_family_avx5
 
 /* How the fast families compute a 3x3 convolution. AUTO is the cheapest method that applies; a method that does not apply
  * falls back to DIRECT. Winograd's methods add and subtract neighbors before they multiply: an infinite pixel makes the whole
- * tile (2x2 or 4x4 outputs) that reads it NaN, and WINOGRAD_4 overflows from inputs of about 1e37 on. */
+ * tile (2x2 or 4x4 outputs) that reads it infinite or NaN, and WINOGRAD_4 overflows from inputs of about 1e37 on. */
 typedef enum cp_conv_method { CP_CONV_AUTO, CP_CONV_DIRECT, CP_CONV_WINOGRAD_2, CP_CONV_WINOGRAD_4 } cp_conv_method;
 
 /* The family and the method in use: at first what the environment variables COUPLET_KERNELS (reference, portable, avx2,

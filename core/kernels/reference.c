@@ -94,7 +94,7 @@ typedef struct result {
     const cp_conv_fusion *fusion;
     const cp_real        *x, *w, *gy;
     cp_real              *out;
-    size_t                places, j, k, channels; /* channels of a group */
+    int                   dims[4]; /* i, j, k and the channels of all groups */
     void (*add)(const struct result *r, const size_t at[3], size_t group, size_t first, size_t count, double *sums);
 } result;
 
@@ -122,7 +122,7 @@ static size_t tap(const cp_conv_shape *s, int u, int v) {
 
 static void conv_add(const result *r, const size_t at[3], size_t group, size_t first, size_t count, double *sums) {
     const cp_conv_shape *s = r->s;
-    const size_t         cg = (size_t)(s->c / s->groups);
+    const size_t         cg = (size_t)(s->c / s->groups), kg = (size_t)(s->k / s->groups);
     for (int u = 0; u < s->kh; u++) {
         const long long y = source((int)at[1], u, s->stride_h, s->dilation_h, s->pad_top);
         for (int v = 0; v < s->kw && y >= 0 && y < s->h; v++) {
@@ -131,7 +131,7 @@ static void conv_add(const result *r, const size_t at[3], size_t group, size_t f
                 continue;
             }
             const cp_real *in = r->x + place(at[0], (size_t)y, (size_t)x, s->h, s->w) * (size_t)s->c + group * cg;
-            const cp_real *w = r->w + tap(s, u, v) + group * r->channels + first;
+            const cp_real *w = r->w + tap(s, u, v) + group * kg + first;
             for (size_t c = 0; c < cg; c++) {
                 add_scaled(count, (double)in[c], w + c * (size_t)s->k, sums);
             }
@@ -160,7 +160,7 @@ static void input_grad_add(const result *r, const size_t at[3], size_t group, si
 
 static void weight_grad_add(const result *r, const size_t at[3], size_t group, size_t first, size_t count, double *sums) {
     const cp_conv_shape *s = r->s;
-    const size_t         channel = group * (size_t)(s->c / s->groups) + at[2], o = group * r->channels + first;
+    const size_t         channel = group * (size_t)(s->c / s->groups) + at[2], o = group * (size_t)(s->k / s->groups) + first;
     for (size_t n = 0; n < (size_t)s->n; n++) {
         for (int i = 0; i < s->oh; i++) {
             const long long y = source(i, (int)at[0], s->stride_h, s->dilation_h, s->pad_top);
@@ -184,24 +184,29 @@ static cp_real finish(const cp_conv_fusion *f, size_t at, size_t channel, cp_rea
 
 static void result_places(void *context, size_t begin, size_t end) {
     const result *r = context;
-    const size_t  groups = (size_t)r->s->groups;
+    const size_t  groups = (size_t)r->s->groups, all = (size_t)r->dims[3], channels = all / groups;
+    const size_t  rows = (size_t)r->dims[1], columns = (size_t)r->dims[2];
     for (size_t i = begin; i < end; i++) {
-        const size_t at[3] = {i / r->k / r->j, i / r->k % r->j, i % r->k};
+        const size_t at[3] = {i / columns / rows, i / columns % rows, i % columns};
         for (size_t group = 0; group < groups; group++) {
-            for (size_t first = 0; first < r->channels; first += BLOCK) {
-                const size_t count = least(BLOCK, r->channels - first), channel = group * r->channels + first;
+            for (size_t first = 0; first < channels; first += BLOCK) {
+                const size_t count = least(BLOCK, channels - first), channel = group * channels + first;
                 double       sums[BLOCK];
                 for (size_t o = 0; o < count; o++) {
                     sums[o] = r->fusion->bias ? (double)r->fusion->bias[channel + o] : 0;
                 }
                 r->add(r, at, group, first, count, sums);
                 for (size_t o = 0; o < count; o++) {
-                    const size_t to = i * groups * r->channels + channel + o;
+                    const size_t to = i * all + channel + o;
                     r->out[to] = finish(r->fusion, to, channel + o, (cp_real)sums[o]);
                 }
             }
         }
     }
+}
+
+static size_t product(int a, int b, int c) {
+    return (size_t)a * (size_t)b * (size_t)c;
 }
 
 /* Computes r, with *in, the images that it reads, through scale, shift and leaky ReLU before. */
@@ -217,58 +222,33 @@ static bool result_run(cp_arena *scratch, result *r, const cp_conv_fusion *f, si
         copy[i] = v > 0 ? v : f->slope * v;
     }
     *in = copy ? copy : *in;
-    cp_parallel(r->places, 4, result_places, r);
+    cp_parallel(product(r->dims[0], r->dims[1], r->dims[2]), 4, result_places, r);
     cp_arena_release(scratch, copy);
     return true;
 }
 
-static size_t product(int a, int b, int c) {
-    return (size_t)a * (size_t)b * (size_t)c;
-}
-
 static bool ref_conv2d(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *w, const cp_conv_fusion *fusion,
                        cp_real *y) {
-    result r = {.s = s,
-                .fusion = fusion,
-                .x = x,
-                .w = w,
-                .out = y,
-                .places = product(s->n, s->oh, s->ow),
-                .j = (size_t)s->oh,
-                .k = (size_t)s->ow,
-                .channels = (size_t)(s->k / s->groups),
-                .add = conv_add};
+    result r = {.s = s, .fusion = fusion, .x = x, .w = w, .out = y, .dims = {s->n, s->oh, s->ow, s->k}, .add = conv_add};
     return result_run(scratch, &r, fusion, product(s->n, s->h, s->w), s->c, &r.x);
 }
 
 static bool ref_conv2d_input_grad(cp_arena *scratch, const cp_conv_shape *s, const cp_real *gy, const cp_real *w,
                                   const cp_conv_fusion *fusion, cp_real *gx) {
-    result r = {.s = s,
-                .fusion = fusion,
-                .gy = gy,
-                .w = w,
-                .out = gx,
-                .places = product(s->n, s->h, s->w),
-                .j = (size_t)s->h,
-                .k = (size_t)s->w,
-                .channels = (size_t)(s->c / s->groups),
-                .add = input_grad_add};
+    result r = {.s = s, .fusion = fusion, .gy = gy, .w = w, .out = gx, .dims = {s->n, s->h, s->w, s->c}, .add = input_grad_add};
     return result_run(scratch, &r, fusion, product(s->n, s->oh, s->ow), s->k, &r.gy);
 }
 
 static bool ref_conv2d_weight_grad(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *gy,
                                    const cp_conv_fusion *fusion, cp_real *gw, cp_real *gb) {
-    const int cg = s->c / s->groups;
-    result    r = {.s = s,
-                   .fusion = &(cp_conv_fusion){0},
-                   .x = x,
-                   .gy = gy,
-                   .out = gw,
-                   .places = product(s->kh, s->kw, cg),
-                   .j = (size_t)s->kw,
-                   .k = (size_t)cg,
-                   .channels = (size_t)(s->k / s->groups),
-                   .add = weight_grad_add};
+    const cp_conv_fusion nothing = {0};
+    result               r = {.s = s,
+                              .fusion = &nothing,
+                              .x = x,
+                              .gy = gy,
+                              .out = gw,
+                              .dims = {s->kh, s->kw, s->c / s->groups, s->k},
+                              .add = weight_grad_add};
     for (size_t o = 0; gb && o < (size_t)s->k; o++) {
         double sum = 0;
         for (size_t i = 0; i < product(s->n, s->oh, s->ow); i++) {

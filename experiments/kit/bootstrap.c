@@ -58,7 +58,7 @@ static double percentile(const double *sorted, int count, double share) {
     return sorted[low] + (place - low) * (sorted[high] - sorted[low]);
 }
 
-static void interval(double *values, int count, cp_measure *measure) {
+static void interval(double *values, int count, cp_estimate *measure) {
     int defined = 0;
     for (int i = 0; i < count; i++)
         if (!isnan(values[i])) values[defined++] = values[i];

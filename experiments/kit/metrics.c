@@ -161,7 +161,7 @@ static bool estimate(const cp_scored *s, cp_metrics *m) {
     }
     m->mean_confidence /= s->n;
     if (fine) cp_scored_measure(s, once, tally, values, m->bins);
-    for (int k = 0; fine && k < CP_METRICS; k++) m->of[k] = (cp_measure){values[k], NAN, NAN};
+    for (int k = 0; fine && k < CP_METRICS; k++) m->of[k] = (cp_estimate){values[k], NAN, NAN};
     free(tally);
     free(once);
     return fine;

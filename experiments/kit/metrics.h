@@ -71,9 +71,9 @@ typedef struct cp_metrics_config {
     uint64_t seed;
 } cp_metrics_config;
 
-typedef struct cp_measure {
+typedef struct cp_estimate {
     double value, low, high;
-} cp_measure;
+} cp_estimate;
 
 /* A row of the reliability table; confidence and accuracy are means, NaN when count is 0. */
 typedef struct cp_bin {
@@ -82,12 +82,12 @@ typedef struct cp_bin {
 } cp_bin;
 
 typedef struct cp_metrics {
-    int        n, classes;
-    int        groups;         /* n when there are none */
-    cp_measure of[CP_METRICS]; /* values as in the formulas above: shares are not yet percent */
-    cp_bin     bins[CP_CALIBRATION_BINS];
-    double     mean_confidence;
-    int       *confusion; /* (classes, classes): [label][predicted] */
+    int         n, classes;
+    int         groups;         /* n when there are none */
+    cp_estimate of[CP_METRICS]; /* values as in the formulas above: shares are not yet percent */
+    cp_bin      bins[CP_CALIBRATION_BINS];
+    double      mean_confidence;
+    int        *confusion; /* (classes, classes): [label][predicted] */
 } cp_metrics;
 
 /* NULL with a message, naming the row: no predictions, a value that is not finite, a probability outside [0, 1] or a row of

@@ -1,5 +1,5 @@
 /* couplet report: the page of some runs. */
-#include "experiments/commands.h"
+#include "experiments/kit/report.h"
 #include "experiments/kit/report_parts.h"
 
 #include <stdio.h>

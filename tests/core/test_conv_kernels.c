@@ -259,6 +259,36 @@ static void all_families_agree_on(cp_conv_shape s, unsigned fused) {
     problem_free(&p);
 }
 
+/* The largest difference, as a part of the root mean square of what is expected. */
+static double largest_error(size_t count, const cp_real *got, const cp_real *expected) {
+    double largest = 0, squares = 0;
+    for (size_t i = 0; i < count; i++) {
+        largest = fmax(largest, fabs((double)got[i] - (double)expected[i]));
+        squares += (double)expected[i] * (double)expected[i];
+    }
+    return largest / sqrt(squares / (double)count);
+}
+
+/* With the points 0, 1, -1, 2, -2 and infinity, the errors are three times as large. */
+static void winograd4_errs_by_less_than_some_hundred_roundings(void) {
+    const cp_conv_shape shapes[] = {square(2, 16, 64, 64, 3, 1, 1), square(2, 8, 256, 256, 3, 1, 1)};
+    for (size_t shape = 0; shape < sizeof shapes / sizeof *shapes; shape++) {
+        problem              p = problem_of(shapes[shape], 0);
+        const cp_conv_shape *s = &p.s;
+        kernels_reference();
+        outcome expected = outcome_of(scratch, &p);
+        for (int next = FAMILY_FAST; kernels_next(&next);) {
+            kernels_method(CP_CONV_WINOGRAD_4);
+            outcome o = outcome_of(scratch, &p);
+            TEST_ASSERT_TRUE_MESSAGE(largest_error(y_size(s), o.y, expected.y) < 1.5e-5, named(s, "forward"));
+            TEST_ASSERT_TRUE_MESSAGE(largest_error(x_size(s), o.gx, expected.gx) < 1.5e-5, named(s, "input gradient"));
+            TEST_ASSERT_TRUE_MESSAGE(largest_error(w_size(s), o.gw, expected.gw) < 6e-6, named(s, "weight gradient"));
+            outcome_free(&o);
+        }
+        outcome_free(&expected), problem_free(&p);
+    }
+}
+
 static unsigned random_fusion(void) {
     return random_between(0, 2) ? (unsigned)random_between(0, ALL_FUSED) : 0;
 }
@@ -416,6 +446,68 @@ static void a_nan_in_an_image_reaches_every_output_it_touches(void) {
     problem_free(&p);
 }
 
+/* Winograd's methods spread an infinite pixel over the tiles that read it, but not further. */
+static void an_infinite_pixel_reaches_the_outputs_that_read_it_and_none_beyond_their_tiles(void) {
+    problem p = problem_of(square(1, 12, 16, 16, 3, 1, 1), 0);
+    for (int next = FAMILY_REFERENCE; kernels_next(&next);) {
+        for (int method = CP_CONV_DIRECT; method <= CP_CONV_WINOGRAD_4; method++) {
+            kernels_method((cp_conv_method)method);
+            cp_real *pixel = &p.x[(6 * 12 + 6) * 16 + 3], before = *pixel;
+            outcome  clean = outcome_of(scratch, &p);
+            *pixel = (cp_real)INFINITY;
+            outcome o = outcome_of(scratch, &p);
+            *pixel = before;
+            for (int i = 0; i < 12 * 12; i++) {
+                const int row = i / 12, column = i % 12;
+                if (row >= 5 && row <= 7 && column >= 5 && column <= 7) {
+                    TEST_ASSERT_FALSE_MESSAGE(isfinite(o.y[i * 16]), named(&p.s, "forward"));
+                } else if (row < 4 || row > 7 || column < 4 || column > 7) {
+                    TEST_ASSERT_EQUAL_MEMORY_MESSAGE(&clean.y[i * 16], &o.y[i * 16], 16 * sizeof(cp_real), named(&p.s, "forward"));
+                }
+            }
+            outcome_free(&clean), outcome_free(&o);
+        }
+    }
+    problem_free(&p);
+}
+
+static void assert_scaled(size_t count, const cp_real *got, const cp_real *base, cp_real scale, const char *message) {
+    for (size_t i = 0; i < count; i++) {
+        TEST_ASSERT_TRUE_MESSAGE(got[i] == base[i] * scale, message);
+    }
+}
+
+/* A power of two changes no digit, unless something on the way overflows. */
+static void convolutions_of_numbers_up_to_1e36_do_not_overflow(void) {
+    const cp_real       scale = (cp_real)0x1p119; /* 6.6e35 */
+    const cp_conv_shape shapes[] = {square(1, 9, 8, 8, 3, 1, 1), square(1, 9, 8, 8, 3, 2, 1)};
+    for (size_t shape = 0; shape < sizeof shapes / sizeof *shapes; shape++) {
+        problem              p = problem_of(shapes[shape], 0), large = p;
+        const cp_conv_shape *s = &p.s;
+        large.x = numbers(x_size(s)), large.gy = numbers(y_size(s));
+        for (size_t i = 0; i < x_size(s); i++) {
+            large.x[i] = p.x[i] * scale;
+        }
+        for (size_t i = 0; i < y_size(s); i++) {
+            large.gy[i] = p.gy[i] * scale;
+        }
+        for (int next = FAMILY_REFERENCE; kernels_next(&next);) {
+            for (int method = CP_CONV_AUTO; method <= CP_CONV_WINOGRAD_4; method++) {
+                kernels_method((cp_conv_method)method);
+                outcome base = outcome_of(scratch, &p), o = {numbers(y_size(s)), numbers(x_size(s)), numbers(w_size(s)), NULL};
+                TEST_ASSERT_TRUE(cp_kernels()->conv2d(scratch, s, large.x, p.w, &p.forward, o.y));
+                TEST_ASSERT_TRUE(cp_kernels()->conv2d_input_grad(scratch, s, large.gy, p.w, &p.backward, o.gx));
+                TEST_ASSERT_TRUE(cp_kernels()->conv2d_weight_grad(scratch, s, large.x, p.gy, &p.weights, o.gw, NULL));
+                assert_scaled(y_size(s), o.y, base.y, scale, named(s, "forward"));
+                assert_scaled(x_size(s), o.gx, base.gx, scale, named(s, "input gradient"));
+                assert_scaled(w_size(s), o.gw, base.gw, scale, named(s, "weight gradient"));
+                outcome_free(&base), outcome_free(&o);
+            }
+        }
+        free(large.x), free(large.gy), problem_free(&p);
+    }
+}
+
 static void assert_residual_may_be_output(cp_conv_shape s) {
     problem      p = problem_of(s, ALL_FUSED);
     const size_t size = y_size(&p.s) * sizeof(cp_real), back = x_size(&p.s) * sizeof(cp_real);
@@ -514,10 +606,13 @@ int main(void) {
     RUN_TEST(fast_convolutions_agree_with_the_reference_on_random_shapes);
     RUN_TEST(input_gradients_of_pixels_that_no_output_reads_are_zero_or_the_bias);
     RUN_TEST(fast_convolutions_agree_with_the_reference_whatever_is_fused);
+    RUN_TEST(winograd4_errs_by_less_than_some_hundred_roundings);
     RUN_TEST(the_gradient_of_a_bias_is_the_sum_over_the_pixels_and_changes_nothing_else);
     RUN_TEST(convolutions_of_nothing_touch_nothing_and_give_the_bias_or_zeros);
     RUN_TEST(a_nan_in_an_image_reaches_every_output_it_touches);
     RUN_TEST(a_nan_in_an_image_reaches_every_output_it_touches_with_stride_2);
+    RUN_TEST(an_infinite_pixel_reaches_the_outputs_that_read_it_and_none_beyond_their_tiles);
+    RUN_TEST(convolutions_of_numbers_up_to_1e36_do_not_overflow);
     RUN_TEST(signs_are_those_of_what_the_convolution_saw);
     RUN_TEST(the_residual_may_be_the_output_itself);
     RUN_TEST(a_kernel_without_its_scratch_memory_says_so_and_keeps_none);

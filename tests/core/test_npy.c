@@ -132,6 +132,11 @@ static void half_floats_become_reals(void) {
     free(values);
 }
 
+static void every_finite_half_becomes_a_float_and_the_same_half_again(void) {
+    for (uint32_t bits = 0; bits < 0x10000; bits++)
+        if ((bits & 0x7c00) != 0x7c00) TEST_ASSERT_EQUAL_HEX16(bits, cp_f16_bits(cp_f16_value((uint16_t)bits)));
+}
+
 static void empty_arrays_are_read(void) {
     reads(make(1, "{'descr': '<f8', 'fortran_order': False, 'shape': (0, 3), }\n", NULL, 0));
     has_shape(CP_F64, 2, (int64_t[]){0, 3}, 0);
@@ -369,6 +374,7 @@ int main(void) {
     RUN_TEST(bytes_in_version_3_are_read);
     RUN_TEST(a_single_number_has_rank_0);
     RUN_TEST(half_floats_become_reals);
+    RUN_TEST(every_finite_half_becomes_a_float_and_the_same_half_again);
     RUN_TEST(empty_arrays_are_read);
     RUN_TEST(the_header_may_be_laid_out_in_any_way);
     RUN_TEST(files_that_are_no_npy_are_refused);

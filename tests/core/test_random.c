@@ -445,6 +445,25 @@ static void a_fill_writes_exactly_its_values_and_moves_on_by_whole_blocks(void) 
     }
 }
 
+static void a_fill_made_in_pieces_from_inside_it_equals_one_and_skipping_it_moves_as_far(void) {
+    for (size_t start = 0; start < 5; start++) {
+        cp_rng before = cp_rng_named(29, "pieces"), whole, skipping;
+        before.position = start;
+        whole = skipping = before;
+        cp_rng_fill_normal(&whole, values, 2003, 0, 1);
+        cp_rng_skip_fill(&skipping, 2003);
+        TEST_ASSERT_EQUAL_UINT64(whole.position, skipping.position);
+        for (size_t first = 0; first < 2003; first += 125 * CP_FILL_UNIT) {
+            cp_rng       inside = cp_rng_inside_fill(before, first);
+            const size_t count = 2003 - first < 125 * CP_FILL_UNIT ? 2003 - first : 125 * CP_FILL_UNIT;
+            cp_rng_fill_normal(&inside, others + first, count, 0, 1);
+        }
+        TEST_ASSERT_EQUAL_MEMORY(values, others, 2003 * sizeof *values);
+        cp_rng_skip_fill(&before, 0);
+        TEST_ASSERT_EQUAL_UINT64(start, before.position);
+    }
+}
+
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(philox_gives_the_known_answers_of_random123);
@@ -472,5 +491,6 @@ int main(void) {
     RUN_TEST(fills_have_the_same_bits_for_any_number_of_threads);
     RUN_TEST(a_fill_in_two_calls_gives_the_numbers_of_one_when_cut_at_a_multiple_of_four);
     RUN_TEST(a_fill_writes_exactly_its_values_and_moves_on_by_whole_blocks);
+    RUN_TEST(a_fill_made_in_pieces_from_inside_it_equals_one_and_skipping_it_moves_as_far);
     return UNITY_END();
 }

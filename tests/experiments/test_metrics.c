@@ -144,7 +144,7 @@ static void intervals_hold_the_estimate(void) {
 /* The sd of a share is sqrt(p (1 - p) / n), and 95 % of a normal lie within 1.96 sd. */
 static void the_interval_of_accuracy_is_as_wide_as_theory_has_it(void) {
     cp_metrics *m = measure(&made, 4000, 3);
-    cp_measure  a = m->of[CP_ACCURACY];
+    cp_estimate a = m->of[CP_ACCURACY];
     double      half = 1.96 * sqrt(a.value * (1 - a.value) / N);
     TEST_ASSERT_DOUBLE_WITHIN(0.08 * half + 1.0 / N, 2 * half, a.high - a.low);
     TEST_ASSERT_DOUBLE_WITHIN(0.1 * half, a.value, (a.low + a.high) / 2);

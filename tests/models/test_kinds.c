@@ -250,9 +250,9 @@ static void kinds_that_cannot_be_told_apart_or_do_not_fit_are_refused(void) {
     TEST_ASSERT_FALSE(cp_head_kind_add(NULL));
     TEST_ASSERT_FALSE(cp_net_kind_add(&(cp_net_kind){0}));
     TEST_ASSERT_EQUAL_STRING("net_kind_add: the kind is NULL or has no name", message);
-    TEST_ASSERT_NULL(cp_head_kind_named("other"));
-    TEST_ASSERT_NULL(cp_head_kind_named(NULL));
-    TEST_ASSERT_EQUAL_PTR(&power, cp_net_kind_named("power"));
+    cp_model_config c;
+    TEST_ASSERT_FALSE(cp_model_config_parse("{\"head\":\"other\",\"classes\":2}", "text", &c, &status));
+    says(&status, "\"head\" is \"other\"; it must be one of softmax, jem, hybrid, cosine");
 }
 
 static void a_network_and_a_head_with_the_same_key_are_no_model(void) {

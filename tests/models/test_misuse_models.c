@@ -104,9 +104,9 @@ static void networks_and_heads_that_cannot_be_made_are_null(void) {
 
 static void models_that_cannot_be_made_are_null(void) {
     TEST_ASSERT_NULL(cp_model_new((cp_model_config){.model = "vit", .classes = 2}, &rng));
-    refused("model_new: model is \"vit\"; it must be one of wrn, mlp, lstm");
+    refused("model_new: \"model\" is \"vit\"; it must be one of wrn, mlp, lstm");
     TEST_ASSERT_NULL(cp_model_new((cp_model_config){.head = "sigmoid", .classes = 2}, &rng));
-    refused("model_new: head is \"sigmoid\"; it must be one of softmax, jem, hybrid");
+    refused("model_new: \"head\" is \"sigmoid\"; it must be one of softmax, jem, hybrid");
     TEST_ASSERT_NULL(cp_model_new((cp_model_config){0}, &rng));
     refused("classes is 0; it must be a whole number from 1 to 1048576");
     TEST_ASSERT_NULL(cp_model_new((cp_model_config){.classes = 2}, NULL));
