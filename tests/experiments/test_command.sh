@@ -70,8 +70,9 @@ case $("$couplet" --version)${2:-} in
 *double* | *sanitized*) ;;
 *)
     expect 0 "memory wrn 16 2 norm 0 side 28 channels 3 batch 64  train " bench memory
-    "$couplet" bench accuracy | awk '/->/ { for (i = 4; i <= NF; i++) { if (!($i < 1e-4)) bad = 1; n++ } } END { exit bad || n != 16 * 9 }'
-    expect_success "bench accuracy finds every method within 1e-4 at the shapes of wide ResNets" test $? -eq 0
+    "$couplet" bench accuracy | awk '/median$/ { for (i = 4; i < NF; i++) { if (!($i < 2e-6)) bad = 1; n++ } }
+        /largest$/ { for (i = 1; i < NF; i++) { if (!($i < 5e-5)) bad = 1; n++ } } END { exit bad || n != 2 * 16 * 9 }'
+    expect_success "bench accuracy finds every method within 5e-5, and half of the numbers within 2e-6, at the shapes of wide ResNets" test $? -eq 0
     COUPLET_CONV=abacus "$couplet" bench wrn 1 10 1 0 8 1 2 >steps 2>message
     expect_success "an unknown COUPLET_CONV is told" grep -q "COUPLET_CONV=abacus is none of auto, direct" message
     ;;
