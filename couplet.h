@@ -1,4 +1,5 @@
-/* Couplet: deep learning in C. This header is the whole library; each part's own header is its manual. */
+/* Couplet: deep learning in C. This header is what programs need; each part's own header is its manual. Two doors stand beside it:
+ * core/op.h for those who write ops and layers of their own, core/io/bytes.h for those who write file formats. */
 #ifndef COUPLET_H
 #define COUPLET_H
 
@@ -6,14 +7,10 @@
 #error "couplet.h is C11 (compound literals, _Generic) and not C++; put the calls into a C file with plain functions around them."
 #endif
 
-#include "core/arena.h"
 #include "core/error.h"
-#include "core/io/bytes.h"
 #include "core/io/dtype.h"
-#include "core/io/json.h"
 #include "core/io/npy.h"
 #include "core/io/safetensors.h"
-#include "core/op.h"
 #include "core/random.h"
 #include "core/real.h"
 #include "core/shape.h"

@@ -10,7 +10,12 @@
  *     cp_grad(tape, loss, &x, 1, &dx);             // dx = 2x
  *     cp_tape_reset(tape);                         // x, loss, dx are gone
  *     cp_tape_free(tape);
- */
+ *
+ * A tensor from before a reset is stale. Every function that is given one says so, with the op, the argument and the caller's place,
+ * in the step after the reset however long that is, and later until some 2,000 further tensors were made. What cannot be told: a stale
+ * tensor after more than that, one whose tape was freed, and values read through `data` without a call (under the address sanitizer
+ * also those, unless the tensor has a single value). After the first error in a step, functions given a NULL return NULL without a
+ * word: it came from that error. */
 #ifndef CP_TAPE_H
 #define CP_TAPE_H
 

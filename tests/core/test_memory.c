@@ -4,6 +4,8 @@
  * and made to fail. */
 #include "couplet.h"
 
+#include "core/op.h"
+
 #include "support/wrapped_memory.h"
 #include "tests/support/errors.h"
 #include "unity.h"
@@ -272,6 +274,21 @@ static void a_refusal_by_the_arena_at_any_call_is_told_and_survived(void) {
     TEST_ASSERT_GREATER_THAN_INT64(150, n);
 }
 
+/* What a chain of scalars costs a node: its tensor, its value, its place on the record. */
+static void a_node_of_a_scalar_chain_takes_at_most_500_bytes_its_sweep_included(void) {
+    enum { LENGTH = 20000 };
+    cp_tape   *tape = cp_tape_new();
+    cp_tensor *w = cp_parameter_new((cp_real[]){1}, CP_SCALAR), *y = w, *dw;
+    for (int i = 0; i < LENGTH; i++) y = cp_mul(tape, y, w);
+    TEST_ASSERT_EQUAL_INT(LENGTH, cp_tape_length(tape));
+    TEST_ASSERT_LESS_OR_EQUAL_UINT64(300, cp_tape_bytes(tape) / LENGTH);
+    TEST_ASSERT_TRUE(cp_grad(tape, y, &w, 1, &dw));
+    TEST_ASSERT_TRUE(cp_item(dw) == LENGTH + 1);
+    TEST_ASSERT_LESS_OR_EQUAL_UINT64(500, cp_tape_peak(tape) / LENGTH);
+    cp_tape_free(tape);
+    cp_tensor_free(w);
+}
+
 /* ---- leaks: seen by the leak sanitizer, or valgrind, when the program ends ---- */
 
 static void a_program_that_never_asks_for_a_gradient_leaks_nothing(void) {
@@ -327,6 +344,7 @@ int main(void) {
     RUN_TEST(out_of_memory_at_any_single_call_is_told_and_survived);
     RUN_TEST(out_of_memory_from_any_call_on_is_told_and_survived);
     RUN_TEST(a_refusal_by_the_arena_at_any_call_is_told_and_survived);
+    RUN_TEST(a_node_of_a_scalar_chain_takes_at_most_500_bytes_its_sweep_included);
     RUN_TEST(a_program_that_never_asks_for_a_gradient_leaks_nothing);
     RUN_TEST(a_tape_that_is_never_reset_leaks_nothing);
     RUN_TEST(an_empty_tape_and_a_tape_reset_many_times_leak_nothing);

@@ -2,6 +2,8 @@
  * sentence, and what the engine promises about pruning, constants, results and memory. */
 #include "couplet.h"
 
+#include "core/op.h"
+
 #include "tests/support/setup_tape.h"
 
 #include <math.h>

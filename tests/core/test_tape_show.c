@@ -1,6 +1,8 @@
 /* Tests of how a tape shows itself: the listing and the Graphviz output. */
 #include "couplet.h"
 
+#include "core/op.h"
+
 #include "tests/support/errors.h"
 #include "unity.h"
 

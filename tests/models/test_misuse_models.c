@@ -171,6 +171,17 @@ static void null_layers_tapes_and_inputs_are_refused_in_one_line(void) {
     REFUSED(cp_model_energy_of(CP_AT(tape), &(cp_model_target){0}, x), "the model is NULL");
 }
 
+static void a_linear_layer_that_does_not_fit_is_named_and_an_image_in_planes_is_recognized(void) {
+    cp_linear  linear = cp_linear_make(params, "hidden", (cp_linear_config){.in = 8, .out = 4}, &rng);
+    cp_tensor *x = cp_full(tape, 1, CP_SHAPE(2, 7)), *planes = cp_full(tape, 1, CP_SHAPE(2, 3, 9, 9));
+    cp_conv    conv = cp_conv_make(params, "stem", (cp_conv_config){.in = 3, .out = 4}, &rng);
+    REFUSED(cp_linear_forward(tape, &linear, x), "linear: x has shape (2, 7); hidden.weight (8, 4) needs (..., 8)");
+    REFUSED(cp_conv_forward(tape, &conv, planes), "images are (N, H, W, C), this looks like (N, C, H, W)");
+    cp_net *net = cp_wrn_new(params, "net", (cp_wrn_config){.channels = 3}, &rng);
+    REFUSED(cp_net_forward(tape, net, planes, CP_EVALUATION), "the channels of an image come last");
+    cp_net_free(net);
+}
+
 static void heads_say_one_thing_when_they_cannot_go_on(void) {
     const cp_head_kind *kinds[] = {&cp_head_softmax, &cp_head_jem, &cp_head_hybrid};
     cp_tape            *none = NULL;
@@ -249,6 +260,7 @@ int main(void) {
     RUN_TEST(networks_and_heads_that_cannot_be_made_are_null);
     RUN_TEST(models_that_cannot_be_made_are_null);
     RUN_TEST(null_layers_tapes_and_inputs_are_refused_in_one_line);
+    RUN_TEST(a_linear_layer_that_does_not_fit_is_named_and_an_image_in_planes_is_recognized);
     RUN_TEST(heads_say_one_thing_when_they_cannot_go_on);
     RUN_TEST(the_precision_is_full_stand_alone_and_diagonal_behind_a_network);
     RUN_TEST(unknown_keys_and_values_of_another_kind_are_refused_with_what_exists);

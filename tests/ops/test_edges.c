@@ -252,6 +252,64 @@ static void sums_and_variances_of_large_numbers_keep_their_digits(void) {
     TEST_ASSERT_DOUBLE_WITHIN(1e-5, 1, (double)normal->data[1]);
 }
 
+static void logsumexp_with_one_infinity_has_zero_gradients_at_the_finite_entries(void) {
+    cp_tensor *x = cp_variable(tape, (cp_real[]){1, (cp_real)INFINITY, 2, 3, 4, 5}, CP_SHAPE(2, 3));
+    cp_tensor *out = cp_logsumexp(tape, x, CP_AXES(1), false), *dx = gradient(cp_sum(tape, out, CP_ALL, false), x);
+    TEST_ASSERT_TRUE(isinf(out->data[0]));
+    TEST_ASSERT_TRUE(dx->data[0] == 0 && isnan(dx->data[1]) && dx->data[2] == 0);
+    TEST_ASSERT_DOUBLE_WITHIN(1e-6, 1, (double)(dx->data[3] + dx->data[4] + dx->data[5]));
+}
+
+/* As PyTorch has it: where one of two is NaN neither is preferred, and both get the gradient. */
+static void maximum_and_minimum_hand_the_gradient_on_where_one_side_is_nan(void) {
+    cp_tensor *a = cp_variable(tape, (cp_real[]){(cp_real)NAN, 1, 2}, CP_SHAPE(3));
+    cp_tensor *b = cp_variable(tape, (cp_real[]){5, (cp_real)NAN, 1}, CP_SHAPE(3));
+    EXPECT(gradient(cp_sum(tape, cp_maximum(tape, a, b), CP_ALL, false), a), 1, 1, 1);
+    EXPECT(gradient(cp_sum(tape, cp_maximum(tape, a, b), CP_ALL, false), b), 1, 1, 0);
+    EXPECT(gradient(cp_sum(tape, cp_minimum(tape, a, b), CP_ALL, false), a), 1, 1, 0);
+    EXPECT(gradient(cp_sum(tape, cp_minimum(tape, a, b), CP_ALL, false), b), 1, 1, 1);
+}
+
+static void take_and_put_count_their_places_before_they_take_memory(void) {
+    cp_tensor *x = VECTOR(1, 2);
+    size_t     before = cp_tape_bytes(tape);
+    TEST_ASSERT_NULL(cp_take(tape, x, (cp_places){INTS(0), 1}, CP_SHAPE(1 << 20, 1 << 8)));
+    expect_error("take: 1 places for 268435456 values");
+    TEST_ASSERT_NULL(cp_put(tape, x, (cp_places){INTS(0), 1}, CP_SHAPE(1 << 20, 1 << 8)));
+    expect_error("put: 1 places for 2 values");
+    TEST_ASSERT_TRUE(cp_tape_bytes(tape) == before);
+}
+
+static void an_eps_of_zero_is_the_same_default_in_every_norm(void) {
+    cp_tensor *x = cp_constant(tape, (cp_real[]){1, 1, 1, 1}, CP_SHAPE(2, 2)); /* without spread: 0 / sqrt(eps), or NaN for none */
+    EXPECT(cp_layer_norm(tape, x, NULL, NULL, 0), 0, 0, 0, 0);
+    EXPECT(cp_group_norm(tape, x, NULL, NULL, 1, 0), 0, 0, 0, 0);
+    EXPECT(cp_normalize(tape, x, CP_ALL, 0), 0, 0, 0, 0);
+    EXPECT(cp_batch_norm(tape, x, NULL, NULL, (cp_batch_norm_config){.training = true}), 0, 0, 0, 0);
+    cp_tensor *y = cp_constant(tape, (cp_real[]){0, (cp_real)0.01}, CP_SHAPE(1, 2));
+    TEST_ASSERT_DOUBLE_WITHIN(1e-5, -0.005 / sqrt(0.005 * 0.005 + 1e-5), (double)cp_layer_norm(tape, y, NULL, NULL, 0)->data[0]);
+}
+
+/* Means 1,000 apart, a point a little off one of them: what the distance is must not depend on where the origin is. */
+static void gaussian_energies_far_from_the_origin_keep_their_digits(void) {
+    const double offset[] = {0.25, -0.5, 0.125};
+    for (int kind = CP_SPHERICAL; kind <= CP_FULL; kind++) {
+        cp_real mean[] = {1000, 1000, 1000, -1000, -1000, -1000}, z[3], precision[6] = {0};
+        for (int i = 0; i < 3; i++) z[i] = (cp_real)(1000 + offset[i]);
+        for (int i = 0; i < 6; i++) precision[i] = (cp_real)0.3;
+        int          size = cp_precision_size((cp_precision)kind, 3);
+        cp_gaussians g = {.mean = cp_constant(tape, mean, CP_SHAPE(2, 3)),
+                          .precision = cp_constant(tape, precision, CP_SHAPE(size)),
+                          .kind = (cp_precision)kind};
+        double       near = (double)cp_gaussian_energy(tape, cp_constant(tape, z, CP_SHAPE(1, 3)), g)->data[0], expected = 0;
+        cp_real      at_origin[] = {0, 0, 0, -2000, -2000, -2000}, shift[3];
+        for (int i = 0; i < 3; i++) shift[i] = (cp_real)offset[i];
+        g.mean = cp_constant(tape, at_origin, CP_SHAPE(2, 3));
+        expected = (double)cp_gaussian_energy(tape, cp_constant(tape, shift, CP_SHAPE(1, 3)), g)->data[0];
+        TEST_ASSERT_DOUBLE_WITHIN(1e-6 * expected, expected, near);
+    }
+}
+
 static void denormals_and_negative_zero_survive(void) {
     cp_real    tiny = sizeof(cp_real) == sizeof(float) ? (cp_real)1e-40 : (cp_real)1e-310;
     cp_tensor *x = cp_constant(tape, (cp_real[]){tiny, -tiny, (cp_real)-0.0}, CP_SHAPE(3));
@@ -438,6 +496,11 @@ int main(void) {
     RUN_TEST(the_smooth_steps_are_exact_at_both_ends);
     RUN_TEST(cross_entropy_is_exact_for_huge_logits);
     RUN_TEST(sums_and_variances_of_large_numbers_keep_their_digits);
+    RUN_TEST(logsumexp_with_one_infinity_has_zero_gradients_at_the_finite_entries);
+    RUN_TEST(maximum_and_minimum_hand_the_gradient_on_where_one_side_is_nan);
+    RUN_TEST(take_and_put_count_their_places_before_they_take_memory);
+    RUN_TEST(an_eps_of_zero_is_the_same_default_in_every_norm);
+    RUN_TEST(gaussian_energies_far_from_the_origin_keep_their_digits);
     RUN_TEST(denormals_and_negative_zero_survive);
     RUN_TEST(nan_passes_through_elementwise_ops);
     RUN_TEST(nan_passes_through_reductions_from_any_place);

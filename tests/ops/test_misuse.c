@@ -2,6 +2,8 @@
  * names the op, what is wrong and the caller's file and line, and the op returns NULL. With the default handler, a child
  * process prints one line and exits with status 2. */
 #include "couplet.h"
+
+#include "core/op.h"
 #include "ops/gaussian.h"
 
 #include "tests/core/child.h"

@@ -29,6 +29,20 @@ END
 }
 expect_success "the library's header before those of the kit" compiles "$work/library_first.c"
 expect_success "the kit's headers before that of the library" compiles "$work/kit_first.c"
+
+# What cannot be told when a program runs is told when it is compiled.
+refused() { # the body of a program, a word of the compiler's
+    printf '#include "couplet.h"\nint main(void) {\n    cp_real data[6] = {0};\n    cp_tape *tape = cp_tape_new();\n' >"$work/wrong.c"
+    printf '    cp_tensor *x = cp_variable(tape, data, CP_SHAPE(3, 2));\n    %s\n    return !x;\n}\n' "$1" >>"$work/wrong.c"
+    ! said=$(compiles "$work/wrong.c" 2>&1) && echo "$said" | grep -q "$2"
+}
+expect_success "a tensor where a tape belongs does not compile" refused 'x = cp_add(x, x, x);' _Generic
+expect_success "a rank with sizes of its own does not compile" refused 'x = cp_variable(tape, data, 2, (int[]){3});' argument
+expect_success "a shape of six axes does not compile" refused 'x = cp_reshape(tape, x, CP_SHAPE(1, 1, 1, 1, 3, 2));' excess
+accepted() { # the body of a program
+    ! refused "$1" . && [ -z "$said" ]
+}
+expect_success "the right call does" accepted 'x = cp_add(tape, x, cp_reshape(tape, x, CP_SHAPE(3, 2)));'
 for header in couplet.h experiments/kit/*.h; do
     includes "$header" >"$work/alone.c"
     echo "int main(void) { return 0; }" >>"$work/alone.c"

@@ -12,9 +12,9 @@ compile_and_run() { # program.c, more of the compiler's words
 cat >"$work/version.c" <<'C'
 #include <couplet.h>
 int main(void) {
-    cp_arena *arena = cp_arena_new();
-    int       bad   = arena == NULL || printf("%s %s\n", CP_VERSION, CP_REAL_NAME) < 0;
-    cp_arena_free(arena);
+    cp_tape *tape = cp_tape_new();
+    int      bad  = tape == NULL || printf("%s %s\n", CP_VERSION, CP_REAL_NAME) < 0;
+    cp_tape_free(tape);
     return bad;
 }
 C

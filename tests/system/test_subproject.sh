@@ -12,9 +12,9 @@ MESON
 cat >"$work/user.c" <<'C'
 #include <couplet.h>
 int main(void) {
-    cp_arena *arena = cp_arena_new();
-    int       bad   = arena == NULL || sizeof(cp_real) != sizeof(double);
-    cp_arena_free(arena);
+    cp_tape *tape = cp_tape_new();
+    int      bad  = tape == NULL || sizeof(cp_real) != sizeof(double);
+    cp_tape_free(tape);
     return bad;
 }
 C
