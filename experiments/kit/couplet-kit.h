@@ -9,7 +9,6 @@
 #include "experiments/kit/figure.h"
 #include "experiments/kit/metrics.h"
 #include "experiments/kit/options.h"
-#include "experiments/kit/precision.h"
 #include "experiments/kit/program.h"
 #include "experiments/kit/progress.h"
 #include "experiments/kit/report.h"

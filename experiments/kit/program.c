@@ -1,13 +1,11 @@
 /* Programs: finds the command that was asked for, reads its options and runs it. */
 #include "experiments/kit/program.h"
 
+#include "core/real.h"
 #include "core/threads.h"
-#include "experiments/kit/precision.h"
 #include "experiments/kit/report.h"
 
 #include <string.h>
-
-const char CP_KIT_PRECISION = 0;
 
 const char cp_program_exits[] = "0 fine; 1 failed (data, disk, divergence; the message tells); 2 wrong usage;\n"
                                 "130 interrupted by Ctrl-C, with what was finished saved.";

@@ -22,7 +22,7 @@ int main(void) {
 }
 C
 refused() { # words; passes when the command fails over the name
-    ! said=$("$@" 2>&1) && echo "$said" | grep 'undefined.*cp_kit_is_'
+    ! said=$("$@" 2>&1) && echo "$said" | grep 'undefined.*cp_built_for'
 }
 expect_success "a program for this precision links" compile_as_told couplet-kit draws draws.c
 expect_success "a program for the other precision does not link" \
