@@ -63,11 +63,13 @@ typedef struct block {
 _Static_assert(sizeof(block) <= ALIGN, "a block's header keeps the alignment");
 
 struct cp_arena {
-    chunk   *newest; /* the only one that is cut from */
-    size_t   used, peak, reserved;
-    size_t   next_size;                   /* of the one chunk that replaces those freed by the last reset */
-    uint64_t filled[CLASSES / WORD_BITS]; /* a bit for each class that has free blocks; only then its head is valid */
-    block   *heads[CLASSES];
+    cp_at       at; /* for whom memory is taken, for messages */
+    const char *op;
+    chunk      *newest; /* the only one that is cut from */
+    size_t      used, peak, reserved;
+    size_t      next_size;                   /* of the one chunk that replaces those freed by the last reset */
+    uint64_t    filled[CLASSES / WORD_BITS]; /* a bit for each class that has free blocks; only then its head is valid */
+    block      *heads[CLASSES];
 };
 
 /* ---- blocks ---- */
@@ -309,9 +311,19 @@ void *cp_arena_try(cp_arena *arena, size_t bytes) {
     return block_memory(b);
 }
 
+void cp_arena_place(cp_arena *arena, cp_at at, const char *op) {
+    arena->at = at;
+    arena->op = op;
+}
+
+const char *cp_arena_op(const cp_arena *arena) {
+    return arena->op ? arena->op : "arena";
+}
+
 void *cp_arena_alloc(cp_arena *arena, size_t bytes) {
     void *memory = cp_arena_try(arena, bytes);
-    if (!memory) cp_misuse((cp_at){0}, "arena", "out of memory: cannot get %zu bytes beyond the %zu in use", bytes, arena->used);
+    if (!memory)
+        cp_misuse(arena->at, cp_arena_op(arena), "out of memory: cannot get %zu bytes beyond the %zu in use", bytes, arena->used);
     return memory;
 }
 

@@ -3,10 +3,12 @@
  * Blocks are handed out one after the other; a reset takes all of them back at once, in constant time, and keeps the
  * memory for the next step. Single blocks can be given back early and are used again for blocks of similar size. After
  * the first step or two (warm-up) an arena that is used the same way each step calls malloc no more. Under the address
- * sanitizer, memory that was given back is poisoned: touching a tensor of an earlier step is reported. An arena belongs
+ * sanitizer, memory that was given back is poisoned: touching values of an earlier step is reported (but for single values, which lie in their tensors). An arena belongs
  * to one thread. */
 #ifndef CP_ARENA_H
 #define CP_ARENA_H
+
+#include "core/error.h"
 
 #include <stddef.h>
 
@@ -19,6 +21,10 @@ void      cp_arena_free(cp_arena *arena); /* NULL is fine */
  * memory. */
 void *cp_arena_alloc(cp_arena *arena, size_t bytes);
 void *cp_arena_try(cp_arena *arena, size_t bytes); /* the same without cp_misuse: the caller has more to say */
+
+/* Who takes memory from now on: messages name this op and place. */
+void        cp_arena_place(cp_arena *arena, cp_at at, const char *op);
+const char *cp_arena_op(const cp_arena *arena);
 
 /* Gives one block back before the reset. NULL is fine; a block given back twice is misuse. */
 void cp_arena_release(cp_arena *arena, void *block);

@@ -5,7 +5,7 @@
  * - Misuse by the programmer (shapes that do not fit, a NULL, axis 7) goes to one process-wide handler with the op, the
  *   shapes and the caller's file and line. The default handler prints one line to stderr and exits with status 2. A
  *   program may install its own; when that handler returns, the function that failed returns NULL (or false) and has
- *   done nothing.
+ *   done nothing. It returns or ends the process: leaving it by longjmp would leave a tape in the middle of a sweep.
  *
  * - Bad data from outside (files, options, a full disk) never aborts: the function returns false or NULL and fills a
  *   cp_status that names the file, the byte offset or field, what was expected and what to do. */

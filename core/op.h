@@ -51,16 +51,21 @@ struct cp_node {
     const void  *attr;  /* the op's own: strides, axes, saved numbers; no tensors, which are inputs */
     const char  *file;  /* the caller's place */
     int          line;
+    bool         frozen; /* the tape was: parameters among the inputs are constants */
 };
 
 static inline bool cp_needs(const cp_node *node, int i) {
     return node->need[i];
 }
 
+/* Whether a tensor, called `what` in the message, can be read now: not from before its tape's reset, not given back. Else false, after
+ * cp_misuse. For functions that take no tape. */
+bool cp_tensor_usable(cp_at at, const char *op, const char *what, const cp_tensor *t);
+
 /* true when there is a tape and all inputs are tensors that it can use; else false, after cp_misuse, or silently for a NULL when the
  * tape has reported an error since its reset: that error is where it comes from. So formulas need no checks of their own. */
 bool cp_check(cp_at at, const char *op, int n, cp_tensor *const *in);
-/* The same for inputs with names, any of which may be absent: NULL. */
+/* The same for inputs with names, any of which may be absent: NULL, unless the tape has reported an error. */
 bool cp_check_optional(cp_at at, const char *op, int n, cp_tensor *const *in, const char *const *names);
 
 cp_tensor *cp_out(cp_at at, cp_shape shape);                /* a result to fill; NULL when out of memory */

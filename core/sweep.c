@@ -107,7 +107,9 @@ static bool rule_apply(cp_at at, const cp_node *node, cp_tensor *g) {
     }
     at.file = node->file; /* errors and second-order nodes name the line that called the op */
     at.line = node->line;
+    bool was = cp_tape_freeze(tape, node->frozen); /* parameters count in a recorded sweep as they did for the node */
     node->op->grad(at, node, g, gin);
+    cp_tape_freeze(tape, was);
     for (int j = 0; j < node->inputs; j++)
         if (node->need[j] && gin[j]) hold(gin[j]);
     for (int j = 0; j < node->inputs && fine; j++) {
@@ -194,6 +196,7 @@ static bool grad_only(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, int n, c
     for (int id = 0; id < tape->value_count; id++) drop(tape, tape->grads[id]);
     for (int i = 0; i < n && !fine; i++)
         if (out[i]->data) cp_values_release(tape, out[i]);
+    tape->made = NULL; /* no rule may have run since it was filled, and what it names is rewound */
     cp_tape_rewind(tape, before);
     return fine;
 }
@@ -230,13 +233,15 @@ static bool askable(cp_at at, const cp_tensor *loss, cp_tensor *const *wrt, int 
     if (n < 0 || (n > 0 && (!wrt || !out))) return cp_misuse(at, op, "wrt or out is NULL, or n = %d is negative", n);
     for (int i = 0; i < n; i++) out[i] = NULL;
     if (!cp_check(at, op, 1, (cp_tensor *[]){(cp_tensor *)loss})) return false;
-    if (loss->size != 1) return cp_misuse(at, op, "loss has shape %s; only a single value has a gradient", cp_shape_text(loss).s);
+    if (loss->size != 1)
+        return cp_misuse(at, op, "loss has shape %s; only a single value has a gradient: take cp_mean or cp_sum first",
+                         cp_shape_text(loss).s);
     for (int i = 0; i < n; i++)
         if (!wanted_fits(at, op, wrt[i], i)) return false;
     return (loss->id >= 0 && loss->tracked) ||
            cp_misuse(at, op,
-                     "loss was not recorded: it depends on no variable or parameter, or recording was off "
-                     "(what cp_grad returns is constant; cp_grad_recorded records it)");
+                     "loss was not recorded: it depends on no variable or parameter, or the tape was paused (cp_tape_pause); "
+                     "what cp_grad returns is constant, cp_grad_recorded records it");
 }
 
 static bool grad(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, int n, cp_tensor **out, bool recorded) {

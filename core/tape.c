@@ -30,7 +30,7 @@ void cp_tape_reset(cp_tape *tape) {
     if (!tape) return;
     tape->node_count = tape->value_count = tape->foreign_count = 0;
     tape->made = NULL;
-    tape->failed = false;
+    tape->failed = tape->collecting = false;
     if (++tape->step == 0) { /* the counter came round: old entries must not look new */
         if (tape->foreign) memset(tape->foreign, 0, (size_t)tape->foreign_room * sizeof *tape->foreign);
         tape->step = 1;
@@ -171,8 +171,8 @@ cp_tensor *(cp_detach)(cp_at at, cp_tensor *a) {
 
 bool cp_tensor_usable(cp_at at, const char *op, const char *what, const cp_tensor *t) {
     if (t->tape && t->step != t->tape->step)
-        return cp_misuse(at, op, "%s, of shape %s, is from before cp_tape_reset; make it anew in each step", what,
-                         cp_shape_text(t).s);
+        return cp_misuse(at, op, "%s, of shape %s, is from before cp_tape_reset (cp_sgld_run resets too); make it in each step",
+                         what, cp_shape_text(t).s);
     return t->data || cp_misuse(at, op, "%s, of shape %s, was given back by cp_release", what, cp_shape_text(t).s);
 }
 
@@ -195,13 +195,13 @@ bool cp_check(cp_at at, const char *op, int n, cp_tensor *const *in) {
     if (!at.tape) return (!n || in[0]) && cp_misuse(at, op, "the tape is NULL"); /* a NULL came from a call that has told */
     for (int i = 0; i < n; i++)
         if (!fits(at, op, "argument", i + 1, in[i])) return false;
-    at.tape->op = op;
+    cp_arena_place(at.tape->arena, at, op);
     return true;
 }
 
 bool cp_check_optional(cp_at at, const char *op, int n, cp_tensor *const *in, const char *const *names) {
     for (int i = 0; i < n; i++)
-        if (in[i] && !fits(at, op, names[i], 0, in[i])) return false;
+        if (in[i] ? !fits(at, op, names[i], 0, in[i]) : at.tape->failed) return false;
     return true;
 }
 
@@ -224,7 +224,7 @@ static cp_node *node_new(cp_at at, int n) {
     size_t   count = (size_t)n, tensors = count * sizeof(cp_tensor *), ids = count * sizeof(int);
     cp_node *node = cp_keep(at, sizeof *node + tensors + ids + count * sizeof(bool));
     if (!node || !cp_tape_grow(at, (void **)&tape->nodes, &tape->node_room, tape->node_count + 1, sizeof *tape->nodes)) return NULL;
-    *node = (cp_node){.in = (cp_tensor **)(node + 1), .inputs = n, .file = at.file, .line = at.line};
+    *node = (cp_node){.in = (cp_tensor **)(node + 1), .inputs = n, .file = at.file, .line = at.line, .frozen = tape->frozen};
     node->ids = (int *)((char *)node->in + tensors);
     node->need = (bool *)((char *)node->ids + ids);
     return node;

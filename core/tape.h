@@ -12,7 +12,7 @@
  *     cp_tape_free(tape);
  *
  * A tensor from before a reset is stale. Every function that is given one says so, with the op, the argument and the caller's place,
- * in the step after the reset however long that is, and later until some 2,000 further tensors were made. What cannot be told: a stale
+ * in the step after the reset however long that is, and later until some 8,000 further tensors were made. What cannot be told: a stale
  * tensor after more than that, one whose tape was freed, and values read through `data` without a call (under the address sanitizer
  * also those, unless the tensor has a single value). After the first error in a step, functions given a NULL return NULL without a
  * word: it came from that error. */
@@ -52,7 +52,7 @@ bool cp_grad(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, int n, cp_tensor 
 bool cp_grad_recorded(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, int n, cp_tensor **out);
 
 int    cp_tape_length(const cp_tape *tape); /* nodes recorded */
-size_t cp_tape_bytes(const cp_tape *tape);  /* arena memory in use now */
+size_t cp_tape_bytes(const cp_tape *tape);  /* memory of values and record in use now */
 size_t cp_tape_peak(const cp_tape *tape);   /* the most ever in use at once */
 
 /* A number that every reset changes: who keeps it can tell later whether values of the tape are still there. */

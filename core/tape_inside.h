@@ -40,8 +40,6 @@ struct cp_tape {
     bool           failed; /* an error was reported since the last reset: NULL arguments come from it and are no news */
     unsigned       step;   /* counts the resets, from 1 */
 
-    const char *op; /* the one that checked its arguments last, for messages */
-
     cp_node **nodes;
     int       node_count, node_room;
 
@@ -84,9 +82,6 @@ void       cp_tensor_recycle(cp_tape *tape, cp_tensor *t);        /* a sweep's: 
 bool cp_tape_grow(cp_at at, void **array, int *room, int needed, size_t item);
 
 /* ---- the record: core/tape.c ---- */
-
-/* Whether a tensor can be read now: not from before its tape's reset, not given back. Else false, after cp_misuse. */
-bool cp_tensor_usable(cp_at at, const char *op, const char *what, const cp_tensor *t);
 
 /* The id of a tensor among the tape's tracked values, -1 (a constant, or a parameter that was not used) or CP_TAKEN_FROZEN. */
 int cp_tape_find(const cp_tape *tape, const cp_tensor *t);

@@ -6,7 +6,7 @@
 
 /* ---- the ring of tensors ---- */
 
-enum { PART_TENSORS = 256, FIRST_PARTS = 8 };
+enum { PART_TENSORS = 256, FIRST_PARTS = 32 };
 
 typedef struct cp_ring_part {
     struct cp_ring_part *next;
@@ -175,14 +175,10 @@ bool cp_tape_grow(cp_at at, void **array, int *room, int needed, size_t item) {
 
 /* ---- tensors and their values ---- */
 
-static const char *op_name(const cp_tape *tape) {
-    return tape->op ? tape->op : "tape";
-}
-
 /* When there is no memory, the message names the op and the caller's place. */
 static bool got(cp_at at, const void *memory, size_t bytes, const char *what) {
-    return memory || cp_misuse(at, op_name(at.tape), "out of memory for %s: cannot get %zu bytes beyond the %zu in use", what,
-                               bytes, cp_tape_bytes(at.tape));
+    return memory || cp_misuse(at, cp_arena_op(at.tape->arena), "out of memory for %s: cannot get %zu bytes beyond the %zu in use",
+                               what, bytes, cp_tape_bytes(at.tape));
 }
 
 cp_tensor *cp_tensor_make(cp_at at, cp_shape shape, size_t size) {
@@ -205,7 +201,7 @@ void cp_values_release(cp_tape *tape, cp_tensor *t) {
 
 cp_tensor *cp_out(cp_at at, cp_shape shape) {
     size_t size;
-    if (!cp_shape_check(at, op_name(at.tape), shape) || !cp_shape_size(shape, &size)) return NULL;
+    if (!cp_shape_check(at, cp_arena_op(at.tape->arena), shape) || !cp_shape_size(shape, &size)) return NULL;
     cp_tensor *t = cp_tensor_make(at, shape, size);
     if (!t || !cp_values_take(at, t)) return NULL;
     if (at.tape->collecting) {

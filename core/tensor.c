@@ -50,7 +50,9 @@ void cp_tensor_free(cp_tensor *t) {
 
 cp_real(cp_item)(cp_at at, const cp_tensor *t) {
     if (!t || !cp_tensor_usable(at, "item", "the tensor", t)) return (cp_real)NAN;
-    if (t->size != 1) cp_misuse(at, "item", "shape %s has %zu values; one is needed", cp_shape_text(t).s, t->size);
+    if (t->size != 1)
+        cp_misuse(at, "item", "shape %s has %zu values, one is needed: take cp_mean or cp_sum, or read ->data[i]",
+                  cp_shape_text(t).s, t->size);
     return t->size == 1 ? t->data[0] : (cp_real)NAN;
 }
 

@@ -50,7 +50,7 @@ cp_gaussians(cp_gaussian_softmax_gaussians)(cp_at at, const layer_t *layer) {
     cp_gaussians g = {.mean = layer->mean, .precision = layer->precision, .kind = layer->config.precision};
     if (!layer->prior) return g;
     g.log_prior = cp_log_softmax(at, layer->prior, 0);
-    return g;
+    return g.log_prior ? g : (cp_gaussians){0};
 }
 
 /* ---- posteriors, energies, densities ---- */

@@ -64,7 +64,7 @@ static bool cut(cp_at at, cp_tensor *x, cp_tensor **steps) {
     if (time == 1) return (steps[0] = cp_reshape(at, x, CP_SHAPE(n, x->dims[2])));
     cp_tensor *early = cp_slice(at, x, (int[]){0, 0, 0}, (int[]){CP_END, half, CP_END}, NULL);
     cp_tensor *late = cp_slice(at, x, (int[]){0, half, 0}, (int[]){CP_END, CP_END, CP_END}, NULL);
-    if (!late) return false;
+    if (!early || !late) return false;
     cp_release(at, x);
     return cut(at, early, steps) && cut(at, late, steps + half);
 }
@@ -115,6 +115,7 @@ cp_tensor *(cp_lstm_forward)(cp_at at, const cp_lstm *lstm, cp_tensor *x, cp_ten
     for (int l = 0; l < c->layers && x; l++) {
         for (int d = 0; d < directions; d++) {
             ends[d] = run(at, &lstm->cell[l][d], x, c->hidden, d == 1, steps);
+            if (!ends[d]) return NULL;
             sides[d] = cp_concat(at, steps, time, 1);
         }
         x = directions == 2 ? cp_concat(at, sides, 2, 2) : sides[0];

@@ -78,7 +78,7 @@ cp_tensor *(cp_block_forward)(cp_at at, const cp_block *b, cp_tensor *x, cp_mode
         h = step(at, b, &b->norm1, &b->conv1, x, NULL, mode);
     }
     if (b->shortcut.weight) side = cp_conv_forward(at, &b->shortcut, x);
-    cp_tensor *out = step(at, b, &b->norm2, &b->conv2, h, side, mode);
+    cp_tensor *out = side ? step(at, b, &b->norm2, &b->conv2, h, side, mode) : NULL;
     if (b->shortcut.weight) cp_release(at, side);
     cp_release(at, h);
     return out;

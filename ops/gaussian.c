@@ -23,7 +23,9 @@ int cp_precision_size(cp_precision kind, int d) {
 }
 
 static bool fit(cp_at at, const char *op, cp_gaussians g) {
-    if (!cp_check(at, op, g.log_prior ? 3 : 2, (cp_tensor *[]){g.mean, g.precision, g.log_prior})) return false;
+    if (!cp_check(at, op, 2, (cp_tensor *[]){g.mean, g.precision}) ||
+        !cp_check_optional(at, op, 1, &g.log_prior, (const char *[]){"log_prior"}))
+        return false;
     if (g.mean->rank != 2 || g.mean->size == 0)
         return cp_misuse(at, op, "mean has shape %s; it is (classes, features)", cp_shape_text(g.mean).s);
     if (g.kind < CP_SPHERICAL || g.kind > CP_FULL)

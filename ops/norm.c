@@ -98,9 +98,9 @@ static int channels(const cp_tensor *x) {
 
 static bool is_per_channel(cp_at at, const char *op, const char *what, cp_tensor *t, const cp_tensor *x) {
     int c = channels(x);
-    return !t || (cp_check_optional(at, op, 1, &t, &what) &&
-                  (cp_shape_is(t, CP_SHAPE(c)) ||
-                   cp_misuse(at, op, "%s has shape %s; x %s has %d channels", what, cp_shape_text(t).s, cp_shape_text(x).s, c)));
+    if (!cp_check_optional(at, op, 1, &t, &what)) return false;
+    return !t || cp_shape_is(t, CP_SHAPE(c)) ||
+           cp_misuse(at, op, "%s has shape %s; x %s has %d channels", what, cp_shape_text(t).s, cp_shape_text(x).s, c);
 }
 
 static bool fits(cp_at at, const char *op, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta) {

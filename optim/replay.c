@@ -91,6 +91,7 @@ void cp_replay_free(cp_replay *replay) {
 
 static bool batch_fits(cp_at at, const char *op, const cp_replay *replay, const cp_tensor *x, const int *index) {
     if (!replay || !x || !index) return cp_misuse(at, op, "the buffer, x or index is NULL");
+    if (x->tape) return cp_misuse(at, op, "x, of shape %s, is on a tape; a tensor of your own is needed", cp_shape_text(x).s);
     const cp_replay_config *c = &replay->config;
     cp_shape                all = cp_shape_rows(c->capacity, c->shape);
     if (x->rank == all.rank && memcmp(x->dims + 1, all.dims + 1, (size_t)c->shape.rank * sizeof *all.dims) == 0) return true;

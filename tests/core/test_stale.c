@@ -181,6 +181,65 @@ static void a_released_tensor_is_told_and_one_that_a_rule_will_read_is_not_relea
     TEST_ASSERT_TRUE(view->data && view->data[3] == 12);
 }
 
+/* A sweep in which no rule runs must not leave its list behind: the next recorded sweep would give live tensors back. */
+static void a_sweep_without_a_rule_leaves_nothing_for_the_next_one(void) {
+    cp_tensor *x = made(), *y = made(), *g, *dx;
+    TEST_ASSERT_TRUE(cp_grad(tape, cp_sum(tape, x, CP_ALL, false), &y, 1, &g));
+    cp_tensor *h = cp_neg(tape, x), *u = cp_neg(tape, h);
+    cp_release(CP_AT(tape), h);
+    TEST_ASSERT_TRUE(cp_grad_recorded(tape, cp_sum(tape, cp_square(tape, u), CP_ALL, false), &x, 1, &dx));
+    TEST_ASSERT_TRUE(dx->data[3] == 8 && g->data[0] == 0);
+}
+
+static void a_null_from_a_failed_op_is_no_absent_option(void) {
+    cp_tensor *x = cp_full(tape, 1, CP_SHAPE(1, 2, 2, 1)), *w = cp_full(tape, 1, CP_SHAPE(1, 1, 1, 1)), *rows = made();
+    cp_tensor *bias = cp_add(tape, cp_full(tape, 1, CP_SHAPE(2)), cp_full(tape, 1, CP_SHAPE(3)));
+    expect_error("add: shapes (2) and (3) do not broadcast");
+    TEST_ASSERT_NULL(cp_conv2d(tape, x, w, bias, (cp_conv2d_config){0}));
+    TEST_ASSERT_NULL(cp_layer_norm(tape, rows, bias, NULL, 0));
+    TEST_ASSERT_EQUAL_INT(0, errors);
+    errors_forgive(tape);
+    TEST_ASSERT_NOT_NULL(cp_conv2d(tape, x, w, NULL, (cp_conv2d_config){0}));
+}
+
+static void a_stale_or_released_gradient_in_the_place_of_backwards_is_told(void) {
+    cp_rng     rng = cp_rng_named(1, "init");
+    cp_params *params = cp_params_new();
+    cp_linear  layer = cp_linear_make(params, "layer", (cp_linear_config){.in = 2, .out = 2}, &rng);
+    cp_optim  *sgd = cp_sgd_new(params, (cp_sgd_config){.rate = 1});
+    cp_param  *weight = cp_params_find(params, "layer.weight");
+    TEST_ASSERT_NOT_NULL(layer.weight);
+    weight->grad = stale_by(1);
+    TEST_ASSERT_FALSE(cp_optim_step(sgd));
+    expect_error("a gradient, of shape (2, 2), is from before cp_tape_reset");
+    weight->grad = cp_scale(tape, made(), 2);
+    cp_release(CP_AT(tape), weight->grad);
+    TEST_ASSERT_FALSE(cp_optim_step(sgd));
+    expect_error("a gradient, of shape (2, 2), was given back by cp_release");
+    cp_optim_free(sgd);
+    cp_params_free(params);
+}
+
+/* d/dw of d(w^3 x^2)/dx = 6 w^2 x, whatever the tape's state when the sweep is recorded. */
+static void a_recorded_sweep_takes_parameters_as_the_record_did(void) {
+    cp_tensor *w = cp_parameter_new((cp_real[]){2}, CP_SCALAR), *x = cp_variable(tape, (cp_real[]){1}, CP_SCALAR), *dx, *dw;
+    cp_tensor *y = cp_mul(tape, cp_mul(tape, w, cp_mul(tape, w, w)), cp_square(tape, x));
+    cp_tape_freeze(tape, true);
+    TEST_ASSERT_TRUE(cp_grad_recorded(tape, y, &x, 1, &dx));
+    cp_tape_freeze(tape, false);
+    TEST_ASSERT_TRUE(cp_grad(tape, dx, &w, 1, &dw));
+    TEST_ASSERT_TRUE(cp_item(dw) == 24);
+    cp_tape_reset(tape);
+    cp_tape_freeze(tape, true);
+    x = cp_variable(tape, (cp_real[]){1}, CP_SCALAR);
+    y = cp_mul(tape, w, cp_square(tape, x));
+    cp_tape_freeze(tape, false);
+    TEST_ASSERT_TRUE(cp_grad_recorded(tape, y, &x, 1, &dx));
+    TEST_ASSERT_FALSE(cp_grad(tape, dx, &w, 1, &dw));
+    expect_error("used only while the tape was frozen");
+    cp_tensor_free(w);
+}
+
 /* ---- parameters that got no gradient ---- */
 
 static void backward_tells_that_the_tape_was_frozen_when_the_loss_was_recorded(void) {
@@ -237,6 +296,10 @@ int main(void) {
     RUN_TEST(sweeps_and_samplers_do_not_use_up_the_quarantine);
     RUN_TEST(after_the_first_error_of_a_step_null_arguments_are_silent);
     RUN_TEST(a_released_tensor_is_told_and_one_that_a_rule_will_read_is_not_released);
+    RUN_TEST(a_sweep_without_a_rule_leaves_nothing_for_the_next_one);
+    RUN_TEST(a_null_from_a_failed_op_is_no_absent_option);
+    RUN_TEST(a_stale_or_released_gradient_in_the_place_of_backwards_is_told);
+    RUN_TEST(a_recorded_sweep_takes_parameters_as_the_record_did);
     RUN_TEST(backward_tells_that_the_tape_was_frozen_when_the_loss_was_recorded);
     RUN_TEST(backward_tells_that_the_loss_touches_no_parameter_of_the_set);
     RUN_TEST(parameters_used_frozen_have_no_gradient_and_the_others_theirs);

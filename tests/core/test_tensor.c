@@ -73,7 +73,7 @@ static void an_item_is_the_single_value_and_any_other_number_of_values_is_misuse
     TEST_ASSERT_TRUE(isnan(cp_item(NULL)));
     errors_catch();
     TEST_ASSERT_TRUE(isnan(cp_item(two)));
-    expect_error_at("item", "shape (2) has 2 values; one is needed", __FILE__, __LINE__ - 1);
+    expect_error_at("item", "shape (2) has 2 values, one is needed", __FILE__, __LINE__ - 1);
     TEST_ASSERT_TRUE(isnan(cp_item(none)));
     expect_error_at("item", "shape (0) has 0 values", __FILE__, __LINE__ - 1);
     errors_release();
