@@ -74,11 +74,6 @@ static cp_tensor *with_axes(cp_at at, cp_tensor *t, const reduction *r) {
     return cp_reshape(at, t, r->kept);
 }
 
-static cp_tensor *recorded(cp_at at, const cp_op *op, cp_tensor *out, const reduction *r, cp_tensor *a) {
-    const void *attr = out ? cp_attr(at, r, sizeof *r) : NULL;
-    return attr ? cp_record(at, op, out, attr, 1, &a) : NULL;
-}
-
 /* ---- sum and mean ---- */
 
 static void sum_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
@@ -91,7 +86,7 @@ const cp_op cp_op_mean = {.name = "mean", .formula = "sum over axes / count"};
 cp_tensor *(cp_sum)(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim) {
     reduction r;
     if (!reduction_plan(at, "sum", a, axes, keepdim, &r)) return NULL;
-    return recorded(at, &cp_op_sum, reduce(at, &r, a, false), &r, a);
+    return cp_record_with(at, &cp_op_sum, reduce(at, &r, a, false), &r, sizeof r, 1, &a);
 }
 
 cp_tensor *(cp_mean)(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim) {
@@ -119,11 +114,9 @@ cp_tensor *(cp_max)(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim) {
     reduction r;
     if (!reduction_plan(at, "max", a, axes, keepdim, &r)) return NULL;
     for (int i = 0; i < a->rank; i++)
-        if (r.flags[i] && a->dims[i] == 0) {
-            cp_misuse(at, "max", "shape %s has nothing to choose from along axis %d", cp_shape_text(a).s, i);
-            return NULL;
-        }
-    return recorded(at, &cp_op_max, reduce(at, &r, a, true), &r, a);
+        if (r.flags[i] && a->dims[i] == 0)
+            return cp_refuse(at, "max", "shape %s has nothing to choose from along axis %d", cp_shape_text(a).s, i);
+    return cp_record_with(at, &cp_op_max, reduce(at, &r, a, true), &r, sizeof r, 1, &a);
 }
 
 /* ---- logsumexp ---- */
@@ -157,7 +150,7 @@ cp_tensor *(cp_logsumexp)(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim) {
     bool       was = cp_tape_pause(at.tape, true);
     cp_tensor *out = logsumexp_value(at, a, &r);
     cp_tape_pause(at.tape, was);
-    return recorded(at, &cp_op_logsumexp, out, &r, a);
+    return cp_record_with(at, &cp_op_logsumexp, out, &r, sizeof r, 1, &a);
 }
 
 /* ---- softmax and log_softmax ---- */
@@ -222,8 +215,7 @@ const cp_op cp_op_log_softmax = {
 
 static cp_tensor *softmax(cp_at at, const cp_op *op, cp_tensor *a, int axis, bool logarithm) {
     cp_tensor *out = softmax_value(at, op->name, a, &axis, logarithm);
-    const int *attr = out ? cp_attr(at, &axis, sizeof axis) : NULL;
-    return attr ? cp_record(at, op, out, attr, 1, &a) : NULL;
+    return cp_record_with(at, op, out, &axis, sizeof axis, 1, &a);
 }
 
 cp_tensor *(cp_softmax)(cp_at at, cp_tensor *a, int axis) {
