@@ -105,7 +105,6 @@ enum { X, W, SCALE, SHIFT, BIAS, RESIDUAL, INPUTS };
 
 typedef struct leaky_attr {
     cp_conv2d_config     config;
-    cp_conv_shape        shape;
     cp_real              slope;
     const unsigned char *signs; /* of what the leaky ReLU saw; NULL when the rule will not ask */
 } leaky_attr;
@@ -113,20 +112,22 @@ typedef struct leaky_attr {
 /* gain cp_gate(cp_conv2d_input_grad) and cp_conv2d_weight_grad(cp_leaky_relu(scale x + shift)), without the passes between. */
 static cp_tensor *leaky_input_grad(cp_at at, const cp_node *node, cp_tensor *g, const cp_real *gain) {
     const leaky_attr *a = node->attr;
-    cp_tensor        *w = node->in[W], *out = cp_out(at, node->in[X]->shape);
-    if (!out) return NULL;
+    cp_tensor        *x = node->in[X], *w = node->in[W], *out = cp_out(at, x->shape);
+    cp_conv_shape     s;
+    if (!out || !conv_plan(at, "leaky_conv2d", x->dims, w->dims, a->config, &s)) return NULL;
     const cp_conv_fusion fusion = {.gate = a->signs, .gain = gain, .slope = a->slope};
-    return cp_kernels()->conv2d_input_grad(cp_scratch(at), &a->shape, g->data, w->data, &fusion, out->data) ? out : NULL;
+    return cp_kernels()->conv2d_input_grad(cp_scratch(at), &s, g->data, w->data, &fusion, out->data) ? out : NULL;
 }
 
 static cp_tensor *leaky_weight_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor *bias_grad) {
     const leaky_attr *a = node->attr;
-    cp_tensor        *x = node->in[X], *out = cp_out(at, node->in[W]->shape);
-    if (!out) return NULL;
+    cp_tensor        *x = node->in[X], *w = node->in[W], *out = cp_out(at, w->shape);
+    cp_conv_shape     s;
+    if (!out || !conv_plan(at, "leaky_conv2d", x->dims, w->dims, a->config, &s)) return NULL;
     const cp_conv_fusion fusion = {
         .scale = values(node->in[SCALE]), .shift = values(node->in[SHIFT]), .leaky_input = true, .slope = a->slope};
     cp_real *gb = bias_grad ? bias_grad->data : NULL;
-    return cp_kernels()->conv2d_weight_grad(cp_scratch(at), &a->shape, x->data, g->data, &fusion, out->data, gb) ? out : NULL;
+    return cp_kernels()->conv2d_weight_grad(cp_scratch(at), &s, x->data, g->data, &fusion, out->data, gb) ? out : NULL;
 }
 
 /* The signs as numbers, for ops. */
@@ -207,15 +208,15 @@ static bool extras_fit(cp_at at, const char *op, cp_tensor *const *in, const cp_
 }
 
 cp_tensor *(cp_leaky_conv2d)(cp_at at, cp_tensor *x, cp_tensor *w, cp_conv_extras extras, cp_conv2d_config config) {
-    const char          *op = "leaky_conv2d";
-    cp_tensor           *in[] = {x, w, extras.scale, extras.shift, extras.bias, extras.residual};
-    leaky_attr           attr = {.config = config, .slope = extras.slope};
-    const cp_conv_shape *s = &attr.shape;
+    const char   *op = "leaky_conv2d";
+    cp_tensor    *in[] = {x, w, extras.scale, extras.shift, extras.bias, extras.residual};
+    leaky_attr    attr = {.config = config, .slope = extras.slope};
+    cp_conv_shape s;
     if (!is_pair(at, op, "xw", in) ||
         !cp_check_optional(at, op, INPUTS - 2, in + 2, (const char *[]){"scale", "shift", "bias", "residual"}) ||
-        !conv_plan(at, op, x->dims, w->dims, config, &attr.shape) || !extras_fit(at, op, in, s))
+        !conv_plan(at, op, x->dims, w->dims, config, &s) || !extras_fit(at, op, in, &s))
         return NULL;
-    cp_tensor *out = cp_out(at, CP_SHAPE(s->n, s->oh, s->ow, s->k));
+    cp_tensor *out = cp_out(at, CP_SHAPE(s.n, s.oh, s.ow, s.k));
     if (!out || !signs_keep(at, in, &attr.signs)) return NULL;
     const cp_conv_fusion fusion = {.scale = values(extras.scale),
                                    .shift = values(extras.shift),
@@ -223,7 +224,7 @@ cp_tensor *(cp_leaky_conv2d)(cp_at at, cp_tensor *x, cp_tensor *w, cp_conv_extra
                                    .residual = values(extras.residual),
                                    .leaky_input = true,
                                    .slope = extras.slope};
-    if (!cp_kernels()->conv2d(cp_scratch(at), s, x->data, w->data, &fusion, out->data)) return NULL;
+    if (!cp_kernels()->conv2d(cp_scratch(at), &s, x->data, w->data, &fusion, out->data)) return NULL;
     return cp_record_with(at, &cp_op_leaky_conv2d, out, &attr, sizeof attr, INPUTS, in);
 }
 

@@ -44,29 +44,29 @@ static size_t pixel(const int *d, size_t n, int i, int j) {
     return ((n * (size_t)d[1] + (size_t)i) * (size_t)d[2] + (size_t)j) * (size_t)d[3];
 }
 
-typedef struct pool_job {
-    const window *win;
-    cp_real      *x, *y;  /* image side, result side */
-    int          *places; /* of the largest values */
-} pool_job;
-
 /* The pixels that one window covers, rows [top, bottom) and columns [left, right) of image n, and where its result is. */
 typedef struct patch {
     size_t n, result;
     int    top, bottom, left, right;
 } patch;
 
-typedef void (*patch_fn)(const pool_job *job, patch p);
+typedef struct pool_job {
+    void (*body)(const struct pool_job *job, patch p); /* for each window */
+    const window *win;
+    cp_real      *x, *y;  /* image side, result side */
+    int          *places; /* of the largest values */
+} pool_job;
 
-static void for_each_patch(const pool_job *job, size_t begin, size_t end, patch_fn body) {
-    const window *w = job->win;
+static void pool_images(void *context, size_t begin, size_t end) {
+    const pool_job *job = context;
+    const window   *w = job->win;
     for (size_t n = begin; n < end; n++)
         for (int i = 0; i < w->y[1]; i++)
             for (int j = 0; j < w->y[2]; j++) {
                 patch p = {.n = n, .result = pixel(w->y, n, i, j)};
                 span(i, w->c.stride_h, w->c.pad_top, w->c.window_h, w->x[1], &p.top, &p.bottom);
                 span(j, w->c.stride_w, w->c.pad_left, w->c.window_w, w->x[2], &p.left, &p.right);
-                body(job, p);
+                job->body(job, p);
             }
 }
 
@@ -88,10 +88,6 @@ static void patch_argmax(const pool_job *job, patch p) {
     }
 }
 
-static void argmax_images(void *context, size_t begin, size_t end) {
-    for_each_patch(context, begin, end, patch_argmax);
-}
-
 cp_tensor *(cp_max_pool)(cp_at at, cp_tensor *x, cp_pool2d_config config) {
     window w;
     if (!is_image(at, "max_pool", x) || !window_plan(at, "max_pool", x->dims, config, &w)) return NULL;
@@ -100,7 +96,7 @@ cp_tensor *(cp_max_pool)(cp_at at, cp_tensor *x, cp_pool2d_config config) {
         return cp_refuse(at, "max_pool", "%s has more values than max_pool can count", cp_shape_text(x).s);
     int *places = cp_arena_alloc(cp_scratch(at), size * sizeof *places);
     if (!places) return NULL;
-    cp_parallel((size_t)w.x[0], 1, argmax_images, &(pool_job){.win = &w, .x = x->data, .places = places});
+    cp_parallel((size_t)w.x[0], 1, pool_images, &(pool_job){patch_argmax, &w, .x = x->data, .places = places});
     cp_tensor *out = cp_take(at, x, (cp_places){places, (int)size}, cp_shape_of(4, w.y));
     cp_arena_release(cp_scratch(at), places);
     return out;
@@ -140,14 +136,6 @@ static void patch_spread(const pool_job *job, patch p) {
         }
 }
 
-static void average_images(void *context, size_t begin, size_t end) {
-    for_each_patch(context, begin, end, patch_average);
-}
-
-static void spread_images(void *context, size_t begin, size_t end) {
-    for_each_patch(context, begin, end, patch_spread);
-}
-
 static void avg_pool_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
     const window *w = node->attr;
     gin[0] = cp_avg_unpool(at, g, w->x, w->c);
@@ -165,7 +153,7 @@ cp_tensor *(cp_avg_pool)(cp_at at, cp_tensor *x, cp_pool2d_config config) {
     window w;
     if (!is_image(at, "avg_pool", x) || !window_plan(at, "avg_pool", x->dims, config, &w)) return NULL;
     cp_tensor *out = cp_out(at, cp_shape_of(4, w.y));
-    if (out) cp_parallel((size_t)w.x[0], 1, average_images, &(pool_job){.win = &w, .x = x->data, .y = out->data});
+    if (out) cp_parallel((size_t)w.x[0], 1, pool_images, &(pool_job){patch_average, &w, .x = x->data, .y = out->data});
     return cp_record_with(at, &cp_op_avg_pool, out, &w, sizeof w, 1, &x);
 }
 
@@ -176,7 +164,7 @@ cp_tensor *(cp_avg_unpool)(cp_at at, cp_tensor *g, const int x_dims[4], cp_pool2
         return cp_refuse(at, "avg_unpool", "g has shape %s; pooling gives %s", cp_shape_text(g).s,
                          cp_dims_text(cp_shape_of(4, w.y)).s);
     cp_tensor *out = cp_full(at, 0, cp_shape_of(4, x_dims));
-    if (out) cp_parallel((size_t)w.x[0], 1, spread_images, &(pool_job){.win = &w, .x = out->data, .y = g->data});
+    if (out) cp_parallel((size_t)w.x[0], 1, pool_images, &(pool_job){patch_spread, &w, .x = out->data, .y = g->data});
     return cp_record_with(at, &cp_op_avg_unpool, out, &w, sizeof w, 1, &g);
 }
 
