@@ -82,6 +82,8 @@ void cp_release(cp_at at, cp_tensor *t);
 
 /* Appends a node when recording is on and one of the inputs is tracked; returns out in any case. */
 cp_tensor *cp_record(cp_at at, const cp_op *op, cp_tensor *out, const void *attr, int n, cp_tensor *const *in);
+/* The same with a copy of an attribute of `bytes` bytes; NULL when out of memory, or when out is. */
+cp_tensor *cp_record_with(cp_at at, const cp_op *op, cp_tensor *out, const void *attr, size_t bytes, int n, cp_tensor *const *in);
 
 /* What cp_record would write into the node's keeps: 0 when it would record nothing. Tells whether to save something. */
 unsigned cp_keeps(cp_at at, const cp_op *op, int n, cp_tensor *const *in);

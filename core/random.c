@@ -5,8 +5,8 @@
 #include "core/error.h"
 #include "core/threads.h"
 
-#include <math.h>
 #include <string.h>
+#include <tgmath.h>
 
 enum {
     BLOCK_WORDS = 4,
@@ -169,20 +169,26 @@ typedef struct fill {
     void (*make)(const struct fill *fill, const group_words w, cp_real *out);
 } fill;
 
+/* Value j of block g of a group: [0, 1). */
+static inline cp_real unit(const group_words w, int g, int j) {
 #if CP_DOUBLE
-
-static cp_real largest_below(cp_real x) {
-    return nextafter(x, -INFINITY);
+    return unit_double(w[2 * j][g], w[2 * j + 1][g]);
+#else
+    return (float)(int32_t)(w[j][g] >> 8) * 0x1p-24f;
+#endif
 }
 
 static void make_uniform(const fill *f, const group_words w, cp_real *out) {
+    const cp_real offset = f->offset, scale = f->scale, limit = f->limit;
     for (int g = 0; g < GROUP; g++) {
-        for (int pair = 0; pair < 2; pair++) {
-            double value = f->offset + f->scale * unit_double(w[2 * pair][g], w[2 * pair + 1][g]);
-            out[2 * g + pair] = value < f->limit ? value : f->limit;
+        for (int j = 0; j < BLOCK_VALUES; j++) {
+            cp_real value = offset + scale * unit(w, g, j);
+            out[BLOCK_VALUES * g + j] = value < limit ? value : limit;
         }
     }
 }
+
+#if CP_DOUBLE
 
 static void make_normal(const fill *f, const group_words w, cp_real *out) {
     for (int g = 0; g < GROUP; g++) {
@@ -194,21 +200,6 @@ static void make_normal(const fill *f, const group_words w, cp_real *out) {
 }
 
 #else
-
-static cp_real largest_below(cp_real x) {
-    return nextafterf(x, -INFINITY);
-}
-
-static void make_uniform(const fill *f, const group_words w, cp_real *out) {
-    const float offset = f->offset, scale = f->scale, limit = f->limit;
-    for (int g = 0; g < GROUP; g++) {
-        for (int j = 0; j < BLOCK_WORDS; j++) {
-            float unit = (float)(int32_t)(w[j][g] >> 8) * 0x1p-24f;
-            float value = offset + scale * unit;
-            out[4 * g + j] = value < limit ? value : limit;
-        }
-    }
-}
 
 static inline uint32_t float_bits(float x) {
     uint32_t bits;
@@ -226,10 +217,10 @@ static inline float bits_float(uint32_t bits) {
  * below from becoming vector code, and their last bits differ from one libm to the next. */
 static inline float log_positive(float u) {
     const uint32_t half_root = 0x3f3504f3; /* sqrt(1/2): u = m 2^e with m in [sqrt(1/2), sqrt(2)) */
-    int32_t        shifted = (int32_t)(float_bits(u) - half_root);
-    float          e = (float)(shifted >> 23);
-    float          f = bits_float((uint32_t)(shifted & 0x7fffff) + half_root) - 1.0f;
-    float          p = 7.0376836292e-2f;
+    int32_t shifted = (int32_t)(float_bits(u) - half_root);
+    float e = (float)(shifted >> 23);
+    float f = bits_float((uint32_t)(shifted & 0x7fffff) + half_root) - 1.0f;
+    float p = 7.0376836292e-2f;
     p = p * f - 1.1514610310e-1f;
     p = p * f + 1.1676998740e-1f;
     p = p * f - 1.2420140846e-1f;
@@ -263,10 +254,10 @@ static inline float radius_of(uint32_t word) {
  * angle within [-pi/4, pi/4) in it. */
 static inline void circle_point(uint32_t word, float *x, float *y) {
     const uint32_t sign = 0x80000000u, odd = 0x40000000u;
-    float          t = (float)(int32_t)(word << 2) * (float)(TWO_PI / 4 * 0x1p-32);
-    float          z = t * t;
-    float          sine = ((-1.9515295891e-4f * z + 8.3321608736e-3f) * z - 1.6666654611e-1f) * z * t + t;
-    float    cosine = ((2.443315711809948e-5f * z - 1.388731625493765e-3f) * z + 4.166664568298827e-2f) * z * z - 0.5f * z + 1.0f;
+    float t = (float)(int32_t)(word << 2) * (float)(TWO_PI / 4 * 0x1p-32);
+    float z = t * t;
+    float sine = ((-1.9515295891e-4f * z + 8.3321608736e-3f) * z - 1.6666654611e-1f) * z * t + t;
+    float cosine = ((2.443315711809948e-5f * z - 1.388731625493765e-3f) * z + 4.166664568298827e-2f) * z * z - 0.5f * z + 1.0f;
     uint32_t first = word & odd ? float_bits(sine) : float_bits(cosine);
     uint32_t second = word & odd ? float_bits(cosine) : float_bits(sine);
     *x = bits_float(first ^ ((word + odd) & sign));
@@ -343,7 +334,7 @@ void cp_rng_fill_uniform(cp_rng *rng, cp_real *out, size_t n, cp_real low, cp_re
                   (double)high);
         return;
     }
-    cp_real limit = low < high ? largest_below(high) : low;
+    cp_real limit = low < high ? nextafter(high, (cp_real)-INFINITY) : low;
     fill    f = {.out = out, .n = n, .offset = low, .scale = high - low, .limit = limit, .make = make_uniform};
     fill_run(rng, &f);
 }

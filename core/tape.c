@@ -259,3 +259,8 @@ cp_tensor *cp_record(cp_at at, const cp_op *op, cp_tensor *out, const void *attr
     tape->nodes[tape->node_count++] = node;
     return out;
 }
+
+cp_tensor *cp_record_with(cp_at at, const cp_op *op, cp_tensor *out, const void *attr, size_t bytes, int n, cp_tensor *const *in) {
+    const void *kept = out ? cp_attr(at, attr, bytes) : NULL;
+    return kept ? cp_record(at, op, out, kept, n, in) : NULL;
+}

@@ -27,14 +27,12 @@ static label input_label(const cp_tape *tape, const cp_node *node, int i) {
     return text;
 }
 
-/* Which values came from a node, by id; the others are leaves. NULL when out of memory. */
-static bool *made_by_nodes(cp_tape *tape) {
-    size_t bytes = (size_t)tape->value_count * sizeof(bool);
-    bool  *made = cp_arena_alloc(tape->arena, bytes);
-    if (!made) return NULL;
-    memset(made, 0, bytes);
-    for (int i = 0; i < tape->node_count; i++) made[tape->nodes[i]->out->id] = true;
-    return made;
+/* Whether a value is a leaf, asked of all ids in turn: the others are the results of the nodes, in their order, and *node counts
+ * those. */
+static bool is_leaf(const cp_tape *tape, int id, int *node) {
+    bool made = *node < tape->node_count && tape->nodes[*node]->out->id == id;
+    *node += made;
+    return !made;
 }
 
 /* ---- which leaves lie behind which value ---- */
@@ -48,18 +46,12 @@ typedef struct leaves {
 } leaves;
 
 static bool leaves_find(cp_tape *tape, leaves *found) {
-    size_t bytes = (size_t)tape->value_count * sizeof(uint64_t);
-    *found = (leaves){.behind = cp_arena_alloc(tape->arena, bytes)};
+    *found = (leaves){.behind = cp_arena_alloc(tape->arena, (size_t)tape->value_count * sizeof(uint64_t))};
     if (!found->behind) return false;
-    memset(found->behind, 0, bytes);
-    bool *made = made_by_nodes(tape);
-    if (!made) {
-        cp_arena_release(tape->arena, found->behind);
-        return false;
-    }
-    for (int id = 0; id < tape->value_count; id++) {
-        if (made[id]) continue;
-        found->behind[id] = OTHER_LEAVES;
+    for (int id = 0, node = 0; id < tape->value_count; id++) {
+        bool leaf = is_leaf(tape, id, &node);
+        found->behind[id] = leaf ? OTHER_LEAVES : 0;
+        if (!leaf) continue;
         if (found->count < MOST_LEAVES) {
             found->behind[id] = (uint64_t)1 << found->count;
             found->ids[found->count++] = id;
@@ -69,74 +61,69 @@ static bool leaves_find(cp_tape *tape, leaves *found) {
     for (int i = 0; i < tape->node_count; i++)
         for (int j = 0; j < tape->nodes[i]->inputs; j++)
             if (tape->nodes[i]->ids[j] >= 0) found->behind[tape->nodes[i]->out->id] |= found->behind[tape->nodes[i]->ids[j]];
-    cp_arena_release(tape->arena, made);
     return true;
 }
 
 /* ---- the listing ---- */
 
-static void add(char *text, size_t size, const char *more) {
-    size_t used = strlen(text);
-    if (used + 1 < size) snprintf(text + used, size - used, "%s", more);
-}
-
-static void describe_keeps(const cp_tape *tape, const cp_node *node, char *text, size_t size) {
-    *text = 0;
-    for (int j = 0; j < node->inputs && j < 30; j++)
-        if (node->keeps & CP_KEEPS_IN(j) && node->in[j]) {
-            if (*text) add(text, size, " ");
-            add(text, size, input_label(tape, node, j).s);
-        }
-    if (node->keeps & CP_KEEPS_OUT) add(text, size, *text ? " out" : "out");
-    if (node->keeps & CP_KEEPS_SAVED) add(text, size, *text ? " +saved" : "+saved");
-    if (!*text) add(text, size, "-");
-}
-
-static void describe_leaves(const cp_tape *tape, const leaves *found, uint64_t behind, char *text, size_t size) {
-    int count = __builtin_popcountll(behind & ~OTHER_LEAVES);
-    *text = 0;
-    if (behind & OTHER_LEAVES || count > FEW_LEAVES) {
-        snprintf(text, size, "%s%d leaves", behind & OTHER_LEAVES ? "more than " : "", count);
-        return;
-    }
-    for (int k = 0; k < found->count; k++)
-        if (behind >> k & 1) {
-            if (*text) add(text, size, " ");
-            add(text, size, value_label(tape, found->ids[k]).s);
-        }
-}
-
 enum { VALUE, OP, SHAPE, BYTES, KEEPS, FROM, NEEDED_FOR, COLUMNS };
+
+typedef struct cell {
+    char s[256];
+} cell;
 
 /* A line of the listing, and the widths that its lines need. */
 typedef struct row {
-    char s[COLUMNS][256];
+    cell of[COLUMNS];
 } row;
 
 typedef struct widths {
     int of[COLUMNS];
 } widths;
 
+static void add(cell *c, const char *separator, const char *more) {
+    size_t used = strlen(c->s);
+    snprintf(c->s + used, sizeof c->s - used, "%s%s", used ? separator : "", more);
+}
+
+static void describe_keeps(const cp_tape *tape, const cp_node *node, cell *c) {
+    for (int j = 0; j < node->inputs && j < 30; j++)
+        if (node->keeps & CP_KEEPS_IN(j) && node->in[j]) add(c, " ", input_label(tape, node, j).s);
+    if (node->keeps & CP_KEEPS_OUT) add(c, " ", "out");
+    if (node->keeps & CP_KEEPS_SAVED) add(c, " ", "+saved");
+    if (!*c->s) add(c, "", "-");
+}
+
+static void describe_leaves(const cp_tape *tape, const leaves *found, uint64_t behind, cell *c) {
+    int count = __builtin_popcountll(behind & ~OTHER_LEAVES);
+    if (behind & OTHER_LEAVES || count > FEW_LEAVES) {
+        snprintf(c->s, sizeof c->s, "%s%d leaves", behind & OTHER_LEAVES ? "more than " : "", count);
+        return;
+    }
+    for (int k = 0; k < found->count; k++)
+        if (behind >> k & 1) add(c, " ", value_label(tape, found->ids[k]).s);
+}
+
 static void row_measure(const row *r, widths *w) {
     for (int k = 0; k < COLUMNS; k++) {
-        int length = (int)strlen(r->s[k]);
+        int length = (int)strlen(r->of[k].s);
         if (length > w->of[k]) w->of[k] = length;
     }
 }
 
 static void row_print(FILE *file, const row *r, const widths *w) {
     int last = COLUMNS - 1;
-    while (last > 0 && !*r->s[last]) last--;
-    for (int k = 0; k < last; k++) fprintf(file, k == BYTES ? "%*s  " : "%-*s  ", w->of[k], r->s[k]);
-    fprintf(file, last == BYTES ? "%*s\n" : "%-*s\n", last == BYTES ? w->of[last] : 0, r->s[last]);
+    while (last > 0 && !*r->of[last].s) last--;
+    for (int k = 0; k < last; k++) fprintf(file, k == BYTES ? "%*s  " : "%-*s  ", w->of[k], r->of[k].s);
+    fprintf(file, last == BYTES ? "%*s\n" : "%-*s\n", last == BYTES ? w->of[last] : 0, r->of[last].s);
 }
 
 static void row_start(row *r, const char *value, const char *op, const cp_tensor *t, size_t bytes) {
-    for (int k = 0; k < COLUMNS; k++) *r->s[k] = 0;
-    snprintf(r->s[VALUE], sizeof r->s[VALUE], "%s", value);
-    snprintf(r->s[OP], sizeof r->s[OP], "%s", op);
-    snprintf(r->s[SHAPE], sizeof r->s[SHAPE], "%s", cp_shape_text(t).s);
-    snprintf(r->s[BYTES], sizeof r->s[BYTES], "%zu", bytes);
+    for (int k = 0; k < COLUMNS; k++) *r->of[k].s = 0;
+    add(&r->of[VALUE], "", value);
+    add(&r->of[OP], "", op);
+    add(&r->of[SHAPE], "", cp_shape_text(t).s);
+    snprintf(r->of[BYTES].s, sizeof r->of[BYTES].s, "%zu", bytes);
 }
 
 static void row_of_leaf(const cp_tape *tape, int id, row *r) {
@@ -149,18 +136,16 @@ static void row_of_node(const cp_tape *tape, const cp_node *node, const leaves *
     row_start(r, value_label(tape, out->id).s, node->op->name, out, out->base || !out->data ? 0 : out->size * sizeof(cp_real));
     for (int j = 0; j < node->inputs; j++) {
         if (!node->in[j]) continue;
-        if (*r->s[FROM]) add(r->s[FROM], sizeof r->s[FROM], ", ");
-        add(r->s[FROM], sizeof r->s[FROM], input_label(tape, node, j).s);
-        add(r->s[FROM], sizeof r->s[FROM], " ");
-        add(r->s[FROM], sizeof r->s[FROM], cp_shape_text(node->in[j]).s);
+        add(&r->of[FROM], ", ", input_label(tape, node, j).s);
+        add(&r->of[FROM], " ", cp_shape_text(node->in[j]).s);
     }
-    describe_keeps(tape, node, r->s[KEEPS], sizeof r->s[KEEPS]);
-    describe_leaves(tape, found, found->behind[out->id], r->s[NEEDED_FOR], sizeof r->s[NEEDED_FOR]);
+    describe_keeps(tape, node, &r->of[KEEPS]);
+    describe_leaves(tape, found, found->behind[out->id], &r->of[NEEDED_FOR]);
 }
 
 /* Measures all lines, or (file not NULL) writes them. */
 static void listing(const cp_tape *tape, const leaves *found, widths *w, FILE *file) {
-    row r = {{"value", "op", "shape", "bytes", "keeps", "from", "needed for"}};
+    row r = {{{"value"}, {"op"}, {"shape"}, {"bytes"}, {"keeps"}, {"from"}, {"needed for"}}};
     for (int i = -1; i < found->count + tape->node_count; i++) {
         if (i >= found->count)
             row_of_node(tape, tape->nodes[i - found->count], found, &r);
@@ -275,11 +260,9 @@ void(cp_tape_dot)(cp_at at, FILE *file, cp_tensor *loss) {
     }
     int         count = tape->value_count;
     cp_tensor **grads = loss && count ? gradients(at, loss) : NULL; /* without them, after the error handler, when loss has none */
-    bool       *made = made_by_nodes(tape);
-    if (!made) return;
     fprintf(file, "digraph tape {\n  node [shape=box fontname=\"monospace\" fontsize=10];\n");
-    for (int id = 0; id < count; id++) {
-        if (made[id]) continue;
+    for (int id = 0, node = 0; id < count; id++) {
+        if (!is_leaf(tape, id, &node)) continue;
         label name;
         snprintf(name.s, sizeof name.s, "v%d", id);
         dot_box(file, name.s, value_label(tape, id).s, "style=filled fillcolor=\"#dce9f5\"", tape->values[id],
@@ -287,6 +270,5 @@ void(cp_tape_dot)(cp_at at, FILE *file, cp_tensor *loss) {
     }
     for (int i = 0; i < tape->node_count; i++) dot_node(tape, file, tape->nodes[i], i, grads);
     fprintf(file, "}\n");
-    cp_arena_release(tape->arena, made);
     cp_arena_release(tape->arena, grads);
 }

@@ -18,8 +18,7 @@ cp_tensor *(cp_activate)(cp_at at, cp_tensor *x, cp_activation activation) {
     case CP_TANH: return cp_tanh(at, x);
     case CP_IDENTITY: return x;
     }
-    cp_misuse(at, "activate", "there is no activation number %d", (int)activation);
-    return NULL;
+    return cp_refuse(at, "activate", "there is no activation number %d", (int)activation);
 }
 
 /* ---- linear ---- */
@@ -42,16 +41,13 @@ cp_linear(cp_linear_make)(cp_at at, cp_params *params, const char *path, cp_line
 }
 
 cp_tensor *(cp_linear_forward)(cp_at at, const cp_linear *layer, cp_tensor *x) {
-    if (!layer || !layer->weight) {
-        cp_misuse(at, "linear", layer ? "the layer has no weight (did cp_linear_make fail?)" : "the layer is NULL");
-        return NULL;
-    }
+    if (!layer || !layer->weight)
+        return cp_refuse(at, "linear", layer ? "the layer has no weight (did cp_linear_make fail?)" : "the layer is NULL");
     if (!cp_check(at, "linear", 1, &x)) return NULL;
-    if (x->rank < 2 || x->dims[x->rank - 1] != layer->weight->dims[0]) {
-        cp_misuse(at, "linear", "x has shape %s; %s %s needs (..., %d)", cp_shape_text(x).s,
-                  layer->weight->name ? layer->weight->name : "the weight", cp_shape_text(layer->weight).s, layer->weight->dims[0]);
-        return NULL;
-    }
+    if (x->rank < 2 || x->dims[x->rank - 1] != layer->weight->dims[0])
+        return cp_refuse(at, "linear", "x has shape %s; %s %s needs (..., %d)", cp_shape_text(x).s,
+                         layer->weight->name ? layer->weight->name : "the weight", cp_shape_text(layer->weight).s,
+                         layer->weight->dims[0]);
     cp_tensor *y = cp_matmul(at, x, layer->weight, 0);
     return layer->bias ? cp_add(at, y, layer->bias) : y;
 }
@@ -87,10 +83,8 @@ cp_conv(cp_conv_make)(cp_at at, cp_params *params, const char *path, cp_conv_con
 }
 
 cp_tensor *(cp_conv_forward)(cp_at at, const cp_conv *layer, cp_tensor *x) {
-    if (!layer || !layer->weight) {
-        cp_misuse(at, "conv", layer ? "the layer has no weight (did cp_conv_make fail?)" : "the layer is NULL");
-        return NULL;
-    }
+    if (!layer || !layer->weight)
+        return cp_refuse(at, "conv", layer ? "the layer has no weight (did cp_conv_make fail?)" : "the layer is NULL");
     return cp_conv2d(at, x, layer->weight, layer->bias, layer->config);
 }
 
@@ -149,10 +143,8 @@ bool(cp_norm_factors)(cp_at at, const cp_norm *layer, cp_tensor **scale, cp_tens
 }
 
 cp_tensor *(cp_norm_forward)(cp_at at, const cp_norm *layer, cp_tensor *x, cp_mode mode) {
-    if (!layer || (layer->config.kind != CP_NORM_NONE && !layer->weight)) {
-        cp_misuse(at, "norm", layer ? "the layer has no weight (did cp_norm_make fail?)" : "the layer is NULL");
-        return NULL;
-    }
+    if (!layer || (layer->config.kind != CP_NORM_NONE && !layer->weight))
+        return cp_refuse(at, "norm", layer ? "the layer has no weight (did cp_norm_make fail?)" : "the layer is NULL");
     if (!cp_check(at, "norm", 1, &x)) return NULL;
     const cp_norm_config *c = &layer->config;
     switch (c->kind) {
@@ -161,8 +153,7 @@ cp_tensor *(cp_norm_forward)(cp_at at, const cp_norm *layer, cp_tensor *x, cp_mo
     case CP_NORM_GROUP: return cp_group_norm(at, x, layer->weight, layer->bias, c->groups, c->eps);
     case CP_NORM_LAYER: return cp_layer_norm(at, x, layer->weight, layer->bias, c->eps);
     }
-    cp_misuse(at, "norm", "there is no normalization number %d", (int)c->kind);
-    return NULL;
+    return cp_refuse(at, "norm", "there is no normalization number %d", (int)c->kind);
 }
 
 /* ---- dropout ---- */
@@ -174,9 +165,6 @@ cp_dropout_layer(cp_dropout_make)(cp_at at, cp_real rate, cp_rng rng) {
 }
 
 cp_tensor *(cp_dropout_forward)(cp_at at, cp_dropout_layer *layer, cp_tensor *x, cp_mode mode) {
-    if (!layer) {
-        cp_misuse(at, "dropout", "the layer is NULL");
-        return NULL;
-    }
+    if (!layer) return cp_refuse(at, "dropout", "the layer is NULL");
     return cp_dropout(at, x, layer->rate, &layer->rng, mode == CP_TRAINING);
 }

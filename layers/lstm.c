@@ -99,16 +99,12 @@ static cp_tensor *run(cp_at at, const cell *k, cp_tensor *x, int hidden, bool ba
 }
 
 cp_tensor *(cp_lstm_forward)(cp_at at, const cp_lstm *lstm, cp_tensor *x, cp_tensor **last) {
-    if (!lstm || !lstm->cell[0][0].weight_ih) {
-        cp_misuse(at, "lstm", lstm ? "the layer has no weights (did cp_lstm_make fail?)" : "the layer is NULL");
-        return NULL;
-    }
+    if (!lstm || !lstm->cell[0][0].weight_ih)
+        return cp_refuse(at, "lstm", lstm ? "the layer has no weights (did cp_lstm_make fail?)" : "the layer is NULL");
     if (!cp_check(at, "lstm", 1, &x)) return NULL;
     const cp_lstm_config *c = &lstm->config;
-    if (x->rank != 3 || x->dims[2] != c->in || x->dims[1] < 1) {
-        cp_misuse(at, "lstm", "x has shape %s; (N, T, %d) with T >= 1 is needed", cp_shape_text(x).s, c->in);
-        return NULL;
-    }
+    if (x->rank != 3 || x->dims[2] != c->in || x->dims[1] < 1)
+        return cp_refuse(at, "lstm", "x has shape %s; (N, T, %d) with T >= 1 is needed", cp_shape_text(x).s, c->in);
     int         directions = c->bidirectional ? 2 : 1, time = x->dims[1];
     cp_tensor **steps = cp_keep(at, (size_t)time * sizeof *steps), *ends[2] = {0}, *sides[2];
     if (!steps) return NULL;

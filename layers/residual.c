@@ -65,10 +65,8 @@ static cp_tensor *step(cp_at at, const cp_block *b, const cp_norm *norm, const c
 }
 
 cp_tensor *(cp_block_forward)(cp_at at, const cp_block *b, cp_tensor *x, cp_mode mode) {
-    if (!b || !b->conv1.weight) {
-        cp_misuse(at, "block", b ? "the block has no weights (did cp_block_make fail?)" : "the block is NULL");
-        return NULL;
-    }
+    if (!b || !b->conv1.weight)
+        return cp_refuse(at, "block", b ? "the block has no weights (did cp_block_make fail?)" : "the block is NULL");
     if (!cp_check(at, "block", 1, &x)) return NULL;
     cp_tensor *h, *side = x;
     if (b->config.layout == CP_BLOCK_CLASSIC && b->shortcut.weight) { /* both ways start at the activated x */

@@ -20,10 +20,7 @@ cp_head *(cp_head_new)(cp_at at, const cp_head_kind *kind, cp_params *params, co
     }
     if (!cp_kind_options_ready(at, &kind->base, given, &options)) return NULL;
     cp_head *head = calloc(1, kind->base.size);
-    if (!head) {
-        cp_misuse(at, "head_new", "out of memory");
-        return NULL;
-    }
+    if (!head) return cp_refuse(at, "head_new", "out of memory");
     *head = (cp_head){kind, classes, features};
     if (kind->make(at, head, params, path, &options, rng)) return head;
     cp_head_free(head);

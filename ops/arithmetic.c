@@ -4,27 +4,6 @@
 #include "ops/ops.h"
 #include "ops/walk.h"
 
-static cp_tensor *broadcast_out(cp_at at, const char *op, int n, cp_tensor *const *in) {
-    cp_shape common = CP_SCALAR;
-    if (!cp_check(at, op, n, in)) return NULL;
-    for (int i = 0; i < n; i++)
-        if (!cp_shape_broadcast(common, in[i]->shape, &common)) {
-            cp_misuse(at, op, "shapes %s%s%s and %s do not broadcast", cp_shape_text(in[0]).s, n == 3 ? ", " : "",
-                      n == 3 ? cp_shape_text(in[1]).s : "", cp_shape_text(in[n - 1]).s);
-            return NULL;
-        }
-    return cp_out(at, common);
-}
-
-static cp_tensor *combine(cp_at at, const char *op, cp_row_fn row, int n, cp_tensor *const *in) {
-    cp_tensor *out = broadcast_out(at, op, n, in);
-    if (!out) return NULL;
-    cp_walk walk = cp_walk_over(out);
-    for (int i = 0; i < n; i++) cp_walk_add(&walk, in[i]);
-    cp_walk_run(&walk, row, NULL);
-    return out;
-}
-
 /* The three common layouts get loops that the compiler can vectorize. */
 #define ROW2(NAME, EXPR)                                                                                                           \
     static void NAME##_row(const void *context, size_t n, cp_real *const *at, const ptrdiff_t *step) {                             \
@@ -64,7 +43,7 @@ static cp_tensor *combine(cp_at at, const char *op, cp_row_fn row, int n, cp_ten
     const cp_op cp_op_##NAME = {                                                                                                   \
         .name = #NAME, .formula = FORMULA, .grad = NAME##_grad, .keeps = {KEEPS_A, KEEPS_B}, .kinked = KINKED};                    \
     cp_tensor *(cp_##NAME)(cp_at at, cp_tensor * a, cp_tensor * b) {                                                               \
-        cp_tensor *in[] = {a, b}, *out = combine(at, #NAME, NAME##_row, 2, in);                                                    \
+        cp_tensor *in[] = {a, b}, *out = cp_walk_combine(at, #NAME, NAME##_row, NULL, 2, in);                                      \
         return cp_record(at, &cp_op_##NAME, out, NULL, 2, in);                                                                     \
     }
 
@@ -74,7 +53,7 @@ enum { A = CP_KEEPS_IN(0), B = CP_KEEPS_IN(1) };
 ROW2(larger, a < b ? 0 : a == b ? (cp_real)0.5 : 1)
 ROW2(smaller, a > b ? 0 : a == b ? (cp_real)0.5 : 1)
 static cp_tensor *share(cp_at at, cp_row_fn row, cp_tensor *a, cp_tensor *b) {
-    return combine(at, "share", row, 2, (cp_tensor *[]){a, b});
+    return cp_walk_combine(at, "share", row, NULL, 2, (cp_tensor *[]){a, b});
 }
 
 ROW2(add_broadcast, a + b)
@@ -104,11 +83,11 @@ const cp_op cp_op_greater = {.name = "greater", .formula = "a > b ? 1 : 0, a con
 const cp_op cp_op_equal = {.name = "equal", .formula = "a == b ? 1 : 0, a constant"};
 
 cp_tensor *(cp_greater)(cp_at at, cp_tensor *a, cp_tensor *b) {
-    return combine(at, "greater", greater_row, 2, (cp_tensor *[]){a, b});
+    return cp_walk_combine(at, "greater", greater_row, NULL, 2, (cp_tensor *[]){a, b});
 }
 
 cp_tensor *(cp_equal)(cp_at at, cp_tensor *a, cp_tensor *b) {
-    return combine(at, "equal", equal_row, 2, (cp_tensor *[]){a, b});
+    return cp_walk_combine(at, "equal", equal_row, NULL, 2, (cp_tensor *[]){a, b});
 }
 
 /* ---- where ---- */
@@ -131,6 +110,6 @@ const cp_op cp_op_where = {
     .name = "where", .formula = "condition != 0 ? a : b", .grad = where_grad, .keeps = {0, A, A}, .constants = A};
 
 cp_tensor *(cp_where)(cp_at at, cp_tensor *condition, cp_tensor *a, cp_tensor *b) {
-    cp_tensor *in[] = {condition, a, b}, *out = combine(at, "where", where_row, 3, in);
+    cp_tensor *in[] = {condition, a, b}, *out = cp_walk_combine(at, "where", where_row, NULL, 3, in);
     return cp_record(at, &cp_op_where, out, NULL, 3, in);
 }

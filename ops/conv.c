@@ -48,8 +48,12 @@ static bool conv_plan(cp_at at, const char *op, const int *x, const int *w, cp_c
     return true;
 }
 
-static bool is_rank(cp_at at, const char *op, const char *what, const cp_tensor *t, int rank) {
-    return t->rank == rank || cp_misuse(at, op, "%s has shape %s; it needs %d axes", what, cp_shape_text(t).s, rank);
+/* Two tensors of rank 4, with a letter each for their names. */
+static bool is_pair(cp_at at, const char *op, const char *names, cp_tensor *const *in) {
+    if (!cp_check(at, op, 2, in)) return false;
+    for (int i = 0; i < 2; i++)
+        if (in[i]->rank != 4) return cp_misuse(at, op, "%c has shape %s; it needs 4 axes", names[i], cp_shape_text(in[i]).s);
+    return true;
 }
 
 static bool is_response(cp_at at, const char *op, const char *what, const cp_tensor *g, const cp_conv_shape *s) {
@@ -61,6 +65,10 @@ static bool is_response(cp_at at, const char *op, const char *what, const cp_ten
 static bool is_bias(cp_at at, const char *op, const cp_tensor *bias, const cp_conv_shape *s) {
     return !bias || cp_shape_is(bias, CP_SHAPE(s->k)) ||
            cp_misuse(at, op, "bias has shape %s; the kernel gives %d channels", cp_shape_text(bias).s, s->k);
+}
+
+static const cp_real *values(const cp_tensor *t) {
+    return t ? t->data : NULL;
 }
 
 /* ---- conv2d ---- */
@@ -82,16 +90,13 @@ cp_tensor *(cp_conv2d)(cp_at at, cp_tensor *x, cp_tensor *w, cp_tensor *bias, cp
     const char   *op = "conv2d";
     cp_tensor    *in[] = {x, w, bias};
     cp_conv_shape s;
-    if (!cp_check(at, op, 2, in) || !cp_check_optional(at, op, 1, &bias, (const char *[]){"bias"}) || !is_rank(at, op, "x", x, 4) ||
-        !is_rank(at, op, "w", w, 4) || !conv_plan(at, op, x->dims, w->dims, config, &s))
+    if (!is_pair(at, op, "xw", in) || !cp_check_optional(at, op, 1, &bias, (const char *[]){"bias"}) ||
+        !conv_plan(at, op, x->dims, w->dims, config, &s) || !is_bias(at, op, bias, &s))
         return NULL;
-    if (!is_bias(at, op, bias, &s)) return NULL;
-    cp_tensor  *out = cp_out(at, CP_SHAPE(s.n, s.oh, s.ow, s.k));
-    const void *attr = cp_attr(at, &config, sizeof config);
-    if (!out || !attr) return NULL;
-    const cp_conv_fusion fusion = {.bias = bias ? bias->data : NULL};
-    if (!cp_kernels()->conv2d(cp_scratch(at), &s, x->data, w->data, &fusion, out->data)) return NULL;
-    return cp_record(at, &cp_op_conv2d, out, attr, 3, in);
+    const cp_conv_fusion fusion = {.bias = values(bias)};
+    cp_tensor           *out = cp_out(at, CP_SHAPE(s.n, s.oh, s.ow, s.k));
+    if (!out || !cp_kernels()->conv2d(cp_scratch(at), &s, x->data, w->data, &fusion, out->data)) return NULL;
+    return cp_record_with(at, &cp_op_conv2d, out, &config, sizeof config, 3, in);
 }
 
 /* ---- conv2d with what stands around it in a pre-activation network, in one pass ---- */
@@ -104,14 +109,10 @@ typedef struct leaky_attr {
     const unsigned char *signs; /* of what the leaky ReLU saw; NULL when the rule will not ask */
 } leaky_attr;
 
-static const cp_real *values(const cp_tensor *t) {
-    return t ? t->data : NULL;
-}
-
 /* gain cp_gate(cp_conv2d_input_grad) and cp_conv2d_weight_grad(cp_leaky_relu(scale x + shift)), without the passes between. */
 static cp_tensor *leaky_input_grad(cp_at at, const cp_node *node, cp_tensor *g, const cp_real *gain) {
     const leaky_attr *a = node->attr;
-    cp_tensor        *x = node->in[0], *w = node->in[1], *out = cp_out(at, x->shape);
+    cp_tensor        *x = node->in[X], *w = node->in[W], *out = cp_out(at, x->shape);
     cp_conv_shape     s;
     if (!out || !conv_plan(at, "leaky_conv2d", x->dims, w->dims, a->config, &s)) return NULL;
     const cp_conv_fusion fusion = {.gate = a->signs, .gain = gain, .slope = a->slope};
@@ -120,7 +121,7 @@ static cp_tensor *leaky_input_grad(cp_at at, const cp_node *node, cp_tensor *g, 
 
 static cp_tensor *leaky_weight_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor *bias_grad) {
     const leaky_attr *a = node->attr;
-    cp_tensor        *x = node->in[0], *w = node->in[1], *out = cp_out(at, w->shape);
+    cp_tensor        *x = node->in[X], *w = node->in[W], *out = cp_out(at, w->shape);
     cp_conv_shape     s;
     if (!out || !conv_plan(at, "leaky_conv2d", x->dims, w->dims, a->config, &s)) return NULL;
     const cp_conv_fusion fusion = {
@@ -211,15 +212,12 @@ cp_tensor *(cp_leaky_conv2d)(cp_at at, cp_tensor *x, cp_tensor *w, cp_conv_extra
     cp_tensor    *in[] = {x, w, extras.scale, extras.shift, extras.bias, extras.residual};
     leaky_attr    attr = {.config = config, .slope = extras.slope};
     cp_conv_shape s;
-    if (!cp_check(at, op, 2, in) ||
+    if (!is_pair(at, op, "xw", in) ||
         !cp_check_optional(at, op, INPUTS - 2, in + 2, (const char *[]){"scale", "shift", "bias", "residual"}) ||
-        !is_rank(at, op, "x", x, 4) || !is_rank(at, op, "w", w, 4) || !conv_plan(at, op, x->dims, w->dims, config, &s) ||
-        !extras_fit(at, op, in, &s))
+        !conv_plan(at, op, x->dims, w->dims, config, &s) || !extras_fit(at, op, in, &s))
         return NULL;
     cp_tensor *out = cp_out(at, CP_SHAPE(s.n, s.oh, s.ow, s.k));
     if (!out || !signs_keep(at, in, &attr.signs)) return NULL;
-    const void *kept = cp_attr(at, &attr, sizeof attr);
-    if (!kept) return NULL;
     const cp_conv_fusion fusion = {.scale = values(extras.scale),
                                    .shift = values(extras.shift),
                                    .bias = values(extras.bias),
@@ -227,7 +225,7 @@ cp_tensor *(cp_leaky_conv2d)(cp_at at, cp_tensor *x, cp_tensor *w, cp_conv_extra
                                    .leaky_input = true,
                                    .slope = extras.slope};
     if (!cp_kernels()->conv2d(cp_scratch(at), &s, x->data, w->data, &fusion, out->data)) return NULL;
-    return cp_record(at, &cp_op_leaky_conv2d, out, kept, INPUTS, in);
+    return cp_record_with(at, &cp_op_leaky_conv2d, out, &attr, sizeof attr, INPUTS, in);
 }
 
 /* ---- its gradient with respect to the image ---- */
@@ -248,14 +246,12 @@ cp_tensor *(cp_conv2d_input_grad)(cp_at at, cp_tensor *g, cp_tensor *w, const in
     const char   *op = "conv2d_input_grad";
     cp_tensor    *in[] = {g, w};
     cp_conv_shape s;
-    if (!cp_check(at, op, 2, in) || !is_rank(at, op, "g", g, 4) || !is_rank(at, op, "w", w, 4) ||
-        !conv_plan(at, op, x_dims, w->dims, config, &s) || !is_response(at, op, "g", g, &s))
+    if (!is_pair(at, op, "gw", in) || !conv_plan(at, op, x_dims, w->dims, config, &s) || !is_response(at, op, "g", g, &s))
         return NULL;
-    cp_tensor  *out = cp_out(at, cp_shape_of(4, x_dims));
-    const void *attr = cp_attr(at, &config, sizeof config);
-    if (!out || !attr) return NULL;
-    if (!cp_kernels()->conv2d_input_grad(cp_scratch(at), &s, g->data, w->data, &(cp_conv_fusion){0}, out->data)) return NULL;
-    return cp_record(at, &cp_op_conv2d_input_grad, out, attr, 2, in);
+    cp_tensor *out = cp_out(at, cp_shape_of(4, x_dims));
+    if (!out || !cp_kernels()->conv2d_input_grad(cp_scratch(at), &s, g->data, w->data, &(cp_conv_fusion){0}, out->data))
+        return NULL;
+    return cp_record_with(at, &cp_op_conv2d_input_grad, out, &config, sizeof config, 2, in);
 }
 
 /* ---- its gradient with respect to the kernel ---- */
@@ -276,12 +272,10 @@ cp_tensor *(cp_conv2d_weight_grad)(cp_at at, cp_tensor *x, cp_tensor *g, const i
     const char   *op = "conv2d_weight_grad";
     cp_tensor    *in[] = {x, g};
     cp_conv_shape s;
-    if (!cp_check(at, op, 2, in) || !is_rank(at, op, "x", x, 4) || !is_rank(at, op, "g", g, 4) ||
-        !conv_plan(at, op, x->dims, w_dims, config, &s) || !is_response(at, op, "g", g, &s))
+    if (!is_pair(at, op, "xg", in) || !conv_plan(at, op, x->dims, w_dims, config, &s) || !is_response(at, op, "g", g, &s))
         return NULL;
-    cp_tensor  *out = cp_out(at, cp_shape_of(4, w_dims));
-    const void *attr = cp_attr(at, &config, sizeof config);
-    if (!out || !attr) return NULL;
-    if (!cp_kernels()->conv2d_weight_grad(cp_scratch(at), &s, x->data, g->data, &(cp_conv_fusion){0}, out->data, NULL)) return NULL;
-    return cp_record(at, &cp_op_conv2d_weight_grad, out, attr, 2, in);
+    cp_tensor *out = cp_out(at, cp_shape_of(4, w_dims));
+    if (!out || !cp_kernels()->conv2d_weight_grad(cp_scratch(at), &s, x->data, g->data, &(cp_conv_fusion){0}, out->data, NULL))
+        return NULL;
+    return cp_record_with(at, &cp_op_conv2d_weight_grad, out, &config, sizeof config, 2, in);
 }

@@ -6,15 +6,11 @@
 
 /* A copy of the places on the tape, after checking each against 0..limit-1. */
 static const cp_places *places_keep(cp_at at, const char *op, cp_places places, int limit) {
-    if (places.count < 0 || (places.count > 0 && !places.at)) {
-        cp_misuse(at, op, "the list of places is NULL or its count %d is negative", places.count);
-        return NULL;
-    }
+    if (places.count < 0 || (places.count > 0 && !places.at))
+        return cp_refuse(at, op, "the list of places is NULL or its count %d is negative", places.count);
     for (int i = 0; i < places.count; i++)
-        if (places.at[i] < 0 || places.at[i] >= limit) {
-            cp_misuse(at, op, "place %d at position %d is outside 0..%d", places.at[i], i, limit - 1);
-            return NULL;
-        }
+        if (places.at[i] < 0 || places.at[i] >= limit)
+            return cp_refuse(at, op, "place %d at position %d is outside 0..%d", places.at[i], i, limit - 1);
     int       *copy = cp_attr(at, places.count ? places.at : &limit, (size_t)places.count * sizeof *copy);
     cp_places *kept = cp_keep(at, sizeof *kept);
     if (!copy || !kept) return NULL;
@@ -62,10 +58,8 @@ cp_tensor *(cp_gather_rows)(cp_at at, cp_tensor *a, cp_places rows) {
 
 cp_tensor *(cp_scatter_rows)(cp_at at, cp_tensor *a, cp_places rows, int count) {
     if (!has_rows(at, "scatter_rows", a)) return NULL;
-    if (rows.count != a->dims[0] || count < 0) {
-        cp_misuse(at, "scatter_rows", "%d places, among %d rows, for the rows of %s", rows.count, count, cp_shape_text(a).s);
-        return NULL;
-    }
+    if (rows.count != a->dims[0] || count < 0)
+        return cp_refuse(at, "scatter_rows", "%d places, among %d rows, for the rows of %s", rows.count, count, cp_shape_text(a).s);
     const cp_places *kept = places_keep(at, "scatter_rows", rows, count);
     if (!kept) return NULL;
     cp_shape shape = a->shape;
@@ -97,10 +91,7 @@ const cp_op cp_op_put = {.name = "put", .formula = "out[places[i]] += a[i]", .gr
 
 /* One place for each of `count` values, each below `limit`. */
 static const cp_places *places_for(cp_at at, const char *op, cp_places places, size_t count, size_t limit) {
-    if ((size_t)places.count != count) {
-        cp_misuse(at, op, "%d places for %zu values", places.count, count);
-        return NULL;
-    }
+    if ((size_t)places.count != count) return cp_refuse(at, op, "%d places for %zu values", places.count, count);
     return places_keep(at, op, places, limit > INT32_MAX ? INT32_MAX : (int)limit);
 }
 

@@ -105,11 +105,9 @@ cp_tensor *(cp_gaussian_penalty)(cp_at at, cp_tensor *w, cp_tensor *b, cp_gaussi
     const char *op = "gaussian_penalty";
     if (!cp_check(at, op, 2, (cp_tensor *[]){w, b}) || !fit(at, op, g)) return NULL;
     int c = g.mean->dims[0], d = g.mean->dims[1];
-    if (!cp_shape_is(w, CP_SHAPE(d, c)) || !cp_shape_is(b, CP_SHAPE(c))) {
-        cp_misuse(at, op, "w %s and b %s do not fit mean %s; they are (D, C) and (C)", cp_shape_text(w).s, cp_shape_text(b).s,
-                  cp_shape_text(g.mean).s);
-        return NULL;
-    }
+    if (!cp_shape_is(w, CP_SHAPE(d, c)) || !cp_shape_is(b, CP_SHAPE(c)))
+        return cp_refuse(at, op, "w %s and b %s do not fit mean %s; they are (D, C) and (C)", cp_shape_text(w).s,
+                         cp_shape_text(b).s, cp_shape_text(g.mean).s);
     cp_tensor *weights = cp_square(at, cp_sub(at, w, cp_gaussian_weight(at, g)));
     cp_tensor *biases = cp_square(at, cp_sub(at, b, cp_gaussian_bias(at, g)));
     return cp_scale(at, cp_add(at, cp_sum(at, weights, CP_ALL, false), cp_sum(at, biases, CP_ALL, false)), (cp_real)0.5);

@@ -37,10 +37,7 @@ static bool labels_fit(cp_at at, const char *op, const cp_tensor *a, cp_labels l
 
 cp_tensor *(cp_cross_entropy)(cp_at at, cp_tensor *logits, cp_labels labels) {
     if (!cp_check(at, "cross_entropy", 1, &logits) || !labels_fit(at, "cross_entropy", logits, labels)) return NULL;
-    if (!logits->size) {
-        cp_misuse(at, "cross_entropy", "logits of shape %s have no mean", cp_shape_text(logits).s);
-        return NULL;
-    }
+    if (!logits->size) return cp_refuse(at, "cross_entropy", "logits of shape %s have no mean", cp_shape_text(logits).s);
     cp_tensor *out = cp_out(at, CP_SCALAR);
     int       *copy = cp_attr(at, labels.at, (size_t)labels.count * sizeof *copy);
     cp_labels *attr = cp_keep(at, sizeof *attr);
@@ -78,9 +75,6 @@ const cp_op cp_op_mse = {.name = "mse", .formula = "mean (a - b)^2"};
 
 cp_tensor *(cp_mse)(cp_at at, cp_tensor *a, cp_tensor *b) {
     if (!cp_check(at, "mse", 2, (cp_tensor *[]){a, b})) return NULL;
-    if (!cp_shape_same(a, b)) {
-        cp_misuse(at, "mse", "shapes %s and %s differ", cp_shape_text(a).s, cp_shape_text(b).s);
-        return NULL;
-    }
+    if (!cp_shape_same(a, b)) return cp_refuse(at, "mse", "shapes %s and %s differ", cp_shape_text(a).s, cp_shape_text(b).s);
     return cp_mean(at, cp_square(at, cp_sub(at, a, b)), CP_ALL, false);
 }

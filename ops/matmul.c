@@ -72,14 +72,13 @@ cp_tensor *(cp_matmul)(cp_at at, cp_tensor *a, cp_tensor *b, unsigned flags) {
         cp_tensor *flat = cp_reshape(at, a, CP_SHAPE(rows, a->dims[a->rank - 1]));
         return cp_reshape(at, cp_matmul(at, flat, b, flags), p.shape);
     }
-    cp_tensor      *out = cp_out(at, p.shape);
-    const unsigned *attr = cp_attr(at, &flags, sizeof flags);
-    if (!out || !attr) return NULL;
+    cp_tensor *out = cp_out(at, p.shape);
+    if (!out) return NULL;
     for (size_t i = 0; i < p.batch; i++)
         if (!cp_kernels()->gemm(cp_scratch(at), flags & CP_TRANSPOSE_A, flags & CP_TRANSPOSE_B, p.m, p.n, p.k, matrix_at(a, &p, i),
                                 matrix_at(b, &p, i), out->data + i * p.m * p.n, false))
             return NULL;
-    return cp_record(at, &cp_op_matmul, out, attr, 2, in);
+    return cp_record_with(at, &cp_op_matmul, out, &flags, sizeof flags, 2, in);
 }
 
 /* ---- lower-triangular matrices, made of other ops ---- */
@@ -121,9 +120,7 @@ cp_tensor *(cp_tril_logdet)(cp_at at, cp_tensor *v, int d) {
 
 cp_tensor *(cp_tril_quadratic)(cp_at at, cp_tensor *x, cp_tensor *l) {
     if (!cp_check(at, "tril_quadratic", 2, (cp_tensor *[]){x, l})) return NULL;
-    if (x->rank != 2 || l->rank != 2 || l->dims[0] != l->dims[1] || x->dims[1] != l->dims[0]) {
-        cp_misuse(at, "tril_quadratic", "x %s and L %s are not (N, D) and (D, D)", cp_shape_text(x).s, cp_shape_text(l).s);
-        return NULL;
-    }
+    if (x->rank != 2 || l->rank != 2 || l->dims[0] != l->dims[1] || x->dims[1] != l->dims[0])
+        return cp_refuse(at, "tril_quadratic", "x %s and L %s are not (N, D) and (D, D)", cp_shape_text(x).s, cp_shape_text(l).s);
     return cp_sum(at, cp_square(at, cp_matmul(at, x, l, 0)), CP_AXES(1), false);
 }

@@ -55,8 +55,7 @@ cp_tensor *(cp_normalize)(cp_at at, cp_tensor *a, cp_axes axes, cp_real eps) {
     cp_tensor     *out = cp_mul(at, s.centered, s.rstd);
     cp_tape_pause(at.tape, was);
     cp_release(at, s.centered);
-    const void *attr = cp_attr(at, &given, sizeof given);
-    return attr ? cp_record(at, &cp_op_normalize, out, attr, 2, (cp_tensor *[]){a, s.rstd}) : NULL;
+    return cp_record_with(at, &cp_op_normalize, out, &given, sizeof given, 2, (cp_tensor *[]){a, s.rstd});
 }
 
 /* ---- scale and shift by channel ---- */
@@ -74,11 +73,9 @@ const cp_op cp_op_scale_shift = {
 cp_tensor *(cp_scale_shift)(cp_at at, cp_tensor *a, cp_tensor *scale, cp_tensor *shift) {
     cp_tensor *in[] = {a, scale, shift};
     if (!cp_check(at, "scale_shift", 3, in)) return NULL;
-    if (a->rank < 1 || !cp_shape_is(scale, CP_SHAPE(a->dims[a->rank - 1])) || !cp_shape_same(scale, shift)) {
-        cp_misuse(at, "scale_shift", "scale %s and shift %s do not fit the last axis of %s", cp_shape_text(scale).s,
-                  cp_shape_text(shift).s, cp_shape_text(a).s);
-        return NULL;
-    }
+    if (a->rank < 1 || !cp_shape_is(scale, CP_SHAPE(a->dims[a->rank - 1])) || !cp_shape_same(scale, shift))
+        return cp_refuse(at, "scale_shift", "scale %s and shift %s do not fit the last axis of %s", cp_shape_text(scale).s,
+                         cp_shape_text(shift).s, cp_shape_text(a).s);
     cp_tensor *out = cp_out(at, a->shape);
     if (!out) return NULL;
     size_t c = scale->size;
@@ -181,10 +178,8 @@ static cp_tensor *batch_norm_training(cp_at at, cp_tensor *x, cp_tensor *gamma, 
     int     c = channels(x);
     size_t  rows = c ? x->size / (size_t)c : 0;
     cp_real eps = config->eps ? config->eps : EPS;
-    if (rows < 2) {
-        cp_misuse(at, "batch_norm", "training on %s: a variance needs more than one value a channel", cp_shape_text(x).s);
-        return NULL;
-    }
+    if (rows < 2)
+        return cp_refuse(at, "batch_norm", "training on %s: a variance needs more than one value a channel", cp_shape_text(x).s);
     cp_tensor *out = cp_out(at, x->shape), *mean = cp_out(at, CP_SHAPE(c)), *rstd = cp_out(at, CP_SHAPE(c));
     cp_tensor *variance = cp_out(at, CP_SHAPE(c)), *factors = cp_out(at, CP_SHAPE(2, c));
     if (!out || !mean || !rstd || !variance || !factors ||
@@ -197,8 +192,8 @@ static cp_tensor *batch_norm_training(cp_at at, cp_tensor *x, cp_tensor *gamma, 
         shift[k] = beta ? beta->data[k] : 0;
     }
     cp_kernel_scale_shift(rows, (size_t)c, x->data, mean->data, scale, shift, out->data);
-    const void *attr = cp_attr(at, &eps, sizeof eps);
-    if (!attr || !cp_record(at, &cp_op_batch_norm, out, attr, INPUTS, (cp_tensor *[]){x, gamma, beta, mean, rstd})) return NULL;
+    cp_tensor *in[] = {x, gamma, beta, mean, rstd};
+    if (!cp_record_with(at, &cp_op_batch_norm, out, &eps, sizeof eps, INPUTS, in)) return NULL;
     running_update(config->running_mean, mean, config->momentum, 1); /* last: a call that fails has changed nothing */
     running_update(config->running_var, variance, config->momentum, (cp_real)rows / (cp_real)(rows - 1));
     return out;
@@ -224,18 +219,15 @@ bool(cp_batch_norm_factors)(cp_at at, cp_tensor *gamma, cp_tensor *beta, cp_batc
     return *shift;
 }
 
-static cp_tensor *batch_norm_evaluation(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, const cp_batch_norm_config *c) {
-    cp_tensor *scale, *shift;
-    return cp_batch_norm_factors(at, gamma, beta, *c, &scale, &shift) ? cp_scale_shift(at, x, scale, shift) : NULL;
-}
-
 cp_tensor *(cp_batch_norm)(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, cp_batch_norm_config c) {
     const char *op = "batch_norm";
     if (!fits(at, op, x, gamma, beta) || !is_per_channel(at, op, "running_mean", c.running_mean, x) ||
         !is_per_channel(at, op, "running_var", c.running_var, x))
         return NULL;
     if (c.momentum == 0) c.momentum = (cp_real)0.1;
-    return c.training ? batch_norm_training(at, x, gamma, beta, &c) : batch_norm_evaluation(at, x, gamma, beta, &c);
+    if (c.training) return batch_norm_training(at, x, gamma, beta, &c);
+    cp_tensor *scale, *shift;
+    return cp_batch_norm_factors(at, gamma, beta, c, &scale, &shift) ? cp_scale_shift(at, x, scale, shift) : NULL;
 }
 
 cp_tensor *(cp_layer_norm)(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, cp_real eps) {
@@ -246,10 +238,8 @@ cp_tensor *(cp_layer_norm)(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *
 cp_tensor *(cp_group_norm)(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, int groups, cp_real eps) {
     if (!fits(at, "group_norm", x, gamma, beta)) return NULL;
     int n = x->dims[0], c = channels(x);
-    if (groups < 1 || c % groups) {
-        cp_misuse(at, "group_norm", "%d groups do not divide the %d channels of %s", groups, c, cp_shape_text(x).s);
-        return NULL;
-    }
+    if (groups < 1 || c % groups)
+        return cp_refuse(at, "group_norm", "%d groups do not divide the %d channels of %s", groups, c, cp_shape_text(x).s);
     int        pixels = n && c ? (int)(x->size / (size_t)n / (size_t)c) : 0;
     cp_tensor *split = cp_reshape(at, x, CP_SHAPE(n, pixels, groups, c / groups));
     cp_tensor *flat = cp_normalize(at, split, CP_AXES(1, 3), eps);
@@ -262,15 +252,9 @@ const cp_op cp_op_dropout = {.name = "dropout", .formula = "a mask / (1 - rate)"
 
 cp_tensor *(cp_dropout)(cp_at at, cp_tensor *x, cp_real rate, cp_rng *rng, bool training) {
     if (!cp_check(at, "dropout", 1, &x)) return NULL;
-    if (!(rate >= 0 && rate < 1)) {
-        cp_misuse(at, "dropout", "rate %g is not in [0, 1)", (double)rate);
-        return NULL;
-    }
+    if (!(rate >= 0 && rate < 1)) return cp_refuse(at, "dropout", "rate %g is not in [0, 1)", (double)rate);
     if (!training || rate == 0) return x;
-    if (!rng) {
-        cp_misuse(at, "dropout", "rng is NULL");
-        return NULL;
-    }
+    if (!rng) return cp_refuse(at, "dropout", "rng is NULL");
     cp_tensor *mask = cp_out(at, x->shape);
     if (!mask) return NULL;
     cp_rng_fill_uniform(rng, mask->data, mask->size, 0, 1);

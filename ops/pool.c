@@ -44,88 +44,75 @@ static size_t pixel(const int *d, size_t n, int i, int j) {
     return ((n * (size_t)d[1] + (size_t)i) * (size_t)d[2] + (size_t)j) * (size_t)d[3];
 }
 
+/* The pixels that one window covers, rows [top, bottom) and columns [left, right) of image n, and where its result is. */
+typedef struct patch {
+    size_t n, result;
+    int    top, bottom, left, right;
+} patch;
+
+typedef struct pool_job {
+    void (*body)(const struct pool_job *job, patch p); /* for each window */
+    const window *win;
+    cp_real      *x, *y;  /* image side, result side */
+    int          *places; /* of the largest values */
+} pool_job;
+
+static void pool_images(void *context, size_t begin, size_t end) {
+    const pool_job *job = context;
+    const window   *w = job->win;
+    for (size_t n = begin; n < end; n++)
+        for (int i = 0; i < w->y[1]; i++)
+            for (int j = 0; j < w->y[2]; j++) {
+                patch p = {.n = n, .result = pixel(w->y, n, i, j)};
+                span(i, w->c.stride_h, w->c.pad_top, w->c.window_h, w->x[1], &p.top, &p.bottom);
+                span(j, w->c.stride_w, w->c.pad_left, w->c.window_w, w->x[2], &p.left, &p.right);
+                job->body(job, p);
+            }
+}
+
 /* ---- max: take() at the places of the largest values ---- */
 
 const cp_op cp_op_max_pool = {.name = "max_pool", .formula = "max over windows", .kinked = true};
 
-typedef struct argmax_job {
-    const window  *win;
-    const cp_real *x;
-    int           *places;
-} argmax_job;
-
-static void argmax_images(void *context, size_t begin, size_t end) {
-    const argmax_job *job = context;
-    const window     *w = job->win;
-    for (size_t n = begin; n < end; n++)
-        for (int i = 0; i < w->y[1]; i++)
-            for (int j = 0; j < w->y[2]; j++) {
-                int  top, bottom, left, right;
-                int *best = job->places + pixel(w->y, n, i, j);
-                span(i, w->c.stride_h, w->c.pad_top, w->c.window_h, w->x[1], &top, &bottom);
-                span(j, w->c.stride_w, w->c.pad_left, w->c.window_w, w->x[2], &left, &right);
-                for (int c = 0; c < w->x[3]; c++) {
-                    size_t place = pixel(w->x, n, top, left) + (size_t)c;
-                    for (int u = top; u < bottom; u++)
-                        for (int v = left; v < right; v++) {
-                            size_t  other = pixel(w->x, n, u, v) + (size_t)c;
-                            cp_real value = job->x[other];
-                            if (value > job->x[place] || (value != value && job->x[place] == job->x[place])) place = other;
-                        }
-                    best[c] = (int)place;
-                }
+static void patch_argmax(const pool_job *job, patch p) {
+    const int *x = job->win->x;
+    for (int c = 0; c < x[3]; c++) {
+        size_t place = pixel(x, p.n, p.top, p.left) + (size_t)c;
+        for (int u = p.top; u < p.bottom; u++)
+            for (int v = p.left; v < p.right; v++) {
+                size_t  other = pixel(x, p.n, u, v) + (size_t)c;
+                cp_real value = job->x[other];
+                if (value > job->x[place] || (value != value && job->x[place] == job->x[place])) place = other;
             }
+        job->places[p.result + (size_t)c] = (int)place;
+    }
 }
 
 cp_tensor *(cp_max_pool)(cp_at at, cp_tensor *x, cp_pool2d_config config) {
     window w;
     if (!is_image(at, "max_pool", x) || !window_plan(at, "max_pool", x->dims, config, &w)) return NULL;
     size_t size;
-    if (x->size > INT32_MAX || !cp_shape_size(cp_shape_of(4, w.y), &size) || size > INT32_MAX) {
-        cp_misuse(at, "max_pool", "%s has more values than max_pool can count", cp_shape_text(x).s);
-        return NULL;
-    }
-    int  count = (int)size;
+    if (x->size > INT32_MAX || !cp_shape_size(cp_shape_of(4, w.y), &size) || size > INT32_MAX)
+        return cp_refuse(at, "max_pool", "%s has more values than max_pool can count", cp_shape_text(x).s);
     int *places = cp_arena_alloc(cp_scratch(at), size * sizeof *places);
     if (!places) return NULL;
-    cp_parallel((size_t)w.x[0], 1, argmax_images, &(argmax_job){&w, x->data, places});
-    cp_tensor *out = cp_take(at, x, (cp_places){places, count}, cp_shape_of(4, w.y));
+    cp_parallel((size_t)w.x[0], 1, pool_images, &(pool_job){patch_argmax, &w, .x = x->data, .places = places});
+    cp_tensor *out = cp_take(at, x, (cp_places){places, (int)size}, cp_shape_of(4, w.y));
     cp_arena_release(cp_scratch(at), places);
     return out;
 }
 
 /* ---- average, and its inverse direction ---- */
 
-typedef struct average_job {
-    const window *win;
-    cp_real      *x, *y; /* image side, result side */
-} average_job;
-
-/* The pixels that one window covers: rows [top, bottom), columns [left, right) of image n. */
-typedef struct patch {
-    size_t n;
-    int    top, bottom, left, right;
-} patch;
-
-typedef void (*patch_fn)(const average_job *job, patch p, cp_real *y, cp_real share);
-
-static void for_each_patch(const average_job *job, size_t begin, size_t end, patch_fn body) {
-    const window *w = job->win;
-    cp_real       share = 1 / ((cp_real)w->c.window_h * (cp_real)w->c.window_w);
-    for (size_t n = begin; n < end; n++)
-        for (int i = 0; i < w->y[1]; i++)
-            for (int j = 0; j < w->y[2]; j++) {
-                patch p = {.n = n};
-                span(i, w->c.stride_h, w->c.pad_top, w->c.window_h, w->x[1], &p.top, &p.bottom);
-                span(j, w->c.stride_w, w->c.pad_left, w->c.window_w, w->x[2], &p.left, &p.right);
-                body(job, p, job->y + pixel(w->y, n, i, j), share);
-            }
+static cp_real share(const window *w) {
+    return 1 / ((cp_real)w->c.window_h * (cp_real)w->c.window_w);
 }
 
 enum { SUMS = 64 }; /* channels summed at once, in double */
 
-static void patch_average(const average_job *job, patch p, cp_real *y, cp_real share) {
+static void patch_average(const pool_job *job, patch p) {
     const int *x = job->win->x;
+    double     part = (double)share(job->win);
     for (int first = 0; first < x[3]; first += SUMS) {
         double sum[SUMS] = {0};
         int    count = x[3] - first < SUMS ? x[3] - first : SUMS;
@@ -134,25 +121,19 @@ static void patch_average(const average_job *job, patch p, cp_real *y, cp_real s
                 const cp_real *from = job->x + pixel(x, p.n, u, v) + first;
                 for (int c = 0; c < count; c++) sum[c] += (double)from[c];
             }
-        for (int c = 0; c < count; c++) y[first + c] = (cp_real)(sum[c] * (double)share);
+        cp_real *y = job->y + p.result + first;
+        for (int c = 0; c < count; c++) y[c] = (cp_real)(sum[c] * part);
     }
 }
 
-static void patch_spread(const average_job *job, patch p, cp_real *y, cp_real share) {
-    const int *x = job->win->x;
+static void patch_spread(const pool_job *job, patch p) {
+    const int     *x = job->win->x;
+    const cp_real *y = job->y + p.result, part = share(job->win);
     for (int u = p.top; u < p.bottom; u++)
         for (int v = p.left; v < p.right; v++) {
             cp_real *to = job->x + pixel(x, p.n, u, v);
-            for (int c = 0; c < x[3]; c++) to[c] += share * y[c];
+            for (int c = 0; c < x[3]; c++) to[c] += part * y[c];
         }
-}
-
-static void average_images(void *context, size_t begin, size_t end) {
-    for_each_patch(context, begin, end, patch_average);
-}
-
-static void spread_images(void *context, size_t begin, size_t end) {
-    for_each_patch(context, begin, end, patch_spread);
 }
 
 static void avg_pool_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
@@ -171,25 +152,20 @@ const cp_op cp_op_global_avg_pool = {.name = "global_avg_pool", .formula = "mean
 cp_tensor *(cp_avg_pool)(cp_at at, cp_tensor *x, cp_pool2d_config config) {
     window w;
     if (!is_image(at, "avg_pool", x) || !window_plan(at, "avg_pool", x->dims, config, &w)) return NULL;
-    cp_tensor    *out = cp_out(at, cp_shape_of(4, w.y));
-    const window *attr = cp_attr(at, &w, sizeof w);
-    if (!out || !attr) return NULL;
-    cp_parallel((size_t)w.x[0], 1, average_images, &(average_job){attr, x->data, out->data});
-    return cp_record(at, &cp_op_avg_pool, out, attr, 1, &x);
+    cp_tensor *out = cp_out(at, cp_shape_of(4, w.y));
+    if (out) cp_parallel((size_t)w.x[0], 1, pool_images, &(pool_job){patch_average, &w, .x = x->data, .y = out->data});
+    return cp_record_with(at, &cp_op_avg_pool, out, &w, sizeof w, 1, &x);
 }
 
 cp_tensor *(cp_avg_unpool)(cp_at at, cp_tensor *g, const int x_dims[4], cp_pool2d_config config) {
     window w;
     if (!is_image(at, "avg_unpool", g) || !window_plan(at, "avg_unpool", x_dims, config, &w)) return NULL;
-    if (!cp_shape_is(g, cp_shape_of(4, w.y))) {
-        cp_misuse(at, "avg_unpool", "g has shape %s; pooling gives %s", cp_shape_text(g).s, cp_dims_text(cp_shape_of(4, w.y)).s);
-        return NULL;
-    }
-    cp_tensor    *out = cp_full(at, 0, cp_shape_of(4, x_dims));
-    const window *attr = cp_attr(at, &w, sizeof w);
-    if (!out || !attr) return NULL;
-    cp_parallel((size_t)w.x[0], 1, spread_images, &(average_job){attr, out->data, g->data});
-    return cp_record(at, &cp_op_avg_unpool, out, attr, 1, &g);
+    if (!cp_shape_is(g, cp_shape_of(4, w.y)))
+        return cp_refuse(at, "avg_unpool", "g has shape %s; pooling gives %s", cp_shape_text(g).s,
+                         cp_dims_text(cp_shape_of(4, w.y)).s);
+    cp_tensor *out = cp_full(at, 0, cp_shape_of(4, x_dims));
+    if (out) cp_parallel((size_t)w.x[0], 1, pool_images, &(pool_job){patch_spread, &w, .x = out->data, .y = g->data});
+    return cp_record_with(at, &cp_op_avg_unpool, out, &w, sizeof w, 1, &g);
 }
 
 cp_tensor *(cp_global_avg_pool)(cp_at at, cp_tensor *x) {

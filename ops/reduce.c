@@ -10,7 +10,7 @@
 
 typedef struct reduction {
     bool     flags[CP_MAX_RANK];
-    cp_shape kept;  /* with reduced axes at size 1 */
+    cp_shape kept;  /* with reduced axes at size 1, so that it broadcasts against what was reduced */
     cp_shape shape; /* of the result */
     cp_axes  axes;
 } reduction;
@@ -34,11 +34,12 @@ static size_t product(const int *dims, int from, int to) {
 }
 
 /* Reduces each run of neighboring axes in turn, from the last one: (outer, count, inner) -> (outer, inner). */
-static bool reduce_runs(cp_at at, const cp_tensor *a, const reduction *r, bool maximum, cp_real *out) {
-    cp_arena *arena = cp_scratch(at);
-    cp_real  *from = a->data;
-    bool      fine = true, first = true;
-    int       dims[CP_MAX_RANK];
+static cp_tensor *reduce(cp_at at, const reduction *r, const cp_tensor *a, bool maximum) {
+    cp_tensor *out = cp_out(at, r->shape);
+    cp_arena  *arena = cp_scratch(at);
+    cp_real   *from = a->data;
+    bool       fine = out, first = true;
+    int        dims[CP_MAX_RANK];
     memcpy(dims, a->dims, sizeof dims);
     for (int end = a->rank; end > 0 && fine; end--) {
         int begin = end;
@@ -47,7 +48,7 @@ static bool reduce_runs(cp_at at, const cp_tensor *a, const reduction *r, bool m
         size_t outer = product(dims, 0, begin), count = product(dims, begin, end), inner = product(dims, end, a->rank);
         bool   last = true;
         for (int i = 0; i < begin; i++) last &= !r->flags[i];
-        cp_real *to = last ? out : cp_arena_alloc(arena, outer * inner * sizeof *to);
+        cp_real *to = last ? out->data : cp_arena_alloc(arena, outer * inner * sizeof *to);
         if (!to)
             fine = false;
         else if (maximum)
@@ -60,29 +61,14 @@ static bool reduce_runs(cp_at at, const cp_tensor *a, const reduction *r, bool m
         for (int i = begin; i < end; i++) dims[i] = 1;
         end = begin + 1; /* the loop goes on at begin */
     }
-    if (first && a->size) memcpy(out, a->data, a->size * sizeof *out); /* a scalar: nothing to reduce */
-    return fine;
-}
-
-static cp_tensor *reduce(cp_at at, const reduction *r, cp_tensor *a, bool maximum) {
-    cp_tensor *out = cp_out(at, r->shape);
-    return out && reduce_runs(at, a, r, maximum, out->data) ? out : NULL;
-}
-
-/* g or out with the reduced axes back at size 1, so that it broadcasts against a. */
-static cp_tensor *with_axes(cp_at at, cp_tensor *t, const reduction *r) {
-    return cp_reshape(at, t, r->kept);
-}
-
-static cp_tensor *recorded(cp_at at, const cp_op *op, cp_tensor *out, const reduction *r, cp_tensor *a) {
-    const void *attr = out ? cp_attr(at, r, sizeof *r) : NULL;
-    return attr ? cp_record(at, op, out, attr, 1, &a) : NULL;
+    if (fine && first && a->size) memcpy(out->data, a->data, a->size * sizeof *from); /* a scalar: nothing to reduce */
+    return fine ? out : NULL;
 }
 
 /* ---- sum and mean ---- */
 
 static void sum_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
-    gin[0] = cp_broadcast_to(at, with_axes(at, g, node->attr), node->in[0]->shape);
+    gin[0] = cp_broadcast_to(at, cp_reshape(at, g, ((const reduction *)node->attr)->kept), node->in[0]->shape);
 }
 
 const cp_op cp_op_sum = {.name = "sum", .formula = "sum over axes", .grad = sum_grad};
@@ -91,7 +77,7 @@ const cp_op cp_op_mean = {.name = "mean", .formula = "sum over axes / count"};
 cp_tensor *(cp_sum)(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim) {
     reduction r;
     if (!reduction_plan(at, "sum", a, axes, keepdim, &r)) return NULL;
-    return recorded(at, &cp_op_sum, reduce(at, &r, a, false), &r, a);
+    return cp_record_with(at, &cp_op_sum, reduce(at, &r, a, false), &r, sizeof r, 1, &a);
 }
 
 cp_tensor *(cp_mean)(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim) {
@@ -107,9 +93,9 @@ cp_tensor *(cp_mean)(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim) {
 
 static void max_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
     const reduction *r = node->attr;
-    cp_tensor       *largest = cp_equal(at, node->in[0], with_axes(at, cp_detach(at, node->out), r));
+    cp_tensor       *largest = cp_equal(at, node->in[0], cp_reshape(at, cp_detach(at, node->out), r->kept));
     cp_tensor       *share = cp_div(at, largest, cp_sum(at, largest, r->axes, true));
-    gin[0] = cp_mul(at, share, with_axes(at, g, r));
+    gin[0] = cp_mul(at, share, cp_reshape(at, g, r->kept));
 }
 
 const cp_op cp_op_max = {
@@ -119,21 +105,19 @@ cp_tensor *(cp_max)(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim) {
     reduction r;
     if (!reduction_plan(at, "max", a, axes, keepdim, &r)) return NULL;
     for (int i = 0; i < a->rank; i++)
-        if (r.flags[i] && a->dims[i] == 0) {
-            cp_misuse(at, "max", "shape %s has nothing to choose from along axis %d", cp_shape_text(a).s, i);
-            return NULL;
-        }
-    return recorded(at, &cp_op_max, reduce(at, &r, a, true), &r, a);
+        if (r.flags[i] && a->dims[i] == 0)
+            return cp_refuse(at, "max", "shape %s has nothing to choose from along axis %d", cp_shape_text(a).s, i);
+    return cp_record_with(at, &cp_op_max, reduce(at, &r, a, true), &r, sizeof r, 1, &a);
 }
 
 /* ---- logsumexp ---- */
 
 static void logsumexp_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
     const reduction *r = node->attr;
-    cp_tensor       *share = cp_exp(at, cp_sub(at, node->in[0], with_axes(at, node->out, r)));
+    cp_tensor       *share = cp_exp(at, cp_sub(at, node->in[0], cp_reshape(at, node->out, r->kept)));
     cp_tensor       *total = cp_sum(at, share, r->axes, true); /* not quite 1: out's rounding, a factor common to all, cancels */
     total = cp_where(at, cp_equal(at, total, total), total, cp_scalar(at, 1)); /* NaN where out is infinite: finite entries get 0 */
-    gin[0] = cp_mul(at, cp_div(at, share, total), with_axes(at, g, r));
+    gin[0] = cp_mul(at, cp_div(at, share, total), cp_reshape(at, g, r->kept));
 }
 
 const cp_op cp_op_logsumexp = {
@@ -157,7 +141,7 @@ cp_tensor *(cp_logsumexp)(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim) {
     bool       was = cp_tape_pause(at.tape, true);
     cp_tensor *out = logsumexp_value(at, a, &r);
     cp_tape_pause(at.tape, was);
-    return recorded(at, &cp_op_logsumexp, out, &r, a);
+    return cp_record_with(at, &cp_op_logsumexp, out, &r, sizeof r, 1, &a);
 }
 
 /* ---- softmax and log_softmax ---- */
@@ -196,15 +180,6 @@ static void softmax_rows(void *context, size_t begin, size_t end) {
     }
 }
 
-static cp_tensor *softmax_value(cp_at at, const char *op, cp_tensor *a, int *axis, bool logarithm) {
-    if (!cp_check(at, op, 1, &a) || !cp_axis_resolve(at, op, a, axis)) return NULL;
-    cp_tensor *out = cp_out(at, a->shape);
-    if (!out || !out->size) return out;
-    rows_job job = {(size_t)a->dims[*axis], product(a->dims, *axis + 1, a->rank), a->data, out->data, logarithm};
-    cp_parallel(a->size / job.count, 4096 / job.count + 1, softmax_rows, &job);
-    return out;
-}
-
 static void softmax_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
     cp_tensor *weighted = cp_mul(at, g, node->out);
     cp_tensor *total = cp_sum(at, weighted, CP_AXES(*(const int *)node->attr), true);
@@ -221,9 +196,13 @@ const cp_op cp_op_log_softmax = {
     .name = "log_softmax", .formula = "a - ln sum e^a", .grad = log_softmax_grad, .keeps = {CP_KEEPS_OUT}};
 
 static cp_tensor *softmax(cp_at at, const cp_op *op, cp_tensor *a, int axis, bool logarithm) {
-    cp_tensor *out = softmax_value(at, op->name, a, &axis, logarithm);
-    const int *attr = out ? cp_attr(at, &axis, sizeof axis) : NULL;
-    return attr ? cp_record(at, op, out, attr, 1, &a) : NULL;
+    if (!cp_check(at, op->name, 1, &a) || !cp_axis_resolve(at, op->name, a, &axis)) return NULL;
+    cp_tensor *out = cp_out(at, a->shape);
+    if (out && out->size) {
+        rows_job job = {(size_t)a->dims[axis], product(a->dims, axis + 1, a->rank), a->data, out->data, logarithm};
+        cp_parallel(a->size / job.count, 4096 / job.count + 1, softmax_rows, &job);
+    }
+    return cp_record_with(at, op, out, &axis, sizeof axis, 1, &a);
 }
 
 cp_tensor *(cp_softmax)(cp_at at, cp_tensor *a, int axis) {

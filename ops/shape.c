@@ -32,10 +32,8 @@ cp_tensor *(cp_reshape)(cp_at at, cp_tensor *a, cp_shape shape) {
             known *= shape.dims[i] > 0 ? (size_t)shape.dims[i] : 0;
     }
     if (wild >= 0) full.dims[wild] = known ? (int)(a->size / known) : 0;
-    if (!cp_shape_size(full, &size) || size != a->size) {
-        cp_misuse(at, "reshape", "%s does not hold the values of %s", cp_dims_text(shape).s, cp_shape_text(a).s);
-        return NULL;
-    }
+    if (!cp_shape_size(full, &size) || size != a->size)
+        return cp_refuse(at, "reshape", "%s does not hold the values of %s", cp_dims_text(shape).s, cp_shape_text(a).s);
     if (cp_shape_is(a, full)) return a;
     return cp_record(at, &cp_op_reshape, cp_view(at, a, full), NULL, 1, &a);
 }
@@ -56,11 +54,9 @@ cp_tensor *(cp_permute)(cp_at at, cp_tensor *a, const int *order) {
     bool     seen[CP_MAX_RANK] = {0};
     if (!cp_check(at, "permute", 1, &a) || !has_arrays(at, "permute", a, 1, &order)) return NULL;
     for (int i = 0; i < a->rank; i++) {
-        if (order[i] < 0 || order[i] >= a->rank || seen[order[i]]) {
-            cp_misuse(at, "permute", "%s is not an order of the axes of %s", cp_dims_text(cp_shape_of(a->rank, order)).s,
-                      cp_shape_text(a).s);
-            return NULL;
-        }
+        if (order[i] < 0 || order[i] >= a->rank || seen[order[i]])
+            return cp_refuse(at, "permute", "%s is not an order of the axes of %s", cp_dims_text(cp_shape_of(a->rank, order)).s,
+                             cp_shape_text(a).s);
         seen[order[i]] = true;
         shape.dims[i] = a->dims[order[i]];
     }
@@ -73,8 +69,7 @@ cp_tensor *(cp_permute)(cp_at at, cp_tensor *a, const int *order) {
     walk.at[1] = a->data;
     for (int i = 0; i < a->rank; i++) walk.stride[1][i] = own[order[i]];
     cp_walk_run(&walk, cp_row_copy, NULL);
-    const int *attr = cp_attr(at, order, (size_t)a->rank * sizeof *order);
-    return attr ? cp_record(at, &cp_op_permute, out, attr, 1, &a) : NULL;
+    return cp_record_with(at, &cp_op_permute, out, order, (size_t)a->rank * sizeof *order, 1, &a);
 }
 
 /* ---- broadcast_to and sum_to ---- */
@@ -96,10 +91,8 @@ static bool broadcasts(cp_shape from, cp_shape to) {
 cp_tensor *(cp_broadcast_to)(cp_at at, cp_tensor *a, cp_shape shape) {
     size_t size;
     if (!cp_check(at, "broadcast_to", 1, &a)) return NULL;
-    if (!cp_shape_size(shape, &size) || !broadcasts(a->shape, shape)) {
-        cp_misuse(at, "broadcast_to", "%s does not broadcast to %s", cp_shape_text(a).s, cp_dims_text(shape).s);
-        return NULL;
-    }
+    if (!cp_shape_size(shape, &size) || !broadcasts(a->shape, shape))
+        return cp_refuse(at, "broadcast_to", "%s does not broadcast to %s", cp_shape_text(a).s, cp_dims_text(shape).s);
     if (cp_shape_is(a, shape)) return a;
     cp_tensor *out = cp_out(at, shape);
     if (!out) return NULL;
@@ -112,10 +105,8 @@ cp_tensor *(cp_broadcast_to)(cp_at at, cp_tensor *a, cp_shape shape) {
 cp_tensor *(cp_sum_to)(cp_at at, cp_tensor *a, cp_shape shape) {
     size_t size;
     if (!cp_check(at, "sum_to", 1, &a)) return NULL;
-    if (!cp_shape_size(shape, &size) || !broadcasts(shape, a->shape)) {
-        cp_misuse(at, "sum_to", "%s is not what %s broadcasts to", cp_shape_text(a).s, cp_dims_text(shape).s);
-        return NULL;
-    }
+    if (!cp_shape_size(shape, &size) || !broadcasts(shape, a->shape))
+        return cp_refuse(at, "sum_to", "%s is not what %s broadcasts to", cp_shape_text(a).s, cp_dims_text(shape).s);
     cp_axes repeated = {0};
     int     lead = a->rank - shape.rank;
     for (int i = 0; i < a->rank; i++)
@@ -162,17 +153,14 @@ cp_tensor *(cp_slice)(cp_at at, cp_tensor *a, const int *start, const int *stop,
         int end = stop[i] == CP_END ? a->dims[i] : stop[i];
         r.start[i] = start[i];
         r.step[i] = step ? step[i] : 1;
-        if (start[i] < 0 || end < start[i] || end > a->dims[i] || r.step[i] < 1) {
-            cp_misuse(at, "slice", "%d:%d:%d is not within axis %d of shape %s", start[i], end, r.step[i], i, cp_shape_text(a).s);
-            return NULL;
-        }
+        if (start[i] < 0 || end < start[i] || end > a->dims[i] || r.step[i] < 1)
+            return cp_refuse(at, "slice", "%d:%d:%d is not within axis %d of shape %s", start[i], end, r.step[i], i,
+                             cp_shape_text(a).s);
         dims[i] = end > start[i] ? (end - start[i] - 1) / r.step[i] + 1 : 0;
     }
-    cp_tensor    *out = cp_out(at, cp_shape_of(a->rank, dims));
-    const region *attr = cp_attr(at, &r, sizeof r);
-    if (!out || !attr) return NULL;
-    region_copy(out, a, attr, false);
-    return cp_record(at, &cp_op_slice, out, attr, 1, &a);
+    cp_tensor *out = cp_out(at, cp_shape_of(a->rank, dims));
+    if (out) region_copy(out, a, &r, false);
+    return cp_record_with(at, &cp_op_slice, out, &r, sizeof r, 1, &a);
 }
 
 static void embed_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
@@ -197,17 +185,13 @@ cp_tensor *(cp_embed)(cp_at at, cp_tensor *a, const int *dims, const int *start,
         r.start[i] = start[i];
         r.step[i] = step ? step[i] : 1;
         int64_t end = a->dims[i] ? start[i] + (int64_t)(a->dims[i] - 1) * r.step[i] + 1 : start[i];
-        if (start[i] < 0 || r.step[i] < 1 || end > dims[i]) {
-            cp_misuse(at, "embed", "%s at %d, step %d, does not fit into axis %d of %s", cp_shape_text(a).s, start[i], r.step[i], i,
-                      cp_dims_text(cp_shape_of(a->rank, dims)).s);
-            return NULL;
-        }
+        if (start[i] < 0 || r.step[i] < 1 || end > dims[i])
+            return cp_refuse(at, "embed", "%s at %d, step %d, does not fit into axis %d of %s", cp_shape_text(a).s, start[i],
+                             r.step[i], i, cp_dims_text(cp_shape_of(a->rank, dims)).s);
     }
-    cp_tensor    *out = cp_full(at, fill, cp_shape_of(a->rank, dims));
-    const region *attr = cp_attr(at, &r, sizeof r);
-    if (!out || !attr) return NULL;
-    region_copy(a, out, attr, true);
-    return cp_record(at, &cp_op_embed, out, attr, 1, &a);
+    cp_tensor *out = cp_full(at, fill, cp_shape_of(a->rank, dims));
+    if (out) region_copy(a, out, &r, true);
+    return cp_record_with(at, &cp_op_embed, out, &r, sizeof r, 1, &a);
 }
 
 cp_tensor *(cp_pad)(cp_at at, cp_tensor *a, const int *before, const int *after, cp_real fill) {
@@ -215,11 +199,9 @@ cp_tensor *(cp_pad)(cp_at at, cp_tensor *a, const int *before, const int *after,
     if (!cp_check(at, "pad", 1, &a) || !has_arrays(at, "pad", a, 2, (const int *[]){before, after})) return NULL;
     for (int i = 0; i < a->rank; i++) {
         int64_t size = (int64_t)a->dims[i] + before[i] + after[i];
-        if (before[i] < 0 || after[i] < 0 || size > INT32_MAX) {
-            cp_misuse(at, "pad", "padding %d and %d of axis %d of %s is negative or too large", before[i], after[i], i,
-                      cp_shape_text(a).s);
-            return NULL;
-        }
+        if (before[i] < 0 || after[i] < 0 || size > INT32_MAX)
+            return cp_refuse(at, "pad", "padding %d and %d of axis %d of %s is negative or too large", before[i], after[i], i,
+                             cp_shape_text(a).s);
         dims[i] = (int)size;
     }
     if (!cp_shape_check(at, "pad", cp_shape_of(a->rank, dims))) return NULL;
@@ -241,10 +223,7 @@ static void concat_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor *
 const cp_op cp_op_concat = {.name = "concat", .formula = "one after the other along an axis", .grad = concat_grad};
 
 cp_tensor *(cp_concat)(cp_at at, cp_tensor *const *parts, int count, int axis) {
-    if (count < 1 || !parts) {
-        cp_misuse(at, "concat", "there is nothing to join");
-        return NULL;
-    }
+    if (count < 1 || !parts) return cp_refuse(at, "concat", "there is nothing to join");
     if (!cp_check(at, "concat", count, parts) || !cp_axis_resolve(at, "concat", parts[0], &axis)) return NULL;
     int dims[CP_MAX_RANK];
     memcpy(dims, parts[0]->dims, sizeof dims);
@@ -252,11 +231,9 @@ cp_tensor *(cp_concat)(cp_at at, cp_tensor *const *parts, int count, int axis) {
         bool fits = parts[k]->rank == parts[0]->rank;
         for (int i = 0; fits && i < parts[0]->rank; i++) fits = i == axis || parts[k]->dims[i] == dims[i];
         fits = fits && parts[k]->dims[axis] <= INT32_MAX - dims[axis];
-        if (!fits) {
-            cp_misuse(at, "concat", "%s and %s do not join along axis %d", cp_shape_text(parts[0]).s, cp_shape_text(parts[k]).s,
-                      axis);
-            return NULL;
-        }
+        if (!fits)
+            return cp_refuse(at, "concat", "%s and %s do not join along axis %d", cp_shape_text(parts[0]).s,
+                             cp_shape_text(parts[k]).s, axis);
         dims[axis] += parts[k]->dims[axis];
     }
     cp_tensor *out = cp_out(at, cp_shape_of(parts[0]->rank, dims));
@@ -266,6 +243,5 @@ cp_tensor *(cp_concat)(cp_at at, cp_tensor *const *parts, int count, int axis) {
         region_copy(parts[k], out, &r, true);
         r.start[axis] += parts[k]->dims[axis];
     }
-    const int *attr = cp_attr(at, &axis, sizeof axis);
-    return attr ? cp_record(at, &cp_op_concat, out, attr, count, parts) : NULL;
+    return cp_record_with(at, &cp_op_concat, out, &axis, sizeof axis, count, parts);
 }

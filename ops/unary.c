@@ -7,13 +7,7 @@
 #include <tgmath.h>
 
 static cp_tensor *map(cp_at at, const char *op, cp_row_fn row, cp_tensor *a, const void *parameters) {
-    if (!cp_check(at, op, 1, &a)) return NULL;
-    cp_tensor *out = cp_out(at, a->shape);
-    if (!out) return NULL;
-    cp_walk walk = cp_walk_over(out);
-    cp_walk_add(&walk, a);
-    cp_walk_run(&walk, row, parameters);
-    return out;
+    return cp_walk_combine(at, op, row, parameters, 1, &a);
 }
 
 /* VALUE is in terms of x and, with parameters, p[0], p[1]. */
@@ -63,9 +57,8 @@ static cp_tensor *map(cp_at at, const char *op, cp_row_fn row, cp_tensor *a, con
 
 /* The same with two numbers beside the tensor. */
 static cp_tensor *map_with(cp_at at, const cp_op *op, cp_row_fn row, cp_tensor *a, cp_real p0, cp_real p1) {
-    if (!cp_check(at, op->name, 1, &a)) return NULL;
-    const cp_real *p = cp_attr(at, (cp_real[]){p0, p1}, 2 * sizeof(cp_real));
-    return p ? cp_record(at, op, map(at, op->name, row, a, p), p, 1, &a) : NULL;
+    const cp_real p[] = {p0, p1};
+    return cp_record_with(at, op, map(at, op->name, row, a, p), p, sizeof p, 1, &a);
 }
 
 static void swish_values(size_t n, const cp_real *x, cp_real *y) {
@@ -140,10 +133,7 @@ cp_tensor *(cp_leaky_relu)(cp_at at, cp_tensor *a, cp_real slope) {
 }
 
 cp_tensor *(cp_clamp)(cp_at at, cp_tensor *a, cp_real low, cp_real high) {
-    if (!(low <= high)) {
-        cp_misuse(at, "clamp", "low %g is not below high %g", (double)low, (double)high);
-        return NULL;
-    }
+    if (!(low <= high)) return cp_refuse(at, "clamp", "low %g is not below high %g", (double)low, (double)high);
     return map_with(at, &cp_op_clamp, clamp_row, a, low, high);
 }
 
@@ -164,16 +154,6 @@ const cp_op cp_op_gate = {
 cp_tensor *(cp_gate)(cp_at at, cp_tensor *g, cp_tensor *a, cp_real slope) {
     cp_tensor *in[] = {g, a};
     if (!cp_check(at, "gate", 2, in)) return NULL;
-    if (!cp_shape_same(g, a)) {
-        cp_misuse(at, "gate", "shapes %s and %s differ", cp_shape_text(g).s, cp_shape_text(a).s);
-        return NULL;
-    }
-    cp_tensor     *out = cp_out(at, g->shape);
-    const cp_real *attr = cp_attr(at, &slope, sizeof slope);
-    if (!out || !attr) return NULL;
-    cp_walk walk = cp_walk_over(out);
-    cp_walk_add(&walk, g);
-    cp_walk_add(&walk, a);
-    cp_walk_run(&walk, gate_row, attr);
-    return cp_record(at, &cp_op_gate, out, attr, 2, in);
+    if (!cp_shape_same(g, a)) return cp_refuse(at, "gate", "shapes %s and %s differ", cp_shape_text(g).s, cp_shape_text(a).s);
+    return cp_record_with(at, &cp_op_gate, cp_walk_combine(at, "gate", gate_row, &slope, 2, in), &slope, sizeof slope, 2, in);
 }

@@ -100,6 +100,21 @@ void cp_walk_run(cp_walk *walk, cp_row_fn row, const void *context) {
     cp_parallel(total, GRAIN, walk_part, &(run){walk, row, context});
 }
 
+cp_tensor *cp_walk_combine(cp_at at, const char *op, cp_row_fn row, const void *context, int n, cp_tensor *const *in) {
+    cp_shape common = CP_SCALAR;
+    if (!cp_check(at, op, n, in)) return NULL;
+    for (int i = 0; i < n; i++)
+        if (!cp_shape_broadcast(common, in[i]->shape, &common))
+            return cp_refuse(at, op, "shapes %s%s%s and %s do not broadcast", cp_shape_text(in[0]).s, n == 3 ? ", " : "",
+                             n == 3 ? cp_shape_text(in[1]).s : "", cp_shape_text(in[n - 1]).s);
+    cp_tensor *out = cp_out(at, common);
+    if (!out) return NULL;
+    cp_walk walk = cp_walk_over(out);
+    for (int i = 0; i < n; i++) cp_walk_add(&walk, in[i]);
+    cp_walk_run(&walk, row, context);
+    return out;
+}
+
 void cp_row_copy(const void *context, size_t n, cp_real *const *at, const ptrdiff_t *step) {
     (void)context;
     cp_real       *out = at[0];

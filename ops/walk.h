@@ -5,7 +5,7 @@
 #ifndef CP_WALK_H
 #define CP_WALK_H
 
-#include "core/tensor.h"
+#include "core/op.h"
 
 enum { CP_WALK_MAX = 4 };
 
@@ -23,6 +23,9 @@ typedef void (*cp_row_fn)(const void *context, size_t n, cp_real *const *at, con
 cp_walk cp_walk_over(cp_tensor *out);
 void    cp_walk_add(cp_walk *walk, const cp_tensor *operand);
 void    cp_walk_run(cp_walk *walk, cp_row_fn row, const void *context);
+
+/* A new tensor of the shape that n tensors broadcast to, filled by row; NULL after cp_misuse when they do not. */
+cp_tensor *cp_walk_combine(cp_at at, const char *op, cp_row_fn row, const void *context, int n, cp_tensor *const *in);
 
 void cp_row_copy(const void *context, size_t n, cp_real *const *at, const ptrdiff_t *step); /* operand 1 into operand 0 */
 

@@ -3,8 +3,9 @@
  * A family is one version of every kernel. The reference is plain C for float and double, readable, tested against nothing
  * but arithmetic; the fast families of the float build (the fast_*.inc files, compiled once for each kind of processor) are
  * tested against it. Images are (N,H,W,C), convolution weights (kh,kw,C/groups,K). Kernels run on the pool
- * (core/threads.h); results do not depend on the number of threads. `scratch` is where a kernel takes temporary memory
- * from; it gives all of it back. A kernel that takes some returns false when there was none (cp_misuse has told). */
+ * (core/threads.h), but for the functions of one value, to which ops hand parts of an array; results do not depend on the
+ * number of threads. `scratch` is where a kernel takes temporary memory from; it gives all of it back. A kernel that takes
+ * some returns false when there was none (cp_misuse has told). */
 #ifndef CP_KERNELS_H
 #define CP_KERNELS_H
 
@@ -56,14 +57,14 @@ typedef struct cp_kernel_family {
     bool (*conv2d_weight_grad)(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *gy,
                                const cp_conv_fusion *fusion, cp_real *gw, cp_real *gb);
 
-    /* y[i] = f(x[i]); y may be x. The fast versions are within 2 ulp over the whole range, denormals, infinities and NaN
+    /* y[i] = f(x[i]), on the calling thread; y may be x. The fast versions are within 2 ulp over the whole range, denormals, infinities and NaN
      * included. */
     void (*exps)(size_t n, const cp_real *x, cp_real *y);
     void (*logs)(size_t n, const cp_real *x, cp_real *y);
     void (*tanhs)(size_t n, const cp_real *x, cp_real *y);
     void (*sigmoids)(size_t n, const cp_real *x, cp_real *y);
 
-    /* y may be one of the inputs. */
+    /* y may be one of the inputs. The last two run on the calling thread. */
     void (*add)(size_t n, const cp_real *a, const cp_real *b, cp_real *y);                 /* a + b */
     void (*leaky)(size_t n, const cp_real *x, cp_real slope, cp_real *y);                  /* x > 0 ? x : slope x */
     void (*gate)(size_t n, const cp_real *g, const cp_real *a, cp_real slope, cp_real *y); /* a > 0 ? g : slope g */

@@ -266,46 +266,43 @@ static double logistic(double x) {
     return x < 0 ? e / (1 + e) : 1 / (1 + e);
 }
 
-typedef struct elements {
-    const cp_real *a, *b;
-    cp_real        slope, *y;
-} elements;
-
-/* y[i] = VALUE, in terms of a, b and slope; a part of the array at a time, on the pool. */
-#define PART(name, VALUE)                                                                                                          \
-    static void name##_part(void *context, size_t begin, size_t end) {                                                             \
-        const elements *e = context;                                                                                               \
-        const cp_real   slope = e->slope;                                                                                          \
-        (void)slope;                                                                                                               \
-        for (size_t i = begin; i < end; i++) {                                                                                     \
-            const cp_real a = e->a[i], b = e->b[i];                                                                                \
-            (void)b;                                                                                                               \
-            e->y[i] = (cp_real)(VALUE);                                                                                            \
+#define MAP(name, VALUE)                                                                                                           \
+    static void ref_##name(size_t n, const cp_real *x, cp_real *y) {                                                               \
+        for (size_t i = 0; i < n; i++) {                                                                                           \
+            y[i] = (cp_real)VALUE;                                                                                                 \
         }                                                                                                                          \
     }
-#define MAP(name, VALUE)                                                                                                           \
-    PART(name, VALUE)                                                                                                              \
-    static void ref_##name(size_t n, const cp_real *x, cp_real *y) {                                                               \
-        cp_parallel(n, GRAIN, name##_part, &(elements){x, x, 0, y});                                                               \
-    }
-MAP(exp, exp((double)a))
-MAP(log, log((double)a))
-MAP(tanh, tanh((double)a))
-MAP(sigmoid, logistic((double)a))
-PART(add, a + b)
-PART(leaky, a > 0 ? a : slope * a)
-PART(gate, b > 0 ? a : slope * a)
-
-static void ref_add(size_t n, const cp_real *a, const cp_real *b, cp_real *y) {
-    cp_parallel(n, GRAIN, add_part, &(elements){a, b, 0, y});
-}
+MAP(exp, exp((double)x[i]))
+MAP(log, log((double)x[i]))
+MAP(tanh, tanh((double)x[i]))
+MAP(sigmoid, logistic((double)x[i]))
 
 static void ref_leaky(size_t n, const cp_real *x, cp_real slope, cp_real *y) {
-    cp_parallel(n, GRAIN, leaky_part, &(elements){x, x, slope, y});
+    for (size_t i = 0; i < n; i++) {
+        y[i] = x[i] > 0 ? x[i] : slope * x[i];
+    }
 }
 
 static void ref_gate(size_t n, const cp_real *g, const cp_real *a, cp_real slope, cp_real *y) {
-    cp_parallel(n, GRAIN, gate_part, &(elements){g, a, slope, y});
+    for (size_t i = 0; i < n; i++) {
+        y[i] = a[i] > 0 ? g[i] : slope * g[i];
+    }
+}
+
+typedef struct addends {
+    const cp_real *a, *b;
+    cp_real       *y;
+} addends;
+
+static void add_part(void *context, size_t begin, size_t end) {
+    const addends *s = context;
+    for (size_t i = begin; i < end; i++) {
+        s->y[i] = s->a[i] + s->b[i];
+    }
+}
+
+static void ref_add(size_t n, const cp_real *a, const cp_real *b, cp_real *y) {
+    cp_parallel(n, GRAIN, add_part, &(addends){a, b, y});
 }
 
 static void ref_signs(size_t rows, size_t channels, const cp_real *x, const cp_real *scale, const cp_real *shift,
