@@ -50,6 +50,12 @@ void cp_error_handler(cp_error_fn handler, void *user);
 /* Reports misuse. Returns false, so that a check can say `return cp_misuse(...)`. */
 bool cp_misuse(cp_at at, const char *op, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* The same where a pointer is returned, of cp_misuse and of cp_fail below: `return cp_null(cp_misuse(...))`. */
+static inline void *cp_null(bool told) {
+    (void)told;
+    return (void *)0;
+}
+
 /* What a program may want to tell apart: a run without a checkpoint begins, one with a damaged checkpoint must not. */
 typedef enum cp_status_kind {
     CP_STATUS_FINE,

@@ -219,36 +219,31 @@ static bool parse_all(const unsigned char *bytes, size_t size, const char *name,
                       found < expected ? "truncated" : "damaged or holds more than one array");
 }
 
-static void fill(cp_npy *npy, const header *h, size_t count, const unsigned char *from, void *data) {
-    *npy = (cp_npy){.dtype = h->dtype, .rank = h->rank, .size = count, .data = data};
-    memcpy(npy->dims, h->dims, sizeof npy->dims);
-    cp_elements_decode(h->dtype, h->big_endian, from, count, data);
-}
-
-bool cp_npy_parse(const void *bytes, size_t size, const char *name, cp_npy *npy, cp_status *status) {
+/* Takes the bytes over. The elements move to the front of their buffer: no second one for large arrays, and aligned. */
+static bool npy_from(cp_bytes file, const char *name, cp_npy *npy, cp_status *status) {
     header h = {0};
-    size_t start, count;
-    *npy = (cp_npy){0};
-    if (!parse_all(bytes, size, name, &h, &start, &count, status)) return false;
-    void *data = malloc(count ? count * cp_dtype_size(h.dtype) : 1);
-    if (!data) return cp_fail(status, "%.200s: not enough memory for %zu elements", name, count);
-    fill(npy, &h, count, (const unsigned char *)bytes + start, data);
-    return true;
-}
-
-bool cp_npy_read(const char *path, cp_npy *npy, cp_status *status) {
-    header   h = {0};
-    size_t   start, count;
-    cp_bytes file;
-    *npy = (cp_npy){0};
-    if (!cp_file_read(path, PTRDIFF_MAX, &file, status)) return false;
-    if (!parse_all(file.data, file.size, path, &h, &start, &count, status)) {
+    size_t start = 0, count = 0;
+    if (!parse_all(file.data, file.size, name, &h, &start, &count, status)) {
         cp_bytes_free(&file);
         return false;
     }
-    /* The elements move to the front of the file's own buffer: no second one for large arrays, and aligned. */
-    fill(npy, &h, count, file.data + start, file.data);
+    *npy = (cp_npy){.dtype = h.dtype, .rank = h.rank, .size = count, .data = file.data};
+    memcpy(npy->dims, h.dims, sizeof npy->dims);
+    cp_elements_decode(h.dtype, h.big_endian, file.data + start, count, file.data);
     return true;
+}
+
+bool cp_npy_parse(const void *bytes, size_t size, const char *name, cp_npy *npy, cp_status *status) {
+    cp_bytes copy = {0};
+    *npy = (cp_npy){0};
+    if (!cp_bytes_append(&copy, bytes, size)) return cp_fail(status, "%.200s: not enough memory for %zu bytes", name, size);
+    return npy_from(copy, name, npy, status);
+}
+
+bool cp_npy_read(const char *path, cp_npy *npy, cp_status *status) {
+    cp_bytes file;
+    *npy = (cp_npy){0};
+    return cp_file_read(path, PTRDIFF_MAX, &file, status) && npy_from(file, path, npy, status);
 }
 
 void cp_npy_free(cp_npy *npy) {
