@@ -65,10 +65,8 @@ static bool grow(cp_at at, cp_params *params) {
 
 static cp_tensor *insert(cp_at at, cp_params *params, const char *path, const char *leaf, cp_param entry, cp_shape shape) {
     cp_path name = cp_path_join(path, leaf);
-    if (!params || cp_params_find(params, name.s)) {
-        cp_misuse(at, "params_add", params ? "the name %s is taken" : "the parameter set for %s is NULL", name.s);
-        return NULL;
-    }
+    if (!params) return cp_null(cp_misuse(at, "params_add", "the parameter set for %s is NULL", name.s));
+    if (cp_params_find(params, name.s)) return cp_null(cp_misuse(at, "params_add", "the name %s is taken", name.s));
     if (params->admits && !params->admits(params->admits_context, name.s, entry.layout, shape)) return NULL;
     if (!grow(at, params)) return NULL;
     entry.name = malloc(strlen(name.s) + 1);

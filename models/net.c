@@ -2,7 +2,6 @@
 #include "models/net.h"
 
 #include "core/op.h"
-#include "layers/make.h"
 #include "models/inside.h"
 
 #include <stdlib.h>
@@ -10,18 +9,9 @@
 
 cp_net *(cp_net_new)(cp_at at, const cp_net_kind *kind, cp_params *params, const char *path, const void *given, cp_rng *rng) {
     cp_kind_options options;
-    if (!kind) {
-        cp_misuse(at, "net_new", "the kind of network is NULL");
-        return NULL;
-    }
-    char op[64];
-    snprintf(op, sizeof op, "%.50s_new", kind->base.name);
-    if (!cp_make_ready(at, op, params, rng) || !cp_kind_options_ready(at, &kind->base, given, &options)) return NULL;
-    cp_net *net = calloc(1, kind->base.size);
-    if (!net) {
-        cp_misuse(at, op, "out of memory");
-        return NULL;
-    }
+    if (!kind) return cp_null(cp_misuse(at, "net_new", "the kind of network is NULL"));
+    cp_net *net = cp_kind_alloc(at, &kind->base, params, given, &options, rng);
+    if (!net) return NULL;
     net->kind = kind;
     if (kind->make(at, net, params, path, &options, rng)) return net;
     cp_net_free(net);
@@ -63,16 +53,12 @@ cp_net_input_text cp_net_input_show(const cp_net_input *input) {
 }
 
 cp_tensor *(cp_net_forward)(cp_at at, const cp_net *net, cp_tensor *x, cp_mode mode) {
-    if (!net) {
-        cp_misuse(at, "net_forward", "the network is NULL");
-        return NULL;
-    }
+    if (!net) return cp_null(cp_misuse(at, "net_forward", "the network is NULL"));
     if (!cp_check(at, "net_forward", 1, &x)) return NULL;
     const cp_net_input *input = &net->input;
     if (cp_net_input_fits(input, x->shape)) return net->kind->forward(at, net, x, mode);
     bool planes =
         input->shape.rank == 3 && x->rank == 4 && x->dims[1] == input->shape.dims[2] && x->dims[3] != input->shape.dims[2];
-    cp_misuse(at, net->kind->base.name, "x has shape %s; %s is needed%s", cp_shape_text(x).s, cp_net_input_show(input).s,
-              planes ? ": the channels of an image come last" : "");
-    return NULL;
+    return cp_null(cp_misuse(at, net->kind->base.name, "x has shape %s; %s is needed%s", cp_shape_text(x).s,
+                             cp_net_input_show(input).s, planes ? ": the channels of an image come last" : ""));
 }

@@ -54,9 +54,7 @@ bool cp_net_kind_add(cp_at at, const cp_net_kind *kind);
 
 extern const cp_net_kind cp_net_wrn, cp_net_mlp, cp_net_lstm;
 
-/* The constructors below give NULL, after the error handler, when a network cannot be made. */
-
-/* ==== wide ResNet: images (N,H,W,channels), from 8x8 ====
+/* ==== cp_net_wrn, the wide ResNet: images (N,H,W,channels), from 8x8 ====
  *
  * A 3x3 stem of 16 channels, three stages of (depth - 4) / 6 pre-activation blocks with widths 16, 32, 64 times width, the stages
  * after the first with stride 2, then norm, activation and global average pool. All convolutions have biases; they are 3x3 with
@@ -73,9 +71,7 @@ typedef struct cp_wrn_config {
     cp_init         init;
 } cp_wrn_config;
 
-cp_net *cp_wrn_new(cp_at at, cp_params *params, const char *path, cp_wrn_config config, cp_rng *rng);
-
-/* ==== multilayer perceptron: x (N, ...) flattened to (N, sizes[0]) ====
+/* ==== cp_net_mlp, the multilayer perceptron: x (N, ...) flattened to (N, sizes[0]) ====
  * sizes end at the first 0; every layer is followed by the activation. Tensors: layer0.weight, layer0.bias, ... With one size
  * only, the features are the inputs themselves: a head stands alone. */
 enum { CP_MLP_MOST_SIZES = 16 };
@@ -85,14 +81,8 @@ typedef struct cp_mlp_config {
     cp_init       init;
 } cp_mlp_config;
 
-cp_net *cp_mlp_new(cp_at at, cp_params *params, const char *path, cp_mlp_config config, cp_rng *rng);
-
-/* ==== LSTM over sequences (N,T,in): the features are the last layer's final hidden state ====
- * Tensors: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, with _reverse behind for the other direction; then _l1, ... */
-cp_net *cp_lstm_net_new(cp_at at, cp_params *params, const char *path, cp_lstm_config config, cp_rng *rng);
-
-#define cp_wrn_new(...) cp_wrn_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
-#define cp_mlp_new(...) cp_mlp_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
-#define cp_lstm_net_new(...) cp_lstm_net_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
+/* ==== cp_net_lstm, of sequences (N,T,in): the features are the last layer's final hidden state ====
+ * Options: cp_lstm_config. Tensors: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, with _reverse behind for the other
+ * direction; then _l1, ... */
 
 #endif

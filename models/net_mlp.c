@@ -28,10 +28,7 @@ static cp_tensor *mlp_forward(cp_at at, const cp_net *net, cp_tensor *x, cp_mode
     (void)mode;
     const mlp *m = (const mlp *)net;
     x = cp_reshape(at, x, CP_SHAPE(x->dims[0], m->config.sizes[0]));
-    for (int i = 0; i < m->layers && x; i++) {
-        x = cp_linear_forward(at, &m->layer[i], x);
-        x = x ? cp_activate(at, x, m->config.activation) : NULL;
-    }
+    for (int i = 0; i < m->layers; i++) x = cp_activate(at, cp_linear_forward(at, &m->layer[i], x), m->config.activation);
     return x;
 }
 
@@ -43,7 +40,3 @@ static const cp_key keys[] = {
 
 const cp_net_kind cp_net_mlp = {
     .base = {"mlp", sizeof(mlp), sizeof(cp_mlp_config), keys}, .make = mlp_make, .forward = mlp_forward};
-
-cp_net *(cp_mlp_new)(cp_at at, cp_params *params, const char *path, cp_mlp_config config, cp_rng *rng) {
-    return (cp_net_new)(at, &cp_net_mlp, params, path, &config, rng);
-}
