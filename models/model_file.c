@@ -13,7 +13,8 @@ static bool read_description(const cp_safetensors *file, const char *path, cp_mo
     if (!text)
         return cp_fail(status,
                        "%s: metadata has no key \"couplet\"; it describes the model, such as {\"model\":\"wrn\",\"depth\":10,"
-                       "\"width\":2,\"channels\":3,\"classes\":8,\"norm\":\"batch\",\"head\":\"softmax\"}",
+                       "\"width\":2,\"channels\":3,\"classes\":8,\"norm\":\"batch\",\"head\":\"softmax\"}. Without it, make the "
+                       "model and load its params alone",
                        path);
     snprintf(place, sizeof place, "%s: metadata \"couplet\"", path);
     return cp_model_config_parse(text, place, config, status);
