@@ -50,7 +50,9 @@ void cp_error_handler(cp_error_fn handler, void *user);
 
 /* Reports misuse. Returns false, so that a check can say `return cp_misuse(...)`. */
 bool cp_misuse(cp_at at, const char *op, const char *format, ...) __attribute__((format(printf, 3, 4)));
-#define cp_refuse(...) ((void)cp_misuse(__VA_ARGS__), NULL) /* the same for functions that return pointers */
+/* Where a pointer is returned: `return cp_refuse(...)`, and `return cp_null(cp_fail(...))`. */
+#define cp_null(told) ((void)(told), NULL)
+#define cp_refuse(...) cp_null(cp_misuse(__VA_ARGS__))
 
 /* What a program may want to tell apart: a run without a checkpoint begins, one with a damaged checkpoint must not. */
 typedef enum cp_status_kind {

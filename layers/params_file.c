@@ -124,46 +124,37 @@ void cp_params_expect(cp_params *params, cp_params_source *source) {
     params->admits_context = source;
 }
 
-bool cp_params_stage(const cp_params *params, const cp_safetensors *file, const char *path, cp_params_staged *staged,
-                     cp_status *status) {
+cp_real *cp_params_stage(const cp_params *params, const cp_safetensors *file, const char *path, cp_status *status) {
     size_t total = 0, most = 1;
     for (int k = 0; k < params->count; k++) {
         size_t size = params->at[k].value->size;
         total += size;
         most = size > most ? size : most;
     }
-    cp_real *values = malloc((total + most) * sizeof *values), *room = values + total;
-    bool     fine = values ? true : cp_fail(status, "%s: out of memory for %zu values", path, total + most);
-    size_t   used = 0;
-    for (int k = 0; fine && k < params->count; k++) {
-        fine = stage_entry(&params->at[k], file, values + used, room, status);
-        used += params->at[k].value->size;
-    }
-    fine = fine && no_strangers(params, file, path, status);
-    if (!fine) {
-        free(values);
-        values = NULL;
-    }
-    staged->values = values;
-    return fine;
+    cp_real *values = malloc((total + most) * sizeof *values), *to = values, *room = values + total;
+    if (!values) return cp_null(cp_fail(status, "%s: out of memory for %zu values", path, total + most));
+    bool fine = true;
+    for (int k = 0; fine && k < params->count; to += params->at[k++].value->size)
+        fine = stage_entry(&params->at[k], file, to, room, status);
+    if (fine && no_strangers(params, file, path, status)) return values;
+    free(values);
+    return NULL;
 }
 
-void cp_params_commit(cp_params *params, cp_params_staged *staged) {
-    const cp_real *from = staged->values;
+void cp_params_commit(cp_params *params, const cp_real *values) {
     for (int k = 0; k < params->count; k++) {
         cp_tensor *t = params->at[k].value;
-        memcpy(t->data, from, t->size * sizeof *from);
-        from += t->size;
+        memcpy(t->data, values, t->size * sizeof *values);
+        values += t->size;
     }
-    free(staged->values);
-    staged->values = NULL;
 }
 
 bool cp_params_load(cp_params *params, const cp_safetensors *file, const char *path, cp_status *status) {
     if (!params || !file)
         return cp_fail(status, "%s: the %s is NULL", path ? path : "params_load", file ? "parameter set" : "file");
-    cp_params_staged staged;
-    if (!cp_params_stage(params, file, path, &staged, status)) return false;
-    cp_params_commit(params, &staged);
+    cp_real *values = cp_params_stage(params, file, path, status);
+    if (!values) return false;
+    cp_params_commit(params, values);
+    free(values);
     return true;
 }

@@ -15,16 +15,11 @@ void cp_params_store(const cp_params *params, cp_st_writer *writer);
 /* Numbers of this build as F32, or F64 where that is needed to lose nothing. */
 void cp_reals_store(cp_st_writer *writer, const char *name, int rank, const int64_t *dims, const cp_real *data);
 
-/* New values for every entry of a set, read and checked, not yet in place. */
-typedef struct cp_params_staged {
-    cp_real *values; /* of all entries, one after the other, in memory's layout; free() it */
-} cp_params_staged;
-
-/* false, with a message, when an entry is missing, has another shape or type, or when the file has a tensor that the
- * set does not know (PyTorch's num_batches_tracked excepted). */
-bool cp_params_stage(const cp_params *params, const cp_safetensors *file, const char *path, cp_params_staged *staged,
-                     cp_status *status);
-void cp_params_commit(cp_params *params, cp_params_staged *staged); /* puts the values in place and frees them */
+/* New values for every entry of a set, read and checked, not yet in place: one entry after the other, in memory's layout; free()
+ * them. NULL, with a message, when an entry is missing, has another shape or type, or when the file has a tensor that the set does
+ * not know (PyTorch's num_batches_tracked excepted). */
+cp_real *cp_params_stage(const cp_params *params, const cp_safetensors *file, const char *path, cp_status *status);
+void     cp_params_commit(cp_params *params, const cp_real *values); /* puts them in place */
 
 /* Until it is called with NULL, the set takes only entries that the file has, with the same shape: others are kept out, with a message
  * in status, before any memory is taken for them. What a file describes can then not be larger than what it holds. */

@@ -96,11 +96,6 @@ typedef struct staged {
     struct staged *next;
 } staged;
 
-static bool same_shape(const cp_st_entry *entry, const cp_state *state) {
-    return entry->rank == state->rank &&
-           (state->rank == 0 || memcmp(entry->dims, state->dims, (size_t)state->rank * sizeof *state->dims) == 0);
-}
-
 /* The numbers of an entry in the state's own type. */
 static bool convert(const cp_safetensors *file, const cp_st_entry *entry, const cp_state *state, void *to, cp_status *status) {
     if (entry->dtype == state->dtype) {
@@ -128,8 +123,7 @@ static bool stage_state(const cp_checkpoint_part *part, const cp_state *state, c
     state_name         name = full_name(part, state);
     const cp_st_entry *entry = cp_st_find(file, name.s);
     if (!entry) return cp_fail(status, "%s: tensor \"%s\" is missing; was the run saved with this part?", path, name.s);
-    if (!same_shape(entry, state))
-        return cp_fail(status, "%s: tensor \"%s\" has another shape than the object it is for", path, name.s);
+    if (!cp_st_require(file, name.s, state->rank, state->dims, status)) return false;
     staged *item = malloc(sizeof *item);
     void   *room = malloc(state->bytes ? state->bytes : 1);
     if (!item || !room) {
@@ -181,13 +175,13 @@ static bool stage_parts(const cp_checkpoint *c, const cp_safetensors *file, cons
 }
 
 static bool load_from(const cp_checkpoint *c, const cp_safetensors *file, const char *path, cp_status *status) {
-    staged          *list = NULL;
-    cp_params_staged values = {0};
-    bool             fine = !c->model || cp_model_described(c->model, file, path, status);
-    if (fine && params_of(c)) fine = cp_params_stage(params_of(c), file, path, &values, status);
-    fine = fine && stage_parts(c, file, path, &list, status);
-    if (fine && values.values) cp_params_commit(params_of(c), &values);
-    free(values.values);
+    staged    *list = NULL;
+    cp_params *params = params_of(c);
+    if (c->model && !cp_model_described(c->model, file, path, status)) return false;
+    cp_real *values = params ? cp_params_stage(params, file, path, status) : NULL;
+    bool     fine = (values || !params) && stage_parts(c, file, path, &list, status);
+    if (fine && params) cp_params_commit(params, values);
+    free(values);
     list_end(list, fine);
     return fine;
 }
@@ -203,10 +197,7 @@ bool cp_checkpoint_load(const cp_checkpoint *c, const char *path, cp_status *sta
 
 char *cp_checkpoint_metadata(const char *path, const char *key, cp_status *status) {
     char *value = NULL;
-    if (!path || !key) {
-        cp_fail(status, "metadata: the %s is NULL", path ? "key" : "path");
-        return NULL;
-    }
+    if (!path || !key) return cp_null(cp_fail(status, "metadata: the %s is NULL", path ? "key" : "path"));
     cp_safetensors *file = cp_st_read(path, status);
     const char     *found = file ? cp_st_metadata(file, key) : NULL;
     if (file && !found) cp_fail(status, "%s: metadata has no key \"%s\"", path, key);

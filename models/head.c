@@ -2,7 +2,6 @@
 #include "models/head.h"
 
 #include "core/op.h"
-#include "layers/make.h"
 #include "models/inside.h"
 
 #include <stdlib.h>
@@ -10,17 +9,11 @@
 cp_head *(cp_head_new)(cp_at at, const cp_head_kind *kind, cp_params *params, const char *path, int features, int classes,
                        const void *given, cp_rng *rng) {
     cp_kind_options options;
-    if (!cp_make_ready(at, "head_new", params, rng)) return NULL;
-    if (!kind || features < 1 || classes < 1) {
-        if (!kind)
-            cp_misuse(at, "head_new", "the kind of head is NULL");
-        else
-            cp_misuse(at, "head_new", "features is %d and classes is %d; both must be positive", features, classes);
-        return NULL;
-    }
-    if (!cp_kind_options_ready(at, &kind->base, given, &options)) return NULL;
-    cp_head *head = calloc(1, kind->base.size);
-    if (!head) return cp_refuse(at, "head_new", "out of memory");
+    if (!kind) return cp_refuse(at, "head_new", "the kind of head is NULL");
+    if (features < 1 || classes < 1)
+        return cp_refuse(at, "head_new", "features is %d and classes is %d; both must be positive", features, classes);
+    cp_head *head = cp_kind_alloc(at, &kind->base, params, given, &options, rng);
+    if (!head) return NULL;
     *head = (cp_head){kind, classes, features};
     if (kind->make(at, head, params, path, &options, rng)) return head;
     cp_head_free(head);

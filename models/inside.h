@@ -25,8 +25,10 @@ typedef struct cp_name_list {
 } cp_name_list;
 void cp_name_list_add(cp_name_list *list, const char *name);
 
-/* The options of a new net or head: the given ones, or the defaults for NULL, completed. Misuse when they are not possible. */
-bool cp_kind_options_ready(cp_at at, const cp_kind *kind, const void *given, cp_kind_options *options);
+/* Memory, all zeros, for a new net or head, and its options: the given ones, or the defaults for NULL, completed. NULL, after
+ * cp_misuse, when they are not possible or params or rng is missing. */
+void *cp_kind_alloc(cp_at at, const cp_kind *kind, const cp_params *params, const void *given, cp_kind_options *options,
+                    const cp_rng *rng);
 
 /* Names that nets and heads share. */
 extern const cp_choice cp_activation_names[];

@@ -2,8 +2,10 @@
 #include "models/inside.h"
 
 #include "layers/layers.h"
+#include "layers/make.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 const cp_choice cp_activation_names[] = {{"leaky", CP_LEAKY_RELU}, {"relu", CP_RELU},         {"swish", CP_SWISH},
@@ -112,13 +114,17 @@ bool cp_keys_complete(const cp_key *keys, void *options, const char *name, cp_st
     return true;
 }
 
-bool cp_kind_options_ready(cp_at at, const cp_kind *kind, const void *given, cp_kind_options *options) {
+void *cp_kind_alloc(cp_at at, const cp_kind *kind, const cp_params *params, const void *given, cp_kind_options *options,
+                    const cp_rng *rng) {
     cp_status why = {0};
     char      op[64];
     snprintf(op, sizeof op, "%.50s_new", kind->name);
     *options = (cp_kind_options){{0}};
     if (given) memcpy(options, given, kind->options_size);
-    return cp_keys_complete(kind->keys, options, NULL, &why) || cp_misuse(at, op, "%s", why.message);
+    if (!cp_make_ready(at, op, params, rng)) return NULL;
+    if (!cp_keys_complete(kind->keys, options, NULL, &why)) return cp_refuse(at, op, "%s", why.message);
+    void *object = calloc(1, kind->size);
+    return object ? object : cp_refuse(at, op, "out of memory");
 }
 
 /* ---- descriptions ---- */

@@ -150,40 +150,33 @@ bool cp_model_config_parse(const char *text, const char *name, cp_model_config *
 
 /* ---- using ---- */
 
-static cp_tensor *features(cp_at at, const cp_model *model, cp_tensor *x, cp_mode mode) {
-    if (!model) {
-        cp_misuse(at, "model", "the model is NULL");
-        return NULL;
-    }
-    return cp_net_forward(at, model->net, x, mode);
+typedef cp_tensor *head_fn(cp_at at, const cp_head *head, cp_tensor *z);
+
+static cp_tensor *apply(cp_at at, const cp_model *model, cp_tensor *x, cp_mode mode, head_fn *head) {
+    if (!model) return cp_refuse(at, "model", "the model is NULL");
+    cp_tensor *z = cp_net_forward(at, model->net, x, mode);
+    return z ? head(at, model->head, z) : NULL;
 }
 
 cp_tensor *(cp_model_logits)(cp_at at, const cp_model *model, cp_tensor *x, cp_mode mode) {
-    cp_tensor *z = features(at, model, x, mode);
-    return z ? cp_head_logits(at, model->head, z) : NULL;
+    return apply(at, model, x, mode, cp_head_logits);
 }
 
 cp_tensor *(cp_model_posterior)(cp_at at, const cp_model *model, cp_tensor *x, cp_mode mode) {
-    cp_tensor *z = features(at, model, x, mode);
-    return z ? cp_head_posterior(at, model->head, z) : NULL;
+    return apply(at, model, x, mode, cp_head_posterior);
 }
 
 cp_tensor *(cp_model_class_energy)(cp_at at, const cp_model *model, cp_tensor *x, cp_mode mode) {
-    cp_tensor *z = features(at, model, x, mode);
-    return z ? cp_head_class_energy(at, model->head, z) : NULL;
+    return apply(at, model, x, mode, cp_head_class_energy);
 }
 
 cp_tensor *(cp_model_energy)(cp_at at, const cp_model *model, cp_tensor *x, cp_mode mode) {
-    cp_tensor *z = features(at, model, x, mode);
-    return z ? cp_head_energy(at, model->head, z) : NULL;
+    return apply(at, model, x, mode, cp_head_energy);
 }
 
 cp_tensor *cp_model_energy_of(cp_at at, void *context, cp_tensor *x) {
     const cp_model_target *target = context;
-    if (!target) {
-        cp_misuse(at, "model_energy_of", "the target is NULL; it is the address of a cp_model_target");
-        return NULL;
-    }
+    if (!target) return cp_refuse(at, "model_energy_of", "the target is NULL; it is the address of a cp_model_target");
     if (!target->labels.at) return cp_model_energy(at, target->model, x, CP_EVALUATION);
     return cp_pick(at, cp_model_class_energy(at, target->model, x, CP_EVALUATION), target->labels);
 }

@@ -7,27 +7,29 @@
 
 /* ---- descriptions ---- */
 
-/* The description as it would be written today; defaults are spelled out. Text to free, or NULL. */
-static char *normalized(const char *text, const char *place, cp_status *status) {
-    cp_model_config config;
-    if (!cp_model_config_parse(text, place, &config, status)) return NULL;
-    char *again = cp_model_config_text(&config);
-    if (!again) cp_fail(status, "%s: out of memory", place);
-    return again;
-}
-
-bool cp_model_described(const cp_model *model, const cp_safetensors *file, const char *path, cp_status *status) {
+static bool read_description(const cp_safetensors *file, const char *path, cp_model_config *config, cp_status *status) {
     const char *text = cp_st_metadata(file, "couplet");
     char        place[256];
     if (!text)
-        return cp_fail(status, "%s: metadata has no key \"couplet\", a description of the model; load its params alone", path);
+        return cp_fail(status,
+                       "%s: metadata has no key \"couplet\"; it describes the model, such as {\"model\":\"wrn\",\"depth\":10,"
+                       "\"width\":2,\"channels\":3,\"classes\":8,\"norm\":\"batch\",\"head\":\"softmax\"}. Without it, make the "
+                       "model and load its params alone",
+                       path);
     snprintf(place, sizeof place, "%s: metadata \"couplet\"", path);
-    char *own = cp_model_config_text(&model->config);
-    char *expected = own ? normalized(own, "the model's description", status) : NULL;
-    char *found = expected ? normalized(text, place, status) : NULL;
-    bool  fine = found ? strcmp(found, expected) == 0 : cp_fail(status, "%s: out of memory", path);
-    if (found && !fine) cp_fail(status, "%s is for another model: %s in the file, %s here", place, found, expected);
-    free(own);
+    return cp_model_config_parse(text, place, config, status);
+}
+
+/* Descriptions are compared as they would be written today, with the defaults spelled out. */
+bool cp_model_described(const cp_model *model, const cp_safetensors *file, const char *path, cp_status *status) {
+    cp_model_config config;
+    if (!read_description(file, path, &config, status)) return false;
+    char *expected = cp_model_config_text(&model->config), *found = cp_model_config_text(&config);
+    bool  fine = expected && found && strcmp(found, expected) == 0;
+    if (!expected || !found)
+        cp_fail(status, "%s: out of memory", path);
+    else if (!fine)
+        cp_fail(status, "%s: metadata \"couplet\" is for another model: %s in the file, %s here", path, found, expected);
     free(expected);
     free(found);
     return fine;
@@ -51,29 +53,16 @@ static bool make_from(cp_model *m, const cp_safetensors *file, const char *path,
 }
 
 static cp_model *model_from(const cp_safetensors *file, const char *path, cp_status *status) {
-    const char *text = cp_st_metadata(file, "couplet");
-    char        place[256];
-    if (!text) {
-        cp_fail(status,
-                "%s: metadata has no key \"couplet\"; it describes the model, such as {\"model\":\"wrn\",\"depth\":10,"
-                "\"width\":2,\"channels\":3,\"classes\":8,\"norm\":\"batch\",\"head\":\"softmax\"}",
-                path);
-        return NULL;
-    }
-    snprintf(place, sizeof place, "%s: metadata \"couplet\"", path);
     cp_model *m = calloc(1, sizeof *m);
     if (m) m->params = cp_params_new();
     if (!m || !m->params) cp_fail(status, "%s: out of memory", path);
-    if (m && m->params && cp_model_config_parse(text, place, &m->config, status) && make_from(m, file, path, status)) return m;
+    if (m && m->params && read_description(file, path, &m->config, status) && make_from(m, file, path, status)) return m;
     cp_model_free(m);
     return NULL;
 }
 
 cp_model *cp_model_load(const char *path, cp_status *status) {
-    if (!path) {
-        cp_fail(status, "model_load: the path is NULL");
-        return NULL;
-    }
+    if (!path) return cp_null(cp_fail(status, "model_load: the path is NULL"));
     cp_safetensors *file = cp_st_read(path, status);
     cp_model       *model = file ? model_from(file, path, status) : NULL;
     cp_st_free(file);

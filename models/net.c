@@ -2,7 +2,6 @@
 #include "models/net.h"
 
 #include "core/op.h"
-#include "layers/make.h"
 #include "models/inside.h"
 
 #include <stdlib.h>
@@ -11,11 +10,8 @@
 cp_net *(cp_net_new)(cp_at at, const cp_net_kind *kind, cp_params *params, const char *path, const void *given, cp_rng *rng) {
     cp_kind_options options;
     if (!kind) return cp_refuse(at, "net_new", "the kind of network is NULL");
-    char op[64];
-    snprintf(op, sizeof op, "%.50s_new", kind->base.name);
-    if (!cp_make_ready(at, op, params, rng) || !cp_kind_options_ready(at, &kind->base, given, &options)) return NULL;
-    cp_net *net = calloc(1, kind->base.size);
-    if (!net) return cp_refuse(at, op, "out of memory");
+    cp_net *net = cp_kind_alloc(at, &kind->base, params, given, &options, rng);
+    if (!net) return NULL;
     net->kind = kind;
     if (kind->make(at, net, params, path, &options, rng)) return net;
     cp_net_free(net);

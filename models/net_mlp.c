@@ -28,10 +28,7 @@ static cp_tensor *mlp_forward(cp_at at, const cp_net *net, cp_tensor *x, cp_mode
     (void)mode;
     const mlp *m = (const mlp *)net;
     x = cp_reshape(at, x, CP_SHAPE(x->dims[0], m->config.sizes[0]));
-    for (int i = 0; i < m->layers && x; i++) {
-        x = cp_linear_forward(at, &m->layer[i], x);
-        x = x ? cp_activate(at, x, m->config.activation) : NULL;
-    }
+    for (int i = 0; i < m->layers; i++) x = cp_activate(at, cp_linear_forward(at, &m->layer[i], x), m->config.activation);
     return x;
 }
 

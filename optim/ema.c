@@ -52,17 +52,13 @@ static void copy_value(cp_tensor *to, const cp_tensor *from) {
 }
 
 cp_ema *(cp_ema_new)(cp_at at, cp_params *params, double decay) {
-    if (!params)
-        cp_misuse(at, "ema_new", "the parameter set is NULL");
-    else if (!(decay >= 0 && decay < 1))
-        cp_misuse(at, "ema_new", "decay is %g; it must be in [0, 1)", decay);
-    if (!params || !(decay >= 0 && decay < 1)) return NULL;
+    if (!params) return cp_refuse(at, "ema_new", "the parameter set is NULL");
+    if (!(decay >= 0 && decay < 1)) return cp_refuse(at, "ema_new", "decay is %g; it must be in [0, 1)", decay);
     cp_ema *ema = malloc(sizeof *ema);
     if (ema) *ema = (cp_ema){.params = params, .decay = decay};
     if (!ema || !(ema->average = calloc((size_t)params->count + 1, sizeof *ema->average))) {
-        cp_misuse(at, "ema_new", "out of memory");
         free(ema);
-        return NULL;
+        return cp_refuse(at, "ema_new", "out of memory");
     }
     for (; ema->count < params->count; ema->count++) {
         const cp_tensor *value = params->at[ema->count].value;

@@ -96,16 +96,12 @@ static bool state_make(cp_at at, cp_optim *optim, int k) {
 }
 
 static cp_optim *optim_make(cp_at at, const char *op, cp_params *params, cp_optim made) {
-    cp_optim *optim = NULL;
-    if (!params)
-        cp_misuse(at, op, "the parameter set is NULL");
-    else if (!(made.rate > 0 && isfinite(made.rate)))
-        cp_misuse(at, op, "the rate is %g; it must be set, above 0", made.rate);
-    else if (!(made.weight_decay >= 0 && isfinite(made.weight_decay)))
-        cp_misuse(at, op, "weight_decay is %g; it must not be negative", made.weight_decay);
-    else if (!(optim = malloc(sizeof *optim)))
-        cp_misuse(at, op, "out of memory");
-    if (!optim) return NULL;
+    if (!params) return cp_refuse(at, op, "the parameter set is NULL");
+    if (!(made.rate > 0 && isfinite(made.rate))) return cp_refuse(at, op, "the rate is %g; it must be set, above 0", made.rate);
+    if (!(made.weight_decay >= 0 && isfinite(made.weight_decay)))
+        return cp_refuse(at, op, "weight_decay is %g; it must not be negative", made.weight_decay);
+    cp_optim *optim = malloc(sizeof *optim);
+    if (!optim) return cp_refuse(at, op, "out of memory");
     made.params = params;
     made.count = params->count;
     *optim = made;
@@ -115,10 +111,8 @@ static cp_optim *optim_make(cp_at at, const char *op, cp_params *params, cp_opti
 }
 
 cp_optim *(cp_sgd_new)(cp_at at, cp_params *params, cp_sgd_config config) {
-    if (!(config.momentum >= 0 && config.momentum < 1) || (config.nesterov && config.momentum == 0)) {
-        cp_misuse(at, "sgd_new", "momentum is %g; it must be in [0, 1), and above 0 for nesterov", config.momentum);
-        return NULL;
-    }
+    if (!(config.momentum >= 0 && config.momentum < 1) || (config.nesterov && config.momentum == 0))
+        return cp_refuse(at, "sgd_new", "momentum is %g; it must be in [0, 1), and above 0 for nesterov", config.momentum);
     bool     moving = config.momentum > 0;
     cp_optim made = {.loop = moving ? sgd_momentum_loop : sgd_loop,
                      .names = {moving ? "momentum" : NULL},
@@ -145,11 +139,9 @@ cp_optim *(cp_adam_new)(cp_at at, cp_params *params, cp_adam_config config) {
                      .decoupled = config.decoupled,
                      .adaptive = true,
                      .skip_nonfinite = config.skip_nonfinite};
-    if (!(made.beta1 < 1 && made.beta2 < 1 && made.eps > 0)) {
-        cp_misuse(at, "adam_new", "beta1 %g, beta2 %g, eps %g; the betas must be below 1, eps above 0", made.beta1, made.beta2,
-                  made.eps);
-        return NULL;
-    }
+    if (!(made.beta1 < 1 && made.beta2 < 1 && made.eps > 0))
+        return cp_refuse(at, "adam_new", "beta1 %g, beta2 %g, eps %g; the betas must be below 1, eps above 0", made.beta1,
+                         made.beta2, made.eps);
     return optim_make(at, "adam_new", params, made);
 }
 

@@ -9,6 +9,7 @@
 struct cp_replay {
     cp_replay_config config; /* with the defaults filled in */
     size_t           size;   /* values of a sample */
+    cp_dtype         dtype;  /* as they are stored */
     void            *samples;
     int32_t         *visits;
     bool            *taken; /* entries of the draw that is being made */
@@ -18,24 +19,20 @@ struct cp_replay {
 
 /* ---- samples ---- */
 
-static void entry_write(cp_replay *replay, size_t entry, const cp_real *from) {
-    size_t size = replay->size;
-    if (replay->config.storage == CP_REPLAY_EXACT) {
-        memcpy((cp_real *)replay->samples + entry * size, from, size * sizeof *from);
-        return;
-    }
-    uint16_t *to = (uint16_t *)replay->samples + entry * size;
-    for (size_t i = 0; i < size; i++) to[i] = cp_f16_bits((float)from[i]);
+static void *sample_of(const cp_replay *replay, int entry) {
+    return (char *)replay->samples + (size_t)entry * replay->size * cp_dtype_size(replay->dtype);
 }
 
-static void entry_read(const cp_replay *replay, size_t entry, cp_real *to) {
-    size_t size = replay->size;
-    if (replay->config.storage == CP_REPLAY_EXACT) {
-        memcpy(to, (const cp_real *)replay->samples + entry * size, size * sizeof *to);
-        return;
-    }
-    const uint16_t *from = (const uint16_t *)replay->samples + entry * size;
-    for (size_t i = 0; i < size; i++) to[i] = cp_f16_value(from[i]);
+static void entry_write(cp_replay *replay, int entry, const cp_real *from) {
+    uint16_t *halves = sample_of(replay, entry);
+    if (replay->dtype == CP_REAL_DTYPE)
+        memcpy(sample_of(replay, entry), from, replay->size * sizeof *from);
+    else
+        for (size_t i = 0; i < replay->size; i++) halves[i] = cp_f16_bits((float)from[i]);
+}
+
+static void entry_read(const cp_replay *replay, int entry, cp_real *to) {
+    cp_elements_to_real(replay->dtype, sample_of(replay, entry), replay->size, to, "replay", NULL);
 }
 
 /* ---- making ---- */
@@ -64,18 +61,18 @@ cp_replay *(cp_replay_new)(cp_at at, cp_replay_config config) {
     if (!config_fits(at, &config, &size)) return NULL;
     cp_replay *replay = calloc(1, sizeof *replay);
     if (replay) {
-        size_t entries = (size_t)config.capacity, item = config.storage == CP_REPLAY_EXACT ? sizeof(cp_real) : sizeof(uint16_t);
+        size_t entries = (size_t)config.capacity;
         replay->config = config;
         replay->size = size;
-        replay->samples = calloc(entries * size + 1, item);
+        replay->dtype = config.storage == CP_REPLAY_EXACT ? CP_REAL_DTYPE : CP_F16;
+        replay->samples = calloc(entries * size + 1, cp_dtype_size(replay->dtype));
         replay->visits = calloc(entries, sizeof *replay->visits);
         replay->taken = calloc(entries, sizeof *replay->taken);
         replay->taken_by_class = calloc((size_t)config.classes + 1, sizeof *replay->taken_by_class);
         if (replay->samples && replay->visits && replay->taken && replay->taken_by_class) return replay;
     }
     cp_replay_free(replay);
-    cp_misuse(at, "replay_new", "out of memory for %d samples %s", config.capacity, cp_dims_text(config.shape).s);
-    return NULL;
+    return cp_refuse(at, "replay_new", "out of memory for %d samples %s", config.capacity, cp_dims_text(config.shape).s);
 }
 
 void cp_replay_free(cp_replay *replay) {
@@ -171,7 +168,7 @@ bool(cp_replay_draw)(cp_at at, cp_replay *replay, cp_rng *rng, const int *wanted
         if (starts_afresh(replay, rng, index[i]))
             cp_start_draw(&replay->config.start, &own, label, chain, replay->size);
         else
-            entry_read(replay, (size_t)index[i], chain);
+            entry_read(replay, index[i], chain);
     }
     replay->drawn += n;
     return true;
@@ -201,7 +198,7 @@ int(cp_replay_return)(cp_at at, cp_replay *replay, const int *index, const cp_te
             replay->dropped++;
             continue;
         }
-        entry_write(replay, (size_t)index[i], chain);
+        entry_write(replay, index[i], chain);
         if (*visits < INT32_MAX) ++*visits;
         stored++;
     }
@@ -227,7 +224,7 @@ int cp_replay_label(const cp_replay *replay, int entry) {
 
 bool cp_replay_sample(const cp_replay *replay, int entry, cp_real *out) {
     if (!out || entry < 0 || entry >= cp_replay_capacity(replay) || replay->visits[entry] == 0) return false;
-    entry_read(replay, (size_t)entry, out);
+    entry_read(replay, entry, out);
     return true;
 }
 
@@ -240,9 +237,10 @@ bool cp_replay_state(cp_replay *replay, int i, cp_state *state) {
     _Static_assert(sizeof replay->config.classes == sizeof(int32_t), "an int is stored as I32");
     if (!replay) return false;
     const cp_replay_config *c = &replay->config;
-    cp_dtype                dtype = c->storage == CP_REPLAY_EXACT ? CP_REAL_DTYPE : CP_F16;
     switch (i) {
-    case 0: *state = cp_state_array("", "samples", dtype, cp_shape_rows(c->capacity, c->shape), replay->samples); return true;
+    case 0:
+        *state = cp_state_array("", "samples", replay->dtype, cp_shape_rows(c->capacity, c->shape), replay->samples);
+        return true;
     case 1:
         *state = cp_state_within(cp_state_array("", "visits", CP_I32, CP_SHAPE(c->capacity), replay->visits), 0, INT32_MAX);
         return true;

@@ -245,10 +245,11 @@ static walk walk_of(const cp_sgld_config *config, cp_tensor *x) {
 
 bool(cp_sgld_run)(cp_at at, cp_energy_fn energy, void *context, cp_tensor *x, const cp_sgld_config *config, cp_rng *rng,
                   cp_sgld_report *report) {
-    if (report) *report = (cp_sgld_report){.energy_first = (double)NAN, .energy_last = (double)NAN};
+    cp_sgld_report none = {.energy_first = (double)NAN, .energy_last = (double)NAN};
+    if (report) *report = none;
     if (!arguments_fit(at, energy, x, config)) return false;
-    run r = {.energy = energy, .context = context, .x = x, .config = config, .rng = rng, .walk = walk_of(config, x)};
-    r.report = (cp_sgld_report){.energy_first = (double)NAN, .energy_last = (double)NAN};
+    run r = {
+        .energy = energy, .context = context, .x = x, .config = config, .rng = rng, .report = none, .walk = walk_of(config, x)};
     if (r.walk.noise != 0 && !r.walk.script && !rng) return cp_misuse(at, "sgld_run", "there is noise to draw and rng is NULL");
     if (config->stuck) memset(config->stuck, 0, (size_t)x->dims[0] * sizeof *config->stuck);
 

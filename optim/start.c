@@ -17,11 +17,9 @@ struct cp_class_gaussian {
 cp_class_gaussian *(cp_class_gaussian_new)(cp_at at, cp_class_gaussian_config config) {
     const char *op = "class_gaussian_new";
     size_t      rows = config.directions > 0 ? (size_t)config.directions : 1;
-    if (config.classes < 1 || config.directions < 0 || config.size > INT32_MAX || !isfinite(config.jitter)) {
-        cp_misuse(at, op, "classes %d, directions %d, size %zu and jitter %g do not fit", config.classes, config.directions,
-                  config.size, config.jitter);
-        return NULL;
-    }
+    if (config.classes < 1 || config.directions < 0 || config.size > INT32_MAX || !isfinite(config.jitter))
+        return cp_refuse(at, op, "classes %d, directions %d, size %zu and jitter %g do not fit", config.classes, config.directions,
+                         config.size, config.jitter);
     cp_class_gaussian *gaussian = calloc(1, sizeof *gaussian);
     bool               fits = config.size < SIZE_MAX / sizeof(cp_real) / rows / (size_t)config.classes;
     if (gaussian && fits) {
@@ -35,8 +33,7 @@ cp_class_gaussian *(cp_class_gaussian_new)(cp_at at, cp_class_gaussian_config co
         if (gaussian->mean && gaussian->spread) return gaussian;
     }
     cp_class_gaussian_free(gaussian);
-    cp_misuse(at, op, "out of memory for %d classes of %zu x %zu values", config.classes, rows, config.size);
-    return NULL;
+    return cp_refuse(at, op, "out of memory for %d classes of %zu x %zu values", config.classes, rows, config.size);
 }
 
 void cp_class_gaussian_free(cp_class_gaussian *gaussian) {

@@ -40,9 +40,6 @@ static inline uint32_t cp_get_le32(const unsigned char *p) {
 static inline uint64_t cp_get_le64(const unsigned char *p) {
     return cp_get_le32(p) | (uint64_t)cp_get_le32(p + 4) << 32;
 }
-static inline uint16_t cp_get_be16(const unsigned char *p) {
-    return (uint16_t)(p[0] << 8 | p[1]);
-}
 static inline uint32_t cp_get_be32(const unsigned char *p) {
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | (uint32_t)p[3];
 }

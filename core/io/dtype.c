@@ -31,58 +31,28 @@ bool cp_dtype_named(const char *name, cp_dtype *dtype) {
     return false;
 }
 
-#define DECODE(bits, get)                                                                                                          \
-    for (size_t i = 0; i < count; i++) {                                                                                           \
-        uint##bits##_t value = get(from + i * sizeof value);                                                                       \
-        memcpy(to + i * sizeof value, &value, sizeof value);                                                                       \
-    }
-
-void cp_elements_decode(cp_dtype dtype, bool big_endian, const void *bytes, size_t count, void *native) {
-    const unsigned char *from = bytes;
-    unsigned char       *to = native;
-    switch (cp_dtype_size(dtype)) {
-    case 2:
-        if (big_endian)
-            DECODE(16, cp_get_be16)
-        else
-            DECODE(16, cp_get_le16)
-        break;
-    case 4:
-        if (big_endian)
-            DECODE(32, cp_get_be32)
-        else
-            DECODE(32, cp_get_le32)
-        break;
-    case 8:
-        if (big_endian)
-            DECODE(64, cp_get_be64)
-        else
-            DECODE(64, cp_get_le64)
-        break;
-    default:
-        if (count > 0) memmove(to, from, count);
-        if (dtype == CP_BOOL) /* a hostile file may say 2 */
-            for (size_t i = 0; i < count; i++) to[i] = to[i] != 0;
-    }
+/* From one byte order to the other, in place. */
+static void reverse_each(unsigned char *element, size_t count, size_t width) {
+    for (; count > 0; count--, element += width)
+        for (size_t i = 0, j = width - 1; i < j; i++, j--) {
+            unsigned char byte = element[i];
+            element[i] = element[j];
+            element[j] = byte;
+        }
 }
 
-#define ENCODE(bits)                                                                                                               \
-    for (size_t i = 0; i < count; i++) {                                                                                           \
-        uint##bits##_t value;                                                                                                      \
-        memcpy(&value, from + i * sizeof value, sizeof value);                                                                     \
-        cp_put_le##bits(to + i * sizeof value, value);                                                                             \
-    }
+static void copy_ordered(cp_dtype dtype, bool big_endian, const void *from, size_t count, void *to) {
+    bool   machine_big = *(const unsigned char *)&(uint16_t){1} == 0;
+    size_t width = cp_dtype_size(dtype);
+    if (count > 0) memmove(to, from, count * width);
+    if (width > 1 && big_endian != machine_big) reverse_each(to, count, width);
+}
 
-void cp_elements_encode(cp_dtype dtype, const void *native, size_t count, void *bytes) {
-    const unsigned char *from = native;
-    unsigned char       *to = bytes;
-    switch (cp_dtype_size(dtype)) {
-    case 2: ENCODE(16) break;
-    case 4: ENCODE(32) break;
-    case 8: ENCODE(64) break;
-    default:
-        if (count > 0) memmove(to, from, count);
-    }
+void cp_elements_decode(cp_dtype dtype, bool big_endian, const void *bytes, size_t count, void *native) {
+    unsigned char *flags = native;
+    copy_ordered(dtype, big_endian, bytes, count, native);
+    if (dtype == CP_BOOL) /* a hostile file may say 2 */
+        for (size_t i = 0; i < count; i++) flags[i] = flags[i] != 0;
 }
 
 void cp_elements_stream(cp_dtype dtype, const void *native, size_t count, cp_bytes_sink sink, void *user) {
@@ -91,7 +61,7 @@ void cp_elements_stream(cp_dtype dtype, const void *native, size_t count, cp_byt
     size_t               width = cp_dtype_size(dtype);
     while (count > 0) {
         size_t some = count < sizeof chunk / width ? count : sizeof chunk / width;
-        cp_elements_encode(dtype, from, some, chunk);
+        copy_ordered(dtype, false, from, some, chunk);
         sink(user, chunk, some * width);
         from += some * width;
         count -= some;
@@ -121,7 +91,7 @@ uint16_t cp_f16_bits(float value) {
     return (uint16_t)(sign | half);
 }
 
-float cp_bf16_value(uint16_t bits) {
+static float bf16_value(uint16_t bits) {
     uint32_t wide = (uint32_t)bits << 16;
     float    value;
     memcpy(&value, &wide, sizeof value);
@@ -150,7 +120,7 @@ void cp_elements_to_double(cp_dtype dtype, const void *native, size_t count, dou
     case CP_U64: EACH(uint64_t, value)
     case CP_I64: EACH(int64_t, value)
     case CP_F16: EACH(uint16_t, cp_f16_value(value))
-    case CP_BF16: EACH(uint16_t, cp_bf16_value(value))
+    case CP_BF16: EACH(uint16_t, bf16_value(value))
     case CP_F32: EACH(float, value)
     case CP_F64: EACH(double, value)
     case CP_DTYPES: break;

@@ -37,9 +37,6 @@ bool        cp_dtype_named(const char *name, cp_dtype *dtype);
 /* File order to this machine's. `native` may be `bytes` itself or lie before it, overlapping. */
 void cp_elements_decode(cp_dtype dtype, bool big_endian, const void *bytes, size_t count, void *native);
 
-/* This machine's order to little-endian; `bytes` may be `native`. */
-void cp_elements_encode(cp_dtype dtype, const void *native, size_t count, void *bytes);
-
 /* Hands the little-endian bytes of native elements to `sink`, some at a time. */
 typedef void (*cp_bytes_sink)(void *user, const void *bytes, size_t size);
 void cp_elements_stream(cp_dtype dtype, const void *native, size_t count, cp_bytes_sink sink, void *user);
@@ -56,6 +53,5 @@ bool cp_elements_to_int32(cp_dtype dtype, const void *native, size_t count, int3
 /* Half precision. cp_f16_bits is the nearest half, ties to even, of a finite number; beyond the largest half that one. */
 uint16_t cp_f16_bits(float value);
 float    cp_f16_value(uint16_t bits);
-float    cp_bf16_value(uint16_t bits);
 
 #endif

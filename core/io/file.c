@@ -94,10 +94,10 @@ bool cp_file_read(const char *path, size_t limit, cp_bytes *out, cp_status *stat
 }
 
 struct cp_file_writer {
-    char     *path;
     char     *temporary; /* NULL when writing to a device directly */
     int       fd;
     cp_status error;
+    char      path[];
 };
 
 /* The folder part of a path with its final slash, which may be empty: "runs/" of "runs/a.npy". */
@@ -187,17 +187,11 @@ static bool open_target(cp_file_writer *writer, cp_status *status) {
 }
 
 cp_file_writer *cp_file_writer_new(const char *path, cp_status *status) {
-    cp_file_writer *writer = calloc(1, sizeof *writer);
-    size_t          length = strlen(path);
-    if (writer) writer->path = malloc(length + 1);
-    if (!writer || !writer->path || length > 1 << 20) {
-        cp_fail(status, "%.300s: not enough memory to write it", path);
-        if (writer) free(writer->path);
-        free(writer);
-        return NULL;
-    }
-    memcpy(writer->path, path, length + 1);
-    writer->fd = -1;
+    size_t          size = strlen(path) + 1;
+    cp_file_writer *writer = size <= 1 << 20 ? malloc(sizeof *writer + size) : NULL;
+    if (!writer) return cp_null(cp_fail(status, "%.300s: not enough memory to write it", path));
+    *writer = (cp_file_writer){.fd = -1};
+    memcpy(writer->path, path, size);
     if (open_target(writer, status)) return writer;
     cp_file_writer_cancel(writer);
     return NULL;
@@ -222,7 +216,6 @@ void cp_file_writer_cancel(cp_file_writer *writer) {
     if (writer->fd >= 0) close(writer->fd);
     if (writer->temporary) unlink(writer->temporary);
     free(writer->temporary);
-    free(writer->path);
     free(writer);
 }
 

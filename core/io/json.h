@@ -81,7 +81,6 @@ void cp_json_put_end(cp_json_writer *writer); /* of the innermost object or arra
 void cp_json_put_null(cp_json_writer *writer, const char *key);
 void cp_json_put_bool(cp_json_writer *writer, const char *key, bool value);
 void cp_json_put_integer(cp_json_writer *writer, const char *key, int64_t value);
-void cp_json_put_unsigned(cp_json_writer *writer, const char *key, uint64_t value);
 
 /* With the fewest digits that read back as the same number. NaN and infinity become null. */
 void cp_json_put_number(cp_json_writer *writer, const char *key, double value);

@@ -39,10 +39,7 @@ static void *tree_alloc(parser *p, size_t size) {
         size_t room = !b ? BLOCK_MIN : b->size < BLOCK_MAX ? b->size * 2 : BLOCK_MAX;
         room = size > room ? size : room;
         block *more = room <= SIZE_MAX - sizeof *more ? malloc(sizeof *more + room) : NULL;
-        if (!more) {
-            cp_fail(p->status, "%.200s: not enough memory for the JSON values", p->name);
-            return NULL;
-        }
+        if (!more) return cp_null(cp_fail(p->status, "%.200s: not enough memory for the JSON values", p->name));
         *more = (block){b, 0, room};
         p->tree->newest = b = more;
     }
@@ -133,21 +130,10 @@ static int32_t unicode_escape(parser *p) {
 }
 
 static char *utf8_put(char *out, int32_t code) {
-    if (code < 0x80) {
-        *out++ = (char)code;
-    } else if (code < 0x800) {
-        *out++ = (char)(0xC0 | code >> 6);
-        *out++ = (char)(0x80 | (code & 63));
-    } else if (code < 0x10000) {
-        *out++ = (char)(0xE0 | code >> 12);
-        *out++ = (char)(0x80 | (code >> 6 & 63));
-        *out++ = (char)(0x80 | (code & 63));
-    } else {
-        *out++ = (char)(0xF0 | code >> 18);
-        *out++ = (char)(0x80 | (code >> 12 & 63));
-        *out++ = (char)(0x80 | (code >> 6 & 63));
-        *out++ = (char)(0x80 | (code & 63));
-    }
+    static const int lead[] = {0, 0xC0, 0xE0, 0xF0};
+    int              more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+    *out++ = (char)(lead[more] | code >> 6 * more);
+    while (more-- > 0) *out++ = (char)(0x80 | (code >> 6 * more & 63));
     return out;
 }
 
@@ -168,10 +154,7 @@ static char *escape_put(parser *p, char *out) {
         return code < 0 ? NULL : utf8_put(out, code);
     }
     const char *letter = c > 0 ? strchr(letters, c) : NULL;
-    if (!letter) {
-        fail_expected(p, "one of \" \\ / b f n r t u after a backslash");
-        return NULL;
-    }
+    if (!letter) return cp_null(fail_expected(p, "one of \" \\ / b f n r t u after a backslash"));
     p->at++;
     *out = meanings[letter - letters];
     return out + 1;
@@ -187,10 +170,9 @@ static const char *parse_string(parser *p) {
             continue;
         }
         int length = c < 32 ? 0 : cp_utf8_length(p->text + p->at, p->size - p->at);
-        if (length == 0) {
-            fail_expected(p, "a character in UTF-8 (control characters as \\u00XX) or the closing quote of a string");
-            return NULL;
-        }
+        if (length == 0)
+            return cp_null(
+                fail_expected(p, "a character in UTF-8 (control characters as \\u00XX) or the closing quote of a string"));
         memcpy(out, p->text + p->at, (size_t)length);
         out += length;
         p->at += (size_t)length;
@@ -245,7 +227,9 @@ static bool parse_number(parser *p, cp_json *node) {
 }
 
 static int compare_keys(const void *a, const void *b) {
-    return strcmp((*(cp_json *const *)a)->key, (*(cp_json *const *)b)->key);
+    const cp_json *x = *(cp_json *const *)a, *y = *(cp_json *const *)b;
+    int            order = strcmp(x->key, y->key);
+    return order ? order : x->offset < y->offset ? -1 : 1;
 }
 
 static bool fail_twice(parser *p, const cp_json *member) {
@@ -254,14 +238,8 @@ static bool fail_twice(parser *p, const cp_json *member) {
     return fail_at(p, member->offset, what);
 }
 
-/* By comparing all pairs when they are few, else by sorting: an object of a million keys must not take a day. */
+/* By sorting: an object of a million keys must not take a day. */
 static bool check_keys(parser *p, const cp_json *object) {
-    if (object->count <= 8) {
-        for (const cp_json *a = object->first; a; a = a->next)
-            for (const cp_json *b = a->next; b; b = b->next)
-                if (strcmp(a->key, b->key) == 0) return fail_twice(p, b);
-        return true;
-    }
     cp_json **sorted = malloc(object->count * sizeof *sorted);
     if (!sorted) return cp_fail(p->status, "%.200s: not enough memory for the JSON values", p->name);
     size_t n = 0;
@@ -329,10 +307,7 @@ static bool parse_value(parser *p, cp_json *node, int depth) {
 
 cp_json *cp_json_parse(const void *text, size_t size, const char *name, cp_status *status) {
     tree *t = calloc(1, sizeof *t);
-    if (!t) {
-        cp_fail(status, "%.200s: not enough memory for the JSON values", name);
-        return NULL;
-    }
+    if (!t) return cp_null(cp_fail(status, "%.200s: not enough memory for the JSON values", name));
     parser p = {.text = text, .size = size, .name = name, .status = status, .tree = t};
     bool   done = parse_value(&p, &t->root, 0);
     skip_space(&p);

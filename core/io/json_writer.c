@@ -107,12 +107,6 @@ void cp_json_put_integer(cp_json_writer *w, const char *key, int64_t value) {
     put_text(w, key, text);
 }
 
-void cp_json_put_unsigned(cp_json_writer *w, const char *key, uint64_t value) {
-    char text[24];
-    snprintf(text, sizeof text, "%" PRIu64, value);
-    put_text(w, key, text);
-}
-
 /* printf writes the locale's decimal point, which may be several bytes long. */
 static void point_fix(char *text) {
     size_t at = strspn(text, "+-0123456789eE"), end = at;

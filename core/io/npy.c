@@ -15,11 +15,10 @@ enum { HEADER_LIMIT = 1 << 20, WRITE_ALIGN = 64 };
 /* ---- the header: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), } ------------------------------------- */
 
 typedef struct header {
-    cp_dtype dtype;
-    bool     big_endian;
-    int      rank;
-    int64_t  dims[CP_NPY_RANK];
-    bool     has_descr, has_order, has_shape;
+    cp_npy npy;   /* without its data, */
+    size_t start; /* which begin there */
+    bool   big_endian;
+    bool   has_descr, has_order, has_shape;
 } header;
 
 typedef struct parser {
@@ -96,7 +95,7 @@ static bool parse_descr(parser *p, header *h) {
                        "each field as an array of its own",
                        p->name, p->at);
     if (!parse_string(p, "a type such as '<f4'", &code, &length)) return false;
-    bool known = length == 3 && code[0] && strchr("<>|", code[0]) && type_of_code(code[1], code[2], &h->dtype);
+    bool known = length == 3 && code[0] && strchr("<>|", code[0]) && type_of_code(code[1], code[2], &h->npy.dtype);
     if (!known || (code[0] == '|' && code[2] != '1'))
         return cp_fail(p->status,
                        "%.200s: header, byte %zu: elements of type '%s' cannot be read; convert them with astype() to "
@@ -132,15 +131,14 @@ static bool parse_dimension(parser *p, int64_t *out) {
 }
 
 static bool parse_shape(parser *p, header *h) {
-    h->rank = 0;
     if (!accept(p, '(')) return fail_here(p, "a shape such as (2, 3)");
     while (!accept(p, ')')) {
-        if (h->rank == CP_NPY_RANK)
+        if (h->npy.rank == CP_NPY_RANK)
             return cp_fail(p->status, "%.200s: header, byte %zu: the array has more than %d axes; reshape it", p->name, p->at,
                            CP_NPY_RANK);
-        if (!parse_dimension(p, &h->dims[h->rank++])) return false;
+        if (!parse_dimension(p, &h->npy.dims[h->npy.rank++])) return false;
         if (accept(p, ',')) continue;
-        if (h->rank == 1) return fail_here(p, "the ',' of a tuple");
+        if (h->npy.rank == 1) return fail_here(p, "the ',' of a tuple");
         if (!accept(p, ')')) return fail_here(p, "',' or ')'");
         break;
     }
@@ -179,8 +177,8 @@ static bool parse_dict(parser *p, header *h) {
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-/* Everything before the elements; *start is where they begin. */
-static bool parse_front(const unsigned char *bytes, size_t size, const char *name, header *h, size_t *start, cp_status *status) {
+/* Everything before the elements. */
+static bool parse_front(const unsigned char *bytes, size_t size, const char *name, header *h, cp_status *status) {
     if (size < 10 || memcmp(bytes, magic, sizeof magic) != 0)
         return cp_damaged(status,
                           "%.200s: byte 0: this is no .npy file (of at least 10 bytes, the first six \\x93NUMPY); make one "
@@ -199,56 +197,50 @@ static bool parse_front(const unsigned char *bytes, size_t size, const char *nam
     if (length > size - front)
         return cp_damaged(status, "%.200s: the header should end at byte %zu, the file ends at %zu; it is truncated", name,
                           front + length, size);
-    *start = front + length;
-    parser p = {(const char *)bytes, front, *start, name, status};
+    h->start = front + length;
+    parser p = {(const char *)bytes, front, h->start, name, status};
     return parse_dict(&p, h);
 }
 
 /* The front, and the shape against the number of bytes that follow it. */
-static bool parse_all(const unsigned char *bytes, size_t size, const char *name, header *h, size_t *start, size_t *count,
-                      cp_status *status) {
-    if (!parse_front(bytes, size, name, h, start, status)) return false;
-    size_t width = cp_dtype_size(h->dtype);
-    if (!cp_shape_count(h->rank, h->dims, width, count))
-        return cp_damaged(status, "%.200s: header: the shape %s is larger than memory can be", name,
-                          cp_shown_shape(h->rank, h->dims).text);
-    size_t expected = *count * width, found = size - *start;
+static bool parse_all(const unsigned char *bytes, size_t size, const char *name, header *h, cp_status *status) {
+    if (!parse_front(bytes, size, name, h, status)) return false;
+    cp_npy       *npy = &h->npy;
+    size_t        width = cp_dtype_size(npy->dtype);
+    cp_shown_text shape = cp_shown_shape(npy->rank, npy->dims);
+    if (!cp_shape_count(npy->rank, npy->dims, width, &npy->size))
+        return cp_damaged(status, "%.200s: header: the shape %s is larger than memory can be", name, shape.text);
+    size_t expected = npy->size * width, found = size - h->start;
     return expected == found ||
            cp_damaged(status, "%.200s: byte %zu: %zu bytes of elements follow the header, shape %s of %s needs %zu; the file is %s",
-                      name, *start, found, cp_shown_shape(h->rank, h->dims).text, cp_dtype_name(h->dtype), expected,
+                      name, h->start, found, shape.text, cp_dtype_name(npy->dtype), expected,
                       found < expected ? "truncated" : "damaged or holds more than one array");
 }
 
-static void fill(cp_npy *npy, const header *h, size_t count, const unsigned char *from, void *data) {
-    *npy = (cp_npy){.dtype = h->dtype, .rank = h->rank, .size = count, .data = data};
-    memcpy(npy->dims, h->dims, sizeof npy->dims);
-    cp_elements_decode(h->dtype, h->big_endian, from, count, data);
-}
-
-bool cp_npy_parse(const void *bytes, size_t size, const char *name, cp_npy *npy, cp_status *status) {
+/* Takes the bytes over. The elements move to the front of their buffer: no second one for large arrays, and aligned. */
+static bool npy_from(cp_bytes file, const char *name, cp_npy *npy, cp_status *status) {
     header h = {0};
-    size_t start, count;
-    *npy = (cp_npy){0};
-    if (!parse_all(bytes, size, name, &h, &start, &count, status)) return false;
-    void *data = malloc(count ? count * cp_dtype_size(h.dtype) : 1);
-    if (!data) return cp_fail(status, "%.200s: not enough memory for %zu elements", name, count);
-    fill(npy, &h, count, (const unsigned char *)bytes + start, data);
-    return true;
-}
-
-bool cp_npy_read(const char *path, cp_npy *npy, cp_status *status) {
-    header   h = {0};
-    size_t   start, count;
-    cp_bytes file;
-    *npy = (cp_npy){0};
-    if (!cp_file_read(path, PTRDIFF_MAX, &file, status)) return false;
-    if (!parse_all(file.data, file.size, path, &h, &start, &count, status)) {
+    if (!parse_all(file.data, file.size, name, &h, status)) {
         cp_bytes_free(&file);
         return false;
     }
-    /* The elements move to the front of the file's own buffer: no second one for large arrays, and aligned. */
-    fill(npy, &h, count, file.data + start, file.data);
+    *npy = h.npy;
+    npy->data = file.data;
+    cp_elements_decode(npy->dtype, h.big_endian, file.data + h.start, npy->size, npy->data);
     return true;
+}
+
+bool cp_npy_parse(const void *bytes, size_t size, const char *name, cp_npy *npy, cp_status *status) {
+    cp_bytes copy = {0};
+    *npy = (cp_npy){0};
+    if (!cp_bytes_append(&copy, bytes, size)) return cp_fail(status, "%.200s: not enough memory for %zu bytes", name, size);
+    return npy_from(copy, name, npy, status);
+}
+
+bool cp_npy_read(const char *path, cp_npy *npy, cp_status *status) {
+    cp_bytes file;
+    *npy = (cp_npy){0};
+    return cp_file_read(path, PTRDIFF_MAX, &file, status) && npy_from(file, path, npy, status);
 }
 
 void cp_npy_free(cp_npy *npy) {

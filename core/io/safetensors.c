@@ -10,13 +10,13 @@
 #include <string.h>
 
 struct cp_safetensors {
-    char               *name; /* for messages */
     cp_bytes            bytes;
     cp_json            *header;
     const cp_json      *metadata; /* NULL: none */
     cp_st_entry        *entries;  /* in the order of their bytes */
     const cp_st_entry **by_name;
     size_t              count;
+    char                name[]; /* for messages */
 };
 
 /* What a tensor is called in messages. */
@@ -216,14 +216,11 @@ static bool parse_file(cp_safetensors *file, cp_status *status) {
 
 /* Takes the bytes over. */
 static cp_safetensors *file_new(cp_bytes bytes, const char *name, cp_status *status) {
-    cp_safetensors *file = calloc(1, sizeof *file);
     size_t          size = strlen(name) + 1;
-    if (file) file->name = malloc(size);
-    if (!file || !file->name) {
-        cp_fail(status, "%.200s: not enough memory to read it", name);
+    cp_safetensors *file = calloc(1, sizeof *file + size);
+    if (!file) {
         cp_bytes_free(&bytes);
-        free(file);
-        return NULL;
+        return cp_null(cp_fail(status, "%.200s: not enough memory to read it", name));
     }
     memcpy(file->name, name, size);
     file->bytes = bytes;
@@ -240,8 +237,7 @@ cp_safetensors *cp_st_read(const char *path, cp_status *status) {
 cp_safetensors *cp_st_parse(const void *data, size_t size, const char *name, cp_status *status) {
     cp_bytes bytes = {0};
     if (cp_bytes_append(&bytes, data, size)) return file_new(bytes, name, status);
-    cp_fail(status, "%.200s: not enough memory for %zu bytes", name, size);
-    return NULL;
+    return cp_null(cp_fail(status, "%.200s: not enough memory for %zu bytes", name, size));
 }
 
 void cp_st_free(cp_safetensors *file) {
@@ -250,7 +246,6 @@ void cp_st_free(cp_safetensors *file) {
     cp_bytes_free(&file->bytes);
     free(file->by_name);
     free(file->entries);
-    free(file->name);
     free(file);
 }
 
@@ -276,17 +271,14 @@ const char *cp_st_metadata(const cp_safetensors *file, const char *key) {
 
 const cp_st_entry *cp_st_require(const cp_safetensors *file, const char *name, int rank, const int64_t *dims, cp_status *status) {
     const cp_st_entry *entry = cp_st_find(file, name);
-    if (!entry) {
-        cp_fail(status, "%.200s: the tensor \"%s\" is missing; was the file saved by the same kind of model?", file->name,
-                shown(name).text);
-        return NULL;
-    }
+    if (!entry)
+        return cp_null(cp_fail(status, "%.200s: the tensor \"%s\" is missing; was the file saved by the same kind of model?",
+                               file->name, shown(name).text));
     bool same = entry->rank == rank;
     for (int i = 0; same && i < rank; i++) same = entry->dims[i] == dims[i];
     if (same) return entry;
-    cp_fail(status, "%.200s: tensor \"%s\" has shape %s, %s was expected", file->name, shown(name).text,
-            cp_shown_shape(entry->rank, entry->dims).text, cp_shown_shape(rank, dims).text);
-    return NULL;
+    return cp_null(cp_fail(status, "%.200s: tensor \"%s\" has shape %s, %s was expected", file->name, shown(name).text,
+                           cp_shown_shape(entry->rank, entry->dims).text, cp_shown_shape(rank, dims).text));
 }
 
 bool cp_st_to_real(const cp_safetensors *file, const cp_st_entry *entry, cp_real *out, cp_status *status) {

@@ -48,8 +48,7 @@ static void *grown(void *array, size_t count, size_t *room, size_t width) {
 }
 
 static void *fail_memory(cp_st_writer *w) {
-    cp_fail(&w->error, "not enough memory to collect the tensors");
-    return NULL;
+    return cp_null(cp_fail(&w->error, "not enough memory to collect the tensors"));
 }
 
 cp_st_writer *cp_st_writer_new(void) {
@@ -93,13 +92,11 @@ static item *add_item(cp_st_writer *w, const char *name, cp_dtype dtype, int ran
     if (!w || w->error.message[0]) return NULL;
     item added = {.dtype = dtype, .rank = rank};
     if (rank < 0 || rank > CP_ST_RANK || dtype < 0 || dtype >= CP_DTYPES ||
-        !cp_shape_count(rank, dims, cp_dtype_size(dtype), &added.count) || strcmp(name, CP_ST_METADATA) == 0) {
-        cp_fail(&w->error,
-                "tensor \"%.80s\": a name other than " CP_ST_METADATA ", a known type and a shape of rank 0 to %d, no "
-                "dimension negative, were expected",
-                name, CP_ST_RANK);
-        return NULL;
-    }
+        !cp_shape_count(rank, dims, cp_dtype_size(dtype), &added.count) || strcmp(name, CP_ST_METADATA) == 0)
+        return cp_null(cp_fail(&w->error,
+                               "tensor \"%.80s\": a name other than " CP_ST_METADATA
+                               ", a known type and a shape of rank 0 to %d, no dimension negative, were expected",
+                               name, CP_ST_RANK));
     if (rank > 0) memcpy(added.dims, dims, (size_t)rank * sizeof *dims);
     added.name = copy_text(name);
     item *items = grown(w->items, w->item_count, &w->item_room, sizeof *items);
@@ -164,8 +161,8 @@ static void put_item(cp_json_writer *json, const item *it, size_t begin, size_t 
     for (int i = 0; i < it->rank; i++) cp_json_put_integer(json, NULL, it->dims[i]);
     cp_json_put_end(json);
     cp_json_put_array(json, "data_offsets");
-    cp_json_put_unsigned(json, NULL, begin);
-    cp_json_put_unsigned(json, NULL, end);
+    cp_json_put_integer(json, NULL, (int64_t)begin);
+    cp_json_put_integer(json, NULL, (int64_t)end);
     cp_json_put_end(json);
     cp_json_put_end(json);
 }
