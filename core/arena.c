@@ -316,15 +316,14 @@ void cp_arena_place(cp_arena *arena, cp_at at, const char *op) {
     arena->op = op;
 }
 
-const char *cp_arena_op(const cp_arena *arena) {
-    return arena->op ? arena->op : "arena";
+bool cp_arena_refused(const cp_arena *arena, const char *what, size_t bytes) {
+    return cp_misuse(arena->at, arena->op ? arena->op : "arena", "out of memory for %s: cannot get %zu bytes beyond the %zu in use",
+                     what, bytes, arena->used);
 }
 
 void *cp_arena_alloc(cp_arena *arena, size_t bytes) {
     void *memory = cp_arena_try(arena, bytes);
-    if (!memory)
-        cp_misuse(arena->at, cp_arena_op(arena), "out of memory: cannot get %zu bytes beyond the %zu in use", bytes, arena->used);
-    return memory;
+    return memory ? memory : cp_null(cp_arena_refused(arena, "scratch", bytes));
 }
 
 void cp_arena_release(cp_arena *arena, void *memory) {

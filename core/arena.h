@@ -22,9 +22,9 @@ void      cp_arena_free(cp_arena *arena); /* NULL is fine */
 void *cp_arena_alloc(cp_arena *arena, size_t bytes);
 void *cp_arena_try(cp_arena *arena, size_t bytes); /* the same without cp_misuse: the caller has more to say */
 
-/* Who takes memory from now on: messages name this op and place. */
-void        cp_arena_place(cp_arena *arena, cp_at at, const char *op);
-const char *cp_arena_op(const cp_arena *arena);
+/* Who takes memory from now on: that there is none, for what, is told for this op and place. */
+void cp_arena_place(cp_arena *arena, cp_at at, const char *op);
+bool cp_arena_refused(const cp_arena *arena, const char *what, size_t bytes); /* cp_misuse, false */
 
 /* Gives one block back before the reset. NULL is fine; a block given back twice is misuse. */
 void cp_arena_release(cp_arena *arena, void *block);

@@ -70,26 +70,22 @@ static bool slot_add(cp_at at, cp_tensor **slot, cp_tensor *g) {
 
 /* ---- the sweep ---- */
 
-bool cp_tape_sweep_room(cp_at at) {
+/* Makes a slot for every value, and marks the wanted ones and what lies between them and the end of the record. */
+static bool mark(cp_at at, cp_tensor *const *wrt, int n) {
     cp_tape *tape = at.tape;
-    int      room = tape->sweep_room;
-    if (!cp_tape_grow(at, (void **)&tape->grads, &room, tape->value_count, sizeof *tape->grads)) return false;
-    room = tape->sweep_room;
-    if (!cp_tape_grow(at, (void **)&tape->marks, &room, tape->value_count, sizeof *tape->marks)) return false;
-    tape->sweep_room = room;
-    if (tape->value_count) {
-        memset(tape->grads, 0, (size_t)tape->value_count * sizeof *tape->grads);
-        memset(tape->marks, 0, (size_t)tape->value_count * sizeof *tape->marks);
+    if (!cp_tape_grow(at, (void **)&tape->slots, &tape->slot_room, tape->value_count, sizeof *tape->slots)) return false;
+    for (int id = 0; id < tape->value_count; id++) tape->slots[id] = (cp_slot){0};
+    for (int i = 0; i < n; i++) {
+        int id = cp_tape_find(tape, wrt[i]);
+        if (id >= 0) tape->slots[id].mark = CP_WANTED;
     }
-    return true;
-}
-
-void cp_tape_mark(cp_tape *tape) {
     for (int i = 0; i < tape->node_count; i++) {
         const cp_node *node = tape->nodes[i];
         for (int j = 0; j < node->inputs; j++)
-            if (node->ids[j] >= 0 && tape->marks[node->ids[j]]) tape->marks[node->out->id] |= CP_ON_THE_WAY;
+            if (node->ids[j] >= 0 && tape->slots[node->ids[j]].mark && !tape->slots[node->out->id].mark)
+                tape->slots[node->out->id].mark = CP_ON_THE_WAY;
     }
+    return true;
 }
 
 static bool rule_apply(cp_at at, const cp_node *node, cp_tensor *g) {
@@ -97,7 +93,7 @@ static bool rule_apply(cp_at at, const cp_node *node, cp_tensor *g) {
     cp_tensor *few[8] = {0}, **gin = few;
     bool       any = false, fine = true;
     for (int j = 0; j < node->inputs; j++) {
-        node->need[j] = node->ids[j] >= 0 && tape->marks[node->ids[j]];
+        node->need[j] = node->ids[j] >= 0 && tape->slots[node->ids[j]].mark;
         any |= node->need[j];
     }
     if (!any) return true;
@@ -120,7 +116,7 @@ static bool rule_apply(cp_at at, const cp_node *node, cp_tensor *g) {
             fine = cp_misuse(at, node->op->name, "its gradient rule gave %s for input %d of shape %s", cp_shape_text(gin[j]).s,
                              j + 1, cp_shape_text(node->in[j]).s);
         else
-            fine = slot_add(at, &tape->grads[node->ids[j]], gin[j]);
+            fine = slot_add(at, &tape->slots[node->ids[j]].grad, gin[j]);
     }
     cp_tensor *made = tape->made;
     tape->made = NULL;
@@ -139,14 +135,14 @@ static bool sweep(cp_at at, cp_tensor *loss) {
     cp_tape   *tape = at.tape;
     cp_tensor *seed = cp_full(at, 1, loss->shape);
     if (!seed) return false;
-    tape->grads[loss->id] = hold(seed);
+    tape->slots[loss->id].grad = hold(seed);
     for (int i = tape->node_count - 1; i >= 0; i--) {
         const cp_node *node = tape->nodes[i];
-        cp_tensor     *g = tape->grads[node->out->id];
+        cp_tensor     *g = tape->slots[node->out->id].grad;
         if (!g) continue;
         if (!rule_apply(at, node, g)) return false;
-        if (!(tape->marks[node->out->id] & CP_WANTED)) {
-            tape->grads[node->out->id] = NULL;
+        if (tape->slots[node->out->id].mark != CP_WANTED) {
+            tape->slots[node->out->id].grad = NULL;
             drop(tape, g);
         }
     }
@@ -169,7 +165,7 @@ static bool result_fill(cp_at at, cp_tensor *result, cp_tensor **slot) {
 
 static cp_tensor **slot_of(cp_tape *tape, const cp_tensor *wrt) {
     int id = cp_tape_find(tape, wrt);
-    return id >= 0 ? &tape->grads[id] : NULL;
+    return id >= 0 ? &tape->slots[id].grad : NULL;
 }
 
 /* A sweep that is recorded: what it made is on the tape like any other value. */
@@ -193,7 +189,7 @@ static bool grad_only(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, int n, c
     bool fine = sweep(at, loss);
     tape->collecting = false;
     for (int i = 0; i < n && fine; i++) fine = result_fill(at, out[i], slot_of(tape, wrt[i]));
-    for (int id = 0; id < tape->value_count; id++) drop(tape, tape->grads[id]);
+    for (int id = 0; id < tape->value_count; id++) drop(tape, tape->slots[id].grad);
     for (int i = 0; i < n && !fine; i++)
         if (out[i]->data) cp_values_release(tape, out[i]);
     tape->made = NULL; /* no rule may have run since it was filled, and what it names is rewound */
@@ -201,18 +197,8 @@ static bool grad_only(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, int n, c
     return fine;
 }
 
-static void mark_wanted(cp_tape *tape, cp_tensor *const *wrt, int n) {
-    for (int i = 0; i < n; i++) {
-        int id = cp_tape_find(tape, wrt[i]);
-        if (id >= 0) tape->marks[id] = CP_WANTED;
-    }
-    cp_tape_mark(tape);
-}
-
 bool cp_depends(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, int n) {
-    if (loss->id < 0 || !cp_tape_sweep_room(at)) return false;
-    mark_wanted(at.tape, wrt, n);
-    return at.tape->marks[loss->id];
+    return loss->id >= 0 && mark(at, wrt, n) && at.tape->slots[loss->id].mark;
 }
 
 static bool wanted_fits(cp_at at, const char *op, const cp_tensor *t, int i) {
@@ -245,8 +231,7 @@ static bool askable(cp_at at, const cp_tensor *loss, cp_tensor *const *wrt, int 
 }
 
 static bool grad(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, int n, cp_tensor **out, bool recorded) {
-    if (!askable(at, loss, wrt, n, out) || !cp_tape_sweep_room(at)) return false;
-    mark_wanted(at.tape, wrt, n);
+    if (!askable(at, loss, wrt, n, out) || !mark(at, wrt, n)) return false;
     bool was = cp_tape_pause(at.tape, !recorded);
     bool fine = recorded ? grad_recorded(at, loss, wrt, n, out) : grad_only(at, loss, wrt, n, out);
     cp_tape_pause(at.tape, was);

@@ -8,6 +8,7 @@ cp_tape *cp_tape_new(void) {
     cp_tape *tape = calloc(1, sizeof *tape);
     if (tape && cp_tape_memory_start(tape)) {
         tape->step = 1;
+        tape->op = "tape";
         return tape;
     }
     cp_misuse((cp_at){0}, "tape_new", "out of memory");
@@ -21,8 +22,7 @@ void cp_tape_free(cp_tape *tape) {
     free(tape->nodes);
     free(tape->values);
     free(tape->foreign);
-    free(tape->grads);
-    free(tape->marks);
+    free(tape->slots);
     free(tape);
 }
 
@@ -130,10 +130,7 @@ cp_use cp_use_of(cp_at at, const cp_tensor *t) {
 
 static cp_tensor *leaf(cp_at at, const char *op, const cp_real *data, cp_shape shape) {
     if (!cp_check(at, op, 0, NULL)) return NULL;
-    if (!data) {
-        cp_misuse(at, op, "data is NULL");
-        return NULL;
-    }
+    if (!data) return cp_refuse(at, op, "data is NULL");
     cp_tensor *t = cp_out(at, shape);
     if (t && t->size) memcpy(t->data, data, t->size * sizeof *data);
     return t;
@@ -195,7 +192,7 @@ bool cp_check(cp_at at, const char *op, int n, cp_tensor *const *in) {
     if (!at.tape) return (!n || in[0]) && cp_misuse(at, op, "the tape is NULL"); /* a NULL came from a call that has told */
     for (int i = 0; i < n; i++)
         if (!fits(at, op, "argument", i + 1, in[i])) return false;
-    cp_arena_place(at.tape->arena, at, op);
+    cp_arena_place(at.tape->arena, at, at.tape->op = op);
     return true;
 }
 

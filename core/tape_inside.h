@@ -31,14 +31,22 @@ typedef struct cp_slab {
     struct cp_loose     *loose;        /* larger memory from the arena that a sweep gives back */
 } cp_slab;
 
+/* What a sweep knows of a value. */
+typedef struct cp_slot {
+    cp_tensor *grad;
+    enum { CP_PASSED_BY, CP_ON_THE_WAY, CP_WANTED } mark; /* leads to a wanted value; is one */
+} cp_slot;
+
 struct cp_tape {
-    cp_arena      *arena; /* values */
-    cp_tensor_ring ring;
-    cp_slab        slab;
-    size_t         small_peak; /* the most that ring and slab ever had in use */
-    bool           paused, frozen;
-    bool           failed; /* an error was reported since the last reset: NULL arguments come from it and are no news */
-    unsigned       step;   /* counts the resets, from 1 */
+    cp_arena            *arena; /* values */
+    cp_tensor_ring       ring;
+    struct cp_ring_part *ring_blocks; /* to be freed */
+    cp_slab              slab;
+    size_t               small_peak; /* the most that ring and slab ever had in use */
+    bool                 paused, frozen;
+    bool                 failed; /* an error was reported since the last reset: NULL arguments come from it and are no news */
+    unsigned             step;   /* counts the resets, from 1 */
+    const char          *op;     /* the one that checked its arguments last, for messages */
 
     cp_node **nodes;
     int       node_count, node_room;
@@ -50,14 +58,11 @@ struct cp_tape {
     int         foreign_count, foreign_room; /* room is a power of two */
 
     /* The sweep's: by id. */
-    cp_tensor    **grads;
-    unsigned char *marks;
-    int            sweep_room;
-    bool           collecting; /* list what is made, so that it can be given back early */
-    cp_tensor     *made;
+    cp_slot   *slots;
+    int        slot_room;
+    bool       collecting; /* list what is made, so that it can be given back early */
+    cp_tensor *made;
 };
-
-enum { CP_ON_THE_WAY = 1, CP_WANTED = 2 }; /* marks: leads to a wanted value; is one */
 
 /* ---- memory: core/tape_memory.c ---- */
 
@@ -85,13 +90,5 @@ bool cp_tape_grow(cp_at at, void **array, int *room, int needed, size_t item);
 
 /* The id of a tensor among the tape's tracked values, -1 (a constant, or a parameter that was not used) or CP_TAKEN_FROZEN. */
 int cp_tape_find(const cp_tape *tape, const cp_tensor *t);
-
-/* ---- the sweep: core/sweep.c ---- */
-
-/* Marks what lies between the wanted ids (marked CP_WANTED by the caller, all else 0) and the end of the record. */
-void cp_tape_mark(cp_tape *tape);
-
-/* Makes grads and marks large enough for every id and clears them; false when out of memory. */
-bool cp_tape_sweep_room(cp_at at);
 
 #endif

@@ -9,41 +9,23 @@
 enum { PART_TENSORS = 256, FIRST_PARTS = 32 };
 
 typedef struct cp_ring_part {
-    struct cp_ring_part *next;
-    unsigned             step; /* the last in which a tensor of it was made */
-    bool                 own_block;
+    struct cp_ring_part *next, *older_block; /* in the circle; of those that were taken from the system */
+    unsigned             step;               /* the last in which a tensor of it was made */
     cp_tensor            at[PART_TENSORS];
 } part;
 
 /* Links `count` parts into the circle, behind the present one. */
-static bool ring_grow(cp_tensor_ring *ring, int count) {
-    part *parts = malloc((size_t)count * sizeof *parts);
+static bool ring_grow(cp_tape *tape, int count) {
+    part *now = tape->ring.part, *parts = malloc((size_t)count * sizeof *parts);
     if (!parts) return false;
     for (int i = 0; i < count; i++) {
-        parts[i].next = i + 1 < count ? &parts[i + 1] : ring->part ? ring->part->next : parts;
+        parts[i].next = i + 1 < count ? &parts[i + 1] : now ? now->next : parts;
         parts[i].step = 0;
-        parts[i].own_block = i == 0;
     }
-    if (ring->part) ring->part->next = parts;
-    if (!ring->part) ring->part = parts;
+    parts->older_block = tape->ring_blocks;
+    tape->ring_blocks = parts;
+    *(now ? &now->next : &tape->ring.part) = parts;
     return true;
-}
-
-static void ring_free(cp_tensor_ring *ring) {
-    part *blocks = NULL;
-    for (part *p = ring->part, *first = p; p;) { /* first the blocks are found, then freed: parts lie inside them */
-        part *next = p->next == first ? NULL : p->next;
-        if (p->own_block) {
-            p->next = blocks;
-            blocks = p;
-        }
-        p = next;
-    }
-    while (blocks) {
-        part *next = blocks->next;
-        free(blocks);
-        blocks = next;
-    }
 }
 
 static cp_tensor *ring_take(cp_tape *tape) {
@@ -56,7 +38,7 @@ static cp_tensor *ring_take(cp_tape *tape) {
     if (ring->used == PART_TENSORS) {
         unsigned step = ring->part->next->step;
         bool     rested = step == 0 || (step != tape->step && step + 1 != tape->step);
-        if (!rested && !ring_grow(ring, 1)) return NULL;
+        if (!rested && !ring_grow(tape, 1)) return NULL;
         ring->part = ring->part->next;
         ring->used = 0;
     }
@@ -104,16 +86,18 @@ static void *slab_take(cp_slab *slab, size_t bytes) {
 /* ---- all of it ---- */
 
 bool cp_tape_memory_start(cp_tape *tape) {
-    return (tape->arena = cp_arena_new()) && ring_grow(&tape->ring, FIRST_PARTS);
+    return (tape->arena = cp_arena_new()) && ring_grow(tape, FIRST_PARTS);
 }
 
 void cp_tape_memory_free(cp_tape *tape) {
     cp_arena_free(tape->arena);
-    ring_free(&tape->ring);
-    for (slab_part *p = tape->slab.first; p;) {
-        slab_part *next = p->next;
+    for (part *p = tape->ring_blocks, *older; p; p = older) {
+        older = p->older_block;
         free(p);
-        p = next;
+    }
+    for (slab_part *p = tape->slab.first, *next; p; p = next) {
+        next = p->next;
+        free(p);
     }
 }
 
@@ -175,15 +159,9 @@ bool cp_tape_grow(cp_at at, void **array, int *room, int needed, size_t item) {
 
 /* ---- tensors and their values ---- */
 
-/* When there is no memory, the message names the op and the caller's place. */
-static bool got(cp_at at, const void *memory, size_t bytes, const char *what) {
-    return memory || cp_misuse(at, cp_arena_op(at.tape->arena), "out of memory for %s: cannot get %zu bytes beyond the %zu in use",
-                               what, bytes, cp_tape_bytes(at.tape));
-}
-
 cp_tensor *cp_tensor_make(cp_at at, cp_shape shape, size_t size) {
     cp_tensor *t = ring_take(at.tape);
-    if (!got(at, t, sizeof *t, cp_dims_text(shape).s)) return NULL;
+    if (!t) return cp_null(cp_arena_refused(at.tape->arena, cp_dims_text(shape).s, sizeof *t));
     *t = (cp_tensor){.shape = shape, .size = size, .tape = at.tape, .step = at.tape->step, .id = -1, .holds = -1};
     return t;
 }
@@ -191,7 +169,7 @@ cp_tensor *cp_tensor_make(cp_at at, cp_shape shape, size_t size) {
 bool cp_values_take(cp_at at, cp_tensor *t) {
     size_t bytes = t->size * sizeof *t->data;
     t->data = t->size == 1 ? &t->small : cp_arena_try(at.tape->arena, bytes);
-    return got(at, t->data, bytes, cp_shape_text(t).s);
+    return t->data || cp_arena_refused(at.tape->arena, cp_shape_text(t).s, bytes);
 }
 
 void cp_values_release(cp_tape *tape, cp_tensor *t) {
@@ -201,7 +179,7 @@ void cp_values_release(cp_tape *tape, cp_tensor *t) {
 
 cp_tensor *cp_out(cp_at at, cp_shape shape) {
     size_t size;
-    if (!cp_shape_check(at, cp_arena_op(at.tape->arena), shape) || !cp_shape_size(shape, &size)) return NULL;
+    if (!cp_shape_check(at, at.tape->op, shape) || !cp_shape_size(shape, &size)) return NULL;
     cp_tensor *t = cp_tensor_make(at, shape, size);
     if (!t || !cp_values_take(at, t)) return NULL;
     if (at.tape->collecting) {
@@ -238,7 +216,7 @@ static void *keep_large(cp_tape *tape, size_t bytes) {
 
 void *cp_keep(cp_at at, size_t bytes) {
     void *memory = bytes <= SLAB_ITEM ? slab_take(&at.tape->slab, bytes ? bytes : 1) : keep_large(at.tape, bytes);
-    return got(at, memory, bytes, "what a gradient needs") ? memory : NULL;
+    return memory ? memory : cp_null(cp_arena_refused(at.tape->arena, "what a gradient needs", bytes));
 }
 
 void *cp_attr(cp_at at, const void *from, size_t bytes) {

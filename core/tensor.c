@@ -31,10 +31,7 @@ cp_tensor *(cp_tensor_new)(cp_at at, cp_shape shape) {
 }
 
 cp_tensor *(cp_parameter_new)(cp_at at, const cp_real *data, cp_shape shape) {
-    if (!data) {
-        cp_misuse(at, "parameter_new", "data is NULL");
-        return NULL;
-    }
+    if (!data) return cp_refuse(at, "parameter_new", "data is NULL");
     cp_tensor *t = tensor_new(at, "parameter_new", shape);
     if (!t) return NULL;
     if (t->size) memcpy(t->data, data, t->size * sizeof *data);

@@ -103,7 +103,6 @@ cp_norm(cp_norm_make)(cp_at at, cp_params *params, const char *path, cp_norm_con
     cp_norm layer = {.config = c}, none = {.config.kind = c.kind};
     if (c.kind == CP_NORM_NONE) return layer;
     if (!norm_possible(at, params, &c)) return none;
-    if (c.eps == 0) c.eps = (cp_real)1e-5;
     for (int groups = 8; c.groups == 0; groups /= 2)
         if (c.channels % groups == 0) c.groups = groups;
     layer.config = c;

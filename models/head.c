@@ -35,7 +35,9 @@ static bool applicable(cp_at at, const char *op, const cp_head *head, cp_tensor 
 }
 
 cp_tensor *(cp_head_logits)(cp_at at, const cp_head *head, cp_tensor *z) {
-    return applicable(at, "head_logits", head, z) ? head->kind->logits(at, head, z) : NULL;
+    cp_tensor *logits = applicable(at, "head_logits", head, z) ? head->kind->logits(at, head, z) : NULL;
+    if (!logits || cp_shape_is(logits, CP_SHAPE(z->dims[0], head->classes))) return logits;
+    return cp_refuse(at, head->kind->base.name, "its logits have shape %s for %d classes", cp_shape_text(logits).s, head->classes);
 }
 
 cp_tensor *(cp_head_posterior)(cp_at at, const cp_head *head, cp_tensor *z) {

@@ -53,11 +53,12 @@ static bool keys_fit(cp_at at, const char *op, const cp_kind *kind) {
     return true;
 }
 
-static bool add(cp_at at, cp_kind_of of, const cp_kind *kind) {
+static bool add(cp_at at, cp_kind_of of, const cp_kind *kind, bool whole) {
     char op[24];
     int  count = 0;
     snprintf(op, sizeof op, "%s_kind_add", lists[of].what);
     if (!kind || !kind->name || !*kind->name) return cp_misuse(at, op, "the kind is NULL or has no name");
+    if (!whole) return cp_misuse(at, op, "%s: it needs make and %s", kind->name, of == CP_OF_NETS ? "forward" : "logits");
     const cp_kind_entry *known = cp_kinds_find(of, kind->name);
     if (known) return known->kind == kind || cp_misuse(at, op, "there is another %s of the name %s", lists[of].what, kind->name);
     if (kind->size < lists[of].least_size || kind->options_size > CP_KIND_OPTIONS)
@@ -71,9 +72,9 @@ static bool add(cp_at at, cp_kind_of of, const cp_kind *kind) {
 }
 
 bool(cp_net_kind_add)(cp_at at, const cp_net_kind *kind) {
-    return add(at, CP_OF_NETS, kind ? &kind->base : NULL);
+    return add(at, CP_OF_NETS, kind ? &kind->base : NULL, kind && kind->make && kind->forward);
 }
 
 bool(cp_head_kind_add)(cp_at at, const cp_head_kind *kind) {
-    return add(at, CP_OF_HEADS, kind ? &kind->base : NULL);
+    return add(at, CP_OF_HEADS, kind ? &kind->base : NULL, kind && kind->make && kind->logits);
 }

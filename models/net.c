@@ -56,7 +56,11 @@ cp_tensor *(cp_net_forward)(cp_at at, const cp_net *net, cp_tensor *x, cp_mode m
     if (!net) return cp_refuse(at, "net_forward", "the network is NULL");
     if (!cp_check(at, "net_forward", 1, &x)) return NULL;
     const cp_net_input *input = &net->input;
-    if (cp_net_input_fits(input, x->shape)) return net->kind->forward(at, net, x, mode);
+    if (cp_net_input_fits(input, x->shape)) {
+        cp_tensor *z = net->kind->forward(at, net, x, mode);
+        if (!z || cp_shape_is(z, CP_SHAPE(x->dims[0], net->features))) return z;
+        return cp_refuse(at, net->kind->base.name, "it gives shape %s, not %d features", cp_shape_text(z).s, net->features);
+    }
     bool planes =
         input->shape.rank == 3 && x->rank == 4 && x->dims[1] == input->shape.dims[2] && x->dims[3] != input->shape.dims[2];
     return cp_refuse(at, net->kind->base.name, "x has shape %s; %s is needed%s", cp_shape_text(x).s, cp_net_input_show(input).s,

@@ -173,14 +173,13 @@ static void leaky_conv2d_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_te
     if (cp_needs(node, RESIDUAL)) gin[RESIDUAL] = g;
 }
 
-#define KEEPS(input) CP_KEEPS_IN(input)
 const cp_op cp_op_leaky_conv2d = {.name = "leaky_conv2d",
                                   .formula = "conv2d(leaky_relu(scale x + shift), w) + bias + residual",
                                   .grad = leaky_conv2d_grad,
-                                  .keeps = {[X] = KEEPS(W) | KEEPS(SCALE) | CP_KEEPS_SAVED,
-                                            [W] = KEEPS(X) | KEEPS(SCALE) | KEEPS(SHIFT),
-                                            [SCALE] = KEEPS(X) | KEEPS(W) | CP_KEEPS_SAVED,
-                                            [SHIFT] = KEEPS(W) | CP_KEEPS_SAVED},
+                                  .keeps = {[X] = CP_KEEPS_IN(W) | CP_KEEPS_IN(SCALE) | CP_KEEPS_SAVED,
+                                            [W] = CP_KEEPS_IN(X) | CP_KEEPS_IN(SCALE) | CP_KEEPS_IN(SHIFT),
+                                            [SCALE] = CP_KEEPS_IN(X) | CP_KEEPS_IN(W) | CP_KEEPS_SAVED,
+                                            [SHIFT] = CP_KEEPS_IN(W) | CP_KEEPS_SAVED},
                                   .kinked = true};
 
 static bool is_channels(cp_at at, const char *op, const char *what, const cp_tensor *t, const cp_tensor *x) {

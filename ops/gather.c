@@ -11,7 +11,7 @@ static const cp_places *places_keep(cp_at at, const char *op, cp_places places, 
     for (int i = 0; i < places.count; i++)
         if (places.at[i] < 0 || places.at[i] >= limit)
             return cp_refuse(at, op, "place %d at position %d is outside 0..%d", places.at[i], i, limit - 1);
-    int       *copy = cp_attr(at, places.count ? places.at : &limit, (size_t)places.count * sizeof *copy);
+    int       *copy = cp_attr(at, places.at, (size_t)places.count * sizeof *copy);
     cp_places *kept = cp_keep(at, sizeof *kept);
     if (!copy || !kept) return NULL;
     *kept = (cp_places){copy, places.count};

@@ -270,7 +270,7 @@ static void out_of_memory_gives_a_message_and_null_and_the_arena_stays_usable(vo
     largest_allowed = 1000;
     TEST_ASSERT_NULL(cp_arena_alloc(arena, 50000000));
     expect_errors_without_place(1);
-    TEST_ASSERT_EQUAL_STRING("arena: out of memory: cannot get 50000000 bytes beyond the 1024 in use", last_error);
+    TEST_ASSERT_EQUAL_STRING("arena: out of memory for scratch: cannot get 50000000 bytes beyond the 1024 in use", last_error);
     TEST_ASSERT_EQUAL_UINT64(1024, cp_arena_used(arena));
     TEST_ASSERT_NOT_NULL(cp_arena_alloc(arena, 1000));
     largest_allowed = SIZE_MAX;

@@ -336,6 +336,33 @@ static void impossible_models_in_files_are_bad_data_and_no_misuse(void) {
     cp_params_free(params);
 }
 
+static cp_tensor *wide_logits(cp_at at, const cp_head *head, cp_tensor *z) {
+    return cp_full(at, 0, CP_SHAPE(z->dims[0], head->classes + 1));
+}
+
+static bool nothing_to_make(cp_at at, cp_head *head, cp_params *params, const char *path, const void *options, cp_rng *rng) {
+    (void)at, (void)head, (void)params, (void)path, (void)options, (void)rng;
+    return true;
+}
+
+static void a_kind_that_lacks_a_function_or_gives_another_shape_is_told(void) {
+    static const cp_head_kind bare = {.base = {.name = "bare", .size = sizeof(cp_head)}};
+    static const cp_net_kind  empty = {.base = {.name = "empty", .size = sizeof(cp_net)}};
+    static const cp_head_kind wide = {
+        .base = {.name = "wide", .size = sizeof(cp_head)}, .make = nothing_to_make, .logits = wide_logits};
+    TEST_ASSERT_FALSE(cp_head_kind_add(&bare));
+    TEST_ASSERT_EQUAL_STRING("head_kind_add: bare: it needs make and logits", message);
+    TEST_ASSERT_FALSE(cp_net_kind_add(&empty));
+    TEST_ASSERT_EQUAL_STRING("net_kind_add: empty: it needs make and forward", message);
+    cp_rng     rng = cp_rng_named(1, "init");
+    cp_params *params = cp_params_new();
+    cp_head   *head = cp_head_new(&wide, params, "head", 2, 3, NULL, &rng);
+    TEST_ASSERT_NULL(cp_head_posterior(tape, head, cp_full(tape, 1, CP_SHAPE(2, 2))));
+    TEST_ASSERT_EQUAL_STRING("wide: its logits have shape (2, 4) for 3 classes", message);
+    cp_head_free(head);
+    cp_params_free(params);
+}
+
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(own_kinds_are_saved_loaded_and_used_like_the_built_in_ones);
@@ -346,5 +373,6 @@ int main(void) {
     RUN_TEST(the_hybrid_head_starts_as_its_options_say);
     RUN_TEST(a_small_file_cannot_ask_for_a_large_model);
     RUN_TEST(impossible_models_in_files_are_bad_data_and_no_misuse);
+    RUN_TEST(a_kind_that_lacks_a_function_or_gives_another_shape_is_told);
     return UNITY_END();
 }
