@@ -63,13 +63,13 @@ typedef struct block {
 _Static_assert(sizeof(block) <= ALIGN, "a block's header keeps the alignment");
 
 struct cp_arena {
-    cp_at       at; /* for whom memory is taken, for messages */
-    const char *op;
-    chunk      *newest; /* the only one that is cut from */
-    size_t      used, peak, reserved;
-    size_t      next_size;                   /* of the one chunk that replaces those freed by the last reset */
-    uint64_t    filled[CLASSES / WORD_BITS]; /* a bit for each class that has free blocks; only then its head is valid */
-    block      *heads[CLASSES];
+    struct cp_tape    *tape; /* whose it is, and the place of the name of its op under way: for messages */
+    const char *const *op;
+    chunk             *newest; /* the only one that is cut from */
+    size_t             used, peak, reserved;
+    size_t             next_size;                   /* of the one chunk that replaces those freed by the last reset */
+    uint64_t           filled[CLASSES / WORD_BITS]; /* a bit for each class that has free blocks; only then its head is valid */
+    block             *heads[CLASSES];
 };
 
 /* ---- blocks ---- */
@@ -311,14 +311,14 @@ void *cp_arena_try(cp_arena *arena, size_t bytes) {
     return block_memory(b);
 }
 
-void cp_arena_place(cp_arena *arena, cp_at at, const char *op) {
-    arena->at = at;
+void cp_arena_serve(cp_arena *arena, struct cp_tape *tape, const char *const *op) {
+    arena->tape = tape;
     arena->op = op;
 }
 
 bool cp_arena_refused(const cp_arena *arena, const char *what, size_t bytes) {
-    return cp_misuse(arena->at, arena->op ? arena->op : "arena", "out of memory for %s: cannot get %zu bytes beyond the %zu in use",
-                     what, bytes, arena->used);
+    return cp_misuse((cp_at){.tape = arena->tape}, arena->op ? *arena->op : "arena",
+                     "out of memory for %s: cannot get %zu bytes beyond the %zu in use", what, bytes, arena->used);
 }
 
 void *cp_arena_alloc(cp_arena *arena, size_t bytes) {

@@ -22,8 +22,8 @@ void      cp_arena_free(cp_arena *arena); /* NULL is fine */
 void *cp_arena_alloc(cp_arena *arena, size_t bytes);
 void *cp_arena_try(cp_arena *arena, size_t bytes); /* the same without cp_misuse: the caller has more to say */
 
-/* Who takes memory from now on: that there is none, for what, is told for this op and place. */
-void cp_arena_place(cp_arena *arena, cp_at at, const char *op);
+/* Whose the arena is, and where the name of its op under way stands: that there is no memory for something is told for them. */
+void cp_arena_serve(cp_arena *arena, struct cp_tape *tape, const char *const *op);
 bool cp_arena_refused(const cp_arena *arena, const char *what, size_t bytes); /* cp_misuse, false */
 
 /* Gives one block back before the reset. NULL is fine; a block given back twice is misuse. */

@@ -66,14 +66,15 @@ bool cp_shape_same(const cp_tensor *a, const cp_tensor *b) {
     return cp_shape_is(a, b->shape);
 }
 
-bool cp_shape_broadcast(cp_shape a, cp_shape b, cp_shape *common) {
-    cp_shape wide = {.rank = a.rank > b.rank ? a.rank : b.rank};
-    for (int i = 1; i <= wide.rank; i++) {
-        int da = i <= a.rank ? a.dims[a.rank - i] : 1, db = i <= b.rank ? b.dims[b.rank - i] : 1;
+/* From the last axis on, so that the sizes of `common` take the place only of what was read. */
+bool cp_shape_broadcast(const cp_shape *a, const cp_shape *b, cp_shape *common) {
+    int rank_a = a->rank, rank_b = b->rank, rank = rank_a > rank_b ? rank_a : rank_b;
+    for (int i = 1; i <= rank; i++) {
+        int da = i <= rank_a ? a->dims[rank_a - i] : 1, db = i <= rank_b ? b->dims[rank_b - i] : 1;
         if (da != db && da != 1 && db != 1) return false;
-        wide.dims[wide.rank - i] = da == 1 ? db : da;
+        common->dims[rank - i] = da == 1 ? db : da;
     }
-    *common = wide;
+    common->rank = rank;
     return true;
 }
 

@@ -31,7 +31,7 @@ bool cp_shape_same(const cp_tensor *a, const cp_tensor *b);
 bool cp_shape_is(const cp_tensor *a, cp_shape shape);
 
 /* The common shape of two under broadcasting (aligned at the last axis, sizes equal or 1). */
-bool cp_shape_broadcast(cp_shape a, cp_shape b, cp_shape *common);
+bool cp_shape_broadcast(const cp_shape *a, const cp_shape *b, cp_shape *common); /* which may be a or b */
 
 /* Turns a set of axes into flags; false after cp_misuse when one is out of range or named twice. */
 bool cp_axes_flags(cp_at at, const char *op, cp_axes axes, const cp_tensor *a, bool flags[CP_MAX_RANK]);

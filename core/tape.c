@@ -173,32 +173,33 @@ bool cp_tensor_usable(cp_at at, const char *op, const char *what, const cp_tenso
     return t->data || cp_misuse(at, op, "%s, of shape %s, was given back by cp_release", what, cp_shape_text(t).s);
 }
 
-/* The tensor called what, or what and number when that is positive. */
-static bool fits(cp_at at, const char *op, const char *what, int number, const cp_tensor *t) {
-    if (t && (!t->tape || (t->tape == at.tape && t->step == at.tape->step)) && t->data) return true;
-    if (!t && at.tape->failed) return false;
+static bool fits(const cp_tape *tape, const cp_tensor *t) {
+    return t && (!t->tape || (t->tape == tape && t->step == tape->step)) && t->data;
+}
+
+/* Why the tensor called what, or what and number when that is positive, does not fit. Returns false. The place comes by address: what
+ * is checked for every op stays quick. */
+static bool explain(const cp_at *at, const char *op, const char *what, int number, const cp_tensor *t) {
+    if (!t && at->tape->failed) return false;
     cp_text text;
-    if (number)
-        snprintf(text.s, sizeof text.s, "%s %d", what, number);
-    else
-        snprintf(text.s, sizeof text.s, "%s", what);
-    if (!t) return cp_misuse(at, op, "%s is NULL (did an earlier call fail?)", text.s);
-    if (t->tape && t->tape != at.tape)
-        return cp_misuse(at, op, "%s, of shape %s, belongs to another tape", text.s, cp_shape_text(t).s);
-    return cp_tensor_usable(at, op, text.s, t);
+    snprintf(text.s, sizeof text.s, "%s%s%.0d", what, number ? " " : "", number); /* a precision of 0 leaves a 0 out */
+    if (!t) return cp_misuse(*at, op, "%s is NULL (did an earlier call fail?)", text.s);
+    if (t->tape && t->tape != at->tape)
+        return cp_misuse(*at, op, "%s, of shape %s, belongs to another tape", text.s, cp_shape_text(t).s);
+    return cp_tensor_usable(*at, op, text.s, t);
 }
 
 bool cp_check(cp_at at, const char *op, int n, cp_tensor *const *in) {
     if (!at.tape) return (!n || in[0]) && cp_misuse(at, op, "the tape is NULL"); /* a NULL came from a call that has told */
     for (int i = 0; i < n; i++)
-        if (!fits(at, op, "argument", i + 1, in[i])) return false;
-    cp_arena_place(at.tape->arena, at, at.tape->op = op);
+        if (!fits(at.tape, in[i])) return explain(&at, op, "argument", i + 1, in[i]);
+    at.tape->op = op;
     return true;
 }
 
 bool cp_check_optional(cp_at at, const char *op, int n, cp_tensor *const *in, const char *const *names) {
     for (int i = 0; i < n; i++)
-        if (in[i] ? !fits(at, op, names[i], 0, in[i]) : at.tape->failed) return false;
+        if (in[i] ? !fits(at.tape, in[i]) : at.tape->failed) return explain(&at, op, names[i], 0, in[i]);
     return true;
 }
 

@@ -86,7 +86,8 @@ static void *slab_take(cp_slab *slab, size_t bytes) {
 /* ---- all of it ---- */
 
 bool cp_tape_memory_start(cp_tape *tape) {
-    return (tape->arena = cp_arena_new()) && ring_grow(tape, FIRST_PARTS);
+    if ((tape->arena = cp_arena_new())) cp_arena_serve(tape->arena, tape, &tape->op);
+    return tape->arena && ring_grow(tape, FIRST_PARTS);
 }
 
 void cp_tape_memory_free(cp_tape *tape) {
@@ -159,9 +160,14 @@ bool cp_tape_grow(cp_at at, void **array, int *room, int needed, size_t item) {
 
 /* ---- tensors and their values ---- */
 
+static bool refused(cp_at at, const char *what, size_t bytes) {
+    return cp_misuse(at, at.tape->op, "out of memory for %s: cannot get %zu bytes beyond the %zu in use", what, bytes,
+                     cp_tape_bytes(at.tape));
+}
+
 cp_tensor *cp_tensor_make(cp_at at, cp_shape shape, size_t size) {
     cp_tensor *t = ring_take(at.tape);
-    if (!t) return cp_null(cp_arena_refused(at.tape->arena, cp_dims_text(shape).s, sizeof *t));
+    if (!t) return cp_null(refused(at, cp_dims_text(shape).s, sizeof *t));
     *t = (cp_tensor){.shape = shape, .size = size, .tape = at.tape, .step = at.tape->step, .id = -1, .holds = -1};
     return t;
 }
@@ -169,7 +175,7 @@ cp_tensor *cp_tensor_make(cp_at at, cp_shape shape, size_t size) {
 bool cp_values_take(cp_at at, cp_tensor *t) {
     size_t bytes = t->size * sizeof *t->data;
     t->data = t->size == 1 ? &t->small : cp_arena_try(at.tape->arena, bytes);
-    return t->data || cp_arena_refused(at.tape->arena, cp_shape_text(t).s, bytes);
+    return t->data || refused(at, cp_shape_text(t).s, bytes);
 }
 
 void cp_values_release(cp_tape *tape, cp_tensor *t) {
@@ -216,7 +222,7 @@ static void *keep_large(cp_tape *tape, size_t bytes) {
 
 void *cp_keep(cp_at at, size_t bytes) {
     void *memory = bytes <= SLAB_ITEM ? slab_take(&at.tape->slab, bytes ? bytes : 1) : keep_large(at.tape, bytes);
-    return memory ? memory : cp_null(cp_arena_refused(at.tape->arena, "what a gradient needs", bytes));
+    return memory ? memory : cp_null(refused(at, "what a gradient needs", bytes));
 }
 
 void *cp_attr(cp_at at, const void *from, size_t bytes) {

@@ -41,7 +41,8 @@ static bool product_plan(cp_at at, const cp_tensor *a, const cp_tensor *b, unsig
     if (ka != kb)
         return cp_misuse(at, op, "cannot multiply %s%s by %s%s: inner sizes %d and %d differ", cp_shape_text(a).s, ta,
                          cp_shape_text(b).s, tb, ka, kb);
-    if (!cp_shape_broadcast(cp_shape_of(a->rank - 2, a->dims), cp_shape_of(b->rank - 2, b->dims), &p->shape))
+    cp_shape of_a = cp_shape_of(a->rank - 2, a->dims), of_b = cp_shape_of(b->rank - 2, b->dims);
+    if (!cp_shape_broadcast(&of_a, &of_b, &p->shape))
         return cp_misuse(at, op, "leading axes of %s and %s do not broadcast", cp_shape_text(a).s, cp_shape_text(b).s);
     p->batch = 1;
     for (int i = 0; i < p->shape.rank; i++) p->batch *= (size_t)p->shape.dims[i];

@@ -63,7 +63,7 @@ cp_tensor *(cp_permute)(cp_at at, cp_tensor *a, const int *order) {
     cp_tensor *out = cp_out(at, shape);
     if (!out) return NULL;
     ptrdiff_t own[CP_MAX_RANK];
-    cp_walk_strides(a->shape, own);
+    cp_walk_strides(&a->shape, own);
     cp_walk walk = cp_walk_over(out);
     walk.operands = 2;
     walk.at[1] = a->data;
@@ -84,7 +84,7 @@ const cp_op cp_op_sum_to = {.name = "sum_to", .formula = "summed along the axes 
 /* true when `from` broadcasts to exactly `to`. */
 static bool broadcasts(cp_shape from, cp_shape to) {
     cp_shape common;
-    return cp_shape_broadcast(from, to, &common) && common.rank == to.rank &&
+    return cp_shape_broadcast(&from, &to, &common) && common.rank == to.rank &&
            memcmp(common.dims, to.dims, (size_t)to.rank * sizeof *to.dims) == 0;
 }
 
@@ -126,8 +126,8 @@ static void region_copy(const cp_tensor *small, const cp_tensor *large, const re
     int       s = into_large ? 1 : 0, l = 1 - s;
     ptrdiff_t own[CP_MAX_RANK];
     cp_walk   walk = {.operands = 2, .rank = small->rank};
-    cp_walk_strides(large->shape, own);
-    cp_walk_strides(small->shape, walk.stride[s]);
+    cp_walk_strides(&large->shape, own);
+    cp_walk_strides(&small->shape, walk.stride[s]);
     walk.at[s] = small->data;
     walk.at[l] = large->data;
     for (int i = 0; i < small->rank; i++) {

@@ -7,26 +7,30 @@
 
 enum { GRAIN = 16384 }; /* values a chunk: some microseconds of work */
 
-void cp_walk_strides(cp_shape shape, ptrdiff_t *stride) {
+void cp_walk_strides(const cp_shape *shape, ptrdiff_t *stride) {
     ptrdiff_t step = 1;
-    for (int i = shape.rank - 1; i >= 0; i--) {
+    for (int i = shape->rank - 1; i >= 0; i--) {
         stride[i] = step;
-        step *= shape.dims[i];
+        step *= shape->dims[i];
     }
 }
 
 cp_walk cp_walk_over(cp_tensor *out) {
-    cp_walk walk = {.operands = 1, .rank = out->rank, .at = {out->data}};
+    cp_walk walk; /* what is not filled is not read, and clearing it would take longer than a small op */
+    walk.operands = 1;
+    walk.rank = out->rank;
+    walk.at[0] = out->data;
     for (int i = 0; i < out->rank; i++) walk.dims[i] = (size_t)out->dims[i];
-    cp_walk_strides(out->shape, walk.stride[0]);
+    cp_walk_strides(&out->shape, walk.stride[0]);
     return walk;
 }
 
 void cp_walk_add(cp_walk *walk, const cp_tensor *operand) {
     int       k = walk->operands++, lead = walk->rank - operand->rank;
     ptrdiff_t own[CP_MAX_RANK];
-    cp_walk_strides(operand->shape, own);
+    cp_walk_strides(&operand->shape, own);
     walk->at[k] = operand->data;
+    for (int i = 0; i < lead; i++) walk->stride[k][i] = 0;
     for (int i = 0; i < operand->rank; i++) walk->stride[k][lead + i] = operand->dims[i] == 1 ? 0 : own[i];
 }
 
@@ -104,7 +108,7 @@ cp_tensor *cp_walk_combine(cp_at at, const char *op, cp_row_fn row, const void *
     cp_shape common = CP_SCALAR;
     if (!cp_check(at, op, n, in)) return NULL;
     for (int i = 0; i < n; i++)
-        if (!cp_shape_broadcast(common, in[i]->shape, &common))
+        if (!cp_shape_broadcast(&common, &in[i]->shape, &common))
             return cp_refuse(at, op, "shapes %s%s%s and %s do not broadcast", cp_shape_text(in[0]).s, n == 3 ? ", " : "",
                              n == 3 ? cp_shape_text(in[1]).s : "", cp_shape_text(in[n - 1]).s);
     cp_tensor *out = cp_out(at, common);

@@ -30,6 +30,6 @@ cp_tensor *cp_walk_combine(cp_at at, const char *op, cp_row_fn row, const void *
 void cp_row_copy(const void *context, size_t n, cp_real *const *at, const ptrdiff_t *step); /* operand 1 into operand 0 */
 
 /* Row-major strides of a shape. */
-void cp_walk_strides(cp_shape shape, ptrdiff_t *stride);
+void cp_walk_strides(const cp_shape *shape, ptrdiff_t *stride);
 
 #endif

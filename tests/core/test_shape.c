@@ -90,7 +90,7 @@ static void shapes_are_the_same_only_with_the_same_rank_and_sizes(void) {
 static void expect_broadcast(cp_shape a, cp_shape b, const char *expected) {
     cp_shape common;
     for (int turn = 0; turn < 2; turn++) {
-        bool fits = turn ? cp_shape_broadcast(b, a, &common) : cp_shape_broadcast(a, b, &common);
+        bool fits = turn ? cp_shape_broadcast(&b, &a, &common) : cp_shape_broadcast(&a, &b, &common);
         TEST_ASSERT_EQUAL_STRING(expected, fits ? cp_dims_text(common).s : "no");
     }
 }
