@@ -99,4 +99,6 @@ for file in config.json result.json accuracy.svg accuracy.csv; do
 done
 expect_success "the report of both is a page" ./moons report whole broken --out both.html
 expect_success "with a figure of each" test "$(grep -c '<svg' both.html)" -ge 2
+expect_success "it is called by its name" grep -q '<h1>moons: 2 runs</h1>' both.html
+expect_success "and shows commands that exist" grep -q '<pre class="command">moons <span>--hidden 16</span>' both.html
 finish
