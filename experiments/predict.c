@@ -284,6 +284,7 @@ const cp_command cp_command_predict = {
                "failure.",
     .example = "model.safetensors test.npy --out probs.npy",
     .options = options,
+    .without = "seed",
     .least_arguments = 2,
     .most_arguments = 2,
     .run = run,

@@ -69,6 +69,7 @@ const cp_command cp_command_report = {
                "after damage the exit code is 1.",
     .example = "runs/synthetic-* --out report.html",
     .options = options,
+    .without = "seed",
     .least_arguments = 1,
     .most_arguments = 1000,
     .run = run,

@@ -29,6 +29,12 @@ expect 2 'no option "--nonsense"' --nonsense
 expect 0 "--layout nchw|nhwc" predict --help
 expect 0 "--layout nchw|nhwc" help predict
 expect 0 "DIR..." report --help
+expect 0 "INPUT.npy --out PROBS.npy [options]" predict --help
+expect 0 "man couplet" --help
+expect 2 '"x" is one word too many after --man' --man x
+expect 2 '"x" is one word too many after --version' --version x
+expect 2 "there is no option --seed" predict a b --out c --seed 1
+expect 2 "there is no option --seed" report run --seed 1
 expect 2 "did you mean --layout?" predict a b --out c --layuot nchw
 expect 2 "--out PROBS.npy is needed" predict a b
 expect 2 "2 needed" predict a --out c
@@ -74,6 +80,8 @@ case $("$couplet" --version)${2:-} in
         /largest$/ { for (i = 1; i < NF; i++) { if (!($i < 5e-5)) bad = 1; n++ } } END { exit bad || n != 2 * 16 * 9 }'
     expect_success "bench accuracy finds every method within 5e-5, and half of the numbers within 2e-6, at the shapes of wide ResNets" test $? -eq 0
     COUPLET_CONV=abacus "$couplet" bench wrn 1 10 1 0 8 1 2 >steps 2>message
+    COUPLET_KERNELS=abacus "$couplet" bench wrn 1 10 1 0 8 1 2 >steps 2>>message
+    expect_success "an unknown COUPLET_KERNELS is told" grep -q "COUPLET_KERNELS=abacus is none of avx512, avx2, .*; using " message
     expect_success "an unknown COUPLET_CONV is told" grep -q "COUPLET_CONV=abacus is none of auto, direct" message
     ;;
 esac

@@ -37,6 +37,7 @@ moons() {
 }
 expect_success "--help tells the options" sh -c './moons --help | grep -q "^  --hidden N .*(default 16)"'
 expect_success "--help tells of the report" sh -c './moons --help | grep -q "^  report  "'
+expect_success "and how it is called" sh -c './moons --help | grep -q "^       moons report DIR"'
 expect_success "--version tells precision and version" sh -c './moons --version | grep -q "^moons, made with couplet .*)$"'
 expect_success "a mistyped option is answered" sh -c './moons --hiden 3 2>&1 | grep -q "did you mean --hidden?"'
 expect_success "a mistyped command too" sh -c './moons reprot run 2>&1 | grep -q "did you mean report?"'
