@@ -238,7 +238,7 @@ static void unknown_keys_and_values_of_another_kind_are_refused_with_what_exists
         {"{\"model\":\"lstm\",\"in\":3,\"hidden\":2,\"classes\":2,\"bidirectional\":1}", "\"bidirectional\" is 1; it must be true"},
         {"{\"classes\":2,\"norm\":\"instance\"}", "\"norm\" is \"instance\"; it must be one of none, batch, group, layer"},
         {"{\"classes\":2,\"norm\":3}", "\"norm\" is 3; it must be one of none, batch, group, layer"},
-        {"{\"classes\":2,\"model\":\"vit\"}", "text: \"model\" is \"vit\"; it must be one of wrn, mlp, lstm"},
+        {"{\"classes\":2,\"model\":\"vit\"}", "text: \"model\" is \"vit\"; it must be one of wrn, mlp, lstm, or a kind that this program adds"},
         {"{\"classes\":2,\"model\":3}", "\"model\" must be a string"},
         {"{\"classes\":2,\"head\":\"hybrid\",\"precision\":\"default\"}",
          "\"precision\" is \"default\"; it must be one of spherical"},
