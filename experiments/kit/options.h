@@ -62,7 +62,7 @@ typedef struct cp_command {
     int (*run)(const cp_options *options); /* returns an exit code */
 } cp_command;
 
-/* Reads the words after the command's name. NULL, with a message, when they are not right; `*help` tells that --help
+/* Reads the words after the command's name. NULL, with a message, when they cannot be understood; `*help` tells that --help
  * was among them (then the rest is not looked at). The words must outlive the result. `program` is what the command is
  * a part of, or NULL for one that is the whole program. */
 cp_options *cp_options_parse(const char *program, const cp_command *command, int count, char *const *words, bool *help,

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-const char cp_program_exits[] = "0 fine; 1 failed (data, disk, divergence; the message tells); 2 wrong usage;\n"
+const char cp_program_exits[] = "0 fine; 1 failed (data, disk, divergence; see the message); 2 wrong usage;\n"
                                 "130 interrupted by Ctrl-C, with what was finished saved.";
 
 static const cp_command *find(const cp_program *program, const char *name) {
@@ -23,7 +23,7 @@ static void list_commands(FILE *file, const cp_program *program) {
     for (int i = 0; program->commands[i]; i++)
         fprintf(file, "  %-12s %s\n", program->commands[i]->name, program->commands[i]->purpose);
     fprintf(file,
-            "\n%s COMMAND --help tells a command's options; %s --version the version.\n"
+            "\n%s COMMAND --help lists a command's options; %s --version prints the version.\n"
             "Manual page: %s%s --man | man -l -\n"
             "Completions: %s --completion bash (or zsh, fish)\n"
             "\nExit codes: %s\n",

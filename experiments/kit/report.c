@@ -144,7 +144,7 @@ static bool may_replace(const char *path, cp_status *status) {
     FILE *file = fopen(path, "rb");
     bool  page = file && fread(first, 1, sizeof start - 1, file) > 0 && strcmp(first, start) == 0;
     if (file) fclose(file);
-    return page || cp_fail(status, "%.300s is there and is no HTML page; choose another --out", path);
+    return page || cp_fail(status, "%.300s exists and is not an HTML page; choose another --out", path);
 }
 
 static bool read_runs(cp_report_run *runs, const char *const *folders, int count, cp_report_tally *tally, cp_status *status) {

@@ -57,7 +57,7 @@ expect 1 "missing.csv" bench plot missing.csv --out speed
 "$couplet" bench wrn 1 10 1 0 8 1 2 10 1 1 8 1 2 >steps
 number='[0-9][0-9]*\.[0-9]'
 line="wrn 10 1 norm [01] side 8 channels 1 batch 2 threads 1  train $number ms  sgld $number ms  infer $number ms"
-expect_success "bench wrn prints a line a network in the form that scripts read" test "$(grep -cx "$line" steps)" -eq 2
+expect_success "bench wrn prints a line per network in the form that scripts read" test "$(grep -cx "$line" steps)" -eq 2
 "$couplet" bench scaling 2 10 1 0 8 1 2 >scaling
 ratio='[0-9]*\.[0-9][0-9] ([0-9]*\.[0-9][0-9])'
 line="scaling wrn 10 1 norm 0 side 8 channels 1 batch 2 threads 2 against 1  train $ratio  sgld $ratio  infer $ratio"
@@ -88,7 +88,7 @@ esac
 rm -f steps scaling ratios.csv bad.csv speed.svg speed.csv speed.figure.json message
 
 echo "not a model" >model.safetensors
-expect 1 "is no HTML page" report . --out model.safetensors
+expect 1 "is not an HTML page" report . --out model.safetensors
 expect 1 "is one of the files" predict model.safetensors model.safetensors --out model.safetensors
 expect 1 "model.safetensors" predict model.safetensors x.npy --out probs.npy
 expect_empty "nothing is left behind by what failed" "$(find . -type f ! -name model.safetensors)"

@@ -88,7 +88,7 @@ expect_success "it leaves no result" test ! -e broken/result.json
 before=$(trials_in broken)
 end_by KILL $((before + 2))
 expect_success "SIGKILL ends it with 137" test "$code" -eq 137
-expect_success "it had gone on, not begun anew" grep -q '^continuing the run in broken' said
+expect_success "it had gone on, not started over" grep -q '^continuing the run in broken' said
 after=$(trials_in broken)
 expect_success "what was made before is still there ($before, then $after trials)" test "$after" -gt "$before"
 # shellcheck disable=SC2086 # options are words
