@@ -77,12 +77,15 @@ static int threads_from_environment(void) {
     char *end;
     errno = 0;
     long value = strtol(text, &end, 10);
-    if (!*end && errno == 0 && value > 0) return value < THREADS_MAX ? (int)value : THREADS_MAX;
+    bool whole = !*end && errno == 0 && value > 0;
+    if (whole && value <= THREADS_MAX) return (int)value;
     static atomic_flag warned = ATOMIC_FLAG_INIT;
-    if (!atomic_flag_test_and_set(&warned)) {
-        fprintf(stderr, "couplet: COUPLET_THREADS=%s is not a positive whole number; using all processors\n", text);
-    }
-    return 0;
+    if (!atomic_flag_test_and_set(&warned))
+        fprintf(stderr,
+                whole ? "couplet: COUPLET_THREADS=%s is too many; using %d\n"
+                      : "couplet: COUPLET_THREADS=%s is not a whole number from 1 to %d; using all processors\n",
+                text, THREADS_MAX);
+    return whole ? THREADS_MAX : 0;
 }
 
 static int threads_default(void) {

@@ -365,7 +365,9 @@ static int run_bench(const cp_options *o) {
 }
 
 static const cp_option options[] = {
-    {.name = "out", .kind = CP_OPTION_TEXT, .value = "FIGURE", .help = "plot: where the figure goes, without its ending"}, {0}};
+    {.name = "out", .kind = CP_OPTION_TEXT, .value = "FIGURE", .help = "plot: where the figure goes, without its ending"},
+    {.name = "threads", .kind = CP_OPTION_INT, .fallback = "0", .most = 256, .help = "threads to measure; 0: one per processor"},
+    {0}};
 
 const cp_command cp_command_bench = {
     .name = "bench",
@@ -389,7 +391,8 @@ const cp_command cp_command_bench = {
         "about 1e37 on; direct does neither.",
     .example = "wrn 2 16 2 0 28 3 64",
     .options = options,
-    .only_measures = true,
+    .without = "seed|quiet|json|report",
+    .first_words = "kernels|wrn|scaling|memory|accuracy|plot",
     .most_arguments = 2 + 6 * 32,
     .run = run_bench,
 };

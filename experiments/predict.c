@@ -86,7 +86,7 @@ static bool fit(input *in, const cp_model *model, int layout, cp_status *status)
     if (npy->dtype != CP_F32 && npy->dtype != CP_F64 && npy->dtype != CP_U8)
         return cp_fail(status, "%.200s has elements of type %s; float32, float64 or uint8 (pixels) are expected", in->path,
                        cp_dtype_name(npy->dtype));
-    if (npy->rank < 2) return fail_shape(in, "one input a row: at least two axes", status);
+    if (npy->rank < 2) return fail_shape(in, "one input per row: at least two axes", status);
     in->row = 1;
     for (int i = 0; i < npy->rank; i++) {
         if (npy->dims[i] > INT_MAX) return fail_shape(in, "at most 2147483647 along each axis", status);
@@ -277,13 +277,14 @@ const cp_command cp_command_predict = {
     .purpose = "posteriors of a saved model for a batch of inputs",
     .arguments = "MODEL.safetensors INPUT.npy",
     .details = "MODEL.safetensors has the tensors of a model and, as metadata `couplet`, its description; Couplet "
-               "writes such files, and so can PyTorch. INPUT.npy has one input a row: images (N, C, H, W), or with "
+               "writes such files, and so can PyTorch. INPUT.npy has one input per row: images (N, C, H, W), or with "
                "--layout nhwc (N, H, W, C), gray ones also (N, H, W); vectors (N, D); sequences (N, T, D). float32 "
                "and float64 are taken as they are, uint8 as pixels: x / 127.5 - 1. The network is in evaluation "
                "mode. Either file may be a pipe, up to 1 GiB. Posteriors that are not finite are written, and are a "
                "failure.",
     .example = "model.safetensors test.npy --out probs.npy",
     .options = options,
+    .without = "seed",
     .least_arguments = 2,
     .most_arguments = 2,
     .run = run,

@@ -103,8 +103,8 @@ size_t cp_params_size(const cp_params *params) {
 void cp_params_print(FILE *file, const cp_params *params) {
     if (!file) return;
     for (int i = 0; params && i < params->count; i++)
-        fprintf(file, "%-44s %-20s%s\n", params->at[i].name, cp_shape_text(params->at[i].value).s,
-                params->at[i].buffer ? " (buffer)" : "");
+        fprintf(file, "%-44s %s%s\n", params->at[i].name, cp_shape_text(params->at[i].value).s,
+                params->at[i].buffer ? "  (buffer)" : "");
     fprintf(file, "%zu trained values\n", cp_params_size(params));
 }
 

@@ -23,8 +23,8 @@ typedef struct chosen {
 static const cp_kind_entry *kind_find(cp_kind_of of, const char *key, const char *name, const char *place, cp_status *status) {
     const cp_kind_entry *found = cp_kinds_find(of, name);
     if (!found)
-        cp_fail(status, "%s%s\"%s\" is \"%s\"; it must be one of %s", place ? place : "", place ? ": " : "", key,
-                cp_shown(name, strlen(name)).text, cp_kinds_names(of).s);
+        cp_fail(status, "%s%s\"%s\" is \"%s\"; it must be one of %s, or a kind that this program adds", place ? place : "",
+                place ? ": " : "", key, cp_shown(name, strlen(name)).text, cp_kinds_names(of).s);
     return found;
 }
 

@@ -19,7 +19,7 @@ typedef struct cp_replay cp_replay;
 
 /* Half precision is the default: it halves the memory (10,000 images of 28x28x3 take 47 MB), and for values in [-1,
  * 1] its rounding (at most 2.5e-4) is far below the noise of a single step (0.01) and the steps of 8-bit images
- * (7.8e-3). A byte a value would round at the scale of the noise itself. Values beyond +-65504 are stored as
+ * (7.8e-3). A byte per value would round at the scale of the noise itself. Values beyond +-65504 are stored as
  * +-65504. */
 typedef enum cp_replay_storage {
     CP_REPLAY_FLOAT16,

@@ -12,7 +12,7 @@ bool cp_file_read(const char *path, size_t limit, cp_bytes *out, cp_status *stat
 
 /* Writes a file under a temporary name in the same folder; commit flushes it to the disk and gives it its name, and
  * so replaces an older file (whose permissions it takes on) in one step. Until then, and after any error, the older
- * file is as it was. A symbolic link is replaced by the file. What is no regular file (a pipe, /dev/stdout) is
+ * file is as it was. A symbolic link is replaced by the file. What is not a regular file (a pipe, /dev/stdout) is
  * written to directly. What writers that were killed have left of the same file is removed first. */
 typedef struct cp_file_writer cp_file_writer;
 

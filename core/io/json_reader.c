@@ -285,7 +285,7 @@ static bool parse_members(parser *p, cp_json *parent, int depth) {
 static bool parse_value(parser *p, cp_json *node, int depth) {
     skip_space(p);
     node->offset = p->at;
-    if (++p->values > CP_JSON_VALUES) return fail_at(p, p->at, "too many values; this is no file that this program reads");
+    if (++p->values > CP_JSON_VALUES) return fail_at(p, p->at, "too many values; this is not a file that this program reads");
     int c = peek(p);
     if (c == '{' || c == '[') {
         p->at++;

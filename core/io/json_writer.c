@@ -44,11 +44,11 @@ static bool begin(cp_json_writer *w, const char *key) {
     bool in_object = w->depth > 0 && w->open[w->depth - 1] == '{';
     if (w->trouble) return false;
     if (w->depth == 0 && w->count > 0)
-        w->trouble = "a second value outside of any object or array";
+        w->trouble = "a second value outside any object or array";
     else if (in_object && !key)
         w->trouble = "a value without a key in an object";
     else if (!in_object && key)
-        w->trouble = "a key outside of an object";
+        w->trouble = "a key outside an object";
     if (w->trouble) return false;
     if (w->count++ > 0) cp_bytes_text(&w->out, ",");
     if (w->depth > 0) new_line(w);

@@ -181,7 +181,7 @@ static bool parse_dict(parser *p, header *h) {
 static bool parse_front(const unsigned char *bytes, size_t size, const char *name, header *h, cp_status *status) {
     if (size < 10 || memcmp(bytes, magic, sizeof magic) != 0)
         return cp_damaged(status,
-                          "%.200s: byte 0: this is no .npy file (of at least 10 bytes, the first six \\x93NUMPY); make one "
+                          "%.200s: byte 0: this is not a .npy file (of at least 10 bytes, the first six \\x93NUMPY); make one "
                           "with numpy.save",
                           name);
     if (bytes[6] < 1 || bytes[6] > 3 || bytes[7] != 0)

@@ -42,7 +42,7 @@ static bool header_size(const cp_safetensors *file, size_t *size, cp_status *sta
                           file->name);
     if (length > CP_ST_HEADER_LIMIT)
         return cp_damaged(status,
-                          "%.200s: byte 0: a header of %llu bytes; at most %d are allowed: this is no safetensors file, or a "
+                          "%.200s: byte 0: a header of %llu bytes; at most %d are allowed: this is not a safetensors file, or a "
                           "damaged one",
                           file->name, (unsigned long long)length, CP_ST_HEADER_LIMIT);
     if (length > room)
@@ -56,7 +56,7 @@ static bool parse_header(cp_safetensors *file, size_t size, cp_status *status) {
     const char *text = (const char *)file->bytes.data + CP_ST_LENGTH;
     if (size == 0 || text[0] != '{')
         return cp_damaged(status,
-                          "%.200s: byte 8: a header that begins with '{' was expected; this is no safetensors file, or a "
+                          "%.200s: byte 8: a header that begins with '{' was expected; this is not a safetensors file, or a "
                           "damaged one",
                           file->name);
     char what[240];

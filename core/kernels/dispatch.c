@@ -22,9 +22,7 @@ static int                     method = UNREAD;
 const cp_kernel_family *cp_kernels_named(const char *name) {
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
         const cp_kernel_family *f = families[i];
-        if (f->runs_here && f->runs_here() && (!name || strcmp(name, f->name) == 0)) {
-            return f;
-        }
+        if (f->runs_here && f->runs_here() && (!name || strcmp(name, f->name) == 0)) return f;
     }
     return NULL;
 }
@@ -35,7 +33,8 @@ static const cp_kernel_family *environment_family(void) {
     if (!f) {
         f = cp_kernels_named(NULL);
         fprintf(stderr,
-                "couplet: COUPLET_KERNELS=%s: of avx512, avx2, portable and reference this machine runs no such; using %s\n",
+                "couplet: COUPLET_KERNELS=%s is none of avx512, avx2, portable, reference, or this machine cannot run it; "
+                "using %s\n",
                 wanted, f->name);
     }
     return f;
@@ -45,13 +44,10 @@ static int environment_method(void) {
     static const char *const names[] = {"auto", "direct", "winograd2", "winograd4"}; /* in the order of cp_conv_method */
     const char              *wanted = getenv("COUPLET_CONV");
     for (int m = 0; wanted && *wanted && m < 4; m++) {
-        if (strcmp(wanted, names[m]) == 0) {
-            return m;
-        }
+        if (strcmp(wanted, names[m]) == 0) return m;
     }
-    if (wanted && *wanted) {
+    if (wanted && *wanted)
         fprintf(stderr, "couplet: COUPLET_CONV=%s is none of auto, direct, winograd2, winograd4; using auto\n", wanted);
-    }
     return CP_CONV_AUTO;
 }
 

@@ -69,7 +69,7 @@ typedef struct cp_kernel_family {
     void (*leaky)(size_t n, const cp_real *x, cp_real slope, cp_real *y);                  /* x > 0 ? x : slope x */
     void (*gate)(size_t n, const cp_real *g, const cp_real *a, cp_real slope, cp_real *y); /* a > 0 ? g : slope g */
 
-    /* One bit a value, the lowest of a byte first: scale x + shift > 0. x is (rows, channels); scale and shift (channels)
+    /* One bit per value, the lowest of a byte first: scale x + shift > 0. x is (rows, channels); scale and shift (channels)
      * or both NULL. `signs` has cp_signs_bytes(rows * channels) bytes: some more than the bits need, to be read in words. */
     void (*signs)(size_t rows, size_t channels, const cp_real *x, const cp_real *scale, const cp_real *shift, unsigned char *signs);
 
@@ -99,7 +99,7 @@ typedef enum cp_conv_method { CP_CONV_AUTO, CP_CONV_DIRECT, CP_CONV_WINOGRAD_2, 
 const cp_kernel_family *cp_kernels(void);
 cp_conv_method          cp_kernels_method(void);
 
-/* For tests and benchmarks. NULL and AUTO: as at first, the environment read anew. */
+/* For tests and benchmarks. NULL and AUTO: as at first, the environment read again. */
 void cp_kernels_use(const cp_kernel_family *family, cp_conv_method method);
 /* The best for this processor when name is NULL. NULL when the family is unknown or does not run here. */
 const cp_kernel_family *cp_kernels_named(const char *name);

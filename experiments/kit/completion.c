@@ -50,14 +50,24 @@ static void bash_value(FILE *file, const char *program, const char *command, con
     }
 }
 
-static void bash_command(FILE *file, const cp_command *command, const char *more) {
+/* `first` is the place of its first argument on the line. */
+static void bash_command(FILE *file, const cp_command *command, const char *more, int first) {
+    const char *files = command->most_arguments > 0 ? " files=1" : "";
     fprintf(file, "        %s) words='", command->name);
     each_option(file, NULL, command, bash_name);
-    fprintf(file, "%s'%s ;;\n", more, command->most_arguments > 0 ? " files=1" : "");
+    fprintf(file, "%s'", more);
+    if (command->first_words) {
+        fprintf(file, "\n            if ((COMP_CWORD == %d)); then words+=' ", first);
+        put_choices(file, command->first_words);
+        fprintf(file, "'; else%s; fi", *files ? files : " :");
+    } else {
+        fputs(files, file);
+    }
+    fputs(" ;;\n", file);
 }
 
 static void bash(FILE *file, const cp_program *p) {
-    char   names[1024] = " --help --version";
+    char   names[1024] = " --help --version --man --completion";
     size_t used = strlen(names);
     for (int i = 0; p->commands[i] && used + strlen(p->commands[i]->name) + 2 < sizeof names; i++)
         used += (size_t)snprintf(names + used, sizeof names - used, " %s", p->commands[i]->name);
@@ -86,8 +96,8 @@ static void bash(FILE *file, const cp_program *p) {
     fputs("    *)\n"
           "        case $command in\n",
           file);
-    if (p->experiment) bash_command(file, p->experiment, names + strlen(" --help"));
-    for (int i = 0; p->commands[i]; i++) bash_command(file, p->commands[i], "");
+    if (p->experiment) bash_command(file, p->experiment, names + strlen(" --help"), 1);
+    for (int i = 0; p->commands[i]; i++) bash_command(file, p->commands[i], "", 2);
     fprintf(file,
             "        *) words='%s' ;;\n"
             "        esac\n"
@@ -129,11 +139,19 @@ static void zsh_arguments(FILE *file, const cp_command *command) {
     each_option(file, NULL, command, zsh_option);
 }
 
+static void zsh_first_words(FILE *file, const cp_command *command) {
+    if (!command->first_words) return;
+    fputs("        '1:what:(", file);
+    put_choices(file, command->first_words);
+    fputs(")' \\\n", file);
+}
+
 static void zsh(FILE *file, const cp_program *p) {
     fprintf(file, "#compdef %s\n# zsh completion of %s, made by `%s --completion zsh`\n\n", p->name, p->name, p->name);
     for (int i = 0; p->commands[i]; i++) {
         fprintf(file, "_%s_%s() {\n", p->name, p->commands[i]->name);
         zsh_arguments(file, p->commands[i]);
+        zsh_first_words(file, p->commands[i]);
         fprintf(file, "        %s\n}\n\n", p->commands[i]->most_arguments > 0 ? "'*:file:_files'" : "'*: : '");
     }
     fprintf(file, "_%s() {\n    local curcontext=$curcontext state line\n    local -a commands=(\n", p->name);
@@ -156,6 +174,7 @@ static void zsh(FILE *file, const cp_program *p) {
             p->name);
     if (p->experiment) {
         zsh_arguments(file, p->experiment);
+        zsh_first_words(file, p->experiment);
         fprintf(file, "        '(- *)--version[the version]'%s\n", p->experiment->most_arguments > 0 ? " '*:file:_files'" : "");
     } else {
         fputs("    ((CURRENT == 2)) && _arguments '(- *)--help[this text]' '(- *)--version[the version]'\n", file);
@@ -185,6 +204,11 @@ static void fish_option(FILE *file, const char *program, const char *command, co
 static void fish_options(FILE *file, const char *program, const cp_command *command, const char *condition) {
     cp_command renamed = *command; /* the condition in the place of the name */
     renamed.name = condition;
+    if (command->first_words) {
+        fprintf(file, "complete -c %s -n '%s' -a '", program, condition);
+        put_choices(file, command->first_words);
+        fputs("'\n", file);
+    }
     if (command->most_arguments > 0) fprintf(file, "complete -c %s -n '%s' -F\n", program, condition);
     each_option(file, program, &renamed, fish_option);
 }
@@ -193,6 +217,8 @@ static void fish(FILE *file, const cp_program *p) {
     char names[1024] = "";
     fprintf(file, "# fish completion of %s, made by `%s --completion fish`\n\ncomplete -c %s -f\n", p->name, p->name, p->name);
     fprintf(file, "complete -c %s -n __fish_use_subcommand -l version -d 'the version'\n", p->name);
+    fprintf(file, "complete -c %s -n __fish_use_subcommand -l man -d 'the manual page'\n", p->name);
+    fprintf(file, "complete -c %s -n __fish_use_subcommand -l completion -x -a 'bash zsh fish' -d 'for a shell'\n", p->name);
     if (!p->experiment) fprintf(file, "complete -c %s -n __fish_use_subcommand -l help -d 'this text'\n", p->name);
     for (int i = 0; p->commands[i]; i++) {
         char condition[128];

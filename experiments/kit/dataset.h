@@ -75,7 +75,7 @@ const cp_split *cp_dataset_split(const cp_dataset *set, const char *name, cp_sta
 void cp_split_class_counts(const cp_split *split, int *counts); /* (classes): labeled inputs of each class */
 
 /* `per_class` inputs of each class, drawn without replacement from the random stream "labels" of the seed: their row
- * numbers, per_class * classes of them, in ascending order; to be freed. The draw of n a class is part of the draw of n + 1
+ * numbers, per_class * classes of them, in ascending order; to be freed. The draw of n per class is part of the draw of n + 1
  * with the same seed. NULL with a message when a class has too few. */
 int *cp_split_draw(const cp_split *split, int per_class, uint64_t seed, cp_status *status);
 

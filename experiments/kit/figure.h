@@ -8,10 +8,11 @@
  *     cp_figure_free(f);
  *
  * A figure is saved three times: NAME.svg to look at, light or dark as the reader's screen is; NAME.csv with its
- * numbers; NAME.figure.json, from which a report draws it anew beside those of other runs.
+ * numbers; NAME.figure.json, from which a report draws it again beside those of other runs.
  *
  * Axes with the same label (and the same scale, and names) show the same quantity and have the same limits: in all
- * panels of a figure, and in a report in the figures of that name of all runs. Limits that are given are kept.
+ * panels of a figure, and in a report in the figures of that name of all runs. There, axes without a label are the same
+ * when their panels have the same place. Limits that are given are kept.
  *
  * Data and texts are copied. Points that are not finite (or have no place on a log axis) are left out of the picture
  * and stay in the CSV. A lack of memory is remembered and told by save; misuse such as a NULL panel does nothing. */

@@ -58,24 +58,34 @@ static void data_ranges(const cp_panel *p, cp_range *x, cp_range *y) {
 /* One of a panel's two axes, as its panel's configuration has it. */
 typedef struct axis_view {
     const char        *label;
+    int                place; /* of its panel in the figure */
     bool               log;
     const char *const *names;
     int                name_count;
     double            *least, *most;
 } axis_view;
 
+static int place_of(const cp_panel *p) {
+    int place = 0;
+    for (const cp_panel *before = p->figure->first; before != p; before = before->next) place++;
+    return place;
+}
+
 static axis_view view_of(cp_panel *p, bool vertical) {
     cp_panel_config *c = &p->config;
-    return vertical ? (axis_view){c->y_label, c->y_log, c->y_names, c->y_name_count, &c->y_least, &c->y_most}
-                    : (axis_view){c->x_label, c->x_log, c->x_names, c->x_name_count, &c->x_least, &c->x_most};
+    int              place = place_of(p);
+    return vertical ? (axis_view){c->y_label, place, c->y_log, c->y_names, c->y_name_count, &c->y_least, &c->y_most}
+                    : (axis_view){c->x_label, place, c->x_log, c->x_names, c->x_name_count, &c->x_least, &c->x_most};
 }
 
 static bool is_given(const axis_view *a) {
     return *a->least != 0 || *a->most != 0;
 }
 
+/* By their labels; without any, by their places: the figures that are given together are versions of one. */
 static bool same_quantity(const axis_view *a, const axis_view *b) {
-    bool same = a->label && b->label && strcmp(a->label, b->label) == 0 && a->log == b->log && a->name_count == b->name_count;
+    bool same = a->label && b->label ? strcmp(a->label, b->label) == 0 : !a->label && !b->label && a->place == b->place;
+    same = same && a->log == b->log && a->name_count == b->name_count;
     for (int i = 0; same && i < a->name_count; i++) same = strcmp(a->names[i], b->names[i]) == 0;
     return same;
 }
@@ -109,7 +119,7 @@ void cp_figures_share_axes(cp_figure *const *figures, int count) {
         for (cp_panel *p = figures[i] ? figures[i]->first : NULL; p; p = p->next)
             for (int vertical = 0; vertical < 2; vertical++) {
                 axis_view a = view_of(p, vertical);
-                if (is_given(&a) || !a.label) continue;
+                if (is_given(&a)) continue;
                 cp_range all = common_range(figures, count, &a, vertical);
                 if (all.least < all.most) set_limits(figures, count, a, vertical, all);
             }

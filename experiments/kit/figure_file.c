@@ -1,4 +1,4 @@
-/* Figures in files: the numbers as CSV, and the description from which a figure is drawn anew. */
+/* Figures in files: the numbers as CSV, and the description from which a figure is drawn again. */
 #include "experiments/kit/figure_parts.h"
 
 #include <limits.h>

@@ -75,7 +75,8 @@ double cp_frame_x(const cp_frame *frame, double value);       /* NaN where there
 double cp_frame_y(const cp_frame *frame, double value);
 bool   cp_frame_shows(double x, double y); /* whether a viewer can be given these coordinates */
 
-/* Gives axes that show the same quantity the same limits, in all of these figures. NULLs among them are skipped. */
+/* Gives axes that show the same quantity the same limits, in all of these figures: versions of one, in several runs. NULLs
+ * among them are skipped. */
 void cp_figures_share_axes(cp_figure *const *figures, int count);
 
 /* ---- marks ---- */

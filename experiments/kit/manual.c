@@ -60,8 +60,7 @@ static void put_command(FILE *file, const char *program, const cp_command *comma
 
 static void put_synopsis(FILE *file, const char *program, const cp_command *command) {
     fprintf(file, ".B %s\n", cp_command_called(program, command).s);
-    if (command->arguments) put_line(file, "", command->arguments);
-    fputs("[options]\n", file);
+    put_line(file, "", cp_command_usage(command).s);
 }
 
 static void put_title(FILE *file, const char *name) {
@@ -69,6 +68,16 @@ static void put_title(FILE *file, const char *name) {
     for (; *name; name++) fputc(toupper((unsigned char)*name), file);
     fprintf(file, " 1 \"\" \"couplet %s\" \"User Commands\"\n", CP_VERSION);
 }
+
+static const struct {
+    const char *name, *about;
+} environment[] = {
+    {"COUPLET_THREADS", "How many threads compute, from 1 to 256, where --threads does not say; without it, one for each "
+                        "processor that the process may use. Results do not depend on it."},
+    {"COUPLET_KERNELS", "avx512, avx2, portable or reference: forces these kernels; without it, the best that the machine runs. "
+                        "Results may differ in the last digits."},
+    {"COUPLET_CONV", "auto, direct, winograd2 or winograd4: forces a way to convolve; auto, the default, chooses by shape."},
+};
 
 void cp_program_manual(FILE *file, const cp_program *program) {
     put_title(file, program->name);
@@ -80,7 +89,7 @@ void cp_program_manual(FILE *file, const cp_program *program) {
         if (i || program->experiment) fputs(".br\n", file);
         put_synopsis(file, program->name, program->commands[i]);
     }
-    fprintf(file, ".br\n.B %s\n\\-\\-help | \\-\\-version\n", program->name);
+    fprintf(file, ".br\n.B %s\n\\-\\-help | \\-\\-version | \\-\\-man | \\-\\-completion bash|zsh|fish\n", program->name);
     if (program->experiment) {
         fputs(".SH OPTIONS\n", file);
         put_command(file, NULL, program->experiment);
@@ -90,6 +99,11 @@ void cp_program_manual(FILE *file, const cp_program *program) {
         put_line(file, ".SS ", program->commands[i]->name);
         put_line(file, "", program->commands[i]->purpose);
         put_command(file, program->name, program->commands[i]);
+    }
+    fputs(".SH ENVIRONMENT\n", file);
+    for (size_t i = 0; i < sizeof environment / sizeof *environment; i++) {
+        fprintf(file, ".TP\n.B %s\n", environment[i].name);
+        put_line(file, "", environment[i].about);
     }
     put_line(file, ".SH EXIT STATUS\n", cp_program_exits);
 }

@@ -56,8 +56,12 @@ static bool is_among(const char *name, const char *const *names) {
 
 /* Whether a command goes without a common option. One that says in its own words what --out is leaves no run. */
 static bool lacks(const cp_command *command, bool own_out, const char *name) {
-    static const char *const of_results[] = {"seed", "quiet", "json", "report", NULL};
-    return (command->only_measures && is_among(name, of_results)) || (own_out && strcmp(name, "report") == 0);
+    size_t length = strlen(name);
+    for (const char *word = command->without; word; word = strchr(word, '|')) {
+        word += *word == '|';
+        if (strncmp(word, name, length) == 0 && (!word[length] || word[length] == '|')) return true;
+    }
+    return own_out && strcmp(name, "report") == 0;
 }
 
 int cp_command_options(const cp_command *command, const cp_option **all) {

@@ -12,8 +12,8 @@
  *
  * On the command line an option is `--name value` or `--name=value`; a flag is `--name`; `--` ends the options. A
  * value that begins with two dashes needs the second form. Every command also has --seed, --threads, --out, --quiet,
- * --json, --report and --help, and may describe one of these itself in other words; one that describes --out leaves no
- * run (see run.h) and has no --report. */
+ * --json, --report and --help, and may describe one of these itself in other words, or do without it; one that describes
+ * --out leaves no run (see run.h) and has no --report. */
 #ifndef CP_KIT_OPTIONS_H
 #define CP_KIT_OPTIONS_H
 
@@ -56,12 +56,13 @@ typedef struct cp_command {
     const char      *details;   /* more lines for its help, or NULL */
     const char      *example;   /* the words of a command line behind the command's name, or NULL */
     const cp_option *options;
-    bool             only_measures; /* it draws no numbers and leaves no result: without --seed, --quiet, --json and --report */
+    const char      *without;     /* common options that it does not have: "seed|quiet", or NULL */
+    const char      *first_words; /* what its first argument may be, for shells to complete: "kernels|plot", or NULL */
     int              least_arguments, most_arguments;
     int (*run)(const cp_options *options); /* returns an exit code */
 } cp_command;
 
-/* Reads the words after the command's name. NULL, with a message, when they are not right; `*help` tells that --help
+/* Reads the words after the command's name. NULL, with a message, when they cannot be understood; `*help` tells that --help
  * was among them (then the rest is not looked at). The words must outlive the result. `program` is what the command is
  * a part of, or NULL for one that is the whole program. */
 cp_options *cp_options_parse(const char *program, const cp_command *command, int count, char *const *words, bool *help,
@@ -97,7 +98,8 @@ const cp_option *cp_options_at(const cp_options *options, int i);
 
 enum { CP_OPTIONS_MOST = 64 };
 
-void cp_command_help(FILE *file, const char *program, const cp_command *command);
+/* `also` are commands of the same program whose usage is told too, up to a NULL; NULL: none. */
+void cp_command_help(FILE *file, const char *program, const cp_command *command, const cp_command *const *also);
 
 /* All options of a command, the common ones last, into `all`, which has room for CP_OPTIONS_MOST. Returns how many. */
 int cp_command_options(const cp_command *command, const cp_option **all);
@@ -108,6 +110,11 @@ typedef struct cp_called_text {
     char s[96];
 } cp_called_text;
 cp_called_text cp_command_called(const char *program, const cp_command *command); /* "couplet synthetic" */
+
+typedef struct cp_usage_text {
+    char s[512];
+} cp_usage_text;
+cp_usage_text cp_command_usage(const cp_command *command); /* what comes behind its name: "DIR... --out FILE [options]" */
 
 const char *cp_option_value_word(const cp_option *option); /* "N", "X,X,...", "reported|printed"; "" of a flag */
 

@@ -56,12 +56,27 @@ static void help_option(FILE *file, const cp_option *o) {
     wrap(file, cp_option_about(o).s, column, 28);
 }
 
-void cp_command_help(FILE *file, const char *program, const cp_command *command) {
+cp_usage_text cp_command_usage(const cp_command *command) {
+    cp_usage_text    text;
+    const cp_option *all[CP_OPTIONS_MOST];
+    int              count = cp_command_options(command, all);
+    size_t           used = (size_t)snprintf(text.s, sizeof text.s, "%.300s%s", command->arguments ? command->arguments : "",
+                                   command->arguments ? " " : "");
+    for (int i = 0; i < count && used < sizeof text.s - 100; i++)
+        if (all[i]->required)
+            used +=
+                (size_t)snprintf(text.s + used, sizeof text.s - used, "--%.40s %.40s ", all[i]->name, cp_option_value_word(all[i]));
+    snprintf(text.s + used, sizeof text.s - used, "[options]");
+    return text;
+}
+
+void cp_command_help(FILE *file, const char *program, const cp_command *command, const cp_command *const *also) {
     const cp_option *all[CP_OPTIONS_MOST];
     int              count = cp_command_options(command, all);
     cp_called_text   called = cp_command_called(program, command);
-    fprintf(file, "%s: %s\n\nUsage: %s%s%s [options]\n", called.s, command->purpose ? command->purpose : "", called.s,
-            command->arguments ? " " : "", command->arguments ? command->arguments : "");
+    fprintf(file, "%s: %s\n\nUsage: %s %s\n", called.s, command->purpose ? command->purpose : "", called.s,
+            cp_command_usage(command).s);
+    for (; also && *also; also++) fprintf(file, "       %s %s\n", cp_command_called(called.s, *also).s, cp_command_usage(*also).s);
     if (command->details) {
         fputc('\n', file);
         wrap(file, command->details, 0, 0);

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-const char cp_program_exits[] = "0 fine; 1 failed (data, disk, divergence; the message tells); 2 wrong usage;\n"
+const char cp_program_exits[] = "0 fine; 1 failed (data, disk, divergence; see the message); 2 wrong usage;\n"
                                 "130 interrupted by Ctrl-C, with what was finished saved.";
 
 static const cp_command *find(const cp_program *program, const char *name) {
@@ -23,14 +23,17 @@ static void list_commands(FILE *file, const cp_program *program) {
     for (int i = 0; program->commands[i]; i++)
         fprintf(file, "  %-12s %s\n", program->commands[i]->name, program->commands[i]->purpose);
     fprintf(file,
-            "\n%s COMMAND --help tells a command's options; %s --version the version.\n"
+            "\n%s COMMAND --help lists a command's options; %s --version prints the version.\n"
+            "Manual page: %s%s --man | man -l -\n"
+            "Completions: %s --completion bash (or zsh, fish)\n"
             "\nExit codes: %s\n",
-            program->name, program->name, cp_program_exits);
+            program->name, program->name, program->experiment ? "" : "man couplet, or ", program->name, program->name,
+            cp_program_exits);
 }
 
 static void show_help(FILE *file, const cp_program *program) {
     if (program->experiment)
-        cp_command_help(file, NULL, program->experiment);
+        cp_command_help(file, NULL, program->experiment, program->commands);
     else
         fprintf(file, "Couplet %s: %s\n\nUsage: %s COMMAND [options]\n", CP_VERSION, program->purpose, program->name);
     list_commands(file, program);
@@ -64,7 +67,7 @@ static int run(const cp_program *program, const cp_command *command, int count, 
         return CP_EXIT_FINE;
     }
     if (help) {
-        cp_command_help(stdout, part_of, command);
+        cp_command_help(stdout, part_of, command, NULL);
         return CP_EXIT_FINE;
     }
     if (!options) {
@@ -78,12 +81,27 @@ static int run(const cp_program *program, const cp_command *command, int count, 
     return code;
 }
 
-/* The texts that are made when a program is installed. */
 static int show_completion(const cp_program *program, const char *shell) {
     if (cp_program_completion(stdout, program, shell)) return CP_EXIT_FINE;
     fprintf(stderr, "%s: --completion is for bash, zsh or fish%s%.80s%s\n", program->name, *shell ? ", not for \"" : "", shell,
             *shell ? "\"" : "");
     return CP_EXIT_USAGE;
+}
+
+/* --version, --man and --completion SHELL: what they say is all that there is to say. */
+static int show_text(const cp_program *program, int count, char *const *words) {
+    bool completion = strcmp(words[1], "--completion") == 0;
+    int  most = completion ? 3 : 2;
+    if (count > most) {
+        fprintf(stderr, "%s: \"%.80s\" is one word too many after %s\n", program->name, words[most], words[1]);
+        return CP_EXIT_USAGE;
+    }
+    if (completion) return show_completion(program, count > 2 ? words[2] : "");
+    if (strcmp(words[1], "--man") == 0)
+        cp_program_manual(stdout, program);
+    else
+        show_version(program);
+    return CP_EXIT_FINE;
 }
 
 static bool is_one_of(const char *word, const char *a, const char *b) {
@@ -94,15 +112,7 @@ static int obey(const cp_program *program, int count, char *const *words) {
     const char       *first = count > 1 ? words[1] : "";
     const cp_command *command = find(program, first);
     if (command) return run(program, command, count - 2, words + 2);
-    if (strcmp(first, "--version") == 0) {
-        show_version(program);
-        return CP_EXIT_FINE;
-    }
-    if (strcmp(first, "--man") == 0) {
-        cp_program_manual(stdout, program);
-        return CP_EXIT_FINE;
-    }
-    if (strcmp(first, "--completion") == 0) return show_completion(program, count > 2 ? words[2] : "");
+    if (is_one_of(first, "--version", "--man") || strcmp(first, "--completion") == 0) return show_text(program, count, words);
     if (program->experiment && (*first == '-' || !*first || program->experiment->most_arguments > 0))
         return run(program, program->experiment, count > 1 ? count - 1 : 0, words + 1);
     if (count < 2) { /* and no experiment */
@@ -112,7 +122,7 @@ static int obey(const cp_program *program, int count, char *const *words) {
     if (!is_one_of(first, "--help", "-h") && strcmp(first, "help") != 0) return fail_unknown(program, first);
     command = count > 2 ? find(program, words[2]) : NULL;
     if (command)
-        cp_command_help(stdout, program->name, command);
+        cp_command_help(stdout, program->name, command, NULL);
     else
         show_help(stdout, program);
     return CP_EXIT_FINE;

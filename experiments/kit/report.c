@@ -97,28 +97,39 @@ static void put_group(cp_bytes *out, const cp_report_run *runs, const group *g, 
 
 /* ---- the page ---- */
 
+/* Of one run its own title, of several what was run if it is the same. */
+static void put_title(cp_bytes *out, const cp_report_run *runs, int count) {
+    const char *command = NULL;
+    bool        same = true;
+    for (int i = 0; i < count; i++) {
+        if (!runs[i].config) continue;
+        same = same && (!command || strcmp(command, runs[i].command) == 0);
+        command = runs[i].command;
+    }
+    if (count == 1)
+        cp_svg_escape(out, cp_report_title(&runs[0]));
+    else if (same && command)
+        cp_svg_escape(out, command), cp_svg_put(out, ": %d runs", count);
+    else
+        cp_svg_put(out, "%d runs", count);
+}
+
 static bool put_page(cp_bytes *out, const cp_report_run *runs, int count, cp_status *status) {
-    char title[200];
     int *room = malloc((size_t)count * sizeof *room);
     if (!room) return cp_fail(status, "not enough memory for %d runs", count);
-    if (count == 1)
-        snprintf(title, sizeof title, "Couplet: %.150s", cp_report_title(&runs[0]));
-    else
-        snprintf(title, sizeof title, "Couplet: %d runs", count);
     cp_bytes_text(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>");
-    cp_svg_escape(out, title);
+    put_title(out, runs, count);
     cp_bytes_text(out, "</title>\n<style>\n");
     cp_bytes_text(out, style);
-    cp_bytes_text(out, "</style>\n</head>\n<body>\n<main>\n");
-    cp_html_tag(out, "h1", title);
+    cp_bytes_text(out, "</style>\n</head>\n<body>\n<main>\n<h1>");
+    put_title(out, runs, count);
+    cp_bytes_text(out, "</h1>\n");
     for (int i = 0; i < count; i++) {
         group g = group_from(runs, count, i, room);
         if (g.count > 0) put_group(out, runs, &g, count);
     }
-    cp_svg_put(out,
-               "<p class=\"soft\">Made by Couplet %s from the folders named above; each figure's numbers are beside it "
-               "there, as CSV.</p>\n</main>\n</body>\n</html>\n",
+    cp_svg_put(out, "<p class=\"soft\">Made by Couplet %s from the folders named above.</p>\n</main>\n</body>\n</html>\n",
                CP_VERSION);
     free(room);
     return true;
@@ -133,7 +144,7 @@ static bool may_replace(const char *path, cp_status *status) {
     FILE *file = fopen(path, "rb");
     bool  page = file && fread(first, 1, sizeof start - 1, file) > 0 && strcmp(first, start) == 0;
     if (file) fclose(file);
-    return page || cp_fail(status, "%.300s is there and is no HTML page; choose another --out", path);
+    return page || cp_fail(status, "%.300s exists and is not an HTML page; choose another --out", path);
 }
 
 static bool read_runs(cp_report_run *runs, const char *const *folders, int count, cp_report_tally *tally, cp_status *status) {

@@ -25,9 +25,14 @@ static void tell_json(const char *out, int count, const cp_report_tally *tally) 
 }
 
 static void tell(const char *out, int count, const cp_report_tally *tally) {
-    printf("report of %d run%s", count, count == 1 ? "" : "s");
-    if (tally->unfinished) printf(", %d of them not finished", tally->unfinished);
-    if (tally->damaged) printf(", %d of them damaged", tally->damaged);
+    if (count == 1) {
+        const char *state = tally->unfinished ? ", which is not finished" : tally->damaged ? ", which is damaged" : "";
+        printf("Report of one run%s: %s\n", state, out);
+        return;
+    }
+    printf("Report of %d runs", count);
+    if (tally->unfinished) printf(", %d not finished", tally->unfinished);
+    if (tally->damaged) printf(", %d damaged", tally->damaged);
     printf(": %s\n", out);
 }
 
@@ -60,10 +65,11 @@ const cp_command cp_command_report = {
     .arguments = "DIR...",
     .details = "The page shows what was run, the table and the figures of each run, and needs no network. Several runs "
                "of one experiment are compared: a table has the options in which they differ beside their results, and "
-               "figures of the same name have the same axes. Runs that are not finished or cannot be read are shown as "
-               "that; after damage the exit code is 1.",
+               "figures of the same name have the same axes. Runs that are not finished or cannot be read are marked so; "
+               "after damage the exit code is 1.",
     .example = "runs/synthetic-* --out report.html",
     .options = options,
+    .without = "seed",
     .least_arguments = 1,
     .most_arguments = 1000,
     .run = run,

@@ -39,10 +39,10 @@ void cp_html_mean_sd(cp_bytes *out, const cp_json *measure) {
 }
 
 /* The command line that gives this run again. */
-static void put_command(cp_bytes *out, const cp_json *config) {
-    const cp_json *options = cp_json_get(config, "options"), *arguments = cp_json_get(config, "arguments");
-    cp_svg_put(out, "<pre class=\"command\">couplet ");
-    cp_svg_escape(out, cp_json_string(cp_json_get(config, "experiment"), ""));
+static void put_command(cp_bytes *out, const cp_report_run *run) {
+    const cp_json *options = cp_json_get(run->config, "options"), *arguments = cp_json_get(run->config, "arguments");
+    cp_svg_put(out, "<pre class=\"command\">");
+    cp_svg_escape(out, run->command);
     for (const cp_json *a = arguments ? arguments->first : NULL; a; a = a->next) {
         cp_svg_put(out, " ");
         cp_svg_escape(out, cp_json_string(a, ""));
@@ -127,6 +127,13 @@ static bool put_image(cp_bytes *out, const cp_report_run *run, const char *name,
     return true;
 }
 
+/* What the files of a picture end with. */
+static const char *ends_of(const cp_report_run *run, const cp_report_picture *picture) {
+    bool svg = access(cp_report_file(run, picture->name, ".svg").s, F_OK) == 0;
+    bool csv = access(cp_report_file(run, picture->name, ".csv").s, F_OK) == 0;
+    return !svg ? ".png" : csv ? ".svg, its numbers as .csv" : ".svg";
+}
+
 static void put_picture(cp_bytes *out, const cp_report_run *run, const cp_report_picture *picture, int number) {
     const char *caption = picture->figure ? picture->figure->config.caption : NULL;
     cp_status   trouble = picture->trouble;
@@ -140,7 +147,10 @@ static void put_picture(cp_bytes *out, const cp_report_run *run, const cp_report
         cp_svg_escape(out, caption);
         cp_svg_put(out, " ");
     }
-    cp_html_tag(out, "span class=\"soft\"", picture->name);
+    cp_svg_put(out, "<span class=\"soft\">Saved as ");
+    cp_svg_escape(out, picture->name);
+    cp_svg_put(out, "%s", ends_of(run, picture));
+    cp_svg_put(out, "</span>");
     if (trouble.message[0]) cp_html_tag(out, "p class=\"bad\"", trouble.message);
     cp_svg_put(out, "</figcaption>\n</figure>\n");
 }
@@ -164,6 +174,7 @@ static void put_state(cp_bytes *out, const cp_report_run *run) {
     cp_svg_put(out, "</code>%s", run->started[0] ? ", started " : "");
     cp_svg_escape(out, run->started);
     cp_svg_put(out, ", %s", run->result ? "finished" : "not finished");
+    if (!run->result && run->trials > 0) cp_svg_put(out, " (%d trial%s done)", run->trials, run->trials == 1 ? "" : "s");
     if (isfinite(run->seconds) && run->seconds > 0) cp_svg_put(out, ", %s", cp_duration_text(run->seconds).s);
     if (run->threads > 0) cp_svg_put(out, ", %d thread%s", run->threads, run->threads == 1 ? "" : "s");
     cp_svg_put(out, "</p>\n");
@@ -178,7 +189,7 @@ void cp_html_run(cp_bytes *out, const cp_report_run *run, int number) {
         cp_html_tag(out, "p class=\"bad\"", run->trouble.message);
         cp_svg_put(out, "\n");
     }
-    if (run->config) put_command(out, run->config);
+    if (run->config) put_command(out, run);
     for (const cp_json *note = notes ? notes->first : NULL; note; note = note->next)
         cp_html_tag(out, "p", cp_json_string(note, ""));
     if (!cp_json_get(run->result, "table")) put_methods(out, cp_json_get(run->result, "methods"));

@@ -15,12 +15,12 @@ typedef struct cp_report_picture {
 
 typedef struct cp_report_run {
     const char        *folder;
-    cp_json           *config, *result; /* either may be NULL: cannot be read, not finished */
-    cp_status          trouble;         /* the first file that cannot be read */
-    char               started[40];
-    double             seconds; /* NaN: unknown */
-    int                threads;
-    cp_report_picture *pictures; /* by name */
+    cp_json           *config, *result;           /* either may be NULL: cannot be read, not finished */
+    cp_status          trouble;                   /* the first file that cannot be read */
+    char               started[40], command[100]; /* "couplet synthetic", "moons" */
+    double             seconds;                   /* NaN: unknown */
+    int                threads, trials;           /* trials: those in the log */
+    cp_report_picture *pictures;                  /* by name */
     int                picture_count;
 } cp_report_run;
 

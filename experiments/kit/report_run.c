@@ -70,7 +70,8 @@ static void read_pictures(cp_report_run *run) {
 
 /* ---- the run ---- */
 
-/* When it began and how long all its parts took; a log that cannot be read has nothing to tell. */
+/* What was called, when it began, how long all its parts took and how many trials ended; a log that cannot be read has
+ * nothing to tell. */
 static void read_events(cp_report_run *run) {
     cp_bytes text = {0};
     double   before = 0, latest = NAN;
@@ -82,6 +83,9 @@ static void read_events(cp_report_run *run) {
         const char          *event = cp_json_string(cp_json_get(line, "event"), NULL);
         if (event && strcmp(event, "start") == 0)
             snprintf(run->started, sizeof run->started, "%s", cp_json_string(cp_json_get(line, "time"), ""));
+        if (cp_json_get(line, "command"))
+            snprintf(run->command, sizeof run->command, "%s", cp_json_string(cp_json_get(line, "command"), ""));
+        run->trials += cp_json_get(line, "trial") != NULL;
         if (event && strcmp(event, "continue") == 0) before += isfinite(latest) ? latest : 0;
         if (event) {
             latest = cp_json_number(cp_json_get(line, "seconds"), NAN);
@@ -104,6 +108,7 @@ void cp_report_read(cp_report_run *run) {
     if (!run->config) return;
     cp_report_path result = cp_report_file(run, "result.json", "");
     if (access(result.s, F_OK) == 0) run->result = cp_json_read(result.s, &run->trouble);
+    snprintf(run->command, sizeof run->command, "couplet %.90s", cp_report_experiment(run)); /* for logs that do not name it */
     read_events(run);
     read_pictures(run);
 }

@@ -212,9 +212,11 @@ static void show_notes(const cp_json *notes) {
 int cp_run_show(cp_run *run) {
     cp_bytes    text = {0};
     cp_json    *result = NULL;
+    cp_status   damage = {0};
     cp_run_name path = cp_run_path(run, CP_RUN_RESULT);
-    if (cp_file_read(path.s, CP_RUN_FILE_LIMIT, &text, &run->status))
-        result = cp_json_parse(text.data, text.size, path.s, &run->status);
+    if (cp_file_read(path.s, CP_RUN_FILE_LIMIT, &text, &run->status)) result = cp_json_parse(text.data, text.size, path.s, &damage);
+    if (damage.message[0])
+        cp_fail(&run->status, "%s; remove the file and run the same command to finish the run again", damage.message);
     if (result) fprintf(stderr, "%s holds this run already, finished; nothing was computed. What was found:\n", run->folder);
     if (result && run->json)
         fwrite(text.data, 1, text.size, stdout);

@@ -1,4 +1,4 @@
-/* A run's folder: config.json (what determines the result), log.jsonl (one line a measurement), result.json (when
+/* A run's folder: config.json (what determines the result), log.jsonl (one line per measurement), result.json (when
  * finished) and figures. Nothing of another run is ever overwritten:
  * - a folder that is new or empty: a new run;
  * - an unfinished run with the same settings: it is continued, its log is in run->past;

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -65,8 +66,9 @@ bool cp_run_log_event(cp_run *run, const char *event) {
     cp_json_put_object(&w, NULL);
     cp_json_put_string(&w, "event", event);
     cp_json_put_string(&w, "time", stamp);
+    cp_json_put_string(&w, "command", cp_options_called(run->options));
     cp_json_put_integer(&w, "threads", cp_threads());
-    cp_json_put_number(&w, "seconds", 1e-3 * (double)(int64_t)(1e3 * (cp_clock() - run->started)));
+    cp_json_put_number(&w, "seconds", floor(1e3 * (cp_clock() - run->started)) / 1e3);
     cp_json_put_end(&w);
     return cp_run_log(run, &w);
 }

@@ -32,9 +32,9 @@ static bool within(const cp_option *o, double value) {
 
 static bool refuse(const cp_option *o, const char *text, cp_status *status) {
     if (o->kind == CP_OPTION_REALS)
-        return cp_fail(status, "--%s: \"%s\" is not right; expected numbers with commas between them, each %s", o->name,
+        return cp_fail(status, "--%s: \"%s\" is not valid; expected numbers with commas between them, each %s", o->name,
                        shown(text).text, allowed(o).s);
-    return cp_fail(status, "--%s: \"%s\" is not right; expected %s", o->name, shown(text).text, allowed(o).s);
+    return cp_fail(status, "--%s: \"%s\" is not valid; expected %s", o->name, shown(text).text, allowed(o).s);
 }
 
 /* strtod would also take leading blanks, hexadecimals and "nan". */

@@ -15,7 +15,7 @@ typedef struct cp_setting {
     int              choice;
 } cp_setting;
 
-/* Reads the text as the option's kind; false, with what was expected, when it is not right. */
+/* Reads the text as the option's kind; false, with what was expected, when it cannot be. */
 bool cp_setting_set(cp_setting *setting, const char *text, cp_status *status);
 
 #endif

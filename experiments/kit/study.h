@@ -47,7 +47,7 @@ void cp_study_say(cp_study *study, const char *format, ...) __attribute__((forma
 /* A sentence that a reader must know beside the numbers: below the tables, in result.json and in reports. */
 void cp_study_note(cp_study *study, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* A table of one's own, under this key of result.json; the study frees it. With none there is one row a case, one column
+/* A table of one's own, under this key of result.json; the study frees it. With none there is one row per case, one column
  * a measure, as "table". */
 void cp_study_table(cp_study *study, const char *key, cp_table *table);
 

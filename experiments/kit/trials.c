@@ -105,7 +105,7 @@ static void recall(cp_trials *t, const cp_run *run) {
         const char    *name = cp_json_string(cp_json_get(line, "case"), "");
         if (trial < 0 || trial >= trial_count(t) || strcmp(name, t->config.cases[case_of(t, (int)trial)].name) != 0 ||
             cp_json_integer(cp_json_get(line, "repeat"), -1) != repeat_of(t, (int)trial))
-            continue; /* of another list of cases: it is computed anew */
+            continue; /* of another list of cases: it is computed again */
         for (int m = 0; m < t->measures; m++)
             *value_at(t, case_of(t, (int)trial), m, repeat_of(t, (int)trial)) =
                 cp_json_number(cp_json_get(line, t->config.measures[m].name), NAN);

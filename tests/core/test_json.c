@@ -290,7 +290,7 @@ static void a_writer_used_wrongly_says_how(void) {
     cp_json_writer_free(&w);
     cp_json_put_null(&w, "key");
     TEST_ASSERT_FALSE(cp_json_writer_finish(&w, &status));
-    says(&status, "a key outside of an object");
+    says(&status, "a key outside an object");
     cp_json_writer_free(&w);
     cp_json_put_null(&w, NULL);
     cp_json_put_null(&w, NULL);

@@ -191,7 +191,7 @@ static void sums_of_two_arrays_have_the_same_bits_for_any_number_of_threads(void
 
 /* Threads that write bits into the same byte would show here. The reference is for one thread. */
 static void signs_have_the_same_bits_for_any_number_of_threads(void) {
-    static const size_t channels[] = {31, 48}; /* neither begins anew where a chunk does; 48 is whole vectors */
+    static const size_t channels[] = {31, 48}; /* neither begins again where a chunk does; 48 is whole vectors */
     for (size_t i = 0; i < sizeof channels / sizeof *channels; i++) {
         arrays v = arrays_of(channels[i]);
         for (int next = FAMILY_REFERENCE; kernels_next(&next);) {

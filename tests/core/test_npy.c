@@ -1,4 +1,4 @@
-/* Tests of core/io/npy and core/io/dtype: files as numpy writes them, round trips, and files that are not right. */
+/* Tests of core/io/npy and core/io/dtype: files as numpy writes them, round trips, and malformed files. */
 #include "core/io/npy.h"
 
 #include "tests/core/scratch.h"
@@ -157,11 +157,11 @@ static void the_header_may_be_laid_out_in_any_way(void) {
     TEST_ASSERT_EQUAL_MEMORY("\0\1\1", npy.data, 3);
 }
 
-/* ---- files that are not right ------------------------------------------------------------------------------------ */
+/* ---- malformed files ------------------------------------------------------------------------------------ */
 
 static void files_that_are_no_npy_are_refused(void) {
-    refuses((sample){{0}, 0}, "this is no .npy file");
-    refuses((sample){"PK\3\4 a zip file", 15}, "byte 0: this is no .npy file");
+    refuses((sample){{0}, 0}, "this is not a .npy file");
+    refuses((sample){"PK\3\4 a zip file", 15}, "byte 0: this is not a .npy file");
     sample s = make(1, "{'descr':'|u1','fortran_order':False,'shape':(1,)}", "x", 1);
     s.bytes[6] = 4;
     refuses(s, "byte 6: .npy version 4.0; versions 1.0, 2.0 and 3.0 can be read");

@@ -1,4 +1,4 @@
-/* Tests of core/io/safetensors: round trips, files from elsewhere, and files that are not right. */
+/* Tests of core/io/safetensors: round trips, files from elsewhere, and malformed files. */
 #include "core/io/crc32.h"
 #include "core/io/safetensors.h"
 
@@ -283,7 +283,7 @@ static void a_tensor_that_is_missing_or_of_another_shape_is_named(void) {
     TEST_ASSERT_NOT_NULL(cp_st_require(file, "w", 1, (int64_t[]){2}, &status));
 }
 
-/* ---- files that are not right ------------------------------------------------------------------------------------ */
+/* ---- malformed files ------------------------------------------------------------------------------------ */
 
 static void header_lengths_that_cannot_be_are_refused(void) {
     sample s = make("{}", NULL, 0);

@@ -286,6 +286,7 @@ static int threads_when_far_too_many(void *unused) {
 static void more_than_256_threads_are_taken_as_256(void) {
     char errors[512];
     TEST_ASSERT_EQUAL_INT(0, child_run(threads_when_far_too_many, NULL, errors, sizeof errors));
+    TEST_ASSERT_NOT_NULL(strstr(errors, "COUPLET_THREADS=100000 is too many; using 256"));
 }
 
 static void a_negative_number_of_threads_is_misuse_and_changes_nothing(void) {

@@ -29,6 +29,12 @@ expect 2 'no option "--nonsense"' --nonsense
 expect 0 "--layout nchw|nhwc" predict --help
 expect 0 "--layout nchw|nhwc" help predict
 expect 0 "DIR..." report --help
+expect 0 "INPUT.npy --out PROBS.npy [options]" predict --help
+expect 0 "man couplet" --help
+expect 2 '"x" is one word too many after --man' --man x
+expect 2 '"x" is one word too many after --version' --version x
+expect 2 "there is no option --seed" predict a b --out c --seed 1
+expect 2 "there is no option --seed" report run --seed 1
 expect 2 "did you mean --layout?" predict a b --out c --layuot nchw
 expect 2 "--out PROBS.npy is needed" predict a b
 expect 2 "2 needed" predict a --out c
@@ -51,7 +57,7 @@ expect 1 "missing.csv" bench plot missing.csv --out speed
 "$couplet" bench wrn 1 10 1 0 8 1 2 10 1 1 8 1 2 >steps
 number='[0-9][0-9]*\.[0-9]'
 line="wrn 10 1 norm [01] side 8 channels 1 batch 2 threads 1  train $number ms  sgld $number ms  infer $number ms"
-expect_success "bench wrn prints a line a network in the form that scripts read" test "$(grep -cx "$line" steps)" -eq 2
+expect_success "bench wrn prints a line per network in the form that scripts read" test "$(grep -cx "$line" steps)" -eq 2
 "$couplet" bench scaling 2 10 1 0 8 1 2 >scaling
 ratio='[0-9]*\.[0-9][0-9] ([0-9]*\.[0-9][0-9])'
 line="scaling wrn 10 1 norm 0 side 8 channels 1 batch 2 threads 2 against 1  train $ratio  sgld $ratio  infer $ratio"
@@ -74,13 +80,15 @@ case $("$couplet" --version)${2:-} in
         /largest$/ { for (i = 1; i < NF; i++) { if (!($i < 5e-5)) bad = 1; n++ } } END { exit bad || n != 2 * 16 * 9 }'
     expect_success "bench accuracy finds every method within 5e-5, and half of the numbers within 2e-6, at the shapes of wide ResNets" test $? -eq 0
     COUPLET_CONV=abacus "$couplet" bench wrn 1 10 1 0 8 1 2 >steps 2>message
+    COUPLET_KERNELS=abacus "$couplet" bench wrn 1 10 1 0 8 1 2 >steps 2>>message
+    expect_success "an unknown COUPLET_KERNELS is told" grep -q "COUPLET_KERNELS=abacus is none of avx512, avx2, .*; using " message
     expect_success "an unknown COUPLET_CONV is told" grep -q "COUPLET_CONV=abacus is none of auto, direct" message
     ;;
 esac
 rm -f steps scaling ratios.csv bad.csv speed.svg speed.csv speed.figure.json message
 
 echo "not a model" >model.safetensors
-expect 1 "is no HTML page" report . --out model.safetensors
+expect 1 "is not an HTML page" report . --out model.safetensors
 expect 1 "is one of the files" predict model.safetensors model.safetensors --out model.safetensors
 expect 1 "model.safetensors" predict model.safetensors x.npy --out probs.npy
 expect_empty "nothing is left behind by what failed" "$(find . -type f ! -name model.safetensors)"

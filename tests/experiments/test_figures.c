@@ -326,8 +326,20 @@ static void axes_of_the_same_label_share_their_limits(void) {
     TEST_ASSERT_TRUE(p->config.y_least == q->config.y_least && p->config.y_most == q->config.y_most);
     TEST_ASSERT_TRUE(p->config.x_most == 21 && q->config.x_most == 21 && r->config.x_most == 21 && s->config.x_most == 21);
     TEST_ASSERT_TRUE(r->config.y_most < 4 && s->config.y_most > 1e6 && s->config.y_least > 0);
-    TEST_ASSERT_TRUE(t->config.y_least == -1 && t->config.y_most == 7); /* limits that were given */
-    TEST_ASSERT_TRUE(u->config.x_most == 0 && u->config.y_most == 0);   /* no label, no quantity */
+    TEST_ASSERT_TRUE(t->config.y_least == -1 && t->config.y_most == 7);   /* limits that were given */
+    TEST_ASSERT_TRUE(u->config.x_most == 525 && u->config.y_most == 525); /* no label: shared with none of another place */
+    cp_figure_free(a);
+    cp_figure_free(b);
+}
+
+static void axes_without_a_label_are_shared_by_the_same_place_in_other_figures(void) {
+    cp_figure *a = cp_figure_new((cp_figure_config){0}), *b = cp_figure_new((cp_figure_config){0});
+    cp_panel  *p = dot(a, (cp_panel_config){0}, 10, 100), *q = dot(a, (cp_panel_config){0}, 1, 1),
+             *r = dot(b, (cp_panel_config){0}, 20, 60), *s = dot(b, (cp_panel_config){.y_label = "loss"}, 2, 7);
+    cp_figures_share_axes((cp_figure *[]){a, b}, 2);
+    TEST_ASSERT_TRUE(p->config.x_most == 21 && r->config.x_most == 21 && p->config.y_most == 105 && r->config.y_most == 105);
+    TEST_ASSERT_TRUE(q->config.x_most < 3 && q->config.x_most == s->config.x_most);
+    TEST_ASSERT_TRUE(q->config.y_most < 2 && s->config.y_most > 7); /* one has a label, the other has none */
     cp_figure_free(a);
     cp_figure_free(b);
 }
@@ -570,6 +582,7 @@ int main(void) {
     RUN_TEST(all_colors_stand_out_from_the_paper_in_light_and_dark);
     RUN_TEST(every_color_has_a_dark_one);
     RUN_TEST(axes_of_the_same_label_share_their_limits);
+    RUN_TEST(axes_without_a_label_are_shared_by_the_same_place_in_other_figures);
     RUN_TEST(named_places_are_shared_only_under_the_same_names);
     RUN_TEST(a_figure_is_drawn_the_same_from_its_description);
     RUN_TEST(descriptions_that_describe_no_figure_are_refused);

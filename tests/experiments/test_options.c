@@ -156,7 +156,7 @@ static void help_wins_over_everything_and_lists_every_option(void) {
     char  *text = NULL;
     size_t size;
     FILE  *file = open_memstream(&text, &size);
-    cp_command_help(file, "couplet", &command);
+    cp_command_help(file, "couplet", &command, NULL);
     fclose(file);
     const char *parts[] = {
         "tries options", "--rate",  "(default 0.001)", "(default 3000 steps)", "--geometry reported|printed", "--seed", "--threads",

@@ -82,10 +82,26 @@ static void a_report_makes_a_table_where_there_is_none(void) {
     free(text);
 }
 
-static void an_unfinished_run_is_reported_as_that(void) {
-    make_run(NULL);
+static void a_program_of_ones_own_is_called_by_its_name(void) {
+    static const char log[] = "{\"event\":\"start\",\"command\":\"moons\",\"seconds\":0}\n";
+    make_run("{\"title\":\"Two moons\"}");
+    scratch_write("log.jsonl", log, sizeof log - 1);
     char *text = report_text();
-    TEST_ASSERT_NOT_NULL(strstr(text, "not finished"));
+    TEST_ASSERT_NOT_NULL(strstr(text, "<pre class=\"command\">moons <span>--rate 0.001</span>"));
+    TEST_ASSERT_NOT_NULL(strstr(text, "<title>Two moons</title>"));
+    free(text);
+    text = report_of((const char *[]){scratch_folder, scratch_folder}, 2);
+    TEST_ASSERT_NOT_NULL(strstr(text, "<h1>moons: 2 runs</h1>"));
+    free(text);
+}
+
+static void an_unfinished_run_is_reported_with_the_trials_that_are_done(void) {
+    static const char log[] = "{\"event\":\"start\",\"seconds\":0}\n{\"trial\":0}\n{\"trial\":3}\n{\"tri";
+    make_run(NULL);
+    scratch_write("log.jsonl", log, sizeof log - 1);
+    char *text = report_text();
+    TEST_ASSERT_NOT_NULL(strstr(text, "not finished (2 trials done)"));
+    TEST_ASSERT_NULL(strstr(text, "CSV")); /* there is no figure */
     free(text);
 }
 
@@ -121,6 +137,7 @@ static void pictures_are_embedded_with_their_captions(void) {
     TEST_ASSERT_EQUAL_INT(1, markup_count(text, "<img alt=\"Samples &amp; more.\" src=\"data:image/png;base64,iVBORw0KGgo"));
     TEST_ASSERT_EQUAL_INT(1, markup_count(text, "<img alt=\"bare\" src=\"data:image/png;base64,iVBORw0KGgo"));
     TEST_ASSERT_NOT_NULL(strstr(text, "<figcaption>Samples &amp; more. "));
+    TEST_ASSERT_NOT_NULL(strstr(text, "<figcaption><span class=\"soft\">Saved as bare.png</span>"));
     free(text);
 }
 
@@ -225,6 +242,7 @@ static void runs_of_different_experiments_are_kept_apart(void) {
     const char *folders[] = {make_one(0, slow_config, "{}", 1), make_one(1, other, "{}", 1), make_one(2, fast_config, "{}", 1)};
     char       *text = report_of(folders, 3), *first = strstr(text, "<h2>try</h2>"), *second = strstr(text, "<h2>other</h2>");
     TEST_ASSERT_TRUE(first && second && first < second);
+    TEST_ASSERT_NOT_NULL(strstr(text, "<title>3 runs</title>"));
     TEST_ASSERT_TRUE(strstr(text, "id=\"run2\"") < second && strstr(text, "id=\"run1\"") > second);
     TEST_ASSERT_EQUAL_INT(2, markup_count(text, "<div class=\"wide compare\">"));
     free(text);
@@ -262,7 +280,8 @@ int main(void) {
     UNITY_BEGIN();
     RUN_TEST(a_report_shows_command_table_and_figures);
     RUN_TEST(a_report_makes_a_table_where_there_is_none);
-    RUN_TEST(an_unfinished_run_is_reported_as_that);
+    RUN_TEST(a_program_of_ones_own_is_called_by_its_name);
+    RUN_TEST(an_unfinished_run_is_reported_with_the_trials_that_are_done);
     RUN_TEST(figures_that_could_act_are_only_images);
     RUN_TEST(folders_without_a_run_are_refused);
     RUN_TEST(pictures_are_embedded_with_their_captions);

@@ -15,7 +15,7 @@ for rate in 0.001 0.01; do
     "$couplet" synthetic --quiet --steps 5 --repeats 2 --test 50 --lambda 1,10 --rate $rate --out "rate-$rate" </dev/null
 done
 report rate-0.001 rate-0.01 --out page.html
-expect_success "two runs make one page" grep -q "report of 2 runs: page.html" said
+expect_success "two runs make one page" grep -q "Report of 2 runs: page.html" said
 expect_success "the page has the option that differs" grep -q "<th>rate</th>" page.html
 expect_success "an option that does not differ has no column" sh -c '! grep -q "<th>repeats</th>" page.html'
 expect_success "the results stand in the same table" grep -q "<th>hybrid: accuracy</th>" page.html
@@ -28,7 +28,7 @@ echo '{"experiment": ' >broken/config.json
 cp rate-0.01/config.json unfinished/
 report rate-0.001 broken unfinished --out page.html
 expect_success "damaged and unfinished runs are counted" \
-    grep -q "report of 3 runs, 1 of them not finished, 1 of them damaged: page.html" said
+    grep -q "Report of 3 runs, 1 not finished, 1 damaged: page.html" said
 expect_success "the damage is told with its place" grep -q "broken/config.json: JSON, line 2" said
 expect_success "after damage the code is 1" grep -q "code 1" said
 expect_success "and the page has it all the same" grep -q "Folders that cannot be read" page.html

@@ -58,6 +58,13 @@ expect 0 "76.0 %" --geometry printed --steps 100 --repeats 1 --out printed
 expect 0 "--geometry reported" --geometry printed --steps 100 --repeats 1 --out printed
 expect 0 "report.html" --steps 1 --repeats 1 --out table --report
 expect_success "a report is made of a finished run too" test -s table/report.html
+expect_empty "times in the log have three decimals at most" "$(grep '"seconds":[0-9]*\.[0-9]\{4\}' table/log.jsonl)"
+cp table/result.json whole.json
+echo '{"title":' >table/result.json
+expect 1 "remove the file and run the same command" --steps 1 --repeats 1 --out table
+rm table/result.json
+expect 0 "hybrid" --steps 1 --repeats 1 --out table
+expect_success "a damaged result that was removed is there again" cmp whole.json table/result.json
 
 # ---- places that cannot be written ----
 

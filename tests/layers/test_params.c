@@ -153,7 +153,7 @@ static void the_listing_names_shapes_and_the_total(void) {
     cp_params_print(file, params);
     fclose(file);
     TEST_ASSERT_NOT_NULL(strstr(text, "fc.weight "));
-    TEST_ASSERT_NOT_NULL(strstr(text, "(2, 3)"));
+    TEST_ASSERT_NOT_NULL(strstr(text, "(2, 3)\n"));
     TEST_ASSERT_NOT_NULL(strstr(text, "9 trained values\n"));
 }
 

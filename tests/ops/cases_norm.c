@@ -46,7 +46,7 @@ static cp_tensor *build_group_norm(cp_tape *tape, cp_tensor **in, const op_case 
     return cp_group_norm(tape, in[0], gamma_of(in, c), beta_of(in, c), c->number, (cp_real)1e-3);
 }
 
-/* The stream starts anew on each call: the same mask every time. */
+/* The stream starts again on each call: the same mask every time. */
 static cp_tensor *build_dropout(cp_tape *tape, cp_tensor **in, const op_case *c) {
     cp_rng rng = cp_rng_named(23, "dropout");
     return cp_dropout(tape, in[0], (cp_real)c->real[0], &rng, c->training);

@@ -21,7 +21,7 @@ int   __wrap_posix_memalign(void **out, size_t alignment, size_t size);
 static long   memory_calls;
 static size_t memory_bytes;               /* asked for in all */
 static long   calls_allowed = -1;         /* before one fails; below 0: any number */
-static bool   memory_stays_out;           /* after that one all others fail too, until calls_allowed is set anew */
+static bool   memory_stays_out;           /* after that one all others fail too, until calls_allowed is set again */
 static size_t largest_allowed = SIZE_MAX; /* bytes; a call for more fails */
 
 static bool refused(size_t n, size_t size) {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The programs of docs/autodiff.md and docs/models.md compile by README's line as printed, run, and print what the page says.
+# The programs of these pages of docs/ compile by README's line as printed, run, and print what the page says.
 # Arguments: the top folder, the build folder, the C compiler.
 # shellcheck disable=SC2154 # installed.sh sets what is used here
 . "$(dirname "$0")/report.sh"
@@ -20,11 +20,15 @@ same() { # two files
     diff "$1.compared" "$2.compared"
 }
 
-for page in docs/autodiff.md docs/models.md; do
+package_of() { # program.c
+    sed -n 's/^#include <\(couplet[a-z-]*\)\.h>$/\1/p' "$1"
+}
+
+for page in docs/autodiff.md docs/models.md docs/data.md; do
     for name in $(programs_of "$top/$page"); do
         extract_short "$top/$page" "$name"
         printed "$top/$page" "$name" >"$work/$name.expected"
-        expect_success "$page's program $name compiles" compile_as_told couplet "$work/$name" "$work/$name.c"
+        expect_success "$page's program $name compiles" compile_as_told "$(package_of "$work/$name.c")" "$work/$name" "$work/$name.c"
         expect_success "it runs" sh -c "cd '$work' && './$name' >'$name.found' </dev/null"
         if [ ! -s "$work/$name.expected" ]; then
             skip "it prints what the page says" "the page shows nothing"

@@ -37,6 +37,7 @@ moons() {
 }
 expect_success "--help tells the options" sh -c './moons --help | grep -q "^  --hidden N .*(default 16)"'
 expect_success "--help tells of the report" sh -c './moons --help | grep -q "^  report  "'
+expect_success "and how it is called" sh -c './moons --help | grep -q "^       moons report DIR"'
 expect_success "--version tells precision and version" sh -c './moons --version | grep -q "^moons, made with couplet .*)$"'
 expect_success "a mistyped option is answered" sh -c './moons --hiden 3 2>&1 | grep -q "did you mean --hidden?"'
 expect_success "a mistyped command too" sh -c './moons reprot run 2>&1 | grep -q "did you mean report?"'
@@ -87,7 +88,7 @@ expect_success "it leaves no result" test ! -e broken/result.json
 before=$(trials_in broken)
 end_by KILL $((before + 2))
 expect_success "SIGKILL ends it with 137" test "$code" -eq 137
-expect_success "it had gone on, not begun anew" grep -q '^continuing the run in broken' said
+expect_success "it had gone on, not started over" grep -q '^continuing the run in broken' said
 after=$(trials_in broken)
 expect_success "what was made before is still there ($before, then $after trials)" test "$after" -gt "$before"
 # shellcheck disable=SC2086 # options are words
@@ -99,4 +100,6 @@ for file in config.json result.json accuracy.svg accuracy.csv; do
 done
 expect_success "the report of both is a page" ./moons report whole broken --out both.html
 expect_success "with a figure of each" test "$(grep -c '<svg' both.html)" -ge 2
+expect_success "it is called by its name" grep -q '<h1>moons: 2 runs</h1>' both.html
+expect_success "and shows commands that exist" grep -q '<pre class="command">moons <span>--hidden 16</span>' both.html
 finish

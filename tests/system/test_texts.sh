@@ -32,6 +32,9 @@ for text in "man $man" "bash $bash" "zsh $zsh" "fish $fish"; do
     expect_success "what is for ${text%% *} is installed" test -s "${text#* }"
 done
 expect_empty "the manual page has every command and option" "$(missing_in "$man" '^\.B \\-\\-')"
+for variable in COUPLET_THREADS COUPLET_KERNELS COUPLET_CONV; do
+    expect_success "the manual page tells of $variable" grep -qx "\.B $variable" "$man"
+done
 expect_empty "bash is told every command and option" "$(missing_in "$bash" '--')"
 expect_empty "zsh is told every command and option" "$(missing_in "$zsh" "'--")"
 expect_empty "fish is told every command and option" "$(missing_in "$fish" '-l ')"
@@ -68,6 +71,8 @@ BASH
     completes "bash offers nothing for a number" "" couplet synthetic --steps ""
     completes "bash completes files where a command takes them" model.safetensors couplet predict mod
     completes "bash offers no files where it does not" "" couplet synthetic mod
+    completes "bash completes the words that a command begins with" kernels couplet bench k
+    completes "bash completes files behind them" model.safetensors couplet bench plot mod
 else
     skip "bash completes commands, options and values" "bash is missing"
 fi
@@ -81,6 +86,7 @@ if command -v fish >/dev/null; then
     offers "fish completes an option" --geometry "couplet synthetic --geo"
     offers "fish offers the choices of an option" "printed reported" "couplet synthetic --geometry "
     offers "fish offers nothing for a number" "" "couplet synthetic --steps "
+    offers "fish completes the words that a command begins with" kernels "couplet bench k"
     offers "fish completes files where a command takes them" model.safetensors "couplet predict mod"
 else
     skip "fish completes commands, options and values" "fish is missing"
