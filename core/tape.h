@@ -58,7 +58,7 @@ size_t cp_tape_peak(const cp_tape *tape);   /* the most ever in use at once */
 /* A number that every reset changes: who keeps it can tell later whether values of the tape are still there. */
 unsigned cp_tape_step(const cp_tape *tape);
 
-/* The record as text: a line a node with the op, the shape and bytes of its result, what its gradient rule keeps (values, "out"
+/* The record as text: a line per node with the op, the shape and bytes of its result, what its gradient rule keeps (values, "out"
  * for the result, "+saved" for what the op stored beside them), its inputs, and the leaves its gradient is needed for. */
 void cp_tape_print(cp_tape *tape, FILE *file);
 

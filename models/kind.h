@@ -28,7 +28,7 @@ typedef struct cp_key {
     double           least, most; /* of numbers */
     int              step;        /* of an int: least, least + step, ...; 0: 1 */
     int              count;       /* of sizes */
-    double           fallback;    /* the default; outside of least to most: the key must be given */
+    double           fallback;    /* the default; outside least to most: the key must be given */
     const cp_choice *choices;     /* {0} ends them */
 } cp_key;
 

@@ -48,7 +48,7 @@ static bool keys_fit(cp_at at, const char *op, const cp_kind *kind) {
             return cp_misuse(at, op, "%s: the key \"%s\" is every model's own", kind->name, key->name);
         if (key->place + cp_key_size(key) > kind->options_size || (key->kind == CP_KEY_CHOICE && !key->choices))
             return cp_misuse(at, op, "%s: the key \"%s\" is %s", kind->name, key->name,
-                             key->kind == CP_KEY_CHOICE && !key->choices ? "a choice without choices" : "outside of the options");
+                             key->kind == CP_KEY_CHOICE && !key->choices ? "a choice without choices" : "outside the options");
     }
     return true;
 }

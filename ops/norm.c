@@ -179,7 +179,7 @@ static cp_tensor *batch_norm_training(cp_at at, cp_tensor *x, cp_tensor *gamma, 
     size_t  rows = c ? x->size / (size_t)c : 0;
     cp_real eps = config->eps ? config->eps : EPS;
     if (rows < 2)
-        return cp_refuse(at, "batch_norm", "training on %s: a variance needs more than one value a channel", cp_shape_text(x).s);
+        return cp_refuse(at, "batch_norm", "training on %s: a variance needs more than one value per channel", cp_shape_text(x).s);
     cp_tensor *out = cp_out(at, x->shape), *mean = cp_out(at, CP_SHAPE(c)), *rstd = cp_out(at, CP_SHAPE(c));
     cp_tensor *variance = cp_out(at, CP_SHAPE(c)), *factors = cp_out(at, CP_SHAPE(2, c));
     if (!out || !mean || !rstd || !variance || !factors ||

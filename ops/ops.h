@@ -118,7 +118,7 @@ cp_tensor *cp_conv2d(cp_at at, cp_tensor *x, cp_tensor *w, cp_tensor *bias, cp_c
 cp_tensor *cp_conv2d_input_grad(cp_at at, cp_tensor *g, cp_tensor *w, const int x_dims[4], cp_conv2d_config config);
 cp_tensor *cp_conv2d_weight_grad(cp_at at, cp_tensor *x, cp_tensor *g, const int w_dims[4], cp_conv2d_config config);
 
-/* conv2d(leaky_relu(scale x + shift), w) + bias + residual in one pass, nothing stored between but a bit a value: the
+/* conv2d(leaky_relu(scale x + shift), w) + bias + residual in one pass, nothing stored between but a bit per value: the
  * pre-activation block's step. The config's zeros stand around what the leaky ReLU gave. All inputs get gradients; the rule reads x
  * only for those of w and scale. */
 typedef struct cp_conv_extras { /* what stands around the convolution */

@@ -243,7 +243,7 @@ static void kinds_that_cannot_be_told_apart_or_do_not_fit_are_refused(void) {
     TEST_ASSERT_NOT_NULL(strstr(message, "the key \"classes\" is every model's own"));
     kind.base.keys = outside;
     TEST_ASSERT_FALSE(added(kind));
-    TEST_ASSERT_NOT_NULL(strstr(message, "the key \"wide\" is outside of the options"));
+    TEST_ASSERT_NOT_NULL(strstr(message, "the key \"wide\" is outside the options"));
     kind.base.keys = nothing;
     TEST_ASSERT_FALSE(added(kind));
     TEST_ASSERT_NOT_NULL(strstr(message, "a choice without choices"));
