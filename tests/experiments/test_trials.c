@@ -135,7 +135,7 @@ static void every_trial_is_made_once_with_the_stream_of_its_repetition(void) {
     for (int c = 0; c < CASES; c++) {
         const double *each = cp_trials_each(study->trials, c, "draw"), *half = cp_trials_each(study->trials, c, "half");
         for (int r = 0; r < REPEATS; r++) {
-            char name[16];
+            char name[32];
             snprintf(name, sizeof name, "draw.%d", r);
             cp_rng rng = cp_rng_named(1, name);
             double expected = cp_rng_uniform(&rng) * factors[c];
