@@ -63,6 +63,7 @@ const cp_op cp_op_pick = {.name = "pick", .formula = "out[i] = a[i, labels[i]]"}
 
 cp_tensor *(cp_pick)(cp_at at, cp_tensor *a, cp_labels labels) {
     if (!cp_check(at, "pick", 1, &a) || !labels_fit(at, "pick", a, labels)) return NULL;
+    if (a->size > INT32_MAX) return cp_refuse(at, "pick", "%s has more values than places can count", cp_shape_text(a).s);
     int *places = cp_keep(at, (size_t)labels.count * sizeof *places);
     if (!places) return NULL;
     for (int i = 0; i < labels.count; i++) places[i] = i * a->dims[1] + labels.at[i];

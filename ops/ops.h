@@ -127,7 +127,7 @@ typedef struct cp_conv_extras { /* what stands around the convolution */
     cp_tensor *residual;        /* the result's shape, or NULL */
     cp_real    slope;           /* 0: ReLU */
 } cp_conv_extras;
-cp_tensor *cp_leaky_conv2d(cp_at at, cp_tensor *x, cp_tensor *w, cp_conv_extras around, cp_conv2d_config config);
+cp_tensor *cp_leaky_conv2d(cp_at at, cp_tensor *x, cp_tensor *w, cp_conv_extras extras, cp_conv2d_config config);
 
 typedef struct cp_pool2d_config {
     int window_h, window_w;
