@@ -330,6 +330,8 @@ static void every_type_becomes_numbers(void) {
         TEST_ASSERT_TRUE(cp_elements_to_real(cases[i].dtype, cases[i].value, 1, &real, "", &status) && real == 1);
         TEST_ASSERT_TRUE(one_int32(cases[i].dtype, cases[i].value, &narrow) && narrow == 1);
     }
+    cp_real minus_three = 0;
+    TEST_ASSERT_TRUE(cp_elements_to_real(CP_BF16, (uint16_t[]){0xc040}, 1, &minus_three, "", &status) && minus_three == -3);
 }
 
 static void numbers_that_do_not_fit_an_integer_are_refused(void) {

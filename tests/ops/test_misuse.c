@@ -361,10 +361,12 @@ static void bad_leaves_are_refused(void) {
     REFUSED("constant", "the shape (6 axes) is not possible", cp_constant(tape, &one, cp_shape_of(6, INTS(1, 1, 1, 1, 1, 1))));
     REFUSED("constant", "the shape (-1 axes) is not possible", cp_constant(tape, &one, cp_shape_of(-1, INTS(1))));
     REFUSED("variable", "the shape (2, -3) is not possible", cp_variable(tape, &one, CP_SHAPE(2, -3)));
+    REFUSED("variable", "the shape NULL is not possible", cp_variable(tape, &one, cp_shape_of(2, NULL)));
     REFUSED("full", "is not possible", cp_full(tape, 1, CP_SHAPE(INT_MAX, INT_MAX, INT_MAX)));
     REFUSED("full", "is not possible", cp_full(tape, 1, CP_SHAPE(INT_MAX, INT_MAX, INT_MAX, 0)));
     REFUSED("full", "is not possible", cp_full(tape, 1, CP_SHAPE(0, INT_MAX, INT_MAX, INT_MAX)));
     REFUSED("tensor_new", "the shape (2, -3) is not possible", cp_tensor_new(CP_SHAPE(2, -3)));
+    REFUSED("tensor_new", "the shape NULL is not possible", cp_tensor_new(cp_shape_of(1, NULL)));
     REFUSED("parameter_new", "data is NULL", cp_parameter_new(no_data, CP_SHAPE(3)));
     REFUSED("parameter_new", "the shape (9 axes) is not possible", cp_parameter_new(&one, cp_shape_of(9, INTS(3))));
 }
@@ -436,9 +438,11 @@ static void shapes_that_do_not_broadcast_are_refused(void) {
     REFUSED("mse", "shapes (2, 3) and (1) differ", cp_mse(tape, a, c));
     REFUSED("broadcast_to", "(2, 3) does not broadcast to (3, 3)", cp_broadcast_to(tape, a, CP_SHAPE(3, 3)));
     REFUSED("broadcast_to", "(2, 3) does not broadcast to (3)", cp_broadcast_to(tape, a, CP_SHAPE(3)));
+    REFUSED("broadcast_to", "(2, 3) does not broadcast to NULL", cp_broadcast_to(tape, a, cp_shape_of(2, NULL)));
     REFUSED("broadcast_to", "(1) does not broadcast to (-1)", cp_broadcast_to(tape, c, CP_SHAPE(-1)));
     REFUSED("broadcast_to", "(1) does not broadcast to (7 axes)", cp_broadcast_to(tape, c, cp_shape_of(7, INTS(1))));
     REFUSED("sum_to", "(2, 3) is not what (2) broadcasts to", cp_sum_to(tape, a, CP_SHAPE(2)));
+    REFUSED("sum_to", "NULL", cp_sum_to(tape, a, cp_shape_of(1, NULL)));
     REFUSED("sum_to", "(1, 1, 1)", cp_sum_to(tape, a, CP_SHAPE(1, 1, 1)));
     cp_tensor *wide = cp_full(tape, 1, CP_SHAPE(1, 0, INT_MAX)), *high = cp_full(tape, 1, CP_SHAPE(INT_MAX, 0, 1));
     REFUSED("mul", "is not possible", cp_mul(tape, wide, high));
@@ -491,6 +495,7 @@ static void shapes_that_cannot_be_had_are_refused(void) {
     REFUSED("reshape", "does not hold", cp_reshape(tape, a, CP_SHAPE(1 << 16, 1 << 16, 1 << 16, 1 << 16, 6)));
     REFUSED("reshape", "(6 axes)", cp_reshape(tape, a, cp_shape_of(6, INTS(1, 1, 1, 1, 2, 3))));
     REFUSED("reshape", "(-1 axes)", cp_reshape(tape, a, cp_shape_of(-1, INTS(6))));
+    REFUSED("reshape", "NULL", cp_reshape(tape, a, cp_shape_of(2, NULL)));
     REFUSED("permute", "(0, 0) is not an order of the axes of (2, 3)", cp_permute(tape, a, INTS(0, 0)));
     REFUSED("permute", "(0, 2) is not an order", cp_permute(tape, a, INTS(0, 2)));
     REFUSED("permute", "(-1, 0) is not an order", cp_permute(tape, a, INTS(-1, 0)));
@@ -547,10 +552,12 @@ static void places_out_of_range_are_refused(void) {
     REFUSED("take", "2 places for 1 values", cp_take(tape, a, PLACES(0, 1), CP_SHAPE(1)));
     REFUSED("take", "-1 places", cp_take(tape, a, ((cp_places){NULL, -1}), CP_SHAPE(1)));
     REFUSED("take", "(-1) is not possible", cp_take(tape, a, PLACES(0), CP_SHAPE(-1)));
+    REFUSED("take", "NULL", cp_take(tape, a, PLACES(0), cp_shape_of(1, NULL)));
     REFUSED("take", "outside 0..-1", cp_take(tape, TENSOR(0), PLACES(0), CP_SHAPE(1)));
     REFUSED("put", "place 5 at position 5 is outside 0..4", cp_put(tape, a, PLACES(0, 1, 2, 3, 4, 5), CP_SHAPE(5)));
     REFUSED("put", "1 places for 6 values", cp_put(tape, a, PLACES(0), CP_SHAPE(5)));
     REFUSED("put", "(5, -1) is not possible", cp_put(tape, a, PLACES(0), CP_SHAPE(5, -1)));
+    REFUSED("put", "NULL", cp_put(tape, a, PLACES(0), cp_shape_of(2, NULL)));
 }
 
 static void labels_that_do_not_fit_are_refused(void) {
