@@ -120,7 +120,7 @@ static void zsh_option(FILE *file, const char *program, const char *command, con
     const char       *value = cp_option_value_word(o);
     (void)program, (void)command;
     fprintf(file, "        '--%s%s[", o->name, o->kind == CP_OPTION_FLAG ? "" : "=");
-    put_quoted(file, cp_option_about(o).s, special);
+    put_quoted(file, cp_option_about(NULL, o).s, special);
     fputs("]", file);
     if (o->kind == CP_OPTION_CHOICE) {
         fprintf(file, ":%s:(", o->name);
@@ -196,7 +196,7 @@ static void fish_option(FILE *file, const char *program, const char *command, co
         fputs(" -x", file);
     }
     fputs(" -d '", file);
-    put_quoted(file, cp_option_about(o).s, "\\");
+    put_quoted(file, cp_option_about(NULL, o).s, "\\");
     fputs("'\n", file);
 }
 

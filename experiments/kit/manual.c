@@ -35,12 +35,12 @@ static void put_line(FILE *file, const char *before, const char *text) {
     fputc('\n', file);
 }
 
-static void put_option(FILE *file, const cp_option *o) {
+static void put_option(FILE *file, const cp_command *command, const cp_option *o) {
     const char *value = cp_option_value_word(o);
     fprintf(file, ".TP\n.B \\-\\-%s", o->name);
     if (*value) put_line(file, " ", value);
     if (!*value) fputc('\n', file);
-    put_line(file, "", cp_option_about(o).s);
+    put_line(file, "", cp_option_about(command, o).s);
 }
 
 static void put_command(FILE *file, const char *program, const cp_command *command) {
@@ -50,8 +50,8 @@ static void put_command(FILE *file, const char *program, const cp_command *comma
         fputs(".PP\n", file);
         put_line(file, "", command->details);
     }
-    for (int i = 0; i < count; i++) put_option(file, all[i]);
-    put_option(file, &cp_option_help);
+    for (int i = 0; i < count; i++) put_option(file, command, all[i]);
+    put_option(file, command, &cp_option_help);
     if (!command->example) return;
     fprintf(file, ".PP\nExample:\n.PP\n.RS 4\n.nf\n%s ", cp_command_called(program, command).s);
     put_line(file, "", command->example);

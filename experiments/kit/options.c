@@ -154,12 +154,22 @@ static bool take_words(cp_options *options, int count, char *const *words, const
     return check_arguments(options, status);
 }
 
+static const char *default_of(cp_options *options, const cp_option *option) {
+    const char *value = option->fallback;
+    for (const cp_default *d = options->command->defaults; d && d->when; d++) {
+        const cp_setting *when = strcmp(d->option, option->name) == 0 ? find(options, d->when, strlen(d->when)) : NULL;
+        if (when && when->text && strcmp(when->text, d->is) == 0) value = d->value;
+    }
+    return value;
+}
+
 static bool set_defaults(cp_options *options, cp_status *status) {
     for (int i = 0; i < options->count; i++) {
         cp_setting *s = &options->settings[i];
+        const char *value = s->given ? NULL : default_of(options, s->option);
         if (!s->given && s->option->required)
             return cp_fail(status, "--%s %s is needed", s->option->name, cp_option_value_word(s->option));
-        if (!s->given && s->option->fallback && !cp_setting_set(s, s->option->fallback, status)) return false;
+        if (value && !cp_setting_set(s, value, status)) return false;
     }
     return true;
 }

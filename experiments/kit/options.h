@@ -13,7 +13,13 @@
  * On the command line an option is `--name value` or `--name=value`; a flag is `--name`; `--` ends the options. A
  * value that begins with two dashes needs the second form. Every command also has --seed, --threads, --out, --quiet,
  * --json, --report and --help, and may describe one of these itself in other words, or do without it; one that describes
- * --out leaves no run (see run.h) and has no --report. */
+ * --out leaves no run (see run.h) and has no --report.
+ *
+ * A default may depend on a choice that was made, so that one word stands for many settings:
+ *
+ *     static const cp_default defaults[] = {
+ *         {.when = "preset", .is = "paper", .option = "rate", .value = "0.0001"},      // --preset paper: --rate 0.0001
+ *         {0}}; */
 #ifndef CP_KIT_OPTIONS_H
 #define CP_KIT_OPTIONS_H
 
@@ -47,18 +53,26 @@ typedef struct cp_option {
     bool           incidental;  /* has no say in the result: a run may be continued with another value */
 } cp_option;
 
+/* While option `when`, which comes earlier in the table, has the value `is`, the default of `option` is `value`. Of several that
+ * hold, the last counts. */
+typedef struct cp_default {
+    const char *when, *is; /* when: NULL ends a table */
+    const char *option, *value;
+} cp_default;
+
 typedef struct cp_options cp_options;
 
 typedef struct cp_command {
-    const char      *name;
-    const char      *purpose;   /* one line */
-    const char      *arguments; /* "MODEL.safetensors INPUT.npy", or NULL */
-    const char      *details;   /* more lines for its help, or NULL */
-    const char      *example;   /* the words of a command line behind the command's name, or NULL */
-    const cp_option *options;
-    const char      *without;     /* common options that it does not have: "seed|quiet", or NULL */
-    const char      *first_words; /* what its first argument may be, for shells to complete: "kernels|plot", or NULL */
-    int              least_arguments, most_arguments;
+    const char       *name;
+    const char       *purpose;   /* one line */
+    const char       *arguments; /* "MODEL.safetensors INPUT.npy", or NULL */
+    const char       *details;   /* more lines for its help, or NULL */
+    const char       *example;   /* the words of a command line behind the command's name, or NULL */
+    const cp_option  *options;
+    const cp_default *defaults;    /* those that depend on a choice, or NULL */
+    const char       *without;     /* common options that it does not have: "seed|quiet", or NULL */
+    const char       *first_words; /* what its first argument may be, for shells to complete: "kernels|plot", or NULL */
+    int               least_arguments, most_arguments;
     int (*run)(const cp_options *options); /* returns an exit code */
 } cp_command;
 
@@ -119,9 +133,10 @@ cp_usage_text cp_command_usage(const cp_command *command); /* what comes behind 
 const char *cp_option_value_word(const cp_option *option); /* "N", "X,X,...", "reported|printed"; "" of a flag */
 
 typedef struct cp_about_text {
-    char s[640];
+    char s[900];
 } cp_about_text;
-cp_about_text cp_option_about(const cp_option *option); /* its help, with default and unit */
+/* Its help, with unit and default; with the command, also the defaults that depend on a choice. */
+cp_about_text cp_option_about(const cp_command *command, const cp_option *option);
 
 /* The word nearest to `word` by edit distance, or NULL when none is near. */
 const char *cp_nearest_word(const char *word, const char *const *words, int count);

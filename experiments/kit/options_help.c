@@ -37,23 +37,29 @@ static void wrap(FILE *file, const char *text, int at, int indent) {
     fputc('\n', file);
 }
 
-cp_about_text cp_option_about(const cp_option *o) {
+cp_about_text cp_option_about(const cp_command *command, const cp_option *o) {
     cp_about_text text;
     const char   *help = o->help ? o->help : "", *unit = o->unit ? o->unit : "";
-    if (o->fallback)
-        snprintf(text.s, sizeof text.s, "%s (default %s%s%s)", help, o->fallback, *unit ? " " : "", unit);
-    else
+    if (!o->fallback) {
         snprintf(text.s, sizeof text.s, "%s%s%s", help, *unit ? ", in " : "", unit);
+        return text;
+    }
+    size_t used =
+        (size_t)snprintf(text.s, sizeof text.s, "%.500s (default %.80s%s%.40s", help, o->fallback, *unit ? " " : "", unit);
+    for (const cp_default *d = command ? command->defaults : NULL; d && d->when; d++)
+        if (strcmp(d->option, o->name) == 0 && used + 100 < sizeof text.s)
+            used += (size_t)snprintf(text.s + used, sizeof text.s - used, "; with --%.20s %.20s %.40s", d->when, d->is, d->value);
+    snprintf(text.s + used, sizeof text.s - used, ")");
     return text;
 }
 
-static void help_option(FILE *file, const cp_option *o) {
+static void help_option(FILE *file, const cp_command *command, const cp_option *o) {
     int column = fprintf(file, "  --%s %s", o->name, cp_option_value_word(o));
     if (column >= 27) {
         fputc('\n', file);
         column = 0;
     }
-    wrap(file, cp_option_about(o).s, column, 28);
+    wrap(file, cp_option_about(command, o).s, column, 28);
 }
 
 cp_usage_text cp_command_usage(const cp_command *command) {
@@ -82,7 +88,7 @@ void cp_command_help(FILE *file, const char *program, const cp_command *command,
         wrap(file, command->details, 0, 0);
     }
     fprintf(file, "\nOptions:\n");
-    for (int i = 0; i < count; i++) help_option(file, all[i]);
-    help_option(file, &cp_option_help);
+    for (int i = 0; i < count; i++) help_option(file, command, all[i]);
+    help_option(file, command, &cp_option_help);
     if (command->example) fprintf(file, "\nExample:\n  %s %s\n", called.s, command->example);
 }

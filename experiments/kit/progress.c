@@ -53,16 +53,12 @@ static void put_rate(char *text, size_t size, double rate, const char *unit) {
 }
 
 /* Everything behind the bar. */
-static void describe(const cp_progress *p, int64_t done, double loss, char *text, size_t size) {
+static void describe(const cp_progress *p, int64_t done, const char *state, char *text, size_t size) {
     double past = p->clock() - p->started, rate = (double)(done - p->skipped) / past, left = (double)(p->total - done) / rate;
-    char   speed[48] = "", loss_text[32] = "";
+    char   speed[48] = "";
     if (past > 0 && rate > 0) put_rate(speed, sizeof speed, rate, p->unit ? p->unit : "steps");
-    if (isfinite(loss))
-        snprintf(loss_text, sizeof loss_text, "  loss %.4g", loss);
-    else if (isinf(loss))
-        snprintf(loss_text, sizeof loss_text, "  loss infinite");
-    snprintf(text, size, "%3.0f %%  %s%s  %s%s", p->total > 0 ? 100.0 * (double)done / (double)p->total : 100.0, speed, loss_text,
-             past > 0 && rate > 0 ? cp_duration_text(left).s : "", past > 0 && rate > 0 ? " left" : "");
+    snprintf(text, size, "%3.0f %%  %s%s%s  %s%s", p->total > 0 ? 100.0 * (double)done / (double)p->total : 100.0, speed,
+             *state ? "  " : "", state, past > 0 && rate > 0 ? cp_duration_text(left).s : "", past > 0 && rate > 0 ? " left" : "");
 }
 
 static void show_bar(cp_progress *p, int64_t done, const char *text) {
@@ -86,14 +82,23 @@ static void show_bar(cp_progress *p, int64_t done, const char *text) {
 }
 
 void cp_progress_show(cp_progress *p, int64_t done, double loss) {
-    char   text[160];
+    char state[32] = "";
+    if (isfinite(loss))
+        snprintf(state, sizeof state, "loss %.4g", loss);
+    else if (isinf(loss))
+        snprintf(state, sizeof state, "loss infinite");
+    cp_progress_tell(p, done, state);
+}
+
+void cp_progress_tell(cp_progress *p, int64_t done, const char *state) {
+    char   text[240];
     double now = p->quiet ? 0 : p->clock();
     if (p->quiet) return;
     int  tenth = p->total > 0 ? (int)(10.0 * (double)done / (double)p->total) : 10;
     bool due = p->terminal ? now - p->shown >= 0.1 || done >= p->total
                            : tenth > p->tenth && now - (p->shown > p->started ? p->shown : p->started) >= 10;
     if (!due) return;
-    describe(p, done, loss, text, sizeof text);
+    describe(p, done, state, text, sizeof text);
     if (p->terminal)
         show_bar(p, done, text);
     else

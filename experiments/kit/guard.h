@@ -1,0 +1,75 @@
+/* The divergence guard: it looks at numbers of every training step and says what to do about them.
+ *
+ *     switch (cp_guard_judge(&guard, step, &seen)) {
+ *     case CP_GUARD_FINE: cp_optim_step(adam); break;
+ *     case CP_GUARD_SKIP: break;                                    // leave this step out
+ *     case CP_GUARD_ROLL_BACK: ...                                  // to the last good state, half the rate, fresh chains
+ *     case CP_GUARD_GIVE_UP: ...                                    // report
+ *     }
+ *
+ * Energy-based training fails in a way that loss values hide: the energy grows steeper until the sampler's step overshoots, samples
+ * end above the data's energy, and the loss pushes them further up. The guard compares each sign with the median of its recent
+ * values over steps that were fine, beside bounds below which nothing is wrong. */
+#ifndef CP_KIT_GUARD_H
+#define CP_KIT_GUARD_H
+
+#include "core/io/json.h"
+#include "models/checkpoint.h"
+
+/* What is seen at a step; NaN for what a method does not have, except where that itself is a sign. */
+typedef enum cp_guard_sign {
+    CP_GUARD_LOSS,     /* the loss: must be finite, and not far above its history */
+    CP_GUARD_GRADIENT, /* the norm of all gradients: must be finite, and not far above its history */
+    CP_GUARD_GAP,      /* E(data) - E(samples): not far below zero */
+    CP_GUARD_SLOPE,    /* |dE/dx|^2 at the samples: not far above its history */
+    CP_GUARD_CHAINS,   /* the share of chains that cannot move: at most a half */
+    CP_GUARD_WEIGHTS,  /* a parameter that is not finite (1) or none (0): cannot be skipped */
+    CP_GUARD_SIGNS
+} cp_guard_sign;
+
+enum { CP_GUARD_HISTORY = 64, CP_GUARD_EVENTS = 200 };
+
+typedef enum cp_guard_verdict { CP_GUARD_FINE, CP_GUARD_SKIP, CP_GUARD_ROLL_BACK, CP_GUARD_GIVE_UP } cp_guard_verdict;
+
+typedef struct cp_guard_event {
+    int64_t step;
+    int32_t sign;    /* cp_guard_sign */
+    int32_t verdict; /* cp_guard_verdict */
+    double  value, usual;
+} cp_guard_event;
+
+typedef struct cp_guard {
+    int    patience;  /* bad steps in a row that are skipped before it rolls back; 0: 3 */
+    int    rollbacks; /* that are tried before it gives up; 0: 8, below 0: none */
+    double factor;    /* above `factor` times the median of its history a sign is bad; 0: 20 */
+
+    /* The guard's own; saved by cp_part_guard. */
+    double         history[CP_GUARD_SIGNS][CP_GUARD_HISTORY]; /* of steps that were fine: a ring */
+    int64_t        seen;                                      /* steps that were fine since the last rollback */
+    int64_t        bad;                                       /* bad steps in a row */
+    int64_t        skipped, rolled_back;                      /* in all */
+    int64_t        event_count;                               /* the first CP_GUARD_EVENTS of them are kept */
+    cp_guard_event events[CP_GUARD_EVENTS];
+} cp_guard;
+
+/* `seen` has a number for each sign. An event of every verdict but CP_GUARD_FINE is kept. */
+cp_guard_verdict cp_guard_judge(cp_guard *guard, int64_t step, const double *seen);
+
+/* After a rollback: the history is of another state and begins anew; events and counts stay. */
+void cp_guard_forget(cp_guard *guard);
+
+/* Whether the last steps were fine, so that a state is worth keeping as the last good one. */
+bool cp_guard_calm(const cp_guard *guard);
+
+/* "step 412: |dE/dx|^2 at samples 53.1, usually 0.12: rolled back" */
+typedef struct cp_guard_text {
+    char s[200];
+} cp_guard_text;
+cp_guard_text cp_guard_event_text(const cp_guard_event *event);
+
+/* KEY: {"events": 3, "skipped": 2, "rollbacks": 1, "list": ["step 412: ...", ...]} */
+void cp_guard_put(const cp_guard *guard, cp_json_writer *writer, const char *key);
+
+cp_checkpoint_part cp_part_guard(cp_guard *guard);
+
+#endif
