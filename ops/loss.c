@@ -79,3 +79,16 @@ cp_tensor *(cp_mse)(cp_at at, cp_tensor *a, cp_tensor *b) {
     if (!cp_shape_same(a, b)) return cp_refuse(at, "mse", "shapes %s and %s differ", cp_shape_text(a).s, cp_shape_text(b).s);
     return cp_mean(at, cp_square(at, cp_sub(at, a, b)), CP_ALL, false);
 }
+
+/* ---- gradient penalty ---- */
+
+cp_tensor *(cp_gradient_squares)(cp_at at, cp_tensor *y, cp_tensor *x) {
+    cp_tensor *in[] = {y, x}, *slope;
+    if (!cp_check(at, "gradient_squares", 2, in)) return NULL;
+    if (y->rank != 1 || x->rank < 1 || y->dims[0] != x->dims[0])
+        return cp_refuse(at, "gradient_squares", "y has shape %s and x %s; y must have one value for each row of x",
+                         cp_shape_text(y).s, cp_shape_text(x).s);
+    if (!cp_grad_recorded(at, cp_sum(at, y, CP_ALL, false), &x, 1, &slope)) return NULL;
+    cp_tensor *rows = cp_reshape(at, slope, CP_SHAPE(x->dims[0], x->dims[0] ? (int)(x->size / (size_t)x->dims[0]) : 0));
+    return cp_sum(at, cp_square(at, rows), CP_AXES(1), false);
+}

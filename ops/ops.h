@@ -171,6 +171,13 @@ cp_tensor *cp_cross_entropy(cp_at at, cp_tensor *logits,
                             cp_labels labels);           /* mean over rows of -log_softmax(logits)[label]; (N,C) -> () */
 cp_tensor *cp_mse(cp_at at, cp_tensor *a, cp_tensor *b); /* mean (a - b)^2, same shapes -> () */
 
+/* How steep each row is: |d y_n / d x_n|^2 for y (N), each computed from its own row x_n of x (N, ...) -> (N). The mean is the
+ * gradient penalty of energy models, one number a row what a guard watches. x is a cp_variable, and the y's of the loss serve:
+ *     cp_tensor *x = cp_variable(tape, images, CP_SHAPE(32, 28, 28, 3)), *energies = cp_model_energy(tape, model, x, CP_TRAINING);
+ *     cp_tensor *penalty = cp_mean(tape, cp_gradient_squares(tape, energies, x), CP_ALL, false);
+ * The sweep from y to x is recorded (cp_grad_recorded), so that the result has gradients of its own, with respect to parameters too. */
+cp_tensor *cp_gradient_squares(cp_at at, cp_tensor *y, cp_tensor *x);
+
 /* ==== the list of all ops ==== */
 
 struct cp_op;
@@ -246,5 +253,6 @@ const struct cp_op *const *cp_op_list(int *count);
 #define cp_dropout(t, ...) cp_dropout(CP_AT(t), __VA_ARGS__)
 #define cp_cross_entropy(t, ...) cp_cross_entropy(CP_AT(t), __VA_ARGS__)
 #define cp_mse(t, ...) cp_mse(CP_AT(t), __VA_ARGS__)
+#define cp_gradient_squares(t, ...) cp_gradient_squares(CP_AT(t), __VA_ARGS__)
 
 #endif

@@ -7,6 +7,7 @@
 #include "experiments/kit/calibration.h"
 #include "experiments/kit/dataset.h"
 #include "experiments/kit/figure.h"
+#include "experiments/kit/images.h"
 #include "experiments/kit/metrics.h"
 #include "experiments/kit/options.h"
 #include "experiments/kit/program.h"
