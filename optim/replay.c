@@ -205,6 +205,10 @@ int(cp_replay_return)(cp_at at, cp_replay *replay, const int *index, const cp_te
     return stored;
 }
 
+void cp_replay_clear(cp_replay *replay) {
+    if (replay) memset(replay->visits, 0, (size_t)replay->config.capacity * sizeof *replay->visits);
+}
+
 /* ---- looking inside ---- */
 
 int cp_replay_capacity(const cp_replay *replay) {

@@ -53,6 +53,9 @@ bool cp_replay_draw(cp_at at, cp_replay *replay, cp_rng *rng, const int *wanted,
  * Returns how many were stored, -1 after misuse. */
 int cp_replay_return(cp_at at, cp_replay *replay, const int *index, const cp_tensor *x, const bool *drop);
 
+/* Empties all entries: every chain starts afresh. The counts stay. */
+void cp_replay_clear(cp_replay *replay);
+
 /* A buffer that is NULL has no entries. */
 int  cp_replay_capacity(const cp_replay *replay);
 int  cp_replay_filled(const cp_replay *replay);                          /* entries that hold a chain */

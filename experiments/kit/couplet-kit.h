@@ -3,12 +3,15 @@
 #define COUPLET_KIT_H
 
 #include "couplet.h"
+#include "experiments/kit/augment.h"
 #include "experiments/kit/batches.h"
 #include "experiments/kit/calibration.h"
 #include "experiments/kit/dataset.h"
 #include "experiments/kit/figure.h"
+#include "experiments/kit/guard.h"
 #include "experiments/kit/images.h"
 #include "experiments/kit/metrics.h"
+#include "experiments/kit/objective.h"
 #include "experiments/kit/options.h"
 #include "experiments/kit/program.h"
 #include "experiments/kit/progress.h"

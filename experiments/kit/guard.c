@@ -17,6 +17,7 @@ static const struct {
     [CP_GUARD_SLOPE] = {"|dE/dx|^2 at samples", 5, 1e3, false},
     [CP_GUARD_CHAINS] = {"share of chains that cannot move", 0.5, 0.5, false},
     [CP_GUARD_WEIGHTS] = {"parameters that are not finite", 0, 0, true},
+    [CP_GUARD_OUTPUTS] = {"outputs that are not finite", 0, 0, false},
 };
 
 static int patience(const cp_guard *g) {
@@ -58,7 +59,7 @@ static bool is_bad(const cp_guard *g, int sign, double value) {
 }
 
 static cp_guard_verdict verdict_of(cp_guard *g, int sign) {
-    bool hopeless = sign == CP_GUARD_WEIGHTS;
+    bool hopeless = sign == CP_GUARD_WEIGHTS || sign == CP_GUARD_OUTPUTS;
     if (!hopeless && ++g->bad <= patience(g)) {
         g->skipped++;
         return CP_GUARD_SKIP;
@@ -87,6 +88,11 @@ cp_guard_verdict cp_guard_judge(cp_guard *g, int64_t step, const double *seen) {
     g->seen++;
     g->bad = 0;
     return CP_GUARD_FINE;
+}
+
+cp_guard_verdict cp_guard_judge_outputs(cp_guard *g, int64_t step) {
+    double seen[CP_GUARD_SIGNS] = {[CP_GUARD_OUTPUTS] = 1};
+    return cp_guard_judge(g, step, seen);
 }
 
 void cp_guard_forget(cp_guard *g) {

@@ -23,7 +23,8 @@ typedef enum cp_guard_sign {
     CP_GUARD_GAP,      /* E(data) - E(samples): not far below zero */
     CP_GUARD_SLOPE,    /* |dE/dx|^2 at the samples: not far above its history */
     CP_GUARD_CHAINS,   /* the share of chains that cannot move: at most a half */
-    CP_GUARD_WEIGHTS,  /* a parameter that is not finite (1) or none (0): cannot be skipped */
+    CP_GUARD_WEIGHTS,  /* parameters that are not finite: there are some (1) or none (0). Cannot be skipped */
+    CP_GUARD_OUTPUTS,  /* the model's outputs on validation data are not finite (1) or are (0). Cannot be skipped */
     CP_GUARD_SIGNS
 } cp_guard_sign;
 
@@ -54,6 +55,9 @@ typedef struct cp_guard {
 
 /* `seen` has a number for each sign. An event of every verdict but CP_GUARD_FINE is kept. */
 cp_guard_verdict cp_guard_judge(cp_guard *guard, int64_t step, const double *seen);
+
+/* The model's outputs were found not to be finite. */
+cp_guard_verdict cp_guard_judge_outputs(cp_guard *guard, int64_t step);
 
 /* After a rollback: the history is of another state and begins anew; events and counts stay. */
 void cp_guard_forget(cp_guard *guard);

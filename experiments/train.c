@@ -1,0 +1,340 @@
+/* couplet train: a classifier, or a hybrid of classifier and generative model, from few labeled and many unlabeled images. */
+#include "experiments/train.h"
+
+#include "core/io/file.h"
+#include "experiments/commands.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* clang-format off */
+static const cp_option options[] = {
+    {.name = "preset", .kind = CP_OPTION_CHOICE, .choices = "quick|paper|jem", .fallback = "quick",
+     .help = "the defaults of the other options: settings that train in minutes and hold, those of the paper, or those of JEM's"},
+    {.name = "method", .kind = CP_OPTION_CHOICE, .choices = "softmax|jem|hybrid", .fallback = "hybrid",
+     .help = "the classifier alone, one head for both models, or the Gaussian-coupled softmax layer"},
+    {.name = "labels", .kind = CP_OPTION_INT, .fallback = "10", .least = 1, .most = 1e6, .unit = "images of each class",
+     .help = "how many training images have labels, drawn by the seed"},
+    {.name = "steps", .kind = CP_OPTION_INT, .fallback = "2000", .least = 1, .most = 1e8, .help = "length of the training"},
+    {.name = "epochs", .kind = CP_OPTION_INT, .fallback = "0", .least = 0, .most = 1e5,
+     .help = "length in passes over the unlabeled images, in the place of --steps; 0: by --steps"},
+    {.name = "depth", .kind = CP_OPTION_INT, .fallback = "10", .least = 10, .most = 1000, .help = "of the wide ResNet: 10, 16, 22, ..."},
+    {.name = "width", .kind = CP_OPTION_INT, .fallback = "1", .least = 1, .most = 100, .help = "of the wide ResNet"},
+    {.name = "norm", .kind = CP_OPTION_CHOICE, .choices = "none|batch|group|layer", .fallback = "none", .help = "normalization"},
+    {.name = "rate", .kind = CP_OPTION_REAL, .fallback = "0.001", .least = 1e-12, .most = 1e3, .help = "of Adam"},
+    {.name = "schedule", .kind = CP_OPTION_CHOICE, .choices = "constant|cosine", .fallback = "cosine",
+     .help = "the rate stays, or falls to zero along a cosine"},
+    {.name = "warmup", .kind = CP_OPTION_INT, .fallback = "50", .least = 0, .most = 1e8, .unit = "steps", .help = "in which the rate rises"},
+    {.name = "decay", .kind = CP_OPTION_REAL, .fallback = "0", .least = 0, .most = 1, .help = "of the weights (decoupled)"},
+    {.name = "clip", .kind = CP_OPTION_REAL, .fallback = "1", .least = 0, .most = 1e9, .help = "norm of the gradients at most; 0: any"},
+    {.name = "average", .kind = CP_OPTION_REAL, .fallback = "0.99", .least = 0, .most = 0.99999,
+     .help = "decay of the weights' average, which is what is measured and kept"},
+    {.name = "batch", .kind = CP_OPTION_INT, .fallback = "32", .least = 1, .most = 4096, .unit = "images",
+     .help = "labeled images of a step, or all when there are fewer"},
+    {.name = "unlabeled", .kind = CP_OPTION_INT, .fallback = "32", .least = 1, .most = 4096, .unit = "images", .help = "unlabeled images of a step"},
+    {.name = "shift", .kind = CP_OPTION_INT, .fallback = "2", .least = 0, .most = 1000, .unit = "pixels",
+     .help = "labeled images are shifted by up to so much"},
+    {.name = "flip", .kind = CP_OPTION_CHOICE, .choices = "auto|none|x|xy", .fallback = "auto",
+     .help = "labeled images are flipped: left to right (x), or upside down too (xy); auto: xy for color images, x for gray ones "
+             "(X-rays, CT and MR images have an upper side)"},
+    {.name = "energy", .kind = CP_OPTION_TEXT, .value = "X|auto", .fallback = "auto",
+     .help = "weight of the energy terms beside the cross-entropy; auto: 24 / number of labeled images, between 0.1 and 1"},
+    {.name = "lambda", .kind = CP_OPTION_TEXT, .value = "X|auto", .fallback = "1",
+     .help = "how strongly the two heads are tied; auto: 0.1, 1 or 10, whichever has the least validation NLL (three trainings)"},
+    {.name = "square", .kind = CP_OPTION_REAL, .fallback = "0.001", .least = 0, .most = 1e6, .help = "weight of the squared energies"},
+    {.name = "slope", .kind = CP_OPTION_REAL, .fallback = "0.05", .least = 0, .most = 1e6,
+     .help = "weight of the gradient penalty |dE/dx|^2 at images and samples"},
+    {.name = "conditional", .kind = CP_OPTION_FLAG, .help = "samples of a class each, for the labeled images' energy"},
+    {.name = "chains", .kind = CP_OPTION_INT, .fallback = "32", .least = 1, .most = 4096, .help = "samples of a step"},
+    {.name = "sgld", .kind = CP_OPTION_INT, .fallback = "10", .least = 1, .most = 100000, .unit = "moves", .help = "of a chain in a step"},
+    {.name = "alpha", .kind = CP_OPTION_REAL, .fallback = "2", .least = 0, .most = 1e9, .help = "a move is alpha / 2 times the gradient"},
+    {.name = "noise", .kind = CP_OPTION_REAL, .fallback = "0.01", .least = 0, .most = 1e3, .help = "standard deviation of a move's noise"},
+    {.name = "clamp", .kind = CP_OPTION_REAL, .fallback = "0.1", .least = 0, .most = 1e9,
+     .help = "a chain's gradient at each pixel is kept within +- this; 0: as it is"},
+    {.name = "range", .kind = CP_OPTION_CHOICE, .choices = "images|any", .fallback = "images",
+     .help = "chains stay within the pixels' range, or go anywhere"},
+    {.name = "start", .kind = CP_OPTION_CHOICE, .choices = "gaussian|uniform", .fallback = "gaussian",
+     .help = "chains start from the Gaussian of the training pixels, or from uniform noise"},
+    {.name = "buffer", .kind = CP_OPTION_INT, .fallback = "5000", .least = 1, .most = 1e6, .unit = "chains", .help = "that go on from step to step"},
+    {.name = "fresh", .kind = CP_OPTION_REAL, .fallback = "0.05", .least = 0, .most = 1, .help = "share of chains that start anew"},
+    {.name = "every", .kind = CP_OPTION_INT, .fallback = "50", .least = 1, .most = 1e8, .unit = "steps",
+     .help = "from one validation, and checkpoint, to the next"},
+    {.name = "rollbacks", .kind = CP_OPTION_INT, .fallback = "8", .least = 0, .most = 100, .help = "that the divergence guard tries before it gives up"},
+    {.name = "inject", .kind = CP_OPTION_CHOICE, .choices = "none|weights|gradients|chains", .fallback = "none",
+     .help = "makes a NaN there, once, at step --inject-at: to see the guard at work"},
+    {.name = "inject-at", .kind = CP_OPTION_INT, .fallback = "100", .least = 0, .most = 1e8, .unit = "steps", .help = "when"},
+    {0}};
+
+static const cp_default defaults[] = {
+    {"preset", "jem", "method", "jem"},
+    {"preset", "paper", "epochs", "150"},      {"preset", "jem", "epochs", "150"},
+    {"preset", "paper", "rate", "0.0001"},     {"preset", "jem", "rate", "0.0001"},
+    {"preset", "paper", "schedule", "constant"}, {"preset", "jem", "schedule", "constant"},
+    {"preset", "paper", "warmup", "0"},        {"preset", "jem", "warmup", "1000"},
+    {"preset", "paper", "clip", "0"},          {"preset", "jem", "clip", "0"},
+    {"preset", "paper", "shift", "0"},         {"preset", "jem", "shift", "0"},
+    {"preset", "paper", "flip", "none"},       {"preset", "jem", "flip", "none"},
+    {"preset", "paper", "energy", "1"},        {"preset", "jem", "energy", "1"},
+    {"preset", "paper", "square", "0"},        {"preset", "jem", "square", "0"},
+    {"preset", "paper", "slope", "0"},         {"preset", "jem", "slope", "0"},
+    {"preset", "paper", "sgld", "100"},        {"preset", "jem", "sgld", "20"},
+    {"preset", "paper", "clamp", "0"},         {"preset", "jem", "clamp", "0"},
+    {"preset", "paper", "range", "any"},       {"preset", "jem", "range", "any"},
+    {"preset", "paper", "start", "uniform"},   {"preset", "jem", "start", "uniform"},
+    {"preset", "paper", "buffer", "10000"},    {"preset", "jem", "buffer", "10000"},
+    {0}};
+/* clang-format on */
+
+enum { LAMBDAS = 3 };
+static const double lambdas[LAMBDAS] = {0.1, 1, 10};
+
+/* ---- settings ---- */
+
+/* A number, or `by_rule` for "auto". */
+static bool read_number(const cp_options *o, const char *name, double by_rule, double *value) {
+    const char *text = cp_option_text(o, name);
+    char       *end;
+    *value = by_rule;
+    if (strcmp(text, "auto") == 0) return true;
+    *value = strtod(text, &end);
+    if (end != text && !*end && isfinite(*value) && *value >= 0) return true;
+    cp_complain(o, "--%s is \"%.40s\"; a number of at least 0 or \"auto\" is expected", name, text);
+    return false;
+}
+
+static double energy_rule(int labeled) {
+    return fmin(1, fmax(0.1, 24.0 / labeled));
+}
+
+static cp_augment read_augment(const cp_options *o, int channels) {
+    enum { AUTO, NONE, X, XY };
+    int flip = cp_option_choice(o, "flip");
+    if (flip == AUTO) flip = channels >= 3 ? XY : X;
+    return (cp_augment){.shift = (int)cp_option_int(o, "shift"), .flip_x = flip != NONE, .flip_y = flip == XY};
+}
+
+static cp_sgld_config read_sgld(const cp_options *o) {
+    cp_sgld_config sgld = {.step_size = cp_option_real(o, "alpha"),
+                           .noise = cp_option_real(o, "noise"),
+                           .steps = (int)cp_option_int(o, "sgld"),
+                           .gradient_clamp = cp_option_real(o, "clamp")};
+    if (cp_option_choice(o, "range") == 0) sgld.clamp_low = -1, sgld.clamp_high = 1;
+    return sgld;
+}
+
+static cp_model_config read_model(const cp_options *o, const cp_images *images) {
+    static const cp_norm_kind norms[] = {CP_NORM_NONE, CP_NORM_BATCH, CP_NORM_GROUP, CP_NORM_LAYER};
+    return (cp_model_config){.model = "wrn",
+                             .head = cp_option_text(o, "method"),
+                             .classes = images->classes,
+                             .wrn = {.depth = (int)cp_option_int(o, "depth"),
+                                     .width = (int)cp_option_int(o, "width"),
+                                     .channels = images->channels,
+                                     .norm = norms[cp_option_choice(o, "norm")]}};
+}
+
+static int64_t read_steps(const cp_options *o, const cp_images *images) {
+    int64_t epochs = cp_option_int(o, "epochs"), batch = cp_option_int(o, "unlabeled");
+    return epochs ? (epochs * images->set->splits[CP_IMAGES_TRAIN].count + batch - 1) / batch : cp_option_int(o, "steps");
+}
+
+static cp_schedule read_schedule(const cp_options *o, int64_t steps) {
+    bool    cosine = cp_option_choice(o, "schedule") == 1;
+    int64_t warmup = cp_option_int(o, "warmup");
+    return (cp_schedule){.kind = cosine ? CP_SCHEDULE_COSINE : CP_SCHEDULE_CONSTANT,
+                         .rate = cp_option_real(o, "rate"),
+                         .warmup = warmup < steps ? warmup : steps - 1,
+                         .total = steps};
+}
+
+static bool read_config(const cp_train *train, cp_trainer_config *c) {
+    const cp_options *o = train->options;
+    double            energy, batch = (double)cp_option_int(o, "batch"), fresh = cp_option_real(o, "fresh");
+    if (!read_number(o, "energy", energy_rule(train->drawn_count), &energy)) return false;
+    *c = (cp_trainer_config){
+        .model = read_model(o, train->images),
+        .seed = (uint64_t)cp_option_int(o, "seed"),
+        .steps = read_steps(o, train->images),
+        .every = cp_option_int(o, "every"),
+        .weight_decay = cp_option_real(o, "decay"),
+        .clip = cp_option_real(o, "clip"),
+        .average = cp_option_real(o, "average"),
+        .batch = (int)fmin(batch, train->drawn_count),
+        .unlabeled = (int)cp_option_int(o, "unlabeled"),
+        .chains = (int)cp_option_int(o, "chains"),
+        .augment = read_augment(o, train->images->channels),
+        .objective = {.energy = energy,
+                      .square = cp_option_real(o, "square"),
+                      .slope = cp_option_real(o, "slope"),
+                      .conditional = cp_option_flag(o, "conditional")},
+        .sgld = read_sgld(o),
+        .buffer = (int)cp_option_int(o, "buffer"),
+        .fresh = fresh > 0 ? fresh : -1,
+        .gaussian_start = cp_option_choice(o, "start") == 0,
+        .restart_above = 5,
+        .guard = {.rollbacks = cp_option_int(o, "rollbacks") ? (int)cp_option_int(o, "rollbacks") : -1},
+        .inject = (cp_inject)cp_option_choice(o, "inject"),
+        .inject_at = cp_option_int(o, "inject-at"),
+    };
+    c->schedule = read_schedule(o, c->steps);
+    if (c->buffer < c->chains) {
+        cp_complain(o, "--chains %d are more than the --buffer of %d holds", c->chains, c->buffer);
+        return false;
+    }
+    if ((c->model.wrn.depth - 4) % 6 != 0) {
+        cp_complain(o, "--depth %d is not possible; a wide ResNet has 10, 16, 22, ... layers", c->model.wrn.depth);
+        return false;
+    }
+    return true;
+}
+
+/* ---- one training, or one for each lambda ---- */
+
+static bool copy_file(const char *folder, const char *to, const char *name, cp_status *status) {
+    cp_bytes bytes = {0};
+    char     from_path[1200], to_path[1200];
+    snprintf(from_path, sizeof from_path, "%s/%s", folder, name);
+    snprintf(to_path, sizeof to_path, "%s/%s", to, name);
+    bool fine = cp_file_read(from_path, SIZE_MAX, &bytes, status) && cp_file_write(to_path, bytes.data, bytes.size, status);
+    cp_bytes_free(&bytes);
+    return fine;
+}
+
+static void remove_checkpoint(const char *folder) {
+    char path[1200];
+    snprintf(path, sizeof path, "%s/%s", folder, CP_TRAINER_CHECKPOINT);
+    unlink(path);
+}
+
+static cp_trainer *train_with(cp_train *train, cp_trainer_config *config, double lambda, const char *folder, cp_training *end) {
+    config->objective.lambda = lambda;
+    *end = CP_TRAINING_STOPPED;
+    if (!cp_folder_make(folder, &train->run->status)) return NULL;
+    cp_trainer *trainer =
+        cp_trainer_new(config, train->images, train->drawn, train->drawn_count, train->run, folder, &train->run->status);
+    if (trainer) *end = cp_trainer_run(trainer, &train->run->status);
+    return trainer;
+}
+
+static cp_run_name lambda_folder(const cp_run *run, double lambda) {
+    char name[40];
+    snprintf(name, sizeof name, "lambda-%g", lambda);
+    return cp_run_path(run, name);
+}
+
+/* The trainer whose selected weights have the least scaled validation NLL; its files go to the run's folder. */
+static cp_trainer *train_each_lambda(cp_train *train, cp_trainer_config *config, cp_training *end) {
+    cp_trainer *best = NULL;
+    double      least = INFINITY;
+    for (int i = 0; i < LAMBDAS; i++) {
+        double      nll = INFINITY;
+        cp_training this_end;
+        cp_trainer *trainer = train_with(train, config, lambdas[i], lambda_folder(train->run, lambdas[i]).s, &this_end);
+        if (this_end == CP_TRAINING_STOPPED) {
+            cp_trainer_free(trainer);
+            cp_trainer_free(best);
+            *end = CP_TRAINING_STOPPED;
+            return NULL;
+        }
+        if (this_end == CP_TRAINING_DONE) cp_trainer_selected(trainer, &nll);
+        if (!best || nll < least) {
+            cp_trainer_free(best);
+            best = trainer;
+            least = nll;
+            train->lambda = lambdas[i];
+            *end = this_end;
+        } else {
+            cp_trainer_free(trainer);
+        }
+    }
+    train->lambda_chosen = true;
+    return best;
+}
+
+static bool fetch_lambda_files(cp_train *train, const cp_trainer *trainer) {
+    cp_run_name folder = lambda_folder(train->run, train->lambda);
+    cp_status  *status = &train->run->status;
+    return copy_file(folder.s, train->run->folder, CP_TRAINER_SELECTED, status) &&
+           copy_file(folder.s, train->run->folder, CP_TRAINER_END, status) &&
+           (!cp_trainer_replay(trainer) || copy_file(folder.s, train->run->folder, CP_TRAINER_CHAINS, status));
+}
+
+static void clean_up(const cp_train *train) {
+    remove_checkpoint(train->run->folder);
+    for (int i = 0; i < LAMBDAS; i++) remove_checkpoint(lambda_folder(train->run, lambdas[i]).s);
+}
+
+static int run_training(cp_train *train, cp_trainer_config *config, bool each_lambda) {
+    cp_training end = CP_TRAINING_STOPPED;
+    cp_trainer *trainer =
+        each_lambda ? train_each_lambda(train, config, &end) : train_with(train, config, train->lambda, train->run->folder, &end);
+    if (end == CP_TRAINING_DONE && (!train->lambda_chosen || fetch_lambda_files(train, trainer)))
+        cp_train_conclude(train, trainer);
+    else if (end == CP_TRAINING_DIVERGED)
+        cp_train_report_divergence(train, trainer);
+    cp_trainer_free(trainer);
+    if (train->run->finished) clean_up(train);
+    return cp_run_close(train->run);
+}
+
+/* ---- the command ---- */
+
+static int run_loaded(cp_train *train) {
+    const cp_options *o = train->options;
+    const cp_split   *split = &train->images->set->splits[CP_IMAGES_TRAIN];
+    int64_t           labels = cp_option_int(o, "labels");
+    cp_status         status = {0};
+    cp_trainer_config config;
+    bool              each_lambda = strcmp(cp_option_text(o, "lambda"), "auto") == 0 && cp_option_choice(o, "method") == 2;
+    if (labels * train->images->classes <= split->count)
+        train->drawn = cp_split_draw(split, (int)labels, (uint64_t)cp_option_int(o, "seed"), &status);
+    else
+        cp_fail(&status, "--labels %d of each of %d classes are more than the %d training images", (int)labels,
+                train->images->classes, split->count);
+    if (!train->drawn) {
+        cp_complain(o, "%s", status.message);
+        return CP_EXIT_FAILED;
+    }
+    train->drawn_count = (int)labels * train->images->classes;
+    if (!read_number(o, "lambda", 1, &train->lambda) || !read_config(train, &config)) return CP_EXIT_USAGE;
+    train->run = cp_run_open(o);
+    if (!train->run) return CP_EXIT_FAILED;
+    if (train->run->state == CP_RUN_FINISHED) {
+        clean_up(train);
+        return cp_run_show(train->run);
+    }
+    return run_training(train, &config, each_lambda);
+}
+
+static int run_train(const cp_options *o) {
+    cp_status status = {0};
+    cp_train  train = {.options = o, .images = cp_images_load(cp_argument(o, 0), &status)};
+    int       code = CP_EXIT_FAILED;
+    if (train.images)
+        code = run_loaded(&train);
+    else
+        cp_complain(o, "%s", status.message);
+    free(train.drawn);
+    cp_images_free(train.images);
+    return code;
+}
+
+const cp_command cp_command_train = {
+    .name = "train",
+    .purpose = "a classifier, or a hybrid with a generative model, from few labeled images",
+    .arguments = "DATA",
+    .details =
+        "DATA is an npz file in MedMNIST's layout ({train,val,test}_{images,labels}), or phantom, a built-in set. Of the training "
+        "images --labels of each class are taken as labeled, all as unlabeled. The averaged weights are measured on the "
+        "validation split as the training goes; those with the least NLL after temperature scaling are the selected ones, for "
+        "every method. Ended at any moment, the same command with the same --out goes on and ends in the same bytes.",
+    .example = "pneumoniamnist.npz --method hybrid --labels 10 --seed 0 --out runs/pneumonia --report",
+    .options = options,
+    .defaults = defaults,
+    .first_words = "phantom",
+    .least_arguments = 1,
+    .most_arguments = 1,
+    .run = run_train,
+};

@@ -1,0 +1,25 @@
+/* What the files of `couplet train` share: train.c reads the settings, train_result.c tells what came out. */
+#ifndef CP_EXPERIMENTS_TRAIN_H
+#define CP_EXPERIMENTS_TRAIN_H
+
+#include "experiments/trainer.h"
+
+/* What a result is about. */
+typedef struct cp_train {
+    const cp_options *options;
+    cp_images        *images;
+    int              *drawn; /* the labeled rows of the training split */
+    int               drawn_count;
+    cp_run           *run;
+    double            lambda; /* of the training that counts */
+    bool              lambda_chosen;
+} cp_train;
+
+/* Measures the weights that the trainer left in the run's folder on both splits, draws the figures, writes result.json and prints
+ * the tables. False with a message in the run's status. */
+bool cp_train_conclude(cp_train *train, const cp_trainer *trainer);
+
+/* The result of a training that the guard gave up: what happened, and no figures of merit. */
+bool cp_train_report_divergence(cp_train *train, const cp_trainer *trainer);
+
+#endif

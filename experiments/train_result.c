@@ -1,0 +1,280 @@
+/* What a training found: result.json, tables and figures. */
+#include "experiments/kit/calibration.h"
+#include "experiments/kit/figure.h"
+#include "experiments/kit/table.h"
+#include "experiments/scores.h"
+#include "experiments/train.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The weights and posteriors that are measured. */
+typedef enum view { END, SELECTED, SCALED, BAYES, VIEWS } view;
+static const char *const view_names[VIEWS] = {"end", "selected", "scaled", "bayes"};
+static const char *const view_titles[VIEWS] = {"end of training", "selected", "selected, scaled", "selected, Gaussians"};
+
+enum { VAL, TEST, MEASURED };
+static const char *const measured_names[MEASURED] = {"validation", "test"};
+static const int         measured_splits[MEASURED] = {CP_IMAGES_VAL, CP_IMAGES_TEST};
+
+typedef struct findings {
+    cp_metrics *metrics[MEASURED][VIEWS]; /* NULL: bayes of a head that has none */
+    double      temperature;
+    bool        finite;
+} findings;
+
+/* ---- measuring ---- */
+
+static bool measure_scores(cp_train *train, findings *f, int s, view v, const cp_scores *scores) {
+    cp_predictions predictions = cp_scores_predictions(scores, v == BAYES, v == SCALED ? f->temperature : 1);
+    f->metrics[s][v] = cp_metrics_new(&predictions, (cp_metrics_config){.seed = (uint64_t)cp_option_int(train->options, "seed")},
+                                      &train->run->status);
+    return f->metrics[s][v] != NULL;
+}
+
+static bool measure_split(cp_train *train, findings *f, cp_tape *tape, const cp_model *model, bool selected, int s) {
+    cp_scores      scores;
+    cp_temperature fitted;
+    cp_status     *status = &train->run->status;
+    if (!cp_scores_make(tape, model, &train->images->set->splits[measured_splits[s]], &scores, status)) return false;
+    scores.groups = train->images->groups[measured_splits[s]];
+    bool fine = f->finite = f->finite && scores.finite;
+    if (fine && selected && s == VAL) {
+        cp_predictions plain = cp_scores_predictions(&scores, false, 1);
+        fine = cp_temperature_fit(&plain, &fitted, status);
+        f->temperature = fitted.temperature;
+    }
+    fine = fine && measure_scores(train, f, s, selected ? SELECTED : END, &scores);
+    if (selected) {
+        fine = fine && measure_scores(train, f, s, SCALED, &scores);
+        if (cp_option_choice(train->options, "method") == 2) fine = fine && measure_scores(train, f, s, BAYES, &scores);
+    }
+    cp_scores_free(&scores);
+    return fine || !f->finite;
+}
+
+static bool measure_file(cp_train *train, findings *f, cp_tape *tape, const char *name, bool selected) {
+    cp_model *model = cp_model_load(cp_run_path(train->run, name).s, &train->run->status);
+    bool      fine =
+        model && measure_split(train, f, tape, model, selected, VAL) && measure_split(train, f, tape, model, selected, TEST);
+    cp_model_free(model);
+    return fine;
+}
+
+static void findings_free(findings *f) {
+    for (int s = 0; s < MEASURED; s++)
+        for (int v = 0; v < VIEWS; v++) cp_metrics_free(f->metrics[s][v]);
+}
+
+/* ---- figures ---- */
+
+static bool draw_reliability(cp_train *train, const findings *f) {
+    static const view shown[] = {END, SELECTED, SCALED};
+    cp_figure        *figure = cp_figure_new((cp_figure_config){
+               .title = "Reliability on the test split",
+               .caption =
+                   "Accuracy of the predictions in each of 15 bins of confidence, and what lies between it and their mean confidence.",
+               .columns = 3,
+               .width = 240,
+               .height = 240});
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
+        double            confidence[CP_CALIBRATION_BINS], accuracy[CP_CALIBRATION_BINS];
+        char              title[80];
+        const cp_metrics *m = f->metrics[TEST][shown[i]];
+        snprintf(title, sizeof title, "%s: ECE %.1f %%", view_titles[shown[i]], 100 * m->of[CP_ECE].value);
+        for (int b = 0; b < CP_CALIBRATION_BINS; b++) confidence[b] = m->bins[b].confidence, accuracy[b] = m->bins[b].accuracy;
+        cp_panel *panel = cp_figure_panel(
+            figure, (cp_panel_config){.title = title, .x_label = "confidence", .y_label = "accuracy", .x_most = 1, .y_most = 1});
+        cp_panel_reliability(panel, CP_CALIBRATION_BINS, confidence, accuracy);
+    }
+    bool fine = cp_figure_save(figure, cp_run_path(train->run, "reliability").s, &train->run->status);
+    cp_figure_free(figure);
+    return fine;
+}
+
+static void draw_trace(cp_panel *panel, const double *traces, int rows, cp_trace which, int color, const char *label) {
+    double *x = malloc((size_t)(rows + 1) * sizeof *x), *y = malloc((size_t)(rows + 1) * sizeof *y);
+    for (int i = 0; x && y && i < rows; i++)
+        x[i] = traces[i * CP_TRACES + CP_TRACE_STEP], y[i] = traces[i * CP_TRACES + (int)which];
+    if (x && y) cp_panel_line(panel, (cp_style){.color = color, .marker = CP_NO_MARK, .label = label}, rows, x, y, NULL);
+    free(x);
+    free(y);
+}
+
+static bool draw_curves(cp_train *train, const cp_trainer *trainer) {
+    int           rows;
+    double        nll;
+    const double *traces = cp_trainer_traces(trainer, &rows);
+    int64_t       selected = cp_trainer_selected(trainer, &nll);
+    bool          generative = cp_trainer_replay(trainer) != NULL;
+    cp_figure    *figure = cp_figure_new((cp_figure_config){
+           .title = "The training",
+           .caption = "Averaged weights on the validation split; the dashed line is the step whose weights were selected. Losses, gap "
+                         "and slopes are means over the steps between two validations.",
+           .columns = 2});
+    cp_panel     *accuracy = cp_figure_panel(figure, (cp_panel_config){.x_label = "step", .y_label = "validation, %"});
+    draw_trace(accuracy, traces, rows, CP_TRACE_ACCURACY, 0, "accuracy");
+    draw_trace(accuracy, traces, rows, CP_TRACE_ECE, 1, "ECE");
+    cp_panel_vertical(accuracy, (cp_style){.color = 2, .dash = CP_DASHED}, (double)selected);
+    cp_panel *loss = cp_figure_panel(figure, (cp_panel_config){.x_label = "step", .y_label = "NLL"});
+    draw_trace(loss, traces, rows, CP_TRACE_NLL, 0, "validation");
+    draw_trace(loss, traces, rows, CP_TRACE_SCALED_NLL, 1, "validation, scaled");
+    draw_trace(loss, traces, rows, CP_TRACE_CROSS_ENTROPY, 2, "labeled images");
+    if (generative) {
+        cp_panel *gap = cp_figure_panel(figure, (cp_panel_config){.x_label = "step", .y_label = "E(data) - E(samples)"});
+        draw_trace(gap, traces, rows, CP_TRACE_GAP, 0, NULL);
+        cp_panel *slope = cp_figure_panel(figure, (cp_panel_config){.x_label = "step", .y_label = "|dE/dx|^2", .y_log = true});
+        draw_trace(slope, traces, rows, CP_TRACE_SLOPE_DATA, 0, "data");
+        draw_trace(slope, traces, rows, CP_TRACE_SLOPE_SAMPLES, 1, "samples");
+    }
+    bool fine = cp_figure_save(figure, cp_run_path(train->run, "training").s, &train->run->status);
+    cp_figure_free(figure);
+    return fine;
+}
+
+/* ---- texts ---- */
+
+static void put_notes(const cp_train *train, const cp_trainer *trainer, cp_json_writer *w, FILE *file) {
+    const cp_guard *guard = cp_trainer_guard(trainer);
+    char            note[300];
+    cp_json_put_array(w, "notes");
+    snprintf(note, sizeof note, "Data: %s, %s.", train->images->name, cp_images_origin(train->images));
+    cp_json_put_string(w, NULL, note);
+    if (file) fprintf(file, "\n%s\n", note);
+    if (guard->event_count) {
+        snprintf(note, sizeof note, "The divergence guard left out %lld step%s and rolled back %lld time%s.",
+                 (long long)guard->skipped, guard->skipped == 1 ? "" : "s", (long long)guard->rolled_back,
+                 guard->rolled_back == 1 ? "" : "s");
+        cp_json_put_string(w, NULL, note);
+        if (file) fprintf(file, "%s\n", note);
+    }
+    cp_json_put_end(w);
+}
+
+static void begin_result(const cp_train *train, const cp_trainer *trainer, cp_json_writer *w, FILE *file) {
+    const cp_options *o = train->options;
+    const cp_images  *images = train->images;
+    char              title[200];
+    snprintf(title, sizeof title, "%s: %s, %d label%s a class", images->name, cp_option_text(o, "method"),
+             (int)cp_option_int(o, "labels"), cp_option_int(o, "labels") == 1 ? "" : "s");
+    cp_json_put_object(w, NULL);
+    cp_json_put_string(w, "experiment", cp_options_command(o)->name);
+    cp_json_put_string(w, "title", title);
+    put_notes(train, trainer, w, file);
+    cp_json_put_object(w, "data");
+    cp_json_put_string(w, "name", images->name);
+    cp_json_put_string(w, "md5", images->md5);
+    cp_json_put_bool(w, "official", images->official);
+    cp_json_put_string(w, "origin", cp_images_origin(images));
+    cp_json_put_integer(w, "classes", images->classes);
+    cp_json_put_array(w, "shape");
+    for (int i = 0; i < 3; i++) cp_json_put_integer(w, NULL, (int[]){images->height, images->width, images->channels}[i]);
+    cp_json_put_end(w);
+    for (int s = 0; s < CP_IMAGES_SPLITS; s++) cp_json_put_integer(w, cp_images_splits[s], images->set->splits[s].count);
+    cp_json_put_end(w);
+    cp_json_put_string(w, "method", cp_option_text(o, "method"));
+    cp_json_put_integer(w, "parameters", (int64_t)cp_params_size(cp_trainer_model(trainer)->params));
+    cp_json_put_array(w, "labeled");
+    for (int i = 0; i < train->drawn_count; i++) cp_json_put_integer(w, NULL, train->drawn[i]);
+    cp_json_put_end(w);
+    cp_guard_put(cp_trainer_guard(trainer), w, "guard");
+}
+
+static void put_trace(const cp_trainer *trainer, cp_json_writer *w) {
+    int           rows;
+    const double *traces = cp_trainer_traces(trainer, &rows);
+    cp_json_put_object(w, "trace");
+    for (int t = 0; t < CP_TRACES; t++) {
+        cp_json_put_array(w, cp_trace_names[t]);
+        for (int i = 0; i < rows; i++) cp_json_put_number(w, NULL, traces[i * CP_TRACES + t]);
+        cp_json_put_end(w);
+    }
+    cp_json_put_end(w);
+}
+
+static cp_table *table_of(const findings *f, int s) {
+    static const cp_metric columns[] = {CP_ACCURACY, CP_BALANCED_ACCURACY, CP_ECE, CP_MCE, CP_NLL, CP_BRIER, CP_AUC};
+    cp_table *table = cp_table_new(8, measured_names[s], "accuracy, %", "balanced, %", "ECE, %", "MCE, %", "NLL", "Brier", "AUC");
+    for (int v = 0; v < VIEWS; v++) {
+        const cp_metrics *m = f->metrics[s][v];
+        if (!m) continue;
+        cp_table_text(table, "%s", view_titles[v]);
+        for (size_t c = 0; c < sizeof columns / sizeof *columns; c++) {
+            bool share = cp_metric_is_share(columns[c]);
+            cp_table_number(table, (share ? 100 : 1) * m->of[columns[c]].value, share ? 1 : 3);
+        }
+    }
+    return table;
+}
+
+static void put_tables(const findings *f, cp_json_writer *w, FILE *file) {
+    static const char *const keys[MEASURED] = {"validation_table", "table"};
+    for (int s = MEASURED - 1; s >= 0; s--) {
+        cp_table *table = table_of(f, s);
+        cp_table_put(table, w, keys[s]);
+        if (file) {
+            if (s < MEASURED - 1) fputc('\n', file);
+            cp_table_print(table, file);
+        }
+        cp_table_free(table);
+    }
+}
+
+/* ---- the end ---- */
+
+static bool write_result(cp_train *train, const cp_trainer *trainer, const findings *f) {
+    cp_run        *run = train->run;
+    cp_json_writer w = {.pretty = true};
+    FILE          *file = run->quiet || run->json ? NULL : stdout;
+    double         nll;
+    int64_t        selected = cp_trainer_selected(trainer, &nll);
+    begin_result(train, trainer, &w, NULL);
+    cp_json_put_integer(&w, "selected_step", selected);
+    cp_json_put_number(&w, "temperature", f->temperature);
+    cp_json_put_number(&w, "lambda", train->lambda);
+    cp_json_put_bool(&w, "lambda_chosen", train->lambda_chosen);
+    for (int s = 0; s < MEASURED; s++) {
+        cp_json_put_object(&w, measured_names[s]);
+        for (int v = 0; v < VIEWS; v++)
+            if (f->metrics[s][v]) cp_metrics_put(f->metrics[s][v], &w, view_names[v]);
+        cp_json_put_end(&w);
+    }
+    put_trace(trainer, &w);
+    put_tables(f, &w, file);
+    cp_json_put_end(&w);
+    if (!cp_run_finish(run, &w)) return false;
+    if (!run->quiet) fprintf(run->json ? stderr : stdout, "%sResults: %s/\n", run->json ? "" : "\n", run->folder);
+    return true;
+}
+
+bool cp_train_report_divergence(cp_train *train, const cp_trainer *trainer) {
+    cp_run         *run = train->run;
+    const cp_guard *guard = cp_trainer_guard(trainer);
+    int64_t         last = guard->event_count < CP_GUARD_EVENTS ? guard->event_count : CP_GUARD_EVENTS;
+    cp_json_writer  w = {.pretty = true};
+    begin_result(train, trainer, &w, NULL);
+    cp_json_put_bool(&w, "diverged", true);
+    put_trace(trainer, &w);
+    cp_json_put_end(&w);
+    if (!cp_run_finish(run, &w)) return false;
+    return cp_fail(
+        &run->status,
+        "the training diverged and was given up after %lld rollbacks (%s); take a smaller --rate, a smaller --alpha or a "
+        "larger --slope. What happened is in %.300s/result.json",
+        (long long)guard->rolled_back, last ? cp_guard_event_text(&guard->events[last - 1]).s : "?", run->folder);
+}
+
+bool cp_train_conclude(cp_train *train, const cp_trainer *trainer) {
+    findings f = {.finite = true};
+    cp_tape *tape = cp_tape_new();
+    bool     fine = tape && measure_file(train, &f, tape, CP_TRAINER_END, false) && f.finite &&
+                measure_file(train, &f, tape, CP_TRAINER_SELECTED, true);
+    cp_tape_free(tape);
+    if (fine && f.finite)
+        fine = draw_reliability(train, &f) && draw_curves(train, trainer) && write_result(train, trainer, &f);
+    else if (!f.finite)
+        fine = cp_train_report_divergence(train, trainer);
+    findings_free(&f);
+    return fine;
+}
