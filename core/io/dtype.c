@@ -6,12 +6,14 @@
 #include <string.h>
 
 static const struct {
-    const char *name;
+    const char *name, *numpy;
     size_t      size;
 } types[CP_DTYPES] = {
-    [CP_BOOL] = {"BOOL", 1}, [CP_U8] = {"U8", 1},     [CP_I8] = {"I8", 1},   [CP_I16] = {"I16", 2}, [CP_U16] = {"U16", 2},
-    [CP_F16] = {"F16", 2},   [CP_BF16] = {"BF16", 2}, [CP_I32] = {"I32", 4}, [CP_U32] = {"U32", 4}, [CP_F32] = {"F32", 4},
-    [CP_F64] = {"F64", 8},   [CP_I64] = {"I64", 8},   [CP_U64] = {"U64", 8},
+    [CP_BOOL] = {"BOOL", "bool", 1},     [CP_U8] = {"U8", "uint8", 1},     [CP_I8] = {"I8", "int8", 1},
+    [CP_I16] = {"I16", "int16", 2},      [CP_U16] = {"U16", "uint16", 2},  [CP_F16] = {"F16", "float16", 2},
+    [CP_BF16] = {"BF16", "bfloat16", 2}, [CP_I32] = {"I32", "int32", 4},   [CP_U32] = {"U32", "uint32", 4},
+    [CP_F32] = {"F32", "float32", 4},    [CP_F64] = {"F64", "float64", 8}, [CP_I64] = {"I64", "int64", 8},
+    [CP_U64] = {"U64", "uint64", 8},
 };
 
 size_t cp_dtype_size(cp_dtype dtype) {
@@ -20,6 +22,10 @@ size_t cp_dtype_size(cp_dtype dtype) {
 
 const char *cp_dtype_name(cp_dtype dtype) {
     return types[dtype].name;
+}
+
+const char *cp_dtype_numpy(cp_dtype dtype) {
+    return types[dtype].numpy;
 }
 
 bool cp_dtype_named(const char *name, cp_dtype *dtype) {

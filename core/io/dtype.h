@@ -30,8 +30,9 @@ typedef enum cp_dtype {
 #define CP_REAL_DTYPE CP_F32
 #endif
 
-size_t      cp_dtype_size(cp_dtype dtype); /* bytes */
-const char *cp_dtype_name(cp_dtype dtype); /* as safetensors has it: "F32" */
+size_t      cp_dtype_size(cp_dtype dtype);  /* bytes */
+const char *cp_dtype_name(cp_dtype dtype);  /* as safetensors has it: "F32" */
+const char *cp_dtype_numpy(cp_dtype dtype); /* as numpy has it: "float32" */
 bool        cp_dtype_named(const char *name, cp_dtype *dtype);
 
 /* File order to this machine's. `native` may be `bytes` itself or lie before it, overlapping. */

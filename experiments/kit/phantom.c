@@ -111,10 +111,10 @@ static color vary(color base, cp_rng *rng, double shared, double own) {
 static color plasma_of(cp_rng *rng, int class) {
     static const color usual[] = {{{0.68, 0.74, 0.90}}, {{0.93, 0.68, 0.62}}, {{0.90, 0.78, 0.80}}, {{0.74, 0.73, 0.82}}};
     static const color middle = {{0.81, 0.73, 0.79}};
-    double             share = between(rng, 0, 0.8);
+    double             share = between(rng, 0.2, 1);
     color              mixed;
     for (int k = 0; k < CHANNELS; k++) mixed.c[k] = middle.c[k] + share * (usual[class].c[k] - middle.c[k]);
-    return vary(mixed, rng, 0.03, 0.025);
+    return vary(mixed, rng, 0.03, 0.02);
 }
 
 static void stain(color *c, double strength) {
@@ -143,8 +143,8 @@ static scene draw_scene(cp_rng *rng, int class) {
                             .slope_x = between(rng, -0.005, 0.005),
                             .slope_y = between(rng, -0.005, 0.005),
                             .noise = between(rng, 0.03, 0.10),
-                            .grain_nucleus = between(rng, 0.02, 0.06),
-                            .grain_body = between(rng, 0, 0.05)};
+                            .grain_nucleus = between(rng, 0.01, 0.035),
+                            .grain_body = between(rng, 0, 0.02)};
     s.body = (disc){middle + 1.5 * cp_rng_normal(rng), middle + 1.5 * cp_rng_normal(rng), size * between(rng, 7.5, 9.5)};
     draw_nucleus(&s, rng, class);
     place_nucleus(&s, rng, size);
@@ -183,8 +183,10 @@ static double joint_edge(const disc *a, const disc *b, double waist, double x, d
 static double nucleus_edge(const scene *s, double x, double y) {
     double least = disc_edge(&s->lobes[0], x, y);
     for (int i = 1; i < s->lobe_count; i++) {
-        least = fmin(least, disc_edge(&s->lobes[i], x, y));
-        least = fmin(least, joint_edge(&s->lobes[i - 1], &s->lobes[i], s->waist, x, y));
+        double edge = joint_edge(&s->lobes[i - 1], &s->lobes[i], s->waist, x, y);
+        if (edge < least) least = edge;
+        edge = disc_edge(&s->lobes[i], x, y);
+        if (edge < least) least = edge;
     }
     return least;
 }
@@ -199,16 +201,22 @@ static void paint(color *on, const color *with, double share, double lighter) {
     for (int k = 0; k < CHANNELS; k++) on->c[k] += share * (with->c[k] + lighter - on->c[k]);
 }
 
+static double grain_at(const scene *s, double x, double y) {
+    double sum = 0;
+    for (int i = 0; i < WAVES; i++) sum += cos(s->grain[i].x * x + s->grain[i].y * y + s->grain[i].phase);
+    return sum;
+}
+
 static color pixel_at(const scene *s, double x, double y) {
     color  at = s->paper;
-    double grain = 0;
-    for (int i = 0; i < WAVES; i++) grain += cos(s->grain[i].x * x + s->grain[i].y * y + s->grain[i].phase);
+    double body = cover(body_edge(s, x, y), s->blur), nucleus = cover(nucleus_edge(s, x, y), s->blur);
+    double grain = body > 0 || nucleus > 0 ? grain_at(s, x, y) : 0;
     for (int i = 0; i < s->neighbor_count; i++) { /* red cells are paler in the middle */
         double edge = disc_edge(&s->neighbors[i], x, y);
         paint(&at, &s->blood, cover(edge, s->blur), 0.10 * cover(edge + 0.6 * s->neighbors[i].radius, 4));
     }
-    paint(&at, &s->plasma, cover(body_edge(s, x, y), s->blur), s->grain_body * grain);
-    paint(&at, &s->nucleus, cover(nucleus_edge(s, x, y), s->blur), s->grain_nucleus * grain);
+    paint(&at, &s->plasma, body, s->grain_body * grain);
+    paint(&at, &s->nucleus, nucleus, s->grain_nucleus * grain);
     for (int i = 0; i < s->speck_count; i++) paint(&at, &s->nucleus, 0.8 * cover(disc_edge(&s->specks[i], x, y), s->blur), 0);
     return at;
 }
@@ -221,7 +229,7 @@ static void draw_image(const scene *s, cp_rng *rng, uint8_t *pixels) {
             uint32_t word = cp_rng_u32(rng); /* ten bits of noise a channel */
             for (int k = 0; k < CHANNELS; k++, word >>= 10) {
                 double value = at.c[k] + light + s->noise * ((double)(word & 1023) / 1023 - 0.5);
-                *pixels++ = (uint8_t)floor(255 * (value < 0 ? 0 : value > 1 ? 1 : value) + 0.5);
+                *pixels++ = (uint8_t)(255 * (value < 0 ? 0 : value > 1 ? 1 : value) + 0.5);
             }
         }
 }
