@@ -37,8 +37,8 @@ struct cp_head {
 typedef struct cp_hybrid_config {
     cp_precision precision; /* CP_PRECISION_DEFAULT: CP_DIAGONAL */
     bool         learn_prior;
-    double       mean_sd;   /* the means start at N(0, mean_sd^2); 0: 0.1 */
-    bool         associate; /* the softmax head starts at the Gaussians' posterior instead of at weights of its own */
+    double       mean_sd; /* the means start at N(0, mean_sd^2); 0: 0.6 */
+    bool         apart;   /* the softmax head starts at weights of its own instead of at the Gaussians' posterior */
 } cp_hybrid_config;
 
 /* Options NULL: the defaults. NULL, after the error handler, when it cannot be made. */

@@ -24,7 +24,7 @@ static bool hybrid_make(cp_at at, cp_head *head, cp_params *params, const char *
                                          .learn_prior = c->learn_prior,
                                          .mean_sd = (cp_real)c->mean_sd};
     h->layer = (cp_gaussian_softmax_make)(at, params, path, config, rng);
-    return h->layer.weight && (!c->associate || associate(at, &h->layer));
+    return h->layer.weight && (c->apart || associate(at, &h->layer));
 }
 
 static const cp_gaussian_softmax *layer_of(const cp_head *head) {
@@ -52,8 +52,8 @@ static const cp_choice precisions[] = {{"spherical", CP_SPHERICAL}, {"diagonal",
 static const cp_key keys[] = {
     {"precision", CP_KEY_CHOICE, .place = offsetof(cp_hybrid_config, precision), .choices = precisions, .fallback = CP_DIAGONAL},
     {"learn_prior", CP_KEY_BOOL, .place = offsetof(cp_hybrid_config, learn_prior)},
-    {"mean_sd", CP_KEY_NUMBER, .place = offsetof(cp_hybrid_config, mean_sd), .least = 1e-6, .most = 1e6, .fallback = 0.1},
-    {"associate", CP_KEY_BOOL, .place = offsetof(cp_hybrid_config, associate)},
+    {"mean_sd", CP_KEY_NUMBER, .place = offsetof(cp_hybrid_config, mean_sd), .least = 1e-6, .most = 1e6, .fallback = 0.6},
+    {"apart", CP_KEY_BOOL, .place = offsetof(cp_hybrid_config, apart)},
     {0},
 };
 

@@ -39,8 +39,8 @@ void cp_model_free(cp_model *model); /* NULL is fine */
  *         head           softmax, jem, hybrid                        softmax   head.weight, head.bias
  *   hybrid precision     spherical, diagonal, full                   diagonal  also head.mean, head.precision
  *         learn_prior    true, false                                 false     head.prior
- *         mean_sd        1e-6 to 1e6: the means start at N(0, sd^2)  0.1
- *         associate      true, false: softmax starts at the means'   false
+ *         mean_sd        1e-6 to 1e6: the means start at N(0, sd^2)  0.6
+ *         apart          true: softmax has a start of its own        false
  *   wrn   depth          10, 16, 22, ... (6n + 4)                    10        stem.weight, stem.bias, stage0.block0.conv1.weight,
  *         width          1 to 1000                                   1         ...conv1.bias, ...conv2..., ...shortcut..., to
  *         channels       of the images, 1 to 4096                    1         stage2.blockN...: see models/net.h

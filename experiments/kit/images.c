@@ -53,3 +53,7 @@ cp_images *cp_images_load(const char *file_or_name, cp_status *status) {
     cp_images_free(images);
     return NULL;
 }
+
+const char *cp_images_origin(const cp_images *images) {
+    return images->official ? "the official file" : images->md5[0] ? "not the official file" : "built in";
+}

@@ -270,7 +270,7 @@ static void a_network_and_a_head_with_the_same_key_are_no_model(void) {
 static void the_hybrid_head_starts_as_its_options_say(void) {
     double distance[2], sd[2];
     for (int i = 0; i < 2; i++) {
-        cp_hybrid_config start = {.mean_sd = i ? 0.6 : 0, .associate = i};
+        cp_hybrid_config start = {.mean_sd = i ? 0 : 0.1, .apart = !i};
         cp_model        *m = model_of(
                    (cp_model_config){.model = "mlp", .head = "hybrid", .classes = 10, .mlp = {.sizes = {3, 40}}, .hybrid = start});
         cp_gaussian_softmax *layer = cp_head_gaussian_softmax(m->head);
