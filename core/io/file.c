@@ -93,6 +93,84 @@ bool cp_file_read(const char *path, size_t limit, cp_bytes *out, cp_status *stat
     return done;
 }
 
+struct cp_source {
+    int                  fd; /* below 0: memory */
+    const unsigned char *bytes;
+    uint64_t             size;
+    cp_bytes             owned; /* what came out of a pipe */
+    char                 name[];
+};
+
+static cp_source *source_new(const char *name, cp_status *status) {
+    size_t     size = strlen(name) + 1;
+    cp_source *source = malloc(sizeof *source + size);
+    if (!source) return cp_null(cp_fail(status, "%.300s: not enough memory to read it", name));
+    *source = (cp_source){.fd = -1};
+    memcpy(source->name, name, size);
+    return source;
+}
+
+cp_source *cp_source_memory(const void *bytes, size_t size, const char *name, cp_status *status) {
+    cp_source *source = source_new(name, status);
+    if (source) source->bytes = bytes, source->size = size;
+    return source;
+}
+
+/* What is not a regular file goes into memory. */
+static bool source_fill(cp_source *source, cp_status *status) {
+    struct stat info;
+    source->fd = open_again(source->name, O_RDONLY, 0);
+    if (source->fd < 0) return fail_errno(status, source->name, "cannot open it for reading", errno);
+    if (fstat(source->fd, &info) == 0 && S_ISREG(info.st_mode)) {
+        source->size = (uint64_t)info.st_size;
+        return true;
+    }
+    if (!read_open_file(source->fd, source->name, SIZE_MAX, &source->owned, status)) return false;
+    close(source->fd);
+    source->fd = -1;
+    source->bytes = source->owned.data;
+    source->size = source->owned.size;
+    return true;
+}
+
+cp_source *cp_source_open(const char *path, cp_status *status) {
+    cp_source *source = source_new(path, status);
+    if (!source || source_fill(source, status)) return source;
+    cp_source_close(source);
+    return NULL;
+}
+
+uint64_t cp_source_size(const cp_source *source) {
+    return source->size;
+}
+
+const char *cp_source_name(const cp_source *source) {
+    return source->name;
+}
+
+void cp_source_close(cp_source *source) {
+    if (!source) return;
+    if (source->fd >= 0) close(source->fd);
+    cp_bytes_free(&source->owned);
+    free(source);
+}
+
+bool cp_source_read(const cp_source *source, uint64_t offset, void *out, size_t size, cp_status *status) {
+    unsigned char *to = out;
+    if (source->fd < 0 && size > 0) memcpy(to, source->bytes + offset, size);
+    for (size_t done = 0; source->fd >= 0 && done < size;) {
+        size_t  some = size - done < TRANSFER_MAX ? size - done : TRANSFER_MAX;
+        ssize_t got = pread(source->fd, to + done, some, (off_t)(offset + done));
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return fail_errno(status, source->name, "reading failed", errno);
+        if (got == 0)
+            return cp_damaged(status, "%.300s: the file ends at byte %llu; it became shorter while it was read", source->name,
+                              (unsigned long long)(offset + done));
+        done += (size_t)got;
+    }
+    return true;
+}
+
 struct cp_file_writer {
     char     *temporary; /* NULL when writing to a device directly */
     int       fd;

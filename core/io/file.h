@@ -10,6 +10,19 @@
  * of them never end. A file that is not there gives CP_STATUS_MISSING. */
 bool cp_file_read(const char *path, size_t limit, cp_bytes *out, cp_status *status);
 
+/* Bytes to be read at any place: those of a file, which stays on the disk (a pipe is read whole first), or memory that the
+ * caller keeps until the close and that messages call `name`. NULL after an error. */
+typedef struct cp_source cp_source;
+
+cp_source  *cp_source_open(const char *path, cp_status *status);
+cp_source  *cp_source_memory(const void *bytes, size_t size, const char *name, cp_status *status);
+uint64_t    cp_source_size(const cp_source *source);
+const char *cp_source_name(const cp_source *source);
+void        cp_source_close(cp_source *source); /* NULL is fine */
+
+/* `size` bytes from `offset` on, which must lie within the source. */
+bool cp_source_read(const cp_source *source, uint64_t offset, void *out, size_t size, cp_status *status);
+
 /* Writes a file under a temporary name in the same folder; commit flushes it to the disk and gives it its name, and
  * so replaces an older file (whose permissions it takes on) in one step. Until then, and after any error, the older
  * file is as it was. A symbolic link is replaced by the file. What is not a regular file (a pipe, /dev/stdout) is

@@ -1,7 +1,6 @@
 /* .npy: the magic "\x93NUMPY", two version bytes, the length of a header that is a Python dict in text, then the
  * elements. */
 #include "core/io/npy.h"
-#include "core/io/bytes.h"
 #include "core/io/file.h"
 
 #include <stdio.h>
@@ -17,7 +16,7 @@ enum { HEADER_LIMIT = 1 << 20, WRITE_ALIGN = 64 };
 typedef struct header {
     cp_npy npy;   /* without its data, */
     size_t start; /* which begin there */
-    bool   big_endian;
+    bool   big_endian, fortran;
     bool   has_descr, has_order, has_shape;
 } header;
 
@@ -105,13 +104,10 @@ static bool parse_descr(parser *p, header *h) {
     return true;
 }
 
-static bool parse_order(parser *p) {
+static bool parse_order(parser *p, header *h) {
     if (accept_word(p, "False")) return true;
-    if (!accept_word(p, "True")) return fail_here(p, "True or False");
-    return cp_fail(p->status,
-                   "%.200s: header: the array is in Fortran order, C order was expected; save "
-                   "numpy.ascontiguousarray(array) instead",
-                   p->name);
+    h->fortran = accept_word(p, "True");
+    return h->fortran || fail_here(p, "True or False");
 }
 
 static bool parse_dimension(parser *p, int64_t *out) {
@@ -154,7 +150,7 @@ static bool parse_value(parser *p, header *h, const char *key, size_t length) {
         return cp_damaged(p->status, "%.200s: header, byte %zu: %s key '%s'; expected descr, fortran_order and shape, once each",
                           p->name, (size_t)(key - p->text), seen ? "a second" : "the unknown", cp_shown(key, length).text);
     *seen = true;
-    return seen == &h->has_descr ? parse_descr(p, h) : seen == &h->has_order ? parse_order(p) : parse_shape(p, h);
+    return seen == &h->has_descr ? parse_descr(p, h) : seen == &h->has_order ? parse_order(p, h) : parse_shape(p, h);
 }
 
 static bool parse_dict(parser *p, header *h) {
@@ -217,16 +213,40 @@ static bool parse_all(const unsigned char *bytes, size_t size, const char *name,
                       found < expected ? "truncated" : "damaged or holds more than one array");
 }
 
-/* Takes the bytes over. The elements move to the front of their buffer: no second one for large arrays, and aligned. */
-static bool npy_from(cp_bytes file, const char *name, cp_npy *npy, cp_status *status) {
+/* From Fortran order, in which the first axis runs fastest, to a new array in C order; NULL when out of memory. */
+static void *to_c_order(const cp_npy *npy, const unsigned char *from) {
+    size_t         width = cp_dtype_size(npy->dtype), step[CP_NPY_RANK], place = 0, extent = width;
+    int64_t        index[CP_NPY_RANK] = {0};
+    unsigned char *to = malloc(npy->size * width);
+    for (int axis = npy->rank - 1; axis >= 0; extent *= (size_t)npy->dims[axis--]) step[axis] = extent;
+    for (size_t i = 0; to && i < npy->size; i++, from += width) {
+        memcpy(to + place, from, width);
+        for (int axis = 0; axis < npy->rank; axis++) {
+            place += step[axis];
+            if (++index[axis] < npy->dims[axis]) break;
+            place -= step[axis] * (size_t)npy->dims[axis];
+            index[axis] = 0;
+        }
+    }
+    return to;
+}
+
+/* The elements move to the front of their buffer: no second one for large arrays, and aligned. */
+bool cp_npy_take(cp_bytes bytes, const char *name, cp_npy *npy, cp_status *status) {
     header h = {0};
-    if (!parse_all(file.data, file.size, name, &h, status)) {
-        cp_bytes_free(&file);
+    *npy = (cp_npy){0};
+    if (!parse_all(bytes.data, bytes.size, name, &h, status)) {
+        cp_bytes_free(&bytes);
         return false;
     }
+    cp_elements_decode(h.npy.dtype, h.big_endian, bytes.data + h.start, h.npy.size, bytes.data);
+    h.npy.data = bytes.data;
+    if (h.fortran && h.npy.rank > 1 && h.npy.size > 1) {
+        h.npy.data = to_c_order(&h.npy, bytes.data);
+        cp_bytes_free(&bytes);
+        if (!h.npy.data) return cp_fail(status, "%.200s: not enough memory for %zu elements in C order", name, h.npy.size);
+    }
     *npy = h.npy;
-    npy->data = file.data;
-    cp_elements_decode(npy->dtype, h.big_endian, file.data + h.start, npy->size, npy->data);
     return true;
 }
 
@@ -234,13 +254,13 @@ bool cp_npy_parse(const void *bytes, size_t size, const char *name, cp_npy *npy,
     cp_bytes copy = {0};
     *npy = (cp_npy){0};
     if (!cp_bytes_append(&copy, bytes, size)) return cp_fail(status, "%.200s: not enough memory for %zu bytes", name, size);
-    return npy_from(copy, name, npy, status);
+    return cp_npy_take(copy, name, npy, status);
 }
 
 bool cp_npy_read(const char *path, cp_npy *npy, cp_status *status) {
     cp_bytes file;
     *npy = (cp_npy){0};
-    return cp_file_read(path, PTRDIFF_MAX, &file, status) && npy_from(file, path, npy, status);
+    return cp_file_read(path, PTRDIFF_MAX, &file, status) && cp_npy_take(file, path, npy, status);
 }
 
 void cp_npy_free(cp_npy *npy) {
@@ -298,20 +318,42 @@ static size_t make_front(unsigned char front[256], const char *code, int rank, c
     return used;
 }
 
-static void append(void *writer, const void *bytes, size_t size) {
+/* The front of a file, or 0 when there can be none. */
+static size_t check_and_make_front(unsigned char front[256], cp_dtype dtype, int rank, const int64_t *dims, size_t *count,
+                                   const char *name, cp_status *status) {
+    const char *code = dtype >= 0 && dtype < CP_DTYPES ? code_of_type(dtype) : NULL;
+    if (!code) return cp_fail(status, "%.200s: numpy has no type for these elements; convert them to F32 first", name);
+    if (rank < 0 || rank > CP_NPY_RANK || !cp_shape_count(rank, dims, cp_dtype_size(dtype), count))
+        return cp_fail(status, "%.200s: a shape of rank 0 to %d, no dimension negative, was expected", name, CP_NPY_RANK);
+    return make_front(front, code, rank, dims);
+}
+
+static void append_to_file(void *writer, const void *bytes, size_t size) {
     cp_file_writer_append(writer, bytes, size);
 }
 
 bool cp_npy_write(const char *path, cp_dtype dtype, int rank, const int64_t *dims, const void *data, cp_status *status) {
-    const char *code = dtype >= 0 && dtype < CP_DTYPES ? code_of_type(dtype) : NULL;
-    size_t      count;
-    if (!code) return cp_fail(status, "%.200s: numpy has no type for these elements; convert them to F32 first", path);
-    if (rank < 0 || rank > CP_NPY_RANK || !cp_shape_count(rank, dims, cp_dtype_size(dtype), &count))
-        return cp_fail(status, "%.200s: a shape of rank 0 to %d, no dimension negative, was expected", path, CP_NPY_RANK);
-    cp_file_writer *writer = cp_file_writer_new(path, status);
+    unsigned char   front[256];
+    size_t          count = 0, size = check_and_make_front(front, dtype, rank, dims, &count, path, status);
+    cp_file_writer *writer = size ? cp_file_writer_new(path, status) : NULL;
     if (!writer) return false;
-    unsigned char front[256];
-    cp_file_writer_append(writer, front, make_front(front, code, rank, dims));
-    cp_elements_stream(dtype, data, count, append, writer);
+    cp_file_writer_append(writer, front, size);
+    cp_elements_stream(dtype, data, count, append_to_file, writer);
     return cp_file_writer_commit(writer, status);
+}
+
+static void append_to_bytes(void *out, const void *bytes, size_t size) {
+    cp_bytes_append(out, bytes, size);
+}
+
+bool cp_npy_append(cp_bytes *out, cp_dtype dtype, int rank, const int64_t *dims, const void *data, const char *name,
+                   cp_status *status) {
+    unsigned char front[256];
+    size_t        count = 0, size = check_and_make_front(front, dtype, rank, dims, &count, name, status);
+    if (!size) return false;
+    if (cp_bytes_reserve(out, size + count * cp_dtype_size(dtype))) {
+        cp_bytes_append(out, front, size);
+        cp_elements_stream(dtype, data, count, append_to_bytes, out);
+    }
+    return !out->failed || cp_fail(status, "%.200s: not enough memory for %zu elements", name, count);
 }

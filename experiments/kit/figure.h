@@ -129,7 +129,8 @@ void cp_panel_confusion(cp_panel *panel, cp_style style, int classes, const doub
 /* Images of one size in rows of `columns`, from the top left. */
 void cp_panel_tiles(cp_panel *panel, int n, const cp_image *images, int columns);
 
-/* The same as a picture of its own, path.png, with a caption for the report. */
+/* The same as a picture of its own: the PNG file alone, or path.png with a caption for the report. */
+bool cp_tiles_write(const char *path, int n, const cp_image *images, int columns, cp_status *status);
 bool cp_tiles_save(const char *path, const char *caption, int n, const cp_image *images, int columns, cp_status *status);
 
 /* ---- for the file only ---- */

@@ -1,5 +1,5 @@
 /* Image sets: the built-in one, and files in MedMNIST's layout. */
-#include "experiments/kit/images.h"
+#include "experiments/kit/images_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +28,7 @@ static bool add_phantom_split(cp_images *images, int split, cp_status *status) {
 }
 
 static bool make_phantom(cp_images *images, cp_status *status) {
+    strcpy(images->name, "phantom");
     images->height = images->width = CP_PHANTOM_SIZE;
     images->channels = CP_PHANTOM_CHANNELS;
     images->classes = CP_PHANTOM_CLASSES;
@@ -46,14 +47,30 @@ static bool make_phantom(cp_images *images, cp_status *status) {
 cp_images *cp_images_load(const char *file_or_name, cp_status *status) {
     cp_images *images = calloc(1, sizeof *images);
     if (!images) return cp_null(cp_fail(status, "not enough memory for an image set"));
-    if (strcmp(file_or_name, "phantom") != 0)
-        return cp_images_free(images), cp_null(cp_fail(status, "%.300s: npz files come with the reader", file_or_name));
-    strcpy(images->name, "phantom");
-    if (make_phantom(images, status)) return images;
+    bool built_in = strcmp(file_or_name, "phantom") == 0;
+    if (built_in ? make_phantom(images, status) : cp_images_read(images, file_or_name, status)) return images;
     cp_images_free(images);
     return NULL;
 }
 
+/* ---- telling ---- */
+
+cp_images_text cp_images_scaling(const cp_images *images) {
+    cp_images_text text;
+    const char    *type = cp_dtype_numpy(images->stored);
+    if (images->low == -1 && images->high == 1)
+        snprintf(text.s, sizeof text.s, "%s in [-1, 1], as they are", type);
+    else if (images->low == 0 && images->high == 1)
+        snprintf(text.s, sizeof text.s, "%s in [0, 1], 2 x - 1", type);
+    else if (images->low == 0 && images->high == 255)
+        snprintf(text.s, sizeof text.s, "%s in [0, 255], x / 127.5 - 1", type);
+    else
+        snprintf(text.s, sizeof text.s, "%s, from the training split's [%.6g, %.6g] to [-1, 1]", type, images->low, images->high);
+    return text;
+}
+
 const char *cp_images_origin(const cp_images *images) {
-    return images->official ? "the official file" : images->md5[0] ? "not the official file" : "built in";
+    if (!*images->md5) return "built in";
+    if (!images->official) return "not the official file";
+    return images->superseded ? "the official file from before 2024" : "the official file";
 }

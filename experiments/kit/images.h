@@ -51,6 +51,9 @@ typedef struct cp_images_text {
 cp_images_text cp_images_scaling(const cp_images *images);
 const char    *cp_images_origin(const cp_images *images); /* "the official file", "not the official file", "built in", ... */
 
+/* A contact sheet of a split as a PNG file: a row a class, from the top, with the first `columns` images of it. */
+bool cp_images_sheet(const cp_images *images, int split, int columns, const char *path, cp_status *status);
+
 /* ---- phantom: images of stained cells, drawn by a formula ----
  *
  * 28 x 28 x 3 bytes, four classes by the shape of the nucleus: one round lobe, two lobes, a chain of small lobes, a bent band. Place,

@@ -73,22 +73,28 @@ void cp_panel_tiles(cp_panel *p, int n, const cp_image *images, int columns) {
     p->figure->failed = true;
 }
 
+bool cp_tiles_write(const char *path, int n, const cp_image *images, int columns, cp_status *status) {
+    tile_sheet t;
+    cp_bytes   png = {0};
+    if (n <= 0 || columns <= 0) return cp_fail(status, "%.300s: there are no images to save", path);
+    bool fine = make_sheet(n, images, columns, &t, &png) || cp_fail(status, "%.300s: not enough memory for the picture", path);
+    fine = fine && cp_file_write(path, png.data, png.size, status);
+    cp_bytes_free(&png);
+    return fine;
+}
+
 bool cp_tiles_save(const char *path, const char *caption, int n, const cp_image *images, int columns, cp_status *status) {
-    tile_sheet     t;
-    cp_bytes       png = {0};
     cp_json_writer description = {0};
     char           name[1100];
-    if (n <= 0 || columns <= 0) return cp_fail(status, "%.300s: there are no images to save", path);
-    cp_figure *figure = cp_figure_new((cp_figure_config){.caption = caption});
-    bool       fine = figure && !figure->failed && make_sheet(n, images, columns, &t, &png);
+    cp_figure     *figure = cp_figure_new((cp_figure_config){.caption = caption});
+    bool           fine = figure && !figure->failed;
     if (fine) cp_figure_describe(figure, &description);
-    snprintf(name, sizeof name, "%.1000s.png", path);
     if (!fine) cp_fail(status, "%.300s: not enough memory for the picture", path);
-    fine = fine && cp_file_write(name, png.data, png.size, status);
+    snprintf(name, sizeof name, "%.1000s.png", path);
+    fine = fine && cp_tiles_write(name, n, images, columns, status);
     snprintf(name, sizeof name, "%.1000s.figure.json", path);
     fine = fine && cp_json_writer_save(&description, name, status);
     cp_json_writer_free(&description);
     cp_figure_free(figure);
-    cp_bytes_free(&png);
     return fine;
 }

@@ -145,6 +145,22 @@ static void empty_arrays_are_read(void) {
     free(values);
 }
 
+static void fortran_order_becomes_c_order(void) {
+    reads(make(1, "{'descr':'>u2','fortran_order':True,'shape':(2,3)}", "\0\1\0\4\0\2\0\5\0\3\0\6", 12));
+    has_shape(CP_U16, 2, (int64_t[]){2, 3}, 6);
+    TEST_ASSERT_EQUAL_UINT16_ARRAY(((uint16_t[]){1, 2, 3, 4, 5, 6}), npy.data, 6);
+    reads(make(1, "{'descr':'|u1','fortran_order':True,'shape':(2,2,3)}", "aedhbfcgiljk", 12));
+    const char *file = "aedhbfcgiljk";
+    for (int i = 0; i < 2; i++)
+        for (int j = 0; j < 2; j++)
+            for (int k = 0; k < 3; k++)
+                TEST_ASSERT_EQUAL_UINT8(file[i + 2 * j + 4 * k], ((uint8_t *)npy.data)[(i * 2 + j) * 3 + k]);
+    reads(make(1, "{'descr':'<i4','fortran_order':True,'shape':()}", "\7\0\0\0", 4));
+    TEST_ASSERT_EQUAL_INT32(7, *(int32_t *)npy.data);
+    reads(make(1, "{'descr':'<i4','fortran_order':True,'shape':(3,0)}", NULL, 0));
+    has_shape(CP_I32, 2, (int64_t[]){3, 0}, 0);
+}
+
 static void the_header_may_be_laid_out_in_any_way(void) {
     reads(make(1, " { \"shape\" : ( 2 ,1,) ,\n'fortran_order':False,\t'descr':'<i2'}", "\1\0\2\0", 4));
     has_shape(CP_I16, 2, (int64_t[]){2, 1}, 2);
@@ -197,7 +213,6 @@ static void malformed_headers_are_refused_with_their_place(void) {
 }
 
 static void what_is_not_supported_is_refused_with_advice(void) {
-    refuses_header("{'descr':'<f8','fortran_order':True,'shape':(1,)}", "Fortran order, C order was expected; save numpy.ascont");
     refuses_header("{'descr':[('a','<f4')],'fortran_order':False,'shape':(1,)}", "an array of records");
     refuses_header("{'descr':'<c8','fortran_order':False,'shape':(1,)}", "elements of type '<c8' cannot be read; convert");
     refuses_header("{'descr':'|O','fortran_order':False,'shape':(1,)}", "elements of type '|O' cannot be read");
@@ -378,6 +393,7 @@ int main(void) {
     RUN_TEST(half_floats_become_reals);
     RUN_TEST(every_finite_half_becomes_a_float_and_the_same_half_again);
     RUN_TEST(empty_arrays_are_read);
+    RUN_TEST(fortran_order_becomes_c_order);
     RUN_TEST(the_header_may_be_laid_out_in_any_way);
     RUN_TEST(files_that_are_no_npy_are_refused);
     RUN_TEST(malformed_headers_are_refused_with_their_place);

@@ -1,0 +1,301 @@
+/* Decompression. A code of at most FAST_BITS bits is looked up in one step, a longer one bit by bit. Which codes are refused
+ * is as in zlib. */
+#include "core/io/inflate.h"
+
+#include <string.h>
+
+enum {
+    FAST_BITS = 10,
+    CODE_BITS = 15, /* of the longest code */
+    LITERALS = 288,
+    DISTANCES = 32,
+    LITERALS_USED = 286, /* the fixed code has more, which must not occur */
+    DISTANCES_USED = 30,
+    LENGTH_CODES = 19,
+    END_OF_BLOCK = 256,
+    STEP_LEAST = 1 << 15, /* bytes by which the output grows */
+};
+
+/* ---- bits, the lowest first ---- */
+
+typedef struct bits {
+    const unsigned char *next, *end;
+    uint64_t             held;
+    int                  count;  /* held */
+    int                  padded; /* of those, or used already: zeros from behind the end */
+} bits;
+
+/* Afterwards 56 bits are held, more than any step takes. False when bits from behind the end have been used. */
+static inline bool refill(bits *b) {
+    if (b->end - b->next >= 8) {
+        b->held |= cp_get_le64(b->next) << b->count;
+        int bytes = (63 - b->count) >> 3;
+        b->next += bytes;
+        b->count += 8 * bytes;
+        return true;
+    }
+    while (b->count <= 56) {
+        if (b->next < b->end)
+            b->held |= (uint64_t)*b->next++ << b->count;
+        else
+            b->padded += 8;
+        b->count += 8;
+    }
+    return b->padded <= b->count;
+}
+
+static inline unsigned take(bits *b, int count) {
+    unsigned value = (unsigned)(b->held & ((UINT64_C(1) << count) - 1));
+    b->held >>= count;
+    b->count -= count;
+    return value;
+}
+
+/* Gives whole bytes that are held back, and drops the rest of the one begun. */
+static bool align_to_byte(bits *b) {
+    if (b->padded > b->count) return false;
+    b->next -= (b->count - b->padded) / 8;
+    b->held = 0;
+    b->count = b->padded = 0;
+    return true;
+}
+
+/* ---- codes ---- */
+
+typedef struct code {
+    uint16_t fast[1 << FAST_BITS]; /* by the next bits: symbol and length as `symbol << 4 | length`; 0: longer, or no code */
+    uint16_t count[CODE_BITS + 1]; /* of symbols by length */
+    uint16_t symbols[LITERALS];    /* by length, then by number */
+} code;
+
+static unsigned reversed(unsigned value, int count) {
+    unsigned out = 0;
+    for (int i = 0; i < count; i++) out |= (value >> i & 1) << (count - 1 - i);
+    return out;
+}
+
+/* Whether the lengths make a code in which every sequence of bits means something. A single code of one bit may be alone,
+ * and none at all is fine as long as nothing is looked up, where `sparse`. */
+static bool code_make(code *c, const unsigned char *lengths, int symbols, bool sparse) {
+    uint16_t place[CODE_BITS + 2] = {0}, next[CODE_BITS + 2] = {0};
+    int      left = 1, longest = 0;
+    memset(c, 0, sizeof *c);
+    for (int i = 0; i < symbols; i++) c->count[lengths[i]]++;
+    c->count[0] = 0;
+    for (int length = 1; length <= CODE_BITS; length++) {
+        left = 2 * left - c->count[length];
+        if (left < 0) return false;
+        if (c->count[length]) longest = length;
+        place[length + 1] = (uint16_t)(place[length] + c->count[length]);
+        next[length + 1] = (uint16_t)((next[length] + c->count[length]) << 1);
+    }
+    if (left > 0 && !(sparse && longest <= 1)) return false;
+    for (int i = 0; i < symbols; i++) {
+        int length = lengths[i];
+        if (length == 0) continue;
+        c->symbols[place[length]++] = (uint16_t)i;
+        unsigned first = reversed(next[length]++, length);
+        for (unsigned at = first; length <= FAST_BITS && at < 1u << FAST_BITS; at += 1u << length)
+            c->fast[at] = (uint16_t)(i << 4 | length);
+    }
+    return true;
+}
+
+/* -1: these bits are no code. */
+static int take_long(bits *b, const code *c) {
+    int value = 0, first = 0, index = 0;
+    for (int length = 1; length <= CODE_BITS; length++) {
+        value |= (int)(b->held >> (length - 1) & 1);
+        int count = c->count[length];
+        if (value - first < count) {
+            take(b, length);
+            return c->symbols[index + value - first];
+        }
+        index += count;
+        first = (first + count) << 1;
+        value <<= 1;
+    }
+    return -1;
+}
+
+static inline int take_symbol(bits *b, const code *c) {
+    unsigned entry = c->fast[b->held & ((1 << FAST_BITS) - 1)];
+    if (!entry) return take_long(b, c);
+    take(b, entry & 15);
+    return (int)(entry >> 4);
+}
+
+/* ---- blocks: functions return what is wrong, or NULL ---- */
+
+typedef struct stream {
+    bits      in;
+    cp_bytes *out;
+    size_t    start; /* the size of `out` before */
+    size_t    limit;
+    code      literals, distances;
+} stream;
+
+static const char truncated[] = "the data end too early; the file is truncated";
+static const char no_memory[] = "not enough memory for its contents";
+static const char too_long[] = "it holds more than was declared";
+
+/* Room for `more` bytes. */
+static const char *make_room(stream *s, size_t more) {
+    size_t made = s->out->size - s->start;
+    if (more > s->limit - made) return too_long;
+    size_t step = s->limit - made < STEP_LEAST ? s->limit - made : STEP_LEAST;
+    return cp_bytes_reserve(s->out, more > step ? more : step) ? NULL : no_memory;
+}
+
+static const char *read_stored(stream *s) {
+    bits *in = &s->in;
+    if (!align_to_byte(in) || in->end - in->next < 4) return truncated;
+    size_t size = cp_get_le16(in->next);
+    if (size != (cp_get_le16(in->next + 2) ^ 0xFFFFu)) return "a stored block whose length and its complement disagree";
+    in->next += 4;
+    if ((size_t)(in->end - in->next) < size) return truncated;
+    const char *problem = make_room(s, size);
+    if (problem) return problem;
+    cp_bytes_append(s->out, in->next, size);
+    in->next += size;
+    return NULL;
+}
+
+static void fixed_codes(stream *s) {
+    unsigned char lengths[LITERALS];
+    for (int i = 0; i < LITERALS; i++) lengths[i] = i < 144 ? 8 : i < 256 ? 9 : i < 280 ? 7 : 8;
+    code_make(&s->literals, lengths, LITERALS, false);
+    memset(lengths, 5, DISTANCES);
+    code_make(&s->distances, lengths, DISTANCES, false);
+}
+
+/* The lengths of both codes, run-length encoded in a code of their own. */
+static const char *read_lengths(stream *s, unsigned char *lengths, int wanted) {
+    static const unsigned char base[] = {3, 3, 11}, extra[] = {2, 3, 7}; /* of symbols 16, 17, 18 */
+    for (int i = 0; i < wanted;) {
+        if (!refill(&s->in)) return truncated;
+        int symbol = take_symbol(&s->in, &s->literals);
+        if (symbol < 0) return "a code that does not exist, in a table of code lengths";
+        if (symbol < 16) {
+            lengths[i++] = (unsigned char)symbol;
+            continue;
+        }
+        int repeat = base[symbol - 16] + (int)take(&s->in, extra[symbol - 16]);
+        if (symbol == 16 && i == 0) return "a repeated code length with none before it";
+        if (repeat > wanted - i) return "more code lengths than there are codes";
+        memset(lengths + i, symbol == 16 ? lengths[i - 1] : 0, (size_t)repeat);
+        i += repeat;
+    }
+    return NULL;
+}
+
+static const char *dynamic_codes(stream *s) {
+    static const unsigned char order[LENGTH_CODES] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
+    unsigned char              lengths[LITERALS + DISTANCES] = {0};
+    if (!refill(&s->in)) return truncated;
+    int literals = 257 + (int)take(&s->in, 5), distances = 1 + (int)take(&s->in, 5), given = 4 + (int)take(&s->in, 4);
+    if (literals > LITERALS_USED || distances > DISTANCES_USED) return "more codes than the format has";
+    for (int i = 0; i < given; i++) {
+        if (!refill(&s->in)) return truncated;
+        lengths[order[i]] = (unsigned char)take(&s->in, 3);
+    }
+    if (!code_make(&s->literals, lengths, LENGTH_CODES, false)) return "an impossible code for code lengths";
+    memset(lengths, 0, LENGTH_CODES);
+    const char *problem = read_lengths(s, lengths, literals + distances);
+    if (problem) return problem;
+    if (lengths[END_OF_BLOCK] == 0) return "a code without an end of block";
+    if (!code_make(&s->literals, lengths, literals, true)) return "an impossible code for literals";
+    return code_make(&s->distances, lengths + literals, distances, true) ? NULL : "an impossible code for distances";
+}
+
+static inline void copy_match(unsigned char *to, size_t distance, size_t length) {
+    const unsigned char *from = to - distance;
+    if (distance >= length)
+        memcpy(to, from, length);
+    else if (distance == 1)
+        memset(to, *from, length);
+    else
+        while (length--) *to++ = *from++;
+}
+
+static const unsigned short length_base[] = {3,  4,  5,  6,  7,  8,  9,  10, 11,  13,  15,  17,  19,  23, 27,
+                                             31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258};
+static const unsigned char length_extra[] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0};
+static const unsigned short distance_base[] = {1,    2,    3,    4,    5,    7,    9,    13,    17,    25,
+                                               33,   49,   65,   97,   129,  193,  257,  385,   513,   769,
+                                               1025, 1537, 2049, 3073, 4097, 6145, 8193, 12289, 16385, 24577};
+
+/* Literals and matches until the end of the block. Bits and places are held in local variables, for speed. */
+static const char *read_symbols(stream *s) {
+    cp_bytes   *out = s->out;
+    bits        in = s->in;
+    size_t      size = out->size, room = 0;
+    const char *problem = NULL;
+    for (;;) {
+        if (!refill(&in)) {
+            problem = truncated;
+            break;
+        }
+        int    symbol = take_symbol(&in, &s->literals);
+        size_t length = 1, distance = 0;
+        if (symbol == END_OF_BLOCK) break;
+        if (symbol > END_OF_BLOCK) {
+            int kind = symbol - END_OF_BLOCK - 1;
+            if (symbol >= LITERALS_USED) symbol = -1;
+            length = symbol < 0 ? 0 : length_base[kind] + take(&in, length_extra[kind]);
+            kind = take_symbol(&in, &s->distances);
+            if (kind >= DISTANCES_USED) kind = -1;
+            distance = kind < 0 ? 0 : distance_base[kind] + take(&in, kind < 4 ? 0 : kind / 2 - 1);
+            if (kind < 0) symbol = -1;
+        }
+        if (symbol < 0) {
+            problem = "a code that does not exist";
+            break;
+        }
+        if (distance > size - s->start) {
+            problem = "a distance that reaches back before the beginning";
+            break;
+        }
+        if (length > room) {
+            out->size = size;
+            if ((problem = make_room(s, length))) break;
+            room = out->capacity - size < s->limit - (size - s->start) ? out->capacity - size : s->limit - (size - s->start);
+        }
+        if (distance)
+            copy_match(out->data + size, distance, length);
+        else
+            out->data[size] = (unsigned char)symbol;
+        size += length;
+        room -= length;
+    }
+    out->size = size;
+    s->in = in;
+    return problem;
+}
+
+static const char *read_blocks(stream *s) {
+    const char *problem = NULL;
+    for (bool last = false; !last && !problem;) {
+        if (!refill(&s->in)) return truncated;
+        last = take(&s->in, 1);
+        switch (take(&s->in, 2)) {
+        case 0: problem = read_stored(s); break;
+        case 1: fixed_codes(s), problem = read_symbols(s); break;
+        case 2:
+            problem = dynamic_codes(s);
+            if (!problem) problem = read_symbols(s);
+            break;
+        default: problem = "a block of an unknown kind"; break;
+        }
+    }
+    return problem ? problem : align_to_byte(&s->in) ? NULL : truncated;
+}
+
+bool cp_inflate(const void *data, size_t size, size_t limit, cp_bytes *out, size_t *used, const char *name, cp_status *status) {
+    stream s = {.in = {.next = data, .end = (const unsigned char *)data + size}, .out = out, .start = out->size, .limit = limit};
+    const char *problem = read_blocks(&s);
+    *used = (size_t)(s.in.next - (const unsigned char *)data);
+    if (!problem) return true;
+    if (problem == no_memory) return cp_fail(status, "%.300s: %s", name, problem);
+    return cp_damaged(status, "%.300s: compressed data, about byte %zu of %zu: %s", name, *used, size, problem);
+}

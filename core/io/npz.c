@@ -1,0 +1,106 @@
+/* The .npz reader: a directory of names over the zip reader. */
+#include "core/io/npz.h"
+#include "core/io/zip.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char ending[] = ".npy";
+
+typedef struct array {
+    char               *name; /* without the ending */
+    const cp_zip_entry *entry;
+} array;
+
+struct cp_npz {
+    cp_zip *zip;
+    size_t  count;
+    array   arrays[];
+};
+
+static bool is_array(const cp_zip_entry *entry) {
+    size_t length = strlen(entry->name);
+    return length >= sizeof ending - 1 && strcmp(entry->name + length - (sizeof ending - 1), ending) == 0;
+}
+
+static cp_npz *npz_from(cp_zip *zip, cp_status *status) {
+    if (!zip) return NULL;
+    cp_npz *npz = malloc(sizeof *npz + cp_zip_count(zip) * sizeof *npz->arrays);
+    bool    done = npz != NULL;
+    if (npz) *npz = (cp_npz){.zip = zip};
+    for (size_t i = 0; done && i < cp_zip_count(zip); i++) {
+        const cp_zip_entry *entry = cp_zip_entry_at(zip, i);
+        if (!is_array(entry)) continue;
+        array *a = &npz->arrays[npz->count];
+        *a = (array){strdup(entry->name), entry};
+        done = a->name != NULL;
+        if (!done) break;
+        a->name[strlen(a->name) - (sizeof ending - 1)] = '\0';
+        npz->count++;
+    }
+    if (done) return npz;
+    cp_fail(status, "%.200s: not enough memory for its names", cp_zip_path(zip));
+    if (npz)
+        cp_npz_close(npz);
+    else
+        cp_zip_close(zip);
+    return NULL;
+}
+
+cp_npz *cp_npz_open(const char *path, cp_status *status) {
+    return npz_from(cp_zip_open(path, status), status);
+}
+
+cp_npz *cp_npz_parse(const void *bytes, size_t size, const char *name, cp_status *status) {
+    return npz_from(cp_zip_parse(bytes, size, name, status), status);
+}
+
+void cp_npz_close(cp_npz *npz) {
+    if (!npz) return;
+    for (size_t i = 0; i < npz->count; i++) free(npz->arrays[i].name);
+    cp_zip_close(npz->zip);
+    free(npz);
+}
+
+size_t cp_npz_count(const cp_npz *npz) {
+    return npz->count;
+}
+
+const char *cp_npz_name(const cp_npz *npz, size_t index) {
+    return npz->arrays[index].name;
+}
+
+static const cp_zip_entry *find(const cp_npz *npz, const char *name) {
+    for (size_t i = 0; i < npz->count; i++)
+        if (strcmp(npz->arrays[i].name, name) == 0) return npz->arrays[i].entry;
+    return NULL;
+}
+
+bool cp_npz_has(const cp_npz *npz, const char *name) {
+    return find(npz, name) != NULL;
+}
+
+/* "a, b, c" for messages. */
+static void list_names(const cp_npz *npz, char *text, size_t room) {
+    size_t used = 0;
+    strcpy(text, "none");
+    for (size_t i = 0; i < npz->count && used < room; i++)
+        used += (size_t)snprintf(text + used, room - used, i ? ", %s" : "%s",
+                                 cp_shown(npz->arrays[i].name, strlen(npz->arrays[i].name)).text);
+}
+
+bool cp_npz_read(const cp_npz *npz, const char *name, cp_npy *npy, cp_status *status) {
+    const cp_zip_entry *entry = find(npz, name);
+    cp_bytes            bytes;
+    *npy = (cp_npy){0};
+    if (!entry) {
+        char names[200];
+        list_names(npz, names, sizeof names);
+        return cp_fail(status, "%.200s: there is no array \"%s\"; the file has: %s", cp_zip_path(npz->zip),
+                       cp_shown(name, strlen(name)).text, names);
+    }
+    char what[320];
+    snprintf(what, sizeof what, "%.200s: array \"%s\"", cp_zip_path(npz->zip), cp_shown(name, strlen(name)).text);
+    return cp_zip_read(npz->zip, entry, &bytes, status) && cp_npy_take(bytes, what, npy, status);
+}

@@ -1,0 +1,31 @@
+/* numpy's .npz: arrays by name, a zip archive of .npy files.
+ *
+ *     cp_npz *npz = cp_npz_open("set.npz", &status);
+ *     cp_npy  images;
+ *     if (npz && cp_npz_read(npz, "train_images", &images, &status)) ...
+ *     cp_npz_close(npz);
+ *
+ * Read: what numpy.savez and numpy.savez_compressed write, and all that cp_npy_read takes in archives stored or deflated
+ * (see zip.h). Arrays stay in the file until they are read. */
+#ifndef CP_IO_NPZ_H
+#define CP_IO_NPZ_H
+
+#include "core/io/npy.h"
+
+typedef struct cp_npz cp_npz;
+
+/* NULL after an error. Parse is for bytes that the caller keeps until the close; `name` is what messages call them. */
+cp_npz *cp_npz_open(const char *path, cp_status *status);
+cp_npz *cp_npz_parse(const void *bytes, size_t size, const char *name, cp_status *status);
+void    cp_npz_close(cp_npz *npz); /* NULL is fine */
+
+/* The names of the arrays, in the order of the file and without ".npy"; other files in the archive are left out. They come
+ * from outside: print them with cp_shown. */
+size_t      cp_npz_count(const cp_npz *npz);
+const char *cp_npz_name(const cp_npz *npz, size_t index);
+bool        cp_npz_has(const cp_npz *npz, const char *name);
+
+/* Fills `npy` (then free it with cp_npy_free) or leaves it {0} and tells why: no such array, or a damaged one. */
+bool cp_npz_read(const cp_npz *npz, const char *name, cp_npy *npy, cp_status *status);
+
+#endif

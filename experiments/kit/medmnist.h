@@ -1,0 +1,29 @@
+/* MedMNIST's files: what a file of theirs is known by, and where it is to be had. */
+#ifndef CP_KIT_MEDMNIST_H
+#define CP_KIT_MEDMNIST_H
+
+#include <stdbool.h>
+
+/* The sets of 28 x 28 images with one label each. */
+typedef struct cp_medmnist {
+    const char        *name;            /* "pneumoniamnist": its file is NAME.npz */
+    const char        *md5;             /* of the file, in hexadecimal */
+    const char        *md5_before_2024; /* NULL: it has not changed */
+    int                classes;
+    const char *const *class_names; /* (classes) */
+} cp_medmnist;
+
+enum { CP_MEDMNIST_SETS = 11 };
+extern const cp_medmnist cp_medmnist_sets[CP_MEDMNIST_SETS];
+
+const cp_medmnist *cp_medmnist_find(const char *name); /* NULL: there is none */
+
+/* The set of a file with that md5, or NULL; tells whether it is the file from before 2024. */
+const cp_medmnist *cp_medmnist_of_md5(const char *md5, bool *before_2024);
+
+typedef struct cp_medmnist_url {
+    char s[128];
+} cp_medmnist_url;
+cp_medmnist_url cp_medmnist_where(const cp_medmnist *set);
+
+#endif
