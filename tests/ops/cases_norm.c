@@ -112,7 +112,7 @@ static const op_case cases[] = {
     SCALED(group_norm, "rank 5",                   OF(2, 2, 1, 3, 4), 4, .number = 2),
 
     SCALED(leaky_norm, "two groups",               OF(2, 3, 3, 4), 4, .number = 2, .real = {0.2}),
-    SCALED(leaky_norm, "a group a channel",        OF(1, 3, 5, 3), 3, .number = 3, .real = {0.2}),
+    SCALED(leaky_norm, "a group a channel",        OF(2, 2, 4, 3), 3, .number = 3, .real = {0.2}),
     SCALED(leaky_norm, "groups, rank 2",           OF(3, 6), 6, .number = 2, .real = {0.2}),
     SCALED(leaky_norm, "groups, ReLU",             OF(1, 5, 3, 4), 4, .number = 1, .real = {0}),
     SCALED(leaky_norm, "groups, no activation",    OF(2, 3, 1, 4), 4, .number = 2, .real = {1}),
