@@ -103,7 +103,7 @@ static bool bench_make(bench *b, const wrn *w) {
     cp_model_config config = {
         .classes = 8,
         .head = "jem",
-        .wrn = {.depth = w->depth, .width = w->width, .channels = w->channels, .norm = w->norm ? CP_NORM_BATCH : CP_NORM_NONE}};
+        .wrn = {.depth = w->depth, .width = w->width, .channels = w->channels, .norm = (cp_norm_kind)w->norm}};
     *b = (bench){.rng = cp_rng_named(1, "bench"), .tape = cp_tape_new(), .label = malloc((size_t)w->batch * sizeof *b->label)};
     b->model = cp_model_new(config, &b->rng);
     b->adam = b->model ? cp_adam_new(b->model->params, (cp_adam_config){.rate = 1e-4}) : NULL;
@@ -214,7 +214,7 @@ static bool whole(const char *text, const char *what, int least, int most, int *
 
 static bool read_wrn(const cp_options *o, int first, wrn *w) {
     const char *const names[] = {"DEPTH", "WIDTH", "NORM", "SIDE", "CHANNELS", "BATCH"};
-    const int         least[] = {10, 1, 0, 8, 1, 2}, most[] = {1000, 100, 1, 4096, 4096, 65536};
+    const int         least[] = {10, 1, 0, 8, 1, 2}, most[] = {1000, 100, CP_NORM_LAYER, 4096, 4096, 65536};
     int              *to[] = {&w->depth, &w->width, &w->norm, &w->side, &w->channels, &w->batch};
     for (int i = 0; i < 6; i++)
         if (!whole(cp_argument(o, first + i), names[i], least[i], most[i], to[i])) return false;
@@ -384,8 +384,8 @@ const cp_command cp_command_bench = {
         "accuracy: the errors of direct convolutions and of Winograd's, median and largest.\n"
         "plot: draws the ratios that tests/bench/compare.py measures, as FIGURE.svg and FIGURE.csv (needs --out).\n"
         "Without arguments: kernels, then wrn. A NETWORK is six numbers, DEPTH WIDTH NORM SIDE CHANNELS BATCH, with NORM 0 for "
-        "none "
-        "and 1 for batch norm; without one, five usual ones. COUPLET_KERNELS (avx512, avx2, portable, reference) and COUPLET_CONV "
+        "none, 1 for batch, 2 for group and 3 for layer norm; without one, five usual ones. COUPLET_KERNELS (avx512, avx2, "
+        "portable, reference) and COUPLET_CONV "
         "(auto, direct, winograd2, winograd4) in the environment force kernels. Winograd's methods make the whole tile of 2x2 or "
         "4x4 outputs that reads an infinite pixel infinite or NaN, and winograd4, which auto takes too, overflows from inputs of "
         "about 1e37 on; direct does neither.",
