@@ -144,10 +144,13 @@ static cp_tensor *signs_tensor(cp_at at, const cp_node *node) {
 static void leaky_before_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
     const leaky_attr *a = node->attr;
     cp_tensor        *x = node->in[0], *scale = node->in[SCALE], *before;
-    if (cp_recording(at))
-        before = cp_gate(at, cp_conv2d_input_grad(at, g, node->in[1], x->dims, a->config), signs_tensor(at, node), a->slope);
-    else
+    if (cp_recording(at)) {
+        cp_tensor *after = cp_conv2d_input_grad(at, g, node->in[1], x->dims, a->config);
+        before = cp_gate(at, after, signs_tensor(at, node), a->slope);
+        cp_release(at, after);
+    } else {
         before = leaky_input_grad(at, node, g, NULL);
+    }
     if (!before) return;
     if (cp_needs(node, 0)) gin[0] = scale ? cp_mul(at, before, scale) : before;
     if (cp_needs(node, SCALE)) gin[SCALE] = cp_sum(at, cp_mul(at, before, x), CP_AXES(0, 1, 2), false);
