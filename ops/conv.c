@@ -137,9 +137,12 @@ static cp_tensor *leaky_weight_grad(cp_at at, const cp_node *node, cp_tensor *g,
     return cp_kernels()->conv2d_weight_grad(cp_scratch(at), &s, x->data, g->data, &fusion, out->data, gb) ? out : NULL;
 }
 
-/* The signs as numbers, for ops. */
-static cp_tensor *signs_tensor(cp_at at, const unsigned char *signs, const cp_tensor *like) {
-    cp_tensor *out = cp_out(at, like->shape);
+/* What has the signs that the leaky ReLU saw: x itself if it is at hand, else the signs as numbers. */
+static cp_tensor *signs_tensor(cp_at at, const cp_node *node) {
+    cp_tensor *x = node->in[X];
+    if (!node->in[SCALE] && node->keeps & CP_KEEPS_IN(X)) return x;
+    const unsigned char *signs = ((const leaky_attr *)node->attr)->signs;
+    cp_tensor           *out = cp_out(at, x->shape);
     for (size_t i = 0; out && i < out->size; i++) out->data[i] = cp_signs_get(signs, i) ? 1 : -1;
     return out;
 }
@@ -150,7 +153,11 @@ static void leaky_before_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_te
     cp_tensor        *x = node->in[0], *scale = node->in[SCALE], *before;
     if (cp_recording(at)) {
         before = cp_conv2d_input_grad(at, g, node->in[1], x->dims, a->config);
-        if (a->signs) before = cp_gate(at, before, signs_tensor(at, a->signs, x), a->slope);
+        if (a->signs) {
+            cp_tensor *after = before;
+            before = cp_gate(at, after, signs_tensor(at, node), a->slope);
+            cp_release(at, after);
+        }
     } else {
         before = leaky_input_grad(at, node, g, NULL);
     }
