@@ -41,14 +41,14 @@ while [ $done -lt "$kills" ]; do
     fi
     if [ -e killed/result.json ] && [ $done -lt "$kills" ]; then
         # shellcheck disable=SC2086
-        train $words --threads 1 --out killed 2>/dev/null
+        train $words --threads 1 --out killed >/dev/null 2>&1
         finished=$((finished + 1))
         same_runs "killed training $finished, $done kills so far, has the bytes of an unbroken one" whole killed
         rm -rf killed
     fi
 done
 # shellcheck disable=SC2086
-train $words --threads 1 --out killed 2>/dev/null
+train $words --threads 1 --out killed >/dev/null 2>&1
 same_runs "after $done kills the bytes are those of an unbroken training" whole killed
 
 # ---- stopped half-way, and what may happen then ----
