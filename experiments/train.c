@@ -87,7 +87,7 @@ static const cp_default defaults[] = {
     {0}};
 /* clang-format on */
 
-enum { LAMBDAS = 3, MOST_MEASUREMENTS = 1000000 };
+enum { LAMBDAS = 3, MOST_MEASUREMENTS = 1000000, LEAST_SIDE = 8 };
 static const double lambdas[LAMBDAS] = {0.1, 1, 10};
 
 /* ---- settings ---- */
@@ -186,6 +186,11 @@ static bool read_config(const cp_train *train, cp_trainer_config *c) {
     if (c->steps / c->every > MOST_MEASUREMENTS) {
         cp_complain(o, "--every %lld is too often in %lld steps; take at least %lld", (long long)c->every, (long long)c->steps,
                     (long long)(c->steps / MOST_MEASUREMENTS + 1));
+        return false;
+    }
+    if (train->images->height < LEAST_SIDE || train->images->width < LEAST_SIDE) {
+        cp_complain(o, "%s has images of %d x %d pixels; a wide ResNet needs at least %d x %d", train->images->name,
+                    train->images->height, train->images->width, LEAST_SIDE, LEAST_SIDE);
         return false;
     }
     if ((c->model.wrn.depth - 4) % 6 != 0) {

@@ -21,9 +21,9 @@ static cp_shape batch_shape(const cp_trainer *t, int count) {
 
 /* The Gaussian of the training pixels, from as many of them as tell its directions well. */
 static bool fit_start(cp_trainer *t, const cp_split *train) {
-    enum { DIRECTIONS = 256, MOST = 3000 };
-    int      count = train->count < MOST ? train->count : MOST;
-    size_t   values = t->images->set->values;
+    enum { DIRECTIONS = 256, MOST = 3000, MOST_VALUES = 1 << 25 };
+    size_t   values = t->images->set->values, most = values > MOST_VALUES / MOST ? MOST_VALUES / values + 1 : MOST;
+    int      count = train->count < (int)most ? train->count : (int)most;
     int     *rows = malloc((size_t)count * sizeof *rows), *one_class = calloc((size_t)count, sizeof *one_class);
     cp_real *pixels = malloc((size_t)count * values * sizeof *pixels);
     bool     fine = rows && one_class && pixels;
