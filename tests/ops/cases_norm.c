@@ -107,7 +107,6 @@ static const op_case cases[] = {
     SCALED(group_norm, "two groups",               OF(2, 3, 3, 4), 4, .number = 2),
     SCALED(group_norm, "a group a channel",        OF(2, 3, 3, 3), 3, .number = 3),
     SCALED(group_norm, "rank 2",                   OF(3, 6), 6, .number = 2),
-    SCALED(group_norm, "rank 2, a group a channel", OF(3, 3), 3, .number = 3, .double_only = true),
     SCALED(group_norm, "one image of one pixel",   OF(1, 1, 1, 6), 6, .number = 2),
     SCALED(group_norm, "rank 5",                   OF(2, 2, 1, 3, 4), 4, .number = 2),
 
