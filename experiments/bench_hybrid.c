@@ -28,9 +28,7 @@ static void bench_free(bench *b) {
 }
 
 static bool bench_make(bench *b) {
-    cp_model_config config = {.classes = CLASSES,
-                              .head = "hybrid",
-                              .wrn = {.depth = 10, .width = 1, .channels = CHANNELS}};
+    cp_model_config config = {.classes = CLASSES, .head = "hybrid", .wrn = {.depth = 10, .width = 1, .channels = CHANNELS}};
     *b = (bench){.rng = cp_rng_named(1, "bench"), .tape = cp_tape_new()};
     b->model = cp_model_new(config, &b->rng);
     b->adam = b->model ? cp_adam_new(b->model->params, (cp_adam_config){.rate = 1e-4}) : NULL;

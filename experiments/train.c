@@ -38,8 +38,8 @@ static const cp_option options[] = {
     {.name = "shift", .kind = CP_OPTION_INT, .fallback = "2", .least = 0, .most = 1000, .unit = "pixels",
      .help = "labeled images are shifted by up to so much"},
     {.name = "flip", .kind = CP_OPTION_CHOICE, .choices = "auto|none|x|xy", .fallback = "auto",
-     .help = "labeled images are flipped: left to right (x), or upside down too (xy); auto: xy for color images, x for gray ones "
-             "(X-rays, CT and MR images have an upper side)"},
+     .help = "labeled images are flipped: left to right (x), or upside down too (xy); auto: xy for color images, none for gray ones "
+             "(X-rays, CT and MR images have an upper side, and a left kidney is no right one)"},
     {.name = "energy", .kind = CP_OPTION_TEXT, .value = "X|auto", .fallback = "auto",
      .help = "weight of the energy terms beside the cross-entropy; auto: 24 / number of labeled images, between 0.1 and 1"},
     {.name = "lambda", .kind = CP_OPTION_TEXT, .value = "X|auto", .fallback = "1",
@@ -119,7 +119,7 @@ static double steps_rule(int labeled) {
 static cp_augment read_augment(const cp_options *o, int channels) {
     enum { AUTO, NONE, X, XY };
     int flip = cp_option_choice(o, "flip");
-    if (flip == AUTO) flip = channels >= 3 ? XY : X;
+    if (flip == AUTO) flip = channels >= 3 ? XY : NONE;
     return (cp_augment){.shift = (int)cp_option_int(o, "shift"), .flip_x = flip != NONE, .flip_y = flip == XY};
 }
 

@@ -186,7 +186,7 @@ static void check_parameters(const char *head, cp_norm_kind norm, cp_activation 
     cp_tensor *at = noise(CP_SHAPE(rows, 8, 9, 2));
     cp_rng     rng = cp_rng_named(4, "pick");
     cp_real   *number[MOST_PARAMETERS] = {0};
-    double     found[MOST_PARAMETERS], h = activation == CP_SWISH ? 1e-4 : 1e-7, largest = 0;
+    double     found[MOST_PARAMETERS], h = activation == CP_SWISH ? 1e-4 : 1e-6, largest = 0;
     TEST_ASSERT_TRUE(m->params->count <= MOST_PARAMETERS);
     TEST_ASSERT_TRUE(cp_backward(tape, objective(m, at, mode), m->params));
     for (int i = 0; i < m->params->count; i++) {

@@ -108,7 +108,8 @@ static void a_mlp_of_one_size_hands_its_inputs_to_the_head(void) {
 static void the_total_energy_is_minus_logsumexp_of_minus_the_class_energies(void) {
     const char *heads[] = {"softmax", "jem", "hybrid"};
     for (int h = 0; h < 3; h++) {
-        cp_model  *m = model_of((cp_model_config){.model = "mlp", .head = heads[h], .classes = 3, .mlp = {.sizes = {4, 6}}});
+        cp_model *m = model_of(
+            (cp_model_config){.model = "mlp", .head = heads[h], .classes = 3, .mlp = {.sizes = {4, 6}}, .hybrid = {.apart = true}});
         cp_tensor *x = noise(false, CP_SHAPE(5, 4));
         cp_tensor *e = cp_model_class_energy(tape, m, x, CP_EVALUATION), *total = cp_model_energy(tape, m, x, CP_EVALUATION);
         cp_tensor *logits = cp_model_logits(tape, m, x, CP_EVALUATION);
