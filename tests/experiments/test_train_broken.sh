@@ -1,6 +1,7 @@
 #!/bin/sh
 # Trainings that are killed, stopped, out of room or find their files changed: continued, each ends in the bytes of an unbroken one, or
 # says why it cannot. See train_parts.sh for the arguments; the third is how many times to kill (3).
+# shellcheck disable=SC2154 # variables of train_parts.sh
 . "$(dirname "$0")/../system/report.sh"
 . "$(dirname "$0")/train_parts.sh"
 kills=3 steps=60
