@@ -1,5 +1,6 @@
 #!/bin/sh
 # couplet train as it is started by hand: what a run leaves, finds and says. See train_parts.sh for the arguments.
+# shellcheck disable=SC2154 # variables of train_parts.sh
 . "$(dirname "$0")/../system/report.sh"
 . "$(dirname "$0")/train_parts.sh"
 # shellcheck disable=SC2086 # options are words

@@ -1,15 +1,16 @@
 #!/bin/sh
 # Trainings that are killed, stopped, out of room or find their files changed: continued, each ends in the bytes of an unbroken one, or
 # says why it cannot. See train_parts.sh for the arguments; the third is how many times to kill (3).
+# shellcheck disable=SC2154 # variables of train_parts.sh
 . "$(dirname "$0")/../system/report.sh"
 . "$(dirname "$0")/train_parts.sh"
+kills=3 steps=60
 case ${3:-} in
 [0-9]*) kills=$3 ;;
-sanitized) kills=1 ;;
-*) kills=3 ;;
+sanitized) kills=1 steps=24 ;;
 esac
 # With a rollback on the way, so that some kills come around it.
-words="gray.npz --steps 60 $small --inject weights --inject-at 21 --quiet"
+words="gray.npz --steps $steps $small --inject weights --inject-at 21 --quiet"
 
 milliseconds() {
     date +%s%3N

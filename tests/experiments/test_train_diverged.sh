@@ -1,6 +1,7 @@
 #!/bin/sh
 # Trainings that are made to diverge: each recovers and says so, or ends with a report and without figures of merit; none hangs.
 # See train_parts.sh for the arguments; with `all` as the third, all cases are tried instead of a few.
+# shellcheck disable=SC2154 # variables of train_parts.sh
 . "$(dirname "$0")/../system/report.sh"
 . "$(dirname "$0")/train_parts.sh"
 case ${3:-} in

@@ -1,6 +1,6 @@
 # What the tests of `couplet train` share; read with `.` after report.sh. Their arguments: the program couplet, the program draw_images,
 # and a word or nothing.
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2034
 
 couplet=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 draw_images=$(cd "$(dirname "$2")" && pwd)/$(basename "$2")
