@@ -22,6 +22,10 @@ static const cp_option options[] = {
      .most = 1000,
      .unit = "images",
      .help = "in a row of the sheet"},
+    {.name = "npz",
+     .kind = CP_OPTION_TEXT,
+     .value = "OUT.npz",
+     .help = "file to write the image set to, such as phantom for use in Python"},
     {0}};
 
 /* ---- numbers about arrays ---- */
@@ -161,7 +165,7 @@ static void print_table(const listing *l, const char *path, const char *kind, co
     printf("%s: %s\n\n", path, kind);
     cp_table_print(l->table, stdout);
     if (*l->model) printf("\nmodel %s\n", l->model);
-    if (l->not_finite) printf("%zu numbers are not finite\n", l->not_finite);
+    if (l->not_finite) printf("%zu number%s not finite\n", l->not_finite, l->not_finite == 1 ? " is" : "s are");
     if (no_set) printf("\nNot an image set: %s\n", no_set);
 }
 
@@ -194,12 +198,13 @@ static bool show_arrays(const char *path, file_kind kind, const char *no_set, bo
 }
 
 static bool show_set(const cp_options *o, const cp_images *images, cp_status *status) {
-    const char *sheet = cp_option_text(o, "sheet");
+    const char *sheet = cp_option_text(o, "sheet"), *npz = cp_option_text(o, "npz");
     bool        json = cp_option_flag(o, "json");
     if (!cp_data_show_images(images, cp_argument(o, 0), json, status)) return false;
-    if (!sheet) return true;
-    if (!cp_images_sheet(images, CP_IMAGES_TRAIN, (int)cp_option_int(o, "columns"), sheet, status)) return false;
-    if (!json) printf("\na contact sheet, one row a class, is in %s\n", sheet);
+    if (sheet && !cp_images_sheet(images, CP_IMAGES_TRAIN, (int)cp_option_int(o, "columns"), sheet, status)) return false;
+    if (npz && !cp_images_write(images, npz, status)) return false;
+    if (sheet && !json) printf("\na contact sheet, one row a class, is in %s\n", sheet);
+    if (npz && !json) printf("\nthe set is in %s\n", npz);
     return true;
 }
 
@@ -212,8 +217,8 @@ static bool show(const cp_options *o, cp_status *status) {
     bool       fine = images != NULL;
     if (fine)
         fine = show_set(o, images, status);
-    else if (cp_option_text(o, "sheet"))
-        cp_fail(status, "a sheet is made of image sets only; %s", *no_set.message ? no_set.message : "this file is none");
+    else if (cp_option_text(o, "sheet") || cp_option_text(o, "npz"))
+        cp_fail(status, "--sheet and --npz are for image sets; %s", *no_set.message ? no_set.message : "this file is none");
     else
         fine = show_arrays(path, kind, *no_set.message ? no_set.message : NULL, cp_option_flag(o, "json"), status);
     cp_images_free(images);

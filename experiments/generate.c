@@ -1,5 +1,5 @@
 /* couplet generate: images of each class, drawn from a trained model by Langevin chains. */
-#include "core/io/npy.h"
+#include "core/io/npz.h"
 #include "experiments/commands.h"
 #include "experiments/image_results.h"
 #include "experiments/kit/progress.h"
@@ -208,16 +208,23 @@ static bool save_sheets(const generation *g, cp_status *status) {
     return fine;
 }
 
-/* samples.npy: uint8 (count, H, W, C), class by class. */
+/* samples.npz: images uint8 (count, H, W, C), labels (count). */
 static bool write_samples(const generation *g, cp_status *status) {
     const int *d = g->trained->shape.dims;
     size_t     all = (size_t)g->count * g->trained->values;
     uint8_t   *pixels = malloc(all);
-    if (!pixels) return cp_fail(status, "not enough memory for the samples as bytes");
-    cp_pixels_of(g->samples, all, pixels);
-    bool fine =
-        cp_npy_write(cp_run_path(g->run, "samples.npy").s, CP_U8, 4, (int64_t[]){g->count, d[0], d[1], d[2]}, pixels, status);
+    int32_t   *labels = malloc((size_t)g->count * sizeof *labels);
+    bool       fine = (pixels && labels) || cp_fail(status, "not enough memory for the samples as bytes");
+    for (int i = 0; fine && i < g->count; i++) labels[i] = g->labels[i];
+    if (fine) {
+        cp_pixels_of(g->samples, all, pixels);
+        cp_npz_writer *npz = cp_npz_writer_new(cp_run_path(g->run, "samples.npz").s, status);
+        cp_npz_writer_add(npz, "images", CP_U8, 4, (int64_t[]){g->count, d[0], d[1], d[2]}, pixels);
+        cp_npz_writer_add(npz, "labels", CP_I32, 1, (int64_t[]){g->count}, labels);
+        fine = cp_npz_writer_commit(npz, status);
+    }
     free(pixels);
+    free(labels);
     return fine;
 }
 
@@ -252,8 +259,7 @@ static bool write_result(generation *g) {
         cp_note_put(&w, file, "The training's chains gave %d of the %d starts; the other classes had too few, and started afresh.",
                     g->borrowed, g->count);
     if (g->stuck) cp_note_put(&w, file, "%d chains ended where their energy is no number.", g->stuck);
-    cp_note_put(&w, file,
-                "The images are in samples.png, one row a class, and as bytes for numpy, class by class, in samples.npy.");
+    cp_note_put(&w, file, "The images are in samples.png, one row a class, and for numpy, with their labels, in samples.npz.");
     cp_json_put_end(&w);
     cp_json_put_end(&w);
     if (!cp_run_finish(run, &w)) return false;

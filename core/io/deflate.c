@@ -146,14 +146,19 @@ static void put_stored(const unsigned char *data, size_t size, cp_bytes *out) {
     } while (size > 0);
 }
 
-bool cp_zlib_compress(const void *data, size_t size, cp_bytes *out) {
-    unsigned char tail[4];
-    cp_bytes_append(out, "\x78\x01", 2);
+bool cp_deflate(const void *data, size_t size, cp_bytes *out) {
     size_t before = out->size;
     if (put_fixed(data, size, out) && out->size - before > size + 5 * (size / STORED_MOST + 1)) {
         out->size = before;
         put_stored(data, size, out);
     }
+    return !out->failed;
+}
+
+bool cp_zlib_compress(const void *data, size_t size, cp_bytes *out) {
+    unsigned char tail[4];
+    cp_bytes_append(out, "\x78\x01", 2);
+    cp_deflate(data, size, out);
     cp_put_be32(tail, cp_adler32(1, data, size));
     return cp_bytes_append(out, tail, sizeof tail);
 }

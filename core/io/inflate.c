@@ -288,13 +288,16 @@ static const char *read_blocks(stream *s) {
         default: problem = "a block of an unknown kind"; break;
         }
     }
-    return problem ? problem : align_to_byte(&s->in) ? NULL : truncated;
+    if (s->in.padded > s->in.count) return truncated; /* whatever zeros from behind the end seemed to mean */
+    align_to_byte(&s->in);
+    return problem;
 }
 
 bool cp_inflate(const void *data, size_t size, size_t limit, cp_bytes *out, size_t *used, const char *name, cp_status *status) {
-    stream s = {.in = {.next = data, .end = (const unsigned char *)data + size}, .out = out, .start = out->size, .limit = limit};
-    const char *problem = read_blocks(&s);
-    *used = (size_t)(s.in.next - (const unsigned char *)data);
+    const unsigned char *bytes = size ? data : (const void *)""; /* data may be NULL then */
+    stream               s = {.in = {.next = bytes, .end = bytes + size}, .out = out, .start = out->size, .limit = limit};
+    const char          *problem = read_blocks(&s);
+    *used = (size_t)(s.in.next - bytes);
     if (!problem) return true;
     if (problem == no_memory) return cp_fail(status, "%.300s: %s", name, problem);
     return cp_damaged(status, "%.300s: compressed data, about byte %zu of %zu: %s", name, *used, size, problem);

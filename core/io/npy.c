@@ -84,6 +84,21 @@ static bool type_of_code(char kind, char size, cp_dtype *dtype) {
     return false;
 }
 
+/* What is saved under types that are not plain numbers. */
+static const char *meaning_of_kind(char kind) {
+    switch (kind) {
+    case 'O': return ": they are Python objects, which only Python can load";
+    case 'U':
+    case 'S':
+    case 'a': return ": they are text";
+    case 'V': return ": they are records or raw bytes";
+    case 'c': return ": they are complex numbers";
+    case 'M':
+    case 'm': return ": they are times";
+    default: return "";
+    }
+}
+
 static bool parse_descr(parser *p, header *h) {
     const char *code;
     size_t      length;
@@ -97,9 +112,9 @@ static bool parse_descr(parser *p, header *h) {
     bool known = length == 3 && code[0] && strchr("<>|", code[0]) && type_of_code(code[1], code[2], &h->npy.dtype);
     if (!known || (code[0] == '|' && code[2] != '1'))
         return cp_fail(p->status,
-                       "%.200s: header, byte %zu: elements of type '%s' cannot be read; convert them with astype() to "
+                       "%.200s: header, byte %zu: elements of type '%s' cannot be read%s; convert them with astype() to "
                        "uint8, int32, int64, float32 or float64",
-                       p->name, (size_t)(code - p->text), cp_shown(code, length).text);
+                       p->name, (size_t)(code - p->text), cp_shown(code, length).text, length > 1 ? meaning_of_kind(code[1]) : "");
     h->big_endian = code[0] == '>';
     return true;
 }

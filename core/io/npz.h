@@ -28,4 +28,19 @@ bool        cp_npz_has(const cp_npz *npz, const char *name);
 /* Fills `npy` (then free it with cp_npy_free) or leaves it {0} and tells why: no such array, or a damaged one. */
 bool cp_npz_read(const cp_npz *npz, const char *name, cp_npy *npy, cp_status *status);
 
+/* ---- writing ----
+ *
+ *     cp_npz_writer *w = cp_npz_writer_new("set.npz", &status);
+ *     cp_npz_writer_add(w, "test_labels", CP_U8, 2, (int64_t[]){100, 1}, labels);
+ *     bool saved = cp_npz_writer_commit(w, &status);
+ *
+ * Each array is compressed where that makes it smaller. The same arrays give the same bytes. Errors (a name that comes twice,
+ * a type that numpy does not have, a full disk) are remembered and told by commit, which makes the file appear in one step. */
+typedef struct cp_npz_writer cp_npz_writer;
+
+cp_npz_writer *cp_npz_writer_new(const char *path, cp_status *status); /* NULL after an error; commit then returns false */
+void cp_npz_writer_add(cp_npz_writer *writer, const char *name, cp_dtype dtype, int rank, const int64_t *dims, const void *data);
+bool cp_npz_writer_commit(cp_npz_writer *writer, cp_status *status); /* frees the writer */
+void cp_npz_writer_cancel(cp_npz_writer *writer);                    /* frees it and leaves no file; NULL is fine */
+
 #endif

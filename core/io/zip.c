@@ -23,6 +23,10 @@ struct cp_zip {
 
 typedef unsigned long long number; /* for messages */
 
+static cp_shown_text shown(const cp_zip_entry *entry) {
+    return cp_shown(entry->name, strlen(entry->name));
+}
+
 /* ---- the end of the file ---- */
 
 typedef struct directory {
@@ -107,8 +111,8 @@ static bool read_end(const cp_zip *zip, directory *d, cp_status *status) {
 /* ---- the directory ---- */
 
 static bool fail_entry(const cp_zip *zip, const cp_zip_entry *entry, cp_status *status, const char *problem) {
-    return cp_damaged(status, "%.200s: entry \"%s\" at byte %llu: %s; the file is damaged", zip->path,
-                      cp_shown(entry->name, strlen(entry->name)).text, (number)entry->offset, problem);
+    return cp_damaged(status, "%.200s: entry \"%s\" at byte %llu: %s; the file is damaged", zip->path, shown(entry).text,
+                      (number)entry->offset, problem);
 }
 
 /* Numbers that are marked as wide come from the extra field, in this order; false when they are not there. */
@@ -275,17 +279,16 @@ const cp_zip_entry *cp_zip_find(const cp_zip *zip, const char *name) {
 
 /* What can be told from the directory alone, before memory is taken. */
 static bool check_entry(const cp_zip *zip, const cp_zip_entry *entry, cp_status *status) {
-    cp_shown_text name = cp_shown(entry->name, strlen(entry->name));
     if (entry->flags & (CP_ZIP_ENCRYPTED | CP_ZIP_STRONG | CP_ZIP_MASKED))
-        return cp_fail(status, "%.200s: entry \"%s\" is encrypted; decrypt the archive first", zip->path, name.text);
+        return cp_fail(status, "%.200s: entry \"%s\" is encrypted; decrypt the archive first", zip->path, shown(entry).text);
     if (entry->method != CP_ZIP_STORED && entry->method != CP_ZIP_DEFLATED)
         return cp_fail(status,
                        "%.200s: entry \"%s\" is compressed by method %d; stored (0) and deflated (8) can be read: save it again "
                        "with numpy.savez or numpy.savez_compressed",
-                       zip->path, name.text, entry->method);
+                       zip->path, shown(entry).text, entry->method);
     if (entry->method == CP_ZIP_STORED ? entry->size != entry->packed : entry->size / CP_INFLATE_RATIO > entry->packed)
         return cp_damaged(status, "%.200s: entry \"%s\": %llu bytes cannot hold the %llu declared; the file is damaged", zip->path,
-                          name.text, (number)entry->packed, (number)entry->size);
+                          shown(entry).text, (number)entry->packed, (number)entry->size);
     return true;
 }
 
@@ -321,7 +324,7 @@ static bool inflate_entry(const cp_zip *zip, const cp_zip_entry *entry, uint64_t
     cp_bytes packed = {0};
     char     what[320];
     size_t   used = 0;
-    snprintf(what, sizeof what, "%.200s: entry \"%s\"", zip->path, cp_shown(entry->name, strlen(entry->name)).text);
+    snprintf(what, sizeof what, "%.200s: entry \"%s\"", zip->path, shown(entry).text);
     if (!cp_bytes_reserve(&packed, (size_t)entry->packed))
         return cp_fail(status, "%s: not enough memory for its %llu bytes", what, (number)entry->packed);
     bool done = cp_source_read(zip->source, data, packed.data, (size_t)entry->packed, status) &&
@@ -336,8 +339,8 @@ static bool read_entry(const cp_zip *zip, const cp_zip_entry *entry, cp_bytes *o
     uint64_t data;
     if (!check_entry(zip, entry, status) || !check_local(zip, entry, &data, status)) return false;
     if (entry->size > PTRDIFF_MAX || entry->packed > PTRDIFF_MAX || !cp_bytes_reserve(out, (size_t)entry->size))
-        return cp_fail(status, "%.200s: entry \"%s\": not enough memory for its %llu bytes", zip->path,
-                       cp_shown(entry->name, strlen(entry->name)).text, (number)entry->size);
+        return cp_fail(status, "%.200s: entry \"%s\": not enough memory for its %llu bytes", zip->path, shown(entry).text,
+                       (number)entry->size);
     if (entry->method == CP_ZIP_DEFLATED) {
         if (!inflate_entry(zip, entry, data, out, status)) return false;
     } else {

@@ -34,4 +34,18 @@ const cp_zip_entry *cp_zip_find(const cp_zip *zip, const char *name); /* NULL wh
  * the directory tells. */
 bool cp_zip_read(const cp_zip *zip, const cp_zip_entry *entry, cp_bytes *out, cp_status *status);
 
+/* ---- writing ----
+ *
+ * Entries are deflated where that is smaller and stored otherwise; the same contents give the same bytes, since all have the
+ * date 1980-01-01. Sizes of more than 32 bits make it a ZIP64 archive. The file appears in one step (see cp_file_writer). */
+typedef struct cp_zip_writer cp_zip_writer;
+
+/* NULL after an error; the others then do nothing and commit returns false. */
+cp_zip_writer *cp_zip_writer_new(const char *path, cp_status *status);
+void           cp_zip_writer_wide(cp_zip_writer *writer); /* ZIP64 from here on even where 32 bits would do, as numpy has it */
+void           cp_zip_writer_add(cp_zip_writer *writer, const char *name, const void *contents, size_t size); /* errors wait */
+cp_status     *cp_zip_writer_error(cp_zip_writer *writer);                     /* for a caller's own: commit tells the first */
+bool           cp_zip_writer_commit(cp_zip_writer *writer, cp_status *status); /* frees it */
+void           cp_zip_writer_cancel(cp_zip_writer *writer);                    /* frees it and leaves no file; NULL is fine */
+
 #endif

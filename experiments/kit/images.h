@@ -55,6 +55,9 @@ const char    *cp_images_origin(const cp_images *images); /* "the official file"
 int  cp_shown_channels(int channels);
 void cp_shown_pixels(const uint8_t *from, size_t pixels, int channels, uint8_t *to);
 
+/* Writes the set as such a file: bytes as they are, other pixels as float32 with the values that they had. */
+bool cp_images_write(const cp_images *images, const char *path, cp_status *status);
+
 /* A contact sheet of a split as a PNG file: a row a class, from the top, with the first `columns` images of it. */
 bool cp_images_sheet(const cp_images *images, int split, int columns, const char *path, cp_status *status);
 

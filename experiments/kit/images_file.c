@@ -277,3 +277,40 @@ bool cp_images_read(cp_images *images, const char *path, cp_status *status) {
     }
     return fine;
 }
+
+/* ---- writing ---- */
+
+/* The pixels of a split as the file had them, to be freed, in float32; NULL when there is no memory. */
+static float *unscaled(const cp_images *images, const cp_split *split) {
+    size_t       count = (size_t)split->count * images->set->values;
+    double       middle = images->low / 2 + images->high / 2, half = images->high / 2 - images->low / 2;
+    const float *scaled = split->inputs;
+    float       *out = malloc(count * sizeof *out);
+    for (size_t i = 0; out && i < count; i++) out[i] = (float)(middle + half * (double)scaled[i]);
+    return out;
+}
+
+static bool write_split(const cp_images *images, int split, cp_npz_writer *w) {
+    const cp_split *s = &images->set->splits[split];
+    bool            bytes = images->set->dtype == CP_U8;
+    float          *pixels = bytes ? NULL : unscaled(images, s);
+    if (!bytes && !pixels) return false;
+    cp_npz_writer_add(w, name_of(split, "images").s, images->set->dtype, images->channels == 1 ? 3 : 4,
+                      (int64_t[]){s->count, images->height, images->width, images->channels}, bytes ? s->inputs : pixels);
+    cp_npz_writer_add(w, name_of(split, "labels").s, CP_I32, 2, (int64_t[]){s->count, 1}, s->labels);
+    if (images->groups[split])
+        cp_npz_writer_add(w, name_of(split, "patients").s, CP_I32, 1, (int64_t[]){s->count}, images->groups[split]);
+    free(pixels);
+    return true;
+}
+
+bool cp_images_write(const cp_images *images, const char *path, cp_status *status) {
+    cp_npz_writer *w = cp_npz_writer_new(path, status);
+    bool           fine = w != NULL;
+    for (int s = 0; fine && s < CP_IMAGES_SPLITS; s++)
+        if (!write_split(images, s, w)) {
+            cp_npz_writer_cancel(w);
+            return cp_fail(status, "%.300s: not enough memory for the pixels", path);
+        }
+    return fine && cp_npz_writer_commit(w, status);
+}

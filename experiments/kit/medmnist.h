@@ -2,7 +2,7 @@
 #ifndef CP_KIT_MEDMNIST_H
 #define CP_KIT_MEDMNIST_H
 
-#include <stdbool.h>
+#include "core/error.h"
 
 /* The sets of 28 x 28 images with one label each. */
 typedef struct cp_medmnist {
@@ -25,5 +25,10 @@ typedef struct cp_medmnist_url {
     char s[128];
 } cp_medmnist_url;
 cp_medmnist_url cp_medmnist_where(const cp_medmnist *set);
+
+/* Brings the set's file to `file`, a path shorter than CP_MEDMNIST_PATH, by curl or wget: under another name first, and under its
+ * own once the md5 is right. A file that is there already is left as it is; it is fine when its md5 is right. */
+enum { CP_MEDMNIST_PATH = 1024 };
+bool cp_medmnist_fetch(const cp_medmnist *set, const char *file, bool *already, cp_status *status);
 
 #endif

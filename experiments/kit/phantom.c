@@ -44,6 +44,8 @@ typedef struct scene {
     double light, slope_x, slope_y, noise;
 } scene;
 
+/* C leaves open in which order the values of an initializer, or the arguments of a call, are computed: so that the images are the same
+ * with every compiler, each number is drawn in a statement or declaration of its own. */
 static double between(cp_rng *rng, double low, double high) {
     return low + (high - low) * cp_rng_uniform(rng);
 }
@@ -51,10 +53,17 @@ static double between(cp_rng *rng, double low, double high) {
 /* ---- the nucleus: what tells the class ---- */
 
 /* Lobes along an arc around (0, 0), its middle at angle 0. */
-static void bend(scene *s, cp_rng *rng, double arc, double angle, double least, double most) {
+typedef struct arc {
+    double least, most; /* its radius */
+    double open, wide;  /* its angle, at least and at most */
+    double thin, thick; /* the lobes' radii */
+} arc;
+
+static void bend(scene *s, cp_rng *rng, arc arc) {
+    double radius = between(rng, arc.least, arc.most), angle = between(rng, arc.open, arc.wide);
     for (int i = 0; i < s->lobe_count; i++) {
         double a = angle * ((double)i / (s->lobe_count - 1) - 0.5);
-        s->lobes[i] = (disc){arc * cos(a), arc * sin(a), between(rng, least, most)};
+        s->lobes[i] = (disc){radius * cos(a), radius * sin(a), between(rng, arc.thin, arc.thick)};
     }
 }
 
@@ -78,12 +87,12 @@ static void draw_nucleus(scene *s, cp_rng *rng, int class) {
     case CHAIN:
         s->lobe_count = 3 + (int)cp_rng_below(rng, 2);
         s->waist = between(rng, 0.35, 0.8);
-        bend(s, rng, between(rng, 3.8, 5.0), between(rng, 2.9, 4.6), 1.9, 2.8);
+        bend(s, rng, (arc){3.8, 5.0, 2.9, 4.6, 1.9, 2.8});
         break;
     default:
         s->lobe_count = LOBES;
         s->waist = between(rng, 0, 0.3);
-        bend(s, rng, between(rng, 3.4, 4.8), between(rng, 2.6, 4.8), 1.7, 2.4);
+        bend(s, rng, (arc){3.4, 4.8, 2.6, 4.8, 1.7, 2.4});
     }
 }
 
@@ -128,28 +137,34 @@ static void draw_surroundings(scene *s, cp_rng *rng) {
         s->neighbors[i] = (disc){s->body.x + away * cos(angle), s->body.y + away * sin(angle), between(rng, 4.5, 7)};
     }
     s->speck_count = (int)cp_rng_below(rng, SPECKS + 1);
-    for (int i = 0; i < s->speck_count; i++)
-        s->specks[i] = (disc){between(rng, 0, SIZE), between(rng, 0, SIZE), between(rng, 0.4, 1.3)};
+    for (int i = 0; i < s->speck_count; i++) {
+        double x = between(rng, 0, SIZE), y = between(rng, 0, SIZE);
+        s->specks[i] = (disc){x, y, between(rng, 0.4, 1.3)};
+    }
 }
 
 static scene draw_scene(cp_rng *rng, int class) {
     static const color paper = {{0.95, 0.90, 0.91}}, blood = {{0.87, 0.66, 0.64}}, nucleus = {{0.40, 0.22, 0.54}};
     double             size = between(rng, 0.82, 1.18), along = between(rng, 0, 2 * pi), middle = (SIZE - 1) / 2.0;
-    scene              s = {.stretch = between(rng, 1, 1.25),
-                            .axis_x = cos(along),
-                            .axis_y = sin(along),
-                            .blur = between(rng, 0.9, 2.2),
-                            .light = between(rng, -0.08, 0.06),
-                            .slope_x = between(rng, -0.005, 0.005),
-                            .slope_y = between(rng, -0.005, 0.005),
-                            .noise = between(rng, 0.03, 0.10),
-                            .grain_nucleus = between(rng, 0.01, 0.035),
-                            .grain_body = between(rng, 0, 0.02)};
-    s.body = (disc){middle + 1.5 * cp_rng_normal(rng), middle + 1.5 * cp_rng_normal(rng), size * between(rng, 7.5, 9.5)};
+    scene              s = {.axis_x = cos(along), .axis_y = sin(along)};
+    s.stretch = between(rng, 1, 1.25);
+    s.blur = between(rng, 0.9, 2.2);
+    s.light = between(rng, -0.08, 0.06);
+    s.slope_x = between(rng, -0.005, 0.005);
+    s.slope_y = between(rng, -0.005, 0.005);
+    s.noise = between(rng, 0.03, 0.10);
+    s.grain_nucleus = between(rng, 0.01, 0.035);
+    s.grain_body = between(rng, 0, 0.02);
+    s.body.x = middle + 1.5 * cp_rng_normal(rng);
+    s.body.y = middle + 1.5 * cp_rng_normal(rng);
+    s.body.radius = size * between(rng, 7.5, 9.5);
     draw_nucleus(&s, rng, class);
     place_nucleus(&s, rng, size);
     draw_surroundings(&s, rng);
-    for (int i = 0; i < WAVES; i++) s.grain[i] = (wave){between(rng, -2, 2), between(rng, -2, 2), between(rng, 0, 2 * pi)};
+    for (int i = 0; i < WAVES; i++) {
+        double x = between(rng, -2, 2), y = between(rng, -2, 2);
+        s.grain[i] = (wave){x, y, between(rng, 0, 2 * pi)};
+    }
     double strength = between(rng, 0.7, 1.2);
     s.paper = vary(paper, rng, 0.02, 0.015);
     s.blood = vary(blood, rng, 0.02, 0.02);

@@ -214,11 +214,19 @@ static void malformed_headers_are_refused_with_their_place(void) {
 
 static void what_is_not_supported_is_refused_with_advice(void) {
     refuses_header("{'descr':[('a','<f4')],'fortran_order':False,'shape':(1,)}", "an array of records");
-    refuses_header("{'descr':'<c8','fortran_order':False,'shape':(1,)}", "elements of type '<c8' cannot be read; convert");
-    refuses_header("{'descr':'|O','fortran_order':False,'shape':(1,)}", "elements of type '|O' cannot be read");
+    refuses_header("{'descr':'<c8','fortran_order':False,'shape':(1,)}", "'<c8' cannot be read: they are complex numbers; convert");
+    refuses_header("{'descr':'|O','fortran_order':False,'shape':(1,)}",
+                   "elements of type '|O' cannot be read: they are Python objects, which only");
+    refuses_header("{'descr':'<U5','fortran_order':False,'shape':(1,)}",
+                   "elements of type '<U5' cannot be read: they are text; conv");
+    refuses_header("{'descr':'|S5','fortran_order':False,'shape':(1,)}", "elements of type '|S5' cannot be read: they are text");
+    refuses_header("{'descr':'|V8','fortran_order':False,'shape':(1,)}", "'|V8' cannot be read: they are records or raw bytes");
+    refuses_header("{'descr':'<M8[ns]','fortran_order':False,'shape':(1,)}", "'<M8[ns]' cannot be read: they are times");
+    refuses_header("{'descr':'<','fortran_order':False,'shape':(1,)}", "elements of type '<' cannot be read; convert");
     refuses_header("{'descr':'=f8','fortran_order':False,'shape':(1,)}", "elements of type '=f8' cannot be read");
     refuses_header("{'descr':'|f8','fortran_order':False,'shape':(1,)}", "elements of type '|f8' cannot be read");
-    refuses_header("{'descr':'<U\x1b[2J','fortran_order':False,'shape':(1,)}", "elements of type '<U?[2J' cannot be read");
+    refuses_header("{'descr':'<U\x1b[2J','fortran_order':False,'shape':(1,)}",
+                   "elements of type '<U?[2J' cannot be read: they are text");
     refuses_header("{'descr':'<f8','fortran_order':False,'shape':(1,1,1,1,1,1)}", "more than 5 axes; reshape it");
     sample s = make(1, "{'descr':'<f8','fortran_order':False,'shape':(1,)}", "\0\0\0\0\0\0\0\0", 8);
     s.bytes[20] = '\0';

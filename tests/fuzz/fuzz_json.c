@@ -1,9 +1,6 @@
-/* libFuzzer on the JSON reader. Build from the top of the tree, with BUILD the folder that has couplet_config.h:
- *   clang -g -O1 -fsanitize=fuzzer,address,undefined -std=c11 -D_POSIX_C_SOURCE=200809L -I. -IBUILD \
- *       tests/fuzz/fuzz_json.c core/io/[!.]*.c core/error.c -lm -lpthread -o fuzz && ./fuzz -max_total_time=120 */
+/* The JSON reader. */
 #include "core/io/json.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     cp_status status = {0};

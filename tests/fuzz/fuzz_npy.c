@@ -1,9 +1,8 @@
-/* libFuzzer on the .npy reader; built as fuzz_json.c says. */
+/* The .npy reader. */
 #include "core/io/npy.h"
+#include "tests/fuzz/target.h"
 
 #include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     cp_status status = {0};

@@ -1,12 +1,11 @@
-/* libFuzzer on the safetensors reader; built as fuzz_json.c says. The header length is put right for the fuzzer,
+/* The safetensors reader. The header length is put right for the fuzzer,
  * which would hardly ever guess it: byte 0 says how many of the bytes are the header. */
 #include "core/io/bytes.h"
 #include "core/io/safetensors.h"
+#include "tests/fuzz/target.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 1) return 0;

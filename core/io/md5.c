@@ -1,0 +1,92 @@
+/* MD5. */
+#include "core/io/md5.h"
+#include "core/io/file.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* floor(2^32 |sin(i + 1)|) */
+static const uint32_t sines[64] = {
+    0xd76aa478, 0xe8c7b756, 0x242070db, 0xc1bdceee, 0xf57c0faf, 0x4787c62a, 0xa8304613, 0xfd469501, 0x698098d8, 0x8b44f7af,
+    0xffff5bb1, 0x895cd7be, 0x6b901122, 0xfd987193, 0xa679438e, 0x49b40821, 0xf61e2562, 0xc040b340, 0x265e5a51, 0xe9b6c7aa,
+    0xd62f105d, 0x02441453, 0xd8a1e681, 0xe7d3fbc8, 0x21e1cde6, 0xc33707d6, 0xf4d50d87, 0x455a14ed, 0xa9e3e905, 0xfcefa3f8,
+    0x676f02d9, 0x8d2a4c8a, 0xfffa3942, 0x8771f681, 0x6d9d6122, 0xfde5380c, 0xa4beea44, 0x4bdecfa9, 0xf6bb4b60, 0xbebfbc70,
+    0x289b7ec6, 0xeaa127fa, 0xd4ef3085, 0x04881d05, 0xd9d4d039, 0xe6db99e5, 0x1fa27cf8, 0xc4ac5665, 0xf4292244, 0x432aff97,
+    0xab9423a7, 0xfc93a039, 0x655b59c3, 0x8f0ccc92, 0xffeff47d, 0x85845dd1, 0x6fa87e4f, 0xfe2ce6e0, 0xa3014314, 0x4e0811a1,
+    0xf7537e82, 0xbd3af235, 0x2ad7d2bb, 0xeb86d391,
+};
+static const unsigned char shifts[4][4] = {{7, 12, 17, 22}, {5, 9, 14, 20}, {4, 11, 16, 23}, {6, 10, 15, 21}};
+
+static uint32_t rotated(uint32_t value, int count) {
+    return value << count | value >> (32 - count);
+}
+
+static void take_block(uint32_t state[4], const unsigned char *block) {
+    uint32_t a = state[0], b = state[1], c = state[2], d = state[3];
+    for (int i = 0; i < 64; i++) {
+        uint32_t mixed;
+        int      word;
+        switch (i / 16) {
+        case 0: mixed = d ^ (b & (c ^ d)), word = i; break;
+        case 1: mixed = c ^ (d & (b ^ c)), word = (5 * i + 1) % 16; break;
+        case 2: mixed = b ^ c ^ d, word = (3 * i + 5) % 16; break;
+        default: mixed = c ^ (b | ~d), word = 7 * i % 16; break;
+        }
+        uint32_t next = b + rotated(a + mixed + sines[i] + cp_get_le32(block + 4 * word), shifts[i / 16][i % 4]);
+        a = d, d = c, c = b, b = next;
+    }
+    state[0] += a, state[1] += b, state[2] += c, state[3] += d;
+}
+
+void cp_md5_init(cp_md5 *md5) {
+    *md5 = (cp_md5){.state = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476}};
+}
+
+void cp_md5_update(cp_md5 *md5, const void *data, size_t size) {
+    const unsigned char *p = data;
+    size_t               held = md5->size % sizeof md5->block;
+    md5->size += size;
+    while (size > 0) {
+        if (held == 0 && size >= sizeof md5->block) {
+            take_block(md5->state, p);
+            p += sizeof md5->block, size -= sizeof md5->block;
+            continue;
+        }
+        size_t some = sizeof md5->block - held < size ? sizeof md5->block - held : size;
+        memcpy(md5->block + held, p, some);
+        p += some, size -= some, held += some;
+        if (held == sizeof md5->block) take_block(md5->state, md5->block), held = 0;
+    }
+}
+
+void cp_md5_final(cp_md5 *md5, unsigned char digest[16]) {
+    static const unsigned char padding[64] = {0x80};
+    unsigned char              bits[8];
+    cp_put_le64(bits, md5->size * 8);
+    cp_md5_update(md5, padding, 1 + (119 - md5->size % 64) % 64);
+    cp_md5_update(md5, bits, sizeof bits);
+    for (int i = 0; i < 4; i++) cp_put_le32(digest + 4 * i, md5->state[i]);
+}
+
+void cp_md5_text(const unsigned char digest[16], char text[CP_MD5_TEXT]) {
+    for (int i = 0; i < 16; i++) sprintf(text + 2 * i, "%02x", digest[i]);
+}
+
+bool cp_md5_file(const char *path, char text[CP_MD5_TEXT], cp_status *status) {
+    unsigned char chunk[1 << 14], digest[16];
+    cp_source    *source = cp_source_open(path, status);
+    bool          done = source != NULL;
+    cp_md5        md5;
+    cp_md5_init(&md5);
+    for (uint64_t at = 0, size = done ? cp_source_size(source) : 0; done && at < size;) {
+        size_t some = size - at < sizeof chunk ? (size_t)(size - at) : sizeof chunk;
+        done = cp_source_read(source, at, chunk, some, status);
+        cp_md5_update(&md5, chunk, some);
+        at += some;
+    }
+    cp_source_close(source);
+    cp_md5_final(&md5, digest);
+    cp_md5_text(digest, text);
+    if (!done) text[0] = '\0';
+    return done;
+}

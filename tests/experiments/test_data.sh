@@ -1,0 +1,130 @@
+#!/bin/sh
+# couplet data and couplet fetch as they are started by hand; downloads go through a curl and a wget of the test's own.
+# Argument: the program.
+. "$(dirname "$0")/../system/report.sh"
+couplet=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+golden=$(cd "$(dirname "$0")/../golden" && pwd)
+work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+
+# expect CODE "text that stdout or stderr must have" words...
+expect() {
+    code=$1 part=$2
+    shift 2
+    output=$("$couplet" "$@" 2>&1 </dev/null)
+    found=$?
+    sentence="couplet $* ends with $code and says: $part"
+    case $output in
+    *"$part"*) [ "$found" -eq "$code" ] && ok "$sentence" || not_ok "$sentence" "code $found" ;;
+    *) not_ok "$sentence" "code $found: $output" ;;
+    esac
+}
+
+# ---- data ----
+
+expect 0 "FILE|phantom" data --help
+expect 2 "1 needed" data
+expect 0 "phantom: images of 28 x 28, 3 channels, 4 classes" data phantom
+expect 0 "1 two lobes    985  142   253" data phantom
+expect 0 '"class_names": [' data phantom --json
+expect 0 "a contact sheet, one row a class, is in sheet.png" data phantom --sheet sheet.png --columns 5
+expect_success "the sheet is a PNG file and comes alone" sh -c 'head -c 4 sheet.png | grep -q PNG && test "$(ls)" = sheet.png'
+expect 0 "the set is in cells.npz" data phantom --npz cells.npz
+expect 0 "cells: images of 28 x 28, 3 channels, 4 classes" data cells.npz
+expect 0 "not the official file, md5 $(md5sum cells.npz | cut -d ' ' -f 1)" data cells.npz
+expect 0 '"official": false' data cells.npz --json
+expect 0 "pytorch_none.safetensors: safetensors" data "$golden/pytorch_none.safetensors"
+expect 0 'model {"' data "$golden/pytorch_none.safetensors"
+expect 0 '"dtype": "F64"' data "$golden/metrics.safetensors" --json
+expect 1 "cannot open nothing" data nothing
+expect 1 "is a folder, a pipe or a device" data .
+echo "not an array" >text
+expect 1 "text is neither npz, npy nor safetensors" data text
+: >empty
+expect 1 "empty is neither npz, npy nor safetensors" data empty
+expect 1 "--sheet and --npz are for image sets; this file is none" data "$golden/metrics.safetensors" --sheet other.png
+head -c 5000 cells.npz >cut.npz
+expect 1 "cut.npz" data cut.npz
+expect 1 "nowhere/sheet.png" data phantom --sheet nowhere/sheet.png
+expect 2 "a whole number from 1 to 1000" data phantom --columns 1001
+
+# ---- fetch ----
+
+expect 0 "The sets are bloodmnist, breastmnist," fetch medmnist
+expect 2 "did you mean pneumoniamnist?" fetch medmnist pneumonia
+expect 2 "bloodmnist, breastmnist" fetch medmnist nothing
+expect 2 "not from \"imagenet\"" fetch imagenet
+expect 2 "at least 1 needed" fetch
+expect 0 "curl --fail --location --output 'bloodmnist.npz' 'https://zenodo.org/records/10519652/files/bloodmnist.npz?download=1'" \
+    fetch medmnist bloodmnist
+expect 0 "'a'\\''b/octmnist.npz'" fetch medmnist octmnist --out "a'b"
+expect_success "nothing is made without --run" test ! -e "a'b"
+
+# Programs that write what the test tells them to where they are asked to, and note what they were asked.
+mkdir both only_wget neither
+cat >both/curl <<'END'
+#!/bin/sh
+[ "$CODE" = 0 ] || exit "$CODE"
+printf '%s\n' "$5" >asked
+printf '%s' "$CONTENTS" >"$4"
+END
+cat >only_wget/wget <<'END'
+#!/bin/sh
+printf '%s\n' "$3" >asked
+printf '%s' "$CONTENTS" >"$2"
+END
+chmod +x both/curl only_wget/wget
+for tool in sh cat; do
+    for folder in both only_wget; do ln -s "$(command -v $tool)" $folder/$tool; done
+done
+export CODE=0 CONTENTS="an error page"
+real_path=$PATH
+PATH=$work/both
+expect 1 "what came for bloodmnist has md5 0b3e34d622bd30bb091539282cb5703c, but the official file has 7053d0359d879ad8a5505303e11de1dc" \
+    fetch medmnist bloodmnist --run --out "new folder"
+PATH=$real_path
+expect_success "what is not the file is kept under another name" sh -c 'cd "new folder" && test "$(ls)" = bloodmnist.npz.unverified'
+expect_success "the address is that of the record" grep -qx 'https://zenodo.org/records/10519652/files/bloodmnist.npz?download=1' asked
+rm -f asked
+PATH=$work/only_wget
+expect 1 "what came for breastmnist" fetch medmnist breastmnist --run
+PATH=$real_path
+expect_success "wget is asked where there is no curl" grep -q 'breastmnist.npz?download=1' asked
+PATH=$work/neither
+expect 1 "neither curl nor wget was found" fetch medmnist breastmnist --run
+PATH=$work/both
+CODE=22
+expect 1 "curl ended with code 22 and has not brought https://zenodo.org" fetch medmnist octmnist --run
+PATH=$real_path
+expect_success "nothing is left of a download that failed" sh -c '! ls | grep octmnist'
+echo "something else" >octmnist.npz
+expect 1 "octmnist.npz is there, but is not the official file" fetch medmnist octmnist --run
+expect_success "a file that is there is left as it is" grep -q "something else" octmnist.npz
+expect 1 "cannot be made" fetch medmnist octmnist --run --out text/folder
+
+# ---- what numpy writes ----
+
+python=$(command -v /usr/bin/python3 || command -v python3)
+if [ -n "$python" ] && "$python" -c 'import numpy' 2>/dev/null; then
+    cat >make.py <<'END'
+import numpy as np
+x = np.arange(6 * 5 * 4, dtype="<u2").reshape(6, 5, 4)
+y = np.array([0, 1, 2, 0, 1, 2])
+np.savez_compressed("deep", **{f"{s}_images": np.asfortranarray(x.astype(">u2")) for s in ("train", "val", "test")},
+                    **{f"{s}_labels": y for s in ("train", "val", "test")})
+np.savez("other", x=np.array([1, np.nan]), name=np.zeros((2, 0)))
+np.save("row", np.arange(3, dtype=np.float16))
+cells = np.load("cells.npz")
+assert cells["train_images"].shape == (4000, 28, 28, 3) and cells["train_images"].dtype == np.uint8
+assert cells["test_labels"].shape == (1000, 1) and np.bincount(cells["test_labels"][:, 0]).tolist() == [241, 253, 249, 257]
+END
+    expect_success "numpy reads the set that was written" "$python" make.py
+    expect 0 "deep: images of 5 x 4, 1 channel, 3 classes" data deep.npz
+    expect 0 "pixels are uint16 in [0, 255], x / 127.5 - 1" data deep.npz
+    expect 0 "Not an image set: other.npz has no array train_images" data other.npz
+    expect 0 "1 number is not finite" data other.npz
+    expect 0 "float16" data row.npy
+else
+    skip "files of numpy" "numpy is not installed"
+fi
+finish
