@@ -19,7 +19,6 @@ static const cp_option options[] = {
     {.name = "from", .kind = CP_OPTION_CHOICE, .choices = "noise|gaussian|buffer", .fallback = "gaussian",
      .help = "where chains start: uniform noise, the Gaussian of the training pixels, or the training's own chains, each taken by the "
              "class with the highest posterior"},
-    {.name = "steps", .kind = CP_OPTION_INT, .fallback = "200", .least = 1, .most = 1e6, .unit = "moves", .help = "of a chain"},
     CP_OPTIONS_SAMPLER,
     CP_OPTION_WEIGHTS,
     {0}};
@@ -31,9 +30,10 @@ typedef struct generation {
     cp_run_model     *trained;
     cp_sgld_config    sgld;
     int               classes, per_class, count, from;
-    cp_real          *samples;              /* (count, H, W, C), class by class */
-    int              *labels;               /* (count) */
-    cp_real          *film;                 /* (classes, FRAMES, H, W, C): the first chain of each class */
+    cp_real          *samples; /* (count, H, W, C), class by class */
+    int              *labels;  /* (count) */
+    cp_real          *film;    /* (classes, FRAMES, H, W, C), of which `frames` are filled: the first chain of each class */
+    int               frames;  /* at most FRAMES */
     int               frame_moves[FRAMES];  /* after how many moves a frame is taken */
     double            energy_first, energy; /* means, at the start and at the end */
     int               agree, stuck;         /* samples that the softmax gives their class; chains that ended stuck */
@@ -102,7 +102,7 @@ typedef struct watch {
 
 static void film_batch(generation *g, int first, const cp_tensor *x, int moves) {
     size_t values = g->trained->values;
-    for (int f = 0; f < FRAMES; f++) {
+    for (int f = 0; f < g->frames; f++) {
         if (g->frame_moves[f] != moves) continue;
         for (int i = 0; i < x->dims[0]; i++)
             if ((first + i) % g->per_class == 0)
@@ -114,7 +114,9 @@ static void film_batch(generation *g, int first, const cp_tensor *x, int moves) 
 static bool look(void *user, const cp_sgld_view *view) {
     watch *w = user;
     film_batch(w->g, w->first, view->x, view->step);
-    cp_progress_show(w->progress, (int64_t)w->first * w->g->sgld.steps + (int64_t)view->step * view->x->dims[0], view->mean_energy);
+    char text[40];
+    snprintf(text, sizeof text, "energy %.4g", view->mean_energy);
+    cp_progress_tell(w->progress, (int64_t)w->first * w->g->sgld.steps + (int64_t)view->step * view->x->dims[0], text);
     return cp_run_goes_on(w->g->run);
 }
 
@@ -154,13 +156,23 @@ static void judge_batch(generation *g, cp_tape *tape, int first, int rows) {
     cp_tape_reset(tape);
 }
 
+/* Frames denser at the start, where most happens, each after another number of moves. */
+static void plan_film(generation *g) {
+    int last = g->sgld.steps < FRAMES - 1 ? g->sgld.steps : FRAMES - 1;
+    for (int f = 0; f <= last; f++) {
+        int moves = (int)lround(g->sgld.steps * pow((double)f / last, 2)), least = f ? g->frame_moves[f - 1] + 1 : 0;
+        int most = g->sgld.steps - (last - f);
+        g->frame_moves[f] = moves < least ? least : moves > most ? most : moves;
+    }
+    g->frames = last + 1;
+}
+
 static bool walk(generation *g, cp_tape *tape, cp_status *status) {
     cp_rng      noise = cp_rng_named((uint64_t)cp_option_int(g->options, "seed"), "chains");
     cp_progress progress = {
         .label = "sampling", .unit = "moves", .total = (int64_t)g->count * g->sgld.steps, .quiet = g->run->quiet};
     bool fine = true;
-    for (int f = 0; f < FRAMES; f++) /* denser at the start, where most happens */
-        g->frame_moves[f] = (int)lround(g->sgld.steps * pow((double)f / (FRAMES - 1), 2));
+    plan_film(g);
     cp_progress_start(&progress);
     for (int first = 0; fine && first < g->count && cp_run_goes_on(g->run); first += AT_ONCE) {
         int   rows = g->count - first < AT_ONCE ? g->count - first : AT_ONCE;
@@ -180,13 +192,13 @@ static bool save_sheets(const generation *g, cp_status *status) {
     size_t                   values = g->trained->values;
     int                      columns = g->per_class < MOST_COLUMNS ? g->per_class : MOST_COLUMNS;
     cp_sheet                *sheet = cp_sheet_new(g->classes, columns, g->trained->shape);
-    cp_sheet                *film = cp_sheet_new(g->classes, FRAMES, g->trained->shape);
+    cp_sheet                *film = cp_sheet_new(g->classes, g->frames, g->trained->shape);
     char                     caption[600];
     bool                     fine = (sheet && film) || cp_fail(status, "not enough memory for the pictures");
     for (int c = 0; fine && c < g->classes; c++) {
         for (int i = 0; i < columns; i++)
             cp_sheet_put(sheet, c, i, g->samples + ((size_t)c * (size_t)g->per_class + (size_t)i) * values);
-        for (int f = 0; f < FRAMES; f++) cp_sheet_put(film, c, f, g->film + ((size_t)c * FRAMES + (size_t)f) * values);
+        for (int f = 0; f < g->frames; f++) cp_sheet_put(film, c, f, g->film + ((size_t)c * FRAMES + (size_t)f) * values);
     }
     snprintf(
         caption, sizeof caption,
@@ -195,11 +207,11 @@ static bool save_sheets(const generation *g, cp_status *status) {
         g->sgld.steps, starts[g->from], 100.0 * g->agree / g->count);
     fine = fine && cp_sheet_save(sheet, cp_run_path(g->run, "samples").s, caption, status);
     int used = snprintf(caption, sizeof caption, "The first chain of each class, from its start (left) to its end (right), after");
-    for (int f = 0; f < FRAMES; f++)
+    for (int f = 0; f < g->frames; f++)
         used += snprintf(caption + used, sizeof caption - (size_t)used, "%s %d",
-                         f == FRAMES - 1 ? " and"
-                         : f             ? ","
-                                         : "",
+                         f == g->frames - 1 ? " and"
+                         : f                ? ","
+                                            : "",
                          g->frame_moves[f]);
     snprintf(caption + used, sizeof caption - (size_t)used, " moves.");
     fine = fine && cp_sheet_save(film, cp_run_path(g->run, "film").s, caption, status);

@@ -48,12 +48,11 @@ static void draw_confidence(cp_figure *figure, const cp_measured *one) {
         left[b] = (double)b / CP_CALIBRATION_BINS;
         share[b] = 100.0 * m->bins[b].count / m->n;
     }
-    cp_panel *panel =
-        cp_figure_panel(figure, (cp_panel_config){.x_label = "confidence", .y_label = "images, %", .x_most = 1, .y_most = 100});
+    cp_panel *panel = cp_figure_panel(figure, (cp_panel_config){.x_label = "confidence", .y_label = "images, %", .x_most = 1});
     cp_panel_spans(panel, (cp_style){.color = 0, .opacity = 0.6}, CP_CALIBRATION_BINS, left, 1.0 / CP_CALIBRATION_BINS, NULL,
                    share);
-    cp_panel_vertical(panel, (cp_style){.color = 1, .dash = CP_DASHED, .label = "mean confidence"}, m->mean_confidence);
-    cp_panel_vertical(panel, (cp_style){.color = 2, .dash = CP_SOLID, .label = "accuracy"}, m->of[CP_ACCURACY].value);
+    cp_panel_vertical(panel, (cp_style){.color = 1, .dash = CP_DASHED, .label = "mean confidence of all"}, m->mean_confidence);
+    cp_panel_vertical(panel, (cp_style){.color = 2, .dash = CP_SOLID, .label = "accuracy of all"}, m->of[CP_ACCURACY].value);
 }
 
 bool cp_measured_draw(int count, const cp_measured *all, const char *split, const cp_run *run, cp_status *status) {

@@ -25,7 +25,6 @@ static const cp_option options[] = {
     {.name = "chains", .kind = CP_OPTION_INT, .fallback = "8", .least = 1, .most = 1000, .help = "for each image; what they end with is averaged"},
     {.name = "start", .kind = CP_OPTION_CHOICE, .choices = "mean|gaussian", .fallback = "mean",
      .help = "of the missing pixels: the mean of the training images there, or their Gaussian"},
-    {.name = "steps", .kind = CP_OPTION_INT, .fallback = "100", .least = 1, .most = 1e6, .unit = "moves", .help = "of a chain"},
     CP_OPTIONS_SAMPLER,
     CP_OPTION_WEIGHTS,
     {0}};
@@ -99,7 +98,9 @@ typedef struct batch {
 
 static bool look(void *user, const cp_sgld_view *view) {
     batch *b = user;
-    cp_progress_show(b->progress, (int64_t)b->first * b->m->sgld.steps + (int64_t)view->step * view->x->dims[0], view->mean_energy);
+    char   text[40];
+    snprintf(text, sizeof text, "energy %.4g", view->mean_energy);
+    cp_progress_tell(b->progress, (int64_t)b->first * b->m->sgld.steps + (int64_t)view->step * view->x->dims[0], text);
     return cp_run_goes_on(b->m->run);
 }
 

@@ -23,7 +23,7 @@ static file_path file_of(const cp_run_model *t, const char *name) {
 
 static void set_name(cp_run_model *t, const char *path) {
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
-    snprintf(t->name, sizeof t->name, "%s", base);
+    snprintf(t->name, sizeof t->name, "%.63s", base);
     char *end = strstr(t->name, ".safetensors");
     if (!*t->folder && end) *end = 0;
 }
@@ -170,23 +170,44 @@ cp_real *cp_run_model_samples(const cp_run_model *t, int most, int *count, cp_st
 
 /* ---- the sampler ---- */
 
-static bool read_setting(const cp_run_model *t, const cp_options *o, const char *name, double *value, cp_status *status) {
+static double run_option(const cp_run_model *t, const char *name) {
+    return cp_json_number(cp_json_get(cp_json_get(t->config, "options"), name), NAN);
+}
+
+/* A chain of the buffer was drawn so often on average, unless it started afresh in between. */
+static double moves_behind(const cp_run_model *t) {
+    double fresh = run_option(t, "fresh"), filled = cp_replay_filled(t->replay);
+    double visits = filled > 0 ? (double)cp_replay_counted(t->replay).drawn / filled : 1;
+    if (fresh > 0) visits = fmin(visits, 1 / fresh);
+    return fmax(1, rint(visits * run_option(t, "sgld")));
+}
+
+static bool read_setting(const cp_options *o, const char *name, double by_run, double *value, cp_status *status) {
     const char *text = cp_option_text(o, name);
     char       *end;
-    *value = cp_json_number(cp_json_get(cp_json_get(t->config, "options"), name), NAN);
+    *value = by_run;
     if (strcmp(text, "run") == 0)
-        return isfinite(*value) || cp_fail(status, "the run's config.json has no \"%s\"; give --%s", name, name);
+        return isfinite(by_run) || cp_fail(status, "the run's config.json does not tell its sampler's settings; give --%s", name);
     *value = strtod(text, &end);
     return (end != text && !*end && isfinite(*value) && *value >= 0) ||
            cp_fail(status, "--%s is \"%.40s\"; a number of at least 0 or \"run\" is expected", name, text);
 }
 
 bool cp_run_model_sampler(const cp_run_model *t, const cp_options *o, cp_sgld_config *sgld, cp_status *status) {
+    enum { MOST = 1000000 };
+    double      steps;
     const char *range = cp_json_string(cp_json_get(cp_json_get(t->config, "options"), "range"), "images");
-    *sgld = (cp_sgld_config){.steps = (int)cp_option_int(o, "steps")};
+    *sgld = (cp_sgld_config){0};
     if (strcmp(range, "any") != 0) sgld->clamp_low = -1, sgld->clamp_high = 1;
-    return read_setting(t, o, "alpha", &sgld->step_size, status) && read_setting(t, o, "noise", &sgld->noise, status) &&
-           read_setting(t, o, "clamp", &sgld->gradient_clamp, status);
+    if (!read_setting(o, "steps", moves_behind(t), &steps, status) ||
+        !read_setting(o, "alpha", run_option(t, "alpha"), &sgld->step_size, status) ||
+        !read_setting(o, "noise", run_option(t, "noise"), &sgld->noise, status) ||
+        !read_setting(o, "clamp", run_option(t, "clamp"), &sgld->gradient_clamp, status))
+        return false;
+    sgld->steps = (int)fmin(steps, MOST);
+    return (steps == rint(steps) && steps >= 1 && steps <= MOST) ||
+           cp_fail(status, "--steps is \"%.40s\"; a whole number from 1 to %d or \"run\" is expected", cp_option_text(o, "steps"),
+                   MOST);
 }
 
 void cp_sampler_put(const cp_sgld_config *sgld, cp_json_writer *w, const char *key) {

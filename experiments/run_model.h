@@ -54,13 +54,17 @@ bool cp_run_model_fits(const cp_run_model *trained, const char *name, int height
 
 /* ---- the sampler's settings: the run's, unless told otherwise ---- */
 
-/* --steps, which the table must have, as a whole number; --alpha, --noise, --clamp: */
 #define CP_OPTIONS_SAMPLER                                                                                                         \
-    {.name = "alpha",                                                                                                              \
+    {.name = "steps",                                                                                                              \
      .kind = CP_OPTION_TEXT,                                                                                                       \
-     .value = "X|run",                                                                                                             \
+     .value = "N|run",                                                                                                             \
      .fallback = "run",                                                                                                            \
-     .help = "a move is alpha / 2 times the gradient; run: as in training"},                                                       \
+     .help = "moves of a chain; run: as many as the training's own chains have behind them on average"},                           \
+        {.name = "alpha",                                                                                                          \
+         .kind = CP_OPTION_TEXT,                                                                                                   \
+         .value = "X|run",                                                                                                         \
+         .fallback = "run",                                                                                                        \
+         .help = "a move is alpha / 2 times the gradient; run: as in training"},                                                   \
         {.name = "noise",                                                                                                          \
          .kind = CP_OPTION_TEXT,                                                                                                   \
          .value = "X|run",                                                                                                         \
@@ -71,6 +75,7 @@ bool cp_run_model_fits(const cp_run_model *trained, const char *name, int height
         .help = "the gradient at each pixel is kept within +- this, 0: as it is; run: as in training"                              \
     }
 
+/* The chains must be loaded. */
 bool cp_run_model_sampler(const cp_run_model *trained, const cp_options *options, cp_sgld_config *sgld, cp_status *status);
 void cp_sampler_put(const cp_sgld_config *sgld, cp_json_writer *writer, const char *key); /* {"steps":, "alpha":, ...} */
 
