@@ -1,35 +1,17 @@
 /* couplet bench: how fast this is here. Kernels against the machine's peak, and whole steps of wide ResNets in a form that can be
  * laid beside PyTorch's. */
 #include "couplet.h"
+#include "experiments/bench_hybrid.h"
 #include "experiments/bench_kernels.h"
+#include "experiments/bench_plot.h"
+#include "experiments/bench_time.h"
 #include "experiments/commands.h"
-#include "experiments/kit/figure.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-
-/* ---- time ---- */
-
-static double seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int by_size(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, int count) {
-    qsort(values, (size_t)count, sizeof *values, by_size);
-    return values[count / 2];
-}
 
 /* The median of at least 7 runs, more within four seconds, after one that is not counted. */
 static double median_ms(void (*work)(void *), void *context) {
@@ -38,13 +20,13 @@ static double median_ms(void (*work)(void *), void *context) {
     double       times[MOST];
     int          count = 0;
     work(context);
-    for (double start = seconds(); count < LEAST || (count < MOST && seconds() - start < budget);) {
-        double before = seconds();
+    for (double start = cp_bench_seconds(); count < LEAST || (count < MOST && cp_bench_seconds() - start < budget);) {
+        double before = cp_bench_seconds();
         work(context);
-        times[count++] = seconds() - before;
-        if (count >= 3 && seconds() - start > 3 * budget) break;
+        times[count++] = cp_bench_seconds() - before;
+        if (count >= 3 && cp_bench_seconds() - start > 3 * budget) break;
     }
-    return 1e3 * median(times, count);
+    return 1e3 * cp_bench_median(times, count);
 }
 
 /* ---- a wide ResNet's steps ---- */
@@ -103,7 +85,7 @@ static bool bench_make(bench *b, const wrn *w) {
     cp_model_config config = {
         .classes = 8,
         .head = "jem",
-        .wrn = {.depth = w->depth, .width = w->width, .channels = w->channels, .norm = w->norm ? CP_NORM_BATCH : CP_NORM_NONE}};
+        .wrn = {.depth = w->depth, .width = w->width, .channels = w->channels, .norm = (cp_norm_kind)w->norm}};
     *b = (bench){.rng = cp_rng_named(1, "bench"), .tape = cp_tape_new(), .label = malloc((size_t)w->batch * sizeof *b->label)};
     b->model = cp_model_new(config, &b->rng);
     b->adam = b->model ? cp_adam_new(b->model->params, (cp_adam_config){.rate = 1e-4}) : NULL;
@@ -163,14 +145,14 @@ static scaling scaling_of(void (*work)(void *), void *context, int threads) {
         double times[2];
         for (int several = 0; several < 2; several++) {
             cp_threads_set(several ? threads : 1);
-            double before = seconds();
+            double before = cp_bench_seconds();
             work(context);
-            times[several] = seconds() - before;
+            times[several] = cp_bench_seconds() - before;
             least[several] = fmin(least[several], times[several]);
         }
         ratios[i] = times[0] / times[1];
     }
-    return (scaling){median(ratios, PAIRS), least[0] / least[1]};
+    return (scaling){cp_bench_median(ratios, PAIRS), least[0] / least[1]};
 }
 
 static int bench_scaling(const wrn *w) {
@@ -214,7 +196,7 @@ static bool whole(const char *text, const char *what, int least, int most, int *
 
 static bool read_wrn(const cp_options *o, int first, wrn *w) {
     const char *const names[] = {"DEPTH", "WIDTH", "NORM", "SIDE", "CHANNELS", "BATCH"};
-    const int         least[] = {10, 1, 0, 8, 1, 2}, most[] = {1000, 100, 1, 4096, 4096, 65536};
+    const int         least[] = {10, 1, 0, 8, 1, 2}, most[] = {1000, 100, CP_NORM_LAYER, 4096, 4096, 65536};
     int              *to[] = {&w->depth, &w->width, &w->norm, &w->side, &w->channels, &w->batch};
     for (int i = 0; i < 6; i++)
         if (!whole(cp_argument(o, first + i), names[i], least[i], most[i], to[i])) return false;
@@ -223,20 +205,28 @@ static bool read_wrn(const cp_options *o, int first, wrn *w) {
     return false;
 }
 
-/* THREADS and networks from the command line, or the usual ones from `first` up to `last`. */
+/* Sets THREADS from the command line if it is there; false with a message. */
+static bool set_threads(const cp_options *o) {
+    int threads;
+    if (cp_argument_count(o) < 2) return true;
+    if (!whole(cp_argument(o, 1), "THREADS", 1, 256, &threads)) return false;
+    if (cp_option_given(o, "threads")) {
+        fprintf(stderr, "couplet bench: THREADS and --threads say the same; one of them is enough\n");
+        return false;
+    }
+    cp_threads_set(threads);
+    return true;
+}
+
+/* Networks from the command line, or the usual ones from `first` up to `last`. */
 static int run_networks(const cp_options *o, int (*run)(const wrn *), size_t first, size_t last) {
-    int count = cp_argument_count(o), threads = 0, code = CP_EXIT_FINE;
-    if (count > 1 && !whole(cp_argument(o, 1), "THREADS", 1, 256, &threads)) return CP_EXIT_USAGE;
+    int count = cp_argument_count(o), code = CP_EXIT_FINE;
+    if (!set_threads(o)) return CP_EXIT_USAGE;
     if (count > 2 && (count - 2) % 6) {
         fprintf(stderr, "couplet bench: %d numbers after THREADS; a network is six: DEPTH WIDTH NORM SIDE CHANNELS BATCH\n",
                 count - 2);
         return CP_EXIT_USAGE;
     }
-    if (threads && cp_option_given(o, "threads")) {
-        fprintf(stderr, "couplet bench: THREADS and --threads say the same; one of them is enough\n");
-        return CP_EXIT_USAGE;
-    }
-    if (threads) cp_threads_set(threads);
     for (int i = 2; i < count && code == CP_EXIT_FINE; i += 6) {
         wrn w;
         code = read_wrn(o, i, &w) ? run(&w) : CP_EXIT_USAGE;
@@ -253,89 +243,10 @@ static int run_scaling(const cp_options *o) {
     return run_networks(o, bench_scaling, WRN_16_2, WRN_16_2 + 1);
 }
 
-/* ---- a plot of ratios ---- */
-
-enum { MOST_ROWS = 32, NAME_LENGTH = 64 };
-
-typedef struct ratios {
-    int    count;
-    char   names[MOST_ROWS][NAME_LENGTH];
-    double values[3][MOST_ROWS]; /* sgld, train, infer */
-} ratios;
-
-/* Lines "name,sgld,train,infer" after a first line with these titles. */
-static bool read_ratios(const char *path, ratios *r) {
-    FILE *file = fopen(path, "r");
-    char  line[256];
-    if (!file) {
-        fprintf(stderr, "couplet bench: %.200s: %s\n", path, strerror(errno));
-        return false;
-    }
-    r->count = 0;
-    int  number = 1;
-    bool fine = fgets(line, sizeof line, file) && strncmp(line, "network,sgld,train,infer", 24) == 0;
-    while (fine && fgets(line, sizeof line, file)) {
-        int i = r->count;
-        number++;
-        if (i == MOST_ROWS) {
-            fprintf(stderr, "couplet bench: %.200s: more than %d networks\n", path, MOST_ROWS);
-            fclose(file);
-            return false;
-        }
-        fine = sscanf(line, "%63[^,],%lf,%lf,%lf", r->names[i], &r->values[0][i], &r->values[1][i], &r->values[2][i]) == 4;
-        for (int k = 0; k < 3 && fine; k++) fine = r->values[k][i] > 0 && r->values[k][i] < 1e6;
-        r->count += fine;
-    }
-    fclose(file);
-    if (fine && r->count) return true;
-    fprintf(stderr, "couplet bench: %.200s, line %d: %s\n", path, number,
-            number == 1 ? "\"network,sgld,train,infer\" and lines with a name and three ratios are expected"
-                        : "a name and three positive ratios are expected");
-    return false;
-}
-
-/* Would the figure's own file of numbers, OUT.csv, replace this one? */
-static bool would_replace(const char *path, const char *out) {
-    char        own[512];
-    struct stat a, b;
-    snprintf(own, sizeof own, "%.500s.csv", out);
-    return stat(path, &a) == 0 && stat(own, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
-
-static int run_plot(const cp_options *o) {
-    static const char *const kinds[] = {"sgld", "train", "infer"};
-    static ratios            r;
-    const char              *names[MOST_ROWS], *out = cp_option_text(o, "out");
-    cp_status                status = {0};
-    if (cp_argument_count(o) != 2 || !out) {
-        fprintf(
-            stderr,
-            "couplet bench: plot takes RATIOS.csv and --out FIGURE (FIGURE.svg, FIGURE.csv and FIGURE.figure.json are written)\n");
-        return CP_EXIT_USAGE;
-    }
-    if (would_replace(cp_argument(o, 1), out)) {
-        fprintf(stderr,
-                "couplet bench: %.200s would be replaced by the figure's own numbers, %.200s.csv; another --out is needed\n",
-                cp_argument(o, 1), out);
-        return CP_EXIT_USAGE;
-    }
-    if (!read_ratios(cp_argument(o, 1), &r)) return CP_EXIT_FAILED;
-    for (int i = 0; i < r.count; i++) names[i] = r.names[i];
-    cp_figure *figure = cp_figure_new((cp_figure_config){
-        .title = "PyTorch's time / Couplet's time",
-        .caption = "How many times as fast as PyTorch Couplet is, for each network: the median over the rounds of the comparison.",
-        .width = 130.0 * r.count});
-    cp_panel  *panel =
-        cp_figure_panel(figure, (cp_panel_config){.y_label = "times as fast", .x_names = names, .x_name_count = r.count});
-    for (int k = 0; k < 3; k++) cp_panel_bars(panel, (cp_style){.color = k, .label = kinds[k]}, r.count, r.values[k], NULL, k, 3);
-    cp_panel_level(panel, (cp_style){.color = 7, .dash = CP_DOTTED, .label = "equal"}, 1);
-    bool fine = cp_figure_save(figure, out, &status);
-    if (fine)
-        printf("%s.svg; its numbers are in %s.csv and %s.figure.json\n", out, out, out);
-    else
-        fprintf(stderr, "couplet bench: %s\n", status.message);
-    cp_figure_free(figure);
-    return fine ? CP_EXIT_FINE : CP_EXIT_FAILED;
+static int run_hybrid(const cp_options *o) {
+    if (cp_argument_count(o) <= 2) return set_threads(o) ? cp_bench_hybrid() : CP_EXIT_USAGE;
+    fprintf(stderr, "couplet bench: hybrid takes THREADS only; \"%.80s\" is one more\n", cp_argument(o, 2));
+    return CP_EXIT_USAGE;
 }
 
 /* ---- the command ---- */
@@ -349,15 +260,18 @@ static int run_bench(const cp_options *o) {
     }
     if (strcmp(what, "wrn") == 0) return run_wrn(o);
     if (strcmp(what, "scaling") == 0) return run_scaling(o);
+    if (strcmp(what, "hybrid") == 0) return run_hybrid(o);
     if (strcmp(what, "memory") == 0) return run_memory();
-    if (strcmp(what, "plot") == 0) return run_plot(o);
+    if (strcmp(what, "plot") == 0) return cp_bench_plot(o);
     if (strcmp(what, "accuracy") == 0) {
         cp_bench_accuracy();
         return CP_EXIT_FINE;
     }
     if (*what && strcmp(what, "kernels") != 0) {
-        fprintf(stderr,
-                "couplet bench: \"%.80s\" cannot be measured; kernels, accuracy, wrn, scaling, memory or plot is expected\n", what);
+        fprintf(
+            stderr,
+            "couplet bench: \"%.80s\" cannot be measured; kernels, accuracy, wrn, scaling, hybrid, memory or plot is expected\n",
+            what);
         return CP_EXIT_USAGE;
     }
     cp_bench_kernels();
@@ -372,7 +286,8 @@ static const cp_option options[] = {
 const cp_command cp_command_bench = {
     .name = "bench",
     .purpose = "how fast this machine is: kernels, and whole steps of wide ResNets",
-    .arguments = "[kernels | wrn [THREADS [NETWORK...]] | scaling [THREADS [NETWORK...]] | memory | accuracy | plot RATIOS.csv]",
+    .arguments = "[kernels | wrn [THREADS [NETWORK...]] | scaling [THREADS [NETWORK...]] | hybrid [THREADS] | memory | accuracy | "
+                 "plot RATIOS.csv]",
     .details =
         "kernels: the machine's multiply-add peak, and each kernel at the shapes of wide ResNets in GFLOP/s and percent of it.\n"
         "wrn: whole steps of networks, as medians in milliseconds: train (forward, backward, Adam), sgld (gradient of the energy "
@@ -380,19 +295,21 @@ const cp_command cp_command_bench = {
         "the inputs, Langevin update) and infer.\n"
         "scaling: how much faster THREADS are than one, step by step in turn: the median of 15 ratios and, in brackets, "
         "shortest time against shortest.\n"
+        "hybrid: a training step of the hybrid (10 SGLD steps, loss on 96 images, backward, Adam) without and with the gradient "
+        "penalty, in turn: medians in milliseconds, and the median of the ratios.\n"
         "memory: the most that the values of a step take at once.\n"
         "accuracy: the errors of direct convolutions and of Winograd's, median and largest.\n"
         "plot: draws the ratios that tests/bench/compare.py measures, as FIGURE.svg and FIGURE.csv (needs --out).\n"
         "Without arguments: kernels, then wrn. A NETWORK is six numbers, DEPTH WIDTH NORM SIDE CHANNELS BATCH, with NORM 0 for "
-        "none "
-        "and 1 for batch norm; without one, five usual ones. COUPLET_KERNELS (avx512, avx2, portable, reference) and COUPLET_CONV "
+        "none, 1 for batch, 2 for group and 3 for layer norm; without one, five usual ones. COUPLET_KERNELS (avx512, avx2, "
+        "portable, reference) and COUPLET_CONV "
         "(auto, direct, winograd2, winograd4) in the environment force kernels. Winograd's methods make the whole tile of 2x2 or "
         "4x4 outputs that reads an infinite pixel infinite or NaN, and winograd4, which auto takes too, overflows from inputs of "
         "about 1e37 on; direct does neither.",
     .example = "wrn 2 16 2 0 28 3 64",
     .options = options,
     .without = "seed|quiet|json|report",
-    .first_words = "kernels|wrn|scaling|memory|accuracy|plot",
+    .first_words = "kernels|wrn|scaling|hybrid|memory|accuracy|plot",
     .most_arguments = 2 + 6 * 32,
     .run = run_bench,
 };

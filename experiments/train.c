@@ -87,7 +87,7 @@ static const cp_default defaults[] = {
     {0}};
 /* clang-format on */
 
-enum { LAMBDAS = 3 };
+enum { LAMBDAS = 3, MOST_MEASUREMENTS = 1000000 };
 static const double lambdas[LAMBDAS] = {0.1, 1, 10};
 
 /* ---- settings ---- */
@@ -181,6 +181,11 @@ static bool read_config(const cp_train *train, cp_trainer_config *c) {
     c->schedule = read_schedule(o, c->steps);
     if (c->buffer < c->chains) {
         cp_complain(o, "--chains %d are more than the --buffer of %d holds", c->chains, c->buffer);
+        return false;
+    }
+    if (c->steps / c->every > MOST_MEASUREMENTS) {
+        cp_complain(o, "--every %lld is too often in %lld steps; take at least %lld", (long long)c->every, (long long)c->steps,
+                    (long long)(c->steps / MOST_MEASUREMENTS + 1));
         return false;
     }
     if ((c->model.wrn.depth - 4) % 6 != 0) {

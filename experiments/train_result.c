@@ -112,17 +112,26 @@ static bool draw_curves(cp_train *train, const cp_trainer *trainer) {
 
 /* ---- texts ---- */
 
-static void put_notes(const cp_train *train, const cp_trainer *trainer, cp_json_writer *w, FILE *file) {
+typedef struct notes {
+    char at[3][300];
+    int  count;
+} notes;
+
+static notes make_notes(const cp_train *train, const cp_trainer *trainer, bool diverged) {
     const cp_guard *guard = cp_trainer_guard(trainer);
-    cp_json_put_array(w, "notes");
-    cp_note_put(w, file, "Data: %s, %s.", train->images->name, cp_images_origin(train->images));
+    notes           n = {.count = 1};
+    snprintf(n.at[0], sizeof n.at[0], "Data: %s, %s.", train->images->name, cp_images_origin(train->images));
     if (guard->event_count)
-        cp_note_put(w, file, "The divergence guard left out %lld step%s and rolled back %lld time%s.", (long long)guard->skipped,
-                    guard->skipped == 1 ? "" : "s", (long long)guard->rolled_back, guard->rolled_back == 1 ? "" : "s");
-    cp_json_put_end(w);
+        snprintf(n.at[n.count++], sizeof n.at[0], "The divergence guard left out %lld step%s and rolled back %lld time%s.",
+                 (long long)guard->skipped, guard->skipped == 1 ? "" : "s", (long long)guard->rolled_back,
+                 guard->rolled_back == 1 ? "" : "s");
+    if (diverged)
+        snprintf(n.at[n.count++], sizeof n.at[0],
+                 "The training diverged and was given up; there is nothing to report of its model.");
+    return n;
 }
 
-static void begin_result(const cp_train *train, const cp_trainer *trainer, cp_json_writer *w, FILE *file) {
+static void begin_result(const cp_train *train, const cp_trainer *trainer, const notes *notes, cp_json_writer *w) {
     const cp_options *o = train->options;
     const cp_images  *images = train->images;
     char              title[200];
@@ -131,7 +140,9 @@ static void begin_result(const cp_train *train, const cp_trainer *trainer, cp_js
     cp_json_put_object(w, NULL);
     cp_json_put_string(w, "experiment", cp_options_command(o)->name);
     cp_json_put_string(w, "title", title);
-    put_notes(train, trainer, w, file);
+    cp_json_put_array(w, "notes");
+    for (int i = 0; i < notes->count; i++) cp_json_put_string(w, NULL, notes->at[i]);
+    cp_json_put_end(w);
     cp_images_put(images, w, "data");
     cp_json_put_string(w, "method", cp_option_text(o, "method"));
     cp_json_put_integer(w, "parameters", (int64_t)cp_params_size(cp_trainer_model(trainer)->params));
@@ -174,7 +185,8 @@ static bool write_result(cp_train *train, const cp_trainer *trainer, const findi
     FILE          *file = run->quiet || run->json ? NULL : stdout;
     double         nll;
     int64_t        selected = cp_trainer_selected(trainer, &nll);
-    begin_result(train, trainer, &w, NULL);
+    notes          notes = make_notes(train, trainer, false);
+    begin_result(train, trainer, &notes, &w);
     cp_json_put_integer(&w, "selected_step", selected);
     cp_json_put_number(&w, "temperature", f->temperature);
     cp_json_put_number(&w, "lambda", train->lambda);
@@ -184,25 +196,28 @@ static bool write_result(cp_train *train, const cp_trainer *trainer, const findi
     put_tables(f, &w, file);
     cp_json_put_end(&w);
     if (!cp_run_finish(run, &w)) return false;
+    for (int i = 0; file && i < notes.count; i++) fprintf(file, "%s%s\n", i ? "" : "\n", notes.at[i]);
     if (!run->quiet) fprintf(run->json ? stderr : stdout, "%sResults: %s/\n", run->json ? "" : "\n", run->folder);
     return true;
 }
 
 bool cp_train_report_divergence(cp_train *train, const cp_trainer *trainer) {
-    cp_run         *run = train->run;
-    const cp_guard *guard = cp_trainer_guard(trainer);
-    int64_t         last = guard->event_count < CP_GUARD_EVENTS ? guard->event_count : CP_GUARD_EVENTS;
-    cp_json_writer  w = {.pretty = true};
-    begin_result(train, trainer, &w, NULL);
+    cp_run               *run = train->run;
+    const cp_guard       *guard = cp_trainer_guard(trainer);
+    const cp_guard_event *last = cp_guard_last_event(guard);
+    notes                 notes = make_notes(train, trainer, true);
+    cp_json_writer        w = {.pretty = true};
+    begin_result(train, trainer, &notes, &w);
     cp_json_put_bool(&w, "diverged", true);
     put_trace(trainer, &w);
     cp_json_put_end(&w);
     if (!cp_run_finish(run, &w)) return false;
     return cp_fail(
         &run->status,
-        "the training diverged and was given up after %lld rollbacks (%s); take a smaller --rate, a smaller --alpha or a "
+        "the training diverged and was given up after %lld rollback%s (%s); take a smaller --rate, a smaller --alpha or a "
         "larger --slope. What happened is in %.300s/result.json",
-        (long long)guard->rolled_back, last ? cp_guard_event_text(&guard->events[last - 1]).s : "?", run->folder);
+        (long long)guard->rolled_back, guard->rolled_back == 1 ? "" : "s",
+        last ? cp_guard_event_text(last).s : "outputs on the test split are not finite", run->folder);
 }
 
 bool cp_train_conclude(cp_train *train, const cp_trainer *trainer) {

@@ -2,7 +2,6 @@
 #include "experiments/trainer_parts.h"
 
 #include "experiments/kit/calibration.h"
-#include "experiments/kit/progress.h"
 #include "experiments/scores.h"
 
 #include <math.h>
@@ -160,10 +159,9 @@ static bool log_row(cp_trainer *t, const double *row) {
 
 static bool log_event(cp_trainer *t) {
     cp_json_writer w = {0};
-    int64_t        last = t->guard.event_count - 1;
-    if (last < 0 || last >= CP_GUARD_EVENTS) return true;
-    cp_guard_text text = cp_guard_event_text(&t->guard.events[last]);
-    if (!t->run->quiet) fprintf(stderr, "%sguard: %s\n", t->run->json ? "" : "\r\033[K", text.s);
+    cp_guard_text  text = cp_guard_event_text(cp_guard_last_event(&t->guard));
+    cp_progress_end(&t->progress);
+    if (!t->run->quiet) fprintf(stderr, "guard: %s\n", text.s);
     cp_json_put_object(&w, NULL);
     cp_json_put_string(&w, "guard", text.s);
     cp_json_put_end(&w);
@@ -173,6 +171,9 @@ static bool log_event(cp_trainer *t) {
 /* The averaged weights on the validation split; the best so far are kept as a file. */
 static bool measure(cp_trainer *t, bool *finite, cp_status *status) {
     double *row = t->traces + t->trace_count * CP_TRACES;
+    if (t->trace_count >= t->trace_room)
+        return cp_fail(status, "%.300s has more measurements than steps; remove the folder to begin anew",
+                       cp_trainer_file(t, CP_TRAINER_CHECKPOINT).s);
     for (int i = 0; i < CP_TRACES; i++) row[i] = t->summed ? t->sums[i] / (double)t->summed : NAN;
     row[CP_TRACE_STEP] = (double)t->step;
     row[CP_TRACE_RATE] = cp_optim_rate(t->adam);
@@ -193,16 +194,16 @@ static bool measure(cp_trainer *t, bool *finite, cp_status *status) {
 
 /* ---- running ---- */
 
-static void show(const cp_trainer *t, cp_progress *progress) {
+static void show(cp_trainer *t) {
     char          text[120];
     const double *row = t->trace_count ? t->traces + (t->trace_count - 1) * CP_TRACES : NULL;
     double        n = t->summed ? (double)t->summed : NAN;
     int           used = snprintf(text, sizeof text, "loss %.3g", t->sums[CP_TRACE_LOSS] / n);
     if (t->generative)
-        used += snprintf(text + used, sizeof text - (size_t)used, "  gap %+.2f  restarted %.0f %%", t->sums[CP_TRACE_GAP] / n,
+        used += snprintf(text + used, sizeof text - (size_t)used, "  gap %+.3g  restarted %.0f %%", t->sums[CP_TRACE_GAP] / n,
                          100 * t->sums[CP_TRACE_RESTARTED] / n);
     if (row) snprintf(text + used, sizeof text - (size_t)used, "  val %.1f %%", row[CP_TRACE_ACCURACY]);
-    if (t->summed) cp_progress_tell(progress, t->step, text);
+    if (t->summed) cp_progress_tell(&t->progress, t->step, text);
 }
 
 static cp_training obey(cp_trainer *t, cp_guard_verdict verdict, cp_status *status) {
@@ -211,19 +212,18 @@ static cp_training obey(cp_trainer *t, cp_guard_verdict verdict, cp_status *stat
     return verdict != CP_GUARD_ROLL_BACK || cp_trainer_roll_back(t, status) ? CP_TRAINING_DONE : CP_TRAINING_STOPPED;
 }
 
-/* A state becomes the checkpoint only when the last steps were fine: otherwise the older one stays the last good one. */
+/* The state, after a step that was fine, becomes the checkpoint. */
 static cp_training keep(cp_trainer *t, cp_status *status) {
     bool finite = true;
-    if (!cp_guard_calm(&t->guard)) return CP_TRAINING_DONE;
     if (!measure(t, &finite, status)) return CP_TRAINING_STOPPED;
     if (!finite) return obey(t, cp_guard_judge_outputs(&t->guard, t->step), status);
     return cp_trainer_save(t, status) ? CP_TRAINING_DONE : CP_TRAINING_STOPPED;
 }
 
-static cp_training advance(cp_trainer *t, cp_progress *progress, cp_status *status) {
+static cp_training advance(cp_trainer *t, cp_status *status) {
     cp_guard_verdict verdict = cp_trainer_step(t);
     if (verdict != CP_GUARD_FINE) return obey(t, verdict, status);
-    show(t, progress);
+    show(t);
     return t->step % t->config.every == 0 || t->step >= t->config.steps ? keep(t, status) : CP_TRAINING_DONE;
 }
 
@@ -234,17 +234,19 @@ static bool finish(cp_trainer *t, cp_status *status) {
     return fine;
 }
 
+/* Not after a step that was left out: then there are more until one is fine, or the guard has spoken. */
+static bool is_over(const cp_trainer *t) {
+    return t->step >= t->config.steps && cp_guard_calm(&t->guard);
+}
+
 cp_training cp_trainer_run(cp_trainer *t, cp_status *status) {
     cp_training end = cp_trainer_load(t, status) ? CP_TRAINING_DONE : CP_TRAINING_STOPPED;
-    cp_progress progress = {
-        .label = "training", .unit = "steps", .total = t->config.steps, .skipped = t->step, .quiet = t->run->quiet};
+    t->progress =
+        (cp_progress){.label = "training", .unit = "steps", .total = t->config.steps, .skipped = t->step, .quiet = t->run->quiet};
     if (end == CP_TRAINING_DONE && t->step == 0 && !cp_trainer_save(t, status)) end = CP_TRAINING_STOPPED;
-    cp_progress_start(&progress);
-    while (end == CP_TRAINING_DONE && t->step < t->config.steps)
-        end = cp_run_goes_on(t->run) ? advance(t, &progress, status) : CP_TRAINING_STOPPED;
-    cp_progress_end(&progress);
-    bool measured = t->trace_count && t->traces[(t->trace_count - 1) * CP_TRACES + CP_TRACE_STEP] == (double)t->step;
-    if (end == CP_TRAINING_DONE && !measured) end = keep(t, status); /* the last step was left out */
+    cp_progress_start(&t->progress);
+    while (end == CP_TRAINING_DONE && !is_over(t)) end = cp_run_goes_on(t->run) ? advance(t, status) : CP_TRAINING_STOPPED;
+    cp_progress_end(&t->progress);
     return end == CP_TRAINING_DONE && !finish(t, status) ? CP_TRAINING_STOPPED : end;
 }
 

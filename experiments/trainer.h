@@ -1,6 +1,6 @@
 /* A training of one model on images: everything that changes from step to step, and what holds it together.
  *
- *     cp_trainer *t = cp_trainer_new(&config, images, drawn, run, &status);
+ *     cp_trainer *t = cp_trainer_new(&config, images, drawn, drawn_count, run, folder, &status);
  *     cp_training end = cp_trainer_run(t, &status);
  *     cp_trainer_free(t);
  *
@@ -75,7 +75,7 @@ typedef enum cp_training { CP_TRAINING_STOPPED, CP_TRAINING_DONE, CP_TRAINING_DI
 typedef struct cp_trainer cp_trainer;
 
 /* `drawn` are the labeled rows of the training split. The images, the rows and the run must outlive the trainer. NULL with a message.
- * `label` is shown before the progress; files are in `folder`, which exists. */
+ * Files are in `folder`, which exists. */
 cp_trainer *cp_trainer_new(const cp_trainer_config *config, const cp_images *images, const int *drawn, int drawn_count, cp_run *run,
                            const char *folder, cp_status *status);
 void        cp_trainer_free(cp_trainer *trainer); /* NULL is fine */

@@ -3,6 +3,7 @@
 #define CP_EXPERIMENTS_TRAINER_PARTS_H
 
 #include "experiments/kit/batches.h"
+#include "experiments/kit/progress.h"
 #include "experiments/trainer.h"
 
 struct cp_trainer {
@@ -36,6 +37,8 @@ struct cp_trainer {
 
     double  sums[CP_TRACES]; /* of the steps since the last measurement */
     int64_t summed;
+
+    cp_progress progress;
 };
 
 /* Makes a step, or leaves one out; t->step goes on in both cases. */

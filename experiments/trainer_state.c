@@ -41,17 +41,33 @@ static cp_checkpoint checkpoint_of(cp_trainer *t, cp_checkpoint_part *parts) {
     return (cp_checkpoint){.model = t->model, .parts = parts, .part_count = n};
 }
 
+/* Which images a checkpoint was trained on. */
+static const char *data_mark(const cp_trainer *t) {
+    return t->images->md5[0] ? t->images->md5 : t->images->name;
+}
+
 bool cp_trainer_save(cp_trainer *t, cp_status *status) {
     cp_checkpoint_part parts[PARTS];
     cp_checkpoint      all = checkpoint_of(t, parts);
+    all.metadata = &(cp_checkpoint_pair){"data", data_mark(t)};
+    all.metadata_count = 1;
     return cp_checkpoint_save(&all, cp_trainer_file(t, CP_TRAINER_CHECKPOINT).s, status);
+}
+
+static bool is_of_these_images(const cp_trainer *t, const char *path, cp_status *why) {
+    char *mark = cp_checkpoint_metadata(path, "data", why);
+    bool  same = mark && strcmp(mark, data_mark(t)) == 0;
+    if (mark && !same) cp_fail(why, "%.300s is of a training on other images: the data file has changed since", path);
+    free(mark);
+    return same;
 }
 
 bool cp_trainer_load(cp_trainer *t, cp_status *status) {
     cp_checkpoint_part parts[PARTS];
     cp_checkpoint      all = checkpoint_of(t, parts);
     cp_status          why = {0};
-    if (cp_checkpoint_load(&all, cp_trainer_file(t, CP_TRAINER_CHECKPOINT).s, &why)) return true;
+    cp_trainer_path    path = cp_trainer_file(t, CP_TRAINER_CHECKPOINT);
+    if (is_of_these_images(t, path.s, &why) && cp_checkpoint_load(&all, path.s, &why)) return true;
     if (why.kind == CP_STATUS_MISSING) return true;
     return cp_fail(status, "%s; remove the folder to begin anew", why.message);
 }

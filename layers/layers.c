@@ -155,6 +155,18 @@ cp_tensor *(cp_norm_forward)(cp_at at, const cp_norm *layer, cp_tensor *x, cp_mo
     return cp_refuse(at, "norm", "there is no normalization number %d", (int)c->kind);
 }
 
+bool cp_norm_fuses(const cp_norm *layer, cp_activation activation) {
+    return layer && layer->weight && (layer->config.kind == CP_NORM_GROUP || layer->config.kind == CP_NORM_LAYER) &&
+           (activation == CP_LEAKY_RELU || activation == CP_RELU);
+}
+
+cp_tensor *(cp_norm_activate)(cp_at at, const cp_norm *layer, cp_tensor *x, cp_activation activation, cp_mode mode) {
+    if (!cp_norm_fuses(layer, activation)) return cp_activate(at, cp_norm_forward(at, layer, x, mode), activation);
+    const cp_norm_config *c = &layer->config;
+    return cp_leaky_norm(at, x, layer->weight, layer->bias, c->kind == CP_NORM_GROUP ? c->groups : 0,
+                         cp_activation_slope(activation), c->eps);
+}
+
 /* ---- dropout ---- */
 
 cp_dropout_layer(cp_dropout_make)(cp_at at, cp_real rate, cp_rng rng) {

@@ -87,6 +87,10 @@ typedef struct cp_norm {
 
 cp_norm    cp_norm_make(cp_at at, cp_params *params, const char *path, cp_norm_config config);
 cp_tensor *cp_norm_forward(cp_at at, const cp_norm *layer, cp_tensor *x, cp_mode mode); /* CP_NORM_NONE: x itself */
+/* activation(norm(x)): in one pass where the norm is of groups or layers and the activation a (leaky) ReLU. */
+cp_tensor *cp_norm_activate(cp_at at, const cp_norm *layer, cp_tensor *x, cp_activation activation, cp_mode mode);
+/* Whether cp_norm_activate does it in one pass. */
+bool cp_norm_fuses(const cp_norm *layer, cp_activation activation);
 /* Whether the layer is scale x + shift with fixed numbers for each channel: a batch norm in evaluation. Then cp_norm_factors gives them
  * as tensors (C) on the tape, through which the weight and the bias get their gradients; false after a message. */
 bool cp_norm_fixed(const cp_norm *layer, cp_mode mode);
@@ -161,6 +165,7 @@ cp_tensor *cp_lstm_forward(cp_at at, const cp_lstm *lstm, cp_tensor *x, cp_tenso
 #define cp_linear_forward(t, ...) cp_linear_forward(CP_AT(t), __VA_ARGS__)
 #define cp_conv_forward(t, ...) cp_conv_forward(CP_AT(t), __VA_ARGS__)
 #define cp_norm_forward(t, ...) cp_norm_forward(CP_AT(t), __VA_ARGS__)
+#define cp_norm_activate(t, ...) cp_norm_activate(CP_AT(t), __VA_ARGS__)
 #define cp_norm_factors(t, ...) cp_norm_factors(CP_AT(t), __VA_ARGS__)
 #define cp_dropout_forward(t, ...) cp_dropout_forward(CP_AT(t), __VA_ARGS__)
 #define cp_block_forward(t, ...) cp_block_forward(CP_AT(t), __VA_ARGS__)

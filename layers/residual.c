@@ -47,19 +47,15 @@ static bool rectifies(const cp_block *b) {
     return b->config.activation == CP_LEAKY_RELU || b->config.activation == CP_RELU;
 }
 
-/* conv(act(norm(x))) + residual: in one pass when the activation is a (leaky) ReLU. */
+/* conv(act(norm(x))) + residual. A (leaky) ReLU goes with the norm, or else, like the sum and fixed factors, with the convolution. */
 static cp_tensor *step(cp_at at, const cp_block *b, const cp_norm *norm, const cp_conv *conv, cp_tensor *x, cp_tensor *residual,
                        cp_mode mode) {
-    cp_conv_extras extras = {.bias = conv->bias, .residual = residual, .slope = cp_activation_slope(b->config.activation)};
-    bool           fused = rectifies(b) && cp_norm_fixed(norm, mode);
-    if (fused && !cp_norm_factors(at, norm, &extras.scale, &extras.shift)) return NULL;
-    cp_tensor *y = fused ? x : cp_norm_forward(at, norm, x, mode), *out;
-    if (rectifies(b)) {
-        out = cp_leaky_conv2d(at, y, conv->weight, extras, conv->config);
-    } else {
-        out = cp_conv_forward(at, conv, cp_activate(at, y, b->config.activation));
-        if (residual) out = cp_add(at, out, residual);
-    }
+    bool           left = rectifies(b) && !cp_norm_fuses(norm, b->config.activation), fixed = left && cp_norm_fixed(norm, mode);
+    cp_real        slope = left ? cp_activation_slope(b->config.activation) : 1;
+    cp_conv_extras extras = {.bias = conv->bias, .residual = residual, .slope = slope};
+    if (fixed && !cp_norm_factors(at, norm, &extras.scale, &extras.shift)) return NULL;
+    cp_tensor *y = fixed ? x : cp_norm_activate(at, norm, x, left ? CP_IDENTITY : b->config.activation, mode);
+    cp_tensor *out = cp_leaky_conv2d(at, y, conv->weight, extras, conv->config);
     if (y != x) cp_release(at, y);
     return out;
 }
@@ -70,7 +66,7 @@ cp_tensor *(cp_block_forward)(cp_at at, const cp_block *b, cp_tensor *x, cp_mode
     if (!cp_check(at, "block", 1, &x)) return NULL;
     cp_tensor *h, *side = x;
     if (b->config.layout == CP_BLOCK_CLASSIC && b->shortcut.weight) { /* both ways start at the activated x */
-        x = cp_activate(at, cp_norm_forward(at, &b->norm1, x, mode), b->config.activation);
+        x = cp_norm_activate(at, &b->norm1, x, b->config.activation, mode);
         h = cp_conv_forward(at, &b->conv1, x);
     } else {
         h = step(at, b, &b->norm1, &b->conv1, x, NULL, mode);

@@ -52,7 +52,7 @@ static cp_tensor *wrn_forward(cp_at at, const cp_net *net, cp_tensor *x, cp_mode
         x = cp_block_forward(at, &w->block[i], before, mode);
         cp_release(at, before);
     }
-    cp_tensor *active = cp_activate(at, cp_norm_forward(at, &w->norm, x, mode), w->config.activation);
+    cp_tensor *active = cp_norm_activate(at, &w->norm, x, w->config.activation, mode);
     x = cp_global_avg_pool(at, active);
     cp_release(at, active);
     return x;

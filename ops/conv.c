@@ -109,6 +109,11 @@ typedef struct leaky_attr {
     const unsigned char *signs; /* of what the leaky ReLU saw; NULL when the rule will not ask */
 } leaky_attr;
 
+/* With a slope of 1 there is nothing to do to x before it is convolved. */
+static bool is_plain(cp_real slope, const cp_tensor *scale) {
+    return slope == 1 && !scale;
+}
+
 /* gain cp_gate(cp_conv2d_input_grad) and cp_conv2d_weight_grad(cp_leaky_relu(scale x + shift)), without the passes between. */
 static cp_tensor *leaky_input_grad(cp_at at, const cp_node *node, cp_tensor *g, const cp_real *gain) {
     const leaky_attr *a = node->attr;
@@ -124,15 +129,20 @@ static cp_tensor *leaky_weight_grad(cp_at at, const cp_node *node, cp_tensor *g,
     cp_tensor        *x = node->in[X], *w = node->in[W], *out = cp_out(at, w->shape);
     cp_conv_shape     s;
     if (!out || !conv_plan(at, "leaky_conv2d", x->dims, w->dims, a->config, &s)) return NULL;
-    const cp_conv_fusion fusion = {
-        .scale = values(node->in[SCALE]), .shift = values(node->in[SHIFT]), .leaky_input = true, .slope = a->slope};
-    cp_real *gb = bias_grad ? bias_grad->data : NULL;
+    const cp_conv_fusion fusion = {.scale = values(node->in[SCALE]),
+                                   .shift = values(node->in[SHIFT]),
+                                   .leaky_input = !is_plain(a->slope, node->in[SCALE]),
+                                   .slope = a->slope};
+    cp_real             *gb = bias_grad ? bias_grad->data : NULL;
     return cp_kernels()->conv2d_weight_grad(cp_scratch(at), &s, x->data, g->data, &fusion, out->data, gb) ? out : NULL;
 }
 
-/* The signs as numbers, for ops. */
-static cp_tensor *signs_tensor(cp_at at, const unsigned char *signs, const cp_tensor *like) {
-    cp_tensor *out = cp_out(at, like->shape);
+/* What has the signs that the leaky ReLU saw: x itself if it is at hand, else the signs as numbers. */
+static cp_tensor *signs_tensor(cp_at at, const cp_node *node) {
+    cp_tensor *x = node->in[X];
+    if (!node->in[SCALE] && node->keeps & CP_KEEPS_IN(X)) return x;
+    const unsigned char *signs = ((const leaky_attr *)node->attr)->signs;
+    cp_tensor           *out = cp_out(at, x->shape);
     for (size_t i = 0; out && i < out->size; i++) out->data[i] = cp_signs_get(signs, i) ? 1 : -1;
     return out;
 }
@@ -141,10 +151,16 @@ static cp_tensor *signs_tensor(cp_at at, const unsigned char *signs, const cp_te
 static void leaky_before_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
     const leaky_attr *a = node->attr;
     cp_tensor        *x = node->in[0], *scale = node->in[SCALE], *before;
-    if (cp_recording(at))
-        before = cp_gate(at, cp_conv2d_input_grad(at, g, node->in[1], x->dims, a->config), signs_tensor(at, a->signs, x), a->slope);
-    else
+    if (cp_recording(at)) {
+        before = cp_conv2d_input_grad(at, g, node->in[1], x->dims, a->config);
+        if (a->signs) {
+            cp_tensor *after = before;
+            before = cp_gate(at, after, signs_tensor(at, node), a->slope);
+            cp_release(at, after);
+        }
+    } else {
         before = leaky_input_grad(at, node, g, NULL);
+    }
     if (!before) return;
     if (cp_needs(node, 0)) gin[0] = scale ? cp_mul(at, before, scale) : before;
     if (cp_needs(node, SCALE)) gin[SCALE] = cp_sum(at, cp_mul(at, before, x), CP_AXES(0, 1, 2), false);
@@ -188,10 +204,10 @@ static bool is_channels(cp_at at, const char *op, const char *what, const cp_ten
 }
 
 /* The signs, when the rule will read them. */
-static bool signs_keep(cp_at at, cp_tensor *const *in, const unsigned char **signs) {
+static bool signs_keep(cp_at at, cp_tensor *const *in, cp_real slope, const unsigned char **signs) {
     const cp_tensor *x = in[X];
     size_t           c = (size_t)x->dims[3];
-    if (!(cp_keeps(at, &cp_op_leaky_conv2d, INPUTS, in) & CP_KEEPS_SAVED)) return true;
+    if (slope == 1 || !(cp_keeps(at, &cp_op_leaky_conv2d, INPUTS, in) & CP_KEEPS_SAVED)) return true;
     unsigned char *bits = cp_keep(at, cp_signs_bytes(x->size));
     if (bits) cp_kernels()->signs(c ? x->size / c : 0, c, x->data, values(in[SCALE]), values(in[SHIFT]), bits);
     *signs = bits;
@@ -216,12 +232,12 @@ cp_tensor *(cp_leaky_conv2d)(cp_at at, cp_tensor *x, cp_tensor *w, cp_conv_extra
         !conv_plan(at, op, x->dims, w->dims, config, &s) || !extras_fit(at, op, in, &s))
         return NULL;
     cp_tensor *out = cp_out(at, CP_SHAPE(s.n, s.oh, s.ow, s.k));
-    if (!out || !signs_keep(at, in, &attr.signs)) return NULL;
+    if (!out || !signs_keep(at, in, extras.slope, &attr.signs)) return NULL;
     const cp_conv_fusion fusion = {.scale = values(extras.scale),
                                    .shift = values(extras.shift),
                                    .bias = values(extras.bias),
                                    .residual = values(extras.residual),
-                                   .leaky_input = true,
+                                   .leaky_input = !is_plain(extras.slope, extras.scale),
                                    .slope = extras.slope};
     if (!cp_kernels()->conv2d(cp_scratch(at), &s, x->data, w->data, &fusion, out->data)) return NULL;
     return cp_record_with(at, &cp_op_leaky_conv2d, out, &attr, sizeof attr, INPUTS, in);

@@ -1,33 +1,23 @@
-/* Normalization, and dropout. Layer and group norm are one op, normalize, over different axes; batch norm has passes of its own. */
+/* Normalization over any axes, batch norm, and dropout; group_norm.c has group and layer norm. */
 #include "core/kernels/channels.h"
-#include "core/op.h"
-#include "ops/ops.h"
+#include "ops/norm_parts.h"
 
 #include <tgmath.h>
 
 /* ---- normalize ---- */
-
-#define EPS ((cp_real)1e-5) /* what an eps of 0 means */
 
 typedef struct normalize_attr {
     cp_axes axes;
     cp_real eps;
 } normalize_attr;
 
-typedef struct statistics {
-    cp_tensor *centered, *variance, *rstd, *mean;
-} statistics;
-
-static statistics measure(cp_at at, cp_tensor *a, cp_axes axes, cp_real eps) {
-    statistics s = {.mean = cp_mean(at, a, axes, true)};
-    s.centered = cp_sub(at, a, s.mean);
-    s.variance = cp_mean(at, cp_square(at, s.centered), axes, true);
-    s.rstd = cp_rsqrt(at, cp_affine(at, s.variance, 1, eps));
-    return s;
+cp_statistics cp_norm_measure(cp_at at, cp_tensor *a, cp_axes axes, cp_real eps) {
+    cp_tensor *centered = cp_sub(at, a, cp_mean(at, a, axes, true));
+    cp_tensor *variance = cp_mean(at, cp_square(at, centered), axes, true);
+    return (cp_statistics){centered, cp_rsqrt(at, cp_affine(at, variance, 1, eps))};
 }
 
-/* rstd (g - mean(g) - hat mean(g hat)): the part of g that changes neither mean nor variance. */
-static cp_tensor *project(cp_at at, cp_tensor *g, cp_tensor *hat, cp_tensor *rstd, cp_axes axes) {
+cp_tensor *cp_norm_project(cp_at at, cp_tensor *g, cp_tensor *hat, cp_tensor *rstd, cp_axes axes) {
     cp_tensor *along = cp_mul(at, hat, cp_mean(at, cp_mul(at, g, hat), axes, true));
     cp_tensor *rest = cp_sub(at, cp_sub(at, g, cp_mean(at, g, axes, true)), along);
     return cp_mul(at, rest, rstd);
@@ -36,8 +26,8 @@ static cp_tensor *project(cp_at at, cp_tensor *g, cp_tensor *hat, cp_tensor *rst
 /* A recorded sweep sees rstd as the function of x that it is. */
 static void normalize_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
     const normalize_attr *attr = node->attr;
-    cp_tensor            *rstd = cp_recording(at) ? measure(at, node->in[0], attr->axes, attr->eps).rstd : node->in[1];
-    gin[0] = project(at, g, node->out, rstd, attr->axes);
+    cp_tensor            *rstd = cp_recording(at) ? cp_norm_measure(at, node->in[0], attr->axes, attr->eps).rstd : node->in[1];
+    gin[0] = cp_norm_project(at, g, node->out, rstd, attr->axes);
 }
 
 const cp_op cp_op_normalize = {.name = "normalize",
@@ -49,9 +39,9 @@ const cp_op cp_op_normalize = {.name = "normalize",
 cp_tensor *(cp_normalize)(cp_at at, cp_tensor *a, cp_axes axes, cp_real eps) {
     bool flags[CP_MAX_RANK];
     if (!cp_check(at, "normalize", 1, &a) || !cp_axes_flags(at, "normalize", axes, a, flags)) return NULL;
-    normalize_attr given = {axes, eps ? eps : EPS};
+    normalize_attr given = {axes, eps ? eps : CP_NORM_EPS};
     bool           was = cp_tape_pause(at.tape, true);
-    statistics     s = measure(at, a, axes, given.eps);
+    cp_statistics  s = cp_norm_measure(at, a, axes, given.eps);
     cp_tensor     *out = cp_mul(at, s.centered, s.rstd);
     cp_tape_pause(at.tape, was);
     cp_release(at, s.centered);
@@ -83,34 +73,19 @@ cp_tensor *(cp_scale_shift)(cp_at at, cp_tensor *a, cp_tensor *scale, cp_tensor 
     return cp_record(at, &cp_op_scale_shift, out, NULL, 3, in);
 }
 
-/* ---- the three norms ---- */
+/* ---- batch norm ---- */
 
-const cp_op cp_op_layer_norm = {.name = "layer_norm", .formula = "gamma (x - mean) / sqrt(var + eps) + beta over the last axis"};
-const cp_op cp_op_group_norm = {.name = "group_norm",
-                                .formula = "gamma (x - mean) / sqrt(var + eps) + beta over groups of channels"};
-
-static int channels(const cp_tensor *x) {
-    return x->dims[x->rank - 1];
-}
-
-static bool is_per_channel(cp_at at, const char *op, const char *what, cp_tensor *t, const cp_tensor *x) {
-    int c = channels(x);
+bool cp_norm_is_per_channel(cp_at at, const char *op, const char *what, cp_tensor *t, const cp_tensor *x) {
+    int c = cp_norm_channels(x);
     if (!cp_check_optional(at, op, 1, &t, &what)) return false;
     return !t || cp_shape_is(t, CP_SHAPE(c)) ||
            cp_misuse(at, op, "%s has shape %s; x %s has %d channels", what, cp_shape_text(t).s, cp_shape_text(x).s, c);
 }
 
-static bool fits(cp_at at, const char *op, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta) {
+bool cp_norm_fits(cp_at at, const char *op, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta) {
     if (!cp_check(at, op, 1, &x)) return false;
     if (x->rank < 2) return cp_misuse(at, op, "x has shape %s; it needs at least two axes", cp_shape_text(x).s);
-    return is_per_channel(at, op, "gamma", gamma, x) && is_per_channel(at, op, "beta", beta, x);
-}
-
-/* gamma x + beta, either of which may be NULL. */
-static cp_tensor *scale_shift(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta) {
-    if (gamma && beta) return cp_scale_shift(at, x, gamma, beta);
-    if (gamma) return cp_mul(at, x, gamma);
-    return beta ? cp_add(at, x, beta) : x;
+    return cp_norm_is_per_channel(at, op, "gamma", gamma, x) && cp_norm_is_per_channel(at, op, "beta", beta, x);
 }
 
 /* running = (1 - momentum) running + momentum scale batch */
@@ -122,14 +97,10 @@ static void running_update(cp_tensor *running, const cp_tensor *batch, cp_real m
 
 enum { X, GAMMA, BETA, MEAN, RSTD, INPUTS }; /* a batch norm's; its attribute is eps */
 
-static cp_axes all_but_last(const cp_tensor *x) {
-    return (cp_axes){.count = x->rank - 1, .at = {0, 1, 2, 3}};
-}
-
 /* With xhat = (x - mean) rstd: dbeta = sum g, dgamma = sum g xhat, dx = gamma rstd (g - dbeta / n - xhat dgamma / n); in two passes. */
 static void batch_norm_sweep(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
     cp_tensor     *x = node->in[X];
-    int            c = channels(x);
+    int            c = cp_norm_channels(x);
     size_t         rows = x->size / (size_t)c;
     const cp_real *gamma = node->in[GAMMA] ? node->in[GAMMA]->data : NULL, *mean = node->in[MEAN]->data;
     const cp_real *rstd = node->in[RSTD]->data;
@@ -157,14 +128,14 @@ static void batch_norm_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tens
         batch_norm_sweep(at, node, g, gin);
         return;
     }
-    cp_axes    axes = all_but_last(node->in[X]);
-    statistics s = measure(at, node->in[X], axes, *(const cp_real *)node->attr);
-    cp_tensor *hat = cp_mul(at, s.centered, s.rstd);
+    cp_axes       axes = cp_norm_all_but_last(node->in[X]);
+    cp_statistics s = cp_norm_measure(at, node->in[X], axes, *(const cp_real *)node->attr);
+    cp_tensor    *hat = cp_mul(at, s.centered, s.rstd);
     if (cp_needs(node, BETA)) gin[BETA] = cp_sum(at, g, axes, false);
     if (cp_needs(node, GAMMA)) gin[GAMMA] = cp_sum(at, cp_mul(at, g, hat), axes, false);
     if (!cp_needs(node, X)) return;
     if (node->in[GAMMA]) g = cp_mul(at, g, node->in[GAMMA]);
-    gin[X] = project(at, g, hat, s.rstd, axes);
+    gin[X] = cp_norm_project(at, g, hat, s.rstd, axes);
 }
 
 enum { READ = CP_KEEPS_IN(X) | CP_KEEPS_IN(MEAN) | CP_KEEPS_IN(RSTD) };
@@ -175,9 +146,9 @@ const cp_op cp_op_batch_norm = {.name = "batch_norm",
 
 static cp_tensor *batch_norm_training(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta,
                                       const cp_batch_norm_config *config) {
-    int     c = channels(x);
+    int     c = cp_norm_channels(x);
     size_t  rows = c ? x->size / (size_t)c : 0;
-    cp_real eps = config->eps ? config->eps : EPS;
+    cp_real eps = config->eps ? config->eps : CP_NORM_EPS;
     if (rows < 2)
         return cp_refuse(at, "batch_norm", "training on %s: a variance needs more than one value per channel", cp_shape_text(x).s);
     cp_tensor *out = cp_out(at, x->shape), *mean = cp_out(at, CP_SHAPE(c)), *rstd = cp_out(at, CP_SHAPE(c));
@@ -208,10 +179,11 @@ bool(cp_batch_norm_factors)(cp_at at, cp_tensor *gamma, cp_tensor *beta, cp_batc
     if (!cp_check(at, op, 1, &c.running_var)) return false;
     if (c.running_var->rank != 1)
         return cp_misuse(at, op, "running_var has shape %s; it needs one axis", cp_shape_text(c.running_var).s);
-    if (!is_per_channel(at, op, "running_mean", c.running_mean, c.running_var) ||
-        !is_per_channel(at, op, "gamma", gamma, c.running_var) || !is_per_channel(at, op, "beta", beta, c.running_var))
+    if (!cp_norm_is_per_channel(at, op, "running_mean", c.running_mean, c.running_var) ||
+        !cp_norm_is_per_channel(at, op, "gamma", gamma, c.running_var) ||
+        !cp_norm_is_per_channel(at, op, "beta", beta, c.running_var))
         return false;
-    cp_tensor *factor = cp_rsqrt(at, cp_affine(at, cp_detach(at, c.running_var), 1, c.eps ? c.eps : EPS));
+    cp_tensor *factor = cp_rsqrt(at, cp_affine(at, cp_detach(at, c.running_var), 1, c.eps ? c.eps : CP_NORM_EPS));
     if (gamma) factor = cp_mul(at, gamma, factor);
     cp_tensor *level = cp_mul(at, cp_detach(at, c.running_mean), factor);
     *shift = beta ? cp_sub(at, beta, level) : cp_neg(at, level);
@@ -221,29 +193,13 @@ bool(cp_batch_norm_factors)(cp_at at, cp_tensor *gamma, cp_tensor *beta, cp_batc
 
 cp_tensor *(cp_batch_norm)(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, cp_batch_norm_config c) {
     const char *op = "batch_norm";
-    if (!fits(at, op, x, gamma, beta) || !is_per_channel(at, op, "running_mean", c.running_mean, x) ||
-        !is_per_channel(at, op, "running_var", c.running_var, x))
+    if (!cp_norm_fits(at, op, x, gamma, beta) || !cp_norm_is_per_channel(at, op, "running_mean", c.running_mean, x) ||
+        !cp_norm_is_per_channel(at, op, "running_var", c.running_var, x))
         return NULL;
     if (c.momentum == 0) c.momentum = (cp_real)0.1;
     if (c.training) return batch_norm_training(at, x, gamma, beta, &c);
     cp_tensor *scale, *shift;
     return cp_batch_norm_factors(at, gamma, beta, c, &scale, &shift) ? cp_scale_shift(at, x, scale, shift) : NULL;
-}
-
-cp_tensor *(cp_layer_norm)(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, cp_real eps) {
-    if (!fits(at, "layer_norm", x, gamma, beta)) return NULL;
-    return scale_shift(at, cp_normalize(at, x, CP_AXES(-1), eps), gamma, beta);
-}
-
-cp_tensor *(cp_group_norm)(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, int groups, cp_real eps) {
-    if (!fits(at, "group_norm", x, gamma, beta)) return NULL;
-    int n = x->dims[0], c = channels(x);
-    if (groups < 1 || c % groups)
-        return cp_refuse(at, "group_norm", "%d groups do not divide the %d channels of %s", groups, c, cp_shape_text(x).s);
-    int        pixels = n && c ? (int)(x->size / (size_t)n / (size_t)c) : 0;
-    cp_tensor *split = cp_reshape(at, x, CP_SHAPE(n, pixels, groups, c / groups));
-    cp_tensor *flat = cp_normalize(at, split, CP_AXES(1, 3), eps);
-    return scale_shift(at, cp_reshape(at, flat, x->shape), gamma, beta);
 }
 
 /* ---- dropout ---- */

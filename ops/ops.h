@@ -125,7 +125,7 @@ typedef struct cp_conv_extras { /* what stands around the convolution */
     cp_tensor *scale, *shift;   /* (C), both or neither: a norm with fixed statistics (cp_batch_norm_factors) */
     cp_tensor *bias;            /* (K) or NULL */
     cp_tensor *residual;        /* the result's shape, or NULL */
-    cp_real    slope;           /* 0: ReLU */
+    cp_real    slope;           /* 0: ReLU; 1: none */
 } cp_conv_extras;
 cp_tensor *cp_leaky_conv2d(cp_at at, cp_tensor *x, cp_tensor *w, cp_conv_extras extras, cp_conv2d_config config);
 
@@ -161,6 +161,8 @@ bool       cp_batch_norm_factors(cp_at at, cp_tensor *gamma, cp_tensor *beta, cp
                                  cp_tensor **shift);
 cp_tensor *cp_layer_norm(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, cp_real eps); /* over the last axis */
 cp_tensor *cp_group_norm(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, int groups, cp_real eps); /* x (N, ..., C) */
+/* leaky_relu of the group norm, or of the layer norm when groups is 0, in one pass; slope 1: no activation. */
+cp_tensor *cp_leaky_norm(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, int groups, cp_real slope, cp_real eps);
 
 /* Training: each value is zeroed with probability rate, the others are divided by 1 - rate. Else x itself. */
 cp_tensor *cp_dropout(cp_at at, cp_tensor *x, cp_real rate, cp_rng *rng, bool training);
@@ -250,6 +252,7 @@ const struct cp_op *const *cp_op_list(int *count);
 #define cp_batch_norm_factors(t, ...) cp_batch_norm_factors(CP_AT(t), __VA_ARGS__)
 #define cp_layer_norm(t, ...) cp_layer_norm(CP_AT(t), __VA_ARGS__)
 #define cp_group_norm(t, ...) cp_group_norm(CP_AT(t), __VA_ARGS__)
+#define cp_leaky_norm(t, ...) cp_leaky_norm(CP_AT(t), __VA_ARGS__)
 #define cp_dropout(t, ...) cp_dropout(CP_AT(t), __VA_ARGS__)
 #define cp_cross_entropy(t, ...) cp_cross_entropy(CP_AT(t), __VA_ARGS__)
 #define cp_mse(t, ...) cp_mse(CP_AT(t), __VA_ARGS__)

@@ -8,7 +8,7 @@
     X(clamp) X(concat) X(conv2d) X(conv2d_input_grad) X(conv2d_weight_grad) X(cross_entropy) X(div)          \
     X(dropout) X(embed) X(equal) X(exp) X(gate) X(gather_rows) X(gaussian_bias) X(gaussian_energy)           \
     X(gaussian_log_density) X(gaussian_log_joint) X(gaussian_penalty) X(gaussian_weight)                     \
-    X(global_avg_pool) X(greater) X(group_norm) X(layer_norm) X(leaky_conv2d)               \
+    X(global_avg_pool) X(greater) X(group_norm) X(layer_norm) X(leaky_conv2d) X(leaky_norm)            \
     X(leaky_relu) X(log) X(log1p) X(log_softmax) X(logsumexp) X(matmul) X(max) X(max_pool) X(maximum)        \
     X(mean) X(minimum) X(mse) X(mul) X(neg) X(normalize) X(pad) X(permute) X(pick) X(pow) X(put) X(relu)             \
     X(reshape) X(rsqrt) X(scale_shift) X(scatter_rows) X(sigmoid) X(sign) X(slice) X(softmax)                \

@@ -38,6 +38,15 @@ typedef struct cp_conv_fusion {
     cp_real              slope;
 } cp_conv_fusion;
 
+/* Group norm with a leaky ReLU behind it, on x (images, pixels, channels): with the mean and the (biased) variance of each image's
+ * groups of channels, xhat = (x - mean) rstd, rstd = 1 / sqrt(variance + eps), y = leaky(gamma xhat + beta). Layer norm is that of
+ * images with one pixel and one group. */
+typedef struct cp_norm_problem {
+    size_t         images, pixels, channels, groups; /* groups divides channels */
+    const cp_real *gamma, *beta;                     /* (channels) or NULL: 1 and 0 */
+    cp_real        slope, eps;                       /* slope 1: no activation */
+} cp_norm_problem;
+
 typedef struct cp_kernel_family {
     const char *name;
     bool (*runs_here)(void); /* NULL: the library was built for another kind of processor */
@@ -56,6 +65,13 @@ typedef struct cp_kernel_family {
                               const cp_conv_fusion *fusion, cp_real *gx);
     bool (*conv2d_weight_grad)(cp_arena *scratch, const cp_conv_shape *s, const cp_real *x, const cp_real *gy,
                                const cp_conv_fusion *fusion, cp_real *gw, cp_real *gb);
+
+    /* y, and for the gradient mean and rstd (images, groups). */
+    bool (*group_norm)(cp_arena *scratch, const cp_norm_problem *p, const cp_real *x, cp_real *y, cp_real *mean, cp_real *rstd);
+    /* The gradients of sum(y * g) with respect to x, or not when gx is NULL, and to gamma and beta (channels), or not when both are
+     * NULL. */
+    bool (*group_norm_grad)(cp_arena *scratch, const cp_norm_problem *p, const cp_real *x, const cp_real *mean, const cp_real *rstd,
+                            const cp_real *g, cp_real *gx, cp_real *of_gamma, cp_real *of_beta);
 
     /* y[i] = f(x[i]), on the calling thread; y may be x. The fast versions are within 2 ulp over the whole range, denormals, infinities and NaN
      * included. */

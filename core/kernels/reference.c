@@ -314,6 +314,8 @@ static void ref_signs(size_t rows, size_t channels, const cp_real *x, const cp_r
     }
 }
 
+#include "core/kernels/reference_norm.inc"
+
 /* ---- the family ---- */
 
 #define VL 1
@@ -339,6 +341,8 @@ const cp_kernel_family cp_family_reference = {.name = "reference",
                                               .conv2d = ref_conv2d,
                                               .conv2d_input_grad = ref_conv2d_input_grad,
                                               .conv2d_weight_grad = ref_conv2d_weight_grad,
+                                              .group_norm = ref_group_norm,
+                                              .group_norm_grad = ref_group_norm_grad,
                                               .exps = ref_exp,
                                               .logs = ref_log,
                                               .tanhs = ref_tanh,

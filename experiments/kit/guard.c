@@ -58,6 +58,10 @@ static bool is_bad(const cp_guard *g, int sign, double value) {
     return isfinite(times) && size > times;
 }
 
+static int kept(const cp_guard *g) {
+    return g->event_count < CP_GUARD_EVENTS ? (int)g->event_count : CP_GUARD_EVENTS;
+}
+
 static cp_guard_verdict verdict_of(cp_guard *g, int sign) {
     bool hopeless = sign == CP_GUARD_WEIGHTS || sign == CP_GUARD_OUTPUTS;
     if (!hopeless && ++g->bad <= patience(g)) {
@@ -80,8 +84,8 @@ cp_guard_verdict cp_guard_judge(cp_guard *g, int64_t step, const double *seen) {
                                 .value = size_of(i, seen[i]),
                                 .usual = size_of(i, before),
                                 .verdict = (int32_t)verdict_of(g, i)};
-        if (g->event_count < CP_GUARD_EVENTS) g->events[g->event_count] = event;
         g->event_count++;
+        g->events[kept(g) - 1] = event;
         return (cp_guard_verdict)event.verdict;
     }
     for (int i = 0; i < CP_GUARD_SIGNS; i++) g->history[i][g->seen % CP_GUARD_HISTORY] = isfinite(seen[i]) ? seen[i] : 0;
@@ -103,6 +107,10 @@ bool cp_guard_calm(const cp_guard *g) {
     return g->bad == 0;
 }
 
+const cp_guard_event *cp_guard_last_event(const cp_guard *g) {
+    return g->event_count ? &g->events[kept(g) - 1] : NULL;
+}
+
 cp_guard_text cp_guard_event_text(const cp_guard_event *e) {
     static const char *const verdicts[] = {"fine", "skipped", "rolled back", "gave up"};
     cp_guard_text            text;
@@ -120,8 +128,7 @@ void cp_guard_put(const cp_guard *g, cp_json_writer *w, const char *key) {
     cp_json_put_integer(w, "skipped", g->skipped);
     cp_json_put_integer(w, "rollbacks", g->rolled_back);
     cp_json_put_array(w, "list");
-    for (int64_t i = 0; i < g->event_count && i < CP_GUARD_EVENTS; i++)
-        cp_json_put_string(w, NULL, cp_guard_event_text(&g->events[i]).s);
+    for (int i = 0; i < kept(g); i++) cp_json_put_string(w, NULL, cp_guard_event_text(&g->events[i]).s);
     cp_json_put_end(w);
     cp_json_put_end(w);
 }

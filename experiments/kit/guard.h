@@ -49,8 +49,8 @@ typedef struct cp_guard {
     int64_t        seen;                                      /* steps that were fine since the last rollback */
     int64_t        bad;                                       /* bad steps in a row */
     int64_t        skipped, rolled_back;                      /* in all */
-    int64_t        event_count;                               /* the first CP_GUARD_EVENTS of them are kept */
-    cp_guard_event events[CP_GUARD_EVENTS];
+    int64_t        event_count;
+    cp_guard_event events[CP_GUARD_EVENTS]; /* when there are more, the last place has the last one */
 } cp_guard;
 
 /* `seen` has a number for each sign. An event of every verdict but CP_GUARD_FINE is kept. */
@@ -64,6 +64,9 @@ void cp_guard_forget(cp_guard *guard);
 
 /* Whether the last steps were fine, so that a state is worth keeping as the last good one. */
 bool cp_guard_calm(const cp_guard *guard);
+
+/* The event of the last verdict but CP_GUARD_FINE, or NULL. */
+const cp_guard_event *cp_guard_last_event(const cp_guard *guard);
 
 /* "step 412: |dE/dx|^2 at samples 53.1, usually 0.12: rolled back" */
 typedef struct cp_guard_text {

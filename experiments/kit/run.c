@@ -75,12 +75,18 @@ bool cp_folder_make(const char *path, cp_status *status) {
     return make_one(copy, status);
 }
 
+/* What a process that was killed while it wrote config.json has left counts for nothing (see core/io/file.h). */
+static bool is_leftover(const char *name) {
+    size_t length = strlen(name);
+    return strncmp(name, ".couplet-", 9) == 0 && length > 13 && strcmp(name + length - 4, ".tmp") == 0;
+}
+
 static bool is_empty(const char *folder, cp_status *status) {
     DIR *handle = opendir(folder);
     if (!handle) return cp_fail(status, "%.300s cannot be looked into: %s", folder, strerror(errno));
     bool empty = true;
     for (struct dirent *entry; empty && (entry = readdir(handle));)
-        empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+        empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 || is_leftover(entry->d_name);
     closedir(handle);
     return empty;
 }

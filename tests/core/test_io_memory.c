@@ -2,6 +2,7 @@
  * each call that gets memory is made to fail in turn. Leaks are the address sanitizer's to find. */
 #include "core/io/json.h"
 #include "core/io/npy.h"
+#include "core/io/npz.h"
 #include "core/io/safetensors.h"
 
 #include "support/wrapped_memory.h"
@@ -71,6 +72,37 @@ static bool write_npy(void) {
     return cp_npy_write(scratch("new"), CP_U8, 1, (int64_t[]){3}, "abc", &status);
 }
 
+static bool read_npz(void) {
+    cp_npy  npy = {0};
+    cp_npz *npz = cp_npz_open(scratch("in"), &status);
+    bool    done = npz && cp_npz_read(npz, "letters", &npy, &status);
+    cp_npy_free(&npy);
+    done = done && cp_npz_read(npz, "words", &npy, &status);
+    cp_npy_free(&npy);
+    cp_npz_close(npz);
+    return done;
+}
+
+static bool save_arrays(const char *name) {
+    static const char letters[300];
+    cp_npz_writer    *w = cp_npz_writer_new(scratch(name), &status);
+    cp_npz_writer_add(w, "letters", CP_U8, 2, (int64_t[]){3, 100}, letters);
+    cp_npz_writer_add(w, "words", CP_U8, 2, (int64_t[]){3, 1}, "abc");
+    return cp_npz_writer_commit(w, &status);
+}
+
+static bool write_npz(void) {
+    return save_arrays("new");
+}
+
+static bool read_fortran(void) {
+    static const char file[] = "\x93NUMPY\1\0\x33\0{'descr':'|u1','fortran_order':True,'shape':(2,2)} \nabcd";
+    cp_npy            npy;
+    bool              done = cp_npy_parse(file, sizeof file - 1, "fortran", &npy, &status);
+    cp_npy_free(&npy);
+    return done;
+}
+
 static bool read_safetensors(void) {
     cp_safetensors *file = cp_st_read(scratch("in"), &status);
     cp_st_free(file);
@@ -107,6 +139,15 @@ static void npy_is_read_and_written_or_refused(void) {
     fails_politely(write_npy);
 }
 
+static void npz_is_read_and_written_or_refused(void) {
+    scratch_write("old", "old", 3);
+    TEST_ASSERT_TRUE_MESSAGE(save_arrays("in"), status.message);
+    fails_politely(read_npz);
+    remove(scratch("in"));
+    fails_politely(write_npz);
+    fails_politely(read_fortran);
+}
+
 static void safetensors_are_read_and_written_or_refused(void) {
     scratch_write("old", "old", 3);
     TEST_ASSERT_TRUE_MESSAGE(save_tensors("in"), status.message);
@@ -119,6 +160,7 @@ int main(void) {
     UNITY_BEGIN();
     RUN_TEST(json_is_read_and_written_or_refused);
     RUN_TEST(npy_is_read_and_written_or_refused);
+    RUN_TEST(npz_is_read_and_written_or_refused);
     RUN_TEST(safetensors_are_read_and_written_or_refused);
     return UNITY_END();
 }

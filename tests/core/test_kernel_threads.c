@@ -224,6 +224,38 @@ static void norms_have_the_same_bits_for_any_number_of_threads(void) {
     }
 }
 
+typedef struct norm_arrays {
+    cp_norm_problem p;
+    cp_real        *x, *g, *mean, *rstd;
+} norm_arrays;
+
+static void group_norm(const void *context, void *out) {
+    const norm_arrays *v = context;
+    TEST_ASSERT_TRUE(cp_kernels()->group_norm(scratch, &v->p, v->x, out, v->mean, v->rstd));
+}
+
+static void group_norm_grad(const void *context, void *out) {
+    const norm_arrays *v = context;
+    cp_real           *gx = out, *of_gamma = gx + v->p.images * v->p.pixels * v->p.channels;
+    TEST_ASSERT_TRUE(
+        cp_kernels()->group_norm_grad(scratch, &v->p, v->x, v->mean, v->rstd, v->g, gx, of_gamma, of_gamma + v->p.channels));
+}
+
+/* Images for five threads; blocks of rows for them; and images for the reference, which takes a grain of groups together. */
+static void group_norms_have_the_same_bits_for_any_number_of_threads(void) {
+    static const size_t shapes[][4] = {{11, 2048, 16, 2}, {6000, 1, 19, 1}, {5, 5000, 7, 7}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        const size_t images = shapes[i][0], channels = shapes[i][2], groups = shapes[i][3], size = images * shapes[i][1] * channels;
+        norm_arrays v = {{images, shapes[i][1], channels, groups, NULL, NULL, (cp_real)0.2, (cp_real)1e-3}, NULL, NULL, NULL, NULL};
+        v.x = numbers(size), v.g = numbers(size), v.mean = numbers(images * groups), v.rstd = numbers(images * groups);
+        for (int next = FAMILY_REFERENCE; kernels_next(&next);) {
+            assert_same_bits(group_norm, &v, size * sizeof(cp_real), true, by_family("norm"));
+            assert_same_bits(group_norm_grad, &v, (size + 2 * channels) * sizeof(cp_real), true, by_family("gradient of a norm"));
+        }
+        free(v.x), free(v.g), free(v.mean), free(v.rstd);
+    }
+}
+
 typedef struct reduction {
     size_t         outer, count, inner;
     const cp_real *x;
@@ -262,6 +294,7 @@ int main(void) {
     RUN_TEST(sums_of_two_arrays_have_the_same_bits_for_any_number_of_threads);
     RUN_TEST(signs_have_the_same_bits_for_any_number_of_threads);
     RUN_TEST(norms_have_the_same_bits_for_any_number_of_threads);
+    RUN_TEST(group_norms_have_the_same_bits_for_any_number_of_threads);
     RUN_TEST(reductions_have_the_same_bits_for_any_number_of_threads);
     return UNITY_END();
 }

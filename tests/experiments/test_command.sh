@@ -70,12 +70,18 @@ printf 'network,sgld,train,infer\nA,nan,2,1.5\n' >bad.csv
 expect 1 "bad.csv, line 2: a name and three positive ratios" bench plot bad.csv --out speed2
 expect 2 "memory takes no arguments" bench memory 1
 expect 2 "one of them is enough" bench wrn 2 10 1 0 8 1 2 --threads 1
+expect 2 "one of them is enough" bench hybrid 2 --threads 1
+expect 2 'hybrid takes THREADS only; "10" is one more' bench hybrid 1 10
+expect 2 'THREADS is "0"' bench hybrid 0
 expect_success "bench plot leaves the numbers beside the picture" grep -q '2.5' speed.csv
 # A double build has the reference kernels only: slow, and with nothing to choose. Under a sanitizer, measuring says nothing.
 case $("$couplet" --version)${2:-} in
 *double* | *sanitized*) ;;
 *)
     expect 0 "memory wrn 16 2 norm 0 side 28 channels 3 batch 64  train " bench memory
+    "$couplet" bench hybrid 2 >steps
+    line="hybrid wrn 10 1 side 28 channels 3 batch 32 steps 10 threads 2  without penalty $number ms  with $number ms  ratio [1-9]\.[0-9][0-9]"
+    expect_success "bench hybrid prints a step's time without and with the gradient penalty, which takes longer" grep -qx "$line" steps
     "$couplet" bench accuracy | awk '/median$/ { for (i = 4; i < NF; i++) { if (!($i < 2e-6)) bad = 1; n++ } }
         /largest$/ { for (i = 1; i < NF; i++) { if (!($i < 5e-5)) bad = 1; n++ } } END { exit bad || n != 2 * 16 * 9 }'
     expect_success "bench accuracy finds every method within 5e-5, and half of the numbers within 2e-6, at the shapes of wide ResNets" test $? -eq 0

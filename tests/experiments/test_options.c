@@ -1,4 +1,5 @@
 /* Option parsing, tables and progress lines. */
+#include "experiments/commands.h"
 #include "experiments/kit/options.h"
 #include "experiments/kit/progress.h"
 #include "experiments/kit/table.h"
@@ -39,7 +40,7 @@ void tearDown(void) {
 }
 
 /* The words are kept: the result points to them. */
-static bool parse(const char *line) {
+static bool parse_for(const cp_command *which, const char *line) {
     static char  text[512];
     static char *words[32];
     int          count = 0;
@@ -47,8 +48,12 @@ static bool parse(const char *line) {
     status = (cp_status){0};
     snprintf(text, sizeof text, "%s", line);
     for (char *word = strtok(text, " "); word; word = strtok(NULL, " ")) words[count++] = word;
-    parsed = cp_options_parse("couplet", &command, count, words, &help, &status);
+    parsed = cp_options_parse("couplet", which, count, words, &help, &status);
     return parsed != NULL;
+}
+
+static bool parse(const char *line) {
+    return parse_for(&command, line);
 }
 
 static void refused(const char *line, const char *first, const char *second) {
@@ -211,6 +216,81 @@ static void means_and_deviations_are_those_of_a_sample(void) {
     TEST_ASSERT_TRUE(isnan(cp_mean_sd_of(NULL, 0).mean));
 }
 
+/* ---- defaults that depend on a choice ---- */
+
+static const cp_option preset_table[] = {
+    {.name = "preset", .kind = CP_OPTION_CHOICE, .choices = "quick|paper", .fallback = "quick"},
+    {.name = "kind", .kind = CP_OPTION_CHOICE, .choices = "a|b|c", .fallback = "a"},
+    {.name = "rate", .kind = CP_OPTION_REAL, .fallback = "0.001", .help = "of Adam"},
+    {.name = "steps", .kind = CP_OPTION_INT, .fallback = "10", .least = 1, .most = 100},
+    {0}};
+static const cp_default preset_defaults[] = {{"preset", "paper", "kind", "b"},
+                                             {"preset", "paper", "rate", "0.1"},
+                                             {"kind", "b", "rate", "0.2"},
+                                             {"kind", "c", "steps", "30"},
+                                             {0}};
+static const cp_command with_presets = {.name = "preset", .options = preset_table, .defaults = preset_defaults};
+
+static void defaults_follow_the_choice_they_depend_on(void) {
+    TEST_ASSERT_TRUE(parse_for(&with_presets, ""));
+    TEST_ASSERT_TRUE(cp_option_real(parsed, "rate") == 0.001);
+    TEST_ASSERT_TRUE(parse_for(&with_presets, "--kind c"));
+    TEST_ASSERT_EQUAL_INT64(30, cp_option_int(parsed, "steps"));
+    TEST_ASSERT_FALSE(cp_option_given(parsed, "steps"));
+    TEST_ASSERT_TRUE(parse_for(&with_presets, "--preset paper"));
+    TEST_ASSERT_EQUAL_STRING("b", cp_option_text(parsed, "kind"));
+}
+
+static void of_several_defaults_that_hold_the_last_counts_also_by_way_of_another(void) {
+    TEST_ASSERT_TRUE(parse_for(&with_presets, "--preset paper"));
+    TEST_ASSERT_TRUE(cp_option_real(parsed, "rate") == 0.2); /* paper makes kind b, and kind b the rate */
+    TEST_ASSERT_TRUE(parse_for(&with_presets, "--preset paper --kind a"));
+    TEST_ASSERT_TRUE(cp_option_real(parsed, "rate") == 0.1);
+}
+
+static void what_is_given_wins_over_such_a_default_wherever_it_stands(void) {
+    TEST_ASSERT_TRUE(parse_for(&with_presets, "--rate 7 --preset paper"));
+    TEST_ASSERT_TRUE(cp_option_real(parsed, "rate") == 7);
+    TEST_ASSERT_TRUE(parse_for(&with_presets, "--preset paper --kind c --steps 5"));
+    TEST_ASSERT_EQUAL_INT64(5, cp_option_int(parsed, "steps"));
+}
+
+static void help_tells_the_defaults_that_depend_on_a_choice(void) {
+    TEST_ASSERT_EQUAL_STRING("of Adam (default 0.001; with --preset paper 0.1; with --kind b 0.2)",
+                             cp_option_about(&with_presets, &preset_table[2]).s);
+    TEST_ASSERT_EQUAL_STRING("of Adam (default 0.001)", cp_option_about(NULL, &preset_table[2]).s);
+}
+
+/* Tables are written by hand: a name in them may be wrong without any error. */
+static void couplet_trains_presets_name_options_and_values_that_exist(void) {
+    const cp_option *all[CP_OPTIONS_MOST];
+    int              count = cp_command_options(&cp_command_train, all), rows = 0;
+    for (const cp_default *d = cp_command_train.defaults; d->when; d++, rows++) {
+        int  when = 0, option = 0;
+        char line[200];
+        while (when < count && strcmp(all[when]->name, d->when) != 0) when++;
+        while (option < count && strcmp(all[option]->name, d->option) != 0) option++;
+        TEST_ASSERT_TRUE_MESSAGE(when < count && option < count && when < option, d->option);
+        snprintf(line, sizeof line, "data.npz --%s %s --%s %s", d->when, d->is, d->option, d->value);
+        TEST_ASSERT_TRUE_MESSAGE(parse_for(&cp_command_train, line), status.message);
+    }
+    TEST_ASSERT_TRUE(rows > 0);
+}
+
+static void couplet_trains_preset_paper_is_the_papers(void) {
+    TEST_ASSERT_TRUE(parse_for(&cp_command_train, "data.npz --preset paper"));
+    TEST_ASSERT_EQUAL_INT64(150, cp_option_int(parsed, "epochs"));
+    TEST_ASSERT_EQUAL_INT64(100, cp_option_int(parsed, "sgld"));
+    TEST_ASSERT_TRUE(cp_option_real(parsed, "rate") == 1e-4 && cp_option_real(parsed, "alpha") == 2);
+    TEST_ASSERT_TRUE(cp_option_real(parsed, "noise") == 0.01 && cp_option_real(parsed, "clamp") == 0);
+    TEST_ASSERT_EQUAL_STRING("any", cp_option_text(parsed, "range"));
+    TEST_ASSERT_EQUAL_STRING("none", cp_option_text(parsed, "flip"));
+    TEST_ASSERT_EQUAL_INT64(0, cp_option_int(parsed, "shift"));
+    TEST_ASSERT_EQUAL_STRING("hybrid", cp_option_text(parsed, "method"));
+    TEST_ASSERT_TRUE(parse_for(&cp_command_train, "data.npz --preset jem"));
+    TEST_ASSERT_EQUAL_STRING("jem", cp_option_text(parsed, "method"));
+}
+
 /* ---- progress ---- */
 
 static double pretended;
@@ -256,6 +336,27 @@ static void progress_in_a_pipe_is_a_few_plain_lines(void) {
     free(text);
 }
 
+static void progress_may_tell_any_state_in_the_losss_place(void) {
+    char        text[400] = "", longest[300];
+    FILE       *file = tmpfile();
+    cp_progress p = {.label = "training", .unit = "steps", .total = 10, .file = file, .clock = pretended_clock};
+    memset(longest, 'x', sizeof longest - 1);
+    longest[sizeof longest - 1] = '\0';
+    pretended = 0;
+    cp_progress_start(&p);
+    pretended = 20;
+    cp_progress_tell(&p, 5, "gap +0.31  val 78.4 %");
+    pretended = 40;
+    cp_progress_tell(&p, 10, longest); /* is cut, and ends the line */
+    cp_progress_end(&p);
+    rewind(file);
+    TEST_ASSERT_NOT_NULL(fgets(text, sizeof text, file));
+    TEST_ASSERT_EQUAL_STRING("training  50 %  0.25 steps/s  gap +0.31  val 78.4 %  20 s left\n", text);
+    TEST_ASSERT_NOT_NULL(fgets(text, sizeof text, file));
+    TEST_ASSERT_TRUE(text[strlen(text) - 1] == '\n');
+    fclose(file);
+}
+
 static void durations_are_easy_to_read(void) {
     TEST_ASSERT_EQUAL_STRING("0.5 s", cp_duration_text(0.5).s);
     TEST_ASSERT_EQUAL_STRING("12 s", cp_duration_text(12.2).s);
@@ -278,7 +379,14 @@ int main(void) {
     RUN_TEST(help_wins_over_everything_and_lists_every_option);
     RUN_TEST(tables_align_their_columns);
     RUN_TEST(means_and_deviations_are_those_of_a_sample);
+    RUN_TEST(defaults_follow_the_choice_they_depend_on);
+    RUN_TEST(of_several_defaults_that_hold_the_last_counts_also_by_way_of_another);
+    RUN_TEST(what_is_given_wins_over_such_a_default_wherever_it_stands);
+    RUN_TEST(help_tells_the_defaults_that_depend_on_a_choice);
+    RUN_TEST(couplet_trains_presets_name_options_and_values_that_exist);
+    RUN_TEST(couplet_trains_preset_paper_is_the_papers);
     RUN_TEST(progress_in_a_pipe_is_a_few_plain_lines);
+    RUN_TEST(progress_may_tell_any_state_in_the_losss_place);
     RUN_TEST(durations_are_easy_to_read);
     return UNITY_END();
 }

@@ -73,11 +73,12 @@ def compare(sentence, net, description, x, saved, *options):
 def random_net(depth, width, channels, classes, norm):
     net = WideResNet(depth, width, channels, classes, norm)
     for module in net.modules():
+        if isinstance(module, (nn.BatchNorm2d, nn.GroupNorm)):
+            module.weight.data.uniform_(0.5, 1.5)
+            module.bias.data.uniform_(-0.5, 0.5)
         if isinstance(module, nn.BatchNorm2d):
             module.running_mean.uniform_(-0.5, 0.5)
             module.running_var.uniform_(0.5, 2)
-            module.weight.data.uniform_(0.5, 1.5)
-            module.bias.data.uniform_(-0.5, 0.5)
     net.head.weight.data.mul_(8)
     return net
 
@@ -86,8 +87,8 @@ torch.manual_seed(7)
 for depth, width, channels, classes, norm, n, h, w in [
         (10, 1, 1, 8, "none", 70, 28, 28), (10, 2, 3, 8, "batch", 9, 28, 28), (10, 2, 3, 11, "none", 5, 32, 32),
         (16, 1, 3, 2, "batch", 3, 28, 28), (16, 2, 1, 9, "batch", 4, 9, 13), (22, 1, 4, 3, "none", 2, 16, 8),
-        (10, 4, 3, 8, "batch", 2, 28, 28)]:
-    net = random_net(depth, width, channels, classes, norm == "batch")
+        (10, 4, 3, 8, "batch", 2, 28, 28), (10, 1, 3, 5, "group", 3, 12, 9)]:
+    net = random_net(depth, width, channels, classes, norm)
     about = {"model": "wrn", "depth": depth, "width": width, "channels": channels, "classes": classes, "norm": norm,
              "head": "softmax"}
     x = torch.randn(n, channels, h, w)
@@ -96,7 +97,7 @@ for depth, width, channels, classes, norm, n, h, w in [
     compare(f"{name} with the channels last", net, about, x, np.ascontiguousarray(x.permute(0, 2, 3, 1).numpy()),
             "--layout", "nhwc", "--batch", "2")
 
-net = random_net(10, 1, 1, 4, True)
+net = random_net(10, 1, 1, 4, "batch")
 about = {"model": "wrn", "depth": 10, "width": 1, "channels": 1, "classes": 4, "norm": "batch", "head": "softmax"}
 pixels = torch.randint(0, 256, (6, 1, 28, 28), dtype=torch.uint8)
 scaled = pixels.float() / 127.5 - 1

@@ -105,10 +105,10 @@ def labels(count):
 
 
 for width in (1, 2):
-    for norm in ("none", "batch"):
+    for norm in ("none", "batch", "group"):
         for mode in ("train", "eval"):
             prefix = f"wrn/10-{width}-{norm}/{mode}/"
-            net = network(width, norm == "batch").train(mode == "train")
+            net = network(width, norm).train(mode == "train")
             x = image_batch("x", 3, 10, 8, 3).requires_grad_(True)
             logits = net(x)
             loss = F.cross_entropy(logits, labels(3))
@@ -136,7 +136,7 @@ OPTIMIZERS = {
     "nesterov": lambda p: torch.optim.SGD(p, 0.05, momentum=0.9, weight_decay=5e-4, nesterov=True),
 }
 for kind, make in OPTIMIZERS.items():
-    net = network(1, False)
+    net = network(1, "none")
     optimizer, losses = make(net.parameters()), []
     for step in range(3):
         optimizer.zero_grad()
@@ -151,7 +151,7 @@ for kind, make in OPTIMIZERS.items():
 # ---- sampler ----
 
 for variant, gradient_clamp, clamp in (("plain", math.inf, math.inf), ("clamped", 0.01, 0.75)):
-    net, x, energies = network(1, False).eval(), image_batch("chains", 2, 8, 8, 3), []
+    net, x, energies = network(1, "none").eval(), image_batch("chains", 2, 8, 8, 3), []
     noise = torch.tensor(0.01 * synthetic("sgld/noise", 5, 2, 8, 8, 3)).permute(0, 1, 4, 2, 3)
     for move in range(5):
         x = x.detach().requires_grad_(True)

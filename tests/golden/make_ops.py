@@ -405,6 +405,11 @@ for variant, x, groups in (("pairs", (2, 3, 2, 4), 2), ("one", (2, 2, 2, 3), 1),
          x, x[-1:], x[-1:], ints=[groups], reals=[1e-5])
 case("group_norm/plain", lambda a: F.group_norm(channels_first(a), 2, eps=0.25).movedim(1, -1), (2, 2, 3, 4), ints=[2],
      reals=[0.25])
+for variant, x, groups in (("pairs", (2, 3, 2, 4), 2), ("rows", (3, 6), 2)):
+    case(f"leaky_norm/{variant}",
+         lambda a, g, b: F.leaky_relu(F.group_norm(channels_first(a), groups, g, b, 1e-5).movedim(1, -1), 0.2),
+         x, x[-1:], x[-1:], ints=[groups], reals=[0.2, 1e-5])
+case("leaky_norm/layers", lambda a, g, b: F.relu(F.layer_norm(a, (5,), g, b, 1e-5)), (2, 3, 5), (5,), (5,), ints=[0], reals=[0, 1e-5])
 
 # ---- losses ----
 

@@ -34,7 +34,7 @@ torch.set_num_threads(1)
 x = torch.randn(4, 3, 12, 8)
 np.save(os.path.join(HERE, "pytorch_x.npy"), x.numpy())
 for norm in ("none", "batch"):
-    net = WideResNet(10, 1, 3, 5, norm == "batch")
+    net = WideResNet(10, 1, 3, 5, norm)
     for step in range(20):  # moves the running statistics away from their start
         net(0.5 + 2 * torch.randn(8, 3, 12, 8))
     net.head.weight.data.mul_(8)  # posteriors that are not all alike

@@ -3,12 +3,17 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 
+def norm_of(kind, channels):
+    """kind: "none", "batch" or "group", of eight groups."""
+    return {"batch": nn.BatchNorm2d, "group": lambda c: nn.GroupNorm(8, c), "none": nn.Identity}[kind](channels)
+
+
 class Block(nn.Module):
     def __init__(self, inputs, outputs, stride, norm):
         super().__init__()
-        self.norm1 = nn.BatchNorm2d(inputs) if norm else nn.Identity()
+        self.norm1 = norm_of(norm, inputs)
         self.conv1 = nn.Conv2d(inputs, outputs, 3, 1, 1)
-        self.norm2 = nn.BatchNorm2d(outputs) if norm else nn.Identity()
+        self.norm2 = norm_of(norm, outputs)
         self.conv2 = nn.Conv2d(outputs, outputs, 3, stride, 1)
         same = stride == 1 and inputs == outputs
         self.shortcut = nn.Identity() if same else nn.Conv2d(inputs, outputs, 1, stride)
@@ -28,7 +33,7 @@ class WideResNet(nn.Module):
                 blocks.add_module(f"block{b}", Block(inputs, outputs, 2 if stage and not b else 1, norm))
                 inputs = outputs
             self.add_module(f"stage{stage}", blocks)
-        self.norm = nn.BatchNorm2d(inputs) if norm else nn.Identity()
+        self.norm = norm_of(norm, inputs)
         self.head = nn.Linear(inputs, classes)
 
     def forward(self, x):

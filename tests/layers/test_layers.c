@@ -56,7 +56,8 @@ static cp_tensor *convolved(const cp_conv *conv, cp_tensor *x, int stride, int p
 }
 
 static cp_tensor *normed(const cp_norm *norm, cp_tensor *x) {
-    return cp_layer_norm(tape, x, norm->weight, norm->bias, (cp_real)1e-5);
+    return norm->config.kind == CP_NORM_GROUP ? cp_group_norm(tape, x, norm->weight, norm->bias, norm->config.groups, (cp_real)1e-5)
+                                              : cp_layer_norm(tape, x, norm->weight, norm->bias, (cp_real)1e-5);
 }
 
 /* The block from plain ops; the sizes decide about the shortcut. */
@@ -70,27 +71,67 @@ static cp_tensor *composed(const cp_block *b, cp_tensor *x) {
     return cp_add(tape, h, side);
 }
 
+static cp_block block_of(cp_block_config config) {
+    char path[32];
+    snprintf(path, sizeof path, "block%d", params->count);
+    cp_block block = cp_block_make(params, path, config, &rng);
+    TEST_ASSERT_EQUAL_INT(config.stride != 1 || config.out != 3, block.shortcut.weight != NULL);
+    cp_rng_fill_normal(&rng, block.norm1.bias->data, block.norm1.bias->size, 0, 1);
+    return block;
+}
+
 static void residual_blocks_are_what_their_layout_says(void) {
     const cp_activation activations[] = {CP_LEAKY_RELU, CP_RELU, CP_SWISH};
     for (int layout = CP_BLOCK_JEM; layout <= CP_BLOCK_CLASSIC; layout++)
-        for (int k = 0; k < 3; k++)
+        for (int k = 0; k < 6; k++)
             for (int stride = 1; stride <= 2; stride++)
                 for (int out = 3; out <= 5; out += 2) {
-                    char path[32];
-                    snprintf(path, sizeof path, "block%d", params->count);
-                    cp_block_config config = {.in = 3,
-                                              .out = out,
-                                              .stride = stride,
-                                              .norm = CP_NORM_LAYER,
-                                              .activation = activations[k],
-                                              .layout = (cp_block_layout)layout};
-                    cp_block        block = cp_block_make(params, path, config, &rng);
-                    TEST_ASSERT_EQUAL_INT(stride != 1 || out != 3, block.shortcut.weight != NULL);
-                    cp_rng_fill_normal(&rng, block.norm1.bias->data, block.norm1.bias->size, 0, 1);
+                    cp_block   block = block_of((cp_block_config){.in = 3,
+                                                                  .out = out,
+                                                                  .stride = stride,
+                                                                  .norm = k % 2 ? CP_NORM_GROUP : CP_NORM_LAYER,
+                                                                  .activation = activations[k / 2],
+                                                                  .layout = (cp_block_layout)layout});
                     cp_tensor *x = noise(CP_SHAPE(2, 7, 6, 3)), *expected = composed(&block, x);
                     equal(expected, cp_block_forward(tape, &block, x, CP_TRAINING));
                     cp_tape_reset(tape);
                 }
+}
+
+/* dE/dx of E = sum(block(x)^2), by kernels or by ops. */
+static cp_tensor *slope_at(const cp_block *block, cp_tensor *x, bool recorded) {
+    cp_tensor *y = cp_block_forward(tape, block, x, CP_EVALUATION), *energy = cp_sum(tape, cp_square(tape, y), CP_ALL, false), *dx;
+    TEST_ASSERT_TRUE(recorded ? cp_grad_recorded(tape, energy, &x, 1, &dx) : cp_grad(tape, energy, &x, 1, &dx));
+    return dx;
+}
+
+static double penalty_at(const cp_block *block, const cp_tensor *x) {
+    cp_tensor *dx = slope_at(block, cp_variable(tape, x->data, x->shape), false);
+    return (double)cp_item(cp_sum(tape, cp_square(tape, dx), CP_ALL, false));
+}
+
+/* The gradient of |dE/dx|^2 at the weights, by a recorded sweep, against differences of what the kernels give. */
+static void a_gradient_penalty_goes_back_through_blocks_with_norms(void) {
+    const cp_real h = CP_DOUBLE ? (cp_real)1e-6 : (cp_real)1e-3;
+    for (cp_norm_kind kind = CP_NORM_GROUP; kind <= CP_NORM_LAYER; kind++) {
+        cp_block   block = block_of((cp_block_config){.in = 3, .out = 4, .stride = 2, .norm = kind});
+        cp_tensor *x = cp_tensor_new(CP_SHAPE(2, 5, 4, 3)), *at = block.norm2.weight, *gradient;
+        cp_rng_fill_normal(&rng, x->data, x->size, 0, 1);
+        cp_tensor *here = cp_variable(tape, x->data, x->shape), *dx = slope_at(&block, here, true);
+        equal(slope_at(&block, here, false), dx);
+        TEST_ASSERT_TRUE(cp_grad(tape, cp_sum(tape, cp_square(tape, dx), CP_ALL, false), &at, 1, &gradient));
+        for (size_t i = 0; i < at->size; i++) {
+            const cp_real was = at->data[i];
+            at->data[i] = was + h;
+            const double above = penalty_at(&block, x);
+            at->data[i] = was - h;
+            const double below = penalty_at(&block, x), slope = (above - below) / (2 * (double)h);
+            at->data[i] = was;
+            TEST_ASSERT_DOUBLE_WITHIN((CP_DOUBLE ? 1e-5 : 0.03) * (1 + fabs(slope)), slope, (double)gradient->data[i]);
+        }
+        cp_tensor_free(x);
+        cp_tape_reset(tape);
+    }
 }
 
 /* ---- initializers ---- */
@@ -137,6 +178,7 @@ int main(void) {
     RUN_TEST(dropout_does_nothing_in_evaluation_nor_at_rate_0);
     RUN_TEST(dropout_draws_from_a_stream_of_its_own);
     RUN_TEST(residual_blocks_are_what_their_layout_says);
+    RUN_TEST(a_gradient_penalty_goes_back_through_blocks_with_norms);
     RUN_TEST(kaiming_initializers_follow_the_slope_of_the_activation);
     RUN_TEST(an_lstm_goes_back_through_a_long_sequence_of_any_length);
     return UNITY_END();

@@ -173,8 +173,9 @@ static void check_statistics(const char *name, const cp_model *model, cp_mode mo
 }
 
 static void check_network(int width, cp_norm_kind norm, cp_mode mode) {
-    char name[80];
-    snprintf(name, sizeof name, "wrn/10-%d-%s/%s", width, norm ? "batch" : "none", mode ? "train" : "eval");
+    static const char *const norms[] = {"none", "batch", "group"};
+    char                     name[80];
+    snprintf(name, sizeof name, "wrn/10-%d-%s/%s", width, norms[norm], mode ? "train" : "eval");
     check_activations(name, width, norm, mode, scaled("x", 0.5, cp_shape_of(4, image_dims)));
     cp_model  *model = network(width, norm, "softmax");
     cp_tensor *x = scaled("x", 0.5, cp_shape_of(4, image_dims));
@@ -204,6 +205,13 @@ static void a_wide_resnet_with_batch_norm_equals_pytorch_in_training(void) {
 static void a_wide_resnet_with_batch_norm_equals_pytorch_in_evaluation(void) {
     check_network(1, CP_NORM_BATCH, CP_EVALUATION);
     check_network(2, CP_NORM_BATCH, CP_EVALUATION);
+}
+
+static void a_wide_resnet_with_group_norm_equals_pytorch(void) {
+    for (int width = 1; width <= 2; width++) {
+        check_network(width, CP_NORM_GROUP, CP_TRAINING);
+        check_network(width, CP_NORM_GROUP, CP_EVALUATION);
+    }
 }
 
 /* ---- optimizers ---- */
@@ -398,6 +406,7 @@ int main(void) {
         RUN_TEST(a_wide_resnet_without_norm_equals_pytorch);
         RUN_TEST(a_wide_resnet_with_batch_norm_equals_pytorch_in_training);
         RUN_TEST(a_wide_resnet_with_batch_norm_equals_pytorch_in_evaluation);
+        RUN_TEST(a_wide_resnet_with_group_norm_equals_pytorch);
         RUN_TEST(three_adam_steps_equal_pytorch);
         RUN_TEST(three_sgd_momentum_steps_equal_pytorch);
         RUN_TEST(five_sgld_moves_with_scripted_noise_equal_pytorch);

@@ -99,6 +99,8 @@ static const op_case cases[] = {
     LEAKY_SCALED("slope 0, two groups", OF(1, 3, 4, 4), OF(3, 3, 2, 2), 4, 2, OF(1, 3, 4, 2), 0, CP_PAD(1), .groups = 2),
     LEAKY_SCALED("1x1, one pixel",     OF(1, 1, 1, 1), OF(1, 1, 1, 1), 1, 1, OF(1, 1, 1, 1), 0.5, .groups = 1),
     LEAKY_SCALED("more channels than a vector", OF(1, 4, 4, 17), OF(3, 3, 17, 18), 17, 18, OF(1, 4, 4, 18), 0.2, CP_PAD(1)),
+    {"leaky_conv2d", "no activation", build_leaky_conv2d, {ANY(2, 4, 3, 2), ANY(3, 3, 2, 3), ANY(3), ANY(2, 4, 3, 3)}, .flags = 3, .conv = {CP_PAD(1)}, .real = {1}},
+    {"leaky_conv2d", "no activation, scaled", build_leaky_conv2d, {ANY(2, 4, 3, 2), ANY(3, 3, 2, 3), ANY(2), ANY(2)}, .flags = 4, .conv = {CP_PAD(1)}, .real = {1}},
     {"leaky_conv2d", "its own residual", build_leaky_conv2d_self, {OFF_WHOLE(1, 4, 3, 2), ANY(3, 3, 2, 2)}, .conv = {CP_PAD(1)}, .real = {0.2}},
     CONVOLUTION("1x1 kernel",               OF(2, 3, 5, 3), OF(1, 1, 3, 4), OF(2, 3, 5, 4), 4, .groups = 1),
     CONVOLUTION("all sizes 1",              OF(1, 1, 1, 1), OF(1, 1, 1, 1), OF(1, 1, 1, 1), 1, .groups = 0),

@@ -46,6 +46,20 @@ static cp_tensor *build_group_norm(cp_tape *tape, cp_tensor **in, const op_case 
     return cp_group_norm(tape, in[0], gamma_of(in, c), beta_of(in, c), c->number, (cp_real)1e-3);
 }
 
+/* .number: groups, 0 for layer norm; .real: the slope. */
+static cp_tensor *build_leaky_norm(cp_tape *tape, cp_tensor **in, const op_case *c) {
+    return cp_leaky_norm(tape, in[0], gamma_of(in, c), beta_of(in, c), c->number, (cp_real)c->real[0], (cp_real)1e-3);
+}
+
+/* A norm of fixed gamma and beta reads x alone: what it gave can be given back. */
+static cp_tensor *build_leaky_norm_fixed(cp_tape *tape, cp_tensor **in, const op_case *c) {
+    cp_tensor *gamma = cp_detach(tape, in[1]), *beta = cp_detach(tape, in[2]);
+    cp_tensor *y = cp_leaky_norm(tape, in[0], gamma, beta, c->number, (cp_real)c->real[0], (cp_real)1e-3);
+    cp_tensor *z = cp_scale(tape, y, 2);
+    cp_release(CP_AT(tape), y);
+    return z;
+}
+
 /* The stream starts again on each call: the same mask every time. */
 static cp_tensor *build_dropout(cp_tape *tape, cp_tensor **in, const op_case *c) {
     cp_rng rng = cp_rng_named(23, "dropout");
@@ -93,6 +107,20 @@ static const op_case cases[] = {
     SCALED(group_norm, "two groups",               OF(2, 3, 3, 4), 4, .number = 2),
     SCALED(group_norm, "a group a channel",        OF(2, 3, 3, 3), 3, .number = 3),
     SCALED(group_norm, "rank 2",                   OF(3, 6), 6, .number = 2),
+    SCALED(group_norm, "rank 2, a group a channel", OF(3, 3), 3, .number = 3),
+    SCALED(group_norm, "one image of one pixel",   OF(1, 1, 1, 6), 6, .number = 2),
+    SCALED(group_norm, "rank 5",                   OF(2, 2, 1, 3, 4), 4, .number = 2),
+
+    SCALED(leaky_norm, "two groups",               OF(2, 3, 3, 4), 4, .number = 2, .real = {0.2}),
+    SCALED(leaky_norm, "a group a channel",        OF(2, 2, 4, 3), 3, .number = 3, .real = {0.2}),
+    SCALED(leaky_norm, "groups, rank 2",           OF(3, 6), 6, .number = 2, .real = {0.2}),
+    SCALED(leaky_norm, "groups, ReLU",             OF(1, 5, 3, 4), 4, .number = 1, .real = {0}),
+    SCALED(leaky_norm, "groups, no activation",    OF(2, 3, 1, 4), 4, .number = 2, .real = {1}),
+    SCALED(leaky_norm, "layers, rank 2",           OF(3, 5), 5, .real = {0.2}),
+    SCALED(leaky_norm, "layers, rank 4",           OF(2, 2, 3, 4), 4, .real = {0.2}),
+    SCALED(leaky_norm, "layers, ReLU",             OF(2, 3, 7), 7, .real = {0}),
+    {"leaky_norm", "groups, fixed parameters", build_leaky_norm_fixed, {ANY(2, 3, 3, 4), WHOLE(4), WHOLE(4)}, .number = 2, .real = {0.2}},
+    {"leaky_norm", "layers, fixed parameters", build_leaky_norm_fixed, {ANY(2, 2, 3, 4), WHOLE(4), WHOLE(4)}, .real = {0.2}},
 
     {"dropout", "rate 0.4",        build_dropout, {ANY(5, 7)}, .real = {0.4}, .training = true, .draws = true},
     {"dropout", "rate 0.9",        build_dropout, {ANY(5, 7)}, .real = {0.9}, .training = true, .draws = true},

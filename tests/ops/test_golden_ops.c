@@ -48,7 +48,7 @@ typedef cp_tensor *(*op_call)(const arguments *a);
 #define THE_REST(X)                                                                                                \
     X(where) X(gate) X(matmul) X(permute) X(slice) X(embed) X(pad) X(concat) X(gather_rows) X(scatter_rows) X(conv2d) X(leaky_conv2d) X(scale_shift)             \
     X(conv2d_input_grad) X(conv2d_weight_grad) X(avg_unpool) X(normalize) X(batch_norm) X(layer_norm)              \
-    X(group_norm) X(gaussian_penalty)
+    X(group_norm) X(leaky_norm) X(gaussian_penalty)
 #define EVERY(X)                                                                                                   \
     ONE_INPUT(X) TWO_INPUTS(X) ONE_REAL(X) TWO_REALS(X) REDUCTIONS(X) ONE_INT(X) TO_SHAPE(X) PLACES(X) LABELED(X)  \
     POOLS(X) GAUSSIAN(X) ASSOCIATED(X) THE_REST(X)
@@ -139,6 +139,7 @@ CALL(normalize, axes_after(a, 0), a->reals[0])
 CALL(layer_norm, a->in[1], a->in[2], a->reals[0])
 CALL(gaussian_penalty, a->in[1], gaussians(a, 2))
 CALL(group_norm, a->in[1], a->in[2], a->ints[0], a->reals[0])
+CALL(leaky_norm, a->in[1], a->in[2], a->ints[0], a->reals[0], a->reals[1])
 #define call_batch_norm batch_norm
 #define call_concat concat
 

@@ -151,6 +151,7 @@ CALL(greater, cp_greater(t, a, b))
 CALL(group_norm, cp_group_norm(t, a, b, b, 1, 1))
 CALL(layer_norm, cp_layer_norm(t, a, b, b, 1))
 CALL(leaky_conv2d, cp_leaky_conv2d(t, a, b, (cp_conv_extras){0}, plain))
+CALL(leaky_norm, cp_leaky_norm(t, a, b, b, 1, 1, 1))
 CALL(leaky_relu, cp_leaky_relu(t, a, 2))
 CALL(log, cp_log(t, a))
 CALL(log1p, cp_log1p(t, a))
@@ -240,6 +241,7 @@ static const call calls[] = {
     ROW(gaussian_penalty, SQUARE, SQUARE),
     ROW(gaussian_weight, SQUARE, NONE),
     ROW(leaky_conv2d, IMAGE, KERNEL),
+    ROW(leaky_norm, MATRIX, VECTOR),
     ROW(leaky_relu, MATRIX, NONE),
     ROW(log, MATRIX, NONE),
     ROW(log1p, MATRIX, NONE),
@@ -664,6 +666,10 @@ static void norms_that_do_not_fit_are_refused(void) {
     REFUSED("group_norm", "2 groups do not divide the 3 channels of (4, 3)", cp_group_norm(tape, x, c, c, 2, 1));
     REFUSED("group_norm", "0 groups", cp_group_norm(tape, x, c, c, 0, 1));
     REFUSED("group_norm", "-1 groups", cp_group_norm(tape, x, c, c, -1, 1));
+    REFUSED("leaky_norm", "2 groups do not divide the 3 channels of (4, 3)", cp_leaky_norm(tape, x, c, c, 2, 1, 1));
+    REFUSED("leaky_norm", "-1 groups", cp_leaky_norm(tape, x, c, c, -1, 1, 1));
+    REFUSED("leaky_norm", "gamma has shape (2)", cp_leaky_norm(tape, x, wrong, c, 0, 1, 1));
+    REFUSED("leaky_norm", "at least two axes", cp_leaky_norm(tape, c, c, c, 1, 1, 1));
     cp_tensor_free(stale);
 }
 

@@ -118,6 +118,8 @@ CASE(batch_norm, cp_batch_norm(tape, in.image, in.channels, in.bias, (cp_batch_n
 CASE(scale_shift, cp_scale_shift(tape, in.a, in.row, in.row))
 CASE(layer_norm, cp_layer_norm(tape, in.a, in.row, in.row, (cp_real)1e-5))
 CASE(group_norm, cp_group_norm(tape, in.image, in.channels, in.bias, 4, (cp_real)1e-5))
+CASE(leaky_norm, cp_leaky_norm(tape, in.image, in.channels, in.bias, 8, (cp_real)0.2, 0))
+CASE(leaky_norm_layers, cp_leaky_norm(tape, in.image, in.channels, in.bias, 0, (cp_real)0.2, 0))
 CASE(dropout, cp_dropout(tape, in.a, (cp_real)0.3, &(cp_rng){{1, 2}, {3, 4}, 0}, true))
 CASE(pick, cp_pick(tape, in.a, (cp_labels){labels, ROWS}))
 CASE(cross_entropy, cp_cross_entropy(tape, in.a, (cp_labels){labels, ROWS}))
@@ -196,6 +198,8 @@ static const struct {
     ROW(scale_shift),
     ROW(layer_norm),
     ROW(group_norm),
+    ROW(leaky_norm),
+    ROW(leaky_norm_layers),
     ROW(dropout),
     ROW(pick),
     ROW(cross_entropy),

@@ -128,6 +128,27 @@ static void a_draw_has_different_entries_each_as_likely_as_the_others(void) {
     cp_replay_free(replay);
 }
 
+static void a_cleared_buffer_starts_every_chain_afresh_and_keeps_its_counts(void) {
+    cp_replay *replay = cp_replay_new((cp_replay_config){.capacity = 20, .shape = CP_SHAPE(2), .fresh_share = -1});
+    cp_tensor *x = cp_tensor_new(CP_SHAPE(20, 2));
+    int        index[20];
+    cp_real    sample[2];
+    fill_all(replay, 2);
+    cp_replay_draw(replay, &rng, NULL, x, index, NULL);
+    cp_replay_clear(replay);
+    TEST_ASSERT_EQUAL_INT(0, cp_replay_filled(replay));
+    TEST_ASSERT_EQUAL_INT(20, cp_replay_capacity(replay));
+    TEST_ASSERT_EQUAL_INT64(20, cp_replay_counted(replay).drawn);
+    TEST_ASSERT_FALSE(cp_replay_sample(replay, 3, sample));
+    TEST_ASSERT_TRUE(cp_replay_draw(replay, &rng, NULL, x, index, NULL));
+    for (int i = 0; i < 40; i++) TEST_ASSERT_TRUE(x->data[i] >= -1 && x->data[i] < 1); /* the chains were >= 2 */
+    TEST_ASSERT_EQUAL_INT(20, cp_replay_return(replay, index, x, NULL));
+    TEST_ASSERT_EQUAL_INT(20, cp_replay_filled(replay));
+    cp_replay_clear(NULL);
+    cp_tensor_free(x);
+    cp_replay_free(replay);
+}
+
 static void a_buffer_of_one_entry_works(void) {
     cp_replay *replay = cp_replay_new((cp_replay_config){.capacity = 1, .shape = CP_SHAPE(2), .fresh_share = -1});
     cp_tensor *x = cp_tensor_new(CP_SHAPE(1, 2));
@@ -559,6 +580,7 @@ int main(void) {
     RUN_TEST(empty_entries_start_afresh_until_a_chain_comes_back);
     RUN_TEST(what_the_stream_gives_does_not_depend_on_what_is_filled);
     RUN_TEST(a_draw_has_different_entries_each_as_likely_as_the_others);
+    RUN_TEST(a_cleared_buffer_starts_every_chain_afresh_and_keeps_its_counts);
     RUN_TEST(a_buffer_of_one_entry_works);
     RUN_TEST(more_chains_than_entries_are_misuse);
     RUN_TEST(chains_are_drawn_by_class);

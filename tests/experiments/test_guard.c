@@ -1,0 +1,311 @@
+/* The divergence guard: each sign, what is done about it and in which order, and that its state goes through a checkpoint. */
+#include "experiments/kit/guard.h"
+
+#include "core/scratch.h"
+
+#include <math.h>
+
+static cp_status status;
+static cp_guard  guard;
+
+void setUp(void) {
+    status = (cp_status){0};
+    guard = (cp_guard){0};
+    scratch_make();
+}
+
+void tearDown(void) {
+    scratch_remove();
+}
+
+typedef struct signs {
+    double of[CP_GUARD_SIGNS];
+} signs;
+
+static const signs healthy = {
+    {[CP_GUARD_LOSS] = 2, [CP_GUARD_GRADIENT] = 60, [CP_GUARD_GAP] = 0.3, [CP_GUARD_SLOPE] = 0.4, [CP_GUARD_CHAINS] = 0.1}};
+
+static signs with(signs s, cp_guard_sign sign, double value) {
+    s.of[sign] = value;
+    return s;
+}
+
+static cp_guard_verdict judge(signs s) {
+    static int64_t step;
+    return cp_guard_judge(&guard, step++, s.of);
+}
+
+static void go_well(int steps) {
+    for (int i = 0; i < steps; i++) TEST_ASSERT_EQUAL_INT(CP_GUARD_FINE, judge(healthy));
+}
+
+static void is_bad(cp_guard_sign sign, double value) {
+    cp_guard before = guard;
+    TEST_ASSERT_NOT_EQUAL(CP_GUARD_FINE, judge(with(healthy, sign, value)));
+    TEST_ASSERT_EQUAL_INT(sign, cp_guard_last_event(&guard)->sign);
+    guard = before;
+}
+
+static void is_fine(cp_guard_sign sign, double value) {
+    cp_guard before = guard;
+    TEST_ASSERT_EQUAL_INT(CP_GUARD_FINE, judge(with(healthy, sign, value)));
+    guard = before;
+}
+
+/* ---- signs ---- */
+
+static void what_is_not_finite_is_bad_at_once(void) {
+    for (int steps = 0; steps <= 20; steps += 20) {
+        go_well(steps);
+        static const cp_guard_sign all[] = {CP_GUARD_LOSS, CP_GUARD_GRADIENT, CP_GUARD_WEIGHTS};
+        for (size_t i = 0; i < sizeof all / sizeof *all; i++) is_bad(all[i], NAN), is_bad(all[i], INFINITY);
+        is_bad(CP_GUARD_LOSS, -INFINITY);
+        is_bad(CP_GUARD_GAP, -INFINITY);
+        is_bad(CP_GUARD_SLOPE, INFINITY);
+        is_bad(CP_GUARD_WEIGHTS, 1);
+        is_bad(CP_GUARD_OUTPUTS, 1);
+    }
+}
+
+static void signs_that_a_method_does_not_have_are_no_signs(void) {
+    signs softmax = healthy;
+    softmax.of[CP_GUARD_GAP] = softmax.of[CP_GUARD_SLOPE] = softmax.of[CP_GUARD_CHAINS] = NAN;
+    for (int i = 0; i < 100; i++) TEST_ASSERT_EQUAL_INT(CP_GUARD_FINE, judge(softmax));
+    TEST_ASSERT_EQUAL_INT64(0, guard.event_count);
+}
+
+static void without_a_history_only_bounds_count(void) {
+    is_fine(CP_GUARD_LOSS, 9e3);
+    is_bad(CP_GUARD_LOSS, 1.1e4);
+    is_fine(CP_GUARD_GRADIENT, 9e6);
+    is_bad(CP_GUARD_GRADIENT, 1.1e7);
+    is_fine(CP_GUARD_GAP, -99);
+    is_bad(CP_GUARD_GAP, -101);
+    is_fine(CP_GUARD_SLOPE, 990);
+    is_bad(CP_GUARD_SLOPE, 1010);
+    is_fine(CP_GUARD_CHAINS, 0.5);
+    is_bad(CP_GUARD_CHAINS, 0.51);
+}
+
+static void with_a_history_twenty_times_the_median_is_bad(void) {
+    go_well(8);
+    is_fine(CP_GUARD_GRADIENT, 1190); /* 20 times 60 */
+    is_bad(CP_GUARD_GRADIENT, 1210);
+    is_fine(CP_GUARD_GAP, -5.9); /* 20 times 0.3 */
+    is_bad(CP_GUARD_GAP, -6.1);
+    is_fine(CP_GUARD_SLOPE, 7.9);
+    is_bad(CP_GUARD_SLOPE, 8.1);
+    is_bad(CP_GUARD_LOSS, 51);
+    guard.factor = 3;
+    is_bad(CP_GUARD_GRADIENT, 1010);
+    is_bad(CP_GUARD_SLOPE, 5.1);
+}
+
+static void what_is_harmless_is_fine_whatever_the_history(void) {
+    for (int i = 0; i < 70; i++) {
+        signs tiny = {{[CP_GUARD_LOSS] = 1e-6, [CP_GUARD_GRADIENT] = 1e-6, [CP_GUARD_GAP] = 1e-6, [CP_GUARD_SLOPE] = 1e-6}};
+        TEST_ASSERT_EQUAL_INT(CP_GUARD_FINE, judge(tiny));
+    }
+    is_fine(CP_GUARD_LOSS, 49);
+    is_fine(CP_GUARD_LOSS, -1e9); /* energies may be far below zero */
+    is_fine(CP_GUARD_GRADIENT, 999);
+    is_fine(CP_GUARD_GAP, -4.9);
+    is_fine(CP_GUARD_GAP, 1e6); /* samples below the data are the sampler's success */
+    is_fine(CP_GUARD_SLOPE, 4.9);
+}
+
+static void the_median_forgets_what_is_older_than_its_history(void) {
+    for (int i = 0; i < 100; i++) judge(with(healthy, CP_GUARD_SLOPE, 100));
+    is_fine(CP_GUARD_SLOPE, 900);
+    go_well(CP_GUARD_HISTORY);
+    is_bad(CP_GUARD_SLOPE, 900);
+}
+
+static void bad_steps_are_not_part_of_the_history(void) {
+    go_well(10);
+    guard.patience = 1000;
+    for (int i = 0; i < 100; i++) TEST_ASSERT_EQUAL_INT(CP_GUARD_SKIP, judge(with(healthy, CP_GUARD_SLOPE, 900)));
+}
+
+static void weights_are_told_before_what_follows_from_them(void) {
+    signs all = healthy;
+    for (int i = 0; i < CP_GUARD_OUTPUTS; i++) all.of[i] = i == CP_GUARD_WEIGHTS ? 1 : NAN;
+    judge(all);
+    TEST_ASSERT_EQUAL_INT(CP_GUARD_WEIGHTS, guard.events[0].sign);
+}
+
+/* ---- verdicts ---- */
+
+static void three_bad_steps_are_skipped_and_the_fourth_rolls_back(void) {
+    signs bad = with(healthy, CP_GUARD_LOSS, NAN);
+    go_well(5);
+    TEST_ASSERT_TRUE(cp_guard_calm(&guard));
+    for (int i = 0; i < 3; i++) {
+        TEST_ASSERT_EQUAL_INT(CP_GUARD_SKIP, judge(bad));
+        TEST_ASSERT_FALSE(cp_guard_calm(&guard));
+    }
+    TEST_ASSERT_EQUAL_INT(CP_GUARD_ROLL_BACK, judge(bad));
+    TEST_ASSERT_EQUAL_INT64(3, guard.skipped);
+    TEST_ASSERT_EQUAL_INT64(1, guard.rolled_back);
+    TEST_ASSERT_EQUAL_INT64(4, guard.event_count);
+}
+
+static void a_fine_step_makes_the_guard_patient_again(void) {
+    signs bad = with(healthy, CP_GUARD_LOSS, NAN);
+    for (int round = 0; round < 20; round++) {
+        for (int i = 0; i < 3; i++) TEST_ASSERT_EQUAL_INT(CP_GUARD_SKIP, judge(bad));
+        go_well(1);
+        TEST_ASSERT_TRUE(cp_guard_calm(&guard));
+    }
+    TEST_ASSERT_EQUAL_INT64(0, guard.rolled_back);
+}
+
+static void patience_is_a_setting(void) {
+    guard.patience = 1;
+    TEST_ASSERT_EQUAL_INT(CP_GUARD_SKIP, judge(with(healthy, CP_GUARD_LOSS, NAN)));
+    TEST_ASSERT_EQUAL_INT(CP_GUARD_ROLL_BACK, judge(with(healthy, CP_GUARD_LOSS, NAN)));
+}
+
+static void broken_weights_and_outputs_roll_back_without_skipping(void) {
+    TEST_ASSERT_EQUAL_INT(CP_GUARD_ROLL_BACK, judge(with(healthy, CP_GUARD_WEIGHTS, 1)));
+    TEST_ASSERT_EQUAL_INT(CP_GUARD_ROLL_BACK, cp_guard_judge_outputs(&guard, 70));
+    TEST_ASSERT_EQUAL_INT(CP_GUARD_OUTPUTS, guard.events[1].sign);
+    TEST_ASSERT_EQUAL_INT64(70, guard.events[1].step);
+    TEST_ASSERT_EQUAL_INT64(0, guard.skipped);
+}
+
+static void it_gives_up_after_so_many_rollbacks(void) {
+    static const struct { int setting, rollbacks; } cases[] = {{0, 8}, {3, 3}, {-1, 0}};
+    for (int c = 0; c < 3; c++) {
+        guard = (cp_guard){.rollbacks = cases[c].setting};
+        for (int i = 0; i < cases[c].rollbacks; i++) {
+            TEST_ASSERT_EQUAL_INT(CP_GUARD_ROLL_BACK, judge(with(healthy, CP_GUARD_WEIGHTS, 1)));
+            cp_guard_forget(&guard);
+            go_well(30); /* steps between them do not give any back */
+        }
+        TEST_ASSERT_EQUAL_INT(CP_GUARD_GIVE_UP, judge(with(healthy, CP_GUARD_WEIGHTS, 1)));
+        TEST_ASSERT_EQUAL_INT64(cases[c].rollbacks, guard.rolled_back);
+        TEST_ASSERT_EQUAL_INT(CP_GUARD_GIVE_UP, cp_guard_last_event(&guard)->verdict);
+    }
+}
+
+static void after_a_rollback_the_history_begins_anew_and_the_counts_stay(void) {
+    go_well(20);
+    is_bad(CP_GUARD_SLOPE, 100);
+    judge(with(healthy, CP_GUARD_WEIGHTS, 1));
+    cp_guard_forget(&guard);
+    is_fine(CP_GUARD_SLOPE, 100);
+    TEST_ASSERT_EQUAL_INT64(1, guard.rolled_back);
+    TEST_ASSERT_EQUAL_INT64(1, guard.event_count);
+    TEST_ASSERT_TRUE(cp_guard_calm(&guard));
+}
+
+/* ---- telling ---- */
+
+static void events_read_as_sentences(void) {
+    cp_guard_event event = {412, CP_GUARD_SLOPE, CP_GUARD_ROLL_BACK, 53.1, 0.12};
+    TEST_ASSERT_EQUAL_STRING("step 412: |dE/dx|^2 at samples 53.1, usually 0.12: rolled back", cp_guard_event_text(&event).s);
+    event = (cp_guard_event){3, CP_GUARD_LOSS, CP_GUARD_SKIP, NAN, NAN};
+    TEST_ASSERT_EQUAL_STRING("step 3: loss nan: skipped", cp_guard_event_text(&event).s);
+    event = (cp_guard_event){-1, 77, 99, 1, 1}; /* of a damaged file */
+    TEST_ASSERT_EQUAL_STRING("step -1: ? 1, usually 1: ?", cp_guard_event_text(&event).s);
+    go_well(20);
+    judge(with(healthy, CP_GUARD_GAP, -40));
+    TEST_ASSERT_NOT_NULL(
+        strstr(cp_guard_event_text(&guard.events[0]).s, "samples' energy above the data's by 40, usually -0.3: skipped"));
+}
+
+static void a_guard_that_saw_nothing_bad_has_no_last_event(void) {
+    go_well(3);
+    TEST_ASSERT_NULL(cp_guard_last_event(&guard));
+}
+
+static void of_many_events_the_first_and_the_last_are_kept(void) {
+    guard.patience = 1000;
+    for (int i = 0; i < 2 * CP_GUARD_EVENTS; i++) cp_guard_judge(&guard, 10 + i, with(healthy, CP_GUARD_LOSS, NAN).of);
+    TEST_ASSERT_EQUAL_INT64(2 * CP_GUARD_EVENTS, guard.event_count);
+    for (int i = 0; i < CP_GUARD_EVENTS - 1; i++) TEST_ASSERT_EQUAL_INT64(10 + i, guard.events[i].step);
+    TEST_ASSERT_EQUAL_INT64(9 + 2 * CP_GUARD_EVENTS, cp_guard_last_event(&guard)->step);
+}
+
+static void it_is_told_as_json(void) {
+    cp_json_writer w = {0};
+    go_well(2);
+    cp_guard_judge(&guard, 5, with(healthy, CP_GUARD_LOSS, INFINITY).of);
+    cp_guard_judge(&guard, 6, with(healthy, CP_GUARD_WEIGHTS, 1).of);
+    cp_json_put_object(&w, NULL);
+    cp_guard_put(&guard, &w, "guard");
+    cp_json_put_end(&w);
+    TEST_ASSERT_TRUE_MESSAGE(cp_json_writer_finish(&w, &status), status.message);
+    TEST_ASSERT_EQUAL_STRING("{\"guard\":{\"events\":2,\"skipped\":1,\"rollbacks\":1,\"list\":[\"step 5: loss inf: skipped\","
+                             "\"step 6: parameters that are not finite 1: rolled back\"]}}",
+                             (const char *)w.out.data);
+    cp_json_writer_free(&w);
+}
+
+/* ---- state ---- */
+
+static bool pass(cp_guard *g, bool save) {
+    cp_checkpoint_part part = cp_part_guard(g);
+    cp_checkpoint      all = {.parts = &part, .part_count = 1};
+    return save ? cp_checkpoint_save(&all, scratch("guard.safetensors"), &status)
+                : cp_checkpoint_load(&all, scratch("guard.safetensors"), &status);
+}
+
+static void a_restored_guard_judges_as_the_saved_one(void) {
+    go_well(100);
+    judge(with(healthy, CP_GUARD_LOSS, NAN));
+    judge(with(healthy, CP_GUARD_SLOPE, INFINITY));
+    TEST_ASSERT_TRUE_MESSAGE(pass(&guard, true), status.message);
+    cp_guard other = {0};
+    TEST_ASSERT_TRUE_MESSAGE(pass(&other, false), status.message);
+    TEST_ASSERT_EQUAL_MEMORY(&guard, &other, sizeof guard);
+    for (int i = 0; i < 4; i++) {
+        signs s = with(healthy, CP_GUARD_GRADIENT, 1e3 * (i + 1));
+        TEST_ASSERT_EQUAL_INT(cp_guard_judge(&guard, i, s.of), cp_guard_judge(&other, i, s.of));
+    }
+    TEST_ASSERT_EQUAL_MEMORY(&guard, &other, sizeof guard);
+}
+
+static void settings_are_those_of_the_guard_that_is_restored(void) {
+    TEST_ASSERT_TRUE(pass(&guard, true));
+    cp_guard other = {.patience = 7, .rollbacks = 2, .factor = 5};
+    TEST_ASSERT_TRUE(pass(&other, false));
+    TEST_ASSERT_TRUE(other.patience == 7 && other.rollbacks == 2 && other.factor == 5);
+}
+
+static void counts_that_no_guard_has_are_refused(void) {
+    int64_t *const counts[] = {&guard.seen, &guard.bad, &guard.skipped, &guard.rolled_back, &guard.event_count};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        *counts[i] = -1;
+        TEST_ASSERT_FALSE(pass(&guard, true));
+        says(&status, "couplet.guard.");
+        *counts[i] = 0;
+    }
+}
+
+int main(void) {
+    UNITY_BEGIN();
+    RUN_TEST(what_is_not_finite_is_bad_at_once);
+    RUN_TEST(signs_that_a_method_does_not_have_are_no_signs);
+    RUN_TEST(without_a_history_only_bounds_count);
+    RUN_TEST(with_a_history_twenty_times_the_median_is_bad);
+    RUN_TEST(what_is_harmless_is_fine_whatever_the_history);
+    RUN_TEST(the_median_forgets_what_is_older_than_its_history);
+    RUN_TEST(bad_steps_are_not_part_of_the_history);
+    RUN_TEST(weights_are_told_before_what_follows_from_them);
+    RUN_TEST(three_bad_steps_are_skipped_and_the_fourth_rolls_back);
+    RUN_TEST(a_fine_step_makes_the_guard_patient_again);
+    RUN_TEST(patience_is_a_setting);
+    RUN_TEST(broken_weights_and_outputs_roll_back_without_skipping);
+    RUN_TEST(it_gives_up_after_so_many_rollbacks);
+    RUN_TEST(after_a_rollback_the_history_begins_anew_and_the_counts_stay);
+    RUN_TEST(events_read_as_sentences);
+    RUN_TEST(a_guard_that_saw_nothing_bad_has_no_last_event);
+    RUN_TEST(of_many_events_the_first_and_the_last_are_kept);
+    RUN_TEST(it_is_told_as_json);
+    RUN_TEST(a_restored_guard_judges_as_the_saved_one);
+    RUN_TEST(settings_are_those_of_the_guard_that_is_restored);
+    RUN_TEST(counts_that_no_guard_has_are_refused);
+    return UNITY_END();
+}
