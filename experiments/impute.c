@@ -1,5 +1,6 @@
 /* couplet impute: missing pixels filled by Langevin chains of a trained model, the known ones held fixed. */
 #include "experiments/commands.h"
+#include "experiments/conditional.h"
 #include "experiments/holes.h"
 #include "experiments/image_results.h"
 #include "experiments/kit/progress.h"
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { START_MEAN, START_GAUSSIAN };
+enum { START_AUTO, START_GAUSSIAN, START_MEAN };
 enum { AT_ONCE = 64 };
 
 /* clang-format off */
@@ -23,8 +24,9 @@ static const cp_option options[] = {
     {.name = "hole", .kind = CP_OPTION_CHOICE, .choices = "center|half|random", .fallback = "center",
      .help = "of --from-set: the middle of the image, its lower half, or half of the pixels at random"},
     {.name = "chains", .kind = CP_OPTION_INT, .fallback = "8", .least = 1, .most = 1000, .help = "for each image; what they end with is averaged"},
-    {.name = "start", .kind = CP_OPTION_CHOICE, .choices = "mean|gaussian", .fallback = "mean",
-     .help = "of the missing pixels: the mean of the training images there, or their Gaussian"},
+    {.name = "start", .kind = CP_OPTION_CHOICE, .choices = "auto|gaussian|mean", .fallback = "auto",
+     .help = "of the missing pixels: drawn from the Gaussian of the training pixels given the known ones, or the mean training image; "
+             "auto: the Gaussian, where the training had one"},
     CP_OPTIONS_SAMPLER,
     CP_OPTION_WEIGHTS,
     {0}};
@@ -37,9 +39,11 @@ typedef struct imputation {
     cp_sgld_config    sgld;
     cp_holes          holes;
     int               chains;
-    cp_real          *mean;         /* (H, W, C): the mean training image */
-    cp_real          *filled;       /* (count, H, W, C) */
-    double            error, plain; /* root of the mean squared error over missing values: filled, and by the mean */
+    cp_real          *mean;                  /* (H, W, C): the mean training image */
+    cp_real          *filled;                /* (count, H, W, C) */
+    cp_conditional   *gaussian;              /* where chains start; NULL: from the mean image */
+    cp_real          *guess;                 /* (count, H, W, C): its conditional mean, which no chain has touched; or NULL */
+    double            error, guessed, plain; /* roots of the mean squared error over missing values: filled, guess, mean image */
     int               stuck;
 } imputation;
 
@@ -94,6 +98,7 @@ typedef struct batch {
     int          first; /* chain k is the image k / chains */
     cp_tensor   *x;
     cp_real     *known, *missing; /* (AT_ONCE, H, W, C) */
+    bool        *holes;           /* (H, W, C) */
 } batch;
 
 static bool look(void *user, const cp_sgld_view *view) {
@@ -104,22 +109,33 @@ static bool look(void *user, const cp_sgld_view *view) {
     return cp_run_goes_on(b->m->run);
 }
 
+/* Tells the Gaussian what is missing, unless it knows, and asks for its guess. */
+static void look_at_image(batch *b, size_t image, const cp_real *missing) {
+    imputation    *m = b->m;
+    size_t         values = m->holes.values, pixels = m->holes.pixels;
+    const bool    *mask = m->holes.missing + image * pixels;
+    const cp_real *known = m->holes.images + image * values;
+    if (image == 0 || memcmp(mask, mask - pixels, pixels * sizeof *mask) != 0) {
+        for (size_t i = 0; i < values; i++) b->holes[i] = missing[i] != 0;
+        cp_conditional_set(m->gaussian, b->holes);
+    }
+    cp_conditional_draw(m->gaussian, known, NULL, m->guess + image * values);
+}
+
 static void begin_chain(batch *b, int row, cp_rng *rng) {
     const imputation *m = b->m;
     size_t            values = m->holes.values, channels = (size_t)m->holes.shape.dims[2];
     size_t            image = (size_t)((b->first + row) / m->chains);
-    cp_real          *x = b->x->data + (size_t)row * values;
-    if (cp_option_choice(m->options, "start") == START_GAUSSIAN) {
-        cp_start start = {.kind = CP_START_CLASS_GAUSSIAN, .low = -1, .high = 1, .gaussian = m->trained->gaussian};
-        cp_start_draw(&start, rng, 0, x, values);
-    } else {
-        memcpy(x, m->mean, values * sizeof *x);
-    }
+    cp_real          *x = b->x->data + (size_t)row * values, *missing = b->missing + (size_t)row * values;
     for (size_t i = 0; i < values; i++) {
-        bool missing = m->holes.missing[image * m->holes.pixels + i / channels];
-        b->missing[(size_t)row * values + i] = missing;
-        b->known[(size_t)row * values + i] = missing ? 0 : m->holes.images[image * values + i];
+        missing[i] = m->holes.missing[image * m->holes.pixels + i / channels];
+        b->known[(size_t)row * values + i] = missing[i] != 0 ? 0 : m->holes.images[image * values + i];
     }
+    if (m->gaussian && (b->first + row) % m->chains == 0) look_at_image(b, image, missing);
+    if (m->gaussian)
+        cp_conditional_draw(m->gaussian, m->holes.images + image * values, rng, x);
+    else
+        memcpy(x, m->mean, values * sizeof *x);
 }
 
 /* Adds each chain's part of its image's mean. */
@@ -153,9 +169,13 @@ static bool walk(imputation *m, cp_status *status) {
     int64_t     chains = (int64_t)m->holes.count * m->chains;
     size_t      room = AT_ONCE * m->holes.values * sizeof(cp_real);
     cp_progress progress = {.label = "filling", .unit = "moves", .total = chains * m->sgld.steps, .quiet = m->run->quiet};
-    batch       b = {.m = m, .progress = &progress, .known = malloc(room), .missing = malloc(room)};
+    batch       b = {.m = m,
+                     .progress = &progress,
+                     .known = malloc(room),
+                     .missing = malloc(room),
+                     .holes = malloc(m->holes.values * sizeof(bool))};
     cp_tape    *tape = cp_tape_new();
-    bool        fine = (b.known && b.missing && tape) || cp_fail(status, "not enough memory for chains");
+    bool        fine = (b.known && b.missing && b.holes && tape) || cp_fail(status, "not enough memory for chains");
     cp_progress_start(&progress);
     for (; fine && b.first < chains && cp_run_goes_on(m->run); b.first += AT_ONCE)
         fine = walk_batch(&b, tape, chains - b.first < AT_ONCE ? (int)(chains - b.first) : AT_ONCE, &starts, &noise, status);
@@ -163,6 +183,7 @@ static bool walk(imputation *m, cp_status *status) {
     cp_tape_free(tape);
     free(b.known);
     free(b.missing);
+    free(b.holes);
     return fine && cp_run_goes_on(m->run);
 }
 
@@ -170,16 +191,19 @@ static bool is_missing(const cp_holes *h, size_t value) {
     return h->missing[value / (size_t)h->shape.dims[2]];
 }
 
+/* The root of the mean squared error over the missing values. `filled` is (count, H, W, C), or with step 0 one image for all. */
+static double rmse(const cp_holes *h, const cp_real *filled, size_t step) {
+    double sum = 0, count = (double)(h->missing_pixels * (size_t)h->shape.dims[2]);
+    for (size_t i = 0; i < (size_t)h->count * h->values; i++)
+        if (is_missing(h, i)) sum += pow((double)(filled[i / h->values * step + i % h->values] - h->images[i]), 2);
+    return sqrt(sum / count);
+}
+
 static void measure(imputation *m) {
     const cp_holes *h = &m->holes;
-    double          count = (double)(h->missing_pixels * (size_t)h->shape.dims[2]), error = 0, plain = 0;
-    for (size_t i = 0; i < (size_t)h->count * h->values; i++) {
-        if (!is_missing(h, i)) continue;
-        error += pow((double)(m->filled[i] - h->images[i]), 2);
-        plain += pow((double)(m->mean[i % h->values] - h->images[i]), 2);
-    }
-    m->error = sqrt(error / count);
-    m->plain = sqrt(plain / count);
+    m->error = rmse(h, m->filled, h->values);
+    m->guessed = m->guess ? rmse(h, m->guess, h->values) : NAN;
+    m->plain = rmse(h, m->mean, 0);
 }
 
 /* ---- telling ---- */
@@ -251,11 +275,16 @@ static bool write_result(imputation *m) {
     if (m->holes.truth) {
         cp_json_put_object(&w, "rmse");
         cp_json_put_number(&w, "filled", m->error);
+        if (m->guess) cp_json_put_number(&w, "gaussian", m->guessed);
         cp_json_put_number(&w, "mean_filling", m->plain);
         cp_json_put_end(&w);
         cp_table *table = cp_table_new(2, "missing pixels filled", "RMSE");
         cp_table_text(table, "by the model");
         cp_table_number(table, m->error, 4);
+        if (m->guess) {
+            cp_table_text(table, "by the Gaussian of the training pixels alone, where the chains start");
+            cp_table_number(table, m->guessed, 4);
+        }
         cp_table_text(table, "with the mean training image");
         cp_table_number(table, m->plain, 4);
         cp_table_conclude(table, &w, "table", file);
@@ -278,6 +307,18 @@ static bool work(imputation *m, cp_status *status) {
     if (m->holes.truth) measure(m);
     return save_sheet(m, status) && cp_holes_write(&m->holes, m->filled, cp_run_path(m->run, "filled.npy").s, status) &&
            write_result(m);
+}
+
+static bool prepare_start(imputation *m, cp_status *status) {
+    int start = cp_option_choice(m->options, "start");
+    if (start == START_MEAN || (start == START_AUTO && !m->trained->gaussian)) return true;
+    if (!m->trained->gaussian)
+        return cp_fail(
+            status,
+            "the chains of this training started from uniform noise, and it has no Gaussian of the pixels; give --start mean");
+    m->gaussian = cp_conditional_new(m->trained->gaussian);
+    m->guess = malloc((size_t)m->holes.count * m->holes.values * sizeof *m->guess);
+    return (m->gaussian && m->guess) || cp_fail(status, "not enough memory for the Gaussian of the pixels");
 }
 
 static bool load_holes(imputation *m, cp_status *status) {
@@ -304,11 +345,7 @@ static bool load(imputation *m, cp_status *status) {
         return false;
     if ((int64_t)m->holes.count * m->chains > INT32_MAX / 2)
         return cp_fail(status, "%d chains for each of %d images are too many", m->chains, m->holes.count);
-    if (cp_option_choice(o, "start") == START_GAUSSIAN && !m->trained->gaussian)
-        return cp_fail(
-            status,
-            "the chains of this training started from uniform noise, and it has no Gaussian of the pixels; leave out --start");
-    return find_mean(m, status);
+    return prepare_start(m, status) && find_mean(m, status);
 }
 
 static bool right_words(const cp_options *o) {
@@ -335,6 +372,8 @@ static int run_impute(const cp_options *o) {
         work(&m, &m.run->status);
         code = cp_run_close(m.run);
     }
+    cp_conditional_free(m.gaussian);
+    free(m.guess);
     free(m.mean);
     free(m.filled);
     cp_holes_free(&m.holes);
