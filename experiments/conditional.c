@@ -8,9 +8,9 @@
 struct cp_conditional {
     size_t         rows, size; /* of D */
     const cp_real *mean, *directions;
-    bool          *missing;    /* (size) */
-    double        *factor;     /* (rows, rows): the lower Cholesky factor of K K^T + grain^2 I */
-    double        *e, *values; /* (rows), (size) */
+    bool          *missing;            /* (size) */
+    double        *factor;             /* (rows, rows): the lower Cholesky factor of K K^T + grain^2 I */
+    double        *e, *values, *above; /* (rows), (size), (size): what the known values are above their prediction */
 };
 
 void cp_conditional_free(cp_conditional *c) {
@@ -19,6 +19,7 @@ void cp_conditional_free(cp_conditional *c) {
     free(c->factor);
     free(c->e);
     free(c->values);
+    free(c->above);
     free(c);
 }
 
@@ -34,7 +35,8 @@ cp_conditional *cp_conditional_new(cp_class_gaussian *gaussian) {
     c->factor = malloc(c->rows * c->rows * sizeof *c->factor);
     c->e = malloc(c->rows * sizeof *c->e);
     c->values = malloc(c->size * sizeof *c->values);
-    if (c->missing && c->factor && c->e && c->values) return c;
+    c->above = malloc(c->size * sizeof *c->above);
+    if (c->missing && c->factor && c->e && c->values && c->above) return c;
     cp_conditional_free(c);
     return NULL;
 }
@@ -80,13 +82,16 @@ static void add_directions(cp_conditional *c, const double *weights) {
 
 void cp_conditional_draw(cp_conditional *c, const cp_real *image, cp_rng *rng, cp_real *out) {
     for (size_t i = 0; i < c->rows; i++) c->e[i] = rng ? cp_rng_normal(rng) : 0;
-    for (size_t v = 0; v < c->size; v++) c->values[v] = (double)c->mean[v] + (rng ? CP_CONDITIONAL_GRAIN * cp_rng_normal(rng) : 0);
+    for (size_t v = 0; v < c->size; v++) c->values[v] = (double)c->mean[v];
     if (rng) add_directions(c, c->e);
+    for (size_t v = 0; v < c->size; v++) {
+        double grain = rng ? CP_CONDITIONAL_GRAIN * cp_rng_normal(rng) : 0;
+        c->above[v] = c->missing[v] ? 0 : (double)image[v] - c->values[v] - grain;
+    }
     for (size_t i = 0; i < c->rows; i++) {
         const cp_real *d = c->directions + i * c->size;
         c->e[i] = 0;
-        for (size_t v = 0; v < c->size; v++)
-            if (!c->missing[v]) c->e[i] += (double)d[v] * ((double)image[v] - c->values[v]);
+        for (size_t v = 0; v < c->size; v++) c->e[i] += (double)d[v] * c->above[v];
     }
     solve(c->factor, c->rows, c->e);
     add_directions(c, c->e);

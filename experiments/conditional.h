@@ -20,7 +20,8 @@ void            cp_conditional_free(cp_conditional *conditional); /* NULL is fin
 /* Which values (size) are missing: to be told before draws, and again when it changes. */
 void cp_conditional_set(cp_conditional *conditional, const bool *missing);
 
-/* A draw of all values (size) into out, or with rng NULL their conditional mean; known values of the image are looked at. */
+/* A draw of mean + D^T e, without grain, into out (size), or with rng NULL the conditional mean; of the image the known values are
+ * looked at. */
 void cp_conditional_draw(cp_conditional *conditional, const cp_real *image, cp_rng *rng, cp_real *out);
 
 #endif

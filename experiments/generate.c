@@ -19,6 +19,8 @@ static const cp_option options[] = {
     {.name = "from", .kind = CP_OPTION_CHOICE, .choices = "noise|gaussian|buffer", .fallback = "gaussian",
      .help = "where chains start: uniform noise, the Gaussian of the training pixels, or the training's own chains, each taken by the "
              "class with the highest posterior"},
+    {.name = "steps", .kind = CP_OPTION_TEXT, .value = "N|run", .fallback = "run",
+     .help = "moves of a chain; run: as many as the training's own chains have behind them on average"},
     CP_OPTIONS_SAMPLER,
     CP_OPTION_WEIGHTS,
     {0}};
@@ -301,7 +303,8 @@ static bool work(generation *g, cp_status *status) {
 static bool load(generation *g, cp_status *status) {
     const cp_options *o = g->options;
     g->trained = cp_run_model_open(cp_argument(o, 0), (cp_weights)cp_option_choice(o, "weights"), status);
-    if (!g->trained || !cp_run_model_chains(g->trained, status) || !cp_run_model_sampler(g->trained, o, &g->sgld, status))
+    if (!g->trained || !cp_run_model_chains(g->trained, status) ||
+        !cp_run_model_sampler(g->trained, o, cp_run_model_moves(g->trained), &g->sgld, status))
         return false;
     g->classes = g->trained->model->config.classes;
     g->per_class = (int)cp_option_int(o, "per-class");

@@ -27,6 +27,8 @@ static const cp_option options[] = {
     {.name = "start", .kind = CP_OPTION_CHOICE, .choices = "auto|gaussian|mean", .fallback = "auto",
      .help = "of the missing pixels: drawn from the Gaussian of the training pixels given the known ones, or the mean training image; "
              "auto: the Gaussian, where the training had one"},
+    {.name = "steps", .kind = CP_OPTION_TEXT, .value = "N|run", .fallback = "run",
+     .help = "moves of a chain; run: as many as in a step of the training"},
     CP_OPTIONS_SAMPLER,
     CP_OPTION_WEIGHTS,
     {0}};
@@ -340,8 +342,8 @@ static bool load(imputation *m, cp_status *status) {
     const cp_options *o = m->options;
     m->trained = cp_run_model_open(cp_argument(o, 0), (cp_weights)cp_option_choice(o, "weights"), status);
     m->chains = (int)cp_option_int(o, "chains");
-    if (!m->trained || !cp_run_model_chains(m->trained, status) || !cp_run_model_sampler(m->trained, o, &m->sgld, status) ||
-        !load_holes(m, status))
+    if (!m->trained || !cp_run_model_chains(m->trained, status) ||
+        !cp_run_model_sampler(m->trained, o, cp_run_model_option(m->trained, "sgld"), &m->sgld, status) || !load_holes(m, status))
         return false;
     if ((int64_t)m->holes.count * m->chains > INT32_MAX / 2)
         return cp_fail(status, "%d chains for each of %d images are too many", m->chains, m->holes.count);

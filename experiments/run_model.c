@@ -170,16 +170,16 @@ cp_real *cp_run_model_samples(const cp_run_model *t, int most, int *count, cp_st
 
 /* ---- the sampler ---- */
 
-static double run_option(const cp_run_model *t, const char *name) {
+double cp_run_model_option(const cp_run_model *t, const char *name) {
     return cp_json_number(cp_json_get(cp_json_get(t->config, "options"), name), NAN);
 }
 
 /* A chain of the buffer was drawn so often on average, unless it started afresh in between. */
-static double moves_behind(const cp_run_model *t) {
-    double fresh = run_option(t, "fresh"), filled = cp_replay_filled(t->replay);
+double cp_run_model_moves(const cp_run_model *t) {
+    double fresh = cp_run_model_option(t, "fresh"), filled = cp_replay_filled(t->replay);
     double visits = filled > 0 ? (double)cp_replay_counted(t->replay).drawn / filled : 1;
     if (fresh > 0) visits = fmin(visits, 1 / fresh);
-    return fmax(1, rint(visits * run_option(t, "sgld")));
+    return fmax(1, rint(visits * cp_run_model_option(t, "sgld")));
 }
 
 static bool read_setting(const cp_options *o, const char *name, double by_run, double *value, cp_status *status) {
@@ -193,16 +193,16 @@ static bool read_setting(const cp_options *o, const char *name, double by_run, d
            cp_fail(status, "--%s is \"%.40s\"; a number of at least 0 or \"run\" is expected", name, text);
 }
 
-bool cp_run_model_sampler(const cp_run_model *t, const cp_options *o, cp_sgld_config *sgld, cp_status *status) {
+bool cp_run_model_sampler(const cp_run_model *t, const cp_options *o, double moves, cp_sgld_config *sgld, cp_status *status) {
     enum { MOST = 1000000 };
     double      steps;
     const char *range = cp_json_string(cp_json_get(cp_json_get(t->config, "options"), "range"), "images");
     *sgld = (cp_sgld_config){0};
     if (strcmp(range, "any") != 0) sgld->clamp_low = -1, sgld->clamp_high = 1;
-    if (!read_setting(o, "steps", moves_behind(t), &steps, status) ||
-        !read_setting(o, "alpha", run_option(t, "alpha"), &sgld->step_size, status) ||
-        !read_setting(o, "noise", run_option(t, "noise"), &sgld->noise, status) ||
-        !read_setting(o, "clamp", run_option(t, "clamp"), &sgld->gradient_clamp, status))
+    if (!read_setting(o, "steps", moves, &steps, status) ||
+        !read_setting(o, "alpha", cp_run_model_option(t, "alpha"), &sgld->step_size, status) ||
+        !read_setting(o, "noise", cp_run_model_option(t, "noise"), &sgld->noise, status) ||
+        !read_setting(o, "clamp", cp_run_model_option(t, "clamp"), &sgld->gradient_clamp, status))
         return false;
     sgld->steps = (int)fmin(steps, MOST);
     return (steps == rint(steps) && steps >= 1 && steps <= MOST) ||

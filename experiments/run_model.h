@@ -54,17 +54,13 @@ bool cp_run_model_fits(const cp_run_model *trained, const char *name, int height
 
 /* ---- the sampler's settings: the run's, unless told otherwise ---- */
 
+/* --alpha, --noise and --clamp for a table of options; --steps, "N|run", each command describes itself. */
 #define CP_OPTIONS_SAMPLER                                                                                                         \
-    {.name = "steps",                                                                                                              \
+    {.name = "alpha",                                                                                                              \
      .kind = CP_OPTION_TEXT,                                                                                                       \
-     .value = "N|run",                                                                                                             \
+     .value = "X|run",                                                                                                             \
      .fallback = "run",                                                                                                            \
-     .help = "moves of a chain; run: as many as the training's own chains have behind them on average"},                           \
-        {.name = "alpha",                                                                                                          \
-         .kind = CP_OPTION_TEXT,                                                                                                   \
-         .value = "X|run",                                                                                                         \
-         .fallback = "run",                                                                                                        \
-         .help = "a move is alpha / 2 times the gradient; run: as in training"},                                                   \
+     .help = "a move is alpha / 2 times the gradient; run: as in training"},                                                       \
         {.name = "noise",                                                                                                          \
          .kind = CP_OPTION_TEXT,                                                                                                   \
          .value = "X|run",                                                                                                         \
@@ -75,8 +71,13 @@ bool cp_run_model_fits(const cp_run_model *trained, const char *name, int height
         .help = "the gradient at each pixel is kept within +- this, 0: as it is; run: as in training"                              \
     }
 
-/* The chains must be loaded. */
-bool cp_run_model_sampler(const cp_run_model *trained, const cp_options *options, cp_sgld_config *sgld, cp_status *status);
+double cp_run_model_option(const cp_run_model *trained, const char *name); /* a number of the run's options; NaN: not known */
+double cp_run_model_moves(
+    const cp_run_model *trained); /* that the training's chains have behind them on average; they are loaded */
+
+/* `moves` is what --steps run stands for. */
+bool cp_run_model_sampler(const cp_run_model *trained, const cp_options *options, double moves, cp_sgld_config *sgld,
+                          cp_status *status);
 void cp_sampler_put(const cp_sgld_config *sgld, cp_json_writer *writer, const char *key); /* {"steps":, "alpha":, ...} */
 
 #endif
