@@ -1,4 +1,5 @@
 /* couplet generate and couplet impute, on small runs of couplet train. */
+#include "experiments/conditional.h"
 #include "tests/experiments/small_runs.h"
 
 /* ---- generate ---- */
@@ -85,6 +86,34 @@ static void write_holes(unsigned char *pixels, unsigned char *mask) {
     for (int p = 0; p < SIDE * SIDE; p++) mask[p] = p % SIDE < SIDE / 2;
     write_npy("x.npy", CP_U8, 3, (int64_t[]){FEW, SIDE, SIDE}, pixels);
     write_npy("mask.npy", CP_U8, 2, (int64_t[]){SIDE, SIDE}, mask);
+}
+
+/* Two values that are always equal, of variance v: given the one, the other is mean + v / (v + grain^2) of what it is above it. */
+static void a_conditional_gaussian_shrinks_by_its_grain(void) {
+    enum { POINTS = 50 };
+    cp_real            points[POINTS][2], image[2] = {(cp_real)0.7, (cp_real)-0.9}, out[2];
+    int                labels[POINTS] = {0};
+    double             mean = 0, v = 0;
+    cp_class_gaussian *gaussian = cp_class_gaussian_new((cp_class_gaussian_config){.classes = 1, .size = 2, .directions = POINTS});
+    for (int i = 0; i < POINTS; i++) mean += (double)(points[i][0] = points[i][1] = (cp_real)(0.4 * sin(i))) / POINTS;
+    for (int i = 0; i < POINTS; i++) v += pow((double)points[i][0] - mean, 2) / (POINTS - 1);
+    TEST_ASSERT_TRUE(cp_class_gaussian_fit(gaussian, points[0], labels, POINTS));
+    cp_conditional *conditional = cp_conditional_new(gaussian);
+    cp_conditional_set(conditional, (bool[]){false, true});
+    cp_conditional_draw(conditional, image, NULL, out);
+    double grain = CP_CONDITIONAL_GRAIN * CP_CONDITIONAL_GRAIN, want = mean + v / (v + grain) * (0.7 - mean), sum = 0, squares = 0;
+    TEST_ASSERT_DOUBLE_WITHIN(1e-5, want, (double)out[1]);
+    cp_rng rng = cp_rng_named(1, "draws");
+    enum { DRAWS = 4000 };
+    for (int i = 0; i < DRAWS; i++) {
+        cp_conditional_draw(conditional, image, &rng, out);
+        sum += (double)out[1] / DRAWS;
+        squares += pow((double)out[1] - want, 2) / DRAWS;
+    }
+    TEST_ASSERT_DOUBLE_WITHIN(0.02, want, sum);
+    TEST_ASSERT_DOUBLE_WITHIN(0.1 * v * grain / (v + grain), v * grain / (v + grain), squares);
+    cp_conditional_free(conditional);
+    cp_class_gaussian_free(gaussian);
 }
 
 static void known_pixels_stay_and_the_error_is_that_of_the_file(void) {
@@ -186,6 +215,7 @@ int main(void) {
     RUN_TEST(samples_have_the_shape_of_the_images_and_their_class);
     RUN_TEST(chains_start_from_noise_or_the_buffer_too);
     RUN_TEST(models_without_energies_or_chains_cannot_generate);
+    RUN_TEST(a_conditional_gaussian_shrinks_by_its_grain);
     RUN_TEST(known_pixels_stay_and_the_error_is_that_of_the_file);
     RUN_TEST(nan_is_missing_without_a_mask_and_leaves_no_truth);
     RUN_TEST(images_of_which_nothing_is_known_are_filled_and_said);
