@@ -17,16 +17,17 @@ static const cp_option options[] = {
      .help = "the classifier alone, one head for both models, or the Gaussian-coupled softmax layer"},
     {.name = "labels", .kind = CP_OPTION_INT, .fallback = "10", .least = 1, .most = 1e6, .unit = "images of each class",
      .help = "how many training images have labels, drawn by the seed"},
-    {.name = "steps", .kind = CP_OPTION_INT, .fallback = "2000", .least = 1, .most = 1e8, .help = "length of the training"},
+    {.name = "steps", .kind = CP_OPTION_TEXT, .value = "N|auto", .fallback = "auto",
+     .help = "length of the training; auto: 25 for each labeled image, between 500 and 2000: few labels are learned by heart sooner"},
     {.name = "epochs", .kind = CP_OPTION_INT, .fallback = "0", .least = 0, .most = 1e5,
      .help = "length in passes over the unlabeled images, in the place of --steps; 0: by --steps"},
     {.name = "depth", .kind = CP_OPTION_INT, .fallback = "10", .least = 10, .most = 1000, .help = "of the wide ResNet: 10, 16, 22, ..."},
     {.name = "width", .kind = CP_OPTION_INT, .fallback = "1", .least = 1, .most = 100, .help = "of the wide ResNet"},
     {.name = "norm", .kind = CP_OPTION_CHOICE, .choices = "none|batch|group|layer", .fallback = "none", .help = "normalization"},
     {.name = "rate", .kind = CP_OPTION_REAL, .fallback = "0.001", .least = 1e-12, .most = 1e3, .help = "of Adam"},
-    {.name = "schedule", .kind = CP_OPTION_CHOICE, .choices = "constant|cosine", .fallback = "cosine",
+    {.name = "schedule", .kind = CP_OPTION_CHOICE, .choices = "constant|cosine", .fallback = "constant",
      .help = "the rate stays, or falls to zero along a cosine"},
-    {.name = "warmup", .kind = CP_OPTION_INT, .fallback = "50", .least = 0, .most = 1e8, .unit = "steps", .help = "in which the rate rises"},
+    {.name = "warmup", .kind = CP_OPTION_INT, .fallback = "0", .least = 0, .most = 1e8, .unit = "steps", .help = "in which the rate rises"},
     {.name = "decay", .kind = CP_OPTION_REAL, .fallback = "0", .least = 0, .most = 1, .help = "of the weights (decoupled)"},
     {.name = "clip", .kind = CP_OPTION_REAL, .fallback = "1", .least = 0, .most = 1e9, .help = "norm of the gradients at most; 0: any"},
     {.name = "average", .kind = CP_OPTION_REAL, .fallback = "0.99", .least = 0, .most = 0.99999,
@@ -44,11 +45,13 @@ static const cp_option options[] = {
     {.name = "lambda", .kind = CP_OPTION_TEXT, .value = "X|auto", .fallback = "1",
      .help = "how strongly the two heads are tied; auto: 0.1, 1 or 10, whichever has the least validation NLL (three trainings)"},
     {.name = "square", .kind = CP_OPTION_REAL, .fallback = "0.001", .least = 0, .most = 1e6, .help = "weight of the squared energies"},
-    {.name = "slope", .kind = CP_OPTION_REAL, .fallback = "0.05", .least = 0, .most = 1e6,
-     .help = "weight of the gradient penalty |dE/dx|^2 at images and samples"},
+    {.name = "slope", .kind = CP_OPTION_TEXT, .value = "X|auto", .fallback = "auto",
+     .help = "weight of the gradient penalty |dE/dx|^2 at images and samples; auto: --energy / 6"},
+    {.name = "slope-every", .kind = CP_OPTION_INT, .fallback = "2", .least = 1, .most = 1000, .unit = "steps",
+     .help = "from one gradient penalty to the next, which then weighs as much more"},
     {.name = "conditional", .kind = CP_OPTION_FLAG, .help = "samples of a class each, for the labeled images' energy"},
     {.name = "chains", .kind = CP_OPTION_INT, .fallback = "32", .least = 1, .most = 4096, .help = "samples of a step"},
-    {.name = "sgld", .kind = CP_OPTION_INT, .fallback = "10", .least = 1, .most = 100000, .unit = "moves", .help = "of a chain in a step"},
+    {.name = "sgld", .kind = CP_OPTION_INT, .fallback = "5", .least = 1, .most = 100000, .unit = "moves", .help = "of a chain in a step"},
     {.name = "alpha", .kind = CP_OPTION_REAL, .fallback = "2", .least = 0, .most = 1e9, .help = "a move is alpha / 2 times the gradient"},
     {.name = "noise", .kind = CP_OPTION_REAL, .fallback = "0.01", .least = 0, .most = 1e3, .help = "standard deviation of a move's noise"},
     {.name = "clamp", .kind = CP_OPTION_REAL, .fallback = "0.1", .least = 0, .most = 1e9,
@@ -87,7 +90,7 @@ static const cp_default defaults[] = {
     {0}};
 /* clang-format on */
 
-enum { LAMBDAS = 3, MOST_MEASUREMENTS = 1000000 };
+enum { LAMBDAS = 3, MOST_MEASUREMENTS = 1000000, MOST_STEPS = 100000000, LEAST_SIDE = 8 };
 static const double lambdas[LAMBDAS] = {0.1, 1, 10};
 
 /* ---- settings ---- */
@@ -104,8 +107,13 @@ static bool read_number(const cp_options *o, const char *name, double by_rule, d
     return false;
 }
 
+/* The rules behind "auto", by the number of labeled images. */
 static double energy_rule(int labeled) {
     return fmin(1, fmax(0.1, 24.0 / labeled));
+}
+
+static double steps_rule(int labeled) {
+    return fmin(2000, fmax(500, 25.0 * labeled));
 }
 
 static cp_augment read_augment(const cp_options *o, int channels) {
@@ -135,9 +143,16 @@ static cp_model_config read_model(const cp_options *o, const cp_images *images) 
                                      .norm = norms[cp_option_choice(o, "norm")]}};
 }
 
-static int64_t read_steps(const cp_options *o, const cp_images *images) {
-    int64_t epochs = cp_option_int(o, "epochs"), batch = cp_option_int(o, "unlabeled");
-    return epochs ? (epochs * images->set->splits[CP_IMAGES_TRAIN].count + batch - 1) / batch : cp_option_int(o, "steps");
+static bool read_steps(const cp_train *train, int64_t *steps) {
+    const cp_options *o = train->options;
+    int64_t           epochs = cp_option_int(o, "epochs"), batch = cp_option_int(o, "unlabeled");
+    double            number;
+    if (!read_number(o, "steps", steps_rule(train->drawn_count), &number)) return false;
+    *steps = epochs ? (epochs * train->images->set->splits[CP_IMAGES_TRAIN].count + batch - 1) / batch : (int64_t)number;
+    if (*steps >= 1 && number == floor(number) && number <= MOST_STEPS) return true;
+    cp_complain(o, "--steps is \"%.40s\"; a whole number from 1 to %d or \"auto\" is expected", cp_option_text(o, "steps"),
+                MOST_STEPS);
+    return false;
 }
 
 static cp_schedule read_schedule(const cp_options *o, int64_t steps) {
@@ -151,12 +166,15 @@ static cp_schedule read_schedule(const cp_options *o, int64_t steps) {
 
 static bool read_config(const cp_train *train, cp_trainer_config *c) {
     const cp_options *o = train->options;
-    double            energy, batch = (double)cp_option_int(o, "batch"), fresh = cp_option_real(o, "fresh");
-    if (!read_number(o, "energy", energy_rule(train->drawn_count), &energy)) return false;
+    double            energy, slope, batch = (double)cp_option_int(o, "batch"), fresh = cp_option_real(o, "fresh");
+    int64_t           steps;
+    if (!read_number(o, "energy", energy_rule(train->drawn_count), &energy) || !read_number(o, "slope", energy / 6, &slope) ||
+        !read_steps(train, &steps))
+        return false;
     *c = (cp_trainer_config){
         .model = read_model(o, train->images),
         .seed = (uint64_t)cp_option_int(o, "seed"),
-        .steps = read_steps(o, train->images),
+        .steps = steps,
         .every = cp_option_int(o, "every"),
         .weight_decay = cp_option_real(o, "decay"),
         .clip = cp_option_real(o, "clip"),
@@ -167,8 +185,9 @@ static bool read_config(const cp_train *train, cp_trainer_config *c) {
         .augment = read_augment(o, train->images->channels),
         .objective = {.energy = energy,
                       .square = cp_option_real(o, "square"),
-                      .slope = cp_option_real(o, "slope"),
+                      .slope = slope,
                       .conditional = cp_option_flag(o, "conditional")},
+        .slope_every = (int)cp_option_int(o, "slope-every"),
         .sgld = read_sgld(o),
         .buffer = (int)cp_option_int(o, "buffer"),
         .fresh = fresh > 0 ? fresh : -1,
@@ -186,6 +205,11 @@ static bool read_config(const cp_train *train, cp_trainer_config *c) {
     if (c->steps / c->every > MOST_MEASUREMENTS) {
         cp_complain(o, "--every %lld is too often in %lld steps; take at least %lld", (long long)c->every, (long long)c->steps,
                     (long long)(c->steps / MOST_MEASUREMENTS + 1));
+        return false;
+    }
+    if (train->images->height < LEAST_SIDE || train->images->width < LEAST_SIDE) {
+        cp_complain(o, "%s has images of %d x %d pixels; a wide ResNet needs at least %d x %d", train->images->name,
+                    train->images->height, train->images->width, LEAST_SIDE, LEAST_SIDE);
         return false;
     }
     if ((c->model.wrn.depth - 4) % 6 != 0) {

@@ -21,9 +21,9 @@ static cp_shape batch_shape(const cp_trainer *t, int count) {
 
 /* The Gaussian of the training pixels, from as many of them as tell its directions well. */
 static bool fit_start(cp_trainer *t, const cp_split *train) {
-    enum { DIRECTIONS = 256, MOST = 3000 };
-    int      count = train->count < MOST ? train->count : MOST;
-    size_t   values = t->images->set->values;
+    enum { DIRECTIONS = 256, MOST = 3000, MOST_VALUES = 1 << 25 };
+    size_t   values = t->images->set->values, most = values > MOST_VALUES / MOST ? MOST_VALUES / values + 1 : MOST;
+    int      count = train->count < (int)most ? train->count : (int)most;
     int     *rows = malloc((size_t)count * sizeof *rows), *one_class = calloc((size_t)count, sizeof *one_class);
     cp_real *pixels = malloc((size_t)count * values * sizeof *pixels);
     bool     fine = rows && one_class && pixels;
@@ -174,7 +174,11 @@ static bool measure(cp_trainer *t, bool *finite, cp_status *status) {
     if (t->trace_count >= t->trace_room)
         return cp_fail(status, "%.300s has more measurements than steps; remove the folder to begin anew",
                        cp_trainer_file(t, CP_TRAINER_CHECKPOINT).s);
-    for (int i = 0; i < CP_TRACES; i++) row[i] = t->summed ? t->sums[i] / (double)t->summed : NAN;
+    for (int i = 0; i < CP_TRACES; i++) {
+        bool    slope = i == CP_TRACE_SLOPE_DATA || i == CP_TRACE_SLOPE_SAMPLES;
+        int64_t n = slope ? t->summed_slopes : t->summed;
+        row[i] = n ? t->sums[i] / (double)n : NAN;
+    }
     row[CP_TRACE_STEP] = (double)t->step;
     row[CP_TRACE_RATE] = cp_optim_rate(t->adam);
     cp_ema_swap(t->ema);
@@ -186,7 +190,7 @@ static bool measure(cp_trainer *t, bool *finite, cp_status *status) {
     }
     cp_ema_swap(t->ema);
     memset(t->sums, 0, sizeof t->sums);
-    t->summed = 0;
+    t->summed = t->summed_slopes = 0;
     if (!fine || !*finite) return fine;
     t->trace_count++;
     return log_row(t, row);

@@ -39,6 +39,7 @@ typedef struct cp_trainer_config {
     int             batch, unlabeled, chains;    /* of a step */
     cp_augment      augment;
     cp_objective    objective;
+    int             slope_every; /* steps from one gradient penalty to the next, which then weighs as much more */
     cp_sgld_config  sgld;
     int             buffer;
     double          fresh;

@@ -36,7 +36,7 @@ struct cp_trainer {
     double   selected_nll;
 
     double  sums[CP_TRACES]; /* of the steps since the last measurement */
-    int64_t summed;
+    int64_t summed, summed_slopes;
 
     cp_progress progress;
 };

@@ -85,7 +85,7 @@ bool cp_trainer_roll_back(cp_trainer *t, cp_status *status) {
     t->rate_scale /= 2;
     if (t->replay) cp_replay_clear(t->replay);
     memset(t->sums, 0, sizeof t->sums);
-    t->summed = 0;
+    t->summed = t->summed_slopes = 0;
     return fine && cp_trainer_save(t, status);
 }
 

@@ -61,8 +61,11 @@ static void sum_up(cp_trainer *t, const cp_objective_terms *terms, double gradie
     t->sums[CP_TRACE_LOSS] += terms->loss;
     t->sums[CP_TRACE_CROSS_ENTROPY] += terms->cross_entropy;
     t->sums[CP_TRACE_GAP] += terms->gap;
-    t->sums[CP_TRACE_SLOPE_DATA] += terms->slope_data;
-    t->sums[CP_TRACE_SLOPE_SAMPLES] += terms->slope_samples;
+    if (!isnan(terms->slope_data)) {
+        t->sums[CP_TRACE_SLOPE_DATA] += terms->slope_data;
+        t->sums[CP_TRACE_SLOPE_SAMPLES] += terms->slope_samples;
+        t->summed_slopes++;
+    }
     t->sums[CP_TRACE_PENALTY] += terms->penalty;
     t->sums[CP_TRACE_GRADIENT] += gradient;
     t->summed++;
@@ -103,13 +106,15 @@ cp_guard_verdict cp_trainer_step(cp_trainer *t) {
         batch.samples = t->samples;
         batch.sample_labels = (cp_labels){t->sample_labels, t->config.chains};
     }
-    cp_tensor *loss = cp_objective_loss(t->tape, &t->config.objective, t->model, &batch, &terms);
+    cp_objective objective = t->config.objective;
+    objective.slope *= t->step % t->config.slope_every == 0 ? t->config.slope_every : 0;
+    cp_tensor *loss = cp_objective_loss(t->tape, &objective, t->model, &batch, &terms);
     double     gradient = differentiate(t, loss);
     seen[CP_GUARD_LOSS] = terms.loss;
     seen[CP_GUARD_GRADIENT] = gradient;
     if (t->generative) {
         seen[CP_GUARD_GAP] = terms.gap;
-        seen[CP_GUARD_SLOPE] = isnan(terms.slope_samples) ? report.gradient_norm * report.gradient_norm : terms.slope_samples;
+        seen[CP_GUARD_SLOPE] = report.gradient_norm * report.gradient_norm; /* known at every step, penalized or not */
     }
     cp_guard_verdict verdict = judge(t, seen);
     if (verdict == CP_GUARD_FINE) {

@@ -46,9 +46,15 @@ cp_about_text cp_option_about(const cp_command *command, const cp_option *o) {
     }
     size_t used =
         (size_t)snprintf(text.s, sizeof text.s, "%.500s (default %.80s%s%.40s", help, o->fallback, *unit ? " " : "", unit);
-    for (const cp_default *d = command ? command->defaults : NULL; d && d->when; d++)
-        if (strcmp(d->option, o->name) == 0 && used + 100 < sizeof text.s)
-            used += (size_t)snprintf(text.s + used, sizeof text.s - used, "; with --%.20s %.20s %.40s", d->when, d->is, d->value);
+    const char *value = NULL; /* of the one before: equal values are told together */
+    for (const cp_default *d = command ? command->defaults : NULL; d && d->when; d++) {
+        if (strcmp(d->option, o->name) != 0 || strcmp(d->value, o->fallback) == 0 || used + 140 > sizeof text.s) continue;
+        bool again = value && strcmp(value, d->value) == 0;
+        if (value && !again) used += (size_t)snprintf(text.s + used, sizeof text.s - used, " %.40s", value);
+        used += (size_t)snprintf(text.s + used, sizeof text.s - used, "%s --%.20s %.20s", again ? " or" : "; with", d->when, d->is);
+        value = d->value;
+    }
+    if (value) used += (size_t)snprintf(text.s + used, sizeof text.s - used, " %.40s", value);
     snprintf(text.s + used, sizeof text.s - used, ")");
     return text;
 }

@@ -96,7 +96,7 @@ static bool write_npz(void) {
 }
 
 static bool read_fortran(void) {
-    static const char file[] = "\x93NUMPY\1\0\x33\0{'descr':'|u1','fortran_order':True,'shape':(2,2)} \nabcd";
+    static const char file[] = "\x93NUMPY\1\0\x34\0{'descr':'|u1','fortran_order':True,'shape':(2,2)} \nabcd";
     cp_npy            npy;
     bool              done = cp_npy_parse(file, sizeof file - 1, "fortran", &npy, &status);
     cp_npy_free(&npy);

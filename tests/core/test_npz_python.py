@@ -11,7 +11,7 @@ except ImportError as missing:
 failed = tests = 0
 random = np.random.default_rng(1)
 TYPES = ["?", "u1", "i1", "<u2", ">i2", "<i4", ">u4", "<i8", ">u8", "<f2", ">f2", "<f4", ">f4", "<f8", ">f8"]
-SHAPES = [(), (0,), (1,), (7,), (3, 0, 2), (2, 3), (5, 4, 3), (2, 3, 4, 5), (2, 1, 3, 1, 2), (40, 28, 28)]
+SHAPES = [(), (0,), (1,), (7,), (3, 0, 2), (2, 3), (5, 4, 3), (2, 3, 4, 5), (2, 1, 3, 1, 2), (6, 28, 28)]
 
 
 def check(sentence, good, found=""):
@@ -25,7 +25,7 @@ def some(dtype, shape, order):
     return np.asarray(np.array(values).astype(dtype), order=order)
 
 
-def stored_with_descriptors(path, **arrays):
+def through_a_pipe(path, **arrays):
     """As a program that writes to a pipe does."""
     class Pipe:
         def __init__(self, file):
@@ -47,7 +47,7 @@ arrays = {f"{dtype.strip('<>?')}_{i}_{k}_{order}": some(dtype, shape, order)
           for i, dtype in enumerate(TYPES) for k, shape in enumerate(SHAPES) for order in "CF"}
 with tempfile.TemporaryDirectory() as folder:
     given, made, again = (os.path.join(folder, name) for name in ("given.npz", "made.npz", "again.npz"))
-    for writer, write in (("savez", np.savez), ("savez_compressed", np.savez_compressed), ("a pipe", stored_with_descriptors)):
+    for writer, write in (("savez", np.savez), ("savez_compressed", np.savez_compressed), ("a pipe", through_a_pipe)):
         for wide in ([], ["wide"]):
             write(given, **arrays)
             run = subprocess.run([sys.argv[1], given, made, *wide], stderr=subprocess.PIPE, text=True)

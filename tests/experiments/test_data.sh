@@ -8,10 +8,11 @@ work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 
 # expect CODE "text that stdout or stderr must have" words...
+tools=$PATH # where the program finds curl and wget
 expect() {
     code=$1 part=$2
     shift 2
-    output=$("$couplet" "$@" 2>&1 </dev/null)
+    output=$(PATH=$tools "$couplet" "$@" 2>&1 </dev/null)
     found=$?
     sentence="couplet $* ends with $code and says: $part"
     case $output in
@@ -78,24 +79,20 @@ for tool in sh cat; do
     for folder in both only_wget; do ln -s "$(command -v $tool)" $folder/$tool; done
 done
 export CODE=0 CONTENTS="an error page"
-real_path=$PATH
-PATH=$work/both
+tools=$work/both
 expect 1 "what came for bloodmnist has md5 0b3e34d622bd30bb091539282cb5703c, but the official file has 7053d0359d879ad8a5505303e11de1dc" \
     fetch medmnist bloodmnist --run --out "new folder"
-PATH=$real_path
 expect_success "what is not the file is kept under another name" sh -c 'cd "new folder" && test "$(ls)" = bloodmnist.npz.unverified'
 expect_success "the address is that of the record" grep -qx 'https://zenodo.org/records/10519652/files/bloodmnist.npz?download=1' asked
 rm -f asked
-PATH=$work/only_wget
+tools=$work/only_wget
 expect 1 "what came for breastmnist" fetch medmnist breastmnist --run
-PATH=$real_path
 expect_success "wget is asked where there is no curl" grep -q 'breastmnist.npz?download=1' asked
-PATH=$work/neither
+tools=$work/neither
 expect 1 "neither curl nor wget was found" fetch medmnist breastmnist --run
-PATH=$work/both
+tools=$work/both
 CODE=22
 expect 1 "curl ended with code 22 and has not brought https://zenodo.org" fetch medmnist octmnist --run
-PATH=$real_path
 expect_success "nothing is left of a download that failed" sh -c '! ls | grep octmnist'
 echo "something else" >octmnist.npz
 expect 1 "octmnist.npz is there, but is not the official file" fetch medmnist octmnist --run

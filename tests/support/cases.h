@@ -50,7 +50,7 @@ struct op_case {
 
     bool constant;    /* no gradient flows through the op */
     bool draws;       /* it draws random numbers, which differ between the precisions */
-    bool double_only; /* values so large that float has no digits left to tell anything */
+    bool double_only; /* float has no digits left to tell anything, or its steps reach a kink */
 };
 
 #define COUNT_OF(...) ((int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)))

@@ -1,0 +1,52 @@
+/* Writes a small set of images in MedMNIST's layout, for tests of commands:
+ *     draw_images FILE HEIGHT WIDTH CHANNELS CLASSES TRAIN VAL TEST [SEED]
+ * The rows of an image are brighter at a height that tells its class; a fifth of the images lie. */
+#include "core/io/npz.h"
+#include "core/random.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct images {
+    int height, width, channels, classes;
+} images;
+
+static int draw_class(cp_rng *rng, const images *set, int i, uint8_t *pixels) {
+    int label = i % 7 == 6 ? 0 : i % set->classes; /* some more of the first */
+    int shown = cp_rng_below(rng, 5) ? label : (int)cp_rng_below(rng, (uint64_t)set->classes);
+    for (int y = 0; y < set->height; y++)
+        for (int x = 0; x < set->width * set->channels; x++)
+            *pixels++ = (uint8_t)(cp_rng_below(rng, 100) + (y * set->classes / set->height == shown ? 120 : 0));
+    return label;
+}
+
+static bool add_split(cp_npz_writer *w, const char *name, const images *set, int count, cp_rng *rng) {
+    size_t   size = (size_t)set->height * (size_t)set->width * (size_t)set->channels;
+    uint8_t *pixels = malloc((size_t)count * size), *labels = malloc((size_t)count);
+    char     entry[40];
+    bool     fine = pixels && labels;
+    for (int i = 0; fine && i < count; i++) labels[i] = (uint8_t)draw_class(rng, set, i, pixels + (size_t)i * size);
+    snprintf(entry, sizeof entry, "%s_images", name);
+    if (fine)
+        cp_npz_writer_add(w, entry, CP_U8, set->channels > 1 ? 4 : 3, (int64_t[]){count, set->height, set->width, set->channels},
+                          pixels);
+    snprintf(entry, sizeof entry, "%s_labels", name);
+    if (fine) cp_npz_writer_add(w, entry, CP_U8, 2, (int64_t[]){count, 1}, labels);
+    free(pixels);
+    free(labels);
+    return fine;
+}
+
+int main(int count, char **words) {
+    static const char *const splits[] = {"train", "val", "test"};
+    cp_status                status = {0};
+    if (count < 9) return 2;
+    images         set = {atoi(words[2]), atoi(words[3]), atoi(words[4]), atoi(words[5])};
+    cp_rng         rng = cp_rng_named(count > 9 ? (uint64_t)atoi(words[9]) : 1, "images");
+    cp_npz_writer *w = cp_npz_writer_new(words[1], &status);
+    bool           fine = w != NULL;
+    for (int s = 0; fine && s < 3; s++) fine = add_split(w, splits[s], &set, atoi(words[6 + s]), &rng);
+    if (w) fine = cp_npz_writer_commit(w, &status) && fine;
+    if (!fine) fprintf(stderr, "draw_images: %s\n", status.message);
+    return fine ? 0 : 1;
+}

@@ -1,0 +1,130 @@
+/* Scores of a split: every image once, in its order, and a word about numbers that are none. */
+#include "experiments/scores.h"
+
+#include "core/scratch.h"
+#include "tests/support/errors.h"
+
+#include <math.h>
+
+enum { ROWS = 130, VALUES = 3, CLASSES = 4 }; /* two batches and a short one */
+
+static uint8_t         pixels[ROWS * VALUES];
+static int             labels[ROWS];
+static cp_dataset     *set;
+static const cp_split *split;
+static cp_model       *model;
+static cp_tape        *tape;
+static cp_status       status;
+static cp_scores       scores;
+
+void setUp(void) {
+    errors_catch();
+    status = (cp_status){0};
+    tape = cp_tape_new();
+    for (int i = 0; i < ROWS * VALUES; i++) pixels[i] = (uint8_t)(i * 37), labels[i / VALUES] = i / VALUES % CLASSES;
+    set = cp_dataset_new((cp_dataset_config){.dtype = CP_U8, .shape = CP_SHAPE(VALUES)});
+    cp_dataset_add(set, (cp_split_config){"test", ROWS, pixels, labels, false}, &status);
+    split = cp_dataset_split(set, "test", &status);
+}
+
+void tearDown(void) {
+    cp_scores_free(&scores);
+    cp_model_free(model);
+    model = NULL;
+    cp_dataset_free(set);
+    cp_tape_free(tape);
+    errors_release();
+    TEST_ASSERT_EQUAL_STRING_MESSAGE("", last_error, "a test left an error unexplained");
+}
+
+static void score(const char *head) {
+    cp_rng rng = cp_rng_named(4, "scores");
+    if (!model)
+        model =
+            cp_model_new((cp_model_config){.model = "mlp", .head = head, .classes = CLASSES, .mlp = {.sizes = {VALUES, 5}}}, &rng);
+    TEST_ASSERT_NOT_NULL_MESSAGE(model, last_error);
+    TEST_ASSERT_TRUE_MESSAGE(cp_scores_make(tape, model, split, &scores, &status), status.message);
+}
+
+/* What the model says of one row on its own. */
+static void expect_row(int row) {
+    cp_real x[VALUES];
+    TEST_ASSERT_TRUE(cp_split_read(split, &row, 1, x));
+    cp_tensor *input = cp_constant(tape, x, CP_SHAPE(1, VALUES));
+    cp_tensor *logits = cp_model_logits(tape, model, input, CP_EVALUATION);
+    cp_tensor *by_class = cp_model_class_energy(tape, model, input, CP_EVALUATION);
+    cp_tensor *energy = cp_model_energy(tape, model, input, CP_EVALUATION);
+    for (int c = 0; c < CLASSES; c++) {
+        TEST_ASSERT_TRUE(fabs((double)logits->data[c] - scores.logits[row * CLASSES + c]) < 1e-5);
+        TEST_ASSERT_TRUE(!scores.bayes || fabs((double)by_class->data[c] + scores.bayes[row * CLASSES + c]) < 1e-5);
+    }
+    TEST_ASSERT_TRUE(!scores.energies || fabs((double)energy->data[0] - scores.energies[row]) < 1e-5);
+    cp_tape_reset(tape);
+}
+
+static void scores_are_the_models_outputs_row_by_row(void) {
+    score("hybrid");
+    TEST_ASSERT_EQUAL_INT(ROWS, scores.n);
+    TEST_ASSERT_EQUAL_INT(CLASSES, scores.classes);
+    TEST_ASSERT_TRUE(scores.finite && scores.bayes && scores.energies && scores.labels == split->labels);
+    for (int i = 0; i < ROWS; i++) expect_row(i);
+}
+
+static void a_softmax_head_has_no_energies(void) {
+    score("softmax");
+    TEST_ASSERT_NULL(scores.bayes);
+    TEST_ASSERT_NULL(scores.energies);
+    expect_row(ROWS - 1);
+}
+
+static void outputs_that_are_no_numbers_are_told(void) {
+    static const char *const heads[] = {"softmax", "jem", "hybrid"};
+    for (int h = 0; h < 3; h++) {
+        score(heads[h]);
+        TEST_ASSERT_TRUE(scores.finite);
+        cp_scores_free(&scores);
+        cp_params_find(model->params, "layer0.weight")->value->data[0] = (cp_real)NAN;
+        score(heads[h]);
+        TEST_ASSERT_FALSE(scores.finite);
+        cp_scores_free(&scores);
+        cp_model_free(model);
+        model = NULL;
+    }
+}
+
+static void an_energy_that_overflows_is_told_though_the_logits_are_finite(void) {
+    score("hybrid");
+    cp_scores_free(&scores);
+    cp_tensor *mean = cp_params_find(model->params, "head.mean")->value;
+    for (size_t i = 0; i < mean->size; i++) mean->data[i] = (cp_real)(CP_DOUBLE ? 1e300 : 1e30);
+    score("hybrid");
+    bool logits_finite = true;
+    for (int i = 0; i < ROWS * CLASSES; i++) logits_finite = logits_finite && isfinite(scores.logits[i]);
+    TEST_ASSERT_TRUE(logits_finite);
+    TEST_ASSERT_FALSE(scores.finite);
+}
+
+static void predictions_are_of_logits_with_a_temperature_or_of_the_gaussians(void) {
+    score("hybrid");
+    cp_predictions plain = cp_scores_predictions(&scores, false, 2.5), bayes = cp_scores_predictions(&scores, true, 1);
+    TEST_ASSERT_TRUE(plain.values == scores.logits && plain.logits && plain.temperature == 2.5 && plain.n == ROWS);
+    TEST_ASSERT_TRUE(bayes.values == scores.bayes && bayes.logits && bayes.labels == split->labels && bayes.classes == CLASSES);
+}
+
+static void scores_that_were_freed_may_be_freed_again(void) {
+    score("jem");
+    cp_scores_free(&scores);
+    TEST_ASSERT_NULL(scores.logits);
+    cp_scores_free(&scores);
+}
+
+int main(void) {
+    UNITY_BEGIN();
+    RUN_TEST(scores_are_the_models_outputs_row_by_row);
+    RUN_TEST(a_softmax_head_has_no_energies);
+    RUN_TEST(outputs_that_are_no_numbers_are_told);
+    RUN_TEST(an_energy_that_overflows_is_told_though_the_logits_are_finite);
+    RUN_TEST(predictions_are_of_logits_with_a_temperature_or_of_the_gaussians);
+    RUN_TEST(scores_that_were_freed_may_be_freed_again);
+    return UNITY_END();
+}

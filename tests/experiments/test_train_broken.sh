@@ -1,0 +1,147 @@
+#!/bin/sh
+# Trainings that are killed, stopped, out of room or find their files changed: continued, each ends in the bytes of an unbroken one, or
+# says why it cannot. See train_parts.sh for the arguments; the third is how many times to kill (3).
+. "$(dirname "$0")/../system/report.sh"
+. "$(dirname "$0")/train_parts.sh"
+case ${3:-} in
+[0-9]*) kills=$3 ;;
+sanitized) kills=1 ;;
+*) kills=3 ;;
+esac
+# With a rollback on the way, so that some kills come around it.
+words="gray.npz --steps 60 $small --inject weights --inject-at 21 --quiet"
+
+milliseconds() {
+    date +%s%3N
+}
+
+begun=$(milliseconds)
+# shellcheck disable=SC2086 # options are words
+train $words --threads 1 --out whole
+lasted=$(($(milliseconds) - begun))
+expect_success "a training with a rollback ends well" test "$(member whole/result.json guard/rollbacks)" = 1
+
+# ---- SIGKILL ----
+
+seed=$$ done=0 finished=0
+while [ $done -lt "$kills" ]; do
+    seed=$(((seed * 1103515245 + 12345) % 2147483648))
+    # shellcheck disable=SC2086
+    "$couplet" train $words --threads 1 --out killed </dev/null >/dev/null 2>said &
+    job=$!
+    sleep "$(awk -v r=$seed -v most=$lasted 'BEGIN { printf "%.3f", r / 2147483648 * most / 2000 }')"
+    kill -KILL $job 2>/dev/null
+    wait $job 2>/dev/null
+    code=$?
+    if [ $code -eq 137 ]; then
+        done=$((done + 1))
+    elif [ $code -ne 0 ]; then
+        not_ok "a killed training goes on" "after $done kills: $(cat said)"
+        break
+    fi
+    if [ -e killed/result.json ] && [ $done -lt "$kills" ]; then
+        # shellcheck disable=SC2086
+        train $words --threads 1 --out killed >/dev/null 2>&1
+        finished=$((finished + 1))
+        same_runs "killed training $finished, $done kills so far, has the bytes of an unbroken one" whole killed
+        rm -rf killed
+    fi
+done
+# shellcheck disable=SC2086
+train $words --threads 1 --out killed >/dev/null 2>&1
+same_runs "after $done kills the bytes are those of an unbroken training" whole killed
+
+# ---- stopped half-way, and what may happen then ----
+
+# shellcheck disable=SC2086
+"$couplet" train $words --threads 1 --out broken </dev/null >said 2>&1 &
+job=$!
+wait_for 30 has_lines broken/log.jsonl 2
+kill -TERM $job
+wait $job
+code=$?
+if [ $code -eq 0 ]; then
+    skip "a training is stopped by SIGTERM" "it was finished before the signal came"
+    finish
+fi
+expect_success "SIGTERM ends a training with 130" test $code -eq 130
+expect_success "it tells how to continue" grep -q "the same command with --out broken continues" said
+expect_success "it leaves a checkpoint and no result" test -s broken/checkpoint.safetensors -a ! -e broken/result.json
+
+continued() { # sentence, folder: it is continued and then removed
+    # shellcheck disable=SC2086
+    train $words --threads 1 --out "$2" 2>/dev/null
+    same_runs "$1" whole "$2"
+    rm -rf "$2"
+}
+
+copy() {
+    rm -rf copy && cp -r broken copy
+}
+
+copy && continued "a stopped training ends in the bytes of an unbroken one" copy
+copy && cp whole/selected.safetensors copy/
+continued "killed between the selected weights and the checkpoint: the same bytes" copy
+copy && printf '{"step":4,"ra' >>copy/log.jsonl
+continued "half a line at the log's end does not matter" copy
+# shellcheck disable=SC2086
+{
+    copy && train $words --threads 2 --out copy 2>/dev/null
+    same_runs "continued with another number of threads: the same bytes" whole copy
+    mkdir empty && : >empty/.couplet-0123abcd-1-0.tmp
+    train $words --threads 1 --out empty 2>/dev/null
+    rm -f empty/.couplet-0123abcd-1-0.tmp
+    same_runs "a folder with no more than half a config.json is a new one" whole empty
+}
+
+# ---- damage ----
+
+damaged() { # sentence, text: the checkpoint in copy is refused and stays as it is
+    cp copy/checkpoint.safetensors before
+    # shellcheck disable=SC2086
+    expect 1 "$2" $words --out copy
+    expect_success "$1: the file stays as it was" cmp before copy/checkpoint.safetensors
+}
+
+copy && head -c 100000 broken/checkpoint.safetensors >copy/checkpoint.safetensors
+damaged "a checkpoint that was cut" "remove the folder to begin anew"
+copy && : >copy/checkpoint.safetensors
+damaged "an empty checkpoint" "remove the folder to begin anew"
+copy && cp whole/end.safetensors copy/checkpoint.safetensors
+damaged "a checkpoint without its parts" "remove the folder to begin anew"
+copy && mv gray.npz gray.kept && "$draw_images" gray.npz 8 8 1 3 40 30 36 2
+damaged "other images under the same name" "the data file has changed since"
+mv gray.kept gray.npz
+
+# ---- no room ----
+
+checkpoint_size=$(wc -c <broken/checkpoint.safetensors)
+limited() { # bytes: the largest file that may be written
+    # shellcheck disable=SC2086
+    (trap '' XFSZ && ulimit -f $(($1 / 512)) && train $words --threads 1 --out copy) >said 2>&1
+}
+
+copy && limited $((checkpoint_size / 3))
+expect_success "no room for a checkpoint ends a training with 1" test $? -eq 1
+expect_success "the message names the checkpoint" grep -q "checkpoint.safetensors" said
+expect_success "the last good checkpoint stays" cmp broken/checkpoint.safetensors copy/checkpoint.safetensors
+expect_empty "nothing half-written stays" "$(find copy -name '.couplet*')"
+continued "with room again it ends in the same bytes" copy
+
+copy && mkdir -p copy/training.svg/taken
+# shellcheck disable=SC2086
+expect 1 "training.svg" $words --out copy
+expect_success "what fails at the very end leaves no result, and the checkpoint" test -s copy/checkpoint.safetensors -a ! -e copy/result.json
+rm -r copy/training.svg
+continued "once it can be written, the training ends in the same bytes" copy
+
+if mkdir full && mount -t tmpfs -o size=$((checkpoint_size * 2)) none full 2>/dev/null; then
+    # shellcheck disable=SC2086
+    expect 1 "No space left" $words --out full/run
+    mount -o remount,size=64m none full
+    continued "a disk that was full: the same bytes once there is room" full/run
+    umount full
+else
+    skip "a full disk is told, and the training continues when there is room" "a small file system cannot be mounted"
+fi
+finish

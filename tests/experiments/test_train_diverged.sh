@@ -1,0 +1,92 @@
+#!/bin/sh
+# Trainings that are made to diverge: each recovers and says so, or ends with a report and without figures of merit; none hangs.
+# See train_parts.sh for the arguments; with `all` as the third, all cases are tried instead of a few.
+. "$(dirname "$0")/../system/report.sh"
+. "$(dirname "$0")/train_parts.sh"
+case ${3:-} in
+all) every=1 ;;
+sanitized) every=16 ;;
+*) every=6 ;;
+esac
+free="--square 0 --slope 0 --clamp 0 --range any"
+
+cases() {
+    for seed in 0 1; do
+        for method in softmax jem hybrid; do
+            echo "--method $method --rate 1 --seed $seed"
+            echo "--method $method --rate 1 --clip 0 --seed $seed"
+            echo "--method $method --rate 0.1 --clip 0 --seed $seed"
+            echo "--method $method --inject weights --inject-at $((7 * seed)) --seed $seed"
+            echo "--method $method --inject gradients --inject-at $((5 + 18 * seed)) --seed $seed"
+        done
+        for method in jem hybrid; do
+            echo "--method $method --inject chains --inject-at $((3 + 20 * seed)) --seed $seed"
+            echo "--method $method --alpha 200 --seed $seed"
+            echo "--method $method --alpha 200 $free --seed $seed"
+            echo "--method $method --alpha 200 $free --rate 0.05 --seed $seed"
+            echo "--method $method --alpha 200 $free --rate 1 --clip 0 --seed $seed"
+        done
+    done
+    cat <<END
+--method softmax --rate 1000 --clip 0
+--method jem --rate 1000 --clip 0
+--method hybrid --rate 1000 --clip 0
+--method hybrid --inject weights --inject-at 5 --rollbacks 0
+--method hybrid --inject chains --inject-at 9 --norm batch
+--method hybrid --inject gradients --inject-at 23 --average 0
+--method hybrid --conditional --inject weights --inject-at 11 --rate 1
+--method hybrid --preset paper --epochs 0 --sgld=2 --rate 1 --inject chains --inject-at 2
+--method hybrid --norm group --rate 1
+--method hybrid --noise 1000 --range any --rate 0.01
+--method hybrid --lambda 1e30
+--method hybrid --lambda auto --rate 1
+--method hybrid --energy 1e20
+--method hybrid --square 1e6 --rate 0.1
+--method jem --slope 1e6 --rate 0.1
+END
+}
+
+limit=
+command -v timeout >/dev/null && limit="timeout 120"
+
+# What is wrong with how it ended, if anything.
+objections() { # exit code, options
+    result=run/result.json
+    case $1 in
+    0)
+        [ "$(member $result diverged)" = true ] && echo "it diverged and ends with 0"
+        members $result | grep -E '^(test|validation)/[^ ]*/(accuracy|nll|ece) (null|nan|inf)'
+        case $2 in
+        *--inject*) [ "$(member $result guard/events)" -gt 0 ] || echo "no event of the guard" ;;
+        esac
+        [ "$(member $result guard/events)" -eq 0 ] || grep -q "The divergence guard left out" said || echo "it does not say so"
+        ;;
+    1)
+        grep -q "the training diverged and was given up after [0-9]* rollback" said || echo "no clear message: $(cat said)"
+        [ "$(member $result diverged)" = true ] || echo "result.json does not tell"
+        members $result | grep -E '^(test|validation|table)'
+        [ "$(member $result guard/events)" -gt 0 ] || echo "no event of the guard"
+        ;;
+    *) echo "code $1: $(cat said)" ;;
+    esac
+}
+
+number=0 recovered=0 reported=0
+cases >list
+while read -r options; do
+    number=$((number + 1))
+    [ $((number % every)) -eq 0 ] || [ $every -eq 1 ] || continue
+    rm -rf run
+    # shellcheck disable=SC2086 # options are words
+    case $options in
+    *--preset*) $limit "$couplet" train gray.npz --steps 24 --every 4 --buffer 64 --batch 8 --unlabeled 8 --chains 8 --labels 3 $options \
+        --threads 1 --out run </dev/null >said 2>&1 ;;
+    *) $limit "$couplet" train gray.npz --steps 24 $small $options --threads 1 --out run </dev/null >said 2>&1 ;;
+    esac
+    code=$?
+    [ $code -eq 0 ] && recovered=$((recovered + 1))
+    [ $code -eq 1 ] && reported=$((reported + 1))
+    expect_empty "couplet train $options recovers or reports" "$(objections $code "$options")"
+done <list
+echo "$recovered went on to the end, $reported were given up with a report"
+finish
