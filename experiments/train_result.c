@@ -1,7 +1,7 @@
 /* What a training found: result.json, tables and figures. */
+#include "experiments/image_results.h"
 #include "experiments/kit/calibration.h"
 #include "experiments/kit/figure.h"
-#include "experiments/kit/table.h"
 #include "experiments/scores.h"
 #include "experiments/train.h"
 
@@ -19,7 +19,7 @@ static const char *const measured_names[MEASURED] = {"validation", "test"};
 static const int         measured_splits[MEASURED] = {CP_IMAGES_VAL, CP_IMAGES_TEST};
 
 typedef struct findings {
-    cp_metrics *metrics[MEASURED][VIEWS]; /* NULL: bayes of a head that has none */
+    cp_measured measured[MEASURED][VIEWS]; /* metrics NULL: bayes of a head that has none */
     double      temperature;
     bool        finite;
 } findings;
@@ -28,9 +28,10 @@ typedef struct findings {
 
 static bool measure_scores(cp_train *train, findings *f, int s, view v, const cp_scores *scores) {
     cp_predictions predictions = cp_scores_predictions(scores, v == BAYES, v == SCALED ? f->temperature : 1);
-    f->metrics[s][v] = cp_metrics_new(&predictions, (cp_metrics_config){.seed = (uint64_t)cp_option_int(train->options, "seed")},
-                                      &train->run->status);
-    return f->metrics[s][v] != NULL;
+    cp_metrics *metrics = cp_metrics_new(&predictions, (cp_metrics_config){.seed = (uint64_t)cp_option_int(train->options, "seed")},
+                                         &train->run->status);
+    f->measured[s][v] = (cp_measured){view_names[v], view_titles[v], metrics};
+    return metrics != NULL;
 }
 
 static bool measure_split(cp_train *train, findings *f, cp_tape *tape, const cp_model *model, bool selected, int s) {
@@ -64,34 +65,10 @@ static bool measure_file(cp_train *train, findings *f, cp_tape *tape, const char
 
 static void findings_free(findings *f) {
     for (int s = 0; s < MEASURED; s++)
-        for (int v = 0; v < VIEWS; v++) cp_metrics_free(f->metrics[s][v]);
+        for (int v = 0; v < VIEWS; v++) cp_metrics_free(f->measured[s][v].metrics);
 }
 
 /* ---- figures ---- */
-
-static bool draw_reliability(cp_train *train, const findings *f) {
-    static const view shown[] = {END, SELECTED, SCALED};
-    cp_figure        *figure = cp_figure_new((cp_figure_config){
-               .title = "Reliability on the test split",
-               .caption =
-                   "Accuracy of the predictions in each of 15 bins of confidence, and what lies between it and their mean confidence.",
-               .columns = 3,
-               .width = 240,
-               .height = 240});
-    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
-        double            confidence[CP_CALIBRATION_BINS], accuracy[CP_CALIBRATION_BINS];
-        char              title[80];
-        const cp_metrics *m = f->metrics[TEST][shown[i]];
-        snprintf(title, sizeof title, "%s: ECE %.1f %%", view_titles[shown[i]], 100 * m->of[CP_ECE].value);
-        for (int b = 0; b < CP_CALIBRATION_BINS; b++) confidence[b] = m->bins[b].confidence, accuracy[b] = m->bins[b].accuracy;
-        cp_panel *panel = cp_figure_panel(
-            figure, (cp_panel_config){.title = title, .x_label = "confidence", .y_label = "accuracy", .x_most = 1, .y_most = 1});
-        cp_panel_reliability(panel, CP_CALIBRATION_BINS, confidence, accuracy);
-    }
-    bool fine = cp_figure_save(figure, cp_run_path(train->run, "reliability").s, &train->run->status);
-    cp_figure_free(figure);
-    return fine;
-}
 
 static void draw_trace(cp_panel *panel, const double *traces, int rows, cp_trace which, int color, const char *label) {
     double *x = malloc((size_t)(rows + 1) * sizeof *x), *y = malloc((size_t)(rows + 1) * sizeof *y);
@@ -166,17 +143,7 @@ static void begin_result(const cp_train *train, const cp_trainer *trainer, const
     cp_json_put_array(w, "notes");
     for (int i = 0; i < notes->count; i++) cp_json_put_string(w, NULL, notes->at[i]);
     cp_json_put_end(w);
-    cp_json_put_object(w, "data");
-    cp_json_put_string(w, "name", images->name);
-    cp_json_put_string(w, "md5", images->md5);
-    cp_json_put_bool(w, "official", images->official);
-    cp_json_put_string(w, "origin", cp_images_origin(images));
-    cp_json_put_integer(w, "classes", images->classes);
-    cp_json_put_array(w, "shape");
-    for (int i = 0; i < 3; i++) cp_json_put_integer(w, NULL, (int[]){images->height, images->width, images->channels}[i]);
-    cp_json_put_end(w);
-    for (int s = 0; s < CP_IMAGES_SPLITS; s++) cp_json_put_integer(w, cp_images_splits[s], images->set->splits[s].count);
-    cp_json_put_end(w);
+    cp_images_put(images, w, "data");
     cp_json_put_string(w, "method", cp_option_text(o, "method"));
     cp_json_put_integer(w, "parameters", (int64_t)cp_params_size(cp_trainer_model(trainer)->params));
     cp_json_put_array(w, "labeled");
@@ -197,25 +164,10 @@ static void put_trace(const cp_trainer *trainer, cp_json_writer *w) {
     cp_json_put_end(w);
 }
 
-static cp_table *table_of(const findings *f, int s) {
-    static const cp_metric columns[] = {CP_ACCURACY, CP_BALANCED_ACCURACY, CP_ECE, CP_MCE, CP_NLL, CP_BRIER, CP_AUC};
-    cp_table *table = cp_table_new(8, measured_names[s], "accuracy, %", "balanced, %", "ECE, %", "MCE, %", "NLL", "Brier", "AUC");
-    for (int v = 0; v < VIEWS; v++) {
-        const cp_metrics *m = f->metrics[s][v];
-        if (!m) continue;
-        cp_table_text(table, "%s", view_titles[v]);
-        for (size_t c = 0; c < sizeof columns / sizeof *columns; c++) {
-            bool share = cp_metric_is_share(columns[c]);
-            cp_table_number(table, (share ? 100 : 1) * m->of[columns[c]].value, share ? 1 : 3);
-        }
-    }
-    return table;
-}
-
 static void put_tables(const findings *f, cp_json_writer *w, FILE *file) {
     static const char *const keys[MEASURED] = {"validation_table", "table"};
     for (int s = MEASURED - 1; s >= 0; s--) {
-        cp_table *table = table_of(f, s);
+        cp_table *table = cp_measured_table(VIEWS, f->measured[s], measured_names[s]);
         cp_table_put(table, w, keys[s]);
         if (file) {
             if (s < MEASURED - 1) fputc('\n', file);
@@ -239,12 +191,7 @@ static bool write_result(cp_train *train, const cp_trainer *trainer, const findi
     cp_json_put_number(&w, "temperature", f->temperature);
     cp_json_put_number(&w, "lambda", train->lambda);
     cp_json_put_bool(&w, "lambda_chosen", train->lambda_chosen);
-    for (int s = 0; s < MEASURED; s++) {
-        cp_json_put_object(&w, measured_names[s]);
-        for (int v = 0; v < VIEWS; v++)
-            if (f->metrics[s][v]) cp_metrics_put(f->metrics[s][v], &w, view_names[v]);
-        cp_json_put_end(&w);
-    }
+    for (int s = 0; s < MEASURED; s++) cp_measured_put(VIEWS, f->measured[s], &w, measured_names[s]);
     put_trace(trainer, &w);
     put_tables(f, &w, file);
     cp_json_put_end(&w);
@@ -280,7 +227,8 @@ bool cp_train_conclude(cp_train *train, const cp_trainer *trainer) {
                 measure_file(train, &f, tape, CP_TRAINER_SELECTED, true);
     cp_tape_free(tape);
     if (fine && f.finite)
-        fine = draw_reliability(train, &f) && draw_curves(train, trainer) && write_result(train, trainer, &f);
+        fine = cp_measured_draw(BAYES, f.measured[TEST], "test", train->run, &train->run->status) && draw_curves(train, trainer) &&
+               write_result(train, trainer, &f);
     else if (!f.finite)
         fine = cp_train_report_divergence(train, trainer);
     findings_free(&f);

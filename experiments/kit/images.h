@@ -51,6 +51,10 @@ typedef struct cp_images_text {
 cp_images_text cp_images_scaling(const cp_images *images);
 const char    *cp_images_origin(const cp_images *images); /* "the official file", "not the official file", "built in", ... */
 
+/* Images as they can be shown, gray or RGB: of two channels the first, of four the first three. `to` is (pixels, shown channels). */
+int  cp_shown_channels(int channels);
+void cp_shown_pixels(const uint8_t *from, size_t pixels, int channels, uint8_t *to);
+
 /* Writes the set as such a file: bytes as they are, other pixels as float32 with the values that they had. */
 bool cp_images_write(const cp_images *images, const char *path, cp_status *status);
 

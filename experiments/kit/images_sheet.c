@@ -7,10 +7,14 @@
 
 enum { LARGEST = 1 << 26, PAPER = 150 }; /* pixels of a sheet; the gray of the gaps between tiles */
 
-/* Gray or RGB: of two channels the first is shown, of four the first three. */
-static void show(const cp_images *images, const uint8_t *from, uint8_t *to, int shown) {
-    for (size_t i = 0; i < (size_t)images->height * (size_t)images->width; i++)
-        for (int c = 0; c < shown; c++) to[i * (size_t)shown + (size_t)c] = from[i * (size_t)images->channels + (size_t)c];
+int cp_shown_channels(int channels) {
+    return channels < 3 ? 1 : 3;
+}
+
+void cp_shown_pixels(const uint8_t *from, size_t pixels, int channels, uint8_t *to) {
+    int shown = cp_shown_channels(channels);
+    for (size_t i = 0; i < pixels; i++)
+        for (int c = 0; c < shown; c++) to[i * (size_t)shown + (size_t)c] = from[i * (size_t)channels + (size_t)c];
 }
 
 /* The first images of every class; what a class lacks stays paper. `row` and `bytes` have room for an image. */
@@ -22,12 +26,13 @@ static void fill(const cp_images *images, const cp_split *split, int columns, in
         if (found[label] == columns) continue;
         cp_split_read(split, &i, 1, row);
         cp_pixels_of(row, images->set->values, bytes);
-        show(images, bytes, pixels + ((size_t)label * (size_t)columns + (size_t)found[label]++) * size, shown);
+        cp_shown_pixels(bytes, (size_t)images->height * (size_t)images->width, images->channels,
+                        pixels + ((size_t)label * (size_t)columns + (size_t)found[label]++) * size);
     }
 }
 
 bool cp_images_sheet(const cp_images *images, int split, int columns, const char *path, cp_status *status) {
-    int    shown = images->channels < 3 ? 1 : 3, tiles;
+    int    shown = cp_shown_channels(images->channels), tiles;
     double across = (double)columns * images->width, down = (double)images->classes * images->height;
     if (columns < 1 || across * down > LARGEST)
         return cp_fail(status, "a sheet of %d images of %d x %d for each of %d classes would be too large; ask for fewer", columns,

@@ -1,0 +1,27 @@
+/* What a Gaussian of pixels says of the missing values of an image, given the known ones.
+ *
+ * The Gaussian is x = mean + D^T e + grain, e ~ N(0, I) with the rows of D (directions, values), grain ~ N(0, CP_CONDITIONAL_GRAIN^2)
+ * for what those directions leave out. With K the known columns of D and r what the known values are above their prediction,
+ *     e given them = e + (K K^T + grain^2 I)^-1 K r
+ * is a draw from the conditional distribution (Matheron's rule), and their conditional mean for e = 0 and no grain. */
+#ifndef CP_EXPERIMENTS_CONDITIONAL_H
+#define CP_EXPERIMENTS_CONDITIONAL_H
+
+#include "optim/start.h"
+
+#define CP_CONDITIONAL_GRAIN 0.2
+
+typedef struct cp_conditional cp_conditional;
+
+/* The Gaussian must have one class and directions, and outlive this. NULL: not enough memory, or it has not. */
+cp_conditional *cp_conditional_new(cp_class_gaussian *gaussian);
+void            cp_conditional_free(cp_conditional *conditional); /* NULL is fine */
+
+/* Which values (size) are missing: to be told before draws, and again when it changes. */
+void cp_conditional_set(cp_conditional *conditional, const bool *missing);
+
+/* A draw of mean + D^T e, without grain, into out (size), or with rng NULL the conditional mean; of the image the known values are
+ * looked at. */
+void cp_conditional_draw(cp_conditional *conditional, const cp_real *image, cp_rng *rng, cp_real *out);
+
+#endif

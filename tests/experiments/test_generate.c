@@ -1,0 +1,225 @@
+/* couplet generate and couplet impute, on small runs of couplet train. */
+#include "experiments/conditional.h"
+#include "tests/experiments/small_runs.h"
+
+/* ---- generate ---- */
+
+static cp_npy samples_of(const char *path, const char *name) {
+    cp_npy  npy = {0};
+    cp_npz *npz = cp_npz_open(path, &status);
+    TEST_ASSERT_NOT_NULL_MESSAGE(npz, status.message);
+    TEST_ASSERT_TRUE_MESSAGE(cp_npz_read(npz, name, &npy, &status), status.message);
+    cp_npz_close(npz);
+    return npy;
+}
+
+static void samples_have_the_shape_of_the_images_and_their_class(void) {
+    expect_fine(&cp_command_generate, "hybrid --per-class 2 --steps 5 --out g1");
+    expect_fine(&cp_command_generate, "hybrid --per-class 2 --steps 5 --out g2");
+    cp_npy a = samples_of("g1/samples.npz", "images"), b = samples_of("g2/samples.npz", "images"),
+           l = samples_of("g1/samples.npz", "labels");
+    TEST_ASSERT_EQUAL_INT(4, a.rank);
+    TEST_ASSERT_EQUAL_INT64(2 * CLASSES, a.dims[0]);
+    TEST_ASSERT_EQUAL_INT64(SIDE, a.dims[1]);
+    TEST_ASSERT_EQUAL_INT64(1, a.dims[3]);
+    TEST_ASSERT_EQUAL_MEMORY(a.data, b.data, a.size);
+    for (int i = 0; i < 2 * CLASSES; i++) TEST_ASSERT_EQUAL_INT(i / 2, ((const int32_t *)l.data)[i]);
+    cp_npy_free(&a);
+    cp_npy_free(&b);
+    cp_npy_free(&l);
+    cp_json *found = result_of("g1");
+    TEST_ASSERT_TRUE(cp_json_number(cp_json_get(found, "energy"), NAN) < cp_json_number(cp_json_get(found, "energy_first"), NAN));
+    TEST_ASSERT_EQUAL_INT64(5, cp_json_integer(cp_json_get(cp_json_get(found, "sampler"), "steps"), 0));
+    TEST_ASSERT_DOUBLE_WITHIN(0, 2, cp_json_number(cp_json_get(cp_json_get(found, "sampler"), "alpha"), 0));
+    cp_json_free(found);
+    TEST_ASSERT_TRUE(there("g1/samples.png") && there("g1/samples.figure.json") && there("g1/film.png"));
+}
+
+static void chains_start_from_noise_or_the_buffer_too(void) {
+    expect_fine(&cp_command_generate, "hybrid --per-class 1 --from noise --steps 1 --out g3");
+    expect_fine(&cp_command_generate, "jem --per-class 3 --from buffer --out g4");
+    expect_fine(&cp_command_generate, "hybrid --per-class 70 --from buffer --steps 1 --out g5"); /* more than the buffer holds */
+    cp_json *found = result_of("g5");
+    TEST_ASSERT_TRUE(has_note(found, "started afresh"));
+    cp_json_free(found);
+}
+
+static void models_without_energies_or_chains_cannot_generate(void) {
+    const cp_command *g = &cp_command_generate;
+    expect_refusal(g, "softmax --out no", CP_EXIT_FAILED, "has no energies to sample from");
+    expect_refusal(g, "hybrid/selected.safetensors --out no", CP_EXIT_FAILED, "give the folder of its run");
+    expect_refusal(g, "hybrid --steps 0 --out no", CP_EXIT_FAILED, "--steps is \"0\"");
+    expect_refusal(g, "hybrid --steps 1.5 --out no", CP_EXIT_FAILED, "a whole number");
+    expect_refusal(g, "hybrid --alpha -1 --out no", CP_EXIT_FAILED, "--alpha is \"-1\"");
+    TEST_ASSERT_EQUAL_INT(0, rename("hybrid/chains.safetensors", "kept"));
+    expect_refusal(g, "hybrid --out no", CP_EXIT_FAILED, "chains.safetensors");
+    expect_fine(&cp_command_evaluate, "hybrid set.npz --out chainless");
+    rename("jem/chains.safetensors", "kept-too");
+    FILE *damaged = fopen("hybrid/chains.safetensors", "w");
+    fputs("no tensors", damaged);
+    fclose(damaged);
+    expect_refusal(g, "hybrid --out no", CP_EXIT_FAILED, "chains.safetensors");
+    rename("kept", "hybrid/chains.safetensors");
+    rename("kept-too", "jem/chains.safetensors");
+    TEST_ASSERT_FALSE(there("no"));
+}
+
+/* ---- impute ---- */
+
+static cp_npy read_npy(const char *path) {
+    cp_npy npy = {0};
+    TEST_ASSERT_TRUE_MESSAGE(cp_npy_read(path, &npy, &status), status.message);
+    return npy;
+}
+
+static void write_npy(const char *path, cp_dtype dtype, int rank, const int64_t *dims, const void *data) {
+    TEST_ASSERT_TRUE_MESSAGE(cp_npy_write(path, dtype, rank, dims, data, &status), status.message);
+}
+
+enum { FEW = 4 };
+
+/* The first test images as bytes, and a mask of their left half. */
+static void write_holes(unsigned char *pixels, unsigned char *mask) {
+    unsigned char labels[FEW];
+    cp_rng        rng = cp_rng_named(9, "holes");
+    draw(pixels, labels, FEW, SIDE, 1, CLASSES, &rng);
+    for (int p = 0; p < SIDE * SIDE; p++) mask[p] = p % SIDE < SIDE / 2;
+    write_npy("x.npy", CP_U8, 3, (int64_t[]){FEW, SIDE, SIDE}, pixels);
+    write_npy("mask.npy", CP_U8, 2, (int64_t[]){SIDE, SIDE}, mask);
+}
+
+/* Two values that are always equal, of variance v: given the one, the other is mean + v / (v + grain^2) of what it is above it. */
+static void a_conditional_gaussian_shrinks_by_its_grain(void) {
+    enum { POINTS = 50 };
+    cp_real            points[POINTS][2], image[2] = {(cp_real)0.7, (cp_real)-0.9}, out[2];
+    int                labels[POINTS] = {0};
+    double             mean = 0, v = 0;
+    cp_class_gaussian *gaussian = cp_class_gaussian_new((cp_class_gaussian_config){.classes = 1, .size = 2, .directions = POINTS});
+    for (int i = 0; i < POINTS; i++) mean += (double)(points[i][0] = points[i][1] = (cp_real)(0.4 * sin(i))) / POINTS;
+    for (int i = 0; i < POINTS; i++) v += pow((double)points[i][0] - mean, 2) / (POINTS - 1);
+    TEST_ASSERT_TRUE(cp_class_gaussian_fit(gaussian, points[0], labels, POINTS));
+    cp_conditional *conditional = cp_conditional_new(gaussian);
+    cp_conditional_set(conditional, (bool[]){false, true});
+    cp_conditional_draw(conditional, image, NULL, out);
+    double grain = CP_CONDITIONAL_GRAIN * CP_CONDITIONAL_GRAIN, want = mean + v / (v + grain) * (0.7 - mean), sum = 0, squares = 0;
+    TEST_ASSERT_DOUBLE_WITHIN(1e-5, want, (double)out[1]);
+    cp_rng rng = cp_rng_named(1, "draws");
+    enum { DRAWS = 4000 };
+    for (int i = 0; i < DRAWS; i++) {
+        cp_conditional_draw(conditional, image, &rng, out);
+        sum += (double)out[1] / DRAWS;
+        squares += pow((double)out[1] - want, 2) / DRAWS;
+    }
+    TEST_ASSERT_DOUBLE_WITHIN(0.02, want, sum);
+    TEST_ASSERT_DOUBLE_WITHIN(0.1 * v * grain / (v + grain), v * grain / (v + grain), squares);
+    cp_conditional_free(conditional);
+    cp_class_gaussian_free(gaussian);
+}
+
+static void known_pixels_stay_and_the_error_is_that_of_the_file(void) {
+    unsigned char pixels[FEW * SIDE * SIDE], mask[SIDE * SIDE];
+    double        sum = 0;
+    int           count = 0;
+    write_holes(pixels, mask);
+    expect_fine(&cp_command_impute, "hybrid x.npy --mask mask.npy --chains 3 --steps 4 --out i1");
+    cp_npy filled = read_npy("i1/filled.npy");
+    TEST_ASSERT_EQUAL_INT(CP_U8, filled.dtype);
+    TEST_ASSERT_EQUAL_INT(3, filled.rank);
+    TEST_ASSERT_TRUE(filled.size == sizeof pixels);
+    for (size_t i = 0; i < filled.size; i++) {
+        int got = ((const unsigned char *)filled.data)[i];
+        if (!mask[i % (SIDE * SIDE)]) {
+            TEST_ASSERT_EQUAL_INT(pixels[i], got);
+        } else {
+            sum += pow((got - pixels[i]) / 127.5, 2);
+            count++;
+        }
+    }
+    cp_npy_free(&filled);
+    cp_json       *found = result_of("i1");
+    const cp_json *rmse = cp_json_get(found, "rmse");
+    TEST_ASSERT_DOUBLE_WITHIN(5e-3, sqrt(sum / count), cp_json_number(cp_json_get(rmse, "filled"), NAN)); /* rounded to bytes */
+    TEST_ASSERT_TRUE(isfinite(cp_json_number(cp_json_get(rmse, "mean_filling"), NAN)));
+    cp_json_free(found);
+    TEST_ASSERT_TRUE(there("i1/filled.png"));
+}
+
+static void nan_is_missing_without_a_mask_and_leaves_no_truth(void) {
+    float  x[FEW * SIDE * SIDE];
+    size_t all = sizeof x / sizeof *x;
+    for (size_t i = 0; i < all; i++) x[i] = i % 7 == 0 ? NAN : (float)sin((double)i);
+    write_npy("nan.npy", CP_F32, 4, (int64_t[]){FEW, SIDE, SIDE, 1}, x);
+    expect_fine(&cp_command_impute, "hybrid nan.npy --steps 2 --chains 1 --start gaussian --out i2");
+    cp_npy filled = read_npy("i2/filled.npy");
+    TEST_ASSERT_EQUAL_INT(CP_F32, filled.dtype);
+    for (size_t i = 0; i < all; i++) {
+        float got = ((const float *)filled.data)[i];
+        TEST_ASSERT_TRUE(isfinite(got) && fabsf(got) <= 1);
+        if (!isnan(x[i])) TEST_ASSERT_EQUAL_FLOAT(x[i], got);
+    }
+    cp_npy_free(&filled);
+    cp_json *found = result_of("i2");
+    TEST_ASSERT_NULL(cp_json_get(found, "rmse"));
+    TEST_ASSERT_TRUE(has_note(found, "no error can be told"));
+    cp_json_free(found);
+}
+
+static void images_of_which_nothing_is_known_are_filled_and_said(void) {
+    unsigned char pixels[FEW * SIDE * SIDE], mask[FEW * SIDE * SIDE] = {0};
+    write_holes(pixels, mask);
+    memset(mask, 0, sizeof mask);
+    memset(mask, 1, SIDE * SIDE);
+    write_npy("each.npy", CP_U8, 3, (int64_t[]){FEW, SIDE, SIDE}, mask);
+    expect_fine(&cp_command_impute, "hybrid x.npy --mask each.npy --steps 2 --chains 2 --out i3");
+    cp_json *found = result_of("i3");
+    TEST_ASSERT_TRUE(has_note(found, "1 images have no known pixel"));
+    TEST_ASSERT_TRUE(has_note(found, "3 images miss nothing"));
+    cp_json_free(found);
+    expect_fine(&cp_command_impute, "hybrid --from-set set.npz --count 5 --hole random --steps 2 --chains 1 --out i4");
+    expect_fine(&cp_command_impute, "jem --from-set set.npz --count 1 --hole half --steps 1 --chains 1 --out i5");
+}
+
+static void images_and_masks_that_do_not_fit_are_refused(void) {
+    const cp_command *i = &cp_command_impute;
+    unsigned char     pixels[FEW * SIDE * SIDE], mask[SIDE * SIDE];
+    float             far[SIDE * SIDE] = {0};
+    write_holes(pixels, mask);
+    expect_refusal(i, "hybrid x.npy --mask x.npy --out no", CP_EXIT_FAILED, "a mask has 1 where a pixel is missing");
+    write_npy("short.npy", CP_U8, 2, (int64_t[]){SIDE, SIDE - 1}, mask);
+    expect_refusal(i, "hybrid x.npy --mask short.npy --out no", CP_EXIT_FAILED, "one for all, is expected");
+    memset(mask, 0, sizeof mask);
+    write_npy("none.npy", CP_U8, 2, (int64_t[]){SIDE, SIDE}, mask);
+    expect_refusal(i, "hybrid x.npy --mask none.npy --out no", CP_EXIT_FAILED, "no pixel is missing");
+    expect_refusal(i, "hybrid x.npy --out no", CP_EXIT_FAILED, "no pixel is missing");
+    expect_refusal(i, "hybrid mask.npy --mask mask.npy --out no", CP_EXIT_FAILED, "the model's images are (N, 12, 12, 1)");
+    write_npy("empty.npy", CP_U8, 3, (int64_t[]){0, SIDE, SIDE}, pixels);
+    expect_refusal(i, "hybrid empty.npy --mask mask.npy --out no", CP_EXIT_FAILED, "holds no images");
+    far[SIDE + 2] = 3;
+    write_npy("far.npy", CP_F32, 3, (int64_t[]){1, SIDE, SIDE}, far);
+    expect_refusal(i, "hybrid far.npy --mask mask.npy --out no", CP_EXIT_FAILED, "has the value 3 at row 1, column 2");
+    far[SIDE + 2] = NAN;
+    write_npy("far.npy", CP_F32, 3, (int64_t[]){1, SIDE, SIDE}, far);
+    expect_refusal(i, "hybrid far.npy --mask none.npy --out no", CP_EXIT_FAILED, "a NaN at row 1, column 2");
+    expect_refusal(i, "hybrid --from-set color.npz --out no", CP_EXIT_FAILED, "the model's are of 12 x 12 x 1");
+    expect_refusal(i, "hybrid --from-set set.npz --count 31 --out no", CP_EXIT_FAILED, "the test split has 30");
+    expect_refusal(i, "hybrid --out no", CP_EXIT_USAGE, "give IMAGES.npy");
+    expect_refusal(i, "hybrid x.npy --from-set set.npz --out no", CP_EXIT_USAGE, "not both");
+    expect_refusal(i, "hybrid --from-set set.npz --mask mask.npy --out no", CP_EXIT_USAGE, "takes no --mask");
+    expect_refusal(i, "softmax x.npy --mask mask.npy --out no", CP_EXIT_FAILED, "has no energies");
+    TEST_ASSERT_FALSE(there("no"));
+}
+
+int main(void) {
+    UNITY_BEGIN();
+    RUN_TEST(make_small_runs);
+    RUN_TEST(samples_have_the_shape_of_the_images_and_their_class);
+    RUN_TEST(chains_start_from_noise_or_the_buffer_too);
+    RUN_TEST(models_without_energies_or_chains_cannot_generate);
+    RUN_TEST(a_conditional_gaussian_shrinks_by_its_grain);
+    RUN_TEST(known_pixels_stay_and_the_error_is_that_of_the_file);
+    RUN_TEST(nan_is_missing_without_a_mask_and_leaves_no_truth);
+    RUN_TEST(images_of_which_nothing_is_known_are_filled_and_said);
+    RUN_TEST(images_and_masks_that_do_not_fit_are_refused);
+    remove_small_runs();
+    return UNITY_END();
+}
