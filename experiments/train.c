@@ -25,8 +25,9 @@ static const cp_option options[] = {
     {.name = "width", .kind = CP_OPTION_INT, .fallback = "1", .least = 1, .most = 100, .help = "of the wide ResNet"},
     {.name = "norm", .kind = CP_OPTION_CHOICE, .choices = "none|batch|group|layer", .fallback = "none", .help = "normalization"},
     {.name = "rate", .kind = CP_OPTION_REAL, .fallback = "0.001", .least = 1e-12, .most = 1e3, .help = "of Adam"},
-    {.name = "schedule", .kind = CP_OPTION_CHOICE, .choices = "constant|cosine", .fallback = "constant",
-     .help = "the rate stays, or falls to zero along a cosine"},
+    {.name = "hold", .kind = CP_OPTION_REAL, .fallback = "0.7", .least = 0, .most = 1,
+     .help = "share of the training after which the rate falls along a cosine; 1: never"},
+    {.name = "final", .kind = CP_OPTION_REAL, .fallback = "0.1", .least = 0, .most = 1, .help = "to this share of the rate"},
     {.name = "warmup", .kind = CP_OPTION_INT, .fallback = "0", .least = 0, .most = 1e8, .unit = "steps", .help = "in which the rate rises"},
     {.name = "decay", .kind = CP_OPTION_REAL, .fallback = "0", .least = 0, .most = 1, .help = "of the weights (decoupled)"},
     {.name = "clip", .kind = CP_OPTION_REAL, .fallback = "1", .least = 0, .most = 1e9, .help = "norm of the gradients at most; 0: any"},
@@ -41,17 +42,17 @@ static const cp_option options[] = {
      .help = "labeled images are flipped: left to right (x), or upside down too (xy); auto: xy for color images, none for gray ones "
              "(X-rays, CT and MR images have an upper side, and a left kidney is no right one)"},
     {.name = "energy", .kind = CP_OPTION_TEXT, .value = "X|auto", .fallback = "auto",
-     .help = "weight of the energy terms beside the cross-entropy; auto: 24 / number of labeled images, between 0.1 and 1"},
+     .help = "weight of the energy terms beside the cross-entropy; auto: 16 / number of labeled images, between 0.1 and 1"},
     {.name = "lambda", .kind = CP_OPTION_TEXT, .value = "X|auto", .fallback = "1",
      .help = "how strongly the two heads are tied; auto: 0.1, 1 or 10, whichever has the least validation NLL (three trainings)"},
     {.name = "square", .kind = CP_OPTION_REAL, .fallback = "0.001", .least = 0, .most = 1e6, .help = "weight of the squared energies"},
     {.name = "slope", .kind = CP_OPTION_TEXT, .value = "X|auto", .fallback = "auto",
-     .help = "weight of the gradient penalty |dE/dx|^2 at images and samples; auto: --energy / 6"},
+     .help = "weight of the gradient penalty |dE/dx|^2 at images and samples; auto: --energy / 3"},
     {.name = "slope-every", .kind = CP_OPTION_INT, .fallback = "2", .least = 1, .most = 1000, .unit = "steps",
      .help = "from one gradient penalty to the next, which then weighs as much more"},
     {.name = "conditional", .kind = CP_OPTION_FLAG, .help = "samples of a class each, for the labeled images' energy"},
     {.name = "chains", .kind = CP_OPTION_INT, .fallback = "32", .least = 1, .most = 4096, .help = "samples of a step"},
-    {.name = "sgld", .kind = CP_OPTION_INT, .fallback = "5", .least = 1, .most = 100000, .unit = "moves", .help = "of a chain in a step"},
+    {.name = "sgld", .kind = CP_OPTION_INT, .fallback = "10", .least = 1, .most = 100000, .unit = "moves", .help = "of a chain in a step"},
     {.name = "alpha", .kind = CP_OPTION_REAL, .fallback = "2", .least = 0, .most = 1e9, .help = "a move is alpha / 2 times the gradient"},
     {.name = "noise", .kind = CP_OPTION_REAL, .fallback = "0.01", .least = 0, .most = 1e3, .help = "standard deviation of a move's noise"},
     {.name = "clamp", .kind = CP_OPTION_REAL, .fallback = "0.1", .least = 0, .most = 1e9,
@@ -74,7 +75,7 @@ static const cp_default defaults[] = {
     {"preset", "jem", "method", "jem"},
     {"preset", "paper", "epochs", "150"},      {"preset", "jem", "epochs", "150"},
     {"preset", "paper", "rate", "0.0001"},     {"preset", "jem", "rate", "0.0001"},
-    {"preset", "paper", "schedule", "constant"}, {"preset", "jem", "schedule", "constant"},
+    {"preset", "paper", "hold", "1"},          {"preset", "jem", "hold", "1"},
     {"preset", "paper", "warmup", "0"},        {"preset", "jem", "warmup", "1000"},
     {"preset", "paper", "clip", "0"},          {"preset", "jem", "clip", "0"},
     {"preset", "paper", "shift", "0"},         {"preset", "jem", "shift", "0"},
@@ -109,7 +110,7 @@ static bool read_number(const cp_options *o, const char *name, double by_rule, d
 
 /* The rules behind "auto", by the number of labeled images. */
 static double energy_rule(int labeled) {
-    return fmin(1, fmax(0.1, 24.0 / labeled));
+    return fmin(1, fmax(0.1, 16.0 / labeled));
 }
 
 static double steps_rule(int labeled) {
@@ -156,19 +157,21 @@ static bool read_steps(const cp_train *train, int64_t *steps) {
 }
 
 static cp_schedule read_schedule(const cp_options *o, int64_t steps) {
-    bool    cosine = cp_option_choice(o, "schedule") == 1;
-    int64_t warmup = cp_option_int(o, "warmup");
-    return (cp_schedule){.kind = cosine ? CP_SCHEDULE_COSINE : CP_SCHEDULE_CONSTANT,
-                         .rate = cp_option_real(o, "rate"),
-                         .warmup = warmup < steps ? warmup : steps - 1,
-                         .total = steps};
+    double  rate = cp_option_real(o, "rate"), hold = cp_option_real(o, "hold");
+    int64_t warmup = cp_option_int(o, "warmup"), last = steps - 1;
+    return (cp_schedule){.kind = hold < 1 ? CP_SCHEDULE_COSINE : CP_SCHEDULE_CONSTANT,
+                         .rate = rate,
+                         .warmup = warmup < last ? warmup : last,
+                         .hold = (int64_t)(hold * (double)last),
+                         .total = steps,
+                         .final_rate = rate * cp_option_real(o, "final")};
 }
 
 static bool read_config(const cp_train *train, cp_trainer_config *c) {
     const cp_options *o = train->options;
     double            energy, slope, batch = (double)cp_option_int(o, "batch"), fresh = cp_option_real(o, "fresh");
     int64_t           steps;
-    if (!read_number(o, "energy", energy_rule(train->drawn_count), &energy) || !read_number(o, "slope", energy / 6, &slope) ||
+    if (!read_number(o, "energy", energy_rule(train->drawn_count), &energy) || !read_number(o, "slope", energy / 3, &slope) ||
         !read_steps(train, &steps))
         return false;
     *c = (cp_trainer_config){

@@ -43,6 +43,7 @@ static bool schedule_walk(void *object, int i, cp_state *state) {
     case 5: *state = cp_state_array("", "factor", CP_F64, CP_SCALAR, &s->factor); return true;
     case 6: *state = cp_state_array("", "total", CP_I64, CP_SCALAR, &s->total); return true;
     case 7: *state = cp_state_array("", "final_rate", CP_F64, CP_SCALAR, &s->final_rate); return true;
+    case 8: *state = cp_state_array("", "hold", CP_I64, CP_SCALAR, &s->hold); return true;
     }
     return false;
 }

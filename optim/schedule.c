@@ -9,10 +9,16 @@ static double stepped(const cp_schedule *s, int64_t step) {
     return s->rate * pow(s->factor != 0 ? s->factor : 0.1, (double)drops);
 }
 
+static int64_t falls_from(const cp_schedule *s) {
+    return s->hold > s->warmup ? s->hold : s->warmup;
+}
+
 static double cosine(const cp_schedule *s, int64_t step) {
     const double pi = 3.14159265358979323846;
     if (step >= s->total) return s->final_rate;
-    double u = (double)(step - s->warmup) / (double)(s->total - s->warmup);
+    if (step < s->hold) return s->rate;
+    int64_t first = falls_from(s);
+    double  u = (double)(step - first) / (double)(s->total - first);
     return s->final_rate + (s->rate - s->final_rate) * (1 + cos(pi * u)) / 2;
 }
 
@@ -26,10 +32,11 @@ bool cp_schedule_check(const cp_schedule *s, cp_status *status) {
     if (!usual(s->rate) || !usual(s->final_rate) || !usual(s->factor))
         return cp_fail(status, "rate is %g, final_rate %g and factor %g; they must be finite and not below 0", s->rate,
                        s->final_rate, s->factor);
-    if (s->warmup < 0) return cp_fail(status, "warmup is %lld steps", (long long)s->warmup);
-    return s->kind != CP_SCHEDULE_COSINE || s->total > s->warmup ||
-           cp_fail(status, "total is %lld; a cosine needs a total above its warmup of %lld", (long long)s->total,
-                   (long long)s->warmup);
+    if (s->warmup < 0 || s->hold < 0)
+        return cp_fail(status, "warmup is %lld and hold %lld steps", (long long)s->warmup, (long long)s->hold);
+    return s->kind != CP_SCHEDULE_COSINE || s->total > falls_from(s) ||
+           cp_fail(status, "total is %lld; a cosine needs a total above its warmup and hold of %lld", (long long)s->total,
+                   (long long)falls_from(s));
 }
 
 static bool fits(cp_at at, const cp_schedule *s) {

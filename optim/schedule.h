@@ -28,7 +28,8 @@ typedef struct cp_schedule {
     double  factor; /* 0: 0.1 */
 
     /* CP_SCHEDULE_COSINE */
-    int64_t total;      /* above warmup; u = (step - warmup) / (total - warmup) */
+    int64_t hold;       /* the rate stays until this step; 0, or below warmup: falls after the warmup */
+    int64_t total;      /* above warmup and hold; u = (step - s) / (total - s), s the larger of them */
     double  final_rate; /* from step `total` on */
 } cp_schedule;
 

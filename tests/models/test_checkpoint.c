@@ -306,7 +306,7 @@ static void state_that_no_run_can_have_is_refused_and_nothing_changes(void) {
         {"schedule.final_rate", 0, 0, -1, "part schedule: rate is 0.001, final_rate -1"},
         {"schedule.factor", 0, 0, INFINITY, "and factor inf"},
         {"schedule.total", 0, 0, 0, "part schedule: total is 0; a cosine needs a total above its warmup of 2"},
-        {"schedule.warmup", 0, -5, 0, "part schedule: warmup is -5 steps"},
+        {"schedule.warmup", 0, -5, 0, "part schedule: warmup is -5 and hold 0 steps"},
         {"schedule.warmup", 0, 20, 0, "total is 20; a cosine needs a total above its warmup of 20"},
         {"replay.drawn", 0, INT64_MAX, 0, "couplet.replay.drawn"},
         {"replay.fresh", 0, -1, 0, "couplet.replay.fresh"},

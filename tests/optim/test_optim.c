@@ -489,6 +489,16 @@ static void a_cosine_schedule_falls_from_the_rate_to_the_final_rate(void) {
     TEST_ASSERT_EQUAL_DOUBLE(0.2, cp_schedule_rate(&s, INT64_MAX));
 }
 
+static void a_cosine_schedule_may_hold_the_rate_before_it_falls(void) {
+    cp_schedule s = {.kind = CP_SCHEDULE_COSINE, .rate = 1, .warmup = 4, .hold = 60, .total = 100, .final_rate = 0.2};
+    TEST_ASSERT_EQUAL_DOUBLE(0.25, cp_schedule_rate(&s, 0));
+    TEST_ASSERT_EQUAL_DOUBLE(1, cp_schedule_rate(&s, 4));
+    TEST_ASSERT_EQUAL_DOUBLE(1, cp_schedule_rate(&s, 59));
+    TEST_ASSERT_EQUAL_DOUBLE(1, cp_schedule_rate(&s, 60));
+    TEST_ASSERT_DOUBLE_WITHIN(1e-12, 0.6, cp_schedule_rate(&s, 80));
+    TEST_ASSERT_EQUAL_DOUBLE(0.2, cp_schedule_rate(&s, 100));
+}
+
 /* ---- the moving average ---- */
 
 static void the_average_follows_the_formula_and_copies_buffers(void) {
@@ -564,6 +574,7 @@ int main(void) {
     RUN_TEST(warm_up_rises_in_a_line_to_the_rate_and_stays);
     RUN_TEST(a_step_schedule_drops_at_its_steps);
     RUN_TEST(a_cosine_schedule_falls_from_the_rate_to_the_final_rate);
+    RUN_TEST(a_cosine_schedule_may_hold_the_rate_before_it_falls);
     RUN_TEST(the_average_follows_the_formula_and_copies_buffers);
     RUN_TEST(an_update_while_swapped_is_misuse);
     RUN_TEST(the_averages_state_is_one_tensor_an_entry_and_a_count);

@@ -112,7 +112,7 @@ static void betas_below_zero_are_zero(void) {
 static void schedules_without_sense_are_misuse(void) {
     cp_schedule s = {.kind = CP_SCHEDULE_COSINE, .rate = 1};
     TEST_ASSERT_EQUAL_DOUBLE(0, cp_schedule_rate(&s, 0));
-    expect_error("total is 0; a cosine needs a total above its warmup of 0");
+    expect_error("total is 0; a cosine needs a total above its warmup and hold of 0");
     s.warmup = s.total = 5;
     TEST_ASSERT_EQUAL_DOUBLE(0, cp_schedule_rate(&s, 0)); /* at once, not when the warm-up is over */
     expect_error("total is 5");
