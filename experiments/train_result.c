@@ -110,6 +110,32 @@ static bool draw_curves(cp_train *train, const cp_trainer *trainer) {
     return fine;
 }
 
+/* Chains of the replay buffer, spread over its entries. */
+static bool draw_chains(cp_train *train, const cp_trainer *trainer) {
+    enum { ROWS = 6, COLUMNS = 12 };
+    const cp_replay *replay = cp_trainer_replay(trainer);
+    int              filled = cp_replay_filled(replay), shown = 0;
+    if (!filled) return true;
+    int       wanted = filled < ROWS * COLUMNS ? filled : ROWS * COLUMNS;
+    cp_shape  shape = train->images->set->shape;
+    cp_sheet *sheet = cp_sheet_new((wanted + COLUMNS - 1) / COLUMNS, COLUMNS, shape);
+    cp_real  *pixels = malloc(train->images->set->values * sizeof *pixels);
+    for (int entry = 0, n = 0; sheet && pixels && shown < wanted && entry < cp_replay_capacity(replay); entry++) {
+        if (!cp_replay_sample(replay, entry, pixels)) continue;
+        if ((int64_t)n++ * wanted / filled < shown) continue;
+        cp_sheet_put(sheet, shown / COLUMNS, shown % COLUMNS, pixels);
+        shown++;
+    }
+    bool fine = sheet && pixels
+                    ? cp_sheet_save(sheet, cp_run_path(train->run, "chains").s,
+                                    "Chains of the replay buffer at the end of the training: what the model takes for images.",
+                                    &train->run->status)
+                    : cp_fail(&train->run->status, "not enough memory for a picture of the chains");
+    free(pixels);
+    cp_sheet_free(sheet);
+    return fine;
+}
+
 /* ---- texts ---- */
 
 typedef struct notes {
@@ -131,6 +157,21 @@ static notes make_notes(const cp_train *train, const cp_trainer *trainer, bool d
     return n;
 }
 
+/* What "auto" came to. */
+static void put_settings(const cp_trainer *trainer, cp_json_writer *w) {
+    const cp_trainer_config *c = cp_trainer_settings(trainer);
+    cp_json_put_object(w, "settings");
+    cp_json_put_integer(w, "steps", c->steps);
+    cp_json_put_integer(w, "batch", c->batch);
+    cp_json_put_integer(w, "shift", c->augment.shift);
+    cp_json_put_string(w, "flip", c->augment.flip_y ? "xy" : c->augment.flip_x ? "x" : "none");
+    if (cp_trainer_replay(trainer)) {
+        cp_json_put_number(w, "energy", c->objective.energy);
+        cp_json_put_number(w, "slope", c->objective.slope);
+    }
+    cp_json_put_end(w);
+}
+
 static void begin_result(const cp_train *train, const cp_trainer *trainer, const notes *notes, cp_json_writer *w) {
     const cp_options *o = train->options;
     const cp_images  *images = train->images;
@@ -149,6 +190,7 @@ static void begin_result(const cp_train *train, const cp_trainer *trainer, const
     cp_json_put_array(w, "labeled");
     for (int i = 0; i < train->drawn_count; i++) cp_json_put_integer(w, NULL, train->drawn[i]);
     cp_json_put_end(w);
+    put_settings(trainer, w);
     cp_guard_put(cp_trainer_guard(trainer), w, "guard");
 }
 
@@ -228,7 +270,7 @@ bool cp_train_conclude(cp_train *train, const cp_trainer *trainer) {
     cp_tape_free(tape);
     if (fine && f.finite)
         fine = cp_measured_draw(BAYES, f.measured[TEST], "test", train->run, &train->run->status) && draw_curves(train, trainer) &&
-               write_result(train, trainer, &f);
+               draw_chains(train, trainer) && write_result(train, trainer, &f);
     else if (!f.finite)
         fine = cp_train_report_divergence(train, trainer);
     findings_free(&f);

@@ -254,6 +254,10 @@ cp_training cp_trainer_run(cp_trainer *t, cp_status *status) {
     return end == CP_TRAINING_DONE && !finish(t, status) ? CP_TRAINING_STOPPED : end;
 }
 
+const cp_trainer_config *cp_trainer_settings(const cp_trainer *t) {
+    return &t->config;
+}
+
 const cp_guard *cp_trainer_guard(const cp_trainer *t) {
     return &t->guard;
 }

@@ -86,6 +86,8 @@ cp_training cp_trainer_run(cp_trainer *trainer, cp_status *status);
 
 /* ---- afterwards ---- */
 
+const cp_trainer_config *cp_trainer_settings(const cp_trainer *trainer);
+
 const cp_guard *cp_trainer_guard(const cp_trainer *trainer);
 const double   *cp_trainer_traces(const cp_trainer *trainer, int *rows); /* (rows, CP_TRACES) */
 int64_t         cp_trainer_selected(const cp_trainer *trainer, double *scaled_nll);
