@@ -41,6 +41,8 @@ static const cp_option options[] = {
     {.name = "flip", .kind = CP_OPTION_CHOICE, .choices = "auto|none|x|xy", .fallback = "auto",
      .help = "labeled images are flipped: left to right (x), or upside down too (xy); auto: xy for color images, none for gray ones "
              "(X-rays, CT and MR images have an upper side, and a left kidney is no right one)"},
+    {.name = "jitter", .kind = CP_OPTION_TEXT, .value = "X|auto", .fallback = "auto",
+     .help = "standard deviation by which brightness and contrast of labeled images vary; auto: 0.12 for gray images, 0 for color ones"},
     {.name = "energy", .kind = CP_OPTION_TEXT, .value = "X|auto", .fallback = "auto",
      .help = "weight of the energy terms beside the cross-entropy; auto: 16 / number of labeled images, between 0.1 and 1"},
     {.name = "lambda", .kind = CP_OPTION_TEXT, .value = "X|auto", .fallback = "1",
@@ -80,6 +82,7 @@ static const cp_default defaults[] = {
     {"preset", "paper", "clip", "0"},          {"preset", "jem", "clip", "0"},
     {"preset", "paper", "shift", "0"},         {"preset", "jem", "shift", "0"},
     {"preset", "paper", "flip", "none"},       {"preset", "jem", "flip", "none"},
+    {"preset", "paper", "jitter", "0"},        {"preset", "jem", "jitter", "0"},
     {"preset", "paper", "energy", "1"},        {"preset", "jem", "energy", "1"},
     {"preset", "paper", "square", "0"},        {"preset", "jem", "square", "0"},
     {"preset", "paper", "slope", "0"},         {"preset", "jem", "slope", "0"},
@@ -117,11 +120,15 @@ static double steps_rule(int labeled) {
     return fmin(2000, fmax(500, 25.0 * labeled));
 }
 
-static cp_augment read_augment(const cp_options *o, int channels) {
+static bool read_augment(const cp_options *o, int channels, cp_augment *augment) {
     enum { AUTO, NONE, X, XY };
-    int flip = cp_option_choice(o, "flip");
+    double jitter;
+    int    flip = cp_option_choice(o, "flip");
     if (flip == AUTO) flip = channels >= 3 ? XY : NONE;
-    return (cp_augment){.shift = (int)cp_option_int(o, "shift"), .flip_x = flip != NONE, .flip_y = flip == XY};
+    if (!read_number(o, "jitter", channels >= 3 ? 0 : 0.12, &jitter)) return false;
+    *augment =
+        (cp_augment){.shift = (int)cp_option_int(o, "shift"), .flip_x = flip != NONE, .flip_y = flip == XY, .contrast = jitter};
+    return true;
 }
 
 static cp_sgld_config read_sgld(const cp_options *o) {
@@ -171,8 +178,9 @@ static bool read_config(const cp_train *train, cp_trainer_config *c) {
     const cp_options *o = train->options;
     double            energy, slope, batch = (double)cp_option_int(o, "batch"), fresh = cp_option_real(o, "fresh");
     int64_t           steps;
+    cp_augment        augment;
     if (!read_number(o, "energy", energy_rule(train->drawn_count), &energy) || !read_number(o, "slope", energy / 3, &slope) ||
-        !read_steps(train, &steps))
+        !read_steps(train, &steps) || !read_augment(o, train->images->channels, &augment))
         return false;
     *c = (cp_trainer_config){
         .model = read_model(o, train->images),
@@ -185,7 +193,7 @@ static bool read_config(const cp_train *train, cp_trainer_config *c) {
         .batch = (int)fmin(batch, train->drawn_count),
         .unlabeled = (int)cp_option_int(o, "unlabeled"),
         .chains = (int)cp_option_int(o, "chains"),
-        .augment = read_augment(o, train->images->channels),
+        .augment = augment,
         .objective = {.energy = energy,
                       .square = cp_option_real(o, "square"),
                       .slope = slope,
