@@ -65,6 +65,8 @@ static const cp_option options[] = {
      .help = "chains start from the Gaussian of the training pixels, or from uniform noise"},
     {.name = "buffer", .kind = CP_OPTION_INT, .fallback = "5000", .least = 1, .most = 1e6, .unit = "chains", .help = "that go on from step to step"},
     {.name = "fresh", .kind = CP_OPTION_REAL, .fallback = "0.05", .least = 0, .most = 1, .help = "share of chains that start anew"},
+    {.name = "restart", .kind = CP_OPTION_REAL, .fallback = "5", .least = 0, .most = 1e9,
+     .help = "a chain whose energy is so much above the images' starts anew; 0: none does"},
     {.name = "every", .kind = CP_OPTION_INT, .fallback = "50", .least = 1, .most = 1e8, .unit = "steps",
      .help = "from one validation, and checkpoint, to the next"},
     {.name = "rollbacks", .kind = CP_OPTION_INT, .fallback = "8", .least = 0, .most = 100, .help = "that the divergence guard tries before it gives up"},
@@ -90,6 +92,7 @@ static const cp_default defaults[] = {
     {"preset", "paper", "clamp", "0"},         {"preset", "jem", "clamp", "0"},
     {"preset", "paper", "range", "any"},       {"preset", "jem", "range", "any"},
     {"preset", "paper", "start", "uniform"},   {"preset", "jem", "start", "uniform"},
+    {"preset", "paper", "restart", "0"},       {"preset", "jem", "restart", "0"},
     {"preset", "paper", "buffer", "10000"},    {"preset", "jem", "buffer", "10000"},
     {0}};
 /* clang-format on */
@@ -151,16 +154,25 @@ static cp_model_config read_model(const cp_options *o, const cp_images *images) 
                                      .norm = norms[cp_option_choice(o, "norm")]}};
 }
 
+/* A given --steps counts more than the epochs of a preset. */
 static bool read_steps(const cp_train *train, int64_t *steps) {
     const cp_options *o = train->options;
+    bool              by_steps = cp_option_given(o, "steps");
     int64_t           epochs = cp_option_int(o, "epochs"), batch = cp_option_int(o, "unlabeled");
     double            number;
+    if (by_steps && cp_option_given(o, "epochs")) {
+        cp_complain(o, "--steps and --epochs both tell the length of the training; give one of them");
+        return false;
+    }
     if (!read_number(o, "steps", steps_rule(train->drawn_count), &number)) return false;
-    *steps = epochs ? (epochs * train->images->set->splits[CP_IMAGES_TRAIN].count + batch - 1) / batch : (int64_t)number;
-    if (*steps >= 1 && number == floor(number) && number <= MOST_STEPS) return true;
-    cp_complain(o, "--steps is \"%.40s\"; a whole number from 1 to %d or \"auto\" is expected", cp_option_text(o, "steps"),
-                MOST_STEPS);
-    return false;
+    if (!(number >= 1 && number <= MOST_STEPS && number == floor(number))) {
+        cp_complain(o, "--steps is \"%.40s\"; a whole number from 1 to %d or \"auto\" is expected", cp_option_text(o, "steps"),
+                    MOST_STEPS);
+        return false;
+    }
+    *steps =
+        epochs && !by_steps ? (epochs * train->images->set->splits[CP_IMAGES_TRAIN].count + batch - 1) / batch : (int64_t)number;
+    return true;
 }
 
 static cp_schedule read_schedule(const cp_options *o, int64_t steps) {
@@ -203,7 +215,7 @@ static bool read_config(const cp_train *train, cp_trainer_config *c) {
         .buffer = (int)cp_option_int(o, "buffer"),
         .fresh = fresh > 0 ? fresh : -1,
         .gaussian_start = cp_option_choice(o, "start") == 0,
-        .restart_above = 5,
+        .restart_above = cp_option_real(o, "restart"),
         .guard = {.rollbacks = cp_option_int(o, "rollbacks") ? (int)cp_option_int(o, "rollbacks") : -1},
         .inject = (cp_inject)cp_option_choice(o, "inject"),
         .inject_at = cp_option_int(o, "inject-at"),

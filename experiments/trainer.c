@@ -216,9 +216,10 @@ static cp_training obey(cp_trainer *t, cp_guard_verdict verdict, cp_status *stat
     return verdict != CP_GUARD_ROLL_BACK || cp_trainer_roll_back(t, status) ? CP_TRAINING_DONE : CP_TRAINING_STOPPED;
 }
 
-/* The state, after a step that was fine, becomes the checkpoint. */
+/* The state becomes the checkpoint, unless steps were left out shortly before: then the older one stays the last good state. */
 static cp_training keep(cp_trainer *t, cp_status *status) {
     bool finite = true;
+    if (!cp_guard_steady(&t->guard) && t->step < t->config.steps) return CP_TRAINING_DONE;
     if (!measure(t, &finite, status)) return CP_TRAINING_STOPPED;
     if (!finite) return obey(t, cp_guard_judge_outputs(&t->guard, t->step), status);
     return cp_trainer_save(t, status) ? CP_TRAINING_DONE : CP_TRAINING_STOPPED;

@@ -62,13 +62,16 @@ static bool is_of_these_images(const cp_trainer *t, const char *path, cp_status 
     return same;
 }
 
-bool cp_trainer_load(cp_trainer *t, cp_status *status) {
+static bool load(cp_trainer *t, cp_status *why) {
     cp_checkpoint_part parts[PARTS];
     cp_checkpoint      all = checkpoint_of(t, parts);
-    cp_status          why = {0};
     cp_trainer_path    path = cp_trainer_file(t, CP_TRAINER_CHECKPOINT);
-    if (is_of_these_images(t, path.s, &why) && cp_checkpoint_load(&all, path.s, &why)) return true;
-    if (why.kind == CP_STATUS_MISSING) return true;
+    return is_of_these_images(t, path.s, why) && cp_checkpoint_load(&all, path.s, why);
+}
+
+bool cp_trainer_load(cp_trainer *t, cp_status *status) {
+    cp_status why = {0};
+    if (load(t, &why) || why.kind == CP_STATUS_MISSING) return true;
     return cp_fail(status, "%s; remove the folder to begin anew", why.message);
 }
 
@@ -77,11 +80,10 @@ bool cp_trainer_roll_back(cp_trainer *t, cp_status *status) {
     int64_t   injected = t->injected;
     if (!guard) return cp_fail(status, "not enough memory to roll back");
     *guard = t->guard;
-    bool fine = cp_trainer_load(t, status);
-    t->guard = *guard;
+    bool fine = load(t, status);
+    cp_guard_return(&t->guard, guard);
     t->injected = injected;
     free(guard);
-    cp_guard_forget(&t->guard);
     t->rate_scale /= 2;
     if (t->replay) cp_replay_clear(t->replay);
     memset(t->sums, 0, sizeof t->sums);

@@ -33,7 +33,7 @@ static void name_chains(cp_trainer *t) {
     for (int i = 0; i < t->config.chains; i++) t->sample_labels[i] = t->entries[i] % t->images->classes;
 }
 
-static double draw_samples(cp_trainer *t, cp_sgld_report *report) {
+static void draw_samples(cp_trainer *t, cp_sgld_report *report) {
     cp_model_target target = {.model = t->model};
     cp_sgld_config  sgld = t->config.sgld;
     cp_replay_draw(t->replay, &t->chain_noise, NULL, t->samples, t->entries, NULL);
@@ -42,19 +42,23 @@ static double draw_samples(cp_trainer *t, cp_sgld_report *report) {
     if (injects(t, CP_INJECT_CHAINS)) memset(t->samples->data, 0xff, t->samples->size * sizeof *t->samples->data);
     sgld.stuck = t->stuck;
     cp_sgld_run(t->tape, cp_model_energy_of, &target, t->samples, &sgld, &t->chain_noise, report);
-    return (double)report->nonfinite / t->config.chains;
 }
 
-/* Chains that cannot move, or end far above the data, start afresh the next time. All of them do after a step that is left out. */
-static void return_samples(cp_trainer *t, const cp_objective_terms *terms, bool fine) {
+/* Marks the chains that cannot move or end far above the data; returns their share. */
+static double find_lost(cp_trainer *t, const cp_objective_terms *terms) {
     const cp_real *energies = terms->sample_energies ? terms->sample_energies->data : NULL;
-    int            dropped = 0;
+    int            lost = 0;
     for (int i = 0; i < t->config.chains; i++) {
         bool above = t->config.restart_above > 0 && energies && !((double)energies[i] <= terms->data + t->config.restart_above);
-        dropped += t->drop[i] = t->stuck[i] || above || !fine;
+        lost += t->drop[i] = t->stuck[i] || above;
     }
+    return (double)lost / t->config.chains;
+}
+
+/* Lost chains start afresh the next time, and all of them do after a step that is left out. */
+static void return_samples(cp_trainer *t, bool fine) {
+    for (int i = 0; i < t->config.chains && !fine; i++) t->drop[i] = true;
     cp_replay_return(t->replay, t->entries, t->samples, t->drop);
-    t->sums[CP_TRACE_RESTARTED] += (double)dropped / t->config.chains;
 }
 
 static void sum_up(cp_trainer *t, const cp_objective_terms *terms, double gradient) {
@@ -101,7 +105,7 @@ cp_guard_verdict cp_trainer_step(cp_trainer *t) {
     if (t->generative) {
         cp_batch unlabeled = cp_batches_next((cp_tape *)NULL, t->unlabeled);
         cp_split_read(t->unlabeled->split, unlabeled.rows, unlabeled.count, t->unlabeled_x->data);
-        seen[CP_GUARD_CHAINS] = draw_samples(t, &report);
+        draw_samples(t, &report);
         batch.unlabeled = t->unlabeled_x;
         batch.samples = t->samples;
         batch.sample_labels = (cp_labels){t->sample_labels, t->config.chains};
@@ -113,6 +117,7 @@ cp_guard_verdict cp_trainer_step(cp_trainer *t) {
     seen[CP_GUARD_LOSS] = terms.loss;
     seen[CP_GUARD_GRADIENT] = gradient;
     if (t->generative) {
+        seen[CP_GUARD_CHAINS] = find_lost(t, &terms);
         seen[CP_GUARD_GAP] = terms.gap;
         seen[CP_GUARD_SLOPE] = report.gradient_norm * report.gradient_norm; /* known at every step, penalized or not */
     }
@@ -120,8 +125,9 @@ cp_guard_verdict cp_trainer_step(cp_trainer *t) {
     if (verdict == CP_GUARD_FINE) {
         update(t);
         sum_up(t, &terms, gradient);
+        if (t->generative) t->sums[CP_TRACE_RESTARTED] += seen[CP_GUARD_CHAINS];
     }
-    if (t->generative) return_samples(t, &terms, verdict == CP_GUARD_FINE);
+    if (t->generative) return_samples(t, verdict == CP_GUARD_FINE);
     cp_grads_clear(t->model->params);
     cp_tape_reset(t->tape);
     t->step++;

@@ -5,19 +5,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Below `harmless` a sign is fine whatever its history; from `bad` on it is bad without one. */
+enum { STRIKE = 4 }; /* fine steps that make up for a bad one */
+
+/* Up to `harmless` a sign is fine whatever its history; beyond `bad` it is bad without one; and a history whose median is beyond
+ * `lost` is that of chains that are lost already, however slowly it came about. */
 static const struct {
     const char *name;
-    double      harmless, bad;
+    double      harmless, bad, lost;
     bool        needed; /* not finite: bad. Otherwise: this method does not have it */
 } signs[CP_GUARD_SIGNS] = {
-    [CP_GUARD_LOSS] = {"loss", 50, 1e4, true},
-    [CP_GUARD_GRADIENT] = {"norm of the gradients", 1e3, 1e7, true},
-    [CP_GUARD_GAP] = {"samples' energy above the data's by", 5, 100, false},
-    [CP_GUARD_SLOPE] = {"|dE/dx|^2 at samples", 5, 1e3, false},
-    [CP_GUARD_CHAINS] = {"share of chains that cannot move", 0.5, 0.5, false},
-    [CP_GUARD_WEIGHTS] = {"parameters that are not finite", 0, 0, true},
-    [CP_GUARD_OUTPUTS] = {"outputs that are not finite", 0, 0, false},
+    [CP_GUARD_LOSS] = {"loss", 50, 1e4, INFINITY, true},
+    [CP_GUARD_GRADIENT] = {"norm of the gradients", 1e3, 1e7, INFINITY, true},
+    [CP_GUARD_GAP] = {"samples' energy above the data's by", 5, 20, 5, false},
+    [CP_GUARD_SLOPE] = {"|dE/dx|^2 at samples", 3, 1e3, 50, false},
+    [CP_GUARD_CHAINS] = {"share of chains that are lost", 0.5, 0.5, 0.5, false},
+    [CP_GUARD_WEIGHTS] = {"parameters that are not finite", 0, 0, 0, true},
+    [CP_GUARD_OUTPUTS] = {"outputs that are not finite", 0, 0, 0, false},
 };
 
 static int patience(const cp_guard *g) {
@@ -54,8 +57,8 @@ static bool is_bad(const cp_guard *g, int sign, double value) {
     if (!isfinite(value)) return signs[sign].needed || isinf(value);
     if (size <= signs[sign].harmless) return false;
     if (size > signs[sign].bad) return true;
-    double times = (g->factor > 0 ? g->factor : 20) * fabs(usual(g, sign));
-    return isfinite(times) && size > times;
+    double median = usual(g, sign);
+    return size > (g->factor > 0 ? g->factor : 20) * fabs(median) || size_of(sign, median) > signs[sign].lost;
 }
 
 static int kept(const cp_guard *g) {
@@ -64,11 +67,13 @@ static int kept(const cp_guard *g) {
 
 static cp_guard_verdict verdict_of(cp_guard *g, int sign) {
     bool hopeless = sign == CP_GUARD_WEIGHTS || sign == CP_GUARD_OUTPUTS;
-    if (!hopeless && ++g->bad <= patience(g)) {
+    g->bad++;
+    g->strikes += STRIKE;
+    if (!hopeless && g->strikes <= STRIKE * patience(g)) {
         g->skipped++;
         return CP_GUARD_SKIP;
     }
-    g->bad = 0;
+    g->bad = g->strikes = 0;
     if (g->rolled_back >= rollbacks(g)) return CP_GUARD_GIVE_UP;
     g->rolled_back++;
     return CP_GUARD_ROLL_BACK;
@@ -91,6 +96,7 @@ cp_guard_verdict cp_guard_judge(cp_guard *g, int64_t step, const double *seen) {
     for (int i = 0; i < CP_GUARD_SIGNS; i++) g->history[i][g->seen % CP_GUARD_HISTORY] = isfinite(seen[i]) ? seen[i] : 0;
     g->seen++;
     g->bad = 0;
+    if (g->strikes > 0) g->strikes--;
     return CP_GUARD_FINE;
 }
 
@@ -99,12 +105,20 @@ cp_guard_verdict cp_guard_judge_outputs(cp_guard *g, int64_t step) {
     return cp_guard_judge(g, step, seen);
 }
 
-void cp_guard_forget(cp_guard *g) {
-    g->seen = g->bad = 0;
+void cp_guard_return(cp_guard *g, const cp_guard *before) {
+    memcpy(g->events, before->events, sizeof g->events);
+    g->event_count = before->event_count;
+    g->skipped = before->skipped;
+    g->rolled_back = before->rolled_back;
+    g->bad = g->strikes = 0;
 }
 
 bool cp_guard_calm(const cp_guard *g) {
     return g->bad == 0;
+}
+
+bool cp_guard_steady(const cp_guard *g) {
+    return g->strikes == 0;
 }
 
 const cp_guard_event *cp_guard_last_event(const cp_guard *g) {
@@ -141,6 +155,7 @@ static bool guard_walk(void *object, int i, cp_state *state) {
     case 0: *state = cp_state_array("", "history", CP_F64, CP_SHAPE(CP_GUARD_SIGNS, CP_GUARD_HISTORY), g->history); return true;
     case 1: *state = cp_state_integer("seen", &g->seen); return true;
     case 2: *state = cp_state_integer("bad", &g->bad); return true;
+    case 7: *state = cp_state_integer("strikes", &g->strikes); return true;
     case 3: *state = cp_state_integer("skipped", &g->skipped); return true;
     case 4: *state = cp_state_integer("rolled_back", &g->rolled_back); return true;
     case 5: *state = cp_state_integer("event_count", &g->event_count); return true;

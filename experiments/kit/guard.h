@@ -22,7 +22,7 @@ typedef enum cp_guard_sign {
     CP_GUARD_GRADIENT, /* the norm of all gradients: must be finite, and not far above its history */
     CP_GUARD_GAP,      /* E(data) - E(samples): not far below zero */
     CP_GUARD_SLOPE,    /* |dE/dx|^2 at the samples: not far above its history */
-    CP_GUARD_CHAINS,   /* the share of chains that cannot move: at most a half */
+    CP_GUARD_CHAINS,   /* the share of chains that are lost, which cannot move or must be restarted: at most a half */
     CP_GUARD_WEIGHTS,  /* parameters that are not finite: there are some (1) or none (0). Cannot be skipped */
     CP_GUARD_OUTPUTS,  /* the model's outputs on validation data are not finite (1) or are (0). Cannot be skipped */
     CP_GUARD_SIGNS
@@ -40,15 +40,16 @@ typedef struct cp_guard_event {
 } cp_guard_event;
 
 typedef struct cp_guard {
-    int    patience;  /* bad steps in a row that are skipped before it rolls back; 0: 3 */
-    int    rollbacks; /* that are tried before it gives up; 0: 8, below 0: none */
-    double factor;    /* above `factor` times the median of its history a sign is bad; 0: 20 */
+    int patience;  /* bad steps, in a row or with fewer than four fine ones for each, that are skipped before it rolls back; 0: 3 */
+    int rollbacks; /* that are tried before it gives up; 0: 8, below 0: none */
+    double factor; /* above `factor` times the median of its history a sign is bad; 0: 20 */
 
     /* The guard's own; saved by cp_part_guard. */
     double         history[CP_GUARD_SIGNS][CP_GUARD_HISTORY]; /* of steps that were fine: a ring */
-    int64_t        seen;                                      /* steps that were fine since the last rollback */
-    int64_t        bad;                                       /* bad steps in a row */
-    int64_t        skipped, rolled_back;                      /* in all */
+    int64_t        seen;                 /* steps that were fine, those of the state that was rolled back to included */
+    int64_t        bad;                  /* bad steps in a row */
+    int64_t        strikes;              /* four for each bad step, less one for each fine one */
+    int64_t        skipped, rolled_back; /* in all */
     int64_t        event_count;
     cp_guard_event events[CP_GUARD_EVENTS]; /* when there are more, the last place has the last one */
 } cp_guard;
@@ -59,11 +60,11 @@ cp_guard_verdict cp_guard_judge(cp_guard *guard, int64_t step, const double *see
 /* The model's outputs were found not to be finite. */
 cp_guard_verdict cp_guard_judge_outputs(cp_guard *guard, int64_t step);
 
-/* After a rollback: the history is of another state and begins anew; events and counts stay. */
-void cp_guard_forget(cp_guard *guard);
+/* After a rollback, of a guard that was restored with the state: its history is that state's, and what has happened since stays. */
+void cp_guard_return(cp_guard *guard, const cp_guard *before);
 
-/* Whether the last steps were fine, so that a state is worth keeping as the last good one. */
-bool cp_guard_calm(const cp_guard *guard);
+bool cp_guard_calm(const cp_guard *guard);   /* the last step was fine */
+bool cp_guard_steady(const cp_guard *guard); /* so were those before: the state is worth keeping as the last good one */
 
 /* The event of the last verdict but CP_GUARD_FINE, or NULL. */
 const cp_guard_event *cp_guard_last_event(const cp_guard *guard);

@@ -79,8 +79,8 @@ static void without_a_history_only_bounds_count(void) {
     is_bad(CP_GUARD_LOSS, 1.1e4);
     is_fine(CP_GUARD_GRADIENT, 9e6);
     is_bad(CP_GUARD_GRADIENT, 1.1e7);
-    is_fine(CP_GUARD_GAP, -99);
-    is_bad(CP_GUARD_GAP, -101);
+    is_fine(CP_GUARD_GAP, -19);
+    is_bad(CP_GUARD_GAP, -21);
     is_fine(CP_GUARD_SLOPE, 990);
     is_bad(CP_GUARD_SLOPE, 1010);
     is_fine(CP_GUARD_CHAINS, 0.5);
@@ -111,14 +111,24 @@ static void what_is_harmless_is_fine_whatever_the_history(void) {
     is_fine(CP_GUARD_GRADIENT, 999);
     is_fine(CP_GUARD_GAP, -4.9);
     is_fine(CP_GUARD_GAP, 1e6); /* samples below the data are the sampler's success */
-    is_fine(CP_GUARD_SLOPE, 4.9);
+    is_fine(CP_GUARD_SLOPE, 2.9);
 }
 
 static void the_median_forgets_what_is_older_than_its_history(void) {
-    for (int i = 0; i < 100; i++) judge(with(healthy, CP_GUARD_SLOPE, 100));
-    is_fine(CP_GUARD_SLOPE, 900);
+    for (int i = 0; i < 100; i++) judge(with(healthy, CP_GUARD_SLOPE, 40));
+    is_fine(CP_GUARD_SLOPE, 700);
     go_well(CP_GUARD_HISTORY);
-    is_bad(CP_GUARD_SLOPE, 900);
+    is_bad(CP_GUARD_SLOPE, 700);
+}
+
+static void a_history_of_lost_chains_makes_nothing_fine(void) {
+    for (int i = 0; i < 7; i++) TEST_ASSERT_EQUAL_INT(CP_GUARD_FINE, judge(with(healthy, CP_GUARD_GAP, -8)));
+    judge(with(healthy, CP_GUARD_GAP, -8));
+    is_bad(CP_GUARD_GAP, -8); /* the median is beyond -5 now */
+    is_fine(CP_GUARD_GAP, -4);
+    guard = (cp_guard){0};
+    for (int i = 0; i < 8; i++) judge(with(healthy, CP_GUARD_SLOPE, 60));
+    is_bad(CP_GUARD_SLOPE, 60);
 }
 
 static void bad_steps_are_not_part_of_the_history(void) {
@@ -150,14 +160,24 @@ static void three_bad_steps_are_skipped_and_the_fourth_rolls_back(void) {
     TEST_ASSERT_EQUAL_INT64(4, guard.event_count);
 }
 
-static void a_fine_step_makes_the_guard_patient_again(void) {
+static void four_fine_steps_make_up_for_a_bad_one(void) {
     signs bad = with(healthy, CP_GUARD_LOSS, NAN);
     for (int round = 0; round < 20; round++) {
         for (int i = 0; i < 3; i++) TEST_ASSERT_EQUAL_INT(CP_GUARD_SKIP, judge(bad));
         go_well(1);
         TEST_ASSERT_TRUE(cp_guard_calm(&guard));
+        TEST_ASSERT_FALSE(cp_guard_steady(&guard));
+        go_well(11);
+        TEST_ASSERT_TRUE(cp_guard_steady(&guard));
     }
     TEST_ASSERT_EQUAL_INT64(0, guard.rolled_back);
+}
+
+static void bad_steps_with_too_few_fine_ones_between_roll_back_too(void) {
+    int skipped = 0;
+    while (judge(with(healthy, CP_GUARD_LOSS, NAN)) == CP_GUARD_SKIP && ++skipped < 50) go_well(2);
+    TEST_ASSERT_EQUAL_INT(5, skipped); /* each leaves two strikes: 2, 4, 6, 8, 10, and the sixth makes 14 of 12 */
+    TEST_ASSERT_EQUAL_INT64(1, guard.rolled_back);
 }
 
 static void patience_is_a_setting(void) {
@@ -180,7 +200,6 @@ static void it_gives_up_after_so_many_rollbacks(void) {
         guard = (cp_guard){.rollbacks = cases[c].setting};
         for (int i = 0; i < cases[c].rollbacks; i++) {
             TEST_ASSERT_EQUAL_INT(CP_GUARD_ROLL_BACK, judge(with(healthy, CP_GUARD_WEIGHTS, 1)));
-            cp_guard_forget(&guard);
             go_well(30); /* steps between them do not give any back */
         }
         TEST_ASSERT_EQUAL_INT(CP_GUARD_GIVE_UP, judge(with(healthy, CP_GUARD_WEIGHTS, 1)));
@@ -189,15 +208,20 @@ static void it_gives_up_after_so_many_rollbacks(void) {
     }
 }
 
-static void after_a_rollback_the_history_begins_anew_and_the_counts_stay(void) {
+static void after_a_rollback_the_history_is_that_of_the_state_and_what_happened_stays(void) {
     go_well(20);
-    is_bad(CP_GUARD_SLOPE, 100);
-    judge(with(healthy, CP_GUARD_WEIGHTS, 1));
-    cp_guard_forget(&guard);
+    cp_guard checkpoint = guard;
+    for (int i = 0; i < 64; i++) judge(with(healthy, CP_GUARD_SLOPE, 7));
     is_fine(CP_GUARD_SLOPE, 100);
+    judge(with(healthy, CP_GUARD_WEIGHTS, 1));
+    cp_guard before = guard;
+    guard = checkpoint;
+    cp_guard_return(&guard, &before);
+    is_bad(CP_GUARD_SLOPE, 100);
     TEST_ASSERT_EQUAL_INT64(1, guard.rolled_back);
     TEST_ASSERT_EQUAL_INT64(1, guard.event_count);
-    TEST_ASSERT_TRUE(cp_guard_calm(&guard));
+    TEST_ASSERT_EQUAL_INT(CP_GUARD_WEIGHTS, cp_guard_last_event(&guard)->sign);
+    TEST_ASSERT_TRUE(cp_guard_calm(&guard) && cp_guard_steady(&guard));
 }
 
 /* ---- telling ---- */
@@ -292,14 +316,16 @@ int main(void) {
     RUN_TEST(with_a_history_twenty_times_the_median_is_bad);
     RUN_TEST(what_is_harmless_is_fine_whatever_the_history);
     RUN_TEST(the_median_forgets_what_is_older_than_its_history);
+    RUN_TEST(a_history_of_lost_chains_makes_nothing_fine);
     RUN_TEST(bad_steps_are_not_part_of_the_history);
     RUN_TEST(weights_are_told_before_what_follows_from_them);
     RUN_TEST(three_bad_steps_are_skipped_and_the_fourth_rolls_back);
-    RUN_TEST(a_fine_step_makes_the_guard_patient_again);
+    RUN_TEST(four_fine_steps_make_up_for_a_bad_one);
+    RUN_TEST(bad_steps_with_too_few_fine_ones_between_roll_back_too);
     RUN_TEST(patience_is_a_setting);
     RUN_TEST(broken_weights_and_outputs_roll_back_without_skipping);
     RUN_TEST(it_gives_up_after_so_many_rollbacks);
-    RUN_TEST(after_a_rollback_the_history_begins_anew_and_the_counts_stay);
+    RUN_TEST(after_a_rollback_the_history_is_that_of_the_state_and_what_happened_stays);
     RUN_TEST(events_read_as_sentences);
     RUN_TEST(a_guard_that_saw_nothing_bad_has_no_last_event);
     RUN_TEST(of_many_events_the_first_and_the_last_are_kept);

@@ -36,7 +36,7 @@ cases() {
 --method hybrid --inject chains --inject-at 9 --norm batch
 --method hybrid --inject gradients --inject-at 23 --average 0
 --method hybrid --conditional --inject weights --inject-at 11 --rate 1
---method hybrid --preset paper --epochs 0 --sgld=2 --rate 1 --inject chains --inject-at 2
+--method hybrid --preset paper --sgld=2 --rate 1 --inject chains --inject-at 2
 --method hybrid --norm group --rate 1
 --method hybrid --noise 1000 --range any --rate 0.01
 --method hybrid --lambda 1e30
