@@ -95,14 +95,14 @@ static bool draw_curves(cp_train *train, const cp_trainer *trainer) {
     draw_trace(accuracy, traces, rows, CP_TRACE_ECE, 1, "ECE");
     cp_panel_vertical(accuracy, (cp_style){.color = 2, .dash = CP_DASHED}, (double)selected);
     cp_panel *loss = cp_figure_panel(figure, (cp_panel_config){.x_label = "step", .y_label = "NLL"});
-    draw_trace(loss, traces, rows, CP_TRACE_NLL, 0, "validation");
-    draw_trace(loss, traces, rows, CP_TRACE_SCALED_NLL, 1, "validation, scaled");
-    draw_trace(loss, traces, rows, CP_TRACE_CROSS_ENTROPY, 2, "labeled images");
+    draw_trace(loss, traces, rows, CP_TRACE_NLL, 2, "NLL, validation");
+    draw_trace(loss, traces, rows, CP_TRACE_SCALED_NLL, 3, "the same, scaled");
+    draw_trace(loss, traces, rows, CP_TRACE_CROSS_ENTROPY, 4, "NLL, labeled images");
     if (generative) {
         cp_panel *gap = cp_figure_panel(figure, (cp_panel_config){.x_label = "step", .y_label = "E(data) - E(samples)"});
-        draw_trace(gap, traces, rows, CP_TRACE_GAP, 0, NULL);
+        draw_trace(gap, traces, rows, CP_TRACE_GAP, 5, NULL);
         cp_panel *slope = cp_figure_panel(figure, (cp_panel_config){.x_label = "step", .y_label = "|dE/dx|^2", .y_log = true});
-        draw_trace(slope, traces, rows, CP_TRACE_SLOPE_DATA, 0, "data");
+        draw_trace(slope, traces, rows, CP_TRACE_SLOPE_DATA, 0, "images");
         draw_trace(slope, traces, rows, CP_TRACE_SLOPE_SAMPLES, 1, "samples");
     }
     bool fine = cp_figure_save(figure, cp_run_path(train->run, "training").s, &train->run->status);
