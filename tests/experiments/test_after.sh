@@ -67,7 +67,7 @@ for command in evaluate generate impute; do
     }
 done
 
-quietly data phantom --npz cells.npz >/dev/null
+"$couplet" data phantom --npz cells.npz >/dev/null
 { head -c $(($(wc -c <cells.npz) - 2)) cells.npz && printf '\001\000x'; } >others.npz # the zip file has a comment
 mask() { # bytes of the first pixels
     printf '\223NUMPY\001\000v\000%-117s\n' "{'descr': '|u1', 'fortran_order': False, 'shape': (28, 28), }"
@@ -90,7 +90,7 @@ expect_success "impute with the mask as it was is shown" quietly impute trained 
 mask '\001\001\000\000' >mask.npy
 refused "impute with a mask that has changed is refused" "the mask has changed since" \
     impute trained holes.npy --mask mask.npy --chains 2 --out masked
-cp impute-1/filled.npy holes.npy && mask '\001\001\001\000' >mask.npy
+cp masked/filled.npy holes.npy && mask '\001\001\001\000' >mask.npy
 refused "impute of images that have changed is refused" "the data has changed since" \
     impute trained holes.npy --mask mask.npy --chains 2 --out masked
 

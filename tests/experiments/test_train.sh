@@ -31,6 +31,8 @@ for method in softmax jem hybrid; do
         awk '/"labeled": \[/ { list = 1; next } /\]/ { list = 0 } list { n++; bad += $1 + 0 < 0 || $1 + 0 > 39 } END { exit n != 9 || bad }' $result
     expect_success "$method leaves no checkpoint" test ! -e $method/checkpoint.safetensors
     expect_success "$method leaves its selected weights" test -s $method/selected.safetensors
+    expect_success "$method tells whether its temperature is at a bound" \
+        test "$(grep -c "is at the bound" $result)" = "$(member $result temperature | awk '{ print $1 == 100 || $1 == 0.01 ? 1 : 0 }')"
     expect_success "$method tells a lambda if it has one" \
         test "$(member $result lambda)" = "$([ $method = hybrid ] && echo 1)"
     expect_empty "seconds of $method are in the log only" "$(grep seconds $result)"
@@ -65,7 +67,6 @@ expect_success "all methods have the same labeled rows" test \
     "$draw_images" short.npz 8 8 1 2 5 1 1
     expect 0 "is at the bound of what is tried" short.npz --steps 4 --every 4 --buffer 8 --chains 8 --sgld 2 --labels 1 --norm batch --out short
     expect_success "result.json has the note on the temperature too" grep -q "is at the bound of what is tried" short/result.json
-    expect_empty "a temperature within the bounds has no note" "$(grep "is at the bound" hybrid/result.json)"
 
     cp -r hybrid changed && cp gray.npz kept.npz && "$draw_images" gray.npz 8 8 1 3 40 30 36 2
     expect 1 "the data has changed since" gray.npz $small --out changed
@@ -89,7 +90,7 @@ expect_success "all methods have the same labeled rows" test \
     train gray.npz $words --preset paper --epochs 1 --unlabeled 8 --sgld 3 --out paper
     found="$(for name in rate sgld alpha clamp range flip shift clip square slope epochs; do member paper/config.json options/$name; done)"
     expect_success "config.json has the preset's values, and what was given in their place" \
-        test "$(echo $found)" = '0.0001 3 2 0 "any" "none" 0 0 0 0 1'
+        test "$(echo $found)" = '0.0001 3 2 0 "any" "none" 0 0 0 "0" 1'
     train gray.npz $words --preset jem --epochs 1 --unlabeled 8 --sgld 2 --out jems
     expect_success "preset jem is of the method jem" test "$(member jems/result.json method)" = '"jem"'
     train gray.npz $small --lambda auto --quiet --out auto

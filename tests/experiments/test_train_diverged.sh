@@ -105,6 +105,25 @@ done <list
     expect 1 "the training in gone diverged" $gone
     expect 1 "holds this run already, finished" $gone
     expect 1 '"diverged": true' $gone --json
+
+    # The guard was content at the end, after an event; the selected weights, which are measured then, have a NaN.
+    last="gray.npz --steps 8 $small --method softmax --inject gradients --inject-at 5 --threads 1 --out last"
+    "$couplet" train $last --quiet </dev/null 2>/dev/null &
+    job=$!
+    wait_for 30 test -e last/config.json
+    mkdir -p last/training.svg/taken # so that it ends just before its result
+    wait $job
+    rm -r last/training.svg
+    size=$(wc -c <last/selected.safetensors)
+    {
+        head -c $((size - 8)) last/selected.safetensors | LC_ALL=C sed 's/couplet\.crc32/outdated.crc3/; s/couplet\.format/outdated.forma/'
+        printf '\377\377\377\377\377\377\377\377'
+    } >spoiled
+    mv spoiled last/selected.safetensors
+    expect 1 "(the trained model's outputs on the validation split are not finite); take a smaller --rate. What" $last
+    expect_success "an event of the guard that did no harm is not its reason" test "$(member last/result.json guard/events)" = 1 -a \
+        "$(member last/result.json reason)" = "\"the trained model's outputs on the validation split are not finite\""
+    expect_empty "its weights are gone" "$(find last gone -name '*.safetensors')"
 }
 echo "$recovered went on to the end, $reported were given up with a report"
 finish
