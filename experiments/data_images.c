@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Pixels as the file has them. */
+/* In the file's numbers; those beyond the range have been taken to its ends. */
 static cp_data_summary summarize_split(const cp_images *images, const cp_split *split) {
     cp_data_summary s = cp_data_summarize(images->set->dtype, split->inputs, (size_t)split->count * images->set->values);
     if (images->set->dtype == CP_U8) return s;
@@ -114,7 +114,8 @@ static void print_set(const cp_images *images, int *const *counts) {
     print_classes(images, counts);
     printf("\n");
     print_pixels(images);
-    if (images->clamped) printf("%zu pixels of val and test lie beyond the range and are taken to its ends\n", images->clamped);
+    if (images->clamped)
+        printf("%zu pixels of val and test lie beyond the range and are taken to its ends, in this table too\n", images->clamped);
 }
 
 bool cp_data_show_images(const cp_images *images, const char *path, bool json, cp_status *status) {

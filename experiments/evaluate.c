@@ -176,16 +176,6 @@ static cp_table *metrics_table(const cp_evaluation *e) {
     return table;
 }
 
-static void put_model(const cp_evaluation *e, cp_json_writer *w) {
-    const cp_run_model *t = e->trained;
-    cp_json_put_object(w, "model");
-    cp_json_put_string(w, "name", t->name);
-    cp_json_put_string(w, "head", t->model->config.head);
-    if (*t->folder) cp_json_put_string(w, "weights", t->weights == CP_WEIGHTS_END ? "end" : "selected");
-    cp_json_put_number(w, "temperature", t->temperature);
-    cp_json_put_end(w);
-}
-
 static void put_mean(cp_json_writer *w, const char *key, int n, const double *values) {
     if (values && n) cp_json_put_number(w, key, cp_mean_sd_of(values, n).mean);
 }
@@ -215,6 +205,7 @@ static void put_notes(const cp_evaluation *e, cp_json_writer *w, FILE *file) {
     const cp_images    *images = e->images;
     cp_json_put_array(w, "notes");
     cp_note_put(w, file, "Data: %s, %s; the intervals are bootstrap intervals of 95 %%.", images->name, cp_images_origin(images));
+    cp_run_model_note(t, w, file);
     if (t->temperature == 1)
         cp_note_put(w, file, "The predictions in %s are the softmax's, without a temperature.", predictions_name(e).s);
     else
@@ -243,7 +234,7 @@ static bool write_result(cp_evaluation *e) {
     cp_json_put_string(&w, "experiment", cp_options_command(e->options)->name);
     cp_json_put_string(&w, "title", title);
     cp_images_put(e->images, &w, "data");
-    put_model(e, &w);
+    cp_run_model_put(e->trained, &w);
     cp_json_put_string(&w, "split", cp_images_splits[e->split]);
     cp_measured_put(CP_READINGS, e->measured, &w, "metrics");
     put_confusion(e, &w);
@@ -253,9 +244,7 @@ static bool write_result(cp_evaluation *e) {
     if (e->other) cp_outliers_put(e, &w, file);
     put_notes(e, &w, file);
     cp_json_put_end(&w);
-    if (!cp_run_finish(run, &w)) return false;
-    if (!run->quiet) fprintf(run->json ? stderr : stdout, "%sResults: %s/\n", run->json ? "" : "\n", run->folder);
-    return true;
+    return cp_run_conclude(run, &w);
 }
 
 /* ---- the command ---- */
@@ -302,7 +291,11 @@ static void evaluation_free(cp_evaluation *e) {
 static int run_loaded(cp_evaluation *e) {
     cp_run *run = e->run = cp_run_open(e->options);
     if (!run) return CP_EXIT_FAILED;
-    if (run->state == CP_RUN_FINISHED) return cp_run_show(run);
+    if (run->state == CP_RUN_FINISHED)
+        return cp_run_show_of(run, (cp_run_source[]){CP_RUN_MODEL_SOURCES(e->trained),
+                                                     {"the data", "data/md5", e->images->md5},
+                                                     {"the other data", "ood/data/md5", e->other ? e->other->md5 : ""},
+                                                     {0}});
     if (measure(e, &run->status) && cp_run_goes_on(run) && cp_evaluation_draw(e, &run->status) &&
         write_predictions(e, &run->status))
         write_result(e);

@@ -260,6 +260,7 @@ static bool write_result(generation *g) {
     cp_json_put_object(&w, NULL);
     cp_json_put_string(&w, "experiment", cp_options_command(g->options)->name);
     cp_json_put_string(&w, "title", title);
+    cp_run_model_put(g->trained, &w);
     cp_json_put_integer(&w, "classes", g->classes);
     cp_json_put_integer(&w, "per_class", g->per_class);
     cp_sampler_put(&g->sgld, &w, "sampler");
@@ -269,6 +270,7 @@ static bool write_result(generation *g) {
     cp_json_put_integer(&w, "stuck", g->stuck);
     cp_table_conclude(table, &w, "table", file);
     cp_json_put_array(&w, "notes");
+    cp_run_model_note(g->trained, &w, file);
     if (g->from == FROM_BUFFER && g->borrowed < g->count)
         cp_note_put(&w, file, "The training's chains gave %d of the %d starts; the other classes had too few, and started afresh.",
                     g->borrowed, g->count);
@@ -276,9 +278,7 @@ static bool write_result(generation *g) {
     cp_note_put(&w, file, "The images are in samples.png, one row a class, and for numpy, with their labels, in samples.npz.");
     cp_json_put_end(&w);
     cp_json_put_end(&w);
-    if (!cp_run_finish(run, &w)) return false;
-    if (!run->quiet) fprintf(run->json ? stderr : stdout, "%sResults: %s/\n", run->json ? "" : "\n", run->folder);
-    return true;
+    return cp_run_conclude(run, &w);
 }
 
 /* ---- the command ---- */
@@ -324,7 +324,7 @@ static int run_generate(const cp_options *o) {
     if (!load(&g, &status))
         cp_complain(o, "%s", status.message);
     else if ((g.run = cp_run_open(o)) && g.run->state == CP_RUN_FINISHED)
-        code = cp_run_show(g.run);
+        code = cp_run_show_of(g.run, (cp_run_source[]){CP_RUN_MODEL_SOURCES(g.trained), {0}});
     else if (g.run) {
         work(&g, &g.run->status);
         code = cp_run_close(g.run);

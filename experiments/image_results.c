@@ -110,6 +110,12 @@ void cp_note_put(cp_json_writer *w, FILE *file, const char *format, ...) {
     if (file) fprintf(file, "%s\n", note);
 }
 
+bool cp_run_conclude(cp_run *run, cp_json_writer *result) {
+    if (!cp_run_finish(run, result)) return false;
+    if (!run->quiet) fprintf(run->json ? stderr : stdout, "%sResults: %s/\n", run->json ? "" : "\n", run->folder);
+    return true;
+}
+
 /* ---- sheets ---- */
 
 struct cp_sheet {

@@ -40,6 +40,7 @@ typedef struct imputation {
     cp_run_model     *trained;
     cp_sgld_config    sgld;
     cp_holes          holes;
+    char              data_md5[CP_MD5_TEXT], mask_md5[CP_MD5_TEXT];
     int               chains;
     cp_real          *mean;                  /* (H, W, C): the mean training image */
     cp_real          *filled;                /* (count, H, W, C) */
@@ -49,35 +50,10 @@ typedef struct imputation {
     int               stuck;
 } imputation;
 
-/* ---- the mean image ---- */
-
-/* That of the Gaussian where chains started, or else of the run's own training images. */
-static bool find_mean(imputation *m, cp_status *status) {
-    size_t   values = m->trained->values;
-    cp_state state;
-    m->mean = calloc(values, sizeof *m->mean);
-    if (!m->mean) return cp_fail(status, "not enough memory for a mean image");
-    if (m->trained->gaussian && cp_class_gaussian_state(m->trained->gaussian, 0, &state)) {
-        memcpy(m->mean, state.data, values * sizeof *m->mean);
-        return true;
-    }
-    const char *name = cp_json_string(cp_json_at(cp_json_get(m->trained->config, "arguments"), 0), "");
-    cp_images  *images = cp_images_load(name, status);
-    if (!images) return false;
-    const cp_split *train = &images->set->splits[CP_IMAGES_TRAIN];
-    cp_real        *row = malloc(values * sizeof *row);
-    double         *sum = calloc(values, sizeof *sum);
-    bool            fine = images->set->values == values || cp_fail(status, "%.200s is not what the model was trained on", name);
-    fine = fine && ((row && sum) || cp_fail(status, "not enough memory for a mean image"));
-    for (int i = 0; fine && i < train->count; i++) {
-        cp_split_read(train, &i, 1, row);
-        for (size_t k = 0; k < values; k++) sum[k] += (double)row[k];
-    }
-    for (size_t k = 0; fine && k < values; k++) m->mean[k] = (cp_real)(sum[k] / train->count);
-    free(row);
-    free(sum);
-    cp_images_free(images);
-    return fine;
+/* Where the images come from. */
+static const char *data_path(const cp_options *o) {
+    const char *set = cp_option_text(o, "from-set");
+    return set ? set : cp_argument(o, 1);
 }
 
 /* ---- walking ---- */
@@ -245,6 +221,7 @@ static bool save_sheet(const imputation *m, cp_status *status) {
 static void put_notes(const imputation *m, cp_json_writer *w, FILE *file) {
     const cp_holes *h = &m->holes;
     cp_json_put_array(w, "notes");
+    cp_run_model_note(m->trained, w, file);
     cp_note_put(w, file, "%zu pixels are missing, %.1f %% of %d images. The filled images are in filled.npy.", h->missing_pixels,
                 100.0 * (double)h->missing_pixels / ((double)h->count * (double)h->pixels), h->count);
     if (h->truth)
@@ -261,6 +238,14 @@ static void put_notes(const imputation *m, cp_json_writer *w, FILE *file) {
     cp_json_put_end(w);
 }
 
+static void put_file(cp_json_writer *w, const char *key, const char *path, const char *md5) {
+    if (!path) return;
+    cp_json_put_object(w, key);
+    cp_json_put_string(w, "file", path);
+    cp_json_put_string(w, "md5", md5);
+    cp_json_put_end(w);
+}
+
 static bool write_result(imputation *m) {
     cp_run        *run = m->run;
     cp_json_writer w = {.pretty = true};
@@ -270,6 +255,9 @@ static bool write_result(imputation *m) {
     cp_json_put_object(&w, NULL);
     cp_json_put_string(&w, "experiment", cp_options_command(m->options)->name);
     cp_json_put_string(&w, "title", title);
+    cp_run_model_put(m->trained, &w);
+    put_file(&w, "data", data_path(m->options), m->data_md5);
+    put_file(&w, "mask", cp_option_text(m->options, "mask"), m->mask_md5);
     cp_json_put_integer(&w, "images", m->holes.count);
     cp_json_put_integer(&w, "missing_pixels", (int64_t)m->holes.missing_pixels);
     cp_json_put_integer(&w, "chains", m->chains);
@@ -293,9 +281,7 @@ static bool write_result(imputation *m) {
     }
     put_notes(m, &w, file);
     cp_json_put_end(&w);
-    if (!cp_run_finish(run, &w)) return false;
-    if (!run->quiet) fprintf(run->json ? stderr : stdout, "%sResults: %s/\n", run->json ? "" : "\n", run->folder);
-    return true;
+    return cp_run_conclude(run, &w);
 }
 
 /* ---- the command ---- */
@@ -325,9 +311,12 @@ static bool prepare_start(imputation *m, cp_status *status) {
 
 static bool load_holes(imputation *m, cp_status *status) {
     const cp_options *o = m->options;
-    const char       *set = cp_option_text(o, "from-set");
-    if (!set) return cp_holes_read(cp_argument(o, 1), cp_option_text(o, "mask"), m->trained->shape, &m->holes, status);
+    const char       *set = cp_option_text(o, "from-set"), *mask = cp_option_text(o, "mask"), *path = data_path(o);
+    if (!set)
+        return cp_holes_read(path, mask, m->trained->shape, &m->holes, status) && cp_md5_file(path, m->data_md5, status) &&
+               (!mask || cp_md5_file(mask, m->mask_md5, status));
     cp_images *images = cp_images_load(set, status);
+    if (images) memcpy(m->data_md5, images->md5, sizeof images->md5);
     const int *d = m->trained->shape.dims;
     bool       fine = images && ((images->height == d[0] && images->width == d[1] && images->channels == d[2]) ||
                            cp_fail(status, "%.200s has images of %d x %d x %d; the model's are of %d x %d x %d", images->name,
@@ -347,7 +336,9 @@ static bool load(imputation *m, cp_status *status) {
         return false;
     if ((int64_t)m->holes.count * m->chains > INT32_MAX / 2)
         return cp_fail(status, "%d chains for each of %d images are too many", m->chains, m->holes.count);
-    return prepare_start(m, status) && find_mean(m, status);
+    m->mean = calloc(m->trained->values, sizeof *m->mean);
+    if (!m->mean) return cp_fail(status, "not enough memory for a mean image");
+    return prepare_start(m, status) && cp_run_model_mean(m->trained, m->mean, status);
 }
 
 static bool right_words(const cp_options *o) {
@@ -369,7 +360,10 @@ static int run_impute(const cp_options *o) {
     if (!load(&m, &status))
         cp_complain(o, "%s", status.message);
     else if ((m.run = cp_run_open(o)) && m.run->state == CP_RUN_FINISHED)
-        code = cp_run_show(m.run);
+        code = cp_run_show_of(m.run, (cp_run_source[]){CP_RUN_MODEL_SOURCES(m.trained),
+                                                       {"the data", "data/md5", m.data_md5},
+                                                       {"the mask", "mask/md5", m.mask_md5},
+                                                       {0}});
     else if (m.run) {
         work(&m, &m.run->status);
         code = cp_run_close(m.run);

@@ -2,6 +2,7 @@
 #include "experiments/run_model.h"
 
 #include "core/io/safetensors.h"
+#include "experiments/image_results.h"
 #include "experiments/trainer.h"
 
 #include <math.h>
@@ -60,6 +61,9 @@ static bool open_run(cp_run_model *t, cp_status *status) {
     if (!t->model)
         return cp_fail(status, "%s%s", unread.message,
                        !t->found ? "; the training is not finished: the same command continues it" : "");
+    if (!cp_md5_file(file_of(t, weights).s, t->md5, status) ||
+        (t->found && !cp_md5_file(file_of(t, "result.json").s, t->result_md5, status)))
+        return false;
     double temperature = cp_json_number(cp_json_get(t->found, "temperature"), 1);
     if (t->weights == CP_WEIGHTS_SELECTED && temperature > 0) t->temperature = temperature;
     set_shape(t);
@@ -76,7 +80,7 @@ cp_run_model *cp_run_model_open(const char *path, cp_weights weights, cp_status 
         if (stat(path, &about) == 0 && S_ISDIR(about.st_mode))
             fine = set_folder(t, path, status) && open_run(t, status);
         else
-            fine = (t->model = cp_model_load(path, status)) != NULL;
+            fine = (t->model = cp_model_load(path, status)) && cp_md5_file(path, t->md5, status);
         set_name(t, *t->folder ? t->folder : path);
     }
     if (fine) return t;
@@ -109,6 +113,31 @@ bool cp_run_model_fits(const cp_run_model *t, const char *name, int height, int 
     return !classes || classes == t->model->config.classes ||
            cp_fail(status, "%.200s has %d classes; the model %.100s tells %d apart", name, classes, t->name,
                    t->model->config.classes);
+}
+
+/* ---- telling ---- */
+
+bool cp_run_model_unfinished(const cp_run_model *t) {
+    return *t->folder && !t->found;
+}
+
+void cp_run_model_put(const cp_run_model *t, cp_json_writer *w) {
+    cp_json_put_object(w, "model");
+    cp_json_put_string(w, "name", t->name);
+    cp_json_put_string(w, "head", t->model->config.head);
+    if (*t->folder) cp_json_put_string(w, "weights", t->weights == CP_WEIGHTS_END ? "end" : "selected");
+    if (*t->folder) cp_json_put_bool(w, "finished", !cp_run_model_unfinished(t));
+    cp_json_put_number(w, "temperature", t->temperature);
+    cp_json_put_string(w, "md5", t->md5);
+    cp_json_put_string(w, "result_md5", t->result_md5);
+    cp_json_put_end(w);
+}
+
+void cp_run_model_note(const cp_run_model *t, cp_json_writer *w, FILE *file) {
+    if (cp_run_model_unfinished(t))
+        cp_note_put(w, file,
+                    "The training in %s is not finished: its weights may still change, and no temperature is fitted to them.",
+                    t->folder);
 }
 
 /* ---- chains ---- */
@@ -168,6 +197,40 @@ cp_real *cp_run_model_samples(const cp_run_model *t, int most, int *count, cp_st
     return all;
 }
 
+/* ---- the mean image ---- */
+
+static bool mean_of(const cp_images *images, size_t values, cp_real *mean, cp_status *status) {
+    const cp_split *train = &images->set->splits[CP_IMAGES_TRAIN];
+    cp_real        *row = malloc(values * sizeof *row);
+    double         *sum = calloc(values, sizeof *sum);
+    bool            fine = (row && sum) || cp_fail(status, "not enough memory for a mean image");
+    for (int i = 0; fine && i < train->count; i++) {
+        cp_split_read(train, &i, 1, row);
+        for (size_t k = 0; k < values; k++) sum[k] += (double)row[k];
+    }
+    for (size_t k = 0; fine && k < values; k++) mean[k] = (cp_real)(sum[k] / train->count);
+    free(row);
+    free(sum);
+    return fine;
+}
+
+bool cp_run_model_mean(const cp_run_model *t, cp_real *mean, cp_status *status) {
+    cp_state state;
+    if (t->gaussian && cp_class_gaussian_state(t->gaussian, 0, &state)) {
+        memcpy(mean, state.data, t->values * sizeof *mean);
+        return true;
+    }
+    const char *name = cp_json_string(cp_json_at(cp_json_get(t->config, "arguments"), 0), "");
+    cp_images  *images = cp_images_load(name, status);
+    if (!images) return false;
+    const char *md5 = cp_json_string(cp_json_get(cp_json_get(t->found, "data"), "md5"), images->md5);
+    bool        fine = (images->set->values == t->values && strcmp(md5, images->md5) == 0) ||
+                cp_fail(status, "%.200s is not what the model was trained on", name);
+    fine = fine && mean_of(images, t->values, mean, status);
+    cp_images_free(images);
+    return fine;
+}
+
 /* ---- the sampler ---- */
 
 double cp_run_model_option(const cp_run_model *t, const char *name) {
@@ -182,15 +245,16 @@ double cp_run_model_moves(const cp_run_model *t) {
     return fmax(1, rint(visits * cp_run_model_option(t, "sgld")));
 }
 
-static bool read_setting(const cp_options *o, const char *name, double by_run, double *value, cp_status *status) {
+static bool read_setting(const cp_options *o, const char *name, bool above_0, double by_run, double *value, cp_status *status) {
     const char *text = cp_option_text(o, name);
     char       *end;
     *value = by_run;
     if (strcmp(text, "run") == 0)
         return isfinite(by_run) || cp_fail(status, "the run's config.json does not tell its sampler's settings; give --%s", name);
     *value = strtod(text, &end);
-    return (end != text && !*end && isfinite(*value) && *value >= 0) ||
-           cp_fail(status, "--%s is \"%.40s\"; a number of at least 0 or \"run\" is expected", name, text);
+    return (end != text && !*end && isfinite(*value) && (above_0 ? *value > 0 : *value >= 0)) ||
+           cp_fail(status, "--%s is \"%.40s\"; a number %s 0 or \"run\" is expected", name, text,
+                   above_0 ? "above" : "of at least");
 }
 
 bool cp_run_model_sampler(const cp_run_model *t, const cp_options *o, double moves, cp_sgld_config *sgld, cp_status *status) {
@@ -199,10 +263,10 @@ bool cp_run_model_sampler(const cp_run_model *t, const cp_options *o, double mov
     const char *range = cp_json_string(cp_json_get(cp_json_get(t->config, "options"), "range"), "images");
     *sgld = (cp_sgld_config){0};
     if (strcmp(range, "any") != 0) sgld->clamp_low = -1, sgld->clamp_high = 1;
-    if (!read_setting(o, "steps", moves, &steps, status) ||
-        !read_setting(o, "alpha", cp_run_model_option(t, "alpha"), &sgld->step_size, status) ||
-        !read_setting(o, "noise", cp_run_model_option(t, "noise"), &sgld->noise, status) ||
-        !read_setting(o, "clamp", cp_run_model_option(t, "clamp"), &sgld->gradient_clamp, status))
+    if (!read_setting(o, "steps", false, moves, &steps, status) ||
+        !read_setting(o, "alpha", true, cp_run_model_option(t, "alpha"), &sgld->step_size, status) ||
+        !read_setting(o, "noise", false, cp_run_model_option(t, "noise"), &sgld->noise, status) ||
+        !read_setting(o, "clamp", false, cp_run_model_option(t, "clamp"), &sgld->gradient_clamp, status))
         return false;
     sgld->steps = (int)fmin(steps, MOST);
     return (steps == rint(steps) && steps >= 1 && steps <= MOST) ||

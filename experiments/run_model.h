@@ -6,9 +6,9 @@
 #ifndef CP_EXPERIMENTS_RUN_MODEL_H
 #define CP_EXPERIMENTS_RUN_MODEL_H
 
-#include "core/io/json.h"
+#include "core/io/md5.h"
 #include "experiments/kit/images.h"
-#include "experiments/kit/options.h"
+#include "experiments/kit/run.h"
 #include "models/checkpoint.h"
 #include "optim/sgld.h"
 
@@ -27,7 +27,9 @@ typedef struct cp_run_model {
     char               folder[1024]; /* of the run; "" of a file alone */
     char               name[64];     /* the folder's or file's, without path and ending */
     cp_weights         weights;
-    double             temperature;    /* of the selected weights, fitted on validation; 1 of others */
+    char               md5[CP_MD5_TEXT];        /* of the weights' file */
+    char               result_md5[CP_MD5_TEXT]; /* of the run's result.json; "": a file alone, or a run that is not finished */
+    double             temperature;             /* of the selected weights, fitted on validation; 1 of others */
     cp_json           *config, *found; /* the run's config.json and result.json; NULL: a file alone, a run that is not finished */
     cp_shape           shape;          /* (H, W, C) of the images trained on; rank 0: not known */
     size_t             values;         /* of an image; known with the chains */
@@ -40,6 +42,24 @@ cp_run_model *cp_run_model_open(const char *path, cp_weights weights, cp_status 
 void          cp_run_model_free(cp_run_model *trained); /* NULL is fine */
 
 bool cp_run_model_generative(const cp_run_model *trained); /* it has energies */
+
+bool cp_run_model_unfinished(const cp_run_model *trained); /* a run without a result: its weights are half-trained */
+
+/* "model": {"name":, "head":, "weights":, "finished":, "temperature":, "md5":, "result_md5":}. */
+void cp_run_model_put(const cp_run_model *trained, cp_json_writer *writer);
+
+/* A note when the run is not finished; file may be NULL. */
+void cp_run_model_note(const cp_run_model *trained, cp_json_writer *writer, FILE *file);
+
+/* For cp_run_show_of: what of cp_run_model_put must be as it was. */
+#define CP_RUN_MODEL_SOURCES(trained)                                                                                              \
+    {"the model", "model/md5", (trained)->md5}, {                                                                                  \
+        "the training", "model/result_md5", (trained)->result_md5                                                                  \
+    }
+
+/* The mean training image into (values): that of the Gaussian where chains started, or else of the images that the run was trained
+ * on, which are loaded. The chains are loaded. */
+bool cp_run_model_mean(const cp_run_model *trained, cp_real *mean, cp_status *status);
 
 /* Loads the chains that the run left, and the shape of its images. False with a message: a softmax model, a file alone, or a
  * chains file that is not there or damaged. */

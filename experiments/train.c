@@ -55,7 +55,7 @@ static const cp_option options[] = {
     {.name = "conditional", .kind = CP_OPTION_FLAG, .help = "samples of a class each, for the labeled images' energy"},
     {.name = "chains", .kind = CP_OPTION_INT, .fallback = "32", .least = 1, .most = 4096, .help = "samples of a step"},
     {.name = "sgld", .kind = CP_OPTION_INT, .fallback = "10", .least = 1, .most = 100000, .unit = "moves", .help = "of a chain in a step"},
-    {.name = "alpha", .kind = CP_OPTION_REAL, .fallback = "2", .least = 0, .most = 1e9, .help = "a move is alpha / 2 times the gradient"},
+    {.name = "alpha", .kind = CP_OPTION_REAL, .fallback = "2", .least = 1e-12, .most = 1e9, .help = "a move is alpha / 2 times the gradient"},
     {.name = "noise", .kind = CP_OPTION_REAL, .fallback = "0.01", .least = 0, .most = 1e3, .help = "standard deviation of a move's noise"},
     {.name = "clamp", .kind = CP_OPTION_REAL, .fallback = "0.1", .least = 0, .most = 1e9,
      .help = "a chain's gradient at each pixel is kept within +- this; 0: as it is"},
@@ -97,8 +97,8 @@ static const cp_default defaults[] = {
     {0}};
 /* clang-format on */
 
-enum { LAMBDAS = 3, MOST_MEASUREMENTS = 1000000, MOST_STEPS = 100000000, LEAST_SIDE = 8 };
-static const double lambdas[LAMBDAS] = {0.1, 1, 10};
+enum { MOST_MEASUREMENTS = 1000000, MOST_STEPS = 100000000, LEAST_SIDE = 8 };
+const double cp_train_lambdas[CP_TRAIN_LAMBDAS] = {0.1, 1, 10};
 
 /* ---- settings ---- */
 
@@ -254,10 +254,17 @@ static bool copy_file(const char *folder, const char *to, const char *name, cp_s
     return fine;
 }
 
-static void remove_checkpoint(const char *folder) {
+static void remove_file(const char *folder, const char *name) {
     char path[1200];
-    snprintf(path, sizeof path, "%s/%s", folder, CP_TRAINER_CHECKPOINT);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
     unlink(path);
+}
+
+/* Those of a training that diverged are worth nothing. */
+static void remove_weights(const char *folder) {
+    remove_file(folder, CP_TRAINER_SELECTED);
+    remove_file(folder, CP_TRAINER_END);
+    remove_file(folder, CP_TRAINER_CHAINS);
 }
 
 static cp_trainer *train_with(cp_train *train, cp_trainer_config *config, double lambda, const char *folder, cp_training *end) {
@@ -280,22 +287,27 @@ static cp_run_name lambda_folder(const cp_run *run, double lambda) {
 static cp_trainer *train_each_lambda(cp_train *train, cp_trainer_config *config, cp_training *end) {
     cp_trainer *best = NULL;
     double      least = INFINITY;
-    for (int i = 0; i < LAMBDAS; i++) {
-        double      nll = INFINITY;
+    for (int i = 0; i < CP_TRAIN_LAMBDAS; i++) {
+        double      nll = INFINITY, lambda = cp_train_lambdas[i];
+        cp_run_name folder = lambda_folder(train->run, lambda);
         cp_training this_end;
-        cp_trainer *trainer = train_with(train, config, lambdas[i], lambda_folder(train->run, lambdas[i]).s, &this_end);
+        cp_trainer *trainer = train_with(train, config, lambda, folder.s, &this_end);
         if (this_end == CP_TRAINING_STOPPED) {
             cp_trainer_free(trainer);
             cp_trainer_free(best);
             *end = CP_TRAINING_STOPPED;
             return NULL;
         }
-        if (this_end == CP_TRAINING_DONE) cp_trainer_selected(trainer, &nll);
+        if (this_end == CP_TRAINING_DONE)
+            cp_trainer_selected(trainer, &nll);
+        else
+            remove_weights(folder.s);
+        train->lambda_nll[i] = nll;
         if (!best || nll < least) {
             cp_trainer_free(best);
             best = trainer;
             least = nll;
-            train->lambda = lambdas[i];
+            train->lambda = lambda;
             *end = this_end;
         } else {
             cp_trainer_free(trainer);
@@ -314,8 +326,11 @@ static bool fetch_lambda_files(cp_train *train, const cp_trainer *trainer) {
 }
 
 static void clean_up(const cp_train *train) {
-    remove_checkpoint(train->run->folder);
-    for (int i = 0; i < LAMBDAS; i++) remove_checkpoint(lambda_folder(train->run, lambdas[i]).s);
+    for (int i = -1; i < CP_TRAIN_LAMBDAS; i++) {
+        cp_run_name folder = i < 0 ? cp_run_path(train->run, ".") : lambda_folder(train->run, cp_train_lambdas[i]);
+        remove_file(folder.s, CP_TRAINER_CHECKPOINT);
+        if (train->diverged) remove_weights(folder.s);
+    }
 }
 
 static int run_training(cp_train *train, cp_trainer_config *config, bool each_lambda) {
@@ -355,7 +370,7 @@ static int run_loaded(cp_train *train) {
     if (!train->run) return CP_EXIT_FAILED;
     if (train->run->state == CP_RUN_FINISHED) {
         clean_up(train);
-        return cp_run_show(train->run);
+        return cp_run_show_of(train->run, (cp_run_source[]){{"the data", "data/md5", train->images->md5}, {0}});
     }
     return run_training(train, &config, each_lambda);
 }

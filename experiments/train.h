@@ -4,6 +4,9 @@
 
 #include "experiments/trainer.h"
 
+enum { CP_TRAIN_LAMBDAS = 3 };
+extern const double cp_train_lambdas[CP_TRAIN_LAMBDAS]; /* that --lambda auto tries */
+
 /* What a result is about. */
 typedef struct cp_train {
     const cp_options *options;
@@ -13,6 +16,8 @@ typedef struct cp_train {
     cp_run           *run;
     double            lambda; /* of the training that counts */
     bool              lambda_chosen;
+    double            lambda_nll[CP_TRAIN_LAMBDAS]; /* then of each: validation, scaled; infinite: it diverged */
+    bool              diverged;                     /* so it was reported */
 } cp_train;
 
 /* Measures the weights that the trainer left in the run's folder on both splits, draws the figures, writes result.json and prints

@@ -19,15 +19,19 @@ static const char *const measured_names[MEASURED] = {"validation", "test"};
 static const int         measured_splits[MEASURED] = {CP_IMAGES_VAL, CP_IMAGES_TEST};
 
 typedef struct findings {
-    cp_measured measured[MEASURED][VIEWS]; /* metrics NULL: bayes of a head that has none */
-    double      temperature;
-    bool        finite;
+    cp_measured    measured[MEASURED][VIEWS]; /* metrics NULL: bayes of a head that has none */
+    cp_temperature fitted;                    /* on validation */
+    const char    *not_finite;                /* the outputs on this split are not; NULL: all are */
 } findings;
+
+static bool is_hybrid(const cp_train *train) {
+    return strcmp(cp_option_text(train->options, "method"), "hybrid") == 0;
+}
 
 /* ---- measuring ---- */
 
 static bool measure_scores(cp_train *train, findings *f, int s, view v, const cp_scores *scores) {
-    cp_predictions predictions = cp_scores_predictions(scores, v == BAYES, v == SCALED ? f->temperature : 1);
+    cp_predictions predictions = cp_scores_predictions(scores, v == BAYES, v == SCALED ? f->fitted.temperature : 1);
     cp_metrics *metrics = cp_metrics_new(&predictions, (cp_metrics_config){.seed = (uint64_t)cp_option_int(train->options, "seed")},
                                          &train->run->status);
     f->measured[s][v] = (cp_measured){view_names[v], view_titles[v], metrics};
@@ -35,24 +39,23 @@ static bool measure_scores(cp_train *train, findings *f, int s, view v, const cp
 }
 
 static bool measure_split(cp_train *train, findings *f, cp_tape *tape, const cp_model *model, bool selected, int s) {
-    cp_scores      scores;
-    cp_temperature fitted;
-    cp_status     *status = &train->run->status;
+    cp_scores  scores;
+    cp_status *status = &train->run->status;
     if (!cp_scores_make(tape, model, &train->images->set->splits[measured_splits[s]], &scores, status)) return false;
     scores.groups = train->images->groups[measured_splits[s]];
-    bool fine = f->finite = f->finite && scores.finite;
+    bool fine = scores.finite;
+    if (!fine) f->not_finite = measured_names[s];
     if (fine && selected && s == VAL) {
         cp_predictions plain = cp_scores_predictions(&scores, false, 1);
-        fine = cp_temperature_fit(&plain, &fitted, status);
-        f->temperature = fitted.temperature;
+        fine = cp_temperature_fit(&plain, &f->fitted, status);
     }
     fine = fine && measure_scores(train, f, s, selected ? SELECTED : END, &scores);
     if (selected) {
         fine = fine && measure_scores(train, f, s, SCALED, &scores);
-        if (cp_option_choice(train->options, "method") == 2) fine = fine && measure_scores(train, f, s, BAYES, &scores);
+        if (is_hybrid(train)) fine = fine && measure_scores(train, f, s, BAYES, &scores);
     }
     cp_scores_free(&scores);
-    return fine || !f->finite;
+    return fine;
 }
 
 static bool measure_file(cp_train *train, findings *f, cp_tape *tape, const char *name, bool selected) {
@@ -139,11 +142,12 @@ static bool draw_chains(cp_train *train, const cp_trainer *trainer) {
 /* ---- texts ---- */
 
 typedef struct notes {
-    char at[3][300];
+    char at[4][300];
     int  count;
 } notes;
 
-static notes make_notes(const cp_train *train, const cp_trainer *trainer, bool diverged) {
+/* `f` is NULL of a training that diverged. */
+static notes make_notes(const cp_train *train, const cp_trainer *trainer, const findings *f) {
     const cp_guard *guard = cp_trainer_guard(trainer);
     notes           n = {.count = 1};
     snprintf(n.at[0], sizeof n.at[0], "Data: %s, %s.", train->images->name, cp_images_origin(train->images));
@@ -151,7 +155,12 @@ static notes make_notes(const cp_train *train, const cp_trainer *trainer, bool d
         snprintf(n.at[n.count++], sizeof n.at[0], "The divergence guard left out %lld step%s and rolled back %lld time%s.",
                  (long long)guard->skipped, guard->skipped == 1 ? "" : "s", (long long)guard->rolled_back,
                  guard->rolled_back == 1 ? "" : "s");
-    if (diverged)
+    if (f && f->fitted.at_bound)
+        snprintf(
+            n.at[n.count++], sizeof n.at[0],
+            "The temperature %g is at the bound of what is tried: the validation images, which are %s, do not tell a better one.",
+            f->fitted.temperature, f->fitted.temperature < 1 ? "all told right" : "told worse than by chance");
+    if (!f)
         snprintf(n.at[n.count++], sizeof n.at[0],
                  "The training diverged and was given up; there is nothing to report of its model.");
     return n;
@@ -168,6 +177,21 @@ static void put_settings(const cp_trainer *trainer, cp_json_writer *w) {
     if (cp_trainer_replay(trainer)) {
         cp_json_put_number(w, "energy", c->objective.energy);
         cp_json_put_number(w, "slope", c->objective.slope);
+    }
+    cp_json_put_end(w);
+}
+
+static void put_lambda(const cp_train *train, cp_json_writer *w) {
+    if (!is_hybrid(train)) return;
+    cp_json_put_number(w, "lambda", train->lambda);
+    cp_json_put_bool(w, "lambda_chosen", train->lambda_chosen);
+    if (!train->lambda_chosen) return;
+    cp_json_put_array(w, "lambdas");
+    for (int i = 0; i < CP_TRAIN_LAMBDAS; i++) {
+        cp_json_put_object(w, NULL);
+        cp_json_put_number(w, "lambda", cp_train_lambdas[i]);
+        cp_json_put_number(w, "nll", train->lambda_nll[i]);
+        cp_json_put_end(w);
     }
     cp_json_put_end(w);
 }
@@ -191,14 +215,16 @@ static void begin_result(const cp_train *train, const cp_trainer *trainer, const
     for (int i = 0; i < train->drawn_count; i++) cp_json_put_integer(w, NULL, train->drawn[i]);
     cp_json_put_end(w);
     put_settings(trainer, w);
+    put_lambda(train, w);
     cp_guard_put(cp_trainer_guard(trainer), w, "guard");
 }
 
-static void put_trace(const cp_trainer *trainer, cp_json_writer *w) {
+/* Of a training that diverged, without the figures of merit. */
+static void put_trace(const cp_train *train, const cp_trainer *trainer, cp_json_writer *w) {
     int           rows;
     const double *traces = cp_trainer_traces(trainer, &rows);
     cp_json_put_object(w, "trace");
-    for (int t = 0; t < CP_TRACES; t++) {
+    for (int t = 0; t < (train->diverged ? CP_TRACE_ACCURACY : CP_TRACES); t++) {
         cp_json_put_array(w, cp_trace_names[t]);
         for (int i = 0; i < rows; i++) cp_json_put_number(w, NULL, traces[i * CP_TRACES + t]);
         cp_json_put_end(w);
@@ -227,52 +253,57 @@ static bool write_result(cp_train *train, const cp_trainer *trainer, const findi
     FILE          *file = run->quiet || run->json ? NULL : stdout;
     double         nll;
     int64_t        selected = cp_trainer_selected(trainer, &nll);
-    notes          notes = make_notes(train, trainer, false);
+    notes          notes = make_notes(train, trainer, f);
     begin_result(train, trainer, &notes, &w);
     cp_json_put_integer(&w, "selected_step", selected);
-    cp_json_put_number(&w, "temperature", f->temperature);
-    cp_json_put_number(&w, "lambda", train->lambda);
-    cp_json_put_bool(&w, "lambda_chosen", train->lambda_chosen);
+    cp_json_put_number(&w, "temperature", f->fitted.temperature);
     for (int s = 0; s < MEASURED; s++) cp_measured_put(VIEWS, f->measured[s], &w, measured_names[s]);
-    put_trace(trainer, &w);
+    put_trace(train, trainer, &w);
     put_tables(f, &w, file);
     cp_json_put_end(&w);
-    if (!cp_run_finish(run, &w)) return false;
     for (int i = 0; file && i < notes.count; i++) fprintf(file, "%s%s\n", i ? "" : "\n", notes.at[i]);
-    if (!run->quiet) fprintf(run->json ? stderr : stdout, "%sResults: %s/\n", run->json ? "" : "\n", run->folder);
-    return true;
+    return cp_run_conclude(run, &w);
 }
 
-bool cp_train_report_divergence(cp_train *train, const cp_trainer *trainer) {
-    cp_run               *run = train->run;
-    const cp_guard       *guard = cp_trainer_guard(trainer);
-    const cp_guard_event *last = cp_guard_last_event(guard);
-    notes                 notes = make_notes(train, trainer, true);
-    cp_json_writer        w = {.pretty = true};
+static bool report_divergence(cp_train *train, const cp_trainer *trainer, const char *reason) {
+    cp_run         *run = train->run;
+    const cp_guard *guard = cp_trainer_guard(trainer);
+    bool            chains = cp_trainer_replay(trainer) != NULL;
+    notes           notes = make_notes(train, trainer, NULL);
+    cp_json_writer  w = {.pretty = true};
+    train->diverged = true;
     begin_result(train, trainer, &notes, &w);
     cp_json_put_bool(&w, "diverged", true);
-    put_trace(trainer, &w);
+    cp_json_put_string(&w, "reason", reason);
+    put_trace(train, trainer, &w);
     cp_json_put_end(&w);
     if (!cp_run_finish(run, &w)) return false;
     return cp_fail(
         &run->status,
-        "the training diverged and was given up after %lld rollback%s (%s); take a smaller --rate, a smaller --alpha or a "
-        "larger --slope. What happened is in %.300s/result.json",
-        (long long)guard->rolled_back, guard->rolled_back == 1 ? "" : "s",
-        last ? cp_guard_event_text(last).s : "outputs on the test split are not finite", run->folder);
+        "the training diverged and was given up after %lld rollback%s (%s); take a smaller --rate%s. What happened is in "
+        "%.300s/result.json",
+        (long long)guard->rolled_back, guard->rolled_back == 1 ? "" : "s", reason,
+        chains ? ", a smaller --alpha or a larger --slope" : "", run->folder);
+}
+
+bool cp_train_report_divergence(cp_train *train, const cp_trainer *trainer) {
+    return report_divergence(train, trainer, cp_guard_event_text(cp_guard_last_event(cp_trainer_guard(trainer))).s);
 }
 
 bool cp_train_conclude(cp_train *train, const cp_trainer *trainer) {
-    findings f = {.finite = true};
+    findings f = {0};
     cp_tape *tape = cp_tape_new();
-    bool     fine = tape && measure_file(train, &f, tape, CP_TRAINER_END, false) && f.finite &&
-                measure_file(train, &f, tape, CP_TRAINER_SELECTED, true);
+    bool     fine =
+        tape && measure_file(train, &f, tape, CP_TRAINER_END, false) && measure_file(train, &f, tape, CP_TRAINER_SELECTED, true);
     cp_tape_free(tape);
-    if (fine && f.finite)
+    if (fine)
         fine = cp_measured_draw(BAYES, f.measured[TEST], "test", train->run, &train->run->status) && draw_curves(train, trainer) &&
                draw_chains(train, trainer) && write_result(train, trainer, &f);
-    else if (!f.finite)
-        fine = cp_train_report_divergence(train, trainer);
+    else if (f.not_finite) {
+        char reason[80];
+        snprintf(reason, sizeof reason, "the trained model's outputs on the %s split are not finite", f.not_finite);
+        report_divergence(train, trainer, reason);
+    }
     findings_free(&f);
     return fine;
 }

@@ -88,7 +88,9 @@ static bool make_parts(cp_trainer *t, const int *drawn, int drawn_count) {
 cp_trainer *cp_trainer_new(const cp_trainer_config *config, const cp_images *images, const int *drawn, int drawn_count, cp_run *run,
                            const char *folder, cp_status *status) {
     cp_trainer *t = calloc(1, sizeof *t);
-    if (t) {
+    if (t && strlen(folder) >= sizeof t->folder)
+        cp_fail(status, "%.100s...: the path of the training's folder is too long", folder);
+    else if (t) {
         *t = (cp_trainer){
             .config = *config, .images = images, .run = run, .guard = config->guard, .rate_scale = 1, .selected_nll = INFINITY};
         snprintf(t->folder, sizeof t->folder, "%s", folder);

@@ -108,6 +108,8 @@ static bool make_default_folder(cp_run *run, const char *name) {
     return fail_folder(&run->status, path, errno);
 }
 
+enum { NAME_MOST = 300 }; /* of a file in the folder, with the slash */
+
 static bool make_folder(cp_run *run) {
     const char *out = cp_option_text(run->options, "out");
     if (!out) return make_default_folder(run, cp_options_command(run->options)->name);
@@ -115,6 +117,9 @@ static bool make_folder(cp_run *run) {
     size_t length = run->folder ? strlen(run->folder) : 0;
     if (!run->folder) return cp_fail(&run->status, "not enough memory");
     while (length > 1 && run->folder[length - 1] == '/') run->folder[--length] = '\0';
+    if (length + NAME_MOST >= sizeof(cp_run_name))
+        return cp_fail(&run->status, "--out %.100s...: the path is too long; at most %d bytes are possible", run->folder,
+                       (int)sizeof(cp_run_name) - NAME_MOST - 1);
     return cp_folder_make(run->folder, &run->status);
 }
 
@@ -215,7 +220,33 @@ static void show_notes(const cp_json *notes) {
         printf("%s%s\n", note == notes->first ? "\n" : "", cp_json_string(note, ""));
 }
 
+static const char *text_at(const cp_json *result, const char *at) {
+    char part[64];
+    while (*at) {
+        size_t length = strcspn(at, "/");
+        snprintf(part, sizeof part, "%.*s", (int)length, at);
+        result = cp_json_get(result, part);
+        at += length + (at[length] == '/');
+    }
+    return cp_json_string(result, "");
+}
+
+static bool is_of(cp_run *run, const cp_json *result, const cp_run_source *sources) {
+    for (; sources->what; sources++)
+        if (strcmp(text_at(result, sources->at), sources->md5) != 0)
+            return cp_fail(
+                &run->status,
+                "%.300s holds this run already, finished, but of another file: %s has changed since (%s of its %s is not "
+                "the md5 now); give another --out, or remove the folder",
+                run->folder, sources->what, sources->at, CP_RUN_RESULT);
+    return true;
+}
+
 int cp_run_show(cp_run *run) {
+    return cp_run_show_of(run, &(cp_run_source){0});
+}
+
+int cp_run_show_of(cp_run *run, const cp_run_source *sources) {
     cp_bytes    text = {0};
     cp_json    *result = NULL;
     cp_status   damage = {0};
@@ -223,13 +254,17 @@ int cp_run_show(cp_run *run) {
     if (cp_file_read(path.s, CP_RUN_FILE_LIMIT, &text, &run->status)) result = cp_json_parse(text.data, text.size, path.s, &damage);
     if (damage.message[0])
         cp_fail(&run->status, "%s; remove the file and run the same command to finish the run again", damage.message);
-    if (result) fprintf(stderr, "%s holds this run already, finished; nothing was computed. What was found:\n", run->folder);
-    if (result && run->json)
+    bool shown = result && is_of(run, result, sources);
+    if (shown) fprintf(stderr, "%s holds this run already, finished; nothing was computed. What was found:\n", run->folder);
+    if (shown && run->json)
         fwrite(text.data, 1, text.size, stdout);
-    else if (result) {
+    else if (shown) {
         show_tables(result);
         show_notes(cp_json_get(result, "notes"));
     }
+    if (shown && cp_json_bool(cp_json_get(result, "diverged"), false))
+        cp_fail(&run->status, "the training in %.300s diverged; what happened is in its %s", run->folder, CP_RUN_RESULT);
+    if (result && !shown) run->finished = false; /* no report of it either */
     cp_json_free(result);
     cp_bytes_free(&text);
     return cp_run_close(run);

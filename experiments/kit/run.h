@@ -56,8 +56,19 @@ bool cp_run_log(cp_run *run, cp_json_writer *line);
 /* Writes result.json in one step, prints it with --json, and frees the writer. */
 bool cp_run_finish(cp_run *run, cp_json_writer *result);
 
-/* Prints what a finished run left (its table, or with --json all of it), and closes. Returns the exit code. */
+/* A file that a result comes from, or that would go into it now. */
+typedef struct cp_run_source {
+    const char *what; /* "the data": messages call it so */
+    const char *at;   /* where result.json has the md5 of the file that was taken: "data/md5" */
+    const char *md5;  /* of the file as it is; "": there is none, or it is built in */
+} cp_run_source;
+
+/* Prints what a finished run left (its table, or with --json all of it), and closes. Returns the exit code, which is that of a
+ * failure when the result has "diverged": true. */
 int cp_run_show(cp_run *run);
+
+/* The same, unless one of the sources, whose list ends with {0}, has changed since: then it is refused. */
+int cp_run_show_of(cp_run *run, const cp_run_source *sources);
 
 /* Frees everything and tells on stderr what went wrong or was left unfinished. Returns the exit code. */
 int cp_run_close(cp_run *run);

@@ -28,6 +28,72 @@ expect_success "--json prints what is in result.json" cmp printed.json json/resu
 "$couplet" impute trained </dev/null >said 2>&1
 expect_success "impute without images tells what to give" grep -q "give IMAGES.npy" said
 
+# ---- what has changed since ----
+
+refused() { # sentence, text, words...
+    sentence=$1 part=$2
+    shift 2
+    "$couplet" "$@" </dev/null >said 2>&1
+    code=$?
+    if [ $code -eq 1 ] && grep -q -e "$part" said; then ok "$sentence"; else not_ok "$sentence" "code $code: $(cat said)"; fi
+}
+
+quietly train phantom --seed 2 --steps 4 --every 4 --buffer 64 --chains 4 --unlabeled 4 --batch 4 --sgld 2 --out again
+for command in evaluate generate impute; do
+    case $command in
+    evaluate) words="phantom --split val" ;;
+    generate) words="--per-class 2" ;;
+    *) words="--from-set phantom --count 3 --chains 2" ;;
+    esac
+    # shellcheck disable=SC2086 # words
+    {
+        [ $command = evaluate ] || refused "$command takes no --alpha of 0" 'alpha is "0"; a number above 0 or "run" is expected' \
+            $command trained $words --alpha 0 --out none
+        mv trained kept && cp -r kept trained && printf '\n' >>trained/result.json
+        refused "$command of a model that was trained anew is refused" "the training has changed since" \
+            $command trained $words --out $command-1
+        cp again/selected.safetensors again/result.json trained/
+        refused "$command of other weights is refused" "the model has changed since" $command trained $words --out $command-1
+        cp kept/selected.safetensors trained/ && rm trained/result.json
+        refused "$command of a model that is not finished any more is refused" "the training has changed since" \
+            $command trained $words --out $command-1
+        "$couplet" $command trained $words --out $command-half </dev/null >said 2>&1
+        expect_success "$command of an unfinished training says so" grep -q "is not finished: its weights may still change" said
+        expect_success "so does its result.json" grep -q "is not finished: its weights may still change" $command-half/result.json
+        expect_success "and its model's field" grep -q '"finished": false' $command-half/result.json
+        expect_success "that of a finished one is true" grep -q '"finished": true' $command-1/result.json
+        rm -r trained && mv kept trained
+        expect_success "$command of the model as it was is shown" quietly $command trained $words --out $command-1
+    }
+done
+
+"$couplet" data phantom --npz cells.npz >/dev/null
+{ head -c $(($(wc -c <cells.npz) - 2)) cells.npz && printf '\001\000x'; } >others.npz # the zip file has a comment
+mask() { # bytes of the first pixels
+    printf '\223NUMPY\001\000v\000%-117s\n' "{'descr': '|u1', 'fortran_order': False, 'shape': (28, 28), }"
+    printf "$1" && head -c 780 /dev/zero
+}
+mask '\001\001\001\000' >mask.npy
+quietly evaluate trained cells.npz --ood cells.npz --split val --out of-file
+quietly impute trained --from-set cells.npz --count 3 --chains 2 --out filled-file
+cp cells.npz kept.npz && cp others.npz cells.npz
+refused "evaluate on data that have changed is refused" "the data has changed since" \
+    evaluate trained cells.npz --ood cells.npz --split val --out of-file
+refused "impute of data that have changed is refused" "the data has changed since" \
+    impute trained --from-set cells.npz --count 3 --chains 2 --out filled-file
+mv kept.npz cells.npz
+expect_success "evaluate on the data as they were is shown" \
+    quietly evaluate trained cells.npz --ood cells.npz --split val --out of-file
+cp filled-file/filled.npy holes.npy
+quietly impute trained holes.npy --mask mask.npy --chains 2 --out masked
+expect_success "impute with the mask as it was is shown" quietly impute trained holes.npy --mask mask.npy --chains 2 --out masked
+mask '\001\001\000\000' >mask.npy
+refused "impute with a mask that has changed is refused" "the mask has changed since" \
+    impute trained holes.npy --mask mask.npy --chains 2 --out masked
+cp masked/filled.npy holes.npy && mask '\001\001\001\000' >mask.npy
+refused "impute of images that have changed is refused" "the data has changed since" \
+    impute trained holes.npy --mask mask.npy --chains 2 --out masked
+
 quietly report trained evaluate-1 generate-1 impute-1 --out page.html
 for part in "how many of the images are in each bin" "the color is the share of the row" "images of uniform noise: lower is more probable" \
     "Samples of p(x|c), one row a class" "The first chain of each class" "filled by the model, and as they are"; do

@@ -110,6 +110,8 @@ y = np.array([0, 1, 2, 0, 1, 2])
 np.savez_compressed("deep", **{f"{s}_images": np.asfortranarray(x.astype(">u2")) for s in ("train", "val", "test")},
                     **{f"{s}_labels": y for s in ("train", "val", "test")})
 np.savez("other", x=np.array([1, np.nan]), name=np.zeros((2, 0)))
+f = x.astype(np.float32) / 119
+np.savez("beyond", train_images=f, val_images=f * 2, test_images=f - 1, **{f"{s}_labels": y for s in ("train", "val", "test")})
 np.save("row", np.arange(3, dtype=np.float16))
 cells = np.load("cells.npz")
 assert cells["train_images"].shape == (4000, 28, 28, 3) and cells["train_images"].dtype == np.uint8
@@ -118,6 +120,8 @@ END
     expect_success "numpy reads the set that was written" "$python" make.py
     expect 0 "deep: images of 5 x 4, 1 channel, 3 classes" data deep.npz
     expect 0 "pixels are uint16 in [0, 255], x / 127.5 - 1" data deep.npz
+    expect 0 "lie beyond the range and are taken to its ends, in this table too" data beyond.npz
+    expect 0 "val         0     1" data beyond.npz
     expect 0 "Not an image set: other.npz has no array train_images" data other.npz
     expect 0 "1 number is not finite" data other.npz
     expect 0 "float16" data row.npy

@@ -146,6 +146,30 @@ static void a_finished_run_is_found_and_kept(void) {
     TEST_ASSERT_EQUAL_INT(CP_EXIT_FINE, cp_run_show(run));
 }
 
+static int show_of(const char *md5, const char *deep) {
+    cp_run *run = open_run(NULL);
+    TEST_ASSERT_EQUAL_INT(CP_RUN_FINISHED, run->state);
+    return cp_run_show_of(run, (cp_run_source[]){{"the data", "data/md5", md5}, {"the other", "a/b/md5", deep}, {0}});
+}
+
+static void a_finished_run_is_shown_only_while_its_sources_are_as_they_were(void) {
+    static const char result[] = "{\"data\": {\"md5\": \"12ab\"}, \"a\": {\"b\": {\"md5\": \"34cd\"}}}";
+    cp_run_close(open_run(NULL));
+    scratch_write("run/result.json", result, strlen(result));
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_FINE, show_of("12ab", "34cd"));
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_FAILED, show_of("12ac", "34cd"));
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_FAILED, show_of("12ab", ""));
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_FAILED, show_of("", "34cd"));
+}
+
+static void a_run_that_diverged_is_shown_and_stays_a_failure(void) {
+    cp_run_close(open_run(NULL));
+    scratch_write("run/result.json", "{\"diverged\": true}", 18);
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_FAILED, cp_run_show(open_run(NULL)));
+    scratch_write("run/result.json", "{\"diverged\": false}", 19);
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_FINE, cp_run_show(open_run(NULL)));
+}
+
 static void another_setting_is_refused_by_its_name(void) {
     cp_run_close(open_run(NULL));
     refuses("--rate=0.002", "--rate");
@@ -277,6 +301,8 @@ int main(void) {
     RUN_TEST(a_run_leaves_its_settings_its_log_and_its_result);
     RUN_TEST(an_unfinished_run_is_continued_with_its_log);
     RUN_TEST(a_finished_run_is_found_and_kept);
+    RUN_TEST(a_finished_run_is_shown_only_while_its_sources_are_as_they_were);
+    RUN_TEST(a_run_that_diverged_is_shown_and_stays_a_failure);
     RUN_TEST(another_setting_is_refused_by_its_name);
     RUN_TEST(a_folder_with_other_things_is_refused);
     RUN_TEST(a_path_that_is_a_file_is_refused);

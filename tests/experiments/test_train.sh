@@ -31,6 +31,10 @@ for method in softmax jem hybrid; do
         awk '/"labeled": \[/ { list = 1; next } /\]/ { list = 0 } list { n++; bad += $1 + 0 < 0 || $1 + 0 > 39 } END { exit n != 9 || bad }' $result
     expect_success "$method leaves no checkpoint" test ! -e $method/checkpoint.safetensors
     expect_success "$method leaves its selected weights" test -s $method/selected.safetensors
+    expect_success "$method tells whether its temperature is at a bound" \
+        test "$(grep -c "is at the bound" $result)" = "$(member $result temperature | awk '{ print $1 == 100 || $1 == 0.01 ? 1 : 0 }')"
+    expect_success "$method tells a lambda if it has one" \
+        test "$(member $result lambda)" = "$([ $method = hybrid ] && echo 1)"
     expect_empty "seconds of $method are in the log only" "$(grep seconds $result)"
     expect_success "seconds of $method are in the log" grep -q '"seconds"' $method/log.jsonl
 done
@@ -61,7 +65,18 @@ expect_success "all methods have the same labeled rows" test \
     "$draw_images" narrow.npz 9 7 1 2 20 10 10
     expect 2 "images of 9 x 7 pixels; a wide ResNet needs at least 8 x 8" narrow.npz $small
     "$draw_images" short.npz 8 8 1 2 5 1 1
-    expect 0 "Results" short.npz --steps 4 --every 4 --buffer 8 --chains 8 --sgld 2 --labels 1 --norm batch --out short
+    expect 0 "is at the bound of what is tried" short.npz --steps 4 --every 4 --buffer 8 --chains 8 --sgld 2 --labels 1 --norm batch --out short
+    expect_success "result.json has the note on the temperature too" grep -q "is at the bound of what is tried" short/result.json
+
+    cp -r hybrid changed && cp gray.npz kept.npz && "$draw_images" gray.npz 8 8 1 3 40 30 36 2
+    expect 1 "the data has changed since" gray.npz $small --out changed
+    mv kept.npz gray.npz
+    expect 0 "holds this run already, finished" gray.npz $small --out changed
+    same_runs "a run refused for its data stays as it was" hybrid changed
+
+    name=$(printf '%0200d' 0)
+    expect 1 "the path is too long; at most 723 bytes are possible" gray.npz $small --out "$name/$name/$name/$name"
+    expect_success "nothing was made of a path that is too long" test ! -e "$name"
 }
 
 # ---- settings ----
@@ -75,12 +90,18 @@ expect_success "all methods have the same labeled rows" test \
     train gray.npz $words --preset paper --epochs 1 --unlabeled 8 --sgld 3 --out paper
     found="$(for name in rate sgld alpha clamp range flip shift clip square slope epochs; do member paper/config.json options/$name; done)"
     expect_success "config.json has the preset's values, and what was given in their place" \
-        test "$(echo $found)" = '0.0001 3 2 0 "any" "none" 0 0 0 0 1'
+        test "$(echo $found)" = '0.0001 3 2 0 "any" "none" 0 0 0 "0" 1'
     train gray.npz $words --preset jem --epochs 1 --unlabeled 8 --sgld 2 --out jems
     expect_success "preset jem is of the method jem" test "$(member jems/result.json method)" = '"jem"'
     train gray.npz $small --lambda auto --quiet --out auto
     chosen=$(member auto/result.json lambda)
     expect_success "--lambda auto chooses one" test "$(member auto/result.json lambda_chosen)" = true
+    expect_success "every lambda's validation NLL is told, and the least is that of the chosen one" \
+        awk -v chosen="$chosen" '/"lambdas": \[/ { list = 1 } list && /\]/ { list = 0 }
+            list && /"lambda":/ { lambda = $2 + 0 }
+            list && /"nll":/ { n++; nll = $2 + 0; if (n == 1 || nll < least) { least = nll; best = lambda } bad += nll <= 0 }
+            END { exit n != 3 || bad || best != chosen }' auto/result.json
+    expect_empty "a lambda that was given has no list" "$(grep '"lambdas"' hybrid/result.json)"
     expect_success "its weights are those of the folder of its lambda" cmp auto/selected.safetensors "auto/lambda-$chosen/selected.safetensors"
     expect_empty "no checkpoint is left by any of them" "$(ls auto/*/checkpoint.safetensors auto/checkpoint.safetensors 2>/dev/null)"
     train gray.npz $small --lambda "$chosen" --quiet --out chosen
@@ -96,6 +117,7 @@ expect 1 "text.npz" text.npz
 expect 2 "1 needed" --steps 3
 expect 2 "--depth 12 is not possible" gray.npz --depth 12
 expect 2 "--chains 8 are more than the --buffer of 4 holds" gray.npz --chains 8 --buffer 4
+expect 2 "--alpha" gray.npz --alpha 0
 expect 2 "--lambda is \"many\"" gray.npz --lambda many
 expect 2 "--energy is \"-1\"" gray.npz --energy=-1
 expect 2 "--energy is \"nan\"" gray.npz --energy nan

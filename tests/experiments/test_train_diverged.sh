@@ -65,7 +65,13 @@ objections() { # exit code, options
     1)
         grep -q "the training diverged and was given up after [0-9]* rollback" said || echo "no clear message: $(cat said)"
         [ "$(member $result diverged)" = true ] || echo "result.json does not tell"
-        members $result | grep -E '^(test|validation|table)'
+        members $result | grep -E '^(test|validation|table|trace/(accuracy|ece|nll|scaled_nll|temperature))'
+        [ -n "$(member $result trace/loss)" ] && [ -n "$(member $result trace/gradient)" ] || echo "the trace has no loss"
+        find run -name '*.safetensors'
+        case $2 in
+        *softmax*) grep -E -e '--(alpha|slope)' said ;;
+        *) grep -q -e '--alpha' said || echo "it gives no advice on chains" ;;
+        esac
         [ "$(member $result guard/events)" -gt 0 ] || echo "no event of the guard"
         ;;
     *) echo "code $1: $(cat said)" ;;
@@ -89,5 +95,35 @@ while read -r options; do
     [ $code -eq 1 ] && reported=$((reported + 1))
     expect_empty "couplet train $options recovers or reports" "$(objections $code "$options")"
 done <list
+
+# shellcheck disable=SC2086
+{
+    gone="gray.npz --steps 8 $small --method hybrid --inject weights --inject-at 5 --rollbacks 0 --threads 1 --out gone"
+    expect 1 "the training diverged and was given up after 0 rollbacks" $gone
+    expect_success "what made it give up is in its result" test "$(member gone/result.json reason)" = \
+        "$(sed -n '/"list"/,/\]/p' gone/result.json | sed -n 's/^ *\("step.*"\)$/\1/p' | tail -n 1)"
+    expect 1 "the training in gone diverged" $gone
+    expect 1 "holds this run already, finished" $gone
+    expect 1 '"diverged": true' $gone --json
+
+    # The guard was content at the end, after an event; the selected weights, which are measured then, have a NaN.
+    last="gray.npz --steps 8 $small --method softmax --inject gradients --inject-at 5 --threads 1 --out last"
+    "$couplet" train $last --quiet </dev/null 2>/dev/null &
+    job=$!
+    wait_for 30 test -e last/config.json
+    mkdir -p last/training.svg/taken # so that it ends just before its result
+    wait $job
+    rm -r last/training.svg
+    size=$(wc -c <last/selected.safetensors)
+    {
+        head -c $((size - 8)) last/selected.safetensors | LC_ALL=C sed 's/couplet\.crc32/outdated.crc3/; s/couplet\.format/outdated.forma/'
+        printf '\377\377\377\377\377\377\377\377'
+    } >spoiled
+    mv spoiled last/selected.safetensors
+    expect 1 "(the trained model's outputs on the validation split are not finite); take a smaller --rate. What" $last
+    expect_success "an event of the guard that did no harm is not its reason" test "$(member last/result.json guard/events)" = 1 -a \
+        "$(member last/result.json reason)" = "\"the trained model's outputs on the validation split are not finite\""
+    expect_empty "its weights are gone" "$(find last gone -name '*.safetensors')"
+}
 echo "$recovered went on to the end, $reported were given up with a report"
 finish
