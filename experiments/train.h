@@ -1,4 +1,4 @@
-/* What the files of `couplet train` share: train.c reads the settings, train_result.c tells what came out. */
+/* What the files of `couplet train` share: train.c reads the settings, train_run.c trains, train_result.c tells what came out. */
 #ifndef CP_EXPERIMENTS_TRAIN_H
 #define CP_EXPERIMENTS_TRAIN_H
 
@@ -26,5 +26,13 @@ bool cp_train_conclude(cp_train *train, const cp_trainer *trainer);
 
 /* The result of a training that the guard gave up: what happened, and no figures of merit. */
 bool cp_train_report_divergence(cp_train *train, const cp_trainer *trainer);
+
+/* ---- train_run.c ---- */
+
+/* Trains, concludes and closes the run; an exit code. With `each_lambda`, one training for each of cp_train_lambdas. */
+int cp_train_run(cp_train *train, cp_trainer_config *config, bool each_lambda);
+
+/* Removes the checkpoints of a finished run, and the weights of one that diverged. */
+void cp_train_clean_up(const cp_train *train);
 
 #endif
