@@ -18,7 +18,7 @@ static const cp_option options[] = {
     {.name = "steps", .kind = CP_OPTION_TEXT, .value = "N|auto", .fallback = "auto",
      .help = "length of the training; auto: 25 for each labeled image, between 500 and 2000: few labels are learned by heart sooner"},
     {.name = "epochs", .kind = CP_OPTION_INT, .fallback = "0", .least = 0, .most = 1e5,
-     .help = "length in passes over the unlabeled images, in the place of --steps; 0: by --steps"},
+     .help = "length in passes over the unlabeled images, where --steps is auto; 0: by --steps"},
     {.name = "depth", .kind = CP_OPTION_INT, .fallback = "10", .least = 10, .most = 1000, .help = "of the wide ResNet: 10, 16, 22, ..."},
     {.name = "width", .kind = CP_OPTION_INT, .fallback = "1", .least = 1, .most = 100, .help = "of the wide ResNet"},
     {.name = "norm", .kind = CP_OPTION_CHOICE, .choices = "none|batch|group|layer", .fallback = "none", .help = "normalization"},
@@ -152,16 +152,12 @@ static cp_model_config read_model(const cp_options *o, const cp_images *images) 
                                      .norm = norms[cp_option_choice(o, "norm")]}};
 }
 
-/* A given --steps counts more than the epochs of a preset. */
+/* A number of steps counts more than epochs, such as those of a preset. */
 static bool read_steps(const cp_train *train, int64_t *steps) {
     const cp_options *o = train->options;
-    bool              by_steps = cp_option_given(o, "steps");
+    bool              by_steps = strcmp(cp_option_text(o, "steps"), "auto") != 0;
     int64_t           epochs = cp_option_int(o, "epochs"), batch = cp_option_int(o, "unlabeled");
     double            number;
-    if (by_steps && cp_option_given(o, "epochs")) {
-        cp_complain(o, "--steps and --epochs both tell the length of the training; give one of them");
-        return false;
-    }
     if (!read_number(o, "steps", steps_rule(train->drawn_count), &number)) return false;
     if (!(number >= 1 && number <= MOST_STEPS && number == floor(number))) {
         cp_complain(o, "--steps is \"%.40s\"; a whole number from 1 to %d or \"auto\" is expected", cp_option_text(o, "steps"),

@@ -91,6 +91,8 @@ expect_success "all methods have the same labeled rows" test \
     found="$(for name in rate sgld alpha clamp range flip shift clip square slope epochs; do member paper/config.json options/$name; done)"
     expect_success "config.json has the preset's values, and what was given in their place" \
         test "$(echo $found)" = '0.0001 3 2 0 "any" "none" 0 0 0 "0" 1'
+    train gray.npz $words --preset paper --steps 4 --unlabeled 8 --sgld 2 --out short
+    expect_success "a number of steps counts more than a preset's epochs" test "$(member short/result.json settings/steps)" = 4
     train gray.npz $words --preset jem --epochs 1 --unlabeled 8 --sgld 2 --out jems
     expect_success "preset jem is of the method jem" test "$(member jems/result.json method)" = '"jem"'
     train gray.npz $small --lambda auto --quiet --out auto
