@@ -19,7 +19,7 @@ static const char **class_labels(const cp_images *images) {
         if (images->class_names)
             snprintf(texts, ROOM, "%s", images->class_names[c]);
         else
-            snprintf(texts, ROOM, "%zu", c);
+            snprintf(texts, ROOM, "%d", (int)(c % 10000));
     }
     return labels;
 }

@@ -174,6 +174,7 @@ static void put_settings(const cp_trainer *trainer, cp_json_writer *w) {
     cp_json_put_integer(w, "batch", c->batch);
     cp_json_put_integer(w, "shift", c->augment.shift);
     cp_json_put_string(w, "flip", c->augment.flip_y ? "xy" : c->augment.flip_x ? "x" : "none");
+    cp_json_put_number(w, "jitter", c->augment.contrast);
     if (cp_trainer_replay(trainer)) {
         cp_json_put_number(w, "energy", c->objective.energy);
         cp_json_put_number(w, "slope", c->objective.slope);
