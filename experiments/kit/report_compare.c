@@ -150,8 +150,10 @@ static void put_cells(cp_bytes *out, const columns *c, int row, bool only_differ
 
 static bool has_deviations(const columns *results) {
     for (int i = 0; i < results->count * results->rows; i++) {
-        const cp_bytes *text = &results->cells[i];
-        if (text->size > 0 && memchr(text->data, '(', text->size)) return true;
+        const cp_bytes      *text = &results->cells[i];
+        const unsigned char *open = text->size > 0 ? memchr(text->data, '(', text->size) : NULL;
+        bool                 interval = open && memchr(open, 't', text->size - (size_t)(open - text->data)); /* (33.8 to 41.3) */
+        if (open && !interval) return true;
     }
     return false;
 }
