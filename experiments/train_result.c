@@ -236,7 +236,9 @@ static void put_trace(const cp_train *train, const cp_trainer *trainer, cp_json_
 static void put_tables(const findings *f, cp_json_writer *w, FILE *file) {
     static const char *const keys[MEASURED] = {"validation_table", "table"};
     for (int s = MEASURED - 1; s >= 0; s--) {
-        cp_table *table = cp_measured_table(VIEWS, f->measured[s], measured_names[s]);
+        const cp_measured *m = f->measured[s];
+        const cp_measured  shown[VIEWS] = {m[SELECTED], m[SCALED], m[BAYES], m[END]}; /* what counts comes first */
+        cp_table          *table = cp_measured_table(VIEWS, shown, measured_names[s]);
         cp_table_put(table, w, keys[s]);
         if (file) {
             if (s < MEASURED - 1) fputc('\n', file);
