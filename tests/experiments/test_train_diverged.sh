@@ -107,7 +107,7 @@ done <list
     expect 1 '"diverged": true' $gone --json
 
     # The guard was content at the end, after an event; the selected weights, which are measured then, have a NaN.
-    last="gray.npz --steps 8 $small --method softmax --inject gradients --inject-at 5 --threads 1 --out last"
+    last="gray.npz --steps 600 $small --method softmax --inject gradients --inject-at 5 --threads 1 --out last"
     "$couplet" train $last --quiet </dev/null 2>/dev/null &
     job=$!
     wait_for 30 test -e last/config.json
