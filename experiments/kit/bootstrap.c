@@ -11,34 +11,41 @@ enum { GRAIN = 8 }; /* resamples that share their memory */
 
 typedef struct resampling {
     const cp_scored *scored;
-    const int       *group; /* (n): 0..groups-1; NULL: each prediction is its own */
-    int              groups;
     uint64_t         seed;
     int              resamples;
-    double          *values; /* (CP_METRICS, resamples) */
+    double          *values; /* (2, CP_METRICS, resamples): of the predictions, and by group */
     bool             failed;
 } resampling;
 
-static void draw_weights(const resampling *r, size_t resample, int *times, int *weights) {
+static void draw_times(const resampling *r, size_t resample, double *times) {
+    int    groups = r->scored->groups;
     cp_rng rng = cp_rng_named(r->seed, "bootstrap");
     rng.position = (uint64_t)resample << 33;
-    memset(times, 0, (size_t)r->groups * sizeof *times);
-    for (int i = 0; i < r->groups; i++) times[cp_rng_below(&rng, (uint64_t)r->groups)]++;
-    for (int i = 0; r->group && i < r->scored->n; i++) weights[i] = times[r->group[i]];
+    memset(times, 0, (size_t)groups * sizeof *times);
+    for (int i = 0; i < groups; i++) times[cp_rng_below(&rng, (uint64_t)groups)]++;
+}
+
+static void measure(resampling *r, size_t resample, const double *weights, bool by_group, double *tally) {
+    double values[CP_METRICS], *to = r->values + (by_group ? CP_METRICS * (size_t)r->resamples : 0) + resample;
+    cp_bin bins[CP_CALIBRATION_BINS];
+    cp_scored_measure(r->scored, weights, !by_group, tally, values, bins);
+    for (int k = 0; k < CP_METRICS; k++) to[(size_t)k * (size_t)r->resamples] = values[k];
 }
 
 static void resample_some(void *context, size_t begin, size_t end) {
-    resampling *r = context;
-    size_t      n = (size_t)r->scored->n, groups = (size_t)r->groups, classes = (size_t)r->scored->classes;
-    int        *times = malloc(groups * sizeof *times), *weights = r->group ? malloc(n * sizeof *weights) : times;
-    double     *tally = malloc(2 * classes * sizeof *tally), values[CP_METRICS];
-    cp_bin      bins[CP_CALIBRATION_BINS];
-    bool        fine = times && weights && tally;
+    resampling      *r = context;
+    const cp_scored *s = r->scored;
+    double *times = malloc((size_t)s->groups * sizeof *times), *weights = s->group ? malloc((size_t)s->n * sizeof *weights) : times;
+    double *tally = malloc(2 * (size_t)s->classes * sizeof *tally);
+    bool    fine = times && weights && tally;
     if (!fine) __atomic_store_n(&r->failed, true, __ATOMIC_RELAXED);
-    for (size_t i = begin; fine && i < end; i++) {
-        draw_weights(r, i, times, weights);
-        cp_scored_measure(r->scored, weights, tally, values, bins);
-        for (int k = 0; k < CP_METRICS; k++) r->values[(size_t)k * (size_t)r->resamples + i] = values[k];
+    for (size_t resample = begin; fine && resample < end; resample++) {
+        draw_times(r, resample, times);
+        for (int i = 0; s->group && i < s->n; i++) weights[i] = times[s->group[i]];
+        measure(r, resample, weights, false, tally);
+        if (!s->group) continue;
+        for (int i = 0; i < s->n; i++) weights[i] *= s->by_group[i];
+        measure(r, resample, weights, true, tally);
     }
     if (weights != times) free(weights);
     free(times);
@@ -68,47 +75,17 @@ static void interval(double *values, int count, cp_estimate *measure) {
     measure->high = percentile(values, defined, 0.975);
 }
 
-typedef struct member {
-    int group, at;
-} member;
-
-static int by_group(const void *a, const void *b) {
-    const member *x = a, *y = b;
-    return x->group != y->group ? (x->group > y->group) - (x->group < y->group) : (x->at > y->at) - (x->at < y->at);
-}
-
-/* Numbers the groups 0, 1, ... in ascending order: (n), to be freed. */
-static int *number_groups(const int *groups, int n, int *count) {
-    member *members = malloc((size_t)n * sizeof *members);
-    int    *number = malloc((size_t)n * sizeof *number);
-    if (members && number) {
-        for (int i = 0; i < n; i++) members[i] = (member){groups[i], i};
-        qsort(members, (size_t)n, sizeof *members, by_group);
-        *count = 0;
-        for (int i = 0; i < n; i++) {
-            *count += i == 0 || members[i].group != members[i - 1].group;
-            number[members[i].at] = *count - 1;
-        }
-    } else {
-        free(number);
-        number = NULL;
-    }
-    free(members);
-    return number;
-}
-
-bool cp_bootstrap(const cp_scored *scored, const int *groups, cp_metrics_config config, cp_metrics *metrics) {
-    resampling r = {.scored = scored, .groups = scored->n, .seed = config.seed};
-    int       *number = groups ? number_groups(groups, scored->n, &r.groups) : NULL;
-    r.group = number;
+bool cp_bootstrap(const cp_scored *scored, cp_metrics_config config, cp_metrics *metrics) {
+    resampling r = {.scored = scored, .seed = config.seed};
     r.resamples = config.resamples < 0 ? 0 : config.resamples ? config.resamples : 1000;
-    metrics->groups = r.groups;
-    r.values = malloc((size_t)CP_METRICS * (size_t)r.resamples * sizeof *r.values + 1);
-    r.failed = !r.values || (groups && !number);
-    if (!r.failed) cp_parallel((size_t)r.resamples, GRAIN, resample_some, &r);
-    for (int k = 0; !r.failed && k < CP_METRICS; k++)
-        interval(r.values + (size_t)k * (size_t)r.resamples, r.resamples, &metrics->of[k]);
+    size_t resamples = (size_t)r.resamples;
+    r.values = malloc(2 * CP_METRICS * resamples * sizeof *r.values + 1);
+    r.failed = !r.values;
+    if (!r.failed) cp_parallel(resamples, GRAIN, resample_some, &r);
+    for (size_t k = 0; !r.failed && k < CP_METRICS; k++) {
+        interval(r.values + k * resamples, r.resamples, &metrics->of[k]);
+        if (scored->group) interval(r.values + (CP_METRICS + k) * resamples, r.resamples, &metrics->by_group[k]);
+    }
     free(r.values);
-    free(number);
     return !r.failed;
 }

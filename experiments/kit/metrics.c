@@ -114,6 +114,48 @@ static void sort_by(const double *scores, int n, keyed *work, int *order) {
     for (int i = 0; i < n; i++) order[i] = work[i].at;
 }
 
+typedef struct member {
+    int group, at;
+} member;
+
+static int by_group(const void *a, const void *b) {
+    const member *x = a, *y = b;
+    return x->group != y->group ? (x->group > y->group) - (x->group < y->group) : (x->at > y->at) - (x->at < y->at);
+}
+
+int *cp_groups_number(const int *groups, int n, int *count) {
+    member *members = malloc((size_t)n * sizeof *members);
+    int    *number = malloc((size_t)n * sizeof *number);
+    if (members && number) {
+        for (int i = 0; i < n; i++) members[i] = (member){groups[i], i};
+        qsort(members, (size_t)n, sizeof *members, by_group);
+        *count = 0;
+        for (int i = 0; i < n; i++) {
+            *count += i == 0 || members[i].group != members[i - 1].group;
+            number[members[i].at] = *count - 1;
+        }
+    } else {
+        free(number);
+        number = NULL;
+    }
+    free(members);
+    return number;
+}
+
+/* Weights of one sum for all groups, and of mean 1: groups of one size are weighed by exactly 1. */
+static bool weigh_groups(cp_scored *s, const int *groups) {
+    s->groups = s->n;
+    if (!groups) return true;
+    s->group = cp_groups_number(groups, s->n, &s->groups);
+    s->by_group = malloc((size_t)s->n * sizeof *s->by_group);
+    int *sizes = calloc((size_t)s->groups, sizeof *sizes);
+    bool fine = s->group && s->by_group && sizes;
+    for (int i = 0; fine && i < s->n; i++) sizes[s->group[i]]++;
+    for (int i = 0; fine && i < s->n; i++) s->by_group[i] = s->n / ((double)s->groups * sizes[s->group[i]]);
+    free(sizes);
+    return fine;
+}
+
 bool cp_scored_make(cp_scored *s, const cp_predictions *p) {
     *s = (cp_scored){.n = p->n, .classes = p->classes, .labels = p->labels};
     s->first_auc = p->classes == 2 ? 1 : 0;
@@ -128,7 +170,8 @@ bool cp_scored_make(cp_scored *s, const cp_predictions *p) {
     s->by_score = malloc(all * sizeof *s->by_score);
     double *row = malloc((size_t)p->classes * sizeof *row);
     keyed  *work = malloc(n * sizeof *work);
-    bool fine = s->predicted && s->confidence && s->nll && s->brier && s->by_confidence && s->scores && s->by_score && row && work;
+    bool    fine = s->predicted && s->confidence && s->nll && s->brier && s->by_confidence && s->scores && s->by_score && row &&
+                work && weigh_groups(s, p->groups);
     for (int i = 0; fine && i < p->n; i++) score_row(s, p, i, row);
     if (fine) sort_by(s->confidence, s->n, work, s->by_confidence);
     for (size_t a = 0; fine && a < (size_t)s->auc_classes; a++) sort_by(s->scores + a * n, s->n, work, s->by_score + a * n);
@@ -145,23 +188,30 @@ void cp_scored_free(cp_scored *s) {
     free(s->by_confidence);
     free(s->scores);
     free(s->by_score);
+    free(s->group);
+    free(s->by_group);
 }
 
 /* ---- all of it ---- */
 
-/* The estimates themselves: every prediction counts once. */
+/* The estimates themselves: every prediction counts once, or as its group has it. */
 static bool estimate(const cp_scored *s, cp_metrics *m) {
-    double values[CP_METRICS], *tally = malloc(2 * (size_t)s->classes * sizeof *tally);
-    int   *once = malloc((size_t)s->n * sizeof *once);
-    bool   fine = tally && once;
+    double  values[CP_METRICS], *tally = malloc(2 * (size_t)s->classes * sizeof *tally);
+    cp_bin  bins[CP_CALIBRATION_BINS];
+    double *once = malloc((size_t)s->n * sizeof *once);
+    bool    fine = tally && once;
     for (int i = 0; fine && i < s->n; i++) {
         once[i] = 1;
         m->confusion[(size_t)s->labels[i] * (size_t)s->classes + (size_t)s->predicted[i]]++;
         m->mean_confidence += s->confidence[i];
     }
     m->mean_confidence /= s->n;
-    if (fine) cp_scored_measure(s, once, tally, values, m->bins);
+    if (fine) cp_scored_measure(s, once, true, tally, values, m->bins);
     for (int k = 0; fine && k < CP_METRICS; k++) m->of[k] = (cp_estimate){values[k], NAN, NAN};
+    if (fine && s->group) cp_scored_measure(s, s->by_group, false, tally, values, bins);
+    for (int k = 0; fine && k < CP_METRICS; k++) m->by_group[k] = (cp_estimate){s->group ? values[k] : NAN, NAN, NAN};
+    m->groups = s->groups;
+    m->grouped = s->group;
     free(tally);
     free(once);
     return fine;
@@ -173,8 +223,7 @@ cp_metrics *(cp_metrics_new)(cp_at at, const cp_predictions *p, cp_metrics_confi
     cp_scored   scored = {0};
     cp_metrics *m = calloc(1, sizeof *m);
     if (m) *m = (cp_metrics){.n = p->n, .classes = p->classes, .confusion = calloc(classes * classes, sizeof *m->confusion)};
-    bool fine =
-        m && m->confusion && cp_scored_make(&scored, p) && estimate(&scored, m) && cp_bootstrap(&scored, p->groups, config, m);
+    bool fine = m && m->confusion && cp_scored_make(&scored, p) && estimate(&scored, m) && cp_bootstrap(&scored, config, m);
     cp_scored_free(&scored);
     if (fine) return m;
     cp_metrics_free(m);
@@ -188,18 +237,27 @@ void cp_metrics_free(cp_metrics *m) {
     free(m);
 }
 
-void cp_metrics_put(const cp_metrics *m, cp_json_writer *w, const char *key) {
-    cp_json_put_object(w, key);
-    cp_json_put_integer(w, "n", m->n);
-    for (cp_metric k = 0; k < CP_METRICS; k++) cp_json_put_number(w, known[k].name, m->of[k].value * (known[k].share ? 100 : 1));
+static void put_estimates(cp_json_writer *w, int n, const cp_estimate of[CP_METRICS], int count) {
+    cp_json_put_integer(w, "n", n);
+    for (int k = 0; k < count; k++) cp_json_put_number(w, known[k].name, of[k].value * (known[k].share ? 100 : 1));
     cp_json_put_object(w, "intervals");
-    for (cp_metric k = 0; k < CP_METRICS; k++) {
+    for (int k = 0; k < count; k++) {
         double unit = known[k].share ? 100 : 1;
         cp_json_put_array(w, known[k].name);
-        cp_json_put_number(w, NULL, m->of[k].low * unit);
-        cp_json_put_number(w, NULL, m->of[k].high * unit);
+        cp_json_put_number(w, NULL, of[k].low * unit);
+        cp_json_put_number(w, NULL, of[k].high * unit);
         cp_json_put_end(w);
     }
     cp_json_put_end(w);
+}
+
+void cp_metrics_put(const cp_metrics *m, cp_json_writer *w, const char *key) {
+    cp_json_put_object(w, key);
+    put_estimates(w, m->n, m->of, CP_METRICS);
+    if (m->grouped) {
+        cp_json_put_object(w, "by_patient");
+        put_estimates(w, m->groups, m->by_group, CP_METRICS_BY_GROUP);
+        cp_json_put_end(w);
+    }
     cp_json_put_end(w);
 }

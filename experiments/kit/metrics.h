@@ -27,10 +27,17 @@
  * Both ECEs are strongly biased upward on small sets: noise within a bin adds to the sum. Resampling adds the same noise
  * once more, so that the interval of a well calibrated model's ECE lies high and may lie above the estimate.
  *
+ * BY GROUP. Where predictions come in `groups`, as slices of patients, all of these but adaptive_ece are also told with every group
+ * counting the same, whatever its size: prediction i has the weight w_i = n / (groups * size of its group), and shares, means and
+ * pairs are weighted by it, as by scikit-learn's sample_weight. So accuracy, nll and brier by group are the means over the groups
+ * of the means within each. Groups of one size change nothing, to the bit. adaptive_ece is left out: its bins are cut by the number
+ * of predictions.
+ *
  * The interval is from the 2.5th to the 97.5th percentile (linear between neighbors) of the metric over resamples of n
  * predictions drawn with replacement, or, with `groups`, of as many whole groups as there are (all predictions of a patient
- * together). Resample r takes its numbers from position r 2^33 of the random stream "bootstrap" of the seed: the same bits on
- * any number of threads. Resamples in which the metric is NaN are left out; when there are no others, both ends are NaN. */
+ * together); those by group are of the same resamples, in which every group counts as often as it was drawn. Resample r takes its
+ * numbers from position r 2^33 of the random stream "bootstrap" of the seed: the same bits on any number of threads. Resamples in
+ * which the metric is NaN are left out; when there are no others, both ends are NaN. */
 #ifndef CP_KIT_METRICS_H
 #define CP_KIT_METRICS_H
 
@@ -49,7 +56,8 @@ typedef enum cp_metric {
     CP_ECE,
     CP_MCE,
     CP_ADAPTIVE_ECE,
-    CP_METRICS
+    CP_METRICS,
+    CP_METRICS_BY_GROUP = CP_ADAPTIVE_ECE /* those before it are told by group too */
 } cp_metric;
 
 const char *cp_metric_name(cp_metric metric);     /* as in the list above: "balanced_accuracy" */
@@ -63,7 +71,7 @@ typedef struct cp_predictions {
     bool           logits;
     double         temperature; /* p = softmax(logits / temperature); 0: 1. Probabilities have none */
     const int     *labels;      /* (n), 0..classes-1 */
-    const int     *groups;      /* (n), any numbers: equal ones are resampled together; NULL: each on its own */
+    const int     *groups;      /* (n), any numbers: predictions of one are of one group; NULL: each is on its own */
 } cp_predictions;
 
 typedef struct cp_metrics_config {
@@ -83,8 +91,10 @@ typedef struct cp_bin {
 
 typedef struct cp_metrics {
     int         n, classes;
-    int         groups;         /* n when there are none */
-    cp_estimate of[CP_METRICS]; /* values as in the formulas above: shares are not yet percent */
+    int         groups;               /* n when there are none */
+    bool        grouped;              /* there are groups */
+    cp_estimate of[CP_METRICS];       /* values as in the formulas above: shares are not yet percent */
+    cp_estimate by_group[CP_METRICS]; /* NaN when there are no groups; adaptive_ece always */
     cp_bin      bins[CP_CALIBRATION_BINS];
     double      mean_confidence;
     int        *confusion; /* (classes, classes): [label][predicted] */
@@ -96,7 +106,11 @@ typedef struct cp_metrics {
 cp_metrics *cp_metrics_new(cp_at at, const cp_predictions *predictions, cp_metrics_config config, cp_status *status);
 void        cp_metrics_free(cp_metrics *metrics); /* NULL is fine */
 
-/* For result.json: {"n": 624, "accuracy": 86.7, ..., "intervals": {"accuracy": [83.9, 89.3], ...}}, shares in percent. */
+/* Numbers groups 0, 1, ... in the ascending order of their own numbers: (n), to be freed; NULL: out of memory. */
+int *cp_groups_number(const int *groups, int n, int *count);
+
+/* For result.json: {"n": 624, "accuracy": 86.7, ..., "intervals": {"accuracy": [83.9, 89.3], ...}}, shares in percent; where there are
+ * groups, also "by_patient": {"n": groups, "accuracy": 85.1, ..., "intervals": {...}}. */
 void cp_metrics_put(const cp_metrics *metrics, cp_json_writer *writer, const char *key);
 
 #define cp_metrics_new(...) cp_metrics_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)

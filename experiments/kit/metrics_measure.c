@@ -1,4 +1,4 @@
-/* The metrics of a resample: every formula of metrics.h, with predictions that are there any number of times. */
+/* Every formula of metrics.h, with predictions of any weights: how often a resample has them, or by group. */
 #include "experiments/kit/metrics_parts.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@ static double ratio(double a, double b) {
 }
 
 /* Mean over the classes that occur of the share predicted right. */
-static double balanced(const cp_scored *s, const int *weights, double *tally) {
+static double balanced(const cp_scored *s, const double *weights, double *tally) {
     double *right = tally, *all = tally + s->classes, sum = 0;
     int     present = 0;
     memset(tally, 0, 2 * (size_t)s->classes * sizeof *tally);
@@ -25,8 +25,9 @@ static double balanced(const cp_scored *s, const int *weights, double *tally) {
     return ratio(sum, present);
 }
 
-/* The share of pairs in order, equal scores counting half. All counts are whole numbers, so that the sums are exact. */
-static double auc_of(const cp_scored *s, const int *weights, int a) {
+/* The share of pairs in order, equal scores counting half. The sums of whole weights are exact; those of others are rounded, and
+ * the share must not come out above 1 by that. */
+static double auc_of(const cp_scored *s, const double *weights, int a) {
     const double *scores = s->scores + (size_t)a * (size_t)s->n;
     const int    *order = s->by_score + (size_t)a * (size_t)s->n;
     double        below = 0, inside = 0, pairs = 0; /* others below this run of equal scores, and our own so far; pairs won */
@@ -38,10 +39,10 @@ static double auc_of(const cp_scored *s, const int *weights, int a) {
         below += others;
         inside += ours;
     }
-    return ratio(pairs, inside * below);
+    return ratio(fmin(pairs, inside * below), inside * below);
 }
 
-static double auc(const cp_scored *s, const int *weights) {
+static double auc(const cp_scored *s, const double *weights) {
     double sum = 0;
     int    defined = 0;
     for (int a = 0; a < s->auc_classes; a++) {
@@ -67,7 +68,7 @@ static int bin_of(double confidence) {
     return bin < 0 ? 0 : bin < CP_CALIBRATION_BINS ? bin : CP_CALIBRATION_BINS - 1;
 }
 
-static void equal_width(const cp_scored *s, const int *weights, double total, double values[CP_METRICS],
+static void equal_width(const cp_scored *s, const double *weights, double total, double values[CP_METRICS],
                         cp_bin bins[CP_CALIBRATION_BINS]) {
     filling fill[CP_CALIBRATION_BINS] = {0};
     for (int i = 0; i < s->n; i++) {
@@ -87,7 +88,7 @@ static void equal_width(const cp_scored *s, const int *weights, double total, do
 }
 
 /* Runs of equal confidence are dealt out to the bins until each has its number. */
-static double equal_mass(const cp_scored *s, const int *weights, double total) {
+static double equal_mass(const cp_scored *s, const double *weights, double total) {
     double  small = floor(total / CP_CALIBRATION_BINS), larger = total - small * CP_CALIBRATION_BINS, sum = 0;
     filling now = {0};
     int     bin = 0;
@@ -113,7 +114,7 @@ static double equal_mass(const cp_scored *s, const int *weights, double total) {
     return sum;
 }
 
-void cp_scored_measure(const cp_scored *s, const int *weights, double *tally, double values[CP_METRICS],
+void cp_scored_measure(const cp_scored *s, const double *weights, bool whole, double *tally, double values[CP_METRICS],
                        cp_bin bins[CP_CALIBRATION_BINS]) {
     double total = 0, right = 0, nll = 0, brier = 0;
     for (int i = 0; i < s->n; i++) {
@@ -129,5 +130,5 @@ void cp_scored_measure(const cp_scored *s, const int *weights, double *tally, do
     values[CP_NLL] = ratio(nll, total);
     values[CP_BRIER] = ratio(brier, total);
     equal_width(s, weights, total, values, bins);
-    values[CP_ADAPTIVE_ECE] = equal_mass(s, weights, total);
+    values[CP_ADAPTIVE_ECE] = whole ? equal_mass(s, weights, total) : NAN;
 }

@@ -115,12 +115,12 @@ static void the_table_adds_up(void) {
 
 /* No row of probabilities has it, but whoever bins confidences of another making may. */
 static void a_confidence_of_zero_lies_in_the_first_bin(void) {
-    double    confidence[] = {0, 0.2, 1}, zero[] = {0, 0, 0}, tally[2], values[CP_METRICS];
-    int       order[] = {0, 1, 2}, label[] = {0, 0, 0}, once[] = {1, 1, 1};
+    double    confidence[] = {0, 0.2, 1}, zero[] = {0, 0, 0}, once[] = {1, 1, 1}, tally[2], values[CP_METRICS];
+    int       order[] = {0, 1, 2}, label[] = {0, 0, 0};
     cp_bin    bins[CP_CALIBRATION_BINS];
     cp_scored s = {.n = 3, .classes = 1, .labels = label, .predicted = label, .confidence = confidence, .nll = zero, .brier = zero};
     s.by_confidence = s.by_score = order, s.scores = zero, s.auc_classes = 1;
-    cp_scored_measure(&s, once, tally, values, bins);
+    cp_scored_measure(&s, once, true, tally, values, bins);
     for (int b = 0; b < CP_CALIBRATION_BINS; b++) TEST_ASSERT_EQUAL_INT(b == 0 || b == 2 || b == 14, bins[b].count);
     TEST_ASSERT_DOUBLE_WITHIN(1e-12, (1 + 0.8) / 3, values[CP_ECE]);
     TEST_ASSERT_DOUBLE_WITHIN(1e-12, 1, values[CP_MCE]);
