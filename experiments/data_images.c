@@ -1,6 +1,8 @@
 /* couplet data: image sets. */
 #include "experiments/data_parts.h"
+#include "experiments/kit/metrics.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,20 +14,12 @@ static cp_data_summary summarize_split(const cp_images *images, const cp_split *
     return (cp_data_summary){middle + half * s.least, middle + half * s.most, middle + half * s.mean, half * s.sd, 0};
 }
 
-static int ascending(const void *a, const void *b) {
-    int x = *(const int *)a, y = *(const int *)b;
-    return (x > y) - (x < y);
-}
-
 /* How many patients a split has; 0 when that is not known. */
-static int count_groups(const int *groups, int count) {
-    int *sorted = groups ? malloc((size_t)count * sizeof *sorted) : NULL, different = 0;
-    if (!sorted) return 0;
-    memcpy(sorted, groups, (size_t)count * sizeof *sorted);
-    qsort(sorted, (size_t)count, sizeof *sorted, ascending);
-    for (int i = 0; i < count; i++) different += i == 0 || sorted[i] != sorted[i - 1];
-    free(sorted);
-    return different;
+static int count_patients(const cp_images *images, int split) {
+    int  count = 0;
+    int *number = images->groups[split] ? cp_groups_number(images->groups[split], images->set->splits[split].count, &count) : NULL;
+    free(number);
+    return count;
 }
 
 /* ---- as JSON ---- */
@@ -39,7 +33,7 @@ static void put_split(cp_json_writer *w, const cp_images *images, int split, con
     for (int c = 0; c < images->classes; c++) cp_json_put_integer(w, NULL, counts[c]);
     cp_json_put_end(w);
     cp_data_put_summary(w, &about);
-    if (images->groups[split]) cp_json_put_integer(w, "patients", count_groups(images->groups[split], s->count));
+    if (images->groups[split]) cp_json_put_integer(w, "patients", count_patients(images, split));
     cp_json_put_end(w);
 }
 
@@ -86,10 +80,9 @@ static void print_classes(const cp_images *images, int *const *counts) {
     }
     cp_table_text(table, "all");
     for (int s = 0; s < CP_IMAGES_SPLITS; s++) cp_table_text(table, "%d", images->set->splits[s].count);
-    if (images->groups[CP_IMAGES_TRAIN]) {
+    if (images->groups[CP_IMAGES_TRAIN] || images->groups[CP_IMAGES_VAL] || images->groups[CP_IMAGES_TEST]) {
         cp_table_text(table, "patients");
-        for (int s = 0; s < CP_IMAGES_SPLITS; s++)
-            cp_table_text(table, "%d", count_groups(images->groups[s], images->set->splits[s].count));
+        for (int s = 0; s < CP_IMAGES_SPLITS; s++) cp_table_number(table, images->groups[s] ? count_patients(images, s) : NAN, 0);
     }
     cp_table_print(table, stdout);
     cp_table_free(table);

@@ -90,8 +90,9 @@ static bool measure_noise(cp_evaluation *e, cp_tape *tape, cp_status *status) {
 }
 
 static bool measure_outliers(cp_evaluation *e, cp_tape *tape, cp_status *status) {
-    return cp_scores_make(tape, e->trained->model, e->other_rows, &e->other_scores, status) &&
-           finite_scores(&e->other_scores, e->other, status) && cp_outliers_measure(e, status);
+    if (!cp_scores_make(tape, e->trained->model, e->other_rows, &e->other_scores, status)) return false;
+    e->other_scores.groups = e->other->groups[e->split];
+    return finite_scores(&e->other_scores, e->other, status) && cp_outliers_measure(e, status);
 }
 
 static bool measure(cp_evaluation *e, cp_status *status) {
@@ -153,26 +154,29 @@ static bool write_predictions(const cp_evaluation *e, cp_status *status) {
 
 /* ---- telling ---- */
 
-/* A row a metric, a column a reading. */
+static void table_row(cp_table *table, const cp_evaluation *e, cp_metric metric, bool by_patient) {
+    bool   share = cp_metric_is_share(metric);
+    int    decimals = share ? 1 : 3;
+    double unit = share ? 100 : 1;
+    cp_table_text(table, "%s%s%s", cp_metric_name(metric), by_patient ? " by patient" : "", share ? ", %" : "");
+    for (int r = 0; r < CP_READINGS; r++) {
+        const cp_metrics *m = e->measured[r].metrics;
+        if (!m) continue;
+        cp_estimate x = by_patient ? m->by_group[metric] : m->of[metric];
+        if (isfinite(x.value) && isfinite(x.low) && isfinite(x.high))
+            cp_table_text(table, "%.*f (%.*f to %.*f)", decimals, unit * x.value, decimals, unit * x.low, decimals, unit * x.high);
+        else
+            cp_table_number(table, unit * x.value, decimals);
+    }
+}
+
+/* A row a metric, a column a reading; where there are patients, more rows by patient. */
 static cp_table *metrics_table(const cp_evaluation *e) {
     cp_table *table = cp_table_new(1, cp_images_splits[e->split]);
     for (int r = 0; r < CP_READINGS; r++)
         if (e->measured[r].metrics) cp_table_column(table, e->measured[r].title);
-    for (int m = 0; m < CP_METRICS; m++) {
-        bool share = cp_metric_is_share((cp_metric)m);
-        cp_table_text(table, "%s%s", cp_metric_name((cp_metric)m), share ? ", %" : "");
-        for (int r = 0; r < CP_READINGS; r++) {
-            if (!e->measured[r].metrics) continue;
-            cp_estimate x = e->measured[r].metrics->of[m];
-            int         decimals = share ? 1 : 3;
-            double      unit = share ? 100 : 1;
-            if (isfinite(x.value) && isfinite(x.low) && isfinite(x.high))
-                cp_table_text(table, "%.*f (%.*f to %.*f)", decimals, unit * x.value, decimals, unit * x.low, decimals,
-                              unit * x.high);
-            else
-                cp_table_number(table, unit * x.value, decimals);
-        }
-    }
+    for (cp_metric m = 0; m < CP_METRICS; m++) table_row(table, e, m, false);
+    for (cp_metric m = 0; e->scores.groups && m < CP_METRICS_BY_GROUP; m++) table_row(table, e, m, true);
     return table;
 }
 
@@ -204,7 +208,10 @@ static void put_notes(const cp_evaluation *e, cp_json_writer *w, FILE *file) {
     const cp_run_model *t = e->trained;
     const cp_images    *images = e->images;
     cp_json_put_array(w, "notes");
-    cp_note_put(w, file, "Data: %s, %s; the intervals are bootstrap intervals of 95 %%.", images->name, cp_images_origin(images));
+    cp_note_put(w, file, "Data: %s, %s; the intervals are bootstrap intervals of 95 %%%s%s.", images->name,
+                cp_images_origin(images), e->scores.groups ? ", taken over " : "",
+                e->scores.groups ? cp_patients_of(e->measured[CP_READING_PLAIN].metrics).s : "");
+    if (e->scores.groups) cp_note_put(w, file, CP_BY_PATIENT);
     cp_run_model_note(t, w, file);
     if (t->temperature == 1)
         cp_note_put(w, file, "The predictions in %s are the softmax's, without a temperature.", predictions_name(e).s);

@@ -16,18 +16,31 @@ void cp_measured_put(int count, const cp_measured *all, cp_json_writer *w, const
     cp_json_put_end(w);
 }
 
-cp_table *cp_measured_table(int count, const cp_measured *all, const char *split) {
+static void table_row(cp_table *table, const cp_estimate of[CP_METRICS]) {
     static const cp_metric columns[] = {CP_ACCURACY, CP_BALANCED_ACCURACY, CP_ECE, CP_MCE, CP_NLL, CP_BRIER, CP_AUC};
-    cp_table              *table = cp_table_new(8, split, "accuracy, %", "balanced, %", "ECE, %", "MCE, %", "NLL", "Brier", "AUC");
+    for (size_t c = 0; c < sizeof columns / sizeof *columns; c++) {
+        bool share = cp_metric_is_share(columns[c]);
+        cp_table_number(table, (share ? 100 : 1) * of[columns[c]].value, share ? 1 : 3);
+    }
+}
+
+cp_table *cp_measured_table(int count, const cp_measured *all, const char *split) {
+    cp_table *table = cp_table_new(8, split, "accuracy, %", "balanced, %", "ECE, %", "MCE, %", "NLL", "Brier", "AUC");
     for (int i = 0; i < count; i++) {
         if (!all[i].metrics) continue;
         cp_table_text(table, "%s", all[i].title);
-        for (size_t c = 0; c < sizeof columns / sizeof *columns; c++) {
-            bool share = cp_metric_is_share(columns[c]);
-            cp_table_number(table, (share ? 100 : 1) * all[i].metrics->of[columns[c]].value, share ? 1 : 3);
-        }
+        table_row(table, all[i].metrics->of);
+        if (!all[i].metrics->grouped) continue;
+        cp_table_text(table, "%s, by patient", all[i].title);
+        table_row(table, all[i].metrics->by_group);
     }
     return table;
+}
+
+cp_patients_text cp_patients_of(const cp_metrics *m) {
+    cp_patients_text text;
+    snprintf(text.s, sizeof text.s, "%d patient%s", m->groups, m->groups == 1 ? "" : "s");
+    return text;
 }
 
 static void draw_diagram(cp_figure *figure, const cp_measured *one) {

@@ -14,8 +14,17 @@ typedef struct cp_measured {
     cp_metrics *metrics; /* NULL: it is left out everywhere */
 } cp_measured;
 
-void      cp_measured_put(int count, const cp_measured *all, cp_json_writer *writer, const char *key); /* an object each */
-cp_table *cp_measured_table(int count, const cp_measured *all, const char *split);                     /* point estimates */
+void cp_measured_put(int count, const cp_measured *all, cp_json_writer *writer, const char *key); /* an object each */
+
+/* Point estimates, a row each; where there are patients, one more below it by patient. */
+cp_table *cp_measured_table(int count, const cp_measured *all, const char *split);
+
+/* Of metrics by patient, for a sentence: "44 patients", "1 patient"; and what "by patient" means, as a sentence. */
+typedef struct cp_patients_text {
+    char s[32];
+} cp_patients_text;
+cp_patients_text cp_patients_of(const cp_metrics *metrics);
+#define CP_BY_PATIENT "By patient, every patient counts the same, whatever the number of its images."
 
 /* The reliability diagrams beside each other, and below each the histogram of the confidence with lines at its mean and at the
  * accuracy, as figure "reliability" of the run. */

@@ -44,15 +44,30 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+/* Patients numbered from *groups on, which then counts them too; images whose patients are not known are each on their own. */
+static bool number_patients(const cp_scores *s, int *to, int *groups) {
+    int  count = s->n;
+    int *number = s->groups ? cp_groups_number(s->groups, s->n, &count) : NULL;
+    for (int i = 0; i < s->n; i++) to[i] = *groups + (number ? number[i] : i);
+    *groups += count;
+    free(number);
+    return number || !s->groups;
+}
+
+static bool has_patients(const cp_evaluation *e) {
+    return e->scores.groups || e->other_scores.groups;
+}
+
 /* The AUC of a classifier of two classes with these scores. Their ranks, equal ones for equal scores, take their place: those
  * cannot saturate as probabilities. */
 static bool auroc(const cp_evaluation *e, cp_outlier_score *s, cp_status *status) {
-    int         here = e->scores.n, n = here + e->other_scores.n;
+    int         here = e->scores.n, n = here + e->other_scores.n, groups = 0;
     ranked     *order = malloc((size_t)n * sizeof *order);
     double     *logits = calloc(2 * (size_t)n, sizeof *logits);
-    int        *labels = malloc((size_t)n * sizeof *labels);
+    int        *labels = malloc((size_t)n * sizeof *labels), *patients = malloc((size_t)n * sizeof *patients);
     cp_metrics *m = NULL;
-    if (order && logits && labels) {
+    if (order && logits && labels && patients && number_patients(&e->scores, patients, &groups) &&
+        number_patients(&e->other_scores, patients + here, &groups)) {
         for (int i = 0; i < n; i++) {
             order[i] = (ranked){i < here ? s->here[i] : s->there[i - here], i};
             labels[i] = i < here;
@@ -62,7 +77,8 @@ static bool auroc(const cp_evaluation *e, cp_outlier_score *s, cp_status *status
             if (i && order[i].score > order[i - 1].score) rank = i;
             logits[2 * order[i].place + 1] = (double)rank / n;
         }
-        cp_predictions two = {.n = n, .classes = 2, .values = logits, .logits = true, .labels = labels};
+        cp_predictions two = {
+            .n = n, .classes = 2, .values = logits, .logits = true, .labels = labels, .groups = has_patients(e) ? patients : NULL};
         m = cp_metrics_new(&two, (cp_metrics_config){.seed = (uint64_t)cp_option_int(e->options, "seed")}, status);
     } else {
         cp_fail(status, "not enough memory for the outliers' ranks");
@@ -73,6 +89,7 @@ static bool auroc(const cp_evaluation *e, cp_outlier_score *s, cp_status *status
     free(order);
     free(logits);
     free(labels);
+    free(patients);
     return fine;
 }
 
@@ -125,6 +142,7 @@ void cp_outliers_put_notes(const cp_evaluation *e, cp_json_writer *w, FILE *file
         "score than one of %s: 1 tells them apart, 0.5 is chance, below 0.5 the score takes the other set for the more usual.",
         e->scores.n, e->images->name, cp_images_splits[e->split], e->other_scores.n, e->other->name, e->images->name,
         e->other->name);
+    if (has_patients(e)) cp_note_put(w, file, "The resamples behind the intervals of AUROC keep the images of a patient together.");
     if (e->scores.energies && !e->outliers[CP_OUTLIER_DENSITY].here)
         cp_note_put(w, file, "The density of a jem model is the energy of its logits: it has no AUROC of its own.");
 }

@@ -142,15 +142,31 @@ static bool draw_chains(cp_train *train, const cp_trainer *trainer) {
 /* ---- texts ---- */
 
 typedef struct notes {
-    char at[4][300];
+    char at[5][300];
     int  count;
 } notes;
+
+/* "the 44 patients of the test split and the 22 patients of the validation split", as far as they have any; or empty. */
+static void name_patients(const findings *f, char *text, size_t size) {
+    size_t length = 0;
+    *text = '\0';
+    for (int s = MEASURED - 1; s >= 0; s--) {
+        const cp_metrics *m = f->measured[s][SELECTED].metrics;
+        if (m->grouped)
+            length += (size_t)snprintf(text + length, size - length, "%sthe %s of the %s split", length ? " and " : "",
+                                       cp_patients_of(m).s, measured_names[s]);
+    }
+}
 
 /* `f` is NULL of a training that diverged. */
 static notes make_notes(const cp_train *train, const cp_trainer *trainer, const findings *f) {
     const cp_guard *guard = cp_trainer_guard(trainer);
     notes           n = {.count = 1};
+    char            patients[160] = "";
+    if (f) name_patients(f, patients, sizeof patients);
     snprintf(n.at[0], sizeof n.at[0], "Data: %s, %s.", train->images->name, cp_images_origin(train->images));
+    if (*patients)
+        snprintf(n.at[n.count++], sizeof n.at[0], CP_BY_PATIENT " The intervals in result.json are taken over %s.", patients);
     if (guard->event_count)
         snprintf(n.at[n.count++], sizeof n.at[0], "The divergence guard left out %lld step%s and rolled back %lld time%s.",
                  (long long)guard->skipped, guard->skipped == 1 ? "" : "s", (long long)guard->rolled_back,

@@ -1,11 +1,13 @@
 /* Writes a small set of images in MedMNIST's layout, for tests of commands:
- *     draw_images FILE HEIGHT WIDTH CHANNELS CLASSES TRAIN VAL TEST [SEED]
- * The rows of an image are brighter at a height that tells its class; a fifth of the images lie. */
+ *     draw_images FILE HEIGHT WIDTH CHANNELS CLASSES TRAIN VAL TEST [SEED [SPLIT...]]
+ * The rows of an image are brighter at a height that tells its class; a fifth of the images lie. The splits that are named have
+ * patients, of one to five images each: the first has one, the second two, the sixth one again. */
 #include "core/io/npz.h"
 #include "core/random.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct images {
     int height, width, channels, classes;
@@ -37,6 +39,20 @@ static bool add_split(cp_npz_writer *w, const char *name, const images *set, int
     return fine;
 }
 
+static bool add_patients(cp_npz_writer *w, const char *name, int first, int count) {
+    int32_t *patients = malloc((size_t)count * sizeof *patients);
+    char     entry[40];
+    for (int i = 0, patient = 0, left = 1; patients && i < count; i++) {
+        patients[i] = first - patient; /* any numbers, also negative ones */
+        if (--left == 0) left = 1 + ++patient % 5;
+    }
+    snprintf(entry, sizeof entry, "%s_patients", name);
+    if (patients) cp_npz_writer_add(w, entry, CP_I32, 1, (int64_t[]){count}, patients);
+    bool fine = patients != NULL;
+    free(patients);
+    return fine;
+}
+
 int main(int count, char **words) {
     static const char *const splits[] = {"train", "val", "test"};
     cp_status                status = {0};
@@ -45,7 +61,11 @@ int main(int count, char **words) {
     cp_rng         rng = cp_rng_named(count > 9 ? (uint64_t)atoi(words[9]) : 1, "images");
     cp_npz_writer *w = cp_npz_writer_new(words[1], &status);
     bool           fine = w != NULL;
-    for (int s = 0; fine && s < 3; s++) fine = add_split(w, splits[s], &set, atoi(words[6 + s]), &rng);
+    for (int s = 0; fine && s < 3; s++) {
+        fine = add_split(w, splits[s], &set, atoi(words[6 + s]), &rng);
+        for (int i = 10; fine && i < count; i++)
+            if (strcmp(words[i], splits[s]) == 0) fine = add_patients(w, splits[s], 1000 * s, atoi(words[6 + s]));
+    }
     if (w) fine = cp_npz_writer_commit(w, &status) && fine;
     if (!fine) fprintf(stderr, "draw_images: %s\n", status.message);
     return fine ? 0 : 1;
