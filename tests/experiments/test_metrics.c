@@ -1,5 +1,5 @@
-/* Metrics: intervals, properties that hold for any predictions, and what is refused. test_golden_metrics.c has the values. The
- * program is linked with -Wl,--wrap for the memory calls, to make them fail. */
+/* Metrics: intervals, properties that hold for any predictions, and what is refused. test_golden_metrics.c has the values,
+ * test_metrics_by_group.c what groups make of them. The program is linked with -Wl,--wrap for the memory calls, to make them fail. */
 #include "experiments/kit/metrics.h"
 
 #include "core/random.h"
@@ -207,49 +207,6 @@ static void without_resamples_there_is_no_interval(void) {
     cp_metrics_free(m);
 }
 
-/* ---- groups ---- */
-
-static void groups_of_one_change_nothing(void) {
-    for (int i = 0; i < N; i++)
-        groups[i] = 5000 - 7 * i; /* any numbers: here against the order, so equality is of the kind, not bits */
-    cp_metrics *alone = measure(&made, 2000, 3);
-    made.groups = groups;
-    cp_metrics *grouped = measure(&made, 2000, 3);
-    TEST_ASSERT_EQUAL_INT(N, grouped->groups);
-    TEST_ASSERT_TRUE(alone->of[CP_ACCURACY].value == grouped->of[CP_ACCURACY].value);
-    TEST_ASSERT_DOUBLE_WITHIN(0.01, alone->of[CP_ACCURACY].low, grouped->of[CP_ACCURACY].low);
-    cp_metrics_free(alone), cp_metrics_free(grouped);
-    for (int i = 0; i < N; i++) groups[i] = i;
-    made.groups = NULL;
-    alone = measure(&made, 50, 3);
-    made.groups = groups;
-    grouped = measure(&made, 50, 3);
-    same_measures(alone, grouped);
-    cp_metrics_free(alone), cp_metrics_free(grouped);
-}
-
-/* Each prediction there ten times, as slices of one patient: intervals are those of the patients, not a third as wide. */
-static void copies_in_a_group_add_no_certainty(void) {
-    enum { PATIENTS = N / 10 };
-    cp_predictions patients = made;
-    patients.n = PATIENTS;
-    for (int i = 0; i < N; i++) {
-        memcpy(other + i * CLASSES, logits + i / 10 * CLASSES, CLASSES * sizeof *other);
-        other_labels[i] = labels[i / 10];
-        groups[i] = i / 10;
-    }
-    cp_predictions slices = made;
-    slices.values = other, slices.labels = other_labels, slices.groups = groups;
-    cp_metrics *few = measure(&patients, 500, 3), *many = measure(&slices, 500, 3);
-    TEST_ASSERT_EQUAL_INT(PATIENTS, many->groups);
-    for (int k = 0; k < CP_ADAPTIVE_ECE; k++) {
-        TEST_ASSERT_DOUBLE_WITHIN(1e-9, few->of[k].value, many->of[k].value);
-        TEST_ASSERT_DOUBLE_WITHIN(1e-9, few->of[k].low, many->of[k].low);
-        TEST_ASSERT_DOUBLE_WITHIN(1e-9, few->of[k].high, many->of[k].high);
-    }
-    cp_metrics_free(few), cp_metrics_free(many);
-}
-
 /* ---- edges ---- */
 
 static void a_single_prediction_has_an_interval_of_no_width(void) {
@@ -370,8 +327,6 @@ int main(void) {
     RUN_TEST(the_number_of_threads_has_no_say);
     RUN_TEST(intervals_equal_those_of_resamples_written_out);
     RUN_TEST(without_resamples_there_is_no_interval);
-    RUN_TEST(groups_of_one_change_nothing);
-    RUN_TEST(copies_in_a_group_add_no_certainty);
     RUN_TEST(a_single_prediction_has_an_interval_of_no_width);
     RUN_TEST(resamples_without_a_metric_are_left_out);
     RUN_TEST(infinite_nll_stays_infinite_and_harms_nothing_else);
