@@ -23,4 +23,6 @@ bool cp_data_show_images(const cp_images *images, const char *path, bool json, c
 /* All about a NIfTI volume, whose values go to the file `npy` unless that is NULL. */
 bool cp_data_show_nifti(const char *path, const char *npy, bool json, cp_status *status);
 
+void cp_data_print_made(const cp_json *made); /* what a set tells about its making: settings, patients, who was left out */
+
 #endif
