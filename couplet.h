@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/io/dtype.h"
 #include "core/io/md5.h"
+#include "core/io/nifti.h"
 #include "core/io/npy.h"
 #include "core/io/npz.h"
 #include "core/io/safetensors.h"

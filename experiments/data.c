@@ -1,5 +1,6 @@
 /* couplet data: what is in a file. */
 #include "core/io/file.h"
+#include "core/io/nifti.h"
 #include "core/io/npz.h"
 #include "core/io/safetensors.h"
 #include "experiments/commands.h"
@@ -26,6 +27,10 @@ static const cp_option options[] = {
      .kind = CP_OPTION_TEXT,
      .value = "OUT.npz",
      .help = "file to write the image set to, such as phantom for use in Python"},
+    {.name = "npy",
+     .kind = CP_OPTION_TEXT,
+     .value = "OUT.npy",
+     .help = "file to write the values of a NIfTI volume to: scaled, as float32, in canonical order (RAS+), axes (x, y, z, t)"},
     {0}};
 
 /* ---- numbers about arrays ---- */
@@ -137,15 +142,16 @@ static bool list_safetensors(listing *l, const char *path, cp_status *status) {
 
 /* ---- the command ---- */
 
-typedef enum file_kind { NPY, NPZ, SAFETENSORS } file_kind;
+typedef enum file_kind { NPY, NPZ, SAFETENSORS, NIFTI } file_kind;
 
-/* By its first bytes, not by its name. */
+/* By its first bytes, not by its name; but the values of a NIfTI pair may begin with any bytes. */
 static bool kind_of(const char *path, file_kind *kind, cp_status *status) {
     static const struct {
         const char *begins;
         size_t      length;
         file_kind   kind;
-    } known[] = {{"\x93NUMPY", 6, NPY}, {"PK\3\4", 4, NPZ}, {"PK\5\6", 4, NPZ}};
+    } known[] = {{"\x93NUMPY", 6, NPY},    {"PK\3\4", 4, NPZ},       {"PK\5\6", 4, NPZ},       {"\x1f\x8b", 2, NIFTI},
+                 {"\x5c\1\0\0", 4, NIFTI}, {"\0\0\1\x5c", 4, NIFTI}, {"\x1c\2\0\0", 4, NIFTI}, {"\0\0\2\x1c", 4, NIFTI}};
     unsigned char first[9] = {0};
     struct stat   about;
     FILE         *file = fopen(path, "rb");
@@ -155,10 +161,11 @@ static bool kind_of(const char *path, file_kind *kind, cp_status *status) {
     size_t got = fstat(fileno(file), &about) == 0 && S_ISREG(about.st_mode) ? fread(first, 1, sizeof first, file) : SIZE_MAX;
     fclose(file);
     if (got == SIZE_MAX) return cp_fail(status, "%.300s is a folder, a pipe or a device; a file is expected", path);
+    *kind = cp_nifti_named(path) ? NIFTI : SAFETENSORS; /* which begin with a length, and then the brace of a JSON object */
+    if (*kind == NIFTI || (got == 9 && first[8] == '{')) return true;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (got >= known[i].length && memcmp(first, known[i].begins, known[i].length) == 0) return *kind = known[i].kind, true;
-    *kind = SAFETENSORS; /* which begin with a length, and then the brace of a JSON object */
-    return (got == 9 && first[8] == '{') || cp_damaged(status, "%.300s is neither npz, npy nor safetensors", path);
+    return cp_damaged(status, "%.300s is neither npz, npy, safetensors nor NIfTI", path);
 }
 
 static void print_table(const listing *l, const char *path, const char *kind, const char *no_set) {
@@ -209,16 +216,19 @@ static bool show_set(const cp_options *o, const cp_images *images, cp_status *st
 }
 
 static bool show(const cp_options *o, cp_status *status) {
-    const char *path = cp_argument(o, 0);
+    const char *path = cp_argument(o, 0), *npy = cp_option_text(o, "npy");
     file_kind   kind = NPZ;
     cp_status   no_set = {0};
     if (strcmp(path, "phantom") != 0 && !kind_of(path, &kind, status)) return false;
+    if (npy && kind != NIFTI) return cp_fail(status, "--npy is for NIfTI volumes; %.300s is none", path);
     cp_images *images = kind == NPZ ? cp_images_load(path, &no_set) : NULL;
     bool       fine = images != NULL;
     if (fine)
         fine = show_set(o, images, status);
     else if (cp_option_text(o, "sheet") || cp_option_text(o, "npz"))
         cp_fail(status, "--sheet and --npz are for image sets; %s", *no_set.message ? no_set.message : "this file is none");
+    else if (kind == NIFTI)
+        fine = cp_data_show_nifti(path, npy, cp_option_flag(o, "json"), status);
     else
         fine = show_arrays(path, kind, *no_set.message ? no_set.message : NULL, cp_option_flag(o, "json"), status);
     cp_images_free(images);
@@ -234,10 +244,11 @@ static int run(const cp_options *o) {
 
 const cp_command cp_command_data = {
     .name = "data",
-    .purpose = "what is in a file: an image set, arrays, tensors",
+    .purpose = "what is in a file: an image set, arrays, tensors, a volume",
     .arguments = "FILE|phantom",
     .details =
-        "FILE is an npz, npy or safetensors file. An npz with the arrays {train,val,test}_images, (N, H, W) or (N, H, W, C), and "
+        "FILE is an npz, npy or safetensors file, or a NIfTI volume (.nii, .nii.gz, or either file of a pair .hdr and .img). An "
+        "npz with the arrays {train,val,test}_images, (N, H, W) or (N, H, W, C), and "
         "{train,val,test}_labels, (N) or (N, 1), is an image set: its classes are counted, and it is told how pixels are taken to "
         "[-1, 1] and whether it is one of MedMNIST's own files, by its md5. phantom is a set that is built in: stained cells, "
         "drawn "

@@ -64,6 +64,7 @@ static bool put_set(const cp_images *images, const char *path, int *const *count
     cp_json_put_object(&w, "splits");
     for (int s = 0; s < CP_IMAGES_SPLITS; s++) put_split(&w, images, s, counts[s]);
     cp_json_put_end(&w);
+    if (images->made) cp_json_put_copy(&w, "made", images->made);
     cp_json_put_end(&w);
     bool fine = cp_data_print_json(&w, status);
     cp_json_writer_free(&w);
@@ -110,6 +111,7 @@ static void print_set(const cp_images *images, int *const *counts) {
     print_pixels(images);
     if (images->clamped)
         printf("%zu pixels of val and test lie beyond the range and are taken to its ends, in this table too\n", images->clamped);
+    if (images->made) cp_data_print_made(images->made);
 }
 
 bool cp_data_show_images(const cp_images *images, const char *path, bool json, cp_status *status) {

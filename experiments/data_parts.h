@@ -20,4 +20,9 @@ bool cp_data_print_json(cp_json_writer *writer, cp_status *status);
 /* All about an image set, as text or JSON. `path` is what it was loaded from. */
 bool cp_data_show_images(const cp_images *images, const char *path, bool json, cp_status *status);
 
+/* All about a NIfTI volume, whose values go to the file `npy` unless that is NULL. */
+bool cp_data_show_nifti(const char *path, const char *npy, bool json, cp_status *status);
+
+void cp_data_print_made(const cp_json *made); /* what a set tells about its making: settings, patients, who was left out */
+
 #endif

@@ -88,6 +88,9 @@ void cp_json_put_number(cp_json_writer *writer, const char *key, double value);
 /* UTF-8; bytes that are not become U+FFFD. NULL becomes null. */
 void cp_json_put_string(cp_json_writer *writer, const char *key, const char *value);
 
+/* A value that was read, with all that is in it. */
+void cp_json_put_copy(cp_json_writer *writer, const char *key, const cp_json *value);
+
 /* Whether the text in writer->out (out.size bytes, and a NUL that is not counted) is complete. */
 bool cp_json_writer_finish(cp_json_writer *writer, cp_status *status);
 bool cp_json_writer_save(cp_json_writer *writer, const char *path, cp_status *status);

@@ -133,6 +133,24 @@ void cp_json_put_string(cp_json_writer *w, const char *key, const char *value) {
         put_quoted(&w->out, value);
 }
 
+static void put_number_of(cp_json_writer *w, const char *key, const cp_json *value) {
+    int64_t whole = cp_json_integer(value, INT64_MIN);
+    whole == INT64_MIN ? cp_json_put_number(w, key, value->number) : cp_json_put_integer(w, key, whole);
+}
+
+void cp_json_put_copy(cp_json_writer *w, const char *key, const cp_json *value) {
+    switch (value->kind) {
+    case CP_JSON_NULL: cp_json_put_null(w, key); return;
+    case CP_JSON_BOOL: cp_json_put_bool(w, key, value->truth); return;
+    case CP_JSON_NUMBER: put_number_of(w, key, value); return;
+    case CP_JSON_STRING: cp_json_put_string(w, key, value->text); return;
+    case CP_JSON_ARRAY: cp_json_put_array(w, key); break;
+    case CP_JSON_OBJECT: cp_json_put_object(w, key); break;
+    }
+    for (const cp_json *member = value->first; member; member = member->next) cp_json_put_copy(w, member->key, member);
+    cp_json_put_end(w);
+}
+
 bool cp_json_writer_finish(cp_json_writer *w, cp_status *status) {
     if (!w->trouble && w->depth > 0) w->trouble = "an object or array was not ended";
     if (!w->trouble && w->count == 0) w->trouble = "no value was put";

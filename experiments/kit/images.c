@@ -10,6 +10,8 @@ void cp_images_free(cp_images *images) {
     if (!images) return;
     for (int s = 0; s < CP_IMAGES_SPLITS; s++) free(images->groups[s]);
     cp_dataset_free(images->set);
+    cp_json_free(images->made);
+    free(images->own_names);
     free(images);
 }
 

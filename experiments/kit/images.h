@@ -10,6 +10,8 @@
  *   images   (N, H, W), gray, or (N, H, W, C) with C from 1 to 4; any size, the same in all splits; integers or floats
  *   labels   (N) or (N, 1), whole numbers from 0; every class has training images
  *   patients (N) whole numbers, {split}_patients: optional, kept as groups; images of one patient share a number
+ *   made     optional, bytes: a JSON object that tells how the set was made, such as by `couplet brats`; "class_names" in it
+ *            are the classes' names
  *
  * PIXELS become numbers in [-1, 1]: a pixel x becomes 2 (x - low) / (high - low) - 1. Bytes (uint8) stay bytes in memory, and
  * low = 0, high = 255: x / 127.5 - 1, the convention of dataset.h. For other types low and high follow from the training
@@ -18,6 +20,7 @@
 #ifndef CP_KIT_IMAGES_H
 #define CP_KIT_IMAGES_H
 
+#include "core/io/json.h"
 #include "experiments/kit/dataset.h"
 
 enum { CP_IMAGES_TRAIN, CP_IMAGES_VAL, CP_IMAGES_TEST, CP_IMAGES_SPLITS };
@@ -38,6 +41,8 @@ typedef struct cp_images {
     cp_dtype           stored;                   /* as the file has the pixels */
     double             low, high;                /* the pixels that become -1 and 1: see the top */
     size_t             clamped;                  /* pixels of val and test that lay beyond them */
+    cp_json           *made;                     /* how the set was made; NULL when the file does not tell */
+    const char       **own_names;                /* class_names, when they come from there */
 } cp_images;
 
 /* A path, or "phantom" (a file of that name is "./phantom"). NULL with a message that names file and array. */
@@ -60,6 +65,9 @@ bool cp_images_write(const cp_images *images, const char *path, cp_status *statu
 
 /* A contact sheet of a split as a PNG file: a row a class, from the top, with the first `columns` images of it. */
 bool cp_images_sheet(const cp_images *images, int split, int columns, const char *path, cp_status *status);
+
+/* The same with `rows` rows a class, an empty row between classes, and images from all over the split at even distances. */
+bool cp_images_sheet_spread(const cp_images *images, int split, int rows, int columns, const char *path, cp_status *status);
 
 /* ---- phantom: images of stained cells, drawn by a formula ----
  *

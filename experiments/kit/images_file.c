@@ -269,8 +269,10 @@ bool cp_images_read(cp_images *images, const char *path, cp_status *status) {
     reading r = {.images = images, .path = path, .npz = cp_npz_open(path, status), .status = status};
     bool    fine = r.npz && has_arrays(&r);
     for (int s = 0; fine && s < CP_IMAGES_SPLITS; s++) fine = read_split(&r, s);
+    if (fine) cp_images_read_made(images, r.npz);
     cp_npz_close(r.npz);
     fine = fine && identify(&r) && count_classes(&r) && scale_all(&r) && make_set(&r);
+    if (fine) cp_images_take_class_names(images);
     for (int s = 0; s < CP_IMAGES_SPLITS; s++) {
         cp_npy_free(&r.pixels[s]);
         free(r.labels[s]);
@@ -304,13 +306,21 @@ static bool write_split(const cp_images *images, int split, cp_npz_writer *w) {
     return true;
 }
 
+static bool write_made(const cp_images *images, cp_npz_writer *w) {
+    cp_json_writer made = {0};
+    if (images->made) cp_json_put_copy(&made, NULL, images->made);
+    bool fine = !images->made || cp_json_writer_finish(&made, NULL);
+    if (fine && images->made) cp_npz_writer_add(w, "made", CP_U8, 1, (int64_t[]){(int64_t)made.out.size}, made.out.data);
+    cp_json_writer_free(&made);
+    return fine;
+}
+
 bool cp_images_write(const cp_images *images, const char *path, cp_status *status) {
     cp_npz_writer *w = cp_npz_writer_new(path, status);
     bool           fine = w != NULL;
-    for (int s = 0; fine && s < CP_IMAGES_SPLITS; s++)
-        if (!write_split(images, s, w)) {
-            cp_npz_writer_cancel(w);
-            return cp_fail(status, "%.300s: not enough memory for the pixels", path);
-        }
-    return fine && cp_npz_writer_commit(w, status);
+    for (int s = 0; fine && s < CP_IMAGES_SPLITS; s++) fine = write_split(images, s, w);
+    fine = fine && write_made(images, w);
+    if (fine) return cp_npz_writer_commit(w, status);
+    cp_npz_writer_cancel(w);
+    return cp_fail(status, "%.300s: not enough memory for the pixels", path); /* unless the writer has told why */
 }

@@ -1,0 +1,124 @@
+/* gzip: members one after the other, each a header, a deflate stream, and the checksum and length of its contents. */
+#include "core/io/gzip.h"
+#include "core/io/crc32.h"
+#include "core/io/inflate.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    FIXED_SIZE = 10, /* of a header without what its flags announce */
+    TRAILER_SIZE = 8,
+    DEFLATED = 8,
+    HAS_CRC = 2,
+    HAS_EXTRA = 4,
+    HAS_NAME = 8,
+    HAS_COMMENT = 16,
+    RESERVED = 0xE0,
+    LARGEST_STEP = 65535, /* bytes that a stream gives at once: those of a stored block */
+};
+
+typedef struct reader {
+    const unsigned char *bytes;
+    size_t               size, at;
+    int                  member; /* from 1 */
+    const char          *name;
+    cp_status           *status;
+} reader;
+
+bool cp_gzip_begins(const void *data, size_t size) {
+    return size >= 2 && memcmp(data, "\x1f\x8b", 2) == 0;
+}
+
+static bool fail_at(const reader *r, size_t at, const char *problem) {
+    return cp_damaged(r->status, "%.300s: gzip member %d, byte %zu: %s", r->name, r->member, at, problem);
+}
+
+static bool fail_truncated(const reader *r) {
+    return fail_at(r, r->size, "the file ends too early; it is truncated");
+}
+
+/* Passes a text that ends in a NUL. */
+static bool skip_text(reader *r) {
+    const unsigned char *end = memchr(r->bytes + r->at, '\0', r->size - r->at);
+    if (!end) return fail_truncated(r);
+    r->at = (size_t)(end - r->bytes) + 1;
+    return true;
+}
+
+static bool skip_extra(reader *r) {
+    if (r->size - r->at < 2) return fail_truncated(r);
+    size_t length = cp_get_le16(r->bytes + r->at);
+    if (r->size - r->at - 2 < length) return fail_truncated(r);
+    r->at += 2 + length;
+    return true;
+}
+
+static bool check_header_crc(reader *r, size_t start) {
+    if (r->size - r->at < 2) return fail_truncated(r);
+    uint32_t crc = cp_crc32(0, r->bytes + start, r->at - start) & 0xFFFF;
+    if (crc != cp_get_le16(r->bytes + r->at)) return fail_at(r, r->at, "the header does not have its checksum");
+    r->at += 2;
+    return true;
+}
+
+static bool skip_header(reader *r) {
+    const unsigned char *head = r->bytes + r->at;
+    size_t               start = r->at;
+    if (!cp_gzip_begins(head, r->size - start))
+        return fail_at(r, start,
+                       r->size - start < 2 ? "the file ends too early; it is truncated"
+                       : r->member == 1    ? "this is not a gzip file (the first two bytes 0x1f 0x8b)"
+                                           : "something else than a member or zeros follows the one before");
+    if (r->size - start < FIXED_SIZE) return fail_truncated(r);
+    if (head[2] != DEFLATED) return fail_at(r, start + 2, "an unknown method of compression; only deflate (8) exists");
+    if (head[3] & RESERVED) return fail_at(r, start + 3, "flags that do not exist");
+    r->at += FIXED_SIZE;
+    return (!(head[3] & HAS_EXTRA) || skip_extra(r)) && (!(head[3] & HAS_NAME) || skip_text(r)) &&
+           (!(head[3] & HAS_COMMENT) || skip_text(r)) && (!(head[3] & HAS_CRC) || check_header_crc(r, start));
+}
+
+static bool inflate_member(reader *r, size_t limit, cp_bytes *out) {
+    char   stream[400];
+    size_t used = 0;
+    snprintf(stream, sizeof stream, "%.300s: gzip member %d, data from byte %zu on", r->name, r->member, r->at);
+    bool done = cp_inflate(r->bytes + r->at, r->size - r->at, limit, out, &used, stream, r->status);
+    r->at += used;
+    return done;
+}
+
+static bool check_trailer(reader *r, const unsigned char *contents, size_t size) {
+    if (r->size - r->at < TRAILER_SIZE) return fail_truncated(r);
+    if (cp_get_le32(r->bytes + r->at) != cp_crc32(0, contents, size))
+        return fail_at(r, r->at, "the contents do not have the checksum that was written; the file is damaged");
+    if (cp_get_le32(r->bytes + r->at + 4) != (uint32_t)size)
+        return fail_at(r, r->at + 4, "the contents do not have the length that was written; the file is damaged");
+    r->at += TRAILER_SIZE;
+    return true;
+}
+
+static bool only_zeros_follow(const reader *r) {
+    for (size_t i = r->at; i < r->size; i++)
+        if (r->bytes[i] != 0) return false;
+    return true;
+}
+
+bool cp_gunzip(const void *data, size_t size, size_t limit, cp_bytes *out, const char *name, cp_status *status) {
+    size_t before = out->size;
+    reader r = {.bytes = size ? data : (const void *)"", .size = size, .name = name, .status = status};
+    do {
+        size_t start = out->size;
+        r.member++;
+        if (!skip_header(&r) || !inflate_member(&r, limit - (start - before), out)) return false;
+        if (!check_trailer(&r, out->size > start ? out->data + start : (const void *)"", out->size - start)) return false;
+    } while (r.at < r.size && (r.bytes[r.at] != 0 || !only_zeros_follow(&r)));
+    return true;
+}
+
+bool cp_gunzip_start(const void *data, size_t size, size_t wanted, cp_bytes *out, const char *name, cp_status *status) {
+    size_t    end;
+    cp_status full = {0};
+    bool      fits = cp_size_add(out->size, wanted, &end) && wanted <= SIZE_MAX - LARGEST_STEP;
+    bool      done = fits && cp_gunzip(data, size, wanted + LARGEST_STEP, out, name, &full);
+    return done || (fits && out->size >= end) || cp_fail_as(status, full.kind, "%s", full.message);
+}

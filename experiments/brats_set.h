@@ -1,0 +1,46 @@
+/* What the parts of `couplet brats` share: the set that is being made. */
+#ifndef CP_EXPERIMENTS_BRATS_SET_H
+#define CP_EXPERIMENTS_BRATS_SET_H
+
+#include "core/io/json.h"
+#include "core/io/npz.h"
+#include "experiments/kit/patients.h"
+#include "experiments/kit/slices.h"
+
+typedef struct cp_brats_config {
+    const char      *folder;
+    cp_slices_config slices;
+    int              shares[CP_IMAGES_SPLITS];
+    uint64_t         seed;
+    bool             quiet;
+} cp_brats_config;
+
+typedef struct cp_brats_counts {
+    int64_t patients, slices, tumor;
+} cp_brats_counts;
+
+typedef struct cp_brats_set {
+    cp_brats_config  config;
+    cp_subjects     *subjects; /* scans; several may be of one patient */
+    cp_slices       *slices;   /* (subjects): count 0 for those that were left out */
+    int             *patients; /* (subjects): number of the patient; -1 for those that were left out */
+    char           **names;    /* (patient_count), sorted: the number of a patient is the place here */
+    int              patient_count;
+    int             *splits;         /* (patient_count): train, val or test */
+    cp_subject_notes left_out;       /* those that cannot be used, with the reason */
+    int64_t          all, all_tumor; /* slices of the volumes that were used, and those with tumor */
+} cp_brats_set;
+
+/* Finds and reads all subjects, and splits the patients. After false (an error, or Ctrl-C without a message) the set holds what
+ * there is so far, such as who was left out; free it all the same. */
+bool cp_brats_gather(const cp_brats_config *config, cp_brats_set *set, cp_status *status);
+void cp_brats_free(cp_brats_set *set);
+
+cp_brats_counts cp_brats_count(const cp_brats_set *set, int split);
+
+/* All arrays of the file; errors wait for the writer's commit, but for a lack of memory. */
+bool cp_brats_add_arrays(const cp_brats_set *set, cp_npz_writer *writer, cp_status *status);
+
+void cp_brats_put_left_out(const cp_brats_set *set, cp_json_writer *writer); /* "left_out": [{"name": ..., "reason": ...}] */
+
+#endif

@@ -1,0 +1,57 @@
+/* Slices of brain volumes as small images.
+ *
+ * BRAIN (in a volume that was not skull-stripped: the head) is what lies clearly above the background: voxels above
+ *
+ *     p2 + 0.15 (p98 - p2)
+ *
+ * with the 2nd and 98th percentile of all voxels that are finite. It does not matter whether the background is 0, a negative
+ * number or noise. The percentile q of n numbers is the one with floor(q / 100 (n - 1)) others before it in their order.
+ *
+ * INTENSITIES become (v - low) / (high - low), taken to 0 and 1 where they lie beyond, with percentiles of the volume's brain as low
+ * and high; voxels that are not finite become 0. (Where low = high, voxels from there on become 1 and others 0.)
+ *
+ * SLICES are axial, numbered from the lowest (z = 0), and shown as radiologists do: the front at the top, the patient's right at
+ * the left. They are padded with 0 to a square in millimeters and averaged to size x size pixels (resize.h), which are stored as the
+ * nearest bytes to 255 times their value. */
+#ifndef CP_KIT_SLICES_H
+#define CP_KIT_SLICES_H
+
+#include "core/io/nifti.h"
+#include "experiments/kit/images.h"
+#include "experiments/kit/subjects.h"
+
+typedef struct cp_slices_config {
+    int     channels;                  /* 1 to 4 */
+    cp_scan scans[CP_IMAGES_CHANNELS]; /* of each channel */
+    int     size;                      /* of the images: pixels of a side */
+    int64_t tumor;                     /* a slice with at least so many annotated voxels is one with tumor */
+    double  brain;                     /* percent of the slice's voxels that are brain; slices with less are left out */
+    double  low, high;                 /* percentiles of the brain's intensities: 1 and 99.5 say */
+    bool    turned;                    /* by half a turn, for files that are wrong about where the front is */
+} cp_slices_config;
+
+typedef struct cp_slices {
+    int      count;          /* slices that were kept */
+    uint8_t *pixels;         /* (count, size, size, channels) */
+    uint8_t *labels;         /* (count): 1 with tumor, else 0 */
+    int32_t *levels;         /* (count): z */
+    int      all, all_tumor; /* slices of the volume, and those with tumor */
+} cp_slices;
+
+/* Reads a subject's files one after the other, so that one volume is in memory at a time. Slices are left out by the brain in the
+ * first channel. False, with `slices` {0}, when a file cannot be read, is not a volume or has another shape than seg. */
+bool cp_slices_read(const cp_subject *subject, const cp_slices_config *config, cp_slices *slices, cp_status *status);
+void cp_slices_free(cp_slices *slices); /* back to {0} */
+
+typedef struct cp_brain {
+    float threshold; /* brain is above it */
+    float low, high; /* what becomes 0 and 1 */
+} cp_brain;
+
+/* False when nothing lies above the background: all voxels are equal, or not finite. */
+bool cp_brain_find(const float *values, size_t count, double low, double high, cp_brain *brain);
+
+/* The percentile `share` (0 to 100) of those numbers that are finite and above `above`; false when there are none. */
+bool cp_percentile_above(const float *values, size_t count, float above, double share, float *percentile);
+
+#endif
