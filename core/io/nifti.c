@@ -124,9 +124,10 @@ static bool unpack_volume(const cp_nifti_header *h, const void *bytes, size_t si
     if (end / CP_INFLATE_RATIO > size)
         return cp_damaged(status, "%.300s: %zu compressed bytes cannot hold the %zu that the header's shape %s of %s needs", name,
                           size, end, cp_shown_shape(h->rank, h->dims).text, cp_dtype_numpy(h->dtype));
-    if (!cp_bytes_reserve(&contents, end)) return cp_fail(status, "%.300s: not enough memory for %zu bytes", name, end);
-    bool done = cp_gunzip(bytes, size, end + PADDING_MAX, &contents, name, status) &&
-                make_volume(h, contents.data, contents.size, name, v, status);
+    size_t limit = end + PADDING_MAX;
+    if (!cp_bytes_reserve(&contents, limit)) return cp_fail(status, "%.300s: not enough memory for %zu bytes", name, limit);
+    bool done =
+        cp_gunzip(bytes, size, limit, &contents, name, status) && make_volume(h, contents.data, contents.size, name, v, status);
     cp_bytes_free(&contents);
     return done;
 }
