@@ -101,7 +101,7 @@ expect 1 "nowhere/set.npz" brats good --out nowhere/set.npz
 expect 1 "looked for files t2, seg" brats good --modality t2 --out set.npz
 expect 1 "left out: s1: has no t2" brats good --modality t2 --out set.npz
 expect_success "a set that was there before stays as it was" cmp set.npz first.npz
-expect_empty "and nothing else is left behind" "$(ls | grep -v -E '^(good|moved|empty|run|evaluated|(set|first|copy|two)\.npz|(set|other|two)\.png)$')"
+expect_empty "and nothing else is left behind" "$(find . -maxdepth 1 | grep -v -E '^(\./)?(\.|good|moved|empty|run|evaluated|(set|first|copy|two)\.npz|(set|other|two)\.png)$')"
 
 mkdir bad && cp -r good/s* bad
 rm bad/s1/s1_seg.nii

@@ -1,6 +1,5 @@
 /* Image sets from files in MedMNIST's layout: what is taken, how pixels are scaled, what is refused and how that is told,
  * copies. The program is linked with -Wl,--wrap for the memory calls, to make them fail. */
-#include "experiments/kit/figure.h"
 #include "experiments/kit/images.h"
 
 #include "core/io/npz.h"
@@ -190,74 +189,6 @@ static void scales(double least, double most, double low, double high, const cha
     cp_images_free(images);
 }
 
-static void add_made(const char *text) {
-    arrays[LABELS] = (array){"made", CP_U8, 1, {(int64_t)strlen(text)}, text};
-}
-
-static void a_file_may_tell_how_it_was_made_and_the_names_of_its_classes(void) {
-    add_made("{\"command\": \"brats\", \"class_names\": [\"none\", \"some\", \"all\"]}");
-    cp_images *images = load();
-    TEST_ASSERT_EQUAL_STRING("brats", cp_json_string(cp_json_get(images->made, "command"), ""));
-    TEST_ASSERT_EQUAL_STRING("all", images->class_names[2]);
-    TEST_ASSERT_TRUE_MESSAGE(cp_images_write(images, scratch("copy.npz"), &status), status.message);
-    cp_images_free(images);
-    images = cp_images_load(scratch("copy.npz"), &status);
-    TEST_ASSERT_NOT_NULL_MESSAGE(images, status.message);
-    TEST_ASSERT_EQUAL_STRING("some", images->class_names[1]);
-    cp_images_free(images);
-}
-
-static void what_does_not_tell_that_is_passed_over(void) {
-    static const char *const texts[] = {"",
-                                        "made",
-                                        "[1]",
-                                        "{\"class_names\": [\"none\", \"some\"]}",
-                                        "{\"class_names\": [\"none\", \"some\", 3]}",
-                                        "{\"class_names\": \"none\"}",
-                                        "{\"class_names\": [\"none\", \"some\", \"\\u001b[2J\"]}"};
-    for (int i = 0; i < 7; i++) {
-        add_made(texts[i]);
-        cp_images *images = load();
-        TEST_ASSERT_NULL(images->class_names);
-        TEST_ASSERT_EQUAL_INT(i >= 3, images->made != NULL);
-        cp_images_free(images);
-    }
-    arrays[LABELS] = (array){"made", CP_F64, 1, {2}, (double[]){1, 2}};
-    cp_images *images = load();
-    TEST_ASSERT_NULL(images->made);
-    cp_images_free(images);
-}
-
-/* Where a sheet's picture shows which image: all pixels of image i have the value 10 i. */
-static void a_sheet_shows_images_from_all_over_the_split(void) {
-    enum { IMAGES = 20 };
-    static uint8_t shades[IMAGES * 4], classes[IMAGES];
-    for (int i = 0; i < IMAGES * 4; i++) shades[i] = (uint8_t)(i / 4 * 10), classes[i / 4] = i / 4 % 2;
-    for (int s = 0; s < 3; s++) {
-        arrays[s] = (array){arrays[s].name, CP_U8, 3, {IMAGES, 2, 2}, shades};
-        arrays[3 + s] = (array){arrays[3 + s].name, CP_U8, 2, {IMAGES, 1}, classes};
-    }
-    cp_images *images = load();
-    cp_bytes   spread = {0}, expected = {0};
-    uint8_t    tiles[10][4];
-    cp_image   sheet[10];
-    /* Ten images a class in four places: those in the middle of each quarter, an empty row between the classes. */
-    static const int shown[] = {2, 6, 12, 16, -1, -1, 3, 7, 13, 17};
-    for (int i = 0; i < 10; i++) {
-        memset(tiles[i], shown[i] < 0 ? 150 : shown[i] * 10, 4);
-        sheet[i] = (cp_image){2, 2, 1, tiles[i]};
-    }
-    TEST_ASSERT_TRUE_MESSAGE(cp_images_sheet_spread(images, TRAIN, 2, 2, scratch("sheet.png"), &status), status.message);
-    TEST_ASSERT_TRUE_MESSAGE(cp_tiles_write(scratch("expected.png"), 10, sheet, 2, &status), status.message);
-    TEST_ASSERT_TRUE(cp_file_read(scratch("sheet.png"), SIZE_MAX, &spread, &status));
-    TEST_ASSERT_TRUE(cp_file_read(scratch("expected.png"), SIZE_MAX, &expected, &status));
-    TEST_ASSERT_TRUE(spread.size == expected.size && memcmp(spread.data, expected.data, spread.size) == 0);
-    cp_bytes_free(&spread), cp_bytes_free(&expected);
-    TEST_ASSERT_TRUE_MESSAGE(cp_images_sheet_spread(images, TEST, 3, 7, scratch("sheet.png"), &status), status.message);
-    TEST_ASSERT_FALSE(cp_images_sheet_spread(images, TEST, 0, 7, scratch("sheet.png"), &status));
-    cp_images_free(images);
-}
-
 static void floats_are_scaled_by_the_range_of_the_training_images(void) {
     scales(-1, 1, -1, 1, "float32 in [-1, 1], as they are");
     scales(-0.25, 0.5, -1, 1, "float32 in [-1, 1], as they are");
@@ -442,9 +373,6 @@ int main(void) {
     RUN_TEST(labels_are_whole_numbers_of_any_type);
     RUN_TEST(patients_are_kept_as_groups);
     RUN_TEST(other_arrays_do_no_harm);
-    RUN_TEST(a_file_may_tell_how_it_was_made_and_the_names_of_its_classes);
-    RUN_TEST(what_does_not_tell_that_is_passed_over);
-    RUN_TEST(a_sheet_shows_images_from_all_over_the_split);
     RUN_TEST(floats_are_scaled_by_the_range_of_the_training_images);
     RUN_TEST(pixels_beyond_the_training_range_are_taken_to_its_end_and_counted);
     RUN_TEST(other_types_of_pixels_are_scaled_by_their_range);
