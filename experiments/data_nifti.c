@@ -3,6 +3,7 @@
 #include "core/io/npy.h"
 #include "experiments/data_parts.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -50,7 +51,10 @@ static void print_text(const cp_nifti *v, const char *path, const cp_data_summar
     cp_table *table = cp_table_new(5, "shape", "least", "most", "mean", "sd");
     printf("%s: NIfTI-%d\n\n", path, v->version);
     printf("type         %s, ", cp_dtype_numpy(v->stored));
-    v->slope == 1 && v->intercept == 0 ? printf("not scaled\n") : printf("scaled: %g x + %g\n", v->slope, v->intercept);
+    if (v->slope == 1 && v->intercept == 0)
+        printf("not scaled\n");
+    else
+        printf("scaled: %g x %c %g\n", v->slope, v->intercept < 0 ? '-' : '+', fabs(v->intercept));
     printf("orientation  %s, ", v->orientation);
     v->frame == CP_NIFTI_ASSUMED ? printf("assumed: there is neither sform nor qform\n")
                                  : printf("from the %s\n", frames[v->frame]);
