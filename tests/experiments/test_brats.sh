@@ -66,6 +66,7 @@ fi
 expect 0 "2 channels, 2 classes" data "$("$couplet" brats good --modality t1ce,flair --size 9 --out two.npz --quiet && echo two.npz)"
 expect 0 "0 of the volumes' 198 slices have too little brain" brats good --brain 0 --out set.npz
 expect 0 "train         4" brats good --split 4/3/3 --out set.npz
+expect 0 "a contact sheet" brats good --brain 40 --size 800 --out set.npz
 expect 2 "--split \"1/2\" is not understood" brats good --split 1/2 --out set.npz
 expect 2 "--split \"1/2/0\" is not understood" brats good --split 1/2/0 --out set.npz
 expect 2 "--split \"1/2/3/4\" is not understood" brats good --split 1/2/3/4 --out set.npz
