@@ -174,7 +174,7 @@ static void print_tables(const cp_brats_set *set, const char *file, const char *
 
 /* ---- the command ---- */
 
-enum { SHEET_ROWS = 4, SHEET_COLUMNS = 16, PATH_ROOM = 1200 };
+enum { PATH_ROOM = 1200 };
 
 /* Where the sheet goes: NULL for nowhere, else `room` or the option's own text. */
 static const char *sheet_path(const cp_options *o, char room[PATH_ROOM]) {
@@ -186,10 +186,14 @@ static const char *sheet_path(const cp_options *o, char room[PATH_ROOM]) {
     return room;
 }
 
-/* From the file that was written, which is so read once as any other set. */
+/* From the file that was written, which is so read once as any other set. Of large images it shows fewer. */
 static bool write_sheet(const char *file, const char *sheet, cp_status *status) {
+    enum { LARGEST = 1 << 25 }; /* pixels */
+    int        rows = 4, columns = 16;
     cp_images *images = cp_images_load(file, status);
-    bool       fine = images && cp_images_sheet_spread(images, CP_IMAGES_TRAIN, SHEET_ROWS, SHEET_COLUMNS, sheet, status);
+    while (images && columns > 1 && 2.0 * rows * columns * images->height * images->width > LARGEST)
+        columns > rows ? (columns /= 2) : (rows /= 2);
+    bool fine = images && cp_images_sheet_spread(images, CP_IMAGES_TRAIN, rows, columns, sheet, status);
     cp_images_free(images);
     return fine;
 }

@@ -3,6 +3,7 @@
 #include "core/io/npy.h"
 #include "experiments/data_parts.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -49,10 +50,14 @@ static bool print_json(const cp_nifti *v, const char *path, const cp_data_summar
 static void print_text(const cp_nifti *v, const char *path, const cp_data_summary *s) {
     cp_table *table = cp_table_new(5, "shape", "least", "most", "mean", "sd");
     printf("%s: NIfTI-%d\n\n", path, v->version);
-    printf("type         %s", cp_dtype_numpy(v->stored));
-    printf(v->slope == 1 && v->intercept == 0 ? ", not scaled\n" : ", scaled: %g x + %g\n", v->slope, v->intercept);
+    printf("type         %s, ", cp_dtype_numpy(v->stored));
+    if (v->slope == 1 && v->intercept == 0)
+        printf("not scaled\n");
+    else
+        printf("scaled: %g x %c %g\n", v->slope, v->intercept < 0 ? '-' : '+', fabs(v->intercept));
     printf("orientation  %s, ", v->orientation);
-    printf(v->frame == CP_NIFTI_ASSUMED ? "assumed: there is neither sform nor qform\n" : "from the %s\n", frames[v->frame]);
+    v->frame == CP_NIFTI_ASSUMED ? printf("assumed: there is neither sform nor qform\n")
+                                 : printf("from the %s\n", frames[v->frame]);
     printf("spacing      ");
     for (int i = 0; i < shown_rank(v); i++) printf(i ? " x %.5g" : "%.5g", v->spacing[i]);
     printf("\n\nin canonical order (RAS+), scaled:\n\n");

@@ -95,11 +95,16 @@ static void describe(const cp_nifti_header *h, const cp_nifti_axes *axes, cp_nif
     while (v->rank > 2 && v->dims[v->rank - 1] == 1) v->rank--;
 }
 
+/* In their file; the header was checked for it. */
+static size_t end_of_values(const cp_nifti_header *h) {
+    return h->offset + h->count * cp_dtype_size(h->dtype);
+}
+
 /* From the values' file, of which `bytes` are the contents. */
 static bool make_volume(const cp_nifti_header *h, const unsigned char *bytes, size_t size, const char *name, cp_nifti *v,
                         cp_status *status) {
     cp_nifti_axes axes;
-    size_t        needed = h->count * cp_dtype_size(h->dtype), end = h->offset + needed;
+    size_t        end = end_of_values(h);
     if (size < end)
         return cp_damaged(
             status,
@@ -120,13 +125,13 @@ static bool make_volume(const cp_nifti_header *h, const unsigned char *bytes, si
 static bool unpack_volume(const cp_nifti_header *h, const void *bytes, size_t size, const char *name, cp_nifti *v,
                           cp_status *status) {
     cp_bytes contents = {0};
-    size_t   end = h->offset + h->count * cp_dtype_size(h->dtype);
+    size_t   end = end_of_values(h), limit = end + PADDING_MAX;
     if (end / CP_INFLATE_RATIO > size)
         return cp_damaged(status, "%.300s: %zu compressed bytes cannot hold the %zu that the header's shape %s of %s needs", name,
                           size, end, cp_shown_shape(h->rank, h->dims).text, cp_dtype_numpy(h->dtype));
-    if (!cp_bytes_reserve(&contents, end)) return cp_fail(status, "%.300s: not enough memory for %zu bytes", name, end);
-    bool done = cp_gunzip(bytes, size, end + PADDING_MAX, &contents, name, status) &&
-                make_volume(h, contents.data, contents.size, name, v, status);
+    if (!cp_bytes_reserve(&contents, limit)) return cp_fail(status, "%.300s: not enough memory for %zu bytes", name, limit);
+    bool done =
+        cp_gunzip(bytes, size, limit, &contents, name, status) && make_volume(h, contents.data, contents.size, name, v, status);
     cp_bytes_free(&contents);
     return done;
 }
@@ -216,8 +221,7 @@ static bool read_with_header(const char *path, const cp_bytes *file, cp_nifti *v
     if (!is_half(path, ".hdr", ".hdr.gz"))
         return cp_damaged(status, "%.300s: this is the header of a pair (by its magic); it should be named .hdr, beside an .img",
                           path);
-    size_t end = h.offset + h.count * cp_dtype_size(h.dtype);
-    bool   done = read_other_half(path, "img", end + PADDING_MAX, &values, &name, status) &&
+    bool done = read_other_half(path, "img", end_of_values(&h) + PADDING_MAX, &values, &name, status) &&
                 read_values(&h, values.data, values.size, is_packed(name), name, v, status);
     cp_bytes_free(&values);
     free(name);

@@ -1,18 +1,22 @@
 /* Tests of core/io when memory runs out: the program is linked with -Wl,--wrap for malloc, calloc and realloc, and
  * each call that gets memory is made to fail in turn. Leaks are the address sanitizer's to find. */
 #include "core/io/json.h"
+#include "core/io/nifti.h"
 #include "core/io/npy.h"
 #include "core/io/npz.h"
 #include "core/io/safetensors.h"
 
+#include "support/gzipped.h"
 #include "support/wrapped_memory.h"
 #include "tests/core/scratch.h"
 #include "unity.h"
 
 static cp_status status;
+static int       files_expected; /* in the folder, at most: no writer leaves its own behind */
 
 void setUp(void) {
     scratch_make();
+    files_expected = 2;
     memory_stays_out = true;
 }
 
@@ -35,7 +39,7 @@ static void fails_politely(bool (*action)(void)) {
         }
         says(&status, "not enough memory");
         scratch_holds("old", "old", 3);
-        TEST_ASSERT_LESS_OR_EQUAL_INT(2, scratch_files(false));
+        TEST_ASSERT_LESS_OR_EQUAL_INT(files_expected, scratch_files(false));
     }
     TEST_FAIL_MESSAGE("did not succeed with 1000 calls");
 }
@@ -125,6 +129,14 @@ static bool write_safetensors(void) {
     return save_tensors("new");
 }
 
+static bool read_nifti(void) {
+    cp_nifti volume;
+    bool     done = cp_nifti_read(scratch("in.img.gz"), &volume, &status);
+    TEST_ASSERT_TRUE(done == (volume.values != NULL));
+    cp_nifti_free(&volume);
+    return done;
+}
+
 static void json_is_read_and_written_or_refused(void) {
     scratch_write("old", "old", 3);
     fails_politely(read_json);
@@ -156,10 +168,29 @@ static void safetensors_are_read_and_written_or_refused(void) {
     fails_politely(write_safetensors);
 }
 
+/* A pair whose values are compressed: their unpacked bytes and two names take memory too. */
+static void nifti_is_read_or_refused(void) {
+    char     path[1000];
+    cp_bytes file = {0}, packed = {0};
+    snprintf(path, sizeof path, "%s/nifti_pair.hdr", CP_TEST_DATA);
+    TEST_ASSERT_TRUE_MESSAGE(cp_file_read(path, SIZE_MAX, &file, &status), status.message);
+    TEST_ASSERT_TRUE(gzip_append(&packed, file.data, file.size));
+    scratch_write("old", "old", 3);
+    scratch_write("in.hdr.gz", packed.data, packed.size);
+    packed.size = 0;
+    TEST_ASSERT_TRUE(gzip_append(&packed, "values of 4x3", 12));
+    scratch_write("in.img.gz", packed.data, packed.size);
+    cp_bytes_free(&packed);
+    cp_bytes_free(&file);
+    files_expected = 3;
+    fails_politely(read_nifti);
+}
+
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(json_is_read_and_written_or_refused);
     RUN_TEST(npy_is_read_and_written_or_refused);
+    RUN_TEST(nifti_is_read_or_refused);
     RUN_TEST(npz_is_read_and_written_or_refused);
     RUN_TEST(safetensors_are_read_and_written_or_refused);
     return UNITY_END();

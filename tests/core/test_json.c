@@ -273,6 +273,27 @@ static void numbers_survive_writing_and_reading(void) {
     }
 }
 
+static void a_copy_of_what_was_read_reads_the_same(void) {
+    static const char text[] =
+        "{\"a\":[1,2.5,-9223372036854775807,1e+300,{}],\"b\":{\"c\":null,\"d\":[true,false,[]]},\"e\":\"\\u00e9\\n\"}";
+    cp_json_writer w = {0}, again = {0};
+    cp_json_put_copy(&w, NULL, parse(text));
+    TEST_ASSERT_TRUE_MESSAGE(cp_json_writer_finish(&w, &status), status.message);
+    cp_json_put_object(&again, NULL);
+    cp_json_put_copy(&again, "within", parse((const char *)w.out.data));
+    cp_json_put_end(&again);
+    TEST_ASSERT_TRUE_MESSAGE(cp_json_writer_finish(&again, &status), status.message);
+    parse((const char *)again.out.data);
+    const cp_json *copy = cp_json_get(root, "within"), *numbers = cp_json_get(copy, "a");
+    TEST_ASSERT_EQUAL_INT64(-9223372036854775807, cp_json_integer(cp_json_at(numbers, 2), 0));
+    TEST_ASSERT_TRUE(cp_json_number(cp_json_at(numbers, 1), 0) == 2.5 && cp_json_number(cp_json_at(numbers, 3), 0) == 1e300);
+    TEST_ASSERT_TRUE(cp_json_at(numbers, 4)->kind == CP_JSON_OBJECT && cp_json_at(numbers, 4)->count == 0);
+    TEST_ASSERT_EQUAL_STRING("\xc3\xa9\n", cp_json_string(cp_json_get(copy, "e"), ""));
+    TEST_ASSERT_TRUE(cp_json_get(cp_json_get(copy, "b"), "c")->kind == CP_JSON_NULL);
+    TEST_ASSERT_TRUE(cp_json_bool(cp_json_at(cp_json_get(cp_json_get(copy, "b"), "d"), 0), false));
+    cp_json_writer_free(&w), cp_json_writer_free(&again);
+}
+
 static void a_writer_used_wrongly_says_how(void) {
     cp_json_writer w = {0};
     TEST_ASSERT_FALSE(cp_json_writer_finish(&w, &status));
@@ -336,6 +357,7 @@ int main(void) {
     RUN_TEST(one_line_is_written_without_spaces);
     RUN_TEST(pretty_text_has_lines_and_reads_as_the_same);
     RUN_TEST(numbers_survive_writing_and_reading);
+    RUN_TEST(a_copy_of_what_was_read_reads_the_same);
     RUN_TEST(a_writer_used_wrongly_says_how);
     RUN_TEST(a_file_is_saved_with_a_newline_and_read_back);
     return UNITY_END();

@@ -40,14 +40,41 @@ expect 0 '"dtype": "F64"' data "$golden/metrics.safetensors" --json
 expect 1 "cannot open nothing" data nothing
 expect 1 "is a folder, a pipe or a device" data .
 echo "not an array" >text
-expect 1 "text is neither npz, npy nor safetensors" data text
+expect 1 "text is neither npz, npy, safetensors nor NIfTI" data text
 : >empty
-expect 1 "empty is neither npz, npy nor safetensors" data empty
+expect 1 "empty is neither npz, npy, safetensors nor NIfTI" data empty
 expect 1 "--sheet and --npz are for image sets; this file is none" data "$golden/metrics.safetensors" --sheet other.png
 head -c 5000 cells.npz >cut.npz
 expect 1 "cut.npz" data cut.npz
 expect 1 "nowhere/sheet.png" data phantom --sheet nowhere/sheet.png
 expect 2 "a whole number from 1 to 1000" data phantom --columns 1001
+
+# ---- data of NIfTI volumes ----
+
+expect 0 "nifti_lps.nii.gz: NIfTI-1" data "$golden/nifti_lps.nii.gz"
+expect 0 "type         int16, scaled: 0.5 x - 3" data "$golden/nifti_lps.nii.gz"
+expect 0 "orientation  LPS, from the sform" data "$golden/nifti_lps.nii.gz"
+expect 0 "spacing      1.5 x 2 x 3" data "$golden/nifti_lps.nii.gz"
+expect 0 "(5, 4, 3)     -3   114  55.5" data "$golden/nifti_lps.nii.gz"
+expect 0 "orientation  ASL, from the qform" data "$golden/nifti_oblique.nii"
+expect 0 "type         float32, not scaled" data "$golden/nifti_oblique.nii"
+expect 0 "orientation  LAS, assumed: there is neither sform nor qform" data "$golden/nifti_pair.img"
+expect 0 "nifti_2.nii.gz: NIfTI-2" data "$golden/nifti_2.nii.gz"
+expect 0 '"orientation_from": "sform"' data "$golden/nifti_2.nii.gz" --json
+expect 0 '"most": 2643' data "$golden/nifti_2.nii.gz" --json
+expect 0 "the values are in volume.npy, as float32" data "$golden/nifti_2.nii.gz" --npy volume.npy
+expect 0 "(2, 3, 4, 2)" data volume.npy
+expect 1 "--npy is for NIfTI volumes; phantom is none" data phantom --npy other.npy
+expect 1 "--npy is for NIfTI volumes; volume.npy is none" data volume.npy --npy other.npy
+expect 1 "--sheet and --npz are for image sets; this file is none" data "$golden/nifti_2.nii.gz" --sheet other.png
+expect 1 "nowhere/volume.npy" data "$golden/nifti_2.nii.gz" --npy nowhere/volume.npy
+head -c 150 "$golden/nifti_lps.nii.gz" >cut.nii.gz
+expect 1 "cut.nii.gz: gzip member 1" data cut.nii.gz
+cp "$golden/nifti_lps.nii.gz" unnamed
+expect 0 "unnamed: NIfTI-1" data unnamed
+cp "$golden/nifti_pair.hdr" alone.hdr
+expect 1 "alone.hdr is one file of a pair; the other one, .img or .img.gz beside it, is missing" data alone.hdr --npy other.npy
+expect_success "a command that failed writes nothing" test ! -e other.npy
 
 # ---- fetch ----
 

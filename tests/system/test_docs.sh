@@ -24,6 +24,7 @@ package_of() { # program.c
     sed -n 's/^#include <\(couplet[a-z-]*\)\.h>$/\1/p' "$1"
 }
 
+cp "$top/tests/golden/nifti_lps.nii.gz" "$work/volume.nii.gz" # for the program that reads one
 for page in docs/autodiff.md docs/models.md docs/data.md; do
     for name in $(programs_of "$top/$page"); do
         extract_short "$top/$page" "$name"

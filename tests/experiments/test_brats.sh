@@ -1,0 +1,127 @@
+#!/bin/sh
+# couplet brats as it is started by hand, on trees of small volumes, and the commands that take its sets.
+# Arguments: the program, draw_volumes, and "sanitized" for a build with sanitizers.
+. "$(dirname "$0")/../system/report.sh"
+couplet=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+volumes=$(cd "$(dirname "$2")" && pwd)/$(basename "$2")
+work=$(mktemp -d) && trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
+cd "$work" || exit 1
+
+# expect CODE "text that stdout or stderr must have" words...
+expect() {
+    code=$1 part=$2
+    shift 2
+    output=$("$couplet" "$@" 2>&1 </dev/null)
+    found=$?
+    sentence="couplet $* ends with $code and says: $part"
+    case $output in
+    *"$part"*) [ "$found" -eq "$code" ] && ok "$sentence" || not_ok "$sentence" "code $found: $output" ;;
+    *) not_ok "$sentence" "code $found: $output" ;;
+    esac
+}
+
+# subject FOLDER NAME SEED [ORIENTATION]: three scans in the style of 2020
+subject() {
+    mkdir -p "$1/$2"
+    for scan in flair t1ce seg; do "$volumes" "$1/$2/$2_$scan.nii" "$scan" "${4:-LPS}" "$3" 36 40 18 || exit 1; done
+}
+
+# ---- a folder that is as it should be ----
+
+for i in 1 2 3 4 5 6 7 8 9; do subject good "s$i" "$i"; done
+subject good BraTS-GLI-00001-000 2 RAS
+subject good BraTS-GLI-00001-001 3 PIR
+expect 0 "train         7      84          31  36.9 %" brats good --out set.npz
+expect 0 "all          10     132          50  37.9 %" brats good --out set.npz
+expect_success "the set and its contact sheet are there, and nothing else" test "$(ls)" = "$(printf 'good\nset.npz\nset.png')"
+expect_success "the sheet is a PNG file" sh -c 'head -c 4 set.png | grep -q PNG'
+cp set.npz first.npz
+expect 0 '"little_brain": {' brats good/ --out set.npz --json --threads 1 --sheet none
+expect_success "the file is the same for any number of threads" cmp set.npz first.npz
+mkdir moved && cp -r good moved/good && mv moved/good/s9 moved/good/BraTS-GLI-00001-001/ && mv moved/good/BraTS-GLI-00001-000 moved/good/a
+expect 0 "the set is in set.npz" brats moved/good --out set.npz --sheet none
+expect_success "and wherever in the tree the subjects lie" cmp set.npz first.npz
+expect 0 "the set is in set.npz" brats good --out set.npz --sheet none --seed 2
+expect_success "but not for another seed" sh -c '! cmp -s set.npz first.npz'
+output=$("$couplet" brats good --out set.npz --quiet --sheet other.png 2>&1)
+expect_empty "--quiet says nothing" "$output"
+expect_success "--sheet says where the contact sheet goes" test -s other.png
+
+# ---- what takes the set ----
+
+expect 0 "0 no tumor" data first.npz
+expect 0 "1 tumor" data first.npz
+expect 0 "how it was made: command brats, version" data first.npz
+expect 0 "patients of val: " data first.npz
+expect 0 '"BraTS-GLI-00001-001"' data first.npz --json
+expect 0 "the set is in copy.npz" data first.npz --npz copy.npz
+expect 0 "how it was made: command brats, version" data copy.npz
+if [ "${3:-}" != sanitized ]; then
+    expect 0 "accuracy" train first.npz --method softmax --labels 5 --steps 4 --batch 4 --depth 10 --width 1 --out run
+    expect 0 "accuracy" evaluate run first.npz --out evaluated
+fi
+
+# ---- settings ----
+
+expect 0 "2 channels, 2 classes" data "$("$couplet" brats good --modality t1ce,flair --size 9 --out two.npz --quiet && echo two.npz)"
+expect 0 "0 of the volumes' 198 slices have too little brain" brats good --brain 0 --out set.npz
+expect 0 "train         4" brats good --split 4/3/3 --out set.npz
+expect 0 "a contact sheet" brats good --brain 40 --size 800 --out set.npz
+expect 2 "--split \"1/2\" is not understood" brats good --split 1/2 --out set.npz
+expect 2 "--split \"1/2/0\" is not understood" brats good --split 1/2/0 --out set.npz
+expect 2 "--split \"1/2/3/4\" is not understood" brats good --split 1/2/3/4 --out set.npz
+expect 2 "--split \"/\" is not understood" brats good --split / --out set.npz
+expect 2 "--modality \"t3\" is not understood" brats good --modality t3 --out set.npz
+expect 2 "--modality \"flair,flair\" is not understood" brats good --modality flair,flair --out set.npz
+expect 2 "--modality \"seg\" is not understood" brats good --modality seg --out set.npz
+expect 2 "--modality \"flair,\" is not understood" brats good --modality flair, --out set.npz
+expect 2 "two numbers, the lower first" brats good --percentiles 99,1 --out set.npz
+expect 2 "out" brats good
+expect 0 "DIR is searched" brats --help
+
+# ---- Ctrl-C ----
+
+"$couplet" brats good --size 2000 --brain 0 --threads 1 --out large.npz >said 2>&1 &
+waited=0
+while [ ! -e large.npz ] && [ -z "$(find . -name '*large.npz*')" ] && [ "$waited" -lt 50 ]; do sleep 0.1 && waited=$((waited + 1)); done
+kill -INT $!
+wait $!
+code=$?
+expect_success "Ctrl-C ends with 130 and says that nothing was written" sh -c "test $code = 130 && grep -q 'nothing was written' said"
+expect_empty "and leaves no part of the file" "$(find . -name '*large*')"
+rm said
+
+# ---- folders that are not as they should be ----
+
+cp first.npz set.npz
+mkdir empty
+expect 1 "no subject in empty can be used; looked for files flair, seg of one name" brats empty --out set.npz
+expect 1 "cannot read the folder nowhere" brats nowhere --out set.npz
+expect 1 "cannot read the folder set.npz" brats set.npz --out other.npz
+expect 1 "nowhere/set.npz" brats good --out nowhere/set.npz
+expect 1 "looked for files t2, seg" brats good --modality t2 --out set.npz
+expect 1 "left out: s1: has no t2" brats good --modality t2 --out set.npz
+expect_success "a set that was there before stays as it was" cmp set.npz first.npz
+expect_empty "and nothing else is left behind" "$(find . -maxdepth 1 | grep -v -E '^(\./)?(\.|good|moved|empty|run|evaluated|(set|first|copy|two)\.npz|(set|other|two)\.png)$')"
+
+mkdir bad && cp -r good/s* bad
+rm bad/s1/s1_seg.nii
+"$volumes" bad/s2/s2_flair.nii flair LPS 1 36 40 17
+head -c 5000 good/s3/s3_flair.nii >bad/s3/s3_flair.nii
+echo "no volume" >bad/s4/s4_seg.nii
+cp bad/s5/s5_flair.nii bad/s5_flair.nii
+expect 0 "left out: s1: has no seg" brats bad --out set.npz
+expect 0 "left out: s2: flair has shape (36, 40, 17), but seg (36, 40, 18)" brats bad --out set.npz
+expect 0 "left out: s3: bad/s3/s3_flair.nii: " brats bad --out set.npz
+expect 0 "left out: s4: bad/s4/s4_seg.nii: " brats bad --out set.npz
+expect 0 "not used, since there is another file of the same scan: bad/s5_flair.nii" brats bad --out set.npz
+expect 0 '"name": "s4",' brats bad --out set.npz --json
+expect 0 "all           5" brats bad --out set.npz
+expect 0 "left out: s1 has no seg, s2 flair has shape" data set.npz
+
+mkdir two && cp -r good/s1 good/s2 two
+expect 1 "2 patients cannot be split into train, val and test; at least three are needed" brats two --out set.npz
+for i in 1 2 3 4; do subject healthy "h$i" -1; done
+expect 1 "none of the 24 slices of the 2 training patients shows a tumor" brats healthy --out set.npz
+
+finish
