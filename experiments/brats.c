@@ -19,8 +19,9 @@ static const cp_option options[] = {
      .help = "slices with less brain, as a share of their area, are left out; 0: none is"},
     {.name = "percentiles", .kind = CP_OPTION_REALS, .value = "LOW,HIGH", .fallback = "1,99.5", .least = 0, .most = 100,
      .help = "of a volume's brain: the intensities that become black and white"},
-    {.name = "turn", .kind = CP_OPTION_CHOICE, .choices = "0|180", .fallback = "0", .unit = "degrees",
-     .help = "turn the slices, for files whose headers are wrong about where the front is"},
+    {.name = "turn", .kind = CP_OPTION_CHOICE, .choices = "auto|0|180", .fallback = "auto", .unit = "degrees",
+     .help = "turn the slices, for files whose headers are wrong about where the front is; auto: when three of four scans, of at least "
+             "ten, show a head that is narrower behind than in front"},
     {.name = "split", .kind = CP_OPTION_TEXT, .value = "TRAIN/VAL/TEST", .fallback = "70/10/20",
      .help = "shares of the patients, whole numbers from 1"},
     {.name = "sheet", .kind = CP_OPTION_TEXT, .value = "OUT.png|none",
@@ -74,13 +75,12 @@ static bool take_percentiles(const cp_options *o, cp_slices_config *c) {
 }
 
 static bool take_settings(const cp_options *o, cp_brats_config *c) {
-    *c = (cp_brats_config){.folder = cp_argument(o, 0),
-                           .seed = (uint64_t)cp_option_int(o, "seed"),
-                           .quiet = cp_option_flag(o, "quiet"),
-                           .slices = {.size = (int)cp_option_int(o, "size"),
-                                      .tumor = cp_option_int(o, "tumor"),
-                                      .brain = cp_option_real(o, "brain"),
-                                      .turned = cp_option_choice(o, "turn") == 1}};
+    *c = (cp_brats_config){
+        .folder = cp_argument(o, 0),
+        .seed = (uint64_t)cp_option_int(o, "seed"),
+        .quiet = cp_option_flag(o, "quiet"),
+        .turn = (cp_brats_turn)cp_option_choice(o, "turn"),
+        .slices = {.size = (int)cp_option_int(o, "size"), .tumor = cp_option_int(o, "tumor"), .brain = cp_option_real(o, "brain")}};
     return take_modality(o, &c->slices) && take_percentiles(o, &c->slices) && take_split(o, c->shares);
 }
 
@@ -125,6 +125,8 @@ static bool print_json(const cp_brats_set *set, const char *file, const char *sh
     put_counts(&w, "all", all);
     put_slices(&w, "volumes", set->all, set->all_tumor);
     put_slices(&w, "little_brain", set->all - all.slices, set->all_tumor - all.tumor);
+    cp_json_put_integer(&w, "turn", set->turned ? 180 : 0);
+    cp_json_put_integer(&w, "upside_down", set->upside_down);
     cp_brats_put_left_out(set, &w);
     cp_json_put_array(&w, "unused");
     for (int i = 0; i < set->subjects->unused.count; i++) cp_json_put_string(&w, NULL, set->subjects->unused.at[i].text);
@@ -152,6 +154,13 @@ static void list_left_out(FILE *file, const cp_brats_set *set) {
     }
 }
 
+static void tell_turn(const cp_brats_set *set) {
+    if (set->config.turn != CP_BRATS_TURN_AUTO || !cp_brats_most_upside_down(set)) return;
+    printf("%d of %d scans are upside down by their headers; %s\n", set->upside_down, set->seen,
+           set->turned ? "all slices were turned, and --turn 0 would keep them"
+                       : "too few to be sure: look at the contact sheet, and give --turn 180 if it is so");
+}
+
 static void print_tables(const cp_brats_set *set, const char *file, const char *sheet) {
     cp_table       *table = cp_table_new(5, "split", "patients", "slices", "with tumor", "share");
     cp_brats_counts all = count_all(set);
@@ -161,6 +170,7 @@ static void print_tables(const cp_brats_set *set, const char *file, const char *
     cp_table_free(table);
     printf("\n%lld of the volumes' %lld slices have too little brain and are left out, %lld of them with tumor\n",
            (long long)(set->all - all.slices), (long long)set->all, (long long)(set->all_tumor - all.tumor));
+    tell_turn(set);
     list_left_out(stdout, set);
     for (int i = 0; i < set->subjects->unused.count; i++) {
         char text[1100];

@@ -63,6 +63,27 @@ static bool note_left_out(cp_brats_set *set, const cp_status *reasons, cp_status
     return true;
 }
 
+/* ---- which side is up ---- */
+
+enum { VOTERS = 10 };
+
+bool cp_brats_most_upside_down(const cp_brats_set *set) {
+    return set->seen > 0 && 4 * set->upside_down >= 3 * set->seen;
+}
+
+/* The headers decide, unless most of at least VOTERS scans look upside down: single scans err. */
+static void turn(cp_brats_set *set) {
+    const cp_slices_config *c = &set->config.slices;
+    for (int i = 0; i < set->subjects->count; i++) {
+        double upright = cp_slices_upright(&set->slices[i], c);
+        set->seen += upright < 0 || upright > 0;
+        set->upside_down += upright < 0;
+    }
+    bool wrong = set->seen >= VOTERS && cp_brats_most_upside_down(set);
+    set->turned = set->config.turn == CP_BRATS_TURN_HALF || (set->config.turn == CP_BRATS_TURN_AUTO && wrong);
+    for (int i = 0; set->turned && i < set->subjects->count; i++) cp_slices_turn(&set->slices[i], c);
+}
+
 /* ---- patients ---- */
 
 static int by_text(const void *a, const void *b) {
@@ -165,6 +186,7 @@ bool cp_brats_gather(const cp_brats_config *config, cp_brats_set *set, cp_status
     set->slices = calloc((size_t)set->subjects->count + 1, sizeof *set->slices);
     bool fine = (reasons && set->slices) || no_memory(status);
     fine = fine && read_all(set, reasons) && note_left_out(set, reasons, status) && split_patients(set, status);
+    if (fine) turn(set);
     free(reasons);
     return fine;
 }

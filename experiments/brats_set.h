@@ -7,9 +7,12 @@
 #include "experiments/kit/patients.h"
 #include "experiments/kit/slices.h"
 
+typedef enum cp_brats_turn { CP_BRATS_TURN_AUTO, CP_BRATS_TURN_NONE, CP_BRATS_TURN_HALF } cp_brats_turn;
+
 typedef struct cp_brats_config {
     const char      *folder;
     cp_slices_config slices;
+    cp_brats_turn    turn;
     int              shares[CP_IMAGES_SPLITS];
     uint64_t         seed;
     bool             quiet;
@@ -29,6 +32,8 @@ typedef struct cp_brats_set {
     int             *splits;         /* (patient_count): train, val or test */
     cp_subject_notes left_out;       /* those that cannot be used, with the reason */
     int64_t          all, all_tumor; /* slices of the volumes that were used, and those with tumor */
+    int  seen, upside_down; /* scans in which one can see which side is up, as they were read, and those with the wrong one */
+    bool turned;            /* all slices, by 180 degrees */
 } cp_brats_set;
 
 /* Finds and reads all subjects, and splits the patients. After false (an error, or Ctrl-C without a message) the set holds what
@@ -36,6 +41,7 @@ typedef struct cp_brats_set {
 bool cp_brats_gather(const cp_brats_config *config, cp_brats_set *set, cp_status *status);
 void cp_brats_free(cp_brats_set *set);
 
+bool            cp_brats_most_upside_down(const cp_brats_set *set); /* three of four of those seen */
 cp_brats_counts cp_brats_count(const cp_brats_set *set, int split);
 
 /* All arrays of the file; errors wait for the writer's commit, but for a lack of memory. */

@@ -53,8 +53,9 @@ static bool add_split(const cp_brats_set *set, int split, cp_npz_writer *w, cp_s
 
 /* ---- how it was made ---- */
 
-static void put_settings(const cp_brats_config *c, cp_json_writer *w) {
-    size_t length = strlen(c->folder);
+static void put_settings(const cp_brats_set *set, cp_json_writer *w) {
+    const cp_brats_config *c = &set->config;
+    size_t                 length = strlen(c->folder);
     while (length > 1 && c->folder[length - 1] == '/') length--;
     size_t begin = length;
     while (begin > 0 && c->folder[begin - 1] != '/') begin--;
@@ -71,7 +72,7 @@ static void put_settings(const cp_brats_config *c, cp_json_writer *w) {
     cp_json_put_number(w, NULL, c->slices.low);
     cp_json_put_number(w, NULL, c->slices.high);
     cp_json_put_end(w);
-    cp_json_put_integer(w, "turn", c->slices.turned ? 180 : 0);
+    cp_json_put_integer(w, "turn", set->turned ? 180 : 0);
     cp_json_put_array(w, "split");
     for (int s = 0; s < CP_IMAGES_SPLITS; s++) cp_json_put_integer(w, NULL, c->shares[s]);
     cp_json_put_end(w);
@@ -105,7 +106,7 @@ static bool add_made(const cp_brats_set *set, cp_npz_writer *writer, cp_status *
     cp_json_put_object(&w, NULL);
     cp_json_put_string(&w, "command", "brats");
     cp_json_put_string(&w, "version", CP_VERSION);
-    put_settings(&set->config, &w);
+    put_settings(set, &w);
     cp_json_put_array(&w, "class_names");
     cp_json_put_string(&w, NULL, "no tumor");
     cp_json_put_string(&w, NULL, "tumor");

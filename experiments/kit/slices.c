@@ -115,7 +115,7 @@ static float normalized(float v, const cp_brain *brain) {
 /* As it is shown: both axes grow the other way than in canonical order, which is the order of memory backwards. */
 static void take_slice(const cutting *c, const float *values, const cp_brain *brain) {
     size_t area = (size_t)c->dims[0] * (size_t)c->dims[1];
-    for (size_t i = 0; i < area; i++) c->slice[i] = normalized(values[c->config->turned ? i : area - 1 - i], brain);
+    for (size_t i = 0; i < area; i++) c->slice[i] = normalized(values[area - 1 - i], brain);
 }
 
 /* In millimeters; a file that does not tell is taken as 1. */

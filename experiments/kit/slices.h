@@ -27,7 +27,6 @@ typedef struct cp_slices_config {
     int64_t tumor;                     /* a slice with at least so many annotated voxels is one with tumor */
     double  brain;                     /* percent of the slice's voxels that are brain; slices with less are left out */
     double  low, high;                 /* percentiles of the brain's intensities: 1 and 99.5 say */
-    bool    turned;                    /* by half a turn, for files that are wrong about where the front is */
 } cp_slices_config;
 
 typedef struct cp_slices {
@@ -42,6 +41,16 @@ typedef struct cp_slices {
  * first channel. False, with `slices` {0}, when a file cannot be read, is not a volume or has another shape than seg. */
 bool cp_slices_read(const cp_subject *subject, const cp_slices_config *config, cp_slices *slices, cp_status *status);
 void cp_slices_free(cp_slices *slices); /* back to {0} */
+
+/* ---- which side is up ----
+ *
+ * Some files are wrong about where the front is. A head is narrower in front, so that in an upright slice the mean row, each row
+ * weighing as much as its brain is wide, lies below the middle of the rows with brain. */
+
+/* By how many rows, on average over the slices with at least half of the largest brain area (pixels above 25 in the first channel):
+ * above 0 for most upright heads, below 0 for most that are upside down; NaN when there is nothing to see. */
+double cp_slices_upright(const cp_slices *slices, const cp_slices_config *config);
+void   cp_slices_turn(cp_slices *slices, const cp_slices_config *config); /* by 180 degrees */
 
 typedef struct cp_brain {
     float threshold; /* brain is above it */

@@ -8,22 +8,17 @@ work=$(mktemp -d) && trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 cd "$work" || exit 1
 
 # expect CODE "text that stdout or stderr must have" words...
+couplet() { "$couplet" "$@"; }
 expect() {
     code=$1 part=$2
     shift 2
-    output=$("$couplet" "$@" 2>&1 </dev/null)
-    found=$?
-    sentence="couplet $* ends with $code and says: $part"
-    case $output in
-    *"$part"*) [ "$found" -eq "$code" ] && ok "$sentence" || not_ok "$sentence" "code $found: $output" ;;
-    *) not_ok "$sentence" "code $found: $output" ;;
-    esac
+    expect_said "$code" "$part" couplet "$@"
 }
 
-# subject FOLDER NAME SEED [ORIENTATION]: three scans in the style of 2020
+# subject FOLDER NAME SEED [ORIENTATION [turned]]: three scans in the style of 2020
 subject() {
     mkdir -p "$1/$2"
-    for scan in flair t1ce seg; do "$volumes" "$1/$2/$2_$scan.nii" "$scan" "${4:-LPS}" "$3" 36 40 18 || exit 1; done
+    for scan in flair t1ce seg; do "$volumes" "$1/$2/$2_$scan.nii" "$scan" "${4:-LPS}" "$3" 36 40 18 ${5:-} || exit 1; done
 }
 
 # ---- a folder that is as it should be ----
@@ -60,6 +55,21 @@ if [ "${3:-}" != sanitized ]; then
     expect 0 "accuracy" train first.npz --method softmax --labels 5 --steps 4 --batch 4 --depth 10 --width 1 --out run
     expect 0 "accuracy" evaluate run first.npz --out evaluated
 fi
+
+# ---- headers that are wrong about where the front is ----
+
+for i in 1 2 3 4 5 6 7 8 9; do subject turned "s$i" "$i" LPS turned; done
+expect 0 "9 of 9 scans are upside down by their headers; too few to be sure" brats turned --out kept.npz
+subject turned BraTS-GLI-00001-000 2 LPS turned
+expect 0 "10 of 10 scans are upside down by their headers; all slices were turned" brats turned --out set.npz
+expect 0 "turn 180" data set.npz
+expect 0 "the set is in set.npz" brats turned --turn 0 --out set.npz
+expect 0 "turn 0" data set.npz
+subject turned BraTS-GLI-00001-001 3 RAS
+for i in 1 2 3; do subject turned "t$i" "$i" RAS; done
+expect 0 '"upside_down": 10' brats turned --json --out set.npz
+expect 0 "turn 0" data set.npz
+rm -r turned kept.*
 
 # ---- settings ----
 

@@ -7,16 +7,11 @@ work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 
 # expect CODE "text that stdout or stderr must have" words...
+couplet() { "$couplet" "$@"; }
 expect() {
     code=$1 part=$2
     shift 2
-    output=$("$couplet" "$@" 2>&1 </dev/null)
-    found=$?
-    sentence="couplet $* ends with $code and says: $part"
-    case $output in
-    *"$part"*) [ "$found" -eq "$code" ] && ok "$sentence" || not_ok "$sentence" "code $found" ;;
-    *) not_ok "$sentence" "code $found: $output" ;;
-    esac
+    expect_said "$code" "$part" couplet "$@"
 }
 
 expect 0 "Usage: couplet COMMAND" --help

@@ -9,16 +9,11 @@ cd "$work" || exit 1
 
 # expect CODE "text that stdout or stderr must have" words...
 tools=$PATH # where the program finds curl and wget
+couplet() { PATH=$tools "$couplet" "$@"; }
 expect() {
     code=$1 part=$2
     shift 2
-    output=$(PATH=$tools "$couplet" "$@" 2>&1 </dev/null)
-    found=$?
-    sentence="couplet $* ends with $code and says: $part"
-    case $output in
-    *"$part"*) [ "$found" -eq "$code" ] && ok "$sentence" || not_ok "$sentence" "code $found" ;;
-    *) not_ok "$sentence" "code $found: $output" ;;
-    esac
+    expect_said "$code" "$part" couplet "$@"
 }
 
 # ---- data ----

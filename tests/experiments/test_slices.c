@@ -15,7 +15,7 @@ static cp_slices_config config;
 void setUp(void) {
     status = (cp_status){0};
     slices = (cp_slices){0};
-    head = (brain_volume){{24, 30, 16}, {1, 1, 1}, "RAS", 3, 0, 700, false};
+    head = (brain_volume){{24, 30, 16}, {1, 1, 1}, "RAS", 3, 0, 700, false, false};
     config = (cp_slices_config){
         .channels = 1, .scans = {CP_SCAN_FLAIR, CP_SCAN_T1CE}, .size = 20, .tumor = 1, .brain = 0, .low = 1, .high = 99.5};
     scratch_make();
@@ -151,13 +151,34 @@ static void slices_are_upright_with_the_right_at_the_left(void) {
         if (slices.pixels[i] > brightest) brightest = slices.pixels[i], at = i % 400;
     TEST_ASSERT_TRUE(at % 20 < 9);
     TEST_ASSERT_TRUE(at / 20 < 9);
-    cp_slices before = slices;
-    slices = (cp_slices){0};
-    config.turned = true;
+    TEST_ASSERT_TRUE(cp_slices_upright(&slices, &config) > 0.2);
+}
+
+static void a_turn_puts_every_pixel_opposite(void) {
+    config.channels = 2;
+    config.scans[1] = CP_SCAN_T2;
+    write_pair();
+    write_scan(CP_SCAN_T2);
     read_slices();
+    double   upright = cp_slices_upright(&slices, &config);
+    size_t   bytes = (size_t)slices.count * 800;
+    uint8_t *before = malloc(bytes);
+    TEST_ASSERT_NOT_NULL(before);
+    memcpy(before, slices.pixels, bytes);
+    cp_slices_turn(&slices, &config);
     for (int k = 0; k < slices.count; k++)
-        for (int i = 0; i < 400; i++) TEST_ASSERT_TRUE(slices.pixels[400 * k + i] == before.pixels[400 * k + 399 - i]);
-    cp_slices_free(&before);
+        for (int i = 0; i < 400; i++)
+            TEST_ASSERT_EQUAL_MEMORY(before + 800 * k + 2 * i, slices.pixels + 800 * k + 2 * (399 - i), 2);
+    free(before);
+    TEST_ASSERT_FLOAT_WITHIN(1e-6f, (float)-upright, (float)cp_slices_upright(&slices, &config));
+}
+
+static void where_nothing_is_to_be_seen_no_side_is_up(void) {
+    uint8_t          dark[2 * 9] = {0}, full[9] = {255, 255, 255, 255, 255, 255, 255, 255, 255};
+    cp_slices_config small = {.channels = 1, .size = 3};
+    TEST_ASSERT_TRUE(isnan(cp_slices_upright(&(cp_slices){.count = 2, .pixels = dark}, &small)));
+    TEST_ASSERT_TRUE(isnan(cp_slices_upright(&(cp_slices){0}, &small)));
+    TEST_ASSERT_TRUE(cp_slices_upright(&(cp_slices){.count = 1, .pixels = full}, &small) == 0);
 }
 
 static void labels_follow_the_number_of_annotated_voxels(void) {
@@ -290,6 +311,8 @@ int main(void) {
     RUN_TEST(a_volume_of_one_value_has_no_brain);
     RUN_TEST(all_orientations_give_the_same_slices);
     RUN_TEST(slices_are_upright_with_the_right_at_the_left);
+    RUN_TEST(a_turn_puts_every_pixel_opposite);
+    RUN_TEST(where_nothing_is_to_be_seen_no_side_is_up);
     RUN_TEST(labels_follow_the_number_of_annotated_voxels);
     RUN_TEST(slices_with_little_brain_are_left_out);
     RUN_TEST(slices_become_squares_in_millimeters);

@@ -15,13 +15,7 @@ synthetic() {
 expect() {
     code=$1 part=$2
     shift 2
-    output=$(synthetic "$@" 2>&1)
-    found=$?
-    sentence="couplet synthetic $* ends with $code and says: $part"
-    case $output in
-    *"$part"*) [ "$found" -eq "$code" ] && ok "$sentence" || not_ok "$sentence" "code $found: $output" ;;
-    *) not_ok "$sentence" "code $found: $output" ;;
-    esac
+    expect_said "$code" "$part" synthetic "$@"
 }
 
 # ---- the same bytes ----

@@ -18,13 +18,7 @@ train() {
 expect() {
     code=$1 part=$2
     shift 2
-    output=$(train "$@" 2>&1)
-    found=$?
-    sentence="couplet train $* ends with $code and says: $part"
-    case $output in
-    *"$part"*) [ "$found" -eq "$code" ] && ok "$sentence" || not_ok "$sentence" "code $found: $output" ;;
-    *) not_ok "$sentence" "code $found: $output" ;;
-    esac
+    expect_said "$code" "$part" train "$@"
 }
 
 # A line for each member of a JSON file: "test/end/accuracy 33.3".

@@ -1,4 +1,4 @@
-/* Small NIfTI files for tests: a head of ellipsoids with a tumor, drawn in canonical coordinates and written in any orientation. */
+/* Small NIfTI files for tests: a head, narrower in front, with a tumor, drawn in canonical coordinates and written in any orientation. */
 #ifndef CP_TEST_BRAIN_VOLUME_H
 #define CP_TEST_BRAIN_VOLUME_H
 
@@ -15,6 +15,7 @@ typedef struct brain_volume {
     const char *orientation;       /* where the file's axes grow to: "LPS" */
     int         seed;              /* where the tumor is and how large; below 0: there is none */
     double      background, scale; /* of the intensities */
+    bool        turned;            /* by 180 degrees against what the header says */
     bool        seg;               /* the annotation instead of the intensities: 0, 1 and 4 */
 } brain_volume;
 
@@ -29,7 +30,7 @@ static inline double brain_value(const brain_volume *v, const double p[3]) {
     double x = 0.25 + 0.02 * (k % 5), y = 0.2 - 0.1 * (k % 3), z = 0.1 * (k % 4) - 0.1, r = 0.14 + 0.02 * (k % 4);
     bool   tumor = v->seed >= 0 && inside(p, x, y, z, r, r, 1.6 * r), core = tumor && inside(p, x, y, z, r / 2, r / 2, r);
     if (v->seg) return core ? 4 : tumor;
-    if (!inside(p, 0, 0, 0, 0.7, 0.85, 0.8)) return v->background;
+    if (!inside(p, 0, 0, 0, 0.7 - 0.12 * p[1], 0.85, 0.8)) return v->background;
     double tissue = inside(p, 0, 0.1, 0, 0.12, 0.3, 0.3) ? 0.3 : 0.5 + 0.1 * p[1] + 0.05 * p[0] + 0.02 * sin(9 * p[2] + k);
     return v->background + v->scale * (core ? 1.2 : tumor ? 1 : tissue);
 }
@@ -73,6 +74,7 @@ static inline bool brain_write(const char *path, const brain_volume *v) {
                     int n = file_dims[i], k = reversed[i] ? n - 1 - at[i] : at[i];
                     p[axis[i]] = n > 1 ? 2.0 * k / (n - 1) - 1 : 0;
                 }
+                if (v->turned) p[0] = -p[0], p[1] = -p[1];
                 double  value = brain_value(v, p);
                 float   real = (float)value;
                 uint8_t byte = (uint8_t)value;

@@ -31,6 +31,19 @@ expect_success() { # sentence, command...
     if output=$("$@" 2>&1); then ok "$sentence"; else not_ok "$sentence" "$output"; fi
 }
 
+# Runs a command or function, which must end with this code and say this on stdout or stderr.
+expect_said() { # code, text, command...
+    code=$1 part=$2
+    shift 2
+    output=$("$@" 2>&1 </dev/null)
+    found=$?
+    sentence="$* ends with $code and says: $part"
+    case $output in
+    *"$part"*) [ "$found" -eq "$code" ] && ok "$sentence" || not_ok "$sentence" "code $found: $output" ;;
+    *) not_ok "$sentence" "code $found: $output" ;;
+    esac
+}
+
 finish() {
     echo "$((passed + failed + skipped)) Tests $failed Failures $skipped Ignored"
     [ "$failed" -eq 0 ] || exit 1
