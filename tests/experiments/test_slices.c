@@ -1,8 +1,10 @@
-/* Slices of volumes: percentiles, the brain, orientation, labels, padding, and files that do not fit. */
+/* Slices of volumes: percentiles, the brain, orientation, labels, padding, and files that do not fit. The program is
+ * linked with -Wl,--wrap for the memory calls, to make them fail. */
 #include "experiments/kit/slices.h"
 
 #include "core/random.h"
 #include "support/brain_volume.h"
+#include "support/wrapped_memory.h"
 #include "tests/core/scratch.h"
 
 static cp_status        status;
@@ -48,6 +50,7 @@ static void read_slices(void) {
 }
 
 static void refuses(const char *part) {
+    cp_slices_free(&slices);
     TEST_ASSERT_FALSE(cp_slices_read(&subject, &config, &slices, &status));
     TEST_ASSERT_TRUE(!slices.pixels && !slices.labels && !slices.levels && slices.count == 0);
     says(&status, part);
@@ -303,6 +306,23 @@ static void files_that_do_not_fit_are_told(void) {
     refuses("a_seg.nii");
 }
 
+static void a_lack_of_memory_is_told_wherever_it_comes(void) {
+    write_pair(), write_scan(CP_SCAN_T1CE);
+    config.channels = 2;
+    for (long allowed = 0;; allowed++) {
+        calls_allowed = allowed;
+        bool fine = cp_slices_read(&subject, &config, &slices, &status), failed = calls_allowed < 0;
+        calls_allowed = -1;
+        if (fine) {
+            TEST_ASSERT_FALSE_MESSAGE(failed, "it did without");
+            TEST_ASSERT_TRUE(allowed >= 10);
+            return;
+        }
+        says(&status, "memory");
+        TEST_ASSERT_TRUE(!slices.pixels && !slices.labels && !slices.levels);
+    }
+}
+
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(percentiles_are_numbers_of_their_rank);
@@ -321,5 +341,6 @@ int main(void) {
     RUN_TEST(voxels_that_are_not_finite_are_background);
     RUN_TEST(extreme_values_do_not_overflow);
     RUN_TEST(files_that_do_not_fit_are_told);
+    RUN_TEST(a_lack_of_memory_is_told_wherever_it_comes);
     return UNITY_END();
 }
