@@ -69,7 +69,8 @@ void cp_md5_final(cp_md5 *md5, unsigned char digest[16]) {
 }
 
 void cp_md5_text(const unsigned char digest[16], char text[CP_MD5_TEXT]) {
-    for (int i = 0; i < 16; i++) sprintf(text + 2 * i, "%02x", digest[i]);
+    for (int i = 0; i < 32; i++) text[i] = "0123456789abcdef"[digest[i / 2] >> (i % 2 ? 0 : 4) & 15];
+    text[32] = '\0';
 }
 
 bool cp_md5_file(const char *path, char text[CP_MD5_TEXT], cp_status *status) {
