@@ -1,7 +1,6 @@
 /* couplet brats: an image set of slices, with and without tumor, from a folder of NIfTI volumes. */
 #include "experiments/brats_set.h"
 #include "experiments/commands.h"
-#include "experiments/data_parts.h"
 #include "experiments/kit/run.h"
 
 #include <stdlib.h>
@@ -13,15 +12,17 @@ static const cp_option options[] = {
     {.name = "modality", .kind = CP_OPTION_TEXT, .value = "SCAN,SCAN,...", .fallback = "flair",
      .help = "flair, t1, t1ce or t2; several become the channels of the images, up to four"},
     {.name = "size", .kind = CP_OPTION_INT, .fallback = "32", .least = 1, .most = 4096, .unit = "pixels", .help = "width and height of the images"},
-    {.name = "tumor", .kind = CP_OPTION_INT, .fallback = "1", .least = 1, .most = 1e9, .unit = "voxels",
-     .help = "a slice with at least so many annotated ones (not 0 in seg) is one with tumor"},
+    {.name = "tumor", .kind = CP_OPTION_INT, .fallback = "1", .least = 1, .most = 1e9,
+     .help = "a slice with at least so many annotated voxels (not 0 in seg) is one with tumor"},
     {.name = "brain", .kind = CP_OPTION_REAL, .fallback = "5", .least = 0, .most = 100, .unit = "percent",
      .help = "slices with less brain, as a share of their area, are left out; 0: none is"},
     {.name = "percentiles", .kind = CP_OPTION_REALS, .value = "LOW,HIGH", .fallback = "1,99.5", .least = 0, .most = 100,
      .help = "of a volume's brain: the intensities that become black and white"},
-    {.name = "turn", .kind = CP_OPTION_CHOICE, .choices = "auto|0|180", .fallback = "auto", .unit = "degrees",
-     .help = "turn the slices, for files whose headers are wrong about where the front is; auto: when three of four scans, of at least "
-             "ten, show a head that is narrower behind than in front"},
+    {.name = "turn", .kind = CP_OPTION_CHOICE, .choices = "auto|0|180", .fallback = "auto",
+     .help = "degrees by which all slices are turned, for files whose headers are wrong about front and right; auto: 180 when three of "
+             "four scans, of at least ten, show a head that is narrower behind than in front, else 0"},
+    {.name = "patients", .kind = CP_OPTION_TEXT, .value = "FILE.csv",
+     .help = "lines SCAN,PATIENT: whose scans they are, for names that do not tell; scans that are not in it go by their names"},
     {.name = "split", .kind = CP_OPTION_TEXT, .value = "TRAIN/VAL/TEST", .fallback = "70/10/20",
      .help = "shares of the patients, whole numbers from 1"},
     {.name = "sheet", .kind = CP_OPTION_TEXT, .value = "OUT.png|none",
@@ -74,112 +75,25 @@ static bool take_percentiles(const cp_options *o, cp_slices_config *c) {
     return false;
 }
 
+/* So that a slip does not replace another file. */
+static bool ends_in(const cp_options *o, const char *option, const char *ending) {
+    const char *path = cp_option_text(o, option);
+    size_t      length = path ? strlen(path) : 0, last = strlen(ending);
+    if (!path || strcmp(path, "none") == 0 || (length > last && strcmp(path + length - last, ending) == 0)) return true;
+    cp_complain(o, "--%s %.200s: the name of the file must end in %s", option, path, ending);
+    return false;
+}
+
 static bool take_settings(const cp_options *o, cp_brats_config *c) {
     *c = (cp_brats_config){
         .folder = cp_argument(o, 0),
         .seed = (uint64_t)cp_option_int(o, "seed"),
         .quiet = cp_option_flag(o, "quiet"),
         .turn = (cp_brats_turn)cp_option_choice(o, "turn"),
+        .patients = cp_option_text(o, "patients"),
         .slices = {.size = (int)cp_option_int(o, "size"), .tumor = cp_option_int(o, "tumor"), .brain = cp_option_real(o, "brain")}};
-    return take_modality(o, &c->slices) && take_percentiles(o, &c->slices) && take_split(o, c->shares);
-}
-
-/* ---- telling ---- */
-
-static void put_counts(cp_json_writer *w, const char *key, cp_brats_counts c) {
-    cp_json_put_object(w, key);
-    cp_json_put_integer(w, "patients", c.patients);
-    cp_json_put_integer(w, "slices", c.slices);
-    cp_json_put_integer(w, "tumor", c.tumor);
-    cp_json_put_end(w);
-}
-
-static cp_brats_counts count_all(const cp_brats_set *set) {
-    cp_brats_counts all = {0};
-    for (int s = 0; s < CP_IMAGES_SPLITS; s++) {
-        cp_brats_counts c = cp_brats_count(set, s);
-        all = (cp_brats_counts){all.patients + c.patients, all.slices + c.slices, all.tumor + c.tumor};
-    }
-    return all;
-}
-
-static void put_slices(cp_json_writer *w, const char *key, int64_t slices, int64_t tumor) {
-    cp_json_put_object(w, key);
-    cp_json_put_integer(w, "slices", slices);
-    cp_json_put_integer(w, "tumor", tumor);
-    cp_json_put_end(w);
-}
-
-static bool print_json(const cp_brats_set *set, const char *file, const char *sheet, cp_status *status) {
-    cp_json_writer  w = {.pretty = true};
-    cp_brats_counts all = count_all(set);
-    cp_json_put_object(&w, NULL);
-    cp_json_put_string(&w, "command", "brats");
-    cp_json_put_string(&w, "folder", set->config.folder);
-    cp_json_put_string(&w, "file", file);
-    cp_json_put_string(&w, "sheet", sheet);
-    cp_json_put_integer(&w, "scans", set->subjects->count);
-    cp_json_put_object(&w, "splits");
-    for (int s = 0; s < CP_IMAGES_SPLITS; s++) put_counts(&w, cp_images_splits[s], cp_brats_count(set, s));
-    cp_json_put_end(&w);
-    put_counts(&w, "all", all);
-    put_slices(&w, "volumes", set->all, set->all_tumor);
-    put_slices(&w, "little_brain", set->all - all.slices, set->all_tumor - all.tumor);
-    cp_json_put_integer(&w, "turn", set->turned ? 180 : 0);
-    cp_json_put_integer(&w, "upside_down", set->upside_down);
-    cp_brats_put_left_out(set, &w);
-    cp_json_put_array(&w, "unused");
-    for (int i = 0; i < set->subjects->unused.count; i++) cp_json_put_string(&w, NULL, set->subjects->unused.at[i].text);
-    cp_json_put_end(&w);
-    cp_json_put_end(&w);
-    bool fine = cp_data_print_json(&w, status);
-    cp_json_writer_free(&w);
-    return fine;
-}
-
-static void print_row(cp_table *table, const char *name, cp_brats_counts c) {
-    cp_table_text(table, "%s", name);
-    cp_table_text(table, "%lld", (long long)c.patients);
-    cp_table_text(table, "%lld", (long long)c.slices);
-    cp_table_text(table, "%lld", (long long)c.tumor);
-    cp_table_text(table, "%.1f %%", 100.0 * (double)c.tumor / (double)c.slices);
-}
-
-static void list_left_out(FILE *file, const cp_brats_set *set) {
-    for (int i = 0; i < set->left_out.count; i++) {
-        char text[700];
-        snprintf(text, sizeof text, "%.150s: %.500s", set->left_out.at[i].name, set->left_out.at[i].text);
-        cp_text_clean(text);
-        fprintf(file, "left out: %s\n", text);
-    }
-}
-
-static void tell_turn(const cp_brats_set *set) {
-    if (set->config.turn != CP_BRATS_TURN_AUTO || !cp_brats_most_upside_down(set)) return;
-    printf("%d of %d scans are upside down by their headers; %s\n", set->upside_down, set->seen,
-           set->turned ? "all slices were turned, and --turn 0 would keep them"
-                       : "too few to be sure: look at the contact sheet, and give --turn 180 if it is so");
-}
-
-static void print_tables(const cp_brats_set *set, const char *file, const char *sheet) {
-    cp_table       *table = cp_table_new(5, "split", "patients", "slices", "with tumor", "share");
-    cp_brats_counts all = count_all(set);
-    for (int s = 0; s < CP_IMAGES_SPLITS; s++) print_row(table, cp_images_splits[s], cp_brats_count(set, s));
-    print_row(table, "all", all);
-    cp_table_print(table, stdout);
-    cp_table_free(table);
-    printf("\n%lld of the volumes' %lld slices have too little brain and are left out, %lld of them with tumor\n",
-           (long long)(set->all - all.slices), (long long)set->all, (long long)(set->all_tumor - all.tumor));
-    tell_turn(set);
-    list_left_out(stdout, set);
-    for (int i = 0; i < set->subjects->unused.count; i++) {
-        char text[1100];
-        snprintf(text, sizeof text, "%.1000s", set->subjects->unused.at[i].text);
-        cp_text_clean(text);
-        printf("not used, since there is another file of the same scan: %s\n", text);
-    }
-    printf("the set is in %s\n", file);
-    if (sheet) printf("a contact sheet, slices without tumor and then slices with it, is in %s\n", sheet);
+    return take_modality(o, &c->slices) && take_percentiles(o, &c->slices) && take_split(o, c->shares) &&
+           ends_in(o, "out", ".npz") && ends_in(o, "sheet", ".png");
 }
 
 /* ---- the command ---- */
@@ -191,8 +105,7 @@ static const char *sheet_path(const cp_options *o, char room[PATH_ROOM]) {
     const char *asked = cp_option_text(o, "sheet"), *out = cp_option_text(o, "out");
     size_t      length = strlen(out);
     if (asked) return strcmp(asked, "none") == 0 ? NULL : asked;
-    if (length > 4 && strcmp(out + length - 4, ".npz") == 0) length -= 4;
-    snprintf(room, PATH_ROOM, "%.*s.png", (int)(length < 1000 ? length : 1000), out);
+    snprintf(room, PATH_ROOM, "%.*s.png", (int)(length < 1000 ? length - 4 : 1000), out);
     return room;
 }
 
@@ -220,8 +133,9 @@ static bool make(const cp_options *o, const cp_brats_config *config, cp_brats_se
         return false;
     }
     if (!cp_npz_writer_commit(w, status) || (sheet && !write_sheet(file, sheet, status))) return false;
-    if (cp_option_flag(o, "json")) return print_json(set, file, sheet, status);
-    if (!config->quiet) print_tables(set, file, sheet);
+    cp_brats_warn(set, o);
+    if (cp_option_flag(o, "json")) return cp_brats_print_json(set, file, sheet, status);
+    if (!config->quiet) cp_brats_print(set, file, sheet);
     return true;
 }
 
@@ -234,7 +148,7 @@ static int run(const cp_options *o) {
     cp_interrupts_watch();
     if (!make(o, &config, &set, &status)) {
         bool stopped = cp_interrupted() && !*status.message;
-        if (!stopped && !set.splits) list_left_out(stderr, &set);
+        if (!stopped && !set.splits) cp_brats_list_left_out(stderr, &set);
         cp_complain(o, "%s", stopped ? "interrupted; nothing was written" : status.message);
         code = stopped ? CP_EXIT_INTERRUPTED : CP_EXIT_FAILED;
     }
@@ -253,7 +167,8 @@ const cp_command cp_command_brats = {
         "or "
         "images of several channels, of two classes: no tumor and tumor. All slices of a patient are in one split: "
         "BraTS-GLI-00000-000 is a scan of patient BraTS-GLI-00000, TCGA_CS_4941_19960909 of TCGA_CS_4941, brats_2013_pat0001_1 of "
-        "brats_2013_pat0001; other names are a patient's each. Subjects that cannot be used are told and left out. The set is a "
+        "brats_2013_pat0001; Brats18_TCIA01_131_1 of Brats18_TCIA01_131, sub-01_ses-1 of sub-01; other names are a patient's each, "
+        "unless --patients tells. Subjects that cannot be used are told and left out. The set is a "
         "file "
         "in MedMNIST's layout that train, evaluate, generate and data take; it also has each slice's patient and place, and how it "
         "was made.",

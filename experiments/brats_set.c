@@ -5,6 +5,7 @@
 #include "experiments/kit/progress.h"
 #include "experiments/kit/run.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@ void cp_brats_free(cp_brats_set *set) {
     for (int i = 0; set->slices && i < subjects; i++) cp_slices_free(&set->slices[i]);
     for (int i = 0; set->names && i < set->patient_count; i++) free(set->names[i]);
     free(set->slices), free(set->patients), free(set->names), free(set->splits);
+    cp_patient_list_free(set->listed);
     cp_subject_notes_free(&set->left_out);
     cp_subjects_free(set->subjects);
     *set = (cp_brats_set){0};
@@ -67,19 +69,15 @@ static bool note_left_out(cp_brats_set *set, const cp_status *reasons, cp_status
 
 enum { VOTERS = 10 };
 
-bool cp_brats_most_upside_down(const cp_brats_set *set) {
-    return set->seen > 0 && 4 * set->upside_down >= 3 * set->seen;
-}
-
 /* The headers decide, unless most of at least VOTERS scans look upside down: single scans err. */
 static void turn(cp_brats_set *set) {
     const cp_slices_config *c = &set->config.slices;
     for (int i = 0; i < set->subjects->count; i++) {
-        double upright = cp_slices_upright(&set->slices[i], c);
-        set->seen += upright < 0 || upright > 0;
-        set->upside_down += upright < 0;
+        if (set->slices[i].count == 0) continue;
+        set->seen += !isnan(set->slices[i].upright);
+        set->upside_down += set->slices[i].upright < 0;
     }
-    bool wrong = set->seen >= VOTERS && cp_brats_most_upside_down(set);
+    bool wrong = set->seen >= VOTERS && 4 * set->upside_down >= 3 * set->seen;
     set->turned = set->config.turn == CP_BRATS_TURN_HALF || (set->config.turn == CP_BRATS_TURN_AUTO && wrong);
     for (int i = 0; set->turned && i < set->subjects->count; i++) cp_slices_turn(&set->slices[i], c);
 }
@@ -91,8 +89,8 @@ static int by_text(const void *a, const void *b) {
 }
 
 static char *patient_of(const cp_brats_set *set, int subject) {
-    const char *name = set->subjects->at[subject].name;
-    return strndup(name, cp_patient_length(name));
+    const char *name = set->subjects->at[subject].name, *listed = cp_patient_listed(set->listed, name);
+    return listed ? strdup(listed) : strndup(name, cp_patient_length(name));
 }
 
 /* The patients whose scans can be used, each once and sorted. */
@@ -103,7 +101,7 @@ static bool list_patients(cp_brats_set *set) {
     for (int i = 0; fine && i < subjects; i++)
         if (set->slices[i].count > 0) fine = (names[count++] = patient_of(set, i)) != NULL;
     set->names = names;
-    set->patient_count = fine ? count : 0;
+    set->scans = set->patient_count = fine ? count : 0;
     if (!fine) return false;
     qsort(names, (size_t)count, sizeof *names, by_text);
     set->patient_count = 0;
@@ -154,20 +152,24 @@ static bool has_both_classes(const cp_brats_set *set, cp_status *status) {
         train.tumor ? "every one" : "none", (long long)train.slices, (long long)train.patients);
 }
 
+static bool none_usable(const cp_brats_set *set, cp_status *status) {
+    const cp_slices_config *c = &set->config.slices;
+    char                    wanted[64] = "";
+    if (set->subjects->volumes == 0)
+        return cp_fail(status, "there is no NIfTI file (.nii.gz, .nii or .hdr) in %.200s or the folders in it", set->config.folder);
+    if (set->left_out.count == 0)
+        return cp_fail(status,
+                       "none of the %d NIfTI files in %.200s has a scan's name, such as NAME_flair.nii.gz and NAME_seg.nii.gz or "
+                       "NAME-t2f.nii and NAME-seg.nii",
+                       set->subjects->volumes, set->config.folder);
+    for (int i = 0; i < c->channels; i++) strcat(strcat(wanted, cp_scan_names[c->scans[i]]), ", ");
+    return cp_fail(status, "no subject in %.200s can be used; looked for files %sseg of one name; %d were left out",
+                   set->config.folder, wanted, set->left_out.count);
+}
+
 static bool split_patients(cp_brats_set *set, cp_status *status) {
     if (!list_patients(set) || !number_patients(set)) return no_memory(status);
-    if (set->patient_count == 0) {
-        const cp_slices_config *c = &set->config.slices;
-        char                    wanted[64] = "";
-        for (int i = 0; i < c->channels; i++) {
-            strcat(wanted, cp_scan_names[c->scans[i]]);
-            strcat(wanted, ", ");
-        }
-        return cp_fail(status,
-                       "no subject in %.200s can be used; looked for files %sseg of one name, as in NAME_flair.nii.gz and "
-                       "NAME_seg.nii.gz or NAME-t2f.nii and NAME-seg.nii, at any depth; %d were left out",
-                       set->config.folder, wanted, set->left_out.count);
-    }
+    if (set->patient_count == 0) return none_usable(set, status);
     set->splits = malloc((size_t)set->patient_count * sizeof *set->splits);
     if (!set->splits) return no_memory(status);
     for (int i = 0; i < set->subjects->count; i++) set->all += set->slices[i].all, set->all_tumor += set->slices[i].all_tumor;
@@ -180,6 +182,7 @@ bool cp_brats_gather(const cp_brats_config *config, cp_brats_set *set, cp_status
     for (int i = 0; i < config->slices.channels; i++) needed |= 1u << config->slices.scans[i];
     *set = (cp_brats_set){.config = *config, .subjects = cp_subjects_find(config->folder, needed, status)};
     if (!set->subjects) return false;
+    if (config->patients && !(set->listed = cp_patient_list_read(config->patients, status))) return false;
     set->left_out = set->subjects->left_out; /* moved: there is one list */
     set->subjects->left_out = (cp_subject_notes){0};
     cp_status *reasons = calloc((size_t)set->subjects->count + 1, sizeof *reasons);

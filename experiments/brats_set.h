@@ -4,6 +4,7 @@
 
 #include "core/io/json.h"
 #include "core/io/npz.h"
+#include "experiments/kit/options.h"
 #include "experiments/kit/patients.h"
 #include "experiments/kit/slices.h"
 
@@ -13,6 +14,7 @@ typedef struct cp_brats_config {
     const char      *folder;
     cp_slices_config slices;
     cp_brats_turn    turn;
+    const char      *patients; /* a file that tells whose scans they are, or NULL */
     int              shares[CP_IMAGES_SPLITS];
     uint64_t         seed;
     bool             quiet;
@@ -25,7 +27,9 @@ typedef struct cp_brats_counts {
 typedef struct cp_brats_set {
     cp_brats_config  config;
     cp_subjects     *subjects; /* scans; several may be of one patient */
+    int              scans;    /* those that are used */
     cp_slices       *slices;   /* (subjects): count 0 for those that were left out */
+    cp_patient_list *listed;   /* NULL: none */
     int             *patients; /* (subjects): number of the patient; -1 for those that were left out */
     char           **names;    /* (patient_count), sorted: the number of a patient is the place here */
     int              patient_count;
@@ -41,12 +45,18 @@ typedef struct cp_brats_set {
 bool cp_brats_gather(const cp_brats_config *config, cp_brats_set *set, cp_status *status);
 void cp_brats_free(cp_brats_set *set);
 
-bool            cp_brats_most_upside_down(const cp_brats_set *set); /* three of four of those seen */
 cp_brats_counts cp_brats_count(const cp_brats_set *set, int split);
 
 /* All arrays of the file; errors wait for the writer's commit, but for a lack of memory. */
 bool cp_brats_add_arrays(const cp_brats_set *set, cp_npz_writer *writer, cp_status *status);
 
 void cp_brats_put_left_out(const cp_brats_set *set, cp_json_writer *writer); /* "left_out": [{"name": ..., "reason": ...}] */
+
+/* ---- telling ---- */
+
+void cp_brats_print(const cp_brats_set *set, const char *file, const char *sheet); /* sheet may be NULL */
+bool cp_brats_print_json(const cp_brats_set *set, const char *file, const char *sheet, cp_status *status);
+void cp_brats_list_left_out(FILE *file, const cp_brats_set *set);
+void cp_brats_warn(const cp_brats_set *set, const cp_options *options); /* on stderr, of what the user should look at */
 
 #endif

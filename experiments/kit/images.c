@@ -73,6 +73,7 @@ cp_images_text cp_images_scaling(const cp_images *images) {
 
 const char *cp_images_origin(const cp_images *images) {
     if (!*images->md5) return "built in";
+    if (strcmp(cp_json_string(cp_json_get(images->made, "command"), ""), "brats") == 0) return "made by couplet brats";
     if (!images->official) return "not the official file";
     return images->superseded ? "the official file from before 2024" : "the official file";
 }

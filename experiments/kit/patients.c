@@ -42,10 +42,25 @@ static size_t before_visit(const char *scan) {
     return 0;
 }
 
+static size_t before_last_part(const char *scan) {
+    size_t name = 7, place, patient;
+    if (strncasecmp(scan, "Brats1", 6) != 0 || !strchr("789", scan[6]) || !scan[6]) return 0;
+    if (!(place = part(scan + name, "_", EITHER)) || !(patient = part(scan + name + place, "_", EITHER))) return 0;
+    size_t length = name + place + patient, number = part(scan + length, "_", DIGITS);
+    return number && !scan[length + number] ? length : 0;
+}
+
+static size_t before_session(const char *scan) {
+    size_t length = strncasecmp(scan, "sub", 3) == 0 ? part(scan + 3, "-", EITHER) : 0;
+    return length && scan[3 + length] == '_' ? 3 + length : 0;
+}
+
 size_t cp_patient_length(const char *scan) {
     size_t length = before_scan_number(scan);
     if (!length) length = before_date(scan);
     if (!length) length = before_visit(scan);
+    if (!length) length = before_last_part(scan);
+    if (!length) length = before_session(scan);
     return length ? length : strlen(scan);
 }
 

@@ -10,10 +10,19 @@
  *   BraTS-GLI-00000-000     letters, digits, digits behind "BraTS-": all but the last part        BraTS-GLI-00000
  *   TCGA_CS_4941_19960909   eight digits behind "TCGA" and two parts, by '_' or '-': the date     TCGA_CS_4941
  *   brats_2013_pat0001_1    "_pat" and digits, '_', digits at the end: all but the last part      brats_2013_pat0001
+ *   Brats18_TCIA01_131_1    "Brats17", 18 or 19, two parts, '_', digits at the end: all but the last part   Brats18_TCIA01_131
+ *   sub-01_ses-1            "sub-" and letters or digits: that part                               sub-01
  *   anything else           the whole name is one patient's
  *
  * in upper or lower case. */
 size_t cp_patient_length(const char *scan);
+
+/* Whose scans they are, from a file of lines SCAN,PATIENT. Blank lines are passed over, and blanks around the two; a first line
+ * that ends in ",patient" is a heading. NULL, with the line, when one has no two parts or names a scan again with another patient. */
+typedef struct cp_patient_list cp_patient_list;
+cp_patient_list               *cp_patient_list_read(const char *path, cp_status *status);
+const char *cp_patient_listed(const cp_patient_list *list, const char *scan); /* NULL when it is not there, or list is NULL */
+void        cp_patient_list_free(cp_patient_list *list);                      /* NULL is fine */
 
 /* How many of `patients` go to train, val and test: by the shares, rounded by largest remainder, the earlier first; a split
  * that would be empty takes one from the largest. Shares of 70, 10 and 20 make 154/22/44 of 220 and 4/1/1 of 6. False for fewer

@@ -1,7 +1,6 @@
 /* Slices of brain volumes as small images. */
-#include "experiments/kit/slices.h"
-
 #include "experiments/kit/resize.h"
+#include "experiments/kit/slices_parts.h"
 
 #include <limits.h>
 #include <math.h>
@@ -16,9 +15,11 @@ typedef struct cutting {
     const cp_slices_config *config;
     cp_slices              *slices;
     int64_t                 dims[3];
+    double                  affine[3][4];
     bool                   *tumor; /* (dims[2]) */
     float                  *slice; /* (dims[1], dims[0]), normalized */
     float                  *small; /* (size, size) */
+    cp_outline              outline;
     cp_status              *status;
 } cutting;
 
@@ -38,15 +39,45 @@ bool cp_brain_find(const float *values, size_t count, double low, double high, c
 
 /* ---- reading ---- */
 
+/* Where a corner lies by a header; bit i of `corner` is set for the far end of axis i. */
+static void place(const double affine[3][4], const int64_t dims[3], int corner, double at[3]) {
+    for (int row = 0; row < 3; row++) {
+        at[row] = affine[row][3];
+        for (int i = 0; i < 3; i++) at[row] += corner >> i & 1 ? affine[row][i] * (double)(dims[i] - 1) : 0;
+    }
+}
+
+static double length_of(const double v[3]) {
+    return sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
+}
+
+/* Labels of voxels that lie elsewhere would be labels of other slices. */
+static bool lies_where_seg_does(const cutting *c, cp_scan scan, const cp_nifti *volume) {
+    double voxel = 0;
+    for (int i = 0; i < 3; i++) voxel = fmax(voxel, length_of((double[]){c->affine[0][i], c->affine[1][i], c->affine[2][i]}));
+    for (int corner = 0; corner < 8; corner++) {
+        double here[3], there[3];
+        place(volume->affine, c->dims, corner, here), place(c->affine, c->dims, corner, there);
+        if (!(length_of((double[]){here[0] - there[0], here[1] - there[1], here[2] - there[2]}) <= voxel))
+            return cp_fail(
+                c->status,
+                "%s and seg lie in different places by their headers (a corner at %.4g, %.4g, %.4g and at %.4g, %.4g, %.4g "
+                "millimeters); give them one header",
+                cp_scan_names[scan], here[0], here[1], here[2], there[0], there[1], there[2]);
+    }
+    return true;
+}
+
 static bool shape_fits(const cutting *c, cp_scan scan, const cp_nifti *volume) {
     const char *path = c->subject->paths[scan];
     if (volume->rank > 3)
         return cp_fail(c->status, "%.200s has shape %s; a volume has three axes", path,
                        cp_shown_shape(volume->rank, volume->dims).text);
     if (!c->tumor) return true; /* the first, seg, tells the shape */
-    return memcmp(c->dims, volume->dims, sizeof c->dims) == 0 ||
-           cp_fail(c->status, "%s has shape %s, but seg %s", cp_scan_names[scan], cp_shown_shape(3, volume->dims).text,
-                   cp_shown_shape(3, c->dims).text);
+    if (memcmp(c->dims, volume->dims, sizeof c->dims) != 0)
+        return cp_fail(c->status, "%s has shape %s, but seg %s", cp_scan_names[scan], cp_shown_shape(3, volume->dims).text,
+                       cp_shown_shape(3, c->dims).text);
+    return lies_where_seg_does(c, scan, volume);
 }
 
 static bool read_volume(const cutting *c, cp_scan scan, cp_nifti *volume) {
@@ -65,6 +96,7 @@ static bool take_seg(cutting *c, const cp_nifti *seg) {
     if (seg->dims[0] > INT_MAX || seg->dims[1] > INT_MAX || seg->dims[2] > INT_MAX)
         return cp_fail(c->status, "seg has shape %s, which is too large", cp_shown_shape(3, seg->dims).text);
     memcpy(c->dims, seg->dims, sizeof c->dims);
+    memcpy(c->affine, seg->affine, sizeof c->affine);
     c->tumor = calloc(levels, sizeof *c->tumor);
     c->slice = malloc(area * sizeof *c->slice);
     c->small = malloc(side * side * sizeof *c->small);
@@ -140,6 +172,7 @@ static bool cut_channel(cutting *c, int channel, const cp_nifti *volume, const c
     for (int k = 0; k < c->slices->count; k++) {
         uint8_t *to = c->slices->pixels + (size_t)k * pixels * channels + (size_t)channel;
         take_slice(c, volume->values + (size_t)c->slices->levels[k] * area, brain);
+        if (channel == 0) cp_outline_add(&c->outline, c->slice, (int)c->dims[1], (int)c->dims[0]);
         if (!cp_resize_area(c->slice, down, across, c->small, c->status)) return false;
         for (size_t i = 0; i < pixels; i++) to[i * channels] = (uint8_t)lrintf(255 * fminf(fmaxf(c->small[i], 0), 1));
     }
@@ -172,6 +205,7 @@ bool cp_slices_read(const cp_subject *subject, const cp_slices_config *config, c
     *slices = (cp_slices){0};
     bool fine = take_seg_file(&c);
     for (int i = 0; fine && i < config->channels; i++) fine = take_channel_file(&c, i);
+    slices->upright = c.outline.area > 0 ? c.outline.lean / c.outline.area : NAN;
     free(c.tumor), free(c.slice), free(c.small);
     if (!fine) cp_slices_free(slices);
     return fine;

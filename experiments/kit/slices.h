@@ -12,7 +12,12 @@
  *
  * SLICES are axial, numbered from the lowest (z = 0), and shown as radiologists do: the front at the top, the patient's right at
  * the left. They are padded with 0 to a square in millimeters and averaged to size x size pixels (resize.h), which are stored as the
- * nearest bytes to 255 times their value. */
+ * nearest bytes to 255 times their value.
+ *
+ * WHICH SIDE IS UP: some files are wrong about where the front is. A head is narrower in front, so that in an upright slice the
+ * mean row, each weighing as much as its head is wide (from the first to the last voxel above 0.1), lies below the middle of its rows.
+ * `upright` says by how many rows, the slices weighing as much as they have such voxels: above 0 for most upright heads, below 0 for
+ * most that are upside down. Single heads can be wrong. */
 #ifndef CP_KIT_SLICES_H
 #define CP_KIT_SLICES_H
 
@@ -35,22 +40,16 @@ typedef struct cp_slices {
     uint8_t *labels;         /* (count): 1 with tumor, else 0 */
     int32_t *levels;         /* (count): z */
     int      all, all_tumor; /* slices of the volume, and those with tumor */
+    double   upright;        /* see the top; NaN when there is nothing to see */
 } cp_slices;
 
 /* Reads a subject's files one after the other, so that one volume is in memory at a time. Slices are left out by the brain in the
- * first channel. False, with `slices` {0}, when a file cannot be read, is not a volume or has another shape than seg. */
+ * first channel. False, with `slices` {0}, when a file cannot be read, is not a volume, or has
+ * another shape than seg or, by its header, another place: one of its corners more than a voxel away. */
 bool cp_slices_read(const cp_subject *subject, const cp_slices_config *config, cp_slices *slices, cp_status *status);
 void cp_slices_free(cp_slices *slices); /* back to {0} */
 
-/* ---- which side is up ----
- *
- * Some files are wrong about where the front is. A head is narrower in front, so that in an upright slice the mean row, each row
- * weighing as much as its brain is wide, lies below the middle of the rows with brain. */
-
-/* By how many rows, on average over the slices with at least half of the largest brain area (pixels above 25 in the first channel):
- * above 0 for most upright heads, below 0 for most that are upside down; NaN when there is nothing to see. */
-double cp_slices_upright(const cp_slices *slices, const cp_slices_config *config);
-void   cp_slices_turn(cp_slices *slices, const cp_slices_config *config); /* by 180 degrees */
+void cp_slices_turn(cp_slices *slices, const cp_slices_config *config); /* by 180 degrees */
 
 typedef struct cp_brain {
     float threshold; /* brain is above it */

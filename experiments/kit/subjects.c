@@ -93,6 +93,7 @@ static bool add_file(walk *w, const char *folder, const char *name, const char *
     int         ending = 0;
     size_t      stem = stem_of(name, &ending), mark = stem;
     const char *subject = name, *slash = strrchr(folder, '/');
+    w->subjects->volumes += stem > 0;
     while (mark > 0 && !strchr("_-", name[mark - 1])) mark--;
     cp_scan scan = cp_scan_named(name + mark, stem - mark);
     size_t  length = mark ? mark - 1 : 0;

@@ -39,6 +39,7 @@ typedef struct cp_subjects {
     int              count;
     cp_subject_notes left_out; /* those that lack some, and folders that cannot be read, with the reason */
     cp_subject_notes unused;   /* the second file of a scan: the text is its path */
+    int              volumes;  /* files with one of the endings, whatever their names */
 } cp_subjects;
 
 /* `needed` has bit 1 << s for each scan s that a subject must have. The order does not depend on the file system. When a subject

@@ -59,15 +59,17 @@ fi
 # ---- headers that are wrong about where the front is ----
 
 for i in 1 2 3 4 5 6 7 8 9; do subject turned "s$i" "$i" LPS turned; done
-expect 0 "9 of 9 scans are upside down by their headers; too few to be sure" brats turned --out kept.npz
+expect 0 "9 of 9 scans look upside down by their headers, which is too few to be sure" brats turned --out kept.npz --quiet
 subject turned BraTS-GLI-00001-000 2 LPS turned
-expect 0 "10 of 10 scans are upside down by their headers; all slices were turned" brats turned --out set.npz
+expect 0 "10 of 10 scans look upside down by their headers; all slices were turned" brats turned --out set.npz
 expect 0 "turn 180" data set.npz
 expect 0 "the set is in set.npz" brats turned --turn 0 --out set.npz
 expect 0 "turn 0" data set.npz
 subject turned BraTS-GLI-00001-001 3 RAS
+expect 0 "--turn 0 would keep them; the others: BraTS-GLI-00001-001" brats turned --out set.npz
 for i in 1 2 3; do subject turned "t$i" "$i" RAS; done
 expect 0 '"upside_down": 10' brats turned --json --out set.npz
+expect 0 "10 of 14 scans look upside down" brats turned --json --out set.npz
 expect 0 "turn 0" data set.npz
 rm -r turned kept.*
 
@@ -89,6 +91,25 @@ expect 2 "two numbers, the lower first" brats good --percentiles 99,1 --out set.
 expect 2 "out" brats good
 expect 0 "DIR is searched" brats --help
 
+# ---- whose scans they are ----
+
+expect 0 "11 scans of 10 patients" brats good --out set.npz
+printf 'scan,patient\n s1 , a\r\ns2,a\n\ns3,a\n' >whose.csv
+expect 0 "11 scans of 8 patients" brats good --patients whose.csv --out set.npz
+expect 0 '"name": "a",' data set.npz --json
+printf 's1,a\ns2\n' >whose.csv
+expect 1 "whose.csv, line 2: expected is SCAN,PATIENT" brats good --patients whose.csv --out set.npz
+printf 's1,a\ns2,b\ns1,b\n' >whose.csv
+expect 1 "whose.csv, line 3: s1 is of another patient in line 1" brats good --patients whose.csv --out set.npz
+printf 's1,a,b\n' >whose.csv
+expect 1 "whose.csv, line 1: expected is SCAN,PATIENT" brats good --patients whose.csv --out set.npz
+printf 's1,a\0\n' >whose.csv
+expect 1 "whose.csv is not a text file" brats good --patients whose.csv --out set.npz
+: >whose.csv
+expect 0 "11 scans of 10 patients" brats good --patients whose.csv --out set.npz
+rm whose.csv
+expect 1 "whose.csv" brats good --patients whose.csv --out set.npz
+
 # ---- Ctrl-C ----
 
 "$couplet" brats good --size 2000 --brain 0 --threads 1 --out large.npz >said 2>&1 &
@@ -105,14 +126,18 @@ rm said
 
 cp first.npz set.npz
 mkdir empty
-expect 1 "no subject in empty can be used; looked for files flair, seg of one name" brats empty --out set.npz
+expect 1 "there is no NIfTI file" brats empty --out set.npz
+mkdir unnamed && cp good/s1/s1_flair.nii unnamed/head.nii
+expect 1 "none of the 1 NIfTI files in unnamed has a scan's name" brats unnamed --out set.npz
 expect 1 "cannot read the folder nowhere" brats nowhere --out set.npz
 expect 1 "cannot read the folder set.npz" brats set.npz --out other.npz
 expect 1 "nowhere/set.npz" brats good --out nowhere/set.npz
 expect 1 "looked for files t2, seg" brats good --modality t2 --out set.npz
-expect 1 "left out: s1: has no t2" brats good --modality t2 --out set.npz
+expect 1 "left out: BraTS-GLI-00001-000, BraTS-GLI-00001-001, s1, s2 and 7 more: has no t2" brats good --modality t2 --out set.npz
+expect 2 "--out notes.txt: the name of the file must end in .npz" brats good --out notes.txt
+expect 2 "--sheet x.jpg: the name of the file must end in .png" brats good --out set.npz --sheet x.jpg
 expect_success "a set that was there before stays as it was" cmp set.npz first.npz
-expect_empty "and nothing else is left behind" "$(find . -maxdepth 1 | grep -v -E '^(\./)?(\.|good|moved|empty|run|evaluated|(set|first|copy|two)\.npz|(set|other|two)\.png)$')"
+expect_empty "and nothing else is left behind" "$(find . -maxdepth 1 | grep -v -E '^(\./)?(\.|good|moved|empty|unnamed|run|evaluated|(set|first|copy|two)\.npz|(set|other|two)\.png)$')"
 
 mkdir bad && cp -r good/s* bad
 rm bad/s1/s1_seg.nii

@@ -154,7 +154,7 @@ static void slices_are_upright_with_the_right_at_the_left(void) {
         if (slices.pixels[i] > brightest) brightest = slices.pixels[i], at = i % 400;
     TEST_ASSERT_TRUE(at % 20 < 9);
     TEST_ASSERT_TRUE(at / 20 < 9);
-    TEST_ASSERT_TRUE(cp_slices_upright(&slices, &config) > 0.2);
+    TEST_ASSERT_TRUE(slices.upright > 0.2);
 }
 
 static void a_turn_puts_every_pixel_opposite(void) {
@@ -163,7 +163,7 @@ static void a_turn_puts_every_pixel_opposite(void) {
     write_pair();
     write_scan(CP_SCAN_T2);
     read_slices();
-    double   upright = cp_slices_upright(&slices, &config);
+    double   upright = slices.upright;
     size_t   bytes = (size_t)slices.count * 800;
     uint8_t *before = malloc(bytes);
     TEST_ASSERT_NOT_NULL(before);
@@ -173,15 +173,37 @@ static void a_turn_puts_every_pixel_opposite(void) {
         for (int i = 0; i < 400; i++)
             TEST_ASSERT_EQUAL_MEMORY(before + 800 * k + 2 * i, slices.pixels + 800 * k + 2 * (399 - i), 2);
     free(before);
-    TEST_ASSERT_FLOAT_WITHIN(1e-6f, (float)-upright, (float)cp_slices_upright(&slices, &config));
+    TEST_ASSERT_TRUE(slices.upright == -upright);
 }
 
-static void where_nothing_is_to_be_seen_no_side_is_up(void) {
-    uint8_t          dark[2 * 9] = {0}, full[9] = {255, 255, 255, 255, 255, 255, 255, 255, 255};
-    cp_slices_config small = {.channels = 1, .size = 3};
-    TEST_ASSERT_TRUE(isnan(cp_slices_upright(&(cp_slices){.count = 2, .pixels = dark}, &small)));
-    TEST_ASSERT_TRUE(isnan(cp_slices_upright(&(cp_slices){0}, &small)));
-    TEST_ASSERT_TRUE(cp_slices_upright(&(cp_slices){.count = 1, .pixels = full}, &small) == 0);
+/* Whatever the size of the images. */
+static void a_head_that_is_narrower_behind_is_upside_down(void) {
+    write_pair();
+    read_slices();
+    double upright = slices.upright;
+    head.turned = true;
+    config.size = 1;
+    write_pair();
+    read_slices();
+    TEST_ASSERT_FLOAT_WITHIN(1e-3f, (float)-upright, (float)slices.upright);
+}
+
+/* The annotation of a file whose third axis grows downward by mistake is that of other slices. */
+static void a_scan_that_lies_elsewhere_than_the_annotation_is_refused(void) {
+    write_pair();
+    head.orientation = "RAI";
+    write_scan(CP_SCAN_SEG);
+    read_slices(); /* written the other way around, and in the same place */
+    const float down = -1;
+    FILE       *file = fopen(paths[CP_SCAN_SEG], "r+b");
+    TEST_ASSERT_NOT_NULL(file);
+    head.orientation = "RAS";
+    write_scan(CP_SCAN_SEG);
+    fseek(file, 280 + 4 * 10, SEEK_SET); /* srow_z[2] */
+    fwrite(&down, 4, 1, file);
+    fclose(file);
+    cp_slices_free(&slices);
+    refuses("flair and seg lie in different places by their headers");
 }
 
 static void labels_follow_the_number_of_annotated_voxels(void) {
@@ -332,7 +354,8 @@ int main(void) {
     RUN_TEST(all_orientations_give_the_same_slices);
     RUN_TEST(slices_are_upright_with_the_right_at_the_left);
     RUN_TEST(a_turn_puts_every_pixel_opposite);
-    RUN_TEST(where_nothing_is_to_be_seen_no_side_is_up);
+    RUN_TEST(a_head_that_is_narrower_behind_is_upside_down);
+    RUN_TEST(a_scan_that_lies_elsewhere_than_the_annotation_is_refused);
     RUN_TEST(labels_follow_the_number_of_annotated_voxels);
     RUN_TEST(slices_with_little_brain_are_left_out);
     RUN_TEST(slices_become_squares_in_millimeters);
