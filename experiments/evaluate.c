@@ -158,7 +158,11 @@ static void table_row(cp_table *table, const cp_evaluation *e, cp_metric metric,
     bool   share = cp_metric_is_share(metric);
     int    decimals = share ? 1 : 3;
     double unit = share ? 100 : 1;
-    cp_table_text(table, "%s%s%s", cp_metric_name(metric), by_patient ? " by patient" : "", share ? ", %" : "");
+    cp_table_text(table, "%s%s%s", cp_metric_name(metric),
+                  by_patient         ? " by patient"
+                  : e->scores.groups ? " by image"
+                                     : "",
+                  share ? ", %" : "");
     for (int r = 0; r < CP_READINGS; r++) {
         const cp_metrics *m = e->measured[r].metrics;
         if (!m) continue;
@@ -208,9 +212,10 @@ static void put_notes(const cp_evaluation *e, cp_json_writer *w, FILE *file) {
     const cp_run_model *t = e->trained;
     const cp_images    *images = e->images;
     cp_json_put_array(w, "notes");
-    cp_note_put(w, file, "Data: %s, %s; the intervals are bootstrap intervals of 95 %%%s%s.", images->name,
+    cp_note_put(w, file, "Data: %s, %s; the intervals are bootstrap intervals of 95 %%%s%s.%s", images->name,
                 cp_images_origin(images), e->scores.groups ? ", taken over " : "",
-                e->scores.groups ? cp_patients_of(e->measured[CP_READING_PLAIN].metrics).s : "");
+                e->scores.groups ? cp_patients_of(e->measured[CP_READING_PLAIN].metrics).s : "",
+                cp_patients_few(e->measured[CP_READING_PLAIN].metrics));
     if (e->scores.groups) cp_note_put(w, file, CP_BY_PATIENT);
     cp_run_model_note(t, w, file);
     if (t->temperature == 1)

@@ -28,7 +28,7 @@ cp_table *cp_measured_table(int count, const cp_measured *all, const char *split
     cp_table *table = cp_table_new(8, split, "accuracy, %", "balanced, %", "ECE, %", "MCE, %", "NLL", "Brier", "AUC");
     for (int i = 0; i < count; i++) {
         if (!all[i].metrics) continue;
-        cp_table_text(table, "%s", all[i].title);
+        cp_table_text(table, "%s%s", all[i].title, all[i].metrics->grouped ? ", by image" : "");
         table_row(table, all[i].metrics->of);
         if (!all[i].metrics->grouped) continue;
         cp_table_text(table, "%s, by patient", all[i].title);
@@ -41,6 +41,11 @@ cp_patients_text cp_patients_of(const cp_metrics *m) {
     cp_patients_text text;
     snprintf(text.s, sizeof text.s, "%d patient%s", m->groups, m->groups == 1 ? "" : "s");
     return text;
+}
+
+const char *cp_patients_few(const cp_metrics *m) {
+    if (!m->grouped || m->groups >= 10) return "";
+    return m->groups == 1 ? " Of one patient there are none." : " Over so few patients they are too narrow.";
 }
 
 static void draw_diagram(cp_figure *figure, const cp_measured *one) {

@@ -24,7 +24,10 @@ typedef struct cp_patients_text {
     char s[32];
 } cp_patients_text;
 cp_patients_text cp_patients_of(const cp_metrics *metrics);
-#define CP_BY_PATIENT "By patient, every patient counts the same, whatever the number of its images."
+const char      *cp_patients_few(const cp_metrics *metrics); /* behind a sentence about intervals; "" from ten patients on */
+#define CP_BY_PATIENT                                                                                                              \
+    "By image every image counts the same, by patient every patient, whatever the number of its images; intervals are over "       \
+    "patients."
 
 /* The reliability diagrams beside each other, and below each the histogram of the confidence with lines at its mean and at the
  * accuracy, as figure "reliability" of the run. */

@@ -142,7 +142,7 @@ static bool draw_chains(cp_train *train, const cp_trainer *trainer) {
 /* ---- texts ---- */
 
 typedef struct notes {
-    char at[5][300];
+    char at[5][480];
     int  count;
 } notes;
 
@@ -166,7 +166,8 @@ static notes make_notes(const cp_train *train, const cp_trainer *trainer, const 
     if (f) name_patients(f, patients, sizeof patients);
     snprintf(n.at[0], sizeof n.at[0], "Data: %s, %s.", train->images->name, cp_images_origin(train->images));
     if (*patients)
-        snprintf(n.at[n.count++], sizeof n.at[0], CP_BY_PATIENT " The intervals in result.json are taken over %s.", patients);
+        snprintf(n.at[n.count++], sizeof n.at[0], CP_BY_PATIENT " Those in result.json are taken over %s.%s", patients,
+                 cp_patients_few(f->measured[MEASURED - 1][SELECTED].metrics));
     if (guard->event_count)
         snprintf(n.at[n.count++], sizeof n.at[0], "The divergence guard left out %lld step%s and rolled back %lld time%s.",
                  (long long)guard->skipped, guard->skipped == 1 ? "" : "s", (long long)guard->rolled_back,
@@ -175,7 +176,7 @@ static notes make_notes(const cp_train *train, const cp_trainer *trainer, const 
         snprintf(
             n.at[n.count++], sizeof n.at[0],
             "The temperature %g is at the bound of what is tried: the validation images, which are %s, do not tell a better one.",
-            f->fitted.temperature, f->fitted.temperature < 1 ? "all told right" : "told worse than by chance");
+            f->fitted.temperature, f->fitted.temperature < 1 ? "all told right" : "told with an NLL above that of guessing");
     if (!f)
         snprintf(n.at[n.count++], sizeof n.at[0],
                  "The training diverged and was given up; there is nothing to report of its model.");

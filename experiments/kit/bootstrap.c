@@ -78,6 +78,7 @@ static void interval(double *values, int count, cp_estimate *measure) {
 bool cp_bootstrap(const cp_scored *scored, cp_metrics_config config, cp_metrics *metrics) {
     resampling r = {.scored = scored, .seed = config.seed};
     r.resamples = config.resamples < 0 ? 0 : config.resamples ? config.resamples : 1000;
+    if (scored->group && scored->groups == 1) r.resamples = 0; /* they would all be the same */
     size_t resamples = (size_t)r.resamples;
     r.values = malloc(2 * CP_METRICS * resamples * sizeof *r.values + 1);
     r.failed = !r.values;

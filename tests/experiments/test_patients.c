@@ -28,7 +28,7 @@ static void names_of_scans_begin_with_the_patient(void) {
                                            {"sub-01_ses-1", "sub-01"},
                                            {"sub-01", "sub-01"},
                                            {"subject-01", "subject-01"},
-                                           {"BraTS19_2013_10_1", "BraTS19_2013_10_1"},
+                                           {"BraTS19_2013_10_1", "BraTS19_2013_10"},
                                            {"BraTS2021_00000", "BraTS2021_00000"},
                                            {"BraTS-GLI-00000", "BraTS-GLI-00000"},
                                            {"BraTS-GLI-00000-000x", "BraTS-GLI-00000-000x"},

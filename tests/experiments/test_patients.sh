@@ -43,7 +43,7 @@ expect_success "their intervals are not" test "$(sed -n '/"intervals"/,/\]/p' gr
 expect_success "evaluate has a row of the accuracy by patient, with its interval" \
     grep -qE '^accuracy by patient, % +[0-9.]+ \([0-9.]+ to [0-9.]+\)' said
 expect_success "evaluate says that its intervals were taken over 13 patients" grep -q "95 %, taken over 13 patients" said
-expect_success "evaluate says what by patient means" grep -q "By patient, every patient counts the same" said
+expect_success "evaluate says what by patient means" grep -q "by patient every patient, whatever the number of its images" said
 expect_success "evaluate says that AUROC's intervals keep patients together" grep -q "keep the images of a patient together" said
 expect_success "evaluate finds by patient what the training found" test \
     "$(members tested/result.json | sed -n 's,^metrics/scaled/by_patient/,,p')" = \
@@ -83,7 +83,7 @@ expect_empty "the training split, which has no patients, is measured without" "$
 # ---- the report ----
 
 "$couplet" report slices tested --out report.html >/dev/null
-for text in "selected, scaled, by patient" "accuracy by patient, %" "taken over 13 patients" "over the 13 patients of the test split"; do
+for text in "selected, scaled, by patient" "accuracy by patient, %" "taken over 13 patients" "over the 13 patients of the test split" "selected, scaled, by image"; do
     expect_success "the report has: $text" grep -q "$text" report.html
 done
 
