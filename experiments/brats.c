@@ -1,4 +1,5 @@
 /* couplet brats: an image set of slices, with and without tumor, from a folder of NIfTI volumes. */
+#include "core/io/file.h"
 #include "experiments/brats_set.h"
 #include "experiments/commands.h"
 #include "experiments/kit/run.h"
@@ -121,21 +122,31 @@ static bool write_sheet(const char *file, const char *sheet, cp_status *status) 
     return fine;
 }
 
-/* The file is opened first, so that one that cannot be written is told before the work and not after it. */
+static bool can_write(const char *path, cp_status *status) {
+    cp_file_writer *w = path ? cp_file_writer_new(path, status) : NULL;
+    cp_file_writer_cancel(w);
+    return !path || w;
+}
+
+/* Files that cannot be written are told before the work and not after it. */
 static bool make(const cp_options *o, const cp_brats_config *config, cp_brats_set *set, cp_status *status) {
     const char    *file = cp_option_text(o, "out");
     char           room[PATH_ROOM];
     const char    *sheet = sheet_path(o, room);
     cp_npz_writer *w = cp_npz_writer_new(file, status);
     if (!w) return false;
-    if (!cp_brats_gather(config, set, status) || !cp_brats_add_arrays(set, w, status) || cp_interrupted()) {
+    if (!can_write(sheet, status) || !cp_brats_gather(config, set, status) || !cp_brats_add_arrays(set, w, status) ||
+        cp_interrupted()) {
         cp_npz_writer_cancel(w);
         return false;
     }
     if (!cp_npz_writer_commit(w, status) || (sheet && !write_sheet(file, sheet, status))) return false;
     cp_brats_warn(set, o);
     if (cp_option_flag(o, "json")) return cp_brats_print_json(set, file, sheet, status);
-    if (!config->quiet) cp_brats_print(set, file, sheet);
+    if (config->quiet)
+        cp_brats_list_left_out(stderr, set);
+    else
+        cp_brats_print(set, file, sheet);
     return true;
 }
 
@@ -148,7 +159,7 @@ static int run(const cp_options *o) {
     cp_interrupts_watch();
     if (!make(o, &config, &set, &status)) {
         bool stopped = cp_interrupted() && !*status.message;
-        if (!stopped && !set.splits) cp_brats_list_left_out(stderr, &set);
+        if (!stopped) cp_brats_list_left_out(stderr, &set);
         cp_complain(o, "%s", stopped ? "interrupted; nothing was written" : status.message);
         code = stopped ? CP_EXIT_INTERRUPTED : CP_EXIT_FAILED;
     }
@@ -167,7 +178,7 @@ const cp_command cp_command_brats = {
         "or "
         "images of several channels, of two classes: no tumor and tumor. All slices of a patient are in one split: "
         "BraTS-GLI-00000-000 is a scan of patient BraTS-GLI-00000, TCGA_CS_4941_19960909 of TCGA_CS_4941, brats_2013_pat0001_1 of "
-        "brats_2013_pat0001; Brats18_TCIA01_131_1 of Brats18_TCIA01_131, sub-01_ses-1 of sub-01; other names are a patient's each, "
+        "brats_2013_pat0001, Brats18_TCIA01_131_1 of Brats18_TCIA01_131, sub-01_ses-1 of sub-01; other names are a patient's each, "
         "unless --patients tells. Subjects that cannot be used are told and left out. The set is a "
         "file "
         "in MedMNIST's layout that train, evaluate, generate and data take; it also has each slice's patient and place, and how it "

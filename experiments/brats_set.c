@@ -74,8 +74,8 @@ static void turn(cp_brats_set *set) {
     const cp_slices_config *c = &set->config.slices;
     for (int i = 0; i < set->subjects->count; i++) {
         if (set->slices[i].count == 0) continue;
-        set->seen += !isnan(set->slices[i].upright);
-        set->upside_down += set->slices[i].upright < 0;
+        set->seen += fabs(set->slices[i].upright) > CP_BRATS_LEAN;
+        set->upside_down += set->slices[i].upright < -CP_BRATS_LEAN;
     }
     bool wrong = set->seen >= VOTERS && 4 * set->upside_down >= 3 * set->seen;
     set->turned = set->config.turn == CP_BRATS_TURN_HALF || (set->config.turn == CP_BRATS_TURN_AUTO && wrong);
@@ -111,6 +111,15 @@ static bool list_patients(cp_brats_set *set) {
         else
             names[set->patient_count++] = names[i];
     return true;
+}
+
+/* A list for other names would let the scans of a patient come into several splits. */
+static bool list_fits(cp_brats_set *set, cp_status *status) {
+    for (int i = 0; set->listed && i < set->subjects->count; i++)
+        set->listed_scans += set->slices[i].count > 0 && cp_patient_listed(set->listed, set->subjects->at[i].name);
+    if (!set->listed || set->listed_scans > 0) return true;
+    return cp_fail(status, "%.200s names none of the scans, such as %.100s; expected are lines SCAN,PATIENT", set->config.patients,
+                   set->subjects->at[0].name);
 }
 
 static bool number_patients(cp_brats_set *set) {
@@ -170,6 +179,7 @@ static bool none_usable(const cp_brats_set *set, cp_status *status) {
 static bool split_patients(cp_brats_set *set, cp_status *status) {
     if (!list_patients(set) || !number_patients(set)) return no_memory(status);
     if (set->patient_count == 0) return none_usable(set, status);
+    if (!list_fits(set, status)) return false;
     set->splits = malloc((size_t)set->patient_count * sizeof *set->splits);
     if (!set->splits) return no_memory(status);
     for (int i = 0; i < set->subjects->count; i++) set->all += set->slices[i].all, set->all_tumor += set->slices[i].all_tumor;

@@ -20,18 +20,21 @@ typedef struct cp_brats_config {
     bool             quiet;
 } cp_brats_config;
 
+#define CP_BRATS_LEAN 0.005 /* heads that are less upright, or upside down, than this are not counted */
+
 typedef struct cp_brats_counts {
     int64_t patients, slices, tumor;
 } cp_brats_counts;
 
 typedef struct cp_brats_set {
     cp_brats_config  config;
-    cp_subjects     *subjects; /* scans; several may be of one patient */
-    int              scans;    /* those that are used */
-    cp_slices       *slices;   /* (subjects): count 0 for those that were left out */
-    cp_patient_list *listed;   /* NULL: none */
-    int             *patients; /* (subjects): number of the patient; -1 for those that were left out */
-    char           **names;    /* (patient_count), sorted: the number of a patient is the place here */
+    cp_subjects     *subjects;     /* scans; several may be of one patient */
+    int              scans;        /* those that are used */
+    cp_slices       *slices;       /* (subjects): count 0 for those that were left out */
+    cp_patient_list *listed;       /* NULL: none */
+    int              listed_scans; /* of those that are used */
+    int             *patients;     /* (subjects): number of the patient; -1 for those that were left out */
+    char           **names;        /* (patient_count), sorted: the number of a patient is the place here */
     int              patient_count;
     int             *splits;         /* (patient_count): train, val or test */
     cp_subject_notes left_out;       /* those that cannot be used, with the reason */
@@ -47,8 +50,9 @@ void cp_brats_free(cp_brats_set *set);
 
 cp_brats_counts cp_brats_count(const cp_brats_set *set, int split);
 
-/* All arrays of the file; errors wait for the writer's commit, but for a lack of memory. */
-bool cp_brats_add_arrays(const cp_brats_set *set, cp_npz_writer *writer, cp_status *status);
+/* All arrays of the file, after which the set has no pixels any more; errors wait for the writer's commit, but for a lack of
+ * memory. */
+bool cp_brats_add_arrays(cp_brats_set *set, cp_npz_writer *writer, cp_status *status);
 
 void cp_brats_put_left_out(const cp_brats_set *set, cp_json_writer *writer); /* "left_out": [{"name": ..., "reason": ...}] */
 

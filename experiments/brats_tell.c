@@ -44,6 +44,7 @@ bool cp_brats_print_json(const cp_brats_set *set, const char *file, const char *
     put_slices(&w, "volumes", set->all, set->all_tumor);
     put_slices(&w, "little_brain", set->all - all.slices, set->all_tumor - all.tumor);
     cp_json_put_integer(&w, "turn", set->turned ? 180 : 0);
+    cp_json_put_integer(&w, "side_seen", set->seen);
     cp_json_put_integer(&w, "upside_down", set->upside_down);
     cp_brats_put_left_out(set, &w);
     cp_json_put_array(&w, "unused");
@@ -106,7 +107,8 @@ static void tell_turn(const cp_brats_set *set) {
     int  others = 0;
     if (!set->turned || set->config.turn != CP_BRATS_TURN_AUTO) return;
     for (int i = 0; i < set->subjects->count; i++)
-        if (set->slices[i].count > 0 && set->slices[i].upright < 0) name_one(line, others++, set->subjects->at[i].name);
+        if (set->slices[i].count > 0 && set->slices[i].upright < -CP_BRATS_LEAN)
+            name_one(line, others++, set->subjects->at[i].name);
     name_rest(line, others);
     cp_text_clean(line);
     printf("%d of %d scans look upside down by their headers; all slices were turned by 180 degrees, and --turn 0 would keep "
@@ -115,6 +117,9 @@ static void tell_turn(const cp_brats_set *set) {
 }
 
 void cp_brats_warn(const cp_brats_set *set, const cp_options *o) {
+    if (set->listed && set->listed_scans < set->scans)
+        cp_complain(o, "%s names %d of %d scans; the others are given to patients by their names", set->config.patients,
+                    set->listed_scans, set->scans);
     if (!set->turned && set->config.turn == CP_BRATS_TURN_AUTO && 3 * set->upside_down >= set->seen && set->upside_down > 0)
         cp_complain(
             o,

@@ -12,15 +12,18 @@ typedef struct split_arrays {
     size_t   count;
 } split_arrays;
 
-static void fill(const cp_brats_set *set, int split, size_t values, split_arrays *a) {
+/* Moves them, so that there are no two copies of all slices. */
+static void fill(cp_brats_set *set, int split, size_t values, split_arrays *a) {
     for (int p = 0; p < set->patient_count; p++)
         for (int i = 0; set->splits[p] == split && i < set->subjects->count; i++) {
-            const cp_slices *s = &set->slices[i];
-            size_t           some = (size_t)s->count;
+            cp_slices *s = &set->slices[i];
+            size_t     some = (size_t)s->count;
             if (set->patients[i] != p) continue;
             memcpy(a->pixels + a->count * values, s->pixels, some * values);
             memcpy(a->labels + a->count, s->labels, some);
             memcpy(a->levels + a->count, s->levels, some * sizeof *a->levels);
+            free(s->pixels);
+            s->pixels = NULL;
             for (size_t k = 0; k < some; k++) a->patients[a->count + k] = p;
             a->count += some;
         }
@@ -32,7 +35,7 @@ static void add(cp_npz_writer *w, int split, const char *what, cp_dtype dtype, i
     cp_npz_writer_add(w, name, dtype, rank, dims, data);
 }
 
-static bool add_split(const cp_brats_set *set, int split, cp_npz_writer *w, cp_status *status) {
+static bool add_split(cp_brats_set *set, int split, cp_npz_writer *w, cp_status *status) {
     const cp_slices_config *c = &set->config.slices;
     size_t                  count = (size_t)cp_brats_count(set, split).slices, values = (size_t)c->size * (size_t)c->size, bytes;
     values *= (size_t)c->channels;
@@ -127,7 +130,7 @@ static bool add_made(const cp_brats_set *set, cp_npz_writer *writer, cp_status *
     return fine;
 }
 
-bool cp_brats_add_arrays(const cp_brats_set *set, cp_npz_writer *writer, cp_status *status) {
+bool cp_brats_add_arrays(cp_brats_set *set, cp_npz_writer *writer, cp_status *status) {
     bool fine = true;
     for (int s = 0; fine && s < CP_IMAGES_SPLITS; s++) fine = add_split(set, s, writer, status);
     return fine && add_made(set, writer, status);

@@ -7,7 +7,7 @@
  *     }
  *     cp_nifti_free(&volume);
  *
- * Read: either byte order, all types of whole and real numbers that C has (uint8 to int64, float32, float64), one to five axes, and more
+ * Read: either byte order, all types of whole and real numbers that C has (uint8 to uint64, float32, float64), one to five axes, and more
  * where those beyond are of length 1. Values are scl_slope * stored + scl_inter, computed in double and rounded to float, to which what is
  * beyond float's range is infinite. A slope of 0, or NaN for both, which is what nibabel writes, means that nothing is scaled; any other
  * slope or intercept that is not finite is an error. Refused by name: colors, complex numbers, float128, and ANALYZE 7.5 files, which do not

@@ -24,11 +24,16 @@ void cp_patient_list_free(cp_patient_list *list) {
     free(list);
 }
 
+/* Without the blanks, and then the quotes, around it. */
 static char *trimmed(char *text) {
     static const char BLANKS[] = " \t\r";
     text += strspn(text, BLANKS);
     size_t length = strlen(text);
     while (length > 0 && strchr(BLANKS, text[length - 1])) text[--length] = '\0';
+    if (length > 1 && *text == '"' && text[length - 1] == '"') {
+        text[length - 1] = '\0';
+        text++;
+    }
     return text;
 }
 
@@ -54,7 +59,8 @@ static int by_scan(const void *a, const void *b) {
 static bool take_all(cp_patient_list *list, const char *path, cp_status *status) {
     char  *text = (char *)list->text.data, *end = text + list->text.size;
     size_t most = 1;
-    if (memchr(text, '\0', list->text.size)) return cp_fail(status, "%.200s is not a text file", path);
+    if (list->text.size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) text += 3; /* as some programs begin a text */
+    if (memchr(text, '\0', (size_t)(end - text))) return cp_fail(status, "%.200s is not a text file", path);
     for (char *c = text; c < end; c++) most += *c == '\n';
     list->lines = malloc(most * sizeof *list->lines);
     if (!list->lines) return cp_fail(status, "%.200s: not enough memory", path);

@@ -14,10 +14,10 @@
  *   sub-01_ses-1            "sub-" and letters or digits: that part                               sub-01
  *   anything else           the whole name is one patient's
  *
- * in upper or lower case. */
+ * where the words may be in upper or lower case. */
 size_t cp_patient_length(const char *scan);
 
-/* Whose scans they are, from a file of lines SCAN,PATIENT. Blank lines are passed over, and blanks around the two; a first line
+/* Whose scans they are, from a file of lines SCAN,PATIENT. Blank lines are passed over, and blanks and quotes around the two; a first line
  * that ends in ",patient" is a heading. NULL, with the line, when one has no two parts or names a scan again with another patient. */
 typedef struct cp_patient_list cp_patient_list;
 cp_patient_list               *cp_patient_list_read(const char *path, cp_status *status);

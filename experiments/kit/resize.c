@@ -14,7 +14,7 @@ static cover cover_of(cp_resize_axis axis, int pixel) {
     double field = axis.field > 0 ? axis.field : axis.from, before = (field - axis.from) / 2;
     cover  c = {field * pixel / axis.to - before, field * (pixel + 1) / axis.to - before, 0, axis.from - 1};
     if (c.begin > 0) c.first = c.begin < axis.from ? (int)c.begin : axis.from;
-    if (c.end < axis.from) c.last = (int)ceil(c.end) - 1;
+    if (c.end < axis.from) c.last = c.end > 0 ? (int)ceil(c.end) - 1 : -1;
     return c;
 }
 

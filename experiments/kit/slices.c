@@ -15,7 +15,8 @@ typedef struct cutting {
     const cp_slices_config *config;
     cp_slices              *slices;
     int64_t                 dims[3];
-    double                  affine[3][4];
+    double                  affine[3][4], spacing[3];
+    char                    orientation[4];
     bool                   *tumor; /* (dims[2]) */
     float                  *slice; /* (dims[1], dims[0]), normalized */
     float                  *small; /* (size, size) */
@@ -28,11 +29,24 @@ void cp_slices_free(cp_slices *slices) {
     *slices = (cp_slices){0};
 }
 
-bool cp_brain_find(const float *values, size_t count, double low, double high, cp_brain *brain) {
+/* A value that more than half of the voxels have is their median. */
+static bool blank_background(float *values, size_t count, float dark) {
+    float  median;
+    size_t same = 0, finite = 0;
+    cp_percentile_above(values, count, -INFINITY, 50, &median);
+    for (size_t i = 0; i < count; i++) same += values[i] == median, finite += isfinite(values[i]) != 0;
+    if (median <= dark || 2 * same <= finite) return false;
+    for (size_t i = 0; i < count; i++)
+        if (values[i] == median) values[i] = NAN;
+    return true;
+}
+
+bool cp_brain_find(float *values, size_t count, double low, double high, cp_brain *brain) {
     float dark, bright;
     if (!cp_percentile_above(values, count, -INFINITY, DARK, &dark)) return false;
     cp_percentile_above(values, count, -INFINITY, BRIGHT, &bright);
-    brain->threshold = (float)((double)dark + ABOVE * ((double)bright - (double)dark));
+    brain->threshold =
+        blank_background(values, count, dark) ? -INFINITY : (float)((double)dark + ABOVE * ((double)bright - (double)dark));
     return cp_percentile_above(values, count, brain->threshold, low, &brain->low) &&
            cp_percentile_above(values, count, brain->threshold, high, &brain->high);
 }
@@ -51,9 +65,16 @@ static double length_of(const double v[3]) {
     return sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
 }
 
-/* Labels of voxels that lie elsewhere would be labels of other slices. */
+/* Files in the same order have their voxels in the same places, wherever that is. Of others the headers must say so, or labels
+ * would be those of other slices. */
 static bool lies_where_seg_does(const cutting *c, cp_scan scan, const cp_nifti *volume) {
     double voxel = 0;
+    for (int i = 0; i < 3; i++)
+        if (!(fabs(volume->spacing[i] - c->spacing[i]) <= 0.01 * fabs(c->spacing[i])))
+            return cp_fail(c->status, "%s has voxels of %.4g x %.4g x %.4g millimeters, but seg of %.4g x %.4g x %.4g",
+                           cp_scan_names[scan], volume->spacing[0], volume->spacing[1], volume->spacing[2], c->spacing[0],
+                           c->spacing[1], c->spacing[2]);
+    if (strcmp(volume->orientation, c->orientation) == 0) return true;
     for (int i = 0; i < 3; i++) voxel = fmax(voxel, length_of((double[]){c->affine[0][i], c->affine[1][i], c->affine[2][i]}));
     for (int corner = 0; corner < 8; corner++) {
         double here[3], there[3];
@@ -97,6 +118,8 @@ static bool take_seg(cutting *c, const cp_nifti *seg) {
         return cp_fail(c->status, "seg has shape %s, which is too large", cp_shown_shape(3, seg->dims).text);
     memcpy(c->dims, seg->dims, sizeof c->dims);
     memcpy(c->affine, seg->affine, sizeof c->affine);
+    memcpy(c->spacing, seg->spacing, sizeof c->spacing);
+    memcpy(c->orientation, seg->orientation, sizeof c->orientation);
     c->tumor = calloc(levels, sizeof *c->tumor);
     c->slice = malloc(area * sizeof *c->slice);
     c->small = malloc(side * side * sizeof *c->small);
@@ -205,7 +228,7 @@ bool cp_slices_read(const cp_subject *subject, const cp_slices_config *config, c
     *slices = (cp_slices){0};
     bool fine = take_seg_file(&c);
     for (int i = 0; fine && i < config->channels; i++) fine = take_channel_file(&c, i);
-    slices->upright = c.outline.area > 0 ? c.outline.lean / c.outline.area : NAN;
+    slices->upright = c.outline.area > 0 ? c.outline.lean / c.outline.area / (double)c.dims[1] : NAN;
     free(c.tumor), free(c.slice), free(c.small);
     if (!fine) cp_slices_free(slices);
     return fine;

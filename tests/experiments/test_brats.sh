@@ -54,6 +54,9 @@ expect 0 "how it was made: command brats, version" data copy.npz
 if [ "${3:-}" != sanitized ]; then
     expect 0 "accuracy" train first.npz --method softmax --labels 5 --steps 4 --batch 4 --depth 10 --width 1 --out run
     expect 0 "accuracy" evaluate run first.npz --out evaluated
+    expect 0 "accuracy" train first.npz --labels 5 --steps 4 --batch 4 --chains 4 --unlabeled 4 --buffer 20 --out hybrid
+    expect 0 "" generate hybrid --per-class 2 --out samples
+    rm -r hybrid samples
 fi
 
 # ---- headers that are wrong about where the front is ----
@@ -68,6 +71,7 @@ expect 0 "turn 0" data set.npz
 subject turned BraTS-GLI-00001-001 3 RAS
 expect 0 "--turn 0 would keep them; the others: BraTS-GLI-00001-001" brats turned --out set.npz
 for i in 1 2 3; do subject turned "t$i" "$i" RAS; done
+expect 0 '"side_seen": 14' brats turned --json --out set.npz
 expect 0 '"upside_down": 10' brats turned --json --out set.npz
 expect 0 "10 of 14 scans look upside down" brats turned --json --out set.npz
 expect 0 "turn 0" data set.npz
@@ -105,8 +109,11 @@ printf 's1,a,b\n' >whose.csv
 expect 1 "whose.csv, line 1: expected is SCAN,PATIENT" brats good --patients whose.csv --out set.npz
 printf 's1,a\0\n' >whose.csv
 expect 1 "whose.csv is not a text file" brats good --patients whose.csv --out set.npz
+printf '\357\273\277"s1","a"\r\n"s2","a"\r\n' >whose.csv
+expect 0 "11 scans of 9 patients" brats good --patients whose.csv --out set.npz
+expect 0 "whose.csv names 2 of 11 scans" brats good --patients whose.csv --out set.npz --quiet
 : >whose.csv
-expect 0 "11 scans of 10 patients" brats good --patients whose.csv --out set.npz
+expect 1 "whose.csv names none of the scans, such as BraTS-GLI-00001-000" brats good --patients whose.csv --out set.npz
 rm whose.csv
 expect 1 "whose.csv" brats good --patients whose.csv --out set.npz
 
@@ -114,12 +121,12 @@ expect 1 "whose.csv" brats good --patients whose.csv --out set.npz
 
 "$couplet" brats good --size 2000 --brain 0 --threads 1 --out large.npz >said 2>&1 &
 waited=0
-while [ ! -e large.npz ] && [ -z "$(find . -name '*large.npz*')" ] && [ "$waited" -lt 50 ]; do sleep 0.1 && waited=$((waited + 1)); done
+while [ -z "$(find . -name '.couplet-*.tmp')" ] && [ "$waited" -lt 50 ]; do sleep 0.1 && waited=$((waited + 1)); done
 kill -INT $!
 wait $!
 code=$?
 expect_success "Ctrl-C ends with 130 and says that nothing was written" sh -c "test $code = 130 && grep -q 'nothing was written' said"
-expect_empty "and leaves no part of the file" "$(find . -name '*large*')"
+expect_empty "and leaves no part of the file" "$(find . -name '*large*' -o -name '.couplet-*')"
 rm said
 
 # ---- folders that are not as they should be ----
@@ -154,7 +161,11 @@ expect 0 '"name": "s4",' brats bad --out set.npz --json
 expect 0 "all           5" brats bad --out set.npz
 expect 0 "left out: s1 has no seg, s2 flair has shape" data set.npz
 
-mkdir two && cp -r good/s1 good/s2 two
+expect 0 "left out: s1: has no seg" brats bad --out set.npz --quiet
+expect 1 "x/sheet.png" brats good --sheet x/sheet.png --out set.npz
+
+mkdir two && cp -r good/s1 good/s2 two && cp -r bad/s3 two
+expect 1 "left out: s3: two/s3/s3_flair.nii" brats two --out set.npz
 expect 1 "2 patients cannot be split into train, val and test; at least three are needed" brats two --out set.npz
 for i in 1 2 3 4; do subject healthy "h$i" -1; done
 expect 1 "none of the 24 slices of the 2 training patients shows a tumor" brats healthy --out set.npz

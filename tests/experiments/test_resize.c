@@ -31,6 +31,15 @@ static double mean_of(const float *values, int count) {
     return sum / count;
 }
 
+/* All but the middle of so wide a field is empty, and the middle nearly so. */
+static void a_field_beyond_the_range_of_integers_is_dark(void) {
+    draw(4, 4);
+    for (int size = 1; size < 5; size++) {
+        resize((cp_resize_axis){4, size, 1e12}, (cp_resize_axis){4, size, 0});
+        for (int i = 0; i < size * size; i++) TEST_ASSERT_TRUE(to[i] >= 0 && to[i] < 1e-8f);
+    }
+}
+
 static void the_mean_stays_for_any_sizes(void) {
     static const int sizes[] = {1, 2, 3, 5, 7, 31, 32, 128, 155, 240, 299};
     enum { SIZES = sizeof sizes / sizeof *sizes };
@@ -93,6 +102,7 @@ static void a_longer_field_pads_both_ends_with_zeros(void) {
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(the_mean_stays_for_any_sizes);
+    RUN_TEST(a_field_beyond_the_range_of_integers_is_dark);
     RUN_TEST(the_same_size_is_the_same_image);
     RUN_TEST(pixels_that_divide_evenly_are_plain_means);
     RUN_TEST(pixels_that_do_not_divide_are_shared);
