@@ -17,6 +17,7 @@
 #include "experiments/kit/progress.h"
 #include "experiments/kit/report.h"
 #include "experiments/kit/run.h"
+#include "experiments/kit/runs.h"
 #include "experiments/kit/study.h"
 #include "experiments/kit/table.h"
 #include "experiments/kit/trials.h"

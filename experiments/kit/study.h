@@ -54,6 +54,9 @@ void cp_study_table(cp_study *study, const char *key, cp_table *table);
 /* Saves a figure as NAME.svg and NAME.csv in the folder, and frees it. */
 bool cp_study_draw(cp_study *study, cp_figure *figure, const char *name);
 
+/* The result of a trial that is a run of its own; to be freed. NULL: there is none. */
+cp_json *cp_study_run_result(const cp_study *study, int of_case, int repeat);
+
 /* result.json, open for members of one's own; notes come before. */
 cp_json_writer *cp_study_result(cp_study *study);
 

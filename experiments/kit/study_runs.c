@@ -1,0 +1,120 @@
+/* Studies whose trials are runs of their own: planned, listed, submitted or made, and collected. */
+#include "experiments/kit/study_parts.h"
+
+#include <string.h>
+
+bool cp_study_plan(cp_study *study) {
+    cp_study_parts *p = study->parts;
+    const char     *out = cp_option_text(p->options, "out");
+    cp_status      *status = &p->trouble;
+    bool            fine = out || cp_fail(status, "--out DIR is needed, a folder for the study that other processes can find");
+    fine = fine && (p->runs = cp_runs_new(out, status)) && cp_trials_plan(study->trials, p->options, p->runs, status);
+    if (!fine) cp_complain(p->options, "%s", status->message);
+    return fine;
+}
+
+/* The words of this study without what tells how it is made: for the job that makes the tables. */
+static void put_merge(const cp_study_parts *p, cp_words *words) {
+    static const char *const ways[] = {"jobs", "list", "slurm", "status", "quiet", "json", NULL};
+    const cp_options        *o = p->options;
+    const cp_option         *option;
+    cp_words_add(words, "%s", p->runs->program);
+    if (strcmp(cp_options_called(o), cp_options_command(o)->name) != 0) cp_words_add(words, "%s", cp_options_command(o)->name);
+    for (int i = 0; i < cp_argument_count(o); i++) cp_words_add(words, "%s", cp_argument(o, i));
+    for (int i = 0; (option = cp_options_at(o, i)); i++) {
+        bool way = false;
+        for (int k = 0; ways[k]; k++) way = way || strcmp(option->name, ways[k]) == 0;
+        if (way || !cp_option_given(o, option->name)) continue;
+        if (option->kind == CP_OPTION_FLAG)
+            cp_words_add(words, "--%s", option->name);
+        else
+            cp_words_add(words, "--%s=%s", option->name, cp_option_text(o, option->name));
+    }
+    cp_words_add(words, "--jobs=0");
+}
+
+static bool submit(const cp_study_parts *p, cp_status *status) {
+    cp_words merge = {0};
+    put_merge(p, &merge);
+    bool fine = !merge.failed || cp_fail(status, "not enough memory");
+    fine = fine &&
+           cp_runs_submit(p->runs, cp_option_text(p->options, "slurm"), (int)cp_option_int(p->options, "threads"), &merge, status);
+    cp_words_free(&merge);
+    return fine;
+}
+
+static void print_list(const cp_runs *runs) {
+    for (int i = 0; i < runs->count; i++) {
+        cp_run_stage stage = cp_runs_look(runs, i);
+        if (stage == CP_STAGE_LEFT || stage == CP_STAGE_FAILED) cp_runs_print(runs, i, stdout);
+    }
+}
+
+/* Makes what is left, and tells whether there is something to make tables of. */
+static bool make(cp_study *study) {
+    cp_study_parts *p = study->parts;
+    bool            some = p->config.command != NULL; /* its tables can be made of some of the runs */
+    int             missing;
+    cp_runs_config  config = {.jobs = (int)cp_option_int(p->options, "jobs"),
+                              .threads = (int)cp_option_int(p->options, "threads"),
+                              .quiet = cp_option_flag(p->options, "quiet"),
+                              .called = cp_options_called(p->options)};
+    bool            tables_only = cp_option_given(p->options, "jobs") && config.jobs == 0;
+    if (!cp_trials_collect(study->trials, p->options, p->runs, &missing, &p->trouble)) return false; /* before hours of work */
+    if (missing && !tables_only) {
+        cp_runs_do(p->runs, config, &p->trouble);
+        if (!cp_trials_collect(study->trials, p->options, p->runs, &missing, &p->trouble)) return false;
+    }
+    if (missing && cp_interrupted()) {
+        cp_complain(p->options, "interrupted; %d of %d runs are done, and the same command continues", p->runs->count - missing,
+                    p->runs->count);
+        p->code = CP_EXIT_INTERRUPTED;
+        return false;
+    }
+    if (missing && missing == p->runs->count) some = false;
+    if (missing)
+        cp_fail(&p->trouble, "%d of %d runs are missing%s; the same command%s makes them", missing, p->runs->count,
+                some ? " in the tables" : "", tables_only ? " without --jobs 0" : "");
+    return !missing || some;
+}
+
+bool cp_study_make_runs(cp_study *study) {
+    cp_study_parts *p = study->parts;
+    cp_status      *status = &p->trouble;
+    p->code = CP_EXIT_FINE;
+    if (!cp_runs_mend(p->runs, status) || !cp_runs_save(p->runs, status)) return false;
+    if (cp_option_flag(p->options, "list")) {
+        print_list(p->runs);
+        return false;
+    }
+    if (cp_option_given(p->options, "slurm")) {
+        submit(p, status);
+        return false;
+    }
+    return make(study) && (study->run = cp_run_renew(p->options));
+}
+
+bool cp_study_make_one(cp_study *study) {
+    cp_run               *run = study->run;
+    int                   trial = (int)cp_option_int(run->options, "trial");
+    const cp_study_parts *p = study->parts;
+    if (trial >= cp_trials_count(study->trials)) {
+        cp_fail(&run->status, "--trial %d is beyond the %d trials, which are counted from 0", trial,
+                cp_trials_count(study->trials));
+        return false;
+    }
+    if (!cp_trials_run_one(study->trials, run, trial) || !cp_run_goes_on(run)) return false;
+    cp_json_writer w = {.pretty = true};
+    cp_json_put_object(&w, NULL);
+    cp_json_put_string(&w, "experiment", cp_options_command(run->options)->name);
+    cp_json_put_string(&w, "title", p->title);
+    cp_trials_put_one(study->trials, &w, trial);
+    cp_json_put_end(&w);
+    cp_run_finish(run, &w);
+    return false;
+}
+
+cp_json *cp_study_run_result(const cp_study *study, int of_case, int repeat) {
+    int cases = cp_trials_count(study->trials) / cp_trials_repeats(study->trials);
+    return study->parts->runs ? cp_runs_result(study->parts->runs, repeat * cases + of_case) : NULL;
+}
