@@ -82,7 +82,8 @@ static void print_classes(const cp_images *images, int *const *counts) {
     for (int s = 0; s < CP_IMAGES_SPLITS; s++) cp_table_text(table, "%d", images->set->splits[s].count);
     if (images->groups[CP_IMAGES_TRAIN] || images->groups[CP_IMAGES_VAL] || images->groups[CP_IMAGES_TEST]) {
         cp_table_text(table, "patients");
-        for (int s = 0; s < CP_IMAGES_SPLITS; s++) cp_table_number(table, images->groups[s] ? count_patients(images, s) : NAN, 0);
+        for (int s = 0; s < CP_IMAGES_SPLITS; s++)
+            cp_table_number(table, images->groups[s] ? (double)count_patients(images, s) : NAN, 0);
     }
     cp_table_print(table, stdout);
     cp_table_free(table);

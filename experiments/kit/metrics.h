@@ -37,7 +37,7 @@
  * predictions drawn with replacement, or, with `groups`, of as many whole groups as there are (all predictions of a patient
  * together); those by group are of the same resamples, in which every group counts as often as it was drawn. Resample r takes its
  * numbers from position r 2^33 of the random stream "bootstrap" of the seed: the same bits on any number of threads. Resamples in
- * which the metric is NaN are left out; when there are no others, both ends are NaN. */
+ * which the metric is NaN are left out; when there are no others, both ends are NaN. A single group has intervals of no width. */
 #ifndef CP_KIT_METRICS_H
 #define CP_KIT_METRICS_H
 

@@ -32,14 +32,17 @@ static void equal(double expected, double got, const char *name, const char *wha
 typedef struct example {
     cp_predictions predictions;
     double        *values;
-    int           *labels;
+    int           *labels, *groups;
 } example;
 
 static example read_example(const char *name, const char *given) {
     const cp_st_entry *entry = golden_need(file, "%s.%s", name, given);
-    example            e = {.values = malloc(entry->count * sizeof(double)), .labels = malloc(entry->count * sizeof(int))};
+    example            e = {.values = malloc(entry->count * sizeof(double)),
+                            .labels = malloc(entry->count * sizeof(int)),
+                            .groups = malloc(entry->count * sizeof(int))};
     for (size_t i = 0; i < entry->count; i++) e.values[i] = golden_value(entry, i);
     golden_ints(golden_need(file, "%s.labels", name), e.labels, (int)entry->count);
+    golden_ints(golden_need(file, "%s.groups", name), e.groups, (int)entry->count);
     e.predictions = (cp_predictions){.n = (int)entry->dims[0],
                                      .classes = (int)entry->dims[1],
                                      .values = e.values,
@@ -51,6 +54,7 @@ static example read_example(const char *name, const char *given) {
 static void free_example(example *e) {
     free(e->values);
     free(e->labels);
+    free(e->groups);
 }
 
 static cp_metrics *measure(const cp_predictions *p) {
@@ -60,9 +64,10 @@ static cp_metrics *measure(const cp_predictions *p) {
     return m;
 }
 
-static void compare_values(const cp_metrics *m, const cp_st_entry *expected) {
-    TEST_ASSERT_EQUAL_UINT64(CP_METRICS, expected->count);
-    for (cp_metric k = 0; k < CP_METRICS; k++) equal(golden_value(expected, k), m->of[k].value, expected->name, cp_metric_name(k));
+static void compare_values(const cp_estimate *of, int count, const cp_st_entry *expected) {
+    TEST_ASSERT_EQUAL_UINT64(count, expected->count);
+    for (int k = 0; k < count; k++)
+        equal(golden_value(expected, (size_t)k), of[k].value, expected->name, cp_metric_name((cp_metric)k));
 }
 
 static void compare_tables(const cp_metrics *m, const char *name) {
@@ -86,7 +91,16 @@ static void compare_temperature(const example *e, const char *name) {
     cp_predictions scaled = e->predictions;
     scaled.temperature = fitted.temperature;
     cp_metrics *m = measure(&scaled);
-    compare_values(m, golden_need(file, "%s.scaled", name));
+    compare_values(m->of, CP_METRICS, golden_need(file, "%s.scaled", name));
+    cp_metrics_free(m);
+}
+
+static void compare_by_group(const example *e, const char *name) {
+    cp_predictions grouped = e->predictions;
+    grouped.groups = e->groups;
+    cp_metrics *m = measure(&grouped);
+    compare_values(m->of, CP_METRICS, golden_need(file, "%s.values", name));
+    compare_values(m->by_group, CP_METRICS_BY_GROUP, golden_need(file, "%s.by_group", name));
     cp_metrics_free(m);
 }
 
@@ -100,8 +114,9 @@ static void all_cases_agree(void) {
         *dot = '\0';
         example     e = read_example(name, dot + 1);
         cp_metrics *m = measure(&e.predictions);
-        compare_values(m, golden_need(file, "%s.values", name));
+        compare_values(m->of, CP_METRICS, golden_need(file, "%s.values", name));
         compare_tables(m, name);
+        compare_by_group(&e, name);
         if (e.predictions.logits) compare_temperature(&e, name);
         cp_metrics_free(m);
         free_example(&e);

@@ -4,7 +4,8 @@
 
 A case NAME has NAME.p (n, classes), probabilities, or NAME.logits; NAME.labels; NAME.values in the order of cp_metric;
 NAME.bins (15, 3): count, mean confidence, accuracy; NAME.confusion; and with logits NAME.temperature, the fitted one, and
-NAME.scaled, the values at it.
+NAME.scaled, the values at it. NAME.groups are patients, drawn at random, and NAME.by_group the values but the adaptive ECE with the
+sample_weight 1 / (predictions of the patient).
 """
 import warnings
 
@@ -18,6 +19,7 @@ from golden_file import GoldenFile
 BINS = 15
 file = GoldenFile()
 random = np.random.default_rng(2024)
+random_groups = np.random.default_rng(2025)
 
 
 def calibration_bins(confidence, right):
@@ -74,9 +76,50 @@ def values(p, labels, exact_nll=None):
                      (filled[:, 0] * gaps).sum() / len(p), gaps.max(), adaptive_error(confidence, right)]), table
 
 
-def add(name, given, labels, p, exact_nll=None):
+def weighted(p, labels, rows, w):
+    """Values with weights: rows are the NLL of each prediction."""
+    predicted, confidence, classes = p.argmax(axis=1), p.max(axis=1), p.shape[1]
+    wanted = [1] if classes == 2 else range(classes)
+    aucs = [metrics.roc_auc_score(labels == c, p[:, c], sample_weight=w) for c in wanted if 0 < (labels == c).sum() < len(labels)]
+    gaps = []
+    for b in range(BINS):
+        inside = (confidence * BINS > b) & (confidence * BINS <= b + 1)
+        if inside.any():
+            gap = np.average((predicted == labels)[inside], weights=w[inside]) - np.average(confidence[inside], weights=w[inside])
+            gaps.append((w[inside].sum() / w.sum(), abs(gap)))
+    squares = ((p - np.eye(classes)[labels]) ** 2).sum(axis=1)
+    return np.array([metrics.accuracy_score(labels, predicted, sample_weight=w),
+                     metrics.balanced_accuracy_score(labels, predicted, sample_weight=w), np.mean(aucs) if aucs else np.nan,
+                     np.average(rows, weights=w), np.average(squares, weights=w), sum(share * gap for share, gap in gaps),
+                     max(gap for _, gap in gaps)])
+
+
+def add_groups(name, p, labels, rows, numbers):
+    n = len(labels)
+    groups = random_groups.integers(-2**31, 2**31, size=max(1, n // 4))[random_groups.integers(max(1, n // 4), size=n)]
+    w = np.array([1 / (groups == g).sum() for g in groups])
+    by_group = weighted(p, labels, rows, w)
+    each = np.array([[(p.argmax(axis=1) == labels)[groups == g].mean(), rows[groups == g].mean()] for g in np.unique(groups)])
+    np.testing.assert_allclose(each.mean(axis=0), by_group[[0, 3]], rtol=0, atol=1e-12) # means over patients of their means
+    np.testing.assert_allclose(weighted(p, labels, rows, np.ones(n)), numbers[:7], rtol=0, atol=1e-12)
+    file.add(f"{name}.groups", groups)
+    file.add(f"{name}.by_group", by_group)
+
+
+def floored(p, labels):
+    """The NLL of each of these probabilities."""
+    rows = -np.log(np.clip(p[np.arange(len(p)), labels], np.finfo(np.float64).eps, 1))
+    if p.shape[1] > 1:
+        w = np.arange(1, len(p) + 1)
+        own = metrics.log_loss(labels, p, labels=np.arange(p.shape[1]), sample_weight=w)
+        assert abs(np.average(rows, weights=w) - own) < 1e-12
+    return rows
+
+
+def add(name, given, labels, p, rows=None):
     labels = np.asarray(labels)
-    numbers, table = values(p, labels, exact_nll)
+    numbers, table = values(p, labels, None if rows is None else rows.mean())
+    add_groups(name, p, labels, floored(p, labels) if rows is None else rows, numbers)
     file.add(f"{name}.{given[0]}", given[1])
     file.add(f"{name}.labels", labels)
     file.add(f"{name}.values", numbers)
@@ -89,8 +132,12 @@ def probabilities(name, p, labels):
     add(name, ("p", p), labels, p)
 
 
+def nlls(z, labels, t):
+    return -log_softmax(z / t, axis=1)[np.arange(len(z)), labels]
+
+
 def mean_nll(z, labels, t):
-    return -log_softmax(z / t, axis=1)[np.arange(len(z)), labels].mean()
+    return nlls(z, labels, t).mean()
 
 
 def nll_slope(z, labels, s):
@@ -100,7 +147,7 @@ def nll_slope(z, labels, s):
 
 def logits(name, z, labels):
     z, labels = np.asarray(z, np.float64), np.asarray(labels)
-    add(name, ("logits", z), labels, softmax(z, axis=1), mean_nll(z, labels, 1))
+    add(name, ("logits", z), labels, softmax(z, axis=1), nlls(z, labels, 1))
     t = 1 / brentq(lambda s: nll_slope(z, labels, s), 1 / 100, 100, xtol=1e-15, rtol=1e-14)
     rough = minimize_scalar(lambda u: mean_nll(z, labels, np.exp(u)), bounds=(-np.log(100), np.log(100)), method="bounded")
     assert abs(np.exp(rough.x) / t - 1) < 1e-4, (name, t, np.exp(rough.x))
