@@ -34,7 +34,7 @@ static int run_study(const cp_options *o) {
     cp_image_study s;
     int            code = cp_image_study_plan(&s, o);
     if (code == CP_EXIT_FINE) code = run_planned(&s);
-    if (code == CP_EXIT_FINE && s.missing_count) code = CP_EXIT_FAILED;
+    if (code == CP_EXIT_FINE && s.left_out) code = CP_EXIT_FAILED;
     cp_image_study_free(&s);
     return code;
 }

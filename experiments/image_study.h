@@ -26,7 +26,7 @@ typedef struct cp_study_case {
 typedef struct cp_image_study {
     const cp_options *options;
     cp_study_set     *sets; /* in the order of the command line, without those that have nothing to tell */
-    int               set_count, missing_count;
+    int               set_count, left_out;
     int64_t          *labels, *seeds;
     int               label_count, seed_count;
     cp_words          methods, values; /* values: one that is "" when nothing is swept */

@@ -143,8 +143,9 @@ static bool draw_reliability(cp_image_study *s, int set) {
             char panel[80];
             snprintf(panel, sizeof panel, "%s, %lld label%s a class", s->methods.at[m], (long long)s->labels[l],
                      s->labels[l] == 1 ? "" : "s");
-            cp_panel_reliability(cp_figure_panel(figure, (cp_panel_config){.title = panel}), CP_CALIBRATION_BINS, p.confidence,
-                                 p.accuracy);
+            cp_panel_reliability(
+                cp_figure_panel(figure, (cp_panel_config){.title = panel, .x_label = "confidence", .y_label = "accuracy"}),
+                CP_CALIBRATION_BINS, p.confidence, p.accuracy);
             runs += p.runs;
         }
     if (runs) return cp_study_draw(s->study, figure, name);

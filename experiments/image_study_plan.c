@@ -87,7 +87,7 @@ static bool read_sweep(cp_image_study *s, cp_status *status) {
 /* What the run's name and the table call it. */
 static void name_set(cp_study_set *set, const char *name, bool official) {
     const char *paper = cp_paper_set(name);
-    snprintf(set->name, sizeof set->name, "%s", name);
+    if (name != set->name) snprintf(set->name, sizeof set->name, "%s", name);
     if (!paper)
         snprintf(set->title, sizeof set->title, "%s", name);
     else
@@ -103,22 +103,25 @@ static void name_by_path(cp_study_set *set) {
     snprintf(name, sizeof name, "%s", slash ? slash + 1 : set->path);
     size_t length = strlen(name);
     if (length > 4 && strcmp(name + length - 4, ".npz") == 0) name[length - 4] = '\0';
-    name_set(set, name, strcmp(name, "phantom") != 0 && !strchr(name, '_'));
+    name_set(set, name, false);
 }
 
-/* Whether the study's folder has runs of a set whose file is not here. */
-static bool has_results(const cp_image_study *s, const cp_study_set *set) {
+/* Whether the study's folder has runs of a set whose file is not here; they tell whether it was an official one. */
+static bool find_results(const cp_image_study *s, cp_study_set *set) {
     const char *out = cp_option_text(s->options, "out");
     char        path[1200];
-    bool        found = false;
+    cp_json    *result = NULL;
     snprintf(path, sizeof path, "%.1000s/runs", out ? out : ".");
     DIR   *handle = out ? opendir(path) : NULL;
     size_t length = strlen(set->name);
-    for (struct dirent *entry; handle && !found && (entry = readdir(handle));) {
+    for (struct dirent *entry; handle && !result && (entry = readdir(handle));) {
         snprintf(path, sizeof path, "%.800s/runs/%.250s/result.json", out, entry->d_name);
-        found = strncmp(entry->d_name, set->name, length) == 0 && entry->d_name[length] == '-' && access(path, F_OK) == 0;
+        if (strncmp(entry->d_name, set->name, length) == 0 && entry->d_name[length] == '-') result = cp_json_read(path, NULL);
     }
     if (handle) closedir(handle);
+    bool found = result != NULL;
+    if (found) name_set(set, set->name, cp_json_bool(cp_json_get(cp_json_get(result, "data"), "official"), false));
+    cp_json_free(result);
     return found;
 }
 
@@ -222,8 +225,8 @@ static int take_set(cp_image_study *s, const char *path, cp_images **images) {
     name_by_path(set);
     *images = NULL;
     if (set->missing) {
-        s->missing_count++;
-        bool told = has_results(s, set);
+        bool told = find_results(s, set);
+        s->left_out += !told;
         fprintf(stderr, "%s is missing%s\n", path, told ? "; its runs that are done are told of" : "; it is left out");
         if (!told) return CP_EXIT_FINE;
     } else {

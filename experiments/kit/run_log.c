@@ -1,5 +1,4 @@
 /* A run's log.jsonl: lines that are whole or not there, of one process at a time. */
-#include "core/io/file.h"
 #include "core/threads.h"
 #include "experiments/kit/progress.h"
 #include "experiments/kit/run_parts.h"
@@ -87,12 +86,23 @@ static bool keep_line(cp_run *run, const char *text, size_t size) {
     return run->past[run->past_count] && ++run->past_count;
 }
 
+/* Through the descriptor that holds the lock: opening and closing the file once more would let go of it. */
+static bool read_log(cp_run *run, cp_bytes *text) {
+    char    block[1 << 16];
+    ssize_t got;
+    for (off_t at = 0; (got = pread(run->log, block, sizeof block, at)) != 0; at += got) {
+        if (got < 0) return fail_log(run, "reading failed", errno);
+        if (text->size > CP_RUN_FILE_LIMIT || !cp_bytes_append(text, block, (size_t)got))
+            return cp_fail(&run->status, "%s is too long", cp_run_path(run, CP_RUN_LOG).s);
+    }
+    return true;
+}
+
 /* Reads what is there; half a line at the end, from a process that was killed, is dropped. */
 bool cp_run_read_past(cp_run *run) {
     cp_bytes text = {0};
-    if (!cp_file_read(cp_run_path(run, CP_RUN_LOG).s, CP_RUN_FILE_LIMIT, &text, &run->status)) return false;
-    size_t at = 0;
-    bool   fine = true;
+    size_t   at = 0;
+    bool     fine = read_log(run, &text);
     while (fine && at < text.size) {
         const unsigned char *end = memchr(text.data + at, '\n', text.size - at);
         if (!end) break;
