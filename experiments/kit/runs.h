@@ -91,7 +91,9 @@ bool cp_runs_do(const cp_runs *runs, cp_runs_config config, cp_status *status);
 /* `couplet study --status DIR`: an exit code. */
 int cp_runs_status(const cp_options *options);
 
-/* Submits what is left and not queued yet; `merge` is the command that makes the tables afterward. */
-bool cp_runs_submit(const cp_runs *runs, const char *sbatch_options, int threads, const cp_words *merge, cp_status *status);
+/* Submits what is left and not queued yet; `merge` is the command that makes the tables afterward, `called` the name of the study's
+ * command in what is told. */
+bool cp_runs_submit(const cp_runs *runs, const char *sbatch_options, int threads, const cp_words *merge, const char *called,
+                    cp_status *status);
 
 #endif

@@ -211,7 +211,7 @@ static int choose(const cp_runs *r, const bool *queued, int *of, int *waiting) {
 }
 
 static bool submit_all(const cp_runs *r, const int *of, int count, const char *options, int threads, const cp_words *merge,
-                       cp_status *status) {
+                       const char *called, cp_status *status) {
     int      number = 1, largest = largest_array();
     cp_bytes jobs = {0};
     long     job = 0, merge_job = 0;
@@ -229,15 +229,18 @@ static bool submit_all(const cp_runs *r, const int *of, int count, const char *o
     cp_bytes_append(&jobs, "", 1);
     fine = fine && (!jobs.failed || cp_fail(status, "not enough memory")) &&
            submit_merge(r, first, (const char *)jobs.data, merge, options, &merge_job, status);
-    if (fine)
-        printf("Submitted job %ld: the tables, when these have ended\nWatch it: squeue --me, and %s --status %s\nEnd it: scancel%s "
-               "%ld\n",
-               merge_job, merge->at[0], r->folder, "", merge_job);
+    if (fine) {
+        printf("Submitted job %ld: the tables, when these have ended\nWatch them: squeue --me; %s --status %s\nEnd them: scancel",
+               merge_job, called, r->folder);
+        for (char *c = (char *)jobs.data; *c; c++) putchar(*c == ':' ? ' ' : *c);
+        printf(" %ld\nThe same command again submits what is missing then.\n", merge_job);
+    }
     cp_bytes_free(&jobs);
     return fine;
 }
 
-bool cp_runs_submit(const cp_runs *r, const char *options, int threads, const cp_words *merge, cp_status *status) {
+bool cp_runs_submit(const cp_runs *r, const char *options, int threads, const cp_words *merge, const char *called,
+                    cp_status *status) {
     char  folder[sizeof r->folder + 8];
     bool *queued = calloc((size_t)r->count + 1, sizeof *queued);
     int  *of = malloc(((size_t)r->count + 1) * sizeof *of), waiting = 0;
@@ -247,7 +250,7 @@ bool cp_runs_submit(const cp_runs *r, const char *options, int threads, const cp
     int count = fine ? choose(r, queued, of, &waiting) : 0;
     if (fine && waiting) printf("%d run%s queued or running already\n", waiting, waiting == 1 ? " is" : "s are");
     if (fine && !count) printf("There is nothing to submit\n");
-    if (count) fine = submit_all(r, of, count, options, threads > 0 ? threads : 1, merge, status);
+    if (count) fine = submit_all(r, of, count, options, threads > 0 ? threads : 1, merge, called, status);
     free(queued);
     free(of);
     return fine;

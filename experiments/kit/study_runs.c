@@ -37,8 +37,8 @@ static bool submit(const cp_study_parts *p, cp_status *status) {
     cp_words merge = {0};
     put_merge(p, &merge);
     bool fine = !merge.failed || cp_fail(status, "not enough memory");
-    fine = fine &&
-           cp_runs_submit(p->runs, cp_option_text(p->options, "slurm"), (int)cp_option_int(p->options, "threads"), &merge, status);
+    fine = fine && cp_runs_submit(p->runs, cp_option_text(p->options, "slurm"), (int)cp_option_int(p->options, "threads"), &merge,
+                                  cp_options_called(p->options), status);
     cp_words_free(&merge);
     return fine;
 }
