@@ -14,6 +14,8 @@ static const cp_option options[] = {
      .help = "further cases: an option of train with each of these values, such as lambda=0,0.01,0.1,1,10,100"},
     {.name = "split", .kind = CP_OPTION_CHOICE, .choices = "test|validation", .fallback = "test", .incidental = true,
      .help = "what tables and figures are of; settings are chosen by the validation split"},
+    {.name = "samples", .kind = CP_OPTION_INT, .fallback = "10", .least = 0, .most = 100, .unit = "images", .incidental = true,
+     .help = "of each class, drawn from the first run of every generative case; 0: none"},
     {0}};
 /* clang-format on */
 
@@ -26,7 +28,10 @@ static int run_planned(cp_image_study *s) {
                                .read = cp_image_study_read,
                                .numbers = s->seeds};
     s->study = cp_study_new(s->options, "Few labels: accuracy and calibration by method", config);
-    if (cp_study_run(s->study) && cp_image_study_draw(s)) cp_image_study_tell(s, &s->study->run->status);
+    if (cp_study_run(s->study) && cp_image_study_draw(s)) {
+        cp_image_study_sample(s);
+        cp_image_study_tell(s, &s->study->run->status);
+    }
     return cp_study_close(s->study);
 }
 
@@ -48,7 +53,8 @@ const cp_command cp_command_study = {
         "mean "
         "and standard deviation of accuracy and ECE, beside the paper's where the set is one of its, differences to softmax with a "
         "sign "
-        "test, box plots and reliability diagrams. Runs that are done are not made again, whoever made them; several processes and "
+        "test, box plots, reliability diagrams and samples. Runs that are done are not made again, whoever made them; several "
+        "processes and "
         "machines may work on one DIR. Ended at any moment, the same command goes on.",
     .example = "bloodmnist.npz pneumoniamnist.npz --labels 1,10 --seeds 0-9 --out studies/table --report",
     .options = options,

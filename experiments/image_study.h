@@ -1,5 +1,5 @@
 /* What the files of `couplet study` share: image_study.c is the command, image_study_plan.c reads what is asked for,
- * image_study_tables.c and image_study_figures.c tell what was found. */
+ * image_study_tables.c, image_study_figures.c and image_study_samples.c tell what was found. */
 #ifndef CP_EXPERIMENTS_IMAGE_STUDY_H
 #define CP_EXPERIMENTS_IMAGE_STUDY_H
 
@@ -62,7 +62,10 @@ cp_measure_name cp_image_study_measure(const cp_image_study *s, const char *view
  * would be heads. 1 when there are none. */
 double cp_sign_test(int wins, int losses);
 
+cp_json *cp_image_study_result(const cp_image_study *s, int of_case, int repeat); /* to be freed; NULL: there is none */
+
 bool cp_image_study_tell(cp_image_study *s, cp_status *status); /* tables, as files too */
 bool cp_image_study_draw(cp_image_study *s);                    /* figures */
+void cp_image_study_sample(cp_image_study *s);                  /* pictures of samples, a run of `couplet generate` each */
 
 #endif

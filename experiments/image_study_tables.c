@@ -50,6 +50,12 @@ void cp_image_study_read(cp_trial *trial, const cp_json *result) {
     cp_trial_put(trial, "rollbacks", cp_json_number(cp_json_get(guard, "rollbacks"), NAN));
 }
 
+cp_json *cp_image_study_result(const cp_image_study *s, int of_case, int repeat) {
+    char path[1100];
+    snprintf(path, sizeof path, "%s/result.json", cp_study_run_folder(s->study, of_case, repeat).s);
+    return cp_trials_made(s->study->trials, of_case, repeat) ? cp_json_read(path, NULL) : NULL;
+}
+
 /* ---- the tables ---- */
 
 static void begin_row(const cp_image_study *s, cp_table *table, int i) {

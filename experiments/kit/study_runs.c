@@ -114,7 +114,9 @@ bool cp_study_make_one(cp_study *study) {
     return false;
 }
 
-cp_json *cp_study_run_result(const cp_study *study, int of_case, int repeat) {
+cp_runs_path cp_study_run_folder(const cp_study *study, int of_case, int repeat) {
     int cases = cp_trials_count(study->trials) / cp_trials_repeats(study->trials);
-    return study->parts->runs ? cp_runs_result(study->parts->runs, repeat * cases + of_case) : NULL;
+    if (study->parts->runs) return cp_runs_at(study->parts->runs, repeat * cases + of_case);
+    cp_misuse((cp_at){0}, "study_run_folder", "the trials of this study are not runs of their own");
+    return (cp_runs_path){{0}};
 }
