@@ -1,5 +1,6 @@
 #!/bin/sh
 # couplet study as it is started by hand: many runs by several processes, what they leave and what is told.
+# shellcheck disable=SC2154 # variables of train_parts.sh
 . "$(dirname "$0")/../system/report.sh"
 . "$(dirname "$0")/train_parts.sh"
 quick="--every 4 --buffer 64 --sgld 2 --batch 8 --unlabeled 8 --chains 8"

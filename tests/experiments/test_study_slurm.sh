@@ -1,6 +1,7 @@
 #!/bin/sh
 # couplet study through a real Slurm of one node: tasks are killed, put back and canceled, the controller is restarted, and the tables
 # are those of --jobs 2. Skips where Slurm is not installed.
+# shellcheck disable=SC2154 # variables of train_parts.sh
 . "$(dirname "$0")/../system/report.sh"
 . "$(dirname "$0")/one_node_slurm.sh"
 . "$(dirname "$0")/train_parts.sh"
