@@ -23,14 +23,15 @@ static void put_option(cp_json_writer *w, const cp_options *options, const cp_op
 }
 
 void cp_run_put_config(cp_json_writer *w, const cp_options *options) {
-    const cp_option *o;
+    const cp_option *o, *own[CP_OPTIONS_MOST];
+    int              own_count = cp_command_own_options(cp_options_command(options), own);
     cp_json_put_object(w, NULL);
     cp_json_put_string(w, "experiment", cp_options_command(options)->name);
     cp_json_put_string(w, "version", CP_VERSION);
     cp_json_put_string(w, "number", CP_REAL_NAME);
     cp_json_put_object(w, "options");
     for (int i = 0; (o = cp_options_at(options, i)); i++)
-        if (!o->incidental) put_option(w, options, o);
+        if (!o->incidental && (i < own_count || cp_option_given(options, o->name))) put_option(w, options, o);
     cp_json_put_end(w);
     if (cp_argument_count(options) > 0) {
         cp_json_put_array(w, "arguments");

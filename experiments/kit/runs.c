@@ -77,9 +77,9 @@ static cp_runs_path file_of(const cp_runs *r, int i, const char *file) {
     return path;
 }
 
-/* This very program, wherever it was found. */
 static void find_program(cp_runs *r) {
-    ssize_t length = readlink("/proc/self/exe", r->program, sizeof r->program - 1);
+    r->executable = "/proc/self/exe";
+    ssize_t length = readlink(r->executable, r->program, sizeof r->program - 1);
     r->program[length > 0 ? length : 0] = '\0';
 }
 
@@ -183,17 +183,18 @@ cp_runs *cp_runs_load(const char *folder, cp_status *status) {
     return NULL;
 }
 
-void cp_runs_print(const cp_runs *r, int i, FILE *file) {
-    cp_bytes line = {0};
-    cp_words_quote(&line, r->program);
+void cp_runs_put_line(const cp_runs *r, int i, int threads, cp_bytes *out) {
+    char number[40];
+    cp_words_quote(out, r->program);
     for (int k = 0; k < r->at[i].words.count; k++) {
-        cp_bytes_text(&line, " ");
-        cp_words_quote(&line, r->at[i].words.at[k]);
+        cp_bytes_text(out, " ");
+        cp_words_quote(out, r->at[i].words.at[k]);
     }
-    cp_bytes_text(&line, " --out ");
-    cp_words_quote(&line, cp_runs_at(r, i).s);
-    fprintf(file, "%.*s\n", (int)line.size, (const char *)line.data);
-    cp_bytes_free(&line);
+    cp_bytes_text(out, " --out ");
+    cp_words_quote(out, cp_runs_at(r, i).s);
+    snprintf(number, sizeof number, " --threads %d", threads);
+    if (threads) cp_bytes_text(out, number);
+    cp_bytes_text(out, " --quiet\n");
 }
 
 /* ---- looking ---- */

@@ -46,8 +46,9 @@ typedef struct cp_planned {
 } cp_planned;
 
 typedef struct cp_runs {
-    char        folder[700]; /* of the study */
-    char        program[1024];
+    char        folder[700];   /* of the study */
+    char        program[1024]; /* this one, as commands name it */
+    const char *executable;    /* and as the system does: the same file, even when another has its name by now */
     cp_planned *at;
     int         count;
 } cp_runs;
@@ -59,10 +60,12 @@ void     cp_runs_free(cp_runs *runs); /* NULL is fine */
 /* Takes the words over. */
 bool cp_runs_add(cp_runs *runs, const char *name, const char *group, cp_words *words, cp_status *status);
 
-bool     cp_runs_save(const cp_runs *runs, cp_status *status);  /* study.json */
-cp_runs *cp_runs_load(const char *folder, cp_status *status);   /* from there */
-cp_json *cp_runs_result(const cp_runs *runs, int i);            /* NULL: there is none */
-void     cp_runs_print(const cp_runs *runs, int i, FILE *file); /* its command, with --out, as a line for sh */
+bool     cp_runs_save(const cp_runs *runs, cp_status *status); /* study.json */
+cp_runs *cp_runs_load(const char *folder, cp_status *status);  /* from there */
+cp_json *cp_runs_result(const cp_runs *runs, int i);           /* NULL: there is none */
+
+/* Its command as a line for sh, with --out, --quiet and, when not 0, --threads. */
+void cp_runs_put_line(const cp_runs *runs, int i, int threads, cp_bytes *out);
 
 typedef struct cp_runs_path {
     char s[1024];

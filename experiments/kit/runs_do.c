@@ -49,7 +49,7 @@ static void become(const cp_runs *r, char *const *words, FILE *said, pid_t paren
     dup2(nothing, STDIN_FILENO);
     dup2(nothing, STDOUT_FILENO);
     dup2(fileno(said), STDERR_FILENO);
-    execv(r->program, words);
+    execv(r->executable, words);
     fprintf(stderr, "%s cannot be started: %s\n", r->program, strerror(errno));
     fflush(stderr);
     _exit(CP_EXIT_FAILED);

@@ -89,19 +89,6 @@ static int largest_array(void) {
     return size < 2 ? 1000 : size - 1 < LARGEST_ARRAY ? size - 1 : LARGEST_ARRAY;
 }
 
-static void put_line(cp_bytes *out, const cp_runs *r, int i, int threads) {
-    cp_words_quote(out, r->program);
-    for (int k = 0; k < r->at[i].words.count; k++) {
-        cp_bytes_text(out, " ");
-        cp_words_quote(out, r->at[i].words.at[k]);
-    }
-    cp_bytes_text(out, " --out ");
-    cp_words_quote(out, cp_runs_at(r, i).s);
-    char end[64];
-    snprintf(end, sizeof end, " --threads %d --quiet\n", threads);
-    cp_bytes_text(out, end);
-}
-
 /* A task that is preempted gets SIGTERM, saves what it has, and is put back into the queue by Slurm. One whose program was killed
  * (by a lack of memory, say) puts itself back, at most three times. */
 static const char script[] =
@@ -147,7 +134,7 @@ static bool submit_array(const cp_runs *r, int number, const int *of, int count,
     cp_bytes list = {0}, names = {0}, command = {0}, answer = {0};
     char     part[200];
     for (int k = 0; k < count; k++) {
-        put_line(&list, r, of[k], threads);
+        cp_runs_put_line(r, of[k], threads, &list);
         cp_bytes_text(&names, r->at[of[k]].name);
         cp_bytes_text(&names, "\n");
     }

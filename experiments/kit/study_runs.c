@@ -43,11 +43,17 @@ static bool submit(const cp_study_parts *p, cp_status *status) {
     return fine;
 }
 
-static void print_list(const cp_runs *runs) {
-    for (int i = 0; i < runs->count; i++) {
-        cp_run_stage stage = cp_runs_look(runs, i);
-        if (stage == CP_STAGE_LEFT || stage == CP_STAGE_FAILED) cp_runs_print(runs, i, stdout);
+static bool print_list(const cp_study_parts *p, cp_status *status) {
+    cp_bytes lines = {0};
+    for (int i = 0; i < p->runs->count; i++) {
+        cp_run_stage stage = cp_runs_look(p->runs, i);
+        if (stage == CP_STAGE_LEFT || stage == CP_STAGE_FAILED)
+            cp_runs_put_line(p->runs, i, (int)cp_option_int(p->options, "threads"), &lines);
     }
+    if (lines.size) fwrite(lines.data, 1, lines.size, stdout);
+    bool fine = !lines.failed || cp_fail(status, "not enough memory");
+    cp_bytes_free(&lines);
+    return fine;
 }
 
 /* Makes what is left, and tells whether there is something to make tables of. */
@@ -84,7 +90,7 @@ bool cp_study_make_runs(cp_study *study) {
     p->code = CP_EXIT_FINE;
     if (!cp_runs_mend(p->runs, status) || !cp_runs_save(p->runs, status)) return false;
     if (cp_option_flag(p->options, "list")) {
-        print_list(p->runs);
+        print_list(p, status);
         return false;
     }
     if (cp_option_given(p->options, "slurm")) {

@@ -59,7 +59,7 @@ static void add(const char *name, int count, const char *const *words) {
 static void add_script(const char *name, const char *script) {
     char text[600];
     snprintf(text, sizeof text, "out=${0#--out=}; mkdir -p \"$out\"; %s", script);
-    snprintf(runs->program, sizeof runs->program, "/bin/sh");
+    runs->executable = "/bin/sh";
     add(name, 2, (const char *[]){"-c", text});
 }
 
@@ -89,18 +89,20 @@ static void words_are_quoted_where_sh_needs_it(void) {
     cp_bytes_free(&line);
 }
 
-static void a_command_is_printed_with_its_folder(void) {
-    char  *text = NULL;
-    size_t size;
-    FILE  *file = open_memstream(&text, &size);
+static void a_command_is_a_line_with_its_folder(void) {
+    cp_bytes line = {0};
+    char     expected[900];
     add("a", 2, (const char *[]){"train", "my data.npz"});
     snprintf(runs->program, sizeof runs->program, "couplet");
-    cp_runs_print(runs, 0, file);
-    fclose(file);
-    char expected[900];
-    snprintf(expected, sizeof expected, "couplet train 'my data.npz' --out %s/study/runs/a\n", scratch_folder);
-    TEST_ASSERT_EQUAL_STRING(expected, text);
-    free(text);
+    cp_runs_put_line(runs, 0, 0, &line);
+    cp_runs_put_line(runs, 0, 2, &line);
+    cp_bytes_append(&line, "", 1);
+    snprintf(expected, sizeof expected,
+             "couplet train 'my data.npz' --out %s/study/runs/a --quiet\ncouplet train 'my data.npz' --out %s/study/runs/a "
+             "--threads 2 --quiet\n",
+             scratch_folder, scratch_folder);
+    TEST_ASSERT_EQUAL_STRING(expected, (char *)line.data);
+    cp_bytes_free(&line);
 }
 
 static void a_list_is_kept_and_read_back(void) {
@@ -232,7 +234,7 @@ static void a_failure_is_told_kept_and_does_not_stop_the_others(void) {
 
 static void a_program_that_cannot_be_started_is_told(void) {
     add_script("a", FINISHES);
-    snprintf(runs->program, sizeof runs->program, "/nowhere/couplet");
+    runs->executable = "/nowhere/couplet";
     TEST_ASSERT_FALSE(do_all(1));
     says(&status, "1 of 1 runs failed");
     TEST_ASSERT_EQUAL_INT(CP_STAGE_FAILED, cp_runs_look(runs, 0));
@@ -269,7 +271,7 @@ static void the_paper_knows_its_six_sets(void) {
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(words_are_quoted_where_sh_needs_it);
-    RUN_TEST(a_command_is_printed_with_its_folder);
+    RUN_TEST(a_command_is_a_line_with_its_folder);
     RUN_TEST(a_list_is_kept_and_read_back);
     RUN_TEST(a_folder_that_holds_no_study_is_refused);
     RUN_TEST(how_far_a_run_is_follows_from_its_folder);

@@ -43,7 +43,7 @@ events() { # folder, event: how often it is in the logs of the runs
     expect_success "a table is printed" grep -q "gray  *3  *hybrid" one.txt
     study gray.npz $tiny --out list --list >commands
     expect_success "--list has a line for every run" test "$(wc -l <commands)" -eq 8
-    xargs -P 2 -I '{}' sh -c '{} --quiet' <commands
+    xargs -P 2 -I '{}' sh -c '{}' <commands
     expect_empty "when they are done, nothing is left to list" "$(study gray.npz $tiny --out list --list)"
     study gray.npz $tiny --jobs 0 --quiet --out list
     same_tables "xargs comes to the same" one list
@@ -52,6 +52,9 @@ events() { # folder, event: how often it is in the logs of the runs
     same_runs "a run of a study is that of couplet train" one/runs/gray-3-hybrid-1 two/runs/gray-3-hybrid-1
     train gray.npz --method hybrid --labels 3 --seed 1 --steps 8 $quick --quiet --out alone
     same_runs "by itself too" one/runs/gray-3-hybrid-1 alone
+
+    expect_success "the study's settings are those that were given" grep -q '"sgld": 2' one/config.json
+    expect_empty "and no others of train" "$(grep '"rate"' one/config.json)"
 
     # ---- runs that were brought here, a set that was not ----
 
