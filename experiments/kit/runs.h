@@ -24,6 +24,11 @@ typedef struct cp_words {
 void cp_words_add(cp_words *words, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void cp_words_free(cp_words *words);
 
+/* This command again: its name, unless it is the whole program, its arguments and the options that were given; not those of
+ * `without`, a list that ends with NULL. */
+void cp_words_add_command(cp_words *words, const cp_options *options, const char *const *without);
+bool cp_command_is_part(const cp_options *options); /* of a program with several */
+
 /* The word as sh reads it back: as it is, or in quotes. */
 void cp_words_quote(cp_bytes *out, const char *word);
 

@@ -1,8 +1,6 @@
 /* Studies whose trials are runs of their own: planned, listed, submitted or made, and collected. */
 #include "experiments/kit/study_parts.h"
 
-#include <string.h>
-
 bool cp_study_plan(cp_study *study) {
     cp_study_parts *p = study->parts;
     const char     *out = cp_option_text(p->options, "out");
@@ -13,23 +11,10 @@ bool cp_study_plan(cp_study *study) {
     return fine;
 }
 
-/* The words of this study without what tells how it is made: for the job that makes the tables. */
+/* The command of the job that makes the tables. */
 static void put_merge(const cp_study_parts *p, cp_words *words) {
-    static const char *const ways[] = {"jobs", "list", "slurm", "status", "quiet", "json", NULL};
-    const cp_options        *o = p->options;
-    const cp_option         *option;
     cp_words_add(words, "%s", p->runs->program);
-    if (strcmp(cp_options_called(o), cp_options_command(o)->name) != 0) cp_words_add(words, "%s", cp_options_command(o)->name);
-    for (int i = 0; i < cp_argument_count(o); i++) cp_words_add(words, "%s", cp_argument(o, i));
-    for (int i = 0; (option = cp_options_at(o, i)); i++) {
-        bool way = false;
-        for (int k = 0; ways[k]; k++) way = way || strcmp(option->name, ways[k]) == 0;
-        if (way || !cp_option_given(o, option->name)) continue;
-        if (option->kind == CP_OPTION_FLAG)
-            cp_words_add(words, "--%s", option->name);
-        else
-            cp_words_add(words, "--%s=%s", option->name, cp_option_text(o, option->name));
-    }
+    cp_words_add_command(words, p->options, (const char *[]){"jobs", "list", "slurm", "status", "quiet", "json", NULL});
     cp_words_add(words, "--jobs=0");
 }
 

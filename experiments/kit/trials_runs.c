@@ -34,21 +34,9 @@ static run_name name_of(const char *of_case, int64_t number) {
 
 /* The study's own command, for one trial of it. */
 static void put_own_words(const cp_options *o, int trial, cp_words *words) {
-    const cp_option *option;
-    for (int i = 0; i < cp_argument_count(o); i++) cp_words_add(words, "%s", cp_argument(o, i));
-    for (int i = 0; (option = cp_options_at(o, i)); i++) {
-        if (option->incidental || !cp_option_given(o, option->name)) continue;
-        if (option->kind == CP_OPTION_FLAG)
-            cp_words_add(words, "--%s", option->name);
-        else
-            cp_words_add(words, "--%s=%s", option->name, cp_option_text(o, option->name));
-    }
+    cp_words_add_command(words, o,
+                         (const char *[]){"jobs", "list", "slurm", "status", "threads", "out", "quiet", "json", "report", NULL});
     cp_words_add(words, "--trial=%d", trial);
-}
-
-/* A part of a larger program is called by its name. */
-static bool is_part(const cp_options *o) {
-    return strcmp(cp_options_called(o), cp_options_command(o)->name) != 0;
 }
 
 /* ---- the plan ---- */
@@ -74,16 +62,17 @@ static bool check_run(const cp_command *command, const cp_runs *runs, bool part,
 
 bool cp_trials_plan(const cp_trials *t, const cp_options *options, cp_runs *runs, cp_status *status) {
     const cp_command *command = t->config.command ? t->config.command : cp_options_command(options);
-    bool              part = is_part(options), fine = true;
+    bool              part = cp_command_is_part(options), fine = true;
     for (int i = 0; fine && i < cp_trials_count(t); i++) {
         cp_trial trial = trial_of(t, options, i, NULL);
         int64_t  number = t->config.numbers ? t->config.numbers[trial.repeat] : trial.repeat + 1;
         cp_words words = {0};
-        if (part) cp_words_add(&words, "%s", command->name);
-        if (t->config.words)
+        if (t->config.words) {
+            if (part) cp_words_add(&words, "%s", command->name);
             t->config.words(&trial, &words);
-        else
+        } else {
             put_own_words(options, i, &words);
+        }
         fine = cp_runs_add(runs, name_of(trial.of->name, number).s, trial.of->name, &words, status) &&
                check_run(command, runs, part, status);
     }
