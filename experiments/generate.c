@@ -349,5 +349,6 @@ const cp_command cp_command_generate = {
     .options = options,
     .least_arguments = 1,
     .most_arguments = 1,
+    .arguments_by_md5 = true,
     .run = run_generate,
 };

@@ -240,5 +240,6 @@ const cp_command cp_command_synthetic = {
                "accuracies beside the paper's and draws data, posteriors and decision boundaries.",
     .example = "--lambda 0,0.1,1,10 --rate 0.0001 --steps 30000 --out runs/sweep --report",
     .options = options,
+    .study = true,
     .run = run_synthetic,
 };

@@ -238,13 +238,12 @@ static bool read_config(const cp_train *train, cp_trainer_config *c) {
 
 /* ---- the command ---- */
 
-static int run_loaded(cp_train *train) {
+/* Draws the labeled images and reads the settings. Returns an exit code; what is wrong has been told. */
+static int prepare(cp_train *train, cp_trainer_config *config) {
     const cp_options *o = train->options;
     const cp_split   *split = &train->images->set->splits[CP_IMAGES_TRAIN];
     int64_t           labels = cp_option_int(o, "labels");
     cp_status         status = {0};
-    cp_trainer_config config;
-    bool              each_lambda = strcmp(cp_option_text(o, "lambda"), "auto") == 0 && cp_option_choice(o, "method") == 2;
     if (labels * train->images->classes <= split->count)
         train->drawn = cp_split_draw(split, (int)labels, (uint64_t)cp_option_int(o, "seed"), &status);
     else
@@ -255,7 +254,23 @@ static int run_loaded(cp_train *train) {
         return CP_EXIT_FAILED;
     }
     train->drawn_count = (int)labels * train->images->classes;
-    if (!read_number(o, "lambda", 1, &train->lambda) || !read_config(train, &config)) return CP_EXIT_USAGE;
+    return read_number(o, "lambda", 1, &train->lambda) && read_config(train, config) ? CP_EXIT_FINE : CP_EXIT_USAGE;
+}
+
+int cp_train_check(const cp_options *o, cp_images *images) {
+    cp_train          train = {.options = o, .images = images};
+    cp_trainer_config config;
+    int               code = prepare(&train, &config);
+    free(train.drawn);
+    return code;
+}
+
+static int run_loaded(cp_train *train) {
+    const cp_options *o = train->options;
+    cp_trainer_config config;
+    bool              each_lambda = strcmp(cp_option_text(o, "lambda"), "auto") == 0 && cp_option_choice(o, "method") == 2;
+    int               code = prepare(train, &config);
+    if (code != CP_EXIT_FINE) return code;
     train->run = cp_run_open(o);
     if (!train->run) return CP_EXIT_FAILED;
     if (train->run->state == CP_RUN_FINISHED) {
@@ -293,5 +308,6 @@ const cp_command cp_command_train = {
     .first_words = "phantom",
     .least_arguments = 1,
     .most_arguments = 1,
+    .arguments_by_md5 = true,
     .run = run_train,
 };

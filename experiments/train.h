@@ -27,6 +27,9 @@ bool cp_train_conclude(cp_train *train, const cp_trainer *trainer);
 /* The result of a training that the guard gave up: what happened, and no figures of merit. */
 bool cp_train_report_divergence(cp_train *train, const cp_trainer *trainer);
 
+/* Whether `couplet train` would begin with these options and images; what is wrong is told. An exit code. */
+int cp_train_check(const cp_options *options, cp_images *images);
+
 /* ---- train_run.c ---- */
 
 /* Trains, concludes and closes the run; an exit code. With `each_lambda`, one training for each of cp_train_lambdas. */

@@ -19,6 +19,7 @@
 #include "experiments/kit/report.h"
 #include "experiments/kit/resize.h"
 #include "experiments/kit/run.h"
+#include "experiments/kit/runs.h"
 #include "experiments/kit/slices.h"
 #include "experiments/kit/study.h"
 #include "experiments/kit/subjects.h"

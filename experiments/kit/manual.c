@@ -45,13 +45,16 @@ static void put_option(FILE *file, const cp_command *command, const cp_option *o
 
 static void put_command(FILE *file, const char *program, const cp_command *command) {
     const cp_option *all[CP_OPTIONS_MOST];
-    int              count = cp_command_options(command, all);
+    int              count = cp_command_own_options(command, all);
     if (command->details) {
         fputs(".PP\n", file);
         put_line(file, "", command->details);
     }
     for (int i = 0; i < count; i++) put_option(file, command, all[i]);
     put_option(file, command, &cp_option_help);
+    if (command->hands_on)
+        fprintf(file, ".PP\nAny option of\n.B %s\ncan be given too, and is handed on.\n",
+                cp_command_called(program, command->hands_on).s);
     if (!command->example) return;
     fprintf(file, ".PP\nExample:\n.PP\n.RS 4\n.nf\n%s ", cp_command_called(program, command).s);
     put_line(file, "", command->example);

@@ -251,9 +251,25 @@ static void put_estimates(cp_json_writer *w, int n, const cp_estimate of[CP_METR
     cp_json_put_end(w);
 }
 
+/* The reliability table, from which diagrams over several runs can be put together. */
+static void put_bins(cp_json_writer *w, const cp_bin *bins) {
+    cp_json_put_object(w, "bins");
+    cp_json_put_array(w, "count");
+    for (int b = 0; b < CP_CALIBRATION_BINS; b++) cp_json_put_integer(w, NULL, bins[b].count);
+    cp_json_put_end(w);
+    cp_json_put_array(w, "confidence");
+    for (int b = 0; b < CP_CALIBRATION_BINS; b++) cp_json_put_number(w, NULL, bins[b].confidence);
+    cp_json_put_end(w);
+    cp_json_put_array(w, "accuracy");
+    for (int b = 0; b < CP_CALIBRATION_BINS; b++) cp_json_put_number(w, NULL, bins[b].accuracy);
+    cp_json_put_end(w);
+    cp_json_put_end(w);
+}
+
 void cp_metrics_put(const cp_metrics *m, cp_json_writer *w, const char *key) {
     cp_json_put_object(w, key);
     put_estimates(w, m->n, m->of, CP_METRICS);
+    put_bins(w, m->bins);
     if (m->grouped) {
         cp_json_put_object(w, "by_patient");
         put_estimates(w, m->groups, m->by_group, CP_METRICS_BY_GROUP);

@@ -37,6 +37,31 @@ static const cp_option common[] = {
      .help = "also write report.html, with the table and the figures"},
 };
 
+/* Of commands that make a study. */
+static const cp_option of_studies[] = {
+    {.name = "jobs",
+     .kind = CP_OPTION_INT,
+     .most = 1024,
+     .incidental = true,
+     .help = "processes that make runs side by side, each with --threads threads; 0: none, only tables of the runs that are there"},
+    {.name = "list",
+     .kind = CP_OPTION_FLAG,
+     .incidental = true,
+     .help = "print the commands of the runs that are left, one a line, for xargs or GNU parallel"},
+    {.name = "slurm",
+     .kind = CP_OPTION_TEXT,
+     .value = "or --slurm=OPTIONS",
+     .bare = true,
+     .incidental = true,
+     .help = "submit the runs that are left as a Slurm job array, with these options of sbatch"},
+    {.name = "status",
+     .kind = CP_OPTION_TEXT,
+     .value = "DIR",
+     .incidental = true,
+     .help = "tell how far the study in this folder is; nothing else is needed"},
+    {.name = "trial", .kind = CP_OPTION_INT, .most = 1e9, .help = "make this trial alone, from 0 on, as --jobs and --list do"},
+};
+
 struct cp_options {
     const cp_command  *command;
     cp_called_text     called;
@@ -48,12 +73,6 @@ struct cp_options {
 
 /* ---- the table: the command's own options, then the common ones that it has not described itself ---- */
 
-static bool is_among(const char *name, const char *const *names) {
-    for (; *names; names++)
-        if (strcmp(name, *names) == 0) return true;
-    return false;
-}
-
 /* Whether a command goes without a common option. One that says in its own words what --out is leaves no run. */
 static bool lacks(const cp_command *command, bool own_out, const char *name) {
     size_t length = strlen(name);
@@ -64,18 +83,36 @@ static bool lacks(const cp_command *command, bool own_out, const char *name) {
     return own_out && strcmp(name, "report") == 0;
 }
 
-int cp_command_options(const cp_command *command, const cp_option **all) {
-    int         own = 0, count;
-    const char *names[CP_OPTIONS_MOST + 1] = {NULL};
-    for (const cp_option *o = command->options; o && o->name && own < CP_OPTIONS_MOST; o++) {
-        names[own] = o->name;
-        all[own++] = o;
+typedef struct option_list {
+    const cp_option **at;
+    int               count;
+} option_list;
+
+static void add(option_list *list, const cp_option *option) {
+    for (int i = 0; i < list->count; i++)
+        if (strcmp(list->at[i]->name, option->name) == 0) return; /* described already, in other words */
+    if (list->count < CP_OPTIONS_MOST) list->at[list->count++] = option;
+}
+
+int cp_command_own_options(const cp_command *command, const cp_option **all) {
+    option_list list = {all, 0};
+    bool        own_out = false;
+    for (const cp_option *o = command->options; o && o->name; o++) {
+        own_out = own_out || strcmp(o->name, "out") == 0;
+        add(&list, o);
     }
-    count = own;
-    bool own_out = is_among("out", names);
-    for (size_t i = 0; i < sizeof common / sizeof *common && count < CP_OPTIONS_MOST; i++)
-        if (!lacks(command, own_out, common[i].name) && !is_among(common[i].name, names)) all[count++] = &common[i];
-    return count;
+    for (size_t i = 0; command->study && i < sizeof of_studies / sizeof *of_studies; i++)
+        if (!lacks(command, own_out, of_studies[i].name)) add(&list, &of_studies[i]);
+    for (size_t i = 0; i < sizeof common / sizeof *common; i++)
+        if (!lacks(command, own_out, common[i].name)) add(&list, &common[i]);
+    return list.count;
+}
+
+int cp_command_options(const cp_command *command, const cp_option **all) {
+    option_list list = {all, cp_command_own_options(command, all)};
+    for (const cp_option *o = command->hands_on ? command->hands_on->options : NULL; o && o->name; o++)
+        if (!lacks(command, false, o->name)) add(&list, o);
+    return list.count;
 }
 
 cp_called_text cp_command_called(const char *program, const cp_command *command) {
@@ -116,6 +153,10 @@ static bool take_option(cp_options *options, int count, char *const *words, int 
     if (s->option->kind == CP_OPTION_FLAG)
         return !value ||
                cp_fail(status, "--%s takes no value, but \"%s\" was given", s->option->name, cp_shown(value, strlen(value)).text);
+    if (!value && s->option->bare) {
+        s->text = "";
+        return true;
+    }
     if (!value && *at + 1 < count && strncmp(words[*at + 1], "--", 2) != 0) value = words[++*at];
     if (!value)
         return cp_fail(status, "--%s needs a value%s%s", s->option->name, s->option->choices ? ": one of " : "",

@@ -51,6 +51,7 @@ typedef struct cp_option {
     double         least, most; /* limits of numbers, both included; 0 and 0: none */
     bool           required;    /* there is no default: it must be given */
     bool           incidental;  /* has no say in the result: a run may be continued with another value */
+    bool           bare;        /* of a text: --name alone is possible too, and is ""; a value needs --name=value */
 } cp_option;
 
 /* While option `when`, which comes earlier in the table, has the value `is`, the default of `option` is `value`. Of several that
@@ -73,6 +74,11 @@ typedef struct cp_command {
     const char       *without;     /* common options that it does not have: "seed|quiet", or NULL */
     const char       *first_words; /* what its first argument may be, for shells to complete: "kernels|plot", or NULL */
     int               least_arguments, most_arguments;
+    bool              arguments_by_md5; /* its result knows its arguments by their md5: they may lie in any folder */
+    bool              study; /* makes a cp_study, and so has --jobs, --list, --slurm, --status and --trial: see study.h */
+
+    /* Options of that command can be given too, which it hands on; not those of `without`. NULL: none. */
+    const struct cp_command *hands_on;
     int (*run)(const cp_options *options); /* returns an exit code */
 } cp_command;
 
@@ -105,18 +111,21 @@ const char       *cp_argument(const cp_options *options, int index);
 const cp_command *cp_options_command(const cp_options *options);
 const char       *cp_options_called(const cp_options *options); /* "couplet synthetic" */
 
-/* All options of the command, the common ones last: i = 0, 1, ... until NULL. */
+/* All options of the command, then the common ones, last those that it hands on: i = 0, 1, ... until NULL. */
 const cp_option *cp_options_at(const cp_options *options, int i);
 
 /* ---- what help, the manual page and completions are made of ---- */
 
-enum { CP_OPTIONS_MOST = 64 };
+enum { CP_OPTIONS_MOST = 96 };
 
 /* `also` are commands of the same program whose usage is told too, up to a NULL; NULL: none. */
 void cp_command_help(FILE *file, const char *program, const cp_command *command, const cp_command *const *also);
 
-/* All options of a command, the common ones last, into `all`, which has room for CP_OPTIONS_MOST. Returns how many. */
+/* All options of a command, then the common ones, last those that it hands on, into `all`, which has room for CP_OPTIONS_MOST.
+ * Returns how many. */
 int cp_command_options(const cp_command *command, const cp_option **all);
+
+int cp_command_own_options(const cp_command *command, const cp_option **all); /* without those that it hands on */
 
 extern const cp_option cp_option_help; /* --help, which is in no table */
 

@@ -84,7 +84,7 @@ cp_usage_text cp_command_usage(const cp_command *command) {
 
 void cp_command_help(FILE *file, const char *program, const cp_command *command, const cp_command *const *also) {
     const cp_option *all[CP_OPTIONS_MOST];
-    int              count = cp_command_options(command, all);
+    int              count = cp_command_own_options(command, all);
     cp_called_text   called = cp_command_called(program, command);
     fprintf(file, "%s: %s\n\nUsage: %s %s\n", called.s, command->purpose ? command->purpose : "", called.s,
             cp_command_usage(command).s);
@@ -96,5 +96,7 @@ void cp_command_help(FILE *file, const char *program, const cp_command *command,
     fprintf(file, "\nOptions:\n");
     for (int i = 0; i < count; i++) help_option(file, command, all[i]);
     help_option(file, command, &cp_option_help);
+    if (command->hands_on)
+        fprintf(file, "and any option of %s, which is handed on.\n", cp_command_called(program, command->hands_on).s);
     if (command->example) fprintf(file, "\nExample:\n  %s %s\n", called.s, command->example);
 }

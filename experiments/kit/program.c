@@ -4,6 +4,7 @@
 #include "core/real.h"
 #include "core/threads.h"
 #include "experiments/kit/report.h"
+#include "experiments/kit/runs.h"
 
 #include <string.h>
 
@@ -76,7 +77,8 @@ static int run(const cp_program *program, const cp_command *command, int count, 
         return CP_EXIT_USAGE;
     }
     cp_threads_set((int)cp_option_int(options, "threads"));
-    int code = command->run(options);
+    bool status_only = command->study && cp_option_text(options, "status");
+    int  code = status_only ? cp_runs_status(options) : command->run(options);
     cp_options_free(options);
     return code;
 }

@@ -81,12 +81,21 @@ static bool is_leftover(const char *name) {
     return strncmp(name, ".couplet-", 9) == 0 && length > 13 && strcmp(name + length - 4, ".tmp") == 0;
 }
 
+/* The same holds for the log of one that has only just begun. */
+static bool is_empty_log(const char *folder, const char *name) {
+    struct stat info;
+    char        path[sizeof(cp_run_name)];
+    snprintf(path, sizeof path, "%s/%s", folder, CP_RUN_LOG);
+    return strcmp(name, CP_RUN_LOG) == 0 && stat(path, &info) == 0 && info.st_size == 0;
+}
+
 static bool is_empty(const char *folder, cp_status *status) {
     DIR *handle = opendir(folder);
     if (!handle) return cp_fail(status, "%.300s cannot be looked into: %s", folder, strerror(errno));
     bool empty = true;
     for (struct dirent *entry; empty && (entry = readdir(handle));)
-        empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 || is_leftover(entry->d_name);
+        empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 || is_leftover(entry->d_name) ||
+                is_empty_log(folder, entry->d_name);
     closedir(handle);
     return empty;
 }
@@ -125,28 +134,41 @@ static bool make_folder(cp_run *run) {
 
 /* ---- opening ---- */
 
-static bool start_new(cp_run *run) {
+static bool write_config(cp_run *run) {
     cp_json_writer w = {.pretty = true};
-    bool           empty = is_empty(run->folder, &run->status);
-    if (!empty)
-        return cp_fail(&run->status, "%.300s is not empty and holds no run (no %s); give another --out", run->folder,
-                       CP_RUN_CONFIG);
     cp_run_put_config(&w, run->options);
-    return cp_json_writer_save(&w, cp_run_path(run, CP_RUN_CONFIG).s, &run->status) && cp_run_open_log(run) &&
-           cp_run_log_event(run, "start");
+    return cp_json_writer_save(&w, cp_run_path(run, CP_RUN_CONFIG).s, &run->status);
 }
 
+static bool is_run_or_empty(cp_run *run) {
+    bool empty = is_empty(run->folder, &run->status);
+    return empty || cp_run_has(run, CP_RUN_CONFIG) || /* another process has begun it since */
+           cp_fail(&run->status, "%.300s is not empty and holds no run (no %s); give another --out", run->folder, CP_RUN_CONFIG);
+}
+
+/* Whether the run is finished, with these settings; fails with others. */
+static bool find_finished(cp_run *run, bool *finished) {
+    *finished = cp_run_has(run, CP_RUN_CONFIG);
+    if (*finished && !cp_run_check_config(run)) return false;
+    *finished = *finished && cp_run_has(run, CP_RUN_RESULT);
+    return true;
+}
+
+/* The lock comes before the second look: what another process did until it let go of the folder counts. */
 static bool open_folder(cp_run *run) {
-    if (!make_folder(run)) return false;
-    if (!cp_run_has(run, CP_RUN_CONFIG)) return start_new(run);
-    if (!cp_run_check_config(run)) return false;
-    if (cp_run_has(run, CP_RUN_RESULT)) {
+    bool finished;
+    if (!make_folder(run) || (!cp_run_has(run, CP_RUN_CONFIG) && !is_run_or_empty(run)) || !find_finished(run, &finished))
+        return false;
+    if (!finished && !(cp_run_open_log(run) && find_finished(run, &finished))) return false;
+    if (finished) {
         run->state = CP_RUN_FINISHED;
         run->finished = true;
         return true;
     }
-    run->state = CP_RUN_CONTINUED;
-    return cp_run_open_log(run) && cp_run_read_past(run) && cp_run_log_event(run, "continue");
+    if (!cp_run_has(run, CP_RUN_CONFIG) && !write_config(run)) return false;
+    if (!cp_run_read_past(run)) return false;
+    run->state = run->past_count ? CP_RUN_CONTINUED : CP_RUN_NEW;
+    return cp_run_log_event(run, run->past_count ? "continue" : "start");
 }
 
 static void free_run(cp_run *run) {
@@ -157,18 +179,23 @@ static void free_run(cp_run *run) {
     free(run);
 }
 
-cp_run *cp_run_open(const cp_options *options) {
+static bool renew_folder(cp_run *run) {
+    return make_folder(run) && cp_run_open_log(run) && write_config(run) && cp_run_log_event(run, "start");
+}
+
+static cp_run *open_by(const cp_options *options, bool (*way)(cp_run *run), bool renewed) {
     cp_run *run = calloc(1, sizeof *run);
     if (!run) {
         cp_complain(options, "not enough memory");
         return NULL;
     }
     *run = (cp_run){.options = options,
+                    .renewed = renewed,
                     .log = -1,
                     .started = cp_clock(),
                     .quiet = cp_option_flag(options, "quiet"),
                     .json = cp_option_flag(options, "json")};
-    if (!open_folder(run)) {
+    if (!way(run)) {
         cp_complain(run->options, "%s", run->status.message);
         free_run(run);
         return NULL;
@@ -177,6 +204,14 @@ cp_run *cp_run_open(const cp_options *options) {
         fprintf(stderr, "continuing the run in %s (%d lines in its log)\n", run->folder, run->past_count);
     cp_interrupts_watch();
     return run;
+}
+
+cp_run *cp_run_open(const cp_options *options) {
+    return open_by(options, open_folder, false);
+}
+
+cp_run *cp_run_renew(const cp_options *options) {
+    return open_by(options, renew_folder, true);
 }
 
 /* ---- the end ---- */

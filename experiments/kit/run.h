@@ -40,12 +40,16 @@ typedef struct cp_run {
 
     int    log; /* file descriptor */
     double started;
-    bool   finished;
+    bool   finished, renewed;
 } cp_run;
 
 /* Opens the folder of --out, or a new one in runs/, and starts to watch for Ctrl-C. NULL, with a message on stderr,
  * when it cannot be. */
 cp_run *cp_run_open(const cp_options *options);
+
+/* The same for a result that is made again from what lies in the folder of --out: whatever result was there is replaced, with its
+ * settings. Waits while another process does so. */
+cp_run *cp_run_renew(const cp_options *options);
 
 /* False once the user has asked for an end or something went wrong (a full disk): stop computing and close. */
 bool cp_run_goes_on(const cp_run *run);

@@ -1,5 +1,4 @@
 /* A run's log.jsonl: lines that are whole or not there, of one process at a time. */
-#include "core/io/file.h"
 #include "core/threads.h"
 #include "experiments/kit/progress.h"
 #include "experiments/kit/run_parts.h"
@@ -22,9 +21,10 @@ bool cp_run_open_log(cp_run *run) {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     run->log = open(cp_run_path(run, CP_RUN_LOG).s, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (run->log < 0) return fail_log(run, "cannot open it for writing", errno);
+    if (run->renewed)
+        return (fcntl(run->log, F_SETLKW, &lock) == 0 && ftruncate(run->log, 0) == 0) || fail_log(run, "cannot lock it", errno);
     if (fcntl(run->log, F_SETLK, &lock) != 0 && (errno == EACCES || errno == EAGAIN))
-        return cp_fail(&run->status, "%.300s: another process is running in this folder; wait for it or give another --out",
-                       run->folder);
+        return cp_fail(&run->status, "%.300s: " CP_RUN_HELD "; wait for it or give another --out", run->folder);
     return true;
 }
 
@@ -58,15 +58,18 @@ bool cp_run_log(cp_run *run, cp_json_writer *line) {
 /* What is no part of the result but good to know: when, with what, how long. */
 bool cp_run_log_event(cp_run *run, const char *event) {
     cp_json_writer w = {0};
-    char           stamp[32];
+    char           stamp[32], host[256] = "";
     time_t         clock = time(NULL);
     struct tm      utc;
     gmtime_r(&clock, &utc);
     strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%SZ", &utc);
     cp_json_put_object(&w, NULL);
+    gethostname(host, sizeof host - 1);
     cp_json_put_string(&w, "event", event);
     cp_json_put_string(&w, "time", stamp);
     cp_json_put_string(&w, "command", cp_options_called(run->options));
+    cp_json_put_string(&w, "host", host);
+    cp_json_put_integer(&w, "process", getpid());
     cp_json_put_integer(&w, "threads", cp_threads());
     cp_json_put_number(&w, "seconds", floor(1e3 * (cp_clock() - run->started)) / 1e3);
     cp_json_put_end(&w);
@@ -83,12 +86,23 @@ static bool keep_line(cp_run *run, const char *text, size_t size) {
     return run->past[run->past_count] && ++run->past_count;
 }
 
+/* Through the descriptor that holds the lock: opening and closing the file once more would let go of it. */
+static bool read_log(cp_run *run, cp_bytes *text) {
+    char    block[1 << 16];
+    ssize_t got;
+    for (off_t at = 0; (got = pread(run->log, block, sizeof block, at)) != 0; at += got) {
+        if (got < 0) return fail_log(run, "reading failed", errno);
+        if (text->size > CP_RUN_FILE_LIMIT || !cp_bytes_append(text, block, (size_t)got))
+            return cp_fail(&run->status, "%s is too long", cp_run_path(run, CP_RUN_LOG).s);
+    }
+    return true;
+}
+
 /* Reads what is there; half a line at the end, from a process that was killed, is dropped. */
 bool cp_run_read_past(cp_run *run) {
     cp_bytes text = {0};
-    if (!cp_file_read(cp_run_path(run, CP_RUN_LOG).s, CP_RUN_FILE_LIMIT, &text, &run->status)) return false;
-    size_t at = 0;
-    bool   fine = true;
+    size_t   at = 0;
+    bool     fine = read_log(run, &text);
     while (fine && at < text.size) {
         const unsigned char *end = memchr(text.data + at, '\n', text.size - at);
         if (!end) break;

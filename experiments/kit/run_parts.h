@@ -7,6 +7,7 @@
 #define CP_RUN_CONFIG "config.json"
 #define CP_RUN_LOG "log.jsonl"
 #define CP_RUN_RESULT "result.json"
+#define CP_RUN_HELD "another process is running in this folder" /* as messages say it */
 enum { CP_RUN_FILE_LIMIT = 1 << 30 };
 
 bool cp_run_has(const cp_run *run, const char *name); /* a file in its folder */
@@ -16,6 +17,6 @@ bool cp_run_check_config(cp_run *run); /* fails, with the first option that diff
 
 bool cp_run_open_log(cp_run *run);
 bool cp_run_read_past(cp_run *run);
-bool cp_run_log_event(cp_run *run, const char *event); /* with time, threads and seconds: no part of the result */
+bool cp_run_log_event(cp_run *run, const char *event); /* with time, host, threads and seconds: no part of the result */
 
 #endif

@@ -1,46 +1,46 @@
 /* Studies: from trials to what is printed and kept. */
-#include "experiments/kit/study.h"
+#include "experiments/kit/study_parts.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct cp_study_parts {
-    const char      *title;
-    cp_trials_config config;
-    bool             complete;             /* all trials are there */
-    cp_bytes         said, notes, figures; /* texts, each with its NUL */
-    cp_json_writer   result;
-    bool             result_begun;
-    struct {
-        const char *key;
-        cp_table   *table;
-    } tables[8];
-    int table_count;
-} parts;
+static cp_study_way way_of(const cp_options *o, const cp_trials_config *config) {
+    bool study = cp_options_command(o)->study;
+    if (study && !config->command && cp_option_given(o, "trial")) return CP_STUDY_ONE;
+    bool asked = study && (cp_option_given(o, "jobs") || cp_option_given(o, "list") || cp_option_given(o, "slurm"));
+    return config->command || asked ? CP_STUDY_RUNS : CP_STUDY_THREADS;
+}
 
 cp_study *cp_study_new(const cp_options *options, const char *title, cp_trials_config config) {
-    cp_study *study = calloc(1, sizeof *study);
-    parts    *p = calloc(1, sizeof *p);
+    cp_study       *study = calloc(1, sizeof *study);
+    cp_study_parts *p = calloc(1, sizeof *p);
     if (study && p) {
-        *p = (parts){.title = title, .config = config, .result = {.pretty = true}};
+        *p = (cp_study_parts){.options = options, .title = title, .config = config, .result = {.pretty = true}};
         *study = (cp_study){.trials = cp_trials_new(config), .parts = p};
+        p->way = way_of(options, &config);
         if (!study->trials) cp_complain(options, "not enough memory for %d repetitions", config.repeats);
-        if (study->trials) study->run = cp_run_open(options);
+        if (study->trials && p->way == CP_STUDY_RUNS && cp_study_plan(study)) return study;
+        if (study->trials && p->way != CP_STUDY_RUNS) study->run = cp_run_open(options);
         if (study->run) return study;
     } else {
         cp_complain(options, "not enough memory");
     }
     if (study) cp_trials_free(study->trials);
+    if (p) cp_runs_free(p->runs);
     free(study);
     free(p);
     return NULL;
 }
 
 bool cp_study_run(cp_study *study) {
-    if (!study || study->run->state == CP_RUN_FINISHED) return false;
-    study->parts->complete = cp_trials_run(study->trials, study->run) && cp_run_goes_on(study->run);
-    return study->parts->complete;
+    if (!study) return false;
+    cp_study_parts *p = study->parts;
+    if (p->way == CP_STUDY_RUNS) return p->complete = cp_study_make_runs(study);
+    if (study->run->state == CP_RUN_FINISHED) return false;
+    if (p->way == CP_STUDY_ONE) return cp_study_make_one(study);
+    p->complete = cp_trials_run(study->trials, study->run) && cp_run_goes_on(study->run);
+    return p->complete;
 }
 
 /* ---- texts ---- */
@@ -82,7 +82,7 @@ bool cp_study_draw(cp_study *study, cp_figure *figure, const char *name) {
 }
 
 void cp_study_table(cp_study *study, const char *key, cp_table *table) {
-    parts *p = study->parts;
+    cp_study_parts *p = study->parts;
     if (p->table_count < (int)(sizeof p->tables / sizeof *p->tables)) {
         p->tables[p->table_count].key = key;
         p->tables[p->table_count++].table = table;
@@ -130,7 +130,7 @@ static void fail_diverged(cp_study *study) {
 /* ---- the result ---- */
 
 static void begin_result(cp_study *study) {
-    parts          *p = study->parts;
+    cp_study_parts *p = study->parts;
     cp_json_writer *w = &p->result;
     if (p->result_begun) return;
     note_diverged(study);
@@ -173,7 +173,7 @@ static cp_table *default_table(const cp_study *study) {
     return table;
 }
 
-static void print_result(const parts *p) {
+static void print_result(const cp_study_parts *p) {
     size_t at = 0;
     for (const char *text; (text = next_text(&p->said, &at));) printf("%s\n", text);
     for (int i = 0; i < p->table_count; i++) {
@@ -194,7 +194,7 @@ static void tell_folder(const cp_run *run, const cp_bytes *figures) {
 }
 
 static void finish(cp_study *study) {
-    parts          *p = study->parts;
+    cp_study_parts *p = study->parts;
     cp_run         *run = study->run;
     cp_json_writer *w = &p->result;
     if (!p->result_begun) put_methods(study);
@@ -208,18 +208,28 @@ static void finish(cp_study *study) {
     fail_diverged(study);
 }
 
+/* How runs ended that are not all there is told last. */
+static int close_runs(cp_study *study) {
+    cp_study_parts *p = study->parts;
+    int             code = study->run ? cp_run_close(study->run) : p->code;
+    if (p->trouble.message[0]) cp_complain(p->options, "%s", p->trouble.message);
+    return p->trouble.message[0] && code == CP_EXIT_FINE ? CP_EXIT_FAILED : code;
+}
+
 int cp_study_close(cp_study *study) {
     if (!study) return CP_EXIT_FAILED;
-    parts  *p = study->parts;
-    cp_run *run = study->run;
+    cp_study_parts *p = study->parts;
+    cp_run         *run = study->run;
     if (p->complete && cp_run_goes_on(run)) finish(study);
+    int code = p->way == CP_STUDY_RUNS ? close_runs(study) : run->state == CP_RUN_FINISHED ? cp_run_show(run) : cp_run_close(run);
     for (int i = 0; i < p->table_count; i++) cp_table_free(p->tables[i].table);
     cp_bytes_free(&p->said);
     cp_bytes_free(&p->notes);
     cp_bytes_free(&p->figures);
     cp_json_writer_free(&p->result);
     cp_trials_free(study->trials);
+    cp_runs_free(p->runs);
     free(p);
     free(study);
-    return run->state == CP_RUN_FINISHED ? cp_run_show(run) : cp_run_close(run);
+    return code;
 }

@@ -14,6 +14,10 @@
  *         return cp_study_close(study);
  *     }
  *
+ * A command that says .study = true has the options --jobs, --list, --slurm, --status and --trial: its trials can be runs of their
+ * own (see runs.h), made by several processes, machines or a cluster, and the result is the same. Where the config has a `command`,
+ * they always are; then tables are made of those that are there, should some be missing.
+ *
  * result.json: "experiment", "title", "notes", then what cp_study_result was given or else "methods": {CASE: ...} with
  * all that is not aside, then the tables. */
 #ifndef CP_KIT_STUDY_H
@@ -53,6 +57,9 @@ void cp_study_table(cp_study *study, const char *key, cp_table *table);
 
 /* Saves a figure as NAME.svg and NAME.csv in the folder, and frees it. */
 bool cp_study_draw(cp_study *study, cp_figure *figure, const char *name);
+
+/* The folder of a trial that is a run of its own. */
+cp_runs_path cp_study_run_folder(const cp_study *study, int of_case, int repeat);
 
 /* result.json, open for members of one's own; notes come before. */
 cp_json_writer *cp_study_result(cp_study *study);

@@ -116,6 +116,49 @@ void cp_table_print(const cp_table *t, FILE *file) {
     }
 }
 
+static void print_csv_cell(FILE *file, const char *text) {
+    if (!strpbrk(text, ",\"\n")) {
+        fputs(text, file);
+        return;
+    }
+    fputc('"', file);
+    for (; *text; text++) fputs(*text == '"' ? "\"\"" : (char[]){*text, '\0'}, file);
+    fputc('"', file);
+}
+
+void cp_table_csv(const cp_table *t, FILE *file) {
+    for (int i = 0; t && t->columns > 0 && i < t->count; i++) {
+        print_csv_cell(file, t->cell[i]);
+        fputc(i % t->columns == t->columns - 1 || i == t->count - 1 ? '\n' : ',', file);
+    }
+}
+
+static void print_latex_cell(FILE *file, const char *text) {
+    for (; *text; text++) {
+        if (strchr("&%$#_{}", *text)) fputc('\\', file);
+        if (*text == '\\')
+            fputs("\\textbackslash{}", file);
+        else if (*text == '~' || *text == '^')
+            fprintf(file, "\\%c{}", *text);
+        else
+            fputc(*text, file);
+    }
+}
+
+void cp_table_latex(const cp_table *t, FILE *file) {
+    if (!t || t->columns < 1) return;
+    fputs("% needs \\usepackage{booktabs}\n\\begin{tabular}{l", file);
+    for (int c = 1; c < t->columns; c++) fputc('r', file);
+    fputs("}\n\\toprule\n", file);
+    for (int i = 0; i < t->count; i++) {
+        bool last = i % t->columns == t->columns - 1 || i == t->count - 1;
+        print_latex_cell(file, t->cell[i]);
+        fputs(last ? " \\\\\n" : " & ", file);
+        if (i == t->columns - 1) fputs("\\midrule\n", file);
+    }
+    fputs("\\bottomrule\n\\end{tabular}\n", file);
+}
+
 void cp_table_put(const cp_table *t, cp_json_writer *w, const char *key) {
     cp_json_put_object(w, key);
     cp_json_put_array(w, "columns");

@@ -32,6 +32,8 @@ void cp_table_mean_sd(cp_table *table, double mean, double sd, int decimals); /*
 void cp_table_number(cp_table *table, double value, int decimals);            /* not finite: "-" */
 
 void cp_table_print(const cp_table *table, FILE *file);
+void cp_table_csv(const cp_table *table, FILE *file);   /* RFC 4180, but for the line's end, which is \n */
+void cp_table_latex(const cp_table *table, FILE *file); /* a tabular with booktabs' rules */
 
 /* {"columns": [...], "rows": [[...], ...]}, all of it texts, for result.json: a report shows the table from there. */
 void cp_table_put(const cp_table *table, cp_json_writer *writer, const char *key);

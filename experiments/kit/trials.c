@@ -1,5 +1,5 @@
 /* Trials: side by side, into the log, and back from there. */
-#include "experiments/kit/trials.h"
+#include "experiments/kit/trials_parts.h"
 
 #include "core/threads.h"
 #include "experiments/kit/progress.h"
@@ -9,34 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct cp_trials {
-    cp_trials_config config;
-    int              cases, measures;
-    double          *values; /* by case, measure and repetition, the last fastest */
-    cp_trial_end    *ends;   /* by repetition and case: the order of the trials */
-};
-
-static int trial_count(const cp_trials *t) {
-    return t->cases * t->config.repeats;
-}
-
-static int case_of(const cp_trials *t, int trial) {
-    return trial % t->cases;
-}
-
-static int repeat_of(const cp_trials *t, int trial) {
-    return trial / t->cases;
-}
-
-static double *value_at(const cp_trials *t, int of_case, int measure, int repeat) {
-    return t->values + ((size_t)of_case * (size_t)t->measures + (size_t)measure) * (size_t)t->config.repeats + repeat;
-}
-
 static int find_measure(const cp_trials *t, const char *name) {
     for (int i = 0; i < t->measures; i++)
         if (strcmp(t->config.measures[i].name, name) == 0) return i;
     cp_misuse((cp_at){0}, "trials", "there is no measure \"%s\" among those of this study", name);
     return -1;
+}
+
+int cp_trials_count(const cp_trials *t) {
+    return t->cases * t->config.repeats;
 }
 
 cp_trials *cp_trials_new(cp_trials_config config) {
@@ -51,7 +32,7 @@ cp_trials *cp_trials_new(cp_trials_config config) {
         free(t);
         return NULL;
     }
-    size_t trials = (size_t)trial_count(t), values = trials * (size_t)t->measures;
+    size_t trials = (size_t)cp_trials_count(t), values = trials * (size_t)t->measures;
     t->values = malloc(values * sizeof *t->values);
     t->ends = calloc(trials, sizeof *t->ends);
     if (!t->values || !t->ends) {
@@ -84,14 +65,21 @@ cp_rng cp_trial_stream(const cp_trial *trial, const char *name) {
 
 /* ---- the log ---- */
 
+void cp_trials_keep(cp_trials *t, int trial, cp_trial_end end, const double *values) {
+    for (int m = 0; m < t->measures; m++)
+        *cp_trials_value(t, cp_trials_case(t, trial), m, cp_trials_repeat(t, trial)) = end == CP_TRIAL_DONE ? values[m] : NAN;
+    t->ends[trial] = end;
+}
+
 static bool log_trial(const cp_trials *t, cp_run *run, int trial, double seconds) {
     cp_json_writer line = {0};
-    int            of_case = case_of(t, trial), repeat = repeat_of(t, trial);
+    int            of_case = cp_trials_case(t, trial), repeat = cp_trials_repeat(t, trial);
     cp_json_put_object(&line, NULL);
     cp_json_put_integer(&line, "trial", trial);
     cp_json_put_string(&line, "case", t->config.cases[of_case].name);
     cp_json_put_integer(&line, "repeat", repeat);
-    for (int i = 0; i < t->measures; i++) cp_json_put_number(&line, t->config.measures[i].name, *value_at(t, of_case, i, repeat));
+    for (int i = 0; i < t->measures; i++)
+        cp_json_put_number(&line, t->config.measures[i].name, *cp_trials_value(t, of_case, i, repeat));
     if (t->ends[trial] == CP_TRIAL_DIVERGED) cp_json_put_bool(&line, "diverged", true);
     cp_json_put_number(&line, "seconds", 1e-3 * round(1e3 * seconds));
     cp_json_put_end(&line);
@@ -103,11 +91,11 @@ static void recall(cp_trials *t, const cp_run *run) {
         const cp_json *line = run->past[i];
         int64_t        trial = cp_json_integer(cp_json_get(line, "trial"), -1);
         const char    *name = cp_json_string(cp_json_get(line, "case"), "");
-        if (trial < 0 || trial >= trial_count(t) || strcmp(name, t->config.cases[case_of(t, (int)trial)].name) != 0 ||
-            cp_json_integer(cp_json_get(line, "repeat"), -1) != repeat_of(t, (int)trial))
+        if (trial < 0 || trial >= cp_trials_count(t) || strcmp(name, t->config.cases[cp_trials_case(t, (int)trial)].name) != 0 ||
+            cp_json_integer(cp_json_get(line, "repeat"), -1) != cp_trials_repeat(t, (int)trial))
             continue; /* of another list of cases: it is computed again */
         for (int m = 0; m < t->measures; m++)
-            *value_at(t, case_of(t, (int)trial), m, repeat_of(t, (int)trial)) =
+            *cp_trials_value(t, cp_trials_case(t, (int)trial), m, cp_trials_repeat(t, (int)trial)) =
                 cp_json_number(cp_json_get(line, t->config.measures[m].name), NAN);
         t->ends[trial] = cp_json_bool(cp_json_get(line, "diverged"), false) ? CP_TRIAL_DIVERGED : CP_TRIAL_DONE;
     }
@@ -139,9 +127,7 @@ static void keep(work *w, int trial, cp_trial *ended, cp_trial_end end, const do
         cp_fail(&w->run->status, "%.60s, repetition %d: %s", ended->of->name, ended->repeat + 1,
                 told ? ended->status.message : "it could not be completed; is there enough memory?");
     if (!told && end != CP_TRIAL_STOPPED) {
-        for (int m = 0; m < t->measures; m++)
-            *value_at(t, case_of(t, trial), m, ended->repeat) = end == CP_TRIAL_DIVERGED ? NAN : values[m];
-        t->ends[trial] = end;
+        cp_trials_keep(t, trial, end, values);
         if (log_trial(t, w->run, trial, seconds)) cp_progress_show(&w->progress, ++w->done, NAN);
     }
     pthread_mutex_unlock(&w->lock);
@@ -155,8 +141,8 @@ static void make_trials(void *context, size_t begin, size_t end) {
         int      number = w->pending[i];
         cp_trial trial = {.options = w->run->options,
                           .run = w->run,
-                          .of = &t->config.cases[case_of(t, number)],
-                          .repeat = repeat_of(t, number),
+                          .of = &t->config.cases[cp_trials_case(t, number)],
+                          .repeat = cp_trials_repeat(t, number),
                           .trials = t,
                           .values = values};
         double   started = cp_clock();
@@ -167,12 +153,13 @@ static void make_trials(void *context, size_t begin, size_t end) {
     free(values);
 }
 
-bool cp_trials_run(cp_trials *t, cp_run *run) {
-    int  all = trial_count(t), pending = 0;
+/* Makes those from `first` to `last` that the log does not have, and tells whether all of these are there now. */
+static bool run_range(cp_trials *t, cp_run *run, int first, int last) {
+    int  all = last - first + 1, pending = 0;
     work w = {.trials = t, .run = run, .pending = malloc((size_t)all * sizeof(int)), .lock = PTHREAD_MUTEX_INITIALIZER};
     if (!w.pending) return cp_fail(&run->status, "not enough memory for %d trials", all);
     recall(t, run);
-    for (int i = 0; i < all; i++)
+    for (int i = first; i <= last; i++)
         if (t->ends[i] == CP_TRIAL_STOPPED) w.pending[pending++] = i;
     w.done = all - pending;
     w.progress = (cp_progress){
@@ -188,6 +175,14 @@ bool cp_trials_run(cp_trials *t, cp_run *run) {
     return w.done == all;
 }
 
+bool cp_trials_run(cp_trials *t, cp_run *run) {
+    return run_range(t, run, 0, cp_trials_count(t) - 1);
+}
+
+bool cp_trials_run_one(cp_trials *t, cp_run *run, int trial) {
+    return run_range(t, run, trial, trial);
+}
+
 /* ---- what was found ---- */
 
 int cp_trials_repeats(const cp_trials *t) {
@@ -201,13 +196,29 @@ static bool is_case(const cp_trials *t, int of_case) {
 
 const double *cp_trials_each(const cp_trials *t, int of_case, const char *measure) {
     int m = find_measure(t, measure);
-    return m >= 0 && is_case(t, of_case) ? value_at(t, of_case, m, 0) : NULL;
+    return m >= 0 && is_case(t, of_case) ? cp_trials_value(t, of_case, m, 0) : NULL;
+}
+
+bool cp_trials_made(const cp_trials *t, int of_case, int repeat) {
+    return t->ends[repeat * t->cases + of_case] != CP_TRIAL_STOPPED;
+}
+
+static int made(const cp_trials *t, int of_case) {
+    int n = 0;
+    for (int r = 0; r < t->config.repeats; r++) n += cp_trials_made(t, of_case, r);
+    return n;
 }
 
 cp_mean_sd cp_trials_mean_sd(const cp_trials *t, int of_case, const char *measure) {
     const double *each = cp_trials_each(t, of_case, measure);
-    if (!each || cp_trials_diverged(t, of_case)) return (cp_mean_sd){NAN, NAN};
-    return cp_mean_sd_of(each, t->config.repeats);
+    double       *those = each ? malloc((size_t)t->config.repeats * sizeof *those) : NULL;
+    cp_mean_sd    found = {NAN, NAN};
+    int           n = 0;
+    for (int r = 0; those && r < t->config.repeats; r++)
+        if (cp_trials_made(t, of_case, r)) those[n++] = each[r];
+    if (n && !cp_trials_diverged(t, of_case)) found = cp_mean_sd_of(those, n);
+    free(those);
+    return found;
 }
 
 int cp_trials_diverged(const cp_trials *t, int of_case) {
@@ -220,8 +231,11 @@ int cp_trials_diverged(const cp_trials *t, int of_case) {
 void cp_trials_cell(const cp_trials *t, cp_table *table, int of_case, const char *measure) {
     int m = find_measure(t, measure), lost = cp_trials_diverged(t, of_case), decimals = m < 0 ? 0 : t->config.measures[m].decimals;
     cp_mean_sd found = cp_trials_mean_sd(t, of_case, measure);
+    int        found_in = is_case(t, of_case) ? made(t, of_case) : 0;
     if (lost)
         cp_table_text(table, "diverged (%d of %d)", lost, t->config.repeats);
+    else if (found_in && found_in < t->config.repeats)
+        cp_table_text(table, "%.*f (%.*f), %d of %d", decimals, found.mean, decimals, found.sd, found_in, t->config.repeats);
     else if (t->config.repeats == 1)
         cp_table_number(table, found.mean, decimals);
     else

@@ -7,7 +7,7 @@
 #define CP_KIT_TRIALS_H
 
 #include "core/random.h"
-#include "experiments/kit/run.h"
+#include "experiments/kit/runs.h"
 #include "experiments/kit/table.h"
 
 typedef struct cp_case {
@@ -55,6 +55,13 @@ typedef struct cp_trials_config {
     int               repeats;
     cp_trial_fn       trial;
     bool              one_at_a_time; /* a trial uses all threads, or much memory */
+
+    /* In the place of `trial`: every trial is a run of this command, a process with a folder of its own. `words` gives what
+     * comes behind the command's name, without --out; `read` hands over the numbers of its result. */
+    const cp_command *command;
+    void (*words)(const cp_trial *trial, cp_words *words);
+    void (*read)(cp_trial *trial, const cp_json *result);
+    const int64_t *numbers; /* what the repetitions are called in the names of runs; NULL: 1, 2, ... */
 } cp_trials_config;
 
 typedef struct cp_trials cp_trials;
@@ -66,14 +73,32 @@ void       cp_trials_free(cp_trials *trials);      /* NULL is fine */
  * run->status has the reason, or the user has asked for an end. */
 bool cp_trials_run(cp_trials *trials, cp_run *run);
 
+/* The same for one trial alone: its log, its result. */
+bool cp_trials_run_one(cp_trials *trials, cp_run *run, int trial);
+void cp_trials_put_one(const cp_trials *trials, cp_json_writer *writer, int trial); /* "case":, "repeat":, "values": {...} */
+
+/* ---- trials that are runs; they are counted by repetition, then by case ---- */
+
+int cp_trials_count(const cp_trials *trials);
+
+/* Plans the runs of all trials, by name CASE-NUMBER. A command that cannot be understood, or a folder that holds another run, is
+ * refused. */
+bool cp_trials_plan(const cp_trials *trials, const cp_options *options, cp_runs *runs, cp_status *status);
+
+/* Takes the numbers of those that are done, and counts those that are not. False when `read` has put a message into
+ * trial->status: a result that is there, but of something else. */
+bool cp_trials_collect(cp_trials *trials, const cp_options *options, const cp_runs *runs, int *missing, cp_status *status);
+
 /* ---- what was found; cases are counted from 0 ---- */
 
 int           cp_trials_repeats(const cp_trials *trials);
-const double *cp_trials_each(const cp_trials *trials, int of_case, const char *measure); /* by repetition; diverged: NaN */
-cp_mean_sd    cp_trials_mean_sd(const cp_trials *trials, int of_case, const char *measure);
+const double *cp_trials_each(const cp_trials *trials, int of_case, const char *measure);    /* by repetition; diverged: NaN */
+cp_mean_sd    cp_trials_mean_sd(const cp_trials *trials, int of_case, const char *measure); /* over those that were made */
+bool          cp_trials_made(const cp_trials *trials, int of_case, int repeat);
 int           cp_trials_diverged(const cp_trials *trials, int of_case); /* in how many repetitions */
 
-/* The next cell: "97.68 (0.61)", with one repetition "97.68", "diverged (2 of 10)", or "-". */
+/* The next cell: "97.68 (0.61)", with one repetition "97.68", "diverged (2 of 10)", or "-"; where some are still to be made,
+ * "97.68 (0.61), 7 of 10". */
 void cp_trials_cell(const cp_trials *trials, cp_table *table, int of_case, const char *measure);
 
 /* KEY: {MEASURE: {"mean":, "sd":, "each": [...]}, ..., "diverged": 2}, the last only where some did. */

@@ -309,6 +309,14 @@ static void a_result_has_percent_for_shares_and_intervals(void) {
     const cp_json *pair = cp_json_get(cp_json_get(json, "intervals"), "ece");
     TEST_ASSERT_TRUE(cp_json_number(cp_json_at(pair, 0), 0) == 100 * m->of[CP_ECE].low);
     TEST_ASSERT_TRUE(cp_json_number(cp_json_at(pair, 1), 0) == 100 * m->of[CP_ECE].high);
+    const cp_json *bins = cp_json_get(json, "bins");
+    for (size_t b = 0; b < CP_CALIBRATION_BINS; b++) {
+        double accuracy = cp_json_number(cp_json_at(cp_json_get(bins, "accuracy"), b), -1);
+        TEST_ASSERT_EQUAL_INT64(m->bins[b].count, cp_json_integer(cp_json_at(cp_json_get(bins, "count"), b), -1));
+        TEST_ASSERT_TRUE(accuracy == (m->bins[b].count ? m->bins[b].accuracy : -1));
+        TEST_ASSERT_EQUAL_INT(m->bins[b].count ? CP_JSON_NUMBER : CP_JSON_NULL,
+                              cp_json_at(cp_json_get(bins, "confidence"), b)->kind);
+    }
     cp_json_free(json);
     cp_json_writer_free(&w);
     cp_metrics_free(m);

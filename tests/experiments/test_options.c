@@ -171,6 +171,28 @@ static void help_wins_over_everything_and_lists_every_option(void) {
     free(text);
 }
 
+static void options_are_handed_on_and_a_study_has_its_own(void) {
+    static const cp_option  own[] = {{.name = "rate", .kind = CP_OPTION_TEXT, .fallback = "many"}, {0}};
+    static const cp_command study = {
+        .name = "study", .purpose = "p", .options = own, .study = true, .without = "seed|trial", .hands_on = &command};
+    char       *words[] = {"--slurm", "--jobs=3", "--steps=7"};
+    bool        help;
+    cp_options *o = cp_options_parse("kit", &study, 3, words, &help, &status);
+    TEST_ASSERT_NOT_NULL_MESSAGE(o, status.message);
+    TEST_ASSERT_EQUAL_STRING("", cp_option_text(o, "slurm"));
+    TEST_ASSERT_EQUAL_INT64(3, cp_option_int(o, "jobs"));
+    TEST_ASSERT_TRUE(cp_option_given(o, "steps"));
+    TEST_ASSERT_EQUAL_STRING("many", cp_option_text(o, "rate")); /* its own, not the other's */
+    TEST_ASSERT_NULL(cp_option_text(o, "status"));
+    cp_options_free(o);
+    o = cp_options_parse("kit", &study, 1, (char *[]){"--slurm=--time=1:00 -p x"}, &help, &status);
+    TEST_ASSERT_EQUAL_STRING("--time=1:00 -p x", cp_option_text(o, "slurm"));
+    cp_options_free(o);
+    TEST_ASSERT_NULL(cp_options_parse("kit", &study, 1, (char *[]){"--trial=1"}, &help, &status));
+    TEST_ASSERT_NOT_NULL_MESSAGE(strstr(status.message, "there is no option --trial"), status.message);
+    TEST_ASSERT_NULL(cp_options_parse("kit", &study, 1, (char *[]){"--steps=x"}, &help, &status));
+}
+
 /* ---- tables ---- */
 
 static void tables_align_their_columns(void) {
@@ -207,6 +229,26 @@ static void tables_align_their_columns(void) {
     cp_table_free(t);
     cp_json_free(json);
     cp_json_writer_free(&w);
+}
+
+static void tables_are_also_csv_and_latex(void) {
+    char     *text = NULL;
+    size_t    size;
+    FILE     *file = open_memstream(&text, &size);
+    cp_table *t = cp_table_new(2, "method", "accuracy, %");
+    cp_table_text(t, "a \"b\" & c_d");
+    cp_table_number(t, 5, 1);
+    cp_table_csv(t, file);
+    cp_table_latex(t, file);
+    fclose(file);
+    TEST_ASSERT_EQUAL_STRING("method,\"accuracy, %\"\n"
+                             "\"a \"\"b\"\" & c_d\",5.0\n"
+                             "% needs \\usepackage{booktabs}\n\\begin{tabular}{lr}\n\\toprule\n"
+                             "method & accuracy, \\% \\\\\n\\midrule\n"
+                             "a \"b\" \\& c\\_d & 5.0 \\\\\n\\bottomrule\n\\end{tabular}\n",
+                             text);
+    free(text);
+    cp_table_free(t);
 }
 
 static void means_and_deviations_are_those_of_a_sample(void) {
@@ -378,6 +420,8 @@ int main(void) {
     RUN_TEST(required_options_and_arguments_must_be_there);
     RUN_TEST(help_wins_over_everything_and_lists_every_option);
     RUN_TEST(tables_align_their_columns);
+    RUN_TEST(tables_are_also_csv_and_latex);
+    RUN_TEST(options_are_handed_on_and_a_study_has_its_own);
     RUN_TEST(means_and_deviations_are_those_of_a_sample);
     RUN_TEST(defaults_follow_the_choice_they_depend_on);
     RUN_TEST(of_several_defaults_that_hold_the_last_counts_also_by_way_of_another);

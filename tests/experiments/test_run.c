@@ -274,6 +274,44 @@ static void two_processes_do_not_share_a_folder(void) {
     cp_run_close(run);
 }
 
+static void nor_do_they_share_one_that_is_continued(void) {
+    char errors[2048];
+    cp_run_close(open_run(NULL));
+    cp_run *run = open_run(NULL);
+    TEST_ASSERT_EQUAL_INT(CP_RUN_CONTINUED, run->state);
+    TEST_ASSERT_EQUAL_INT(42, child_run(open_elsewhere, NULL, errors, sizeof errors));
+    cp_run_close(run);
+}
+
+static void a_process_that_was_killed_before_its_first_line_leaves_a_new_run(void) {
+    cp_run_close(open_run(NULL));
+    scratch_write("run/log.jsonl", "", 0);
+    cp_run *run = open_run(NULL);
+    TEST_ASSERT_EQUAL_INT(CP_RUN_NEW, run->state);
+    cp_run_close(run);
+    remove(scratch("run/config.json"));
+    scratch_write("run/log.jsonl", "", 0);
+    run = open_run(NULL);
+    TEST_ASSERT_NOT_NULL_MESSAGE(run, heard);
+    TEST_ASSERT_EQUAL_INT(CP_RUN_NEW, run->state);
+    cp_run_close(run);
+}
+
+static void a_result_that_is_made_again_replaces_the_one_that_was_there(void) {
+    cp_run *run = open_run(NULL);
+    finish(run);
+    cp_run_close(run);
+    open_run("--rate=0.7"); /* refused, but parsed */
+    run = cp_run_renew(parsed);
+    TEST_ASSERT_NOT_NULL(run);
+    TEST_ASSERT_EQUAL_INT(CP_RUN_NEW, run->state);
+    TEST_ASSERT_TRUE(finish(run));
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_FINE, cp_run_close(run));
+    cp_json *config = read_json("config.json");
+    TEST_ASSERT_TRUE(cp_json_number(cp_json_get(cp_json_get(config, "options"), "rate"), 0) == 0.7);
+    cp_json_free(config);
+}
+
 static int interrupt(void *unused) {
     (void)unused;
     cp_run *run = open_run(NULL);
@@ -311,6 +349,9 @@ int main(void) {
     RUN_TEST(a_damaged_line_in_the_log_is_refused_by_its_number);
     RUN_TEST(a_full_disk_ends_the_run_with_a_message_and_whole_lines);
     RUN_TEST(two_processes_do_not_share_a_folder);
+    RUN_TEST(nor_do_they_share_one_that_is_continued);
+    RUN_TEST(a_process_that_was_killed_before_its_first_line_leaves_a_new_run);
+    RUN_TEST(a_result_that_is_made_again_replaces_the_one_that_was_there);
     RUN_TEST(an_interrupted_run_says_how_to_continue_and_ends_with_130);
     return UNITY_END();
 }

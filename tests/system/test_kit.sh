@@ -50,6 +50,12 @@ expect_success "which is a page with the figure" grep -q '<svg' page.html
 expect_success "--report makes one of its own" moons --out run --report
 expect_success "in its folder" test -s run/report.html
 
+expect_success "processes make its trials too" moons --jobs 2 --out jobs
+expect_success "with the same result" cmp run/result.json jobs/result.json
+expect_success "the folder tells how far they are" sh -c './moons --status jobs | grep -q "2 of 2 runs done"'
+expect_success "commands that are left are listed, and can be run" \
+    sh -c "./moons $short --out listed --list | sh && ./moons $short --jobs 0 --out listed && cmp run/result.json listed/result.json"
+
 # ---- interrupted, killed, continued ----
 
 # A shell's background jobs ignore SIGINT unless it is reset; where env cannot, SIGTERM does the same.

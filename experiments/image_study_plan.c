@@ -1,0 +1,285 @@
+/* couplet study: what is asked for, read and checked before anything runs. */
+#include "experiments/commands.h"
+#include "experiments/image_study.h"
+#include "experiments/paper.h"
+#include "experiments/train.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { NUMBERS_MOST = 10000, CASES_MOST = 10000 };
+
+/* ---- lists ---- */
+
+static bool read_whole(const char **at, int64_t *value) {
+    char *end;
+    errno = 0;
+    if (**at < '0' || **at > '9') return false;
+    long long number = strtoll(*at, &end, 10);
+    *value = number;
+    *at = end;
+    return errno == 0 && number <= 9007199254740991LL;
+}
+
+static bool is_among(const int64_t *list, int count, int64_t number) {
+    for (int i = 0; i < count; i++)
+        if (list[i] == number) return true;
+    return false;
+}
+
+/* "0-9", "3,7,10-12": each once. */
+static bool read_numbers(const char *option, const char *text, int64_t least, int64_t **list, int *count, cp_status *status) {
+    *list = malloc(NUMBERS_MOST * sizeof **list);
+    if (!*list) return cp_fail(status, "not enough memory");
+    for (const char *at = text;;) {
+        int64_t first, last;
+        bool    fine = read_whole(&at, &first);
+        last = first;
+        if (fine && *at == '-') fine = at++, read_whole(&at, &last);
+        if (!fine || (*at && *at != ',') || last < first || first < least)
+            return cp_fail(status, "--%s: \"%.60s\" is not valid; expected whole numbers from %lld on and ranges: 0-9 or 3,7,10-12",
+                           option, text, (long long)least);
+        for (int64_t n = first; n <= last; n++) {
+            if (*count == NUMBERS_MOST) return cp_fail(status, "--%s: more than %d numbers", option, NUMBERS_MOST);
+            if (is_among(*list, *count, n)) return cp_fail(status, "--%s: %lld is there twice", option, (long long)n);
+            (*list)[(*count)++] = n;
+        }
+        if (!*at++) return true;
+    }
+}
+
+static bool read_words(const char *option, const char *text, cp_words *words, cp_status *status) {
+    for (;; text++) {
+        size_t length = strcspn(text, ",");
+        if (!length) return cp_fail(status, "--%s: there is nothing between two commas, or at an end", option);
+        for (int i = 0; i < words->count; i++)
+            if (strncmp(words->at[i], text, length) == 0 && !words->at[i][length])
+                return cp_fail(status, "--%s: %.40s is there twice", option, words->at[i]);
+        cp_words_add(words, "%.*s", (int)length, text);
+        text += length;
+        if (!*text) return !words->failed || cp_fail(status, "not enough memory");
+    }
+}
+
+/* "lambda=0,0.1,1": any option of train that is not asked for otherwise. */
+static bool read_sweep(cp_image_study *s, cp_status *status) {
+    const char *text = cp_option_text(s->options, "sweep"), *equals = text ? strchr(text, '=') : NULL;
+    bool        known = false;
+    if (!text) {
+        cp_words_add(&s->values, "%s", "");
+        return !s->values.failed || cp_fail(status, "not enough memory");
+    }
+    if (!equals || equals == text || (size_t)(equals - text) >= sizeof s->swept)
+        return cp_fail(status, "--sweep: \"%.60s\" is not valid; expected an option of train and its values: lambda=0,0.1,1", text);
+    snprintf(s->swept, sizeof s->swept, "%.*s", (int)(equals - text), text);
+    for (const cp_option *o = cp_command_train.options; o->name; o++) known = known || strcmp(o->name, s->swept) == 0;
+    if (!known || strcmp(s->swept, "method") == 0 || strcmp(s->swept, "labels") == 0)
+        return cp_fail(status, "--sweep: couplet train has no option --%s that could be swept", s->swept);
+    if (cp_option_given(s->options, s->swept)) return cp_fail(status, "--%s is swept, and given as well", s->swept);
+    return read_words("sweep", equals + 1, &s->values, status);
+}
+
+/* ---- sets ---- */
+
+/* What the run's name and the table call it. */
+static void name_set(cp_study_set *set, const char *name, bool official) {
+    const char *paper = cp_paper_set(name);
+    if (name != set->name) snprintf(set->name, sizeof set->name, "%s", name);
+    if (!paper)
+        snprintf(set->title, sizeof set->title, "%s", name);
+    else
+        snprintf(set->title, sizeof set->title, "%s%s", paper,
+                 official                  ? ""
+                 : strstr(name, "rebuilt") ? " (rebuilt)"
+                                           : " (not official)");
+}
+
+static void name_by_path(cp_study_set *set) {
+    char        name[64];
+    const char *slash = strrchr(set->path, '/');
+    snprintf(name, sizeof name, "%s", slash ? slash + 1 : set->path);
+    size_t length = strlen(name);
+    if (length > 4 && strcmp(name + length - 4, ".npz") == 0) name[length - 4] = '\0';
+    name_set(set, name, false);
+}
+
+/* Whether the study's folder has runs of a set whose file is not here; they tell whether it was an official one. */
+static bool find_results(const cp_image_study *s, cp_study_set *set) {
+    const char *out = cp_option_text(s->options, "out");
+    char        path[1200];
+    cp_json    *result = NULL;
+    snprintf(path, sizeof path, "%.1000s/runs", out ? out : ".");
+    DIR   *handle = out ? opendir(path) : NULL;
+    size_t length = strlen(set->name);
+    for (struct dirent *entry; handle && !result && (entry = readdir(handle));) {
+        snprintf(path, sizeof path, "%.800s/runs/%.250s/result.json", out, entry->d_name);
+        if (strncmp(entry->d_name, set->name, length) == 0 && entry->d_name[length] == '-') result = cp_json_read(path, NULL);
+    }
+    if (handle) closedir(handle);
+    bool found = result != NULL;
+    if (found) name_set(set, set->name, cp_json_bool(cp_json_get(cp_json_get(result, "data"), "official"), false));
+    cp_json_free(result);
+    return found;
+}
+
+static bool is_missing_file(const char *path) {
+    return strcmp(path, "phantom") != 0 && access(path, F_OK) != 0;
+}
+
+/* ---- cases ---- */
+
+int cp_image_study_case(const cp_image_study *s, int set, int labels, int value, int method) {
+    return ((set * s->label_count + labels) * s->values.count + value) * s->methods.count + method;
+}
+
+static bool make_cases(cp_image_study *s, cp_status *status) {
+    double count = (double)s->set_count * s->label_count * s->values.count * s->methods.count;
+    if (count * s->seed_count > 1e5 || count > CASES_MOST) return cp_fail(status, "this would be %.0f runs", count * s->seed_count);
+    s->case_count = (int)count;
+    s->of = calloc((size_t)count + 1, sizeof *s->of);
+    s->cases = calloc((size_t)count + 1, sizeof *s->cases);
+    if (!s->of || !s->cases) return cp_fail(status, "not enough memory for %d cases", s->case_count);
+    for (int i = 0; i < s->case_count; i++) {
+        int            method = i % s->methods.count, rest = i / s->methods.count;
+        int            value = rest % s->values.count, labels = rest / s->values.count % s->label_count;
+        cp_study_case *c = &s->of[i];
+        *c = (cp_study_case){.study = s,
+                             .set = &s->sets[rest / s->values.count / s->label_count],
+                             .labels = s->labels[labels],
+                             .method = s->methods.at[method],
+                             .value = s->values.at[value]};
+        int used = snprintf(c->name, sizeof c->name, "%s-%lld-%s", c->set->name, (long long)c->labels, c->method);
+        if (*s->swept) snprintf(c->name + used, sizeof c->name - (size_t)used, "-%s=%.30s", s->swept, c->value);
+        s->cases[i] = (cp_case){.name = c->name, .is = c};
+    }
+    return true;
+}
+
+void cp_image_study_words(const cp_trial *trial, cp_words *words) {
+    const cp_study_case  *c = trial->of->is;
+    const cp_image_study *s = c->study;
+    cp_words_add(words, "%s", c->set->path);
+    cp_words_add(words, "--method=%s", c->method);
+    cp_words_add(words, "--labels=%lld", (long long)c->labels);
+    cp_words_add(words, "--seed=%lld", (long long)s->seeds[trial->repeat]);
+    if (*s->swept) cp_words_add(words, "--%s=%s", s->swept, c->value);
+    for (const cp_option *o = cp_command_train.options; o->name; o++) {
+        if (strcmp(o->name, "method") == 0 || strcmp(o->name, "labels") == 0 || !cp_option_given(s->options, o->name)) continue;
+        if (o->kind == CP_OPTION_FLAG)
+            cp_words_add(words, "--%s", o->name);
+        else
+            cp_words_add(words, "--%s=%s", o->name, cp_option_text(s->options, o->name));
+    }
+}
+
+/* ---- checks ---- */
+
+/* As couplet train would, for the first seed. */
+static int check_case(const cp_image_study *s, const cp_case *of, cp_images *images) {
+    cp_status   status = {0};
+    cp_words    words = {0};
+    bool        help;
+    int         code = CP_EXIT_USAGE;
+    cp_options *o = NULL;
+    cp_image_study_words(&(cp_trial){.of = of}, &words);
+    if (words.failed)
+        cp_fail(&status, "not enough memory");
+    else
+        o = cp_options_parse("couplet", &cp_command_train, words.count, words.at, &help, &status);
+    if (o)
+        code = cp_train_check(o, images);
+    else
+        cp_complain(s->options, "%s", status.message);
+    cp_options_free(o);
+    cp_words_free(&words);
+    return code;
+}
+
+/* Those of one set, while its images are loaded. */
+static int check_set(const cp_image_study *s, int set, cp_images *images) {
+    int code = CP_EXIT_FINE, of_set = s->case_count / s->set_count;
+    for (int i = set * of_set; code == CP_EXIT_FINE && i < (set + 1) * of_set; i++) code = check_case(s, &s->cases[i], images);
+    return code;
+}
+
+static int fail(const cp_image_study *s, const cp_status *status, int code) {
+    cp_complain(s->options, "%s", status->message);
+    return code;
+}
+
+static bool read_lists(cp_image_study *s, cp_status *status) {
+    const cp_options *o = s->options;
+    return read_numbers("labels", cp_option_text(o, "labels"), 1, &s->labels, &s->label_count, status) &&
+           read_numbers("seeds", cp_option_text(o, "seeds"), 0, &s->seeds, &s->seed_count, status) &&
+           read_words("methods", cp_option_text(o, "methods"), &s->methods, status) && read_sweep(s, status);
+}
+
+/* The file is read for its name and md5, and for what train would refuse. */
+static int take_set(cp_image_study *s, const char *path, cp_images **images) {
+    cp_status     status = {0};
+    cp_study_set *set = &s->sets[s->set_count];
+    *set = (cp_study_set){.path = path, .missing = is_missing_file(path)};
+    name_by_path(set);
+    *images = NULL;
+    if (set->missing) {
+        bool told = find_results(s, set);
+        s->left_out += !told;
+        fprintf(stderr, "%s is missing%s\n", path, told ? "; its runs that are done are told of" : "; it is left out");
+        if (!told) return CP_EXIT_FINE;
+    } else {
+        *images = cp_images_load(path, &status);
+        if (!*images) return fail(s, &status, CP_EXIT_FAILED);
+        name_set(set, (*images)->name, (*images)->official);
+        snprintf(set->md5, sizeof set->md5, "%s", (*images)->md5);
+    }
+    for (int i = 0; i < s->set_count; i++)
+        if (strcmp(s->sets[i].name, set->name) == 0) {
+            cp_fail(&status, "%.200s and %.200s are both called %s; rename one of them", s->sets[i].path, path, set->name);
+            return fail(s, &status, CP_EXIT_USAGE);
+        }
+    s->set_count++;
+    return CP_EXIT_FINE;
+}
+
+static int take_sets(cp_image_study *s, cp_images **images) {
+    int count = cp_argument_count(s->options), code = CP_EXIT_FINE;
+    for (int i = 0; code == CP_EXIT_FINE && i < count; i++) {
+        int set = s->set_count;
+        code = take_set(s, cp_argument(s->options, i), &images[set]);
+    }
+    return code;
+}
+
+int cp_image_study_plan(cp_image_study *s, const cp_options *o) {
+    cp_status status = {0};
+    int       count = cp_argument_count(o);
+    *s = (cp_image_study){.options = o, .split = cp_option_choice(o, "split") ? "validation" : "test"};
+    if (!count) {
+        cp_fail(&status, "no data was given: one or more files in MedMNIST's layout, or phantom");
+        return fail(s, &status, CP_EXIT_USAGE);
+    }
+    if (!read_lists(s, &status)) return fail(s, &status, CP_EXIT_USAGE);
+    cp_images **images = calloc((size_t)count + 1, sizeof *images);
+    s->sets = calloc((size_t)count + 1, sizeof *s->sets);
+    int code = images && s->sets ? take_sets(s, images) : CP_EXIT_FAILED;
+    if (code == CP_EXIT_FINE && !s->set_count) code = CP_EXIT_FAILED; /* all are missing, which has been told */
+    if (code == CP_EXIT_FINE && !make_cases(s, &status)) code = fail(s, &status, CP_EXIT_FAILED);
+    for (int i = 0; code == CP_EXIT_FINE && i < s->set_count; i++)
+        if (images[i]) code = check_set(s, i, images[i]);
+    for (int i = 0; images && i <= count; i++) cp_images_free(images[i]);
+    free(images);
+    return code;
+}
+
+void cp_image_study_free(cp_image_study *s) {
+    cp_words_free(&s->methods);
+    cp_words_free(&s->values);
+    free(s->sets);
+    free(s->labels);
+    free(s->seeds);
+    free(s->of);
+    free(s->cases);
+}

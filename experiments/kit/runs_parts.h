@@ -1,0 +1,11 @@
+/* What the files of lists of runs share. */
+#ifndef CP_KIT_RUNS_PARTS_H
+#define CP_KIT_RUNS_PARTS_H
+
+#include "experiments/kit/runs.h"
+
+/* Marks the runs that wait or run as tasks of Slurm, by the files that cp_runs_submit has left. False with a message when Slurm
+ * does not answer; a study that was never submitted is not asked about. */
+bool cp_runs_queued(const cp_runs *runs, bool *queued, cp_status *status);
+
+#endif

@@ -1,0 +1,113 @@
+/* Studies whose trials are runs of their own: planned, listed, submitted or made, and collected. */
+#include "experiments/kit/study_parts.h"
+
+bool cp_study_plan(cp_study *study) {
+    cp_study_parts *p = study->parts;
+    const char     *out = cp_option_text(p->options, "out");
+    cp_status      *status = &p->trouble;
+    bool            fine = out || cp_fail(status, "--out DIR is needed, a folder for the study that other processes can find");
+    fine = fine && (p->runs = cp_runs_new(out, status)) && cp_trials_plan(study->trials, p->options, p->runs, status);
+    if (!fine) cp_complain(p->options, "%s", status->message);
+    return fine;
+}
+
+/* The command of the job that makes the tables. */
+static void put_merge(const cp_study_parts *p, cp_words *words) {
+    cp_words_add(words, "%s", p->runs->program);
+    cp_words_add_command(words, p->options, (const char *[]){"jobs", "list", "slurm", "status", "quiet", "json", NULL});
+    cp_words_add(words, "--jobs=0");
+}
+
+static bool submit(const cp_study_parts *p, cp_status *status) {
+    cp_words merge = {0};
+    put_merge(p, &merge);
+    bool fine = !merge.failed || cp_fail(status, "not enough memory");
+    fine = fine && cp_runs_submit(p->runs, cp_option_text(p->options, "slurm"), (int)cp_option_int(p->options, "threads"), &merge,
+                                  cp_options_called(p->options), status);
+    cp_words_free(&merge);
+    return fine;
+}
+
+static bool print_list(const cp_study_parts *p, cp_status *status) {
+    cp_bytes lines = {0};
+    for (int i = 0; i < p->runs->count; i++) {
+        cp_run_stage stage = cp_runs_look(p->runs, i);
+        if (stage == CP_STAGE_LEFT || stage == CP_STAGE_FAILED)
+            cp_runs_put_line(p->runs, i, (int)cp_option_int(p->options, "threads"), &lines);
+    }
+    if (lines.size) fwrite(lines.data, 1, lines.size, stdout);
+    bool fine = !lines.failed || cp_fail(status, "not enough memory");
+    cp_bytes_free(&lines);
+    return fine;
+}
+
+/* Makes what is left, and tells whether there is something to make tables of. */
+static bool make(cp_study *study) {
+    cp_study_parts *p = study->parts;
+    bool            some = p->config.command != NULL; /* its tables can be made of some of the runs */
+    int             missing;
+    cp_runs_config  config = {.jobs = (int)cp_option_int(p->options, "jobs"),
+                              .threads = (int)cp_option_int(p->options, "threads"),
+                              .quiet = cp_option_flag(p->options, "quiet"),
+                              .called = cp_options_called(p->options)};
+    bool            tables_only = cp_option_given(p->options, "jobs") && config.jobs == 0;
+    if (!cp_trials_collect(study->trials, p->options, p->runs, &missing, &p->trouble)) return false; /* before hours of work */
+    if (missing && !tables_only) {
+        cp_runs_do(p->runs, config, &p->trouble);
+        if (!cp_trials_collect(study->trials, p->options, p->runs, &missing, &p->trouble)) return false;
+    }
+    if (missing && cp_interrupted()) {
+        cp_complain(p->options, "interrupted; %d of %d runs are done, and the same command continues", p->runs->count - missing,
+                    p->runs->count);
+        p->code = CP_EXIT_INTERRUPTED;
+        return false;
+    }
+    if (missing && missing == p->runs->count) some = false;
+    if (missing)
+        cp_fail(&p->trouble, "%d of %d runs are missing%s; the same command%s makes them", missing, p->runs->count,
+                some ? " in the tables" : "", tables_only ? " without --jobs 0" : "");
+    return !missing || some;
+}
+
+bool cp_study_make_runs(cp_study *study) {
+    cp_study_parts *p = study->parts;
+    cp_status      *status = &p->trouble;
+    p->code = CP_EXIT_FINE;
+    if (!cp_runs_mend(p->runs, status) || !cp_runs_save(p->runs, status)) return false;
+    if (cp_option_flag(p->options, "list")) {
+        print_list(p, status);
+        return false;
+    }
+    if (cp_option_given(p->options, "slurm")) {
+        submit(p, status);
+        return false;
+    }
+    return make(study) && (study->run = cp_run_renew(p->options));
+}
+
+bool cp_study_make_one(cp_study *study) {
+    cp_run               *run = study->run;
+    int                   trial = (int)cp_option_int(run->options, "trial");
+    const cp_study_parts *p = study->parts;
+    if (trial >= cp_trials_count(study->trials)) {
+        cp_fail(&run->status, "--trial %d is beyond the %d trials, which are counted from 0", trial,
+                cp_trials_count(study->trials));
+        return false;
+    }
+    if (!cp_trials_run_one(study->trials, run, trial) || !cp_run_goes_on(run)) return false;
+    cp_json_writer w = {.pretty = true};
+    cp_json_put_object(&w, NULL);
+    cp_json_put_string(&w, "experiment", cp_options_command(run->options)->name);
+    cp_json_put_string(&w, "title", p->title);
+    cp_trials_put_one(study->trials, &w, trial);
+    cp_json_put_end(&w);
+    cp_run_finish(run, &w);
+    return false;
+}
+
+cp_runs_path cp_study_run_folder(const cp_study *study, int of_case, int repeat) {
+    int cases = cp_trials_count(study->trials) / cp_trials_repeats(study->trials);
+    if (study->parts->runs) return cp_runs_at(study->parts->runs, repeat * cases + of_case);
+    cp_misuse((cp_at){0}, "study_run_folder", "the trials of this study are not runs of their own");
+    return (cp_runs_path){{0}};
+}

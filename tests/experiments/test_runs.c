@@ -1,0 +1,288 @@
+/* Lists of runs: words for sh, how far a run is by its folder, damage, processes, file systems without locks. */
+#include "experiments/kit/runs.h"
+
+#include "core/scratch.h"
+#include "core/threads.h"
+#include "experiments/image_study.h"
+#include "experiments/paper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+static cp_status status;
+static cp_runs  *runs;
+static bool      no_locks;
+
+/* A file system without locks, when the test asks for one. The C library has the function under two names. */
+int __real_fcntl64(int file, int command, void *argument);
+int __wrap_fcntl(int file, int command, void *argument);
+int __wrap_fcntl64(int file, int command, void *argument);
+
+int __wrap_fcntl64(int file, int command, void *argument) {
+    if (no_locks && (command == F_SETLK || command == F_SETLKW || command == F_GETLK)) {
+        errno = ENOLCK;
+        return -1;
+    }
+    return __real_fcntl64(file, command, argument);
+}
+
+int __wrap_fcntl(int file, int command, void *argument) {
+    return __wrap_fcntl64(file, command, argument);
+}
+
+void setUp(void) {
+    scratch_make();
+    status = (cp_status){0};
+    no_locks = false;
+    runs = cp_runs_new(scratch("study"), &status);
+    TEST_ASSERT_NOT_NULL_MESSAGE(runs, status.message);
+}
+
+void tearDown(void) {
+    char command[600];
+    cp_runs_free(runs);
+    snprintf(command, sizeof command, "rm -rf '%s'", scratch("study"));
+    TEST_ASSERT_EQUAL_INT(0, system(command));
+    scratch_remove();
+}
+
+static void add(const char *name, int count, const char *const *words) {
+    cp_words list = {0};
+    for (int i = 0; i < count; i++) cp_words_add(&list, "%s", words[i]);
+    TEST_ASSERT_TRUE_MESSAGE(cp_runs_add(runs, name, "group", &list, &status), status.message);
+}
+
+/* A run that is a script of sh, which finds its folder in $out. */
+static void add_script(const char *name, const char *script) {
+    char text[600];
+    snprintf(text, sizeof text, "out=${0#--out=}; mkdir -p \"$out\"; %s", script);
+    runs->executable = "/bin/sh";
+    add(name, 2, (const char *[]){"-c", text});
+}
+
+#define FINISHES "echo '{}' >\"$out/config.json\"; echo '{}' >\"$out/result.json\""
+
+static void put_file(int run, const char *name, const char *text) {
+    char path[1200];
+    TEST_ASSERT_TRUE(cp_folder_make(cp_runs_at(runs, run).s, &status));
+    snprintf(path, sizeof path, "%s/%s", cp_runs_at(runs, run).s, name);
+    TEST_ASSERT_TRUE_MESSAGE(cp_file_write(path, text, strlen(text), &status), status.message);
+}
+
+/* ---- words ---- */
+
+static void words_are_quoted_where_sh_needs_it(void) {
+    static const char *const words[] = {"plain-1.5,2=3", "two words", "it's", "$HOME;`x`\"", "", "a\\b"};
+    cp_bytes                 line = {0};
+    char                     back[300];
+    cp_bytes_text(&line, "printf '%s\\n'");
+    for (int i = 0; i < 6; i++) cp_bytes_text(&line, " "), cp_words_quote(&line, words[i]);
+    cp_bytes_append(&line, "", 1);
+    TEST_ASSERT_NOT_NULL(strstr((char *)line.data, " plain-1.5,2=3 'two words'"));
+    FILE *pipe = popen((char *)line.data, "r");
+    back[fread(back, 1, sizeof back - 1, pipe)] = '\0';
+    pclose(pipe);
+    TEST_ASSERT_EQUAL_STRING("plain-1.5,2=3\ntwo words\nit's\n$HOME;`x`\"\n\na\\b\n", back);
+    cp_bytes_free(&line);
+}
+
+static void a_command_is_a_line_with_its_folder(void) {
+    cp_bytes line = {0};
+    char     expected[900];
+    add("a", 2, (const char *[]){"train", "my data.npz"});
+    snprintf(runs->program, sizeof runs->program, "couplet");
+    cp_runs_put_line(runs, 0, 0, &line);
+    cp_runs_put_line(runs, 0, 2, &line);
+    cp_bytes_append(&line, "", 1);
+    snprintf(expected, sizeof expected,
+             "couplet train 'my data.npz' --out %s/study/runs/a --quiet\ncouplet train 'my data.npz' --out %s/study/runs/a "
+             "--threads 2 --quiet\n",
+             scratch_folder, scratch_folder);
+    TEST_ASSERT_EQUAL_STRING(expected, (char *)line.data);
+    cp_bytes_free(&line);
+}
+
+static void a_list_is_kept_and_read_back(void) {
+    add("a", 2, (const char *[]){"train", "x y"});
+    add("b", 1, (const char *[]){"train"});
+    TEST_ASSERT_TRUE_MESSAGE(cp_runs_save(runs, &status), status.message);
+    cp_runs *back = cp_runs_load(scratch("study/"), &status);
+    TEST_ASSERT_NOT_NULL_MESSAGE(back, status.message);
+    TEST_ASSERT_EQUAL_INT(2, back->count);
+    TEST_ASSERT_EQUAL_STRING("x y", back->at[0].words.at[1]);
+    TEST_ASSERT_EQUAL_STRING("b", back->at[1].name);
+    TEST_ASSERT_EQUAL_STRING("group", back->at[1].group);
+    cp_runs_free(back);
+}
+
+static void a_folder_that_holds_no_study_is_refused(void) {
+    TEST_ASSERT_NULL(cp_runs_load(scratch_folder, &status));
+    says(&status, "holds no study");
+    TEST_ASSERT_NULL(cp_runs_new(scratch_folder, &status));
+    says(&status, "is not empty and holds no study");
+    scratch_write("file", "x", 1);
+    TEST_ASSERT_NULL(cp_runs_new(scratch("file"), &status));
+    says(&status, "is a file");
+    char path[1000];
+    memset(path, 'a', sizeof path);
+    path[sizeof path - 1] = '\0';
+    TEST_ASSERT_NULL(cp_runs_new(path, &status));
+    says(&status, "too long");
+}
+
+/* ---- looking ---- */
+
+static void how_far_a_run_is_follows_from_its_folder(void) {
+    static const char *const names[] = {"none", "empty", "begun", "done", "diverged", "failed", "torn", "bad", "line", "half"};
+    for (int i = 0; i < 10; i++) add(names[i], 0, NULL);
+    cp_folder_make(cp_runs_at(runs, 1).s, &status);
+    put_file(2, "config.json", "{}");
+    put_file(2, "log.jsonl", "{}\n{\"half");
+    put_file(3, "config.json", "{}");
+    put_file(3, "result.json", "{}");
+    put_file(4, "config.json", "{}");
+    put_file(4, "result.json", "{\"diverged\": true}");
+    cp_folder_make(scratch("study/failed"), &status);
+    TEST_ASSERT_TRUE(cp_file_write(cp_runs_failure(runs, 5).s, "x", 1, &status));
+    put_file(6, "config.json", "{}");
+    put_file(6, "result.json", "{\"a\":");
+    put_file(7, "config.json", "");
+    put_file(8, "config.json", "{}");
+    put_file(8, "log.jsonl", "{oops}\n");
+    put_file(9, "result.json", "{}");
+    static const cp_run_stage expected[] = {CP_STAGE_LEFT,     CP_STAGE_LEFT,   CP_STAGE_LEFT,    CP_STAGE_DONE,
+                                            CP_STAGE_DIVERGED, CP_STAGE_FAILED, CP_STAGE_DAMAGED, CP_STAGE_DAMAGED,
+                                            CP_STAGE_DAMAGED,  CP_STAGE_DAMAGED};
+    for (int i = 0; i < 10; i++) TEST_ASSERT_EQUAL_INT_MESSAGE(expected[i], cp_runs_look(runs, i), names[i]);
+}
+
+static void a_run_is_running_while_its_log_is_locked(void) {
+    int ready[2], go[2];
+    add("a", 0, NULL);
+    put_file(0, "log.jsonl", "{}\n");
+    TEST_ASSERT_TRUE(pipe(ready) == 0 && pipe(go) == 0);
+    pid_t child = fork();
+    if (child == 0) {
+        char         path[1200], byte = 'x';
+        struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+        snprintf(path, sizeof path, "%s/log.jsonl", cp_runs_at(runs, 0).s);
+        int file = open(path, O_RDWR);
+        _exit(fcntl(file, F_SETLK, &lock) != 0 || write(ready[1], &byte, 1) != 1 || read(go[0], &byte, 1) != 1);
+    }
+    char byte;
+    TEST_ASSERT_EQUAL_INT(1, read(ready[0], &byte, 1));
+    TEST_ASSERT_EQUAL_INT(CP_STAGE_RUNNING, cp_runs_look(runs, 0));
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    TEST_ASSERT_EQUAL_INT(CP_STAGE_LEFT, cp_runs_look(runs, 0)); /* the lock of the dead blocks nobody */
+    close(ready[0]), close(ready[1]), close(go[0]), close(go[1]);
+}
+
+static void damage_is_moved_aside(void) {
+    add("a", 0, NULL);
+    for (int i = 1; i <= 2; i++) {
+        char path[1200];
+        put_file(0, "config.json", "{");
+        TEST_ASSERT_TRUE_MESSAGE(cp_runs_mend(runs, &status), status.message);
+        TEST_ASSERT_EQUAL_INT(CP_STAGE_LEFT, cp_runs_look(runs, 0));
+        snprintf(path, sizeof path, "%s.damaged-%d/config.json", cp_runs_at(runs, 0).s, i);
+        TEST_ASSERT_EQUAL_INT(0, access(path, F_OK));
+    }
+}
+
+static void a_file_system_without_locks_is_refused(void) {
+    no_locks = true;
+    TEST_ASSERT_FALSE(cp_runs_mend(runs, &status));
+    says(&status, "cannot be locked");
+}
+
+/* ---- doing ---- */
+
+static bool do_all(int jobs) {
+    return cp_runs_do(runs, (cp_runs_config){.jobs = jobs, .threads = 1, .quiet = true, .called = "try"}, &status);
+}
+
+static void runs_are_made_side_by_side_and_once(void) {
+    for (int i = 0; i < 7; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "r%d", i);
+        add_script(name, "echo x >>\"$out/times\"; " FINISHES);
+    }
+    TEST_ASSERT_TRUE_MESSAGE(do_all(3), status.message);
+    TEST_ASSERT_TRUE_MESSAGE(do_all(2), status.message);
+    for (int i = 0; i < 7; i++) {
+        char path[100];
+        snprintf(path, sizeof path, "study/runs/r%d/times", i);
+        scratch_holds(path, "x\n", 2);
+    }
+}
+
+static void a_failure_is_told_kept_and_does_not_stop_the_others(void) {
+    add_script("bad", "echo 'no such luck' >&2; exit 1");
+    add_script("killed", "kill -9 $$");
+    add_script("good", FINISHES);
+    TEST_ASSERT_FALSE(do_all(1));
+    says(&status, "2 of 3 runs failed");
+    scratch_holds("study/failed/bad.txt", "no such luck\n", 13);
+    scratch_holds("study/failed/killed.txt", "it was killed by signal 9\n", 26);
+    TEST_ASSERT_EQUAL_INT(CP_STAGE_FAILED, cp_runs_look(runs, 0));
+    TEST_ASSERT_EQUAL_INT(CP_STAGE_DONE, cp_runs_look(runs, 2));
+}
+
+static void a_program_that_cannot_be_started_is_told(void) {
+    add_script("a", FINISHES);
+    runs->executable = "/nowhere/couplet";
+    TEST_ASSERT_FALSE(do_all(1));
+    says(&status, "1 of 1 runs failed");
+    TEST_ASSERT_EQUAL_INT(CP_STAGE_FAILED, cp_runs_look(runs, 0));
+}
+
+static void a_run_that_another_process_holds_is_waited_for(void) {
+    add_script("a", "echo 'another process is running in this folder' >&2; (sleep 1; " FINISHES ") & exit 1");
+    TEST_ASSERT_TRUE_MESSAGE(do_all(1), status.message);
+    TEST_ASSERT_EQUAL_INT(CP_STAGE_DONE, cp_runs_look(runs, 0));
+}
+
+/* ---- what studies of images tell ---- */
+
+static void the_sign_test_is_the_binomial_one(void) {
+    TEST_ASSERT_TRUE(cp_sign_test(0, 0) == 1);
+    TEST_ASSERT_TRUE(cp_sign_test(5, 5) == 1);
+    TEST_ASSERT_TRUE(fabs(cp_sign_test(10, 0) - 2.0 / 1024) < 1e-15);
+    TEST_ASSERT_TRUE(fabs(cp_sign_test(1, 9) - 22.0 / 1024) < 1e-15);
+    TEST_ASSERT_TRUE(fabs(cp_sign_test(8, 2) - 112.0 / 1024) < 1e-15);
+    TEST_ASSERT_TRUE(cp_sign_test(1, 0) == 1);
+}
+
+static void the_paper_knows_its_six_sets(void) {
+    TEST_ASSERT_EQUAL_STRING("Blood", cp_paper_set("bloodmnist_rebuilt"));
+    TEST_ASSERT_EQUAL_STRING("OrganS", cp_paper_set("organsmnist"));
+    TEST_ASSERT_NULL(cp_paper_set("bloodmnistic"));
+    TEST_ASSERT_NULL(cp_paper_set("phantom"));
+    TEST_ASSERT_TRUE(cp_paper_find("pneumoniamnist", 10, "hybrid")->accuracy.mean == 81.28);
+    TEST_ASSERT_TRUE(cp_paper_find("bloodmnist", 1, "softmax")->ece.sd == 8.444);
+    TEST_ASSERT_NULL(cp_paper_find("bloodmnist", 100, "softmax"));
+    TEST_ASSERT_NULL(cp_paper_find("bloodmnist", 1, "svm"));
+}
+
+int main(void) {
+    UNITY_BEGIN();
+    RUN_TEST(words_are_quoted_where_sh_needs_it);
+    RUN_TEST(a_command_is_a_line_with_its_folder);
+    RUN_TEST(a_list_is_kept_and_read_back);
+    RUN_TEST(a_folder_that_holds_no_study_is_refused);
+    RUN_TEST(how_far_a_run_is_follows_from_its_folder);
+    RUN_TEST(a_run_is_running_while_its_log_is_locked);
+    RUN_TEST(damage_is_moved_aside);
+    RUN_TEST(a_file_system_without_locks_is_refused);
+    RUN_TEST(runs_are_made_side_by_side_and_once);
+    RUN_TEST(a_failure_is_told_kept_and_does_not_stop_the_others);
+    RUN_TEST(a_program_that_cannot_be_started_is_told);
+    RUN_TEST(a_run_that_another_process_holds_is_waited_for);
+    RUN_TEST(the_sign_test_is_the_binomial_one);
+    RUN_TEST(the_paper_knows_its_six_sets);
+    return UNITY_END();
+}

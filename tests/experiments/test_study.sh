@@ -1,0 +1,131 @@
+#!/bin/sh
+# couplet study as it is started by hand: many runs by several processes, what they leave and what is told.
+# shellcheck disable=SC2154 # variables of train_parts.sh
+. "$(dirname "$0")/../system/report.sh"
+. "$(dirname "$0")/train_parts.sh"
+quick="--every 4 --buffer 64 --sgld 2 --batch 8 --unlabeled 8 --chains 8"
+tiny="--labels 1,3 --methods softmax,hybrid --seeds 0-1 --steps 8 --threads 1 $quick"
+
+study() {
+    "$couplet" study "$@" </dev/null
+}
+
+# expect CODE "text that stdout or stderr must have" words...
+expect() {
+    code=$1 part=$2
+    shift 2
+    output=$(study "$@" 2>&1)
+    found=$?
+    sentence="couplet study $* ends with $code and says: $part"
+    case $output in
+    *"$part"*) [ "$found" -eq "$code" ] && ok "$sentence" || not_ok "$sentence" "code $found: $output" ;;
+    *) not_ok "$sentence" "code $found: $output" ;;
+    esac
+}
+
+same_tables() { # sentence, folder, folder
+    for file in table.txt table.csv table.tex runs.csv result.json; do
+        expect_success "$1: $file" cmp "$2/$file" "$3/$file"
+    done
+}
+
+events() { # folder, event: how often it is in the logs of the runs
+    cat "$1"/runs/*/log.jsonl | grep -c "\"event\":\"$2\""
+}
+
+# shellcheck disable=SC2086 # options are words
+{
+    # ---- the same tables, however the runs were made ----
+
+    study gray.npz $tiny --jobs 1 --out one >one.txt 2>&1
+    study gray.npz $tiny --jobs 2 --quiet --out two
+    same_tables "one process and two come to the same" one two
+    expect_success "a table is printed" grep -q "gray  *3  *hybrid" one.txt
+    study gray.npz $tiny --out list --list >commands
+    expect_success "--list has a line for every run" test "$(wc -l <commands)" -eq 8
+    xargs -P 2 -I '{}' sh -c '{}' <commands
+    expect_empty "when they are done, nothing is left to list" "$(study gray.npz $tiny --out list --list)"
+    study gray.npz $tiny --jobs 0 --quiet --out list
+    same_tables "xargs comes to the same" one list
+    study gray.npz $tiny --quiet --out one
+    expect_success "no run is made twice" test "$(events one finish)" -eq 8 -a "$(events one start)" -eq 8
+    same_runs "a run of a study is that of couplet train" one/runs/gray-3-hybrid-1 two/runs/gray-3-hybrid-1
+    train gray.npz --method hybrid --labels 3 --seed 1 --steps 8 $quick --quiet --out alone
+    same_runs "by itself too" one/runs/gray-3-hybrid-1 alone
+
+    expect_success "the study's settings are those that were given" grep -q '"sgld": 2' one/config.json
+    expect_empty "and no others of train" "$(grep '"rate"' one/config.json)"
+
+    # ---- runs that were brought here, a set that was not ----
+
+    mkdir -p brought/runs elsewhere
+    cp gray.npz elsewhere
+    for run in one/runs/*; do
+        mkdir "brought/runs/${run##*/}" && cp "$run/config.json" "$run/result.json" "brought/runs/${run##*/}"
+    done
+    study elsewhere/gray.npz $tiny --quiet --out brought
+    same_tables "two small files of a run are enough, and the data may lie elsewhere" one brought
+    expect_empty "nothing was computed for it" "$(ls brought/runs/*/log.jsonl 2>/dev/null)"
+    expect 0 "gone/gray.npz is missing; its runs that are done are told of" gone/gray.npz $tiny --out brought
+    expect 1 "gone.npz is missing; it is left out" gray.npz gone.npz $tiny --out one
+    "$draw_images" elsewhere/gray.npz 8 8 1 3 41 30 36
+    expect 1 "its data were another file than this gray" elsewhere/gray.npz $tiny --out brought
+
+    # ---- damage and failure ----
+
+    cp -r one worn
+    echo '{"experiment":' >worn/runs/gray-1-softmax-0/result.json
+    rm worn/runs/gray-1-hybrid-0/result.json
+    echo '{oops}' >worn/runs/gray-1-hybrid-0/log.jsonl
+    rm worn/runs/gray-3-softmax-1/result.json
+    expect 0 "worn/runs/gray-1-softmax-0 is damaged; it is made again" gray.npz $tiny --out worn
+    same_tables "what was damaged is made again" one worn
+    expect_success "what was there is kept beside it" test -d worn/runs/gray-1-hybrid-0.damaged-1
+    cp -r one failing
+    rm -r failing/runs/gray-1-softmax-0 failing/runs/gray-3-softmax-0
+    touch failing/runs/gray-1-softmax-0
+    expect 1 "gray-1-softmax-0 failed: couplet train: " gray.npz $tiny --out failing
+    expect_success "a run that fails does not stop the others" test -s failing/runs/gray-3-softmax-0/result.json
+    expect_success "the table tells of what is there" grep -q "1 of 2" failing/table.txt
+    expect_success "what it said is kept" grep -q "is a file" failing/failed/gray-1-softmax-0.txt
+    expect 0 "gray-1-softmax-0: couplet train: " --status failing
+    rm failing/runs/gray-1-softmax-0
+    study gray.npz $tiny --quiet --out failing
+    same_tables "once it can be made, it is" one failing
+    expect_empty "and the failure is forgotten" "$(ls failing/failed)"
+    expect 1 "hybrid diverged in 2 of 2" gray.npz $quick --steps 40 --inject weights --inject-at 2 --rollbacks 0 --methods hybrid --labels 3 --seeds 0-1 --out lost
+    expect_success "a run that diverged is in no mean" grep -q "diverged (2 of 2)" lost/table.txt
+
+    # ---- more seeds, a sweep ----
+
+    expect 0 "3 seeds" gray.npz $quick --steps 8 --seeds 0-2 --methods softmax --labels 3 --out one
+    expect_success "only the new one was made" test "$(events one start)" -eq 9
+    study gray.npz $quick --steps 8 --seeds 0-1 --methods hybrid --labels 3 --sweep lambda=0,1,10 --quiet --out sweep
+    expect_success "a sweep has its values in the table" grep -q "gray  *3  *hybrid  *10 " sweep/table.txt
+    expect_success "and a figure" test -s sweep/sweep.svg
+    expect_success "the option is handed on" grep -q '"lambda": "10"' sweep/runs/gray-3-hybrid-lambda=10-0/config.json
+
+    # ---- what is told ----
+
+    expect 0 "3 of 3 runs done" --status one
+    expect_success "the status is also JSON" test "$(study --status one --json | grep -c '"state": "done"')" -eq 3
+    expect 0 "and any option of couplet train" --help
+    expect 1 "holds no study" --status elsewhere
+    expect 1 "with another --steps" gray.npz $quick --steps 9 --seeds 0-1 --out one --labels 3
+    expect 1 "is not empty and holds no study" gray.npz $tiny --out elsewhere
+}
+expect 2 "--seeds: \"3-1\" is not valid" gray.npz --seeds 3-1 --out x
+expect 2 "--seeds: \"1,,2\" is not valid" gray.npz --seeds 1,,2 --out x
+expect 2 "--seeds: 4 is there twice" gray.npz --seeds 4,3-5 --out x
+expect 2 "--labels: \"0\" is not valid" gray.npz --labels 0 --out x
+expect 2 "--methods: softmax is there twice" gray.npz --methods softmax,softmax --out x
+expect 2 "is not one of softmax|jem|hybrid" gray.npz --methods svm --out x
+expect 2 "--sweep: \"lambda\" is not valid" gray.npz --sweep lambda --out x
+expect 2 "--lambda is swept, and given as well" gray.npz --sweep lambda=1,2 --lambda 3 --out x
+expect 2 "--depth 12 is not possible" gray.npz --depth 12 --out x
+expect 2 "there is no option --seed; did you mean --seeds" gray.npz --seed 3 --out x
+expect 2 "no data was given" --out x
+expect 1 "--out DIR is needed" gray.npz
+expect 1 "--labels 14 of each of 3 classes are more than the 40 training images" gray.npz --labels 14 --out x
+expect_empty "what was refused left nothing" "$(ls -A x 2>/dev/null)"
+finish

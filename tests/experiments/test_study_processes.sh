@@ -1,0 +1,92 @@
+#!/bin/sh
+# couplet study with several processes on one folder, which are interrupted and killed: every run is made once, and none stays blocked.
+# shellcheck disable=SC2154 # variables of train_parts.sh
+. "$(dirname "$0")/../system/report.sh"
+. "$(dirname "$0")/train_parts.sh"
+settings="--labels 3 --methods softmax,hybrid --seeds 0-4 --steps 250 --every 10 --buffer 64 --sgld 3 --batch 8 --unlabeled 8 --chains 8 --threads 1"
+[ "${3:-}" = sanitized ] && settings="--labels 3 --methods softmax,hybrid --seeds 0-4 --steps 40 --every 10 --buffer 64 --sgld 2 --batch 8 --unlabeled 8 --chains 8 --threads 1"
+
+study() {
+    # shellcheck disable=SC2086 # options are words
+    "$couplet" study gray.npz $settings "$@" </dev/null
+}
+
+begin() { # in the background; $! is its process
+    # shellcheck disable=SC2086
+    "$couplet" study gray.npz $settings "$@" </dev/null &
+}
+
+results() {
+    ls "$1"/runs/*/result.json 2>/dev/null | wc -l
+}
+
+has_results() {
+    [ "$(results "$1")" -ge "$2" ]
+}
+
+events_of() { # run's folder, event
+    grep -c "\"event\":\"$2\"" "$1/log.jsonl"
+}
+
+each_once() { # what is wrong with the runs of a study: nothing
+    for run in "$1"/runs/*; do
+        [ "$(events_of "$run" start)" -eq 1 ] || echo "$run was begun $(events_of "$run" start) times"
+        [ "$(events_of "$run" finish)" -eq 1 ] || echo "$run was finished $(events_of "$run" finish) times"
+    done
+}
+
+study --jobs 2 --quiet --out alone
+
+# ---- two processes and a third, one killed ----
+
+begin --jobs 1 --quiet --out shared
+first=$!
+begin --jobs 1 --quiet --out shared
+second=$!
+wait_for 60 has_results shared 2
+begin --jobs 1 --quiet --out shared 2>third.txt
+third=$!
+sleep 0.3
+kill -KILL "$first"
+wait "$first" 2>/dev/null
+wait "$second"
+second_end=$?
+wait "$third"
+third_end=$?
+expect_success "the second process ends well" test "$second_end" -eq 0
+expect_success "the third one too" test "$third_end" -eq 0
+expect_success "all runs are done" test "$(results shared)" -eq 10
+expect_empty "each was begun once and finished once" "$(each_once shared)"
+for file in table.txt table.csv runs.csv result.json; do
+    expect_success "$file is that of a study without company" cmp "shared/$file" "alone/$file"
+done
+
+# ---- a run whose process is killed ----
+
+begin --jobs 1 --quiet --out killed 2>killed.txt
+process=$!
+wait_for 60 has_lines killed/runs/gray-3-softmax-0/log.jsonl 3
+child=$(sed -n 's/.*"process":\([0-9]*\).*/\1/p' killed/runs/gray-3-softmax-0/log.jsonl | head -1)
+kill -KILL "$child"
+wait "$process"
+expect_success "that a run was killed is a failure" test $? -eq 1
+expect_success "which is told" grep -q "gray-3-softmax-0 failed: it was killed by signal 9" killed.txt
+expect_success "the others are done" test "$(results killed)" -eq 9
+study --quiet --out killed
+expect_success "the same command makes the one that is left" cmp killed/table.txt alone/table.txt
+expect_empty "from its checkpoint" "$(each_once killed)"
+
+# ---- Ctrl-C ----
+
+begin --jobs 2 --quiet --out stopped 2>stopped.txt
+process=$!
+wait_for 60 has_lines stopped/runs/gray-3-hybrid-0/log.jsonl 3
+kill -TERM "$process"
+wait "$process"
+expect_success "an interrupted study ends with 130" test $? -eq 130
+expect_success "and tells how to go on" grep -q "runs are done, and the same command continues" stopped.txt
+expect_success "nobody holds a run" sh -c "\"$couplet\" study --status stopped | grep -c '^running' | grep -q 0"
+study --quiet --out stopped
+expect_success "going on ends in the same table" cmp stopped/table.txt alone/table.txt
+expect_empty "no run was begun anew" "$(each_once stopped)"
+finish

@@ -1,0 +1,93 @@
+#!/bin/sh
+# couplet study through a real Slurm of one node: tasks are killed, put back and canceled, the controller is restarted, and the tables
+# are those of --jobs 2. Skips where Slurm is not installed.
+# shellcheck disable=SC2154 # variables of train_parts.sh
+. "$(dirname "$0")/../system/report.sh"
+. "$(dirname "$0")/one_node_slurm.sh"
+. "$(dirname "$0")/train_parts.sh"
+settings="--labels 1,3 --methods softmax,hybrid --seeds 0-5 --steps 600 --every 10 --buffer 64 --sgld 3 --batch 8 --unlabeled 8 --chains 8 --threads 1"
+goal="a study through Slurm ends in the tables of --jobs 2"
+
+for program in slurmctld slurmd sbatch squeue scontrol munged; do
+    command -v "$program" >/dev/null || { skip "$goal" "$program is not installed" && finish; }
+done
+[ "$(id -u)" -eq 0 ] || { skip "$goal" "a Slurm of one's own needs root" && finish; }
+[ "${3:-}" != sanitized ] || { skip "$goal" "one build is enough" && finish; }
+trap 'slurm_stop; rm -rf "$work"' EXIT
+chmod 755 "$work"
+slurm_start "$work/slurm" || { skip "$goal" "Slurm does not start here: $(cat "$work"/slurm/*.txt)" && finish; }
+
+study() {
+    # shellcheck disable=SC2086 # options are words
+    "$couplet" study gray.npz $settings "$@" </dev/null
+}
+
+results() {
+    ls "$1"/runs/*/result.json 2>/dev/null | wc -l
+}
+
+has_results() {
+    [ "$(results "$1")" -ge "$2" ]
+}
+
+finds_a_run() { # one that runs and has saved something; its name and process, and its task
+    for log in study/runs/*/log.jsonl; do
+        run=${log%/log.jsonl}
+        [ -f "$log" ] && [ ! -f "$run/result.json" ] && [ -f "$run/checkpoint.safetensors" ] && ! grep -q "^${run##*/}\$" hit || continue
+        name=${run##*/}
+        process=$(sed -n 's/.*"process":\([0-9]*\).*/\1/p' "$log" | tail -1)
+        kill -0 "$process" 2>/dev/null || continue
+        for names in study/slurm/*.names; do
+            place=$(grep -n "^$name\$" "$names" | cut -d: -f1)
+            [ -n "$place" ] && task=$(cat "${names%.names}.job")_$place
+        done
+        echo "$name" >>hit
+        return 0
+    done
+    return 1
+}
+
+queue_is_empty() {
+    [ "$(squeue -h | wc -l)" -eq 0 ]
+}
+
+: >hit
+study --slurm >submitted.txt 2>&1 --out study
+expect_success "two arrays, since this Slurm has none above 16" test "$(grep -c 'runs$' submitted.txt)" -eq 2
+expect_success "and it is told how to watch them" grep -q "squeue --me; couplet study --status study" submitted.txt
+expect_success "all are queued" sh -c "\"$couplet\" study --status study --json | grep -c '\"queued\": true' | grep -qE '2[2-4]'"
+
+wait_for 60 has_results study 2
+wait_for 60 finds_a_run
+killed=$name
+kill -KILL "$process"
+slurm_restart_controller
+wait_for 60 slurm_is_idle
+wait_for 60 finds_a_run
+scontrol requeue "$task"
+requeued=$name
+wait_for 60 finds_a_run
+canceled=$name
+scancel "$task"
+wait_for 30 sh -c "! squeue -h -r -o '%F_%K' | grep -q '^$task\$'"
+study --slurm --out study >again.txt 2>&1
+expect_success "submitted again, only what was canceled is submitted" grep -q "^Submitted job [0-9]*: 1 run$" again.txt
+expect_success "it is the one" grep -q "^$canceled$" "$(ls study/slurm/*.names | tail -1)"
+
+# Slurm waits two minutes before it starts again what was put back.
+wait_for 5 false
+for id in $(squeue -h -r -t PD -o '%F_%K' | grep -v N/A); do scontrol update "jobid=$id" StartTime=now 2>/dev/null; done
+wait_for 400 queue_is_empty
+expect_success "all runs are done" test "$(results study)" -eq 24
+for run in "$killed" "$requeued" "$canceled"; do
+    expect_success "$run was continued" grep -q '"event":"continue"' "study/runs/$run/log.jsonl"
+    expect_success "and begun once" test "$(grep -c '"event":"start"' "study/runs/$run/log.jsonl")" -eq 1
+done
+expect_success "no run was finished twice" test "$(cat study/runs/*/log.jsonl | grep -c '"event":"finish"')" -eq 24
+study --jobs 2 --quiet --out plain
+for file in table.txt table.csv table.tex runs.csv result.json; do
+    expect_success "$goal: $file" cmp "study/$file" "plain/$file"
+done
+study --slurm --out study >done.txt 2>&1
+expect_success "once all is done, there is nothing to submit" grep -q "nothing to submit" done.txt
+finish
