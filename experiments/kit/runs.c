@@ -165,6 +165,25 @@ bool cp_runs_add(cp_runs *r, const char *name, const char *group, cp_words *word
     return cp_fail(status, "not enough memory for %d runs", r->count + 1);
 }
 
+static int compare_names(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+bool cp_runs_differ(const cp_runs *r, cp_status *status) {
+    const char **names = malloc(((size_t)r->count + 1) * sizeof *names);
+    bool         fine = names || cp_fail(status, "not enough memory for %d runs", r->count);
+    for (int i = 0; fine && i < r->count; i++) names[i] = r->at[i].name;
+    if (fine) qsort(names, (size_t)r->count, sizeof *names, compare_names);
+    for (int i = 1; fine && i < r->count; i++)
+        if (strcmp(names[i - 1], names[i]) == 0)
+            fine = cp_fail(status,
+                           "two runs would both be called %.250s, for which long values are cut and characters such as / "
+                           "become _; give values or files that differ in more, or make two studies of them",
+                           names[i]);
+    free(names);
+    return fine;
+}
+
 bool cp_runs_save(const cp_runs *r, cp_status *status) {
     cp_json_writer w = {.pretty = true};
     cp_json_put_object(&w, NULL);
@@ -214,8 +233,8 @@ void cp_runs_put_line(const cp_runs *r, int i, int threads, cp_bytes *out) {
     }
     cp_bytes_text(out, " --out ");
     cp_words_quote(out, cp_runs_at(r, i).s);
-    snprintf(number, sizeof number, " --threads %d", threads);
-    if (threads) cp_bytes_text(out, number);
+    snprintf(number, sizeof number, " --threads %d", threads > 0 ? threads : 1);
+    cp_bytes_text(out, number);
     cp_bytes_text(out, " --quiet\n");
 }
 

@@ -65,11 +65,12 @@ void     cp_runs_free(cp_runs *runs); /* NULL is fine */
 /* Takes the words over. */
 bool cp_runs_add(cp_runs *runs, const char *name, const char *group, cp_words *words, cp_status *status);
 
-bool     cp_runs_save(const cp_runs *runs, cp_status *status); /* study.json */
-cp_runs *cp_runs_load(const char *folder, cp_status *status);  /* from there */
-cp_json *cp_runs_result(const cp_runs *runs, int i);           /* NULL: there is none */
+bool     cp_runs_differ(const cp_runs *runs, cp_status *status); /* false: two have one name, and would share a folder */
+bool     cp_runs_save(const cp_runs *runs, cp_status *status);   /* study.json */
+cp_runs *cp_runs_load(const char *folder, cp_status *status);    /* from there */
+cp_json *cp_runs_result(const cp_runs *runs, int i);             /* NULL: there is none */
 
-/* Its command as a line for sh, with --out, --quiet and, when not 0, --threads. */
+/* Its command as a line for sh, with --out, --quiet and --threads, which is 1 for 0: others run beside it. */
 void cp_runs_put_line(const cp_runs *runs, int i, int threads, cp_bytes *out);
 
 typedef struct cp_runs_path {

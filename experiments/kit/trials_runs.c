@@ -50,9 +50,9 @@ static bool is_free(const cp_options *o, const char *folder, cp_status *status) 
     return free_or_same;
 }
 
-static bool check_run(const cp_command *command, const cp_runs *runs, bool part, cp_status *status) {
-    const cp_planned *run = &runs->at[runs->count - 1];
-    cp_runs_path      folder = cp_runs_at(runs, runs->count - 1);
+static bool check_run(const cp_command *command, const cp_runs *runs, int i, bool part, cp_status *status) {
+    const cp_planned *run = &runs->at[i];
+    cp_runs_path      folder = cp_runs_at(runs, i);
     bool              help;
     cp_options       *o = cp_options_parse(NULL, command, run->words.count - part, run->words.at + part, &help, status);
     bool              fine = o && is_free(o, folder.s, status);
@@ -73,9 +73,10 @@ bool cp_trials_plan(const cp_trials *t, const cp_options *options, cp_runs *runs
         } else {
             put_own_words(options, i, &words);
         }
-        fine = cp_runs_add(runs, name_of(trial.of->name, number).s, trial.of->name, &words, status) &&
-               check_run(command, runs, part, status);
+        fine = cp_runs_add(runs, name_of(trial.of->name, number).s, trial.of->name, &words, status);
     }
+    fine = fine && cp_runs_differ(runs, status);
+    for (int i = 0; fine && i < runs->count; i++) fine = check_run(command, runs, i, part, status);
     return fine;
 }
 

@@ -94,15 +94,25 @@ static void a_command_is_a_line_with_its_folder(void) {
     char     expected[900];
     add("a", 2, (const char *[]){"train", "my data.npz"});
     snprintf(runs->program, sizeof runs->program, "couplet");
-    cp_runs_put_line(runs, 0, 0, &line);
+    cp_runs_put_line(runs, 0, 0, &line); /* others run beside it */
     cp_runs_put_line(runs, 0, 2, &line);
     cp_bytes_append(&line, "", 1);
-    snprintf(expected, sizeof expected,
-             "couplet train 'my data.npz' --out %s/study/runs/a --quiet\ncouplet train 'my data.npz' --out %s/study/runs/a "
-             "--threads 2 --quiet\n",
-             scratch_folder, scratch_folder);
+    snprintf(
+        expected, sizeof expected,
+        "couplet train 'my data.npz' --out %s/study/runs/a --threads 1 --quiet\ncouplet train 'my data.npz' --out %s/study/runs/a "
+        "--threads 2 --quiet\n",
+        scratch_folder, scratch_folder);
     TEST_ASSERT_EQUAL_STRING(expected, (char *)line.data);
     cp_bytes_free(&line);
+}
+
+static void two_runs_of_one_name_are_refused(void) {
+    add("a", 0, NULL);
+    add("b", 0, NULL);
+    TEST_ASSERT_TRUE_MESSAGE(cp_runs_differ(runs, &status), status.message);
+    add("a", 0, NULL);
+    TEST_ASSERT_FALSE(cp_runs_differ(runs, &status));
+    says(&status, "two runs would both be called a,");
 }
 
 static void a_list_is_kept_and_read_back(void) {
@@ -272,6 +282,7 @@ int main(void) {
     UNITY_BEGIN();
     RUN_TEST(words_are_quoted_where_sh_needs_it);
     RUN_TEST(a_command_is_a_line_with_its_folder);
+    RUN_TEST(two_runs_of_one_name_are_refused);
     RUN_TEST(a_list_is_kept_and_read_back);
     RUN_TEST(a_folder_that_holds_no_study_is_refused);
     RUN_TEST(how_far_a_run_is_follows_from_its_folder);

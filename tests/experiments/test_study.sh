@@ -14,13 +14,7 @@ study() {
 expect() {
     code=$1 part=$2
     shift 2
-    output=$(study "$@" 2>&1)
-    found=$?
-    sentence="couplet study $* ends with $code and says: $part"
-    case $output in
-    *"$part"*) [ "$found" -eq "$code" ] && ok "$sentence" || not_ok "$sentence" "code $found: $output" ;;
-    *) not_ok "$sentence" "code $found: $output" ;;
-    esac
+    expect_said "$code" "$part" study "$@"
 }
 
 same_tables() { # sentence, folder, folder
@@ -41,12 +35,13 @@ events() { # folder, event: how often it is in the logs of the runs
     study gray.npz $tiny --jobs 2 --quiet --out two
     same_tables "one process and two come to the same" one two
     expect_success "a table is printed" grep -q "gray  *3  *hybrid" one.txt
-    study gray.npz $tiny --out list --list >commands
+    mkdir "my data" && cp gray.npz "my data"
+    study "my data/gray.npz" $tiny --out "my list" --list >commands
     expect_success "--list has a line for every run" test "$(wc -l <commands)" -eq 8
-    xargs -P 2 -I '{}' sh -c '{}' <commands
-    expect_empty "when they are done, nothing is left to list" "$(study gray.npz $tiny --out list --list)"
-    study gray.npz $tiny --jobs 0 --quiet --out list
-    same_tables "xargs comes to the same" one list
+    xargs -d '\n' -P 2 -I '{}' sh -c '{}' <commands
+    expect_empty "when they are done, nothing is left to list" "$(study gray.npz $tiny --out "my list" --list)"
+    study gray.npz $tiny --jobs 0 --quiet --out "my list"
+    same_tables "xargs comes to the same, with spaces in names too" one "my list"
     study gray.npz $tiny --quiet --out one
     expect_success "no run is made twice" test "$(events one finish)" -eq 8 -a "$(events one start)" -eq 8
     same_runs "a run of a study is that of couplet train" one/runs/gray-3-hybrid-1 two/runs/gray-3-hybrid-1
@@ -122,6 +117,7 @@ expect 2 "--methods: softmax is there twice" gray.npz --methods softmax,softmax 
 expect 2 "is not one of softmax|jem|hybrid" gray.npz --methods svm --out x
 expect 2 "--sweep: \"lambda\" is not valid" gray.npz --sweep lambda --out x
 expect 2 "--lambda is swept, and given as well" gray.npz --sweep lambda=1,2 --lambda 3 --out x
+expect 1 "two runs would both be called gray-1-hybrid-lambda=1.0000000000000000000000000000-0" gray.npz --sweep lambda=1.000000000000000000000000000001,1.000000000000000000000000000002 --out x
 expect 2 "--depth 12 is not possible" gray.npz --depth 12 --out x
 expect 2 "there is no option --seed; did you mean --seeds" gray.npz --seed 3 --out x
 expect 2 "no data was given" --out x
