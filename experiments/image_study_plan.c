@@ -110,18 +110,19 @@ static void name_by_path(cp_study_set *set) {
 static bool find_results(const cp_image_study *s, cp_study_set *set) {
     const char *out = cp_option_text(s->options, "out");
     char        path[1200];
-    cp_json    *result = NULL;
+    bool        found = false;
     snprintf(path, sizeof path, "%.1000s/runs", out ? out : ".");
-    DIR   *handle = out ? opendir(path) : NULL;
-    size_t length = strlen(set->name);
-    for (struct dirent *entry; handle && !result && (entry = readdir(handle));) {
+    DIR *handle = out ? opendir(path) : NULL;
+    for (struct dirent *entry; handle && !found && (entry = readdir(handle));) {
+        if (strncmp(entry->d_name, set->name, strlen(set->name)) != 0) continue;
         snprintf(path, sizeof path, "%.800s/runs/%.250s/result.json", out, entry->d_name);
-        if (strncmp(entry->d_name, set->name, length) == 0 && entry->d_name[length] == '-') result = cp_json_read(path, NULL);
+        cp_json       *result = cp_json_read(path, NULL);
+        const cp_json *data = cp_json_get(result, "data");
+        found = strcmp(cp_json_string(cp_json_get(data, "name"), ""), set->name) == 0;
+        if (found) name_set(set, set->name, cp_json_bool(cp_json_get(data, "official"), false));
+        cp_json_free(result);
     }
     if (handle) closedir(handle);
-    bool found = result != NULL;
-    if (found) name_set(set, set->name, cp_json_bool(cp_json_get(cp_json_get(result, "data"), "official"), false));
-    cp_json_free(result);
     return found;
 }
 
@@ -153,7 +154,7 @@ static bool make_cases(cp_image_study *s, cp_status *status) {
                              .value = s->values.at[value]};
         int used = snprintf(c->name, sizeof c->name, "%s-%lld-%s", c->set->name, (long long)c->labels, c->method);
         if (*s->swept) snprintf(c->name + used, sizeof c->name - (size_t)used, "-%s=%.30s", s->swept, c->value);
-        s->cases[i] = (cp_case){.name = c->name, .is = c};
+        s->cases[i] = (cp_case){.name = c->name, .is = c, .as_found = c->set->missing};
     }
     return true;
 }

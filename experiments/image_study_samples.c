@@ -55,7 +55,8 @@ void cp_image_study_sample(cp_image_study *s) {
     for (int i = 0; fine && i < s->case_count; i++)
         if (strcmp(s->of[i].method, "softmax") != 0) fine = plan_sample(s, i, runs, &status);
     if (fine && runs->count) {
-        fine = cp_runs_mend(runs, &status) && cp_runs_save(runs, &status) && cp_runs_do(runs, config, &status);
+        fine = cp_runs_check(runs, &status) && cp_runs_mend(runs, &status) && cp_runs_save(runs, &status) &&
+               cp_runs_do(runs, config, &status);
         for (int i = 0; i < runs->count; i++) copy(s, runs, i, "png"), copy(s, runs, i, "figure.json");
     }
     if (!fine && status.message[0]) cp_complain(s->options, "samples: %s", status.message); /* the tables do not need them */

@@ -68,7 +68,8 @@ static void add_case(variants *v, int i, cp_plane_variant variant, bool aside) {
         snprintf(v->at[i].name, sizeof v->at[i].name, "lambda %g", variant.lambda);
     else
         snprintf(v->at[i].name, sizeof v->at[i].name, "%s", cp_method_name(variant.method));
-    v->cases[i] = (cp_case){v->at[i].name, &v->at[i], hybrid ? v->hybrid_advice : v->softmax_advice, aside};
+    v->cases[i] =
+        (cp_case){.name = v->at[i].name, .is = &v->at[i], .advice = hybrid ? v->hybrid_advice : v->softmax_advice, .aside = aside};
 }
 
 static bool variants_make(variants *v, const cp_options *o) {

@@ -45,9 +45,10 @@ typedef enum cp_run_stage {
 } cp_run_stage;
 
 typedef struct cp_planned {
-    char    *name;  /* of its folder */
-    char    *group; /* runs of a group take about as long as each other */
-    cp_words words; /* of the command, without --out */
+    char    *name;     /* of its folder */
+    char    *group;    /* runs of a group take about as long as each other */
+    cp_words words;    /* of the command, without --out */
+    bool     as_found; /* it cannot be made here, for want of its data; should it be done, it counts */
 } cp_planned;
 
 typedef struct cp_runs {
@@ -58,17 +59,19 @@ typedef struct cp_runs {
     int         count;
 } cp_runs;
 
-/* An empty list; `folder` is made. A folder with things that are no study is refused. NULL with a message. */
+/* An empty list; `folder` is made. NULL with a message. */
 cp_runs *cp_runs_new(const char *folder, cp_status *status);
 void     cp_runs_free(cp_runs *runs); /* NULL is fine */
 
 /* Takes the words over. */
 bool cp_runs_add(cp_runs *runs, const char *name, const char *group, cp_words *words, cp_status *status);
 
-bool     cp_runs_differ(const cp_runs *runs, cp_status *status); /* false: two have one name, and would share a folder */
-bool     cp_runs_save(const cp_runs *runs, cp_status *status);   /* study.json */
-cp_runs *cp_runs_load(const char *folder, cp_status *status);    /* from there */
-cp_json *cp_runs_result(const cp_runs *runs, int i);             /* NULL: there is none */
+/* Once all are there: two of one name are refused, for they would share a folder, and so is a folder with things that are no study. */
+bool cp_runs_check(const cp_runs *runs, cp_status *status);
+
+bool     cp_runs_save(const cp_runs *runs, cp_status *status); /* study.json */
+cp_runs *cp_runs_load(const char *folder, cp_status *status);  /* from there */
+cp_json *cp_runs_result(const cp_runs *runs, int i);           /* NULL: there is none */
 
 /* Its command as a line for sh, with --out, --quiet and --threads, which is 1 for 0: others run beside it. */
 void cp_runs_put_line(const cp_runs *runs, int i, int threads, cp_bytes *out);
@@ -81,7 +84,8 @@ cp_runs_path cp_runs_failure(const cp_runs *runs, int i);
 
 cp_run_stage cp_runs_look(const cp_runs *runs, int i);
 
-/* Moves what is damaged aside, into NAME.damaged-1 and so on, and tells it on stderr: it is made again. */
+/* Moves what is damaged aside, into NAME.damaged-1 and so on, and tells it on stderr: it is made again. Here the weights and
+ * checkpoints of runs that nobody works on are read through, too. */
 bool cp_runs_mend(const cp_runs *runs, cp_status *status);
 
 /* ---- doing them ---- */
@@ -93,7 +97,10 @@ typedef struct cp_runs_config {
     const char *called; /* messages begin with it: "couplet study" */
 } cp_runs_config;
 
-/* Makes all that are left, and waits for those that others are making; those whose owner has died are taken over. Ctrl-C ends
+/* Whether somebody should make it: left, or failed before, and not as_found. */
+bool cp_runs_is_open(const cp_runs *runs, int i);
+
+/* Makes all that are open, and waits for those that others are making; those whose owner has died are taken over. Ctrl-C ends
  * the processes, which save what they have. True when all are done; what failed has been told on stderr. */
 bool cp_runs_do(const cp_runs *runs, cp_runs_config config, cp_status *status);
 

@@ -139,7 +139,10 @@ static void look_elsewhere(work *w) {
     for (int i = 0; i < w->runs->count; i++) {
         if (w->fates[i] != TO_DO && w->fates[i] != ELSEWHERE) continue;
         cp_run_stage stage = cp_runs_look(w->runs, i);
-        w->fates[i] = stage == CP_STAGE_DONE || stage == CP_STAGE_DIVERGED ? ENDED : stage == CP_STAGE_RUNNING ? ELSEWHERE : TO_DO;
+        w->fates[i] = stage == CP_STAGE_DONE || stage == CP_STAGE_DIVERGED ? ENDED
+                      : stage == CP_STAGE_RUNNING                          ? ELSEWHERE
+                      : w->runs->at[i].as_found                            ? GIVEN_UP
+                                                                           : TO_DO;
     }
 }
 

@@ -4,6 +4,9 @@
 
 #include "experiments/kit/runs.h"
 
+/* FOLDER/PART/NAMEend; an empty part is none. */
+cp_runs_path cp_runs_path_in(const cp_runs *runs, const char *part, const char *name, const char *end);
+
 /* Marks the runs that wait or run as tasks of Slurm, by the files that cp_runs_submit has left. False with a message when Slurm
  * does not answer; a study that was never submitted is not asked about. */
 bool cp_runs_queued(const cp_runs *runs, bool *queued, cp_status *status);

@@ -190,7 +190,7 @@ static int choose(const cp_runs *r, const bool *queued, int *of, int *waiting) {
     int count = 0;
     for (int i = 0; i < r->count; i++) {
         cp_run_stage stage = cp_runs_look(r, i);
-        bool         left = stage == CP_STAGE_LEFT || stage == CP_STAGE_FAILED;
+        bool         left = cp_runs_is_open(r, i);
         if (left && !queued[i]) of[count++] = i;
         *waiting += (left && queued[i]) || stage == CP_STAGE_RUNNING;
     }

@@ -30,15 +30,18 @@ static bool submit(const cp_study_parts *p, cp_status *status) {
 
 static bool print_list(const cp_study_parts *p, cp_status *status) {
     cp_bytes lines = {0};
-    for (int i = 0; i < p->runs->count; i++) {
-        cp_run_stage stage = cp_runs_look(p->runs, i);
-        if (stage == CP_STAGE_LEFT || stage == CP_STAGE_FAILED)
-            cp_runs_put_line(p->runs, i, (int)cp_option_int(p->options, "threads"), &lines);
-    }
+    for (int i = 0; i < p->runs->count; i++)
+        if (cp_runs_is_open(p->runs, i)) cp_runs_put_line(p->runs, i, (int)cp_option_int(p->options, "threads"), &lines);
     if (lines.size) fwrite(lines.data, 1, lines.size, stdout);
     bool fine = !lines.failed || cp_fail(status, "not enough memory");
     cp_bytes_free(&lines);
     return fine;
+}
+
+static bool lacks_data(const cp_runs *r) {
+    for (int i = 0; i < r->count; i++)
+        if (r->at[i].as_found) return true;
+    return false;
 }
 
 /* Makes what is left, and tells whether there is something to make tables of. */
@@ -64,8 +67,9 @@ static bool make(cp_study *study) {
     }
     if (missing && missing == p->runs->count) some = false;
     if (missing)
-        cp_fail(&p->trouble, "%d of %d runs are missing%s; the same command%s makes them", missing, p->runs->count,
-                some ? " in the tables" : "", tables_only ? " without --jobs 0" : "");
+        cp_fail(&p->trouble, "%d of %d runs are missing%s; the same command%s makes them%s", missing, p->runs->count,
+                some ? " in the tables" : "", tables_only ? " without --jobs 0" : "",
+                lacks_data(p->runs) ? ", once their data are here" : "");
     return !missing || some;
 }
 

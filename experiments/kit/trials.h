@@ -11,10 +11,11 @@
 #include "experiments/kit/table.h"
 
 typedef struct cp_case {
-    const char *name;   /* NULL ends a list */
-    const void *is;     /* what the trial knows it by, or NULL */
-    const char *advice; /* behind "NAME diverged": " with rate 10: take a smaller --rate"; NULL: none */
-    bool        aside;  /* beside the main ones (a point of a sweep): in no default table, and no failure when it diverges */
+    const char *name;     /* NULL ends a list */
+    const void *is;       /* what the trial knows it by, or NULL */
+    const char *advice;   /* behind "NAME diverged": " with rate 10: take a smaller --rate"; NULL: none */
+    bool        as_found; /* its runs cannot be made here: those that are done are told of (see runs.h) */
+    bool        aside;    /* beside the main ones (a point of a sweep): in no default table, and no failure when it diverges */
 } cp_case;
 
 typedef struct cp_measure {

@@ -74,8 +74,9 @@ bool cp_trials_plan(const cp_trials *t, const cp_options *options, cp_runs *runs
             put_own_words(options, i, &words);
         }
         fine = cp_runs_add(runs, name_of(trial.of->name, number).s, trial.of->name, &words, status);
+        if (fine) runs->at[runs->count - 1].as_found = trial.of->as_found;
     }
-    fine = fine && cp_runs_differ(runs, status);
+    fine = fine && cp_runs_check(runs, status);
     for (int i = 0; fine && i < runs->count; i++) fine = check_run(command, runs, i, part, status);
     return fine;
 }

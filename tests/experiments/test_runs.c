@@ -109,9 +109,9 @@ static void a_command_is_a_line_with_its_folder(void) {
 static void two_runs_of_one_name_are_refused(void) {
     add("a", 0, NULL);
     add("b", 0, NULL);
-    TEST_ASSERT_TRUE_MESSAGE(cp_runs_differ(runs, &status), status.message);
+    TEST_ASSERT_TRUE_MESSAGE(cp_runs_check(runs, &status), status.message);
     add("a", 0, NULL);
-    TEST_ASSERT_FALSE(cp_runs_differ(runs, &status));
+    TEST_ASSERT_FALSE(cp_runs_check(runs, &status));
     says(&status, "two runs would both be called a,");
 }
 
@@ -131,8 +131,10 @@ static void a_list_is_kept_and_read_back(void) {
 static void a_folder_that_holds_no_study_is_refused(void) {
     TEST_ASSERT_NULL(cp_runs_load(scratch_folder, &status));
     says(&status, "holds no study");
-    TEST_ASSERT_NULL(cp_runs_new(scratch_folder, &status));
+    cp_runs *other = cp_runs_new(scratch_folder, &status);
+    TEST_ASSERT_FALSE(cp_runs_check(other, &status));
     says(&status, "is not empty and holds no study");
+    cp_runs_free(other);
     scratch_write("file", "x", 1);
     TEST_ASSERT_NULL(cp_runs_new(scratch("file"), &status));
     says(&status, "is a file");
@@ -141,6 +143,16 @@ static void a_folder_that_holds_no_study_is_refused(void) {
     path[sizeof path - 1] = '\0';
     TEST_ASSERT_NULL(cp_runs_new(path, &status));
     says(&status, "too long");
+}
+
+static void runs_that_were_brought_make_a_study_and_those_of_others_do_not(void) {
+    cp_folder_make(scratch("study/runs/train-20260131-235959"), &status);
+    add("a", 0, NULL);
+    add("b", 0, NULL);
+    TEST_ASSERT_FALSE(cp_runs_check(runs, &status));
+    says(&status, "is not empty and holds no study");
+    put_file(1, "result.json", "{}");
+    TEST_ASSERT_TRUE_MESSAGE(cp_runs_check(runs, &status), status.message);
 }
 
 /* ---- looking ---- */
@@ -167,6 +179,20 @@ static void how_far_a_run_is_follows_from_its_folder(void) {
                                             CP_STAGE_DIVERGED, CP_STAGE_FAILED, CP_STAGE_DAMAGED, CP_STAGE_DAMAGED,
                                             CP_STAGE_DAMAGED,  CP_STAGE_DAMAGED};
     for (int i = 0; i < 10; i++) TEST_ASSERT_EQUAL_INT_MESSAGE(expected[i], cp_runs_look(runs, i), names[i]);
+}
+
+static void a_file_that_cannot_be_read_is_no_damage(void) {
+    static const char *const files[] = {"config.json", "result.json", "log.jsonl"};
+    for (int i = 0; i < 3; i++) {
+        char path[1200];
+        add(files[i], 0, NULL);
+        for (int k = 0; k < 3; k++)
+            if (k != i) put_file(i, files[k], "{}\n");
+        snprintf(path, sizeof path, "%s/%s", cp_runs_at(runs, i).s, files[i]);
+        TEST_ASSERT_TRUE(cp_folder_make(path, &status));
+        TEST_ASSERT_NOT_EQUAL_MESSAGE(CP_STAGE_DAMAGED, cp_runs_look(runs, i), files[i]);
+    }
+    TEST_ASSERT_EQUAL_INT(CP_STAGE_LEFT, cp_runs_look(runs, 1));
 }
 
 static void a_run_is_running_while_its_log_is_locked(void) {
@@ -201,6 +227,27 @@ static void damage_is_moved_aside(void) {
         snprintf(path, sizeof path, "%s.damaged-%d/config.json", cp_runs_at(runs, 0).s, i);
         TEST_ASSERT_EQUAL_INT(0, access(path, F_OK));
     }
+}
+
+static void damaged_weights_are_moved_aside_unless_the_run_is_done(void) {
+    char path[1200];
+    add("cut", 0, NULL);
+    add("done", 0, NULL);
+    add("deep", 0, NULL);
+    add("other", 0, NULL);
+    for (int i = 0; i < 4; i++) put_file(i, "config.json", "{}");
+    put_file(1, "result.json", "{}");
+    put_file(0, "checkpoint.safetensors", "");
+    put_file(1, "selected.safetensors", "cut");
+    snprintf(path, sizeof path, "%s/lambda-1", cp_runs_at(runs, 2).s);
+    cp_folder_make(path, &status);
+    put_file(2, "lambda-1/checkpoint.safetensors", "cut");
+    put_file(3, "notes.txt", "cut");
+    TEST_ASSERT_TRUE_MESSAGE(cp_runs_mend(runs, &status), status.message);
+    for (int i = 0; i < 4; i++)
+        TEST_ASSERT_EQUAL_INT_MESSAGE(i == 0 || i == 2 ? -1 : 0, access(cp_runs_at(runs, i).s, F_OK), runs->at[i].name);
+    snprintf(path, sizeof path, "%s.damaged-1/lambda-1", cp_runs_at(runs, 2).s);
+    TEST_ASSERT_EQUAL_INT(0, access(path, F_OK));
 }
 
 static void a_file_system_without_locks_is_refused(void) {
@@ -240,6 +287,16 @@ static void a_failure_is_told_kept_and_does_not_stop_the_others(void) {
     scratch_holds("study/failed/killed.txt", "it was killed by signal 9\n", 26);
     TEST_ASSERT_EQUAL_INT(CP_STAGE_FAILED, cp_runs_look(runs, 0));
     TEST_ASSERT_EQUAL_INT(CP_STAGE_DONE, cp_runs_look(runs, 2));
+}
+
+static void a_run_without_its_data_is_not_tried(void) {
+    add_script("there", FINISHES);
+    add_script("gone", "echo x >>\"$out/times\"; " FINISHES);
+    runs->at[1].as_found = true;
+    TEST_ASSERT_TRUE_MESSAGE(do_all(1), status.message);
+    TEST_ASSERT_FALSE(cp_runs_is_open(runs, 1));
+    TEST_ASSERT_EQUAL_INT(CP_STAGE_DONE, cp_runs_look(runs, 0));
+    TEST_ASSERT_EQUAL_INT(-1, access(cp_runs_at(runs, 1).s, F_OK));
 }
 
 static void a_program_that_cannot_be_started_is_told(void) {
@@ -285,12 +342,16 @@ int main(void) {
     RUN_TEST(two_runs_of_one_name_are_refused);
     RUN_TEST(a_list_is_kept_and_read_back);
     RUN_TEST(a_folder_that_holds_no_study_is_refused);
+    RUN_TEST(runs_that_were_brought_make_a_study_and_those_of_others_do_not);
     RUN_TEST(how_far_a_run_is_follows_from_its_folder);
+    RUN_TEST(a_file_that_cannot_be_read_is_no_damage);
     RUN_TEST(a_run_is_running_while_its_log_is_locked);
     RUN_TEST(damage_is_moved_aside);
+    RUN_TEST(damaged_weights_are_moved_aside_unless_the_run_is_done);
     RUN_TEST(a_file_system_without_locks_is_refused);
     RUN_TEST(runs_are_made_side_by_side_and_once);
     RUN_TEST(a_failure_is_told_kept_and_does_not_stop_the_others);
+    RUN_TEST(a_run_without_its_data_is_not_tried);
     RUN_TEST(a_program_that_cannot_be_started_is_told);
     RUN_TEST(a_run_that_another_process_holds_is_waited_for);
     RUN_TEST(the_sign_test_is_the_binomial_one);

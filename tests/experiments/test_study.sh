@@ -62,6 +62,15 @@ events() { # folder, event: how often it is in the logs of the runs
     same_tables "two small files of a run are enough, and the data may lie elsewhere" one brought
     expect_empty "nothing was computed for it" "$(ls brought/runs/*/log.jsonl 2>/dev/null)"
     expect 0 "gone/gray.npz is missing; its runs that are done are told of" gone/gray.npz $tiny --out brought
+    mv brought/runs/gray-1-softmax-0 kept
+    expect 1 "1 of 8 runs are missing in the tables; the same command makes them, once their data are here" gone/gray.npz $tiny --out brought
+    expect_empty "a run whose data are missing is not tried" "$(ls brought/failed 2>/dev/null)"
+    expect_empty "nor listed" "$(study gone/gray.npz $tiny --out brought --list 2>/dev/null)"
+    mv kept brought/runs/gray-1-softmax-0
+    expect 1 "gone/gra.npz is missing; it is left out" gone/gra.npz $tiny --out brought
+    mkdir gray-1 && cp gray.npz gray-1/gray-2.npz
+    study gray-1/gray-2.npz $quick --steps 8 --seeds 0 --methods softmax --labels 1 --quiet --out second
+    expect 1 "gray.npz is missing; it is left out" gray-1/gray.npz $tiny --out second
     expect 1 "gone.npz is missing; it is left out" gray.npz gone.npz $tiny --out one
     "$draw_images" elsewhere/gray.npz 8 8 1 3 41 30 36
     expect 1 "its data were another file than this gray" elsewhere/gray.npz $tiny --out brought
@@ -73,9 +82,12 @@ events() { # folder, event: how often it is in the logs of the runs
     rm worn/runs/gray-1-hybrid-0/result.json
     echo '{oops}' >worn/runs/gray-1-hybrid-0/log.jsonl
     rm worn/runs/gray-3-softmax-1/result.json
+    rm worn/runs/gray-3-hybrid-1/result.json
+    : >worn/runs/gray-3-hybrid-1/checkpoint.safetensors
     expect 0 "worn/runs/gray-1-softmax-0 is damaged; it is made again" gray.npz $tiny --out worn
     same_tables "what was damaged is made again" one worn
     expect_success "what was there is kept beside it" test -d worn/runs/gray-1-hybrid-0.damaged-1
+    expect_success "also where only the checkpoint was damaged" test -d worn/runs/gray-3-hybrid-1.damaged-1
     cp -r one failing
     rm -r failing/runs/gray-1-softmax-0 failing/runs/gray-3-softmax-0
     touch failing/runs/gray-1-softmax-0
