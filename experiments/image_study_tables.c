@@ -14,7 +14,11 @@
     {split "_" view "_accuracy", "accuracy, %", 2, false}, {split "_" view "_ece", "ECE, %", 2, false}, {                          \
         split "_" view "_nll", "NLL", 3, false                                                                                     \
     }
-#define OF_SPLIT(split) OF_VIEW(split, "end"), OF_VIEW(split, "selected"), OF_VIEW(split, "scaled")
+#define BY_PATIENT(split, view)                                                                                                    \
+    { split "_" view "_patient_accuracy", "accuracy by patient, %", 2, true } /* NaN: none are known */
+#define OF_SPLIT(split)                                                                                                            \
+    OF_VIEW(split, "end"), OF_VIEW(split, "selected"), OF_VIEW(split, "scaled"), BY_PATIENT(split, "end"),                         \
+        BY_PATIENT(split, "selected")
 
 const cp_measure cp_image_study_measures[] = {
     OF_SPLIT("test"),
@@ -42,8 +46,13 @@ void cp_image_study_read(cp_trial *trial, const cp_json *result) {
         return;
     }
     for (const cp_measure *m = cp_image_study_measures; m->name; m++)
-        if (sscanf(m->name, "%15[a-z]_%15[a-z]_%15[a-z]", split, view, metric) == 3)
-            cp_trial_put(trial, m->name, cp_json_number(cp_json_get(cp_json_get(cp_json_get(result, split), view), metric), NAN));
+        if (sscanf(m->name, "%15[a-z]_%15[a-z]_%15[a-z]", split, view, metric) == 3) {
+            const cp_json *found = cp_json_get(cp_json_get(result, split), view);
+            cp_trial_put(trial, m->name,
+                         strcmp(metric, "patient") == 0
+                             ? cp_json_number(cp_json_get(cp_json_get(found, "by_patient"), "accuracy"), NAN)
+                             : cp_json_number(cp_json_get(found, metric), NAN));
+        }
     cp_trial_put(trial, "selected_step", cp_json_number(cp_json_get(result, "selected_step"), NAN));
     cp_trial_put(trial, "temperature", cp_json_number(cp_json_get(result, "temperature"), NAN));
     cp_trial_put(trial, "guard_events", cp_json_number(cp_json_get(guard, "events"), NAN));
@@ -199,6 +208,12 @@ static void put_number(FILE *file, double value) {
         fputc(',', file);
 }
 
+static void put_value(const cp_image_study *s, const cp_study_case *c, FILE *file) {
+    if (!*s->swept) return;
+    cp_csv_text(file, c->value);
+    fputc(',', file);
+}
+
 /* One line a run. */
 static void write_runs(const cp_image_study *s, FILE *file) {
     const cp_trials *trials = s->study->trials;
@@ -210,8 +225,9 @@ static void write_runs(const cp_image_study *s, FILE *file) {
             const cp_study_case *c = &s->of[i];
             bool                 made = cp_trials_made(trials, i, r);
             bool                 finite = isfinite(cp_trials_each(trials, i, "test_end_accuracy")[r]);
-            fprintf(file, "%s,%s,%lld,%s,", c->set->name, c->set->md5, (long long)c->labels, c->method);
-            if (*s->swept) fprintf(file, "%s,", c->value);
+            cp_csv_text(file, c->set->name);
+            fprintf(file, ",%s,%lld,%s,", c->set->md5, (long long)c->labels, c->method);
+            put_value(s, c, file);
             fprintf(file, "%lld,%s", (long long)s->seeds[r], !made ? "missing" : finite ? "done" : "diverged");
             for (const cp_measure *m = cp_image_study_measures; m->name; m++)
                 put_number(file, cp_trials_each(trials, i, m->name)[r]);
@@ -229,8 +245,10 @@ static void write_summary(const cp_image_study *s, FILE *file) {
         const cp_paper_cell *theirs = paper_of(s, i);
         int                  made = 0;
         for (int r = 0; r < s->seed_count; r++) made += cp_trials_made(s->study->trials, i, r);
-        fprintf(file, "%s,%lld,%s,%s%s%d,%d", c->set->name, (long long)c->labels, c->method, c->value, *s->swept ? "," : "", made,
-                cp_trials_diverged(s->study->trials, i));
+        cp_csv_text(file, c->set->name);
+        fprintf(file, ",%lld,%s,", (long long)c->labels, c->method);
+        put_value(s, c, file);
+        fprintf(file, "%d,%d", made, cp_trials_diverged(s->study->trials, i));
         for (const cp_measure *m = cp_image_study_measures; m->name; m++) {
             cp_mean_sd found = cp_trials_mean_sd(s->study->trials, i, m->name);
             put_number(file, found.mean);
@@ -283,7 +301,7 @@ static bool save(const telling *t, const char *name, void (*write)(const telling
 
 /* ---- all of it ---- */
 
-static void put_notes(cp_image_study *s, bool paper) {
+static void put_notes(cp_image_study *s, bool paper, bool differences) {
     cp_study_note(s->study,
                   "Mean (standard deviation) over %d seed%s on the %s split. End: the weights at the end of training; "
                   "selected: those with the least validation NLL; scaled: these, by a temperature from validation.",
@@ -293,7 +311,7 @@ static void put_notes(cp_image_study *s, bool paper) {
         if (cp_paper_set(s->sets[i].name) && strchr(s->sets[i].title, '('))
             cp_study_note(s->study, "%s is %s, not the official file: its images and splits are others than the paper's.",
                           s->sets[i].title, s->sets[i].name);
-    if (s->methods.count > 1)
+    if (differences)
         cp_study_note(s->study,
                       "Differences are over the same seeds; in brackets: in how many the method is better than softmax, and "
                       "the p of a two-sided sign test.");
@@ -305,7 +323,7 @@ bool cp_image_study_tell(cp_image_study *s, cp_status *status) {
     telling t = {s, {main_table(s, paper), difference_table(s), more_table(s)}};
     bool    fine = save(&t, "table.txt", write_text, status) && save(&t, "table.tex", write_latex, status) &&
                 save(&t, "table.csv", write_summary_of, status) && save(&t, "runs.csv", write_runs_of, status);
-    put_notes(s, paper);
+    put_notes(s, paper, t.tables[1]);
     cp_study_table(s->study, "table", t.tables[0]);
     if (t.tables[1]) cp_study_table(s->study, "differences", t.tables[1]);
     cp_study_table(s->study, "more", t.tables[2]);

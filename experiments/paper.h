@@ -1,4 +1,5 @@
-/* The paper's figures for MedMNIST: mean and standard deviation over ten draws of 1 and of 10 labels a class, at the end of training. */
+/* The paper's figures for MedMNIST: mean and standard deviation over ten draws of 1 and of 10 labels a class, at the end of
+ * training. */
 #ifndef CP_EXPERIMENTS_PAPER_H
 #define CP_EXPERIMENTS_PAPER_H
 

@@ -110,7 +110,8 @@ void        cp_metrics_free(cp_metrics *metrics); /* NULL is fine */
 int *cp_groups_number(const int *groups, int n, int *count);
 
 /* For result.json: {"n": 624, "accuracy": 86.7, ..., "intervals": {"accuracy": [83.9, 89.3], ...}}, shares in percent, and "bins":
- * {"count": [...], "confidence": [...], "accuracy": [...]}, where the means are shares of 1 or, of an empty bin, null. Where there are groups, also "by_patient": {"n": groups, "accuracy": 85.1, ..., "intervals": {...}}. */
+ * {"count": [...], "confidence": [...], "accuracy": [...]}, where the means are shares of 1 or, of an empty bin, null. Where
+ * there are groups, also "by_patient": {"n": groups, "accuracy": 85.1, ..., "intervals": {...}}. */
 void cp_metrics_put(const cp_metrics *metrics, cp_json_writer *writer, const char *key);
 
 #define cp_metrics_new(...) cp_metrics_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)

@@ -62,6 +62,10 @@ static const cp_option of_studies[] = {
     {.name = "trial", .kind = CP_OPTION_INT, .most = 1e9, .help = "make this trial alone, from 0 on, as --jobs and --list do"},
 };
 
+/* Of those whose trials are always runs of their own. */
+static const cp_option out_of_study = {
+    .name = "out", .kind = CP_OPTION_TEXT, .value = "DIR", .incidental = true, .help = "folder of the study, new or begun; needed"};
+
 struct cp_options {
     const cp_command  *command;
     cp_called_text     called;
@@ -103,6 +107,7 @@ int cp_command_own_options(const cp_command *command, const cp_option **all) {
     }
     for (size_t i = 0; command->study && i < sizeof of_studies / sizeof *of_studies; i++)
         if (!lacks(command, own_out, of_studies[i].name)) add(&list, &of_studies[i]);
+    if (command->study && command->hands_on) add(&list, &out_of_study);
     for (size_t i = 0; i < sizeof common / sizeof *common; i++)
         if (!lacks(command, own_out, common[i].name)) add(&list, &common[i]);
     return list.count;

@@ -80,7 +80,7 @@ static bool start(work *w, child *place, int i, cp_status *status) {
     return fine;
 }
 
-/* What it said goes to failed/, and its last line to the user. */
+/* What it said goes to failed/ and to the user. */
 static void tell_failure(work *w, const child *c, int end) {
     const cp_runs *r = w->runs;
     cp_runs_path   path = cp_runs_failure(r, c->run);

@@ -128,6 +128,20 @@ static bool write_script(const cp_runs *r, int number, cp_status *status) {
     return write_text(slurm_file(r, number, "sh").s, &text, status);
 }
 
+/* Slurm replaces what follows a % in the path of the output. */
+static void put_output(cp_bytes *command, const cp_runs *r, const char *file) {
+    cp_bytes path = {0};
+    for (const char *c = r->folder; *c; c++) cp_bytes_text(&path, *c == '%' ? "%%" : (char[]){*c, '\0'});
+    cp_bytes_text(&path, "/slurm/");
+    cp_bytes_text(&path, file);
+    cp_bytes_append(&path, "", 1);
+    cp_bytes_text(command, " --output=");
+    if (!path.failed) cp_words_quote(command, (const char *)path.data);
+    command->failed = command->failed || path.failed;
+    cp_bytes_free(&path);
+    cp_bytes_text(command, " ");
+}
+
 /* One array: its files, then sbatch. */
 static bool submit_array(const cp_runs *r, int number, const int *of, int count, int threads, const char *options, long *job,
                          cp_status *status) {
@@ -138,12 +152,10 @@ static bool submit_array(const cp_runs *r, int number, const int *of, int count,
         cp_bytes_text(&names, r->at[of[k]].name);
         cp_bytes_text(&names, "\n");
     }
-    snprintf(part, sizeof part, "sbatch --parsable --job-name=couplet --array=1-%d --cpus-per-task=%d --output=", count, threads);
+    snprintf(part, sizeof part, "sbatch --parsable --job-name=couplet --array=1-%d --cpus-per-task=%d", count, threads);
     cp_bytes_text(&command, part);
-    snprintf(part, sizeof part, "/slurm/%d.%%a.txt", number);
-    cp_words_quote(&command, r->folder);
-    cp_bytes_text(&command, part);
-    cp_bytes_text(&command, " ");
+    snprintf(part, sizeof part, "%d.%%a.txt", number);
+    put_output(&command, r, part);
     cp_bytes_text(&command, options);
     cp_bytes_text(&command, " ");
     cp_words_quote(&command, slurm_file(r, number, "sh").s);
@@ -162,6 +174,7 @@ static bool submit_merge(const cp_runs *r, int number, const char *jobs, const c
                          cp_status *status) {
     cp_bytes   text = {0}, command = {0}, answer = {0};
     slurm_path path = slurm_file(r, number, "merge.sh");
+    char       file[40];
     cp_bytes_text(&text, "#!/bin/sh\nexec");
     for (int k = 0; k < merge->count; k++) {
         cp_bytes_text(&text, " ");
@@ -170,9 +183,8 @@ static bool submit_merge(const cp_runs *r, int number, const char *jobs, const c
     cp_bytes_text(&text, "\n");
     cp_bytes_text(&command, "sbatch --parsable --job-name=couplet-merge --dependency=afterany");
     cp_bytes_text(&command, jobs);
-    cp_bytes_text(&command, " --output=");
-    cp_words_quote(&command, slurm_file(r, number, "merge.txt").s);
-    cp_bytes_text(&command, " ");
+    snprintf(file, sizeof file, "%d.merge.txt", number);
+    put_output(&command, r, file);
     cp_bytes_text(&command, options);
     cp_bytes_text(&command, " ");
     cp_words_quote(&command, path.s);
@@ -217,13 +229,34 @@ static bool submit_all(const cp_runs *r, const int *of, int count, const char *o
     fine = fine && (!jobs.failed || cp_fail(status, "not enough memory")) &&
            submit_merge(r, first, (const char *)jobs.data, merge, options, &merge_job, status);
     if (fine) {
-        printf("Submitted job %ld: the tables, when these have ended\nWatch them: squeue --me; %s --status %s\nEnd them: scancel",
-               merge_job, called, r->folder);
+        cp_bytes folder = {0};
+        cp_words_quote(&folder, r->folder);
+        printf("Submitted job %ld: the tables, when these have ended\nWatch them: squeue --me; %s --status %.*s\nEnd them: scancel",
+               merge_job, called, (int)folder.size, (const char *)folder.data);
+        cp_bytes_free(&folder);
         for (char *c = (char *)jobs.data; *c; c++) putchar(*c == ':' ? ' ' : *c);
         printf(" %ld\nThe same command again submits what is missing then.\n", merge_job);
     }
     cp_bytes_free(&jobs);
     return fine;
+}
+
+/* sbatch takes the last of two, and its long options by their beginnings. */
+static bool are_allowed(const char *options, cp_status *status) {
+    static const char *const own[] = {"--ar", "--dep", "-a", "-d"};
+    for (const char *word = options; *word;) {
+        word += strspn(word, " \t\n'\"");
+        size_t length = strcspn(word, " \t\n");
+        for (int k = 0; k < 4; k++)
+            if (strncmp(word, own[k], strlen(own[k])) == 0)
+                return cp_fail(
+                    status,
+                    "--slurm: %.*s would undo the study's own array and its dependencies; for at most N tasks at a time, say "
+                    "scontrol update JobId=JOB ArrayTaskThrottle=N once they are submitted",
+                    length < 60 ? (int)length : 60, word);
+        word += length;
+    }
+    return true;
 }
 
 bool cp_runs_submit(const cp_runs *r, const char *options, int threads, const cp_words *merge, const char *called,
@@ -232,11 +265,13 @@ bool cp_runs_submit(const cp_runs *r, const char *options, int threads, const cp
     bool *queued = calloc((size_t)r->count + 1, sizeof *queued);
     int  *of = malloc(((size_t)r->count + 1) * sizeof *of), waiting = 0;
     snprintf(folder, sizeof folder, "%s/slurm", r->folder);
-    bool fine = ((queued && of) || cp_fail(status, "not enough memory")) && cp_folder_make(folder, status) &&
-                cp_runs_queued(r, queued, status);
+    bool fine = are_allowed(options, status) && ((queued && of) || cp_fail(status, "not enough memory")) &&
+                cp_folder_make(folder, status) && cp_runs_queued(r, queued, status);
     int count = fine ? choose(r, queued, of, &waiting) : 0;
     if (fine && waiting) printf("%d run%s queued or running already\n", waiting, waiting == 1 ? " is" : "s are");
-    if (fine && !count) printf("There is nothing to submit\n");
+    if (fine && !count)
+        printf("There is nothing to submit%s\n",
+               waiting ? "" : "; the same command with --jobs 0 in the place of --slurm makes tables of what is there");
     if (count) fine = submit_all(r, of, count, options, threads > 0 ? threads : 1, merge, called, status);
     free(queued);
     free(of);

@@ -68,7 +68,7 @@ void cp_table_mean_sd(cp_table *t, double mean, double sd, int decimals) {
     if (isfinite(mean) && isfinite(sd))
         cp_table_text(t, "%.*f (%.*f)", decimals, mean, decimals, sd);
     else
-        cp_table_text(t, "-");
+        cp_table_number(t, mean, decimals);
 }
 
 /* Characters, not bytes: the bytes of UTF-8 that do not continue one. */
@@ -116,7 +116,7 @@ void cp_table_print(const cp_table *t, FILE *file) {
     }
 }
 
-static void print_csv_cell(FILE *file, const char *text) {
+void cp_csv_text(FILE *file, const char *text) {
     if (!strpbrk(text, ",\"\n")) {
         fputs(text, file);
         return;
@@ -124,13 +124,6 @@ static void print_csv_cell(FILE *file, const char *text) {
     fputc('"', file);
     for (; *text; text++) fputs(*text == '"' ? "\"\"" : (char[]){*text, '\0'}, file);
     fputc('"', file);
-}
-
-void cp_table_csv(const cp_table *t, FILE *file) {
-    for (int i = 0; t && t->columns > 0 && i < t->count; i++) {
-        print_csv_cell(file, t->cell[i]);
-        fputc(i % t->columns == t->columns - 1 || i == t->count - 1 ? '\n' : ',', file);
-    }
 }
 
 static void print_latex_cell(FILE *file, const char *text) {
@@ -187,5 +180,5 @@ cp_mean_sd cp_mean_sd_of(const double *values, int count) {
     double mean = 0, squares = 0;
     for (int i = 0; i < count; i++) mean += values[i] / count;
     for (int i = 0; i < count; i++) squares += (values[i] - mean) * (values[i] - mean);
-    return (cp_mean_sd){count > 0 ? mean : NAN, count > 1 ? sqrt(squares / (count - 1)) : 0};
+    return (cp_mean_sd){count > 0 ? mean : NAN, count > 1 ? sqrt(squares / (count - 1)) : NAN};
 }

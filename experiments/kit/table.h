@@ -28,19 +28,21 @@ void cp_table_column(cp_table *table, const char *title); /* one more, before th
 
 /* The next cell, row by row. */
 void cp_table_text(cp_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void cp_table_mean_sd(cp_table *table, double mean, double sd, int decimals); /* "97.68 (0.61)"; not finite: "-" */
+void cp_table_mean_sd(cp_table *table, double mean, double sd, int decimals); /* "97.68 (0.61)", "97.68" without an sd, "-" */
 void cp_table_number(cp_table *table, double value, int decimals);            /* not finite: "-" */
 
 void cp_table_print(const cp_table *table, FILE *file);
-void cp_table_csv(const cp_table *table, FILE *file);   /* RFC 4180, but for the line's end, which is \n */
 void cp_table_latex(const cp_table *table, FILE *file); /* a tabular with booktabs' rules */
+
+/* A text as a field of CSV (RFC 4180): in quotes where it has a comma, a quote or a line's end. */
+void cp_csv_text(FILE *file, const char *text);
 
 /* {"columns": [...], "rows": [[...], ...]}, all of it texts, for result.json: a report shows the table from there. */
 void cp_table_put(const cp_table *table, cp_json_writer *writer, const char *key);
 
 void cp_table_read(cp_table *table, const cp_json *json); /* what cp_table_put wrote, into a table of 0 columns */
 
-/* Mean and standard deviation (n - 1 below) of values; the sd of fewer than two is 0. */
+/* Mean and standard deviation (n - 1 below) of values; of fewer than two there is no sd, NaN. */
 typedef struct cp_mean_sd {
     double mean, sd;
 } cp_mean_sd;

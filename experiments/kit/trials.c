@@ -234,10 +234,10 @@ void cp_trials_cell(const cp_trials *t, cp_table *table, int of_case, const char
     int        found_in = is_case(t, of_case) ? made(t, of_case) : 0;
     if (lost)
         cp_table_text(table, "diverged (%d of %d)", lost, t->config.repeats);
-    else if (found_in && found_in < t->config.repeats)
+    else if (found_in > 1 && found_in < t->config.repeats)
         cp_table_text(table, "%.*f (%.*f), %d of %d", decimals, found.mean, decimals, found.sd, found_in, t->config.repeats);
-    else if (t->config.repeats == 1)
-        cp_table_number(table, found.mean, decimals);
+    else if (found_in && found_in < t->config.repeats)
+        cp_table_text(table, "%.*f, %d of %d", decimals, found.mean, found_in, t->config.repeats);
     else
         cp_table_mean_sd(table, found.mean, found.sd, decimals);
 }

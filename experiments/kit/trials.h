@@ -99,7 +99,7 @@ bool          cp_trials_made(const cp_trials *trials, int of_case, int repeat);
 int           cp_trials_diverged(const cp_trials *trials, int of_case); /* in how many repetitions */
 
 /* The next cell: "97.68 (0.61)", with one repetition "97.68", "diverged (2 of 10)", or "-"; where some are still to be made,
- * "97.68 (0.61), 7 of 10". */
+ * "97.68 (0.61), 7 of 10" or "97.68, 1 of 10". */
 void cp_trials_cell(const cp_trials *trials, cp_table *table, int of_case, const char *measure);
 
 /* KEY: {MEASURE: {"mean":, "sd":, "each": [...]}, ..., "diverged": 2}, the last only where some did. */

@@ -231,21 +231,32 @@ static void tables_align_their_columns(void) {
     cp_json_writer_free(&w);
 }
 
-static void tables_are_also_csv_and_latex(void) {
+static void a_text_is_quoted_where_csv_needs_it(void) {
+    char  *text = NULL;
+    size_t size;
+    FILE  *file = open_memstream(&text, &size);
+    cp_csv_text(file, "plain text");
+    cp_csv_text(file, "a, b");
+    cp_csv_text(file, "\"c\"");
+    fclose(file);
+    TEST_ASSERT_EQUAL_STRING("plain text\"a, b\"\"\"\"c\"\"\"", text);
+    free(text);
+}
+
+static void tables_are_also_latex(void) {
     char     *text = NULL;
     size_t    size;
     FILE     *file = open_memstream(&text, &size);
     cp_table *t = cp_table_new(2, "method", "accuracy, %");
     cp_table_text(t, "a \"b\" & c_d");
     cp_table_number(t, 5, 1);
-    cp_table_csv(t, file);
+    cp_table_mean_sd(t, 7, NAN, 1);
+    cp_table_mean_sd(t, NAN, NAN, 1);
     cp_table_latex(t, file);
     fclose(file);
-    TEST_ASSERT_EQUAL_STRING("method,\"accuracy, %\"\n"
-                             "\"a \"\"b\"\" & c_d\",5.0\n"
-                             "% needs \\usepackage{booktabs}\n\\begin{tabular}{lr}\n\\toprule\n"
+    TEST_ASSERT_EQUAL_STRING("% needs \\usepackage{booktabs}\n\\begin{tabular}{lr}\n\\toprule\n"
                              "method & accuracy, \\% \\\\\n\\midrule\n"
-                             "a \"b\" \\& c\\_d & 5.0 \\\\\n\\bottomrule\n\\end{tabular}\n",
+                             "a \"b\" \\& c\\_d & 5.0 \\\\\n7.0 & - \\\\\n\\bottomrule\n\\end{tabular}\n",
                              text);
     free(text);
     cp_table_free(t);
@@ -254,7 +265,7 @@ static void tables_are_also_csv_and_latex(void) {
 static void means_and_deviations_are_those_of_a_sample(void) {
     cp_mean_sd m = cp_mean_sd_of((double[]){1, 2, 3, 4}, 4);
     TEST_ASSERT_TRUE(fabs(m.mean - 2.5) < 1e-12 && fabs(m.sd - sqrt(5.0 / 3)) < 1e-12);
-    TEST_ASSERT_TRUE(cp_mean_sd_of((double[]){7}, 1).sd == 0);
+    TEST_ASSERT_TRUE(cp_mean_sd_of((double[]){7}, 1).mean == 7 && isnan(cp_mean_sd_of((double[]){7}, 1).sd));
     TEST_ASSERT_TRUE(isnan(cp_mean_sd_of(NULL, 0).mean));
 }
 
@@ -420,7 +431,8 @@ int main(void) {
     RUN_TEST(required_options_and_arguments_must_be_there);
     RUN_TEST(help_wins_over_everything_and_lists_every_option);
     RUN_TEST(tables_align_their_columns);
-    RUN_TEST(tables_are_also_csv_and_latex);
+    RUN_TEST(a_text_is_quoted_where_csv_needs_it);
+    RUN_TEST(tables_are_also_latex);
     RUN_TEST(options_are_handed_on_and_a_study_has_its_own);
     RUN_TEST(means_and_deviations_are_those_of_a_sample);
     RUN_TEST(defaults_follow_the_choice_they_depend_on);
