@@ -16,9 +16,7 @@
     }
 #define BY_PATIENT(split, view)                                                                                                    \
     { split "_" view "_patient_accuracy", "accuracy by patient, %", 2, true } /* NaN: none are known */
-#define OF_SPLIT(split)                                                                                                            \
-    OF_VIEW(split, "end"), OF_VIEW(split, "selected"), OF_VIEW(split, "scaled"), BY_PATIENT(split, "end"),                         \
-        BY_PATIENT(split, "selected")
+#define OF_SPLIT(split) OF_VIEW(split, "end"), OF_VIEW(split, "selected"), OF_VIEW(split, "scaled")
 
 const cp_measure cp_image_study_measures[] = {
     OF_SPLIT("test"),
@@ -27,6 +25,10 @@ const cp_measure cp_image_study_measures[] = {
     {"temperature", "temperature", 2, false},
     {"guard_events", "guard events", 1, false},
     {"rollbacks", "rollbacks", 1, false},
+    BY_PATIENT("test", "end"),
+    BY_PATIENT("test", "selected"),
+    BY_PATIENT("validation", "end"),
+    BY_PATIENT("validation", "selected"),
     {0},
 };
 

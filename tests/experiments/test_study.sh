@@ -23,6 +23,14 @@ same_tables() { # sentence, folder, folder
     done
 }
 
+field() { # file, column: in its second line
+    awk -F, -v column="$2" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == column) at = i } NR == 2 { print $at }' "$1"
+}
+
+error_bars() { # of a figure
+    awk '/class="errors"/ { inside = 1 } /<\/g>/ { inside = 0 } inside && /<path/ { n++ } END { print n + 0 }' "$1"
+}
+
 events() { # folder, event: how often it is in the logs of the runs
     cat "$1"/runs/*/log.jsonl | grep -c "\"event\":\"$2\""
 }
@@ -93,7 +101,10 @@ events() { # folder, event: how often it is in the logs of the runs
     touch failing/runs/gray-1-softmax-0
     expect 1 "gray-1-softmax-0 failed: couplet train: " gray.npz $tiny --out failing
     expect_success "a run that fails does not stop the others" test -s failing/runs/gray-3-softmax-0/result.json
-    expect_success "the table tells of what is there" grep -q "1 of 2" failing/table.txt
+    expect_success "the table tells of what is there, and no sd of one run" grep -qE "gray +1 +softmax +[0-9.]+, 1 of 2 " failing/table.txt
+    expect_success "nor do the numbers for programs" grep -qE "^gray,1,softmax,1,0,[0-9.]+,,[0-9.]+,," failing/table.csv
+    expect_success "the diagram of reliability says how many runs it has" grep -q "softmax, 1 label, 1 of 2 runs" failing/reliability-gray.svg
+    expect_empty "where all are there it says nothing" "$(grep "2 of 2 runs" failing/reliability-gray.svg)"
     expect_success "what it said is kept" grep -q "is a file" failing/failed/gray-1-softmax-0.txt
     expect 0 "gray-1-softmax-0: couplet train: " --status failing
     rm failing/runs/gray-1-softmax-0
@@ -102,6 +113,7 @@ events() { # folder, event: how often it is in the logs of the runs
     expect_empty "and the failure is forgotten" "$(ls failing/failed)"
     expect 1 "hybrid diverged in 2 of 2" gray.npz $quick --steps 40 --inject weights --inject-at 2 --rollbacks 0 --methods hybrid --labels 3 --seeds 0-1 --out lost
     expect_success "a run that diverged is in no mean" grep -q "diverged (2 of 2)" lost/table.txt
+    expect_empty "nor in a diagram" "$(ls lost/reliability-* 2>/dev/null)"
 
     # ---- more seeds, a sweep ----
 
@@ -112,13 +124,64 @@ events() { # folder, event: how often it is in the logs of the runs
     expect_success "and a figure" test -s sweep/sweep.svg
     expect_success "the option is handed on" grep -q '"lambda": "10"' sweep/runs/gray-3-hybrid-lambda=10-0/config.json
 
+    # ---- figures of other commands in the same folder ----
+
+    cp -r two other
+    touch other/mine.svg other/boxes-of-mine.svg
+    expect_success "samples tell of which seed they are" test -s other/samples-gray-3-hybrid-0.png
+    study gray.npz $quick --steps 8 --seeds 1 --methods hybrid --labels 1,3 --quiet --out other
+    expect_success "with other seeds, they are of the first of these" test -s other/samples-gray-3-hybrid-1.png
+    expect_empty "and those of others are gone" "$(ls other/samples-*-0.* 2>/dev/null)"
+    expect_empty "differences to softmax are told of only where it is among the methods" "$(grep "than softmax" other/result.json)"
+    cp gray.npz "my data/two, or 2.npz"
+    study "my data/two, or 2.npz" $quick --steps 8 --seeds 1 --methods hybrid --labels 1 --samples 0 --quiet --out other
+    expect_empty "figures of other sets are gone" "$(ls other/reliability-gray* other/samples-* 2>/dev/null)"
+    expect_success "those of this one are there" test -s other/boxes.svg -a -s "other/reliability-two, or 2.svg"
+    expect_success "a name with a comma is one field" grep -q '^"two, or 2",[0-9a-f]*,1,hybrid,1,done,' other/runs.csv
+    expect_success "in both files" grep -q '^"two, or 2",1,hybrid,1,0,' other/table.csv
+    study gray.npz $quick --steps 8 --seeds 0-1 --methods hybrid --labels 3 --sweep lambda=1 --quiet --out other
+    expect_empty "a sweep has no boxes" "$(ls other/boxes.* other/reliability-* 2>/dev/null)"
+    expect_success "of two runs there is an error bar for accuracy and one for ECE" test "$(error_bars other/sweep.svg)" -eq 2
+    study gray.npz $quick --steps 8 --seeds 0 --methods hybrid --labels 3 --sweep lambda=1 --quiet --out other
+    expect_success "of one there is none" test "$(error_bars other/sweep.svg)" -eq 0
+    expect_success "what is not the study's own stays" test -e other/mine.svg -a -e other/boxes-of-mine.svg
+
+    # ---- patients ----
+
+    "$draw_images" slices.npz 8 8 1 3 40 30 36 1 val test
+    study slices.npz $quick --steps 8 --seeds 0 --methods softmax --labels 3 --quiet --out patients
+    expected=$(member patients/runs/slices-3-softmax-0/result.json test/selected/by_patient/accuracy)
+    expect_success "accuracy by patient is in runs.csv" \
+        awk "BEGIN { found = \"$(field patients/runs.csv test_selected_patient_accuracy)\"; exit !(found != \"\" && (found - $expected) ^ 2 < 1e-9) }"
+    expect_empty "without patients there is none" "$(field two/runs.csv test_selected_patient_accuracy)"
+
+    # ---- what Slurm is told, by programs that stand in for its own; test_study_slurm.sh has a real one ----
+
+    mkdir bin
+    printf '#!/bin/sh\nprintf "%%s\\n" "$@" >>asked\necho 7\n' >bin/sbatch
+    printf '#!/bin/sh\n' | tee bin/squeue >bin/scontrol
+    chmod +x bin/*
+    PATH=$PWD/bin:$PATH
+    for option in --array=1-2%8 "--time=1 -a 1-2" --dependency=after:3 "--depend after:3"; do
+        expect 1 "ArrayTaskThrottle=N" gray.npz $tiny --out "50%d of it" "--slurm=$option"
+    done
+    expect_success "then nothing is submitted" test ! -e asked
+    expect 0 "Watch them: squeue --me; couplet study --status '50%d of it'" gray.npz $tiny --out "50%d of it" "--slurm=--time=1 -A me"
+    expect_success "a % of the folder's name is one" grep -qxF -e "--output=50%%d of it/slurm/1.%a.txt" asked
+    expect_success "for the tables, too" grep -qxF -e "--output=50%%d of it/slurm/1.merge.txt" asked
+    expect_success "other options are handed on to both" test "$(grep -cx -e --time=1 asked)" -eq 2
+    expect 0 "There is nothing to submit; the same command with --jobs 0 in the place of --slurm makes tables" gray.npz $tiny --out two --slurm
+
     # ---- what is told ----
 
     expect 0 "3 of 3 runs done" --status one
     expect_success "the status is also JSON" test "$(study --status one --json | grep -c '"state": "done"')" -eq 3
     expect 0 "and any option of couplet train" --help
+    expect 0 "folder of the study, new or begun; needed" --help
     expect 1 "holds no study" --status elsewhere
     expect 1 "with another --steps" gray.npz $quick --steps 9 --seeds 0-1 --out one --labels 3
+    expect 1 "is not empty and holds no study" gray.npz $tiny --out elsewhere
+    mkdir -p elsewhere/runs/train-20260131-235959
     expect 1 "is not empty and holds no study" gray.npz $tiny --out elsewhere
 }
 expect 2 "--seeds: \"3-1\" is not valid" gray.npz --seeds 3-1 --out x
