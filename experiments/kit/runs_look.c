@@ -35,12 +35,17 @@ static bool is_held(const cp_runs *r, int i) {
     return held;
 }
 
-/* Text that is no JSON object. A file that cannot be read may be whole: whoever needs it tells why. */
-static bool is_damaged(const char *path) {
+/* Damage is text that is no JSON object. A file that cannot be read may be whole: whoever needs it tells why. */
+static cp_json *read_object(const char *path, bool *damaged) {
     cp_status status = {0};
     cp_json  *json = cp_json_read(path, &status);
-    bool      damaged = json ? json->kind != CP_JSON_OBJECT : status.kind == CP_STATUS_DAMAGED;
-    cp_json_free(json);
+    *damaged = json ? json->kind != CP_JSON_OBJECT : status.kind == CP_STATUS_DAMAGED;
+    return json;
+}
+
+static bool is_damaged(const char *path) {
+    bool damaged;
+    cp_json_free(read_object(path, &damaged));
     return damaged;
 }
 
@@ -66,13 +71,12 @@ cp_run_stage cp_runs_look(const cp_runs *r, int i) {
     cp_runs_path config = file_of(r, i, CP_RUN_CONFIG), result = file_of(r, i, CP_RUN_RESULT), log = file_of(r, i, CP_RUN_LOG);
     bool         ended = is_there(config.s) && is_there(result.s);
     if (ended) {
-        cp_json     *found = cp_runs_result(r, i);
-        cp_run_stage stage = !found                                                ? CP_STAGE_LEFT
-                             : cp_json_bool(cp_json_get(found, "diverged"), false) ? CP_STAGE_DIVERGED
-                                                                                   : CP_STAGE_DONE;
+        bool     damaged, there, diverged;
+        cp_json *found = read_object(result.s, &damaged);
+        there = found, diverged = cp_json_bool(cp_json_get(found, "diverged"), false);
         cp_json_free(found);
-        if (is_damaged(result.s) || is_damaged(config.s)) return CP_STAGE_DAMAGED;
-        if (stage != CP_STAGE_LEFT) return stage;
+        if (damaged || is_damaged(config.s)) return CP_STAGE_DAMAGED;
+        if (there) return diverged ? CP_STAGE_DIVERGED : CP_STAGE_DONE;
     }
     if (is_held(r, i)) return CP_STAGE_RUNNING;
     if (!ended && is_there(result.s)) return is_there(config.s) ? cp_runs_look(r, i) : CP_STAGE_DAMAGED; /* ended since, or torn */

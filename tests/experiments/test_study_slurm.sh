@@ -90,4 +90,10 @@ for file in table.txt table.csv table.tex runs.csv result.json; do
 done
 study --slurm --out study >done.txt 2>&1
 expect_success "once all is done, there is nothing to submit" grep -q "nothing to submit" done.txt
+
+"$couplet" study gray.npz --labels 1 --methods softmax --seeds 0 --steps 10 --every 10 --threads 1 --slurm --out "50%d of it" >/dev/null 2>&1
+wait_for 60 queue_is_empty
+for file in table.txt slurm/1.1.txt slurm/1.merge.txt; do
+    expect_success "a % in the folder's name is no more than that: $file" test -e "50%d of it/$file"
+done
 finish
