@@ -264,7 +264,7 @@ static bool do_all(int jobs) {
 
 static void runs_are_made_side_by_side_and_once(void) {
     for (int i = 0; i < 7; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "r%d", i);
         add_script(name, "echo x >>\"$out/times\"; " FINISHES);
     }

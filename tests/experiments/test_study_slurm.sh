@@ -14,6 +14,7 @@ done
 [ "$(id -u)" -eq 0 ] || { skip "$goal" "a Slurm of one's own needs root" && finish; }
 [ "${3:-}" != sanitized ] || { skip "$goal" "one build is enough" && finish; }
 trap 'slurm_stop; rm -rf "$work"' EXIT
+trap 'exit 1' INT TERM
 chmod 755 "$work"
 slurm_start "$work/slurm" || { skip "$goal" "Slurm does not start here: $(cat "$work"/slurm/*.txt)" && finish; }
 
