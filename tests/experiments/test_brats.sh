@@ -7,13 +7,8 @@ volumes=$(cd "$(dirname "$2")" && pwd)/$(basename "$2")
 work=$(mktemp -d) && trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 cd "$work" || exit 1
 
-# expect CODE "text that stdout or stderr must have" words...
 couplet() { "$couplet" "$@"; }
-expect() {
-    code=$1 part=$2
-    shift 2
-    expect_said "$code" "$part" couplet "$@"
-}
+command=couplet
 
 # subject FOLDER NAME SEED [ORIENTATION [turned]]: three scans in the style of 2020
 subject() {

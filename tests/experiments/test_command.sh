@@ -6,13 +6,8 @@ couplet=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 
-# expect CODE "text that stdout or stderr must have" words...
 couplet() { "$couplet" "$@"; }
-expect() {
-    code=$1 part=$2
-    shift 2
-    expect_said "$code" "$part" couplet "$@"
-}
+command=couplet
 
 expect 0 "Usage: couplet COMMAND" --help
 expect 0 "130 interrupted" --help

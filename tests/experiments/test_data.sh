@@ -7,14 +7,9 @@ golden=$(cd "$(dirname "$0")/../golden" && pwd)
 work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 
-# expect CODE "text that stdout or stderr must have" words...
 tools=$PATH # where the program finds curl and wget
 couplet() { PATH=$tools "$couplet" "$@"; }
-expect() {
-    code=$1 part=$2
-    shift 2
-    expect_said "$code" "$part" couplet "$@"
-}
+command=couplet
 
 # ---- data ----
 

@@ -10,12 +10,7 @@ study() {
     "$couplet" study "$@" </dev/null
 }
 
-# expect CODE "text that stdout or stderr must have" words...
-expect() {
-    code=$1 part=$2
-    shift 2
-    expect_said "$code" "$part" study "$@"
-}
+command=study
 
 same_tables() { # sentence, folder, folder
     for file in table.txt table.csv table.tex runs.csv result.json; do

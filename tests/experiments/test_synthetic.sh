@@ -11,12 +11,7 @@ synthetic() {
     "$couplet" synthetic "$@" </dev/null
 }
 
-# expect CODE "text that stdout or stderr must have" words...
-expect() {
-    code=$1 part=$2
-    shift 2
-    expect_said "$code" "$part" synthetic "$@"
-}
+command=synthetic
 
 # ---- the same bytes ----
 

@@ -14,12 +14,7 @@ train() {
     "$couplet" train "$@" </dev/null
 }
 
-# expect CODE "text that stdout or stderr must have" words...
-expect() {
-    code=$1 part=$2
-    shift 2
-    expect_said "$code" "$part" train "$@"
-}
+command=train
 
 # A line for each member of a JSON file: "test/end/accuracy 33.3".
 members() {

@@ -44,6 +44,13 @@ expect_said() { # code, text, command...
     esac
 }
 
+# The same for $command, the program or function that a test is about.
+expect() { # code, text, words...
+    code=$1 part=$2
+    shift 2
+    expect_said "$code" "$part" "$command" "$@"
+}
+
 finish() {
     echo "$((passed + failed + skipped)) Tests $failed Failures $skipped Ignored"
     [ "$failed" -eq 0 ] || exit 1
