@@ -8,7 +8,7 @@ work=$(mktemp -d) && trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 cd "$work" || exit 1
 
 couplet() { "$couplet" "$@"; }
-command=couplet
+about couplet
 
 # subject FOLDER NAME SEED [ORIENTATION [turned]]: three scans in the style of 2020
 subject() {

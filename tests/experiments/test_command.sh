@@ -7,7 +7,7 @@ work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 
 couplet() { "$couplet" "$@"; }
-command=couplet
+about couplet
 
 expect 0 "Usage: couplet COMMAND" --help
 expect 0 "130 interrupted" --help

@@ -9,7 +9,7 @@ cd "$work" || exit 1
 
 tools=$PATH # where the program finds curl and wget
 couplet() { PATH=$tools "$couplet" "$@"; }
-command=couplet
+about couplet
 
 # ---- data ----
 

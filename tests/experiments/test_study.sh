@@ -10,7 +10,7 @@ study() {
     "$couplet" study "$@" </dev/null
 }
 
-command=study
+about study
 
 same_tables() { # sentence, folder, folder
     for file in table.txt table.csv table.tex runs.csv result.json; do

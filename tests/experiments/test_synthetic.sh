@@ -11,7 +11,7 @@ synthetic() {
     "$couplet" synthetic "$@" </dev/null
 }
 
-command=synthetic
+about synthetic
 
 # ---- the same bytes ----
 

@@ -14,7 +14,7 @@ train() {
     "$couplet" train "$@" </dev/null
 }
 
-command=train
+about train
 
 # A line for each member of a JSON file: "test/end/accuracy 33.3".
 members() {

@@ -44,7 +44,12 @@ expect_said() { # code, text, command...
     esac
 }
 
-# The same for $command, the program or function that a test is about.
+# Names the program or function that a test is about.
+about() { # command
+    command=$1
+}
+
+# The same for that command.
 expect() { # code, text, words...
     code=$1 part=$2
     shift 2
