@@ -38,6 +38,10 @@ typedef struct cp_op {
         keeps[CP_OP_MOST]; /* what the rule reads for the gradient of input i: CP_KEEPS_IN(j) | CP_KEEPS_OUT | CP_KEEPS_SAVED */
     unsigned constants;    /* inputs that get no gradient: CP_KEEPS_IN(i) | ... */
     bool     kinked;       /* not smooth everywhere: second derivatives hold only away from the kinks */
+
+    /* For those who look on (cp_tape_html): the gradient rule as a formula and in a sentence; NULL where nobody wrote them. */
+    const char *rule;  /* "a: g b; b: g a", with g for the gradient at out */
+    const char *words; /* "Each factor gets the incoming gradient times the other factor." */
 } cp_op;
 
 struct cp_node {
@@ -52,6 +56,7 @@ struct cp_node {
     const char  *file;  /* the caller's place */
     int          line;
     bool         frozen; /* the tape was: parameters among the inputs are constants */
+    size_t       bytes;  /* the tape's memory in use when it was recorded */
 };
 
 static inline bool cp_needs(const cp_node *node, int i) {

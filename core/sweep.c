@@ -88,6 +88,16 @@ static bool mark(cp_at at, cp_tensor *const *wrt, int n) {
     return true;
 }
 
+/* Adds what a rule gave for input i to the gradient of that input, under the eyes of who looks on. */
+static bool part_add(cp_at at, const cp_node *node, int i, cp_tensor *part) {
+    cp_tensor **slot = &at.tape->slots[node->ids[i]].grad;
+    cp_watch   *watch = at.tape->watch;
+    if (watch) watch->part(watch->user, node, i, part);
+    if (!slot_add(at, slot, part)) return false;
+    if (watch) watch->sum(watch->user, node, i, *slot);
+    return true;
+}
+
 static bool rule_apply(cp_at at, const cp_node *node, cp_tensor *g) {
     cp_tape   *tape = at.tape;
     cp_tensor *few[8] = {0}, **gin = few;
@@ -116,7 +126,7 @@ static bool rule_apply(cp_at at, const cp_node *node, cp_tensor *g) {
             fine = cp_misuse(at, node->op->name, "its gradient rule gave %s for input %d of shape %s", cp_shape_text(gin[j]).s,
                              j + 1, cp_shape_text(node->in[j]).s);
         else
-            fine = slot_add(at, &tape->slots[node->ids[j]].grad, gin[j]);
+            fine = part_add(at, node, j, gin[j]);
     }
     cp_tensor *made = tape->made;
     tape->made = NULL;
@@ -130,21 +140,23 @@ static bool rule_apply(cp_at at, const cp_node *node, cp_tensor *g) {
     return fine;
 }
 
-/* From the loss back to the wanted values, whose gradients are then in their slots. */
-static bool sweep(cp_at at, cp_tensor *loss) {
-    cp_tape   *tape = at.tape;
-    cp_tensor *seed = cp_full(at, 1, loss->shape);
-    if (!seed) return false;
-    tape->slots[loss->id].grad = hold(seed);
+/* From out, whose gradient is the seed (NULL: ones), back to the wanted values, whose gradients are then in their slots. */
+static bool sweep(cp_at at, cp_tensor *out, cp_tensor *seed) {
+    cp_tape *tape = at.tape;
+    if (!seed && !(seed = cp_full(at, 1, out->shape))) return false;
+    tape->slots[out->id].grad = hold(seed);
     for (int i = tape->node_count - 1; i >= 0; i--) {
         const cp_node *node = tape->nodes[i];
         cp_tensor     *g = tape->slots[node->out->id].grad;
         if (!g) continue;
+        bool kept = tape->slots[node->out->id].mark == CP_WANTED;
+        if (tape->watch) tape->watch->rule(tape->watch->user, node, g);
         if (!rule_apply(at, node, g)) return false;
-        if (tape->slots[node->out->id].mark != CP_WANTED) {
+        if (!kept) {
             tape->slots[node->out->id].grad = NULL;
             drop(tape, g);
         }
+        if (tape->watch) tape->watch->done(tape->watch->user, node, kept);
     }
     return true;
 }
@@ -169,8 +181,8 @@ static cp_tensor **slot_of(cp_tape *tape, const cp_tensor *wrt) {
 }
 
 /* A sweep that is recorded: what it made is on the tape like any other value. */
-static bool grad_recorded(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, int n, cp_tensor **out) {
-    bool fine = sweep(at, loss);
+static bool grad_recorded(cp_at at, cp_tensor *of, cp_tensor *seed, cp_tensor *const *wrt, int n, cp_tensor **out) {
+    bool fine = sweep(at, of, seed);
     for (int i = 0; i < n && fine; i++) {
         cp_tensor **slot = slot_of(at.tape, wrt[i]);
         out[i] = slot && *slot ? *slot : cp_full(at, 0, wrt[i]->shape);
@@ -179,14 +191,14 @@ static bool grad_recorded(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, int 
     return fine;
 }
 
-static bool grad_only(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, int n, cp_tensor **out) {
+static bool grad_only(cp_at at, cp_tensor *of, cp_tensor *seed, cp_tensor *const *wrt, int n, cp_tensor **out) {
     cp_tape *tape = at.tape;
     for (int i = 0; i < n; i++)
         if (!(out[i] = cp_tensor_make(at, wrt[i]->shape, wrt[i]->size))) return false;
     cp_memory_mark before = cp_tape_mark_memory(tape);
     tape->collecting = true;
     tape->made = NULL;
-    bool fine = sweep(at, loss);
+    bool fine = sweep(at, of, seed);
     tape->collecting = false;
     for (int i = 0; i < n && fine; i++) fine = result_fill(at, out[i], slot_of(tape, wrt[i]));
     for (int id = 0; id < tape->value_count; id++) drop(tape, tape->slots[id].grad);
@@ -214,36 +226,76 @@ static bool wanted_fits(cp_at at, const char *op, const cp_tensor *t, int i) {
     return !fault || cp_misuse(at, op, "%s, of shape %s, %s", what.s, cp_shape_text(t).s, fault);
 }
 
-static bool askable(cp_at at, const cp_tensor *loss, cp_tensor *const *wrt, int n, cp_tensor **out) {
-    const char *op = "grad";
-    if (n < 0 || (n > 0 && (!wrt || !out))) return cp_misuse(at, op, "wrt or out is NULL, or n = %d is negative", n);
-    for (int i = 0; i < n; i++) out[i] = NULL;
-    if (!cp_check(at, op, 1, (cp_tensor *[]){(cp_tensor *)loss})) return false;
-    if (loss->size != 1)
-        return cp_misuse(at, op, "loss has shape %s; only a single value has a gradient: take cp_mean or cp_sum first",
-                         cp_shape_text(loss).s);
-    for (int i = 0; i < n; i++)
-        if (!wanted_fits(at, op, wrt[i], i)) return false;
-    return (loss->id >= 0 && loss->tracked) ||
-           cp_misuse(at, op,
-                     "loss was not recorded: it depends on no variable or parameter, or the tape was paused (cp_tape_pause); "
-                     "what cp_grad returns is constant, cp_grad_recorded records it");
+/* What is asked of a sweep. */
+typedef struct question {
+    const char       *op; /* who asks, for messages */
+    cp_tensor        *of, *seed;
+    cp_tensor *const *wrt;
+    int               n;
+    cp_tensor       **out;
+    bool              recorded;
+} question;
+
+static bool seed_fits(cp_at at, const question *q) {
+    if (!cp_check(at, q->op, 2, (cp_tensor *[]){q->of, q->seed})) return false;
+    return cp_shape_same(q->seed, q->of) || cp_misuse(at, q->op, "the seed has shape %s, and the result %s: they must be the same",
+                                                      cp_shape_text(q->seed).s, cp_shape_text(q->of).s);
 }
 
-static bool grad(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, int n, cp_tensor **out, bool recorded) {
-    if (!askable(at, loss, wrt, n, out) || !mark(at, wrt, n)) return false;
-    bool was = cp_tape_pause(at.tape, !recorded);
-    bool fine = recorded ? grad_recorded(at, loss, wrt, n, out) : grad_only(at, loss, wrt, n, out);
+static bool single(cp_at at, const question *q) {
+    if (!cp_check(at, q->op, 1, &q->of)) return false;
+    return q->of->size == 1 || cp_misuse(at, q->op,
+                                         "loss has shape %s; only a single value has a gradient: take cp_mean or cp_sum first, or "
+                                         "cp_vjp with a seed",
+                                         cp_shape_text(q->of).s);
+}
+
+static bool askable(cp_at at, const question *q, bool seeded) {
+    if (q->n < 0 || (q->n > 0 && (!q->wrt || !q->out)))
+        return cp_misuse(at, q->op, "wrt or out is NULL, or n = %d is negative", q->n);
+    for (int i = 0; i < q->n; i++) q->out[i] = NULL;
+    if (!(seeded ? seed_fits(at, q) : single(at, q))) return false;
+    for (int i = 0; i < q->n; i++)
+        if (!wanted_fits(at, q->op, q->wrt[i], i)) return false;
+    return (q->of->id >= 0 && q->of->tracked) ||
+           cp_misuse(at, q->op,
+                     "%s was not recorded: it depends on no variable or parameter, or the tape was paused (cp_tape_pause); "
+                     "what cp_grad returns is constant, cp_grad_recorded records it",
+                     seeded ? "the result" : "loss");
+}
+
+static bool answer(cp_at at, question q) {
+    if (!mark(at, q.wrt, q.n)) return false;
+    bool was = cp_tape_pause(at.tape, !q.recorded);
+    bool fine = q.recorded ? grad_recorded(at, q.of, q.seed, q.wrt, q.n, q.out) : grad_only(at, q.of, q.seed, q.wrt, q.n, q.out);
     cp_tape_pause(at.tape, was);
     if (!fine)
-        for (int i = 0; i < n; i++) out[i] = NULL;
+        for (int i = 0; i < q.n; i++) q.out[i] = NULL;
     return fine;
 }
 
+static bool grad(cp_at at, question q) {
+    q.op = "grad";
+    return askable(at, &q, false) && answer(at, q);
+}
+
+static bool vjp(cp_at at, question q) {
+    q.op = "vjp";
+    return askable(at, &q, true) && answer(at, q);
+}
+
 bool(cp_grad)(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, int n, cp_tensor **out) {
-    return grad(at, loss, wrt, n, out, false);
+    return grad(at, (question){.of = loss, .wrt = wrt, .n = n, .out = out});
 }
 
 bool(cp_grad_recorded)(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, int n, cp_tensor **out) {
-    return grad(at, loss, wrt, n, out, true);
+    return grad(at, (question){.of = loss, .wrt = wrt, .n = n, .out = out, .recorded = true});
+}
+
+bool(cp_vjp)(cp_at at, cp_tensor *out, cp_tensor *seed, cp_tensor *const *wrt, int n, cp_tensor **grads) {
+    return vjp(at, (question){.of = out, .seed = seed, .wrt = wrt, .n = n, .out = grads});
+}
+
+bool(cp_vjp_recorded)(cp_at at, cp_tensor *out, cp_tensor *seed, cp_tensor *const *wrt, int n, cp_tensor **grads) {
+    return vjp(at, (question){.of = out, .seed = seed, .wrt = wrt, .n = n, .out = grads, .recorded = true});
 }

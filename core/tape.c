@@ -222,7 +222,12 @@ static cp_node *node_new(cp_at at, int n) {
     size_t   count = (size_t)n, tensors = count * sizeof(cp_tensor *), ids = count * sizeof(int);
     cp_node *node = cp_keep(at, sizeof *node + tensors + ids + count * sizeof(bool));
     if (!node || !cp_tape_grow(at, (void **)&tape->nodes, &tape->node_room, tape->node_count + 1, sizeof *tape->nodes)) return NULL;
-    *node = (cp_node){.in = (cp_tensor **)(node + 1), .inputs = n, .file = at.file, .line = at.line, .frozen = tape->frozen};
+    *node = (cp_node){.in = (cp_tensor **)(node + 1),
+                      .inputs = n,
+                      .file = at.file,
+                      .line = at.line,
+                      .frozen = tape->frozen,
+                      .bytes = cp_tape_bytes(tape)};
     node->ids = (int *)((char *)node->in + tensors);
     node->need = (bool *)((char *)node->ids + ids);
     return node;

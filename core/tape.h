@@ -51,6 +51,11 @@ bool cp_grad(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, int n, cp_tensor 
 /* The same, and the sweep is recorded too: the gradients can be used in further ops and differentiated again. */
 bool cp_grad_recorded(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, int n, cp_tensor **out);
 
+/* The same for a result of any shape: d sum(seed out) / d wrt[i], a vector times the Jacobian, v^T J. seed has out's shape; where it is
+ * tracked and the sweep is recorded, gradients flow to it too. cp_grad is the case of one value and the seed 1. */
+bool cp_vjp(cp_at at, cp_tensor *out, cp_tensor *seed, cp_tensor *const *wrt, int n, cp_tensor **grads);
+bool cp_vjp_recorded(cp_at at, cp_tensor *out, cp_tensor *seed, cp_tensor *const *wrt, int n, cp_tensor **grads);
+
 int    cp_tape_length(const cp_tape *tape); /* nodes recorded */
 size_t cp_tape_bytes(const cp_tape *tape);  /* memory of values and record in use now */
 size_t cp_tape_peak(const cp_tape *tape);   /* the most ever in use at once */
@@ -61,10 +66,21 @@ unsigned cp_tape_step(const cp_tape *tape);
 /* The record as text: a line per node with the op, the shape and bytes of its result, what its gradient rule keeps (values, "out"
  * for the result, "+saved" for what the op stored beside them), its inputs, and the leaves its gradient is needed for. */
 void cp_tape_print(cp_tape *tape, FILE *file);
+void cp_tape_print_values(cp_tape *tape,
+                          FILE    *file); /* the same with the values: one by one when few, else lowest .. highest, mean */
+
+/* The sweep of cp_grad(tape, loss, wrt, n, ...) as text, a line a rule, in the order in which they run: the value and its op, the gradient
+ * that came in, and what each input got; "+" marks what was added to an earlier part, with the sum behind it. false on misuse. */
+bool cp_tape_trace(cp_at at, FILE *file, cp_tensor *loss, cp_tensor *const *wrt, int n);
 
 /* The record in Graphviz's language, with values and, when loss is not NULL, the gradient of loss at every node (on a frozen tape
  * not at parameters): `dot -Tsvg`. A loss without a gradient is reported, and the graph written without. */
 void cp_tape_dot(cp_at at, FILE *file, cp_tensor *loss);
+
+/* The record as a page for a browser, which replays it: forward op by op, then the sweep for the gradient of loss at all leaves (on a
+ * frozen tape: at all variables), rule by rule. One file that needs nothing else. false on misuse, when out of memory and when the file
+ * cannot be written. */
+bool cp_tape_html(cp_at at, FILE *file, cp_tensor *loss);
 
 #define cp_constant(t, ...) cp_constant(CP_AT(t), __VA_ARGS__)
 #define cp_variable(t, ...) cp_variable(CP_AT(t), __VA_ARGS__)
@@ -73,6 +89,10 @@ void cp_tape_dot(cp_at at, FILE *file, cp_tensor *loss);
 #define cp_detach(t, ...) cp_detach(CP_AT(t), __VA_ARGS__)
 #define cp_grad(t, ...) cp_grad(CP_AT(t), __VA_ARGS__)
 #define cp_grad_recorded(t, ...) cp_grad_recorded(CP_AT(t), __VA_ARGS__)
+#define cp_vjp(t, ...) cp_vjp(CP_AT(t), __VA_ARGS__)
+#define cp_vjp_recorded(t, ...) cp_vjp_recorded(CP_AT(t), __VA_ARGS__)
+#define cp_tape_trace(t, ...) cp_tape_trace(CP_AT(t), __VA_ARGS__)
+#define cp_tape_html(t, ...) cp_tape_html(CP_AT(t), __VA_ARGS__)
 #define cp_tape_dot(t, ...) cp_tape_dot(CP_AT(t), __VA_ARGS__)
 
 #endif

@@ -37,6 +37,15 @@ typedef struct cp_slot {
     enum { CP_PASSED_BY, CP_ON_THE_WAY, CP_WANTED } mark; /* leads to a wanted value; is one */
 } cp_slot;
 
+/* Who looks on while a sweep runs, to tell what it does. A watcher reads, and makes nothing on the tape. */
+typedef struct cp_watch {
+    void *user;
+    void (*rule)(void *user, const cp_node *node, const cp_tensor *g);           /* about to run; g is complete */
+    void (*part)(void *user, const cp_node *node, int i, const cp_tensor *part); /* what it gave for input i */
+    void (*sum)(void *user, const cp_node *node, int i, const cp_tensor *sum);   /* the gradient of input i with this part */
+    void (*done)(void *user, const cp_node *node, bool kept); /* what only this rule needed was given back; g too unless kept */
+} cp_watch;
+
 struct cp_tape {
     cp_arena            *arena; /* values */
     cp_tensor_ring       ring;
@@ -62,6 +71,7 @@ struct cp_tape {
     int        slot_room;
     bool       collecting; /* list what is made, so that it can be given back early */
     cp_tensor *made;
+    cp_watch  *watch; /* or NULL */
 };
 
 /* ---- memory: core/tape_memory.c ---- */
@@ -90,5 +100,24 @@ bool cp_tape_grow(cp_at at, void **array, int *room, int needed, size_t item);
 
 /* The id of a tensor among the tape's tracked values, -1 (a constant, or a parameter that was not used) or CP_TAKEN_FROZEN. */
 int cp_tape_find(const cp_tape *tape, const cp_tensor *t);
+
+/* ---- what those who show a tape share: core/tape_names.c ---- */
+
+typedef struct cp_label {
+    char s[64];
+} cp_label;
+cp_label cp_value_label(const cp_tape *tape, int id);                     /* a value's name, or %3 for the one with id 3 */
+cp_label cp_input_label(const cp_tape *tape, const cp_node *node, int i); /* the same for a node's input, which may be a constant */
+
+/* Whether a value is a leaf, asked of all ids in turn: the others are the results of the nodes, in their order, and *node counts
+ * those. */
+bool cp_is_leaf(const cp_tape *tape, int id, int *node);
+
+/* The values of a tensor in a line: one by one when they are few, else the smallest, the largest and the mean. A NaN is seen in any
+ * case. */
+typedef struct cp_values_line {
+    char s[160];
+} cp_values_line;
+cp_values_line cp_values_text(const cp_tensor *t);
 
 #endif

@@ -1,39 +1,7 @@
 /* How a tape shows itself: a listing to read, and a graph to look at. */
 #include "core/tape_inside.h"
 
-#include <math.h>
 #include <string.h>
-
-/* ---- names ---- */
-
-typedef struct label {
-    char s[64];
-} label;
-
-/* A value's name, or %3 for the one with id 3. */
-static label value_label(const cp_tape *tape, int id) {
-    label text;
-    if (tape->values[id]->name)
-        snprintf(text.s, sizeof text.s, "%s", tape->values[id]->name);
-    else
-        snprintf(text.s, sizeof text.s, "%%%d", id);
-    return text;
-}
-
-static label input_label(const cp_tape *tape, const cp_node *node, int i) {
-    if (node->ids[i] >= 0) return value_label(tape, node->ids[i]);
-    label text;
-    snprintf(text.s, sizeof text.s, "%s", node->in[i]->name ? node->in[i]->name : "constant");
-    return text;
-}
-
-/* Whether a value is a leaf, asked of all ids in turn: the others are the results of the nodes, in their order, and *node counts
- * those. */
-static bool is_leaf(const cp_tape *tape, int id, int *node) {
-    bool made = *node < tape->node_count && tape->nodes[*node]->out->id == id;
-    *node += made;
-    return !made;
-}
 
 /* ---- which leaves lie behind which value ---- */
 
@@ -49,7 +17,7 @@ static bool leaves_find(cp_tape *tape, leaves *found) {
     *found = (leaves){.behind = cp_arena_alloc(tape->arena, (size_t)tape->value_count * sizeof(uint64_t))};
     if (!found->behind) return false;
     for (int id = 0, node = 0; id < tape->value_count; id++) {
-        bool leaf = is_leaf(tape, id, &node);
+        bool leaf = cp_is_leaf(tape, id, &node);
         found->behind[id] = leaf ? OTHER_LEAVES : 0;
         if (!leaf) continue;
         if (found->count < MOST_LEAVES) {
@@ -66,7 +34,7 @@ static bool leaves_find(cp_tape *tape, leaves *found) {
 
 /* ---- the listing ---- */
 
-enum { VALUE, OP, SHAPE, BYTES, KEEPS, FROM, NEEDED_FOR, COLUMNS };
+enum { VALUE, OP, SHAPE, BYTES, KEEPS, FROM, NEEDED_FOR, NUMBERS, COLUMNS };
 
 typedef struct cell {
     char s[256];
@@ -88,7 +56,7 @@ static void add(cell *c, const char *separator, const char *more) {
 
 static void describe_keeps(const cp_tape *tape, const cp_node *node, cell *c) {
     for (int j = 0; j < node->inputs && j < 30; j++)
-        if (node->keeps & CP_KEEPS_IN(j) && node->in[j]) add(c, " ", input_label(tape, node, j).s);
+        if (node->keeps & CP_KEEPS_IN(j) && node->in[j]) add(c, " ", cp_input_label(tape, node, j).s);
     if (node->keeps & CP_KEEPS_OUT) add(c, " ", "out");
     if (node->keeps & CP_KEEPS_SAVED) add(c, " ", "+saved");
     if (!*c->s) add(c, "", "-");
@@ -101,7 +69,7 @@ static void describe_leaves(const cp_tape *tape, const leaves *found, uint64_t b
         return;
     }
     for (int k = 0; k < found->count; k++)
-        if (behind >> k & 1) add(c, " ", value_label(tape, found->ids[k]).s);
+        if (behind >> k & 1) add(c, " ", cp_value_label(tape, found->ids[k]).s);
 }
 
 static void row_measure(const row *r, widths *w) {
@@ -128,15 +96,15 @@ static void row_start(row *r, const char *value, const char *op, const cp_tensor
 
 static void row_of_leaf(const cp_tape *tape, int id, row *r) {
     const cp_tensor *leaf = tape->values[id];
-    row_start(r, value_label(tape, id).s, leaf->tape ? "variable" : "parameter", leaf, leaf->size * sizeof(cp_real));
+    row_start(r, cp_value_label(tape, id).s, leaf->tape ? "variable" : "parameter", leaf, leaf->size * sizeof(cp_real));
 }
 
 static void row_of_node(const cp_tape *tape, const cp_node *node, const leaves *found, row *r) {
     const cp_tensor *out = node->out;
-    row_start(r, value_label(tape, out->id).s, node->op->name, out, out->base || !out->data ? 0 : out->size * sizeof(cp_real));
+    row_start(r, cp_value_label(tape, out->id).s, node->op->name, out, out->base || !out->data ? 0 : out->size * sizeof(cp_real));
     for (int j = 0; j < node->inputs; j++) {
         if (!node->in[j]) continue;
-        add(&r->of[FROM], ", ", input_label(tape, node, j).s);
+        add(&r->of[FROM], ", ", cp_input_label(tape, node, j).s);
         add(&r->of[FROM], " ", cp_shape_text(node->in[j]).s);
     }
     describe_keeps(tape, node, &r->of[KEEPS]);
@@ -144,13 +112,17 @@ static void row_of_node(const cp_tape *tape, const cp_node *node, const leaves *
 }
 
 /* Measures all lines, or (file not NULL) writes them. */
-static void listing(const cp_tape *tape, const leaves *found, widths *w, FILE *file) {
-    row r = {{{"value"}, {"op"}, {"shape"}, {"bytes"}, {"keeps"}, {"from"}, {"needed for"}}};
+static void listing(const cp_tape *tape, const leaves *found, bool numbers, widths *w, FILE *file) {
+    row r = {{{"value"}, {"op"}, {"shape"}, {"bytes"}, {"keeps"}, {"from"}, {"needed for"}, {""}}};
+    if (numbers) add(&r.of[NUMBERS], "", "numbers");
     for (int i = -1; i < found->count + tape->node_count; i++) {
-        if (i >= found->count)
-            row_of_node(tape, tape->nodes[i - found->count], found, &r);
-        else if (i >= 0)
+        const cp_node   *node = i >= found->count ? tape->nodes[i - found->count] : NULL;
+        const cp_tensor *told = node ? node->out : i >= 0 ? tape->values[found->ids[i]] : NULL;
+        if (node)
+            row_of_node(tape, node, found, &r);
+        else if (told)
             row_of_leaf(tape, found->ids[i], &r);
+        if (numbers && told) add(&r.of[NUMBERS], "", cp_values_text(told).s);
         if (file && i == found->count && found->all > found->count)
             fprintf(file, "... and %d more leaves\n", found->all - found->count);
         if (file)
@@ -160,7 +132,7 @@ static void listing(const cp_tape *tape, const leaves *found, widths *w, FILE *f
     }
 }
 
-void cp_tape_print(cp_tape *tape, FILE *file) {
+static void print(cp_tape *tape, FILE *file, bool numbers) {
     leaves found;
     widths w = {{0}};
     if (!tape || !file) {
@@ -168,35 +140,24 @@ void cp_tape_print(cp_tape *tape, FILE *file) {
         return;
     }
     if (!leaves_find(tape, &found)) return;
-    listing(tape, &found, &w, NULL);
-    listing(tape, &found, &w, file);
+    listing(tape, &found, numbers, &w, NULL);
+    listing(tape, &found, numbers, &w, file);
     cp_arena_release(tape->arena, found.behind);
     fprintf(file, "%d nodes, %zu bytes in use, %zu at most\n", tape->node_count, cp_tape_bytes(tape), cp_tape_peak(tape));
 }
 
+void cp_tape_print(cp_tape *tape, FILE *file) {
+    print(tape, file, false);
+}
+
+void cp_tape_print_values(cp_tape *tape, FILE *file) {
+    print(tape, file, true);
+}
+
 /* ---- the graph ---- */
 
-enum { FEW = 6 }; /* values shown one by one */
-
 static void dot_values(FILE *file, const char *what, const cp_tensor *t) {
-    if (!t) return;
-    fprintf(file, "\\l%s ", what);
-    if (!t->data) {
-        fprintf(file, "given back");
-        return;
-    }
-    if (t->size <= FEW) {
-        for (size_t i = 0; i < t->size; i++) fprintf(file, "%s%.4g", i ? " " : "", (double)t->data[i]);
-        return;
-    }
-    double low = INFINITY, high = -INFINITY, sum = 0;
-    for (size_t i = 0; i < t->size; i++) {
-        double value = (double)t->data[i];
-        low = value < low || isnan(value) ? value : low; /* a NaN stays, so that it is seen */
-        high = value > high || isnan(value) ? value : high;
-        sum += value;
-    }
-    fprintf(file, "%.4g .. %.4g, mean %.4g", low, high, sum / (double)t->size);
+    if (t) fprintf(file, "\\l%s %s", what, cp_values_text(t).s);
 }
 
 /* Text inside a quoted label. */
@@ -217,9 +178,9 @@ static void dot_box(FILE *file, const char *id, const char *title, const char *s
 }
 
 static void dot_node(const cp_tape *tape, FILE *file, const cp_node *node, int number, cp_tensor *const *grads) {
-    label id, title;
+    cp_label id, title;
     snprintf(id.s, sizeof id.s, "v%d", node->out->id);
-    snprintf(title.s, sizeof title.s, "%.40s %s", value_label(tape, node->out->id).s, node->op->name);
+    snprintf(title.s, sizeof title.s, "%.40s %s", cp_value_label(tape, node->out->id).s, node->op->name);
     dot_box(file, id.s, title.s, "style=rounded", node->out, grads ? grads[node->out->id] : NULL);
     for (int j = 0; j < node->inputs; j++) {
         if (!node->in[j]) continue;
@@ -227,9 +188,9 @@ static void dot_node(const cp_tape *tape, FILE *file, const cp_node *node, int n
             fprintf(file, "  v%d -> %s;\n", node->ids[j], id.s);
             continue;
         }
-        label constant;
+        cp_label constant;
         snprintf(constant.s, sizeof constant.s, "c%d_%d", number, j);
-        dot_box(file, constant.s, input_label(tape, node, j).s, "color=gray fontcolor=gray", node->in[j], NULL);
+        dot_box(file, constant.s, cp_input_label(tape, node, j).s, "color=gray fontcolor=gray", node->in[j], NULL);
         fprintf(file, "  %s -> %s [color=gray];\n", constant.s, id.s);
     }
 }
@@ -262,10 +223,10 @@ void(cp_tape_dot)(cp_at at, FILE *file, cp_tensor *loss) {
     cp_tensor **grads = loss && count ? gradients(at, loss) : NULL; /* without them, after the error handler, when loss has none */
     fprintf(file, "digraph tape {\n  node [shape=box fontname=\"monospace\" fontsize=10];\n");
     for (int id = 0, node = 0; id < count; id++) {
-        if (!is_leaf(tape, id, &node)) continue;
-        label name;
+        if (!cp_is_leaf(tape, id, &node)) continue;
+        cp_label name;
         snprintf(name.s, sizeof name.s, "v%d", id);
-        dot_box(file, name.s, value_label(tape, id).s, "style=filled fillcolor=\"#dce9f5\"", tape->values[id],
+        dot_box(file, name.s, cp_value_label(tape, id).s, "style=filled fillcolor=\"#dce9f5\"", tape->values[id],
                 grads ? grads[id] : NULL);
     }
     for (int i = 0; i < tape->node_count; i++) dot_node(tape, file, tape->nodes[i], i, grads);
