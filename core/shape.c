@@ -34,6 +34,16 @@ cp_text cp_shape_text(const cp_tensor *t) {
     return t ? cp_dims_text(t->shape) : (cp_text){"NULL"};
 }
 
+cp_text cp_place_text(cp_shape shape, size_t i) {
+    cp_text text = {""};
+    size_t  used = 0, at[CP_MAX_RANK];
+    for (int axis = shape.rank - 1; axis >= 0; i /= (size_t)shape.dims[axis--]) at[axis] = i % (size_t)shape.dims[axis];
+    for (int axis = 0; axis < shape.rank; axis++)
+        used += (size_t)snprintf(text.s + used, sizeof text.s - used, "%s%zu", axis ? ", " : "[", at[axis]);
+    if (shape.rank) snprintf(text.s + used, sizeof text.s - used, "]");
+    return text;
+}
+
 bool cp_shape_size(cp_shape shape, size_t *size) {
     if (shape.rank < 0 || shape.rank > CP_MAX_RANK) return false;
     size_t limit = (size_t)PTRDIFF_MAX / sizeof(cp_real), total = 1;

@@ -17,7 +17,8 @@ static inline void expect_count(int wrong, size_t places) {
 }
 
 /* Returns 1 when the two are further apart than the tolerance (relative for values above 1), after telling the first few. */
-static inline int expect_differs(const char *what, const char *place, double expected, double received, double tolerance, int told) {
+static inline int expect_differs(const char *what, const char *place, double expected, double received, double tolerance,
+                                 int told) {
     if (fabs(expected - received) <= tolerance * fmax(1, fabs(expected))) return 0;
     if (told < EXPECT_TOLD) printf("%s%s: expected %.6g, received %.6g\n", what, place, expected, received);
     return 1;
@@ -43,19 +44,9 @@ static inline void expect_numbers(const char *what, size_t n, const double *expe
 }
 
 #ifdef COUPLET_H
-/* The place of value i of a tensor: [2, 0, 1]. */
-static inline void expect_place(char *text, size_t room, const cp_tensor *t, size_t i) {
-    size_t used = (size_t)snprintf(text, room, "[");
-    for (int axis = 0; axis < t->rank; axis++) {
-        size_t below = 1;
-        for (int k = axis + 1; k < t->rank; k++) below *= (size_t)t->dims[k];
-        used += (size_t)snprintf(text + used, room - used, "%s%zu", axis ? ", " : "", i / below % (size_t)t->dims[axis]);
-    }
-    snprintf(text + used, room - used, "]");
-}
-
 /* A tensor of the expected values, in row-major order; a NULL and another shape are told as such. */
-static inline void expect_tensor(const char *what, cp_shape shape, const double *expected, const cp_tensor *received, double tolerance) {
+static inline void expect_tensor(const char *what, cp_shape shape, const double *expected, const cp_tensor *received,
+                                 double tolerance) {
     int wrong = 0, same = received && received->rank == shape.rank;
     for (int axis = 0; axis < shape.rank && same; axis++) same = received->dims[axis] == shape.dims[axis];
     if (!received)
@@ -63,9 +54,7 @@ static inline void expect_tensor(const char *what, cp_shape shape, const double 
     else if (!same)
         printf("%s: expected a tensor of shape %s, received %s\n", what, cp_dims_text(shape).s, cp_shape_text(received).s);
     for (size_t i = 0; same && i < received->size; i++) {
-        char place[80];
-        expect_place(place, sizeof place, received, i);
-        wrong += expect_differs(what, place, expected[i], (double)received->data[i], tolerance, wrong);
+        wrong += expect_differs(what, cp_place_text(shape, i).s, expected[i], (double)received->data[i], tolerance, wrong);
     }
     expect_count(same ? wrong : 1, same ? received->size : 1);
 }
