@@ -24,8 +24,8 @@ static double along(cp_gradcheck_run *k, int order, const double *v, double t) {
     return cp_gradcheck_gradient(k, v, t, false, k->other) ? dot(k, k->other, k->u, NULL) : NAN;
 }
 
-static double difference(cp_gradcheck_run *k, int order, const double *v) {
-    double h = k->config.step, near = along(k, order, v, h) - along(k, order, v, -h);
+static double difference(cp_gradcheck_run *k, int order, const double *v, double h) {
+    double near = along(k, order, v, h) - along(k, order, v, -h);
     return (8 * near - (along(k, order, v, 2 * h) - along(k, order, v, -2 * h))) / (12 * h);
 }
 
@@ -48,10 +48,12 @@ static double bend(cp_gradcheck_run *k, int order, const double *v, double s) {
     return (along(k, order, v, s) - 2 * along(k, order, v, 0) + along(k, order, v, -s)) / s;
 }
 
-/* Does a kink, here or nearby, explain an error of this size? One place of it can escape two scales, none escapes three. */
-static bool kinked(cp_gradcheck_run *k, int order, const double *v, double error) {
+/* Does a kink or a jump, here or nearby, explain that the difference is wrong by this much? A kink at one place escapes two scales, at
+ * none does it escape three; a jump at the point itself bends nothing, but differences grow when the step shrinks. */
+static bool kinked(cp_gradcheck_run *k, int order, const double *v, double by_difference, double error) {
     double h = k->config.step, wide = bend(k, order, v, 2 * h), middle = bend(k, order, v, h), narrow = bend(k, order, v, h / 2);
-    return fmax(fabs(wide - 2 * middle), fabs(middle - 2 * narrow)) > error / 4;
+    double bent = fmax(fabs(wide - 2 * middle), fabs(middle - 2 * narrow));
+    return fmax(bent, fabs(difference(k, order, v, h / 2) - by_difference)) > error / 4;
 }
 
 /* ---- the comparison ---- */
@@ -116,8 +118,8 @@ static int locate(cp_gradcheck_run *k, int order, double terms) {
         size_t index;
         if (k->still[i] || !cp_gradcheck_asked(k, input_at(k, i, &index))) continue;
         e[i] = 1;
-        double by_difference = difference(k, order, e), error = relative(k->g[i], by_difference, terms);
-        if (error > tolerance(k, order) && kinked(k, order, e, fabs(k->g[i] - by_difference))) {
+        double by_difference = difference(k, order, e, k->config.step), error = relative(k->g[i], by_difference, terms);
+        if (error > tolerance(k, order) && kinked(k, order, e, by_difference, fabs(k->g[i] - by_difference))) {
             k->still[i] = true;
             kinks++;
         } else if (error > worst) {
@@ -134,7 +136,7 @@ typedef enum outcome { AGREES, AGAIN, DIFFERS } outcome;
 
 /* The gradient in k->g against differences along k->v. */
 static outcome compare(cp_gradcheck_run *k, int order) {
-    double terms = terms_of(k, order), received = dot(k, k->g, k->v, NULL), expected = difference(k, order, k->v);
+    double terms = terms_of(k, order), received = dot(k, k->g, k->v, NULL), expected = difference(k, order, k->v, k->config.step);
     double error = relative(received, expected, terms), *worst = order == 1 ? &k->result.first : &k->result.second;
     if (!k->result.made) return DIFFERS;
     if (error > tolerance(k, order)) {

@@ -1,0 +1,175 @@
+/* The gradient check as programs call it: what it says of right rules, of wrong ones, of kinks and of bad input. That it finds what rules
+ * can have wrong is the matter of test_gradcheck_mutation.c. */
+#include "couplet.h"
+
+#include "core/op.h"
+#include "tests/support/setup_tape.h"
+
+#include <math.h>
+#include <string.h>
+
+static const cp_real numbers[] = {(cp_real)0.5, -1, 2, (cp_real)1.5, (cp_real)-0.25, 1};
+
+static cp_gradcheck_input six(const char *name) {
+    return (cp_gradcheck_input){.name = name, .data = numbers, .shape = CP_SHAPE(2, 3)};
+}
+
+static cp_gradcheck_result check_one(cp_gradcheck_fn build, cp_gradcheck_input in) {
+    return cp_gradcheck(build, NULL, &in, 1, (cp_gradcheck_config){0});
+}
+
+/* ---- functions ---- */
+
+static cp_tensor *right(cp_tape *t, cp_tensor *const *in, const void *user) {
+    (void)user;
+    return cp_mul(t, cp_tanh(t, in[0]), cp_exp(t, in[0]));
+}
+
+static cp_tensor *absolute(cp_tape *t, cp_tensor *const *in, const void *user) {
+    (void)user;
+    return cp_abs(t, in[0]);
+}
+
+static cp_tensor *nothing(cp_tape *t, cp_tensor *const *in, const void *user) {
+    (void)t, (void)in, (void)user;
+    return NULL;
+}
+
+static cp_tensor *product(cp_tape *t, cp_tensor *const *in, const void *user) {
+    (void)user;
+    return cp_mul(t, in[0], in[1]);
+}
+
+/* An op that is right everywhere but at its value number 4. */
+static void wrong_at_4_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
+    gin[0] = cp_mul(at, g, cp_scale(at, node->in[0], 2));
+    gin[0]->data[4] *= 3;
+}
+static const cp_op wrong_at_4_op = {.name = "wrong_at_4", .formula = "a^2", .grad = wrong_at_4_grad};
+
+static cp_tensor *wrong_at_4(cp_tape *t, cp_tensor *const *in, const void *user) {
+    cp_tensor *out = cp_out(CP_AT(t), in[0]->shape);
+    (void)user;
+    for (size_t i = 0; i < out->size; i++) out->data[i] = in[0]->data[i] * in[0]->data[i];
+    return cp_record(CP_AT(t), &wrong_at_4_op, out, NULL, 1, in);
+}
+
+/* ---- tests ---- */
+
+static void a_right_function_passes_without_a_word(void) {
+    cp_gradcheck_result r = check_one(right, six("a"));
+    TEST_ASSERT_TRUE_MESSAGE(r.passed && r.made && r.tracked, r.message);
+    TEST_ASSERT_EQUAL_STRING("", r.message);
+    TEST_ASSERT_EQUAL_INT(0, r.kinks);
+    TEST_ASSERT_TRUE(r.first <= CP_GRADCHECK_FIRST && r.second <= CP_GRADCHECK_SECOND);
+}
+
+static void a_wrong_place_is_named_with_what_was_expected_and_received(void) {
+    cp_gradcheck_result r = check_one(wrong_at_4, six("a"));
+    TEST_ASSERT_FALSE(r.passed);
+    TEST_ASSERT_TRUE(r.made);
+    TEST_ASSERT_EQUAL_INT(1, r.order);
+    TEST_ASSERT_EQUAL_INT(0, r.input);
+    TEST_ASSERT_EQUAL_UINT64(4, r.index);
+    TEST_ASSERT_DOUBLE_WITHIN(0.02 * fabs(r.expected), 3 * r.expected, r.received);
+    TEST_ASSERT_EQUAL_STRING_LEN("first order, a[1, 1]: expected ", r.message, 31);
+    TEST_ASSERT_NOT_NULL(strstr(r.message, " by differences, received "));
+}
+
+static void an_input_without_a_name_is_told_by_its_number(void) {
+    cp_gradcheck_result r = check_one(wrong_at_4, six(NULL));
+    TEST_ASSERT_EQUAL_STRING_LEN("first order, input 1[1, 1]: ", r.message, 28);
+}
+
+/* |a| has a kink at 0, where differences tell the mean of both slopes. */
+static void a_kink_is_left_out_and_counted(void) {
+    cp_real             values[] = {1, 0, -2, (cp_real)CP_GRADCHECK_STEP / 3};
+    cp_gradcheck_result r = check_one(absolute, (cp_gradcheck_input){.data = values, .shape = CP_SHAPE(4)});
+    TEST_ASSERT_TRUE_MESSAGE(r.passed, r.message);
+    TEST_ASSERT_EQUAL_INT(2, r.kinks);
+}
+
+/* The kink lies at d from the point, for d over the whole reach of the differences. */
+static void a_kink_is_told_apart_wherever_it_lies(void) {
+    for (int i = -20; i <= 20; i++) {
+        cp_real             values[] = {(cp_real)(i * CP_GRADCHECK_STEP / 10), 1};
+        cp_gradcheck_result r = check_one(absolute, (cp_gradcheck_input){.data = values, .shape = CP_SHAPE(2)});
+        TEST_ASSERT_TRUE_MESSAGE(r.passed, r.message);
+    }
+}
+
+static void a_wrong_place_beside_a_kink_is_still_found(void) {
+    cp_real             values[] = {0, 1, 2, 3, 4};
+    cp_gradcheck_input  in = {.name = "a", .data = values, .shape = CP_SHAPE(5)};
+    cp_gradcheck_result r = check_one(wrong_at_4, in);
+    TEST_ASSERT_EQUAL_STRING_LEN("first order, a[4]: expected ", r.message, 28);
+}
+
+static void nothing_but_kinks_is_no_check(void) {
+    cp_real             values[] = {0, 0};
+    cp_gradcheck_result r = check_one(absolute, (cp_gradcheck_input){.data = values, .shape = CP_SHAPE(2)});
+    TEST_ASSERT_FALSE(r.passed || r.made);
+    TEST_ASSERT_EQUAL_STRING("nothing was compared: every place lies at a kink", r.message);
+}
+
+static void a_constant_is_never_asked_for_its_gradient(void) {
+    cp_gradcheck_input in[] = {six("a"), six("b")};
+    in[1].constant = true;
+    cp_gradcheck_result r = cp_gradcheck(product, NULL, in, 2, (cp_gradcheck_config){0});
+    TEST_ASSERT_TRUE_MESSAGE(r.passed, r.message);
+}
+
+static void a_gradient_that_flows_to_numbers_that_choose_is_an_error(void) {
+    cp_gradcheck_input in[] = {six("a"), six("b")};
+    in[1].whole = true;
+    cp_gradcheck_result r = cp_gradcheck(product, NULL, in, 2, (cp_gradcheck_config){0});
+    TEST_ASSERT_FALSE(r.passed);
+    TEST_ASSERT_EQUAL_STRING_LEN("first order, b[0, 0]: expected 0 ", r.message, 33);
+}
+
+static void a_scalar_and_an_empty_input_are_fine(void) {
+    cp_gradcheck_result r = check_one(right, (cp_gradcheck_input){.data = numbers, .shape = CP_SCALAR});
+    TEST_ASSERT_TRUE_MESSAGE(r.passed, r.message);
+    r = check_one(right, (cp_gradcheck_input){.data = numbers, .shape = CP_SHAPE(0, 3)});
+    TEST_ASSERT_TRUE_MESSAGE(r.passed, r.message);
+}
+
+static void a_nan_does_not_pass(void) {
+    cp_real             values[] = {1, (cp_real)NAN};
+    cp_gradcheck_result r = check_one(right, (cp_gradcheck_input){.name = "a", .data = values, .shape = CP_SHAPE(2)});
+    TEST_ASSERT_FALSE(r.passed);
+    TEST_ASSERT_NOT_NULL(strstr(r.message, "nan"));
+}
+
+static void a_function_without_a_result_is_told(void) {
+    cp_gradcheck_result r = check_one(nothing, six("a"));
+    TEST_ASSERT_FALSE(r.passed || r.made);
+    TEST_ASSERT_EQUAL_STRING("the function gave no result", r.message);
+}
+
+static void bad_calls_are_misuse(void) {
+    TEST_ASSERT_FALSE(cp_gradcheck(right, NULL, NULL, 1, (cp_gradcheck_config){0}).made);
+    expect_error("gradcheck: the function or the inputs are NULL, or n = 1 is below 1");
+    TEST_ASSERT_FALSE(check_one(right, (cp_gradcheck_input){.shape = CP_SHAPE(2)}).made);
+    expect_error("gradcheck: the data of input 1 is NULL");
+    TEST_ASSERT_FALSE(check_one(right, (cp_gradcheck_input){.data = numbers, .shape = CP_SHAPE(-2)}).made);
+    expect_error("gradcheck: ");
+}
+
+int main(void) {
+    UNITY_BEGIN();
+    RUN_TEST(a_right_function_passes_without_a_word);
+    RUN_TEST(a_wrong_place_is_named_with_what_was_expected_and_received);
+    RUN_TEST(an_input_without_a_name_is_told_by_its_number);
+    RUN_TEST(a_kink_is_left_out_and_counted);
+    RUN_TEST(a_kink_is_told_apart_wherever_it_lies);
+    RUN_TEST(a_wrong_place_beside_a_kink_is_still_found);
+    RUN_TEST(nothing_but_kinks_is_no_check);
+    RUN_TEST(a_constant_is_never_asked_for_its_gradient);
+    RUN_TEST(a_gradient_that_flows_to_numbers_that_choose_is_an_error);
+    RUN_TEST(a_scalar_and_an_empty_input_are_fine);
+    RUN_TEST(a_nan_does_not_pass);
+    RUN_TEST(a_function_without_a_result_is_told);
+    RUN_TEST(bad_calls_are_misuse);
+    return UNITY_END();
+}

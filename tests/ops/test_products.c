@@ -1,0 +1,171 @@
+/* Products with Jacobians and Hessians: against matrices that are known, against each other for every op, and misuse. */
+#include "couplet.h"
+
+#include "tests/support/cases.h"
+#include "tests/support/setup_tape.h"
+
+#include <math.h>
+
+#if CP_DOUBLE
+#define CLOSE 1e-10
+#else
+#define CLOSE 2e-4
+#endif
+
+static void expect_values(int n, const double *expected, const cp_tensor *t) {
+    TEST_ASSERT_NOT_NULL(t);
+    TEST_ASSERT_EQUAL_UINT64((size_t)n, t->size);
+    for (int i = 0; i < n; i++) TEST_ASSERT_DOUBLE_WITHIN(CLOSE, expected[i], (double)t->data[i]);
+}
+
+static cp_tensor *vector(double a, double b) {
+    return cp_variable(tape, ((cp_real[]){(cp_real)a, (cp_real)b}), CP_SHAPE(2));
+}
+
+/* out = (x0 x1, x0^2): the Jacobian at (2, 3) is [[3, 2], [4, 0]]. */
+static cp_tensor *two_of(cp_tensor *x) {
+    cp_tensor *first = cp_slice(tape, x, (int[]){0}, (int[]){1}, NULL), *second = cp_slice(tape, x, (int[]){1}, (int[]){2}, NULL);
+    return cp_concat(tape, (cp_tensor *[]){cp_mul(tape, first, second), cp_square(tape, first)}, 2, 0);
+}
+
+static void a_vector_times_a_jacobian_weighs_its_rows(void) {
+    cp_tensor *x = vector(2, 3), *out = two_of(x), *product;
+    TEST_ASSERT_TRUE(cp_vjp(tape, out, vector(10, 1), &x, 1, &product));
+    expect_values(2, (double[]){34, 20}, product);
+}
+
+static void a_jacobian_times_a_vector_weighs_its_columns(void) {
+    cp_tensor *x = vector(2, 3), *out = two_of(x), *u = vector(10, 1);
+    expect_values(2, (double[]){32, 40}, cp_jvp(tape, out, &x, &u, 1));
+}
+
+static void the_seed_one_gives_the_gradient(void) {
+    cp_tensor *x = vector(2, 3), *loss = cp_sum(tape, two_of(x), CP_ALL, false), *one = cp_scalar(tape, 1), *a, *b;
+    TEST_ASSERT_TRUE(cp_grad(tape, loss, &x, 1, &a) && cp_vjp(tape, loss, one, &x, 1, &b));
+    expect_values(2, (double[]){(double)a->data[0], (double)a->data[1]}, b);
+}
+
+static void a_seed_stays_as_it_was(void) {
+    cp_tensor *x = vector(2, 3), *seed = vector(5, 7), *out = cp_add(tape, x, x), *product[2];
+    TEST_ASSERT_TRUE(cp_vjp(tape, out, seed, (cp_tensor *[]){x, out}, 2, product));
+    expect_values(2, (double[]){10, 14}, product[0]);
+    expect_values(2, (double[]){5, 7}, product[1]);
+    product[1]->data[0] = 0;
+    expect_values(2, (double[]){5, 7}, seed);
+}
+
+static void a_parameter_can_be_a_seed(void) {
+    cp_tensor *x = vector(2, 3), *seed = cp_parameter_new(((cp_real[]){5, 7}), CP_SHAPE(2)), *product;
+    TEST_ASSERT_TRUE(cp_vjp(tape, cp_square(tape, x), seed, &x, 1, &product));
+    expect_values(2, (double[]){20, 42}, product);
+    cp_tensor_free(seed);
+}
+
+static void a_recorded_product_has_a_gradient_with_respect_to_its_seed(void) {
+    cp_tensor *x = vector(2, 3), *seed = vector(5, 7), *product, *by_seed;
+    TEST_ASSERT_TRUE(cp_vjp_recorded(tape, cp_square(tape, x), seed, &x, 1, &product));
+    TEST_ASSERT_TRUE(cp_grad(tape, cp_sum(tape, product, CP_ALL, false), &seed, 1, &by_seed));
+    expect_values(2, (double[]){4, 6}, by_seed);
+}
+
+/* loss = x0^2 x1 + w x1^2 with w = 4: the Hessian at (2, 3, 4) over x0, x1, w. */
+static void a_hessian_times_a_vector_goes_over_several_inputs(void) {
+    cp_tensor *x = vector(2, 3), *w = cp_variable(tape, ((cp_real[]){4}), CP_SCALAR);
+    cp_tensor *first = cp_slice(tape, x, (int[]){0}, (int[]){1}, NULL), *second = cp_slice(tape, x, (int[]){1}, (int[]){2}, NULL);
+    cp_tensor *loss = cp_sum(
+        tape, cp_add(tape, cp_mul(tape, cp_square(tape, first), second), cp_mul(tape, w, cp_square(tape, second))), CP_ALL, false);
+    cp_tensor *u = vector(1, 10), *uw = cp_scalar(tape, 100), *product[2];
+    TEST_ASSERT_TRUE(cp_hvp(tape, loss, (cp_tensor *[]){x, w}, (cp_tensor *[]){u, uw}, 2, product));
+    expect_values(2, (double[]){2 * 3 + 10 * 4, 4 + 10 * 8 + 100 * 6}, product[0]);
+    expect_values(1, (double[]){10 * 6}, product[1]);
+}
+
+static void a_linear_loss_has_a_hessian_of_zeros(void) {
+    cp_tensor *x = vector(2, 3), *u = vector(1, 1), *product;
+    TEST_ASSERT_TRUE(cp_hvp(tape, cp_sum(tape, x, CP_ALL, false), &x, &u, 1, &product));
+    expect_values(2, (double[]){0, 0}, product);
+}
+
+static void a_result_that_does_not_depend_on_the_input_has_a_jacobian_of_zeros(void) {
+    cp_tensor *x = vector(2, 3), *other = vector(1, 1), *u = vector(1, 1);
+    expect_values(2, (double[]){0, 0}, cp_jvp(tape, cp_square(tape, other), &x, &u, 1));
+}
+
+static void direction_fill(cp_tensor *t, cp_rng *rng) {
+    for (size_t i = 0; i < t->size; i++) t->data[i] = (cp_real)(cp_rng_uniform(rng) - 0.5);
+}
+
+static double inner(const cp_tensor *a, const cp_tensor *b, double *terms) {
+    double sum = 0;
+    for (size_t i = 0; i < a->size; i++) {
+        sum += (double)a->data[i] * (double)b->data[i];
+        *terms += fabs((double)a->data[i] * (double)b->data[i]);
+    }
+    return sum;
+}
+
+/* <v, J u> = <J^T v, u>: each side is computed by other rules than the other. */
+static void the_two_products_agree_for_every_op(void) {
+    static double values[CASE_VALUES];
+    cp_rng        rng = cp_rng_named(5, "directions");
+    int           compared = 0;
+    for (int i = 0; i < case_count(); i++) {
+        const op_case *c = case_at(i);
+        int            n = case_inputs(c);
+        cp_tensor     *in[CASE_INPUTS], *u[CASE_INPUTS], *back[CASE_INPUTS];
+        if (c->constant || c->draws || (c->double_only && sizeof(cp_real) == sizeof(float))) continue;
+        cp_tape_reset(tape);
+        case_fill(c, values);
+        case_leaves(tape, c, values, (1u << n) - 1, in);
+        cp_tensor *out = c->build(tape, in, c);
+        if (!out || !out->tracked) continue;
+        cp_tensor *v = cp_full(tape, 0, out->shape);
+        direction_fill(v, &rng);
+        for (int j = 0; j < n; j++) direction_fill(u[j] = cp_full(tape, 0, in[j]->shape), &rng);
+        cp_tensor *forward = cp_jvp(tape, out, in, u, n);
+        TEST_ASSERT_TRUE_MESSAGE(forward && cp_vjp(tape, out, v, in, n, back), c->mode);
+        double terms = 1e-3, left = inner(v, forward, &terms), right = 0;
+        for (int j = 0; j < n; j++) right += inner(back[j], u[j], &terms);
+        TEST_ASSERT_DOUBLE_WITHIN_MESSAGE(CLOSE * terms, left, right, c->mode);
+        compared++;
+    }
+    TEST_ASSERT_GREATER_THAN_INT(400, compared);
+}
+
+static void seeds_and_directions_of_other_shapes_are_refused(void) {
+    cp_tensor *x = vector(2, 3), *out = cp_square(tape, x), *one = cp_scalar(tape, 1), *product = out;
+    TEST_ASSERT_FALSE(cp_vjp(tape, out, one, &x, 1, &product));
+    TEST_ASSERT_NULL(product);
+    expect_error_in("vjp", "the seed has shape (), and the result (2)", __FILE__);
+    TEST_ASSERT_NULL(cp_jvp(tape, out, &x, &one, 1));
+    expect_error_in("jvp", "directions[0] has shape (), and wrt[0] (2)", __FILE__);
+    TEST_ASSERT_FALSE(cp_hvp(tape, cp_sum(tape, out, CP_ALL, false), &x, &one, 1, &product));
+    expect_error_in("hvp", "directions[0] has shape (), and wrt[0] (2)", __FILE__);
+    TEST_ASSERT_NULL(cp_jvp(tape, out, &x, &x, 0));
+    expect_error_in("jvp", "n = 0 is below 1", __FILE__);
+}
+
+static void what_was_not_recorded_is_refused(void) {
+    cp_tensor *x = vector(2, 3), *constant = cp_detach(tape, x), *product;
+    TEST_ASSERT_FALSE(cp_vjp(tape, constant, x, &x, 1, &product));
+    expect_error_in("vjp", "the result was not recorded", __FILE__);
+    TEST_ASSERT_NULL(cp_jvp(tape, constant, &x, &x, 1));
+    expect_error("the result was not recorded");
+}
+
+int main(void) {
+    UNITY_BEGIN();
+    RUN_TEST(a_vector_times_a_jacobian_weighs_its_rows);
+    RUN_TEST(a_jacobian_times_a_vector_weighs_its_columns);
+    RUN_TEST(the_seed_one_gives_the_gradient);
+    RUN_TEST(a_seed_stays_as_it_was);
+    RUN_TEST(a_parameter_can_be_a_seed);
+    RUN_TEST(a_recorded_product_has_a_gradient_with_respect_to_its_seed);
+    RUN_TEST(a_hessian_times_a_vector_goes_over_several_inputs);
+    RUN_TEST(a_linear_loss_has_a_hessian_of_zeros);
+    RUN_TEST(a_result_that_does_not_depend_on_the_input_has_a_jacobian_of_zeros);
+    RUN_TEST(the_two_products_agree_for_every_op);
+    RUN_TEST(seeds_and_directions_of_other_shapes_are_refused);
+    RUN_TEST(what_was_not_recorded_is_refused);
+    return UNITY_END();
+}
