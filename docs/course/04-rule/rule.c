@@ -31,13 +31,13 @@ static void plain_numbers(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor
     gin[0] = cp_mul(at, g, slope);
 }
 
-#define SOFT_ABS(rule)                                                                                                             \
-    {                                                                                                                              \
-        .name = "soft_abs", .formula = "sqrt(a^2 + 1)", .grad = rule, .keeps = { CP_KEEPS_IN(0) | CP_KEEPS_OUT }                   \
-    }
-static const cp_op ops[] = {SOFT_ABS(right), SOFT_ABS(without_g), SOFT_ABS(wrong_slope), SOFT_ABS(wrong_sign),
-                            SOFT_ABS(plain_numbers)};
-static const char *names[] = {"right", "without g", "wrong slope", "wrong sign", "plain numbers"};
+static const cp_op ops[] = {
+    {.name = "right", .formula = "sqrt(a^2 + 1)", .grad = right, .keeps = {CP_KEEPS_IN(0) | CP_KEEPS_OUT}},
+    {.name = "without g", .formula = "sqrt(a^2 + 1)", .grad = without_g, .keeps = {CP_KEEPS_IN(0) | CP_KEEPS_OUT}},
+    {.name = "wrong slope", .formula = "sqrt(a^2 + 1)", .grad = wrong_slope, .keeps = {CP_KEEPS_IN(0) | CP_KEEPS_OUT}},
+    {.name = "wrong sign", .formula = "sqrt(a^2 + 1)", .grad = wrong_sign, .keeps = {CP_KEEPS_IN(0) | CP_KEEPS_OUT}},
+    {.name = "plain numbers", .formula = "sqrt(a^2 + 1)", .grad = plain_numbers, .keeps = {CP_KEEPS_IN(0) | CP_KEEPS_OUT}},
+};
 
 static cp_tensor *soft_abs(cp_at at, const cp_op *op, cp_tensor *a) {
     if (!cp_check(at, op->name, 1, &a)) return NULL;
@@ -76,13 +76,13 @@ int main(void) {
 
     cp_real mixed[] = {(cp_real)0.75, 2, (cp_real)-1.25, (cp_real)0.5}, positive[] = {1, 2, (cp_real)0.5}, zero[] = {1, 0, -2};
     cp_gradcheck_input in = {.name = "a", .data = mixed, .shape = CP_SHAPE(4)};
-    for (int i = 0; i < 5; i++) tell(names[i], cp_gradcheck(build, &ops[i], &in, 1, (cp_gradcheck_config){0}));
+    for (int i = 0; i < 5; i++) tell(ops[i].name, cp_gradcheck(build, &ops[i], &in, 1, (cp_gradcheck_config){0}));
 
     printf("\nwith positive inputs only\n");
     in.data = positive, in.shape = CP_SHAPE(3);
-    tell(names[3], cp_gradcheck(build, &ops[3], &in, 1, (cp_gradcheck_config){0}));
+    tell(ops[3].name, cp_gradcheck(build, &ops[3], &in, 1, (cp_gradcheck_config){0}));
     printf("\nwith the first order only\n");
-    tell(names[4], cp_gradcheck(build, &ops[4], &in, 1, (cp_gradcheck_config){.first_only = true}));
+    tell(ops[4].name, cp_gradcheck(build, &ops[4], &in, 1, (cp_gradcheck_config){.first_only = true}));
     printf("\n|a| at 1, 0, -2\n");
     in.data = zero;
     tell("|a|", cp_gradcheck(build_abs, NULL, &in, 1, (cp_gradcheck_config){0}));
