@@ -23,9 +23,9 @@ static void elementwise(cp_tape *tape) {
 
 static void product(cp_tape *tape) {
     cp_tensor *a = cp_variable(tape, (cp_real[]){1, 2, 3, 4, 5, 6}, CP_SHAPE(2, 3));
-    cp_tensor *b = cp_variable(tape, (cp_real[]){1, 0, 0, 1, 1, 1}, CP_SHAPE(3, 2));
-    cp_tensor *g = cp_constant(tape, (cp_real[]){1, 2, 3, 4}, CP_SHAPE(2, 2)), *grads[2];
-    cp_tensor *y = cp_matmul(tape, a, b, 0); /* (2, 2) */
+    cp_tensor *b = cp_variable(tape, (cp_real[]){1, 0, 0, 1, 0, 1, 0, 1, 0, 0, 1, 1}, CP_SHAPE(3, 4));
+    cp_tensor *g = cp_constant(tape, (cp_real[]){1, 2, 3, 4, 5, 6, 7, 8}, CP_SHAPE(2, 4)), *grads[2];
+    cp_tensor *y = cp_matmul(tape, a, b, 0); /* (2, 4) */
     cp_vjp(tape, y, g, (cp_tensor *[]){a, b}, 2, grads);
     printf("\n");
     show("gradient at A", grads[0]);
