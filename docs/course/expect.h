@@ -1,8 +1,8 @@
-/* What the checks of the exercises share: they say which index differs, what was expected there and what was received.
- * Include it after couplet.h where the chapter has tensors. */
+/* What the checks of the exercises share: they say which index differs, what was expected there and what was received. */
 #ifndef COURSE_EXPECT_H
 #define COURSE_EXPECT_H
 
+#include <couplet.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -43,7 +43,6 @@ static inline void expect_numbers(const char *what, size_t n, const double *expe
     expect_count(wrong, n);
 }
 
-#ifdef COUPLET_H
 /* A tensor of the expected values, in row-major order; a NULL and another shape are told as such. */
 static inline void expect_tensor(const char *what, cp_shape shape, const double *expected, const cp_tensor *received,
                                  double tolerance) {
@@ -58,7 +57,6 @@ static inline void expect_tensor(const char *what, cp_shape shape, const double 
     }
     expect_count(same ? wrong : 1, same ? received->size : 1);
 }
-#endif
 
 /* What main returns. */
 static inline int expect_end(void) {

@@ -46,6 +46,8 @@ for folder in "$top"/docs/course/[0-9]*/; do
     expect 0 " right" "$number" --solution
     expect_success "$chapter's solution is hidden at first" grep -q '^<details>' "$page"
 done
+engine=$top/docs/course/01-scalar-tape/engine.h
+expect_success "the engine of chapter 1 has at most 60 lines" test "$(wc -l <"$engine")" -le 60
 expect 2 "The chapters:"
 expect 2 "The chapters:" 99
 expect 2 "there is no nowhere.c" 1 nowhere.c

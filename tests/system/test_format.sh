@@ -13,7 +13,7 @@ done
 if [ -n "$program" ]; then
     # shellcheck disable=SC2046 # names without spaces
     expect_success "$sentence" "$program" --dry-run -Werror \
-        couplet.h $(find core ops layers optim models experiments tests -name '*.[ch]' -o -name '*.inc')
+        couplet.h $(find core ops layers optim models experiments tests docs -name '*.[ch]' -o -name '*.inc')
 else
     skip "$sentence" "clang-format $version is missing"
     echo "note: the format of the C files was not checked, since clang-format $version is missing"
