@@ -109,7 +109,7 @@ static void report_direction(cp_gradcheck_run *k, int order, double expected, do
 /* Looks at single places after the gradient g failed along a direction. Kinks are left out from now on; the worst of the others is
  * reported. Returns how many kinks it found, or -1 when it reported. */
 static int locate(cp_gradcheck_run *k, int order, double terms) {
-    double  worst = tolerance(k, order), expected = 0, received = 0;
+    double  worst = 0, expected = 0, received = 0;
     size_t  worst_at = k->size;
     int     kinks = 0;
     double *e = k->v; /* the direction has done its work */
@@ -118,11 +118,13 @@ static int locate(cp_gradcheck_run *k, int order, double terms) {
         size_t index;
         if (k->still[i] || !cp_gradcheck_asked(k, input_at(k, i, &index))) continue;
         e[i] = 1;
-        double by_difference = difference(k, order, e, k->config.step), error = relative(k->g[i], by_difference, terms);
-        if (error > tolerance(k, order) && kinked(k, order, e, by_difference, fabs(k->g[i] - by_difference))) {
+        double by_difference = difference(k, order, e, k->config.step), error = fabs(k->g[i] - by_difference);
+        if (isnan(error)) error = INFINITY;
+        bool wrong = relative(k->g[i], by_difference, terms) > tolerance(k, order);
+        if (wrong && kinked(k, order, e, by_difference, error)) {
             k->still[i] = true;
             kinks++;
-        } else if (error > worst) {
+        } else if (wrong && error > worst) {
             worst = error, worst_at = i, expected = by_difference, received = k->g[i];
         }
         e[i] = 0;
