@@ -182,9 +182,11 @@ static cp_tensor **slot_of(cp_tape *tape, const cp_tensor *wrt) {
 
 /* A sweep that is recorded: what it made is on the tape like any other value. */
 static bool grad_recorded(cp_at at, cp_tensor *of, cp_tensor *seed, cp_tensor *const *wrt, int n, cp_tensor **out) {
+    int  known = at.tape->value_count; /* a seed that is a parameter may get its number in the sweep, and has no slot */
     bool fine = sweep(at, of, seed);
     for (int i = 0; i < n && fine; i++) {
-        cp_tensor **slot = slot_of(at.tape, wrt[i]);
+        int         id = cp_tape_find(at.tape, wrt[i]);
+        cp_tensor **slot = id >= 0 && id < known ? &at.tape->slots[id].grad : NULL;
         out[i] = slot && *slot ? *slot : cp_full(at, 0, wrt[i]->shape);
         fine = out[i];
     }

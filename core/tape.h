@@ -51,8 +51,9 @@ bool cp_grad(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, int n, cp_tensor 
 /* The same, and the sweep is recorded too: the gradients can be used in further ops and differentiated again. */
 bool cp_grad_recorded(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, int n, cp_tensor **out);
 
-/* The same for a result of any shape: d sum(seed out) / d wrt[i], a vector times the Jacobian, v^T J. seed has out's shape; where it is
- * tracked and the sweep is recorded, gradients flow to it too. cp_grad is the case of one value and the seed 1. */
+/* The same for a result of any shape: d sum(seed out) / d wrt[i] with the seed held fixed, a vector times the Jacobian, v^T J. seed has
+ * out's shape; where it is tracked and the sweep is recorded, grads have a gradient with respect to it too, and may be the seed itself
+ * (wrt[i] = out). cp_grad is the case of one value and the seed 1. */
 bool cp_vjp(cp_at at, cp_tensor *out, cp_tensor *seed, cp_tensor *const *wrt, int n, cp_tensor **grads);
 bool cp_vjp_recorded(cp_at at, cp_tensor *out, cp_tensor *seed, cp_tensor *const *wrt, int n, cp_tensor **grads);
 
@@ -66,8 +67,8 @@ unsigned cp_tape_step(const cp_tape *tape);
 /* The record as text: a line per node with the op, the shape and bytes of its result, what its gradient rule keeps (values, "out"
  * for the result, "+saved" for what the op stored beside them), its inputs, and the leaves its gradient is needed for. */
 void cp_tape_print(cp_tape *tape, FILE *file);
-void cp_tape_print_values(cp_tape *tape,
-                          FILE    *file); /* the same with the values: one by one when few, else lowest .. highest, mean */
+/* The same with the numbers: one by one when they are few, else the lowest, the highest and the mean. */
+void cp_tape_print_values(cp_tape *tape, FILE *file);
 
 /* The sweep of cp_grad(tape, loss, wrt, n, ...) as text, a line a rule, in the order in which they run: the value and its op, the gradient
  * that came in, and what each input got; "+" marks what was added to an earlier part, with the sum behind it. false on misuse. */

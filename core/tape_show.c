@@ -136,7 +136,7 @@ static void print(cp_tape *tape, FILE *file, bool numbers) {
     leaves found;
     widths w = {{0}};
     if (!tape || !file) {
-        cp_misuse((cp_at){0}, "tape_print", "the %s is NULL", tape ? "file" : "tape");
+        cp_misuse((cp_at){0}, numbers ? "tape_print_values" : "tape_print", "the %s is NULL", tape ? "file" : "tape");
         return;
     }
     if (!leaves_find(tape, &found)) return;

@@ -6,11 +6,13 @@ typedef struct trace {
     FILE          *file;
     int            parts; /* told of the rule under way */
     bool           added; /* the part under way meets an earlier one */
+    bool           open;  /* a line is begun */
 } trace;
 
 static void tell_rule(void *user, const cp_node *node, const cp_tensor *g) {
     trace *t = user;
     t->parts = 0;
+    t->open = true;
     fprintf(t->file, "%-6s %-10s in: %s", cp_value_label(t->tape, node->out->id).s, node->op->name, cp_values_text(g).s);
 }
 
@@ -30,6 +32,7 @@ static void tell_sum(void *user, const cp_node *node, int i, const cp_tensor *su
 static void tell_done(void *user, const cp_node *node, bool kept) {
     trace *t = user;
     (void)node, (void)kept;
+    t->open = false;
     fprintf(t->file, "\n");
 }
 
@@ -43,5 +46,6 @@ bool(cp_tape_trace)(cp_at at, FILE *file, cp_tensor *loss, cp_tensor *const *wrt
     at.tape->watch = &watch;
     bool fine = cp_grad(at, loss, wrt, n, grads);
     at.tape->watch = NULL;
+    if (t.open) fprintf(file, "\n"); /* its rule failed */
     return fine;
 }

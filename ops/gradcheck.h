@@ -13,10 +13,11 @@
  *
  * Differences are of fourth order, (8 (f(h) - f(-h)) - (f(2h) - f(-2h))) / 12h. With h = 1e-3 in double both their truncation and their
  * rounding are near 1e-12 of f. Hence errors are relative to the derivative, or to 1e-5 of f's terms if that is larger: what is smaller is
- * zero as far as differences can tell. In float only gross errors can be found: check rules in a double build.
+ * zero as far as differences can tell. In float only gross errors can be found: check rules in a double build. Inputs of more than 4 are
+ * moved by a quarter of their size times h.
  *
- * When a check fails, single places are looked at. One where f has a kink within 2h (relu at 0) tells nothing about a rule: it is left
- * out, counted, and the check is made again without it. */
+ * When a check fails, single places are looked at. One where f has a kink within 2h (relu at 0), or is so steep that differences at h and
+ * at h/4 have nothing in common, tells nothing about a rule: it is left out, counted, and the check is made again without it. */
 #ifndef CP_GRADCHECK_H
 #define CP_GRADCHECK_H
 
@@ -53,8 +54,8 @@ typedef struct cp_gradcheck_config {
 
 typedef struct cp_gradcheck_result {
     bool   passed;
-    bool   made;          /* false: something refused, or there was nothing to compare */
-    bool   tracked;       /* gradients flow to the result */
+    bool   made;    /* false: something refused, the function is not finite or not the same twice, or all places were left out */
+    bool   tracked; /* gradients flow to the result */
     double first, second; /* the worst relative errors along a direction; what lies at a kink does not count */
     int    kinks;         /* places that were left out */
 
@@ -68,7 +69,9 @@ typedef struct cp_gradcheck_result {
     char message[320]; /* the failure in one line, else empty */
 } cp_gradcheck_result;
 
-cp_gradcheck_result cp_gradcheck(cp_gradcheck_fn build, const void *user, const cp_gradcheck_input *in, int n,
+cp_gradcheck_result cp_gradcheck(cp_at at, cp_gradcheck_fn build, const void *user, const cp_gradcheck_input *in, int n,
                                  cp_gradcheck_config config);
+
+#define cp_gradcheck(...) cp_gradcheck(CP_AT((cp_tape *)NULL), __VA_ARGS__)
 
 #endif

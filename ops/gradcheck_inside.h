@@ -8,6 +8,9 @@
 
 enum { CP_ALL_INPUTS = -1 };
 
+/* What is done with a value of an input. */
+typedef enum cp_gradcheck_place { CP_PLACE_MOVED, CP_PLACE_FIXED, CP_PLACE_LEFT_OUT } cp_gradcheck_place;
+
 /* Vectors hold the values of all inputs, one after the other. */
 typedef struct cp_gradcheck_run {
     cp_gradcheck_fn           build;
@@ -17,15 +20,16 @@ typedef struct cp_gradcheck_run {
     cp_gradcheck_config       config;
     cp_gradcheck_result       result;
 
-    cp_tape    *tape;
-    cp_tensor **leaves, **wrt, **grads;        /* n of each */
-    int         alone;                         /* the input that is asked for, or CP_ALL_INPUTS */
-    size_t      size;                          /* of the vectors */
-    double     *x, *moved, *g, *other, *u, *v; /* the point; a point near it; gradients; directions */
-    cp_real    *row;                           /* values on their way into a tensor */
-    bool       *still;                         /* places that are not moved */
-    cp_real    *w, *c;                         /* of f */
-    size_t      outputs;
+    cp_at       at;                                    /* the check's tape, for the caller's place */
+    bool        recorded;                              /* the gradients under the check are of a recorded sweep */
+    cp_tensor **leaves, **wrt, **grads, **directions;  /* n of each */
+    int         alone;                                 /* the input that is asked for, or CP_ALL_INPUTS */
+    size_t      size;                                  /* of the vectors */
+    double     *x, *reach, *moved, *g, *other, *u, *v; /* the point; how far 1 is there; a point near it; gradients; directions */
+    cp_real    *row;                                   /* values on their way into a tensor */
+    cp_gradcheck_place *places;
+    cp_real            *w, *c; /* of f */
+    size_t              outputs;
 } cp_gradcheck_run;
 
 /* Notes why the check cannot be made, unless something was noted before. Returns false. */

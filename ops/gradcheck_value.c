@@ -2,6 +2,7 @@
 #include "ops/gradcheck_inside.h"
 
 #include "ops/ops.h"
+#include "ops/products.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -47,16 +48,16 @@ static bool weights_fill(cp_gradcheck_run *k, size_t n) {
 static cp_tensor *build(cp_gradcheck_run *k, const double *v, double t, bool variables) {
     const double *at = k->moved;
     for (size_t i = 0; i < k->size; i++) k->moved[i] = k->x[i] + (v ? t * v[i] : 0);
-    cp_tape_reset(k->tape);
+    cp_tape_reset(k->at.tape);
     for (int i = 0; i < k->n; i++) {
         size_t size = cp_gradcheck_size(&k->in[i]);
         for (size_t j = 0; j < size; j++) k->row[j] = (cp_real)*at++;
-        k->leaves[i] = variables && cp_gradcheck_asked(k, i) ? cp_variable(k->tape, k->row, k->in[i].shape)
-                                                             : cp_constant(k->tape, k->row, k->in[i].shape);
+        k->leaves[i] = variables && cp_gradcheck_asked(k, i) ? cp_variable(k->at, k->row, k->in[i].shape)
+                                                             : cp_constant(k->at, k->row, k->in[i].shape);
         if (!k->leaves[i]) return cp_null(cp_gradcheck_unmade(k, "an input could not be made"));
         k->leaves[i]->name = k->in[i].name;
     }
-    cp_tensor *out = k->build(k->tape, k->leaves, k->user);
+    cp_tensor *out = k->build(k->at.tape, k->leaves, k->user);
     if (!out) return cp_null(cp_gradcheck_unmade(k, "the function gave no result"));
     return weights_fill(k, out->size) ? out : NULL;
 }
@@ -78,8 +79,8 @@ double cp_gradcheck_value(cp_gradcheck_run *k, const double *v, double t, double
 static cp_tensor *loss(cp_gradcheck_run *k, const double *v, double t) {
     cp_tensor *out = build(k, v, t, true);
     if (!out || !(k->result.tracked = out->tracked)) return NULL;
-    cp_tensor *w = cp_constant(k->tape, k->w, out->shape), *c = cp_constant(k->tape, k->c, out->shape);
-    return cp_sum(k->tape, cp_mul(k->tape, out, cp_add(k->tape, w, cp_mul(k->tape, c, out))), CP_ALL, false);
+    cp_tensor *w = cp_constant(k->at, k->w, out->shape), *c = cp_constant(k->at, k->c, out->shape);
+    return cp_sum(k->at, cp_mul(k->at, out, cp_add(k->at, w, cp_mul(k->at, c, out))), CP_ALL, false);
 }
 
 static int wanted(cp_gradcheck_run *k) {
@@ -103,33 +104,24 @@ bool cp_gradcheck_gradient(cp_gradcheck_run *k, const double *v, double t, bool 
     cp_tensor *f = loss(k, v, t);
     if (!f) return k->result.made;
     int  n = wanted(k);
-    bool fine = recorded ? cp_grad_recorded(k->tape, f, k->wrt, n, k->grads) : cp_grad(k->tape, f, k->wrt, n, k->grads);
+    bool fine = recorded ? cp_grad_recorded(k->at, f, k->wrt, n, k->grads) : cp_grad(k->at, f, k->wrt, n, k->grads);
     if (fine) collect(k, g);
     return fine || cp_gradcheck_unmade(k, "the gradient could not be computed");
 }
 
 bool cp_gradcheck_gradient_along(cp_gradcheck_run *k, double *g) {
     const double *u = k->u;
-    cp_tensor    *along = NULL;
     int           next = 0;
     memset(g, 0, k->size * sizeof *g);
     cp_tensor *f = loss(k, NULL, 0);
     if (!f) return k->result.made;
     int n = wanted(k);
-    if (!cp_grad_recorded(k->tape, f, k->wrt, n, k->grads))
-        return cp_gradcheck_unmade(k, "the recorded gradient could not be computed");
     for (int i = 0; i < k->n; i++) {
         size_t size = cp_gradcheck_size(&k->in[i]);
         for (size_t j = 0; j < size; j++) k->row[j] = (cp_real)*u++;
-        if (!cp_gradcheck_asked(k, i)) continue;
-        cp_tensor *direction = cp_constant(k->tape, k->row, k->in[i].shape);
-        cp_tensor *part = cp_sum(k->tape, cp_mul(k->tape, k->grads[next++], direction), CP_ALL, false);
-        along = along ? cp_add(k->tape, along, part) : part;
+        if (cp_gradcheck_asked(k, i)) k->directions[next++] = cp_constant(k->at, k->row, k->in[i].shape);
     }
-    if (!along) return cp_gradcheck_unmade(k, "the gradient has no value");
-    if (!along->tracked) return true; /* f is linear: zeros */
-    if (!cp_grad(k->tape, along, k->wrt, n, k->grads))
-        return cp_gradcheck_unmade(k, "the gradient of the gradient could not be computed");
-    collect(k, g);
-    return true;
+    bool fine = cp_hvp(k->at, f, k->wrt, k->directions, n, k->grads);
+    if (fine) collect(k, g);
+    return fine || cp_gradcheck_unmade(k, "the gradient of the gradient could not be computed");
 }

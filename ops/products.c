@@ -14,14 +14,14 @@ static bool directions_fit(cp_at at, const char *op, cp_tensor *const *wrt, cp_t
     return true;
 }
 
-/* sum_i <a[i], b[i]> */
-static cp_tensor *inner(cp_at at, cp_tensor *const *a, cp_tensor *const *b, int n) {
-    cp_tensor *sum = NULL;
-    for (int i = 0; i < n; i++) {
-        cp_tensor *part = cp_sum(at, cp_mul(at, a[i], b[i]), CP_ALL, false);
-        sum = sum ? cp_add(at, sum, part) : part;
-        if (!sum) return NULL;
-    }
+/* sum_i <recorded[i], directions[i]>, on the record also when the tape is paused. Directions are numbers here, whatever they were computed
+ * from. */
+static cp_tensor *inner(cp_at at, cp_tensor *const *recorded, cp_tensor *const *directions, int n) {
+    cp_tensor *sum = cp_scalar(at, 0);
+    bool       was = cp_tape_pause(at.tape, false);
+    for (int i = 0; i < n; i++)
+        sum = cp_add(at, sum, cp_sum(at, cp_mul(at, recorded[i], cp_detach(at, directions[i])), CP_ALL, false));
+    cp_tape_pause(at.tape, was);
     return sum;
 }
 
@@ -45,8 +45,9 @@ cp_tensor *(cp_jvp)(cp_at at, cp_tensor *out, cp_tensor *const *wrt, cp_tensor *
 
 bool(cp_hvp)(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, cp_tensor *const *directions, int n, cp_tensor **products) {
     if (!products) return cp_misuse(at, "hvp", "products is NULL");
-    for (int i = 0; i < n; i++) products[i] = NULL;
-    if (!cp_check(at, "hvp", 1, &loss) || !directions_fit(at, "hvp", wrt, directions, n)) return false;
+    bool fits = cp_check(at, "hvp", 1, &loss) && directions_fit(at, "hvp", wrt, directions, n);
+    for (int i = 0; i < n && !fits; i++) products[i] = NULL;
+    if (!fits) return false;
     cp_tensor **gradient = cp_keep(at, (size_t)n * sizeof *gradient);
     if (!gradient || !cp_grad_recorded(at, loss, wrt, n, gradient)) return false;
     cp_tensor *along = inner(at, gradient, directions, n);

@@ -1,6 +1,7 @@
 /* A sweep told while it runs, and listings with numbers. */
 #include "couplet.h"
 
+#include "core/op.h"
 #include "tests/support/setup_tape.h"
 
 #include <math.h>
@@ -66,6 +67,20 @@ static void many_values_are_summed_up(void) {
     TEST_ASSERT_NOT_NULL(strstr(traced(loss, &x, 1), "out: %0 2 .. 16, mean 9\n"));
 }
 
+static void refusing_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
+    (void)at, (void)node, (void)g, (void)gin;
+}
+static const cp_op refusing = {.name = "refusing", .formula = "for the test only", .grad = refusing_grad};
+
+static void a_rule_that_fails_ends_its_line(void) {
+    cp_tensor *x = number("x", 3), *y = cp_record(CP_AT(tape), &refusing, cp_out(CP_AT(tape), CP_SCALAR), NULL, 1, &x);
+    FILE      *file = tmpfile();
+    TEST_ASSERT_FALSE(cp_tape_trace(tape, file, cp_exp(tape, cp_scale(tape, y, 0)), &x, 1));
+    expect_error("refusing: its gradient rule gave NULL");
+    const char *found = written(file);
+    TEST_ASSERT_TRUE(found[strlen(found) - 1] == '\n');
+}
+
 static void misuse_is_reported_and_nothing_told(void) {
     cp_tensor *x = number("x", 3), *loss = cp_square(tape, x);
     FILE      *file = tmpfile();
@@ -99,6 +114,7 @@ int main(void) {
     RUN_TEST(rules_that_lead_to_nothing_wanted_are_not_told);
     RUN_TEST(a_traced_sweep_leaves_the_tape_as_cp_grad_does);
     RUN_TEST(many_values_are_summed_up);
+    RUN_TEST(a_rule_that_fails_ends_its_line);
     RUN_TEST(misuse_is_reported_and_nothing_told);
     RUN_TEST(a_listing_has_numbers_on_demand);
     return UNITY_END();

@@ -91,6 +91,49 @@ static void a_result_that_does_not_depend_on_the_input_has_a_jacobian_of_zeros(v
     expect_values(2, (double[]){0, 0}, cp_jvp(tape, cp_square(tape, other), &x, &u, 1));
 }
 
+/* A direction is numbers, whatever it was computed from: with u = x, and as in a power iteration u = the gradient. */
+static void a_direction_that_depends_on_the_input_is_held_fixed(void) {
+    cp_tensor *x = vector(2, 3), *loss = cp_sum(tape, cp_square(tape, x), CP_ALL, false), *gradient, *product;
+    TEST_ASSERT_TRUE(cp_hvp(tape, loss, &x, &x, 1, &product));
+    expect_values(2, (double[]){4, 6}, product);
+    TEST_ASSERT_TRUE(cp_grad_recorded(tape, loss, &x, 1, &gradient) && cp_hvp(tape, loss, &x, &gradient, 1, &product));
+    expect_values(2, (double[]){8, 12}, product);
+    TEST_ASSERT_TRUE(cp_hvp(tape, cp_sum(tape, x, CP_ALL, false), &x, &x, 1, &product));
+    expect_values(2, (double[]){0, 0}, product);
+}
+
+static void a_direction_can_be_replaced_by_its_product(void) {
+    cp_tensor *x = vector(2, 3), *u = vector(1, 10), *loss = cp_sum(tape, cp_square(tape, x), CP_ALL, false);
+    TEST_ASSERT_TRUE(cp_hvp(tape, loss, &x, &u, 1, &u));
+    expect_values(2, (double[]){2, 20}, u);
+}
+
+static void a_paused_tape_gives_the_same_products(void) {
+    cp_tensor *x = vector(2, 3), *out = cp_square(tape, x), *loss = cp_sum(tape, out, CP_ALL, false), *u = vector(1, 1), *product;
+    cp_tape_pause(tape, true);
+    expect_values(2, (double[]){4, 6}, cp_jvp(tape, out, &x, &u, 1));
+    TEST_ASSERT_TRUE(cp_hvp(tape, loss, &x, &u, 1, &product));
+    expect_values(2, (double[]){2, 2}, product);
+    TEST_ASSERT_TRUE(cp_tape_pause(tape, false));
+}
+
+static void a_frozen_tape_gives_the_products_of_its_variables(void) {
+    cp_tensor *w = cp_parameter_new(((cp_real[]){5, 7}), CP_SHAPE(2)), *x = vector(2, 3), *u = vector(1, 1);
+    cp_tape_freeze(tape, true);
+    expect_values(2, (double[]){5, 7}, cp_jvp(tape, cp_mul(tape, w, x), &x, &u, 1));
+    cp_tape_freeze(tape, false);
+    cp_tensor_free(w);
+}
+
+/* It gets its number on the tape while the sweep runs, and has no slot in it. */
+static void a_parameter_can_be_a_seed_and_wanted_at_once(void) {
+    static cp_real values[64];
+    cp_tensor     *seed = cp_parameter_new(values, CP_SHAPE(64)), *x = cp_variable(tape, values, CP_SHAPE(64)), *products[2];
+    TEST_ASSERT_TRUE(cp_vjp_recorded(tape, cp_square(tape, x), seed, (cp_tensor *[]){x, seed}, 2, products));
+    for (int i = 0; i < 64; i++) TEST_ASSERT_TRUE(products[1]->data[i] == 0);
+    cp_tensor_free(seed);
+}
+
 static void direction_fill(cp_tensor *t, cp_rng *rng) {
     for (size_t i = 0; i < t->size; i++) t->data[i] = (cp_real)(cp_rng_uniform(rng) - 0.5);
 }
@@ -164,6 +207,11 @@ int main(void) {
     RUN_TEST(a_hessian_times_a_vector_goes_over_several_inputs);
     RUN_TEST(a_linear_loss_has_a_hessian_of_zeros);
     RUN_TEST(a_result_that_does_not_depend_on_the_input_has_a_jacobian_of_zeros);
+    RUN_TEST(a_direction_that_depends_on_the_input_is_held_fixed);
+    RUN_TEST(a_direction_can_be_replaced_by_its_product);
+    RUN_TEST(a_paused_tape_gives_the_same_products);
+    RUN_TEST(a_frozen_tape_gives_the_products_of_its_variables);
+    RUN_TEST(a_parameter_can_be_a_seed_and_wanted_at_once);
     RUN_TEST(the_two_products_agree_for_every_op);
     RUN_TEST(seeds_and_directions_of_other_shapes_are_refused);
     RUN_TEST(what_was_not_recorded_is_refused);
