@@ -1,0 +1,123 @@
+/* The graph: values in layers, from what they are made of above to what is made of them below. */
+
+const BOX = {width: 156, height: 62, across: 20, down: 34};
+
+function inputsOf(value) {
+  return (value.inputs ?? []).filter(input => Number.isInteger(input));
+}
+
+/* A layer for each of the values [from, to): one below the lowest of its inputs; a leaf comes right above its first use. */
+function layersOf(values, from, to) {
+  const layer = new Map(), firstUse = new Map();
+  for (let id = from; id < to; id++) {
+    if (!values[id].op) continue;
+    const above = inputsOf(values[id]).filter(input => values[input].op && layer.has(input));
+    layer.set(id, 1 + Math.max(0, ...above.map(input => layer.get(input))));
+    for (const input of inputsOf(values[id]))
+      if (!values[input].op && input >= from) firstUse.set(input, Math.min(firstUse.get(input) ?? Infinity, layer.get(id)));
+  }
+  for (let id = from; id < to; id++) if (!values[id].op) layer.set(id, (firstUse.get(id) ?? 1) - 1);
+  return layer;
+}
+
+/* Long edges pass through layers; a place is kept free for them there, unless they are very long. */
+const LONGEST = 12;
+
+function placesOf(values, from, to) {
+  const layer = layersOf(values, from, to), rows = [], chains = [];
+  const put = (row, place) => ((rows[row] ??= []).push(place), place);
+  const boxes = new Map();
+  for (let id = from; id < to; id++) boxes.set(id, put(layer.get(id), {id, x: 0, row: layer.get(id), near: []}));
+  for (let id = from; id < to; id++)
+    for (const input of new Set(inputsOf(values[id]))) {
+      if (!boxes.has(input)) continue;
+      const span = layer.get(id) - layer.get(input), chain = [boxes.get(input)];
+      if (span <= LONGEST)
+        for (let row = layer.get(input) + 1; row < layer.get(id); row++) chain.push(put(row, {x: 0, row, near: []}));
+      chain.push(boxes.get(id));
+      for (let i = 1; i < chain.length; i++) {
+        if (span > LONGEST) break;
+        chain[i].near.push(chain[i - 1]);
+        chain[i - 1].near.push(chain[i]);
+      }
+      chains.push({from: input, to: id, chain});
+    }
+  return {rows: rows.map(row => row ?? []), boxes, chains};
+}
+
+function widthOf(place) {
+  return place.id === undefined ? 14 : BOX.width;
+}
+
+/* Moves the places of a row as near as possible to where they want to be, in the order of their wishes, without overlap. */
+function settle(row, wish) {
+  for (const place of row) place.wish = wish(place);
+  row.sort((a, b) => a.wish - b.wish);
+  let edge = -Infinity;
+  for (const place of row) {
+    place.x = Math.max(place.wish, edge + widthOf(place) / 2);
+    edge = place.x + widthOf(place) / 2 + BOX.across;
+  }
+  const drift = row.reduce((sum, place) => sum + place.x - place.wish, 0) / row.length;
+  for (const place of row) place.x -= drift;
+}
+
+function arrange(rows) {
+  rows.forEach(row => row.forEach((place, i) => place.x = (i - (row.length - 1) / 2) * (BOX.width + BOX.across)));
+  const toward = side => place => {
+    const near = place.near.filter(other => side(other.row, place.row));
+    return near.length ? near.reduce((sum, other) => sum + other.x, 0) / near.length : place.x;
+  };
+  const up = toward((other, own) => other < own), down = toward((other, own) => other > own), both = toward(() => true);
+  for (let round = 0; round < 4; round++) {
+    for (const row of rows) settle(row, place => place.near.some(other => other.row < place.row) ? up(place) : down(place));
+    for (const row of [...rows].reverse()) settle(row, place => place.near.some(other => other.row > place.row) ? down(place) : up(place));
+  }
+  for (const row of rows) settle(row, both);
+}
+
+function curveThrough(points) {
+  let path = `M${points[0].x},${points[0].y}`;
+  for (let i = 1; i < points.length; i++) {
+    const a = points[i - 1], b = points[i], bend = (b.y - a.y) / 2;
+    path += `C${a.x},${a.y + bend} ${b.x},${b.y - bend} ${b.x},${b.y}`;
+  }
+  return path;
+}
+
+/* Draws the values [from, to); gives {svg, boxes, edges} to be kept in step with the replay. */
+function drawGraph(values, from, to, choose) {
+  const {rows, boxes, chains} = placesOf(values, from, to), made = {boxes: new Map(), edges: []};
+  arrange(rows);
+  const all = rows.flat(), left = Math.min(0, ...all.map(place => place.x)) - BOX.width / 2 - 6;
+  const width = Math.max(0, ...all.map(place => place.x)) + BOX.width / 2 + 6 - left;
+  const top = place => place.row * (BOX.height + BOX.down) + 6;
+  made.svg = drawn("svg", {width, height: rows.length * (BOX.height + BOX.down) - BOX.down + 12, role: "img",
+                           "aria-label": `Graph of ${to - from} values; the listing tells the same in words`});
+  for (const {from: input, to: id, chain} of chains) {
+    const points = chain.flatMap((place, i) => {
+      const x = place.x - left, y = top(place);
+      if (i === 0) return [{x, y: y + BOX.height}];
+      return i === chain.length - 1 ? [{x, y}] : [{x, y}, {x, y: y + BOX.height}];
+    });
+    const path = drawn("path", {class: "edge", d: curveThrough(points)});
+    made.edges.push({input, id, path});
+    made.svg.append(path);
+  }
+  for (const [id, place] of boxes) {
+    const value = values[id], group = drawn("g", {class: value.op ? "box" : "box leaf", transform: `translate(${place.x - left - BOX.width / 2},${top(place)})`});
+    const name = value.name.length > 20 ? `${value.name.slice(0, 9)}…${value.name.slice(-9)}` : value.name;
+    const room = 20 - name.length, op = value.op ?? value.kind;
+    const first = drawn("text", {x: 10, y: 18}, name, drawn("tspan", {class: "hint"}, ""));
+    first.append(drawn("tspan", {style: "fill:var(--soft)"}, room > 4 ? ` ${op.length > room ? op.slice(0, room - 1) + "…" : op}` : ""));
+    group.append(drawn("title", {}, `${value.name} ${op} ${shapeText(value.picture.dims)}`),
+                 drawn("rect", {class: "body", width: BOX.width, height: BOX.height, rx: value.op ? 10 : 3}), first,
+                 drawn("text", {x: 10, y: 35, class: "number"}), drawn("text", {x: 10, y: 52, class: "g"}),
+                 drawn("image", {x: BOX.width - 40, y: 24, width: 34, height: 34, preserveAspectRatio: "xMaxYMid meet"}));
+    group.addEventListener("click", () => choose(id));
+    made.boxes.set(id, {group, x: place.x - left, y: top(place), number: group.querySelector(".number"), g: group.querySelector(".g"),
+                        image: group.querySelector("image")});
+    made.svg.append(group);
+  }
+  return made;
+}

@@ -1,0 +1,166 @@
+/* What happens in a step, in words, formulas and tensors. */
+
+function bytesText(bytes) {
+  if (bytes < 1000) return `${bytes} bytes`;
+  return bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(2)} MB`;
+}
+
+function listText(words) {
+  return words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words[words.length - 1]}`;
+}
+
+function nameOf(replay, input) {
+  return Number.isInteger(input) ? replay.values[input].name : input.name;
+}
+
+function pictureOf(replay, input) {
+  return Number.isInteger(input) ? replay.values[input].picture : input.picture;
+}
+
+function madeText(replay, value) {
+  return `${value.op}(${value.inputs.filter(input => input !== null).map(input => nameOf(replay, input)).join(", ")})`;
+}
+
+function paragraph(text, kind) {
+  return element("p", {class: kind ?? null}, text);
+}
+
+function sourceOf(value) {
+  if (!value.file) return null;
+  return element("div", {class: "source"}, element("span", {}, `${value.file}:${value.line}`),
+                 value.source ? [element("br"), element("code", {}, value.source)] : "");
+}
+
+function formula(name, text) {
+  return text ? element("p", {class: "formula"}, element("small", {}, `${name} `), text) : null;
+}
+
+function keepsText(value) {
+  return value.keeps.length ? `For its gradient rule it keeps ${listText([...new Set(value.keeps)])}.` : "Its gradient rule needs none of the values, so it keeps nothing.";
+}
+
+/* ---- forward ---- */
+
+function tellStart(replay) {
+  const nodes = replay.values.filter(value => value.op).length, leaves = replay.values.length - nodes;
+  return {
+    title: "The record",
+    say: "Start of the replay.",
+    body: [
+      paragraph(`This tape has ${leaves} ${leaves === 1 ? "leaf" : "leaves"} and ${nodes} ${nodes === 1 ? "node" : "nodes"}, in the order in which they were made. ` +
+                "Step forward, and their values appear as they were computed. Then the reverse sweep goes back over the same nodes and gives every leaf its gradient."),
+      replay.frozen ? paragraph("The tape is frozen: parameters count as constants, and only variables get gradients.") : null,
+      replay.brief ? paragraph(`With ${replay.values.length.toLocaleString("en")} values this is a long tape: tensors of more than 64 values are told by range and mean, without heat maps, and graph and listing show the part around the present step.`) : null,
+    ],
+  };
+}
+
+function tellLeaf(replay, value) {
+  return {
+    title: `${value.name} is a ${value.kind}`,
+    say: `${value.name}, a ${value.kind} of shape ${shapeText(value.picture.dims)}: ${shortText(value.picture, 40)}.`,
+    body: [
+      paragraph(value.kind === "variable" ? "A leaf: its values are given, and it can be asked for its gradient."
+                                          : "A leaf: a parameter, whose values outlive the tape. The record knows it from its first use on."),
+      element("div", {class: "row"}, figureOf(value.picture, value.name, "its values")),
+    ],
+  };
+}
+
+function tellNode(replay, value) {
+  const inputs = value.inputs.filter(input => input !== null), shown = new Set();
+  const figures = inputs.filter(input => !shown.has(nameOf(replay, input)) && shown.add(nameOf(replay, input)))
+                        .map(input => figureOf(pictureOf(replay, input), nameOf(replay, input), Number.isInteger(input) ? "" : "a constant"));
+  return {
+    title: `${value.name} = ${madeText(replay, value)}`,
+    say: `${value.name} is ${madeText(replay, value)}: ${shortText(value.picture, 40)}.`,
+    body: [
+      formula("out =", value.formula),
+      sourceOf(value),
+      element("div", {class: "row"}, figures, element("span", {class: "sign", "aria-hidden": "true"}, "→"), figureOf(value.picture, value.name, "the result")),
+      paragraph(keepsText(value) + ` When it was recorded, ${bytesText(value.bytes)} were in use.`, "note"),
+    ],
+  };
+}
+
+/* ---- backward ---- */
+
+function tellSeed(replay) {
+  const loss = replay.values[replay.loss], passed = replay.passed.size;
+  return {
+    title: `The gradient of ${loss.name} is 1`,
+    say: `The sweep begins: the gradient of ${loss.name} with respect to itself is 1.`,
+    body: [
+      formula("", `d ${loss.name} / d ${loss.name} = 1`),
+      paragraph("The sweep starts at the end of the record. From there it goes back, node by node; each rule turns the gradient of its result into gradients of its inputs."),
+      passed ? paragraph(`It will pass by ${passed} of the nodes: ${loss.name} does not depend on them, or they lead to no leaf that is asked for.`) : null,
+      element("div", {class: "row"}, figureOf(replay.seed, loss.name, "its gradient", true)),
+    ],
+  };
+}
+
+/* A part, and the sum where it meets an earlier one. */
+function tellPart(replay, value, part, earlier) {
+  const input = value.inputs[part.input], name = replay.values[input].name;
+  const figures = [figureOf(part.picture, name, part.sum ? "gets this part" : "gets", true)];
+  if (part.sum) {
+    const sign = text => element("span", {class: "sign", "aria-hidden": "true"}, text);
+    figures.unshift(figureOf(earlier, name, "had already", true), sign("+"));
+    figures.push(sign("="), figureOf(part.sum, name, "has now", true));
+  }
+  return element("div", {class: "part"},
+                 part.sum ? paragraph(`${name} is used more than once, so the parts of its gradient add up.`) : null,
+                 element("div", {class: "row"}, figures));
+}
+
+function releasedText(replay, rule, value) {
+  const heirs = rule.heirs.map(id => replay.values[id].name), freed = rule.high - rule.after;
+  const fate = rule.kept ? `The gradient of ${value.name} stays: it was asked for.`
+    : heirs.length ? `The gradient of ${value.name} was handed on as it is and lives on as that of ${listText(heirs)}.`
+    : `The gradient of ${value.name} is not needed any more and is released.`;
+  const memory = freed > 0 ? `${bytesText(freed)} are given back, with what the rule made on the way` : "Nothing else is given back";
+  return `${fate} ${memory}; ${bytesText(rule.after)} stay in use.`;
+}
+
+function tellRule(replay, rule, before) {
+  const value = replay.values[rule.id], names = rule.parts.map(part => replay.values[value.inputs[part.input]].name);
+  const reached = new Set(rule.parts.map(part => part.input));
+  const left = value.inputs.filter((input, i) => Number.isInteger(input) && !reached.has(i)).map(input => replay.values[input].name);
+  const earlier = new Map(before), parts = [];
+  for (const part of rule.parts) {
+    const input = value.inputs[part.input];
+    parts.push(tellPart(replay, value, part, earlier.get(input)));
+    earlier.set(input, part.sum ?? part.picture);
+  }
+  return {
+    title: `Back through ${value.name} = ${madeText(replay, value)}`,
+    say: `Back through ${value.name}, ${value.op}: ${rule.parts.map((part, i) => `${names[i]} ${part.sum ? "now has" : "gets"} ${shortText(part.sum ?? part.picture, 40)}`).join("; ")}.`,
+    body: [
+      formula("g to", value.rule),
+      paragraph(value.words ?? "Nobody wrote this op's rule in words."),
+      sourceOf(value),
+      rule.passed.length ? paragraph(`Passed by on the way here: ${listText(rule.passed.map(id => replay.values[id].name))}.`, "note") : null,
+      element("div", {class: "row"}, figureOf(before.get(rule.id), "g", `the incoming gradient, of ${value.name}`, true)),
+      parts,
+      left.length ? paragraph(`${listText(left)} is not asked for and gets nothing.`, "note") : null,
+      paragraph(releasedText(replay, rule, value), "note"),
+    ],
+  };
+}
+
+function tellEnd(replay, gradients) {
+  const loss = replay.values[replay.loss].name;
+  const rows = replay.values.map((value, id) => ({value, id})).filter(({value}) => !value.op && value.asked).map(({value, id}) => {
+    const picture = gradients.get(id) ?? replay.zeros.get(id);
+    return element("tr", {"data-leaf": value.name, "data-gradient": fullText(picture)}, element("th", {scope: "row"}, `d ${loss} / d ${value.name}`),
+                   element("td", {}, figureOf(picture, "", gradients.has(id) ? "" : `zeros: ${loss} does not depend on it`, true)));
+  });
+  return {
+    title: "The gradients of all leaves",
+    say: `The sweep is over. ${rows.length} gradients are complete.`,
+    body: [
+      paragraph("The sweep is over. This is what cp_grad returns. The values of the forward computation stay in memory until cp_tape_reset."),
+      element("table", {class: "results"}, element("tbody", {}, rows)),
+    ],
+  };
+}
