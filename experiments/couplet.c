@@ -16,6 +16,7 @@ int main(int count, char **words) {
         &cp_command_synthetic,
         &cp_command_predict,
         &cp_command_report,
+        &cp_command_tape,
         &cp_command_bench,
         NULL,
     };
