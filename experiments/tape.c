@@ -111,7 +111,7 @@ const cp_command cp_command_tape = {
     .example = "chain --out chain.html",
     .options = options,
     .without = "seed|quiet|json",
-    .first_words = "chain|fan-out|broadcast|conv-block|gaussian-head|second-order|wrn|wrn-penalty",
+    .first_words = "chain|fan-out|broadcast|conv-block|gaussian-head|second-order|wrn|wrn-sampler|wrn-penalty",
     .most_arguments = 1,
     .run = run,
 };

@@ -1,6 +1,7 @@
 /* Small computations whose tapes are worth looking at. The pages quote this file, a line a node. */
 #include "experiments/tape_demos.h"
 
+#include "core/op.h"
 #include "ops/gaussian.h"
 
 #include <math.h>
@@ -102,7 +103,7 @@ static cp_tensor *image(cp_tape *tape) {
     return cp_variable(tape, pixels, CP_SHAPE(1, SIDE, SIDE, 1));
 }
 
-static cp_tensor *energy_of_image(cp_tape *tape, cp_tape_demo_record *r) {
+static cp_tensor *energy(cp_tape *tape, cp_tape_demo_record *r) {
     cp_rng rng = cp_rng_named(7, "wrn");
     r->model =
         cp_model_new((cp_model_config){.classes = 4, .head = "hybrid", .wrn = {.depth = 10, .width = 1, .channels = 1}}, &rng);
@@ -110,15 +111,28 @@ static cp_tensor *energy_of_image(cp_tape *tape, cp_tape_demo_record *r) {
     return r->model ? named(cp_model_energy(tape, r->model, x, CP_EVALUATION), "energy") : NULL;
 }
 
+/* The parameters that the energy depends on, which are not all: the softmax has its own. */
+static void ask_parameters(cp_tape *tape, cp_tape_demo_record *r) {
+    const cp_params *params = r->model ? r->model->params : NULL;
+    for (int i = 0; params && i < params->count && r->leaf_count < CP_TAPE_DEMO_LEAVES; i++)
+        if (cp_use_of(CP_AT(tape), params->at[i].value) == CP_USED) r->leaves[r->leaf_count++] = params->at[i].value;
+}
+
 static void record_wrn(cp_tape *tape, cp_tape_demo_record *r) {
-    cp_tape_freeze(tape, true); /* as a sampler does: the gradient is for the image alone */
-    r->loss = energy_of_image(tape, r);
+    r->loss = energy(tape, r);
+    ask_parameters(tape, r);
+}
+
+static void record_wrn_sampler(cp_tape *tape, cp_tape_demo_record *r) {
+    cp_tape_freeze(tape, true); /* the gradient is for the image alone */
+    r->loss = energy(tape, r);
 }
 
 static void record_wrn_penalty(cp_tape *tape, cp_tape_demo_record *r) {
-    cp_tensor *energy = energy_of_image(tape, r);
-    cp_tensor *steepness = named(cp_gradient_squares(tape, energy, r->leaves[0]), "steepness");
-    r->loss = cp_add(tape, cp_sum(tape, energy, CP_ALL, false), cp_sum(tape, steepness, CP_ALL, false));
+    cp_tensor *e = energy(tape, r);
+    cp_tensor *steepness = named(cp_gradient_squares(tape, e, r->leaves[0]), "steepness");
+    r->loss = cp_add(tape, cp_sum(tape, e, CP_ALL, false), cp_sum(tape, steepness, CP_ALL, false));
+    ask_parameters(tape, r);
 }
 
 const cp_tape_demo cp_tape_demos[] = {
@@ -128,7 +142,9 @@ const cp_tape_demo cp_tape_demos[] = {
     {"conv-block", "a residual block of two convolutions, with its weights", record_conv_block},
     {"gaussian-head", "class-conditional Gaussians: joint density, fit and density together", record_gaussian_head},
     {"second-order", "the square of a gradient, through a recorded sweep", record_second_order},
-    {"wrn", "the hybrid energy of a WRN-10-1, and its gradient at an image", record_wrn},
-    {"wrn-penalty", "the same energy with a gradient penalty: a recorded sweep through the network", record_wrn_penalty},
+    {"wrn", "the hybrid energy of a WRN-10-1, and its gradients at an image and all parameters", record_wrn},
+    {"wrn-sampler", "the same on a frozen tape, as a sampler descends it: the image alone, and values given back early",
+     record_wrn_sampler},
+    {"wrn-penalty", "that energy and the square of its input gradient, through a recorded sweep", record_wrn_penalty},
     {0},
 };

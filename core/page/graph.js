@@ -1,6 +1,6 @@
 /* The graph: values in layers, from what they are made of above to what is made of them below. */
 
-const BOX = {width: 156, height: 62, across: 20, down: 34};
+const BOX = {width: 172, leaf: 134, height: 62, across: 18, down: 34};
 
 function inputsOf(value) {
   return (value.inputs ?? []).filter(input => Number.isInteger(input));
@@ -27,7 +27,7 @@ function placesOf(values, from, to) {
   const layer = layersOf(values, from, to), rows = [], chains = [];
   const put = (row, place) => ((rows[row] ??= []).push(place), place);
   const boxes = new Map();
-  for (let id = from; id < to; id++) boxes.set(id, put(layer.get(id), {id, x: 0, row: layer.get(id), near: []}));
+  for (let id = from; id < to; id++) boxes.set(id, put(layer.get(id), {id, leaf: !values[id].op, x: 0, row: layer.get(id), near: []}));
   for (let id = from; id < to; id++)
     for (const input of new Set(inputsOf(values[id]))) {
       if (!boxes.has(input)) continue;
@@ -46,7 +46,12 @@ function placesOf(values, from, to) {
 }
 
 function widthOf(place) {
-  return place.id === undefined ? 14 : BOX.width;
+  return place.id === undefined ? 14 : place.leaf ? BOX.leaf : BOX.width;
+}
+
+/* The end of a long name tells more than its start. */
+function shortName(name, room) {
+  return name.length > room ? `…${name.slice(1 - room)}` : name;
 }
 
 /* Moves the places of a row as near as possible to where they want to be, in the order of their wishes, without overlap. */
@@ -85,14 +90,19 @@ function curveThrough(points) {
   return path;
 }
 
-/* Draws the values [from, to); gives {svg, boxes, edges} to be kept in step with the replay. */
-function drawGraph(values, from, to, choose) {
+/* A graph that is too wide is made smaller, down to this. */
+const SMALLEST = 0.7;
+
+/* Draws the values [from, to) for a frame `space` pixels wide; gives {svg, scale, boxes, edges} to be kept in step with the replay. */
+function drawGraph(values, from, to, choose, space) {
   const {rows, boxes, chains} = placesOf(values, from, to), made = {boxes: new Map(), edges: []};
   arrange(rows);
-  const all = rows.flat(), left = Math.min(0, ...all.map(place => place.x)) - BOX.width / 2 - 6;
-  const width = Math.max(0, ...all.map(place => place.x)) + BOX.width / 2 + 6 - left;
+  const edges = rows.flat().flatMap(place => [place.x - widthOf(place) / 2, place.x + widthOf(place) / 2]);
+  const left = edges.reduce((a, b) => Math.min(a, b), Infinity) - 6, width = edges.reduce((a, b) => Math.max(a, b), -Infinity) + 6 - left;
   const top = place => place.row * (BOX.height + BOX.down) + 6;
-  made.svg = drawn("svg", {width, height: rows.length * (BOX.height + BOX.down) - BOX.down + 12, role: "img",
+  const height = rows.length * (BOX.height + BOX.down) - BOX.down + 12;
+  made.scale = Math.min(1, Math.max(SMALLEST, space / width));
+  made.svg = drawn("svg", {viewBox: `0 0 ${width} ${height}`, width: width * made.scale, height: height * made.scale, role: "img",
                            "aria-label": `Graph of ${to - from} values; the listing tells the same in words`});
   for (const {from: input, to: id, chain} of chains) {
     const points = chain.flatMap((place, i) => {
@@ -101,21 +111,20 @@ function drawGraph(values, from, to, choose) {
       return i === chain.length - 1 ? [{x, y}] : [{x, y}, {x, y: y + BOX.height}];
     });
     const path = drawn("path", {class: "edge", d: curveThrough(points)});
-    made.edges.push({input, id, path});
+    made.edges.push({input, id, path, long: chain.length === 2 && boxes.get(id).row - boxes.get(input).row > 1});
     made.svg.append(path);
   }
   for (const [id, place] of boxes) {
-    const value = values[id], group = drawn("g", {class: value.op ? "box" : "box leaf", transform: `translate(${place.x - left - BOX.width / 2},${top(place)})`});
-    const name = value.name.length > 20 ? `${value.name.slice(0, 9)}…${value.name.slice(-9)}` : value.name;
-    const room = 20 - name.length, op = value.op ?? value.kind;
-    const first = drawn("text", {x: 10, y: 18}, name, drawn("tspan", {class: "hint"}, ""));
-    first.append(drawn("tspan", {style: "fill:var(--soft)"}, room > 4 ? ` ${op.length > room ? op.slice(0, room - 1) + "…" : op}` : ""));
+    const value = values[id], wide = widthOf(place), group = drawn("g", {class: value.op ? "box" : "box leaf", transform: `translate(${place.x - left - wide / 2},${top(place)})`});
+    const name = shortName(value.name, Math.floor((wide - 14) / 7.3)), room = Math.floor((wide - 14) / 7.3) - name.length, op = value.op ?? value.kind;
+    const first = drawn("text", {x: 10, y: 18}, name);
+    first.append(drawn("tspan", {class: "op"}, room > 4 ? ` ${op.length > room ? op.slice(0, room - 1) + "…" : op}` : ""));
     group.append(drawn("title", {}, `${value.name} ${op} ${shapeText(value.picture.dims)}`),
-                 drawn("rect", {class: "body", width: BOX.width, height: BOX.height, rx: value.op ? 10 : 3}), first,
+                 drawn("rect", {class: "body", width: wide, height: BOX.height, rx: value.op ? 10 : 3}), first,
                  drawn("text", {x: 10, y: 35, class: "number"}), drawn("text", {x: 10, y: 52, class: "g"}),
-                 drawn("image", {x: BOX.width - 40, y: 24, width: 34, height: 34, preserveAspectRatio: "xMaxYMid meet"}));
+                 drawn("image", {x: wide - 38, y: 25, width: 32, height: 32, preserveAspectRatio: "none"}));
     group.addEventListener("click", () => choose(id));
-    made.boxes.set(id, {group, x: place.x - left, y: top(place), number: group.querySelector(".number"), g: group.querySelector(".g"),
+    made.boxes.set(id, {group, wide, x: place.x - left, y: top(place), number: group.querySelector(".number"), g: group.querySelector(".g"),
                         image: group.querySelector("image")});
     made.svg.append(group);
   }

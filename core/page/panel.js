@@ -5,6 +5,10 @@ function bytesText(bytes) {
   return bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(2)} MB`;
 }
 
+function countText(count, one, many) {
+  return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+}
+
 function listText(words) {
   return words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words[words.length - 1]}`;
 }
@@ -27,12 +31,12 @@ function paragraph(text, kind) {
 
 function sourceOf(value) {
   if (!value.file) return null;
-  return element("div", {class: "source"}, element("span", {}, `${value.file}:${value.line}`),
+  return element("div", {class: "source"}, element("span", {}, `${value.file.replace(/^(\.\.\/)+/, "")}:${value.line}`),
                  value.source ? [element("br"), element("code", {}, value.source)] : "");
 }
 
 function formula(name, text) {
-  return text ? element("p", {class: "formula"}, element("small", {}, `${name} `), text) : null;
+  return text ? element("span", {class: "formula"}, element("small", {}, `${name} `), text) : null;
 }
 
 function keepsText(value) {
@@ -47,7 +51,7 @@ function tellStart(replay) {
     title: "The record",
     say: "Start of the replay.",
     body: [
-      paragraph(`This tape has ${leaves} ${leaves === 1 ? "leaf" : "leaves"} and ${nodes} ${nodes === 1 ? "node" : "nodes"}, in the order in which they were made. ` +
+      paragraph(`This tape has ${countText(leaves, "leaf", "leaves")} and ${countText(nodes, "node", "nodes")}, in the order in which they were made. ` +
                 "Step forward, and their values appear as they were computed. Then the reverse sweep goes back over the same nodes and gives every leaf its gradient."),
       replay.frozen ? paragraph("The tape is frozen: parameters count as constants, and only variables get gradients.") : null,
       replay.brief ? paragraph(`With ${replay.values.length.toLocaleString("en")} values this is a long tape: tensors of more than 64 values are told by range and mean, without heat maps, and graph and listing show the part around the present step.`) : null,
@@ -75,7 +79,7 @@ function tellNode(replay, value) {
     title: `${value.name} = ${madeText(replay, value)}`,
     say: `${value.name} is ${madeText(replay, value)}: ${shortText(value.picture, 40)}.`,
     body: [
-      formula("out =", value.formula),
+      element("p", {}, formula("out =", value.formula)),
       sourceOf(value),
       element("div", {class: "row"}, figures, element("span", {class: "sign", "aria-hidden": "true"}, "→"), figureOf(value.picture, value.name, "the result")),
       paragraph(keepsText(value) + ` When it was recorded, ${bytesText(value.bytes)} were in use.`, "note"),
@@ -91,7 +95,7 @@ function tellSeed(replay) {
     title: `The gradient of ${loss.name} is 1`,
     say: `The sweep begins: the gradient of ${loss.name} with respect to itself is 1.`,
     body: [
-      formula("", `d ${loss.name} / d ${loss.name} = 1`),
+      formula("seed", `d ${loss.name} / d ${loss.name} = 1`),
       paragraph("The sweep starts at the end of the record. From there it goes back, node by node; each rule turns the gradient of its result into gradients of its inputs."),
       passed ? paragraph(`It will pass by ${passed} of the nodes: ${loss.name} does not depend on them, or they lead to no leaf that is asked for.`) : null,
       element("div", {class: "row"}, figureOf(replay.seed, loss.name, "its gradient", true)),
@@ -136,7 +140,7 @@ function tellRule(replay, rule, before) {
     title: `Back through ${value.name} = ${madeText(replay, value)}`,
     say: `Back through ${value.name}, ${value.op}: ${rule.parts.map((part, i) => `${names[i]} ${part.sum ? "now has" : "gets"} ${shortText(part.sum ?? part.picture, 40)}`).join("; ")}.`,
     body: [
-      formula("g to", value.rule),
+      element("p", {}, formula("out =", value.formula), " ", formula("rule", value.rule)),
       paragraph(value.words ?? "Nobody wrote this op's rule in words."),
       sourceOf(value),
       rule.passed.length ? paragraph(`Passed by on the way here: ${listText(rule.passed.map(id => replay.values[id].name))}.`, "note") : null,

@@ -36,16 +36,24 @@ function fullText(picture) {
     (picture.infinite ? `, ${picture.infinite} infinite` : "");
 }
 
+function briefNumber(value, digits) {
+  const rounded = Number(value.toPrecision(digits));
+  return rounded !== 0 && Math.abs(rounded) < 1e-3 ? rounded.toExponential() : String(rounded);
+}
+
 /* The same in a few characters. */
 function shortText(picture, room) {
   if (picture.gone) return "given back";
   if (picture.values && !picture.values.length) return "empty";
   if (picture.values && picture.values.join(" ").length <= room) return picture.values.join(" ");
-  if (picture.nan) return `${picture.nan} NaN`;
-  if (!picture.values) return `${picture.low} … ${picture.high}`;
-  const finite = picture.values.map(Number).filter(Number.isFinite);
-  if (finite.length < picture.values.filter(text => !/inf/.test(text)).length) return "with NaN";
-  return finite.length ? `${+Math.min(...finite).toPrecision(4)} … ${+Math.max(...finite).toPrecision(4)}` : "infinite";
+  const nans = picture.nan ?? picture.values?.filter(text => text === "nan").length;
+  if (nans) return `${nans} NaN`;
+  if (picture.infinite || picture.values?.some(text => /inf/.test(text))) return "with infinities";
+  const finite = (picture.values ?? [picture.low, picture.high]).map(Number);
+  for (let digits = 4;; digits--) {
+    const [low, high] = [Math.min(...finite), Math.max(...finite)].map(value => briefNumber(value, digits));
+    if (digits === 1 || low.length + high.length + 3 <= room) return low === high ? low : `${low} … ${high}`;
+  }
 }
 
 /* ---- colors: a diverging scale around 0 ---- */
@@ -114,39 +122,41 @@ function bytesOfValues(picture, layout) {
 
 /* ---- heat maps ---- */
 
-/* Tiles side by side in about a square, a pixel a cell and one between tiles. A long line is broken. */
-function heatMap(tiles, rows, columns, bytes) {
-  let across = Math.min(tiles, Math.max(1, Math.round(Math.sqrt(tiles * rows / columns * 1.6))));
-  const line = tiles === 1 && rows === 1 && columns > 64;
-  const width = line ? 64 : across * (columns + 1) - 1;
-  const height = line ? Math.ceil(columns / 64) : Math.ceil(tiles / across) * (rows + 1) - 1;
+/* Tiles side by side in about a square, a pixel a cell and one between tiles. A line is broken after `most` cells. */
+function heatMap(tiles, rows, columns, bytes, most) {
+  const wide = Math.min(tiles, Math.max(1, Math.round(Math.sqrt(tiles * rows / columns * 1.6)))), across = Math.ceil(tiles / Math.ceil(tiles / wide));
+  const line = tiles * rows === 1 && columns > most;
+  const width = line ? most : across * (columns + 1) - 1;
+  const height = line ? Math.ceil(columns / most) : Math.ceil(tiles / across) * (rows + 1) - 1;
   const canvas = element("canvas", {width, height});
   const context = canvas.getContext("2d"), image = context.createImageData(width, height);
   for (let i = 0; i < tiles * rows * columns; i++) {
     const tile = Math.floor(i / (rows * columns)), row = Math.floor(i / columns) % rows, column = i % columns;
-    const x = line ? i % 64 : tile % across * (columns + 1) + column;
-    const y = line ? Math.floor(i / 64) : Math.floor(tile / across) * (rows + 1) + row;
+    const x = line ? i % most : tile % across * (columns + 1) + column;
+    const y = line ? Math.floor(i / most) : Math.floor(tile / across) * (rows + 1) + row;
     image.data.set([...cellColor(bytes[i]), 255], 4 * (y * width + x));
   }
   context.putImageData(image, 0, 0);
   return canvas;
 }
 
-function heatMapOf(picture) {
-  if (picture.cells) return heatMap(picture.tiles, picture.rows, picture.columns, bytesOf(picture));
+function heatMapOf(picture, most) {
+  if (picture.cells) return heatMap(picture.tiles, picture.rows, picture.columns, bytesOf(picture), most);
   const layout = layoutOf(picture.dims);
-  return heatMap(layout.tiles, layout.rows, layout.columns, bytesOfValues(picture, layout));
+  return heatMap(layout.tiles, layout.rows, layout.columns, bytesOfValues(picture, layout), most);
 }
 
 /* A small picture for a box of the graph, as an address; "" where there is none. */
 function thumbnailOf(picture) {
   const dark = darkness.matches;
   if (picture.gone || !(picture.cells || picture.values?.length > 1)) return "";
-  if (picture.thumbnail?.dark !== dark) picture.thumbnail = {dark, address: heatMapOf(picture).toDataURL()};
+  if (picture.thumbnail?.dark !== dark) picture.thumbnail = {dark, address: heatMapOf(picture, Math.max(4, Math.ceil(Math.sqrt(countOf(picture))))).toDataURL()};
   return picture.thumbnail.address;
 }
 
 /* ---- figures ---- */
+
+const LINE = 8; /* numbers of a single row before it is broken */
 
 function numbersTable(picture) {
   const layout = layoutOf(picture.dims), bytes = bytesOfValues(picture, layout), tables = [];
@@ -154,15 +164,16 @@ function numbersTable(picture) {
   for (let t = 0; t < layout.tiles; t++) {
     const body = element("tbody");
     for (let r = 0; r < layout.rows; r++) {
-      const row = element("tr");
+      let row = null;
       for (let c = 0; c < layout.columns; c++, i++) {
+        if (c === 0 || (layout.rows === 1 && c % LINE === 0)) body.append(row = element("tr"));
         const text = picture.values[layout.at(t, r, c)], color = cellColor(bytes[i]);
         const kind = text === "nan" ? "nan" : /inf/.test(text) ? "infinite" : null;
-        const cell = element("td", {class: kind}, text.replace("-", "\u2212"));
-        if (!kind) cell.style.cssText = `background:${css(color)};color:${textColorOn(color)}`;
+        const single = picture.values.length === 1;
+        const cell = element("td", {class: kind ?? (single ? "single" : null)}, text.replace("-", "\u2212"));
+        if (!kind && !single) cell.style.cssText = `background:${css(color)};color:${textColorOn(color)}`;
         row.append(cell);
       }
-      body.append(row);
     }
     tables.push(element("table", {}, body));
   }
@@ -190,7 +201,7 @@ function bodyOf(picture) {
   const numbers = `${countOf(picture).toLocaleString("en")} values, ${picture.low} to ${picture.high}, mean ${picture.mean}`;
   const below = element("div", {class: "under"}, numbers);
   if (!picture.cells) return below;
-  const canvas = heatMapOf(picture);
+  const canvas = heatMapOf(picture, 64);
   const scale = Math.max(1, Math.min(14, Math.floor(260 / canvas.width), Math.floor(220 / canvas.height)));
   canvas.style.width = `${canvas.width * scale}px`;
   canvas.setAttribute("role", "img");

@@ -75,7 +75,7 @@ function listingRow(id) {
 function showPart(around) {
   const all = values.length <= MOST_SHOWN, from = all ? 0 : Math.max(0, around - AROUND), to = all ? values.length : Math.min(values.length, around + AROUND + 1);
   const ids = Array.from({length: to - from}, (_, i) => from + i);
-  shown = {from, to, graph: drawGraph(values, from, to, choose), rows: new Map(ids.map(id => [id, listingRow(id)]))};
+  shown = {from, to, graph: drawGraph(values, from, to, choose, document.querySelector("#graph .scroll").clientWidth), rows: new Map(ids.map(id => [id, listingRow(id)]))};
   document.querySelector("#graph .scroll").replaceChildren(shown.graph.svg);
   document.querySelector("#listing tbody").replaceChildren(...shown.rows.values());
   for (const note of document.querySelectorAll(".left-out")) note.textContent = shownText(from, to);
@@ -99,7 +99,7 @@ function paintBox(id, box, seen, s, touched) {
   const value = values[id], there = s > id, gradient = seen.get(id);
   box.group.setAttribute("class", ["box", value.op ? "" : "leaf", there ? "" : "later", id === subject(s) ? "now" : "", gradient ? "has-gradient" : "",
                                    touched.has(id) ? "touched" : "", replay.passed.has(id) ? "passed" : "", s >= SEED ? "swept" : ""].join(" "));
-  const address = there ? thumbnailOf(value.picture) : "", room = address ? 14 : 20;
+  const address = there ? thumbnailOf(value.picture) : "", room = Math.floor((box.wide - (address ? 54 : 18)) / 7.3);
   box.number.textContent = there ? shortText(value.picture, room) : shapeText(value.picture.dims);
   box.g.textContent = gradient ? `∂ ${shortText(gradient, room - 2)}` : "";
   if (address) box.image.setAttribute("href", address);
@@ -111,18 +111,19 @@ function paintEdges(s) {
   for (const edge of shown.graph.edges) {
     const back = ran.get(edge.id)?.has(edge.input);
     const current = edge.id === id && s !== SEED && (s < SEED || back);
-    edge.path.setAttribute("class", `edge ${s > edge.id ? "" : "later"} ${back ? "back" : ""} ${current ? "now" : ""}`);
+    edge.path.setAttribute("class", `edge ${s > edge.id ? "" : "later"} ${back ? "back" : ""} ${edge.long ? "long" : ""} ${current ? "now" : ""}`);
   }
 }
 
 function scrollTo(frame, left, top) {
-  frame.scrollTo({left, top, behavior: still.matches || playing ? "auto" : "smooth"});
+  frame.scrollTo({left, top, behavior: still.matches || playing || !settled ? "auto" : "smooth"});
 }
 
 function follow(id) {
   const graph = document.querySelector("#graph .scroll"), listing = document.querySelector("#listing .scroll");
   const box = shown.graph.boxes.get(id), row = shown.rows.get(id);
-  if (box) scrollTo(graph, box.x - graph.clientWidth / 2, box.y + BOX.height / 2 - graph.clientHeight / 2);
+  const {scale} = shown.graph;
+  if (box) scrollTo(graph, box.x * scale - graph.clientWidth / 2, (box.y + BOX.height / 2) * scale - graph.clientHeight / 2);
   if (row) scrollTo(listing, listing.scrollLeft, row.offsetTop - listing.clientHeight / 2);
 }
 
@@ -139,8 +140,9 @@ function drawCurve() {
   const frame = page("curve"), width = Math.max(240, frame.clientWidth), height = Math.max(60, frame.clientHeight), foot = 16, head = 8;
   const most = Math.max(1, ...known.map(point => point.high)), x = s => 4 + (width - 8) * s / END, y = bytes => head + (height - foot - head) * (1 - bytes / most);
   let line = "";
-  for (const point of known) line += `${line ? "L" : "M"}${x(point.s - 0.5)},${y(point.high)}L${x(point.s)},${y(point.high)}L${x(point.s)},${y(point.after)}`;
-  const area = known.length ? `${line}L${x(known[known.length - 1].s)},${y(0)}L${x(known[0].s - 0.5)},${y(0)}Z` : "";
+  for (const point of known) line += `${line ? "H" : "M"}${x(point.s - 0.5)}${line ? "V" : ","}${y(point.high)}H${x(point.s)}V${y(point.after)}`;
+  if (line) line += `H${x(END)}`;
+  const area = line ? `${line}V${y(0)}H${x(known[0].s - 0.5)}Z` : "";
   const clip = (id, from, to) => drawn("clipPath", {id}, drawn("rect", {x: from, y: 0, width: Math.max(0, to - from), height}));
   const svg = drawn("svg", {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Memory in use over the ${END} steps, ${bytesText(most)} at most`},
                     clip("before", 0, x(SEED - 0.5)), clip("behind", x(SEED - 0.5), width));
@@ -172,7 +174,7 @@ function paintCurve(s) {
 
 /* ---- going through it ---- */
 
-let now = -1, playing = null;
+let now = -1, playing = null, settled = false;
 
 function touchedAt(s) {
   if (s > SEED && s < END) return new Set(replay.sweep[s - SEED - 1].parts.map(part => values[subject(s)].inputs[part.input]));
@@ -196,7 +198,7 @@ function paint(s) {
   paintEdges(s);
   paintCurve(s);
   if (id >= 0) follow(id);
-  else if (s === 0) for (const frame of document.querySelectorAll(".scroll")) scrollTo(frame, frame.scrollLeft, 0);
+  else for (const frame of document.querySelectorAll(".scroll")) scrollTo(frame, frame.closest("#graph") ? (frame.scrollWidth - frame.clientWidth) / 2 : 0, 0);
 }
 
 function go(s) {
@@ -240,7 +242,7 @@ function fromAddress() {
 
 document.title = replay.title;
 page("title").textContent = replay.title;
-page("about").textContent = `${values.filter(value => value.op).length} nodes, ${values.filter(value => !value.op).length} leaves, ${replay.number}`;
+page("about").textContent = `${countText(values.filter(value => value.op).length, "node", "nodes")}, ${countText(values.filter(value => !value.op).length, "leaf", "leaves")}, ${replay.number}`;
 page("slider").max = END;
 document.documentElement.dataset.steps = END;
 page("first").addEventListener("click", () => step(-Infinity));
@@ -251,7 +253,8 @@ page("last").addEventListener("click", () => step(Infinity));
 page("pace").addEventListener("change", () => playing && play(true));
 page("slider").addEventListener("input", event => { play(false); go(Number(event.target.value)); });
 addEventListener("hashchange", () => go(fromAddress()));
-addEventListener("resize", () => { drawCurve(); paintCurve(now); });
+addEventListener("resize", () => { shown.graph = null; drawCurve(); paint(now); });
 darkness.addEventListener("change", () => paint(now));
 drawCurve();
 go(fromAddress());
+settled = true;
