@@ -1,6 +1,6 @@
 /* The graph: values in layers, from what they are made of above to what is made of them below. */
 
-const BOX = {width: 172, leaf: 134, height: 62, across: 18, down: 34};
+const BOX = {width: 172, leaf: 148, height: 62, across: 18, down: 34};
 
 function inputsOf(value) {
   return (value.inputs ?? []).filter(input => Number.isInteger(input));
@@ -122,7 +122,7 @@ function drawGraph(values, from, to, choose, space) {
     group.append(drawn("title", {}, `${value.name} ${op} ${shapeText(value.picture.dims)}`),
                  drawn("rect", {class: "body", width: wide, height: BOX.height, rx: value.op ? 10 : 3}), first,
                  drawn("text", {x: 10, y: 35, class: "number"}), drawn("text", {x: 10, y: 52, class: "g"}),
-                 drawn("image", {x: wide - 38, y: 25, width: 32, height: 32, preserveAspectRatio: "none"}));
+                 drawn("image", {x: wide - 36, y: 26, width: 30, height: 30, preserveAspectRatio: "none"}));
     group.addEventListener("click", () => choose(id));
     made.boxes.set(id, {group, wide, x: place.x - left, y: top(place), number: group.querySelector(".number"), g: group.querySelector(".g"),
                         image: group.querySelector("image")});

@@ -99,7 +99,7 @@ function paintBox(id, box, seen, s, touched) {
   const value = values[id], there = s > id, gradient = seen.get(id);
   box.group.setAttribute("class", ["box", value.op ? "" : "leaf", there ? "" : "later", id === subject(s) ? "now" : "", gradient ? "has-gradient" : "",
                                    touched.has(id) ? "touched" : "", replay.passed.has(id) ? "passed" : "", s >= SEED ? "swept" : ""].join(" "));
-  const address = there ? thumbnailOf(value.picture) : "", room = Math.floor((box.wide - (address ? 54 : 18)) / 7.3);
+  const address = there ? thumbnailOf(value.picture) : "", room = Math.floor((box.wide - (address ? 50 : 18)) / 7.3);
   box.number.textContent = there ? shortText(value.picture, room) : shapeText(value.picture.dims);
   box.g.textContent = gradient ? `∂ ${shortText(gradient, room - 2)}` : "";
   if (address) box.image.setAttribute("href", address);
