@@ -70,8 +70,10 @@ function infinityColor(negative) {
   return darkness.matches ? (negative ? [200, 120, 255] : [255, 255, 255]) : (negative ? [90, 0, 130] : [0, 0, 0]);
 }
 
-function textColorOn([r, g, b]) {
-  return 0.299 * r + 0.587 * g + 0.114 * b > 140 ? "#1b2027" : "#ffffff";
+/* Black or white, whichever stands out more. */
+function textColorOn(color) {
+  const [r, g, b] = color.map(part => part / 255).map(part => part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#000000" : "#ffffff";
 }
 
 function css(color) {
