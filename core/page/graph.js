@@ -1,6 +1,6 @@
 /* The graph: values in layers, from what they are made of above to what is made of them below. */
 
-const BOX = {width: 172, leaf: 148, height: 62, across: 18, down: 34};
+const BOX = {width: 172, leaf: 158, height: 62, across: 18, down: 34};
 
 function inputsOf(value) {
   return (value.inputs ?? []).filter(input => Number.isInteger(input));
@@ -67,18 +67,17 @@ function settle(row, wish) {
   for (const place of row) place.x -= drift;
 }
 
+const TOGETHER = 0.95; /* draws everything to the middle a little, so that nothing drifts away */
+
 function arrange(rows) {
   rows.forEach(row => row.forEach((place, i) => place.x = (i - (row.length - 1) / 2) * (BOX.width + BOX.across)));
-  const toward = side => place => {
-    const near = place.near.filter(other => side(other.row, place.row));
-    return near.length ? near.reduce((sum, other) => sum + other.x, 0) / near.length : place.x;
-  };
-  const up = toward((other, own) => other < own), down = toward((other, own) => other > own), both = toward(() => true);
+  const middle = (places, otherwise) => places.length ? places.reduce((sum, other) => sum + other.x, 0) / places.length : otherwise;
+  const above = place => place.near.filter(other => other.row < place.row), below = place => place.near.filter(other => other.row > place.row);
   for (let round = 0; round < 4; round++) {
-    for (const row of rows) settle(row, place => place.near.some(other => other.row < place.row) ? up(place) : down(place));
-    for (const row of [...rows].reverse()) settle(row, place => place.near.some(other => other.row > place.row) ? down(place) : up(place));
+    for (const row of rows) settle(row, place => TOGETHER * middle(above(place), middle(below(place), place.x / 2)));
+    for (const row of [...rows].reverse()) settle(row, place => TOGETHER * middle(below(place), middle(above(place), place.x / 2)));
   }
-  for (const row of rows) settle(row, both);
+  for (const row of rows) settle(row, place => middle(above(place), place.x)); /* what follows one value stands straight below it */
 }
 
 function curveThrough(points) {

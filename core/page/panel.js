@@ -29,13 +29,19 @@ function paragraph(text, kind) {
   return element("p", {class: kind ?? null}, text);
 }
 
+function sign(text) {
+  return element("span", {class: "sign", "aria-hidden": "true"}, text);
+}
+
 function sourceOf(value) {
   if (!value.file) return null;
   return element("div", {class: "source"}, element("span", {}, `${value.file.replace(/^(\.\.\/)+/, "")}:${value.line}`),
                  value.source ? [element("br"), element("code", {}, value.source)] : "");
 }
 
+/* A formula that has an equals sign of its own needs no name. */
 function formula(name, text) {
+  if (text?.includes(" = ") && name === "out =") name = "";
   return text ? element("span", {class: "formula"}, element("small", {}, `${name} `), text) : null;
 }
 
@@ -81,7 +87,7 @@ function tellNode(replay, value) {
     body: [
       element("p", {}, formula("out =", value.formula)),
       sourceOf(value),
-      element("div", {class: "row"}, figures, element("span", {class: "sign", "aria-hidden": "true"}, "→"), figureOf(value.picture, value.name, "the result")),
+      element("div", {class: "row"}, figures, sign("→"), figureOf(value.picture, value.name, "the result")),
       paragraph(keepsText(value) + ` When it was recorded, ${bytesText(value.bytes)} were in use.`, "note"),
     ],
   };
@@ -89,32 +95,43 @@ function tellNode(replay, value) {
 
 /* ---- backward ---- */
 
+function ancestorsOf(replay, id) {
+  const found = new Set([id]);
+  for (let at = id; at >= 0; at--) if (found.has(at)) inputsOf(replay.values[at]).forEach(input => found.add(input));
+  return found;
+}
+
+const FEW_NAMES = 12;
+
+function namesText(replay, ids) {
+  return ids.length <= FEW_NAMES ? listText(ids.map(id => replay.values[id].name)) : countText(ids.length, "node", "nodes");
+}
+
+function passedText(replay, ids, why) {
+  if (!ids.length) return null;
+  return paragraph(`It will pass by ${namesText(replay, ids)}, ${why}.`);
+}
+
 function tellSeed(replay) {
-  const loss = replay.values[replay.loss], passed = replay.passed.size;
+  const loss = replay.values[replay.loss], needed = ancestorsOf(replay, replay.loss), passed = [...replay.passed];
   return {
     title: `The gradient of ${loss.name} is 1`,
     say: `The sweep begins: the gradient of ${loss.name} with respect to itself is 1.`,
     body: [
       formula("seed", `d ${loss.name} / d ${loss.name} = 1`),
       paragraph("The sweep starts at the end of the record. From there it goes back, node by node; each rule turns the gradient of its result into gradients of its inputs."),
-      passed ? paragraph(`It will pass by ${passed} of the nodes: ${loss.name} does not depend on them, or they lead to no leaf that is asked for.`) : null,
+      passedText(replay, passed.filter(id => !needed.has(id)), `on which ${loss.name} does not depend`),
+      passedText(replay, passed.filter(id => needed.has(id)), "behind which lies no leaf that is asked for"),
       element("div", {class: "row"}, figureOf(replay.seed, loss.name, "its gradient", true)),
     ],
   };
 }
 
-/* A part, and the sum where it meets an earlier one. */
-function tellPart(replay, value, part, earlier) {
-  const input = value.inputs[part.input], name = replay.values[input].name;
-  const figures = [figureOf(part.picture, name, part.sum ? "gets this part" : "gets", true)];
-  if (part.sum) {
-    const sign = text => element("span", {class: "sign", "aria-hidden": "true"}, text);
-    figures.unshift(figureOf(earlier, name, "had already", true), sign("+"));
-    figures.push(sign("="), figureOf(part.sum, name, "has now", true));
-  }
-  return element("div", {class: "part"},
-                 part.sum ? paragraph(`${name} is used more than once, so the parts of its gradient add up.`) : null,
-                 element("div", {class: "row"}, figures));
+/* A part that meets an earlier one. */
+function tellSum(name, part, earlier) {
+  return element("div", {class: "part"}, paragraph(`${name} is used more than once, so the parts of its gradient add up.`),
+                 element("div", {class: "row"}, figureOf(earlier, name, "had already", true), sign("+"), figureOf(part.picture, name, "gets this part", true),
+                         sign("="), figureOf(part.sum, name, "has now", true)));
 }
 
 function releasedText(replay, rule, value) {
@@ -130,10 +147,11 @@ function tellRule(replay, rule, before) {
   const value = replay.values[rule.id], names = rule.parts.map(part => replay.values[value.inputs[part.input]].name);
   const reached = new Set(rule.parts.map(part => part.input));
   const left = value.inputs.filter((input, i) => Number.isInteger(input) && !reached.has(i)).map(input => replay.values[input].name);
-  const earlier = new Map(before), parts = [];
+  const earlier = new Map(before), firsts = [], sums = [];
   for (const part of rule.parts) {
-    const input = value.inputs[part.input];
-    parts.push(tellPart(replay, value, part, earlier.get(input)));
+    const input = value.inputs[part.input], name = replay.values[input].name;
+    if (part.sum) sums.push(tellSum(name, part, earlier.get(input)));
+    else firsts.push(figureOf(part.picture, name, "gets", true));
     earlier.set(input, part.sum ?? part.picture);
   }
   return {
@@ -143,9 +161,9 @@ function tellRule(replay, rule, before) {
       element("p", {}, formula("out =", value.formula), " ", formula("rule", value.rule)),
       paragraph(value.words ?? "Nobody wrote this op's rule in words."),
       sourceOf(value),
-      rule.passed.length ? paragraph(`Passed by on the way here: ${listText(rule.passed.map(id => replay.values[id].name))}.`, "note") : null,
-      element("div", {class: "row"}, figureOf(before.get(rule.id), "g", `the incoming gradient, of ${value.name}`, true)),
-      parts,
+      rule.passed.length ? paragraph(`Passed by on the way here: ${namesText(replay, rule.passed)}.`, "note") : null,
+      element("div", {class: "row"}, figureOf(before.get(rule.id), "g", `the incoming gradient, of ${value.name}`, true), firsts.length ? sign("→") : "", firsts),
+      sums,
       left.length ? paragraph(`${listText(left)} is not asked for and gets nothing.`, "note") : null,
       paragraph(releasedText(replay, rule, value), "note"),
     ],

@@ -64,8 +64,7 @@ function shownText(from, to) {
 
 function listingRow(id) {
   const value = values[id], from = (value.inputs ?? []).filter(input => input !== null).map(input => nameOf(replay, input)).join(", ");
-  const name = element("button", {type: "button", tabindex: "-1"}, value.name);
-  const row = element("tr", {"data-id": id}, element("td", {}, name), element("td", {}, value.op ?? value.kind), element("td", {}, shapeText(value.picture.dims)),
+  const row = element("tr", {"data-id": id}, element("th", {scope: "row", title: value.name}, value.name), element("td", {}, value.op ?? value.kind), element("td", {}, shapeText(value.picture.dims)),
                       element("td", {}, from), element("td", {class: "v"}), element("td", {class: "g"}),
                       element("td", {title: value.source || null}, value.file ? `${value.file.replace(/.*\//, "")}:${value.line}` : ""));
   row.addEventListener("click", () => choose(id));
@@ -75,7 +74,7 @@ function listingRow(id) {
 function showPart(around) {
   const all = values.length <= MOST_SHOWN, from = all ? 0 : Math.max(0, around - AROUND), to = all ? values.length : Math.min(values.length, around + AROUND + 1);
   const ids = Array.from({length: to - from}, (_, i) => from + i);
-  shown = {from, to, graph: drawGraph(values, from, to, choose, document.querySelector("#graph .scroll").clientWidth), rows: new Map(ids.map(id => [id, listingRow(id)]))};
+  shown = {from, to, graph: drawGraph(values, from, to, choose, document.querySelector("#graph .scroll").clientWidth - 14), rows: new Map(ids.map(id => [id, listingRow(id)]))};
   document.querySelector("#graph .scroll").replaceChildren(shown.graph.svg);
   document.querySelector("#listing tbody").replaceChildren(...shown.rows.values());
   for (const note of document.querySelectorAll(".left-out")) note.textContent = shownText(from, to);

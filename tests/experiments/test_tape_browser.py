@@ -86,7 +86,7 @@ def look_closer(page, file):
     check("the address follows", page.ask("location.hash") == "#step=4", page.ask("location.hash"))
     check("each step is announced", page.ask("document.querySelector('[aria-live]').textContent.length") > 10)
     check("graph and listing mark the same value",
-          page.ask("document.querySelector('.box.now title').textContent.split(' ')[0] === document.querySelector('tr.now td').textContent"))
+          page.ask("document.querySelector('.box.now title').textContent.split(' ')[0] === document.querySelector('tr.now th').textContent"))
     check("the step quotes the program's line", "cp_" in (page.ask("document.querySelector('.source code').textContent") or ""))
     page.ask("document.getElementById('pace').value = '200'")
     page.press(" ")
