@@ -42,7 +42,7 @@ function placesOf(values, from, to) {
       }
       chains.push({from: input, to: id, chain});
     }
-  return {rows: rows.map(row => row ?? []), boxes, chains};
+  return {rows: Array.from(rows, row => row ?? []), boxes, chains};
 }
 
 function widthOf(place) {

@@ -24,6 +24,7 @@ pictures = next((pathlib.Path(word) for word in sys.argv[3:] if word != "sanitiz
 
 STATE = "[Number(document.documentElement.dataset.step), Number(document.documentElement.dataset.steps)]"
 GRADIENTS = "Object.fromEntries([...document.querySelectorAll('[data-leaf]')].map(row => [row.dataset.leaf, row.dataset.gradient]))"
+SHOWN = "[document.querySelectorAll('.box.now').length, document.querySelectorAll('tr.now').length, document.querySelectorAll('tbody tr').length < 1000]"
 TITLE = "document.getElementById('what').textContent"
 LOADED = "performance.getEntriesByType('navigation')[0].loadEventEnd"
 LATEST, LARGEST = 2000, 3 << 20  # milliseconds to load, bytes
@@ -64,6 +65,8 @@ def look(page, name, file, expected):
         for _ in range(30):
             page.press("ArrowRight")
         check(f"{name}: the right arrow goes a step", page.ask(STATE)[0] == 30, page.ask(STATE))
+        page.open(f"{address}#step={page.ask(STATE)[1] * 3 // 4}")
+        check(f"{name}: graph and listing show the part around a step in the middle", page.ask(SHOWN) == [1, 1, True], page.ask(SHOWN))
         page.press("End")
     found = page.ask(GRADIENTS)
     check(f"{name}: at the end stand the gradients of cp_grad", all(found.get(leaf) == numbers for leaf, numbers in expected.items()),
