@@ -35,8 +35,9 @@ function sign(text) {
 
 function sourceOf(value) {
   if (!value.file) return null;
-  return element("div", {class: "source"}, element("span", {}, `${value.file.replace(/^(\.\.\/)+/, "")}:${value.line}`),
-                 value.source ? [element("br"), element("code", {}, value.source)] : "");
+  return element(
+      "div", {class: "source"}, element("span", {}, `${value.file.replace(/^(\.\.\/)+/, "")}:${value.line}`),
+      value.source ? [element("br"), element("code", {}, value.source)] : "");
 }
 
 /* A formula that has an equals sign of its own needs no name. */
@@ -46,21 +47,27 @@ function formula(name, text) {
 }
 
 function keepsText(value) {
-  return value.keeps.length ? `For its gradient rule it keeps ${listText([...new Set(value.keeps)])}.` : "Its gradient rule needs none of the values, so it keeps nothing.";
+  return value.keeps.length ? `For its gradient rule it keeps ${listText([...new Set(value.keeps)])}.` :
+                              "Its gradient rule needs none of the values, so it keeps nothing.";
 }
 
 /* ---- forward ---- */
 
+const LONG = "tensors of more than 64 values are told by range and mean, without heat maps, and graph and listing show the part " +
+    "around the present step";
+
 function tellStart(replay) {
   const nodes = replay.values.filter(value => value.op).length, leaves = replay.values.length - nodes;
+  const counts = `${countText(leaves, "leaf", "leaves")} and ${countText(nodes, "node", "nodes")}`;
   return {
     title: "The record",
     say: "Start of the replay.",
     body: [
-      paragraph(`This tape has ${countText(leaves, "leaf", "leaves")} and ${countText(nodes, "node", "nodes")}, in the order in which they were made. ` +
-                "Step forward, and their values appear as they were computed. Then the reverse sweep goes back over the same nodes and gives every leaf its gradient."),
+      paragraph(
+          `This tape has ${counts}, in the order in which they were made. Step forward, and their values appear as they were ` +
+          "computed. Then the reverse sweep goes back over the same nodes and gives every leaf its gradient."),
       replay.frozen ? paragraph("The tape is frozen: parameters count as constants, and only variables get gradients.") : null,
-      replay.brief ? paragraph(`With ${replay.values.length.toLocaleString("en")} values this is a long tape: tensors of more than 64 values are told by range and mean, without heat maps, and graph and listing show the part around the present step.`) : null,
+      replay.brief ? paragraph(`With ${countText(replay.values.length, "value", "values")} this is a long tape: ${LONG}.`) : null,
     ],
   };
 }
@@ -70,8 +77,10 @@ function tellLeaf(replay, value) {
     title: `${value.name} is a ${value.kind}`,
     say: `${value.name}, a ${value.kind} of shape ${shapeText(value.picture.dims)}: ${shortText(value.picture, 40)}.`,
     body: [
-      paragraph(value.kind === "variable" ? "A leaf: its values are given, and it can be asked for its gradient."
-                                          : "A leaf: a parameter, whose values outlive the tape. The record knows it from its first use on."),
+      paragraph(
+          value.kind === "variable" ?
+              "A leaf: its values are given, and it can be asked for its gradient." :
+              "A leaf: a parameter, whose values outlive the tape. The record knows it from its first use on."),
       element("div", {class: "row"}, figureOf(value.picture, value.name, "its values")),
     ],
   };
@@ -79,8 +88,9 @@ function tellLeaf(replay, value) {
 
 function tellNode(replay, value) {
   const inputs = value.inputs.filter(input => input !== null), shown = new Set();
-  const figures = inputs.filter(input => !shown.has(nameOf(replay, input)) && shown.add(nameOf(replay, input)))
-                        .map(input => figureOf(pictureOf(replay, input), nameOf(replay, input), Number.isInteger(input) ? "" : "a constant"));
+  const figures =
+      inputs.filter(input => !shown.has(nameOf(replay, input)) && shown.add(nameOf(replay, input)))
+          .map(input => figureOf(pictureOf(replay, input), nameOf(replay, input), Number.isInteger(input) ? "" : "a constant"));
   return {
     title: `${value.name} = ${madeText(replay, value)}`,
     say: `${value.name} is ${madeText(replay, value)}: ${shortText(value.picture, 40)}.`,
@@ -97,7 +107,8 @@ function tellNode(replay, value) {
 
 function ancestorsOf(replay, id) {
   const found = new Set([id]);
-  for (let at = id; at >= 0; at--) if (found.has(at)) inputsOf(replay.values[at]).forEach(input => found.add(input));
+  for (let at = id; at >= 0; at--)
+    if (found.has(at)) inputsOf(replay.values[at]).forEach(input => found.add(input));
   return found;
 }
 
@@ -119,7 +130,9 @@ function tellSeed(replay) {
     say: `The sweep begins: the gradient of ${loss.name} with respect to itself is 1.`,
     body: [
       formula("seed", `d ${loss.name} / d ${loss.name} = 1`),
-      paragraph("The sweep starts at the end of the record. From there it goes back, node by node; each rule turns the gradient of its result into gradients of its inputs."),
+      paragraph(
+          "The sweep starts at the end of the record. From there it goes back, node by node; each rule turns the gradient of " +
+          "its result into gradients of its inputs."),
       passedText(replay, passed.filter(id => !needed.has(id)), `on which ${loss.name} does not depend`),
       passedText(replay, passed.filter(id => needed.has(id)), "behind which lies no leaf that is asked for"),
       element("div", {class: "row"}, figureOf(replay.seed, loss.name, "its gradient", true)),
@@ -129,24 +142,28 @@ function tellSeed(replay) {
 
 /* A part that meets an earlier one. */
 function tellSum(name, part, earlier) {
-  return element("div", {class: "part"}, paragraph(`${name} is used more than once, so the parts of its gradient add up.`),
-                 element("div", {class: "row"}, figureOf(earlier, name, "had already", true), sign("+"), figureOf(part.picture, name, "gets this part", true),
-                         sign("="), figureOf(part.sum, name, "has now", true)));
+  return element(
+      "div", {class: "part"}, paragraph(`${name} is used more than once, so the parts of its gradient add up.`),
+      element(
+          "div", {class: "row"}, figureOf(earlier, name, "had already", true), sign("+"),
+          figureOf(part.picture, name, "gets this part", true), sign("="), figureOf(part.sum, name, "has now", true)));
 }
 
 function releasedText(replay, rule, value) {
   const heirs = rule.heirs.map(id => replay.values[id].name), freed = rule.high - rule.after;
-  const fate = rule.kept ? `The gradient of ${value.name} stays: it was asked for.`
-    : heirs.length ? `The gradient of ${value.name} was handed on as it is and lives on as that of ${listText(heirs)}.`
-    : `The gradient of ${value.name} is not needed any more and is released.`;
-  const memory = freed > 0 ? `${bytesText(freed)} are given back, with what the rule made on the way` : "Nothing else is given back";
+  const fate = rule.kept ? `The gradient of ${value.name} stays: it was asked for.` :
+      heirs.length ? `The gradient of ${value.name} was handed on as it is and lives on as that of ${listText(heirs)}.` :
+                     `The gradient of ${value.name} is not needed any more and is released.`;
+  const memory =
+      freed > 0 ? `${bytesText(freed)} are given back, with what the rule made on the way` : "Nothing else is given back";
   return `${fate} ${memory}; ${bytesText(rule.after)} stay in use.`;
 }
 
 function tellRule(replay, rule, before) {
   const value = replay.values[rule.id], names = rule.parts.map(part => replay.values[value.inputs[part.input]].name);
   const reached = new Set(rule.parts.map(part => part.input));
-  const left = value.inputs.filter((input, i) => Number.isInteger(input) && !reached.has(i)).map(input => replay.values[input].name);
+  const left =
+      value.inputs.filter((input, i) => Number.isInteger(input) && !reached.has(i)).map(input => replay.values[input].name);
   const earlier = new Map(before), firsts = [], sums = [];
   for (const part of rule.parts) {
     const input = value.inputs[part.input], name = replay.values[input].name;
@@ -156,13 +173,17 @@ function tellRule(replay, rule, before) {
   }
   return {
     title: `Back through ${value.name} = ${madeText(replay, value)}`,
-    say: `Back through ${value.name}, ${value.op}: ${rule.parts.map((part, i) => `${names[i]} ${part.sum ? "now has" : "gets"} ${shortText(part.sum ?? part.picture, 40)}`).join("; ")}.`,
+    say: `Back through ${value.name}, ${value.op}: ${
+        rule.parts.map((part, i) => `${names[i]} ${part.sum ? "now has" : "gets"} ${shortText(part.sum ?? part.picture, 40)}`)
+            .join("; ")}.`,
     body: [
       element("p", {}, formula("out =", value.formula), " ", formula("rule", value.rule)),
       paragraph(value.words ?? "Nobody wrote this op's rule in words."),
       sourceOf(value),
       rule.passed.length ? paragraph(`Passed by on the way here: ${namesText(replay, rule.passed)}.`, "note") : null,
-      element("div", {class: "row"}, figureOf(before.get(rule.id), "g", `the incoming gradient, of ${value.name}`, true), firsts.length ? sign("→") : "", firsts),
+      element(
+          "div", {class: "row"}, figureOf(before.get(rule.id), "g", `the incoming gradient, of ${value.name}`, true),
+          firsts.length ? sign("→") : "", firsts),
       sums,
       left.length ? paragraph(`${listText(left)} is not asked for and gets nothing.`, "note") : null,
       paragraph(releasedText(replay, rule, value), "note"),
@@ -174,14 +195,18 @@ function tellEnd(replay, gradients) {
   const loss = replay.values[replay.loss].name;
   const rows = replay.values.map((value, id) => ({value, id})).filter(({value}) => !value.op && value.asked).map(({value, id}) => {
     const picture = gradients.get(id) ?? replay.zeros.get(id);
-    return element("tr", {"data-leaf": value.name, "data-gradient": fullText(picture)}, element("th", {scope: "row"}, `d ${loss} / d ${value.name}`),
-                   element("td", {}, figureOf(picture, "", gradients.has(id) ? "" : `zeros: ${loss} does not depend on it`, true)));
+    return element(
+        "tr", {"data-leaf": value.name, "data-gradient": fullText(picture)},
+        element("th", {scope: "row"}, `d ${loss} / d ${value.name}`),
+        element("td", {}, figureOf(picture, "", gradients.has(id) ? "" : `zeros: ${loss} does not depend on it`, true)));
   });
   return {
     title: "The gradients of all leaves",
     say: `The sweep is over. ${rows.length} gradients are complete.`,
     body: [
-      paragraph("The sweep is over. This is what cp_grad returns. The values of the forward computation stay in memory until cp_tape_reset."),
+      paragraph(
+          "The sweep is over. This is what cp_grad returns. The values of the forward computation stay in memory until " +
+          "cp_tape_reset."),
       element("table", {class: "results"}, element("tbody", {}, rows)),
     ],
   };

@@ -15,7 +15,8 @@ function drawn(name, attributes = {}, ...children) {
 }
 
 function fill(made, attributes, children) {
-  for (const [key, value] of Object.entries(attributes)) if (value !== undefined && value !== null) made.setAttribute(key, value);
+  for (const [key, value] of Object.entries(attributes))
+    if (value !== undefined && value !== null) made.setAttribute(key, value);
   made.append(...children.flat().filter(child => child !== null && child !== undefined && child !== ""));
   return made;
 }
@@ -33,7 +34,7 @@ function fullText(picture) {
   if (picture.gone) return "given back";
   if (picture.values) return picture.values.join(" ");
   return `${picture.low} .. ${picture.high}, mean ${picture.mean}` + (picture.nan ? `, ${picture.nan} NaN` : "") +
-    (picture.infinite ? `, ${picture.infinite} infinite` : "");
+      (picture.infinite ? `, ${picture.infinite} infinite` : "");
 }
 
 function briefNumber(value, digits) {
@@ -59,7 +60,8 @@ function shortText(picture, room) {
 /* ---- colors: a diverging scale around 0 ---- */
 
 function colorOf(t) {
-  const [low, zero, high] = darkness.matches ? [[88, 150, 255], [44, 49, 57], [255, 112, 92]] : [[37, 99, 190], [244, 245, 247], [200, 48, 40]];
+  const [low, zero, high] =
+      darkness.matches ? [[88, 150, 255], [44, 49, 57], [255, 112, 92]] : [[37, 99, 190], [244, 245, 247], [200, 48, 40]];
   const end = t < 0 ? low : high, share = Math.min(1, Math.abs(t));
   return zero.map((from, i) => Math.round(from + (end[i] - from) * share));
 }
@@ -100,12 +102,17 @@ function layoutOf(dims) {
     return {tiles: windows, rows: dims[0], columns: dims[1], at: (t, r, c) => (r * dims[1] + c) * windows + t};
   }
   const [h, w, channels] = dims.slice(-3), image = h * w * channels;
-  return {tiles: count / (h * w), rows: h, columns: w,
-          at: (t, r, c) => Math.floor(t / channels) * image + (r * w + c) * channels + t % channels};
+  return {
+    tiles: count / (h * w),
+    rows: h,
+    columns: w,
+    at: (t, r, c) => Math.floor(t / channels) * image + (r * w + c) * channels + t % channels
+  };
 }
 
 function bytesOf(picture) {
-  return picture.bytes ??= Uint8Array.from(atob(picture.cells), character => character.charCodeAt(0));
+  picture.bytes = picture.bytes ?? Uint8Array.from(atob(picture.cells), character => character.charCodeAt(0));
+  return picture.bytes;
 }
 
 /* The bytes of a small tensor, by the same code. */
@@ -117,7 +124,11 @@ function bytesOfValues(picture, layout) {
     for (let r = 0; r < layout.rows; r++)
       for (let c = 0; c < layout.columns; c++) {
         const value = numbers[layout.at(t, r, c)];
-        bytes.push(Number.isNaN(value) ? 0 : value === Infinity ? 255 : value === -Infinity ? 1 : 128 + (scale ? Math.round(126 * value / scale) : 0));
+        bytes.push(
+            Number.isNaN(value)     ? 0 :
+                value === Infinity  ? 255 :
+                value === -Infinity ? 1 :
+                                      128 + (scale ? Math.round(126 * value / scale) : 0));
       }
   return bytes;
 }
@@ -126,7 +137,8 @@ function bytesOfValues(picture, layout) {
 
 /* Tiles side by side in about a square, a pixel a cell and one between tiles. A line is broken after `most` cells. */
 function heatMap(tiles, rows, columns, bytes, most) {
-  const wide = Math.min(tiles, Math.max(1, Math.round(Math.sqrt(tiles * rows / columns * 1.6)))), across = Math.ceil(tiles / Math.ceil(tiles / wide));
+  const wide = Math.min(tiles, Math.max(1, Math.round(Math.sqrt(tiles * rows / columns * 1.6)))),
+        across = Math.ceil(tiles / Math.ceil(tiles / wide));
   const line = tiles * rows === 1 && columns > most;
   const width = line ? most : across * (columns + 1) - 1;
   const height = line ? Math.ceil(columns / most) : Math.ceil(tiles / across) * (rows + 1) - 1;
@@ -152,7 +164,8 @@ function heatMapOf(picture, most) {
 function thumbnailOf(picture) {
   const dark = darkness.matches;
   if (picture.gone || !(picture.cells || picture.values?.length > 1)) return "";
-  if (picture.thumbnail?.dark !== dark) picture.thumbnail = {dark, address: heatMapOf(picture, Math.max(4, Math.ceil(Math.sqrt(countOf(picture))))).toDataURL()};
+  if (picture.thumbnail?.dark !== dark)
+    picture.thumbnail = {dark, address: heatMapOf(picture, Math.max(4, Math.ceil(Math.sqrt(countOf(picture))))).toDataURL()};
   return picture.thumbnail.address;
 }
 
@@ -212,6 +225,7 @@ function bodyOf(picture) {
 }
 
 function figureOf(picture, name, what, isGradient) {
-  return element("figure", {class: isGradient ? "gradient" : null},
-                 element("figcaption", {}, element("b", {}, name), ` ${shapeText(picture.dims)} ${what}`), bodyOf(picture));
+  return element(
+      "figure", {class: isGradient ? "gradient" : null},
+      element("figcaption", {}, element("b", {}, name), ` ${shapeText(picture.dims)} ${what}`), bodyOf(picture));
 }

@@ -6,7 +6,10 @@ const still = matchMedia("(prefers-reduced-motion: reduce)");
 
 /* ---- the steps: start, a value each, the seed, a rule each, end ---- */
 
-replay.seed = {dims: values[replay.loss].picture.dims, values: ["1"]};
+replay.seed = {
+  dims: values[replay.loss].picture.dims,
+  values: ["1"]
+};
 replay.zeros = new Map(replay.untouched.map(leaf => [leaf.id, leaf.picture]));
 const SEED = values.length + 1, END = SEED + replay.sweep.length + 1;
 const ruleStep = new Map(replay.sweep.map((rule, i) => [rule.id, SEED + 1 + i]));
@@ -35,7 +38,8 @@ function gradientsSeen(s) {
   if (s >= SEED) seen.set(replay.loss, replay.seed);
   for (const rule of replay.sweep.slice(0, Math.max(0, s - SEED)))
     for (const part of rule.parts) seen.set(values[rule.id].inputs[part.input], part.sum ?? part.picture);
-  if (s === END) for (const [id, picture] of replay.zeros) seen.set(id, picture);
+  if (s === END)
+    for (const [id, picture] of replay.zeros) seen.set(id, picture);
   return seen;
 }
 
@@ -63,18 +67,27 @@ function shownText(from, to) {
 }
 
 function listingRow(id) {
-  const value = values[id], from = (value.inputs ?? []).filter(input => input !== null).map(input => nameOf(replay, input)).join(", ");
-  const row = element("tr", {"data-id": id}, element("th", {scope: "row", title: value.name}, value.name), element("td", {}, value.op ?? value.kind), element("td", {}, shapeText(value.picture.dims)),
-                      element("td", {}, from), element("td", {class: "v"}), element("td", {class: "g"}),
-                      element("td", {title: value.source || null}, value.file ? `${value.file.replace(/.*\//, "")}:${value.line}` : ""));
+  const value = values[id],
+        from = (value.inputs ?? []).filter(input => input !== null).map(input => nameOf(replay, input)).join(", ");
+  const row = element(
+      "tr", {"data-id": id}, element("th", {scope: "row", title: value.name}, value.name),
+      element("td", {}, value.op ?? value.kind), element("td", {}, shapeText(value.picture.dims)), element("td", {}, from),
+      element("td", {class: "v"}), element("td", {class: "g"}),
+      element("td", {title: value.source || null}, value.file ? `${value.file.replace(/.*\//, "")}:${value.line}` : ""));
   row.addEventListener("click", () => choose(id));
   return row;
 }
 
 function showPart(around) {
-  const all = values.length <= MOST_SHOWN, from = all ? 0 : Math.max(0, around - AROUND), to = all ? values.length : Math.min(values.length, around + AROUND + 1);
+  const all = values.length <= MOST_SHOWN, from = all ? 0 : Math.max(0, around - AROUND),
+        to = all ? values.length : Math.min(values.length, around + AROUND + 1);
   const ids = Array.from({length: to - from}, (_, i) => from + i);
-  shown = {from, to, graph: drawGraph(values, from, to, choose, document.querySelector("#graph .scroll").clientWidth - 14), rows: new Map(ids.map(id => [id, listingRow(id)]))};
+  shown = {
+    from,
+    to,
+    graph: drawGraph(values, from, to, choose, document.querySelector("#graph .scroll").clientWidth - 14),
+    rows: new Map(ids.map(id => [id, listingRow(id)]))
+  };
   document.querySelector("#graph .scroll").replaceChildren(shown.graph.svg);
   document.querySelector("#listing tbody").replaceChildren(...shown.rows.values());
   for (const note of document.querySelectorAll(".left-out")) note.textContent = shownText(from, to);
@@ -96,8 +109,10 @@ function paintRow(id, row, seen, s) {
 
 function paintBox(id, box, seen, s, touched) {
   const value = values[id], there = s > id, gradient = seen.get(id);
-  box.group.setAttribute("class", ["box", value.op ? "" : "leaf", there ? "" : "later", id === subject(s) ? "now" : "", gradient ? "has-gradient" : "",
-                                   touched.has(id) ? "touched" : "", replay.passed.has(id) ? "passed" : "", s >= SEED ? "swept" : ""].join(" "));
+  box.group.setAttribute("class", [
+    "box", value.op ? "" : "leaf", there ? "" : "later", id === subject(s) ? "now" : "", gradient ? "has-gradient" : "",
+    touched.has(id) ? "touched" : "", replay.passed.has(id) ? "passed" : "", s >= SEED ? "swept" : ""
+  ].join(" "));
   const address = there ? thumbnailOf(value.picture) : "", room = Math.floor((box.wide - (address ? 50 : 18)) / 7.3);
   box.number.textContent = there ? shortText(value.picture, room) : shapeText(value.picture.dims);
   box.g.textContent = gradient ? `∂ ${shortText(gradient, room - 2)}` : "";
@@ -106,11 +121,14 @@ function paintBox(id, box, seen, s, touched) {
 }
 
 function paintEdges(s) {
-  const id = subject(s), ran = new Map(replay.sweep.slice(0, Math.max(0, s - SEED)).map(rule => [rule.id, new Set(rule.parts.map(part => values[rule.id].inputs[part.input]))]));
+  const id = subject(s),
+        ran = new Map(replay.sweep.slice(0, Math.max(0, s - SEED))
+                          .map(rule => [rule.id, new Set(rule.parts.map(part => values[rule.id].inputs[part.input]))]));
   for (const edge of shown.graph.edges) {
     const back = ran.get(edge.id)?.has(edge.input);
     const current = edge.id === id && s !== SEED && (s < SEED || back);
-    edge.path.setAttribute("class", `edge ${s > edge.id ? "" : "later"} ${back ? "back" : ""} ${edge.long ? "long" : ""} ${current ? "now" : ""}`);
+    edge.path.setAttribute(
+        "class", `edge ${s > edge.id ? "" : "later"} ${back ? "back" : ""} ${edge.long ? "long" : ""} ${current ? "now" : ""}`);
   }
 }
 
@@ -130,31 +148,53 @@ function follow(id) {
 
 /* Bytes in use at a step, at most and at its end; what a leaf took is seen at the next node. */
 const memory = Array.from({length: END + 1}, () => null);
-values.forEach((value, id) => { if (value.op) memory[id + 1] = {high: value.bytes, after: value.bytes}; });
-replay.sweep.forEach((rule, i) => memory[SEED + 1 + i] = {high: Math.max(rule.before, rule.high), after: rule.after});
+values.forEach((value, id) => {
+  if (value.op) memory[id + 1] = {high: value.bytes, after: value.bytes};
+});
+replay.sweep.forEach((rule, i) => memory[SEED + 1 + i] = {
+  high: Math.max(rule.before, rule.high),
+  after: rule.after
+});
 const known = memory.map((point, s) => ({s, ...point})).filter(point => point.high !== undefined);
 
 let marker = null;
 function drawCurve() {
-  const frame = page("curve"), width = Math.max(240, frame.clientWidth), height = Math.max(60, frame.clientHeight), foot = 16, head = 8;
-  const most = Math.max(1, ...known.map(point => point.high)), x = s => 4 + (width - 8) * s / END, y = bytes => head + (height - foot - head) * (1 - bytes / most);
+  const frame = page("curve"), width = Math.max(240, frame.clientWidth), height = Math.max(60, frame.clientHeight), foot = 16,
+        head = 8;
+  const most = known.reduce((high, point) => Math.max(high, point.high), 1), x = s => 4 + (width - 8) * s / END,
+        y = bytes => head + (height - foot - head) * (1 - bytes / most);
   let line = "";
-  for (const point of known) line += `${line ? "H" : "M"}${x(point.s - 0.5)}${line ? "V" : ","}${y(point.high)}H${x(point.s)}V${y(point.after)}`;
+  for (const point of known)
+    line += `${line ? "H" : "M"}${x(point.s - 0.5)}${line ? "V" : ","}${y(point.high)}H${x(point.s)}V${y(point.after)}`;
   if (line) line += `H${x(END)}`;
   const area = line ? `${line}V${y(0)}H${x(known[0].s - 0.5)}Z` : "";
   const clip = (id, from, to) => drawn("clipPath", {id}, drawn("rect", {x: from, y: 0, width: Math.max(0, to - from), height}));
-  const svg = drawn("svg", {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Memory in use over the ${END} steps, ${bytesText(most)} at most`},
-                    clip("before", 0, x(SEED - 0.5)), clip("behind", x(SEED - 0.5), width));
+  const svg = drawn(
+      "svg", {
+        viewBox: `0 0 ${width} ${height}`,
+        role: "img",
+        "aria-label": `Memory in use over the ${END} steps, ${bytesText(most)} at most`
+      },
+      clip("before", 0, x(SEED - 0.5)), clip("behind", x(SEED - 0.5), width));
   for (const [part, color] of [["before", "--forward"], ["behind", "--backward"]])
-    svg.append(drawn("path", {d: area, "clip-path": `url(#${part})`, style: `fill:var(${color}-soft)`}),
-               drawn("path", {d: line, "clip-path": `url(#${part})`, style: `fill:none;stroke:var(${color});stroke-width:1.6`}));
-  svg.append(drawn("line", {x1: x(SEED - 0.5), x2: x(SEED - 0.5), y1: 0, y2: height - foot, style: "stroke:var(--line)"}),
-             drawn("text", {x: 4, y: height - 3}, "forward"), drawn("text", {x: x(SEED - 0.5) + 4, y: height - 3}, "backward"),
-             drawn("text", {x: width - 4, y: height - 3, "text-anchor": "end"}, `${bytesText(most)} at most`));
-  marker = {line: drawn("line", {y1: 0, y2: height - foot, style: "stroke:var(--text);stroke-width:1.5"}), dot: drawn("circle", {r: 4, style: "fill:var(--text)"}),
-            text: drawn("text", {class: "at", y: 12}), x, y, width};
+    svg.append(
+        drawn("path", {d: area, "clip-path": `url(#${part})`, style: `fill:var(${color}-soft)`}),
+        drawn("path", {d: line, "clip-path": `url(#${part})`, style: `fill:none;stroke:var(${color});stroke-width:1.6`}));
+  svg.append(
+      drawn("line", {x1: x(SEED - 0.5), x2: x(SEED - 0.5), y1: 0, y2: height - foot, style: "stroke:var(--line)"}),
+      drawn("text", {x: 4, y: height - 3}, "forward"), drawn("text", {x: x(SEED - 0.5) + 4, y: height - 3}, "backward"),
+      drawn("text", {x: width - 4, y: height - 3, "text-anchor": "end"}, `${bytesText(most)} at most`));
+  marker = {
+    line: drawn("line", {y1: 0, y2: height - foot, style: "stroke:var(--text);stroke-width:1.5"}),
+    dot: drawn("circle", {r: 4, style: "fill:var(--text)"}),
+    text: drawn("text", {class: "at", y: 12}),
+    x,
+    y,
+    width
+  };
   svg.append(marker.line, marker.dot, marker.text);
-  svg.addEventListener("click", event => go(Math.round((event.clientX - svg.getBoundingClientRect().left - 4) / (width - 8) * END)));
+  svg.addEventListener(
+      "click", event => go(Math.round((event.clientX - svg.getBoundingClientRect().left - 4) / (width - 8) * END)));
   frame.replaceChildren(svg);
 }
 
@@ -186,7 +226,14 @@ function paint(s) {
   document.documentElement.dataset.step = s;
   page("slider").value = s;
   page("slider").setAttribute("aria-valuetext", `Step ${s} of ${END}: ${told.title}`);
-  page("place").replaceChildren(`Step ${s} of ${END} · `, element("b", {}, s === 0 ? "start" : s === END ? "end" : s < SEED ? "forward" : "backward"));
+  page("place").replaceChildren(
+      `Step ${s} of ${END} · `,
+      element(
+          "b", {},
+          s === 0       ? "start" :
+              s === END ? "end" :
+              s < SEED  ? "forward" :
+                          "backward"));
   page("what").textContent = told.title;
   page("step").replaceChildren(...told.body.flat().filter(Boolean));
   page("say").textContent = told.say;
@@ -197,7 +244,9 @@ function paint(s) {
   paintEdges(s);
   paintCurve(s);
   if (id >= 0) follow(id);
-  else for (const frame of document.querySelectorAll(".scroll")) scrollTo(frame, frame.closest("#graph") ? (frame.scrollWidth - frame.clientWidth) / 2 : 0, 0);
+  else
+    for (const frame of document.querySelectorAll(".scroll"))
+      scrollTo(frame, frame.closest("#graph") ? (frame.scrollWidth - frame.clientWidth) / 2 : 0, 0);
 }
 
 function go(s) {
@@ -207,7 +256,8 @@ function go(s) {
   paint(now);
   try {
     history.replaceState(null, "", now === END ? "#end" : `#step=${now}`);
-  } catch { /* a page from a place without addresses */ }
+  } catch { /* a page from a place without addresses */
+  }
   if (now === END) play(false);
 }
 
@@ -224,12 +274,19 @@ function step(by) {
   go(now + by);
 }
 
-const keys = {ArrowLeft: () => step(-1), ArrowRight: () => step(1), Home: () => step(-Infinity), End: () => step(Infinity), " ": () => play(!playing)};
+const keys = {
+  ArrowLeft: () => step(-1),
+  ArrowRight: () => step(1),
+  Home: () => step(-Infinity),
+  End: () => step(Infinity),
+  " ": () => play(!playing)
+};
 
 document.addEventListener("keydown", event => {
   const own = event.target.closest?.("input, select, button");
   if (!keys[event.key] || event.ctrlKey || event.altKey || event.metaKey) return;
-  if (own && (own.matches("select") || (own.matches("button") && event.key === " ") || (own.matches("input") && event.key !== " "))) return;
+  if (own && (own.matches("select") || (own.matches("button") && event.key === " ") || (own.matches("input") && event.key !== " ")))
+    return;
   event.preventDefault();
   keys[event.key]();
 });
@@ -241,7 +298,8 @@ function fromAddress() {
 
 document.title = replay.title;
 page("title").textContent = replay.title;
-page("about").textContent = `${countText(values.filter(value => value.op).length, "node", "nodes")}, ${countText(values.filter(value => !value.op).length, "leaf", "leaves")}, ${replay.number}`;
+page("about").textContent = `${countText(values.filter(value => value.op).length, "node", "nodes")}, ${
+    countText(values.filter(value => !value.op).length, "leaf", "leaves")}, ${replay.number}`;
 page("slider").max = END;
 document.documentElement.dataset.steps = END;
 page("first").addEventListener("click", () => step(-Infinity));
@@ -250,9 +308,16 @@ page("play").addEventListener("click", () => play(!playing));
 page("forward").addEventListener("click", () => step(1));
 page("last").addEventListener("click", () => step(Infinity));
 page("pace").addEventListener("change", () => playing && play(true));
-page("slider").addEventListener("input", event => { play(false); go(Number(event.target.value)); });
+page("slider").addEventListener("input", event => {
+  play(false);
+  go(Number(event.target.value));
+});
 addEventListener("hashchange", () => go(fromAddress()));
-addEventListener("resize", () => { shown.graph = null; drawCurve(); paint(now); });
+addEventListener("resize", () => {
+  shown.graph = null;
+  drawCurve();
+  paint(now);
+});
 darkness.addEventListener("change", () => paint(now));
 drawCurve();
 go(fromAddress());

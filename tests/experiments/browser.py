@@ -17,7 +17,7 @@ class Browser:
         theirs_in, self.to = os.pipe()
         self.back, theirs_out = os.pipe()
         command = f'exec "$@" 3<&{theirs_in} 4>&{theirs_out}'  # the browser reads from 3 and writes to 4
-        self.process = subprocess.Popen(["sh", "-c", command, "sh", path, *FLAGS[:-1], f"--user-data-dir={self.profile}", FLAGS[-1]],
+        self.process = subprocess.Popen(["sh", "-c", command, "sh", path, f"--user-data-dir={self.profile}", *FLAGS],
                                         pass_fds=(theirs_in, theirs_out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(theirs_in)
         os.close(theirs_out)
@@ -55,7 +55,7 @@ class Browser:
                 return answer["result"]
 
     def ask(self, expression):
-        return self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)["result"].get("value")
+        return self.call("Runtime.evaluate", expression=expression, returnByValue=True)["result"].get("value")
 
     def wait(self, expression):
         end = time.monotonic() + self.patience
