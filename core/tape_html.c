@@ -1,5 +1,5 @@
-/* A tape as a page that replays it. The replay is written down while the sweep of cp_grad runs, under the eyes of a cp_watch, as JSON in
- * memory of its own: the tape's is what the page tells about. The page around it is core/page. */
+/* A tape as a page that replays it. The replay is written down while the sweep of cp_grad runs, under the eyes of a cp_watch,
+ * as JSON in memory of its own: the tape's is what the page tells about. The page around it is core/page. */
 #include "core/io/json.h"
 #include "core/page/page.h"
 #include "core/tape_inside.h"

@@ -1,4 +1,5 @@
-/* The page that replays a tape, from the files beside this one; the build turns it into C. "@replay@" in it stands for the replay. */
+/* The page that replays a tape, from the files beside this one, which the build turns into C. "@replay@" in it stands for the
+ * replay. */
 #ifndef CP_PAGE_H
 #define CP_PAGE_H
 

@@ -217,7 +217,7 @@ function bodyOf(picture) {
   const below = element("div", {class: "under"}, numbers);
   if (!picture.cells) return below;
   const canvas = heatMapOf(picture, 64);
-  const scale = Math.max(1, Math.min(14, Math.floor(260 / canvas.width), Math.floor(220 / canvas.height)));
+  const scale = Math.max(1, Math.min(14, Math.floor(260 / canvas.width), Math.floor(176 / canvas.height)));
   canvas.style.width = `${canvas.width * scale}px`;
   canvas.setAttribute("role", "img");
   canvas.setAttribute("aria-label", `Heat map: ${numbers}; shown: ${picture.part}`);

@@ -1,5 +1,5 @@
-/* Writes pages of tapes that are not a demo's, for tests in a browser: draw_tapes FOLDER. Prints a line a gradient, as couplet tape does,
- * with the page before it. */
+/* Writes pages of tapes that are not a demo's, for tests in a browser: draw_tapes FOLDER. Prints a line a gradient, as couplet
+ * tape does, with the page before it. */
 #include "couplet.h"
 
 #include <math.h>

@@ -30,7 +30,8 @@ LOADED = "performance.getEntriesByType('navigation')[0].loadEventEnd"
 LATEST, LARGEST = 2000, 3 << 20  # milliseconds to load, bytes
 
 
-LOOKS = (("chain", "step=9"), ("conv-block", "step=20"), ("wrn", "step=60"), ("wrn", "end"), ("strange", "step=6"), ("strange", "end"))
+LOOKS = (("chain", "step=9"), ("conv-block", "step=20"), ("wrn", "step=60"), ("wrn", "end"),
+         ("strange", "step=6"), ("strange", "end"))
 
 
 def said_by(*words):
@@ -74,7 +75,8 @@ def look(page, name, file, expected):
         check(f"{name}: the right arrow goes a step", page.ask(STATE)[0] == 30, page.ask(STATE))
         page.open(f"{address}#step={page.ask(STATE)[1] * 3 // 4}")
         boxes, rows, all_rows = page.ask(SHOWN)
-        check(f"{name}: graph and listing show the part around a step in the middle", boxes == rows == 1 and all_rows < 1000, all_rows)
+        check(f"{name}: graph and listing show the part around a step in the middle", boxes == rows == 1 and all_rows < 1000,
+              (boxes, rows, all_rows))
         page.press("End")
     found = page.ask(GRADIENTS)
     same = all(found.get(leaf) == numbers for leaf, numbers in expected.items())
@@ -160,7 +162,8 @@ def look_in_all_lights(page, name, file, at):
 
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(pictures or folder)
-    made = {line.split()[0]: told(said_by(couplet, "tape", line.split()[0])) for line in said_by(couplet, "tape", "--list").splitlines()}
+    names = [line.split()[0] for line in said_by(couplet, "tape", "--list").splitlines()]
+    made = {name: told(said_by(couplet, "tape", name)) for name in names}
     made.update({line.split()[0]: told(line.split(" ", 1)[1]) for line in said_by(draw_tapes, ".").splitlines()})
     check("there are gradients to compare", all(made.values()) and len(made) > 6, made)
     page = browser.Browser(path)
