@@ -53,8 +53,7 @@ function keepsText(value) {
 
 /* ---- forward ---- */
 
-const LONG = "tensors of more than 64 values are told by range and mean, without heat maps, and graph and listing show the part " +
-    "around the present step";
+const LONG = "tensors of more than 64 values are told by range and mean, without heat maps";
 
 function tellStart(replay) {
   const nodes = replay.values.filter(value => value.op).length, leaves = replay.values.length - nodes;

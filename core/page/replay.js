@@ -59,7 +59,7 @@ function subject(s) {
 
 /* ---- graph and listing, of the part of the record around a value ---- */
 
-const MOST_SHOWN = 2000, AROUND = 150;
+const MOST_SHOWN = 800, AROUND = 150;
 let shown = {from: 0, to: 0, graph: null, rows: new Map()};
 
 function shownText(from, to) {

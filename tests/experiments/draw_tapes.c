@@ -25,12 +25,24 @@ static cp_tensor *variable(cp_tape *tape, const cp_real *values, cp_shape shape,
     return x;
 }
 
+enum { TANGLED = 900 };
+
+/* As many values as are told in full, each made of its predecessor and one from long before. */
+static cp_tensor *tangle(cp_tape *tape, cp_tensor *x) {
+    cp_tensor *y[TANGLED] = {x};
+    for (int i = 1; i < TANGLED; i++) y[i] = cp_tanh(tape, cp_add(tape, y[i - 1], y[i * i % 101 % i]));
+    return cp_sum(tape, y[TANGLED - 1], CP_ALL, false);
+}
+
 int main(int count, char **words) {
     if (count != 2) return 2;
     cp_tape   *tape = cp_tape_new();
     cp_tensor *x = variable(tape, (cp_real[]){1, 2}, CP_SHAPE(2), "x"), *y = x;
     for (int i = 0; i < 5000; i++) y = cp_affine(tape, y, (cp_real)0.999, 0);
     write_page(tape, words[1], "long", cp_sum(tape, y, CP_ALL, false), x);
+
+    x = variable(tape, (cp_real[]){1, 2, -1}, CP_SHAPE(3), "x");
+    write_page(tape, words[1], "tangled", tangle(tape, x), x);
 
     x = variable(tape, (cp_real[]){(cp_real)NAN, (cp_real)INFINITY, -1, 0}, CP_SHAPE(2, 2), "</script><b>\"&' \xC3\xA9");
     cp_tensor *none = variable(tape, (cp_real[]){0}, CP_SHAPE(0, 2), "none");

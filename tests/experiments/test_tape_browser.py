@@ -3,6 +3,7 @@ Arguments: the program, and draw_tapes. Ends with 77 (skipped) where Chromium is
 keeps the pages, and pictures of them."""
 import base64, os, pathlib, re, subprocess, sys, tempfile, time
 
+sys.dont_write_bytecode = True  # the source folder is not the test's to write to
 import browser
 
 failed = tests = 0
