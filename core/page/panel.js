@@ -53,8 +53,6 @@ function keepsText(value) {
 
 /* ---- forward ---- */
 
-const LONG = "tensors of more than 64 values are told by range and mean, without heat maps";
-
 function tellStart(replay) {
   const nodes = replay.values.filter(value => value.op).length, leaves = replay.values.length - nodes;
   const counts = `${countText(leaves, "leaf", "leaves")} and ${countText(nodes, "node", "nodes")}`;
@@ -66,7 +64,8 @@ function tellStart(replay) {
           `This tape has ${counts}, in the order in which they were made. Step forward, and their values appear as they were ` +
           "computed. Then the reverse sweep goes back over the same nodes and gives every leaf its gradient."),
       replay.frozen ? paragraph("The tape is frozen: parameters count as constants, and only variables get gradients.") : null,
-      replay.brief ? paragraph(`With ${countText(replay.values.length, "value", "values")} this is a long tape: ${LONG}.`) : null,
+      replay.brief ? paragraph("The tape is long: tensors of more than 64 values are told by range and mean, without heat maps.") :
+                     null,
     ],
   };
 }
