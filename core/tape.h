@@ -83,6 +83,14 @@ void cp_tape_dot(cp_at at, FILE *file, cp_tensor *loss);
  * cannot be written. */
 bool cp_tape_html(cp_at at, FILE *file, cp_tensor *loss);
 
+/* The same with a heading, and with the text of a source file that will not be there when the page is written; others are read then, so
+ * that the page has the line of each node where they are found. */
+typedef struct cp_tape_page {
+    const char *title;         /* NULL: the caller's place */
+    const char *file, *source; /* the file as __FILE__ names it, and its text; or NULL */
+} cp_tape_page;
+bool cp_tape_html_with(cp_at at, FILE *file, cp_tensor *loss, cp_tape_page page);
+
 #define cp_constant(t, ...) cp_constant(CP_AT(t), __VA_ARGS__)
 #define cp_variable(t, ...) cp_variable(CP_AT(t), __VA_ARGS__)
 #define cp_full(t, ...) cp_full(CP_AT(t), __VA_ARGS__)
@@ -94,6 +102,7 @@ bool cp_tape_html(cp_at at, FILE *file, cp_tensor *loss);
 #define cp_vjp_recorded(t, ...) cp_vjp_recorded(CP_AT(t), __VA_ARGS__)
 #define cp_tape_trace(t, ...) cp_tape_trace(CP_AT(t), __VA_ARGS__)
 #define cp_tape_html(t, ...) cp_tape_html(CP_AT(t), __VA_ARGS__)
+#define cp_tape_html_with(t, ...) cp_tape_html_with(CP_AT(t), __VA_ARGS__)
 #define cp_tape_dot(t, ...) cp_tape_dot(CP_AT(t), __VA_ARGS__)
 
 #endif

@@ -28,20 +28,26 @@
             }                                                                                                                      \
     }
 
-/* A binary op: EXPR of a and b, and the gradients GA, GB before they are summed to the inputs' shapes. */
-#define BINARY(NAME, FORMULA, EXPR, GA, GB, KEEPS_A, KEEPS_B, KINKED)                                                              \
+/* A binary op: EXPR of a and b, the rule as a formula and in words, and the gradients GA, GB before they are summed to the inputs' shapes. */
+#define BINARY(NAME, FORMULA, RULE, WORDS, EXPR, GA, GB, KEEPS_A, KEEPS_B, KINKED)                                                 \
     ROW2(NAME, EXPR)                                                                                                               \
-    BINARY_OP(NAME, FORMULA, GA, GB, KEEPS_A, KEEPS_B, KINKED)
+    BINARY_OP(NAME, FORMULA, RULE, WORDS, GA, GB, KEEPS_A, KEEPS_B, KINKED)
 
-#define BINARY_OP(NAME, FORMULA, GA, GB, KEEPS_A, KEEPS_B, KINKED)                                                                 \
+#define BINARY_OP(NAME, FORMULA, RULE, WORDS, GA, GB, KEEPS_A, KEEPS_B, KINKED)                                                    \
     static void NAME##_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {                                        \
         cp_tensor *a = node->in[0], *b = node->in[1], *out = node->out;                                                            \
         (void)out;                                                                                                                 \
         if (cp_needs(node, 0)) gin[0] = cp_sum_to(at, GA, a->shape);                                                               \
         if (cp_needs(node, 1)) gin[1] = cp_sum_to(at, GB, b->shape);                                                               \
     }                                                                                                                              \
-    const cp_op cp_op_##NAME = {                                                                                                   \
-        .name = #NAME, .formula = FORMULA, .grad = NAME##_grad, .keeps = {KEEPS_A, KEEPS_B}, .kinked = KINKED};                    \
+    const cp_op cp_op_##NAME = {.name = #NAME,                                                                                     \
+                                .formula = FORMULA,                                                                                \
+                                .grad = NAME##_grad,                                                                               \
+                                .keeps = {KEEPS_A, KEEPS_B},                                                                       \
+                                .kinked = KINKED,                                                                                  \
+                                .rule = RULE,                                                                                      \
+                                .words = WORDS                                                                                     \
+                                " Where an input was repeated to fit the other, its part is summed over the repetitions."};        \
     cp_tensor *(cp_##NAME)(cp_at at, cp_tensor * a, cp_tensor * b) {                                                               \
         cp_tensor *in[] = {a, b}, *out = cp_walk_combine(at, #NAME, NAME##_row, NULL, 2, in);                                      \
         return cp_record(at, &cp_op_##NAME, out, NULL, 2, in);                                                                     \
@@ -65,13 +71,19 @@ static void add_row(const void *context, size_t n, cp_real *const *at, const ptr
 }
 
 /* clang-format off */
-BINARY_OP(add, "a + b", g, g, 0, 0, false)
-BINARY(sub, "a - b", a - b, g, cp_neg(at, g), 0, 0, false)
-BINARY(mul, "a b",   a * b, cp_mul(at, g, b), cp_mul(at, g, a), B, A, false)
-BINARY(div, "a / b", a / b, cp_div(at, g, b), cp_neg(at, cp_div(at, cp_mul(at, g, out), b)), B, B | CP_KEEPS_OUT, false)
-BINARY(minimum, "min(a, b)", a < b || a != a ? a : b,
+BINARY_OP(add, "a + b", "a: g; b: g", "Each summand gets the incoming gradient as it is.", g, g, 0, 0, false)
+BINARY(sub, "a - b", "a: g; b: -g", "The first gets the incoming gradient as it is, the second its negative.",
+       a - b, g, cp_neg(at, g), 0, 0, false)
+BINARY(mul, "a b", "a: g b; b: g a", "Each factor gets the incoming gradient times the other factor.",
+       a * b, cp_mul(at, g, b), cp_mul(at, g, a), B, A, false)
+BINARY(div, "a / b", "a: g / b; b: -g out / b",
+       "The numerator gets the incoming gradient divided by the denominator, and the denominator minus that times the result.",
+       a / b, cp_div(at, g, b), cp_neg(at, cp_div(at, cp_mul(at, g, out), b)), B, B | CP_KEEPS_OUT, false)
+BINARY(minimum, "min(a, b)", "a: a < b ? g : 0; b: b < a ? g : 0; equal: g / 2 each",
+       "The smaller of the two gets the incoming gradient; where they are equal, each gets half.", a < b || a != a ? a : b,
        cp_mul(at, g, share(at, smaller_row, a, b)), cp_mul(at, g, share(at, smaller_row, b, a)), A | B, A | B, true)
-BINARY(maximum, "max(a, b)", a > b || a != a ? a : b,
+BINARY(maximum, "max(a, b)", "a: a > b ? g : 0; b: b > a ? g : 0; equal: g / 2 each",
+       "The larger of the two gets the incoming gradient; where they are equal, each gets half.", a > b || a != a ? a : b,
        cp_mul(at, g, share(at, larger_row, a, b)), cp_mul(at, g, share(at, larger_row, b, a)), A | B, A | B, true)
 /* clang-format on */
 
@@ -106,8 +118,13 @@ static void where_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **
     if (cp_needs(node, 2)) gin[2] = cp_sum_to(at, cp_where(at, condition, zero, g), b->shape);
 }
 
-const cp_op cp_op_where = {
-    .name = "where", .formula = "condition != 0 ? a : b", .grad = where_grad, .keeps = {0, A, A}, .constants = A};
+const cp_op cp_op_where = {.name = "where",
+                           .formula = "condition != 0 ? a : b",
+                           .grad = where_grad,
+                           .keeps = {0, A, A},
+                           .constants = A,
+                           .rule = "a: condition ? g : 0; b: condition ? 0 : g",
+                           .words = "Each value's gradient goes to the one that was chosen there; the other gets 0."};
 
 cp_tensor *(cp_where)(cp_at at, cp_tensor *condition, cp_tensor *a, cp_tensor *b) {
     cp_tensor *in[] = {condition, a, b}, *out = cp_walk_combine(at, "where", where_row, NULL, 3, in);

@@ -84,6 +84,9 @@ static void conv2d_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor *
 const cp_op cp_op_conv2d = {.name = "conv2d",
                             .formula = "y[n,i,j,o] = bias[o] + sum x[n, i s + u d - p, j s + v d - p, c] w[u,v,c,o]",
                             .grad = conv2d_grad,
+                            .rule = "x: conv2d_input_grad(g, w); w: conv2d_weight_grad(x, g); bias: sum of g over n, i, j",
+                            .words = "Every pixel of the image collects the gradients of all windows that saw it, weighted by the "
+                                     "kernel; the kernel collects, over all windows, the gradient times the pixel that it met.",
                             .keeps = {CP_KEEPS_IN(1), CP_KEEPS_IN(0)}};
 
 cp_tensor *(cp_conv2d)(cp_at at, cp_tensor *x, cp_tensor *w, cp_tensor *bias, cp_conv2d_config config) {
@@ -189,14 +192,19 @@ static void leaky_conv2d_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_te
     if (cp_needs(node, RESIDUAL)) gin[RESIDUAL] = g;
 }
 
-const cp_op cp_op_leaky_conv2d = {.name = "leaky_conv2d",
-                                  .formula = "conv2d(leaky_relu(scale x + shift), w) + bias + residual",
-                                  .grad = leaky_conv2d_grad,
-                                  .keeps = {[X] = CP_KEEPS_IN(W) | CP_KEEPS_IN(SCALE) | CP_KEEPS_SAVED,
-                                            [W] = CP_KEEPS_IN(X) | CP_KEEPS_IN(SCALE) | CP_KEEPS_IN(SHIFT),
-                                            [SCALE] = CP_KEEPS_IN(X) | CP_KEEPS_IN(W) | CP_KEEPS_SAVED,
-                                            [SHIFT] = CP_KEEPS_IN(W) | CP_KEEPS_SAVED},
-                                  .kinked = true};
+const cp_op cp_op_leaky_conv2d = {
+    .name = "leaky_conv2d",
+    .formula = "conv2d(leaky_relu(scale x + shift), w) + bias + residual",
+    .grad = leaky_conv2d_grad,
+    .rule = "d = gate(conv2d_input_grad(g, w)); x: scale d; scale: sum d x; shift: sum d; w: conv2d_weight_grad(leaky_relu(scale x "
+            "+ shift), g); bias: sum g; residual: g",
+    .words = "The gradient goes back through the convolution, then through the leaky ReLU, whose signs were kept, to the image and "
+             "its scale and shift; the kernel meets the activated image, and the residual gets the gradient as it is.",
+    .keeps = {[X] = CP_KEEPS_IN(W) | CP_KEEPS_IN(SCALE) | CP_KEEPS_SAVED,
+              [W] = CP_KEEPS_IN(X) | CP_KEEPS_IN(SCALE) | CP_KEEPS_IN(SHIFT),
+              [SCALE] = CP_KEEPS_IN(X) | CP_KEEPS_IN(W) | CP_KEEPS_SAVED,
+              [SHIFT] = CP_KEEPS_IN(W) | CP_KEEPS_SAVED},
+    .kinked = true};
 
 static bool is_channels(cp_at at, const char *op, const char *what, const cp_tensor *t, const cp_tensor *x) {
     return cp_shape_is(t, CP_SHAPE(x->dims[3])) ||
@@ -252,10 +260,13 @@ static void conv2d_input_grad_grad(cp_at at, const cp_node *node, cp_tensor *h, 
     if (cp_needs(node, 1)) gin[1] = cp_conv2d_weight_grad(at, h, g, w->dims, *c);
 }
 
-const cp_op cp_op_conv2d_input_grad = {.name = "conv2d_input_grad",
-                                       .formula = "d sum(g conv2d(x, w)) / dx",
-                                       .grad = conv2d_input_grad_grad,
-                                       .keeps = {CP_KEEPS_IN(1), CP_KEEPS_IN(0)}};
+const cp_op cp_op_conv2d_input_grad = {
+    .name = "conv2d_input_grad",
+    .formula = "d sum(g conv2d(x, w)) / dx",
+    .grad = conv2d_input_grad_grad,
+    .rule = "with h the gradient at out: g: conv2d(h, w); w: conv2d_weight_grad(h, g)",
+    .words = "The op is linear in g and in w: the incoming gradient, an image, is convolved for g, and meets g for the kernel.",
+    .keeps = {CP_KEEPS_IN(1), CP_KEEPS_IN(0)}};
 
 cp_tensor *(cp_conv2d_input_grad)(cp_at at, cp_tensor *g, cp_tensor *w, const int x_dims[4], cp_conv2d_config config) {
     const char   *op = "conv2d_input_grad";
@@ -278,10 +289,13 @@ static void conv2d_weight_grad_grad(cp_at at, const cp_node *node, cp_tensor *h,
     if (cp_needs(node, 1)) gin[1] = cp_conv2d(at, x, h, NULL, *c);
 }
 
-const cp_op cp_op_conv2d_weight_grad = {.name = "conv2d_weight_grad",
-                                        .formula = "d sum(g conv2d(x, w)) / dw",
-                                        .grad = conv2d_weight_grad_grad,
-                                        .keeps = {CP_KEEPS_IN(1), CP_KEEPS_IN(0)}};
+const cp_op cp_op_conv2d_weight_grad = {
+    .name = "conv2d_weight_grad",
+    .formula = "d sum(g conv2d(x, w)) / dw",
+    .grad = conv2d_weight_grad_grad,
+    .rule = "with h the gradient at out: x: conv2d_input_grad(g, h); g: conv2d(x, h)",
+    .words = "The op is linear in x and in g: the incoming gradient, a kernel, takes the place of the weights.",
+    .keeps = {CP_KEEPS_IN(1), CP_KEEPS_IN(0)}};
 
 cp_tensor *(cp_conv2d_weight_grad)(cp_at at, cp_tensor *x, cp_tensor *g, const int w_dims[4], cp_conv2d_config config) {
     const char   *op = "conv2d_weight_grad";

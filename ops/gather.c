@@ -33,9 +33,18 @@ static void scatter_rows_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_te
 }
 
 const cp_op cp_op_gather_rows = {
-    .name = "gather_rows", .formula = "out[i] = a[rows[i]]", .grad = gather_rows_grad, .keeps = {CP_KEEPS_SAVED}};
-const cp_op cp_op_scatter_rows = {
-    .name = "scatter_rows", .formula = "out[rows[i]] += a[i]", .grad = scatter_rows_grad, .keeps = {CP_KEEPS_SAVED}};
+    .name = "gather_rows",
+    .formula = "out[i] = a[rows[i]]",
+    .grad = gather_rows_grad,
+    .keeps = {CP_KEEPS_SAVED},
+    .rule = "a[rows[i]] += g[i]",
+    .words = "Each row of the gradient goes back to the row that it was taken from; a row that was taken twice gets the sum."};
+const cp_op cp_op_scatter_rows = {.name = "scatter_rows",
+                                  .formula = "out[rows[i]] += a[i]",
+                                  .grad = scatter_rows_grad,
+                                  .keeps = {CP_KEEPS_SAVED},
+                                  .rule = "a[i] = g[rows[i]]",
+                                  .words = "Each row gets the gradient of the row that it was added to."};
 
 static bool has_rows(cp_at at, const char *op, cp_tensor *a) {
     if (!cp_check(at, op, 1, &a)) return false;
@@ -86,8 +95,18 @@ static void put_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gi
     gin[0] = cp_take(at, g, *(const cp_places *)node->attr, node->in[0]->shape);
 }
 
-const cp_op cp_op_take = {.name = "take", .formula = "out[i] = a[places[i]]", .grad = take_grad, .keeps = {CP_KEEPS_SAVED}};
-const cp_op cp_op_put = {.name = "put", .formula = "out[places[i]] += a[i]", .grad = put_grad, .keeps = {CP_KEEPS_SAVED}};
+const cp_op cp_op_take = {.name = "take",
+                          .formula = "out[i] = a[places[i]]",
+                          .grad = take_grad,
+                          .keeps = {CP_KEEPS_SAVED},
+                          .rule = "a[places[i]] += g[i]",
+                          .words = "Each gradient goes back to the place that its value was taken from; the other places get 0."};
+const cp_op cp_op_put = {.name = "put",
+                         .formula = "out[places[i]] += a[i]",
+                         .grad = put_grad,
+                         .keeps = {CP_KEEPS_SAVED},
+                         .rule = "a[i] = g[places[i]]",
+                         .words = "Each value gets the gradient of the place that it was put in."};
 
 /* One place for each of `count` values, each below `limit`. */
 static const cp_places *places_for(cp_at at, const char *op, cp_places places, size_t count, size_t limit) {

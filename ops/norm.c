@@ -33,6 +33,9 @@ static void normalize_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tenso
 const cp_op cp_op_normalize = {.name = "normalize",
                                .formula = "(a - mean) / sqrt(variance + eps)",
                                .grad = normalize_grad,
+                               .rule = "(g - mean(g) - out mean(g out)) / sqrt(variance + eps)",
+                               .words = "From the gradient go its mean and what points along the result, because normalizing "
+                                        "undoes both a shift and a stretch; the rest is divided as the values were.",
                                .keeps = {CP_KEEPS_IN(0) | CP_KEEPS_IN(1) | CP_KEEPS_OUT}};
 
 /* The inputs are a and rstd = 1 / sqrt(variance + eps), reduced axes kept. */
@@ -58,7 +61,13 @@ static void scale_shift_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_ten
 }
 
 const cp_op cp_op_scale_shift = {
-    .name = "scale_shift", .formula = "scale a + shift", .grad = scale_shift_grad, .keeps = {CP_KEEPS_IN(1), CP_KEEPS_IN(0)}};
+    .name = "scale_shift",
+    .formula = "scale a + shift",
+    .grad = scale_shift_grad,
+    .keeps = {CP_KEEPS_IN(1), CP_KEEPS_IN(0)},
+    .rule = "a: g scale; scale: sum g a; shift: sum g",
+    .words =
+        "The values get the gradient times the scale of their channel; scale and shift get sums over everything but the channel."};
 
 cp_tensor *(cp_scale_shift)(cp_at at, cp_tensor *a, cp_tensor *scale, cp_tensor *shift) {
     cp_tensor *in[] = {a, scale, shift};
@@ -142,6 +151,8 @@ enum { READ = CP_KEEPS_IN(X) | CP_KEEPS_IN(MEAN) | CP_KEEPS_IN(RSTD) };
 const cp_op cp_op_batch_norm = {.name = "batch_norm",
                                 .formula = "gamma (x - mean) / sqrt(var + eps) + beta over all but the last axis",
                                 .grad = batch_norm_grad,
+                                .rule = CP_NORM_RULE,
+                                .words = CP_NORM_WORDS,
                                 .keeps = {[X] = READ | CP_KEEPS_IN(GAMMA), [GAMMA] = READ, [BETA] = READ}};
 
 static cp_tensor *batch_norm_training(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta,

@@ -7,6 +7,12 @@
 
 #define CP_NORM_EPS ((cp_real)1e-5) /* what an eps of 0 means */
 
+/* The gradient rule for those who look on; xhat is x normalized, and h the gradient at xhat. */
+#define CP_NORM_RULE "x: (h - mean(h) - xhat mean(h xhat)) / sqrt(var + eps) with h = gamma g; gamma: sum g xhat; beta: sum g"
+#define CP_NORM_WORDS                                                                                                              \
+    "From the gradient go its mean and what points along the normalized values, because normalizing undoes both a shift and a "    \
+    "stretch; gamma and beta get sums over all that they were applied to."
+
 /* x has at least two axes, and gamma and beta, unless NULL, a value for each of its channels; else false after a message. */
 bool cp_norm_fits(cp_at at, const char *op, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta);
 bool cp_norm_is_per_channel(cp_at at, const char *op, const char *what, cp_tensor *t, const cp_tensor *x); /* t may be NULL */

@@ -1,4 +1,5 @@
-/* Functions of one value at a time. Each op is a line: its formula, its value, its gradient, what the gradient reads. */
+/* Functions of one value at a time. Each op is a line: its formula, its rule as a formula, its value, its gradient, what the
+ * gradient reads. */
 #include "core/kernels/kernels.h"
 #include "core/op.h"
 #include "ops/ops.h"
@@ -23,14 +24,20 @@ static cp_tensor *map(cp_at at, const char *op, cp_row_fn row, cp_tensor *a, con
     }
 
 /* GRADIENT is in terms of g, a, out and p, written with ops. */
-#define RULE1(NAME, FORMULA, GRADIENT, KEEPS, KINKED)                                                                              \
+#define RULE1(NAME, FORMULA, RULE, GRADIENT, KEEPS, KINKED)                                                                        \
     static void NAME##_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {                                        \
         cp_tensor     *a = node->in[0], *out = node->out;                                                                          \
         const cp_real *p = node->attr;                                                                                             \
         (void)a, (void)out, (void)p;                                                                                               \
         gin[0] = GRADIENT;                                                                                                         \
     }                                                                                                                              \
-    const cp_op cp_op_##NAME = {.name = #NAME, .formula = FORMULA, .grad = NAME##_grad, .keeps = {KEEPS}, .kinked = KINKED};
+    const cp_op cp_op_##NAME = {.name = #NAME,                                                                                     \
+                                .formula = FORMULA,                                                                                \
+                                .grad = NAME##_grad,                                                                               \
+                                .keeps = {KEEPS},                                                                                  \
+                                .kinked = KINKED,                                                                                  \
+                                .rule = RULE,                                                                                      \
+                                .words = "The incoming gradient times the slope of " #NAME ", value by value."};
 
 /* CALLS compute the n values y from the n values x, with kernels. */
 #define ROW1_BY_KERNEL(NAME, ...)                                                                                                  \
@@ -41,16 +48,16 @@ static cp_tensor *map(cp_at at, const char *op, cp_row_fn row, cp_tensor *a, con
         __VA_ARGS__;                                                                                                               \
     }
 
-#define UNARY(NAME, FORMULA, VALUE, GRADIENT, KEEPS, KINKED)                                                                       \
+#define UNARY(NAME, FORMULA, RULE, VALUE, GRADIENT, KEEPS, KINKED)                                                                 \
     ROW1(NAME, VALUE)                                                                                                              \
-    UNARY_OP(NAME, FORMULA, GRADIENT, KEEPS, KINKED)
+    UNARY_OP(NAME, FORMULA, RULE, GRADIENT, KEEPS, KINKED)
 
-#define UNARY_BY_KERNEL(NAME, FORMULA, CALLS, GRADIENT, KEEPS, KINKED)                                                             \
+#define UNARY_BY_KERNEL(NAME, FORMULA, RULE, CALLS, GRADIENT, KEEPS, KINKED)                                                       \
     ROW1_BY_KERNEL(NAME, CALLS)                                                                                                    \
-    UNARY_OP(NAME, FORMULA, GRADIENT, KEEPS, KINKED)
+    UNARY_OP(NAME, FORMULA, RULE, GRADIENT, KEEPS, KINKED)
 
-#define UNARY_OP(NAME, FORMULA, GRADIENT, KEEPS, KINKED)                                                                           \
-    RULE1(NAME, FORMULA, GRADIENT, KEEPS, KINKED)                                                                                  \
+#define UNARY_OP(NAME, FORMULA, RULE, GRADIENT, KEEPS, KINKED)                                                                     \
+    RULE1(NAME, FORMULA, RULE, GRADIENT, KEEPS, KINKED)                                                                            \
     cp_tensor *(cp_##NAME)(cp_at at, cp_tensor * a) {                                                                              \
         return cp_record(at, &cp_op_##NAME, map(at, #NAME, NAME##_row, a, NULL), NULL, 1, &a);                                     \
     }
@@ -92,28 +99,28 @@ static cp_tensor *swish_slope(cp_at at, cp_tensor *a, cp_tensor *out) {
 #define NOTHING 0
 #define IN CP_KEEPS_IN(0)
 #define OUT CP_KEEPS_OUT
-UNARY(neg,      "-a",            -x,           cp_neg(at, g),                                                      NOTHING, false)
-UNARY_BY_KERNEL(exp, "e^a",      cp_kernels()->exps(n, x, y), cp_mul(at, g, out),                                                 OUT, false)
-UNARY_BY_KERNEL(log, "ln a",     cp_kernels()->logs(n, x, y), cp_div(at, g, a),                                                   IN,  false)
-UNARY(log1p,    "ln(1 + a)",     log1p(x),     cp_div(at, g, cp_affine(at, a, 1, 1)),                              IN,  false)
-UNARY(sqrt,     "a^(1/2)",       sqrt(x),      cp_scale(at, cp_div(at, g, out), (cp_real)0.5),                     OUT, false)
-UNARY(rsqrt,    "a^(-1/2)",      1 / sqrt(x),  cp_scale(at, cp_mul(at, g, cp_pow(at, out, 3)), (cp_real)-0.5),     OUT, false)
-UNARY(square,   "a^2",           x * x,        cp_mul(at, g, cp_scale(at, a, 2)),                                  IN,  false)
-UNARY(abs,      "|a|",           fabs(x),      cp_mul(at, g, cp_sign(at, a)),                                      IN,  true)
-UNARY_BY_KERNEL(tanh, "tanh a",  cp_kernels()->tanhs(n, x, y), cp_mul(at, g, one_minus(at, cp_square(at, out))),                   OUT, false)
-UNARY_BY_KERNEL(sigmoid, "1/(1 + e^-a)", cp_kernels()->sigmoids(n, x, y), cp_mul(at, g, cp_mul(at, out, one_minus(at, out))),                 OUT, false)
-UNARY(softplus, "ln(1 + e^a)",   (x > 0 ? x : x != x ? x : 0) + log1p(exp(-fabs(x))), cp_mul(at, g, cp_sigmoid(at, a)), IN, false)
-UNARY(relu,     "max(a, 0)",     x < 0 ? 0 : x, cp_gate(at, g, a, 0),                                              IN,  true)
-UNARY_BY_KERNEL(swish, "a sigmoid(a)", swish_values(n, x, y), cp_mul(at, g, swish_slope(at, a, out)),                          IN | OUT, false)
+UNARY(neg,   "-a",        "-g",            -x,          cp_neg(at, g),                                                  NOTHING, false)
+UNARY(log1p, "ln(1 + a)", "g / (1 + a)",   log1p(x),    cp_div(at, g, cp_affine(at, a, 1, 1)),                          IN,      false)
+UNARY(sqrt,  "a^(1/2)",   "g / (2 out)",   sqrt(x),     cp_scale(at, cp_div(at, g, out), (cp_real)0.5),                 OUT,     false)
+UNARY(rsqrt, "a^(-1/2)",  "-g out^3 / 2",  1 / sqrt(x), cp_scale(at, cp_mul(at, g, cp_pow(at, out, 3)), (cp_real)-0.5), OUT,     false)
+UNARY(square, "a^2",      "2 g a",         x * x,       cp_mul(at, g, cp_scale(at, a, 2)),                              IN,      false)
+UNARY(abs,   "|a|",       "g sign(a)",     fabs(x),     cp_mul(at, g, cp_sign(at, a)),                                  IN,      true)
+UNARY(relu,  "max(a, 0)", "a > 0 ? g : 0", x < 0 ? 0 : x, cp_gate(at, g, a, 0),                                         IN,      true)
+UNARY(softplus, "ln(1 + e^a)", "g sigmoid(a)", (x > 0 ? x : x != x ? x : 0) + log1p(exp(-fabs(x))), cp_mul(at, g, cp_sigmoid(at, a)), IN, false)
+UNARY_BY_KERNEL(exp, "e^a",  "g out",         cp_kernels()->exps(n, x, y),  cp_mul(at, g, out),                                OUT, false)
+UNARY_BY_KERNEL(log, "ln a", "g / a",         cp_kernels()->logs(n, x, y),  cp_div(at, g, a),                                  IN,  false)
+UNARY_BY_KERNEL(tanh, "tanh a", "g (1 - out^2)", cp_kernels()->tanhs(n, x, y), cp_mul(at, g, one_minus(at, cp_square(at, out))), OUT, false)
+UNARY_BY_KERNEL(sigmoid, "1/(1 + e^-a)", "g out (1 - out)", cp_kernels()->sigmoids(n, x, y), cp_mul(at, g, cp_mul(at, out, one_minus(at, out))), OUT, false)
+UNARY_BY_KERNEL(swish, "a sigmoid(a)", "g (s + out (1 - s)) with s = sigmoid(a)", swish_values(n, x, y), cp_mul(at, g, swish_slope(at, a, out)), IN | OUT, false)
 
 ROW1(affine,     p[0] * x + p[1])
 ROW1(pow,        pow(x, p[0]))
 ROW1_BY_KERNEL(leaky_relu, cp_kernels()->leaky(n, x, p[0], y))
 ROW1(clamp,      x < p[0] ? p[0] : x > p[1] ? p[1] : x)
-RULE1(affine,     "scale a + shift",       cp_scale(at, g, p[0]),                       NOTHING, false)
-RULE1(pow,        "a^power",               power_grad(at, g, a, p[0]),                  IN, false)
-RULE1(leaky_relu, "a > 0 ? a : slope a",   cp_gate(at, g, a, p[0]),                     IN, true)
-RULE1(clamp,      "min(max(a, low), high)", cp_mul(at, g, map(at, "clamp", inside_row, a, p)), IN, true)
+RULE1(affine,     "scale a + shift",        "scale g",                 cp_scale(at, g, p[0]),                              NOTHING, false)
+RULE1(pow,        "a^power",                "g power a^(power - 1)",   power_grad(at, g, a, p[0]),                         IN,      false)
+RULE1(leaky_relu, "a > 0 ? a : slope a",    "a > 0 ? g : slope g",     cp_gate(at, g, a, p[0]),                            IN,      true)
+RULE1(clamp,      "min(max(a, low), high)", "low <= a <= high ? g : 0", cp_mul(at, g, map(at, "clamp", inside_row, a, p)), IN,      true)
 /* clang-format on */
 
 cp_tensor *(cp_affine)(cp_at at, cp_tensor *a, cp_real scale, cp_real shift) {
@@ -148,8 +155,13 @@ static void gate_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **g
     gin[0] = cp_gate(at, g, node->in[1], *(const cp_real *)node->attr);
 }
 
-const cp_op cp_op_gate = {
-    .name = "gate", .formula = "a > 0 ? g : slope g", .grad = gate_grad, .keeps = {CP_KEEPS_IN(1)}, .constants = CP_KEEPS_IN(1)};
+const cp_op cp_op_gate = {.name = "gate",
+                          .formula = "a > 0 ? g : slope g",
+                          .grad = gate_grad,
+                          .keeps = {CP_KEEPS_IN(1)},
+                          .constants = CP_KEEPS_IN(1),
+                          .rule = "g: a > 0 ? h : slope h, with h the gradient at out",
+                          .words = "What the gate let through passes back as it is; the rest is weakened by the slope."};
 
 cp_tensor *(cp_gate)(cp_at at, cp_tensor *g, cp_tensor *a, cp_real slope) {
     cp_tensor *in[] = {g, a};

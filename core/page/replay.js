@@ -1,0 +1,324 @@
+/* The replay: its steps, and everything on the page kept in step with them. */
+
+const replay = JSON.parse(document.getElementById("replay").textContent);
+const values = replay.values, page = name => document.getElementById(name);
+const still = matchMedia("(prefers-reduced-motion: reduce)");
+
+/* ---- the steps: start, a value each, the seed, a rule each, end ---- */
+
+replay.seed = {
+  dims: values[replay.loss].picture.dims,
+  values: ["1"]
+};
+replay.zeros = new Map(replay.untouched.map(leaf => [leaf.id, leaf.picture]));
+const SEED = values.length + 1, END = SEED + replay.sweep.length + 1;
+const ruleStep = new Map(replay.sweep.map((rule, i) => [rule.id, SEED + 1 + i]));
+replay.passed = new Set(values.map((value, id) => id).filter(id => values[id].op && !ruleStep.has(id)));
+replay.sweep.forEach((rule, i) => {
+  const above = i ? replay.sweep[i - 1].id : values.length;
+  rule.passed = [...replay.passed].filter(id => id > rule.id && id < above).reverse();
+});
+
+/* The gradients that stand before step s, by id: of values whose rule has run, only those that were asked for. */
+function gradientsBefore(s) {
+  const standing = new Map();
+  if (s > SEED) standing.set(replay.loss, replay.seed);
+  for (const rule of replay.sweep.slice(0, Math.max(0, s - SEED - 1))) applyRule(rule, standing);
+  return standing;
+}
+
+function applyRule(rule, standing) {
+  for (const part of rule.parts) standing.set(values[rule.id].inputs[part.input], part.sum ?? part.picture);
+  if (!rule.kept) standing.delete(rule.id);
+}
+
+/* What the gradient of a value came to be, which is told in the listing also after its release. */
+function gradientsSeen(s) {
+  const seen = new Map();
+  if (s >= SEED) seen.set(replay.loss, replay.seed);
+  for (const rule of replay.sweep.slice(0, Math.max(0, s - SEED)))
+    for (const part of rule.parts) seen.set(values[rule.id].inputs[part.input], part.sum ?? part.picture);
+  if (s === END)
+    for (const [id, picture] of replay.zeros) seen.set(id, picture);
+  return seen;
+}
+
+function tell(s) {
+  if (s === 0) return tellStart(replay);
+  if (s < SEED) return values[s - 1].op ? tellNode(replay, values[s - 1]) : tellLeaf(replay, values[s - 1]);
+  if (s === SEED) return tellSeed(replay);
+  if (s < END) return tellRule(replay, replay.sweep[s - SEED - 1], gradientsBefore(s));
+  return tellEnd(replay, gradientsBefore(s));
+}
+
+/* The value that a step is about, or -1. */
+function subject(s) {
+  if (s === 0 || s === END) return -1;
+  return s < SEED ? s - 1 : s === SEED ? replay.loss : replay.sweep[s - SEED - 1].id;
+}
+
+/* ---- graph and listing, of the part of the record around a value ---- */
+
+const MOST_SHOWN = 800, AROUND = 150;
+let shown = {from: 0, to: 0, graph: null, rows: new Map()};
+
+function shownText(from, to) {
+  return to - from === values.length ? "" : `Values ${from + 1} to ${to} of ${values.length} are shown.`;
+}
+
+function listingRow(id) {
+  const value = values[id],
+        from = (value.inputs ?? []).filter(input => input !== null).map(input => nameOf(replay, input)).join(", ");
+  const row = element(
+      "tr", {"data-id": id}, element("th", {scope: "row", title: value.name}, value.name),
+      element("td", {}, value.op ?? value.kind), element("td", {}, shapeText(value.picture.dims)), element("td", {}, from),
+      element("td", {class: "v"}), element("td", {class: "g"}),
+      element("td", {title: value.source || null}, value.file ? `${value.file.replace(/.*\//, "")}:${value.line}` : ""));
+  row.addEventListener("click", () => choose(id));
+  return row;
+}
+
+function showPart(around) {
+  const all = values.length <= MOST_SHOWN, from = all ? 0 : Math.max(0, around - AROUND),
+        to = all ? values.length : Math.min(values.length, around + AROUND + 1);
+  const ids = Array.from({length: to - from}, (_, i) => from + i);
+  shown = {
+    from,
+    to,
+    graph: drawGraph(values, from, to, choose, document.querySelector("#graph .scroll").clientWidth - 14),
+    rows: new Map(ids.map(id => [id, listingRow(id)]))
+  };
+  document.querySelector("#graph .scroll").replaceChildren(shown.graph.svg);
+  document.querySelector("#listing tbody").replaceChildren(...shown.rows.values());
+  for (const note of document.querySelectorAll(".left-out")) note.textContent = shownText(from, to);
+}
+
+/* A value's forward step, or in the sweep the step of its rule. */
+function choose(id) {
+  go(now >= SEED && ruleStep.has(id) ? ruleStep.get(id) : id + 1);
+}
+
+function paintRow(id, row, seen, s) {
+  const value = values[id], there = s > id, gradient = seen.get(id), passed = s === END && replay.passed.has(id);
+  row.className = `${there ? "" : "later"} ${id === subject(s) ? "now" : ""}`;
+  row.querySelector(".v").textContent = there ? shortText(value.picture, 36) : "";
+  const cell = row.querySelector("td:nth-child(6)");
+  cell.className = passed ? "g passed" : "g";
+  cell.textContent = gradient ? shortText(gradient, 36) : passed ? "passed by" : "";
+}
+
+function paintBox(id, box, seen, s, touched) {
+  const value = values[id], there = s > id, gradient = seen.get(id);
+  box.group.setAttribute("class", [
+    "box", value.op ? "" : "leaf", there ? "" : "later", id === subject(s) ? "now" : "", gradient ? "has-gradient" : "",
+    touched.has(id) ? "touched" : "", replay.passed.has(id) ? "passed" : "", s >= SEED ? "swept" : ""
+  ].join(" "));
+  const address = there ? thumbnailOf(value.picture) : "", room = Math.floor((box.wide - (address ? 50 : 18)) / 7.3);
+  box.number.textContent = there ? shortText(value.picture, room) : shapeText(value.picture.dims);
+  box.g.textContent = gradient ? `∂ ${shortText(gradient, room - 2)}` : "";
+  if (address) box.image.setAttribute("href", address);
+  else box.image.removeAttribute("href");
+}
+
+function paintEdges(s) {
+  const id = subject(s),
+        ran = new Map(replay.sweep.slice(0, Math.max(0, s - SEED))
+                          .map(rule => [rule.id, new Set(rule.parts.map(part => values[rule.id].inputs[part.input]))]));
+  for (const edge of shown.graph.edges) {
+    const back = ran.get(edge.id)?.has(edge.input);
+    const current = edge.id === id && s !== SEED && (s < SEED || back);
+    edge.path.setAttribute(
+        "class", `edge ${s > edge.id ? "" : "later"} ${back ? "back" : ""} ${edge.long ? "long" : ""} ${current ? "now" : ""}`);
+  }
+}
+
+function scrollTo(frame, left, top) {
+  frame.scrollTo({left, top, behavior: still.matches || playing || !settled ? "auto" : "smooth"});
+}
+
+function follow(id) {
+  const graph = document.querySelector("#graph .scroll"), listing = document.querySelector("#listing .scroll");
+  const box = shown.graph.boxes.get(id), row = shown.rows.get(id);
+  const {scale} = shown.graph;
+  if (box) scrollTo(graph, box.x * scale - graph.clientWidth / 2, (box.y + BOX.height / 2) * scale - graph.clientHeight / 2);
+  if (row) scrollTo(listing, listing.scrollLeft, row.offsetTop - listing.clientHeight / 2);
+}
+
+/* ---- memory ---- */
+
+/* Bytes in use at a step, at most and at its end; what a leaf took is seen at the next node. */
+const memory = Array.from({length: END + 1}, () => null);
+values.forEach((value, id) => {
+  if (value.op) memory[id + 1] = {high: value.bytes, after: value.bytes};
+});
+replay.sweep.forEach((rule, i) => memory[SEED + 1 + i] = {
+  high: Math.max(rule.before, rule.high),
+  after: rule.after
+});
+const known = memory.map((point, s) => ({s, ...point})).filter(point => point.high !== undefined);
+
+let marker = null;
+function drawCurve() {
+  const frame = page("curve"), width = Math.max(240, frame.clientWidth), height = Math.max(60, frame.clientHeight), foot = 16,
+        head = 8;
+  const most = known.reduce((high, point) => Math.max(high, point.high), 1), x = s => 4 + (width - 8) * s / END,
+        y = bytes => head + (height - foot - head) * (1 - bytes / most);
+  let line = "";
+  for (const point of known)
+    line += `${line ? "H" : "M"}${x(point.s - 0.5)}${line ? "V" : ","}${y(point.high)}H${x(point.s)}V${y(point.after)}`;
+  if (line) line += `H${x(END)}`;
+  const area = line ? `${line}V${y(0)}H${x(known[0].s - 0.5)}Z` : "";
+  const clip = (id, from, to) => drawn("clipPath", {id}, drawn("rect", {x: from, y: 0, width: Math.max(0, to - from), height}));
+  const svg = drawn(
+      "svg", {
+        viewBox: `0 0 ${width} ${height}`,
+        role: "img",
+        "aria-label": `Memory in use over the ${END} steps, ${bytesText(most)} at most`
+      },
+      clip("before", 0, x(SEED - 0.5)), clip("behind", x(SEED - 0.5), width));
+  for (const [part, color] of [["before", "--forward"], ["behind", "--backward"]])
+    svg.append(
+        drawn("path", {d: area, "clip-path": `url(#${part})`, style: `fill:var(${color}-soft)`}),
+        drawn("path", {d: line, "clip-path": `url(#${part})`, style: `fill:none;stroke:var(${color});stroke-width:1.6`}));
+  svg.append(
+      drawn("line", {x1: x(SEED - 0.5), x2: x(SEED - 0.5), y1: 0, y2: height - foot, style: "stroke:var(--line)"}),
+      drawn("text", {x: 4, y: height - 3}, "forward"), drawn("text", {x: x(SEED - 0.5) + 4, y: height - 3}, "backward"),
+      drawn("text", {x: width - 4, y: height - 3, "text-anchor": "end"}, `${bytesText(most)} at most`));
+  marker = {
+    line: drawn("line", {y1: 0, y2: height - foot, style: "stroke:var(--text);stroke-width:1.5"}),
+    dot: drawn("circle", {r: 4, style: "fill:var(--text)"}),
+    text: drawn("text", {class: "at", y: 12}),
+    x,
+    y,
+    width
+  };
+  svg.append(marker.line, marker.dot, marker.text);
+  svg.addEventListener(
+      "click", event => go(Math.round((event.clientX - svg.getBoundingClientRect().left - 4) / (width - 8) * END)));
+  frame.replaceChildren(svg);
+}
+
+function paintCurve(s) {
+  let last = s;
+  while (last > 0 && !memory[last]) last--;
+  const bytes = memory[last]?.after, at = marker.x(s), right = at > marker.width / 2;
+  marker.line.setAttribute("x1", at);
+  marker.line.setAttribute("x2", at);
+  marker.dot.setAttribute("cx", at);
+  marker.dot.setAttribute("cy", marker.y(bytes ?? 0));
+  marker.text.setAttribute("x", right ? at - 8 : at + 8);
+  marker.text.setAttribute("text-anchor", right ? "end" : "start");
+  marker.text.textContent = bytes === undefined ? "" : bytesText(bytes);
+}
+
+/* ---- going through it ---- */
+
+let now = -1, playing = null, settled = false;
+
+function touchedAt(s) {
+  if (s > SEED && s < END) return new Set(replay.sweep[s - SEED - 1].parts.map(part => values[subject(s)].inputs[part.input]));
+  return new Set(s > 0 && s < SEED ? inputsOf(values[s - 1]) : []);
+}
+
+function paint(s) {
+  const told = tell(s), seen = gradientsSeen(s), touched = touchedAt(s), id = subject(s);
+  document.body.dataset.phase = s < SEED ? "forward" : "backward";
+  document.documentElement.dataset.step = s;
+  page("slider").value = s;
+  page("slider").setAttribute("aria-valuetext", `Step ${s} of ${END}: ${told.title}`);
+  page("place").replaceChildren(
+      `Step ${s} of ${END} · `,
+      element(
+          "b", {},
+          s === 0       ? "start" :
+              s === END ? "end" :
+              s < SEED  ? "forward" :
+                          "backward"));
+  page("what").textContent = told.title;
+  page("step").replaceChildren(...told.body.flat().filter(Boolean));
+  page("say").textContent = told.say;
+  page("panel").scrollTop = 0;
+  if (!shown.graph || (id >= 0 && (id < shown.from || id >= shown.to))) showPart(Math.max(0, id));
+  for (const [each, row] of shown.rows) paintRow(each, row, seen, s);
+  for (const [each, box] of shown.graph.boxes) paintBox(each, box, seen, s, touched);
+  paintEdges(s);
+  paintCurve(s);
+  if (id >= 0) follow(id);
+  else
+    for (const frame of document.querySelectorAll(".scroll"))
+      scrollTo(frame, frame.closest("#graph") ? (frame.scrollWidth - frame.clientWidth) / 2 : 0, 0);
+}
+
+function go(s) {
+  const to = Math.max(0, Math.min(END, s));
+  if (to === now) return;
+  now = to;
+  paint(now);
+  try {
+    history.replaceState(null, "", now === END ? "#end" : `#step=${now}`);
+  } catch { /* a page from a place without addresses */
+  }
+  if (now === END) play(false);
+}
+
+function play(on) {
+  clearInterval(playing);
+  if (on && now === END) go(0);
+  playing = on ? setInterval(() => go(now + 1), Number(page("pace").value)) : null;
+  page("play").classList.toggle("playing", Boolean(on));
+  page("play").setAttribute("aria-label", on ? "Pause" : "Play");
+}
+
+function step(by) {
+  play(false);
+  go(now + by);
+}
+
+const keys = {
+  ArrowLeft: () => step(-1),
+  ArrowRight: () => step(1),
+  Home: () => step(-Infinity),
+  End: () => step(Infinity),
+  " ": () => play(!playing)
+};
+
+document.addEventListener("keydown", event => {
+  const own = event.target.closest?.("input, select, button");
+  if (!keys[event.key] || event.ctrlKey || event.altKey || event.metaKey) return;
+  if (own && (own.matches("select") || (own.matches("button") && event.key === " ") || (own.matches("input") && event.key !== " ")))
+    return;
+  event.preventDefault();
+  keys[event.key]();
+});
+
+function fromAddress() {
+  const found = /^#(?:(end)|step=(\d+))$/.exec(location.hash);
+  return found ? (found[1] ? END : Number(found[2])) : 0;
+}
+
+document.title = replay.title;
+page("title").textContent = replay.title;
+page("about").textContent = `${countText(values.filter(value => value.op).length, "node", "nodes")}, ${
+    countText(values.filter(value => !value.op).length, "leaf", "leaves")}, ${replay.number}`;
+page("slider").max = END;
+document.documentElement.dataset.steps = END;
+page("first").addEventListener("click", () => step(-Infinity));
+page("back").addEventListener("click", () => step(-1));
+page("play").addEventListener("click", () => play(!playing));
+page("forward").addEventListener("click", () => step(1));
+page("last").addEventListener("click", () => step(Infinity));
+page("pace").addEventListener("change", () => playing && play(true));
+page("slider").addEventListener("input", event => {
+  play(false);
+  go(Number(event.target.value));
+});
+addEventListener("hashchange", () => go(fromAddress()));
+addEventListener("resize", () => {
+  shown.graph = null;
+  drawCurve();
+  paint(now);
+});
+darkness.addEventListener("change", () => paint(now));
+drawCurve();
+go(fromAddress());
+settled = true;

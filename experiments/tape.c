@@ -1,0 +1,117 @@
+/* couplet tape: pages that replay a tape. */
+#include "couplet.h"
+#include "experiments/commands.h"
+#include "experiments/tape_demos.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+static const cp_option options[] = {
+    {.name = "list", .kind = CP_OPTION_FLAG, .help = "tell what there is to look at"},
+    {.name = "out", .kind = CP_OPTION_TEXT, .value = "PAGE.html", .help = "the page; without it, DEMO.html in this folder"},
+    {0}};
+
+enum { DEMOS_MOST = 32 };
+
+static int list(FILE *file) {
+    for (const cp_tape_demo *d = cp_tape_demos; d->name; d++) fprintf(file, "%-14s %s\n", d->name, d->about);
+    return CP_EXIT_FINE;
+}
+
+static const cp_tape_demo *demo_find(const cp_options *o, const char *name) {
+    const char *names[DEMOS_MOST];
+    int         count = 0;
+    for (const cp_tape_demo *d = cp_tape_demos; d->name; d++) {
+        if (strcmp(d->name, name) == 0) return d;
+        if (count < DEMOS_MOST) names[count++] = d->name;
+    }
+    const char *near = cp_nearest_word(name, names, count);
+    cp_complain(o, "there is no tape \"%.80s\"%s%s%s", name, near ? "; did you mean " : "; ",
+                near ? near : "couplet tape --list tells them", near ? "?" : "");
+    return NULL;
+}
+
+/* As the page tells a tensor: few values one by one, else their range. */
+static void print_values(const cp_tensor *t) {
+    double low = INFINITY, high = -INFINITY, sum = 0;
+    for (size_t i = 0; i < t->size; i++) {
+        double value = (double)t->data[i];
+        low = fmin(low, value);
+        high = fmax(high, value);
+        sum += value;
+        if (t->size <= 64) printf("%s%.4g", i ? " " : "", value);
+    }
+    if (t->size > 64) printf("%.4g .. %.4g, mean %.4g", low, high, sum / (double)t->size);
+    printf("\n");
+}
+
+static bool print_gradients(cp_tape *tape, const cp_tape_demo_record *r) {
+    cp_tensor *grads[CP_TAPE_DEMO_LEAVES];
+    if (!cp_grad(tape, r->loss, r->leaves, r->leaf_count, grads)) return false;
+    for (int i = 0; i < r->leaf_count; i++) {
+        printf("d %s / d %s = ", r->loss->name, r->leaves[i]->name);
+        print_values(grads[i]);
+    }
+    return true;
+}
+
+static bool page_write(const cp_tape_demo *d, cp_tape *tape, const cp_tape_demo_record *r, const char *path, cp_status *status) {
+    char  title[200];
+    FILE *file = fopen(path, "w");
+    if (!file) return cp_fail(status, "%.300s cannot be written: %s", path, strerror(errno));
+    snprintf(title, sizeof title, "%s: %s", d->name, d->about);
+    bool fine = cp_tape_html_with(tape, file, r->loss,
+                                  (cp_tape_page){.title = title, .file = cp_tape_demos_file, .source = cp_tape_demos_source});
+    fine = fclose(file) == 0 && fine;
+    return fine || cp_fail(status, "%.300s could not be written whole; is the disk full?", path);
+}
+
+static int demo_run(const cp_options *o, const cp_tape_demo *d, const char *path) {
+    cp_tape            *tape = cp_tape_new();
+    cp_tape_demo_record r = {0};
+    cp_status           status = {0};
+    d->record(tape, &r);
+    bool fine = r.loss || cp_fail(&status, "%s could not be computed", d->name);
+    if (fine && !r.loss->name) r.loss->name = "loss";
+    fine = fine && page_write(d, tape, &r, path, &status);
+    if (fine) {
+        printf("%s: %d nodes. Open it in a browser; %s#end is the finished replay.\n", path, cp_tape_length(tape), path);
+        fine = print_gradients(tape, &r);
+    } else {
+        cp_complain(o, "%s", status.message);
+    }
+    cp_tape_free(tape);
+    cp_model_free(r.model);
+    return fine ? CP_EXIT_FINE : CP_EXIT_FAILED;
+}
+
+static int run(const cp_options *o) {
+    if (cp_option_flag(o, "list")) return list(stdout);
+    if (cp_argument_count(o) == 0) {
+        cp_complain(o, "DEMO is needed; these are there:");
+        list(stderr);
+        return CP_EXIT_USAGE;
+    }
+    const cp_tape_demo *d = demo_find(o, cp_argument(o, 0));
+    if (!d) return CP_EXIT_USAGE;
+    const char *out = cp_option_text(o, "out");
+    char        path[64];
+    snprintf(path, sizeof path, "%s.html", d->name);
+    return demo_run(o, d, out ? out : path);
+}
+
+const cp_command cp_command_tape = {
+    .name = "tape",
+    .purpose = "a page that replays how a gradient is computed, op by op and rule by rule",
+    .arguments = "[DEMO]",
+    .details =
+        "The page needs a browser and nothing else. It steps forward through the record of a computation, then back through the "
+        "gradient rules. --list tells what there is to look at; for tapes of your own there is cp_tape_html.",
+    .example = "chain --out chain.html",
+    .options = options,
+    .without = "seed|quiet|json",
+    .first_words = "chain|fan-out|broadcast|conv-block|gaussian-head|second-order|wrn|wrn-sampler|wrn-penalty",
+    .most_arguments = 1,
+    .run = run,
+};

@@ -1,0 +1,39 @@
+#!/bin/sh
+# couplet tape as it is started by hand. Argument: the program.
+. "$(dirname "$0")/../system/report.sh"
+couplet=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+
+couplet() { "$couplet" "$@"; }
+about couplet
+
+demos=$(couplet tape --list | cut -d ' ' -f 1)
+for name in chain fan-out broadcast conv-block gaussian-head second-order wrn; do
+    expect 0 "$name " tape --list
+done
+
+whole() { # page: is it one, with a replay in it, below 3 MB, that fetches nothing?
+    head -n 1 "$1" | grep -qx '<!DOCTYPE html>' && tail -n 1 "$1" | grep -qx '</html>' &&
+        grep -q '<script id="replay" type="application/json">{"title":' "$1" && [ "$(wc -c <"$1")" -lt 3145728 ] &&
+        ! grep -o 'http[^" ]*' "$1" | grep -v '^http://www.w3.org/2000/svg'
+}
+
+completions=$(couplet --completion bash)
+for name in $demos; do
+    expect 0 "$name.html#end is the finished replay" tape "$name"
+    expect_success "$name.html is a whole page" whole "$name.html"
+    expect_success "$name.html quotes the program, which is not in this folder" grep -q '"source":"[^"]*cp_' "$name.html"
+    expect_success "shells complete $name" sh -c "echo '$completions' | grep -q -e '\<$name\>'"
+done
+
+expect 0 "d loss / d w = 1.09" tape chain --out elsewhere.html
+expect_success "--out names the page" whole elsewhere.html
+expect_success "the same tape is the same page" cmp chain.html elsewhere.html
+expect 2 "did you mean chain?" tape chian
+expect 2 "couplet tape --list" tape nothing-of-the-kind
+expect 2 "DEMO is needed" tape
+expect 1 "cannot be written" tape chain --out no/such/folder/page.html
+[ ! -w /dev/full ] || expect 1 "could not be written whole" tape chain --out /dev/full
+expect 2 "no option --seed" tape chain --seed 1
+finish
