@@ -10,6 +10,7 @@
 static const cp_option options[] = {
     {.name = "list", .kind = CP_OPTION_FLAG, .help = "tell what there is to look at"},
     {.name = "out", .kind = CP_OPTION_TEXT, .value = "PAGE.html", .help = "the page; without it, DEMO.html in this folder"},
+    {.name = "gradients", .kind = CP_OPTION_FLAG, .help = "also print what cp_grad gives at all leaves"},
     {0}};
 
 enum { DEMOS_MOST = 32 };
@@ -77,7 +78,7 @@ static int demo_run(const cp_options *o, const cp_tape_demo *d, const char *path
     fine = fine && page_write(d, tape, &r, path, &status);
     if (fine) {
         printf("%s: %d nodes. Open it in a browser; %s#end is the finished replay.\n", path, cp_tape_length(tape), path);
-        fine = print_gradients(tape, &r);
+        fine = !cp_option_flag(o, "gradients") || print_gradients(tape, &r);
     } else {
         cp_complain(o, "%s", status.message);
     }

@@ -27,7 +27,7 @@ for name in $demos; do
     expect_success "shells complete $name" sh -c "echo '$completions' | grep -q -e '\<$name\>'"
 done
 
-expect 0 "d loss / d w = 1.09" tape chain --out elsewhere.html
+expect 0 "d loss / d w = 1.09" tape chain --gradients --out elsewhere.html
 expect_success "--out names the page" whole elsewhere.html
 expect_success "the same tape is the same page" cmp chain.html elsewhere.html
 expect 2 "did you mean chain?" tape chian

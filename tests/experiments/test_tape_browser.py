@@ -167,7 +167,7 @@ def look_in_all_lights(page, name, file, at):
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(pictures or folder)
     names = [line.split()[0] for line in said_by(couplet, "tape", "--list").splitlines()]
-    made = {name: told(said_by(couplet, "tape", name)) for name in names}
+    made = {name: told(said_by(couplet, "tape", name, "--gradients")) for name in names}
     made.update({line.split()[0]: told(line.split(" ", 1)[1]) for line in said_by(draw_tapes, ".").splitlines()})
     check("there are gradients to compare", all(made.values()) and len(made) > 6, made)
     page = browser.Browser(path)
