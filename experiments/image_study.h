@@ -62,15 +62,12 @@ cp_measure_name cp_image_study_measure(const cp_image_study *s, const char *view
  * would be heads. 1 when there are none. */
 double cp_sign_test(int wins, int losses);
 
-typedef struct cp_figure_name {
-    char s[256];
-} cp_figure_name;
-cp_figure_name cp_image_study_samples_name(const cp_image_study *s, int of_case, int repeat); /* "samples-CASE-SEED" */
-
 cp_json *cp_image_study_result(const cp_image_study *s, int of_case, int repeat); /* to be freed; NULL: there is none */
 
 bool cp_image_study_tell(cp_image_study *s, cp_status *status); /* tables, as files too */
-bool cp_image_study_draw(cp_image_study *s);                    /* figures, in the place of those of an earlier command */
+bool cp_image_study_draw(cp_image_study *s);                    /* figures */
 void cp_image_study_sample(cp_image_study *s);                  /* pictures of samples, a run of `couplet generate` each */
+void cp_image_study_clear(
+    const cp_image_study *s); /* removes figures of earlier commands in the folder that this one has not drawn */
 
 #endif

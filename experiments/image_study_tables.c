@@ -275,9 +275,12 @@ static void write_text(const telling *t, FILE *file) {
         if (k) fputc('\n', file);
         cp_table_print(t->tables[k], file);
     }
+    fputc('\n', file);
+    cp_study_print_notes(t->study->study, file, "");
 }
 
 static void write_latex(const telling *t, FILE *file) {
+    cp_study_print_notes(t->study->study, file, "% ");
     cp_table_latex(t->tables[0], file);
 }
 
@@ -297,6 +300,7 @@ static bool save(const telling *t, const char *name, void (*write)(const telling
     bool fine = file && fclose(file) == 0;
     fine =
         fine ? cp_file_write(cp_run_path(t->study->study->run, name).s, text, size, status) : cp_fail(status, "not enough memory");
+    if (fine) cp_study_leave(t->study->study, name);
     free(text);
     return fine;
 }
@@ -323,9 +327,9 @@ bool cp_image_study_tell(cp_image_study *s, cp_status *status) {
     bool paper = false;
     for (int i = 0; i < s->case_count; i++) paper = paper || paper_of(s, i);
     telling t = {s, {main_table(s, paper), difference_table(s), more_table(s)}};
-    bool    fine = save(&t, "table.txt", write_text, status) && save(&t, "table.tex", write_latex, status) &&
-                save(&t, "table.csv", write_summary_of, status) && save(&t, "runs.csv", write_runs_of, status);
     put_notes(s, paper, t.tables[1]);
+    bool fine = save(&t, "table.txt", write_text, status) && save(&t, "table.tex", write_latex, status) &&
+                save(&t, "table.csv", write_summary_of, status) && save(&t, "runs.csv", write_runs_of, status);
     cp_study_table(s->study, "table", t.tables[0]);
     if (t.tables[1]) cp_study_table(s->study, "differences", t.tables[1]);
     cp_study_table(s->study, "more", t.tables[2]);
