@@ -12,14 +12,14 @@ typedef struct cp_study_set {
     const char *path;
     char        name[64], title[96]; /* "bloodmnist_rebuilt", "Blood (rebuilt)" */
     char        md5[33];
-    bool        missing; /* there is no such file; its results may be there nevertheless */
+    bool        missing; /* the file is not there, or damaged; its results may be there nevertheless */
 } cp_study_set;
 
 typedef struct cp_study_case {
     const struct cp_image_study *study;
     const cp_study_set          *set;
     int64_t                      labels;
-    const char                  *method, *value; /* value: of the sweep; "": there is none */
+    const char                  *method, *value; /* value: of the sweep; "": there is none, or the method does not read it */
     char                         name[160];
 } cp_study_case;
 
@@ -42,7 +42,7 @@ typedef struct cp_image_study {
 int  cp_image_study_plan(cp_image_study *s, const cp_options *options);
 void cp_image_study_free(cp_image_study *s);
 
-int cp_image_study_case(const cp_image_study *s, int set, int labels, int value, int method);
+int cp_image_study_case(const cp_image_study *s, const cp_study_set *set, int64_t labels, const char *value, const char *method);
 
 /* Behind `couplet train`, for a trial; and the numbers of its result. */
 void cp_image_study_words(const cp_trial *trial, cp_words *words);

@@ -56,7 +56,8 @@ static void draw_boxes_of(const cp_image_study *s, cp_figure *figure, int set, c
     for (int l = 0; l < names.count; l++)
         for (int m = 0; m < s->methods.count; m++) {
             const double *each =
-                cp_trials_each(s->study->trials, cp_image_study_case(s, set, l, 0, m), cp_image_study_measure(s, "end", metric).s);
+                cp_trials_each(s->study->trials, cp_image_study_case(s, &s->sets[set], s->labels[l], "", s->methods.at[m]),
+                               cp_image_study_measure(s, "end", metric).s);
             cp_panel_box(panel, (cp_style){.color = m, .label = s->methods.at[m]}, l, s->seed_count, each, m, s->methods.count);
         }
 }
@@ -93,8 +94,9 @@ static void draw_sweep_of(const cp_image_study *s, cp_figure *figure, int set, c
             snprintf(label, sizeof label, "%s, %lld label%s", s->methods.at[m], (long long)s->labels[l],
                      s->labels[l] == 1 ? "" : "s");
             for (int v = 0; v < n; v++) {
-                cp_mean_sd found = cp_trials_mean_sd(s->study->trials, cp_image_study_case(s, set, l, v, m),
-                                                     cp_image_study_measure(s, "end", metric).s);
+                cp_mean_sd found = cp_trials_mean_sd(
+                    s->study->trials, cp_image_study_case(s, &s->sets[set], s->labels[l], s->values.at[v], s->methods.at[m]),
+                    cp_image_study_measure(s, "end", metric).s);
                 x[v] = v, mean[v] = found.mean, sd[v] = found.sd;
             }
             cp_panel_line(panel, (cp_style){.color = l * s->methods.count + m, .label = label}, n, x, mean, sd);
@@ -109,8 +111,8 @@ static bool draw_sweep(cp_image_study *s) {
     cp_figure_caption(
         figure,
         "Weights at the end of training on the %s split: the mean over %d seed%s, the bars are one standard deviation where there "
-        "are several runs.",
-        s->split, s->seed_count, s->seed_count == 1 ? "" : "s");
+        "are several runs. A method that does not read %s has a level line.",
+        s->split, s->seed_count, s->seed_count == 1 ? "" : "s", s->swept);
     for (int i = 0; i < s->set_count; i++) {
         draw_sweep_of(s, figure, i, "accuracy", "accuracy, %");
         draw_sweep_of(s, figure, i, "ece", "ECE, %");
@@ -167,7 +169,7 @@ static bool draw_reliability(cp_image_study *s, int set) {
         .height = 200});
     for (int l = 0; l < s->label_count; l++)
         for (int m = 0; m < s->methods.count; m++) {
-            pool p = pool_case(s, cp_image_study_case(s, set, l, 0, m));
+            pool p = pool_case(s, cp_image_study_case(s, &s->sets[set], s->labels[l], "", s->methods.at[m]));
             char panel[100];
             int  used = snprintf(panel, sizeof panel, "%s, %lld label%s", s->methods.at[m], (long long)s->labels[l],
                                 s->labels[l] == 1 ? "" : "s");

@@ -81,6 +81,11 @@ events() { # folder, event: how often it is in the logs of the runs
     study gray-1/gray-2.npz $quick --steps 8 --seeds 0 --methods softmax --labels 1 --quiet --out second
     expect 1 "gray.npz is missing; it is left out" gray-1/gray.npz $tiny --out second
     expect 1 "gone.npz is missing; it is left out" gray.npz gone.npz $tiny --out one
+    expect 1 "nothing is left to do" gone.npz gone2.npz $tiny --out one
+    head -c 500 gray.npz >half.npz
+    expect 1 "half.npz" gray.npz half.npz $tiny --out one
+    expect 1 "; it is left out" gray.npz half.npz $tiny --out one
+    expect 1 "Results: one/" gray.npz half.npz $tiny --out one
     "$draw_images" elsewhere/gray.npz 8 8 1 3 41 30 36
     expect 1 "its data were another file than this gray" elsewhere/gray.npz $tiny --out brought
 
@@ -126,6 +131,18 @@ events() { # folder, event: how often it is in the logs of the runs
     study gray.npz $quick --steps 8 --seeds 0-1 --methods hybrid --labels 3 --sweep lambda=0,1,10 --quiet --out sweep
     expect_success "a sweep has its values in the table" grep -q "gray  *3  *hybrid  *10 " sweep/table.txt
     expect_success "and a figure" test -s sweep/sweep.svg
+    study gray.npz $quick --steps 8 --seeds 0-1 --labels 3 --sweep lambda=1,10 --quiet --out sweep
+    expect_success "methods that do not read the option are trained once" test "$(ls -d sweep/runs/*-softmax* sweep/runs/*-jem* | wc -l)" -eq 4
+    expect_success "and have a row without a value" grep -q "gray  *3  *jem  *- " sweep/table.txt
+    expect_success "which is told" grep -q "^softmax does not read --lambda" sweep/table.txt
+    expect_success "they are compared with all values" test "$(grep -c "gray  *3  *hybrid  *10* .* of 2, p" sweep/table.txt)" -eq 2
+    train gray.npz --method softmax --labels 3 --seed 0 --steps 8 --every 4 --batch 8 --unlabeled 8 --quiet --out other-energies --lambda 9 \
+        --energy 2 --square 2 --slope 2 --slope-every 3 --conditional --chains 4 --sgld 3 --alpha 3 --noise 1 --clamp 1 --range any \
+        --start uniform --buffer 99 --fresh 1 --restart 1
+    expect_success "softmax reads none of the options of energies" \
+        cmp other-energies/end.safetensors sweep/runs/gray-3-softmax-0/end.safetensors
+    train gray.npz --method jem --labels 3 --seed 0 --steps 8 $quick --quiet --lambda 9 --out other-lambda
+    expect_success "and jem no lambda" cmp other-lambda/end.safetensors sweep/runs/gray-3-jem-0/end.safetensors
     expect_success "the option is handed on" grep -q '"lambda": "10"' sweep/runs/gray-3-hybrid-lambda=10-0/config.json
 
     # ---- figures of other commands in the same folder ----
@@ -207,13 +224,19 @@ events() { # folder, event: how often it is in the logs of the runs
     mkdir -p elsewhere/runs/train-20260131-235959
     expect 1 "is not empty and holds no study" gray.npz $tiny --out elsewhere
 }
-expect 2 "--seeds: \"3-1\" is not valid" gray.npz --seeds 3-1 --out x
+expect 2 "--seeds: 3-1 runs backward" gray.npz --seeds 3-1 --out x
 expect 2 "--seeds: \"1,,2\" is not valid" gray.npz --seeds 1,,2 --out x
 expect 2 "--seeds: 4 is there twice" gray.npz --seeds 4,3-5 --out x
-expect 2 "--labels: \"0\" is not valid" gray.npz --labels 0 --out x
+expect 2 "--labels: \"0\" is not valid; expected whole numbers from 1 on and ranges: 1-9" gray.npz --labels 0 --out x
 expect 2 "--methods: softmax is there twice" gray.npz --methods softmax,softmax --out x
 expect 2 "is not one of softmax|jem|hybrid" gray.npz --methods svm --out x
 expect 2 "--sweep: \"lambda\" is not valid" gray.npz --sweep lambda --out x
+expect 2 "--sweep: for labels there is --labels N,N,..." gray.npz --sweep labels=1,2 --out x
+expect 2 "--sweep: for method there is --methods" gray.npz --sweep method=jem --out x
+expect 2 "--sweep: for seed there is --seeds" gray.npz --sweep seed=1,2 --out x
+expect 2 "no option --lamda; did you mean lambda?" gray.npz --sweep lamda=1,2 --out x
+expect 2 "this was for gray-1-hybrid-lambda=x of --sweep" gray.npz --sweep lambda=0,x --out x
+expect 2 "--sweep: no method of --methods softmax,jem reads --lambda" gray.npz --sweep lambda=1,2 --methods softmax,jem --out x
 expect 2 "--lambda is swept, and given as well" gray.npz --sweep lambda=1,2 --lambda 3 --out x
 expect 1 "two runs would both be called gray-1-hybrid-lambda=1.0000000000000000000000000000-0" gray.npz --sweep lambda=1.000000000000000000000000000001,1.000000000000000000000000000002 --out x
 expect 2 "--depth 12 is not possible" gray.npz --depth 12 --out x
