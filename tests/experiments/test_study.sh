@@ -39,7 +39,7 @@ events() { # folder, event: how often it is in the logs of the runs
     same_tables "one process and two come to the same" one two
     expect_success "a table is printed" grep -q "gray  *3  *hybrid" one.txt
     for file in result.json table.txt table.csv table.tex runs.csv boxes.svg samples-gray-1-hybrid-0.png; do
-        expect_success "the files are named: $file" grep -q "^Results: one/ (\(.* \)*$file[,)]" one.txt
+        expect_success "the files are named: $file" grep -q "^Results: one/ (\(.* \)*${file}[,)]" one.txt
     done
     expect_success "table.txt says what it is of" grep -q "over 2 seeds on the test split" one/table.txt
     expect_success "table.tex too" grep -q "^% .*over 2 seeds on the test split" one/table.tex
@@ -154,6 +154,7 @@ events() { # folder, event: how often it is in the logs of the runs
         expect_success "$file says that it is of the validation split" grep -q "validation split" "other/$file"
         expect_empty "and no longer that it is of the test split" "$(grep "test split" "other/$file")"
     done
+    expect_success "words in a report's table are to the left" grep -q '<td class="left">hybrid</td><td>' other/report.html
     touch other/mine.svg other/boxes-of-mine.svg
     expect_success "samples tell of which seed they are" test -s other/samples-gray-3-hybrid-0.png
     study gray.npz $quick --steps 8 --seeds 1 --methods hybrid --labels 1,3 --quiet --out other
