@@ -11,7 +11,7 @@ static const cp_option options[] = {
     {.name = "seeds", .kind = CP_OPTION_TEXT, .value = "N-N,N,...", .fallback = "0-9",
      .help = "one training for each, by which labels are drawn: 0-9, or 3,7,10-12"},
     {.name = "sweep", .kind = CP_OPTION_TEXT, .value = "OPTION=X,X,...",
-     .help = "further cases: an option of train with each of these values, such as lambda=0,0.01,0.1,1,10,100"},
+     .help = "a case for each of these values of an option of train, in the place of its default: lambda=0,0.01,0.1,1,10,100"},
     {.name = "split", .kind = CP_OPTION_CHOICE, .choices = "test|validation", .fallback = "test", .incidental = true,
      .help = "what tables and figures are of; settings are chosen by the validation split"},
     {.name = "samples", .kind = CP_OPTION_INT, .fallback = "10", .least = 0, .most = 100, .unit = "images", .incidental = true,
@@ -30,6 +30,7 @@ static int run_planned(cp_image_study *s) {
     s->study = cp_study_new(s->options, "Few labels: accuracy and calibration by method", config);
     if (cp_study_run(s->study) && cp_image_study_draw(s)) {
         cp_image_study_sample(s);
+        cp_image_study_clear(s);
         cp_image_study_tell(s, &s->study->run->status);
     }
     return cp_study_close(s->study);
@@ -49,7 +50,8 @@ const cp_command cp_command_study = {
     .purpose = "the paper's table and figures: many trainings, made here or on a cluster",
     .arguments = "DATA...",
     .details =
-        "Trains with every method, number of labels and seed on every set, each run in a folder of its own in DIR/runs, and tells "
+        "DATA are npz files in MedMNIST's layout, or phantom, a built-in set to try it with. Trains with every method, number of "
+        "labels and seed on every set, each run in a folder of its own in DIR/runs, and tells "
         "mean "
         "and standard deviation of accuracy and ECE, beside the paper's where the set is one of its, differences to softmax with a "
         "sign "

@@ -12,14 +12,14 @@ typedef struct cp_study_set {
     const char *path;
     char        name[64], title[96]; /* "bloodmnist_rebuilt", "Blood (rebuilt)" */
     char        md5[33];
-    bool        missing; /* there is no such file; its results may be there nevertheless */
+    bool        missing; /* the file is not there, or damaged; its results may be there nevertheless */
 } cp_study_set;
 
 typedef struct cp_study_case {
     const struct cp_image_study *study;
     const cp_study_set          *set;
     int64_t                      labels;
-    const char                  *method, *value; /* value: of the sweep; "": there is none */
+    const char                  *method, *value; /* value: of the sweep; "": there is none, or the method does not read it */
     char                         name[160];
 } cp_study_case;
 
@@ -42,7 +42,7 @@ typedef struct cp_image_study {
 int  cp_image_study_plan(cp_image_study *s, const cp_options *options);
 void cp_image_study_free(cp_image_study *s);
 
-int cp_image_study_case(const cp_image_study *s, int set, int labels, int value, int method);
+int cp_image_study_case(const cp_image_study *s, const cp_study_set *set, int64_t labels, const char *value, const char *method);
 
 /* Behind `couplet train`, for a trial; and the numbers of its result. */
 void cp_image_study_words(const cp_trial *trial, cp_words *words);
@@ -62,15 +62,12 @@ cp_measure_name cp_image_study_measure(const cp_image_study *s, const char *view
  * would be heads. 1 when there are none. */
 double cp_sign_test(int wins, int losses);
 
-typedef struct cp_figure_name {
-    char s[256];
-} cp_figure_name;
-cp_figure_name cp_image_study_samples_name(const cp_image_study *s, int of_case, int repeat); /* "samples-CASE-SEED" */
-
 cp_json *cp_image_study_result(const cp_image_study *s, int of_case, int repeat); /* to be freed; NULL: there is none */
 
 bool cp_image_study_tell(cp_image_study *s, cp_status *status); /* tables, as files too */
-bool cp_image_study_draw(cp_image_study *s);                    /* figures, in the place of those of an earlier command */
+bool cp_image_study_draw(cp_image_study *s);                    /* figures */
 void cp_image_study_sample(cp_image_study *s);                  /* pictures of samples, a run of `couplet generate` each */
+void cp_image_study_clear(
+    const cp_image_study *s); /* removes figures of earlier commands in the folder that this one has not drawn */
 
 #endif

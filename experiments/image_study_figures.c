@@ -9,6 +9,28 @@
 #include <string.h>
 #include <unistd.h>
 
+/* ---- what a picture says of itself ---- */
+
+typedef struct heading {
+    char s[240];
+} heading;
+
+/* "Accuracy ...: end of training, test split, 3 runs a box", or "2 to 3 runs a box". */
+static heading heading_of(const cp_image_study *s, const char *what, const char *mark) {
+    int     least = s->seed_count, most = 0;
+    heading text;
+    char    range[24] = "";
+    for (int i = 0; i < s->case_count; i++) {
+        int runs = -cp_trials_diverged(s->study->trials, i);
+        for (int r = 0; r < s->seed_count; r++) runs += cp_trials_made(s->study->trials, i, r);
+        least = runs < least ? runs : least, most = runs > most ? runs : most;
+    }
+    if (least < most) snprintf(range, sizeof range, "%d to ", least);
+    snprintf(text.s, sizeof text.s, "%s: end of training, %s split, %s%d run%s a %s", what, s->split, range, most,
+             most == 1 ? "" : "s", mark);
+    return text;
+}
+
 /* ---- boxes: by method and number of labels ---- */
 
 typedef struct names {
@@ -34,14 +56,15 @@ static void draw_boxes_of(const cp_image_study *s, cp_figure *figure, int set, c
     for (int l = 0; l < names.count; l++)
         for (int m = 0; m < s->methods.count; m++) {
             const double *each =
-                cp_trials_each(s->study->trials, cp_image_study_case(s, set, l, 0, m), cp_image_study_measure(s, "end", metric).s);
+                cp_trials_each(s->study->trials, cp_image_study_case(s, &s->sets[set], s->labels[l], "", s->methods.at[m]),
+                               cp_image_study_measure(s, "end", metric).s);
             cp_panel_box(panel, (cp_style){.color = m, .label = s->methods.at[m]}, l, s->seed_count, each, m, s->methods.count);
         }
 }
 
 static bool draw_boxes(cp_image_study *s) {
-    cp_figure *figure =
-        cp_figure_new((cp_figure_config){.title = "Accuracy and calibration by method and number of labels", .columns = 2});
+    heading    title = heading_of(s, "Accuracy and calibration by method and number of labels", "box");
+    cp_figure *figure = cp_figure_new((cp_figure_config){.title = title.s, .columns = 2});
     cp_figure_caption(
         figure,
         "Weights at the end of training on the %s split, %d seed%s: median, quartiles, whiskers to the last value within "
@@ -71,8 +94,9 @@ static void draw_sweep_of(const cp_image_study *s, cp_figure *figure, int set, c
             snprintf(label, sizeof label, "%s, %lld label%s", s->methods.at[m], (long long)s->labels[l],
                      s->labels[l] == 1 ? "" : "s");
             for (int v = 0; v < n; v++) {
-                cp_mean_sd found = cp_trials_mean_sd(s->study->trials, cp_image_study_case(s, set, l, v, m),
-                                                     cp_image_study_measure(s, "end", metric).s);
+                cp_mean_sd found = cp_trials_mean_sd(
+                    s->study->trials, cp_image_study_case(s, &s->sets[set], s->labels[l], s->values.at[v], s->methods.at[m]),
+                    cp_image_study_measure(s, "end", metric).s);
                 x[v] = v, mean[v] = found.mean, sd[v] = found.sd;
             }
             cp_panel_line(panel, (cp_style){.color = l * s->methods.count + m, .label = label}, n, x, mean, sd);
@@ -80,14 +104,15 @@ static void draw_sweep_of(const cp_image_study *s, cp_figure *figure, int set, c
 }
 
 static bool draw_sweep(cp_image_study *s) {
-    char title[100];
-    snprintf(title, sizeof title, "Accuracy and calibration against %s", s->swept);
-    cp_figure *figure = cp_figure_new((cp_figure_config){.title = title, .columns = 2});
+    char what[100];
+    snprintf(what, sizeof what, "Accuracy and calibration against %s", s->swept);
+    heading    title = heading_of(s, what, "point");
+    cp_figure *figure = cp_figure_new((cp_figure_config){.title = title.s, .columns = 2});
     cp_figure_caption(
         figure,
         "Weights at the end of training on the %s split: the mean over %d seed%s, the bars are one standard deviation where there "
-        "are several runs.",
-        s->split, s->seed_count, s->seed_count == 1 ? "" : "s");
+        "are several runs. A method that does not read %s has a level line.",
+        s->split, s->seed_count, s->seed_count == 1 ? "" : "s", s->swept);
     for (int i = 0; i < s->set_count; i++) {
         draw_sweep_of(s, figure, i, "accuracy", "accuracy, %");
         draw_sweep_of(s, figure, i, "ece", "ECE, %");
@@ -128,15 +153,10 @@ static pool pool_case(const cp_image_study *s, int of_case) {
     return p;
 }
 
-static cp_figure_name reliability_name(const cp_image_study *s, int set) {
-    cp_figure_name name;
-    snprintf(name.s, sizeof name.s, "reliability-%s", s->sets[set].name);
-    return name;
-}
-
 static bool draw_reliability(cp_image_study *s, int set) {
-    char title[160];
+    char title[160], name[80];
     int  runs = 0;
+    snprintf(name, sizeof name, "reliability-%s", s->sets[set].name);
     snprintf(title, sizeof title, "Reliability on the %s split: %s", s->split, s->sets[set].title);
     cp_figure *figure = cp_figure_new((cp_figure_config){
         .title = title,
@@ -149,7 +169,7 @@ static bool draw_reliability(cp_image_study *s, int set) {
         .height = 200});
     for (int l = 0; l < s->label_count; l++)
         for (int m = 0; m < s->methods.count; m++) {
-            pool p = pool_case(s, cp_image_study_case(s, set, l, 0, m));
+            pool p = pool_case(s, cp_image_study_case(s, &s->sets[set], s->labels[l], "", s->methods.at[m]));
             char panel[100];
             int  used = snprintf(panel, sizeof panel, "%s, %lld label%s", s->methods.at[m], (long long)s->labels[l],
                                 s->labels[l] == 1 ? "" : "s");
@@ -160,32 +180,27 @@ static bool draw_reliability(cp_image_study *s, int set) {
                 CP_CALIBRATION_BINS, p.confidence, p.accuracy);
             runs += p.runs;
         }
-    if (runs) return cp_study_draw(s->study, figure, reliability_name(s, set).s);
+    if (runs) return cp_study_draw(s->study, figure, name);
     cp_figure_free(figure);
     return true;
 }
 
-/* ---- figures of an earlier command in the same folder ---- */
+/* ---- figures of earlier commands in the same folder ---- */
 
-static bool is_of_samples(const cp_image_study *s, const char *name) {
-    for (int i = 0; i < s->case_count; i++)
-        for (int r = 0; r < s->seed_count; r++)
-            if (strcmp(cp_image_study_samples_name(s, i, r).s, name) == 0) return true;
-    return false;
+static bool is_own(const char *name) {
+    return strcmp(name, "boxes") == 0 || strcmp(name, "sweep") == 0 || strncmp(name, "reliability-", 12) == 0 ||
+           strncmp(name, "samples-", 8) == 0;
 }
 
-/* Whether such a figure is one that this study does not have: of other sets, cases or seeds. Others than a study's are let be. */
-static bool is_stale(const cp_image_study *s, const char *name) {
-    bool swept = *s->swept, of_set = false;
-    if (strcmp(name, "boxes") == 0) return swept;
-    if (strcmp(name, "sweep") == 0) return !swept;
-    for (int i = 0; i < s->set_count; i++) of_set = of_set || strcmp(reliability_name(s, i).s, name) == 0;
-    if (strncmp(name, "reliability-", 12) == 0) return swept || !of_set;
-    if (strncmp(name, "samples-", 8) == 0) return swept || !cp_option_int(s->options, "samples") || !is_of_samples(s, name);
-    return false;
+static bool was_drawn(const cp_image_study *s, const char *name) {
+    char file[300];
+    snprintf(file, sizeof file, "%s.svg", name);
+    if (cp_study_left(s->study, file)) return true;
+    snprintf(file, sizeof file, "%s.png", name);
+    return cp_study_left(s->study, file);
 }
 
-static void remove_stale(const cp_image_study *s) {
+void cp_image_study_clear(const cp_image_study *s) {
     static const char *const ends[] = {".svg", ".csv", ".png", ".figure.json"};
     DIR                     *handle = opendir(s->study->run->folder);
     for (struct dirent *entry; handle && (entry = readdir(handle));)
@@ -194,13 +209,12 @@ static void remove_stale(const cp_image_study *s) {
             size_t length = strlen(entry->d_name), end = strlen(ends[k]);
             if (length <= end || strcmp(entry->d_name + length - end, ends[k]) != 0) continue;
             snprintf(name, sizeof name, "%.*s", (int)(length - end), entry->d_name);
-            if (is_stale(s, name)) unlink(cp_run_path(s->study->run, entry->d_name).s);
+            if (is_own(name) && !was_drawn(s, name)) unlink(cp_run_path(s->study->run, entry->d_name).s);
         }
     if (handle) closedir(handle);
 }
 
 bool cp_image_study_draw(cp_image_study *s) {
-    remove_stale(s);
     bool fine = *s->swept ? draw_sweep(s) : draw_boxes(s);
     for (int i = 0; fine && !*s->swept && i < s->set_count; i++) fine = draw_reliability(s, i);
     return fine;

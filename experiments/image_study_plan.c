@@ -39,9 +39,11 @@ static bool read_numbers(const char *option, const char *text, int64_t least, in
         bool    fine = read_whole(&at, &first);
         last = first;
         if (fine && *at == '-') fine = at++, read_whole(&at, &last);
-        if (!fine || (*at && *at != ',') || last < first || first < least)
-            return cp_fail(status, "--%s: \"%.60s\" is not valid; expected whole numbers from %lld on and ranges: 0-9 or 3,7,10-12",
-                           option, text, (long long)least);
+        if (!fine || (*at && *at != ',') || first < least)
+            return cp_fail(status,
+                           "--%s: \"%.60s\" is not valid; expected whole numbers from %lld on and ranges: %lld-9 or 3,7,10-12",
+                           option, text, (long long)least, (long long)least);
+        if (last < first) return cp_fail(status, "--%s: %lld-%lld runs backward", option, (long long)first, (long long)last);
         for (int64_t n = first; n <= last; n++) {
             if (*count == NUMBERS_MOST) return cp_fail(status, "--%s: more than %d numbers", option, NUMBERS_MOST);
             if (is_among(*list, *count, n)) return cp_fail(status, "--%s: %lld is there twice", option, (long long)n);
@@ -64,10 +66,31 @@ static bool read_words(const char *option, const char *text, cp_words *words, cp
     }
 }
 
-/* "lambda=0,0.1,1": any option of train that is not asked for otherwise. */
+/* An option of train that is not asked for otherwise, and that one of the methods reads. */
+static bool can_be_swept(const cp_image_study *s, cp_status *status) {
+    const char *names[CP_OPTIONS_MOST];
+    size_t      length = strlen(s->swept);
+    int         count = 0, reading = 0;
+    bool        known = false;
+    for (const cp_option *own = cp_options_command(s->options)->options; own->name; own++)
+        if (strncmp(own->name, s->swept, length) == 0 && (!own->name[length] || strcmp(own->name + length, "s") == 0))
+            return cp_fail(status, "--sweep: for %s there is --%s %s", s->swept, own->name, cp_option_value_word(own));
+    for (const cp_option *o = cp_command_train.options; o->name && count < CP_OPTIONS_MOST; o++) {
+        known = known || strcmp(o->name, s->swept) == 0;
+        names[count++] = o->name;
+    }
+    const char *near = known ? NULL : cp_nearest_word(s->swept, names, count);
+    if (!known)
+        return cp_fail(status, "--sweep: couplet train has no option --%s%s%s%s", s->swept, near ? "; did you mean " : "",
+                       near ? near : "", near ? "?" : "");
+    for (int m = 0; m < s->methods.count; m++) reading += cp_train_reads(s->methods.at[m], s->swept);
+    return reading ||
+           cp_fail(status, "--sweep: no method of --methods %s reads --%s", cp_option_text(s->options, "methods"), s->swept);
+}
+
+/* "lambda=0,0.1,1" */
 static bool read_sweep(cp_image_study *s, cp_status *status) {
     const char *text = cp_option_text(s->options, "sweep"), *equals = text ? strchr(text, '=') : NULL;
-    bool        known = false;
     if (!text) {
         cp_words_add(&s->values, "%s", "");
         return !s->values.failed || cp_fail(status, "not enough memory");
@@ -75,9 +98,7 @@ static bool read_sweep(cp_image_study *s, cp_status *status) {
     if (!equals || equals == text || (size_t)(equals - text) >= sizeof s->swept)
         return cp_fail(status, "--sweep: \"%.60s\" is not valid; expected an option of train and its values: lambda=0,0.1,1", text);
     snprintf(s->swept, sizeof s->swept, "%.*s", (int)(equals - text), text);
-    for (const cp_option *o = cp_command_train.options; o->name; o++) known = known || strcmp(o->name, s->swept) == 0;
-    if (!known || strcmp(s->swept, "method") == 0 || strcmp(s->swept, "labels") == 0)
-        return cp_fail(status, "--sweep: couplet train has no option --%s that could be swept", s->swept);
+    if (!can_be_swept(s, status)) return false;
     if (cp_option_given(s->options, s->swept)) return cp_fail(status, "--%s is swept, and given as well", s->swept);
     return read_words("sweep", equals + 1, &s->values, status);
 }
@@ -126,36 +147,45 @@ static bool find_results(const cp_image_study *s, cp_study_set *set) {
     return found;
 }
 
-static bool is_missing_file(const char *path) {
-    return strcmp(path, "phantom") != 0 && access(path, F_OK) != 0;
+static cp_images *load(const char *path, cp_status *status) {
+    if (strcmp(path, "phantom") != 0 && access(path, F_OK) != 0) return cp_null(cp_fail(status, "%.300s is missing", path));
+    return cp_images_load(path, status);
 }
 
 /* ---- cases ---- */
 
-int cp_image_study_case(const cp_image_study *s, int set, int labels, int value, int method) {
-    return ((set * s->label_count + labels) * s->values.count + value) * s->methods.count + method;
+int cp_image_study_case(const cp_image_study *s, const cp_study_set *set, int64_t labels, const char *value, const char *method) {
+    for (int i = 0; i < s->case_count; i++) {
+        const cp_study_case *c = &s->of[i];
+        if (c->set == set && c->labels == labels && strcmp(c->method, method) == 0 && (!*c->value || strcmp(c->value, value) == 0))
+            return i;
+    }
+    return -1;
 }
 
+static void add_case(cp_image_study *s, const cp_study_set *set, int64_t labels, const char *value, const char *method) {
+    cp_study_case *c = &s->of[s->case_count];
+    *c = (cp_study_case){.study = s, .set = set, .labels = labels, .method = method, .value = value};
+    int used = snprintf(c->name, sizeof c->name, "%s-%lld-%s", set->name, (long long)labels, method);
+    if (*value) snprintf(c->name + used, sizeof c->name - (size_t)used, "-%s=%.30s", s->swept, value);
+    s->cases[s->case_count++] = (cp_case){.name = c->name, .is = c, .as_found = set->missing};
+}
+
+/* All values make a case each, but for a method that does not read what is swept: it would be the same training. */
 static bool make_cases(cp_image_study *s, cp_status *status) {
     double count = (double)s->set_count * s->label_count * s->values.count * s->methods.count;
     if (count * s->seed_count > 1e5 || count > CASES_MOST) return cp_fail(status, "this would be %.0f runs", count * s->seed_count);
-    s->case_count = (int)count;
     s->of = calloc((size_t)count + 1, sizeof *s->of);
     s->cases = calloc((size_t)count + 1, sizeof *s->cases);
-    if (!s->of || !s->cases) return cp_fail(status, "not enough memory for %d cases", s->case_count);
-    for (int i = 0; i < s->case_count; i++) {
-        int            method = i % s->methods.count, rest = i / s->methods.count;
-        int            value = rest % s->values.count, labels = rest / s->values.count % s->label_count;
-        cp_study_case *c = &s->of[i];
-        *c = (cp_study_case){.study = s,
-                             .set = &s->sets[rest / s->values.count / s->label_count],
-                             .labels = s->labels[labels],
-                             .method = s->methods.at[method],
-                             .value = s->values.at[value]};
-        int used = snprintf(c->name, sizeof c->name, "%s-%lld-%s", c->set->name, (long long)c->labels, c->method);
-        if (*s->swept) snprintf(c->name + used, sizeof c->name - (size_t)used, "-%s=%.30s", s->swept, c->value);
-        s->cases[i] = (cp_case){.name = c->name, .is = c, .as_found = c->set->missing};
-    }
+    if (!s->of || !s->cases) return cp_fail(status, "not enough memory for %.0f cases", count);
+    for (int i = 0; i < s->set_count; i++)
+        for (int l = 0; l < s->label_count; l++)
+            for (int v = 0; v < s->values.count; v++)
+                for (int m = 0; m < s->methods.count; m++) {
+                    const char *method = s->methods.at[m];
+                    bool        reads = cp_train_reads(method, s->swept);
+                    if (reads || v == 0) add_case(s, &s->sets[i], s->labels[l], reads ? s->values.at[v] : "", method);
+                }
     return true;
 }
 
@@ -166,7 +196,7 @@ void cp_image_study_words(const cp_trial *trial, cp_words *words) {
     cp_words_add(words, "--method=%s", c->method);
     cp_words_add(words, "--labels=%lld", (long long)c->labels);
     cp_words_add(words, "--seed=%lld", (long long)s->seeds[trial->repeat]);
-    if (*s->swept) cp_words_add(words, "--%s=%s", s->swept, c->value);
+    if (*c->value) cp_words_add(words, "--%s=%s", s->swept, c->value);
     for (const cp_option *o = cp_command_train.options; o->name; o++) {
         if (strcmp(o->name, "method") == 0 || strcmp(o->name, "labels") == 0 || !cp_option_given(s->options, o->name)) continue;
         if (o->kind == CP_OPTION_FLAG)
@@ -194,6 +224,7 @@ static int check_case(const cp_image_study *s, const cp_case *of, cp_images *ima
         code = cp_train_check(o, images);
     else
         cp_complain(s->options, "%s", status.message);
+    if (code != CP_EXIT_FINE && *s->swept) cp_complain(s->options, "this was for %s of --sweep", of->name);
     cp_options_free(o);
     cp_words_free(&words);
     return code;
@@ -222,17 +253,15 @@ static bool read_lists(cp_image_study *s, cp_status *status) {
 static int take_set(cp_image_study *s, const char *path, cp_images **images) {
     cp_status     status = {0};
     cp_study_set *set = &s->sets[s->set_count];
-    *set = (cp_study_set){.path = path, .missing = is_missing_file(path)};
+    *images = load(path, &status);
+    *set = (cp_study_set){.path = path, .missing = !*images};
     name_by_path(set);
-    *images = NULL;
     if (set->missing) {
         bool told = find_results(s, set);
         s->left_out += !told;
-        fprintf(stderr, "%s is missing%s\n", path, told ? "; its runs that are done are told of" : "; it is left out");
+        fprintf(stderr, "%s; %s\n", status.message, told ? "its runs that are done are told of" : "it is left out");
         if (!told) return CP_EXIT_FINE;
     } else {
-        *images = cp_images_load(path, &status);
-        if (!*images) return fail(s, &status, CP_EXIT_FAILED);
         name_set(set, (*images)->name, (*images)->official);
         snprintf(set->md5, sizeof set->md5, "%s", (*images)->md5);
     }
@@ -266,7 +295,10 @@ int cp_image_study_plan(cp_image_study *s, const cp_options *o) {
     cp_images **images = calloc((size_t)count + 1, sizeof *images);
     s->sets = calloc((size_t)count + 1, sizeof *s->sets);
     int code = images && s->sets ? take_sets(s, images) : CP_EXIT_FAILED;
-    if (code == CP_EXIT_FINE && !s->set_count) code = CP_EXIT_FAILED; /* all are missing, which has been told */
+    if (code == CP_EXIT_FINE && !s->set_count) {
+        cp_fail(&status, "none of the files can be read, so nothing is left to do");
+        code = fail(s, &status, CP_EXIT_FAILED);
+    }
     if (code == CP_EXIT_FINE && !make_cases(s, &status)) code = fail(s, &status, CP_EXIT_FAILED);
     for (int i = 0; code == CP_EXIT_FINE && i < s->set_count; i++)
         if (images[i]) code = check_set(s, i, images[i]);

@@ -13,15 +13,9 @@ static bool has_file(const char *folder, const char *name) {
     return access(path, F_OK) == 0;
 }
 
-cp_figure_name cp_image_study_samples_name(const cp_image_study *s, int of_case, int repeat) {
-    cp_figure_name name;
-    snprintf(name.s, sizeof name.s, "samples-%s-%lld", s->of[of_case].name, (long long)s->seeds[repeat]);
-    return name;
-}
-
 /* The first run of a case whose weights and chains are there; those that were brought here by their results have none. */
 static bool plan_sample(const cp_image_study *s, int i, cp_runs *runs, cp_status *status) {
-    char name[300];
+    char picture[250], name[300];
     int  each = (int)cp_option_int(s->options, "samples");
     for (int r = 0; r < s->seed_count; r++) {
         cp_runs_path folder = cp_study_run_folder(s->study, i, r);
@@ -32,9 +26,9 @@ static bool plan_sample(const cp_image_study *s, int i, cp_runs *runs, cp_status
         cp_words_add(&words, "%s", cp_command_generate.name);
         cp_words_add(&words, "%s", folder.s);
         cp_words_add(&words, "--per-class=%d", each);
-        cp_figure_name picture = cp_image_study_samples_name(s, i, r);
-        snprintf(name, sizeof name, "%s-x%d", picture.s, each);
-        return cp_runs_add(runs, name, picture.s, &words, status);
+        snprintf(picture, sizeof picture, "samples-%s-%lld", s->of[i].name, (long long)s->seeds[r]);
+        snprintf(name, sizeof name, "%s-x%d", picture, each);
+        return cp_runs_add(runs, name, picture, &words, status);
     }
     return true;
 }
@@ -44,7 +38,9 @@ static void copy(const cp_image_study *s, const cp_runs *runs, int i, const char
     char     from[1100], to[300];
     snprintf(from, sizeof from, "%s/samples.%s", cp_runs_at(runs, i).s, end);
     snprintf(to, sizeof to, "%s.%s", runs->at[i].group, end);
-    if (cp_file_read(from, SIZE_MAX, &bytes, NULL)) cp_file_write(cp_run_path(s->study->run, to).s, bytes.data, bytes.size, NULL);
+    if (cp_file_read(from, SIZE_MAX, &bytes, NULL) &&
+        cp_file_write(cp_run_path(s->study->run, to).s, bytes.data, bytes.size, NULL) && strcmp(end, "png") == 0)
+        cp_study_leave(s->study, to);
     cp_bytes_free(&bytes);
 }
 

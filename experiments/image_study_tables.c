@@ -1,6 +1,7 @@
 /* couplet study: the tables, and the same as text, CSV and LaTeX. */
 #include "experiments/image_study.h"
 #include "experiments/paper.h"
+#include "experiments/train.h"
 
 #include "core/io/file.h"
 
@@ -74,7 +75,7 @@ static void begin_row(const cp_image_study *s, cp_table *table, int i) {
     cp_table_text(table, "%s", c->set->title);
     cp_table_text(table, "%lld", (long long)c->labels);
     cp_table_text(table, "%s", c->method);
-    if (*s->swept) cp_table_text(table, "%s", c->value);
+    if (*s->swept) cp_table_text(table, "%s", *c->value ? c->value : "-");
 }
 
 static cp_table *new_table(const cp_image_study *s) {
@@ -180,17 +181,17 @@ static void put_difference(const cp_image_study *s, cp_table *table, int i, int 
 
 /* NULL when softmax is not among several methods. */
 static cp_table *difference_table(const cp_image_study *s) {
-    int base = -1;
-    for (int m = 0; m < s->methods.count; m++)
-        if (strcmp(s->methods.at[m], "softmax") == 0) base = m;
-    if (base < 0 || s->methods.count < 2) return NULL;
+    bool softmax = false;
+    for (int m = 0; m < s->methods.count; m++) softmax = softmax || strcmp(s->methods.at[m], "softmax") == 0;
+    if (!softmax || s->methods.count < 2) return NULL;
     cp_table *t = new_table(s);
     cp_table_column(t, "accuracy - softmax's (end)");
     cp_table_column(t, "ECE - softmax's (end)");
     cp_table_column(t, "accuracy - softmax's (selected)");
     cp_table_column(t, "ECE - softmax's (scaled)");
     for (int i = 0; i < s->case_count; i++) {
-        int of_base = i - i % s->methods.count + base;
+        const cp_study_case *c = &s->of[i];
+        int                  of_base = cp_image_study_case(s, c->set, c->labels, c->value, "softmax");
         if (i == of_base) continue;
         begin_row(s, t, i);
         put_difference(s, t, i, of_base, "end", "accuracy");
@@ -275,9 +276,12 @@ static void write_text(const telling *t, FILE *file) {
         if (k) fputc('\n', file);
         cp_table_print(t->tables[k], file);
     }
+    fputc('\n', file);
+    cp_study_print_notes(t->study->study, file, "");
 }
 
 static void write_latex(const telling *t, FILE *file) {
+    cp_study_print_notes(t->study->study, file, "% ");
     cp_table_latex(t->tables[0], file);
 }
 
@@ -297,6 +301,7 @@ static bool save(const telling *t, const char *name, void (*write)(const telling
     bool fine = file && fclose(file) == 0;
     fine =
         fine ? cp_file_write(cp_run_path(t->study->study->run, name).s, text, size, status) : cp_fail(status, "not enough memory");
+    if (fine) cp_study_leave(t->study->study, name);
     free(text);
     return fine;
 }
@@ -313,6 +318,10 @@ static void put_notes(cp_image_study *s, bool paper, bool differences) {
         if (cp_paper_set(s->sets[i].name) && strchr(s->sets[i].title, '('))
             cp_study_note(s->study, "%s is %s, not the official file: its images and splits are others than the paper's.",
                           s->sets[i].title, s->sets[i].name);
+    for (int m = 0; m < s->methods.count; m++)
+        if (!cp_train_reads(s->methods.at[m], s->swept))
+            cp_study_note(s->study, "%s does not read --%s: it was trained without, and its row has - there.", s->methods.at[m],
+                          s->swept);
     if (differences)
         cp_study_note(s->study,
                       "Differences are over the same seeds; in brackets: in how many the method is better than softmax, and "
@@ -323,9 +332,9 @@ bool cp_image_study_tell(cp_image_study *s, cp_status *status) {
     bool paper = false;
     for (int i = 0; i < s->case_count; i++) paper = paper || paper_of(s, i);
     telling t = {s, {main_table(s, paper), difference_table(s), more_table(s)}};
-    bool    fine = save(&t, "table.txt", write_text, status) && save(&t, "table.tex", write_latex, status) &&
-                save(&t, "table.csv", write_summary_of, status) && save(&t, "runs.csv", write_runs_of, status);
     put_notes(s, paper, t.tables[1]);
+    bool fine = save(&t, "table.txt", write_text, status) && save(&t, "table.tex", write_latex, status) &&
+                save(&t, "table.csv", write_summary_of, status) && save(&t, "runs.csv", write_runs_of, status);
     cp_study_table(s->study, "table", t.tables[0]);
     if (t.tables[1]) cp_study_table(s->study, "differences", t.tables[1]);
     cp_study_table(s->study, "more", t.tables[2]);

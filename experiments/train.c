@@ -95,6 +95,18 @@ static const cp_default defaults[] = {
     {0}};
 /* clang-format on */
 
+/* Softmax has no energies and no chains, and only the hybrid has two heads to tie. */
+bool cp_train_reads(const char *method, const char *option) {
+    static const char *const of_energies[] = {"energy", "square", "slope",  "slope-every", "conditional",
+                                              "chains", "sgld",   "alpha",  "noise",       "clamp",
+                                              "range",  "start",  "buffer", "fresh",       "restart"};
+    bool                     softmax = strcmp(method, "softmax") == 0, jem = strcmp(method, "jem") == 0;
+    if (strcmp(option, "lambda") == 0) return !softmax && !jem;
+    for (size_t i = 0; softmax && i < sizeof of_energies / sizeof *of_energies; i++)
+        if (strcmp(option, of_energies[i]) == 0) return false;
+    return true;
+}
+
 enum { MOST_MEASUREMENTS = 1000000, MOST_STEPS = 100000000, LEAST_SIDE = 8 };
 const double cp_train_lambdas[CP_TRAIN_LAMBDAS] = {0.1, 1, 10};
 

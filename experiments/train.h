@@ -30,6 +30,9 @@ bool cp_train_report_divergence(cp_train *train, const cp_trainer *trainer);
 /* Whether `couplet train` would begin with these options and images; what is wrong is told. An exit code. */
 int cp_train_check(const cp_options *options, cp_images *images);
 
+/* Whether the option has a say in trainings by this method. */
+bool cp_train_reads(const char *method, const char *option);
+
 /* ---- train_run.c ---- */
 
 /* Trains, concludes and closes the run; an exit code. With `each_lambda`, one training for each of cp_train_lambdas. */

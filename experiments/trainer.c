@@ -155,6 +155,7 @@ static bool log_row(cp_trainer *t, const double *row) {
     cp_json_put_object(&w, NULL);
     for (int i = 0; i < CP_TRACES; i++)
         if (isfinite(row[i])) cp_json_put_number(&w, cp_trace_names[i], row[i]);
+    cp_json_put_integer(&w, "steps", t->config.steps); /* how far that is */
     cp_json_put_end(&w);
     return cp_run_log(t->run, &w);
 }

@@ -220,6 +220,25 @@ static bool set_defaults(cp_options *options, cp_status *status) {
     return true;
 }
 
+static bool given(cp_options *options, const char *name) {
+    const cp_setting *s = find(options, name, strlen(name));
+    return s && s->given;
+}
+
+/* Of a study's options, those that would be passed over beside another are refused. */
+static bool check_study(cp_options *options, cp_status *status) {
+    bool study = options->command->study, only_status = study && given(options, "status");
+    if (study && given(options, "list") && given(options, "slurm")) return cp_fail(status, "--list does not go with --slurm");
+    if (only_status && options->argument_count)
+        return cp_fail(status, "--status DIR does not go with \"%.60s\"", options->arguments[0]);
+    for (int i = 0; only_status && i < options->count; i++) {
+        const char *name = options->settings[i].option->name;
+        if (options->settings[i].given && strcmp(name, "status") != 0 && strcmp(name, "json") != 0)
+            return cp_fail(status, "--status DIR does not go with --%s", name);
+    }
+    return true;
+}
+
 static bool asks_for_help(int count, char *const *words) {
     for (int i = 0; i < count && strcmp(words[i], "--") != 0; i++)
         if (strcmp(words[i], "--help") == 0 || strcmp(words[i], "-h") == 0) return true;
@@ -244,7 +263,8 @@ cp_options *cp_options_parse(const char *program, const cp_command *command, int
     options->arguments = arguments;
     options->count = cp_command_options(command, all);
     for (int i = 0; i < options->count; i++) options->settings[i].option = all[i];
-    if (take_words(options, count, words, arguments, status) && set_defaults(options, status)) return options;
+    if (take_words(options, count, words, arguments, status) && set_defaults(options, status) && check_study(options, status))
+        return options;
     cp_options_free(options);
     return NULL;
 }

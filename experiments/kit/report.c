@@ -29,7 +29,7 @@ static const char style[] =
     "th,td{padding:.35rem .9rem .35rem 0;text-align:right;vertical-align:top;white-space:nowrap;border-bottom:1px solid "
     "var(--line)}\n"
     "th{color:var(--soft);font-weight:600;vertical-align:bottom}\n"
-    "tr>:first-child{text-align:left}thead tr+tr>:first-child{text-align:right}\n"
+    "tr>:first-child,.left{text-align:left}thead tr+tr>:first-child{text-align:right}\n"
     ".compare thead tr+tr th{white-space:normal;overflow-wrap:normal;min-width:4.5rem}.compare th[colspan]{text-align:center}\n"
     ".compare td:first-child,.compare th[rowspan]{position:sticky;left:0;background:var(--page);white-space:normal;min-width:7rem;"
     "max-width:min(20rem,40vw);text-align:left}\n"

@@ -2,6 +2,7 @@
 #include "core/io/file.h"
 #include "experiments/kit/progress.h"
 #include "experiments/kit/report_parts.h"
+#include "experiments/kit/table.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -60,19 +61,26 @@ static void put_command(cp_bytes *out, const cp_report_run *run) {
 
 /* ---- tables ---- */
 
-static void put_row(cp_bytes *out, const cp_json *cells, const char *tag) {
+static void put_row(cp_bytes *out, const cp_json *cells, const char *tag, const cp_table *table) {
+    char left[20];
+    int  column = 0;
+    snprintf(left, sizeof left, "%s class=\"left\"", tag);
     cp_svg_put(out, "<tr>");
-    for (const cp_json *c = cells ? cells->first : NULL; c; c = c->next) cp_html_tag(out, tag, c->text ? c->text : "");
+    for (const cp_json *c = cells ? cells->first : NULL; c; c = c->next, column++)
+        cp_html_tag(out, column && cp_table_has_words(table, column) ? left : tag, c->text ? c->text : "");
     cp_svg_put(out, "</tr>\n");
 }
 
-static void put_table(cp_bytes *out, const cp_json *table) {
-    const cp_json *rows = cp_json_get(table, "rows");
+static void put_table(cp_bytes *out, const cp_json *json) {
+    const cp_json *rows = cp_json_get(json, "rows");
+    cp_table      *table = cp_table_new(0);
+    cp_table_read(table, json);
     cp_svg_put(out, "<div class=\"wide\"><table>\n<thead>");
-    put_row(out, cp_json_get(table, "columns"), "th");
+    put_row(out, cp_json_get(json, "columns"), "th", table);
     cp_svg_put(out, "</thead><tbody>\n");
-    for (const cp_json *row = rows ? rows->first : NULL; row; row = row->next) put_row(out, row, "td");
+    for (const cp_json *row = rows ? rows->first : NULL; row; row = row->next) put_row(out, row, "td", table);
     cp_svg_put(out, "</tbody></table></div>\n");
+    cp_table_free(table);
 }
 
 /* A table of means (and standard deviations) for a result that brings none of its own. */

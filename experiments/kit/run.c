@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define REPORT "report.html"
+
 /* ---- Ctrl-C ---- */
 
 static volatile sig_atomic_t interrupted;
@@ -307,7 +309,7 @@ int cp_run_show_of(cp_run *run, const cp_run_source *sources) {
 
 /* A run that ended with a complaint is reported too; whichever came first is told. */
 static void write_report(cp_run *run) {
-    cp_run_name path = cp_run_path(run, "report.html");
+    cp_run_name path = cp_run_path(run, REPORT);
     cp_status   trouble = {0};
     if (!cp_report_write((const char *[]){run->folder}, 1, path.s, &trouble))
         cp_fail(&run->status, "%s", trouble.message);
@@ -316,8 +318,9 @@ static void write_report(cp_run *run) {
 }
 
 int cp_run_close(cp_run *run) {
-    int code = CP_EXIT_FINE;
-    if (run->finished && wants_report(run->options)) write_report(run);
+    int  code = CP_EXIT_FINE;
+    bool outdated = run->renewed && cp_run_has(run, REPORT); /* it tells of the result that was there before */
+    if (run->finished && (outdated || wants_report(run->options))) write_report(run);
     if (run->status.message[0]) {
         cp_complain(run->options, "%s", run->status.message);
         code = CP_EXIT_FAILED;

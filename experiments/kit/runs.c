@@ -146,11 +146,31 @@ static int compare_names(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static bool names_differ(const cp_runs *r, cp_status *status) {
+static const char **sorted_names(const cp_runs *r) {
     const char **names = malloc(((size_t)r->count + 1) * sizeof *names);
+    for (int i = 0; names && i < r->count; i++) names[i] = r->at[i].name;
+    if (names) qsort(names, (size_t)r->count, sizeof *names, compare_names);
+    return names;
+}
+
+int cp_runs_others(const cp_runs *r) {
+    const char **names = sorted_names(r);
+    DIR         *handle = names ? opendir(cp_runs_path_in(r, "", "runs", "").s) : NULL;
+    int          others = 0;
+    for (struct dirent *entry; handle && (entry = readdir(handle));) {
+        const char *name = entry->d_name;
+        bool        planned = bsearch(&name, names, (size_t)r->count, sizeof *names, compare_names);
+        others += !planned && name[0] != '.' && !strstr(name, ".damaged-") &&
+                  is_there(cp_runs_path_in(r, "runs", name, "/config.json").s);
+    }
+    if (handle) closedir(handle);
+    free(names);
+    return others;
+}
+
+static bool names_differ(const cp_runs *r, cp_status *status) {
+    const char **names = sorted_names(r);
     bool         fine = names || cp_fail(status, "not enough memory for %d runs", r->count);
-    for (int i = 0; fine && i < r->count; i++) names[i] = r->at[i].name;
-    if (fine) qsort(names, (size_t)r->count, sizeof *names, compare_names);
     for (int i = 1; fine && i < r->count; i++)
         if (strcmp(names[i - 1], names[i]) == 0)
             fine = cp_fail(status,

@@ -84,6 +84,8 @@ cp_runs_path cp_runs_failure(const cp_runs *runs, int i);
 
 cp_run_stage cp_runs_look(const cp_runs *runs, int i);
 
+int cp_runs_others(const cp_runs *runs); /* how many runs the folder has that are not in the list: of other commands */
+
 /* Moves what is damaged aside, into NAME.damaged-1 and so on, and tells it on stderr: it is made again. Here the weights and
  * checkpoints of runs that nobody works on are read through, too. */
 bool cp_runs_mend(const cp_runs *runs, cp_status *status);

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { LARGEST_ARRAY = 100000 };
@@ -28,8 +29,10 @@ static bool ask(const char *command, cp_bytes *answer, cp_status *status) {
     int end = pclose(pipe);
     while (answer->size && answer->data[answer->size - 1] == '\n') answer->size--;
     cp_bytes_append(answer, "", 1);
-    return (end == 0 && !answer->failed) ||
-           cp_fail(status, "%.40s failed: is Slurm there, and does it answer? What it said is above", command);
+    int word = (int)strcspn(command, " ");
+    if (WIFEXITED(end) && WEXITSTATUS(end) == 127)
+        return cp_fail(status, "%.*s was not found: is Slurm installed here?", word, command);
+    return (end == 0 && !answer->failed) || cp_fail(status, "%.*s failed: does Slurm answer? What it said is above", word, command);
 }
 
 /* ---- what is queued ---- */

@@ -16,6 +16,7 @@ typedef struct state {
     double       since;   /* seconds since its latest part began */
     char         host[64], began[32];
     long         process;
+    int64_t      step, steps; /* of its training; 0: the log does not tell */
 } state;
 
 /* ---- the log ---- */
@@ -30,8 +31,10 @@ static double seconds_since(const char *stamp) {
     return difftime(time(NULL), 0) - (86400.0 * (double)days + 3600 * t.tm_hour + 60 * t.tm_min + t.tm_sec);
 }
 
-static void read_event(state *s, const cp_json *line, double *part) {
+static void read_line(state *s, const cp_json *line, double *part) {
     const char *event = cp_json_string(cp_json_get(line, "event"), "");
+    s->step = cp_json_integer(cp_json_get(line, "step"), s->step);
+    s->steps = cp_json_integer(cp_json_get(line, "steps"), s->steps);
     if (!*event) return;
     if (strcmp(event, "start") == 0 || strcmp(event, "continue") == 0) {
         s->seconds = (isfinite(s->seconds) ? s->seconds : 0) + *part;
@@ -54,7 +57,7 @@ static void read_log(const cp_runs *r, int i, state *s) {
         const unsigned char *end = memchr(text.data + at, '\n', text.size - at);
         size_t               length = end ? (size_t)(end - text.data) - at : text.size - at;
         cp_json             *line = cp_json_parse(text.data + at, length, path.s, NULL);
-        read_event(s, line, &part);
+        read_line(s, line, &part);
         cp_json_free(line);
         at += length + 1;
     }
@@ -96,7 +99,7 @@ static const cp_run_stage order[CP_STAGES] = {CP_STAGE_DONE,   CP_STAGE_DIVERGED
                                               CP_STAGE_FAILED, CP_STAGE_DAMAGED,  CP_STAGE_LEFT};
 
 typedef struct tally {
-    int    of[CP_STAGES], queued;
+    int    of[CP_STAGES], queued, others;
     double to_go;
 } tally;
 
@@ -115,6 +118,7 @@ static void print_run(const cp_runs *r, const state *s, int i) {
     printf("  %s", r->at[i].name);
     if (s[i].stage == CP_STAGE_RUNNING)
         printf(" on %s, process %ld, for %s", s[i].host, s[i].process, cp_duration_text(s[i].since).s);
+    if (s[i].stage == CP_STAGE_RUNNING && s[i].steps) printf(", step %lld of %lld", (long long)s[i].step, (long long)s[i].steps);
     if (s[i].stage == CP_STAGE_FAILED) print_failure(r, i);
     printf("\n");
 }
@@ -131,6 +135,7 @@ static void print_status(const cp_runs *r, const state *s, const tally *t) {
         for (int i = 0; i < r->count; i++)
             if (s[i].stage == stage) print_run(r, s, i);
     }
+    if (t->others) printf("%-9s %d, which the last command did not ask for\n", "others", t->others);
     int running = t->of[CP_STAGE_RUNNING];
     if (t->of[CP_STAGE_DONE] + t->of[CP_STAGE_DIVERGED] == r->count) return;
     if (isfinite(t->to_go))
@@ -144,6 +149,7 @@ static void put_status(const cp_runs *r, const state *s, const tally *t, cp_json
     cp_json_put_string(w, "folder", r->folder);
     for (int k = 0; k < CP_STAGES; k++) cp_json_put_integer(w, words[order[k]], t->of[order[k]]);
     cp_json_put_integer(w, "queued", t->queued);
+    cp_json_put_integer(w, "others", t->others);
     cp_json_put_number(w, "seconds_to_go", t->to_go);
     cp_json_put_array(w, "runs");
     for (int i = 0; i < r->count; i++) {
@@ -153,6 +159,8 @@ static void put_status(const cp_runs *r, const state *s, const tally *t, cp_json
         cp_json_put_bool(w, "queued", s[i].queued);
         cp_json_put_number(w, "seconds", s[i].seconds);
         cp_json_put_string(w, "host", s[i].host);
+        cp_json_put_integer(w, "step", s[i].step);
+        cp_json_put_integer(w, "steps", s[i].steps);
         cp_json_put_end(w);
     }
     cp_json_put_end(w);
@@ -170,6 +178,7 @@ static void look(const cp_runs *r, state *s, tally *t, cp_status *status) {
         t->of[s[i].stage]++;
         t->queued += s[i].queued;
     }
+    t->others = cp_runs_others(r);
     t->to_go = seconds_to_go(r, s, t->of[CP_STAGE_RUNNING]);
     free(queued);
 }

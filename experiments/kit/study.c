@@ -74,9 +74,33 @@ void cp_study_note(cp_study *study, const char *format, ...) {
     va_end(values);
 }
 
+static void print_texts(const cp_bytes *texts, FILE *file, const char *before) {
+    size_t at = 0;
+    for (const char *text; (text = next_text(texts, &at));) fprintf(file, "%s%s\n", before, text);
+}
+
+void cp_study_print_notes(const cp_study *study, FILE *file, const char *before) {
+    print_texts(&study->parts->notes, file, before);
+}
+
+/* ---- files ---- */
+
+void cp_study_leave(cp_study *study, const char *file) {
+    cp_bytes_append(&study->parts->files, file, strlen(file) + 1);
+}
+
+bool cp_study_left(const cp_study *study, const char *file) {
+    size_t at = 0;
+    for (const char *left; (left = next_text(&study->parts->files, &at));)
+        if (strcmp(left, file) == 0) return true;
+    return false;
+}
+
 bool cp_study_draw(cp_study *study, cp_figure *figure, const char *name) {
+    char file[300];
     bool fine = cp_figure_save(figure, cp_run_path(study->run, name).s, &study->run->status);
-    if (fine) cp_bytes_append(&study->parts->figures, name, strlen(name) + 1);
+    snprintf(file, sizeof file, "%s.svg", name);
+    if (fine) cp_study_leave(study, file);
     cp_figure_free(figure);
     return fine;
 }
@@ -174,23 +198,25 @@ static cp_table *default_table(const cp_study *study) {
 }
 
 static void print_result(const cp_study_parts *p) {
-    size_t at = 0;
-    for (const char *text; (text = next_text(&p->said, &at));) printf("%s\n", text);
+    print_texts(&p->said, stdout, "");
     for (int i = 0; i < p->table_count; i++) {
         if (i || p->said.size) printf("\n");
         cp_table_print(p->tables[i].table, stdout);
     }
-    at = 0;
     if (p->notes.size) printf("\n");
-    for (const char *note; (note = next_text(&p->notes, &at));) printf("%s\n", note);
+    print_texts(&p->notes, stdout, "");
 }
 
-static void tell_folder(const cp_run *run, const cp_bytes *figures) {
+static void tell_folder(const cp_run *run, const cp_study_parts *p) {
     FILE  *file = run->json ? stderr : stdout;
+    int    others = p->runs ? cp_runs_others(p->runs) : 0;
     size_t at = 0;
-    fprintf(file, "%sResults%s: %s/ (result.json", run->json ? "" : "\n", figures->size ? " and figures" : "", run->folder);
-    for (const char *name; (name = next_text(figures, &at));) fprintf(file, ", %s.svg", name);
+    fprintf(file, "%sResults: %s/ (result.json", run->json ? "" : "\n", run->folder);
+    for (const char *name; (name = next_text(&p->files, &at));) fprintf(file, ", %s", name);
     fprintf(file, ")\n");
+    if (others)
+        fprintf(file, "%d more run%s of other commands there %s not in the tables, which are of what this command asks for.\n",
+                others, others == 1 ? "" : "s", others == 1 ? "is" : "are");
 }
 
 static void finish(cp_study *study) {
@@ -201,10 +227,10 @@ static void finish(cp_study *study) {
     if (!p->table_count) cp_study_table(study, "table", default_table(study));
     for (int i = 0; i < p->table_count; i++) cp_table_put(p->tables[i].table, w, p->tables[i].key);
     cp_json_put_end(w);
-    if (p->said.failed || p->notes.failed || p->figures.failed) cp_fail(&run->status, "not enough memory for the result");
+    if (p->said.failed || p->notes.failed || p->files.failed) cp_fail(&run->status, "not enough memory for the result");
     if (!run->quiet && !run->json) print_result(p);
     if (!cp_run_finish(run, w)) return;
-    if (!run->quiet) tell_folder(run, &p->figures);
+    if (!run->quiet) tell_folder(run, p);
     fail_diverged(study);
 }
 
@@ -225,7 +251,7 @@ int cp_study_close(cp_study *study) {
     for (int i = 0; i < p->table_count; i++) cp_table_free(p->tables[i].table);
     cp_bytes_free(&p->said);
     cp_bytes_free(&p->notes);
-    cp_bytes_free(&p->figures);
+    cp_bytes_free(&p->files);
     cp_json_writer_free(&p->result);
     cp_trials_free(study->trials);
     cp_runs_free(p->runs);

@@ -51,12 +51,19 @@ void cp_study_say(cp_study *study, const char *format, ...) __attribute__((forma
 /* A sentence that a reader must know beside the numbers: below the tables, in result.json and in reports. */
 void cp_study_note(cp_study *study, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* The notes so far, a line each, behind `before`. */
+void cp_study_print_notes(const cp_study *study, FILE *file, const char *before);
+
 /* A table of one's own, under this key of result.json; the study frees it. With none there is one row per case, one column
  * a measure, as "table". */
 void cp_study_table(cp_study *study, const char *key, cp_table *table);
 
 /* Saves a figure as NAME.svg and NAME.csv in the folder, and frees it. */
 bool cp_study_draw(cp_study *study, cp_figure *figure, const char *name);
+
+/* Tells of a file in the folder that is written otherwise, and whether this study has told of one: "boxes.svg". */
+void cp_study_leave(cp_study *study, const char *file);
+bool cp_study_left(const cp_study *study, const char *file);
 
 /* The folder of a trial that is a run of its own. */
 cp_runs_path cp_study_run_folder(const cp_study *study, int of_case, int repeat);

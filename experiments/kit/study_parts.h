@@ -16,10 +16,10 @@ typedef struct cp_study_parts {
     cp_trials_config  config;
     cp_study_way      way;
     cp_runs          *runs;
-    cp_status         trouble;              /* with the runs */
-    int               code;                 /* to end with, where there is no result to make */
-    bool              complete;             /* all trials are there, or all that are to be told of */
-    cp_bytes          said, notes, figures; /* texts, each with its NUL */
+    cp_status         trouble;            /* with the runs */
+    int               code;               /* to end with, where there is no result to make */
+    bool              complete;           /* all trials are there, or all that are to be told of */
+    cp_bytes          said, notes, files; /* texts, each with its NUL */
     cp_json_writer    result;
     bool              result_begun;
     struct {
@@ -29,7 +29,7 @@ typedef struct cp_study_parts {
     int table_count;
 } cp_study_parts;
 
-bool cp_study_plan(cp_study *study);      /* false: it has been told on stderr */
+bool cp_study_plan(cp_study *study);      /* false: it has been told on stderr; without runs, the study ends with its code */
 bool cp_study_make_runs(cp_study *study); /* true: there is a result to make, and study->run is open */
 bool cp_study_make_one(cp_study *study);  /* false: its result is all there is */
 

@@ -5,8 +5,12 @@ bool cp_study_plan(cp_study *study) {
     cp_study_parts *p = study->parts;
     const char     *out = cp_option_text(p->options, "out");
     cp_status      *status = &p->trouble;
-    bool            fine = out || cp_fail(status, "--out DIR is needed, a folder for the study that other processes can find");
-    fine = fine && (p->runs = cp_runs_new(out, status)) && cp_trials_plan(study->trials, p->options, p->runs, status);
+    if (!out) {
+        cp_complain(p->options, "--out DIR is needed, a folder for the study that other processes can find");
+        p->code = CP_EXIT_USAGE;
+        return true;
+    }
+    bool fine = (p->runs = cp_runs_new(out, status)) && cp_trials_plan(study->trials, p->options, p->runs, status);
     if (!fine) cp_complain(p->options, "%s", status->message);
     return fine;
 }
@@ -44,6 +48,12 @@ static bool lacks_data(const cp_runs *r) {
     return false;
 }
 
+/* --jobs 0: nothing is made but tables of what is there. */
+static bool is_for_tables(const cp_study_parts *p) {
+    return cp_option_given(p->options, "jobs") && cp_option_int(p->options, "jobs") == 0 && !cp_option_flag(p->options, "list") &&
+           !cp_option_given(p->options, "slurm");
+}
+
 /* Makes what is left, and tells whether there is something to make tables of. */
 static bool make(cp_study *study) {
     cp_study_parts *p = study->parts;
@@ -53,7 +63,7 @@ static bool make(cp_study *study) {
                               .threads = (int)cp_option_int(p->options, "threads"),
                               .quiet = cp_option_flag(p->options, "quiet"),
                               .called = cp_options_called(p->options)};
-    bool            tables_only = cp_option_given(p->options, "jobs") && config.jobs == 0;
+    bool            tables_only = is_for_tables(p);
     if (!cp_trials_collect(study->trials, p->options, p->runs, &missing, &p->trouble)) return false; /* before hours of work */
     if (missing && !tables_only) {
         cp_runs_do(p->runs, config, &p->trouble);
@@ -73,11 +83,21 @@ static bool make(cp_study *study) {
     return !missing || some;
 }
 
+static void tell_damaged(const cp_runs *r) {
+    for (int i = 0; i < r->count; i++)
+        if (cp_runs_look(r, i) == CP_STAGE_DAMAGED)
+            fprintf(stderr, "%s is damaged; the same command without --jobs 0 makes it again\n", cp_runs_at(r, i).s);
+}
+
 bool cp_study_make_runs(cp_study *study) {
     cp_study_parts *p = study->parts;
     cp_status      *status = &p->trouble;
-    p->code = CP_EXIT_FINE;
-    if (!cp_runs_mend(p->runs, status) || !cp_runs_save(p->runs, status)) return false;
+    if (!p->runs) return false;
+    if (is_for_tables(p))
+        tell_damaged(p->runs);
+    else if (!cp_runs_mend(p->runs, status))
+        return false;
+    if (!cp_runs_save(p->runs, status)) return false;
     if (cp_option_flag(p->options, "list")) {
         print_list(p, status);
         return false;

@@ -1,6 +1,7 @@
 /* Text tables. */
 #include "experiments/kit/table.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -87,12 +88,19 @@ static int column_width(const cp_table *t, int column) {
     return width;
 }
 
-static void print_cell(FILE *file, const char *text, int column, int width, bool last) {
-    int pad = width - width_of(text);
-    if (column > 0)
-        fprintf(file, "  %*s%s", pad, "", text);
-    else
-        fprintf(file, "%s%*s", text, last ? 0 : pad, "");
+bool cp_table_has_words(const cp_table *t, int column) {
+    bool words = false;
+    if (!t) return column == 0;
+    for (int i = column + t->columns; i < t->count; i += t->columns) {
+        const char *c = t->cell[i];
+        if (isdigit((unsigned char)c[*c == '+' || *c == '-'])) return column == 0;
+        words = words || (*c && strcmp(c, "-") != 0);
+    }
+    return words || column == 0;
+}
+
+static void print_cell(FILE *file, const char *text, int pad, bool left, bool last) {
+    fprintf(file, "%*s%s%*s", left ? 0 : pad, "", text, left && !last ? pad : 0, "");
 }
 
 static void print_rule(FILE *file, int width) {
@@ -104,7 +112,8 @@ void cp_table_print(const cp_table *t, FILE *file) {
     for (int i = 0; i < t->count; i++) {
         int  column = i % t->columns;
         bool last = column == t->columns - 1 || i == t->count - 1;
-        print_cell(file, t->cell[i], column, column_width(t, column), last);
+        fputs(column ? "  " : "", file);
+        print_cell(file, t->cell[i], column_width(t, column) - width_of(t->cell[i]), cp_table_has_words(t, column), last);
         if (last) fputc('\n', file);
         if (i == t->columns - 1) {
             for (int c = 0; c < t->columns; c++) {
@@ -140,8 +149,8 @@ static void print_latex_cell(FILE *file, const char *text) {
 
 void cp_table_latex(const cp_table *t, FILE *file) {
     if (!t || t->columns < 1) return;
-    fputs("% needs \\usepackage{booktabs}\n\\begin{tabular}{l", file);
-    for (int c = 1; c < t->columns; c++) fputc('r', file);
+    fputs("% needs \\usepackage{booktabs}\n\\begin{tabular}{", file);
+    for (int c = 0; c < t->columns; c++) fputc(cp_table_has_words(t, c) ? 'l' : 'r', file);
     fputs("}\n\\toprule\n", file);
     for (int i = 0; i < t->count; i++) {
         bool last = i % t->columns == t->columns - 1 || i == t->count - 1;

@@ -1,4 +1,4 @@
-/* Text tables: columns as wide as their widest cell, the first to the left, the others to the right.
+/* Text tables: columns as wide as their widest cell; the first and those of words to the left, numbers to the right.
  *
  *     cp_table *t = cp_table_new(3, "method", "ours", "paper");
  *     cp_table_text(t, "hybrid");
@@ -31,6 +31,7 @@ void cp_table_text(cp_table *table, const char *format, ...) __attribute__((form
 void cp_table_mean_sd(cp_table *table, double mean, double sd, int decimals); /* "97.68 (0.61)", "97.68" without an sd, "-" */
 void cp_table_number(cp_table *table, double value, int decimals);            /* not finite: "-" */
 
+bool cp_table_has_words(const cp_table *table, int column); /* no cell begins with a number; of the first it is always said */
 void cp_table_print(const cp_table *table, FILE *file);
 void cp_table_latex(const cp_table *table, FILE *file); /* a tabular with booktabs' rules */
 

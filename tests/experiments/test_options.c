@@ -231,6 +231,24 @@ static void tables_align_their_columns(void) {
     cp_json_writer_free(&w);
 }
 
+static void columns_of_words_are_to_the_left(void) {
+    static const char *const cells[] = {"a", "softmax", "-", "-0.5", "b", "jem", "-", "diverged (1 of 2)"};
+    char                    *text = NULL;
+    size_t                   size;
+    FILE                    *file = open_memstream(&text, &size);
+    cp_table                *t = cp_table_new(4, "set", "method", "value", "gain");
+    for (int i = 0; i < 8; i++) cp_table_text(t, "%s", cells[i]);
+    cp_table_print(t, file);
+    cp_table_latex(t, file);
+    fclose(file);
+    TEST_ASSERT_NOT_NULL_MESSAGE(strstr(text, "a    softmax      -               -0.5\n"
+                                              "b    jem          -  diverged (1 of 2)\n"),
+                                 text);
+    TEST_ASSERT_NOT_NULL(strstr(text, "{tabular}{llrr}"));
+    free(text);
+    cp_table_free(t);
+}
+
 static void a_text_is_quoted_where_csv_needs_it(void) {
     char  *text = NULL;
     size_t size;
@@ -431,6 +449,7 @@ int main(void) {
     RUN_TEST(required_options_and_arguments_must_be_there);
     RUN_TEST(help_wins_over_everything_and_lists_every_option);
     RUN_TEST(tables_align_their_columns);
+    RUN_TEST(columns_of_words_are_to_the_left);
     RUN_TEST(a_text_is_quoted_where_csv_needs_it);
     RUN_TEST(tables_are_also_latex);
     RUN_TEST(options_are_handed_on_and_a_study_has_its_own);

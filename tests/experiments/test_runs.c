@@ -181,6 +181,19 @@ static void how_far_a_run_is_follows_from_its_folder(void) {
     for (int i = 0; i < 10; i++) TEST_ASSERT_EQUAL_INT_MESSAGE(expected[i], cp_runs_look(runs, i), names[i]);
 }
 
+static void runs_of_other_commands_are_counted(void) {
+    add("a", 0, NULL);
+    TEST_ASSERT_EQUAL_INT(0, cp_runs_others(runs));
+    for (int i = 1; i < 4; i++) add((const char *[]){"b", "c", "d.damaged-1"}[i - 1], 0, NULL);
+    for (int i = 0; i < 4; i++) put_file(i, i == 2 ? "notes.txt" : "config.json", "{}"); /* c is no run */
+    TEST_ASSERT_EQUAL_INT(0, cp_runs_others(runs));
+    cp_runs *some = cp_runs_new(scratch("study"), &status);
+    cp_words words = {0};
+    TEST_ASSERT_TRUE(cp_runs_add(some, "a", "group", &words, &status));
+    TEST_ASSERT_EQUAL_INT(1, cp_runs_others(some));
+    cp_runs_free(some);
+}
+
 static void a_file_that_cannot_be_read_is_no_damage(void) {
     static const char *const files[] = {"config.json", "result.json", "log.jsonl"};
     for (int i = 0; i < 3; i++) {
@@ -344,6 +357,7 @@ int main(void) {
     RUN_TEST(a_folder_that_holds_no_study_is_refused);
     RUN_TEST(runs_that_were_brought_make_a_study_and_those_of_others_do_not);
     RUN_TEST(how_far_a_run_is_follows_from_its_folder);
+    RUN_TEST(runs_of_other_commands_are_counted);
     RUN_TEST(a_file_that_cannot_be_read_is_no_damage);
     RUN_TEST(a_run_is_running_while_its_log_is_locked);
     RUN_TEST(damage_is_moved_aside);

@@ -38,6 +38,12 @@ events() { # folder, event: how often it is in the logs of the runs
     study gray.npz $tiny --jobs 2 --quiet --out two
     same_tables "one process and two come to the same" one two
     expect_success "a table is printed" grep -q "gray  *3  *hybrid" one.txt
+    for file in result.json table.txt table.csv table.tex runs.csv boxes.svg samples-gray-1-hybrid-0.png; do
+        expect_success "the files are named: $file" grep -q "^Results: one/ (\(.* \)*${file}[,)]" one.txt
+    done
+    expect_success "table.txt says what it is of" grep -q "over 2 seeds on the test split" one/table.txt
+    expect_success "table.tex too" grep -q "^% .*over 2 seeds on the test split" one/table.tex
+    expect_success "and the picture of the boxes" grep -q "<title>.*end of training, test split, 2 runs a box<" one/boxes.svg
     mkdir "my data" && cp gray.npz "my data"
     study "my data/gray.npz" $tiny --out "my list" --list >commands
     expect_success "--list has a line for every run" test "$(wc -l <commands)" -eq 8
@@ -75,6 +81,11 @@ events() { # folder, event: how often it is in the logs of the runs
     study gray-1/gray-2.npz $quick --steps 8 --seeds 0 --methods softmax --labels 1 --quiet --out second
     expect 1 "gray.npz is missing; it is left out" gray-1/gray.npz $tiny --out second
     expect 1 "gone.npz is missing; it is left out" gray.npz gone.npz $tiny --out one
+    expect 1 "nothing is left to do" gone.npz gone2.npz $tiny --out one
+    head -c 500 gray.npz >half.npz
+    expect 1 "half.npz" gray.npz half.npz $tiny --out one
+    expect 1 "; it is left out" gray.npz half.npz $tiny --out one
+    expect 1 "Results: one/" gray.npz half.npz $tiny --out one
     "$draw_images" elsewhere/gray.npz 8 8 1 3 41 30 36
     expect 1 "its data were another file than this gray" elsewhere/gray.npz $tiny --out brought
 
@@ -87,6 +98,8 @@ events() { # folder, event: how often it is in the logs of the runs
     rm worn/runs/gray-3-softmax-1/result.json
     rm worn/runs/gray-3-hybrid-1/result.json
     : >worn/runs/gray-3-hybrid-1/checkpoint.safetensors
+    expect 1 "worn/runs/gray-1-softmax-0 is damaged; the same command without --jobs 0 makes it again" gray.npz $tiny --out worn --jobs 0
+    expect_success "where nothing is made, nothing is moved" test -s worn/runs/gray-1-softmax-0/result.json -a ! -e worn/runs/gray-1-softmax-0.damaged-1
     expect 0 "worn/runs/gray-1-softmax-0 is damaged; it is made again" gray.npz $tiny --out worn
     same_tables "what was damaged is made again" one worn
     expect_success "what was there is kept beside it" test -d worn/runs/gray-1-hybrid-0.damaged-1
@@ -100,6 +113,7 @@ events() { # folder, event: how often it is in the logs of the runs
     expect_success "nor do the numbers for programs" grep -qE "^gray,1,softmax,1,0,[0-9.]+,,[0-9.]+,," failing/table.csv
     expect_success "the diagram of reliability says how many runs it has" grep -q "softmax, 1 label, 1 of 2 runs" failing/reliability-gray.svg
     expect_empty "where all are there it says nothing" "$(grep "2 of 2 runs" failing/reliability-gray.svg)"
+    expect_success "the boxes, too" grep -q "<title>.*, 1 to 2 runs a box<" failing/boxes.svg
     expect_success "what it said is kept" grep -q "is a file" failing/failed/gray-1-softmax-0.txt
     expect 0 "gray-1-softmax-0: couplet train: " --status failing
     rm failing/runs/gray-1-softmax-0
@@ -117,15 +131,37 @@ events() { # folder, event: how often it is in the logs of the runs
     study gray.npz $quick --steps 8 --seeds 0-1 --methods hybrid --labels 3 --sweep lambda=0,1,10 --quiet --out sweep
     expect_success "a sweep has its values in the table" grep -q "gray  *3  *hybrid  *10 " sweep/table.txt
     expect_success "and a figure" test -s sweep/sweep.svg
+    study gray.npz $quick --steps 8 --seeds 0-1 --labels 3 --sweep lambda=1,10 --quiet --out sweep
+    expect_success "methods that do not read the option are trained once" test "$(ls -d sweep/runs/*-softmax* sweep/runs/*-jem* | wc -l)" -eq 4
+    expect_success "and have a row without a value" grep -q "gray  *3  *jem  *- " sweep/table.txt
+    expect_success "which is told" grep -q "^softmax does not read --lambda" sweep/table.txt
+    expect_success "they are compared with all values" test "$(grep -c "gray  *3  *hybrid  *10* .* of 2, p" sweep/table.txt)" -eq 2
+    train gray.npz --method softmax --labels 3 --seed 0 --steps 8 --every 4 --batch 8 --unlabeled 8 --quiet --out other-energies --lambda 9 \
+        --energy 2 --square 2 --slope 2 --slope-every 3 --conditional --chains 4 --sgld 3 --alpha 3 --noise 1 --clamp 1 --range any \
+        --start uniform --buffer 99 --fresh 1 --restart 1
+    expect_success "softmax reads none of the options of energies" \
+        cmp other-energies/end.safetensors sweep/runs/gray-3-softmax-0/end.safetensors
+    train gray.npz --method jem --labels 3 --seed 0 --steps 8 $quick --quiet --lambda 9 --out other-lambda
+    expect_success "and jem no lambda" cmp other-lambda/end.safetensors sweep/runs/gray-3-jem-0/end.safetensors
     expect_success "the option is handed on" grep -q '"lambda": "10"' sweep/runs/gray-3-hybrid-lambda=10-0/config.json
 
     # ---- figures of other commands in the same folder ----
 
     cp -r two other
+    study gray.npz $tiny --quiet --out other --report
+    expect 0 "Report: other/report.html" gray.npz $tiny --out other --split validation
+    for file in table.txt table.tex boxes.svg report.html; do
+        expect_success "$file says that it is of the validation split" grep -q "validation split" "other/$file"
+        expect_empty "and no longer that it is of the test split" "$(grep "test split" "other/$file")"
+    done
+    expect_success "words in a report's table are to the left" grep -q '<td class="left">hybrid</td><td>' other/report.html
     touch other/mine.svg other/boxes-of-mine.svg
     expect_success "samples tell of which seed they are" test -s other/samples-gray-3-hybrid-0.png
     study gray.npz $quick --steps 8 --seeds 1 --methods hybrid --labels 1,3 --quiet --out other
     expect_success "with other seeds, they are of the first of these" test -s other/samples-gray-3-hybrid-1.png
+    study gray.npz $quick --steps 8 --seeds 0-1 --methods hybrid --labels 1,3 --quiet --out other
+    expect_empty "samples of a run that is no longer the first are gone" "$(ls other/samples-*-1.* 2>/dev/null)"
+    study gray.npz $quick --steps 8 --seeds 1,0 --methods hybrid --labels 1,3 --quiet --out other
     expect_empty "and those of others are gone" "$(ls other/samples-*-0.* 2>/dev/null)"
     expect_empty "differences to softmax are told of only where it is among the methods" "$(grep "than softmax" other/result.json)"
     cp gray.npz "my data/two, or 2.npz"
@@ -156,6 +192,7 @@ events() { # folder, event: how often it is in the logs of the runs
     printf '#!/bin/sh\nprintf "%%s\\n" "$@" >>asked\necho 7\n' >bin/sbatch
     printf '#!/bin/sh\n' | tee bin/squeue >bin/scontrol
     chmod +x bin/*
+    path=$PATH
     PATH=$PWD/bin:$PATH
     for option in --array=1-2%8 "--time=1 -a 1-2" --dependency=after:3 "--depend after:3"; do
         expect 1 "ArrayTaskThrottle=N" gray.npz $tiny --out "50%d of it" "--slurm=$option"
@@ -167,9 +204,18 @@ events() { # folder, event: how often it is in the logs of the runs
     expect_success "other options are handed on to both" test "$(grep -cx -e --time=1 asked)" -eq 2
     expect 0 "There is nothing to submit; the same command with --jobs 0 in the place of --slurm makes tables" gray.npz $tiny --out two --slurm
 
+    printf '#!/bin/sh\nexit 3\n' >bin/sbatch
+    expect 1 "sbatch failed: does Slurm answer?" gray.npz $tiny --out submitted --slurm
+    rm bin/sbatch
+    PATH=$PWD/bin
+    expect 1 "sbatch was not found: is Slurm installed here?" gray.npz $tiny --out submitted --slurm
+    PATH=$path
+
     # ---- what is told ----
 
     expect 0 "3 of 3 runs done" --status one
+    expect 0 "others    6, which the last command did not ask for" --status one
+    expect 0 "6 more runs of other commands there are not in the tables" gray.npz $quick --steps 8 --seeds 0-2 --methods softmax --labels 3 --out one
     expect_success "the status is also JSON" test "$(study --status one --json | grep -c '"state": "done"')" -eq 3
     expect 0 "and any option of couplet train" --help
     expect 0 "folder of the study, new or begun; needed" --help
@@ -179,19 +225,28 @@ events() { # folder, event: how often it is in the logs of the runs
     mkdir -p elsewhere/runs/train-20260131-235959
     expect 1 "is not empty and holds no study" gray.npz $tiny --out elsewhere
 }
-expect 2 "--seeds: \"3-1\" is not valid" gray.npz --seeds 3-1 --out x
+expect 2 "--seeds: 3-1 runs backward" gray.npz --seeds 3-1 --out x
 expect 2 "--seeds: \"1,,2\" is not valid" gray.npz --seeds 1,,2 --out x
 expect 2 "--seeds: 4 is there twice" gray.npz --seeds 4,3-5 --out x
-expect 2 "--labels: \"0\" is not valid" gray.npz --labels 0 --out x
+expect 2 "--labels: \"0\" is not valid; expected whole numbers from 1 on and ranges: 1-9" gray.npz --labels 0 --out x
 expect 2 "--methods: softmax is there twice" gray.npz --methods softmax,softmax --out x
 expect 2 "is not one of softmax|jem|hybrid" gray.npz --methods svm --out x
 expect 2 "--sweep: \"lambda\" is not valid" gray.npz --sweep lambda --out x
+expect 2 "--sweep: for labels there is --labels N,N,..." gray.npz --sweep labels=1,2 --out x
+expect 2 "--sweep: for method there is --methods" gray.npz --sweep method=jem --out x
+expect 2 "--sweep: for seed there is --seeds" gray.npz --sweep seed=1,2 --out x
+expect 2 "no option --lamda; did you mean lambda?" gray.npz --sweep lamda=1,2 --out x
+expect 2 "this was for gray-1-hybrid-lambda=x of --sweep" gray.npz --sweep lambda=0,x --out x
+expect 2 "--sweep: no method of --methods softmax,jem reads --lambda" gray.npz --sweep lambda=1,2 --methods softmax,jem --out x
 expect 2 "--lambda is swept, and given as well" gray.npz --sweep lambda=1,2 --lambda 3 --out x
 expect 1 "two runs would both be called gray-1-hybrid-lambda=1.0000000000000000000000000000-0" gray.npz --sweep lambda=1.000000000000000000000000000001,1.000000000000000000000000000002 --out x
 expect 2 "--depth 12 is not possible" gray.npz --depth 12 --out x
 expect 2 "there is no option --seed; did you mean --seeds" gray.npz --seed 3 --out x
 expect 2 "no data was given" --out x
-expect 1 "--out DIR is needed" gray.npz
+expect 2 "--out DIR is needed" gray.npz
+expect 2 "--list does not go with --slurm" gray.npz --out x --list --slurm
+expect 2 "--status DIR does not go with \"gray.npz\"" gray.npz --status one
+expect 2 "--status DIR does not go with --out" --status one --out one
 expect 1 "--labels 14 of each of 3 classes are more than the 40 training images" gray.npz --labels 14 --out x
 expect_empty "what was refused left nothing" "$(ls -A x 2>/dev/null)"
 finish

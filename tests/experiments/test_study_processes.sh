@@ -66,6 +66,8 @@ done
 begin --jobs 1 --quiet --out killed 2>killed.txt
 process=$!
 wait_for 60 has_lines killed/runs/gray-3-softmax-0/log.jsonl 3
+expect_success "the status tells how far a run is" \
+    sh -c "\"$couplet\" study --status killed | grep -q 'gray-3-softmax-0 on .*, step [0-9]*0 of '"
 child=$(sed -n 's/.*"process":\([0-9]*\).*/\1/p' killed/runs/gray-3-softmax-0/log.jsonl | head -1)
 kill -KILL "$child"
 wait "$process"
