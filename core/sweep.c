@@ -102,15 +102,20 @@ static bool part_add(cp_at at, const cp_node *node, int i, cp_tensor *part) {
     return true;
 }
 
-static bool rule_apply(cp_at at, const cp_node *node, cp_tensor *g) {
-    cp_tape   *tape = at.tape;
-    cp_tensor *few[8] = {0}, **gin = few;
-    bool       any = false, fine = true;
+/* Tells the node which of its inputs lead to a wanted value; false when none does. */
+static bool needs_fill(const cp_tape *tape, const cp_node *node) {
+    bool any = false;
     for (int j = 0; j < node->inputs; j++) {
         node->need[j] = node->ids[j] >= 0 && tape->slots[node->ids[j]].mark;
         any |= node->need[j];
     }
-    if (!any) return true;
+    return any;
+}
+
+static bool rule_apply(cp_at at, const cp_node *node, cp_tensor *g) {
+    cp_tape   *tape = at.tape;
+    cp_tensor *few[8] = {0}, **gin = few;
+    bool       fine = true;
     if (node->inputs > 8) {
         if (!(gin = cp_keep(at, (size_t)node->inputs * sizeof *gin))) return false;
         memset(gin, 0, (size_t)node->inputs * sizeof *gin);
@@ -153,14 +158,14 @@ static bool sweep(cp_at at, cp_tensor *out, cp_tensor *seed) {
         const cp_node *node = tape->nodes[i];
         cp_tensor     *g = tape->slots[node->out->id].grad;
         if (!g) continue;
-        bool kept = tape->slots[node->out->id].mark == CP_WANTED;
-        if (tape->watch) tape->watch->rule(tape->watch->user, node, g);
-        if (!rule_apply(at, node, g)) return false;
+        bool kept = tape->slots[node->out->id].mark == CP_WANTED, runs = needs_fill(tape, node);
+        if (tape->watch && runs) tape->watch->rule(tape->watch->user, node, g);
+        if (runs && !rule_apply(at, node, g)) return false;
         if (!kept) {
             tape->slots[node->out->id].grad = NULL;
             drop(tape, g);
         }
-        if (tape->watch) tape->watch->done(tape->watch->user, node, kept);
+        if (tape->watch && runs) tape->watch->done(tape->watch->user, node, kept);
     }
     return true;
 }

@@ -51,6 +51,11 @@ static void rules_that_lead_to_nothing_wanted_are_not_told(void) {
     TEST_ASSERT_NOT_NULL(strstr(traced(loss, &w, 1), "%2     exp        in: 3  out: w 22.17\n"));
 }
 
+static void the_rule_of_a_wanted_value_itself_does_not_run(void) {
+    cp_tensor *x = number("x", 3), *y = cp_exp(tape, x), *loss = cp_square(tape, y);
+    TEST_ASSERT_EQUAL_STRING("%2     square     in: 1  out: %1 40.17\n", traced(loss, &y, 1));
+}
+
 static void a_traced_sweep_leaves_the_tape_as_cp_grad_does(void) {
     cp_tensor *x = number("x", 3), *loss = cp_square(tape, x), *before, *after;
     TEST_ASSERT_TRUE(cp_grad(tape, loss, &x, 1, &before));
@@ -112,6 +117,7 @@ int main(void) {
     RUN_TEST(each_rule_is_a_line_with_what_came_in_and_what_went_out);
     RUN_TEST(what_meets_at_a_fan_out_is_marked_with_the_sum);
     RUN_TEST(rules_that_lead_to_nothing_wanted_are_not_told);
+    RUN_TEST(the_rule_of_a_wanted_value_itself_does_not_run);
     RUN_TEST(a_traced_sweep_leaves_the_tape_as_cp_grad_does);
     RUN_TEST(many_values_are_summed_up);
     RUN_TEST(a_rule_that_fails_ends_its_line);
