@@ -10,8 +10,8 @@ int  sweep(const record *r, int result, const bool *marked, double *grad);
 
 static void ask(const record *r, const char *what, int result, const bool *wanted, const double *marks, const double *grads,
                 int parts) {
-    bool   marked[MOST] = {0};
-    double received[MOST], grad[MOST] = {0};
+    bool   mark_room[MOST + 1] = {true}, *marked = mark_room + 1; /* who reads the mark of input -1 finds one */
+    double received[MOST], grad_room[MOST + 1] = {0}, *grad = grad_room + 1;
     char   text[100];
     mark(r, wanted, marked);
     for (int i = 0; i < r->values; i++) received[i] = marked[i];

@@ -59,7 +59,7 @@ static void newton(cp_tape *tape, int steps) {
             cp_tensor *unit = pair(tape, i == 0, i == 1);
             cp_hvp(tape, f, &xy, &unit, 1, &column[i]);
         }
-        printf("Newton, %d steps: (%6.3f, %6.3f)\n", step, (double)at[0], (double)at[1]);
+        printf("Newton, step %d: (%6.3f, %6.3f)\n", step, (double)at[0], (double)at[1]);
         double a = (double)column[0]->data[0], b = (double)column[1]->data[0], c = (double)column[1]->data[1];
         double p = (double)g->data[0], q = (double)g->data[1], det = a * c - b * b;
         at[0] -= (cp_real)((c * p - b * q) / det); /* minus the inverse of the Hessian times the gradient */
