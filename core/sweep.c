@@ -158,7 +158,8 @@ static bool sweep(cp_at at, cp_tensor *out, cp_tensor *seed) {
         const cp_node *node = tape->nodes[i];
         cp_tensor     *g = tape->slots[node->out->id].grad;
         if (!g) continue;
-        bool kept = tape->slots[node->out->id].mark == CP_WANTED, runs = needs_fill(tape, node);
+        bool kept = tape->slots[node->out->id].mark == CP_WANTED;
+        bool runs = needs_fill(tape, node);
         if (tape->watch && runs) tape->watch->rule(tape->watch->user, node, g);
         if (runs && !rule_apply(at, node, g)) return false;
         if (!kept) {
