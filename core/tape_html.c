@@ -11,7 +11,6 @@
 
 enum {
     MOST_WITH_CELLS = 2000,   /* values of a tape; a longer one is told in numbers alone */
-    PICTURES_A_VALUE = 3,     /* itself, what its gradient is made of */
     CELLS_IN_ALL = 1536 << 10 /* so that a page has at most some 2 MB of them */
 };
 
@@ -219,9 +218,12 @@ static bool write_page(replay *r, FILE *file) {
     return fflush(file) == 0 && !ferror(file);
 }
 
-static size_t cells_of_each(int values) {
-    if (values > MOST_WITH_CELLS) return 0;
-    size_t share = CELLS_IN_ALL / PICTURES_A_VALUE / ((size_t)values + 1);
+/* A picture for each value, and for each input either that of a constant or those of a part and its sum. */
+static size_t cells_of_each(const cp_tape *tape) {
+    size_t pictures = (size_t)tape->value_count + 1;
+    if (tape->value_count > MOST_WITH_CELLS) return 0;
+    for (int i = 0; i < tape->node_count; i++) pictures += 2 * (size_t)tape->nodes[i]->inputs;
+    size_t share = CELLS_IN_ALL / pictures;
     return share < CP_PICTURE_CELLS ? share : CP_PICTURE_CELLS;
 }
 
@@ -245,7 +247,7 @@ static bool put_replay(replay *r, cp_tensor *loss, const cp_tape_page *page) {
 bool(cp_tape_html_with)(cp_at at, FILE *file, cp_tensor *loss, cp_tape_page page) {
     if (!at.tape || !file) return cp_misuse(at, "tape_html", "the %s is NULL", at.tape ? "file" : "tape");
     if (!cp_check(at, "tape_html", 1, &loss)) return false;
-    replay r = {.at = at, .lines = {.known = page.file, .source = page.source}, .cells = cells_of_each(at.tape->value_count)};
+    replay r = {.at = at, .lines = {.known = page.file, .source = page.source}, .cells = cells_of_each(at.tape)};
     bool   fine = find_leaves(&r) && put_replay(&r, loss, &page) && write_page(&r, file);
     free(r.leaves);
     free(r.grads);

@@ -14,8 +14,10 @@ cp_label cp_value_label(const cp_tape *tape, int id) {
 
 cp_label cp_input_label(const cp_tape *tape, const cp_node *node, int i) {
     if (node->ids[i] >= 0) return cp_value_label(tape, node->ids[i]);
+    const cp_tensor *t = node->in[i];
+    if (t->tape == tape && t->id >= 0) return cp_value_label(tape, t->id); /* a value that this op takes as a constant */
     cp_label text;
-    snprintf(text.s, sizeof text.s, "%s", node->in[i]->name ? node->in[i]->name : "constant");
+    snprintf(text.s, sizeof text.s, "%s", t->name ? t->name : "constant");
     return text;
 }
 

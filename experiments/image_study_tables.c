@@ -148,12 +148,9 @@ static cp_table *more_table(const cp_image_study *s) {
 
 double cp_sign_test(int wins, int losses) {
     int    n = wins + losses, least = wins < losses ? wins : losses;
-    double tail = 0, share = 1;
-    for (int k = 0; k < n; k++) share /= 2; /* of each outcome of n coins, then times n over k */
-    for (int k = 0; k <= least; k++) {
-        tail += share;
-        share *= (double)(n - k) / (k + 1);
-    }
+    double tail = 0;
+    for (int k = 0; k <= least; k++) /* n over k, by 2^n: in logarithms, for 2^-n is 0 of some thousand runs */
+        tail += exp(lgamma(n + 1.0) - lgamma(k + 1.0) - lgamma(n - k + 1.0) - n * log(2));
     return 2 * tail < 1 ? 2 * tail : 1;
 }
 

@@ -80,6 +80,8 @@ static cp_tensor *norm(cp_at at, const cp_op *op, cp_tensor *x, cp_tensor *gamma
     cp_tensor *mean = cp_out(at, CP_SHAPE(attr.images, attr.groups)), *rstd = cp_out(at, CP_SHAPE(attr.images, attr.groups));
     cp_tensor *out = cp_out(at, x->shape), *in[] = {x, gamma, beta, mean, rstd};
     if (!mean || !rstd || !out) return NULL;
+    mean->name = "mean";
+    rstd->name = CP_NORM_RSTD;
     const cp_norm_problem p = problem_of(&attr, in);
     if (!cp_kernels()->group_norm(cp_scratch(at), &p, x->data, out->data, mean->data, rstd->data)) return NULL;
     return cp_record_with(at, op, out, &attr, sizeof attr, INPUTS, in);

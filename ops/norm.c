@@ -48,6 +48,7 @@ cp_tensor *(cp_normalize)(cp_at at, cp_tensor *a, cp_axes axes, cp_real eps) {
     cp_tensor     *out = cp_mul(at, s.centered, s.rstd);
     cp_tape_pause(at.tape, was);
     cp_release(at, s.centered);
+    if (s.rstd) s.rstd->name = CP_NORM_RSTD;
     return cp_record_with(at, &cp_op_normalize, out, &given, sizeof given, 2, (cp_tensor *[]){a, s.rstd});
 }
 
@@ -167,6 +168,8 @@ static cp_tensor *batch_norm_training(cp_at at, cp_tensor *x, cp_tensor *gamma, 
     if (!out || !mean || !rstd || !variance || !factors ||
         !cp_kernel_moments(cp_scratch(at), rows, (size_t)c, x->data, mean->data, variance->data))
         return NULL;
+    mean->name = "mean";
+    rstd->name = CP_NORM_RSTD;
     cp_real *scale = factors->data, *shift = scale + c;
     for (int k = 0; k < c; k++) {
         rstd->data[k] = 1 / sqrt(variance->data[k] + eps);

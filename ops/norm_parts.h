@@ -9,6 +9,7 @@
 
 /* The gradient rule for those who look on; xhat is x normalized, and h the gradient at xhat. */
 #define CP_NORM_RULE "x: (h - mean(h) - xhat mean(h xhat)) / sqrt(var + eps) with h = gamma g; gamma: sum g xhat; beta: sum g"
+#define CP_NORM_RSTD "1/sqrt(var+eps)" /* the name of the input that has it */
 #define CP_NORM_WORDS                                                                                                              \
     "From the gradient go its mean and what points along the normalized values, because normalizing undoes both a shift and a "    \
     "stretch; gamma and beta get sums over all that they were applied to."

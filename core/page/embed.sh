@@ -5,12 +5,13 @@ set -eu
 echo "/* Made by the build from $(basename "$2"). */"
 echo "extern const char $1[];"
 echo "const char $1[] ="
-awk -v folder="$(dirname "$2")" '
+text=$(awk -v folder="$(dirname "$2")" '
     /^@include .*@$/ {
         other = folder "/" substr($0, 10, length($0) - 10)
         while ((status = getline line < other) > 0) print line
         if (status < 0) { print "cannot read " other > "/dev/stderr"; exit 1 }
         next
     }
-    { print }' "$2" | od -An -v -to1 | sed 's/ /\\/g; s/^/    "/; s/$/"/'
+    { print }' "$2") # a failure in a pipe would not be noticed
+printf '%s\n' "$text" | od -An -v -to1 | sed 's/ /\\/g; s/^/    "/; s/$/"/'
 echo ";"

@@ -85,10 +85,9 @@ function tellLeaf(replay, value) {
 }
 
 function tellNode(replay, value) {
-  const inputs = value.inputs.filter(input => input !== null), shown = new Set();
-  const figures =
-      inputs.filter(input => !shown.has(nameOf(replay, input)) && shown.add(nameOf(replay, input)))
-          .map(input => figureOf(pictureOf(replay, input), nameOf(replay, input), Number.isInteger(input) ? "" : "a constant"));
+  const inputs = new Set(value.inputs.filter(input => input !== null)); /* different ones may have the same name */
+  const figures = [...inputs].map(
+      input => figureOf(pictureOf(replay, input), nameOf(replay, input), Number.isInteger(input) ? "" : "taken as a constant"));
   return {
     title: `${value.name} = ${madeText(replay, value)}`,
     say: `${value.name} is ${madeText(replay, value)}: ${shortText(value.picture, 40)}.`,
@@ -148,9 +147,10 @@ function tellSum(name, part, earlier) {
 }
 
 function releasedText(replay, rule, value) {
-  const heirs = rule.heirs.map(id => replay.values[id].name), freed = rule.high - rule.after;
+  const heirs = rule.heirs.map(id => replay.values[id].name), freed = rule.high - rule.after,
+        have = heirs.length > 1 ? "have" : "has";
   const fate = rule.kept ? `The gradient of ${value.name} stays: it was asked for.` :
-      heirs.length ? `The gradient of ${value.name} was handed on as it is and lives on as that of ${listText(heirs)}.` :
+      heirs.length ? `The gradient of ${value.name} stays in memory: ${listText(heirs)} ${have} the same.` :
                      `The gradient of ${value.name} is not needed any more and is released.`;
   const memory =
       freed > 0 ? `${bytesText(freed)} are given back, with what the rule made on the way` : "Nothing else is given back";
@@ -183,7 +183,7 @@ function tellRule(replay, rule, before) {
           "div", {class: "row"}, figureOf(before.get(rule.id), "g", `the incoming gradient, of ${value.name}`, true),
           firsts.length ? sign("→") : "", firsts),
       sums,
-      left.length ? paragraph(`${listText(left)} is not asked for and gets nothing.`, "note") : null,
+      left.length ? paragraph(`Nothing is asked for at or behind ${listText(left)}: no gradient goes there.`, "note") : null,
       paragraph(releasedText(replay, rule, value), "note"),
     ],
   };
@@ -200,11 +200,11 @@ function tellEnd(replay, gradients) {
   });
   return {
     title: "The gradients of all leaves",
-    say: `The sweep is over. ${rows.length} gradients are complete.`,
+    say: `The sweep is over. ${countText(rows.length, "gradient is", "gradients are")} complete.`,
     body: [
       paragraph(
           "The sweep is over. This is what cp_grad returns. The values of the forward computation stay in memory until " +
-          "cp_tape_reset."),
+          `cp_tape_reset${replay.values.some(value => value.picture.gone) ? ", but for those that were given back early" : ""}.`),
       element("table", {class: "results"}, element("tbody", {}, rows)),
     ],
   };

@@ -135,16 +135,18 @@ function bytesOfValues(picture, layout) {
 
 /* ---- heat maps ---- */
 
-/* Tiles side by side in about a square, a pixel a cell and one between tiles. A line is broken after `most` cells. */
+/* Tiles side by side in about a square, a pixel a cell and one between tiles. A line is broken after `most` cells, and a tall
+ * matrix into strips of `most` rows. */
 function heatMap(tiles, rows, columns, bytes, most) {
+  const count = tiles * rows * columns, line = tiles === 1 && Math.min(rows, columns) === 1 && count > most;
+  if (tiles === 1 && columns > 1 && rows > Math.max(most, columns)) [tiles, rows] = [Math.ceil(rows / most), most];
   const wide = Math.min(tiles, Math.max(1, Math.round(Math.sqrt(tiles * rows / columns * 1.6)))),
         across = Math.ceil(tiles / Math.ceil(tiles / wide));
-  const line = tiles * rows === 1 && columns > most;
   const width = line ? most : across * (columns + 1) - 1;
-  const height = line ? Math.ceil(columns / most) : Math.ceil(tiles / across) * (rows + 1) - 1;
+  const height = line ? Math.ceil(count / most) : Math.ceil(tiles / across) * (rows + 1) - 1;
   const canvas = element("canvas", {width, height});
   const context = canvas.getContext("2d"), image = context.createImageData(width, height);
-  for (let i = 0; i < tiles * rows * columns; i++) {
+  for (let i = 0; i < count; i++) {
     const tile = Math.floor(i / (rows * columns)), row = Math.floor(i / columns) % rows, column = i % columns;
     const x = line ? i % most : tile % across * (columns + 1) + column;
     const y = line ? Math.floor(i / most) : Math.floor(tile / across) * (rows + 1) + row;

@@ -16,7 +16,9 @@ const ruleStep = new Map(replay.sweep.map((rule, i) => [rule.id, SEED + 1 + i]))
 replay.passed = new Set(values.map((value, id) => id).filter(id => values[id].op && !ruleStep.has(id)));
 replay.sweep.forEach((rule, i) => {
   const above = i ? replay.sweep[i - 1].id : values.length;
-  rule.passed = [...replay.passed].filter(id => id > rule.id && id < above).reverse();
+  rule.passed = [];
+  for (let id = above - 1; id > rule.id; id--)
+    if (replay.passed.has(id)) rule.passed.push(id);
 });
 
 /* The gradients that stand before step s, by id: of values whose rule has run, only those that were asked for. */
@@ -236,7 +238,7 @@ function paint(s) {
                           "backward"));
   page("what").textContent = told.title;
   page("step").replaceChildren(...told.body.flat().filter(Boolean));
-  page("say").textContent = told.say;
+  if (!playing && document.activeElement !== page("slider")) page("say").textContent = told.say; /* the slider tells it itself */
   page("panel").scrollTop = 0;
   if (!shown.graph || (id >= 0 && (id < shown.from || id >= shown.to))) showPart(Math.max(0, id));
   for (const [each, row] of shown.rows) paintRow(each, row, seen, s);
@@ -253,12 +255,12 @@ function go(s) {
   const to = Math.max(0, Math.min(END, s));
   if (to === now) return;
   now = to;
+  if (now === END) play(false);
   paint(now);
   try {
     history.replaceState(null, "", now === END ? "#end" : `#step=${now}`);
   } catch { /* a page from a place without addresses */
   }
-  if (now === END) play(false);
 }
 
 function play(on) {

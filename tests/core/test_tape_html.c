@@ -227,6 +227,27 @@ static void a_recorded_sweep_is_part_of_the_record(void) {
     expect_gradients(loss, &x, 1);
 }
 
+static void a_value_that_an_op_takes_as_a_constant_keeps_its_name(void) {
+    cp_tensor *x = variable(3, "x"), *e = cp_exp(tape, x), *gated = cp_gate(tape, x, e, 0);
+    write_page(sum(gated));
+    TEST_ASSERT_EQUAL_STRING("%1", text(cp_json_at(cp_json_get(value(gated->id), "inputs"), 1), "name"));
+}
+
+static void a_norm_tells_its_statistics_by_name(void) {
+    cp_tensor *x = cp_reshape(tape, variable(12, "x"), CP_SHAPE(3, 4)), *y = cp_layer_norm(tape, x, NULL, NULL, 0);
+    write_page(sum(y));
+    const cp_json *inputs = cp_json_get(value(y->id), "inputs");
+    TEST_ASSERT_EQUAL_STRING("mean", text(cp_json_at(inputs, 3), "name"));
+    TEST_ASSERT_EQUAL_STRING("1/sqrt(var+eps)", text(cp_json_at(inputs, 4), "name"));
+}
+
+static void a_value_that_is_used_often_leaves_the_page_small(void) {
+    cp_tensor *x = variable(500, "x"), *often[2000];
+    for (int i = 0; i < 2000; i++) often[i] = x;
+    write_page(sum(cp_concat(tape, often, 2000, 0)));
+    TEST_ASSERT_LESS_THAN_UINT64(3 << 20, strlen(page));
+}
+
 static void a_loss_that_is_a_leaf_has_no_rules(void) {
     cp_tensor *x = variable(1, "x");
     write_page(x);
@@ -367,6 +388,9 @@ int main(void) {
     RUN_TEST(a_frozen_tape_is_told_for_its_variables);
     RUN_TEST(parameters_are_leaves_and_a_tape_frozen_later_does_not_ask_for_them);
     RUN_TEST(a_recorded_sweep_is_part_of_the_record);
+    RUN_TEST(a_value_that_an_op_takes_as_a_constant_keeps_its_name);
+    RUN_TEST(a_norm_tells_its_statistics_by_name);
+    RUN_TEST(a_value_that_is_used_often_leaves_the_page_small);
     RUN_TEST(a_loss_that_is_a_leaf_has_no_rules);
     RUN_TEST(scalars_empty_tensors_and_values_that_were_given_back_are_told);
     RUN_TEST(a_long_tape_is_told_without_cells_and_stays_small);

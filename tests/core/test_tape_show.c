@@ -158,7 +158,7 @@ static void what_an_op_saved_beside_its_inputs_is_marked(void) {
     expect_line("%2", line);
     snprintf(line, sizeof line, "%%3 cross_entropy () %d %%0 +saved %%0 (1, 2) %%0", size);
     expect_line("%3", line);
-    snprintf(line, sizeof line, "%%4 normalize (1, 2) %d %%0 constant out %%0 (1, 2), constant (1, 1) %%0", 2 * size);
+    snprintf(line, sizeof line, "%%4 normalize (1, 2) %d %%0 1/sqrt(var+eps) out %%0 (1, 2), 1/sqrt(var+eps) (1, 1) %%0", 2 * size);
     expect_line("%4", line);
 }
 

@@ -335,6 +335,7 @@ static void the_sign_test_is_the_binomial_one(void) {
     TEST_ASSERT_TRUE(fabs(cp_sign_test(1, 9) - 22.0 / 1024) < 1e-15);
     TEST_ASSERT_TRUE(fabs(cp_sign_test(8, 2) - 112.0 / 1024) < 1e-15);
     TEST_ASSERT_TRUE(cp_sign_test(1, 0) == 1);
+    TEST_ASSERT_TRUE(cp_sign_test(2000, 2000) == 1);
 }
 
 static void the_paper_knows_its_six_sets(void) {

@@ -119,6 +119,13 @@ def look_closer(page, file):
     check("a click on a value goes to its step", page.ask(STATE)[0] == 1, page.ask(STATE))
     page.ask("document.getElementById('forward').click()")
     check("a button goes a step", page.ask(STATE)[0] == 2, page.ask(STATE))
+    page.ask("document.getElementById('pace').value = '200', document.activeElement.blur()")
+    page.press("Home")
+    page.ask("document.getElementById('say').textContent = ''")
+    page.press(" ")
+    page.wait(STATE + "[0] > 2")
+    check("while it plays, steps are not announced", not page.ask("document.getElementById('say').textContent"))
+    page.press(" ")
     unnamed = page.ask("[...document.querySelectorAll('button, input, select, [role=img], [role=group]')].filter(e => "
                        "!(e.ariaLabel || e.textContent.trim() || e.labels?.length)).map(e => e.outerHTML)")
     check("everything that can be used or seen has a name", not unnamed, unnamed)
