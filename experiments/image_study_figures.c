@@ -3,11 +3,7 @@
 
 #include "experiments/kit/metrics.h"
 
-#include <dirent.h>
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 /* ---- what a picture says of itself ---- */
 
@@ -183,35 +179,6 @@ static bool draw_reliability(cp_image_study *s, int set) {
     if (runs) return cp_study_draw(s->study, figure, name);
     cp_figure_free(figure);
     return true;
-}
-
-/* ---- figures of earlier commands in the same folder ---- */
-
-static bool is_own(const char *name) {
-    return strcmp(name, "boxes") == 0 || strcmp(name, "sweep") == 0 || strncmp(name, "reliability-", 12) == 0 ||
-           strncmp(name, "samples-", 8) == 0;
-}
-
-static bool was_drawn(const cp_image_study *s, const char *name) {
-    char file[300];
-    snprintf(file, sizeof file, "%s.svg", name);
-    if (cp_study_left(s->study, file)) return true;
-    snprintf(file, sizeof file, "%s.png", name);
-    return cp_study_left(s->study, file);
-}
-
-void cp_image_study_clear(const cp_image_study *s) {
-    static const char *const ends[] = {".svg", ".csv", ".png", ".figure.json"};
-    DIR                     *handle = opendir(s->study->run->folder);
-    for (struct dirent *entry; handle && (entry = readdir(handle));)
-        for (int k = 0; k < 4; k++) {
-            char   name[256];
-            size_t length = strlen(entry->d_name), end = strlen(ends[k]);
-            if (length <= end || strcmp(entry->d_name + length - end, ends[k]) != 0) continue;
-            snprintf(name, sizeof name, "%.*s", (int)(length - end), entry->d_name);
-            if (is_own(name) && !was_drawn(s, name)) unlink(cp_run_path(s->study->run, entry->d_name).s);
-        }
-    if (handle) closedir(handle);
 }
 
 bool cp_image_study_draw(cp_image_study *s) {

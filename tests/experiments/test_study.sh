@@ -155,7 +155,7 @@ events() { # folder, event: how often it is in the logs of the runs
         expect_empty "and no longer that it is of the test split" "$(grep "test split" "other/$file")"
     done
     expect_success "words in a report's table are to the left" grep -q '<td class="left">hybrid</td><td>' other/report.html
-    touch other/mine.svg other/boxes-of-mine.svg
+    touch other/samples-mine.png other/reliability-notes.csv other/mine.svg
     expect_success "samples tell of which seed they are" test -s other/samples-gray-3-hybrid-0.png
     study gray.npz $quick --steps 8 --seeds 1 --methods hybrid --labels 1,3 --quiet --out other
     expect_success "with other seeds, they are of the first of these" test -s other/samples-gray-3-hybrid-1.png
@@ -173,9 +173,16 @@ events() { # folder, event: how often it is in the logs of the runs
     study gray.npz $quick --steps 8 --seeds 0-1 --methods hybrid --labels 3 --sweep lambda=1 --quiet --out other
     expect_empty "a sweep has no boxes" "$(ls other/boxes.* other/reliability-* 2>/dev/null)"
     expect_success "of two runs there is an error bar for accuracy and one for ECE" test "$(error_bars other/sweep.svg)" -eq 2
+    touch other/boxes.csv
     study gray.npz $quick --steps 8 --seeds 0 --methods hybrid --labels 3 --sweep lambda=1 --quiet --out other
     expect_success "of one there is none" test "$(error_bars other/sweep.svg)" -eq 0
-    expect_success "what is not the study's own stays" test -e other/mine.svg -a -e other/boxes-of-mine.svg
+    for file in samples-mine.png reliability-notes.csv mine.svg boxes.csv; do
+        expect_success "what the command before has not left stays: $file" test -e "other/$file"
+    done
+    touch beside
+    echo '["../beside", "mine.svg"]' >other/files.json
+    study gray.npz $quick --steps 8 --seeds 0 --methods hybrid --labels 3 --sweep lambda=1 --quiet --out other
+    expect_success "nothing outside of the folder is removed" test -e beside -a ! -e other/mine.svg
 
     # ---- patients ----
 
