@@ -246,7 +246,12 @@ expect 2 "no option --lamda; did you mean lambda?" gray.npz --sweep lamda=1,2 --
 expect 2 "this was for gray-1-hybrid-lambda=x of --sweep" gray.npz --sweep lambda=0,x --out x
 expect 2 "--sweep: no method of --methods softmax,jem reads --lambda" gray.npz --sweep lambda=1,2 --methods softmax,jem --out x
 expect 2 "--lambda is swept, and given as well" gray.npz --sweep lambda=1,2 --lambda 3 --out x
-expect 1 "two runs would both be called gray-1-hybrid-lambda=1.0000000000000000000000000000-0" gray.npz --sweep lambda=1.000000000000000000000000000001,1.000000000000000000000000000002 --out x
+forty=0000000000000000000000000000000000000000
+expect_success "values that differ late are two cases" \
+    test "$(study gray.npz --methods hybrid --labels 1 --seeds 0 --sweep lambda=1.${forty}1,1.${forty}2 --list --out late | wc -l)" -eq 2
+many=$forty$forty$forty$forty
+expect 1 "two runs would both be called gray-1-hybrid-lambda=1.$forty" gray.npz --sweep lambda=1.${many}1,1.${many}2 --out x
+expect 2 "is not one of softmax|jem|hybrid" gray.npz --methods $many --sweep lambda=1,2 --out x
 expect 2 "--depth 12 is not possible" gray.npz --depth 12 --out x
 expect 2 "there is no option --seed; did you mean --seeds" gray.npz --seed 3 --out x
 expect 2 "no data was given" --out x
