@@ -51,6 +51,7 @@ events() { # folder, event: how often it is in the logs of the runs
     expect_empty "when they are done, nothing is left to list" "$(study gray.npz $tiny --out "my list" --list)"
     study gray.npz $tiny --jobs 0 --quiet --out "my list"
     same_tables "xargs comes to the same, with spaces in names too" one "my list"
+    expect_success "--jobs 0 draws samples, too" cmp one/samples-gray-1-hybrid-0.png "my list/samples-gray-1-hybrid-0.png"
     study gray.npz $tiny --quiet --out one
     expect_success "no run is made twice" test "$(events one finish)" -eq 8 -a "$(events one start)" -eq 8
     same_runs "a run of a study is that of couplet train" one/runs/gray-3-hybrid-1 two/runs/gray-3-hybrid-1
@@ -77,6 +78,10 @@ events() { # folder, event: how often it is in the logs of the runs
     expect_empty "nor listed" "$(study gone/gray.npz $tiny --out brought --list 2>/dev/null)"
     mv kept brought/runs/gray-1-softmax-0
     expect 1 "gone/gra.npz is missing; it is left out" gone/gra.npz $tiny --out brought
+    study gone/gray.npz $quick --steps 8 --seeds 0-1 --labels 1-40 --methods softmax,hybrid --jobs 0 --quiet --out brought 2>/dev/null
+    expect_success "boxes have all numbers of labels" grep -q ">40<" brought/boxes.svg
+    study gone/gray.npz $tiny --sweep "lambda=$(seq -s, 101)" --jobs 0 --quiet --out brought 2>/dev/null
+    expect_success "a sweep has all values" grep -q ">101<" brought/sweep.svg
     mkdir gray-1 && cp gray.npz gray-1/gray-2.npz
     study gray-1/gray-2.npz $quick --steps 8 --seeds 0 --methods softmax --labels 1 --quiet --out second
     expect 1 "gray.npz is missing; it is left out" gray-1/gray.npz $tiny --out second
@@ -166,12 +171,12 @@ events() { # folder, event: how often it is in the logs of the runs
     expect_empty "differences to softmax are told of only where it is among the methods" "$(grep "than softmax" other/result.json)"
     cp gray.npz "my data/two, or 2.npz"
     study "my data/two, or 2.npz" $quick --steps 8 --seeds 1 --methods hybrid --labels 1 --samples 0 --quiet --out other
-    expect_empty "figures of other sets are gone" "$(ls other/reliability-gray* other/samples-* 2>/dev/null)"
+    expect_empty "figures of other sets are gone" "$(ls other/reliability-gray* other/samples-gray* 2>/dev/null)"
     expect_success "those of this one are there" test -s other/boxes.svg -a -s "other/reliability-two, or 2.svg"
     expect_success "a name with a comma is one field" grep -q '^"two, or 2",[0-9a-f]*,1,hybrid,1,done,' other/runs.csv
     expect_success "in both files" grep -q '^"two, or 2",1,hybrid,1,0,' other/table.csv
     study gray.npz $quick --steps 8 --seeds 0-1 --methods hybrid --labels 3 --sweep lambda=1 --quiet --out other
-    expect_empty "a sweep has no boxes" "$(ls other/boxes.* other/reliability-* 2>/dev/null)"
+    expect_empty "a sweep has no boxes" "$(ls other/boxes.* other/reliability-two* 2>/dev/null)"
     expect_success "of two runs there is an error bar for accuracy and one for ECE" test "$(error_bars other/sweep.svg)" -eq 2
     touch other/boxes.csv
     study gray.npz $quick --steps 8 --seeds 0 --methods hybrid --labels 3 --sweep lambda=1 --quiet --out other
@@ -226,6 +231,7 @@ events() { # folder, event: how often it is in the logs of the runs
     expect_success "the status is also JSON" test "$(study --status one --json | grep -c '"state": "done"')" -eq 3
     expect 0 "and any option of couplet train" --help
     expect 0 "folder of the study, new or begun; needed" --help
+    expect 0 "tables and figures of what is there" --help
     expect 1 "holds no study" --status elsewhere
     expect 1 "with another --steps" gray.npz $quick --steps 9 --seeds 0-1 --out one --labels 3
     expect 1 "is not empty and holds no study" gray.npz $tiny --out elsewhere
