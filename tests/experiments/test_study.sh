@@ -78,8 +78,8 @@ events() { # folder, event: how often it is in the logs of the runs
     expect_empty "nor listed" "$(study gone/gray.npz $tiny --out brought --list 2>/dev/null)"
     mv kept brought/runs/gray-1-softmax-0
     expect 1 "gone/gra.npz is missing; it is left out" gone/gra.npz $tiny --out brought
-    study gone/gray.npz $quick --steps 8 --seeds 0-1 --labels 1-40 --methods softmax,hybrid --jobs 0 --quiet --out brought 2>/dev/null
-    expect_success "boxes have all numbers of labels" grep -q ">40<" brought/boxes.svg
+    study gone/gray.npz $quick --steps 8 --seeds 0-1 --labels 1-133 --methods softmax,hybrid --jobs 0 --quiet --out brought 2>/dev/null
+    expect_success "boxes have all numbers of labels" grep -q ">133<" brought/boxes.svg
     study gone/gray.npz $tiny --sweep "lambda=$(seq -s, 101)" --jobs 0 --quiet --out brought 2>/dev/null
     expect_success "a sweep has all values" grep -q ">101<" brought/sweep.svg
     mkdir gray-1 && cp gray.npz gray-1/gray-2.npz
