@@ -30,7 +30,6 @@ static int run_planned(cp_image_study *s) {
     s->study = cp_study_new(s->options, "Few labels: accuracy and calibration by method", config);
     if (cp_study_run(s->study) && cp_image_study_draw(s)) {
         cp_image_study_sample(s);
-        cp_image_study_clear(s);
         cp_image_study_tell(s, &s->study->run->status);
     }
     return cp_study_close(s->study);

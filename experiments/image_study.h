@@ -67,7 +67,5 @@ cp_json *cp_image_study_result(const cp_image_study *s, int of_case, int repeat)
 bool cp_image_study_tell(cp_image_study *s, cp_status *status); /* tables, as files too */
 bool cp_image_study_draw(cp_image_study *s);                    /* figures */
 void cp_image_study_sample(cp_image_study *s);                  /* pictures of samples, a run of `couplet generate` each */
-void cp_image_study_clear(
-    const cp_image_study *s); /* removes figures of earlier commands in the folder that this one has not drawn */
 
 #endif

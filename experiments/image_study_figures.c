@@ -3,11 +3,7 @@
 
 #include "experiments/kit/metrics.h"
 
-#include <dirent.h>
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 /* ---- what a picture says of itself ---- */
 
@@ -33,33 +29,23 @@ static heading heading_of(const cp_image_study *s, const char *what, const char 
 
 /* ---- boxes: by method and number of labels ---- */
 
-typedef struct names {
-    char        text[32][24];
-    const char *at[32];
-    int         count;
-} names;
-
-static names label_names(const cp_image_study *s) {
-    names n = {.count = s->label_count < 32 ? s->label_count : 32};
-    for (int i = 0; i < n.count; i++) snprintf(n.text[i], sizeof n.text[i], "%lld", (long long)s->labels[i]);
-    return n;
-}
-
 static void draw_boxes_of(const cp_image_study *s, cp_figure *figure, int set, const char *metric, const char *title) {
-    names names = label_names(s);
-    for (int i = 0; i < names.count; i++) names.at[i] = names.text[i];
+    cp_words names = {0};
+    for (int l = 0; l < s->label_count; l++) cp_words_add(&names, "%lld", (long long)s->labels[l]);
     cp_panel *panel = cp_figure_panel(figure, (cp_panel_config){.title = s->sets[set].title,
                                                                 .x_label = "labels a class",
                                                                 .y_label = title,
-                                                                .x_names = names.at,
+                                                                .x_names = (const char *const *)names.at,
                                                                 .x_name_count = names.count});
-    for (int l = 0; l < names.count; l++)
+    for (int l = 0; l < s->label_count; l++)
         for (int m = 0; m < s->methods.count; m++) {
             const double *each =
                 cp_trials_each(s->study->trials, cp_image_study_case(s, &s->sets[set], s->labels[l], "", s->methods.at[m]),
                                cp_image_study_measure(s, "end", metric).s);
             cp_panel_box(panel, (cp_style){.color = m, .label = s->methods.at[m]}, l, s->seed_count, each, m, s->methods.count);
         }
+    if (names.failed) cp_fail(&s->study->run->status, "not enough memory for a figure");
+    cp_words_free(&names);
 }
 
 static bool draw_boxes(cp_image_study *s) {
@@ -80,15 +66,15 @@ static bool draw_boxes(cp_image_study *s) {
 /* ---- the sweep ---- */
 
 static void draw_sweep_of(const cp_image_study *s, cp_figure *figure, int set, const char *metric, const char *title) {
-    enum { MOST = 100 };
-    double    x[MOST], mean[MOST], sd[MOST];
-    int       n = s->values.count < MOST ? s->values.count : MOST;
+    int       n = s->values.count;
+    double   *x = malloc(3 * (size_t)n * sizeof *x); /* then means, then standard deviations */
     cp_panel *panel = cp_figure_panel(figure, (cp_panel_config){.title = s->sets[set].title,
                                                                 .x_label = s->swept,
                                                                 .y_label = title,
                                                                 .x_names = (const char *const *)s->values.at,
                                                                 .x_name_count = n});
-    for (int l = 0; l < s->label_count; l++)
+    if (!x) cp_fail(&s->study->run->status, "not enough memory for a figure");
+    for (int l = 0; x && l < s->label_count; l++)
         for (int m = 0; m < s->methods.count; m++) {
             char label[80];
             snprintf(label, sizeof label, "%s, %lld label%s", s->methods.at[m], (long long)s->labels[l],
@@ -97,10 +83,11 @@ static void draw_sweep_of(const cp_image_study *s, cp_figure *figure, int set, c
                 cp_mean_sd found = cp_trials_mean_sd(
                     s->study->trials, cp_image_study_case(s, &s->sets[set], s->labels[l], s->values.at[v], s->methods.at[m]),
                     cp_image_study_measure(s, "end", metric).s);
-                x[v] = v, mean[v] = found.mean, sd[v] = found.sd;
+                x[v] = v, x[n + v] = found.mean, x[2 * n + v] = found.sd;
             }
-            cp_panel_line(panel, (cp_style){.color = l * s->methods.count + m, .label = label}, n, x, mean, sd);
+            cp_panel_line(panel, (cp_style){.color = l * s->methods.count + m, .label = label}, n, x, x + n, x + 2 * n);
         }
+    free(x);
 }
 
 static bool draw_sweep(cp_image_study *s) {
@@ -183,35 +170,6 @@ static bool draw_reliability(cp_image_study *s, int set) {
     if (runs) return cp_study_draw(s->study, figure, name);
     cp_figure_free(figure);
     return true;
-}
-
-/* ---- figures of earlier commands in the same folder ---- */
-
-static bool is_own(const char *name) {
-    return strcmp(name, "boxes") == 0 || strcmp(name, "sweep") == 0 || strncmp(name, "reliability-", 12) == 0 ||
-           strncmp(name, "samples-", 8) == 0;
-}
-
-static bool was_drawn(const cp_image_study *s, const char *name) {
-    char file[300];
-    snprintf(file, sizeof file, "%s.svg", name);
-    if (cp_study_left(s->study, file)) return true;
-    snprintf(file, sizeof file, "%s.png", name);
-    return cp_study_left(s->study, file);
-}
-
-void cp_image_study_clear(const cp_image_study *s) {
-    static const char *const ends[] = {".svg", ".csv", ".png", ".figure.json"};
-    DIR                     *handle = opendir(s->study->run->folder);
-    for (struct dirent *entry; handle && (entry = readdir(handle));)
-        for (int k = 0; k < 4; k++) {
-            char   name[256];
-            size_t length = strlen(entry->d_name), end = strlen(ends[k]);
-            if (length <= end || strcmp(entry->d_name + length - end, ends[k]) != 0) continue;
-            snprintf(name, sizeof name, "%.*s", (int)(length - end), entry->d_name);
-            if (is_own(name) && !was_drawn(s, name)) unlink(cp_run_path(s->study->run, entry->d_name).s);
-        }
-    if (handle) closedir(handle);
 }
 
 bool cp_image_study_draw(cp_image_study *s) {

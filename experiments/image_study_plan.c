@@ -166,8 +166,8 @@ int cp_image_study_case(const cp_image_study *s, const cp_study_set *set, int64_
 static void add_case(cp_image_study *s, const cp_study_set *set, int64_t labels, const char *value, const char *method) {
     cp_study_case *c = &s->of[s->case_count];
     *c = (cp_study_case){.study = s, .set = set, .labels = labels, .method = method, .value = value};
-    int used = snprintf(c->name, sizeof c->name, "%s-%lld-%s", set->name, (long long)labels, method);
-    if (*value) snprintf(c->name + used, sizeof c->name - (size_t)used, "-%s=%.30s", s->swept, value);
+    snprintf(c->name, sizeof c->name, "%s-%lld-%s%s%s%s%s", set->name, (long long)labels, method, *value ? "-" : "",
+             *value ? s->swept : "", *value ? "=" : "", value);
     s->cases[s->case_count++] = (cp_case){.name = c->name, .is = c, .as_found = set->missing};
 }
 

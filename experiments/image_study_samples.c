@@ -38,8 +38,7 @@ static void copy(const cp_image_study *s, const cp_runs *runs, int i, const char
     char     from[1100], to[300];
     snprintf(from, sizeof from, "%s/samples.%s", cp_runs_at(runs, i).s, end);
     snprintf(to, sizeof to, "%s.%s", runs->at[i].group, end);
-    if (cp_file_read(from, SIZE_MAX, &bytes, NULL) &&
-        cp_file_write(cp_run_path(s->study->run, to).s, bytes.data, bytes.size, NULL) && strcmp(end, "png") == 0)
+    if (cp_file_read(from, SIZE_MAX, &bytes, NULL) && cp_file_write(cp_run_path(s->study->run, to).s, bytes.data, bytes.size, NULL))
         cp_study_leave(s->study, to);
     cp_bytes_free(&bytes);
 }

@@ -189,7 +189,7 @@ static cp_table *difference_table(const cp_image_study *s) {
     for (int i = 0; i < s->case_count; i++) {
         const cp_study_case *c = &s->of[i];
         int                  of_base = cp_image_study_case(s, c->set, c->labels, c->value, "softmax");
-        if (i == of_base) continue;
+        if (of_base < 0 || i == of_base) continue; /* where softmax has other cases, there is none to compare with */
         begin_row(s, t, i);
         put_difference(s, t, i, of_base, "end", "accuracy");
         put_difference(s, t, i, of_base, "end", "ece");

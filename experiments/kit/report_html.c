@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -61,25 +62,28 @@ static void put_command(cp_bytes *out, const cp_report_run *run) {
 
 /* ---- tables ---- */
 
-static void put_row(cp_bytes *out, const cp_json *cells, const char *tag, const cp_table *table) {
-    char left[20];
-    int  column = 0;
+static void put_row(cp_bytes *out, const cp_json *cells, const char *tag, const cp_table_look *look, size_t columns) {
+    char   left[20];
+    size_t column = 0; /* a row from outside may have more */
     snprintf(left, sizeof left, "%s class=\"left\"", tag);
     cp_svg_put(out, "<tr>");
     for (const cp_json *c = cells ? cells->first : NULL; c; c = c->next, column++)
-        cp_html_tag(out, column && cp_table_has_words(table, column) ? left : tag, c->text ? c->text : "");
+        cp_html_tag(out, column && column < columns && look[column].words ? left : tag, c->text ? c->text : "");
     cp_svg_put(out, "</tr>\n");
 }
 
 static void put_table(cp_bytes *out, const cp_json *json) {
-    const cp_json *rows = cp_json_get(json, "rows");
+    const cp_json *titles = cp_json_get(json, "columns"), *rows = cp_json_get(json, "rows");
     cp_table      *table = cp_table_new(0);
     cp_table_read(table, json);
+    cp_table_look *look = cp_table_looks(table);
+    size_t         columns = look ? titles->count : 0;
     cp_svg_put(out, "<div class=\"wide\"><table>\n<thead>");
-    put_row(out, cp_json_get(json, "columns"), "th", table);
+    put_row(out, titles, "th", look, columns);
     cp_svg_put(out, "</thead><tbody>\n");
-    for (const cp_json *row = rows ? rows->first : NULL; row; row = row->next) put_row(out, row, "td", table);
+    for (const cp_json *row = rows ? rows->first : NULL; row; row = row->next) put_row(out, row, "td", look, columns);
     cp_svg_put(out, "</tbody></table></div>\n");
+    free(look);
     cp_table_free(table);
 }
 

@@ -4,6 +4,9 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#define FILES "files.json"
 
 static cp_study_way way_of(const cp_options *o, const cp_trials_config *config) {
     bool study = cp_options_command(o)->study;
@@ -89,7 +92,7 @@ void cp_study_leave(cp_study *study, const char *file) {
     cp_bytes_append(&study->parts->files, file, strlen(file) + 1);
 }
 
-bool cp_study_left(const cp_study *study, const char *file) {
+static bool has_left(const cp_study *study, const char *file) {
     size_t at = 0;
     for (const char *left; (left = next_text(&study->parts->files, &at));)
         if (strcmp(left, file) == 0) return true;
@@ -97,12 +100,32 @@ bool cp_study_left(const cp_study *study, const char *file) {
 }
 
 bool cp_study_draw(cp_study *study, cp_figure *figure, const char *name) {
-    char file[300];
-    bool fine = cp_figure_save(figure, cp_run_path(study->run, name).s, &study->run->status);
-    snprintf(file, sizeof file, "%s.svg", name);
-    if (fine) cp_study_leave(study, file);
+    static const char *const ends[] = {"svg", "csv", "figure.json"};
+    bool                     fine = cp_figure_save(figure, cp_run_path(study->run, name).s, &study->run->status);
+    for (int i = 0; fine && i < 3; i++) {
+        char file[300];
+        snprintf(file, sizeof file, "%s.%s", name, ends[i]);
+        cp_study_leave(study, file);
+    }
     cp_figure_free(figure);
     return fine;
+}
+
+/* Removes what the command before has left and this one has not, and nothing else: a user's files may lie beside them. */
+static bool replace_files(cp_study *study) {
+    cp_run_name    path = cp_run_path(study->run, FILES);
+    cp_json       *before = cp_json_read(path.s, NULL);
+    cp_json_writer w = {.pretty = true};
+    size_t         at = 0;
+    for (const cp_json *file = before ? before->first : NULL; file; file = file->next) {
+        const char *name = cp_json_string(file, "");
+        if (!strchr(name, '/') && !has_left(study, name)) unlink(cp_run_path(study->run, name).s);
+    }
+    cp_json_free(before);
+    cp_json_put_array(&w, NULL);
+    for (const char *name; (name = next_text(&study->parts->files, &at));) cp_json_put_string(&w, NULL, name);
+    cp_json_put_end(&w);
+    return cp_json_writer_save(&w, path.s, &study->run->status);
 }
 
 void cp_study_table(cp_study *study, const char *key, cp_table *table) {
@@ -212,7 +235,8 @@ static void tell_folder(const cp_run *run, const cp_study_parts *p) {
     int    others = p->runs ? cp_runs_others(p->runs) : 0;
     size_t at = 0;
     fprintf(file, "%sResults: %s/ (result.json", run->json ? "" : "\n", run->folder);
-    for (const char *name; (name = next_text(&p->files, &at));) fprintf(file, ", %s", name);
+    for (const char *name; (name = next_text(&p->files, &at));)
+        if (!strstr(name, ".figure.json")) fprintf(file, ", %s", name); /* those are for reports */
     fprintf(file, ")\n");
     if (others)
         fprintf(file, "%d more run%s of other commands there %s not in the tables, which are of what this command asks for.\n",
@@ -229,7 +253,7 @@ static void finish(cp_study *study) {
     cp_json_put_end(w);
     if (p->said.failed || p->notes.failed || p->files.failed) cp_fail(&run->status, "not enough memory for the result");
     if (!run->quiet && !run->json) print_result(p);
-    if (!cp_run_finish(run, w)) return;
+    if (!cp_run_finish(run, w) || (run->renewed && !replace_files(study))) return;
     if (!run->quiet) tell_folder(run, p);
     fail_diverged(study);
 }

@@ -58,12 +58,12 @@ void cp_study_print_notes(const cp_study *study, FILE *file, const char *before)
  * a measure, as "table". */
 void cp_study_table(cp_study *study, const char *key, cp_table *table);
 
-/* Saves a figure as NAME.svg and NAME.csv in the folder, and frees it. */
+/* Saves a figure as NAME.svg, NAME.csv and NAME.figure.json in the folder, and frees it. */
 bool cp_study_draw(cp_study *study, cp_figure *figure, const char *name);
 
-/* Tells of a file in the folder that is written otherwise, and whether this study has told of one: "boxes.svg". */
+/* Tells of a file in the folder that is written otherwise: "table.txt". Where the trials are runs of their own, another command
+ * that makes tables in the folder removes it, unless it leaves one of that name, too. */
 void cp_study_leave(cp_study *study, const char *file);
-bool cp_study_left(const cp_study *study, const char *file);
 
 /* The folder of a trial that is a run of its own. */
 cp_runs_path cp_study_run_folder(const cp_study *study, int of_case, int repeat);

@@ -48,7 +48,7 @@ static bool lacks_data(const cp_runs *r) {
     return false;
 }
 
-/* --jobs 0: nothing is made but tables of what is there. */
+/* --jobs 0: no run is made, only tables and figures of those that are there. */
 static bool is_for_tables(const cp_study_parts *p) {
     return cp_option_given(p->options, "jobs") && cp_option_int(p->options, "jobs") == 0 && !cp_option_flag(p->options, "list") &&
            !cp_option_given(p->options, "slurm");

@@ -79,24 +79,21 @@ static int width_of(const char *text) {
     return width;
 }
 
-static int column_width(const cp_table *t, int column) {
-    int width = 0;
-    for (int i = column; i < t->count; i += t->columns) {
-        int own = width_of(t->cell[i]);
-        width = own > width ? own : width;
+cp_table_look *cp_table_looks(const cp_table *t) {
+    cp_table_look *look = t && t->columns > 0 ? calloc((size_t)t->columns, sizeof *look) : NULL;
+    for (int c = 0; look && c < t->columns; c++) {
+        bool words = false, numbers = false;
+        for (int i = c; i < t->count; i += t->columns) {
+            const char *cell = t->cell[i];
+            int         width = width_of(cell);
+            look[c].width = width > look[c].width ? width : look[c].width;
+            if (i == c) continue; /* the title */
+            numbers = numbers || isdigit((unsigned char)cell[*cell == '+' || *cell == '-']);
+            words = words || (*cell && strcmp(cell, "-") != 0);
+        }
+        look[c].words = c == 0 || (words && !numbers);
     }
-    return width;
-}
-
-bool cp_table_has_words(const cp_table *t, int column) {
-    bool words = false;
-    if (!t) return column == 0;
-    for (int i = column + t->columns; i < t->count; i += t->columns) {
-        const char *c = t->cell[i];
-        if (isdigit((unsigned char)c[*c == '+' || *c == '-'])) return column == 0;
-        words = words || (*c && strcmp(c, "-") != 0);
-    }
-    return words || column == 0;
+    return look;
 }
 
 static void print_cell(FILE *file, const char *text, int pad, bool left, bool last) {
@@ -108,21 +105,22 @@ static void print_rule(FILE *file, int width) {
 }
 
 void cp_table_print(const cp_table *t, FILE *file) {
-    if (!t || t->columns < 1) return;
-    for (int i = 0; i < t->count; i++) {
+    cp_table_look *look = cp_table_looks(t);
+    for (int i = 0; look && i < t->count; i++) {
         int  column = i % t->columns;
         bool last = column == t->columns - 1 || i == t->count - 1;
         fputs(column ? "  " : "", file);
-        print_cell(file, t->cell[i], column_width(t, column) - width_of(t->cell[i]), cp_table_has_words(t, column), last);
+        print_cell(file, t->cell[i], look[column].width - width_of(t->cell[i]), look[column].words, last);
         if (last) fputc('\n', file);
         if (i == t->columns - 1) {
             for (int c = 0; c < t->columns; c++) {
                 fputs(c ? "  " : "", file);
-                print_rule(file, column_width(t, c));
+                print_rule(file, look[c].width);
             }
             fputc('\n', file);
         }
     }
+    free(look);
 }
 
 void cp_csv_text(FILE *file, const char *text) {
@@ -148,9 +146,10 @@ static void print_latex_cell(FILE *file, const char *text) {
 }
 
 void cp_table_latex(const cp_table *t, FILE *file) {
-    if (!t || t->columns < 1) return;
+    cp_table_look *look = cp_table_looks(t);
+    if (!look) return;
     fputs("% needs \\usepackage{booktabs}\n\\begin{tabular}{", file);
-    for (int c = 0; c < t->columns; c++) fputc(cp_table_has_words(t, c) ? 'l' : 'r', file);
+    for (int c = 0; c < t->columns; c++) fputc(look[c].words ? 'l' : 'r', file);
     fputs("}\n\\toprule\n", file);
     for (int i = 0; i < t->count; i++) {
         bool last = i % t->columns == t->columns - 1 || i == t->count - 1;
@@ -159,6 +158,7 @@ void cp_table_latex(const cp_table *t, FILE *file) {
         if (i == t->columns - 1) fputs("\\midrule\n", file);
     }
     fputs("\\bottomrule\n\\end{tabular}\n", file);
+    free(look);
 }
 
 void cp_table_put(const cp_table *t, cp_json_writer *w, const char *key) {

@@ -31,7 +31,13 @@ void cp_table_text(cp_table *table, const char *format, ...) __attribute__((form
 void cp_table_mean_sd(cp_table *table, double mean, double sd, int decimals); /* "97.68 (0.61)", "97.68" without an sd, "-" */
 void cp_table_number(cp_table *table, double value, int decimals);            /* not finite: "-" */
 
-bool cp_table_has_words(const cp_table *table, int column); /* no cell begins with a number; of the first it is always said */
+/* How its columns are shown, by column; to be freed. NULL: no memory, or no table. */
+typedef struct cp_table_look {
+    int  width; /* of the widest cell, in characters */
+    bool words; /* to the left: no cell begins with a number; of the first column it is always said */
+} cp_table_look;
+cp_table_look *cp_table_looks(const cp_table *table);
+
 void cp_table_print(const cp_table *table, FILE *file);
 void cp_table_latex(const cp_table *table, FILE *file); /* a tabular with booktabs' rules */
 

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static const cp_option table[] = {
     {.name = "rate", .kind = CP_OPTION_REAL, .fallback = "0.001", .least = 0, .most = 10, .help = "learning rate"},
@@ -249,6 +250,26 @@ static void columns_of_words_are_to_the_left(void) {
     cp_table_free(t);
 }
 
+static void a_table_of_30000_rows_is_printed_in_seconds(void) {
+    char     *text = NULL;
+    size_t    size;
+    FILE     *file = open_memstream(&text, &size);
+    cp_table *t = cp_table_new(3, "set", "method", "accuracy, %");
+    for (int i = 0; i < 30000; i++) {
+        cp_table_text(t, "%d", i);
+        cp_table_text(t, i < 29999 ? "jem" : "hybrid");
+        cp_table_number(t, i, 1);
+    }
+    clock_t start = clock();
+    cp_table_print(t, file);
+    fclose(file);
+    TEST_ASSERT_TRUE((double)(clock() - start) / CLOCKS_PER_SEC < 5); /* far less than one; when quadratic, twenty */
+    TEST_ASSERT_NOT_NULL(strstr(text, "\n0      jem             0.0\n1      jem             1.0\n"));
+    TEST_ASSERT_NOT_NULL(strstr(text, "\n29999  hybrid      29999.0\n"));
+    free(text);
+    cp_table_free(t);
+}
+
 static void a_text_is_quoted_where_csv_needs_it(void) {
     char  *text = NULL;
     size_t size;
@@ -450,6 +471,7 @@ int main(void) {
     RUN_TEST(help_wins_over_everything_and_lists_every_option);
     RUN_TEST(tables_align_their_columns);
     RUN_TEST(columns_of_words_are_to_the_left);
+    RUN_TEST(a_table_of_30000_rows_is_printed_in_seconds);
     RUN_TEST(a_text_is_quoted_where_csv_needs_it);
     RUN_TEST(tables_are_also_latex);
     RUN_TEST(options_are_handed_on_and_a_study_has_its_own);

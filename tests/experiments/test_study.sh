@@ -51,6 +51,7 @@ events() { # folder, event: how often it is in the logs of the runs
     expect_empty "when they are done, nothing is left to list" "$(study gray.npz $tiny --out "my list" --list)"
     study gray.npz $tiny --jobs 0 --quiet --out "my list"
     same_tables "xargs comes to the same, with spaces in names too" one "my list"
+    expect_success "--jobs 0 draws samples, too" cmp one/samples-gray-1-hybrid-0.png "my list/samples-gray-1-hybrid-0.png"
     study gray.npz $tiny --quiet --out one
     expect_success "no run is made twice" test "$(events one finish)" -eq 8 -a "$(events one start)" -eq 8
     same_runs "a run of a study is that of couplet train" one/runs/gray-3-hybrid-1 two/runs/gray-3-hybrid-1
@@ -77,6 +78,10 @@ events() { # folder, event: how often it is in the logs of the runs
     expect_empty "nor listed" "$(study gone/gray.npz $tiny --out brought --list 2>/dev/null)"
     mv kept brought/runs/gray-1-softmax-0
     expect 1 "gone/gra.npz is missing; it is left out" gone/gra.npz $tiny --out brought
+    study gone/gray.npz $quick --steps 8 --seeds 0-1 --labels 1-133 --methods softmax,hybrid --jobs 0 --quiet --out brought 2>/dev/null
+    expect_success "boxes have all numbers of labels" grep -q ">133<" brought/boxes.svg
+    study gone/gray.npz $tiny --sweep "lambda=$(seq -s, 101)" --jobs 0 --quiet --out brought 2>/dev/null
+    expect_success "a sweep has all values" grep -q ">101<" brought/sweep.svg
     mkdir gray-1 && cp gray.npz gray-1/gray-2.npz
     study gray-1/gray-2.npz $quick --steps 8 --seeds 0 --methods softmax --labels 1 --quiet --out second
     expect 1 "gray.npz is missing; it is left out" gray-1/gray.npz $tiny --out second
@@ -155,7 +160,7 @@ events() { # folder, event: how often it is in the logs of the runs
         expect_empty "and no longer that it is of the test split" "$(grep "test split" "other/$file")"
     done
     expect_success "words in a report's table are to the left" grep -q '<td class="left">hybrid</td><td>' other/report.html
-    touch other/mine.svg other/boxes-of-mine.svg
+    touch other/samples-mine.png other/reliability-notes.csv other/mine.svg
     expect_success "samples tell of which seed they are" test -s other/samples-gray-3-hybrid-0.png
     study gray.npz $quick --steps 8 --seeds 1 --methods hybrid --labels 1,3 --quiet --out other
     expect_success "with other seeds, they are of the first of these" test -s other/samples-gray-3-hybrid-1.png
@@ -166,16 +171,23 @@ events() { # folder, event: how often it is in the logs of the runs
     expect_empty "differences to softmax are told of only where it is among the methods" "$(grep "than softmax" other/result.json)"
     cp gray.npz "my data/two, or 2.npz"
     study "my data/two, or 2.npz" $quick --steps 8 --seeds 1 --methods hybrid --labels 1 --samples 0 --quiet --out other
-    expect_empty "figures of other sets are gone" "$(ls other/reliability-gray* other/samples-* 2>/dev/null)"
+    expect_empty "figures of other sets are gone" "$(ls other/reliability-gray* other/samples-gray* 2>/dev/null)"
     expect_success "those of this one are there" test -s other/boxes.svg -a -s "other/reliability-two, or 2.svg"
     expect_success "a name with a comma is one field" grep -q '^"two, or 2",[0-9a-f]*,1,hybrid,1,done,' other/runs.csv
     expect_success "in both files" grep -q '^"two, or 2",1,hybrid,1,0,' other/table.csv
     study gray.npz $quick --steps 8 --seeds 0-1 --methods hybrid --labels 3 --sweep lambda=1 --quiet --out other
-    expect_empty "a sweep has no boxes" "$(ls other/boxes.* other/reliability-* 2>/dev/null)"
+    expect_empty "a sweep has no boxes" "$(ls other/boxes.* other/reliability-two* 2>/dev/null)"
     expect_success "of two runs there is an error bar for accuracy and one for ECE" test "$(error_bars other/sweep.svg)" -eq 2
+    touch other/boxes.csv
     study gray.npz $quick --steps 8 --seeds 0 --methods hybrid --labels 3 --sweep lambda=1 --quiet --out other
     expect_success "of one there is none" test "$(error_bars other/sweep.svg)" -eq 0
-    expect_success "what is not the study's own stays" test -e other/mine.svg -a -e other/boxes-of-mine.svg
+    for file in samples-mine.png reliability-notes.csv mine.svg boxes.csv; do
+        expect_success "what the command before has not left stays: $file" test -e "other/$file"
+    done
+    touch beside
+    echo '["../beside", "mine.svg"]' >other/files.json
+    study gray.npz $quick --steps 8 --seeds 0 --methods hybrid --labels 3 --sweep lambda=1 --quiet --out other
+    expect_success "nothing outside of the folder is removed" test -e beside -a ! -e other/mine.svg
 
     # ---- patients ----
 
@@ -219,6 +231,7 @@ events() { # folder, event: how often it is in the logs of the runs
     expect_success "the status is also JSON" test "$(study --status one --json | grep -c '"state": "done"')" -eq 3
     expect 0 "and any option of couplet train" --help
     expect 0 "folder of the study, new or begun; needed" --help
+    expect 0 "tables and figures of what is there" --help
     expect 1 "holds no study" --status elsewhere
     expect 1 "with another --steps" gray.npz $quick --steps 9 --seeds 0-1 --out one --labels 3
     expect 1 "is not empty and holds no study" gray.npz $tiny --out elsewhere
@@ -239,7 +252,12 @@ expect 2 "no option --lamda; did you mean lambda?" gray.npz --sweep lamda=1,2 --
 expect 2 "this was for gray-1-hybrid-lambda=x of --sweep" gray.npz --sweep lambda=0,x --out x
 expect 2 "--sweep: no method of --methods softmax,jem reads --lambda" gray.npz --sweep lambda=1,2 --methods softmax,jem --out x
 expect 2 "--lambda is swept, and given as well" gray.npz --sweep lambda=1,2 --lambda 3 --out x
-expect 1 "two runs would both be called gray-1-hybrid-lambda=1.0000000000000000000000000000-0" gray.npz --sweep lambda=1.000000000000000000000000000001,1.000000000000000000000000000002 --out x
+forty=0000000000000000000000000000000000000000
+expect_success "values that differ late are two cases" \
+    test "$(study gray.npz --methods hybrid --labels 1 --seeds 0 --sweep lambda=1.${forty}1,1.${forty}2 --list --out late | wc -l)" -eq 2
+many=$forty$forty$forty$forty
+expect 1 "two runs would both be called gray-1-hybrid-lambda=1.$forty" gray.npz --sweep lambda=1.${many}1,1.${many}2 --out x
+expect 2 "is not one of softmax|jem|hybrid" gray.npz --methods $many --sweep lambda=1,2 --out x
 expect 2 "--depth 12 is not possible" gray.npz --depth 12 --out x
 expect 2 "there is no option --seed; did you mean --seeds" gray.npz --seed 3 --out x
 expect 2 "no data was given" --out x
