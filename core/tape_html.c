@@ -128,24 +128,23 @@ static const cp_tensor *owner(const cp_tensor *t) {
     return t->base ? t->base : t;
 }
 
-/* A gradient that was handed on as it is lives on as that of other values. */
-static void put_heirs(replay *r, int id) {
-    const cp_tape *tape = r->at.tape;
+/* A gradient that was handed on as it is lives on as that of inputs, or of values that had it before. */
+static void put_heirs(replay *r, const cp_node *node) {
+    cp_json_put_bool(&r->w, "released", !owner(r->g)->data);
     cp_json_put_array(&r->w, "heirs");
-    for (int other = 0; other < tape->value_count; other++) {
-        const cp_tensor *grad = tape->slots[other].grad;
-        if (other != id && grad && owner(grad) == owner(r->g)) cp_json_put_integer(&r->w, NULL, other);
+    for (int i = 0; i < node->inputs; i++) {
+        const cp_tensor *grad = node->ids[i] >= 0 ? r->at.tape->slots[node->ids[i]].grad : NULL;
+        if (grad && owner(grad) == owner(r->g)) cp_json_put_integer(&r->w, NULL, node->ids[i]);
     }
     cp_json_put_end(&r->w);
 }
 
-static void see_done(void *user, const cp_node *node, bool kept) {
+static void see_done(void *user, const cp_node *node) {
     replay *r = user;
     cp_json_put_end(&r->w); /* of the parts */
     cp_json_put_integer(&r->w, "high", (int64_t)r->high);
     cp_json_put_integer(&r->w, "after", (int64_t)cp_tape_bytes(r->at.tape));
-    cp_json_put_bool(&r->w, "kept", kept);
-    put_heirs(r, node->out->id);
+    put_heirs(r, node);
     cp_json_put_end(&r->w);
 }
 

@@ -43,7 +43,7 @@ typedef struct cp_watch {
     void (*rule)(void *user, const cp_node *node, const cp_tensor *g);           /* about to run; g is complete */
     void (*part)(void *user, const cp_node *node, int i, const cp_tensor *part); /* what it gave for input i */
     void (*sum)(void *user, const cp_node *node, int i, const cp_tensor *sum);   /* the gradient of input i with this part */
-    void (*done)(void *user, const cp_node *node, bool kept); /* what only this rule needed was given back; g too unless kept */
+    void (*done)(void *user, const cp_node *node);                               /* what only this rule needed was given back */
 } cp_watch;
 
 struct cp_tape {

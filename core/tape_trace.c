@@ -29,9 +29,9 @@ static void tell_sum(void *user, const cp_node *node, int i, const cp_tensor *su
     if (t->added) fprintf(t->file, " = %s", cp_values_text(sum).s);
 }
 
-static void tell_done(void *user, const cp_node *node, bool kept) {
+static void tell_done(void *user, const cp_node *node) {
     trace *t = user;
-    (void)node, (void)kept;
+    (void)node;
     t->open = false;
     fprintf(t->file, "\n");
 }

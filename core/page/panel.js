@@ -149,9 +149,9 @@ function tellSum(name, part, earlier) {
 function releasedText(replay, rule, value) {
   const heirs = rule.heirs.map(id => replay.values[id].name), freed = rule.high - rule.after,
         have = heirs.length > 1 ? "have" : "has";
-  const fate = rule.kept ? `The gradient of ${value.name} stays: it was asked for.` :
-      heirs.length ? `The gradient of ${value.name} stays in memory: ${listText(heirs)} ${have} the same.` :
-                     `The gradient of ${value.name} is not needed any more and is released.`;
+  const fate = rule.released ?
+      `The gradient of ${value.name} is not needed any more and is released.` :
+      `The gradient of ${value.name} stays in memory: ${listText(heirs) || "another value"} ${have} the same.`;
   const memory =
       freed > 0 ? `${bytesText(freed)} are given back, with what the rule made on the way` : "Nothing else is given back";
   return `${fate} ${memory}; ${bytesText(rule.after)} stay in use.`;

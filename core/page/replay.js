@@ -21,7 +21,7 @@ replay.sweep.forEach((rule, i) => {
     if (replay.passed.has(id)) rule.passed.push(id);
 });
 
-/* The gradients that stand before step s, by id: of values whose rule has run, only those that were asked for. */
+/* The gradients that stand before step s, by id: those of values whose rule has not run. */
 function gradientsBefore(s) {
   const standing = new Map();
   if (s > SEED) standing.set(replay.loss, replay.seed);
@@ -31,7 +31,7 @@ function gradientsBefore(s) {
 
 function applyRule(rule, standing) {
   for (const part of rule.parts) standing.set(values[rule.id].inputs[part.input], part.sum ?? part.picture);
-  if (!rule.kept) standing.delete(rule.id);
+  standing.delete(rule.id);
 }
 
 /* What the gradient of a value came to be, which is told in the listing also after its release. */
