@@ -231,7 +231,7 @@ static bool put_replay(replay *r, cp_tensor *loss, const cp_tape_page *page) {
     const char *file = r->at.file ? r->at.file : "a program";
     cp_text     title;
     while (strncmp(file, "../", 3) == 0) file += 3;
-    snprintf(title.s, sizeof title.s, "The tape of %.60s:%d", file, r->at.line);
+    snprintf(title.s, sizeof title.s, "The tape of %s:%d", cp_label_of(file).s, r->at.line);
     cp_json_put_object(&r->w, NULL);
     cp_json_put_string(&r->w, "title", page->title ? page->title : title.s);
     cp_json_put_string(&r->w, "number", sizeof(cp_real) == sizeof(float) ? "float" : "double");

@@ -311,6 +311,26 @@ static void names_cannot_break_out_of_the_page(void) {
     TEST_ASSERT_EQUAL_INT(4, plain);
 }
 
+/* The text as a name, as that of a source file and as a line of it. */
+static void expect_cut_between_characters(const char *text_of_all) {
+    FILE      *file = tmpfile();
+    cp_tensor *y = (cp_exp)((cp_at){tape, "line.c", 1}, variable(1, text_of_all));
+    TEST_ASSERT_TRUE((cp_tape_html_with)((cp_at){tape, text_of_all, 1}, file, y, (cp_tape_page){NULL, "line.c", text_of_all}));
+    read_replay(file);
+    TEST_ASSERT_EQUAL_INT(0, occurrences("\xEF\xBF\xBD"));
+    TEST_ASSERT_GREATER_THAN_UINT64(190, strlen(text(value(y->id), "source")));
+    cp_json_free(replay);
+    free(page);
+    page = NULL, replay = NULL;
+}
+
+static void what_is_too_long_is_cut_between_characters(void) {
+    char accents[402] = "e";
+    for (size_t i = 1; i < 401; i += 2) memcpy(accents + i, "\xC3\xA9", 2);
+    expect_cut_between_characters(accents);
+    expect_cut_between_characters(accents + 1); /* wherever the cut is, it is once within a character */
+}
+
 static void a_page_needs_nothing_from_elsewhere(void) {
     write_page(sum(variable(2, "x")));
     TEST_ASSERT_EQUAL_INT(0, occurrences("@include"));
@@ -410,6 +430,7 @@ int main(void) {
     RUN_TEST(scalars_empty_tensors_and_values_that_were_given_back_are_told);
     RUN_TEST(a_long_tape_is_told_without_cells_and_stays_small);
     RUN_TEST(names_cannot_break_out_of_the_page);
+    RUN_TEST(what_is_too_long_is_cut_between_characters);
     RUN_TEST(a_page_needs_nothing_from_elsewhere);
     RUN_TEST(the_tape_is_as_it_was);
     RUN_TEST(misuse_is_reported_and_nothing_is_written);
