@@ -64,7 +64,9 @@ function tellStart(replay) {
           `This tape has ${counts}, in the order in which they were made. Step forward, and their values appear as they were ` +
           "computed. Then the reverse sweep goes back over the same nodes and gives every leaf its gradient."),
       replay.frozen ? paragraph("The tape is frozen: parameters count as constants, and only variables get gradients.") : null,
-      replay.brief ? paragraph("The tape is long: tensors of more than 64 values are told by range and mean, without heat maps.") :
+      replay.brief ? paragraph(
+                         "The tape is long: tensors of more than 64 values are told by range and mean, without heat maps. The page " +
+                         `grows with every node all the same; the replay in it has ${bytesText(replay.size)}.`) :
                      null,
     ],
   };
