@@ -138,10 +138,10 @@ static layout layout_of(const cp_tensor *t) {
 }
 
 static view view_of(const cp_tensor *t, size_t room) {
-    layout layout = layout_of(t);
+    layout how = layout_of(t);
     if (t->rank < 2) return view_of_line(t, room);
-    if (layout == MATRICES) return view_of_matrices(t, room);
-    return layout == WINDOWS && (size_t)t->dims[0] * (size_t)t->dims[1] <= room ? view_of_kernel(t, room) : view_of_image(t, room);
+    if (how == MATRICES) return view_of_matrices(t, room);
+    return how == WINDOWS && (size_t)t->dims[0] * (size_t)t->dims[1] <= room ? view_of_kernel(t, room) : view_of_image(t, room);
 }
 
 /* ---- the picture ---- */
