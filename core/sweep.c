@@ -166,7 +166,7 @@ static bool sweep(cp_at at, cp_tensor *out, cp_tensor *seed) {
             tape->slots[node->out->id].grad = NULL;
             drop(tape, g);
         }
-        if (tape->watch && runs) tape->watch->done(tape->watch->user, node, kept);
+        if (tape->watch && runs) tape->watch->done(tape->watch->user, node);
     }
     return true;
 }

@@ -128,24 +128,23 @@ static const cp_tensor *owner(const cp_tensor *t) {
     return t->base ? t->base : t;
 }
 
-/* A gradient that was handed on as it is lives on as that of other values. */
-static void put_heirs(replay *r, int id) {
-    const cp_tape *tape = r->at.tape;
+/* A gradient that was handed on as it is lives on as that of inputs, or of values that had it before. */
+static void put_heirs(replay *r, const cp_node *node) {
+    cp_json_put_bool(&r->w, "released", !owner(r->g)->data);
     cp_json_put_array(&r->w, "heirs");
-    for (int other = 0; other < tape->value_count; other++) {
-        const cp_tensor *grad = tape->slots[other].grad;
-        if (other != id && grad && owner(grad) == owner(r->g)) cp_json_put_integer(&r->w, NULL, other);
+    for (int i = 0; i < node->inputs; i++) {
+        const cp_tensor *grad = node->ids[i] >= 0 ? r->at.tape->slots[node->ids[i]].grad : NULL;
+        if (grad && owner(grad) == owner(r->g)) cp_json_put_integer(&r->w, NULL, node->ids[i]);
     }
     cp_json_put_end(&r->w);
 }
 
-static void see_done(void *user, const cp_node *node, bool kept) {
+static void see_done(void *user, const cp_node *node) {
     replay *r = user;
     cp_json_put_end(&r->w); /* of the parts */
     cp_json_put_integer(&r->w, "high", (int64_t)r->high);
     cp_json_put_integer(&r->w, "after", (int64_t)cp_tape_bytes(r->at.tape));
-    cp_json_put_bool(&r->w, "kept", kept);
-    put_heirs(r, node->out->id);
+    put_heirs(r, node);
     cp_json_put_end(&r->w);
 }
 
@@ -232,7 +231,7 @@ static bool put_replay(replay *r, cp_tensor *loss, const cp_tape_page *page) {
     const char *file = r->at.file ? r->at.file : "a program";
     cp_text     title;
     while (strncmp(file, "../", 3) == 0) file += 3;
-    snprintf(title.s, sizeof title.s, "The tape of %.60s:%d", file, r->at.line);
+    snprintf(title.s, sizeof title.s, "The tape of %s:%d", cp_label_of(file).s, r->at.line);
     cp_json_put_object(&r->w, NULL);
     cp_json_put_string(&r->w, "title", page->title ? page->title : title.s);
     cp_json_put_string(&r->w, "number", sizeof(cp_real) == sizeof(float) ? "float" : "double");

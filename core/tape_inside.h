@@ -43,7 +43,7 @@ typedef struct cp_watch {
     void (*rule)(void *user, const cp_node *node, const cp_tensor *g);           /* about to run; g is complete */
     void (*part)(void *user, const cp_node *node, int i, const cp_tensor *part); /* what it gave for input i */
     void (*sum)(void *user, const cp_node *node, int i, const cp_tensor *sum);   /* the gradient of input i with this part */
-    void (*done)(void *user, const cp_node *node, bool kept); /* what only this rule needed was given back; g too unless kept */
+    void (*done)(void *user, const cp_node *node);                               /* what only this rule needed was given back */
 } cp_watch;
 
 struct cp_tape {
@@ -106,18 +106,12 @@ int cp_tape_find(const cp_tape *tape, const cp_tensor *t);
 typedef struct cp_label {
     char s[64];
 } cp_label;
+cp_label cp_label_of(const char *name);                                   /* a long one is cut */
 cp_label cp_value_label(const cp_tape *tape, int id);                     /* a value's name, or %3 for the one with id 3 */
 cp_label cp_input_label(const cp_tape *tape, const cp_node *node, int i); /* the same for a node's input, which may be a constant */
 
 /* Whether a value is a leaf, asked of all ids in turn: the others are the results of the nodes, in their order, and *node counts
  * those. */
 bool cp_is_leaf(const cp_tape *tape, int id, int *node);
-
-/* The values of a tensor in a line: one by one when they are few, else the smallest, the largest and the mean. A NaN is seen in any
- * case. */
-typedef struct cp_values_line {
-    char s[160];
-} cp_values_line;
-cp_values_line cp_values_text(const cp_tensor *t);
 
 #endif

@@ -40,7 +40,7 @@ cp_source_line cp_lines_get(cp_lines *lines, const char *file, int line) {
     if (!stop) stop = end;
     while (from < stop && (*from == ' ' || *from == '\t')) from++;
     while (from < stop && (stop[-1] == ' ' || stop[-1] == '\t' || stop[-1] == '\r')) stop--;
-    snprintf(found.s, sizeof found.s, "%.*s", (int)(stop - from), from);
+    memcpy(found.s, from, cp_text_cut(from, (size_t)(stop - from), sizeof found.s - 1));
     return found;
 }
 

@@ -1,10 +1,10 @@
-/* A tensor as a picture for a page. */
+/* A tensor in a line of text, and as a picture for a page. */
 #include "core/tape_picture.h"
 
 #include <math.h>
 #include <stdio.h>
 
-enum { FEW = 64, WIDEST = 64, LARGEST_KERNEL = 11 };
+enum { WIDEST = 64, LARGEST_KERNEL = 11 };
 
 typedef struct number {
     char s[24];
@@ -18,6 +18,46 @@ static number number_text(double value) {
 
 static void put_number(cp_json_writer *w, const char *key, double value) {
     cp_json_put_string(w, key, number_text(value).s);
+}
+
+/* ---- numbers about all values ---- */
+
+typedef struct summary {
+    double low, high, mean, scale; /* of the finite ones; scale: the largest magnitude */
+    size_t nans, infinities;
+} summary;
+
+static summary summary_of(const cp_tensor *t) {
+    summary s = {.low = INFINITY, .high = -INFINITY};
+    double  sum = 0;
+    for (size_t i = 0; i < t->size; i++) {
+        double value = (double)t->data[i];
+        if (isnan(value)) s.nans++;
+        if (isinf(value)) s.infinities++;
+        if (!isfinite(value)) continue;
+        s.low = value < s.low ? value : s.low;
+        s.high = value > s.high ? value : s.high;
+        sum += value;
+    }
+    size_t finite = t->size - s.nans - s.infinities;
+    if (!finite) return (summary){NAN, NAN, NAN, 0, s.nans, s.infinities};
+    s.mean = sum / (double)finite;
+    s.scale = fmax(fabs(s.low), fabs(s.high));
+    return s;
+}
+
+cp_values_line cp_values_text(const cp_tensor *t, size_t few) {
+    cp_values_line line = {""};
+    int            used = 0;
+    if (!t->data && t->size) return (cp_values_line){"given back"};
+    for (size_t i = 0; t->size <= few && i < t->size; i++)
+        used += snprintf(line.s + used, sizeof line.s - (size_t)used, "%s%s", i ? " " : "", number_text((double)t->data[i]).s);
+    if (t->size <= few) return line;
+    summary s = summary_of(t);
+    used = snprintf(line.s, sizeof line.s, "%s .. %s, mean %s", number_text(s.low).s, number_text(s.high).s, number_text(s.mean).s);
+    if (s.nans) used += snprintf(line.s + used, sizeof line.s - (size_t)used, ", %zu NaN", s.nans);
+    if (s.infinities) snprintf(line.s + used, sizeof line.s - (size_t)used, ", %zu infinite", s.infinities);
+    return line;
 }
 
 /* ---- which part is shown, and where it lies ---- */
@@ -88,38 +128,23 @@ static bool looks_like_kernel(const cp_tensor *t) {
     return t->rank == 4 && t->dims[0] == t->dims[1] && t->dims[0] <= LARGEST_KERNEL;
 }
 
+/* How values lie, which the page is told to lay out few ones itself. */
+typedef enum layout { MATRICES, WINDOWS, IMAGES } layout;
+static const char *const layout_names[] = {[WINDOWS] = "windows", [IMAGES] = "images"};
+
+static layout layout_of(const cp_tensor *t) {
+    if (t->rank < 4 || (looks_like_kernel(t) && t->dims[0] == 1)) return MATRICES;
+    return looks_like_kernel(t) ? WINDOWS : IMAGES;
+}
+
 static view view_of(const cp_tensor *t, size_t room) {
+    layout how = layout_of(t);
     if (t->rank < 2) return view_of_line(t, room);
-    if (t->rank < 4 || (looks_like_kernel(t) && t->dims[0] == 1)) return view_of_matrices(t, room);
-    if (looks_like_kernel(t) && (size_t)t->dims[0] * (size_t)t->dims[1] <= room) return view_of_kernel(t, room);
-    return view_of_image(t, room);
+    if (how == MATRICES) return view_of_matrices(t, room);
+    return how == WINDOWS && (size_t)t->dims[0] * (size_t)t->dims[1] <= room ? view_of_kernel(t, room) : view_of_image(t, room);
 }
 
-/* ---- numbers about all values ---- */
-
-typedef struct summary {
-    double low, high, mean, scale; /* of the finite ones; scale: the largest magnitude */
-    size_t nans, infinities;
-} summary;
-
-static summary summary_of(const cp_tensor *t) {
-    summary s = {.low = INFINITY, .high = -INFINITY};
-    double  sum = 0;
-    for (size_t i = 0; i < t->size; i++) {
-        double value = (double)t->data[i];
-        if (isnan(value)) s.nans++;
-        if (isinf(value)) s.infinities++;
-        if (!isfinite(value)) continue;
-        s.low = value < s.low ? value : s.low;
-        s.high = value > s.high ? value : s.high;
-        sum += value;
-    }
-    size_t finite = t->size - s.nans - s.infinities;
-    if (!finite) return (summary){NAN, NAN, NAN, 0, s.nans, s.infinities};
-    s.mean = sum / (double)finite;
-    s.scale = fmax(fabs(s.low), fabs(s.high));
-    return s;
-}
+/* ---- the picture ---- */
 
 static unsigned char cell_of(double value, double scale) {
     if (isnan(value)) return 0;
@@ -168,10 +193,11 @@ void cp_picture_put(cp_json_writer *w, const char *key, const cp_tensor *t, size
     cp_json_put_end(w);
     if (!t->data && t->size) {
         cp_json_put_bool(w, "gone", true);
-    } else if (t->size <= FEW) {
+    } else if (t->size <= CP_VALUES_MOST) {
         cp_json_put_array(w, "values");
         for (size_t i = 0; i < t->size; i++) put_number(w, NULL, (double)t->data[i]);
         cp_json_put_end(w);
+        if (layout_of(t) != MATRICES) cp_json_put_string(w, "layout", layout_names[layout_of(t)]);
     } else {
         put_overview(w, t, cells);
     }

@@ -1,5 +1,6 @@
 /* How a tape shows itself: a listing to read, and a graph to look at. */
 #include "core/tape_inside.h"
+#include "core/tape_picture.h"
 
 #include <string.h>
 
@@ -50,8 +51,8 @@ typedef struct widths {
 } widths;
 
 static void add(cell *c, const char *separator, const char *more) {
-    size_t used = strlen(c->s);
-    snprintf(c->s + used, sizeof c->s - used, "%s%s", used ? separator : "", more);
+    size_t used = strlen(c->s), room = sizeof c->s - used;
+    snprintf(c->s + used, room, "%s%.*s", used ? separator : "", (int)room, more);
 }
 
 static void describe_keeps(const cp_tape *tape, const cp_node *node, cell *c) {
@@ -122,7 +123,7 @@ static void listing(const cp_tape *tape, const leaves *found, bool numbers, widt
             row_of_node(tape, node, found, &r);
         else if (told)
             row_of_leaf(tape, found->ids[i], &r);
-        if (numbers && told) add(&r.of[NUMBERS], "", cp_values_text(told).s);
+        if (numbers && told) add(&r.of[NUMBERS], "", cp_values_text(told, CP_VALUES_FEW).s);
         if (file && i == found->count && found->all > found->count)
             fprintf(file, "... and %d more leaves\n", found->all - found->count);
         if (file)
@@ -157,7 +158,7 @@ void cp_tape_print_values(cp_tape *tape, FILE *file) {
 /* ---- the graph ---- */
 
 static void dot_values(FILE *file, const char *what, const cp_tensor *t) {
-    if (t) fprintf(file, "\\l%s %s", what, cp_values_text(t).s);
+    if (t) fprintf(file, "\\l%s %s", what, cp_values_text(t, CP_VALUES_FEW).s);
 }
 
 /* Text inside a quoted label. */
@@ -178,9 +179,10 @@ static void dot_box(FILE *file, const char *id, const char *title, const char *s
 }
 
 static void dot_node(const cp_tape *tape, FILE *file, const cp_node *node, int number, cp_tensor *const *grads) {
-    cp_label id, title;
+    cp_label id;
+    cp_text  title;
     snprintf(id.s, sizeof id.s, "v%d", node->out->id);
-    snprintf(title.s, sizeof title.s, "%.40s %s", cp_value_label(tape, node->out->id).s, node->op->name);
+    snprintf(title.s, sizeof title.s, "%s %s", cp_value_label(tape, node->out->id).s, node->op->name);
     dot_box(file, id.s, title.s, "style=rounded", node->out, grads ? grads[node->out->id] : NULL);
     for (int j = 0; j < node->inputs; j++) {
         if (!node->in[j]) continue;

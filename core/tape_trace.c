@@ -1,5 +1,6 @@
 /* A sweep told while it runs, a line a rule. */
 #include "core/tape_inside.h"
+#include "core/tape_picture.h"
 
 typedef struct trace {
     const cp_tape *tape;
@@ -13,25 +14,26 @@ static void tell_rule(void *user, const cp_node *node, const cp_tensor *g) {
     trace *t = user;
     t->parts = 0;
     t->open = true;
-    fprintf(t->file, "%-6s %-10s in: %s", cp_value_label(t->tape, node->out->id).s, node->op->name, cp_values_text(g).s);
+    fprintf(t->file, "%-6s %-10s in: %s", cp_value_label(t->tape, node->out->id).s, node->op->name,
+            cp_values_text(g, CP_VALUES_FEW).s);
 }
 
 static void tell_part(void *user, const cp_node *node, int i, const cp_tensor *part) {
     trace *t = user;
     t->added = t->tape->slots[node->ids[i]].grad;
     fprintf(t->file, "%s %s %s%s", t->parts++ ? ";" : "  out:", cp_input_label(t->tape, node, i).s, t->added ? "+ " : "",
-            cp_values_text(part).s);
+            cp_values_text(part, CP_VALUES_FEW).s);
 }
 
 static void tell_sum(void *user, const cp_node *node, int i, const cp_tensor *sum) {
     trace *t = user;
     (void)node, (void)i;
-    if (t->added) fprintf(t->file, " = %s", cp_values_text(sum).s);
+    if (t->added) fprintf(t->file, " = %s", cp_values_text(sum, CP_VALUES_FEW).s);
 }
 
-static void tell_done(void *user, const cp_node *node, bool kept) {
+static void tell_done(void *user, const cp_node *node) {
     trace *t = user;
-    (void)node, (void)kept;
+    (void)node;
     t->open = false;
     fprintf(t->file, "\n");
 }

@@ -1,10 +1,11 @@
 /* couplet tape: pages that replay a tape. */
+#include "core/io/file.h"
+#include "core/tape_picture.h"
 #include "couplet.h"
 #include "experiments/commands.h"
 #include "experiments/tape_demos.h"
 
-#include <errno.h>
-#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const cp_option options[] = {
@@ -33,39 +34,27 @@ static const cp_tape_demo *demo_find(const cp_options *o, const char *name) {
     return NULL;
 }
 
-/* As the page tells a tensor: few values one by one, else their range. */
-static void print_values(const cp_tensor *t) {
-    double low = INFINITY, high = -INFINITY, sum = 0;
-    for (size_t i = 0; i < t->size; i++) {
-        double value = (double)t->data[i];
-        low = fmin(low, value);
-        high = fmax(high, value);
-        sum += value;
-        if (t->size <= 64) printf("%s%.4g", i ? " " : "", value);
-    }
-    if (t->size > 64) printf("%.4g .. %.4g, mean %.4g", low, high, sum / (double)t->size);
-    printf("\n");
-}
-
 static bool print_gradients(cp_tape *tape, const cp_tape_demo_record *r) {
     cp_tensor *grads[CP_TAPE_DEMO_LEAVES];
     if (!cp_grad(tape, r->loss, r->leaves, r->leaf_count, grads)) return false;
-    for (int i = 0; i < r->leaf_count; i++) {
-        printf("d %s / d %s = ", r->loss->name, r->leaves[i]->name);
-        print_values(grads[i]);
-    }
+    for (int i = 0; i < r->leaf_count; i++)
+        printf("d %s / d %s = %s\n", r->loss->name, r->leaves[i]->name, cp_values_text(grads[i], CP_VALUES_MOST).s);
     return true;
 }
 
+/* By way of memory, so that an older page stays as it is when there is no new one. */
 static bool page_write(const cp_tape_demo *d, cp_tape *tape, const cp_tape_demo_record *r, const char *path, cp_status *status) {
-    char  title[200];
-    FILE *file = fopen(path, "w");
-    if (!file) return cp_fail(status, "%.300s cannot be written: %s", path, strerror(errno));
+    char   title[200], *text = NULL;
+    size_t size = 0;
+    FILE  *file = open_memstream(&text, &size);
     snprintf(title, sizeof title, "%s: %s", d->name, d->about);
-    bool fine = cp_tape_html_with(tape, file, r->loss,
+    bool fine =
+        file && cp_tape_html_with(tape, file, r->loss,
                                   (cp_tape_page){.title = title, .file = cp_tape_demos_file, .source = cp_tape_demos_source});
-    fine = fclose(file) == 0 && fine;
-    return fine || cp_fail(status, "%.300s could not be written whole; is the disk full?", path);
+    fine = file && fclose(file) == 0 && fine;
+    fine = fine ? cp_file_write(path, text, size, status) : cp_fail(status, "the page of %s could not be made", d->name);
+    free(text);
+    return fine;
 }
 
 static int demo_run(const cp_options *o, const cp_tape_demo *d, const char *path) {

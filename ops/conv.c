@@ -206,16 +206,31 @@ const cp_op cp_op_leaky_conv2d = {
               [SHIFT] = CP_KEEPS_IN(W) | CP_KEEPS_SAVED},
     .kinked = true};
 
+/* What is recorded of it with a slope of 1, when there is no leaky ReLU to tell about. */
+static const cp_op without_relu = {
+    .name = "leaky_conv2d",
+    .formula = "conv2d(scale x + shift, w) + bias + residual",
+    .grad = leaky_conv2d_grad,
+    .rule =
+        "d = conv2d_input_grad(g, w); x: scale d; scale: sum d x; shift: sum d; w: conv2d_weight_grad(scale x + shift, g); bias: "
+        "sum g; residual: g",
+    .words = "The gradient goes back through the convolution to the image and its scale and shift; the kernel meets the image, and "
+             "the residual gets the gradient as it is.",
+    .keeps = {[X] = CP_KEEPS_IN(W) | CP_KEEPS_IN(SCALE),
+              [W] = CP_KEEPS_IN(X) | CP_KEEPS_IN(SCALE) | CP_KEEPS_IN(SHIFT),
+              [SCALE] = CP_KEEPS_IN(X) | CP_KEEPS_IN(W),
+              [SHIFT] = CP_KEEPS_IN(W)}};
+
 static bool is_channels(cp_at at, const char *op, const char *what, const cp_tensor *t, const cp_tensor *x) {
     return cp_shape_is(t, CP_SHAPE(x->dims[3])) ||
            cp_misuse(at, op, "%s has shape %s; x %s has %d channels", what, cp_shape_text(t).s, cp_shape_text(x).s, x->dims[3]);
 }
 
 /* The signs, when the rule will read them. */
-static bool signs_keep(cp_at at, cp_tensor *const *in, cp_real slope, const unsigned char **signs) {
+static bool signs_keep(cp_at at, const cp_op *op, cp_tensor *const *in, const unsigned char **signs) {
     const cp_tensor *x = in[X];
     size_t           c = (size_t)x->dims[3];
-    if (slope == 1 || !(cp_keeps(at, &cp_op_leaky_conv2d, INPUTS, in) & CP_KEEPS_SAVED)) return true;
+    if (!(cp_keeps(at, op, INPUTS, in) & CP_KEEPS_SAVED)) return true;
     unsigned char *bits = cp_keep(at, cp_signs_bytes(x->size));
     if (bits) cp_kernels()->signs(c ? x->size / c : 0, c, x->data, values(in[SCALE]), values(in[SHIFT]), bits);
     *signs = bits;
@@ -231,7 +246,8 @@ static bool extras_fit(cp_at at, const char *op, cp_tensor *const *in, const cp_
 }
 
 cp_tensor *(cp_leaky_conv2d)(cp_at at, cp_tensor *x, cp_tensor *w, cp_conv_extras extras, cp_conv2d_config config) {
-    const char   *op = "leaky_conv2d";
+    const cp_op  *recorded = extras.slope == 1 ? &without_relu : &cp_op_leaky_conv2d;
+    const char   *op = recorded->name;
     cp_tensor    *in[] = {x, w, extras.scale, extras.shift, extras.bias, extras.residual};
     leaky_attr    attr = {.config = config, .slope = extras.slope};
     cp_conv_shape s;
@@ -240,7 +256,7 @@ cp_tensor *(cp_leaky_conv2d)(cp_at at, cp_tensor *x, cp_tensor *w, cp_conv_extra
         !conv_plan(at, op, x->dims, w->dims, config, &s) || !extras_fit(at, op, in, &s))
         return NULL;
     cp_tensor *out = cp_out(at, CP_SHAPE(s.n, s.oh, s.ow, s.k));
-    if (!out || !signs_keep(at, in, extras.slope, &attr.signs)) return NULL;
+    if (!out || !signs_keep(at, recorded, in, &attr.signs)) return NULL;
     const cp_conv_fusion fusion = {.scale = values(extras.scale),
                                    .shift = values(extras.shift),
                                    .bias = values(extras.bias),
@@ -248,7 +264,7 @@ cp_tensor *(cp_leaky_conv2d)(cp_at at, cp_tensor *x, cp_tensor *w, cp_conv_extra
                                    .leaky_input = !is_plain(extras.slope, extras.scale),
                                    .slope = extras.slope};
     if (!cp_kernels()->conv2d(cp_scratch(at), &s, x->data, w->data, &fusion, out->data)) return NULL;
-    return cp_record_with(at, &cp_op_leaky_conv2d, out, &attr, sizeof attr, INPUTS, in);
+    return cp_record_with(at, recorded, out, &attr, sizeof attr, INPUTS, in);
 }
 
 /* ---- its gradient with respect to the image ---- */

@@ -100,7 +100,8 @@ const cp_op cp_op_take = {.name = "take",
                           .grad = take_grad,
                           .keeps = {CP_KEEPS_SAVED},
                           .rule = "a[places[i]] += g[i]",
-                          .words = "Each gradient goes back to the place that its value was taken from; the other places get 0."};
+                          .words = "Each gradient goes back to the place that its value was taken from; a place that was taken "
+                                   "twice gets the sum, and one that was not taken 0."};
 const cp_op cp_op_put = {.name = "put",
                          .formula = "out[places[i]] += a[i]",
                          .grad = put_grad,

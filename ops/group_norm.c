@@ -64,17 +64,18 @@ static void norm_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **g
 
 /* Without a leaky ReLU the gradient does not depend on beta, but beta is small, and one kernel does all. */
 enum { READ = CP_KEEPS_IN(X) | CP_KEEPS_IN(GAMMA) | CP_KEEPS_IN(BETA) | CP_KEEPS_IN(MEAN) | CP_KEEPS_IN(RSTD) };
-#define NORM(op, text, first, ...)                                                                                                 \
+#define NORM(op, text, first, before, ...)                                                                                         \
     const cp_op cp_op_##op = {.name = #op,                                                                                         \
                               .formula = text,                                                                                     \
                               .grad = norm_grad,                                                                                   \
                               .keeps = {[X] = READ, [GAMMA] = READ, [BETA] = READ},                                                \
-                              .rule = first CP_NORM_RULE,                                                                          \
-                              .words = CP_NORM_WORDS,                                                                              \
+                              .rule = first   CP_NORM_RULE,                                                                        \
+                              .words = before CP_NORM_WORDS,                                                                       \
                               __VA_ARGS__}
-NORM(layer_norm, "gamma (x - mean) / sqrt(var + eps) + beta over the last axis", "", .kinked = false);
-NORM(group_norm, "gamma (x - mean) / sqrt(var + eps) + beta over groups of channels", "", .kinked = false);
-NORM(leaky_norm, "leaky_relu(group_norm) or leaky_relu(layer_norm)", "g through the gate of the leaky ReLU, then ", .kinked = true);
+NORM(layer_norm, "gamma (x - mean) / sqrt(var + eps) + beta over the last axis", "", "", .kinked = false);
+NORM(group_norm, "gamma (x - mean) / sqrt(var + eps) + beta over groups of channels", "", "", .kinked = false);
+NORM(leaky_norm, "leaky_relu(group_norm) or leaky_relu(layer_norm)", "g through the gate of the leaky ReLU, then ",
+     "The leaky ReLU comes first: where it saw a negative value, it weakens the gradient by its slope. ", .kinked = true);
 
 static cp_tensor *norm(cp_at at, const cp_op *op, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, norm_attr attr) {
     cp_tensor *mean = cp_out(at, CP_SHAPE(attr.images, attr.groups)), *rstd = cp_out(at, CP_SHAPE(attr.images, attr.groups));

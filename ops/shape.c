@@ -159,7 +159,7 @@ const cp_op cp_op_slice = {.name = "slice",
                            .formula = "a[start:stop:step]",
                            .grad = slice_grad,
                            .rule = "0, with g at [start:stop:step]",
-                           .words = "What was cut out gets the gradient, and what was left away gets 0."};
+                           .words = "What was cut out gets the gradient, and what was left out gets 0."};
 
 cp_tensor *(cp_slice)(cp_at at, cp_tensor *a, const int *start, const int *stop, const int *step) {
     region r = {0};

@@ -96,10 +96,15 @@ void cp_text_clean(char *text) {
     text[clean(text, strlen(text))] = '\0';
 }
 
+size_t cp_text_cut(const char *text, size_t length, size_t room) {
+    size_t cut = length < room ? length : room;
+    while (cut < length && cut > 0 && (text[cut] & 0xC0) == 0x80) cut--;
+    return cut;
+}
+
 cp_shown_text cp_shown(const char *text, size_t length) {
     cp_shown_text shown;
-    size_t        room = sizeof shown.text - sizeof "...", cut = length < room ? length : room;
-    while (cut < length && cut > 0 && (text[cut] & 0xC0) == 0x80) cut--; /* not within a character */
+    size_t        cut = cp_text_cut(text, length, sizeof shown.text - sizeof "...");
     memcpy(shown.text, text, cut);
     strcpy(shown.text + clean(shown.text, cut), cut < length ? "..." : "");
     return shown;

@@ -62,6 +62,9 @@ static inline void cp_put_be32(unsigned char *p, uint32_t v) {
 /* Length (1..4) of the valid UTF-8 character at `p`, of which `left` bytes may be read; 0 when it is not one. */
 int cp_utf8_length(const unsigned char *p, size_t left);
 
+/* How many of `length` bytes of text fit into `room` without a cut within a character. */
+size_t cp_text_cut(const char *text, size_t length, size_t room);
+
 /* Puts '?' in the place of control characters and of bytes that are no UTF-8: the text may go to a terminal. */
 void cp_text_clean(char *text);
 

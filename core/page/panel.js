@@ -64,7 +64,9 @@ function tellStart(replay) {
           `This tape has ${counts}, in the order in which they were made. Step forward, and their values appear as they were ` +
           "computed. Then the reverse sweep goes back over the same nodes and gives every leaf its gradient."),
       replay.frozen ? paragraph("The tape is frozen: parameters count as constants, and only variables get gradients.") : null,
-      replay.brief ? paragraph("The tape is long: tensors of more than 64 values are told by range and mean, without heat maps.") :
+      replay.brief ? paragraph(
+                         "The tape is long: tensors of more than 64 values are told by range and mean, without heat maps. The page " +
+                         `grows with every node all the same; the replay in it has ${bytesText(replay.size)}.`) :
                      null,
     ],
   };
@@ -149,9 +151,9 @@ function tellSum(name, part, earlier) {
 function releasedText(replay, rule, value) {
   const heirs = rule.heirs.map(id => replay.values[id].name), freed = rule.high - rule.after,
         have = heirs.length > 1 ? "have" : "has";
-  const fate = rule.kept ? `The gradient of ${value.name} stays: it was asked for.` :
-      heirs.length ? `The gradient of ${value.name} stays in memory: ${listText(heirs)} ${have} the same.` :
-                     `The gradient of ${value.name} is not needed any more and is released.`;
+  const fate = rule.released ?
+      `The gradient of ${value.name} is not needed any more and is released.` :
+      `The gradient of ${value.name} stays in memory: ${listText(heirs) || "another value"} ${have} the same.`;
   const memory =
       freed > 0 ? `${bytesText(freed)} are given back, with what the rule made on the way` : "Nothing else is given back";
   return `${fate} ${memory}; ${bytesText(rule.after)} stay in use.`;

@@ -92,12 +92,12 @@ function cellColor(byte) {
 /* ---- how values lie: tiles of rows of columns ---- */
 
 /* Of a small tensor, all of it: {tiles, rows, columns, at(tile, row, column)}. */
-function layoutOf(dims) {
+function layoutOf({dims, layout}) {
   const last = dims[dims.length - 1] ?? 1, before = dims[dims.length - 2] ?? 1;
   const count = dims.reduce((product, size) => product * size, 1);
-  if (dims.length < 4 || before * last === count)
+  if (!layout)
     return {tiles: count / (before * last) || 0, rows: before, columns: last, at: (t, r, c) => (t * before + r) * last + c};
-  if (dims[0] === dims[1] && dims.length === 4) {
+  if (layout === "windows") {
     const windows = dims[2] * dims[3];
     return {tiles: windows, rows: dims[0], columns: dims[1], at: (t, r, c) => (r * dims[1] + c) * windows + t};
   }
@@ -158,7 +158,7 @@ function heatMap(tiles, rows, columns, bytes, most) {
 
 function heatMapOf(picture, most) {
   if (picture.cells) return heatMap(picture.tiles, picture.rows, picture.columns, bytesOf(picture), most);
-  const layout = layoutOf(picture.dims);
+  const layout = layoutOf(picture);
   return heatMap(layout.tiles, layout.rows, layout.columns, bytesOfValues(picture, layout), most);
 }
 
@@ -176,7 +176,7 @@ function thumbnailOf(picture) {
 const LINE = 8; /* numbers of a single row before it is broken */
 
 function numbersTable(picture) {
-  const layout = layoutOf(picture.dims), bytes = bytesOfValues(picture, layout), tables = [];
+  const layout = layoutOf(picture), bytes = bytesOfValues(picture, layout), tables = [];
   let i = 0;
   for (let t = 0; t < layout.tiles; t++) {
     const body = element("tbody");

@@ -1,7 +1,8 @@
 /* The replay: its steps, and everything on the page kept in step with them. */
 
-const replay = JSON.parse(document.getElementById("replay").textContent);
-const values = replay.values, page = name => document.getElementById(name);
+const page = name => document.getElementById(name), written = page("replay").textContent;
+const replay = JSON.parse(written), values = replay.values;
+replay.size = written.length;
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
 /* ---- the steps: start, a value each, the seed, a rule each, end ---- */
@@ -21,7 +22,7 @@ replay.sweep.forEach((rule, i) => {
     if (replay.passed.has(id)) rule.passed.push(id);
 });
 
-/* The gradients that stand before step s, by id: of values whose rule has run, only those that were asked for. */
+/* The gradients that stand before step s, by id: those of values whose rule has not run. */
 function gradientsBefore(s) {
   const standing = new Map();
   if (s > SEED) standing.set(replay.loss, replay.seed);
@@ -31,7 +32,7 @@ function gradientsBefore(s) {
 
 function applyRule(rule, standing) {
   for (const part of rule.parts) standing.set(values[rule.id].inputs[part.input], part.sum ?? part.picture);
-  if (!rule.kept) standing.delete(rule.id);
+  standing.delete(rule.id);
 }
 
 /* What the gradient of a value came to be, which is told in the listing also after its release. */
@@ -72,7 +73,7 @@ function listingRow(id) {
   const value = values[id],
         from = (value.inputs ?? []).filter(input => input !== null).map(input => nameOf(replay, input)).join(", ");
   const row = element(
-      "tr", {"data-id": id}, element("th", {scope: "row", title: value.name}, value.name),
+      "tr", {"data-id": id}, element("th", {scope: "row", title: value.name}, element("button", {type: "button"}, value.name)),
       element("td", {}, value.op ?? value.kind), element("td", {}, shapeText(value.picture.dims)), element("td", {}, from),
       element("td", {class: "v"}), element("td", {class: "g"}),
       element("td", {title: value.source || null}, value.file ? `${value.file.replace(/.*\//, "")}:${value.line}` : ""));
@@ -97,7 +98,7 @@ function showPart(around) {
 
 /* A value's forward step, or in the sweep the step of its rule. */
 function choose(id) {
-  go(now >= SEED && ruleStep.has(id) ? ruleStep.get(id) : id + 1);
+  jump(now >= SEED && ruleStep.has(id) ? ruleStep.get(id) : id + 1);
 }
 
 function paintRow(id, row, seen, s) {
@@ -196,7 +197,7 @@ function drawCurve() {
   };
   svg.append(marker.line, marker.dot, marker.text);
   svg.addEventListener(
-      "click", event => go(Math.round((event.clientX - svg.getBoundingClientRect().left - 4) / (width - 8) * END)));
+      "click", event => jump(Math.round((event.clientX - svg.getBoundingClientRect().left - 4) / (width - 8) * END)));
   frame.replaceChildren(svg);
 }
 
@@ -271,9 +272,14 @@ function play(on) {
   page("play").setAttribute("aria-label", on ? "Pause" : "Play");
 }
 
-function step(by) {
+/* Whoever chooses a step wants to look at it. */
+function jump(s) {
   play(false);
-  go(now + by);
+  go(s);
+}
+
+function step(by) {
+  jump(now + by);
 }
 
 const keys = {
@@ -310,12 +316,12 @@ page("play").addEventListener("click", () => play(!playing));
 page("forward").addEventListener("click", () => step(1));
 page("last").addEventListener("click", () => step(Infinity));
 page("pace").addEventListener("change", () => playing && play(true));
-page("slider").addEventListener("input", event => {
-  play(false);
-  go(Number(event.target.value));
-});
-addEventListener("hashchange", () => go(fromAddress()));
+page("slider").addEventListener("input", event => jump(Number(event.target.value)));
+addEventListener("hashchange", () => jump(fromAddress()));
+let wide = innerWidth;
 addEventListener("resize", () => {
+  if (innerWidth === wide) return; /* a phone's address bar came or went */
+  wide = innerWidth;
   shown.graph = null;
   drawCurve();
   paint(now);

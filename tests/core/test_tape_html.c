@@ -176,10 +176,24 @@ static void parts_that_meet_are_told_with_their_sum(void) {
 static void a_gradient_that_is_handed_on_names_its_heirs(void) {
     cp_tensor *x = variable(4, "x"), *y = variable(4, "y"), *s = cp_add(tape, cp_exp(tape, x), cp_exp(tape, y)), *loss = sum(s);
     write_page(loss);
-    const cp_json *of_sum = cp_json_at(cp_json_get(replay, "sweep"), 1), *of_exp = cp_json_at(cp_json_get(replay, "sweep"), 3);
+    const cp_json *of_sum = cp_json_at(cp_json_get(replay, "sweep"), 1);
     TEST_ASSERT_EQUAL_INT(s->id, cp_json_integer(cp_json_get(of_sum, "id"), -1));
     TEST_ASSERT_EQUAL_UINT64(2, cp_json_get(of_sum, "heirs")->count);
-    TEST_ASSERT_EQUAL_UINT64(0, cp_json_get(of_exp, "heirs")->count);
+    for (size_t i = 1; i < 4; i++) { /* the first exp leaves it to the other one, which is the last to have it */
+        const cp_json *rule = cp_json_at(cp_json_get(replay, "sweep"), i);
+        TEST_ASSERT_EQUAL_INT(i == 3, cp_json_bool(cp_json_get(rule, "released"), i != 3));
+        TEST_ASSERT_EQUAL_UINT64(i == 1 ? 2 : 0, cp_json_get(rule, "heirs")->count);
+    }
+}
+
+/* What a rule tells does not grow with the tape: all these leaves have one gradient. */
+static void a_gradient_that_many_values_have_leaves_the_page_small(void) {
+    enum { LEAVES = 1000 };
+    cp_tensor *total = variable(1, "x");
+    for (int i = 0; i < LEAVES; i++) total = cp_add(tape, total, variable(1, "x"));
+    write_page(total);
+    for (const cp_json *rule = cp_json_get(replay, "sweep")->first; rule; rule = rule->next)
+        TEST_ASSERT_EQUAL_UINT64(2, cp_json_get(rule, "heirs")->count);
 }
 
 static void values_that_the_loss_does_not_need_are_passed_by(void) {
@@ -297,6 +311,26 @@ static void names_cannot_break_out_of_the_page(void) {
     TEST_ASSERT_EQUAL_INT(4, plain);
 }
 
+/* The text as a name, as that of a source file and as a line of it. */
+static void expect_cut_between_characters(const char *text_of_all) {
+    FILE      *file = tmpfile();
+    cp_tensor *y = (cp_exp)((cp_at){tape, "line.c", 1}, variable(1, text_of_all));
+    TEST_ASSERT_TRUE((cp_tape_html_with)((cp_at){tape, text_of_all, 1}, file, y, (cp_tape_page){NULL, "line.c", text_of_all}));
+    read_replay(file);
+    TEST_ASSERT_EQUAL_INT(0, occurrences("\xEF\xBF\xBD"));
+    TEST_ASSERT_GREATER_THAN_UINT64(190, strlen(text(value(y->id), "source")));
+    cp_json_free(replay);
+    free(page);
+    page = NULL, replay = NULL;
+}
+
+static void what_is_too_long_is_cut_between_characters(void) {
+    char accents[402] = "e";
+    for (size_t i = 1; i < 401; i += 2) memcpy(accents + i, "\xC3\xA9", 2);
+    expect_cut_between_characters(accents);
+    expect_cut_between_characters(accents + 1); /* wherever the cut is, it is once within a character */
+}
+
 static void a_page_needs_nothing_from_elsewhere(void) {
     write_page(sum(variable(2, "x")));
     TEST_ASSERT_EQUAL_INT(0, occurrences("@include"));
@@ -384,6 +418,7 @@ int main(void) {
     RUN_TEST(a_source_text_that_is_given_is_quoted);
     RUN_TEST(parts_that_meet_are_told_with_their_sum);
     RUN_TEST(a_gradient_that_is_handed_on_names_its_heirs);
+    RUN_TEST(a_gradient_that_many_values_have_leaves_the_page_small);
     RUN_TEST(values_that_the_loss_does_not_need_are_passed_by);
     RUN_TEST(a_frozen_tape_is_told_for_its_variables);
     RUN_TEST(parameters_are_leaves_and_a_tape_frozen_later_does_not_ask_for_them);
@@ -395,6 +430,7 @@ int main(void) {
     RUN_TEST(scalars_empty_tensors_and_values_that_were_given_back_are_told);
     RUN_TEST(a_long_tape_is_told_without_cells_and_stays_small);
     RUN_TEST(names_cannot_break_out_of_the_page);
+    RUN_TEST(what_is_too_long_is_cut_between_characters);
     RUN_TEST(a_page_needs_nothing_from_elsewhere);
     RUN_TEST(the_tape_is_as_it_was);
     RUN_TEST(misuse_is_reported_and_nothing_is_written);

@@ -68,6 +68,47 @@ static void nans_and_infinities_of_a_large_tensor_are_seen(void) {
     cp_tensor_free(t);
 }
 
+/* A line of text has what the picture has. */
+static void a_line_tells_the_same_numbers_as_a_picture(void) {
+    cp_tensor *t = cp_tensor_new(CP_SHAPE(100));
+    char       expected[100];
+    t->data[0] = -(cp_real)NAN, t->data[1] = (cp_real)INFINITY, t->data[2] = (cp_real)-INFINITY, t->data[3] = -2, t->data[4] = 99;
+    draw(t, 0);
+    snprintf(expected, sizeof expected, "%s .. %s, mean %s, 1 NaN, 2 infinite", text("low"), text("high"), text("mean"));
+    TEST_ASSERT_EQUAL_STRING("-2 .. 99, mean 1, 1 NaN, 2 infinite", expected);
+    TEST_ASSERT_EQUAL_STRING(expected, cp_values_text(t, CP_VALUES_MOST).s);
+    for (int i = 0; i < 100; i++) t->data[i] = (cp_real)NAN;
+    TEST_ASSERT_EQUAL_STRING("nan .. nan, mean nan, 100 NaN", cp_values_text(t, CP_VALUES_MOST).s);
+    cp_tensor_free(t);
+}
+
+static void as_many_values_as_are_told_one_by_one_fit_into_a_line(void) {
+    cp_tensor *t = cp_tensor_new(CP_SHAPE(CP_VALUES_MOST));
+    for (int i = 0; i < CP_VALUES_MOST; i++) t->data[i] = (cp_real)-1.2344e-30;
+    t->data[CP_VALUES_MOST - 1] = -(cp_real)NAN;
+    cp_values_line line = cp_values_text(t, CP_VALUES_MOST);
+    TEST_ASSERT_EQUAL_STRING(" nan", strrchr(line.s, ' '));
+    TEST_ASSERT_EQUAL_STRING_LEN("-1.234e-30 -1.234e-30 ", line.s, 22);
+    cp_tensor_free(t);
+}
+
+static void expect_layout(cp_shape shape, const char *layout) {
+    cp_tensor *t = cp_tensor_new(shape);
+    draw(t, CP_PICTURE_CELLS);
+    TEST_ASSERT_EQUAL_STRING(layout, text("layout"));
+    cp_tensor_free(t);
+}
+
+static void a_small_tensor_says_how_its_values_lie(void) {
+    expect_layout(CP_SCALAR, "");
+    expect_layout(CP_SHAPE(4, 4, 4), "");
+    expect_layout(CP_SHAPE(1, 1, 4, 4), "");
+    expect_layout(CP_SHAPE(2, 2, 4, 4), "windows");
+    expect_layout(CP_SHAPE(1, 4, 4, 4), "images");
+    expect_layout(CP_SHAPE(12, 12, 0, 1), "images"); /* larger than any kernel */
+    expect_layout(CP_SHAPE(1, 2, 2, 4, 4), "images");
+}
+
 static void expect_part(cp_shape shape, const char *part, int cells) {
     cp_tensor *t = cp_tensor_new(shape);
     draw(t, CP_PICTURE_CELLS);
@@ -134,6 +175,9 @@ int main(void) {
     UNITY_BEGIN();
     RUN_TEST(a_small_tensor_is_told_in_numbers);
     RUN_TEST(nans_and_infinities_of_a_large_tensor_are_seen);
+    RUN_TEST(a_line_tells_the_same_numbers_as_a_picture);
+    RUN_TEST(as_many_values_as_are_told_one_by_one_fit_into_a_line);
+    RUN_TEST(a_small_tensor_says_how_its_values_lie);
     RUN_TEST(a_large_tensor_says_what_part_of_it_is_shown);
     RUN_TEST(cells_lie_tile_by_tile_and_row_by_row);
     RUN_TEST(with_few_cells_or_none_it_is_told_in_fewer);

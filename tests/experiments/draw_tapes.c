@@ -2,6 +2,8 @@
  * tape does, with the page before it. */
 #include "couplet.h"
 
+#include "core/tape_picture.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,9 +15,7 @@ static void write_page(cp_tape *tape, const char *folder, const char *name, cp_t
     FILE *file = fopen(path, "w");
     bool  fine = file && cp_tape_html(tape, file, loss) && cp_grad(tape, loss, &x, 1, &dx);
     if (file) fclose(file);
-    printf("%s d loss / d %s =", name, x->name);
-    for (size_t i = 0; fine && i < dx->size; i++) printf(isnan((double)dx->data[i]) ? " nan" : " %.4g", (double)dx->data[i]);
-    printf("\n");
+    printf("%s d loss / d %s = %s\n", name, x->name, fine ? cp_values_text(dx, CP_VALUES_MOST).s : "");
     cp_tape_reset(tape);
 }
 

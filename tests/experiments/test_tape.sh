@@ -33,7 +33,13 @@ expect_success "the same tape is the same page" cmp chain.html elsewhere.html
 expect 2 "did you mean chain?" tape chian
 expect 2 "couplet tape --list" tape nothing-of-the-kind
 expect 2 "DEMO is needed" tape
-expect 1 "cannot be written" tape chain --out no/such/folder/page.html
-[ ! -w /dev/full ] || expect 1 "could not be written whole" tape chain --out /dev/full
+expect 1 "cannot make a file in its folder" tape chain --out no/such/folder/page.html
+[ ! -w /dev/full ] || expect 1 "writing failed" tape chain --out /dev/full
+
+short_of_room() { (trap '' XFSZ && ulimit -f 8 && couplet "$@"); }
+about short_of_room
+expect 1 "writing failed" tape wrn --out elsewhere.html
+expect_success "an older page stays when there is no new one" cmp chain.html elsewhere.html
+about couplet
 expect 2 "no option --seed" tape chain --seed 1
 finish

@@ -117,6 +117,13 @@ def look_closer(page, file):
     check("on the slider keys go one way", page.ask(STATE)[0] == page.ask(STATE)[1], page.ask(STATE))
     page.ask("document.querySelector('tr[data-id=\"0\"]').click()")
     check("a click on a value goes to its step", page.ask(STATE)[0] == 1, page.ask(STATE))
+    page.ask("document.querySelector('tr[data-id=\"1\"] button').focus()")
+    page.press(" ")
+    check("so does space on its name in the listing", page.ask(STATE)[0] == 2, page.ask(STATE))
+    page.press("ArrowRight")
+    check("keys go on from there", page.ask(STATE)[0] == 3, page.ask(STATE))
+    page.ask("play(true), document.querySelector('tr[data-id=\"0\"]').click()")
+    check("a click pauses", page.ask("playing") is None and page.ask(STATE)[0] == 1, page.ask(STATE))
     page.ask("document.getElementById('forward').click()")
     check("a button goes a step", page.ask(STATE)[0] == 2, page.ask(STATE))
     page.ask("document.getElementById('pace').value = '200', document.activeElement.blur()")
@@ -141,9 +148,9 @@ CONTRAST = """(() => {
         const color = getComputedStyle(e).backgroundColor;
         return /^rgba.*, 0\\)$/.test(color) ? (e.parentElement ? behind(e.parentElement) : "rgb(255, 255, 255)") : color;
     };
-    const low = [], texts = "h1, h2, p, figcaption, figcaption b, td, th, .under, .formula, .source span, #place, kbd";
+    const low = [], texts = "h1, h2, p, figcaption, figcaption b, td, th, th button, .under, .formula, .source span, #place, kbd";
     for (const e of document.querySelectorAll(texts)) {
-        if (!e.textContent.trim() || e.closest(".later") || e.closest(".hidden")) continue;
+        if (!e.textContent.trim() || e.closest(".hidden")) continue;
         const a = light(getComputedStyle(e).color), b = light(behind(e)), ratio = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
         if (ratio < 4.5) low.push(`${e.tagName} ${e.className} ${e.textContent.slice(0, 20)} ${ratio.toFixed(1)}`);
     }
