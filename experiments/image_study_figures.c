@@ -49,7 +49,7 @@ static void draw_boxes_of(const cp_image_study *s, cp_figure *figure, int set, c
 }
 
 static bool draw_boxes(cp_image_study *s) {
-    heading    title = heading_of(s, "Accuracy and calibration by method and number of labels", "box");
+    heading    title = heading_of(s, "Accuracy and calibration", "box");
     cp_figure *figure = cp_figure_new((cp_figure_config){.title = title.s, .columns = 2});
     cp_figure_caption(
         figure,

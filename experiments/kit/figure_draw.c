@@ -16,7 +16,9 @@ typedef struct lines {
     int  count;
 } lines;
 
-/* Words into at most TITLE_LINES lines of that width; what does not fit is cut with an ellipsis. */
+static const double BOLD = 1.15; /* times as wide */
+
+/* Words in bold into at most TITLE_LINES lines of that width; what does not fit is cut with an ellipsis. */
 static lines wrap(const char *text, double width, double size) {
     lines l = {.count = 0};
     while (text && *text && l.count < TITLE_LINES) {
@@ -28,7 +30,7 @@ static lines wrap(const char *text, double width, double size) {
             if (word > LINE_BYTES) word = LINE_BYTES; /* too long for any line: the rest of it begins the next one */
             memcpy(line + used, text, word);
             line[used + word] = '\0';
-            if (before > 0 && cp_text_width(line, size) > width) {
+            if (before > 0 && BOLD * cp_text_width(line, size) > width) {
                 line[before] = '\0';
                 break;
             }
