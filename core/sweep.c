@@ -185,37 +185,48 @@ static bool result_fill(cp_at at, cp_tensor *result, cp_tensor **slot) {
     return true;
 }
 
-static cp_tensor **slot_of(cp_tape *tape, const cp_tensor *wrt) {
+/* What is asked of a sweep. */
+typedef struct question {
+    const char       *op; /* who asks, for messages */
+    cp_tensor        *of, *seed;
+    cp_tensor *const *wrt;
+    int               n;
+    cp_tensor       **out;
+    bool              recorded;
+} question;
+
+/* NULL for a value that was not among those known when the sweep began: a seed that is a parameter may get its number on the way. */
+static cp_tensor **slot_of(cp_tape *tape, int known, const cp_tensor *wrt) {
     int id = cp_tape_find(tape, wrt);
-    return id >= 0 ? &tape->slots[id].grad : NULL;
+    return id >= 0 && id < known ? &tape->slots[id].grad : NULL;
 }
 
 /* A sweep that is recorded: what it made is on the tape like any other value. */
-static bool grad_recorded(cp_at at, cp_tensor *of, cp_tensor *seed, cp_tensor *const *wrt, int n, cp_tensor **out) {
-    int  known = at.tape->value_count; /* a seed that is a parameter may get its number in the sweep, and has no slot */
-    bool fine = sweep(at, of, seed);
-    for (int i = 0; i < n && fine; i++) {
-        int         id = cp_tape_find(at.tape, wrt[i]);
-        cp_tensor **slot = id >= 0 && id < known ? &at.tape->slots[id].grad : NULL;
-        out[i] = slot && *slot ? *slot : cp_full(at, 0, wrt[i]->shape);
-        fine = out[i];
+static bool grad_recorded(cp_at at, const question *q) {
+    int  known = at.tape->value_count;
+    bool fine = sweep(at, q->of, q->seed);
+    for (int i = 0; i < q->n && fine; i++) {
+        cp_tensor **slot = slot_of(at.tape, known, q->wrt[i]);
+        q->out[i] = slot && *slot ? *slot : cp_full(at, 0, q->wrt[i]->shape);
+        fine = q->out[i];
     }
     return fine;
 }
 
-static bool grad_only(cp_at at, cp_tensor *of, cp_tensor *seed, cp_tensor *const *wrt, int n, cp_tensor **out) {
+static bool grad_only(cp_at at, const question *q) {
     cp_tape *tape = at.tape;
-    for (int i = 0; i < n; i++)
-        if (!(out[i] = cp_tensor_make(at, wrt[i]->shape, wrt[i]->size))) return false;
+    int      known = tape->value_count;
+    for (int i = 0; i < q->n; i++)
+        if (!(q->out[i] = cp_tensor_make(at, q->wrt[i]->shape, q->wrt[i]->size))) return false;
     cp_memory_mark before = cp_tape_mark_memory(tape);
     tape->collecting = true;
     tape->made = NULL;
-    bool fine = sweep(at, of, seed);
+    bool fine = sweep(at, q->of, q->seed);
     tape->collecting = false;
-    for (int i = 0; i < n && fine; i++) fine = result_fill(at, out[i], slot_of(tape, wrt[i]));
-    for (int id = 0; id < tape->value_count; id++) drop(tape, tape->slots[id].grad);
-    for (int i = 0; i < n && !fine; i++)
-        if (out[i]->data) cp_values_release(tape, out[i]);
+    for (int i = 0; i < q->n && fine; i++) fine = result_fill(at, q->out[i], slot_of(tape, known, q->wrt[i]));
+    for (int id = 0; id < known; id++) drop(tape, tape->slots[id].grad);
+    for (int i = 0; i < q->n && !fine; i++)
+        if (q->out[i]->data) cp_values_release(tape, q->out[i]);
     tape->made = NULL; /* no rule may have run since it was filled, and what it names is rewound */
     cp_tape_rewind(tape, before);
     return fine;
@@ -237,16 +248,6 @@ static bool wanted_fits(cp_at at, const char *op, const cp_tensor *t, int i) {
     if (t->tape == at.tape && t->step != at.tape->step) return cp_tensor_usable(at, op, what.s, t);
     return !fault || cp_misuse(at, op, "%s, of shape %s, %s", what.s, cp_shape_text(t).s, fault);
 }
-
-/* What is asked of a sweep. */
-typedef struct question {
-    const char       *op; /* who asks, for messages */
-    cp_tensor        *of, *seed;
-    cp_tensor *const *wrt;
-    int               n;
-    cp_tensor       **out;
-    bool              recorded;
-} question;
 
 static bool seed_fits(cp_at at, const question *q) {
     if (!cp_check(at, q->op, 2, (cp_tensor *[]){q->of, q->seed})) return false;
@@ -276,24 +277,23 @@ static bool askable(cp_at at, const question *q, bool seeded) {
                      seeded ? "the result" : "loss");
 }
 
-static bool answer(cp_at at, question q) {
-    if (!mark(at, q.wrt, q.n)) return false;
-    bool was = cp_tape_pause(at.tape, !q.recorded);
-    bool fine = q.recorded ? grad_recorded(at, q.of, q.seed, q.wrt, q.n, q.out) : grad_only(at, q.of, q.seed, q.wrt, q.n, q.out);
+static bool answer(cp_at at, const question *q) {
+    if (!mark(at, q->wrt, q->n)) return false;
+    bool was = cp_tape_pause(at.tape, !q->recorded);
+    bool fine = q->recorded ? grad_recorded(at, q) : grad_only(at, q);
     cp_tape_pause(at.tape, was);
-    if (!fine)
-        for (int i = 0; i < q.n; i++) q.out[i] = NULL;
+    for (int i = 0; i < q->n && !fine; i++) q->out[i] = NULL;
     return fine;
 }
 
 static bool grad(cp_at at, question q) {
     q.op = "grad";
-    return askable(at, &q, false) && answer(at, q);
+    return askable(at, &q, false) && answer(at, &q);
 }
 
 static bool vjp(cp_at at, question q) {
     q.op = "vjp";
-    return askable(at, &q, true) && answer(at, q);
+    return askable(at, &q, true) && answer(at, &q);
 }
 
 bool(cp_grad)(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, int n, cp_tensor **out) {
