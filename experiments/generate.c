@@ -204,9 +204,9 @@ static bool save_sheets(const generation *g, cp_status *status) {
     }
     snprintf(
         caption, sizeof caption,
-        "Samples of p(x|c), one row a class from class 0 at the top: %d moves down the class's energy, from %s. None is chosen by "
-        "hand; the softmax gives %.0f %% of them the class of their row.",
-        g->sgld.steps, starts[g->from], 100.0 * g->agree / g->count);
+        "%s: samples of p(x|c), one row a class from class 0 at the top, %d moves down the class's energy, from %s. None is chosen "
+        "by hand; the softmax gives %.0f %% of them the class of their row.",
+        g->trained->name, g->sgld.steps, starts[g->from], 100.0 * g->agree / g->count);
     fine = fine && cp_sheet_save(sheet, cp_run_path(g->run, "samples").s, caption, status);
     int used = snprintf(caption, sizeof caption, "The first chain of each class, from its start (left) to its end (right), after");
     for (int f = 0; f < g->frames; f++)

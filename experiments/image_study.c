@@ -12,7 +12,7 @@ static const cp_option options[] = {
      .help = "one training for each, by which labels are drawn: 0-9, or 3,7,10-12"},
     {.name = "sweep", .kind = CP_OPTION_TEXT, .value = "OPTION=X,X,...",
      .help = "a case for each of these values of an option of train, in the place of its default: lambda=0,0.01,0.1,1,10,100"},
-    {.name = "split", .kind = CP_OPTION_CHOICE, .choices = "test|validation", .fallback = "test", .incidental = true,
+    {.name = "split", .kind = CP_OPTION_CHOICE, .choices = "test|validation", .fallback = "test",
      .help = "what tables and figures are of; settings are chosen by the validation split"},
     {.name = "samples", .kind = CP_OPTION_INT, .fallback = "10", .least = 0, .most = 100, .unit = "images", .incidental = true,
      .help = "of each class, drawn from the first run of every generative case; 0: none"},
@@ -21,7 +21,7 @@ static const cp_option options[] = {
 
 static int run_planned(cp_image_study *s) {
     cp_trials_config config = {.cases = s->cases,
-                               .measures = cp_image_study_measures,
+                               .measures = s->measures,
                                .repeats = s->seed_count,
                                .command = &cp_command_train,
                                .words = cp_image_study_words,
@@ -51,12 +51,9 @@ const cp_command cp_command_study = {
     .details =
         "DATA are npz files in MedMNIST's layout, or phantom, a built-in set to try it with. Trains with every method, number of "
         "labels and seed on every set, each run in a folder of its own in DIR/runs, and tells "
-        "mean "
-        "and standard deviation of accuracy and ECE, beside the paper's where the set is one of its, differences to softmax with a "
-        "sign "
-        "test, box plots, reliability diagrams and samples. Runs that are done are not made again, whoever made them; several "
-        "processes and "
-        "machines may work on one DIR. Ended at any moment, the same command goes on.",
+        "mean and standard deviation of accuracy and ECE, beside the paper's where it has the set, differences to softmax with a "
+        "sign test, box plots, reliability diagrams and samples. Runs that are done are not made again, whoever made them; several "
+        "processes and machines may work on one DIR. When it was ended, at any moment, the same command goes on.",
     .example = "bloodmnist.npz pneumoniamnist.npz --labels 1,10 --seeds 0-9 --out studies/table --report",
     .options = options,
     .without = "seed|method|trial",

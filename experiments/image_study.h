@@ -35,6 +35,7 @@ typedef struct cp_image_study {
     cp_study_case    *of;
     cp_case          *cases; /* by set, labels, value and method, the last fastest */
     int               case_count;
+    cp_measure       *measures; /* all; those of the other split, and counts, are aside */
     cp_study         *study;
 } cp_image_study;
 
@@ -50,7 +51,7 @@ void cp_image_study_read(cp_trial *trial, const cp_json *result);
 
 /* ---- what was found ---- */
 
-extern const cp_measure cp_image_study_measures[];
+cp_measure *cp_image_study_measures(const char *split); /* to be freed; NULL: not enough memory */
 
 /* The measure of the study's split: "test_end_accuracy". */
 typedef struct cp_measure_name {
@@ -59,7 +60,7 @@ typedef struct cp_measure_name {
 cp_measure_name cp_image_study_measure(const cp_image_study *s, const char *view, const char *metric);
 
 /* Two-sided sign test: the probability that of wins + losses fair coins at most the smaller or at least the larger number
- * would be heads. 1 when there are none. */
+ * would be heads. 1 when there are none. Ties count as neither. */
 double cp_sign_test(int wins, int losses);
 
 cp_json *cp_image_study_result(const cp_image_study *s, int of_case, int repeat); /* to be freed; NULL: there is none */

@@ -4,6 +4,7 @@
 #include "experiments/kit/metrics.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- what a picture says of itself ---- */
 
@@ -11,20 +12,27 @@ typedef struct heading {
     char s[240];
 } heading;
 
-/* "Accuracy ...: end of training, test split, 3 runs a box", or "2 to 3 runs a box". */
+/* "Accuracy ...: end of training, test split, 3 runs a box", or "2 to 3 runs a box (1 diverged)". */
 static heading heading_of(const cp_image_study *s, const char *what, const char *mark) {
-    int     least = s->seed_count, most = 0;
+    int     least = s->seed_count, most = 0, lost = 0;
     heading text;
-    char    range[24] = "";
+    char    range[24] = "", diverged[40] = "";
     for (int i = 0; i < s->case_count; i++) {
         int runs = -cp_trials_diverged(s->study->trials, i);
+        lost -= runs;
         for (int r = 0; r < s->seed_count; r++) runs += cp_trials_made(s->study->trials, i, r);
         least = runs < least ? runs : least, most = runs > most ? runs : most;
     }
     if (least < most) snprintf(range, sizeof range, "%d to ", least);
-    snprintf(text.s, sizeof text.s, "%s: end of training, %s split, %s%d run%s a %s", what, s->split, range, most,
-             most == 1 ? "" : "s", mark);
+    if (lost) snprintf(diverged, sizeof diverged, " (%d diverged)", lost);
+    snprintf(text.s, sizeof text.s, "%s: end of training, %s split, %s%d run%s a %s%s", what, s->split, range, most,
+             most == 1 ? "" : "s", mark, diverged);
     return text;
+}
+
+/* The same in all figures, whatever methods there are. */
+static int color_of(const char *method) {
+    return strcmp(method, "softmax") == 0 ? 0 : strcmp(method, "hybrid") == 0 ? 1 : 2;
 }
 
 /* ---- boxes: by method and number of labels ---- */
@@ -42,7 +50,8 @@ static void draw_boxes_of(const cp_image_study *s, cp_figure *figure, int set, c
             const double *each =
                 cp_trials_each(s->study->trials, cp_image_study_case(s, &s->sets[set], s->labels[l], "", s->methods.at[m]),
                                cp_image_study_measure(s, "end", metric).s);
-            cp_panel_box(panel, (cp_style){.color = m, .label = s->methods.at[m]}, l, s->seed_count, each, m, s->methods.count);
+            cp_panel_box(panel, (cp_style){.color = color_of(s->methods.at[m]), .label = s->methods.at[m]}, l, s->seed_count, each,
+                         m, s->methods.count);
         }
     if (names.failed) cp_fail(&s->study->run->status, "not enough memory for a figure");
     cp_words_free(&names);
@@ -77,15 +86,21 @@ static void draw_sweep_of(const cp_image_study *s, cp_figure *figure, int set, c
     for (int l = 0; x && l < s->label_count; l++)
         for (int m = 0; m < s->methods.count; m++) {
             char label[80];
+            int  series = l * s->methods.count + m, all = s->label_count * s->methods.count;
             snprintf(label, sizeof label, "%s, %lld label%s", s->methods.at[m], (long long)s->labels[l],
                      s->labels[l] == 1 ? "" : "s");
             for (int v = 0; v < n; v++) {
                 cp_mean_sd found = cp_trials_mean_sd(
                     s->study->trials, cp_image_study_case(s, &s->sets[set], s->labels[l], s->values.at[v], s->methods.at[m]),
                     cp_image_study_measure(s, "end", metric).s);
-                x[v] = v, x[n + v] = found.mean, x[2 * n + v] = found.sd;
+                x[v] = v + 0.06 * (series - 0.5 * (all - 1)); /* side by side: one error bar hides no other */
+                x[n + v] = found.mean, x[2 * n + v] = found.sd;
             }
-            cp_panel_line(panel, (cp_style){.color = l * s->methods.count + m, .label = label}, n, x, x + n, x + 2 * n);
+            cp_style style = {.color = color_of(s->methods.at[m]),
+                              .marker = (cp_marker)(CP_CIRCLE + l % 4),
+                              .dash = (cp_dash)(CP_SOLID + l % 4),
+                              .label = label};
+            cp_panel_line(panel, style, n, x, x + n, x + 2 * n);
         }
     free(x);
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { NUMBERS_MOST = 10000, CASES_MOST = 10000 };
+enum { NUMBERS_MOST = 10000, CASES_MOST = 10000, RUNS_MOST = 100000 };
 
 /* ---- lists ---- */
 
@@ -38,7 +38,7 @@ static bool read_numbers(const char *option, const char *text, int64_t least, in
         int64_t first, last;
         bool    fine = read_whole(&at, &first);
         last = first;
-        if (fine && *at == '-') fine = at++, read_whole(&at, &last);
+        if (fine && *at == '-') at++, fine = read_whole(&at, &last);
         if (!fine || (*at && *at != ',') || first < least)
             return cp_fail(status,
                            "--%s: \"%.60s\" is not valid; expected whole numbers from %lld on and ranges: %lld-9 or 3,7,10-12",
@@ -70,7 +70,7 @@ static bool read_words(const char *option, const char *text, cp_words *words, cp
 static bool can_be_swept(const cp_image_study *s, cp_status *status) {
     const char *names[CP_OPTIONS_MOST];
     size_t      length = strlen(s->swept);
-    int         count = 0, reading = 0;
+    int         count = 0, reading = 0, at = 0;
     bool        known = false;
     for (const cp_option *own = cp_options_command(s->options)->options; own->name; own++)
         if (strncmp(own->name, s->swept, length) == 0 && (!own->name[length] || strcmp(own->name + length, "s") == 0))
@@ -79,6 +79,8 @@ static bool can_be_swept(const cp_image_study *s, cp_status *status) {
         known = known || strcmp(o->name, s->swept) == 0;
         names[count++] = o->name;
     }
+    for (const cp_option *o; !known && (o = cp_options_at(s->options, at)); at++)
+        if (strcmp(o->name, s->swept) == 0) return cp_fail(status, "--sweep: --%s does not change what is trained", s->swept);
     const char *near = known ? NULL : cp_nearest_word(s->swept, names, count);
     if (!known)
         return cp_fail(status, "--sweep: couplet train has no option --%s%s%s%s", s->swept, near ? "; did you mean " : "",
@@ -105,7 +107,7 @@ static bool read_sweep(cp_image_study *s, cp_status *status) {
 
 /* ---- sets ---- */
 
-/* What the run's name and the table call it. */
+/* What the runs' names and the table call it. */
 static void name_set(cp_study_set *set, const char *name, bool official) {
     const char *paper = cp_paper_set(name);
     if (name != set->name) snprintf(set->name, sizeof set->name, "%s", name);
@@ -118,12 +120,17 @@ static void name_set(cp_study_set *set, const char *name, bool official) {
                                            : " (not official)");
 }
 
+/* For two that would have one title, such as two copies of a set in other splits. */
+static void tell_apart(cp_study_set *set) {
+    if (cp_paper_set(set->name)) snprintf(set->title, sizeof set->title, "%s (%s)", cp_paper_set(set->name), set->name);
+}
+
 static void name_by_path(cp_study_set *set) {
-    char        name[64];
-    const char *slash = strrchr(set->path, '/');
-    snprintf(name, sizeof name, "%s", slash ? slash + 1 : set->path);
-    size_t length = strlen(name);
-    if (length > 4 && strcmp(name + length - 4, ".npz") == 0) name[length - 4] = '\0';
+    char        name[sizeof set->name];
+    const char *slash = strrchr(set->path, '/'), *base = slash ? slash + 1 : set->path;
+    size_t      length = strlen(base);
+    if (length > 4 && strcmp(base + length - 4, ".npz") == 0) length -= 4;
+    snprintf(name, sizeof name, "%.*s", (int)length, base);
     name_set(set, name, false);
 }
 
@@ -135,12 +142,12 @@ static bool find_results(const cp_image_study *s, cp_study_set *set) {
     snprintf(path, sizeof path, "%.1000s/runs", out ? out : ".");
     DIR *handle = out ? opendir(path) : NULL;
     for (struct dirent *entry; handle && !found && (entry = readdir(handle));) {
-        if (strncmp(entry->d_name, set->name, strlen(set->name)) != 0) continue;
         snprintf(path, sizeof path, "%.800s/runs/%.250s/result.json", out, entry->d_name);
         cp_json       *result = cp_json_read(path, NULL);
         const cp_json *data = cp_json_get(result, "data");
         found = strcmp(cp_json_string(cp_json_get(data, "name"), ""), set->name) == 0;
         if (found) name_set(set, set->name, cp_json_bool(cp_json_get(data, "official"), false));
+        if (found) snprintf(set->md5, sizeof set->md5, "%s", cp_json_string(cp_json_get(data, "md5"), ""));
         cp_json_free(result);
     }
     if (handle) closedir(handle);
@@ -174,7 +181,9 @@ static void add_case(cp_image_study *s, const cp_study_set *set, int64_t labels,
 /* All values make a case each, but for a method that does not read what is swept: it would be the same training. */
 static bool make_cases(cp_image_study *s, cp_status *status) {
     double count = (double)s->set_count * s->label_count * s->values.count * s->methods.count;
-    if (count * s->seed_count > 1e5 || count > CASES_MOST) return cp_fail(status, "this would be %.0f runs", count * s->seed_count);
+    if (count * s->seed_count > RUNS_MOST || count > CASES_MOST)
+        return cp_fail(status, "this would be %.0f runs of %.0f cases; a study has at most %d of %d", count * s->seed_count, count,
+                       RUNS_MOST, CASES_MOST);
     s->of = calloc((size_t)count + 1, sizeof *s->of);
     s->cases = calloc((size_t)count + 1, sizeof *s->cases);
     if (!s->of || !s->cases) return cp_fail(status, "not enough memory for %.0f cases", count);
@@ -270,6 +279,8 @@ static int take_set(cp_image_study *s, const char *path, cp_images **images) {
             cp_fail(&status, "%.200s and %.200s are both called %s; rename one of them", s->sets[i].path, path, set->name);
             return fail(s, &status, CP_EXIT_USAGE);
         }
+    for (int i = 0; i < s->set_count; i++)
+        if (strcmp(s->sets[i].title, set->title) == 0) tell_apart(&s->sets[i]), tell_apart(set);
     s->set_count++;
     return CP_EXIT_FINE;
 }
@@ -287,6 +298,7 @@ int cp_image_study_plan(cp_image_study *s, const cp_options *o) {
     cp_status status = {0};
     int       count = cp_argument_count(o);
     *s = (cp_image_study){.options = o, .split = cp_option_choice(o, "split") ? "validation" : "test"};
+    s->measures = cp_image_study_measures(s->split);
     if (!count) {
         cp_fail(&status, "no data was given: one or more files in MedMNIST's layout, or phantom");
         return fail(s, &status, CP_EXIT_USAGE);
@@ -294,7 +306,11 @@ int cp_image_study_plan(cp_image_study *s, const cp_options *o) {
     if (!read_lists(s, &status)) return fail(s, &status, CP_EXIT_USAGE);
     cp_images **images = calloc((size_t)count + 1, sizeof *images);
     s->sets = calloc((size_t)count + 1, sizeof *s->sets);
-    int code = images && s->sets ? take_sets(s, images) : CP_EXIT_FAILED;
+    int code = CP_EXIT_FAILED;
+    if (images && s->sets && s->measures)
+        code = take_sets(s, images);
+    else
+        cp_complain(o, "not enough memory");
     if (code == CP_EXIT_FINE && !s->set_count) {
         cp_fail(&status, "none of the files can be read, so nothing is left to do");
         code = fail(s, &status, CP_EXIT_FAILED);
@@ -311,6 +327,7 @@ void cp_image_study_free(cp_image_study *s) {
     cp_words_free(&s->methods);
     cp_words_free(&s->values);
     free(s->sets);
+    free(s->measures);
     free(s->labels);
     free(s->seeds);
     free(s->of);

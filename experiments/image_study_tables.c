@@ -1,4 +1,5 @@
 /* couplet study: the tables, and the same as text, CSV and LaTeX. */
+#include "experiments/commands.h"
 #include "experiments/image_study.h"
 #include "experiments/paper.h"
 #include "experiments/train.h"
@@ -19,19 +20,26 @@
     { split "_" view "_patient_accuracy", "accuracy by patient, %", 2, true } /* NaN: none are known */
 #define OF_SPLIT(split) OF_VIEW(split, "end"), OF_VIEW(split, "selected"), OF_VIEW(split, "scaled")
 
-const cp_measure cp_image_study_measures[] = {
+static const cp_measure all_measures[] = {
     OF_SPLIT("test"),
     OF_SPLIT("validation"),
-    {"selected_step", "selected step", 0, false},
-    {"temperature", "temperature", 2, false},
-    {"guard_events", "guard events", 1, false},
-    {"rollbacks", "rollbacks", 1, false},
+    {"selected_step", "selected step", 0, true},
+    {"temperature", "temperature", 2, true},
+    {"guard_events", "guard events", 1, true},
+    {"rollbacks", "rollbacks", 1, true},
     BY_PATIENT("test", "end"),
     BY_PATIENT("test", "selected"),
     BY_PATIENT("validation", "end"),
     BY_PATIENT("validation", "selected"),
     {0},
 };
+
+cp_measure *cp_image_study_measures(const char *split) {
+    cp_measure *measures = malloc(sizeof all_measures);
+    if (measures) memcpy(measures, all_measures, sizeof all_measures);
+    for (cp_measure *m = measures; m && m->name; m++) m->aside = m->aside || strncmp(m->name, split, strlen(split)) != 0;
+    return measures;
+}
 
 cp_measure_name cp_image_study_measure(const cp_image_study *s, const char *view, const char *metric) {
     cp_measure_name name;
@@ -48,7 +56,7 @@ void cp_image_study_read(cp_trial *trial, const cp_json *result) {
         cp_fail(&trial->status, "its data were another file than this %s; give another --out, or remove the folder", c->set->name);
         return;
     }
-    for (const cp_measure *m = cp_image_study_measures; m->name; m++)
+    for (const cp_measure *m = all_measures; m->name; m++)
         if (sscanf(m->name, "%15[a-z]_%15[a-z]_%15[a-z]", split, view, metric) == 3) {
             const cp_json *found = cp_json_get(cp_json_get(result, split), view);
             cp_trial_put(trial, m->name,
@@ -147,11 +155,14 @@ static cp_table *more_table(const cp_image_study *s) {
 /* ---- differences ---- */
 
 double cp_sign_test(int wins, int losses) {
-    int    n = wins + losses, least = wins < losses ? wins : losses;
-    double tail = 0;
-    for (int k = 0; k <= least; k++) /* n over k, by 2^n: in logarithms, for 2^-n is 0 of some thousand runs */
-        tail += exp(lgamma(n + 1.0) - lgamma(k + 1.0) - lgamma(n - k + 1.0) - n * log(2));
-    return 2 * tail < 1 ? 2 * tail : 1;
+    int    n = wins + losses, least = wins < losses ? wins : losses, halvings = n - 1;
+    double ways = 1, tail = 1; /* n over k, and its sum so far; times a power of two that keeps thousands of runs in range */
+    for (int k = 0; k < least; k++) {
+        ways *= (double)(n - k) / (k + 1);
+        tail += ways;
+        if (tail > 0x1p500) ways = ldexp(ways, -500), tail = ldexp(tail, -500), halvings -= 500;
+    }
+    return fmin(1, ldexp(tail, -halvings));
 }
 
 /* "+3.50 (9 of 10, p 0.021)": the mean over seeds, in how many it is better, and the sign test. */
@@ -201,6 +212,11 @@ static cp_table *difference_table(const cp_image_study *s) {
 
 /* ---- files ---- */
 
+typedef struct telling {
+    const cp_image_study *study;
+    cp_table             *tables[3]; /* the main one, differences or NULL, more */
+} telling;
+
 static void put_number(FILE *file, double value) {
     if (isfinite(value))
         fprintf(file, ",%.9g", value);
@@ -215,30 +231,31 @@ static void put_value(const cp_image_study *s, const cp_study_case *c, FILE *fil
 }
 
 /* One line a run. */
-static void write_runs(const cp_image_study *s, FILE *file) {
-    const cp_trials *trials = s->study->trials;
+static void write_runs(const telling *t, FILE *file) {
+    const cp_image_study *s = t->study;
+    const cp_trials      *trials = s->study->trials;
     fprintf(file, "set,md5,labels,method,%s%sseed,state", s->swept, *s->swept ? "," : "");
-    for (const cp_measure *m = cp_image_study_measures; m->name; m++) fprintf(file, ",%s", m->name);
+    for (const cp_measure *m = all_measures; m->name; m++) fprintf(file, ",%s", m->name);
     fputc('\n', file);
     for (int i = 0; i < s->case_count; i++)
         for (int r = 0; r < s->seed_count; r++) {
             const cp_study_case *c = &s->of[i];
-            bool                 made = cp_trials_made(trials, i, r);
-            bool                 finite = isfinite(cp_trials_each(trials, i, "test_end_accuracy")[r]);
+            cp_trial_end         end = cp_trials_end(trials, i, r);
+            const char          *state = end == CP_TRIAL_DONE ? "done" : end == CP_TRIAL_DIVERGED ? "diverged" : "missing";
             cp_csv_text(file, c->set->name);
             fprintf(file, ",%s,%lld,%s,", c->set->md5, (long long)c->labels, c->method);
             put_value(s, c, file);
-            fprintf(file, "%lld,%s", (long long)s->seeds[r], !made ? "missing" : finite ? "done" : "diverged");
-            for (const cp_measure *m = cp_image_study_measures; m->name; m++)
-                put_number(file, cp_trials_each(trials, i, m->name)[r]);
+            fprintf(file, "%lld,%s", (long long)s->seeds[r], state);
+            for (const cp_measure *m = all_measures; m->name; m++) put_number(file, cp_trials_each(trials, i, m->name)[r]);
             fputc('\n', file);
         }
 }
 
 /* One line a case: means and standard deviations. */
-static void write_summary(const cp_image_study *s, FILE *file) {
+static void write_summary(const telling *t, FILE *file) {
+    const cp_image_study *s = t->study;
     fprintf(file, "set,labels,method,%s%sruns,diverged", s->swept, *s->swept ? "," : "");
-    for (const cp_measure *m = cp_image_study_measures; m->name; m++) fprintf(file, ",%s,%s_sd", m->name, m->name);
+    for (const cp_measure *m = all_measures; m->name; m++) fprintf(file, ",%s,%s_sd", m->name, m->name);
     fputs(",paper_accuracy,paper_accuracy_sd,paper_ece,paper_ece_sd\n", file);
     for (int i = 0; i < s->case_count; i++) {
         const cp_study_case *c = &s->of[i];
@@ -249,7 +266,7 @@ static void write_summary(const cp_image_study *s, FILE *file) {
         fprintf(file, ",%lld,%s,", (long long)c->labels, c->method);
         put_value(s, c, file);
         fprintf(file, "%d,%d", made, cp_trials_diverged(s->study->trials, i));
-        for (const cp_measure *m = cp_image_study_measures; m->name; m++) {
+        for (const cp_measure *m = all_measures; m->name; m++) {
             cp_mean_sd found = cp_trials_mean_sd(s->study->trials, i, m->name);
             put_number(file, found.mean);
             put_number(file, found.sd);
@@ -261,11 +278,6 @@ static void write_summary(const cp_image_study *s, FILE *file) {
         fputc('\n', file);
     }
 }
-
-typedef struct telling {
-    const cp_image_study *study;
-    cp_table             *tables[3]; /* the main one, differences or NULL, more */
-} telling;
 
 static void write_text(const telling *t, FILE *file) {
     for (int k = 0; k < 3; k++) {
@@ -280,14 +292,6 @@ static void write_text(const telling *t, FILE *file) {
 static void write_latex(const telling *t, FILE *file) {
     cp_study_print_notes(t->study->study, file, "% ");
     cp_table_latex(t->tables[0], file);
-}
-
-static void write_runs_of(const telling *t, FILE *file) {
-    write_runs(t->study, file);
-}
-
-static void write_summary_of(const telling *t, FILE *file) {
-    write_summary(t->study, file);
 }
 
 static bool save(const telling *t, const char *name, void (*write)(const telling *t, FILE *file), cp_status *status) {
@@ -305,10 +309,25 @@ static bool save(const telling *t, const char *name, void (*write)(const telling
 
 /* ---- all of it ---- */
 
+/* "--norm=batch --steps=60", as given; "" where all are the defaults. */
+static void given_settings(const cp_image_study *s, char *text, size_t size) {
+    size_t used = 0;
+    *text = '\0';
+    for (const cp_option *o = cp_command_train.options; o->name; o++) {
+        bool own = strcmp(o->name, "method") == 0 || strcmp(o->name, "labels") == 0; /* which the tables tell */
+        if (own || !cp_option_given(s->options, o->name) || used >= size) continue;
+        const char *value = o->kind == CP_OPTION_FLAG ? NULL : cp_option_text(s->options, o->name);
+        used += (size_t)snprintf(text + used, size - used, " --%s%s%s", o->name, value ? "=" : "", value ? value : "");
+    }
+}
+
 static void put_notes(cp_image_study *s, bool paper, bool differences) {
+    char settings[400];
+    given_settings(s, settings, sizeof settings);
+    if (*settings) cp_study_note(s->study, "Settings other than the defaults of couplet train:%s.", settings);
     cp_study_note(s->study,
                   "Mean (standard deviation) over %d seed%s on the %s split. End: the weights at the end of training; "
-                  "selected: those with the least validation NLL; scaled: these, by a temperature from validation.",
+                  "selected: those with the least validation NLL after temperature scaling; scaled: these, by that temperature.",
                   s->seed_count, s->seed_count == 1 ? "" : "s", s->split);
     if (paper) cp_study_note(s->study, "The paper's figures are of its own runs, at the end of training, over ten draws.");
     for (int i = 0; i < s->set_count; i++)
@@ -322,7 +341,7 @@ static void put_notes(cp_image_study *s, bool paper, bool differences) {
     if (differences)
         cp_study_note(s->study,
                       "Differences are over the same seeds; in brackets: in how many the method is better than softmax, and "
-                      "the p of a two-sided sign test.");
+                      "the p of a two-sided sign test, which leaves out ties.");
 }
 
 bool cp_image_study_tell(cp_image_study *s, cp_status *status) {
@@ -331,7 +350,7 @@ bool cp_image_study_tell(cp_image_study *s, cp_status *status) {
     telling t = {s, {main_table(s, paper), difference_table(s), more_table(s)}};
     put_notes(s, paper, t.tables[1]);
     bool fine = save(&t, "table.txt", write_text, status) && save(&t, "table.tex", write_latex, status) &&
-                save(&t, "table.csv", write_summary_of, status) && save(&t, "runs.csv", write_runs_of, status);
+                save(&t, "table.csv", write_summary, status) && save(&t, "runs.csv", write_runs, status);
     cp_study_table(s->study, "table", t.tables[0]);
     if (t.tables[1]) cp_study_table(s->study, "differences", t.tables[1]);
     cp_study_table(s->study, "more", t.tables[2]);

@@ -18,7 +18,7 @@ typedef enum cp_weights { CP_WEIGHTS_SELECTED, CP_WEIGHTS_END } cp_weights;
 #define CP_OPTION_WEIGHTS                                                                                                          \
     {                                                                                                                              \
         .name = "weights", .kind = CP_OPTION_CHOICE, .choices = "selected|end", .fallback = "selected",                            \
-        .help = "of a run: those with the least validation NLL, or those at the end of training"                                   \
+        .help = "of a run: those with the least validation NLL after temperature scaling, or those at the end of training"         \
     }
 
 /* Fields are for reading. */

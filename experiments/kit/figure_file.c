@@ -23,14 +23,37 @@ static void put_number(cp_bytes *out, const double *value) {
     cp_bytes_text(out, value && isnan(*value) ? "nan" : text);
 }
 
+/* The title; where several panels have the same one, also what they show. */
+static void put_panel(cp_bytes *out, const cp_panel *p) {
+    const char *title = p->config.title ? p->config.title : "";
+    bool        shared = false;
+    char        full[400];
+    for (const cp_panel *o = p->figure->first; o; o = o->next)
+        shared = shared || (o != p && strcmp(o->config.title ? o->config.title : "", title) == 0);
+    snprintf(full, sizeof full, "%s%s%s", title, *title ? ": " : "", p->config.y_label ? p->config.y_label : "");
+    put_field(out, shared && p->config.y_label ? full : title);
+}
+
+/* A place on an axis of names is the nearest of these; a grid's cells have their numbers, in both directions. */
+static void put_x(cp_bytes *out, const cp_panel *p, const cp_series *s, const double *x) {
+    bool named = p->config.x_name_count && !(s->mark->needs & CP_NEEDS_GRID);
+    long place = x && named && isfinite(*x) ? lround(*x) : -1;
+    if (place >= 0 && place < p->config.x_name_count) {
+        cp_bytes_text(out, ",");
+        put_field(out, p->config.x_names[place]);
+    } else {
+        put_number(out, x);
+    }
+}
+
 static void put_row(cp_bytes *out, const cp_panel *p, const cp_series *s, const double *x, const double *y, const double *error,
                     const double *value) {
-    put_field(out, p->config.title);
+    put_panel(out, p);
     cp_bytes_text(out, ",");
     put_field(out, s->style.label);
     cp_bytes_text(out, ",");
     cp_bytes_text(out, s->mark->name);
-    put_number(out, x);
+    put_x(out, p, s, x);
     put_number(out, y);
     put_number(out, error);
     put_number(out, value);

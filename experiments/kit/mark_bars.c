@@ -231,14 +231,23 @@ void cp_panel_box(cp_panel *p, cp_style style, double x, int n, const double *va
 
 /* ---- the reliability diagram ---- */
 
+/* The gap stands above the accuracy of bins that are too sure, and in the accuracy of those that are not sure enough. */
 void cp_panel_reliability(cp_panel *p, int n, const double *confidence, const double *accuracy) {
-    double *left = calloc((size_t)(n > 0 ? n : 1), sizeof *left), ends[] = {0, 1};
+    size_t  count = n > 0 ? (size_t)n : 1;
+    double *left = calloc(3 * count, sizeof *left), ends[] = {0, 1};
     if (!left && p) p->figure->failed = true;
-    for (int i = 0; left && i < n; i++) left[i] = (double)i / n;
     if (left && n > 0) {
+        double *over = left + count, *under = over + count;
+        for (int i = 0; i < n; i++) {
+            left[i] = (double)i / n;
+            over[i] = confidence[i] > accuracy[i] ? confidence[i] : NAN;
+            under[i] = confidence[i] < accuracy[i] ? confidence[i] : NAN;
+        }
         cp_panel_spans(p, (cp_style){.color = 0, .opacity = 0.75, .label = "accuracy"}, n, left, 1.0 / n, NULL, accuracy);
-        cp_panel_spans(p, (cp_style){.color = 1, .opacity = 0.35, .label = "gap to the mean confidence"}, n, left, 1.0 / n,
-                       accuracy, confidence);
+        cp_panel_spans(p, (cp_style){.color = 1, .opacity = 0.45, .label = "confidence above it"}, n, left, 1.0 / n, accuracy,
+                       over);
+        cp_panel_spans(p, (cp_style){.color = 2, .opacity = 0.9, .label = "confidence below it"}, n, left, 1.0 / n, accuracy,
+                       under);
     }
     cp_panel_line(p, (cp_style){.color = 6, .dash = CP_DASHED, .marker = CP_NO_MARK, .size = 1.3, .label = "perfect calibration"},
                   2, ends, ends, NULL);

@@ -50,7 +50,7 @@ static void put_command(cp_bytes *out, const cp_report_run *run) {
         cp_svg_escape(out, cp_json_string(a, ""));
     }
     for (const cp_json *o = options ? options->first : NULL; o; o = o->next) {
-        if (o->kind == CP_JSON_NULL || (o->kind == CP_JSON_BOOL && !o->truth)) continue;
+        if (!o->key || o->kind == CP_JSON_NULL || (o->kind == CP_JSON_BOOL && !o->truth)) continue;
         cp_svg_put(out, " <span>--");
         cp_svg_escape(out, o->key);
         if (o->kind != CP_JSON_BOOL) cp_svg_put(out, " ");
@@ -183,8 +183,13 @@ static void put_file(cp_bytes *out, const cp_report_run *run, const char *name) 
 static void put_state(cp_bytes *out, const cp_report_run *run) {
     cp_svg_put(out, "<p class=\"soft\"><code>");
     cp_svg_escape(out, run->folder);
-    cp_svg_put(out, "</code>%s", run->started[0] ? ", started " : "");
+    bool study = access(cp_report_file(run, "study.json", "").s, F_OK) == 0; /* its time is that of the tables alone */
+    cp_svg_put(out, "</code>%s", !run->started[0] ? "" : study ? ", tables made " : ", started ");
     cp_svg_escape(out, run->started);
+    if (study) {
+        cp_svg_put(out, "</p>\n");
+        return;
+    }
     cp_svg_put(out, ", %s", run->result ? "finished" : "not finished");
     if (!run->result && run->trials > 0) cp_svg_put(out, " (%d trial%s done)", run->trials, run->trials == 1 ? "" : "s");
     if (isfinite(run->seconds) && run->seconds > 0) cp_svg_put(out, ", %s", cp_duration_text(run->seconds).s);

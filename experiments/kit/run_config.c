@@ -61,11 +61,12 @@ static bool same_names(const cp_json *a, const cp_json *b) {
     return true;
 }
 
-/* The first member of one that is not so in the other. */
+/* The first member of one object that is not so in the other; NULL: there is none, or one is no object. */
 static const char *first_difference(const cp_json *a, const cp_json *b) {
-    for (const cp_json *m = a ? a->first : NULL; m; m = m->next)
+    if (!a || !b || a->kind != CP_JSON_OBJECT || b->kind != CP_JSON_OBJECT) return NULL;
+    for (const cp_json *m = a->first; m; m = m->next)
         if (!same_json(m, cp_json_get(b, m->key))) return m->key;
-    for (const cp_json *m = b ? b->first : NULL; m; m = m->next)
+    for (const cp_json *m = b->first; m; m = m->next)
         if (!cp_json_get(a, m->key)) return m->key;
     return NULL;
 }
@@ -88,7 +89,10 @@ bool cp_run_check_config(cp_run *run) {
     cp_json_writer w = {0};
     cp_json       *found = cp_json_read(cp_run_path(run, CP_RUN_CONFIG).s, &run->status), *wanted = NULL;
     cp_run_put_config(&w, run->options);
-    if (found && cp_json_writer_finish(&w, &run->status))
+    if (found && found->kind != CP_JSON_OBJECT)
+        cp_damaged(&run->status, "%.300s is no JSON object; give another --out, or remove the folder",
+                   cp_run_path(run, CP_RUN_CONFIG).s);
+    else if (found && cp_json_writer_finish(&w, &run->status))
         wanted = cp_json_parse(w.out.data, w.out.size, CP_RUN_CONFIG, &run->status);
     bool same = wanted && compare_config(run, found, wanted);
     cp_json_writer_free(&w);

@@ -87,14 +87,21 @@ cp_runs_path cp_runs_failure(const cp_runs *r, int i) {
     return cp_runs_path_in(r, "failed", r->at[i].name, ".txt");
 }
 
+bool cp_runs_is_there(const char *path) {
+    return access(path, F_OK) == 0;
+}
+
+cp_runs_path cp_runs_file(const cp_runs *r, int i, const char *file) {
+    cp_runs_path path = cp_runs_at(r, i);
+    size_t       used = strlen(path.s);
+    snprintf(path.s + used, sizeof path.s - used, "/%s", file);
+    return path;
+}
+
 static void find_program(cp_runs *r) {
     r->executable = "/proc/self/exe";
     ssize_t length = readlink(r->executable, r->program, sizeof r->program - 1);
     r->program[length > 0 ? length : 0] = '\0';
-}
-
-static bool is_there(const char *path) {
-    return access(path, F_OK) == 0;
 }
 
 static cp_runs *runs_of(const char *folder, cp_status *status) {
@@ -161,7 +168,7 @@ int cp_runs_others(const cp_runs *r) {
         const char *name = entry->d_name;
         bool        planned = bsearch(&name, names, (size_t)r->count, sizeof *names, compare_names);
         others += !planned && name[0] != '.' && !strstr(name, ".damaged-") &&
-                  is_there(cp_runs_path_in(r, "runs", name, "/config.json").s);
+                  cp_runs_is_there(cp_runs_path_in(r, "runs", name, "/config.json").s);
     }
     if (handle) closedir(handle);
     free(names);
@@ -188,14 +195,22 @@ static bool is_fit(const cp_runs *r, cp_status *status) {
     if (!handle) return cp_fail(status, "%.300s cannot be looked into: %s", r->folder, strerror(errno));
     for (struct dirent *entry; fit && (entry = readdir(handle));) fit = entry->d_name[0] == '.';
     closedir(handle);
-    fit = fit || is_there(cp_runs_path_in(r, "", LIST, "").s);
-    for (int i = 0; !fit && i < r->count; i++) fit = is_there(cp_runs_at(r, i).s);
+    fit = fit || cp_runs_is_there(cp_runs_path_in(r, "", LIST, "").s);
+    for (int i = 0; !fit && i < r->count; i++) fit = cp_runs_is_there(cp_runs_at(r, i).s);
     return fit || cp_fail(status, "%.300s is not empty and holds no study (no %s, and none of these runs); give another --out",
                           r->folder, LIST);
 }
 
+/* A command is a line of --list. */
+static bool fit_in_lines(const cp_runs *r, cp_status *status) {
+    bool fit = !strchr(r->folder, '\n');
+    for (int i = 0; fit && i < r->count; i++)
+        for (int k = 0; fit && k < r->at[i].words.count; k++) fit = !strchr(r->at[i].words.at[k], '\n');
+    return fit || cp_fail(status, "a file or the folder of the study has a line's end in its name; rename it");
+}
+
 bool cp_runs_check(const cp_runs *r, cp_status *status) {
-    return names_differ(r, status) && is_fit(r, status);
+    return names_differ(r, status) && fit_in_lines(r, status) && is_fit(r, status);
 }
 
 bool cp_runs_save(const cp_runs *r, cp_status *status) {
@@ -209,6 +224,7 @@ bool cp_runs_save(const cp_runs *r, cp_status *status) {
         cp_json_put_array(&w, "command");
         for (int k = 0; k < r->at[i].words.count; k++) cp_json_put_string(&w, NULL, r->at[i].words.at[k]);
         cp_json_put_end(&w);
+        if (r->at[i].as_found) cp_json_put_bool(&w, "as_found", true);
         cp_json_put_end(&w);
     }
     cp_json_put_end(&w);
@@ -220,7 +236,7 @@ cp_runs *cp_runs_load(const char *folder, cp_status *status) {
     cp_runs *r = runs_of(folder, status);
     cp_json *list = NULL;
     bool     fine = r != NULL;
-    if (fine && !is_there(cp_runs_path_in(r, "", LIST, "").s))
+    if (fine && !cp_runs_is_there(cp_runs_path_in(r, "", LIST, "").s))
         fine = cp_fail(status, "%.300s holds no study: it has no %s", r->folder, LIST);
     fine = fine && (list = cp_json_read(cp_runs_path_in(r, "", LIST, "").s, status));
     const cp_json *runs = cp_json_get(list, "runs");
@@ -231,6 +247,7 @@ cp_runs *cp_runs_load(const char *folder, cp_status *status) {
         for (const cp_json *word = command ? command->first : NULL; word; word = word->next)
             cp_words_add(&words, "%s", cp_json_string(word, ""));
         fine = cp_runs_add(r, name, cp_json_string(cp_json_get(m, "group"), name), &words, status);
+        if (fine) r->at[r->count - 1].as_found = cp_json_bool(cp_json_get(m, "as_found"), false);
     }
     cp_json_free(list);
     if (fine) return r;
@@ -245,7 +262,7 @@ void cp_runs_put_line(const cp_runs *r, int i, int threads, cp_bytes *out) {
         cp_bytes_text(out, " ");
         cp_words_quote(out, r->at[i].words.at[k]);
     }
-    cp_bytes_text(out, " --out ");
+    cp_bytes_text(out, " --out=");
     cp_words_quote(out, cp_runs_at(r, i).s);
     snprintf(number, sizeof number, " --threads %d", threads > 0 ? threads : 1);
     cp_bytes_text(out, number);

@@ -41,11 +41,12 @@ typedef struct work {
 /* In the child, to the end. Its own process group: Ctrl-C reaches the parent, which passes it on once. */
 static void become(const cp_runs *r, char *const *words, FILE *said, pid_t parent) {
     int nothing = open("/dev/null", O_RDWR);
+    signal(SIGINT, SIG_DFL), signal(SIGTERM, SIG_DFL); /* execv would forget what our own handlers have noted */
     setpgid(0, 0);
 #ifdef __linux__
     prctl(PR_SET_PDEATHSIG, SIGTERM); /* should the parent be killed: save what there is, and end */
 #endif
-    if (getppid() != parent) _exit(CP_EXIT_INTERRUPTED);
+    if (cp_interrupted() || getppid() != parent) _exit(CP_EXIT_INTERRUPTED);
     dup2(nothing, STDIN_FILENO);
     dup2(nothing, STDOUT_FILENO);
     dup2(fileno(said), STDERR_FILENO);

@@ -11,25 +11,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool is_there(const char *path) {
-    return access(path, F_OK) == 0;
-}
-
-static cp_runs_path file_of(const cp_runs *r, int i, const char *file) {
-    cp_runs_path path = cp_runs_at(r, i);
-    size_t       used = strlen(path.s);
-    snprintf(path.s + used, sizeof path.s - used, "/%s", file);
-    return path;
-}
-
 cp_json *cp_runs_result(const cp_runs *r, int i) {
-    return cp_json_read(file_of(r, i, CP_RUN_RESULT).s, NULL);
+    return cp_json_read(cp_runs_file(r, i, CP_RUN_RESULT).s, NULL);
 }
 
 /* Asks without taking it: F_GETLK tells who would be in the way. */
 static bool is_held(const cp_runs *r, int i) {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    int          log = open(file_of(r, i, CP_RUN_LOG).s, O_RDWR | O_CLOEXEC);
+    int          log = open(cp_runs_file(r, i, CP_RUN_LOG).s, O_RDONLY | O_CLOEXEC);
     bool         held = log >= 0 && fcntl(log, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
     if (log >= 0) close(log);
     return held;
@@ -68,20 +57,23 @@ static bool is_damaged_log(const char *path) {
 }
 
 cp_run_stage cp_runs_look(const cp_runs *r, int i) {
-    cp_runs_path config = file_of(r, i, CP_RUN_CONFIG), result = file_of(r, i, CP_RUN_RESULT), log = file_of(r, i, CP_RUN_LOG);
-    bool         ended = is_there(config.s) && is_there(result.s);
+    cp_runs_path config = cp_runs_file(r, i, CP_RUN_CONFIG), result = cp_runs_file(r, i, CP_RUN_RESULT),
+                 log = cp_runs_file(r, i, CP_RUN_LOG);
+    bool ended = cp_runs_is_there(config.s) && cp_runs_is_there(result.s);
     if (ended) {
         bool     damaged, there, diverged;
         cp_json *found = read_object(result.s, &damaged);
         there = found, diverged = cp_json_bool(cp_json_get(found, "diverged"), false);
+        damaged = damaged || (there && !found->first); /* {} tells nothing */
         cp_json_free(found);
         if (damaged || is_damaged(config.s)) return CP_STAGE_DAMAGED;
         if (there) return diverged ? CP_STAGE_DIVERGED : CP_STAGE_DONE;
     }
     if (is_held(r, i)) return CP_STAGE_RUNNING;
-    if (!ended && is_there(result.s)) return is_there(config.s) ? cp_runs_look(r, i) : CP_STAGE_DAMAGED; /* ended since, or torn */
+    if (!ended && cp_runs_is_there(result.s))
+        return cp_runs_is_there(config.s) ? cp_runs_look(r, i) : CP_STAGE_DAMAGED; /* ended since, or torn */
     if (is_damaged(config.s) || is_damaged_log(log.s)) return CP_STAGE_DAMAGED;
-    return is_there(cp_runs_failure(r, i).s) ? CP_STAGE_FAILED : CP_STAGE_LEFT;
+    return cp_runs_is_there(cp_runs_failure(r, i).s) ? CP_STAGE_FAILED : CP_STAGE_LEFT;
 }
 
 bool cp_runs_is_open(const cp_runs *r, int i) {
@@ -96,16 +88,16 @@ static bool has_damaged_weights(const char *folder, int depth) {
     DIR *handle = opendir(folder);
     bool damaged = false;
     for (struct dirent *entry; handle && !damaged && (entry = readdir(handle));) {
-        cp_status    status = {0};
-        struct stat  info;
-        cp_runs_path path;
-        size_t       length = strlen(entry->d_name);
-        snprintf(path.s, sizeof path.s, "%.700s/%.300s", folder, entry->d_name);
-        if (entry->d_name[0] == '.' || stat(path.s, &info) != 0) continue;
+        cp_status   status = {0};
+        struct stat info;
+        char        path[1300];
+        size_t      length = strlen(entry->d_name);
+        snprintf(path, sizeof path, "%.1000s/%.255s", folder, entry->d_name);
+        if (entry->d_name[0] == '.' || stat(path, &info) != 0) continue;
         if (S_ISDIR(info.st_mode)) {
-            damaged = depth > 0 && has_damaged_weights(path.s, depth - 1);
+            damaged = depth > 0 && has_damaged_weights(path, depth - 1);
         } else if (length > 12 && strcmp(entry->d_name + length - 12, ".safetensors") == 0) {
-            cp_st_free(cp_st_read(path.s, &status));
+            cp_st_free(cp_st_read(path, &status));
             damaged = status.kind == CP_STATUS_DAMAGED;
         }
     }
@@ -121,7 +113,7 @@ static bool move_aside(const cp_runs *r, int i, cp_status *status) {
     cp_runs_path from = cp_runs_at(r, i), to;
     int          number = 1;
     do snprintf(to.s, sizeof to.s, "%.900s.damaged-%d", from.s, number);
-    while (is_there(to.s) && ++number < 1000);
+    while (cp_runs_is_there(to.s) && ++number < 1000);
     if (rename(from.s, to.s) != 0)
         return cp_fail(status, "%.300s is damaged and cannot be moved aside: %s", from.s, strerror(errno));
     fprintf(stderr, "%s is damaged; it is made again, and what was there is now %s\n", from.s, to.s);

@@ -102,6 +102,7 @@ static const char script[] =
     "command=$(sed -n \"${SLURM_ARRAY_TASK_ID}p\" \"$study/slurm/%d.list\")\n"
     "name=$(sed -n \"${SLURM_ARRAY_TASK_ID}p\" \"$study/slurm/%d.names\")\n"
     "failure=$study/failed/$name.txt\n"
+    "[ -n \"$command\" ] || { echo \"$study/slurm/%d.list cannot be read here\"; exit 1; }\n"
     "trap '' TERM # the program has it too, and is waited for\n"
     "said=$(eval \"(trap - TERM; exec $command)\" 2>&1)\n"
     "code=$?\n"
@@ -125,7 +126,7 @@ static bool write_script(const cp_runs *r, int number, cp_status *status) {
     char     body[4096];
     cp_words_quote(&quoted, r->folder);
     cp_bytes_append(&quoted, "", 1);
-    if (!quoted.failed) snprintf(body, sizeof body, script, (const char *)quoted.data, number, number);
+    if (!quoted.failed) snprintf(body, sizeof body, script, (const char *)quoted.data, number, number, number);
     if (!quoted.failed) cp_bytes_text(&text, body);
     cp_bytes_free(&quoted);
     return write_text(slurm_file(r, number, "sh").s, &text, status);
@@ -145,6 +146,19 @@ static void put_output(cp_bytes *command, const cp_runs *r, const char *file) {
     cp_bytes_text(command, " ");
 }
 
+/* Hands a script over; `command` is sbatch with the study's own options, which are followed by the user's. */
+static bool call_sbatch(const cp_runs *r, cp_bytes *command, const char *output, const char *options, const char *path,
+                        cp_bytes *answer, long *job, cp_status *status) {
+    put_output(command, r, output);
+    cp_bytes_text(command, options);
+    cp_bytes_text(command, " ");
+    cp_words_quote(command, path);
+    cp_bytes_append(command, "", 1);
+    bool fine = (!command->failed || cp_fail(status, "not enough memory")) && ask((const char *)command->data, answer, status);
+    if (fine) *job = atol((const char *)answer->data);
+    return fine;
+}
+
 /* One array: its files, then sbatch. */
 static bool submit_array(const cp_runs *r, int number, const int *of, int count, int threads, const char *options, long *job,
                          cp_status *status) {
@@ -158,15 +172,9 @@ static bool submit_array(const cp_runs *r, int number, const int *of, int count,
     snprintf(part, sizeof part, "sbatch --parsable --job-name=couplet --array=1-%d --cpus-per-task=%d", count, threads);
     cp_bytes_text(&command, part);
     snprintf(part, sizeof part, "%d.%%a.txt", number);
-    put_output(&command, r, part);
-    cp_bytes_text(&command, options);
-    cp_bytes_text(&command, " ");
-    cp_words_quote(&command, slurm_file(r, number, "sh").s);
-    cp_bytes_append(&command, "", 1);
     bool fine = write_text(slurm_file(r, number, "names").s, &names, status) &&
                 write_text(slurm_file(r, number, "list").s, &list, status) && write_script(r, number, status) &&
-                (!command.failed || cp_fail(status, "not enough memory")) && ask((const char *)command.data, &answer, status);
-    if (fine) *job = atol((const char *)answer.data);
+                call_sbatch(r, &command, part, options, slurm_file(r, number, "sh").s, &answer, job, status);
     fine = fine && cp_file_write(slurm_file(r, number, "job").s, answer.data, strlen((const char *)answer.data), status);
     cp_bytes_free(&command);
     cp_bytes_free(&answer);
@@ -187,14 +195,7 @@ static bool submit_merge(const cp_runs *r, int number, const char *jobs, const c
     cp_bytes_text(&command, "sbatch --parsable --job-name=couplet-merge --dependency=afterany");
     cp_bytes_text(&command, jobs);
     snprintf(file, sizeof file, "%d.merge.txt", number);
-    put_output(&command, r, file);
-    cp_bytes_text(&command, options);
-    cp_bytes_text(&command, " ");
-    cp_words_quote(&command, path.s);
-    cp_bytes_append(&command, "", 1);
-    bool fine = write_text(path.s, &text, status) && (!command.failed || cp_fail(status, "not enough memory")) &&
-                ask((const char *)command.data, &answer, status);
-    if (fine) *job = atol((const char *)answer.data);
+    bool fine = write_text(path.s, &text, status) && call_sbatch(r, &command, file, options, path.s, &answer, job, status);
     cp_bytes_free(&command);
     cp_bytes_free(&answer);
     return fine;
@@ -212,6 +213,16 @@ static int choose(const cp_runs *r, const bool *queued, int *of, int *waiting) {
     return count;
 }
 
+static void tell_submitted(const cp_runs *r, const char *jobs, long merge_job, const char *called) {
+    cp_bytes folder = {0};
+    cp_words_quote(&folder, r->folder);
+    printf("Watch them: squeue --me; %s --status %.*s\nEnd them: scancel", called, (int)folder.size, (const char *)folder.data);
+    cp_bytes_free(&folder);
+    for (; *jobs; jobs++) putchar(*jobs == ':' ? ' ' : *jobs);
+    if (merge_job) printf(" %ld", merge_job);
+    printf("\nThe same command again submits what is missing then.\n");
+}
+
 static bool submit_all(const cp_runs *r, const int *of, int count, const char *options, int threads, const cp_words *merge,
                        const char *called, cp_status *status) {
     int      number = 1, largest = largest_array();
@@ -224,24 +235,19 @@ static bool submit_all(const cp_runs *r, const int *of, int count, const char *o
     for (int k = 0; fine && k < count; k += largest, number++) {
         int size = count - k < largest ? count - k : largest;
         fine = submit_array(r, number, of + k, size, threads, options, &job, status);
+        if (!fine) continue;
+        printf("Submitted job %ld: %d run%s\n", job, size, size == 1 ? "" : "s");
         snprintf(text, sizeof text, ":%ld", job);
         cp_bytes_text(&jobs, text);
-        if (fine) printf("Submitted job %ld: %d run%s\n", job, size, size == 1 ? "" : "s");
     }
+    bool some = jobs.size > 0; /* should Slurm have refused a later array, those that it took get their tables, too */
     cp_bytes_append(&jobs, "", 1);
-    fine = fine && (!jobs.failed || cp_fail(status, "not enough memory")) &&
-           submit_merge(r, first, (const char *)jobs.data, merge, options, &merge_job, status);
-    if (fine) {
-        cp_bytes folder = {0};
-        cp_words_quote(&folder, r->folder);
-        printf("Submitted job %ld: the tables, when these have ended\nWatch them: squeue --me; %s --status %.*s\nEnd them: scancel",
-               merge_job, called, (int)folder.size, (const char *)folder.data);
-        cp_bytes_free(&folder);
-        for (char *c = (char *)jobs.data; *c; c++) putchar(*c == ':' ? ' ' : *c);
-        printf(" %ld\nThe same command again submits what is missing then.\n", merge_job);
-    }
+    some = some && (!jobs.failed || cp_fail(status, "not enough memory"));
+    bool merged = some && submit_merge(r, first, (const char *)jobs.data, merge, options, &merge_job, status);
+    if (merged) printf("Submitted job %ld: the tables, when these have ended\n", merge_job);
+    if (some) tell_submitted(r, (const char *)jobs.data, merge_job, called);
     cp_bytes_free(&jobs);
-    return fine;
+    return fine && merged;
 }
 
 /* sbatch takes the last of two, and its long options by their beginnings. */

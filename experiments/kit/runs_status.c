@@ -12,7 +12,7 @@
 typedef struct state {
     cp_run_stage stage;
     bool         queued;
-    double       seconds; /* of all its parts so far; NaN: the log does not tell */
+    double       seconds; /* of its parts that have ended; NaN: the log does not tell */
     double       since;   /* seconds since its latest part began */
     char         host[64], began[32];
     long         process;
@@ -46,11 +46,9 @@ static void read_line(state *s, const cp_json *line, double *part) {
 }
 
 static void read_log(const cp_runs *r, int i, state *s) {
-    cp_runs_path path = cp_runs_at(r, i);
+    cp_runs_path path = cp_runs_file(r, i, CP_RUN_LOG);
     cp_bytes     text = {0};
     double       part = 0;
-    size_t       used = strlen(path.s);
-    snprintf(path.s + used, sizeof path.s - used, "/%s", CP_RUN_LOG);
     s->seconds = NAN;
     if (!cp_file_read(path.s, CP_RUN_FILE_LIMIT, &text, NULL)) return;
     for (size_t at = 0; at < text.size;) {
@@ -80,11 +78,13 @@ static double usual_seconds(const cp_runs *r, const state *s, int i) {
     return n[1] ? sum[1] / n[1] : n[0] ? sum[0] / n[0] : NAN;
 }
 
+/* By the share of its steps that a run has behind it, in whatever parts; a log without steps tells when a running one began. */
 static double seconds_to_go(const cp_runs *r, const state *s, int running) {
     double sum = 0;
     for (int i = 0; i < r->count; i++) {
-        if (s[i].stage == CP_STAGE_DONE || s[i].stage == CP_STAGE_DIVERGED) continue;
+        if (s[i].stage == CP_STAGE_DONE || s[i].stage == CP_STAGE_DIVERGED || r->at[i].as_found) continue;
         double usual = usual_seconds(r, s, i), spent = s[i].stage == CP_STAGE_RUNNING && s[i].since > 0 ? s[i].since : 0;
+        if (s[i].steps > 0) spent = usual * (double)s[i].step / (double)s[i].steps;
         sum += fmax(usual - spent, 0.05 * usual);
     }
     return sum / (running ? running : 1);
@@ -99,7 +99,7 @@ static const cp_run_stage order[CP_STAGES] = {CP_STAGE_DONE,   CP_STAGE_DIVERGED
                                               CP_STAGE_FAILED, CP_STAGE_DAMAGED,  CP_STAGE_LEFT};
 
 typedef struct tally {
-    int    of[CP_STAGES], queued, others;
+    int    of[CP_STAGES], queued, as_found, others;
     double to_go;
 } tally;
 
@@ -130,18 +130,19 @@ static void print_status(const cp_runs *r, const state *s, const tally *t) {
         if (!t->of[stage]) continue;
         printf("%-9s %d", words[stage], t->of[stage]);
         if (stage == CP_STAGE_LEFT && t->queued) printf(", %d of them queued", t->queued);
+        if (stage == CP_STAGE_LEFT && t->as_found) printf(", %d of them without their data", t->as_found);
         printf("\n");
         if (stage == CP_STAGE_DONE || stage == CP_STAGE_LEFT) continue;
         for (int i = 0; i < r->count; i++)
             if (s[i].stage == stage) print_run(r, s, i);
     }
     if (t->others) printf("%-9s %d, which the last command did not ask for\n", "others", t->others);
-    int running = t->of[CP_STAGE_RUNNING];
-    if (t->of[CP_STAGE_DONE] + t->of[CP_STAGE_DIVERGED] == r->count) return;
+    int running = t->of[CP_STAGE_RUNNING], done = t->of[CP_STAGE_DONE];
+    if (done + t->of[CP_STAGE_DIVERGED] + t->as_found == r->count) return;
     if (isfinite(t->to_go))
         printf("time to go: about %s with %d at a time\n", cp_duration_text(t->to_go).s, running ? running : 1);
     else
-        printf("time to go: not known before a run is done\n");
+        printf("time to go: not known%s\n", done ? "; the runs that are done have no logs" : " before a run is done");
 }
 
 static void put_status(const cp_runs *r, const state *s, const tally *t, cp_json_writer *w) {
@@ -177,6 +178,7 @@ static void look(const cp_runs *r, state *s, tally *t, cp_status *status) {
         read_log(r, i, &s[i]);
         t->of[s[i].stage]++;
         t->queued += s[i].queued;
+        t->as_found += r->at[i].as_found && s[i].stage == CP_STAGE_LEFT;
     }
     t->others = cp_runs_others(r);
     t->to_go = seconds_to_go(r, s, t->of[CP_STAGE_RUNNING]);

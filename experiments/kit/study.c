@@ -151,14 +151,20 @@ static bool diverged_alike(const cp_study *study, int i, int j) {
 static void note_diverged(cp_study *study) {
     const cp_case *cases = study->parts->config.cases;
     for (int i = 0; cases[i].name; i++) {
-        char   names[300] = "";
+        char   names[300] = "", more[40] = "";
         size_t used = 0;
+        int    others = 0;
         bool   told = !diverged_alike(study, i, i);
         for (int j = 0; j < i; j++) told = told || diverged_alike(study, i, j);
-        for (int j = i; !told && cases[j].name; j++)
-            if (diverged_alike(study, i, j) && used + strlen(cases[j].name) + 3 < sizeof names)
+        for (int j = i; !told && cases[j].name; j++) {
+            if (!diverged_alike(study, i, j)) continue;
+            if (used + strlen(cases[j].name) + 3 < sizeof names)
                 used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", cases[j].name);
-        if (!told) cp_study_note(study, "%s diverged%s.", names, cases[i].advice ? cases[i].advice : "");
+            else
+                others++;
+        }
+        if (others) snprintf(more, sizeof more, " and %d more", others);
+        if (!told) cp_study_note(study, "%s%s diverged%s.", names, more, cases[i].advice ? cases[i].advice : "");
     }
 }
 

@@ -1,6 +1,14 @@
 /* Studies whose trials are runs of their own: planned, listed, submitted or made, and collected. */
 #include "experiments/kit/study_parts.h"
 
+#include <unistd.h>
+
+/* --jobs 0: no run is made, only tables and figures of those that are there. */
+static bool is_for_tables(const cp_study_parts *p) {
+    return cp_option_given(p->options, "jobs") && cp_option_int(p->options, "jobs") == 0 && !cp_option_flag(p->options, "list") &&
+           !cp_option_given(p->options, "slurm");
+}
+
 bool cp_study_plan(cp_study *study) {
     cp_study_parts *p = study->parts;
     const char     *out = cp_option_text(p->options, "out");
@@ -10,7 +18,8 @@ bool cp_study_plan(cp_study *study) {
         p->code = CP_EXIT_USAGE;
         return true;
     }
-    bool fine = (p->runs = cp_runs_new(out, status)) && cp_trials_plan(study->trials, p->options, p->runs, status);
+    bool fine = !is_for_tables(p) || access(out, F_OK) == 0 || cp_fail(status, "%.300s: there is no such folder", out);
+    fine = fine && (p->runs = cp_runs_new(out, status)) && cp_trials_plan(study->trials, p->options, p->runs, status);
     if (!fine) cp_complain(p->options, "%s", status->message);
     return fine;
 }
@@ -32,40 +41,46 @@ static bool submit(const cp_study_parts *p, cp_status *status) {
     return fine;
 }
 
+/* Those that want their data are in no list, which is told: a list that is empty looks as if all were done. */
+static int count_without_data(const cp_runs *r) {
+    int count = 0;
+    for (int i = 0; i < r->count; i++) {
+        cp_run_stage stage = r->at[i].as_found ? cp_runs_look(r, i) : CP_STAGE_DONE;
+        count += stage != CP_STAGE_DONE && stage != CP_STAGE_DIVERGED;
+    }
+    return count;
+}
+
 static bool print_list(const cp_study_parts *p, cp_status *status) {
     cp_bytes lines = {0};
+    int      lacking = count_without_data(p->runs);
     for (int i = 0; i < p->runs->count; i++)
         if (cp_runs_is_open(p->runs, i)) cp_runs_put_line(p->runs, i, (int)cp_option_int(p->options, "threads"), &lines);
     if (lines.size) fwrite(lines.data, 1, lines.size, stdout);
     bool fine = !lines.failed || cp_fail(status, "not enough memory");
+    if (fine && lacking)
+        fine = cp_fail(status, "%d of %d runs cannot be listed before their data are here", lacking, p->runs->count);
     cp_bytes_free(&lines);
     return fine;
 }
 
-static bool lacks_data(const cp_runs *r) {
-    for (int i = 0; i < r->count; i++)
-        if (r->at[i].as_found) return true;
-    return false;
-}
-
-/* --jobs 0: no run is made, only tables and figures of those that are there. */
-static bool is_for_tables(const cp_study_parts *p) {
-    return cp_option_given(p->options, "jobs") && cp_option_int(p->options, "jobs") == 0 && !cp_option_flag(p->options, "list") &&
-           !cp_option_given(p->options, "slurm");
+static void tell_missing(cp_study_parts *p, int missing, bool some) {
+    if (missing)
+        cp_fail(&p->trouble, "%d of %d runs %s missing%s; the same command%s makes them%s", missing, p->runs->count,
+                missing == 1 ? "is" : "are", some ? " in the tables" : "", is_for_tables(p) ? " without --jobs 0" : "",
+                count_without_data(p->runs) ? ", once their data are here" : "");
 }
 
 /* Makes what is left, and tells whether there is something to make tables of. */
 static bool make(cp_study *study) {
     cp_study_parts *p = study->parts;
-    bool            some = p->config.command != NULL; /* its tables can be made of some of the runs */
     int             missing;
     cp_runs_config  config = {.jobs = (int)cp_option_int(p->options, "jobs"),
                               .threads = (int)cp_option_int(p->options, "threads"),
                               .quiet = cp_option_flag(p->options, "quiet"),
                               .called = cp_options_called(p->options)};
-    bool            tables_only = is_for_tables(p);
     if (!cp_trials_collect(study->trials, p->options, p->runs, &missing, &p->trouble)) return false; /* before hours of work */
-    if (missing && !tables_only) {
+    if (missing && !is_for_tables(p)) {
         cp_runs_do(p->runs, config, &p->trouble);
         if (!cp_trials_collect(study->trials, p->options, p->runs, &missing, &p->trouble)) return false;
     }
@@ -75,12 +90,20 @@ static bool make(cp_study *study) {
         p->code = CP_EXIT_INTERRUPTED;
         return false;
     }
-    if (missing && missing == p->runs->count) some = false;
-    if (missing)
-        cp_fail(&p->trouble, "%d of %d runs are missing%s; the same command%s makes them%s", missing, p->runs->count,
-                some ? " in the tables" : "", tables_only ? " without --jobs 0" : "",
-                lacks_data(p->runs) ? ", once their data are here" : "");
+    bool some = p->config.command && missing < p->runs->count; /* tables can be made of some of the runs */
+    if (!some) tell_missing(p, missing, false);
     return !missing || some;
+}
+
+/* The study's own folder, which one process at a time writes. While this one waited for it, others may have made more runs. */
+static bool open_folder(cp_study *study) {
+    cp_study_parts *p = study->parts;
+    int             missing;
+    study->run = cp_run_renew(p->options);
+    if (!study->run) p->code = CP_EXIT_FAILED;
+    if (!study->run || !cp_trials_collect(study->trials, p->options, p->runs, &missing, &p->trouble)) return false;
+    tell_missing(p, missing, true);
+    return true;
 }
 
 static void tell_damaged(const cp_runs *r) {
@@ -106,7 +129,7 @@ bool cp_study_make_runs(cp_study *study) {
         submit(p, status);
         return false;
     }
-    return make(study) && (study->run = cp_run_renew(p->options));
+    return make(study) && open_folder(study);
 }
 
 bool cp_study_make_one(cp_study *study) {

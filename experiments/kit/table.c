@@ -124,7 +124,7 @@ void cp_table_print(const cp_table *t, FILE *file) {
 }
 
 void cp_csv_text(FILE *file, const char *text) {
-    if (!strpbrk(text, ",\"\n")) {
+    if (!strpbrk(text, ",\"\n\r")) {
         fputs(text, file);
         return;
     }

@@ -199,8 +199,12 @@ const double *cp_trials_each(const cp_trials *t, int of_case, const char *measur
     return m >= 0 && is_case(t, of_case) ? cp_trials_value(t, of_case, m, 0) : NULL;
 }
 
+cp_trial_end cp_trials_end(const cp_trials *t, int of_case, int repeat) {
+    return t->ends[repeat * t->cases + of_case];
+}
+
 bool cp_trials_made(const cp_trials *t, int of_case, int repeat) {
-    return t->ends[repeat * t->cases + of_case] != CP_TRIAL_STOPPED;
+    return cp_trials_end(t, of_case, repeat) != CP_TRIAL_STOPPED;
 }
 
 static int made(const cp_trials *t, int of_case) {
@@ -224,7 +228,7 @@ cp_mean_sd cp_trials_mean_sd(const cp_trials *t, int of_case, const char *measur
 int cp_trials_diverged(const cp_trials *t, int of_case) {
     int n = 0;
     if (!is_case(t, of_case)) return 0;
-    for (int r = 0; r < t->config.repeats; r++) n += t->ends[r * t->cases + of_case] == CP_TRIAL_DIVERGED;
+    for (int r = 0; r < t->config.repeats; r++) n += cp_trials_end(t, of_case, r) == CP_TRIAL_DIVERGED;
     return n;
 }
 
@@ -234,6 +238,8 @@ void cp_trials_cell(const cp_trials *t, cp_table *table, int of_case, const char
     int        found_in = is_case(t, of_case) ? made(t, of_case) : 0;
     if (lost)
         cp_table_text(table, "diverged (%d of %d)", lost, t->config.repeats);
+    else if (!isfinite(found.mean))
+        cp_table_text(table, "-");
     else if (found_in > 1 && found_in < t->config.repeats)
         cp_table_text(table, "%.*f (%.*f), %d of %d", decimals, found.mean, decimals, found.sd, found_in, t->config.repeats);
     else if (found_in && found_in < t->config.repeats)

@@ -95,6 +95,7 @@ bool cp_trials_collect(cp_trials *trials, const cp_options *options, const cp_ru
 int           cp_trials_repeats(const cp_trials *trials);
 const double *cp_trials_each(const cp_trials *trials, int of_case, const char *measure);    /* by repetition; diverged: NaN */
 cp_mean_sd    cp_trials_mean_sd(const cp_trials *trials, int of_case, const char *measure); /* over those that were made */
+cp_trial_end  cp_trials_end(const cp_trials *trials, int of_case, int repeat);
 bool          cp_trials_made(const cp_trials *trials, int of_case, int repeat);
 int           cp_trials_diverged(const cp_trials *trials, int of_case); /* in how many repetitions */
 

@@ -41,11 +41,12 @@ static void put_own_words(const cp_options *o, int trial, cp_words *words) {
 
 /* ---- the plan ---- */
 
-/* Whether the folder holds nothing yet, or this run; a config.json that cannot be read is damage, which is mended later. */
+/* Whether the folder holds nothing yet, or this run; a config.json that is no JSON object is damage, which is mended later. */
 static bool is_free(const cp_options *o, const char *folder, cp_status *status) {
     cp_run   run = {.options = o, .folder = (char *)folder};
     cp_json *config = cp_json_read(cp_run_path(&run, CP_RUN_CONFIG).s, NULL);
-    bool     free_or_same = !config || cp_run_check_config(&run) || cp_fail(status, "%s", run.status.message);
+    bool     damaged = !config || config->kind != CP_JSON_OBJECT;
+    bool     free_or_same = damaged || cp_run_check_config(&run) || cp_fail(status, "%s", run.status.message);
     cp_json_free(config);
     return free_or_same;
 }

@@ -237,11 +237,14 @@ static void a_reliability_diagram_shows_accuracy_and_gap(void) {
     p = cp_figure_panel(f, (cp_panel_config){.x_label = "confidence"});
     cp_panel_histogram(p, (cp_style){0}, 5, confidence, (cp_bins){.most = 1, .count = 15, .share = true});
     cp_panel_vertical(p, (cp_style){.label = "mean confidence"}, 0.6125);
-    char *text = drawn(f), *spans = strstr(text, "class=\"spans\""), *gaps = strstr(spans + 1, "class=\"spans\"");
-    TEST_ASSERT_EQUAL_INT(2, markup_count(text, "class=\"spans\""));
+    char *text = drawn(f), *bars = strstr(text, "class=\"spans\""), *over = strstr(bars + 1, "class=\"spans\""),
+         *under = strstr(over + 1, "class=\"spans\"");
+    TEST_ASSERT_EQUAL_INT(3, markup_count(text, "class=\"spans\""));
     TEST_ASSERT_EQUAL_INT(1, markup_count(text, "class=\"vertical\""));
-    *strstr(gaps, "</g>") = '\0';
-    TEST_ASSERT_EQUAL_INT(4, markup_count(gaps, "<rect")); /* an empty bin has neither bar nor gap */
+    *strstr(bars, "</g>") = *strstr(over, "</g>") = *strstr(under, "</g>") = '\0';
+    TEST_ASSERT_EQUAL_INT(4, markup_count(bars, "<rect"));  /* an empty bin has none */
+    TEST_ASSERT_EQUAL_INT(2, markup_count(over, "<rect"));  /* 0.7 for 0.6, and 0.95 for 0.8 */
+    TEST_ASSERT_EQUAL_INT(1, markup_count(under, "<rect")); /* 0.3 for 0.4 */
     free(text);
     char *csv = text_of("figure.csv");
     TEST_ASSERT_NOT_NULL(strstr(csv, ",spans,0.8,0.95,,0.8\n"));

@@ -63,7 +63,7 @@ static void add_script(const char *name, const char *script) {
     add(name, 2, (const char *[]){"-c", text});
 }
 
-#define FINISHES "echo '{}' >\"$out/config.json\"; echo '{}' >\"$out/result.json\""
+#define FINISHES "echo '{}' >\"$out/config.json\"; echo '{\"found\": 1}' >\"$out/result.json\""
 
 static void put_file(int run, const char *name, const char *text) {
     char path[1200];
@@ -99,7 +99,7 @@ static void a_command_is_a_line_with_its_folder(void) {
     cp_bytes_append(&line, "", 1);
     snprintf(
         expected, sizeof expected,
-        "couplet train 'my data.npz' --out %s/study/runs/a --threads 1 --quiet\ncouplet train 'my data.npz' --out %s/study/runs/a "
+        "couplet train 'my data.npz' --out=%s/study/runs/a --threads 1 --quiet\ncouplet train 'my data.npz' --out=%s/study/runs/a "
         "--threads 2 --quiet\n",
         scratch_folder, scratch_folder);
     TEST_ASSERT_EQUAL_STRING(expected, (char *)line.data);
@@ -151,20 +151,21 @@ static void runs_that_were_brought_make_a_study_and_those_of_others_do_not(void)
     add("b", 0, NULL);
     TEST_ASSERT_FALSE(cp_runs_check(runs, &status));
     says(&status, "is not empty and holds no study");
-    put_file(1, "result.json", "{}");
+    put_file(1, "result.json", "{\"found\": 1}");
     TEST_ASSERT_TRUE_MESSAGE(cp_runs_check(runs, &status), status.message);
 }
 
 /* ---- looking ---- */
 
 static void how_far_a_run_is_follows_from_its_folder(void) {
-    static const char *const names[] = {"none", "empty", "begun", "done", "diverged", "failed", "torn", "bad", "line", "half"};
-    for (int i = 0; i < 10; i++) add(names[i], 0, NULL);
+    static const char *const names[] = {"none", "empty", "begun", "done", "diverged", "failed",
+                                        "torn", "bad",   "line",  "half", "silent",   "list"};
+    for (int i = 0; i < 12; i++) add(names[i], 0, NULL);
     cp_folder_make(cp_runs_at(runs, 1).s, &status);
     put_file(2, "config.json", "{}");
     put_file(2, "log.jsonl", "{}\n{\"half");
     put_file(3, "config.json", "{}");
-    put_file(3, "result.json", "{}");
+    put_file(3, "result.json", "{\"found\": 1}");
     put_file(4, "config.json", "{}");
     put_file(4, "result.json", "{\"diverged\": true}");
     cp_folder_make(scratch("study/failed"), &status);
@@ -174,11 +175,14 @@ static void how_far_a_run_is_follows_from_its_folder(void) {
     put_file(7, "config.json", "");
     put_file(8, "config.json", "{}");
     put_file(8, "log.jsonl", "{oops}\n");
-    put_file(9, "result.json", "{}");
-    static const cp_run_stage expected[] = {CP_STAGE_LEFT,     CP_STAGE_LEFT,   CP_STAGE_LEFT,    CP_STAGE_DONE,
-                                            CP_STAGE_DIVERGED, CP_STAGE_FAILED, CP_STAGE_DAMAGED, CP_STAGE_DAMAGED,
-                                            CP_STAGE_DAMAGED,  CP_STAGE_DAMAGED};
-    for (int i = 0; i < 10; i++) TEST_ASSERT_EQUAL_INT_MESSAGE(expected[i], cp_runs_look(runs, i), names[i]);
+    put_file(9, "result.json", "{\"found\": 1}");
+    put_file(10, "config.json", "{}");
+    put_file(10, "result.json", "{}");
+    put_file(11, "config.json", "[1]");
+    static const cp_run_stage expected[] = {CP_STAGE_LEFT,     CP_STAGE_LEFT,    CP_STAGE_LEFT,    CP_STAGE_DONE,
+                                            CP_STAGE_DIVERGED, CP_STAGE_FAILED,  CP_STAGE_DAMAGED, CP_STAGE_DAMAGED,
+                                            CP_STAGE_DAMAGED,  CP_STAGE_DAMAGED, CP_STAGE_DAMAGED, CP_STAGE_DAMAGED};
+    for (int i = 0; i < 12; i++) TEST_ASSERT_EQUAL_INT_MESSAGE(expected[i], cp_runs_look(runs, i), names[i]);
 }
 
 static void runs_of_other_commands_are_counted(void) {
@@ -200,7 +204,7 @@ static void a_file_that_cannot_be_read_is_no_damage(void) {
         char path[1200];
         add(files[i], 0, NULL);
         for (int k = 0; k < 3; k++)
-            if (k != i) put_file(i, files[k], "{}\n");
+            if (k != i) put_file(i, files[k], "{\"found\": 1}\n");
         snprintf(path, sizeof path, "%s/%s", cp_runs_at(runs, i).s, files[i]);
         TEST_ASSERT_TRUE(cp_folder_make(path, &status));
         TEST_ASSERT_NOT_EQUAL_MESSAGE(CP_STAGE_DAMAGED, cp_runs_look(runs, i), files[i]);
@@ -249,7 +253,7 @@ static void damaged_weights_are_moved_aside_unless_the_run_is_done(void) {
     add("deep", 0, NULL);
     add("other", 0, NULL);
     for (int i = 0; i < 4; i++) put_file(i, "config.json", "{}");
-    put_file(1, "result.json", "{}");
+    put_file(1, "result.json", "{\"found\": 1}");
     put_file(0, "checkpoint.safetensors", "");
     put_file(1, "selected.safetensors", "cut");
     snprintf(path, sizeof path, "%s/lambda-1", cp_runs_at(runs, 2).s);

@@ -30,6 +30,32 @@ events() { # folder, event: how often it is in the logs of the runs
     cat "$1"/runs/*/log.jsonl | grep -c "\"event\":\"$2\""
 }
 
+bins() { # result.json, "count", "confidence" or "accuracy": of the test split at the end, a line a bin
+    awk -v key="\"$2\": \\[" '/^  "test": / { test = 1 } test && /^    "end": / { end = 1 } end && /"bins": / { bins = 1 }
+        bins && $0 ~ key { inside = 1; next } inside && /\]/ { exit } inside { gsub(/[ ,]/, ""); print }' "$1"
+}
+
+# What the pooled diagram should have: a line a bin, the accuracy of both runs' predictions together.
+pooled() { # two runs' result.json
+    for key in count accuracy; do
+        bins "$1" $key >"first.$key" && bins "$2" $key >"second.$key"
+    done
+    paste first.count first.accuracy second.count second.accuracy |
+        awk '{ n = $1 + $3; if (n) printf "%.6f\n", ($1 * $2 + $3 * $4) / n; else print "nan" }'
+}
+
+# What the table should tell of the first method and softmax, from runs.csv: "+1.25 (2 of 2".
+difference() { # runs.csv, labels, column, 1 or -1: more is better, or less
+    awk -F, -v labels="$2" -v column="$3" -v way="$4" '
+        NR == 1 { for (i = 1; i <= NF; i++) if ($i == column) at = i; next }
+        $3 == labels && $4 == "softmax" { base[$5] = $at }
+        $3 == labels && $4 == "hybrid" { own[$5] = $at }
+        END {
+            for (seed in own) if (own[seed] != "" && base[seed] != "") { d = own[seed] - base[seed]; sum += d; n++; wins += way * d > 0 }
+            printf "%+.2f (%d of %d,", sum / n, wins, n
+        }' "$1"
+}
+
 # shellcheck disable=SC2086 # options are words
 {
     # ---- the same tables, however the runs were made ----
@@ -61,6 +87,22 @@ events() { # folder, event: how often it is in the logs of the runs
     expect_success "the study's settings are those that were given" grep -q '"sgld": 2' one/config.json
     expect_empty "and no others of train" "$(grep '"rate"' one/config.json)"
 
+    pooled one/runs/gray-3-softmax-0/result.json one/runs/gray-3-softmax-1/result.json >expected
+    sed -n 's/^"softmax, 3 labels","accuracy",spans,[^,]*,\([^,]*\),.*/\1/p' one/reliability-gray.csv |
+        awk '{ if ($1 == "nan") print; else printf "%.6f\n", $1 }' >found
+    expect_success "a bin has the predictions of all seeds, each counted once" cmp expected found
+    expect_success "and there are such" grep -q "^0\.[0-9]*[1-9]" found
+    for labels in 1 3; do
+        expect_success "differences are means over seeds: accuracy, $labels labels" \
+            grep -qF -e "$(difference one/runs.csv $labels test_end_accuracy 1)" one/table.txt
+        expect_success "and less ECE is better, $labels labels" \
+            grep -qF -e "$(difference one/runs.csv $labels test_end_ece -1)" one/table.txt
+    done
+    expect_success "boxes.csv tells the measure and the number of labels" \
+        test "$(grep -c '^"gray: ECE, %","hybrid",box,"3",' one/boxes.csv)" -eq 2
+    expect_success "settings that were given are told" grep -q "^Settings other than the defaults of couplet train: .*--sgld=2" one/table.txt
+    expect_success "samples tell whose they are" grep -q "gray-1-hybrid-0: samples of p(x|c)" one/samples-gray-1-hybrid-0.figure.json
+
     # ---- runs that were brought here, a set that was not ----
 
     mkdir -p brought/runs elsewhere
@@ -72,10 +114,16 @@ events() { # folder, event: how often it is in the logs of the runs
     same_tables "two small files of a run are enough, and the data may lie elsewhere" one brought
     expect_empty "nothing was computed for it" "$(ls brought/runs/*/log.jsonl 2>/dev/null)"
     expect 0 "gone/gray.npz is missing; its runs that are done are told of" gone/gray.npz $tiny --out brought
+    same_tables "tables are the same without the data" one brought
     mv brought/runs/gray-1-softmax-0 kept
-    expect 1 "1 of 8 runs are missing in the tables; the same command makes them, once their data are here" gone/gray.npz $tiny --out brought
+    expect 1 "1 of 8 runs is missing in the tables; the same command makes them, once their data are here" gone/gray.npz $tiny --out brought
+    expect_success "means are of those that are there" grep -q "gray  *1  *softmax  *[0-9.]*, 1 of 2" brought/table.txt
+    expect_success "and so are differences" grep -qF -e "$(difference brought/runs.csv 1 test_end_accuracy 1)" brought/table.txt
+    expect 0 "left      1, 1 of them without their data" --status brought
+    expect_empty "for which there is no time to go" "$(study --status brought | grep "time to go")"
     expect_empty "a run whose data are missing is not tried" "$(ls brought/failed 2>/dev/null)"
     expect_empty "nor listed" "$(study gone/gray.npz $tiny --out brought --list 2>/dev/null)"
+    expect 1 "1 of 8 runs cannot be listed before their data are here" gone/gray.npz $tiny --out brought --list
     mv kept brought/runs/gray-1-softmax-0
     expect 1 "gone/gra.npz is missing; it is left out" gone/gra.npz $tiny --out brought
     study gone/gray.npz $quick --steps 8 --seeds 0-1 --labels 1-133 --methods softmax,hybrid --jobs 0 --quiet --out brought 2>/dev/null
@@ -96,8 +144,17 @@ events() { # folder, event: how often it is in the logs of the runs
 
     # ---- damage and failure ----
 
+    for file in config.json log.jsonl; do
+        cp -r one unwritable && rm -f unwritable/$file && mkdir unwritable/$file
+        expect 1 "unwritable/$file" gray.npz $tiny --out unwritable
+        rm -r unwritable
+    done
+    expect 1 "nowhere: there is no such folder" gray.npz $tiny --out nowhere --jobs 0
+    expect_success "and none was made" test ! -e nowhere
     cp -r one worn
     echo '{"experiment":' >worn/runs/gray-1-softmax-0/result.json
+    echo '{}' >worn/runs/gray-1-softmax-1/result.json
+    echo '[1]' >worn/runs/gray-3-softmax-0/config.json
     rm worn/runs/gray-1-hybrid-0/result.json
     echo '{oops}' >worn/runs/gray-1-hybrid-0/log.jsonl
     rm worn/runs/gray-3-softmax-1/result.json
@@ -107,8 +164,17 @@ events() { # folder, event: how often it is in the logs of the runs
     expect_success "where nothing is made, nothing is moved" test -s worn/runs/gray-1-softmax-0/result.json -a ! -e worn/runs/gray-1-softmax-0.damaged-1
     expect 0 "worn/runs/gray-1-softmax-0 is damaged; it is made again" gray.npz $tiny --out worn
     same_tables "what was damaged is made again" one worn
-    expect_success "what was there is kept beside it" test -d worn/runs/gray-1-hybrid-0.damaged-1
+    for run in gray-1-hybrid-0 gray-1-softmax-1 gray-3-softmax-0; do
+        expect_success "what was there is kept beside it: $run" test -d worn/runs/$run.damaged-1
+    done
     expect_success "also where only the checkpoint was damaged" test -d worn/runs/gray-3-hybrid-1.damaged-1
+    echo '{"experiment": "train", "options": [1]}' >worn/runs/gray-3-softmax-0/config.json
+    expect_success "a report takes options that are no object for none" "$couplet" report worn/runs/gray-3-softmax-0 --out worn.html
+    rm -r worn/runs
+    study gray.npz $tiny --alpha 3 --quiet --out worn
+    expect_success "samples are of the runs that are there now, not of those that were" \
+        cmp worn/samples-gray-3-hybrid-0.png "worn/samples/runs/$(ls -t worn/samples/runs | grep -m 1 gray-3-hybrid-0)/samples.png"
+    expect_success "which are others" sh -c "! cmp -s worn/samples-gray-3-hybrid-0.png one/samples-gray-3-hybrid-0.png"
     cp -r one failing
     rm -r failing/runs/gray-1-softmax-0 failing/runs/gray-3-softmax-0
     touch failing/runs/gray-1-softmax-0
@@ -155,6 +221,9 @@ events() { # folder, event: how often it is in the logs of the runs
     cp -r two other
     study gray.npz $tiny --quiet --out other --report
     expect 0 "Report: other/report.html" gray.npz $tiny --out other --split validation
+    mkdir split && cp other/config.json split
+    expect_success "a report gives the command again" grep -q -e '--split validation' other/report.html
+    expect_empty "a result tells of one split" "$(grep '"test_end_accuracy"' other/result.json)"
     for file in table.txt table.tex boxes.svg report.html; do
         expect_success "$file says that it is of the validation split" grep -q "validation split" "other/$file"
         expect_empty "and no longer that it is of the test split" "$(grep "test split" "other/$file")"
@@ -169,12 +238,17 @@ events() { # folder, event: how often it is in the logs of the runs
     study gray.npz $quick --steps 8 --seeds 1,0 --methods hybrid --labels 1,3 --quiet --out other
     expect_empty "and those of others are gone" "$(ls other/samples-*-0.* 2>/dev/null)"
     expect_empty "differences to softmax are told of only where it is among the methods" "$(grep "than softmax" other/result.json)"
+    expect_success "config.json tells the split" grep -q '"split": "validation"' split/config.json
     cp gray.npz "my data/two, or 2.npz"
     study "my data/two, or 2.npz" $quick --steps 8 --seeds 1 --methods hybrid --labels 1 --samples 0 --quiet --out other
     expect_empty "figures of other sets are gone" "$(ls other/reliability-gray* other/samples-gray* 2>/dev/null)"
     expect_success "those of this one are there" test -s other/boxes.svg -a -s "other/reliability-two, or 2.svg"
     expect_success "a name with a comma is one field" grep -q '^"two, or 2",[0-9a-f]*,1,hybrid,1,done,' other/runs.csv
     expect_success "in both files" grep -q '^"two, or 2",1,hybrid,1,0,' other/table.csv
+    expect 0 "2.npz is missing; its runs that are done are told of" "gone/two, or 2.npz" $quick --steps 8 --seeds 1 --methods hybrid --labels 1 --out other --jobs 0
+    mkdir -p copies && cp gray.npz copies/bloodmnist_rebuilt.npz && cp gray.npz copies/bloodmnist_rebuilt_2.npz
+    study copies/bloodmnist_rebuilt.npz copies/bloodmnist_rebuilt_2.npz $quick --steps 4 --seeds 1 --methods softmax --labels 1 --quiet --out copied
+    expect_success "two copies of a set can be told apart" test "$(grep -c "^Blood (bloodmnist_rebuilt\(_2\)*) *1 *softmax" copied/table.txt)" -ge 2
     study gray.npz $quick --steps 8 --seeds 0-1 --methods hybrid --labels 3 --sweep lambda=1 --quiet --out other
     expect_empty "a sweep has no boxes" "$(ls other/boxes.* other/reliability-two* 2>/dev/null)"
     expect_success "of two runs there is an error bar for accuracy and one for ECE" test "$(error_bars other/sweep.svg)" -eq 2
@@ -216,6 +290,15 @@ events() { # folder, event: how often it is in the logs of the runs
     expect_success "other options are handed on to both" test "$(grep -cx -e --time=1 asked)" -eq 2
     expect 0 "There is nothing to submit; the same command with --jobs 0 in the place of --slurm makes tables" gray.npz $tiny --out two --slurm
 
+    printf '#!/bin/sh\necho MaxArraySize = 4\n' >bin/scontrol
+    printf '#!/bin/sh\ncase "$*" in *slurm/2.sh) exit 1 ;; *dependency*) echo 9 ;; *) echo 7 ;; esac\n' >bin/sbatch
+    expect 1 "Submitted job 7: 3 runs" gray.npz $tiny --out refused --slurm
+    rm -r refused
+    expect 1 "Submitted job 9: the tables, when these have ended" gray.npz $tiny --out refused --slurm
+    rm -r refused
+    expect 1 "End them: scancel 7 9" gray.npz $tiny --out refused --slurm
+    expect_success "a task without a command fails" \
+        sh -c ': >refused/slurm/1.list; ! SLURM_ARRAY_TASK_ID=1 sh refused/slurm/1.sh >said 2>&1 && grep -q "1.list cannot be read here" said'
     printf '#!/bin/sh\nexit 3\n' >bin/sbatch
     expect 1 "sbatch failed: does Slurm answer?" gray.npz $tiny --out submitted --slurm
     rm bin/sbatch
@@ -239,6 +322,11 @@ events() { # folder, event: how often it is in the logs of the runs
     expect 1 "is not empty and holds no study" gray.npz $tiny --out elsewhere
 }
 expect 2 "--seeds: 3-1 runs backward" gray.npz --seeds 3-1 --out x
+expect 2 "--seeds: \"3-\" is not valid" gray.npz --seeds 3- --out x
+expect 2 "--labels: \"1-,3\" is not valid" gray.npz --labels 1-,3 --out x
+expect 2 "--sweep: --threads does not change what is trained" gray.npz --sweep threads=1,2 --out x
+expect 1 "has a line's end in its name" gray.npz --out "x
+y"
 expect 2 "--seeds: \"1,,2\" is not valid" gray.npz --seeds 1,,2 --out x
 expect 2 "--seeds: 4 is there twice" gray.npz --seeds 4,3-5 --out x
 expect 2 "--labels: \"0\" is not valid; expected whole numbers from 1 on and ranges: 1-9" gray.npz --labels 0 --out x
