@@ -2,6 +2,7 @@
 #include "experiments/evaluate.h"
 
 #include "experiments/kit/figure.h"
+#include "experiments/kit/table.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -55,11 +56,6 @@ static bool draw_confusion(const cp_evaluation *e, cp_status *status) {
 
 /* ---- histograms ---- */
 
-static int ascending(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Widened to hold all but the outermost hundredth on either side, so that a few strays do not squeeze the rest. */
 static cp_bins over_most(cp_bins bins, int n, const double *values) {
     double *sorted = malloc(((size_t)n + 1) * sizeof *sorted);
@@ -68,7 +64,7 @@ static cp_bins over_most(cp_bins bins, int n, const double *values) {
         return bins;
     }
     for (int i = 0; i < n; i++) sorted[i] = values[i];
-    qsort(sorted, (size_t)n, sizeof *sorted, ascending);
+    cp_sort(sorted, n);
     bins = cp_bins_over(bins, 2, (double[]){sorted[n / 100], sorted[n - 1 - n / 100]});
     free(sorted);
     return bins;

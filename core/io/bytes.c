@@ -119,3 +119,12 @@ cp_shown_text cp_shown_shape(int rank, const int64_t *dims) {
     used += (size_t)snprintf(text + used, sizeof text - used, rank == 1 ? ",)" : ")");
     return cp_shown(text, used);
 }
+
+bool cp_bytes_line(const cp_bytes *bytes, size_t *at, cp_line *line) {
+    if (*at >= bytes->size) return false;
+    const unsigned char *text = bytes->data + *at, *end = memchr(text, '\n', bytes->size - *at);
+    size_t               length = end ? (size_t)(end - text) : bytes->size - *at;
+    *line = (cp_line){.text = (const char *)text, .length = length, .whole = end != NULL};
+    *at += length + line->whole;
+    return true;
+}

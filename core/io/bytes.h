@@ -21,6 +21,15 @@ bool cp_bytes_reserve(cp_bytes *bytes, size_t more); /* room for `more` bytes af
 bool cp_bytes_append(cp_bytes *bytes, const void *data, size_t size);
 bool cp_bytes_text(cp_bytes *bytes, const char *text); /* appends without the final NUL */
 
+/* The line that begins at byte *at, without its newline, and *at behind it; false at the end of the text. The last line may lack the
+ * newline: it is `whole` when it does not. */
+typedef struct cp_line {
+    const char *text;
+    size_t      length;
+    bool        whole;
+} cp_line;
+bool cp_bytes_line(const cp_bytes *bytes, size_t *at, cp_line *line);
+
 /* a * b and a + b into *out, or false when that does not fit. */
 bool cp_size_mul(size_t a, size_t b, size_t *out);
 bool cp_size_add(size_t a, size_t b, size_t *out);

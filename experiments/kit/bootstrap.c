@@ -2,6 +2,7 @@
 #include "core/random.h"
 #include "core/threads.h"
 #include "experiments/kit/metrics_parts.h"
+#include "experiments/kit/table.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -52,27 +53,14 @@ static void resample_some(void *context, size_t begin, size_t end) {
     free(tally);
 }
 
-static int ascending(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Linear between neighbors, as numpy's default. */
-static double percentile(const double *sorted, int count, double share) {
-    double place = share * (count - 1);
-    int    low = (int)place, high = low + 1 < count ? low + 1 : low;
-    if (sorted[low] == sorted[high]) return sorted[low]; /* both may be infinite */
-    return sorted[low] + (place - low) * (sorted[high] - sorted[low]);
-}
-
 static void interval(double *values, int count, cp_estimate *measure) {
     int defined = 0;
     for (int i = 0; i < count; i++)
         if (!isnan(values[i])) values[defined++] = values[i];
     if (!defined) return;
-    qsort(values, (size_t)defined, sizeof *values, ascending);
-    measure->low = percentile(values, defined, 0.025);
-    measure->high = percentile(values, defined, 0.975);
+    cp_sort(values, defined);
+    measure->low = cp_quantile(values, defined, 0.025);
+    measure->high = cp_quantile(values, defined, 0.975);
 }
 
 bool cp_bootstrap(const cp_scored *scored, cp_metrics_config config, cp_metrics *metrics) {

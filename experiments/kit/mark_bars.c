@@ -1,5 +1,6 @@
 /* Marks: bars, spans, histograms, box plots, and the reliability diagram that is made of them. */
 #include "experiments/kit/figure_parts.h"
+#include "experiments/kit/table.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -163,20 +164,9 @@ void cp_panel_histogram(cp_panel *p, cp_style style, int n, const double *values
 
 /* ---- boxes ---- */
 
-static int ascending(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double quantile(const double *sorted, int n, double share) {
-    double at = share * (n - 1);
-    int    i = (int)at;
-    return i + 1 < n ? sorted[i] + (at - i) * (sorted[i + 1] - sorted[i]) : sorted[n - 1];
-}
-
 static void put_box_of(cp_bytes *out, const cp_series *s, const cp_frame *f, const double *v, int n) {
-    double low = quantile(v, n, 0.25), middle = quantile(v, n, 0.5), high = quantile(v, n, 0.75), reach = 1.5 * (high - low), left,
-           right;
+    double low = cp_quantile(v, n, 0.25), middle = cp_quantile(v, n, 0.5), high = cp_quantile(v, n, 0.75),
+           reach = 1.5 * (high - low), left, right;
     int first = 0, last = n - 1;
     while (v[first] < low - reach) first++;
     while (v[last] > high + reach) last--;
@@ -209,7 +199,7 @@ static void put_box(cp_bytes *out, const cp_series *s, const cp_frame *f) {
     for (int i = 0; sorted && i < s->n; i++)
         if (isfinite(s->y[i])) sorted[n++] = s->y[i];
     if (n > 0) {
-        qsort(sorted, (size_t)n, sizeof *sorted, ascending);
+        cp_sort(sorted, n);
         put_box_of(out, s, f, sorted, n);
     }
     free(sorted);

@@ -76,11 +76,10 @@ static void read_events(cp_report_run *run) {
     cp_bytes text = {0};
     double   before = 0, latest = NAN;
     if (!cp_file_read(cp_report_file(run, "log.jsonl", "").s, LOG_LIMIT, &text, NULL)) return;
-    for (size_t at = 0; at < text.size;) {
-        const unsigned char *end = memchr(text.data + at, '\n', text.size - at);
-        size_t               length = end ? (size_t)(end - text.data) - at : text.size - at;
-        cp_json             *line = cp_json_parse(text.data + at, length, "log.jsonl", NULL);
-        const char          *event = cp_json_string(cp_json_get(line, "event"), NULL);
+    size_t at = 0;
+    for (cp_line found; cp_bytes_line(&text, &at, &found);) {
+        cp_json    *line = cp_json_parse(found.text, found.length, "log.jsonl", NULL);
+        const char *event = cp_json_string(cp_json_get(line, "event"), NULL);
         if (event && strcmp(event, "start") == 0)
             snprintf(run->started, sizeof run->started, "%s", cp_json_string(cp_json_get(line, "time"), ""));
         if (cp_json_get(line, "command"))
@@ -92,7 +91,6 @@ static void read_events(cp_report_run *run) {
             run->threads = (int)cp_json_integer(cp_json_get(line, "threads"), run->threads);
         }
         cp_json_free(line);
-        at += length + 1;
     }
     cp_bytes_free(&text);
     run->seconds = before + latest;

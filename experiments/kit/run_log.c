@@ -103,15 +103,12 @@ bool cp_run_read_past(cp_run *run) {
     cp_bytes text = {0};
     size_t   at = 0;
     bool     fine = read_log(run, &text);
-    while (fine && at < text.size) {
-        const unsigned char *end = memchr(text.data + at, '\n', text.size - at);
-        if (!end) break;
-        size_t length = (size_t)(end - text.data) - at;
-        fine = keep_line(run, (const char *)text.data + at, length);
-        at += length + 1;
+    for (cp_line line; fine && cp_bytes_line(&text, &at, &line);) {
+        if (line.whole)
+            fine = keep_line(run, line.text, line.length);
+        else if (ftruncate(run->log, (off_t)(at - line.length)) != 0)
+            fine = fail_log(run, "cannot drop a broken last line", errno);
     }
-    if (fine && at < text.size && ftruncate(run->log, (off_t)at) != 0)
-        fine = fail_log(run, "cannot drop a broken last line", errno);
     cp_bytes_free(&text);
     return fine;
 }

@@ -43,14 +43,11 @@ static bool is_damaged_log(const char *path) {
     cp_bytes text = {0};
     bool     whole = true;
     if (!cp_file_read(path, CP_RUN_FILE_LIMIT, &text, NULL)) return false;
-    for (size_t at = 0; whole && at < text.size;) {
-        const unsigned char *end = memchr(text.data + at, '\n', text.size - at);
-        if (!end) break;
-        size_t   length = (size_t)(end - text.data) - at;
-        cp_json *line = cp_json_parse(text.data + at, length, path, NULL);
-        whole = line != NULL;
-        cp_json_free(line);
-        at += length + 1;
+    size_t at = 0;
+    for (cp_line line; whole && cp_bytes_line(&text, &at, &line) && line.whole;) {
+        cp_json *json = cp_json_parse(line.text, line.length, path, NULL);
+        whole = json != NULL;
+        cp_json_free(json);
     }
     cp_bytes_free(&text);
     return !whole;

@@ -51,13 +51,11 @@ static void read_log(const cp_runs *r, int i, state *s) {
     double       part = 0;
     s->seconds = NAN;
     if (!cp_file_read(path.s, CP_RUN_FILE_LIMIT, &text, NULL)) return;
-    for (size_t at = 0; at < text.size;) {
-        const unsigned char *end = memchr(text.data + at, '\n', text.size - at);
-        size_t               length = end ? (size_t)(end - text.data) - at : text.size - at;
-        cp_json             *line = cp_json_parse(text.data + at, length, path.s, NULL);
-        read_line(s, line, &part);
-        cp_json_free(line);
-        at += length + 1;
+    size_t at = 0;
+    for (cp_line line; cp_bytes_line(&text, &at, &line);) {
+        cp_json *json = cp_json_parse(line.text, line.length, path.s, NULL);
+        read_line(s, json, &part);
+        cp_json_free(json);
     }
     s->seconds += part;
     s->since = *s->began ? seconds_since(s->began) : NAN;

@@ -191,3 +191,19 @@ cp_mean_sd cp_mean_sd_of(const double *values, int count) {
     for (int i = 0; i < count; i++) squares += (values[i] - mean) * (values[i] - mean);
     return (cp_mean_sd){count > 0 ? mean : NAN, count > 1 ? sqrt(squares / (count - 1)) : NAN};
 }
+
+static int ascending(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+void cp_sort(double *values, int count) {
+    qsort(values, (size_t)count, sizeof *values, ascending);
+}
+
+double cp_quantile(const double *sorted, int count, double share) {
+    double place = share * (count - 1);
+    int    low = (int)place, high = low + 1 < count ? low + 1 : low;
+    if (sorted[low] == sorted[high]) return sorted[low]; /* both may be infinite */
+    return sorted[low] + (place - low) * (sorted[high] - sorted[low]);
+}

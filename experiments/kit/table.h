@@ -55,4 +55,7 @@ typedef struct cp_mean_sd {
 } cp_mean_sd;
 cp_mean_sd cp_mean_sd_of(const double *values, int count);
 
+void   cp_sort(double *values, int count);                         /* ascending; none may be NaN */
+double cp_quantile(const double *sorted, int count, double share); /* linear between neighbors, as numpy's default; count >= 1 */
+
 #endif

@@ -112,6 +112,27 @@ static void bars_boxes_and_histograms_have_their_shapes(void) {
     free(text);
 }
 
+/* Quartiles 2.25, 4.5 and 6.75: 14 lies beyond 6.75 + 1.5 * 4.5 and is a point, the whiskers end at 1 and 9. */
+static void a_box_has_its_quartiles_median_and_whiskers(void) {
+    double     values[] = {5, 1, 2, 14, 4, NAN, 3, 9, 6, 7, 2}, top, height, middle, least, low, high, most, point;
+    cp_figure *f = cp_figure_new((cp_figure_config){0});
+    cp_panel_box(cp_figure_panel(f, (cp_panel_config){0}), (cp_style){0}, 0, 11, values, 0, 1);
+    char *text = drawn(f), *box = strstr(text, "class=\"box\""), *rect = strstr(box, "<rect");
+    TEST_ASSERT_EQUAL_INT(4, sscanf(strstr(box, "<path"), "<path d=\"M%*f %lfV%lfM%*f %lfV%lf", &least, &low, &high, &most));
+    TEST_ASSERT_EQUAL_INT(2, sscanf(rect, "<rect x=\"%*f\" y=\"%lf\" width=\"%*f\" height=\"%lf\"", &top, &height));
+    TEST_ASSERT_EQUAL_INT(1, sscanf(strstr(rect, "<path"), "<path d=\"M%*f %lfH", &middle));
+    TEST_ASSERT_EQUAL_INT(1, sscanf(strstr(rect, "<circle"), "<circle cx=\"%*f\" cy=\"%lf\"", &point));
+    double unit = (least - most) / (9 - 1); /* in pixels; y points downward */
+    TEST_ASSERT_DOUBLE_WITHIN(0.02, unit * (2.25 - 1), least - low);
+    TEST_ASSERT_DOUBLE_WITHIN(0.02, unit * (4.5 - 1), least - middle);
+    TEST_ASSERT_DOUBLE_WITHIN(0.02, unit * (6.75 - 1), least - high);
+    TEST_ASSERT_DOUBLE_WITHIN(0.02, unit * (14 - 1), least - point);
+    TEST_ASSERT_DOUBLE_WITHIN(0.02, high, top);
+    TEST_ASSERT_DOUBLE_WITHIN(0.02, low - high, height);
+    TEST_ASSERT_EQUAL_INT(1, markup_count(box, "<circle"));
+    free(text);
+}
+
 enum { SIDE = 81 };
 
 static cp_grid cone(double *values) {
@@ -572,6 +593,7 @@ int main(void) {
     RUN_TEST(titles_of_any_length_are_wrapped);
     RUN_TEST(lines_break_at_gaps_and_carry_error_bars);
     RUN_TEST(bars_boxes_and_histograms_have_their_shapes);
+    RUN_TEST(a_box_has_its_quartiles_median_and_whiskers);
     RUN_TEST(grids_become_bands_and_contours);
     RUN_TEST(images_are_embedded);
     RUN_TEST(a_legend_has_each_label_once);

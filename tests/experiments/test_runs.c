@@ -335,11 +335,14 @@ static void a_run_that_another_process_holds_is_waited_for(void) {
 static void the_sign_test_is_the_binomial_one(void) {
     TEST_ASSERT_TRUE(cp_sign_test(0, 0) == 1);
     TEST_ASSERT_TRUE(cp_sign_test(5, 5) == 1);
-    TEST_ASSERT_TRUE(fabs(cp_sign_test(10, 0) - 2.0 / 1024) < 1e-15);
-    TEST_ASSERT_TRUE(fabs(cp_sign_test(1, 9) - 22.0 / 1024) < 1e-15);
-    TEST_ASSERT_TRUE(fabs(cp_sign_test(8, 2) - 112.0 / 1024) < 1e-15);
+    TEST_ASSERT_TRUE(cp_sign_test(10, 0) == 2.0 / 1024);
+    TEST_ASSERT_TRUE(cp_sign_test(1, 9) == 22.0 / 1024);
+    TEST_ASSERT_TRUE(cp_sign_test(8, 2) == 112.0 / 1024);
+    TEST_ASSERT_TRUE(cp_sign_test(1, 4) == 0.375); /* which is printed as 0.38 */
     TEST_ASSERT_TRUE(cp_sign_test(1, 0) == 1);
     TEST_ASSERT_TRUE(cp_sign_test(2000, 2000) == 1);
+    TEST_ASSERT_DOUBLE_WITHIN(1e-12, 0.11749506836896137, cp_sign_test(1950, 2050)); /* by Python's fractions */
+    TEST_ASSERT_TRUE(cp_sign_test(0, 5000) == 0);
 }
 
 static void the_paper_knows_its_six_sets(void) {

@@ -78,6 +78,27 @@ study --quiet --out killed
 expect_success "the same command makes the one that is left" cmp killed/table.txt alone/table.txt
 expect_empty "from its checkpoint" "$(each_once killed)"
 
+# ---- a run whose process is killed while another study waits for it ----
+
+whole=$settings
+settings=$(echo "$whole" | sed 's/softmax,hybrid --seeds 0-4/hybrid --seeds 0/; s/--steps [0-9]*/--steps 600/')
+begin --jobs 1 --quiet --out taken 2>/dev/null
+first=$!
+wait_for 60 has_lines taken/runs/gray-3-hybrid-0/log.jsonl 3
+child=$(sed -n 's/.*"process":\([0-9]*\).*/\1/p' taken/runs/gray-3-hybrid-0/log.jsonl | head -1)
+begin --jobs 1 --out taken 2>waits.txt >/dev/null
+second=$!
+wait_for 60 grep -q "waiting for 1 run that other processes make" waits.txt
+kill -STOP "$first"
+kill -KILL "$child"
+wait "$second"
+expect_success "the study that waits makes it" test $? -eq 0
+kill -CONT "$first"
+wait "$first"
+expect_success "from its checkpoint" grep -q '"event":"continue"' taken/runs/gray-3-hybrid-0/log.jsonl
+expect_empty "once" "$(each_once taken)"
+settings=$whole
+
 # ---- Ctrl-C ----
 
 begin --jobs 2 --quiet --out stopped 2>stopped.txt

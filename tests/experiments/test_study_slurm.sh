@@ -58,12 +58,19 @@ expect_success "two arrays, since this Slurm has none above 16" test "$(grep -c 
 expect_success "and it is told how to watch them" grep -q "squeue --me; couplet study --status study" submitted.txt
 expect_success "all are queued" sh -c "\"$couplet\" study --status study --json | grep -c '\"queued\": true' | grep -qE '2[2-4]'"
 
+kill_a_run() {
+    wait_for 60 finds_a_run
+    kill -KILL "$process"
+    killed="$killed $name"
+}
+
+killed=
 wait_for 60 has_results study 2
-wait_for 60 finds_a_run
-killed=$name
-kill -KILL "$process"
+kill_a_run
 slurm_restart_controller
 wait_for 60 slurm_is_idle
+kill_a_run
+kill_a_run
 wait_for 60 finds_a_run
 scontrol requeue "$task"
 requeued=$name
@@ -80,7 +87,8 @@ wait_for 5 false
 for id in $(squeue -h -r -t PD -o '%F_%K' | grep -v N/A); do scontrol update "jobid=$id" StartTime=now 2>/dev/null; done
 wait_for 400 queue_is_empty
 expect_success "all runs are done" test "$(results study)" -eq 24
-for run in "$killed" "$requeued" "$canceled"; do
+expect_success "three tasks were killed" test "$(echo "$killed" | wc -w)" -eq 3
+for run in $killed "$requeued" "$canceled"; do
     expect_success "$run was continued" grep -q '"event":"continue"' "study/runs/$run/log.jsonl"
     expect_success "and begun once" test "$(grep -c '"event":"start"' "study/runs/$run/log.jsonl")" -eq 1
 done
