@@ -20,22 +20,24 @@ static const char style[] =
     "*{box-sizing:border-box}\n"
     "body{margin:0;background:var(--page);color:var(--ink);font:16px/1.55 system-ui,-apple-system,'Segoe UI',Roboto,sans-serif;"
     "overflow-wrap:anywhere}\n"
-    "main{max-width:72rem;margin:0 auto;padding:1.2rem 1rem 4rem}\n"
+    "main{max-width:80rem;margin:0 auto;padding:1.2rem 1rem 4rem}\n"
     "h1{font-size:1.7rem;line-height:1.2;margin:.6rem 0}h2{font-size:1.35rem;margin:2rem 0 .2rem}h3{font-size:1.2rem;margin:0 0 "
     ".3rem}\n"
     ".soft{color:var(--soft)}.bad{color:var(--bad)}a{color:var(--accent)}\n"
-    "section{background:var(--card);border:1px solid var(--line);border-radius:10px;padding:1.1rem;margin:1.2rem 0}\n"
-    ".wide{overflow-x:auto}table{border-collapse:collapse;margin:.8rem 0;font-variant-numeric:tabular-nums}\n"
+    "section>p:first-child{margin-top:0}section{background:var(--card);border:1px solid "
+    "var(--line);border-radius:10px;padding:1.1rem;margin:1.2rem 0}\n"
+    ".wide{overflow-x:auto}table{border-collapse:collapse;margin:.8rem 0;font-size:.94rem;font-variant-numeric:tabular-nums}\n"
     "th,td{padding:.35rem .9rem .35rem 0;text-align:right;vertical-align:top;white-space:nowrap;border-bottom:1px solid "
     "var(--line)}\n"
-    "th{color:var(--soft);font-weight:600;vertical-align:bottom}\n"
+    "th{color:var(--soft);font-weight:600;vertical-align:bottom;white-space:normal;overflow-wrap:normal}\n"
     "tr>:first-child,.left{text-align:left}thead tr+tr>:first-child{text-align:right}\n"
-    ".compare thead tr+tr th{white-space:normal;overflow-wrap:normal;min-width:4.5rem}.compare th[colspan]{text-align:center}\n"
+    ".compare thead tr+tr th{min-width:4.5rem}.compare th[colspan]{text-align:center}\n"
     ".compare td:first-child,.compare th[rowspan]{position:sticky;left:0;background:var(--page);white-space:normal;min-width:7rem;"
     "max-width:min(20rem,40vw);text-align:left}\n"
     "figure{margin:1.4rem 0}figure svg,figure img{display:block;margin:0 auto;max-width:100%;height:auto}\n"
     "figure img{image-rendering:pixelated;border-radius:4px}\n"
-    ".narrow{display:none}@media(max-width:45rem){section{padding:.8rem}.narrow{display:block}.at-large{display:none}}\n"
+    ".narrow{display:none}@media(max-width:45rem){section{padding:.8rem}table{font-size:.8rem}"
+    "th,td{padding-right:.5rem}.narrow{display:block}.at-large{display:none}}\n"
     "figcaption{font-size:.9rem;max-width:60rem;margin:.4rem auto 0}figcaption p{margin:.2rem 0}\n"
     "pre,code{font:13px/1.45 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}\n"
     "pre{overflow:auto;max-height:28rem;background:var(--page);border:1px solid var(--line);border-radius:6px;padding:.7rem}\n"
@@ -92,7 +94,7 @@ static void put_group(cp_bytes *out, const cp_report_run *runs, const group *g, 
                        "<p class=\"soft\">In the sections below, figures of the same name have the same axes in all runs, so that "
                        "they can be compared by eye.</p>\n");
     }
-    for (int i = 0; i < g->count; i++) cp_html_run(out, &runs[g->numbers[i]], g->numbers[i]);
+    for (int i = 0; i < g->count; i++) cp_html_run(out, &runs[g->numbers[i]], g->numbers[i], all > 1);
 }
 
 /* ---- the page ---- */

@@ -197,10 +197,10 @@ static void put_state(cp_bytes *out, const cp_report_run *run) {
     cp_svg_put(out, "</p>\n");
 }
 
-void cp_html_run(cp_bytes *out, const cp_report_run *run, int number) {
+void cp_html_run(cp_bytes *out, const cp_report_run *run, int number, bool titled) {
     const cp_json *notes = cp_json_get(run->result, "notes");
     cp_svg_put(out, "<section id=\"run%d\">\n", number);
-    cp_html_tag(out, "h3", cp_report_title(run));
+    if (titled) cp_html_tag(out, "h3", cp_report_title(run));
     put_state(out, run);
     if (run->trouble.message[0]) {
         cp_html_tag(out, "p class=\"bad\"", run->trouble.message);
