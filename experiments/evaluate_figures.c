@@ -64,7 +64,7 @@ static cp_bins over_most(cp_bins bins, int n, const double *values) {
         return bins;
     }
     for (int i = 0; i < n; i++) sorted[i] = values[i];
-    cp_sort(sorted, n);
+    cp_values_sort(sorted, n);
     bins = cp_bins_over(bins, 2, (double[]){sorted[n / 100], sorted[n - 1 - n / 100]});
     free(sorted);
     return bins;

@@ -53,7 +53,7 @@ const cp_command cp_command_study = {
         "labels and seed on every set, each run in a folder of its own in DIR/runs, and tells "
         "mean and standard deviation of accuracy and ECE, beside the paper's where it has the set, differences to softmax with a "
         "sign test, box plots, reliability diagrams and samples. Runs that are done are not made again, whoever made them; several "
-        "processes and machines may work on one DIR. When it was ended, at any moment, the same command goes on.",
+        "processes and machines may work on one DIR. If it is stopped at any moment, the same command continues.",
     .example = "bloodmnist.npz pneumoniamnist.npz --labels 1,10 --seeds 0-9 --out studies/table --report",
     .options = options,
     .without = "seed|method|trial",

@@ -13,6 +13,7 @@ typedef struct cp_study_set {
     char        name[64], title[96]; /* "bloodmnist_rebuilt", "Blood (rebuilt)" */
     char        md5[33];
     bool        missing; /* the file is not there, or damaged; its results may be there nevertheless */
+    bool        shares_title;
 } cp_study_set;
 
 typedef struct cp_study_case {
@@ -35,7 +36,7 @@ typedef struct cp_image_study {
     cp_study_case    *of;
     cp_case          *cases; /* by set, labels, value and method, the last fastest */
     int               case_count;
-    cp_measure       *measures; /* all; those of the other split, and counts, are aside */
+    cp_measure       *measures; /* all; those that are not of the split are aside */
     cp_study         *study;
 } cp_image_study;
 

@@ -3,6 +3,7 @@
 
 #include "experiments/kit/metrics.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,6 +75,8 @@ static bool draw_boxes(cp_image_study *s) {
 
 /* ---- the sweep ---- */
 
+enum { MARKERS = CP_NO_MARK - CP_CIRCLE };
+
 static void draw_sweep_of(const cp_image_study *s, cp_figure *figure, int set, const char *metric, const char *title) {
     int       n = s->values.count;
     double   *x = malloc(3 * (size_t)n * sizeof *x); /* then means, then standard deviations */
@@ -93,12 +96,12 @@ static void draw_sweep_of(const cp_image_study *s, cp_figure *figure, int set, c
                 cp_mean_sd found = cp_trials_mean_sd(
                     s->study->trials, cp_image_study_case(s, &s->sets[set], s->labels[l], s->values.at[v], s->methods.at[m]),
                     cp_image_study_measure(s, "end", metric).s);
-                x[v] = v + 0.06 * (series - 0.5 * (all - 1)); /* side by side: one error bar hides no other */
+                x[v] = v + fmin(0.06, 0.6 / all) * (series - 0.5 * (all - 1)); /* one error bar hides no other */
                 x[n + v] = found.mean, x[2 * n + v] = found.sd;
             }
             cp_style style = {.color = color_of(s->methods.at[m]),
-                              .marker = (cp_marker)(CP_CIRCLE + l % 4),
-                              .dash = (cp_dash)(CP_SOLID + l % 4),
+                              .marker = (cp_marker)(CP_CIRCLE + l % MARKERS),
+                              .dash = (cp_dash)(CP_SOLID + (l + l / MARKERS) % 4),
                               .label = label};
             cp_panel_line(panel, style, n, x, x + n, x + 2 * n);
         }

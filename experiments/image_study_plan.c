@@ -120,11 +120,6 @@ static void name_set(cp_study_set *set, const char *name, bool official) {
                                            : " (not official)");
 }
 
-/* For two that would have one title, such as two copies of a set in other splits. */
-static void tell_apart(cp_study_set *set) {
-    if (cp_paper_set(set->name)) snprintf(set->title, sizeof set->title, "%s (%s)", cp_paper_set(set->name), set->name);
-}
-
 static void name_by_path(cp_study_set *set) {
     char        name[sizeof set->name];
     const char *slash = strrchr(set->path, '/'), *base = slash ? slash + 1 : set->path;
@@ -147,7 +142,6 @@ static bool find_results(const cp_image_study *s, cp_study_set *set) {
         const cp_json *data = cp_json_get(result, "data");
         found = strcmp(cp_json_string(cp_json_get(data, "name"), ""), set->name) == 0;
         if (found) name_set(set, set->name, cp_json_bool(cp_json_get(data, "official"), false));
-        if (found) snprintf(set->md5, sizeof set->md5, "%s", cp_json_string(cp_json_get(data, "md5"), ""));
         cp_json_free(result);
     }
     if (handle) closedir(handle);
@@ -279,10 +273,19 @@ static int take_set(cp_image_study *s, const char *path, cp_images **images) {
             cp_fail(&status, "%.200s and %.200s are both called %s; rename one of them", s->sets[i].path, path, set->name);
             return fail(s, &status, CP_EXIT_USAGE);
         }
-    for (int i = 0; i < s->set_count; i++)
-        if (strcmp(s->sets[i].title, set->title) == 0) tell_apart(&s->sets[i]), tell_apart(set);
     s->set_count++;
     return CP_EXIT_FINE;
+}
+
+/* Copies of a set with different splits, say, would all be "Blood (rebuilt)". */
+static void tell_apart(cp_image_study *s) {
+    for (int i = 0; i < s->set_count; i++)
+        for (int k = 0; k < i; k++)
+            if (strcmp(s->sets[i].title, s->sets[k].title) == 0) s->sets[i].shares_title = s->sets[k].shares_title = true;
+    for (cp_study_set *set = s->sets; set < s->sets + s->set_count; set++) {
+        const char *paper = cp_paper_set(set->name);
+        if (paper && set->shares_title) snprintf(set->title, sizeof set->title, "%s (%s)", paper, set->name);
+    }
 }
 
 static int take_sets(cp_image_study *s, cp_images **images) {
@@ -291,6 +294,7 @@ static int take_sets(cp_image_study *s, cp_images **images) {
         int set = s->set_count;
         code = take_set(s, cp_argument(s->options, i), &images[set]);
     }
+    tell_apart(s);
     return code;
 }
 

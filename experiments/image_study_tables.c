@@ -23,10 +23,10 @@
 static const cp_measure all_measures[] = {
     OF_SPLIT("test"),
     OF_SPLIT("validation"),
-    {"selected_step", "selected step", 0, true},
-    {"temperature", "temperature", 2, true},
-    {"guard_events", "guard events", 1, true},
-    {"rollbacks", "rollbacks", 1, true},
+    {"selected_step", "selected step", 0, false},
+    {"temperature", "temperature", 2, false},
+    {"guard_events", "guard events", 1, false},
+    {"rollbacks", "rollbacks", 1, false},
     BY_PATIENT("test", "end"),
     BY_PATIENT("test", "selected"),
     BY_PATIENT("validation", "end"),
@@ -242,8 +242,11 @@ static void write_runs(const telling *t, FILE *file) {
             const cp_study_case *c = &s->of[i];
             cp_trial_end         end = cp_trials_end(trials, i, r);
             const char          *state = end == CP_TRIAL_DONE ? "done" : end == CP_TRIAL_DIVERGED ? "diverged" : "missing";
+            cp_json             *result = cp_image_study_result(s, i, r);
             cp_csv_text(file, c->set->name);
-            fprintf(file, ",%s,%lld,%s,", c->set->md5, (long long)c->labels, c->method);
+            fprintf(file, ",%s,%lld,%s,", cp_json_string(cp_json_get(cp_json_get(result, "data"), "md5"), c->set->md5),
+                    (long long)c->labels, c->method);
+            cp_json_free(result);
             put_value(s, c, file);
             fprintf(file, "%lld,%s", (long long)s->seeds[r], state);
             for (const cp_measure *m = all_measures; m->name; m++) put_number(file, cp_trials_each(trials, i, m->name)[r]);
@@ -309,7 +312,7 @@ static bool save(const telling *t, const char *name, void (*write)(const telling
 
 /* ---- all of it ---- */
 
-/* "--norm=batch --steps=60", as given; "" where all are the defaults. */
+/* " --norm=batch --steps=60", or ""; what does not fit is told as "...". */
 static void given_settings(const cp_image_study *s, char *text, size_t size) {
     size_t used = 0;
     *text = '\0';
@@ -319,15 +322,17 @@ static void given_settings(const cp_image_study *s, char *text, size_t size) {
         const char *value = o->kind == CP_OPTION_FLAG ? NULL : cp_option_text(s->options, o->name);
         used += (size_t)snprintf(text + used, size - used, " --%s%s%s", o->name, value ? "=" : "", value ? value : "");
     }
+    if (used >= size) memcpy(text + size - 5, " ...", 5);
 }
 
 static void put_notes(cp_image_study *s, bool paper, bool differences) {
     char settings[400];
     given_settings(s, settings, sizeof settings);
-    if (*settings) cp_study_note(s->study, "Settings other than the defaults of couplet train:%s.", settings);
+    if (*settings) cp_study_note(s->study, "Options of couplet train that were given:%s.", settings);
     cp_study_note(s->study,
                   "Mean (standard deviation) over %d seed%s on the %s split. End: the weights at the end of training; "
-                  "selected: those with the least validation NLL after temperature scaling; scaled: these, by that temperature.",
+                  "selected: those with the least validation NLL after temperature scaling; scaled: the same "
+                  "weights with that temperature.",
                   s->seed_count, s->seed_count == 1 ? "" : "s", s->split);
     if (paper) cp_study_note(s->study, "The paper's figures are of its own runs, at the end of training, over ten draws.");
     for (int i = 0; i < s->set_count; i++)

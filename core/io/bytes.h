@@ -21,13 +21,13 @@ bool cp_bytes_reserve(cp_bytes *bytes, size_t more); /* room for `more` bytes af
 bool cp_bytes_append(cp_bytes *bytes, const void *data, size_t size);
 bool cp_bytes_text(cp_bytes *bytes, const char *text); /* appends without the final NUL */
 
-/* The line that begins at byte *at, without its newline, and *at behind it; false at the end of the text. The last line may lack the
- * newline: it is `whole` when it does not. */
 typedef struct cp_line {
-    const char *text;
-    size_t      length;
-    bool        whole;
+    const char *text;   /* in the bytes, and without a final NUL */
+    size_t      length; /* without the newline */
+    bool        whole;  /* it ends with a newline; only the last line may not */
 } cp_line;
+
+/* Reads the line that begins at byte *at and moves *at past it; false at the end of the bytes. */
 bool cp_bytes_line(const cp_bytes *bytes, size_t *at, cp_line *line);
 
 /* a * b and a + b into *out, or false when that does not fit. */

@@ -58,9 +58,9 @@ static void interval(double *values, int count, cp_estimate *measure) {
     for (int i = 0; i < count; i++)
         if (!isnan(values[i])) values[defined++] = values[i];
     if (!defined) return;
-    cp_sort(values, defined);
-    measure->low = cp_quantile(values, defined, 0.025);
-    measure->high = cp_quantile(values, defined, 0.975);
+    cp_values_sort(values, defined);
+    measure->low = cp_values_quantile(values, defined, 0.025);
+    measure->high = cp_values_quantile(values, defined, 0.975);
 }
 
 bool cp_bootstrap(const cp_scored *scored, cp_metrics_config config, cp_metrics *metrics) {

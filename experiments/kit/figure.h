@@ -8,7 +8,7 @@
  *     cp_figure_free(f);
  *
  * A figure is saved three times: NAME.svg to look at, light or dark as the reader's screen is; NAME.csv with its
- * numbers; NAME.figure.json, from which a report draws it again beside those of other runs.
+ * numbers, and on an axis of names the nearest name; NAME.figure.json, from which a report draws it again beside those of other runs.
  *
  * Axes with the same label (and the same scale, and names) show the same quantity and have the same limits: in all
  * panels of a figure, and in a report in the figures of that name of all runs. There, axes without a label are the same

@@ -34,7 +34,7 @@ static void put_panel(cp_bytes *out, const cp_panel *p) {
     put_field(out, shared && p->config.y_label ? full : title);
 }
 
-/* A place on an axis of names is the nearest of these; a grid's cells have their numbers, in both directions. */
+/* On an axis of names, x is written as the nearest name; the cells of a grid have numbers in both directions. */
 static void put_x(cp_bytes *out, const cp_panel *p, const cp_series *s, const double *x) {
     bool named = p->config.x_name_count && !(s->mark->needs & CP_NEEDS_GRID);
     long place = x && named && isfinite(*x) ? lround(*x) : -1;

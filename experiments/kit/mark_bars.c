@@ -165,7 +165,7 @@ void cp_panel_histogram(cp_panel *p, cp_style style, int n, const double *values
 /* ---- boxes ---- */
 
 static void put_box_of(cp_bytes *out, const cp_series *s, const cp_frame *f, const double *v, int n) {
-    double low = cp_quantile(v, n, 0.25), middle = cp_quantile(v, n, 0.5), high = cp_quantile(v, n, 0.75),
+    double low = cp_values_quantile(v, n, 0.25), middle = cp_values_quantile(v, n, 0.5), high = cp_values_quantile(v, n, 0.75),
            reach = 1.5 * (high - low), left, right;
     int first = 0, last = n - 1;
     while (v[first] < low - reach) first++;
@@ -199,7 +199,7 @@ static void put_box(cp_bytes *out, const cp_series *s, const cp_frame *f) {
     for (int i = 0; sorted && i < s->n; i++)
         if (isfinite(s->y[i])) sorted[n++] = s->y[i];
     if (n > 0) {
-        cp_sort(sorted, n);
+        cp_values_sort(sorted, n);
         put_box_of(out, s, f, sorted, n);
     }
     free(sorted);

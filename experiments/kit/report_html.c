@@ -183,7 +183,8 @@ static void put_file(cp_bytes *out, const cp_report_run *run, const char *name) 
 static void put_state(cp_bytes *out, const cp_report_run *run) {
     cp_svg_put(out, "<p class=\"soft\"><code>");
     cp_svg_escape(out, run->folder);
-    bool study = access(cp_report_file(run, "study.json", "").s, F_OK) == 0; /* its time is that of the tables alone */
+    bool study =
+        run->result && access(cp_report_file(run, "study.json", "").s, F_OK) == 0; /* its time is that of the tables alone */
     cp_svg_put(out, "</code>%s", !run->started[0] ? "" : study ? ", tables made " : ", started ");
     cp_svg_escape(out, run->started);
     if (study) {

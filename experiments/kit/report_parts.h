@@ -40,7 +40,7 @@ void cp_html_tag(cp_bytes *out, const char *tag, const char *text); /* <tag>text
 void cp_html_value(cp_bytes *out, const cp_json *value);            /* as it is typed on a command line */
 void cp_html_mean_sd(cp_bytes *out, const cp_json *measure);        /* {"mean":, "sd":} */
 void cp_html_run(cp_bytes *out, const cp_report_run *run, int number,
-                 bool titled); /* its whole section; the title may be the page's */
+                 bool titled); /* its whole section; titled: false where the page's heading is its title already */
 
 /* A table of some runs of one experiment, a row each: the options in which they differ, and their results. numbers[i]
  * is the run's place among all. */

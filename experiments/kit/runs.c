@@ -201,16 +201,16 @@ static bool is_fit(const cp_runs *r, cp_status *status) {
                           r->folder, LIST);
 }
 
-/* A command is a line of --list. */
-static bool fit_in_lines(const cp_runs *r, cp_status *status) {
-    bool fit = !strchr(r->folder, '\n');
-    for (int i = 0; fit && i < r->count; i++)
-        for (int k = 0; fit && k < r->at[i].words.count; k++) fit = !strchr(r->at[i].words.at[k], '\n');
-    return fit || cp_fail(status, "a file or the folder of the study has a line's end in its name; rename it");
+bool cp_runs_check(const cp_runs *r, cp_status *status) {
+    return names_differ(r, status) && is_fit(r, status);
 }
 
-bool cp_runs_check(const cp_runs *r, cp_status *status) {
-    return names_differ(r, status) && fit_in_lines(r, status) && is_fit(r, status);
+bool cp_runs_are_lines(const cp_runs *r, cp_status *status) {
+    const char *broken = strchr(r->folder, '\n') ? r->folder : NULL;
+    for (int i = 0; i < r->count; i++)
+        for (int k = 0; k < r->at[i].words.count; k++)
+            if (strchr(r->at[i].words.at[k], '\n')) broken = r->at[i].words.at[k];
+    return !broken || cp_fail(status, "\"%.200s\" has a newline, which --list and --slurm cannot have in a command", broken);
 }
 
 bool cp_runs_save(const cp_runs *r, cp_status *status) {

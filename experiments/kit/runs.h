@@ -73,6 +73,9 @@ bool     cp_runs_save(const cp_runs *runs, cp_status *status); /* study.json */
 cp_runs *cp_runs_load(const char *folder, cp_status *status);  /* from there */
 cp_json *cp_runs_result(const cp_runs *runs, int i);           /* NULL: there is none */
 
+/* Whether each command is one line: none of its words, and not the folder, has a newline. */
+bool cp_runs_are_lines(const cp_runs *runs, cp_status *status);
+
 /* Its command as a line for sh, with --out, --quiet and --threads, which is 1 for 0: others run beside it. */
 void cp_runs_put_line(const cp_runs *runs, int i, int threads, cp_bytes *out);
 

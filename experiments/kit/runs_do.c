@@ -117,7 +117,7 @@ static void conclude(work *w, child *c, int end) {
         *fate = ENDED;
     else if (stage == CP_STAGE_RUNNING || was_held(c))
         *fate = ELSEWHERE;
-    else if (w->told_to_stop)
+    else if (w->told_to_stop || cp_interrupted())
         *fate = TO_DO;
     else {
         *fate = GIVEN_UP;
@@ -188,8 +188,8 @@ static bool go_through(work *w, cp_status *status) {
     double looked = cp_clock();
     bool   fine = true, told = false;
     for (;;) {
+        pass_stop_on(w); /* first: a child that ends by the same signal has not failed */
         reap(w);
-        pass_stop_on(w);
         if (!w->told_to_stop && fine) fine = fill(w, status);
         int elsewhere = count(w, ELSEWHERE), over = count(w, ENDED) + count(w, GIVEN_UP);
         if (!w->working && (w->told_to_stop || !fine || over == w->runs->count)) break;

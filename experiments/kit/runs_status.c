@@ -80,9 +80,10 @@ static double usual_seconds(const cp_runs *r, const state *s, int i) {
 static double seconds_to_go(const cp_runs *r, const state *s, int running) {
     double sum = 0;
     for (int i = 0; i < r->count; i++) {
-        if (s[i].stage == CP_STAGE_DONE || s[i].stage == CP_STAGE_DIVERGED || r->at[i].as_found) continue;
+        if (s[i].stage == CP_STAGE_DONE || s[i].stage == CP_STAGE_DIVERGED) continue;
+        if (r->at[i].as_found && s[i].stage != CP_STAGE_RUNNING) continue;
         double usual = usual_seconds(r, s, i), spent = s[i].stage == CP_STAGE_RUNNING && s[i].since > 0 ? s[i].since : 0;
-        if (s[i].steps > 0) spent = usual * (double)s[i].step / (double)s[i].steps;
+        if (s[i].steps > 0 && s[i].stage != CP_STAGE_DAMAGED) spent = usual * (double)s[i].step / (double)s[i].steps;
         sum += fmax(usual - spent, 0.05 * usual);
     }
     return sum / (running ? running : 1);
@@ -128,7 +129,7 @@ static void print_status(const cp_runs *r, const state *s, const tally *t) {
         if (!t->of[stage]) continue;
         printf("%-9s %d", words[stage], t->of[stage]);
         if (stage == CP_STAGE_LEFT && t->queued) printf(", %d of them queued", t->queued);
-        if (stage == CP_STAGE_LEFT && t->as_found) printf(", %d of them without their data", t->as_found);
+        if (stage == CP_STAGE_LEFT && t->as_found) printf(", for %d of them the last command had no data", t->as_found);
         printf("\n");
         if (stage == CP_STAGE_DONE || stage == CP_STAGE_LEFT) continue;
         for (int i = 0; i < r->count; i++)
@@ -148,6 +149,7 @@ static void put_status(const cp_runs *r, const state *s, const tally *t, cp_json
     cp_json_put_string(w, "folder", r->folder);
     for (int k = 0; k < CP_STAGES; k++) cp_json_put_integer(w, words[order[k]], t->of[order[k]]);
     cp_json_put_integer(w, "queued", t->queued);
+    cp_json_put_integer(w, "without_data", t->as_found);
     cp_json_put_integer(w, "others", t->others);
     cp_json_put_number(w, "seconds_to_go", t->to_go);
     cp_json_put_array(w, "runs");

@@ -34,7 +34,7 @@ static void put_merge(const cp_study_parts *p, cp_words *words) {
 static bool submit(const cp_study_parts *p, cp_status *status) {
     cp_words merge = {0};
     put_merge(p, &merge);
-    bool fine = !merge.failed || cp_fail(status, "not enough memory");
+    bool fine = (!merge.failed || cp_fail(status, "not enough memory")) && cp_runs_are_lines(p->runs, status);
     fine = fine && cp_runs_submit(p->runs, cp_option_text(p->options, "slurm"), (int)cp_option_int(p->options, "threads"), &merge,
                                   cp_options_called(p->options), status);
     cp_words_free(&merge);
@@ -46,7 +46,7 @@ static int count_without_data(const cp_runs *r) {
     int count = 0;
     for (int i = 0; i < r->count; i++) {
         cp_run_stage stage = r->at[i].as_found ? cp_runs_look(r, i) : CP_STAGE_DONE;
-        count += stage != CP_STAGE_DONE && stage != CP_STAGE_DIVERGED;
+        count += stage != CP_STAGE_DONE && stage != CP_STAGE_DIVERGED && stage != CP_STAGE_RUNNING;
     }
     return count;
 }
@@ -54,21 +54,21 @@ static int count_without_data(const cp_runs *r) {
 static bool print_list(const cp_study_parts *p, cp_status *status) {
     cp_bytes lines = {0};
     int      lacking = count_without_data(p->runs);
+    if (!cp_runs_are_lines(p->runs, status)) return false;
     for (int i = 0; i < p->runs->count; i++)
         if (cp_runs_is_open(p->runs, i)) cp_runs_put_line(p->runs, i, (int)cp_option_int(p->options, "threads"), &lines);
     if (lines.size) fwrite(lines.data, 1, lines.size, stdout);
     bool fine = !lines.failed || cp_fail(status, "not enough memory");
-    if (fine && lacking)
-        fine = cp_fail(status, "%d of %d runs cannot be listed before their data are here", lacking, p->runs->count);
+    if (fine && lacking) fine = cp_fail(status, "%d of %d runs cannot be listed before the data are here", lacking, p->runs->count);
     cp_bytes_free(&lines);
     return fine;
 }
 
 static void tell_missing(cp_study_parts *p, int missing, bool some) {
     if (missing)
-        cp_fail(&p->trouble, "%d of %d runs %s missing%s; the same command%s makes them%s", missing, p->runs->count,
+        cp_fail(&p->trouble, "%d of %d runs %s missing%s; the same command%s makes what is missing%s", missing, p->runs->count,
                 missing == 1 ? "is" : "are", some ? " in the tables" : "", is_for_tables(p) ? " without --jobs 0" : "",
-                count_without_data(p->runs) ? ", once their data are here" : "");
+                count_without_data(p->runs) ? ", once the data are here" : "");
 }
 
 /* Makes what is left, and tells whether there is something to make tables of. */
@@ -102,8 +102,8 @@ static bool open_folder(cp_study *study) {
     study->run = cp_run_renew(p->options);
     if (!study->run) p->code = CP_EXIT_FAILED;
     if (!study->run || !cp_trials_collect(study->trials, p->options, p->runs, &missing, &p->trouble)) return false;
-    tell_missing(p, missing, true);
-    return true;
+    tell_missing(p, missing, p->config.command);
+    return !missing || p->config.command;
 }
 
 static void tell_damaged(const cp_runs *r) {

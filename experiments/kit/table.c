@@ -197,11 +197,11 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-void cp_sort(double *values, int count) {
+void cp_values_sort(double *values, int count) {
     qsort(values, (size_t)count, sizeof *values, ascending);
 }
 
-double cp_quantile(const double *sorted, int count, double share) {
+double cp_values_quantile(const double *sorted, int count, double share) {
     double place = share * (count - 1);
     int    low = (int)place, high = low + 1 < count ? low + 1 : low;
     if (sorted[low] == sorted[high]) return sorted[low]; /* both may be infinite */

@@ -1,4 +1,5 @@
-/* Text tables: columns as wide as their widest cell; the first and those of words to the left, numbers to the right.
+/* Text tables: columns as wide as their widest cell; the first and those of words to the left, numbers to the right. And what they
+ * tell of values: mean, standard deviation, quantiles.
  *
  *     cp_table *t = cp_table_new(3, "method", "ours", "paper");
  *     cp_table_text(t, "hybrid");
@@ -55,7 +56,8 @@ typedef struct cp_mean_sd {
 } cp_mean_sd;
 cp_mean_sd cp_mean_sd_of(const double *values, int count);
 
-void   cp_sort(double *values, int count);                         /* ascending; none may be NaN */
-double cp_quantile(const double *sorted, int count, double share); /* linear between neighbors, as numpy's default; count >= 1 */
+void   cp_values_sort(double *values, int count); /* ascending; none may be NaN */
+double cp_values_quantile(const double *sorted, int count,
+                          double share); /* linear between neighbors, as numpy's default; count >= 1 */
 
 #endif

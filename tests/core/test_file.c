@@ -308,8 +308,29 @@ static void text_from_files_is_shown_without_control_characters(void) {
     TEST_ASSERT_EQUAL_STRING("()", cp_shown_shape(0, NULL).text);
 }
 
+/* ---- lines ---- */
+
+static void lines_are_read_one_by_one_and_the_last_may_lack_its_newline(void) {
+    static const struct {
+        const char *text, *lines; /* each in brackets, and "!" behind one without a newline */
+    } cases[] = {{"", ""}, {"\n", "[]"}, {"a", "[a]!"}, {"a\n\nbc\n", "[a][][bc]"}, {"a\nbc", "[a][bc]!"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cp_bytes bytes = {0};
+        char     found[40] = "";
+        size_t   at = 0;
+        cp_bytes_text(&bytes, cases[i].text);
+        for (cp_line line; cp_bytes_line(&bytes, &at, &line);)
+            snprintf(found + strlen(found), sizeof found - strlen(found), "[%.*s]%s", (int)line.length, line.text,
+                     line.whole ? "" : "!");
+        TEST_ASSERT_EQUAL_STRING(cases[i].lines, found);
+        TEST_ASSERT_TRUE(at == bytes.size);
+        cp_bytes_free(&bytes);
+    }
+}
+
 int main(void) {
     UNITY_BEGIN();
+    RUN_TEST(lines_are_read_one_by_one_and_the_last_may_lack_its_newline);
     RUN_TEST(what_was_written_is_read_back);
     RUN_TEST(a_file_above_the_limit_is_refused_and_one_at_it_is_read);
     RUN_TEST(a_device_that_never_ends_is_refused);

@@ -308,6 +308,17 @@ static void means_and_deviations_are_those_of_a_sample(void) {
     TEST_ASSERT_TRUE(isnan(cp_mean_sd_of(NULL, 0).mean));
 }
 
+static void quantiles_lie_between_neighbors(void) {
+    double values[] = {3, 1, 2, 10}, infinite[] = {INFINITY, 1, INFINITY};
+    cp_values_sort(values, 4);
+    TEST_ASSERT_TRUE(values[0] == 1 && values[1] == 2 && values[2] == 3 && values[3] == 10);
+    TEST_ASSERT_TRUE(cp_values_quantile(values, 4, 0) == 1 && cp_values_quantile(values, 4, 1) == 10);
+    TEST_ASSERT_TRUE(cp_values_quantile(values, 4, 0.5) == 2.5 && cp_values_quantile(values, 4, 0.75) == 4.75);
+    TEST_ASSERT_TRUE(cp_values_quantile(values + 3, 1, 0.3) == 10);
+    cp_values_sort(infinite, 3);
+    TEST_ASSERT_TRUE(isinf(cp_values_quantile(infinite, 3, 0.8)));
+}
+
 /* ---- defaults that depend on a choice ---- */
 
 static const cp_option preset_table[] = {
@@ -476,6 +487,7 @@ int main(void) {
     RUN_TEST(tables_are_also_latex);
     RUN_TEST(options_are_handed_on_and_a_study_has_its_own);
     RUN_TEST(means_and_deviations_are_those_of_a_sample);
+    RUN_TEST(quantiles_lie_between_neighbors);
     RUN_TEST(defaults_follow_the_choice_they_depend_on);
     RUN_TEST(of_several_defaults_that_hold_the_last_counts_also_by_way_of_another);
     RUN_TEST(what_is_given_wins_over_such_a_default_wherever_it_stands);

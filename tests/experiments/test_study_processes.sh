@@ -92,11 +92,14 @@ wait_for 60 grep -q "waiting for 1 run that other processes make" waits.txt
 kill -STOP "$first"
 kill -KILL "$child"
 wait "$second"
-expect_success "the study that waits makes it" test $? -eq 0
+taken_end=$?
 kill -CONT "$first"
 wait "$first"
-expect_success "from its checkpoint" grep -q '"event":"continue"' taken/runs/gray-3-hybrid-0/log.jsonl
-expect_empty "once" "$(each_once taken)"
+expect_success "the study whose run was taken over ends well" test $? -eq 0
+expect_success "the one that waited makes it" test "$taken_end" -eq 0
+expect_success "it was continued" grep -q '"event":"continue"' taken/runs/gray-3-hybrid-0/log.jsonl
+expect_success "from its checkpoint, not from the start" test "$(grep -c '"step":10,' taken/runs/gray-3-hybrid-0/log.jsonl)" -eq 1
+expect_empty "and made once" "$(each_once taken)"
 settings=$whole
 
 # ---- Ctrl-C ----
