@@ -194,7 +194,7 @@ static bool go_through(work *w, cp_status *status) {
         int elsewhere = count(w, ELSEWHERE), over = count(w, ENDED) + count(w, GIVEN_UP);
         if (!w->working && (w->told_to_stop || !fine || over == w->runs->count)) break;
         char state[64];
-        snprintf(state, sizeof state, "%d here%s", w->working, elsewhere ? ", some elsewhere" : "");
+        snprintf(state, sizeof state, "%d running here%s", w->working, elsewhere ? ", some elsewhere" : "");
         cp_progress_tell(&w->progress, over, state);
         if (!w->working && elsewhere && !told && !w->config.quiet) {
             cp_progress_end(&w->progress);

@@ -96,7 +96,7 @@ refused "impute of images that have changed is refused" "the data has changed si
 
 quietly report trained evaluate-1 generate-1 impute-1 --out page.html
 for part in "how many of the images are in each bin" "the color is the share of the row" "images of uniform noise: lower is more probable" \
-    "Samples of p(x|c), one row a class" "The first chain of each class" "filled by the model, and as they are"; do
+    ": samples of p(x|c), one row a class" "The first chain of each class" "filled by the model, and as they are"; do
     expect_success "the report has the caption: $part" grep -q "$part" page.html
 done
 expect_success "the report has the pictures in itself" test "$(grep -c 'data:image/png;base64' page.html)" -ge 3
