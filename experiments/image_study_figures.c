@@ -110,7 +110,7 @@ static void draw_sweep_of(const cp_image_study *s, cp_figure *figure, int set, c
 
 static bool draw_sweep(cp_image_study *s) {
     char what[100];
-    snprintf(what, sizeof what, "Accuracy and calibration against %s", s->swept);
+    snprintf(what, sizeof what, "Accuracy and ECE against %s", s->swept);
     heading    title = heading_of(s, what, "point");
     cp_figure *figure = cp_figure_new((cp_figure_config){.title = title.s, .columns = 2});
     cp_figure_caption(
