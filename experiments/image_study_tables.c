@@ -337,7 +337,8 @@ static void put_notes(cp_image_study *s, bool paper, bool differences) {
     if (paper) cp_study_note(s->study, "The paper's figures are of its own runs, at the end of training, over ten draws.");
     for (int i = 0; i < s->set_count; i++)
         if (cp_paper_set(s->sets[i].name) && strchr(s->sets[i].title, '('))
-            cp_study_note(s->study, "%s is %s, not the official file: its splits, and perhaps its images, are others than the paper's.",
+            cp_study_note(s->study,
+                          "%s is %s, not the official file: its splits, and perhaps its images, are others than the paper's.",
                           s->sets[i].title, s->sets[i].name);
     for (int m = 0; m < s->methods.count; m++)
         if (!cp_train_reads(s->methods.at[m], s->swept))
