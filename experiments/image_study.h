@@ -46,6 +46,9 @@ void cp_image_study_free(cp_image_study *s);
 
 int cp_image_study_case(const cp_image_study *s, const cp_study_set *set, int64_t labels, const char *value, const char *method);
 
+/* The options of train that were given, which all trials share. */
+void cp_image_study_settings(const cp_image_study *s, cp_words *words);
+
 /* Behind `couplet train`, for a trial; and the numbers of its result. */
 void cp_image_study_words(const cp_trial *trial, cp_words *words);
 void cp_image_study_read(cp_trial *trial, const cp_json *result);

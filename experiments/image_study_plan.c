@@ -192,6 +192,13 @@ static bool make_cases(cp_image_study *s, cp_status *status) {
     return true;
 }
 
+void cp_image_study_settings(const cp_image_study *s, cp_words *words) {
+    for (const cp_option *o = cp_command_train.options; o->name; o++) {
+        bool own = strcmp(o->name, "method") == 0 || strcmp(o->name, "labels") == 0; /* the study has lists of these */
+        if (!own && cp_option_given(s->options, o->name)) cp_words_add_option(words, s->options, o);
+    }
+}
+
 void cp_image_study_words(const cp_trial *trial, cp_words *words) {
     const cp_study_case  *c = trial->of->is;
     const cp_image_study *s = c->study;
@@ -200,13 +207,7 @@ void cp_image_study_words(const cp_trial *trial, cp_words *words) {
     cp_words_add(words, "--labels=%lld", (long long)c->labels);
     cp_words_add(words, "--seed=%lld", (long long)s->seeds[trial->repeat]);
     if (*c->value) cp_words_add(words, "--%s=%s", s->swept, c->value);
-    for (const cp_option *o = cp_command_train.options; o->name; o++) {
-        if (strcmp(o->name, "method") == 0 || strcmp(o->name, "labels") == 0 || !cp_option_given(s->options, o->name)) continue;
-        if (o->kind == CP_OPTION_FLAG)
-            cp_words_add(words, "--%s", o->name);
-        else
-            cp_words_add(words, "--%s=%s", o->name, cp_option_text(s->options, o->name));
-    }
+    cp_image_study_settings(s, words);
 }
 
 /* ---- checks ---- */

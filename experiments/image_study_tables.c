@@ -1,5 +1,4 @@
 /* couplet study: the tables, and the same as text, CSV and LaTeX. */
-#include "experiments/commands.h"
 #include "experiments/image_study.h"
 #include "experiments/paper.h"
 #include "experiments/train.h"
@@ -242,7 +241,7 @@ static void write_runs(const telling *t, FILE *file) {
             const cp_study_case *c = &s->of[i];
             cp_trial_end         end = cp_trials_end(trials, i, r);
             const char          *state = end == CP_TRIAL_DONE ? "done" : end == CP_TRIAL_DIVERGED ? "diverged" : "missing";
-            cp_json             *result = cp_image_study_result(s, i, r);
+            cp_json             *result = c->set->missing ? cp_image_study_result(s, i, r) : NULL; /* else its md5 is the set's */
             cp_csv_text(file, c->set->name);
             fprintf(file, ",%s,%lld,%s,", cp_json_string(cp_json_get(cp_json_get(result, "data"), "md5"), c->set->md5),
                     (long long)c->labels, c->method);
@@ -314,15 +313,13 @@ static bool save(const telling *t, const char *name, void (*write)(const telling
 
 /* " --norm=batch --steps=60", or ""; what does not fit is told as "...". */
 static void given_settings(const cp_image_study *s, char *text, size_t size) {
-    size_t used = 0;
+    cp_words words = {0};
+    size_t   used = 0;
     *text = '\0';
-    for (const cp_option *o = cp_command_train.options; o->name; o++) {
-        bool own = strcmp(o->name, "method") == 0 || strcmp(o->name, "labels") == 0; /* which the tables tell */
-        if (own || !cp_option_given(s->options, o->name) || used >= size) continue;
-        const char *value = o->kind == CP_OPTION_FLAG ? NULL : cp_option_text(s->options, o->name);
-        used += (size_t)snprintf(text + used, size - used, " --%s%s%s", o->name, value ? "=" : "", value ? value : "");
-    }
+    cp_image_study_settings(s, &words);
+    for (int i = 0; i < words.count && used < size; i++) used += (size_t)snprintf(text + used, size - used, " %s", words.at[i]);
     if (used >= size) memcpy(text + size - 5, " ...", 5);
+    cp_words_free(&words);
 }
 
 static void put_notes(cp_image_study *s, bool paper, bool differences) {

@@ -47,16 +47,19 @@ static bool is_among(const char *word, const char *const *words) {
     return *words != NULL;
 }
 
+void cp_words_add_option(cp_words *w, const cp_options *o, const cp_option *option) {
+    if (option->kind == CP_OPTION_FLAG)
+        cp_words_add(w, "--%s", option->name);
+    else
+        cp_words_add(w, "--%s=%s", option->name, cp_option_text(o, option->name));
+}
+
 void cp_words_add_command(cp_words *w, const cp_options *o, const char *const *without) {
     const cp_option *option;
     if (cp_command_is_part(o)) cp_words_add(w, "%s", cp_options_command(o)->name);
     for (int i = 0; i < cp_argument_count(o); i++) cp_words_add(w, "%s", cp_argument(o, i));
     for (int i = 0; (option = cp_options_at(o, i)); i++) {
-        if (!cp_option_given(o, option->name) || is_among(option->name, without)) continue;
-        if (option->kind == CP_OPTION_FLAG)
-            cp_words_add(w, "--%s", option->name);
-        else
-            cp_words_add(w, "--%s=%s", option->name, cp_option_text(o, option->name));
+        if (cp_option_given(o, option->name) && !is_among(option->name, without)) cp_words_add_option(w, o, option);
     }
 }
 

@@ -29,6 +29,9 @@ void cp_words_free(cp_words *words);
 void cp_words_add_command(cp_words *words, const cp_options *options, const char *const *without);
 bool cp_command_is_part(const cp_options *options); /* of a program with several */
 
+/* One option as it was given: --name=value, or --name of a flag. */
+void cp_words_add_option(cp_words *words, const cp_options *options, const cp_option *option);
+
 /* The word as sh reads it back: as it is, or in quotes. */
 void cp_words_quote(cp_bytes *out, const char *word);
 
