@@ -2,7 +2,7 @@
 #ifndef CP_EXPERIMENTS_COMMANDS_H
 #define CP_EXPERIMENTS_COMMANDS_H
 
-#include "experiments/kit/options.h"
+#include "experiments/kit/cli/options.h"
 
 extern const cp_command cp_command_fetch, cp_command_brats, cp_command_data, cp_command_train, cp_command_evaluate,
     cp_command_generate, cp_command_impute, cp_command_study, cp_command_synthetic, cp_command_predict, cp_command_bench,

@@ -3,8 +3,8 @@
 #include "core/io/json.h"
 #include "couplet.h"
 #include "experiments/commands.h"
-#include "experiments/kit/dataset.h"
-#include "experiments/kit/table.h"
+#include "experiments/kit/data/dataset.h"
+#include "experiments/kit/report/table.h"
 #include "models/checkpoint.h"
 
 #include <limits.h>

@@ -2,7 +2,7 @@
 #ifndef CP_TESTS_DRAWN_H
 #define CP_TESTS_DRAWN_H
 
-#include "experiments/kit/figure.h"
+#include "experiments/kit/figure/figure.h"
 
 #include "core/scratch.h"
 #include "experiments/markup.h"

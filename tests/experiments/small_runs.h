@@ -6,9 +6,9 @@
 #include "core/io/npz.h"
 #include "core/random.h"
 #include "experiments/commands.h"
-#include "experiments/image_results.h"
-#include "experiments/run_model.h"
-#include "experiments/scores.h"
+#include "experiments/kit/train/image_results.h"
+#include "experiments/kit/train/run_model.h"
+#include "experiments/kit/train/scores.h"
 
 #include "tests/core/scratch.h"
 

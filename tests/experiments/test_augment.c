@@ -1,6 +1,6 @@
 /* Augmentation: what becomes of an image is one of the views that were asked for, each as often as the others, and known from seed, step
  * and place alone. */
-#include "experiments/kit/augment.h"
+#include "experiments/kit/data/augment.h"
 
 #include "core/tape.h"
 #include "tests/support/errors.h"

@@ -1,5 +1,5 @@
 /* Batches: every row once an epoch, the ways to end one, and a position that is one number. */
-#include "experiments/kit/batches.h"
+#include "experiments/kit/data/batches.h"
 
 #include "core/scratch.h"
 #include "tests/support/errors.h"

@@ -1,5 +1,5 @@
 /* Temperature scaling: it finds the minimum where there is one and a bound where there is none. */
-#include "experiments/kit/calibration.h"
+#include "experiments/kit/metrics/calibration.h"
 
 #include "core/random.h"
 

@@ -1,6 +1,6 @@
 /* Data sets: what they hold and refuse, the scaling convention, rows gathered, labeled rows drawn. The program is linked with
  * -Wl,--wrap for the memory calls, to count them and make them fail. */
-#include "experiments/kit/dataset.h"
+#include "experiments/kit/data/dataset.h"
 
 #include "core/tape.h"
 

@@ -1,7 +1,7 @@
 /* Figures and their parts: they parse, they hold what was put in, and nothing that is not a number gets in. */
 #include "core/random.h"
-#include "experiments/kit/axis.h"
-#include "experiments/kit/figure_parts.h"
+#include "experiments/kit/figure/axis.h"
+#include "experiments/kit/figure/figure_parts.h"
 
 #include "experiments/drawn.h"
 

@@ -1,5 +1,5 @@
 /* couplet generate and couplet impute, on small runs of couplet train. */
-#include "experiments/conditional.h"
+#include "experiments/generate/conditional.h"
 #include "tests/experiments/small_runs.h"
 
 /* ---- generate ---- */

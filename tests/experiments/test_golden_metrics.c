@@ -1,7 +1,7 @@
 /* Metrics equal scikit-learn's and numpy's (tests/golden/make_metrics.py) to 1e-9, in both precisions, on random predictions and on
  * those that are hard: ties, bin edges, one class, certainty, a single prediction. */
-#include "experiments/kit/calibration.h"
-#include "experiments/kit/metrics.h"
+#include "experiments/kit/metrics/calibration.h"
+#include "experiments/kit/metrics/metrics.h"
 
 #include "support/golden.h"
 #include "unity.h"

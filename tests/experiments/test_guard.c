@@ -1,5 +1,5 @@
 /* The divergence guard: each sign, what is done about it and in which order, and that its state goes through a checkpoint. */
-#include "experiments/kit/guard.h"
+#include "experiments/kit/train/guard.h"
 
 #include "core/scratch.h"
 

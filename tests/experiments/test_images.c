@@ -1,6 +1,6 @@
 /* Image sets from files in MedMNIST's layout: what is taken, how pixels are scaled, what is refused and how that is told,
  * copies. The program is linked with -Wl,--wrap for the memory calls, to make them fail. */
-#include "experiments/kit/images.h"
+#include "experiments/kit/data/images.h"
 
 #include "core/io/npz.h"
 

@@ -1,8 +1,8 @@
 /* Image sets that tell how they were made, and contact sheets from all over a split. */
-#include "experiments/kit/images.h"
+#include "experiments/kit/data/images.h"
 
 #include "core/io/npz.h"
-#include "experiments/kit/figure.h"
+#include "experiments/kit/figure/figure.h"
 
 #include "core/scratch.h"
 

@@ -1,10 +1,10 @@
 /* Metrics: intervals, properties that hold for any predictions, and what is refused. test_golden_metrics.c has the values,
  * test_metrics_by_group.c what groups make of them. The program is linked with -Wl,--wrap for the memory calls, to make them fail. */
-#include "experiments/kit/metrics.h"
+#include "experiments/kit/metrics/metrics.h"
 
 #include "core/random.h"
 #include "core/threads.h"
-#include "experiments/kit/metrics_parts.h"
+#include "experiments/kit/metrics/metrics_parts.h"
 
 #include "core/scratch.h"
 #include "support/wrapped_memory.h"

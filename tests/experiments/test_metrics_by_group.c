@@ -1,5 +1,5 @@
 /* Metrics of predictions in groups, as slices of patients: resampled together, and told by group. */
-#include "experiments/kit/metrics.h"
+#include "experiments/kit/metrics/metrics.h"
 
 #include "core/random.h"
 #include "core/threads.h"

@@ -1,5 +1,5 @@
 /* The objectives: their values against the same put together by hand from logits and energies, their gradients against differences. */
-#include "experiments/kit/objective.h"
+#include "experiments/kit/train/objective.h"
 
 #include "core/shape.h"
 #include "ops/ops.h"

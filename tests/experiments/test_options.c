@@ -1,8 +1,8 @@
 /* Option parsing, tables and progress lines. */
 #include "experiments/commands.h"
-#include "experiments/kit/options.h"
-#include "experiments/kit/progress.h"
-#include "experiments/kit/table.h"
+#include "experiments/kit/cli/options.h"
+#include "experiments/kit/report/table.h"
+#include "experiments/kit/run/progress.h"
 
 #include "unity.h"
 

@@ -1,5 +1,5 @@
 /* Whose scan a scan is, and splits by patient. */
-#include "experiments/kit/patients.h"
+#include "experiments/kit/volumes/patients.h"
 
 #include "tests/core/scratch.h"
 

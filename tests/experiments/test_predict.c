@@ -1,7 +1,7 @@
 /* couplet predict: what it writes is what the model computes. */
 #include "couplet.h"
 #include "experiments/commands.h"
-#include "experiments/kit/dataset.h"
+#include "experiments/kit/data/dataset.h"
 #include "models/checkpoint.h"
 
 #include "core/child.h"

@@ -1,5 +1,5 @@
 /* Reports: what they show of runs, how they compare them, and what they do with folders that are not as they should be. */
-#include "experiments/kit/report.h"
+#include "experiments/kit/report/report.h"
 
 #include "experiments/drawn.h"
 

@@ -1,5 +1,5 @@
 /* Area averaging: what it is by definition, the mean that it keeps, known patterns. */
-#include "experiments/kit/resize.h"
+#include "experiments/kit/data/resize.h"
 
 #include "core/random.h"
 #include "tests/core/scratch.h"

@@ -1,5 +1,5 @@
 /* The folder of a run: what it leaves, what it finds, how it ends. */
-#include "experiments/kit/run.h"
+#include "experiments/kit/run/run.h"
 
 #include "core/child.h"
 #include "core/scratch.h"

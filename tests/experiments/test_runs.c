@@ -1,10 +1,10 @@
 /* Lists of runs: words for sh, how far a run is by its folder, damage, processes, file systems without locks. */
-#include "experiments/kit/runs.h"
+#include "experiments/kit/run/runs.h"
 
 #include "core/scratch.h"
 #include "core/threads.h"
-#include "experiments/image_study.h"
-#include "experiments/paper.h"
+#include "experiments/study/image_study.h"
+#include "experiments/study/paper.h"
 
 #include <errno.h>
 #include <fcntl.h>

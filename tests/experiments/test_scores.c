@@ -1,5 +1,5 @@
 /* Scores of a split: every image once, in its order, and a word about numbers that are none. */
-#include "experiments/scores.h"
+#include "experiments/kit/train/scores.h"
 
 #include "core/scratch.h"
 #include "tests/support/errors.h"

@@ -1,6 +1,6 @@
 /* Subjects in folder trees: names of all years, pairs that lack a half, copies, links, folders that cannot be read. The program is
  * linked with -Wl,--wrap for the memory calls, to make them fail. */
-#include "experiments/kit/subjects.h"
+#include "experiments/kit/volumes/subjects.h"
 
 #include "support/wrapped_memory.h"
 #include "tests/core/scratch.h"

@@ -1,10 +1,10 @@
 /* The synthetic experiment: its data, its objective, what comes out of it, and its figures. */
-#include "experiments/synthetic.h"
+#include "experiments/synthetic/synthetic.h"
 
 #include "core/io/json.h"
 #include "core/scratch.h"
 #include "experiments/commands.h"
-#include "experiments/kit/table.h"
+#include "experiments/kit/report/table.h"
 #include "markup.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 /* The parts together, as the head of batches.h has them: a set of bytes, few labeled rows, training with checkpoints, evaluation with
  * a temperature fitted on validation. */
 #include "couplet.h"
-#include "experiments/kit/batches.h"
-#include "experiments/kit/calibration.h"
+#include "experiments/kit/data/batches.h"
+#include "experiments/kit/metrics/calibration.h"
 
 #include "core/scratch.h"
 

@@ -1,5 +1,5 @@
 /* Trials and studies: each made once, recalled after a stop, told apart when they diverge, and what is kept of them. */
-#include "experiments/kit/study.h"
+#include "experiments/kit/run/study.h"
 
 #include "core/child.h"
 #include "core/scratch.h"

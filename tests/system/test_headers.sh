@@ -16,7 +16,7 @@ compiles() { # file
 }
 
 cd "$top" || exit 1
-kit=$(echo experiments/kit/*.h)
+kit=$(echo experiments/kit/*.h experiments/kit/*/*.h)
 cat >"$work/meaning.c" <<'END'
 _Static_assert(CP_END == INT32_MAX, "the end of an axis is that of ops.h");
 _Static_assert(CP_ANCHOR_START == 0 && CP_ANCHOR_MIDDLE == 1 && CP_ANCHOR_END == 2, "anchors count from 0");
@@ -43,7 +43,7 @@ accepted() { # the body of a program
     ! refused "$1" . && [ -z "$said" ]
 }
 expect_success "the right call does" accepted 'x = cp_add(tape, x, cp_reshape(tape, x, CP_SHAPE(3, 2)));'
-for header in couplet.h experiments/kit/*.h; do
+for header in couplet.h experiments/kit/*.h experiments/kit/*/*.h; do
     includes "$header" >"$work/alone.c"
     echo "int main(void) { return 0; }" >>"$work/alone.c"
     expect_success "$header needs no other header before it" compiles "$work/alone.c"

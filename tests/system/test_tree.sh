@@ -60,7 +60,7 @@ upward_includes() {
 work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
 if command -v shellcheck >/dev/null; then
     expect_success "shellcheck has nothing against the shell scripts" \
-        shellcheck -S warning check demo docs/course/check .ci/run .ci/prepare.sh core/page/*.sh tests/*/*.sh
+        shellcheck -S warning check demo docs/course/check .ci/run .ci/prepare.sh core/show/page/*.sh tests/*/*.sh
 else
     skip "shellcheck has nothing against the shell scripts" "shellcheck is missing"
 fi

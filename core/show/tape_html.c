@@ -1,0 +1,260 @@
+/* A tape as a page that replays it. The replay is written down while the sweep of cp_grad runs, under the eyes of a cp_watch,
+ * as JSON in memory of its own: the tape's is what the page tells about. The page around it is core/show/page. */
+#include "core/io/json.h"
+#include "core/show/page/page.h"
+#include "core/show/tape_lines.h"
+#include "core/show/tape_picture.h"
+#include "core/tape_inside.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MOST_WITH_CELLS = 2000,   /* values of a tape; a longer one is told in numbers alone */
+    CELLS_IN_ALL = 1536 << 10 /* so that a page has at most some 2 MB of them */
+};
+
+typedef struct replay {
+    cp_at            at;
+    cp_json_writer   w;
+    cp_lines         lines;
+    size_t           cells; /* of a picture */
+    const cp_tensor *g;     /* the gradient that came to the rule under way */
+    bool             added; /* its part under way meets an earlier one */
+    size_t           high;  /* bytes in use when it had given all its parts */
+    cp_tensor      **leaves, **grads;
+    int              leaf_count;
+} replay;
+
+static void put_picture(replay *r, const char *key, const cp_tensor *t) {
+    cp_picture_put(&r->w, key, t, r->cells);
+}
+
+/* ---- the record ---- */
+
+static bool is_asked(const cp_tape *tape, const cp_tensor *leaf) {
+    return leaf->tape || !tape->frozen;
+}
+
+static void put_leaf(replay *r, int id) {
+    const cp_tape   *tape = r->at.tape;
+    const cp_tensor *leaf = tape->values[id];
+    cp_json_put_string(&r->w, "kind", leaf->tape ? "variable" : "parameter");
+    cp_json_put_bool(&r->w, "asked", is_asked(tape, leaf));
+}
+
+static void put_input(replay *r, const cp_node *node, int i) {
+    if (!node->in[i]) {
+        cp_json_put_null(&r->w, NULL);
+    } else if (node->ids[i] >= 0) {
+        cp_json_put_integer(&r->w, NULL, node->ids[i]);
+    } else {
+        cp_json_put_object(&r->w, NULL);
+        cp_json_put_string(&r->w, "name", cp_input_label(r->at.tape, node, i).s);
+        put_picture(r, "picture", node->in[i]);
+        cp_json_put_end(&r->w);
+    }
+}
+
+static void put_keeps(replay *r, const cp_node *node) {
+    cp_json_put_array(&r->w, "keeps");
+    for (int i = 0; i < node->inputs && i < CP_OP_MOST; i++)
+        if (node->in[i] && node->keeps & CP_KEEPS_IN(i)) cp_json_put_string(&r->w, NULL, cp_input_label(r->at.tape, node, i).s);
+    if (node->keeps & CP_KEEPS_OUT) cp_json_put_string(&r->w, NULL, "the result");
+    if (node->keeps & CP_KEEPS_SAVED) cp_json_put_string(&r->w, NULL, "what the op has stored beside it");
+    cp_json_put_end(&r->w);
+}
+
+static void put_node(replay *r, const cp_node *node) {
+    cp_json_put_string(&r->w, "op", node->op->name);
+    cp_json_put_string(&r->w, "formula", node->op->formula);
+    cp_json_put_string(&r->w, "rule", node->op->rule);
+    cp_json_put_string(&r->w, "words", node->op->words);
+    cp_json_put_array(&r->w, "inputs");
+    for (int i = 0; i < node->inputs; i++) put_input(r, node, i);
+    cp_json_put_end(&r->w);
+    put_keeps(r, node);
+    cp_json_put_integer(&r->w, "bytes", (int64_t)node->bytes);
+    cp_json_put_string(&r->w, "file", node->file);
+    cp_json_put_integer(&r->w, "line", node->line);
+    cp_json_put_string(&r->w, "source", cp_lines_get(&r->lines, node->file, node->line).s);
+}
+
+static void put_values(replay *r) {
+    const cp_tape *tape = r->at.tape;
+    cp_json_put_array(&r->w, "values");
+    for (int id = 0, next = 0; id < tape->value_count; id++) {
+        cp_json_put_object(&r->w, NULL);
+        cp_json_put_string(&r->w, "name", cp_value_label(tape, id).s);
+        if (cp_is_leaf(tape, id, &next))
+            put_leaf(r, id);
+        else
+            put_node(r, tape->nodes[next - 1]);
+        put_picture(r, "picture", tape->values[id]);
+        cp_json_put_end(&r->w);
+    }
+    cp_json_put_end(&r->w);
+}
+
+/* ---- the sweep ---- */
+
+static void see_rule(void *user, const cp_node *node, const cp_tensor *g) {
+    replay *r = user;
+    r->g = g;
+    r->high = cp_tape_bytes(r->at.tape);
+    cp_json_put_object(&r->w, NULL);
+    cp_json_put_integer(&r->w, "id", node->out->id);
+    cp_json_put_integer(&r->w, "before", (int64_t)r->high);
+    cp_json_put_array(&r->w, "parts");
+}
+
+static void see_part(void *user, const cp_node *node, int i, const cp_tensor *part) {
+    replay *r = user;
+    r->added = r->at.tape->slots[node->ids[i]].grad;
+    cp_json_put_object(&r->w, NULL);
+    cp_json_put_integer(&r->w, "input", i);
+    put_picture(r, "picture", part);
+}
+
+static void see_sum(void *user, const cp_node *node, int i, const cp_tensor *sum) {
+    replay *r = user;
+    (void)node, (void)i;
+    if (r->added) put_picture(r, "sum", sum);
+    cp_json_put_end(&r->w);
+    r->high = cp_tape_bytes(r->at.tape);
+}
+
+static const cp_tensor *owner(const cp_tensor *t) {
+    return t->base ? t->base : t;
+}
+
+/* A gradient that was handed on as it is lives on as that of inputs, or of values that had it before. */
+static void put_heirs(replay *r, const cp_node *node) {
+    cp_json_put_bool(&r->w, "released", !owner(r->g)->data);
+    cp_json_put_array(&r->w, "heirs");
+    for (int i = 0; i < node->inputs; i++) {
+        const cp_tensor *grad = node->ids[i] >= 0 ? r->at.tape->slots[node->ids[i]].grad : NULL;
+        if (grad && owner(grad) == owner(r->g)) cp_json_put_integer(&r->w, NULL, node->ids[i]);
+    }
+    cp_json_put_end(&r->w);
+}
+
+static void see_done(void *user, const cp_node *node) {
+    replay *r = user;
+    cp_json_put_end(&r->w); /* of the parts */
+    cp_json_put_integer(&r->w, "high", (int64_t)r->high);
+    cp_json_put_integer(&r->w, "after", (int64_t)cp_tape_bytes(r->at.tape));
+    put_heirs(r, node);
+    cp_json_put_end(&r->w);
+}
+
+/* What cp_grad answers for leaves that the sweep never came to: zeros. */
+static void put_untouched(replay *r) {
+    cp_tape *tape = r->at.tape;
+    cp_json_put_array(&r->w, "untouched");
+    for (int i = 0; i < r->leaf_count; i++) {
+        int id = cp_tape_find(tape, r->leaves[i]);
+        if (tape->slots[id].grad) continue;
+        cp_json_put_object(&r->w, NULL);
+        cp_json_put_integer(&r->w, "id", id);
+        put_picture(r, "picture", r->grads[i]);
+        cp_json_put_end(&r->w);
+    }
+    cp_json_put_end(&r->w);
+}
+
+static bool find_leaves(replay *r) {
+    cp_tape *tape = r->at.tape;
+    size_t   room = (size_t)tape->value_count + 1;
+    r->leaves = malloc(room * sizeof *r->leaves);
+    r->grads = malloc(room * sizeof *r->grads);
+    if (!r->leaves || !r->grads) return cp_misuse(r->at, "tape_html", "out of memory for %d values", tape->value_count);
+    for (int id = 0, next = 0; id < tape->value_count; id++)
+        if (cp_is_leaf(tape, id, &next) && is_asked(tape, tape->values[id])) r->leaves[r->leaf_count++] = tape->values[id];
+    return true;
+}
+
+/* The sweep, watched; the tape then has the memory in use that it had before. */
+static bool put_sweep(replay *r, cp_tensor *loss) {
+    cp_tape       *tape = r->at.tape;
+    cp_watch       watch = {r, see_rule, see_part, see_sum, see_done};
+    cp_memory_mark before = cp_tape_mark_memory(tape);
+    cp_json_put_array(&r->w, "sweep");
+    tape->watch = &watch;
+    bool fine = cp_grad(r->at, loss, r->leaves, r->leaf_count, r->grads);
+    tape->watch = NULL;
+    cp_json_put_end(&r->w);
+    if (fine) {
+        cp_json_put_integer(&r->w, "loss", loss->id);
+        put_untouched(r);
+        for (int i = 0; i < r->leaf_count; i++) cp_values_release(tape, r->grads[i]);
+    }
+    cp_tape_rewind(tape, before);
+    return fine;
+}
+
+/* ---- the page ---- */
+
+/* JSON that cannot be taken for the end of the script it stands in: < occurs within strings alone. */
+static void write_json(FILE *file, const cp_bytes *json) {
+    const unsigned char *from = json->data, *end = from + json->size;
+    while (from < end) {
+        const unsigned char *stop = memchr(from, '<', (size_t)(end - from));
+        fwrite(from, 1, (size_t)((stop ? stop : end) - from), file);
+        if (stop) fputs("\\u003c", file);
+        from = stop ? stop + 1 : end;
+    }
+}
+
+static bool write_page(replay *r, FILE *file) {
+    static const char mark[] = "@replay@";
+    const char       *place = strstr(cp_page_replay, mark);
+    cp_status         status = {0};
+    if (!cp_json_writer_finish(&r->w, &status)) return cp_misuse(r->at, "tape_html", "%s", status.message);
+    fwrite(cp_page_replay, 1, (size_t)(place - cp_page_replay), file);
+    write_json(file, &r->w.out);
+    fputs(place + strlen(mark), file);
+    return fflush(file) == 0 && !ferror(file);
+}
+
+/* A picture for each value, and for each input either that of a constant or those of a part and its sum. */
+static size_t cells_of_each(const cp_tape *tape) {
+    size_t pictures = (size_t)tape->value_count + 1;
+    if (tape->value_count > MOST_WITH_CELLS) return 0;
+    for (int i = 0; i < tape->node_count; i++) pictures += 2 * (size_t)tape->nodes[i]->inputs;
+    size_t share = CELLS_IN_ALL / pictures;
+    return share < CP_PICTURE_CELLS ? share : CP_PICTURE_CELLS;
+}
+
+static bool put_replay(replay *r, cp_tensor *loss, const cp_tape_page *page) {
+    cp_tape    *tape = r->at.tape;
+    const char *file = r->at.file ? r->at.file : "a program";
+    cp_text     title;
+    while (strncmp(file, "../", 3) == 0) file += 3;
+    snprintf(title.s, sizeof title.s, "The tape of %s:%d", cp_label_of(file).s, r->at.line);
+    cp_json_put_object(&r->w, NULL);
+    cp_json_put_string(&r->w, "title", page->title ? page->title : title.s);
+    cp_json_put_string(&r->w, "number", sizeof(cp_real) == sizeof(float) ? "float" : "double");
+    cp_json_put_bool(&r->w, "frozen", tape->frozen);
+    cp_json_put_bool(&r->w, "brief", !r->cells);
+    put_values(r);
+    bool fine = put_sweep(r, loss);
+    cp_json_put_end(&r->w);
+    return fine;
+}
+
+bool(cp_tape_html_with)(cp_at at, FILE *file, cp_tensor *loss, cp_tape_page page) {
+    if (!at.tape || !file) return cp_misuse(at, "tape_html", "the %s is NULL", at.tape ? "file" : "tape");
+    if (!cp_check(at, "tape_html", 1, &loss)) return false;
+    replay r = {.at = at, .lines = {.known = page.file, .source = page.source}, .cells = cells_of_each(at.tape)};
+    bool   fine = find_leaves(&r) && put_replay(&r, loss, &page) && write_page(&r, file);
+    free(r.leaves);
+    free(r.grads);
+    cp_json_writer_free(&r.w);
+    cp_lines_free(&r.lines);
+    return fine;
+}
+
+bool(cp_tape_html)(cp_at at, FILE *file, cp_tensor *loss) {
+    return cp_tape_html_with(at, file, loss, (cp_tape_page){0});
+}

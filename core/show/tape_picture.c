@@ -1,0 +1,205 @@
+/* A tensor in a line of text, and as a picture for a page. */
+#include "core/show/tape_picture.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { WIDEST = 64, LARGEST_KERNEL = 11 };
+
+typedef struct number {
+    char s[24];
+} number;
+
+static number number_text(double value) {
+    number text = {"nan"}; /* whatever its sign, which printf would tell */
+    if (!isnan(value)) snprintf(text.s, sizeof text.s, "%.4g", value);
+    return text;
+}
+
+static void put_number(cp_json_writer *w, const char *key, double value) {
+    cp_json_put_string(w, key, number_text(value).s);
+}
+
+/* ---- numbers about all values ---- */
+
+typedef struct summary {
+    double low, high, mean, scale; /* of the finite ones; scale: the largest magnitude */
+    size_t nans, infinities;
+} summary;
+
+static summary summary_of(const cp_tensor *t) {
+    summary s = {.low = INFINITY, .high = -INFINITY};
+    double  sum = 0;
+    for (size_t i = 0; i < t->size; i++) {
+        double value = (double)t->data[i];
+        if (isnan(value)) s.nans++;
+        if (isinf(value)) s.infinities++;
+        if (!isfinite(value)) continue;
+        s.low = value < s.low ? value : s.low;
+        s.high = value > s.high ? value : s.high;
+        sum += value;
+    }
+    size_t finite = t->size - s.nans - s.infinities;
+    if (!finite) return (summary){NAN, NAN, NAN, 0, s.nans, s.infinities};
+    s.mean = sum / (double)finite;
+    s.scale = fmax(fabs(s.low), fabs(s.high));
+    return s;
+}
+
+cp_values_line cp_values_text(const cp_tensor *t, size_t few) {
+    cp_values_line line = {""};
+    int            used = 0;
+    if (!t->data && t->size) return (cp_values_line){"given back"};
+    for (size_t i = 0; t->size <= few && i < t->size; i++)
+        used += snprintf(line.s + used, sizeof line.s - (size_t)used, "%s%s", i ? " " : "", number_text((double)t->data[i]).s);
+    if (t->size <= few) return line;
+    summary s = summary_of(t);
+    used = snprintf(line.s, sizeof line.s, "%s .. %s, mean %s", number_text(s.low).s, number_text(s.high).s, number_text(s.mean).s);
+    if (s.nans) used += snprintf(line.s + used, sizeof line.s - (size_t)used, ", %zu NaN", s.nans);
+    if (s.infinities) snprintf(line.s + used, sizeof line.s - (size_t)used, ", %zu infinite", s.infinities);
+    return line;
+}
+
+/* ---- which part is shown, and where it lies ---- */
+
+typedef struct view {
+    size_t tiles, rows, columns;
+    size_t tile_step, row_step, column_step;
+    char   part[160];
+} view;
+
+static size_t least(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+static view view_of_line(const cp_tensor *t, size_t room) {
+    view v = {.tiles = 1, .rows = 1, .columns = least(t->size, room), .column_step = 1};
+    snprintf(v.part, sizeof v.part, "values 1 to %zu of %zu", v.columns, t->size);
+    return v;
+}
+
+/* Matrices one after the other, each of the last two axes. */
+static view view_of_matrices(const cp_tensor *t, size_t room) {
+    size_t rows = (size_t)t->dims[t->rank - 2], columns = (size_t)t->dims[t->rank - 1], count = t->size / rows / columns;
+    view   v = {.rows = rows, .columns = columns, .tile_step = rows * columns, .row_step = columns, .column_step = 1};
+    int    used = 0;
+    if (rows * columns > room) {
+        v.columns = least(columns, least(WIDEST, room));
+        v.rows = least(rows, room / v.columns);
+    }
+    v.tiles = least(count, room / (v.rows * v.columns));
+    if (count > 1) used = snprintf(v.part, sizeof v.part, "matrices 1 to %zu of %zu, ", v.tiles, count);
+    snprintf(v.part + used, sizeof v.part - (size_t)used, "rows 1 to %zu of %zu, columns 1 to %zu of %zu", v.rows, rows, v.columns,
+             columns);
+    return v;
+}
+
+/* The windows of a convolution's kernel (kh, kw, in, out). */
+static view view_of_kernel(const cp_tensor *t, size_t room) {
+    size_t rows = (size_t)t->dims[0], columns = (size_t)t->dims[1], count = t->size / rows / columns;
+    view   v = {.tiles = least(count, room / (rows * columns)),
+                .rows = rows,
+                .columns = columns,
+                .tile_step = 1,
+                .row_step = columns * count,
+                .column_step = count};
+    snprintf(v.part, sizeof v.part, "windows 1 to %zu of %zu", v.tiles, count);
+    return v;
+}
+
+/* The channels of the first image of (..., H, W, C); of a large one not every pixel. */
+static view view_of_image(const cp_tensor *t, size_t room) {
+    const int *d = t->dims + t->rank - 3;
+    size_t     h = (size_t)d[0], w = (size_t)d[1], c = (size_t)d[2], images = t->size / (h * w * c), every = 1;
+    while (((h + every - 1) / every) * ((w + every - 1) / every) > room) every++;
+    view v = {.rows = (h + every - 1) / every,
+              .columns = (w + every - 1) / every,
+              .tile_step = 1,
+              .row_step = every * w * c,
+              .column_step = every * c};
+    v.tiles = least(c, room / (v.rows * v.columns));
+    int used = snprintf(v.part, sizeof v.part, "image 1 of %zu, channels 1 to %zu of %zu", images, v.tiles, c);
+    if (every > 1) snprintf(v.part + used, sizeof v.part - (size_t)used, ", one of %zu pixels in each direction", every);
+    return v;
+}
+
+/* Shapes do not say what they are for; a small square in front is a kernel's. */
+static bool looks_like_kernel(const cp_tensor *t) {
+    return t->rank == 4 && t->dims[0] == t->dims[1] && t->dims[0] <= LARGEST_KERNEL;
+}
+
+/* How values lie, which the page is told to lay out few ones itself. */
+typedef enum layout { MATRICES, WINDOWS, IMAGES } layout;
+static const char *const layout_names[] = {[WINDOWS] = "windows", [IMAGES] = "images"};
+
+static layout layout_of(const cp_tensor *t) {
+    if (t->rank < 4 || (looks_like_kernel(t) && t->dims[0] == 1)) return MATRICES;
+    return looks_like_kernel(t) ? WINDOWS : IMAGES;
+}
+
+static view view_of(const cp_tensor *t, size_t room) {
+    layout how = layout_of(t);
+    if (t->rank < 2) return view_of_line(t, room);
+    if (how == MATRICES) return view_of_matrices(t, room);
+    return how == WINDOWS && (size_t)t->dims[0] * (size_t)t->dims[1] <= room ? view_of_kernel(t, room) : view_of_image(t, room);
+}
+
+/* ---- the picture ---- */
+
+static unsigned char cell_of(double value, double scale) {
+    if (isnan(value)) return 0;
+    if (isinf(value)) return value < 0 ? 1 : 255;
+    return (unsigned char)(128 + lround(scale > 0 ? 126 * (value / scale) : 0));
+}
+
+static void put_cells(cp_json_writer *w, const cp_tensor *t, const view *v, double scale) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    unsigned char     cells[CP_PICTURE_CELLS + 2] = {0};
+    char              text[4 * (CP_PICTURE_CELLS / 3 + 1) + 1];
+    size_t            count = 0, used = 0;
+    for (size_t tile = 0; tile < v->tiles; tile++)
+        for (size_t row = 0; row < v->rows; row++)
+            for (size_t column = 0; column < v->columns; column++)
+                cells[count++] = cell_of((double)t->data[tile * v->tile_step + row * v->row_step + column * v->column_step], scale);
+    for (size_t i = 0; i < count; i += 3) {
+        unsigned three = (unsigned)cells[i] << 16 | (unsigned)cells[i + 1] << 8 | cells[i + 2];
+        for (int k = 18; k >= 0; k -= 6) text[used++] = digits[three >> k & 63];
+    }
+    text[used] = '\0';
+    cp_json_put_string(w, "cells", text);
+}
+
+static void put_overview(cp_json_writer *w, const cp_tensor *t, size_t cells) {
+    summary s = summary_of(t);
+    put_number(w, "low", s.low);
+    put_number(w, "high", s.high);
+    put_number(w, "mean", s.mean);
+    if (s.nans) cp_json_put_integer(w, "nan", (int64_t)s.nans);
+    if (s.infinities) cp_json_put_integer(w, "infinite", (int64_t)s.infinities);
+    if (!cells) return;
+    view v = view_of(t, least(cells, CP_PICTURE_CELLS));
+    cp_json_put_integer(w, "tiles", (int64_t)v.tiles);
+    cp_json_put_integer(w, "rows", (int64_t)v.rows);
+    cp_json_put_integer(w, "columns", (int64_t)v.columns);
+    put_number(w, "scale", s.scale);
+    cp_json_put_string(w, "part", v.part);
+    put_cells(w, t, &v, s.scale);
+}
+
+void cp_picture_put(cp_json_writer *w, const char *key, const cp_tensor *t, size_t cells) {
+    cp_json_put_object(w, key);
+    cp_json_put_array(w, "dims");
+    for (int i = 0; i < t->rank; i++) cp_json_put_integer(w, NULL, t->dims[i]);
+    cp_json_put_end(w);
+    if (!t->data && t->size) {
+        cp_json_put_bool(w, "gone", true);
+    } else if (t->size <= CP_VALUES_MOST) {
+        cp_json_put_array(w, "values");
+        for (size_t i = 0; i < t->size; i++) put_number(w, NULL, (double)t->data[i]);
+        cp_json_put_end(w);
+        if (layout_of(t) != MATRICES) cp_json_put_string(w, "layout", layout_names[layout_of(t)]);
+    } else {
+        put_overview(w, t, cells);
+    }
+    cp_json_put_end(w);
+}

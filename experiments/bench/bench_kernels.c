@@ -1,0 +1,291 @@
+/* The kernels' part of `couplet bench`: the machine's measured multiply-add peak, then each convolution of the wide ResNets with its
+ * gradients and some matrix products, in GFLOP/s (counted as the direct algorithm counts) and percent of the peak; and how exact the
+ * ways to compute a convolution are. */
+#include "experiments/bench/bench_kernels.h"
+
+#include "core/kernels/kernels.h"
+#include "core/random.h"
+#include "core/threads.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+/* With one thread the processor's time is taken: other programs disturb it less. */
+static double seconds(void) {
+    struct timespec t;
+    clock_gettime(cp_threads() == 1 ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+typedef struct job {
+    cp_arena     *scratch;
+    cp_conv_shape s;
+    size_t        m, n, k;
+    cp_real      *x, *w, *y;
+} job;
+
+static const cp_conv_fusion nothing_fused = {0};
+
+static void forward(job *j) {
+    cp_kernels()->conv2d(j->scratch, &j->s, j->x, j->w, &nothing_fused, j->y);
+}
+
+static void input_grad(job *j) {
+    cp_kernels()->conv2d_input_grad(j->scratch, &j->s, j->y, j->w, &nothing_fused, j->x);
+}
+
+static void weight_grad(job *j) {
+    cp_kernels()->conv2d_weight_grad(j->scratch, &j->s, j->x, j->y, &nothing_fused, j->w, NULL);
+}
+
+static void gemm(job *j) {
+    cp_kernels()->gemm(j->scratch, false, false, j->m, j->n, j->k, j->x, j->w, j->y, false);
+}
+
+static void gemm_b_transposed(job *j) {
+    cp_kernels()->gemm(j->scratch, false, true, j->m, j->n, j->k, j->x, j->w, j->y, false);
+}
+
+static void gemm_a_transposed(job *j) {
+    cp_kernels()->gemm(j->scratch, true, false, j->m, j->n, j->k, j->x, j->w, j->y, false);
+}
+
+/* The best of a number of runs within a third of a second: the least disturbed one. */
+static double best_time(void (*run)(job *), job *j) {
+    double best = 1e9;
+    run(j);
+    for (double start = seconds(), now = start; now - start < 0.3;) {
+        int repeats = 1;
+        while ((double)repeats * best < 1e-4 && best < 1e8) {
+            repeats *= 2;
+        }
+        const double before = seconds();
+        for (int i = 0; i < repeats; i++) {
+            run(j);
+        }
+        now = seconds();
+        best = (now - before) / repeats < best ? (now - before) / repeats : best;
+    }
+    return best;
+}
+
+static void *memory(size_t bytes) {
+    void *p = calloc(bytes + 1, 1);
+    if (!p) {
+        fprintf(stderr, "couplet bench: out of memory\n");
+        exit(1);
+    }
+    return p;
+}
+
+static cp_real *numbers(size_t count) {
+    static cp_rng rng;
+    cp_real      *p = memory(count * sizeof *p);
+    if (!rng.position) rng = cp_rng_named(1, "bench");
+    cp_rng_fill_uniform(&rng, p, count, -1, 1);
+    return p;
+}
+
+static double conv_flops(const cp_conv_shape *s) {
+    return 2.0 * s->n * s->oh * s->ow * s->k * s->kh * s->kw * s->c;
+}
+
+static double print_rate(double flops, double time, double peak) {
+    printf("  %8.3f ms %6.1f %4.0f%%", time * 1e3, flops / time * 1e-9, 100 * flops / time / peak);
+    fflush(stdout);
+    return time;
+}
+
+static size_t x_size(const cp_conv_shape *s) {
+    return (size_t)(s->n * s->h * s->w * s->c);
+}
+
+static size_t y_size(const cp_conv_shape *s) {
+    return (size_t)(s->n * s->oh * s->ow * s->k);
+}
+
+static size_t w_size(const cp_conv_shape *s) {
+    return (size_t)(s->kh * s->kw * s->c * s->k);
+}
+
+/* A convolution of a wide ResNet; its name is printed. */
+static job conv_job(cp_arena *scratch, int n, const int shape[5]) {
+    const int side = shape[0], kernel = shape[3], stride = shape[4], out = (side - 1) / stride + 1;
+    job       j = {.scratch = scratch,
+                   .s = {.n = n,
+                         .h = side,
+                         .w = side,
+                         .c = shape[1],
+                         .kh = kernel,
+                         .kw = kernel,
+                         .k = shape[2],
+                         .oh = out,
+                         .ow = out,
+                         .stride_h = stride,
+                         .stride_w = stride,
+                         .pad_top = kernel / 2,
+                         .pad_left = kernel / 2,
+                         .dilation_h = 1,
+                         .dilation_w = 1,
+                         .groups = 1}};
+    j.x = numbers(x_size(&j.s));
+    j.w = numbers(w_size(&j.s));
+    j.y = numbers(y_size(&j.s));
+    printf("%2dx%-2d %3d->%-3d %dx%d/%d", side, side, shape[1], shape[2], kernel, kernel, stride);
+    return j;
+}
+
+static void job_free(job *j) {
+    free(j->x), free(j->w), free(j->y);
+}
+
+static void bench_conv(cp_arena *scratch, double peak, const int shape[5]) {
+    job j = conv_job(scratch, 64, shape);
+    print_rate(conv_flops(&j.s), best_time(forward, &j), peak);
+    print_rate(conv_flops(&j.s), best_time(input_grad, &j), peak);
+    print_rate(conv_flops(&j.s), best_time(weight_grad, &j), peak);
+    printf("\n");
+    job_free(&j);
+}
+
+static void bench_gemm(cp_arena *scratch, double peak, size_t m, size_t n, size_t k) {
+    job          j = {.scratch = scratch, .m = m, .n = n, .k = k, .x = numbers(m * k), .w = numbers(k * n), .y = numbers(m * n)};
+    const double flops = 2.0 * (double)m * (double)n * (double)k;
+    printf("gemm %4zux%4zux%4zu ", m, n, k);
+    print_rate(flops, best_time(gemm, &j), peak);
+    print_rate(flops, best_time(gemm_b_transposed, &j), peak);
+    print_rate(flops, best_time(gemm_a_transposed, &j), peak);
+    printf("\n");
+    job_free(&j);
+}
+
+/* side, channels in and out, kernel, stride */
+static const int shapes[][5] = {{28, 1, 16, 3, 1},    {28, 3, 16, 3, 1},    {28, 16, 16, 3, 1},  {28, 16, 32, 3, 1},
+                                {28, 32, 32, 3, 1},   {28, 32, 64, 3, 1},   {28, 64, 64, 3, 2},  {14, 64, 64, 3, 1},
+                                {14, 64, 128, 3, 1},  {14, 128, 128, 3, 2}, {7, 128, 128, 3, 1}, {28, 16, 32, 1, 1},
+                                {28, 32, 64, 1, 2},   {14, 64, 128, 1, 2},  {32, 64, 64, 3, 1},  {32, 128, 128, 3, 2},
+                                {16, 128, 128, 3, 1}, {16, 256, 256, 3, 2}, {8, 256, 256, 3, 1}};
+enum { SHAPES = sizeof shapes / sizeof *shapes };
+
+void cp_bench_kernels(void) {
+    const size_t products[][3] = {{2, 2, 2}, {64, 8, 128}, {64, 128, 128}, {64, 512, 128}, {512, 512, 512}, {1024, 1024, 1024}};
+    cp_arena    *scratch = cp_arena_new();
+    if (!scratch) return;
+    const double peak = 1e9 * cp_kernels()->fma_peak() * cp_threads();
+    printf("kernels %s, %d thread%s, measured multiply-add peak %.0f GFLOP/s\n", cp_kernels()->name, cp_threads(),
+           cp_threads() == 1 ? "" : "s", peak * 1e-9);
+    printf("time, GFLOP/s, percent of the peak (more than 100 where Winograd's algorithm saves multiplications)\n");
+    printf("convolution, batch 64   forward                     input gradient              weight gradient\n");
+    for (size_t i = 0; i < SHAPES; i++) bench_conv(scratch, peak, shapes[i]);
+    printf("c = a b                 plain                       b transposed                a transposed\n");
+    for (size_t i = 0; i < sizeof products / sizeof *products; i++)
+        bench_gemm(scratch, peak, products[i][0], products[i][1], products[i][2]);
+    cp_arena_free(scratch);
+}
+
+/* ---- accuracy ---- */
+
+enum { RESULTS = 3 }; /* y, gx and gw */
+
+/* All three results of a convolution, summed in double. */
+typedef struct exact {
+    double *of[RESULTS];
+} exact;
+
+static void exact_tap(const job *j, size_t in, size_t tap, size_t out, exact *e) {
+    const size_t c = (size_t)j->s.c, k = (size_t)j->s.k;
+    double      *y = e->of[0] + out * k, *gx = e->of[1] + in * c, *gw = e->of[2] + tap * c * k;
+    for (size_t i = 0; i < c; i++) {
+        for (size_t o = 0; o < k; o++) {
+            const double x = (double)j->x[in * c + i], w = (double)j->w[(tap * c + i) * k + o], gy = (double)j->y[out * k + o];
+            y[o] += x * w;
+            gx[i] += gy * w;
+            gw[i * k + o] += x * gy;
+        }
+    }
+}
+
+static exact exact_of(const job *j, const size_t sizes[RESULTS]) {
+    const cp_conv_shape *s = &j->s;
+    exact                e;
+    for (int i = 0; i < RESULTS; i++) e.of[i] = memory(sizes[i] * sizeof(double));
+    for (int out = 0; out < s->n * s->oh * s->ow; out++) {
+        for (int tap = 0; tap < s->kh * s->kw; tap++) {
+            const int n = out / (s->oh * s->ow), row = out / s->ow % s->oh, column = out % s->ow;
+            const int y = row * s->stride_h + tap / s->kw - s->pad_top, x = column * s->stride_w + tap % s->kw - s->pad_left;
+            if (y >= 0 && y < s->h && x >= 0 && x < s->w) {
+                exact_tap(j, (size_t)((n * s->h + y) * s->w + x), (size_t)tap, (size_t)out, &e);
+            }
+        }
+    }
+    return e;
+}
+
+typedef struct errors {
+    double median, largest;
+} errors;
+
+static int by_size(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* As parts of the root mean square of the right values. */
+static errors errors_of(size_t count, const cp_real *got, const double *right) {
+    double *difference = memory(count * sizeof *difference), square = 0;
+    for (size_t i = 0; i < count; i++) {
+        difference[i] = fabs((double)got[i] - right[i]);
+        square += right[i] * right[i];
+    }
+    qsort(difference, count, sizeof *difference, by_size);
+    const double size = sqrt(square / (double)count);
+    const errors e = {difference[count / 2] / size, difference[count - 1] / size};
+    free(difference);
+    return e;
+}
+
+static void errors_measure(const job *j, const size_t sizes[RESULTS], const exact *e, errors of[RESULTS]) {
+    cp_real *got[RESULTS] = {numbers(sizes[0]), numbers(sizes[1]), numbers(sizes[2])};
+    if (!cp_kernels()->conv2d(j->scratch, &j->s, j->x, j->w, &nothing_fused, got[0]) ||
+        !cp_kernels()->conv2d_input_grad(j->scratch, &j->s, j->y, j->w, &nothing_fused, got[1]) ||
+        !cp_kernels()->conv2d_weight_grad(j->scratch, &j->s, j->x, j->y, &nothing_fused, got[2], NULL)) {
+        exit(1);
+    }
+    for (int i = 0; i < RESULTS; i++) {
+        of[i] = errors_of(sizes[i], got[i], e->of[i]);
+        free(got[i]);
+    }
+}
+
+void cp_bench_accuracy(void) {
+    cp_arena *scratch = cp_arena_new();
+    if (!scratch) return;
+    printf("errors against sums in double, as parts of the results' root mean square (kernels %s, batch 4, uniform numbers):\n"
+           "forward, input gradient, weight gradient, by each method; direct where Winograd's does not apply\n"
+           "                        direct                     winograd2                  winograd4\n",
+           cp_kernels()->name);
+    for (size_t i = 0; i < SHAPES; i++) {
+        if (shapes[i][3] != 3) continue;
+        job                  j = conv_job(scratch, 4, shapes[i]);
+        const cp_conv_shape *s = &j.s;
+        const size_t         sizes[RESULTS] = {y_size(s), x_size(s), w_size(s)};
+        exact                e = exact_of(&j, sizes);
+        errors               of[CP_CONV_WINOGRAD_4 + 1][RESULTS];
+        for (int method = CP_CONV_DIRECT; method <= CP_CONV_WINOGRAD_4; method++) {
+            cp_kernels_use(cp_kernels(), (cp_conv_method)method);
+            errors_measure(&j, sizes, &e, of[method]);
+            printf("  %7.1e %7.1e %7.1e", of[method][0].median, of[method][1].median, of[method][2].median);
+        }
+        printf("  median\n%20s", "");
+        for (int method = CP_CONV_DIRECT; method <= CP_CONV_WINOGRAD_4; method++) {
+            printf("  %7.1e %7.1e %7.1e", of[method][0].largest, of[method][1].largest, of[method][2].largest);
+        }
+        printf("  largest\n");
+        fflush(stdout);
+        for (int r = 0; r < RESULTS; r++) free(e.of[r]);
+        job_free(&j);
+    }
+    cp_kernels_use(cp_kernels(), CP_CONV_AUTO);
+    cp_arena_free(scratch);
+}

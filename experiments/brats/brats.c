@@ -1,0 +1,191 @@
+/* couplet brats: an image set of slices, with and without tumor, from a folder of NIfTI volumes. */
+#include "core/io/file.h"
+#include "experiments/brats/brats_set.h"
+#include "experiments/commands.h"
+#include "experiments/kit/run/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* clang-format off */
+static const cp_option options[] = {
+    {.name = "out", .kind = CP_OPTION_TEXT, .value = "SET.npz", .required = true, .help = "file for the set; an older one is replaced"},
+    {.name = "modality", .kind = CP_OPTION_TEXT, .value = "SCAN,SCAN,...", .fallback = "flair",
+     .help = "flair, t1, t1ce or t2; several become the channels of the images, up to four"},
+    {.name = "size", .kind = CP_OPTION_INT, .fallback = "32", .least = 1, .most = 4096, .unit = "pixels", .help = "width and height of the images"},
+    {.name = "tumor", .kind = CP_OPTION_INT, .fallback = "1", .least = 1, .most = 1e9,
+     .help = "a slice with at least so many annotated voxels (not 0 in seg) is one with tumor"},
+    {.name = "brain", .kind = CP_OPTION_REAL, .fallback = "5", .least = 0, .most = 100, .unit = "percent",
+     .help = "slices with less brain, as a share of their area, are left out; 0: none is"},
+    {.name = "percentiles", .kind = CP_OPTION_REALS, .value = "LOW,HIGH", .fallback = "1,99.5", .least = 0, .most = 100,
+     .help = "of a volume's brain: the intensities that become black and white"},
+    {.name = "turn", .kind = CP_OPTION_CHOICE, .choices = "auto|0|180", .fallback = "auto",
+     .help = "degrees by which all slices are turned, for files whose headers are wrong about front and right; auto: 180 when three of "
+             "four scans, of at least ten, show a head that is narrower behind than in front, else 0"},
+    {.name = "patients", .kind = CP_OPTION_TEXT, .value = "FILE.csv",
+     .help = "lines SCAN,PATIENT: whose scans they are, for names that do not tell; scans that are not in it go by their names"},
+    {.name = "split", .kind = CP_OPTION_TEXT, .value = "TRAIN/VAL/TEST", .fallback = "70/10/20",
+     .help = "shares of the patients, whole numbers from 1"},
+    {.name = "sheet", .kind = CP_OPTION_TEXT, .value = "OUT.png|none",
+     .help = "file for a contact sheet of training images, first those without tumor, then those with; default: beside SET.npz"},
+    {0}};
+/* clang-format on */
+
+/* ---- the settings ---- */
+
+static bool take_modality(const cp_options *o, cp_slices_config *c) {
+    const char *text = cp_option_text(o, "modality");
+    for (;; text++) {
+        size_t  length = strcspn(text, ",");
+        cp_scan scan = cp_scan_named(text, length);
+        bool    again = false;
+        for (int i = 0; i < c->channels; i++) again = again || c->scans[i] == scan;
+        if (scan >= CP_SCAN_SEG || again || c->channels == CP_IMAGES_CHANNELS) {
+            cp_complain(o,
+                        "--modality \"%.60s\" is not understood; expected are flair, t1, t1ce and t2, each at most once, with "
+                        "commas between them",
+                        cp_option_text(o, "modality"));
+            return false;
+        }
+        c->scans[c->channels++] = scan;
+        text += length;
+        if (!*text) return true;
+    }
+}
+
+static bool take_split(const cp_options *o, int shares[CP_IMAGES_SPLITS]) {
+    const char *text = cp_option_text(o, "split");
+    for (int s = 0; s < CP_IMAGES_SPLITS; s++) {
+        char *end;
+        long  share = strspn(text, "0123456789") ? strtol(text, &end, 10) : 0;
+        if (share < 1 || share > 1000000 || *end != (s + 1 < CP_IMAGES_SPLITS ? '/' : '\0')) {
+            cp_complain(o, "--split \"%.60s\" is not understood; expected are three whole numbers from 1, such as 70/10/20",
+                        cp_option_text(o, "split"));
+            return false;
+        }
+        shares[s] = (int)share;
+        text = end + 1;
+    }
+    return true;
+}
+
+static bool take_percentiles(const cp_options *o, cp_slices_config *c) {
+    cp_reals p = cp_option_reals(o, "percentiles");
+    if (p.count == 2 && p.at[0] < p.at[1]) return c->low = p.at[0], c->high = p.at[1], true;
+    cp_complain(o, "--percentiles needs two numbers, the lower first, such as 1,99.5");
+    return false;
+}
+
+/* So that a slip does not replace another file. */
+static bool ends_in(const cp_options *o, const char *option, const char *ending) {
+    const char *path = cp_option_text(o, option);
+    size_t      length = path ? strlen(path) : 0, last = strlen(ending);
+    if (!path || strcmp(path, "none") == 0 || (length > last && strcmp(path + length - last, ending) == 0)) return true;
+    cp_complain(o, "--%s %.200s: the name of the file must end in %s", option, path, ending);
+    return false;
+}
+
+static bool take_settings(const cp_options *o, cp_brats_config *c) {
+    *c = (cp_brats_config){
+        .folder = cp_argument(o, 0),
+        .seed = (uint64_t)cp_option_int(o, "seed"),
+        .quiet = cp_option_flag(o, "quiet"),
+        .turn = (cp_brats_turn)cp_option_choice(o, "turn"),
+        .patients = cp_option_text(o, "patients"),
+        .slices = {.size = (int)cp_option_int(o, "size"), .tumor = cp_option_int(o, "tumor"), .brain = cp_option_real(o, "brain")}};
+    return take_modality(o, &c->slices) && take_percentiles(o, &c->slices) && take_split(o, c->shares) &&
+           ends_in(o, "out", ".npz") && ends_in(o, "sheet", ".png");
+}
+
+/* ---- the command ---- */
+
+enum { PATH_ROOM = 1200 };
+
+/* Where the sheet goes: NULL for nowhere, else `room` or the option's own text. */
+static const char *sheet_path(const cp_options *o, char room[PATH_ROOM]) {
+    const char *asked = cp_option_text(o, "sheet"), *out = cp_option_text(o, "out");
+    size_t      length = strlen(out);
+    if (asked) return strcmp(asked, "none") == 0 ? NULL : asked;
+    snprintf(room, PATH_ROOM, "%.*s.png", (int)(length < 1000 ? length - 4 : 1000), out);
+    return room;
+}
+
+/* From the file that was written, which is so read once as any other set. Of large images it shows fewer. */
+static bool write_sheet(const char *file, const char *sheet, cp_status *status) {
+    enum { LARGEST = 1 << 25 }; /* pixels */
+    int        rows = 4, columns = 16;
+    cp_images *images = cp_images_load(file, status);
+    while (images && columns > 1 && 2.0 * rows * columns * images->height * images->width > LARGEST)
+        columns > rows ? (columns /= 2) : (rows /= 2);
+    bool fine = images && cp_images_sheet_spread(images, CP_IMAGES_TRAIN, rows, columns, sheet, status);
+    cp_images_free(images);
+    return fine;
+}
+
+static bool can_write(const char *path, cp_status *status) {
+    cp_file_writer *w = path ? cp_file_writer_new(path, status) : NULL;
+    cp_file_writer_cancel(w);
+    return !path || w;
+}
+
+/* Files that cannot be written are told before the work and not after it. */
+static bool make(const cp_options *o, const cp_brats_config *config, cp_brats_set *set, cp_status *status) {
+    const char    *file = cp_option_text(o, "out");
+    char           room[PATH_ROOM];
+    const char    *sheet = sheet_path(o, room);
+    cp_npz_writer *w = cp_npz_writer_new(file, status);
+    if (!w) return false;
+    if (!can_write(sheet, status) || !cp_brats_gather(config, set, status) || !cp_brats_add_arrays(set, w, status) ||
+        cp_interrupted()) {
+        cp_npz_writer_cancel(w);
+        return false;
+    }
+    if (!cp_npz_writer_commit(w, status) || (sheet && !write_sheet(file, sheet, status))) return false;
+    cp_brats_warn(set, o);
+    if (cp_option_flag(o, "json")) return cp_brats_print_json(set, file, sheet, status);
+    if (config->quiet)
+        cp_brats_list_left_out(stderr, set);
+    else
+        cp_brats_print(set, file, sheet);
+    return true;
+}
+
+static int run(const cp_options *o) {
+    cp_brats_config config;
+    cp_brats_set    set = {0};
+    cp_status       status = {0};
+    int             code = CP_EXIT_FINE;
+    if (!take_settings(o, &config)) return CP_EXIT_USAGE;
+    cp_interrupts_watch();
+    if (!make(o, &config, &set, &status)) {
+        bool stopped = cp_interrupted() && !*status.message;
+        if (!stopped) cp_brats_list_left_out(stderr, &set);
+        cp_complain(o, "%s", stopped ? "interrupted; nothing was written" : status.message);
+        code = stopped ? CP_EXIT_INTERRUPTED : CP_EXIT_FAILED;
+    }
+    cp_brats_free(&set);
+    return code;
+}
+
+const cp_command cp_command_brats = {
+    .name = "brats",
+    .purpose = "an image set, slices with and without tumor, from BraTS's volumes",
+    .arguments = "DIR",
+    .details =
+        "DIR is searched at any depth for subjects as the years of BraTS named them: NAME_flair, _t1, _t1ce and _t2 with NAME_seg, "
+        "or "
+        "NAME-t2f, -t1n, -t1c and -t2w with NAME-seg, as .nii.gz, .nii or pairs of .hdr and .img. Axial slices become gray images, "
+        "or "
+        "images of several channels, of two classes: no tumor and tumor. All slices of a patient are in one split: "
+        "BraTS-GLI-00000-000 is a scan of patient BraTS-GLI-00000, TCGA_CS_4941_19960909 of TCGA_CS_4941, brats_2013_pat0001_1 of "
+        "brats_2013_pat0001, Brats18_TCIA01_131_1 of Brats18_TCIA01_131, sub-01_ses-1 of sub-01; other names are a patient's each, "
+        "unless --patients tells. Subjects that cannot be used are told and left out. The set is a "
+        "file "
+        "in MedMNIST's layout that train, evaluate, generate and data take; it also has each slice's patient and place, and how it "
+        "was made.",
+    .example = "MICCAI_BraTS2020_TrainingData --modality flair,t1ce --out brats.npz",
+    .options = options,
+    .least_arguments = 1,
+    .most_arguments = 1,
+    .run = run,
+};

@@ -1,0 +1,66 @@
+/* What the parts of `couplet brats` share: the set that is being made. */
+#ifndef CP_EXPERIMENTS_BRATS_SET_H
+#define CP_EXPERIMENTS_BRATS_SET_H
+
+#include "core/io/json.h"
+#include "core/io/npz.h"
+#include "experiments/kit/cli/options.h"
+#include "experiments/kit/volumes/patients.h"
+#include "experiments/kit/volumes/slices.h"
+
+typedef enum cp_brats_turn { CP_BRATS_TURN_AUTO, CP_BRATS_TURN_NONE, CP_BRATS_TURN_HALF } cp_brats_turn;
+
+typedef struct cp_brats_config {
+    const char      *folder;
+    cp_slices_config slices;
+    cp_brats_turn    turn;
+    const char      *patients; /* a file that tells whose scans they are, or NULL */
+    int              shares[CP_IMAGES_SPLITS];
+    uint64_t         seed;
+    bool             quiet;
+} cp_brats_config;
+
+#define CP_BRATS_LEAN 0.005 /* heads that are less upright, or upside down, than this are not counted */
+
+typedef struct cp_brats_counts {
+    int64_t patients, slices, tumor;
+} cp_brats_counts;
+
+typedef struct cp_brats_set {
+    cp_brats_config  config;
+    cp_subjects     *subjects;     /* scans; several may be of one patient */
+    int              scans;        /* those that are used */
+    cp_slices       *slices;       /* (subjects): count 0 for those that were left out */
+    cp_patient_list *listed;       /* NULL: none */
+    int              listed_scans; /* of those that are used */
+    int             *patients;     /* (subjects): number of the patient; -1 for those that were left out */
+    char           **names;        /* (patient_count), sorted: the number of a patient is the place here */
+    int              patient_count;
+    int             *splits;         /* (patient_count): train, val or test */
+    cp_subject_notes left_out;       /* those that cannot be used, with the reason */
+    int64_t          all, all_tumor; /* slices of the volumes that were used, and those with tumor */
+    int  seen, upside_down; /* scans in which one can see which side is up, as they were read, and those with the wrong one */
+    bool turned;            /* all slices, by 180 degrees */
+} cp_brats_set;
+
+/* Finds and reads all subjects, and splits the patients. After false (an error, or Ctrl-C without a message) the set holds what
+ * there is so far, such as who was left out; free it all the same. */
+bool cp_brats_gather(const cp_brats_config *config, cp_brats_set *set, cp_status *status);
+void cp_brats_free(cp_brats_set *set);
+
+cp_brats_counts cp_brats_count(const cp_brats_set *set, int split);
+
+/* All arrays of the file, after which the set has no pixels any more; errors wait for the writer's commit, but for a lack of
+ * memory. */
+bool cp_brats_add_arrays(cp_brats_set *set, cp_npz_writer *writer, cp_status *status);
+
+void cp_brats_put_left_out(const cp_brats_set *set, cp_json_writer *writer); /* "left_out": [{"name": ..., "reason": ...}] */
+
+/* ---- telling ---- */
+
+void cp_brats_print(const cp_brats_set *set, const char *file, const char *sheet); /* sheet may be NULL */
+bool cp_brats_print_json(const cp_brats_set *set, const char *file, const char *sheet, cp_status *status);
+void cp_brats_list_left_out(FILE *file, const cp_brats_set *set);
+void cp_brats_warn(const cp_brats_set *set, const cp_options *options); /* on stderr, of what the user should look at */
+
+#endif

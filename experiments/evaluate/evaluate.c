@@ -1,0 +1,343 @@
+/* couplet evaluate: all that can be measured of a trained model on a set of images. */
+#include "experiments/evaluate/evaluate.h"
+
+#include "core/io/file.h"
+#include "experiments/commands.h"
+#include "experiments/evaluate/outliers.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* clang-format off */
+static const cp_option options[] = {
+    {.name = "split", .kind = CP_OPTION_CHOICE, .choices = "train|val|test", .fallback = "test", .help = "which images"},
+    CP_OPTION_WEIGHTS,
+    {.name = "ood", .kind = CP_OPTION_TEXT, .value = "OTHER",
+     .help = "another image set, of the same size and channels: how well are its images told from those of DATA?"},
+    {0}};
+/* clang-format on */
+
+enum { COMPARED = 1000 }; /* chains and images of noise for the histogram of energies, at most */
+
+/* ---- measuring ---- */
+
+static bool finite_scores(const cp_scores *scores, const cp_images *images, cp_status *status) {
+    return scores->finite ||
+           cp_fail(status, "the model's outputs on %.100s are not finite: there is nothing to measure", images->name);
+}
+
+static bool measure_reading(cp_evaluation *e, cp_reading which, cp_status *status) {
+    static const char *const names[CP_READINGS] = {"plain", "scaled", "bayes"};
+    static const char *const titles[CP_READINGS] = {"softmax", "softmax, scaled", "Gaussians"};
+    cp_predictions           predictions =
+        cp_scores_predictions(&e->scores, which == CP_READING_BAYES, which == CP_READING_SCALED ? e->trained->temperature : 1);
+    cp_metrics *metrics =
+        cp_metrics_new(&predictions, (cp_metrics_config){.seed = (uint64_t)cp_option_int(e->options, "seed")}, status);
+    e->measured[which] = (cp_measured){names[which], titles[which], metrics};
+    return metrics != NULL;
+}
+
+static bool has_own_gaussians(const cp_evaluation *e) {
+    return e->scores.bayes && strcmp(e->trained->model->config.head, "jem") != 0;
+}
+
+static bool measure_split(cp_evaluation *e, cp_tape *tape, cp_status *status) {
+    if (!cp_scores_make(tape, e->trained->model, e->rows, &e->scores, status)) return false;
+    if (!finite_scores(&e->scores, e->images, status)) return false;
+    e->scores.groups = e->images->groups[e->split];
+    return measure_reading(e, CP_READING_PLAIN, status) &&
+           (e->trained->temperature == 1 || measure_reading(e, CP_READING_SCALED, status)) &&
+           (!has_own_gaussians(e) || measure_reading(e, CP_READING_BAYES, status));
+}
+
+/* Of images (count, H, W, C), in the order given. */
+static bool energies_of(const cp_evaluation *e, cp_tape *tape, const cp_real *values, int count, cp_shape shape, cp_energies *out,
+                        cp_status *status) {
+    cp_scores   scores = {0};
+    cp_dataset *set = cp_dataset_new((cp_dataset_config){.dtype = CP_REAL_DTYPE, .shape = shape});
+    bool        fine = set ? cp_dataset_add(set, (cp_split_config){"samples", count, values, NULL, .owned = false}, status)
+                           : cp_fail(status, "not enough memory for energies");
+    fine = fine && cp_scores_make(tape, e->trained->model, &set->splits[0], &scores, status);
+    if (fine) {
+        *out = (cp_energies){scores.energies, count};
+        scores.energies = NULL;
+    }
+    cp_scores_free(&scores);
+    cp_dataset_free(set);
+    return fine;
+}
+
+static bool measure_chains(cp_evaluation *e, cp_tape *tape, cp_status *status) {
+    int count;
+    if (!cp_run_model_chains(e->trained, &e->no_chains)) return true;
+    cp_real *samples = cp_run_model_samples(e->trained, COMPARED, &count, status);
+    bool     fine = samples && (count == 0 || energies_of(e, tape, samples, count, e->trained->shape, &e->chains, status));
+    free(samples);
+    return fine;
+}
+
+static bool measure_noise(cp_evaluation *e, cp_tape *tape, cp_status *status) {
+    int      count = e->rows->count < COMPARED ? e->rows->count : COMPARED;
+    size_t   all = (size_t)count * e->images->set->values;
+    cp_rng   rng = cp_rng_named((uint64_t)cp_option_int(e->options, "seed"), "noise images");
+    cp_real *pixels = malloc(all * sizeof *pixels);
+    if (!pixels) return cp_fail(status, "not enough memory for images of noise");
+    cp_rng_fill_uniform(&rng, pixels, all, -1, 1);
+    bool fine = energies_of(e, tape, pixels, count, e->images->set->shape, &e->noise, status);
+    free(pixels);
+    return fine;
+}
+
+static bool measure_outliers(cp_evaluation *e, cp_tape *tape, cp_status *status) {
+    if (!cp_scores_make(tape, e->trained->model, e->other_rows, &e->other_scores, status)) return false;
+    e->other_scores.groups = e->other->groups[e->split];
+    return finite_scores(&e->other_scores, e->other, status) && cp_outliers_measure(e, status);
+}
+
+static bool measure(cp_evaluation *e, cp_status *status) {
+    cp_tape *tape = cp_tape_new();
+    bool     fine = tape ? measure_split(e, tape, status) : cp_fail(status, "not enough memory for a tape");
+    if (fine && cp_run_model_generative(e->trained)) fine = measure_chains(e, tape, status) && measure_noise(e, tape, status);
+    if (fine && e->other) fine = measure_outliers(e, tape, status);
+    cp_tape_free(tape);
+    return fine;
+}
+
+/* ---- predictions, as MedMNIST's evaluator reads them ---- */
+
+static void softmax_row(const double *logits, int n, double temperature, double *p) {
+    double most = logits[0], sum = 0;
+    for (int c = 1; c < n; c++) most = fmax(most, logits[c]);
+    for (int c = 0; c < n; c++) sum += p[c] = exp((logits[c] - most) / temperature);
+    for (int c = 0; c < n; c++) p[c] /= sum;
+}
+
+static bool csv_rows(const cp_evaluation *e, cp_bytes *out) {
+    int     classes = e->scores.classes;
+    double *p = malloc((size_t)classes * sizeof *p);
+    bool    fine = p != NULL;
+    for (int i = 0; fine && i < e->scores.n; i++) {
+        char cell[40];
+        softmax_row(e->scores.logits + (size_t)i * (size_t)classes, classes, e->trained->temperature, p);
+        int length = snprintf(cell, sizeof cell, "%d", i);
+        fine = cp_bytes_append(out, cell, (size_t)length);
+        for (int c = 0; fine && c < classes; c++) {
+            length = snprintf(cell, sizeof cell, ",%.9g", p[c]);
+            fine = cp_bytes_append(out, cell, (size_t)length);
+        }
+        fine = fine && cp_bytes_append(out, "\n", 1);
+    }
+    free(p);
+    return fine;
+}
+
+typedef struct csv_name {
+    char s[300];
+} csv_name;
+
+static csv_name predictions_name(const cp_evaluation *e) {
+    const cp_measured *m = &e->measured[e->trained->temperature == 1 ? CP_READING_PLAIN : CP_READING_SCALED];
+    csv_name           name;
+    snprintf(name.s, sizeof name.s, "%s_%s_[AUC]%.3f_[ACC]%.3f@%s.csv", e->images->name, cp_images_splits[e->split],
+             m->metrics->of[CP_AUC].value, m->metrics->of[CP_ACCURACY].value, e->trained->name);
+    return name;
+}
+
+static bool write_predictions(const cp_evaluation *e, cp_status *status) {
+    cp_bytes text = {0};
+    bool     fine = csv_rows(e, &text) || cp_fail(status, "not enough memory for the predictions");
+    fine = fine && cp_file_write(cp_run_path(e->run, predictions_name(e).s).s, text.data, text.size, status);
+    cp_bytes_free(&text);
+    return fine;
+}
+
+/* ---- telling ---- */
+
+static void table_row(cp_table *table, const cp_evaluation *e, cp_metric metric, bool by_patient) {
+    bool   share = cp_metric_is_share(metric);
+    int    decimals = share ? 1 : 3;
+    double unit = share ? 100 : 1;
+    cp_table_text(table, "%s%s%s", cp_metric_name(metric),
+                  by_patient         ? " by patient"
+                  : e->scores.groups ? " by image"
+                                     : "",
+                  share ? ", %" : "");
+    for (int r = 0; r < CP_READINGS; r++) {
+        const cp_metrics *m = e->measured[r].metrics;
+        if (!m) continue;
+        cp_estimate x = by_patient ? m->by_group[metric] : m->of[metric];
+        if (isfinite(x.value) && isfinite(x.low) && isfinite(x.high))
+            cp_table_text(table, "%.*f (%.*f to %.*f)", decimals, unit * x.value, decimals, unit * x.low, decimals, unit * x.high);
+        else
+            cp_table_number(table, unit * x.value, decimals);
+    }
+}
+
+/* A row a metric, a column a reading; where there are patients, more rows by patient. */
+static cp_table *metrics_table(const cp_evaluation *e) {
+    cp_table *table = cp_table_new(1, cp_images_splits[e->split]);
+    for (int r = 0; r < CP_READINGS; r++)
+        if (e->measured[r].metrics) cp_table_column(table, e->measured[r].title);
+    for (cp_metric m = 0; m < CP_METRICS; m++) table_row(table, e, m, false);
+    for (cp_metric m = 0; e->scores.groups && m < CP_METRICS_BY_GROUP; m++) table_row(table, e, m, true);
+    return table;
+}
+
+static void put_mean(cp_json_writer *w, const char *key, int n, const double *values) {
+    if (values && n) cp_json_put_number(w, key, cp_mean_sd_of(values, n).mean);
+}
+
+static void put_energies(const cp_evaluation *e, cp_json_writer *w) {
+    if (!e->scores.energies) return;
+    cp_json_put_object(w, "mean_energy");
+    put_mean(w, "data", e->scores.n, e->scores.energies);
+    put_mean(w, "chains", e->chains.count, e->chains.at);
+    put_mean(w, "noise", e->noise.count, e->noise.at);
+    cp_json_put_end(w);
+}
+
+static void put_confusion(const cp_evaluation *e, cp_json_writer *w) {
+    const cp_metrics *m = e->measured[CP_READING_PLAIN].metrics;
+    cp_json_put_array(w, "confusion");
+    for (int i = 0; i < m->classes; i++) {
+        cp_json_put_array(w, NULL);
+        for (int k = 0; k < m->classes; k++) cp_json_put_integer(w, NULL, m->confusion[i * m->classes + k]);
+        cp_json_put_end(w);
+    }
+    cp_json_put_end(w);
+}
+
+static void put_notes(const cp_evaluation *e, cp_json_writer *w, FILE *file) {
+    const cp_run_model *t = e->trained;
+    const cp_images    *images = e->images;
+    cp_json_put_array(w, "notes");
+    cp_note_put(w, file, "Data: %s, %s; the intervals are bootstrap intervals of 95 %%%s%s.%s", images->name,
+                cp_images_origin(images), e->scores.groups ? ", taken over " : "",
+                e->scores.groups ? cp_patients_of(e->measured[CP_READING_PLAIN].metrics).s : "",
+                cp_patients_few(e->measured[CP_READING_PLAIN].metrics));
+    if (e->scores.groups) cp_note_put(w, file, CP_BY_PATIENT);
+    cp_run_model_note(t, w, file);
+    if (t->temperature == 1)
+        cp_note_put(w, file, "The predictions in %s are the softmax's, without a temperature.", predictions_name(e).s);
+    else
+        cp_note_put(w, file,
+                    "The predictions in %s are the softmax's, scaled by the temperature %.3f that the run fitted on validation.",
+                    predictions_name(e).s, t->temperature);
+    if (t->shape.rank == 3 && (t->shape.dims[0] != images->height || t->shape.dims[1] != images->width))
+        cp_note_put(w, file, "The model was trained on images of %d x %d; these are of %d x %d.", t->shape.dims[0],
+                    t->shape.dims[1], images->height, images->width);
+    if (!cp_run_model_generative(t))
+        cp_note_put(w, file, "A %s model has no energies: their histogram%s left out.", t->model->config.head,
+                    e->other ? " and the density's AUROC are" : " is");
+    else if (e->no_chains.message[0])
+        cp_note_put(w, file, "The histogram of energies is without chains: %s.", e->no_chains.message);
+    if (e->other) cp_outliers_put_notes(e, w, file);
+    cp_json_put_end(w);
+}
+
+static bool write_result(cp_evaluation *e) {
+    cp_run        *run = e->run;
+    cp_json_writer w = {.pretty = true};
+    FILE          *file = run->quiet || run->json ? NULL : stdout;
+    char           title[300];
+    snprintf(title, sizeof title, "%s on %s, %s split", e->trained->name, e->images->name, cp_images_splits[e->split]);
+    cp_json_put_object(&w, NULL);
+    cp_json_put_string(&w, "experiment", cp_options_command(e->options)->name);
+    cp_json_put_string(&w, "title", title);
+    cp_images_put(e->images, &w, "data");
+    cp_run_model_put(e->trained, &w);
+    cp_json_put_string(&w, "split", cp_images_splits[e->split]);
+    cp_measured_put(CP_READINGS, e->measured, &w, "metrics");
+    put_confusion(e, &w);
+    put_energies(e, &w);
+    cp_json_put_string(&w, "predictions", predictions_name(e).s);
+    cp_table_conclude(metrics_table(e), &w, "table", file);
+    if (e->other) cp_outliers_put(e, &w, file);
+    put_notes(e, &w, file);
+    cp_json_put_end(&w);
+    return cp_run_conclude(run, &w);
+}
+
+/* ---- the command ---- */
+
+static bool load(cp_evaluation *e, cp_status *status) {
+    const cp_options *o = e->options;
+    const char       *other = cp_option_text(o, "ood");
+    e->split = cp_option_choice(o, "split");
+    e->trained = cp_run_model_open(cp_argument(o, 0), (cp_weights)cp_option_choice(o, "weights"), status);
+    e->images = e->trained ? cp_images_load(cp_argument(o, 1), status) : NULL;
+    const cp_images *images = e->images;
+    if (!images ||
+        !cp_run_model_fits(e->trained, images->name, images->height, images->width, images->channels, images->classes, status))
+        return false;
+    e->rows = &images->set->splits[e->split];
+    if (e->rows->count == 0)
+        return cp_fail(status, "%.200s has no images in its %s split", images->name, cp_images_splits[e->split]);
+    if (!other) return true;
+    e->other = cp_images_load(other, status);
+    if (!e->other) return false;
+    e->other_rows = &e->other->set->splits[e->split];
+    if (e->other_rows->count == 0)
+        return cp_fail(status, "%.200s has no images in its %s split", e->other->name, cp_images_splits[e->split]);
+    bool same = e->other->height == images->height && e->other->width == images->width && e->other->channels == images->channels;
+    return same || cp_fail(status,
+                           "--ood %.200s has images of %d x %d x %d, %.200s of %d x %d x %d; both must be the same, and nothing is "
+                           "resized here",
+                           e->other->name, e->other->height, e->other->width, e->other->channels, images->name, images->height,
+                           images->width, images->channels);
+}
+
+static void evaluation_free(cp_evaluation *e) {
+    for (int i = 0; i < CP_READINGS; i++) cp_metrics_free(e->measured[i].metrics);
+    for (int i = 0; i < CP_OUTLIERS; i++) free(e->outliers[i].here), free(e->outliers[i].there);
+    cp_scores_free(&e->scores);
+    cp_scores_free(&e->other_scores);
+    free(e->chains.at);
+    free(e->noise.at);
+    cp_images_free(e->images);
+    cp_images_free(e->other);
+    cp_run_model_free(e->trained);
+}
+
+static int run_loaded(cp_evaluation *e) {
+    cp_run *run = e->run = cp_run_open(e->options);
+    if (!run) return CP_EXIT_FAILED;
+    if (run->state == CP_RUN_FINISHED)
+        return cp_run_show_of(run, (cp_run_source[]){CP_RUN_MODEL_SOURCES(e->trained),
+                                                     {"the data", "data/md5", e->images->md5},
+                                                     {"the other data", "ood/data/md5", e->other ? e->other->md5 : ""},
+                                                     {0}});
+    if (measure(e, &run->status) && cp_run_goes_on(run) && cp_evaluation_draw(e, &run->status) &&
+        write_predictions(e, &run->status))
+        write_result(e);
+    return cp_run_close(run);
+}
+
+static int run_evaluate(const cp_options *o) {
+    cp_evaluation e = {.options = o};
+    cp_status     status = {0};
+    int           code = CP_EXIT_FAILED;
+    if (load(&e, &status))
+        code = run_loaded(&e);
+    else
+        cp_complain(o, "%s", status.message);
+    evaluation_free(&e);
+    return code;
+}
+
+const cp_command cp_command_evaluate = {
+    .name = "evaluate",
+    .purpose = "all metrics of a trained model on a set of images, with figures and predictions",
+    .arguments = "RUN|MODEL.safetensors DATA",
+    .details =
+        "RUN is the folder of a couplet train, whose selected weights and temperature are taken; a model's file alone has the "
+        "temperature 1. DATA is an npz file in MedMNIST's layout, or phantom. The run that this command leaves has the "
+        "reliability diagram, the confusion matrix, the histogram of energies and, in MedMNIST's naming, the predictions as "
+        "CSV: a row an image, its number and the probability of each class.",
+    .example = "runs/pneumonia pneumoniamnist.npz --ood breastmnist.npz --out runs/pneumonia-test",
+    .options = options,
+    .least_arguments = 2,
+    .most_arguments = 2,
+    .run = run_evaluate,
+};

@@ -1,0 +1,43 @@
+/* What the files of `couplet evaluate` share: evaluate.c measures and tells, evaluate_figures.c draws. */
+#ifndef CP_EXPERIMENTS_EVALUATE_H
+#define CP_EXPERIMENTS_EVALUATE_H
+
+#include "experiments/kit/train/image_results.h"
+#include "experiments/kit/train/run_model.h"
+#include "experiments/kit/train/scores.h"
+
+/* How predictions are read off the scores. */
+typedef enum cp_reading { CP_READING_PLAIN, CP_READING_SCALED, CP_READING_BAYES, CP_READINGS } cp_reading;
+
+/* A number that should be higher for images of this set than for those of another. */
+typedef struct cp_outlier_score {
+    const char *name, *title, *meaning;
+    double     *here, *there; /* of this set's images, of the other's */
+    cp_estimate auroc;        /* the probability that it is higher here */
+} cp_outlier_score;
+
+typedef enum cp_outlier_kind { CP_OUTLIER_POSTERIOR, CP_OUTLIER_ENERGY, CP_OUTLIER_DENSITY, CP_OUTLIERS } cp_outlier_kind;
+
+typedef struct cp_energies {
+    double *at; /* NULL: not known */
+    int     count;
+} cp_energies;
+
+typedef struct cp_evaluation {
+    const cp_options *options;
+    cp_run           *run;
+    cp_run_model     *trained;
+    cp_images        *images, *other; /* other: of --ood, or NULL */
+    int               split;
+    const cp_split   *rows, *other_rows;
+    cp_scores         scores, other_scores;
+    cp_measured       measured[CP_READINGS];
+    cp_energies       chains, noise;         /* of the run's chains, of uniform noise */
+    cp_status         no_chains;             /* why there are none, or empty */
+    cp_outlier_score  outliers[CP_OUTLIERS]; /* here: NULL when the model has no such score */
+} cp_evaluation;
+
+/* The figures "reliability", "confusion" and, where there is something to show, "energies" and "outliers". */
+bool cp_evaluation_draw(const cp_evaluation *e, cp_status *status);
+
+#endif

@@ -1,0 +1,99 @@
+/* Conditional draws of a Gaussian of pixels. */
+#include "experiments/generate/conditional.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct cp_conditional {
+    size_t         rows, size; /* of D */
+    const cp_real *mean, *directions;
+    bool          *missing;            /* (size) */
+    double        *factor;             /* (rows, rows): the lower Cholesky factor of K K^T + grain^2 I */
+    double        *e, *values, *above; /* (rows), (size), (size): what the known values are above their prediction */
+};
+
+void cp_conditional_free(cp_conditional *c) {
+    if (!c) return;
+    free(c->missing);
+    free(c->factor);
+    free(c->e);
+    free(c->values);
+    free(c->above);
+    free(c);
+}
+
+cp_conditional *cp_conditional_new(cp_class_gaussian *gaussian) {
+    cp_state mean, directions;
+    if (!cp_class_gaussian_state(gaussian, 0, &mean) || !cp_class_gaussian_state(gaussian, 1, &directions)) return NULL;
+    if (directions.rank != 3 || directions.dims[0] != 1) return NULL;
+    cp_conditional *c = calloc(1, sizeof *c);
+    if (!c) return NULL;
+    *c = (cp_conditional){
+        .rows = (size_t)directions.dims[1], .size = (size_t)directions.dims[2], .mean = mean.data, .directions = directions.data};
+    c->missing = calloc(c->size, sizeof *c->missing);
+    c->factor = malloc(c->rows * c->rows * sizeof *c->factor);
+    c->e = malloc(c->rows * sizeof *c->e);
+    c->values = malloc(c->size * sizeof *c->values);
+    c->above = malloc(c->size * sizeof *c->above);
+    if (c->missing && c->factor && c->e && c->values && c->above) return c;
+    cp_conditional_free(c);
+    return NULL;
+}
+
+/* Cholesky's algorithm in place; the matrix is positive definite by its grain. */
+static void factorize(double *a, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j <= i; j++) {
+            double sum = a[i * n + j];
+            for (size_t k = 0; k < j; k++) sum -= a[i * n + k] * a[j * n + k];
+            a[i * n + j] = i == j ? sqrt(sum) : sum / a[j * n + j];
+        }
+}
+
+static void solve(const double *factor, size_t n, double *x) {
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < i; k++) x[i] -= factor[i * n + k] * x[k];
+        x[i] /= factor[i * n + i];
+    }
+    for (size_t i = n; i-- > 0;) {
+        for (size_t k = i + 1; k < n; k++) x[i] -= factor[k * n + i] * x[k];
+        x[i] /= factor[i * n + i];
+    }
+}
+
+void cp_conditional_set(cp_conditional *c, const bool *missing) {
+    memcpy(c->missing, missing, c->size * sizeof *missing);
+    for (size_t i = 0; i < c->rows; i++)
+        for (size_t j = 0; j <= i; j++) {
+            const cp_real *a = c->directions + i * c->size, *b = c->directions + j * c->size;
+            double         sum = i == j ? CP_CONDITIONAL_GRAIN * CP_CONDITIONAL_GRAIN : 0;
+            for (size_t v = 0; v < c->size; v++)
+                if (!missing[v]) sum += (double)a[v] * (double)b[v];
+            c->factor[i * c->rows + j] = sum;
+        }
+    factorize(c->factor, c->rows);
+}
+
+static void add_directions(cp_conditional *c, const double *weights) {
+    for (size_t i = 0; i < c->rows; i++)
+        for (size_t v = 0; v < c->size; v++) c->values[v] += weights[i] * (double)c->directions[i * c->size + v];
+}
+
+void cp_conditional_draw(cp_conditional *c, const cp_real *image, cp_rng *rng, cp_real *out) {
+    for (size_t i = 0; i < c->rows; i++) c->e[i] = rng ? cp_rng_normal(rng) : 0;
+    for (size_t v = 0; v < c->size; v++) c->values[v] = (double)c->mean[v];
+    if (rng) add_directions(c, c->e);
+    for (size_t v = 0; v < c->size; v++) {
+        double grain = rng ? CP_CONDITIONAL_GRAIN * cp_rng_normal(rng) : 0;
+        c->above[v] = c->missing[v] ? 0 : (double)image[v] - c->values[v] - grain;
+    }
+    for (size_t i = 0; i < c->rows; i++) {
+        const cp_real *d = c->directions + i * c->size;
+        c->e[i] = 0;
+        for (size_t v = 0; v < c->size; v++) c->e[i] += (double)d[v] * c->above[v];
+    }
+    solve(c->factor, c->rows, c->e);
+    add_directions(c, c->e);
+    for (size_t v = 0; v < c->size; v++) out[v] = (cp_real)fmin(1, fmax(-1, c->values[v]));
+}

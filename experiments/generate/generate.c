@@ -1,0 +1,354 @@
+/* couplet generate: images of each class, drawn from a trained model by Langevin chains. */
+#include "core/io/npz.h"
+#include "experiments/commands.h"
+#include "experiments/kit/run/progress.h"
+#include "experiments/kit/train/image_results.h"
+#include "experiments/kit/train/run_model.h"
+#include "ops/ops.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FROM_NOISE, FROM_GAUSSIAN, FROM_BUFFER };
+enum { FRAMES = 10, AT_ONCE = 64 };
+
+/* clang-format off */
+static const cp_option options[] = {
+    {.name = "per-class", .kind = CP_OPTION_INT, .fallback = "10", .least = 1, .most = 10000, .unit = "images", .help = "of each class"},
+    {.name = "from", .kind = CP_OPTION_CHOICE, .choices = "noise|gaussian|buffer", .fallback = "gaussian",
+     .help = "where chains start: uniform noise, the Gaussian of the training pixels, or the training's own chains, each taken by the "
+             "class with the highest posterior"},
+    {.name = "steps", .kind = CP_OPTION_TEXT, .value = "N|run", .fallback = "run",
+     .help = "moves of a chain; run: as many as the training's own chains have behind them on average"},
+    CP_OPTIONS_SAMPLER,
+    CP_OPTION_WEIGHTS,
+    {0}};
+/* clang-format on */
+
+typedef struct generation {
+    const cp_options *options;
+    cp_run           *run;
+    cp_run_model     *trained;
+    cp_sgld_config    sgld;
+    int               classes, per_class, count, from;
+    cp_real          *samples; /* (count, H, W, C), class by class */
+    int              *labels;  /* (count) */
+    cp_real          *film;    /* (classes, FRAMES, H, W, C), of which `frames` are filled: the first chain of each class */
+    int               frames;  /* at most FRAMES */
+    int               frame_moves[FRAMES];  /* after how many moves a frame is taken */
+    double            energy_first, energy; /* means, at the start and at the end */
+    int               agree, stuck;         /* samples that the softmax gives their class; chains that ended stuck */
+    int               borrowed; /* chains that the buffer had for their class; the others start from the Gaussian or noise */
+} generation;
+
+/* ---- starts ---- */
+
+static void start_fresh(const generation *g, cp_rng *rng, cp_real *out) {
+    bool     gaussian = g->trained->gaussian && g->from != FROM_NOISE;
+    cp_start start = {.kind = gaussian ? CP_START_CLASS_GAUSSIAN : CP_START_UNIFORM,
+                      .low = -1,
+                      .high = 1,
+                      .gaussian = gaussian ? g->trained->gaussian : NULL};
+    cp_start_draw(&start, rng, gaussian ? 0 : -1, out, g->trained->values);
+}
+
+/* Hands the buffer's chains to their classes, in the buffer's order, as far as there is room. */
+static bool start_from_buffer(generation *g, cp_tape *tape, cp_status *status) {
+    int      n, most = cp_replay_capacity(g->trained->replay);
+    int     *taken = calloc((size_t)g->classes, sizeof *taken);
+    cp_real *chains = cp_run_model_samples(g->trained, most, &n, status);
+    size_t   values = g->trained->values;
+    bool     fine = chains && (taken || cp_fail(status, "not enough memory for the chains' classes"));
+    for (int first = 0; fine && first < n; first += AT_ONCE) {
+        int        rows = n - first < AT_ONCE ? n - first : AT_ONCE;
+        cp_shape   shape = cp_shape_rows(rows, g->trained->shape);
+        cp_tensor *logits =
+            cp_model_logits(tape, g->trained->model, cp_constant(tape, chains + (size_t)first * values, shape), CP_EVALUATION);
+        for (int i = 0; i < rows; i++) {
+            const cp_real *row = logits->data + (size_t)i * (size_t)g->classes;
+            int            best = 0;
+            for (int c = 1; c < g->classes; c++)
+                if (row[c] > row[best]) best = c;
+            if (taken[best] == g->per_class) continue;
+            size_t place = (size_t)best * (size_t)g->per_class + (size_t)taken[best]++;
+            memcpy(g->samples + place * values, chains + (size_t)(first + i) * values, values * sizeof *chains);
+            g->borrowed++;
+        }
+        cp_tape_reset(tape);
+    }
+    cp_rng rng = cp_rng_named((uint64_t)cp_option_int(g->options, "seed"), "start");
+    for (int c = 0; fine && c < g->classes; c++)
+        for (int i = taken[c]; i < g->per_class; i++)
+            start_fresh(g, &rng, g->samples + ((size_t)c * (size_t)g->per_class + (size_t)i) * values);
+    free(taken);
+    free(chains);
+    return fine;
+}
+
+static bool start(generation *g, cp_tape *tape, cp_status *status) {
+    cp_rng rng = cp_rng_named((uint64_t)cp_option_int(g->options, "seed"), "start");
+    for (int i = 0; i < g->count; i++) g->labels[i] = i / g->per_class;
+    if (g->from == FROM_BUFFER) return start_from_buffer(g, tape, status);
+    for (int i = 0; i < g->count; i++) start_fresh(g, &rng, g->samples + (size_t)i * g->trained->values);
+    return true;
+}
+
+/* ---- walking ---- */
+
+typedef struct watch {
+    generation  *g;
+    cp_progress *progress;
+    int          first; /* the batch's first chain */
+} watch;
+
+static void film_batch(generation *g, int first, const cp_tensor *x, int moves) {
+    size_t values = g->trained->values;
+    for (int f = 0; f < g->frames; f++) {
+        if (g->frame_moves[f] != moves) continue;
+        for (int i = 0; i < x->dims[0]; i++)
+            if ((first + i) % g->per_class == 0)
+                memcpy(g->film + ((size_t)g->labels[first + i] * FRAMES + (size_t)f) * values, x->data + (size_t)i * values,
+                       values * sizeof *g->film);
+    }
+}
+
+static bool look(void *user, const cp_sgld_view *view) {
+    watch *w = user;
+    film_batch(w->g, w->first, view->x, view->step);
+    char text[40];
+    snprintf(text, sizeof text, "energy %.4g", view->mean_energy);
+    cp_progress_tell(w->progress, (int64_t)w->first * w->g->sgld.steps + (int64_t)view->step * view->x->dims[0], text);
+    return cp_run_goes_on(w->g->run);
+}
+
+static bool walk_batch(generation *g, cp_tape *tape, watch *w, int rows, cp_rng *rng, cp_status *status) {
+    size_t          values = g->trained->values;
+    cp_real        *from = g->samples + (size_t)w->first * values;
+    cp_tensor      *x = cp_tensor_new(cp_shape_rows(rows, g->trained->shape));
+    cp_model_target target = {.model = g->trained->model, .labels = {g->labels + w->first, rows}};
+    cp_sgld_report  report = {0};
+    if (!x) return cp_fail(status, "not enough memory for %d chains", rows);
+    memcpy(x->data, from, (size_t)rows * values * sizeof *from);
+    g->sgld.observer = look;
+    g->sgld.observer_user = w;
+    bool fine = cp_sgld_run(tape, cp_model_energy_of, &target, x, &g->sgld, rng, &report) || cp_fail(status, "the sampler failed");
+    film_batch(g, w->first, x, report.steps);
+    memcpy(from, x->data, (size_t)rows * values * sizeof *from);
+    g->energy_first += report.energy_first * rows / g->count;
+    g->stuck += report.nonfinite;
+    cp_tensor_free(x);
+    return fine;
+}
+
+/* What the model says of the samples. */
+static void judge_batch(generation *g, cp_tape *tape, int first, int rows) {
+    const cp_model *model = g->trained->model;
+    cp_tensor      *x = cp_constant(tape, g->samples + (size_t)first * g->trained->values, cp_shape_rows(rows, g->trained->shape));
+    cp_tensor      *z = cp_net_forward(tape, model->net, x, CP_EVALUATION), *logits = cp_head_logits(tape, model->head, z);
+    cp_tensor      *energies = cp_pick(tape, cp_head_class_energy(tape, model->head, z), (cp_labels){g->labels + first, rows});
+    for (int i = 0; i < rows; i++) {
+        const cp_real *row = logits->data + (size_t)i * (size_t)g->classes;
+        int            best = 0;
+        for (int c = 1; c < g->classes; c++)
+            if (row[c] > row[best]) best = c;
+        g->agree += best == g->labels[first + i];
+        g->energy += (double)energies->data[i] / g->count;
+    }
+    cp_tape_reset(tape);
+}
+
+/* Frames denser at the start, where most happens, each after another number of moves. */
+static void plan_film(generation *g) {
+    int last = g->sgld.steps < FRAMES - 1 ? g->sgld.steps : FRAMES - 1;
+    for (int f = 0; f <= last; f++) {
+        int moves = (int)lround(g->sgld.steps * pow((double)f / last, 2)), least = f ? g->frame_moves[f - 1] + 1 : 0;
+        int most = g->sgld.steps - (last - f);
+        g->frame_moves[f] = moves < least ? least : moves > most ? most : moves;
+    }
+    g->frames = last + 1;
+}
+
+static bool walk(generation *g, cp_tape *tape, cp_status *status) {
+    cp_rng      noise = cp_rng_named((uint64_t)cp_option_int(g->options, "seed"), "chains");
+    cp_progress progress = {
+        .label = "sampling", .unit = "moves", .total = (int64_t)g->count * g->sgld.steps, .quiet = g->run->quiet};
+    bool fine = true;
+    plan_film(g);
+    cp_progress_start(&progress);
+    for (int first = 0; fine && first < g->count && cp_run_goes_on(g->run); first += AT_ONCE) {
+        int   rows = g->count - first < AT_ONCE ? g->count - first : AT_ONCE;
+        watch w = {g, &progress, first};
+        fine = walk_batch(g, tape, &w, rows, &noise, status);
+        if (fine) judge_batch(g, tape, first, rows);
+    }
+    cp_progress_end(&progress);
+    return fine && cp_run_goes_on(g->run);
+}
+
+/* ---- telling ---- */
+
+static bool save_sheets(const generation *g, cp_status *status) {
+    enum { MOST_COLUMNS = 20 };
+    static const char *const starts[] = {"uniform noise", "the Gaussian of the training pixels", "the training's own chains"};
+    size_t                   values = g->trained->values;
+    int                      columns = g->per_class < MOST_COLUMNS ? g->per_class : MOST_COLUMNS;
+    cp_sheet                *sheet = cp_sheet_new(g->classes, columns, g->trained->shape);
+    cp_sheet                *film = cp_sheet_new(g->classes, g->frames, g->trained->shape);
+    char                     caption[600];
+    bool                     fine = (sheet && film) || cp_fail(status, "not enough memory for the pictures");
+    for (int c = 0; fine && c < g->classes; c++) {
+        for (int i = 0; i < columns; i++)
+            cp_sheet_put(sheet, c, i, g->samples + ((size_t)c * (size_t)g->per_class + (size_t)i) * values);
+        for (int f = 0; f < g->frames; f++) cp_sheet_put(film, c, f, g->film + ((size_t)c * FRAMES + (size_t)f) * values);
+    }
+    snprintf(
+        caption, sizeof caption,
+        "%s: samples of p(x|c), one row a class from class 0 at the top, %d moves down the class's energy, from %s. None is chosen "
+        "by hand; the softmax gives %.0f %% of them the class of their row.",
+        g->trained->name, g->sgld.steps, starts[g->from], 100.0 * g->agree / g->count);
+    fine = fine && cp_sheet_save(sheet, cp_run_path(g->run, "samples").s, caption, status);
+    int used = snprintf(caption, sizeof caption, "The first chain of each class, from its start (left) to its end (right), after");
+    for (int f = 0; f < g->frames; f++)
+        used += snprintf(caption + used, sizeof caption - (size_t)used, "%s %d",
+                         f == g->frames - 1 ? " and"
+                         : f                ? ","
+                                            : "",
+                         g->frame_moves[f]);
+    snprintf(caption + used, sizeof caption - (size_t)used, " moves.");
+    fine = fine && cp_sheet_save(film, cp_run_path(g->run, "film").s, caption, status);
+    cp_sheet_free(sheet);
+    cp_sheet_free(film);
+    return fine;
+}
+
+/* samples.npz: images uint8 (count, H, W, C), labels (count). */
+static bool write_samples(const generation *g, cp_status *status) {
+    const int *d = g->trained->shape.dims;
+    size_t     all = (size_t)g->count * g->trained->values;
+    uint8_t   *pixels = malloc(all);
+    int32_t   *labels = malloc((size_t)g->count * sizeof *labels);
+    bool       fine = (pixels && labels) || cp_fail(status, "not enough memory for the samples as bytes");
+    for (int i = 0; fine && i < g->count; i++) labels[i] = g->labels[i];
+    if (fine) {
+        cp_pixels_of(g->samples, all, pixels);
+        cp_npz_writer *npz = cp_npz_writer_new(cp_run_path(g->run, "samples.npz").s, status);
+        cp_npz_writer_add(npz, "images", CP_U8, 4, (int64_t[]){g->count, d[0], d[1], d[2]}, pixels);
+        cp_npz_writer_add(npz, "labels", CP_I32, 1, (int64_t[]){g->count}, labels);
+        fine = cp_npz_writer_commit(npz, status);
+    }
+    free(pixels);
+    free(labels);
+    return fine;
+}
+
+static bool write_result(generation *g) {
+    cp_run        *run = g->run;
+    cp_json_writer w = {.pretty = true};
+    FILE          *file = run->quiet || run->json ? NULL : stdout;
+    char           title[200];
+    snprintf(title, sizeof title, "Samples of %s", g->trained->name);
+    cp_table *table = cp_table_new(2, "samples", "");
+    cp_table_text(table, "images");
+    cp_table_text(table, "%d of each of %d classes", g->per_class, g->classes);
+    cp_table_text(table, "given their class by the softmax");
+    cp_table_text(table, "%.1f %%", 100.0 * g->agree / g->count);
+    cp_table_text(table, "mean energy E(x; c) at the start");
+    cp_table_number(table, g->energy_first, 2);
+    cp_table_text(table, "and at the end");
+    cp_table_number(table, g->energy, 2);
+    cp_json_put_object(&w, NULL);
+    cp_json_put_string(&w, "experiment", cp_options_command(g->options)->name);
+    cp_json_put_string(&w, "title", title);
+    cp_run_model_put(g->trained, &w);
+    cp_json_put_integer(&w, "classes", g->classes);
+    cp_json_put_integer(&w, "per_class", g->per_class);
+    cp_sampler_put(&g->sgld, &w, "sampler");
+    cp_json_put_number(&w, "agreement", 100.0 * g->agree / g->count);
+    cp_json_put_number(&w, "energy_first", g->energy_first);
+    cp_json_put_number(&w, "energy", g->energy);
+    cp_json_put_integer(&w, "stuck", g->stuck);
+    cp_table_conclude(table, &w, "table", file);
+    cp_json_put_array(&w, "notes");
+    cp_run_model_note(g->trained, &w, file);
+    if (g->from == FROM_BUFFER && g->borrowed < g->count)
+        cp_note_put(&w, file, "The training's chains gave %d of the %d starts; the other classes had too few, and started afresh.",
+                    g->borrowed, g->count);
+    if (g->stuck) cp_note_put(&w, file, "%d chains ended where their energy is no number.", g->stuck);
+    cp_note_put(&w, file, "The images are in samples.png, one row a class, and for numpy, with their labels, in samples.npz.");
+    cp_json_put_end(&w);
+    cp_json_put_end(&w);
+    return cp_run_conclude(run, &w);
+}
+
+/* ---- the command ---- */
+
+static bool work(generation *g, cp_status *status) {
+    size_t   bytes;
+    cp_tape *tape = cp_tape_new();
+    bool     fits = cp_size_mul((size_t)g->count, g->trained->values * sizeof *g->samples, &bytes);
+    g->samples = fits ? malloc(bytes) : NULL;
+    g->labels = malloc((size_t)g->count * sizeof *g->labels);
+    g->film = malloc((size_t)g->classes * FRAMES * g->trained->values * sizeof *g->film);
+    bool fine = (tape && g->samples && g->labels && g->film) ||
+                cp_fail(status, "not enough memory for %d images; take a smaller --per-class", g->count);
+    if (fine) cp_tape_pause(tape, true);
+    fine = fine && start(g, tape, status);
+    if (fine) cp_tape_pause(tape, false);
+    fine = fine && walk(g, tape, status);
+    cp_tape_free(tape);
+    return fine && save_sheets(g, status) && write_samples(g, status) && write_result(g);
+}
+
+static bool load(generation *g, cp_status *status) {
+    const cp_options *o = g->options;
+    g->trained = cp_run_model_open(cp_argument(o, 0), (cp_weights)cp_option_choice(o, "weights"), status);
+    if (!g->trained || !cp_run_model_chains(g->trained, status) ||
+        !cp_run_model_sampler(g->trained, o, cp_run_model_moves(g->trained), &g->sgld, status))
+        return false;
+    g->classes = g->trained->model->config.classes;
+    g->per_class = (int)cp_option_int(o, "per-class");
+    g->from = cp_option_choice(o, "from");
+    if ((int64_t)g->classes * g->per_class > 1000000)
+        return cp_fail(status, "--per-class %d of %d classes are more than a million images", g->per_class, g->classes);
+    g->count = g->classes * g->per_class;
+    return g->from != FROM_GAUSSIAN || g->trained->gaussian ||
+           cp_fail(status, "the chains of this training started from uniform noise, and it has no Gaussian of the pixels; give "
+                           "--from noise or buffer");
+}
+
+static int run_generate(const cp_options *o) {
+    generation g = {.options = o};
+    cp_status  status = {0};
+    int        code = CP_EXIT_FAILED;
+    if (!load(&g, &status))
+        cp_complain(o, "%s", status.message);
+    else if ((g.run = cp_run_open(o)) && g.run->state == CP_RUN_FINISHED)
+        code = cp_run_show_of(g.run, (cp_run_source[]){CP_RUN_MODEL_SOURCES(g.trained), {0}});
+    else if (g.run) {
+        work(&g, &g.run->status);
+        code = cp_run_close(g.run);
+    }
+    free(g.samples);
+    free(g.labels);
+    free(g.film);
+    cp_run_model_free(g.trained);
+    return code;
+}
+
+const cp_command cp_command_generate = {
+    .name = "generate",
+    .purpose = "images of each class, drawn from a trained model",
+    .arguments = "RUN",
+    .details =
+        "RUN is the folder of a couplet train of a hybrid or jem model. Chains walk down the energy of their class, by "
+        "Langevin's x <- x - alpha / 2 dE(x; c)/dx + noise, with the training's sampler unless told otherwise. The run that "
+        "this command leaves has the samples as a picture with one row a class, as a film of one chain a class, and as bytes "
+        "for numpy.",
+    .example = "runs/blood --per-class 10 --out runs/blood-samples --report",
+    .options = options,
+    .least_arguments = 1,
+    .most_arguments = 1,
+    .arguments_by_md5 = true,
+    .run = run_generate,
+};

@@ -1,0 +1,176 @@
+/* Images with missing pixels. */
+#include "experiments/impute/holes.h"
+
+#include "core/io/npy.h"
+#include "core/random.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void cp_holes_free(cp_holes *h) {
+    free(h->images);
+    free(h->missing);
+    *h = (cp_holes){0};
+}
+
+static bool holes_alloc(cp_holes *h, int count, cp_shape shape, cp_status *status) {
+    size_t values, all, pixels;
+    *h = (cp_holes){.count = count, .shape = shape, .truth = true};
+    h->pixels = (size_t)shape.dims[0] * (size_t)shape.dims[1];
+    h->values = h->pixels * (size_t)shape.dims[2];
+    bool fits = cp_size_mul((size_t)count, h->values, &values) && cp_size_mul(values, sizeof *h->images, &all) &&
+                cp_size_mul((size_t)count, h->pixels, &pixels);
+    h->images = fits ? malloc(all) : NULL;
+    h->missing = fits ? calloc(pixels, sizeof *h->missing) : NULL;
+    if (h->images && h->missing) return true;
+    cp_holes_free(h);
+    return cp_fail(status, "not enough memory for %d images", count);
+}
+
+static bool count_missing(cp_holes *h, const char *what, cp_status *status) {
+    for (int i = 0; i < h->count; i++) {
+        size_t here = 0;
+        for (size_t p = 0; p < h->pixels; p++) here += h->missing[(size_t)i * h->pixels + p];
+        h->missing_pixels += here;
+        h->untouched += here == 0;
+        h->unknown += here == h->pixels;
+    }
+    return h->missing_pixels > 0 || cp_fail(status, "%.300s: no pixel is missing, so there is nothing to fill", what);
+}
+
+/* ---- from files ---- */
+
+static bool images_fit(const cp_npy *npy, const char *path, cp_shape shape, cp_status *status) {
+    const int *d = shape.dims;
+    bool       gray = d[2] == 1;
+    if (npy->dtype != CP_U8 && npy->dtype != CP_F32 && npy->dtype != CP_F64)
+        return cp_fail(status, "%.300s has elements of type %s; uint8, or floats in [-1, 1] are expected", path,
+                       cp_dtype_name(npy->dtype));
+    bool fits = (npy->rank == 4 && npy->dims[3] == d[2]) || (gray && npy->rank == 3);
+    fits = fits && npy->dims[1] == d[0] && npy->dims[2] == d[1];
+    if (!fits)
+        return cp_fail(status, "%.300s has shape %s; the model's images are (N, %d, %d, %d)%s", path,
+                       cp_shown_shape(npy->rank, npy->dims).text, d[0], d[1], d[2], gray ? " or without the last axis" : "");
+    if (npy->dims[0] < 1) return cp_fail(status, "%.300s holds no images", path);
+    return npy->dims[0] <= INT_MAX / d[0] || cp_fail(status, "%.300s holds too many images", path);
+}
+
+static bool mask_fits(const cp_npy *npy, const char *path, const cp_holes *h, cp_status *status) {
+    const int *d = h->shape.dims;
+    bool       all = npy->rank == 2 && npy->dims[0] == d[0] && npy->dims[1] == d[1];
+    bool       each = npy->rank == 3 && npy->dims[0] == h->count && npy->dims[1] == d[0] && npy->dims[2] == d[1];
+    return all || each ||
+           cp_fail(status, "%.300s has shape %s; (%d, %d, %d), a mask for each image, or (%d, %d), one for all, is expected", path,
+                   cp_shown_shape(npy->rank, npy->dims).text, h->count, d[0], d[1], d[0], d[1]);
+}
+
+static bool take_mask(const cp_npy *npy, const char *path, cp_holes *h, cp_status *status) {
+    if (!mask_fits(npy, path, h, status)) return false;
+    cp_real *values = cp_npy_to_real(npy, path, status);
+    if (!values) return false;
+    bool fine = true;
+    for (size_t i = 0; fine && i < (size_t)h->count * h->pixels; i++) {
+        double value = (double)values[npy->rank == 2 ? i % h->pixels : i];
+        h->missing[i] = value == 1;
+        if (value != 0 && value != 1)
+            fine = cp_fail(status, "%.300s has the value %g; a mask has 1 where a pixel is missing and 0 elsewhere", path, value);
+    }
+    free(values);
+    return fine;
+}
+
+static double value_at(const cp_npy *npy, size_t i) {
+    if (npy->dtype == CP_F64) return ((const double *)npy->data)[i];
+    if (npy->dtype == CP_F32) return (double)((const float *)npy->data)[i];
+    return ((const unsigned char *)npy->data)[i] / 127.5 - 1;
+}
+
+/* A NaN is a pixel that is not known: it must be missing, and without a mask it makes it so. */
+static bool take_value(const cp_npy *npy, const char *path, bool masked, cp_holes *h, size_t i, cp_status *status) {
+    size_t pixel = i / (size_t)h->shape.dims[2], width = (size_t)h->shape.dims[1], within = pixel % h->pixels;
+    double value = value_at(npy, i);
+    h->images[i] = isnan(value) ? 0 : (cp_real)value;
+    if (isnan(value)) {
+        h->truth = false;
+        if (!masked) h->missing[pixel] = true;
+        return h->missing[pixel] ||
+               cp_fail(status, "%.300s: image %zu has a NaN at row %zu, column %zu, which the mask has as known", path,
+                       pixel / h->pixels, within / width, within % width);
+    }
+    return fabs(value) <= 1.0001 || cp_fail(status,
+                                            "%.300s: image %zu has the value %g at row %zu, column %zu; floats must be in [-1, 1], "
+                                            "bytes are scaled to it (x / 127.5 - 1)",
+                                            path, pixel / h->pixels, value, within / width, within % width);
+}
+
+static bool take_images(const cp_npy *npy, const char *path, const char *mask_path, cp_shape shape, cp_holes *h,
+                        cp_status *status) {
+    cp_npy mask = {0};
+    if (!holes_alloc(h, (int)npy->dims[0], shape, status)) return false;
+    h->dtype = npy->dtype;
+    h->rank = npy->rank;
+    bool fine = !mask_path || (cp_npy_read(mask_path, &mask, status) && take_mask(&mask, mask_path, h, status));
+    for (size_t i = 0; fine && i < (size_t)h->count * h->values; i++) fine = take_value(npy, path, mask_path != NULL, h, i, status);
+    cp_npy_free(&mask);
+    fine = fine && count_missing(h, mask_path ? mask_path : path, status);
+    if (!fine) cp_holes_free(h);
+    return fine;
+}
+
+bool cp_holes_read(const char *images, const char *mask, cp_shape shape, cp_holes *holes, cp_status *status) {
+    cp_npy npy = {0};
+    *holes = (cp_holes){0};
+    bool fine = cp_npy_read(images, &npy, status) && images_fit(&npy, images, shape, status) &&
+                take_images(&npy, images, mask, shape, holes, status);
+    cp_npy_free(&npy);
+    return fine;
+}
+
+/* ---- from a set ---- */
+
+static bool in_hole(cp_hole kind, int y, int x, int height, int width, cp_rng *rng) {
+    switch (kind) {
+    case CP_HOLE_CENTER: return y >= height / 4 && y < height - height / 4 && x >= width / 4 && x < width - width / 4;
+    case CP_HOLE_HALF: return y >= height / 2;
+    default: return cp_rng_uniform(rng) < 0.5;
+    }
+}
+
+bool cp_holes_make(const cp_split *split, int count, cp_hole kind, uint64_t seed, cp_holes *holes, cp_status *status) {
+    cp_rng rng = cp_rng_named(seed, "holes");
+    *holes = (cp_holes){0};
+    if (split->count < count)
+        return cp_fail(status, "%d images are wanted, and the %s split has %d", count, split->name, split->count);
+    if (!holes_alloc(holes, count, split->set->shape, status)) return false;
+    int height = holes->shape.dims[0], width = holes->shape.dims[1];
+    holes->dtype = CP_U8;
+    holes->rank = holes->shape.dims[2] == 1 ? 3 : 4;
+    for (int i = 0; i < count; i++) {
+        int row = (int)((int64_t)i * split->count / count);
+        cp_split_read(split, &row, 1, holes->images + (size_t)i * holes->values);
+        for (int y = 0; y < height; y++)
+            for (int x = 0; x < width; x++)
+                holes->missing[(size_t)i * holes->pixels + (size_t)y * (size_t)width + (size_t)x] =
+                    in_hole(kind, y, x, height, width, &rng);
+    }
+    if (count_missing(holes, split->set->name, status)) return true;
+    cp_holes_free(holes);
+    return false;
+}
+
+/* ---- to a file ---- */
+
+bool cp_holes_write(const cp_holes *h, const cp_real *values, const char *path, cp_status *status) {
+    size_t  all = (size_t)h->count * h->values;
+    int64_t dims[4] = {h->count, h->shape.dims[0], h->shape.dims[1], h->shape.dims[2]};
+    void   *out = malloc(all * cp_dtype_size(h->dtype));
+    if (!out) return cp_fail(status, "not enough memory to write %.300s", path);
+    if (h->dtype == CP_U8) cp_pixels_of(values, all, out);
+    for (size_t i = 0; h->dtype == CP_F32 && i < all; i++) ((float *)out)[i] = (float)values[i];
+    for (size_t i = 0; h->dtype == CP_F64 && i < all; i++) ((double *)out)[i] = (double)values[i];
+    bool fine = cp_npy_write(path, h->dtype, h->rank, dims, out, status);
+    free(out);
+    return fine;
+}

@@ -1,0 +1,394 @@
+/* couplet impute: missing pixels filled by Langevin chains of a trained model, the known ones held fixed. */
+#include "experiments/commands.h"
+#include "experiments/generate/conditional.h"
+#include "experiments/impute/holes.h"
+#include "experiments/kit/run/progress.h"
+#include "experiments/kit/train/image_results.h"
+#include "experiments/kit/train/run_model.h"
+#include "ops/ops.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { START_AUTO, START_GAUSSIAN, START_MEAN };
+enum { AT_ONCE = 64 };
+
+/* clang-format off */
+static const cp_option options[] = {
+    {.name = "mask", .kind = CP_OPTION_TEXT, .value = "MASK.npy",
+     .help = "1 where a pixel is missing, 0 elsewhere: (N, H, W), or (H, W) for all images; without it, NaN among floats are missing"},
+    {.name = "from-set", .kind = CP_OPTION_TEXT, .value = "DATA",
+     .help = "instead of IMAGES.npy: test images of this set, with holes made in them"},
+    {.name = "count", .kind = CP_OPTION_INT, .fallback = "32", .least = 1, .most = 1e6, .unit = "images", .help = "of --from-set"},
+    {.name = "hole", .kind = CP_OPTION_CHOICE, .choices = "center|half|random", .fallback = "center",
+     .help = "of --from-set: the middle of the image, its lower half, or half of the pixels at random"},
+    {.name = "chains", .kind = CP_OPTION_INT, .fallback = "8", .least = 1, .most = 1000, .help = "for each image; what they end with is averaged"},
+    {.name = "start", .kind = CP_OPTION_CHOICE, .choices = "auto|gaussian|mean", .fallback = "auto",
+     .help = "of the missing pixels: drawn from the Gaussian of the training pixels given the known ones, or the mean training image; "
+             "auto: the Gaussian, where the training had one"},
+    {.name = "steps", .kind = CP_OPTION_TEXT, .value = "N|run", .fallback = "run",
+     .help = "moves of a chain; run: as many as in a step of the training"},
+    CP_OPTIONS_SAMPLER,
+    CP_OPTION_WEIGHTS,
+    {0}};
+/* clang-format on */
+
+typedef struct imputation {
+    const cp_options *options;
+    cp_run           *run;
+    cp_run_model     *trained;
+    cp_sgld_config    sgld;
+    cp_holes          holes;
+    char              data_md5[CP_MD5_TEXT], mask_md5[CP_MD5_TEXT];
+    int               chains;
+    cp_real          *mean;                  /* (H, W, C): the mean training image */
+    cp_real          *filled;                /* (count, H, W, C) */
+    cp_conditional   *gaussian;              /* where chains start; NULL: from the mean image */
+    cp_real          *guess;                 /* (count, H, W, C): its conditional mean, which no chain has touched; or NULL */
+    double            error, guessed, plain; /* roots of the mean squared error over missing values: filled, guess, mean image */
+    int               stuck;
+} imputation;
+
+/* Where the images come from. */
+static const char *data_path(const cp_options *o) {
+    const char *set = cp_option_text(o, "from-set");
+    return set ? set : cp_argument(o, 1);
+}
+
+/* ---- walking ---- */
+
+/* The energy as a function of the missing values only: the known ones are put in their places, whatever the chain has there. */
+typedef struct clamped {
+    cp_model_target target;
+    const cp_real  *known, *missing; /* (N, H, W, C): 0 where missing; 1 where missing and 0 elsewhere */
+} clamped;
+
+static cp_tensor *clamped_energy(cp_at at, void *context, cp_tensor *x) {
+    clamped   *c = context;
+    cp_tensor *free_part = cp_mul(at, cp_constant(at, c->missing, x->shape), x);
+    return cp_model_energy_of(at, &c->target, cp_add(at, cp_constant(at, c->known, x->shape), free_part));
+}
+
+typedef struct batch {
+    imputation  *m;
+    cp_progress *progress;
+    int          first; /* chain k is the image k / chains */
+    cp_tensor   *x;
+    cp_real     *known, *missing; /* (AT_ONCE, H, W, C) */
+    bool        *holes;           /* (H, W, C) */
+} batch;
+
+static bool look(void *user, const cp_sgld_view *view) {
+    batch *b = user;
+    char   text[40];
+    snprintf(text, sizeof text, "energy %.4g", view->mean_energy);
+    cp_progress_tell(b->progress, (int64_t)b->first * b->m->sgld.steps + (int64_t)view->step * view->x->dims[0], text);
+    return cp_run_goes_on(b->m->run);
+}
+
+/* Tells the Gaussian what is missing, unless it knows, and asks for its guess. */
+static void look_at_image(batch *b, size_t image, const cp_real *missing) {
+    imputation    *m = b->m;
+    size_t         values = m->holes.values, pixels = m->holes.pixels;
+    const bool    *mask = m->holes.missing + image * pixels;
+    const cp_real *known = m->holes.images + image * values;
+    if (image == 0 || memcmp(mask, mask - pixels, pixels * sizeof *mask) != 0) {
+        for (size_t i = 0; i < values; i++) b->holes[i] = missing[i] != 0;
+        cp_conditional_set(m->gaussian, b->holes);
+    }
+    cp_conditional_draw(m->gaussian, known, NULL, m->guess + image * values);
+}
+
+static void begin_chain(batch *b, int row, cp_rng *rng) {
+    const imputation *m = b->m;
+    size_t            values = m->holes.values, channels = (size_t)m->holes.shape.dims[2];
+    size_t            image = (size_t)((b->first + row) / m->chains);
+    cp_real          *x = b->x->data + (size_t)row * values, *missing = b->missing + (size_t)row * values;
+    for (size_t i = 0; i < values; i++) {
+        missing[i] = m->holes.missing[image * m->holes.pixels + i / channels];
+        b->known[(size_t)row * values + i] = missing[i] != 0 ? 0 : m->holes.images[image * values + i];
+    }
+    if (m->gaussian && (b->first + row) % m->chains == 0) look_at_image(b, image, missing);
+    if (m->gaussian)
+        cp_conditional_draw(m->gaussian, m->holes.images + image * values, rng, x);
+    else
+        memcpy(x, m->mean, values * sizeof *x);
+}
+
+/* Adds each chain's part of its image's mean. */
+static void end_chain(batch *b, int row) {
+    imputation    *m = b->m;
+    size_t         values = m->holes.values, image = (size_t)((b->first + row) / m->chains);
+    const cp_real *x = b->x->data + (size_t)row * values, *missing = b->missing + (size_t)row * values;
+    for (size_t i = 0; i < values; i++)
+        if (missing[i] != 0) m->filled[image * values + i] += x[i] / (cp_real)m->chains;
+}
+
+static bool walk_batch(batch *b, cp_tape *tape, int rows, cp_rng *starts, cp_rng *noise, cp_status *status) {
+    imputation    *m = b->m;
+    cp_sgld_report report = {0};
+    clamped        energy = {.target = {.model = m->trained->model}, .known = b->known, .missing = b->missing};
+    b->x = cp_tensor_new(cp_shape_rows(rows, m->holes.shape));
+    if (!b->x) return cp_fail(status, "not enough memory for %d chains", rows);
+    for (int i = 0; i < rows; i++) begin_chain(b, i, starts);
+    m->sgld.observer = look;
+    m->sgld.observer_user = b;
+    bool fine = cp_sgld_run(tape, clamped_energy, &energy, b->x, &m->sgld, noise, &report) || cp_fail(status, "the sampler failed");
+    for (int i = 0; fine && i < rows; i++) end_chain(b, i);
+    m->stuck += report.nonfinite;
+    cp_tensor_free(b->x);
+    return fine;
+}
+
+static bool walk(imputation *m, cp_status *status) {
+    uint64_t    seed = (uint64_t)cp_option_int(m->options, "seed");
+    cp_rng      starts = cp_rng_named(seed, "start"), noise = cp_rng_named(seed, "chains");
+    int64_t     chains = (int64_t)m->holes.count * m->chains;
+    size_t      room = AT_ONCE * m->holes.values * sizeof(cp_real);
+    cp_progress progress = {.label = "filling", .unit = "moves", .total = chains * m->sgld.steps, .quiet = m->run->quiet};
+    batch       b = {.m = m,
+                     .progress = &progress,
+                     .known = malloc(room),
+                     .missing = malloc(room),
+                     .holes = malloc(m->holes.values * sizeof(bool))};
+    cp_tape    *tape = cp_tape_new();
+    bool        fine = (b.known && b.missing && b.holes && tape) || cp_fail(status, "not enough memory for chains");
+    cp_progress_start(&progress);
+    for (; fine && b.first < chains && cp_run_goes_on(m->run); b.first += AT_ONCE)
+        fine = walk_batch(&b, tape, chains - b.first < AT_ONCE ? (int)(chains - b.first) : AT_ONCE, &starts, &noise, status);
+    cp_progress_end(&progress);
+    cp_tape_free(tape);
+    free(b.known);
+    free(b.missing);
+    free(b.holes);
+    return fine && cp_run_goes_on(m->run);
+}
+
+static bool is_missing(const cp_holes *h, size_t value) {
+    return h->missing[value / (size_t)h->shape.dims[2]];
+}
+
+/* The root of the mean squared error over the missing values. `filled` is (count, H, W, C), or with step 0 one image for all. */
+static double rmse(const cp_holes *h, const cp_real *filled, size_t step) {
+    double sum = 0, count = (double)(h->missing_pixels * (size_t)h->shape.dims[2]);
+    for (size_t i = 0; i < (size_t)h->count * h->values; i++)
+        if (is_missing(h, i)) sum += pow((double)(filled[i / h->values * step + i % h->values] - h->images[i]), 2);
+    return sqrt(sum / count);
+}
+
+static void measure(imputation *m) {
+    const cp_holes *h = &m->holes;
+    m->error = rmse(h, m->filled, h->values);
+    m->guessed = m->guess ? rmse(h, m->guess, h->values) : NAN;
+    m->plain = rmse(h, m->mean, 0);
+}
+
+/* ---- telling ---- */
+
+static bool save_sheet(const imputation *m, cp_status *status) {
+    enum { MASKED, MEAN, FILLED, TRUE, ROWS, MOST = 12 };
+    const cp_holes *h = &m->holes;
+    int             columns = h->count < MOST ? h->count : MOST, rows = h->truth ? ROWS : TRUE;
+    cp_sheet       *sheet = cp_sheet_new(rows, columns, h->shape);
+    cp_real        *work = malloc(h->values * sizeof *work);
+    bool            fine = (sheet && work) || cp_fail(status, "not enough memory for the picture");
+    size_t          channels = (size_t)h->shape.dims[2], width = (size_t)h->shape.dims[1];
+    for (int c = 0; fine && c < columns; c++) {
+        size_t first = (size_t)((int64_t)c * h->count / columns) * h->values;
+        for (int r = 0; r < rows; r++) {
+            for (size_t i = 0; i < h->values; i++) {
+                size_t  pixel = i / channels;
+                cp_real checker = (pixel / width + pixel % width) % 2 ? (cp_real)0.35 : (cp_real)-0.35;
+                cp_real shown = r == MASKED ? checker : r == MEAN ? m->mean[i] : m->filled[first + i];
+                work[i] = r == TRUE || !is_missing(h, first + i) ? h->images[first + i] : shown;
+            }
+            cp_sheet_put(sheet, r, c, work);
+        }
+    }
+    fine = fine && cp_sheet_save(
+                       sheet, cp_run_path(m->run, "filled").s,
+                       h->truth ? "From the top: the images with what is missing as a checkerboard, filled with the mean training "
+                                  "image, filled by the model, and as they are."
+                                : "From the top: the images with what is missing as a checkerboard, filled with the mean training "
+                                  "image, and filled by the model.",
+                       status);
+    cp_sheet_free(sheet);
+    free(work);
+    return fine;
+}
+
+static void put_notes(const imputation *m, cp_json_writer *w, FILE *file) {
+    const cp_holes *h = &m->holes;
+    cp_json_put_array(w, "notes");
+    cp_run_model_note(m->trained, w, file);
+    cp_note_put(w, file, "%zu pixels are missing, %.1f %% of %d images. The filled images are in filled.npy.", h->missing_pixels,
+                100.0 * (double)h->missing_pixels / ((double)h->count * (double)h->pixels), h->count);
+    if (h->truth)
+        cp_note_put(w, file,
+                    "Errors are roots of the mean squared error over the missing pixels, which range from -1 to 1; what the images "
+                    "had there counts as the truth.");
+    else
+        cp_note_put(w, file, "What is missing is not known (NaN): no error can be told.");
+    if (h->untouched) cp_note_put(w, file, "%d images miss nothing and are as they were.", h->untouched);
+    if (h->unknown)
+        cp_note_put(w, file, "%d images have no known pixel: what fills them is the mean of plain samples of the model.",
+                    h->unknown);
+    if (m->stuck) cp_note_put(w, file, "%d chains ended where their energy is no number.", m->stuck);
+    cp_json_put_end(w);
+}
+
+static void put_file(cp_json_writer *w, const char *key, const char *path, const char *md5) {
+    if (!path) return;
+    cp_json_put_object(w, key);
+    cp_json_put_string(w, "file", path);
+    cp_json_put_string(w, "md5", md5);
+    cp_json_put_end(w);
+}
+
+static bool write_result(imputation *m) {
+    cp_run        *run = m->run;
+    cp_json_writer w = {.pretty = true};
+    FILE          *file = run->quiet || run->json ? NULL : stdout;
+    char           title[200];
+    snprintf(title, sizeof title, "Missing pixels filled by %s", m->trained->name);
+    cp_json_put_object(&w, NULL);
+    cp_json_put_string(&w, "experiment", cp_options_command(m->options)->name);
+    cp_json_put_string(&w, "title", title);
+    cp_run_model_put(m->trained, &w);
+    put_file(&w, "data", data_path(m->options), m->data_md5);
+    put_file(&w, "mask", cp_option_text(m->options, "mask"), m->mask_md5);
+    cp_json_put_integer(&w, "images", m->holes.count);
+    cp_json_put_integer(&w, "missing_pixels", (int64_t)m->holes.missing_pixels);
+    cp_json_put_integer(&w, "chains", m->chains);
+    cp_sampler_put(&m->sgld, &w, "sampler");
+    if (m->holes.truth) {
+        cp_json_put_object(&w, "rmse");
+        cp_json_put_number(&w, "filled", m->error);
+        if (m->guess) cp_json_put_number(&w, "gaussian", m->guessed);
+        cp_json_put_number(&w, "mean_filling", m->plain);
+        cp_json_put_end(&w);
+        cp_table *table = cp_table_new(2, "missing pixels filled", "RMSE");
+        cp_table_text(table, "by the model");
+        cp_table_number(table, m->error, 4);
+        if (m->guess) {
+            cp_table_text(table, "by the Gaussian of the training pixels alone, where the chains start");
+            cp_table_number(table, m->guessed, 4);
+        }
+        cp_table_text(table, "with the mean training image");
+        cp_table_number(table, m->plain, 4);
+        cp_table_conclude(table, &w, "table", file);
+    }
+    put_notes(m, &w, file);
+    cp_json_put_end(&w);
+    return cp_run_conclude(run, &w);
+}
+
+/* ---- the command ---- */
+
+static bool work(imputation *m, cp_status *status) {
+    size_t all = (size_t)m->holes.count * m->holes.values;
+    m->filled = malloc(all * sizeof *m->filled);
+    if (!m->filled) return cp_fail(status, "not enough memory for %d images", m->holes.count);
+    for (size_t i = 0; i < all; i++) m->filled[i] = is_missing(&m->holes, i) ? 0 : m->holes.images[i];
+    if (!walk(m, status)) return false;
+    if (m->holes.truth) measure(m);
+    return save_sheet(m, status) && cp_holes_write(&m->holes, m->filled, cp_run_path(m->run, "filled.npy").s, status) &&
+           write_result(m);
+}
+
+static bool prepare_start(imputation *m, cp_status *status) {
+    int start = cp_option_choice(m->options, "start");
+    if (start == START_MEAN || (start == START_AUTO && !m->trained->gaussian)) return true;
+    if (!m->trained->gaussian)
+        return cp_fail(
+            status,
+            "the chains of this training started from uniform noise, and it has no Gaussian of the pixels; give --start mean");
+    m->gaussian = cp_conditional_new(m->trained->gaussian);
+    m->guess = malloc((size_t)m->holes.count * m->holes.values * sizeof *m->guess);
+    return (m->gaussian && m->guess) || cp_fail(status, "not enough memory for the Gaussian of the pixels");
+}
+
+static bool load_holes(imputation *m, cp_status *status) {
+    const cp_options *o = m->options;
+    const char       *set = cp_option_text(o, "from-set"), *mask = cp_option_text(o, "mask"), *path = data_path(o);
+    if (!set)
+        return cp_holes_read(path, mask, m->trained->shape, &m->holes, status) && cp_md5_file(path, m->data_md5, status) &&
+               (!mask || cp_md5_file(mask, m->mask_md5, status));
+    cp_images *images = cp_images_load(set, status);
+    if (images) memcpy(m->data_md5, images->md5, sizeof images->md5);
+    const int *d = m->trained->shape.dims;
+    bool       fine = images && ((images->height == d[0] && images->width == d[1] && images->channels == d[2]) ||
+                           cp_fail(status, "%.200s has images of %d x %d x %d; the model's are of %d x %d x %d", images->name,
+                                         images->height, images->width, images->channels, d[0], d[1], d[2]));
+    fine = fine && cp_holes_make(&images->set->splits[CP_IMAGES_TEST], (int)cp_option_int(o, "count"),
+                                 (cp_hole)cp_option_choice(o, "hole"), (uint64_t)cp_option_int(o, "seed"), &m->holes, status);
+    cp_images_free(images);
+    return fine;
+}
+
+static bool load(imputation *m, cp_status *status) {
+    const cp_options *o = m->options;
+    m->trained = cp_run_model_open(cp_argument(o, 0), (cp_weights)cp_option_choice(o, "weights"), status);
+    m->chains = (int)cp_option_int(o, "chains");
+    if (!m->trained || !cp_run_model_chains(m->trained, status) ||
+        !cp_run_model_sampler(m->trained, o, cp_run_model_option(m->trained, "sgld"), &m->sgld, status) || !load_holes(m, status))
+        return false;
+    if ((int64_t)m->holes.count * m->chains > INT32_MAX / 2)
+        return cp_fail(status, "%d chains for each of %d images are too many", m->chains, m->holes.count);
+    m->mean = calloc(m->trained->values, sizeof *m->mean);
+    if (!m->mean) return cp_fail(status, "not enough memory for a mean image");
+    return prepare_start(m, status) && cp_run_model_mean(m->trained, m->mean, status);
+}
+
+static bool right_words(const cp_options *o) {
+    bool file = cp_argument_count(o) == 2, set = cp_option_text(o, "from-set") != NULL;
+    if (file == set)
+        cp_complain(o, file ? "give IMAGES.npy or --from-set, not both" : "give IMAGES.npy behind the run, or --from-set DATA");
+    else if (set && cp_option_text(o, "mask"))
+        cp_complain(o, "--from-set makes its own holes (--hole) and takes no --mask");
+    else
+        return true;
+    return false;
+}
+
+static int run_impute(const cp_options *o) {
+    imputation m = {.options = o};
+    cp_status  status = {0};
+    int        code = CP_EXIT_FAILED;
+    if (!right_words(o)) return CP_EXIT_USAGE;
+    if (!load(&m, &status))
+        cp_complain(o, "%s", status.message);
+    else if ((m.run = cp_run_open(o)) && m.run->state == CP_RUN_FINISHED)
+        code = cp_run_show_of(m.run, (cp_run_source[]){CP_RUN_MODEL_SOURCES(m.trained),
+                                                       {"the data", "data/md5", m.data_md5},
+                                                       {"the mask", "mask/md5", m.mask_md5},
+                                                       {0}});
+    else if (m.run) {
+        work(&m, &m.run->status);
+        code = cp_run_close(m.run);
+    }
+    cp_conditional_free(m.gaussian);
+    free(m.guess);
+    free(m.mean);
+    free(m.filled);
+    cp_holes_free(&m.holes);
+    cp_run_model_free(m.trained);
+    return code;
+}
+
+const cp_command cp_command_impute = {
+    .name = "impute",
+    .purpose = "missing pixels of images, filled by a trained model",
+    .arguments = "RUN [IMAGES.npy]",
+    .details =
+        "RUN is the folder of a couplet train of a hybrid or jem model. IMAGES.npy has the images, uint8 or floats in [-1, 1], "
+        "(N, H, W, C) or, gray, (N, H, W). Chains walk down the energy E(x) along the missing pixels only, with the training's "
+        "sampler unless told otherwise; what those of an image end with is averaged. The run that this command leaves has the "
+        "filled images as filled.npy, a picture, and the error beside that of the mean training image.",
+    .example = "runs/blood --from-set bloodmnist.npz --hole center --out runs/blood-filled --report",
+    .options = options,
+    .least_arguments = 1,
+    .most_arguments = 2,
+    .run = run_impute,
+};

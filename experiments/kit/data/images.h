@@ -1,0 +1,84 @@
+/* Image sets in the layout of MedMNIST's files, and the built-in set "phantom".
+ *
+ *     cp_images *images = cp_images_load("pneumoniamnist.npz", &status);      // or "phantom"
+ *     const cp_split *train = &images->set->splits[CP_IMAGES_TRAIN];
+ *     ...
+ *     cp_images_free(images);
+ *
+ * A FILE is an npz with the arrays {train,val,test}_images and {train,val,test}_labels:
+ *
+ *   images   (N, H, W), gray, or (N, H, W, C) with C from 1 to 4; any size, the same in all splits; integers or floats
+ *   labels   (N) or (N, 1), whole numbers from 0; every class has training images
+ *   patients (N) whole numbers, {split}_patients: optional, kept as groups; images of one patient share a number
+ *   made     optional, bytes: a JSON object that tells how the set was made, such as by `couplet brats`; "class_names" in it
+ *            are the classes' names
+ *
+ * PIXELS become numbers in [-1, 1]: a pixel x becomes 2 (x - low) / (high - low) - 1. Bytes (uint8) stay bytes in memory, and
+ * low = 0, high = 255: x / 127.5 - 1, the convention of dataset.h. For other types low and high follow from the training
+ * split: the first of [-1, 1], [0, 1] and [0, 255] that holds its pixels (the first only when some are negative), or else its
+ * own range. They are scaled once, into floats, and pixels of the other splits that lie beyond are taken to the end. */
+#ifndef CP_KIT_IMAGES_H
+#define CP_KIT_IMAGES_H
+
+#include "core/io/json.h"
+#include "experiments/kit/data/dataset.h"
+
+enum { CP_IMAGES_TRAIN, CP_IMAGES_VAL, CP_IMAGES_TEST, CP_IMAGES_SPLITS };
+extern const char *const cp_images_splits[CP_IMAGES_SPLITS]; /* "train", "val", "test" */
+
+enum { CP_IMAGES_CHANNELS = 4, CP_IMAGES_CLASSES = 1000 }; /* at most */
+
+/* Fields are for reading. */
+typedef struct cp_images {
+    cp_dataset        *set; /* its splits are cp_images_splits in that order, its inputs (H, W, C) of bytes or float32 */
+    int                height, width, channels, classes;
+    const char *const *class_names;              /* (classes); NULL when they are not known */
+    int               *groups[CP_IMAGES_SPLITS]; /* (count of the split): the patients; NULL when the file tells none */
+    char               name[64];                 /* "pneumoniamnist", "phantom", or the file's name without its ending */
+    char               md5[33];                  /* of the file, in hexadecimal; "" of a built-in set */
+    bool               official;                 /* the md5 is that of a MedMNIST file */
+    bool               superseded;               /* of one that MedMNIST has replaced since (before 2024) */
+    cp_dtype           stored;                   /* as the file has the pixels */
+    double             low, high;                /* the pixels that become -1 and 1: see the top */
+    size_t             clamped;                  /* pixels of val and test that lay beyond them */
+    cp_json           *made;                     /* how the set was made; NULL when the file does not tell */
+    const char       **own_names;                /* class_names, when they come from there */
+} cp_images;
+
+/* A path, or "phantom" (a file of that name is "./phantom"). NULL with a message that names file and array. */
+cp_images *cp_images_load(const char *file_or_name, cp_status *status);
+void       cp_images_free(cp_images *images); /* NULL is fine */
+
+/* How pixels become numbers, as a sentence's end: "uint8, x / 127.5 - 1". */
+typedef struct cp_images_text {
+    char s[160];
+} cp_images_text;
+cp_images_text cp_images_scaling(const cp_images *images);
+const char    *cp_images_origin(const cp_images *images); /* "the official file", "not the official file", "built in", ... */
+
+/* Images as they can be shown, gray or RGB: of two channels the first, of four the first three. `to` is (pixels, shown channels). */
+int  cp_shown_channels(int channels);
+void cp_shown_pixels(const uint8_t *from, size_t pixels, int channels, uint8_t *to);
+
+/* Writes the set as such a file: bytes as they are, other pixels as float32 with the values that they had. */
+bool cp_images_write(const cp_images *images, const char *path, cp_status *status);
+
+/* A contact sheet of a split as a PNG file: a row a class, from the top, with the first `columns` images of it. */
+bool cp_images_sheet(const cp_images *images, int split, int columns, const char *path, cp_status *status);
+
+/* The same with `rows` rows a class, an empty row between classes, and images from all over the split at even distances. */
+bool cp_images_sheet_spread(const cp_images *images, int split, int rows, int columns, const char *path, cp_status *status);
+
+/* ---- phantom: images of stained cells, drawn by a formula ----
+ *
+ * 28 x 28 x 3 bytes, four classes by the shape of the nucleus: one round lobe, two lobes, a chain of small lobes, a bent band. Place,
+ * size, direction, stain, focus, light, noise, neighbors and debris vary from image to image, and the shapes overlap.
+ * The same images on every machine and in every precision. */
+enum { CP_PHANTOM_SIZE = 28, CP_PHANTOM_CHANNELS = 3, CP_PHANTOM_CLASSES = 4 };
+extern const int         cp_phantom_counts[CP_IMAGES_SPLITS];
+extern const char *const cp_phantom_class_names[CP_PHANTOM_CLASSES];
+
+/* The images of a split into pixels (count, 28, 28, 3) and labels (count). Image i is the same whatever the count. */
+void cp_phantom_draw(const char *split, int count, uint8_t *pixels, int *labels);
+
+#endif

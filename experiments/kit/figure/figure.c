@@ -1,0 +1,177 @@
+/* Figures: collecting what they show, and saving it. */
+#include "core/io/file.h"
+#include "experiments/kit/figure/figure_parts.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+char *cp_figure_copy_text(cp_figure *f, const char *text) {
+    char *copy = text ? strdup(text) : NULL;
+    f->failed |= text && !copy;
+    return copy;
+}
+
+double *cp_figure_copy_numbers(cp_figure *f, const double *from, int n) {
+    size_t  count = n > 0 ? (size_t)n : 0;
+    double *copy = from ? malloc((count + 1) * sizeof *copy) : NULL;
+    if (copy && count > 0) memcpy(copy, from, count * sizeof *copy);
+    f->failed |= from && !copy;
+    return copy;
+}
+
+/* ---- figures and panels ---- */
+
+cp_figure *cp_figure_new(cp_figure_config config) {
+    cp_figure *f = calloc(1, sizeof *f);
+    if (!f) return NULL;
+    f->config = config;
+    f->config.title = cp_figure_copy_text(f, config.title);
+    f->config.caption = cp_figure_copy_text(f, config.caption);
+    return f;
+}
+
+void cp_figure_caption(cp_figure *f, const char *format, ...) {
+    char    text[2000];
+    va_list values;
+    if (!f) return;
+    va_start(values, format);
+    vsnprintf(text, sizeof text, format, values);
+    va_end(values);
+    free((void *)f->config.caption);
+    f->config.caption = cp_figure_copy_text(f, text);
+}
+
+static void copy_names(cp_figure *f, const char *const **names, int *count) {
+    int    n = *names && *count > 0 ? *count : 0;
+    char **copy = n > 0 ? calloc((size_t)n, sizeof *copy) : NULL;
+    f->failed |= n > 0 && !copy;
+    for (int i = 0; copy && i < n; i++) copy[i] = cp_figure_copy_text(f, (*names)[i] ? (*names)[i] : "");
+    *names = (const char *const *)copy;
+    *count = copy ? n : 0;
+}
+
+cp_panel *cp_figure_panel(cp_figure *f, cp_panel_config config) {
+    cp_panel *p = f ? calloc(1, sizeof *p) : NULL;
+    if (!p) {
+        if (f) f->failed = true;
+        return NULL;
+    }
+    p->figure = f;
+    p->config = config;
+    p->config.title = cp_figure_copy_text(f, config.title);
+    p->config.x_label = cp_figure_copy_text(f, config.x_label);
+    p->config.y_label = cp_figure_copy_text(f, config.y_label);
+    copy_names(f, &p->config.x_names, &p->config.x_name_count);
+    copy_names(f, &p->config.y_names, &p->config.y_name_count);
+    *(f->last ? &f->last->next : &f->first) = p;
+    f->last = p;
+    f->panels++;
+    return p;
+}
+
+static void free_series(cp_series *s) {
+    free((void *)s->style.label);
+    free(s->x);
+    free(s->y);
+    free(s->error);
+    free(s->from);
+    free((void *)s->grid.values);
+    free(s->image);
+    free(s);
+}
+
+static void free_names(const char *const *names, int count) {
+    for (int i = 0; i < count; i++) free((void *)names[i]);
+    free((void *)names);
+}
+
+static void free_panel(cp_panel *p) {
+    for (cp_series *s = p->first, *next; s; s = next) {
+        next = s->next;
+        free_series(s);
+    }
+    free_names(p->config.x_names, p->config.x_name_count);
+    free_names(p->config.y_names, p->config.y_name_count);
+    free((void *)p->config.title);
+    free((void *)p->config.x_label);
+    free((void *)p->config.y_label);
+    free(p);
+}
+
+void cp_figure_free(cp_figure *f) {
+    if (!f) return;
+    for (cp_panel *p = f->first, *next; p; p = next) {
+        next = p->next;
+        free_panel(p);
+    }
+    free((void *)f->config.title);
+    free((void *)f->config.caption);
+    free(f);
+}
+
+/* ---- series ---- */
+
+cp_series *cp_series_add(cp_panel *p, const cp_mark *mark, cp_style style) {
+    cp_series *s = p ? calloc(1, sizeof *s) : NULL;
+    if (!s) {
+        if (p) p->figure->failed = true;
+        return NULL;
+    }
+    s->mark = mark;
+    s->places = 1;
+    s->style = style;
+    s->style.label = cp_figure_copy_text(p->figure, style.label);
+    *(p->last ? &p->last->next : &p->first) = s;
+    p->last = s;
+    return s;
+}
+
+cp_series *cp_series_add_data(cp_panel *p, const cp_mark *mark, cp_style style, int n, const double *x, const double *y,
+                              const double *error) {
+    cp_series *s = cp_series_add(p, mark, style);
+    if (!s) return NULL;
+    s->x = cp_figure_copy_numbers(p->figure, x, n);
+    s->y = cp_figure_copy_numbers(p->figure, y, n);
+    s->error = cp_figure_copy_numbers(p->figure, error, n);
+    s->n = p->figure->failed || n < 0 ? 0 : n;
+    return s;
+}
+
+void cp_series_set_grid(cp_panel *p, cp_series *s, const cp_grid *grid) {
+    s->grid = *grid;
+    s->grid.values = cp_figure_copy_numbers(p->figure, grid->values, grid->nx * grid->ny);
+    if (!s->grid.values) s->grid.nx = s->grid.ny = 0;
+}
+
+/* ---- saving ---- */
+
+static bool write_part(const char *path, const char *end, const cp_bytes *part, cp_status *status) {
+    char name[1100];
+    snprintf(name, sizeof name, "%.1000s%s", path, end);
+    return cp_file_write(name, part->data, part->size, status);
+}
+
+bool cp_figure_save(cp_figure *f, const char *path, cp_status *status) {
+    cp_bytes       svg = {0}, csv = {0};
+    cp_json_writer description = {0};
+    const char    *slash = strrchr(path, '/');
+    bool           done = f && !f->failed;
+    if (done) {
+        cp_figure_describe(f, &description);
+        cp_figure_csv(f, &csv);
+        cp_figures_share_axes(&f, 1);
+        cp_figure_draw(f, slash ? slash + 1 : path, &svg);
+        done = !svg.failed && !csv.failed && cp_json_writer_finish(&description, NULL);
+    }
+    if (!done)
+        cp_fail(status, "%.300s: not enough memory to draw the figure", path);
+    else
+        done = write_part(path, ".csv", &csv, status) && write_part(path, ".figure.json", &description.out, status) &&
+               write_part(path, ".svg", &svg, status);
+    cp_bytes_free(&svg);
+    cp_bytes_free(&csv);
+    cp_json_writer_free(&description);
+    return done;
+}

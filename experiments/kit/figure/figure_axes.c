@@ -1,0 +1,170 @@
+/* A figure's axes: what they must reach, which of them show the same quantity, and where a value lies on them. */
+#include "experiments/kit/figure/figure_parts.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- ranges ---- */
+
+void cp_range_include(cp_range *r, double value) {
+    if (!isfinite(value) || (r->log && value <= 0)) return;
+    r->least = fmin(r->least, value);
+    r->most = fmax(r->most, value);
+}
+
+void cp_range_points(const cp_series *s, cp_range *x, cp_range *y) {
+    for (int i = 0; i < s->n; i++) {
+        double error = s->error && isfinite(s->error[i]) ? s->error[i] : 0;
+        if (!isfinite(s->y[i])) continue;
+        cp_range_include(x, s->x[i]);
+        cp_range_include(y, s->y[i] - error);
+        cp_range_include(y, s->y[i] + error);
+    }
+}
+
+void cp_range_grid(const cp_series *s, cp_range *x, cp_range *y) {
+    cp_range_include(x, s->grid.x0), cp_range_include(x, s->grid.x1);
+    cp_range_include(y, s->grid.y0), cp_range_include(y, s->grid.y1);
+    x->tight = y->tight = true;
+}
+
+/* Air around the data, but none below a floor that bars stand on. */
+static void widen(cp_range *r) {
+    if (r->least > r->most || r->tight) return;
+    if (r->log) {
+        double factor = fmax(pow(r->most / r->least, 0.05), 1.05);
+        r->least /= factor, r->most *= factor;
+    } else {
+        double margin = 0.05 * (r->most - r->least);
+        if (!(r->stands && r->least == 0)) r->least -= margin;
+        r->most += margin;
+    }
+}
+
+static void data_ranges(const cp_panel *p, cp_range *x, cp_range *y) {
+    const cp_panel_config *c = &p->config;
+    *x = (cp_range){INFINITY, -INFINITY, .log = c->x_log};
+    *y = (cp_range){INFINITY, -INFINITY, .log = c->y_log};
+    for (const cp_series *s = p->first; s; s = s->next)
+        if (s->mark->range) s->mark->range(s, x, y);
+    widen(x);
+    widen(y);
+    if (c->x_name_count > 0) cp_range_include(x, -0.5), cp_range_include(x, c->x_name_count - 0.5);
+    if (c->y_name_count > 0) cp_range_include(y, -0.5), cp_range_include(y, c->y_name_count - 0.5);
+}
+
+/* ---- the same quantity, the same limits ---- */
+
+/* One of a panel's two axes, as its panel's configuration has it. */
+typedef struct axis_view {
+    const char        *label;
+    int                place; /* of its panel in the figure */
+    bool               log;
+    const char *const *names;
+    int                name_count;
+    double            *least, *most;
+} axis_view;
+
+static int place_of(const cp_panel *p) {
+    int place = 0;
+    for (const cp_panel *before = p->figure->first; before != p; before = before->next) place++;
+    return place;
+}
+
+static axis_view view_of(cp_panel *p, bool vertical) {
+    cp_panel_config *c = &p->config;
+    int              place = place_of(p);
+    return vertical ? (axis_view){c->y_label, place, c->y_log, c->y_names, c->y_name_count, &c->y_least, &c->y_most}
+                    : (axis_view){c->x_label, place, c->x_log, c->x_names, c->x_name_count, &c->x_least, &c->x_most};
+}
+
+static bool is_given(const axis_view *a) {
+    return *a->least != 0 || *a->most != 0;
+}
+
+/* By their labels; without any, by their places: the figures that are given together are versions of one. */
+static bool same_quantity(const axis_view *a, const axis_view *b) {
+    bool same = a->label && b->label ? strcmp(a->label, b->label) == 0 : !a->label && !b->label && a->place == b->place;
+    same = same && a->log == b->log && a->name_count == b->name_count;
+    for (int i = 0; same && i < a->name_count; i++) same = strcmp(a->names[i], b->names[i]) == 0;
+    return same;
+}
+
+/* Where all data of this axis's quantity lie, among the panels whose limits are not given. */
+static cp_range common_range(cp_figure *const *figures, int count, const axis_view *a, bool vertical) {
+    cp_range all = {INFINITY, -INFINITY, .log = a->log};
+    for (int i = 0; i < count; i++)
+        for (cp_panel *p = figures[i] ? figures[i]->first : NULL; p; p = p->next) {
+            axis_view other = view_of(p, vertical);
+            cp_range  x, y;
+            if (is_given(&other) || !same_quantity(a, &other)) continue;
+            data_ranges(p, &x, &y);
+            cp_range_include(&all, vertical ? y.least : x.least);
+            cp_range_include(&all, vertical ? y.most : x.most);
+        }
+    return all;
+}
+
+/* Sets the limits of one quantity's axes. */
+static void set_limits(cp_figure *const *figures, int count, axis_view a, bool vertical, cp_range all) {
+    for (int i = 0; i < count; i++)
+        for (cp_panel *p = figures[i] ? figures[i]->first : NULL; p; p = p->next) {
+            axis_view other = view_of(p, vertical);
+            if (!is_given(&other) && same_quantity(&a, &other)) *other.least = all.least, *other.most = all.most;
+        }
+}
+
+void cp_figures_share_axes(cp_figure *const *figures, int count) {
+    for (int i = 0; i < count; i++)
+        for (cp_panel *p = figures[i] ? figures[i]->first : NULL; p; p = p->next)
+            for (int vertical = 0; vertical < 2; vertical++) {
+                axis_view a = view_of(p, vertical);
+                if (is_given(&a)) continue;
+                cp_range all = common_range(figures, count, &a, vertical);
+                if (all.least < all.most) set_limits(figures, count, a, vertical, all);
+            }
+}
+
+/* ---- places ---- */
+
+static const double FAR = 1e5; /* coordinates beyond are cut: some viewers mishandle very large ones */
+
+double cp_frame_x(const cp_frame *f, double value) {
+    return f->left + f->w * cp_axis_share(&f->x, value);
+}
+
+double cp_frame_y(const cp_frame *f, double value) {
+    double share = cp_axis_share(&f->y, value);
+    return f->top + f->h * (f->y_down ? share : 1 - share);
+}
+
+bool cp_frame_shows(double x, double y) {
+    return isfinite(x) && isfinite(y) && fabs(x) < FAR && fabs(y) < FAR;
+}
+
+/* A unit of the same length on both axes, by the height of the drawing area; where that would become too low or too
+ * high, the range of the shorter axis grows. */
+static void equalize(cp_range *x, cp_range *y, cp_frame *f) {
+    f->h = fmin(fmax(f->w * (y->most - y->least) / (x->most - x->least), 0.5 * f->w), 1.5 * f->w);
+    double unit = fmax((x->most - x->least) / f->w, (y->most - y->least) / f->h);
+    double mx = (x->least + x->most) / 2, my = (y->least + y->most) / 2;
+    x->least = mx - unit * f->w / 2, x->most = mx + unit * f->w / 2;
+    y->least = my - unit * f->h / 2, y->most = my + unit * f->h / 2;
+}
+
+void cp_frame_axes(const cp_panel *p, cp_frame *f) {
+    const cp_panel_config *c = &p->config;
+    cp_range               x, y;
+    data_ranges(p, &x, &y);
+    if (c->x_least != 0 || c->x_most != 0) x.least = c->x_least, x.most = c->x_most;
+    if (c->y_least != 0 || c->y_most != 0) y.least = c->y_least, y.most = c->y_most;
+    if (c->equal && x.least < x.most && y.least < y.most) equalize(&x, &y, f);
+    f->y_down = c->y_name_count > 0;
+    f->y = cp_axis_make(y.least, y.most, c->y_log, (int)fmax(2, f->h / 40));
+    for (int most = (int)fmax(2, f->w / 45); most >= 2; most--) {
+        double widest = 0;
+        f->x = cp_axis_make(x.least, x.most, c->x_log, most);
+        for (int i = 0; i < f->x.ticks; i++) widest = fmax(widest, cp_text_width(f->x.text[i], CP_TEXT_SIZE));
+        if (widest + 10 < f->w / fmax(1, f->x.ticks)) break;
+    }
+}

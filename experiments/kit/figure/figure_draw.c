@@ -1,0 +1,338 @@
+/* Figures: where panels, axes, texts and legend go. What is inside the axes is drawn by the marks. */
+#include "experiments/kit/figure/figure_parts.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double TEXT = CP_TEXT_SIZE, TITLE = 13, HEADING = 16, LINE_GAP = 1.25, EDGE = 12, GAP = 22;
+enum { TITLE_LINES = 3, LINE_BYTES = 156, LEGEND_MOST = 24, PANELS_ABREAST = 3 };
+
+/* ---- texts ---- */
+
+typedef struct lines {
+    char text[TITLE_LINES][LINE_BYTES + 4]; /* an ellipsis may follow */
+    int  count;
+} lines;
+
+static const double BOLD = 1.15; /* times as wide */
+
+/* Words in bold into at most TITLE_LINES lines of that width; what does not fit is cut with an ellipsis. */
+static lines wrap(const char *text, double width, double size) {
+    lines l = {.count = 0};
+    while (text && *text && l.count < TITLE_LINES) {
+        char *line = l.text[l.count++];
+        for (size_t used = 0; *text;) {
+            size_t word = strcspn(text, " "), before = used;
+            if (used > 0 && used + 1 + word > LINE_BYTES) break;
+            if (used > 0) line[used++] = ' ';
+            if (word > LINE_BYTES) word = LINE_BYTES; /* too long for any line: the rest of it begins the next one */
+            memcpy(line + used, text, word);
+            line[used + word] = '\0';
+            if (before > 0 && BOLD * cp_text_width(line, size) > width) {
+                line[before] = '\0';
+                break;
+            }
+            used += word;
+            text += word;
+            while (*text == ' ') text++;
+        }
+    }
+    if (text && *text && l.count > 0) strcat(l.text[l.count - 1], "\xE2\x80\xA6");
+    return l;
+}
+
+static void put_lines(cp_bytes *out, const lines *l, double x, double y, double size, cp_anchor anchor) {
+    for (int i = 0; i < l->count; i++) cp_svg_text(out, x, y + i * size * LINE_GAP, size, anchor, 0, true, l->text[i]);
+}
+
+/* ---- margins ---- */
+
+static double widest_name(const char *const *names, int count) {
+    double widest = 0;
+    for (int i = 0; i < count; i++) widest = fmax(widest, cp_text_width(names[i], TEXT));
+    return widest;
+}
+
+static bool names_turned(const cp_panel_config *c, double w) {
+    return c->x_name_count > 0 && widest_name(c->x_names, c->x_name_count) + 8 > w / c->x_name_count;
+}
+
+static double names_height(const cp_panel_config *c, double w) {
+    return names_turned(c, w) ? 0.6 * widest_name(c->x_names, c->x_name_count) + TEXT : TEXT * 1.5;
+}
+
+typedef struct margins {
+    double left, right, top, bottom;
+} margins;
+
+static margins measure(const cp_panel *p, const cp_frame *f) {
+    margins m = {.left = 4, .right = 6, .top = 8, .bottom = 8};
+    lines   title = wrap(p->config.title, f->w, TITLE);
+    if (title.count) m.top = title.count * TITLE * LINE_GAP + 8;
+    if (p->config.no_axes) return m;
+    double widest = widest_name(p->config.y_names, p->config.y_name_count);
+    for (int i = 0; i < f->y.ticks && p->config.y_name_count == 0; i++) widest = fmax(widest, cp_text_width(f->y.text[i], TEXT));
+    m.left = widest + 12 + (p->config.y_label ? TEXT * 1.6 : 0);
+    m.bottom = 8 + names_height(&p->config, f->w) + (p->config.x_label ? TEXT * 1.6 : 0);
+    m.right = 12;
+    return m;
+}
+
+/* ---- axes ---- */
+
+static void open_lines(cp_bytes *out, const char *class, const cp_paint *paint) {
+    cp_svg_put(out, "<g class=\"%s\"", class);
+    cp_svg_paint(out, NULL, paint);
+    cp_svg_put(out, " stroke-width=\"1\">\n");
+}
+
+static void put_grid_lines(cp_bytes *out, const cp_panel *p, const cp_frame *f) {
+    open_lines(out, "grid", &cp_rule);
+    for (int i = 0; i < f->y.ticks && p->config.y_name_count == 0; i++)
+        cp_svg_put(out, "<path d=\"M%.2f %.2fH%.2f\"/>\n", f->left, cp_frame_y(f, f->y.tick[i]), f->left + f->w);
+    for (int i = 0; i < f->x.ticks && p->config.x_name_count == 0; i++)
+        cp_svg_put(out, "<path d=\"M%.2f %.2fV%.2f\"/>\n", cp_frame_x(f, f->x.tick[i]), f->top, f->top + f->h);
+    cp_svg_put(out, "</g>\n");
+}
+
+static void put_x_texts(cp_bytes *out, const cp_panel_config *c, const cp_frame *f) {
+    bool   turned = names_turned(c, f->w);
+    double y = f->top + f->h + TEXT + 6;
+    for (int i = 0; i < f->x.ticks && c->x_name_count == 0; i++)
+        cp_svg_text(out, cp_frame_x(f, f->x.tick[i]), y, TEXT, CP_ANCHOR_MIDDLE, 0, false, f->x.text[i]);
+    for (int i = 0; i < c->x_name_count; i++)
+        cp_svg_text(out, cp_frame_x(f, i) + (turned ? 4 : 0), y, TEXT, turned ? CP_ANCHOR_END : CP_ANCHOR_MIDDLE, turned ? -35 : 0,
+                    false, c->x_names[i]);
+}
+
+static void put_y_texts(cp_bytes *out, const cp_panel_config *c, const cp_frame *f) {
+    bool named = c->y_name_count > 0;
+    for (int i = 0; i < (named ? c->y_name_count : f->y.ticks); i++)
+        cp_svg_text(out, f->left - 8, cp_frame_y(f, named ? i : f->y.tick[i]) + 0.35 * TEXT, TEXT, CP_ANCHOR_END, 0, false,
+                    named ? c->y_names[i] : f->y.text[i]);
+}
+
+static void put_axes(cp_bytes *out, const cp_panel *p, const cp_frame *f, const margins *m) {
+    const cp_panel_config *c = &p->config;
+    double                 bottom = f->top + f->h;
+    open_lines(out, "axes", &cp_frame_ink);
+    cp_svg_put(out, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"/>\n", f->left, f->top, f->w, f->h);
+    for (int i = 0; i < f->x.ticks && c->x_name_count == 0; i++)
+        cp_svg_put(out, "<path d=\"M%.2f %.2fv4\"/>\n", cp_frame_x(f, f->x.tick[i]), bottom);
+    for (int i = 0; i < f->y.ticks && c->y_name_count == 0; i++)
+        cp_svg_put(out, "<path d=\"M%.2f %.2fh-4\"/>\n", f->left, cp_frame_y(f, f->y.tick[i]));
+    cp_svg_put(out, "</g>\n");
+    put_x_texts(out, c, f);
+    put_y_texts(out, c, f);
+    if (c->x_label)
+        cp_svg_text(out, f->left + f->w / 2, bottom + 6 + names_height(c, f->w) + TEXT, TEXT, CP_ANCHOR_MIDDLE, 0, false,
+                    c->x_label);
+    if (c->y_label) cp_svg_text(out, f->left - m->left + TEXT, f->top + f->h / 2, TEXT, CP_ANCHOR_MIDDLE, -90, false, c->y_label);
+}
+
+/* In the order in which they were added, so that the caller decides what lies on top. Returns how many there were. */
+static int put_marks(cp_bytes *out, const cp_panel *p, const cp_frame *f, bool covering) {
+    int count = 0;
+    for (const cp_series *s = p->first; s; s = s->next) {
+        if (!s->mark->draw || s->mark->covers != covering) continue;
+        s->mark->draw(out, s, f);
+        count++;
+    }
+    return count;
+}
+
+static void put_panel(cp_bytes *out, const cp_panel *p, const cp_frame *f, const margins *m, const char *clip) {
+    lines title = wrap(p->config.title, f->w, TITLE);
+    cp_svg_put(out,
+               "<g class=\"panel\">\n<clipPath id=\"%s\"><rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" "
+               "height=\"%.2f\"/></clipPath>\n",
+               clip, f->left, f->top, f->w, f->h);
+    put_lines(out, &title, f->left + f->w / 2, f->top - 8 - (title.count - 1) * TITLE * LINE_GAP, TITLE, CP_ANCHOR_MIDDLE);
+    cp_svg_put(out, "<g clip-path=\"url(#%s)\">\n", clip);
+    if (put_marks(out, p, f, true) == 0 && !p->config.no_axes) put_grid_lines(out, p, f);
+    put_marks(out, p, f, false);
+    cp_svg_put(out, "</g>\n");
+    if (!p->config.no_axes) put_axes(out, p, f, m);
+    cp_svg_put(out, "</g>\n");
+}
+
+/* ---- the legend: below all panels, where it can hide nothing ---- */
+
+typedef struct legend {
+    const cp_series *entry[LEGEND_MOST];
+    double           width[LEGEND_MOST];
+    int              count;
+} legend;
+
+static legend make_legend(const cp_figure *f) {
+    legend l = {.count = 0};
+    for (const cp_panel *p = f->first; p; p = p->next)
+        for (const cp_series *s = p->first; s; s = s->next) {
+            bool known = !s->style.label || !s->mark->sample || l.count == LEGEND_MOST;
+            for (int i = 0; i < l.count && !known; i++) known = strcmp(l.entry[i]->style.label, s->style.label) == 0;
+            if (known) continue;
+            l.width[l.count] = s->mark->sample_width + 8 + cp_text_width(s->style.label, TEXT) + 20;
+            l.entry[l.count++] = s;
+        }
+    return l;
+}
+
+/* The entry behind the last one that fits in a row of that width from `first` on; the row's own width. */
+static int legend_row(const legend *l, int first, double limit, double *row) {
+    int last = first;
+    for (*row = 0; last < l->count && (last == first || *row + l->width[last] <= limit); last++) *row += l->width[last];
+    return last;
+}
+
+static int legend_rows(const legend *l, double limit) {
+    int    rows = 0;
+    double row;
+    for (int first = 0; first < l->count; rows++) first = legend_row(l, first, limit, &row);
+    return rows;
+}
+
+/* Rows as even as they can be, without more of them than needed. */
+static double legend_limit(const legend *l, double width) {
+    double limit = width - 2 * EDGE;
+    int    rows = legend_rows(l, limit);
+    while (limit > 60 && legend_rows(l, limit - 10) == rows) limit -= 10;
+    return limit;
+}
+
+static const double LEGEND_LINE = 20;
+
+static void put_legend(cp_bytes *out, const legend *l, double width, double y) {
+    double limit = legend_limit(l, width), row;
+    for (int first = 0, last; first < l->count; first = last, y += LEGEND_LINE) {
+        last = legend_row(l, first, limit, &row);
+        double x = (width - row) / 2 + 10;
+        for (int i = first; i < last; i++) {
+            const cp_series *s = l->entry[i];
+            cp_svg_put(out, "<g class=\"sample\">\n");
+            s->mark->sample(out, s, x, y + TEXT * 0.65);
+            cp_svg_put(out, "</g>\n");
+            cp_svg_text(out, x + s->mark->sample_width + 8, y + TEXT, TEXT, CP_ANCHOR_START, 0, false, s->style.label);
+            x += l->width[i];
+        }
+    }
+}
+
+/* ---- all together ---- */
+
+typedef struct layout {
+    int       columns, rows;
+    cp_frame *frame;
+    margins  *margin;
+    double   *left, *right, *top, *bottom; /* by column, by row: the largest margins */
+    double   *memory;
+} layout;
+
+static bool make_layout(const cp_figure *f, layout *l) {
+    int n = f->panels > 0 ? f->panels : 1;
+    l->columns = f->config.columns > 0 ? f->config.columns : n < PANELS_ABREAST ? n : n == 4 ? 2 : PANELS_ABREAST;
+    l->columns = l->columns > n ? n : l->columns;
+    l->rows = (n + l->columns - 1) / l->columns;
+    l->frame = calloc((size_t)n, sizeof *l->frame);
+    l->margin = calloc((size_t)n, sizeof *l->margin);
+    l->memory = calloc(4 * (size_t)n, sizeof *l->memory);
+    if (!l->frame || !l->margin || !l->memory) return false;
+    l->left = l->memory, l->right = l->left + n, l->top = l->right + n, l->bottom = l->top + n;
+    int i = 0;
+    for (const cp_panel *p = f->first; p; p = p->next, i++) {
+        cp_frame *frame = &l->frame[i];
+        margins  *m = &l->margin[i];
+        int       column = i % l->columns, row = i / l->columns;
+        frame->w = f->config.width > 0 ? f->config.width : 300;
+        frame->h = f->config.height > 0 ? f->config.height : 240;
+        cp_frame_axes(p, frame);
+        *m = measure(p, frame);
+        l->left[column] = fmax(l->left[column], m->left);
+        l->right[column] = fmax(l->right[column], m->right);
+        l->top[row] = fmax(l->top[row], m->top);
+        l->bottom[row] = fmax(l->bottom[row], m->bottom);
+    }
+    return true;
+}
+
+/* Gives every panel its place; returns the width and height of all. */
+static void place_panels(const cp_figure *f, layout *l, double top, double *width, double *height) {
+    double y = top;
+    for (int row = 0; row < l->rows; row++) {
+        double x = EDGE, h = 0;
+        y += l->top[row];
+        for (int column = 0; column < l->columns && row * l->columns + column < f->panels; column++) {
+            cp_frame *frame = &l->frame[row * l->columns + column];
+            x += l->left[column];
+            frame->left = x, frame->top = y;
+            x += frame->w + l->right[column] + (column + 1 < l->columns ? GAP : 0);
+            h = fmax(h, frame->h);
+        }
+        *width = fmax(*width, x + EDGE);
+        y += h + l->bottom[row] + (row + 1 < l->rows ? GAP / 2 : 0);
+    }
+    *height = y;
+}
+
+static unsigned hash_of(const char *text) {
+    unsigned hash = 2166136261u;
+    for (; *text; text++) hash = (hash ^ (unsigned char)*text) * 16777619u;
+    return hash;
+}
+
+/* The element itself, its title and description for those who hear the page, and the paper. */
+static void open_svg(cp_bytes *out, const cp_figure *f, const char *name, double width, double height) {
+    cp_svg_put(out,
+               "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" role=\"img\" "
+               "font-family=\"'Helvetica Neue', Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif\"",
+               width, height, width, height);
+    cp_svg_paint(out, &cp_ink, NULL);
+    cp_svg_put(out, ">\n<title>");
+    cp_svg_escape(out, f->config.title ? f->config.title : name);
+    cp_svg_put(out, "</title>\n");
+    if (f->config.caption) {
+        cp_svg_put(out, "<desc>");
+        cp_svg_escape(out, f->config.caption);
+        cp_svg_put(out, "</desc>\n");
+    }
+    cp_bytes_text(out, cp_svg_dark_rule);
+    cp_svg_put(out, "<rect class=\"paper\" width=\"100%%\" height=\"100%%\"");
+    cp_svg_paint(out, &cp_paper, NULL);
+    cp_svg_put(out, "/>\n");
+}
+
+static void put_figure(const cp_figure *f, layout *l, const char *name, cp_bytes *out) {
+    double width = 2 * EDGE, height = 0, panels = 0;
+    place_panels(f, l, 0, &panels, &height);
+    width = fmax(panels, 240);
+    lines  title = wrap(f->config.title, width - 2 * EDGE, HEADING);
+    double top = EDGE / 2 + title.count * HEADING * LINE_GAP + (title.count ? 8 : 0);
+    legend legends = make_legend(f);
+    place_panels(f, l, top, &panels, &height);
+    double legend_top = height + 6;
+    height = legend_top + LEGEND_LINE * legend_rows(&legends, width - 2 * EDGE) + EDGE;
+    open_svg(out, f, name, ceil(width), ceil(height));
+    put_lines(out, &title, width / 2, EDGE / 2 + HEADING, HEADING, CP_ANCHOR_MIDDLE);
+    int i = 0;
+    for (const cp_panel *p = f->first; p; p = p->next, i++) {
+        char clip[48];
+        snprintf(clip, sizeof clip, "clip-%08x-%d", hash_of(name), i);
+        margins m = l->margin[i];
+        m.left = fmax(m.left, p->config.no_axes ? 0 : l->left[i % l->columns]);
+        put_panel(out, p, &l->frame[i], &m, clip);
+    }
+    put_legend(out, &legends, width, legend_top);
+    cp_svg_put(out, "</svg>\n");
+}
+
+void cp_figure_draw(const cp_figure *f, const char *name, cp_bytes *out) {
+    layout l = {0};
+    if (make_layout(f, &l))
+        put_figure(f, &l, name, out);
+    else
+        out->failed = true;
+    free(l.frame);
+    free(l.margin);
+    free(l.memory);
+}

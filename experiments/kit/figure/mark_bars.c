@@ -1,0 +1,245 @@
+/* Marks: bars, spans, histograms, box plots, and the reliability diagram that is made of them. */
+#include "experiments/kit/figure/figure_parts.h"
+#include "experiments/kit/report/table.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- what they share ---- */
+
+static void open_area(cp_bytes *out, const cp_series *s, const char *class) {
+    cp_paint paint = cp_series_paint(s);
+    cp_svg_put(out, "<g class=\"%s\"", class);
+    cp_svg_paint(out, &paint, &paint);
+    cp_svg_put(out, " fill-opacity=\"%g\" stroke-width=\"1\">\n", s->style.opacity > 0 ? s->style.opacity : 0.8);
+}
+
+static void sample_area(cp_bytes *out, const cp_series *s, double x, double y) {
+    open_area(out, s, "area");
+    cp_svg_put(out, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"10\"/>\n</g>\n", x, y - 5, s->mark->sample_width);
+}
+
+static void put_bar(cp_bytes *out, const cp_frame *f, double left, double right, double from, double to) {
+    double top = cp_frame_y(f, to), foot = cp_frame_y(f, from);
+    if (!isfinite(foot) || foot > f->top + f->h) foot = f->top + f->h;
+    if (!cp_frame_shows(left, top) || !cp_frame_shows(right, foot)) return;
+    cp_svg_put(out, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"/>\n", left, fmin(top, foot), right - left,
+               fabs(foot - top));
+}
+
+/* The room of one of several things that stand side by side at x, as a share of a unit. */
+static void slot(const cp_series *s, const cp_frame *f, double x, double *left, double *right) {
+    double width = 0.76 / s->places, from = x - 0.38 + width * s->place;
+    *left = cp_frame_x(f, from + 0.04 * width);
+    *right = cp_frame_x(f, from + 0.96 * width);
+}
+
+static void range_slots(const cp_series *s, cp_range *x, cp_range *y) {
+    cp_range_points(s, x, y);
+    for (int i = 0; i < s->n; i++) cp_range_include(x, s->x[i] - 0.5), cp_range_include(x, s->x[i] + 0.5);
+    x->tight = true;
+}
+
+static void set_slot(cp_series *s, int place, int places) {
+    s->places = places > 0 ? places : 1;
+    s->place = place > 0 && place < s->places ? place : 0;
+}
+
+/* ---- bars ---- */
+
+static void range_bars(const cp_series *s, cp_range *x, cp_range *y) {
+    range_slots(s, x, y);
+    cp_range_include(y, 0);
+    y->stands = true;
+}
+
+static void put_bars(cp_bytes *out, const cp_series *s, const cp_frame *f) {
+    double left, right;
+    open_area(out, s, "bars");
+    for (int i = 0; i < s->n; i++) {
+        slot(s, f, s->x[i], &left, &right);
+        put_bar(out, f, left, right, 0, s->y[i]);
+    }
+    cp_svg_put(out, "</g>\n");
+    if (!s->error) return;
+    cp_svg_put(out, "<g class=\"errors\"");
+    cp_svg_paint(out, NULL, &cp_ink);
+    cp_svg_put(out, " stroke-width=\"1.2\">\n");
+    for (int i = 0; i < s->n; i++) {
+        slot(s, f, s->x[i], &left, &right);
+        cp_put_error_bar(out, f, (left + right) / 2, s->y[i], s->error[i], fmin(5, (right - left) / 4));
+    }
+    cp_svg_put(out, "</g>\n");
+}
+
+const cp_mark cp_mark_bars = {.name = "bars",
+                              .needs = CP_NEEDS_X | CP_NEEDS_Y,
+                              .range = range_bars,
+                              .draw = put_bars,
+                              .sample_width = 12,
+                              .sample = sample_area};
+
+void cp_panel_bars(cp_panel *p, cp_style style, int n, const double *heights, const double *error, int place, int places) {
+    double *x = calloc((size_t)(n > 0 ? n : 1), sizeof *x);
+    for (int i = 0; x && i < n; i++) x[i] = i;
+    cp_series *s = x ? cp_series_add_data(p, &cp_mark_bars, style, n, x, heights, error) : NULL;
+    if (s)
+        set_slot(s, place, places);
+    else if (p)
+        p->figure->failed = true;
+    free(x);
+}
+
+/* ---- spans and histograms ---- */
+
+static void range_spans(const cp_series *s, cp_range *x, cp_range *y) {
+    cp_range_points(s, x, y);
+    for (int i = 0; i < s->n; i++) {
+        if (isfinite(s->y[i])) cp_range_include(x, s->x[i] + s->width);
+        if (s->from) cp_range_include(y, s->from[i]);
+    }
+    if (!s->from) cp_range_include(y, 0);
+    y->stands = true;
+}
+
+static void put_spans(cp_bytes *out, const cp_series *s, const cp_frame *f) {
+    open_area(out, s, s->mark->name);
+    for (int i = 0; i < s->n; i++)
+        put_bar(out, f, cp_frame_x(f, s->x[i]), cp_frame_x(f, s->x[i] + s->width), s->from ? s->from[i] : 0, s->y[i]);
+    cp_svg_put(out, "</g>\n");
+}
+
+const cp_mark cp_mark_spans = {.name = "spans",
+                               .needs = CP_NEEDS_X | CP_NEEDS_Y,
+                               .range = range_spans,
+                               .draw = put_spans,
+                               .sample_width = 12,
+                               .sample = sample_area};
+const cp_mark cp_mark_histogram = {.name = "histogram",
+                                   .needs = CP_NEEDS_X | CP_NEEDS_Y,
+                                   .range = range_spans,
+                                   .draw = put_spans,
+                                   .sample_width = 12,
+                                   .sample = sample_area};
+
+void cp_panel_spans(cp_panel *p, cp_style style, int n, const double *left, double width, const double *from, const double *to) {
+    cp_series *s = cp_series_add_data(p, &cp_mark_spans, style, n, left, to, NULL);
+    if (!s) return;
+    s->width = width;
+    s->from = cp_figure_copy_numbers(p->figure, from, n);
+}
+
+cp_bins cp_bins_over(cp_bins bins, int n, const double *values) {
+    bool   empty = bins.least == 0 && bins.most == 0;
+    double least = empty ? INFINITY : bins.least, most = empty ? -INFINITY : bins.most;
+    for (int i = 0; i < n; i++)
+        if (isfinite(values[i])) least = fmin(least, values[i]), most = fmax(most, values[i]);
+    if (least <= most) bins.least = least, bins.most = most;
+    return bins;
+}
+
+void cp_panel_histogram(cp_panel *p, cp_style style, int n, const double *values, cp_bins bins) {
+    int     count = bins.count > 0 ? bins.count : 20, finite = 0;
+    double *left = calloc((size_t)count, sizeof *left), *height = calloc((size_t)count, sizeof *height);
+    if (bins.least == 0 && bins.most == 0) bins = cp_bins_over(bins, n, values);
+    if (bins.least == bins.most) bins.least -= 0.5, bins.most += 0.5;
+    double width = (bins.most - bins.least) / count;
+    for (int i = 0; left && height && i < n; i++) {
+        finite += isfinite(values[i]) != 0;
+        if (values[i] >= bins.least && values[i] <= bins.most)
+            height[(int)fmin(floor((values[i] - bins.least) / width), count - 1)]++;
+    }
+    for (int i = 0; left && height && i < count; i++) {
+        left[i] = bins.least + i * width;
+        if (bins.share && finite > 0) height[i] /= finite;
+    }
+    cp_series *s = left && height ? cp_series_add_data(p, &cp_mark_histogram, style, count, left, height, NULL) : NULL;
+    if (s)
+        s->width = width;
+    else if (p)
+        p->figure->failed = true;
+    free(left);
+    free(height);
+}
+
+/* ---- boxes ---- */
+
+static void put_box_of(cp_bytes *out, const cp_series *s, const cp_frame *f, const double *v, int n) {
+    double low = cp_values_quantile(v, n, 0.25), middle = cp_values_quantile(v, n, 0.5), high = cp_values_quantile(v, n, 0.75),
+           reach = 1.5 * (high - low), left, right;
+    int first = 0, last = n - 1;
+    while (v[first] < low - reach) first++;
+    while (v[last] > high + reach) last--;
+    slot(s, f, s->x[0], &left, &right);
+    double center = (left + right) / 2, y_low = cp_frame_y(f, low), y_high = cp_frame_y(f, high), y_middle = cp_frame_y(f, middle);
+    double y_first = cp_frame_y(f, v[first]), y_last = cp_frame_y(f, v[last]), cap = (right - left) / 4;
+    if (!cp_frame_shows(left, y_low) || !cp_frame_shows(right, y_high) || !cp_frame_shows(center, y_first) ||
+        !cp_frame_shows(center, y_last))
+        return;
+    cp_paint edge = cp_series_paint(s), inside = cp_paint_mix(cp_paper, edge, 0.35);
+    cp_svg_put(out, "<g class=\"box\"");
+    cp_svg_paint(out, &inside, &edge);
+    cp_svg_put(out, " stroke-width=\"1.2\">\n<path d=\"M%.2f %.2fV%.2fM%.2f %.2fV%.2fM%.2f %.2fh%.2fM%.2f %.2fh%.2f\"/>\n", center,
+               y_first, y_low, center, y_high, y_last, center - cap, y_first, 2 * cap, center - cap, y_last, 2 * cap);
+    cp_svg_put(out, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"/>\n<path d=\"M%.2f %.2fH%.2f\"", left, y_high,
+               right - left, y_low - y_high, left, y_middle, right);
+    cp_svg_paint(out, NULL, &cp_ink);
+    cp_svg_put(out, " stroke-width=\"2\"/>\n");
+    for (int i = 0; i < n; i++) {
+        double y = cp_frame_y(f, v[i]);
+        if ((i < first || i > last) && cp_frame_shows(center, y)) cp_put_point(out, CP_CIRCLE, center, y, 2.5);
+    }
+    cp_svg_put(out, "</g>\n");
+}
+
+static void put_box(cp_bytes *out, const cp_series *s, const cp_frame *f) {
+    double *sorted = malloc((size_t)(s->n + 1) * sizeof *sorted);
+    int     n = 0;
+    if (!sorted) out->failed = true;
+    for (int i = 0; sorted && i < s->n; i++)
+        if (isfinite(s->y[i])) sorted[n++] = s->y[i];
+    if (n > 0) {
+        cp_values_sort(sorted, n);
+        put_box_of(out, s, f, sorted, n);
+    }
+    free(sorted);
+}
+
+const cp_mark cp_mark_box = {.name = "box",
+                             .needs = CP_NEEDS_X | CP_NEEDS_Y,
+                             .range = range_slots,
+                             .draw = put_box,
+                             .sample_width = 12,
+                             .sample = sample_area};
+
+void cp_panel_box(cp_panel *p, cp_style style, double x, int n, const double *values, int place, int places) {
+    cp_series *s = cp_series_add_data(p, &cp_mark_box, style, n, values, values, NULL);
+    if (!s) return;
+    for (int i = 0; i < s->n; i++) s->x[i] = x;
+    set_slot(s, place, places);
+}
+
+/* ---- the reliability diagram ---- */
+
+/* The gap stands above the accuracy of bins that are too sure, and in the accuracy of those that are not sure enough. */
+void cp_panel_reliability(cp_panel *p, int n, const double *confidence, const double *accuracy) {
+    size_t  count = n > 0 ? (size_t)n : 1;
+    double *left = calloc(3 * count, sizeof *left), ends[] = {0, 1};
+    if (!left && p) p->figure->failed = true;
+    if (left && n > 0) {
+        double *over = left + count, *under = over + count;
+        for (int i = 0; i < n; i++) {
+            left[i] = (double)i / n;
+            over[i] = confidence[i] > accuracy[i] ? confidence[i] : NAN;
+            under[i] = confidence[i] < accuracy[i] ? confidence[i] : NAN;
+        }
+        cp_panel_spans(p, (cp_style){.color = 0, .opacity = 0.75, .label = "accuracy"}, n, left, 1.0 / n, NULL, accuracy);
+        cp_panel_spans(p, (cp_style){.color = 1, .opacity = 0.45, .label = "confidence above it"}, n, left, 1.0 / n, accuracy,
+                       over);
+        cp_panel_spans(p, (cp_style){.color = 2, .opacity = 0.9, .label = "confidence below it"}, n, left, 1.0 / n, accuracy,
+                       under);
+    }
+    cp_panel_line(p, (cp_style){.color = 6, .dash = CP_DASHED, .marker = CP_NO_MARK, .size = 1.3, .label = "perfect calibration"},
+                  2, ends, ends, NULL);
+    free(left);
+}

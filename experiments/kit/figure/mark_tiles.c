@@ -1,0 +1,100 @@
+/* Marks: images side by side, in a figure or as a picture of their own. */
+#include "core/io/file.h"
+#include "experiments/kit/figure/figure_parts.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct tile_sheet {
+    int            columns, gap, scale, width, height;
+    unsigned char *pixels; /* RGB */
+} tile_sheet;
+
+static void put_tile(tile_sheet *sheet, const cp_image *image, int index) {
+    int left = index % sheet->columns * (image->width * sheet->scale + sheet->gap);
+    int top = index / sheet->columns * (image->height * sheet->scale + sheet->gap);
+    for (int y = 0; y < image->height * sheet->scale; y++)
+        for (int x = 0; x < image->width * sheet->scale; x++) {
+            size_t               place = (size_t)(y / sheet->scale) * (size_t)image->width + (size_t)(x / sheet->scale);
+            const unsigned char *from = image->pixels + place * (size_t)image->channels;
+            unsigned char       *to = sheet->pixels + ((size_t)(top + y) * (size_t)sheet->width + (size_t)(left + x)) * 3;
+            for (int c = 0; c < 3; c++) to[c] = from[image->channels == 3 ? c : 0];
+        }
+}
+
+/* All tiles as one PNG with gaps of a gray that suits light and dark pages, enlarged so that viewers which smooth have
+ * little to smooth. */
+static bool make_sheet(int n, const cp_image *images, int columns, tile_sheet *t, cp_bytes *png) {
+    enum { GAP_GRAY = 150 };
+    int rows = (n + columns - 1) / columns, across = columns < n ? columns : n,
+        largest = images->width > images->height ? images->width : images->height;
+    *t = (tile_sheet){.columns = columns, .scale = largest < 64 ? 64 / largest : 1};
+    t->gap = 2 * t->scale;
+    t->width = across * (images->width * t->scale + t->gap) - t->gap;
+    t->height = rows * (images->height * t->scale + t->gap) - t->gap;
+    size_t bytes = (size_t)t->width * (size_t)t->height * 3;
+    t->pixels = malloc(bytes);
+    if (!t->pixels) return false;
+    memset(t->pixels, GAP_GRAY, bytes);
+    for (int k = 0; k < n; k++) put_tile(t, &images[k], k);
+    bool fine = cp_png_encode(&(cp_image){t->width, t->height, 3, t->pixels}, png, NULL);
+    free(t->pixels);
+    return fine;
+}
+
+static void put_tiles(cp_bytes *out, const cp_series *s, const cp_frame *f) {
+    double scale = fmin(f->w / s->image_width, f->h / s->image_height), w = scale * s->image_width, h = scale * s->image_height;
+    cp_svg_put(out,
+               "<image x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" style=\"image-rendering:pixelated\" "
+               "href=\"data:image/png;base64,",
+               f->left + (f->w - w) / 2, f->top + (f->h - h) / 2, w, h);
+    cp_svg_escape(out, s->image); /* base64, unless a description told otherwise */
+    cp_svg_put(out, "\"/>\n");
+}
+
+const cp_mark cp_mark_tiles = {.name = "images", .needs = CP_NEEDS_IMAGE, .covers = true, .draw = put_tiles};
+
+void cp_panel_tiles(cp_panel *p, int n, const cp_image *images, int columns) {
+    cp_series *s = n > 0 && columns > 0 ? cp_series_add(p, &cp_mark_tiles, (cp_style){0}) : NULL;
+    if (!s) return;
+    tile_sheet t;
+    cp_bytes   png = {0}, text = {0};
+    bool       fine = make_sheet(n, images, columns, &t, &png);
+    if (fine) cp_base64(&text, png.data, png.size);
+    fine = fine && cp_bytes_append(&text, "", 1);
+    cp_bytes_free(&png);
+    s->image = fine ? (char *)text.data : NULL;
+    s->image_width = t.width;
+    s->image_height = t.height;
+    if (fine) return;
+    cp_bytes_free(&text);
+    p->figure->failed = true;
+}
+
+bool cp_tiles_write(const char *path, int n, const cp_image *images, int columns, cp_status *status) {
+    tile_sheet t;
+    cp_bytes   png = {0};
+    if (n <= 0 || columns <= 0) return cp_fail(status, "%.300s: there are no images to save", path);
+    bool fine = make_sheet(n, images, columns, &t, &png) || cp_fail(status, "%.300s: not enough memory for the picture", path);
+    fine = fine && cp_file_write(path, png.data, png.size, status);
+    cp_bytes_free(&png);
+    return fine;
+}
+
+bool cp_tiles_save(const char *path, const char *caption, int n, const cp_image *images, int columns, cp_status *status) {
+    cp_json_writer description = {0};
+    char           name[1100];
+    cp_figure     *figure = cp_figure_new((cp_figure_config){.caption = caption});
+    bool           fine = figure && !figure->failed;
+    if (fine) cp_figure_describe(figure, &description);
+    if (!fine) cp_fail(status, "%.300s: not enough memory for the picture", path);
+    snprintf(name, sizeof name, "%.1000s.png", path);
+    fine = fine && cp_tiles_write(name, n, images, columns, status);
+    snprintf(name, sizeof name, "%.1000s.figure.json", path);
+    fine = fine && cp_json_writer_save(&description, name, status);
+    cp_json_writer_free(&description);
+    cp_figure_free(figure);
+    return fine;
+}

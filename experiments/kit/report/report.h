@@ -1,0 +1,20 @@
+/* A report: one HTML page, complete in itself, from the folders of runs.
+ *
+ * What it reads of a run (see run.h): config.json; result.json, with its "title" and "notes" (an array of sentences)
+ * and "table" (see cp_table_put) or, without one, "methods": {name: {measure: {"mean":, "sd":}}}; the start and end
+ * in log.jsonl; all figures and pictures (see figure.h; *.svg and *.png of other origin too), by name.
+ *
+ * Runs of one experiment stand together, with a table of the options in which they differ and of what they found; their
+ * figures of one name have the same axes. A run that is not finished, or of which something cannot be read, is shown as
+ * that. */
+#ifndef CP_KIT_REPORT_H
+#define CP_KIT_REPORT_H
+
+#include "experiments/kit/cli/options.h"
+
+/* False when there is no such folder, none of them holds a run that can be read, or the page cannot be written. */
+bool cp_report_write(const char *const *folders, int count, const char *path, cp_status *status);
+
+extern const cp_command cp_command_report;
+
+#endif

@@ -1,0 +1,96 @@
+/* A run's folder: config.json (what determines the result), log.jsonl (one line per measurement), result.json (when
+ * finished) and figures. Nothing of another run is ever overwritten:
+ * - a folder that is new or empty: a new run;
+ * - an unfinished run with the same settings: it is continued, its log is in run->past;
+ * - a finished run with the same settings: there is nothing to do, cp_run_show prints what was found;
+ * - anything else: refused, with what is there and what to do.
+ *
+ *     static int run(const cp_options *o) {
+ *         cp_run *run = cp_run_open(o);
+ *         if (!run) return CP_EXIT_FAILED;
+ *         if (run->state == CP_RUN_FINISHED) return cp_run_show(run);
+ *         for (int i = 0; i < repeats && cp_run_goes_on(run); i++) {
+ *             cp_json_writer line = {0};
+ *             ... measure; cp_json_put_object(&line, NULL); ...
+ *             cp_run_log(run, &line);
+ *         }
+ *         if (cp_run_goes_on(run)) {
+ *             cp_json_writer result = {.pretty = true};
+ *             ...
+ *             cp_run_finish(run, &result);
+ *         }
+ *         return cp_run_close(run);
+ *     } */
+#ifndef CP_KIT_RUN_H
+#define CP_KIT_RUN_H
+
+#include "core/io/json.h"
+#include "experiments/kit/cli/options.h"
+
+typedef enum cp_run_state { CP_RUN_NEW, CP_RUN_CONTINUED, CP_RUN_FINISHED } cp_run_state;
+
+typedef struct cp_run {
+    const cp_options *options;
+    cp_run_state      state;
+    char             *folder; /* without a final slash */
+    cp_json         **past;   /* the lines of a continued run's log, oldest first */
+    int               past_count;
+    bool              quiet, json;
+    cp_status         status; /* the first thing that went wrong */
+
+    int    log; /* file descriptor */
+    double started;
+    bool   finished, renewed;
+} cp_run;
+
+/* Opens the folder of --out, or a new one in runs/, and starts to watch for Ctrl-C. NULL, with a message on stderr,
+ * when it cannot be. */
+cp_run *cp_run_open(const cp_options *options);
+
+/* The same for a result that is made again from what lies in the folder of --out: whatever result was there is replaced, with its
+ * settings. Waits while another process does so. */
+cp_run *cp_run_renew(const cp_options *options);
+
+/* False once the user has asked for an end or something went wrong (a full disk): stop computing and close. */
+bool cp_run_goes_on(const cp_run *run);
+
+/* Appends a line; the writer's text must be one object, and is freed. */
+bool cp_run_log(cp_run *run, cp_json_writer *line);
+
+/* Writes result.json in one step, prints it with --json, and frees the writer. */
+bool cp_run_finish(cp_run *run, cp_json_writer *result);
+
+/* A file that a result comes from, or that would go into it now. */
+typedef struct cp_run_source {
+    const char *what; /* "the data": messages call it so */
+    const char *at;   /* where result.json has the md5 of the file that was taken: "data/md5" */
+    const char *md5;  /* of the file as it is; "": there is none, or it is built in */
+} cp_run_source;
+
+/* Prints what a finished run left (its table, or with --json all of it), and closes. Returns the exit code, which is that of a
+ * failure when the result has "diverged": true. */
+int cp_run_show(cp_run *run);
+
+/* The same, unless one of the sources, whose list ends with {0}, has changed since: then it is refused. */
+int cp_run_show_of(cp_run *run, const cp_run_source *sources);
+
+/* Frees everything and tells on stderr what went wrong or was left unfinished. Returns the exit code. */
+int cp_run_close(cp_run *run);
+
+/* The path of a file in the folder. */
+typedef struct cp_run_name {
+    char s[1024];
+} cp_run_name;
+cp_run_name cp_run_path(const cp_run *run, const char *name);
+
+/* The last line of the past whose `key` is the number `value`, or NULL: what a continued run need not compute again. */
+const cp_json *cp_run_past(const cp_run *run, const char *key, double value);
+
+/* SIGINT and SIGTERM set a flag; a second one ends the process at once. */
+void cp_interrupts_watch(void);
+bool cp_interrupted(void);
+
+/* Makes a folder and those above it; fine when it is there already. */
+bool cp_folder_make(const char *path, cp_status *status);
+
+#endif

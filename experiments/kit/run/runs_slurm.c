@@ -1,0 +1,288 @@
+/* Lists of runs as job arrays of Slurm. A submission leaves in STUDY/slurm the files N.list (a command a line), N.names (the run of
+ * each), N.sh (what sbatch is given) and N.job (the number that Slurm gave it), and N.merge.sh. */
+#include "core/io/file.h"
+#include "experiments/kit/run/runs_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { LARGEST_ARRAY = 100000 };
+
+typedef struct slurm_path {
+    char s[800];
+} slurm_path;
+
+static slurm_path slurm_file(const cp_runs *r, int number, const char *end) {
+    slurm_path path;
+    snprintf(path.s, sizeof path.s, "%s/slurm/%d.%s", r->folder, number, end);
+    return path;
+}
+
+/* What a command prints, without the final newline. */
+static bool ask(const char *command, cp_bytes *answer, cp_status *status) {
+    char  block[4096];
+    FILE *pipe = popen(command, "r");
+    if (!pipe) return cp_fail(status, "%.100s cannot be started", command);
+    for (size_t got; (got = fread(block, 1, sizeof block, pipe)) > 0;) cp_bytes_append(answer, block, got);
+    int end = pclose(pipe);
+    while (answer->size && answer->data[answer->size - 1] == '\n') answer->size--;
+    cp_bytes_append(answer, "", 1);
+    int word = (int)strcspn(command, " ");
+    if (WIFEXITED(end) && WEXITSTATUS(end) == 127)
+        return cp_fail(status, "%.*s was not found: is Slurm installed here?", word, command);
+    return (end == 0 && !answer->failed) || cp_fail(status, "%.*s failed: does Slurm answer? What it said is above", word, command);
+}
+
+/* ---- what is queued ---- */
+
+static char *read_text(const char *path) {
+    cp_bytes text = {0};
+    if (!cp_file_read(path, 100 << 20, &text, NULL)) return NULL;
+    cp_bytes_append(&text, "", 1);
+    return (char *)text.data;
+}
+
+/* The run of line `line`, from 1 on. */
+static int run_of_line(const cp_runs *r, const char *names, int line) {
+    while (names && --line > 0 && (names = strchr(names, '\n'))) names++;
+    size_t length = names ? strcspn(names, "\n") : 0;
+    for (int i = 0; length && i < r->count; i++)
+        if (strncmp(r->at[i].name, names, length) == 0 && !r->at[i].name[length]) return i;
+    return -1;
+}
+
+bool cp_runs_queued(const cp_runs *r, bool *queued, cp_status *status) {
+    cp_bytes answer = {0};
+    bool     fine = true;
+    for (int n = 1; fine && access(slurm_file(r, n, "list").s, F_OK) == 0; n++) {
+        char *job = read_text(slurm_file(r, n, "job").s), *names = read_text(slurm_file(r, n, "names").s), command[100];
+        if (job && names && !answer.size) { /* asked once; %F is the array's number, %K the place in it */
+            snprintf(command, sizeof command, "squeue -h -r -u %ld -o '%%F %%K'", (long)getuid());
+            fine = ask(command, &answer, status);
+        }
+        for (const char *line = fine && job && names ? (const char *)answer.data : NULL; line && *line;) {
+            long of, place;
+            if (sscanf(line, "%ld %ld", &of, &place) == 2 && of == atol(job)) {
+                int i = run_of_line(r, names, (int)place);
+                if (i >= 0) queued[i] = true;
+            }
+            line = strchr(line, '\n');
+            if (line) line++;
+        }
+        free(job);
+        free(names);
+    }
+    cp_bytes_free(&answer);
+    return fine;
+}
+
+/* ---- submitting ---- */
+
+/* Places in an array go from 0 to MaxArraySize - 1; ours begin with 1. */
+static int largest_array(void) {
+    cp_bytes answer = {0};
+    int      size = 0;
+    if (ask("scontrol show config 2>/dev/null", &answer, NULL)) {
+        const char *at = strstr((const char *)answer.data, "MaxArraySize");
+        if (at) sscanf(at, "MaxArraySize = %d", &size);
+    }
+    cp_bytes_free(&answer);
+    return size < 2 ? 1000 : size - 1 < LARGEST_ARRAY ? size - 1 : LARGEST_ARRAY;
+}
+
+/* A task that is preempted gets SIGTERM, saves what it has, and is put back into the queue by Slurm. One whose program was killed
+ * (by a lack of memory, say) puts itself back, at most three times. */
+static const char script[] =
+    "#!/bin/sh\n"
+    "#SBATCH --requeue\n"
+    "#SBATCH --open-mode=append\n"
+    "study=%s\n"
+    "command=$(sed -n \"${SLURM_ARRAY_TASK_ID}p\" \"$study/slurm/%d.list\")\n"
+    "[ -n \"$command\" ] || command=\"sh -c 'echo slurm/%d.list has no command here; exit 1'\"\n"
+    "name=$(sed -n \"${SLURM_ARRAY_TASK_ID}p\" \"$study/slurm/%d.names\")\n"
+    "failure=$study/failed/$name.txt\n"
+    "trap '' TERM # the program has it too, and is waited for\n"
+    "said=$(eval \"(trap - TERM; exec $command)\" 2>&1)\n"
+    "code=$?\n"
+    "[ -z \"$said\" ] || echo \"$name: $said\"\n"
+    "[ $code -eq 0 ] && { rm -f \"$failure\"; exit 0; }\n"
+    "if [ $code -eq 137 ] && [ \"${SLURM_RESTART_COUNT:-0}\" -lt 3 ]; then\n"
+    "    echo \"$name was killed; it is put back into the queue\"\n"
+    "    scontrol requeue \"${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID\" && exit 0\n"
+    "fi\n"
+    "[ $code -eq 130 ] || { mkdir -p \"$study/failed\" && echo \"$said (exit code $code)\" >\"$failure\"; }\n"
+    "exit $code\n";
+
+static bool write_text(const char *path, cp_bytes *text, cp_status *status) {
+    bool fine = !text->failed ? cp_file_write(path, text->data, text->size, status) : cp_fail(status, "not enough memory");
+    cp_bytes_free(text);
+    return fine;
+}
+
+static bool write_script(const cp_runs *r, int number, cp_status *status) {
+    cp_bytes quoted = {0}, text = {0};
+    char     body[4096];
+    cp_words_quote(&quoted, r->folder);
+    cp_bytes_append(&quoted, "", 1);
+    if (!quoted.failed) snprintf(body, sizeof body, script, (const char *)quoted.data, number, number, number);
+    if (!quoted.failed) cp_bytes_text(&text, body);
+    cp_bytes_free(&quoted);
+    return write_text(slurm_file(r, number, "sh").s, &text, status);
+}
+
+/* Slurm replaces what follows a % in the path of the output. */
+static void put_output(cp_bytes *command, const cp_runs *r, const char *file) {
+    cp_bytes path = {0};
+    for (const char *c = r->folder; *c; c++) cp_bytes_text(&path, *c == '%' ? "%%" : (char[]){*c, '\0'});
+    cp_bytes_text(&path, "/slurm/");
+    cp_bytes_text(&path, file);
+    cp_bytes_append(&path, "", 1);
+    cp_bytes_text(command, " --output=");
+    if (!path.failed) cp_words_quote(command, (const char *)path.data);
+    command->failed = command->failed || path.failed;
+    cp_bytes_free(&path);
+    cp_bytes_text(command, " ");
+}
+
+/* Hands a script over; `command` is sbatch with the study's own options, which are followed by the user's. */
+static bool call_sbatch(const cp_runs *r, cp_bytes *command, const char *output, const char *options, const char *path,
+                        cp_bytes *answer, long *job, cp_status *status) {
+    put_output(command, r, output);
+    cp_bytes_text(command, options);
+    cp_bytes_text(command, " ");
+    cp_words_quote(command, path);
+    cp_bytes_append(command, "", 1);
+    bool fine = (!command->failed || cp_fail(status, "not enough memory")) && ask((const char *)command->data, answer, status);
+    if (fine) *job = atol((const char *)answer->data);
+    return fine;
+}
+
+/* One array: its files, then sbatch. */
+static bool submit_array(const cp_runs *r, int number, const int *of, int count, int threads, const char *options, long *job,
+                         cp_status *status) {
+    cp_bytes list = {0}, names = {0}, command = {0}, answer = {0};
+    char     part[200];
+    for (int k = 0; k < count; k++) {
+        cp_runs_put_line(r, of[k], threads, &list);
+        cp_bytes_text(&names, r->at[of[k]].name);
+        cp_bytes_text(&names, "\n");
+    }
+    snprintf(part, sizeof part, "sbatch --parsable --job-name=couplet --array=1-%d --cpus-per-task=%d", count, threads);
+    cp_bytes_text(&command, part);
+    snprintf(part, sizeof part, "%d.%%a.txt", number);
+    bool fine = write_text(slurm_file(r, number, "names").s, &names, status) &&
+                write_text(slurm_file(r, number, "list").s, &list, status) && write_script(r, number, status) &&
+                call_sbatch(r, &command, part, options, slurm_file(r, number, "sh").s, &answer, job, status);
+    fine = fine && cp_file_write(slurm_file(r, number, "job").s, answer.data, strlen((const char *)answer.data), status);
+    cp_bytes_free(&command);
+    cp_bytes_free(&answer);
+    return fine;
+}
+
+static bool submit_merge(const cp_runs *r, int number, const char *jobs, const cp_words *merge, const char *options, long *job,
+                         cp_status *status) {
+    cp_bytes   text = {0}, command = {0}, answer = {0};
+    slurm_path path = slurm_file(r, number, "merge.sh");
+    char       file[40];
+    cp_bytes_text(&text, "#!/bin/sh\nexec");
+    for (int k = 0; k < merge->count; k++) {
+        cp_bytes_text(&text, " ");
+        cp_words_quote(&text, merge->at[k]);
+    }
+    cp_bytes_text(&text, "\n");
+    cp_bytes_text(&command, "sbatch --parsable --job-name=couplet-merge --dependency=afterany");
+    cp_bytes_text(&command, jobs);
+    snprintf(file, sizeof file, "%d.merge.txt", number);
+    bool fine = write_text(path.s, &text, status) && call_sbatch(r, &command, file, options, path.s, &answer, job, status);
+    cp_bytes_free(&command);
+    cp_bytes_free(&answer);
+    return fine;
+}
+
+/* What nobody works on and no task waits for. */
+static int choose(const cp_runs *r, const bool *queued, int *of, int *waiting) {
+    int count = 0;
+    for (int i = 0; i < r->count; i++) {
+        cp_run_stage stage = cp_runs_look(r, i);
+        bool         left = cp_runs_is_open(r, i);
+        if (left && !queued[i]) of[count++] = i;
+        *waiting += (left && queued[i]) || stage == CP_STAGE_RUNNING;
+    }
+    return count;
+}
+
+static void tell_submitted(const cp_runs *r, const char *jobs, long merge_job, const char *called) {
+    cp_bytes folder = {0};
+    cp_words_quote(&folder, r->folder);
+    printf("Watch them: squeue --me; %s --status %.*s\nEnd them: scancel", called, (int)folder.size, (const char *)folder.data);
+    cp_bytes_free(&folder);
+    for (; *jobs; jobs++) putchar(*jobs == ':' ? ' ' : *jobs);
+    if (merge_job) printf(" %ld", merge_job);
+    printf("\nThe same command again submits what is missing then.\n");
+}
+
+static bool submit_all(const cp_runs *r, const int *of, int count, const char *options, int threads, const cp_words *merge,
+                       const char *called, cp_status *status) {
+    int      number = 1, largest = largest_array();
+    cp_bytes jobs = {0};
+    long     job = 0, merge_job = 0;
+    bool     fine = true;
+    char     text[32];
+    while (access(slurm_file(r, number, "list").s, F_OK) == 0) number++;
+    int first = number;
+    for (int k = 0; fine && k < count; k += largest, number++) {
+        int size = count - k < largest ? count - k : largest;
+        fine = submit_array(r, number, of + k, size, threads, options, &job, status);
+        if (!fine) continue;
+        printf("Submitted job %ld: %d run%s\n", job, size, size == 1 ? "" : "s");
+        snprintf(text, sizeof text, ":%ld", job);
+        cp_bytes_text(&jobs, text);
+    }
+    bool some = jobs.size > 0; /* should Slurm have refused a later array, those that it took get their tables, too */
+    cp_bytes_append(&jobs, "", 1);
+    some = some && (!jobs.failed || cp_fail(status, "not enough memory"));
+    bool merged = some && submit_merge(r, first, (const char *)jobs.data, merge, options, &merge_job, status);
+    if (merged) printf("Submitted job %ld: the tables, when these have ended\n", merge_job);
+    if (some) tell_submitted(r, (const char *)jobs.data, merge_job, called);
+    cp_bytes_free(&jobs);
+    return fine && merged;
+}
+
+/* sbatch takes the last of two, and its long options by their beginnings. */
+static bool are_allowed(const char *options, cp_status *status) {
+    static const char *const own[] = {"--ar", "--dep", "-a", "-d"};
+    for (const char *word = options; *word;) {
+        word += strspn(word, " \t\n'\"");
+        size_t length = strcspn(word, " \t\n");
+        for (int k = 0; k < 4; k++)
+            if (strncmp(word, own[k], strlen(own[k])) == 0)
+                return cp_fail(
+                    status,
+                    "--slurm: %.*s would undo the study's own array and its dependencies; for at most N tasks at a time, say "
+                    "scontrol update JobId=JOB ArrayTaskThrottle=N once they are submitted",
+                    length < 60 ? (int)length : 60, word);
+        word += length;
+    }
+    return true;
+}
+
+bool cp_runs_submit(const cp_runs *r, const char *options, int threads, const cp_words *merge, const char *called,
+                    cp_status *status) {
+    char  folder[sizeof r->folder + 8];
+    bool *queued = calloc((size_t)r->count + 1, sizeof *queued);
+    int  *of = malloc(((size_t)r->count + 1) * sizeof *of), waiting = 0;
+    snprintf(folder, sizeof folder, "%s/slurm", r->folder);
+    bool fine = are_allowed(options, status) && ((queued && of) || cp_fail(status, "not enough memory")) &&
+                cp_folder_make(folder, status) && cp_runs_queued(r, queued, status);
+    int count = fine ? choose(r, queued, of, &waiting) : 0;
+    if (fine && waiting) printf("%d run%s queued or running already\n", waiting, waiting == 1 ? " is" : "s are");
+    if (fine && !count)
+        printf("There is nothing to submit%s\n",
+               waiting ? "" : "; the same command with --jobs 0 in the place of --slurm makes tables of what is there");
+    if (count) fine = submit_all(r, of, count, options, threads > 0 ? threads : 1, merge, called, status);
+    free(queued);
+    free(of);
+    return fine;
+}

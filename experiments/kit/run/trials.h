@@ -1,0 +1,109 @@
+/* Trials: one measurement, made for every case of a study (a method, a setting) in every repetition.
+ *
+ * Trials do not depend on each other, so they run side by side, one a thread. Each that ends is a line of the run's log,
+ * and a run that is continued does not make it again. A trial yields named numbers, or it diverges; the mean of a case
+ * that diverged in some of its repetitions is not a number, for those that are left are the lucky ones. */
+#ifndef CP_KIT_TRIALS_H
+#define CP_KIT_TRIALS_H
+
+#include "core/random.h"
+#include "experiments/kit/report/table.h"
+#include "experiments/kit/run/runs.h"
+
+typedef struct cp_case {
+    const char *name;     /* NULL ends a list */
+    const void *is;       /* what the trial knows it by, or NULL */
+    const char *advice;   /* behind "NAME diverged": " with rate 10: take a smaller --rate"; NULL: none */
+    bool        as_found; /* its runs cannot be made here: those that are done are told of (see runs.h) */
+    bool        aside;    /* beside the main ones (a point of a sweep): in no default table, and no failure when it diverges */
+} cp_case;
+
+typedef struct cp_measure {
+    const char *name;     /* its key in log and result; NULL ends a list */
+    const char *title;    /* of its column: "accuracy, %" */
+    int         decimals; /* in tables */
+    bool        aside;    /* logged, and left out of the default table and cp_trials_put_case */
+} cp_measure;
+
+typedef enum cp_trial_end {
+    CP_TRIAL_STOPPED, /* by Ctrl-C (cp_interrupted), or because something failed: trial->status tells */
+    CP_TRIAL_DONE,
+    CP_TRIAL_DIVERGED,
+} cp_trial_end;
+
+typedef struct cp_trial {
+    const cp_options *options;
+    const cp_run     *run; /* for cp_run_path; other trials may be using it at the same time */
+    const cp_case    *of;
+    int               repeat; /* 0, 1, ... */
+    cp_status         status;
+
+    const struct cp_trials *trials;
+    double                 *values;
+} cp_trial;
+
+typedef cp_trial_end (*cp_trial_fn)(cp_trial *trial);
+
+/* Hands over a number; one that is not handed over is NaN. */
+void cp_trial_put(cp_trial *trial, const char *measure, double value);
+
+/* The random stream of this name, seed and repetition: the same for all cases, so that they can be compared. */
+cp_rng cp_trial_stream(const cp_trial *trial, const char *name);
+
+typedef struct cp_trials_config {
+    const cp_case    *cases;
+    const cp_measure *measures;
+    int               repeats;
+    cp_trial_fn       trial;
+    bool              one_at_a_time; /* a trial uses all threads, or much memory */
+
+    /* In the place of `trial`: every trial is a run of this command, a process with a folder of its own. `words` gives what
+     * comes behind the command's name, without --out; `read` hands over the numbers of its result. */
+    const cp_command *command;
+    void (*words)(const cp_trial *trial, cp_words *words);
+    void (*read)(cp_trial *trial, const cp_json *result);
+    const int64_t *numbers; /* what the repetitions are called in the names of runs; NULL: 1, 2, ... */
+} cp_trials_config;
+
+typedef struct cp_trials cp_trials;
+
+cp_trials *cp_trials_new(cp_trials_config config); /* NULL: no memory. The lists must outlive it */
+void       cp_trials_free(cp_trials *trials);      /* NULL is fine */
+
+/* Recalls what the run has in its log, makes the other trials, and tells whether all are there now. When not,
+ * run->status has the reason, or the user has asked for an end. */
+bool cp_trials_run(cp_trials *trials, cp_run *run);
+
+/* The same for one trial alone: its log, its result. */
+bool cp_trials_run_one(cp_trials *trials, cp_run *run, int trial);
+void cp_trials_put_one(const cp_trials *trials, cp_json_writer *writer, int trial); /* "case":, "repeat":, "values": {...} */
+
+/* ---- trials that are runs; they are counted by repetition, then by case ---- */
+
+int cp_trials_count(const cp_trials *trials);
+
+/* Plans the runs of all trials, by name CASE-NUMBER. A command that cannot be understood, or a folder that holds another run, is
+ * refused. */
+bool cp_trials_plan(const cp_trials *trials, const cp_options *options, cp_runs *runs, cp_status *status);
+
+/* Takes the numbers of those that are done, and counts those that are not. False when `read` has put a message into
+ * trial->status: a result that is there, but of something else. */
+bool cp_trials_collect(cp_trials *trials, const cp_options *options, const cp_runs *runs, int *missing, cp_status *status);
+
+/* ---- what was found; cases are counted from 0 ---- */
+
+int           cp_trials_repeats(const cp_trials *trials);
+const double *cp_trials_each(const cp_trials *trials, int of_case, const char *measure);    /* by repetition; diverged: NaN */
+cp_mean_sd    cp_trials_mean_sd(const cp_trials *trials, int of_case, const char *measure); /* over those that were made */
+cp_trial_end  cp_trials_end(const cp_trials *trials, int of_case, int repeat);
+bool          cp_trials_made(const cp_trials *trials, int of_case, int repeat);
+int           cp_trials_diverged(const cp_trials *trials, int of_case); /* in how many repetitions */
+
+/* The next cell: "97.68 (0.61)", with one repetition "97.68", "diverged (2 of 10)", or "-"; where some are still to be made,
+ * "97.68 (0.61), 7 of 10" or "97.68, 1 of 10". */
+void cp_trials_cell(const cp_trials *trials, cp_table *table, int of_case, const char *measure);
+
+/* KEY: {MEASURE: {"mean":, "sd":, "each": [...]}, ..., "diverged": 2}, the last only where some did. */
+void cp_trials_put_case(const cp_trials *trials, cp_json_writer *writer, const char *key, int of_case);
+
+#endif

@@ -1,0 +1,84 @@
+/* The objectives. */
+#include "experiments/kit/train/objective.h"
+
+#include "ops/ops.h"
+
+#include <math.h>
+#include <string.h>
+
+static cp_tensor *mean(cp_at at, cp_tensor *a) {
+    return (cp_mean)(at, a, CP_ALL, false);
+}
+
+static cp_tensor *add_scaled(cp_at at, cp_tensor *loss, double weight, cp_tensor *term) {
+    return weight == 0 ? loss : (cp_add)(at, loss, (cp_scale)(at, term, (cp_real)weight));
+}
+
+/* What the energy terms need of a batch of images. */
+typedef struct energies {
+    cp_tensor *by_class; /* (N, C) */
+    cp_tensor *total;    /* (N) */
+    cp_tensor *slopes;   /* (N): |dE/dx|^2; NULL when it is not asked for */
+} energies;
+
+static energies energies_at(cp_at at, const cp_model *model, const cp_tensor *images, bool slopes) {
+    cp_tensor *x = (cp_variable)(at, images->data, cp_shape_of(images->rank, images->dims));
+    energies   e = {.by_class = (cp_model_class_energy)(at, model, x, CP_TRAINING)};
+    e.total = (cp_neg)(at, (cp_logsumexp)(at, (cp_neg)(at, e.by_class), CP_AXES(1), false));
+    if (slopes) e.slopes = (cp_gradient_squares)(at, e.total, x);
+    return e;
+}
+
+/* E(x_u) - E(x'), and with a hybrid head E(x_l; c) - E(x'); z are the features of the labeled images. */
+static cp_tensor *energy_terms(cp_at at, const cp_objective *o, const cp_model *model, const cp_objective_batch *b, cp_tensor *z,
+                               const energies *data, const energies *samples) {
+    cp_tensor *terms = (cp_sub)(at, mean(at, data->total), mean(at, samples->total));
+    if (!cp_head_gaussian_softmax(model->head)) return terms;
+    cp_tensor *of_class = (cp_pick)(at, (cp_head_class_energy)(at, model->head, z), b->labels);
+    cp_tensor *negative = o->conditional ? (cp_pick)(at, samples->by_class, b->sample_labels) : samples->total;
+    return (cp_add)(at, terms, (cp_sub)(at, mean(at, of_class), mean(at, negative)));
+}
+
+static cp_tensor *both(cp_at at, cp_tensor *a, cp_tensor *b) {
+    return (cp_add)(at, mean(at, a), mean(at, b));
+}
+
+static cp_tensor *generative_loss(cp_at at, const cp_objective *o, const cp_model *model, const cp_objective_batch *b, cp_tensor *z,
+                                  cp_tensor *loss, cp_objective_terms *terms) {
+    bool     slopes = o->slope > 0;
+    energies data = energies_at(at, model, b->unlabeled, slopes), samples = energies_at(at, model, b->samples, slopes);
+    loss = add_scaled(at, loss, o->energy, energy_terms(at, o, model, b, z, &data, &samples));
+    loss = add_scaled(at, loss, o->square, both(at, (cp_square)(at, data.total), (cp_square)(at, samples.total)));
+    if (slopes) loss = add_scaled(at, loss, o->slope, both(at, data.slopes, samples.slopes));
+    cp_tensor *penalty = (cp_head_penalty)(at, model->head);
+    loss = add_scaled(at, loss, o->lambda, penalty);
+    if (!loss) return NULL;
+    terms->data = cp_item(mean(at, data.total));
+    terms->gap = terms->data - cp_item(mean(at, samples.total));
+    terms->penalty = cp_item(penalty);
+    terms->sample_energies = samples.total;
+    if (slopes) {
+        terms->slope_data = cp_item(mean(at, data.slopes));
+        terms->slope_samples = cp_item(mean(at, samples.slopes));
+    }
+    return loss;
+}
+
+cp_tensor *(cp_objective_loss)(cp_at at, const cp_objective *o, const cp_model *model, const cp_objective_batch *b,
+                               cp_objective_terms *terms) {
+    cp_objective_terms unused;
+    if (!terms) terms = &unused;
+    *terms = (cp_objective_terms){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NULL};
+    if (!o || !model || !b || !b->labeled)
+        return cp_refuse(at, "objective_loss", "the objective, the model or the labeled images are NULL");
+    bool generative = model->head->kind->generative;
+    if (generative && (!b->unlabeled || !b->samples))
+        return cp_refuse(at, "objective_loss", "a %s head needs unlabeled images and samples", model->config.head);
+    cp_tensor *x = (cp_constant)(at, b->labeled->data, cp_shape_of(b->labeled->rank, b->labeled->dims));
+    cp_tensor *z = (cp_net_forward)(at, model->net, x, CP_TRAINING);
+    cp_tensor *loss = (cp_cross_entropy)(at, (cp_head_logits)(at, model->head, z), b->labels);
+    if (loss) terms->cross_entropy = cp_item(loss);
+    if (loss && generative) loss = generative_loss(at, o, model, b, z, loss, terms);
+    if (loss) terms->loss = cp_item(loss);
+    return loss;
+}

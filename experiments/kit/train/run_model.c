@@ -1,0 +1,285 @@
+/* Opening what a training left. */
+#include "experiments/kit/train/run_model.h"
+
+#include "core/io/safetensors.h"
+#include "experiments/kit/train/image_results.h"
+#include "experiments/kit/train/trainer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+typedef struct file_path {
+    char s[1100];
+} file_path;
+
+static file_path file_of(const cp_run_model *t, const char *name) {
+    file_path path;
+    snprintf(path.s, sizeof path.s, "%s/%s", t->folder, name);
+    return path;
+}
+
+/* ---- opening ---- */
+
+static void set_name(cp_run_model *t, const char *path) {
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    snprintf(t->name, sizeof t->name, "%.63s", base);
+    char *end = strstr(t->name, ".safetensors");
+    if (!*t->folder && end) *end = 0;
+}
+
+static bool set_folder(cp_run_model *t, const char *path, cp_status *status) {
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/') length--;
+    if (length >= sizeof t->folder) return cp_fail(status, "%.100s...: the path is too long", path);
+    memcpy(t->folder, path, length);
+    return true;
+}
+
+static void set_shape(cp_run_model *t) {
+    const cp_json *shape = cp_json_get(cp_json_get(t->found, "data"), "shape");
+    int            dims[3];
+    for (int i = 0; i < 3; i++) dims[i] = (int)cp_json_integer(cp_json_at(shape, (size_t)i), 0);
+    if (shape && dims[0] > 0 && dims[1] > 0 && dims[2] > 0) t->shape = cp_shape_of(3, dims);
+}
+
+static bool open_run(cp_run_model *t, cp_status *status) {
+    cp_status   missing = {0}, unread = {0};
+    const char *weights = t->weights == CP_WEIGHTS_END ? CP_TRAINER_END : CP_TRAINER_SELECTED;
+    t->config = cp_json_read(file_of(t, "config.json").s, &missing);
+    const char *experiment = cp_json_string(cp_json_get(t->config, "experiment"), NULL);
+    if (!t->config && missing.kind != CP_STATUS_MISSING) return cp_fail(status, "%s", missing.message);
+    if (!experiment || strcmp(experiment, "train") != 0)
+        return cp_fail(status, "%.300s holds no run of couplet train; give the folder that its --out named, or a model's file",
+                       t->folder);
+    t->found = cp_json_read(file_of(t, "result.json").s, &unread);
+    if (!t->found && unread.kind != CP_STATUS_MISSING) return cp_fail(status, "%s", unread.message);
+    if (cp_json_bool(cp_json_get(t->found, "diverged"), false))
+        return cp_fail(status, "%.300s: this training diverged and left no weights to go by", t->folder);
+    t->model = cp_model_load(file_of(t, weights).s, &unread);
+    if (!t->model)
+        return cp_fail(status, "%s%s", unread.message,
+                       !t->found ? "; the training is not finished: the same command continues it" : "");
+    if (!cp_md5_file(file_of(t, weights).s, t->md5, status) ||
+        (t->found && !cp_md5_file(file_of(t, "result.json").s, t->result_md5, status)))
+        return false;
+    double temperature = cp_json_number(cp_json_get(t->found, "temperature"), 1);
+    if (t->weights == CP_WEIGHTS_SELECTED && temperature > 0) t->temperature = temperature;
+    set_shape(t);
+    return true;
+}
+
+cp_run_model *cp_run_model_open(const char *path, cp_weights weights, cp_status *status) {
+    struct stat   about;
+    cp_run_model *t = calloc(1, sizeof *t);
+    bool          fine = t || cp_fail(status, "not enough memory for a model");
+    if (fine) {
+        t->weights = weights;
+        t->temperature = 1;
+        if (stat(path, &about) == 0 && S_ISDIR(about.st_mode))
+            fine = set_folder(t, path, status) && open_run(t, status);
+        else
+            fine = (t->model = cp_model_load(path, status)) && cp_md5_file(path, t->md5, status);
+        set_name(t, *t->folder ? t->folder : path);
+    }
+    if (fine) return t;
+    cp_run_model_free(t);
+    return NULL;
+}
+
+void cp_run_model_free(cp_run_model *t) {
+    if (!t) return;
+    cp_model_free(t->model);
+    cp_json_free(t->config);
+    cp_json_free(t->found);
+    cp_replay_free(t->replay);
+    cp_class_gaussian_free(t->gaussian);
+    free(t);
+}
+
+bool cp_run_model_generative(const cp_run_model *t) {
+    return t->model->head->kind->generative;
+}
+
+bool cp_run_model_fits(const cp_run_model *t, const char *name, int height, int width, int channels, int classes,
+                       cp_status *status) {
+    const cp_net_input *net = &t->model->net->input;
+    if (net->shape.rank != 3 || net->flattened)
+        return cp_fail(status, "%.200s is a model of %s, not of images", t->name, cp_net_input_show(net).s);
+    if (!cp_net_input_fits(net, CP_SHAPE(1, height, width, channels)))
+        return cp_fail(status, "%.200s has images of %d x %d with %d channel%s; the model %.100s takes %s", name, height, width,
+                       channels, channels == 1 ? "" : "s", t->name, cp_net_input_show(net).s);
+    return !classes || classes == t->model->config.classes ||
+           cp_fail(status, "%.200s has %d classes; the model %.100s tells %d apart", name, classes, t->name,
+                   t->model->config.classes);
+}
+
+/* ---- telling ---- */
+
+bool cp_run_model_unfinished(const cp_run_model *t) {
+    return *t->folder && !t->found;
+}
+
+void cp_run_model_put(const cp_run_model *t, cp_json_writer *w) {
+    cp_json_put_object(w, "model");
+    cp_json_put_string(w, "name", t->name);
+    cp_json_put_string(w, "head", t->model->config.head);
+    if (*t->folder) cp_json_put_string(w, "weights", t->weights == CP_WEIGHTS_END ? "end" : "selected");
+    if (*t->folder) cp_json_put_bool(w, "finished", !cp_run_model_unfinished(t));
+    cp_json_put_number(w, "temperature", t->temperature);
+    cp_json_put_string(w, "md5", t->md5);
+    cp_json_put_string(w, "result_md5", t->result_md5);
+    cp_json_put_end(w);
+}
+
+void cp_run_model_note(const cp_run_model *t, cp_json_writer *w, FILE *file) {
+    if (cp_run_model_unfinished(t))
+        cp_note_put(w, file,
+                    "The training in %s is not finished: its weights may still change, and no temperature is fitted to them.",
+                    t->folder);
+}
+
+/* ---- chains ---- */
+
+static bool make_replay(cp_run_model *t, const cp_st_entry *samples) {
+    int dims[CP_MAX_RANK];
+    if (samples->rank != 4) return false;
+    for (int i = 0; i < 4; i++) {
+        if (samples->dims[i] < 1 || samples->dims[i] > INT32_MAX) return false;
+        dims[i] = (int)samples->dims[i];
+    }
+    t->shape = cp_shape_of(3, dims + 1);
+    if (!cp_shape_size(t->shape, &t->values)) return false;
+    if (!cp_net_input_fits(&t->model->net->input, CP_SHAPE(1, dims[1], dims[2], dims[3]))) return false;
+    t->replay = cp_replay_new((cp_replay_config){.capacity = dims[0], .shape = t->shape});
+    return t->replay != NULL;
+}
+
+static bool make_gaussian(cp_run_model *t, const cp_st_entry *directions) {
+    if (!directions) return true;
+    const int64_t *d = directions->dims;
+    if (directions->rank != 3 || d[0] != 1 || d[1] < 1 || d[1] > 1 << 20 || (size_t)d[2] != t->values) return false;
+    t->gaussian = cp_class_gaussian_new((cp_class_gaussian_config){.classes = 1, .size = t->values, .directions = (int)d[1]});
+    return t->gaussian != NULL;
+}
+
+bool cp_run_model_chains(cp_run_model *t, cp_status *status) {
+    if (!cp_run_model_generative(t))
+        return cp_fail(status, "%.200s is a %s model: it has no energies to sample from; train with --method hybrid or jem",
+                       t->name, t->model->config.head);
+    if (!*t->folder)
+        return cp_fail(status, "%.200s is a model's file alone; give the folder of its run, where its chains are", t->name);
+    file_path       path = file_of(t, CP_TRAINER_CHAINS);
+    cp_safetensors *file = cp_st_read(path.s, status);
+    if (!file) return false;
+    const cp_st_entry *samples = cp_st_find(file, "couplet.replay.samples");
+    bool made = samples && make_replay(t, samples) && make_gaussian(t, cp_st_find(file, "couplet.gaussian.directions"));
+    cp_st_free(file);
+    if (!made) return cp_fail(status, "%.300s does not hold chains of this model", path.s);
+    cp_checkpoint_part parts[] = {cp_part_replay(t->replay), cp_part_class_gaussian(t->gaussian)};
+    cp_checkpoint      all = {.parts = parts, .part_count = t->gaussian ? 2 : 1};
+    return cp_checkpoint_load(&all, path.s, status);
+}
+
+cp_real *cp_run_model_samples(const cp_run_model *t, int most, int *count, cp_status *status) {
+    int      filled = cp_replay_filled(t->replay), wanted = filled < most ? filled : most, seen = 0;
+    cp_real *all = malloc(((size_t)wanted * t->values + 1) * sizeof *all);
+    *count = 0;
+    if (!all) {
+        cp_fail(status, "not enough memory for %d samples", wanted);
+        return NULL;
+    }
+    for (int entry = 0; entry < cp_replay_capacity(t->replay) && *count < wanted; entry++) {
+        if (!cp_replay_sample(t->replay, entry, all + (size_t)*count * t->values)) continue;
+        if (seen++ == (int64_t)*count * filled / wanted) ++*count;
+    }
+    return all;
+}
+
+/* ---- the mean image ---- */
+
+static bool mean_of(const cp_images *images, size_t values, cp_real *mean, cp_status *status) {
+    const cp_split *train = &images->set->splits[CP_IMAGES_TRAIN];
+    cp_real        *row = malloc(values * sizeof *row);
+    double         *sum = calloc(values, sizeof *sum);
+    bool            fine = (row && sum) || cp_fail(status, "not enough memory for a mean image");
+    for (int i = 0; fine && i < train->count; i++) {
+        cp_split_read(train, &i, 1, row);
+        for (size_t k = 0; k < values; k++) sum[k] += (double)row[k];
+    }
+    for (size_t k = 0; fine && k < values; k++) mean[k] = (cp_real)(sum[k] / train->count);
+    free(row);
+    free(sum);
+    return fine;
+}
+
+bool cp_run_model_mean(const cp_run_model *t, cp_real *mean, cp_status *status) {
+    cp_state state;
+    if (t->gaussian && cp_class_gaussian_state(t->gaussian, 0, &state)) {
+        memcpy(mean, state.data, t->values * sizeof *mean);
+        return true;
+    }
+    const char *name = cp_json_string(cp_json_at(cp_json_get(t->config, "arguments"), 0), "");
+    cp_images  *images = cp_images_load(name, status);
+    if (!images) return false;
+    const char *md5 = cp_json_string(cp_json_get(cp_json_get(t->found, "data"), "md5"), images->md5);
+    bool        fine = (images->set->values == t->values && strcmp(md5, images->md5) == 0) ||
+                cp_fail(status, "%.200s is not what the model was trained on", name);
+    fine = fine && mean_of(images, t->values, mean, status);
+    cp_images_free(images);
+    return fine;
+}
+
+/* ---- the sampler ---- */
+
+double cp_run_model_option(const cp_run_model *t, const char *name) {
+    return cp_json_number(cp_json_get(cp_json_get(t->config, "options"), name), NAN);
+}
+
+/* A chain of the buffer was drawn so often on average, unless it started afresh in between. */
+double cp_run_model_moves(const cp_run_model *t) {
+    double fresh = cp_run_model_option(t, "fresh"), filled = cp_replay_filled(t->replay);
+    double visits = filled > 0 ? (double)cp_replay_counted(t->replay).drawn / filled : 1;
+    if (fresh > 0) visits = fmin(visits, 1 / fresh);
+    return fmax(1, rint(visits * cp_run_model_option(t, "sgld")));
+}
+
+static bool read_setting(const cp_options *o, const char *name, bool above_0, double by_run, double *value, cp_status *status) {
+    const char *text = cp_option_text(o, name);
+    char       *end;
+    *value = by_run;
+    if (strcmp(text, "run") == 0)
+        return isfinite(by_run) || cp_fail(status, "the run's config.json does not tell its sampler's settings; give --%s", name);
+    *value = strtod(text, &end);
+    return (end != text && !*end && isfinite(*value) && (above_0 ? *value > 0 : *value >= 0)) ||
+           cp_fail(status, "--%s is \"%.40s\"; a number %s 0 or \"run\" is expected", name, text,
+                   above_0 ? "above" : "of at least");
+}
+
+bool cp_run_model_sampler(const cp_run_model *t, const cp_options *o, double moves, cp_sgld_config *sgld, cp_status *status) {
+    enum { MOST = 1000000 };
+    double      steps;
+    const char *range = cp_json_string(cp_json_get(cp_json_get(t->config, "options"), "range"), "images");
+    *sgld = (cp_sgld_config){0};
+    if (strcmp(range, "any") != 0) sgld->clamp_low = -1, sgld->clamp_high = 1;
+    if (!read_setting(o, "steps", false, moves, &steps, status) ||
+        !read_setting(o, "alpha", true, cp_run_model_option(t, "alpha"), &sgld->step_size, status) ||
+        !read_setting(o, "noise", false, cp_run_model_option(t, "noise"), &sgld->noise, status) ||
+        !read_setting(o, "clamp", false, cp_run_model_option(t, "clamp"), &sgld->gradient_clamp, status))
+        return false;
+    sgld->steps = (int)fmin(steps, MOST);
+    return (steps == rint(steps) && steps >= 1 && steps <= MOST) ||
+           cp_fail(status, "--steps is \"%.40s\"; a whole number from 1 to %d or \"run\" is expected", cp_option_text(o, "steps"),
+                   MOST);
+}
+
+void cp_sampler_put(const cp_sgld_config *sgld, cp_json_writer *w, const char *key) {
+    cp_json_put_object(w, key);
+    cp_json_put_integer(w, "steps", sgld->steps);
+    cp_json_put_number(w, "alpha", sgld->step_size);
+    cp_json_put_number(w, "noise", sgld->noise);
+    cp_json_put_number(w, "clamp", sgld->gradient_clamp);
+    cp_json_put_bool(w, "within_range", sgld->clamp_low < sgld->clamp_high);
+    cp_json_put_end(w);
+}

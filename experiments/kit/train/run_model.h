@@ -1,0 +1,103 @@
+/* A trained model as other commands open it: the folder of a run of `couplet train`, or a model's file alone.
+ *
+ *     cp_run_model *trained = cp_run_model_open("runs/blood", CP_WEIGHTS_SELECTED, &status);
+ *     if (trained && cp_run_model_chains(trained, &status)) ... trained->replay, trained->gaussian ...
+ *     cp_run_model_free(trained); */
+#ifndef CP_EXPERIMENTS_RUN_MODEL_H
+#define CP_EXPERIMENTS_RUN_MODEL_H
+
+#include "core/io/md5.h"
+#include "experiments/kit/data/images.h"
+#include "experiments/kit/run/run.h"
+#include "models/checkpoint.h"
+#include "optim/sgld.h"
+
+typedef enum cp_weights { CP_WEIGHTS_SELECTED, CP_WEIGHTS_END } cp_weights;
+
+/* For tables of options: --weights, and what a command makes of it by cp_option_choice. */
+#define CP_OPTION_WEIGHTS                                                                                                          \
+    {                                                                                                                              \
+        .name = "weights", .kind = CP_OPTION_CHOICE, .choices = "selected|end", .fallback = "selected",                            \
+        .help = "of a run: those with the least validation NLL after temperature scaling, or those at the end of training"         \
+    }
+
+/* Fields are for reading. */
+typedef struct cp_run_model {
+    cp_model          *model;
+    char               folder[1024]; /* of the run; "" of a file alone */
+    char               name[64];     /* the folder's or file's, without path and ending */
+    cp_weights         weights;
+    char               md5[CP_MD5_TEXT];        /* of the weights' file */
+    char               result_md5[CP_MD5_TEXT]; /* of the run's result.json; "": a file alone, or a run that is not finished */
+    double             temperature;             /* of the selected weights, fitted on validation; 1 of others */
+    cp_json           *config, *found; /* the run's config.json and result.json; NULL: a file alone, a run that is not finished */
+    cp_shape           shape;          /* (H, W, C) of the images trained on; rank 0: not known */
+    size_t             values;         /* of an image; known with the chains */
+    cp_class_gaussian *gaussian;       /* where the run's chains started; NULL: not loaded, or from uniform noise */
+    cp_replay         *replay;         /* the chains at the end; NULL: not loaded */
+} cp_run_model;
+
+/* NULL with a message. */
+cp_run_model *cp_run_model_open(const char *path, cp_weights weights, cp_status *status);
+void          cp_run_model_free(cp_run_model *trained); /* NULL is fine */
+
+bool cp_run_model_generative(const cp_run_model *trained); /* it has energies */
+
+bool cp_run_model_unfinished(const cp_run_model *trained); /* a run without a result: its weights are half-trained */
+
+/* "model": {"name":, "head":, "weights":, "finished":, "temperature":, "md5":, "result_md5":}. */
+void cp_run_model_put(const cp_run_model *trained, cp_json_writer *writer);
+
+/* A note when the run is not finished; file may be NULL. */
+void cp_run_model_note(const cp_run_model *trained, cp_json_writer *writer, FILE *file);
+
+/* For cp_run_show_of: what of cp_run_model_put must be as it was. */
+#define CP_RUN_MODEL_SOURCES(trained)                                                                                              \
+    {"the model", "model/md5", (trained)->md5}, {                                                                                  \
+        "the training", "model/result_md5", (trained)->result_md5                                                                  \
+    }
+
+/* The mean training image into (values): that of the Gaussian where chains started, or else of the images that the run was trained
+ * on, which are loaded. The chains are loaded. */
+bool cp_run_model_mean(const cp_run_model *trained, cp_real *mean, cp_status *status);
+
+/* Loads the chains that the run left, and the shape of its images. False with a message: a softmax model, a file alone, or a
+ * chains file that is not there or damaged. */
+bool cp_run_model_chains(cp_run_model *trained, cp_status *status);
+
+/* The samples of up to `most` chains, evenly spread over the filled ones: (*count, values) to be freed; NULL with a message. */
+cp_real *cp_run_model_samples(const cp_run_model *trained, int most, int *count, cp_status *status);
+
+/* Do images of that size, and labels of so many classes (0: any), fit the model? `name` is what messages call the images. */
+bool cp_run_model_fits(const cp_run_model *trained, const char *name, int height, int width, int channels, int classes,
+                       cp_status *status);
+
+/* ---- the sampler's settings: the run's, unless told otherwise ---- */
+
+/* --alpha, --noise and --clamp for a table of options; --steps, "N|run", each command describes itself. */
+#define CP_OPTIONS_SAMPLER                                                                                                         \
+    {.name = "alpha",                                                                                                              \
+     .kind = CP_OPTION_TEXT,                                                                                                       \
+     .value = "X|run",                                                                                                             \
+     .fallback = "run",                                                                                                            \
+     .help = "a move is alpha / 2 times the gradient; run: as in training"},                                                       \
+        {.name = "noise",                                                                                                          \
+         .kind = CP_OPTION_TEXT,                                                                                                   \
+         .value = "X|run",                                                                                                         \
+         .fallback = "run",                                                                                                        \
+         .help = "standard deviation of a move's noise; run: as in training"},                                                     \
+    {                                                                                                                              \
+        .name = "clamp", .kind = CP_OPTION_TEXT, .value = "X|run", .fallback = "run",                                              \
+        .help = "the gradient at each pixel is kept within +- this, 0: as it is; run: as in training"                              \
+    }
+
+double cp_run_model_option(const cp_run_model *trained, const char *name); /* a number of the run's options; NaN: not known */
+double cp_run_model_moves(
+    const cp_run_model *trained); /* that the training's chains have behind them on average; they are loaded */
+
+/* `moves` is what --steps run stands for. */
+bool cp_run_model_sampler(const cp_run_model *trained, const cp_options *options, double moves, cp_sgld_config *sgld,
+                          cp_status *status);
+void cp_sampler_put(const cp_sgld_config *sgld, cp_json_writer *writer, const char *key); /* {"steps":, "alpha":, ...} */
+
+#endif

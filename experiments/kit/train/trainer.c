@@ -1,0 +1,285 @@
+/* A training of one model on images. */
+#include "experiments/kit/train/trainer_parts.h"
+
+#include "experiments/kit/metrics/calibration.h"
+#include "experiments/kit/train/scores.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const cp_trace_names[CP_TRACES] = {
+    "step",     "rate",      "loss",     "cross_entropy", "gap", "slope_data", "slope_samples", "penalty",
+    "gradient", "restarted", "accuracy", "ece",           "nll", "scaled_nll", "temperature",
+};
+
+/* ---- making ---- */
+
+static cp_shape batch_shape(const cp_trainer *t, int count) {
+    return cp_shape_rows(count, t->images->set->shape);
+}
+
+/* The Gaussian of the training pixels, from as many of them as tell its directions well. */
+static bool fit_start(cp_trainer *t, const cp_split *train) {
+    enum { DIRECTIONS = 256, MOST = 3000, MOST_VALUES = 1 << 25 };
+    size_t   values = t->images->set->values, most = values > MOST_VALUES / MOST ? MOST_VALUES / values + 1 : MOST;
+    int      count = train->count < (int)most ? train->count : (int)most;
+    int     *rows = malloc((size_t)count * sizeof *rows), *one_class = calloc((size_t)count, sizeof *one_class);
+    cp_real *pixels = malloc((size_t)count * values * sizeof *pixels);
+    bool     fine = rows && one_class && pixels;
+    for (int i = 0; fine && i < count; i++) rows[i] = (int)((int64_t)i * train->count / count);
+    if (fine)
+        t->gaussian = cp_class_gaussian_new((cp_class_gaussian_config){.classes = 1, .size = values, .directions = DIRECTIONS});
+    fine = t->gaussian && cp_split_read(train, rows, count, pixels) &&
+           cp_class_gaussian_fit(t->gaussian, pixels, one_class, (size_t)count);
+    free(rows);
+    free(one_class);
+    free(pixels);
+    return fine;
+}
+
+static bool make_chains(cp_trainer *t, const cp_split *train) {
+    const cp_trainer_config *c = &t->config;
+    cp_start                 start = {.kind = CP_START_UNIFORM, .low = -1, .high = 1};
+    if (c->gaussian_start) {
+        if (!fit_start(t, train)) return false;
+        start.kind = CP_START_CLASS_GAUSSIAN;
+        start.gaussian = t->gaussian;
+    }
+    t->replay = cp_replay_new(
+        (cp_replay_config){.capacity = c->buffer, .shape = t->images->set->shape, .fresh_share = c->fresh, .start = start});
+    t->unlabeled = cp_batches_new(
+        (cp_batches_config){.split = train, .size = c->unlabeled, .last = CP_LAST_WRAP, .seed = c->seed, .stream = "unlabeled"});
+    t->unlabeled_x = cp_tensor_new(batch_shape(t, c->unlabeled));
+    t->samples = cp_tensor_new(batch_shape(t, c->chains));
+    t->entries = calloc((size_t)c->chains, sizeof *t->entries);
+    t->sample_labels = calloc((size_t)c->chains, sizeof *t->sample_labels);
+    t->stuck = calloc((size_t)c->chains, sizeof *t->stuck);
+    t->drop = calloc((size_t)c->chains, sizeof *t->drop);
+    return t->replay && t->unlabeled && t->unlabeled_x && t->samples && t->entries && t->sample_labels && t->stuck && t->drop;
+}
+
+static bool make_parts(cp_trainer *t, const int *drawn, int drawn_count) {
+    const cp_trainer_config *c = &t->config;
+    const cp_split          *train = &t->images->set->splits[CP_IMAGES_TRAIN];
+    cp_rng                   init = cp_rng_named(c->seed, "init");
+    t->model = cp_model_new(c->model, &init);
+    if (!t->model) return false;
+    t->generative = t->model->head->kind->generative;
+    t->adam =
+        cp_adam_new(t->model->params,
+                    (cp_adam_config){.rate = c->schedule.rate, .weight_decay = c->weight_decay, .decoupled = c->weight_decay > 0});
+    t->ema = cp_ema_new(t->model->params, c->average);
+    t->labeled = cp_batches_new((cp_batches_config){.split = train,
+                                                    .rows = drawn,
+                                                    .row_count = drawn_count,
+                                                    .size = c->batch,
+                                                    .last = CP_LAST_WRAP,
+                                                    .seed = c->seed,
+                                                    .stream = "labeled"});
+    t->labeled_x = cp_tensor_new(batch_shape(t, c->batch));
+    t->tape = cp_tape_new();
+    t->trace_room = (int)(c->steps / c->every) + 2;
+    t->traces = calloc((size_t)t->trace_room * CP_TRACES, sizeof *t->traces);
+    t->chain_noise = cp_rng_named(c->seed, "chains");
+    return t->adam && t->ema && t->labeled && t->labeled_x && t->tape && t->traces && (!t->generative || make_chains(t, train));
+}
+
+cp_trainer *cp_trainer_new(const cp_trainer_config *config, const cp_images *images, const int *drawn, int drawn_count, cp_run *run,
+                           const char *folder, cp_status *status) {
+    cp_trainer *t = calloc(1, sizeof *t);
+    if (t && strlen(folder) >= sizeof t->folder)
+        cp_fail(status, "%.100s...: the path of the training's folder is too long", folder);
+    else if (t) {
+        *t = (cp_trainer){
+            .config = *config, .images = images, .run = run, .guard = config->guard, .rate_scale = 1, .selected_nll = INFINITY};
+        snprintf(t->folder, sizeof t->folder, "%s", folder);
+        if (make_parts(t, drawn, drawn_count)) return t;
+    }
+    cp_trainer_free(t);
+    cp_fail(status, "not enough memory for the training");
+    return NULL;
+}
+
+void cp_trainer_free(cp_trainer *t) {
+    if (!t) return;
+    cp_batches_free(t->labeled);
+    cp_batches_free(t->unlabeled);
+    cp_tensor_free(t->labeled_x);
+    cp_tensor_free(t->unlabeled_x);
+    cp_tensor_free(t->samples);
+    cp_replay_free(t->replay);
+    cp_class_gaussian_free(t->gaussian);
+    cp_ema_free(t->ema);
+    cp_optim_free(t->adam);
+    cp_model_free(t->model);
+    cp_tape_free(t->tape);
+    free(t->entries);
+    free(t->sample_labels);
+    free(t->stuck);
+    free(t->drop);
+    free(t->traces);
+    free(t);
+}
+
+/* ---- measuring ---- */
+
+/* Leaves *finite false, and the row as it is, when the model's outputs are no numbers. */
+static bool measure_validation(cp_trainer *t, double *row, bool *finite, cp_status *status) {
+    cp_scores      scores;
+    cp_temperature fitted = {0};
+    cp_metrics    *plain = NULL, *scaled = NULL;
+    if (!cp_scores_make(t->tape, t->model, &t->images->set->splits[CP_IMAGES_VAL], &scores, status)) return false;
+    *finite = scores.finite;
+    cp_predictions    predictions = cp_scores_predictions(&scores, false, 1);
+    cp_metrics_config point = {.resamples = -1};
+    if (*finite && cp_temperature_fit(&predictions, &fitted, status)) plain = cp_metrics_new(&predictions, point, status);
+    predictions.temperature = fitted.temperature;
+    if (plain) scaled = cp_metrics_new(&predictions, point, status);
+    if (scaled) {
+        row[CP_TRACE_ACCURACY] = 100 * plain->of[CP_ACCURACY].value;
+        row[CP_TRACE_ECE] = 100 * plain->of[CP_ECE].value;
+        row[CP_TRACE_NLL] = plain->of[CP_NLL].value;
+        row[CP_TRACE_SCALED_NLL] = scaled->of[CP_NLL].value;
+        row[CP_TRACE_TEMPERATURE] = fitted.temperature;
+    }
+    bool fine = scaled || !*finite;
+    cp_metrics_free(plain);
+    cp_metrics_free(scaled);
+    cp_scores_free(&scores);
+    return fine;
+}
+
+static bool log_row(cp_trainer *t, const double *row) {
+    cp_json_writer w = {0};
+    cp_json_put_object(&w, NULL);
+    for (int i = 0; i < CP_TRACES; i++)
+        if (isfinite(row[i])) cp_json_put_number(&w, cp_trace_names[i], row[i]);
+    cp_json_put_integer(&w, "steps", t->config.steps); /* how far that is */
+    cp_json_put_end(&w);
+    return cp_run_log(t->run, &w);
+}
+
+static bool log_event(cp_trainer *t) {
+    cp_json_writer w = {0};
+    cp_guard_text  text = cp_guard_event_text(cp_guard_last_event(&t->guard));
+    cp_progress_end(&t->progress);
+    if (!t->run->quiet) fprintf(stderr, "guard: %s\n", text.s);
+    cp_json_put_object(&w, NULL);
+    cp_json_put_string(&w, "guard", text.s);
+    cp_json_put_end(&w);
+    return cp_run_log(t->run, &w);
+}
+
+/* The averaged weights on the validation split; the best so far are kept as a file. */
+static bool measure(cp_trainer *t, bool *finite, cp_status *status) {
+    double *row = t->traces + t->trace_count * CP_TRACES;
+    if (t->trace_count >= t->trace_room)
+        return cp_fail(status, "%.300s has more measurements than steps; remove the folder to begin anew",
+                       cp_trainer_file(t, CP_TRAINER_CHECKPOINT).s);
+    for (int i = 0; i < CP_TRACES; i++) {
+        bool    slope = i == CP_TRACE_SLOPE_DATA || i == CP_TRACE_SLOPE_SAMPLES;
+        int64_t n = slope ? t->summed_slopes : t->summed;
+        row[i] = n ? t->sums[i] / (double)n : NAN;
+    }
+    row[CP_TRACE_STEP] = (double)t->step;
+    row[CP_TRACE_RATE] = cp_optim_rate(t->adam);
+    cp_ema_swap(t->ema);
+    bool fine = measure_validation(t, row, finite, status);
+    if (fine && *finite && row[CP_TRACE_SCALED_NLL] < t->selected_nll) {
+        t->selected = t->step;
+        t->selected_nll = row[CP_TRACE_SCALED_NLL];
+        fine = cp_trainer_save_model(t, CP_TRAINER_SELECTED, status);
+    }
+    cp_ema_swap(t->ema);
+    memset(t->sums, 0, sizeof t->sums);
+    t->summed = t->summed_slopes = 0;
+    if (!fine || !*finite) return fine;
+    t->trace_count++;
+    return log_row(t, row);
+}
+
+/* ---- running ---- */
+
+static void show(cp_trainer *t) {
+    char          text[120];
+    const double *row = t->trace_count ? t->traces + (t->trace_count - 1) * CP_TRACES : NULL;
+    double        n = t->summed ? (double)t->summed : NAN;
+    int           used = snprintf(text, sizeof text, "loss %.3g", t->sums[CP_TRACE_LOSS] / n);
+    if (t->generative)
+        used += snprintf(text + used, sizeof text - (size_t)used, "  gap %+.3g  restarted %.0f %%", t->sums[CP_TRACE_GAP] / n,
+                         100 * t->sums[CP_TRACE_RESTARTED] / n);
+    if (row) snprintf(text + used, sizeof text - (size_t)used, "  val %.1f %%", row[CP_TRACE_ACCURACY]);
+    if (t->summed) cp_progress_tell(&t->progress, t->step, text);
+}
+
+static cp_training obey(cp_trainer *t, cp_guard_verdict verdict, cp_status *status) {
+    if (verdict != CP_GUARD_FINE && !log_event(t)) return CP_TRAINING_STOPPED;
+    if (verdict == CP_GUARD_GIVE_UP) return CP_TRAINING_DIVERGED;
+    return verdict != CP_GUARD_ROLL_BACK || cp_trainer_roll_back(t, status) ? CP_TRAINING_DONE : CP_TRAINING_STOPPED;
+}
+
+/* The state becomes the checkpoint, unless steps were left out shortly before: then the older one stays the last good state. */
+static cp_training keep(cp_trainer *t, cp_status *status) {
+    bool finite = true;
+    if (!cp_guard_steady(&t->guard) && t->step < t->config.steps) return CP_TRAINING_DONE;
+    if (!measure(t, &finite, status)) return CP_TRAINING_STOPPED;
+    if (!finite) return obey(t, cp_guard_judge_outputs(&t->guard, t->step), status);
+    return cp_trainer_save(t, status) ? CP_TRAINING_DONE : CP_TRAINING_STOPPED;
+}
+
+static cp_training advance(cp_trainer *t, cp_status *status) {
+    cp_guard_verdict verdict = cp_trainer_step(t);
+    if (verdict != CP_GUARD_FINE) return obey(t, verdict, status);
+    show(t);
+    return t->step % t->config.every == 0 || t->step >= t->config.steps ? keep(t, status) : CP_TRAINING_DONE;
+}
+
+static bool finish(cp_trainer *t, cp_status *status) {
+    cp_ema_swap(t->ema);
+    bool fine = cp_trainer_save_model(t, CP_TRAINER_END, status) && cp_trainer_save_chains(t, status);
+    cp_ema_swap(t->ema);
+    return fine;
+}
+
+/* Not after a step that was left out: then there are more until one is fine, or the guard has spoken. */
+static bool is_over(const cp_trainer *t) {
+    return t->step >= t->config.steps && cp_guard_calm(&t->guard);
+}
+
+cp_training cp_trainer_run(cp_trainer *t, cp_status *status) {
+    cp_training end = cp_trainer_load(t, status) ? CP_TRAINING_DONE : CP_TRAINING_STOPPED;
+    t->progress =
+        (cp_progress){.label = "training", .unit = "steps", .total = t->config.steps, .skipped = t->step, .quiet = t->run->quiet};
+    if (end == CP_TRAINING_DONE && t->step == 0 && !cp_trainer_save(t, status)) end = CP_TRAINING_STOPPED;
+    cp_progress_start(&t->progress);
+    while (end == CP_TRAINING_DONE && !is_over(t)) end = cp_run_goes_on(t->run) ? advance(t, status) : CP_TRAINING_STOPPED;
+    cp_progress_end(&t->progress);
+    return end == CP_TRAINING_DONE && !finish(t, status) ? CP_TRAINING_STOPPED : end;
+}
+
+const cp_trainer_config *cp_trainer_settings(const cp_trainer *t) {
+    return &t->config;
+}
+
+const cp_guard *cp_trainer_guard(const cp_trainer *t) {
+    return &t->guard;
+}
+
+const double *cp_trainer_traces(const cp_trainer *t, int *rows) {
+    *rows = (int)t->trace_count;
+    return t->traces;
+}
+
+int64_t cp_trainer_selected(const cp_trainer *t, double *scaled_nll) {
+    *scaled_nll = t->selected_nll;
+    return t->selected;
+}
+
+const cp_model *cp_trainer_model(const cp_trainer *t) {
+    return t->model;
+}
+
+cp_replay *cp_trainer_replay(const cp_trainer *t) {
+    return t->replay;
+}

@@ -1,0 +1,97 @@
+/* A training of one model on images: everything that changes from step to step, and what holds it together.
+ *
+ *     cp_trainer *t = cp_trainer_new(&config, images, drawn, drawn_count, run, folder, &status);
+ *     cp_training end = cp_trainer_run(t, &status);
+ *     cp_trainer_free(t);
+ *
+ * A step: a labeled batch, augmented; for an energy model also an unlabeled batch and chains from the replay buffer, walked by SGLD;
+ * the objective's gradient; the guard's verdict; Adam; the average of the weights.
+ *
+ * Every `every` steps the averaged weights are measured on the validation split, and the state becomes the checkpoint: the last good
+ * state, from which the run goes on when it was ended, and to which the guard rolls back. All of it is a function of the settings:
+ * ended at any moment and started again, a training ends in the same bytes.
+ *
+ * Files in the run's folder: checkpoint.safetensors; selected.safetensors, the averaged weights with the least validation NLL after
+ * temperature scaling; end.safetensors, those at the end; chains.safetensors, where chains start and the replay buffer at the end. */
+#ifndef CP_EXPERIMENTS_TRAINER_H
+#define CP_EXPERIMENTS_TRAINER_H
+
+#include "experiments/kit/data/augment.h"
+#include "experiments/kit/data/images.h"
+#include "experiments/kit/run/run.h"
+#include "experiments/kit/train/guard.h"
+#include "experiments/kit/train/objective.h"
+#include "optim/sgld.h"
+
+#define CP_TRAINER_CHECKPOINT "checkpoint.safetensors"
+#define CP_TRAINER_SELECTED "selected.safetensors"
+#define CP_TRAINER_END "end.safetensors"
+#define CP_TRAINER_CHAINS "chains.safetensors"
+
+typedef enum cp_inject { CP_INJECT_NONE, CP_INJECT_WEIGHTS, CP_INJECT_GRADIENTS, CP_INJECT_CHAINS } cp_inject;
+
+typedef struct cp_trainer_config {
+    cp_model_config model;
+    uint64_t        seed;
+    int64_t         steps, every;
+    cp_schedule     schedule;
+    double          weight_decay, clip, average; /* clip: norm of the gradients; 0: none. average: decay of the weights' average */
+    int             batch, unlabeled, chains;    /* of a step */
+    cp_augment      augment;
+    cp_objective    objective;
+    int             slope_every; /* steps from one gradient penalty to the next, which then weighs as much more */
+    cp_sgld_config  sgld;
+    int             buffer;
+    double          fresh;
+    bool            gaussian_start; /* chains start from the Gaussian of the training pixels; false: uniform noise */
+    double          restart_above;  /* chains that end so much above the data's energy start afresh; 0: none */
+    cp_guard        guard;          /* its settings */
+    cp_inject       inject;         /* a fault, once, to see the guard at work ... */
+    int64_t         inject_at;      /* ... at this step */
+} cp_trainer_config;
+
+/* What is measured at every `every` steps: means over the steps since the last time, then validation figures. */
+typedef enum cp_trace {
+    CP_TRACE_STEP,
+    CP_TRACE_RATE,
+    CP_TRACE_LOSS,
+    CP_TRACE_CROSS_ENTROPY,
+    CP_TRACE_GAP,
+    CP_TRACE_SLOPE_DATA,
+    CP_TRACE_SLOPE_SAMPLES,
+    CP_TRACE_PENALTY,
+    CP_TRACE_GRADIENT,
+    CP_TRACE_RESTARTED, /* share of chains */
+    CP_TRACE_ACCURACY,  /* of the validation split, percent */
+    CP_TRACE_ECE,       /* percent */
+    CP_TRACE_NLL,
+    CP_TRACE_SCALED_NLL, /* after temperature scaling: what selection goes by */
+    CP_TRACE_TEMPERATURE,
+    CP_TRACES
+} cp_trace;
+extern const char *const cp_trace_names[CP_TRACES]; /* "step", "rate", "loss", ... */
+
+typedef enum cp_training { CP_TRAINING_STOPPED, CP_TRAINING_DONE, CP_TRAINING_DIVERGED } cp_training;
+
+typedef struct cp_trainer cp_trainer;
+
+/* `drawn` are the labeled rows of the training split. The images, the rows and the run must outlive the trainer. NULL with a message.
+ * Files are in `folder`, which exists. */
+cp_trainer *cp_trainer_new(const cp_trainer_config *config, const cp_images *images, const int *drawn, int drawn_count, cp_run *run,
+                           const char *folder, cp_status *status);
+void        cp_trainer_free(cp_trainer *trainer); /* NULL is fine */
+
+/* Goes on from the folder's checkpoint, if there is one, to the end. Stopped: by Ctrl-C, or with a message. */
+cp_training cp_trainer_run(cp_trainer *trainer, cp_status *status);
+
+/* ---- afterwards ---- */
+
+const cp_trainer_config *cp_trainer_settings(const cp_trainer *trainer);
+
+const cp_guard *cp_trainer_guard(const cp_trainer *trainer);
+const double   *cp_trainer_traces(const cp_trainer *trainer, int *rows); /* (rows, CP_TRACES) */
+int64_t         cp_trainer_selected(const cp_trainer *trainer, double *scaled_nll);
+const cp_model *cp_trainer_model(const cp_trainer *trainer);
+cp_replay      *cp_trainer_replay(const cp_trainer *trainer); /* NULL without chains */
+
+#endif

@@ -1,0 +1,62 @@
+/* What the files of the trainer share: trainer.c runs it, trainer_step.c makes a step, trainer_state.c saves and restores. */
+#ifndef CP_EXPERIMENTS_TRAINER_PARTS_H
+#define CP_EXPERIMENTS_TRAINER_PARTS_H
+
+#include "experiments/kit/data/batches.h"
+#include "experiments/kit/run/progress.h"
+#include "experiments/kit/train/trainer.h"
+
+struct cp_trainer {
+    cp_trainer_config  config;
+    const cp_images   *images;
+    cp_run            *run;
+    char               folder[1024];
+    bool               generative;
+    cp_model          *model;
+    cp_optim          *adam;
+    cp_ema            *ema;
+    cp_class_gaussian *gaussian; /* of the chains' start, or NULL */
+    cp_replay         *replay;   /* NULL: softmax */
+    cp_batches        *labeled, *unlabeled;
+    cp_tape           *tape;
+    cp_tensor         *labeled_x, *unlabeled_x, *samples; /* (batch, H, W, C) each */
+    int               *entries, *sample_labels;           /* (chains) */
+    bool              *stuck, *drop;
+    cp_rng             chain_noise;
+
+    /* State, saved with the objects above. */
+    int64_t  step;
+    double   rate_scale; /* halved by every rollback */
+    int64_t  injected;   /* 1: the fault has been made */
+    cp_guard guard;
+    double  *traces; /* (trace_room, CP_TRACES) */
+    int      trace_room;
+    int64_t  trace_count;
+    int64_t  selected; /* the step; 0: none yet */
+    double   selected_nll;
+
+    double  sums[CP_TRACES]; /* of the steps since the last measurement */
+    int64_t summed, summed_slopes;
+
+    cp_progress progress;
+};
+
+/* Makes a step, or leaves one out; t->step goes on in both cases. */
+cp_guard_verdict cp_trainer_step(cp_trainer *t);
+
+bool cp_trainer_save(cp_trainer *t, cp_status *status);
+bool cp_trainer_load(cp_trainer *t, cp_status *status); /* true also when there is none: the training begins */
+
+/* To the last good state, with half the rate and fresh chains, which is then the checkpoint. */
+bool cp_trainer_roll_back(cp_trainer *t, cp_status *status);
+
+/* The model's weights as they are now, as a file in the folder. */
+bool cp_trainer_save_model(cp_trainer *t, const char *name, cp_status *status);
+bool cp_trainer_save_chains(cp_trainer *t, cp_status *status);
+
+typedef struct cp_trainer_path {
+    char s[1100];
+} cp_trainer_path;
+cp_trainer_path cp_trainer_file(const cp_trainer *t, const char *name);
+
+#endif

@@ -1,0 +1,102 @@
+/* Saving and restoring a training. */
+#include "experiments/kit/train/trainer_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+cp_trainer_path cp_trainer_file(const cp_trainer *t, const char *name) {
+    cp_trainer_path path;
+    snprintf(path.s, sizeof path.s, "%s/%s", t->folder, name);
+    return path;
+}
+
+static bool trainer_walk(void *object, int i, cp_state *state) {
+    cp_trainer *t = object;
+    switch (i) {
+    case 0: *state = cp_state_integer("step", &t->step); return true;
+    case 1: *state = cp_state_array("", "rate_scale", CP_F64, CP_SCALAR, &t->rate_scale); return true;
+    case 2: *state = cp_state_integer("injected", &t->injected); return true;
+    case 3: *state = cp_state_array("", "traces", CP_F64, CP_SHAPE(t->trace_room, CP_TRACES), t->traces); return true;
+    case 4: *state = cp_state_within(cp_state_integer("trace_count", &t->trace_count), 0, t->trace_room); return true;
+    case 5: *state = cp_state_integer("selected", &t->selected); return true;
+    case 6: *state = cp_state_array("", "selected_nll", CP_F64, CP_SCALAR, &t->selected_nll); return true;
+    }
+    return false;
+}
+
+enum { PARTS = 8 };
+
+static cp_checkpoint checkpoint_of(cp_trainer *t, cp_checkpoint_part *parts) {
+    int n = 0;
+    parts[n++] = (cp_checkpoint_part){.name = "trainer", .object = t, .walk = trainer_walk};
+    parts[n++] = cp_part_optim(t->adam);
+    parts[n++] = cp_part_ema(t->ema);
+    parts[n++] = cp_part_guard(&t->guard);
+    parts[n++] = cp_part_batches("labeled", t->labeled);
+    if (t->generative) {
+        parts[n++] = cp_part_batches("unlabeled", t->unlabeled);
+        parts[n++] = cp_part_replay(t->replay);
+        parts[n++] = cp_part_rng("chain_noise", &t->chain_noise);
+    }
+    return (cp_checkpoint){.model = t->model, .parts = parts, .part_count = n};
+}
+
+/* Which images a checkpoint was trained on. */
+static const char *data_mark(const cp_trainer *t) {
+    return t->images->md5[0] ? t->images->md5 : t->images->name;
+}
+
+bool cp_trainer_save(cp_trainer *t, cp_status *status) {
+    cp_checkpoint_part parts[PARTS];
+    cp_checkpoint      all = checkpoint_of(t, parts);
+    all.metadata = &(cp_checkpoint_pair){"data", data_mark(t)};
+    all.metadata_count = 1;
+    return cp_checkpoint_save(&all, cp_trainer_file(t, CP_TRAINER_CHECKPOINT).s, status);
+}
+
+static bool is_of_these_images(const cp_trainer *t, const char *path, cp_status *why) {
+    char *mark = cp_checkpoint_metadata(path, "data", why);
+    bool  same = mark && strcmp(mark, data_mark(t)) == 0;
+    if (mark && !same) cp_fail(why, "%.300s is of a training on other images: the data file has changed since", path);
+    free(mark);
+    return same;
+}
+
+static bool load(cp_trainer *t, cp_status *why) {
+    cp_checkpoint_part parts[PARTS];
+    cp_checkpoint      all = checkpoint_of(t, parts);
+    cp_trainer_path    path = cp_trainer_file(t, CP_TRAINER_CHECKPOINT);
+    return is_of_these_images(t, path.s, why) && cp_checkpoint_load(&all, path.s, why);
+}
+
+bool cp_trainer_load(cp_trainer *t, cp_status *status) {
+    cp_status why = {0};
+    if (load(t, &why) || why.kind == CP_STATUS_MISSING) return true;
+    return cp_fail(status, "%s; remove the folder to begin anew", why.message);
+}
+
+bool cp_trainer_roll_back(cp_trainer *t, cp_status *status) {
+    cp_guard *guard = malloc(sizeof *guard);
+    int64_t   injected = t->injected;
+    if (!guard) return cp_fail(status, "not enough memory to roll back");
+    *guard = t->guard;
+    bool fine = load(t, status);
+    cp_guard_return(&t->guard, guard);
+    t->injected = injected;
+    free(guard);
+    t->rate_scale /= 2;
+    if (t->replay) cp_replay_clear(t->replay);
+    memset(t->sums, 0, sizeof t->sums);
+    t->summed = t->summed_slopes = 0;
+    return fine && cp_trainer_save(t, status);
+}
+
+bool cp_trainer_save_model(cp_trainer *t, const char *name, cp_status *status) {
+    return cp_model_save(t->model, cp_trainer_file(t, name).s, status);
+}
+
+bool cp_trainer_save_chains(cp_trainer *t, cp_status *status) {
+    cp_checkpoint_part parts[] = {cp_part_replay(t->replay), cp_part_class_gaussian(t->gaussian)};
+    cp_checkpoint      all = {.parts = parts, .part_count = t->gaussian ? 2 : 1};
+    return !t->replay || cp_checkpoint_save(&all, cp_trainer_file(t, CP_TRAINER_CHAINS).s, status);
+}

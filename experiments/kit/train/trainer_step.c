@@ -1,0 +1,135 @@
+/* One step of a training. */
+#include "experiments/kit/train/trainer_parts.h"
+
+#include "ops/ops.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool all_finite(const cp_params *params) {
+    double doubt = 0;
+    for (int p = 0; p < params->count; p++) {
+        const cp_tensor *value = params->at[p].value;
+        for (size_t i = 0; i < value->size; i++) doubt += (double)(value->data[i] - value->data[i]);
+    }
+    return doubt == 0;
+}
+
+static bool injects(cp_trainer *t, cp_inject what) {
+    if (t->config.inject != what || t->step != t->config.inject_at || t->injected) return false;
+    t->injected = 1;
+    return true;
+}
+
+static cp_batch read_labeled(cp_trainer *t) {
+    cp_batch batch = cp_batches_next((cp_tape *)NULL, t->labeled);
+    cp_split_read(t->labeled->split, batch.rows, batch.count, t->labeled_x->data);
+    cp_augment_images(&t->config.augment, t->labeled_x, t->config.seed, batch.step);
+    return batch;
+}
+
+/* Chains of a class each, whichever entry they are in. */
+static void name_chains(cp_trainer *t) {
+    for (int i = 0; i < t->config.chains; i++) t->sample_labels[i] = t->entries[i] % t->images->classes;
+}
+
+static void draw_samples(cp_trainer *t, cp_sgld_report *report) {
+    cp_model_target target = {.model = t->model};
+    cp_sgld_config  sgld = t->config.sgld;
+    cp_replay_draw(t->replay, &t->chain_noise, NULL, t->samples, t->entries, NULL);
+    name_chains(t);
+    if (t->config.objective.conditional) target.labels = (cp_labels){t->sample_labels, t->config.chains};
+    if (injects(t, CP_INJECT_CHAINS)) memset(t->samples->data, 0xff, t->samples->size * sizeof *t->samples->data);
+    sgld.stuck = t->stuck;
+    cp_sgld_run(t->tape, cp_model_energy_of, &target, t->samples, &sgld, &t->chain_noise, report);
+}
+
+/* Marks the chains that cannot move or end far above the data; returns their share. */
+static double find_lost(cp_trainer *t, const cp_objective_terms *terms) {
+    const cp_real *energies = terms->sample_energies ? terms->sample_energies->data : NULL;
+    int            lost = 0;
+    for (int i = 0; i < t->config.chains; i++) {
+        bool above = t->config.restart_above > 0 && energies && !((double)energies[i] <= terms->data + t->config.restart_above);
+        lost += t->drop[i] = t->stuck[i] || above;
+    }
+    return (double)lost / t->config.chains;
+}
+
+/* Lost chains start afresh the next time, and all of them do after a step that is left out. */
+static void return_samples(cp_trainer *t, bool fine) {
+    for (int i = 0; i < t->config.chains && !fine; i++) t->drop[i] = true;
+    cp_replay_return(t->replay, t->entries, t->samples, t->drop);
+}
+
+static void sum_up(cp_trainer *t, const cp_objective_terms *terms, double gradient) {
+    t->sums[CP_TRACE_LOSS] += terms->loss;
+    t->sums[CP_TRACE_CROSS_ENTROPY] += terms->cross_entropy;
+    t->sums[CP_TRACE_GAP] += terms->gap;
+    if (!isnan(terms->slope_data)) {
+        t->sums[CP_TRACE_SLOPE_DATA] += terms->slope_data;
+        t->sums[CP_TRACE_SLOPE_SAMPLES] += terms->slope_samples;
+        t->summed_slopes++;
+    }
+    t->sums[CP_TRACE_PENALTY] += terms->penalty;
+    t->sums[CP_TRACE_GRADIENT] += gradient;
+    t->summed++;
+}
+
+/* The gradient's norm, clipped; NaN when the loss has none. */
+static double differentiate(cp_trainer *t, cp_tensor *loss) {
+    if (!loss || !cp_backward(t->tape, loss, t->model->params)) return NAN;
+    if (injects(t, CP_INJECT_GRADIENTS)) t->model->params->at[0].grad->data[0] = (cp_real)NAN;
+    return cp_grads_clip(t->model->params, t->config.clip > 0 ? t->config.clip : INFINITY);
+}
+
+static void update(cp_trainer *t) {
+    cp_optim_rate_set(t->adam, t->rate_scale * cp_schedule_rate(&t->config.schedule, t->step));
+    cp_optim_step(t->adam);
+    cp_ema_update(t->ema);
+}
+
+static cp_guard_verdict judge(cp_trainer *t, const double *seen) {
+    return cp_guard_judge(&t->guard, t->step, seen);
+}
+
+cp_guard_verdict cp_trainer_step(cp_trainer *t) {
+    double             seen[CP_GUARD_SIGNS] = {[CP_GUARD_GAP] = NAN, [CP_GUARD_SLOPE] = NAN, [CP_GUARD_CHAINS] = NAN};
+    cp_objective_terms terms;
+    cp_sgld_report     report = {0};
+    if (injects(t, CP_INJECT_WEIGHTS)) t->model->params->at[0].value->data[0] = (cp_real)NAN;
+    seen[CP_GUARD_WEIGHTS] = !all_finite(t->model->params);
+    if (seen[CP_GUARD_WEIGHTS] > 0) return judge(t, seen);
+
+    cp_batch           labeled = read_labeled(t);
+    cp_objective_batch batch = {.labeled = t->labeled_x, .labels = labeled.labels};
+    if (t->generative) {
+        cp_batch unlabeled = cp_batches_next((cp_tape *)NULL, t->unlabeled);
+        cp_split_read(t->unlabeled->split, unlabeled.rows, unlabeled.count, t->unlabeled_x->data);
+        draw_samples(t, &report);
+        batch.unlabeled = t->unlabeled_x;
+        batch.samples = t->samples;
+        batch.sample_labels = (cp_labels){t->sample_labels, t->config.chains};
+    }
+    cp_objective objective = t->config.objective;
+    objective.slope *= t->step % t->config.slope_every == 0 ? t->config.slope_every : 0;
+    cp_tensor *loss = cp_objective_loss(t->tape, &objective, t->model, &batch, &terms);
+    double     gradient = differentiate(t, loss);
+    seen[CP_GUARD_LOSS] = terms.loss;
+    seen[CP_GUARD_GRADIENT] = gradient;
+    if (t->generative) {
+        seen[CP_GUARD_CHAINS] = find_lost(t, &terms);
+        seen[CP_GUARD_GAP] = terms.gap;
+        seen[CP_GUARD_SLOPE] = report.gradient_norm * report.gradient_norm; /* known at every step, penalized or not */
+    }
+    cp_guard_verdict verdict = judge(t, seen);
+    if (verdict == CP_GUARD_FINE) {
+        update(t);
+        sum_up(t, &terms, gradient);
+        if (t->generative) t->sums[CP_TRACE_RESTARTED] += seen[CP_GUARD_CHAINS];
+    }
+    if (t->generative) return_samples(t, verdict == CP_GUARD_FINE);
+    cp_grads_clear(t->model->params);
+    cp_tape_reset(t->tape);
+    t->step++;
+    return verdict;
+}

@@ -1,0 +1,36 @@
+/* Patients: whose scan a scan is, and a split that keeps all of a patient together. */
+#ifndef CP_KIT_PATIENTS_H
+#define CP_KIT_PATIENTS_H
+
+#include "core/error.h"
+#include "experiments/kit/data/images.h"
+
+/* How many characters of a scan's name are the patient's. Scans of one patient that were made at different times have
+ *
+ *   BraTS-GLI-00000-000     letters, digits, digits behind "BraTS-": all but the last part        BraTS-GLI-00000
+ *   TCGA_CS_4941_19960909   eight digits behind "TCGA" and two parts, by '_' or '-': the date     TCGA_CS_4941
+ *   brats_2013_pat0001_1    "_pat" and digits, '_', digits at the end: all but the last part      brats_2013_pat0001
+ *   Brats18_TCIA01_131_1    "Brats17", 18 or 19, two parts, '_', digits at the end: all but the last part   Brats18_TCIA01_131
+ *   sub-01_ses-1            "sub-" and letters or digits: that part                               sub-01
+ *   anything else           the whole name is one patient's
+ *
+ * where the words may be in upper or lower case. */
+size_t cp_patient_length(const char *scan);
+
+/* Whose scans they are, from a file of lines SCAN,PATIENT. Blank lines are passed over, and blanks and quotes around the two; a first line
+ * that ends in ",patient" is a heading. NULL, with the line, when one has no two parts or names a scan again with another patient. */
+typedef struct cp_patient_list cp_patient_list;
+cp_patient_list               *cp_patient_list_read(const char *path, cp_status *status);
+const char *cp_patient_listed(const cp_patient_list *list, const char *scan); /* NULL when it is not there, or list is NULL */
+void        cp_patient_list_free(cp_patient_list *list);                      /* NULL is fine */
+
+/* How many of `patients` go to train, val and test: by the shares, rounded by largest remainder, the earlier first; a split
+ * that would be empty takes one from the largest. Shares of 70, 10 and 20 make 154/22/44 of 220 and 4/1/1 of 6. False for fewer
+ * than three patients. */
+bool cp_patients_counts(int patients, const int shares[CP_IMAGES_SPLITS], int counts[CP_IMAGES_SPLITS], cp_status *status);
+
+/* The split of each of `patients` into `splits`: the first in an order drawn from the random stream "patients" of the seed are
+ * train, then come val and test. False for fewer than three patients, and when there is no memory. */
+bool cp_patients_split(int patients, const int shares[CP_IMAGES_SPLITS], uint64_t seed, int *splits, cp_status *status);
+
+#endif

@@ -1,0 +1,76 @@
+/* What the files of `couplet study` share: image_study.c is the command, image_study_plan.c reads what is asked for,
+ * image_study_tables.c, image_study_figures.c and image_study_samples.c tell what was found. */
+#ifndef CP_EXPERIMENTS_IMAGE_STUDY_H
+#define CP_EXPERIMENTS_IMAGE_STUDY_H
+
+#include "experiments/kit/data/images.h"
+#include "experiments/kit/run/study.h"
+
+/* ---- what is asked for ---- */
+
+typedef struct cp_study_set {
+    const char *path;
+    char        name[64], title[96]; /* "bloodmnist_rebuilt", "Blood (rebuilt)" */
+    char        md5[33];
+    bool        missing; /* the file is not there, or damaged; its results may be there nevertheless */
+    bool        shares_title;
+} cp_study_set;
+
+typedef struct cp_study_case {
+    const struct cp_image_study *study;
+    const cp_study_set          *set;
+    int64_t                      labels;
+    const char                  *method, *value; /* value: of the sweep; "": there is none, or the method does not read it */
+    char                         name[160];
+} cp_study_case;
+
+typedef struct cp_image_study {
+    const cp_options *options;
+    cp_study_set     *sets; /* in the order of the command line, without those that have nothing to tell */
+    int               set_count, left_out;
+    int64_t          *labels, *seeds;
+    int               label_count, seed_count;
+    cp_words          methods, values; /* values: one that is "" when nothing is swept */
+    char              swept[40];       /* the option, or "" */
+    const char       *split;           /* of the tables: "test" or "validation" */
+    cp_study_case    *of;
+    cp_case          *cases; /* by set, labels, value and method, the last fastest */
+    int               case_count;
+    cp_measure       *measures; /* all; those that are not of the split are aside */
+    cp_study         *study;
+} cp_image_study;
+
+/* Reads and checks it all; an exit code, and what is wrong has been told. */
+int  cp_image_study_plan(cp_image_study *s, const cp_options *options);
+void cp_image_study_free(cp_image_study *s);
+
+int cp_image_study_case(const cp_image_study *s, const cp_study_set *set, int64_t labels, const char *value, const char *method);
+
+/* The options of train that were given, which all trials share. */
+void cp_image_study_settings(const cp_image_study *s, cp_words *words);
+
+/* Behind `couplet train`, for a trial; and the numbers of its result. */
+void cp_image_study_words(const cp_trial *trial, cp_words *words);
+void cp_image_study_read(cp_trial *trial, const cp_json *result);
+
+/* ---- what was found ---- */
+
+cp_measure *cp_image_study_measures(const char *split); /* to be freed; NULL: not enough memory */
+
+/* The measure of the study's split: "test_end_accuracy". */
+typedef struct cp_measure_name {
+    char s[48];
+} cp_measure_name;
+cp_measure_name cp_image_study_measure(const cp_image_study *s, const char *view, const char *metric);
+
+/* Two-sided sign test: the probability that of wins + losses fair coins at most the smaller or at least the larger number
+ * would be heads. 1 when there are none. Ties count as neither. */
+double cp_sign_test(int wins, int losses);
+
+cp_json *cp_image_study_result(const cp_image_study *s, int of_case, int repeat); /* to be freed; NULL: there is none */
+
+bool cp_image_study_tell(cp_image_study *s, cp_status *status); /* tables, as files too */
+bool cp_image_study_draw(cp_image_study *s);                    /* figures */
+void cp_image_study_sample(cp_image_study *s);                  /* pictures of samples, a run of `couplet generate` each */
+
+#endif

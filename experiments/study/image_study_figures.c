@@ -1,0 +1,197 @@
+/* couplet study: box plots, reliability diagrams over all seeds, the sweep. */
+#include "experiments/study/image_study.h"
+
+#include "experiments/kit/metrics/metrics.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what a picture says of itself ---- */
+
+typedef struct heading {
+    char s[240];
+} heading;
+
+/* "Accuracy ...: end of training, test split, 3 runs a box", or "2 to 3 runs a box (1 diverged)". */
+static heading heading_of(const cp_image_study *s, const char *what, const char *mark) {
+    int     least = s->seed_count, most = 0, lost = 0;
+    heading text;
+    char    range[24] = "", diverged[40] = "";
+    for (int i = 0; i < s->case_count; i++) {
+        int runs = -cp_trials_diverged(s->study->trials, i);
+        lost -= runs;
+        for (int r = 0; r < s->seed_count; r++) runs += cp_trials_made(s->study->trials, i, r);
+        least = runs < least ? runs : least, most = runs > most ? runs : most;
+    }
+    if (least < most) snprintf(range, sizeof range, "%d to ", least);
+    if (lost) snprintf(diverged, sizeof diverged, " (%d diverged)", lost);
+    snprintf(text.s, sizeof text.s, "%s: end of training, %s split, %s%d run%s a %s%s", what, s->split, range, most,
+             most == 1 ? "" : "s", mark, diverged);
+    return text;
+}
+
+/* The same in all figures, whatever methods there are. */
+static int color_of(const char *method) {
+    return strcmp(method, "softmax") == 0 ? 0 : strcmp(method, "hybrid") == 0 ? 1 : 2;
+}
+
+/* ---- boxes: by method and number of labels ---- */
+
+static void draw_boxes_of(const cp_image_study *s, cp_figure *figure, int set, const char *metric, const char *title) {
+    cp_words names = {0};
+    for (int l = 0; l < s->label_count; l++) cp_words_add(&names, "%lld", (long long)s->labels[l]);
+    cp_panel *panel = cp_figure_panel(figure, (cp_panel_config){.title = s->sets[set].title,
+                                                                .x_label = "labels a class",
+                                                                .y_label = title,
+                                                                .x_names = (const char *const *)names.at,
+                                                                .x_name_count = names.count});
+    for (int l = 0; l < s->label_count; l++)
+        for (int m = 0; m < s->methods.count; m++) {
+            const double *each =
+                cp_trials_each(s->study->trials, cp_image_study_case(s, &s->sets[set], s->labels[l], "", s->methods.at[m]),
+                               cp_image_study_measure(s, "end", metric).s);
+            cp_panel_box(panel, (cp_style){.color = color_of(s->methods.at[m]), .label = s->methods.at[m]}, l, s->seed_count, each,
+                         m, s->methods.count);
+        }
+    if (names.failed) cp_fail(&s->study->run->status, "not enough memory for a figure");
+    cp_words_free(&names);
+}
+
+static bool draw_boxes(cp_image_study *s) {
+    heading    title = heading_of(s, "Accuracy and calibration", "box");
+    cp_figure *figure = cp_figure_new((cp_figure_config){.title = title.s, .columns = 2});
+    cp_figure_caption(
+        figure,
+        "Weights at the end of training on the %s split, %d seed%s: median, quartiles, whiskers to the last value within "
+        "1.5 boxes, points beyond. Runs that diverged are left out.",
+        s->split, s->seed_count, s->seed_count == 1 ? "" : "s");
+    for (int i = 0; i < s->set_count; i++) {
+        draw_boxes_of(s, figure, i, "accuracy", "accuracy, %");
+        draw_boxes_of(s, figure, i, "ece", "ECE, %");
+    }
+    return cp_study_draw(s->study, figure, "boxes");
+}
+
+/* ---- the sweep ---- */
+
+enum { MARKERS = CP_NO_MARK - CP_CIRCLE };
+
+static void draw_sweep_of(const cp_image_study *s, cp_figure *figure, int set, const char *metric, const char *title) {
+    int       n = s->values.count;
+    double   *x = malloc(3 * (size_t)n * sizeof *x); /* then means, then standard deviations */
+    cp_panel *panel = cp_figure_panel(figure, (cp_panel_config){.title = s->sets[set].title,
+                                                                .x_label = s->swept,
+                                                                .y_label = title,
+                                                                .x_names = (const char *const *)s->values.at,
+                                                                .x_name_count = n});
+    if (!x) cp_fail(&s->study->run->status, "not enough memory for a figure");
+    for (int l = 0; x && l < s->label_count; l++)
+        for (int m = 0; m < s->methods.count; m++) {
+            char label[80];
+            int  series = l * s->methods.count + m, all = s->label_count * s->methods.count;
+            snprintf(label, sizeof label, "%s, %lld label%s", s->methods.at[m], (long long)s->labels[l],
+                     s->labels[l] == 1 ? "" : "s");
+            for (int v = 0; v < n; v++) {
+                cp_mean_sd found = cp_trials_mean_sd(
+                    s->study->trials, cp_image_study_case(s, &s->sets[set], s->labels[l], s->values.at[v], s->methods.at[m]),
+                    cp_image_study_measure(s, "end", metric).s);
+                x[v] = v + fmin(0.06, 0.6 / all) * (series - 0.5 * (all - 1)); /* one error bar hides no other */
+                x[n + v] = found.mean, x[2 * n + v] = found.sd;
+            }
+            cp_style style = {.color = color_of(s->methods.at[m]),
+                              .marker = (cp_marker)(CP_CIRCLE + l % MARKERS),
+                              .dash = (cp_dash)(CP_SOLID + (l + l / MARKERS) % 4),
+                              .label = label};
+            cp_panel_line(panel, style, n, x, x + n, x + 2 * n);
+        }
+    free(x);
+}
+
+static bool draw_sweep(cp_image_study *s) {
+    char what[100];
+    snprintf(what, sizeof what, "Accuracy and ECE against %s", s->swept);
+    heading    title = heading_of(s, what, "point");
+    cp_figure *figure = cp_figure_new((cp_figure_config){.title = title.s, .columns = 2});
+    cp_figure_caption(
+        figure,
+        "Weights at the end of training on the %s split: the mean over %d seed%s, the bars are one standard deviation where there "
+        "are several runs. A method that does not read %s has a level line.",
+        s->split, s->seed_count, s->seed_count == 1 ? "" : "s", s->swept);
+    for (int i = 0; i < s->set_count; i++) {
+        draw_sweep_of(s, figure, i, "accuracy", "accuracy, %");
+        draw_sweep_of(s, figure, i, "ece", "ECE, %");
+    }
+    return cp_study_draw(s->study, figure, "sweep");
+}
+
+/* ---- reliability over all seeds ---- */
+
+typedef struct pool {
+    double count[CP_CALIBRATION_BINS], confidence[CP_CALIBRATION_BINS], accuracy[CP_CALIBRATION_BINS]; /* sums */
+    int    runs;
+} pool;
+
+static void pour(pool *p, const cp_json *bins) {
+    if (!bins) return; /* a run from before results had them */
+    p->runs++;
+    for (size_t b = 0; b < CP_CALIBRATION_BINS; b++) {
+        double count = cp_json_number(cp_json_at(cp_json_get(bins, "count"), b), 0);
+        if (!(count > 0)) continue;
+        p->count[b] += count;
+        p->confidence[b] += count * cp_json_number(cp_json_at(cp_json_get(bins, "confidence"), b), 0);
+        p->accuracy[b] += count * cp_json_number(cp_json_at(cp_json_get(bins, "accuracy"), b), 0);
+    }
+}
+
+static pool pool_case(const cp_image_study *s, int of_case) {
+    pool p = {0};
+    for (int r = 0; r < s->seed_count; r++) {
+        cp_json *result = cp_image_study_result(s, of_case, r);
+        pour(&p, cp_json_get(cp_json_get(cp_json_get(result, s->split), "end"), "bins"));
+        cp_json_free(result);
+    }
+    for (int b = 0; b < CP_CALIBRATION_BINS; b++) {
+        p.confidence[b] /= p.count[b]; /* NaN of an empty bin */
+        p.accuracy[b] /= p.count[b];
+    }
+    return p;
+}
+
+static bool draw_reliability(cp_image_study *s, int set) {
+    char title[160], name[80];
+    int  runs = 0;
+    snprintf(name, sizeof name, "reliability-%s", s->sets[set].name);
+    snprintf(title, sizeof title, "Reliability on the %s split: %s", s->split, s->sets[set].title);
+    cp_figure *figure = cp_figure_new((cp_figure_config){
+        .title = title,
+        .caption =
+            "Predictions of all seeds together, with the weights at the end of training: their accuracy in each of 15 bins of "
+            "confidence, and what lies between it and their mean confidence. Labels are counted by class. Where runs are missing "
+            "or diverged, the title says how many there are.",
+        .columns = s->methods.count,
+        .width = 240,
+        .height = 200});
+    for (int l = 0; l < s->label_count; l++)
+        for (int m = 0; m < s->methods.count; m++) {
+            pool p = pool_case(s, cp_image_study_case(s, &s->sets[set], s->labels[l], "", s->methods.at[m]));
+            char panel[100];
+            int  used = snprintf(panel, sizeof panel, "%s, %lld label%s", s->methods.at[m], (long long)s->labels[l],
+                                s->labels[l] == 1 ? "" : "s");
+            if (p.runs < s->seed_count)
+                snprintf(panel + used, sizeof panel - (size_t)used, ", %d of %d runs", p.runs, s->seed_count);
+            cp_panel_reliability(
+                cp_figure_panel(figure, (cp_panel_config){.title = panel, .x_label = "confidence", .y_label = "accuracy"}),
+                CP_CALIBRATION_BINS, p.confidence, p.accuracy);
+            runs += p.runs;
+        }
+    if (runs) return cp_study_draw(s->study, figure, name);
+    cp_figure_free(figure);
+    return true;
+}
+
+bool cp_image_study_draw(cp_image_study *s) {
+    bool fine = *s->swept ? draw_sweep(s) : draw_boxes(s);
+    for (int i = 0; fine && !*s->swept && i < s->set_count; i++) fine = draw_reliability(s, i);
+    return fine;
+}

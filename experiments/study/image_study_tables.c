@@ -1,0 +1,361 @@
+/* couplet study: the tables, and the same as text, CSV and LaTeX. */
+#include "experiments/study/image_study.h"
+#include "experiments/study/paper.h"
+#include "experiments/train/train.h"
+
+#include "core/io/file.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- measures: those of both splits, of three kinds of weights ---- */
+
+#define OF_VIEW(split, view)                                                                                                       \
+    {split "_" view "_accuracy", "accuracy, %", 2, false}, {split "_" view "_ece", "ECE, %", 2, false}, {                          \
+        split "_" view "_nll", "NLL", 3, false                                                                                     \
+    }
+#define BY_PATIENT(split, view)                                                                                                    \
+    { split "_" view "_patient_accuracy", "accuracy by patient, %", 2, true } /* NaN: none are known */
+#define OF_SPLIT(split) OF_VIEW(split, "end"), OF_VIEW(split, "selected"), OF_VIEW(split, "scaled")
+
+static const cp_measure all_measures[] = {
+    OF_SPLIT("test"),
+    OF_SPLIT("validation"),
+    {"selected_step", "selected step", 0, false},
+    {"temperature", "temperature", 2, false},
+    {"guard_events", "guard events", 1, false},
+    {"rollbacks", "rollbacks", 1, false},
+    BY_PATIENT("test", "end"),
+    BY_PATIENT("test", "selected"),
+    BY_PATIENT("validation", "end"),
+    BY_PATIENT("validation", "selected"),
+    {0},
+};
+
+cp_measure *cp_image_study_measures(const char *split) {
+    cp_measure *measures = malloc(sizeof all_measures);
+    if (measures) memcpy(measures, all_measures, sizeof all_measures);
+    for (cp_measure *m = measures; m && m->name; m++) m->aside = m->aside || strncmp(m->name, split, strlen(split)) != 0;
+    return measures;
+}
+
+cp_measure_name cp_image_study_measure(const cp_image_study *s, const char *view, const char *metric) {
+    cp_measure_name name;
+    snprintf(name.s, sizeof name.s, "%s_%s_%s", s->split, view, metric);
+    return name;
+}
+
+void cp_image_study_read(cp_trial *trial, const cp_json *result) {
+    const cp_study_case *c = trial->of->is;
+    const cp_json       *guard = cp_json_get(result, "guard");
+    const char          *md5 = cp_json_string(cp_json_get(cp_json_get(result, "data"), "md5"), "");
+    char                 split[16], view[16], metric[16];
+    if (!c->set->missing && strcmp(md5, c->set->md5) != 0) {
+        cp_fail(&trial->status, "its data were another file than this %s; give another --out, or remove the folder", c->set->name);
+        return;
+    }
+    for (const cp_measure *m = all_measures; m->name; m++)
+        if (sscanf(m->name, "%15[a-z]_%15[a-z]_%15[a-z]", split, view, metric) == 3) {
+            const cp_json *found = cp_json_get(cp_json_get(result, split), view);
+            cp_trial_put(trial, m->name,
+                         strcmp(metric, "patient") == 0
+                             ? cp_json_number(cp_json_get(cp_json_get(found, "by_patient"), "accuracy"), NAN)
+                             : cp_json_number(cp_json_get(found, metric), NAN));
+        }
+    cp_trial_put(trial, "selected_step", cp_json_number(cp_json_get(result, "selected_step"), NAN));
+    cp_trial_put(trial, "temperature", cp_json_number(cp_json_get(result, "temperature"), NAN));
+    cp_trial_put(trial, "guard_events", cp_json_number(cp_json_get(guard, "events"), NAN));
+    cp_trial_put(trial, "rollbacks", cp_json_number(cp_json_get(guard, "rollbacks"), NAN));
+}
+
+cp_json *cp_image_study_result(const cp_image_study *s, int of_case, int repeat) {
+    char path[1100];
+    snprintf(path, sizeof path, "%s/result.json", cp_study_run_folder(s->study, of_case, repeat).s);
+    return cp_trials_made(s->study->trials, of_case, repeat) ? cp_json_read(path, NULL) : NULL;
+}
+
+/* ---- the tables ---- */
+
+static void begin_row(const cp_image_study *s, cp_table *table, int i) {
+    const cp_study_case *c = &s->of[i];
+    cp_table_text(table, "%s", c->set->title);
+    cp_table_text(table, "%lld", (long long)c->labels);
+    cp_table_text(table, "%s", c->method);
+    if (*s->swept) cp_table_text(table, "%s", *c->value ? c->value : "-");
+}
+
+static cp_table *new_table(const cp_image_study *s) {
+    cp_table *table = cp_table_new(3, "set", "labels", "method");
+    if (*s->swept) cp_table_column(table, s->swept);
+    return table;
+}
+
+static void put_cell(const cp_image_study *s, cp_table *table, int i, const char *view, const char *metric) {
+    cp_trials_cell(s->study->trials, table, i, cp_image_study_measure(s, view, metric).s);
+}
+
+static const cp_paper_cell *paper_of(const cp_image_study *s, int i) {
+    const cp_study_case *c = &s->of[i];
+    return *s->swept || strcmp(s->split, "test") != 0 ? NULL : cp_paper_find(c->set->name, c->labels, c->method);
+}
+
+static void put_paper(cp_table *table, const cp_mean_sd *found) {
+    if (found)
+        cp_table_mean_sd(table, found->mean, found->sd, 2);
+    else
+        cp_table_text(table, "-");
+}
+
+static cp_table *main_table(const cp_image_study *s, bool paper) {
+    cp_table *t = new_table(s);
+    cp_table_column(t, "accuracy, % (end)");
+    if (paper) cp_table_column(t, "paper's");
+    cp_table_column(t, "ECE, % (end)");
+    if (paper) cp_table_column(t, "paper's");
+    cp_table_column(t, "accuracy, % (selected)");
+    cp_table_column(t, "ECE, % (selected)");
+    cp_table_column(t, "ECE, % (scaled)");
+    for (int i = 0; i < s->case_count; i++) {
+        const cp_paper_cell *theirs = paper_of(s, i);
+        begin_row(s, t, i);
+        put_cell(s, t, i, "end", "accuracy");
+        if (paper) put_paper(t, theirs ? &theirs->accuracy : NULL);
+        put_cell(s, t, i, "end", "ece");
+        if (paper) put_paper(t, theirs ? &theirs->ece : NULL);
+        put_cell(s, t, i, "selected", "accuracy");
+        put_cell(s, t, i, "selected", "ece");
+        put_cell(s, t, i, "scaled", "ece");
+    }
+    return t;
+}
+
+static cp_table *more_table(const cp_image_study *s) {
+    cp_table *t = new_table(s);
+    cp_table_column(t, "NLL (end)");
+    cp_table_column(t, "NLL (selected)");
+    cp_table_column(t, "NLL (scaled)");
+    cp_table_column(t, "temperature");
+    cp_table_column(t, "selected step");
+    cp_table_column(t, "guard events");
+    cp_table_column(t, "rollbacks");
+    for (int i = 0; i < s->case_count; i++) {
+        begin_row(s, t, i);
+        put_cell(s, t, i, "end", "nll");
+        put_cell(s, t, i, "selected", "nll");
+        put_cell(s, t, i, "scaled", "nll");
+        for (int k = 0; k < 4; k++)
+            cp_trials_cell(s->study->trials, t, i,
+                           (const char *[]){"temperature", "selected_step", "guard_events", "rollbacks"}[k]);
+    }
+    return t;
+}
+
+/* ---- differences ---- */
+
+double cp_sign_test(int wins, int losses) {
+    int    n = wins + losses, least = wins < losses ? wins : losses, halvings = n - 1;
+    double ways = 1, tail = 1; /* n over k, and its sum so far; times a power of two that keeps thousands of runs in range */
+    for (int k = 0; k < least; k++) {
+        ways *= (double)(n - k) / (k + 1);
+        tail += ways;
+        if (tail > 0x1p500) ways = ldexp(ways, -500), tail = ldexp(tail, -500), halvings -= 500;
+    }
+    return fmin(1, ldexp(tail, -halvings));
+}
+
+/* "+3.50 (9 of 10, p 0.021)": the mean over seeds, in how many it is better, and the sign test. */
+static void put_difference(const cp_image_study *s, cp_table *table, int i, int base, const char *view, const char *metric) {
+    const cp_trials *trials = s->study->trials;
+    cp_measure_name  measure = cp_image_study_measure(s, view, metric);
+    const double    *a = cp_trials_each(trials, i, measure.s), *b = cp_trials_each(trials, base, measure.s);
+    bool             more_is_better = strcmp(metric, "accuracy") == 0;
+    double           sum = 0;
+    int              n = 0, wins = 0, losses = 0;
+    for (int r = 0; r < s->seed_count; r++) {
+        if (!isfinite(a[r]) || !isfinite(b[r])) continue;
+        double gain = more_is_better ? a[r] - b[r] : b[r] - a[r];
+        sum += a[r] - b[r], n++;
+        wins += gain > 0, losses += gain < 0;
+    }
+    if (cp_trials_diverged(trials, i) || cp_trials_diverged(trials, base))
+        cp_table_text(table, "diverged");
+    else if (!n)
+        cp_table_text(table, "-");
+    else
+        cp_table_text(table, "%+.2f (%d of %d, p %.2g)", sum / n, wins, n, cp_sign_test(wins, losses));
+}
+
+/* NULL when softmax is not among several methods. */
+static cp_table *difference_table(const cp_image_study *s) {
+    bool softmax = false;
+    for (int m = 0; m < s->methods.count; m++) softmax = softmax || strcmp(s->methods.at[m], "softmax") == 0;
+    if (!softmax || s->methods.count < 2) return NULL;
+    cp_table *t = new_table(s);
+    cp_table_column(t, "accuracy - softmax's (end)");
+    cp_table_column(t, "ECE - softmax's (end)");
+    cp_table_column(t, "accuracy - softmax's (selected)");
+    cp_table_column(t, "ECE - softmax's (scaled)");
+    for (int i = 0; i < s->case_count; i++) {
+        const cp_study_case *c = &s->of[i];
+        int                  of_base = cp_image_study_case(s, c->set, c->labels, c->value, "softmax");
+        if (of_base < 0 || i == of_base) continue; /* where softmax has other cases, there is none to compare with */
+        begin_row(s, t, i);
+        put_difference(s, t, i, of_base, "end", "accuracy");
+        put_difference(s, t, i, of_base, "end", "ece");
+        put_difference(s, t, i, of_base, "selected", "accuracy");
+        put_difference(s, t, i, of_base, "scaled", "ece");
+    }
+    return t;
+}
+
+/* ---- files ---- */
+
+typedef struct telling {
+    const cp_image_study *study;
+    cp_table             *tables[3]; /* the main one, differences or NULL, more */
+} telling;
+
+static void put_number(FILE *file, double value) {
+    if (isfinite(value))
+        fprintf(file, ",%.9g", value);
+    else
+        fputc(',', file);
+}
+
+static void put_value(const cp_image_study *s, const cp_study_case *c, FILE *file) {
+    if (!*s->swept) return;
+    cp_csv_text(file, c->value);
+    fputc(',', file);
+}
+
+/* One line a run. */
+static void write_runs(const telling *t, FILE *file) {
+    const cp_image_study *s = t->study;
+    const cp_trials      *trials = s->study->trials;
+    fprintf(file, "set,md5,labels,method,%s%sseed,state", s->swept, *s->swept ? "," : "");
+    for (const cp_measure *m = all_measures; m->name; m++) fprintf(file, ",%s", m->name);
+    fputc('\n', file);
+    for (int i = 0; i < s->case_count; i++)
+        for (int r = 0; r < s->seed_count; r++) {
+            const cp_study_case *c = &s->of[i];
+            cp_trial_end         end = cp_trials_end(trials, i, r);
+            const char          *state = end == CP_TRIAL_DONE ? "done" : end == CP_TRIAL_DIVERGED ? "diverged" : "missing";
+            cp_json             *result = c->set->missing ? cp_image_study_result(s, i, r) : NULL; /* else its md5 is the set's */
+            cp_csv_text(file, c->set->name);
+            fprintf(file, ",%s,%lld,%s,", cp_json_string(cp_json_get(cp_json_get(result, "data"), "md5"), c->set->md5),
+                    (long long)c->labels, c->method);
+            cp_json_free(result);
+            put_value(s, c, file);
+            fprintf(file, "%lld,%s", (long long)s->seeds[r], state);
+            for (const cp_measure *m = all_measures; m->name; m++) put_number(file, cp_trials_each(trials, i, m->name)[r]);
+            fputc('\n', file);
+        }
+}
+
+/* One line a case: means and standard deviations. */
+static void write_summary(const telling *t, FILE *file) {
+    const cp_image_study *s = t->study;
+    fprintf(file, "set,labels,method,%s%sruns,diverged", s->swept, *s->swept ? "," : "");
+    for (const cp_measure *m = all_measures; m->name; m++) fprintf(file, ",%s,%s_sd", m->name, m->name);
+    fputs(",paper_accuracy,paper_accuracy_sd,paper_ece,paper_ece_sd\n", file);
+    for (int i = 0; i < s->case_count; i++) {
+        const cp_study_case *c = &s->of[i];
+        const cp_paper_cell *theirs = paper_of(s, i);
+        int                  made = 0;
+        for (int r = 0; r < s->seed_count; r++) made += cp_trials_made(s->study->trials, i, r);
+        cp_csv_text(file, c->set->name);
+        fprintf(file, ",%lld,%s,", (long long)c->labels, c->method);
+        put_value(s, c, file);
+        fprintf(file, "%d,%d", made, cp_trials_diverged(s->study->trials, i));
+        for (const cp_measure *m = all_measures; m->name; m++) {
+            cp_mean_sd found = cp_trials_mean_sd(s->study->trials, i, m->name);
+            put_number(file, found.mean);
+            put_number(file, found.sd);
+        }
+        put_number(file, theirs ? theirs->accuracy.mean : NAN);
+        put_number(file, theirs ? theirs->accuracy.sd : NAN);
+        put_number(file, theirs ? theirs->ece.mean : NAN);
+        put_number(file, theirs ? theirs->ece.sd : NAN);
+        fputc('\n', file);
+    }
+}
+
+static void write_text(const telling *t, FILE *file) {
+    for (int k = 0; k < 3; k++) {
+        if (!t->tables[k]) continue;
+        if (k) fputc('\n', file);
+        cp_table_print(t->tables[k], file);
+    }
+    fputc('\n', file);
+    cp_study_print_notes(t->study->study, file, "");
+}
+
+static void write_latex(const telling *t, FILE *file) {
+    cp_study_print_notes(t->study->study, file, "% ");
+    cp_table_latex(t->tables[0], file);
+}
+
+static bool save(const telling *t, const char *name, void (*write)(const telling *t, FILE *file), cp_status *status) {
+    char  *text = NULL;
+    size_t size = 0;
+    FILE  *file = open_memstream(&text, &size);
+    if (file) write(t, file);
+    bool fine = file && fclose(file) == 0;
+    fine =
+        fine ? cp_file_write(cp_run_path(t->study->study->run, name).s, text, size, status) : cp_fail(status, "not enough memory");
+    if (fine) cp_study_leave(t->study->study, name);
+    free(text);
+    return fine;
+}
+
+/* ---- all of it ---- */
+
+/* " --norm=batch --steps=60", or ""; what does not fit is told as "...". */
+static void given_settings(const cp_image_study *s, char *text, size_t size) {
+    cp_words words = {0};
+    size_t   used = 0;
+    *text = '\0';
+    cp_image_study_settings(s, &words);
+    for (int i = 0; i < words.count && used < size; i++) used += (size_t)snprintf(text + used, size - used, " %s", words.at[i]);
+    if (used >= size) memcpy(text + size - 5, " ...", 5);
+    cp_words_free(&words);
+}
+
+static void put_notes(cp_image_study *s, bool paper, bool differences) {
+    char settings[400];
+    given_settings(s, settings, sizeof settings);
+    if (*settings) cp_study_note(s->study, "Options of couplet train that were given:%s.", settings);
+    cp_study_note(s->study,
+                  "Mean (standard deviation) over %d seed%s on the %s split. End: the weights at the end of training; "
+                  "selected: those with the least validation NLL after temperature scaling; scaled: the same "
+                  "weights with that temperature.",
+                  s->seed_count, s->seed_count == 1 ? "" : "s", s->split);
+    if (paper) cp_study_note(s->study, "The paper's figures are of its own runs, at the end of training, over ten draws.");
+    for (int i = 0; i < s->set_count; i++)
+        if (cp_paper_set(s->sets[i].name) && strchr(s->sets[i].title, '('))
+            cp_study_note(s->study,
+                          "%s is %s, not the official file: its splits, and perhaps its images, are others than the paper's.",
+                          s->sets[i].title, s->sets[i].name);
+    for (int m = 0; m < s->methods.count; m++)
+        if (!cp_train_reads(s->methods.at[m], s->swept))
+            cp_study_note(s->study, "%s does not read --%s: it was trained without, and its row has - there.", s->methods.at[m],
+                          s->swept);
+    if (differences)
+        cp_study_note(s->study,
+                      "Differences are over the same seeds; in brackets: in how many the method is better than softmax, and "
+                      "the p of a two-sided sign test, which leaves out ties.");
+}
+
+bool cp_image_study_tell(cp_image_study *s, cp_status *status) {
+    bool paper = false;
+    for (int i = 0; i < s->case_count; i++) paper = paper || paper_of(s, i);
+    telling t = {s, {main_table(s, paper), difference_table(s), more_table(s)}};
+    put_notes(s, paper, t.tables[1]);
+    bool fine = save(&t, "table.txt", write_text, status) && save(&t, "table.tex", write_latex, status) &&
+                save(&t, "table.csv", write_summary, status) && save(&t, "runs.csv", write_runs, status);
+    cp_study_table(s->study, "table", t.tables[0]);
+    if (t.tables[1]) cp_study_table(s->study, "differences", t.tables[1]);
+    cp_study_table(s->study, "more", t.tables[2]);
+    return fine;
+}

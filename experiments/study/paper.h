@@ -1,0 +1,18 @@
+/* The paper's figures for MedMNIST: mean and standard deviation over ten draws of 1 and of 10 labels a class, at the end of
+ * training. */
+#ifndef CP_EXPERIMENTS_PAPER_H
+#define CP_EXPERIMENTS_PAPER_H
+
+#include "experiments/kit/report/table.h"
+
+typedef struct cp_paper_cell {
+    cp_mean_sd accuracy, ece; /* in percent */
+} cp_paper_cell;
+
+/* "Blood" of "bloodmnist" or "bloodmnist_rebuilt"; NULL: none of the paper's six. */
+const char *cp_paper_set(const char *data_name);
+
+/* NULL when the paper has no such figure. Methods are softmax (its baseline), jem and hybrid (its own). */
+const cp_paper_cell *cp_paper_find(const char *data_name, int64_t labels, const char *method);
+
+#endif

@@ -1,0 +1,329 @@
+/* What a training found: result.json, tables and figures. */
+#include "experiments/kit/figure/figure.h"
+#include "experiments/kit/metrics/calibration.h"
+#include "experiments/kit/train/image_results.h"
+#include "experiments/kit/train/scores.h"
+#include "experiments/train/train.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The weights and posteriors that are measured. */
+typedef enum view { END, SELECTED, SCALED, BAYES, VIEWS } view;
+static const char *const view_names[VIEWS] = {"end", "selected", "scaled", "bayes"};
+static const char *const view_titles[VIEWS] = {"end of training", "selected", "selected, scaled", "selected, Gaussians"};
+
+enum { VAL, TEST, MEASURED };
+static const char *const measured_names[MEASURED] = {"validation", "test"};
+static const int         measured_splits[MEASURED] = {CP_IMAGES_VAL, CP_IMAGES_TEST};
+
+typedef struct findings {
+    cp_measured    measured[MEASURED][VIEWS]; /* metrics NULL: bayes of a head that has none */
+    cp_temperature fitted;                    /* on validation */
+    const char    *not_finite;                /* the outputs on this split are not; NULL: all are */
+} findings;
+
+static bool is_hybrid(const cp_train *train) {
+    return strcmp(cp_option_text(train->options, "method"), "hybrid") == 0;
+}
+
+/* ---- measuring ---- */
+
+static bool measure_scores(cp_train *train, findings *f, int s, view v, const cp_scores *scores) {
+    cp_predictions predictions = cp_scores_predictions(scores, v == BAYES, v == SCALED ? f->fitted.temperature : 1);
+    cp_metrics *metrics = cp_metrics_new(&predictions, (cp_metrics_config){.seed = (uint64_t)cp_option_int(train->options, "seed")},
+                                         &train->run->status);
+    f->measured[s][v] = (cp_measured){view_names[v], view_titles[v], metrics};
+    return metrics != NULL;
+}
+
+static bool measure_split(cp_train *train, findings *f, cp_tape *tape, const cp_model *model, bool selected, int s) {
+    cp_scores  scores;
+    cp_status *status = &train->run->status;
+    if (!cp_scores_make(tape, model, &train->images->set->splits[measured_splits[s]], &scores, status)) return false;
+    scores.groups = train->images->groups[measured_splits[s]];
+    bool fine = scores.finite;
+    if (!fine) f->not_finite = measured_names[s];
+    if (fine && selected && s == VAL) {
+        cp_predictions plain = cp_scores_predictions(&scores, false, 1);
+        fine = cp_temperature_fit(&plain, &f->fitted, status);
+    }
+    fine = fine && measure_scores(train, f, s, selected ? SELECTED : END, &scores);
+    if (selected) {
+        fine = fine && measure_scores(train, f, s, SCALED, &scores);
+        if (is_hybrid(train)) fine = fine && measure_scores(train, f, s, BAYES, &scores);
+    }
+    cp_scores_free(&scores);
+    return fine;
+}
+
+static bool measure_file(cp_train *train, findings *f, cp_tape *tape, const char *name, bool selected) {
+    cp_model *model = cp_model_load(cp_run_path(train->run, name).s, &train->run->status);
+    bool      fine =
+        model && measure_split(train, f, tape, model, selected, VAL) && measure_split(train, f, tape, model, selected, TEST);
+    cp_model_free(model);
+    return fine;
+}
+
+static void findings_free(findings *f) {
+    for (int s = 0; s < MEASURED; s++)
+        for (int v = 0; v < VIEWS; v++) cp_metrics_free(f->measured[s][v].metrics);
+}
+
+/* ---- figures ---- */
+
+static void draw_trace(cp_panel *panel, const double *traces, int rows, cp_trace which, int color, const char *label) {
+    double *x = malloc((size_t)(rows + 1) * sizeof *x), *y = malloc((size_t)(rows + 1) * sizeof *y);
+    for (int i = 0; x && y && i < rows; i++)
+        x[i] = traces[i * CP_TRACES + CP_TRACE_STEP], y[i] = traces[i * CP_TRACES + (int)which];
+    if (x && y) cp_panel_line(panel, (cp_style){.color = color, .marker = CP_NO_MARK, .label = label}, rows, x, y, NULL);
+    free(x);
+    free(y);
+}
+
+static bool draw_curves(cp_train *train, const cp_trainer *trainer) {
+    int           rows;
+    double        nll;
+    const double *traces = cp_trainer_traces(trainer, &rows);
+    int64_t       selected = cp_trainer_selected(trainer, &nll);
+    bool          generative = cp_trainer_replay(trainer) != NULL;
+    cp_figure    *figure = cp_figure_new((cp_figure_config){
+           .title = "The training",
+           .caption = "Averaged weights on the validation split; the dashed line is the step whose weights were selected. Losses, gap "
+                         "and slopes are means over the steps between two validations.",
+           .columns = 2});
+    cp_panel     *accuracy = cp_figure_panel(figure, (cp_panel_config){.x_label = "step", .y_label = "validation, %"});
+    draw_trace(accuracy, traces, rows, CP_TRACE_ACCURACY, 0, "accuracy");
+    draw_trace(accuracy, traces, rows, CP_TRACE_ECE, 1, "ECE");
+    cp_panel_vertical(accuracy, (cp_style){.color = 2, .dash = CP_DASHED}, (double)selected);
+    cp_panel *loss = cp_figure_panel(figure, (cp_panel_config){.x_label = "step", .y_label = "NLL"});
+    draw_trace(loss, traces, rows, CP_TRACE_NLL, 2, "NLL, validation");
+    draw_trace(loss, traces, rows, CP_TRACE_SCALED_NLL, 3, "the same, scaled");
+    draw_trace(loss, traces, rows, CP_TRACE_CROSS_ENTROPY, 4, "NLL, labeled images");
+    if (generative) {
+        cp_panel *gap = cp_figure_panel(figure, (cp_panel_config){.x_label = "step", .y_label = "E(data) - E(samples)"});
+        draw_trace(gap, traces, rows, CP_TRACE_GAP, 5, NULL);
+        cp_panel *slope = cp_figure_panel(figure, (cp_panel_config){.x_label = "step", .y_label = "|dE/dx|^2", .y_log = true});
+        draw_trace(slope, traces, rows, CP_TRACE_SLOPE_DATA, 0, "images");
+        draw_trace(slope, traces, rows, CP_TRACE_SLOPE_SAMPLES, 1, "samples");
+    }
+    bool fine = cp_figure_save(figure, cp_run_path(train->run, "training").s, &train->run->status);
+    cp_figure_free(figure);
+    return fine;
+}
+
+/* Chains of the replay buffer, spread over its entries. */
+static bool draw_chains(cp_train *train, const cp_trainer *trainer) {
+    enum { ROWS = 6, COLUMNS = 12 };
+    const cp_replay *replay = cp_trainer_replay(trainer);
+    int              filled = cp_replay_filled(replay), shown = 0;
+    if (!filled) return true;
+    int       wanted = filled < ROWS * COLUMNS ? filled : ROWS * COLUMNS;
+    cp_shape  shape = train->images->set->shape;
+    cp_sheet *sheet = cp_sheet_new((wanted + COLUMNS - 1) / COLUMNS, COLUMNS, shape);
+    cp_real  *pixels = malloc(train->images->set->values * sizeof *pixels);
+    for (int entry = 0, n = 0; sheet && pixels && shown < wanted && entry < cp_replay_capacity(replay); entry++) {
+        if (!cp_replay_sample(replay, entry, pixels)) continue;
+        if ((int64_t)n++ * wanted / filled < shown) continue;
+        cp_sheet_put(sheet, shown / COLUMNS, shown % COLUMNS, pixels);
+        shown++;
+    }
+    bool fine = sheet && pixels
+                    ? cp_sheet_save(sheet, cp_run_path(train->run, "chains").s,
+                                    "Chains of the replay buffer at the end of the training: what the model takes for images.",
+                                    &train->run->status)
+                    : cp_fail(&train->run->status, "not enough memory for a picture of the chains");
+    free(pixels);
+    cp_sheet_free(sheet);
+    return fine;
+}
+
+/* ---- texts ---- */
+
+typedef struct notes {
+    char at[5][480];
+    int  count;
+} notes;
+
+/* "the 44 patients of the test split and the 22 patients of the validation split", as far as they have any; or empty. */
+static void name_patients(const findings *f, char *text, size_t size) {
+    size_t length = 0;
+    *text = '\0';
+    for (int s = MEASURED - 1; s >= 0; s--) {
+        const cp_metrics *m = f->measured[s][SELECTED].metrics;
+        if (m->grouped)
+            length += (size_t)snprintf(text + length, size - length, "%sthe %s of the %s split", length ? " and " : "",
+                                       cp_patients_of(m).s, measured_names[s]);
+    }
+}
+
+/* `f` is NULL of a training that diverged. */
+static notes make_notes(const cp_train *train, const cp_trainer *trainer, const findings *f) {
+    const cp_guard *guard = cp_trainer_guard(trainer);
+    notes           n = {.count = 1};
+    char            patients[160] = "";
+    if (f) name_patients(f, patients, sizeof patients);
+    snprintf(n.at[0], sizeof n.at[0], "Data: %s, %s.", train->images->name, cp_images_origin(train->images));
+    if (*patients)
+        snprintf(n.at[n.count++], sizeof n.at[0], CP_BY_PATIENT " Those in result.json are taken over %s.%s", patients,
+                 cp_patients_few(f->measured[MEASURED - 1][SELECTED].metrics));
+    if (guard->event_count)
+        snprintf(n.at[n.count++], sizeof n.at[0], "The divergence guard left out %lld step%s and rolled back %lld time%s.",
+                 (long long)guard->skipped, guard->skipped == 1 ? "" : "s", (long long)guard->rolled_back,
+                 guard->rolled_back == 1 ? "" : "s");
+    if (f && f->fitted.at_bound)
+        snprintf(
+            n.at[n.count++], sizeof n.at[0],
+            "The temperature %g is at the bound of what is tried: the validation images, which are %s, do not tell a better one.",
+            f->fitted.temperature, f->fitted.temperature < 1 ? "all told right" : "told with an NLL above that of guessing");
+    if (!f)
+        snprintf(n.at[n.count++], sizeof n.at[0],
+                 "The training diverged and was given up; there is nothing to report of its model.");
+    return n;
+}
+
+/* What "auto" came to. */
+static void put_settings(const cp_trainer *trainer, cp_json_writer *w) {
+    const cp_trainer_config *c = cp_trainer_settings(trainer);
+    cp_json_put_object(w, "settings");
+    cp_json_put_integer(w, "steps", c->steps);
+    cp_json_put_integer(w, "batch", c->batch);
+    cp_json_put_integer(w, "shift", c->augment.shift);
+    cp_json_put_string(w, "flip", c->augment.flip_y ? "xy" : c->augment.flip_x ? "x" : "none");
+    cp_json_put_number(w, "jitter", c->augment.contrast);
+    if (cp_trainer_replay(trainer)) {
+        cp_json_put_number(w, "energy", c->objective.energy);
+        cp_json_put_number(w, "slope", c->objective.slope);
+    }
+    cp_json_put_end(w);
+}
+
+static void put_lambda(const cp_train *train, cp_json_writer *w) {
+    if (!is_hybrid(train)) return;
+    cp_json_put_number(w, "lambda", train->lambda);
+    cp_json_put_bool(w, "lambda_chosen", train->lambda_chosen);
+    if (!train->lambda_chosen) return;
+    cp_json_put_array(w, "lambdas");
+    for (int i = 0; i < CP_TRAIN_LAMBDAS; i++) {
+        cp_json_put_object(w, NULL);
+        cp_json_put_number(w, "lambda", cp_train_lambdas[i]);
+        cp_json_put_number(w, "nll", train->lambda_nll[i]);
+        cp_json_put_end(w);
+    }
+    cp_json_put_end(w);
+}
+
+static void begin_result(const cp_train *train, const cp_trainer *trainer, const notes *notes, cp_json_writer *w) {
+    const cp_options *o = train->options;
+    const cp_images  *images = train->images;
+    char              title[200];
+    snprintf(title, sizeof title, "%s: %s, %d label%s a class", images->name, cp_option_text(o, "method"),
+             (int)cp_option_int(o, "labels"), cp_option_int(o, "labels") == 1 ? "" : "s");
+    cp_json_put_object(w, NULL);
+    cp_json_put_string(w, "experiment", cp_options_command(o)->name);
+    cp_json_put_string(w, "title", title);
+    cp_json_put_array(w, "notes");
+    for (int i = 0; i < notes->count; i++) cp_json_put_string(w, NULL, notes->at[i]);
+    cp_json_put_end(w);
+    cp_images_put(images, w, "data");
+    cp_json_put_string(w, "method", cp_option_text(o, "method"));
+    cp_json_put_integer(w, "parameters", (int64_t)cp_params_size(cp_trainer_model(trainer)->params));
+    cp_json_put_array(w, "labeled");
+    for (int i = 0; i < train->drawn_count; i++) cp_json_put_integer(w, NULL, train->drawn[i]);
+    cp_json_put_end(w);
+    put_settings(trainer, w);
+    put_lambda(train, w);
+    cp_guard_put(cp_trainer_guard(trainer), w, "guard");
+}
+
+/* Of a training that diverged, without the figures of merit. */
+static void put_trace(const cp_train *train, const cp_trainer *trainer, cp_json_writer *w) {
+    int           rows;
+    const double *traces = cp_trainer_traces(trainer, &rows);
+    cp_json_put_object(w, "trace");
+    for (int t = 0; t < (train->diverged ? CP_TRACE_ACCURACY : CP_TRACES); t++) {
+        cp_json_put_array(w, cp_trace_names[t]);
+        for (int i = 0; i < rows; i++) cp_json_put_number(w, NULL, traces[i * CP_TRACES + t]);
+        cp_json_put_end(w);
+    }
+    cp_json_put_end(w);
+}
+
+static void put_tables(const findings *f, cp_json_writer *w, FILE *file) {
+    static const char *const keys[MEASURED] = {"validation_table", "table"};
+    for (int s = MEASURED - 1; s >= 0; s--) {
+        const cp_measured *m = f->measured[s];
+        const cp_measured  shown[VIEWS] = {m[SELECTED], m[SCALED], m[BAYES], m[END]}; /* what counts comes first */
+        cp_table          *table = cp_measured_table(VIEWS, shown, measured_names[s]);
+        cp_table_put(table, w, keys[s]);
+        if (file) {
+            if (s < MEASURED - 1) fputc('\n', file);
+            cp_table_print(table, file);
+        }
+        cp_table_free(table);
+    }
+}
+
+/* ---- the end ---- */
+
+static bool write_result(cp_train *train, const cp_trainer *trainer, const findings *f) {
+    cp_run        *run = train->run;
+    cp_json_writer w = {.pretty = true};
+    FILE          *file = run->quiet || run->json ? NULL : stdout;
+    double         nll;
+    int64_t        selected = cp_trainer_selected(trainer, &nll);
+    notes          notes = make_notes(train, trainer, f);
+    begin_result(train, trainer, &notes, &w);
+    cp_json_put_integer(&w, "selected_step", selected);
+    cp_json_put_number(&w, "temperature", f->fitted.temperature);
+    for (int s = 0; s < MEASURED; s++) cp_measured_put(VIEWS, f->measured[s], &w, measured_names[s]);
+    put_trace(train, trainer, &w);
+    put_tables(f, &w, file);
+    cp_json_put_end(&w);
+    for (int i = 0; file && i < notes.count; i++) fprintf(file, "%s%s\n", i ? "" : "\n", notes.at[i]);
+    return cp_run_conclude(run, &w);
+}
+
+static bool report_divergence(cp_train *train, const cp_trainer *trainer, const char *reason) {
+    cp_run         *run = train->run;
+    const cp_guard *guard = cp_trainer_guard(trainer);
+    bool            chains = cp_trainer_replay(trainer) != NULL;
+    notes           notes = make_notes(train, trainer, NULL);
+    cp_json_writer  w = {.pretty = true};
+    train->diverged = true;
+    begin_result(train, trainer, &notes, &w);
+    cp_json_put_bool(&w, "diverged", true);
+    cp_json_put_string(&w, "reason", reason);
+    put_trace(train, trainer, &w);
+    cp_json_put_end(&w);
+    if (!cp_run_finish(run, &w)) return false;
+    return cp_fail(
+        &run->status,
+        "the training diverged and was given up after %lld rollback%s (%s); take a smaller --rate%s. What happened is in "
+        "%.300s/result.json",
+        (long long)guard->rolled_back, guard->rolled_back == 1 ? "" : "s", reason,
+        chains ? ", a smaller --alpha or a larger --slope" : "", run->folder);
+}
+
+bool cp_train_report_divergence(cp_train *train, const cp_trainer *trainer) {
+    return report_divergence(train, trainer, cp_guard_event_text(cp_guard_last_event(cp_trainer_guard(trainer))).s);
+}
+
+bool cp_train_conclude(cp_train *train, const cp_trainer *trainer) {
+    findings f = {0};
+    cp_tape *tape = cp_tape_new();
+    bool     fine =
+        tape && measure_file(train, &f, tape, CP_TRAINER_END, false) && measure_file(train, &f, tape, CP_TRAINER_SELECTED, true);
+    cp_tape_free(tape);
+    if (fine)
+        fine = cp_measured_draw(BAYES, f.measured[TEST], "test", train->run, &train->run->status) && draw_curves(train, trainer) &&
+               draw_chains(train, trainer) && write_result(train, trainer, &f);
+    else if (f.not_finite) {
+        char reason[80];
+        snprintf(reason, sizeof reason, "the trained model's outputs on the %s split are not finite", f.not_finite);
+        report_divergence(train, trainer, reason);
+    }
+    findings_free(&f);
+    return fine;
+}
