@@ -206,13 +206,13 @@ static bool chunk_add(cp_arena *arena, size_t needed) {
 
 /* A free block that is at most 1/8 too large, or NULL. */
 static block *find_close(cp_arena *arena, size_t size) {
-    size_t most = size + size / STEPS;
-    int    last = class_of(most);
+    size_t max = size + size / STEPS;
+    int    last = class_of(max);
     for (int c = class_of(size); c <= last; c++) {
         if (!class_filled(arena, c)) continue;
         int seen = 0;
         for (block *b = arena->heads[c]; b && seen < SCAN_LIMIT; b = b->next_free, seen++) {
-            if (b->size >= size && b->size <= most) return b;
+            if (b->size >= size && b->size <= max) return b;
         }
     }
     return NULL;

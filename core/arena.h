@@ -15,7 +15,7 @@
 typedef struct cp_arena cp_arena;
 
 cp_arena *cp_arena_new(void);
-void      cp_arena_free(cp_arena *arena); /* NULL is fine */
+void      cp_arena_free(cp_arena *arena); /* NULL is allowed */
 
 /* A block of at least `bytes` bytes, 64-byte aligned, not initialized. NULL (after cp_misuse) only when out of
  * memory. */
@@ -26,7 +26,7 @@ void *cp_arena_try(cp_arena *arena, size_t bytes); /* the same without cp_misuse
 void cp_arena_serve(cp_arena *arena, struct cp_tape *tape, const char *const *op);
 bool cp_arena_refused(const cp_arena *arena, const char *what, size_t bytes); /* cp_misuse, false */
 
-/* Gives one block back before the reset. NULL is fine; a block given back twice is misuse. */
+/* Gives one block back before the reset. NULL is allowed; a block given back twice is misuse. */
 void cp_arena_release(cp_arena *arena, void *block);
 
 /* Takes all blocks back, O(1). */

@@ -56,7 +56,7 @@ bool cp_misuse(cp_at at, const char *op, const char *format, ...) __attribute__(
 
 /* What a program may want to tell apart: a run without a checkpoint begins, one with a damaged checkpoint must not. */
 typedef enum cp_status_kind {
-    CP_STATUS_FINE,
+    CP_STATUS_OK,
     CP_STATUS_FAILED,  /* all other reasons: permissions, memory, a full disk, a file that is for something else */
     CP_STATUS_MISSING, /* there is no such file */
     CP_STATUS_DAMAGED, /* the file is there, but its contents are cut off, changed or of another format */

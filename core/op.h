@@ -26,7 +26,7 @@ typedef struct cp_node cp_node;
 #define CP_KEEPS_OUT (1u << 31)
 #define CP_KEEPS_SAVED (1u << 30) /* values in attr: a condition, places, statistics */
 
-enum { CP_OP_MOST = 6 }; /* inputs whose gradients may read different values */
+enum { CP_OP_MAX = 6 }; /* inputs whose gradients may read different values */
 
 typedef struct cp_op {
     const char *name;
@@ -34,10 +34,9 @@ typedef struct cp_op {
     /* Sets gin[i] = gradient with respect to in[i], in in[i]'s shape, for every i with cp_needs(node, i); g is the gradient with
      * respect to out. NULL for ops that are made of other ops. */
     void (*grad)(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin);
-    unsigned
-        keeps[CP_OP_MOST]; /* what the rule reads for the gradient of input i: CP_KEEPS_IN(j) | CP_KEEPS_OUT | CP_KEEPS_SAVED */
-    unsigned constants;    /* inputs that get no gradient: CP_KEEPS_IN(i) | ... */
-    bool     kinked;       /* not smooth everywhere: second derivatives hold only away from the kinks */
+    unsigned keeps[CP_OP_MAX]; /* what the rule reads for the gradient of input i: CP_KEEPS_IN(j) | CP_KEEPS_OUT | CP_KEEPS_SAVED */
+    unsigned constants;        /* inputs that get no gradient: CP_KEEPS_IN(i) | ... */
+    bool     kinked;           /* not smooth everywhere: second derivatives hold only away from the kinks */
 
     /* For those who look on (cp_tape_html): the gradient rule as a formula and in a sentence; NULL where nobody wrote them. */
     const char *rule;  /* "a: g b; b: g a", with g for the gradient at out */

@@ -115,7 +115,7 @@ static bool needs_fill(const cp_tape *tape, const cp_node *node) {
 static bool rule_apply(cp_at at, const cp_node *node, cp_tensor *g) {
     cp_tape   *tape = at.tape;
     cp_tensor *few[8] = {0}, **gin = few;
-    bool       fine = true;
+    bool       ok = true;
     if (node->inputs > 8) {
         if (!(gin = cp_keep(at, (size_t)node->inputs * sizeof *gin))) return false;
         memset(gin, 0, (size_t)node->inputs * sizeof *gin);
@@ -127,15 +127,15 @@ static bool rule_apply(cp_at at, const cp_node *node, cp_tensor *g) {
     cp_tape_freeze(tape, was);
     for (int j = 0; j < node->inputs; j++)
         if (node->need[j] && gin[j]) hold(gin[j]);
-    for (int j = 0; j < node->inputs && fine; j++) {
+    for (int j = 0; j < node->inputs && ok; j++) {
         if (!node->need[j]) continue;
         if (!gin[j] && tape->failed)
-            fine = false; /* what the rule called has told why */
+            ok = false; /* what the rule called has told why */
         else if (!gin[j] || !cp_shape_same(gin[j], node->in[j]))
-            fine = cp_misuse(at, node->op->name, "its gradient rule gave %s for input %d of shape %s", cp_shape_text(gin[j]).s,
-                             j + 1, cp_shape_text(node->in[j]).s);
+            ok = cp_misuse(at, node->op->name, "its gradient rule gave %s for input %d of shape %s", cp_shape_text(gin[j]).s, j + 1,
+                           cp_shape_text(node->in[j]).s);
         else
-            fine = part_add(at, node, j, gin[j]);
+            ok = part_add(at, node, j, gin[j]);
     }
     cp_tensor *made = tape->made;
     tape->made = NULL;
@@ -146,7 +146,7 @@ static bool rule_apply(cp_at at, const cp_node *node, cp_tensor *g) {
         else if (!t->data)
             cp_tensor_recycle(tape, t);
     }
-    return fine;
+    return ok;
 }
 
 /* From out, whose gradient is the seed (NULL: ones), back to the wanted values, whose gradients are then in their slots. */
@@ -204,13 +204,13 @@ static cp_tensor **slot_of(cp_tape *tape, int known, const cp_tensor *wrt) {
 /* A sweep that is recorded: what it made is on the tape like any other value. */
 static bool grad_recorded(cp_at at, const question *q) {
     int  known = at.tape->value_count;
-    bool fine = sweep(at, q->of, q->seed);
-    for (int i = 0; i < q->n && fine; i++) {
+    bool ok = sweep(at, q->of, q->seed);
+    for (int i = 0; i < q->n && ok; i++) {
         cp_tensor **slot = slot_of(at.tape, known, q->wrt[i]);
         q->out[i] = slot && *slot ? *slot : cp_full(at, 0, q->wrt[i]->shape);
-        fine = q->out[i];
+        ok = q->out[i];
     }
-    return fine;
+    return ok;
 }
 
 static bool grad_only(cp_at at, const question *q) {
@@ -221,15 +221,15 @@ static bool grad_only(cp_at at, const question *q) {
     cp_memory_mark before = cp_tape_mark_memory(tape);
     tape->collecting = true;
     tape->made = NULL;
-    bool fine = sweep(at, q->of, q->seed);
+    bool ok = sweep(at, q->of, q->seed);
     tape->collecting = false;
-    for (int i = 0; i < q->n && fine; i++) fine = result_fill(at, q->out[i], slot_of(tape, known, q->wrt[i]));
+    for (int i = 0; i < q->n && ok; i++) ok = result_fill(at, q->out[i], slot_of(tape, known, q->wrt[i]));
     for (int id = 0; id < known; id++) drop(tape, tape->slots[id].grad);
-    for (int i = 0; i < q->n && !fine; i++)
+    for (int i = 0; i < q->n && !ok; i++)
         if (q->out[i]->data) cp_values_release(tape, q->out[i]);
     tape->made = NULL; /* no rule may have run since it was filled, and what it names is rewound */
     cp_tape_rewind(tape, before);
-    return fine;
+    return ok;
 }
 
 bool cp_depends(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, int n) {
@@ -280,10 +280,10 @@ static bool askable(cp_at at, const question *q, bool seeded) {
 static bool answer(cp_at at, const question *q) {
     if (!mark(at, q->wrt, q->n)) return false;
     bool was = cp_tape_pause(at.tape, !q->recorded);
-    bool fine = q->recorded ? grad_recorded(at, q) : grad_only(at, q);
+    bool ok = q->recorded ? grad_recorded(at, q) : grad_only(at, q);
     cp_tape_pause(at.tape, was);
-    for (int i = 0; i < q->n && !fine; i++) q->out[i] = NULL;
-    return fine;
+    for (int i = 0; i < q->n && !ok; i++) q->out[i] = NULL;
+    return ok;
 }
 
 static bool grad(cp_at at, question q) {

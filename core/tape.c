@@ -205,13 +205,13 @@ bool cp_check_optional(cp_at at, const char *op, int n, cp_tensor *const *in, co
 
 /* May input i, as what is recorded now, be asked for its gradient? */
 static bool gets_gradient(const cp_tape *tape, const cp_op *op, const cp_tensor *t, int i) {
-    bool constant = i < CP_OP_MOST && op->constants & CP_KEEPS_IN(i);
+    bool constant = i < CP_OP_MAX && op->constants & CP_KEEPS_IN(i);
     return t && t->tracked && !constant && (t->tape || !tape->frozen);
 }
 
 unsigned cp_keeps(cp_at at, const cp_op *op, int n, cp_tensor *const *in) {
     unsigned keeps = 0;
-    for (int i = 0; i < n && i < CP_OP_MOST; i++)
+    for (int i = 0; i < n && i < CP_OP_MAX; i++)
         if (!at.tape->paused && gets_gradient(at.tape, op, in[i], i)) keeps |= op->keeps[i];
     return keeps;
 }
@@ -254,7 +254,7 @@ cp_tensor *cp_record(cp_at at, const cp_op *op, cp_tensor *out, const void *attr
         node->in[i] = in[i];
         if (!id_of(at, in[i], &node->ids[i])) return NULL;
         if (!gets_gradient(tape, op, in[i], i)) node->ids[i] = -1;
-        if (i < CP_OP_MOST && node->keeps & CP_KEEPS_IN(i)) keep(in[i]);
+        if (i < CP_OP_MAX && node->keeps & CP_KEEPS_IN(i)) keep(in[i]);
     }
     if (node->keeps & CP_KEEPS_OUT) keep(out);
     if ((out->id = value_add(at, out)) < 0) return NULL;

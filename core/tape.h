@@ -25,7 +25,7 @@
 typedef struct cp_tape cp_tape;
 
 cp_tape *cp_tape_new(void);
-void     cp_tape_free(cp_tape *tape);  /* NULL is fine; all its tensors go with it */
+void     cp_tape_free(cp_tape *tape);  /* NULL is allowed; all its tensors go with it */
 void     cp_tape_reset(cp_tape *tape); /* forgets the record and all values, O(1); the memory is kept for the next step */
 
 /* Paused, ops compute values and record nothing: inference. Returns what it was; a new tape records. */

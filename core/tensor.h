@@ -64,7 +64,7 @@ cp_tensor *cp_tensor_new(cp_at at, cp_shape shape);
 cp_tensor *cp_parameter_new(cp_at at, const cp_real *data, cp_shape shape);
 #define cp_parameter_new(...) cp_parameter_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 
-void cp_tensor_free(cp_tensor *t); /* NULL is fine */
+void cp_tensor_free(cp_tensor *t); /* NULL is allowed */
 
 /* Writes name, shape, type and values; long axes are shortened in the middle:
  *     w (2, 3) float

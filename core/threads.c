@@ -200,10 +200,10 @@ static void *worker_main(void *unused) {
     }
 }
 
-static void workers_wake(size_t most) {
+static void workers_wake(size_t max) {
     pthread_mutex_lock(&pool.sleep);
-    if (most < (size_t)atomic_load(&pool.sleepers)) {
-        for (size_t i = 0; i < most; i++) pthread_cond_signal(&pool.work);
+    if (max < (size_t)atomic_load(&pool.sleepers)) {
+        for (size_t i = 0; i < max; i++) pthread_cond_signal(&pool.work);
     } else {
         pthread_cond_broadcast(&pool.work);
     }

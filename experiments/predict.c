@@ -29,8 +29,8 @@ static const cp_option options[] = {
     {.name = "batch",
      .kind = CP_OPTION_INT,
      .fallback = "64",
-     .least = 1,
-     .most = 1 << 20,
+     .min = 1,
+     .max = 1 << 20,
      .unit = "inputs",
      .help = "how many go through the network at once; less needs less memory, the result is the same"},
     {0}};
@@ -68,7 +68,7 @@ static bool fit_images(input *in, const cp_net_input *net, int layout, cp_status
     bool other = in->npy.rank == 4 && in->npy.dims[layout == NCHW ? 3 : 1] == net->shape.dims[2];
     snprintf(expected, sizeof expected, "(N, %s%d%s)%s: %d channel%s, H and W at least %d%s", layout == NCHW ? "" : "H, W, ",
              net->shape.dims[2], layout == NCHW ? ", H, W" : "", net->shape.dims[2] == 1 ? " or (N, H, W)" : "", net->shape.dims[2],
-             net->shape.dims[2] == 1 ? "" : "s", net->least,
+             net->shape.dims[2] == 1 ? "" : "s", net->min,
              !other           ? ""
              : layout == NCHW ? "; is it --layout nhwc?"
                               : "; is it --layout nchw?");
@@ -129,8 +129,8 @@ static bool predict_rows(cp_tape *tape, const cp_model *model, const input *in, 
 }
 
 /* The posteriors of all rows, to be freed; NULL after an error. */
-static float *predict(const cp_model *model, const input *in, int most, cp_status *status) {
-    int    step = most < in->n ? most : in->n;
+static float *predict(const cp_model *model, const input *in, int max, cp_status *status) {
+    int    step = max < in->n ? max : in->n;
     size_t count, values;
     bool fits = cp_size_mul((size_t)in->n, (size_t)model->config.classes, &count) && cp_size_mul((size_t)step, in->row, &values) &&
                 values < SIZE_MAX / sizeof(cp_real) && count < SIZE_MAX / sizeof(float);
@@ -138,18 +138,18 @@ static float *predict(const cp_model *model, const input *in, int most, cp_statu
     cp_real *work = fits ? malloc((values + 1) * sizeof *work) : NULL;
     cp_real *batch = fits ? malloc((values + 1) * sizeof *batch) : NULL;
     cp_tape *tape = cp_tape_new();
-    bool     fine =
+    bool     ok =
         (out && work && batch && tape) || cp_fail(status, "not enough memory for %d inputs; a smaller --batch needs less", in->n);
-    if (fine) cp_tape_pause(tape, true);
-    for (int first = 0; fine && first < in->n; first += step) {
+    if (ok) cp_tape_pause(tape, true);
+    for (int first = 0; ok && first < in->n; first += step) {
         int rows = in->n - first < step ? in->n - first : step;
-        fine = predict_rows(tape, model, in, first, rows, work, batch, out, status);
+        ok = predict_rows(tape, model, in, first, rows, work, batch, out, status);
     }
     cp_tape_free(tape);
     free(work);
     free(batch);
-    if (!fine) free(out);
-    return fine ? out : NULL;
+    if (!ok) free(out);
+    return ok ? out : NULL;
 }
 
 /* ---- telling ---- */
@@ -196,20 +196,20 @@ static bool print_json(const summary *s, const char *model, const input *in, con
     cp_json_put_number(&w, "mean_confidence", s->confidence);
     cp_json_put_integer(&w, "not_finite", s->not_finite);
     cp_json_put_end(&w);
-    bool fine = cp_json_writer_finish(&w, status);
-    if (fine) printf("%s\n", (const char *)w.out.data);
+    bool ok = cp_json_writer_finish(&w, status);
+    if (ok) printf("%s\n", (const char *)w.out.data);
     cp_json_writer_free(&w);
-    return fine;
+    return ok;
 }
 
 static void print_summary(const summary *s, const cp_model *model, const char *out) {
-    enum { MOST_LINES = 24 };
+    enum { MAX_LINES = 24 };
     printf("%s with %s head, %zu parameters: %d input%s, %d classes\n", model->config.model, model->config.head,
            cp_params_size(model->params), s->n, s->n == 1 ? "" : "s", s->classes);
     cp_table *table = cp_table_new(3, "class", "inputs", "share");
     int       shown = 0, rest = 0;
     for (int c = 0; c < s->classes; c++) {
-        if (s->classes > MOST_LINES && (s->histogram[c] == 0 || shown >= MOST_LINES)) {
+        if (s->classes > MAX_LINES && (s->histogram[c] == 0 || shown >= MAX_LINES)) {
             rest += s->histogram[c] > 0;
             continue;
         }
@@ -245,19 +245,19 @@ static bool work(const cp_options *o, const cp_model *model, input *in, cp_statu
     summary     s = {0};
     if (!fit(in, model, cp_option_choice(o, "layout"), status)) return false;
     float *p = predict(model, in, (int)cp_option_int(o, "batch"), status);
-    bool   fine = p && cp_npy_write(out, CP_F32, 2, (int64_t[]){in->n, model->config.classes}, p, status) &&
-                summarize(p, in->n, model->config.classes, &s, status);
-    if (fine && cp_option_flag(o, "json"))
-        fine = print_json(&s, cp_argument(o, 0), in, out, status);
-    else if (fine && !cp_option_flag(o, "quiet"))
+    bool   ok = p && cp_npy_write(out, CP_F32, 2, (int64_t[]){in->n, model->config.classes}, p, status) &&
+              summarize(p, in->n, model->config.classes, &s, status);
+    if (ok && cp_option_flag(o, "json"))
+        ok = print_json(&s, cp_argument(o, 0), in, out, status);
+    else if (ok && !cp_option_flag(o, "quiet"))
         print_summary(&s, model, out);
-    if (fine && s.not_finite) /* the file is there, for a look at the rows at fault; nobody must take it for a result */
-        fine = cp_fail(status, "%d of %d inputs gave posteriors that are not finite, the first of them row %d of %.200s; %s",
-                       s.not_finite, s.n, s.first, out,
-                       s.not_finite < s.n ? "look at these inputs" : "look at the model and its inputs");
+    if (ok && s.not_finite) /* the file is there, for a look at the rows at fault; nobody must take it for a result */
+        ok = cp_fail(status, "%d of %d inputs gave posteriors that are not finite, the first of them row %d of %.200s; %s",
+                     s.not_finite, s.n, s.first, out,
+                     s.not_finite < s.n ? "look at these inputs" : "look at the model and its inputs");
     free(s.histogram);
     free(p);
-    return fine;
+    return ok;
 }
 
 static int run(const cp_options *o) {
@@ -265,11 +265,11 @@ static int run(const cp_options *o) {
     const char *path = cp_argument(o, 0), *out = cp_option_text(o, "out");
     input       in = {.path = cp_argument(o, 1)};
     cp_model   *model = can_write(out, path, in.path, &status) ? cp_model_load(path, &status) : NULL;
-    bool        fine = model && cp_npy_read(in.path, &in.npy, &status) && work(o, model, &in, &status);
-    if (!fine) fprintf(stderr, "couplet predict: %s\n", status.message);
+    bool        ok = model && cp_npy_read(in.path, &in.npy, &status) && work(o, model, &in, &status);
+    if (!ok) fprintf(stderr, "couplet predict: %s\n", status.message);
     cp_npy_free(&in.npy);
     cp_model_free(model);
-    return fine ? CP_EXIT_FINE : CP_EXIT_FAILED;
+    return ok ? CP_EXIT_OK : CP_EXIT_FAILED;
 }
 
 const cp_command cp_command_predict = {
@@ -285,7 +285,7 @@ const cp_command cp_command_predict = {
     .example = "model.safetensors test.npy --out probs.npy",
     .options = options,
     .without = "seed",
-    .least_arguments = 2,
-    .most_arguments = 2,
+    .min_arguments = 2,
+    .max_arguments = 2,
     .run = run,
 };

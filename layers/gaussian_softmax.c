@@ -15,9 +15,9 @@ static bool possible(cp_at at, const cp_gaussian_softmax_config *c) {
         return cp_misuse(at, op, "features is %d and classes is %d; both must be positive", c->features, c->classes);
     if (c->precision < CP_SPHERICAL || c->precision > CP_FULL)
         return cp_misuse(at, op, "there is no precision number %d", (int)c->precision);
-    return c->precision != CP_FULL || c->features <= CP_GAUSSIAN_MOST_FULL ||
+    return c->precision != CP_FULL || c->features <= CP_GAUSSIAN_MAX_FULL ||
            cp_misuse(at, op, "features is %d; a full precision matrix can have %d, CP_DIAGONAL any number", c->features,
-                     CP_GAUSSIAN_MOST_FULL);
+                     CP_GAUSSIAN_MAX_FULL);
 }
 
 cp_gaussian_softmax(cp_gaussian_softmax_make)(cp_at at, cp_params *params, const char *path, cp_gaussian_softmax_config c,

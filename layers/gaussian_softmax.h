@@ -7,7 +7,7 @@
 #include "layers/params.h"
 #include "ops/gaussian.h"
 
-enum { CP_GAUSSIAN_MOST_FULL = 46340 }; /* features whose D(D+1)/2 numbers an int can count */
+enum { CP_GAUSSIAN_MAX_FULL = 46340 }; /* features whose D(D+1)/2 numbers an int can count */
 
 typedef struct cp_gaussian_softmax_config {
     int          features, classes;

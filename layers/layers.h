@@ -133,7 +133,7 @@ cp_block   cp_block_make(cp_at at, cp_params *params, const char *path, cp_block
 cp_tensor *cp_block_forward(cp_at at, const cp_block *block, cp_tensor *x, cp_mode mode);
 /* ==== LSTM, PyTorch's equations and gate order (i, f, g, o) ==== */
 
-enum { CP_LSTM_MOST_LAYERS = 8 };
+enum { CP_LSTM_MAX_LAYERS = 8 };
 
 typedef struct cp_lstm_config {
     int  in, hidden;
@@ -145,7 +145,7 @@ typedef struct cp_lstm {
     cp_lstm_config config;
     struct cp_lstm_cell {
         cp_tensor *weight_ih, *weight_hh, *bias_ih, *bias_hh; /* (in, 4H), (H, 4H), (4H), (4H) */
-    } cell[CP_LSTM_MOST_LAYERS][2];                           /* [layer][direction] */
+    } cell[CP_LSTM_MAX_LAYERS][2];                            /* [layer][direction] */
 } cp_lstm;
 
 cp_lstm cp_lstm_make(cp_at at, cp_params *params, const char *path, cp_lstm_config config, cp_rng *rng);

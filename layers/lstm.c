@@ -36,8 +36,8 @@ static bool possible(cp_at at, const cp_lstm_config *c) {
     if (c->in < 1 || c->hidden < 1 || c->hidden > INT_MAX / 8)
         return cp_misuse(at, "lstm_make", "in is %d and hidden is %d; both must be positive%s", c->in, c->hidden,
                          c->hidden > INT_MAX / 8 ? ", and hidden smaller" : "");
-    return (c->layers >= 1 && c->layers <= CP_LSTM_MOST_LAYERS) ||
-           cp_misuse(at, "lstm_make", "layers is %d; 1 to %d are possible", c->layers, CP_LSTM_MOST_LAYERS);
+    return (c->layers >= 1 && c->layers <= CP_LSTM_MAX_LAYERS) ||
+           cp_misuse(at, "lstm_make", "layers is %d; 1 to %d are possible", c->layers, CP_LSTM_MAX_LAYERS);
 }
 
 cp_lstm(cp_lstm_make)(cp_at at, cp_params *params, const char *path, cp_lstm_config c, cp_rng *rng) {

@@ -39,7 +39,7 @@ typedef struct cp_params {
 } cp_params;
 
 cp_params *cp_params_new(void);
-void       cp_params_free(cp_params *params); /* NULL is fine; the tensors go with it */
+void       cp_params_free(cp_params *params); /* NULL is allowed; the tensors go with it */
 
 /* Adds a tensor of zeros named "path.leaf" (or "leaf" when path is empty or NULL) and returns it; the set keeps it.
  * A name that is there already is misuse. */

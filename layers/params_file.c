@@ -125,18 +125,18 @@ void cp_params_expect(cp_params *params, cp_params_source *source) {
 }
 
 cp_real *cp_params_stage(const cp_params *params, const cp_safetensors *file, const char *path, cp_status *status) {
-    size_t total = 0, most = 1;
+    size_t total = 0, max = 1;
     for (int k = 0; k < params->count; k++) {
         size_t size = params->at[k].value->size;
         total += size;
-        most = size > most ? size : most;
+        max = size > max ? size : max;
     }
-    cp_real *values = malloc((total + most) * sizeof *values), *to = values, *room = values + total;
-    if (!values) return cp_null(cp_fail(status, "%s: out of memory for %zu values", path, total + most));
-    bool fine = true;
-    for (int k = 0; fine && k < params->count; to += params->at[k++].value->size)
-        fine = stage_entry(&params->at[k], file, to, room, status);
-    if (fine && no_strangers(params, file, path, status)) return values;
+    cp_real *values = malloc((total + max) * sizeof *values), *to = values, *room = values + total;
+    if (!values) return cp_null(cp_fail(status, "%s: out of memory for %zu values", path, total + max));
+    bool ok = true;
+    for (int k = 0; ok && k < params->count; to += params->at[k++].value->size)
+        ok = stage_entry(&params->at[k], file, to, room, status);
+    if (ok && no_strangers(params, file, path, status)) return values;
     free(values);
     return NULL;
 }

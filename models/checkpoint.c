@@ -76,15 +76,15 @@ bool cp_checkpoint_save(const cp_checkpoint *c, const char *path, cp_status *sta
     if (!usable(c, path, status)) return false;
     cp_st_writer *writer = cp_st_writer_new();
     char         *text = c->model ? cp_model_config_text(&c->model->config) : NULL;
-    bool          fine = !c->model || text || cp_fail(status, "%s: out of memory", path);
+    bool          ok = !c->model || text || cp_fail(status, "%s: out of memory", path);
     if (text) cp_st_writer_metadata(writer, "couplet", text);
     for (int i = 0; i < c->metadata_count; i++) cp_st_writer_metadata(writer, c->metadata[i].key, c->metadata[i].value);
     if (params_of(c)) cp_params_store(params_of(c), writer);
-    for (int i = 0; fine && i < c->part_count; i++) fine = store_part(&c->parts[i], writer, path, status);
-    fine = fine && cp_st_writer_save(writer, path, status);
+    for (int i = 0; ok && i < c->part_count; i++) ok = store_part(&c->parts[i], writer, path, status);
+    ok = ok && cp_st_writer_save(writer, path, status);
     free(text);
     cp_st_writer_free(writer);
-    return fine;
+    return ok;
 }
 
 /* ---- loading: all is read into new memory first, then put in place ---- */
@@ -179,20 +179,20 @@ static bool load_from(const cp_checkpoint *c, const cp_safetensors *file, const 
     cp_params *params = params_of(c);
     if (c->model && !cp_model_described(c->model, file, path, status)) return false;
     cp_real *values = params ? cp_params_stage(params, file, path, status) : NULL;
-    bool     fine = (values || !params) && stage_parts(c, file, path, &list, status);
-    if (fine && params) cp_params_commit(params, values);
+    bool     ok = (values || !params) && stage_parts(c, file, path, &list, status);
+    if (ok && params) cp_params_commit(params, values);
     free(values);
-    list_end(list, fine);
-    return fine;
+    list_end(list, ok);
+    return ok;
 }
 
 bool cp_checkpoint_load(const cp_checkpoint *c, const char *path, cp_status *status) {
     if (!usable(c, path, status)) return false;
     cp_safetensors *file = cp_st_read(path, status);
     if (!file) return false;
-    bool fine = load_from(c, file, path, status);
+    bool ok = load_from(c, file, path, status);
     cp_st_free(file);
-    return fine;
+    return ok;
 }
 
 char *cp_checkpoint_metadata(const char *path, const char *key, cp_status *status) {

@@ -23,7 +23,7 @@ typedef struct cp_head_kind {
     cp_tensor *(*logits)(cp_at at, const cp_head *head, cp_tensor *z);       /* (N, C) */
     cp_tensor *(*class_energy)(cp_at at, const cp_head *head, cp_tensor *z); /* (N, C); NULL: minus the logits */
     cp_tensor *(*penalty)(cp_at at, const cp_head *head);                    /* (); NULL: none */
-    int (*most_features)(const void *options);                               /* NULL: any number */
+    int (*max_features)(const void *options);                                /* NULL: any number */
     void (*free)(cp_head *head);                                             /* what make took besides the struct; NULL: nothing */
 } cp_head_kind;
 
@@ -44,7 +44,7 @@ typedef struct cp_hybrid_config {
 /* Options NULL: the defaults. NULL, after the error handler, when it cannot be made. */
 cp_head *cp_head_new(cp_at at, const cp_head_kind *kind, cp_params *params, const char *path, int features, int classes,
                      const void *options, cp_rng *rng);
-void     cp_head_free(cp_head *head); /* NULL is fine */
+void     cp_head_free(cp_head *head); /* NULL is allowed */
 
 cp_tensor *cp_head_logits(cp_at at, const cp_head *head, cp_tensor *z);       /* (N, C) */
 cp_tensor *cp_head_posterior(cp_at at, const cp_head *head, cp_tensor *z);    /* softmax of the logits: (N, C) */

@@ -43,8 +43,8 @@ static cp_tensor *hybrid_penalty(cp_at at, const cp_head *head) {
     return cp_gaussian_softmax_penalty(at, layer_of(head));
 }
 
-static int hybrid_most_features(const void *options) {
-    return ((const cp_hybrid_config *)options)->precision == CP_FULL ? CP_GAUSSIAN_MOST_FULL : INT_MAX;
+static int hybrid_max_features(const void *options) {
+    return ((const cp_hybrid_config *)options)->precision == CP_FULL ? CP_GAUSSIAN_MAX_FULL : INT_MAX;
 }
 
 static const cp_choice precisions[] = {{"spherical", CP_SPHERICAL}, {"diagonal", CP_DIAGONAL}, {"full", CP_FULL}, {0}};
@@ -52,7 +52,7 @@ static const cp_choice precisions[] = {{"spherical", CP_SPHERICAL}, {"diagonal",
 static const cp_key keys[] = {
     {"precision", CP_KEY_CHOICE, .place = offsetof(cp_hybrid_config, precision), .choices = precisions, .fallback = CP_DIAGONAL},
     {"learn_prior", CP_KEY_BOOL, .place = offsetof(cp_hybrid_config, learn_prior)},
-    {"mean_sd", CP_KEY_NUMBER, .place = offsetof(cp_hybrid_config, mean_sd), .least = 1e-6, .most = 1e6, .fallback = 0.6},
+    {"mean_sd", CP_KEY_NUMBER, .place = offsetof(cp_hybrid_config, mean_sd), .min = 1e-6, .max = 1e6, .fallback = 0.6},
     {"apart", CP_KEY_BOOL, .place = offsetof(cp_hybrid_config, apart)},
     {0},
 };
@@ -63,7 +63,7 @@ const cp_head_kind cp_head_hybrid = {.base = {"hybrid", sizeof(hybrid_head), siz
                                      .logits = hybrid_logits,
                                      .class_energy = hybrid_class_energy,
                                      .penalty = hybrid_penalty,
-                                     .most_features = hybrid_most_features};
+                                     .max_features = hybrid_max_features};
 
 cp_gaussian_softmax *cp_head_gaussian_softmax(cp_head *head) {
     return head && head->kind == &cp_head_hybrid ? &((hybrid_head *)head)->layer : NULL;

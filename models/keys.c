@@ -62,8 +62,8 @@ static const cp_choice *choice_of_name(const cp_key *key, const char *name) {
 static bool in_range(const cp_key *key, double value) {
     if (key->kind == CP_KEY_BOOL) return true;
     if (key->kind == CP_KEY_CHOICE) return choice_of_value(key, value);
-    bool within = value >= key->least && value <= key->most;
-    return within && (key->kind == CP_KEY_NUMBER || fmod(value - key->least, key->step ? key->step : 1) == 0);
+    bool within = value >= key->min && value <= key->max;
+    return within && (key->kind == CP_KEY_NUMBER || fmod(value - key->min, key->step ? key->step : 1) == 0);
 }
 
 /* What a key must be. */
@@ -74,14 +74,14 @@ static cp_name_list range_text(const cp_key *key) {
     switch (key->kind) {
     case CP_KEY_INT:
         if (key->step > 1)
-            snprintf(s, size, "one of %g, %g, %g, ... up to %.9g", key->least, key->least + key->step, key->least + 2 * key->step,
-                     key->most);
+            snprintf(s, size, "one of %g, %g, %g, ... up to %.9g", key->min, key->min + key->step, key->min + 2 * key->step,
+                     key->max);
         else
-            snprintf(s, size, "a whole number from %.9g to %.9g", key->least, key->most);
+            snprintf(s, size, "a whole number from %.9g to %.9g", key->min, key->max);
         break;
-    case CP_KEY_NUMBER: snprintf(s, size, "a number from %g to %g", key->least, key->most); break;
+    case CP_KEY_NUMBER: snprintf(s, size, "a number from %g to %g", key->min, key->max); break;
     case CP_KEY_BOOL: snprintf(s, size, "true or false"); break;
-    case CP_KEY_SIZES: snprintf(s, size, "1 to %d whole numbers from %.9g to %.9g", key->count, key->least, key->most); break;
+    case CP_KEY_SIZES: snprintf(s, size, "1 to %d whole numbers from %.9g to %.9g", key->count, key->min, key->max); break;
     case CP_KEY_CHOICE:
         for (const cp_choice *choice = key->choices; choice->name; choice++) cp_name_list_add(&names, choice->name);
         snprintf(s, size, "one of %.200s", names.s);

@@ -24,12 +24,12 @@ typedef enum cp_key_kind {
 typedef struct cp_key {
     const char      *name; /* NULL ends a list */
     cp_key_kind      kind;
-    size_t           place;       /* offsetof(struct, member) */
-    double           least, most; /* of numbers */
-    int              step;        /* of an int: least, least + step, ...; 0: 1 */
-    int              count;       /* of sizes */
-    double           fallback;    /* the default; outside least to most: the key must be given */
-    const cp_choice *choices;     /* {0} ends them */
+    size_t           place;    /* offsetof(struct, member) */
+    double           min, max; /* of numbers */
+    int              step;     /* of an int: least, least + step, ...; 0: 1 */
+    int              count;    /* of sizes */
+    double           fallback; /* the default; outside least to most: the key must be given */
+    const cp_choice *choices;  /* {0} ends them */
 } cp_key;
 
 enum { CP_KIND_OPTIONS = 128 };

@@ -3,12 +3,12 @@
 
 #include <string.h>
 
-enum { MOST = 32 };
+enum { MAX = 32 };
 
 static struct {
     const char   *what;
-    size_t        least_size, own_place;
-    cp_kind_entry at[MOST + 1]; /* the rest are zeros; the first is the default */
+    size_t        min_size, own_place;
+    cp_kind_entry at[MAX + 1]; /* the rest are zeros; the first is the default */
 } lists[] = {
     [CP_OF_NETS] = {"net",
                     sizeof(cp_net),
@@ -61,11 +61,11 @@ static bool add(cp_at at, cp_kind_of of, const cp_kind *kind, bool whole) {
     if (!whole) return cp_misuse(at, op, "%s: it needs make and %s", kind->name, of == CP_OF_NETS ? "forward" : "logits");
     const cp_kind_entry *known = cp_kinds_find(of, kind->name);
     if (known) return known->kind == kind || cp_misuse(at, op, "there is another %s of the name %s", lists[of].what, kind->name);
-    if (kind->size < lists[of].least_size || kind->options_size > CP_KIND_OPTIONS)
+    if (kind->size < lists[of].min_size || kind->options_size > CP_KIND_OPTIONS)
         return cp_misuse(at, op, "%s: its struct takes %zu bytes, at least %zu are needed; its options %zu, %d are possible",
-                         kind->name, kind->size, lists[of].least_size, kind->options_size, CP_KIND_OPTIONS);
+                         kind->name, kind->size, lists[of].min_size, kind->options_size, CP_KIND_OPTIONS);
     while (lists[of].at[count].kind) count++;
-    if (count == MOST) return cp_misuse(at, op, "%s: there are %d kinds already", kind->name, MOST);
+    if (count == MAX) return cp_misuse(at, op, "%s: there are %d kinds already", kind->name, MAX);
     if (!keys_fit(at, op, kind)) return false;
     lists[of].at[count] = (cp_kind_entry){kind, lists[of].own_place};
     return true;

@@ -10,7 +10,7 @@
 /* ---- configurations ---- */
 
 static const cp_key keys_of_all[] = {
-    {"classes", CP_KEY_INT, .place = offsetof(cp_model_config, classes), .least = 1, .most = 1 << 20},
+    {"classes", CP_KEY_INT, .place = offsetof(cp_model_config, classes), .min = 1, .max = 1 << 20},
     {0},
 };
 
@@ -55,10 +55,10 @@ bool cp_model_make(cp_at at, cp_model *m, cp_rng *rng, cp_status *status) {
     const cp_head_kind *head = (const cp_head_kind *)k.head;
     m->net = (cp_net_new)(at, (const cp_net_kind *)k.net, m->params, "", k.net_options, rng);
     if (!m->net) return false;
-    int most = head->most_features ? head->most_features(k.head_options) : m->net->features;
-    if (m->net->features > most)
+    int max = head->max_features ? head->max_features(k.head_options) : m->net->features;
+    if (m->net->features > max)
         return cp_fail(status, "the network has %d features; with these options a %s head can have %d", m->net->features,
-                       k.head->name, most);
+                       k.head->name, max);
     m->head = (cp_head_new)(at, head, m->params, "head", m->net->features, m->config.classes, k.head_options, rng);
     return m->head;
 }
@@ -142,10 +142,10 @@ bool cp_model_config_parse(const char *text, const char *name, cp_model_config *
     cp_json *root = cp_json_parse(text, strlen(text), name, status);
     if (!root) return false;
     cp_model_config c = {0};
-    bool            fine = read_config(root, name, &c, status);
-    if (fine) *config = c;
+    bool            ok = read_config(root, name, &c, status);
+    if (ok) *config = c;
     cp_json_free(root);
-    return fine;
+    return ok;
 }
 
 /* ---- using ---- */

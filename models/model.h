@@ -28,7 +28,7 @@ typedef struct cp_model {
 /* NULL (after the error handler) when the configuration is not possible. */
 cp_model *cp_model_new(cp_at at, cp_model_config config, cp_rng *rng);
 #define cp_model_new(...) cp_model_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
-void cp_model_free(cp_model *model); /* NULL is fine */
+void cp_model_free(cp_model *model); /* NULL is allowed */
 
 /* The description as JSON: {"model":"wrn","depth":10,"width":2,"channels":3,"classes":8,"norm":"batch","head":"softmax"}. Missing
  * keys mean the default; a key that the model does not have, or a value of another kind, is refused.

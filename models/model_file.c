@@ -25,14 +25,14 @@ bool cp_model_described(const cp_model *model, const cp_safetensors *file, const
     cp_model_config config;
     if (!read_description(file, path, &config, status)) return false;
     char *expected = cp_model_config_text(&model->config), *found = cp_model_config_text(&config);
-    bool  fine = expected && found && strcmp(found, expected) == 0;
+    bool  ok = expected && found && strcmp(found, expected) == 0;
     if (!expected || !found)
         cp_fail(status, "%s: out of memory", path);
-    else if (!fine)
+    else if (!ok)
         cp_fail(status, "%s: metadata \"couplet\" is for another model: %s in the file, %s here", path, found, expected);
     free(expected);
     free(found);
-    return fine;
+    return ok;
 }
 
 /* ---- saving and loading ---- */

@@ -30,7 +30,7 @@ bool cp_net_input_fits(const cp_net_input *input, cp_shape batch) {
     for (int i = 1; i < batch.rank; i++) values *= batch.dims[i];
     for (int i = 0; i < row.rank; i++) {
         needed *= row.dims[i];
-        fits = fits && (row.dims[i] ? batch.dims[i + 1] == row.dims[i] : batch.dims[i + 1] >= input->least);
+        fits = fits && (row.dims[i] ? batch.dims[i + 1] == row.dims[i] : batch.dims[i + 1] >= input->min);
     }
     return fits || row.rank == 0 || (input->flattened && batch.rank >= 2 && values == needed);
 }
@@ -48,7 +48,7 @@ cp_net_input_text cp_net_input_show(const cp_net_input *input) {
             used += (size_t)snprintf(text.s + used, size - used, ", %s", letter);
         if (!input->shape.dims[i]) snprintf(free_axes + strlen(free_axes), 8, "%s%s", *free_axes ? ", " : "", letter);
     }
-    snprintf(text.s + used, size - used, *free_axes ? ") with %s >= %d" : ")", free_axes, input->least);
+    snprintf(text.s + used, size - used, *free_axes ? ") with %s >= %d" : ")", free_axes, input->min);
     return text;
 }
 

@@ -21,7 +21,7 @@ typedef struct cp_net_kind {
  * channels last. All zeros: anything. */
 typedef struct cp_net_input {
     cp_shape shape;
-    int      least;
+    int      min;
     bool     flattened; /* any x (N, ...) with the same number of values a row fits */
 } cp_net_input;
 
@@ -35,7 +35,7 @@ struct cp_net {
 /* Options NULL: the defaults. NULL, after the error handler, when it cannot be made. */
 cp_net    *cp_net_new(cp_at at, const cp_net_kind *kind, cp_params *params, const char *path, const void *options, cp_rng *rng);
 cp_tensor *cp_net_forward(cp_at at, const cp_net *net, cp_tensor *x, cp_mode mode);
-void       cp_net_free(cp_net *net); /* NULL is fine; the parameters stay with their set */
+void       cp_net_free(cp_net *net); /* NULL is allowed; the parameters stay with their set */
 
 /* Does a batch of that shape fit? And what would, for messages: "(N, H, W, 3) with H, W >= 8". */
 bool cp_net_input_fits(const cp_net_input *input, cp_shape batch);
@@ -78,9 +78,9 @@ cp_net *cp_wrn_new(cp_at at, cp_params *params, const char *path, cp_wrn_config 
 /* ==== multilayer perceptron: x (N, ...) flattened to (N, sizes[0]) ====
  * sizes end at the first 0; every layer is followed by the activation. Tensors: layer0.weight, layer0.bias, ... With one size
  * only, the features are the inputs themselves: a head stands alone. */
-enum { CP_MLP_MOST_SIZES = 16 };
+enum { CP_MLP_MAX_SIZES = 16 };
 typedef struct cp_mlp_config {
-    int           sizes[CP_MLP_MOST_SIZES];
+    int           sizes[CP_MLP_MAX_SIZES];
     cp_activation activation;
     cp_init       init;
 } cp_mlp_config;

@@ -12,7 +12,7 @@ static bool lstm_make(cp_at at, cp_net *net, cp_params *params, const char *path
     const cp_lstm_config *c = options;
     l->lstm = (cp_lstm_make)(at, params, path, *c, rng);
     l->net.features = c->hidden * (c->bidirectional ? 2 : 1);
-    l->net.input = (cp_net_input){.shape = CP_SHAPE(0, c->in), .least = 1};
+    l->net.input = (cp_net_input){.shape = CP_SHAPE(0, c->in), .min = 1};
     return l->lstm.cell[0][0].weight_ih;
 }
 
@@ -23,9 +23,9 @@ static cp_tensor *lstm_forward(cp_at at, const cp_net *net, cp_tensor *x, cp_mod
 }
 
 static const cp_key keys[] = {
-    {"in", CP_KEY_INT, .place = offsetof(cp_lstm_config, in), .least = 1, .most = 1 << 20},
-    {"hidden", CP_KEY_INT, .place = offsetof(cp_lstm_config, hidden), .least = 1, .most = 1 << 16},
-    {"layers", CP_KEY_INT, .place = offsetof(cp_lstm_config, layers), .least = 1, .most = CP_LSTM_MOST_LAYERS, .fallback = 1},
+    {"in", CP_KEY_INT, .place = offsetof(cp_lstm_config, in), .min = 1, .max = 1 << 20},
+    {"hidden", CP_KEY_INT, .place = offsetof(cp_lstm_config, hidden), .min = 1, .max = 1 << 16},
+    {"layers", CP_KEY_INT, .place = offsetof(cp_lstm_config, layers), .min = 1, .max = CP_LSTM_MAX_LAYERS, .fallback = 1},
     {"bidirectional", CP_KEY_BOOL, .place = offsetof(cp_lstm_config, bidirectional)},
     {0},
 };

@@ -6,14 +6,14 @@ typedef struct mlp {
     cp_net        net;
     cp_mlp_config config;
     int           layers;
-    cp_linear     layer[CP_MLP_MOST_SIZES];
+    cp_linear     layer[CP_MLP_MAX_SIZES];
 } mlp;
 
 static bool mlp_make(cp_at at, cp_net *net, cp_params *params, const char *path, const void *options, cp_rng *rng) {
     mlp                 *m = (mlp *)net;
     const cp_mlp_config *c = options;
     m->config = *c;
-    while (m->layers + 1 < CP_MLP_MOST_SIZES && c->sizes[m->layers + 1]) {
+    while (m->layers + 1 < CP_MLP_MAX_SIZES && c->sizes[m->layers + 1]) {
         int              i = m->layers++;
         cp_linear_config layer = {.in = c->sizes[i], .out = c->sizes[i + 1], .init = c->init, .activation = c->activation};
         m->layer[i] = (cp_linear_make)(at, params, cp_path_index(path, "layer", i).s, layer, rng);
@@ -33,7 +33,7 @@ static cp_tensor *mlp_forward(cp_at at, const cp_net *net, cp_tensor *x, cp_mode
 }
 
 static const cp_key keys[] = {
-    {"sizes", CP_KEY_SIZES, .place = offsetof(cp_mlp_config, sizes), .least = 1, .most = 1 << 20, .count = CP_MLP_MOST_SIZES},
+    {"sizes", CP_KEY_SIZES, .place = offsetof(cp_mlp_config, sizes), .min = 1, .max = 1 << 20, .count = CP_MLP_MAX_SIZES},
     {"activation", CP_KEY_CHOICE, .place = offsetof(cp_mlp_config, activation), .choices = cp_activation_names},
     {0},
 };

@@ -40,7 +40,7 @@ static bool wrn_make(cp_at at, cp_net *net, cp_params *params, const char *path,
         }
     w->norm = (cp_norm_make)(at, params, cp_path_join(path, "norm").s, (cp_norm_config){.kind = c->norm, .channels = in});
     w->net.features = in;
-    w->net.input = (cp_net_input){.shape = CP_SHAPE(0, 0, c->channels), .least = 8};
+    w->net.input = (cp_net_input){.shape = CP_SHAPE(0, 0, c->channels), .min = 8};
     return c->norm == CP_NORM_NONE || w->norm.weight;
 }
 
@@ -67,9 +67,9 @@ static const cp_choice norms[] = {
 static const cp_choice layouts[] = {{"jem", CP_BLOCK_JEM}, {"classic", CP_BLOCK_CLASSIC}, {0}};
 
 static const cp_key keys[] = {
-    {"depth", CP_KEY_INT, .place = offsetof(cp_wrn_config, depth), .least = 10, .most = 1000, .step = 6, .fallback = 10},
-    {"width", CP_KEY_INT, .place = offsetof(cp_wrn_config, width), .least = 1, .most = 1000, .fallback = 1},
-    {"channels", CP_KEY_INT, .place = offsetof(cp_wrn_config, channels), .least = 1, .most = 4096, .fallback = 1},
+    {"depth", CP_KEY_INT, .place = offsetof(cp_wrn_config, depth), .min = 10, .max = 1000, .step = 6, .fallback = 10},
+    {"width", CP_KEY_INT, .place = offsetof(cp_wrn_config, width), .min = 1, .max = 1000, .fallback = 1},
+    {"channels", CP_KEY_INT, .place = offsetof(cp_wrn_config, channels), .min = 1, .max = 4096, .fallback = 1},
     {"norm", CP_KEY_CHOICE, .place = offsetof(cp_wrn_config, norm), .choices = norms},
     {"layout", CP_KEY_CHOICE, .place = offsetof(cp_wrn_config, layout), .choices = layouts},
     {"activation", CP_KEY_CHOICE, .place = offsetof(cp_wrn_config, activation), .choices = cp_activation_names},

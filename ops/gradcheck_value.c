@@ -104,9 +104,9 @@ bool cp_gradcheck_gradient(cp_gradcheck_run *k, const double *v, double t, bool 
     cp_tensor *f = loss(k, v, t);
     if (!f) return k->result.made;
     int  n = wanted(k);
-    bool fine = recorded ? cp_grad_recorded(k->at, f, k->wrt, n, k->grads) : cp_grad(k->at, f, k->wrt, n, k->grads);
-    if (fine) collect(k, g);
-    return fine || cp_gradcheck_unmade(k, "the gradient could not be computed");
+    bool ok = recorded ? cp_grad_recorded(k->at, f, k->wrt, n, k->grads) : cp_grad(k->at, f, k->wrt, n, k->grads);
+    if (ok) collect(k, g);
+    return ok || cp_gradcheck_unmade(k, "the gradient could not be computed");
 }
 
 bool cp_gradcheck_gradient_along(cp_gradcheck_run *k, double *g) {
@@ -121,7 +121,7 @@ bool cp_gradcheck_gradient_along(cp_gradcheck_run *k, double *g) {
         for (size_t j = 0; j < size; j++) k->row[j] = (cp_real)*u++;
         if (cp_gradcheck_asked(k, i)) k->directions[next++] = cp_constant(k->at, k->row, k->in[i].shape);
     }
-    bool fine = cp_hvp(k->at, f, k->wrt, k->directions, n, k->grads);
-    if (fine) collect(k, g);
-    return fine || cp_gradcheck_unmade(k, "the gradient of the gradient could not be computed");
+    bool ok = cp_hvp(k->at, f, k->wrt, k->directions, n, k->grads);
+    if (ok) collect(k, g);
+    return ok || cp_gradcheck_unmade(k, "the gradient of the gradient could not be computed");
 }

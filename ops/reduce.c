@@ -38,10 +38,10 @@ static cp_tensor *reduce(cp_at at, const reduction *r, const cp_tensor *a, bool 
     cp_tensor *out = cp_out(at, r->shape);
     cp_arena  *arena = cp_scratch(at);
     cp_real   *from = a->data;
-    bool       fine = out, first = true;
+    bool       ok = out, first = true;
     int        dims[CP_MAX_RANK];
     memcpy(dims, a->dims, sizeof dims);
-    for (int end = a->rank; end > 0 && fine; end--) {
+    for (int end = a->rank; end > 0 && ok; end--) {
         int begin = end;
         while (begin > 0 && r->flags[begin - 1]) begin--;
         if (begin == end) continue;
@@ -50,19 +50,19 @@ static cp_tensor *reduce(cp_at at, const reduction *r, const cp_tensor *a, bool 
         for (int i = 0; i < begin; i++) last &= !r->flags[i];
         cp_real *to = last ? out->data : cp_arena_alloc(arena, outer * inner * sizeof *to);
         if (!to)
-            fine = false;
+            ok = false;
         else if (maximum)
             cp_kernel_max(outer, count, inner, from, to);
         else
-            fine = cp_kernel_sum(arena, outer, count, inner, from, to);
+            ok = cp_kernel_sum(arena, outer, count, inner, from, to);
         if (!first) cp_arena_release(arena, from);
         from = to;
         first = false;
         for (int i = begin; i < end; i++) dims[i] = 1;
         end = begin + 1; /* the loop goes on at begin */
     }
-    if (fine && first && a->size) memcpy(out->data, a->data, a->size * sizeof *from); /* a scalar: nothing to reduce */
-    return fine ? out : NULL;
+    if (ok && first && a->size) memcpy(out->data, a->data, a->size * sizeof *from); /* a scalar: nothing to reduce */
+    return ok ? out : NULL;
 }
 
 /* ---- sum and mean ---- */

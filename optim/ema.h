@@ -16,7 +16,7 @@ typedef struct cp_ema cp_ema;
 
 /* The average starts at the parameters' values now. decay is in [0, 1). The set must outlive the average. */
 cp_ema *cp_ema_new(cp_at at, cp_params *params, double decay);
-void    cp_ema_free(cp_ema *ema); /* NULL is fine; the parameters keep the values they have now */
+void    cp_ema_free(cp_ema *ema); /* NULL is allowed; the parameters keep the values they have now */
 
 /* average <- decay average + (1 - decay) parameter. Buffers (running statistics, averages already) are copied.
  * Misuse while swapped. */

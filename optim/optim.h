@@ -49,7 +49,7 @@ typedef struct cp_adam_config {
 /* The set must outlive the optimizer and have all its parameters by now. NULL (misuse) for values out of range. */
 cp_optim *cp_sgd_new(cp_at at, cp_params *params, cp_sgd_config config);
 cp_optim *cp_adam_new(cp_at at, cp_params *params, cp_adam_config config);
-void      cp_optim_free(cp_optim *optim); /* NULL is fine */
+void      cp_optim_free(cp_optim *optim); /* NULL is allowed */
 
 /* One update with the gradients that cp_backward left; takes them away, so that no gradient is used twice. A missing
  * gradient, or one from before cp_tape_reset, is misuse, and nothing is changed. Gradients with a NaN or an infinity

@@ -40,7 +40,7 @@ typedef struct cp_replay_config {
 } cp_replay_config;
 
 cp_replay *cp_replay_new(cp_at at, cp_replay_config config); /* NULL (misuse) when the config does not fit */
-void       cp_replay_free(cp_replay *replay);                /* NULL is fine */
+void       cp_replay_free(cp_replay *replay);                /* NULL is allowed */
 
 /* Fills x (n, dims...), a tensor that is not on a tape, with n chains from n different entries, drawn uniformly: all
  * of the entries, or, when `wanted` (n) is not NULL, those of class wanted[i] for chain i (below 0: all). index (n)

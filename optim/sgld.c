@@ -253,11 +253,11 @@ bool(cp_sgld_run)(cp_at at, cp_energy_fn energy, void *context, cp_tensor *x, co
     if (r.walk.noise != 0 && !r.walk.script && !rng) return cp_misuse(at, "sgld_run", "there is noise to draw and rng is NULL");
     if (config->stuck) memset(config->stuck, 0, (size_t)x->dims[0] * sizeof *config->stuck);
 
-    bool fine = true, frozen = cp_tape_freeze(at.tape, true), paused = cp_tape_pause(at.tape, false);
-    for (int i = 0; i < config->steps && fine && !r.stopped; i++) fine = step(at, &r);
+    bool ok = true, frozen = cp_tape_freeze(at.tape, true), paused = cp_tape_pause(at.tape, false);
+    for (int i = 0; i < config->steps && ok && !r.stopped; i++) ok = step(at, &r);
     cp_tape_reset(at.tape);
     cp_tape_freeze(at.tape, frozen);
     cp_tape_pause(at.tape, paused);
     if (report) *report = r.report;
-    return fine;
+    return ok;
 }

@@ -25,7 +25,7 @@ typedef struct cp_class_gaussian_config {
 } cp_class_gaussian_config;
 
 cp_class_gaussian *cp_class_gaussian_new(cp_at at, cp_class_gaussian_config config); /* all zero until fitted or restored */
-void               cp_class_gaussian_free(cp_class_gaussian *gaussian);              /* NULL is fine */
+void               cp_class_gaussian_free(cp_class_gaussian *gaussian);              /* NULL is allowed */
 
 /* data (count, size), labels (count) in 0..classes-1, or below 0 for samples to leave out. Means and variances (n -
  * 1 in the divisor) are accumulated in double, in two passes. A class without samples is misuse: false, and nothing

@@ -18,19 +18,19 @@ typedef struct cp_state {
     int      rank;
     int64_t  dims[CP_MAX_RANK];
     size_t   bytes;
-    void    *data;        /* the object's own memory, in this machine's byte order */
-    bool     fixed;       /* set when the object was made: it must be equal rather than be restored */
-    double   least, most; /* what the values may be; both 0: anything */
+    void    *data;     /* the object's own memory, in this machine's byte order */
+    bool     fixed;    /* set when the object was made: it must be equal rather than be restored */
+    double   min, max; /* what the values may be; both 0: anything */
 } cp_state;
 
-#define CP_STATE_MOST_COUNT 0x1p53 /* a count can go on from there without overflow */
+#define CP_STATE_MAX_COUNT 0x1p53 /* a count can go on from there without overflow */
 
 /* For those who write such a walk. The name is "path.leaf", or "leaf" when path is empty. */
 cp_state cp_state_array(const char *path, const char *leaf, cp_dtype dtype, cp_shape shape, void *data);
 cp_state cp_state_tensor(const char *path, const char *leaf, cp_tensor *tensor);
-cp_state cp_state_integer(const char *leaf, int64_t *value);            /* an I64 of shape (), from 0 to CP_STATE_MOST_COUNT */
+cp_state cp_state_integer(const char *leaf, int64_t *value);            /* an I64 of shape (), from 0 to CP_STATE_MAX_COUNT */
 cp_state cp_state_fixed(const char *leaf, cp_dtype dtype, void *value); /* of shape () */
-cp_state cp_state_within(cp_state state, double least, double most);
+cp_state cp_state_within(cp_state state, double min, double max);
 
 /* Whether values that were read for a piece of state are within its range, with a message that begins with `what` if not. A NaN is
  * outside, but not in an array: a run that has gone astray must go on as it would have. */

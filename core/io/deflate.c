@@ -6,11 +6,11 @@
 
 enum {
     WINDOW = 32768,
-    MATCH_LEAST = 3,
-    MATCH_MOST = 258,
+    MATCH_MIN = 3,
+    MATCH_MAX = 258,
     HASH_BITS = 15,
-    CHAIN_MOST = 64,
-    STORED_MOST = 65535,
+    CHAIN_MAX = 64,
+    STORED_MAX = 65535,
     END_OF_BLOCK = 256,
 };
 
@@ -65,10 +65,10 @@ static void put_symbol(bits *b, int symbol) {
 /* A length or distance is a code and extra bits: `codes` for each number of extra bits, four for lengths, two for
  * distances. */
 static void put_match(bits *b, int length, int distance) {
-    if (length == MATCH_MOST) {
+    if (length == MATCH_MAX) {
         put_symbol(b, 285);
     } else {
-        int extra = 0, from = length - MATCH_LEAST;
+        int extra = 0, from = length - MATCH_MIN;
         while (from >> (extra + 3)) extra++;
         put_symbol(b, 257 + 4 * extra + (from >> extra));
         put_bits(b, (uint32_t)from & ((1u << extra) - 1), extra);
@@ -91,7 +91,7 @@ static unsigned hash_of(const unsigned char *p) {
 }
 
 static void remember(chains *c, const unsigned char *data, size_t size, size_t at) {
-    if (size - at < MATCH_LEAST) return;
+    if (size - at < MATCH_MIN) return;
     unsigned hash = hash_of(data + at);
     c->older[at % WINDOW] = c->head[hash];
     c->head[hash] = at + 1;
@@ -99,18 +99,18 @@ static void remember(chains *c, const unsigned char *data, size_t size, size_t a
 
 static int longest_match(const chains *c, const unsigned char *data, size_t size, size_t at, int *distance) {
     int    best = 0;
-    size_t most = size - at < MATCH_MOST ? size - at : MATCH_MOST;
-    if (most < MATCH_LEAST) return 0;
+    size_t max = size - at < MATCH_MAX ? size - at : MATCH_MAX;
+    if (max < MATCH_MIN) return 0;
     size_t place = c->head[hash_of(data + at)];
-    for (int i = 0; i < CHAIN_MOST && place > 0 && at - (place - 1) <= WINDOW - 1; i++) {
+    for (int i = 0; i < CHAIN_MAX && place > 0 && at - (place - 1) <= WINDOW - 1; i++) {
         const unsigned char *old = data + place - 1;
         size_t               n = 0;
-        while (n < most && old[n] == data[at + n]) n++;
+        while (n < max && old[n] == data[at + n]) n++;
         if ((int)n > best) best = (int)n, *distance = (int)(at - (place - 1));
-        if (n == most) break;
+        if (n == max) break;
         place = c->older[(place - 1) % WINDOW];
     }
-    return best >= MATCH_LEAST ? best : 0;
+    return best >= MATCH_MIN ? best : 0;
 }
 
 static bool put_fixed(const unsigned char *data, size_t size, cp_bytes *out) {
@@ -135,7 +135,7 @@ static bool put_fixed(const unsigned char *data, size_t size, cp_bytes *out) {
 
 static void put_stored(const unsigned char *data, size_t size, cp_bytes *out) {
     do {
-        size_t        some = size < STORED_MOST ? size : STORED_MOST;
+        size_t        some = size < STORED_MAX ? size : STORED_MAX;
         unsigned char head[5] = {some == size};
         cp_put_le16(head + 1, (uint16_t)some);
         cp_put_le16(head + 3, (uint16_t)~some);
@@ -148,7 +148,7 @@ static void put_stored(const unsigned char *data, size_t size, cp_bytes *out) {
 
 bool cp_deflate(const void *data, size_t size, cp_bytes *out) {
     size_t before = out->size;
-    if (put_fixed(data, size, out) && out->size - before > size + 5 * (size / STORED_MOST + 1)) {
+    if (put_fixed(data, size, out) && out->size - before > size + 5 * (size / STORED_MAX + 1)) {
         out->size = before;
         put_stored(data, size, out);
     }

@@ -18,7 +18,7 @@ cp_source  *cp_source_open(const char *path, cp_status *status);
 cp_source  *cp_source_memory(const void *bytes, size_t size, const char *name, cp_status *status);
 uint64_t    cp_source_size(const cp_source *source);
 const char *cp_source_name(const cp_source *source);
-void        cp_source_close(cp_source *source); /* NULL is fine */
+void        cp_source_close(cp_source *source); /* NULL is allowed */
 
 /* `size` bytes from `offset` on, which must lie within the source. */
 bool cp_source_read(const cp_source *source, uint64_t offset, void *out, size_t size, cp_status *status);
@@ -32,7 +32,7 @@ typedef struct cp_file_writer cp_file_writer;
 cp_file_writer *cp_file_writer_new(const char *path, cp_status *status);
 void            cp_file_writer_append(cp_file_writer *writer, const void *data, size_t size); /* errors wait for the commit */
 bool            cp_file_writer_commit(cp_file_writer *writer, cp_status *status);             /* frees the writer, always */
-void            cp_file_writer_cancel(cp_file_writer *writer); /* frees it and leaves no trace; NULL is fine */
+void            cp_file_writer_cancel(cp_file_writer *writer); /* frees it and leaves no trace; NULL is allowed */
 
 /* The three in one. */
 bool cp_file_write(const char *path, const void *data, size_t size, cp_status *status);

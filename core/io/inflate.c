@@ -13,7 +13,7 @@ enum {
     DISTANCES_USED = 30,
     LENGTH_CODES = 19,
     END_OF_BLOCK = 256,
-    STEP_LEAST = 1 << 15, /* bytes by which the output grows */
+    STEP_MIN = 1 << 15, /* bytes by which the output grows */
 };
 
 /* ---- bits, the lowest first ---- */
@@ -144,7 +144,7 @@ static const char too_long[] = "it holds more than was declared";
 static const char *make_room(stream *s, size_t more) {
     size_t made = s->out->size - s->start;
     if (more > s->limit - made) return too_long;
-    size_t step = s->limit - made < STEP_LEAST ? s->limit - made : STEP_LEAST;
+    size_t step = s->limit - made < STEP_MIN ? s->limit - made : STEP_MIN;
     return cp_bytes_reserve(s->out, more > step ? more : step) ? NULL : no_memory;
 }
 

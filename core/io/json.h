@@ -40,7 +40,7 @@ typedef struct cp_json {
 /* NULL after an error. `name` is what messages call the text: a path. The tree keeps nothing of `text`. */
 cp_json *cp_json_parse(const void *text, size_t size, const char *name, cp_status *status);
 cp_json *cp_json_read(const char *path, cp_status *status); /* a file of at most 100 MB */
-void     cp_json_free(cp_json *root);                       /* what parse or read gave; NULL is fine */
+void     cp_json_free(cp_json *root);                       /* what parse or read gave; NULL is allowed */
 
 /* All of these take NULL for "not there", so they nest: cp_json_number(cp_json_get(cp_json_get(n, "sgld"), "step"),
  * 1). A value of another kind gives the fallback too. */

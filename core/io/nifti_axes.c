@@ -15,7 +15,7 @@ static double determinant(matrix m) {
  * Newton's iteration R <- (R + R^-T) / 2. False when the columns do not span space or are not finite. */
 static bool rotation_of(double affine[3][4], matrix r) {
     enum { STEPS = 100 };
-    const double least_volume = 1e-9;
+    const double min_volume = 1e-9;
     for (int j = 0; j < 3; j++) {
         double largest = 0, squares = 0; /* the largest first, so that no square overflows */
         for (int i = 0; i < 3; i++) {
@@ -27,7 +27,7 @@ static bool rotation_of(double affine[3][4], matrix r) {
         for (int i = 0; i < 3; i++) r[i][j] /= sqrt(squares);
     }
     double volume = determinant(r), change = 1;
-    for (int step = 0; step < STEPS && change > 1e-15 && fabs(volume) > least_volume; step++, volume = determinant(r)) {
+    for (int step = 0; step < STEPS && change > 1e-15 && fabs(volume) > min_volume; step++, volume = determinant(r)) {
         matrix next;
         change = 0;
         for (int i = 0; i < 3; i++)
@@ -39,7 +39,7 @@ static bool rotation_of(double affine[3][4], matrix r) {
             }
         memcpy(r, next, sizeof next);
     }
-    return fabs(volume) > least_volume;
+    return fabs(volume) > min_volume;
 }
 
 /* Lengths as nibabel mends them: their sign means nothing, and 0 is 1. */

@@ -7,7 +7,7 @@
 
 typedef struct layout {
     int      version;
-    size_t   size, least_offset; /* of the header; of values in the same file: four bytes tell whether extensions follow */
+    size_t   size, min_offset;   /* of the header; of values in the same file: four bytes tell whether extensions follow */
     cp_dtype length, real, code; /* types of dim, of real numbers, and of the codes of forms */
     cp_dtype offset;             /* type of vox_offset */
     size_t   dim, datatype, bitpix, pixdim, vox_offset, scl_slope, qform_code, sform_code, quatern_b, qoffset_x, srow_x, magic;
@@ -18,7 +18,7 @@ typedef struct layout {
 static const layout layouts[] = {
     {.version = 1,
      .size = 348,
-     .least_offset = 352,
+     .min_offset = 352,
      .length = CP_I16,
      .real = CP_F32,
      .code = CP_I16,
@@ -40,7 +40,7 @@ static const layout layouts[] = {
      .pair = "ni1"},
     {.version = 2,
      .size = CP_NIFTI_HEADER_MAX,
-     .least_offset = 544,
+     .min_offset = 544,
      .length = CP_I64,
      .real = CP_F64,
      .code = CP_I32,
@@ -176,10 +176,10 @@ static bool read_offset(const reader *r, cp_nifti_header *h) {
         offset = (double)(exact = whole(r, CP_I64, r->at->vox_offset));
     else
         reals(r, r->at->vox_offset, 1, &offset);
-    size_t least = h->alone ? r->at->least_offset : 0, end;
-    if (!(offset >= (double)least && offset < (double)(PTRDIFF_MAX / 2)) || offset != floor(offset))
+    size_t min = h->alone ? r->at->min_offset : 0, end;
+    if (!(offset >= (double)min && offset < (double)(PTRDIFF_MAX / 2)) || offset != floor(offset))
         return cp_damaged(r->status, "%.300s: vox_offset, where the values begin, is %g; a whole number from %zu on was expected",
-                          r->name, offset, least);
+                          r->name, offset, min);
     h->offset = (size_t)(r->at->offset == CP_I64 ? exact : (int64_t)offset);
     return (cp_size_add(h->offset, h->count * cp_dtype_size(h->dtype), &end) && end <= PTRDIFF_MAX) ||
            cp_damaged(r->status, "%.300s: vox_offset is %g, and the values end beyond what a file can be", r->name, offset);

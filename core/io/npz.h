@@ -17,7 +17,7 @@ typedef struct cp_npz cp_npz;
 /* NULL after an error. Parse is for bytes that the caller keeps until the close; `name` is what messages call them. */
 cp_npz *cp_npz_open(const char *path, cp_status *status);
 cp_npz *cp_npz_parse(const void *bytes, size_t size, const char *name, cp_status *status);
-void    cp_npz_close(cp_npz *npz); /* NULL is fine */
+void    cp_npz_close(cp_npz *npz); /* NULL is allowed */
 
 /* The names of the arrays, in the order of the file and without ".npy"; other files in the archive are left out. They come
  * from outside: print them with cp_shown. */
@@ -41,6 +41,6 @@ typedef struct cp_npz_writer cp_npz_writer;
 cp_npz_writer *cp_npz_writer_new(const char *path, cp_status *status); /* NULL after an error; commit then returns false */
 void cp_npz_writer_add(cp_npz_writer *writer, const char *name, cp_dtype dtype, int rank, const int64_t *dims, const void *data);
 bool cp_npz_writer_commit(cp_npz_writer *writer, cp_status *status); /* frees the writer */
-void cp_npz_writer_cancel(cp_npz_writer *writer);                    /* frees it and leaves no file; NULL is fine */
+void cp_npz_writer_cancel(cp_npz_writer *writer);                    /* frees it and leaves no file; NULL is allowed */
 
 #endif

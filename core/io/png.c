@@ -35,11 +35,11 @@ static unsigned char filtered(int filter, const unsigned char *row, const unsign
 /* The filter whose differences are smallest in sum: the usual guess at what compresses best. */
 static int best_filter(const unsigned char *row, const unsigned char *above, size_t size, size_t pixel) {
     int    best = 0;
-    size_t least = SIZE_MAX;
+    size_t min = SIZE_MAX;
     for (int filter = 0; filter < FILTERS; filter++) {
         size_t sum = 0;
         for (size_t i = 0; i < size; i++) sum += (size_t)abs((signed char)filtered(filter, row, above, i, pixel));
-        if (sum < least) best = filter, least = sum;
+        if (sum < min) best = filter, min = sum;
     }
     return best;
 }

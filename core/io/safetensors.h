@@ -28,7 +28,7 @@ typedef struct cp_safetensors cp_safetensors;
 /* NULL after an error. `name` is what messages call the bytes: a path. Parse copies them. */
 cp_safetensors *cp_st_read(const char *path, cp_status *status);
 cp_safetensors *cp_st_parse(const void *bytes, size_t size, const char *name, cp_status *status);
-void            cp_st_free(cp_safetensors *file); /* NULL is fine */
+void            cp_st_free(cp_safetensors *file); /* NULL is allowed */
 
 size_t             cp_st_count(const cp_safetensors *file);
 const cp_st_entry *cp_st_entry_at(const cp_safetensors *file, size_t index);    /* in the order of the file */

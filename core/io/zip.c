@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COMMENT_MOST = 65535 };
+enum { COMMENT_MAX = 65535 };
 
 struct cp_zip {
     cp_source           *source;
@@ -50,13 +50,13 @@ static bool read_end64(const cp_zip *zip, uint64_t place, const unsigned char *e
     if (place < sizeof locator + sizeof wide) return true;
     if (!cp_source_read(zip->source, place - sizeof locator, locator, sizeof locator, status)) return false;
     if (cp_get_le32(locator) != CP_ZIP_LOCATOR64) return true;
-    uint64_t at = cp_get_le64(locator + 8), most = place - sizeof locator - sizeof wide;
+    uint64_t at = cp_get_le64(locator + 8), max = place - sizeof locator - sizeof wide;
     if (cp_get_le32(locator + 4) != 0 || cp_get_le32(locator + 16) > 1) return fail_parts(zip, status);
-    if (at > most)
+    if (at > max)
         return cp_damaged(status, "%.200s: byte %llu: the ZIP64 end record should be at byte %llu, behind its locator", zip->path,
                           (number)(place - sizeof locator + 8), (number)at);
     if (!cp_source_read(zip->source, at, wide, sizeof wide, status)) return false;
-    if (cp_get_le32(wide) != CP_ZIP_END64 || cp_get_le64(wide + 4) != most - at + sizeof wide - 12)
+    if (cp_get_le32(wide) != CP_ZIP_END64 || cp_get_le64(wide + 4) != max - at + sizeof wide - 12)
         return cp_damaged(status, "%.200s: byte %llu: there is no ZIP64 end record of the right size; the file is damaged",
                           zip->path, (number)at);
     if (cp_get_le32(wide + 16) != 0 || cp_get_le32(wide + 20) != 0 || cp_get_le64(wide + 24) != cp_get_le64(wide + 32))
@@ -78,7 +78,7 @@ static const unsigned char *find_end(const unsigned char *tail, size_t size) {
 
 static bool read_end(const cp_zip *zip, directory *d, cp_status *status) {
     uint64_t size = cp_source_size(zip->source);
-    size_t   searched = size < CP_ZIP_END_SIZE + COMMENT_MOST ? (size_t)size : CP_ZIP_END_SIZE + COMMENT_MOST;
+    size_t   searched = size < CP_ZIP_END_SIZE + COMMENT_MAX ? (size_t)size : CP_ZIP_END_SIZE + COMMENT_MAX;
     if (searched < CP_ZIP_END_SIZE)
         return cp_damaged(status, "%.200s: the file has %llu bytes, a zip archive (.npz) at least 22; it is truncated", zip->path,
                           (number)size);

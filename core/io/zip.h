@@ -23,7 +23,7 @@ typedef struct cp_zip cp_zip;
  * contents stay there. Parse is for bytes that the caller keeps until the close; `name` is what messages call them. */
 cp_zip *cp_zip_open(const char *path, cp_status *status);
 cp_zip *cp_zip_parse(const void *bytes, size_t size, const char *name, cp_status *status);
-void    cp_zip_close(cp_zip *zip); /* NULL is fine */
+void    cp_zip_close(cp_zip *zip); /* NULL is allowed */
 
 const char         *cp_zip_path(const cp_zip *zip);
 size_t              cp_zip_count(const cp_zip *zip);
@@ -46,6 +46,6 @@ void           cp_zip_writer_wide(cp_zip_writer *writer); /* ZIP64 from here on 
 void           cp_zip_writer_add(cp_zip_writer *writer, const char *name, const void *contents, size_t size); /* errors wait */
 cp_status     *cp_zip_writer_error(cp_zip_writer *writer);                     /* for a caller's own: commit tells the first */
 bool           cp_zip_writer_commit(cp_zip_writer *writer, cp_status *status); /* frees it */
-void           cp_zip_writer_cancel(cp_zip_writer *writer);                    /* frees it and leaves no file; NULL is fine */
+void           cp_zip_writer_cancel(cp_zip_writer *writer);                    /* frees it and leaves no file; NULL is allowed */
 
 #endif

@@ -9,8 +9,8 @@
 #include <string.h>
 
 enum {
-    NAME_MOST = 60000, /* the directory has 65535 bytes for it and the numbers of ZIP64 */
-    VERSION = 20,      /* of the format, that a reader must know */
+    NAME_MAX = 60000, /* the directory has 65535 bytes for it and the numbers of ZIP64 */
+    VERSION = 20,     /* of the format, that a reader must know */
     VERSION_WIDE = 45,
     MADE_ON_UNIX = 3 << 8,
     DATE = 1 << 5 | 1,   /* 1980-01-01 */
@@ -125,8 +125,8 @@ void cp_zip_writer_add(cp_zip_writer *writer, const char *name, const void *cont
     if (!writer || writer->error.message[0]) return;
     size_t        length = strlen(name);
     cp_shown_text shown = cp_shown(name, length);
-    if (length == 0 || length > NAME_MOST || !is_utf8(name, length)) {
-        cp_fail(&writer->error, "entry \"%s\": a name of 1 to %d bytes of UTF-8 was expected", shown.text, NAME_MOST);
+    if (length == 0 || length > NAME_MAX || !is_utf8(name, length)) {
+        cp_fail(&writer->error, "entry \"%s\": a name of 1 to %d bytes of UTF-8 was expected", shown.text, NAME_MAX);
         return;
     }
     if (has_name(&writer->directory, name)) {

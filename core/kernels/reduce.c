@@ -4,7 +4,7 @@
 
 #include "core/threads.h"
 
-enum { BLOCK = 8192, GRAIN = 16384, LEAST_ROWS = 64 }; /* values, values, rows */
+enum { BLOCK = 8192, GRAIN = 16384, MIN_ROWS = 64 }; /* values, values, rows */
 
 typedef struct sum_job {
     size_t         count, inner, block, blocks; /* `block` rows make a block */
@@ -41,7 +41,7 @@ static void sum_blocks(void *context, size_t begin, size_t end) {
 bool cp_kernel_sum(cp_arena *scratch, size_t outer, size_t count, size_t inner, const cp_real *x, cp_real *y) {
     if (!outer || !inner) return true;
     sum_job job = {.count = count, .inner = inner, .x = x};
-    job.block = inner * LEAST_ROWS < BLOCK ? BLOCK / inner : LEAST_ROWS;
+    job.block = inner * MIN_ROWS < BLOCK ? BLOCK / inner : MIN_ROWS;
     job.blocks = count ? (count + job.block - 1) / job.block : 1;
     job.partial = cp_arena_alloc(scratch, outer * job.blocks * inner * sizeof(double));
     if (!job.partial) return false;

@@ -9,7 +9,7 @@
 
 enum { BLOCK = 64, GRAIN = 1 << 14 }; /* sums kept at once; values of a thread's share */
 
-static size_t least(size_t a, size_t b) {
+static size_t min(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
@@ -48,7 +48,7 @@ static void gemm_rows(void *context, size_t begin, size_t end) {
     for (size_t i = begin; i < end; i++) {
         const cp_real *a = g->trans_a ? g->a + i : g->a + i * g->k;
         for (size_t first = 0; first < g->n; first += BLOCK) {
-            const size_t count = least(BLOCK, g->n - first);
+            const size_t count = min(BLOCK, g->n - first);
             cp_real     *c = g->c + i * g->n + first;
             double       sums[BLOCK];
             for (size_t j = 0; j < count; j++) {
@@ -190,7 +190,7 @@ static void result_places(void *context, size_t begin, size_t end) {
         const size_t at[3] = {i / columns / rows, i / columns % rows, i % columns};
         for (size_t group = 0; group < groups; group++) {
             for (size_t first = 0; first < channels; first += BLOCK) {
-                const size_t count = least(BLOCK, channels - first), channel = group * channels + first;
+                const size_t count = min(BLOCK, channels - first), channel = group * channels + first;
                 double       sums[BLOCK];
                 for (size_t o = 0; o < count; o++) {
                     sums[o] = r->fusion->bias ? (double)r->fusion->bias[channel + o] : 0;

@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum {
-    MOST_WITH_CELLS = 2000,   /* values of a tape; a longer one is told in numbers alone */
+    MAX_WITH_CELLS = 2000,    /* values of a tape; a longer one is told in numbers alone */
     CELLS_IN_ALL = 1536 << 10 /* so that a page has at most some 2 MB of them */
 };
 
@@ -58,7 +58,7 @@ static void put_input(replay *r, const cp_node *node, int i) {
 
 static void put_keeps(replay *r, const cp_node *node) {
     cp_json_put_array(&r->w, "keeps");
-    for (int i = 0; i < node->inputs && i < CP_OP_MOST; i++)
+    for (int i = 0; i < node->inputs && i < CP_OP_MAX; i++)
         if (node->in[i] && node->keeps & CP_KEEPS_IN(i)) cp_json_put_string(&r->w, NULL, cp_input_label(r->at.tape, node, i).s);
     if (node->keeps & CP_KEEPS_OUT) cp_json_put_string(&r->w, NULL, "the result");
     if (node->keeps & CP_KEEPS_SAVED) cp_json_put_string(&r->w, NULL, "what the op has stored beside it");
@@ -181,16 +181,16 @@ static bool put_sweep(replay *r, cp_tensor *loss) {
     cp_memory_mark before = cp_tape_mark_memory(tape);
     cp_json_put_array(&r->w, "sweep");
     tape->watch = &watch;
-    bool fine = cp_grad(r->at, loss, r->leaves, r->leaf_count, r->grads);
+    bool ok = cp_grad(r->at, loss, r->leaves, r->leaf_count, r->grads);
     tape->watch = NULL;
     cp_json_put_end(&r->w);
-    if (fine) {
+    if (ok) {
         cp_json_put_integer(&r->w, "loss", loss->id);
         put_untouched(r);
         for (int i = 0; i < r->leaf_count; i++) cp_values_release(tape, r->grads[i]);
     }
     cp_tape_rewind(tape, before);
-    return fine;
+    return ok;
 }
 
 /* ---- the page ---- */
@@ -220,7 +220,7 @@ static bool write_page(replay *r, FILE *file) {
 /* A picture for each value, and for each input either that of a constant or those of a part and its sum. */
 static size_t cells_of_each(const cp_tape *tape) {
     size_t pictures = (size_t)tape->value_count + 1;
-    if (tape->value_count > MOST_WITH_CELLS) return 0;
+    if (tape->value_count > MAX_WITH_CELLS) return 0;
     for (int i = 0; i < tape->node_count; i++) pictures += 2 * (size_t)tape->nodes[i]->inputs;
     size_t share = CELLS_IN_ALL / pictures;
     return share < CP_PICTURE_CELLS ? share : CP_PICTURE_CELLS;
@@ -238,21 +238,21 @@ static bool put_replay(replay *r, cp_tensor *loss, const cp_tape_page *page) {
     cp_json_put_bool(&r->w, "frozen", tape->frozen);
     cp_json_put_bool(&r->w, "brief", !r->cells);
     put_values(r);
-    bool fine = put_sweep(r, loss);
+    bool ok = put_sweep(r, loss);
     cp_json_put_end(&r->w);
-    return fine;
+    return ok;
 }
 
 bool(cp_tape_html_with)(cp_at at, FILE *file, cp_tensor *loss, cp_tape_page page) {
     if (!at.tape || !file) return cp_misuse(at, "tape_html", "the %s is NULL", at.tape ? "file" : "tape");
     if (!cp_check(at, "tape_html", 1, &loss)) return false;
     replay r = {.at = at, .lines = {.known = page.file, .source = page.source}, .cells = cells_of_each(at.tape)};
-    bool   fine = find_leaves(&r) && put_replay(&r, loss, &page) && write_page(&r, file);
+    bool   ok = find_leaves(&r) && put_replay(&r, loss, &page) && write_page(&r, file);
     free(r.leaves);
     free(r.grads);
     cp_json_writer_free(&r.w);
     cp_lines_free(&r.lines);
-    return fine;
+    return ok;
 }
 
 bool(cp_tape_html)(cp_at at, FILE *file, cp_tensor *loss) {

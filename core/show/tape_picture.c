@@ -68,12 +68,12 @@ typedef struct view {
     char   part[160];
 } view;
 
-static size_t least(size_t a, size_t b) {
+static size_t min(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
 static view view_of_line(const cp_tensor *t, size_t room) {
-    view v = {.tiles = 1, .rows = 1, .columns = least(t->size, room), .column_step = 1};
+    view v = {.tiles = 1, .rows = 1, .columns = min(t->size, room), .column_step = 1};
     snprintf(v.part, sizeof v.part, "values 1 to %zu of %zu", v.columns, t->size);
     return v;
 }
@@ -84,10 +84,10 @@ static view view_of_matrices(const cp_tensor *t, size_t room) {
     view   v = {.rows = rows, .columns = columns, .tile_step = rows * columns, .row_step = columns, .column_step = 1};
     int    used = 0;
     if (rows * columns > room) {
-        v.columns = least(columns, least(WIDEST, room));
-        v.rows = least(rows, room / v.columns);
+        v.columns = min(columns, min(WIDEST, room));
+        v.rows = min(rows, room / v.columns);
     }
-    v.tiles = least(count, room / (v.rows * v.columns));
+    v.tiles = min(count, room / (v.rows * v.columns));
     if (count > 1) used = snprintf(v.part, sizeof v.part, "matrices 1 to %zu of %zu, ", v.tiles, count);
     snprintf(v.part + used, sizeof v.part - (size_t)used, "rows 1 to %zu of %zu, columns 1 to %zu of %zu", v.rows, rows, v.columns,
              columns);
@@ -97,7 +97,7 @@ static view view_of_matrices(const cp_tensor *t, size_t room) {
 /* The windows of a convolution's kernel (kh, kw, in, out). */
 static view view_of_kernel(const cp_tensor *t, size_t room) {
     size_t rows = (size_t)t->dims[0], columns = (size_t)t->dims[1], count = t->size / rows / columns;
-    view   v = {.tiles = least(count, room / (rows * columns)),
+    view   v = {.tiles = min(count, room / (rows * columns)),
                 .rows = rows,
                 .columns = columns,
                 .tile_step = 1,
@@ -117,7 +117,7 @@ static view view_of_image(const cp_tensor *t, size_t room) {
               .tile_step = 1,
               .row_step = every * w * c,
               .column_step = every * c};
-    v.tiles = least(c, room / (v.rows * v.columns));
+    v.tiles = min(c, room / (v.rows * v.columns));
     int used = snprintf(v.part, sizeof v.part, "image 1 of %zu, channels 1 to %zu of %zu", images, v.tiles, c);
     if (every > 1) snprintf(v.part + used, sizeof v.part - (size_t)used, ", one of %zu pixels in each direction", every);
     return v;
@@ -177,7 +177,7 @@ static void put_overview(cp_json_writer *w, const cp_tensor *t, size_t cells) {
     if (s.nans) cp_json_put_integer(w, "nan", (int64_t)s.nans);
     if (s.infinities) cp_json_put_integer(w, "infinite", (int64_t)s.infinities);
     if (!cells) return;
-    view v = view_of(t, least(cells, CP_PICTURE_CELLS));
+    view v = view_of(t, min(cells, CP_PICTURE_CELLS));
     cp_json_put_integer(w, "tiles", (int64_t)v.tiles);
     cp_json_put_integer(w, "rows", (int64_t)v.rows);
     cp_json_put_integer(w, "columns", (int64_t)v.columns);
@@ -193,7 +193,7 @@ void cp_picture_put(cp_json_writer *w, const char *key, const cp_tensor *t, size
     cp_json_put_end(w);
     if (!t->data && t->size) {
         cp_json_put_bool(w, "gone", true);
-    } else if (t->size <= CP_VALUES_MOST) {
+    } else if (t->size <= CP_VALUES_MAX) {
         cp_json_put_array(w, "values");
         for (size_t i = 0; i < t->size; i++) put_number(w, NULL, (double)t->data[i]);
         cp_json_put_end(w);

@@ -6,11 +6,11 @@
 
 /* ---- which leaves lie behind which value ---- */
 
-enum { MOST_LEAVES = 63, FEW_LEAVES = 3 }; /* told apart in a listing, one bit each; named on a line */
+enum { MAX_LEAVES = 63, FEW_LEAVES = 3 }; /* told apart in a listing, one bit each; named on a line */
 #define OTHER_LEAVES ((uint64_t)1 << 63)
 
 typedef struct leaves {
-    int       ids[MOST_LEAVES], count, all;
+    int       ids[MAX_LEAVES], count, all;
     uint64_t *behind; /* by value id */
 } leaves;
 
@@ -21,7 +21,7 @@ static bool leaves_find(cp_tape *tape, leaves *found) {
         bool leaf = cp_is_leaf(tape, id, &node);
         found->behind[id] = leaf ? OTHER_LEAVES : 0;
         if (!leaf) continue;
-        if (found->count < MOST_LEAVES) {
+        if (found->count < MAX_LEAVES) {
             found->behind[id] = (uint64_t)1 << found->count;
             found->ids[found->count++] = id;
         }

@@ -46,8 +46,8 @@ bool(cp_tape_trace)(cp_at at, FILE *file, cp_tensor *loss, cp_tensor *const *wrt
     trace    t = {.tape = at.tape, .file = file};
     cp_watch watch = {&t, tell_rule, tell_part, tell_sum, tell_done};
     at.tape->watch = &watch;
-    bool fine = cp_grad(at, loss, wrt, n, grads);
+    bool ok = cp_grad(at, loss, wrt, n, grads);
     at.tape->watch = NULL;
     if (t.open) fprintf(file, "\n"); /* its rule failed */
-    return fine;
+    return ok;
 }

@@ -15,12 +15,12 @@
 
 /* The median of at least 7 runs, more within four seconds, after one that is not counted. */
 static double median_ms(void (*work)(void *), void *context) {
-    enum { LEAST = 7, MOST = 50 };
+    enum { MIN = 7, MAX = 50 };
     const double budget = 4;
-    double       times[MOST];
+    double       times[MAX];
     int          count = 0;
     work(context);
-    for (double start = cp_bench_seconds(); count < LEAST || (count < MOST && cp_bench_seconds() - start < budget);) {
+    for (double start = cp_bench_seconds(); count < MIN || (count < MAX && cp_bench_seconds() - start < budget);) {
         double before = cp_bench_seconds();
         work(context);
         times[count++] = cp_bench_seconds() - before;
@@ -100,34 +100,34 @@ static bool bench_make(bench *b, const wrn *w) {
 
 static int bench_wrn(const wrn *w) {
     bench b;
-    bool  fine = bench_make(&b, w);
-    if (fine) {
+    bool  ok = bench_make(&b, w);
+    if (ok) {
         double train = median_ms(train_step, &b), sgld = median_ms(sgld_step, &b), infer = median_ms(infer_step, &b);
         printf("wrn %d %d norm %d side %d channels %d batch %d threads %d  train %.1f ms  sgld %.1f ms  infer %.1f ms\n", w->depth,
                w->width, w->norm, w->side, w->channels, w->batch, cp_threads(), train, sgld, infer);
         fflush(stdout);
     }
     bench_free(&b);
-    return fine ? CP_EXIT_FINE : CP_EXIT_FAILED;
+    return ok ? CP_EXIT_OK : CP_EXIT_FAILED;
 }
 
 /* The most that a step's values take at once: on a tape of its own each, so that they do not hide each other. */
 static int bench_memory(const wrn *w) {
     bench  b;
-    bool   fine = bench_make(&b, w);
+    bool   ok = bench_make(&b, w);
     size_t peak[2] = {0};
     void (*const steps[])(void *) = {train_step, sgld_step};
-    for (int i = 0; fine && i < 2; i++) {
+    for (int i = 0; ok && i < 2; i++) {
         steps[i](&b);
         peak[i] = cp_tape_peak(b.tape);
         cp_tape_free(b.tape);
-        fine = (b.tape = cp_tape_new()) != NULL;
+        ok = (b.tape = cp_tape_new()) != NULL;
     }
-    if (fine)
+    if (ok)
         printf("memory wrn %d %d norm %d side %d channels %d batch %d  train %.1f MB  sgld %.1f MB\n", w->depth, w->width, w->norm,
                w->side, w->channels, w->batch, (double)peak[0] * 1e-6, (double)peak[1] * 1e-6);
     bench_free(&b);
-    return fine ? CP_EXIT_FINE : CP_EXIT_FAILED;
+    return ok ? CP_EXIT_OK : CP_EXIT_FAILED;
 }
 
 /* ---- one thread against several ---- */
@@ -139,7 +139,7 @@ typedef struct scaling {
 /* The two in turn, so that whatever else the machine does meets both. */
 static scaling scaling_of(void (*work)(void *), void *context, int threads) {
     enum { PAIRS = 15 };
-    double ratios[PAIRS], least[2] = {INFINITY, INFINITY};
+    double ratios[PAIRS], min[2] = {INFINITY, INFINITY};
     work(context);
     for (int i = 0; i < PAIRS; i++) {
         double times[2];
@@ -148,11 +148,11 @@ static scaling scaling_of(void (*work)(void *), void *context, int threads) {
             double before = cp_bench_seconds();
             work(context);
             times[several] = cp_bench_seconds() - before;
-            least[several] = fmin(least[several], times[several]);
+            min[several] = fmin(min[several], times[several]);
         }
         ratios[i] = times[0] / times[1];
     }
-    return (scaling){cp_bench_median(ratios, PAIRS), least[0] / least[1]};
+    return (scaling){cp_bench_median(ratios, PAIRS), min[0] / min[1]};
 }
 
 static int bench_scaling(const wrn *w) {
@@ -162,8 +162,8 @@ static int bench_scaling(const wrn *w) {
         fprintf(stderr, "couplet bench: THREADS is %d; scaling compares two or more with one\n", threads);
         return CP_EXIT_USAGE;
     }
-    bool fine = bench_make(&b, w);
-    if (fine) {
+    bool ok = bench_make(&b, w);
+    if (ok) {
         scaling train = scaling_of(train_step, &b, threads), sgld = scaling_of(sgld_step, &b, threads),
                 infer = scaling_of(infer_step, &b, threads);
         printf("scaling wrn %d %d norm %d side %d channels %d batch %d threads %d against 1  train %.2f (%.2f)  sgld %.2f (%.2f)  "
@@ -172,34 +172,34 @@ static int bench_scaling(const wrn *w) {
                sgld.fastest, infer.median, infer.fastest);
     }
     bench_free(&b);
-    return fine ? CP_EXIT_FINE : CP_EXIT_FAILED;
+    return ok ? CP_EXIT_OK : CP_EXIT_FAILED;
 }
 
 static int run_memory(void) {
-    int code = CP_EXIT_FINE;
-    for (size_t i = 0; i < sizeof usual / sizeof *usual && code == CP_EXIT_FINE; i++) code = bench_memory(&usual[i]);
+    int code = CP_EXIT_OK;
+    for (size_t i = 0; i < sizeof usual / sizeof *usual && code == CP_EXIT_OK; i++) code = bench_memory(&usual[i]);
     return code;
 }
 
 /* A whole number within limits from an argument; false with a message. */
-static bool whole(const char *text, const char *what, int least, int most, int *value) {
+static bool whole(const char *text, const char *what, int min, int max, int *value) {
     char *end;
     errno = 0;
     long number = strtol(text, &end, 10);
-    if (*text && !*end && !errno && number >= least && number <= most) {
+    if (*text && !*end && !errno && number >= min && number <= max) {
         *value = (int)number;
         return true;
     }
-    fprintf(stderr, "couplet bench: %s is \"%.80s\"; a whole number from %d to %d is expected\n", what, text, least, most);
+    fprintf(stderr, "couplet bench: %s is \"%.80s\"; a whole number from %d to %d is expected\n", what, text, min, max);
     return false;
 }
 
 static bool read_wrn(const cp_options *o, int first, wrn *w) {
     const char *const names[] = {"DEPTH", "WIDTH", "NORM", "SIDE", "CHANNELS", "BATCH"};
-    const int         least[] = {10, 1, 0, 8, 1, 2}, most[] = {1000, 100, CP_NORM_LAYER, 4096, 4096, 65536};
+    const int         min[] = {10, 1, 0, 8, 1, 2}, max[] = {1000, 100, CP_NORM_LAYER, 4096, 4096, 65536};
     int              *to[] = {&w->depth, &w->width, &w->norm, &w->side, &w->channels, &w->batch};
     for (int i = 0; i < 6; i++)
-        if (!whole(cp_argument(o, first + i), names[i], least[i], most[i], to[i])) return false;
+        if (!whole(cp_argument(o, first + i), names[i], min[i], max[i], to[i])) return false;
     if ((w->depth - 4) % 6 == 0) return true;
     fprintf(stderr, "couplet bench: DEPTH is %d; a wide ResNet has depth 10, 16, 22, ... (6n + 4)\n", w->depth);
     return false;
@@ -220,18 +220,18 @@ static bool set_threads(const cp_options *o) {
 
 /* Networks from the command line, or the usual ones from `first` up to `last`. */
 static int run_networks(const cp_options *o, int (*run)(const wrn *), size_t first, size_t last) {
-    int count = cp_argument_count(o), code = CP_EXIT_FINE;
+    int count = cp_argument_count(o), code = CP_EXIT_OK;
     if (!set_threads(o)) return CP_EXIT_USAGE;
     if (count > 2 && (count - 2) % 6) {
         fprintf(stderr, "couplet bench: %d numbers after THREADS; a network is six: DEPTH WIDTH NORM SIDE CHANNELS BATCH\n",
                 count - 2);
         return CP_EXIT_USAGE;
     }
-    for (int i = 2; i < count && code == CP_EXIT_FINE; i += 6) {
+    for (int i = 2; i < count && code == CP_EXIT_OK; i += 6) {
         wrn w;
         code = read_wrn(o, i, &w) ? run(&w) : CP_EXIT_USAGE;
     }
-    for (size_t i = first; count <= 2 && i < last && code == CP_EXIT_FINE; i++) code = run(&usual[i]);
+    for (size_t i = first; count <= 2 && i < last && code == CP_EXIT_OK; i++) code = run(&usual[i]);
     return code;
 }
 
@@ -265,7 +265,7 @@ static int run_bench(const cp_options *o) {
     if (strcmp(what, "plot") == 0) return cp_bench_plot(o);
     if (strcmp(what, "accuracy") == 0) {
         cp_bench_accuracy();
-        return CP_EXIT_FINE;
+        return CP_EXIT_OK;
     }
     if (*what && strcmp(what, "kernels") != 0) {
         fprintf(
@@ -275,12 +275,12 @@ static int run_bench(const cp_options *o) {
         return CP_EXIT_USAGE;
     }
     cp_bench_kernels();
-    return *what ? CP_EXIT_FINE : run_wrn(o);
+    return *what ? CP_EXIT_OK : run_wrn(o);
 }
 
 static const cp_option options[] = {
     {.name = "out", .kind = CP_OPTION_TEXT, .value = "FIGURE", .help = "plot: where the figure goes, without its ending"},
-    {.name = "threads", .kind = CP_OPTION_INT, .fallback = "0", .most = 256, .help = "threads to measure; 0: one per processor"},
+    {.name = "threads", .kind = CP_OPTION_INT, .fallback = "0", .max = 256, .help = "threads to measure; 0: one per processor"},
     {0}};
 
 const cp_command cp_command_bench = {
@@ -310,6 +310,6 @@ const cp_command cp_command_bench = {
     .options = options,
     .without = "seed|quiet|json|report",
     .first_words = "kernels|wrn|scaling|hybrid|memory|accuracy|plot",
-    .most_arguments = 2 + 6 * 32,
+    .max_arguments = 2 + 6 * 32,
     .run = run_bench,
 };

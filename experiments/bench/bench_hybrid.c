@@ -87,18 +87,18 @@ static double step_ms(bench *b, double penalty) {
 int cp_bench_hybrid(void) {
     bench  b;
     double plain[ROUNDS], penalized[ROUNDS], ratio[ROUNDS];
-    bool   fine = bench_make(&b);
-    for (int i = -1; fine && i < ROUNDS; i++) { /* the first does not count */
+    bool   ok = bench_make(&b);
+    for (int i = -1; ok && i < ROUNDS; i++) { /* the first does not count */
         int at = i < 0 ? 0 : i;
         plain[at] = step_ms(&b, 0);
         penalized[at] = step_ms(&b, penalty_weight);
         ratio[at] = penalized[at] / plain[at];
     }
-    if (fine)
+    if (ok)
         printf(
             "hybrid wrn 10 1 side %d channels %d batch %d steps %d threads %d  without penalty %.1f ms  with %.1f ms  ratio %.2f\n",
             SIDE, CHANNELS, BATCH, CHAIN_STEPS, cp_threads(), cp_bench_median(plain, ROUNDS), cp_bench_median(penalized, ROUNDS),
             cp_bench_median(ratio, ROUNDS));
     bench_free(&b);
-    return fine ? CP_EXIT_FINE : CP_EXIT_FAILED;
+    return ok ? CP_EXIT_OK : CP_EXIT_FAILED;
 }

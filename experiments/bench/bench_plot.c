@@ -8,12 +8,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MOST_ROWS = 32, NAME_LENGTH = 64 };
+enum { MAX_ROWS = 32, NAME_LENGTH = 64 };
 
 typedef struct ratios {
     int    count;
-    char   names[MOST_ROWS][NAME_LENGTH];
-    double values[3][MOST_ROWS]; /* sgld, train, infer */
+    char   names[MAX_ROWS][NAME_LENGTH];
+    double values[3][MAX_ROWS]; /* sgld, train, infer */
 } ratios;
 
 /* Lines "name,sgld,train,infer" after a first line with these titles. */
@@ -26,21 +26,21 @@ static bool read_ratios(const char *path, ratios *r) {
     }
     r->count = 0;
     int  number = 1;
-    bool fine = fgets(line, sizeof line, file) && strncmp(line, "network,sgld,train,infer", 24) == 0;
-    while (fine && fgets(line, sizeof line, file)) {
+    bool ok = fgets(line, sizeof line, file) && strncmp(line, "network,sgld,train,infer", 24) == 0;
+    while (ok && fgets(line, sizeof line, file)) {
         int i = r->count;
         number++;
-        if (i == MOST_ROWS) {
-            fprintf(stderr, "couplet bench: %.200s: more than %d networks\n", path, MOST_ROWS);
+        if (i == MAX_ROWS) {
+            fprintf(stderr, "couplet bench: %.200s: more than %d networks\n", path, MAX_ROWS);
             fclose(file);
             return false;
         }
-        fine = sscanf(line, "%63[^,],%lf,%lf,%lf", r->names[i], &r->values[0][i], &r->values[1][i], &r->values[2][i]) == 4;
-        for (int k = 0; k < 3 && fine; k++) fine = r->values[k][i] > 0 && r->values[k][i] < 1e6;
-        r->count += fine;
+        ok = sscanf(line, "%63[^,],%lf,%lf,%lf", r->names[i], &r->values[0][i], &r->values[1][i], &r->values[2][i]) == 4;
+        for (int k = 0; k < 3 && ok; k++) ok = r->values[k][i] > 0 && r->values[k][i] < 1e6;
+        r->count += ok;
     }
     fclose(file);
-    if (fine && r->count) return true;
+    if (ok && r->count) return true;
     fprintf(stderr, "couplet bench: %.200s, line %d: %s\n", path, number,
             number == 1 ? "\"network,sgld,train,infer\" and lines with a name and three ratios are expected"
                         : "a name and three positive ratios are expected");
@@ -58,7 +58,7 @@ static bool would_replace(const char *path, const char *out) {
 int cp_bench_plot(const cp_options *o) {
     static const char *const kinds[] = {"sgld", "train", "infer"};
     static ratios            r;
-    const char              *names[MOST_ROWS], *out = cp_option_text(o, "out");
+    const char              *names[MAX_ROWS], *out = cp_option_text(o, "out");
     cp_status                status = {0};
     if (cp_argument_count(o) != 2 || !out) {
         fprintf(
@@ -82,11 +82,11 @@ int cp_bench_plot(const cp_options *o) {
         cp_figure_panel(figure, (cp_panel_config){.y_label = "times as fast", .x_names = names, .x_name_count = r.count});
     for (int k = 0; k < 3; k++) cp_panel_bars(panel, (cp_style){.color = k, .label = kinds[k]}, r.count, r.values[k], NULL, k, 3);
     cp_panel_level(panel, (cp_style){.color = 7, .dash = CP_DOTTED, .label = "equal"}, 1);
-    bool fine = cp_figure_save(figure, out, &status);
-    if (fine)
+    bool ok = cp_figure_save(figure, out, &status);
+    if (ok)
         printf("%s.svg; its numbers are in %s.csv and %s.figure.json\n", out, out, out);
     else
         fprintf(stderr, "couplet bench: %s\n", status.message);
     cp_figure_free(figure);
-    return fine ? CP_EXIT_FINE : CP_EXIT_FAILED;
+    return ok ? CP_EXIT_OK : CP_EXIT_FAILED;
 }

@@ -12,12 +12,12 @@ static const cp_option options[] = {
     {.name = "out", .kind = CP_OPTION_TEXT, .value = "SET.npz", .required = true, .help = "file for the set; an older one is replaced"},
     {.name = "modality", .kind = CP_OPTION_TEXT, .value = "SCAN,SCAN,...", .fallback = "flair",
      .help = "flair, t1, t1ce or t2; several become the channels of the images, up to four"},
-    {.name = "size", .kind = CP_OPTION_INT, .fallback = "32", .least = 1, .most = 4096, .unit = "pixels", .help = "width and height of the images"},
-    {.name = "tumor", .kind = CP_OPTION_INT, .fallback = "1", .least = 1, .most = 1e9,
+    {.name = "size", .kind = CP_OPTION_INT, .fallback = "32", .min = 1, .max = 4096, .unit = "pixels", .help = "width and height of the images"},
+    {.name = "tumor", .kind = CP_OPTION_INT, .fallback = "1", .min = 1, .max = 1e9,
      .help = "a slice with at least so many annotated voxels (not 0 in seg) is one with tumor"},
-    {.name = "brain", .kind = CP_OPTION_REAL, .fallback = "5", .least = 0, .most = 100, .unit = "percent",
+    {.name = "brain", .kind = CP_OPTION_REAL, .fallback = "5", .min = 0, .max = 100, .unit = "percent",
      .help = "slices with less brain, as a share of their area, are left out; 0: none is"},
-    {.name = "percentiles", .kind = CP_OPTION_REALS, .value = "LOW,HIGH", .fallback = "1,99.5", .least = 0, .most = 100,
+    {.name = "percentiles", .kind = CP_OPTION_REALS, .value = "LOW,HIGH", .fallback = "1,99.5", .min = 0, .max = 100,
      .help = "of a volume's brain: the intensities that become black and white"},
     {.name = "turn", .kind = CP_OPTION_CHOICE, .choices = "auto|0|180", .fallback = "auto",
      .help = "degrees by which all slices are turned, for files whose headers are wrong about front and right; auto: 180 when three of "
@@ -117,9 +117,9 @@ static bool write_sheet(const char *file, const char *sheet, cp_status *status) 
     cp_images *images = cp_images_load(file, status);
     while (images && columns > 1 && 2.0 * rows * columns * images->height * images->width > LARGEST)
         columns > rows ? (columns /= 2) : (rows /= 2);
-    bool fine = images && cp_images_sheet_spread(images, CP_IMAGES_TRAIN, rows, columns, sheet, status);
+    bool ok = images && cp_images_sheet_spread(images, CP_IMAGES_TRAIN, rows, columns, sheet, status);
     cp_images_free(images);
-    return fine;
+    return ok;
 }
 
 static bool can_write(const char *path, cp_status *status) {
@@ -154,7 +154,7 @@ static int run(const cp_options *o) {
     cp_brats_config config;
     cp_brats_set    set = {0};
     cp_status       status = {0};
-    int             code = CP_EXIT_FINE;
+    int             code = CP_EXIT_OK;
     if (!take_settings(o, &config)) return CP_EXIT_USAGE;
     cp_interrupts_watch();
     if (!make(o, &config, &set, &status)) {
@@ -185,7 +185,7 @@ const cp_command cp_command_brats = {
         "was made.",
     .example = "MICCAI_BraTS2020_TrainingData --modality flair,t1ce --out brats.npz",
     .options = options,
-    .least_arguments = 1,
-    .most_arguments = 1,
+    .min_arguments = 1,
+    .max_arguments = 1,
     .run = run,
 };

@@ -97,12 +97,12 @@ static char *patient_of(const cp_brats_set *set, int subject) {
 static bool list_patients(cp_brats_set *set) {
     int    subjects = set->subjects->count, count = 0;
     char **names = calloc((size_t)subjects + 1, sizeof *names);
-    bool   fine = names != NULL;
-    for (int i = 0; fine && i < subjects; i++)
-        if (set->slices[i].count > 0) fine = (names[count++] = patient_of(set, i)) != NULL;
+    bool   ok = names != NULL;
+    for (int i = 0; ok && i < subjects; i++)
+        if (set->slices[i].count > 0) ok = (names[count++] = patient_of(set, i)) != NULL;
     set->names = names;
-    set->scans = set->patient_count = fine ? count : 0;
-    if (!fine) return false;
+    set->scans = set->patient_count = ok ? count : 0;
+    if (!ok) return false;
     qsort(names, (size_t)count, sizeof *names, by_text);
     set->patient_count = 0;
     for (int i = 0; i < count; i++)
@@ -197,9 +197,9 @@ bool cp_brats_gather(const cp_brats_config *config, cp_brats_set *set, cp_status
     set->subjects->left_out = (cp_subject_notes){0};
     cp_status *reasons = calloc((size_t)set->subjects->count + 1, sizeof *reasons);
     set->slices = calloc((size_t)set->subjects->count + 1, sizeof *set->slices);
-    bool fine = (reasons && set->slices) || no_memory(status);
-    fine = fine && read_all(set, reasons) && note_left_out(set, reasons, status) && split_patients(set, status);
-    if (fine) turn(set);
+    bool ok = (reasons && set->slices) || no_memory(status);
+    ok = ok && read_all(set, reasons) && note_left_out(set, reasons, status) && split_patients(set, status);
+    if (ok) turn(set);
     free(reasons);
-    return fine;
+    return ok;
 }

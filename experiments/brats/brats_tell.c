@@ -51,9 +51,9 @@ bool cp_brats_print_json(const cp_brats_set *set, const char *file, const char *
     for (int i = 0; i < set->subjects->unused.count; i++) cp_json_put_string(&w, NULL, set->subjects->unused.at[i].text);
     cp_json_put_end(&w);
     cp_json_put_end(&w);
-    bool fine = cp_data_print_json(&w, status);
+    bool ok = cp_data_print_json(&w, status);
     cp_json_writer_free(&w);
-    return fine;
+    return ok;
 }
 
 /* ---- what is not as it should be ---- */

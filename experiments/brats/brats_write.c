@@ -41,8 +41,8 @@ static bool add_split(cp_brats_set *set, int split, cp_npz_writer *w, cp_status 
     values *= (size_t)c->channels;
     split_arrays a = {cp_size_mul(count, values, &bytes) ? malloc(bytes) : NULL, malloc(count), malloc(count * sizeof *a.patients),
                       malloc(count * sizeof *a.levels), 0};
-    bool fine = (a.pixels && a.labels && a.patients && a.levels) || cp_fail(status, "not enough memory for %zu slices", count);
-    if (fine) {
+    bool ok = (a.pixels && a.labels && a.patients && a.levels) || cp_fail(status, "not enough memory for %zu slices", count);
+    if (ok) {
         int64_t n = (int64_t)count, size = c->size;
         fill(set, split, values, &a);
         add(w, split, "images", CP_U8, c->channels == 1 ? 3 : 4, (int64_t[]){n, size, size, c->channels}, a.pixels);
@@ -51,7 +51,7 @@ static bool add_split(cp_brats_set *set, int split, cp_npz_writer *w, cp_status 
         add(w, split, "slices", CP_I32, 1, &n, a.levels);
     }
     free(a.pixels), free(a.labels), free(a.patients), free(a.levels);
-    return fine;
+    return ok;
 }
 
 /* ---- how it was made ---- */
@@ -124,14 +124,14 @@ static bool add_made(const cp_brats_set *set, cp_npz_writer *writer, cp_status *
     cp_json_put_end(&w);
     cp_brats_put_left_out(set, &w);
     cp_json_put_end(&w);
-    bool fine = cp_json_writer_finish(&w, status);
-    if (fine) cp_npz_writer_add(writer, "made", CP_U8, 1, (int64_t[]){(int64_t)w.out.size}, w.out.data);
+    bool ok = cp_json_writer_finish(&w, status);
+    if (ok) cp_npz_writer_add(writer, "made", CP_U8, 1, (int64_t[]){(int64_t)w.out.size}, w.out.data);
     cp_json_writer_free(&w);
-    return fine;
+    return ok;
 }
 
 bool cp_brats_add_arrays(cp_brats_set *set, cp_npz_writer *writer, cp_status *status) {
-    bool fine = true;
-    for (int s = 0; fine && s < CP_IMAGES_SPLITS; s++) fine = add_split(set, s, writer, status);
-    return fine && add_made(set, writer, status);
+    bool ok = true;
+    for (int s = 0; ok && s < CP_IMAGES_SPLITS; s++) ok = add_split(set, s, writer, status);
+    return ok && add_made(set, writer, status);
 }

@@ -19,8 +19,8 @@ static const cp_option options[] = {
     {.name = "columns",
      .kind = CP_OPTION_INT,
      .fallback = "16",
-     .least = 1,
-     .most = 1000,
+     .min = 1,
+     .max = 1000,
      .unit = "images",
      .help = "in a row of the sheet"},
     {.name = "npz",
@@ -38,16 +38,16 @@ static const cp_option options[] = {
 cp_data_summary cp_data_summarize(cp_dtype dtype, const void *data, size_t count) {
     enum { PIECE = 4096 };
     double          values[PIECE], first = NAN, sum = 0, squares = 0; /* of what exceeds the first number */
-    cp_data_summary s = {.least = NAN, .most = NAN};
+    cp_data_summary s = {.min = NAN, .max = NAN};
     size_t          n = 0;
     for (size_t begin = 0; begin < count; begin += PIECE) {
         size_t some = count - begin < PIECE ? count - begin : PIECE;
         cp_elements_to_double(dtype, (const char *)data + begin * cp_dtype_size(dtype), some, values);
         for (size_t i = 0; i < some; i++) {
             if (!isfinite(values[i])) continue;
-            if (n++ == 0) first = s.least = s.most = values[i];
-            if (values[i] < s.least) s.least = values[i];
-            if (values[i] > s.most) s.most = values[i];
+            if (n++ == 0) first = s.min = s.max = values[i];
+            if (values[i] < s.min) s.min = values[i];
+            if (values[i] > s.max) s.max = values[i];
             sum += values[i] - first, squares += (values[i] - first) * (values[i] - first);
         }
     }
@@ -59,21 +59,21 @@ cp_data_summary cp_data_summarize(cp_dtype dtype, const void *data, size_t count
 }
 
 void cp_data_put_summary(cp_json_writer *w, const cp_data_summary *s) {
-    cp_json_put_number(w, "least", s->least);
-    cp_json_put_number(w, "most", s->most);
+    cp_json_put_number(w, "least", s->min);
+    cp_json_put_number(w, "most", s->max);
     cp_json_put_number(w, "mean", s->mean);
     cp_json_put_number(w, "sd", s->sd);
 }
 
 void cp_data_show_summary(cp_table *table, const cp_data_summary *s) {
-    const double values[] = {s->least, s->most, s->mean, s->sd};
+    const double values[] = {s->min, s->max, s->mean, s->sd};
     for (int i = 0; i < 4; i++) isfinite(values[i]) ? cp_table_text(table, "%.5g", values[i]) : cp_table_text(table, "-");
 }
 
 bool cp_data_print_json(cp_json_writer *w, cp_status *status) {
-    bool fine = cp_json_writer_finish(w, status);
-    if (fine) printf("%s\n", (const char *)w->out.data);
-    return fine;
+    bool ok = cp_json_writer_finish(w, status);
+    if (ok) printf("%s\n", (const char *)w->out.data);
+    return ok;
 }
 
 /* ---- any arrays ---- */
@@ -109,23 +109,23 @@ static void list_array(listing *l, const char *name, cp_dtype dtype, int rank, c
 
 static bool list_npy(listing *l, const char *path, cp_status *status) {
     cp_npy npy = {0};
-    bool   fine = cp_npy_read(path, &npy, status);
-    if (fine) list_array(l, "-", npy.dtype, npy.rank, npy.dims, npy.size, npy.data);
+    bool   ok = cp_npy_read(path, &npy, status);
+    if (ok) list_array(l, "-", npy.dtype, npy.rank, npy.dims, npy.size, npy.data);
     cp_npy_free(&npy);
-    return fine;
+    return ok;
 }
 
 static bool list_npz(listing *l, const char *path, cp_status *status) {
     cp_npz *npz = cp_npz_open(path, status);
-    bool    fine = npz != NULL;
-    for (size_t i = 0; fine && i < cp_npz_count(npz); i++) {
+    bool    ok = npz != NULL;
+    for (size_t i = 0; ok && i < cp_npz_count(npz); i++) {
         cp_npy npy = {0};
-        fine = cp_npz_read(npz, cp_npz_name(npz, i), &npy, status);
-        if (fine) list_array(l, cp_npz_name(npz, i), npy.dtype, npy.rank, npy.dims, npy.size, npy.data);
+        ok = cp_npz_read(npz, cp_npz_name(npz, i), &npy, status);
+        if (ok) list_array(l, cp_npz_name(npz, i), npy.dtype, npy.rank, npy.dims, npy.size, npy.data);
         cp_npy_free(&npy);
     }
     cp_npz_close(npz);
-    return fine;
+    return ok;
 }
 
 static bool list_safetensors(listing *l, const char *path, cp_status *status) {
@@ -189,19 +189,19 @@ static bool show_arrays(const char *path, file_kind kind, const char *no_set, bo
     cp_json_put_string(&w, "kind", kinds[kind]);
     if (no_set) cp_json_put_string(&w, "no_image_set", no_set);
     cp_json_put_array(&w, "arrays");
-    bool fine = kind == NPY   ? list_npy(&l, path, status)
-                : kind == NPZ ? list_npz(&l, path, status)
-                              : list_safetensors(&l, path, status);
+    bool ok = kind == NPY   ? list_npy(&l, path, status)
+              : kind == NPZ ? list_npz(&l, path, status)
+                            : list_safetensors(&l, path, status);
     cp_json_put_end(&w);
     if (*l.model) cp_json_put_string(&w, "couplet", l.model);
     cp_json_put_end(&w);
-    if (fine && json)
-        fine = cp_data_print_json(&w, status);
-    else if (fine)
+    if (ok && json)
+        ok = cp_data_print_json(&w, status);
+    else if (ok)
         print_table(&l, path, kinds[kind], no_set);
     cp_json_writer_free(&w);
     cp_table_free(l.table);
-    return fine;
+    return ok;
 }
 
 static bool show_set(const cp_options *o, const cp_images *images, cp_status *status) {
@@ -222,22 +222,22 @@ static bool show(const cp_options *o, cp_status *status) {
     if (strcmp(path, "phantom") != 0 && !kind_of(path, &kind, status)) return false;
     if (npy && kind != NIFTI) return cp_fail(status, "--npy is for NIfTI volumes; %.300s is none", path);
     cp_images *images = kind == NPZ ? cp_images_load(path, &no_set) : NULL;
-    bool       fine = images != NULL;
-    if (fine)
-        fine = show_set(o, images, status);
+    bool       ok = images != NULL;
+    if (ok)
+        ok = show_set(o, images, status);
     else if (cp_option_text(o, "sheet") || cp_option_text(o, "npz"))
         cp_fail(status, "--sheet and --npz are for image sets; %s", *no_set.message ? no_set.message : "this file is none");
     else if (kind == NIFTI)
-        fine = cp_data_show_nifti(path, npy, cp_option_flag(o, "json"), status);
+        ok = cp_data_show_nifti(path, npy, cp_option_flag(o, "json"), status);
     else
-        fine = show_arrays(path, kind, *no_set.message ? no_set.message : NULL, cp_option_flag(o, "json"), status);
+        ok = show_arrays(path, kind, *no_set.message ? no_set.message : NULL, cp_option_flag(o, "json"), status);
     cp_images_free(images);
-    return fine;
+    return ok;
 }
 
 static int run(const cp_options *o) {
     cp_status status = {0};
-    if (show(o, &status)) return CP_EXIT_FINE;
+    if (show(o, &status)) return CP_EXIT_OK;
     cp_complain(o, "%s", status.message);
     return CP_EXIT_FAILED;
 }
@@ -256,7 +256,7 @@ const cp_command cp_command_data = {
     .example = "pneumoniamnist.npz --sheet pneumonia.png",
     .options = options,
     .without = "seed|out|quiet|report",
-    .least_arguments = 1,
-    .most_arguments = 1,
+    .min_arguments = 1,
+    .max_arguments = 1,
     .run = run,
 };

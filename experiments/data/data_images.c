@@ -11,7 +11,7 @@ static cp_data_summary summarize_split(const cp_images *images, const cp_split *
     cp_data_summary s = cp_data_summarize(images->set->dtype, split->inputs, (size_t)split->count * images->set->values);
     if (images->set->dtype == CP_U8) return s;
     double middle = images->low / 2 + images->high / 2, half = images->high / 2 - images->low / 2;
-    return (cp_data_summary){middle + half * s.least, middle + half * s.most, middle + half * s.mean, half * s.sd, 0};
+    return (cp_data_summary){middle + half * s.min, middle + half * s.max, middle + half * s.mean, half * s.sd, 0};
 }
 
 /* How many patients a split has; 0 when that is not known. */
@@ -66,9 +66,9 @@ static bool put_set(const cp_images *images, const char *path, int *const *count
     cp_json_put_end(&w);
     if (images->made) cp_json_put_copy(&w, "made", images->made);
     cp_json_put_end(&w);
-    bool fine = cp_data_print_json(&w, status);
+    bool ok = cp_data_print_json(&w, status);
     cp_json_writer_free(&w);
-    return fine;
+    return ok;
 }
 
 /* ---- as text ---- */
@@ -116,16 +116,16 @@ static void print_set(const cp_images *images, int *const *counts) {
 
 bool cp_data_show_images(const cp_images *images, const char *path, bool json, cp_status *status) {
     int *counts[CP_IMAGES_SPLITS] = {NULL};
-    bool fine = true;
-    for (int s = 0; fine && s < CP_IMAGES_SPLITS; s++) {
+    bool ok = true;
+    for (int s = 0; ok && s < CP_IMAGES_SPLITS; s++) {
         counts[s] = malloc((size_t)images->classes * sizeof *counts[s]);
-        fine = counts[s] || cp_fail(status, "not enough memory for %d classes", images->classes);
-        if (fine) cp_split_class_counts(&images->set->splits[s], counts[s]);
+        ok = counts[s] || cp_fail(status, "not enough memory for %d classes", images->classes);
+        if (ok) cp_split_class_counts(&images->set->splits[s], counts[s]);
     }
-    if (fine && json)
-        fine = put_set(images, path, counts, status);
-    else if (fine)
+    if (ok && json)
+        ok = put_set(images, path, counts, status);
+    else if (ok)
         print_set(images, counts);
     for (int s = 0; s < CP_IMAGES_SPLITS; s++) free(counts[s]);
-    return fine;
+    return ok;
 }

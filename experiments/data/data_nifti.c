@@ -42,9 +42,9 @@ static bool print_json(const cp_nifti *v, const char *path, const cp_data_summar
     cp_data_put_summary(&w, s);
     cp_json_put_integer(&w, "not_finite", (int64_t)s->not_finite);
     cp_json_put_end(&w);
-    bool fine = cp_data_print_json(&w, status);
+    bool ok = cp_data_print_json(&w, status);
     cp_json_writer_free(&w);
-    return fine;
+    return ok;
 }
 
 static void print_text(const cp_nifti *v, const char *path, const cp_data_summary *s) {
@@ -78,23 +78,23 @@ static bool write_npy(const cp_nifti *v, const char *path, cp_status *status) {
             for (int64_t z = 0; z < n[2]; z++)
                 for (int64_t t = 0; t < n[3]; t++)
                     for (int64_t c = 0; c < n[4]; c++) *to++ = v->values[x + n[0] * (y + n[1] * (z + n[2] * (t + n[3] * c)))];
-    bool fine = cp_npy_write(path, CP_F32, shown_rank(v), v->dims, array, status);
+    bool ok = cp_npy_write(path, CP_F32, shown_rank(v), v->dims, array, status);
     free(array);
-    return fine;
+    return ok;
 }
 
 bool cp_data_show_nifti(const char *path, const char *npy, bool json, cp_status *status) {
     cp_nifti volume = {0};
-    bool     fine = cp_nifti_read(path, &volume, status);
-    if (fine) {
+    bool     ok = cp_nifti_read(path, &volume, status);
+    if (ok) {
         cp_data_summary s = cp_data_summarize(CP_F32, volume.values, volume.size);
         if (json)
-            fine = print_json(&volume, path, &s, status);
+            ok = print_json(&volume, path, &s, status);
         else
             print_text(&volume, path, &s);
     }
-    fine = fine && (!npy || write_npy(&volume, npy, status));
-    if (fine && npy && !json) printf("\nthe values are in %s, as float32\n", npy);
+    ok = ok && (!npy || write_npy(&volume, npy, status));
+    if (ok && npy && !json) printf("\nthe values are in %s, as float32\n", npy);
     cp_nifti_free(&volume);
-    return fine;
+    return ok;
 }

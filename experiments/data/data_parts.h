@@ -7,7 +7,7 @@
 #include "experiments/kit/report/table.h"
 
 typedef struct cp_data_summary {
-    double least, most, mean, sd; /* of what is finite; NaN when nothing is */
+    double min, max, mean, sd; /* of what is finite; NaN when nothing is */
     size_t not_finite;
 } cp_data_summary;
 

@@ -73,7 +73,7 @@ static int run(const cp_options *o) {
     const char *folder = cp_option_text(o, "out");
     bool        now = cp_option_flag(o, "run"), here = strcmp(folder, ".") == 0;
     cp_status   status = {0};
-    int         code = CP_EXIT_FINE;
+    int         code = CP_EXIT_OK;
     if (!names_fit(o)) return CP_EXIT_USAGE;
     if (strlen(folder) > CP_MEDMNIST_PATH - 64) cp_fail(&status, "the folder's name is too long");
     if (*status.message || (now && !make_folder(folder, &status))) return cp_complain(o, "%s", status.message), CP_EXIT_FAILED;
@@ -108,7 +108,7 @@ const cp_command cp_command_fetch = {
     .options = options,
     .without = "seed|quiet|json",
     .first_words = "medmnist",
-    .least_arguments = 1,
-    .most_arguments = 1 + CP_MEDMNIST_SETS,
+    .min_arguments = 1,
+    .max_arguments = 1 + CP_MEDMNIST_SETS,
     .run = run,
 };

@@ -56,25 +56,25 @@ static bool energies_of(const cp_evaluation *e, cp_tape *tape, const cp_real *va
                         cp_status *status) {
     cp_scores   scores = {0};
     cp_dataset *set = cp_dataset_new((cp_dataset_config){.dtype = CP_REAL_DTYPE, .shape = shape});
-    bool        fine = set ? cp_dataset_add(set, (cp_split_config){"samples", count, values, NULL, .owned = false}, status)
-                           : cp_fail(status, "not enough memory for energies");
-    fine = fine && cp_scores_make(tape, e->trained->model, &set->splits[0], &scores, status);
-    if (fine) {
+    bool        ok = set ? cp_dataset_add(set, (cp_split_config){"samples", count, values, NULL, .owned = false}, status)
+                         : cp_fail(status, "not enough memory for energies");
+    ok = ok && cp_scores_make(tape, e->trained->model, &set->splits[0], &scores, status);
+    if (ok) {
         *out = (cp_energies){scores.energies, count};
         scores.energies = NULL;
     }
     cp_scores_free(&scores);
     cp_dataset_free(set);
-    return fine;
+    return ok;
 }
 
 static bool measure_chains(cp_evaluation *e, cp_tape *tape, cp_status *status) {
     int count;
     if (!cp_run_model_chains(e->trained, &e->no_chains)) return true;
     cp_real *samples = cp_run_model_samples(e->trained, COMPARED, &count, status);
-    bool     fine = samples && (count == 0 || energies_of(e, tape, samples, count, e->trained->shape, &e->chains, status));
+    bool     ok = samples && (count == 0 || energies_of(e, tape, samples, count, e->trained->shape, &e->chains, status));
     free(samples);
-    return fine;
+    return ok;
 }
 
 static bool measure_noise(cp_evaluation *e, cp_tape *tape, cp_status *status) {
@@ -84,9 +84,9 @@ static bool measure_noise(cp_evaluation *e, cp_tape *tape, cp_status *status) {
     cp_real *pixels = malloc(all * sizeof *pixels);
     if (!pixels) return cp_fail(status, "not enough memory for images of noise");
     cp_rng_fill_uniform(&rng, pixels, all, -1, 1);
-    bool fine = energies_of(e, tape, pixels, count, e->images->set->shape, &e->noise, status);
+    bool ok = energies_of(e, tape, pixels, count, e->images->set->shape, &e->noise, status);
     free(pixels);
-    return fine;
+    return ok;
 }
 
 static bool measure_outliers(cp_evaluation *e, cp_tape *tape, cp_status *status) {
@@ -97,39 +97,39 @@ static bool measure_outliers(cp_evaluation *e, cp_tape *tape, cp_status *status)
 
 static bool measure(cp_evaluation *e, cp_status *status) {
     cp_tape *tape = cp_tape_new();
-    bool     fine = tape ? measure_split(e, tape, status) : cp_fail(status, "not enough memory for a tape");
-    if (fine && cp_run_model_generative(e->trained)) fine = measure_chains(e, tape, status) && measure_noise(e, tape, status);
-    if (fine && e->other) fine = measure_outliers(e, tape, status);
+    bool     ok = tape ? measure_split(e, tape, status) : cp_fail(status, "not enough memory for a tape");
+    if (ok && cp_run_model_generative(e->trained)) ok = measure_chains(e, tape, status) && measure_noise(e, tape, status);
+    if (ok && e->other) ok = measure_outliers(e, tape, status);
     cp_tape_free(tape);
-    return fine;
+    return ok;
 }
 
 /* ---- predictions, as MedMNIST's evaluator reads them ---- */
 
 static void softmax_row(const double *logits, int n, double temperature, double *p) {
-    double most = logits[0], sum = 0;
-    for (int c = 1; c < n; c++) most = fmax(most, logits[c]);
-    for (int c = 0; c < n; c++) sum += p[c] = exp((logits[c] - most) / temperature);
+    double max = logits[0], sum = 0;
+    for (int c = 1; c < n; c++) max = fmax(max, logits[c]);
+    for (int c = 0; c < n; c++) sum += p[c] = exp((logits[c] - max) / temperature);
     for (int c = 0; c < n; c++) p[c] /= sum;
 }
 
 static bool csv_rows(const cp_evaluation *e, cp_bytes *out) {
     int     classes = e->scores.classes;
     double *p = malloc((size_t)classes * sizeof *p);
-    bool    fine = p != NULL;
-    for (int i = 0; fine && i < e->scores.n; i++) {
+    bool    ok = p != NULL;
+    for (int i = 0; ok && i < e->scores.n; i++) {
         char cell[40];
         softmax_row(e->scores.logits + (size_t)i * (size_t)classes, classes, e->trained->temperature, p);
         int length = snprintf(cell, sizeof cell, "%d", i);
-        fine = cp_bytes_append(out, cell, (size_t)length);
-        for (int c = 0; fine && c < classes; c++) {
+        ok = cp_bytes_append(out, cell, (size_t)length);
+        for (int c = 0; ok && c < classes; c++) {
             length = snprintf(cell, sizeof cell, ",%.9g", p[c]);
-            fine = cp_bytes_append(out, cell, (size_t)length);
+            ok = cp_bytes_append(out, cell, (size_t)length);
         }
-        fine = fine && cp_bytes_append(out, "\n", 1);
+        ok = ok && cp_bytes_append(out, "\n", 1);
     }
     free(p);
-    return fine;
+    return ok;
 }
 
 typedef struct csv_name {
@@ -146,10 +146,10 @@ static csv_name predictions_name(const cp_evaluation *e) {
 
 static bool write_predictions(const cp_evaluation *e, cp_status *status) {
     cp_bytes text = {0};
-    bool     fine = csv_rows(e, &text) || cp_fail(status, "not enough memory for the predictions");
-    fine = fine && cp_file_write(cp_run_path(e->run, predictions_name(e).s).s, text.data, text.size, status);
+    bool     ok = csv_rows(e, &text) || cp_fail(status, "not enough memory for the predictions");
+    ok = ok && cp_file_write(cp_run_path(e->run, predictions_name(e).s).s, text.data, text.size, status);
     cp_bytes_free(&text);
-    return fine;
+    return ok;
 }
 
 /* ---- telling ---- */
@@ -337,7 +337,7 @@ const cp_command cp_command_evaluate = {
         "CSV: a row an image, its number and the probability of each class.",
     .example = "runs/pneumonia pneumoniamnist.npz --ood breastmnist.npz --out runs/pneumonia-test",
     .options = options,
-    .least_arguments = 2,
-    .most_arguments = 2,
+    .min_arguments = 2,
+    .max_arguments = 2,
     .run = run_evaluate,
 };

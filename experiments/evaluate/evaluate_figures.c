@@ -26,15 +26,15 @@ static const char **class_labels(const cp_images *images) {
 }
 
 static bool draw_confusion(const cp_evaluation *e, cp_status *status) {
-    enum { CELL = 42, MOST = 25 };
+    enum { CELL = 42, MAX = 25 };
     const cp_metrics *m = e->measured[CP_READING_PLAIN].metrics;
     int               n = m->classes;
-    if (n > MOST) return true; /* nobody reads such a matrix; result.json has it */
+    if (n > MAX) return true; /* nobody reads such a matrix; result.json has it */
     const char **labels = class_labels(e->images);
     double      *counts = malloc((size_t)n * (size_t)n * sizeof *counts), side = CELL * n < 180 ? 180 : CELL * n;
-    bool         fine = (labels && counts) || cp_fail(status, "not enough memory for a confusion matrix");
-    for (int i = 0; fine && i < n * n; i++) counts[i] = m->confusion[i];
-    cp_figure *figure = fine ? cp_figure_new((cp_figure_config){.title = "Confusion matrix", .width = side, .height = side}) : NULL;
+    bool         ok = (labels && counts) || cp_fail(status, "not enough memory for a confusion matrix");
+    for (int i = 0; ok && i < n * n; i++) counts[i] = m->confusion[i];
+    cp_figure *figure = ok ? cp_figure_new((cp_figure_config){.title = "Confusion matrix", .width = side, .height = side}) : NULL;
     cp_figure_caption(
         figure,
         "How many images of each class (rows) were taken for which (columns), of the %d of the %s split; the color is "
@@ -46,18 +46,18 @@ static bool draw_confusion(const cp_evaluation *e, cp_status *status) {
                                                                 .x_name_count = n,
                                                                 .y_names = labels,
                                                                 .y_name_count = n});
-    if (fine) cp_panel_confusion(panel, (cp_style){.color = 0}, n, counts);
-    fine = fine && cp_figure_save(figure, cp_run_path(e->run, "confusion").s, status);
+    if (ok) cp_panel_confusion(panel, (cp_style){.color = 0}, n, counts);
+    ok = ok && cp_figure_save(figure, cp_run_path(e->run, "confusion").s, status);
     cp_figure_free(figure);
     free(counts);
     free(labels);
-    return fine;
+    return ok;
 }
 
 /* ---- histograms ---- */
 
 /* Widened to hold all but the outermost hundredth on either side, so that a few strays do not squeeze the rest. */
-static cp_bins over_most(cp_bins bins, int n, const double *values) {
+static cp_bins over_max(cp_bins bins, int n, const double *values) {
     double *sorted = malloc(((size_t)n + 1) * sizeof *sorted);
     if (!sorted || n == 0) {
         free(sorted);
@@ -79,9 +79,9 @@ static bool draw_energies(const cp_evaluation *e, cp_status *status) {
     cp_figure *figure = cp_figure_new((cp_figure_config){.title = "Energies", .width = 420, .height = 220});
     cp_panel  *panel = cp_figure_panel(figure, (cp_panel_config){.x_label = "energy E(x)", .y_label = "share"});
     cp_bins    bins = {.count = 60, .share = true};
-    bins = over_most(bins, e->scores.n, e->scores.energies);
-    if (e->chains.at) bins = over_most(bins, e->chains.count, e->chains.at);
-    bins = over_most(bins, e->noise.count, e->noise.at);
+    bins = over_max(bins, e->scores.n, e->scores.energies);
+    if (e->chains.at) bins = over_max(bins, e->chains.count, e->chains.at);
+    bins = over_max(bins, e->noise.count, e->noise.at);
     draw_histogram(panel, 0, "data", e->scores.n, e->scores.energies, bins);
     draw_histogram(panel, 1, "chains", e->chains.count, e->chains.at, bins);
     draw_histogram(panel, 2, "uniform noise", e->noise.count, e->noise.at, bins);
@@ -91,9 +91,9 @@ static bool draw_energies(const cp_evaluation *e, cp_status *status) {
         "exp(-E(x)) / Z. Where the model fits, data and chains lie over each other and noise lies far above. The "
         "outermost hundredths may lie beyond the picture.",
         e->scores.n, cp_images_splits[e->split], e->chains.at ? ", of the chains that the training left" : "", e->noise.count);
-    bool fine = cp_figure_save(figure, cp_run_path(e->run, "energies").s, status);
+    bool ok = cp_figure_save(figure, cp_run_path(e->run, "energies").s, status);
     cp_figure_free(figure);
-    return fine;
+    return ok;
 }
 
 static bool draw_outliers(const cp_evaluation *e, cp_status *status) {
@@ -113,14 +113,14 @@ static bool draw_outliers(const cp_evaluation *e, cp_status *status) {
         snprintf(title, sizeof title, "%s: AUROC %.3f", s->title, s->auroc.value);
         cp_panel *panel = cp_figure_panel(figure, (cp_panel_config){.title = title, .x_label = s->meaning, .y_label = "share"});
         cp_bins   bins = {.count = 30, .share = true};
-        bins = over_most(bins, e->scores.n, s->here);
-        bins = over_most(bins, e->other_scores.n, s->there);
+        bins = over_max(bins, e->scores.n, s->here);
+        bins = over_max(bins, e->other_scores.n, s->there);
         draw_histogram(panel, 0, e->images->name, e->scores.n, s->here, bins);
         draw_histogram(panel, 1, e->other->name, e->other_scores.n, s->there, bins);
     }
-    bool fine = cp_figure_save(figure, cp_run_path(e->run, "outliers").s, status);
+    bool ok = cp_figure_save(figure, cp_run_path(e->run, "outliers").s, status);
     cp_figure_free(figure);
-    return fine;
+    return ok;
 }
 
 bool cp_evaluation_draw(const cp_evaluation *e, cp_status *status) {

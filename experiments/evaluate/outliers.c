@@ -7,25 +7,25 @@
 
 /* ---- scores ---- */
 
-static double log_sum_exp(const double *logits, int n, double temperature, double *most) {
+static double log_sum_exp(const double *logits, int n, double temperature, double *max) {
     double sum = 0;
-    *most = logits[0] / temperature;
-    for (int c = 1; c < n; c++) *most = fmax(*most, logits[c] / temperature);
-    for (int c = 0; c < n; c++) sum += exp(logits[c] / temperature - *most);
-    return *most + log(sum);
+    *max = logits[0] / temperature;
+    for (int c = 1; c < n; c++) *max = fmax(*max, logits[c] / temperature);
+    for (int c = 0; c < n; c++) sum += exp(logits[c] / temperature - *max);
+    return *max + log(sum);
 }
 
 static double *scores_of(const cp_scores *s, cp_outlier_kind kind, double temperature) {
-    double *all = malloc((size_t)s->n * sizeof *all), most;
+    double *all = malloc((size_t)s->n * sizeof *all), max;
     for (int i = 0; all && i < s->n; i++) {
         const double *logits = s->logits + (size_t)i * (size_t)s->classes;
         switch (kind) {
         case CP_OUTLIER_POSTERIOR: {
-            double total = log_sum_exp(logits, s->classes, temperature, &most);
-            all[i] = exp(most - total);
+            double total = log_sum_exp(logits, s->classes, temperature, &max);
+            all[i] = exp(max - total);
             break;
         }
-        case CP_OUTLIER_ENERGY: all[i] = log_sum_exp(logits, s->classes, 1, &most); break;
+        case CP_OUTLIER_ENERGY: all[i] = log_sum_exp(logits, s->classes, 1, &max); break;
         default: all[i] = -s->energies[i];
         }
     }
@@ -84,13 +84,13 @@ static bool auroc(const cp_evaluation *e, cp_outlier_score *s, cp_status *status
         cp_fail(status, "not enough memory for the outliers' ranks");
     }
     if (m) s->auroc = m->of[CP_AUC];
-    bool fine = m != NULL;
+    bool ok = m != NULL;
     cp_metrics_free(m);
     free(order);
     free(logits);
     free(labels);
     free(patients);
-    return fine;
+    return ok;
 }
 
 bool cp_outliers_measure(cp_evaluation *e, cp_status *status) {

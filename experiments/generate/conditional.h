@@ -15,7 +15,7 @@ typedef struct cp_conditional cp_conditional;
 
 /* The Gaussian must have one class and directions, and outlive this. NULL: not enough memory, or it has not. */
 cp_conditional *cp_conditional_new(cp_class_gaussian *gaussian);
-void            cp_conditional_free(cp_conditional *conditional); /* NULL is fine */
+void            cp_conditional_free(cp_conditional *conditional); /* NULL is allowed */
 
 /* Which values (size) are missing: to be told before draws, and again when it changes. */
 void cp_conditional_set(cp_conditional *conditional, const bool *missing);

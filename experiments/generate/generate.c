@@ -15,7 +15,7 @@ enum { FRAMES = 10, AT_ONCE = 64 };
 
 /* clang-format off */
 static const cp_option options[] = {
-    {.name = "per-class", .kind = CP_OPTION_INT, .fallback = "10", .least = 1, .most = 10000, .unit = "images", .help = "of each class"},
+    {.name = "per-class", .kind = CP_OPTION_INT, .fallback = "10", .min = 1, .max = 10000, .unit = "images", .help = "of each class"},
     {.name = "from", .kind = CP_OPTION_CHOICE, .choices = "noise|gaussian|buffer", .fallback = "gaussian",
      .help = "where chains start: uniform noise, the Gaussian of the training pixels, or the training's own chains, each taken by the "
              "class with the highest posterior"},
@@ -55,12 +55,12 @@ static void start_fresh(const generation *g, cp_rng *rng, cp_real *out) {
 
 /* Hands the buffer's chains to their classes, in the buffer's order, as far as there is room. */
 static bool start_from_buffer(generation *g, cp_tape *tape, cp_status *status) {
-    int      n, most = cp_replay_capacity(g->trained->replay);
+    int      n, max = cp_replay_capacity(g->trained->replay);
     int     *taken = calloc((size_t)g->classes, sizeof *taken);
-    cp_real *chains = cp_run_model_samples(g->trained, most, &n, status);
+    cp_real *chains = cp_run_model_samples(g->trained, max, &n, status);
     size_t   values = g->trained->values;
-    bool     fine = chains && (taken || cp_fail(status, "not enough memory for the chains' classes"));
-    for (int first = 0; fine && first < n; first += AT_ONCE) {
+    bool     ok = chains && (taken || cp_fail(status, "not enough memory for the chains' classes"));
+    for (int first = 0; ok && first < n; first += AT_ONCE) {
         int        rows = n - first < AT_ONCE ? n - first : AT_ONCE;
         cp_shape   shape = cp_shape_rows(rows, g->trained->shape);
         cp_tensor *logits =
@@ -78,12 +78,12 @@ static bool start_from_buffer(generation *g, cp_tape *tape, cp_status *status) {
         cp_tape_reset(tape);
     }
     cp_rng rng = cp_rng_named((uint64_t)cp_option_int(g->options, "seed"), "start");
-    for (int c = 0; fine && c < g->classes; c++)
+    for (int c = 0; ok && c < g->classes; c++)
         for (int i = taken[c]; i < g->per_class; i++)
             start_fresh(g, &rng, g->samples + ((size_t)c * (size_t)g->per_class + (size_t)i) * values);
     free(taken);
     free(chains);
-    return fine;
+    return ok;
 }
 
 static bool start(generation *g, cp_tape *tape, cp_status *status) {
@@ -132,13 +132,13 @@ static bool walk_batch(generation *g, cp_tape *tape, watch *w, int rows, cp_rng 
     memcpy(x->data, from, (size_t)rows * values * sizeof *from);
     g->sgld.observer = look;
     g->sgld.observer_user = w;
-    bool fine = cp_sgld_run(tape, cp_model_energy_of, &target, x, &g->sgld, rng, &report) || cp_fail(status, "the sampler failed");
+    bool ok = cp_sgld_run(tape, cp_model_energy_of, &target, x, &g->sgld, rng, &report) || cp_fail(status, "the sampler failed");
     film_batch(g, w->first, x, report.steps);
     memcpy(from, x->data, (size_t)rows * values * sizeof *from);
     g->energy_first += report.energy_first * rows / g->count;
     g->stuck += report.nonfinite;
     cp_tensor_free(x);
-    return fine;
+    return ok;
 }
 
 /* What the model says of the samples. */
@@ -162,9 +162,9 @@ static void judge_batch(generation *g, cp_tape *tape, int first, int rows) {
 static void plan_film(generation *g) {
     int last = g->sgld.steps < FRAMES - 1 ? g->sgld.steps : FRAMES - 1;
     for (int f = 0; f <= last; f++) {
-        int moves = (int)lround(g->sgld.steps * pow((double)f / last, 2)), least = f ? g->frame_moves[f - 1] + 1 : 0;
-        int most = g->sgld.steps - (last - f);
-        g->frame_moves[f] = moves < least ? least : moves > most ? most : moves;
+        int moves = (int)lround(g->sgld.steps * pow((double)f / last, 2)), min = f ? g->frame_moves[f - 1] + 1 : 0;
+        int max = g->sgld.steps - (last - f);
+        g->frame_moves[f] = moves < min ? min : moves > max ? max : moves;
     }
     g->frames = last + 1;
 }
@@ -173,31 +173,31 @@ static bool walk(generation *g, cp_tape *tape, cp_status *status) {
     cp_rng      noise = cp_rng_named((uint64_t)cp_option_int(g->options, "seed"), "chains");
     cp_progress progress = {
         .label = "sampling", .unit = "moves", .total = (int64_t)g->count * g->sgld.steps, .quiet = g->run->quiet};
-    bool fine = true;
+    bool ok = true;
     plan_film(g);
     cp_progress_start(&progress);
-    for (int first = 0; fine && first < g->count && cp_run_goes_on(g->run); first += AT_ONCE) {
+    for (int first = 0; ok && first < g->count && cp_run_goes_on(g->run); first += AT_ONCE) {
         int   rows = g->count - first < AT_ONCE ? g->count - first : AT_ONCE;
         watch w = {g, &progress, first};
-        fine = walk_batch(g, tape, &w, rows, &noise, status);
-        if (fine) judge_batch(g, tape, first, rows);
+        ok = walk_batch(g, tape, &w, rows, &noise, status);
+        if (ok) judge_batch(g, tape, first, rows);
     }
     cp_progress_end(&progress);
-    return fine && cp_run_goes_on(g->run);
+    return ok && cp_run_goes_on(g->run);
 }
 
 /* ---- telling ---- */
 
 static bool save_sheets(const generation *g, cp_status *status) {
-    enum { MOST_COLUMNS = 20 };
+    enum { MAX_COLUMNS = 20 };
     static const char *const starts[] = {"uniform noise", "the Gaussian of the training pixels", "the training's own chains"};
     size_t                   values = g->trained->values;
-    int                      columns = g->per_class < MOST_COLUMNS ? g->per_class : MOST_COLUMNS;
+    int                      columns = g->per_class < MAX_COLUMNS ? g->per_class : MAX_COLUMNS;
     cp_sheet                *sheet = cp_sheet_new(g->classes, columns, g->trained->shape);
     cp_sheet                *film = cp_sheet_new(g->classes, g->frames, g->trained->shape);
     char                     caption[600];
-    bool                     fine = (sheet && film) || cp_fail(status, "not enough memory for the pictures");
-    for (int c = 0; fine && c < g->classes; c++) {
+    bool                     ok = (sheet && film) || cp_fail(status, "not enough memory for the pictures");
+    for (int c = 0; ok && c < g->classes; c++) {
         for (int i = 0; i < columns; i++)
             cp_sheet_put(sheet, c, i, g->samples + ((size_t)c * (size_t)g->per_class + (size_t)i) * values);
         for (int f = 0; f < g->frames; f++) cp_sheet_put(film, c, f, g->film + ((size_t)c * FRAMES + (size_t)f) * values);
@@ -207,7 +207,7 @@ static bool save_sheets(const generation *g, cp_status *status) {
         "%s: samples of p(x|c), one row a class from class 0 at the top, %d moves down the class's energy, from %s. None is chosen "
         "by hand; the softmax gives %.0f %% of them the class of their row.",
         g->trained->name, g->sgld.steps, starts[g->from], 100.0 * g->agree / g->count);
-    fine = fine && cp_sheet_save(sheet, cp_run_path(g->run, "samples").s, caption, status);
+    ok = ok && cp_sheet_save(sheet, cp_run_path(g->run, "samples").s, caption, status);
     int used = snprintf(caption, sizeof caption, "The first chain of each class, from its start (left) to its end (right), after");
     for (int f = 0; f < g->frames; f++)
         used += snprintf(caption + used, sizeof caption - (size_t)used, "%s %d",
@@ -216,10 +216,10 @@ static bool save_sheets(const generation *g, cp_status *status) {
                                             : "",
                          g->frame_moves[f]);
     snprintf(caption + used, sizeof caption - (size_t)used, " moves.");
-    fine = fine && cp_sheet_save(film, cp_run_path(g->run, "film").s, caption, status);
+    ok = ok && cp_sheet_save(film, cp_run_path(g->run, "film").s, caption, status);
     cp_sheet_free(sheet);
     cp_sheet_free(film);
-    return fine;
+    return ok;
 }
 
 /* samples.npz: images uint8 (count, H, W, C), labels (count). */
@@ -228,18 +228,18 @@ static bool write_samples(const generation *g, cp_status *status) {
     size_t     all = (size_t)g->count * g->trained->values;
     uint8_t   *pixels = malloc(all);
     int32_t   *labels = malloc((size_t)g->count * sizeof *labels);
-    bool       fine = (pixels && labels) || cp_fail(status, "not enough memory for the samples as bytes");
-    for (int i = 0; fine && i < g->count; i++) labels[i] = g->labels[i];
-    if (fine) {
+    bool       ok = (pixels && labels) || cp_fail(status, "not enough memory for the samples as bytes");
+    for (int i = 0; ok && i < g->count; i++) labels[i] = g->labels[i];
+    if (ok) {
         cp_pixels_of(g->samples, all, pixels);
         cp_npz_writer *npz = cp_npz_writer_new(cp_run_path(g->run, "samples.npz").s, status);
         cp_npz_writer_add(npz, "images", CP_U8, 4, (int64_t[]){g->count, d[0], d[1], d[2]}, pixels);
         cp_npz_writer_add(npz, "labels", CP_I32, 1, (int64_t[]){g->count}, labels);
-        fine = cp_npz_writer_commit(npz, status);
+        ok = cp_npz_writer_commit(npz, status);
     }
     free(pixels);
     free(labels);
-    return fine;
+    return ok;
 }
 
 static bool write_result(generation *g) {
@@ -290,14 +290,14 @@ static bool work(generation *g, cp_status *status) {
     g->samples = fits ? malloc(bytes) : NULL;
     g->labels = malloc((size_t)g->count * sizeof *g->labels);
     g->film = malloc((size_t)g->classes * FRAMES * g->trained->values * sizeof *g->film);
-    bool fine = (tape && g->samples && g->labels && g->film) ||
-                cp_fail(status, "not enough memory for %d images; take a smaller --per-class", g->count);
-    if (fine) cp_tape_pause(tape, true);
-    fine = fine && start(g, tape, status);
-    if (fine) cp_tape_pause(tape, false);
-    fine = fine && walk(g, tape, status);
+    bool ok = (tape && g->samples && g->labels && g->film) ||
+              cp_fail(status, "not enough memory for %d images; take a smaller --per-class", g->count);
+    if (ok) cp_tape_pause(tape, true);
+    ok = ok && start(g, tape, status);
+    if (ok) cp_tape_pause(tape, false);
+    ok = ok && walk(g, tape, status);
     cp_tape_free(tape);
-    return fine && save_sheets(g, status) && write_samples(g, status) && write_result(g);
+    return ok && save_sheets(g, status) && write_samples(g, status) && write_result(g);
 }
 
 static bool load(generation *g, cp_status *status) {
@@ -347,8 +347,8 @@ const cp_command cp_command_generate = {
         "for numpy.",
     .example = "runs/blood --per-class 10 --out runs/blood-samples --report",
     .options = options,
-    .least_arguments = 1,
-    .most_arguments = 1,
+    .min_arguments = 1,
+    .max_arguments = 1,
     .arguments_by_md5 = true,
     .run = run_generate,
 };

@@ -70,15 +70,15 @@ static bool take_mask(const cp_npy *npy, const char *path, cp_holes *h, cp_statu
     if (!mask_fits(npy, path, h, status)) return false;
     cp_real *values = cp_npy_to_real(npy, path, status);
     if (!values) return false;
-    bool fine = true;
-    for (size_t i = 0; fine && i < (size_t)h->count * h->pixels; i++) {
+    bool ok = true;
+    for (size_t i = 0; ok && i < (size_t)h->count * h->pixels; i++) {
         double value = (double)values[npy->rank == 2 ? i % h->pixels : i];
         h->missing[i] = value == 1;
         if (value != 0 && value != 1)
-            fine = cp_fail(status, "%.300s has the value %g; a mask has 1 where a pixel is missing and 0 elsewhere", path, value);
+            ok = cp_fail(status, "%.300s has the value %g; a mask has 1 where a pixel is missing and 0 elsewhere", path, value);
     }
     free(values);
-    return fine;
+    return ok;
 }
 
 static double value_at(const cp_npy *npy, size_t i) {
@@ -111,21 +111,21 @@ static bool take_images(const cp_npy *npy, const char *path, const char *mask_pa
     if (!holes_alloc(h, (int)npy->dims[0], shape, status)) return false;
     h->dtype = npy->dtype;
     h->rank = npy->rank;
-    bool fine = !mask_path || (cp_npy_read(mask_path, &mask, status) && take_mask(&mask, mask_path, h, status));
-    for (size_t i = 0; fine && i < (size_t)h->count * h->values; i++) fine = take_value(npy, path, mask_path != NULL, h, i, status);
+    bool ok = !mask_path || (cp_npy_read(mask_path, &mask, status) && take_mask(&mask, mask_path, h, status));
+    for (size_t i = 0; ok && i < (size_t)h->count * h->values; i++) ok = take_value(npy, path, mask_path != NULL, h, i, status);
     cp_npy_free(&mask);
-    fine = fine && count_missing(h, mask_path ? mask_path : path, status);
-    if (!fine) cp_holes_free(h);
-    return fine;
+    ok = ok && count_missing(h, mask_path ? mask_path : path, status);
+    if (!ok) cp_holes_free(h);
+    return ok;
 }
 
 bool cp_holes_read(const char *images, const char *mask, cp_shape shape, cp_holes *holes, cp_status *status) {
     cp_npy npy = {0};
     *holes = (cp_holes){0};
-    bool fine = cp_npy_read(images, &npy, status) && images_fit(&npy, images, shape, status) &&
-                take_images(&npy, images, mask, shape, holes, status);
+    bool ok = cp_npy_read(images, &npy, status) && images_fit(&npy, images, shape, status) &&
+              take_images(&npy, images, mask, shape, holes, status);
     cp_npy_free(&npy);
-    return fine;
+    return ok;
 }
 
 /* ---- from a set ---- */
@@ -170,7 +170,7 @@ bool cp_holes_write(const cp_holes *h, const cp_real *values, const char *path, 
     if (h->dtype == CP_U8) cp_pixels_of(values, all, out);
     for (size_t i = 0; h->dtype == CP_F32 && i < all; i++) ((float *)out)[i] = (float)values[i];
     for (size_t i = 0; h->dtype == CP_F64 && i < all; i++) ((double *)out)[i] = (double)values[i];
-    bool fine = cp_npy_write(path, h->dtype, h->rank, dims, out, status);
+    bool ok = cp_npy_write(path, h->dtype, h->rank, dims, out, status);
     free(out);
-    return fine;
+    return ok;
 }

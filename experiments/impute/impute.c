@@ -20,10 +20,10 @@ static const cp_option options[] = {
      .help = "1 where a pixel is missing, 0 elsewhere: (N, H, W), or (H, W) for all images; without it, NaN among floats are missing"},
     {.name = "from-set", .kind = CP_OPTION_TEXT, .value = "DATA",
      .help = "instead of IMAGES.npy: test images of this set, with holes made in them"},
-    {.name = "count", .kind = CP_OPTION_INT, .fallback = "32", .least = 1, .most = 1e6, .unit = "images", .help = "of --from-set"},
+    {.name = "count", .kind = CP_OPTION_INT, .fallback = "32", .min = 1, .max = 1e6, .unit = "images", .help = "of --from-set"},
     {.name = "hole", .kind = CP_OPTION_CHOICE, .choices = "center|half|random", .fallback = "center",
      .help = "of --from-set: the middle of the image, its lower half, or half of the pixels at random"},
-    {.name = "chains", .kind = CP_OPTION_INT, .fallback = "8", .least = 1, .most = 1000, .help = "for each image; what they end with is averaged"},
+    {.name = "chains", .kind = CP_OPTION_INT, .fallback = "8", .min = 1, .max = 1000, .help = "for each image; what they end with is averaged"},
     {.name = "start", .kind = CP_OPTION_CHOICE, .choices = "auto|gaussian|mean", .fallback = "auto",
      .help = "of the missing pixels: drawn from the Gaussian of the training pixels given the known ones, or the mean training image; "
              "auto: the Gaussian, where the training had one"},
@@ -134,11 +134,11 @@ static bool walk_batch(batch *b, cp_tape *tape, int rows, cp_rng *starts, cp_rng
     for (int i = 0; i < rows; i++) begin_chain(b, i, starts);
     m->sgld.observer = look;
     m->sgld.observer_user = b;
-    bool fine = cp_sgld_run(tape, clamped_energy, &energy, b->x, &m->sgld, noise, &report) || cp_fail(status, "the sampler failed");
-    for (int i = 0; fine && i < rows; i++) end_chain(b, i);
+    bool ok = cp_sgld_run(tape, clamped_energy, &energy, b->x, &m->sgld, noise, &report) || cp_fail(status, "the sampler failed");
+    for (int i = 0; ok && i < rows; i++) end_chain(b, i);
     m->stuck += report.nonfinite;
     cp_tensor_free(b->x);
-    return fine;
+    return ok;
 }
 
 static bool walk(imputation *m, cp_status *status) {
@@ -153,16 +153,16 @@ static bool walk(imputation *m, cp_status *status) {
                      .missing = malloc(room),
                      .holes = malloc(m->holes.values * sizeof(bool))};
     cp_tape    *tape = cp_tape_new();
-    bool        fine = (b.known && b.missing && b.holes && tape) || cp_fail(status, "not enough memory for chains");
+    bool        ok = (b.known && b.missing && b.holes && tape) || cp_fail(status, "not enough memory for chains");
     cp_progress_start(&progress);
-    for (; fine && b.first < chains && cp_run_goes_on(m->run); b.first += AT_ONCE)
-        fine = walk_batch(&b, tape, chains - b.first < AT_ONCE ? (int)(chains - b.first) : AT_ONCE, &starts, &noise, status);
+    for (; ok && b.first < chains && cp_run_goes_on(m->run); b.first += AT_ONCE)
+        ok = walk_batch(&b, tape, chains - b.first < AT_ONCE ? (int)(chains - b.first) : AT_ONCE, &starts, &noise, status);
     cp_progress_end(&progress);
     cp_tape_free(tape);
     free(b.known);
     free(b.missing);
     free(b.holes);
-    return fine && cp_run_goes_on(m->run);
+    return ok && cp_run_goes_on(m->run);
 }
 
 static bool is_missing(const cp_holes *h, size_t value) {
@@ -187,14 +187,14 @@ static void measure(imputation *m) {
 /* ---- telling ---- */
 
 static bool save_sheet(const imputation *m, cp_status *status) {
-    enum { MASKED, MEAN, FILLED, TRUE, ROWS, MOST = 12 };
+    enum { MASKED, MEAN, FILLED, TRUE, ROWS, MAX = 12 };
     const cp_holes *h = &m->holes;
-    int             columns = h->count < MOST ? h->count : MOST, rows = h->truth ? ROWS : TRUE;
+    int             columns = h->count < MAX ? h->count : MAX, rows = h->truth ? ROWS : TRUE;
     cp_sheet       *sheet = cp_sheet_new(rows, columns, h->shape);
     cp_real        *work = malloc(h->values * sizeof *work);
-    bool            fine = (sheet && work) || cp_fail(status, "not enough memory for the picture");
+    bool            ok = (sheet && work) || cp_fail(status, "not enough memory for the picture");
     size_t          channels = (size_t)h->shape.dims[2], width = (size_t)h->shape.dims[1];
-    for (int c = 0; fine && c < columns; c++) {
+    for (int c = 0; ok && c < columns; c++) {
         size_t first = (size_t)((int64_t)c * h->count / columns) * h->values;
         for (int r = 0; r < rows; r++) {
             for (size_t i = 0; i < h->values; i++) {
@@ -206,8 +206,8 @@ static bool save_sheet(const imputation *m, cp_status *status) {
             cp_sheet_put(sheet, r, c, work);
         }
     }
-    fine = fine && cp_sheet_save(
-                       sheet, cp_run_path(m->run, "filled").s,
+    ok = ok &&
+         cp_sheet_save(sheet, cp_run_path(m->run, "filled").s,
                        h->truth ? "From the top: the images with what is missing as a checkerboard, filled with the mean training "
                                   "image, filled by the model, and as they are."
                                 : "From the top: the images with what is missing as a checkerboard, filled with the mean training "
@@ -215,7 +215,7 @@ static bool save_sheet(const imputation *m, cp_status *status) {
                        status);
     cp_sheet_free(sheet);
     free(work);
-    return fine;
+    return ok;
 }
 
 static void put_notes(const imputation *m, cp_json_writer *w, FILE *file) {
@@ -318,13 +318,13 @@ static bool load_holes(imputation *m, cp_status *status) {
     cp_images *images = cp_images_load(set, status);
     if (images) memcpy(m->data_md5, images->md5, sizeof images->md5);
     const int *d = m->trained->shape.dims;
-    bool       fine = images && ((images->height == d[0] && images->width == d[1] && images->channels == d[2]) ||
-                           cp_fail(status, "%.200s has images of %d x %d x %d; the model's are of %d x %d x %d", images->name,
-                                         images->height, images->width, images->channels, d[0], d[1], d[2]));
-    fine = fine && cp_holes_make(&images->set->splits[CP_IMAGES_TEST], (int)cp_option_int(o, "count"),
-                                 (cp_hole)cp_option_choice(o, "hole"), (uint64_t)cp_option_int(o, "seed"), &m->holes, status);
+    bool       ok = images && ((images->height == d[0] && images->width == d[1] && images->channels == d[2]) ||
+                         cp_fail(status, "%.200s has images of %d x %d x %d; the model's are of %d x %d x %d", images->name,
+                                       images->height, images->width, images->channels, d[0], d[1], d[2]));
+    ok = ok && cp_holes_make(&images->set->splits[CP_IMAGES_TEST], (int)cp_option_int(o, "count"),
+                             (cp_hole)cp_option_choice(o, "hole"), (uint64_t)cp_option_int(o, "seed"), &m->holes, status);
     cp_images_free(images);
-    return fine;
+    return ok;
 }
 
 static bool load(imputation *m, cp_status *status) {
@@ -388,7 +388,7 @@ const cp_command cp_command_impute = {
         "filled images as filled.npy, a picture, and the error beside that of the mean training image.",
     .example = "runs/blood --from-set bloodmnist.npz --hole center --out runs/blood-filled --report",
     .options = options,
-    .least_arguments = 1,
-    .most_arguments = 2,
+    .min_arguments = 1,
+    .max_arguments = 2,
     .run = run_impute,
 };

@@ -14,7 +14,7 @@ static const cp_option options[] = {
      .help = "a case for each of these values of an option of train, in the place of its default: lambda=0,0.01,0.1,1,10,100"},
     {.name = "split", .kind = CP_OPTION_CHOICE, .choices = "test|validation", .fallback = "test",
      .help = "what tables and figures are of; settings are chosen by the validation split"},
-    {.name = "samples", .kind = CP_OPTION_INT, .fallback = "10", .least = 0, .most = 100, .unit = "images", .incidental = true,
+    {.name = "samples", .kind = CP_OPTION_INT, .fallback = "10", .min = 0, .max = 100, .unit = "images", .incidental = true,
      .help = "of each class, drawn from the first run of every generative case; 0: none"},
     {0}};
 /* clang-format on */
@@ -38,8 +38,8 @@ static int run_planned(cp_image_study *s) {
 static int run_study(const cp_options *o) {
     cp_image_study s;
     int            code = cp_image_study_plan(&s, o);
-    if (code == CP_EXIT_FINE) code = run_planned(&s);
-    if (code == CP_EXIT_FINE && s.left_out) code = CP_EXIT_FAILED;
+    if (code == CP_EXIT_OK) code = run_planned(&s);
+    if (code == CP_EXIT_OK && s.left_out) code = CP_EXIT_FAILED;
     cp_image_study_free(&s);
     return code;
 }
@@ -58,7 +58,7 @@ const cp_command cp_command_study = {
     .options = options,
     .without = "seed|method|trial",
     .first_words = "phantom",
-    .most_arguments = 1000,
+    .max_arguments = 1000,
     .study = true,
     .hands_on = &cp_command_train,
     .run = run_study,

@@ -15,19 +15,19 @@ typedef struct heading {
 
 /* "Accuracy ...: end of training, test split, 3 runs a box", or "2 to 3 runs a box (1 diverged)". */
 static heading heading_of(const cp_image_study *s, const char *what, const char *mark) {
-    int     least = s->seed_count, most = 0, lost = 0;
+    int     min = s->seed_count, max = 0, lost = 0;
     heading text;
     char    range[24] = "", diverged[40] = "";
     for (int i = 0; i < s->case_count; i++) {
         int runs = -cp_trials_diverged(s->study->trials, i);
         lost -= runs;
         for (int r = 0; r < s->seed_count; r++) runs += cp_trials_made(s->study->trials, i, r);
-        least = runs < least ? runs : least, most = runs > most ? runs : most;
+        min = runs < min ? runs : min, max = runs > max ? runs : max;
     }
-    if (least < most) snprintf(range, sizeof range, "%d to ", least);
+    if (min < max) snprintf(range, sizeof range, "%d to ", min);
     if (lost) snprintf(diverged, sizeof diverged, " (%d diverged)", lost);
-    snprintf(text.s, sizeof text.s, "%s: end of training, %s split, %s%d run%s a %s%s", what, s->split, range, most,
-             most == 1 ? "" : "s", mark, diverged);
+    snprintf(text.s, sizeof text.s, "%s: end of training, %s split, %s%d run%s a %s%s", what, s->split, range, max,
+             max == 1 ? "" : "s", mark, diverged);
     return text;
 }
 
@@ -191,7 +191,7 @@ static bool draw_reliability(cp_image_study *s, int set) {
 }
 
 bool cp_image_study_draw(cp_image_study *s) {
-    bool fine = *s->swept ? draw_sweep(s) : draw_boxes(s);
-    for (int i = 0; fine && !*s->swept && i < s->set_count; i++) fine = draw_reliability(s, i);
-    return fine;
+    bool ok = *s->swept ? draw_sweep(s) : draw_boxes(s);
+    for (int i = 0; ok && !*s->swept && i < s->set_count; i++) ok = draw_reliability(s, i);
+    return ok;
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { NUMBERS_MOST = 10000, CASES_MOST = 10000, RUNS_MOST = 100000 };
+enum { NUMBERS_MAX = 10000, CASES_MAX = 10000, RUNS_MAX = 100000 };
 
 /* ---- lists ---- */
 
@@ -31,21 +31,21 @@ static bool is_among(const int64_t *list, int count, int64_t number) {
 }
 
 /* "0-9", "3,7,10-12": each once. */
-static bool read_numbers(const char *option, const char *text, int64_t least, int64_t **list, int *count, cp_status *status) {
-    *list = malloc(NUMBERS_MOST * sizeof **list);
+static bool read_numbers(const char *option, const char *text, int64_t min, int64_t **list, int *count, cp_status *status) {
+    *list = malloc(NUMBERS_MAX * sizeof **list);
     if (!*list) return cp_fail(status, "not enough memory");
     for (const char *at = text;;) {
         int64_t first, last;
-        bool    fine = read_whole(&at, &first);
+        bool    ok = read_whole(&at, &first);
         last = first;
-        if (fine && *at == '-') at++, fine = read_whole(&at, &last);
-        if (!fine || (*at && *at != ',') || first < least)
+        if (ok && *at == '-') at++, ok = read_whole(&at, &last);
+        if (!ok || (*at && *at != ',') || first < min)
             return cp_fail(status,
                            "--%s: \"%.60s\" is not valid; expected whole numbers from %lld on and ranges: %lld-9 or 3,7,10-12",
-                           option, text, (long long)least, (long long)least);
+                           option, text, (long long)min, (long long)min);
         if (last < first) return cp_fail(status, "--%s: %lld-%lld runs backward", option, (long long)first, (long long)last);
         for (int64_t n = first; n <= last; n++) {
-            if (*count == NUMBERS_MOST) return cp_fail(status, "--%s: more than %d numbers", option, NUMBERS_MOST);
+            if (*count == NUMBERS_MAX) return cp_fail(status, "--%s: more than %d numbers", option, NUMBERS_MAX);
             if (is_among(*list, *count, n)) return cp_fail(status, "--%s: %lld is there twice", option, (long long)n);
             (*list)[(*count)++] = n;
         }
@@ -68,14 +68,14 @@ static bool read_words(const char *option, const char *text, cp_words *words, cp
 
 /* An option of train that is not asked for otherwise, and that one of the methods reads. */
 static bool can_be_swept(const cp_image_study *s, cp_status *status) {
-    const char *names[CP_OPTIONS_MOST];
+    const char *names[CP_OPTIONS_MAX];
     size_t      length = strlen(s->swept);
     int         count = 0, reading = 0, at = 0;
     bool        known = false;
     for (const cp_option *own = cp_options_command(s->options)->options; own->name; own++)
         if (strncmp(own->name, s->swept, length) == 0 && (!own->name[length] || strcmp(own->name + length, "s") == 0))
             return cp_fail(status, "--sweep: for %s there is --%s %s", s->swept, own->name, cp_option_value_word(own));
-    for (const cp_option *o = cp_command_train.options; o->name && count < CP_OPTIONS_MOST; o++) {
+    for (const cp_option *o = cp_command_train.options; o->name && count < CP_OPTIONS_MAX; o++) {
         known = known || strcmp(o->name, s->swept) == 0;
         names[count++] = o->name;
     }
@@ -175,9 +175,9 @@ static void add_case(cp_image_study *s, const cp_study_set *set, int64_t labels,
 /* All values make a case each, but for a method that does not read what is swept: it would be the same training. */
 static bool make_cases(cp_image_study *s, cp_status *status) {
     double count = (double)s->set_count * s->label_count * s->values.count * s->methods.count;
-    if (count * s->seed_count > RUNS_MOST || count > CASES_MOST)
+    if (count * s->seed_count > RUNS_MAX || count > CASES_MAX)
         return cp_fail(status, "this would be %.0f runs of %.0f cases; a study has at most %d of %d", count * s->seed_count, count,
-                       RUNS_MOST, CASES_MOST);
+                       RUNS_MAX, CASES_MAX);
     s->of = calloc((size_t)count + 1, sizeof *s->of);
     s->cases = calloc((size_t)count + 1, sizeof *s->cases);
     if (!s->of || !s->cases) return cp_fail(status, "not enough memory for %.0f cases", count);
@@ -228,7 +228,7 @@ static int check_case(const cp_image_study *s, const cp_case *of, cp_images *ima
         code = cp_train_check(o, images);
     else
         cp_complain(s->options, "%s", status.message);
-    if (code != CP_EXIT_FINE && *s->swept) cp_complain(s->options, "this was for %s of --sweep", of->name);
+    if (code != CP_EXIT_OK && *s->swept) cp_complain(s->options, "this was for %s of --sweep", of->name);
     cp_options_free(o);
     cp_words_free(&words);
     return code;
@@ -236,8 +236,8 @@ static int check_case(const cp_image_study *s, const cp_case *of, cp_images *ima
 
 /* Those of one set, while its images are loaded. */
 static int check_set(const cp_image_study *s, int set, cp_images *images) {
-    int code = CP_EXIT_FINE, of_set = s->case_count / s->set_count;
-    for (int i = set * of_set; code == CP_EXIT_FINE && i < (set + 1) * of_set; i++) code = check_case(s, &s->cases[i], images);
+    int code = CP_EXIT_OK, of_set = s->case_count / s->set_count;
+    for (int i = set * of_set; code == CP_EXIT_OK && i < (set + 1) * of_set; i++) code = check_case(s, &s->cases[i], images);
     return code;
 }
 
@@ -264,7 +264,7 @@ static int take_set(cp_image_study *s, const char *path, cp_images **images) {
         bool told = find_results(s, set);
         s->left_out += !told;
         fprintf(stderr, "%s; %s\n", status.message, told ? "its runs that are done are told of" : "it is left out");
-        if (!told) return CP_EXIT_FINE;
+        if (!told) return CP_EXIT_OK;
     } else {
         name_set(set, (*images)->name, (*images)->official);
         snprintf(set->md5, sizeof set->md5, "%s", (*images)->md5);
@@ -275,7 +275,7 @@ static int take_set(cp_image_study *s, const char *path, cp_images **images) {
             return fail(s, &status, CP_EXIT_USAGE);
         }
     s->set_count++;
-    return CP_EXIT_FINE;
+    return CP_EXIT_OK;
 }
 
 /* Copies of a set with different splits, say, would all be "Blood (rebuilt)". */
@@ -290,8 +290,8 @@ static void tell_apart(cp_image_study *s) {
 }
 
 static int take_sets(cp_image_study *s, cp_images **images) {
-    int count = cp_argument_count(s->options), code = CP_EXIT_FINE;
-    for (int i = 0; code == CP_EXIT_FINE && i < count; i++) {
+    int count = cp_argument_count(s->options), code = CP_EXIT_OK;
+    for (int i = 0; code == CP_EXIT_OK && i < count; i++) {
         int set = s->set_count;
         code = take_set(s, cp_argument(s->options, i), &images[set]);
     }
@@ -316,12 +316,12 @@ int cp_image_study_plan(cp_image_study *s, const cp_options *o) {
         code = take_sets(s, images);
     else
         cp_complain(o, "not enough memory");
-    if (code == CP_EXIT_FINE && !s->set_count) {
+    if (code == CP_EXIT_OK && !s->set_count) {
         cp_fail(&status, "none of the files can be read, so nothing is left to do");
         code = fail(s, &status, CP_EXIT_FAILED);
     }
-    if (code == CP_EXIT_FINE && !make_cases(s, &status)) code = fail(s, &status, CP_EXIT_FAILED);
-    for (int i = 0; code == CP_EXIT_FINE && i < s->set_count; i++)
+    if (code == CP_EXIT_OK && !make_cases(s, &status)) code = fail(s, &status, CP_EXIT_FAILED);
+    for (int i = 0; code == CP_EXIT_OK && i < s->set_count; i++)
         if (images[i]) code = check_set(s, i, images[i]);
     for (int i = 0; images && i <= count; i++) cp_images_free(images[i]);
     free(images);

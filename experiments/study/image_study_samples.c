@@ -41,11 +41,11 @@ static bool copy(const cp_image_study *s, const cp_runs *runs, int i, const char
     char     from[1100], to[300];
     snprintf(from, sizeof from, "%s/samples.%s", cp_runs_at(runs, i).s, end);
     snprintf(to, sizeof to, "%s.%s", runs->at[i].group, end);
-    bool fine = cp_file_read(from, SIZE_MAX, &bytes, status) &&
-                cp_file_write(cp_run_path(s->study->run, to).s, bytes.data, bytes.size, status);
-    if (fine) cp_study_leave(s->study, to);
+    bool ok = cp_file_read(from, SIZE_MAX, &bytes, status) &&
+              cp_file_write(cp_run_path(s->study->run, to).s, bytes.data, bytes.size, status);
+    if (ok) cp_study_leave(s->study, to);
     cp_bytes_free(&bytes);
-    return fine;
+    return ok;
 }
 
 void cp_image_study_sample(cp_image_study *s) {
@@ -54,21 +54,21 @@ void cp_image_study_sample(cp_image_study *s) {
     snprintf(folder, sizeof folder, "%s", cp_run_path(s->study->run, "samples").s);
     if (!cp_option_int(s->options, "samples") || *s->swept) return;
     cp_runs       *runs = cp_runs_new(folder, &status);
-    bool           fine = runs != NULL;
+    bool           ok = runs != NULL;
     cp_runs_config config = {.jobs = (int)cp_option_int(s->options, "jobs"),
                              .threads = (int)cp_option_int(s->options, "threads"),
                              .quiet = true,
                              .called = cp_options_called(s->options)};
-    for (int i = 0; fine && i < s->case_count; i++)
-        if (strcmp(s->of[i].method, "softmax") != 0) fine = plan_sample(s, i, runs, &status);
-    if (fine && runs->count) {
-        fine = cp_runs_check(runs, &status) && cp_runs_mend(runs, &status) && cp_runs_save(runs, &status) &&
-               cp_runs_do(runs, config, &status);
+    for (int i = 0; ok && i < s->case_count; i++)
+        if (strcmp(s->of[i].method, "softmax") != 0) ok = plan_sample(s, i, runs, &status);
+    if (ok && runs->count) {
+        ok = cp_runs_check(runs, &status) && cp_runs_mend(runs, &status) && cp_runs_save(runs, &status) &&
+             cp_runs_do(runs, config, &status);
         for (int i = 0; i < runs->count; i++)
             if (cp_runs_look(runs, i) == CP_STAGE_DONE)
-                fine = copy(s, runs, i, "png", &status) && copy(s, runs, i, "figure.json", &status) && fine;
+                ok = copy(s, runs, i, "png", &status) && copy(s, runs, i, "figure.json", &status) && ok;
     }
-    if (!fine && status.message[0]) cp_complain(s->options, "samples: %s", status.message); /* the tables do not need them */
+    if (!ok && status.message[0]) cp_complain(s->options, "samples: %s", status.message); /* the tables do not need them */
     if (runs && !runs->count) rmdir(folder);
     cp_runs_free(runs);
 }

@@ -154,9 +154,9 @@ static cp_table *more_table(const cp_image_study *s) {
 /* ---- differences ---- */
 
 double cp_sign_test(int wins, int losses) {
-    int    n = wins + losses, least = wins < losses ? wins : losses, halvings = n - 1;
+    int    n = wins + losses, min = wins < losses ? wins : losses, halvings = n - 1;
     double ways = 1, tail = 1; /* n over k, and its sum so far; times a power of two that keeps thousands of runs in range */
-    for (int k = 0; k < least; k++) {
+    for (int k = 0; k < min; k++) {
         ways *= (double)(n - k) / (k + 1);
         tail += ways;
         if (tail > 0x1p500) ways = ldexp(ways, -500), tail = ldexp(tail, -500), halvings -= 500;
@@ -301,12 +301,11 @@ static bool save(const telling *t, const char *name, void (*write)(const telling
     size_t size = 0;
     FILE  *file = open_memstream(&text, &size);
     if (file) write(t, file);
-    bool fine = file && fclose(file) == 0;
-    fine =
-        fine ? cp_file_write(cp_run_path(t->study->study->run, name).s, text, size, status) : cp_fail(status, "not enough memory");
-    if (fine) cp_study_leave(t->study->study, name);
+    bool ok = file && fclose(file) == 0;
+    ok = ok ? cp_file_write(cp_run_path(t->study->study->run, name).s, text, size, status) : cp_fail(status, "not enough memory");
+    if (ok) cp_study_leave(t->study->study, name);
     free(text);
-    return fine;
+    return ok;
 }
 
 /* ---- all of it ---- */
@@ -352,10 +351,10 @@ bool cp_image_study_tell(cp_image_study *s, cp_status *status) {
     for (int i = 0; i < s->case_count; i++) paper = paper || paper_of(s, i);
     telling t = {s, {main_table(s, paper), difference_table(s), more_table(s)}};
     put_notes(s, paper, t.tables[1]);
-    bool fine = save(&t, "table.txt", write_text, status) && save(&t, "table.tex", write_latex, status) &&
-                save(&t, "table.csv", write_summary, status) && save(&t, "runs.csv", write_runs, status);
+    bool ok = save(&t, "table.txt", write_text, status) && save(&t, "table.tex", write_latex, status) &&
+              save(&t, "table.csv", write_summary, status) && save(&t, "runs.csv", write_runs, status);
     cp_study_table(s->study, "table", t.tables[0]);
     if (t.tables[1]) cp_study_table(s->study, "differences", t.tables[1]);
     cp_study_table(s->study, "more", t.tables[2]);
-    return fine;
+    return ok;
 }

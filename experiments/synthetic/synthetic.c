@@ -12,20 +12,20 @@ static const cp_option options[] = {
     {.name = "geometry", .kind = CP_OPTION_CHOICE, .choices = "reported|printed", .fallback = "reported",
      .help = "the data behind the reported numbers, or the data as the paper prints it, where no classifier is right "
              "in more than 76.0 %"},
-    {.name = "lambda", .kind = CP_OPTION_REALS, .fallback = "10", .least = 0, .most = 1e9,
+    {.name = "lambda", .kind = CP_OPTION_REALS, .fallback = "10", .min = 0, .max = 1e9,
      .help = "how strongly the two heads are tied; several, such as 0,0.1,1,10, make a sweep"},
-    {.name = "rate", .kind = CP_OPTION_REAL, .fallback = "0.001", .least = 1e-12, .most = 1e3,
+    {.name = "rate", .kind = CP_OPTION_REAL, .fallback = "0.001", .min = 1e-12, .max = 1e3,
      .help = "learning rate of gradient descent"},
-    {.name = "steps", .kind = CP_OPTION_INT, .fallback = "3000", .least = 1, .most = 1e8, .unit = "steps",
+    {.name = "steps", .kind = CP_OPTION_INT, .fallback = "3000", .min = 1, .max = 1e8, .unit = "steps",
      .help = "length of a training; a step is an update on all points"},
-    {.name = "repeats", .kind = CP_OPTION_INT, .fallback = "10", .least = 1, .most = 1000,
+    {.name = "repeats", .kind = CP_OPTION_INT, .fallback = "10", .min = 1, .max = 1000,
      .help = "repetitions, each with new data"},
     {.name = "precision", .kind = CP_OPTION_CHOICE, .choices = "spherical|diagonal|full", .fallback = "full",
      .help = "form of the covariance that the classes share (the layer holds its inverse)"},
-    {.name = "points", .kind = CP_OPTION_INT, .fallback = "100", .least = 4, .most = 100000, .help = "training points"},
-    {.name = "labels", .kind = CP_OPTION_INT, .fallback = "5", .least = 1, .most = 50000,
+    {.name = "points", .kind = CP_OPTION_INT, .fallback = "100", .min = 4, .max = 100000, .help = "training points"},
+    {.name = "labels", .kind = CP_OPTION_INT, .fallback = "5", .min = 1, .max = 50000,
      .help = "labeled training points of each class"},
-    {.name = "test", .kind = CP_OPTION_INT, .fallback = "1000", .least = 2, .most = 1000000, .help = "test points"},
+    {.name = "test", .kind = CP_OPTION_INT, .fallback = "1000", .min = 2, .max = 1000000, .help = "test points"},
     {0}};
 /* clang-format on */
 

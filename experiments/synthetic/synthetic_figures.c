@@ -10,7 +10,7 @@ static cp_panel_config panel_config(cp_geometry geometry) {
     bool   reported = geometry == CP_GEOMETRY_REPORTED;
     double wide = reported ? 1.5 : 2.8, tall = reported ? 1.1 : 2.8;
     return (cp_panel_config){
-        .x_label = "x", .y_label = "y", .x_least = -wide, .x_most = wide, .y_least = -tall, .y_most = tall, .equal = true};
+        .x_label = "x", .y_label = "y", .x_min = -wide, .x_max = wide, .y_min = -tall, .y_max = tall, .equal = true};
 }
 
 /* The points of one class, labeled or not, as doubles; returns how many. */
@@ -58,8 +58,8 @@ static void fill_grid(cp_tape *tape, const cp_plane_model *model, const cp_panel
     bool           was = cp_tape_pause(tape, true);
     for (int j = 0; j < GRID; j++) {
         for (int i = 0; i < GRID; i++) {
-            row[2 * i] = (cp_real)(c->x_least + (c->x_most - c->x_least) * i / (GRID - 1));
-            row[2 * i + 1] = (cp_real)(c->y_least + (c->y_most - c->y_least) * j / (GRID - 1));
+            row[2 * i] = (cp_real)(c->x_min + (c->x_max - c->x_min) * i / (GRID - 1));
+            row[2 * i + 1] = (cp_real)(c->y_min + (c->y_max - c->y_min) * j / (GRID - 1));
         }
         cp_tensor *x = cp_constant(tape, row, CP_SHAPE(GRID, 2));
         cp_tensor *v = density ? cp_gaussian_softmax_log_density(tape, &model->layer, x) /* (GRID)    */
@@ -72,7 +72,7 @@ static void fill_grid(cp_tape *tape, const cp_plane_model *model, const cp_panel
 
 static void draw_density(cp_panel *panel, const cp_panel_config *config, const cp_plane_model *model, cp_tape *tape) {
     static double density[GRID * GRID];
-    cp_grid       grid = {GRID, GRID, config->x_least, config->x_most, config->y_least, config->y_most, density};
+    cp_grid       grid = {GRID, GRID, config->x_min, config->x_max, config->y_min, config->y_max, density};
     double        peak = 0;
     fill_grid(tape, model, config, true, density);
     for (int i = 0; i < GRID * GRID; i++) peak = fmax(peak, density[i]);
@@ -86,7 +86,7 @@ static void draw_method(cp_figure *figure, cp_geometry geometry, const cp_plane_
     static const char *const titles[] = {"labels only", "hybrid", "fully supervised"};
     char                     title[64];
     cp_panel_config          config = panel_config(geometry);
-    cp_grid                  grid = {GRID, GRID, config.x_least, config.x_most, config.y_least, config.y_most, posterior};
+    cp_grid                  grid = {GRID, GRID, config.x_min, config.x_max, config.y_min, config.y_max, posterior};
     snprintf(title, sizeof title, "%s: %.1f %%", titles[model->method], cp_plane_accuracy(tape, model, test));
     config.title = title;
     cp_panel *panel = cp_figure_panel(figure, config);
@@ -124,18 +124,18 @@ static bool draw_methods(cp_study *study, cp_geometry geometry, cp_trial *first,
 bool cp_plane_draw_first(cp_study *study, cp_geometry geometry, const cp_case *const *of_method) {
     cp_trial      first = {.options = study->run->options, .run = study->run, .repeat = 0};
     cp_plane_data train = {0}, test = {0};
-    bool          fine = cp_plane_trial_data(&first, &train, &test);
-    double       *room = fine ? malloc(2 * (size_t)(train.count + test.count) * sizeof *room) : NULL;
-    fine = room || cp_fail(&study->run->status, "not enough memory for the figures");
-    if (fine) {
+    bool          ok = cp_plane_trial_data(&first, &train, &test);
+    double       *room = ok ? malloc(2 * (size_t)(train.count + test.count) * sizeof *room) : NULL;
+    ok = room || cp_fail(&study->run->status, "not enough memory for the figures");
+    if (ok) {
         cp_figure *data = cp_figure_new((cp_figure_config){.title = "Training data"});
         draw_training(data, geometry, &train, room);
-        fine = cp_study_draw(study, data, "data") && draw_methods(study, geometry, &first, of_method, &train, &test, room);
+        ok = cp_study_draw(study, data, "data") && draw_methods(study, geometry, &first, of_method, &train, &test, room);
     }
     free(room);
     cp_plane_free(&train);
     cp_plane_free(&test);
-    return fine;
+    return ok;
 }
 
 /* ---- the sweep ---- */
@@ -184,8 +184,8 @@ static cp_panel *draw_against_lambda(cp_figure *figure, const lambda_axis *a, co
 
 bool cp_plane_draw_sweep(cp_study *study, cp_geometry geometry, cp_reals lambda, int first_case) {
     lambda_axis axis;
-    bool        fine = axis_make(&axis, lambda) || cp_fail(&study->run->status, "not enough memory for the figures");
-    if (fine) {
+    bool        ok = axis_make(&axis, lambda) || cp_fail(&study->run->status, "not enough memory for the figures");
+    if (ok) {
         cp_figure *figure =
             cp_figure_new((cp_figure_config){.title = "From two independent models to one: the strength of the coupling"});
         cp_panel *left = draw_against_lambda(figure, &axis, study->trials, first_case, "accuracy",
@@ -199,8 +199,8 @@ bool cp_plane_draw_sweep(cp_study *study, cp_geometry geometry, cp_reals lambda,
             "The hybrid for each strength lambda of the coupling: mean over %d repetition%s, with bars of one standard "
             "deviation. Where a repetition diverged there is no mark.",
             repeats, repeats == 1 ? "" : "s");
-        fine = cp_study_draw(study, figure, "sweep");
+        ok = cp_study_draw(study, figure, "sweep");
     }
     axis_free(&axis);
-    return fine;
+    return ok;
 }

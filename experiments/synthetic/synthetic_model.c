@@ -51,12 +51,12 @@ static bool hand_out_labels(const cp_plane_data *data) {
     candidate *room = malloc(n * sizeof *room);
     bool      *chosen = calloc(n, sizeof *chosen);
     int        known = 0, unknown = 0;
-    bool       fine = room && chosen;
-    if (fine) {
+    bool       ok = room && chosen;
+    if (ok) {
         choose(data, 0, data->count / 2, room, chosen);
         choose(data, data->count / 2, data->count, room, chosen);
     }
-    for (int i = 0; fine && i < data->count; i++) {
+    for (int i = 0; ok && i < data->count; i++) {
         if (chosen[i])
             data->known[known++] = i;
         else
@@ -64,7 +64,7 @@ static bool hand_out_labels(const cp_plane_data *data) {
     }
     free(room);
     free(chosen);
-    return fine;
+    return ok;
 }
 
 bool cp_plane_make(cp_plane_data *data, cp_geometry geometry, int count, int labeled, cp_rng *rng) {
@@ -75,9 +75,9 @@ bool cp_plane_make(cp_plane_data *data, cp_geometry geometry, int count, int lab
                             .label = malloc(n * sizeof(int)),
                             .known = malloc(n * sizeof(int)),
                             .unknown = malloc(n * sizeof(int))};
-    bool fine = data->x && data->label && data->known && data->unknown;
-    if (fine) draw(data, geometry, rng);
-    if (fine && hand_out_labels(data)) return true;
+    bool ok = data->x && data->label && data->known && data->unknown;
+    if (ok) draw(data, geometry, rng);
+    if (ok && hand_out_labels(data)) return true;
     cp_plane_free(data);
     return false;
 }

@@ -14,19 +14,19 @@ static const cp_option options[] = {
     {.name = "gradients", .kind = CP_OPTION_FLAG, .help = "also print what cp_grad gives at all leaves"},
     {0}};
 
-enum { DEMOS_MOST = 32 };
+enum { DEMOS_MAX = 32 };
 
 static int list(FILE *file) {
     for (const cp_tape_demo *d = cp_tape_demos; d->name; d++) fprintf(file, "%-14s %s\n", d->name, d->about);
-    return CP_EXIT_FINE;
+    return CP_EXIT_OK;
 }
 
 static const cp_tape_demo *demo_find(const cp_options *o, const char *name) {
-    const char *names[DEMOS_MOST];
+    const char *names[DEMOS_MAX];
     int         count = 0;
     for (const cp_tape_demo *d = cp_tape_demos; d->name; d++) {
         if (strcmp(d->name, name) == 0) return d;
-        if (count < DEMOS_MOST) names[count++] = d->name;
+        if (count < DEMOS_MAX) names[count++] = d->name;
     }
     const char *near = cp_nearest_word(name, names, count);
     cp_complain(o, "there is no tape \"%.80s\"%s%s%s", name, near ? "; did you mean " : "; ",
@@ -38,7 +38,7 @@ static bool print_gradients(cp_tape *tape, const cp_tape_demo_record *r) {
     cp_tensor *grads[CP_TAPE_DEMO_LEAVES];
     if (!cp_grad(tape, r->loss, r->leaves, r->leaf_count, grads)) return false;
     for (int i = 0; i < r->leaf_count; i++)
-        printf("d %s / d %s = %s\n", r->loss->name, r->leaves[i]->name, cp_values_text(grads[i], CP_VALUES_MOST).s);
+        printf("d %s / d %s = %s\n", r->loss->name, r->leaves[i]->name, cp_values_text(grads[i], CP_VALUES_MAX).s);
     return true;
 }
 
@@ -48,13 +48,12 @@ static bool page_write(const cp_tape_demo *d, cp_tape *tape, const cp_tape_demo_
     size_t size = 0;
     FILE  *file = open_memstream(&text, &size);
     snprintf(title, sizeof title, "%s: %s", d->name, d->about);
-    bool fine =
-        file && cp_tape_html_with(tape, file, r->loss,
-                                  (cp_tape_page){.title = title, .file = cp_tape_demos_file, .source = cp_tape_demos_source});
-    fine = file && fclose(file) == 0 && fine;
-    fine = fine ? cp_file_write(path, text, size, status) : cp_fail(status, "the page of %s could not be made", d->name);
+    bool ok = file && cp_tape_html_with(tape, file, r->loss,
+                                        (cp_tape_page){.title = title, .file = cp_tape_demos_file, .source = cp_tape_demos_source});
+    ok = file && fclose(file) == 0 && ok;
+    ok = ok ? cp_file_write(path, text, size, status) : cp_fail(status, "the page of %s could not be made", d->name);
     free(text);
-    return fine;
+    return ok;
 }
 
 static int demo_run(const cp_options *o, const cp_tape_demo *d, const char *path) {
@@ -62,18 +61,18 @@ static int demo_run(const cp_options *o, const cp_tape_demo *d, const char *path
     cp_tape_demo_record r = {0};
     cp_status           status = {0};
     d->record(tape, &r);
-    bool fine = r.loss || cp_fail(&status, "%s could not be computed", d->name);
-    if (fine && !r.loss->name) r.loss->name = "loss";
-    fine = fine && page_write(d, tape, &r, path, &status);
-    if (fine) {
+    bool ok = r.loss || cp_fail(&status, "%s could not be computed", d->name);
+    if (ok && !r.loss->name) r.loss->name = "loss";
+    ok = ok && page_write(d, tape, &r, path, &status);
+    if (ok) {
         printf("%s: %d nodes. Open it in a browser; %s#end is the finished replay.\n", path, cp_tape_length(tape), path);
-        fine = !cp_option_flag(o, "gradients") || print_gradients(tape, &r);
+        ok = !cp_option_flag(o, "gradients") || print_gradients(tape, &r);
     } else {
         cp_complain(o, "%s", status.message);
     }
     cp_tape_free(tape);
     cp_model_free(r.model);
-    return fine ? CP_EXIT_FINE : CP_EXIT_FAILED;
+    return ok ? CP_EXIT_OK : CP_EXIT_FAILED;
 }
 
 static int run(const cp_options *o) {
@@ -102,6 +101,6 @@ const cp_command cp_command_tape = {
     .options = options,
     .without = "seed|quiet|json",
     .first_words = "chain|fan-out|broadcast|conv-block|gaussian-head|second-order|wrn|wrn-sampler|wrn-penalty",
-    .most_arguments = 1,
+    .max_arguments = 1,
     .run = run,
 };

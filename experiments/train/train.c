@@ -13,28 +13,28 @@ static const cp_option options[] = {
      .help = "the defaults of the other options: settings that train in minutes and hold, those of the paper, or those of JEM's"},
     {.name = "method", .kind = CP_OPTION_CHOICE, .choices = "softmax|jem|hybrid", .fallback = "hybrid",
      .help = "the classifier alone, one head for both models, or the Gaussian-coupled softmax layer"},
-    {.name = "labels", .kind = CP_OPTION_INT, .fallback = "10", .least = 1, .most = 1e6, .unit = "images",
+    {.name = "labels", .kind = CP_OPTION_INT, .fallback = "10", .min = 1, .max = 1e6, .unit = "images",
      .help = "labeled training images of each class, drawn by the seed"},
     {.name = "steps", .kind = CP_OPTION_TEXT, .value = "N|auto", .fallback = "auto",
      .help = "length of the training; auto: 25 for each labeled image, between 500 and 2000: few labels are learned by heart sooner"},
-    {.name = "epochs", .kind = CP_OPTION_INT, .fallback = "0", .least = 0, .most = 1e5,
+    {.name = "epochs", .kind = CP_OPTION_INT, .fallback = "0", .min = 0, .max = 1e5,
      .help = "length in passes over the unlabeled images, where --steps is auto; 0: by --steps"},
-    {.name = "depth", .kind = CP_OPTION_INT, .fallback = "10", .least = 10, .most = 1000, .help = "of the wide ResNet: 10, 16, 22, ..."},
-    {.name = "width", .kind = CP_OPTION_INT, .fallback = "1", .least = 1, .most = 100, .help = "of the wide ResNet"},
+    {.name = "depth", .kind = CP_OPTION_INT, .fallback = "10", .min = 10, .max = 1000, .help = "of the wide ResNet: 10, 16, 22, ..."},
+    {.name = "width", .kind = CP_OPTION_INT, .fallback = "1", .min = 1, .max = 100, .help = "of the wide ResNet"},
     {.name = "norm", .kind = CP_OPTION_CHOICE, .choices = "none|batch|group|layer", .fallback = "none", .help = "normalization"},
-    {.name = "rate", .kind = CP_OPTION_REAL, .fallback = "0.001", .least = 1e-12, .most = 1e3, .help = "of Adam"},
-    {.name = "hold", .kind = CP_OPTION_REAL, .fallback = "0.7", .least = 0, .most = 1,
+    {.name = "rate", .kind = CP_OPTION_REAL, .fallback = "0.001", .min = 1e-12, .max = 1e3, .help = "of Adam"},
+    {.name = "hold", .kind = CP_OPTION_REAL, .fallback = "0.7", .min = 0, .max = 1,
      .help = "share of the training after which the rate falls along a cosine; 1: never"},
-    {.name = "final", .kind = CP_OPTION_REAL, .fallback = "0.1", .least = 0, .most = 1, .help = "to this share of the rate"},
-    {.name = "warmup", .kind = CP_OPTION_INT, .fallback = "0", .least = 0, .most = 1e8, .unit = "steps", .help = "in which the rate rises"},
-    {.name = "decay", .kind = CP_OPTION_REAL, .fallback = "0", .least = 0, .most = 1, .help = "of the weights (decoupled)"},
-    {.name = "clip", .kind = CP_OPTION_REAL, .fallback = "1", .least = 0, .most = 1e9, .help = "norm of the gradients at most; 0: any"},
-    {.name = "average", .kind = CP_OPTION_REAL, .fallback = "0.99", .least = 0, .most = 0.99999,
+    {.name = "final", .kind = CP_OPTION_REAL, .fallback = "0.1", .min = 0, .max = 1, .help = "to this share of the rate"},
+    {.name = "warmup", .kind = CP_OPTION_INT, .fallback = "0", .min = 0, .max = 1e8, .unit = "steps", .help = "in which the rate rises"},
+    {.name = "decay", .kind = CP_OPTION_REAL, .fallback = "0", .min = 0, .max = 1, .help = "of the weights (decoupled)"},
+    {.name = "clip", .kind = CP_OPTION_REAL, .fallback = "1", .min = 0, .max = 1e9, .help = "norm of the gradients at most; 0: any"},
+    {.name = "average", .kind = CP_OPTION_REAL, .fallback = "0.99", .min = 0, .max = 0.99999,
      .help = "decay of the weights' average, which is what is measured and kept"},
-    {.name = "batch", .kind = CP_OPTION_INT, .fallback = "32", .least = 1, .most = 4096, .unit = "images",
+    {.name = "batch", .kind = CP_OPTION_INT, .fallback = "32", .min = 1, .max = 4096, .unit = "images",
      .help = "labeled images of a step, or all when there are fewer"},
-    {.name = "unlabeled", .kind = CP_OPTION_INT, .fallback = "32", .least = 1, .most = 4096, .unit = "images", .help = "unlabeled images of a step"},
-    {.name = "shift", .kind = CP_OPTION_INT, .fallback = "2", .least = 0, .most = 1000, .unit = "pixels",
+    {.name = "unlabeled", .kind = CP_OPTION_INT, .fallback = "32", .min = 1, .max = 4096, .unit = "images", .help = "unlabeled images of a step"},
+    {.name = "shift", .kind = CP_OPTION_INT, .fallback = "2", .min = 0, .max = 1000, .unit = "pixels",
      .help = "labeled images are shifted by up to so much"},
     {.name = "flip", .kind = CP_OPTION_CHOICE, .choices = "auto|none|x|xy", .fallback = "auto",
      .help = "labeled images are flipped: left to right (x), or upside down too (xy); auto: xy for color images, none for gray ones "
@@ -45,32 +45,32 @@ static const cp_option options[] = {
      .help = "weight of the energy terms beside the cross-entropy; auto: 16 / number of labeled images, between 0.1 and 1"},
     {.name = "lambda", .kind = CP_OPTION_TEXT, .value = "X|auto", .fallback = "1",
      .help = "how strongly the two heads are tied; auto: 0.1, 1 or 10, whichever has the least validation NLL (three trainings)"},
-    {.name = "square", .kind = CP_OPTION_REAL, .fallback = "0.001", .least = 0, .most = 1e6, .help = "weight of the squared energies"},
+    {.name = "square", .kind = CP_OPTION_REAL, .fallback = "0.001", .min = 0, .max = 1e6, .help = "weight of the squared energies"},
     {.name = "slope", .kind = CP_OPTION_TEXT, .value = "X|auto", .fallback = "auto",
      .help = "weight of the gradient penalty |dE/dx|^2 at images and samples; auto: --energy / 3"},
-    {.name = "slope-every", .kind = CP_OPTION_INT, .fallback = "2", .least = 1, .most = 1000, .unit = "steps",
+    {.name = "slope-every", .kind = CP_OPTION_INT, .fallback = "2", .min = 1, .max = 1000, .unit = "steps",
      .help = "from one gradient penalty to the next, which then weighs as much more"},
     {.name = "conditional", .kind = CP_OPTION_FLAG, .help = "samples of a class each, for the labeled images' energy"},
-    {.name = "chains", .kind = CP_OPTION_INT, .fallback = "32", .least = 1, .most = 4096, .help = "samples of a step"},
-    {.name = "sgld", .kind = CP_OPTION_INT, .fallback = "10", .least = 1, .most = 100000, .unit = "moves", .help = "of a chain in a step"},
-    {.name = "alpha", .kind = CP_OPTION_REAL, .fallback = "2", .least = 1e-12, .most = 1e9, .help = "a move is alpha / 2 times the gradient"},
-    {.name = "noise", .kind = CP_OPTION_REAL, .fallback = "0.01", .least = 0, .most = 1e3, .help = "standard deviation of a move's noise"},
-    {.name = "clamp", .kind = CP_OPTION_REAL, .fallback = "0.1", .least = 0, .most = 1e9,
+    {.name = "chains", .kind = CP_OPTION_INT, .fallback = "32", .min = 1, .max = 4096, .help = "samples of a step"},
+    {.name = "sgld", .kind = CP_OPTION_INT, .fallback = "10", .min = 1, .max = 100000, .unit = "moves", .help = "of a chain in a step"},
+    {.name = "alpha", .kind = CP_OPTION_REAL, .fallback = "2", .min = 1e-12, .max = 1e9, .help = "a move is alpha / 2 times the gradient"},
+    {.name = "noise", .kind = CP_OPTION_REAL, .fallback = "0.01", .min = 0, .max = 1e3, .help = "standard deviation of a move's noise"},
+    {.name = "clamp", .kind = CP_OPTION_REAL, .fallback = "0.1", .min = 0, .max = 1e9,
      .help = "a chain's gradient at each pixel is kept within +- this; 0: as it is"},
     {.name = "range", .kind = CP_OPTION_CHOICE, .choices = "images|any", .fallback = "images",
      .help = "chains stay within the pixels' range, or go anywhere"},
     {.name = "start", .kind = CP_OPTION_CHOICE, .choices = "gaussian|uniform", .fallback = "gaussian",
      .help = "chains start from the Gaussian of the training pixels, or from uniform noise"},
-    {.name = "buffer", .kind = CP_OPTION_INT, .fallback = "5000", .least = 1, .most = 1e6, .unit = "chains", .help = "that go on from step to step"},
-    {.name = "fresh", .kind = CP_OPTION_REAL, .fallback = "0.05", .least = 0, .most = 1, .help = "share of chains that start anew"},
-    {.name = "restart", .kind = CP_OPTION_REAL, .fallback = "5", .least = 0, .most = 1e9,
+    {.name = "buffer", .kind = CP_OPTION_INT, .fallback = "5000", .min = 1, .max = 1e6, .unit = "chains", .help = "that go on from step to step"},
+    {.name = "fresh", .kind = CP_OPTION_REAL, .fallback = "0.05", .min = 0, .max = 1, .help = "share of chains that start anew"},
+    {.name = "restart", .kind = CP_OPTION_REAL, .fallback = "5", .min = 0, .max = 1e9,
      .help = "a chain whose energy is so much above the images' starts anew; 0: none does"},
-    {.name = "every", .kind = CP_OPTION_INT, .fallback = "50", .least = 1, .most = 1e8, .unit = "steps",
+    {.name = "every", .kind = CP_OPTION_INT, .fallback = "50", .min = 1, .max = 1e8, .unit = "steps",
      .help = "from one validation, and checkpoint, to the next"},
-    {.name = "rollbacks", .kind = CP_OPTION_INT, .fallback = "8", .least = 0, .most = 100, .help = "that the divergence guard tries before it gives up"},
+    {.name = "rollbacks", .kind = CP_OPTION_INT, .fallback = "8", .min = 0, .max = 100, .help = "that the divergence guard tries before it gives up"},
     {.name = "inject", .kind = CP_OPTION_CHOICE, .choices = "none|weights|gradients|chains", .fallback = "none",
      .help = "makes a NaN there, once, at step --inject-at: to see the guard at work"},
-    {.name = "inject-at", .kind = CP_OPTION_INT, .fallback = "100", .least = 0, .most = 1e8, .unit = "steps", .help = "when"},
+    {.name = "inject-at", .kind = CP_OPTION_INT, .fallback = "100", .min = 0, .max = 1e8, .unit = "steps", .help = "when"},
     {0}};
 
 static const cp_default defaults[] = {
@@ -107,7 +107,7 @@ bool cp_train_reads(const char *method, const char *option) {
     return true;
 }
 
-enum { MOST_MEASUREMENTS = 1000000, MOST_STEPS = 100000000, LEAST_SIDE = 8 };
+enum { MAX_MEASUREMENTS = 1000000, MAX_STEPS = 100000000, MIN_SIDE = 8 };
 const double cp_train_lambdas[CP_TRAIN_LAMBDAS] = {0.1, 1, 10};
 
 /* ---- settings ---- */
@@ -171,9 +171,9 @@ static bool read_steps(const cp_train *train, int64_t *steps) {
     int64_t           epochs = cp_option_int(o, "epochs"), batch = cp_option_int(o, "unlabeled");
     double            number;
     if (!read_number(o, "steps", steps_rule(train->drawn_count), &number)) return false;
-    if (!(number >= 1 && number <= MOST_STEPS && number == floor(number))) {
+    if (!(number >= 1 && number <= MAX_STEPS && number == floor(number))) {
         cp_complain(o, "--steps is \"%.40s\"; a whole number from 1 to %d or \"auto\" is expected", cp_option_text(o, "steps"),
-                    MOST_STEPS);
+                    MAX_STEPS);
         return false;
     }
     *steps =
@@ -231,14 +231,14 @@ static bool read_config(const cp_train *train, cp_trainer_config *c) {
         cp_complain(o, "--chains %d are more than the --buffer of %d holds", c->chains, c->buffer);
         return false;
     }
-    if (c->steps / c->every > MOST_MEASUREMENTS) {
+    if (c->steps / c->every > MAX_MEASUREMENTS) {
         cp_complain(o, "--every %lld is too often in %lld steps; take at least %lld", (long long)c->every, (long long)c->steps,
-                    (long long)(c->steps / MOST_MEASUREMENTS + 1));
+                    (long long)(c->steps / MAX_MEASUREMENTS + 1));
         return false;
     }
-    if (train->images->height < LEAST_SIDE || train->images->width < LEAST_SIDE) {
+    if (train->images->height < MIN_SIDE || train->images->width < MIN_SIDE) {
         cp_complain(o, "%s has images of %d x %d pixels; a wide ResNet needs at least %d x %d", train->images->name,
-                    train->images->height, train->images->width, LEAST_SIDE, LEAST_SIDE);
+                    train->images->height, train->images->width, MIN_SIDE, MIN_SIDE);
         return false;
     }
     if ((c->model.wrn.depth - 4) % 6 != 0) {
@@ -266,7 +266,7 @@ static int prepare(cp_train *train, cp_trainer_config *config) {
         return CP_EXIT_FAILED;
     }
     train->drawn_count = (int)labels * train->images->classes;
-    return read_number(o, "lambda", 1, &train->lambda) && read_config(train, config) ? CP_EXIT_FINE : CP_EXIT_USAGE;
+    return read_number(o, "lambda", 1, &train->lambda) && read_config(train, config) ? CP_EXIT_OK : CP_EXIT_USAGE;
 }
 
 int cp_train_check(const cp_options *o, cp_images *images) {
@@ -282,7 +282,7 @@ static int run_loaded(cp_train *train) {
     cp_trainer_config config;
     bool              each_lambda = strcmp(cp_option_text(o, "lambda"), "auto") == 0 && cp_option_choice(o, "method") == 2;
     int               code = prepare(train, &config);
-    if (code != CP_EXIT_FINE) return code;
+    if (code != CP_EXIT_OK) return code;
     train->run = cp_run_open(o);
     if (!train->run) return CP_EXIT_FAILED;
     if (train->run->state == CP_RUN_FINISHED) {
@@ -318,8 +318,8 @@ const cp_command cp_command_train = {
     .options = options,
     .defaults = defaults,
     .first_words = "phantom",
-    .least_arguments = 1,
-    .most_arguments = 1,
+    .min_arguments = 1,
+    .max_arguments = 1,
     .arguments_by_md5 = true,
     .run = run_train,
 };

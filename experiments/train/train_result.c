@@ -43,27 +43,26 @@ static bool measure_split(cp_train *train, findings *f, cp_tape *tape, const cp_
     cp_status *status = &train->run->status;
     if (!cp_scores_make(tape, model, &train->images->set->splits[measured_splits[s]], &scores, status)) return false;
     scores.groups = train->images->groups[measured_splits[s]];
-    bool fine = scores.finite;
-    if (!fine) f->not_finite = measured_names[s];
-    if (fine && selected && s == VAL) {
+    bool ok = scores.finite;
+    if (!ok) f->not_finite = measured_names[s];
+    if (ok && selected && s == VAL) {
         cp_predictions plain = cp_scores_predictions(&scores, false, 1);
-        fine = cp_temperature_fit(&plain, &f->fitted, status);
+        ok = cp_temperature_fit(&plain, &f->fitted, status);
     }
-    fine = fine && measure_scores(train, f, s, selected ? SELECTED : END, &scores);
+    ok = ok && measure_scores(train, f, s, selected ? SELECTED : END, &scores);
     if (selected) {
-        fine = fine && measure_scores(train, f, s, SCALED, &scores);
-        if (is_hybrid(train)) fine = fine && measure_scores(train, f, s, BAYES, &scores);
+        ok = ok && measure_scores(train, f, s, SCALED, &scores);
+        if (is_hybrid(train)) ok = ok && measure_scores(train, f, s, BAYES, &scores);
     }
     cp_scores_free(&scores);
-    return fine;
+    return ok;
 }
 
 static bool measure_file(cp_train *train, findings *f, cp_tape *tape, const char *name, bool selected) {
     cp_model *model = cp_model_load(cp_run_path(train->run, name).s, &train->run->status);
-    bool      fine =
-        model && measure_split(train, f, tape, model, selected, VAL) && measure_split(train, f, tape, model, selected, TEST);
+    bool ok = model && measure_split(train, f, tape, model, selected, VAL) && measure_split(train, f, tape, model, selected, TEST);
     cp_model_free(model);
-    return fine;
+    return ok;
 }
 
 static void findings_free(findings *f) {
@@ -108,9 +107,9 @@ static bool draw_curves(cp_train *train, const cp_trainer *trainer) {
         draw_trace(slope, traces, rows, CP_TRACE_SLOPE_DATA, 0, "images");
         draw_trace(slope, traces, rows, CP_TRACE_SLOPE_SAMPLES, 1, "samples");
     }
-    bool fine = cp_figure_save(figure, cp_run_path(train->run, "training").s, &train->run->status);
+    bool ok = cp_figure_save(figure, cp_run_path(train->run, "training").s, &train->run->status);
     cp_figure_free(figure);
-    return fine;
+    return ok;
 }
 
 /* Chains of the replay buffer, spread over its entries. */
@@ -129,14 +128,14 @@ static bool draw_chains(cp_train *train, const cp_trainer *trainer) {
         cp_sheet_put(sheet, shown / COLUMNS, shown % COLUMNS, pixels);
         shown++;
     }
-    bool fine = sheet && pixels
-                    ? cp_sheet_save(sheet, cp_run_path(train->run, "chains").s,
-                                    "Chains of the replay buffer at the end of the training: what the model takes for images.",
-                                    &train->run->status)
-                    : cp_fail(&train->run->status, "not enough memory for a picture of the chains");
+    bool ok = sheet && pixels
+                  ? cp_sheet_save(sheet, cp_run_path(train->run, "chains").s,
+                                  "Chains of the replay buffer at the end of the training: what the model takes for images.",
+                                  &train->run->status)
+                  : cp_fail(&train->run->status, "not enough memory for a picture of the chains");
     free(pixels);
     cp_sheet_free(sheet);
-    return fine;
+    return ok;
 }
 
 /* ---- texts ---- */
@@ -313,17 +312,17 @@ bool cp_train_report_divergence(cp_train *train, const cp_trainer *trainer) {
 bool cp_train_conclude(cp_train *train, const cp_trainer *trainer) {
     findings f = {0};
     cp_tape *tape = cp_tape_new();
-    bool     fine =
+    bool     ok =
         tape && measure_file(train, &f, tape, CP_TRAINER_END, false) && measure_file(train, &f, tape, CP_TRAINER_SELECTED, true);
     cp_tape_free(tape);
-    if (fine)
-        fine = cp_measured_draw(BAYES, f.measured[TEST], "test", train->run, &train->run->status) && draw_curves(train, trainer) &&
-               draw_chains(train, trainer) && write_result(train, trainer, &f);
+    if (ok)
+        ok = cp_measured_draw(BAYES, f.measured[TEST], "test", train->run, &train->run->status) && draw_curves(train, trainer) &&
+             draw_chains(train, trainer) && write_result(train, trainer, &f);
     else if (f.not_finite) {
         char reason[80];
         snprintf(reason, sizeof reason, "the trained model's outputs on the %s split are not finite", f.not_finite);
         report_divergence(train, trainer, reason);
     }
     findings_free(&f);
-    return fine;
+    return ok;
 }

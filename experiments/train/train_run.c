@@ -10,9 +10,9 @@ static bool copy_file(const char *folder, const char *to, const char *name, cp_s
     char     from_path[1200], to_path[1200];
     snprintf(from_path, sizeof from_path, "%s/%s", folder, name);
     snprintf(to_path, sizeof to_path, "%s/%s", to, name);
-    bool fine = cp_file_read(from_path, SIZE_MAX, &bytes, status) && cp_file_write(to_path, bytes.data, bytes.size, status);
+    bool ok = cp_file_read(from_path, SIZE_MAX, &bytes, status) && cp_file_write(to_path, bytes.data, bytes.size, status);
     cp_bytes_free(&bytes);
-    return fine;
+    return ok;
 }
 
 static void remove_file(const char *folder, const char *name) {
@@ -47,7 +47,7 @@ static cp_run_name lambda_folder(const cp_run *run, double lambda) {
 /* The trainer whose selected weights have the least scaled validation NLL; its files go to the run's folder. */
 static cp_trainer *train_each_lambda(cp_train *train, cp_trainer_config *config, cp_training *end) {
     cp_trainer *best = NULL;
-    double      least = INFINITY;
+    double      min = INFINITY;
     for (int i = 0; i < CP_TRAIN_LAMBDAS; i++) {
         double      nll = INFINITY, lambda = cp_train_lambdas[i];
         cp_run_name folder = lambda_folder(train->run, lambda);
@@ -64,10 +64,10 @@ static cp_trainer *train_each_lambda(cp_train *train, cp_trainer_config *config,
         else
             remove_weights(folder.s);
         train->lambda_nll[i] = nll;
-        if (!best || nll < least) {
+        if (!best || nll < min) {
             cp_trainer_free(best);
             best = trainer;
-            least = nll;
+            min = nll;
             train->lambda = lambda;
             *end = this_end;
         } else {

@@ -24,16 +24,16 @@ static int random_size(int low, int high) {
     return random_between(0, 2) ? random_between(low, high) : random_between(0, 1) ? low : high;
 }
 
-enum { SIDE_MOST = 33, CHANNELS_MOST = 65, STRIDE_MOST = 2, PAD_MOST = 2, TRIALS = 200 };
+enum { SIDE_MAX = 33, CHANNELS_MAX = 65, STRIDE_MAX = 2, PAD_MAX = 2, TRIALS = 200 };
 
 static cp_conv_shape random_shape(void) {
     cp_conv_shape s = {.n = random_between(1, 3),
                        .kh = random_between(1, 4),
                        .kw = random_between(1, 4),
-                       .stride_h = random_between(1, STRIDE_MOST),
-                       .stride_w = random_between(1, STRIDE_MOST),
-                       .pad_top = random_between(0, PAD_MOST),
-                       .pad_left = random_between(0, PAD_MOST),
+                       .stride_h = random_between(1, STRIDE_MAX),
+                       .stride_w = random_between(1, STRIDE_MAX),
+                       .pad_top = random_between(0, PAD_MAX),
+                       .pad_left = random_between(0, PAD_MAX),
                        .dilation_h = 1,
                        .dilation_w = 1,
                        .groups = 1};
@@ -50,8 +50,8 @@ static cp_conv_shape random_shape(void) {
     if (random_between(0, 5) == 0) {
         s.groups = random_between(2, 4);
     }
-    s.h = random_size(1, SIDE_MOST), s.w = random_size(1, SIDE_MOST);
-    s.c = s.groups * random_size(1, CHANNELS_MOST / s.groups), s.k = s.groups * random_size(1, CHANNELS_MOST / s.groups);
+    s.h = random_size(1, SIDE_MAX), s.w = random_size(1, SIDE_MAX);
+    s.c = s.groups * random_size(1, CHANNELS_MAX / s.groups), s.k = s.groups * random_size(1, CHANNELS_MAX / s.groups);
     s = with_output(s);
     if (y_size(&s) * (w_size(&s) / (size_t)s.k) > 10000000) {
         s.n = 1; /* the reference is slow */
@@ -63,17 +63,17 @@ static cp_conv_shape random_shape(void) {
 }
 
 typedef struct range {
-    int least, most;
+    int min, max;
 } range;
 
 static void range_take(range *r, int value) {
-    r->least = value < r->least ? value : r->least;
-    r->most = value > r->most ? value : r->most;
+    r->min = value < r->min ? value : r->min;
+    r->max = value > r->max ? value : r->max;
 }
 
-static void assert_range(int least, int most, range got) {
-    TEST_ASSERT_EQUAL_INT(least, got.least);
-    TEST_ASSERT_EQUAL_INT(most, got.most);
+static void assert_range(int min, int max, range got) {
+    TEST_ASSERT_EQUAL_INT(min, got.min);
+    TEST_ASSERT_EQUAL_INT(max, got.max);
 }
 
 /* Does Winograd take it, with this stride? */
@@ -95,11 +95,11 @@ static void assert_random_shapes_reach_all_ends(int winograd_stride) {
             range_take(&pad, s.pad_top), range_take(&pad, s.pad_left);
         }
     }
-    assert_range(1, SIDE_MOST, side);
-    assert_range(1, CHANNELS_MOST, c);
-    assert_range(1, CHANNELS_MOST, k);
-    assert_range(winograd_stride ? winograd_stride : 1, winograd_stride ? winograd_stride : STRIDE_MOST, stride);
-    assert_range(winograd_stride == 2 ? 1 : 0, winograd_stride == 2 ? 1 : PAD_MOST, pad);
+    assert_range(1, SIDE_MAX, side);
+    assert_range(1, CHANNELS_MAX, c);
+    assert_range(1, CHANNELS_MAX, k);
+    assert_range(winograd_stride ? winograd_stride : 1, winograd_stride ? winograd_stride : STRIDE_MAX, stride);
+    assert_range(winograd_stride == 2 ? 1 : 0, winograd_stride == 2 ? 1 : PAD_MAX, pad);
 }
 
 static void the_random_shapes_reach_the_ends_of_their_ranges(void) {
@@ -567,11 +567,11 @@ static void signs_are_those_of_what_the_convolution_saw(void) {
 /* Fails the first call for memory, the second, and so on until the kernel does without. */
 #define ASSERT_TELLS_EVERY_REFUSAL(CALL, what)                                                                                     \
     do {                                                                                                                           \
-        bool fine_ = false;                                                                                                        \
-        for (int allowed_ = 0; !fine_; allowed_++) {                                                                               \
+        bool ok_ = false;                                                                                                          \
+        for (int allowed_ = 0; !ok_; allowed_++) {                                                                                 \
             calls_allowed = allowed_;                                                                                              \
-            fine_ = cp_kernels()->CALL;                                                                                            \
-            TEST_ASSERT_TRUE_MESSAGE(fine_ == (calls_allowed >= 0), what);                                                         \
+            ok_ = cp_kernels()->CALL;                                                                                              \
+            TEST_ASSERT_TRUE_MESSAGE(ok_ == (calls_allowed >= 0), what);                                                           \
             TEST_ASSERT_EQUAL_MESSAGE(0, cp_arena_used(scratch), what);                                                            \
             calls_allowed = -1;                                                                                                    \
         }                                                                                                                          \

@@ -18,22 +18,22 @@ void __real_cp_tasks_run(size_t items, size_t slots, cp_task_fn body, const void
 void __wrap_cp_parallel(size_t count, size_t grain, cp_loop_fn body, void *context);
 void __wrap_cp_tasks_run(size_t items, size_t slots, cp_task_fn body, const void *context);
 
-static size_t most_chunks, most_slots; /* of one loop, since they were last set to 0 */
+static size_t max_chunks, max_slots; /* of one loop, since they were last set to 0 */
 
 void __wrap_cp_parallel(size_t count, size_t grain, cp_loop_fn body, void *context) {
     const size_t chunks = grain ? (count + grain - 1) / grain : count;
-    most_chunks = chunks > most_chunks ? chunks : most_chunks;
+    max_chunks = chunks > max_chunks ? chunks : max_chunks;
     __real_cp_parallel(count, grain, body, context);
 }
 
 void __wrap_cp_tasks_run(size_t items, size_t slots, cp_task_fn body, const void *context) {
-    most_slots = slots > most_slots ? slots : most_slots;
+    max_slots = slots > max_slots ? slots : max_slots;
     __real_cp_tasks_run(items, slots, body, context);
 }
 
 /* Where a kernel runs tasks, its other loops only prepare them. */
 static size_t threads_occupied(void) {
-    return most_slots ? most_slots : most_chunks;
+    return max_slots ? max_slots : max_chunks;
 }
 
 /* ---- the same bits ---- */
@@ -42,7 +42,7 @@ typedef void (*work_fn)(const void *context, void *out);
 
 /* out starts as `start`. */
 static void run_on(int threads, work_fn work, const void *context, const void *start, size_t bytes, void *out) {
-    most_chunks = most_slots = 0;
+    max_chunks = max_slots = 0;
     cp_threads_set(threads);
     memcpy(out, start, bytes);
     work(context, out);

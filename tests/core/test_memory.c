@@ -73,9 +73,9 @@ static bool network_make(network *net) {
                            parameter(&rng, CP_SHAPE(16)), parameter(&rng, CP_SHAPE(16, CLASSES))}};
     net->mean = cp_tensor_new(CP_SHAPE(16));
     net->var = cp_tensor_new(CP_SHAPE(16));
-    bool fine = net->mean && net->var;
-    for (int i = 0; i < PARAMETERS; i++) fine = fine && net->p[i];
-    return fine;
+    bool ok = net->mean && net->var;
+    for (int i = 0; i < PARAMETERS; i++) ok = ok && net->p[i];
+    return ok;
 }
 
 /* One training step; false when something was refused. */
@@ -105,12 +105,12 @@ static bool step(cp_tape *tape, network *net, cp_rng *rng) {
 }
 
 static bool train(cp_tape *tape, network *net, cp_rng *rng, int steps) {
-    bool fine = true;
-    for (int i = 0; i < steps && fine; i++) {
-        fine = step(tape, net, rng);
+    bool ok = true;
+    for (int i = 0; i < steps && ok; i++) {
+        ok = step(tape, net, rng);
         cp_tape_reset(tape);
     }
-    return fine;
+    return ok;
 }
 
 /* ---- steady steps ---- */
@@ -205,10 +205,10 @@ static void a_larger_batch_in_between_does_not_disturb_the_steady_state(void) {
 static bool small_program(void) {
     network  net = {0};
     cp_rng   rng = cp_rng_named(5, "data");
-    bool     fine = network_make(&net);
-    cp_tape *tape = fine ? cp_tape_new() : NULL;
-    fine = fine && tape && train(tape, &net, &rng, 2);
-    if (tape && !fine) { /* the tape can still be used, once there is memory again */
+    bool     ok = network_make(&net);
+    cp_tape *tape = ok ? cp_tape_new() : NULL;
+    ok = ok && tape && train(tape, &net, &rng, 2);
+    if (tape && !ok) { /* the tape can still be used, once there is memory again */
         long allowed = calls_allowed;
         calls_allowed = -1;
         cp_tape_reset(tape);
@@ -219,7 +219,7 @@ static bool small_program(void) {
     }
     cp_tape_free(tape);
     network_free(&net);
-    return fine;
+    return ok;
 }
 
 static void expect_survival_of_every_failure(bool and_all_later) {
@@ -230,18 +230,18 @@ static void expect_survival_of_every_failure(bool and_all_later) {
         errors_forget();
         memory_calls = 0;
         calls_allowed = n;
-        bool fine = small_program();
+        bool ok = small_program();
         bool reached = memory_calls > n;
         calls_allowed = -1;
         if (!reached) {
-            TEST_ASSERT_TRUE(fine);
+            TEST_ASSERT_TRUE(ok);
             TEST_ASSERT_EQUAL_INT(0, errors);
             break;
         }
         /* One call that fails may be made good (the arena asks again for less); what may not be is a silent failure. */
-        if (!fine) TEST_ASSERT_GREATER_THAN_INT_MESSAGE(0, errors, "refused without a message");
+        if (!ok) TEST_ASSERT_GREATER_THAN_INT_MESSAGE(0, errors, "refused without a message");
         if (errors) {
-            TEST_ASSERT_FALSE_MESSAGE(fine, first_error);
+            TEST_ASSERT_FALSE_MESSAGE(ok, first_error);
             TEST_ASSERT_NOT_NULL_MESSAGE(strstr(first_error, "out of memory"), first_error);
             failures++;
         }
@@ -264,9 +264,9 @@ static void a_refusal_by_the_arena_at_any_call_is_told_and_survived(void) {
         errors_forget();
         arena_calls = 0;
         arena_fail_at = n;
-        bool fine = small_program(), reached = arena_calls > n;
+        bool ok = small_program(), reached = arena_calls > n;
         arena_fail_at = -1;
-        TEST_ASSERT_TRUE_MESSAGE(fine == !reached, "a step went on without the memory it asked for");
+        TEST_ASSERT_TRUE_MESSAGE(ok == !reached, "a step went on without the memory it asked for");
         TEST_ASSERT_TRUE_MESSAGE((errors > 0) == reached, first_error);
         if (!reached) break;
         TEST_ASSERT_NOT_NULL_MESSAGE(strstr(first_error, "out of memory"), first_error);
@@ -275,7 +275,7 @@ static void a_refusal_by_the_arena_at_any_call_is_told_and_survived(void) {
 }
 
 /* What a chain of scalars costs a node: its tensor, its value, its place on the record. */
-static void a_node_of_a_scalar_chain_takes_at_most_500_bytes_its_sweep_included(void) {
+static void a_node_of_a_scalar_chain_takes_at_max_500_bytes_its_sweep_included(void) {
     enum { LENGTH = 20000 };
     cp_tape   *tape = cp_tape_new();
     cp_tensor *w = cp_parameter_new((cp_real[]){1}, CP_SCALAR), *y = w, *dw;
@@ -344,7 +344,7 @@ int main(void) {
     RUN_TEST(out_of_memory_at_any_single_call_is_told_and_survived);
     RUN_TEST(out_of_memory_from_any_call_on_is_told_and_survived);
     RUN_TEST(a_refusal_by_the_arena_at_any_call_is_told_and_survived);
-    RUN_TEST(a_node_of_a_scalar_chain_takes_at_most_500_bytes_its_sweep_included);
+    RUN_TEST(a_node_of_a_scalar_chain_takes_at_max_500_bytes_its_sweep_included);
     RUN_TEST(a_program_that_never_asks_for_a_gradient_leaks_nothing);
     RUN_TEST(a_tape_that_is_never_reset_leaks_nothing);
     RUN_TEST(an_empty_tape_and_a_tape_reset_many_times_leak_nothing);

@@ -281,7 +281,7 @@ static cp_rng before_block_of(uint32_t word) {
     }
 }
 
-static void the_most_extreme_words_give_finite_normals_and_uniforms_in_bounds(void) {
+static void the_max_extreme_words_give_finite_normals_and_uniforms_in_bounds(void) {
     static const uint32_t words[] = {0, 0xffffffff, 0x80000000, 0x7fffffff};
     for (int i = 0; i < 4; i++) {
         cp_rng rng = before_block_of(words[i]), normal = rng, single = rng, uniform = rng;
@@ -294,8 +294,8 @@ static void the_most_extreme_words_give_finite_normals_and_uniforms_in_bounds(vo
             TEST_ASSERT_TRUE(others[k] >= 0 && others[k] < 1);
         }
         double radius = sqrt((double)values[0] * (double)values[0] + (double)values[1] * (double)values[1]);
-        double most = sqrt(2 * log(VALUES_PER_BLOCK == 2 ? 0x1p53 : 0x1p32));
-        if (words[i] == 0) check_near(most, radius, 1e-5, "the largest radius");
+        double max = sqrt(2 * log(VALUES_PER_BLOCK == 2 ? 0x1p53 : 0x1p32));
+        if (words[i] == 0) check_near(max, radius, 1e-5, "the largest radius");
         if (words[i] == 0xffffffff) check_near(0, radius, 1e-3, "the smallest radius");
     }
 }
@@ -479,7 +479,7 @@ int main(void) {
     RUN_TEST(filled_normals_match_the_formula);
     RUN_TEST(mean_and_sd_scale_and_shift_the_same_draws);
     RUN_TEST(every_normal_is_finite);
-    RUN_TEST(the_most_extreme_words_give_finite_normals_and_uniforms_in_bounds);
+    RUN_TEST(the_max_extreme_words_give_finite_normals_and_uniforms_in_bounds);
     RUN_TEST(uniforms_stay_below_the_upper_bound_after_rounding);
     RUN_TEST(bounds_out_of_order_or_not_finite_are_misuse_and_draw_nothing);
     RUN_TEST(a_null_name_is_misuse);

@@ -37,9 +37,9 @@ static void a_hoisted_input_works_in_its_own_step_and_is_one_line_in_the_next(vo
     for (int step = 0; step < 3; step++) {
         cp_tensor *y = cp_mul(tape, x, w);
         line = __LINE__ - 1;
-        bool fine = cp_grad(tape, cp_sum(tape, y, CP_ALL, false), &w, 1, &dw);
-        TEST_ASSERT_TRUE(fine == (step == 0));
-        if (fine) {
+        bool ok = cp_grad(tape, cp_sum(tape, y, CP_ALL, false), &w, 1, &dw);
+        TEST_ASSERT_TRUE(ok == (step == 0));
+        if (ok) {
             TEST_ASSERT_TRUE(cp_item(dw) == 10);
         } else {
             expect_error_at("mul", "argument 1, of shape (1), is from before cp_tape_reset", __FILE__, line);

@@ -291,7 +291,7 @@ static void a_wrt_that_is_not_reached_gets_zeros(void) {
     cp_tensor_free(never);
 }
 
-static void no_wrt_at_all_is_fine(void) {
+static void no_wrt_at_all_is_ok(void) {
     cp_tensor *x = VECTOR(1);
     TEST_ASSERT_TRUE(cp_grad(tape, total(x), NULL, 0, NULL));
 }
@@ -509,7 +509,7 @@ int main(void) {
     RUN_TEST(a_parameter_can_be_used_on_two_tapes_at_once);
     RUN_TEST(hundreds_of_parameters_keep_their_own_gradients);
     RUN_TEST(a_wrt_that_is_not_reached_gets_zeros);
-    RUN_TEST(no_wrt_at_all_is_fine);
+    RUN_TEST(no_wrt_at_all_is_ok);
     RUN_TEST(two_results_never_share_memory);
     RUN_TEST(a_result_never_shares_memory_with_a_value_on_the_record_or_a_parameter);
     RUN_TEST(writing_into_a_gradient_does_not_change_another_answer);

@@ -391,15 +391,15 @@ static void expect_no_page_without_memory(bool stays_out) {
         FILE *file = tmpfile();
         errors_forget();
         calls_allowed = allowed;
-        bool fine = cp_tape_html(tape, file, loss);
+        bool ok = cp_tape_html(tape, file, loss);
         left = calls_allowed > 0 ? calls_allowed : 0; /* none failed */
         calls_allowed = -1;
-        TEST_ASSERT_EQUAL_INT(!fine, errors > 0);
-        TEST_ASSERT_TRUE(fine || ftell(file) == 0);
+        TEST_ASSERT_EQUAL_INT(!ok, errors > 0);
+        TEST_ASSERT_TRUE(ok || ftell(file) == 0);
         TEST_ASSERT_EQUAL_UINT64(bytes, cp_tape_bytes(tape));
         TEST_ASSERT_LESS_THAN_INT64(10000, allowed);
         fclose(file);
-        failures += !fine;
+        failures += !ok;
     }
     TEST_ASSERT_GREATER_THAN_INT(3, failures);
 }

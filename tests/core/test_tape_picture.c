@@ -76,17 +76,17 @@ static void a_line_tells_the_same_numbers_as_a_picture(void) {
     draw(t, 0);
     snprintf(expected, sizeof expected, "%s .. %s, mean %s, 1 NaN, 2 infinite", text("low"), text("high"), text("mean"));
     TEST_ASSERT_EQUAL_STRING("-2 .. 99, mean 1, 1 NaN, 2 infinite", expected);
-    TEST_ASSERT_EQUAL_STRING(expected, cp_values_text(t, CP_VALUES_MOST).s);
+    TEST_ASSERT_EQUAL_STRING(expected, cp_values_text(t, CP_VALUES_MAX).s);
     for (int i = 0; i < 100; i++) t->data[i] = (cp_real)NAN;
-    TEST_ASSERT_EQUAL_STRING("nan .. nan, mean nan, 100 NaN", cp_values_text(t, CP_VALUES_MOST).s);
+    TEST_ASSERT_EQUAL_STRING("nan .. nan, mean nan, 100 NaN", cp_values_text(t, CP_VALUES_MAX).s);
     cp_tensor_free(t);
 }
 
 static void as_many_values_as_are_told_one_by_one_fit_into_a_line(void) {
-    cp_tensor *t = cp_tensor_new(CP_SHAPE(CP_VALUES_MOST));
-    for (int i = 0; i < CP_VALUES_MOST; i++) t->data[i] = (cp_real)-1.2344e-30;
-    t->data[CP_VALUES_MOST - 1] = -(cp_real)NAN;
-    cp_values_line line = cp_values_text(t, CP_VALUES_MOST);
+    cp_tensor *t = cp_tensor_new(CP_SHAPE(CP_VALUES_MAX));
+    for (int i = 0; i < CP_VALUES_MAX; i++) t->data[i] = (cp_real)-1.2344e-30;
+    t->data[CP_VALUES_MAX - 1] = -(cp_real)NAN;
+    cp_values_line line = cp_values_text(t, CP_VALUES_MAX);
     TEST_ASSERT_EQUAL_STRING(" nan", strrchr(line.s, ' '));
     TEST_ASSERT_EQUAL_STRING_LEN("-1.234e-30 -1.234e-30 ", line.s, 22);
     cp_tensor_free(t);

@@ -26,17 +26,17 @@ static bool add_split(cp_npz_writer *w, const char *name, const images *set, int
     size_t   size = (size_t)set->height * (size_t)set->width * (size_t)set->channels;
     uint8_t *pixels = malloc((size_t)count * size), *labels = malloc((size_t)count);
     char     entry[40];
-    bool     fine = pixels && labels;
-    for (int i = 0; fine && i < count; i++) labels[i] = (uint8_t)draw_class(rng, set, i, pixels + (size_t)i * size);
+    bool     ok = pixels && labels;
+    for (int i = 0; ok && i < count; i++) labels[i] = (uint8_t)draw_class(rng, set, i, pixels + (size_t)i * size);
     snprintf(entry, sizeof entry, "%s_images", name);
-    if (fine)
+    if (ok)
         cp_npz_writer_add(w, entry, CP_U8, set->channels > 1 ? 4 : 3, (int64_t[]){count, set->height, set->width, set->channels},
                           pixels);
     snprintf(entry, sizeof entry, "%s_labels", name);
-    if (fine) cp_npz_writer_add(w, entry, CP_U8, 2, (int64_t[]){count, 1}, labels);
+    if (ok) cp_npz_writer_add(w, entry, CP_U8, 2, (int64_t[]){count, 1}, labels);
     free(pixels);
     free(labels);
-    return fine;
+    return ok;
 }
 
 static bool add_patients(cp_npz_writer *w, const char *name, int first, int count) {
@@ -48,9 +48,9 @@ static bool add_patients(cp_npz_writer *w, const char *name, int first, int coun
     }
     snprintf(entry, sizeof entry, "%s_patients", name);
     if (patients) cp_npz_writer_add(w, entry, CP_I32, 1, (int64_t[]){count}, patients);
-    bool fine = patients != NULL;
+    bool ok = patients != NULL;
     free(patients);
-    return fine;
+    return ok;
 }
 
 int main(int count, char **words) {
@@ -60,13 +60,13 @@ int main(int count, char **words) {
     images         set = {atoi(words[2]), atoi(words[3]), atoi(words[4]), atoi(words[5])};
     cp_rng         rng = cp_rng_named(count > 9 ? (uint64_t)atoi(words[9]) : 1, "images");
     cp_npz_writer *w = cp_npz_writer_new(words[1], &status);
-    bool           fine = w != NULL;
-    for (int s = 0; fine && s < 3; s++) {
-        fine = add_split(w, splits[s], &set, atoi(words[6 + s]), &rng);
-        for (int i = 10; fine && i < count; i++)
-            if (strcmp(words[i], splits[s]) == 0) fine = add_patients(w, splits[s], 1000 * s, atoi(words[6 + s]));
+    bool           ok = w != NULL;
+    for (int s = 0; ok && s < 3; s++) {
+        ok = add_split(w, splits[s], &set, atoi(words[6 + s]), &rng);
+        for (int i = 10; ok && i < count; i++)
+            if (strcmp(words[i], splits[s]) == 0) ok = add_patients(w, splits[s], 1000 * s, atoi(words[6 + s]));
     }
-    if (w) fine = cp_npz_writer_commit(w, &status) && fine;
-    if (!fine) fprintf(stderr, "draw_images: %s\n", status.message);
-    return fine ? 0 : 1;
+    if (w) ok = cp_npz_writer_commit(w, &status) && ok;
+    if (!ok) fprintf(stderr, "draw_images: %s\n", status.message);
+    return ok ? 0 : 1;
 }

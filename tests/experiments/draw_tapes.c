@@ -13,9 +13,9 @@ static void write_page(cp_tape *tape, const char *folder, const char *name, cp_t
     cp_tensor *dx;
     snprintf(path, sizeof path, "%s/%s.html", folder, name);
     FILE *file = fopen(path, "w");
-    bool  fine = file && cp_tape_html(tape, file, loss) && cp_grad(tape, loss, &x, 1, &dx);
+    bool  ok = file && cp_tape_html(tape, file, loss) && cp_grad(tape, loss, &x, 1, &dx);
     if (file) fclose(file);
-    printf("%s d loss / d %s = %s\n", name, x->name, fine ? cp_values_text(dx, CP_VALUES_MOST).s : "");
+    printf("%s d loss / d %s = %s\n", name, x->name, ok ? cp_values_text(dx, CP_VALUES_MAX).s : "");
     cp_tape_reset(tape);
 }
 

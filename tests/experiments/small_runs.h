@@ -42,8 +42,8 @@ static inline int run(const cp_command *command, const char *text) {
     return code;
 }
 
-static inline void expect_fine(const cp_command *command, const char *text) {
-    TEST_ASSERT_EQUAL_INT_MESSAGE(CP_EXIT_FINE, run(command, text), text);
+static inline void expect_ok(const cp_command *command, const char *text) {
+    TEST_ASSERT_EQUAL_INT_MESSAGE(CP_EXIT_OK, run(command, text), text);
 }
 
 /* It ends with the code and says, on stderr, the part. */
@@ -106,7 +106,7 @@ static inline void write_set(const char *path, int side, int channels, int class
 static inline void train(const char *method) {
     char text[300];
     snprintf(text, sizeof text, "set.npz " SMALL "--method %s --out %s", method, method);
-    expect_fine(&cp_command_train, text);
+    expect_ok(&cp_command_train, text);
 }
 
 /* ---- looking ---- */

@@ -19,7 +19,7 @@ void tearDown(void) {
     TEST_ASSERT_EQUAL_STRING_MESSAGE("", last_error, "a test left an error unexplained");
 }
 
-enum { MOST = 2 * 7 * 7 };
+enum { MAX = 2 * 7 * 7 };
 
 /* All images are the same one, with a value of its own at every place. */
 static cp_tensor *images_of(int n, int height, int width, int channels) {
@@ -54,7 +54,7 @@ static void count_views(const cp_tensor *x, int shift, int (*counts)[5][5]) {
         for (int flips = 0; flips < 8 && !found; flips++)
             for (int dy = -shift; dy <= shift && !found; dy++)
                 for (int dx = -shift; dx <= shift && !found; dx++) {
-                    cp_real view[MOST];
+                    cp_real view[MAX];
                     if ((flips & 4) && height != width) continue;
                     expected_view(height, width, channels, dx, dy, flips, view);
                     found = memcmp(view, x->data + (size_t)i * size, size * sizeof *view) == 0;

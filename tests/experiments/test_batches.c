@@ -49,8 +49,8 @@ static int take(cp_batches *b, int count, int *times) {
     return total;
 }
 
-static void each_came_up(const int *times, int least, int most) {
-    for (int i = 0; i < ROWS; i++) TEST_ASSERT_TRUE(times[i] >= least && times[i] <= most);
+static void each_came_up(const int *times, int min, int max) {
+    for (int i = 0; i < ROWS; i++) TEST_ASSERT_TRUE(times[i] >= min && times[i] <= max);
 }
 
 static void a_batch_has_the_inputs_and_labels_of_its_rows(void) {

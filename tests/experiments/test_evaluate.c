@@ -2,7 +2,7 @@
 #include "tests/experiments/small_runs.h"
 
 static void an_evaluation_finds_what_the_training_found(void) {
-    expect_fine(&cp_command_evaluate, "hybrid set.npz --out e1");
+    expect_ok(&cp_command_evaluate, "hybrid set.npz --out e1");
     cp_json       *trained = result_of("hybrid"), *found = result_of("e1");
     const cp_json *test = cp_json_get(trained, "test"), *metrics = cp_json_get(found, "metrics");
     expect_same_metrics(cp_json_get(test, "selected"), cp_json_get(metrics, "plain"));
@@ -10,7 +10,7 @@ static void an_evaluation_finds_what_the_training_found(void) {
     expect_same_metrics(cp_json_get(test, "bayes"), cp_json_get(metrics, "bayes"));
     TEST_ASSERT_TRUE(isfinite(cp_json_number(cp_json_get(cp_json_get(found, "mean_energy"), "chains"), NAN)));
     cp_json_free(found);
-    expect_fine(&cp_command_evaluate, "hybrid set.npz --weights end --split val --out e2");
+    expect_ok(&cp_command_evaluate, "hybrid set.npz --weights end --split val --out e2");
     found = result_of("e2");
     expect_same_metrics(cp_json_get(cp_json_get(trained, "validation"), "end"),
                         cp_json_get(cp_json_get(found, "metrics"), "plain"));
@@ -26,7 +26,7 @@ static void an_evaluation_finds_what_the_training_found(void) {
 }
 
 static void a_models_file_alone_has_no_temperature_and_no_chains(void) {
-    expect_fine(&cp_command_evaluate, "hybrid/selected.safetensors set.npz --out alone");
+    expect_ok(&cp_command_evaluate, "hybrid/selected.safetensors set.npz --out alone");
     cp_json *found = result_of("alone"), *trained = result_of("hybrid");
     expect_same_metrics(cp_json_get(cp_json_get(trained, "test"), "selected"), cp_json_get(cp_json_get(found, "metrics"), "plain"));
     TEST_ASSERT_NULL(cp_json_get(cp_json_get(found, "metrics"), "scaled"));
@@ -37,7 +37,7 @@ static void a_models_file_alone_has_no_temperature_and_no_chains(void) {
 }
 
 static void what_needs_energies_is_left_out_for_a_softmax_model_and_said(void) {
-    expect_fine(&cp_command_evaluate, "softmax set.npz --ood other.npz --out soft");
+    expect_ok(&cp_command_evaluate, "softmax set.npz --ood other.npz --out soft");
     cp_json *found = result_of("soft");
     TEST_ASSERT_TRUE(has_note(found, "has no energies"));
     TEST_ASSERT_NULL(cp_json_get(found, "mean_energy"));
@@ -48,7 +48,7 @@ static void what_needs_energies_is_left_out_for_a_softmax_model_and_said(void) {
 }
 
 static void predictions_are_named_and_written_as_medmnist_does(void) {
-    expect_fine(&cp_command_evaluate, "hybrid set.npz --out csv");
+    expect_ok(&cp_command_evaluate, "hybrid set.npz --out csv");
     cp_json       *found = result_of("csv");
     const cp_json *scaled = cp_json_get(cp_json_get(found, "metrics"), "scaled");
     char           name[300], path[400];
@@ -107,7 +107,7 @@ static void outliers_are_told_by_the_share_of_pairs_in_order(void) {
         cp_tape_free(tape);
     }
     cp_run_model_free(trained);
-    expect_fine(&cp_command_evaluate, "hybrid set.npz --ood other.npz --out ood");
+    expect_ok(&cp_command_evaluate, "hybrid set.npz --ood other.npz --out ood");
     cp_json *found = result_of("ood");
     TEST_ASSERT_DOUBLE_WITHIN(2e-3, auroc_by_pairs(density[0], density[1], REST), found_auroc(found, "density"));
     TEST_ASSERT_DOUBLE_WITHIN(2e-3, auroc_by_pairs(energy[0], energy[1], REST), found_auroc(found, "energy"));
@@ -115,7 +115,7 @@ static void outliers_are_told_by_the_share_of_pairs_in_order(void) {
     TEST_ASSERT_TRUE(has_note(found, "AUROC is the probability"));
     TEST_ASSERT_TRUE(there("ood/outliers.svg"));
     cp_json_free(found);
-    expect_fine(&cp_command_evaluate, "jem set.npz --ood set.npz --out self");
+    expect_ok(&cp_command_evaluate, "jem set.npz --ood set.npz --out self");
     found = result_of("self");
     TEST_ASSERT_DOUBLE_WITHIN(1e-12, 0.5, found_auroc(found, "energy"));
     TEST_ASSERT_NULL(cp_json_get(cp_json_get(found, "ood"), "density"));
@@ -138,7 +138,7 @@ static void models_and_sets_that_do_not_fit_are_refused(void) {
     rename("kept", "softmax/end.safetensors");
     rename("kept.json", "softmax/result.json");
     TEST_ASSERT_FALSE(there("no"));
-    expect_fine(e, "hybrid wide.npz --out wide"); /* a network of convolutions takes any size */
+    expect_ok(e, "hybrid wide.npz --out wide"); /* a network of convolutions takes any size */
     cp_json *found = result_of("wide");
     TEST_ASSERT_TRUE(has_note(found, "trained on images of 12 x 12; these are of 16 x 16"));
     cp_json_free(found);

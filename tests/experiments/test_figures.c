@@ -114,19 +114,19 @@ static void bars_boxes_and_histograms_have_their_shapes(void) {
 
 /* Quartiles 2.25, 4.5 and 6.75: 14 lies beyond 6.75 + 1.5 * 4.5 and is a point, the whiskers end at 1 and 9. */
 static void a_box_has_its_quartiles_median_and_whiskers(void) {
-    double     values[] = {5, 1, 2, 14, 4, NAN, 3, 9, 6, 7, 2}, top, height, middle, least, low, high, most, point;
+    double     values[] = {5, 1, 2, 14, 4, NAN, 3, 9, 6, 7, 2}, top, height, middle, min, low, high, max, point;
     cp_figure *f = cp_figure_new((cp_figure_config){0});
     cp_panel_box(cp_figure_panel(f, (cp_panel_config){0}), (cp_style){0}, 0, 11, values, 0, 1);
     char *text = drawn(f), *box = strstr(text, "class=\"box\""), *rect = strstr(box, "<rect");
-    TEST_ASSERT_EQUAL_INT(4, sscanf(strstr(box, "<path"), "<path d=\"M%*f %lfV%lfM%*f %lfV%lf", &least, &low, &high, &most));
+    TEST_ASSERT_EQUAL_INT(4, sscanf(strstr(box, "<path"), "<path d=\"M%*f %lfV%lfM%*f %lfV%lf", &min, &low, &high, &max));
     TEST_ASSERT_EQUAL_INT(2, sscanf(rect, "<rect x=\"%*f\" y=\"%lf\" width=\"%*f\" height=\"%lf\"", &top, &height));
     TEST_ASSERT_EQUAL_INT(1, sscanf(strstr(rect, "<path"), "<path d=\"M%*f %lfH", &middle));
     TEST_ASSERT_EQUAL_INT(1, sscanf(strstr(rect, "<circle"), "<circle cx=\"%*f\" cy=\"%lf\"", &point));
-    double unit = (least - most) / (9 - 1); /* in pixels; y points downward */
-    TEST_ASSERT_DOUBLE_WITHIN(0.02, unit * (2.25 - 1), least - low);
-    TEST_ASSERT_DOUBLE_WITHIN(0.02, unit * (4.5 - 1), least - middle);
-    TEST_ASSERT_DOUBLE_WITHIN(0.02, unit * (6.75 - 1), least - high);
-    TEST_ASSERT_DOUBLE_WITHIN(0.02, unit * (14 - 1), least - point);
+    double unit = (min - max) / (9 - 1); /* in pixels; y points downward */
+    TEST_ASSERT_DOUBLE_WITHIN(0.02, unit * (2.25 - 1), min - low);
+    TEST_ASSERT_DOUBLE_WITHIN(0.02, unit * (4.5 - 1), min - middle);
+    TEST_ASSERT_DOUBLE_WITHIN(0.02, unit * (6.75 - 1), min - high);
+    TEST_ASSERT_DOUBLE_WITHIN(0.02, unit * (14 - 1), min - point);
     TEST_ASSERT_DOUBLE_WITHIN(0.02, high, top);
     TEST_ASSERT_DOUBLE_WITHIN(0.02, low - high, height);
     TEST_ASSERT_EQUAL_INT(1, markup_count(box, "<circle"));
@@ -256,7 +256,7 @@ static void a_reliability_diagram_shows_accuracy_and_gap(void) {
     cp_panel  *p = cp_figure_panel(f, (cp_panel_config){.x_label = "confidence", .y_label = "accuracy"});
     cp_panel_reliability(p, 5, confidence, accuracy);
     p = cp_figure_panel(f, (cp_panel_config){.x_label = "confidence"});
-    cp_panel_histogram(p, (cp_style){0}, 5, confidence, (cp_bins){.most = 1, .count = 15, .share = true});
+    cp_panel_histogram(p, (cp_style){0}, 5, confidence, (cp_bins){.max = 1, .count = 15, .share = true});
     cp_panel_vertical(p, (cp_style){.label = "mean confidence"}, 0.6125);
     char *text = drawn(f), *bars = strstr(text, "class=\"spans\""), *over = strstr(bars + 1, "class=\"spans\""),
          *under = strstr(over + 1, "class=\"spans\"");
@@ -278,7 +278,7 @@ static void several_histograms_have_the_same_bins(void) {
     cp_bins    bins = cp_bins_over(cp_bins_over((cp_bins){.count = 5}, 4, a), 2, b);
     cp_figure *f = cp_figure_new((cp_figure_config){0});
     cp_panel  *p = cp_figure_panel(f, (cp_panel_config){0});
-    TEST_ASSERT_TRUE(bins.least == -1 && bins.most == 9 && bins.count == 5);
+    TEST_ASSERT_TRUE(bins.min == -1 && bins.max == 9 && bins.count == 5);
     cp_panel_histogram(p, (cp_style){.color = 0, .opacity = 0.5}, 4, a, bins);
     cp_panel_histogram(p, (cp_style){.color = 1, .opacity = 0.5}, 2, b, bins);
     cp_panel_histogram(p, (cp_style){.color = 2}, 0, NULL, (cp_bins){0});
@@ -342,16 +342,16 @@ static void axes_of_the_same_label_share_their_limits(void) {
     cp_figure      *a = cp_figure_new((cp_figure_config){0}), *b = cp_figure_new((cp_figure_config){0});
     cp_panel_config labeled = {.x_label = "steps", .y_label = "loss"}, other = {.x_label = "steps", .y_label = "accuracy"},
                     log = {.x_label = "steps", .y_label = "loss", .y_log = true},
-                    fixed = {.y_label = "loss", .y_least = -1, .y_most = 7}, bare = {0};
+                    fixed = {.y_label = "loss", .y_min = -1, .y_max = 7}, bare = {0};
     cp_panel *p = dot(a, labeled, 10, 100), *q = dot(b, labeled, 20, -50), *r = dot(b, other, 5, 3), *s = dot(b, log, 5, 1e6),
              *t = dot(b, fixed, 1, 1e9), *u = dot(a, bare, 500, 500);
     cp_figures_share_axes((cp_figure *[]){a, NULL, b}, 3);
-    TEST_ASSERT_TRUE(p->config.y_least < -50 && p->config.y_most > 100 && p->config.y_most < 120);
-    TEST_ASSERT_TRUE(p->config.y_least == q->config.y_least && p->config.y_most == q->config.y_most);
-    TEST_ASSERT_TRUE(p->config.x_most == 21 && q->config.x_most == 21 && r->config.x_most == 21 && s->config.x_most == 21);
-    TEST_ASSERT_TRUE(r->config.y_most < 4 && s->config.y_most > 1e6 && s->config.y_least > 0);
-    TEST_ASSERT_TRUE(t->config.y_least == -1 && t->config.y_most == 7);   /* limits that were given */
-    TEST_ASSERT_TRUE(u->config.x_most == 525 && u->config.y_most == 525); /* no label: shared with none of another place */
+    TEST_ASSERT_TRUE(p->config.y_min < -50 && p->config.y_max > 100 && p->config.y_max < 120);
+    TEST_ASSERT_TRUE(p->config.y_min == q->config.y_min && p->config.y_max == q->config.y_max);
+    TEST_ASSERT_TRUE(p->config.x_max == 21 && q->config.x_max == 21 && r->config.x_max == 21 && s->config.x_max == 21);
+    TEST_ASSERT_TRUE(r->config.y_max < 4 && s->config.y_max > 1e6 && s->config.y_min > 0);
+    TEST_ASSERT_TRUE(t->config.y_min == -1 && t->config.y_max == 7);    /* limits that were given */
+    TEST_ASSERT_TRUE(u->config.x_max == 525 && u->config.y_max == 525); /* no label: shared with none of another place */
     cp_figure_free(a);
     cp_figure_free(b);
 }
@@ -361,9 +361,9 @@ static void axes_without_a_label_are_shared_by_the_same_place_in_other_figures(v
     cp_panel  *p = dot(a, (cp_panel_config){0}, 10, 100), *q = dot(a, (cp_panel_config){0}, 1, 1),
              *r = dot(b, (cp_panel_config){0}, 20, 60), *s = dot(b, (cp_panel_config){.y_label = "loss"}, 2, 7);
     cp_figures_share_axes((cp_figure *[]){a, b}, 2);
-    TEST_ASSERT_TRUE(p->config.x_most == 21 && r->config.x_most == 21 && p->config.y_most == 105 && r->config.y_most == 105);
-    TEST_ASSERT_TRUE(q->config.x_most < 3 && q->config.x_most == s->config.x_most);
-    TEST_ASSERT_TRUE(q->config.y_most < 2 && s->config.y_most > 7); /* one has a label, the other has none */
+    TEST_ASSERT_TRUE(p->config.x_max == 21 && r->config.x_max == 21 && p->config.y_max == 105 && r->config.y_max == 105);
+    TEST_ASSERT_TRUE(q->config.x_max < 3 && q->config.x_max == s->config.x_max);
+    TEST_ASSERT_TRUE(q->config.y_max < 2 && s->config.y_max > 7); /* one has a label, the other has none */
     cp_figure_free(a);
     cp_figure_free(b);
 }
@@ -377,8 +377,8 @@ static void named_places_are_shared_only_under_the_same_names(void) {
     cp_panel_bars(p, (cp_style){0}, 2, (double[]){1, 2}, NULL, 0, 1);
     cp_panel_bars(q, (cp_style){0}, 3, (double[]){1, 2, 30}, NULL, 0, 1);
     cp_figures_share_axes(&f, 1);
-    TEST_ASSERT_TRUE(p->config.x_most == 1.5 && q->config.x_most == 2.5);
-    TEST_ASSERT_TRUE(p->config.y_least == 0 && p->config.y_most == 31.5 && q->config.y_most == 31.5);
+    TEST_ASSERT_TRUE(p->config.x_max == 1.5 && q->config.x_max == 2.5);
+    TEST_ASSERT_TRUE(p->config.y_min == 0 && p->config.y_max == 31.5 && q->config.y_max == 31.5);
     cp_figure_free(f);
 }
 
@@ -391,7 +391,7 @@ static cp_figure *everything(void) {
     unsigned char      pixels[4] = {0, 80, 160, 240};
     cp_grid            grid = cone(values);
     cp_figure *f = cp_figure_new((cp_figure_config){.title = "all <of> it", .caption = "Sentences.", .columns = 2, .width = 200});
-    cp_panel  *p = cp_figure_panel(f, (cp_panel_config){.title = "grid", .equal = true, .x_least = -2, .x_most = 2});
+    cp_panel  *p = cp_figure_panel(f, (cp_panel_config){.title = "grid", .equal = true, .x_min = -2, .x_max = 2});
     cp_panel_fill(p, (cp_style){.label = "height", .opacity = 0.5}, &grid, CP_RAMP_ONE, 5, -2, 0);
     cp_panel_contours(p, (cp_style){.color = 6, .dash = CP_DOTTED, .size = 1}, &grid, 2, (double[]){-1, -0.5});
     p = cp_figure_panel(f, (cp_panel_config){.y_log = true, .x_label = "x", .y_label = "y"});
@@ -580,8 +580,8 @@ static void impossible_ranges_become_possible(void) {
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
         for (int log = 0; log < 2; log++) {
             cp_axis a = cp_axis_make(odd[i][0], odd[i][1], log, 5);
-            TEST_ASSERT_TRUE(a.least < a.most && isfinite(a.most - a.least));
-            TEST_ASSERT_TRUE(a.ticks <= CP_TICKS_MOST);
+            TEST_ASSERT_TRUE(a.min < a.max && isfinite(a.max - a.min));
+            TEST_ASSERT_TRUE(a.ticks <= CP_TICKS_MAX);
         }
 }
 

@@ -14,8 +14,8 @@ static cp_npy samples_of(const char *path, const char *name) {
 }
 
 static void samples_have_the_shape_of_the_images_and_their_class(void) {
-    expect_fine(&cp_command_generate, "hybrid --per-class 2 --steps 5 --out g1");
-    expect_fine(&cp_command_generate, "hybrid --per-class 2 --steps 5 --out g2");
+    expect_ok(&cp_command_generate, "hybrid --per-class 2 --steps 5 --out g1");
+    expect_ok(&cp_command_generate, "hybrid --per-class 2 --steps 5 --out g2");
     cp_npy a = samples_of("g1/samples.npz", "images"), b = samples_of("g2/samples.npz", "images"),
            l = samples_of("g1/samples.npz", "labels");
     TEST_ASSERT_EQUAL_INT(4, a.rank);
@@ -36,9 +36,9 @@ static void samples_have_the_shape_of_the_images_and_their_class(void) {
 }
 
 static void chains_start_from_noise_or_the_buffer_too(void) {
-    expect_fine(&cp_command_generate, "hybrid --per-class 1 --from noise --steps 1 --out g3");
-    expect_fine(&cp_command_generate, "jem --per-class 3 --from buffer --out g4");
-    expect_fine(&cp_command_generate, "hybrid --per-class 70 --from buffer --steps 1 --out g5"); /* more than the buffer holds */
+    expect_ok(&cp_command_generate, "hybrid --per-class 1 --from noise --steps 1 --out g3");
+    expect_ok(&cp_command_generate, "jem --per-class 3 --from buffer --out g4");
+    expect_ok(&cp_command_generate, "hybrid --per-class 70 --from buffer --steps 1 --out g5"); /* more than the buffer holds */
     cp_json *found = result_of("g5");
     TEST_ASSERT_TRUE(has_note(found, "started afresh"));
     cp_json_free(found);
@@ -53,7 +53,7 @@ static void models_without_energies_or_chains_cannot_generate(void) {
     expect_refusal(g, "hybrid --alpha -1 --out no", CP_EXIT_FAILED, "--alpha is \"-1\"");
     TEST_ASSERT_EQUAL_INT(0, rename("hybrid/chains.safetensors", "kept"));
     expect_refusal(g, "hybrid --out no", CP_EXIT_FAILED, "chains.safetensors");
-    expect_fine(&cp_command_evaluate, "hybrid set.npz --out chainless");
+    expect_ok(&cp_command_evaluate, "hybrid set.npz --out chainless");
     rename("jem/chains.safetensors", "kept-too");
     FILE *damaged = fopen("hybrid/chains.safetensors", "w");
     fputs("no tensors", damaged);
@@ -121,7 +121,7 @@ static void known_pixels_stay_and_the_error_is_that_of_the_file(void) {
     double        sum = 0;
     int           count = 0;
     write_holes(pixels, mask);
-    expect_fine(&cp_command_impute, "hybrid x.npy --mask mask.npy --chains 3 --steps 4 --out i1");
+    expect_ok(&cp_command_impute, "hybrid x.npy --mask mask.npy --chains 3 --steps 4 --out i1");
     cp_npy filled = read_npy("i1/filled.npy");
     TEST_ASSERT_EQUAL_INT(CP_U8, filled.dtype);
     TEST_ASSERT_EQUAL_INT(3, filled.rank);
@@ -149,7 +149,7 @@ static void nan_is_missing_without_a_mask_and_leaves_no_truth(void) {
     size_t all = sizeof x / sizeof *x;
     for (size_t i = 0; i < all; i++) x[i] = i % 7 == 0 ? NAN : (float)sin((double)i);
     write_npy("nan.npy", CP_F32, 4, (int64_t[]){FEW, SIDE, SIDE, 1}, x);
-    expect_fine(&cp_command_impute, "hybrid nan.npy --steps 2 --chains 1 --start gaussian --out i2");
+    expect_ok(&cp_command_impute, "hybrid nan.npy --steps 2 --chains 1 --start gaussian --out i2");
     cp_npy filled = read_npy("i2/filled.npy");
     TEST_ASSERT_EQUAL_INT(CP_F32, filled.dtype);
     for (size_t i = 0; i < all; i++) {
@@ -170,13 +170,13 @@ static void images_of_which_nothing_is_known_are_filled_and_said(void) {
     memset(mask, 0, sizeof mask);
     memset(mask, 1, SIDE * SIDE);
     write_npy("each.npy", CP_U8, 3, (int64_t[]){FEW, SIDE, SIDE}, mask);
-    expect_fine(&cp_command_impute, "hybrid x.npy --mask each.npy --steps 2 --chains 2 --out i3");
+    expect_ok(&cp_command_impute, "hybrid x.npy --mask each.npy --steps 2 --chains 2 --out i3");
     cp_json *found = result_of("i3");
     TEST_ASSERT_TRUE(has_note(found, "1 images have no known pixel"));
     TEST_ASSERT_TRUE(has_note(found, "3 images miss nothing"));
     cp_json_free(found);
-    expect_fine(&cp_command_impute, "hybrid --from-set set.npz --count 5 --hole random --steps 2 --chains 1 --out i4");
-    expect_fine(&cp_command_impute, "jem --from-set set.npz --count 1 --hole half --steps 1 --chains 1 --out i5");
+    expect_ok(&cp_command_impute, "hybrid --from-set set.npz --count 5 --hole random --steps 2 --chains 1 --out i4");
+    expect_ok(&cp_command_impute, "jem --from-set set.npz --count 1 --hole half --steps 1 --chains 1 --out i5");
 }
 
 static void images_and_masks_that_do_not_fit_are_refused(void) {

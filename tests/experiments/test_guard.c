@@ -36,19 +36,19 @@ static cp_guard_verdict judge(signs s) {
 }
 
 static void go_well(int steps) {
-    for (int i = 0; i < steps; i++) TEST_ASSERT_EQUAL_INT(CP_GUARD_FINE, judge(healthy));
+    for (int i = 0; i < steps; i++) TEST_ASSERT_EQUAL_INT(CP_GUARD_OK, judge(healthy));
 }
 
 static void is_bad(cp_guard_sign sign, double value) {
     cp_guard before = guard;
-    TEST_ASSERT_NOT_EQUAL(CP_GUARD_FINE, judge(with(healthy, sign, value)));
+    TEST_ASSERT_NOT_EQUAL(CP_GUARD_OK, judge(with(healthy, sign, value)));
     TEST_ASSERT_EQUAL_INT(sign, cp_guard_last_event(&guard)->sign);
     guard = before;
 }
 
-static void is_fine(cp_guard_sign sign, double value) {
+static void is_ok(cp_guard_sign sign, double value) {
     cp_guard before = guard;
-    TEST_ASSERT_EQUAL_INT(CP_GUARD_FINE, judge(with(healthy, sign, value)));
+    TEST_ASSERT_EQUAL_INT(CP_GUARD_OK, judge(with(healthy, sign, value)));
     guard = before;
 }
 
@@ -70,30 +70,30 @@ static void what_is_not_finite_is_bad_at_once(void) {
 static void signs_that_a_method_does_not_have_are_no_signs(void) {
     signs softmax = healthy;
     softmax.of[CP_GUARD_GAP] = softmax.of[CP_GUARD_SLOPE] = softmax.of[CP_GUARD_CHAINS] = NAN;
-    for (int i = 0; i < 100; i++) TEST_ASSERT_EQUAL_INT(CP_GUARD_FINE, judge(softmax));
+    for (int i = 0; i < 100; i++) TEST_ASSERT_EQUAL_INT(CP_GUARD_OK, judge(softmax));
     TEST_ASSERT_EQUAL_INT64(0, guard.event_count);
 }
 
 static void without_a_history_only_bounds_count(void) {
-    is_fine(CP_GUARD_LOSS, 9e3);
+    is_ok(CP_GUARD_LOSS, 9e3);
     is_bad(CP_GUARD_LOSS, 1.1e4);
-    is_fine(CP_GUARD_GRADIENT, 9e6);
+    is_ok(CP_GUARD_GRADIENT, 9e6);
     is_bad(CP_GUARD_GRADIENT, 1.1e7);
-    is_fine(CP_GUARD_GAP, -19);
+    is_ok(CP_GUARD_GAP, -19);
     is_bad(CP_GUARD_GAP, -21);
-    is_fine(CP_GUARD_SLOPE, 990);
+    is_ok(CP_GUARD_SLOPE, 990);
     is_bad(CP_GUARD_SLOPE, 1010);
-    is_fine(CP_GUARD_CHAINS, 0.5);
+    is_ok(CP_GUARD_CHAINS, 0.5);
     is_bad(CP_GUARD_CHAINS, 0.51);
 }
 
 static void with_a_history_twenty_times_the_median_is_bad(void) {
     go_well(8);
-    is_fine(CP_GUARD_GRADIENT, 1190); /* 20 times 60 */
+    is_ok(CP_GUARD_GRADIENT, 1190); /* 20 times 60 */
     is_bad(CP_GUARD_GRADIENT, 1210);
-    is_fine(CP_GUARD_GAP, -5.9); /* 20 times 0.3 */
+    is_ok(CP_GUARD_GAP, -5.9); /* 20 times 0.3 */
     is_bad(CP_GUARD_GAP, -6.1);
-    is_fine(CP_GUARD_SLOPE, 7.9);
+    is_ok(CP_GUARD_SLOPE, 7.9);
     is_bad(CP_GUARD_SLOPE, 8.1);
     is_bad(CP_GUARD_LOSS, 51);
     guard.factor = 3;
@@ -101,31 +101,31 @@ static void with_a_history_twenty_times_the_median_is_bad(void) {
     is_bad(CP_GUARD_SLOPE, 5.1);
 }
 
-static void what_is_harmless_is_fine_whatever_the_history(void) {
+static void what_is_harmless_is_ok_whatever_the_history(void) {
     for (int i = 0; i < 70; i++) {
         signs tiny = {{[CP_GUARD_LOSS] = 1e-6, [CP_GUARD_GRADIENT] = 1e-6, [CP_GUARD_GAP] = 1e-6, [CP_GUARD_SLOPE] = 1e-6}};
-        TEST_ASSERT_EQUAL_INT(CP_GUARD_FINE, judge(tiny));
+        TEST_ASSERT_EQUAL_INT(CP_GUARD_OK, judge(tiny));
     }
-    is_fine(CP_GUARD_LOSS, 49);
-    is_fine(CP_GUARD_LOSS, -1e9); /* energies may be far below zero */
-    is_fine(CP_GUARD_GRADIENT, 999);
-    is_fine(CP_GUARD_GAP, -4.9);
-    is_fine(CP_GUARD_GAP, 1e6); /* samples below the data are the sampler's success */
-    is_fine(CP_GUARD_SLOPE, 2.9);
+    is_ok(CP_GUARD_LOSS, 49);
+    is_ok(CP_GUARD_LOSS, -1e9); /* energies may be far below zero */
+    is_ok(CP_GUARD_GRADIENT, 999);
+    is_ok(CP_GUARD_GAP, -4.9);
+    is_ok(CP_GUARD_GAP, 1e6); /* samples below the data are the sampler's success */
+    is_ok(CP_GUARD_SLOPE, 2.9);
 }
 
 static void the_median_forgets_what_is_older_than_its_history(void) {
     for (int i = 0; i < 100; i++) judge(with(healthy, CP_GUARD_SLOPE, 40));
-    is_fine(CP_GUARD_SLOPE, 700);
+    is_ok(CP_GUARD_SLOPE, 700);
     go_well(CP_GUARD_HISTORY);
     is_bad(CP_GUARD_SLOPE, 700);
 }
 
-static void a_history_of_lost_chains_makes_nothing_fine(void) {
-    for (int i = 0; i < 7; i++) TEST_ASSERT_EQUAL_INT(CP_GUARD_FINE, judge(with(healthy, CP_GUARD_GAP, -8)));
+static void a_history_of_lost_chains_makes_nothing_ok(void) {
+    for (int i = 0; i < 7; i++) TEST_ASSERT_EQUAL_INT(CP_GUARD_OK, judge(with(healthy, CP_GUARD_GAP, -8)));
     judge(with(healthy, CP_GUARD_GAP, -8));
     is_bad(CP_GUARD_GAP, -8); /* the median is beyond -5 now */
-    is_fine(CP_GUARD_GAP, -4);
+    is_ok(CP_GUARD_GAP, -4);
     guard = (cp_guard){0};
     for (int i = 0; i < 8; i++) judge(with(healthy, CP_GUARD_SLOPE, 60));
     is_bad(CP_GUARD_SLOPE, 60);
@@ -160,7 +160,7 @@ static void three_bad_steps_are_skipped_and_the_fourth_rolls_back(void) {
     TEST_ASSERT_EQUAL_INT64(4, guard.event_count);
 }
 
-static void four_fine_steps_make_up_for_a_bad_one(void) {
+static void four_ok_steps_make_up_for_a_bad_one(void) {
     signs bad = with(healthy, CP_GUARD_LOSS, NAN);
     for (int round = 0; round < 20; round++) {
         for (int i = 0; i < 3; i++) TEST_ASSERT_EQUAL_INT(CP_GUARD_SKIP, judge(bad));
@@ -173,7 +173,7 @@ static void four_fine_steps_make_up_for_a_bad_one(void) {
     TEST_ASSERT_EQUAL_INT64(0, guard.rolled_back);
 }
 
-static void bad_steps_with_too_few_fine_ones_between_roll_back_too(void) {
+static void bad_steps_with_too_few_ok_ones_between_roll_back_too(void) {
     int skipped = 0;
     while (judge(with(healthy, CP_GUARD_LOSS, NAN)) == CP_GUARD_SKIP && ++skipped < 50) go_well(2);
     TEST_ASSERT_EQUAL_INT(5, skipped); /* each leaves two strikes: 2, 4, 6, 8, 10, and the sixth makes 14 of 12 */
@@ -212,7 +212,7 @@ static void after_a_rollback_the_history_is_that_of_the_state_and_what_happened_
     go_well(20);
     cp_guard checkpoint = guard;
     for (int i = 0; i < 64; i++) judge(with(healthy, CP_GUARD_SLOPE, 7));
-    is_fine(CP_GUARD_SLOPE, 100);
+    is_ok(CP_GUARD_SLOPE, 100);
     judge(with(healthy, CP_GUARD_WEIGHTS, 1));
     cp_guard before = guard;
     guard = checkpoint;
@@ -314,14 +314,14 @@ int main(void) {
     RUN_TEST(signs_that_a_method_does_not_have_are_no_signs);
     RUN_TEST(without_a_history_only_bounds_count);
     RUN_TEST(with_a_history_twenty_times_the_median_is_bad);
-    RUN_TEST(what_is_harmless_is_fine_whatever_the_history);
+    RUN_TEST(what_is_harmless_is_ok_whatever_the_history);
     RUN_TEST(the_median_forgets_what_is_older_than_its_history);
-    RUN_TEST(a_history_of_lost_chains_makes_nothing_fine);
+    RUN_TEST(a_history_of_lost_chains_makes_nothing_ok);
     RUN_TEST(bad_steps_are_not_part_of_the_history);
     RUN_TEST(weights_are_told_before_what_follows_from_them);
     RUN_TEST(three_bad_steps_are_skipped_and_the_fourth_rolls_back);
-    RUN_TEST(four_fine_steps_make_up_for_a_bad_one);
-    RUN_TEST(bad_steps_with_too_few_fine_ones_between_roll_back_too);
+    RUN_TEST(four_ok_steps_make_up_for_a_bad_one);
+    RUN_TEST(bad_steps_with_too_few_ok_ones_between_roll_back_too);
     RUN_TEST(patience_is_a_setting);
     RUN_TEST(broken_weights_and_outputs_roll_back_without_skipping);
     RUN_TEST(it_gives_up_after_so_many_rollbacks);

@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-enum { TRAIN, VAL, TEST, LABELS = 6, ARRAYS = 9, MOST = 2048 };
+enum { TRAIN, VAL, TEST, LABELS = 6, ARRAYS = 9, MAX = 2048 };
 
 /* The file to write: an array without a name is left out. */
 typedef struct array {
@@ -21,7 +21,7 @@ typedef struct array {
     const void *data;
 } array;
 
-static uint8_t   bytes[MOST], labels[] = {0, 1, 2, 0, 1, 2};
+static uint8_t   bytes[MAX], labels[] = {0, 1, 2, 0, 1, 2};
 static float     floats[3][24];
 static array     arrays[ARRAYS]; /* images and labels of train, val and test, then what a test adds */
 static cp_status status;
@@ -34,7 +34,7 @@ void setUp(void) {
     errors_catch();
     scratch_make();
     memset(arrays, 0, sizeof arrays);
-    for (int i = 0; i < MOST; i++) bytes[i] = (uint8_t)(i * 37);
+    for (int i = 0; i < MAX; i++) bytes[i] = (uint8_t)(i * 37);
     for (int s = 0; s < 3; s++) {
         arrays[s] = (array){names[s], CP_U8, 3, {6, 2, 2}, bytes + 100 * s};
         arrays[3 + s] = (array){names[3 + s], CP_U8, 2, {6, 1}, labels};
@@ -77,10 +77,10 @@ static void set_images(cp_dtype dtype, int rank, const int64_t *dims) {
 }
 
 /* The images as float32: numbers from `least` to `most` in even steps, the same in all splits. */
-static void set_floats(double least, double most) {
+static void set_floats(double min, double max) {
     set_images(CP_F32, 3, (int64_t[]){6, 2, 2});
     for (int s = 0; s < 3; s++) {
-        for (int i = 0; i < 24; i++) floats[s][i] = (float)(least + (most - least) * i / 23);
+        for (int i = 0; i < 24; i++) floats[s][i] = (float)(min + (max - min) * i / 23);
         arrays[s].data = floats[s];
     }
 }
@@ -176,8 +176,8 @@ static void other_arrays_do_no_harm(void) {
 
 /* ---- scaling ---- */
 
-static void scales(double least, double most, double low, double high, const char *told) {
-    set_floats(least, most);
+static void scales(double min, double max, double low, double high, const char *told) {
+    set_floats(min, max);
     cp_images *images = load();
     TEST_ASSERT_TRUE(images->set->dtype == CP_F32 && images->stored == CP_F32 && images->clamped == 0);
     TEST_ASSERT_EQUAL_STRING(told, cp_images_scaling(images).s);

@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N = 300, CLASSES = 4, PATIENTS = 120, REPEATS = 12, MOST = PATIENTS * REPEATS };
+enum { N = 300, CLASSES = 4, PATIENTS = 120, REPEATS = 12, MAX = PATIENTS * REPEATS };
 
-static double         logits[N * CLASSES], other[MOST * CLASSES];
-static int            labels[N], groups[N], other_labels[MOST], other_groups[N];
+static double         logits[N * CLASSES], other[MAX * CLASSES];
+static int            labels[N], groups[N], other_labels[MAX], other_groups[N];
 static cp_predictions made, written;
 static cp_status      status;
 
@@ -163,7 +163,7 @@ static void accuracy_nll_and_brier_are_means_over_patients_of_means_over_slices(
 /* Slices of a patient with m of them written out 12 / m times, so that all patients have twelve. */
 static void all_metrics_are_those_of_patients_written_out_to_one_size(void) {
     for (int i = 0; i < N; i++) write_out(i, REPEATS / size_of(groups[i]));
-    TEST_ASSERT_EQUAL_INT(MOST, written.n);
+    TEST_ASSERT_EQUAL_INT(MAX, written.n);
     cp_metrics *m = measure(&made, -1, 0), *even = measure(&written, -1, 0);
     for (int k = 0; k < CP_METRICS_BY_GROUP; k++) TEST_ASSERT_DOUBLE_WITHIN(1e-12, even->of[k].value, m->by_group[k].value);
     cp_metrics_free(m), cp_metrics_free(even);

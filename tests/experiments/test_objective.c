@@ -250,11 +250,11 @@ static void move(const cp_tensor *const *directions, double by) {
 
 /* Along random directions of all parameters. */
 static void gradient_is_that_of_the_differences(cp_objective objective, double step) {
-    enum { MOST = 200, DIRECTIONS = 3 };
-    cp_tensor         *directions[MOST];
+    enum { MAX = 200, DIRECTIONS = 3 };
+    cp_tensor         *directions[MAX];
     cp_rng             rng = cp_rng_named(6, "directions");
     cp_objective_batch batch = whole_batch();
-    TEST_ASSERT_TRUE(model->params->count <= MOST);
+    TEST_ASSERT_TRUE(model->params->count <= MAX);
     for (int d = 0; d < DIRECTIONS; d++) {
         double     expected = 0, at[4], norm = 0;
         cp_tensor *loss = cp_objective_loss(tape, &objective, model, &batch, NULL);

@@ -12,10 +12,10 @@
 #include <time.h>
 
 static const cp_option table[] = {
-    {.name = "rate", .kind = CP_OPTION_REAL, .fallback = "0.001", .least = 0, .most = 10, .help = "learning rate"},
-    {.name = "steps", .kind = CP_OPTION_INT, .fallback = "3000", .least = 1, .most = 1e6, .help = "updates", .unit = "steps"},
+    {.name = "rate", .kind = CP_OPTION_REAL, .fallback = "0.001", .min = 0, .max = 10, .help = "learning rate"},
+    {.name = "steps", .kind = CP_OPTION_INT, .fallback = "3000", .min = 1, .max = 1e6, .help = "updates", .unit = "steps"},
     {.name = "geometry", .kind = CP_OPTION_CHOICE, .choices = "reported|printed", .fallback = "reported", .help = "which"},
-    {.name = "lambda", .kind = CP_OPTION_REALS, .fallback = "10", .least = 0, .most = 1e6, .help = "coupling"},
+    {.name = "lambda", .kind = CP_OPTION_REALS, .fallback = "10", .min = 0, .max = 1e6, .help = "coupling"},
     {.name = "offset", .kind = CP_OPTION_REAL, .fallback = "0", .help = "any number"},
     {.name = "name", .kind = CP_OPTION_TEXT, .help = "a word"},
     {.name = "report", .kind = CP_OPTION_FLAG, .help = "with a report"},
@@ -24,8 +24,8 @@ static const cp_command command = {.name = "try",
                                    .purpose = "tries options",
                                    .arguments = "FILE [MORE]",
                                    .options = table,
-                                   .least_arguments = 0,
-                                   .most_arguments = 2,
+                                   .min_arguments = 0,
+                                   .max_arguments = 2,
                                    .example = "--steps 5"};
 
 static cp_options *parsed;
@@ -145,7 +145,7 @@ static void missing_and_needless_values_and_doubles_are_refused(void) {
 static void required_options_and_arguments_must_be_there(void) {
     static const cp_option  needs[] = {{.name = "out", .kind = CP_OPTION_TEXT, .value = "PROBS.npy", .required = true}, {0}};
     static const cp_command strict = {
-        .name = "strict", .arguments = "A B", .options = needs, .least_arguments = 2, .most_arguments = 2};
+        .name = "strict", .arguments = "A B", .options = needs, .min_arguments = 2, .max_arguments = 2};
     char *words[] = {"a", "b", "--out", "x"};
     TEST_ASSERT_NULL(cp_options_parse("couplet", &strict, 2, words, &help, &status));
     TEST_ASSERT_NOT_NULL(strstr(status.message, "--out PROBS.npy"));
@@ -325,7 +325,7 @@ static const cp_option preset_table[] = {
     {.name = "preset", .kind = CP_OPTION_CHOICE, .choices = "quick|paper", .fallback = "quick"},
     {.name = "kind", .kind = CP_OPTION_CHOICE, .choices = "a|b|c", .fallback = "a"},
     {.name = "rate", .kind = CP_OPTION_REAL, .fallback = "0.001", .help = "of Adam"},
-    {.name = "steps", .kind = CP_OPTION_INT, .fallback = "10", .least = 1, .most = 100},
+    {.name = "steps", .kind = CP_OPTION_INT, .fallback = "10", .min = 1, .max = 100},
     {0}};
 static const cp_default preset_defaults[] = {{"preset", "paper", "kind", "b"},
                                              {"preset", "paper", "rate", "0.1"},
@@ -366,7 +366,7 @@ static void help_tells_the_defaults_that_depend_on_a_choice(void) {
 
 /* Tables are written by hand: a name in them may be wrong without any error. */
 static void couplet_trains_presets_name_options_and_values_that_exist(void) {
-    const cp_option *all[CP_OPTIONS_MOST];
+    const cp_option *all[CP_OPTIONS_MAX];
     int              count = cp_command_options(&cp_command_train, all), rows = 0;
     for (const cp_default *d = cp_command_train.defaults; d->when; d++, rows++) {
         int  when = 0, option = 0;

@@ -54,7 +54,7 @@ static void check(cp_model_config config, int rank, const int *dims, const char 
     cp_rng_fill_normal(&rng, x, size, 0, 1);
     TEST_ASSERT_TRUE_MESSAGE(cp_model_save(model, scratch("m.safetensors"), &status), status.message);
     TEST_ASSERT_TRUE_MESSAGE(cp_npy_write(scratch("x.npy"), CP_REAL_DTYPE, rank, shape, x, &status), status.message);
-    TEST_ASSERT_EQUAL_INT(CP_EXIT_FINE, predict(first, second));
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, predict(first, second));
     if (dims[0] > 0) compare(model, rank, dims, x);
     free(x);
     cp_model_free(model);
@@ -93,7 +93,7 @@ static void pixels_go_in_as_in_training(void) {
     TEST_ASSERT_TRUE(cp_split_read(cp_dataset_split(set, "all", &status), (int[]){0, 1, 2}, ROWS, batch));
     TEST_ASSERT_TRUE_MESSAGE(cp_model_save(model, scratch("m.safetensors"), &status), status.message);
     TEST_ASSERT_TRUE_MESSAGE(cp_npy_write(scratch("x.npy"), CP_U8, 2, (int64_t[]){ROWS, VALUES}, pixels, &status), status.message);
-    TEST_ASSERT_EQUAL_INT(CP_EXIT_FINE, predict(NULL, NULL));
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, predict(NULL, NULL));
     compare(model, 2, (int[]){ROWS, VALUES}, batch);
     cp_dataset_free(set);
     cp_model_free(model);
@@ -176,7 +176,7 @@ static void an_input_may_come_through_a_pipe(void) {
         bool     sent = cp_file_read(scratch("x.npy"), SIZE_MAX, &bytes, &status) && fwrite(bytes.data, bytes.size, 1, pipe) == 1;
         _exit(sent && fclose(pipe) == 0 ? 0 : 1);
     }
-    TEST_ASSERT_EQUAL_INT(CP_EXIT_FINE, predict_files(scratch("m.safetensors"), scratch("pipe"), NULL, NULL));
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, predict_files(scratch("m.safetensors"), scratch("pipe"), NULL, NULL));
     waitpid(child, NULL, 0);
 }
 

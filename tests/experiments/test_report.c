@@ -166,7 +166,7 @@ static void figures_of_several_panels_have_a_form_for_narrow_screens(void) {
 /* ---- several ---- */
 
 /* A run in a folder of its own: "run0", "run1", ...; a NULL file is not there. */
-static const char *make_one(int number, const char *config, const char *result, double most) {
+static const char *make_one(int number, const char *config, const char *result, double max) {
     char *folder = run_folders[number], path[400];
     snprintf(folder, sizeof run_folders[0], "%s/run%d", scratch_folder, number);
     TEST_ASSERT_EQUAL_INT(0, mkdir(folder, 0700));
@@ -176,7 +176,7 @@ static const char *make_one(int number, const char *config, const char *result, 
     TEST_ASSERT_TRUE(!result || cp_file_write(path, result, strlen(result), &status));
     cp_figure *f = cp_figure_new((cp_figure_config){.title = "loss"});
     cp_panel  *p = cp_figure_panel(f, (cp_panel_config){.x_label = "step", .y_label = "loss"});
-    cp_panel_points(p, (cp_style){0}, 2, (double[]){0, 1}, (double[]){0, most});
+    cp_panel_points(p, (cp_style){0}, 2, (double[]){0, 1}, (double[]){0, max});
     snprintf(path, sizeof path, "%s/loss", folder);
     TEST_ASSERT_TRUE(cp_figure_save(f, path, &status));
     cp_figure_free(f);
@@ -220,9 +220,9 @@ static double highest_tick(const char *text, int drawing) {
     const char *p = text;
     for (int i = 0; i <= drawing; i++) p = strstr(p + 1, "<svg ");
     const char *end = strstr(p, "</svg>");
-    double      most = 0;
-    while ((p = strstr(p + 1, "text-anchor=\"end\"")) && p < end) most = fmax(most, strtod(strchr(p, '>') + 1, NULL));
-    return most;
+    double      max = 0;
+    while ((p = strstr(p + 1, "text-anchor=\"end\"")) && p < end) max = fmax(max, strtod(strchr(p, '>') + 1, NULL));
+    return max;
 }
 
 static void figures_of_one_name_have_the_same_axes_in_all_runs(void) {

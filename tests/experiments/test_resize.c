@@ -6,9 +6,9 @@
 
 #include <math.h>
 
-enum { MOST = 300 };
+enum { MAX = 300 };
 
-static float     from[MOST * MOST], to[MOST * MOST];
+static float     from[MAX * MAX], to[MAX * MAX];
 static cp_status status;
 
 void setUp(void) {

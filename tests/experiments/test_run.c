@@ -103,7 +103,7 @@ static void a_run_leaves_its_settings_its_log_and_its_result(void) {
     TEST_ASSERT_EQUAL_INT(CP_RUN_NEW, run->state);
     TEST_ASSERT_TRUE(log_repeat(run, 0));
     TEST_ASSERT_TRUE(finish(run));
-    TEST_ASSERT_EQUAL_INT(CP_EXIT_FINE, cp_run_close(run));
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, cp_run_close(run));
     cp_json *config = read_json("config.json"), *result = read_json("result.json");
     TEST_ASSERT_EQUAL_STRING("try", cp_json_string(cp_json_get(config, "experiment"), ""));
     const cp_json *o = cp_json_get(config, "options");
@@ -143,7 +143,7 @@ static void a_finished_run_is_found_and_kept(void) {
     cp_run_close(run);
     run = open_run(NULL);
     TEST_ASSERT_EQUAL_INT(CP_RUN_FINISHED, run->state);
-    TEST_ASSERT_EQUAL_INT(CP_EXIT_FINE, cp_run_show(run));
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, cp_run_show(run));
 }
 
 static int show_of(const char *md5, const char *deep) {
@@ -156,7 +156,7 @@ static void a_finished_run_is_shown_only_while_its_sources_are_as_they_were(void
     static const char result[] = "{\"data\": {\"md5\": \"12ab\"}, \"a\": {\"b\": {\"md5\": \"34cd\"}}}";
     cp_run_close(open_run(NULL));
     scratch_write("run/result.json", result, strlen(result));
-    TEST_ASSERT_EQUAL_INT(CP_EXIT_FINE, show_of("12ab", "34cd"));
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, show_of("12ab", "34cd"));
     TEST_ASSERT_EQUAL_INT(CP_EXIT_FAILED, show_of("12ac", "34cd"));
     TEST_ASSERT_EQUAL_INT(CP_EXIT_FAILED, show_of("12ab", ""));
     TEST_ASSERT_EQUAL_INT(CP_EXIT_FAILED, show_of("", "34cd"));
@@ -167,7 +167,7 @@ static void a_run_that_diverged_is_shown_and_stays_a_failure(void) {
     scratch_write("run/result.json", "{\"diverged\": true}", 18);
     TEST_ASSERT_EQUAL_INT(CP_EXIT_FAILED, cp_run_show(open_run(NULL)));
     scratch_write("run/result.json", "{\"diverged\": false}", 19);
-    TEST_ASSERT_EQUAL_INT(CP_EXIT_FINE, cp_run_show(open_run(NULL)));
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, cp_run_show(open_run(NULL)));
 }
 
 static void another_setting_is_refused_by_its_name(void) {
@@ -306,7 +306,7 @@ static void a_result_that_is_made_again_replaces_the_one_that_was_there(void) {
     TEST_ASSERT_NOT_NULL(run);
     TEST_ASSERT_EQUAL_INT(CP_RUN_NEW, run->state);
     TEST_ASSERT_TRUE(finish(run));
-    TEST_ASSERT_EQUAL_INT(CP_EXIT_FINE, cp_run_close(run));
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, cp_run_close(run));
     cp_json *config = read_json("config.json");
     TEST_ASSERT_TRUE(cp_json_number(cp_json_get(cp_json_get(config, "options"), "rate"), 0) == 0.7);
     cp_json_free(config);

@@ -334,9 +334,9 @@ static void a_lack_of_memory_is_told_wherever_it_comes(void) {
     config.channels = 2;
     for (long allowed = 0;; allowed++) {
         calls_allowed = allowed;
-        bool fine = cp_slices_read(&subject, &config, &slices, &status), failed = calls_allowed < 0;
+        bool ok = cp_slices_read(&subject, &config, &slices, &status), failed = calls_allowed < 0;
         calls_allowed = -1;
-        if (fine) {
+        if (ok) {
             TEST_ASSERT_FALSE_MESSAGE(failed, "it did without");
             TEST_ASSERT_TRUE(allowed >= 10);
             return;

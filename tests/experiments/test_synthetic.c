@@ -367,7 +367,7 @@ static void check_figures(void) {
 static void the_default_run_reproduces_the_paper_and_draws_all_points(void) {
     scratch_make();
     char *words[] = {"--quiet", "--report", "--out", scratch_folder};
-    TEST_ASSERT_EQUAL_INT(CP_EXIT_FINE, command(words, 4));
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, command(words, 4));
     cp_json *result = result_read();
     TEST_ASSERT_DOUBLE_WITHIN(3, 91, mean_of(result, "labeled"));
     TEST_ASSERT_TRUE(mean_of(result, "hybrid") >= 97.2);
@@ -385,7 +385,7 @@ static void as_printed_nothing_is_better_than_the_ceiling(void) {
     double                   best = cp_geometry_bayes(CP_GEOMETRY_PRINTED), error = sqrt(best * (100 - best) / 10000);
     scratch_make();
     char *words[] = {"--quiet", "--geometry", "printed", "--out", scratch_folder};
-    TEST_ASSERT_EQUAL_INT(CP_EXIT_FINE, command(words, 5));
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, command(words, 5));
     cp_json *result = result_read();
     for (int m = 0; m < 3; m++) TEST_ASSERT_TRUE(mean_of(result, methods[m]) <= best + 3 * error);
     TEST_ASSERT_TRUE(mean_of(result, "supervised") >= best - 2); /* close to it, from 100 points */
@@ -397,7 +397,7 @@ static void as_printed_nothing_is_better_than_the_ceiling(void) {
 static void a_diverged_setting_is_told_and_never_a_number(void) {
     scratch_make();
     char *words[] = {"--quiet", "--repeats=2", "--lambda=1,100", "--steps=300", "--out", scratch_folder};
-    TEST_ASSERT_EQUAL_INT(CP_EXIT_FINE, command(words, 6)); /* the sweep's first one is fine */
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, command(words, 6)); /* the sweep's first one is fine */
     cp_json       *result = result_read();
     const cp_json *lost = cp_json_at(cp_json_get(result, "sweep"), 1), *hybrid = cp_json_get(lost, "hybrid");
     const cp_json *accuracy = cp_json_get(hybrid, "accuracy");

@@ -143,17 +143,17 @@ static void every_trial_is_made_once_with_the_stream_of_its_repetition(void) {
             TEST_ASSERT_TRUE(each[r] == expected && half[r] == expected / 2);
         }
     }
-    TEST_ASSERT_EQUAL_INT(CP_EXIT_FINE, cp_study_close(study));
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, cp_study_close(study));
 }
 
 static void results_have_the_same_bytes_with_any_number_of_threads(void) {
     cp_bytes first = {0}, second = {0};
     cp_threads_set(1);
-    TEST_ASSERT_EQUAL_INT(CP_EXIT_FINE, run_study(NULL, config));
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, run_study(NULL, config));
     TEST_ASSERT_TRUE(cp_file_read(scratch("run/result.json"), 1 << 20, &first, &status));
     remove_run();
     cp_threads_set(4);
-    TEST_ASSERT_EQUAL_INT(CP_EXIT_FINE, run_study(NULL, config));
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, run_study(NULL, config));
     TEST_ASSERT_TRUE(cp_file_read(scratch("run/result.json"), 1 << 20, &second, &status));
     TEST_ASSERT_EQUAL_UINT64(first.size, second.size);
     TEST_ASSERT_EQUAL_MEMORY(first.data, second.data, first.size);
@@ -179,12 +179,12 @@ static void an_interrupted_study_recalls_its_trials_and_makes_only_the_others(vo
     TEST_ASSERT_TRUE(cp_study_run(study));
     for (int i = 0; i < CASES * REPEATS; i++) TEST_ASSERT_EQUAL_INT(i >= 5, made[i % CASES][i / CASES]);
     TEST_ASSERT_TRUE(cp_trials_each(study->trials, 0, "draw")[0] == expected); /* back from the log to the last bit */
-    TEST_ASSERT_EQUAL_INT(CP_EXIT_FINE, cp_study_close(study));
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, cp_study_close(study));
 }
 
 static void a_finished_study_is_shown_and_not_made_again(void) {
     run_study(NULL, config);
-    TEST_ASSERT_EQUAL_INT(CP_EXIT_FINE, run_study("--seed=1", config));
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, run_study("--seed=1", config));
     TEST_ASSERT_EQUAL_INT(CASES * REPEATS, made_in_all());
     is_said("finished");
     is_said("draw, %");
@@ -199,7 +199,7 @@ static void lines_of_the_log_that_are_no_trials_of_this_study_are_passed_over(vo
     fclose(log);
     stopping_trial = -1;
     memset(made, 0, sizeof made);
-    TEST_ASSERT_EQUAL_INT(CP_EXIT_FINE, run_study(NULL, config));
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, run_study(NULL, config));
     TEST_ASSERT_EQUAL_INT(CASES * REPEATS, made_in_all());
 }
 
@@ -229,7 +229,7 @@ static void one_at_a_time_stays_on_the_thread_that_called(void) {
     alone.one_at_a_time = true;
     caller = pthread_self();
     cp_threads_set(4);
-    TEST_ASSERT_EQUAL_INT(CP_EXIT_FINE, run_study(NULL, alone));
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, run_study(NULL, alone));
     TEST_ASSERT_EQUAL_INT(0, elsewhere);
     TEST_ASSERT_EQUAL_INT(CASES * REPEATS, made_in_all());
 }
@@ -237,7 +237,7 @@ static void one_at_a_time_stays_on_the_thread_that_called(void) {
 /* ---- what is kept ---- */
 
 static void the_result_has_the_main_cases_and_measures_and_a_table(void) {
-    TEST_ASSERT_EQUAL_INT(CP_EXIT_FINE, run_study("--seed=1", config));
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, run_study("--seed=1", config));
     is_said("Results: ");
     cp_json       *result = result_read();
     const cp_json *one = of_case(result, "one"), *found = cp_json_get(one, "draw"), *each = cp_json_get(found, "each");
@@ -275,7 +275,7 @@ static void a_case_that_diverged_has_no_mean_and_the_study_fails(void) {
 
 static void a_case_aside_that_diverged_is_a_note_and_no_failure(void) {
     diverging_case = 2;
-    TEST_ASSERT_EQUAL_INT(CP_EXIT_FINE, run_study("--seed=1", config));
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, run_study("--seed=1", config));
     is_said("hundred diverged.\n");
 }
 
@@ -299,7 +299,7 @@ static cp_trial_end without_numbers(cp_trial *trial) {
 static void a_number_that_is_missing_is_no_divergence(void) {
     cp_trials_config empty = config;
     empty.trial = without_numbers;
-    TEST_ASSERT_EQUAL_INT(CP_EXIT_FINE, run_study("--seed=1", empty));
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, run_study("--seed=1", empty));
     TEST_ASSERT_NULL(strstr(said, "diverged"));
     is_said("one           -\n");
 }
@@ -307,7 +307,7 @@ static void a_number_that_is_missing_is_no_divergence(void) {
 static void one_repetition_has_no_deviation_in_its_table(void) {
     cp_trials_config once = config;
     once.repeats = 1;
-    TEST_ASSERT_EQUAL_INT(CP_EXIT_FINE, run_study("--seed=1", once));
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, run_study("--seed=1", once));
     cp_json       *result = result_read();
     const cp_json *row = cp_json_at(cp_json_get(cp_json_get(result, "table"), "rows"), 0);
     double         value = cp_json_number(cp_json_get(cp_json_get(of_case(result, "one"), "draw"), "mean"), NAN);
@@ -333,7 +333,7 @@ static void figures_notes_tables_and_members_of_its_own_are_kept(void) {
     fflush(stdout);
     int out = dup(STDOUT_FILENO);
     TEST_ASSERT_NOT_NULL(freopen("/dev/null", "w", stdout));
-    TEST_ASSERT_EQUAL_INT(CP_EXIT_FINE, cp_study_close(study));
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, cp_study_close(study));
     fflush(stdout);
     dup2(out, STDOUT_FILENO);
     close(out);

@@ -60,16 +60,16 @@ static void an_empty_path_leaves_no_dot(void) {
 /* Mean and variance of what an initializer draws, and the largest value. */
 static void check_init(cp_init init, double variance, double bound) {
     cp_tensor *t = cp_tensor_new(CP_SHAPE(200, 300));
-    double     mean = 0, square = 0, most = 0;
+    double     mean = 0, square = 0, max = 0;
     cp_init_weight(t, init, 200, 300, (cp_real)0.2, &rng);
     for (size_t i = 0; i < t->size; i++) {
         mean += (double)t->data[i] / (double)t->size;
         square += pow((double)t->data[i], 2) / (double)t->size;
-        most = fmax(most, fabs((double)t->data[i]));
+        max = fmax(max, fabs((double)t->data[i]));
     }
     TEST_ASSERT_DOUBLE_WITHIN(5 * sqrt(variance / (double)t->size), 0, mean);
     TEST_ASSERT_DOUBLE_WITHIN(0.03 * variance, variance, square);
-    TEST_ASSERT_TRUE(most <= bound * (1 + 1e-6));
+    TEST_ASSERT_TRUE(max <= bound * (1 + 1e-6));
     cp_tensor_free(t);
 }
 

@@ -28,10 +28,10 @@ int main(int count, char **words) {
     cp_checkpoint_pair note = {"note", "\"quoted\" and \xc3\xa9"};
     cp_checkpoint      run = {.model = model, .parts = parts, .part_count = 2, .metadata = &note, .metadata_count = 1};
     snprintf(path, sizeof path, "%s/run.safetensors", words[1]);
-    bool fine = adam && cp_checkpoint_save(&run, path, &status);
-    for (int i = 0; fine && i < model->params->count; i++) fine = dump(words[1], i, &model->params->at[i], &status);
-    if (!fine) fprintf(stderr, "%s\n", status.message);
+    bool ok = adam && cp_checkpoint_save(&run, path, &status);
+    for (int i = 0; ok && i < model->params->count; i++) ok = dump(words[1], i, &model->params->at[i], &status);
+    if (!ok) fprintf(stderr, "%s\n", status.message);
     cp_optim_free(adam);
     cp_model_free(model);
-    return fine ? 0 : 1;
+    return ok ? 0 : 1;
 }

@@ -66,7 +66,7 @@ static void each_row_has_the_squared_gradient_of_its_own_value(void) {
     for (int i = 0; i < 6; i++) TEST_ASSERT_EQUAL_DOUBLE(4 * (double)x->data[i], (double)dx->data[i]);
 }
 
-static void rows_of_a_single_value_or_of_none_and_no_rows_at_all_are_fine(void) {
+static void rows_of_a_single_value_or_of_none_and_no_rows_at_all_are_ok(void) {
     cp_tensor *x = cp_variable(tape, (cp_real[]){1, -2}, CP_SHAPE(2));
     cp_tensor *squares = cp_gradient_squares(tape, cp_pow(tape, x, 3), x); /* 9 x^4 */
     TEST_ASSERT_DOUBLE_WITHIN(1e-5, 9, (double)squares->data[0]);
@@ -178,16 +178,16 @@ static double slope(const cp_model *m, const cp_tensor *at, cp_mode mode, cp_rea
     return sum / (12 * h);
 }
 
-enum { MOST_PARAMETERS = 64 };
+enum { MAX_PARAMETERS = 64 };
 
 /* Of a number of every parameter. A leaky ReLU's kinks make the penalty jump: its steps are so short that none is met. */
 static void check_parameters(const char *head, cp_norm_kind norm, cp_activation activation, cp_mode mode, int rows) {
     cp_model  *m = model_of(head, norm, activation);
     cp_tensor *at = noise(CP_SHAPE(rows, 8, 9, 2));
     cp_rng     rng = cp_rng_named(4, "pick");
-    cp_real   *number[MOST_PARAMETERS] = {0};
-    double     found[MOST_PARAMETERS], h = activation == CP_SWISH ? 1e-4 : 1e-6, largest = 0;
-    TEST_ASSERT_TRUE(m->params->count <= MOST_PARAMETERS);
+    cp_real   *number[MAX_PARAMETERS] = {0};
+    double     found[MAX_PARAMETERS], h = activation == CP_SWISH ? 1e-4 : 1e-6, largest = 0;
+    TEST_ASSERT_TRUE(m->params->count <= MAX_PARAMETERS);
     TEST_ASSERT_TRUE(cp_backward(tape, objective(m, at, mode), m->params));
     for (int i = 0; i < m->params->count; i++) {
         const cp_param *entry = &m->params->at[i];
@@ -329,7 +329,7 @@ static void a_penalized_energy_becomes_shallow(void) {
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(each_row_has_the_squared_gradient_of_its_own_value);
-    RUN_TEST(rows_of_a_single_value_or_of_none_and_no_rows_at_all_are_fine);
+    RUN_TEST(rows_of_a_single_value_or_of_none_and_no_rows_at_all_are_ok);
     RUN_TEST(a_value_that_does_not_depend_on_x_is_flat);
     RUN_TEST(a_gradient_that_is_not_finite_is_told_for_its_row_only);
     RUN_TEST(other_shapes_constants_and_what_was_not_recorded_are_refused);

@@ -59,10 +59,10 @@ static void power_free(cp_net *net) {
 }
 
 static const cp_key power_keys[] = {
-    {"in", CP_KEY_INT, .place = offsetof(power_options, in), .least = 1, .most = 100},
-    {"features", CP_KEY_INT, .place = offsetof(power_options, features), .least = 2, .most = 64, .step = 2, .fallback = 4},
-    {"powers", CP_KEY_SIZES, .place = offsetof(power_options, powers), .least = 1, .most = 9, .count = 3},
-    {"scale", CP_KEY_NUMBER, .place = offsetof(power_options, scale), .least = 0.25, .most = 4, .fallback = 1},
+    {"in", CP_KEY_INT, .place = offsetof(power_options, in), .min = 1, .max = 100},
+    {"features", CP_KEY_INT, .place = offsetof(power_options, features), .min = 2, .max = 64, .step = 2, .fallback = 4},
+    {"powers", CP_KEY_SIZES, .place = offsetof(power_options, powers), .min = 1, .max = 9, .count = 3},
+    {"scale", CP_KEY_NUMBER, .place = offsetof(power_options, scale), .min = 0.25, .max = 4, .fallback = 1},
     {"bounded", CP_KEY_BOOL, .place = offsetof(power_options, bounded)},
     {0},
 };
@@ -256,7 +256,7 @@ static void kinds_that_cannot_be_told_apart_or_do_not_fit_are_refused(void) {
 }
 
 static void a_network_and_a_head_with_the_same_key_are_no_model(void) {
-    static const cp_key       keys[] = {{"width", CP_KEY_INT, .place = 0, .least = 1, .most = 9, .fallback = 1}, {0}};
+    static const cp_key       keys[] = {{"width", CP_KEY_INT, .place = 0, .min = 1, .max = 9, .fallback = 1}, {0}};
     static const cp_head_kind twin = {
         .base = {"twin", sizeof(cosine_head), sizeof(int), keys}, .make = cosine_make, .logits = cosine_logits};
     cp_model_config c;

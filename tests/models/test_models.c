@@ -229,7 +229,7 @@ static double accuracy(const cp_model *m, const cp_tensor *x, const int *label) 
     return (double)right / MANY;
 }
 
-static void overfit(cp_model_config config, cp_shape shape, int most_steps) {
+static void overfit(cp_model_config config, cp_shape shape, int max_steps) {
     cp_model  *m = model_of(config);
     cp_tensor *x = cp_tensor_new(shape);
     cp_rng     rng = cp_rng_named(6, "data");
@@ -237,7 +237,7 @@ static void overfit(cp_model_config config, cp_shape shape, int most_steps) {
     cp_rng_fill_uniform(&rng, x->data, x->size, -1, 1);
     for (int i = 0; i < MANY; i++) label[i] = (int)cp_rng_below(&rng, (uint64_t)config.classes);
     cp_optim *adam = cp_adam_new(m->params, (cp_adam_config){.rate = 3e-3});
-    while (steps < most_steps && (steps % 10 || accuracy(m, x, label) < 1)) {
+    while (steps < max_steps && (steps % 10 || accuracy(m, x, label) < 1)) {
         cp_tensor *batch = cp_constant(tape, x->data, x->shape);
         cp_tensor *loss = cp_cross_entropy(tape, cp_model_logits(tape, m, batch, CP_TRAINING), (cp_labels){label, MANY});
         TEST_ASSERT_TRUE(cp_backward(tape, loss, m->params));

@@ -1,7 +1,7 @@
 /* Cases of normalization and dropout. */
 #include "tests/support/cases.h"
 
-enum { MOST_CHANNELS = 8 };
+enum { MAX_CHANNELS = 8 };
 
 /* gamma and beta follow x in the inputs; bit 0 of flags: gamma is there, bit 1: beta is. */
 enum { GAMMA = 1, BETA = 2 };
@@ -25,7 +25,7 @@ static cp_tensor *build_scale_shift(cp_tape *tape, cp_tensor **in, const op_case
 }
 
 static cp_tensor *build_batch_norm(cp_tape *tape, cp_tensor **in, const op_case *c) {
-    cp_real mean[MOST_CHANNELS], var[MOST_CHANNELS];
+    cp_real mean[MAX_CHANNELS], var[MAX_CHANNELS];
     int     channels = in[0]->dims[in[0]->rank - 1];
     for (int i = 0; i < channels; i++) {
         mean[i] = (cp_real)(0.25 * i - 0.5);

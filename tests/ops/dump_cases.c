@@ -14,9 +14,9 @@ int main(void) {
         const op_case *c = case_at(i);
         case_results   results;
         if (!case_compares(c)) continue;
-        bool fine = case_results_make(c, &results) && put(&results);
+        bool ok = case_results_make(c, &results) && put(&results);
         case_results_free(&results);
-        if (!fine) {
+        if (!ok) {
             fprintf(stderr, "%s, %s: no result, or it could not be written\n", c->op, c->mode);
             return 1;
         }

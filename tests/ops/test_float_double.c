@@ -25,33 +25,33 @@ void tearDown(void) {}
 
 /* The largest difference relative to the largest value; NaN when one of them is not a number. */
 static double difference(const double *expected, const double *got, size_t count) {
-    double largest = 0, most = 0;
+    double largest = 0, max = 0;
     for (size_t i = 0; i < count; i++) {
         double apart = fabs(expected[i] - got[i]);
         largest = fmax(largest, fabs(expected[i]));
-        most = apart > most || isnan(apart) ? apart : most;
+        max = apart > max || isnan(apart) ? apart : max;
     }
-    return most == 0 ? 0 : most / largest;
+    return max == 0 ? 0 : max / largest;
 }
 
 /* The whole case is read before anything is compared, so that a failure leaves the next case at its place. */
 static bool read_floats(const case_results *like, case_results *got) {
     *got = (case_results){0};
-    bool fine = true;
-    for (int a = 0; a < like->arrays && fine; a++) {
+    bool ok = true;
+    for (int a = 0; a < like->arrays && ok; a++) {
         got->sizes[a] = like->sizes[a];
         got->values[got->arrays++] = malloc((like->sizes[a] + 1) * sizeof(double));
-        fine = got->values[a] && fread(got->values[a], sizeof(double), like->sizes[a], floats) == like->sizes[a];
+        ok = got->values[a] && fread(got->values[a], sizeof(double), like->sizes[a], floats) == like->sizes[a];
     }
-    return fine;
+    return ok;
 }
 
 static void the_case_is_the_same_in_float(void) {
     case_results expected, got = {0};
     int          bad = -1;
     double       apart = 0;
-    bool         fine = case_results_make(current, &expected) && read_floats(&expected, &got);
-    for (int a = 0; fine && a < expected.arrays && bad < 0; a++) {
+    bool         ok = case_results_make(current, &expected) && read_floats(&expected, &got);
+    for (int a = 0; ok && a < expected.arrays && bad < 0; a++) {
         apart = difference(expected.values[a], got.values[a], expected.sizes[a]);
         worst = fmax(worst, apart);
         if (!(apart <= TOLERANCE)) bad = a;
@@ -60,7 +60,7 @@ static void the_case_is_the_same_in_float(void) {
     case_results_free(&got);
     char text[100];
     snprintf(text, sizeof text, "array %d (0: the result, 1 + i: the gradient of input i) is off by %.2e", bad, apart);
-    TEST_ASSERT_TRUE_MESSAGE(fine, "the op refused, or the float build's results end here");
+    TEST_ASSERT_TRUE_MESSAGE(ok, "the op refused, or the float build's results end here");
     TEST_ASSERT_TRUE_MESSAGE(bad < 0, text);
 }
 

@@ -114,15 +114,15 @@ static const conv_case convolutions[] = {
     {{0, 5, 5, 3}, {3, 3, 3, 4}, {CP_PAD(1)}},
 };
 
-static int at_least_one(int value) {
+static int at_min_one(int value) {
     return value ? value : 1;
 }
 
 static void conv_dims(const conv_case *k, int *y) {
-    int dh = at_least_one(k->c.dilation_h), dw = at_least_one(k->c.dilation_w);
+    int dh = at_min_one(k->c.dilation_h), dw = at_min_one(k->c.dilation_w);
     y[0] = k->x[0], y[3] = k->w[3];
-    y[1] = (k->x[1] + k->c.pad_top + k->c.pad_bottom - dh * (k->w[0] - 1) - 1) / at_least_one(k->c.stride_h) + 1;
-    y[2] = (k->x[2] + k->c.pad_left + k->c.pad_right - dw * (k->w[1] - 1) - 1) / at_least_one(k->c.stride_w) + 1;
+    y[1] = (k->x[1] + k->c.pad_top + k->c.pad_bottom - dh * (k->w[0] - 1) - 1) / at_min_one(k->c.stride_h) + 1;
+    y[2] = (k->x[2] + k->c.pad_left + k->c.pad_right - dw * (k->w[1] - 1) - 1) / at_min_one(k->c.stride_w) + 1;
 }
 
 static size_t size4(const int *d) {
@@ -143,7 +143,7 @@ typedef struct conv_pixel {
 } conv_pixel;
 
 static void conv_channels(const conv_case *k, const int *y, conv_pixel p, conv_visit visit, void *user) {
-    int groups = at_least_one(k->c.groups), ins = k->w[2], outs = k->w[3] / groups;
+    int groups = at_min_one(k->c.groups), ins = k->w[2], outs = k->w[3] / groups;
     for (int o = 0; o < k->w[3]; o++)
         for (int c = 0; c < ins; c++)
             visit(user, place4(k->x, p.n, p.row, p.column, o / outs * ins + c), place4(k->w, p.u, p.v, c, o),
@@ -158,8 +158,8 @@ static void conv_products(const conv_case *k, const int *y, conv_visit visit, vo
             for (p.j = 0; p.j < y[2]; p.j++)
                 for (p.u = 0; p.u < k->w[0]; p.u++)
                     for (p.v = 0; p.v < k->w[1]; p.v++) {
-                        p.row = p.i * at_least_one(c->stride_h) + p.u * at_least_one(c->dilation_h) - c->pad_top;
-                        p.column = p.j * at_least_one(c->stride_w) + p.v * at_least_one(c->dilation_w) - c->pad_left;
+                        p.row = p.i * at_min_one(c->stride_h) + p.u * at_min_one(c->dilation_h) - c->pad_top;
+                        p.column = p.j * at_min_one(c->stride_w) + p.v * at_min_one(c->dilation_w) - c->pad_left;
                         if (p.row >= 0 && p.row < k->x[1] && p.column >= 0 && p.column < k->x[2])
                             conv_channels(k, y, p, visit, user);
                     }
@@ -216,13 +216,13 @@ static const pool_case poolings[] = {
 };
 
 /* The largest and the mean value of the window whose first corner is (top, left); padding has no value, or zero. */
-static void pool_window(const pool_case *k, const cp_real *x, int n, int top, int left, int c, double *most, double *mean) {
-    *most = -INFINITY, *mean = 0;
+static void pool_window(const pool_case *k, const cp_real *x, int n, int top, int left, int c, double *max, double *mean) {
+    *max = -INFINITY, *mean = 0;
     for (int u = top; u < top + k->c.window_h; u++)
         for (int v = left; v < left + k->c.window_w; v++) {
             if (u < 0 || u >= k->x[1] || v < 0 || v >= k->x[2]) continue;
             double value = (double)x[place4(k->x, n, u, v, c)];
-            *most = fmax(*most, value);
+            *max = fmax(*max, value);
             *mean += value / (k->c.window_h * k->c.window_w);
         }
 }
@@ -232,16 +232,16 @@ static void check_pooling(const pool_case *k) {
     int        y[4] = {k->x[0], (k->x[1] + k->c.pad_top + k->c.pad_bottom - k->c.window_h) / sh + 1,
                        (k->x[2] + k->c.pad_left + k->c.pad_right - k->c.window_w) / sw + 1, k->x[3]};
     cp_tensor *x = filled("x", cp_shape_of(4, k->x));
-    double    *most = doubles(size4(y)), *mean = doubles(size4(y));
+    double    *max = doubles(size4(y)), *mean = doubles(size4(y));
     for (int n = 0; n < y[0]; n++)
         for (int i = 0; i < y[1]; i++)
             for (int j = 0; j < y[2]; j++)
                 for (int c = 0; c < y[3]; c++) {
                     size_t place = place4(y, n, i, j, c);
                     int    top = i * sh - k->c.pad_top, left = j * sw - k->c.pad_left;
-                    pool_window(k, x->data, n, top, left, c, &most[place], &mean[place]);
+                    pool_window(k, x->data, n, top, left, c, &max[place], &mean[place]);
                 }
-    equals("max_pool", cp_max_pool(tape, x, k->c), most, 0);
+    equals("max_pool", cp_max_pool(tape, x, k->c), max, 0);
     equals("avg_pool", cp_avg_pool(tape, x, k->c), mean, TOLERANCE);
     cp_tape_reset(tape);
 }

@@ -433,8 +433,8 @@ static void the_tapes_modes_are_restored_whatever_happens(void) {
         for (int failing = 0; failing < 2; failing++) {
             cp_tape_pause(tape, modes & 1);
             cp_tape_freeze(tape, modes & 2);
-            bool fine = cp_sgld_run(tape, failing ? no_energy : gaussian_energy, &g, x, &CP_SGLD_JEM, &rng, NULL);
-            TEST_ASSERT_TRUE(fine == !failing);
+            bool ok = cp_sgld_run(tape, failing ? no_energy : gaussian_energy, &g, x, &CP_SGLD_JEM, &rng, NULL);
+            TEST_ASSERT_TRUE(ok == !failing);
             TEST_ASSERT_TRUE(cp_tape_pause(tape, false) == (modes & 1));
             TEST_ASSERT_TRUE(cp_tape_freeze(tape, false) == !!(modes & 2));
             TEST_ASSERT_EQUAL_INT(0, cp_tape_length(tape));
@@ -517,7 +517,7 @@ static void the_observer_sees_every_step_and_may_stop(void) {
     cp_tensor_free(x);
 }
 
-static void no_steps_and_no_chains_are_fine(void) {
+static void no_steps_and_no_chains_are_ok(void) {
     gaussian       g = {{0, 0}, {1, 0, 0, 1}};
     cp_tensor     *x = cp_tensor_new(CP_SHAPE(1, 2)), *none = cp_tensor_new(CP_SHAPE(0, 2));
     cp_sgld_report report;
@@ -545,13 +545,13 @@ static void expect_refused(cp_energy_fn energy, cp_tensor *x, cp_sgld_config con
 static void misuse_is_refused_with_the_reason(void) {
     cp_tensor     *x = cp_tensor_new(CP_SHAPE(2, 2)), *scalar = cp_tensor_new(CP_SCALAR);
     cp_tensor     *taped = cp_constant(tape, x->data, x->shape);
-    cp_sgld_config fine = {.step_size = 1, .noise = 1, .steps = 2};
-    expect_refused(gaussian_energy, taped, fine, &rng, "persistent");
-    expect_refused(gaussian_energy, scalar, fine, &rng, "chains");
-    expect_refused(gaussian_energy, NULL, fine, &rng, "NULL");
-    expect_refused(NULL, x, fine, &rng, "NULL");
-    expect_refused(gaussian_energy, x, fine, NULL, "rng is NULL");
-    expect_refused(mean_energy, x, fine, &rng, "gave shape ()");
+    cp_sgld_config ok = {.step_size = 1, .noise = 1, .steps = 2};
+    expect_refused(gaussian_energy, taped, ok, &rng, "persistent");
+    expect_refused(gaussian_energy, scalar, ok, &rng, "chains");
+    expect_refused(gaussian_energy, NULL, ok, &rng, "NULL");
+    expect_refused(NULL, x, ok, &rng, "NULL");
+    expect_refused(gaussian_energy, x, ok, NULL, "rng is NULL");
+    expect_refused(mean_energy, x, ok, &rng, "gave shape ()");
     expect_refused(gaussian_energy, x, (cp_sgld_config){.noise = 1, .steps = 1}, &rng, "step_size");
     expect_refused(gaussian_energy, x, (cp_sgld_config){.step_size = (double)NAN, .steps = 1}, &rng, "step_size");
     expect_refused(gaussian_energy, x, (cp_sgld_config){.step_size = 1, .steps = -1}, &rng, "steps");
@@ -583,7 +583,7 @@ int main(void) {
     RUN_TEST(a_chain_without_a_finite_energy_stays_and_is_reported);
     RUN_TEST(a_move_that_would_overflow_is_refused);
     RUN_TEST(the_observer_sees_every_step_and_may_stop);
-    RUN_TEST(no_steps_and_no_chains_are_fine);
+    RUN_TEST(no_steps_and_no_chains_are_ok);
     RUN_TEST(misuse_is_refused_with_the_reason);
     return UNITY_END();
 }

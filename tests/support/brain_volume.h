@@ -64,7 +64,7 @@ static inline bool brain_write(const char *path, const brain_volume *v) {
     memcpy(header + 344, "n+1", 4);
     FILE *file = fopen(path, "wb");
     if (!file) return false;
-    bool fine = fwrite(header, sizeof header, 1, file) == 1;
+    bool ok = fwrite(header, sizeof header, 1, file) == 1;
     for (int c = 0; c < file_dims[2]; c++)
         for (int b = 0; b < file_dims[1]; b++)
             for (int a = 0; a < file_dims[0]; a++) {
@@ -78,9 +78,9 @@ static inline bool brain_write(const char *path, const brain_volume *v) {
                 double  value = brain_value(v, p);
                 float   real = (float)value;
                 uint8_t byte = (uint8_t)value;
-                fine = (v->seg ? fwrite(&byte, 1, 1, file) : fwrite(&real, 4, 1, file)) == 1 && fine;
+                ok = (v->seg ? fwrite(&byte, 1, 1, file) : fwrite(&real, 4, 1, file)) == 1 && ok;
             }
-    return fclose(file) == 0 && fine;
+    return fclose(file) == 0 && ok;
 }
 
 #endif

@@ -23,9 +23,9 @@ static bool keep_gradients(case_results *results, cp_tape *tape, cp_tensor *out,
     if (!weight) return false;
     golden_synthetic_reals("weight", weight->data, weight->size);
     cp_tensor *loss = cp_sum(tape, cp_mul(tape, out, weight), CP_ALL, false);
-    bool       fine = loss && cp_grad(tape, loss, in, inputs, gradients);
-    for (int i = 0; fine && i < inputs; i++) fine = keep(results, gradients[i]);
-    return fine;
+    bool       ok = loss && cp_grad(tape, loss, in, inputs, gradients);
+    for (int i = 0; ok && i < inputs; i++) ok = keep(results, gradients[i]);
+    return ok;
 }
 
 bool case_results_make(const op_case *c, case_results *results) {
@@ -36,10 +36,10 @@ bool case_results_make(const op_case *c, case_results *results) {
     case_fill(c, values);
     case_leaves(tape, c, values, ~0u, in);
     cp_tensor *out = c->build(tape, in, c);
-    bool       fine = keep(results, out);
-    if (fine && !c->constant) fine = keep_gradients(results, tape, out, in, case_inputs(c));
+    bool       ok = keep(results, out);
+    if (ok && !c->constant) ok = keep_gradients(results, tape, out, in, case_inputs(c));
     cp_tape_free(tape);
-    return fine;
+    return ok;
 }
 
 void case_results_free(case_results *results) {

@@ -3,15 +3,15 @@
 #include "03-sweep/record.h"
 #include "expect.h"
 
-enum { MOST = 10 };
+enum { MAX = 10 };
 
 void mark(const record *r, const bool *wanted, bool *marked);
 int  sweep(const record *r, int result, const bool *marked, double *grad);
 
 static void ask(const record *r, const char *what, int result, const bool *wanted, const double *marks, const double *grads,
                 int parts) {
-    bool   mark_room[MOST + 1] = {true}, *marked = mark_room + 1; /* who reads the mark of input -1 finds one */
-    double received[MOST], grad_room[MOST + 1] = {0}, *grad = grad_room + 1;
+    bool   mark_room[MAX + 1] = {true}, *marked = mark_room + 1; /* who reads the mark of input -1 finds one */
+    double received[MAX], grad_room[MAX + 1] = {0}, *grad = grad_room + 1;
     char   text[100];
     mark(r, wanted, marked);
     for (int i = 0; i < r->values; i++) received[i] = marked[i];
@@ -39,19 +39,18 @@ int main(void) {
           {SQUARE, {8, -1}, 9}, /* later = loss^2 */
     };
     record r = {value, 10, nodes, 7};
-    ask(&r, "x, w and b wanted", 8, (bool[MOST]){1, 1, 1}, (double[]){1, 1, 1, 1, 1, 1, 1, 1, 1, 1},
+    ask(&r, "x, w and b wanted", 8, (bool[MAX]){1, 1, 1}, (double[]){1, 1, 1, 1, 1, 1, 1, 1, 1, 1},
         (double[]){42, 28, 12, 14, 6, 6, 0, 1, 1, 0}, 9);
-    ask(&r, "x wanted", 8, (bool[MOST]){1}, (double[]){1, 0, 0, 1, 0, 1, 1, 1, 1, 1}, (double[]){42, 0, 0, 14, 0, 6, 0, 1, 1, 0},
-        6);
-    ask(&r, "b wanted", 8, (bool[MOST]){0, 0, 1}, (double[]){0, 0, 1, 0, 1, 1, 1, 1, 1, 1},
+    ask(&r, "x wanted", 8, (bool[MAX]){1}, (double[]){1, 0, 0, 1, 0, 1, 1, 1, 1, 1}, (double[]){42, 0, 0, 14, 0, 6, 0, 1, 1, 0}, 6);
+    ask(&r, "b wanted", 8, (bool[MAX]){0, 0, 1}, (double[]){0, 0, 1, 0, 1, 1, 1, 1, 1, 1},
         (double[]){0, 0, 12, 0, 6, 6, 0, 1, 1, 0}, 4);
-    ask(&r, "v wanted", 8, (bool[MOST]){[5] = 1}, (double[]){0, 0, 0, 0, 0, 1, 1, 1, 1, 1},
-        (double[]){0, 0, 0, 0, 0, 6, 0, 1, 1, 0}, 2);
-    ask(&r, "w wanted, of side", 6, (bool[MOST]){0, 1}, (double[]){0, 1, 0, 1, 0, 1, 1, 1, 1, 1},
+    ask(&r, "v wanted", 8, (bool[MAX]){[5] = 1}, (double[]){0, 0, 0, 0, 0, 1, 1, 1, 1, 1}, (double[]){0, 0, 0, 0, 0, 6, 0, 1, 1, 0},
+        2);
+    ask(&r, "w wanted, of side", 6, (bool[MAX]){0, 1}, (double[]){0, 1, 0, 1, 0, 1, 1, 1, 1, 1},
         (double[]){0, 4, 0, 2, 0, 2, 1, 0, 0, 0}, 3);
 
     const node twice[] = {{MUL, {0, 0}, 1}, {ADD, {1, 0}, 2}}; /* x x + x */
     record     small = {(double[]){3, 9, 12}, 3, twice, 2};
-    ask(&small, "x x + x", 2, (bool[MOST]){1}, (double[]){1, 1, 1}, (double[]){7, 1, 1}, 4);
+    ask(&small, "x x + x", 2, (bool[MAX]){1}, (double[]){1, 1, 1}, (double[]){7, 1, 1}, 4);
     return expect_end();
 }

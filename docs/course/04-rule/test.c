@@ -61,9 +61,9 @@ static void expect_kept(cp_tape *tape, const char *wanted, bool at_a, bool at_b)
     if (at_b) wrt[n++] = y;
     for (int i = 0; i < 3; i++) cp_release(CP_AT(tape), r.values[i]);
     cp_error_handler(told, &r);
-    bool fine = cp_grad(tape, loss, wrt, n, grads);
+    bool ok = cp_grad(tape, loss, wrt, n, grads);
     cp_error_handler(NULL, NULL);
-    expect_count(!fine, 1);
+    expect_count(!ok, 1);
     cp_tape_reset(tape);
 }
 

@@ -20,14 +20,14 @@ cp_tensor *link_forward(cp_tape *tape, cp_tensor *h) {
     return cp_reshape(tape, cp_softplus(tape, rolled), CP_SHAPE(-1));
 }
 
-static void at_most(const char *name, const char *what, double most, double received) {
+static void at_max(const char *name, const char *what, double max, double received) {
     char text[120];
     snprintf(text, sizeof text, "%s, %s, at most", name, what);
-    expect_number(text, most, fmax(most, received), 0.01);
+    expect_number(text, max, fmax(max, received), 0.01);
 }
 
 /* Runs a chain; checks the first gradient of each row, the tape's high-water mark in tensors and the links that were computed. */
-static void check(const char *name, int steps, int every, double most_tensors, int most_links) {
+static void check(const char *name, int steps, int every, double max_tensors, int max_links) {
     static cp_real x[SIZE], gradient[SIZE];
     double         expected[ROWS], received[ROWS];
     char           what[120];
@@ -41,8 +41,8 @@ static void check(const char *name, int steps, int every, double most_tensors, i
     }
     snprintf(what, sizeof what, "%s, gradient of row", name);
     expect_numbers(what, ROWS, expected, received, 2e-5);
-    at_most(name, "tensors on the tape at once", most_tensors, round((double)cp_tape_peak(tape) / (SIZE * sizeof(cp_real))));
-    at_most(name, "links computed", most_links, links);
+    at_max(name, "tensors on the tape at once", max_tensors, round((double)cp_tape_peak(tape) / (SIZE * sizeof(cp_real))));
+    at_max(name, "links computed", max_links, links);
     cp_tape_free(tape);
 }
 

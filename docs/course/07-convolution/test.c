@@ -4,7 +4,7 @@
 
 #include "expect.h"
 
-enum { MOST = 16, MARGIN = 8, ROOM = MOST + 2 * MARGIN };
+enum { MAX = 16, MARGIN = 8, ROOM = MAX + 2 * MARGIN };
 
 void conv1d(int width, int kernel, int stride, int pad, const double *x, const double *w, double *y);
 void conv1d_input_grad(int width, int kernel, int stride, int pad, const double *g, const double *w, double *dx);
@@ -24,7 +24,7 @@ static cp_tensor *tensor(cp_tape *tape, const double *from, cp_shape shape) {
 
 /* The result lies in the middle of an array of nines, which must stay what they are. */
 static void expect_result(const char *name, const char *what, const cp_tensor *right, const double *array) {
-    double expected[MOST];
+    double expected[MAX];
     char   text[120];
     int    n = (int)right->size, touched = 0;
     for (int i = 0; i < n; i++) expected[i] = (double)right->data[i];
@@ -38,9 +38,9 @@ static void expect_result(const char *name, const char *what, const cp_tensor *r
 }
 
 static void check(const char *name, int width, int kernel, int stride, int pad) {
-    static const double x[MOST] = {1, 2, -1, 3, 0.5, -2, 4, 1, 2, -3}, w[MOST] = {2, -1, 3, 0.5},
-                        g[MOST] = {1, -2, 3, 0.5, 2, -1, 4, 1};
-    double dx[ROOM], dw[ROOM], y[MOST];
+    static const double x[MAX] = {1, 2, -1, 3, 0.5, -2, 4, 1, 2, -3}, w[MAX] = {2, -1, 3, 0.5},
+                        g[MAX] = {1, -2, 3, 0.5, 2, -1, 4, 1};
+    double dx[ROOM], dw[ROOM], y[MAX];
     int    out = (width + 2 * pad - kernel) / stride + 1, x_dims[] = {1, 1, width, 1}, w_dims[] = {1, kernel, 1, 1};
     for (int i = 0; i < ROOM; i++) dx[i] = dw[i] = 9;
     conv1d(width, kernel, stride, pad, x, w, y);

@@ -3,19 +3,19 @@
 
 #include "expect.h"
 
-enum { MOST = 5 };
+enum { MAX = 5 };
 
 void batch_norm_backward(int n, const double *x, double gamma, double eps, const double *g, double *dx, double *dgamma,
                          double *dbeta);
 
 static cp_tensor *column(cp_tape *tape, int n, const double *from) {
-    cp_real values[MOST];
+    cp_real values[MAX];
     for (int i = 0; i < n; i++) values[i] = (cp_real)from[i];
     return cp_variable(tape, values, CP_SHAPE(n, 1));
 }
 
 static void expect_at(const char *name, const char *what, int n, const cp_tensor *right, const double *received) {
-    double expected[MOST];
+    double expected[MAX];
     char   text[120];
     for (int i = 0; i < n; i++) expected[i] = (double)right->data[i];
     snprintf(text, sizeof text, "%s: %s", name, what);
@@ -23,7 +23,7 @@ static void expect_at(const char *name, const char *what, int n, const cp_tensor
 }
 
 static void check(const char *name, int n, const double *x, double gamma, double eps, const double *g) {
-    double dx[MOST] = {0}, dgamma = 0, dbeta = 0, sum = 0;
+    double dx[MAX] = {0}, dgamma = 0, dbeta = 0, sum = 0;
     batch_norm_backward(n, x, gamma, eps, g, dx, &dgamma, &dbeta);
 
     cp_tape   *tape = cp_tape_new();

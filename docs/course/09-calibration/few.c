@@ -1,9 +1,9 @@
 /* The ECE of a perfectly calibrated classifier, measured on few predictions and on many. It ought to be 0. */
 #include <couplet-kit.h>
 
-enum { MOST = 50000, REPEATS = 40 };
-static double probabilities[MOST][2];
-static int    labels[MOST];
+enum { MAX = 50000, REPEATS = 40 };
+static double probabilities[MAX][2];
+static int    labels[MAX];
 
 /* Class 0 gets a probability between 0.5 and 1, and is right as often as that says. */
 static double measured(cp_rng *rng, int n) {
@@ -21,7 +21,7 @@ static double measured(cp_rng *rng, int n) {
 }
 
 int main(void) {
-    const int counts[] = {50, 200, 1000, 5000, MOST};
+    const int counts[] = {50, 200, 1000, 5000, MAX};
     cp_rng    rng = cp_rng_named(1, "few");
     for (int k = 0; k < 5; k++) {
         double sum = 0;

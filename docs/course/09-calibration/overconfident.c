@@ -63,19 +63,19 @@ int main(void) {
     cp_predictions test = predict(tape, &layer, TEST, test_labels, test_logits);
 
     cp_temperature fitted = {0};
-    bool           fine = cp_temperature_fit(&seen, &fitted, &status);
-    if (fine)
+    bool           ok = cp_temperature_fit(&seen, &fitted, &status);
+    if (ok)
         printf("temperature, fitted on training data: %.2f%s\n", fitted.temperature, fitted.at_bound ? " (the least allowed)" : "");
-    fine = fine && cp_temperature_fit(&val, &fitted, &status); /* on validation, never on test */
-    if (fine) printf("temperature, fitted on validation data: %.2f\n", fitted.temperature);
-    for (int scaled = 0; scaled < 2 && fine; scaled++) {
+    ok = ok && cp_temperature_fit(&val, &fitted, &status); /* on validation, never on test */
+    if (ok) printf("temperature, fitted on validation data: %.2f\n", fitted.temperature);
+    for (int scaled = 0; scaled < 2 && ok; scaled++) {
         test.temperature = scaled ? fitted.temperature : 1;
         cp_metrics *m = cp_metrics_new(&test, (cp_metrics_config){.resamples = -1}, &status);
-        fine = m != NULL;
-        if (fine) show(scaled ? "with the temperature" : "as it was trained", m), show_bins(m);
+        ok = m != NULL;
+        if (ok) show(scaled ? "with the temperature" : "as it was trained", m), show_bins(m);
         cp_metrics_free(m);
     }
-    if (!fine) fprintf(stderr, "%s\n", status.message);
+    if (!ok) fprintf(stderr, "%s\n", status.message);
     cp_tape_free(tape), cp_params_free(params);
-    return !fine;
+    return !ok;
 }

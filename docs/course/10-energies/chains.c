@@ -63,10 +63,10 @@ static cp_panel *draw_energy(cp_figure *figure, cp_tape *tape, const cp_gaussian
     cp_panel      *panel = cp_figure_panel(figure, (cp_panel_config){.title = title,
                                                                      .x_label = "x",
                                                                      .y_label = "y",
-                                                                     .x_least = low,
-                                                                     .x_most = high,
-                                                                     .y_least = low,
-                                                                     .y_most = high,
+                                                                     .x_min = low,
+                                                                     .x_max = high,
+                                                                     .y_min = low,
+                                                                     .y_max = high,
                                                                      .equal = true});
     cp_grid        grid = {GRID, GRID, low, high, low, high, depth};
     for (int j = 0; j < GRID; j++) {
@@ -138,8 +138,8 @@ int main(void) {
     walk(tape, &layer, "600 chains, mean instead of sum", many, 1.0 / MANY, -1, NULL);
     walk(tape, &layer, "600 chains, the wrong sign", many, -1, -1, NULL);
 
-    bool fine = cp_figure_save(figure, "chains", &status);
-    if (!fine) fprintf(stderr, "%s\n", status.message);
+    bool ok = cp_figure_save(figure, "chains", &status);
+    if (!ok) fprintf(stderr, "%s\n", status.message);
     cp_figure_free(figure), cp_tensor_free(x), cp_tensor_free(many), cp_tape_free(tape), cp_params_free(params);
-    return !fine;
+    return !ok;
 }

@@ -45,9 +45,9 @@ static double accuracy(const cp_tensor *p) {
 
 /* The largest difference between the two heads' posteriors on the test points. */
 static double disagreement(const cp_tensor *p, const cp_tensor *q) {
-    double most = 0;
-    for (size_t i = 0; i < p->size; i++) most = fmax(most, fabs((double)(p->data[i] - q->data[i])));
-    return most;
+    double max = 0;
+    for (size_t i = 0; i < p->size; i++) max = fmax(max, fabs((double)(p->data[i] - q->data[i])));
+    return max;
 }
 
 static void report(cp_tape *tape, const cp_gaussian_softmax *layer, const char *what) {

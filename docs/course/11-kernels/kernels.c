@@ -79,18 +79,18 @@ static double now(void) {
 
 /* Tells the least time of up to 60 runs, or of what half a second allows, as a ratio; false when the result is wrong. */
 static bool measure(const char *name, void (*run)(void)) {
-    double         least = HUGE_VAL, most = 0, start = now();
+    double         min = HUGE_VAL, max = 0, start = now();
     const cp_real *right = expected[0][0][0];
     for (int i = 0; i < 60 && now() - start < 0.5; i++) {
         double before = now();
         run();
-        least = fmin(least, now() - before);
+        min = fmin(min, now() - before);
     }
-    if (run == plain) first = least, memcpy(expected, y, sizeof y);
-    for (size_t i = 0; i < sizeof y / sizeof(cp_real); i++) most = fmax(most, fabs((double)(result[i] - right[i])));
-    bool fine = most < (sizeof(cp_real) == sizeof(float) ? 1e-4 : 1e-12);
-    printf("%-34s %6.1f   %.0e%s\n", name, first / least, most, fine ? "" : "  WRONG");
-    return fine;
+    if (run == plain) first = min, memcpy(expected, y, sizeof y);
+    for (size_t i = 0; i < sizeof y / sizeof(cp_real); i++) max = fmax(max, fabs((double)(result[i] - right[i])));
+    bool ok = max < (sizeof(cp_real) == sizeof(float) ? 1e-4 : 1e-12);
+    printf("%-34s %6.1f   %.0e%s\n", name, first / min, max, ok ? "" : "  WRONG");
+    return ok;
 }
 
 /* ---- 5: the library ---- */
@@ -129,17 +129,17 @@ int main(void) {
     cp_rng_fill_normal(&rng, x[0][0][0], sizeof x / sizeof(cp_real), 0, 1);
     cp_rng_fill_normal(&rng, w[0][0][0], sizeof w / sizeof(cp_real), 0, (cp_real)0.06); /* results of about 1 */
     printf("%-34s  times   differs\n%-34s  faster  by up to\n", "", "");
-    bool fine = measure("1 the formula", plain);
-    fine &= measure("2 loops in another order", ordered);
-    fine &= measure("3 tiles in registers", tiled);
-    fine &= measure("4 Winograd F(2x2), such tiles", winograd);
+    bool ok = measure("1 the formula", plain);
+    ok &= measure("2 loops in another order", ordered);
+    ok &= measure("3 tiles in registers", tiled);
+    ok &= measure("4 Winograd F(2x2), such tiles", winograd);
 #ifdef __x86_64__
-    if (is_wide()) fine &= measure("3 tiles, AVX2 and multiply-add", tiled_wide);
-    if (is_wide()) fine &= measure("4 Winograd, AVX2 and multiply-add", winograd_wide);
+    if (is_wide()) ok &= measure("3 tiles, AVX2 and multiply-add", tiled_wide);
+    if (is_wide()) ok &= measure("4 Winograd, AVX2 and multiply-add", winograd_wide);
 #endif
-    fine &= measure_library("reference", NULL);
-    fine &= measure_library(NULL, "direct");
-    fine &= measure_library(NULL, "winograd2");
-    fine &= measure_library(NULL, "winograd4");
-    return !fine;
+    ok &= measure_library("reference", NULL);
+    ok &= measure_library(NULL, "direct");
+    ok &= measure_library(NULL, "winograd2");
+    ok &= measure_library(NULL, "winograd4");
+    return !ok;
 }

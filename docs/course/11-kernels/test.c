@@ -11,14 +11,14 @@ double times(double a, double b) {
     return a * b;
 }
 
-enum { MOST = 33, GUARD = 4 };
+enum { MAX = 33, GUARD = 4 };
 
 /* Values around x are NaN, values around y must stay: who reads or writes too far is found out. */
 static void check(int n, const double g[3]) {
-    double x[MOST + 2 + 2 * GUARD], y[MOST + 2 * GUARD], expected[MOST];
+    double x[MAX + 2 + 2 * GUARD], y[MAX + 2 * GUARD], expected[MAX];
     char   what[80];
-    for (int i = 0; i < MOST + 2 + 2 * GUARD; i++) x[i] = NAN;
-    for (int i = 0; i < MOST + 2 * GUARD; i++) y[i] = -1000;
+    for (int i = 0; i < MAX + 2 + 2 * GUARD; i++) x[i] = NAN;
+    for (int i = 0; i < MAX + 2 * GUARD; i++) y[i] = -1000;
     for (int i = 0; i < n + 2; i++) x[GUARD + i] = (i * i * 7 + 3 * i) % 11 - 4; /* whole numbers without a pattern */
     for (int i = 0; i < n; i++) expected[i] = g[0] * x[GUARD + i] + g[1] * x[GUARD + i + 1] + g[2] * x[GUARD + i + 2];
     products = 0;
@@ -29,9 +29,9 @@ static void check(int n, const double g[3]) {
     expect_number(what, -1000, y[GUARD - 1], 0);
     snprintf(what, sizeof what, "n = %d: y[%d], which is not yours", n, n);
     expect_number(what, -1000, y[GUARD + n], 0);
-    int most = n / 2 * 4 + n % 2 * 3;
+    int max = n / 2 * 4 + n % 2 * 3;
     snprintf(what, sizeof what, "n = %d: products (%d by the formula)", n, 3 * n);
-    expect_number(what, most, products > 0 && products < most ? most : products, 0);
+    expect_number(what, max, products > 0 && products < max ? max : products, 0);
 }
 
 int main(void) {
@@ -41,6 +41,6 @@ int main(void) {
     check(8, weights[1]);
     check(1, weights[0]);
     check(7, weights[2]);
-    check(MOST, weights[0]);
+    check(MAX, weights[0]);
     return expect_end();
 }

@@ -24,7 +24,7 @@ static bool is_number(const cp_option *o) {
 /* Calls `put` with each option of a command, --help last. */
 static void each_option(FILE *file, const char *program, const cp_command *command,
                         void (*put)(FILE *file, const char *program, const char *command, const cp_option *option)) {
-    const cp_option *all[CP_OPTIONS_MOST];
+    const cp_option *all[CP_OPTIONS_MAX];
     int              count = cp_command_options(command, all);
     for (int i = 0; i < count; i++) put(file, program, command->name, all[i]);
     put(file, program, command->name, &cp_option_help);
@@ -52,7 +52,7 @@ static void bash_value(FILE *file, const char *program, const char *command, con
 
 /* `first` is the place of its first argument on the line. */
 static void bash_command(FILE *file, const cp_command *command, const char *more, int first) {
-    const char *files = command->most_arguments > 0 ? " files=1" : "";
+    const char *files = command->max_arguments > 0 ? " files=1" : "";
     fprintf(file, "        %s) words='", command->name);
     each_option(file, NULL, command, bash_name);
     fprintf(file, "%s'", more);
@@ -152,7 +152,7 @@ static void zsh(FILE *file, const cp_program *p) {
         fprintf(file, "_%s_%s() {\n", p->name, p->commands[i]->name);
         zsh_arguments(file, p->commands[i]);
         zsh_first_words(file, p->commands[i]);
-        fprintf(file, "        %s\n}\n\n", p->commands[i]->most_arguments > 0 ? "'*:file:_files'" : "'*: : '");
+        fprintf(file, "        %s\n}\n\n", p->commands[i]->max_arguments > 0 ? "'*:file:_files'" : "'*: : '");
     }
     fprintf(file, "_%s() {\n    local curcontext=$curcontext state line\n    local -a commands=(\n", p->name);
     for (int i = 0; p->commands[i]; i++) {
@@ -175,7 +175,7 @@ static void zsh(FILE *file, const cp_program *p) {
     if (p->experiment) {
         zsh_arguments(file, p->experiment);
         zsh_first_words(file, p->experiment);
-        fprintf(file, "        '(- *)--version[the version]'%s\n", p->experiment->most_arguments > 0 ? " '*:file:_files'" : "");
+        fprintf(file, "        '(- *)--version[the version]'%s\n", p->experiment->max_arguments > 0 ? " '*:file:_files'" : "");
     } else {
         fputs("    ((CURRENT == 2)) && _arguments '(- *)--help[this text]' '(- *)--version[the version]'\n", file);
     }
@@ -209,7 +209,7 @@ static void fish_options(FILE *file, const char *program, const cp_command *comm
         put_choices(file, command->first_words);
         fputs("'\n", file);
     }
-    if (command->most_arguments > 0) fprintf(file, "complete -c %s -n '%s' -F\n", program, condition);
+    if (command->max_arguments > 0) fprintf(file, "complete -c %s -n '%s' -F\n", program, condition);
     each_option(file, program, &renamed, fish_option);
 }
 

@@ -44,7 +44,7 @@ static void put_option(FILE *file, const cp_command *command, const cp_option *o
 }
 
 static void put_command(FILE *file, const char *program, const cp_command *command) {
-    const cp_option *all[CP_OPTIONS_MOST];
+    const cp_option *all[CP_OPTIONS_MAX];
     int              count = cp_command_own_options(command, all);
     if (command->details) {
         fputs(".PP\n", file);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { WORD_MOST = 40 };
+enum { WORD_MAX = 40 };
 
 static int smaller(int a, int b) {
     return a < b ? a : b;
@@ -11,8 +11,8 @@ static int smaller(int a, int b) {
 
 /* Insertions, deletions, exchanges and swaps of neighbors (optimal string alignment). */
 static int edit_distance(const char *a, const char *b) {
-    int n = (int)strlen(a), m = (int)strlen(b), rows[3][WORD_MOST + 1];
-    if (n > WORD_MOST || m > WORD_MOST) return WORD_MOST;
+    int n = (int)strlen(a), m = (int)strlen(b), rows[3][WORD_MAX + 1];
+    if (n > WORD_MAX || m > WORD_MAX) return WORD_MAX;
     for (int j = 0; j <= m; j++) rows[0][j] = j;
     for (int i = 1; i <= n; i++) {
         int *now = rows[i % 3], *before = rows[(i + 2) % 3], *earlier = rows[(i + 1) % 3];

@@ -8,20 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORD_MOST = 40 };
+enum { WORD_MAX = 40 };
 
 static const cp_option common[] = {
     {.name = "seed",
      .kind = CP_OPTION_INT,
      .fallback = "1",
-     .least = 0,
-     .most = 9007199254740991.0,
+     .min = 0,
+     .max = 9007199254740991.0,
      .help = "what all random numbers come from: same seed, same result"},
     {.name = "threads",
      .kind = CP_OPTION_INT,
      .fallback = "0",
-     .least = 0,
-     .most = 256,
+     .min = 0,
+     .max = 256,
      .incidental = true,
      .help = "threads to compute with; 0: as many as the machine has. The result is the same"},
     {.name = "out",
@@ -41,7 +41,7 @@ static const cp_option common[] = {
 static const cp_option of_studies[] = {
     {.name = "jobs",
      .kind = CP_OPTION_INT,
-     .most = 1024,
+     .max = 1024,
      .incidental = true,
      .help = "processes that make runs side by side, each with --threads threads; 0: none, tables and figures of what is there"},
     {.name = "list",
@@ -59,7 +59,7 @@ static const cp_option of_studies[] = {
      .value = "DIR",
      .incidental = true,
      .help = "tell how far the study in this folder is; nothing else is needed"},
-    {.name = "trial", .kind = CP_OPTION_INT, .most = 1e9, .help = "make this trial alone, from 0 on, as --jobs and --list do"},
+    {.name = "trial", .kind = CP_OPTION_INT, .max = 1e9, .help = "make this trial alone, from 0 on, as --jobs and --list do"},
 };
 
 /* Of those whose trials are always runs of their own. */
@@ -69,7 +69,7 @@ static const cp_option out_of_study = {
 struct cp_options {
     const cp_command  *command;
     cp_called_text     called;
-    cp_setting         settings[CP_OPTIONS_MOST];
+    cp_setting         settings[CP_OPTIONS_MAX];
     int                count;
     const char *const *arguments;
     int                argument_count;
@@ -95,7 +95,7 @@ typedef struct option_list {
 static void add(option_list *list, const cp_option *option) {
     for (int i = 0; i < list->count; i++)
         if (strcmp(list->at[i]->name, option->name) == 0) return; /* described already, in other words */
-    if (list->count < CP_OPTIONS_MOST) list->at[list->count++] = option;
+    if (list->count < CP_OPTIONS_MAX) list->at[list->count++] = option;
 }
 
 int cp_command_own_options(const cp_command *command, const cp_option **all) {
@@ -135,11 +135,11 @@ static cp_setting *find(cp_options *options, const char *name, size_t length) {
 }
 
 static bool fail_unknown(const cp_options *options, const char *name, size_t length, cp_status *status) {
-    const char *names[CP_OPTIONS_MOST + 1];
-    char        word[WORD_MOST + 1];
+    const char *names[CP_OPTIONS_MAX + 1];
+    char        word[WORD_MAX + 1];
     for (int i = 0; i < options->count; i++) names[i] = options->settings[i].option->name;
     names[options->count] = "help";
-    snprintf(word, sizeof word, "%.*s", (int)(length < WORD_MOST ? length : WORD_MOST), name);
+    snprintf(word, sizeof word, "%.*s", (int)(length < WORD_MAX ? length : WORD_MAX), name);
     const char *near = cp_nearest_word(word, names, options->count + 1);
     return cp_fail(status, "there is no option --%s%s%s%s", cp_shown(name, length).text, near ? "; did you mean --" : "",
                    near ? near : "", near ? "?" : "");
@@ -172,10 +172,10 @@ static bool take_option(cp_options *options, int count, char *const *words, int 
 static bool check_arguments(const cp_options *options, cp_status *status) {
     const cp_command *c = options->command;
     int               n = options->argument_count;
-    const char       *surplus = n > c->most_arguments ? options->arguments[c->most_arguments] : NULL;
-    if (n < c->least_arguments)
+    const char       *surplus = n > c->max_arguments ? options->arguments[c->max_arguments] : NULL;
+    if (n < c->min_arguments)
         return cp_fail(status, "%d argument%s given, %s%d needed: %s", n, n == 1 ? "" : "s",
-                       c->most_arguments > c->least_arguments ? "at least " : "", c->least_arguments, c->arguments);
+                       c->max_arguments > c->min_arguments ? "at least " : "", c->min_arguments, c->arguments);
     if (surplus)
         return cp_fail(status, "\"%s\" is one argument too many%s%s", cp_shown(surplus, strlen(surplus)).text,
                        c->arguments ? "; expected " : "; this command takes options only", c->arguments ? c->arguments : "");
@@ -247,7 +247,7 @@ static bool asks_for_help(int count, char *const *words) {
 
 cp_options *cp_options_parse(const char *program, const cp_command *command, int count, char *const *words, bool *help,
                              cp_status *status) {
-    const cp_option *all[CP_OPTIONS_MOST];
+    const cp_option *all[CP_OPTIONS_MAX];
     *help = asks_for_help(count, words);
     if (*help) return NULL;
     cp_options  *options = calloc(1, sizeof *options);

@@ -1,7 +1,7 @@
 /* Commands and their options: a table describes them, the parser and the help both read it.
  *
  *     static const cp_option options[] = {
- *         {.name = "rate", .kind = CP_OPTION_REAL, .fallback = "0.001", .least = 0, .most = 10, .help = "of SGD"},
+ *         {.name = "rate", .kind = CP_OPTION_REAL, .fallback = "0.001", .min = 0, .max = 10, .help = "of SGD"},
  *         {.name = "steps", .kind = CP_OPTION_INT, .fallback = "3000", .help = "length", .unit = "steps"},
  *         {.name = "geometry", .kind = CP_OPTION_CHOICE, .choices = "reported|printed", .fallback = "reported"},
  *         {0}};
@@ -29,7 +29,7 @@
 #include <stdio.h>
 
 /* What a program ends with. */
-enum { CP_EXIT_FINE = 0, CP_EXIT_FAILED = 1, CP_EXIT_USAGE = 2, CP_EXIT_INTERRUPTED = 130 };
+enum { CP_EXIT_OK = 0, CP_EXIT_FAILED = 1, CP_EXIT_USAGE = 2, CP_EXIT_INTERRUPTED = 130 };
 
 typedef enum cp_option_kind {
     CP_OPTION_FLAG,  /* --quiet */
@@ -45,13 +45,13 @@ typedef struct cp_option {
     cp_option_kind kind;
     const char    *fallback; /* the default, as it would be typed; NULL: none */
     const char    *help;
-    const char    *unit;        /* "steps", "images", or NULL */
-    const char    *value;       /* what help calls the value; NULL: by the kind */
-    const char    *choices;     /* "reported|printed" */
-    double         least, most; /* limits of numbers, both included; 0 and 0: none */
-    bool           required;    /* there is no default: it must be given */
-    bool           incidental;  /* has no say in the result: a run may be continued with another value */
-    bool           bare;        /* of a text: --name alone is possible too, and is ""; a value needs --name=value */
+    const char    *unit;       /* "steps", "images", or NULL */
+    const char    *value;      /* what help calls the value; NULL: by the kind */
+    const char    *choices;    /* "reported|printed" */
+    double         min, max;   /* limits of numbers, both included; 0 and 0: none */
+    bool           required;   /* there is no default: it must be given */
+    bool           incidental; /* has no say in the result: a run may be continued with another value */
+    bool           bare;       /* of a text: --name alone is possible too, and is ""; a value needs --name=value */
 } cp_option;
 
 /* While option `when`, which comes earlier in the table, has the value `is`, the default of `option` is `value`. Of several that
@@ -73,7 +73,7 @@ typedef struct cp_command {
     const cp_default *defaults;    /* those that depend on a choice, or NULL */
     const char       *without;     /* common options that it does not have: "seed|quiet", or NULL */
     const char       *first_words; /* what its first argument may be, for shells to complete: "kernels|plot", or NULL */
-    int               least_arguments, most_arguments;
+    int               min_arguments, max_arguments;
     bool              arguments_by_md5; /* its result knows its arguments by their md5: they may lie in any folder */
     bool              study; /* makes a cp_study, and so has --jobs, --list, --slurm, --status and --trial: see study.h */
 
@@ -87,7 +87,7 @@ typedef struct cp_command {
  * a part of, or NULL for one that is the whole program. */
 cp_options *cp_options_parse(const char *program, const cp_command *command, int count, char *const *words, bool *help,
                              cp_status *status);
-void        cp_options_free(cp_options *options); /* NULL is fine */
+void        cp_options_free(cp_options *options); /* NULL is allowed */
 
 /* Prints a line on stderr, with what was called before it: "couplet predict: no such file". */
 void cp_complain(const cp_options *options, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -116,12 +116,12 @@ const cp_option *cp_options_at(const cp_options *options, int i);
 
 /* ---- what help, the manual page and completions are made of ---- */
 
-enum { CP_OPTIONS_MOST = 96 };
+enum { CP_OPTIONS_MAX = 96 };
 
 /* `also` are commands of the same program whose usage is told too, up to a NULL; NULL: none. */
 void cp_command_help(FILE *file, const char *program, const cp_command *command, const cp_command *const *also);
 
-/* All options of a command, then the common ones, last those that it hands on, into `all`, which has room for CP_OPTIONS_MOST.
+/* All options of a command, then the common ones, last those that it hands on, into `all`, which has room for CP_OPTIONS_MAX.
  * Returns how many. */
 int cp_command_options(const cp_command *command, const cp_option **all);
 

@@ -70,7 +70,7 @@ static void help_option(FILE *file, const cp_command *command, const cp_option *
 
 cp_usage_text cp_command_usage(const cp_command *command) {
     cp_usage_text    text;
-    const cp_option *all[CP_OPTIONS_MOST];
+    const cp_option *all[CP_OPTIONS_MAX];
     int              count = cp_command_options(command, all);
     size_t           used = (size_t)snprintf(text.s, sizeof text.s, "%.300s%s", command->arguments ? command->arguments : "",
                                    command->arguments ? " " : "");
@@ -83,7 +83,7 @@ cp_usage_text cp_command_usage(const cp_command *command) {
 }
 
 void cp_command_help(FILE *file, const char *program, const cp_command *command, const cp_command *const *also) {
-    const cp_option *all[CP_OPTIONS_MOST];
+    const cp_option *all[CP_OPTIONS_MAX];
     int              count = cp_command_own_options(command, all);
     cp_called_text   called = cp_command_called(program, command);
     fprintf(file, "%s: %s\n\nUsage: %s %s\n", called.s, command->purpose ? command->purpose : "", called.s,

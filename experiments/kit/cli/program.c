@@ -65,11 +65,11 @@ static int run(const cp_program *program, const cp_command *command, int count, 
     cp_options *options = cp_options_parse(part_of, command, count, words, &help, &status);
     if (help && whole) {
         show_help(stdout, program);
-        return CP_EXIT_FINE;
+        return CP_EXIT_OK;
     }
     if (help) {
         cp_command_help(stdout, part_of, command, NULL);
-        return CP_EXIT_FINE;
+        return CP_EXIT_OK;
     }
     if (!options) {
         cp_called_text called = cp_command_called(part_of, command);
@@ -84,7 +84,7 @@ static int run(const cp_program *program, const cp_command *command, int count, 
 }
 
 static int show_completion(const cp_program *program, const char *shell) {
-    if (cp_program_completion(stdout, program, shell)) return CP_EXIT_FINE;
+    if (cp_program_completion(stdout, program, shell)) return CP_EXIT_OK;
     fprintf(stderr, "%s: --completion is for bash, zsh or fish%s%.80s%s\n", program->name, *shell ? ", not for \"" : "", shell,
             *shell ? "\"" : "");
     return CP_EXIT_USAGE;
@@ -93,9 +93,9 @@ static int show_completion(const cp_program *program, const char *shell) {
 /* --version, --man and --completion SHELL: what they say is all that there is to say. */
 static int show_text(const cp_program *program, int count, char *const *words) {
     bool completion = strcmp(words[1], "--completion") == 0;
-    int  most = completion ? 3 : 2;
-    if (count > most) {
-        fprintf(stderr, "%s: \"%.80s\" is one word too many after %s\n", program->name, words[most], words[1]);
+    int  max = completion ? 3 : 2;
+    if (count > max) {
+        fprintf(stderr, "%s: \"%.80s\" is one word too many after %s\n", program->name, words[max], words[1]);
         return CP_EXIT_USAGE;
     }
     if (completion) return show_completion(program, count > 2 ? words[2] : "");
@@ -103,7 +103,7 @@ static int show_text(const cp_program *program, int count, char *const *words) {
         cp_program_manual(stdout, program);
     else
         show_version(program);
-    return CP_EXIT_FINE;
+    return CP_EXIT_OK;
 }
 
 static bool is_one_of(const char *word, const char *a, const char *b) {
@@ -115,7 +115,7 @@ static int obey(const cp_program *program, int count, char *const *words) {
     const cp_command *command = find(program, first);
     if (command) return run(program, command, count - 2, words + 2);
     if (is_one_of(first, "--version", "--man") || strcmp(first, "--completion") == 0) return show_text(program, count, words);
-    if (program->experiment && (*first == '-' || !*first || program->experiment->most_arguments > 0))
+    if (program->experiment && (*first == '-' || !*first || program->experiment->max_arguments > 0))
         return run(program, program->experiment, count > 1 ? count - 1 : 0, words + 1);
     if (count < 2) { /* and no experiment */
         show_help(stderr, program);
@@ -127,7 +127,7 @@ static int obey(const cp_program *program, int count, char *const *words) {
         cp_command_help(stdout, program->name, command, NULL);
     else
         show_help(stdout, program);
-    return CP_EXIT_FINE;
+    return CP_EXIT_OK;
 }
 
 int cp_program_main(const cp_program *program, int count, char *const *words) {

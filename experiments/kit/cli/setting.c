@@ -19,15 +19,15 @@ typedef struct allowed_text {
 static allowed_text allowed(const cp_option *o) {
     allowed_text text = {{0}};
     const char  *what = o->kind == CP_OPTION_INT ? "a whole number" : "a number";
-    if (o->least == 0 && o->most == 0)
+    if (o->min == 0 && o->max == 0)
         snprintf(text.s, sizeof text.s, "%s", what);
     else
-        snprintf(text.s, sizeof text.s, "%s from %.16g to %.16g", what, o->least, o->most);
+        snprintf(text.s, sizeof text.s, "%s from %.16g to %.16g", what, o->min, o->max);
     return text;
 }
 
 static bool within(const cp_option *o, double value) {
-    return isfinite(value) && ((o->least == 0 && o->most == 0) || (value >= o->least && value <= o->most));
+    return isfinite(value) && ((o->min == 0 && o->max == 0) || (value >= o->min && value <= o->max));
 }
 
 static bool refuse(const cp_option *o, const char *text, cp_status *status) {
@@ -83,18 +83,18 @@ static bool set_list(cp_setting *s, const char *text, cp_status *status) {
     }
 }
 
-enum { CHOICES_MOST = 16 };
+enum { CHOICES_MAX = 16 };
 
 typedef struct choice_list {
     char        text[256];
-    const char *word[CHOICES_MOST];
+    const char *word[CHOICES_MAX];
     int         count;
 } choice_list;
 
 static void split_choices(const char *choices, choice_list *list) {
     list->count = 0;
     snprintf(list->text, sizeof list->text, "%s", choices);
-    for (char *p = list->text; p && list->count < CHOICES_MOST;) {
+    for (char *p = list->text; p && list->count < CHOICES_MAX;) {
         char *bar = strchr(p, '|');
         if (bar) *bar++ = '\0';
         list->word[list->count++] = p;

@@ -64,7 +64,7 @@ typedef struct cp_batches {
 } cp_batches;
 
 cp_batches *cp_batches_new(cp_at at, cp_batches_config config); /* NULL (misuse): no rows, a row out of range, a bad size */
-void        cp_batches_free(cp_batches *batches);               /* NULL is fine */
+void        cp_batches_free(cp_batches *batches);               /* NULL is allowed */
 
 typedef struct cp_batch {
     int        count;  /* 0 after misuse */

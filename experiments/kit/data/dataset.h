@@ -54,7 +54,7 @@ struct cp_dataset {
 
 /* Without splits. NULL (misuse) when dtype, shape or number of classes do not fit. */
 cp_dataset *cp_dataset_new(cp_at at, cp_dataset_config config);
-void        cp_dataset_free(cp_dataset *set); /* NULL is fine; owned arrays go with it */
+void        cp_dataset_free(cp_dataset *set); /* NULL is allowed; owned arrays go with it */
 
 typedef struct cp_split_config {
     const char *name;  /* "train", "val", "test" or any other, shorter than CP_SPLIT_NAME */

@@ -21,12 +21,12 @@ static bool add_phantom_split(cp_images *images, int split, cp_status *status) {
     int      count = cp_phantom_counts[split];
     uint8_t *pixels = malloc((size_t)count * images->set->values);
     int     *labels = malloc((size_t)count * sizeof *labels);
-    bool     fine = (pixels && labels) || cp_fail(status, "not enough memory for the images of phantom");
-    if (fine) cp_phantom_draw(cp_images_splits[split], count, pixels, labels);
-    fine = fine &&
-           cp_dataset_add(images->set, (cp_split_config){cp_images_splits[split], count, pixels, labels, .owned = true}, status);
-    if (!fine) free(pixels), free(labels);
-    return fine;
+    bool     ok = (pixels && labels) || cp_fail(status, "not enough memory for the images of phantom");
+    if (ok) cp_phantom_draw(cp_images_splits[split], count, pixels, labels);
+    ok =
+        ok && cp_dataset_add(images->set, (cp_split_config){cp_images_splits[split], count, pixels, labels, .owned = true}, status);
+    if (!ok) free(pixels), free(labels);
+    return ok;
 }
 
 static bool make_phantom(cp_images *images, cp_status *status) {
@@ -41,9 +41,9 @@ static bool make_phantom(cp_images *images, cp_status *status) {
                                                      .dtype = CP_U8,
                                                      .shape = CP_SHAPE(CP_PHANTOM_SIZE, CP_PHANTOM_SIZE, CP_PHANTOM_CHANNELS),
                                                      .classes = CP_PHANTOM_CLASSES});
-    bool fine = images->set != NULL;
-    for (int s = 0; fine && s < CP_IMAGES_SPLITS; s++) fine = add_phantom_split(images, s, status);
-    return fine;
+    bool ok = images->set != NULL;
+    for (int s = 0; ok && s < CP_IMAGES_SPLITS; s++) ok = add_phantom_split(images, s, status);
+    return ok;
 }
 
 cp_images *cp_images_load(const char *file_or_name, cp_status *status) {

@@ -47,7 +47,7 @@ typedef struct cp_images {
 
 /* A path, or "phantom" (a file of that name is "./phantom"). NULL with a message that names file and array. */
 cp_images *cp_images_load(const char *file_or_name, cp_status *status);
-void       cp_images_free(cp_images *images); /* NULL is fine */
+void       cp_images_free(cp_images *images); /* NULL is allowed */
 
 /* How pixels become numbers, as a sentence's end: "uint8, x / 127.5 - 1". */
 typedef struct cp_images_text {

@@ -162,10 +162,10 @@ static bool count_classes(reading *r) {
 enum { PIECE = 4096 };
 
 /* Finds the smallest and the largest pixel of a split. */
-static bool range_of(const reading *r, int split, double *least, double *most) {
+static bool range_of(const reading *r, int split, double *min, double *max) {
     const cp_npy *npy = &r->pixels[split];
     double        values[PIECE];
-    *least = INFINITY, *most = -INFINITY;
+    *min = INFINITY, *max = -INFINITY;
     for (size_t first = 0; first < npy->size; first += PIECE) {
         size_t count = npy->size - first < PIECE ? npy->size - first : PIECE;
         cp_elements_to_double(npy->dtype, (const char *)npy->data + first * cp_dtype_size(npy->dtype), count, values);
@@ -173,8 +173,8 @@ static bool range_of(const reading *r, int split, double *least, double *most) {
             if (!isfinite(values[i]))
                 return cp_fail(r->status, "%.200s: %s has a pixel that is %g in row %zu; all must be finite", r->path,
                                name_of(split, "images").s, values[i], (first + i) / (npy->size / (size_t)npy->dims[0]));
-            if (values[i] < *least) *least = values[i];
-            if (values[i] > *most) *most = values[i];
+            if (values[i] < *min) *min = values[i];
+            if (values[i] > *max) *max = values[i];
         }
     }
     return true;
@@ -183,18 +183,18 @@ static bool range_of(const reading *r, int split, double *least, double *most) {
 static bool choose_scaling(reading *r) {
     static const double usual[][2] = {{-1, 1}, {0, 1}, {0, 255}};
     cp_images          *images = r->images;
-    double              least, most, other_least, other_most;
-    if (!range_of(r, CP_IMAGES_TRAIN, &least, &most)) return false;
+    double              min, max, other_min, other_max;
+    if (!range_of(r, CP_IMAGES_TRAIN, &min, &max)) return false;
     for (int s = CP_IMAGES_VAL; s < CP_IMAGES_SPLITS; s++)
-        if (!range_of(r, s, &other_least, &other_most)) return false;
-    images->low = least, images->high = most;
-    for (int i = least < 0 ? 0 : 1; i < 3; i++)
-        if (least >= usual[i][0] && most <= usual[i][1]) {
+        if (!range_of(r, s, &other_min, &other_max)) return false;
+    images->low = min, images->high = max;
+    for (int i = min < 0 ? 0 : 1; i < 3; i++)
+        if (min >= usual[i][0] && max <= usual[i][1]) {
             images->low = usual[i][0], images->high = usual[i][1];
             break;
         }
     return images->high > images->low ||
-           cp_fail(r->status, "%.200s: all pixels of the training images are %g; there is nothing to learn from", r->path, least);
+           cp_fail(r->status, "%.200s: all pixels of the training images are %g; there is nothing to learn from", r->path, min);
 }
 
 /* The split's pixels as floats in [-1, 1], in the place of those that the file has. */
@@ -223,9 +223,9 @@ static bool scale_all(reading *r) {
         r->images->high = 255;
         return true;
     }
-    bool fine = choose_scaling(r);
-    for (int s = 0; fine && s < CP_IMAGES_SPLITS; s++) fine = scale(r, s);
-    return fine;
+    bool ok = choose_scaling(r);
+    for (int s = 0; ok && s < CP_IMAGES_SPLITS; s++) ok = scale(r, s);
+    return ok;
 }
 
 /* ---- the set ---- */
@@ -237,18 +237,18 @@ static bool make_set(reading *r) {
     if (!cp_shape_size(shape, &values)) return cp_fail(r->status, "%.200s: such large images cannot be used", r->path);
     images->set = cp_dataset_new((cp_dataset_config){
         .name = images->name, .dtype = r->pixels[CP_IMAGES_TRAIN].dtype, .shape = shape, .classes = images->classes});
-    bool fine = images->set || cp_fail(r->status, "%.200s: not enough memory", r->path);
-    for (int s = 0; fine && s < CP_IMAGES_SPLITS; s++) {
-        fine = cp_dataset_add(images->set,
-                              (cp_split_config){.name = cp_images_splits[s],
-                                                .count = (int)r->pixels[s].dims[0],
-                                                .inputs = r->pixels[s].data,
-                                                .labels = r->labels[s],
-                                                .owned = true},
-                              r->status);
-        if (fine) r->pixels[s].data = NULL, r->labels[s] = NULL;
+    bool ok = images->set || cp_fail(r->status, "%.200s: not enough memory", r->path);
+    for (int s = 0; ok && s < CP_IMAGES_SPLITS; s++) {
+        ok = cp_dataset_add(images->set,
+                            (cp_split_config){.name = cp_images_splits[s],
+                                              .count = (int)r->pixels[s].dims[0],
+                                              .inputs = r->pixels[s].data,
+                                              .labels = r->labels[s],
+                                              .owned = true},
+                            r->status);
+        if (ok) r->pixels[s].data = NULL, r->labels[s] = NULL;
     }
-    return fine;
+    return ok;
 }
 
 /* The name of the file without folder and ending, or that of the official file that it is a copy of. */
@@ -267,17 +267,17 @@ static bool identify(reading *r) {
 
 bool cp_images_read(cp_images *images, const char *path, cp_status *status) {
     reading r = {.images = images, .path = path, .npz = cp_npz_open(path, status), .status = status};
-    bool    fine = r.npz && has_arrays(&r);
-    for (int s = 0; fine && s < CP_IMAGES_SPLITS; s++) fine = read_split(&r, s);
-    if (fine) cp_images_read_made(images, r.npz);
+    bool    ok = r.npz && has_arrays(&r);
+    for (int s = 0; ok && s < CP_IMAGES_SPLITS; s++) ok = read_split(&r, s);
+    if (ok) cp_images_read_made(images, r.npz);
     cp_npz_close(r.npz);
-    fine = fine && identify(&r) && count_classes(&r) && scale_all(&r) && make_set(&r);
-    if (fine) cp_images_take_class_names(images);
+    ok = ok && identify(&r) && count_classes(&r) && scale_all(&r) && make_set(&r);
+    if (ok) cp_images_take_class_names(images);
     for (int s = 0; s < CP_IMAGES_SPLITS; s++) {
         cp_npy_free(&r.pixels[s]);
         free(r.labels[s]);
     }
-    return fine;
+    return ok;
 }
 
 /* ---- writing ---- */
@@ -309,18 +309,18 @@ static bool write_split(const cp_images *images, int split, cp_npz_writer *w) {
 static bool write_made(const cp_images *images, cp_npz_writer *w) {
     cp_json_writer made = {0};
     if (images->made) cp_json_put_copy(&made, NULL, images->made);
-    bool fine = !images->made || cp_json_writer_finish(&made, NULL);
-    if (fine && images->made) cp_npz_writer_add(w, "made", CP_U8, 1, (int64_t[]){(int64_t)made.out.size}, made.out.data);
+    bool ok = !images->made || cp_json_writer_finish(&made, NULL);
+    if (ok && images->made) cp_npz_writer_add(w, "made", CP_U8, 1, (int64_t[]){(int64_t)made.out.size}, made.out.data);
     cp_json_writer_free(&made);
-    return fine;
+    return ok;
 }
 
 bool cp_images_write(const cp_images *images, const char *path, cp_status *status) {
     cp_npz_writer *w = cp_npz_writer_new(path, status);
-    bool           fine = w != NULL;
-    for (int s = 0; fine && s < CP_IMAGES_SPLITS; s++) fine = write_split(images, s, w);
-    fine = fine && write_made(images, w);
-    if (fine) return cp_npz_writer_commit(w, status);
+    bool           ok = w != NULL;
+    for (int s = 0; ok && s < CP_IMAGES_SPLITS; s++) ok = write_split(images, s, w);
+    ok = ok && write_made(images, w);
+    if (ok) return cp_npz_writer_commit(w, status);
     cp_npz_writer_cancel(w);
     return cp_fail(status, "%.300s: not enough memory for the pixels", path); /* unless the writer has told why */
 }

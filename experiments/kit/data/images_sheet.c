@@ -60,16 +60,16 @@ static bool write_sheet(const cp_images *images, int split, const sheet_plan *pl
     int       *numbers = calloc(3 * classes, sizeof *numbers);
     sheet_work w = {malloc(tiles * size), malloc(images->set->values), malloc(images->set->values * sizeof *w.row), numbers,
                     numbers + classes,    numbers + 2 * classes};
-    bool       fine =
+    bool       ok =
         (w.pixels && w.bytes && w.row && sheet && numbers) || cp_fail(status, "%.300s: not enough memory for the picture", path);
-    if (fine) {
+    if (ok) {
         memset(w.pixels, PAPER, tiles * size);
         fill(images, &images->set->splits[split], plan, &w);
         for (size_t i = 0; i < tiles; i++) sheet[i] = (cp_image){images->width, images->height, shown, w.pixels + i * size};
-        fine = cp_tiles_write(path, (int)tiles, sheet, plan->columns, status);
+        ok = cp_tiles_write(path, (int)tiles, sheet, plan->columns, status);
     }
     free(w.pixels), free(w.bytes), free(w.row), free(sheet), free(numbers);
-    return fine;
+    return ok;
 }
 
 bool cp_images_sheet(const cp_images *images, int split, int columns, const char *path, cp_status *status) {

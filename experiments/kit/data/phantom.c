@@ -54,21 +54,21 @@ static double between(cp_rng *rng, double low, double high) {
 
 /* Lobes along an arc around (0, 0), its middle at angle 0. */
 typedef struct arc {
-    double least, most; /* its radius */
+    double min, max;    /* its radius */
     double open, wide;  /* its angle, at least and at most */
     double thin, thick; /* the lobes' radii */
 } arc;
 
 static void bend(scene *s, cp_rng *rng, arc arc) {
-    double radius = between(rng, arc.least, arc.most), angle = between(rng, arc.open, arc.wide);
+    double radius = between(rng, arc.min, arc.max), angle = between(rng, arc.open, arc.wide);
     for (int i = 0; i < s->lobe_count; i++) {
         double a = angle * ((double)i / (s->lobe_count - 1) - 0.5);
         s->lobes[i] = (disc){radius * cos(a), radius * sin(a), between(rng, arc.thin, arc.thick)};
     }
 }
 
-static void draw_pair(scene *s, cp_rng *rng, double least, double most, double apart_least, double apart_most) {
-    double a = between(rng, least, most), b = a * between(rng, 0.85, 1.15), apart = (a + b) * between(rng, apart_least, apart_most);
+static void draw_pair(scene *s, cp_rng *rng, double min, double max, double apart_min, double apart_max) {
+    double a = between(rng, min, max), b = a * between(rng, 0.85, 1.15), apart = (a + b) * between(rng, apart_min, apart_max);
     s->lobe_count = 2;
     s->lobes[0] = (disc){0, -apart / 2, a};
     s->lobes[1] = (disc){between(rng, -1, 1), apart / 2, b};
@@ -196,14 +196,14 @@ static double joint_edge(const disc *a, const disc *b, double waist, double x, d
 }
 
 static double nucleus_edge(const scene *s, double x, double y) {
-    double least = disc_edge(&s->lobes[0], x, y);
+    double min = disc_edge(&s->lobes[0], x, y);
     for (int i = 1; i < s->lobe_count; i++) {
         double edge = joint_edge(&s->lobes[i - 1], &s->lobes[i], s->waist, x, y);
-        if (edge < least) least = edge;
+        if (edge < min) min = edge;
         edge = disc_edge(&s->lobes[i], x, y);
-        if (edge < least) least = edge;
+        if (edge < min) min = edge;
     }
-    return least;
+    return min;
 }
 
 static double body_edge(const scene *s, double x, double y) {

@@ -28,7 +28,7 @@ static void put_text(char *out, size_t size, const char *number) {
 
 static void add_tick(cp_axis *a, double value, int decimals) {
     char number[40];
-    if (a->ticks == CP_TICKS_MOST) return;
+    if (a->ticks == CP_TICKS_MAX) return;
     if (decimals < 0)
         snprintf(number, sizeof number, "%.4g", value);
     else
@@ -38,26 +38,25 @@ static void add_tick(cp_axis *a, double value, int decimals) {
 }
 
 /* The smallest of 1, 2, 5 times a power of ten that is at least `least`. */
-static double round_step(double least) {
-    double power = pow(10, floor(log10(least)));
-    double share = least / power;
+static double round_step(double min) {
+    double power = pow(10, floor(log10(min)));
+    double share = min / power;
     return power * (share <= 1 + 1e-9 ? 1 : share <= 2 + 1e-9 ? 2 : share <= 5 + 1e-9 ? 5 : 10);
 }
 
-static void linear_ticks(cp_axis *a, int most_ticks) {
-    double span = a->most - a->least, step = round_step(span / most_ticks);
-    double large = fmax(fabs(a->least), fabs(a->most));
+static void linear_ticks(cp_axis *a, int max_ticks) {
+    double span = a->max - a->min, step = round_step(span / max_ticks);
+    double large = fmax(fabs(a->min), fabs(a->max));
     int    decimals = (int)fmax(0, -floor(log10(step) + 1e-9));
     if (large >= 1e6 || decimals > 6) decimals = -1;
-    double first = ceil(a->least / step - 1e-9);
-    for (int i = 0; (first + i) * step <= a->most + 1e-9 * span && i < CP_TICKS_MOST; i++)
-        add_tick(a, (first + i) * step, decimals);
+    double first = ceil(a->min / step - 1e-9);
+    for (int i = 0; (first + i) * step <= a->max + 1e-9 * span && i < CP_TICKS_MAX; i++) add_tick(a, (first + i) * step, decimals);
 }
 
-static void log_ticks(cp_axis *a, int most_ticks) {
-    int low = (int)ceil(log10(a->least) - 1e-9), high = (int)floor(log10(a->most) + 1e-9), decades = high - low + 1;
+static void log_ticks(cp_axis *a, int max_ticks) {
+    int low = (int)ceil(log10(a->min) - 1e-9), high = (int)floor(log10(a->max) + 1e-9), decades = high - low + 1;
     if (decades >= 2) {
-        int every = (decades + most_ticks - 1) / most_ticks;
+        int every = (decades + max_ticks - 1) / max_ticks;
         for (int e = low; e <= high; e += every) add_tick(a, pow(10, e), -1);
         return;
     }
@@ -65,28 +64,28 @@ static void log_ticks(cp_axis *a, int most_ticks) {
     for (int e = low - 1; e <= high + 1; e++)
         for (int k = 0; k < 3; k++) {
             double value = within[k] * pow(10, e);
-            if (value >= a->least * (1 - 1e-9) && value <= a->most * (1 + 1e-9)) add_tick(a, value, -1);
+            if (value >= a->min * (1 - 1e-9) && value <= a->max * (1 + 1e-9)) add_tick(a, value, -1);
         }
 }
 
-cp_axis cp_axis_make(double least, double most, bool log, int most_ticks) {
+cp_axis cp_axis_make(double min, double max, bool log, int max_ticks) {
     cp_axis a = {.log = log};
-    if (!isfinite(least) || !isfinite(most) || least > most || (log && most <= 0)) least = log ? 0.1 : 0, most = log ? 10 : 1;
-    if (log && least <= 0) least = most / 1000;
-    if (most - least <= 1e-12 * fmax(fabs(least), fabs(most))) {
-        double margin = least == 0 ? 1 : 0.1 * fabs(least);
-        least -= margin, most += margin;
+    if (!isfinite(min) || !isfinite(max) || min > max || (log && max <= 0)) min = log ? 0.1 : 0, max = log ? 10 : 1;
+    if (log && min <= 0) min = max / 1000;
+    if (max - min <= 1e-12 * fmax(fabs(min), fabs(max))) {
+        double margin = min == 0 ? 1 : 0.1 * fabs(min);
+        min -= margin, max += margin;
     }
-    if (most - least > 1e300) least /= 4, most /= 4;
-    a.least = least, a.most = most;
+    if (max - min > 1e300) min /= 4, max /= 4;
+    a.min = min, a.max = max;
     if (log)
-        log_ticks(&a, most_ticks);
+        log_ticks(&a, max_ticks);
     else
-        linear_ticks(&a, most_ticks);
+        linear_ticks(&a, max_ticks);
     return a;
 }
 
 double cp_axis_share(const cp_axis *a, double value) {
-    if (!a->log) return (value - a->least) / (a->most - a->least);
-    return value > 0 ? log(value / a->least) / log(a->most / a->least) : NAN;
+    if (!a->log) return (value - a->min) / (a->max - a->min);
+    return value > 0 ? log(value / a->min) / log(a->max / a->min) : NAN;
 }

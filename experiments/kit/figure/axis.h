@@ -4,19 +4,19 @@
 
 #include <stdbool.h>
 
-enum { CP_TICKS_MOST = 24 };
+enum { CP_TICKS_MAX = 24 };
 
 typedef struct cp_axis {
-    double least, most; /* least < most; above 0 when log */
+    double min, max; /* least < most; above 0 when log */
     bool   log;
     int    ticks;
-    double tick[CP_TICKS_MOST];
-    char   text[CP_TICKS_MOST][40]; /* UTF-8, with a real minus sign */
+    double tick[CP_TICKS_MAX];
+    char   text[CP_TICKS_MAX][40]; /* UTF-8, with a real minus sign */
 } cp_axis;
 
-/* An axis for the given range, with at most `most_ticks` (2 or more) round ticks in it. An empty or impossible range is
+/* An axis for the given range, with at most `max_ticks` (2 or more) round ticks in it. An empty or impossible range is
  * widened. */
-cp_axis cp_axis_make(double least, double most, bool log, int most_ticks);
+cp_axis cp_axis_make(double min, double max, bool log, int max_ticks);
 
 double cp_axis_share(const cp_axis *axis, double value); /* 0 at least, 1 at most; NaN where a log axis has no place */
 

@@ -35,7 +35,7 @@ typedef struct cp_figure_config {
 
 typedef struct cp_panel_config {
     const char        *title, *x_label, *y_label;
-    double             x_least, x_most, y_least, y_most; /* both 0: from the data */
+    double             x_min, x_max, y_min, y_max; /* both 0: from the data */
     bool               x_log, y_log;
     bool               equal;   /* a unit is as long on the one axis as on the other */
     bool               no_axes; /* for images */
@@ -48,7 +48,7 @@ typedef struct cp_panel_config {
 cp_figure *cp_figure_new(cp_figure_config config);
 cp_panel  *cp_figure_panel(cp_figure *figure, cp_panel_config config);
 bool       cp_figure_save(cp_figure *figure, const char *path, cp_status *status); /* path.svg, .csv and .figure.json */
-void       cp_figure_free(cp_figure *figure);                                      /* NULL is fine */
+void       cp_figure_free(cp_figure *figure);                                      /* NULL is allowed */
 
 /* Sets the caption, for one with numbers in it. */
 void cp_figure_caption(cp_figure *figure, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -95,9 +95,9 @@ void cp_panel_spans(cp_panel *panel, cp_style style, int n, const double *left, 
 
 /* Bins of equal width; the last one holds its upper end too. Values beyond least and most are in none. */
 typedef struct cp_bins {
-    double least, most; /* both 0: from the values */
-    int    count;       /* 0: 20 */
-    bool   share;       /* heights are shares of all finite values, so that sets of different sizes compare */
+    double min, max; /* both 0: from the values */
+    int    count;    /* 0: 20 */
+    bool   share;    /* heights are shares of all finite values, so that sets of different sizes compare */
 } cp_bins;
 void    cp_panel_histogram(cp_panel *panel, cp_style style, int n, const double *values, cp_bins bins);
 cp_bins cp_bins_over(cp_bins bins, int n, const double *values); /* widened to hold these too: several sets, one set of bins */

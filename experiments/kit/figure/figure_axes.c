@@ -8,8 +8,8 @@
 
 void cp_range_include(cp_range *r, double value) {
     if (!isfinite(value) || (r->log && value <= 0)) return;
-    r->least = fmin(r->least, value);
-    r->most = fmax(r->most, value);
+    r->min = fmin(r->min, value);
+    r->max = fmax(r->max, value);
 }
 
 void cp_range_points(const cp_series *s, cp_range *x, cp_range *y) {
@@ -30,14 +30,14 @@ void cp_range_grid(const cp_series *s, cp_range *x, cp_range *y) {
 
 /* Air around the data, but none below a floor that bars stand on. */
 static void widen(cp_range *r) {
-    if (r->least > r->most || r->tight) return;
+    if (r->min > r->max || r->tight) return;
     if (r->log) {
-        double factor = fmax(pow(r->most / r->least, 0.05), 1.05);
-        r->least /= factor, r->most *= factor;
+        double factor = fmax(pow(r->max / r->min, 0.05), 1.05);
+        r->min /= factor, r->max *= factor;
     } else {
-        double margin = 0.05 * (r->most - r->least);
-        if (!(r->stands && r->least == 0)) r->least -= margin;
-        r->most += margin;
+        double margin = 0.05 * (r->max - r->min);
+        if (!(r->stands && r->min == 0)) r->min -= margin;
+        r->max += margin;
     }
 }
 
@@ -62,7 +62,7 @@ typedef struct axis_view {
     bool               log;
     const char *const *names;
     int                name_count;
-    double            *least, *most;
+    double            *min, *max;
 } axis_view;
 
 static int place_of(const cp_panel *p) {
@@ -74,12 +74,12 @@ static int place_of(const cp_panel *p) {
 static axis_view view_of(cp_panel *p, bool vertical) {
     cp_panel_config *c = &p->config;
     int              place = place_of(p);
-    return vertical ? (axis_view){c->y_label, place, c->y_log, c->y_names, c->y_name_count, &c->y_least, &c->y_most}
-                    : (axis_view){c->x_label, place, c->x_log, c->x_names, c->x_name_count, &c->x_least, &c->x_most};
+    return vertical ? (axis_view){c->y_label, place, c->y_log, c->y_names, c->y_name_count, &c->y_min, &c->y_max}
+                    : (axis_view){c->x_label, place, c->x_log, c->x_names, c->x_name_count, &c->x_min, &c->x_max};
 }
 
 static bool is_given(const axis_view *a) {
-    return *a->least != 0 || *a->most != 0;
+    return *a->min != 0 || *a->max != 0;
 }
 
 /* By their labels; without any, by their places: the figures that are given together are versions of one. */
@@ -99,8 +99,8 @@ static cp_range common_range(cp_figure *const *figures, int count, const axis_vi
             cp_range  x, y;
             if (is_given(&other) || !same_quantity(a, &other)) continue;
             data_ranges(p, &x, &y);
-            cp_range_include(&all, vertical ? y.least : x.least);
-            cp_range_include(&all, vertical ? y.most : x.most);
+            cp_range_include(&all, vertical ? y.min : x.min);
+            cp_range_include(&all, vertical ? y.max : x.max);
         }
     return all;
 }
@@ -110,7 +110,7 @@ static void set_limits(cp_figure *const *figures, int count, axis_view a, bool v
     for (int i = 0; i < count; i++)
         for (cp_panel *p = figures[i] ? figures[i]->first : NULL; p; p = p->next) {
             axis_view other = view_of(p, vertical);
-            if (!is_given(&other) && same_quantity(&a, &other)) *other.least = all.least, *other.most = all.most;
+            if (!is_given(&other) && same_quantity(&a, &other)) *other.min = all.min, *other.max = all.max;
         }
 }
 
@@ -121,7 +121,7 @@ void cp_figures_share_axes(cp_figure *const *figures, int count) {
                 axis_view a = view_of(p, vertical);
                 if (is_given(&a)) continue;
                 cp_range all = common_range(figures, count, &a, vertical);
-                if (all.least < all.most) set_limits(figures, count, a, vertical, all);
+                if (all.min < all.max) set_limits(figures, count, a, vertical, all);
             }
 }
 
@@ -145,25 +145,25 @@ bool cp_frame_shows(double x, double y) {
 /* A unit of the same length on both axes, by the height of the drawing area; where that would become too low or too
  * high, the range of the shorter axis grows. */
 static void equalize(cp_range *x, cp_range *y, cp_frame *f) {
-    f->h = fmin(fmax(f->w * (y->most - y->least) / (x->most - x->least), 0.5 * f->w), 1.5 * f->w);
-    double unit = fmax((x->most - x->least) / f->w, (y->most - y->least) / f->h);
-    double mx = (x->least + x->most) / 2, my = (y->least + y->most) / 2;
-    x->least = mx - unit * f->w / 2, x->most = mx + unit * f->w / 2;
-    y->least = my - unit * f->h / 2, y->most = my + unit * f->h / 2;
+    f->h = fmin(fmax(f->w * (y->max - y->min) / (x->max - x->min), 0.5 * f->w), 1.5 * f->w);
+    double unit = fmax((x->max - x->min) / f->w, (y->max - y->min) / f->h);
+    double mx = (x->min + x->max) / 2, my = (y->min + y->max) / 2;
+    x->min = mx - unit * f->w / 2, x->max = mx + unit * f->w / 2;
+    y->min = my - unit * f->h / 2, y->max = my + unit * f->h / 2;
 }
 
 void cp_frame_axes(const cp_panel *p, cp_frame *f) {
     const cp_panel_config *c = &p->config;
     cp_range               x, y;
     data_ranges(p, &x, &y);
-    if (c->x_least != 0 || c->x_most != 0) x.least = c->x_least, x.most = c->x_most;
-    if (c->y_least != 0 || c->y_most != 0) y.least = c->y_least, y.most = c->y_most;
-    if (c->equal && x.least < x.most && y.least < y.most) equalize(&x, &y, f);
+    if (c->x_min != 0 || c->x_max != 0) x.min = c->x_min, x.max = c->x_max;
+    if (c->y_min != 0 || c->y_max != 0) y.min = c->y_min, y.max = c->y_max;
+    if (c->equal && x.min < x.max && y.min < y.max) equalize(&x, &y, f);
     f->y_down = c->y_name_count > 0;
-    f->y = cp_axis_make(y.least, y.most, c->y_log, (int)fmax(2, f->h / 40));
-    for (int most = (int)fmax(2, f->w / 45); most >= 2; most--) {
+    f->y = cp_axis_make(y.min, y.max, c->y_log, (int)fmax(2, f->h / 40));
+    for (int max = (int)fmax(2, f->w / 45); max >= 2; max--) {
         double widest = 0;
-        f->x = cp_axis_make(x.least, x.most, c->x_log, most);
+        f->x = cp_axis_make(x.min, x.max, c->x_log, max);
         for (int i = 0; i < f->x.ticks; i++) widest = fmax(widest, cp_text_width(f->x.text[i], CP_TEXT_SIZE));
         if (widest + 10 < f->w / fmax(1, f->x.ticks)) break;
     }

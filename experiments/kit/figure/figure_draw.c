@@ -7,7 +7,7 @@
 #include <string.h>
 
 static const double TEXT = CP_TEXT_SIZE, TITLE = 13, HEADING = 16, LINE_GAP = 1.25, EDGE = 12, GAP = 22;
-enum { TITLE_LINES = 3, LINE_BYTES = 156, LEGEND_MOST = 24, PANELS_ABREAST = 3 };
+enum { TITLE_LINES = 3, LINE_BYTES = 156, LEGEND_MAX = 24, PANELS_ABREAST = 3 };
 
 /* ---- texts ---- */
 
@@ -161,8 +161,8 @@ static void put_panel(cp_bytes *out, const cp_panel *p, const cp_frame *f, const
 /* ---- the legend: below all panels, where it can hide nothing ---- */
 
 typedef struct legend {
-    const cp_series *entry[LEGEND_MOST];
-    double           width[LEGEND_MOST];
+    const cp_series *entry[LEGEND_MAX];
+    double           width[LEGEND_MAX];
     int              count;
 } legend;
 
@@ -170,7 +170,7 @@ static legend make_legend(const cp_figure *f) {
     legend l = {.count = 0};
     for (const cp_panel *p = f->first; p; p = p->next)
         for (const cp_series *s = p->first; s; s = s->next) {
-            bool known = !s->style.label || !s->mark->sample || l.count == LEGEND_MOST;
+            bool known = !s->style.label || !s->mark->sample || l.count == LEGEND_MAX;
             for (int i = 0; i < l.count && !known; i++) known = strcmp(l.entry[i]->style.label, s->style.label) == 0;
             if (known) continue;
             l.width[l.count] = s->mark->sample_width + 8 + cp_text_width(s->style.label, TEXT) + 20;

@@ -131,16 +131,16 @@ static void pass_real(pass *p, const char *key, double *value) {
 
 /* A length in the picture. */
 static void pass_length(pass *p, const char *key, double *value) {
-    enum { LENGTH_MOST = 20000 };
+    enum { LENGTH_MAX = 20000 };
     pass_real(p, key, value);
-    if (p->from && !(*value >= 0 && *value <= LENGTH_MOST)) p->trouble = key;
+    if (p->from && !(*value >= 0 && *value <= LENGTH_MAX)) p->trouble = key;
 }
 
-static void pass_int(pass *p, const char *key, int *value, int least, int most) {
+static void pass_int(pass *p, const char *key, int *value, int min, int max) {
     if (p->to && *value != 0) cp_json_put_integer(p->to, key, *value);
     if (!p->from) return;
     int64_t found = cp_json_integer(cp_json_get(p->from, key), 0);
-    if (found < least || found > most) p->trouble = key;
+    if (found < min || found > max) p->trouble = key;
     *value = p->trouble ? 0 : (int)found;
 }
 
@@ -185,9 +185,9 @@ static void pass_names(pass *p, const char *key, const char *const **names, int 
 }
 
 static void pass_grid(pass *p, cp_grid *g) {
-    enum { SIDE_MOST = 10000 };
-    pass_int(p, "nx", &g->nx, 0, SIDE_MOST);
-    pass_int(p, "ny", &g->ny, 0, SIDE_MOST);
+    enum { SIDE_MAX = 10000 };
+    pass_int(p, "nx", &g->nx, 0, SIDE_MAX);
+    pass_int(p, "ny", &g->ny, 0, SIDE_MAX);
     pass_real(p, "x0", &g->x0);
     pass_real(p, "x1", &g->x1);
     pass_real(p, "y0", &g->y0);
@@ -234,10 +234,10 @@ static void pass_panel(pass *p, cp_panel_config *c) {
     pass_text(p, "title", &c->title);
     pass_text(p, "x_label", &c->x_label);
     pass_text(p, "y_label", &c->y_label);
-    pass_real(p, "x_least", &c->x_least);
-    pass_real(p, "x_most", &c->x_most);
-    pass_real(p, "y_least", &c->y_least);
-    pass_real(p, "y_most", &c->y_most);
+    pass_real(p, "x_least", &c->x_min);
+    pass_real(p, "x_most", &c->x_max);
+    pass_real(p, "y_least", &c->y_min);
+    pass_real(p, "y_most", &c->y_max);
     pass_bool(p, "x_log", &c->x_log);
     pass_bool(p, "y_log", &c->y_log);
     pass_bool(p, "equal", &c->equal);

@@ -56,7 +56,7 @@ double    *cp_figure_copy_numbers(cp_figure *figure, const double *from, int n);
 /* ---- axes ---- */
 
 typedef struct cp_range {
-    double least, most;
+    double min, max;
     bool   log;
     bool   tight;  /* no air around the data */
     bool   stands; /* on zero: no air below it */

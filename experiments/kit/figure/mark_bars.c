@@ -130,27 +130,26 @@ void cp_panel_spans(cp_panel *p, cp_style style, int n, const double *left, doub
 }
 
 cp_bins cp_bins_over(cp_bins bins, int n, const double *values) {
-    bool   empty = bins.least == 0 && bins.most == 0;
-    double least = empty ? INFINITY : bins.least, most = empty ? -INFINITY : bins.most;
+    bool   empty = bins.min == 0 && bins.max == 0;
+    double min = empty ? INFINITY : bins.min, max = empty ? -INFINITY : bins.max;
     for (int i = 0; i < n; i++)
-        if (isfinite(values[i])) least = fmin(least, values[i]), most = fmax(most, values[i]);
-    if (least <= most) bins.least = least, bins.most = most;
+        if (isfinite(values[i])) min = fmin(min, values[i]), max = fmax(max, values[i]);
+    if (min <= max) bins.min = min, bins.max = max;
     return bins;
 }
 
 void cp_panel_histogram(cp_panel *p, cp_style style, int n, const double *values, cp_bins bins) {
     int     count = bins.count > 0 ? bins.count : 20, finite = 0;
     double *left = calloc((size_t)count, sizeof *left), *height = calloc((size_t)count, sizeof *height);
-    if (bins.least == 0 && bins.most == 0) bins = cp_bins_over(bins, n, values);
-    if (bins.least == bins.most) bins.least -= 0.5, bins.most += 0.5;
-    double width = (bins.most - bins.least) / count;
+    if (bins.min == 0 && bins.max == 0) bins = cp_bins_over(bins, n, values);
+    if (bins.min == bins.max) bins.min -= 0.5, bins.max += 0.5;
+    double width = (bins.max - bins.min) / count;
     for (int i = 0; left && height && i < n; i++) {
         finite += isfinite(values[i]) != 0;
-        if (values[i] >= bins.least && values[i] <= bins.most)
-            height[(int)fmin(floor((values[i] - bins.least) / width), count - 1)]++;
+        if (values[i] >= bins.min && values[i] <= bins.max) height[(int)fmin(floor((values[i] - bins.min) / width), count - 1)]++;
     }
     for (int i = 0; left && height && i < count; i++) {
-        left[i] = bins.least + i * width;
+        left[i] = bins.min + i * width;
         if (bins.share && finite > 0) height[i] /= finite;
     }
     cp_series *s = left && height ? cp_series_add_data(p, &cp_mark_histogram, style, count, left, height, NULL) : NULL;

@@ -39,9 +39,9 @@ static bool make_sheet(int n, const cp_image *images, int columns, tile_sheet *t
     if (!t->pixels) return false;
     memset(t->pixels, GAP_GRAY, bytes);
     for (int k = 0; k < n; k++) put_tile(t, &images[k], k);
-    bool fine = cp_png_encode(&(cp_image){t->width, t->height, 3, t->pixels}, png, NULL);
+    bool ok = cp_png_encode(&(cp_image){t->width, t->height, 3, t->pixels}, png, NULL);
     free(t->pixels);
-    return fine;
+    return ok;
 }
 
 static void put_tiles(cp_bytes *out, const cp_series *s, const cp_frame *f) {
@@ -61,14 +61,14 @@ void cp_panel_tiles(cp_panel *p, int n, const cp_image *images, int columns) {
     if (!s) return;
     tile_sheet t;
     cp_bytes   png = {0}, text = {0};
-    bool       fine = make_sheet(n, images, columns, &t, &png);
-    if (fine) cp_base64(&text, png.data, png.size);
-    fine = fine && cp_bytes_append(&text, "", 1);
+    bool       ok = make_sheet(n, images, columns, &t, &png);
+    if (ok) cp_base64(&text, png.data, png.size);
+    ok = ok && cp_bytes_append(&text, "", 1);
     cp_bytes_free(&png);
-    s->image = fine ? (char *)text.data : NULL;
+    s->image = ok ? (char *)text.data : NULL;
     s->image_width = t.width;
     s->image_height = t.height;
-    if (fine) return;
+    if (ok) return;
     cp_bytes_free(&text);
     p->figure->failed = true;
 }
@@ -77,24 +77,24 @@ bool cp_tiles_write(const char *path, int n, const cp_image *images, int columns
     tile_sheet t;
     cp_bytes   png = {0};
     if (n <= 0 || columns <= 0) return cp_fail(status, "%.300s: there are no images to save", path);
-    bool fine = make_sheet(n, images, columns, &t, &png) || cp_fail(status, "%.300s: not enough memory for the picture", path);
-    fine = fine && cp_file_write(path, png.data, png.size, status);
+    bool ok = make_sheet(n, images, columns, &t, &png) || cp_fail(status, "%.300s: not enough memory for the picture", path);
+    ok = ok && cp_file_write(path, png.data, png.size, status);
     cp_bytes_free(&png);
-    return fine;
+    return ok;
 }
 
 bool cp_tiles_save(const char *path, const char *caption, int n, const cp_image *images, int columns, cp_status *status) {
     cp_json_writer description = {0};
     char           name[1100];
     cp_figure     *figure = cp_figure_new((cp_figure_config){.caption = caption});
-    bool           fine = figure && !figure->failed;
-    if (fine) cp_figure_describe(figure, &description);
-    if (!fine) cp_fail(status, "%.300s: not enough memory for the picture", path);
+    bool           ok = figure && !figure->failed;
+    if (ok) cp_figure_describe(figure, &description);
+    if (!ok) cp_fail(status, "%.300s: not enough memory for the picture", path);
     snprintf(name, sizeof name, "%.1000s.png", path);
-    fine = fine && cp_tiles_write(name, n, images, columns, status);
+    ok = ok && cp_tiles_write(name, n, images, columns, status);
     snprintf(name, sizeof name, "%.1000s.figure.json", path);
-    fine = fine && cp_json_writer_save(&description, name, status);
+    ok = ok && cp_json_writer_save(&description, name, status);
     cp_json_writer_free(&description);
     cp_figure_free(figure);
-    return fine;
+    return ok;
 }

@@ -38,9 +38,9 @@ static void resample_some(void *context, size_t begin, size_t end) {
     const cp_scored *s = r->scored;
     double *times = malloc((size_t)s->groups * sizeof *times), *weights = s->group ? malloc((size_t)s->n * sizeof *weights) : times;
     double *tally = malloc(2 * (size_t)s->classes * sizeof *tally);
-    bool    fine = times && weights && tally;
-    if (!fine) __atomic_store_n(&r->failed, true, __ATOMIC_RELAXED);
-    for (size_t resample = begin; fine && resample < end; resample++) {
+    bool    ok = times && weights && tally;
+    if (!ok) __atomic_store_n(&r->failed, true, __ATOMIC_RELAXED);
+    for (size_t resample = begin; ok && resample < end; resample++) {
         draw_times(r, resample, times);
         for (int i = 0; s->group && i < s->n; i++) weights[i] = times[s->group[i]];
         measure(r, resample, weights, false, tally);

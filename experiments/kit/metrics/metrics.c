@@ -149,11 +149,11 @@ static bool weigh_groups(cp_scored *s, const int *groups) {
     s->group = cp_groups_number(groups, s->n, &s->groups);
     s->by_group = malloc((size_t)s->n * sizeof *s->by_group);
     int *sizes = calloc((size_t)s->groups, sizeof *sizes);
-    bool fine = s->group && s->by_group && sizes;
-    for (int i = 0; fine && i < s->n; i++) sizes[s->group[i]]++;
-    for (int i = 0; fine && i < s->n; i++) s->by_group[i] = s->n / ((double)s->groups * sizes[s->group[i]]);
+    bool ok = s->group && s->by_group && sizes;
+    for (int i = 0; ok && i < s->n; i++) sizes[s->group[i]]++;
+    for (int i = 0; ok && i < s->n; i++) s->by_group[i] = s->n / ((double)s->groups * sizes[s->group[i]]);
     free(sizes);
-    return fine;
+    return ok;
 }
 
 bool cp_scored_make(cp_scored *s, const cp_predictions *p) {
@@ -170,14 +170,14 @@ bool cp_scored_make(cp_scored *s, const cp_predictions *p) {
     s->by_score = malloc(all * sizeof *s->by_score);
     double *row = malloc((size_t)p->classes * sizeof *row);
     keyed  *work = malloc(n * sizeof *work);
-    bool    fine = s->predicted && s->confidence && s->nll && s->brier && s->by_confidence && s->scores && s->by_score && row &&
-                work && weigh_groups(s, p->groups);
-    for (int i = 0; fine && i < p->n; i++) score_row(s, p, i, row);
-    if (fine) sort_by(s->confidence, s->n, work, s->by_confidence);
-    for (size_t a = 0; fine && a < (size_t)s->auc_classes; a++) sort_by(s->scores + a * n, s->n, work, s->by_score + a * n);
+    bool ok = s->predicted && s->confidence && s->nll && s->brier && s->by_confidence && s->scores && s->by_score && row && work &&
+              weigh_groups(s, p->groups);
+    for (int i = 0; ok && i < p->n; i++) score_row(s, p, i, row);
+    if (ok) sort_by(s->confidence, s->n, work, s->by_confidence);
+    for (size_t a = 0; ok && a < (size_t)s->auc_classes; a++) sort_by(s->scores + a * n, s->n, work, s->by_score + a * n);
     free(row);
     free(work);
-    return fine;
+    return ok;
 }
 
 void cp_scored_free(cp_scored *s) {
@@ -199,22 +199,22 @@ static bool estimate(const cp_scored *s, cp_metrics *m) {
     double  values[CP_METRICS], *tally = malloc(2 * (size_t)s->classes * sizeof *tally);
     cp_bin  bins[CP_CALIBRATION_BINS];
     double *once = malloc((size_t)s->n * sizeof *once);
-    bool    fine = tally && once;
-    for (int i = 0; fine && i < s->n; i++) {
+    bool    ok = tally && once;
+    for (int i = 0; ok && i < s->n; i++) {
         once[i] = 1;
         m->confusion[(size_t)s->labels[i] * (size_t)s->classes + (size_t)s->predicted[i]]++;
         m->mean_confidence += s->confidence[i];
     }
     m->mean_confidence /= s->n;
-    if (fine) cp_scored_measure(s, once, true, tally, values, m->bins);
-    for (int k = 0; fine && k < CP_METRICS; k++) m->of[k] = (cp_estimate){values[k], NAN, NAN};
-    if (fine && s->group) cp_scored_measure(s, s->by_group, false, tally, values, bins);
-    for (int k = 0; fine && k < CP_METRICS; k++) m->by_group[k] = (cp_estimate){s->group ? values[k] : NAN, NAN, NAN};
+    if (ok) cp_scored_measure(s, once, true, tally, values, m->bins);
+    for (int k = 0; ok && k < CP_METRICS; k++) m->of[k] = (cp_estimate){values[k], NAN, NAN};
+    if (ok && s->group) cp_scored_measure(s, s->by_group, false, tally, values, bins);
+    for (int k = 0; ok && k < CP_METRICS; k++) m->by_group[k] = (cp_estimate){s->group ? values[k] : NAN, NAN, NAN};
     m->groups = s->groups;
     m->grouped = s->group;
     free(tally);
     free(once);
-    return fine;
+    return ok;
 }
 
 cp_metrics *(cp_metrics_new)(cp_at at, const cp_predictions *p, cp_metrics_config config, cp_status *status) {
@@ -223,9 +223,9 @@ cp_metrics *(cp_metrics_new)(cp_at at, const cp_predictions *p, cp_metrics_confi
     cp_scored   scored = {0};
     cp_metrics *m = calloc(1, sizeof *m);
     if (m) *m = (cp_metrics){.n = p->n, .classes = p->classes, .confusion = calloc(classes * classes, sizeof *m->confusion)};
-    bool fine = m && m->confusion && cp_scored_make(&scored, p) && estimate(&scored, m) && cp_bootstrap(&scored, config, m);
+    bool ok = m && m->confusion && cp_scored_make(&scored, p) && estimate(&scored, m) && cp_bootstrap(&scored, config, m);
     cp_scored_free(&scored);
-    if (fine) return m;
+    if (ok) return m;
     cp_metrics_free(m);
     cp_fail(status, "out of memory for the metrics of %d predictions of %d classes", p->n, p->classes);
     return NULL;

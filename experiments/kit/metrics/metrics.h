@@ -104,7 +104,7 @@ typedef struct cp_metrics {
  * them whose sum is off 1 by more than 1e-3 (smaller differences are rounding: the values are taken as they are), a label that
  * is no class. NULL arrays, sizes below 1, a temperature of probabilities or one that is not above 0 are misuse. */
 cp_metrics *cp_metrics_new(cp_at at, const cp_predictions *predictions, cp_metrics_config config, cp_status *status);
-void        cp_metrics_free(cp_metrics *metrics); /* NULL is fine */
+void        cp_metrics_free(cp_metrics *metrics); /* NULL is allowed */
 
 /* Numbers groups 0, 1, ... in the ascending order of their own numbers: (n), to be freed; NULL: out of memory. */
 int *cp_groups_number(const int *groups, int n, int *count);

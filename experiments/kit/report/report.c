@@ -168,15 +168,15 @@ bool cp_report_make(const char *const *folders, int count, const char *path, cp_
     if (!may_replace(path, status)) return false;
     cp_report_run *runs = calloc((size_t)(count > 0 ? count : 1), sizeof *runs);
     cp_bytes       page = {0};
-    bool           fine = runs || cp_fail(status, "not enough memory for %d runs", count);
+    bool           ok = runs || cp_fail(status, "not enough memory for %d runs", count);
     *tally = (cp_report_tally){0};
-    fine = fine && read_runs(runs, folders, count, tally, status) && put_page(&page, runs, count, status);
-    if (fine && page.failed) fine = cp_fail(status, "%.300s: not enough memory for the page", path);
-    fine = fine && cp_file_write(path, page.data, page.size, status);
+    ok = ok && read_runs(runs, folders, count, tally, status) && put_page(&page, runs, count, status);
+    if (ok && page.failed) ok = cp_fail(status, "%.300s: not enough memory for the page", path);
+    ok = ok && cp_file_write(path, page.data, page.size, status);
     for (int i = 0; runs && i < count; i++) cp_report_free(&runs[i]);
     free(runs);
     cp_bytes_free(&page);
-    return fine;
+    return ok;
 }
 
 bool cp_report_write(const char *const *folders, int count, const char *path, cp_status *status) {

@@ -37,10 +37,10 @@ static void tell(const char *out, int count, const cp_report_tally *tally) {
 }
 
 static int run(const cp_options *o) {
-    enum { MOST = 1000 };
+    enum { MAX = 1000 };
     cp_status       status = {0};
     cp_report_tally tally;
-    const char     *folders[MOST], *out = cp_option_text(o, "out");
+    const char     *folders[MAX], *out = cp_option_text(o, "out");
     int             count = cp_argument_count(o);
     for (int i = 0; i < count; i++) folders[i] = cp_argument(o, i);
     cp_report_path path = {"report.html"};
@@ -54,7 +54,7 @@ static int run(const cp_options *o) {
         tell_json(out, count, &tally);
     else if (!cp_option_flag(o, "quiet"))
         tell(out, count, &tally);
-    if (tally.damaged == 0) return CP_EXIT_FINE;
+    if (tally.damaged == 0) return CP_EXIT_OK;
     cp_complain(o, "the page is written, but a run is damaged: %s", tally.first_damage.message);
     return CP_EXIT_FAILED;
 }
@@ -70,7 +70,7 @@ const cp_command cp_command_report = {
     .example = "runs/synthetic-* --out report.html",
     .options = options,
     .without = "seed",
-    .least_arguments = 1,
-    .most_arguments = 1000,
+    .min_arguments = 1,
+    .max_arguments = 1000,
     .run = run,
 };

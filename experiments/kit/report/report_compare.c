@@ -122,11 +122,11 @@ static void add_results(columns *c, int row, const cp_json *result) {
 
 /* ---- the table ---- */
 
-enum { RESULTS_MOST = 24 }; /* more are not taken in side by side; the runs' own sections have them */
+enum { RESULTS_MAX = 24 }; /* more are not taken in side by side; the runs' own sections have them */
 
-static int put_titles(cp_bytes *out, const columns *c, bool only_different, int most) {
+static int put_titles(cp_bytes *out, const columns *c, bool only_different, int max) {
     int shown = 0;
-    for (int i = 0; i < c->count && shown < most; i++) {
+    for (int i = 0; i < c->count && shown < max; i++) {
         if (only_different && !differs(c, i)) continue;
         cp_html_tag(out, "th", c->names[i]);
         shown++;
@@ -134,8 +134,8 @@ static int put_titles(cp_bytes *out, const columns *c, bool only_different, int 
     return shown;
 }
 
-static void put_cells(cp_bytes *out, const columns *c, int row, bool only_different, int most) {
-    for (int i = 0, shown = 0; i < c->count && shown < most; i++) {
+static void put_cells(cp_bytes *out, const columns *c, int row, bool only_different, int max) {
+    for (int i = 0, shown = 0; i < c->count && shown < max; i++) {
         const cp_bytes *text = &c->cells[(size_t)i * (size_t)c->rows + (size_t)row];
         if (only_different && !differs(c, i)) continue;
         cp_svg_put(out, "<td>");
@@ -169,7 +169,7 @@ static void put_table(cp_bytes *out, const cp_report_run *runs, const int *numbe
                       const columns *results) {
     cp_bytes option_titles = {0}, result_titles = {0};
     int      option_count = put_titles(&option_titles, options, true, options->count);
-    int      result_count = put_titles(&result_titles, results, false, RESULTS_MOST);
+    int      result_count = put_titles(&result_titles, results, false, RESULTS_MAX);
     cp_svg_put(out, "<div class=\"wide compare\"><table>\n<thead><tr><th rowspan=\"2\">run</th>");
     if (option_count > 0) cp_svg_put(out, "<th colspan=\"%d\">options that differ</th>", option_count);
     if (result_count > 0) cp_svg_put(out, "<th colspan=\"%d\">results</th>", result_count);
@@ -181,13 +181,13 @@ static void put_table(cp_bytes *out, const cp_report_run *runs, const int *numbe
         cp_svg_put(out, "<tr>");
         put_name(out, &runs[numbers[row]], numbers[row]);
         put_cells(out, options, row, true, options->count);
-        put_cells(out, results, row, false, RESULTS_MOST);
+        put_cells(out, results, row, false, RESULTS_MAX);
         cp_svg_put(out, "</tr>\n");
     }
     cp_svg_put(out, "</tbody></table></div>\n");
     if (has_deviations(results)) cp_svg_put(out, "<p class=\"soft\">Numbers in parentheses are standard deviations.</p>\n");
-    if (results->count > RESULTS_MOST)
-        cp_svg_put(out, "<p class=\"soft\">%d more results are in the sections of the runs.</p>\n", results->count - RESULTS_MOST);
+    if (results->count > RESULTS_MAX)
+        cp_svg_put(out, "<p class=\"soft\">%d more results are in the sections of the runs.</p>\n", results->count - RESULTS_MAX);
     if (options->rows > 1 && option_count == 0) cp_svg_put(out, "<p class=\"soft\">These runs have the same options.</p>\n");
     out->failed |= option_titles.failed || result_titles.failed || options->failed || results->failed;
     cp_bytes_free(&option_titles);

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LOG_LIMIT = 64 << 20, PICTURES_MOST = 256 };
+enum { LOG_LIMIT = 64 << 20, PICTURES_MAX = 256 };
 
 cp_report_path cp_report_file(const cp_report_run *run, const char *name, const char *end) {
     cp_report_path path;
@@ -39,8 +39,8 @@ static void add_picture(cp_report_run *run, const char *file) {
     size_t length = picture_name(file);
     for (int i = 0; i < run->picture_count; i++)
         if (strlen(run->pictures[i].name) == length && strncmp(run->pictures[i].name, file, length) == 0) return;
-    if (length == 0 || run->picture_count == PICTURES_MOST) return;
-    if (!run->pictures) run->pictures = calloc(PICTURES_MOST, sizeof *run->pictures);
+    if (length == 0 || run->picture_count == PICTURES_MAX) return;
+    if (!run->pictures) run->pictures = calloc(PICTURES_MAX, sizeof *run->pictures);
     if (!run->pictures) {
         cp_fail(&run->trouble, "%.300s: not enough memory for its figures", run->folder);
         return;

@@ -23,7 +23,7 @@
 typedef struct cp_table cp_table;
 
 cp_table *cp_table_new(int columns, ...); /* the titles, const char * each */
-void      cp_table_free(cp_table *table); /* NULL is fine */
+void      cp_table_free(cp_table *table); /* NULL is allowed */
 
 void cp_table_column(cp_table *table, const char *title); /* one more, before the first row */
 

@@ -62,11 +62,11 @@ static void describe(const cp_progress *p, int64_t done, const char *state, char
 }
 
 static void show_bar(cp_progress *p, int64_t done, const char *text) {
-    enum { MOST = 30, USUAL_TEXT = 54 };
-    char bar[MOST + 1];
+    enum { MAX = 30, USUAL_TEXT = 54 };
+    char bar[MAX + 1];
     int  length = (int)strlen(text), room = columns(p->file) - (int)strlen(p->label) - 6;
     int  width = room - (length > USUAL_TEXT ? length : USUAL_TEXT); /* mostly the same from line to line */
-    width = width > MOST ? MOST : width;
+    width = width > MAX ? MAX : width;
     fputs("\r\033[K", p->file);
     if (width >= 5) {
         int full = p->total > 0 ? (int)((double)done / (double)p->total * width) : width;

@@ -119,7 +119,7 @@ static bool make_default_folder(cp_run *run, const char *name) {
     return fail_folder(&run->status, path, errno);
 }
 
-enum { NAME_MOST = 300 }; /* of a file in the folder, with the slash */
+enum { NAME_MAX = 300 }; /* of a file in the folder, with the slash */
 
 static bool make_folder(cp_run *run) {
     const char *out = cp_option_text(run->options, "out");
@@ -128,9 +128,9 @@ static bool make_folder(cp_run *run) {
     size_t length = run->folder ? strlen(run->folder) : 0;
     if (!run->folder) return cp_fail(&run->status, "not enough memory");
     while (length > 1 && run->folder[length - 1] == '/') run->folder[--length] = '\0';
-    if (length + NAME_MOST >= sizeof(cp_run_name))
+    if (length + NAME_MAX >= sizeof(cp_run_name))
         return cp_fail(&run->status, "--out %.100s...: the path is too long; at most %d bytes are possible", run->folder,
-                       (int)sizeof(cp_run_name) - NAME_MOST - 1);
+                       (int)sizeof(cp_run_name) - NAME_MAX - 1);
     return cp_folder_make(run->folder, &run->status);
 }
 
@@ -231,10 +231,10 @@ bool cp_run_goes_on(const cp_run *run) {
 }
 
 bool cp_run_finish(cp_run *run, cp_json_writer *result) {
-    bool fine = !run->status.message[0] && cp_json_writer_finish(result, &run->status);
-    if (fine && run->json) printf("%s\n", (const char *)result->out.data);
+    bool ok = !run->status.message[0] && cp_json_writer_finish(result, &run->status);
+    if (ok && run->json) printf("%s\n", (const char *)result->out.data);
     run->finished =
-        fine && cp_run_log_event(run, "finish") && cp_json_writer_save(result, cp_run_path(run, CP_RUN_RESULT).s, &run->status);
+        ok && cp_run_log_event(run, "finish") && cp_json_writer_save(result, cp_run_path(run, CP_RUN_RESULT).s, &run->status);
     cp_json_writer_free(result);
     return run->finished;
 }
@@ -318,7 +318,7 @@ static void write_report(cp_run *run) {
 }
 
 int cp_run_close(cp_run *run) {
-    int  code = CP_EXIT_FINE;
+    int  code = CP_EXIT_OK;
     bool outdated = run->renewed && cp_run_has(run, REPORT); /* it tells of the result that was there before */
     if (run->finished && (outdated || wants_report(run->options))) write_report(run);
     if (run->status.message[0]) {

@@ -23,7 +23,7 @@ static void put_option(cp_json_writer *w, const cp_options *options, const cp_op
 }
 
 void cp_run_put_config(cp_json_writer *w, const cp_options *options) {
-    const cp_option *o, *own[CP_OPTIONS_MOST];
+    const cp_option *o, *own[CP_OPTIONS_MAX];
     int              own_count = cp_command_own_options(cp_options_command(options), own);
     cp_json_put_object(w, NULL);
     cp_json_put_string(w, "experiment", cp_options_command(options)->name);

@@ -46,13 +46,13 @@ static bool append(cp_run *run, const unsigned char *data, size_t size) {
 }
 
 bool cp_run_log(cp_run *run, cp_json_writer *line) {
-    bool fine = !run->status.message[0] && cp_json_writer_finish(line, &run->status);
-    if (fine) {
+    bool ok = !run->status.message[0] && cp_json_writer_finish(line, &run->status);
+    if (ok) {
         line->out.data[line->out.size] = '\n'; /* in the place of the NUL */
-        fine = append(run, line->out.data, line->out.size + 1);
+        ok = append(run, line->out.data, line->out.size + 1);
     }
     cp_json_writer_free(line);
-    return fine;
+    return ok;
 }
 
 /* What is no part of the result but good to know: when, with what, how long. */
@@ -102,15 +102,15 @@ static bool read_log(cp_run *run, cp_bytes *text) {
 bool cp_run_read_past(cp_run *run) {
     cp_bytes text = {0};
     size_t   at = 0;
-    bool     fine = read_log(run, &text);
-    for (cp_line line; fine && cp_bytes_line(&text, &at, &line);) {
+    bool     ok = read_log(run, &text);
+    for (cp_line line; ok && cp_bytes_line(&text, &at, &line);) {
         if (line.whole)
-            fine = keep_line(run, line.text, line.length);
+            ok = keep_line(run, line.text, line.length);
         else if (ftruncate(run->log, (off_t)(at - line.length)) != 0)
-            fine = fail_log(run, "cannot drop a broken last line", errno);
+            ok = fail_log(run, "cannot drop a broken last line", errno);
     }
     cp_bytes_free(&text);
-    return fine;
+    return ok;
 }
 
 const cp_json *cp_run_past(const cp_run *run, const char *key, double value) {

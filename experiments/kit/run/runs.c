@@ -140,9 +140,9 @@ bool cp_runs_add(cp_runs *r, const char *name, const char *group, cp_words *word
     cp_planned *more = realloc(r->at, ((size_t)r->count + 1) * sizeof *more);
     if (more) r->at = more;
     cp_planned run = {.name = strdup(name), .group = strdup(group), .words = *words};
-    bool       fine = more && run.name && run.group && !words->failed;
+    bool       ok = more && run.name && run.group && !words->failed;
     *words = (cp_words){0};
-    if (fine) {
+    if (ok) {
         r->at[r->count++] = run;
         return true;
     }
@@ -180,15 +180,15 @@ int cp_runs_others(const cp_runs *r) {
 
 static bool names_differ(const cp_runs *r, cp_status *status) {
     const char **names = sorted_names(r);
-    bool         fine = names || cp_fail(status, "not enough memory for %d runs", r->count);
-    for (int i = 1; fine && i < r->count; i++)
+    bool         ok = names || cp_fail(status, "not enough memory for %d runs", r->count);
+    for (int i = 1; ok && i < r->count; i++)
         if (strcmp(names[i - 1], names[i]) == 0)
-            fine = cp_fail(status,
-                           "two runs would both be called %.250s, for which long values are cut and characters such as / "
-                           "become _; give values or files that differ in more, or make two studies of them",
-                           names[i]);
+            ok = cp_fail(status,
+                         "two runs would both be called %.250s, for which long values are cut and characters such as / "
+                         "become _; give values or files that differ in more, or make two studies of them",
+                         names[i]);
     free(names);
-    return fine;
+    return ok;
 }
 
 /* A study that has begun, runs of it that were brought here, or nothing. Runs of others may lie in a runs/, too. */
@@ -238,22 +238,22 @@ bool cp_runs_save(const cp_runs *r, cp_status *status) {
 cp_runs *cp_runs_load(const char *folder, cp_status *status) {
     cp_runs *r = runs_of(folder, status);
     cp_json *list = NULL;
-    bool     fine = r != NULL;
-    if (fine && !cp_runs_is_there(cp_runs_path_in(r, "", LIST, "").s))
-        fine = cp_fail(status, "%.300s holds no study: it has no %s", r->folder, LIST);
-    fine = fine && (list = cp_json_read(cp_runs_path_in(r, "", LIST, "").s, status));
+    bool     ok = r != NULL;
+    if (ok && !cp_runs_is_there(cp_runs_path_in(r, "", LIST, "").s))
+        ok = cp_fail(status, "%.300s holds no study: it has no %s", r->folder, LIST);
+    ok = ok && (list = cp_json_read(cp_runs_path_in(r, "", LIST, "").s, status));
     const cp_json *runs = cp_json_get(list, "runs");
-    for (const cp_json *m = runs ? runs->first : NULL; fine && m; m = m->next) {
+    for (const cp_json *m = runs ? runs->first : NULL; ok && m; m = m->next) {
         const char    *name = cp_json_string(cp_json_get(m, "name"), "");
         const cp_json *command = cp_json_get(m, "command");
         cp_words       words = {0};
         for (const cp_json *word = command ? command->first : NULL; word; word = word->next)
             cp_words_add(&words, "%s", cp_json_string(word, ""));
-        fine = cp_runs_add(r, name, cp_json_string(cp_json_get(m, "group"), name), &words, status);
-        if (fine) r->at[r->count - 1].as_found = cp_json_bool(cp_json_get(m, "as_found"), false);
+        ok = cp_runs_add(r, name, cp_json_string(cp_json_get(m, "group"), name), &words, status);
+        if (ok) r->at[r->count - 1].as_found = cp_json_bool(cp_json_get(m, "as_found"), false);
     }
     cp_json_free(list);
-    if (fine) return r;
+    if (ok) return r;
     cp_runs_free(r);
     return NULL;
 }

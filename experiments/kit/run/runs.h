@@ -64,7 +64,7 @@ typedef struct cp_runs {
 
 /* An empty list; `folder` is made. NULL with a message. */
 cp_runs *cp_runs_new(const char *folder, cp_status *status);
-void     cp_runs_free(cp_runs *runs); /* NULL is fine */
+void     cp_runs_free(cp_runs *runs); /* NULL is allowed */
 
 /* Takes the words over. */
 bool cp_runs_add(cp_runs *runs, const char *name, const char *group, cp_words *words, cp_status *status);

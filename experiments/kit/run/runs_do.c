@@ -66,19 +66,19 @@ static bool start(work *w, child *place, int i, cp_status *status) {
     cp_words_add(&words, "--threads=%d", w->config.threads);
     cp_words_add(&words, "--quiet");
     *place = (child){.run = i, .said = tmpfile()};
-    bool fine = (place->said && !words.failed) || cp_fail(status, "not enough memory or disk to start a process");
-    if (fine) {
+    bool ok = (place->said && !words.failed) || cp_fail(status, "not enough memory or disk to start a process");
+    if (ok) {
         unlink(cp_runs_failure(r, i).s);
         fflush(NULL);
         place->process = fork();
         if (place->process == 0) become(r, words.at, place->said, parent);
-        if (place->process < 0) fine = cp_fail(status, "a process cannot be started: %s; take fewer --jobs", strerror(errno));
+        if (place->process < 0) ok = cp_fail(status, "a process cannot be started: %s; take fewer --jobs", strerror(errno));
     }
     cp_words_free(&words);
-    if (!fine && place->said) fclose(place->said);
-    if (!fine) *place = (child){0};
-    if (fine) w->fates[i] = STARTED, w->working++;
-    return fine;
+    if (!ok && place->said) fclose(place->said);
+    if (!ok) *place = (child){0};
+    if (ok) w->fates[i] = STARTED, w->working++;
+    return ok;
 }
 
 /* What it said goes to failed/ and to the user. */
@@ -186,13 +186,13 @@ static void wait_a_moment(void) {
 /* The first runs are the same for every process on the folder; the lock sorts out who makes them. */
 static bool go_through(work *w, cp_status *status) {
     double looked = cp_clock();
-    bool   fine = true, told = false;
+    bool   ok = true, told = false;
     for (;;) {
         pass_stop_on(w); /* first: a child that ends by the same signal has not failed */
         reap(w);
-        if (!w->told_to_stop && fine) fine = fill(w, status);
+        if (!w->told_to_stop && ok) ok = fill(w, status);
         int elsewhere = count(w, ELSEWHERE), over = count(w, ENDED) + count(w, GIVEN_UP);
-        if (!w->working && (w->told_to_stop || !fine || over == w->runs->count)) break;
+        if (!w->working && (w->told_to_stop || !ok || over == w->runs->count)) break;
         char state[64];
         snprintf(state, sizeof state, "%d running here%s", w->working, elsewhere ? ", some elsewhere" : "");
         cp_progress_tell(&w->progress, over, state);
@@ -208,7 +208,7 @@ static bool go_through(work *w, cp_status *status) {
         }
         wait_a_moment();
     }
-    return fine;
+    return ok;
 }
 
 /* Processes times threads are the machine's processors. */
@@ -233,13 +233,13 @@ bool cp_runs_do(const cp_runs *r, cp_runs_config config, cp_status *status) {
     w.progress = (cp_progress){.label = "runs", .unit = "runs", .total = r->count, .skipped = done, .quiet = config.quiet};
     cp_interrupts_watch();
     cp_progress_start(&w.progress);
-    bool fine = w.children ? go_through(&w, status) : cp_fail(status, "not enough memory for %d processes", w.config.jobs);
+    bool ok = w.children ? go_through(&w, status) : cp_fail(status, "not enough memory for %d processes", w.config.jobs);
     cp_progress_end(&w.progress);
-    if (fine && w.told_to_stop)
-        fine = false;
-    else if (fine && w.failures)
-        fine = cp_fail(status, "%d of %d runs failed; what they said is in %s/failed", w.failures, r->count, r->folder);
+    if (ok && w.told_to_stop)
+        ok = false;
+    else if (ok && w.failures)
+        ok = cp_fail(status, "%d of %d runs failed; what they said is in %s/failed", w.failures, r->count, r->folder);
     free(w.children);
     free(w.fates);
-    return fine;
+    return ok;
 }

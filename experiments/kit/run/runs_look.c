@@ -125,13 +125,13 @@ bool cp_runs_mend(const cp_runs *r, cp_status *status) {
     int          file = open(path.s, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (file < 0)
         return cp_fail(status, "%.300s cannot be opened: %s; choose an --out that can be written", path.s, strerror(errno));
-    bool fine = fcntl(file, F_SETLKW, &lock) == 0 ||
-                cp_fail(status,
-                        "%.300s cannot be locked (%s), so two processes might make the same run; choose an --out on a file "
-                        "system with locks",
-                        path.s, strerror(errno));
-    for (int i = 0; fine && i < r->count; i++)
-        if (!r->at[i].as_found && needs_mending(r, i)) fine = move_aside(r, i, status);
+    bool ok = fcntl(file, F_SETLKW, &lock) == 0 ||
+              cp_fail(status,
+                      "%.300s cannot be locked (%s), so two processes might make the same run; choose an --out on a file "
+                      "system with locks",
+                      path.s, strerror(errno));
+    for (int i = 0; ok && i < r->count; i++)
+        if (!r->at[i].as_found && needs_mending(r, i)) ok = move_aside(r, i, status);
     close(file);
-    return fine;
+    return ok;
 }

@@ -55,14 +55,14 @@ static int run_of_line(const cp_runs *r, const char *names, int line) {
 
 bool cp_runs_queued(const cp_runs *r, bool *queued, cp_status *status) {
     cp_bytes answer = {0};
-    bool     fine = true;
-    for (int n = 1; fine && access(slurm_file(r, n, "list").s, F_OK) == 0; n++) {
+    bool     ok = true;
+    for (int n = 1; ok && access(slurm_file(r, n, "list").s, F_OK) == 0; n++) {
         char *job = read_text(slurm_file(r, n, "job").s), *names = read_text(slurm_file(r, n, "names").s), command[100];
         if (job && names && !answer.size) { /* asked once; %F is the array's number, %K the place in it */
             snprintf(command, sizeof command, "squeue -h -r -u %ld -o '%%F %%K'", (long)getuid());
-            fine = ask(command, &answer, status);
+            ok = ask(command, &answer, status);
         }
-        for (const char *line = fine && job && names ? (const char *)answer.data : NULL; line && *line;) {
+        for (const char *line = ok && job && names ? (const char *)answer.data : NULL; line && *line;) {
             long of, place;
             if (sscanf(line, "%ld %ld", &of, &place) == 2 && of == atol(job)) {
                 int i = run_of_line(r, names, (int)place);
@@ -75,7 +75,7 @@ bool cp_runs_queued(const cp_runs *r, bool *queued, cp_status *status) {
         free(names);
     }
     cp_bytes_free(&answer);
-    return fine;
+    return ok;
 }
 
 /* ---- submitting ---- */
@@ -116,9 +116,9 @@ static const char script[] =
     "exit $code\n";
 
 static bool write_text(const char *path, cp_bytes *text, cp_status *status) {
-    bool fine = !text->failed ? cp_file_write(path, text->data, text->size, status) : cp_fail(status, "not enough memory");
+    bool ok = !text->failed ? cp_file_write(path, text->data, text->size, status) : cp_fail(status, "not enough memory");
     cp_bytes_free(text);
-    return fine;
+    return ok;
 }
 
 static bool write_script(const cp_runs *r, int number, cp_status *status) {
@@ -154,9 +154,9 @@ static bool call_sbatch(const cp_runs *r, cp_bytes *command, const char *output,
     cp_bytes_text(command, " ");
     cp_words_quote(command, path);
     cp_bytes_append(command, "", 1);
-    bool fine = (!command->failed || cp_fail(status, "not enough memory")) && ask((const char *)command->data, answer, status);
-    if (fine) *job = atol((const char *)answer->data);
-    return fine;
+    bool ok = (!command->failed || cp_fail(status, "not enough memory")) && ask((const char *)command->data, answer, status);
+    if (ok) *job = atol((const char *)answer->data);
+    return ok;
 }
 
 /* One array: its files, then sbatch. */
@@ -172,13 +172,13 @@ static bool submit_array(const cp_runs *r, int number, const int *of, int count,
     snprintf(part, sizeof part, "sbatch --parsable --job-name=couplet --array=1-%d --cpus-per-task=%d", count, threads);
     cp_bytes_text(&command, part);
     snprintf(part, sizeof part, "%d.%%a.txt", number);
-    bool fine = write_text(slurm_file(r, number, "names").s, &names, status) &&
-                write_text(slurm_file(r, number, "list").s, &list, status) && write_script(r, number, status) &&
-                call_sbatch(r, &command, part, options, slurm_file(r, number, "sh").s, &answer, job, status);
-    fine = fine && cp_file_write(slurm_file(r, number, "job").s, answer.data, strlen((const char *)answer.data), status);
+    bool ok = write_text(slurm_file(r, number, "names").s, &names, status) &&
+              write_text(slurm_file(r, number, "list").s, &list, status) && write_script(r, number, status) &&
+              call_sbatch(r, &command, part, options, slurm_file(r, number, "sh").s, &answer, job, status);
+    ok = ok && cp_file_write(slurm_file(r, number, "job").s, answer.data, strlen((const char *)answer.data), status);
     cp_bytes_free(&command);
     cp_bytes_free(&answer);
-    return fine;
+    return ok;
 }
 
 static bool submit_merge(const cp_runs *r, int number, const char *jobs, const cp_words *merge, const char *options, long *job,
@@ -195,10 +195,10 @@ static bool submit_merge(const cp_runs *r, int number, const char *jobs, const c
     cp_bytes_text(&command, "sbatch --parsable --job-name=couplet-merge --dependency=afterany");
     cp_bytes_text(&command, jobs);
     snprintf(file, sizeof file, "%d.merge.txt", number);
-    bool fine = write_text(path.s, &text, status) && call_sbatch(r, &command, file, options, path.s, &answer, job, status);
+    bool ok = write_text(path.s, &text, status) && call_sbatch(r, &command, file, options, path.s, &answer, job, status);
     cp_bytes_free(&command);
     cp_bytes_free(&answer);
-    return fine;
+    return ok;
 }
 
 /* What nobody works on and no task waits for. */
@@ -228,14 +228,14 @@ static bool submit_all(const cp_runs *r, const int *of, int count, const char *o
     int      number = 1, largest = largest_array();
     cp_bytes jobs = {0};
     long     job = 0, merge_job = 0;
-    bool     fine = true;
+    bool     ok = true;
     char     text[32];
     while (access(slurm_file(r, number, "list").s, F_OK) == 0) number++;
     int first = number;
-    for (int k = 0; fine && k < count; k += largest, number++) {
+    for (int k = 0; ok && k < count; k += largest, number++) {
         int size = count - k < largest ? count - k : largest;
-        fine = submit_array(r, number, of + k, size, threads, options, &job, status);
-        if (!fine) continue;
+        ok = submit_array(r, number, of + k, size, threads, options, &job, status);
+        if (!ok) continue;
         printf("Submitted job %ld: %d run%s\n", job, size, size == 1 ? "" : "s");
         snprintf(text, sizeof text, ":%ld", job);
         cp_bytes_text(&jobs, text);
@@ -247,7 +247,7 @@ static bool submit_all(const cp_runs *r, const int *of, int count, const char *o
     if (merged) printf("Submitted job %ld: the tables, when these have ended\n", merge_job);
     if (some) tell_submitted(r, (const char *)jobs.data, merge_job, called);
     cp_bytes_free(&jobs);
-    return fine && merged;
+    return ok && merged;
 }
 
 /* sbatch takes the last of two, and its long options by their beginnings. */
@@ -274,15 +274,15 @@ bool cp_runs_submit(const cp_runs *r, const char *options, int threads, const cp
     bool *queued = calloc((size_t)r->count + 1, sizeof *queued);
     int  *of = malloc(((size_t)r->count + 1) * sizeof *of), waiting = 0;
     snprintf(folder, sizeof folder, "%s/slurm", r->folder);
-    bool fine = are_allowed(options, status) && ((queued && of) || cp_fail(status, "not enough memory")) &&
-                cp_folder_make(folder, status) && cp_runs_queued(r, queued, status);
-    int count = fine ? choose(r, queued, of, &waiting) : 0;
-    if (fine && waiting) printf("%d run%s queued or running already\n", waiting, waiting == 1 ? " is" : "s are");
-    if (fine && !count)
+    bool ok = are_allowed(options, status) && ((queued && of) || cp_fail(status, "not enough memory")) &&
+              cp_folder_make(folder, status) && cp_runs_queued(r, queued, status);
+    int count = ok ? choose(r, queued, of, &waiting) : 0;
+    if (ok && waiting) printf("%d run%s queued or running already\n", waiting, waiting == 1 ? " is" : "s are");
+    if (ok && !count)
         printf("There is nothing to submit%s\n",
                waiting ? "" : "; the same command with --jobs 0 in the place of --slurm makes tables of what is there");
-    if (count) fine = submit_all(r, of, count, options, threads > 0 ? threads : 1, merge, called, status);
+    if (count) ok = submit_all(r, of, count, options, threads > 0 ? threads : 1, merge, called, status);
     free(queued);
     free(of);
-    return fine;
+    return ok;
 }

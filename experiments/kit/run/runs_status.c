@@ -207,5 +207,5 @@ int cp_runs_status(const cp_options *o) {
     }
     free(s);
     cp_runs_free(r);
-    return CP_EXIT_FINE;
+    return CP_EXIT_OK;
 }

@@ -101,14 +101,14 @@ static bool has_left(const cp_study *study, const char *file) {
 
 bool cp_study_draw(cp_study *study, cp_figure *figure, const char *name) {
     static const char *const ends[] = {"svg", "csv", "figure.json"};
-    bool                     fine = cp_figure_save(figure, cp_run_path(study->run, name).s, &study->run->status);
-    for (int i = 0; fine && i < 3; i++) {
+    bool                     ok = cp_figure_save(figure, cp_run_path(study->run, name).s, &study->run->status);
+    for (int i = 0; ok && i < 3; i++) {
         char file[300];
         snprintf(file, sizeof file, "%s.%s", name, ends[i]);
         cp_study_leave(study, file);
     }
     cp_figure_free(figure);
-    return fine;
+    return ok;
 }
 
 /* Removes what the command before has left and this one has not, and nothing else: a user's files may lie beside them. */
@@ -269,7 +269,7 @@ static int close_runs(cp_study *study) {
     cp_study_parts *p = study->parts;
     int             code = study->run ? cp_run_close(study->run) : p->code;
     if (p->trouble.message[0]) cp_complain(p->options, "%s", p->trouble.message);
-    return p->trouble.message[0] && code == CP_EXIT_FINE ? CP_EXIT_FAILED : code;
+    return p->trouble.message[0] && code == CP_EXIT_OK ? CP_EXIT_FAILED : code;
 }
 
 int cp_study_close(cp_study *study) {

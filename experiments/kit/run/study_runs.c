@@ -18,10 +18,10 @@ bool cp_study_plan(cp_study *study) {
         p->code = CP_EXIT_USAGE;
         return true;
     }
-    bool fine = !is_for_tables(p) || access(out, F_OK) == 0 || cp_fail(status, "%.300s: there is no such folder", out);
-    fine = fine && (p->runs = cp_runs_new(out, status)) && cp_trials_plan(study->trials, p->options, p->runs, status);
-    if (!fine) cp_complain(p->options, "%s", status->message);
-    return fine;
+    bool ok = !is_for_tables(p) || access(out, F_OK) == 0 || cp_fail(status, "%.300s: there is no such folder", out);
+    ok = ok && (p->runs = cp_runs_new(out, status)) && cp_trials_plan(study->trials, p->options, p->runs, status);
+    if (!ok) cp_complain(p->options, "%s", status->message);
+    return ok;
 }
 
 /* The command of the job that makes the tables. */
@@ -34,11 +34,11 @@ static void put_merge(const cp_study_parts *p, cp_words *words) {
 static bool submit(const cp_study_parts *p, cp_status *status) {
     cp_words merge = {0};
     put_merge(p, &merge);
-    bool fine = (!merge.failed || cp_fail(status, "not enough memory")) && cp_runs_are_lines(p->runs, status);
-    fine = fine && cp_runs_submit(p->runs, cp_option_text(p->options, "slurm"), (int)cp_option_int(p->options, "threads"), &merge,
-                                  cp_options_called(p->options), status);
+    bool ok = (!merge.failed || cp_fail(status, "not enough memory")) && cp_runs_are_lines(p->runs, status);
+    ok = ok && cp_runs_submit(p->runs, cp_option_text(p->options, "slurm"), (int)cp_option_int(p->options, "threads"), &merge,
+                              cp_options_called(p->options), status);
     cp_words_free(&merge);
-    return fine;
+    return ok;
 }
 
 /* Those that want their data are in no list, which is told: a list that is empty looks as if all were done. */
@@ -58,10 +58,10 @@ static bool print_list(const cp_study_parts *p, cp_status *status) {
     for (int i = 0; i < p->runs->count; i++)
         if (cp_runs_is_open(p->runs, i)) cp_runs_put_line(p->runs, i, (int)cp_option_int(p->options, "threads"), &lines);
     if (lines.size) fwrite(lines.data, 1, lines.size, stdout);
-    bool fine = !lines.failed || cp_fail(status, "not enough memory");
-    if (fine && lacking) fine = cp_fail(status, "%d of %d runs cannot be listed before the data are here", lacking, p->runs->count);
+    bool ok = !lines.failed || cp_fail(status, "not enough memory");
+    if (ok && lacking) ok = cp_fail(status, "%d of %d runs cannot be listed before the data are here", lacking, p->runs->count);
     cp_bytes_free(&lines);
-    return fine;
+    return ok;
 }
 
 static void tell_missing(cp_study_parts *p, int missing, bool some) {

@@ -68,7 +68,7 @@ typedef struct cp_trials_config {
 typedef struct cp_trials cp_trials;
 
 cp_trials *cp_trials_new(cp_trials_config config); /* NULL: no memory. The lists must outlive it */
-void       cp_trials_free(cp_trials *trials);      /* NULL is fine */
+void       cp_trials_free(cp_trials *trials);      /* NULL is allowed */
 
 /* Recalls what the run has in its log, makes the other trials, and tells whether all are there now. When not,
  * run->status has the reason, or the user has asked for an end. */

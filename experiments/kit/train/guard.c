@@ -38,10 +38,10 @@ static int compare(const void *a, const void *b) {
 
 /* The median of a sign's history; NaN when that is too short to tell. */
 static double usual(const cp_guard *g, int sign) {
-    enum { LEAST = 8 };
+    enum { MIN = 8 };
     double sorted[CP_GUARD_HISTORY];
     int    n = g->seen < CP_GUARD_HISTORY ? (int)g->seen : CP_GUARD_HISTORY;
-    if (n < LEAST) return NAN;
+    if (n < MIN) return NAN;
     memcpy(sorted, g->history[sign], (size_t)n * sizeof *sorted);
     qsort(sorted, (size_t)n, sizeof *sorted, compare);
     return sorted[n / 2];
@@ -97,7 +97,7 @@ cp_guard_verdict cp_guard_judge(cp_guard *g, int64_t step, const double *seen) {
     g->seen++;
     g->bad = 0;
     if (g->strikes > 0) g->strikes--;
-    return CP_GUARD_FINE;
+    return CP_GUARD_OK;
 }
 
 cp_guard_verdict cp_guard_judge_outputs(cp_guard *g, int64_t step) {

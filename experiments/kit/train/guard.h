@@ -1,7 +1,7 @@
 /* The divergence guard: it looks at numbers of every training step and says what to do about them.
  *
  *     switch (cp_guard_judge(&guard, step, &seen)) {
- *     case CP_GUARD_FINE: cp_optim_step(adam); break;
+ *     case CP_GUARD_OK: cp_optim_step(adam); break;
  *     case CP_GUARD_SKIP: break;                                    // leave this step out
  *     case CP_GUARD_ROLL_BACK: ...                                  // to the last good state, half the rate, fresh chains
  *     case CP_GUARD_GIVE_UP: ...                                    // report
@@ -30,7 +30,7 @@ typedef enum cp_guard_sign {
 
 enum { CP_GUARD_HISTORY = 64, CP_GUARD_EVENTS = 200 };
 
-typedef enum cp_guard_verdict { CP_GUARD_FINE, CP_GUARD_SKIP, CP_GUARD_ROLL_BACK, CP_GUARD_GIVE_UP } cp_guard_verdict;
+typedef enum cp_guard_verdict { CP_GUARD_OK, CP_GUARD_SKIP, CP_GUARD_ROLL_BACK, CP_GUARD_GIVE_UP } cp_guard_verdict;
 
 typedef struct cp_guard_event {
     int64_t step;
@@ -54,7 +54,7 @@ typedef struct cp_guard {
     cp_guard_event events[CP_GUARD_EVENTS]; /* when there are more, the last place has the last one */
 } cp_guard;
 
-/* `seen` has a number for each sign. An event of every verdict but CP_GUARD_FINE is kept. */
+/* `seen` has a number for each sign. An event of every verdict but CP_GUARD_OK is kept. */
 cp_guard_verdict cp_guard_judge(cp_guard *guard, int64_t step, const double *seen);
 
 /* The model's outputs were found not to be finite. */
@@ -66,7 +66,7 @@ void cp_guard_return(cp_guard *guard, const cp_guard *before);
 bool cp_guard_calm(const cp_guard *guard);   /* the last step was fine */
 bool cp_guard_steady(const cp_guard *guard); /* so were those before: the state is worth keeping as the last good one */
 
-/* The event of the last verdict but CP_GUARD_FINE, or NULL. */
+/* The event of the last verdict but CP_GUARD_OK, or NULL. */
 const cp_guard_event *cp_guard_last_event(const cp_guard *guard);
 
 /* "step 412: |dE/dx|^2 at samples 53.1, usually 0.12: rolled back" */

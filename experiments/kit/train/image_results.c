@@ -55,7 +55,7 @@ static void draw_diagram(cp_figure *figure, const cp_measured *one) {
     snprintf(title, sizeof title, "%s: ECE %.1f %%", one->title, 100 * m->of[CP_ECE].value);
     for (int b = 0; b < CP_CALIBRATION_BINS; b++) confidence[b] = m->bins[b].confidence, accuracy[b] = m->bins[b].accuracy;
     cp_panel *panel = cp_figure_panel(
-        figure, (cp_panel_config){.title = title, .x_label = "confidence", .y_label = "accuracy", .x_most = 1, .y_most = 1});
+        figure, (cp_panel_config){.title = title, .x_label = "confidence", .y_label = "accuracy", .x_max = 1, .y_max = 1});
     cp_panel_reliability(panel, CP_CALIBRATION_BINS, confidence, accuracy);
 }
 
@@ -66,7 +66,7 @@ static void draw_confidence(cp_figure *figure, const cp_measured *one) {
         left[b] = (double)b / CP_CALIBRATION_BINS;
         share[b] = 100.0 * m->bins[b].count / m->n;
     }
-    cp_panel *panel = cp_figure_panel(figure, (cp_panel_config){.x_label = "confidence", .y_label = "images, %", .x_most = 1});
+    cp_panel *panel = cp_figure_panel(figure, (cp_panel_config){.x_label = "confidence", .y_label = "images, %", .x_max = 1});
     cp_panel_spans(panel, (cp_style){.color = 0, .opacity = 0.6}, CP_CALIBRATION_BINS, left, 1.0 / CP_CALIBRATION_BINS, NULL,
                    share);
     cp_panel_vertical(panel, (cp_style){.color = 1, .dash = CP_DASHED, .label = "mean confidence of all"}, m->mean_confidence);
@@ -91,9 +91,9 @@ bool cp_measured_draw(int count, const cp_measured *all, const char *split, cons
         if (all[i].metrics) draw_diagram(figure, &all[i]);
     for (int i = 0; i < count; i++)
         if (all[i].metrics) draw_confidence(figure, &all[i]);
-    bool fine = cp_figure_save(figure, cp_run_path(run, "reliability").s, status);
+    bool ok = cp_figure_save(figure, cp_run_path(run, "reliability").s, status);
     cp_figure_free(figure);
-    return fine;
+    return ok;
 }
 
 /* ---- texts ---- */

@@ -52,6 +52,6 @@ typedef struct cp_sheet cp_sheet;
 cp_sheet *cp_sheet_new(int rows, int columns, cp_shape shape);                       /* (H, W, C); NULL: not enough memory */
 void      cp_sheet_put(cp_sheet *sheet, int row, int column, const cp_real *values); /* (H, W, C); a place left out stays gray */
 bool cp_sheet_save(const cp_sheet *sheet, const char *path, const char *caption, cp_status *status); /* path.png, for the report */
-void cp_sheet_free(cp_sheet *sheet);                                                                 /* NULL is fine */
+void cp_sheet_free(cp_sheet *sheet);                                                                 /* NULL is allowed */
 
 #endif

@@ -73,17 +73,17 @@ static bool open_run(cp_run_model *t, cp_status *status) {
 cp_run_model *cp_run_model_open(const char *path, cp_weights weights, cp_status *status) {
     struct stat   about;
     cp_run_model *t = calloc(1, sizeof *t);
-    bool          fine = t || cp_fail(status, "not enough memory for a model");
-    if (fine) {
+    bool          ok = t || cp_fail(status, "not enough memory for a model");
+    if (ok) {
         t->weights = weights;
         t->temperature = 1;
         if (stat(path, &about) == 0 && S_ISDIR(about.st_mode))
-            fine = set_folder(t, path, status) && open_run(t, status);
+            ok = set_folder(t, path, status) && open_run(t, status);
         else
-            fine = (t->model = cp_model_load(path, status)) && cp_md5_file(path, t->md5, status);
+            ok = (t->model = cp_model_load(path, status)) && cp_md5_file(path, t->md5, status);
         set_name(t, *t->folder ? t->folder : path);
     }
-    if (fine) return t;
+    if (ok) return t;
     cp_run_model_free(t);
     return NULL;
 }
@@ -182,8 +182,8 @@ bool cp_run_model_chains(cp_run_model *t, cp_status *status) {
     return cp_checkpoint_load(&all, path.s, status);
 }
 
-cp_real *cp_run_model_samples(const cp_run_model *t, int most, int *count, cp_status *status) {
-    int      filled = cp_replay_filled(t->replay), wanted = filled < most ? filled : most, seen = 0;
+cp_real *cp_run_model_samples(const cp_run_model *t, int max, int *count, cp_status *status) {
+    int      filled = cp_replay_filled(t->replay), wanted = filled < max ? filled : max, seen = 0;
     cp_real *all = malloc(((size_t)wanted * t->values + 1) * sizeof *all);
     *count = 0;
     if (!all) {
@@ -203,15 +203,15 @@ static bool mean_of(const cp_images *images, size_t values, cp_real *mean, cp_st
     const cp_split *train = &images->set->splits[CP_IMAGES_TRAIN];
     cp_real        *row = malloc(values * sizeof *row);
     double         *sum = calloc(values, sizeof *sum);
-    bool            fine = (row && sum) || cp_fail(status, "not enough memory for a mean image");
-    for (int i = 0; fine && i < train->count; i++) {
+    bool            ok = (row && sum) || cp_fail(status, "not enough memory for a mean image");
+    for (int i = 0; ok && i < train->count; i++) {
         cp_split_read(train, &i, 1, row);
         for (size_t k = 0; k < values; k++) sum[k] += (double)row[k];
     }
-    for (size_t k = 0; fine && k < values; k++) mean[k] = (cp_real)(sum[k] / train->count);
+    for (size_t k = 0; ok && k < values; k++) mean[k] = (cp_real)(sum[k] / train->count);
     free(row);
     free(sum);
-    return fine;
+    return ok;
 }
 
 bool cp_run_model_mean(const cp_run_model *t, cp_real *mean, cp_status *status) {
@@ -224,11 +224,11 @@ bool cp_run_model_mean(const cp_run_model *t, cp_real *mean, cp_status *status) 
     cp_images  *images = cp_images_load(name, status);
     if (!images) return false;
     const char *md5 = cp_json_string(cp_json_get(cp_json_get(t->found, "data"), "md5"), images->md5);
-    bool        fine = (images->set->values == t->values && strcmp(md5, images->md5) == 0) ||
-                cp_fail(status, "%.200s is not what the model was trained on", name);
-    fine = fine && mean_of(images, t->values, mean, status);
+    bool        ok = (images->set->values == t->values && strcmp(md5, images->md5) == 0) ||
+              cp_fail(status, "%.200s is not what the model was trained on", name);
+    ok = ok && mean_of(images, t->values, mean, status);
     cp_images_free(images);
-    return fine;
+    return ok;
 }
 
 /* ---- the sampler ---- */
@@ -258,7 +258,7 @@ static bool read_setting(const cp_options *o, const char *name, bool above_0, do
 }
 
 bool cp_run_model_sampler(const cp_run_model *t, const cp_options *o, double moves, cp_sgld_config *sgld, cp_status *status) {
-    enum { MOST = 1000000 };
+    enum { MAX = 1000000 };
     double      steps;
     const char *range = cp_json_string(cp_json_get(cp_json_get(t->config, "options"), "range"), "images");
     *sgld = (cp_sgld_config){0};
@@ -268,10 +268,10 @@ bool cp_run_model_sampler(const cp_run_model *t, const cp_options *o, double mov
         !read_setting(o, "noise", false, cp_run_model_option(t, "noise"), &sgld->noise, status) ||
         !read_setting(o, "clamp", false, cp_run_model_option(t, "clamp"), &sgld->gradient_clamp, status))
         return false;
-    sgld->steps = (int)fmin(steps, MOST);
-    return (steps == rint(steps) && steps >= 1 && steps <= MOST) ||
+    sgld->steps = (int)fmin(steps, MAX);
+    return (steps == rint(steps) && steps >= 1 && steps <= MAX) ||
            cp_fail(status, "--steps is \"%.40s\"; a whole number from 1 to %d or \"run\" is expected", cp_option_text(o, "steps"),
-                   MOST);
+                   MAX);
 }
 
 void cp_sampler_put(const cp_sgld_config *sgld, cp_json_writer *w, const char *key) {

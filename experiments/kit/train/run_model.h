@@ -39,7 +39,7 @@ typedef struct cp_run_model {
 
 /* NULL with a message. */
 cp_run_model *cp_run_model_open(const char *path, cp_weights weights, cp_status *status);
-void          cp_run_model_free(cp_run_model *trained); /* NULL is fine */
+void          cp_run_model_free(cp_run_model *trained); /* NULL is allowed */
 
 bool cp_run_model_generative(const cp_run_model *trained); /* it has energies */
 
@@ -66,7 +66,7 @@ bool cp_run_model_mean(const cp_run_model *trained, cp_real *mean, cp_status *st
 bool cp_run_model_chains(cp_run_model *trained, cp_status *status);
 
 /* The samples of up to `most` chains, evenly spread over the filled ones: (*count, values) to be freed; NULL with a message. */
-cp_real *cp_run_model_samples(const cp_run_model *trained, int most, int *count, cp_status *status);
+cp_real *cp_run_model_samples(const cp_run_model *trained, int max, int *count, cp_status *status);
 
 /* Do images of that size, and labels of so many classes (0: any), fit the model? `name` is what messages call the images. */
 bool cp_run_model_fits(const cp_run_model *trained, const char *name, int height, int width, int channels, int classes,

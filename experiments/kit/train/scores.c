@@ -35,10 +35,10 @@ static bool score_batch(cp_tape *tape, const cp_model *model, cp_tensor *x, cp_s
 bool cp_scores_make(cp_tape *tape, const cp_model *model, const cp_split *split, cp_scores *scores, cp_status *status) {
     *scores = (cp_scores){.n = split->count, .classes = model->config.classes, .labels = split->labels};
     cp_batches *all = cp_batches_new((cp_batches_config){.split = split, .size = 64, .in_order = true});
-    bool        fine = all && scores_alloc(scores, model->head->kind->generative);
-    scores->finite = fine;
+    bool        ok = all && scores_alloc(scores, model->head->kind->generative);
+    scores->finite = ok;
     cp_tape_pause(tape, true);
-    for (size_t done = 0; fine && done < (size_t)split->count;) {
+    for (size_t done = 0; ok && done < (size_t)split->count;) {
         cp_batch batch = cp_batches_next(tape, all);
         scores->finite &= score_batch(tape, model, batch.x, scores, done);
         done += (size_t)batch.count;
@@ -46,7 +46,7 @@ bool cp_scores_make(cp_tape *tape, const cp_model *model, const cp_split *split,
     }
     cp_tape_pause(tape, false);
     cp_batches_free(all);
-    if (fine) return true;
+    if (ok) return true;
     cp_scores_free(scores);
     return cp_fail(status, "not enough memory for the scores of %d images", split->count);
 }

@@ -21,21 +21,20 @@ static cp_shape batch_shape(const cp_trainer *t, int count) {
 
 /* The Gaussian of the training pixels, from as many of them as tell its directions well. */
 static bool fit_start(cp_trainer *t, const cp_split *train) {
-    enum { DIRECTIONS = 256, MOST = 3000, MOST_VALUES = 1 << 25 };
-    size_t   values = t->images->set->values, most = values > MOST_VALUES / MOST ? MOST_VALUES / values + 1 : MOST;
-    int      count = train->count < (int)most ? train->count : (int)most;
+    enum { DIRECTIONS = 256, MAX = 3000, MAX_VALUES = 1 << 25 };
+    size_t   values = t->images->set->values, max = values > MAX_VALUES / MAX ? MAX_VALUES / values + 1 : MAX;
+    int      count = train->count < (int)max ? train->count : (int)max;
     int     *rows = malloc((size_t)count * sizeof *rows), *one_class = calloc((size_t)count, sizeof *one_class);
     cp_real *pixels = malloc((size_t)count * values * sizeof *pixels);
-    bool     fine = rows && one_class && pixels;
-    for (int i = 0; fine && i < count; i++) rows[i] = (int)((int64_t)i * train->count / count);
-    if (fine)
-        t->gaussian = cp_class_gaussian_new((cp_class_gaussian_config){.classes = 1, .size = values, .directions = DIRECTIONS});
-    fine = t->gaussian && cp_split_read(train, rows, count, pixels) &&
-           cp_class_gaussian_fit(t->gaussian, pixels, one_class, (size_t)count);
+    bool     ok = rows && one_class && pixels;
+    for (int i = 0; ok && i < count; i++) rows[i] = (int)((int64_t)i * train->count / count);
+    if (ok) t->gaussian = cp_class_gaussian_new((cp_class_gaussian_config){.classes = 1, .size = values, .directions = DIRECTIONS});
+    ok = t->gaussian && cp_split_read(train, rows, count, pixels) &&
+         cp_class_gaussian_fit(t->gaussian, pixels, one_class, (size_t)count);
     free(rows);
     free(one_class);
     free(pixels);
-    return fine;
+    return ok;
 }
 
 static bool make_chains(cp_trainer *t, const cp_split *train) {
@@ -143,11 +142,11 @@ static bool measure_validation(cp_trainer *t, double *row, bool *finite, cp_stat
         row[CP_TRACE_SCALED_NLL] = scaled->of[CP_NLL].value;
         row[CP_TRACE_TEMPERATURE] = fitted.temperature;
     }
-    bool fine = scaled || !*finite;
+    bool ok = scaled || !*finite;
     cp_metrics_free(plain);
     cp_metrics_free(scaled);
     cp_scores_free(&scores);
-    return fine;
+    return ok;
 }
 
 static bool log_row(cp_trainer *t, const double *row) {
@@ -185,16 +184,16 @@ static bool measure(cp_trainer *t, bool *finite, cp_status *status) {
     row[CP_TRACE_STEP] = (double)t->step;
     row[CP_TRACE_RATE] = cp_optim_rate(t->adam);
     cp_ema_swap(t->ema);
-    bool fine = measure_validation(t, row, finite, status);
-    if (fine && *finite && row[CP_TRACE_SCALED_NLL] < t->selected_nll) {
+    bool ok = measure_validation(t, row, finite, status);
+    if (ok && *finite && row[CP_TRACE_SCALED_NLL] < t->selected_nll) {
         t->selected = t->step;
         t->selected_nll = row[CP_TRACE_SCALED_NLL];
-        fine = cp_trainer_save_model(t, CP_TRAINER_SELECTED, status);
+        ok = cp_trainer_save_model(t, CP_TRAINER_SELECTED, status);
     }
     cp_ema_swap(t->ema);
     memset(t->sums, 0, sizeof t->sums);
     t->summed = t->summed_slopes = 0;
-    if (!fine || !*finite) return fine;
+    if (!ok || !*finite) return ok;
     t->trace_count++;
     return log_row(t, row);
 }
@@ -214,7 +213,7 @@ static void show(cp_trainer *t) {
 }
 
 static cp_training obey(cp_trainer *t, cp_guard_verdict verdict, cp_status *status) {
-    if (verdict != CP_GUARD_FINE && !log_event(t)) return CP_TRAINING_STOPPED;
+    if (verdict != CP_GUARD_OK && !log_event(t)) return CP_TRAINING_STOPPED;
     if (verdict == CP_GUARD_GIVE_UP) return CP_TRAINING_DIVERGED;
     return verdict != CP_GUARD_ROLL_BACK || cp_trainer_roll_back(t, status) ? CP_TRAINING_DONE : CP_TRAINING_STOPPED;
 }
@@ -230,16 +229,16 @@ static cp_training keep(cp_trainer *t, cp_status *status) {
 
 static cp_training advance(cp_trainer *t, cp_status *status) {
     cp_guard_verdict verdict = cp_trainer_step(t);
-    if (verdict != CP_GUARD_FINE) return obey(t, verdict, status);
+    if (verdict != CP_GUARD_OK) return obey(t, verdict, status);
     show(t);
     return t->step % t->config.every == 0 || t->step >= t->config.steps ? keep(t, status) : CP_TRAINING_DONE;
 }
 
 static bool finish(cp_trainer *t, cp_status *status) {
     cp_ema_swap(t->ema);
-    bool fine = cp_trainer_save_model(t, CP_TRAINER_END, status) && cp_trainer_save_chains(t, status);
+    bool ok = cp_trainer_save_model(t, CP_TRAINER_END, status) && cp_trainer_save_chains(t, status);
     cp_ema_swap(t->ema);
-    return fine;
+    return ok;
 }
 
 /* Not after a step that was left out: then there are more until one is fine, or the guard has spoken. */

@@ -79,7 +79,7 @@ typedef struct cp_trainer cp_trainer;
  * Files are in `folder`, which exists. */
 cp_trainer *cp_trainer_new(const cp_trainer_config *config, const cp_images *images, const int *drawn, int drawn_count, cp_run *run,
                            const char *folder, cp_status *status);
-void        cp_trainer_free(cp_trainer *trainer); /* NULL is fine */
+void        cp_trainer_free(cp_trainer *trainer); /* NULL is allowed */
 
 /* Goes on from the folder's checkpoint, if there is one, to the end. Stopped: by Ctrl-C, or with a message. */
 cp_training cp_trainer_run(cp_trainer *trainer, cp_status *status);

@@ -80,7 +80,7 @@ bool cp_trainer_roll_back(cp_trainer *t, cp_status *status) {
     int64_t   injected = t->injected;
     if (!guard) return cp_fail(status, "not enough memory to roll back");
     *guard = t->guard;
-    bool fine = load(t, status);
+    bool ok = load(t, status);
     cp_guard_return(&t->guard, guard);
     t->injected = injected;
     free(guard);
@@ -88,7 +88,7 @@ bool cp_trainer_roll_back(cp_trainer *t, cp_status *status) {
     if (t->replay) cp_replay_clear(t->replay);
     memset(t->sums, 0, sizeof t->sums);
     t->summed = t->summed_slopes = 0;
-    return fine && cp_trainer_save(t, status);
+    return ok && cp_trainer_save(t, status);
 }
 
 bool cp_trainer_save_model(cp_trainer *t, const char *name, cp_status *status) {

@@ -56,8 +56,8 @@ static double find_lost(cp_trainer *t, const cp_objective_terms *terms) {
 }
 
 /* Lost chains start afresh the next time, and all of them do after a step that is left out. */
-static void return_samples(cp_trainer *t, bool fine) {
-    for (int i = 0; i < t->config.chains && !fine; i++) t->drop[i] = true;
+static void return_samples(cp_trainer *t, bool ok) {
+    for (int i = 0; i < t->config.chains && !ok; i++) t->drop[i] = true;
     cp_replay_return(t->replay, t->entries, t->samples, t->drop);
 }
 
@@ -122,12 +122,12 @@ cp_guard_verdict cp_trainer_step(cp_trainer *t) {
         seen[CP_GUARD_SLOPE] = report.gradient_norm * report.gradient_norm; /* known at every step, penalized or not */
     }
     cp_guard_verdict verdict = judge(t, seen);
-    if (verdict == CP_GUARD_FINE) {
+    if (verdict == CP_GUARD_OK) {
         update(t);
         sum_up(t, &terms, gradient);
         if (t->generative) t->sums[CP_TRACE_RESTARTED] += seen[CP_GUARD_CHAINS];
     }
-    if (t->generative) return_samples(t, verdict == CP_GUARD_FINE);
+    if (t->generative) return_samples(t, verdict == CP_GUARD_OK);
     cp_grads_clear(t->model->params);
     cp_tape_reset(t->tape);
     t->step++;

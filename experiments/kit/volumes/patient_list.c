@@ -58,11 +58,11 @@ static int by_scan(const void *a, const void *b) {
 
 static bool take_all(cp_patient_list *list, const char *path, cp_status *status) {
     char  *text = (char *)list->text.data, *end = text + list->text.size;
-    size_t most = 1;
+    size_t max = 1;
     if (list->text.size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) text += 3; /* as some programs begin a text */
     if (memchr(text, '\0', (size_t)(end - text))) return cp_fail(status, "%.200s is not a text file", path);
-    for (char *c = text; c < end; c++) most += *c == '\n';
-    list->lines = malloc(most * sizeof *list->lines);
+    for (char *c = text; c < end; c++) max += *c == '\n';
+    list->lines = malloc(max * sizeof *list->lines);
     if (!list->lines) return cp_fail(status, "%.200s: not enough memory", path);
     for (int number = 1; text < end; number++) {
         char *stop = memchr(text, '\n', (size_t)(end - text));
@@ -83,9 +83,9 @@ cp_patient_list *cp_patient_list_read(const char *path, cp_status *status) {
     enum { LARGEST = 1 << 26 };
     cp_patient_list *list = calloc(1, sizeof *list);
     if (!list) return cp_null(cp_fail(status, "%.200s: not enough memory", path));
-    bool fine = cp_file_read(path, LARGEST, &list->text, status);
-    if (fine && !cp_bytes_append(&list->text, "\n", 1)) fine = cp_fail(status, "%.200s: not enough memory", path);
-    if (fine && take_all(list, path, status)) return list;
+    bool ok = cp_file_read(path, LARGEST, &list->text, status);
+    if (ok && !cp_bytes_append(&list->text, "\n", 1)) ok = cp_fail(status, "%.200s: not enough memory", path);
+    if (ok && take_all(list, path, status)) return list;
     cp_patient_list_free(list);
     return NULL;
 }

@@ -22,7 +22,7 @@ size_t cp_patient_length(const char *scan);
 typedef struct cp_patient_list cp_patient_list;
 cp_patient_list               *cp_patient_list_read(const char *path, cp_status *status);
 const char *cp_patient_listed(const cp_patient_list *list, const char *scan); /* NULL when it is not there, or list is NULL */
-void        cp_patient_list_free(cp_patient_list *list);                      /* NULL is fine */
+void        cp_patient_list_free(cp_patient_list *list);                      /* NULL is allowed */
 
 /* How many of `patients` go to train, val and test: by the shares, rounded by largest remainder, the earlier first; a split
  * that would be empty takes one from the largest. Shares of 70, 10 and 20 make 154/22/44 of 220 and 4/1/1 of 6. False for fewer

@@ -206,30 +206,30 @@ static bool cut_channel(cutting *c, int channel, const cp_nifti *volume, const c
 
 static bool take_seg_file(cutting *c) {
     cp_nifti seg = {0};
-    bool     fine = read_volume(c, CP_SCAN_SEG, &seg) && take_seg(c, &seg);
+    bool     ok = read_volume(c, CP_SCAN_SEG, &seg) && take_seg(c, &seg);
     cp_nifti_free(&seg);
-    return fine;
+    return ok;
 }
 
 static bool take_channel_file(cutting *c, int channel) {
     cp_scan  scan = c->config->scans[channel];
     cp_nifti volume = {0};
     cp_brain brain;
-    bool     fine = read_volume(c, scan, &volume);
-    if (fine && !cp_brain_find(volume.values, volume.size, c->config->low, c->config->high, &brain))
-        fine = cp_fail(c->status, "%s has nothing above its background", cp_scan_names[scan]);
-    fine = fine && (channel > 0 || keep_slices(c, &volume, &brain)) && cut_channel(c, channel, &volume, &brain);
+    bool     ok = read_volume(c, scan, &volume);
+    if (ok && !cp_brain_find(volume.values, volume.size, c->config->low, c->config->high, &brain))
+        ok = cp_fail(c->status, "%s has nothing above its background", cp_scan_names[scan]);
+    ok = ok && (channel > 0 || keep_slices(c, &volume, &brain)) && cut_channel(c, channel, &volume, &brain);
     cp_nifti_free(&volume);
-    return fine;
+    return ok;
 }
 
 bool cp_slices_read(const cp_subject *subject, const cp_slices_config *config, cp_slices *slices, cp_status *status) {
     cutting c = {.subject = subject, .config = config, .slices = slices, .status = status};
     *slices = (cp_slices){0};
-    bool fine = take_seg_file(&c);
-    for (int i = 0; fine && i < config->channels; i++) fine = take_channel_file(&c, i);
+    bool ok = take_seg_file(&c);
+    for (int i = 0; ok && i < config->channels; i++) ok = take_channel_file(&c, i);
     slices->upright = c.outline.area > 0 ? c.outline.lean / c.outline.area / (double)c.dims[1] : NAN;
     free(c.tumor), free(c.slice), free(c.small);
-    if (!fine) cp_slices_free(slices);
-    return fine;
+    if (!ok) cp_slices_free(slices);
+    return ok;
 }

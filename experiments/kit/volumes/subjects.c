@@ -108,11 +108,11 @@ static bool add_file(walk *w, const char *folder, const char *name, const char *
 }
 
 /* Whether it is the first visit to a folder; links may lead to one again. */
-static bool is_new(walk *w, const struct stat *about, bool *fine) {
+static bool is_new(walk *w, const struct stat *about, bool *ok) {
     for (size_t i = 0; i < w->visited_count; i++)
         if (w->visited[i].st_dev == about->st_dev && w->visited[i].st_ino == about->st_ino) return false;
     struct stat *more = realloc(w->visited, (w->visited_count + 1) * sizeof *more);
-    *fine = more || no_memory(w);
+    *ok = more || no_memory(w);
     if (!more) return false;
     w->visited = more;
     more[w->visited_count++] = *about;
@@ -133,32 +133,32 @@ static bool look_at(walk *w, const char *folder, const char *name, int depth) {
     struct stat about;
     size_t      room = strlen(folder) + strlen(name) + 2;
     char       *path = malloc(room);
-    bool        fine = path || no_memory(w);
+    bool        ok = path || no_memory(w);
     if (path) snprintf(path, room, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, name);
     if (path && stat(path, &about) == 0) { /* a link that leads nowhere is passed over */
-        if (S_ISREG(about.st_mode)) fine = add_file(w, folder, name, path);
-        if (S_ISDIR(about.st_mode) && is_new(w, &about, &fine)) fine = visit(w, path, depth + 1);
+        if (S_ISREG(about.st_mode)) ok = add_file(w, folder, name, path);
+        if (S_ISDIR(about.st_mode) && is_new(w, &about, &ok)) ok = visit(w, path, depth + 1);
     }
     free(path);
-    return fine;
+    return ok;
 }
 
 static bool visit(walk *w, const char *folder, int depth) {
     struct dirent **entries = NULL;
     int             count = depth > DEEPEST ? -1 : scandir(folder, &entries, is_visible, by_name);
     char            reason[120];
-    bool            fine = true;
+    bool            ok = true;
     if (count < 0) {
         snprintf(reason, sizeof reason, "%s", depth > DEEPEST ? "too many folders within folders" : strerror(errno));
         if (depth == 0) return cp_fail(w->status, "cannot read the folder %.300s: %s", folder, reason);
         return cp_subject_note_add(&w->subjects->left_out, folder, reason) || no_memory(w);
     }
     for (int i = 0; i < count; i++) {
-        fine = fine && look_at(w, folder, entries[i]->d_name, depth);
+        ok = ok && look_at(w, folder, entries[i]->d_name, depth);
         free(entries[i]);
     }
     free(entries);
-    return fine;
+    return ok;
 }
 
 /* ---- from files to subjects ---- */
@@ -210,10 +210,10 @@ static bool add_subject(walk *w, const scan_file *files, size_t count, unsigned 
     subjects->at = more;
     cp_subject *added = &more[subjects->count++];
     *added = (cp_subject){.name = strdup(files->subject)};
-    bool fine = added->name != NULL;
+    bool ok = added->name != NULL;
     for (int s = 0; s < CP_SCANS; s++)
-        if (needed >> s & 1) fine = (added->paths[s] = strdup(chosen[s]->path)) && fine;
-    return fine || no_memory(w);
+        if (needed >> s & 1) ok = (added->paths[s] = strdup(chosen[s]->path)) && ok;
+    return ok || no_memory(w);
 }
 
 cp_subjects *cp_subjects_find(const char *folder, unsigned needed, cp_status *status) {
@@ -222,17 +222,17 @@ cp_subjects *cp_subjects_find(const char *folder, unsigned needed, cp_status *st
     char  *top = strdup(folder);
     while (top && length > 1 && top[length - 1] == '/') top[--length] = '\0';
     struct stat about;
-    bool        fine = (w.subjects && top) || no_memory(&w);
-    if (fine && stat(top, &about) == 0) is_new(&w, &about, &fine);
-    fine = fine && visit(&w, top, 0);
-    if (fine && w.file_count) qsort(w.files, w.file_count, sizeof *w.files, by_subject);
-    for (size_t first = 0, end = 0; fine && first < w.file_count; first = end) {
+    bool        ok = (w.subjects && top) || no_memory(&w);
+    if (ok && stat(top, &about) == 0) is_new(&w, &about, &ok);
+    ok = ok && visit(&w, top, 0);
+    if (ok && w.file_count) qsort(w.files, w.file_count, sizeof *w.files, by_subject);
+    for (size_t first = 0, end = 0; ok && first < w.file_count; first = end) {
         while (end < w.file_count && strcmp(w.files[end].subject, w.files[first].subject) == 0) end++;
-        fine = add_subject(&w, w.files + first, end - first, needed);
+        ok = add_subject(&w, w.files + first, end - first, needed);
     }
     for (size_t i = 0; i < w.file_count; i++) free(w.files[i].subject), free(w.files[i].folder), free(w.files[i].path);
     free(w.files), free(w.visited), free(top);
-    if (fine) return w.subjects;
+    if (ok) return w.subjects;
     cp_subjects_free(w.subjects);
     return NULL;
 }

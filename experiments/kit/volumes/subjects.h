@@ -47,7 +47,7 @@ typedef struct cp_subjects {
  * it. Of .nii.gz, .nii and .hdr in one folder the earlier in this list counts. NULL when the folder cannot be read. A tree
  * without subjects gives none. */
 cp_subjects *cp_subjects_find(const char *folder, unsigned needed, cp_status *status);
-void         cp_subjects_free(cp_subjects *subjects); /* NULL is fine */
+void         cp_subjects_free(cp_subjects *subjects); /* NULL is allowed */
 
 /* Copies both texts; false when there is no memory. */
 bool cp_subject_note_add(cp_subject_notes *notes, const char *name, const char *text);
