@@ -43,7 +43,7 @@ bool cp_fail_as(cp_status *status, cp_status_kind kind, const char *format, ...)
         snprintf(status->message, sizeof status->message, "failed");
     }
     va_end(args);
-    cp_text_clean(status->message);
+    cp_text_printable(status->message);
     status->kind = kind;
     return false;
 }

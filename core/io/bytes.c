@@ -92,7 +92,7 @@ static size_t clean(char *text, size_t length) {
     return used;
 }
 
-void cp_text_clean(char *text) {
+void cp_text_printable(char *text) {
     text[clean(text, strlen(text))] = '\0';
 }
 

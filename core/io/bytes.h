@@ -74,8 +74,10 @@ int cp_utf8_length(const unsigned char *p, size_t left);
 /* How many of `length` bytes of text fit into `room` without a cut within a character. */
 size_t cp_text_cut(const char *text, size_t length, size_t room);
 
-/* Puts '?' in the place of control characters and of bytes that are no UTF-8: the text may go to a terminal. */
-void cp_text_clean(char *text);
+/* Text from outside (files, folders, other programs) must go through this before it is printed: control characters, which
+ * could drive a terminal, and bytes that are not UTF-8 become '?', in place. A newline is a control character too: print
+ * text of several lines line by line. cp_fail and cp_shown do this by themselves; JSON has its own escapes. */
+void cp_text_printable(char *text);
 
 /* Text from a file, shortened and without control characters, for messages: cp_shown(name, length).text */
 typedef struct cp_shown_text {

@@ -39,9 +39,9 @@ static bool fail_errno(cp_status *status, const char *path, const char *what, in
                       strerror(error), advice(error));
 }
 
-static int open_again(const char *path, int flags, mode_t mode) {
+static int open_again(int folder, const char *path, int flags, mode_t mode) {
     int fd;
-    do fd = open(path, flags | O_CLOEXEC, mode);
+    do fd = openat(folder, path, flags | O_CLOEXEC, mode);
     while (fd < 0 && errno == EINTR);
     return fd;
 }
@@ -57,16 +57,41 @@ static bool fail_too_large(cp_status *status, const char *path, size_t limit) {
     return cp_fail(status, "%.300s: the file is larger than the %zu bytes allowed here; is it the right file?", path, limit);
 }
 
-static bool read_open_file(int fd, const char *path, size_t limit, cp_bytes *out, cp_status *status) {
-    struct stat info;
-    if (fstat(fd, &info) != 0) return fail_errno(status, path, "cannot inspect the file", errno);
-    if (S_ISDIR(info.st_mode)) return fail_errno(status, path, "cannot read it", EISDIR);
-    if (S_ISCHR(info.st_mode) || S_ISBLK(info.st_mode))
-        return cp_fail(status, "%.300s: this is a device, which may never end; a file or a pipe was expected", path);
+/* The paths by which a shell hands over a pipe. */
+static bool names_pipe(const char *path) {
+    static const char *const starts[] = {"/dev/fd/", "/proc/self/fd/"};
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+        if (strncmp(path, starts[i], strlen(starts[i])) == 0) return true;
+    return strcmp(path, "/dev/stdin") == 0;
+}
+
+/* Opened without waiting, since a FIFO waits for a writer that may never come. */
+static int open_to_read(int folder, const char *name, int flags, const char *path, struct stat *info, cp_status *status) {
+    int fd = open_again(folder, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | flags, 0);
+    if (fd < 0) {
+        if (errno == ELOOP && flags & O_NOFOLLOW)
+            cp_fail(status, "%.300s: this is a symbolic link; only files in the folder itself are read", path);
+        else
+            fail_errno(status, path, "cannot open it for reading", errno);
+        return -1;
+    }
+    bool ok = fstat(fd, info) == 0 || fail_errno(status, path, "cannot inspect the file", errno);
+    if (ok && S_ISDIR(info->st_mode)) ok = fail_errno(status, path, "cannot read it", EISDIR);
+    if (ok && S_ISFIFO(info->st_mode) && names_pipe(path))
+        ok = fcntl(fd, F_SETFL, 0) == 0 || fail_errno(status, path, "cannot read the pipe", errno);
+    else if (ok && !S_ISREG(info->st_mode))
+        ok =
+            cp_fail(status, "%.300s: this is a %s; a regular file was expected", path, S_ISFIFO(info->st_mode) ? "pipe" : "device");
+    if (ok) return fd;
+    close(fd);
+    return -1;
+}
+
+static bool read_open_file(int fd, const struct stat *info, const char *path, size_t limit, cp_bytes *out, cp_status *status) {
     size_t expected = 0;
-    if (S_ISREG(info.st_mode)) {
-        if ((uintmax_t)info.st_size > limit) return fail_too_large(status, path, limit);
-        expected = (size_t)info.st_size;
+    if (S_ISREG(info->st_mode)) {
+        if ((uintmax_t)info->st_size > limit) return fail_too_large(status, path, limit);
+        expected = (size_t)info->st_size;
     } else if (limit > PIPE_MAX) {
         limit = PIPE_MAX;
     }
@@ -83,13 +108,30 @@ static bool read_open_file(int fd, const char *path, size_t limit, cp_bytes *out
     }
 }
 
-bool cp_file_read(const char *path, size_t limit, cp_bytes *out, cp_status *status) {
-    *out = (cp_bytes){0};
-    int fd = open_again(path, O_RDONLY, 0);
-    if (fd < 0) return fail_errno(status, path, "cannot open it for reading", errno);
-    bool done = read_open_file(fd, path, limit, out, status);
+static bool read_file(int folder, const char *name, int flags, const char *path, size_t limit, cp_bytes *out, cp_status *status) {
+    struct stat info;
+    int         fd = open_to_read(folder, name, flags, path, &info, status);
+    if (fd < 0) return false;
+    bool done = read_open_file(fd, &info, path, limit, out, status);
     close(fd);
     if (!done) cp_bytes_free(out);
+    return done;
+}
+
+bool cp_file_read(const char *path, size_t limit, cp_bytes *out, cp_status *status) {
+    *out = (cp_bytes){0};
+    return read_file(AT_FDCWD, path, 0, path, limit, out, status);
+}
+
+bool cp_file_read_inside(const char *folder, const char *name, size_t limit, cp_bytes *out, cp_status *status) {
+    char path[640];
+    snprintf(path, sizeof path, "%.300s/%.300s", folder, name);
+    *out = (cp_bytes){0};
+    if (strchr(name, '/')) return cp_fail(status, "%.300s: the name of a file without its folder was expected", path);
+    int at = open_again(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY, 0);
+    if (at < 0) return fail_errno(status, folder, "cannot open the folder", errno);
+    bool done = read_file(at, name, O_NOFOLLOW, path, limit, out, status);
+    close(at);
     return done;
 }
 
@@ -116,16 +158,14 @@ cp_source *cp_source_memory(const void *bytes, size_t size, const char *name, cp
     return source;
 }
 
-/* What is not a regular file goes into memory. */
+/* A pipe goes into memory. */
 static bool source_fill(cp_source *source, cp_status *status) {
     struct stat info;
-    source->fd = open_again(source->name, O_RDONLY, 0);
-    if (source->fd < 0) return fail_errno(status, source->name, "cannot open it for reading", errno);
-    if (fstat(source->fd, &info) == 0 && S_ISREG(info.st_mode)) {
-        source->size = (uint64_t)info.st_size;
-        return true;
-    }
-    if (!read_open_file(source->fd, source->name, SIZE_MAX, &source->owned, status)) return false;
+    source->fd = open_to_read(AT_FDCWD, source->name, 0, source->name, &info, status);
+    if (source->fd < 0) return false;
+    source->size = (uint64_t)info.st_size;
+    if (S_ISREG(info.st_mode)) return true;
+    if (!read_open_file(source->fd, &info, source->name, SIZE_MAX, &source->owned, status)) return false;
     close(source->fd);
     source->fd = -1;
     source->bytes = source->owned.data;
@@ -237,7 +277,7 @@ static bool open_temporary(cp_file_writer *writer, cp_status *status) {
     remove_abandoned(folder ? writer->temporary : ".", mark);
     for (int i = 0; i < INT_MAX; i++) {
         temporary_name(name, mark, (long)getpid(), i);
-        writer->fd = open_again(writer->temporary, O_WRONLY | O_CREAT | O_EXCL, 0666);
+        writer->fd = open_again(AT_FDCWD, writer->temporary, O_WRONLY | O_CREAT | O_EXCL, 0666);
         if (writer->fd >= 0) return true;
         if (errno != EEXIST) break;
     }
@@ -255,7 +295,7 @@ static bool open_target(cp_file_writer *writer, cp_status *status) {
         return cp_fail(status, "\"%.300s\": a path that ends in the name of a file was expected", path);
     if (exists && S_ISDIR(info.st_mode)) return fail_errno(status, path, "cannot write it", EISDIR);
     if (exists && !S_ISREG(info.st_mode)) {
-        writer->fd = open_again(path, O_WRONLY, 0);
+        writer->fd = open_again(AT_FDCWD, path, O_WRONLY, 0);
         return writer->fd >= 0 || fail_errno(status, path, "cannot open it for writing", errno);
     }
     if (!open_temporary(writer, status)) return false;
@@ -303,7 +343,7 @@ static bool flush_folder(char *path, cp_status *status) {
     size_t folder = folder_length(path);
     char   kept = path[folder];
     path[folder] = '\0';
-    int fd = open_again(folder ? path : ".", O_RDONLY | O_DIRECTORY, 0);
+    int fd = open_again(AT_FDCWD, folder ? path : ".", O_RDONLY | O_DIRECTORY, 0);
     path[folder] = kept;
     int error = fd >= 0 && fsync(fd) != 0 ? errno : 0;
     if (fd >= 0) close(fd);
@@ -334,4 +374,12 @@ bool cp_file_write(const char *path, const void *data, size_t size, cp_status *s
     if (!writer) return false;
     cp_file_writer_append(writer, data, size);
     return cp_file_writer_commit(writer, status);
+}
+
+bool cp_file_copy(const char *from, const char *to, cp_status *status) {
+    cp_bytes bytes;
+    if (!cp_file_read(from, SIZE_MAX, &bytes, status)) return false;
+    bool done = cp_file_write(to, bytes.data, bytes.size, status);
+    cp_bytes_free(&bytes);
+    return done;
 }

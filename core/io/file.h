@@ -6,12 +6,17 @@
 #include "core/io/bytes.h"
 
 /* Reads all of `path` into `out`, which must be {0} and is {0} after an error. A file of more than `limit` bytes is
- * refused before memory is taken for it. Pipes are read until they end, up to 1 GiB; devices are refused, since many
- * of them never end. A file that is not there gives CP_STATUS_MISSING. */
+ * refused before memory is taken for it. Only regular files are read, so nothing waits for a FIFO or a device that never
+ * ends. Pipes are read (up to 1 GiB) when the path asks for one, as shells write them: /dev/stdin, /dev/fd/N,
+ * /proc/self/fd/N. A missing file gives CP_STATUS_MISSING. */
 bool cp_file_read(const char *path, size_t limit, cp_bytes *out, cp_status *status);
 
-/* Bytes to be read at any place: those of a file, which stays on the disk (a pipe is read whole first), or memory that the
- * caller keeps until the close and that messages call `name`. NULL after an error. */
+/* The same for a file in a folder that came from somebody else: `name` may not contain a slash, and symbolic links are
+ * refused, so nothing outside the folder is read. (The folder itself may be a link.) */
+bool cp_file_read_inside(const char *folder, const char *name, size_t limit, cp_bytes *out, cp_status *status);
+
+/* Bytes to be read at any offset: those of a file, which stays on the disk (a pipe is read whole first), or memory that the
+ * caller keeps until the close and that messages call `name`. Opens what cp_file_read does. NULL after an error. */
 typedef struct cp_source cp_source;
 
 cp_source  *cp_source_open(const char *path, cp_status *status);
@@ -36,5 +41,7 @@ void            cp_file_writer_cancel(cp_file_writer *writer); /* frees it and l
 
 /* The three in one. */
 bool cp_file_write(const char *path, const void *data, size_t size, cp_status *status);
+
+bool cp_file_copy(const char *from, const char *to, cp_status *status); /* the contents, by cp_file_read and cp_file_write */
 
 #endif

@@ -87,7 +87,7 @@ void cp_brats_list_left_out(FILE *file, const cp_brats_set *set) {
         for (int k = i; k < notes->count; k++)
             if (strcmp(notes->at[k].text, notes->at[i].text) == 0) name_one(line, same++, notes->at[k].name);
         name_rest(line, same);
-        cp_text_clean(line);
+        cp_text_printable(line);
         fprintf(file, "left out: %s: %s\n", line, notes->at[i].text);
         lines++;
     }
@@ -98,7 +98,7 @@ static void list_unused(const cp_subject_notes *unused) {
     char line[LINE_ROOM] = "";
     for (int i = 0; i < unused->count; i++) name_one(line, i, unused->at[i].text);
     name_rest(line, unused->count);
-    cp_text_clean(line);
+    cp_text_printable(line);
     if (unused->count) printf("not used, since there is another file of the same scan: %s\n", line);
 }
 
@@ -110,7 +110,7 @@ static void tell_turn(const cp_brats_set *set) {
         if (set->slices[i].count > 0 && set->slices[i].upright < -CP_BRATS_LEAN)
             name_one(line, others++, set->subjects->at[i].name);
     name_rest(line, others);
-    cp_text_clean(line);
+    cp_text_printable(line);
     printf("%d of %d scans look upside down by their headers; all slices were turned by 180 degrees, and --turn 0 would keep "
            "them%s%s\n",
            set->upside_down, set->seen, others ? "; the others: " : "", line);

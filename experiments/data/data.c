@@ -131,7 +131,7 @@ static bool list_npz(listing *l, const char *path, cp_status *status) {
 static bool list_safetensors(listing *l, const char *path, cp_status *status) {
     cp_safetensors *file = cp_st_read(path, status);
     const char     *model = file ? cp_st_metadata(file, "couplet") : NULL;
-    if (model) snprintf(l->model, sizeof l->model, "%s", model), cp_text_clean(l->model);
+    if (model) snprintf(l->model, sizeof l->model, "%s", model), cp_text_printable(l->model);
     for (size_t i = 0; file && i < cp_st_count(file); i++) {
         const cp_st_entry *e = cp_st_entry_at(file, i);
         list_array(l, e->name, e->dtype, e->rank, e->dims, e->count, e->data);

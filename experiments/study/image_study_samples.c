@@ -37,15 +37,12 @@ static bool plan_sample(const cp_image_study *s, int i, cp_runs *runs, cp_status
 }
 
 static bool copy(const cp_image_study *s, const cp_runs *runs, int i, const char *end, cp_status *status) {
-    cp_bytes bytes = {0};
-    char     from[1100], to[300];
+    char from[1100], to[300];
     snprintf(from, sizeof from, "%s/samples.%s", cp_runs_at(runs, i).s, end);
     snprintf(to, sizeof to, "%s.%s", runs->at[i].group, end);
-    bool ok = cp_file_read(from, SIZE_MAX, &bytes, status) &&
-              cp_file_write(cp_run_path(s->study->run, to).s, bytes.data, bytes.size, status);
-    if (ok) cp_study_leave(s->study, to);
-    cp_bytes_free(&bytes);
-    return ok;
+    if (!cp_file_copy(from, cp_run_path(s->study->run, to).s, status)) return false;
+    cp_study_leave(s->study, to);
+    return true;
 }
 
 void cp_image_study_sample(cp_image_study *s) {

@@ -6,13 +6,10 @@
 #include <unistd.h>
 
 static bool copy_file(const char *folder, const char *to, const char *name, cp_status *status) {
-    cp_bytes bytes = {0};
-    char     from_path[1200], to_path[1200];
+    char from_path[1200], to_path[1200];
     snprintf(from_path, sizeof from_path, "%s/%s", folder, name);
     snprintf(to_path, sizeof to_path, "%s/%s", to, name);
-    bool ok = cp_file_read(from_path, SIZE_MAX, &bytes, status) && cp_file_write(to_path, bytes.data, bytes.size, status);
-    cp_bytes_free(&bytes);
-    return ok;
+    return cp_file_copy(from_path, to_path, status);
 }
 
 static void remove_file(const char *folder, const char *name) {

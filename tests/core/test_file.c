@@ -36,27 +36,89 @@ static void a_device_that_never_ends_is_refused(void) {
     says(&status, "/dev/zero: this is a device");
 }
 
-/* A process that writes into the pipe and is gone. */
-static void pipe_fill(const char *path, size_t size) {
-    TEST_ASSERT_EQUAL_INT(0, mkfifo(path, 0600));
+/* The path of a pipe into which a process writes `size` bytes, as a shell gives it for <(command). */
+static const char *pipe_fill(int *end, size_t size) {
+    static char path[32];
+    int         ends[2];
+    TEST_ASSERT_EQUAL_INT(0, pipe(ends));
     pid_t child = fork();
-    if (child != 0) return;
-    signal(SIGPIPE, SIG_DFL);
-    FILE *pipe = fopen(path, "wb");
-    while (pipe && size-- > 0) fputc('x', pipe);
-    _exit(pipe && fclose(pipe) == 0 ? 0 : 1);
+    if (child == 0) {
+        signal(SIGPIPE, SIG_DFL);
+        close(ends[0]);
+        FILE *pipe = fdopen(ends[1], "wb");
+        while (pipe && size-- > 0) fputc('x', pipe);
+        _exit(pipe && fclose(pipe) == 0 ? 0 : 1);
+    }
+    close(ends[1]);
+    snprintf(path, sizeof path, "/dev/fd/%d", *end = ends[0]);
+    return path;
 }
 
-static void a_pipe_is_read_to_its_end_but_not_beyond_the_limit(void) {
+static void a_pipe_of_the_shell_is_read_to_its_end_but_not_beyond_the_limit(void) {
     cp_bytes bytes;
-    pipe_fill(scratch("pipe"), 100000);
-    TEST_ASSERT_TRUE_MESSAGE(cp_file_read(scratch("pipe"), SIZE_MAX, &bytes, &status), status.message);
+    int      end;
+    TEST_ASSERT_TRUE_MESSAGE(cp_file_read(pipe_fill(&end, 100000), SIZE_MAX, &bytes, &status), status.message);
     TEST_ASSERT_EQUAL_UINT64(100000, bytes.size);
     cp_bytes_free(&bytes);
-    pipe_fill(scratch("long"), 200000);
-    TEST_ASSERT_FALSE(cp_file_read(scratch("long"), 100000, &bytes, &status));
-    says(&status, "long: the file is larger than the 100000 bytes");
+    close(end);
+    TEST_ASSERT_FALSE(cp_file_read(pipe_fill(&end, 200000), 100000, &bytes, &status));
+    says(&status, ": the file is larger than the 100000 bytes");
+    close(end);
     while (wait(NULL) > 0) continue;
+}
+
+static void nothing_waits_for_a_fifo_that_nobody_writes_to(void) {
+    cp_bytes bytes;
+    TEST_ASSERT_EQUAL_INT(0, mkfifo(scratch("fifo"), 0600));
+    TEST_ASSERT_FALSE(cp_file_read(scratch("fifo"), SIZE_MAX, &bytes, &status));
+    says(&status, "fifo: this is a pipe; a regular file was expected");
+    TEST_ASSERT_FALSE(cp_file_read_inside(scratch_folder, "fifo", SIZE_MAX, &bytes, &status));
+    says(&status, "fifo: this is a pipe; a regular file was expected");
+    TEST_ASSERT_NULL(cp_source_open(scratch("fifo"), &status));
+    says(&status, "fifo: this is a pipe; a regular file was expected");
+}
+
+static void only_regular_files_inside_the_folder_are_read(void) {
+    cp_bytes bytes;
+    scratch_write("a", "12345", 5);
+    TEST_ASSERT_EQUAL_INT(0, symlink("a", scratch("link")));
+    TEST_ASSERT_EQUAL_INT(0, symlink("/etc/passwd", scratch("far")));
+    TEST_ASSERT_EQUAL_INT(0, symlink("nowhere", scratch("broken")));
+    TEST_ASSERT_TRUE_MESSAGE(cp_file_read_inside(scratch_folder, "a", 5, &bytes, &status), status.message);
+    TEST_ASSERT_EQUAL_MEMORY("12345", bytes.data, 5);
+    cp_bytes_free(&bytes);
+    const char *const links[] = {"link", "far", "broken"};
+    for (int i = 0; i < 3; i++) {
+        TEST_ASSERT_FALSE(cp_file_read_inside(scratch_folder, links[i], 1 << 20, &bytes, &status));
+        TEST_ASSERT_NULL(bytes.data);
+        says(&status, "this is a symbolic link; only files in the folder itself are read");
+    }
+    const char *const paths[] = {"../a", "/etc/passwd", "./a", "a/"};
+    for (int i = 0; i < 4; i++) {
+        TEST_ASSERT_FALSE(cp_file_read_inside(scratch_folder, paths[i], 1 << 20, &bytes, &status));
+        says(&status, "the name of a file without its folder was expected");
+    }
+    TEST_ASSERT_FALSE(cp_file_read_inside(scratch_folder, "..", 1 << 20, &bytes, &status));
+    says(&status, "Is a directory");
+    TEST_ASSERT_FALSE(cp_file_read_inside(scratch_folder, "a", 4, &bytes, &status));
+    says(&status, "larger than the 4 bytes");
+    TEST_ASSERT_FALSE(cp_file_read_inside(scratch_folder, "none", 4, &bytes, &status));
+    TEST_ASSERT_EQUAL_INT(CP_STATUS_MISSING, status.kind);
+    says(&status, "none: cannot open it for reading: No such file");
+    TEST_ASSERT_FALSE(cp_file_read_inside(scratch("none"), "a", 4, &bytes, &status));
+    TEST_ASSERT_EQUAL_INT(CP_STATUS_MISSING, status.kind);
+    says(&status, "none: cannot open the folder");
+}
+
+static void a_copy_has_the_same_bytes_and_a_missing_file_leaves_none(void) {
+    scratch_write("a", "12345", 5);
+    TEST_ASSERT_TRUE_MESSAGE(cp_file_copy(scratch("a"), scratch("b"), &status), status.message);
+    scratch_holds("b", "12345", 5);
+    TEST_ASSERT_FALSE(cp_file_copy(scratch("none"), scratch("c"), &status));
+    says(&status, "none: cannot open it for reading");
+    TEST_ASSERT_FALSE(cp_file_copy(scratch("a"), scratch("no/b"), &status));
+    says(&status, "check the path and that its folder exists");
+    TEST_ASSERT_EQUAL_INT(2, scratch_files(false));
 }
 
 static void reading_what_is_not_there_or_is_a_folder_names_it(void) {
@@ -334,7 +396,10 @@ int main(void) {
     RUN_TEST(what_was_written_is_read_back);
     RUN_TEST(a_file_above_the_limit_is_refused_and_one_at_it_is_read);
     RUN_TEST(a_device_that_never_ends_is_refused);
-    RUN_TEST(a_pipe_is_read_to_its_end_but_not_beyond_the_limit);
+    RUN_TEST(a_pipe_of_the_shell_is_read_to_its_end_but_not_beyond_the_limit);
+    RUN_TEST(nothing_waits_for_a_fifo_that_nobody_writes_to);
+    RUN_TEST(only_regular_files_inside_the_folder_are_read);
+    RUN_TEST(a_copy_has_the_same_bytes_and_a_missing_file_leaves_none);
     RUN_TEST(reading_what_is_not_there_or_is_a_folder_names_it);
     RUN_TEST(writing_to_a_folder_or_into_a_missing_one_is_refused);
     RUN_TEST(a_full_disk_is_reported);

@@ -71,15 +71,23 @@ static void files_written_to_a_pipe_with_a_comment_are_read(void) {
     is_as_numpy_made_it("npz_descriptor.npz");
 }
 
-static void a_pipe_is_read_too(void) {
-    char command[700];
-    TEST_ASSERT_EQUAL_INT(0, mkfifo(scratch("pipe"), 0600));
-    snprintf(command, sizeof command, "cat '%s' >'%s' &", golden("npz_savez.npz"), scratch("pipe"));
-    TEST_ASSERT_EQUAL_INT(0, system(command));
-    cp_npz *npz = cp_npz_open(scratch("pipe"), &status);
+static void a_pipe_of_the_shell_is_read_too(void) {
+    char command[700], path[32];
+    snprintf(command, sizeof command, "cat '%s'", golden("npz_savez.npz"));
+    FILE *pipe = popen(command, "r");
+    TEST_ASSERT_NOT_NULL(pipe);
+    snprintf(path, sizeof path, "/dev/fd/%d", fileno(pipe));
+    cp_npz *npz = cp_npz_open(path, &status);
     TEST_ASSERT_NOT_NULL_MESSAGE(npz, status.message);
     has(npz, "train_labels", CP_U8, 2, (int64_t[]){2, 1}, (uint8_t[]){3, 1});
     cp_npz_close(npz);
+    pclose(pipe);
+}
+
+static void a_fifo_that_nobody_writes_to_is_refused_at_once(void) {
+    TEST_ASSERT_EQUAL_INT(0, mkfifo(scratch("x.npz"), 0600));
+    TEST_ASSERT_NULL(cp_npz_open(scratch("x.npz"), &status));
+    says(&status, "x.npz: this is a pipe; a regular file was expected");
 }
 
 /* ---- hostile files ---- */
@@ -245,7 +253,8 @@ int main(void) {
     RUN_TEST(files_by_savez_are_read);
     RUN_TEST(files_by_savez_compressed_are_read);
     RUN_TEST(files_written_to_a_pipe_with_a_comment_are_read);
-    RUN_TEST(a_pipe_is_read_too);
+    RUN_TEST(a_pipe_of_the_shell_is_read_too);
+    RUN_TEST(a_fifo_that_nobody_writes_to_is_refused_at_once);
     RUN_TEST(every_cut_of_a_file_is_refused);
     RUN_TEST(a_byte_changed_anywhere_is_an_error_or_changes_nothing);
     RUN_TEST(arrays_that_cannot_be_read_are_named_and_the_others_are_read);

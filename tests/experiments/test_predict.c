@@ -166,18 +166,29 @@ static void devices_that_never_end_are_refused_at_once(void) {
     fails(scratch("m.safetensors"), "/dev/zero", "/dev/zero: this is a device");
 }
 
-static void an_input_may_come_through_a_pipe(void) {
+static void an_input_may_come_through_a_pipe_of_the_shell(void) {
+    int  ends[2];
+    char path[32];
     check((cp_model_config){.model = "mlp", .classes = 3, .mlp = {.sizes = {6, 8}}}, 2, (int[]){4, 6}, NULL, NULL);
-    TEST_ASSERT_EQUAL_INT(0, mkfifo(scratch("pipe"), 0600));
+    TEST_ASSERT_EQUAL_INT(0, pipe(ends));
+    snprintf(path, sizeof path, "/dev/fd/%d", ends[0]);
     pid_t child = fork();
     if (child == 0) {
         cp_bytes bytes;
-        FILE    *pipe = fopen(scratch("pipe"), "wb");
-        bool     sent = cp_file_read(scratch("x.npy"), SIZE_MAX, &bytes, &status) && fwrite(bytes.data, bytes.size, 1, pipe) == 1;
-        _exit(sent && fclose(pipe) == 0 ? 0 : 1);
+        bool     read = cp_file_read(scratch("x.npy"), SIZE_MAX, &bytes, &status);
+        _exit(read && write(ends[1], bytes.data, bytes.size) == (ssize_t)bytes.size ? 0 : 1);
     }
-    TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, predict_files(scratch("m.safetensors"), scratch("pipe"), NULL, NULL));
+    close(ends[1]);
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, predict_files(scratch("m.safetensors"), path, NULL, NULL));
+    close(ends[0]);
     waitpid(child, NULL, 0);
+}
+
+static void a_fifo_that_nobody_writes_to_is_refused_at_once(void) {
+    check((cp_model_config){.model = "mlp", .classes = 3, .mlp = {.sizes = {6, 8}}}, 2, (int[]){4, 6}, NULL, NULL);
+    TEST_ASSERT_EQUAL_INT(0, mkfifo(scratch("fifo"), 0600));
+    fails(scratch("m.safetensors"), scratch("fifo"), "fifo: this is a pipe; a regular file was expected");
+    fails(scratch("fifo"), scratch("x.npy"), "fifo: this is a pipe; a regular file was expected");
 }
 
 static void an_input_of_another_shape_is_told_what_the_network_takes(void) {
@@ -193,7 +204,8 @@ int main(void) {
     UNITY_BEGIN();
     RUN_TEST(posteriors_that_are_not_finite_are_a_failure_that_names_the_first_row);
     RUN_TEST(devices_that_never_end_are_refused_at_once);
-    RUN_TEST(an_input_may_come_through_a_pipe);
+    RUN_TEST(an_input_may_come_through_a_pipe_of_the_shell);
+    RUN_TEST(a_fifo_that_nobody_writes_to_is_refused_at_once);
     RUN_TEST(an_input_of_another_shape_is_told_what_the_network_takes);
     RUN_TEST(a_wide_resnet_gives_its_own_posteriors);
     RUN_TEST(gray_images_have_the_same_order_in_both_layouts);
