@@ -60,6 +60,6 @@ const cp_command cp_command_study = {
     .first_words = "phantom",
     .max_arguments = 1000,
     .study = true,
-    .hands_on = &cp_command_train,
+    .forwards_to = &cp_command_train,
     .run = run_study,
 };

@@ -74,7 +74,7 @@ static bool can_be_swept(const cp_image_study *s, cp_status *status) {
     bool        known = false;
     for (const cp_option *own = cp_options_command(s->options)->options; own->name; own++)
         if (strncmp(own->name, s->swept, length) == 0 && (!own->name[length] || strcmp(own->name + length, "s") == 0))
-            return cp_fail(status, "--sweep: for %s there is --%s %s", s->swept, own->name, cp_option_value_word(own));
+            return cp_fail(status, "--sweep: for %s there is --%s %s", s->swept, own->name, cp_option_value(own).s);
     for (const cp_option *o = cp_command_train.options; o->name && count < CP_OPTIONS_MAX; o++) {
         known = known || strcmp(o->name, s->swept) == 0;
         names[count++] = o->name;

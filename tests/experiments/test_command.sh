@@ -26,7 +26,7 @@ expect 2 '"x" is one word too many after --version' --version x
 expect 2 "there is no option --seed" predict a b --out c --seed 1
 expect 2 "there is no option --seed" report run --seed 1
 expect 2 "did you mean --layout?" predict a b --out c --layuot nchw
-expect 2 "--out PROBS.npy is needed" predict a b
+expect 2 "--out PROBS.npy is required" predict a b
 expect 2 "2 needed" predict a --out c
 expect 2 '"c"' predict a b c --out d
 expect 1 "cannot open" predict missing.safetensors missing.npy --out probs.npy

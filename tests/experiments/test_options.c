@@ -3,6 +3,7 @@
 #include "experiments/kit/cli/options.h"
 #include "experiments/kit/report/table.h"
 #include "experiments/kit/run/progress.h"
+#include "tests/support/errors.h"
 
 #include "unity.h"
 
@@ -19,6 +20,8 @@ static const cp_option table[] = {
     {.name = "offset", .kind = CP_OPTION_REAL, .fallback = "0", .help = "any number"},
     {.name = "name", .kind = CP_OPTION_TEXT, .help = "a word"},
     {.name = "report", .kind = CP_OPTION_FLAG, .help = "with a report"},
+    {.name = "energy", .kind = CP_OPTION_REAL, .word = "auto", .fallback = "auto", .max = 100, .help = "weight"},
+    {.name = "length", .kind = CP_OPTION_INT, .word = "run", .fallback = "5", .min = 1, .max = 9, .help = "moves"},
     {0}};
 static const cp_command command = {.name = "try",
                                    .purpose = "tries options",
@@ -133,6 +136,59 @@ static void wrong_values_are_named_with_what_was_expected(void) {
     refused("--seed -1", "--seed", "from 0");
 }
 
+static void a_number_may_also_be_its_word(void) {
+    TEST_ASSERT_TRUE(parse(""));
+    TEST_ASSERT_TRUE(cp_option_real_or(parsed, "energy", 7) == 7 && isnan(cp_option_real(parsed, "energy")));
+    TEST_ASSERT_EQUAL_INT64(5, cp_option_int_or(parsed, "length", 7));
+    TEST_ASSERT_TRUE(parse("--energy 0.25 --length run"));
+    TEST_ASSERT_TRUE(cp_option_real_or(parsed, "energy", 7) == 0.25 && cp_option_real(parsed, "energy") == 0.25);
+    TEST_ASSERT_EQUAL_INT64(7, cp_option_int_or(parsed, "length", 7));
+    TEST_ASSERT_EQUAL_INT64(0, cp_option_int(parsed, "length"));
+    TEST_ASSERT_EQUAL_STRING("run", cp_option_text(parsed, "length"));
+    refused("--energy -1", "--energy", "a number from 0 to 100 or \"auto\"");
+    refused("--energy nan", "--energy", "nan");
+    refused("--energy run", "--energy", "or \"auto\"");
+    refused("--length 2.5", "--length", "a whole number from 1 to 9 or \"run\"");
+    TEST_ASSERT_EQUAL_STRING("X|auto", cp_option_value(&table[7]).s);
+    TEST_ASSERT_EQUAL_STRING("N|run", cp_option_value(&table[8]).s);
+}
+
+static void a_wrong_name_is_misuse_at_the_callers_line_with_the_nearest_name(void) {
+    TEST_ASSERT_TRUE(parse(""));
+    errors_catch();
+    TEST_ASSERT_EQUAL_INT64(0, cp_option_int(parsed, "stpes"));
+    expect_error_at("option_int", "couplet try has no option \"stpes\"; did you mean \"steps\"?", __FILE__, __LINE__ - 1);
+    TEST_ASSERT_NULL(cp_option_text(parsed, "xyzzyxyzzy"));
+    expect_error_at("option_text", "has no option \"xyzzyxyzzy\"", __FILE__, __LINE__ - 1);
+    cp_option_real(parsed, "steps");
+    expect_error_at("option_real", "\"steps\" of couplet try is of another kind; read it with cp_option_int", __FILE__,
+                    __LINE__ - 2);
+    cp_option_flag(parsed, "raport");
+    expect_error_at("option_flag", "did you mean \"report\"?", __FILE__, __LINE__ - 1);
+    cp_option_choice(parsed, "geometri");
+    expect_error_at("option_choice", "did you mean \"geometry\"?", __FILE__, __LINE__ - 1);
+    cp_option_reals(parsed, "lamda");
+    expect_error_at("option_reals", "did you mean \"lambda\"?", __FILE__, __LINE__ - 1);
+    cp_option_given(parsed, "rat");
+    expect_error_at("option_text", "did you mean \"rate\"?", __FILE__, __LINE__ - 1);
+    errors_release();
+}
+
+static void status_needs_no_arguments_and_no_required_options(void) {
+    static const cp_option  needs[] = {{.name = "data", .kind = CP_OPTION_TEXT, .required = true}, {0}};
+    static const cp_command study = {
+        .name = "study", .arguments = "FILE", .options = needs, .study = true, .min_arguments = 1, .max_arguments = 1};
+    TEST_ASSERT_TRUE_MESSAGE(parse_for(&study, "--status folder"), status.message);
+    TEST_ASSERT_EQUAL_STRING("folder", cp_option_text(parsed, "status"));
+    TEST_ASSERT_TRUE_MESSAGE(parse_for(&study, "--status folder --json"), status.message);
+    TEST_ASSERT_FALSE(parse_for(&study, "--status folder file"));
+    TEST_ASSERT_EQUAL_STRING("--status cannot be combined with \"file\"", status.message);
+    TEST_ASSERT_FALSE(parse_for(&study, "--status folder --data x"));
+    TEST_ASSERT_EQUAL_STRING("--status cannot be combined with --data", status.message);
+    TEST_ASSERT_FALSE(parse_for(&study, "file"));
+    TEST_ASSERT_EQUAL_STRING("--data TEXT is required", status.message);
+}
+
 static void missing_and_needless_values_and_doubles_are_refused(void) {
     refused("--rate", "--rate", "needs a value");
     refused("--rate --steps 5", "--rate", "needs a value");
@@ -175,7 +231,7 @@ static void help_wins_over_everything_and_lists_every_option(void) {
 static void options_are_handed_on_and_a_study_has_its_own(void) {
     static const cp_option  own[] = {{.name = "rate", .kind = CP_OPTION_TEXT, .fallback = "many"}, {0}};
     static const cp_command study = {
-        .name = "study", .purpose = "p", .options = own, .study = true, .without = "seed|trial", .hands_on = &command};
+        .name = "study", .purpose = "p", .options = own, .study = true, .without = "seed|trial", .forwards_to = &command};
     char       *words[] = {"--slurm", "--jobs=3", "--steps=7"};
     bool        help;
     cp_options *o = cp_options_parse("kit", &study, 3, words, &help, &status);
@@ -477,6 +533,9 @@ int main(void) {
     RUN_TEST(two_dashes_end_the_options);
     RUN_TEST(unknown_options_are_named_with_the_nearest_real_one);
     RUN_TEST(wrong_values_are_named_with_what_was_expected);
+    RUN_TEST(a_number_may_also_be_its_word);
+    RUN_TEST(a_wrong_name_is_misuse_at_the_callers_line_with_the_nearest_name);
+    RUN_TEST(status_needs_no_arguments_and_no_required_options);
     RUN_TEST(missing_and_needless_values_and_doubles_are_refused);
     RUN_TEST(required_options_and_arguments_must_be_there);
     RUN_TEST(help_wins_over_everything_and_lists_every_option);

@@ -356,9 +356,9 @@ expect 2 "--depth 12 is not possible" gray.npz --depth 12 --out x
 expect 2 "there is no option --seed; did you mean --seeds" gray.npz --seed 3 --out x
 expect 2 "no data was given" --out x
 expect 2 "--out DIR is needed" gray.npz
-expect 2 "--list does not go with --slurm" gray.npz --out x --list --slurm
-expect 2 "--status DIR does not go with \"gray.npz\"" gray.npz --status one
-expect 2 "--status DIR does not go with --out" --status one --out one
+expect 2 "--list cannot be combined with --slurm" gray.npz --out x --list --slurm
+expect 2 "--status cannot be combined with \"gray.npz\"" gray.npz --status one
+expect 2 "--status cannot be combined with --out" --status one --out one
 expect 1 "--labels 14 of each of 3 classes are more than the 40 training images" gray.npz --labels 14 --out x
 expect_empty "what was refused left nothing" "$(ls -A x 2>/dev/null)"
 finish

@@ -54,6 +54,7 @@ expect_success "all methods have the same labeled rows" test \
     expect_success "another seed draws other rows" test \
         "$(sed -n '/"labeled"/,/\]/p' quiet/result.json)" != "$(sed -n '/"labeled"/,/\]/p' hybrid/result.json)"
     expect 0 "holds this run already, finished" gray.npz $small --out hybrid
+    expect_empty "--quiet prints nothing of a finished run" "$(train gray.npz $small --quiet --out hybrid 2>&1)"
     expect 1 "with another --seed" gray.npz $small --seed 3 --out hybrid
     expect 1 "with another --method" gray.npz $small --method jem --out hybrid
     expect 1 "with another arguments" phantom $small --out hybrid

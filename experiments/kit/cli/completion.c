@@ -1,9 +1,9 @@
-/* What shells complete in a program's command lines, from its commands and their options. */
+/* Shell completions of a program's command lines, from its commands and their options. */
 #include "experiments/kit/cli/program.h"
 
 #include <string.h>
 
-/* Within single quotes: a quote ends them, stands for itself and begins them again; `special` get a backslash. */
+/* For single quotes: a quote becomes '\''; characters in `special` get a backslash. */
 static void put_quoted(FILE *file, const char *text, const char *special) {
     for (; *text; text++) {
         if (*text == '\'')
@@ -13,8 +13,16 @@ static void put_quoted(FILE *file, const char *text, const char *special) {
     }
 }
 
-static void put_choices(FILE *file, const char *choices) {
-    for (; *choices; choices++) fputc(*choices == '|' ? ' ' : *choices, file);
+/* "a|b" as "a b". */
+static void put_words(FILE *file, const char *before, const char *words, const char *after) {
+    fputs(before, file);
+    for (; *words; words++) fputc(*words == '|' ? ' ' : *words, file);
+    fputs(after, file);
+}
+
+/* What an option's value may be, or NULL. */
+static const char *words_of(const cp_option *o) {
+    return o->kind == CP_OPTION_CHOICE ? o->choices : o->word;
 }
 
 static bool is_number(const cp_option *o) {
@@ -39,10 +47,9 @@ static void bash_name(FILE *file, const char *program, const char *command, cons
 
 static void bash_value(FILE *file, const char *program, const char *command, const cp_option *o) {
     (void)program;
-    if (o->kind == CP_OPTION_CHOICE) {
-        fprintf(file, "    '%s --%s') words='", command, o->name);
-        put_choices(file, o->choices);
-        fputs("' ;;\n", file);
+    if (words_of(o)) {
+        fprintf(file, "    '%s --%s')", command, o->name);
+        put_words(file, " words='", words_of(o), "' ;;\n");
     } else if (is_number(o)) {
         fprintf(file, "    '%s --%s') return ;;\n", command, o->name);
     } else if (o->kind == CP_OPTION_TEXT) {
@@ -57,9 +64,9 @@ static void bash_command(FILE *file, const cp_command *command, const char *more
     each_option(file, NULL, command, bash_name);
     fprintf(file, "%s'", more);
     if (command->first_words) {
-        fprintf(file, "\n            if ((COMP_CWORD == %d)); then words+=' ", first);
-        put_choices(file, command->first_words);
-        fprintf(file, "'; else%s; fi", *files ? files : " :");
+        fprintf(file, "\n            if ((COMP_CWORD == %d)); then", first);
+        put_words(file, " words+=' ", command->first_words, "'; else");
+        fprintf(file, "%s; fi", *files ? files : " :");
     } else {
         fputs(files, file);
     }
@@ -117,18 +124,16 @@ static void bash(FILE *file, const cp_program *p) {
 
 static void zsh_option(FILE *file, const char *program, const char *command, const cp_option *o) {
     static const char special[] = "[]:\\";
-    const char       *value = cp_option_value_word(o);
     (void)program, (void)command;
     fprintf(file, "        '--%s%s[", o->name, o->kind == CP_OPTION_FLAG ? "" : "=");
     put_quoted(file, cp_option_about(NULL, o).s, special);
     fputs("]", file);
-    if (o->kind == CP_OPTION_CHOICE) {
-        fprintf(file, ":%s:(", o->name);
-        put_choices(file, o->choices);
-        fputs(")", file);
+    if (words_of(o)) {
+        fprintf(file, ":%s", o->name);
+        put_words(file, ":(", words_of(o), ")");
     } else if (o->kind != CP_OPTION_FLAG) {
         fputs(":", file);
-        put_quoted(file, value, special);
+        put_quoted(file, cp_option_value(o).s, special);
         fputs(o->kind == CP_OPTION_TEXT ? ":_files" : ": ", file);
     }
     fputs("' \\\n", file);
@@ -140,10 +145,7 @@ static void zsh_arguments(FILE *file, const cp_command *command) {
 }
 
 static void zsh_first_words(FILE *file, const cp_command *command) {
-    if (!command->first_words) return;
-    fputs("        '1:what:(", file);
-    put_choices(file, command->first_words);
-    fputs(")' \\\n", file);
+    if (command->first_words) put_words(file, "        '1:what:(", command->first_words, ")' \\\n");
 }
 
 static void zsh(FILE *file, const cp_program *p) {
@@ -186,15 +188,12 @@ static void zsh(FILE *file, const cp_program *p) {
 
 static void fish_option(FILE *file, const char *program, const char *command, const cp_option *o) {
     fprintf(file, "complete -c %s -n '%s' -l %s", program, command, o->name);
-    if (o->kind == CP_OPTION_CHOICE) {
-        fputs(" -x -a '", file);
-        put_choices(file, o->choices);
-        fputs("'", file);
-    } else if (o->kind == CP_OPTION_TEXT) {
+    if (words_of(o))
+        put_words(file, " -x -a '", words_of(o), "'");
+    else if (o->kind == CP_OPTION_TEXT)
         fputs(" -r -F", file);
-    } else if (is_number(o)) {
+    else if (is_number(o))
         fputs(" -x", file);
-    }
     fputs(" -d '", file);
     put_quoted(file, cp_option_about(NULL, o).s, "\\");
     fputs("'\n", file);
@@ -205,9 +204,8 @@ static void fish_options(FILE *file, const char *program, const cp_command *comm
     cp_command renamed = *command; /* the condition in the place of the name */
     renamed.name = condition;
     if (command->first_words) {
-        fprintf(file, "complete -c %s -n '%s' -a '", program, condition);
-        put_choices(file, command->first_words);
-        fputs("'\n", file);
+        fprintf(file, "complete -c %s -n '%s'", program, condition);
+        put_words(file, " -a '", command->first_words, "'\n");
     }
     if (command->max_arguments > 0) fprintf(file, "complete -c %s -n '%s' -F\n", program, condition);
     each_option(file, program, &renamed, fish_option);

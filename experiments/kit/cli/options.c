@@ -1,14 +1,15 @@
-/* Commands and their options. */
+/* Commands and their options: the table, the values, the parser. */
 #include "experiments/kit/cli/options.h"
 
 #include "core/io/bytes.h"
-#include "experiments/kit/cli/setting.h"
 
+#include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORD_MAX = 40 };
+enum { WORD_MAX = 40, CHOICES_MAX = 16 };
 
 static const cp_option common[] = {
     {.name = "seed",
@@ -16,25 +17,22 @@ static const cp_option common[] = {
      .fallback = "1",
      .min = 0,
      .max = 9007199254740991.0,
-     .help = "what all random numbers come from: same seed, same result"},
+     .help = "seed of all random numbers; the same seed gives the same result"},
     {.name = "threads",
      .kind = CP_OPTION_INT,
      .fallback = "0",
      .min = 0,
      .max = 256,
      .incidental = true,
-     .help = "threads to compute with; 0: as many as the machine has. The result is the same"},
+     .help = "compute threads; 0: one per processor. The result does not depend on it"},
     {.name = "out",
      .kind = CP_OPTION_TEXT,
      .value = "DIR",
      .incidental = true,
-     .help = "folder for what the run leaves; default: a new one in runs/"},
-    {.name = "quiet", .kind = CP_OPTION_FLAG, .incidental = true, .help = "no progress and no tables"},
+     .help = "folder for the results; default: a new one in runs/"},
+    {.name = "quiet", .kind = CP_OPTION_FLAG, .incidental = true, .help = "print no progress and no tables"},
     {.name = "json", .kind = CP_OPTION_FLAG, .incidental = true, .help = "print the result as JSON instead of tables"},
-    {.name = "report",
-     .kind = CP_OPTION_FLAG,
-     .incidental = true,
-     .help = "also write report.html, with the table and the figures"},
+    {.name = "report", .kind = CP_OPTION_FLAG, .incidental = true, .help = "also write report.html, with the tables and figures"},
 };
 
 /* Of commands that make a study. */
@@ -43,41 +41,58 @@ static const cp_option of_studies[] = {
      .kind = CP_OPTION_INT,
      .max = 1024,
      .incidental = true,
-     .help = "processes that make runs side by side, each with --threads threads; 0: none, tables and figures of what is there"},
+     .help = "number of runs at the same time, each a process with --threads threads; 0: no runs, only tables and figures of "
+             "the finished ones"},
     {.name = "list",
      .kind = CP_OPTION_FLAG,
      .incidental = true,
-     .help = "print the commands of the runs that are left, one a line, for xargs or GNU parallel"},
+     .help = "print the commands of the remaining runs, one per line, for xargs or GNU parallel"},
     {.name = "slurm",
      .kind = CP_OPTION_TEXT,
      .value = "or --slurm=OPTIONS",
      .bare = true,
      .incidental = true,
-     .help = "submit the runs that are left as a Slurm job array, with these options of sbatch"},
+     .help = "submit the remaining runs as a Slurm job array, with these options for sbatch"},
     {.name = "status",
      .kind = CP_OPTION_TEXT,
      .value = "DIR",
      .incidental = true,
-     .help = "tell how far the study in this folder is; nothing else is needed"},
-    {.name = "trial", .kind = CP_OPTION_INT, .max = 1e9, .help = "make this trial alone, from 0 on, as --jobs and --list do"},
+     .alone = true,
+     .help = "show the progress of the study in this folder; needs no arguments and no other options"},
+    {.name = "trial", .kind = CP_OPTION_INT, .max = 1e9, .help = "make this trial only, from 0 on, as --jobs and --list do"},
 };
 
-/* Of those whose trials are always runs of their own. */
-static const cp_option out_of_study = {
-    .name = "out", .kind = CP_OPTION_TEXT, .value = "DIR", .incidental = true, .help = "folder of the study, new or begun; needed"};
+/* Of studies whose runs are made by another command. */
+static const cp_option out_of_study = {.name = "out",
+                                       .kind = CP_OPTION_TEXT,
+                                       .value = "DIR",
+                                       .incidental = true,
+                                       .help = "folder of the study, new or begun; required"};
+
+/* An option's value. */
+typedef struct setting {
+    const cp_option *option;
+    const char      *text; /* given or default; NULL: neither */
+    bool             given, word;
+    int64_t          integer;
+    double           real;
+    double          *list; /* to be freed */
+    int              list_count;
+    int              choice;
+} setting;
 
 struct cp_options {
     const cp_command  *command;
     cp_called_text     called;
-    cp_setting         settings[CP_OPTIONS_MAX];
+    setting            settings[CP_OPTIONS_MAX];
     int                count;
     const char *const *arguments;
     int                argument_count;
 };
 
-/* ---- the table: the command's own options, then the common ones that it has not described itself ---- */
+/* ---- the table: the command's own options, then the common ones it does not redefine ---- */
 
-/* Whether a command goes without a common option. One that says in its own words what --out is leaves no run. */
+/* Whether a command lacks a common option. One that redefines --out makes no run folder, so it has no --report. */
 static bool lacks(const cp_command *command, bool own_out, const char *name) {
     size_t length = strlen(name);
     for (const char *word = command->without; word; word = strchr(word, '|')) {
@@ -94,7 +109,7 @@ typedef struct option_list {
 
 static void add(option_list *list, const cp_option *option) {
     for (int i = 0; i < list->count; i++)
-        if (strcmp(list->at[i]->name, option->name) == 0) return; /* described already, in other words */
+        if (strcmp(list->at[i]->name, option->name) == 0) return; /* redefined by the command */
     if (list->count < CP_OPTIONS_MAX) list->at[list->count++] = option;
 }
 
@@ -107,7 +122,7 @@ int cp_command_own_options(const cp_command *command, const cp_option **all) {
     }
     for (size_t i = 0; command->study && i < sizeof of_studies / sizeof *of_studies; i++)
         if (!lacks(command, own_out, of_studies[i].name)) add(&list, &of_studies[i]);
-    if (command->study && command->hands_on) add(&list, &out_of_study);
+    if (command->study && command->forwards_to) add(&list, &out_of_study);
     for (size_t i = 0; i < sizeof common / sizeof *common; i++)
         if (!lacks(command, own_out, common[i].name)) add(&list, &common[i]);
     return list.count;
@@ -115,7 +130,7 @@ int cp_command_own_options(const cp_command *command, const cp_option **all) {
 
 int cp_command_options(const cp_command *command, const cp_option **all) {
     option_list list = {all, cp_command_own_options(command, all)};
-    for (const cp_option *o = command->hands_on ? command->hands_on->options : NULL; o && o->name; o++)
+    for (const cp_option *o = command->forwards_to ? command->forwards_to->options : NULL; o && o->name; o++)
         if (!lacks(command, false, o->name)) add(&list, o);
     return list.count;
 }
@@ -126,7 +141,42 @@ cp_called_text cp_command_called(const char *program, const cp_command *command)
     return text;
 }
 
-static cp_setting *find(cp_options *options, const char *name, size_t length) {
+/* ---- names ---- */
+
+static int smaller(int a, int b) {
+    return a < b ? a : b;
+}
+
+/* Insertions, deletions, exchanges and swaps of neighbors (optimal string alignment). */
+static int edit_distance(const char *a, const char *b) {
+    int n = (int)strlen(a), m = (int)strlen(b), rows[3][WORD_MAX + 1];
+    if (n > WORD_MAX || m > WORD_MAX) return WORD_MAX;
+    for (int j = 0; j <= m; j++) rows[0][j] = j;
+    for (int i = 1; i <= n; i++) {
+        int *now = rows[i % 3], *before = rows[(i + 2) % 3], *earlier = rows[(i + 1) % 3];
+        now[0] = i;
+        for (int j = 1; j <= m; j++) {
+            now[j] = smaller(smaller(now[j - 1], before[j]) + 1, before[j - 1] + (a[i - 1] != b[j - 1]));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) now[j] = smaller(now[j], earlier[j - 2] + 1);
+        }
+    }
+    return rows[n % 3][m];
+}
+
+const char *cp_nearest_word(const char *word, const char *const *words, int count) {
+    const char *best = NULL;
+    int         length = (int)strlen(word);
+    int         distance = length < 3 ? 2 : length / 2 + 1; /* must be less */
+    for (int i = 0; i < count; i++) {
+        int  d = edit_distance(word, words[i]);
+        bool prefix = length >= 2 && strncmp(word, words[i], (size_t)length) == 0;
+        if (prefix) d = smaller(d, 1);
+        if (d < distance) best = words[i], distance = d;
+    }
+    return best;
+}
+
+static setting *find(cp_options *options, const char *name, size_t length) {
     for (int i = 0; i < options->count; i++) {
         const char *own = options->settings[i].option->name;
         if (strncmp(own, name, length) == 0 && own[length] == '\0') return &options->settings[i];
@@ -134,15 +184,115 @@ static cp_setting *find(cp_options *options, const char *name, size_t length) {
     return NULL;
 }
 
-static bool fail_unknown(const cp_options *options, const char *name, size_t length, cp_status *status) {
+static const char *nearest(const cp_options *options, const char *name) {
     const char *names[CP_OPTIONS_MAX + 1];
-    char        word[WORD_MAX + 1];
     for (int i = 0; i < options->count; i++) names[i] = options->settings[i].option->name;
     names[options->count] = "help";
+    return cp_nearest_word(name, names, options->count + 1);
+}
+
+static bool fail_unknown(const cp_options *options, const char *name, size_t length, cp_status *status) {
+    char word[WORD_MAX + 1];
     snprintf(word, sizeof word, "%.*s", (int)(length < WORD_MAX ? length : WORD_MAX), name);
-    const char *near = cp_nearest_word(word, names, options->count + 1);
+    const char *near = nearest(options, word);
     return cp_fail(status, "there is no option --%s%s%s%s", cp_shown(name, length).text, near ? "; did you mean --" : "",
                    near ? near : "", near ? "?" : "");
+}
+
+/* ---- values ---- */
+
+static cp_shown_text shown(const char *text) {
+    return cp_shown(text, strlen(text));
+}
+
+static bool within(const cp_option *o, double value) {
+    return isfinite(value) && ((o->min == 0 && o->max == 0) || (value >= o->min && value <= o->max));
+}
+
+static bool refuse(const cp_option *o, const char *text, cp_status *status) {
+    char limits[64] = "";
+    if (o->min != 0 || o->max != 0) snprintf(limits, sizeof limits, " from %.16g to %.16g", o->min, o->max);
+    return cp_fail(status, "--%s: \"%s\" is not valid; expected %s%s%s%s%s", o->name, shown(text).text,
+                   o->kind == CP_OPTION_INT     ? "a whole number"
+                   : o->kind == CP_OPTION_REALS ? "numbers with commas between them, each"
+                                                : "a number",
+                   limits, o->word ? " or \"" : "", o->word ? o->word : "", o->word ? "\"" : "");
+}
+
+/* strtod would also take leading blanks, hexadecimals and "nan". */
+static bool read_number(const char *text, size_t length, double *value) {
+    char copy[64], *end;
+    if (length == 0 || length >= sizeof copy) return false;
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    if (strspn(copy, "+-.0123456789eE") != length) return false;
+    *value = strtod(copy, &end);
+    return *end == '\0';
+}
+
+static bool set_integer(setting *s, const char *text, cp_status *status) {
+    char     *end;
+    size_t    length = strlen(text);
+    long long value;
+    errno = 0;
+    value = strtoll(text, &end, 10);
+    if (length > 0 && strspn(text, "+-0123456789") == length && *end == '\0' && errno == 0 && within(s->option, (double)value)) {
+        s->integer = value;
+        return true;
+    }
+    double real; /* 1e4 and 10000.0 are whole numbers too */
+    if (!read_number(text, length, &real) || fabs(real) > 9007199254740991.0 || real != floor(real) || !within(s->option, real))
+        return refuse(s->option, text, status);
+    s->integer = (int64_t)real;
+    return true;
+}
+
+static bool set_list(setting *s, const char *text, cp_status *status) {
+    int commas = 0;
+    for (const char *p = text; *p; p++) commas += *p == ',';
+    double *list = malloc((size_t)(commas + 1) * sizeof *list);
+    if (!list) return cp_fail(status, "--%s: not enough memory for %d numbers", s->option->name, commas + 1);
+    free(s->list);
+    s->list = list;
+    s->list_count = 0;
+    for (const char *p = text;; p++) {
+        size_t length = strcspn(p, ",");
+        double value;
+        if (!read_number(p, length, &value) || !within(s->option, value)) return refuse(s->option, text, status);
+        list[s->list_count++] = value;
+        p += length;
+        if (!*p) return true;
+    }
+}
+
+static bool set_choice(setting *s, const char *text, cp_status *status) {
+    char        copy[256], *rest;
+    const char *words[CHOICES_MAX];
+    int         count = 0;
+    snprintf(copy, sizeof copy, "%s", s->option->choices);
+    for (char *word = strtok_r(copy, "|", &rest); word && count < CHOICES_MAX; word = strtok_r(NULL, "|", &rest))
+        words[count++] = word;
+    for (s->choice = 0; s->choice < count; s->choice++)
+        if (strcmp(words[s->choice], text) == 0) return true;
+    const char *near = cp_nearest_word(text, words, count);
+    return cp_fail(status, "--%s: \"%s\" is not one of %s%s%s%s", s->option->name, shown(text).text, s->option->choices,
+                   near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+}
+
+static bool set_value(setting *s, const char *text, cp_status *status) {
+    s->text = text;
+    s->word = s->option->word && strcmp(text, s->option->word) == 0;
+    if (s->word) return true;
+    switch (s->option->kind) {
+    case CP_OPTION_FLAG: return true;
+    case CP_OPTION_INT: return set_integer(s, text, status);
+    case CP_OPTION_REAL:
+        return (read_number(text, strlen(text), &s->real) && within(s->option, s->real)) || refuse(s->option, text, status);
+    case CP_OPTION_REALS: return set_list(s, text, status);
+    case CP_OPTION_CHOICE: return set_choice(s, text, status);
+    case CP_OPTION_TEXT: return *text || cp_fail(status, "--%s: the value is empty", s->option->name);
+    }
+    return false;
 }
 
 /* ---- parsing ---- */
@@ -151,13 +301,12 @@ static bool fail_unknown(const cp_options *options, const char *name, size_t len
 static bool take_option(cp_options *options, int count, char *const *words, int *at, cp_status *status) {
     const char *name = words[*at] + 2, *equals = strchr(name, '='), *value = equals ? equals + 1 : NULL;
     size_t      length = equals ? (size_t)(equals - name) : strlen(name);
-    cp_setting *s = find(options, name, length);
+    setting    *s = find(options, name, length);
     if (!s) return fail_unknown(options, name, length, status);
     if (s->given) return cp_fail(status, "--%s was given twice", s->option->name);
     s->given = true;
     if (s->option->kind == CP_OPTION_FLAG)
-        return !value ||
-               cp_fail(status, "--%s takes no value, but \"%s\" was given", s->option->name, cp_shown(value, strlen(value)).text);
+        return !value || cp_fail(status, "--%s takes no value, but \"%s\" was given", s->option->name, shown(value).text);
     if (!value && s->option->bare) {
         s->text = "";
         return true;
@@ -166,7 +315,7 @@ static bool take_option(cp_options *options, int count, char *const *words, int 
     if (!value)
         return cp_fail(status, "--%s needs a value%s%s", s->option->name, s->option->choices ? ": one of " : "",
                        s->option->choices ? s->option->choices : "");
-    return cp_setting_set(s, value, status);
+    return set_value(s, value, status);
 }
 
 static bool check_arguments(const cp_options *options, cp_status *status) {
@@ -177,7 +326,7 @@ static bool check_arguments(const cp_options *options, cp_status *status) {
         return cp_fail(status, "%d argument%s given, %s%d needed: %s", n, n == 1 ? "" : "s",
                        c->max_arguments > c->min_arguments ? "at least " : "", c->min_arguments, c->arguments);
     if (surplus)
-        return cp_fail(status, "\"%s\" is one argument too many%s%s", cp_shown(surplus, strlen(surplus)).text,
+        return cp_fail(status, "\"%s\" is one argument too many%s%s", shown(surplus).text,
                        c->arguments ? "; expected " : "; this command takes options only", c->arguments ? c->arguments : "");
     return true;
 }
@@ -191,52 +340,59 @@ static bool take_words(cp_options *options, int count, char *const *words, const
         } else if (!ended && strncmp(word, "--", 2) == 0) {
             if (!take_option(options, count, words, &i, status)) return false;
         } else if (!ended && word[0] == '-' && word[1]) {
-            return cp_fail(status, "there is no option %s; options have two dashes", cp_shown(word, strlen(word)).text);
+            return cp_fail(status, "there is no option %s; options have two dashes", shown(word).text);
         } else {
             arguments[options->argument_count++] = word;
         }
     }
-    options->arguments = arguments;
-    return check_arguments(options, status);
+    return true;
 }
 
 static const char *default_of(cp_options *options, const cp_option *option) {
     const char *value = option->fallback;
     for (const cp_default *d = options->command->defaults; d && d->when; d++) {
-        const cp_setting *when = strcmp(d->option, option->name) == 0 ? find(options, d->when, strlen(d->when)) : NULL;
+        const setting *when = strcmp(d->option, option->name) == 0 ? find(options, d->when, strlen(d->when)) : NULL;
         if (when && when->text && strcmp(when->text, d->is) == 0) value = d->value;
     }
     return value;
 }
 
-static bool set_defaults(cp_options *options, cp_status *status) {
+static bool set_defaults(cp_options *options, bool check, cp_status *status) {
     for (int i = 0; i < options->count; i++) {
-        cp_setting *s = &options->settings[i];
+        setting    *s = &options->settings[i];
         const char *value = s->given ? NULL : default_of(options, s->option);
-        if (!s->given && s->option->required)
-            return cp_fail(status, "--%s %s is needed", s->option->name, cp_option_value_word(s->option));
-        if (value && !cp_setting_set(s, value, status)) return false;
+        if (!s->given && s->option->required && check)
+            return cp_fail(status, "--%s %s is required", s->option->name, cp_option_value(s->option).s);
+        if (value && !set_value(s, value, status)) return false;
     }
     return true;
 }
 
 static bool given(cp_options *options, const char *name) {
-    const cp_setting *s = find(options, name, strlen(name));
+    const setting *s = find(options, name, strlen(name));
     return s && s->given;
 }
 
-/* Of a study's options, those that would be passed over beside another are refused. */
-static bool check_study(cp_options *options, cp_status *status) {
-    bool study = options->command->study, only_status = study && given(options, "status");
-    if (study && given(options, "list") && given(options, "slurm")) return cp_fail(status, "--list does not go with --slurm");
-    if (only_status && options->argument_count)
-        return cp_fail(status, "--status DIR does not go with \"%.60s\"", options->arguments[0]);
-    for (int i = 0; only_status && i < options->count; i++) {
+/* Refuses what would be ignored. */
+static bool check_alone(const cp_options *options, const cp_option *alone, cp_status *status) {
+    if (options->argument_count)
+        return cp_fail(status, "--%s cannot be combined with \"%s\"", alone->name, shown(options->arguments[0]).text);
+    for (int i = 0; i < options->count; i++) {
         const char *name = options->settings[i].option->name;
-        if (options->settings[i].given && strcmp(name, "status") != 0 && strcmp(name, "json") != 0)
-            return cp_fail(status, "--status DIR does not go with --%s", name);
+        if (options->settings[i].given && strcmp(name, alone->name) != 0 && strcmp(name, "json") != 0)
+            return cp_fail(status, "--%s cannot be combined with --%s", alone->name, name);
     }
     return true;
+}
+
+static bool check(cp_options *options, cp_status *status) {
+    const cp_option *alone = NULL;
+    for (int i = 0; i < options->count && !alone; i++)
+        if (options->settings[i].given && options->settings[i].option->alone) alone = options->settings[i].option;
+    if (options->command->study && given(options, "list") && given(options, "slurm"))
+        return cp_fail(status, "--list cannot be combined with --slurm");
+    return (alone ? check_alone(options, alone, status) : check_arguments(options, status)) &&
+           set_defaults(options, !alone, status);
 }
 
 static bool asks_for_help(int count, char *const *words) {
@@ -263,8 +419,7 @@ cp_options *cp_options_parse(const char *program, const cp_command *command, int
     options->arguments = arguments;
     options->count = cp_command_options(command, all);
     for (int i = 0; i < options->count; i++) options->settings[i].option = all[i];
-    if (take_words(options, count, words, arguments, status) && set_defaults(options, status) && check_study(options, status))
-        return options;
+    if (take_words(options, count, words, arguments, status) && check(options, status)) return options;
     cp_options_free(options);
     return NULL;
 }
@@ -278,42 +433,59 @@ void cp_options_free(cp_options *options) {
 
 /* ---- reading ---- */
 
-static const cp_setting *require(const cp_options *options, const char *name, cp_option_kind kind) {
-    static const cp_setting none;
-    const cp_setting       *s = find((cp_options *)options, name, strlen(name));
-    bool                    spelled = kind == CP_OPTION_TEXT; /* any option can be had as it was written */
-    if (s && (spelled || s->option->kind == kind)) return s;
-    cp_misuse((cp_at){0}, "option", "the command \"%s\" has no option \"%s\" of that kind", options->called.s, name);
+static const setting *require(cp_at at, const cp_options *options, const char *name, cp_option_kind kind) {
+    static const char *const readers[] = {"option_flag",  "option_int",  "option_real",
+                                          "option_reals", "option_text", "option_choice"};
+    static const setting     none;
+    const setting           *s = find((cp_options *)options, name, strlen(name));
+    const char              *near = s ? NULL : nearest(options, name);
+    if (s && (kind == CP_OPTION_TEXT || s->option->kind == kind)) return s;
+    if (s)
+        cp_misuse(at, readers[kind], "option \"%s\" of %s is of another kind; read it with cp_%s", name, options->called.s,
+                  readers[s->option->kind]);
+    else
+        cp_misuse(at, readers[kind], "%s has no option \"%s\"%s%s%s", options->called.s, name, near ? "; did you mean \"" : "",
+                  near ? near : "", near ? "\"?" : "");
     return &none;
 }
 
-bool cp_option_flag(const cp_options *options, const char *name) {
-    return require(options, name, CP_OPTION_FLAG)->given;
+bool(cp_option_flag)(cp_at at, const cp_options *options, const char *name) {
+    return require(at, options, name, CP_OPTION_FLAG)->given;
 }
 
-int64_t cp_option_int(const cp_options *options, const char *name) {
-    return require(options, name, CP_OPTION_INT)->integer;
+int64_t(cp_option_int_or)(cp_at at, const cp_options *options, const char *name, int64_t for_word) {
+    const setting *s = require(at, options, name, CP_OPTION_INT);
+    return s->word ? for_word : s->integer;
 }
 
-double cp_option_real(const cp_options *options, const char *name) {
-    return require(options, name, CP_OPTION_REAL)->real;
+int64_t(cp_option_int)(cp_at at, const cp_options *options, const char *name) {
+    return (cp_option_int_or)(at, options, name, 0);
 }
 
-const char *cp_option_text(const cp_options *options, const char *name) {
-    return require(options, name, CP_OPTION_TEXT)->text;
+double(cp_option_real_or)(cp_at at, const cp_options *options, const char *name, double for_word) {
+    const setting *s = require(at, options, name, CP_OPTION_REAL);
+    return s->word ? for_word : s->text ? s->real : NAN;
 }
 
-int cp_option_choice(const cp_options *options, const char *name) {
-    return require(options, name, CP_OPTION_CHOICE)->choice;
+double(cp_option_real)(cp_at at, const cp_options *options, const char *name) {
+    return (cp_option_real_or)(at, options, name, NAN);
 }
 
-cp_reals cp_option_reals(const cp_options *options, const char *name) {
-    const cp_setting *s = require(options, name, CP_OPTION_REALS);
+const char *(cp_option_text)(cp_at at, const cp_options *options, const char *name) {
+    return require(at, options, name, CP_OPTION_TEXT)->text;
+}
+
+int(cp_option_choice)(cp_at at, const cp_options *options, const char *name) {
+    return require(at, options, name, CP_OPTION_CHOICE)->choice;
+}
+
+cp_reals(cp_option_reals)(cp_at at, const cp_options *options, const char *name) {
+    const setting *s = require(at, options, name, CP_OPTION_REALS);
     return (cp_reals){s->list, s->list_count};
 }
 
-bool cp_option_given(const cp_options *options, const char *name) {
-    return require(options, name, CP_OPTION_TEXT)->given;
+bool(cp_option_given)(cp_at at, const cp_options *options, const char *name) {
+    return require(at, options, name, CP_OPTION_TEXT)->given;
 }
 
 int cp_argument_count(const cp_options *options) {

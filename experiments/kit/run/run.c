@@ -292,10 +292,11 @@ int cp_run_show_of(cp_run *run, const cp_run_source *sources) {
     if (damage.message[0])
         cp_fail(&run->status, "%s; remove the file and run the same command to finish the run again", damage.message);
     bool shown = result && is_of(run, result, sources);
-    if (shown) fprintf(stderr, "%s holds this run already, finished; nothing was computed. What was found:\n", run->folder);
+    if (shown && !run->quiet)
+        fprintf(stderr, "%s holds this run already, finished; nothing was computed. What was found:\n", run->folder);
     if (shown && run->json)
         fwrite(text.data, 1, text.size, stdout);
-    else if (shown) {
+    else if (shown && !run->quiet) {
         show_tables(result);
         show_notes(cp_json_get(result, "notes"));
     }

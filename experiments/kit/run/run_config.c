@@ -8,7 +8,7 @@ static void put_option(cp_json_writer *w, const cp_options *options, const cp_op
     cp_reals list;
     bool     number = o->kind == CP_OPTION_INT || o->kind == CP_OPTION_REAL;
     if (number && !cp_option_text(options, o->name)) return; /* not given, and without a default */
-    switch (o->kind) {
+    switch (o->word ? CP_OPTION_TEXT : o->kind) {            /* where a word is possible, numbers are texts too */
     case CP_OPTION_FLAG: cp_json_put_bool(w, o->name, cp_option_flag(options, o->name)); break;
     case CP_OPTION_INT: cp_json_put_integer(w, o->name, cp_option_int(options, o->name)); break;
     case CP_OPTION_REAL: cp_json_put_number(w, o->name, cp_option_real(options, o->name)); break;
