@@ -1,5 +1,6 @@
 #!/bin/sh
-# Couplet serves another meson project as a subproject, in the precision that this one asks for. Argument: the top folder.
+# Couplet as a subproject of another meson project, in the precision that project asks for, and as a user configures it.
+# Argument: the top folder.
 . "$(dirname "$0")/report.sh"
 work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
 mkdir "$work/subprojects" && ln -s "$1" "$work/subprojects/couplet"
@@ -29,4 +30,10 @@ expect_success "Couplet is optimized though its parent is not" \
 expect_empty "all of it" "$(grep '"command"' "$commands" | grep subprojects/couplet/ | grep -v -e -O3)"
 expect_empty "its parent is left alone" "$(grep '"command"' "$commands" | grep 'user\.c' | grep -e -O3)"
 expect_empty "the couplet command is not built" "$(find "$work/build" -type f -name couplet)"
+
+# A compiler newer than ours may warn of something new.
+expect_success "a user's build is configured" meson setup -Dtests=disabled -Dcommand=disabled "$work/plain" "$1"
+expect_success "a user's compiler shows warnings" grep -q -e -Wall "$work/plain/compile_commands.json"
+expect_empty "a warning does not break a user's build" "$(grep -e -Werror "$work/plain/compile_commands.json")"
+expect_empty "./check treats warnings as errors in all its builds" "$(grep 'meson setup' "$1/check" | grep -v -e -Dwerror=true)"
 finish
