@@ -303,10 +303,8 @@ void cp_parallel(size_t count, size_t grain, cp_loop_fn body, void *context) {
         pool_stop();
         pool_start(threads);
     }
-    if (pool.workers_running) {
-        loop_run_on_pool(&l);
-    } else {
-        loop_run_inline(&l);
-    }
+    bool helped = pool.workers_running;
+    if (helped) loop_run_on_pool(&l);
     pthread_mutex_unlock(&pool.busy);
+    if (!helped) loop_run_inline(&l); /* unlocked: a body may call exit(), whose handler takes the lock */
 }

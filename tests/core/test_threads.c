@@ -7,6 +7,7 @@
 #include "tests/support/errors.h"
 #include "unity.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -17,6 +18,15 @@
 #include <time.h>
 
 enum { ITEMS = 5000 };
+
+static bool no_new_threads;
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument);
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument) {
+    return no_new_threads ? EAGAIN : __real_pthread_create(thread, attributes, start, argument);
+}
 
 typedef struct visits {
     atomic_int times[ITEMS];
@@ -322,6 +332,11 @@ static void exit_in_body(void *context, size_t begin, size_t end) {
     if (begin == 77) exit(9);
 }
 
+static void misuse_in_body(void *context, size_t begin, size_t end) {
+    (void)context, (void)end;
+    if (begin == 77) cp_misuse((cp_at){0}, "body", "chunk %zu is refused", begin);
+}
+
 static int exit_inside_a_loop(void *unused) {
     (void)unused;
     each_item_once(100, 1);
@@ -333,6 +348,30 @@ static void a_body_may_end_the_program(void) {
     if (!CHILD_MAY_START_THREADS) TEST_IGNORE_MESSAGE("the thread sanitizer allows no threads after fork");
     char errors[512];
     for (int i = 0; i < 20; i++) TEST_ASSERT_EQUAL_INT(9, child_run(exit_inside_a_loop, NULL, errors, sizeof errors));
+}
+
+static int loops_without_workers(void *unused) {
+    (void)unused;
+    cp_threads_stop();
+    no_new_threads = true;
+    return each_item_once(1000, 3) && each_item_once(1000, 3) ? 0 : 1;
+}
+
+static int misuse_in_body_without_workers(void *unused) {
+    loops_without_workers(unused);
+    cp_parallel(200, 1, misuse_in_body, NULL);
+    return 0;
+}
+
+static void loops_run_on_the_caller_when_no_thread_can_be_started(void) {
+    char errors[512];
+    TEST_ASSERT_EQUAL_INT(0, child_run(loops_without_workers, NULL, errors, sizeof errors));
+}
+
+static void a_body_may_end_the_program_when_no_thread_can_be_started(void) {
+    char errors[512];
+    TEST_ASSERT_EQUAL_INT(2, child_run(misuse_in_body_without_workers, NULL, errors, sizeof errors));
+    TEST_ASSERT_NOT_NULL(strstr(errors, "chunk 77 is refused"));
 }
 
 int main(void) {
@@ -353,5 +392,7 @@ int main(void) {
     RUN_TEST(a_negative_number_of_threads_is_misuse_and_changes_nothing);
     RUN_TEST(loops_work_in_a_child_process);
     RUN_TEST(a_body_may_end_the_program);
+    RUN_TEST(loops_run_on_the_caller_when_no_thread_can_be_started);
+    RUN_TEST(a_body_may_end_the_program_when_no_thread_can_be_started);
     return UNITY_END();
 }
