@@ -1,6 +1,6 @@
 /* Errors: the one handler for misuse, and messages about bad data from outside. */
 #include "core/io/bytes.h"
-#include "core/tape_inside.h"
+#include "core/tape_internal.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * sweep made; -1 marks tensors that are not the sweep's to give back. When it ends, the tape's memory is rewound to where it
  * began: only the results, made before, stay. */
 #include "core/kernels/kernels.h"
-#include "core/tape_inside.h"
+#include "core/tape_internal.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* The record: leaves, results, and the nodes that tell how results came about. */
-#include "core/tape_inside.h"
+#include "core/tape_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* The tape's memory: values in the arena, tensors in a ring, nodes and attributes in slabs. */
-#include "core/tape_inside.h"
+#include "core/tape_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Persistent tensors, and how a tensor shows itself. */
-#include "core/tape_inside.h"
+#include "core/tape_internal.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -178,11 +178,11 @@ static void a_gradient_that_is_handed_on_names_its_heirs(void) {
     write_page(loss);
     const cp_json *of_sum = cp_json_at(cp_json_get(replay, "sweep"), 1);
     TEST_ASSERT_EQUAL_INT(s->id, cp_json_integer(cp_json_get(of_sum, "id"), -1));
-    TEST_ASSERT_EQUAL_UINT64(2, cp_json_get(of_sum, "heirs")->count);
+    TEST_ASSERT_EQUAL_UINT64(2, cp_json_get(of_sum, "shared_with")->count);
     for (size_t i = 1; i < 4; i++) { /* the first exp leaves it to the other one, which is the last to have it */
         const cp_json *rule = cp_json_at(cp_json_get(replay, "sweep"), i);
         TEST_ASSERT_EQUAL_INT(i == 3, cp_json_bool(cp_json_get(rule, "released"), i != 3));
-        TEST_ASSERT_EQUAL_UINT64(i == 1 ? 2 : 0, cp_json_get(rule, "heirs")->count);
+        TEST_ASSERT_EQUAL_UINT64(i == 1 ? 2 : 0, cp_json_get(rule, "shared_with")->count);
     }
 }
 
@@ -193,7 +193,7 @@ static void a_gradient_that_many_values_have_leaves_the_page_small(void) {
     for (int i = 0; i < LEAVES; i++) total = cp_add(tape, total, variable(1, "x"));
     write_page(total);
     for (const cp_json *rule = cp_json_get(replay, "sweep")->first; rule; rule = rule->next)
-        TEST_ASSERT_EQUAL_UINT64(2, cp_json_get(rule, "heirs")->count);
+        TEST_ASSERT_EQUAL_UINT64(2, cp_json_get(rule, "shared_with")->count);
 }
 
 static void values_that_the_loss_does_not_need_are_passed_by(void) {
@@ -228,7 +228,7 @@ static void parameters_are_leaves_and_a_tape_frozen_later_does_not_ask_for_them(
     free(page);
     cp_tape_freeze(tape, true);
     write_page(loss);
-    TEST_ASSERT_FALSE(cp_json_bool(cp_json_get(value(0), "asked"), true));
+    TEST_ASSERT_FALSE(cp_json_bool(cp_json_get(value(0), "requested"), true));
     TEST_ASSERT_NULL(replayed(0));
     cp_tensor_free(w);
 }
@@ -277,7 +277,7 @@ static void scalars_empty_tensors_and_values_that_were_given_back_are_told(void)
     TEST_ASSERT_EQUAL_UINT64(0, cp_json_get(picture(s->id), "dims")->count);
     TEST_ASSERT_EQUAL_STRING("2", cp_json_string(cp_json_get(picture(s->id), "values")->first, ""));
     TEST_ASSERT_EQUAL_UINT64(0, cp_json_get(picture(none->id), "values")->count);
-    TEST_ASSERT_TRUE(cp_json_bool(cp_json_get(picture(doubled->id), "gone"), false));
+    TEST_ASSERT_TRUE(cp_json_bool(cp_json_get(picture(doubled->id), "released"), false));
     cp_tensor *leaves[] = {s, none};
     expect_gradients(loss, leaves, 2);
 }

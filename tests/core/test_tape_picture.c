@@ -1,7 +1,7 @@
 /* Tests of tensors as pictures: which part of a large one is shown, and that nothing strange in it is hidden. */
 #include "couplet.h"
 
-#include "core/show/tape_picture.h"
+#include "core/show/value.h"
 
 #include "unity.h"
 

@@ -2,7 +2,7 @@
  * tape does, with the page before it. */
 #include "couplet.h"
 
-#include "core/show/tape_picture.h"
+#include "core/show/value.h"
 
 #include <math.h>
 #include <stdio.h>

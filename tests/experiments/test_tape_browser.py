@@ -26,7 +26,7 @@ pictures = next((pathlib.Path(word) for word in sys.argv[3:] if word != "sanitiz
 STATE = "[Number(document.documentElement.dataset.step), Number(document.documentElement.dataset.steps)]"
 GRADIENTS = "Object.fromEntries([...document.querySelectorAll('[data-leaf]')].map(row => [row.dataset.leaf, row.dataset.gradient]))"
 SHOWN = "['.box.now', 'tr.now', '#listing tbody tr'].map(what => document.querySelectorAll(what).length)"
-TITLE = "document.getElementById('what').textContent"
+TITLE = "document.getElementById('step-title').textContent"
 LOADED = "performance.getEntriesByType('navigation')[0].loadEventEnd"
 LATEST, LARGEST = 2000, 3 << 20  # milliseconds to load, bytes
 
@@ -105,7 +105,7 @@ def look_closer(page, file):
     marked = page.ask("['.box.now title', 'tr.now th'].map(what => document.querySelector(what).textContent.split(' ')[0])")
     check("graph and listing mark the same value", marked[0] == marked[1], marked)
     check("the step quotes the program's line", "cp_" in (page.ask("document.querySelector('.source code').textContent") or ""))
-    page.ask("document.getElementById('pace').value = '200'")
+    page.ask("document.getElementById('speed').value = '200'")
     page.press(" ")
     page.wait(STATE + "[0] > 5")
     page.press(" ")
@@ -126,12 +126,12 @@ def look_closer(page, file):
     check("a click pauses", page.ask("playing") is None and page.ask(STATE)[0] == 1, page.ask(STATE))
     page.ask("document.getElementById('forward').click()")
     check("a button goes a step", page.ask(STATE)[0] == 2, page.ask(STATE))
-    page.ask("document.getElementById('pace').value = '200', document.activeElement.blur()")
+    page.ask("document.getElementById('speed').value = '200', document.activeElement.blur()")
     page.press("Home")
-    page.ask("document.getElementById('say').textContent = ''")
+    page.ask("document.getElementById('announcement').textContent = ''")
     page.press(" ")
     page.wait(STATE + "[0] > 2")
-    check("while it plays, steps are not announced", not page.ask("document.getElementById('say').textContent"))
+    check("while it plays, steps are not announced", not page.ask("document.getElementById('announcement').textContent"))
     page.press(" ")
     unnamed = page.ask("[...document.querySelectorAll('button, input, select, [role=img], [role=group]')].filter(e => "
                        "!(e.ariaLabel || e.textContent.trim() || e.labels?.length)).map(e => e.outerHTML)")
@@ -148,7 +148,7 @@ CONTRAST = """(() => {
         const color = getComputedStyle(e).backgroundColor;
         return /^rgba.*, 0\\)$/.test(color) ? (e.parentElement ? behind(e.parentElement) : "rgb(255, 255, 255)") : color;
     };
-    const low = [], texts = "h1, h2, p, figcaption, figcaption b, td, th, th button, .under, .formula, .source span, #place, kbd";
+    const low = [], texts = "h1, h2, p, figcaption, figcaption b, td, th, th button, .under, .formula, .source span, #position, kbd";
     for (const e of document.querySelectorAll(texts)) {
         if (!e.textContent.trim() || e.closest(".hidden")) continue;
         const a = light(getComputedStyle(e).color), b = light(behind(e)), ratio = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);

@@ -1,7 +1,7 @@
 /* The handler that keeps what was reported. */
 #include "tests/support/errors.h"
 
-#include "core/tape_inside.h"
+#include "core/tape_internal.h"
 
 #include "unity.h"
 

@@ -1,7 +1,7 @@
 /* The gradient check of a case. */
 #include "tests/support/gradcheck.h"
 
-#include "core/tape_inside.h"
+#include "core/tape_internal.h"
 
 #include <math.h>
 #include <stdio.h>

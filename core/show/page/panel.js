@@ -1,4 +1,4 @@
-/* What happens in a step, in words, formulas and tensors. */
+/* The panel: describes a step in words, formulas and tensors. */
 
 function bytesText(bytes) {
   if (bytes < 1000) return `${bytes} bytes`;
@@ -21,7 +21,7 @@ function pictureOf(replay, input) {
   return Number.isInteger(input) ? replay.values[input].picture : input.picture;
 }
 
-function madeText(replay, value) {
+function callText(replay, value) {
   return `${value.op}(${value.inputs.filter(input => input !== null).map(input => nameOf(replay, input)).join(", ")})`;
 }
 
@@ -40,64 +40,64 @@ function sourceOf(value) {
       value.source ? [element("br"), element("code", {}, value.source)] : "");
 }
 
-/* A formula that has an equals sign of its own needs no name. */
+/* A formula with an equals sign needs no name. */
 function formula(name, text) {
   if (text?.includes(" = ") && name === "out =") name = "";
   return text ? element("span", {class: "formula"}, element("small", {}, `${name} `), text) : null;
 }
 
 function keepsText(value) {
-  return value.keeps.length ? `For its gradient rule it keeps ${listText([...new Set(value.keeps)])}.` :
-                              "Its gradient rule needs none of the values, so it keeps nothing.";
+  return value.keeps.length ? `It keeps ${listText([...new Set(value.keeps)])} for its gradient rule.` :
+                              "Its gradient rule reads no values, so it keeps nothing.";
 }
 
 /* ---- forward ---- */
 
-function tellStart(replay) {
+function describeStart(replay) {
   const nodes = replay.values.filter(value => value.op).length, leaves = replay.values.length - nodes;
   const counts = `${countText(leaves, "leaf", "leaves")} and ${countText(nodes, "node", "nodes")}`;
   return {
     title: "The record",
-    say: "Start of the replay.",
+    announcement: "Start of the replay.",
     body: [
       paragraph(
-          `This tape has ${counts}, in the order in which they were made. Step forward, and their values appear as they were ` +
-          "computed. Then the reverse sweep goes back over the same nodes and gives every leaf its gradient."),
-      replay.frozen ? paragraph("The tape is frozen: parameters count as constants, and only variables get gradients.") : null,
+          `This tape has ${counts}, in the order in which they were recorded. Step forward to see each value as it was ` +
+          "computed. Then the reverse sweep visits the same nodes from last to first and computes the gradient of every leaf."),
+      replay.frozen ? paragraph("The tape is frozen: parameters are constants, and only variables get gradients.") : null,
       replay.brief ? paragraph(
-                         "The tape is long: tensors of more than 64 values are told by range and mean, without heat maps. The page " +
-                         `grows with every node all the same; the replay in it has ${bytesText(replay.size)}.`) :
+                         "The tape is long: tensors with more than 64 values are shown by range and mean, without heat maps. The replay " +
+                         `takes ${bytesText(replay.size)} of this page.`) :
                      null,
     ],
   };
 }
 
-function tellLeaf(replay, value) {
+function describeLeaf(replay, value) {
   return {
     title: `${value.name} is a ${value.kind}`,
-    say: `${value.name}, a ${value.kind} of shape ${shapeText(value.picture.dims)}: ${shortText(value.picture, 40)}.`,
+    announcement: `${value.name}, a ${value.kind} of shape ${shapeText(value.picture.dims)}: ${shortText(value.picture, 40)}.`,
     body: [
       paragraph(
           value.kind === "variable" ?
-              "A leaf: its values are given, and it can be asked for its gradient." :
-              "A leaf: a parameter, whose values outlive the tape. The record knows it from its first use on."),
+              "A leaf: its values are given, and cp_grad can compute its gradient." :
+              "A leaf: a parameter, which outlives the tape. It is on the record from its first use on."),
       element("div", {class: "row"}, figureOf(value.picture, value.name, "its values")),
     ],
   };
 }
 
-function tellNode(replay, value) {
-  const inputs = new Set(value.inputs.filter(input => input !== null)); /* different ones may have the same name */
+function describeNode(replay, value) {
+  const inputs = new Set(value.inputs.filter(input => input !== null)); /* different inputs may have the same name */
   const figures = [...inputs].map(
-      input => figureOf(pictureOf(replay, input), nameOf(replay, input), Number.isInteger(input) ? "" : "taken as a constant"));
+      input => figureOf(pictureOf(replay, input), nameOf(replay, input), Number.isInteger(input) ? "" : "used as a constant"));
   return {
-    title: `${value.name} = ${madeText(replay, value)}`,
-    say: `${value.name} is ${madeText(replay, value)}: ${shortText(value.picture, 40)}.`,
+    title: `${value.name} = ${callText(replay, value)}`,
+    announcement: `${value.name} is ${callText(replay, value)}: ${shortText(value.picture, 40)}.`,
     body: [
       element("p", {}, formula("out =", value.formula)),
       sourceOf(value),
       element("div", {class: "row"}, figures, sign("→"), figureOf(value.picture, value.name, "the result")),
-      paragraph(keepsText(value) + ` When it was recorded, ${bytesText(value.bytes)} were in use.`, "note"),
+      paragraph(keepsText(value) + ` The tape then used ${bytesText(value.bytes)}.`, "note"),
     ],
   };
 }
@@ -117,49 +117,48 @@ function namesText(replay, ids) {
   return ids.length <= FEW_NAMES ? listText(ids.map(id => replay.values[id].name)) : countText(ids.length, "node", "nodes");
 }
 
-function passedText(replay, ids, why) {
+function skippedText(replay, ids, why) {
   if (!ids.length) return null;
-  return paragraph(`It will pass by ${namesText(replay, ids)}, ${why}.`);
+  return paragraph(`It skips ${namesText(replay, ids)}, ${why}.`);
 }
 
-function tellSeed(replay) {
-  const loss = replay.values[replay.loss], needed = ancestorsOf(replay, replay.loss), passed = [...replay.passed];
+function describeSeed(replay) {
+  const loss = replay.values[replay.loss], needed = ancestorsOf(replay, replay.loss), skipped = [...replay.skipped];
   return {
     title: `The gradient of ${loss.name} is 1`,
-    say: `The sweep begins: the gradient of ${loss.name} with respect to itself is 1.`,
+    announcement: `The sweep starts: the gradient of ${loss.name} with respect to itself is 1.`,
     body: [
       formula("seed", `d ${loss.name} / d ${loss.name} = 1`),
       paragraph(
-          "The sweep starts at the end of the record. From there it goes back, node by node; each rule turns the gradient of " +
-          "its result into gradients of its inputs."),
-      passedText(replay, passed.filter(id => !needed.has(id)), `on which ${loss.name} does not depend`),
-      passedText(replay, passed.filter(id => needed.has(id)), "behind which lies no leaf that is asked for"),
+          "The sweep starts at the end of the record and visits the nodes in reverse. Each rule turns the gradient of its " +
+          "result into gradients of its inputs."),
+      skippedText(replay, skipped.filter(id => !needed.has(id)), `on which ${loss.name} does not depend`),
+      skippedText(replay, skipped.filter(id => needed.has(id)), "which lead to no leaf that needs a gradient"),
       element("div", {class: "row"}, figureOf(replay.seed, loss.name, "its gradient", true)),
     ],
   };
 }
 
-/* A part that meets an earlier one. */
-function tellSum(name, part, earlier) {
+/* A part that is added to an earlier one. */
+function sumFigures(name, part, earlier) {
   return element(
-      "div", {class: "part"}, paragraph(`${name} is used more than once, so the parts of its gradient add up.`),
+      "div", {class: "part"}, paragraph(`${name} is used more than once, so the parts of its gradient are added.`),
       element(
-          "div", {class: "row"}, figureOf(earlier, name, "had already", true), sign("+"),
-          figureOf(part.picture, name, "gets this part", true), sign("="), figureOf(part.sum, name, "has now", true)));
+          "div", {class: "row"}, figureOf(earlier, name, "before", true), sign("+"),
+          figureOf(part.picture, name, "this part", true), sign("="), figureOf(part.sum, name, "now", true)));
 }
 
 function releasedText(replay, rule, value) {
-  const heirs = rule.heirs.map(id => replay.values[id].name), freed = rule.high - rule.after,
-        have = heirs.length > 1 ? "have" : "has";
+  const sharers = rule.shared_with.map(id => replay.values[id].name), freed = rule.high - rule.after;
   const fate = rule.released ?
-      `The gradient of ${value.name} is not needed any more and is released.` :
-      `The gradient of ${value.name} stays in memory: ${listText(heirs) || "another value"} ${have} the same.`;
+      `The gradient of ${value.name} is no longer needed and is released.` :
+      `The gradient of ${value.name} stays in memory, shared with ${listText(sharers) || "another value"}.`;
   const memory =
-      freed > 0 ? `${bytesText(freed)} are given back, with what the rule made on the way` : "Nothing else is given back";
-  return `${fate} ${memory}; ${bytesText(rule.after)} stay in use.`;
+      freed > 0 ? `${bytesText(freed)} are released, including what the rule used on the way` : "Nothing else is released";
+  return `${fate} ${memory}; ${bytesText(rule.after)} remain in use.`;
 }
 
-function tellRule(replay, rule, before) {
+function describeRule(replay, rule, before) {
   const value = replay.values[rule.id], names = rule.parts.map(part => replay.values[value.inputs[part.input]].name);
   const reached = new Set(rule.parts.map(part => part.input));
   const left =
@@ -167,33 +166,33 @@ function tellRule(replay, rule, before) {
   const earlier = new Map(before), firsts = [], sums = [];
   for (const part of rule.parts) {
     const input = value.inputs[part.input], name = replay.values[input].name;
-    if (part.sum) sums.push(tellSum(name, part, earlier.get(input)));
+    if (part.sum) sums.push(sumFigures(name, part, earlier.get(input)));
     else firsts.push(figureOf(part.picture, name, "gets", true));
     earlier.set(input, part.sum ?? part.picture);
   }
   return {
-    title: `Back through ${value.name} = ${madeText(replay, value)}`,
-    say: `Back through ${value.name}, ${value.op}: ${
+    title: `Back through ${value.name} = ${callText(replay, value)}`,
+    announcement: `Back through ${value.name}, ${value.op}: ${
         rule.parts.map((part, i) => `${names[i]} ${part.sum ? "now has" : "gets"} ${shortText(part.sum ?? part.picture, 40)}`)
             .join("; ")}.`,
     body: [
       element("p", {}, formula("out =", value.formula), " ", formula("rule", value.rule)),
-      paragraph(value.words ?? "Nobody wrote this op's rule in words."),
+      paragraph(value.words ?? "This op has no description of its rule."),
       sourceOf(value),
-      rule.passed.length ? paragraph(`Passed by on the way here: ${namesText(replay, rule.passed)}.`, "note") : null,
+      rule.skipped.length ? paragraph(`Skipped on the way here: ${namesText(replay, rule.skipped)}.`, "note") : null,
       element(
-          "div", {class: "row"}, figureOf(before.get(rule.id), "g", `the incoming gradient, of ${value.name}`, true),
+          "div", {class: "row"}, figureOf(before.get(rule.id), "g", `the incoming gradient at ${value.name}`, true),
           firsts.length ? sign("→") : "", firsts),
       sums,
-      left.length ? paragraph(`Nothing is asked for at or behind ${listText(left)}: no gradient goes there.`, "note") : null,
+      left.length ? paragraph(`No gradient is needed at ${listText(left)}.`, "note") : null,
       paragraph(releasedText(replay, rule, value), "note"),
     ],
   };
 }
 
-function tellEnd(replay, gradients) {
+function describeEnd(replay, gradients) {
   const loss = replay.values[replay.loss].name;
-  const rows = replay.values.map((value, id) => ({value, id})).filter(({value}) => !value.op && value.asked).map(({value, id}) => {
+  const rows = replay.values.map((value, id) => ({value, id})).filter(({value}) => !value.op && value.requested).map(({value, id}) => {
     const picture = gradients.get(id) ?? replay.zeros.get(id);
     return element(
         "tr", {"data-leaf": value.name, "data-gradient": fullText(picture)},
@@ -202,11 +201,11 @@ function tellEnd(replay, gradients) {
   });
   return {
     title: "The gradients of all leaves",
-    say: `The sweep is over. ${countText(rows.length, "gradient is", "gradients are")} complete.`,
+    announcement: `The sweep is complete. ${countText(rows.length, "gradient", "gradients")}.`,
     body: [
       paragraph(
-          "The sweep is over. This is what cp_grad returns. The values of the forward computation stay in memory until " +
-          `cp_tape_reset${replay.values.some(value => value.picture.gone) ? ", but for those that were given back early" : ""}.`),
+          "The sweep is complete, and this is what cp_grad returns. The forward values stay in memory until " +
+          `cp_tape_reset${replay.values.some(value => value.picture.released) ? ", except those released early" : ""}.`),
       element("table", {class: "results"}, element("tbody", {}, rows)),
     ],
   };

@@ -3,13 +3,13 @@
 const SVG = "http://www.w3.org/2000/svg";
 const darkness = matchMedia("(prefers-color-scheme: dark)");
 
-/* An element with attributes and children; text is always text, never markup. */
+/* Strings among the children become text, never markup. */
 function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
   return fill(made, attributes, children);
 }
 
-function drawn(name, attributes = {}, ...children) {
+function svgElement(name, attributes = {}, ...children) {
   const made = document.createElementNS(SVG, name);
   return fill(made, attributes, children);
 }
@@ -29,9 +29,9 @@ function countOf(picture) {
   return picture.dims.reduce((product, size) => product * size, 1);
 }
 
-/* All values of a small tensor, else its range. */
+/* All values of a small tensor, or its range. */
 function fullText(picture) {
-  if (picture.gone) return "given back";
+  if (picture.released) return "released";
   if (picture.values) return picture.values.join(" ");
   return `${picture.low} .. ${picture.high}, mean ${picture.mean}` + (picture.nan ? `, ${picture.nan} NaN` : "") +
       (picture.infinite ? `, ${picture.infinite} infinite` : "");
@@ -42,9 +42,9 @@ function briefNumber(value, digits) {
   return rounded !== 0 && Math.abs(rounded) < 1e-3 ? rounded.toExponential() : String(rounded);
 }
 
-/* The same in a few characters. */
+/* The same in at max `room` characters, if possible. */
 function shortText(picture, room) {
-  if (picture.gone) return "given back";
+  if (picture.released) return "released";
   if (picture.values && !picture.values.length) return "empty";
   if (picture.values && picture.values.join(" ").length <= room) return picture.values.join(" ");
   const nans = picture.nan ?? picture.values?.filter(text => text === "nan").length;
@@ -72,7 +72,7 @@ function infinityColor(negative) {
   return darkness.matches ? (negative ? [200, 120, 255] : [255, 255, 255]) : (negative ? [90, 0, 130] : [0, 0, 0]);
 }
 
-/* Black or white, whichever stands out more. */
+/* Black or white, for the better contrast. */
 function textColorOn(color) {
   const [r, g, b] = color.map(part => part / 255).map(part => part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
   return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#000000" : "#ffffff";
@@ -82,16 +82,15 @@ function css(color) {
   return `rgb(${color.join(",")})`;
 }
 
-/* The color of a cell's byte. */
 function cellColor(byte) {
   if (byte === 0) return NAN_COLOR;
   if (byte === 1 || byte === 255) return infinityColor(byte === 1);
   return colorOf((byte - 128) / 126);
 }
 
-/* ---- how values lie: tiles of rows of columns ---- */
+/* ---- layout: tiles of rows of columns ---- */
 
-/* Of a small tensor, all of it: {tiles, rows, columns, at(tile, row, column)}. */
+/* Of a small tensor: {tiles, rows, columns, at(tile, row, column)}. */
 function layoutOf({dims, layout}) {
   const last = dims[dims.length - 1] ?? 1, before = dims[dims.length - 2] ?? 1;
   const count = dims.reduce((product, size) => product * size, 1);
@@ -115,7 +114,7 @@ function bytesOf(picture) {
   return picture.bytes;
 }
 
-/* The bytes of a small tensor, by the same code. */
+/* The same bytes for a small tensor. */
 function bytesOfValues(picture, layout) {
   const numbers = picture.values.map(text => ({inf: Infinity, "-inf": -Infinity}[text] ?? Number(text)));
   const scale = Math.max(0, ...numbers.filter(Number.isFinite).map(Math.abs));
@@ -135,37 +134,37 @@ function bytesOfValues(picture, layout) {
 
 /* ---- heat maps ---- */
 
-/* Tiles side by side in about a square, a pixel a cell and one between tiles. A line is broken after `most` cells, and a tall
- * matrix into strips of `most` rows. */
-function heatMap(tiles, rows, columns, bytes, most) {
-  const count = tiles * rows * columns, line = tiles === 1 && Math.min(rows, columns) === 1 && count > most;
-  if (tiles === 1 && columns > 1 && rows > Math.max(most, columns)) [tiles, rows] = [Math.ceil(rows / most), most];
+/* Tiles in about a square, one pixel per cell and one between tiles. A single line is broken after `max` cells, a tall matrix into
+ * strips of `max` rows. */
+function heatMap(tiles, rows, columns, bytes, max) {
+  const count = tiles * rows * columns, line = tiles === 1 && Math.min(rows, columns) === 1 && count > max;
+  if (tiles === 1 && columns > 1 && rows > Math.max(max, columns)) [tiles, rows] = [Math.ceil(rows / max), max];
   const wide = Math.min(tiles, Math.max(1, Math.round(Math.sqrt(tiles * rows / columns * 1.6)))),
         across = Math.ceil(tiles / Math.ceil(tiles / wide));
-  const width = line ? most : across * (columns + 1) - 1;
-  const height = line ? Math.ceil(count / most) : Math.ceil(tiles / across) * (rows + 1) - 1;
+  const width = line ? max : across * (columns + 1) - 1;
+  const height = line ? Math.ceil(count / max) : Math.ceil(tiles / across) * (rows + 1) - 1;
   const canvas = element("canvas", {width, height});
   const context = canvas.getContext("2d"), image = context.createImageData(width, height);
   for (let i = 0; i < count; i++) {
     const tile = Math.floor(i / (rows * columns)), row = Math.floor(i / columns) % rows, column = i % columns;
-    const x = line ? i % most : tile % across * (columns + 1) + column;
-    const y = line ? Math.floor(i / most) : Math.floor(tile / across) * (rows + 1) + row;
+    const x = line ? i % max : tile % across * (columns + 1) + column;
+    const y = line ? Math.floor(i / max) : Math.floor(tile / across) * (rows + 1) + row;
     image.data.set([...cellColor(bytes[i]), 255], 4 * (y * width + x));
   }
   context.putImageData(image, 0, 0);
   return canvas;
 }
 
-function heatMapOf(picture, most) {
-  if (picture.cells) return heatMap(picture.tiles, picture.rows, picture.columns, bytesOf(picture), most);
+function heatMapOf(picture, max) {
+  if (picture.cells) return heatMap(picture.tiles, picture.rows, picture.columns, bytesOf(picture), max);
   const layout = layoutOf(picture);
-  return heatMap(layout.tiles, layout.rows, layout.columns, bytesOfValues(picture, layout), most);
+  return heatMap(layout.tiles, layout.rows, layout.columns, bytesOfValues(picture, layout), max);
 }
 
-/* A small picture for a box of the graph, as an address; "" where there is none. */
+/* A data URL for a box of the graph; "" without a picture. */
 function thumbnailOf(picture) {
   const dark = darkness.matches;
-  if (picture.gone || !(picture.cells || picture.values?.length > 1)) return "";
+  if (picture.released || !(picture.cells || picture.values?.length > 1)) return "";
   if (picture.thumbnail?.dark !== dark)
     picture.thumbnail = {dark, address: heatMapOf(picture, Math.max(4, Math.ceil(Math.sqrt(countOf(picture))))).toDataURL()};
   return picture.thumbnail.address;
@@ -173,7 +172,7 @@ function thumbnailOf(picture) {
 
 /* ---- figures ---- */
 
-const LINE = 8; /* numbers of a single row before it is broken */
+const LINE = 8; /* numbers before a single row is broken */
 
 function numbersTable(picture) {
   const layout = layoutOf(picture), bytes = bytesOfValues(picture, layout), tables = [];
@@ -213,7 +212,7 @@ function legend(picture) {
 }
 
 function bodyOf(picture) {
-  if (picture.gone) return element("p", {class: "note"}, "Its memory was given back early, so its values are gone.");
+  if (picture.released) return element("p", {class: "note"}, "Its values were released early.");
   if (picture.values) return picture.values.length ? numbersTable(picture) : element("p", {class: "note"}, "It has no values.");
   const numbers = `${countOf(picture).toLocaleString("en")} values, ${picture.low} to ${picture.high}, mean ${picture.mean}`;
   const below = element("div", {class: "under"}, numbers);

@@ -1,11 +1,11 @@
-/* The replay: its steps, and everything on the page kept in step with them. */
+/* The replay: its steps, and painting the page for each of them. */
 
-const page = name => document.getElementById(name), written = page("replay").textContent;
-const replay = JSON.parse(written), values = replay.values;
-replay.size = written.length;
+const page = name => document.getElementById(name), json = page("replay").textContent;
+const replay = JSON.parse(json), values = replay.values;
+replay.size = json.length;
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
-/* ---- the steps: start, a value each, the seed, a rule each, end ---- */
+/* ---- the steps: start, one per value, the seed, one per rule, end ---- */
 
 replay.seed = {
   dims: values[replay.loss].picture.dims,
@@ -14,29 +14,29 @@ replay.seed = {
 replay.zeros = new Map(replay.untouched.map(leaf => [leaf.id, leaf.picture]));
 const SEED = values.length + 1, END = SEED + replay.sweep.length + 1;
 const ruleStep = new Map(replay.sweep.map((rule, i) => [rule.id, SEED + 1 + i]));
-replay.passed = new Set(values.map((value, id) => id).filter(id => values[id].op && !ruleStep.has(id)));
+replay.skipped = new Set(values.map((value, id) => id).filter(id => values[id].op && !ruleStep.has(id)));
 replay.sweep.forEach((rule, i) => {
   const above = i ? replay.sweep[i - 1].id : values.length;
-  rule.passed = [];
+  rule.skipped = [];
   for (let id = above - 1; id > rule.id; id--)
-    if (replay.passed.has(id)) rule.passed.push(id);
+    if (replay.skipped.has(id)) rule.skipped.push(id);
 });
 
-/* The gradients that stand before step s, by id: those of values whose rule has not run. */
+/* The gradients in memory before step s, by id: those of values whose rule has not run. */
 function gradientsBefore(s) {
-  const standing = new Map();
-  if (s > SEED) standing.set(replay.loss, replay.seed);
-  for (const rule of replay.sweep.slice(0, Math.max(0, s - SEED - 1))) applyRule(rule, standing);
-  return standing;
+  const gradients = new Map();
+  if (s > SEED) gradients.set(replay.loss, replay.seed);
+  for (const rule of replay.sweep.slice(0, Math.max(0, s - SEED - 1))) applyRule(rule, gradients);
+  return gradients;
 }
 
-function applyRule(rule, standing) {
-  for (const part of rule.parts) standing.set(values[rule.id].inputs[part.input], part.sum ?? part.picture);
-  standing.delete(rule.id);
+function applyRule(rule, gradients) {
+  for (const part of rule.parts) gradients.set(values[rule.id].inputs[part.input], part.sum ?? part.picture);
+  gradients.delete(rule.id);
 }
 
-/* What the gradient of a value came to be, which is told in the listing also after its release. */
-function gradientsSeen(s) {
+/* The gradients computed up to step s, which the listing shows after their release too. */
+function gradientsUpTo(s) {
   const seen = new Map();
   if (s >= SEED) seen.set(replay.loss, replay.seed);
   for (const rule of replay.sweep.slice(0, Math.max(0, s - SEED)))
@@ -46,12 +46,12 @@ function gradientsSeen(s) {
   return seen;
 }
 
-function tell(s) {
-  if (s === 0) return tellStart(replay);
-  if (s < SEED) return values[s - 1].op ? tellNode(replay, values[s - 1]) : tellLeaf(replay, values[s - 1]);
-  if (s === SEED) return tellSeed(replay);
-  if (s < END) return tellRule(replay, replay.sweep[s - SEED - 1], gradientsBefore(s));
-  return tellEnd(replay, gradientsBefore(s));
+function describe(s) {
+  if (s === 0) return describeStart(replay);
+  if (s < SEED) return values[s - 1].op ? describeNode(replay, values[s - 1]) : describeLeaf(replay, values[s - 1]);
+  if (s === SEED) return describeSeed(replay);
+  if (s < END) return describeRule(replay, replay.sweep[s - SEED - 1], gradientsBefore(s));
+  return describeEnd(replay, gradientsBefore(s));
 }
 
 /* The value that a step is about, or -1. */
@@ -60,9 +60,9 @@ function subject(s) {
   return s < SEED ? s - 1 : s === SEED ? replay.loss : replay.sweep[s - SEED - 1].id;
 }
 
-/* ---- graph and listing, of the part of the record around a value ---- */
+/* ---- graph and listing of the values around one ---- */
 
-const MOST_SHOWN = 800, AROUND = 150;
+const MAX_SHOWN = 800, AROUND = 150;
 let shown = {from: 0, to: 0, graph: null, rows: new Map()};
 
 function shownText(from, to) {
@@ -82,7 +82,7 @@ function listingRow(id) {
 }
 
 function showPart(around) {
-  const all = values.length <= MOST_SHOWN, from = all ? 0 : Math.max(0, around - AROUND),
+  const all = values.length <= MAX_SHOWN, from = all ? 0 : Math.max(0, around - AROUND),
         to = all ? values.length : Math.min(values.length, around + AROUND + 1);
   const ids = Array.from({length: to - from}, (_, i) => from + i);
   shown = {
@@ -93,28 +93,28 @@ function showPart(around) {
   };
   document.querySelector("#graph .scroll").replaceChildren(shown.graph.svg);
   document.querySelector("#listing tbody").replaceChildren(...shown.rows.values());
-  for (const note of document.querySelectorAll(".left-out")) note.textContent = shownText(from, to);
+  for (const note of document.querySelectorAll(".range")) note.textContent = shownText(from, to);
 }
 
-/* A value's forward step, or in the sweep the step of its rule. */
+/* Goes to a value's forward step, or in the sweep to the step of its rule. */
 function choose(id) {
   jump(now >= SEED && ruleStep.has(id) ? ruleStep.get(id) : id + 1);
 }
 
 function paintRow(id, row, seen, s) {
-  const value = values[id], there = s > id, gradient = seen.get(id), passed = s === END && replay.passed.has(id);
+  const value = values[id], there = s > id, gradient = seen.get(id), skipped = s === END && replay.skipped.has(id);
   row.className = `${there ? "" : "later"} ${id === subject(s) ? "now" : ""}`;
   row.querySelector(".v").textContent = there ? shortText(value.picture, 36) : "";
   const cell = row.querySelector("td:nth-child(6)");
-  cell.className = passed ? "g passed" : "g";
-  cell.textContent = gradient ? shortText(gradient, 36) : passed ? "passed by" : "";
+  cell.className = skipped ? "g skipped" : "g";
+  cell.textContent = gradient ? shortText(gradient, 36) : skipped ? "skipped" : "";
 }
 
 function paintBox(id, box, seen, s, touched) {
   const value = values[id], there = s > id, gradient = seen.get(id);
   box.group.setAttribute("class", [
     "box", value.op ? "" : "leaf", there ? "" : "later", id === subject(s) ? "now" : "", gradient ? "has-gradient" : "",
-    touched.has(id) ? "touched" : "", replay.passed.has(id) ? "passed" : "", s >= SEED ? "swept" : ""
+    touched.has(id) ? "touched" : "", replay.skipped.has(id) ? "skipped" : "", s >= SEED ? "swept" : ""
   ].join(" "));
   const address = there ? thumbnailOf(value.picture) : "", room = Math.floor((box.wide - (address ? 50 : 18)) / 7.3);
   box.number.textContent = there ? shortText(value.picture, room) : shapeText(value.picture.dims);
@@ -149,7 +149,7 @@ function follow(id) {
 
 /* ---- memory ---- */
 
-/* Bytes in use at a step, at most and at its end; what a leaf took is seen at the next node. */
+/* Bytes in use: the maximum during a step, and at its end. Leaves count from the next node on. */
 const memory = Array.from({length: END + 1}, () => null);
 values.forEach((value, id) => {
   if (value.op) memory[id + 1] = {high: value.bytes, after: value.bytes};
@@ -164,33 +164,33 @@ let marker = null;
 function drawCurve() {
   const frame = page("curve"), width = Math.max(240, frame.clientWidth), height = Math.max(60, frame.clientHeight), foot = 16,
         head = 8;
-  const most = known.reduce((high, point) => Math.max(high, point.high), 1), x = s => 4 + (width - 8) * s / END,
-        y = bytes => head + (height - foot - head) * (1 - bytes / most);
+  const max = known.reduce((high, point) => Math.max(high, point.high), 1), x = s => 4 + (width - 8) * s / END,
+        y = bytes => head + (height - foot - head) * (1 - bytes / max);
   let line = "";
   for (const point of known)
     line += `${line ? "H" : "M"}${x(point.s - 0.5)}${line ? "V" : ","}${y(point.high)}H${x(point.s)}V${y(point.after)}`;
   if (line) line += `H${x(END)}`;
   const area = line ? `${line}V${y(0)}H${x(known[0].s - 0.5)}Z` : "";
-  const clip = (id, from, to) => drawn("clipPath", {id}, drawn("rect", {x: from, y: 0, width: Math.max(0, to - from), height}));
-  const svg = drawn(
+  const clip = (id, from, to) => svgElement("clipPath", {id}, svgElement("rect", {x: from, y: 0, width: Math.max(0, to - from), height}));
+  const svg = svgElement(
       "svg", {
         viewBox: `0 0 ${width} ${height}`,
         role: "img",
-        "aria-label": `Memory in use over the ${END} steps, ${bytesText(most)} at most`
+        "aria-label": `Memory in use over the ${END} steps, ${bytesText(max)} at most`
       },
       clip("before", 0, x(SEED - 0.5)), clip("behind", x(SEED - 0.5), width));
   for (const [part, color] of [["before", "--forward"], ["behind", "--backward"]])
     svg.append(
-        drawn("path", {d: area, "clip-path": `url(#${part})`, style: `fill:var(${color}-soft)`}),
-        drawn("path", {d: line, "clip-path": `url(#${part})`, style: `fill:none;stroke:var(${color});stroke-width:1.6`}));
+        svgElement("path", {d: area, "clip-path": `url(#${part})`, style: `fill:var(${color}-soft)`}),
+        svgElement("path", {d: line, "clip-path": `url(#${part})`, style: `fill:none;stroke:var(${color});stroke-width:1.6`}));
   svg.append(
-      drawn("line", {x1: x(SEED - 0.5), x2: x(SEED - 0.5), y1: 0, y2: height - foot, style: "stroke:var(--line)"}),
-      drawn("text", {x: 4, y: height - 3}, "forward"), drawn("text", {x: x(SEED - 0.5) + 4, y: height - 3}, "backward"),
-      drawn("text", {x: width - 4, y: height - 3, "text-anchor": "end"}, `${bytesText(most)} at most`));
+      svgElement("line", {x1: x(SEED - 0.5), x2: x(SEED - 0.5), y1: 0, y2: height - foot, style: "stroke:var(--line)"}),
+      svgElement("text", {x: 4, y: height - 3}, "forward"), svgElement("text", {x: x(SEED - 0.5) + 4, y: height - 3}, "backward"),
+      svgElement("text", {x: width - 4, y: height - 3, "text-anchor": "end"}, `${bytesText(max)} at most`));
   marker = {
-    line: drawn("line", {y1: 0, y2: height - foot, style: "stroke:var(--text);stroke-width:1.5"}),
-    dot: drawn("circle", {r: 4, style: "fill:var(--text)"}),
-    text: drawn("text", {class: "at", y: 12}),
+    line: svgElement("line", {y1: 0, y2: height - foot, style: "stroke:var(--text);stroke-width:1.5"}),
+    dot: svgElement("circle", {r: 4, style: "fill:var(--text)"}),
+    text: svgElement("text", {class: "at", y: 12}),
     x,
     y,
     width
@@ -214,7 +214,7 @@ function paintCurve(s) {
   marker.text.textContent = bytes === undefined ? "" : bytesText(bytes);
 }
 
-/* ---- going through it ---- */
+/* ---- navigation ---- */
 
 let now = -1, playing = null, settled = false;
 
@@ -224,12 +224,12 @@ function touchedAt(s) {
 }
 
 function paint(s) {
-  const told = tell(s), seen = gradientsSeen(s), touched = touchedAt(s), id = subject(s);
+  const description = describe(s), seen = gradientsUpTo(s), touched = touchedAt(s), id = subject(s);
   document.body.dataset.phase = s < SEED ? "forward" : "backward";
   document.documentElement.dataset.step = s;
   page("slider").value = s;
-  page("slider").setAttribute("aria-valuetext", `Step ${s} of ${END}: ${told.title}`);
-  page("place").replaceChildren(
+  page("slider").setAttribute("aria-valuetext", `Step ${s} of ${END}: ${description.title}`);
+  page("position").replaceChildren(
       `Step ${s} of ${END} · `,
       element(
           "b", {},
@@ -237,9 +237,9 @@ function paint(s) {
               s === END ? "end" :
               s < SEED  ? "forward" :
                           "backward"));
-  page("what").textContent = told.title;
-  page("step").replaceChildren(...told.body.flat().filter(Boolean));
-  if (!playing && document.activeElement !== page("slider")) page("say").textContent = told.say; /* the slider tells it itself */
+  page("step-title").textContent = description.title;
+  page("step").replaceChildren(...description.body.flat().filter(Boolean));
+  if (!playing && document.activeElement !== page("slider")) page("announcement").textContent = description.announcement; /* the slider announces itself */
   page("panel").scrollTop = 0;
   if (!shown.graph || (id >= 0 && (id < shown.from || id >= shown.to))) showPart(Math.max(0, id));
   for (const [each, row] of shown.rows) paintRow(each, row, seen, s);
@@ -260,19 +260,19 @@ function go(s) {
   paint(now);
   try {
     history.replaceState(null, "", now === END ? "#end" : `#step=${now}`);
-  } catch { /* a page from a place without addresses */
+  } catch { /* not allowed where the page came from */
   }
 }
 
 function play(on) {
   clearInterval(playing);
   if (on && now === END) go(0);
-  playing = on ? setInterval(() => go(now + 1), Number(page("pace").value)) : null;
+  playing = on ? setInterval(() => go(now + 1), Number(page("speed").value)) : null;
   page("play").classList.toggle("playing", Boolean(on));
   page("play").setAttribute("aria-label", on ? "Pause" : "Play");
 }
 
-/* Whoever chooses a step wants to look at it. */
+/* Choosing a step pauses. */
 function jump(s) {
   play(false);
   go(s);
@@ -315,12 +315,12 @@ page("back").addEventListener("click", () => step(-1));
 page("play").addEventListener("click", () => play(!playing));
 page("forward").addEventListener("click", () => step(1));
 page("last").addEventListener("click", () => step(Infinity));
-page("pace").addEventListener("change", () => playing && play(true));
+page("speed").addEventListener("change", () => playing && play(true));
 page("slider").addEventListener("input", event => jump(Number(event.target.value)));
 addEventListener("hashchange", () => jump(fromAddress()));
 let wide = innerWidth;
 addEventListener("resize", () => {
-  if (innerWidth === wide) return; /* a phone's address bar came or went */
+  if (innerWidth === wide) return; /* a phone's address bar appeared or disappeared */
   wide = innerWidth;
   shown.graph = null;
   drawCurve();

@@ -1,17 +1,57 @@
-/* A tensor in a line of text, and as a picture for a page. */
-#include "core/show/tape_picture.h"
+/* How a value of a tape is shown: its name, its numbers in one line of text, and a picture for a page. */
+#include "core/show/value.h"
+
+#include "core/tape_internal.h"
 
 #include <math.h>
-#include <stdio.h>
+#include <string.h>
 
-enum { WIDEST = 64, LARGEST_KERNEL = 11 };
+enum { MAX_COLUMNS = 64, MAX_KERNEL = 11 };
+
+/* ---- names ---- */
+
+cp_label cp_label_of(const char *name) {
+    cp_label text = {""};
+    memcpy(text.s, name, cp_text_cut(name, strlen(name), sizeof text.s - 1));
+    return text;
+}
+
+cp_label cp_value_label(const cp_tape *tape, int id) {
+    cp_label text;
+    if (tape->values[id]->name) return cp_label_of(tape->values[id]->name);
+    snprintf(text.s, sizeof text.s, "%%%d", id);
+    return text;
+}
+
+cp_label cp_input_label(const cp_tape *tape, const cp_node *node, int i) {
+    const cp_tensor *t = node->in[i];
+    if (node->ids[i] >= 0) return cp_value_label(tape, node->ids[i]);
+    if (t->tape == tape && t->id >= 0) return cp_value_label(tape, t->id); /* a value that this op treats as a constant */
+    return cp_label_of(t->name ? t->name : "constant");
+}
+
+bool cp_is_leaf(const cp_tape *tape, int id, int *node) {
+    bool result = *node < tape->node_count && tape->nodes[*node]->out->id == id;
+    *node += result;
+    return !result;
+}
+
+bool cp_has_gradient(const cp_tape *tape, const cp_tensor *value) {
+    return value->tape || !tape->frozen;
+}
+
+bool cp_show_check(cp_at at, const char *op, const FILE *file) {
+    return (at.tape && file) || cp_misuse(at, op, "the %s is NULL", at.tape ? "file" : "tape");
+}
+
+/* ---- numbers ---- */
 
 typedef struct number {
     char s[24];
 } number;
 
 static number number_text(double value) {
-    number text = {"nan"}; /* whatever its sign, which printf would tell */
+    number text = {"nan"}; /* printf would write its sign */
     if (!isnan(value)) snprintf(text.s, sizeof text.s, "%.4g", value);
     return text;
 }
@@ -19,8 +59,6 @@ static number number_text(double value) {
 static void put_number(cp_json_writer *w, const char *key, double value) {
     cp_json_put_string(w, key, number_text(value).s);
 }
-
-/* ---- numbers about all values ---- */
 
 typedef struct summary {
     double low, high, mean, scale; /* of the finite ones; scale: the largest magnitude */
@@ -49,7 +87,7 @@ static summary summary_of(const cp_tensor *t) {
 cp_values_line cp_values_text(const cp_tensor *t, size_t few) {
     cp_values_line line = {""};
     int            used = 0;
-    if (!t->data && t->size) return (cp_values_line){"given back"};
+    if (!t->data && t->size) return (cp_values_line){"released"};
     for (size_t i = 0; t->size <= few && i < t->size; i++)
         used += snprintf(line.s + used, sizeof line.s - (size_t)used, "%s%s", i ? " " : "", number_text((double)t->data[i]).s);
     if (t->size <= few) return line;
@@ -60,7 +98,7 @@ cp_values_line cp_values_text(const cp_tensor *t, size_t few) {
     return line;
 }
 
-/* ---- which part is shown, and where it lies ---- */
+/* ---- which part of a tensor a picture shows ---- */
 
 typedef struct view {
     size_t tiles, rows, columns;
@@ -72,19 +110,19 @@ static size_t min(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-static view view_of_line(const cp_tensor *t, size_t room) {
+static view view_of_vector(const cp_tensor *t, size_t room) {
     view v = {.tiles = 1, .rows = 1, .columns = min(t->size, room), .column_step = 1};
     snprintf(v.part, sizeof v.part, "values 1 to %zu of %zu", v.columns, t->size);
     return v;
 }
 
-/* Matrices one after the other, each of the last two axes. */
+/* Matrices of the last two axes. */
 static view view_of_matrices(const cp_tensor *t, size_t room) {
     size_t rows = (size_t)t->dims[t->rank - 2], columns = (size_t)t->dims[t->rank - 1], count = t->size / rows / columns;
     view   v = {.rows = rows, .columns = columns, .tile_step = rows * columns, .row_step = columns, .column_step = 1};
     int    used = 0;
     if (rows * columns > room) {
-        v.columns = min(columns, min(WIDEST, room));
+        v.columns = min(columns, min(MAX_COLUMNS, room));
         v.rows = min(rows, room / v.columns);
     }
     v.tiles = min(count, room / (v.rows * v.columns));
@@ -107,7 +145,7 @@ static view view_of_kernel(const cp_tensor *t, size_t room) {
     return v;
 }
 
-/* The channels of the first image of (..., H, W, C); of a large one not every pixel. */
+/* The channels of the first image of (..., H, W, C), with fewer pixels when it is large. */
 static view view_of_image(const cp_tensor *t, size_t room) {
     const int *d = t->dims + t->rank - 3;
     size_t     h = (size_t)d[0], w = (size_t)d[1], c = (size_t)d[2], images = t->size / (h * w * c), every = 1;
@@ -123,12 +161,11 @@ static view view_of_image(const cp_tensor *t, size_t room) {
     return v;
 }
 
-/* Shapes do not say what they are for; a small square in front is a kernel's. */
+/* A guess from the shape: kernels begin with a small square. */
 static bool looks_like_kernel(const cp_tensor *t) {
-    return t->rank == 4 && t->dims[0] == t->dims[1] && t->dims[0] <= LARGEST_KERNEL;
+    return t->rank == 4 && t->dims[0] == t->dims[1] && t->dims[0] <= MAX_KERNEL;
 }
 
-/* How values lie, which the page is told to lay out few ones itself. */
 typedef enum layout { MATRICES, WINDOWS, IMAGES } layout;
 static const char *const layout_names[] = {[WINDOWS] = "windows", [IMAGES] = "images"};
 
@@ -139,7 +176,7 @@ static layout layout_of(const cp_tensor *t) {
 
 static view view_of(const cp_tensor *t, size_t room) {
     layout how = layout_of(t);
-    if (t->rank < 2) return view_of_line(t, room);
+    if (t->rank < 2) return view_of_vector(t, room);
     if (how == MATRICES) return view_of_matrices(t, room);
     return how == WINDOWS && (size_t)t->dims[0] * (size_t)t->dims[1] <= room ? view_of_kernel(t, room) : view_of_image(t, room);
 }
@@ -192,7 +229,7 @@ void cp_picture_put(cp_json_writer *w, const char *key, const cp_tensor *t, size
     for (int i = 0; i < t->rank; i++) cp_json_put_integer(w, NULL, t->dims[i]);
     cp_json_put_end(w);
     if (!t->data && t->size) {
-        cp_json_put_bool(w, "gone", true);
+        cp_json_put_bool(w, "released", true);
     } else if (t->size <= CP_VALUES_MAX) {
         cp_json_put_array(w, "values");
         for (size_t i = 0; i < t->size; i++) put_number(w, NULL, (double)t->data[i]);

@@ -1,27 +1,77 @@
-/* A tape as a page that replays it. The replay is written down while the sweep of cp_grad runs, under the eyes of a cp_watch,
- * as JSON in memory of its own: the tape's is what the page tells about. The page around it is core/show/page. */
-#include "core/io/json.h"
-#include "core/show/page/page.h"
-#include "core/show/tape_lines.h"
-#include "core/show/tape_picture.h"
-#include "core/tape_inside.h"
+/* A tape as a page that replays it. A watcher writes the replay as JSON while the sweep of cp_grad runs, into the heap: the page
+ * shows the tape's own memory use. The page around the replay is core/show/page. */
+#include "core/io/file.h"
+#include "core/show/value.h"
+#include "core/tape_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+extern const char cp_page_replay[]; /* made by the build from core/show/page; "@replay@" stands for the replay */
+
 enum {
-    MAX_WITH_CELLS = 2000,    /* values of a tape; a longer one is told in numbers alone */
-    CELLS_IN_ALL = 1536 << 10 /* so that a page has at most some 2 MB of them */
+    MAX_WITH_CELLS = 2000,      /* values of a tape; a longer tape is shown without heat maps */
+    TOTAL_CELLS = 1536 << 10,   /* about 2 MB of a page */
+    SOURCE_FILES = 8,           /* kept in memory at once */
+    MAX_SOURCE_BYTES = 4 << 20, /* of one file */
 };
+
+/* ---- lines of the source files that made the nodes ---- */
+
+typedef struct sources {
+    const char *known, *text; /* the name of a file whose text the caller has, and the text; or NULL */
+    struct {
+        const char *file;
+        cp_bytes    text; /* empty: it cannot be read */
+    } read[SOURCE_FILES];
+    int next; /* to be replaced */
+} sources;
+
+typedef struct source_line {
+    char s[200];
+} source_line;
+
+static const cp_bytes *source_text(sources *s, const char *file) {
+    for (int i = 0; i < SOURCE_FILES; i++)
+        if (s->read[i].file && strcmp(s->read[i].file, file) == 0) return &s->read[i].text;
+    int i = s->next;
+    s->next = (i + 1) % SOURCE_FILES;
+    s->read[i].file = file;
+    cp_bytes_free(&s->read[i].text);
+    if (!cp_file_read(file, MAX_SOURCE_BYTES, &s->read[i].text, NULL)) cp_bytes_free(&s->read[i].text);
+    return &s->read[i].text;
+}
+
+/* The line, counted from 1, without the blanks around it; "" when there is none. */
+static source_line source_line_at(sources *s, const char *file, int line) {
+    source_line found = {""};
+    if (!file || line < 1) return found;
+    bool            known = s->known && s->text && strcmp(s->known, file) == 0;
+    const cp_bytes *text = known ? &(cp_bytes){.data = (unsigned char *)s->text, .size = strlen(s->text)} : source_text(s, file);
+    cp_line         at = {0};
+    for (size_t next = 0; line > 0; line--)
+        if (!cp_bytes_line(text, &next, &at)) return found;
+    const char *from = at.text, *stop = from + at.length;
+    while (from < stop && (*from == ' ' || *from == '\t')) from++;
+    while (from < stop && (stop[-1] == ' ' || stop[-1] == '\t' || stop[-1] == '\r')) stop--;
+    memcpy(found.s, from, cp_text_cut(from, (size_t)(stop - from), sizeof found.s - 1));
+    return found;
+}
+
+static void sources_free(sources *s) {
+    for (int i = 0; i < SOURCE_FILES; i++) cp_bytes_free(&s->read[i].text);
+}
+
+/* ---- the record ---- */
 
 typedef struct replay {
     cp_at            at;
     cp_json_writer   w;
-    cp_lines         lines;
+    sources          sources;
     size_t           cells; /* of a picture */
-    const cp_tensor *g;     /* the gradient that came to the rule under way */
-    bool             added; /* its part under way meets an earlier one */
-    size_t           high;  /* bytes in use when it had given all its parts */
+    const cp_tensor *g;     /* the gradient that the current rule got */
+    bool             added; /* its current part is added to an earlier one */
+    size_t           high;  /* bytes in use after the rule's last part */
     cp_tensor      **leaves, **grads;
     int              leaf_count;
 } replay;
@@ -30,17 +80,9 @@ static void put_picture(replay *r, const char *key, const cp_tensor *t) {
     cp_picture_put(&r->w, key, t, r->cells);
 }
 
-/* ---- the record ---- */
-
-static bool is_asked(const cp_tape *tape, const cp_tensor *leaf) {
-    return leaf->tape || !tape->frozen;
-}
-
-static void put_leaf(replay *r, int id) {
-    const cp_tape   *tape = r->at.tape;
-    const cp_tensor *leaf = tape->values[id];
+static void put_leaf(replay *r, const cp_tensor *leaf) {
     cp_json_put_string(&r->w, "kind", leaf->tape ? "variable" : "parameter");
-    cp_json_put_bool(&r->w, "asked", is_asked(tape, leaf));
+    cp_json_put_bool(&r->w, "requested", cp_has_gradient(r->at.tape, leaf));
 }
 
 static void put_input(replay *r, const cp_node *node, int i) {
@@ -61,7 +103,7 @@ static void put_keeps(replay *r, const cp_node *node) {
     for (int i = 0; i < node->inputs && i < CP_OP_MAX; i++)
         if (node->in[i] && node->keeps & CP_KEEPS_IN(i)) cp_json_put_string(&r->w, NULL, cp_input_label(r->at.tape, node, i).s);
     if (node->keeps & CP_KEEPS_OUT) cp_json_put_string(&r->w, NULL, "the result");
-    if (node->keeps & CP_KEEPS_SAVED) cp_json_put_string(&r->w, NULL, "what the op has stored beside it");
+    if (node->keeps & CP_KEEPS_SAVED) cp_json_put_string(&r->w, NULL, "what the op saved");
     cp_json_put_end(&r->w);
 }
 
@@ -77,7 +119,7 @@ static void put_node(replay *r, const cp_node *node) {
     cp_json_put_integer(&r->w, "bytes", (int64_t)node->bytes);
     cp_json_put_string(&r->w, "file", node->file);
     cp_json_put_integer(&r->w, "line", node->line);
-    cp_json_put_string(&r->w, "source", cp_lines_get(&r->lines, node->file, node->line).s);
+    cp_json_put_string(&r->w, "source", source_line_at(&r->sources, node->file, node->line).s);
 }
 
 static void put_values(replay *r) {
@@ -87,7 +129,7 @@ static void put_values(replay *r) {
         cp_json_put_object(&r->w, NULL);
         cp_json_put_string(&r->w, "name", cp_value_label(tape, id).s);
         if (cp_is_leaf(tape, id, &next))
-            put_leaf(r, id);
+            put_leaf(r, tape->values[id]);
         else
             put_node(r, tape->nodes[next - 1]);
         put_picture(r, "picture", tape->values[id]);
@@ -98,7 +140,7 @@ static void put_values(replay *r) {
 
 /* ---- the sweep ---- */
 
-static void see_rule(void *user, const cp_node *node, const cp_tensor *g) {
+static void write_rule(void *user, const cp_node *node, const cp_tensor *g) {
     replay *r = user;
     r->g = g;
     r->high = cp_tape_bytes(r->at.tape);
@@ -108,7 +150,7 @@ static void see_rule(void *user, const cp_node *node, const cp_tensor *g) {
     cp_json_put_array(&r->w, "parts");
 }
 
-static void see_part(void *user, const cp_node *node, int i, const cp_tensor *part) {
+static void write_part(void *user, const cp_node *node, int i, const cp_tensor *part) {
     replay *r = user;
     r->added = r->at.tape->slots[node->ids[i]].grad;
     cp_json_put_object(&r->w, NULL);
@@ -116,7 +158,7 @@ static void see_part(void *user, const cp_node *node, int i, const cp_tensor *pa
     put_picture(r, "picture", part);
 }
 
-static void see_sum(void *user, const cp_node *node, int i, const cp_tensor *sum) {
+static void write_sum(void *user, const cp_node *node, int i, const cp_tensor *sum) {
     replay *r = user;
     (void)node, (void)i;
     if (r->added) put_picture(r, "sum", sum);
@@ -128,10 +170,10 @@ static const cp_tensor *owner(const cp_tensor *t) {
     return t->base ? t->base : t;
 }
 
-/* A gradient that was handed on as it is lives on as that of inputs, or of values that had it before. */
-static void put_heirs(replay *r, const cp_node *node) {
+/* A gradient that was passed on unchanged stays in memory as the gradient of inputs. */
+static void put_release(replay *r, const cp_node *node) {
     cp_json_put_bool(&r->w, "released", !owner(r->g)->data);
-    cp_json_put_array(&r->w, "heirs");
+    cp_json_put_array(&r->w, "shared_with");
     for (int i = 0; i < node->inputs; i++) {
         const cp_tensor *grad = node->ids[i] >= 0 ? r->at.tape->slots[node->ids[i]].grad : NULL;
         if (grad && owner(grad) == owner(r->g)) cp_json_put_integer(&r->w, NULL, node->ids[i]);
@@ -139,16 +181,16 @@ static void put_heirs(replay *r, const cp_node *node) {
     cp_json_put_end(&r->w);
 }
 
-static void see_done(void *user, const cp_node *node) {
+static void write_done(void *user, const cp_node *node) {
     replay *r = user;
     cp_json_put_end(&r->w); /* of the parts */
     cp_json_put_integer(&r->w, "high", (int64_t)r->high);
     cp_json_put_integer(&r->w, "after", (int64_t)cp_tape_bytes(r->at.tape));
-    put_heirs(r, node);
+    put_release(r, node);
     cp_json_put_end(&r->w);
 }
 
-/* What cp_grad answers for leaves that the sweep never came to: zeros. */
+/* The leaves that the sweep did not reach, whose gradients are zeros. */
 static void put_untouched(replay *r) {
     cp_tape *tape = r->at.tape;
     cp_json_put_array(&r->w, "untouched");
@@ -170,14 +212,14 @@ static bool find_leaves(replay *r) {
     r->grads = malloc(room * sizeof *r->grads);
     if (!r->leaves || !r->grads) return cp_misuse(r->at, "tape_html", "out of memory for %d values", tape->value_count);
     for (int id = 0, next = 0; id < tape->value_count; id++)
-        if (cp_is_leaf(tape, id, &next) && is_asked(tape, tape->values[id])) r->leaves[r->leaf_count++] = tape->values[id];
+        if (cp_is_leaf(tape, id, &next) && cp_has_gradient(tape, tape->values[id])) r->leaves[r->leaf_count++] = tape->values[id];
     return true;
 }
 
-/* The sweep, watched; the tape then has the memory in use that it had before. */
+/* Leaves the tape with the memory that it had in use before. */
 static bool put_sweep(replay *r, cp_tensor *loss) {
     cp_tape       *tape = r->at.tape;
-    cp_watch       watch = {r, see_rule, see_part, see_sum, see_done};
+    cp_watch       watch = {r, write_rule, write_part, write_sum, write_done};
     cp_memory_mark before = cp_tape_mark_memory(tape);
     cp_json_put_array(&r->w, "sweep");
     tape->watch = &watch;
@@ -195,7 +237,7 @@ static bool put_sweep(replay *r, cp_tensor *loss) {
 
 /* ---- the page ---- */
 
-/* JSON that cannot be taken for the end of the script it stands in: < occurs within strings alone. */
+/* Escapes <, which could end the script element; JSON has it only in strings. */
 static void write_json(FILE *file, const cp_bytes *json) {
     const unsigned char *from = json->data, *end = from + json->size;
     while (from < end) {
@@ -217,12 +259,12 @@ static bool write_page(replay *r, FILE *file) {
     return fflush(file) == 0 && !ferror(file);
 }
 
-/* A picture for each value, and for each input either that of a constant or those of a part and its sum. */
-static size_t cells_of_each(const cp_tape *tape) {
+/* One picture for each value, and for each input either one of a constant or two, of a part and its sum. */
+static size_t cells_per_picture(const cp_tape *tape) {
     size_t pictures = (size_t)tape->value_count + 1;
     if (tape->value_count > MAX_WITH_CELLS) return 0;
     for (int i = 0; i < tape->node_count; i++) pictures += 2 * (size_t)tape->nodes[i]->inputs;
-    size_t share = CELLS_IN_ALL / pictures;
+    size_t share = TOTAL_CELLS / pictures;
     return share < CP_PICTURE_CELLS ? share : CP_PICTURE_CELLS;
 }
 
@@ -244,14 +286,13 @@ static bool put_replay(replay *r, cp_tensor *loss, const cp_tape_page *page) {
 }
 
 bool(cp_tape_html_with)(cp_at at, FILE *file, cp_tensor *loss, cp_tape_page page) {
-    if (!at.tape || !file) return cp_misuse(at, "tape_html", "the %s is NULL", at.tape ? "file" : "tape");
-    if (!cp_check(at, "tape_html", 1, &loss)) return false;
-    replay r = {.at = at, .lines = {.known = page.file, .source = page.source}, .cells = cells_of_each(at.tape)};
+    if (!cp_show_check(at, "tape_html", file) || !cp_check(at, "tape_html", 1, &loss)) return false;
+    replay r = {.at = at, .sources = {.known = page.file, .text = page.source}, .cells = cells_per_picture(at.tape)};
     bool   ok = find_leaves(&r) && put_replay(&r, loss, &page) && write_page(&r, file);
     free(r.leaves);
     free(r.grads);
     cp_json_writer_free(&r.w);
-    cp_lines_free(&r.lines);
+    sources_free(&r.sources);
     return ok;
 }
 

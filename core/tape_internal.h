@@ -1,6 +1,6 @@
 /* The tape's inside, shared by the files that record, sweep and show it. */
-#ifndef CP_TAPE_INSIDE_H
-#define CP_TAPE_INSIDE_H
+#ifndef CP_TAPE_INTERNAL_H
+#define CP_TAPE_INTERNAL_H
 
 #include "core/op.h"
 
@@ -100,18 +100,5 @@ bool cp_tape_grow(cp_at at, void **array, int *room, int needed, size_t item);
 
 /* The id of a tensor among the tape's tracked values, -1 (a constant, or a parameter that was not used) or CP_TAKEN_FROZEN. */
 int cp_tape_find(const cp_tape *tape, const cp_tensor *t);
-
-/* ---- what those who show a tape share: core/tape_names.c ---- */
-
-typedef struct cp_label {
-    char s[64];
-} cp_label;
-cp_label cp_label_of(const char *name);                                   /* a long one is cut */
-cp_label cp_value_label(const cp_tape *tape, int id);                     /* a value's name, or %3 for the one with id 3 */
-cp_label cp_input_label(const cp_tape *tape, const cp_node *node, int i); /* the same for a node's input, which may be a constant */
-
-/* Whether a value is a leaf, asked of all ids in turn: the others are the results of the nodes, in their order, and *node counts
- * those. */
-bool cp_is_leaf(const cp_tape *tape, int id, int *node);
 
 #endif

@@ -1,0 +1,269 @@
+/* A tape as text: the listing, the trace of a sweep, and the graph in Graphviz's language. */
+#include "core/show/value.h"
+#include "core/tape_internal.h"
+
+#include <string.h>
+
+/* ---- which leaves each value depends on ---- */
+
+enum { MAX_LEAVES = 63, FEW_LEAVES = 3 }; /* leaves with a bit of their own; leaves named on one line */
+#define OTHER_LEAVES ((uint64_t)1 << 63)
+
+typedef struct leaves {
+    int       ids[MAX_LEAVES], count, all;
+    uint64_t *of; /* by value id: one bit per leaf */
+} leaves;
+
+static bool leaves_find(cp_tape *tape, leaves *found) {
+    *found = (leaves){.of = cp_arena_alloc(tape->arena, (size_t)tape->value_count * sizeof(uint64_t))};
+    if (!found->of) return false;
+    for (int id = 0, node = 0; id < tape->value_count; id++) {
+        bool leaf = cp_is_leaf(tape, id, &node);
+        found->of[id] = leaf ? OTHER_LEAVES : 0;
+        if (!leaf) continue;
+        if (found->count < MAX_LEAVES) {
+            found->of[id] = (uint64_t)1 << found->count;
+            found->ids[found->count++] = id;
+        }
+        found->all++;
+    }
+    for (int i = 0; i < tape->node_count; i++)
+        for (int j = 0; j < tape->nodes[i]->inputs; j++)
+            if (tape->nodes[i]->ids[j] >= 0) found->of[tape->nodes[i]->out->id] |= found->of[tape->nodes[i]->ids[j]];
+    return true;
+}
+
+/* ---- the listing ---- */
+
+enum { VALUE, OP, SHAPE, BYTES, KEEPS, FROM, NEEDED_FOR, NUMBERS, COLUMNS };
+
+typedef struct cell {
+    char s[256];
+} cell;
+
+typedef struct row {
+    cell of[COLUMNS];
+} row;
+
+typedef struct widths {
+    int of[COLUMNS];
+} widths;
+
+static void add(cell *c, const char *separator, const char *more) {
+    size_t used = strlen(c->s), room = sizeof c->s - used;
+    snprintf(c->s + used, room, "%s%.*s", used ? separator : "", (int)room, more);
+}
+
+static void row_start(row *r, const char *value, const char *op, const cp_tensor *t, size_t bytes) {
+    for (int k = 0; k < COLUMNS; k++) *r->of[k].s = 0;
+    add(&r->of[VALUE], "", value);
+    add(&r->of[OP], "", op);
+    add(&r->of[SHAPE], "", cp_shape_text(t).s);
+    snprintf(r->of[BYTES].s, sizeof r->of[BYTES].s, "%zu", bytes);
+}
+
+static void row_of_leaf(const cp_tape *tape, int id, row *r) {
+    const cp_tensor *leaf = tape->values[id];
+    row_start(r, cp_value_label(tape, id).s, leaf->tape ? "variable" : "parameter", leaf, leaf->size * sizeof(cp_real));
+}
+
+static void add_keeps(const cp_tape *tape, const cp_node *node, cell *c) {
+    for (int j = 0; j < node->inputs && j < CP_OP_MAX; j++)
+        if (node->keeps & CP_KEEPS_IN(j) && node->in[j]) add(c, " ", cp_input_label(tape, node, j).s);
+    if (node->keeps & CP_KEEPS_OUT) add(c, " ", "out");
+    if (node->keeps & CP_KEEPS_SAVED) add(c, " ", "+saved");
+    if (!*c->s) add(c, "", "-");
+}
+
+static void add_leaves(const cp_tape *tape, const leaves *found, uint64_t of, cell *c) {
+    int count = __builtin_popcountll(of & ~OTHER_LEAVES);
+    if (of & OTHER_LEAVES || count > FEW_LEAVES) {
+        snprintf(c->s, sizeof c->s, "%s%d leaves", of & OTHER_LEAVES ? "more than " : "", count);
+        return;
+    }
+    for (int k = 0; k < found->count; k++)
+        if (of >> k & 1) add(c, " ", cp_value_label(tape, found->ids[k]).s);
+}
+
+static void row_of_node(const cp_tape *tape, const cp_node *node, const leaves *found, row *r) {
+    const cp_tensor *out = node->out;
+    row_start(r, cp_value_label(tape, out->id).s, node->op->name, out, out->base || !out->data ? 0 : out->size * sizeof(cp_real));
+    for (int j = 0; j < node->inputs; j++) {
+        if (!node->in[j]) continue;
+        add(&r->of[FROM], ", ", cp_input_label(tape, node, j).s);
+        add(&r->of[FROM], " ", cp_shape_text(node->in[j]).s);
+    }
+    add_keeps(tape, node, &r->of[KEEPS]);
+    add_leaves(tape, found, found->of[out->id], &r->of[NEEDED_FOR]);
+}
+
+/* Without a file: widens the columns for the row. */
+static void row_print(FILE *file, const row *r, widths *w) {
+    int last = COLUMNS - 1;
+    for (int k = 0; k < COLUMNS && !file; k++)
+        if (w->of[k] < (int)strlen(r->of[k].s)) w->of[k] = (int)strlen(r->of[k].s);
+    if (!file) return;
+    while (last > 0 && !*r->of[last].s) last--;
+    for (int k = 0; k < last; k++) fprintf(file, k == BYTES ? "%*s  " : "%-*s  ", w->of[k], r->of[k].s);
+    fprintf(file, last == BYTES ? "%*s\n" : "%-*s\n", last == BYTES ? w->of[last] : 0, r->of[last].s);
+}
+
+static void listing(const cp_tape *tape, const leaves *found, bool numbers, widths *w, FILE *file) {
+    row r = {{{"value"}, {"op"}, {"shape"}, {"bytes"}, {"keeps"}, {"from"}, {"needed for"}, {""}}};
+    if (numbers) add(&r.of[NUMBERS], "", "numbers");
+    row_print(file, &r, w);
+    for (int i = 0; i < found->count; i++) {
+        row_of_leaf(tape, found->ids[i], &r);
+        if (numbers) add(&r.of[NUMBERS], "", cp_values_text(tape->values[found->ids[i]], CP_VALUES_FEW).s);
+        row_print(file, &r, w);
+    }
+    if (file && found->all > found->count) fprintf(file, "... and %d more leaves\n", found->all - found->count);
+    for (int i = 0; i < tape->node_count; i++) {
+        row_of_node(tape, tape->nodes[i], found, &r);
+        if (numbers) add(&r.of[NUMBERS], "", cp_values_text(tape->nodes[i]->out, CP_VALUES_FEW).s);
+        row_print(file, &r, w);
+    }
+}
+
+static void print(cp_tape *tape, FILE *file, bool numbers) {
+    leaves found;
+    widths w = {{0}};
+    if (!cp_show_check((cp_at){.tape = tape}, numbers ? "tape_print_values" : "tape_print", file)) return;
+    if (!leaves_find(tape, &found)) return;
+    listing(tape, &found, numbers, &w, NULL);
+    listing(tape, &found, numbers, &w, file);
+    cp_arena_release(tape->arena, found.of);
+    fprintf(file, "%d nodes, %zu bytes in use, %zu at most\n", tape->node_count, cp_tape_bytes(tape), cp_tape_peak(tape));
+}
+
+void cp_tape_print(cp_tape *tape, FILE *file) {
+    print(tape, file, false);
+}
+
+void cp_tape_print_values(cp_tape *tape, FILE *file) {
+    print(tape, file, true);
+}
+
+/* ---- the trace: a watcher that prints one line per rule ---- */
+
+typedef struct trace {
+    const cp_tape *tape;
+    FILE          *file;
+    int            parts; /* of this line's rule so far */
+    bool           added; /* the current part is added to an earlier one */
+    bool           open;  /* a line is begun */
+} trace;
+
+static void print_rule(void *user, const cp_node *node, const cp_tensor *g) {
+    trace *t = user;
+    t->parts = 0;
+    t->open = true;
+    fprintf(t->file, "%-6s %-10s in: %s", cp_value_label(t->tape, node->out->id).s, node->op->name,
+            cp_values_text(g, CP_VALUES_FEW).s);
+}
+
+static void print_part(void *user, const cp_node *node, int i, const cp_tensor *part) {
+    trace *t = user;
+    t->added = t->tape->slots[node->ids[i]].grad;
+    fprintf(t->file, "%s %s %s%s", t->parts++ ? ";" : "  out:", cp_input_label(t->tape, node, i).s, t->added ? "+ " : "",
+            cp_values_text(part, CP_VALUES_FEW).s);
+}
+
+static void print_sum(void *user, const cp_node *node, int i, const cp_tensor *sum) {
+    trace *t = user;
+    (void)node, (void)i;
+    if (t->added) fprintf(t->file, " = %s", cp_values_text(sum, CP_VALUES_FEW).s);
+}
+
+static void print_done(void *user, const cp_node *node) {
+    trace *t = user;
+    (void)node;
+    t->open = false;
+    fprintf(t->file, "\n");
+}
+
+bool(cp_tape_trace)(cp_at at, FILE *file, cp_tensor *loss, cp_tensor *const *wrt, int n) {
+    if (!cp_show_check(at, "tape_trace", file)) return false;
+    if (n < 1) return cp_misuse(at, "tape_trace", "n = %d: at least one gradient is needed", n);
+    cp_tensor **grads = cp_keep(at, (size_t)n * sizeof *grads);
+    if (!grads) return false;
+    trace    t = {.tape = at.tape, .file = file};
+    cp_watch watch = {&t, print_rule, print_part, print_sum, print_done};
+    at.tape->watch = &watch;
+    bool ok = cp_grad(at, loss, wrt, n, grads);
+    at.tape->watch = NULL;
+    if (t.open) fprintf(file, "\n"); /* its rule failed */
+    return ok;
+}
+
+/* ---- the graph ---- */
+
+/* Writes text inside a quoted label. */
+static void dot_text(FILE *file, const char *text) {
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\') fputc('\\', file);
+        fputc(*text, file);
+    }
+}
+
+static void dot_box(FILE *file, const char *id, const char *title, const char *style, const cp_tensor *t, const cp_tensor *grad) {
+    fprintf(file, "  %s [%s label=\"", id, style);
+    dot_text(file, title);
+    fprintf(file, " %s\\lvalue %s", cp_shape_text(t).s, cp_values_text(t, CP_VALUES_FEW).s);
+    if (grad) fprintf(file, "\\lgrad %s", cp_values_text(grad, CP_VALUES_FEW).s);
+    fprintf(file, "\\l\"];\n");
+}
+
+static void dot_node(const cp_tape *tape, FILE *file, const cp_node *node, int number, cp_tensor *const *grads) {
+    cp_label id;
+    cp_text  title;
+    snprintf(id.s, sizeof id.s, "v%d", node->out->id);
+    snprintf(title.s, sizeof title.s, "%s %s", cp_value_label(tape, node->out->id).s, node->op->name);
+    dot_box(file, id.s, title.s, "style=rounded", node->out, grads ? grads[node->out->id] : NULL);
+    for (int j = 0; j < node->inputs; j++) {
+        if (!node->in[j]) continue;
+        if (node->ids[j] >= 0) {
+            fprintf(file, "  v%d -> %s;\n", node->ids[j], id.s);
+            continue;
+        }
+        cp_label constant;
+        snprintf(constant.s, sizeof constant.s, "c%d_%d", number, j);
+        dot_box(file, constant.s, cp_input_label(tape, node, j).s, "color=gray fontcolor=gray", node->in[j], NULL);
+        fprintf(file, "  %s -> %s [color=gray];\n", constant.s, id.s);
+    }
+}
+
+/* d loss / d value by id, NULL for parameters of a frozen tape. Returns NULL when there are no gradients. */
+static cp_tensor **gradients(cp_at at, cp_tensor *loss) {
+    cp_tape    *tape = at.tape;
+    int         count = tape->value_count, n = 0;
+    cp_tensor **grads = cp_arena_alloc(tape->arena, 2 * (size_t)count * sizeof *grads), **wrt = grads + count;
+    if (!grads) return NULL;
+    for (int id = 0; id < count; id++)
+        if (cp_has_gradient(tape, tape->values[id])) wrt[n++] = tape->values[id];
+    if (!cp_grad(at, loss, wrt, n, grads)) {
+        cp_arena_release(tape->arena, grads);
+        return NULL;
+    }
+    for (int id = count - 1; id >= 0; id--) /* spreads the n gradients over all ids, from the end */
+        grads[id] = cp_has_gradient(tape, tape->values[id]) ? grads[--n] : NULL;
+    return grads;
+}
+
+void(cp_tape_dot)(cp_at at, FILE *file, cp_tensor *loss) {
+    cp_tape *tape = at.tape;
+    if (!cp_show_check(at, "tape_dot", file)) return;
+    int         count = tape->value_count;
+    cp_tensor **grads = loss && count ? gradients(at, loss) : NULL;
+    fprintf(file, "digraph tape {\n  node [shape=box fontname=\"monospace\" fontsize=10];\n");
+    for (int id = 0, node = 0; id < count; id++) {
+        if (!cp_is_leaf(tape, id, &node)) continue;
+        cp_label name;
+        snprintf(name.s, sizeof name.s, "v%d", id);
+        dot_box(file, name.s, cp_value_label(tape, id).s, "style=filled fillcolor=\"#dce9f5\"", tape->values[id],
+                grads ? grads[id] : NULL);
+    }
+    for (int i = 0; i < tape->node_count; i++) dot_node(tape, file, tape->nodes[i], i, grads);
+    fprintf(file, "}\n");
+    cp_arena_release(tape->arena, grads);
+}
