@@ -33,6 +33,7 @@
 #include "ops/ops.h"
 #include "ops/products.h"
 #include "optim/ema.h"
+#include "optim/grads.h"
 #include "optim/optim.h"
 #include "optim/replay.h"
 #include "optim/schedule.h"

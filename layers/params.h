@@ -58,16 +58,6 @@ void   cp_params_print(FILE *file, const cp_params *params); /* a line each, and
 bool cp_params_copy(cp_at at, cp_params *to, const cp_params *from);
 #define cp_params_copy(...) cp_params_copy(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 
-/* cp_grad for every trained parameter: fills each entry's grad. One that the loss does not depend on gets zeros, one that was used only
- * while the tape was frozen none; a loss that depends on no parameter of the set is misuse. They are on the tape: use them before its reset
- * (cp_sgld_run resets it too). Using them later is misuse; a tape that was freed meanwhile cannot be noticed. */
-bool cp_backward(cp_at at, cp_tensor *loss, cp_params *params);
-#define cp_backward(t, ...) cp_backward(CP_AT(t), __VA_ARGS__)
-
-/* Misuse, named `op`, when the set is NULL or a gradient is from before the tape's reset. Missing ones are fine. */
-bool cp_grads_check(cp_at at, const char *op, const cp_params *params);
-void cp_grads_clear(cp_params *params); /* all gradients to NULL */
-
 /* "path.leaf", or one of them when the other is empty. Cut at the buffer's end. */
 typedef struct cp_path {
     char s[160];

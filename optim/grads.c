@@ -1,9 +1,61 @@
-/* All gradients of a set together: are they finite, how long are they, and clipping. */
-#include "optim/optim.h"
+/* The gradients of a parameter set. */
+#include "optim/grads.h"
 
+#include "core/op.h"
 #include "core/threads.h"
 
 #include <math.h>
+
+/* A parameter that the tape took as a constant, since it was frozen, has no gradient rather than zeros. */
+static bool wanted(cp_at at, const cp_param *entry) {
+    return !entry->buffer && cp_use_of(at, entry->value) != CP_USED_FROZEN;
+}
+
+bool(cp_backward)(cp_at at, cp_tensor *loss, cp_params *params) {
+    int n = 0, trained = 0;
+    if (!params) return cp_misuse(at, "backward", "the parameter set is NULL");
+    cp_grads_clear(params);
+    params->grad_tape = at.tape;
+    if (!cp_check(at, "backward", 1, &loss)) return false;
+    for (int i = 0; i < params->count; i++) {
+        trained += !params->at[i].buffer;
+        if (wanted(at, &params->at[i])) params->wanted[n++] = params->at[i].value;
+    }
+    if (loss->tracked && trained && !cp_depends(at, loss, params->wanted, n))
+        return cp_misuse(
+            at, "backward", "the loss depends on none of the %d parameters of this set%s", trained,
+            n < trained
+                ? ", which were constants while the tape was frozen: call cp_tape_freeze(tape, false) before the loss is computed"
+                : "");
+    if (!cp_grad(at, loss, params->wanted, n, params->grads)) return false;
+    for (int i = params->count - 1; i >= 0; i--) /* from those asked for to all: their order is the same */
+        params->at[i].grad = params->grads[i] = wanted(at, &params->at[i]) ? params->grads[--n] : NULL;
+    params->grad_step = cp_tape_step(at.tape);
+    params->grad_count = params->count;
+    return true;
+}
+
+void cp_grads_clear(cp_params *params) {
+    for (int i = 0; i < params->count; i++) params->at[i].grad = NULL;
+    params->grad_tape = NULL;
+    params->grad_count = 0;
+}
+
+/* cp_backward's own are known by their step however old they are, a caller's in their place while they are in quarantine. The tape is
+ * looked at only when it has some left: it may be freed otherwise. */
+bool cp_grads_check(cp_at at, const char *op, const cp_params *params) {
+    if (!params) return cp_misuse(at, op, "the parameter set is NULL");
+    for (int i = 0; i < params->count; i++) {
+        const cp_param *entry = &params->at[i];
+        bool            own = entry->grad && i < params->grad_count && entry->grad == params->grads[i];
+        if (own && cp_tape_step(params->grad_tape) != params->grad_step)
+            return cp_misuse(at, op, "the gradient of %s is from before cp_tape_reset; call cp_backward again", entry->name);
+        if (entry->grad && !cp_tensor_usable(at, op, "a gradient", entry->grad)) return false;
+    }
+    return true;
+}
+
+/* ---- all of them as one vector ---- */
 
 /* A tensor is cut into at most PARTS chunks of at least GRAIN values, by its size alone: the sums come out the same
  * for any number of threads, and their places fit on the stack. */

@@ -13,7 +13,7 @@
 #ifndef CP_OPTIM_H
 #define CP_OPTIM_H
 
-#include "layers/params.h"
+#include "optim/grads.h"
 #include "optim/state.h"
 
 typedef struct cp_optim cp_optim;
@@ -68,23 +68,9 @@ int64_t cp_optim_skipped(const cp_optim *optim); /* steps skipped by skip_nonfin
  * "weight_decay", "momentum", "nesterov", "beta1", "beta2", "eps", "decoupled", "skip_nonfinite". */
 bool cp_optim_state(cp_optim *optim, int i, cp_state *state);
 
-/* ---- all gradients of a set together ---- */
-
-/* Both refuse gradients from before cp_tape_reset (misuse; false and NaN). */
-
-/* Is every value of every gradient finite? Entries without a gradient count as finite. */
-bool cp_grads_finite(cp_at at, const cp_params *params);
-
-/* The 2-norm of all gradients as one vector, summed in double in a fixed order. Then, when it is larger than
- * max_norm, all are multiplied by max_norm / (norm + 1e-6), as torch.nn.utils.clip_grad_norm_ does. Returns the norm
- * before; when that is not finite nothing is changed. max_norm = INFINITY only measures. */
-double cp_grads_clip(cp_at at, cp_params *params, double max_norm);
-
 #define cp_sgd_new(...) cp_sgd_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_adam_new(...) cp_adam_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_optim_step(...) cp_optim_step(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_optim_rate_set(...) cp_optim_rate_set(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
-#define cp_grads_finite(...) cp_grads_finite(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
-#define cp_grads_clip(...) cp_grads_clip(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 
 #endif

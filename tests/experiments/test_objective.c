@@ -3,6 +3,7 @@
 
 #include "core/shape.h"
 #include "ops/ops.h"
+#include "optim/grads.h"
 #include "tests/support/errors.h"
 
 #include "unity.h"

@@ -1,6 +1,7 @@
 /* Layers against what they are by definition: dropout, the classic residual block, the initializers' slope, long sequences. */
 #include "layers/layers.h"
 
+#include "optim/grads.h"
 #include "tests/support/setup_layers.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Parameter sets: names, order, initial values, gradients. */
+/* Parameter sets: names, order, initial values. */
 #include "layers/layers.h"
 
 #include "tests/support/errors.h"
@@ -89,39 +89,6 @@ static void the_same_stream_gives_the_same_weights(void) {
     TEST_ASSERT_EQUAL_MEMORY(a.bias->data, b.bias->data, 4 * sizeof(cp_real));
 }
 
-static void backward_leaves_a_gradient_at_every_trained_parameter(void) {
-    cp_tape  *tape = cp_tape_new();
-    cp_linear used = cp_linear_make(params, "used", (cp_linear_config){.in = 2, .out = 1}, &rng);
-    cp_linear_make(params, "unused", (cp_linear_config){.in = 2, .out = 1}, &rng);
-    cp_norm_make(params, "norm", (cp_norm_config){.kind = CP_NORM_BATCH, .channels = 2});
-    cp_tensor *x = cp_constant(tape, (cp_real[]){2, 3}, CP_SHAPE(1, 2));
-    TEST_ASSERT_TRUE(cp_backward(tape, cp_sum(tape, cp_linear_forward(tape, &used, x), CP_ALL, false), params));
-    TEST_ASSERT_EQUAL_DOUBLE(3, (double)cp_params_find(params, "used.weight")->grad->data[1]);
-    TEST_ASSERT_EQUAL_DOUBLE(1, (double)cp_params_find(params, "used.bias")->grad->data[0]);
-    TEST_ASSERT_EQUAL_DOUBLE(0, (double)cp_params_find(params, "unused.weight")->grad->data[1]);
-    TEST_ASSERT_NULL(cp_params_find(params, "norm.running_mean")->grad);
-    cp_tape_free(tape);
-}
-
-static void gradients_from_before_a_reset_are_told_by_name(void) {
-    cp_tape   *tape = cp_tape_new();
-    cp_tensor *w = cp_params_add(params, "", "w", CP_LAYOUT_PLAIN, CP_SHAPE(2));
-    TEST_ASSERT_TRUE(cp_grads_check((cp_at){0}, "test", params)); /* none yet */
-    TEST_ASSERT_TRUE(cp_backward(tape, cp_sum(tape, w, CP_ALL, false), params));
-    TEST_ASSERT_TRUE(cp_grads_check((cp_at){0}, "test", params));
-    cp_tape_reset(tape);
-    TEST_ASSERT_FALSE(cp_grads_check((cp_at){0}, "test", params));
-    TEST_ASSERT_EQUAL_STRING("test: the gradient of w is from before cp_tape_reset; call cp_backward again", last_error);
-    params->at[0].grad = w; /* not the tape's */
-    TEST_ASSERT_TRUE(cp_grads_check((cp_at){0}, "test", params));
-    TEST_ASSERT_TRUE(cp_backward(tape, cp_sum(tape, w, CP_ALL, false), params));
-    TEST_ASSERT_TRUE(cp_grads_check((cp_at){0}, "test", params));
-    cp_grads_clear(params);
-    cp_tape_free(tape); /* nothing refers to it any more */
-    TEST_ASSERT_TRUE(cp_grads_check((cp_at){0}, "test", params));
-    TEST_ASSERT_NULL(params->at[0].grad);
-}
-
 static void a_set_that_is_null_is_empty_or_misuse(void) {
     TEST_ASSERT_EQUAL_UINT64(0, cp_params_size(NULL));
     TEST_ASSERT_NULL(cp_params_find(NULL, "w"));
@@ -130,8 +97,6 @@ static void a_set_that_is_null_is_empty_or_misuse(void) {
     TEST_ASSERT_FALSE(cp_params_copy(params, NULL));
     TEST_ASSERT_FALSE(cp_params_copy(NULL, params));
     TEST_ASSERT_EQUAL_STRING("params_copy: a parameter set is NULL", last_error);
-    TEST_ASSERT_FALSE(cp_grads_check((cp_at){0}, "test", NULL));
-    TEST_ASSERT_EQUAL_STRING("test: the parameter set is NULL", last_error);
 }
 
 static void copying_needs_the_same_names_and_shapes(void) {
@@ -165,8 +130,6 @@ int main(void) {
     RUN_TEST(an_empty_path_leaves_no_dot);
     RUN_TEST(initializers_have_the_variance_of_their_formula);
     RUN_TEST(the_same_stream_gives_the_same_weights);
-    RUN_TEST(backward_leaves_a_gradient_at_every_trained_parameter);
-    RUN_TEST(gradients_from_before_a_reset_are_told_by_name);
     RUN_TEST(a_set_that_is_null_is_empty_or_misuse);
     RUN_TEST(copying_needs_the_same_names_and_shapes);
     RUN_TEST(the_listing_names_shapes_and_the_total);

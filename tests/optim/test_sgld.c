@@ -4,8 +4,8 @@
 
 #include "core/op.h"
 #include "core/threads.h"
-#include "layers/params.h"
 #include "ops/ops.h"
+#include "optim/grads.h"
 
 #include "support/wrapped_memory.h"
 #include "tests/support/errors.h"
