@@ -4,7 +4,9 @@
 #include "core/op.h"
 #include "layers/make.h"
 
+#include <float.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef cp_gaussian_softmax layer_t;
@@ -161,5 +163,140 @@ bool(cp_gaussian_softmax_associate_back)(cp_at at, layer_t *layer) {
         }
         if (layer->prior) layer->prior->data[k] = (cp_real)((double)layer->bias->data[k] + half);
     }
+    return true;
+}
+
+/* ---- fitting ---- */
+
+/* The class means into mean (C, D), the weights of the classes into mass (C); returns the total weight. */
+static double fit_means(int n, int d, int c, const cp_real *z, const cp_real *weights, double *mass, double *mean) {
+    double total = 0;
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < c; k++) {
+            double w = (double)weights[(size_t)i * (size_t)c + (size_t)k];
+            mass[k] += w;
+            for (int j = 0; j < d; j++) mean[k * d + j] += w * (double)z[(size_t)i * (size_t)d + (size_t)j];
+        }
+    for (int k = 0; k < c; k++) total += mass[k];
+    for (int j = 0; j < d && total > 0; j++) {
+        double all = 0;
+        for (int k = 0; k < c; k++) all += mean[k * d + j] / total;
+        for (int k = 0; k < c; k++) mean[k * d + j] = mass[k] > 0 ? mean[k * d + j] / mass[k] : all;
+    }
+    return total;
+}
+
+/* The pooled covariance into s: (D, D) of which the lower triangle counts, or, unless it is full, the diagonal (D). */
+static void fit_covariance(int n, int d, int c, const cp_real *z, const cp_real *weights, const double *mean, bool full,
+                           double *s) {
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < c; k++) {
+            double         w = (double)weights[(size_t)i * (size_t)c + (size_t)k];
+            const cp_real *x = z + (size_t)i * (size_t)d;
+            const double  *m = mean + (size_t)k * (size_t)d;
+            for (int a = 0; a < d && w > 0; a++) {
+                double wa = w * ((double)x[a] - m[a]);
+                if (!full) s[a] += wa * ((double)x[a] - m[a]);
+                for (int b = 0; full && b <= a; b++) s[(size_t)a * (size_t)d + (size_t)b] += wa * ((double)x[b] - m[b]);
+            }
+        }
+}
+
+/* The lower factor of s = l l^T; false when s is not positive definite. */
+static bool cholesky(int d, const double *s, double *l) {
+    for (int i = 0; i < d; i++)
+        for (int j = 0; j <= i; j++) {
+            double sum = s[i * d + j];
+            for (int k = 0; k < j; k++) sum -= l[i * d + k] * l[j * d + k];
+            if (i == j && !(sum > 0)) return false;
+            l[i * d + j] = i == j ? sqrt(sum) : sum / l[j * d + j];
+        }
+    return true;
+}
+
+/* The lower factor of s^-1 in place of s; `step` is added to the diagonal until that is possible. Needs work (D, D). */
+static void factor_of_inverse(int d, double *s, double *work, double step) {
+    for (; !cholesky(d, s, work); step *= 10)
+        for (int i = 0; i < d; i++) s[i * d + i] += step;
+    for (int i = 0; i < d; i++) { /* work becomes its own inverse, row by row */
+        for (int j = 0; j < i; j++) {
+            double sum = 0;
+            for (int k = j; k < i; k++) sum += work[i * d + k] * work[k * d + j];
+            work[i * d + j] = -sum / work[i * d + i];
+        }
+        work[i * d + i] = 1 / work[i * d + i];
+    }
+    for (int i = 0; i < d; i++)
+        for (int j = 0; j <= i; j++) {
+            s[i * d + j] = 0;
+            for (int k = i; k < d; k++) s[i * d + j] += work[k * d + i] * work[k * d + j];
+        }
+    cholesky(d, s, work);
+    memcpy(s, work, (size_t)d * (size_t)d * sizeof *s);
+}
+
+static void set_precision(layer_t *layer, double *s, double *work, double total, double shrinkage) {
+    int    d = layer->config.features;
+    bool   full = layer->config.precision == CP_FULL;
+    size_t size = full ? (size_t)d * (size_t)d : (size_t)d,
+           next = full ? (size_t)d + 1 : 1; /* from one diagonal entry to the next */
+    double   v = 0;
+    cp_real *p = layer->precision->data;
+    for (size_t i = 0; i < size; i++) s[i] /= total;
+    for (int i = 0; i < d; i++) v += s[(size_t)i * next] / d;
+    for (size_t i = 0; i < size && full; i++) s[i] *= 1 - shrinkage;
+    for (int i = 0; i < d; i++) {
+        double *at = &s[(size_t)i * next], shrunk = (full ? *at : (1 - shrinkage) * *at) + shrinkage * v;
+        *at = v > DBL_MIN ? fmax(shrunk, 1e-6 * v) : 1;
+    }
+    if (full) {
+        factor_of_inverse(d, s, work, 1e-6 * (v > DBL_MIN ? v : 1));
+        for (int i = 0, k = 0; i < d; i++)
+            for (int j = 0; j <= i; j++, k++) p[k] = (cp_real)(i == j ? log(s[i * d + i]) : s[i * d + j]);
+    } else if (layer->config.precision == CP_DIAGONAL) {
+        for (int i = 0; i < d; i++) p[i] = (cp_real)-log(s[i]);
+    } else {
+        *p = (cp_real)-log(v > DBL_MIN ? v : 1);
+    }
+}
+
+bool(cp_gaussian_softmax_fit)(cp_at at, layer_t *layer, int n, const cp_real *z, const cp_real *weights, double shrinkage) {
+    const char *op = "gaussian_softmax_fit";
+    if (!layer || !layer->weight || n < 1 || !z || !weights)
+        return cp_misuse(at, op, "the layer, the features or the weights are missing (n is %d)", n);
+    if (!(shrinkage >= 0 && shrinkage <= 1)) return cp_misuse(at, op, "shrinkage is %g; it must be in [0, 1]", shrinkage);
+    int     d = layer->config.features, c = layer->config.classes;
+    bool    full = layer->config.precision == CP_FULL;
+    size_t  size = full ? (size_t)d * (size_t)d : (size_t)d;
+    double *mass = calloc((size_t)c, sizeof *mass), *mean = calloc((size_t)c * (size_t)d, sizeof *mean);
+    double *s = calloc(size, sizeof *s), *work = calloc(size, sizeof *work), total = 0;
+    bool    ok = mass && mean && s && work;
+    if (ok) {
+        total = fit_means(n, d, c, z, weights, mass, mean);
+        ok = (total > 0 && isfinite(total)) || cp_misuse(at, op, "the weights of %d points sum to %g", n, total);
+    }
+    if (ok) {
+        fit_covariance(n, d, c, z, weights, mean, full, s);
+        set_precision(layer, s, work, total, shrinkage);
+        for (size_t i = 0; i < layer->mean->size; i++) layer->mean->data[i] = (cp_real)mean[i];
+        for (int k = 0; k < c && layer->prior; k++) layer->prior->data[k] = (cp_real)log(fmax(mass[k] / total, 1e-6));
+    }
+    free(mass);
+    free(mean);
+    free(s);
+    free(work);
+    return ok;
+}
+
+bool(cp_gaussian_softmax_scale)(cp_at at, layer_t *layer, double factor) {
+    if (!layer || !layer->weight || !(factor > 0 && isfinite(factor)))
+        return cp_misuse(at, "gaussian_softmax_scale", "the layer is missing, or the factor, %g, is not above 0", factor);
+    int      d = layer->config.features;
+    cp_real *p = layer->precision->data;
+    if (layer->config.precision != CP_FULL)
+        for (size_t i = 0; i < layer->precision->size; i++) p[i] += (cp_real)log(factor);
+    else
+        for (int i = 0, k = 0; i < d; i++)
+            for (int j = 0; j <= i; j++, k++) p[k] = i == j ? p[k] + (cp_real)(log(factor) / 2) : p[k] * (cp_real)sqrt(factor);
     return true;
 }

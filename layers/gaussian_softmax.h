@@ -48,6 +48,20 @@ bool cp_gaussian_softmax_associate(cp_at at, cp_gaussian_softmax *layer);
  * gives its biases (up to the constant that softmax does not see). */
 bool cp_gaussian_softmax_associate_back(cp_at at, cp_gaussian_softmax *layer);
 
+/* Fits the Gaussians in closed form to features z (n, D) with soft labels weights (n, C), none of them negative:
+ *
+ *     mu_c = the weighted mean of class c;  S = the pooled within-class covariance, the weighted squares over the total weight
+ *     P = ((1 - shrinkage) S + shrinkage v I)^-1,  v = tr S / D
+ *
+ * A diagonal precision takes the diagonal of S, a spherical one v; a learned prior the classes' shares. A class without weight gets
+ * the mean of all features. Variances are at least 1e-6 v, and a full S that is singular all the same gets multiples of that on its
+ * diagonal; without any variance (one point, or equal ones) P is the identity. The softmax head is left as it is. False when
+ * out of memory or, after misuse, when nothing has weight. */
+bool cp_gaussian_softmax_fit(cp_at at, cp_gaussian_softmax *layer, int n, const cp_real *z, const cp_real *weights,
+                             double shrinkage);
+/* Multiplies the precision, and with it all energies but for a learned prior's part, by a factor above 0. */
+bool cp_gaussian_softmax_scale(cp_at at, cp_gaussian_softmax *layer, double factor);
+
 /* How far apart the heads are: the root of the mean squared difference between the associated parameters. */
 double cp_gaussian_softmax_distance(cp_at at, const cp_gaussian_softmax *layer);
 
@@ -61,6 +75,8 @@ double cp_gaussian_softmax_distance(cp_at at, const cp_gaussian_softmax *layer);
 #define cp_gaussian_softmax_penalty(t, ...) cp_gaussian_softmax_penalty(CP_AT(t), __VA_ARGS__)
 #define cp_gaussian_softmax_associate(t, ...) cp_gaussian_softmax_associate(CP_AT(t), __VA_ARGS__)
 #define cp_gaussian_softmax_associate_back(t, ...) cp_gaussian_softmax_associate_back(CP_AT(t), __VA_ARGS__)
+#define cp_gaussian_softmax_fit(...) cp_gaussian_softmax_fit(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
+#define cp_gaussian_softmax_scale(...) cp_gaussian_softmax_scale(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_gaussian_softmax_distance(t, ...) cp_gaussian_softmax_distance(CP_AT(t), __VA_ARGS__)
 
 #endif

@@ -59,3 +59,14 @@ cp_tensor *(cp_head_penalty)(cp_at at, const cp_head *head) {
     if (!usable(at, "head_penalty", head)) return NULL;
     return head->kind->penalty ? head->kind->penalty(at, head) : cp_scalar(at, 0);
 }
+
+bool(cp_head_fit)(cp_at at, cp_head *head, int n, const cp_real *z, const cp_real *weights) {
+    if (!head) return cp_misuse(at, "head_fit", "the head is NULL (did cp_head_new fail?)");
+    return !head->kind->fit || head->kind->fit(at, head, n, z, weights);
+}
+
+bool(cp_head_scale)(cp_at at, cp_head *head, double factor) {
+    if (!head) return cp_misuse(at, "head_scale", "the head is NULL (did cp_head_new fail?)");
+    if (!head->kind->scale) return cp_misuse(at, "head_scale", "a %s head cannot be scaled", head->kind->base.name);
+    return head->kind->scale(at, head, factor);
+}

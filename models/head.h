@@ -23,8 +23,11 @@ typedef struct cp_head_kind {
     cp_tensor *(*logits)(cp_at at, const cp_head *head, cp_tensor *z);       /* (N, C) */
     cp_tensor *(*class_energy)(cp_at at, const cp_head *head, cp_tensor *z); /* (N, C); NULL: minus the logits */
     cp_tensor *(*penalty)(cp_at at, const cp_head *head);                    /* (); NULL: none */
-    int (*max_features)(const void *options);                                /* NULL: any number */
-    void (*free)(cp_head *head);                                             /* what make took besides the struct; NULL: nothing */
+    /* Fits energies and logits in closed form to features (n, D) with soft labels (n, C); NULL: they are left as they are. */
+    bool (*fit)(cp_at at, cp_head *head, int n, const cp_real *z, const cp_real *weights);
+    bool (*scale)(cp_at at, cp_head *head, double factor); /* multiplies logits and class energies; NULL: cannot be done */
+    int (*max_features)(const void *options);              /* NULL: any number */
+    void (*free)(cp_head *head);                           /* what make took besides the struct; NULL: nothing */
 } cp_head_kind;
 
 /* A head's struct begins with this. */
@@ -52,6 +55,12 @@ cp_tensor *cp_head_class_energy(cp_at at, const cp_head *head, cp_tensor *z); /*
 cp_tensor *cp_head_energy(cp_at at, const cp_head *head, cp_tensor *z);       /* -logsumexp_c(-E(x; c)): (N) */
 cp_tensor *cp_head_penalty(cp_at at, const cp_head *head); /* times lambda: minus the log prior; a constant 0 without one */
 
+/* Fits a head that has a closed form, as the hybrid one has, to features z (n, D) with soft labels weights (n, C); its logits are
+ * then those of the fitted energies. Heads without one are left as they are. */
+bool cp_head_fit(cp_at at, cp_head *head, int n, const cp_real *z, const cp_real *weights);
+/* Multiplies logits and class energies by a factor above 0: confidence changes, the order of the classes does not. */
+bool cp_head_scale(cp_at at, cp_head *head, double factor);
+
 /* The layer inside a hybrid head, or NULL. */
 cp_gaussian_softmax *cp_head_gaussian_softmax(cp_head *head);
 
@@ -66,6 +75,8 @@ extern const cp_head_kind cp_head_softmax, cp_head_jem, cp_head_hybrid;
 #define cp_head_class_energy(t, ...) cp_head_class_energy(CP_AT(t), __VA_ARGS__)
 #define cp_head_energy(t, ...) cp_head_energy(CP_AT(t), __VA_ARGS__)
 #define cp_head_penalty(t, ...) cp_head_penalty(CP_AT(t), __VA_ARGS__)
+#define cp_head_fit(...) cp_head_fit(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
+#define cp_head_scale(...) cp_head_scale(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_head_kind_add(...) cp_head_kind_add(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 
 #endif

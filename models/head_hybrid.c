@@ -43,6 +43,20 @@ static cp_tensor *hybrid_penalty(cp_at at, const cp_head *head) {
     return cp_gaussian_softmax_penalty(at, layer_of(head));
 }
 
+/* Half of the shrinkage toward the mean variance: few labels tell the variance of a single feature badly. */
+static bool hybrid_fit(cp_at at, cp_head *head, int n, const cp_real *z, const cp_real *weights) {
+    cp_gaussian_softmax *layer = &((hybrid_head *)head)->layer;
+    return (cp_gaussian_softmax_fit)(at, layer, n, z, weights, 0.5) && associate(at, layer);
+}
+
+static bool hybrid_scale(cp_at at, cp_head *head, double factor) {
+    cp_gaussian_softmax *layer = &((hybrid_head *)head)->layer;
+    if (!(cp_gaussian_softmax_scale)(at, layer, factor)) return false;
+    for (size_t i = 0; i < layer->weight->size; i++) layer->weight->data[i] *= (cp_real)factor;
+    for (size_t i = 0; i < layer->bias->size; i++) layer->bias->data[i] *= (cp_real)factor;
+    return true;
+}
+
 static int hybrid_max_features(const void *options) {
     return ((const cp_hybrid_config *)options)->precision == CP_FULL ? CP_GAUSSIAN_MAX_FULL : INT_MAX;
 }
@@ -63,6 +77,8 @@ const cp_head_kind cp_head_hybrid = {.base = {"hybrid", sizeof(hybrid_head), siz
                                      .logits = hybrid_logits,
                                      .class_energy = hybrid_class_energy,
                                      .penalty = hybrid_penalty,
+                                     .fit = hybrid_fit,
+                                     .scale = hybrid_scale,
                                      .max_features = hybrid_max_features};
 
 cp_gaussian_softmax *cp_head_gaussian_softmax(cp_head *head) {

@@ -17,7 +17,18 @@ static cp_tensor *linear_logits(cp_at at, const cp_head *head, cp_tensor *z) {
     return cp_linear_forward(at, &((const linear_head *)head)->layer, z);
 }
 
+static bool linear_scale(cp_at at, cp_head *head, double factor) {
+    cp_tensor *parts[] = {((linear_head *)head)->layer.weight, ((linear_head *)head)->layer.bias};
+    if (!(factor > 0)) return cp_misuse(at, "head_scale", "the factor is %g; it must be above 0", factor);
+    for (int p = 0; p < 2; p++)
+        for (size_t i = 0; i < parts[p]->size; i++) parts[p]->data[i] *= (cp_real)factor;
+    return true;
+}
+
 const cp_head_kind cp_head_softmax = {
-    .base = {.name = "softmax", .size = sizeof(linear_head)}, .make = linear_make, .logits = linear_logits};
-const cp_head_kind cp_head_jem = {
-    .base = {.name = "jem", .size = sizeof(linear_head)}, .generative = true, .make = linear_make, .logits = linear_logits};
+    .base = {.name = "softmax", .size = sizeof(linear_head)}, .make = linear_make, .logits = linear_logits, .scale = linear_scale};
+const cp_head_kind cp_head_jem = {.base = {.name = "jem", .size = sizeof(linear_head)},
+                                  .generative = true,
+                                  .make = linear_make,
+                                  .logits = linear_logits,
+                                  .scale = linear_scale};

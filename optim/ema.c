@@ -104,6 +104,14 @@ bool(cp_ema_swap)(cp_at at, cp_ema *ema) {
     return true;
 }
 
+bool(cp_ema_restart)(cp_at at, cp_ema *ema) {
+    if (!usable(at, "ema_restart", ema)) return false;
+    for (int i = 0; i < ema->count; i++) copy_value(ema->average[i], ema->params->at[i].value);
+    ema->swapped = false;
+    ema->updates = 0;
+    return true;
+}
+
 bool cp_ema_swapped(const cp_ema *ema) {
     return ema && ema->swapped;
 }

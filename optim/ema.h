@@ -24,6 +24,8 @@ bool cp_ema_update(cp_at at, cp_ema *ema);
 
 /* Exchanges the average with the parameters, and back the next time. */
 bool cp_ema_swap(cp_at at, cp_ema *ema);
+/* Forgets the past: the average is what the model computes with now, swapped in or not. */
+bool cp_ema_restart(cp_at at, cp_ema *ema);
 bool cp_ema_swapped(const cp_ema *ema);
 
 /* The i-th piece of state, false past the last: "<parameter>.ema" for every entry, then "updates" and "decay"
@@ -32,6 +34,7 @@ bool cp_ema_state(cp_ema *ema, int i, cp_state *state);
 
 #define cp_ema_new(...) cp_ema_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_ema_update(...) cp_ema_update(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
+#define cp_ema_restart(...) cp_ema_restart(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_ema_swap(...) cp_ema_swap(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 
 #endif

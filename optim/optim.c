@@ -214,6 +214,15 @@ bool(cp_optim_rate_set)(cp_at at, cp_optim *optim, double rate) {
     return true;
 }
 
+bool(cp_optim_restart)(cp_at at, cp_optim *optim) {
+    if (!optim) return cp_misuse(at, "optim_restart", "the optimizer is NULL");
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; optim->state[k] && i < optim->count; i++)
+            if (optim->state[k][i]) cp_tensor_fill(optim->state[k][i], 0);
+    optim->steps = optim->skipped = 0;
+    return true;
+}
+
 double cp_optim_rate(const cp_optim *optim) {
     return optim ? optim->rate : 0;
 }

@@ -63,6 +63,9 @@ double  cp_optim_rate(const cp_optim *optim);
 int64_t cp_optim_steps(const cp_optim *optim);   /* updates made */
 int64_t cp_optim_skipped(const cp_optim *optim); /* steps skipped by skip_nonfinite */
 
+/* Forgets the past: momentum or m and v are 0, and the next step is the first. The rate stays. */
+bool cp_optim_restart(cp_at at, cp_optim *optim);
+
 /* The i-th piece of state, false past the last: "<parameter>.momentum" (SGD with momentum) or "<parameter>.m" and
  * "<parameter>.v" (Adam), then "steps", "skipped" and "rate", then what was set when it was made (fixed): "adam",
  * "weight_decay", "momentum", "nesterov", "beta1", "beta2", "eps", "decoupled", "skip_nonfinite". */
@@ -71,6 +74,7 @@ bool cp_optim_state(cp_optim *optim, int i, cp_state *state);
 #define cp_sgd_new(...) cp_sgd_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_adam_new(...) cp_adam_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_optim_step(...) cp_optim_step(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
+#define cp_optim_restart(...) cp_optim_restart(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_optim_rate_set(...) cp_optim_rate_set(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 
 #endif

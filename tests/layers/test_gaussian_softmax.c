@@ -198,6 +198,133 @@ static void the_penalty_is_the_sum_of_squared_differences_of_the_associated_para
     each_layer(check_penalty);
 }
 
+/* ---- the closed-form fit ---- */
+
+enum { POINTS = 12, QUERIES = 5 };
+
+static void lda_points(cp_real *z, cp_real *weights, const int *labels) {
+    for (int i = 0; i < POINTS; i++) {
+        for (int j = 0; j < D; j++) z[i * D + j] = (cp_real)(sin(1 + 3 * i + 7 * j + i * j) + 0.8 * (i % C == j));
+        for (int c = 0; c < C; c++) weights[i * C + c] = labels[i] == c;
+    }
+}
+
+static cp_gaussian_softmax fitted(cp_precision kind, bool prior, int n, const cp_real *z, const cp_real *weights,
+                                  double shrinkage) {
+    cp_gaussian_softmax layer = layer_with(kind, prior, D, C);
+    TEST_ASSERT_TRUE(cp_gaussian_softmax_fit(&layer, n, z, weights, shrinkage));
+    TEST_ASSERT_TRUE(cp_gaussian_softmax_associate(tape, &layer));
+    return layer;
+}
+
+/* scikit-learn's LinearDiscriminantAnalysis(solver="lsqr", shrinkage=...), posteriors of five points. */
+static void the_full_fit_is_scikit_learns_linear_discriminant_analysis(void) {
+    static const int even[POINTS] = {0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2}, uneven[POINTS] = {0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 2, 2};
+    static const struct {
+        const int *labels;
+        double     shrinkage, posterior[QUERIES][C];
+    } cases[] = {
+        {even,
+         0,
+         {{6.876249845885070e-06, 9.961353935232371e-01, 3.857730226917021e-03},
+          {3.764269252876441e-09, 9.999748887234472e-01, 2.510751228350104e-05},
+          {3.862954896242099e-07, 9.996911696444213e-01, 3.084440600889520e-04},
+          {8.122063510281949e-03, 8.282779820877245e-01, 1.635999544019935e-01},
+          {1.816218638069540e-02, 6.029702736357440e-01, 3.788675399835606e-01}}},
+        {even,
+         0.3,
+         {{1.701050426977946e-03, 9.470247737212009e-01, 5.127417585182133e-02},
+          {6.009485640922414e-04, 9.755167407031188e-01, 2.388231073278904e-02},
+          {4.338961563247636e-03, 9.444815162203630e-01, 5.117952221638918e-02},
+          {3.404819237646278e-02, 8.130308179130615e-01, 1.529209897104757e-01},
+          {1.650816594774932e-02, 8.390476144685524e-01, 1.444442195836982e-01}}},
+        {uneven,
+         0.3,
+         {{0.500664616668890, 0.300142607095976, 0.199192776235134},
+          {0.116388817167907, 0.010855531976978, 0.872755650855114},
+          {0.439134321498046, 0.073656888134970, 0.487208790366984},
+          {0.396207190148732, 0.595904509005165, 0.007888300846103},
+          {0.255319688335770, 0.741169329480780, 0.003510982183450}}},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        cp_real z[POINTS * D], weights[POINTS * C], queries[QUERIES * D];
+        lda_points(z, weights, cases[k].labels);
+        for (int i = 0; i < QUERIES * D; i++) queries[i] = (cp_real)cos(2 + 5 * (i / D) + 3 * (i % D));
+        cp_gaussian_softmax layer = fitted(CP_FULL, true, POINTS, z, weights, cases[k].shrinkage);
+        cp_tensor          *x = cp_constant(tape, queries, CP_SHAPE(QUERIES, D));
+        cp_tensor          *p = cp_gaussian_softmax_posterior(tape, &layer, x);
+        for (int i = 0; i < QUERIES * C; i++)
+            TEST_ASSERT_DOUBLE_WITHIN(CP_DOUBLE ? 1e-12 : 1e-4, cases[k].posterior[i / C][i % C], (double)p->data[i]);
+    }
+}
+
+static void a_diagonal_or_spherical_fit_has_the_variances_of_the_definition(void) {
+    cp_real z[POINTS * D], weights[POINTS * C];
+    double  mean[C][D] = {{0}}, mass[C] = {0}, variance[D] = {0}, v = 0;
+    lda_points(z, weights, (int[POINTS]){0});
+    for (int i = 0; i < POINTS * C; i++) weights[i] = (cp_real)((i * 7 % 5 + 1) / 8.0); /* soft labels */
+    for (int i = 0; i < POINTS; i++)
+        for (int c = 0; c < C; c++) {
+            mass[c] += (double)weights[i * C + c];
+            for (int j = 0; j < D; j++) mean[c][j] += (double)(weights[i * C + c] * z[i * D + j]);
+        }
+    for (int i = 0; i < POINTS; i++)
+        for (int c = 0; c < C; c++)
+            for (int j = 0; j < D; j++)
+                variance[j] += (double)weights[i * C + c] * pow((double)z[i * D + j] - mean[c][j] / mass[c], 2) /
+                               (mass[0] + mass[1] + mass[2]);
+    for (int j = 0; j < D; j++) v += variance[j] / D;
+    cp_gaussian_softmax diagonal = fitted(CP_DIAGONAL, false, POINTS, z, weights, 0.25);
+    cp_gaussian_softmax spherical = fitted(CP_SPHERICAL, false, POINTS, z, weights, 0.25);
+    for (int j = 0; j < D; j++) close_to(-log(0.75 * variance[j] + 0.25 * v), diagonal.precision->data[j]);
+    close_to(-log(v), *spherical.precision->data);
+    for (int i = 0; i < C * D; i++) close_to(mean[i / D][i % D] / mass[i / D], diagonal.mean->data[i]);
+}
+
+static void a_fit_survives_one_point_equal_points_empty_classes_and_more_features_than_points(void) {
+    cp_real z[POINTS * D], weights[POINTS * C], one[C] = {0, 1, 0}, same[POINTS * D];
+    lda_points(z, weights, (int[POINTS]){0});
+    for (int i = 0; i < POINTS * D; i++) same[i] = (cp_real)(i % D);
+    for (int k = 0; k < 3; k++) {
+        cp_gaussian_softmax single = fitted(kinds[k], true, 1, z, one, 0),
+                            equal = fitted(kinds[k], false, POINTS, same, weights, 0.5);
+        cp_gaussian_softmax few = fitted(kinds[k], false, 2, z, weights, 0);
+        for (int i = 0; i < C * D; i++) close_to((double)z[i % D], single.mean->data[i]); /* empty classes: the mean of all */
+        for (size_t i = 0; i < single.precision->size; i++) close_to(0, single.precision->data[i]); /* the identity */
+        for (size_t i = 0; i < equal.precision->size; i++) close_to(0, equal.precision->data[i]);
+        for (size_t i = 0; i < few.precision->size; i++) TEST_ASSERT_TRUE(isfinite((double)few.precision->data[i]));
+        for (int c = 0; c < C; c++) close_to(log(c == 1 ? 1 : 1e-6), single.prior->data[c]);
+    }
+}
+
+static void a_fit_refuses_what_has_no_weight(void) {
+    cp_real             z[D] = {0}, none[C] = {0};
+    cp_gaussian_softmax layer = layer_with(CP_DIAGONAL, false, D, C);
+    TEST_ASSERT_FALSE(cp_gaussian_softmax_fit(&layer, 1, z, none, 0));
+    expect_error("sum to 0");
+    TEST_ASSERT_FALSE(cp_gaussian_softmax_fit(&layer, 0, z, none, 0));
+    expect_error("n is 0");
+    TEST_ASSERT_FALSE(cp_gaussian_softmax_fit(&layer, 1, z, none, 2));
+    expect_error("shrinkage is 2");
+    TEST_ASSERT_FALSE(cp_gaussian_softmax_scale(&layer, 0));
+    expect_error("not above 0");
+}
+
+static void check_scale(cp_gaussian_softmax *layer) {
+    cp_tensor *z = points(N, D);
+    cp_tensor *before = cp_gaussian_softmax_class_energy(tape, layer, z);
+    TEST_ASSERT_TRUE(cp_gaussian_softmax_scale(layer, 3));
+    cp_tensor *after = cp_gaussian_softmax_class_energy(tape, layer, z);
+    for (int i = 0; i < N * C; i++) {
+        double prior = layer->prior ? -log_prior(layer, i % C) : 0;
+        close_to(3 * ((double)before->data[i] - prior) + prior, after->data[i]);
+    }
+}
+
+static void scaling_the_precision_scales_the_energies(void) {
+    each_layer(check_scale);
+}
+
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(energies_joint_and_density_are_those_of_the_definition);
@@ -206,5 +333,10 @@ int main(void) {
     RUN_TEST(after_association_both_heads_agree_and_the_penalty_is_exactly_zero);
     RUN_TEST(association_backwards_finds_the_means_of_given_weights);
     RUN_TEST(the_penalty_is_the_sum_of_squared_differences_of_the_associated_parameters);
+    RUN_TEST(the_full_fit_is_scikit_learns_linear_discriminant_analysis);
+    RUN_TEST(a_diagonal_or_spherical_fit_has_the_variances_of_the_definition);
+    RUN_TEST(a_fit_survives_one_point_equal_points_empty_classes_and_more_features_than_points);
+    RUN_TEST(a_fit_refuses_what_has_no_weight);
+    RUN_TEST(scaling_the_precision_scales_the_energies);
     return UNITY_END();
 }

@@ -520,6 +520,39 @@ static void the_average_follows_the_formula_and_copies_buffers(void) {
     cp_ema_free(ema);
 }
 
+static void an_average_that_restarts_is_what_the_model_computes_with(void) {
+    cp_ema *ema = cp_ema_new(params, 0.75);
+    first->data[0] = 4.5;
+    cp_ema_update(ema); /* 1.5 */
+    cp_ema_swap(ema);
+    TEST_ASSERT_TRUE(cp_ema_restart(ema));
+    TEST_ASSERT_FALSE(cp_ema_swapped(ema));
+    TEST_ASSERT_EQUAL_DOUBLE(1.5, (double)first->data[0]);
+    cp_ema_swap(ema);
+    TEST_ASSERT_EQUAL_DOUBLE(1.5, (double)first->data[0]);
+    cp_ema_free(ema);
+}
+
+static void an_optimizer_that_restarts_makes_its_first_step_again(void) {
+    cp_optim *adam = cp_adam_new(params, (cp_adam_config){.rate = 0.1});
+    cp_tape  *tape = cp_tape_new();
+    cp_real   moved[2];
+    for (int again = 0; again < 2; again++) {
+        for (int step = 0; step < 2; step++) {
+            first->data[0] = 0.5;
+            cp_backward(tape, cp_sum(tape, cp_square(tape, first), CP_ALL, false), params);
+            cp_optim_step(adam);
+            cp_tape_reset(tape);
+            if (step == 0) moved[again] = first->data[0];
+        }
+        TEST_ASSERT_TRUE(cp_optim_restart(adam));
+        TEST_ASSERT_EQUAL_INT(0, (int)cp_optim_steps(adam));
+    }
+    TEST_ASSERT_EQUAL_DOUBLE((double)moved[0], (double)moved[1]);
+    cp_tape_free(tape);
+    cp_optim_free(adam);
+}
+
 static void an_update_while_swapped_is_misuse(void) {
     cp_ema *ema = cp_ema_new(params, 0.75);
     cp_ema_swap(ema);
@@ -576,6 +609,8 @@ int main(void) {
     RUN_TEST(a_cosine_schedule_falls_from_the_rate_to_the_final_rate);
     RUN_TEST(a_cosine_schedule_may_hold_the_rate_before_it_falls);
     RUN_TEST(the_average_follows_the_formula_and_copies_buffers);
+    RUN_TEST(an_average_that_restarts_is_what_the_model_computes_with);
+    RUN_TEST(an_optimizer_that_restarts_makes_its_first_step_again);
     RUN_TEST(an_update_while_swapped_is_misuse);
     RUN_TEST(the_averages_state_is_one_tensor_an_entry_and_a_count);
     return UNITY_END();
