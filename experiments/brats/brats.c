@@ -2,6 +2,7 @@
 #include "core/io/file.h"
 #include "experiments/brats/brats_set.h"
 #include "experiments/commands.h"
+#include "experiments/kit/data/sheet.h"
 #include "experiments/kit/run/run.h"
 
 #include <stdlib.h>

@@ -5,6 +5,7 @@
 #include "core/io/safetensors.h"
 #include "experiments/commands.h"
 #include "experiments/data/data_parts.h"
+#include "experiments/kit/data/sheet.h"
 
 #include <errno.h>
 #include <math.h>

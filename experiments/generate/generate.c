@@ -1,6 +1,7 @@
 /* couplet generate: images of each class, drawn from a trained model by Langevin chains. */
 #include "core/io/npz.h"
 #include "experiments/commands.h"
+#include "experiments/kit/data/sheet.h"
 #include "experiments/kit/run/progress.h"
 #include "experiments/kit/train/image_results.h"
 #include "experiments/kit/train/run_model.h"

@@ -2,6 +2,7 @@
 #include "experiments/commands.h"
 #include "experiments/generate/conditional.h"
 #include "experiments/impute/holes.h"
+#include "experiments/kit/data/sheet.h"
 #include "experiments/kit/run/progress.h"
 #include "experiments/kit/train/image_results.h"
 #include "experiments/kit/train/run_model.h"

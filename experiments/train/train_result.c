@@ -1,4 +1,5 @@
 /* What a training found: result.json, tables and figures. */
+#include "experiments/kit/data/sheet.h"
 #include "experiments/kit/figure/figure.h"
 #include "experiments/kit/metrics/calibration.h"
 #include "experiments/kit/train/image_results.h"

@@ -1,5 +1,5 @@
 /* Image sets that tell how they were made, and contact sheets from all over a split. */
-#include "experiments/kit/data/images.h"
+#include "experiments/kit/data/sheet.h"
 
 #include "core/io/npz.h"
 #include "experiments/kit/figure/figure.h"

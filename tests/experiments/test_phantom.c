@@ -1,8 +1,8 @@
 /* The built-in set of images, sheets of sets, and the list of MedMNIST's files. */
 #include "core/io/crc32.h"
 #include "core/threads.h"
-#include "experiments/kit/data/images.h"
 #include "experiments/kit/data/medmnist.h"
+#include "experiments/kit/data/sheet.h"
 
 #include "core/scratch.h"
 

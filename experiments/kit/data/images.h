@@ -56,18 +56,8 @@ typedef struct cp_images_text {
 cp_images_text cp_images_scaling(const cp_images *images);
 const char    *cp_images_origin(const cp_images *images); /* "the official file", "not the official file", "built in", ... */
 
-/* Images as they can be shown, gray or RGB: of two channels the first, of four the first three. `to` is (pixels, shown channels). */
-int  cp_shown_channels(int channels);
-void cp_shown_pixels(const uint8_t *from, size_t pixels, int channels, uint8_t *to);
-
 /* Writes the set as such a file: bytes as they are, other pixels as float32 with the values that they had. */
 bool cp_images_write(const cp_images *images, const char *path, cp_status *status);
-
-/* A contact sheet of a split as a PNG file: a row a class, from the top, with the first `columns` images of it. */
-bool cp_images_sheet(const cp_images *images, int split, int columns, const char *path, cp_status *status);
-
-/* The same with `rows` rows a class, an empty row between classes, and images from all over the split at even distances. */
-bool cp_images_sheet_spread(const cp_images *images, int split, int rows, int columns, const char *path, cp_status *status);
 
 /* ---- phantom: images of stained cells, drawn by a formula ----
  *

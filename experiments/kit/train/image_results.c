@@ -4,8 +4,6 @@
 #include "experiments/kit/figure/figure.h"
 
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* ---- metrics ---- */
 
@@ -132,51 +130,4 @@ bool cp_run_conclude(cp_run *run, cp_json_writer *result) {
     if (!cp_run_finish(run, result)) return false;
     if (!run->quiet) fprintf(run->json ? stderr : stdout, "%sResults: %s/\n", run->json ? "" : "\n", run->folder);
     return true;
-}
-
-/* ---- sheets ---- */
-
-struct cp_sheet {
-    int       rows, columns, channels; /* of the images put in; shown are 1 or 3 */
-    cp_image *tiles;                   /* (rows * columns) */
-    size_t    area;
-    uint8_t  *pixels, *bytes; /* of all tiles; of one image */
-};
-
-cp_sheet *cp_sheet_new(int rows, int columns, cp_shape shape) {
-    enum { PAPER = 150 };
-    int       channels = shape.dims[2], shown = cp_shown_channels(channels);
-    cp_sheet *s = calloc(1, sizeof *s);
-    size_t    tiles = (size_t)rows * (size_t)columns, area = (size_t)shape.dims[0] * (size_t)shape.dims[1],
-           size = area * (size_t)shown;
-    if (!s) return NULL;
-    *s = (cp_sheet){.rows = rows, .columns = columns, .channels = channels, .area = area};
-    s->tiles = calloc(tiles, sizeof *s->tiles);
-    s->pixels = malloc(tiles * size);
-    s->bytes = malloc(area * (size_t)channels);
-    if (!s->tiles || !s->pixels || !s->bytes) {
-        cp_sheet_free(s);
-        return NULL;
-    }
-    memset(s->pixels, PAPER, tiles * size);
-    for (size_t i = 0; i < tiles; i++) s->tiles[i] = (cp_image){shape.dims[1], shape.dims[0], shown, s->pixels + i * size};
-    return s;
-}
-
-void cp_sheet_put(cp_sheet *s, int row, int column, const cp_real *values) {
-    size_t tile = (size_t)row * (size_t)s->columns + (size_t)column, shown = (size_t)s->tiles->channels;
-    cp_pixels_of(values, s->area * (size_t)s->channels, s->bytes);
-    cp_shown_pixels(s->bytes, s->area, s->channels, s->pixels + tile * s->area * shown);
-}
-
-bool cp_sheet_save(const cp_sheet *s, const char *path, const char *caption, cp_status *status) {
-    return cp_tiles_save(path, caption, s->rows * s->columns, s->tiles, s->columns, status);
-}
-
-void cp_sheet_free(cp_sheet *s) {
-    if (!s) return;
-    free(s->tiles);
-    free(s->pixels);
-    free(s->bytes);
-    free(s);
 }

@@ -1,4 +1,4 @@
-/* What the results of commands on images share: metrics as a table and as reliability diagrams, the data's description, sheets. */
+/* What the results of commands on images share: metrics as a table and as reliability diagrams, the data's description. */
 #ifndef CP_EXPERIMENTS_IMAGE_RESULTS_H
 #define CP_EXPERIMENTS_IMAGE_RESULTS_H
 
@@ -44,14 +44,5 @@ bool cp_run_conclude(cp_run *run, cp_json_writer *result);
 
 /* A sentence into an array of the result, and onto paper; file may be NULL. */
 void cp_note_put(cp_json_writer *writer, FILE *file, const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-/* ---- sheets: images of one shape in rows, from numbers in [-1, 1] ---- */
-
-typedef struct cp_sheet cp_sheet;
-
-cp_sheet *cp_sheet_new(int rows, int columns, cp_shape shape);                       /* (H, W, C); NULL: not enough memory */
-void      cp_sheet_put(cp_sheet *sheet, int row, int column, const cp_real *values); /* (H, W, C); a place left out stays gray */
-bool cp_sheet_save(const cp_sheet *sheet, const char *path, const char *caption, cp_status *status); /* path.png, for the report */
-void cp_sheet_free(cp_sheet *sheet);                                                                 /* NULL is allowed */
 
 #endif

@@ -5,7 +5,8 @@
  *     p2 + 0.15 (p98 - p2)
  *
  * with the 2nd and 98th percentile of all voxels that are finite, whether the background is 0, a negative number or noise. Where
- * more than half of them have one value above p2, such as 0 among z-scores, that value is the background and all others are brain. The percentile q of n numbers is the one with floor(q / 100 (n - 1)) others before it in their order.
+ * more than half of them have one value above p2, such as 0 among z-scores, that value is the background and all others are brain.
+ * Percentiles are those of kit/metrics/percentile.h.
  *
  * INTENSITIES become (v - low) / (high - low), taken to 0 and 1 where they lie beyond, with percentiles of the volume's brain as low
  * and high; voxels that are not finite become 0. (Where low = high, voxels from there on become 1 and others 0.)
@@ -58,8 +59,5 @@ typedef struct cp_brain {
 
 /* Voxels of a background above p2 become NaN. False when nothing is brain: all voxels are equal, or not finite. */
 bool cp_brain_find(float *values, size_t count, double low, double high, cp_brain *brain);
-
-/* The percentile `share` (0 to 100) of those numbers that are finite and above `above`; false when there are none. */
-bool cp_percentile_above(const float *values, size_t count, float above, double share, float *percentile);
 
 #endif

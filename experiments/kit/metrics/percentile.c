@@ -1,11 +1,11 @@
-/* Percentiles of many numbers, exact and without a copy of them: the bits of floats can be ordered as the numbers are, so passes
- * that count a part of the bits each, the upper ones first, find the number of any rank. */
-#include "experiments/kit/volumes/slices.h"
+/* Percentiles by radix selection: each pass counts a part of the bits, the upper ones first. */
+#include "experiments/kit/metrics/percentile.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
 
-/* Bits that are ordered as the numbers are. */
+/* Bits in the order of the numbers. */
 static uint32_t ordered(float value) {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
@@ -26,7 +26,7 @@ bool cp_percentile_above(const float *values, size_t count, float above, double 
     size_t           rank = 0;
     for (int pass = 0; pass < PASSES; pass++) {
         size_t   counts[1 << BITS] = {0}, n = 0;
-        uint32_t place = 0;
+        uint32_t digit = 0;
         for (size_t i = 0; i < count; i++) {
             uint32_t order = ordered(values[i]);
             if ((order & mask) != known || !(values[i] > above) || !isfinite(values[i])) continue;
@@ -34,8 +34,8 @@ bool cp_percentile_above(const float *values, size_t count, float above, double 
         }
         if (n == 0) return false;
         if (pass == 0) rank = (size_t)(share / 100 * (double)(n - 1));
-        while (rank >= counts[place]) rank -= counts[place++];
-        known |= place << shifts[pass];
+        while (rank >= counts[digit]) rank -= counts[digit++];
+        known |= digit << shifts[pass];
         mask |= ((1u << BITS) - 1) << shifts[pass];
     }
     *percentile = number_of(known);

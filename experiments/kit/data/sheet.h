@@ -1,0 +1,27 @@
+/* Contact sheets: images of one shape in rows, as a PNG file.
+ *
+ *     cp_sheet *sheet = cp_sheet_new(classes, 16, CP_SHAPE(28, 28, 3));
+ *     cp_sheet_put(sheet, 0, 0, pixels);                                  // (28, 28, 3), numbers in [-1, 1]
+ *     cp_sheet_save(sheet, cp_run_path(run, "samples").s, "Samples.", &status);
+ *     cp_sheet_free(sheet);
+ *
+ * Of two channels the first is shown, of four the first three. */
+#ifndef CP_KIT_SHEET_H
+#define CP_KIT_SHEET_H
+
+#include "experiments/kit/data/images.h"
+
+typedef struct cp_sheet cp_sheet;
+
+cp_sheet *cp_sheet_new(int rows, int columns, cp_shape shape);                       /* (H, W, C); NULL: not enough memory */
+void      cp_sheet_put(cp_sheet *sheet, int row, int column, const cp_real *values); /* tiles without an image stay gray */
+bool cp_sheet_save(const cp_sheet *sheet, const char *path, const char *caption, cp_status *status); /* path.png, for the report */
+void cp_sheet_free(cp_sheet *sheet);                                                                 /* NULL is allowed */
+
+/* A sheet of a split as a PNG file: one row per class, from the top, with its first `columns` images. */
+bool cp_images_sheet(const cp_images *images, int split, int columns, const char *path, cp_status *status);
+
+/* The same with `rows` rows per class, an empty row between classes, and images from all over the split at even distances. */
+bool cp_images_sheet_spread(const cp_images *images, int split, int rows, int columns, const char *path, cp_status *status);
+
+#endif
