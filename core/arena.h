@@ -23,8 +23,8 @@ void *cp_arena_alloc(cp_arena *arena, size_t bytes);
 void *cp_arena_try(cp_arena *arena, size_t bytes); /* the same without cp_misuse: the caller has more to say */
 
 /* Whose the arena is, and where the name of its op under way stands: that there is no memory for something is told for them. */
-void cp_arena_serve(cp_arena *arena, struct cp_tape *tape, const char *const *op);
-bool cp_arena_refused(const cp_arena *arena, const char *what, size_t bytes); /* cp_misuse, false */
+void cp_arena_set_owner(cp_arena *arena, struct cp_tape *tape, const char *const *op);
+bool cp_arena_out_of_memory(const cp_arena *arena, const char *what, size_t bytes); /* cp_misuse, false */
 
 /* Gives one block back before the reset. NULL is allowed; a block given back twice is misuse. */
 void cp_arena_release(cp_arena *arena, void *block);

@@ -77,8 +77,8 @@ cp_tensor *cp_view(cp_at at, cp_tensor *a, cp_shape shape); /* a's values in ano
 
 /* Memory that lives as long as the tape's values, in a gradient rule until the sweep ends unless that is recorded; attr copies
  * `bytes` from `from`. For what a function gives back itself there is cp_scratch. */
-void *cp_keep(cp_at at, size_t bytes);
-void *cp_attr(cp_at at, const void *from, size_t bytes);
+void *cp_tape_alloc(cp_at at, size_t bytes);
+void *cp_tape_copy(cp_at at, const void *from, size_t bytes);
 
 /* Gives a value's memory back before the reset, unless somebody will still read it: a rule on the record (cp_node.keeps), a view.
  * Using the tensor afterwards is misuse. For layers with large intermediate values; persistent tensors are left alone. */

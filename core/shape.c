@@ -34,7 +34,7 @@ cp_text cp_shape_text(const cp_tensor *t) {
     return t ? cp_dims_text(t->shape) : (cp_text){"NULL"};
 }
 
-cp_text cp_place_text(cp_shape shape, size_t i) {
+cp_text cp_index_text(cp_shape shape, size_t i) {
     cp_text text = {""};
     size_t  used = 0, at[CP_MAX_RANK];
     for (int axis = shape.rank - 1; axis >= 0; i /= (size_t)shape.dims[axis--]) at[axis] = i % (size_t)shape.dims[axis];

@@ -18,7 +18,7 @@ typedef struct cp_axes {
 
 cp_text cp_shape_text(const cp_tensor *t); /* "(3, 4)", "()" , "NULL" */
 cp_text cp_dims_text(cp_shape shape);
-cp_text cp_place_text(cp_shape shape, size_t i); /* of value i in row-major order: "[2, 0]"; nothing for a single number */
+cp_text cp_index_text(cp_shape shape, size_t i); /* of value i in row-major order: "[2, 0]"; nothing for a single number */
 
 /* The shape with these sizes. Every check refuses one with an impossible rank, or without sizes. */
 cp_shape cp_shape_of(int rank, const int *dims);

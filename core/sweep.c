@@ -81,13 +81,13 @@ static bool mark(cp_at at, cp_tensor *const *wrt, int n) {
     for (int id = 0; id < tape->value_count; id++) tape->slots[id] = (cp_slot){0};
     for (int i = 0; i < n; i++) {
         int id = cp_tape_find(tape, wrt[i]);
-        if (id >= 0) tape->slots[id].mark = CP_WANTED;
+        if (id >= 0) tape->slots[id].mark = CP_MARK_TARGET;
     }
     for (int i = 0; i < tape->node_count; i++) {
         const cp_node *node = tape->nodes[i];
         for (int j = 0; j < node->inputs; j++)
             if (node->ids[j] >= 0 && tape->slots[node->ids[j]].mark && !tape->slots[node->out->id].mark)
-                tape->slots[node->out->id].mark = CP_ON_THE_WAY;
+                tape->slots[node->out->id].mark = CP_MARK_PATH;
     }
     return true;
 }
@@ -95,7 +95,7 @@ static bool mark(cp_at at, cp_tensor *const *wrt, int n) {
 /* Adds what a rule gave for input i to the gradient of that input, under the eyes of who looks on. */
 static bool part_add(cp_at at, const cp_node *node, int i, cp_tensor *part) {
     cp_tensor **slot = &at.tape->slots[node->ids[i]].grad;
-    cp_watch   *watch = at.tape->watch;
+    cp_watcher *watch = at.tape->watch;
     if (watch) watch->part(watch->user, node, i, part);
     if (!slot_add(at, slot, part)) return false;
     if (watch) watch->sum(watch->user, node, i, *slot);
@@ -117,7 +117,7 @@ static bool rule_apply(cp_at at, const cp_node *node, cp_tensor *g) {
     cp_tensor *few[8] = {0}, **gin = few;
     bool       ok = true;
     if (node->inputs > 8) {
-        if (!(gin = cp_keep(at, (size_t)node->inputs * sizeof *gin))) return false;
+        if (!(gin = cp_tape_alloc(at, (size_t)node->inputs * sizeof *gin))) return false;
         memset(gin, 0, (size_t)node->inputs * sizeof *gin);
     }
     at.file = node->file; /* errors and second-order nodes name the line that called the op */
@@ -140,7 +140,7 @@ static bool rule_apply(cp_at at, const cp_node *node, cp_tensor *g) {
     cp_tensor *made = tape->made;
     tape->made = NULL;
     for (cp_tensor *t = made, *next; t; t = next) {
-        next = t->made_before;
+        next = t->next_made;
         if (t->holds == 0)
             give_back(tape, t);
         else if (!t->data)
@@ -158,7 +158,7 @@ static bool sweep(cp_at at, cp_tensor *out, cp_tensor *seed) {
         const cp_node *node = tape->nodes[i];
         cp_tensor     *g = tape->slots[node->out->id].grad;
         if (!g) continue;
-        bool kept = tape->slots[node->out->id].mark == CP_WANTED;
+        bool kept = tape->slots[node->out->id].mark == CP_MARK_TARGET;
         bool runs = needs_fill(tape, node);
         if (tape->watch && runs) tape->watch->rule(tape->watch->user, node, g);
         if (runs && !rule_apply(at, node, g)) return false;
@@ -218,7 +218,7 @@ static bool grad_only(cp_at at, const question *q) {
     int      known = tape->value_count;
     for (int i = 0; i < q->n; i++)
         if (!(q->out[i] = cp_tensor_make(at, q->wrt[i]->shape, q->wrt[i]->size))) return false;
-    cp_memory_mark before = cp_tape_mark_memory(tape);
+    cp_memory_mark before = cp_tape_memory_mark(tape);
     tape->collecting = true;
     tape->made = NULL;
     bool ok = sweep(at, q->of, q->seed);
@@ -228,7 +228,7 @@ static bool grad_only(cp_at at, const question *q) {
     for (int i = 0; i < q->n && !ok; i++)
         if (q->out[i]->data) cp_values_release(tape, q->out[i]);
     tape->made = NULL; /* no rule may have run since it was filled, and what it names is rewound */
-    cp_tape_rewind(tape, before);
+    cp_tape_memory_rewind(tape, before);
     return ok;
 }
 

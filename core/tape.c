@@ -73,10 +73,10 @@ static size_t foreign_slot(const cp_tape *tape, const cp_tensor *t) {
 }
 
 static bool foreign_grow(cp_at at) {
-    cp_tape    *tape = at.tape;
-    cp_foreign *old = tape->foreign;
-    int         old_room = tape->foreign_room, room = old_room ? 2 * old_room : 128;
-    cp_foreign *table = calloc((size_t)room, sizeof *table);
+    cp_tape     *tape = at.tape;
+    cp_external *old = tape->foreign;
+    int          old_room = tape->foreign_room, room = old_room ? 2 * old_room : 128;
+    cp_external *table = calloc((size_t)room, sizeof *table);
     if (!table) return cp_misuse(at, "tape", "out of memory for %d parameters", room);
     tape->foreign = table;
     tape->foreign_room = room;
@@ -106,13 +106,13 @@ static bool id_of(cp_at at, cp_tensor *t, int *id) {
     *id = t && t->tape ? t->id : -1;
     if (!t || t->tape || !t->tracked) return true;
     if (2 * (tape->foreign_count + 1) > tape->foreign_room && !foreign_grow(at)) return false;
-    cp_foreign *slot = &tape->foreign[foreign_slot(tape, t)];
+    cp_external *slot = &tape->foreign[foreign_slot(tape, t)];
     if (slot->step != tape->step) {
-        *slot = (cp_foreign){t, tape->step, CP_TAKEN_FROZEN};
+        *slot = (cp_external){t, tape->step, CP_ID_FROZEN};
         tape->foreign_count++;
     }
     if (tape->frozen) return true;
-    if (slot->id == CP_TAKEN_FROZEN) {
+    if (slot->id == CP_ID_FROZEN) {
         int added = value_add(at, t);
         if (added < 0) return false;
         slot->id = added;
@@ -123,7 +123,7 @@ static bool id_of(cp_at at, cp_tensor *t, int *id) {
 
 cp_use cp_use_of(cp_at at, const cp_tensor *t) {
     int id = cp_tape_find(at.tape, t);
-    return id >= 0 ? CP_USED : id == CP_TAKEN_FROZEN ? CP_USED_FROZEN : CP_UNUSED;
+    return id >= 0 ? CP_USED : id == CP_ID_FROZEN ? CP_USED_FROZEN : CP_UNUSED;
 }
 
 /* ---- leaves ---- */
@@ -220,7 +220,7 @@ unsigned cp_keeps(cp_at at, const cp_op *op, int n, cp_tensor *const *in) {
 static cp_node *node_new(cp_at at, int n) {
     cp_tape *tape = at.tape;
     size_t   count = (size_t)n, tensors = count * sizeof(cp_tensor *), ids = count * sizeof(int);
-    cp_node *node = cp_keep(at, sizeof *node + tensors + ids + count * sizeof(bool));
+    cp_node *node = cp_tape_alloc(at, sizeof *node + tensors + ids + count * sizeof(bool));
     if (!node || !cp_tape_grow(at, (void **)&tape->nodes, &tape->node_room, tape->node_count + 1, sizeof *tape->nodes)) return NULL;
     *node = (cp_node){.in = (cp_tensor **)(node + 1),
                       .inputs = n,
@@ -264,6 +264,6 @@ cp_tensor *cp_record(cp_at at, const cp_op *op, cp_tensor *out, const void *attr
 }
 
 cp_tensor *cp_record_with(cp_at at, const cp_op *op, cp_tensor *out, const void *attr, size_t bytes, int n, cp_tensor *const *in) {
-    const void *kept = out ? cp_attr(at, attr, bytes) : NULL;
+    const void *kept = out ? cp_tape_copy(at, attr, bytes) : NULL;
     return kept ? cp_record(at, op, out, kept, n, in) : NULL;
 }

@@ -6,13 +6,13 @@
 
 /* Persistent tensors carry no mark of the tapes that use them; each tape finds their ids here, by address. An entry counts
  * only when its step is the tape's: a reset empties the table by counting one up. */
-typedef struct cp_foreign {
+typedef struct cp_external {
     const cp_tensor *tensor;
     unsigned         step;
-    int              id; /* CP_TAKEN_FROZEN: used, but as a constant */
-} cp_foreign;
+    int              id; /* CP_ID_FROZEN: used, but as a constant */
+} cp_external;
 
-enum { CP_TAKEN_FROZEN = -2 };
+enum { CP_ID_FROZEN = -2 };
 
 /* The tape's tensors, as opposed to their values: a ring, so that a pointer from before a reset still finds its tensor, whose step
  * tells. A place is used again only after all others, and never in the step after its own. */
@@ -34,17 +34,17 @@ typedef struct cp_slab {
 /* What a sweep knows of a value. */
 typedef struct cp_slot {
     cp_tensor *grad;
-    enum { CP_PASSED_BY, CP_ON_THE_WAY, CP_WANTED } mark; /* leads to a wanted value; is one */
+    enum { CP_MARK_NONE, CP_MARK_PATH, CP_MARK_TARGET } mark; /* leads to a wanted value; is one */
 } cp_slot;
 
 /* Who looks on while a sweep runs, to tell what it does. A watcher reads, and makes nothing on the tape. */
-typedef struct cp_watch {
+typedef struct cp_watcher {
     void *user;
     void (*rule)(void *user, const cp_node *node, const cp_tensor *g);           /* about to run; g is complete */
     void (*part)(void *user, const cp_node *node, int i, const cp_tensor *part); /* what it gave for input i */
     void (*sum)(void *user, const cp_node *node, int i, const cp_tensor *sum);   /* the gradient of input i with this part */
     void (*done)(void *user, const cp_node *node);                               /* what only this rule needed was given back */
-} cp_watch;
+} cp_watcher;
 
 struct cp_tape {
     cp_arena            *arena; /* values */
@@ -63,15 +63,15 @@ struct cp_tape {
     cp_tensor **values; /* the tracked tensors by id: leaves and results */
     int         value_count, value_room;
 
-    cp_foreign *foreign;
-    int         foreign_count, foreign_room; /* room is a power of two */
+    cp_external *foreign;
+    int          foreign_count, foreign_room; /* room is a power of two */
 
     /* The sweep's: by id. */
-    cp_slot   *slots;
-    int        slot_room;
-    bool       collecting; /* list what is made, so that it can be given back early */
-    cp_tensor *made;
-    cp_watch  *watch; /* or NULL */
+    cp_slot    *slots;
+    int         slot_room;
+    bool        collecting; /* list what is made, so that it can be given back early */
+    cp_tensor  *made;
+    cp_watcher *watch; /* or NULL */
 };
 
 /* ---- memory: core/tape_memory.c ---- */
@@ -85,8 +85,8 @@ typedef struct cp_memory_mark {
     cp_tensor_ring ring;
     cp_slab        slab;
 } cp_memory_mark;
-cp_memory_mark cp_tape_mark_memory(const cp_tape *tape);
-void           cp_tape_rewind(cp_tape *tape, cp_memory_mark mark);
+cp_memory_mark cp_tape_memory_mark(const cp_tape *tape);
+void           cp_tape_memory_rewind(cp_tape *tape, cp_memory_mark mark);
 
 cp_tensor *cp_tensor_make(cp_at at, cp_shape shape, size_t size); /* without values */
 bool       cp_values_take(cp_at at, cp_tensor *t);                /* gives it memory for them */
@@ -98,7 +98,7 @@ bool cp_tape_grow(cp_at at, void **array, int *room, int needed, size_t item);
 
 /* ---- the record: core/tape.c ---- */
 
-/* The id of a tensor among the tape's tracked values, -1 (a constant, or a parameter that was not used) or CP_TAKEN_FROZEN. */
+/* The id of a tensor among the tape's tracked values, -1 (a constant, or a parameter that was not used) or CP_ID_FROZEN. */
 int cp_tape_find(const cp_tape *tape, const cp_tensor *t);
 
 #endif

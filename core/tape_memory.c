@@ -32,7 +32,7 @@ static cp_tensor *ring_take(cp_tape *tape) {
     cp_tensor_ring *ring = &tape->ring;
     if (ring->free) {
         cp_tensor *t = ring->free;
-        ring->free = t->made_before;
+        ring->free = t->next_made;
         return t;
     }
     if (ring->used == PART_TENSORS) {
@@ -48,7 +48,7 @@ static cp_tensor *ring_take(cp_tape *tape) {
 }
 
 void cp_tensor_recycle(cp_tape *tape, cp_tensor *t) {
-    t->made_before = tape->ring.free;
+    t->next_made = tape->ring.free;
     tape->ring.free = t;
 }
 
@@ -86,7 +86,7 @@ static void *slab_take(cp_slab *slab, size_t bytes) {
 /* ---- all of it ---- */
 
 bool cp_tape_memory_start(cp_tape *tape) {
-    if ((tape->arena = cp_arena_new())) cp_arena_serve(tape->arena, tape, &tape->op);
+    if ((tape->arena = cp_arena_new())) cp_arena_set_owner(tape->arena, tape, &tape->op);
     return tape->arena && ring_grow(tape, FIRST_PARTS);
 }
 
@@ -129,11 +129,11 @@ void cp_tape_memory_reset(cp_tape *tape) {
     tape->slab = (cp_slab){.first = tape->slab.first};
 }
 
-cp_memory_mark cp_tape_mark_memory(const cp_tape *tape) {
+cp_memory_mark cp_tape_memory_mark(const cp_tape *tape) {
     return (cp_memory_mark){tape->ring, tape->slab};
 }
 
-void cp_tape_rewind(cp_tape *tape, cp_memory_mark mark) {
+void cp_tape_memory_rewind(cp_tape *tape, cp_memory_mark mark) {
     slab_part *first = tape->slab.first;
     small_peak_update(tape);
     for (loose *l = tape->slab.loose; l != mark.slab.loose; l = l->next) cp_arena_release(tape->arena, l->block);
@@ -190,7 +190,7 @@ cp_tensor *cp_out(cp_at at, cp_shape shape) {
     if (!t || !cp_values_take(at, t)) return NULL;
     if (at.tape->collecting) {
         t->holds = 0;
-        t->made_before = at.tape->made;
+        t->next_made = at.tape->made;
         at.tape->made = t;
     }
     return t;
@@ -220,13 +220,13 @@ static void *keep_large(cp_tape *tape, size_t bytes) {
     return memory;
 }
 
-void *cp_keep(cp_at at, size_t bytes) {
+void *cp_tape_alloc(cp_at at, size_t bytes) {
     void *memory = bytes <= SLAB_ITEM ? slab_take(&at.tape->slab, bytes ? bytes : 1) : keep_large(at.tape, bytes);
     return memory ? memory : cp_null(refused(at, "what a gradient needs", bytes));
 }
 
-void *cp_attr(cp_at at, const void *from, size_t bytes) {
-    void *copy = cp_keep(at, bytes);
+void *cp_tape_copy(cp_at at, const void *from, size_t bytes) {
+    void *copy = cp_tape_alloc(at, bytes);
     return copy && bytes ? memcpy(copy, from, bytes) : copy;
 }
 

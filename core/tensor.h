@@ -41,7 +41,7 @@ typedef struct cp_tensor {
     int               kept;  /* nodes whose rules will read it, and views of it */
     int               holds; /* references of a sweep's gradient slots; -1: not a sweep's to give back */
     cp_real           small; /* the values of a tensor of one */
-    struct cp_tensor *made_before;
+    struct cp_tensor *next_made;
 } cp_tensor;
 
 /* The classes of rows. */
@@ -51,10 +51,10 @@ typedef struct cp_labels {
 } cp_labels;
 
 /* Places in a tensor: numbers of rows, or flat ones of values. */
-typedef struct cp_places {
+typedef struct cp_indices {
     const int *at;
     int        count;
-} cp_places;
+} cp_indices;
 
 /* A persistent tensor of zeros, a constant unless its `tracked` is set. NULL (after the error handler) for a bad shape. */
 cp_tensor *cp_tensor_new(cp_at at, cp_shape shape);

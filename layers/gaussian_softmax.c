@@ -148,7 +148,7 @@ bool(cp_gaussian_softmax_associate_back)(cp_at at, layer_t *layer) {
     bool         was = cp_tape_pause(at.tape, true);
     cp_tensor   *l = kind == CP_FULL ? cp_tril_exp(at, layer->precision, d) : cp_exp(at, layer->precision);
     cp_tape_pause(at.tape, was);
-    double *x = l ? cp_keep(at, (size_t)d * sizeof *x) : NULL;
+    double *x = l ? cp_tape_alloc(at, (size_t)d * sizeof *x) : NULL;
     if (!x) return false;
     for (int k = 0; k < c; k++) {
         double half = 0;

@@ -106,7 +106,7 @@ cp_tensor *(cp_lstm_forward)(cp_at at, const cp_lstm *lstm, cp_tensor *x, cp_ten
     if (x->rank != 3 || x->dims[2] != c->in || x->dims[1] < 1)
         return cp_refuse(at, "lstm", "x has shape %s; (N, T, %d) with T >= 1 is needed", cp_shape_text(x).s, c->in);
     int         directions = c->bidirectional ? 2 : 1, time = x->dims[1];
-    cp_tensor **steps = cp_keep(at, (size_t)time * sizeof *steps), *ends[2] = {0}, *sides[2];
+    cp_tensor **steps = cp_tape_alloc(at, (size_t)time * sizeof *steps), *ends[2] = {0}, *sides[2];
     if (!steps) return NULL;
     for (int l = 0; l < c->layers && x; l++) {
         for (int d = 0; d < directions; d++) {

@@ -231,7 +231,7 @@ static bool signs_keep(cp_at at, const cp_op *op, cp_tensor *const *in, const un
     const cp_tensor *x = in[X];
     size_t           c = (size_t)x->dims[3];
     if (!(cp_keeps(at, op, INPUTS, in) & CP_KEEPS_SAVED)) return true;
-    unsigned char *bits = cp_keep(at, cp_signs_bytes(x->size));
+    unsigned char *bits = cp_tape_alloc(at, cp_signs_bytes(x->size));
     if (bits) cp_kernels()->signs(c ? x->size / c : 0, c, x->data, values(in[SCALE]), values(in[SHIFT]), bits);
     *signs = bits;
     return bits;

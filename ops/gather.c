@@ -5,16 +5,16 @@
 #include <string.h>
 
 /* A copy of the places on the tape, after checking each against 0..limit-1. */
-static const cp_places *places_keep(cp_at at, const char *op, cp_places places, int limit) {
+static const cp_indices *places_keep(cp_at at, const char *op, cp_indices places, int limit) {
     if (places.count < 0 || (places.count > 0 && !places.at))
         return cp_refuse(at, op, "the list of places is NULL or its count %d is negative", places.count);
     for (int i = 0; i < places.count; i++)
         if (places.at[i] < 0 || places.at[i] >= limit)
             return cp_refuse(at, op, "place %d at position %d is outside 0..%d", places.at[i], i, limit - 1);
-    int       *copy = cp_attr(at, places.at, (size_t)places.count * sizeof *copy);
-    cp_places *kept = cp_keep(at, sizeof *kept);
+    int        *copy = cp_tape_copy(at, places.at, (size_t)places.count * sizeof *copy);
+    cp_indices *kept = cp_tape_alloc(at, sizeof *kept);
     if (!copy || !kept) return NULL;
-    *kept = (cp_places){copy, places.count};
+    *kept = (cp_indices){copy, places.count};
     return kept;
 }
 
@@ -25,11 +25,11 @@ static size_t row_size(const cp_tensor *a) {
 /* ---- rows ---- */
 
 static void gather_rows_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
-    gin[0] = cp_scatter_rows(at, g, *(const cp_places *)node->attr, node->in[0]->dims[0]);
+    gin[0] = cp_scatter_rows(at, g, *(const cp_indices *)node->attr, node->in[0]->dims[0]);
 }
 
 static void scatter_rows_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
-    gin[0] = cp_gather_rows(at, g, *(const cp_places *)node->attr);
+    gin[0] = cp_gather_rows(at, g, *(const cp_indices *)node->attr);
 }
 
 const cp_op cp_op_gather_rows = {
@@ -51,9 +51,9 @@ static bool has_rows(cp_at at, const char *op, cp_tensor *a) {
     return a->rank > 0 || cp_misuse(at, op, "a scalar has no rows");
 }
 
-cp_tensor *(cp_gather_rows)(cp_at at, cp_tensor *a, cp_places rows) {
+cp_tensor *(cp_gather_rows)(cp_at at, cp_tensor *a, cp_indices rows) {
     if (!has_rows(at, "gather_rows", a)) return NULL;
-    const cp_places *kept = places_keep(at, "gather_rows", rows, a->dims[0]);
+    const cp_indices *kept = places_keep(at, "gather_rows", rows, a->dims[0]);
     if (!kept) return NULL;
     cp_shape shape = a->shape;
     shape.dims[0] = rows.count;
@@ -65,11 +65,11 @@ cp_tensor *(cp_gather_rows)(cp_at at, cp_tensor *a, cp_places rows) {
     return cp_record(at, &cp_op_gather_rows, out, kept, 1, &a);
 }
 
-cp_tensor *(cp_scatter_rows)(cp_at at, cp_tensor *a, cp_places rows, int count) {
+cp_tensor *(cp_scatter_rows)(cp_at at, cp_tensor *a, cp_indices rows, int count) {
     if (!has_rows(at, "scatter_rows", a)) return NULL;
     if (rows.count != a->dims[0] || count < 0)
         return cp_refuse(at, "scatter_rows", "%d places, among %d rows, for the rows of %s", rows.count, count, cp_shape_text(a).s);
-    const cp_places *kept = places_keep(at, "scatter_rows", rows, count);
+    const cp_indices *kept = places_keep(at, "scatter_rows", rows, count);
     if (!kept) return NULL;
     cp_shape shape = a->shape;
     shape.dims[0] = count;
@@ -88,11 +88,11 @@ cp_tensor *(cp_scatter_rows)(cp_at at, cp_tensor *a, cp_places rows, int count) 
 /* ---- flat places ---- */
 
 static void take_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
-    gin[0] = cp_put(at, g, *(const cp_places *)node->attr, node->in[0]->shape);
+    gin[0] = cp_put(at, g, *(const cp_indices *)node->attr, node->in[0]->shape);
 }
 
 static void put_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
-    gin[0] = cp_take(at, g, *(const cp_places *)node->attr, node->in[0]->shape);
+    gin[0] = cp_take(at, g, *(const cp_indices *)node->attr, node->in[0]->shape);
 }
 
 const cp_op cp_op_take = {.name = "take",
@@ -110,26 +110,26 @@ const cp_op cp_op_put = {.name = "put",
                          .words = "Each value gets the gradient of the place that it was put in."};
 
 /* One place for each of `count` values, each below `limit`. */
-static const cp_places *places_for(cp_at at, const char *op, cp_places places, size_t count, size_t limit) {
+static const cp_indices *places_for(cp_at at, const char *op, cp_indices places, size_t count, size_t limit) {
     if ((size_t)places.count != count) return cp_refuse(at, op, "%d places for %zu values", places.count, count);
     return places_keep(at, op, places, limit > INT32_MAX ? INT32_MAX : (int)limit);
 }
 
-cp_tensor *(cp_take)(cp_at at, cp_tensor *a, cp_places places, cp_shape shape) {
+cp_tensor *(cp_take)(cp_at at, cp_tensor *a, cp_indices places, cp_shape shape) {
     size_t size;
     if (!cp_check(at, "take", 1, &a) || !cp_shape_check(at, "take", shape) || !cp_shape_size(shape, &size)) return NULL;
-    const cp_places *kept = places_for(at, "take", places, size, a->size);
-    cp_tensor       *out = kept ? cp_out(at, shape) : NULL;
+    const cp_indices *kept = places_for(at, "take", places, size, a->size);
+    cp_tensor        *out = kept ? cp_out(at, shape) : NULL;
     if (!out) return NULL;
     for (size_t i = 0; i < out->size; i++) out->data[i] = a->data[places.at[i]];
     return cp_record(at, &cp_op_take, out, kept, 1, &a);
 }
 
-cp_tensor *(cp_put)(cp_at at, cp_tensor *a, cp_places places, cp_shape shape) {
+cp_tensor *(cp_put)(cp_at at, cp_tensor *a, cp_indices places, cp_shape shape) {
     size_t size;
     if (!cp_check(at, "put", 1, &a) || !cp_shape_check(at, "put", shape) || !cp_shape_size(shape, &size)) return NULL;
-    const cp_places *kept = places_for(at, "put", places, a->size, size);
-    cp_tensor       *out = kept ? cp_full(at, 0, shape) : NULL;
+    const cp_indices *kept = places_for(at, "put", places, a->size, size);
+    cp_tensor        *out = kept ? cp_full(at, 0, shape) : NULL;
     if (!out) return NULL;
     for (size_t i = 0; i < a->size; i++) out->data[places.at[i]] += a->data[i];
     return cp_record(at, &cp_op_put, out, kept, 1, &a);

@@ -98,7 +98,7 @@ static void report_place(cp_gradcheck_run *k, int order, size_t i, double expect
     expected /= k->reach[i], received /= k->reach[i];
     r->order = order, r->asked = k->alone, r->input = input, r->index = index, r->expected = expected, r->received = received;
     snprintf(r->message, sizeof r->message, "%s, %s%s: expected %.6g by differences, received %.6g%s%s", order_name(order),
-             name_of(k, input).s, cp_place_text(k->in[input].shape, index).s, expected, received,
+             name_of(k, input).s, cp_index_text(k->in[input].shape, index).s, expected, received,
              k->alone == CP_ALL_INPUTS && k->n > 1 ? ", all inputs asked for together" : "",
              k->recorded && order == 1 ? ", in a recorded sweep" : "");
 }

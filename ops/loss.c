@@ -42,8 +42,8 @@ cp_tensor *(cp_cross_entropy)(cp_at at, cp_tensor *logits, cp_labels labels) {
     if (!cp_check(at, "cross_entropy", 1, &logits) || !labels_fit(at, "cross_entropy", logits, labels)) return NULL;
     if (!logits->size) return cp_refuse(at, "cross_entropy", "logits of shape %s have no mean", cp_shape_text(logits).s);
     cp_tensor *out = cp_out(at, CP_SCALAR);
-    int       *copy = cp_attr(at, labels.at, (size_t)labels.count * sizeof *copy);
-    cp_labels *attr = cp_keep(at, sizeof *attr);
+    int       *copy = cp_tape_copy(at, labels.at, (size_t)labels.count * sizeof *copy);
+    cp_labels *attr = cp_tape_alloc(at, sizeof *attr);
     if (!out || !copy || !attr) return NULL;
     *attr = (cp_labels){copy, labels.count};
     size_t classes = (size_t)logits->dims[1];
@@ -67,10 +67,10 @@ const cp_op cp_op_pick = {.name = "pick", .formula = "out[i] = a[i, labels[i]]"}
 cp_tensor *(cp_pick)(cp_at at, cp_tensor *a, cp_labels labels) {
     if (!cp_check(at, "pick", 1, &a) || !labels_fit(at, "pick", a, labels)) return NULL;
     if (a->size > INT32_MAX) return cp_refuse(at, "pick", "%s has more values than places can count", cp_shape_text(a).s);
-    int *places = cp_keep(at, (size_t)labels.count * sizeof *places);
+    int *places = cp_tape_alloc(at, (size_t)labels.count * sizeof *places);
     if (!places) return NULL;
     for (int i = 0; i < labels.count; i++) places[i] = i * a->dims[1] + labels.at[i];
-    return cp_take(at, a, (cp_places){places, labels.count}, CP_SHAPE(labels.count));
+    return cp_take(at, a, (cp_indices){places, labels.count}, CP_SHAPE(labels.count));
 }
 
 /* ---- mean squared error ---- */

@@ -102,7 +102,7 @@ static bool is_triangle(cp_at at, const char *op, cp_tensor *v, int d) {
 
 cp_tensor *(cp_tril_exp)(cp_at at, cp_tensor *v, int d) {
     if (!is_triangle(at, "tril_exp", v, d)) return NULL;
-    int       *places = cp_keep(at, v->size * sizeof *places);
+    int       *places = cp_tape_alloc(at, v->size * sizeof *places);
     cp_tensor *diagonal = cp_full(at, 0, v->shape);
     if (!places || !diagonal) return NULL;
     for (int row = 0, i = 0; row < d; row++)
@@ -113,15 +113,15 @@ cp_tensor *(cp_tril_exp)(cp_at at, cp_tensor *v, int d) {
     /* exp only where it is used: a large off-diagonal entry must not become infinite on the way */
     cp_tensor *safe = cp_where(at, diagonal, v, cp_scalar(at, 0));
     cp_tensor *entries = cp_where(at, diagonal, cp_exp(at, safe), v);
-    return cp_put(at, entries, (cp_places){places, (int)v->size}, CP_SHAPE(d, d));
+    return cp_put(at, entries, (cp_indices){places, (int)v->size}, CP_SHAPE(d, d));
 }
 
 cp_tensor *(cp_tril_logdet)(cp_at at, cp_tensor *v, int d) {
     if (!is_triangle(at, "tril_logdet", v, d)) return NULL;
-    int *places = cp_keep(at, (size_t)d * sizeof *places);
+    int *places = cp_tape_alloc(at, (size_t)d * sizeof *places);
     if (!places) return NULL;
     for (int row = 0; row < d; row++) places[row] = row * (row + 3) / 2;
-    return cp_scale(at, cp_sum(at, cp_take(at, v, (cp_places){places, d}, CP_SHAPE(d)), CP_ALL, false), 2);
+    return cp_scale(at, cp_sum(at, cp_take(at, v, (cp_indices){places, d}, CP_SHAPE(d)), CP_ALL, false), 2);
 }
 
 cp_tensor *(cp_tril_quadratic)(cp_at at, cp_tensor *x, cp_tensor *l) {

@@ -90,11 +90,11 @@ cp_tensor *cp_embed(cp_at at, cp_tensor *a, const int *dims, const int *start, c
 cp_tensor *cp_pad(cp_at at, cp_tensor *a, const int *before, const int *after, cp_real fill);
 cp_tensor *cp_concat(cp_at at, cp_tensor *const *parts, int count, int axis);
 
-cp_tensor *cp_gather_rows(cp_at at, cp_tensor *a, cp_places rows);             /* out[i] = a[rows[i]] */
-cp_tensor *cp_scatter_rows(cp_at at, cp_tensor *a, cp_places rows, int count); /* (count, ...): out[rows[i]] += a[i], in double */
-cp_tensor *cp_take(cp_at at, cp_tensor *a, cp_places places, cp_shape shape);  /* out[i] = a[places[i]], flat places */
+cp_tensor *cp_gather_rows(cp_at at, cp_tensor *a, cp_indices rows);             /* out[i] = a[rows[i]] */
+cp_tensor *cp_scatter_rows(cp_at at, cp_tensor *a, cp_indices rows, int count); /* (count, ...): out[rows[i]] += a[i], in double */
+cp_tensor *cp_take(cp_at at, cp_tensor *a, cp_indices places, cp_shape shape);  /* out[i] = a[places[i]], flat places */
 /* out[places[i]] += a[i], flat places; in cp_real, one after the other */
-cp_tensor *cp_put(cp_at at, cp_tensor *a, cp_places places, cp_shape shape);
+cp_tensor *cp_put(cp_at at, cp_tensor *a, cp_indices places, cp_shape shape);
 cp_tensor *cp_pick(cp_at at, cp_tensor *a, cp_labels labels); /* out[i] = a[i, labels[i]]; (N,C) -> (N) */
 
 /* ==== images, (N,H,W,C) ==== */

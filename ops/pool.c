@@ -97,7 +97,7 @@ cp_tensor *(cp_max_pool)(cp_at at, cp_tensor *x, cp_pool2d_config config) {
     int *places = cp_arena_alloc(cp_scratch(at), size * sizeof *places);
     if (!places) return NULL;
     cp_parallel((size_t)w.x[0], 1, pool_images, &(pool_job){patch_argmax, &w, .x = x->data, .places = places});
-    cp_tensor *out = cp_take(at, x, (cp_places){places, (int)size}, cp_shape_of(4, w.y));
+    cp_tensor *out = cp_take(at, x, (cp_indices){places, (int)size}, cp_shape_of(4, w.y));
     cp_arena_release(cp_scratch(at), places);
     return out;
 }

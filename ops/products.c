@@ -36,7 +36,7 @@ cp_tensor *(cp_jvp)(cp_at at, cp_tensor *out, cp_tensor *const *wrt, cp_tensor *
     if (!cp_check(at, "jvp", 1, &out) || !directions_fit(at, "jvp", wrt, directions, n)) return NULL;
     cp_tensor  *still = cp_full(at, 0, out->shape), *product = NULL;
     cp_tensor  *seed = still ? cp_variable(at, still->data, out->shape) : NULL; /* any would do: J^T v is linear in it */
-    cp_tensor **backward = cp_keep(at, (size_t)n * sizeof *backward);
+    cp_tensor **backward = cp_tape_alloc(at, (size_t)n * sizeof *backward);
     if (!seed || !backward || !cp_vjp_recorded(at, out, seed, wrt, n, backward)) return NULL;
     cp_tensor *along = inner(at, backward, directions, n);
     if (!along || (!along->tracked && !zeros(at, &seed, 1, &product))) return NULL;
@@ -48,7 +48,7 @@ bool(cp_hvp)(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, cp_tensor *const 
     bool fits = cp_check(at, "hvp", 1, &loss) && directions_fit(at, "hvp", wrt, directions, n);
     for (int i = 0; i < n && !fits; i++) products[i] = NULL;
     if (!fits) return false;
-    cp_tensor **gradient = cp_keep(at, (size_t)n * sizeof *gradient);
+    cp_tensor **gradient = cp_tape_alloc(at, (size_t)n * sizeof *gradient);
     if (!gradient || !cp_grad_recorded(at, loss, wrt, n, gradient)) return false;
     cp_tensor *along = inner(at, gradient, directions, n);
     if (!along) return false;

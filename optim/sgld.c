@@ -181,8 +181,8 @@ static bool step(cp_at at, run *r) {
     walk w = r->walk;
     w.energies = energies->data;
     w.grad = grad->data;
-    w.squares = cp_keep(at, chains * sizeof *w.squares);
-    w.stuck = cp_keep(at, chains * sizeof *w.stuck);
+    w.squares = cp_tape_alloc(at, chains * sizeof *w.squares);
+    w.stuck = cp_tape_alloc(at, chains * sizeof *w.stuck);
     if (!w.squares || !w.stuck) return false;
     cp_parallel(chains, chunk_of(w.chain), measure_loop, &w);
 

@@ -22,7 +22,7 @@ static int                     method = UNREAD;
 const cp_kernel_family *cp_kernels_named(const char *name) {
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
         const cp_kernel_family *f = families[i];
-        if (f->runs_here && f->runs_here() && (!name || strcmp(name, f->name) == 0)) return f;
+        if (f->supported && f->supported() && (!name || strcmp(name, f->name) == 0)) return f;
     }
     return NULL;
 }

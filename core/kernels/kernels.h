@@ -49,7 +49,7 @@ typedef struct cp_norm_problem {
 
 typedef struct cp_kernel_family {
     const char *name;
-    bool (*runs_here)(void); /* NULL: the library was built for another kind of processor */
+    bool (*supported)(void); /* NULL: the library was built for another kind of processor */
 
     /* c (m,n) = op(a) op(b), or += when accumulate; op(a) is (m,k), op(b) is (k,n); all row-major and dense: a is stored
      * (k,m) when trans_a, b is stored (n,k) when trans_b. k = 0 gives zeros. */

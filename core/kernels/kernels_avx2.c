@@ -6,7 +6,7 @@
 #include <immintrin.h>
 
 #define FAMILY avx2
-#define RUNS_HERE (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+#define SUPPORTED (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
 #define VL 8
 #define MR 6
 #define vfma(a, b, c) ((vf)_mm256_fmadd_ps(a, b, c))

@@ -8,7 +8,7 @@
 
 #define HAS(feature) __builtin_cpu_supports(feature)
 #define FAMILY avx512
-#define RUNS_HERE (HAS("avx512f") && HAS("avx512dq") && HAS("avx512vl") && HAS("avx512bw"))
+#define SUPPORTED (HAS("avx512f") && HAS("avx512dq") && HAS("avx512vl") && HAS("avx512bw"))
 #define VL 16
 #define MR 8
 #define vfma(a, b, c) ((vf)_mm512_fmadd_ps(a, b, c))

@@ -3,7 +3,7 @@
 
 #if !CP_DOUBLE
 #define FAMILY portable
-#define RUNS_HERE true
+#define SUPPORTED true
 #define VL 4
 #define MR 6
 #include "core/kernels/fast_family.inc"

@@ -336,7 +336,7 @@ static bool everywhere(void) {
 }
 
 const cp_kernel_family cp_family_reference = {.name = "reference",
-                                              .runs_here = everywhere,
+                                              .supported = everywhere,
                                               .gemm = ref_gemm,
                                               .conv2d = ref_conv2d,
                                               .conv2d_input_grad = ref_conv2d_input_grad,

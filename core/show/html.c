@@ -219,8 +219,8 @@ static bool find_leaves(replay *r) {
 /* Leaves the tape with the memory that it had in use before. */
 static bool put_sweep(replay *r, cp_tensor *loss) {
     cp_tape       *tape = r->at.tape;
-    cp_watch       watch = {r, write_rule, write_part, write_sum, write_done};
-    cp_memory_mark before = cp_tape_mark_memory(tape);
+    cp_watcher     watch = {r, write_rule, write_part, write_sum, write_done};
+    cp_memory_mark before = cp_tape_memory_mark(tape);
     cp_json_put_array(&r->w, "sweep");
     tape->watch = &watch;
     bool ok = cp_grad(r->at, loss, r->leaves, r->leaf_count, r->grads);
@@ -231,7 +231,7 @@ static bool put_sweep(replay *r, cp_tensor *loss) {
         put_untouched(r);
         for (int i = 0; i < r->leaf_count; i++) cp_values_release(tape, r->grads[i]);
     }
-    cp_tape_rewind(tape, before);
+    cp_tape_memory_rewind(tape, before);
     return ok;
 }
 

@@ -185,10 +185,10 @@ static void print_done(void *user, const cp_node *node) {
 bool(cp_tape_trace)(cp_at at, FILE *file, cp_tensor *loss, cp_tensor *const *wrt, int n) {
     if (!cp_show_check(at, "tape_trace", file)) return false;
     if (n < 1) return cp_misuse(at, "tape_trace", "n = %d: at least one gradient is needed", n);
-    cp_tensor **grads = cp_keep(at, (size_t)n * sizeof *grads);
+    cp_tensor **grads = cp_tape_alloc(at, (size_t)n * sizeof *grads);
     if (!grads) return false;
-    trace    t = {.tape = at.tape, .file = file};
-    cp_watch watch = {&t, print_rule, print_part, print_sum, print_done};
+    trace      t = {.tape = at.tape, .file = file};
+    cp_watcher watch = {&t, print_rule, print_part, print_sum, print_done};
     at.tape->watch = &watch;
     bool ok = cp_grad(at, loss, wrt, n, grads);
     at.tape->watch = NULL;

@@ -56,7 +56,7 @@ static inline void expect_tensor(const char *what, cp_shape shape, const double 
     else if (!same)
         printf("%s: expected a tensor of shape %s, received %s\n", what, cp_dims_text(shape).s, cp_shape_text(received).s);
     for (size_t i = 0; same && i < received->size; i++) {
-        wrong += expect_differs(what, cp_place_text(shape, i).s, expected[i], (double)received->data[i], tolerance, wrong);
+        wrong += expect_differs(what, cp_index_text(shape, i).s, expected[i], (double)received->data[i], tolerance, wrong);
     }
     expect_count(same ? wrong : 1, same ? received->size : 1);
 }

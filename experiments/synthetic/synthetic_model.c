@@ -124,8 +124,8 @@ static cp_tensor *classification(cp_at at, const cp_plane_model *model, cp_tenso
 
 /* minus [ sum over labeled (ln p(c|x) + ln p(x|c)) + sum over unlabeled ln p(x) + ln prior ] */
 static cp_tensor *hybrid_loss(cp_at at, const cp_plane_model *model, const cp_plane_data *data, double lambda) {
-    cp_places    known = {data->known, 2 * data->labeled}, unknown = {data->unknown, data->count - 2 * data->labeled};
-    int         *names = cp_keep(at, (size_t)known.count * sizeof *names);
+    cp_indices   known = {data->known, 2 * data->labeled}, unknown = {data->unknown, data->count - 2 * data->labeled};
+    int         *names = cp_tape_alloc(at, (size_t)known.count * sizeof *names);
     cp_gaussians g = cp_gaussian_softmax_gaussians(at, &model->layer);
     cp_tensor   *x = points(at, data), *joint = cp_gaussian_log_joint(at, x, g); /* ln p(x, c): (N, 2) */
     if (!names || !joint) return NULL;
@@ -146,8 +146,8 @@ cp_tensor *cp_plane_loss(cp_at at, const cp_plane_model *model, const cp_plane_d
     if (model->method == CP_METHOD_HYBRID) return hybrid_loss(at, model, data, lambda);
     if (model->method == CP_METHOD_SUPERVISED)
         return classification(at, model, points(at, data), (cp_labels){data->label, data->count});
-    cp_places known = {data->known, 2 * data->labeled};
-    int      *names = cp_keep(at, (size_t)known.count * sizeof *names);
+    cp_indices known = {data->known, 2 * data->labeled};
+    int       *names = cp_tape_alloc(at, (size_t)known.count * sizeof *names);
     if (!names) return NULL;
     for (int i = 0; i < known.count; i++) names[i] = data->label[known.at[i]];
     return classification(at, model, cp_gather_rows(at, points(at, data), known), (cp_labels){names, known.count});

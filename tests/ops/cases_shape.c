@@ -37,8 +37,8 @@ static cp_tensor *build_concat_twice(cp_tape *tape, cp_tensor **in, const op_cas
     return cp_concat(tape, (cp_tensor *[]){in[0], in[1], in[0]}, 3, c->number);
 }
 
-static cp_places places(const op_case *c) {
-    return (cp_places){c->places, c->place_count};
+static cp_indices places(const op_case *c) {
+    return (cp_indices){c->places, c->place_count};
 }
 
 static cp_tensor *build_gather_rows(cp_tape *tape, cp_tensor **in, const op_case *c) {

@@ -119,10 +119,10 @@ static void empty_tensors_pass_through_shape_ops(void) {
     expect_shape(cp_embed(tape, rows, INTS(3, 4), INTS(1, 0), NULL, 1), rows, "(3, 4)");
     expect_shape(cp_pad(tape, rows, INTS(1, 0), INTS(1, 1), 7), rows, "(2, 5)");
     expect_shape(cp_concat(tape, parts, 2, 0), rows, "(2, 4)");
-    expect_shape(cp_gather_rows(tape, parts[1], (cp_places){NULL, 0}), parts[1], "(0, 4)");
-    expect_shape(cp_scatter_rows(tape, rows, (cp_places){NULL, 0}, 3), rows, "(3, 4)");
-    expect_shape(cp_take(tape, parts[1], (cp_places){NULL, 0}, CP_SHAPE(0)), parts[1], "(0)");
-    expect_shape(cp_put(tape, rows, (cp_places){NULL, 0}, CP_SHAPE(3)), rows, "(3)");
+    expect_shape(cp_gather_rows(tape, parts[1], (cp_indices){NULL, 0}), parts[1], "(0, 4)");
+    expect_shape(cp_scatter_rows(tape, rows, (cp_indices){NULL, 0}, 3), rows, "(3, 4)");
+    expect_shape(cp_take(tape, parts[1], (cp_indices){NULL, 0}, CP_SHAPE(0)), parts[1], "(0)");
+    expect_shape(cp_put(tape, rows, (cp_indices){NULL, 0}, CP_SHAPE(3)), rows, "(3)");
 }
 
 static void an_empty_batch_passes_through_image_ops_and_norms(void) {
@@ -273,9 +273,9 @@ static void maximum_and_minimum_hand_the_gradient_on_where_one_side_is_nan(void)
 static void take_and_put_count_their_places_before_they_take_memory(void) {
     cp_tensor *x = VECTOR(1, 2);
     size_t     before = cp_tape_bytes(tape);
-    TEST_ASSERT_NULL(cp_take(tape, x, (cp_places){INTS(0), 1}, CP_SHAPE(1 << 20, 1 << 8)));
+    TEST_ASSERT_NULL(cp_take(tape, x, (cp_indices){INTS(0), 1}, CP_SHAPE(1 << 20, 1 << 8)));
     expect_error("take: 1 places for 268435456 values");
-    TEST_ASSERT_NULL(cp_put(tape, x, (cp_places){INTS(0), 1}, CP_SHAPE(1 << 20, 1 << 8)));
+    TEST_ASSERT_NULL(cp_put(tape, x, (cp_indices){INTS(0), 1}, CP_SHAPE(1 << 20, 1 << 8)));
     expect_error("put: 1 places for 2 values");
     TEST_ASSERT_TRUE(cp_tape_bytes(tape) == before);
 }
@@ -476,7 +476,7 @@ static void many_values_in_one_place_are_summed_exactly(void) {
     expect_near((double)0.1f, (double)cp_item(cp_avg_pool(tape, x, (cp_pool2d_config){CP_WINDOW(SIDE)})));
     static int rows[SIDE * SIDE];
     cp_tensor *column = cp_reshape(tape, x, CP_SHAPE(SIDE * SIDE, 1));
-    cp_tensor *sum = cp_scatter_rows(tape, column, (cp_places){rows, SIDE * SIDE}, 1);
+    cp_tensor *sum = cp_scatter_rows(tape, column, (cp_indices){rows, SIDE * SIDE}, 1);
     expect_near(SIDE * SIDE * (double)0.1f, (double)cp_item(sum));
 }
 

@@ -22,7 +22,7 @@ typedef struct arguments {
     int        ints[INTS], ints_count;
     cp_real    reals[REALS];
     cp_labels  labels;
-    cp_places  places; /* the same numbers */
+    cp_indices places; /* the same numbers */
     int        numbers[LABELS];
     cp_tensor *running_mean, *running_var;
 } arguments;
@@ -209,7 +209,7 @@ static void arguments_read(const char *name, arguments *a) {
     TEST_ASSERT_TRUE(!reals || reals->count <= REALS);
     if (reals) golden_reals(reals, a->reals);
     if (labels) a->labels = (cp_labels){a->numbers, golden_ints(labels, a->numbers, LABELS)};
-    a->places = (cp_places){a->labels.at, a->labels.count};
+    a->places = (cp_indices){a->labels.at, a->labels.count};
     if (golden_find(file, "%s/running_mean", name)) {
         a->running_mean = statistic("running_mean", false);
         a->running_var = statistic("running_var", true);

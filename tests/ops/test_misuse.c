@@ -41,7 +41,7 @@ static cp_tensor *filled(cp_tape *t, cp_shape shape) {
 
 #define TENSOR(...) filled(tape, CP_SHAPE(__VA_ARGS__))
 #define INTS(...) ((int[]){__VA_ARGS__})
-#define PLACES(...) ((cp_places){(int[]){__VA_ARGS__}, (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int))})
+#define PLACES(...) ((cp_indices){(int[]){__VA_ARGS__}, (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int))})
 #define LABELS(...) ((cp_labels){(int[]){__VA_ARGS__}, (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int))})
 
 /* A child process with the default handler, whose stderr comes through a pipe. */
@@ -542,17 +542,17 @@ static void places_out_of_range_are_refused(void) {
     cp_tensor *a = TENSOR(2, 3), *scalar = cp_scalar(tape, 1);
     REFUSED("gather_rows", "place 2 at position 1 is outside 0..1", cp_gather_rows(tape, a, PLACES(0, 2)));
     REFUSED("gather_rows", "place -1 at position 0", cp_gather_rows(tape, a, PLACES(-1)));
-    REFUSED("gather_rows", "NULL", cp_gather_rows(tape, a, ((cp_places){NULL, 2})));
-    REFUSED("gather_rows", "count -2", cp_gather_rows(tape, a, ((cp_places){INTS(0), -2})));
+    REFUSED("gather_rows", "NULL", cp_gather_rows(tape, a, ((cp_indices){NULL, 2})));
+    REFUSED("gather_rows", "count -2", cp_gather_rows(tape, a, ((cp_indices){INTS(0), -2})));
     REFUSED("gather_rows", "a scalar has no rows", cp_gather_rows(tape, scalar, PLACES(0)));
     REFUSED("scatter_rows", "place 4 at position 1 is outside 0..3", cp_scatter_rows(tape, a, PLACES(0, 4), 4));
     REFUSED("scatter_rows", "3 places", cp_scatter_rows(tape, a, PLACES(0, 1, 2), 4));
-    REFUSED("scatter_rows", "(0, 3)", cp_scatter_rows(tape, TENSOR(0, 3), ((cp_places){NULL, 0}), -1));
-    REFUSED("scatter_rows", "NULL", cp_scatter_rows(tape, a, ((cp_places){NULL, 2}), 4));
+    REFUSED("scatter_rows", "(0, 3)", cp_scatter_rows(tape, TENSOR(0, 3), ((cp_indices){NULL, 0}), -1));
+    REFUSED("scatter_rows", "NULL", cp_scatter_rows(tape, a, ((cp_indices){NULL, 2}), 4));
     REFUSED("scatter_rows", "a scalar has no rows", cp_scatter_rows(tape, scalar, PLACES(0), 1));
     REFUSED("take", "place 6 at position 0 is outside 0..5", cp_take(tape, a, PLACES(6), CP_SHAPE(1)));
     REFUSED("take", "2 places for 1 values", cp_take(tape, a, PLACES(0, 1), CP_SHAPE(1)));
-    REFUSED("take", "-1 places", cp_take(tape, a, ((cp_places){NULL, -1}), CP_SHAPE(1)));
+    REFUSED("take", "-1 places", cp_take(tape, a, ((cp_indices){NULL, -1}), CP_SHAPE(1)));
     REFUSED("take", "(-1) is not possible", cp_take(tape, a, PLACES(0), CP_SHAPE(-1)));
     REFUSED("take", "NULL", cp_take(tape, a, PLACES(0), cp_shape_of(1, NULL)));
     REFUSED("take", "outside 0..-1", cp_take(tape, TENSOR(0), PLACES(0), CP_SHAPE(1)));

@@ -7,6 +7,6 @@
 #define VL 16
 #define MR 8
 #define FAMILY wide
-#define RUNS_HERE true
+#define SUPPORTED true
 #include "core/kernels/fast_family.inc"
 #endif

@@ -16,7 +16,7 @@ cp_tensor *link_forward(cp_tape *tape, cp_tensor *h) {
     static const int next[ROWS] = {1, 2, 3, 4, 5, 6, 0};
     links++;
     cp_tensor *rows = cp_reshape(tape, h, CP_SHAPE(ROWS, -1));
-    cp_tensor *rolled = cp_gather_rows(tape, rows, (cp_places){next, ROWS});
+    cp_tensor *rolled = cp_gather_rows(tape, rows, (cp_indices){next, ROWS});
     return cp_reshape(tape, cp_softplus(tape, rolled), CP_SHAPE(-1));
 }
 

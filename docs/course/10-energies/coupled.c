@@ -25,7 +25,7 @@ static cp_tensor *loss_of(cp_at at, const cp_gaussian_softmax *layer, double lam
     for (int i = 0; i < LABELED; i++) place[i] = CLASSES * i + labels[i];
     cp_tensor *x = cp_constant(at, labeled[0], CP_SHAPE(LABELED, 2)), *u = cp_constant(at, points[0], CP_SHAPE(POINTS, 2));
     cp_tensor *joint = cp_gaussian_log_joint(at, x, cp_gaussian_softmax_gaussians(at, layer)); /* (LABELED, CLASSES) */
-    cp_tensor *of_class = cp_take(at, joint, (cp_places){place, LABELED}, CP_SHAPE(LABELED));
+    cp_tensor *of_class = cp_take(at, joint, (cp_indices){place, LABELED}, CP_SHAPE(LABELED));
     cp_tensor *loss = cp_cross_entropy(at, cp_gaussian_softmax_logits(at, layer, x), (cp_labels){labels, LABELED});
     loss = cp_sub(at, loss, cp_mean(at, of_class, CP_ALL, false));
     loss = cp_sub(at, loss, cp_mean(at, cp_gaussian_softmax_log_density(at, layer, u), CP_ALL, false));
