@@ -36,7 +36,7 @@ static void read_subjects(void *context, size_t begin, size_t end) {
     for (size_t i = begin; i < end && !cp_interrupted(); i++) {
         cp_slices_read(&r->set->subjects->at[i], &r->set->config.slices, &r->set->slices[i], &r->reasons[i]);
         pthread_mutex_lock(&r->lock);
-        cp_progress_tell(&r->progress, ++r->done, "");
+        cp_progress_update(&r->progress, ++r->done, "");
         pthread_mutex_unlock(&r->lock);
     }
 }

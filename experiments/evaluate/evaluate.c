@@ -304,11 +304,11 @@ static int run_loaded(cp_evaluation *e) {
     cp_run *run = e->run = cp_run_open(e->options);
     if (!run) return CP_EXIT_FAILED;
     if (run->state == CP_RUN_FINISHED)
-        return cp_run_show_of(run, (cp_run_source[]){CP_RUN_MODEL_SOURCES(e->trained),
-                                                     {"the data", "data/md5", e->images->md5},
-                                                     {"the other data", "ood/data/md5", e->other ? e->other->md5 : ""},
-                                                     {0}});
-    if (measure(e, &run->status) && cp_run_goes_on(run) && cp_evaluation_draw(e, &run->status) &&
+        return cp_run_show_unchanged(run, (cp_run_source[]){CP_RUN_MODEL_SOURCES(e->trained),
+                                                            {"the data", "data/md5", e->images->md5},
+                                                            {"the other data", "ood/data/md5", e->other ? e->other->md5 : ""},
+                                                            {0}});
+    if (measure(e, &run->status) && cp_run_should_continue(run) && cp_evaluation_draw(e, &run->status) &&
         write_predictions(e, &run->status))
         write_result(e);
     return cp_run_close(run);

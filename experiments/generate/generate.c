@@ -119,8 +119,8 @@ static bool look(void *user, const cp_sgld_view *view) {
     film_batch(w->g, w->first, view->x, view->step);
     char text[40];
     snprintf(text, sizeof text, "energy %.4g", view->mean_energy);
-    cp_progress_tell(w->progress, (int64_t)w->first * w->g->sgld.steps + (int64_t)view->step * view->x->dims[0], text);
-    return cp_run_goes_on(w->g->run);
+    cp_progress_update(w->progress, (int64_t)w->first * w->g->sgld.steps + (int64_t)view->step * view->x->dims[0], text);
+    return cp_run_should_continue(w->g->run);
 }
 
 static bool walk_batch(generation *g, cp_tape *tape, watch *w, int rows, cp_rng *rng, cp_status *status) {
@@ -177,14 +177,14 @@ static bool walk(generation *g, cp_tape *tape, cp_status *status) {
     bool ok = true;
     plan_film(g);
     cp_progress_start(&progress);
-    for (int first = 0; ok && first < g->count && cp_run_goes_on(g->run); first += AT_ONCE) {
+    for (int first = 0; ok && first < g->count && cp_run_should_continue(g->run); first += AT_ONCE) {
         int   rows = g->count - first < AT_ONCE ? g->count - first : AT_ONCE;
         watch w = {g, &progress, first};
         ok = walk_batch(g, tape, &w, rows, &noise, status);
         if (ok) judge_batch(g, tape, first, rows);
     }
     cp_progress_end(&progress);
-    return ok && cp_run_goes_on(g->run);
+    return ok && cp_run_should_continue(g->run);
 }
 
 /* ---- telling ---- */
@@ -325,7 +325,7 @@ static int run_generate(const cp_options *o) {
     if (!load(&g, &status))
         cp_complain(o, "%s", status.message);
     else if ((g.run = cp_run_open(o)) && g.run->state == CP_RUN_FINISHED)
-        code = cp_run_show_of(g.run, (cp_run_source[]){CP_RUN_MODEL_SOURCES(g.trained), {0}});
+        code = cp_run_show_unchanged(g.run, (cp_run_source[]){CP_RUN_MODEL_SOURCES(g.trained), {0}});
     else if (g.run) {
         work(&g, &g.run->status);
         code = cp_run_close(g.run);

@@ -84,8 +84,8 @@ static bool look(void *user, const cp_sgld_view *view) {
     batch *b = user;
     char   text[40];
     snprintf(text, sizeof text, "energy %.4g", view->mean_energy);
-    cp_progress_tell(b->progress, (int64_t)b->first * b->m->sgld.steps + (int64_t)view->step * view->x->dims[0], text);
-    return cp_run_goes_on(b->m->run);
+    cp_progress_update(b->progress, (int64_t)b->first * b->m->sgld.steps + (int64_t)view->step * view->x->dims[0], text);
+    return cp_run_should_continue(b->m->run);
 }
 
 /* Tells the Gaussian what is missing, unless it knows, and asks for its guess. */
@@ -156,14 +156,14 @@ static bool walk(imputation *m, cp_status *status) {
     cp_tape    *tape = cp_tape_new();
     bool        ok = (b.known && b.missing && b.holes && tape) || cp_fail(status, "not enough memory for chains");
     cp_progress_start(&progress);
-    for (; ok && b.first < chains && cp_run_goes_on(m->run); b.first += AT_ONCE)
+    for (; ok && b.first < chains && cp_run_should_continue(m->run); b.first += AT_ONCE)
         ok = walk_batch(&b, tape, chains - b.first < AT_ONCE ? (int)(chains - b.first) : AT_ONCE, &starts, &noise, status);
     cp_progress_end(&progress);
     cp_tape_free(tape);
     free(b.known);
     free(b.missing);
     free(b.holes);
-    return ok && cp_run_goes_on(m->run);
+    return ok && cp_run_should_continue(m->run);
 }
 
 static bool is_missing(const cp_holes *h, size_t value) {
@@ -361,10 +361,10 @@ static int run_impute(const cp_options *o) {
     if (!load(&m, &status))
         cp_complain(o, "%s", status.message);
     else if ((m.run = cp_run_open(o)) && m.run->state == CP_RUN_FINISHED)
-        code = cp_run_show_of(m.run, (cp_run_source[]){CP_RUN_MODEL_SOURCES(m.trained),
-                                                       {"the data", "data/md5", m.data_md5},
-                                                       {"the mask", "mask/md5", m.mask_md5},
-                                                       {0}});
+        code = cp_run_show_unchanged(m.run, (cp_run_source[]){CP_RUN_MODEL_SOURCES(m.trained),
+                                                              {"the data", "data/md5", m.data_md5},
+                                                              {"the mask", "mask/md5", m.mask_md5},
+                                                              {0}});
     else if (m.run) {
         work(&m, &m.run->status);
         code = cp_run_close(m.run);

@@ -36,7 +36,7 @@ typedef struct cp_image_study {
     cp_study_case    *of;
     cp_case          *cases; /* by set, labels, value and method, the last fastest */
     int               case_count;
-    cp_measure       *measures; /* all; those that are not of the split are aside */
+    cp_measure       *measures; /* all; those that are not of the split are secondary */
     cp_study         *study;
 } cp_image_study;
 

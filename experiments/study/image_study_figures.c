@@ -21,7 +21,7 @@ static heading heading_of(const cp_image_study *s, const char *what, const char 
     for (int i = 0; i < s->case_count; i++) {
         int runs = -cp_trials_diverged(s->study->trials, i);
         lost -= runs;
-        for (int r = 0; r < s->seed_count; r++) runs += cp_trials_made(s->study->trials, i, r);
+        for (int r = 0; r < s->seed_count; r++) runs += cp_trials_has(s->study->trials, i, r);
         min = runs < min ? runs : min, max = runs > max ? runs : max;
     }
     if (min < max) snprintf(range, sizeof range, "%d to ", min);
@@ -49,8 +49,8 @@ static void draw_boxes_of(const cp_image_study *s, cp_figure *figure, int set, c
     for (int l = 0; l < s->label_count; l++)
         for (int m = 0; m < s->methods.count; m++) {
             const double *each =
-                cp_trials_each(s->study->trials, cp_image_study_case(s, &s->sets[set], s->labels[l], "", s->methods.at[m]),
-                               cp_image_study_measure(s, "end", metric).s);
+                cp_trials_values(s->study->trials, cp_image_study_case(s, &s->sets[set], s->labels[l], "", s->methods.at[m]),
+                                 cp_image_study_measure(s, "end", metric).s);
             cp_panel_box(panel, (cp_style){.color = color_of(s->methods.at[m]), .label = s->methods.at[m]}, l, s->seed_count, each,
                          m, s->methods.count);
         }
@@ -70,7 +70,7 @@ static bool draw_boxes(cp_image_study *s) {
         draw_boxes_of(s, figure, i, "accuracy", "accuracy, %");
         draw_boxes_of(s, figure, i, "ece", "ECE, %");
     }
-    return cp_study_draw(s->study, figure, "boxes");
+    return cp_study_add_figure(s->study, figure, "boxes");
 }
 
 /* ---- the sweep ---- */
@@ -122,7 +122,7 @@ static bool draw_sweep(cp_image_study *s) {
         draw_sweep_of(s, figure, i, "accuracy", "accuracy, %");
         draw_sweep_of(s, figure, i, "ece", "ECE, %");
     }
-    return cp_study_draw(s->study, figure, "sweep");
+    return cp_study_add_figure(s->study, figure, "sweep");
 }
 
 /* ---- reliability over all seeds ---- */
@@ -185,7 +185,7 @@ static bool draw_reliability(cp_image_study *s, int set) {
                 CP_CALIBRATION_BINS, p.confidence, p.accuracy);
             runs += p.runs;
         }
-    if (runs) return cp_study_draw(s->study, figure, name);
+    if (runs) return cp_study_add_figure(s->study, figure, name);
     cp_figure_free(figure);
     return true;
 }

@@ -169,7 +169,7 @@ static void add_case(cp_image_study *s, const cp_study_set *set, int64_t labels,
     *c = (cp_study_case){.study = s, .set = set, .labels = labels, .method = method, .value = value};
     snprintf(c->name, sizeof c->name, "%s-%lld-%s%s%s%s%s", set->name, (long long)labels, method, *value ? "-" : "",
              *value ? s->swept : "", *value ? "=" : "", value);
-    s->cases[s->case_count++] = (cp_case){.name = c->name, .is = c, .as_found = set->missing};
+    s->cases[s->case_count++] = (cp_case){.name = c->name, .data = c, .without_data = set->missing};
 }
 
 /* All values make a case each, but for a method that does not read what is swept: it would be the same training. */
@@ -200,7 +200,7 @@ void cp_image_study_settings(const cp_image_study *s, cp_words *words) {
 }
 
 void cp_image_study_words(const cp_trial *trial, cp_words *words) {
-    const cp_study_case  *c = trial->of->is;
+    const cp_study_case  *c = trial->study_case->data;
     const cp_image_study *s = c->study;
     cp_words_add(words, "%s", c->set->path);
     cp_words_add(words, "--method=%s", c->method);
@@ -219,7 +219,7 @@ static int check_case(const cp_image_study *s, const cp_case *of, cp_images *ima
     bool        help;
     int         code = CP_EXIT_USAGE;
     cp_options *o = NULL;
-    cp_image_study_words(&(cp_trial){.of = of}, &words);
+    cp_image_study_words(&(cp_trial){.study_case = of}, &words);
     if (words.failed)
         cp_fail(&status, "not enough memory");
     else

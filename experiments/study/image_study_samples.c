@@ -20,11 +20,10 @@ static bool plan_sample(const cp_image_study *s, int i, cp_runs *runs, cp_status
     char picture[250], name[300], weights[1200], md5[CP_MD5_TEXT];
     int  each = (int)cp_option_int(s->options, "samples");
     for (int r = 0; r < s->seed_count; r++) {
-        cp_runs_path folder = cp_study_run_folder(s->study, i, r);
+        cp_file_path folder = cp_study_run_folder(s->study, i, r);
         cp_words     words = {0};
         snprintf(weights, sizeof weights, "%s/selected.safetensors", folder.s);
-        if (!cp_trials_made(s->study->trials, i, r) || !has_file(folder.s, "chains.safetensors") ||
-            !cp_md5_file(weights, md5, NULL))
+        if (!cp_trials_has(s->study->trials, i, r) || !has_file(folder.s, "chains.safetensors") || !cp_md5_file(weights, md5, NULL))
             continue;
         cp_words_add(&words, "%s", cp_command_generate.name);
         cp_words_add(&words, "%s", folder.s);
@@ -38,10 +37,10 @@ static bool plan_sample(const cp_image_study *s, int i, cp_runs *runs, cp_status
 
 static bool copy(const cp_image_study *s, const cp_runs *runs, int i, const char *end, cp_status *status) {
     char from[1100], to[300];
-    snprintf(from, sizeof from, "%s/samples.%s", cp_runs_at(runs, i).s, end);
+    snprintf(from, sizeof from, "%s/samples.%s", cp_runs_folder(runs, i).s, end);
     snprintf(to, sizeof to, "%s.%s", runs->at[i].group, end);
     if (!cp_file_copy(from, cp_run_path(s->study->run, to).s, status)) return false;
-    cp_study_leave(s->study, to);
+    cp_study_add_file(s->study, to);
     return true;
 }
 
@@ -59,10 +58,10 @@ void cp_image_study_sample(cp_image_study *s) {
     for (int i = 0; ok && i < s->case_count; i++)
         if (strcmp(s->of[i].method, "softmax") != 0) ok = plan_sample(s, i, runs, &status);
     if (ok && runs->count) {
-        ok = cp_runs_check(runs, &status) && cp_runs_mend(runs, &status) && cp_runs_save(runs, &status) &&
-             cp_runs_do(runs, config, &status);
+        ok = cp_runs_check(runs, &status) && cp_runs_quarantine(runs, &status) && cp_runs_save(runs, &status) &&
+             cp_runs_execute(runs, config, &status);
         for (int i = 0; i < runs->count; i++)
-            if (cp_runs_look(runs, i) == CP_STAGE_DONE)
+            if (cp_runs_stage(runs, i) == CP_STAGE_DONE)
                 ok = copy(s, runs, i, "png", &status) && copy(s, runs, i, "figure.json", &status) && ok;
     }
     if (!ok && status.message[0]) cp_complain(s->options, "samples: %s", status.message); /* the tables do not need them */

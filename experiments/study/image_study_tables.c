@@ -36,7 +36,7 @@ static const cp_measure all_measures[] = {
 cp_measure *cp_image_study_measures(const char *split) {
     cp_measure *measures = malloc(sizeof all_measures);
     if (measures) memcpy(measures, all_measures, sizeof all_measures);
-    for (cp_measure *m = measures; m && m->name; m++) m->aside = m->aside || strncmp(m->name, split, strlen(split)) != 0;
+    for (cp_measure *m = measures; m && m->name; m++) m->secondary = m->secondary || strncmp(m->name, split, strlen(split)) != 0;
     return measures;
 }
 
@@ -47,7 +47,7 @@ cp_measure_name cp_image_study_measure(const cp_image_study *s, const char *view
 }
 
 void cp_image_study_read(cp_trial *trial, const cp_json *result) {
-    const cp_study_case *c = trial->of->is;
+    const cp_study_case *c = trial->study_case->data;
     const cp_json       *guard = cp_json_get(result, "guard");
     const char          *md5 = cp_json_string(cp_json_get(cp_json_get(result, "data"), "md5"), "");
     char                 split[16], view[16], metric[16];
@@ -72,7 +72,7 @@ void cp_image_study_read(cp_trial *trial, const cp_json *result) {
 cp_json *cp_image_study_result(const cp_image_study *s, int of_case, int repeat) {
     char path[1100];
     snprintf(path, sizeof path, "%s/result.json", cp_study_run_folder(s->study, of_case, repeat).s);
-    return cp_trials_made(s->study->trials, of_case, repeat) ? cp_json_read(path, NULL) : NULL;
+    return cp_trials_has(s->study->trials, of_case, repeat) ? cp_json_read(path, NULL) : NULL;
 }
 
 /* ---- the tables ---- */
@@ -92,7 +92,7 @@ static cp_table *new_table(const cp_image_study *s) {
 }
 
 static void put_cell(const cp_image_study *s, cp_table *table, int i, const char *view, const char *metric) {
-    cp_trials_cell(s->study->trials, table, i, cp_image_study_measure(s, view, metric).s);
+    cp_trials_put_cell(s->study->trials, table, i, cp_image_study_measure(s, view, metric).s);
 }
 
 static const cp_paper_cell *paper_of(const cp_image_study *s, int i) {
@@ -145,8 +145,8 @@ static cp_table *more_table(const cp_image_study *s) {
         put_cell(s, t, i, "selected", "nll");
         put_cell(s, t, i, "scaled", "nll");
         for (int k = 0; k < 4; k++)
-            cp_trials_cell(s->study->trials, t, i,
-                           (const char *[]){"temperature", "selected_step", "guard_events", "rollbacks"}[k]);
+            cp_trials_put_cell(s->study->trials, t, i,
+                               (const char *[]){"temperature", "selected_step", "guard_events", "rollbacks"}[k]);
     }
     return t;
 }
@@ -168,7 +168,7 @@ double cp_sign_test(int wins, int losses) {
 static void put_difference(const cp_image_study *s, cp_table *table, int i, int base, const char *view, const char *metric) {
     const cp_trials *trials = s->study->trials;
     cp_measure_name  measure = cp_image_study_measure(s, view, metric);
-    const double    *a = cp_trials_each(trials, i, measure.s), *b = cp_trials_each(trials, base, measure.s);
+    const double    *a = cp_trials_values(trials, i, measure.s), *b = cp_trials_values(trials, base, measure.s);
     bool             more_is_better = strcmp(metric, "accuracy") == 0;
     double           sum = 0;
     int              n = 0, wins = 0, losses = 0;
@@ -248,7 +248,7 @@ static void write_runs(const telling *t, FILE *file) {
             cp_json_free(result);
             put_value(s, c, file);
             fprintf(file, "%lld,%s", (long long)s->seeds[r], state);
-            for (const cp_measure *m = all_measures; m->name; m++) put_number(file, cp_trials_each(trials, i, m->name)[r]);
+            for (const cp_measure *m = all_measures; m->name; m++) put_number(file, cp_trials_values(trials, i, m->name)[r]);
             fputc('\n', file);
         }
 }
@@ -263,7 +263,7 @@ static void write_summary(const telling *t, FILE *file) {
         const cp_study_case *c = &s->of[i];
         const cp_paper_cell *theirs = paper_of(s, i);
         int                  made = 0;
-        for (int r = 0; r < s->seed_count; r++) made += cp_trials_made(s->study->trials, i, r);
+        for (int r = 0; r < s->seed_count; r++) made += cp_trials_has(s->study->trials, i, r);
         cp_csv_text(file, c->set->name);
         fprintf(file, ",%lld,%s,", (long long)c->labels, c->method);
         put_value(s, c, file);
@@ -303,7 +303,7 @@ static bool save(const telling *t, const char *name, void (*write)(const telling
     if (file) write(t, file);
     bool ok = file && fclose(file) == 0;
     ok = ok ? cp_file_write(cp_run_path(t->study->study->run, name).s, text, size, status) : cp_fail(status, "not enough memory");
-    if (ok) cp_study_leave(t->study->study, name);
+    if (ok) cp_study_add_file(t->study->study, name);
     free(text);
     return ok;
 }
@@ -324,26 +324,26 @@ static void given_settings(const cp_image_study *s, char *text, size_t size) {
 static void put_notes(cp_image_study *s, bool paper, bool differences) {
     char settings[400];
     given_settings(s, settings, sizeof settings);
-    if (*settings) cp_study_note(s->study, "Options of couplet train that were given:%s.", settings);
-    cp_study_note(s->study,
-                  "Mean (standard deviation) over %d seed%s on the %s split. End: the weights at the end of training; "
-                  "selected: those with the least validation NLL after temperature scaling; scaled: the same "
-                  "weights with that temperature.",
-                  s->seed_count, s->seed_count == 1 ? "" : "s", s->split);
-    if (paper) cp_study_note(s->study, "The paper's figures are of its own runs, at the end of training, over ten draws.");
+    if (*settings) cp_study_add_note(s->study, "Options of couplet train that were given:%s.", settings);
+    cp_study_add_note(s->study,
+                      "Mean (standard deviation) over %d seed%s on the %s split. End: the weights at the end of training; "
+                      "selected: those with the least validation NLL after temperature scaling; scaled: the same "
+                      "weights with that temperature.",
+                      s->seed_count, s->seed_count == 1 ? "" : "s", s->split);
+    if (paper) cp_study_add_note(s->study, "The paper's figures are of its own runs, at the end of training, over ten draws.");
     for (int i = 0; i < s->set_count; i++)
         if (cp_paper_set(s->sets[i].name) && strchr(s->sets[i].title, '('))
-            cp_study_note(s->study,
-                          "%s is %s, not the official file: its splits, and perhaps its images, are others than the paper's.",
-                          s->sets[i].title, s->sets[i].name);
+            cp_study_add_note(s->study,
+                              "%s is %s, not the official file: its splits, and perhaps its images, are others than the paper's.",
+                              s->sets[i].title, s->sets[i].name);
     for (int m = 0; m < s->methods.count; m++)
         if (!cp_train_reads(s->methods.at[m], s->swept))
-            cp_study_note(s->study, "%s does not read --%s: it was trained without, and its row has - there.", s->methods.at[m],
-                          s->swept);
+            cp_study_add_note(s->study, "%s does not read --%s: it was trained without, and its row has - there.", s->methods.at[m],
+                              s->swept);
     if (differences)
-        cp_study_note(s->study,
-                      "Differences are over the same seeds; in brackets: in how many the method is better than softmax, and "
-                      "the p of a two-sided sign test, which leaves out ties.");
+        cp_study_add_note(s->study,
+                          "Differences are over the same seeds; in brackets: in how many the method is better than softmax, and "
+                          "the p of a two-sided sign test, which leaves out ties.");
 }
 
 bool cp_image_study_tell(cp_image_study *s, cp_status *status) {
@@ -353,8 +353,8 @@ bool cp_image_study_tell(cp_image_study *s, cp_status *status) {
     put_notes(s, paper, t.tables[1]);
     bool ok = save(&t, "table.txt", write_text, status) && save(&t, "table.tex", write_latex, status) &&
               save(&t, "table.csv", write_summary, status) && save(&t, "runs.csv", write_runs, status);
-    cp_study_table(s->study, "table", t.tables[0]);
-    if (t.tables[1]) cp_study_table(s->study, "differences", t.tables[1]);
-    cp_study_table(s->study, "more", t.tables[2]);
+    cp_study_add_table(s->study, "table", t.tables[0]);
+    if (t.tables[1]) cp_study_add_table(s->study, "differences", t.tables[1]);
+    cp_study_add_table(s->study, "more", t.tables[2]);
     return ok;
 }

@@ -61,15 +61,15 @@ static int case_of_method(cp_reals lambda, cp_method method) {
     return method == CP_METHOD_LABELED ? LABELED : method == CP_METHOD_SUPERVISED ? SUPERVISED : HYBRIDS + main_lambda(lambda);
 }
 
-static void add_case(variants *v, int i, cp_plane_variant variant, bool aside) {
+static void add_case(variants *v, int i, cp_plane_variant variant, bool secondary) {
     bool hybrid = variant.method == CP_METHOD_HYBRID;
     v->at[i] = variant;
-    if (aside)
+    if (secondary)
         snprintf(v->at[i].name, sizeof v->at[i].name, "lambda %g", variant.lambda);
     else
         snprintf(v->at[i].name, sizeof v->at[i].name, "%s", cp_method_name(variant.method));
-    v->cases[i] =
-        (cp_case){.name = v->at[i].name, .is = &v->at[i], .advice = hybrid ? v->hybrid_advice : v->softmax_advice, .aside = aside};
+    v->cases[i] = (cp_case){
+        .name = v->at[i].name, .data = &v->at[i], .advice = hybrid ? v->hybrid_advice : v->softmax_advice, .secondary = secondary};
 }
 
 static bool variants_make(variants *v, const cp_options *o) {
@@ -121,24 +121,24 @@ static void put_method_table(cp_study *study, cp_reals lambda) {
     cp_table *table = cp_table_new(3, "method", "accuracy, %", "paper, %");
     for (int m = 0; m < CP_METHODS; m++) {
         cp_table_text(table, "%s", cp_method_name((cp_method)m));
-        cp_trials_cell(study->trials, table, case_of_method(lambda, (cp_method)m), "accuracy");
+        cp_trials_put_cell(study->trials, table, case_of_method(lambda, (cp_method)m), "accuracy");
         cp_table_mean_sd(table, paper[m][0], paper[m][1], 2);
     }
-    cp_study_table(study, "table", table);
+    cp_study_add_table(study, "table", table);
 }
 
 static void put_sweep_table(cp_study *study, cp_reals lambda) {
     cp_table *table = cp_table_new(3, "lambda", "accuracy, %", "head distance");
     for (int l = 0; l < lambda.count; l++) {
         cp_table_text(table, "%g", lambda.at[l]);
-        cp_trials_cell(study->trials, table, HYBRIDS + l, "accuracy");
-        cp_trials_cell(study->trials, table, HYBRIDS + l, "distance");
+        cp_trials_put_cell(study->trials, table, HYBRIDS + l, "accuracy");
+        cp_trials_put_cell(study->trials, table, HYBRIDS + l, "distance");
     }
-    cp_study_table(study, "sweep_table", table);
+    cp_study_add_table(study, "sweep_table", table);
 }
 
 static int unsettled(const cp_study *study, int of_case) {
-    const double *swings = cp_trials_each(study->trials, of_case, "swings");
+    const double *swings = cp_trials_values(study->trials, of_case, "swings");
     int           n = 0;
     for (int r = 0; r < cp_trials_repeats(study->trials); r++) n += swings[r] > 0;
     return n;
@@ -147,15 +147,15 @@ static int unsettled(const cp_study *study, int of_case) {
 static void note_sweep(cp_study *study, cp_reals lambda) {
     char   some[120];
     size_t used = 0;
-    cp_study_note(study, "The hybrid beside the other methods has lambda %g.", lambda.at[main_lambda(lambda)]);
+    cp_study_add_note(study, "The hybrid beside the other methods has lambda %g.", lambda.at[main_lambda(lambda)]);
     for (int l = 0; l < lambda.count; l++)
         if (unsettled(study, HYBRIDS + l) && used + 24 < sizeof some)
             used += (size_t)snprintf(some + used, sizeof some - used, "%s%g", used ? ", " : "", lambda.at[l]);
     if (used)
-        cp_study_note(study,
-                      "lambda %s did not settle with rate %g, which keeps the heads apart: a smaller --rate with more --steps "
-                      "ties them.",
-                      some, cp_option_real(study->run->options, "rate"));
+        cp_study_add_note(study,
+                          "lambda %s did not settle with rate %g, which keeps the heads apart: a smaller --rate with more --steps "
+                          "ties them.",
+                          some, cp_option_real(study->run->options, "rate"));
 }
 
 static void put_sweep(cp_study *study, cp_json_writer *w, cp_reals lambda) {
@@ -180,10 +180,10 @@ static void conclude(cp_study *study, const cp_options *o, cp_geometry geometry,
                  (int)cp_option_int(o, "test"), repeats, repeats == 1 ? "" : "s");
     cp_study_say(study, "Best possible accuracy: %.1f %%.", best);
     if (geometry == CP_GEOMETRY_PRINTED) {
-        cp_study_note(study, "As the paper prints the data, the classes overlap so much that no classifier is right in more "
-                             "than 76.0 %%,");
-        cp_study_note(study, "and the labels sit on the wrong side of the boundary: the paper's numbers come out with "
-                             "--geometry reported.");
+        cp_study_add_note(study, "As the paper prints the data, the classes overlap so much that no classifier is right in more "
+                                 "than 76.0 %%,");
+        cp_study_add_note(study, "and the labels sit on the wrong side of the boundary: the paper's numbers come out with "
+                                 "--geometry reported.");
     }
     if (sweep) note_sweep(study, lambda);
     cp_json_writer *w = cp_study_result(study);

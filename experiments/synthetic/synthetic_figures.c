@@ -112,13 +112,13 @@ static bool draw_methods(cp_study *study, cp_geometry geometry, cp_trial *first,
     cp_figure *figure = cp_figure_new((cp_figure_config){.title = "Test data, posteriors and decision boundaries"});
     for (int m = 0; tape && m < CP_METHODS; m++) {
         cp_plane_model model;
-        first->of = of_method[m];
+        first->study_case = of_method[m];
         cp_training_end end = cp_plane_trial_train(first, train, tape, &model);
         if (end == CP_TRAINING_SETTLED || end == CP_TRAINING_SWINGS) draw_method(figure, geometry, &model, test, tape, room);
         cp_plane_model_free(&model);
     }
     cp_tape_free(tape);
-    return cp_study_draw(study, figure, "methods");
+    return cp_study_add_figure(study, figure, "methods");
 }
 
 bool cp_plane_draw_first(cp_study *study, cp_geometry geometry, const cp_case *const *of_method) {
@@ -130,7 +130,7 @@ bool cp_plane_draw_first(cp_study *study, cp_geometry geometry, const cp_case *c
     if (ok) {
         cp_figure *data = cp_figure_new((cp_figure_config){.title = "Training data"});
         draw_training(data, geometry, &train, room);
-        ok = cp_study_draw(study, data, "data") && draw_methods(study, geometry, &first, of_method, &train, &test, room);
+        ok = cp_study_add_figure(study, data, "data") && draw_methods(study, geometry, &first, of_method, &train, &test, room);
     }
     free(room);
     cp_plane_free(&train);
@@ -199,7 +199,7 @@ bool cp_plane_draw_sweep(cp_study *study, cp_geometry geometry, cp_reals lambda,
             "The hybrid for each strength lambda of the coupling: mean over %d repetition%s, with bars of one standard "
             "deviation. Where a repetition diverged there is no mark.",
             repeats, repeats == 1 ? "" : "s");
-        ok = cp_study_draw(study, figure, "sweep");
+        ok = cp_study_add_figure(study, figure, "sweep");
     }
     axis_free(&axis);
     return ok;

@@ -204,7 +204,7 @@ bool cp_plane_trial_data(const cp_trial *trial, cp_plane_data *train, cp_plane_d
 }
 
 cp_training_end cp_plane_trial_train(const cp_trial *trial, const cp_plane_data *train, cp_tape *tape, cp_plane_model *model) {
-    const cp_plane_variant *v = trial->of->is;
+    const cp_plane_variant *v = trial->study_case->data;
     const cp_options       *o = trial->options;
     cp_precision            precision = (cp_precision)((int)CP_SPHERICAL + cp_option_choice(o, "precision"));
     cp_rng                  init = cp_trial_stream(trial, "init");

@@ -287,7 +287,7 @@ static int run_loaded(cp_train *train) {
     if (!train->run) return CP_EXIT_FAILED;
     if (train->run->state == CP_RUN_FINISHED) {
         cp_train_clean_up(train);
-        return cp_run_show_of(train->run, (cp_run_source[]){{"the data", "data/md5", train->images->md5}, {0}});
+        return cp_run_show_unchanged(train->run, (cp_run_source[]){{"the data", "data/md5", train->images->md5}, {0}});
     }
     return cp_train_run(train, &config, each_lambda);
 }

@@ -35,7 +35,7 @@ static cp_trainer *train_with(cp_train *train, cp_trainer_config *config, double
     return trainer;
 }
 
-static cp_run_name lambda_folder(const cp_run *run, double lambda) {
+static cp_file_path lambda_folder(const cp_run *run, double lambda) {
     char name[40];
     snprintf(name, sizeof name, "lambda-%g", lambda);
     return cp_run_path(run, name);
@@ -46,10 +46,10 @@ static cp_trainer *train_each_lambda(cp_train *train, cp_trainer_config *config,
     cp_trainer *best = NULL;
     double      min = INFINITY;
     for (int i = 0; i < CP_TRAIN_LAMBDAS; i++) {
-        double      nll = INFINITY, lambda = cp_train_lambdas[i];
-        cp_run_name folder = lambda_folder(train->run, lambda);
-        cp_training this_end;
-        cp_trainer *trainer = train_with(train, config, lambda, folder.s, &this_end);
+        double       nll = INFINITY, lambda = cp_train_lambdas[i];
+        cp_file_path folder = lambda_folder(train->run, lambda);
+        cp_training  this_end;
+        cp_trainer  *trainer = train_with(train, config, lambda, folder.s, &this_end);
         if (this_end == CP_TRAINING_STOPPED) {
             cp_trainer_free(trainer);
             cp_trainer_free(best);
@@ -76,8 +76,8 @@ static cp_trainer *train_each_lambda(cp_train *train, cp_trainer_config *config,
 }
 
 static bool fetch_lambda_files(cp_train *train, const cp_trainer *trainer) {
-    cp_run_name folder = lambda_folder(train->run, train->lambda);
-    cp_status  *status = &train->run->status;
+    cp_file_path folder = lambda_folder(train->run, train->lambda);
+    cp_status   *status = &train->run->status;
     return copy_file(folder.s, train->run->folder, CP_TRAINER_SELECTED, status) &&
            copy_file(folder.s, train->run->folder, CP_TRAINER_END, status) &&
            (!cp_trainer_replay(trainer) || copy_file(folder.s, train->run->folder, CP_TRAINER_CHAINS, status));
@@ -85,7 +85,7 @@ static bool fetch_lambda_files(cp_train *train, const cp_trainer *trainer) {
 
 void cp_train_clean_up(const cp_train *train) {
     for (int i = -1; i < CP_TRAIN_LAMBDAS; i++) {
-        cp_run_name folder = i < 0 ? cp_run_path(train->run, ".") : lambda_folder(train->run, cp_train_lambdas[i]);
+        cp_file_path folder = i < 0 ? cp_run_path(train->run, ".") : lambda_folder(train->run, cp_train_lambdas[i]);
         remove_file(folder.s, CP_TRAINER_CHECKPOINT);
         if (train->diverged) remove_weights(folder.s);
     }

@@ -504,9 +504,9 @@ static void progress_may_tell_any_state_in_the_losss_place(void) {
     pretended = 0;
     cp_progress_start(&p);
     pretended = 20;
-    cp_progress_tell(&p, 5, "gap +0.31  val 78.4 %");
+    cp_progress_update(&p, 5, "gap +0.31  val 78.4 %");
     pretended = 40;
-    cp_progress_tell(&p, 10, longest); /* is cut, and ends the line */
+    cp_progress_update(&p, 10, longest); /* is cut, and ends the line */
     cp_progress_end(&p);
     rewind(file);
     TEST_ASSERT_NOT_NULL(fgets(text, sizeof text, file));

@@ -127,13 +127,13 @@ static void an_unfinished_run_is_continued_with_its_log(void) {
     run = open_run("--threads=2");
     TEST_ASSERT_NOT_NULL_MESSAGE(run, heard);
     TEST_ASSERT_EQUAL_INT(CP_RUN_CONTINUED, run->state);
-    TEST_ASSERT_TRUE(cp_json_number(cp_json_get(cp_run_past(run, "repeat", 1), "accuracy"), 0) == 90 + 0.1);
-    TEST_ASSERT_NULL(cp_run_past(run, "repeat", 2));
+    TEST_ASSERT_TRUE(cp_json_number(cp_json_get(cp_run_find_past(run, "repeat", 1), "accuracy"), 0) == 90 + 0.1);
+    TEST_ASSERT_NULL(cp_run_find_past(run, "repeat", 2));
     TEST_ASSERT_TRUE(log_repeat(run, 2));
     cp_run_close(run);
     run = open_run(NULL);
     TEST_ASSERT_NOT_NULL_MESSAGE(run, heard);
-    TEST_ASSERT_NOT_NULL(cp_run_past(run, "repeat", 2));
+    TEST_ASSERT_NOT_NULL(cp_run_find_past(run, "repeat", 2));
     cp_run_close(run);
 }
 
@@ -149,7 +149,7 @@ static void a_finished_run_is_found_and_kept(void) {
 static int show_of(const char *md5, const char *deep) {
     cp_run *run = open_run(NULL);
     TEST_ASSERT_EQUAL_INT(CP_RUN_FINISHED, run->state);
-    return cp_run_show_of(run, (cp_run_source[]){{"the data", "data/md5", md5}, {"the other", "a/b/md5", deep}, {0}});
+    return cp_run_show_unchanged(run, (cp_run_source[]){{"the data", "data/md5", md5}, {"the other", "a/b/md5", deep}, {0}});
 }
 
 static void a_finished_run_is_shown_only_while_its_sources_are_as_they_were(void) {
@@ -244,7 +244,7 @@ static int write_until_full(void *unused) {
     signal(SIGXFSZ, SIG_IGN);
     setrlimit(RLIMIT_FSIZE, &(struct rlimit){400, 400});
     int i = 0;
-    while (i < 100 && cp_run_goes_on(run) && log_repeat(run, i)) i++;
+    while (i < 100 && cp_run_should_continue(run) && log_repeat(run, i)) i++;
     if (i == 0 || i == 100 || finish(run)) return 99;
     return cp_run_close(run);
 }
@@ -256,7 +256,7 @@ static void a_full_disk_ends_the_run_with_a_message_and_whole_lines(void) {
     cp_run *run = open_run(NULL);
     TEST_ASSERT_NOT_NULL_MESSAGE(run, heard);
     TEST_ASSERT_EQUAL_INT(CP_RUN_CONTINUED, run->state);
-    TEST_ASSERT_NOT_NULL(cp_run_past(run, "repeat", 0));
+    TEST_ASSERT_NOT_NULL(cp_run_find_past(run, "repeat", 0));
     cp_run_close(run);
 }
 
@@ -302,7 +302,7 @@ static void a_result_that_is_made_again_replaces_the_one_that_was_there(void) {
     finish(run);
     cp_run_close(run);
     open_run("--rate=0.7"); /* refused, but parsed */
-    run = cp_run_renew(parsed);
+    run = cp_run_replace(parsed);
     TEST_ASSERT_NOT_NULL(run);
     TEST_ASSERT_EQUAL_INT(CP_RUN_NEW, run->state);
     TEST_ASSERT_TRUE(finish(run));
@@ -316,7 +316,7 @@ static int interrupt(void *unused) {
     (void)unused;
     cp_run *run = open_run(NULL);
     int     count = 0;
-    for (; count < 10 && cp_run_goes_on(run); count++) {
+    for (; count < 10 && cp_run_should_continue(run); count++) {
         log_repeat(run, count);
         if (count == 2) raise(SIGINT);
     }
@@ -330,7 +330,7 @@ static void an_interrupted_run_says_how_to_continue_and_ends_with_130(void) {
     TEST_ASSERT_NOT_NULL_MESSAGE(strstr(errors, "continues"), errors);
     cp_run *run = open_run(NULL);
     TEST_ASSERT_EQUAL_INT(CP_RUN_CONTINUED, run->state);
-    TEST_ASSERT_NOT_NULL(cp_run_past(run, "repeat", 2));
+    TEST_ASSERT_NOT_NULL(cp_run_find_past(run, "repeat", 2));
     cp_run_close(run);
 }
 

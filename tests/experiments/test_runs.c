@@ -67,8 +67,8 @@ static void add_script(const char *name, const char *script) {
 
 static void put_file(int run, const char *name, const char *text) {
     char path[1200];
-    TEST_ASSERT_TRUE(cp_folder_make(cp_runs_at(runs, run).s, &status));
-    snprintf(path, sizeof path, "%s/%s", cp_runs_at(runs, run).s, name);
+    TEST_ASSERT_TRUE(cp_folder_make(cp_runs_folder(runs, run).s, &status));
+    snprintf(path, sizeof path, "%s/%s", cp_runs_folder(runs, run).s, name);
     TEST_ASSERT_TRUE_MESSAGE(cp_file_write(path, text, strlen(text), &status), status.message);
 }
 
@@ -79,7 +79,7 @@ static void words_are_quoted_where_sh_needs_it(void) {
     cp_bytes                 line = {0};
     char                     back[300];
     cp_bytes_text(&line, "printf '%s\\n'");
-    for (int i = 0; i < 6; i++) cp_bytes_text(&line, " "), cp_words_quote(&line, words[i]);
+    for (int i = 0; i < 6; i++) cp_bytes_text(&line, " "), cp_shell_quote(&line, words[i]);
     cp_bytes_append(&line, "", 1);
     TEST_ASSERT_NOT_NULL(strstr((char *)line.data, " plain-1.5,2=3 'two words'"));
     FILE *pipe = popen((char *)line.data, "r");
@@ -94,8 +94,8 @@ static void a_command_is_a_line_with_its_folder(void) {
     char     expected[900];
     add("a", 2, (const char *[]){"train", "my data.npz"});
     snprintf(runs->program, sizeof runs->program, "couplet");
-    cp_runs_put_line(runs, 0, 0, &line); /* others run beside it */
-    cp_runs_put_line(runs, 0, 2, &line);
+    cp_runs_put_command(runs, 0, 0, &line); /* others run beside it */
+    cp_runs_put_command(runs, 0, 2, &line);
     cp_bytes_append(&line, "", 1);
     snprintf(
         expected, sizeof expected,
@@ -161,7 +161,7 @@ static void how_far_a_run_is_follows_from_its_folder(void) {
     static const char *const names[] = {"none", "empty", "begun", "done", "diverged", "failed",
                                         "torn", "bad",   "line",  "half", "silent",   "list"};
     for (int i = 0; i < 12; i++) add(names[i], 0, NULL);
-    cp_folder_make(cp_runs_at(runs, 1).s, &status);
+    cp_folder_make(cp_runs_folder(runs, 1).s, &status);
     put_file(2, "config.json", "{}");
     put_file(2, "log.jsonl", "{}\n{\"half");
     put_file(3, "config.json", "{}");
@@ -169,7 +169,7 @@ static void how_far_a_run_is_follows_from_its_folder(void) {
     put_file(4, "config.json", "{}");
     put_file(4, "result.json", "{\"diverged\": true}");
     cp_folder_make(scratch("study/failed"), &status);
-    TEST_ASSERT_TRUE(cp_file_write(cp_runs_failure(runs, 5).s, "x", 1, &status));
+    TEST_ASSERT_TRUE(cp_file_write(cp_runs_failure_path(runs, 5).s, "x", 1, &status));
     put_file(6, "config.json", "{}");
     put_file(6, "result.json", "{\"a\":");
     put_file(7, "config.json", "");
@@ -179,22 +179,22 @@ static void how_far_a_run_is_follows_from_its_folder(void) {
     put_file(10, "config.json", "{}");
     put_file(10, "result.json", "{}");
     put_file(11, "config.json", "[1]");
-    static const cp_run_stage expected[] = {CP_STAGE_LEFT,     CP_STAGE_LEFT,    CP_STAGE_LEFT,    CP_STAGE_DONE,
+    static const cp_run_stage expected[] = {CP_STAGE_PENDING,  CP_STAGE_PENDING, CP_STAGE_PENDING, CP_STAGE_DONE,
                                             CP_STAGE_DIVERGED, CP_STAGE_FAILED,  CP_STAGE_DAMAGED, CP_STAGE_DAMAGED,
                                             CP_STAGE_DAMAGED,  CP_STAGE_DAMAGED, CP_STAGE_DAMAGED, CP_STAGE_DAMAGED};
-    for (int i = 0; i < 12; i++) TEST_ASSERT_EQUAL_INT_MESSAGE(expected[i], cp_runs_look(runs, i), names[i]);
+    for (int i = 0; i < 12; i++) TEST_ASSERT_EQUAL_INT_MESSAGE(expected[i], cp_runs_stage(runs, i), names[i]);
 }
 
 static void runs_of_other_commands_are_counted(void) {
     add("a", 0, NULL);
-    TEST_ASSERT_EQUAL_INT(0, cp_runs_others(runs));
+    TEST_ASSERT_EQUAL_INT(0, cp_runs_count_others(runs));
     for (int i = 1; i < 4; i++) add((const char *[]){"b", "c", "d.damaged-1"}[i - 1], 0, NULL);
     for (int i = 0; i < 4; i++) put_file(i, i == 2 ? "notes.txt" : "config.json", "{}"); /* c is no run */
-    TEST_ASSERT_EQUAL_INT(0, cp_runs_others(runs));
+    TEST_ASSERT_EQUAL_INT(0, cp_runs_count_others(runs));
     cp_runs *some = cp_runs_new(scratch("study"), &status);
     cp_words words = {0};
     TEST_ASSERT_TRUE(cp_runs_add(some, "a", "group", &words, &status));
-    TEST_ASSERT_EQUAL_INT(1, cp_runs_others(some));
+    TEST_ASSERT_EQUAL_INT(1, cp_runs_count_others(some));
     cp_runs_free(some);
 }
 
@@ -205,11 +205,11 @@ static void a_file_that_cannot_be_read_is_no_damage(void) {
         add(files[i], 0, NULL);
         for (int k = 0; k < 3; k++)
             if (k != i) put_file(i, files[k], "{\"found\": 1}\n");
-        snprintf(path, sizeof path, "%s/%s", cp_runs_at(runs, i).s, files[i]);
+        snprintf(path, sizeof path, "%s/%s", cp_runs_folder(runs, i).s, files[i]);
         TEST_ASSERT_TRUE(cp_folder_make(path, &status));
-        TEST_ASSERT_NOT_EQUAL_MESSAGE(CP_STAGE_DAMAGED, cp_runs_look(runs, i), files[i]);
+        TEST_ASSERT_NOT_EQUAL_MESSAGE(CP_STAGE_DAMAGED, cp_runs_stage(runs, i), files[i]);
     }
-    TEST_ASSERT_EQUAL_INT(CP_STAGE_LEFT, cp_runs_look(runs, 1));
+    TEST_ASSERT_EQUAL_INT(CP_STAGE_PENDING, cp_runs_stage(runs, 1));
 }
 
 static void a_run_is_running_while_its_log_is_locked(void) {
@@ -221,16 +221,16 @@ static void a_run_is_running_while_its_log_is_locked(void) {
     if (child == 0) {
         char         path[1200], byte = 'x';
         struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-        snprintf(path, sizeof path, "%s/log.jsonl", cp_runs_at(runs, 0).s);
+        snprintf(path, sizeof path, "%s/log.jsonl", cp_runs_folder(runs, 0).s);
         int file = open(path, O_RDWR);
         _exit(fcntl(file, F_SETLK, &lock) != 0 || write(ready[1], &byte, 1) != 1 || read(go[0], &byte, 1) != 1);
     }
     char byte;
     TEST_ASSERT_EQUAL_INT(1, read(ready[0], &byte, 1));
-    TEST_ASSERT_EQUAL_INT(CP_STAGE_RUNNING, cp_runs_look(runs, 0));
+    TEST_ASSERT_EQUAL_INT(CP_STAGE_RUNNING, cp_runs_stage(runs, 0));
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
-    TEST_ASSERT_EQUAL_INT(CP_STAGE_LEFT, cp_runs_look(runs, 0)); /* the lock of the dead blocks nobody */
+    TEST_ASSERT_EQUAL_INT(CP_STAGE_PENDING, cp_runs_stage(runs, 0)); /* the lock of the dead blocks nobody */
     close(ready[0]), close(ready[1]), close(go[0]), close(go[1]);
 }
 
@@ -239,9 +239,9 @@ static void damage_is_moved_aside(void) {
     for (int i = 1; i <= 2; i++) {
         char path[1200];
         put_file(0, "config.json", "{");
-        TEST_ASSERT_TRUE_MESSAGE(cp_runs_mend(runs, &status), status.message);
-        TEST_ASSERT_EQUAL_INT(CP_STAGE_LEFT, cp_runs_look(runs, 0));
-        snprintf(path, sizeof path, "%s.damaged-%d/config.json", cp_runs_at(runs, 0).s, i);
+        TEST_ASSERT_TRUE_MESSAGE(cp_runs_quarantine(runs, &status), status.message);
+        TEST_ASSERT_EQUAL_INT(CP_STAGE_PENDING, cp_runs_stage(runs, 0));
+        snprintf(path, sizeof path, "%s.damaged-%d/config.json", cp_runs_folder(runs, 0).s, i);
         TEST_ASSERT_EQUAL_INT(0, access(path, F_OK));
     }
 }
@@ -256,27 +256,27 @@ static void damaged_weights_are_moved_aside_unless_the_run_is_done(void) {
     put_file(1, "result.json", "{\"found\": 1}");
     put_file(0, "checkpoint.safetensors", "");
     put_file(1, "selected.safetensors", "cut");
-    snprintf(path, sizeof path, "%s/lambda-1", cp_runs_at(runs, 2).s);
+    snprintf(path, sizeof path, "%s/lambda-1", cp_runs_folder(runs, 2).s);
     cp_folder_make(path, &status);
     put_file(2, "lambda-1/checkpoint.safetensors", "cut");
     put_file(3, "notes.txt", "cut");
-    TEST_ASSERT_TRUE_MESSAGE(cp_runs_mend(runs, &status), status.message);
+    TEST_ASSERT_TRUE_MESSAGE(cp_runs_quarantine(runs, &status), status.message);
     for (int i = 0; i < 4; i++)
-        TEST_ASSERT_EQUAL_INT_MESSAGE(i == 0 || i == 2 ? -1 : 0, access(cp_runs_at(runs, i).s, F_OK), runs->at[i].name);
-    snprintf(path, sizeof path, "%s.damaged-1/lambda-1", cp_runs_at(runs, 2).s);
+        TEST_ASSERT_EQUAL_INT_MESSAGE(i == 0 || i == 2 ? -1 : 0, access(cp_runs_folder(runs, i).s, F_OK), runs->at[i].name);
+    snprintf(path, sizeof path, "%s.damaged-1/lambda-1", cp_runs_folder(runs, 2).s);
     TEST_ASSERT_EQUAL_INT(0, access(path, F_OK));
 }
 
 static void a_file_system_without_locks_is_refused(void) {
     no_locks = true;
-    TEST_ASSERT_FALSE(cp_runs_mend(runs, &status));
+    TEST_ASSERT_FALSE(cp_runs_quarantine(runs, &status));
     says(&status, "cannot be locked");
 }
 
 /* ---- doing ---- */
 
 static bool do_all(int jobs) {
-    return cp_runs_do(runs, (cp_runs_config){.jobs = jobs, .threads = 1, .quiet = true, .called = "try"}, &status);
+    return cp_runs_execute(runs, (cp_runs_config){.jobs = jobs, .threads = 1, .quiet = true, .called = "try"}, &status);
 }
 
 static void runs_are_made_side_by_side_and_once(void) {
@@ -302,18 +302,18 @@ static void a_failure_is_told_kept_and_does_not_stop_the_others(void) {
     says(&status, "2 of 3 runs failed");
     scratch_holds("study/failed/bad.txt", "no such luck\n", 13);
     scratch_holds("study/failed/killed.txt", "it was killed by signal 9\n", 26);
-    TEST_ASSERT_EQUAL_INT(CP_STAGE_FAILED, cp_runs_look(runs, 0));
-    TEST_ASSERT_EQUAL_INT(CP_STAGE_DONE, cp_runs_look(runs, 2));
+    TEST_ASSERT_EQUAL_INT(CP_STAGE_FAILED, cp_runs_stage(runs, 0));
+    TEST_ASSERT_EQUAL_INT(CP_STAGE_DONE, cp_runs_stage(runs, 2));
 }
 
 static void a_run_without_its_data_is_not_tried(void) {
     add_script("there", FINISHES);
     add_script("gone", "echo x >>\"$out/times\"; " FINISHES);
-    runs->at[1].as_found = true;
+    runs->at[1].without_data = true;
     TEST_ASSERT_TRUE_MESSAGE(do_all(1), status.message);
-    TEST_ASSERT_FALSE(cp_runs_is_open(runs, 1));
-    TEST_ASSERT_EQUAL_INT(CP_STAGE_DONE, cp_runs_look(runs, 0));
-    TEST_ASSERT_EQUAL_INT(-1, access(cp_runs_at(runs, 1).s, F_OK));
+    TEST_ASSERT_FALSE(cp_runs_is_pending(runs, 1));
+    TEST_ASSERT_EQUAL_INT(CP_STAGE_DONE, cp_runs_stage(runs, 0));
+    TEST_ASSERT_EQUAL_INT(-1, access(cp_runs_folder(runs, 1).s, F_OK));
 }
 
 static void a_program_that_cannot_be_started_is_told(void) {
@@ -321,13 +321,13 @@ static void a_program_that_cannot_be_started_is_told(void) {
     runs->executable = "/nowhere/couplet";
     TEST_ASSERT_FALSE(do_all(1));
     says(&status, "1 of 1 runs failed");
-    TEST_ASSERT_EQUAL_INT(CP_STAGE_FAILED, cp_runs_look(runs, 0));
+    TEST_ASSERT_EQUAL_INT(CP_STAGE_FAILED, cp_runs_stage(runs, 0));
 }
 
 static void a_run_that_another_process_holds_is_waited_for(void) {
     add_script("a", "echo 'another process is running in this folder' >&2; (sleep 1; " FINISHES ") & exit 1");
     TEST_ASSERT_TRUE_MESSAGE(do_all(1), status.message);
-    TEST_ASSERT_EQUAL_INT(CP_STAGE_DONE, cp_runs_look(runs, 0));
+    TEST_ASSERT_EQUAL_INT(CP_STAGE_DONE, cp_runs_stage(runs, 0));
 }
 
 /* ---- what studies of images tell ---- */

@@ -13,9 +13,9 @@
 enum { CASES = 3, REPEATS = 4 };
 
 static const double     factors[CASES] = {1, 10, 100};
-static const cp_case    cases[] = {{.name = "one", .is = &factors[0], .advice = ": take less"},
-                                   {.name = "ten", .is = &factors[1], .advice = ": take less"},
-                                   {.name = "hundred", .is = &factors[2], .aside = true},
+static const cp_case    cases[] = {{.name = "one", .data = &factors[0], .advice = ": take less"},
+                                   {.name = "ten", .data = &factors[1], .advice = ": take less"},
+                                   {.name = "hundred", .data = &factors[2], .secondary = true},
                                    {0}};
 static const cp_measure measures[] = {{"draw", "draw, %", 3, false}, {"half", NULL, 1, true}, {0}};
 static const cp_command command = {.name = "try", .purpose = "tries trials"};
@@ -65,10 +65,10 @@ static const cp_options *options(const char *more) {
 }
 
 static cp_trial_end draw(cp_trial *trial) {
-    int    number = trial->repeat * CASES + (int)(trial->of - cases);
+    int    number = trial->repeat * CASES + (int)(trial->study_case - cases);
     cp_rng rng = cp_trial_stream(trial, "draw");
-    double value = cp_rng_uniform(&rng) * *(const double *)trial->of->is;
-    made[trial->of - cases][trial->repeat]++;
+    double value = cp_rng_uniform(&rng) * *(const double *)trial->study_case->data;
+    made[trial->study_case - cases][trial->repeat]++;
     if (number == interrupting_trial) raise(SIGINT);
     if (number == stopping_trial || cp_interrupted()) return CP_TRIAL_STOPPED;
     if (number == failing_trial) {
@@ -77,7 +77,7 @@ static cp_trial_end draw(cp_trial *trial) {
     }
     cp_trial_put(trial, "draw", value);
     cp_trial_put(trial, "half", value / 2);
-    return trial->of - cases == diverging_case && trial->repeat > 0 ? CP_TRIAL_DIVERGED : CP_TRIAL_DONE;
+    return trial->study_case - cases == diverging_case && trial->repeat > 0 ? CP_TRIAL_DIVERGED : CP_TRIAL_DONE;
 }
 
 static const cp_trials_config config = {.cases = cases, .measures = measures, .repeats = REPEATS, .trial = draw};
@@ -133,7 +133,7 @@ static void every_trial_is_made_once_with_the_stream_of_its_repetition(void) {
     cp_study *study = study_of(NULL, config);
     TEST_ASSERT_TRUE(cp_study_run(study));
     for (int c = 0; c < CASES; c++) {
-        const double *each = cp_trials_each(study->trials, c, "draw"), *half = cp_trials_each(study->trials, c, "half");
+        const double *each = cp_trials_values(study->trials, c, "draw"), *half = cp_trials_values(study->trials, c, "half");
         for (int r = 0; r < REPEATS; r++) {
             char name[32];
             snprintf(name, sizeof name, "draw.%d", r);
@@ -178,7 +178,7 @@ static void an_interrupted_study_recalls_its_trials_and_makes_only_the_others(vo
     cp_study *study = study_of(NULL, config);
     TEST_ASSERT_TRUE(cp_study_run(study));
     for (int i = 0; i < CASES * REPEATS; i++) TEST_ASSERT_EQUAL_INT(i >= 5, made[i % CASES][i / CASES]);
-    TEST_ASSERT_TRUE(cp_trials_each(study->trials, 0, "draw")[0] == expected); /* back from the log to the last bit */
+    TEST_ASSERT_TRUE(cp_trials_values(study->trials, 0, "draw")[0] == expected); /* back from the log to the last bit */
     TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, cp_study_close(study));
 }
 
@@ -322,14 +322,14 @@ static void figures_notes_tables_and_members_of_its_own_are_kept(void) {
     TEST_ASSERT_TRUE(cp_study_run(study));
     cp_figure *figure = cp_figure_new((cp_figure_config){.title = "Draws"});
     cp_panel  *panel = cp_figure_panel(figure, (cp_panel_config){.y_label = "draw"});
-    cp_panel_box(panel, (cp_style){0}, 0, REPEATS, cp_trials_each(study->trials, 0, "draw"), 0, 1);
-    TEST_ASSERT_TRUE(cp_study_draw(study, figure, "boxes"));
-    cp_study_note(study, "%d is a lot.", 100);
+    cp_panel_box(panel, (cp_style){0}, 0, REPEATS, cp_trials_values(study->trials, 0, "draw"), 0, 1);
+    TEST_ASSERT_TRUE(cp_study_add_figure(study, figure, "boxes"));
+    cp_study_add_note(study, "%d is a lot.", 100);
     cp_json_put_number(cp_study_result(study), "best", 0.5);
     cp_table *table = cp_table_new(2, "case", "half");
     cp_table_text(table, "%s", cases[2].name);
-    cp_trials_cell(study->trials, table, 2, "half");
-    cp_study_table(study, "halves", table);
+    cp_trials_put_cell(study->trials, table, 2, "half");
+    cp_study_add_table(study, "halves", table);
     fflush(stdout);
     int out = dup(STDOUT_FILENO);
     TEST_ASSERT_NOT_NULL(freopen("/dev/null", "w", stdout));
@@ -373,9 +373,9 @@ static void a_study_without_cases_measures_or_repetitions_is_misuse(void) {
 static void an_unknown_case_or_measure_is_misuse(void) {
     cp_trials *trials = cp_trials_new(config);
     cp_error_handler(hear, NULL);
-    TEST_ASSERT_NULL(cp_trials_each(trials, 0, "drawn"));
+    TEST_ASSERT_NULL(cp_trials_values(trials, 0, "drawn"));
     TEST_ASSERT_NOT_NULL_MESSAGE(strstr(misused, "\"drawn\""), misused);
-    TEST_ASSERT_NULL(cp_trials_each(trials, CASES, "draw"));
+    TEST_ASSERT_NULL(cp_trials_values(trials, CASES, "draw"));
     TEST_ASSERT_NOT_NULL_MESSAGE(strstr(misused, "no case 3"), misused);
     TEST_ASSERT_EQUAL_INT(0, cp_trials_diverged(trials, -1));
     TEST_ASSERT_NOT_NULL_MESSAGE(strstr(misused, "no case -1"), misused);

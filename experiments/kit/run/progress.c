@@ -87,10 +87,10 @@ void cp_progress_show(cp_progress *p, int64_t done, double loss) {
         snprintf(state, sizeof state, "loss %.4g", loss);
     else if (isinf(loss))
         snprintf(state, sizeof state, "loss infinite");
-    cp_progress_tell(p, done, state);
+    cp_progress_update(p, done, state);
 }
 
-void cp_progress_tell(cp_progress *p, int64_t done, const char *state) {
+void cp_progress_update(cp_progress *p, int64_t done, const char *state) {
     char   text[240];
     double now = p->quiet ? 0 : p->clock();
     if (p->quiet) return;

@@ -40,8 +40,8 @@ bool cp_interrupted(void) {
 
 /* ---- folders ---- */
 
-cp_run_name cp_run_path(const cp_run *run, const char *name) {
-    cp_run_name path;
+cp_file_path cp_run_path(const cp_run *run, const char *name) {
+    cp_file_path path;
     snprintf(path.s, sizeof path.s, "%s/%s", run->folder, name);
     return path;
 }
@@ -86,7 +86,7 @@ static bool is_leftover(const char *name) {
 /* The same holds for the log of one that has only just begun. */
 static bool is_empty_log(const char *folder, const char *name) {
     struct stat info;
-    char        path[sizeof(cp_run_name)];
+    char        path[sizeof(cp_file_path)];
     snprintf(path, sizeof path, "%s/%s", folder, CP_RUN_LOG);
     return strcmp(name, CP_RUN_LOG) == 0 && stat(path, &info) == 0 && info.st_size == 0;
 }
@@ -128,9 +128,9 @@ static bool make_folder(cp_run *run) {
     size_t length = run->folder ? strlen(run->folder) : 0;
     if (!run->folder) return cp_fail(&run->status, "not enough memory");
     while (length > 1 && run->folder[length - 1] == '/') run->folder[--length] = '\0';
-    if (length + NAME_MAX >= sizeof(cp_run_name))
+    if (length + NAME_MAX >= sizeof(cp_file_path))
         return cp_fail(&run->status, "--out %.100s...: the path is too long; at most %d bytes are possible", run->folder,
-                       (int)sizeof(cp_run_name) - NAME_MAX - 1);
+                       (int)sizeof(cp_file_path) - NAME_MAX - 1);
     return cp_folder_make(run->folder, &run->status);
 }
 
@@ -181,18 +181,18 @@ static void free_run(cp_run *run) {
     free(run);
 }
 
-static bool renew_folder(cp_run *run) {
+static bool replace_folder(cp_run *run) {
     return make_folder(run) && cp_run_open_log(run) && write_config(run) && cp_run_log_event(run, "start");
 }
 
-static cp_run *open_by(const cp_options *options, bool (*way)(cp_run *run), bool renewed) {
+static cp_run *open_by(const cp_options *options, bool (*way)(cp_run *run), bool replaced) {
     cp_run *run = calloc(1, sizeof *run);
     if (!run) {
         cp_complain(options, "not enough memory");
         return NULL;
     }
     *run = (cp_run){.options = options,
-                    .renewed = renewed,
+                    .replaced = replaced,
                     .log = -1,
                     .started = cp_clock(),
                     .quiet = cp_option_flag(options, "quiet"),
@@ -212,8 +212,8 @@ cp_run *cp_run_open(const cp_options *options) {
     return open_by(options, open_folder, false);
 }
 
-cp_run *cp_run_renew(const cp_options *options) {
-    return open_by(options, renew_folder, true);
+cp_run *cp_run_replace(const cp_options *options) {
+    return open_by(options, replace_folder, true);
 }
 
 /* ---- the end ---- */
@@ -226,7 +226,7 @@ static bool wants_report(const cp_options *options) {
     return false;
 }
 
-bool cp_run_goes_on(const cp_run *run) {
+bool cp_run_should_continue(const cp_run *run) {
     return !cp_interrupted() && !run->status.message[0];
 }
 
@@ -280,14 +280,14 @@ static bool is_of(cp_run *run, const cp_json *result, const cp_run_source *sourc
 }
 
 int cp_run_show(cp_run *run) {
-    return cp_run_show_of(run, &(cp_run_source){0});
+    return cp_run_show_unchanged(run, &(cp_run_source){0});
 }
 
-int cp_run_show_of(cp_run *run, const cp_run_source *sources) {
-    cp_bytes    text = {0};
-    cp_json    *result = NULL;
-    cp_status   damage = {0};
-    cp_run_name path = cp_run_path(run, CP_RUN_RESULT);
+int cp_run_show_unchanged(cp_run *run, const cp_run_source *sources) {
+    cp_bytes     text = {0};
+    cp_json     *result = NULL;
+    cp_status    damage = {0};
+    cp_file_path path = cp_run_path(run, CP_RUN_RESULT);
     if (cp_file_read(path.s, CP_RUN_FILE_LIMIT, &text, &run->status)) result = cp_json_parse(text.data, text.size, path.s, &damage);
     if (damage.message[0])
         cp_fail(&run->status, "%s; remove the file and run the same command to finish the run again", damage.message);
@@ -310,8 +310,8 @@ int cp_run_show_of(cp_run *run, const cp_run_source *sources) {
 
 /* A run that ended with a complaint is reported too; whichever came first is told. */
 static void write_report(cp_run *run) {
-    cp_run_name path = cp_run_path(run, REPORT);
-    cp_status   trouble = {0};
+    cp_file_path path = cp_run_path(run, REPORT);
+    cp_status    trouble = {0};
     if (!cp_report_write((const char *[]){run->folder}, 1, path.s, &trouble))
         cp_fail(&run->status, "%s", trouble.message);
     else if (!run->quiet)
@@ -320,7 +320,7 @@ static void write_report(cp_run *run) {
 
 int cp_run_close(cp_run *run) {
     int  code = CP_EXIT_OK;
-    bool outdated = run->renewed && cp_run_has(run, REPORT); /* it tells of the result that was there before */
+    bool outdated = run->replaced && cp_run_has(run, REPORT); /* it tells of the result that was there before */
     if (run->finished && (outdated || wants_report(run->options))) write_report(run);
     if (run->status.message[0]) {
         cp_complain(run->options, "%s", run->status.message);

@@ -9,12 +9,12 @@
  *         cp_run *run = cp_run_open(o);
  *         if (!run) return CP_EXIT_FAILED;
  *         if (run->state == CP_RUN_FINISHED) return cp_run_show(run);
- *         for (int i = 0; i < repeats && cp_run_goes_on(run); i++) {
+ *         for (int i = 0; i < repeats && cp_run_should_continue(run); i++) {
  *             cp_json_writer line = {0};
  *             ... measure; cp_json_put_object(&line, NULL); ...
  *             cp_run_log(run, &line);
  *         }
- *         if (cp_run_goes_on(run)) {
+ *         if (cp_run_should_continue(run)) {
  *             cp_json_writer result = {.pretty = true};
  *             ...
  *             cp_run_finish(run, &result);
@@ -40,7 +40,7 @@ typedef struct cp_run {
 
     int    log; /* file descriptor */
     double started;
-    bool   finished, renewed;
+    bool   finished, replaced;
 } cp_run;
 
 /* Opens the folder of --out, or a new one in runs/, and starts to watch for Ctrl-C. NULL, with a message on stderr,
@@ -49,10 +49,10 @@ cp_run *cp_run_open(const cp_options *options);
 
 /* The same for a result that is made again from what lies in the folder of --out: whatever result was there is replaced, with its
  * settings. Waits while another process does so. */
-cp_run *cp_run_renew(const cp_options *options);
+cp_run *cp_run_replace(const cp_options *options);
 
 /* False once the user has asked for an end or something went wrong (a full disk): stop computing and close. */
-bool cp_run_goes_on(const cp_run *run);
+bool cp_run_should_continue(const cp_run *run);
 
 /* Appends a line; the writer's text must be one object, and is freed. */
 bool cp_run_log(cp_run *run, cp_json_writer *line);
@@ -72,19 +72,19 @@ typedef struct cp_run_source {
 int cp_run_show(cp_run *run);
 
 /* The same, unless one of the sources, whose list ends with {0}, has changed since: then it is refused. */
-int cp_run_show_of(cp_run *run, const cp_run_source *sources);
+int cp_run_show_unchanged(cp_run *run, const cp_run_source *sources);
 
 /* Frees everything and tells on stderr what went wrong or was left unfinished. Returns the exit code. */
 int cp_run_close(cp_run *run);
 
 /* The path of a file in the folder. */
-typedef struct cp_run_name {
+typedef struct cp_file_path {
     char s[1024];
-} cp_run_name;
-cp_run_name cp_run_path(const cp_run *run, const char *name);
+} cp_file_path;
+cp_file_path cp_run_path(const cp_run *run, const char *name);
 
 /* The last line of the past whose `key` is the number `value`, or NULL: what a continued run need not compute again. */
-const cp_json *cp_run_past(const cp_run *run, const char *key, double value);
+const cp_json *cp_run_find_past(const cp_run *run, const char *key, double value);
 
 /* SIGINT and SIGTERM set a flag; a second one ends the process at once. */
 void cp_interrupts_watch(void);

@@ -21,7 +21,7 @@ bool cp_run_open_log(cp_run *run) {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     run->log = open(cp_run_path(run, CP_RUN_LOG).s, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (run->log < 0) return fail_log(run, "cannot open it for writing", errno);
-    if (run->renewed)
+    if (run->replaced)
         return (fcntl(run->log, F_SETLKW, &lock) == 0 && ftruncate(run->log, 0) == 0) || fail_log(run, "cannot lock it", errno);
     if (fcntl(run->log, F_SETLK, &lock) != 0 && (errno == EACCES || errno == EAGAIN))
         return cp_fail(&run->status, "%.300s: " CP_RUN_HELD "; wait for it or give another --out", run->folder);
@@ -113,7 +113,7 @@ bool cp_run_read_past(cp_run *run) {
     return ok;
 }
 
-const cp_json *cp_run_past(const cp_run *run, const char *key, double value) {
+const cp_json *cp_run_find_past(const cp_run *run, const char *key, double value) {
     for (int i = run->past_count - 1; i >= 0; i--) {
         const cp_json *node = cp_json_get(run->past[i], key);
         if (node && node->kind == CP_JSON_NUMBER && node->number == value) return run->past[i];

@@ -38,7 +38,7 @@ void cp_words_free(cp_words *w) {
     *w = (cp_words){0};
 }
 
-bool cp_command_is_part(const cp_options *o) {
+bool cp_command_is_subcommand(const cp_options *o) {
     return strcmp(cp_options_called(o), cp_options_command(o)->name) != 0;
 }
 
@@ -56,14 +56,14 @@ void cp_words_add_option(cp_words *w, const cp_options *o, const cp_option *opti
 
 void cp_words_add_command(cp_words *w, const cp_options *o, const char *const *without) {
     const cp_option *option;
-    if (cp_command_is_part(o)) cp_words_add(w, "%s", cp_options_command(o)->name);
+    if (cp_command_is_subcommand(o)) cp_words_add(w, "%s", cp_options_command(o)->name);
     for (int i = 0; i < cp_argument_count(o); i++) cp_words_add(w, "%s", cp_argument(o, i));
     for (int i = 0; (option = cp_options_at(o, i)); i++) {
         if (cp_option_given(o, option->name) && !is_among(option->name, without)) cp_words_add_option(w, o, option);
     }
 }
 
-void cp_words_quote(cp_bytes *out, const char *word) {
+void cp_shell_quote(cp_bytes *out, const char *word) {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=,:+@%";
     if (*word && strspn(word, plain) == strlen(word)) {
         cp_bytes_text(out, word);
@@ -76,17 +76,17 @@ void cp_words_quote(cp_bytes *out, const char *word) {
 
 /* ---- the list ---- */
 
-cp_runs_path cp_runs_path_in(const cp_runs *r, const char *part, const char *name, const char *end) {
-    cp_runs_path path;
+cp_file_path cp_runs_path_in(const cp_runs *r, const char *part, const char *name, const char *end) {
+    cp_file_path path;
     snprintf(path.s, sizeof path.s, "%.699s/%s%s%.250s%s", r->folder, part, *part ? "/" : "", name, end);
     return path;
 }
 
-cp_runs_path cp_runs_at(const cp_runs *r, int i) {
+cp_file_path cp_runs_folder(const cp_runs *r, int i) {
     return cp_runs_path_in(r, "runs", r->at[i].name, "");
 }
 
-cp_runs_path cp_runs_failure(const cp_runs *r, int i) {
+cp_file_path cp_runs_failure_path(const cp_runs *r, int i) {
     return cp_runs_path_in(r, "failed", r->at[i].name, ".txt");
 }
 
@@ -94,8 +94,8 @@ bool cp_runs_is_there(const char *path) {
     return access(path, F_OK) == 0;
 }
 
-cp_runs_path cp_runs_file(const cp_runs *r, int i, const char *file) {
-    cp_runs_path path = cp_runs_at(r, i);
+cp_file_path cp_runs_file(const cp_runs *r, int i, const char *file) {
+    cp_file_path path = cp_runs_folder(r, i);
     size_t       used = strlen(path.s);
     snprintf(path.s + used, sizeof path.s - used, "/%s", file);
     return path;
@@ -137,10 +137,10 @@ void cp_runs_free(cp_runs *r) {
 }
 
 bool cp_runs_add(cp_runs *r, const char *name, const char *group, cp_words *words, cp_status *status) {
-    cp_planned *more = realloc(r->at, ((size_t)r->count + 1) * sizeof *more);
+    cp_planned_run *more = realloc(r->at, ((size_t)r->count + 1) * sizeof *more);
     if (more) r->at = more;
-    cp_planned run = {.name = strdup(name), .group = strdup(group), .words = *words};
-    bool       ok = more && run.name && run.group && !words->failed;
+    cp_planned_run run = {.name = strdup(name), .group = strdup(group), .words = *words};
+    bool           ok = more && run.name && run.group && !words->failed;
     *words = (cp_words){0};
     if (ok) {
         r->at[r->count++] = run;
@@ -163,7 +163,7 @@ static const char **sorted_names(const cp_runs *r) {
     return names;
 }
 
-int cp_runs_others(const cp_runs *r) {
+int cp_runs_count_others(const cp_runs *r) {
     const char **names = sorted_names(r);
     DIR         *handle = names ? opendir(cp_runs_path_in(r, "", "runs", "").s) : NULL;
     int          others = 0;
@@ -199,7 +199,7 @@ static bool is_fit(const cp_runs *r, cp_status *status) {
     for (struct dirent *entry; fit && (entry = readdir(handle));) fit = entry->d_name[0] == '.';
     closedir(handle);
     fit = fit || cp_runs_is_there(cp_runs_path_in(r, "", LIST, "").s);
-    for (int i = 0; !fit && i < r->count; i++) fit = cp_runs_is_there(cp_runs_at(r, i).s);
+    for (int i = 0; !fit && i < r->count; i++) fit = cp_runs_is_there(cp_runs_folder(r, i).s);
     return fit || cp_fail(status, "%.300s is not empty and holds no study (no %s, and none of these runs); give another --out",
                           r->folder, LIST);
 }
@@ -208,7 +208,7 @@ bool cp_runs_check(const cp_runs *r, cp_status *status) {
     return names_differ(r, status) && is_fit(r, status);
 }
 
-bool cp_runs_are_lines(const cp_runs *r, cp_status *status) {
+bool cp_runs_check_lines(const cp_runs *r, cp_status *status) {
     const char *broken = strchr(r->folder, '\n') ? r->folder : NULL;
     for (int i = 0; i < r->count; i++)
         for (int k = 0; k < r->at[i].words.count; k++)
@@ -227,7 +227,7 @@ bool cp_runs_save(const cp_runs *r, cp_status *status) {
         cp_json_put_array(&w, "command");
         for (int k = 0; k < r->at[i].words.count; k++) cp_json_put_string(&w, NULL, r->at[i].words.at[k]);
         cp_json_put_end(&w);
-        if (r->at[i].as_found) cp_json_put_bool(&w, "as_found", true);
+        if (r->at[i].without_data) cp_json_put_bool(&w, "without_data", true);
         cp_json_put_end(&w);
     }
     cp_json_put_end(&w);
@@ -250,7 +250,7 @@ cp_runs *cp_runs_load(const char *folder, cp_status *status) {
         for (const cp_json *word = command ? command->first : NULL; word; word = word->next)
             cp_words_add(&words, "%s", cp_json_string(word, ""));
         ok = cp_runs_add(r, name, cp_json_string(cp_json_get(m, "group"), name), &words, status);
-        if (ok) r->at[r->count - 1].as_found = cp_json_bool(cp_json_get(m, "as_found"), false);
+        if (ok) r->at[r->count - 1].without_data = cp_json_bool(cp_json_get(m, "without_data"), false);
     }
     cp_json_free(list);
     if (ok) return r;
@@ -258,15 +258,15 @@ cp_runs *cp_runs_load(const char *folder, cp_status *status) {
     return NULL;
 }
 
-void cp_runs_put_line(const cp_runs *r, int i, int threads, cp_bytes *out) {
+void cp_runs_put_command(const cp_runs *r, int i, int threads, cp_bytes *out) {
     char number[40];
-    cp_words_quote(out, r->program);
+    cp_shell_quote(out, r->program);
     for (int k = 0; k < r->at[i].words.count; k++) {
         cp_bytes_text(out, " ");
-        cp_words_quote(out, r->at[i].words.at[k]);
+        cp_shell_quote(out, r->at[i].words.at[k]);
     }
     cp_bytes_text(out, " --out=");
-    cp_words_quote(out, cp_runs_at(r, i).s);
+    cp_shell_quote(out, cp_runs_folder(r, i).s);
     snprintf(number, sizeof number, " --threads %d", threads > 0 ? threads : 1);
     cp_bytes_text(out, number);
     cp_bytes_text(out, " --quiet\n");

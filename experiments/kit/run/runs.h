@@ -27,18 +27,18 @@ void cp_words_free(cp_words *words);
 /* This command again: its name, unless it is the whole program, its arguments and the options that were given; not those of
  * `without`, a list that ends with NULL. */
 void cp_words_add_command(cp_words *words, const cp_options *options, const char *const *without);
-bool cp_command_is_part(const cp_options *options); /* of a program with several */
+bool cp_command_is_subcommand(const cp_options *options); /* of a program with several */
 
 /* One option as it was given: --name=value, or --name of a flag. */
 void cp_words_add_option(cp_words *words, const cp_options *options, const cp_option *option);
 
 /* The word as sh reads it back: as it is, or in quotes. */
-void cp_words_quote(cp_bytes *out, const char *word);
+void cp_shell_quote(cp_bytes *out, const char *word);
 
 /* ---- the list ---- */
 
 typedef enum cp_run_stage {
-    CP_STAGE_LEFT,     /* nobody works on it: not begun, or begun and to be continued */
+    CP_STAGE_PENDING,  /* nobody works on it: not begun, or begun and to be continued */
     CP_STAGE_FAILED,   /* the same, after a failure that is told in failed/ */
     CP_STAGE_RUNNING,  /* a process holds it */
     CP_STAGE_DAMAGED,  /* a file of it is not whole */
@@ -47,19 +47,19 @@ typedef enum cp_run_stage {
     CP_STAGES,
 } cp_run_stage;
 
-typedef struct cp_planned {
-    char    *name;     /* of its folder */
-    char    *group;    /* runs of a group take about as long as each other */
-    cp_words words;    /* of the command, without --out */
-    bool     as_found; /* it cannot be made here, for want of its data; should it be done, it counts */
-} cp_planned;
+typedef struct cp_planned_run {
+    char    *name;         /* of its folder */
+    char    *group;        /* runs of a group take about as long as each other */
+    cp_words words;        /* of the command, without --out */
+    bool     without_data; /* it cannot be made here, for want of its data; should it be done, it counts */
+} cp_planned_run;
 
 typedef struct cp_runs {
-    char        folder[700];   /* of the study */
-    char        program[1024]; /* this one, as commands name it */
-    const char *executable;    /* and as the system does: the same file, even when another has its name by now */
-    cp_planned *at;
-    int         count;
+    char            folder[700];   /* of the study */
+    char            program[1024]; /* this one, as commands name it */
+    const char     *executable;    /* and as the system does: the same file, even when another has its name by now */
+    cp_planned_run *at;
+    int             count;
 } cp_runs;
 
 /* An empty list; `folder` is made. NULL with a message. */
@@ -77,24 +77,21 @@ cp_runs *cp_runs_load(const char *folder, cp_status *status);  /* from there */
 cp_json *cp_runs_result(const cp_runs *runs, int i);           /* NULL: there is none */
 
 /* Whether each command is one line: none of its words, and not the folder, has a newline. */
-bool cp_runs_are_lines(const cp_runs *runs, cp_status *status);
+bool cp_runs_check_lines(const cp_runs *runs, cp_status *status);
 
 /* Its command as a line for sh, with --out, --quiet and --threads, which is 1 for 0: others run beside it. */
-void cp_runs_put_line(const cp_runs *runs, int i, int threads, cp_bytes *out);
+void cp_runs_put_command(const cp_runs *runs, int i, int threads, cp_bytes *out);
 
-typedef struct cp_runs_path {
-    char s[1024];
-} cp_runs_path;
-cp_runs_path cp_runs_at(const cp_runs *runs, int i); /* its folder */
-cp_runs_path cp_runs_failure(const cp_runs *runs, int i);
+cp_file_path cp_runs_folder(const cp_runs *runs, int i); /* its folder */
+cp_file_path cp_runs_failure_path(const cp_runs *runs, int i);
 
-cp_run_stage cp_runs_look(const cp_runs *runs, int i);
+cp_run_stage cp_runs_stage(const cp_runs *runs, int i);
 
-int cp_runs_others(const cp_runs *runs); /* how many runs the folder has that are not in the list: of other commands */
+int cp_runs_count_others(const cp_runs *runs); /* how many runs the folder has that are not in the list: of other commands */
 
 /* Moves what is damaged aside, into NAME.damaged-1 and so on, and tells it on stderr: it is made again. Here the weights and
  * checkpoints of runs that nobody works on are read through, too. */
-bool cp_runs_mend(const cp_runs *runs, cp_status *status);
+bool cp_runs_quarantine(const cp_runs *runs, cp_status *status);
 
 /* ---- doing them ---- */
 
@@ -105,12 +102,12 @@ typedef struct cp_runs_config {
     const char *called; /* messages begin with it: "couplet study" */
 } cp_runs_config;
 
-/* Whether somebody should make it: left, or failed before, and not as_found. */
-bool cp_runs_is_open(const cp_runs *runs, int i);
+/* Whether somebody should make it: left, or failed before, and not without_data. */
+bool cp_runs_is_pending(const cp_runs *runs, int i);
 
 /* Makes all that are open, and waits for those that others are making; those whose owner has died are taken over. Ctrl-C ends
  * the processes, which save what they have. True when all are done; what failed has been told on stderr. */
-bool cp_runs_do(const cp_runs *runs, cp_runs_config config, cp_status *status);
+bool cp_runs_execute(const cp_runs *runs, cp_runs_config config, cp_status *status);
 
 /* `couplet study --status DIR`: an exit code. */
 int cp_runs_status(const cp_options *options);

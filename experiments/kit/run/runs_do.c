@@ -62,13 +62,13 @@ static bool start(work *w, child *place, int i, cp_status *status) {
     pid_t          parent = getpid();
     cp_words_add(&words, "%s", r->program);
     for (int k = 0; k < r->at[i].words.count; k++) cp_words_add(&words, "%s", r->at[i].words.at[k]);
-    cp_words_add(&words, "--out=%s", cp_runs_at(r, i).s);
+    cp_words_add(&words, "--out=%s", cp_runs_folder(r, i).s);
     cp_words_add(&words, "--threads=%d", w->config.threads);
     cp_words_add(&words, "--quiet");
     *place = (child){.run = i, .said = tmpfile()};
     bool ok = (place->said && !words.failed) || cp_fail(status, "not enough memory or disk to start a process");
     if (ok) {
-        unlink(cp_runs_failure(r, i).s);
+        unlink(cp_runs_failure_path(r, i).s);
         fflush(NULL);
         place->process = fork();
         if (place->process == 0) become(r, words.at, place->said, parent);
@@ -84,7 +84,7 @@ static bool start(work *w, child *place, int i, cp_status *status) {
 /* What it said goes to failed/ and to the user. */
 static void tell_failure(work *w, const child *c, int end) {
     const cp_runs *r = w->runs;
-    cp_runs_path   path = cp_runs_failure(r, c->run);
+    cp_file_path   path = cp_runs_failure_path(r, c->run);
     cp_bytes       text = {0};
     char           block[4096], reason[64] = "";
     if (WIFSIGNALED(end)) snprintf(reason, sizeof reason, "it was killed by signal %d\n", WTERMSIG(end));
@@ -111,7 +111,7 @@ static bool was_held(const child *c) {
 }
 
 static void conclude(work *w, child *c, int end) {
-    cp_run_stage stage = cp_runs_look(w->runs, c->run);
+    cp_run_stage stage = cp_runs_stage(w->runs, c->run);
     fate        *fate = &w->fates[c->run];
     if (stage == CP_STAGE_DONE || stage == CP_STAGE_DIVERGED)
         *fate = ENDED;
@@ -139,10 +139,10 @@ static int count(const work *w, fate f) {
 static void look_elsewhere(work *w) {
     for (int i = 0; i < w->runs->count; i++) {
         if (w->fates[i] != TO_DO && w->fates[i] != ELSEWHERE) continue;
-        cp_run_stage stage = cp_runs_look(w->runs, i);
+        cp_run_stage stage = cp_runs_stage(w->runs, i);
         w->fates[i] = stage == CP_STAGE_DONE || stage == CP_STAGE_DIVERGED ? ENDED
                       : stage == CP_STAGE_RUNNING                          ? ELSEWHERE
-                      : w->runs->at[i].as_found                            ? GIVEN_UP
+                      : w->runs->at[i].without_data                        ? GIVEN_UP
                                                                            : TO_DO;
     }
 }
@@ -168,7 +168,7 @@ static void reap(work *w) {
 static bool fill(work *w, cp_status *status) {
     for (int i = 0; w->working < w->config.jobs && i < w->runs->count; i++) {
         if (w->fates[i] != TO_DO) continue;
-        cp_run_stage stage = cp_runs_look(w->runs, i);
+        cp_run_stage stage = cp_runs_stage(w->runs, i);
         if (stage == CP_STAGE_RUNNING) w->fates[i] = ELSEWHERE;
         if (stage == CP_STAGE_DONE || stage == CP_STAGE_DIVERGED) w->fates[i] = ENDED;
         if (w->fates[i] != TO_DO) continue;
@@ -195,7 +195,7 @@ static bool go_through(work *w, cp_status *status) {
         if (!w->working && (w->told_to_stop || !ok || over == w->runs->count)) break;
         char state[64];
         snprintf(state, sizeof state, "%d running here%s", w->working, elsewhere ? ", some elsewhere" : "");
-        cp_progress_tell(&w->progress, over, state);
+        cp_progress_update(&w->progress, over, state);
         if (!w->working && elsewhere && !told && !w->config.quiet) {
             cp_progress_end(&w->progress);
             fprintf(stderr, "%s: waiting for %d run%s that other processes make (Ctrl-C ends this one only)\n", w->config.called,
@@ -223,7 +223,7 @@ static void share_processors(cp_runs_config *c, int left) {
     cp_threads_set(threads);
 }
 
-bool cp_runs_do(const cp_runs *r, cp_runs_config config, cp_status *status) {
+bool cp_runs_execute(const cp_runs *r, cp_runs_config config, cp_status *status) {
     work w = {.runs = r, .config = config, .fates = calloc((size_t)r->count + 1, sizeof *w.fates)};
     if (!w.fates) return cp_fail(status, "not enough memory for %d runs", r->count);
     look_elsewhere(&w);

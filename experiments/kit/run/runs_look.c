@@ -53,8 +53,8 @@ static bool is_damaged_log(const char *path) {
     return !whole;
 }
 
-cp_run_stage cp_runs_look(const cp_runs *r, int i) {
-    cp_runs_path config = cp_runs_file(r, i, CP_RUN_CONFIG), result = cp_runs_file(r, i, CP_RUN_RESULT),
+cp_run_stage cp_runs_stage(const cp_runs *r, int i) {
+    cp_file_path config = cp_runs_file(r, i, CP_RUN_CONFIG), result = cp_runs_file(r, i, CP_RUN_RESULT),
                  log = cp_runs_file(r, i, CP_RUN_LOG);
     bool ended = cp_runs_is_there(config.s) && cp_runs_is_there(result.s);
     if (ended) {
@@ -68,14 +68,14 @@ cp_run_stage cp_runs_look(const cp_runs *r, int i) {
     }
     if (is_held(r, i)) return CP_STAGE_RUNNING;
     if (!ended && cp_runs_is_there(result.s))
-        return cp_runs_is_there(config.s) ? cp_runs_look(r, i) : CP_STAGE_DAMAGED; /* ended since, or torn */
+        return cp_runs_is_there(config.s) ? cp_runs_stage(r, i) : CP_STAGE_DAMAGED; /* ended since, or torn */
     if (is_damaged(config.s) || is_damaged_log(log.s)) return CP_STAGE_DAMAGED;
-    return cp_runs_is_there(cp_runs_failure(r, i).s) ? CP_STAGE_FAILED : CP_STAGE_LEFT;
+    return cp_runs_is_there(cp_runs_failure_path(r, i).s) ? CP_STAGE_FAILED : CP_STAGE_PENDING;
 }
 
-bool cp_runs_is_open(const cp_runs *r, int i) {
-    cp_run_stage stage = r->at[i].as_found ? CP_STAGE_DONE : cp_runs_look(r, i);
-    return stage == CP_STAGE_LEFT || stage == CP_STAGE_FAILED;
+bool cp_runs_is_pending(const cp_runs *r, int i) {
+    cp_run_stage stage = r->at[i].without_data ? CP_STAGE_DONE : cp_runs_stage(r, i);
+    return stage == CP_STAGE_PENDING || stage == CP_STAGE_FAILED;
 }
 
 /* ---- mending ---- */
@@ -103,11 +103,11 @@ static bool has_damaged_weights(const char *folder, int depth) {
 }
 
 static bool needs_mending(const cp_runs *r, int i) {
-    return cp_runs_look(r, i) == CP_STAGE_DAMAGED || (cp_runs_is_open(r, i) && has_damaged_weights(cp_runs_at(r, i).s, 1));
+    return cp_runs_stage(r, i) == CP_STAGE_DAMAGED || (cp_runs_is_pending(r, i) && has_damaged_weights(cp_runs_folder(r, i).s, 1));
 }
 
 static bool move_aside(const cp_runs *r, int i, cp_status *status) {
-    cp_runs_path from = cp_runs_at(r, i), to;
+    cp_file_path from = cp_runs_folder(r, i), to;
     int          number = 1;
     do snprintf(to.s, sizeof to.s, "%.900s.damaged-%d", from.s, number);
     while (cp_runs_is_there(to.s) && ++number < 1000);
@@ -119,9 +119,9 @@ static bool move_aside(const cp_runs *r, int i, cp_status *status) {
 
 /* One process at a time, lest the new run of one is taken for the damaged one by another. Where files cannot be locked, two
  * processes might make the same run. */
-bool cp_runs_mend(const cp_runs *r, cp_status *status) {
+bool cp_runs_quarantine(const cp_runs *r, cp_status *status) {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    cp_runs_path path = cp_runs_path_in(r, "", ".lock", "");
+    cp_file_path path = cp_runs_path_in(r, "", ".lock", "");
     int          file = open(path.s, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (file < 0)
         return cp_fail(status, "%.300s cannot be opened: %s; choose an --out that can be written", path.s, strerror(errno));
@@ -131,7 +131,7 @@ bool cp_runs_mend(const cp_runs *r, cp_status *status) {
                       "system with locks",
                       path.s, strerror(errno));
     for (int i = 0; ok && i < r->count; i++)
-        if (!r->at[i].as_found && needs_mending(r, i)) ok = move_aside(r, i, status);
+        if (!r->at[i].without_data && needs_mending(r, i)) ok = move_aside(r, i, status);
     close(file);
     return ok;
 }

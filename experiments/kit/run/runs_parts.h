@@ -5,8 +5,8 @@
 #include "experiments/kit/run/runs.h"
 
 /* FOLDER/PART/NAMEend; an empty part is none. */
-cp_runs_path cp_runs_path_in(const cp_runs *runs, const char *part, const char *name, const char *end);
-cp_runs_path cp_runs_file(const cp_runs *runs, int i, const char *file); /* of a run */
+cp_file_path cp_runs_path_in(const cp_runs *runs, const char *part, const char *name, const char *end);
+cp_file_path cp_runs_file(const cp_runs *runs, int i, const char *file); /* of a run */
 bool         cp_runs_is_there(const char *path);
 
 /* Marks the runs that wait or run as tasks of Slurm, by the files that cp_runs_submit has left. False with a message when Slurm

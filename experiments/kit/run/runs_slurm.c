@@ -124,7 +124,7 @@ static bool write_text(const char *path, cp_bytes *text, cp_status *status) {
 static bool write_script(const cp_runs *r, int number, cp_status *status) {
     cp_bytes quoted = {0}, text = {0};
     char     body[4096];
-    cp_words_quote(&quoted, r->folder);
+    cp_shell_quote(&quoted, r->folder);
     cp_bytes_append(&quoted, "", 1);
     if (!quoted.failed) snprintf(body, sizeof body, script, (const char *)quoted.data, number, number, number);
     if (!quoted.failed) cp_bytes_text(&text, body);
@@ -140,7 +140,7 @@ static void put_output(cp_bytes *command, const cp_runs *r, const char *file) {
     cp_bytes_text(&path, file);
     cp_bytes_append(&path, "", 1);
     cp_bytes_text(command, " --output=");
-    if (!path.failed) cp_words_quote(command, (const char *)path.data);
+    if (!path.failed) cp_shell_quote(command, (const char *)path.data);
     command->failed = command->failed || path.failed;
     cp_bytes_free(&path);
     cp_bytes_text(command, " ");
@@ -152,7 +152,7 @@ static bool call_sbatch(const cp_runs *r, cp_bytes *command, const char *output,
     put_output(command, r, output);
     cp_bytes_text(command, options);
     cp_bytes_text(command, " ");
-    cp_words_quote(command, path);
+    cp_shell_quote(command, path);
     cp_bytes_append(command, "", 1);
     bool ok = (!command->failed || cp_fail(status, "not enough memory")) && ask((const char *)command->data, answer, status);
     if (ok) *job = atol((const char *)answer->data);
@@ -165,7 +165,7 @@ static bool submit_array(const cp_runs *r, int number, const int *of, int count,
     cp_bytes list = {0}, names = {0}, command = {0}, answer = {0};
     char     part[200];
     for (int k = 0; k < count; k++) {
-        cp_runs_put_line(r, of[k], threads, &list);
+        cp_runs_put_command(r, of[k], threads, &list);
         cp_bytes_text(&names, r->at[of[k]].name);
         cp_bytes_text(&names, "\n");
     }
@@ -189,7 +189,7 @@ static bool submit_merge(const cp_runs *r, int number, const char *jobs, const c
     cp_bytes_text(&text, "#!/bin/sh\nexec");
     for (int k = 0; k < merge->count; k++) {
         cp_bytes_text(&text, " ");
-        cp_words_quote(&text, merge->at[k]);
+        cp_shell_quote(&text, merge->at[k]);
     }
     cp_bytes_text(&text, "\n");
     cp_bytes_text(&command, "sbatch --parsable --job-name=couplet-merge --dependency=afterany");
@@ -205,8 +205,8 @@ static bool submit_merge(const cp_runs *r, int number, const char *jobs, const c
 static int choose(const cp_runs *r, const bool *queued, int *of, int *waiting) {
     int count = 0;
     for (int i = 0; i < r->count; i++) {
-        cp_run_stage stage = cp_runs_look(r, i);
-        bool         left = cp_runs_is_open(r, i);
+        cp_run_stage stage = cp_runs_stage(r, i);
+        bool         left = cp_runs_is_pending(r, i);
         if (left && !queued[i]) of[count++] = i;
         *waiting += (left && queued[i]) || stage == CP_STAGE_RUNNING;
     }
@@ -215,7 +215,7 @@ static int choose(const cp_runs *r, const bool *queued, int *of, int *waiting) {
 
 static void tell_submitted(const cp_runs *r, const char *jobs, long merge_job, const char *called) {
     cp_bytes folder = {0};
-    cp_words_quote(&folder, r->folder);
+    cp_shell_quote(&folder, r->folder);
     printf("Watch them: squeue --me; %s --status %.*s\nEnd them: scancel", called, (int)folder.size, (const char *)folder.data);
     cp_bytes_free(&folder);
     for (; *jobs; jobs++) putchar(*jobs == ':' ? ' ' : *jobs);

@@ -46,7 +46,7 @@ static void read_line(state *s, const cp_json *line, double *part) {
 }
 
 static void read_log(const cp_runs *r, int i, state *s) {
-    cp_runs_path path = cp_runs_file(r, i, CP_RUN_LOG);
+    cp_file_path path = cp_runs_file(r, i, CP_RUN_LOG);
     cp_bytes     text = {0};
     double       part = 0;
     s->seconds = NAN;
@@ -81,7 +81,7 @@ static double seconds_to_go(const cp_runs *r, const state *s, int running) {
     double sum = 0;
     for (int i = 0; i < r->count; i++) {
         if (s[i].stage == CP_STAGE_DONE || s[i].stage == CP_STAGE_DIVERGED) continue;
-        if (r->at[i].as_found && s[i].stage != CP_STAGE_RUNNING) continue;
+        if (r->at[i].without_data && s[i].stage != CP_STAGE_RUNNING) continue;
         double usual = usual_seconds(r, s, i), spent = s[i].stage == CP_STAGE_RUNNING && s[i].since > 0 ? s[i].since : 0;
         if (s[i].steps > 0 && s[i].stage != CP_STAGE_DAMAGED) spent = usual * (double)s[i].step / (double)s[i].steps;
         sum += fmax(usual - spent, 0.05 * usual);
@@ -92,19 +92,19 @@ static double seconds_to_go(const cp_runs *r, const state *s, int running) {
 /* ---- what is told ---- */
 
 static const char *const words[CP_STAGES] = {
-    [CP_STAGE_LEFT] = "left",       [CP_STAGE_FAILED] = "failed", [CP_STAGE_RUNNING] = "running",
+    [CP_STAGE_PENDING] = "left",    [CP_STAGE_FAILED] = "failed", [CP_STAGE_RUNNING] = "running",
     [CP_STAGE_DAMAGED] = "damaged", [CP_STAGE_DONE] = "done",     [CP_STAGE_DIVERGED] = "diverged"};
 static const cp_run_stage order[CP_STAGES] = {CP_STAGE_DONE,   CP_STAGE_DIVERGED, CP_STAGE_RUNNING,
-                                              CP_STAGE_FAILED, CP_STAGE_DAMAGED,  CP_STAGE_LEFT};
+                                              CP_STAGE_FAILED, CP_STAGE_DAMAGED,  CP_STAGE_PENDING};
 
 typedef struct tally {
-    int    of[CP_STAGES], queued, as_found, others;
+    int    of[CP_STAGES], queued, without_data, others;
     double to_go;
 } tally;
 
 static void print_failure(const cp_runs *r, int i) {
     cp_bytes text = {0};
-    if (!cp_file_read(cp_runs_failure(r, i).s, 1 << 20, &text, NULL)) return;
+    if (!cp_file_read(cp_runs_failure_path(r, i).s, 1 << 20, &text, NULL)) return;
     size_t end = text.size;
     while (end && text.data[end - 1] == '\n') end--;
     size_t begin = end;
@@ -128,16 +128,16 @@ static void print_status(const cp_runs *r, const state *s, const tally *t) {
         cp_run_stage stage = order[k];
         if (!t->of[stage]) continue;
         printf("%-9s %d", words[stage], t->of[stage]);
-        if (stage == CP_STAGE_LEFT && t->queued) printf(", %d of them queued", t->queued);
-        if (stage == CP_STAGE_LEFT && t->as_found) printf(", for %d of them the last command had no data", t->as_found);
+        if (stage == CP_STAGE_PENDING && t->queued) printf(", %d of them queued", t->queued);
+        if (stage == CP_STAGE_PENDING && t->without_data) printf(", for %d of them the last command had no data", t->without_data);
         printf("\n");
-        if (stage == CP_STAGE_DONE || stage == CP_STAGE_LEFT) continue;
+        if (stage == CP_STAGE_DONE || stage == CP_STAGE_PENDING) continue;
         for (int i = 0; i < r->count; i++)
             if (s[i].stage == stage) print_run(r, s, i);
     }
     if (t->others) printf("%-9s %d, which the last command did not ask for\n", "others", t->others);
     int running = t->of[CP_STAGE_RUNNING], done = t->of[CP_STAGE_DONE];
-    if (done + t->of[CP_STAGE_DIVERGED] + t->as_found == r->count) return;
+    if (done + t->of[CP_STAGE_DIVERGED] + t->without_data == r->count) return;
     if (isfinite(t->to_go))
         printf("time to go: about %s with %d at a time\n", cp_duration_text(t->to_go).s, running ? running : 1);
     else
@@ -149,7 +149,7 @@ static void put_status(const cp_runs *r, const state *s, const tally *t, cp_json
     cp_json_put_string(w, "folder", r->folder);
     for (int k = 0; k < CP_STAGES; k++) cp_json_put_integer(w, words[order[k]], t->of[order[k]]);
     cp_json_put_integer(w, "queued", t->queued);
-    cp_json_put_integer(w, "without_data", t->as_found);
+    cp_json_put_integer(w, "without_data", t->without_data);
     cp_json_put_integer(w, "others", t->others);
     cp_json_put_number(w, "seconds_to_go", t->to_go);
     cp_json_put_array(w, "runs");
@@ -172,15 +172,15 @@ static void look(const cp_runs *r, state *s, tally *t, cp_status *status) {
     bool *queued = calloc((size_t)r->count + 1, sizeof *queued);
     if (queued) cp_runs_queued(r, queued, status);
     for (int i = 0; i < r->count; i++) {
-        s[i].stage = cp_runs_look(r, i);
-        s[i].queued = queued && queued[i] && (s[i].stage == CP_STAGE_LEFT || s[i].stage == CP_STAGE_FAILED);
-        if (s[i].queued) s[i].stage = CP_STAGE_LEFT; /* it is tried again */
+        s[i].stage = cp_runs_stage(r, i);
+        s[i].queued = queued && queued[i] && (s[i].stage == CP_STAGE_PENDING || s[i].stage == CP_STAGE_FAILED);
+        if (s[i].queued) s[i].stage = CP_STAGE_PENDING; /* it is tried again */
         read_log(r, i, &s[i]);
         t->of[s[i].stage]++;
         t->queued += s[i].queued;
-        t->as_found += r->at[i].as_found && s[i].stage == CP_STAGE_LEFT;
+        t->without_data += r->at[i].without_data && s[i].stage == CP_STAGE_PENDING;
     }
-    t->others = cp_runs_others(r);
+    t->others = cp_runs_count_others(r);
     t->to_go = seconds_to_go(r, s, t->of[CP_STAGE_RUNNING]);
     free(queued);
 }

@@ -42,7 +42,7 @@ bool cp_study_run(cp_study *study) {
     if (p->way == CP_STUDY_RUNS) return p->complete = cp_study_make_runs(study);
     if (study->run->state == CP_RUN_FINISHED) return false;
     if (p->way == CP_STUDY_ONE) return cp_study_make_one(study);
-    p->complete = cp_trials_run(study->trials, study->run) && cp_run_goes_on(study->run);
+    p->complete = cp_trials_run(study->trials, study->run) && cp_run_should_continue(study->run);
     return p->complete;
 }
 
@@ -68,7 +68,7 @@ void cp_study_say(cp_study *study, const char *format, ...) {
     va_end(values);
 }
 
-void cp_study_note(cp_study *study, const char *format, ...) {
+void cp_study_add_note(cp_study *study, const char *format, ...) {
     va_list values;
     if (study->parts->result_begun)
         cp_misuse((cp_at){0}, "study_note", "the notes are in the result already; they come before cp_study_result");
@@ -88,7 +88,7 @@ void cp_study_print_notes(const cp_study *study, FILE *file, const char *before)
 
 /* ---- files ---- */
 
-void cp_study_leave(cp_study *study, const char *file) {
+void cp_study_add_file(cp_study *study, const char *file) {
     cp_bytes_append(&study->parts->files, file, strlen(file) + 1);
 }
 
@@ -99,13 +99,13 @@ static bool has_left(const cp_study *study, const char *file) {
     return false;
 }
 
-bool cp_study_draw(cp_study *study, cp_figure *figure, const char *name) {
+bool cp_study_add_figure(cp_study *study, cp_figure *figure, const char *name) {
     static const char *const ends[] = {"svg", "csv", "figure.json"};
     bool                     ok = cp_figure_save(figure, cp_run_path(study->run, name).s, &study->run->status);
     for (int i = 0; ok && i < 3; i++) {
         char file[300];
         snprintf(file, sizeof file, "%s.%s", name, ends[i]);
-        cp_study_leave(study, file);
+        cp_study_add_file(study, file);
     }
     cp_figure_free(figure);
     return ok;
@@ -113,7 +113,7 @@ bool cp_study_draw(cp_study *study, cp_figure *figure, const char *name) {
 
 /* Removes what the command before has left and this one has not, and nothing else: a user's files may lie beside them. */
 static bool replace_files(cp_study *study) {
-    cp_run_name    path = cp_run_path(study->run, FILES);
+    cp_file_path   path = cp_run_path(study->run, FILES);
     cp_json       *before = cp_json_read(path.s, NULL);
     cp_json_writer w = {.pretty = true};
     size_t         at = 0;
@@ -128,7 +128,7 @@ static bool replace_files(cp_study *study) {
     return cp_json_writer_save(&w, path.s, &study->run->status);
 }
 
-void cp_study_table(cp_study *study, const char *key, cp_table *table) {
+void cp_study_add_table(cp_study *study, const char *key, cp_table *table) {
     cp_study_parts *p = study->parts;
     if (p->table_count < (int)(sizeof p->tables / sizeof *p->tables)) {
         p->tables[p->table_count].key = key;
@@ -164,7 +164,7 @@ static void note_diverged(cp_study *study) {
                 others++;
         }
         if (others) snprintf(more, sizeof more, " and %d more", others);
-        if (!told) cp_study_note(study, "%s%s diverged%s.", names, more, cases[i].advice ? cases[i].advice : "");
+        if (!told) cp_study_add_note(study, "%s%s diverged%s.", names, more, cases[i].advice ? cases[i].advice : "");
     }
 }
 
@@ -173,7 +173,7 @@ static void fail_diverged(cp_study *study) {
     const cp_case *cases = study->parts->config.cases;
     for (int i = 0; cases[i].name; i++) {
         int lost = cp_trials_diverged(study->trials, i);
-        if (!lost || cases[i].aside) continue;
+        if (!lost || cases[i].secondary) continue;
         cp_fail(&study->run->status, "%s diverged in %d of %d repetitions%s; the results are in %s", cases[i].name, lost,
                 cp_trials_repeats(study->trials), cases[i].advice ? cases[i].advice : "", study->run->folder);
         return;
@@ -207,7 +207,7 @@ static void put_methods(cp_study *study) {
     const cp_case  *cases = study->parts->config.cases;
     cp_json_put_object(w, "methods");
     for (int i = 0; cases[i].name; i++)
-        if (!cases[i].aside) cp_trials_put_case(study->trials, w, cases[i].name, i);
+        if (!cases[i].secondary) cp_trials_put_case(study->trials, w, cases[i].name, i);
     cp_json_put_end(w);
 }
 
@@ -216,12 +216,12 @@ static cp_table *default_table(const cp_study *study) {
     const cp_measure *measures = study->parts->config.measures;
     cp_table         *table = cp_table_new(1, "method");
     for (int m = 0; measures[m].name; m++)
-        if (!measures[m].aside) cp_table_column(table, measures[m].title ? measures[m].title : measures[m].name);
+        if (!measures[m].secondary) cp_table_column(table, measures[m].title ? measures[m].title : measures[m].name);
     for (int i = 0; cases[i].name; i++) {
-        if (cases[i].aside) continue;
+        if (cases[i].secondary) continue;
         cp_table_text(table, "%s", cases[i].name);
         for (int m = 0; measures[m].name; m++)
-            if (!measures[m].aside) cp_trials_cell(study->trials, table, i, measures[m].name);
+            if (!measures[m].secondary) cp_trials_put_cell(study->trials, table, i, measures[m].name);
     }
     return table;
 }
@@ -238,7 +238,7 @@ static void print_result(const cp_study_parts *p) {
 
 static void tell_folder(const cp_run *run, const cp_study_parts *p) {
     FILE  *file = run->json ? stderr : stdout;
-    int    others = p->runs ? cp_runs_others(p->runs) : 0;
+    int    others = p->runs ? cp_runs_count_others(p->runs) : 0;
     size_t at = 0;
     fprintf(file, "%sResults: %s/ (result.json", run->json ? "" : "\n", run->folder);
     for (const char *name; (name = next_text(&p->files, &at));)
@@ -254,12 +254,12 @@ static void finish(cp_study *study) {
     cp_run         *run = study->run;
     cp_json_writer *w = &p->result;
     if (!p->result_begun) put_methods(study);
-    if (!p->table_count) cp_study_table(study, "table", default_table(study));
+    if (!p->table_count) cp_study_add_table(study, "table", default_table(study));
     for (int i = 0; i < p->table_count; i++) cp_table_put(p->tables[i].table, w, p->tables[i].key);
     cp_json_put_end(w);
     if (p->said.failed || p->notes.failed || p->files.failed) cp_fail(&run->status, "not enough memory for the result");
     if (!run->quiet && !run->json) print_result(p);
-    if (!cp_run_finish(run, w) || (run->renewed && !replace_files(study))) return;
+    if (!cp_run_finish(run, w) || (run->replaced && !replace_files(study))) return;
     if (!run->quiet) tell_folder(run, p);
     fail_diverged(study);
 }
@@ -276,7 +276,7 @@ int cp_study_close(cp_study *study) {
     if (!study) return CP_EXIT_FAILED;
     cp_study_parts *p = study->parts;
     cp_run         *run = study->run;
-    if (p->complete && cp_run_goes_on(run)) finish(study);
+    if (p->complete && cp_run_should_continue(run)) finish(study);
     int code = p->way == CP_STUDY_RUNS ? close_runs(study) : run->state == CP_RUN_FINISHED ? cp_run_show(run) : cp_run_close(run);
     for (int i = 0; i < p->table_count; i++) cp_table_free(p->tables[i].table);
     cp_bytes_free(&p->said);

@@ -19,7 +19,7 @@
  * they always are; then tables are made of those that are there, should some be missing.
  *
  * result.json: "experiment", "title", "notes", then what cp_study_result was given or else "methods": {CASE: ...} with
- * all that is not aside, then the tables. */
+ * all that is not secondary, then the tables. */
 #ifndef CP_KIT_STUDY_H
 #define CP_KIT_STUDY_H
 
@@ -40,7 +40,7 @@ cp_study *cp_study_new(const cp_options *options, const char *title, cp_trials_c
  * for a run that was finished before. */
 bool cp_study_run(cp_study *study);
 
-/* Closes and frees. Returns the exit code: 1 also when a case that is not aside diverged, though its results are saved. */
+/* Closes and frees. Returns the exit code: 1 also when a case that is not secondary diverged, though its results are saved. */
 int cp_study_close(cp_study *study);
 
 /* ---- between run and close ---- */
@@ -49,24 +49,24 @@ int cp_study_close(cp_study *study);
 void cp_study_say(cp_study *study, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* A sentence that a reader must know beside the numbers: below the tables, in result.json and in reports. */
-void cp_study_note(cp_study *study, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void cp_study_add_note(cp_study *study, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The notes so far, a line each, behind `before`. */
 void cp_study_print_notes(const cp_study *study, FILE *file, const char *before);
 
 /* A table of one's own, under this key of result.json; the study frees it. With none there is one row per case, one column
  * a measure, as "table". */
-void cp_study_table(cp_study *study, const char *key, cp_table *table);
+void cp_study_add_table(cp_study *study, const char *key, cp_table *table);
 
 /* Saves a figure as NAME.svg, NAME.csv and NAME.figure.json in the folder, and frees it. */
-bool cp_study_draw(cp_study *study, cp_figure *figure, const char *name);
+bool cp_study_add_figure(cp_study *study, cp_figure *figure, const char *name);
 
 /* Tells of a file in the folder that is written otherwise: "table.txt". Where the trials are runs of their own, another command
  * that makes tables in the folder removes it, unless it leaves one of that name, too. */
-void cp_study_leave(cp_study *study, const char *file);
+void cp_study_add_file(cp_study *study, const char *file);
 
 /* The folder of a trial that is a run of its own. */
-cp_runs_path cp_study_run_folder(const cp_study *study, int of_case, int repeat);
+cp_file_path cp_study_run_folder(const cp_study *study, int of_case, int repeat);
 
 /* result.json, open for members of one's own; notes come before. */
 cp_json_writer *cp_study_result(cp_study *study);

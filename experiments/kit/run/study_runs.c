@@ -34,7 +34,7 @@ static void put_merge(const cp_study_parts *p, cp_words *words) {
 static bool submit(const cp_study_parts *p, cp_status *status) {
     cp_words merge = {0};
     put_merge(p, &merge);
-    bool ok = (!merge.failed || cp_fail(status, "not enough memory")) && cp_runs_are_lines(p->runs, status);
+    bool ok = (!merge.failed || cp_fail(status, "not enough memory")) && cp_runs_check_lines(p->runs, status);
     ok = ok && cp_runs_submit(p->runs, cp_option_text(p->options, "slurm"), (int)cp_option_int(p->options, "threads"), &merge,
                               cp_options_called(p->options), status);
     cp_words_free(&merge);
@@ -45,7 +45,7 @@ static bool submit(const cp_study_parts *p, cp_status *status) {
 static int count_without_data(const cp_runs *r) {
     int count = 0;
     for (int i = 0; i < r->count; i++) {
-        cp_run_stage stage = r->at[i].as_found ? cp_runs_look(r, i) : CP_STAGE_DONE;
+        cp_run_stage stage = r->at[i].without_data ? cp_runs_stage(r, i) : CP_STAGE_DONE;
         count += stage != CP_STAGE_DONE && stage != CP_STAGE_DIVERGED && stage != CP_STAGE_RUNNING;
     }
     return count;
@@ -54,9 +54,9 @@ static int count_without_data(const cp_runs *r) {
 static bool print_list(const cp_study_parts *p, cp_status *status) {
     cp_bytes lines = {0};
     int      lacking = count_without_data(p->runs);
-    if (!cp_runs_are_lines(p->runs, status)) return false;
+    if (!cp_runs_check_lines(p->runs, status)) return false;
     for (int i = 0; i < p->runs->count; i++)
-        if (cp_runs_is_open(p->runs, i)) cp_runs_put_line(p->runs, i, (int)cp_option_int(p->options, "threads"), &lines);
+        if (cp_runs_is_pending(p->runs, i)) cp_runs_put_command(p->runs, i, (int)cp_option_int(p->options, "threads"), &lines);
     if (lines.size) fwrite(lines.data, 1, lines.size, stdout);
     bool ok = !lines.failed || cp_fail(status, "not enough memory");
     if (ok && lacking) ok = cp_fail(status, "%d of %d runs cannot be listed before the data are here", lacking, p->runs->count);
@@ -81,7 +81,7 @@ static bool make(cp_study *study) {
                               .called = cp_options_called(p->options)};
     if (!cp_trials_collect(study->trials, p->options, p->runs, &missing, &p->trouble)) return false; /* before hours of work */
     if (missing && !is_for_tables(p)) {
-        cp_runs_do(p->runs, config, &p->trouble);
+        cp_runs_execute(p->runs, config, &p->trouble);
         if (!cp_trials_collect(study->trials, p->options, p->runs, &missing, &p->trouble)) return false;
     }
     if (missing && cp_interrupted()) {
@@ -99,7 +99,7 @@ static bool make(cp_study *study) {
 static bool open_folder(cp_study *study) {
     cp_study_parts *p = study->parts;
     int             missing;
-    study->run = cp_run_renew(p->options);
+    study->run = cp_run_replace(p->options);
     if (!study->run) p->code = CP_EXIT_FAILED;
     if (!study->run || !cp_trials_collect(study->trials, p->options, p->runs, &missing, &p->trouble)) return false;
     tell_missing(p, missing, p->config.command);
@@ -108,8 +108,8 @@ static bool open_folder(cp_study *study) {
 
 static void tell_damaged(const cp_runs *r) {
     for (int i = 0; i < r->count; i++)
-        if (cp_runs_look(r, i) == CP_STAGE_DAMAGED)
-            fprintf(stderr, "%s is damaged; the same command without --jobs 0 makes it again\n", cp_runs_at(r, i).s);
+        if (cp_runs_stage(r, i) == CP_STAGE_DAMAGED)
+            fprintf(stderr, "%s is damaged; the same command without --jobs 0 makes it again\n", cp_runs_folder(r, i).s);
 }
 
 bool cp_study_make_runs(cp_study *study) {
@@ -118,7 +118,7 @@ bool cp_study_make_runs(cp_study *study) {
     if (!p->runs) return false;
     if (is_for_tables(p))
         tell_damaged(p->runs);
-    else if (!cp_runs_mend(p->runs, status))
+    else if (!cp_runs_quarantine(p->runs, status))
         return false;
     if (!cp_runs_save(p->runs, status)) return false;
     if (cp_option_flag(p->options, "list")) {
@@ -141,7 +141,7 @@ bool cp_study_make_one(cp_study *study) {
                 cp_trials_count(study->trials));
         return false;
     }
-    if (!cp_trials_run_one(study->trials, run, trial) || !cp_run_goes_on(run)) return false;
+    if (!cp_trials_run_one(study->trials, run, trial) || !cp_run_should_continue(run)) return false;
     cp_json_writer w = {.pretty = true};
     cp_json_put_object(&w, NULL);
     cp_json_put_string(&w, "experiment", cp_options_command(run->options)->name);
@@ -152,9 +152,9 @@ bool cp_study_make_one(cp_study *study) {
     return false;
 }
 
-cp_runs_path cp_study_run_folder(const cp_study *study, int of_case, int repeat) {
+cp_file_path cp_study_run_folder(const cp_study *study, int of_case, int repeat) {
     int cases = cp_trials_count(study->trials) / cp_trials_repeats(study->trials);
-    if (study->parts->runs) return cp_runs_at(study->parts->runs, repeat * cases + of_case);
+    if (study->parts->runs) return cp_runs_folder(study->parts->runs, repeat * cases + of_case);
     cp_misuse((cp_at){0}, "study_run_folder", "the trials of this study are not runs of their own");
-    return (cp_runs_path){{0}};
+    return (cp_file_path){{0}};
 }

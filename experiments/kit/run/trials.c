@@ -114,7 +114,7 @@ typedef struct work {
 
 static bool goes_on(work *w) {
     pthread_mutex_lock(&w->lock);
-    bool on = cp_run_goes_on(w->run);
+    bool on = cp_run_should_continue(w->run);
     pthread_mutex_unlock(&w->lock);
     return on;
 }
@@ -124,7 +124,7 @@ static void keep(work *w, int trial, cp_trial *ended, cp_trial_end end, const do
     bool       told = ended->status.message[0] != '\0';
     pthread_mutex_lock(&w->lock);
     if (told || (end == CP_TRIAL_STOPPED && !cp_interrupted()))
-        cp_fail(&w->run->status, "%.60s, repetition %d: %s", ended->of->name, ended->repeat + 1,
+        cp_fail(&w->run->status, "%.60s, repetition %d: %s", ended->study_case->name, ended->repeat + 1,
                 told ? ended->status.message : "it could not be completed; is there enough memory?");
     if (!told && end != CP_TRIAL_STOPPED) {
         cp_trials_keep(t, trial, end, values);
@@ -141,7 +141,7 @@ static void make_trials(void *context, size_t begin, size_t end) {
         int      number = w->pending[i];
         cp_trial trial = {.options = w->run->options,
                           .run = w->run,
-                          .of = &t->config.cases[cp_trials_case(t, number)],
+                          .study_case = &t->config.cases[cp_trials_case(t, number)],
                           .repeat = cp_trials_repeat(t, number),
                           .trials = t,
                           .values = values};
@@ -194,7 +194,7 @@ static bool is_case(const cp_trials *t, int of_case) {
            cp_misuse((cp_at){0}, "trials", "there is no case %d among the %d of this study", of_case, t->cases);
 }
 
-const double *cp_trials_each(const cp_trials *t, int of_case, const char *measure) {
+const double *cp_trials_values(const cp_trials *t, int of_case, const char *measure) {
     int m = find_measure(t, measure);
     return m >= 0 && is_case(t, of_case) ? cp_trials_value(t, of_case, m, 0) : NULL;
 }
@@ -203,23 +203,23 @@ cp_trial_end cp_trials_end(const cp_trials *t, int of_case, int repeat) {
     return t->ends[repeat * t->cases + of_case];
 }
 
-bool cp_trials_made(const cp_trials *t, int of_case, int repeat) {
+bool cp_trials_has(const cp_trials *t, int of_case, int repeat) {
     return cp_trials_end(t, of_case, repeat) != CP_TRIAL_STOPPED;
 }
 
 static int made(const cp_trials *t, int of_case) {
     int n = 0;
-    for (int r = 0; r < t->config.repeats; r++) n += cp_trials_made(t, of_case, r);
+    for (int r = 0; r < t->config.repeats; r++) n += cp_trials_has(t, of_case, r);
     return n;
 }
 
 cp_mean_sd cp_trials_mean_sd(const cp_trials *t, int of_case, const char *measure) {
-    const double *each = cp_trials_each(t, of_case, measure);
+    const double *each = cp_trials_values(t, of_case, measure);
     double       *those = each ? malloc((size_t)t->config.repeats * sizeof *those) : NULL;
     cp_mean_sd    found = {NAN, NAN};
     int           n = 0;
     for (int r = 0; those && r < t->config.repeats; r++)
-        if (cp_trials_made(t, of_case, r)) those[n++] = each[r];
+        if (cp_trials_has(t, of_case, r)) those[n++] = each[r];
     if (n && !cp_trials_diverged(t, of_case)) found = cp_mean_sd_of(those, n);
     free(those);
     return found;
@@ -232,7 +232,7 @@ int cp_trials_diverged(const cp_trials *t, int of_case) {
     return n;
 }
 
-void cp_trials_cell(const cp_trials *t, cp_table *table, int of_case, const char *measure) {
+void cp_trials_put_cell(const cp_trials *t, cp_table *table, int of_case, const char *measure) {
     int m = find_measure(t, measure), lost = cp_trials_diverged(t, of_case), decimals = m < 0 ? 0 : t->config.measures[m].decimals;
     cp_mean_sd found = cp_trials_mean_sd(t, of_case, measure);
     int        found_in = is_case(t, of_case) ? made(t, of_case) : 0;
@@ -250,7 +250,7 @@ void cp_trials_cell(const cp_trials *t, cp_table *table, int of_case, const char
 
 static void put_measure(const cp_trials *t, cp_json_writer *w, int of_case, const char *measure) {
     cp_mean_sd    found = cp_trials_mean_sd(t, of_case, measure);
-    const double *each = cp_trials_each(t, of_case, measure);
+    const double *each = cp_trials_values(t, of_case, measure);
     cp_json_put_object(w, measure);
     cp_json_put_number(w, "mean", found.mean);
     cp_json_put_number(w, "sd", found.sd);
@@ -264,7 +264,7 @@ void cp_trials_put_case(const cp_trials *t, cp_json_writer *w, const char *key, 
     int lost = cp_trials_diverged(t, of_case);
     cp_json_put_object(w, key);
     for (int m = 0; m < t->measures; m++)
-        if (!t->config.measures[m].aside) put_measure(t, w, of_case, t->config.measures[m].name);
+        if (!t->config.measures[m].secondary) put_measure(t, w, of_case, t->config.measures[m].name);
     if (lost) cp_json_put_integer(w, "diverged", lost);
     cp_json_put_end(w);
 }

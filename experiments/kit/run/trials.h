@@ -11,18 +11,18 @@
 #include "experiments/kit/run/runs.h"
 
 typedef struct cp_case {
-    const char *name;     /* NULL ends a list */
-    const void *is;       /* what the trial knows it by, or NULL */
-    const char *advice;   /* behind "NAME diverged": " with rate 10: take a smaller --rate"; NULL: none */
-    bool        as_found; /* its runs cannot be made here: those that are done are told of (see runs.h) */
-    bool        aside;    /* beside the main ones (a point of a sweep): in no default table, and no failure when it diverges */
+    const char *name;         /* NULL ends a list */
+    const void *data;         /* what the trial knows it by, or NULL */
+    const char *advice;       /* behind "NAME diverged": " with rate 10: take a smaller --rate"; NULL: none */
+    bool        without_data; /* its runs cannot be made here: those that are done are told of (see runs.h) */
+    bool        secondary;    /* beside the main ones (a point of a sweep): in no default table, and no failure when it diverges */
 } cp_case;
 
 typedef struct cp_measure {
-    const char *name;     /* its key in log and result; NULL ends a list */
-    const char *title;    /* of its column: "accuracy, %" */
-    int         decimals; /* in tables */
-    bool        aside;    /* logged, and left out of the default table and cp_trials_put_case */
+    const char *name;      /* its key in log and result; NULL ends a list */
+    const char *title;     /* of its column: "accuracy, %" */
+    int         decimals;  /* in tables */
+    bool        secondary; /* logged, and left out of the default table and cp_trials_put_case */
 } cp_measure;
 
 typedef enum cp_trial_end {
@@ -34,7 +34,7 @@ typedef enum cp_trial_end {
 typedef struct cp_trial {
     const cp_options *options;
     const cp_run     *run; /* for cp_run_path; other trials may be using it at the same time */
-    const cp_case    *of;
+    const cp_case    *study_case;
     int               repeat; /* 0, 1, ... */
     cp_status         status;
 
@@ -93,15 +93,15 @@ bool cp_trials_collect(cp_trials *trials, const cp_options *options, const cp_ru
 /* ---- what was found; cases are counted from 0 ---- */
 
 int           cp_trials_repeats(const cp_trials *trials);
-const double *cp_trials_each(const cp_trials *trials, int of_case, const char *measure);    /* by repetition; diverged: NaN */
+const double *cp_trials_values(const cp_trials *trials, int of_case, const char *measure);  /* by repetition; diverged: NaN */
 cp_mean_sd    cp_trials_mean_sd(const cp_trials *trials, int of_case, const char *measure); /* over those that were made */
 cp_trial_end  cp_trials_end(const cp_trials *trials, int of_case, int repeat);
-bool          cp_trials_made(const cp_trials *trials, int of_case, int repeat);
+bool          cp_trials_has(const cp_trials *trials, int of_case, int repeat);
 int           cp_trials_diverged(const cp_trials *trials, int of_case); /* in how many repetitions */
 
 /* The next cell: "97.68 (0.61)", with one repetition "97.68", "diverged (2 of 10)", or "-"; where some are still to be made,
  * "97.68 (0.61), 7 of 10" or "97.68, 1 of 10". */
-void cp_trials_cell(const cp_trials *trials, cp_table *table, int of_case, const char *measure);
+void cp_trials_put_cell(const cp_trials *trials, cp_table *table, int of_case, const char *measure);
 
 /* KEY: {MEASURE: {"mean":, "sd":, "each": [...]}, ..., "diverged": 2}, the last only where some did. */
 void cp_trials_put_case(const cp_trials *trials, cp_json_writer *writer, const char *key, int of_case);

@@ -9,7 +9,7 @@
 
 static cp_trial trial_of(const cp_trials *t, const cp_options *options, int trial, double *values) {
     return (cp_trial){.options = options,
-                      .of = &t->config.cases[cp_trials_case(t, trial)],
+                      .study_case = &t->config.cases[cp_trials_case(t, trial)],
                       .repeat = cp_trials_repeat(t, trial),
                       .trials = t,
                       .values = values};
@@ -52,18 +52,18 @@ static bool is_free(const cp_options *o, const char *folder, cp_status *status) 
 }
 
 static bool check_run(const cp_command *command, const cp_runs *runs, int i, bool part, cp_status *status) {
-    const cp_planned *run = &runs->at[i];
-    cp_runs_path      folder = cp_runs_at(runs, i);
-    bool              help;
-    cp_options       *o = cp_options_parse(NULL, command, run->words.count - part, run->words.at + part, &help, status);
-    bool              ok = o && is_free(o, folder.s, status);
+    const cp_planned_run *run = &runs->at[i];
+    cp_file_path          folder = cp_runs_folder(runs, i);
+    bool                  help;
+    cp_options           *o = cp_options_parse(NULL, command, run->words.count - part, run->words.at + part, &help, status);
+    bool                  ok = o && is_free(o, folder.s, status);
     cp_options_free(o);
     return ok;
 }
 
 bool cp_trials_plan(const cp_trials *t, const cp_options *options, cp_runs *runs, cp_status *status) {
     const cp_command *command = t->config.command ? t->config.command : cp_options_command(options);
-    bool              part = cp_command_is_part(options), ok = true;
+    bool              part = cp_command_is_subcommand(options), ok = true;
     for (int i = 0; ok && i < cp_trials_count(t); i++) {
         cp_trial trial = trial_of(t, options, i, NULL);
         int64_t  number = t->config.numbers ? t->config.numbers[trial.repeat] : trial.repeat + 1;
@@ -74,8 +74,8 @@ bool cp_trials_plan(const cp_trials *t, const cp_options *options, cp_runs *runs
         } else {
             put_own_words(options, i, &words);
         }
-        ok = cp_runs_add(runs, name_of(trial.of->name, number).s, trial.of->name, &words, status);
-        if (ok) runs->at[runs->count - 1].as_found = trial.of->as_found;
+        ok = cp_runs_add(runs, name_of(trial.study_case->name, number).s, trial.study_case->name, &words, status);
+        if (ok) runs->at[runs->count - 1].without_data = trial.study_case->without_data;
     }
     ok = ok && cp_runs_check(runs, status);
     for (int i = 0; ok && i < runs->count; i++) ok = check_run(command, runs, i, part, status);
@@ -106,13 +106,13 @@ bool cp_trials_collect(cp_trials *t, const cp_options *options, const cp_runs *r
     bool    ok = values || cp_fail(status, "not enough memory");
     *missing = 0;
     for (int i = 0; ok && i < cp_trials_count(t); i++) {
-        cp_run_stage stage = cp_runs_look(runs, i);
+        cp_run_stage stage = cp_runs_stage(runs, i);
         cp_json     *result = stage == CP_STAGE_DONE || stage == CP_STAGE_DIVERGED ? cp_runs_result(runs, i) : NULL;
         cp_trial     trial = trial_of(t, options, i, values);
         cp_trial_end end = !result ? CP_TRIAL_STOPPED : stage == CP_STAGE_DONE ? CP_TRIAL_DONE : CP_TRIAL_DIVERGED;
         for (int m = 0; m < t->measures; m++) values[m] = NAN;
         if (result) (t->config.read ? t->config.read : read_own)(&trial, result);
-        if (trial.status.message[0]) ok = cp_fail(status, "%.300s: %.150s", cp_runs_at(runs, i).s, trial.status.message);
+        if (trial.status.message[0]) ok = cp_fail(status, "%.300s: %.150s", cp_runs_folder(runs, i).s, trial.status.message);
         cp_trials_keep(t, i, end, values);
         *missing += !result;
         cp_json_free(result);

@@ -51,7 +51,7 @@ void cp_run_model_put(const cp_run_model *trained, cp_json_writer *writer);
 /* A note when the run is not finished; file may be NULL. */
 void cp_run_model_note(const cp_run_model *trained, cp_json_writer *writer, FILE *file);
 
-/* For cp_run_show_of: what of cp_run_model_put must be as it was. */
+/* For cp_run_show_unchanged: what of cp_run_model_put must be as it was. */
 #define CP_RUN_MODEL_SOURCES(trained)                                                                                              \
     {"the model", "model/md5", (trained)->md5}, {                                                                                  \
         "the training", "model/result_md5", (trained)->result_md5                                                                  \

@@ -209,7 +209,7 @@ static void show(cp_trainer *t) {
         used += snprintf(text + used, sizeof text - (size_t)used, "  gap %+.3g  restarted %.0f %%", t->sums[CP_TRACE_GAP] / n,
                          100 * t->sums[CP_TRACE_RESTARTED] / n);
     if (row) snprintf(text + used, sizeof text - (size_t)used, "  val %.1f %%", row[CP_TRACE_ACCURACY]);
-    if (t->summed) cp_progress_tell(&t->progress, t->step, text);
+    if (t->summed) cp_progress_update(&t->progress, t->step, text);
 }
 
 static cp_training obey(cp_trainer *t, cp_guard_verdict verdict, cp_status *status) {
@@ -252,7 +252,7 @@ cp_training cp_trainer_run(cp_trainer *t, cp_status *status) {
         (cp_progress){.label = "training", .unit = "steps", .total = t->config.steps, .skipped = t->step, .quiet = t->run->quiet};
     if (end == CP_TRAINING_DONE && t->step == 0 && !cp_trainer_save(t, status)) end = CP_TRAINING_STOPPED;
     cp_progress_start(&t->progress);
-    while (end == CP_TRAINING_DONE && !is_over(t)) end = cp_run_goes_on(t->run) ? advance(t, status) : CP_TRAINING_STOPPED;
+    while (end == CP_TRAINING_DONE && !is_over(t)) end = cp_run_should_continue(t->run) ? advance(t, status) : CP_TRAINING_STOPPED;
     cp_progress_end(&t->progress);
     return end == CP_TRAINING_DONE && !finish(t, status) ? CP_TRAINING_STOPPED : end;
 }
