@@ -1,311 +1,481 @@
-/* couplet bench: how fast this is here. Kernels against the machine's peak, and whole steps of wide ResNets in a form that can be
- * laid beside PyTorch's. */
+/* couplet bench: speed on this machine. Whole steps of networks, in a form that can be compared with PyTorch's. */
+#include "experiments/bench/bench.h"
+
 #include "couplet.h"
-#include "experiments/bench/bench_hybrid.h"
-#include "experiments/bench/bench_kernels.h"
-#include "experiments/bench/bench_plot.h"
-#include "experiments/bench/bench_time.h"
 #include "experiments/commands.h"
+#include "experiments/kit/figure/figure.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
-/* The median of at least 7 runs, more within four seconds, after one that is not counted. */
-static double median_ms(void (*work)(void *), void *context) {
-    enum { MIN = 7, MAX = 50 };
-    const double budget = 4;
-    double       times[MAX];
-    int          count = 0;
-    work(context);
-    for (double start = cp_bench_seconds(); count < MIN || (count < MAX && cp_bench_seconds() - start < budget);) {
-        double before = cp_bench_seconds();
-        work(context);
-        times[count++] = cp_bench_seconds() - before;
-        if (count >= 3 && cp_bench_seconds() - start > 3 * budget) break;
-    }
-    return 1e3 * cp_bench_median(times, count);
+/* ---- time ---- */
+
+double cp_bench_seconds(clockid_t clock) {
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* ---- a wide ResNet's steps ---- */
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
 
-typedef struct wrn {
+double cp_bench_median(double *values, size_t count) {
+    qsort(values, count, sizeof *values, by_value);
+    return values[count / 2];
+}
+
+static double now(void) {
+    return cp_bench_seconds(CLOCK_MONOTONIC);
+}
+
+/* ---- networks and their steps ---- */
+
+typedef struct network {
     int depth, width, norm, side, channels, batch;
-} wrn;
+} network;
 
-static const wrn usual[] = {
+static const network usual[] = {
     {10, 1, 0, 28, 1, 64}, {10, 2, 0, 28, 3, 64}, {16, 2, 0, 28, 3, 64}, {16, 2, 1, 28, 3, 64}, {16, 4, 0, 32, 1, 64}};
+static const network wrn_16_2 = {16, 2, 0, 28, 3, 64}, hybrid_network = {10, 1, 0, 28, 3, 32};
 
-enum { WRN_16_2 = 2 }; /* its place in the list */
+enum { CLASSES = 8, CHAIN_STEPS = 10 };
 
 typedef struct bench {
     cp_model  *model;
     cp_optim  *adam;
     cp_tape   *tape;
-    cp_tensor *x, *chains;
-    int       *label;
+    cp_tensor *labeled, *unlabeled, *chains; /* (batch, side, side, channels) */
+    int       *label, threads;
+    double     penalty; /* weight of the gradient penalty */
     cp_rng     rng;
 } bench;
 
-static void train_step(void *context) {
-    bench     *b = context;
-    cp_tensor *x = cp_constant(b->tape, b->x->data, cp_shape_of(4, b->x->dims));
-    cp_tensor *logits = cp_model_logits(b->tape, b->model, x, CP_TRAINING);
-    cp_backward(b->tape, cp_cross_entropy(b->tape, logits, (cp_labels){b->label, b->x->dims[0]}), b->model->params);
-    cp_optim_step(b->adam);
-    cp_tape_reset(b->tape);
+typedef void step(bench *b);
+
+static bool bench_make(bench *b, const network *n, const char *head) {
+    cp_model_config config = {
+        .classes = CLASSES,
+        .head = head,
+        .wrn = {.depth = n->depth, .width = n->width, .channels = n->channels, .norm = (cp_norm_kind)n->norm}};
+    *b = (bench){.rng = cp_rng_named(1, "bench"),
+                 .tape = cp_tape_new(),
+                 .label = malloc((size_t)n->batch * sizeof *b->label),
+                 .threads = cp_threads()};
+    b->model = cp_model_new(config, &b->rng);
+    b->adam = b->model ? cp_adam_new(b->model->params, (cp_adam_config){.rate = 1e-4}) : NULL;
+    cp_tensor **const images[] = {&b->labeled, &b->unlabeled, &b->chains};
+    for (int i = 0; i < 3; i++) {
+        if (!(*images[i] = cp_tensor_new(CP_SHAPE(n->batch, n->side, n->side, n->channels)))) return false;
+        cp_rng_fill_uniform(&b->rng, (*images[i])->data, (*images[i])->size, -1, 1);
+    }
+    for (int i = 0; b->label && i < n->batch; i++) b->label[i] = (int)cp_rng_below(&b->rng, CLASSES);
+    return b->tape && b->adam && b->label;
 }
 
-static void sgld_step(void *context) {
-    bench         *b = context;
-    cp_sgld_config config = {.step_size = 2, .noise = 0.01, .steps = 1};
-    cp_sgld_run(b->tape, cp_model_energy_of, &(cp_model_target){.model = b->model}, b->chains, &config, &b->rng, NULL);
-}
-
-static void infer_step(void *context) {
-    bench *b = context;
-    bool   was = cp_tape_pause(b->tape, true);
-    cp_model_logits(b->tape, b->model, cp_constant(b->tape, b->x->data, cp_shape_of(4, b->x->dims)), CP_EVALUATION);
-    cp_tape_pause(b->tape, was);
-    cp_tape_reset(b->tape);
-}
-
-static void bench_free(bench *b) {
+static int bench_free(bench *b, bool ok) {
     free(b->label);
-    cp_tensor_free(b->x);
+    cp_tensor_free(b->labeled);
+    cp_tensor_free(b->unlabeled);
     cp_tensor_free(b->chains);
     cp_tape_free(b->tape);
     cp_optim_free(b->adam);
     cp_model_free(b->model);
-}
-
-static bool bench_make(bench *b, const wrn *w) {
-    cp_model_config config = {
-        .classes = 8,
-        .head = "jem",
-        .wrn = {.depth = w->depth, .width = w->width, .channels = w->channels, .norm = (cp_norm_kind)w->norm}};
-    *b = (bench){.rng = cp_rng_named(1, "bench"), .tape = cp_tape_new(), .label = malloc((size_t)w->batch * sizeof *b->label)};
-    b->model = cp_model_new(config, &b->rng);
-    b->adam = b->model ? cp_adam_new(b->model->params, (cp_adam_config){.rate = 1e-4}) : NULL;
-    b->x = cp_tensor_new(CP_SHAPE(w->batch, w->side, w->side, w->channels));
-    b->chains = b->x ? cp_tensor_new(cp_shape_of(4, b->x->dims)) : NULL;
-    if (!b->tape || !b->label || !b->adam || !b->chains) return false;
-    cp_rng_fill_uniform(&b->rng, b->x->data, b->x->size, 0, 1);
-    memcpy(b->chains->data, b->x->data, b->x->size * sizeof(cp_real));
-    for (int i = 0; i < w->batch; i++) b->label[i] = (int)cp_rng_below(&b->rng, 8);
-    return true;
-}
-
-static int bench_wrn(const wrn *w) {
-    bench b;
-    bool  ok = bench_make(&b, w);
-    if (ok) {
-        double train = median_ms(train_step, &b), sgld = median_ms(sgld_step, &b), infer = median_ms(infer_step, &b);
-        printf("wrn %d %d norm %d side %d channels %d batch %d threads %d  train %.1f ms  sgld %.1f ms  infer %.1f ms\n", w->depth,
-               w->width, w->norm, w->side, w->channels, w->batch, cp_threads(), train, sgld, infer);
-        fflush(stdout);
-    }
-    bench_free(&b);
     return ok ? CP_EXIT_OK : CP_EXIT_FAILED;
 }
 
-/* The most that a step's values take at once: on a tape of its own each, so that they do not hide each other. */
-static int bench_memory(const wrn *w) {
-    bench  b;
-    bool   ok = bench_make(&b, w);
-    size_t peak[2] = {0};
-    void (*const steps[])(void *) = {train_step, sgld_step};
+static cp_tensor *labeled_images(bench *b) {
+    return cp_constant(b->tape, b->labeled->data, b->labeled->shape);
+}
+
+static cp_labels labels_of(const bench *b) {
+    return (cp_labels){b->label, b->labeled->dims[0]};
+}
+
+static void train_step(bench *b) {
+    cp_tensor *logits = cp_model_logits(b->tape, b->model, labeled_images(b), CP_TRAINING);
+    cp_backward(b->tape, cp_cross_entropy(b->tape, logits, labels_of(b)), b->model->params);
+    cp_optim_step(b->adam);
+    cp_tape_reset(b->tape);
+}
+
+static void sample(bench *b, cp_sgld_config config) {
+    cp_sgld_run(b->tape, cp_model_energy_of, &(cp_model_target){.model = b->model}, b->chains, &config, &b->rng, NULL);
+}
+
+static void sgld_step(bench *b) {
+    sample(b, (cp_sgld_config){.step_size = 2, .noise = 0.01, .steps = 1});
+}
+
+static void infer_step(bench *b) {
+    bool was = cp_tape_pause(b->tape, true);
+    cp_model_logits(b->tape, b->model, labeled_images(b), CP_EVALUATION);
+    cp_tape_pause(b->tape, was);
+    cp_tape_reset(b->tape);
+}
+
+static cp_tensor *mean(cp_tape *tape, cp_tensor *a) {
+    return cp_mean(tape, a, CP_ALL, false);
+}
+
+/* sign mean E + 0.001 mean E^2, and penalty mean |dE/dx|^2 unless that is 0. */
+static cp_tensor *energy_terms(bench *b, const cp_tensor *images, cp_real sign) {
+    cp_tape   *t = b->tape;
+    cp_tensor *x = (b->penalty > 0 ? (cp_variable) : (cp_constant))(CP_AT(t), images->data, images->shape);
+    cp_tensor *energies = cp_model_energy(t, b->model, x, CP_TRAINING);
+    cp_tensor *squares = cp_scale(t, mean(t, cp_square(t, energies)), (cp_real)0.001);
+    cp_tensor *terms = cp_add(t, cp_scale(t, mean(t, energies), sign), squares);
+    if (!(b->penalty > 0)) return terms;
+    return cp_add(t, terms, cp_scale(t, mean(t, cp_gradient_squares(t, energies, x)), (cp_real)b->penalty));
+}
+
+/* The cross entropy, E(x; c) and the coupling of the heads. */
+static cp_tensor *labeled_terms(bench *b) {
+    cp_tape   *t = b->tape;
+    cp_tensor *z = cp_net_forward(t, b->model->net, labeled_images(b), CP_TRAINING);
+    cp_tensor *fit = cp_cross_entropy(t, cp_head_logits(t, b->model->head, z), labels_of(b));
+    cp_tensor *energy = mean(t, cp_pick(t, cp_head_class_energy(t, b->model->head, z), labels_of(b)));
+    return cp_add(t, cp_add(t, fit, energy), cp_head_penalty(t, b->model->head));
+}
+
+static void hybrid_step(bench *b) {
+    sample(b, (cp_sgld_config){
+                  .step_size = 2, .noise = 0.01, .steps = CHAIN_STEPS, .gradient_clamp = 1, .clamp_low = -1, .clamp_high = 1});
+    cp_tensor *loss = cp_add(b->tape, energy_terms(b, b->unlabeled, 1), energy_terms(b, b->chains, -2));
+    cp_backward(b->tape, cp_add(b->tape, loss, labeled_terms(b)), b->model->params);
+    cp_grads_clip(b->model->params, 1);
+    cp_optim_step(b->adam);
+    cp_tape_reset(b->tape);
+}
+
+/* ---- measurements ---- */
+
+/* The median of 7 to 50 runs within four seconds, after a warm-up run; of 3 if they take more than twelve. */
+static double median_ms(step *run, bench *b) {
+    enum { MIN = 7, MAX = 50 };
+    const double budget = 4;
+    double       times[MAX];
+    size_t       count = 0;
+    run(b);
+    for (double start = now(); count < MIN || (count < MAX && now() - start < budget);) {
+        double before = now();
+        run(b);
+        times[count++] = now() - before;
+        if (count >= 3 && now() - start > 3 * budget) break;
+    }
+    return 1e3 * cp_bench_median(times, count);
+}
+
+typedef struct comparison {
+    double ms[2];           /* medians */
+    double median, fastest; /* of the pairs' ratios, first to second; ratio of the shortest times */
+} comparison;
+
+/* Runs a step in two ways alternately, so that other programs disturb both equally. */
+static comparison compare(step *run, bench *b, void (*choose)(bench *b, bool second)) {
+    enum { PAIRS = 15 };
+    double times[2][PAIRS], ratios[PAIRS], shortest[2] = {INFINITY, INFINITY};
+    for (int i = -1; i < PAIRS; i++) { /* the first pair is the warm-up */
+        double pair[2];
+        for (int k = 0; k < 2; k++) {
+            choose(b, k == 1);
+            double before = now();
+            run(b);
+            pair[k] = now() - before;
+        }
+        if (i < 0) continue;
+        for (int k = 0; k < 2; k++) shortest[k] = fmin(shortest[k], times[k][i] = pair[k]);
+        ratios[i] = pair[0] / pair[1];
+    }
+    return (comparison){.ms = {1e3 * cp_bench_median(times[0], PAIRS), 1e3 * cp_bench_median(times[1], PAIRS)},
+                        .median = cp_bench_median(ratios, PAIRS),
+                        .fastest = shortest[0] / shortest[1]};
+}
+
+static void choose_threads(bench *b, bool several) {
+    cp_threads_set(several ? b->threads : 1);
+}
+
+static void choose_penalty(bench *b, bool penalized) {
+    b->penalty = penalized ? 0.05 : 0;
+}
+
+static void print_network(const char *before, const network *n) {
+    printf("%swrn %d %d norm %d side %d channels %d batch %d", before, n->depth, n->width, n->norm, n->side, n->channels, n->batch);
+}
+
+static int bench_wrn(const network *n) {
+    bench b;
+    bool  ok = bench_make(&b, n, "jem");
+    if (ok) {
+        double train = median_ms(train_step, &b), sgld = median_ms(sgld_step, &b), infer = median_ms(infer_step, &b);
+        print_network("", n);
+        printf(" threads %d  train %.1f ms  sgld %.1f ms  infer %.1f ms\n", b.threads, train, sgld, infer);
+        fflush(stdout);
+    }
+    return bench_free(&b, ok);
+}
+
+static int bench_scaling(const network *n) {
+    bench b;
+    bool  ok = bench_make(&b, n, "jem");
+    if (ok) {
+        comparison train = compare(train_step, &b, choose_threads), sgld = compare(sgld_step, &b, choose_threads),
+                   infer = compare(infer_step, &b, choose_threads);
+        print_network("scaling ", n);
+        printf(" threads %d against 1  train %.2f (%.2f)  sgld %.2f (%.2f)  infer %.2f (%.2f)\n", b.threads, train.median,
+               train.fastest, sgld.median, sgld.fastest, infer.median, infer.fastest);
+    }
+    return bench_free(&b, ok);
+}
+
+/* The peak of a step's values, on a new tape for each step. */
+static int bench_memory(const network *n) {
+    bench       b;
+    bool        ok = bench_make(&b, n, "jem");
+    double      peak[2] = {0};
+    step *const steps[] = {train_step, sgld_step};
     for (int i = 0; ok && i < 2; i++) {
         steps[i](&b);
-        peak[i] = cp_tape_peak(b.tape);
+        peak[i] = 1e-6 * (double)cp_tape_peak(b.tape);
         cp_tape_free(b.tape);
         ok = (b.tape = cp_tape_new()) != NULL;
     }
-    if (ok)
-        printf("memory wrn %d %d norm %d side %d channels %d batch %d  train %.1f MB  sgld %.1f MB\n", w->depth, w->width, w->norm,
-               w->side, w->channels, w->batch, (double)peak[0] * 1e-6, (double)peak[1] * 1e-6);
-    bench_free(&b);
-    return ok ? CP_EXIT_OK : CP_EXIT_FAILED;
-}
-
-/* ---- one thread against several ---- */
-
-typedef struct scaling {
-    double median, fastest; /* of the ratios of neighbors; of the shortest times */
-} scaling;
-
-/* The two in turn, so that whatever else the machine does meets both. */
-static scaling scaling_of(void (*work)(void *), void *context, int threads) {
-    enum { PAIRS = 15 };
-    double ratios[PAIRS], min[2] = {INFINITY, INFINITY};
-    work(context);
-    for (int i = 0; i < PAIRS; i++) {
-        double times[2];
-        for (int several = 0; several < 2; several++) {
-            cp_threads_set(several ? threads : 1);
-            double before = cp_bench_seconds();
-            work(context);
-            times[several] = cp_bench_seconds() - before;
-            min[several] = fmin(min[several], times[several]);
-        }
-        ratios[i] = times[0] / times[1];
-    }
-    return (scaling){cp_bench_median(ratios, PAIRS), min[0] / min[1]};
-}
-
-static int bench_scaling(const wrn *w) {
-    bench b;
-    int   threads = cp_threads();
-    if (threads < 2) {
-        fprintf(stderr, "couplet bench: THREADS is %d; scaling compares two or more with one\n", threads);
-        return CP_EXIT_USAGE;
-    }
-    bool ok = bench_make(&b, w);
     if (ok) {
-        scaling train = scaling_of(train_step, &b, threads), sgld = scaling_of(sgld_step, &b, threads),
-                infer = scaling_of(infer_step, &b, threads);
-        printf("scaling wrn %d %d norm %d side %d channels %d batch %d threads %d against 1  train %.2f (%.2f)  sgld %.2f (%.2f)  "
-               "infer %.2f (%.2f)\n",
-               w->depth, w->width, w->norm, w->side, w->channels, w->batch, threads, train.median, train.fastest, sgld.median,
-               sgld.fastest, infer.median, infer.fastest);
+        print_network("memory ", n);
+        printf("  train %.1f MB  sgld %.1f MB\n", peak[0], peak[1]);
     }
-    bench_free(&b);
-    return ok ? CP_EXIT_OK : CP_EXIT_FAILED;
+    return bench_free(&b, ok);
 }
 
-static int run_memory(void) {
-    int code = CP_EXIT_OK;
-    for (size_t i = 0; i < sizeof usual / sizeof *usual && code == CP_EXIT_OK; i++) code = bench_memory(&usual[i]);
-    return code;
-}
+/* ---- arguments ---- */
 
 /* A whole number within limits from an argument; false with a message. */
-static bool whole(const char *text, const char *what, int min, int max, int *value) {
-    char *end;
+static bool whole(const cp_options *o, int index, const char *what, int min, int max, int *value) {
+    const char *text = cp_argument(o, index);
+    char       *end;
     errno = 0;
     long number = strtol(text, &end, 10);
     if (*text && !*end && !errno && number >= min && number <= max) {
         *value = (int)number;
         return true;
     }
-    fprintf(stderr, "couplet bench: %s is \"%.80s\"; a whole number from %d to %d is expected\n", what, text, min, max);
+    cp_complain(o, "%s is \"%.80s\"; a whole number from %d to %d is expected", what, text, min, max);
     return false;
 }
 
-static bool read_wrn(const cp_options *o, int first, wrn *w) {
+static bool read_network(const cp_options *o, int first, network *n) {
     const char *const names[] = {"DEPTH", "WIDTH", "NORM", "SIDE", "CHANNELS", "BATCH"};
     const int         min[] = {10, 1, 0, 8, 1, 2}, max[] = {1000, 100, CP_NORM_LAYER, 4096, 4096, 65536};
-    int              *to[] = {&w->depth, &w->width, &w->norm, &w->side, &w->channels, &w->batch};
+    int              *to[] = {&n->depth, &n->width, &n->norm, &n->side, &n->channels, &n->batch};
     for (int i = 0; i < 6; i++)
-        if (!whole(cp_argument(o, first + i), names[i], min[i], max[i], to[i])) return false;
-    if ((w->depth - 4) % 6 == 0) return true;
-    fprintf(stderr, "couplet bench: DEPTH is %d; a wide ResNet has depth 10, 16, 22, ... (6n + 4)\n", w->depth);
+        if (!whole(o, first + i, names[i], min[i], max[i], to[i])) return false;
+    if ((n->depth - 4) % 6 == 0) return true;
+    cp_complain(o, "DEPTH is %d; a wide ResNet has depth 10, 16, 22, ... (6n + 4)", n->depth);
     return false;
 }
 
-/* Sets THREADS from the command line if it is there; false with a message. */
+/* Sets THREADS if it is among the arguments; false with a message. */
 static bool set_threads(const cp_options *o) {
     int threads;
     if (cp_argument_count(o) < 2) return true;
-    if (!whole(cp_argument(o, 1), "THREADS", 1, 256, &threads)) return false;
+    if (!whole(o, 1, "THREADS", 1, 256, &threads)) return false;
     if (cp_option_given(o, "threads")) {
-        fprintf(stderr, "couplet bench: THREADS and --threads say the same; one of them is enough\n");
+        cp_complain(o, "THREADS and --threads mean the same; give one of them");
         return false;
     }
     cp_threads_set(threads);
     return true;
 }
 
-/* Networks from the command line, or the usual ones from `first` up to `last`. */
-static int run_networks(const cp_options *o, int (*run)(const wrn *), size_t first, size_t last) {
+/* Measures the networks of the command line, or the given ones if there are none. */
+static int run_networks(const cp_options *o, int (*run)(const network *), const network *usually, size_t usual_count) {
     int count = cp_argument_count(o), code = CP_EXIT_OK;
-    if (!set_threads(o)) return CP_EXIT_USAGE;
     if (count > 2 && (count - 2) % 6) {
-        fprintf(stderr, "couplet bench: %d numbers after THREADS; a network is six: DEPTH WIDTH NORM SIDE CHANNELS BATCH\n",
-                count - 2);
+        cp_complain(o, "%d numbers after THREADS; a network is six: DEPTH WIDTH NORM SIDE CHANNELS BATCH", count - 2);
         return CP_EXIT_USAGE;
     }
     for (int i = 2; i < count && code == CP_EXIT_OK; i += 6) {
-        wrn w;
-        code = read_wrn(o, i, &w) ? run(&w) : CP_EXIT_USAGE;
+        network n;
+        code = read_network(o, i, &n) ? run(&n) : CP_EXIT_USAGE;
     }
-    for (size_t i = first; count <= 2 && i < last && code == CP_EXIT_OK; i++) code = run(&usual[i]);
+    for (size_t i = 0; count <= 2 && i < usual_count && code == CP_EXIT_OK; i++) code = run(&usually[i]);
     return code;
 }
 
 static int run_wrn(const cp_options *o) {
-    return run_networks(o, bench_wrn, 0, sizeof usual / sizeof *usual);
+    return set_threads(o) ? run_networks(o, bench_wrn, usual, sizeof usual / sizeof *usual) : CP_EXIT_USAGE;
+}
+
+static int run_memory(const cp_options *o) {
+    return run_networks(o, bench_memory, usual, sizeof usual / sizeof *usual);
 }
 
 static int run_scaling(const cp_options *o) {
-    return run_networks(o, bench_scaling, WRN_16_2, WRN_16_2 + 1);
+    if (!set_threads(o)) return CP_EXIT_USAGE;
+    if (cp_threads() >= 2) return run_networks(o, bench_scaling, &wrn_16_2, 1);
+    cp_complain(o, "THREADS is %d; scaling compares two or more threads with one", cp_threads());
+    return CP_EXIT_USAGE;
 }
 
 static int run_hybrid(const cp_options *o) {
-    if (cp_argument_count(o) <= 2) return set_threads(o) ? cp_bench_hybrid() : CP_EXIT_USAGE;
-    fprintf(stderr, "couplet bench: hybrid takes THREADS only; \"%.80s\" is one more\n", cp_argument(o, 2));
-    return CP_EXIT_USAGE;
+    if (!set_threads(o)) return CP_EXIT_USAGE;
+    bench b;
+    bool  ok = bench_make(&b, &hybrid_network, "hybrid");
+    if (ok) {
+        comparison c = compare(hybrid_step, &b, choose_penalty);
+        printf(
+            "hybrid wrn 10 1 side %d channels %d batch %d steps %d threads %d  without penalty %.1f ms  with %.1f ms  ratio %.2f\n",
+            hybrid_network.side, hybrid_network.channels, hybrid_network.batch, CHAIN_STEPS, b.threads, c.ms[0], c.ms[1],
+            1 / c.median);
+    }
+    return bench_free(&b, ok);
+}
+
+static int run_all(const cp_options *o) {
+    int code = cp_bench_kernels(o);
+    return code == CP_EXIT_OK ? run_wrn(o) : code;
+}
+
+/* ---- the figure of the ratios that tests/bench/compare.py measures ---- */
+
+enum { MAX_ROWS = 32, NAME_LENGTH = 64 };
+
+typedef struct ratios {
+    int    count;
+    char   names[MAX_ROWS][NAME_LENGTH];
+    double values[3][MAX_ROWS]; /* sgld, train, infer */
+} ratios;
+
+/* Lines "name,sgld,train,infer" after a first line with these titles. */
+static bool read_ratios(const cp_options *o, const char *path, ratios *r) {
+    FILE *file = fopen(path, "r");
+    char  line[256];
+    int   number = 1;
+    if (!file) {
+        cp_complain(o, "%.200s: %s", path, strerror(errno));
+        return false;
+    }
+    bool ok = fgets(line, sizeof line, file) && strncmp(line, "network,sgld,train,infer", 24) == 0;
+    for (r->count = 0; ok && r->count < MAX_ROWS && fgets(line, sizeof line, file); r->count += ok) {
+        int i = r->count;
+        number++;
+        ok = sscanf(line, "%63[^,],%lf,%lf,%lf", r->names[i], &r->values[0][i], &r->values[1][i], &r->values[2][i]) == 4;
+        for (int k = 0; k < 3 && ok; k++) ok = r->values[k][i] > 0 && r->values[k][i] < 1e6;
+    }
+    bool too_many = ok && r->count == MAX_ROWS && fgets(line, sizeof line, file);
+    fclose(file);
+    if (ok && r->count && !too_many) return true;
+    if (too_many)
+        cp_complain(o, "%.200s: more than %d networks", path, MAX_ROWS);
+    else
+        cp_complain(o, "%.200s, line %d: %s", path, number,
+                    number == 1 ? "\"network,sgld,train,infer\" and lines with a name and three ratios are expected"
+                                : "a name and three positive ratios are expected");
+    return false;
+}
+
+/* Would the figure's own CSV file, OUT.csv, replace this file? */
+static bool would_replace(const char *path, const char *out) {
+    char        own[512];
+    struct stat a, b;
+    snprintf(own, sizeof own, "%.500s.csv", out);
+    return stat(path, &a) == 0 && stat(own, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+static int run_plot(const cp_options *o) {
+    static const char *const kinds[] = {"sgld", "train", "infer"};
+    static ratios            r;
+    const char              *names[MAX_ROWS], *out = cp_option_text(o, "out");
+    cp_status                status = {0};
+    if (cp_argument_count(o) != 2 || !out) {
+        cp_complain(o, "plot takes RATIOS.csv and --out FIGURE (it writes FIGURE.svg, FIGURE.csv and FIGURE.figure.json)");
+        return CP_EXIT_USAGE;
+    }
+    const char *path = cp_argument(o, 1);
+    if (would_replace(path, out)) {
+        cp_complain(o, "%.200s would be replaced by the figure's own numbers, %.200s.csv; give another --out", path, out);
+        return CP_EXIT_USAGE;
+    }
+    if (!read_ratios(o, path, &r)) return CP_EXIT_FAILED;
+    for (int i = 0; i < r.count; i++) names[i] = r.names[i];
+    cp_figure *figure = cp_figure_new((cp_figure_config){
+        .title = "PyTorch's time / Couplet's time",
+        .caption = "How many times as fast as PyTorch Couplet is, for each network: the median over the rounds of the comparison.",
+        .width = 130.0 * r.count});
+    cp_panel  *panel =
+        cp_figure_panel(figure, (cp_panel_config){.y_label = "times as fast", .x_names = names, .x_name_count = r.count});
+    for (int k = 0; k < 3; k++) cp_panel_bars(panel, (cp_style){.color = k, .label = kinds[k]}, r.count, r.values[k], NULL, k, 3);
+    cp_panel_level(panel, (cp_style){.color = 7, .dash = CP_DOTTED, .label = "equal"}, 1);
+    bool ok = cp_figure_save(figure, out, &status);
+    if (ok)
+        printf("%s.svg; its numbers are in %s.csv and %s.figure.json\n", out, out, out);
+    else
+        cp_complain(o, "%s", status.message);
+    cp_figure_free(figure);
+    return ok ? CP_EXIT_OK : CP_EXIT_FAILED;
 }
 
 /* ---- the command ---- */
 
+static const struct {
+    const char *name, *arguments;
+    int         max_arguments; /* after the name */
+    int (*run)(const cp_options *o);
+} parts[] = {
+    {"", "", 0, run_all},
+    {"kernels", "no arguments", 0, cp_bench_kernels},
+    {"accuracy", "no arguments", 0, cp_bench_accuracy},
+    {"memory", "no arguments", 0, run_memory},
+    {"hybrid", "THREADS only", 1, run_hybrid},
+    {"plot", "RATIOS.csv only", 1, run_plot},
+    {"wrn", "at most 32 networks", 1 + 6 * 32, run_wrn},
+    {"scaling", "at most 32 networks", 1 + 6 * 32, run_scaling},
+};
+
 static int run_bench(const cp_options *o) {
     const char *what = cp_argument_count(o) ? cp_argument(o, 0) : "";
-    bool        alone = strcmp(what, "kernels") == 0 || strcmp(what, "memory") == 0 || strcmp(what, "accuracy") == 0;
-    if (alone && cp_argument_count(o) > 1) {
-        fprintf(stderr, "couplet bench: %s takes no arguments; \"%.80s\" is one\n", what, cp_argument(o, 1));
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (strcmp(what, parts[i].name) != 0) continue;
+        int max = 1 + parts[i].max_arguments;
+        if (cp_argument_count(o) <= max) return parts[i].run(o);
+        cp_complain(o, "%s takes %s; \"%.80s\" is one too many", what, parts[i].arguments, cp_argument(o, max));
         return CP_EXIT_USAGE;
     }
-    if (strcmp(what, "wrn") == 0) return run_wrn(o);
-    if (strcmp(what, "scaling") == 0) return run_scaling(o);
-    if (strcmp(what, "hybrid") == 0) return run_hybrid(o);
-    if (strcmp(what, "memory") == 0) return run_memory();
-    if (strcmp(what, "plot") == 0) return cp_bench_plot(o);
-    if (strcmp(what, "accuracy") == 0) {
-        cp_bench_accuracy();
-        return CP_EXIT_OK;
-    }
-    if (*what && strcmp(what, "kernels") != 0) {
-        fprintf(
-            stderr,
-            "couplet bench: \"%.80s\" cannot be measured; kernels, accuracy, wrn, scaling, hybrid, memory or plot is expected\n",
-            what);
-        return CP_EXIT_USAGE;
-    }
-    cp_bench_kernels();
-    return *what ? CP_EXIT_OK : run_wrn(o);
+    cp_complain(o, "\"%.80s\" cannot be measured; kernels, accuracy, wrn, scaling, hybrid, memory or plot is expected", what);
+    return CP_EXIT_USAGE;
 }
 
 static const cp_option options[] = {
-    {.name = "out", .kind = CP_OPTION_TEXT, .value = "FIGURE", .help = "plot: where the figure goes, without its ending"},
-    {.name = "threads", .kind = CP_OPTION_INT, .fallback = "0", .max = 256, .help = "threads to measure; 0: one per processor"},
+    {.name = "out", .kind = CP_OPTION_TEXT, .value = "FIGURE", .help = "plot: path of the figure, without an extension"},
+    {.name = "threads", .kind = CP_OPTION_INT, .fallback = "0", .max = 256, .help = "number of threads; 0: one per processor"},
     {0}};
 
 const cp_command cp_command_bench = {
     .name = "bench",
-    .purpose = "how fast this machine is: kernels, and whole steps of wide ResNets",
+    .purpose = "speed on this machine: kernels, and whole steps of wide ResNets",
     .arguments = "[kernels | wrn [THREADS [NETWORK...]] | scaling [THREADS [NETWORK...]] | hybrid [THREADS] | memory | accuracy | "
                  "plot RATIOS.csv]",
     .details =
         "kernels: the machine's multiply-add peak, and each kernel at the shapes of wide ResNets in GFLOP/s and percent of it.\n"
         "wrn: whole steps of networks, as medians in milliseconds: train (forward, backward, Adam), sgld (gradient of the energy "
-        "at "
-        "the inputs, Langevin update) and infer.\n"
-        "scaling: how much faster THREADS are than one, step by step in turn: the median of 15 ratios and, in brackets, "
-        "shortest time against shortest.\n"
+        "with respect to the inputs, Langevin update) and infer.\n"
+        "scaling: how much faster THREADS threads are than one, measured alternately: the median of 15 ratios and, in brackets, "
+        "the ratio of the shortest times.\n"
         "hybrid: a training step of the hybrid (10 SGLD steps, loss on 96 images, backward, Adam) without and with the gradient "
-        "penalty, in turn: medians in milliseconds, and the median of the ratios.\n"
-        "memory: the most that the values of a step take at once.\n"
-        "accuracy: the errors of direct convolutions and of Winograd's, median and largest.\n"
+        "penalty, measured alternately: medians in milliseconds, and the median of the ratios.\n"
+        "memory: peak memory of the values of a step.\n"
+        "accuracy: median and largest error of direct and Winograd convolutions.\n"
         "plot: draws the ratios that tests/bench/compare.py measures, as FIGURE.svg and FIGURE.csv (needs --out).\n"
         "Without arguments: kernels, then wrn. A NETWORK is six numbers, DEPTH WIDTH NORM SIDE CHANNELS BATCH, with NORM 0 for "
-        "none, 1 for batch, 2 for group and 3 for layer norm; without one, five usual ones. COUPLET_KERNELS (avx512, avx2, "
-        "portable, reference) and COUPLET_CONV "
-        "(auto, direct, winograd2, winograd4) in the environment force kernels. Winograd's methods make the whole tile of 2x2 or "
-        "4x4 outputs that reads an infinite pixel infinite or NaN, and winograd4, which auto takes too, overflows from inputs of "
-        "about 1e37 on; direct does neither.",
+        "none, 1 for batch, 2 for group and 3 for layer norm; the default is five usual networks. COUPLET_KERNELS (avx512, avx2, "
+        "portable, reference) and COUPLET_CONV (auto, direct, winograd2, winograd4) in the environment select the kernels. "
+        "Winograd convolutions turn the whole tile of 2x2 or 4x4 outputs that reads an infinite pixel infinite or NaN, and "
+        "winograd4, which auto may choose, overflows for inputs above about 1e37; direct does neither.",
     .example = "wrn 2 16 2 0 28 3 64",
     .options = options,
     .without = "seed|quiet|json|report",

@@ -1,7 +1,6 @@
-/* The kernels' part of `couplet bench`: the machine's measured multiply-add peak, then each convolution of the wide ResNets with its
- * gradients and some matrix products, in GFLOP/s (counted as the direct algorithm counts) and percent of the peak; and how exact the
- * ways to compute a convolution are. */
-#include "experiments/bench/bench_kernels.h"
+/* couplet bench kernels and accuracy: the measured multiply-add peak, the convolutions of wide ResNets with their gradients and some
+ * matrix products, in GFLOP/s (operations of the direct algorithm) and percent of the peak; and the errors of the convolutions. */
+#include "experiments/bench/bench.h"
 
 #include "core/kernels/kernels.h"
 #include "core/random.h"
@@ -9,13 +8,10 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
 
-/* With one thread the processor's time is taken: other programs disturb it less. */
+/* With one thread, processor time: other programs disturb it less. */
 static double seconds(void) {
-    struct timespec t;
-    clock_gettime(cp_threads() == 1 ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    return cp_bench_seconds(cp_threads() == 1 ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC);
 }
 
 typedef struct job {
@@ -51,26 +47,22 @@ static void gemm_a_transposed(job *j) {
     cp_kernels()->gemm(j->scratch, true, false, j->m, j->n, j->k, j->x, j->w, j->y, false);
 }
 
-/* The best of a number of runs within a third of a second: the least disturbed one. */
+/* The shortest time within a third of a second. */
 static double best_time(void (*run)(job *), job *j) {
     double best = 1e9;
     run(j);
     for (double start = seconds(), now = start; now - start < 0.3;) {
         int repeats = 1;
-        while ((double)repeats * best < 1e-4 && best < 1e8) {
-            repeats *= 2;
-        }
+        while ((double)repeats * best < 1e-4 && best < 1e8) repeats *= 2;
         const double before = seconds();
-        for (int i = 0; i < repeats; i++) {
-            run(j);
-        }
+        for (int i = 0; i < repeats; i++) run(j);
         now = seconds();
-        best = (now - before) / repeats < best ? (now - before) / repeats : best;
+        best = fmin(best, (now - before) / repeats);
     }
     return best;
 }
 
-static void *memory(size_t bytes) {
+static void *allocate(size_t bytes) {
     void *p = calloc(bytes + 1, 1);
     if (!p) {
         fprintf(stderr, "couplet bench: out of memory\n");
@@ -81,7 +73,7 @@ static void *memory(size_t bytes) {
 
 static cp_real *numbers(size_t count) {
     static cp_rng rng;
-    cp_real      *p = memory(count * sizeof *p);
+    cp_real      *p = allocate(count * sizeof *p);
     if (!rng.position) rng = cp_rng_named(1, "bench");
     cp_rng_fill_uniform(&rng, p, count, -1, 1);
     return p;
@@ -91,10 +83,10 @@ static double conv_flops(const cp_conv_shape *s) {
     return 2.0 * s->n * s->oh * s->ow * s->k * s->kh * s->kw * s->c;
 }
 
-static double print_rate(double flops, double time, double peak) {
+static void print_rate(void (*run)(job *), job *j, double flops, double peak) {
+    double time = best_time(run, j);
     printf("  %8.3f ms %6.1f %4.0f%%", time * 1e3, flops / time * 1e-9, 100 * flops / time / peak);
     fflush(stdout);
-    return time;
 }
 
 static size_t x_size(const cp_conv_shape *s) {
@@ -109,7 +101,7 @@ static size_t w_size(const cp_conv_shape *s) {
     return (size_t)(s->kh * s->kw * s->c * s->k);
 }
 
-/* A convolution of a wide ResNet; its name is printed. */
+/* Prints the name of a convolution of a wide ResNet, and makes it. */
 static job conv_job(cp_arena *scratch, int n, const int shape[5]) {
     const int side = shape[0], kernel = shape[3], stride = shape[4], out = (side - 1) / stride + 1;
     job       j = {.scratch = scratch,
@@ -142,9 +134,9 @@ static void job_free(job *j) {
 
 static void bench_conv(cp_arena *scratch, double peak, const int shape[5]) {
     job j = conv_job(scratch, 64, shape);
-    print_rate(conv_flops(&j.s), best_time(forward, &j), peak);
-    print_rate(conv_flops(&j.s), best_time(input_grad, &j), peak);
-    print_rate(conv_flops(&j.s), best_time(weight_grad, &j), peak);
+    print_rate(forward, &j, conv_flops(&j.s), peak);
+    print_rate(input_grad, &j, conv_flops(&j.s), peak);
+    print_rate(weight_grad, &j, conv_flops(&j.s), peak);
     printf("\n");
     job_free(&j);
 }
@@ -153,9 +145,9 @@ static void bench_gemm(cp_arena *scratch, double peak, size_t m, size_t n, size_
     job          j = {.scratch = scratch, .m = m, .n = n, .k = k, .x = numbers(m * k), .w = numbers(k * n), .y = numbers(m * n)};
     const double flops = 2.0 * (double)m * (double)n * (double)k;
     printf("gemm %4zux%4zux%4zu ", m, n, k);
-    print_rate(flops, best_time(gemm, &j), peak);
-    print_rate(flops, best_time(gemm_b_transposed, &j), peak);
-    print_rate(flops, best_time(gemm_a_transposed, &j), peak);
+    print_rate(gemm, &j, flops, peak);
+    print_rate(gemm_b_transposed, &j, flops, peak);
+    print_rate(gemm_a_transposed, &j, flops, peak);
     printf("\n");
     job_free(&j);
 }
@@ -168,20 +160,22 @@ static const int shapes[][5] = {{28, 1, 16, 3, 1},    {28, 3, 16, 3, 1},    {28,
                                 {16, 128, 128, 3, 1}, {16, 256, 256, 3, 2}, {8, 256, 256, 3, 1}};
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
-void cp_bench_kernels(void) {
+int cp_bench_kernels(const cp_options *o) {
     const size_t products[][3] = {{2, 2, 2}, {64, 8, 128}, {64, 128, 128}, {64, 512, 128}, {512, 512, 512}, {1024, 1024, 1024}};
     cp_arena    *scratch = cp_arena_new();
-    if (!scratch) return;
+    (void)o;
+    if (!scratch) return CP_EXIT_FAILED;
     const double peak = 1e9 * cp_kernels()->fma_peak() * cp_threads();
     printf("kernels %s, %d thread%s, measured multiply-add peak %.0f GFLOP/s\n", cp_kernels()->name, cp_threads(),
            cp_threads() == 1 ? "" : "s", peak * 1e-9);
-    printf("time, GFLOP/s, percent of the peak (more than 100 where Winograd's algorithm saves multiplications)\n");
+    printf("time, GFLOP/s, percent of the peak (above 100 where Winograd convolutions save multiplications)\n");
     printf("convolution, batch 64   forward                     input gradient              weight gradient\n");
     for (size_t i = 0; i < SHAPES; i++) bench_conv(scratch, peak, shapes[i]);
     printf("c = a b                 plain                       b transposed                a transposed\n");
     for (size_t i = 0; i < sizeof products / sizeof *products; i++)
         bench_gemm(scratch, peak, products[i][0], products[i][1], products[i][2]);
     cp_arena_free(scratch);
+    return CP_EXIT_OK;
 }
 
 /* ---- accuracy ---- */
@@ -209,14 +203,13 @@ static void exact_tap(const job *j, size_t in, size_t tap, size_t out, exact *e)
 static exact exact_of(const job *j, const size_t sizes[RESULTS]) {
     const cp_conv_shape *s = &j->s;
     exact                e;
-    for (int i = 0; i < RESULTS; i++) e.of[i] = memory(sizes[i] * sizeof(double));
+    for (int i = 0; i < RESULTS; i++) e.of[i] = allocate(sizes[i] * sizeof(double));
     for (int out = 0; out < s->n * s->oh * s->ow; out++) {
         for (int tap = 0; tap < s->kh * s->kw; tap++) {
             const int n = out / (s->oh * s->ow), row = out / s->ow % s->oh, column = out % s->ow;
             const int y = row * s->stride_h + tap / s->kw - s->pad_top, x = column * s->stride_w + tap % s->kw - s->pad_left;
-            if (y >= 0 && y < s->h && x >= 0 && x < s->w) {
+            if (y >= 0 && y < s->h && x >= 0 && x < s->w)
                 exact_tap(j, (size_t)((n * s->h + y) * s->w + x), (size_t)tap, (size_t)out, &e);
-            }
         }
     }
     return e;
@@ -226,21 +219,15 @@ typedef struct errors {
     double median, largest;
 } errors;
 
-static int by_size(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* As parts of the root mean square of the right values. */
+/* Relative to the root mean square of the exact values. */
 static errors errors_of(size_t count, const cp_real *got, const double *right) {
-    double *difference = memory(count * sizeof *difference), square = 0;
+    double *difference = allocate(count * sizeof *difference), square = 0;
     for (size_t i = 0; i < count; i++) {
         difference[i] = fabs((double)got[i] - right[i]);
         square += right[i] * right[i];
     }
-    qsort(difference, count, sizeof *difference, by_size);
-    const double size = sqrt(square / (double)count);
-    const errors e = {difference[count / 2] / size, difference[count - 1] / size};
+    const double size = sqrt(square / (double)count), median = cp_bench_median(difference, count);
+    const errors e = {median / size, difference[count - 1] / size};
     free(difference);
     return e;
 }
@@ -258,11 +245,12 @@ static void errors_measure(const job *j, const size_t sizes[RESULTS], const exac
     }
 }
 
-void cp_bench_accuracy(void) {
+int cp_bench_accuracy(const cp_options *o) {
     cp_arena *scratch = cp_arena_new();
-    if (!scratch) return;
-    printf("errors against sums in double, as parts of the results' root mean square (kernels %s, batch 4, uniform numbers):\n"
-           "forward, input gradient, weight gradient, by each method; direct where Winograd's does not apply\n"
+    (void)o;
+    if (!scratch) return CP_EXIT_FAILED;
+    printf("errors against sums in double, relative to the results' root mean square (kernels %s, batch 4, uniform numbers):\n"
+           "forward, input gradient, weight gradient, for each method; direct where Winograd does not apply\n"
            "                        direct                     winograd2                  winograd4\n",
            cp_kernels()->name);
     for (size_t i = 0; i < SHAPES; i++) {
@@ -288,4 +276,5 @@ void cp_bench_accuracy(void) {
     }
     cp_kernels_use(cp_kernels(), CP_CONV_AUTO);
     cp_arena_free(scratch);
+    return CP_EXIT_OK;
 }

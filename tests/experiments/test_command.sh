@@ -47,7 +47,7 @@ expect 1 "missing.csv" bench plot missing.csv --out speed
 "$couplet" bench wrn 1 10 1 0 8 1 2 10 1 1 8 1 2 >steps
 number='[0-9][0-9]*\.[0-9]'
 line="wrn 10 1 norm [01] side 8 channels 1 batch 2 threads 1  train $number ms  sgld $number ms  infer $number ms"
-expect_success "bench wrn prints a line per network in the form that scripts read" test "$(grep -cx "$line" steps)" -eq 2
+expect_success "bench wrn prints one line per network in the form that scripts read" test "$(grep -cx "$line" steps)" -eq 2
 "$couplet" bench scaling 2 10 1 0 8 1 2 >scaling
 ratio='[0-9]*\.[0-9][0-9] ([0-9]*\.[0-9][0-9])'
 line="scaling wrn 10 1 norm 0 side 8 channels 1 batch 2 threads 2 against 1  train $ratio  sgld $ratio  infer $ratio"
@@ -59,9 +59,11 @@ expect 0 "speed.svg; its numbers are in speed.csv and speed.figure.json" bench p
 printf 'network,sgld,train,infer\nA,nan,2,1.5\n' >bad.csv
 expect 1 "bad.csv, line 2: a name and three positive ratios" bench plot bad.csv --out speed2
 expect 2 "memory takes no arguments" bench memory 1
-expect 2 "one of them is enough" bench wrn 2 10 1 0 8 1 2 --threads 1
-expect 2 "one of them is enough" bench hybrid 2 --threads 1
-expect 2 'hybrid takes THREADS only; "10" is one more' bench hybrid 1 10
+expect 2 'plot takes RATIOS.csv only; "x" is one too many' bench plot ratios.csv x --out speed
+expect 2 "scaling compares two or more threads with one" bench scaling 1
+expect 2 "give one of them" bench wrn 2 10 1 0 8 1 2 --threads 1
+expect 2 "give one of them" bench hybrid 2 --threads 1
+expect 2 'hybrid takes THREADS only; "10" is one too many' bench hybrid 1 10
 expect 2 'THREADS is "0"' bench hybrid 0
 expect_success "bench plot leaves the numbers beside the picture" grep -q '2.5' speed.csv
 # A double build has the reference kernels only: slow, and with nothing to choose. Under a sanitizer, measuring says nothing.
@@ -70,8 +72,8 @@ case $("$couplet" --version)${2:-} in
 *)
     expect 0 "memory wrn 16 2 norm 0 side 28 channels 3 batch 64  train " bench memory
     "$couplet" bench hybrid 2 >steps
-    line="hybrid wrn 10 1 side 28 channels 3 batch 32 steps 10 threads 2  without penalty $number ms  with $number ms  ratio [1-9]\.[0-9][0-9]"
-    expect_success "bench hybrid prints a step's time without and with the gradient penalty, which takes longer" grep -qx "$line" steps
+    line="hybrid wrn 10 1 side 28 channels 3 batch 32 steps 10 threads 2  without penalty $number ms  with $number ms  ratio [0-9]*\.[0-9][0-9]"
+    expect_success "bench hybrid prints the time of a step without and with the gradient penalty" grep -qx "$line" steps
     "$couplet" bench accuracy | awk '/median$/ { for (i = 4; i < NF; i++) { if (!($i < 2e-6)) bad = 1; n++ } }
         /largest$/ { for (i = 1; i < NF; i++) { if (!($i < 5e-5)) bad = 1; n++ } } END { exit bad || n != 2 * 16 * 9 }'
     expect_success "bench accuracy finds every method within 5e-5, and half of the numbers within 2e-6, at the shapes of wide ResNets" test $? -eq 0

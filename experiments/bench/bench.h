@@ -1,0 +1,16 @@
+/* What the files of `couplet bench` share. */
+#ifndef CP_EXPERIMENTS_BENCH_H
+#define CP_EXPERIMENTS_BENCH_H
+
+#include "experiments/kit/cli/options.h"
+
+#include <stddef.h>
+#include <time.h>
+
+double cp_bench_seconds(clockid_t clock);
+double cp_bench_median(double *values, size_t count); /* sorts them; the upper median if the count is even */
+
+int cp_bench_kernels(const cp_options *o);  /* prints a table; takes about half a minute */
+int cp_bench_accuracy(const cp_options *o); /* prints a table of errors */
+
+#endif
