@@ -147,15 +147,17 @@ static void list_end(staged *list, bool commit) {
     }
 }
 
-/* The object as it would become, put together from what was read. */
+/* The object as it would become, put together from all that was read. Offsets are taken from addresses as numbers: pointers into different
+ * objects must not be compared. */
 static bool staged_fits(const cp_checkpoint_part *part, const staged *list, const char *path, cp_status *status) {
     if (!part->check) return true;
-    char *copy = malloc(part->size), *object = part->object;
+    char *copy = malloc(part->size);
     if (!copy) return cp_fail(status, "%s: out of memory for part %s", path, part->name);
-    memcpy(copy, object, part->size);
-    for (; list; list = list->next)
-        if ((char *)list->to >= object && (char *)list->to < object + part->size)
-            memcpy(copy + ((char *)list->to - object), list->from, list->bytes);
+    memcpy(copy, part->object, part->size);
+    for (; list; list = list->next) {
+        size_t offset = (uintptr_t)list->to - (uintptr_t)part->object; /* of a value before the object: a very large one */
+        if (offset < part->size && list->bytes <= part->size - offset) memcpy(copy + offset, list->from, list->bytes);
+    }
     bool fits = candidate_fits(part, copy, path, status);
     free(copy);
     return fits;
@@ -163,14 +165,13 @@ static bool staged_fits(const cp_checkpoint_part *part, const staged *list, cons
 
 /* What is fixed comes first: a wrong kind of optimizer says more than a tensor that it misses. */
 static bool stage_parts(const cp_checkpoint *c, const cp_safetensors *file, const char *path, staged **list, cp_status *status) {
+    cp_state state;
     for (int fixed = 1; fixed >= 0; fixed--)
-        for (int p = 0; p < c->part_count; p++) {
-            const cp_checkpoint_part *part = &c->parts[p];
-            cp_state                  state;
-            for (int i = 0; part->walk(part->object, i, &state); i++)
-                if (state.fixed == fixed && !stage_state(part, &state, file, path, list, status)) return false;
-            if (!fixed && !staged_fits(part, *list, path, status)) return false;
-        }
+        for (int p = 0; p < c->part_count; p++)
+            for (int i = 0; c->parts[p].walk(c->parts[p].object, i, &state); i++)
+                if (state.fixed == fixed && !stage_state(&c->parts[p], &state, file, path, list, status)) return false;
+    for (int p = 0; p < c->part_count; p++)
+        if (!staged_fits(&c->parts[p], *list, path, status)) return false;
     return true;
 }
 

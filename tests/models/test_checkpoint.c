@@ -507,6 +507,36 @@ static void a_class_gaussian_is_a_part(void) {
     cp_class_gaussian_free(b);
 }
 
+typedef struct span {
+    int64_t low, high;
+} span;
+
+static bool span_walk(void *object, int i, cp_state *state) {
+    if (i == 0) *state = cp_state_integer("high", &((span *)object)->high);
+    return i == 0;
+}
+
+static bool span_check(const void *candidate, cp_status *why) {
+    const span *s = candidate;
+    return s->low <= s->high || cp_fail(why, "low %lld is above high %lld", (long long)s->low, (long long)s->high);
+}
+
+static void a_part_is_checked_with_values_of_its_object_that_another_part_reads(void) {
+    span s = {1, 2};
+    for (int first = 0; first < 2; first++) {
+        cp_status          status = {0};
+        cp_checkpoint_part parts[2], high = {"span", &s, span_walk, .size = sizeof s, .check = span_check};
+        parts[first] = high;
+        parts[1 - first] = cp_part_integer("low", &s.low);
+        cp_checkpoint all = {.parts = parts, .part_count = 2};
+        s = (span){1, 2};
+        TEST_ASSERT_TRUE_MESSAGE(cp_checkpoint_save(&all, scratch("span"), &status), status.message);
+        s = (span){7, 8};
+        TEST_ASSERT_TRUE_MESSAGE(cp_checkpoint_load(&all, scratch("span"), &status), status.message);
+        TEST_ASSERT_TRUE(s.low == 1 && s.high == 2);
+    }
+}
+
 static void metadata_is_read_back(void) {
     cp_status status = {0};
     run       a = run_new(1);
@@ -570,6 +600,7 @@ int main(void) {
     RUN_TEST(a_swapped_average_is_neither_saved_nor_loaded);
     RUN_TEST(two_parts_of_a_kind_go_by_their_names);
     RUN_TEST(a_class_gaussian_is_a_part);
+    RUN_TEST(a_part_is_checked_with_values_of_its_object_that_another_part_reads);
     RUN_TEST(metadata_is_read_back);
     RUN_TEST(nulls_are_told);
     return UNITY_END();
