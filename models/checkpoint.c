@@ -1,7 +1,7 @@
-/* Checkpoints. */
+/* Checkpoints, and models in files of their own. */
 #include "models/checkpoint.h"
 
-#include "models/inside.h"
+#include "models/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +46,6 @@ static bool usable(const cp_checkpoint *c, const char *path, cp_status *status) 
 
 /* ---- saving ---- */
 
-/* Where a part's values must fit each other. */
 static bool candidate_fits(const cp_checkpoint_part *part, const void *candidate, const char *path, cp_status *status) {
     cp_status why = {0};
     return !part->check || part->check(candidate, &why) || cp_fail(status, "%s: part %s: %s", path, part->name, why.message);
@@ -87,16 +86,46 @@ bool cp_checkpoint_save(const cp_checkpoint *c, const char *path, cp_status *sta
     return ok;
 }
 
-/* ---- loading: all is read into new memory first, then put in place ---- */
+/* ---- descriptions ---- */
+
+static bool read_description(const cp_safetensors *file, const char *path, cp_model_config *config, cp_status *status) {
+    const char *text = cp_st_metadata(file, "couplet");
+    char        place[256];
+    if (!text)
+        return cp_fail(status,
+                       "%s: metadata has no key \"couplet\"; it describes the model, such as {\"model\":\"wrn\",\"depth\":10,"
+                       "\"width\":2,\"channels\":3,\"classes\":8,\"norm\":\"batch\",\"head\":\"softmax\"}. Without it, make the "
+                       "model and load its params alone",
+                       path);
+    snprintf(place, sizeof place, "%s: metadata \"couplet\"", path);
+    return cp_model_config_parse(text, place, config, status);
+}
+
+/* Whether the file describes this model. Descriptions are compared as text with all defaults spelled out. */
+static bool model_described(const cp_model *model, const cp_safetensors *file, const char *path, cp_status *status) {
+    cp_model_config config;
+    if (!read_description(file, path, &config, status)) return false;
+    char *expected = cp_model_config_text(&model->config), *found = cp_model_config_text(&config);
+    bool  ok = expected && found && strcmp(found, expected) == 0;
+    if (!expected || !found)
+        cp_fail(status, "%s: out of memory", path);
+    else if (!ok)
+        cp_fail(status, "%s: metadata \"couplet\" is for another model: %s in the file, %s here", path, found, expected);
+    free(expected);
+    free(found);
+    return ok;
+}
+
+/* ---- loading: everything is read into new memory first, then copied into place ---- */
 
 typedef struct staged {
-    void          *from;
+    struct staged *next;
     void          *to;
     size_t         bytes;
-    struct staged *next;
+    _Alignas(8) unsigned char from[];
 } staged;
 
-/* The numbers of an entry in the state's own type. */
+/* Converts the values of an entry to the state's type. */
 static bool convert(const cp_safetensors *file, const cp_st_entry *entry, const cp_state *state, void *to, cp_status *status) {
     if (entry->dtype == state->dtype) {
         memcpy(to, entry->data, state->bytes);
@@ -108,13 +137,13 @@ static bool convert(const cp_safetensors *file, const cp_st_entry *entry, const 
                    cp_dtype_name(state->dtype));
 }
 
-/* Settings are single numbers; equal ones are left as they are. */
+/* Settings, which are single numbers, must be equal. */
 static bool fixed_equal(const char *name, const cp_state *state, const void *saved, const char *path, cp_status *status) {
     cp_real was = 0, is = 0;
     if (memcmp(saved, state->data, state->bytes) == 0) return true;
     cp_elements_to_real(state->dtype, saved, 1, &was, name, NULL);
     cp_elements_to_real(state->dtype, state->data, 1, &is, name, NULL);
-    return cp_fail(status, "%s: \"%s\" is %.7g in the file and %.7g here; make the object as the saved one was made", path, name,
+    return cp_fail(status, "%s: \"%s\" is %.7g in the file and %.7g here; create the object with the same settings", path, name,
                    (double)was, (double)is);
 }
 
@@ -124,38 +153,32 @@ static bool stage_state(const cp_checkpoint_part *part, const cp_state *state, c
     const cp_st_entry *entry = cp_st_find(file, name.s);
     if (!entry) return cp_fail(status, "%s: tensor \"%s\" is missing; was the run saved with this part?", path, name.s);
     if (!cp_st_require(file, name.s, state->rank, state->dims, status)) return false;
-    staged *item = malloc(sizeof *item);
-    void   *room = malloc(state->bytes ? state->bytes : 1);
-    if (!item || !room) {
-        free(item);
-        free(room);
-        return cp_fail(status, "%s: out of memory for tensor \"%s\"", path, name.s);
-    }
-    *item = (staged){room, state->data, state->bytes, *list};
+    staged *item = malloc(sizeof *item + state->bytes);
+    if (!item) return cp_fail(status, "%s: out of memory for tensor \"%s\"", path, name.s);
+    *item = (staged){.next = *list, .to = state->data, .bytes = state->bytes};
     *list = item;
-    if (!convert(file, entry, state, room, status) || !value_fits(&name, state, room, path, status)) return false;
-    return !state->fixed || fixed_equal(name.s, state, room, path, status);
+    if (!convert(file, entry, state, item->from, status) || !value_fits(&name, state, item->from, path, status)) return false;
+    return !state->fixed || fixed_equal(name.s, state, item->from, path, status);
 }
 
 static void list_end(staged *list, bool commit) {
     while (list) {
         staged *next = list->next;
         if (commit && list->bytes) memcpy(list->to, list->from, list->bytes);
-        free(list->from);
         free(list);
         list = next;
     }
 }
 
-/* The object as it would become, put together from all that was read. Offsets are taken from addresses as numbers: pointers into different
- * objects must not be compared. */
+/* Checks a copy of the object that has the values that were read. Addresses are compared as numbers, since pointers into different objects
+ * cannot be compared. */
 static bool staged_fits(const cp_checkpoint_part *part, const staged *list, const char *path, cp_status *status) {
     if (!part->check) return true;
     char *copy = malloc(part->size);
     if (!copy) return cp_fail(status, "%s: out of memory for part %s", path, part->name);
     memcpy(copy, part->object, part->size);
     for (; list; list = list->next) {
-        size_t offset = (uintptr_t)list->to - (uintptr_t)part->object; /* of a value before the object: a very large one */
+        size_t offset = (uintptr_t)list->to - (uintptr_t)part->object; /* wraps to a large number for a value before the object */
         if (offset < part->size && list->bytes <= part->size - offset) memcpy(copy + offset, list->from, list->bytes);
     }
     bool fits = candidate_fits(part, copy, path, status);
@@ -163,7 +186,7 @@ static bool staged_fits(const cp_checkpoint_part *part, const staged *list, cons
     return fits;
 }
 
-/* What is fixed comes first: a wrong kind of optimizer says more than a tensor that it misses. */
+/* Fixed settings come first: a wrong kind of optimizer explains more than its missing tensors. */
 static bool stage_parts(const cp_checkpoint *c, const cp_safetensors *file, const char *path, staged **list, cp_status *status) {
     cp_state state;
     for (int fixed = 1; fixed >= 0; fixed--)
@@ -178,7 +201,7 @@ static bool stage_parts(const cp_checkpoint *c, const cp_safetensors *file, cons
 static bool load_from(const cp_checkpoint *c, const cp_safetensors *file, const char *path, cp_status *status) {
     staged    *list = NULL;
     cp_params *params = params_of(c);
-    if (c->model && !cp_model_described(c->model, file, path, status)) return false;
+    if (c->model && !model_described(c->model, file, path, status)) return false;
     cp_real *values = params ? cp_params_stage(params, file, path, status) : NULL;
     bool     ok = (values || !params) && stage_parts(c, file, path, &list, status);
     if (ok && params) cp_params_commit(params, values);
@@ -206,4 +229,125 @@ char *cp_checkpoint_metadata(const char *path, const char *key, cp_status *statu
     if (found && !value) cp_fail(status, "%s: out of memory", path);
     cp_st_free(file);
     return value;
+}
+
+/* ---- models in files of their own ---- */
+
+bool cp_model_save(cp_model *model, const char *path, cp_status *status) {
+    if (!model) return cp_fail(status, "%s: the model is NULL", path ? path : "model_save");
+    return cp_checkpoint_save(&(cp_checkpoint){.model = model}, path, status);
+}
+
+/* The set accepts only tensors that the file has: a description cannot make a model larger than its file. */
+static bool make_from(cp_model *m, const cp_safetensors *file, const char *path, cp_status *status) {
+    cp_rng           rng = cp_rng_named(0, "unused");
+    cp_params_source source = {file, status};
+    cp_params_expect(m->params, &source);
+    bool made = cp_model_make((cp_at){0}, m, &rng, status) || cp_fail(status, "%s: the described model could not be made", path);
+    cp_params_expect(m->params, NULL);
+    return made && cp_params_load(m->params, file, path, status);
+}
+
+static cp_model *model_from(const cp_safetensors *file, const char *path, cp_status *status) {
+    cp_model *m = calloc(1, sizeof *m);
+    if (m) m->params = cp_params_new();
+    if (!m || !m->params) cp_fail(status, "%s: out of memory", path);
+    if (m && m->params && read_description(file, path, &m->config, status) && make_from(m, file, path, status)) return m;
+    cp_model_free(m);
+    return NULL;
+}
+
+cp_model *cp_model_load(const char *path, cp_status *status) {
+    if (!path) return cp_null(cp_fail(status, "model_load: the path is NULL"));
+    cp_safetensors *file = cp_st_read(path, status);
+    cp_model       *model = file ? model_from(file, path, status) : NULL;
+    cp_st_free(file);
+    return model;
+}
+
+/* ---- the parts: how each object is walked ---- */
+
+/* The walks of optim/ in the form that all parts have. */
+#define WALK(name, type)                                                                                                           \
+    static bool name##_walk(void *object, int i, cp_state *state) {                                                                \
+        return cp_##type##_state(object, i, state);                                                                                \
+    }
+
+WALK(optim, optim)
+WALK(ema, ema)
+WALK(replay, replay)
+WALK(gaussian, class_gaussian)
+
+static const char *ema_busy(const void *object) {
+    return cp_ema_swapped(object) ? "the average is swapped in; call cp_ema_swap first" : NULL;
+}
+
+static bool integer_walk(void *object, int i, cp_state *state) {
+    if (i == 0) *state = cp_state_integer("value", object);
+    return i == 0;
+}
+
+static bool rng_walk(void *object, int i, cp_state *state) {
+    cp_rng *rng = object;
+    switch (i) {
+    case 0: *state = cp_state_array("", "key", CP_U32, CP_SHAPE(2), rng->key); return true;
+    case 1: *state = cp_state_array("", "stream", CP_U32, CP_SHAPE(2), rng->stream); return true;
+    case 2: *state = cp_state_array("", "position", CP_U64, CP_SCALAR, &rng->position); return true;
+    }
+    return false;
+}
+
+static bool schedule_walk(void *object, int i, cp_state *state) {
+    cp_schedule *s = object;
+    _Static_assert(sizeof s->kind == sizeof(int32_t), "an enum is stored as I32");
+    switch (i) {
+    case 0: *state = cp_state_array("", "kind", CP_I32, CP_SCALAR, &s->kind); return true;
+    case 1: *state = cp_state_array("", "rate", CP_F64, CP_SCALAR, &s->rate); return true;
+    case 2: *state = cp_state_array("", "warmup", CP_I64, CP_SCALAR, &s->warmup); return true;
+    case 3: *state = cp_state_array("", "every", CP_I64, CP_SCALAR, &s->every); return true;
+    case 4: *state = cp_state_array("", "drops", CP_I64, CP_SHAPE(CP_SCHEDULE_DROPS), s->drops); return true;
+    case 5: *state = cp_state_array("", "factor", CP_F64, CP_SCALAR, &s->factor); return true;
+    case 6: *state = cp_state_array("", "total", CP_I64, CP_SCALAR, &s->total); return true;
+    case 7: *state = cp_state_array("", "final_rate", CP_F64, CP_SCALAR, &s->final_rate); return true;
+    case 8: *state = cp_state_array("", "hold", CP_I64, CP_SCALAR, &s->hold); return true;
+    }
+    return false;
+}
+
+static bool schedule_check(const void *candidate, cp_status *why) {
+    return cp_schedule_check(candidate, why);
+}
+
+cp_checkpoint_part cp_part_optim(cp_optim *optim) {
+    return (cp_checkpoint_part){.name = "optim", .object = optim, .walk = optim_walk};
+}
+
+cp_checkpoint_part cp_part_ema(cp_ema *ema) {
+    return (cp_checkpoint_part){.name = "ema", .object = ema, .walk = ema_walk, .busy = ema_busy};
+}
+
+cp_checkpoint_part cp_part_schedule(cp_schedule *schedule) {
+    return (cp_checkpoint_part){
+        .name = "schedule", .object = schedule, .walk = schedule_walk, .size = sizeof *schedule, .check = schedule_check};
+}
+
+cp_checkpoint_part cp_part_replay(cp_replay *replay) {
+    return (cp_checkpoint_part){.name = "replay", .object = replay, .walk = replay_walk};
+}
+
+cp_checkpoint_part cp_part_class_gaussian(cp_class_gaussian *gaussian) {
+    return (cp_checkpoint_part){.name = "gaussian", .object = gaussian, .walk = gaussian_walk};
+}
+
+cp_checkpoint_part cp_part_rng(const char *name, cp_rng *rng) {
+    return (cp_checkpoint_part){.name = name, .object = rng, .walk = rng_walk};
+}
+
+cp_checkpoint_part cp_part_integer(const char *name, int64_t *value) {
+    return (cp_checkpoint_part){.name = name, .object = value, .walk = integer_walk};
+}
+
+cp_checkpoint_part cp_part_named(cp_checkpoint_part part, const char *name) {
+    part.name = name;
+    return part;
 }

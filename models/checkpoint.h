@@ -1,4 +1,4 @@
-/* Checkpoints: everything a run needs to go on, in one safetensors file, written in one step.
+/* Checkpoints: everything a run needs to resume, in one safetensors file that is written atomically.
  *
  *     cp_checkpoint_part parts[] = {cp_part_optim(adam), cp_part_rng("sgld", &noise), cp_part_replay(replay)};
  *     cp_checkpoint all = {.model = model, .parts = parts, .part_count = 3};
@@ -6,16 +6,16 @@
  *     ... in another process, with objects made in the same way ...
  *     cp_checkpoint_load(&all, "run.safetensors", &status);
  *
- * Tensors of the model have PyTorch's names and layout; the other parts are under couplet.NAME, as they lie in memory:
- * Adam's m of a convolution is (kh,kw,in,out). Metadata key `couplet` describes the model.
+ * Tensors of the model have PyTorch's names and layout; the other parts are named couplet.NAME and
+ * stored as in memory: Adam's m of a convolution is (kh,kw,in,out). Metadata key `couplet` describes the model.
  *
  * A load checks everything before it changes anything: after an error all objects are as they were. The description
  * must be the model's, and what was set when an object was made (an optimizer's kind, betas and weight decay, an
- * average's decay) must be as it was; the rate is restored. State that no run can have (a negative count, a rate that is
- * no number) is neither loaded nor saved. Parts that the file has and the load does not ask for are left alone.
+ * average's decay) must be the same; the rate is restored. Impossible state (a negative count, a rate of NaN) is neither
+ * loaded nor saved. Parts in the file that the load does not ask for are ignored.
  *
- * When a load fails, status.kind tells why: CP_STATUS_MISSING, there is no such file and a run may begin;
- * CP_STATUS_DAMAGED, the file cannot be trusted; CP_STATUS_FAILED, it is for something else or could not be read. */
+ * When a load fails, status.kind says why: CP_STATUS_MISSING, the file does not exist, so a run may start from scratch;
+ * CP_STATUS_DAMAGED, the file is corrupt; CP_STATUS_FAILED, it is for another model or could not be read. */
 #ifndef CP_CHECKPOINT_H
 #define CP_CHECKPOINT_H
 
@@ -31,16 +31,16 @@ typedef struct cp_checkpoint_part {
     const char *name; /* "optim", "sgld", ... */
     void       *object;
     bool (*walk)(void *object, int i, cp_state *state);
-    const char *(*busy)(const void *object); /* why it cannot be saved or loaded now, or NULL; may be NULL itself */
+    const char *(*busy)(const void *object); /* the reason it cannot be saved or loaded now, or NULL; optional */
 
-    /* Where values must fit each other: an object that is one plain struct of `size` bytes is put together from what was read and
-     * looked at before anything is changed. NULL: the ranges of the states say all. */
+    /* Checks values against each other, for an object that is one plain struct of `size` bytes: it sees a copy with the values that were
+     * read before anything is changed. NULL: the ranges of the states are enough. */
     size_t size;
     bool (*check)(const void *candidate, cp_status *why);
 } cp_checkpoint_part;
 
 cp_checkpoint_part cp_part_optim(cp_optim *optim);
-cp_checkpoint_part cp_part_ema(cp_ema *ema); /* refused while the average is swapped in */
+cp_checkpoint_part cp_part_ema(cp_ema *ema); /* an error while the average is swapped in */
 cp_checkpoint_part cp_part_schedule(cp_schedule *schedule);
 cp_checkpoint_part cp_part_replay(cp_replay *replay);
 cp_checkpoint_part cp_part_class_gaussian(cp_class_gaussian *gaussian); /* of a replay buffer's start */
@@ -56,11 +56,11 @@ typedef struct cp_checkpoint_pair {
 } cp_checkpoint_pair;
 
 typedef struct cp_checkpoint {
-    cp_model                 *model;  /* or, without a description, which is then neither written nor looked at: */
-    cp_params                *params; /* neither of them: only the parts */
+    cp_model                 *model;  /* or, without a description in the file: */
+    cp_params                *params; /* both NULL: only the parts */
     const cp_checkpoint_part *parts;
     int                       part_count;
-    const cp_checkpoint_pair *metadata; /* the user's; written by save, read by cp_checkpoint_metadata */
+    const cp_checkpoint_pair *metadata; /* of the program; written by save, read by cp_checkpoint_metadata */
     int                       metadata_count;
 } cp_checkpoint;
 

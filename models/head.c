@@ -2,7 +2,7 @@
 #include "models/head.h"
 
 #include "core/op.h"
-#include "models/inside.h"
+#include "models/internal.h"
 
 #include <stdlib.h>
 
@@ -37,7 +37,8 @@ static bool applicable(cp_at at, const char *op, const cp_head *head, cp_tensor 
 cp_tensor *(cp_head_logits)(cp_at at, const cp_head *head, cp_tensor *z) {
     cp_tensor *logits = applicable(at, "head_logits", head, z) ? head->kind->logits(at, head, z) : NULL;
     if (!logits || cp_shape_is(logits, CP_SHAPE(z->dims[0], head->classes))) return logits;
-    return cp_refuse(at, head->kind->base.name, "its logits have shape %s for %d classes", cp_shape_text(logits).s, head->classes);
+    return cp_refuse(at, head->kind->base.name, "the head gives logits of shape %s for %d classes", cp_shape_text(logits).s,
+                     head->classes);
 }
 
 cp_tensor *(cp_head_posterior)(cp_at at, const cp_head *head, cp_tensor *z) {

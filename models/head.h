@@ -1,7 +1,7 @@
-/* Heads: what turns features into posteriors and energies. Three exist, behind one interface, so that an experiment swaps one
- * word; a new one is a cp_head_kind in a file of its own.
+/* Heads turn features into posteriors and energies. All have one interface, so an experiment changes one word to swap them; a new one is a
+ * cp_head_kind in a file of its own.
  *
- *     cp_head_softmax   a linear layer; class energies are minus its logits, but nothing trains them as a density
+ *     cp_head_softmax   a linear layer; class energies are minus its logits, not trained as a density
  *     cp_head_jem       the same layer for both: E(x; c) = -logit_c
  *     cp_head_hybrid    the Gaussian-coupled softmax layer: logits w_c.z + b_c, E(x; c) = (z - mu_c)^T P (z - mu_c) / 2 */
 #ifndef CP_HEAD_H
@@ -15,19 +15,18 @@ typedef struct cp_head cp_head;
 
 typedef struct cp_head_kind {
     cp_kind base;
-    bool    generative; /* its energies are meant as a density */
-    /* Adds the parameters under the path and fills in what comes after head->features. Params and rng are not NULL, the options
-     * complete and in their ranges. false when that fails, after cp_misuse; what cp_params_add or a layer refused, they have
-     * told. */
+    bool    generative; /* its energies define a density */
+    /* Adds the parameters under the path and fills in the members after head->features. Params and rng are not NULL; the options are
+     * complete and in range. false on failure, after cp_misuse; cp_params_add and the layers report their own errors. */
     bool (*make)(cp_at at, cp_head *head, cp_params *params, const char *path, const void *options, cp_rng *rng);
     cp_tensor *(*logits)(cp_at at, const cp_head *head, cp_tensor *z);       /* (N, C) */
     cp_tensor *(*class_energy)(cp_at at, const cp_head *head, cp_tensor *z); /* (N, C); NULL: minus the logits */
     cp_tensor *(*penalty)(cp_at at, const cp_head *head);                    /* (); NULL: none */
-    /* Fits energies and logits in closed form to features (n, D) with soft labels (n, C); NULL: they are left as they are. */
+    /* Fits energies and logits in closed form to features (n, D) with soft labels (n, C); NULL: not supported, nothing changes. */
     bool (*fit)(cp_at at, cp_head *head, int n, const cp_real *z, const cp_real *weights);
-    bool (*scale)(cp_at at, cp_head *head, double factor); /* multiplies logits and class energies; NULL: cannot be done */
-    int (*max_features)(const void *options);              /* NULL: any number */
-    void (*free)(cp_head *head);                           /* what make took besides the struct; NULL: nothing */
+    bool (*scale)(cp_at at, cp_head *head, double factor); /* multiplies logits and class energies; NULL: not supported */
+    int (*max_features)(const void *options);              /* NULL: no limit */
+    void (*free)(cp_head *head);                           /* what make allocated besides the struct; NULL: nothing */
 } cp_head_kind;
 
 /* A head's struct begins with this. */
@@ -41,7 +40,7 @@ typedef struct cp_hybrid_config {
     cp_precision precision; /* CP_PRECISION_DEFAULT: CP_DIAGONAL */
     bool         learn_prior;
     double       mean_sd; /* the means start at N(0, mean_sd^2); 0: 0.6 */
-    bool         apart;   /* the softmax head starts at weights of its own instead of at the Gaussians' posterior */
+    bool         apart;   /* the softmax head starts with random weights instead of the Gaussians' posterior */
 } cp_hybrid_config;
 
 /* Options NULL: the defaults. NULL, after the error handler, when it cannot be made. */
@@ -53,10 +52,10 @@ cp_tensor *cp_head_logits(cp_at at, const cp_head *head, cp_tensor *z);       /*
 cp_tensor *cp_head_posterior(cp_at at, const cp_head *head, cp_tensor *z);    /* softmax of the logits: (N, C) */
 cp_tensor *cp_head_class_energy(cp_at at, const cp_head *head, cp_tensor *z); /* E(x; c): (N, C) */
 cp_tensor *cp_head_energy(cp_at at, const cp_head *head, cp_tensor *z);       /* -logsumexp_c(-E(x; c)): (N) */
-cp_tensor *cp_head_penalty(cp_at at, const cp_head *head); /* times lambda: minus the log prior; a constant 0 without one */
+cp_tensor *cp_head_penalty(cp_at at, const cp_head *head); /* times lambda: minus the log prior; a constant 0 if it has none */
 
-/* Fits a head that has a closed form, as the hybrid one has, to features z (n, D) with soft labels weights (n, C); its logits are
- * then those of the fitted energies. Heads without one are left as they are. */
+/* Fits a head with a closed form, such as the hybrid head, to features z (n, D) with soft labels weights (n, C); its logits are then those
+ * of the fitted energies. Other heads do not change. */
 bool cp_head_fit(cp_at at, cp_head *head, int n, const cp_real *z, const cp_real *weights);
 /* Multiplies logits and class energies by a factor above 0: confidence changes, the order of the classes does not. */
 bool cp_head_scale(cp_at at, cp_head *head, double factor);

@@ -43,7 +43,7 @@ static cp_tensor *hybrid_penalty(cp_at at, const cp_head *head) {
     return cp_gaussian_softmax_penalty(at, layer_of(head));
 }
 
-/* Half of the shrinkage toward the mean variance: few labels tell the variance of a single feature badly. */
+/* Shrinks halfway toward the mean variance: the variance of a single feature is poorly estimated from few labels. */
 static bool hybrid_fit(cp_at at, cp_head *head, int n, const cp_real *z, const cp_real *weights) {
     cp_gaussian_softmax *layer = &((hybrid_head *)head)->layer;
     return (cp_gaussian_softmax_fit)(at, layer, n, z, weights, 0.5) && associate(at, layer);
@@ -64,10 +64,10 @@ static int hybrid_max_features(const void *options) {
 static const cp_choice precisions[] = {{"spherical", CP_SPHERICAL}, {"diagonal", CP_DIAGONAL}, {"full", CP_FULL}, {0}};
 
 static const cp_key keys[] = {
-    {"precision", CP_KEY_CHOICE, .place = offsetof(cp_hybrid_config, precision), .choices = precisions, .fallback = CP_DIAGONAL},
-    {"learn_prior", CP_KEY_BOOL, .place = offsetof(cp_hybrid_config, learn_prior)},
-    {"mean_sd", CP_KEY_NUMBER, .place = offsetof(cp_hybrid_config, mean_sd), .min = 1e-6, .max = 1e6, .fallback = 0.6},
-    {"apart", CP_KEY_BOOL, .place = offsetof(cp_hybrid_config, apart)},
+    {"precision", CP_KEY_CHOICE, .offset = offsetof(cp_hybrid_config, precision), .choices = precisions, .fallback = CP_DIAGONAL},
+    {"learn_prior", CP_KEY_BOOL, .offset = offsetof(cp_hybrid_config, learn_prior)},
+    {"mean_sd", CP_KEY_NUMBER, .offset = offsetof(cp_hybrid_config, mean_sd), .min = 1e-6, .max = 1e6, .fallback = 0.6},
+    {"apart", CP_KEY_BOOL, .offset = offsetof(cp_hybrid_config, apart)},
     {0},
 };
 

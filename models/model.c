@@ -2,7 +2,7 @@
 #include "models/model.h"
 
 #include "core/op.h"
-#include "models/inside.h"
+#include "models/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,41 +10,41 @@
 /* ---- configurations ---- */
 
 static const cp_key keys_of_all[] = {
-    {"classes", CP_KEY_INT, .place = offsetof(cp_model_config, classes), .min = 1, .max = 1 << 20},
+    {"classes", CP_KEY_INT, .offset = offsetof(cp_model_config, classes), .min = 1, .max = 1 << 20},
     {0},
 };
 
-/* The kinds that a configuration names, and its options for them. */
+/* The kinds that a configuration names, and their options in it. */
 typedef struct chosen {
     const cp_kind *net, *head;
     void          *net_options, *head_options;
 } chosen;
 
-static const cp_kind_entry *kind_find(cp_kind_of of, const char *key, const char *name, const char *place, cp_status *status) {
+static const cp_kind_entry *kind_find(cp_kind_of of, const char *key, const char *name, const char *source, cp_status *status) {
     const cp_kind_entry *found = cp_kinds_find(of, name);
     if (!found)
-        cp_fail(status, "%s%s\"%s\" is \"%s\"; it must be one of %s, or a kind that this program adds", place ? place : "",
-                place ? ": " : "", key, cp_shown(name, strlen(name)).text, cp_kinds_names(of).s);
+        cp_fail(status, "%s%s\"%s\" is \"%s\"; it must be one of %s, or a kind that this program adds", source ? source : "",
+                source ? ": " : "", key, cp_shown(name, strlen(name)).text, cp_kinds_names(of).s);
     return found;
 }
 
-/* Messages about a description in a file begin with `place`; it is NULL for a program's configuration. */
-static bool choose(cp_model_config *c, const char *place, chosen *k, cp_status *status) {
-    const cp_kind_entry *net = kind_find(CP_OF_NETS, "model", c->model, place, status);
-    const cp_kind_entry *head = net ? kind_find(CP_OF_HEADS, "head", c->head, place, status) : NULL;
+/* Messages about a description in a file begin with `source`; it is NULL for a program's configuration. */
+static bool choose(cp_model_config *c, const char *source, chosen *k, cp_status *status) {
+    const cp_kind_entry *net = kind_find(CP_OF_NETS, "model", c->model, source, status);
+    const cp_kind_entry *head = net ? kind_find(CP_OF_HEADS, "head", c->head, source, status) : NULL;
     if (!head) return false;
-    *k = (chosen){net->kind, head->kind, (char *)c + net->place, (char *)c + head->place};
+    *k = (chosen){net->kind, head->kind, (char *)c + net->offset, (char *)c + head->offset};
     c->model = k->net->name;
     c->head = k->head->name;
     for (const cp_key *key = k->head->keys; key && key->name; key++)
         if (cp_keys_find(k->net->keys, key->name))
-            return cp_fail(status, "%s and %s cannot be one model: both have a key \"%s\"", c->model, c->head, key->name);
+            return cp_fail(status, "%s and %s cannot be combined: both have a key \"%s\"", c->model, c->head, key->name);
     return true;
 }
 
-static bool complete(cp_model_config *c, const char *place, const chosen *k, cp_status *status) {
-    return cp_keys_complete(keys_of_all, c, place, status) && cp_keys_complete(k->net->keys, k->net_options, place, status) &&
-           cp_keys_complete(k->head->keys, k->head_options, place, status);
+static bool complete(cp_model_config *c, const char *source, const chosen *k, cp_status *status) {
+    return cp_keys_complete(keys_of_all, c, source, status) && cp_keys_complete(k->net->keys, k->net_options, source, status) &&
+           cp_keys_complete(k->head->keys, k->head_options, source, status);
 }
 
 /* ---- making ---- */
@@ -107,8 +107,8 @@ char *cp_model_config_text(const cp_model_config *config) {
     return text;
 }
 
-/* A key that neither the network nor the head has is a mistake that would otherwise go unnoticed. */
-static bool no_strangers(const cp_json *root, const chosen *k, const char *name, cp_status *status) {
+/* A misspelled key would otherwise be ignored. */
+static bool reject_unknown(const cp_json *root, const chosen *k, const char *name, cp_status *status) {
     for (const cp_json *member = root->first; member; member = member->next) {
         if (strcmp(member->key, "model") == 0 || strcmp(member->key, "head") == 0 || cp_keys_find(keys_of_all, member->key) ||
             cp_keys_find(k->net->keys, member->key) || cp_keys_find(k->head->keys, member->key))
@@ -116,7 +116,7 @@ static bool no_strangers(const cp_json *root, const chosen *k, const char *name,
         cp_name_list names = {"model, head, classes"};
         for (const cp_key *key = k->net->keys; key && key->name; key++) cp_name_list_add(&names, key->name);
         for (const cp_key *key = k->head->keys; key && key->name; key++) cp_name_list_add(&names, key->name);
-        return cp_fail(status, "%s: a %s with a %s head has no key \"%s\"; %s exist", name, k->net->name, k->head->name,
+        return cp_fail(status, "%s: a %s with a %s head has no key \"%s\"; the keys are %s", name, k->net->name, k->head->name,
                        cp_shown(member->key, strlen(member->key)).text, names.s);
     }
     return true;
@@ -133,7 +133,7 @@ static bool read_config(const cp_json *root, const char *name, cp_model_config *
     if (root->kind != CP_JSON_OBJECT)
         return cp_fail(status, "%s: the description must be an object: {\"model\": ..., \"classes\": ...}", name);
     return read_name(root, "model", name, &c->model, status) && read_name(root, "head", name, &c->head, status) &&
-           choose(c, name, &k, status) && no_strangers(root, &k, name, status) &&
+           choose(c, name, &k, status) && reject_unknown(root, &k, name, status) &&
            cp_keys_read(keys_of_all, root, name, c, status) && cp_keys_read(k.net->keys, root, name, k.net_options, status) &&
            cp_keys_read(k.head->keys, root, name, k.head_options, status) && complete(c, name, &k, status);
 }

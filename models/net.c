@@ -2,7 +2,7 @@
 #include "models/net.h"
 
 #include "core/op.h"
-#include "models/inside.h"
+#include "models/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,7 @@ bool cp_net_input_fits(const cp_net_input *input, cp_shape batch) {
 }
 
 cp_net_input_text cp_net_input_show(const cp_net_input *input) {
-    static const char *const letters[] = {"D", "TD", "HWC", "DHWC"}; /* of axes that have no fixed size */
+    static const char *const letters[] = {"D", "TD", "HWC", "DHWC"}; /* for axes without a fixed size */
     cp_net_input_text        text = {"(N"};
     size_t                   used = 2, size = sizeof text.s;
     char                     free_axes[16] = "";
@@ -59,7 +59,8 @@ cp_tensor *(cp_net_forward)(cp_at at, const cp_net *net, cp_tensor *x, cp_mode m
     if (cp_net_input_fits(input, x->shape)) {
         cp_tensor *z = net->kind->forward(at, net, x, mode);
         if (!z || cp_shape_is(z, CP_SHAPE(x->dims[0], net->features))) return z;
-        return cp_refuse(at, net->kind->base.name, "it gives shape %s, not %d features", cp_shape_text(z).s, net->features);
+        return cp_refuse(at, net->kind->base.name, "the network gives shape %s, not %d features", cp_shape_text(z).s,
+                         net->features);
     }
     bool planes =
         input->shape.rank == 3 && x->rank == 4 && x->dims[1] == input->shape.dims[2] && x->dims[3] != input->shape.dims[2];

@@ -1,5 +1,5 @@
-/* Feature networks: anything that turns a batch of inputs into feature vectors (N, features). Heads sit on any of them. Each kind
- * is a cp_net_kind in a file of its own. */
+/* Feature networks turn a batch of inputs into feature vectors (N, features); any head can sit on any of them. Each kind is a
+ * cp_net_kind in a file of its own. */
 #ifndef CP_NET_H
 #define CP_NET_H
 
@@ -10,19 +10,19 @@ typedef struct cp_net cp_net;
 
 typedef struct cp_net_kind {
     cp_kind base;
-    /* Adds the parameters under the path and fills in what comes after net->kind. Params and rng are not NULL, the options complete
-     * and in their ranges. false when that fails, after cp_misuse; what cp_params_add or a layer refused, they have told. */
+    /* Adds the parameters under the path and fills in the members after net->kind. Params and rng are not NULL; the options are complete
+     * and in range. false on failure, after cp_misuse; cp_params_add and the layers report their own errors. */
     bool (*make)(cp_at at, cp_net *net, cp_params *params, const char *path, const void *options, cp_rng *rng);
     cp_tensor *(*forward)(cp_at at, const cp_net *net, cp_tensor *x, cp_mode mode); /* x fits net->input */
-    void (*free)(cp_net *net); /* what make took besides the struct; NULL: nothing */
+    void (*free)(cp_net *net); /* what make allocated besides the struct; NULL: nothing */
 } cp_net_kind;
 
-/* What a network takes: x (N, dims...), of rank 1 + rank; 0 stands for any size from `least` on. Of rank 3 these are images,
- * channels last. All zeros: anything. */
+/* The input that a network accepts: x (N, dims...), of rank 1 + shape.rank; a size of 0 stands for any size from `min` on. Rank 3 is for
+ * images, channels last. All zeros: anything. */
 typedef struct cp_net_input {
     cp_shape shape;
     int      min;
-    bool     flattened; /* any x (N, ...) with the same number of values a row fits */
+    bool     flattened; /* any x (N, ...) with the same number of values per row is accepted */
 } cp_net_input;
 
 /* A network's struct begins with this. */
@@ -37,15 +37,15 @@ cp_net    *cp_net_new(cp_at at, const cp_net_kind *kind, cp_params *params, cons
 cp_tensor *cp_net_forward(cp_at at, const cp_net *net, cp_tensor *x, cp_mode mode);
 void       cp_net_free(cp_net *net); /* NULL is allowed; the parameters stay with their set */
 
-/* Does a batch of that shape fit? And what would, for messages: "(N, H, W, 3) with H, W >= 8". */
+/* Whether a batch of that shape is accepted, and the accepted shape for messages: "(N, H, W, 3) with H, W >= 8". */
 bool cp_net_input_fits(const cp_net_input *input, cp_shape batch);
 typedef struct cp_net_input_text {
     char s[120];
 } cp_net_input_text;
 cp_net_input_text cp_net_input_show(const cp_net_input *input);
 
-/* Makes a kind known under its name, to cp_model_new, cp_model_load and all else that reads descriptions. To be called before
- * that, from one thread; a second time changes nothing. false (misuse) when the name is another kind's or its keys do not fit. */
+/* Registers a kind by its name, for cp_model_new, cp_model_load and everything else that reads descriptions. Call it first, from one
+ * thread; adding a kind twice is allowed. false (misuse) when another kind has the name or a key is invalid. */
 bool cp_net_kind_add(cp_at at, const cp_net_kind *kind);
 
 #define cp_net_new(...) cp_net_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
@@ -60,9 +60,9 @@ extern const cp_net_kind cp_net_wrn, cp_net_mlp, cp_net_lstm;
  *
  * A 3x3 stem of 16 channels, three stages of (depth - 4) / 6 pre-activation blocks with widths 16, 32, 64 times width, the stages
  * after the first with stride 2, then norm, activation and global average pool. All convolutions have biases; they are 3x3 with
- * padding 1, but for the shortcuts, which are 1x1 with padding 0. Tensors under the path: stem.weight, stem.bias,
+ * padding 1, except the shortcuts, which are 1x1 with padding 0. Tensors under the path: stem.weight, stem.bias,
  * stage0.block0.norm1.weight, .bias (and .running_mean, .running_var with batch norm), stage0.block0.conv1.weight, .bias, norm2,
- * conv2, where in, out or stride ask for it shortcut, ...; norm.weight, norm.bias. */
+ * conv2, where in and out differ or stride is not 1 also shortcut, ...; norm.weight, norm.bias. */
 typedef struct cp_wrn_config {
     int             depth;    /* 6n + 4; 0: 10 */
     int             width;    /* 0: 1 */
@@ -88,7 +88,7 @@ typedef struct cp_mlp_config {
 cp_net *cp_mlp_new(cp_at at, cp_params *params, const char *path, cp_mlp_config config, cp_rng *rng);
 
 /* ==== LSTM over sequences (N,T,in): the features are the last layer's final hidden state ====
- * Tensors: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, with _reverse behind for the other direction; then _l1, ... */
+ * Tensors: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, with the suffix _reverse for the other direction; then _l1, ... */
 cp_net *cp_lstm_net_new(cp_at at, cp_params *params, const char *path, cp_lstm_config config, cp_rng *rng);
 
 #define cp_wrn_new(...) cp_wrn_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)

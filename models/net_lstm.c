@@ -1,5 +1,5 @@
 /* The LSTM as a network: the features are the last layer's final hidden state. */
-#include "models/inside.h"
+#include "models/internal.h"
 #include "models/net.h"
 
 typedef struct lstm_net {
@@ -23,10 +23,10 @@ static cp_tensor *lstm_forward(cp_at at, const cp_net *net, cp_tensor *x, cp_mod
 }
 
 static const cp_key keys[] = {
-    {"in", CP_KEY_INT, .place = offsetof(cp_lstm_config, in), .min = 1, .max = 1 << 20},
-    {"hidden", CP_KEY_INT, .place = offsetof(cp_lstm_config, hidden), .min = 1, .max = 1 << 16},
-    {"layers", CP_KEY_INT, .place = offsetof(cp_lstm_config, layers), .min = 1, .max = CP_LSTM_MAX_LAYERS, .fallback = 1},
-    {"bidirectional", CP_KEY_BOOL, .place = offsetof(cp_lstm_config, bidirectional)},
+    {"in", CP_KEY_INT, .offset = offsetof(cp_lstm_config, in), .min = 1, .max = 1 << 20},
+    {"hidden", CP_KEY_INT, .offset = offsetof(cp_lstm_config, hidden), .min = 1, .max = 1 << 16},
+    {"layers", CP_KEY_INT, .offset = offsetof(cp_lstm_config, layers), .min = 1, .max = CP_LSTM_MAX_LAYERS, .fallback = 1},
+    {"bidirectional", CP_KEY_BOOL, .offset = offsetof(cp_lstm_config, bidirectional)},
     {0},
 };
 

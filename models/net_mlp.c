@@ -1,5 +1,5 @@
 /* The multilayer perceptron. */
-#include "models/inside.h"
+#include "models/internal.h"
 #include "models/net.h"
 
 typedef struct mlp {
@@ -33,8 +33,8 @@ static cp_tensor *mlp_forward(cp_at at, const cp_net *net, cp_tensor *x, cp_mode
 }
 
 static const cp_key keys[] = {
-    {"sizes", CP_KEY_SIZES, .place = offsetof(cp_mlp_config, sizes), .min = 1, .max = 1 << 20, .count = CP_MLP_MAX_SIZES},
-    {"activation", CP_KEY_CHOICE, .place = offsetof(cp_mlp_config, activation), .choices = cp_activation_names},
+    {"sizes", CP_KEY_SIZES, .offset = offsetof(cp_mlp_config, sizes), .min = 1, .max = 1 << 20, .count = CP_MLP_MAX_SIZES},
+    {"activation", CP_KEY_CHOICE, .offset = offsetof(cp_mlp_config, activation), .choices = cp_activation_names},
     {0},
 };
 

@@ -1,6 +1,6 @@
 /* The wide ResNet. */
 #include "core/op.h"
-#include "models/inside.h"
+#include "models/internal.h"
 #include "models/net.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@ typedef struct wrn {
     cp_wrn_config config;
     cp_conv       stem;
     cp_norm       norm;
-    int           blocks; /* in all */
+    int           blocks; /* of all stages */
     cp_block     *block;
 } wrn;
 
@@ -26,7 +26,7 @@ static bool wrn_make(cp_at at, cp_net *net, cp_params *params, const char *path,
     if (!w->stem.weight) return false;
     for (int stage = 0; stage < 3; stage++)
         for (int b = 0; b < per_stage; b++) {
-            cp_path         place = cp_path_index(cp_path_index(path, "stage", stage).s, "block", b);
+            cp_path         name = cp_path_index(cp_path_index(path, "stage", stage).s, "block", b);
             cp_block_config block = {.in = in,
                                      .out = (16 << stage) * c->width,
                                      .stride = stage && !b ? 2 : 1,
@@ -34,7 +34,7 @@ static bool wrn_make(cp_at at, cp_net *net, cp_params *params, const char *path,
                                      .activation = c->activation,
                                      .layout = c->layout,
                                      .init = c->init};
-            w->block[w->blocks] = (cp_block_make)(at, params, place.s, block, rng);
+            w->block[w->blocks] = (cp_block_make)(at, params, name.s, block, rng);
             if (!w->block[w->blocks++].conv1.weight) return false;
             in = block.out;
         }
@@ -67,12 +67,12 @@ static const cp_choice norms[] = {
 static const cp_choice layouts[] = {{"jem", CP_BLOCK_JEM}, {"classic", CP_BLOCK_CLASSIC}, {0}};
 
 static const cp_key keys[] = {
-    {"depth", CP_KEY_INT, .place = offsetof(cp_wrn_config, depth), .min = 10, .max = 1000, .step = 6, .fallback = 10},
-    {"width", CP_KEY_INT, .place = offsetof(cp_wrn_config, width), .min = 1, .max = 1000, .fallback = 1},
-    {"channels", CP_KEY_INT, .place = offsetof(cp_wrn_config, channels), .min = 1, .max = 4096, .fallback = 1},
-    {"norm", CP_KEY_CHOICE, .place = offsetof(cp_wrn_config, norm), .choices = norms},
-    {"layout", CP_KEY_CHOICE, .place = offsetof(cp_wrn_config, layout), .choices = layouts},
-    {"activation", CP_KEY_CHOICE, .place = offsetof(cp_wrn_config, activation), .choices = cp_activation_names},
+    {"depth", CP_KEY_INT, .offset = offsetof(cp_wrn_config, depth), .min = 10, .max = 1000, .step = 6, .fallback = 10},
+    {"width", CP_KEY_INT, .offset = offsetof(cp_wrn_config, width), .min = 1, .max = 1000, .fallback = 1},
+    {"channels", CP_KEY_INT, .offset = offsetof(cp_wrn_config, channels), .min = 1, .max = 4096, .fallback = 1},
+    {"norm", CP_KEY_CHOICE, .offset = offsetof(cp_wrn_config, norm), .choices = norms},
+    {"layout", CP_KEY_CHOICE, .offset = offsetof(cp_wrn_config, layout), .choices = layouts},
+    {"activation", CP_KEY_CHOICE, .offset = offsetof(cp_wrn_config, activation), .choices = cp_activation_names},
     {0},
 };
 

@@ -27,7 +27,7 @@ double cp_json_number(const cp_json *node, double fallback) {
 }
 
 bool cp_json_bool(const cp_json *node, bool fallback) {
-    return is(node, CP_JSON_BOOL) ? node->truth : fallback;
+    return is(node, CP_JSON_BOOL) ? node->boolean : fallback;
 }
 
 const char *cp_json_string(const cp_json *node, const char *fallback) {

@@ -27,7 +27,7 @@ typedef enum cp_json_kind {
 
 typedef struct cp_json {
     cp_json_kind    kind;
-    bool            truth;  /* of a bool */
+    bool            boolean;
     size_t          offset; /* of its first byte in the text that was read, for messages */
     size_t          count;  /* members of an object or array */
     const char     *key;    /* within an object, else NULL */

@@ -301,8 +301,8 @@ static bool parse_value(parser *p, cp_json *node, int depth) {
     if (c == '-' || (c >= '0' && c <= '9')) return parse_number(p, node);
     if (accept_word(p, "null")) return true;
     node->kind = CP_JSON_BOOL;
-    node->truth = accept_word(p, "true");
-    return node->truth || accept_word(p, "false") || fail_expected(p, "a value");
+    node->boolean = accept_word(p, "true");
+    return node->boolean || accept_word(p, "false") || fail_expected(p, "a value");
 }
 
 cp_json *cp_json_parse(const void *text, size_t size, const char *name, cp_status *status) {

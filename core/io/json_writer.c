@@ -141,7 +141,7 @@ static void put_number_of(cp_json_writer *w, const char *key, const cp_json *val
 void cp_json_put_copy(cp_json_writer *w, const char *key, const cp_json *value) {
     switch (value->kind) {
     case CP_JSON_NULL: cp_json_put_null(w, key); return;
-    case CP_JSON_BOOL: cp_json_put_bool(w, key, value->truth); return;
+    case CP_JSON_BOOL: cp_json_put_bool(w, key, value->boolean); return;
     case CP_JSON_NUMBER: put_number_of(w, key, value); return;
     case CP_JSON_STRING: cp_json_put_string(w, key, value->text); return;
     case CP_JSON_ARRAY: cp_json_put_array(w, key); break;

@@ -1,5 +1,6 @@
 /* Kinds of networks and heads: a program's own are made, saved, loaded and used like the built-in ones; what a file describes is
  * held against what it contains before memory is taken for it. */
+#include "core/io/file.h"
 #include "layers/params_file.h"
 #include "models/checkpoint.h"
 #include "support/wrapped_memory.h"
@@ -59,11 +60,11 @@ static void power_free(cp_net *net) {
 }
 
 static const cp_key power_keys[] = {
-    {"in", CP_KEY_INT, .place = offsetof(power_options, in), .min = 1, .max = 100},
-    {"features", CP_KEY_INT, .place = offsetof(power_options, features), .min = 2, .max = 64, .step = 2, .fallback = 4},
-    {"powers", CP_KEY_SIZES, .place = offsetof(power_options, powers), .min = 1, .max = 9, .count = 3},
-    {"scale", CP_KEY_NUMBER, .place = offsetof(power_options, scale), .min = 0.25, .max = 4, .fallback = 1},
-    {"bounded", CP_KEY_BOOL, .place = offsetof(power_options, bounded)},
+    {"in", CP_KEY_INT, .offset = offsetof(power_options, in), .min = 1, .max = 100},
+    {"features", CP_KEY_INT, .offset = offsetof(power_options, features), .min = 2, .max = 64, .step = 2, .fallback = 4},
+    {"powers", CP_KEY_SIZES, .offset = offsetof(power_options, powers), .min = 1, .max = 9, .count = 3},
+    {"scale", CP_KEY_NUMBER, .offset = offsetof(power_options, scale), .min = 0.25, .max = 4, .fallback = 1},
+    {"bounded", CP_KEY_BOOL, .offset = offsetof(power_options, bounded)},
     {0},
 };
 static const cp_net_kind power = {.base = {"power", sizeof(power_net), sizeof(power_options), power_keys},
@@ -108,7 +109,7 @@ static cp_tensor *cosine_logits(cp_at at, const cp_head *head, cp_tensor *z) {
 
 static const cp_choice metrics[] = {{"cosine", METRIC_COSINE}, {"dot", METRIC_DOT}, {0}};
 static const cp_key    cosine_keys[] = {
-       {"metric", CP_KEY_CHOICE, .place = offsetof(cosine_options, metric), .choices = metrics, .fallback = METRIC_COSINE},
+       {"metric", CP_KEY_CHOICE, .offset = offsetof(cosine_options, metric), .choices = metrics, .fallback = METRIC_COSINE},
        {0},
 };
 static const cp_head_kind cosine = {.base = {"cosine", sizeof(cosine_head), sizeof(cosine_options), cosine_keys},
@@ -227,20 +228,20 @@ static bool added(cp_head_kind kind) {
     return cp_head_kind_add(&kept[count++]);
 }
 
-static void kinds_that_cannot_be_told_apart_or_do_not_fit_are_refused(void) {
-    const cp_key reserved[] = {{"classes", CP_KEY_BOOL, .place = 0}, {0}}, outside[] = {{"wide", CP_KEY_NUMBER, .place = 4}, {0}},
-                 nothing[] = {{"one", CP_KEY_CHOICE, .place = 0}, {0}};
+static void kinds_with_a_taken_name_or_invalid_keys_are_refused(void) {
+    const cp_key reserved[] = {{"classes", CP_KEY_BOOL, .offset = 0}, {0}}, outside[] = {{"wide", CP_KEY_NUMBER, .offset = 4}, {0}},
+                 nothing[] = {{"one", CP_KEY_CHOICE, .offset = 0}, {0}};
     cp_head_kind kind = cosine;
     TEST_ASSERT_FALSE(added(kind));
-    TEST_ASSERT_EQUAL_STRING("head_kind_add: there is another head of the name cosine", message);
+    TEST_ASSERT_EQUAL_STRING("head_kind_add: another head is already named cosine", message);
     kind.base = (cp_kind){"other", sizeof(cp_head) - 1, 8, NULL};
     TEST_ASSERT_FALSE(added(kind));
-    TEST_ASSERT_NOT_NULL(strstr(message, "its struct takes"));
+    TEST_ASSERT_NOT_NULL(strstr(message, "size is"));
     kind.base = (cp_kind){"other", sizeof(cosine_head), CP_KIND_OPTIONS + 1, NULL};
     TEST_ASSERT_FALSE(added(kind));
     kind.base = (cp_kind){"other", sizeof(cosine_head), 8, reserved};
     TEST_ASSERT_FALSE(added(kind));
-    TEST_ASSERT_NOT_NULL(strstr(message, "the key \"classes\" is every model's own"));
+    TEST_ASSERT_NOT_NULL(strstr(message, "every model has a key \"classes\" already"));
     kind.base.keys = outside;
     TEST_ASSERT_FALSE(added(kind));
     TEST_ASSERT_NOT_NULL(strstr(message, "the key \"wide\" is outside the options"));
@@ -256,13 +257,13 @@ static void kinds_that_cannot_be_told_apart_or_do_not_fit_are_refused(void) {
 }
 
 static void a_network_and_a_head_with_the_same_key_are_no_model(void) {
-    static const cp_key       keys[] = {{"width", CP_KEY_INT, .place = 0, .min = 1, .max = 9, .fallback = 1}, {0}};
+    static const cp_key       keys[] = {{"width", CP_KEY_INT, .offset = 0, .min = 1, .max = 9, .fallback = 1}, {0}};
     static const cp_head_kind twin = {
         .base = {"twin", sizeof(cosine_head), sizeof(int), keys}, .make = cosine_make, .logits = cosine_logits};
     cp_model_config c;
     TEST_ASSERT_TRUE(cp_head_kind_add(&twin));
     TEST_ASSERT_FALSE(cp_model_config_parse("{\"head\":\"twin\",\"classes\":2,\"width\":2}", "text", &c, &status));
-    says(&status, "wrn and twin cannot be one model: both have a key \"width\"");
+    says(&status, "wrn and twin cannot be combined: both have a key \"width\"");
 }
 
 /* ---- the hybrid head's start ---- */
@@ -345,22 +346,62 @@ static bool nothing_to_make(cp_at at, cp_head *head, cp_params *params, const ch
     return true;
 }
 
-static void a_kind_that_lacks_a_function_or_gives_another_shape_is_told(void) {
+static void a_kind_that_lacks_a_function_or_gives_a_wrong_shape_is_an_error(void) {
     static const cp_head_kind bare = {.base = {.name = "bare", .size = sizeof(cp_head)}};
     static const cp_net_kind  empty = {.base = {.name = "empty", .size = sizeof(cp_net)}};
     static const cp_head_kind wide = {
         .base = {.name = "wide", .size = sizeof(cp_head)}, .make = nothing_to_make, .logits = wide_logits};
     TEST_ASSERT_FALSE(cp_head_kind_add(&bare));
-    TEST_ASSERT_EQUAL_STRING("head_kind_add: bare: it needs make and logits", message);
+    TEST_ASSERT_EQUAL_STRING("head_kind_add: bare: the members make and logits must be set", message);
     TEST_ASSERT_FALSE(cp_net_kind_add(&empty));
-    TEST_ASSERT_EQUAL_STRING("net_kind_add: empty: it needs make and forward", message);
+    TEST_ASSERT_EQUAL_STRING("net_kind_add: empty: the members make and forward must be set", message);
     cp_rng     rng = cp_rng_named(1, "init");
     cp_params *params = cp_params_new();
     cp_head   *head = cp_head_new(&wide, params, "head", 2, 3, NULL, &rng);
     TEST_ASSERT_NULL(cp_head_posterior(tape, head, cp_full(tape, 1, CP_SHAPE(2, 2))));
-    TEST_ASSERT_EQUAL_STRING("wide: its logits have shape (2, 4) for 3 classes", message);
+    TEST_ASSERT_EQUAL_STRING("wide: the head gives logits of shape (2, 4) for 3 classes", message);
     cp_head_free(head);
     cp_params_free(params);
+}
+
+/* ---- the tables of docs/formats.md ---- */
+
+/* The default in the words of the table, or "needed". */
+static void default_text(const cp_key *key, char *text, size_t size) {
+    bool bounded = key->kind == CP_KEY_INT || key->kind == CP_KEY_NUMBER || key->kind == CP_KEY_SIZES;
+    snprintf(text, size, "%g", key->fallback);
+    if (bounded && !(key->fallback >= key->min && key->fallback <= key->max)) snprintf(text, size, "needed");
+    if (key->kind == CP_KEY_BOOL) snprintf(text, size, key->fallback != 0 ? "`true`" : "`false`");
+    for (const cp_choice *choice = key->choices; choice && choice->name; choice++)
+        if (choice->value == key->fallback) snprintf(text, size, "`%s`", choice->name);
+}
+
+static void key_is_documented(const char *document, const char *kind, const cp_key *key) {
+    char name[64], expected[64], line[400] = "", failure[200];
+    snprintf(name, sizeof name, "`%s`", key->name);
+    default_text(key, expected, sizeof expected);
+    bool found = false;
+    for (const char *row = strstr(document, "| model | key |"); !found && row && *row == '|'; row = strchr(row, '\n') + 1) {
+        snprintf(line, sizeof line, "%.*s", (int)strcspn(row, "\n"), row);
+        char *model = strtok(line, "|"), *keys = strtok(NULL, "|"), *values = strtok(NULL, "|"), *fallback = strtok(NULL, "|");
+        found = model && keys && fallback && strstr(keys, name) && strstr(fallback, expected);
+        for (const cp_choice *choice = key->choices; found && choice && choice->name; choice++)
+            found = strstr(values, choice->name);
+    }
+    snprintf(failure, sizeof failure, "docs/formats.md has no row for %s of %s with all values and the default %s", name, kind,
+             expected);
+    TEST_ASSERT_TRUE_MESSAGE(found, failure);
+}
+
+static void every_key_of_a_built_in_kind_is_in_the_table_of_docs_formats(void) {
+    static const cp_kind *const kinds[] = {&cp_net_wrn.base, &cp_net_mlp.base, &cp_net_lstm.base, &cp_head_hybrid.base};
+    cp_bytes                    document;
+    TEST_ASSERT_TRUE(cp_file_read(CP_TEST_DATA "/../../docs/formats.md", 1 << 20, &document, &status) &&
+                     cp_bytes_append(&document, "", 1));
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        for (const cp_key *key = kinds[i]->keys; key->name; key++)
+            key_is_documented((const char *)document.data, kinds[i]->name, key);
+    cp_bytes_free(&document);
 }
 
 int main(void) {
@@ -368,11 +409,12 @@ int main(void) {
     RUN_TEST(own_kinds_are_saved_loaded_and_used_like_the_built_in_ones);
     RUN_TEST(own_keys_are_described_with_their_defaults);
     RUN_TEST(own_keys_are_checked_like_the_built_in_ones);
-    RUN_TEST(kinds_that_cannot_be_told_apart_or_do_not_fit_are_refused);
+    RUN_TEST(kinds_with_a_taken_name_or_invalid_keys_are_refused);
     RUN_TEST(a_network_and_a_head_with_the_same_key_are_no_model);
     RUN_TEST(the_hybrid_head_starts_as_its_options_say);
     RUN_TEST(a_small_file_cannot_ask_for_a_large_model);
     RUN_TEST(impossible_models_in_files_are_bad_data_and_no_misuse);
-    RUN_TEST(a_kind_that_lacks_a_function_or_gives_another_shape_is_told);
+    RUN_TEST(every_key_of_a_built_in_kind_is_in_the_table_of_docs_formats);
+    RUN_TEST(a_kind_that_lacks_a_function_or_gives_a_wrong_shape_is_an_error);
     return UNITY_END();
 }

@@ -224,8 +224,9 @@ static void the_precision_is_full_stand_alone_and_diagonal_behind_a_network(void
 
 static void unknown_keys_and_values_of_another_kind_are_refused_with_what_exists(void) {
     const char *bad[][2] = {
-        {"{\"classes\":2,\"witdh\":3}", "text: a wrn with a softmax head has no key \"witdh\"; model, head, classes, depth, width, "
-                                        "channels, norm, layout, activation"},
+        {"{\"classes\":2,\"witdh\":3}",
+         "text: a wrn with a softmax head has no key \"witdh\"; the keys are model, head, classes, depth, width, "
+         "channels, norm, layout, activation"},
         {"{\"classes\":2,\"wi\\u001bdth\":3}", "has no key \"wi?dth\""},
         {"{\"classes\":2,\"sizes\":[3]}", "a wrn with a softmax head has no key \"sizes\""},
         {"{\"model\":\"mlp\",\"sizes\":[3],\"classes\":2,\"depth\":10}", "a mlp with a softmax head has no key \"depth\""},

@@ -71,7 +71,7 @@ static void add_options(columns *c, int row, const cp_json *config) {
     for (const cp_json *o = options ? options->first : NULL; o; o = o->next) {
         cp_bytes *to = o->key ? cell(c, row, o->key) : NULL;
         if (to && o->kind == CP_JSON_BOOL)
-            cp_bytes_text(to, o->truth ? "yes" : "no");
+            cp_bytes_text(to, o->boolean ? "yes" : "no");
         else if (to)
             cp_html_value(to, o);
     }

@@ -50,7 +50,7 @@ static void put_command(cp_bytes *out, const cp_report_run *run) {
         cp_svg_escape(out, cp_json_string(a, ""));
     }
     for (const cp_json *o = options ? options->first : NULL; o; o = o->next) {
-        if (!o->key || o->kind == CP_JSON_NULL || (o->kind == CP_JSON_BOOL && !o->truth)) continue;
+        if (!o->key || o->kind == CP_JSON_NULL || (o->kind == CP_JSON_BOOL && !o->boolean)) continue;
         cp_svg_put(out, " <span>--");
         cp_svg_escape(out, o->key);
         if (o->kind != CP_JSON_BOOL) cp_svg_put(out, " ");

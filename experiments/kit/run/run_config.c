@@ -43,7 +43,7 @@ void cp_run_put_config(cp_json_writer *w, const cp_options *options) {
 
 static bool same_json(const cp_json *a, const cp_json *b) {
     if (!a || !b || a->kind != b->kind || a->count != b->count) return a == b;
-    if (a->kind == CP_JSON_BOOL) return a->truth == b->truth;
+    if (a->kind == CP_JSON_BOOL) return a->boolean == b->boolean;
     if (a->kind == CP_JSON_NUMBER) return a->number == b->number;
     if (a->kind == CP_JSON_STRING) return strcmp(a->text, b->text) == 0;
     for (const cp_json *x = a->first, *y = b->first; x; x = x->next, y = y->next)
