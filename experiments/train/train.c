@@ -17,6 +17,9 @@ static const cp_option options[] = {
      .help = "labeled training images of each class, drawn by the seed"},
     {.name = "steps", .kind = CP_OPTION_TEXT, .value = "N|auto", .fallback = "auto",
      .help = "length of the training; auto: 25 for each labeled image, between 500 and 2000: few labels are learned by heart sooner"},
+    {.name = "pretrain", .kind = CP_OPTION_INT, .word = "auto", .fallback = "0", .min = 0, .max = 1e8, .unit = "steps",
+     .help = "length of a first stage that trains the classifier alone, with --norm as a classifier has it; 0: none; auto: as --steps of softmax"},
+    {.name = "scale", .kind = CP_OPTION_REAL, .fallback = "1", .min = 0, .max = 1e6, .help = "mean energy of images at which the second stage starts"},
     {.name = "epochs", .kind = CP_OPTION_INT, .fallback = "0", .min = 0, .max = 1e5,
      .help = "length in passes over the unlabeled images, where --steps is auto; 0: by --steps"},
     {.name = "depth", .kind = CP_OPTION_INT, .fallback = "10", .min = 10, .max = 1000, .help = "of the wide ResNet: 10, 16, 22, ..."},
@@ -97,9 +100,9 @@ static const cp_default defaults[] = {
 
 /* Softmax has no energies and no chains, and only the hybrid has two heads to tie. */
 bool cp_train_reads(const char *method, const char *option) {
-    static const char *const of_energies[] = {"energy", "square", "slope",  "slope-every", "conditional",
-                                              "chains", "sgld",   "alpha",  "noise",       "clamp",
-                                              "range",  "start",  "buffer", "fresh",       "restart"};
+    static const char *const of_energies[] = {"pretrain",    "scale",  "energy", "square", "slope",  "slope-every",
+                                              "conditional", "chains", "sgld",   "alpha",  "noise",  "clamp",
+                                              "range",       "start",  "buffer", "fresh",  "restart"};
     bool                     softmax = strcmp(method, "softmax") == 0, jem = strcmp(method, "jem") == 0;
     if (strcmp(option, "lambda") == 0) return !softmax && !jem;
     for (size_t i = 0; softmax && i < sizeof of_energies / sizeof *of_energies; i++)
@@ -205,6 +208,9 @@ static bool read_config(const cp_train *train, cp_trainer_config *c) {
         .seed = (uint64_t)cp_option_int(o, "seed"),
         .steps = steps,
         .every = cp_option_int(o, "every"),
+        .pretrain =
+            cp_option_choice(o, "method") == 0 ? 0 : cp_option_int_or(o, "pretrain", (int64_t)steps_rule(train->drawn_count)),
+        .scale = cp_option_real(o, "scale"),
         .weight_decay = cp_option_real(o, "decay"),
         .clip = cp_option_real(o, "clip"),
         .average = cp_option_real(o, "average"),
@@ -227,6 +233,9 @@ static bool read_config(const cp_train *train, cp_trainer_config *c) {
         .inject_at = cp_option_int(o, "inject-at"),
     };
     c->schedule = read_schedule(o, c->steps);
+    if (c->pretrain) c->first_schedule = read_schedule(o, c->pretrain);
+    c->steps += c->pretrain;
+    c->model.hybrid.apart = c->pretrain > 0; /* it starts as a classifier */
     if (c->buffer < c->chains) {
         cp_complain(o, "--chains %d are more than the --buffer of %d holds", c->chains, c->buffer);
         return false;

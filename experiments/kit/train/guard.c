@@ -113,6 +113,10 @@ void cp_guard_return(cp_guard *g, const cp_guard *before) {
     g->bad = g->strikes = 0;
 }
 
+void cp_guard_restart(cp_guard *g) {
+    g->seen = g->bad = g->strikes = 0;
+}
+
 bool cp_guard_calm(const cp_guard *g) {
     return g->bad == 0;
 }

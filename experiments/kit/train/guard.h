@@ -63,6 +63,9 @@ cp_guard_verdict cp_guard_judge_outputs(cp_guard *guard, int64_t step);
 /* After a rollback, of a guard that was restored with the state: its history is that state's, and what has happened since stays. */
 void cp_guard_return(cp_guard *guard, const cp_guard *before);
 
+/* Forgets what is usual: another loss begins. What has happened stays. */
+void cp_guard_restart(cp_guard *guard);
+
 bool cp_guard_calm(const cp_guard *guard);   /* the last step was fine */
 bool cp_guard_steady(const cp_guard *guard); /* so were those before: the state is worth keeping as the last good one */
 

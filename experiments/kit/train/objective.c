@@ -23,7 +23,7 @@ typedef struct energies {
 
 static energies energies_at(cp_at at, const cp_model *model, const cp_tensor *images, bool slopes) {
     cp_tensor *x = (cp_variable)(at, images->data, cp_shape_of(images->rank, images->dims));
-    energies   e = {.by_class = (cp_model_class_energy)(at, model, x, CP_TRAINING)};
+    energies   e = {.by_class = (cp_model_class_energy)(at, model, x, CP_EVALUATION)};
     e.total = (cp_neg)(at, (cp_logsumexp)(at, (cp_neg)(at, e.by_class), CP_AXES(1), false));
     if (slopes) e.slopes = (cp_gradient_squares)(at, e.total, x);
     return e;
@@ -71,11 +71,11 @@ cp_tensor *(cp_objective_loss)(cp_at at, const cp_objective *o, const cp_model *
     *terms = (cp_objective_terms){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NULL};
     if (!o || !model || !b || !b->labeled)
         return cp_refuse(at, "objective_loss", "the objective, the model or the labeled images are NULL");
-    bool generative = model->head->kind->generative;
+    bool generative = model->head->kind->generative && !o->classify;
     if (generative && (!b->unlabeled || !b->samples))
         return cp_refuse(at, "objective_loss", "a %s head needs unlabeled images and samples", model->config.head);
     cp_tensor *x = (cp_constant)(at, b->labeled->data, cp_shape_of(b->labeled->rank, b->labeled->dims));
-    cp_tensor *z = (cp_net_forward)(at, model->net, x, CP_TRAINING);
+    cp_tensor *z = (cp_net_forward)(at, model->net, x, generative ? CP_EVALUATION : CP_TRAINING);
     cp_tensor *loss = (cp_cross_entropy)(at, (cp_head_logits)(at, model->head, z), b->labels);
     if (loss) terms->cross_entropy = cp_item(loss);
     if (loss && generative) loss = generative_loss(at, o, model, b, z, loss, terms);

@@ -12,7 +12,10 @@
  *     R       = square [E(x_u)^2 + E(x')^2] + slope [|dE/dx_u|^2 + |dE/dx'|^2]
  *
  * penalty is minus the log of the joint prior of the two heads at lambda = 1 (cp_head_penalty). With `conditional`, the samples that
- * belong to the labeled images' term are those of a class each: E(x_l; c) - E(x'; c'). */
+ * belong to the labeled images' term are those of a class each: E(x_l; c) - E(x'; c').
+ *
+ * CE alone uses CP_TRAINING, the statistics of the batch. As soon as there are energies, all terms use CP_EVALUATION: data, samples and
+ * the sampler must see one and the same function, and running statistics must not learn from samples. */
 #ifndef CP_KIT_OBJECTIVE_H
 #define CP_KIT_OBJECTIVE_H
 
@@ -21,6 +24,7 @@
 typedef struct cp_objective {
     double energy, lambda, square, slope;
     bool   conditional;
+    bool   classify; /* CE(x_l, c) alone, whatever the head */
 } cp_objective;
 
 /* Images (N, H, W, C) each; what a head does not use may be NULL. Data of persistent tensors is copied onto the tape. */

@@ -78,7 +78,8 @@ static bool make_parts(cp_trainer *t, const int *drawn, int drawn_count) {
                                                     .stream = "labeled"});
     t->labeled_x = cp_tensor_new(batch_shape(t, c->batch));
     t->tape = cp_tape_new();
-    t->trace_room = (int)(c->steps / c->every) + 2;
+    t->trace_room = (int)(c->steps / c->every) + 4;
+    t->pretraining = c->pretrain > 0;
     t->traces = calloc((size_t)t->trace_room * CP_TRACES, sizeof *t->traces);
     t->chain_noise = cp_rng_named(c->seed, "chains");
     return t->adam && t->ema && t->labeled && t->labeled_x && t->tape && t->traces && (!t->generative || make_chains(t, train));
@@ -205,7 +206,7 @@ static void show(cp_trainer *t) {
     const double *row = t->trace_count ? t->traces + (t->trace_count - 1) * CP_TRACES : NULL;
     double        n = t->summed ? (double)t->summed : NAN;
     int           used = snprintf(text, sizeof text, "loss %.3g", t->sums[CP_TRACE_LOSS] / n);
-    if (t->generative)
+    if (t->generative && !t->pretraining)
         used += snprintf(text + used, sizeof text - (size_t)used, "  gap %+.3g  restarted %.0f %%", t->sums[CP_TRACE_GAP] / n,
                          100 * t->sums[CP_TRACE_RESTARTED] / n);
     if (row) snprintf(text + used, sizeof text - (size_t)used, "  val %.1f %%", row[CP_TRACE_ACCURACY]);
@@ -227,11 +228,38 @@ static cp_training keep(cp_trainer *t, cp_status *status) {
     return cp_trainer_save(t, status) ? CP_TRAINING_DONE : CP_TRAINING_STOPPED;
 }
 
+static bool log_stage(cp_trainer *t) {
+    cp_json_writer w = {0};
+    cp_json_put_object(&w, NULL);
+    cp_json_put_string(&w, "event", "stage 2");
+    cp_json_put_integer(&w, "step", t->step);
+    cp_json_put_number(&w, "energy", t->begin_energy);
+    cp_json_put_number(&w, "slope_data", t->begin_slope);
+    cp_json_put_end(&w);
+    return cp_run_log(t->run, &w);
+}
+
+/* Not after a step that was left out, as is_over. */
+static bool first_stage_is_over(const cp_trainer *t) {
+    return t->pretraining && t->step >= t->config.pretrain && cp_guard_calm(&t->guard);
+}
+
+/* A state that is not steady does not become the checkpoint: then a
+ * rollback goes back into the first stage. */
+static cp_training change_stage(cp_trainer *t, cp_status *status) {
+    bool steady = cp_guard_steady(&t->guard), finite = true;
+    if (!cp_trainer_begin_joint(t, status) || !log_stage(t) || !measure(t, &finite, status)) return CP_TRAINING_STOPPED;
+    if (!finite) return obey(t, cp_guard_judge_outputs(&t->guard, t->step), status);
+    return !steady || cp_trainer_save(t, status) ? CP_TRAINING_DONE : CP_TRAINING_STOPPED;
+}
+
 static cp_training advance(cp_trainer *t, cp_status *status) {
+    if (first_stage_is_over(t)) return change_stage(t, status);
     cp_guard_verdict verdict = cp_trainer_step(t);
     if (verdict != CP_GUARD_OK) return obey(t, verdict, status);
     show(t);
-    return t->step % t->config.every == 0 || t->step >= t->config.steps ? keep(t, status) : CP_TRAINING_DONE;
+    bool due = t->step % t->config.every == 0 || t->step >= t->config.steps || (t->pretraining && t->step >= t->config.pretrain);
+    return due ? keep(t, status) : CP_TRAINING_DONE;
 }
 
 static bool finish(cp_trainer *t, cp_status *status) {

@@ -7,6 +7,10 @@
  * A step: a labeled batch, augmented; for an energy model also an unlabeled batch and chains from the replay buffer, walked by SGLD;
  * the objective's gradient; the guard's verdict; Adam; the average of the weights.
  *
+ * With `pretrain`, a training has two stages. The first trains the classifier alone, its norms by the statistics of each batch. Then the
+ * statistics are frozen, the head is fitted in closed form to the network's features, and the second stage learns energies too, on one
+ * and the same function for data, samples and sampler.
+ *
  * Every `every` steps the averaged weights are measured on the validation split, and the state becomes the checkpoint: the last good
  * state, from which the run goes on when it was ended, and to which the guard rolls back. All of it is a function of the settings:
  * ended at any moment and started again, a training ends in the same bytes.
@@ -26,6 +30,7 @@
 #define CP_TRAINER_CHECKPOINT "checkpoint.safetensors"
 #define CP_TRAINER_SELECTED "selected.safetensors"
 #define CP_TRAINER_END "end.safetensors"
+#define CP_TRAINER_PRETRAINED "pretrained.safetensors"
 #define CP_TRAINER_CHAINS "chains.safetensors"
 
 typedef enum cp_inject { CP_INJECT_NONE, CP_INJECT_WEIGHTS, CP_INJECT_GRADIENTS, CP_INJECT_CHAINS } cp_inject;
@@ -33,8 +38,11 @@ typedef enum cp_inject { CP_INJECT_NONE, CP_INJECT_WEIGHTS, CP_INJECT_GRADIENTS,
 typedef struct cp_trainer_config {
     cp_model_config model;
     uint64_t        seed;
-    int64_t         steps, every;
-    cp_schedule     schedule;
+    int64_t         steps, every;                /* steps: of both stages */
+    int64_t         pretrain;                    /* steps of the first stage; 0: there is none */
+    cp_schedule     first_schedule;              /* of the first stage */
+    cp_schedule     schedule;                    /* of the second, or of all; its step 0 is the stage's first */
+    double          scale;                       /* mean energy at which the second stage starts */
     double          weight_decay, clip, average; /* clip: norm of the gradients; 0: none. average: decay of the weights' average */
     int             batch, unlabeled, chains;    /* of a step */
     cp_augment      augment;

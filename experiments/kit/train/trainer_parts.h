@@ -26,8 +26,10 @@ struct cp_trainer {
 
     /* State, saved with the objects above. */
     int64_t  step;
-    double   rate_scale; /* halved by every rollback */
-    int64_t  injected;   /* 1: the fault has been made */
+    double   rate_scale;                /* halved by every rollback */
+    int64_t  injected;                  /* 1: the fault has been made */
+    int64_t  pretraining;               /* 1: in the first of two stages */
+    double   begin_slope, begin_energy; /* mean |dE/dx|^2 and energy of training images when the second stage began */
     cp_guard guard;
     double  *traces; /* (trace_room, CP_TRACES) */
     int      trace_room;
@@ -43,6 +45,9 @@ struct cp_trainer {
 
 /* Makes a step, or leaves one out; t->step goes on in both cases. */
 cp_guard_verdict cp_trainer_step(cp_trainer *t);
+
+/* Begins the second stage. */
+bool cp_trainer_begin_joint(cp_trainer *t, cp_status *status);
 
 bool cp_trainer_save(cp_trainer *t, cp_status *status);
 bool cp_trainer_load(cp_trainer *t, cp_status *status); /* true also when there is none: the training begins */

@@ -20,6 +20,9 @@ static bool trainer_walk(void *object, int i, cp_state *state) {
     case 4: *state = cp_state_within(cp_state_integer("trace_count", &t->trace_count), 0, t->trace_room); return true;
     case 5: *state = cp_state_integer("selected", &t->selected); return true;
     case 6: *state = cp_state_array("", "selected_nll", CP_F64, CP_SCALAR, &t->selected_nll); return true;
+    case 7: *state = cp_state_within(cp_state_integer("pretraining", &t->pretraining), 0, 1); return true;
+    case 8: *state = cp_state_array("", "begin_slope", CP_F64, CP_SCALAR, &t->begin_slope); return true;
+    case 9: *state = cp_state_array("", "begin_energy", CP_F64, CP_SCALAR, &t->begin_energy); return true;
     }
     return false;
 }

@@ -83,7 +83,10 @@ static double differentiate(cp_trainer *t, cp_tensor *loss) {
 }
 
 static void update(cp_trainer *t) {
-    cp_optim_rate_set(t->adam, t->rate_scale * cp_schedule_rate(&t->config.schedule, t->step));
+    const cp_trainer_config *c = &t->config;
+    double                   rate =
+        t->pretraining ? cp_schedule_rate(&c->first_schedule, t->step) : cp_schedule_rate(&c->schedule, t->step - c->pretrain);
+    cp_optim_rate_set(t->adam, t->rate_scale * rate);
     cp_optim_step(t->adam);
     cp_ema_update(t->ema);
 }
@@ -100,9 +103,10 @@ cp_guard_verdict cp_trainer_step(cp_trainer *t) {
     seen[CP_GUARD_WEIGHTS] = !all_finite(t->model->params);
     if (seen[CP_GUARD_WEIGHTS] > 0) return judge(t, seen);
 
+    bool               joint = t->generative && !t->pretraining;
     cp_batch           labeled = read_labeled(t);
     cp_objective_batch batch = {.labeled = t->labeled_x, .labels = labeled.labels};
-    if (t->generative) {
+    if (joint) {
         cp_batch unlabeled = cp_batches_next((cp_tape *)NULL, t->unlabeled);
         cp_split_read(t->unlabeled->split, unlabeled.rows, unlabeled.count, t->unlabeled_x->data);
         draw_samples(t, &report);
@@ -111,12 +115,13 @@ cp_guard_verdict cp_trainer_step(cp_trainer *t) {
         batch.sample_labels = (cp_labels){t->sample_labels, t->config.chains};
     }
     cp_objective objective = t->config.objective;
+    objective.classify = t->pretraining;
     objective.slope *= t->step % t->config.slope_every == 0 ? t->config.slope_every : 0;
     cp_tensor *loss = cp_objective_loss(t->tape, &objective, t->model, &batch, &terms);
     double     gradient = differentiate(t, loss);
     seen[CP_GUARD_LOSS] = terms.loss;
     seen[CP_GUARD_GRADIENT] = gradient;
-    if (t->generative) {
+    if (joint) {
         seen[CP_GUARD_CHAINS] = find_lost(t, &terms);
         seen[CP_GUARD_GAP] = terms.gap;
         seen[CP_GUARD_SLOPE] = report.gradient_norm * report.gradient_norm; /* known at every step, penalized or not */
@@ -125,9 +130,9 @@ cp_guard_verdict cp_trainer_step(cp_trainer *t) {
     if (verdict == CP_GUARD_OK) {
         update(t);
         sum_up(t, &terms, gradient);
-        if (t->generative) t->sums[CP_TRACE_RESTARTED] += seen[CP_GUARD_CHAINS];
+        if (joint) t->sums[CP_TRACE_RESTARTED] += seen[CP_GUARD_CHAINS];
     }
-    if (t->generative) return_samples(t, verdict == CP_GUARD_OK);
+    if (joint) return_samples(t, verdict == CP_GUARD_OK);
     cp_grads_clear(t->model->params);
     cp_tape_reset(t->tape);
     t->step++;
