@@ -1,15 +1,169 @@
 /* The gradient check. */
-#include "ops/gradcheck_inside.h"
+#include "ops/gradcheck.h"
+
+#include "core/op.h"
+#include "core/random.h"
+#include "ops/ops.h"
+#include "ops/products.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { DIRECTIONS = 3 };
+enum { DIRECTIONS = 3, ALL_INPUTS = -1 };
+
+/* What the check does with an element of the inputs. */
+typedef enum element { ELEMENT_MOVED, ELEMENT_FIXED, ELEMENT_EXCLUDED } element;
+
+/* Vectors hold the elements of all inputs, one input after the other. */
+typedef struct run {
+    cp_gradcheck_fn           build;
+    const void               *user;
+    const cp_gradcheck_input *in;
+    int                       n;
+    cp_gradcheck_config       config;
+    cp_gradcheck_result       result;
+
+    cp_at       at;                                   /* the check's tape, with the caller's file and line */
+    bool        recorded;                             /* gradients come from a recorded sweep */
+    cp_tensor **leaves, **wrt, **grads, **directions; /* n of each */
+    int         alone;                                /* the input whose gradient is requested, or ALL_INPUTS */
+    size_t      size;                                 /* of the vectors */
+    double *x, *reach, *moved, *g, *other, *u, *v; /* the point; the scale of steps there; a point near it; gradients; directions */
+    cp_real *row;                                  /* values converted for a tensor */
+    element *elements;
+    cp_real *w, *c; /* of f */
+    size_t   outputs;
+} run;
+
+/* ---- the function f = sum out (w + c out), and its gradients ---- */
+
+/* Notes why the check is impossible, unless something was noted before. Returns false. */
+static bool impossible(run *k, const char *why) {
+    if (!*k->result.message) snprintf(k->result.message, sizeof k->result.message, "%s", why);
+    k->result.made = false;
+    return false;
+}
+
+/* Whether the gradient of input i is requested now. */
+static bool asked(const run *k, int i) {
+    return !k->in[i].constant && (k->alone == ALL_INPUTS || k->alone == i);
+}
+
+static size_t input_size(const cp_gradcheck_input *in) {
+    size_t size = 0;
+    return cp_shape_size(in->shape, &size) ? size : 0;
+}
+
+/* 0.5 to 1.5, of either sign. */
+static double random_weight(cp_rng *rng) {
+    double w = 0.5 + cp_rng_uniform(rng);
+    return cp_rng_u32(rng) & 1 ? w : -w;
+}
+
+static bool weights_fill(run *k, size_t n) {
+    cp_rng rng = cp_rng_named(21, "weights");
+    if (k->outputs == n && k->w) return true;
+    free(k->w);
+    free(k->c);
+    k->w = malloc((n + 1) * sizeof *k->w);
+    k->c = malloc((n + 1) * sizeof *k->c);
+    if (!k->w || !k->c) return impossible(k, "out of memory");
+    for (size_t i = 0; i < n; i++) {
+        k->w[i] = (cp_real)random_weight(&rng);
+        k->c[i] = (cp_real)(0.3 * random_weight(&rng));
+    }
+    k->outputs = n;
+    return true;
+}
+
+/* The result at x + t v on a fresh tape; v may be NULL. */
+static cp_tensor *build(run *k, const double *v, double t, bool variables) {
+    const double *at = k->moved;
+    for (size_t i = 0; i < k->size; i++) k->moved[i] = k->x[i] + (v ? t * v[i] : 0);
+    cp_tape_reset(k->at.tape);
+    for (int i = 0; i < k->n; i++) {
+        size_t size = input_size(&k->in[i]);
+        for (size_t j = 0; j < size; j++) k->row[j] = (cp_real)*at++;
+        k->leaves[i] =
+            variables && asked(k, i) ? cp_variable(k->at, k->row, k->in[i].shape) : cp_constant(k->at, k->row, k->in[i].shape);
+        if (!k->leaves[i]) return cp_null(impossible(k, "an input could not be made"));
+        k->leaves[i]->name = k->in[i].name;
+    }
+    cp_tensor *out = k->build(k->at.tape, k->leaves, k->user);
+    if (!out) return cp_null(impossible(k, "the function gave no result"));
+    return weights_fill(k, out->size) ? out : NULL;
+}
+
+/* f at x + t v, summed here rather than by ops; `terms`, unless NULL, gets the sum of its absolute terms. NaN after a failure. */
+static double value_at(run *k, const double *v, double t, double *terms) {
+    double     f = 0, magnitude = 0;
+    cp_tensor *out = build(k, v, t, false);
+    for (size_t i = 0; out && i < out->size; i++) {
+        double term = (double)out->data[i] * ((double)k->w[i] + (double)k->c[i] * (double)out->data[i]);
+        f += term;
+        magnitude += fabs(term);
+    }
+    if (terms) *terms = magnitude;
+    return out ? f : NAN;
+}
+
+/* f on the tape; NULL after a failure, or when the result is a constant. */
+static cp_tensor *loss(run *k, const double *v, double t) {
+    cp_tensor *out = build(k, v, t, true);
+    if (!out || !(k->result.tracked = out->tracked)) return NULL;
+    cp_tensor *w = cp_constant(k->at, k->w, out->shape), *c = cp_constant(k->at, k->c, out->shape);
+    return cp_sum(k->at, cp_mul(k->at, out, cp_add(k->at, w, cp_mul(k->at, c, out))), CP_ALL, false);
+}
+
+static int wanted(run *k) {
+    int n = 0;
+    for (int i = 0; i < k->n; i++)
+        if (asked(k, i)) k->wrt[n++] = k->leaves[i];
+    return n;
+}
+
+/* Copies the requested gradients into a vector, with zeros for the other inputs. */
+static void collect(const run *k, double *g) {
+    int next = 0;
+    for (int i = 0; i < k->n; i++) {
+        const cp_tensor *grad = asked(k, i) ? k->grads[next++] : NULL;
+        for (size_t j = 0; j < input_size(&k->in[i]); j++) *g++ = grad ? (double)grad->data[j] : 0;
+    }
+}
+
+/* The gradient of f at x + t v. */
+static bool gradient(run *k, const double *v, double t, bool recorded, double *g) {
+    memset(g, 0, k->size * sizeof *g);
+    cp_tensor *f = loss(k, v, t);
+    if (!f) return k->result.made;
+    int  n = wanted(k);
+    bool ok = recorded ? cp_grad_recorded(k->at, f, k->wrt, n, k->grads) : cp_grad(k->at, f, k->wrt, n, k->grads);
+    if (ok) collect(k, g);
+    return ok || impossible(k, "the gradient could not be computed");
+}
+
+/* The gradient of <grad f, u> at x. */
+static bool gradient_along(run *k, double *g) {
+    const double *u = k->u;
+    int           next = 0;
+    memset(g, 0, k->size * sizeof *g);
+    cp_tensor *f = loss(k, NULL, 0);
+    if (!f) return k->result.made;
+    int n = wanted(k);
+    for (int i = 0; i < k->n; i++) {
+        size_t size = input_size(&k->in[i]);
+        for (size_t j = 0; j < size; j++) k->row[j] = (cp_real)*u++;
+        if (asked(k, i)) k->directions[next++] = cp_constant(k->at, k->row, k->in[i].shape);
+    }
+    bool ok = cp_hvp(k->at, f, k->wrt, k->directions, n, k->grads);
+    if (ok) collect(k, g);
+    return ok || impossible(k, "the gradient of the gradient could not be computed");
+}
 
 /* ---- differences: of f (order 1), of <grad f, u> (order 2) ---- */
 
-static double dot(const cp_gradcheck_run *k, const double *a, const double *b, double *terms) {
+static double dot(const run *k, const double *a, const double *b, double *terms) {
     double sum = 0, magnitude = 0;
     for (size_t i = 0; i < k->size; i++) {
         sum += a[i] * b[i];
@@ -19,21 +173,21 @@ static double dot(const cp_gradcheck_run *k, const double *a, const double *b, d
     return sum;
 }
 
-static double along(cp_gradcheck_run *k, int order, const double *v, double t) {
-    if (order == 1) return cp_gradcheck_value(k, v, t, NULL);
-    return cp_gradcheck_gradient(k, v, t, false, k->other) ? dot(k, k->other, k->u, NULL) : NAN;
+static double along(run *k, int order, const double *v, double t) {
+    if (order == 1) return value_at(k, v, t, NULL);
+    return gradient(k, v, t, false, k->other) ? dot(k, k->other, k->u, NULL) : NAN;
 }
 
-static double difference(cp_gradcheck_run *k, int order, const double *v, double h) {
+static double difference(run *k, int order, const double *v, double h) {
     double near = along(k, order, v, h) - along(k, order, v, -h);
     return (8 * near - (along(k, order, v, 2 * h) - along(k, order, v, -2 * h))) / (12 * h);
 }
 
-/* The size of what is differentiated. */
-static double terms_of(cp_gradcheck_run *k, int order) {
+/* The magnitude of the differentiated value. */
+static double terms_of(run *k, int order) {
     double terms, more = 0;
-    cp_gradcheck_value(k, NULL, 0, &terms);
-    if (order == 2 && cp_gradcheck_gradient(k, NULL, 0, false, k->other)) dot(k, k->other, k->u, &more);
+    value_at(k, NULL, 0, &terms);
+    if (order == 2 && gradient(k, NULL, 0, false, k->other)) dot(k, k->other, k->u, &more);
     return fmax(terms, more);
 }
 
@@ -43,15 +197,15 @@ static double relative(double a, double b, double terms) {
     return a == b ? 0 : fabs(a - b) / scale;
 }
 
-/* The slope right of the point minus that left of it. For a smooth function it is proportional to s. */
-static double bend(cp_gradcheck_run *k, int order, const double *v, double s) {
+/* The slope to the right of the point minus the slope to the left. For a smooth function it is proportional to s. */
+static double bend(run *k, int order, const double *v, double s) {
     return (along(k, order, v, s) - 2 * along(k, order, v, 0) + along(k, order, v, -s)) / s;
 }
 
-/* Is it not the slope g that is wrong by this much, but the difference? Then a smaller step comes near g, or what explains the error is
- * still in reach of it: a kink (at one place it escapes two scales, at none does it escape three) or a jump (at the point itself it bends
- * nothing, but differences grow when the step shrinks). */
-static bool kinked(cp_gradcheck_run *k, int order, const double *v, double g, double error) {
+/* Whether the difference rather than the slope g is wrong by this much. Then a smaller step gives nearly g, or a kink or a jump within its
+ * reach explains the error. A kink can hide from two of the three scales but not from all; a jump at the point itself shows no bend, but
+ * differences grow as the step shrinks. */
+static bool kinked(run *k, int order, const double *v, double g, double error) {
     double h = k->config.step / 4, wide = bend(k, order, v, 2 * h), middle = bend(k, order, v, h),
            narrow = bend(k, order, v, h / 2);
     double bent = fmax(fabs(wide - 2 * middle), fabs(middle - 2 * narrow)), near = difference(k, order, v, h);
@@ -60,14 +214,14 @@ static bool kinked(cp_gradcheck_run *k, int order, const double *v, double g, do
 
 /* ---- the comparison ---- */
 
-static double tolerance(const cp_gradcheck_run *k, int order) {
+static double tolerance(const run *k, int order) {
     return order == 1 ? k->config.first : k->config.second;
 }
 
-/* Which input and which of its values place i of a vector is. */
-static int input_at(const cp_gradcheck_run *k, size_t i, size_t *index) {
+/* The input of element i of a vector, and its index there. */
+static int input_at(const run *k, size_t i, size_t *index) {
     int input = 0;
-    while (i >= cp_gradcheck_size(&k->in[input])) i -= cp_gradcheck_size(&k->in[input++]);
+    while (i >= input_size(&k->in[input])) i -= input_size(&k->in[input++]);
     *index = i;
     return input;
 }
@@ -76,9 +230,9 @@ typedef struct name_text {
     char s[64];
 } name_text;
 
-static name_text name_of(const cp_gradcheck_run *k, int input) {
+static name_text name_of(const run *k, int input) {
     name_text text;
-    if (input == CP_ALL_INPUTS)
+    if (input == ALL_INPUTS)
         snprintf(text.s, sizeof text.s, "all inputs");
     else if (k->in[input].name)
         snprintf(text.s, sizeof text.s, "%s", k->in[input].name);
@@ -91,7 +245,7 @@ static const char *order_name(int order) {
     return order == 1 ? "first order" : "second order";
 }
 
-static void report_place(cp_gradcheck_run *k, int order, size_t i, double expected, double received) {
+static void report_element(run *k, int order, size_t i, double expected, double received) {
     cp_gradcheck_result *r = &k->result;
     size_t               index;
     int                  input = input_at(k, i, &index);
@@ -99,33 +253,33 @@ static void report_place(cp_gradcheck_run *k, int order, size_t i, double expect
     r->order = order, r->asked = k->alone, r->input = input, r->index = index, r->expected = expected, r->received = received;
     snprintf(r->message, sizeof r->message, "%s, %s%s: expected %.6g by differences, received %.6g%s%s", order_name(order),
              name_of(k, input).s, cp_index_text(k->in[input].shape, index).s, expected, received,
-             k->alone == CP_ALL_INPUTS && k->n > 1 ? ", all inputs asked for together" : "",
+             k->alone == ALL_INPUTS && k->n > 1 ? ", all inputs together" : "",
              k->recorded && order == 1 ? ", in a recorded sweep" : "");
 }
 
-static void report_direction(cp_gradcheck_run *k, int order, double expected, double received) {
+static void report_direction(run *k, int order, double expected, double received) {
     cp_gradcheck_result *r = &k->result;
-    r->order = order, r->asked = k->alone, r->input = CP_ALL_INPUTS, r->expected = expected, r->received = received;
+    r->order = order, r->asked = k->alone, r->input = ALL_INPUTS, r->expected = expected, r->received = received;
     snprintf(r->message, sizeof r->message, "%s, along a random direction of %s: expected %.6g by differences, received %.6g",
              order_name(order), name_of(k, k->alone).s, expected, received);
 }
 
-/* Looks at single places after the gradient g failed along a direction. Kinks are left out from now on; the worst of the others is
- * reported. Returns how many kinks it found, or -1 when it reported. */
-static int locate(cp_gradcheck_run *k, int order, double terms) {
+/* Checks single elements after the gradient g failed along a direction. Excludes elements at kinks from now on and reports the worst of the
+ * others. Returns the number of kinks found, or -1 after a report. */
+static int locate(run *k, int order, double terms) {
     double  worst = 0, expected = 0, received = 0;
     size_t  worst_at = k->size, index;
     int     kinks = 0;
-    double *e = k->v; /* the direction has done its work */
+    double *e = k->v; /* the direction is no longer needed */
     memset(e, 0, k->size * sizeof *e);
     for (size_t i = 0; i < k->size; i++) {
-        if (k->places[i] != CP_PLACE_MOVED || !cp_gradcheck_asked(k, input_at(k, i, &index))) continue;
+        if (k->elements[i] != ELEMENT_MOVED || !asked(k, input_at(k, i, &index))) continue;
         e[i] = k->reach[i];
         double slope = k->g[i] * e[i], by_difference = difference(k, order, e, k->config.step);
         double error = isfinite(slope - by_difference) ? fabs(slope - by_difference) : INFINITY;
         bool   wrong = relative(slope, by_difference, terms) > tolerance(k, order);
         if (wrong && kinked(k, order, e, slope, error)) {
-            k->places[i] = CP_PLACE_LEFT_OUT;
+            k->elements[i] = ELEMENT_EXCLUDED;
             kinks++;
         } else if (wrong && error > worst) {
             worst = error, worst_at = i, expected = by_difference, received = slope;
@@ -133,14 +287,14 @@ static int locate(cp_gradcheck_run *k, int order, double terms) {
         e[i] = 0;
     }
     if (worst_at == k->size) return kinks;
-    report_place(k, order, worst_at, expected, received);
+    report_element(k, order, worst_at, expected, received);
     return -1;
 }
 
 typedef enum outcome { AGREES, AGAIN, DIFFERS } outcome;
 
 /* The gradient in k->g against differences along k->v. */
-static outcome compare(cp_gradcheck_run *k, int order) {
+static outcome compare(run *k, int order) {
     double terms = terms_of(k, order), received = dot(k, k->g, k->v, NULL), expected = difference(k, order, k->v, k->config.step);
     double error = relative(received, expected, terms), *worst = order == 1 ? &k->result.first : &k->result.second;
     if (!k->result.made) return DIFFERS;
@@ -158,93 +312,93 @@ static outcome compare(cp_gradcheck_run *k, int order) {
     return AGREES;
 }
 
-static void direction_fill(const cp_gradcheck_run *k, cp_rng *rng, double *v) {
+static void direction_fill(const run *k, cp_rng *rng, double *v) {
     for (size_t i = 0; i < k->size; i++) {
-        double w = cp_gradcheck_weight(rng) / 1.5;
+        double w = random_weight(rng) / 1.5;
         size_t index;
-        bool   moves = k->places[i] == CP_PLACE_MOVED && cp_gradcheck_asked(k, input_at(k, i, &index));
+        bool   moves = k->elements[i] == ELEMENT_MOVED && asked(k, input_at(k, i, &index));
         v[i] = moves ? w * k->reach[i] : 0;
     }
 }
 
-static outcome compare_all(cp_gradcheck_run *k, cp_rng *rng) {
+static outcome compare_all(run *k, cp_rng *rng) {
     for (int d = 0; d < DIRECTIONS; d++) {
         outcome found = AGREES;
         for (int recorded = 0; recorded < 2 && found == AGREES; recorded++) {
             direction_fill(k, rng, k->v);
             k->recorded = recorded;
-            found = cp_gradcheck_gradient(k, NULL, 0, recorded, k->g) ? compare(k, 1) : DIFFERS;
+            found = gradient(k, NULL, 0, recorded, k->g) ? compare(k, 1) : DIFFERS;
         }
         if (found == AGREES && !k->config.first_only) {
             direction_fill(k, rng, k->u);
             direction_fill(k, rng, k->v);
-            found = cp_gradcheck_gradient_along(k, k->g) ? compare(k, 2) : DIFFERS;
+            found = gradient_along(k, k->g) ? compare(k, 2) : DIFFERS;
         }
         if (found != AGREES) return found;
     }
     return AGREES;
 }
 
-/* No gradient may flow to numbers that choose. */
-static bool whole_numbers_get_none(cp_gradcheck_run *k) {
-    if (!cp_gradcheck_gradient(k, NULL, 0, false, k->g)) return false;
+/* No gradient may flow to inputs that are indices. */
+static bool whole_numbers_get_none(run *k) {
+    if (!gradient(k, NULL, 0, false, k->g)) return false;
     for (size_t i = 0; i < k->size; i++) {
         size_t index;
         if (!k->in[input_at(k, i, &index)].whole || k->g[i] == 0) continue;
-        report_place(k, 1, i, 0, k->g[i] * k->reach[i]);
+        report_element(k, 1, i, 0, k->g[i] * k->reach[i]);
         k->result.first = INFINITY;
         return false;
     }
     return true;
 }
 
-/* Were all places of the inputs that are asked for left out? */
-static bool nothing_moves(const cp_gradcheck_run *k) {
+/* Whether all elements of the requested inputs are excluded. */
+static bool nothing_moves(const run *k) {
     bool   left_out = false;
     size_t index;
     for (size_t i = 0; i < k->size; i++) {
-        if (!cp_gradcheck_asked(k, input_at(k, i, &index))) continue;
-        if (k->places[i] == CP_PLACE_MOVED) return false;
-        left_out |= k->places[i] == CP_PLACE_LEFT_OUT;
+        if (!asked(k, input_at(k, i, &index))) continue;
+        if (k->elements[i] == ELEMENT_MOVED) return false;
+        left_out |= k->elements[i] == ELEMENT_EXCLUDED;
     }
     return left_out;
 }
 
-static bool check_inputs(cp_gradcheck_run *k, int alone, cp_rng *rng) {
+static bool check_inputs(run *k, int alone, cp_rng *rng) {
     outcome found = AGAIN;
     k->alone = alone;
     if (!whole_numbers_get_none(k)) return false;
     while (found == AGAIN) found = compare_all(k, rng);
     if (found == AGREES && nothing_moves(k))
-        return cp_gradcheck_unmade(k, "nothing was compared: every place of an input lies at a kink, or is too steep for the step");
+        return impossible(k, "nothing was compared: every element of an input is at a kink or too steep for the step");
     return found == AGREES;
 }
 
-/* Differences need a function that is finite and the same on every call. */
-static bool function_fits(cp_gradcheck_run *k) {
-    double first = cp_gradcheck_value(k, NULL, 0, NULL), second = cp_gradcheck_value(k, NULL, 0, NULL);
+/* Differences need a finite function that gives the same value on every call. */
+static bool function_fits(run *k) {
+    double first = value_at(k, NULL, 0, NULL), second = value_at(k, NULL, 0, NULL);
     if (!k->result.made) return false;
-    if (!isfinite(first)) return cp_gradcheck_unmade(k, "the function is not finite at this point");
-    return first == second || cp_gradcheck_unmade(k, "the function gives another value on its second call");
+    if (!isfinite(first)) return impossible(k, "the function is not finite at this point");
+    return first == second || impossible(k, "the function gives a different value on its second call");
 }
 
-static bool check_everything(cp_gradcheck_run *k) {
+static bool check_everything(run *k) {
     cp_rng rng = cp_rng_named(22, "directions");
     int    variables = 0;
     for (int i = 0; i < k->n; i++) variables += !k->in[i].constant;
-    if (!variables) return cp_gradcheck_unmade(k, "no input is asked for its gradient: all are constants");
+    if (!variables) return impossible(k, "no gradient can be checked: all inputs are constants");
     if (!function_fits(k)) return false;
     for (int i = 0; i < k->n && variables > 1; i++)
         if (!k->in[i].constant && !check_inputs(k, i, &rng)) return false;
-    return check_inputs(k, CP_ALL_INPUTS, &rng);
+    return check_inputs(k, ALL_INPUTS, &rng);
 }
 
-/* ---- from the inputs to a result ---- */
+/* ---- setup and result ---- */
 
-static bool vectors_make(cp_gradcheck_run *k) {
+static bool vectors_make(run *k) {
     size_t inputs = (size_t)k->n, largest = 1;
     for (int i = 0; i < k->n; i++) {
-        size_t size = cp_gradcheck_size(&k->in[i]);
+        size_t size = input_size(&k->in[i]);
         k->size += size;
         largest = size > largest ? size : largest;
     }
@@ -252,9 +406,9 @@ static bool vectors_make(cp_gradcheck_run *k) {
     k->x = numbers;
     k->leaves = calloc(4 * inputs, sizeof *k->leaves);
     k->row = calloc(largest, sizeof *k->row);
-    k->places = calloc(k->size + 1, sizeof *k->places);
+    k->elements = calloc(k->size + 1, sizeof *k->elements);
     k->at.tape = cp_tape_new();
-    if (!k->x || !k->leaves || !k->row || !k->places || !k->at.tape) return cp_gradcheck_unmade(k, "out of memory");
+    if (!k->x || !k->leaves || !k->row || !k->elements || !k->at.tape) return impossible(k, "out of memory");
     double **vectors[] = {&k->x, &k->reach, &k->moved, &k->g, &k->other, &k->u, &k->v};
     for (size_t i = 0; i < 7; i++) *vectors[i] = numbers + i * k->size;
     k->wrt = k->leaves + inputs;
@@ -263,21 +417,21 @@ static bool vectors_make(cp_gradcheck_run *k) {
     return true;
 }
 
-static void point_fill(cp_gradcheck_run *k) {
+static void point_fill(run *k) {
     size_t at = 0;
     for (int i = 0; i < k->n; i++)
-        for (size_t j = 0; j < cp_gradcheck_size(&k->in[i]); j++, at++) {
+        for (size_t j = 0; j < input_size(&k->in[i]); j++, at++) {
             k->x[at] = (double)k->in[i].data[j];
             k->reach[at] = fmax(1, fabs(k->x[at]) / 4);
-            k->places[at] = k->in[i].constant || k->in[i].whole ? CP_PLACE_FIXED : CP_PLACE_MOVED;
+            k->elements[at] = k->in[i].constant || k->in[i].whole ? ELEMENT_FIXED : ELEMENT_MOVED;
         }
 }
 
-static void check_free(cp_gradcheck_run *k) {
+static void check_free(run *k) {
     free(k->x);
     free(k->leaves);
     free(k->row);
-    free(k->places);
+    free(k->elements);
     free(k->w);
     free(k->c);
     cp_tape_free(k->at.tape);
@@ -295,13 +449,13 @@ static bool askable(cp_at at, cp_gradcheck_fn function, const cp_gradcheck_input
 
 cp_gradcheck_result(cp_gradcheck)(cp_at at, cp_gradcheck_fn function, const void *user, const cp_gradcheck_input *in, int n,
                                   cp_gradcheck_config config) {
-    cp_gradcheck_run k = {.build = function, .user = user, .in = in, .n = n, .config = config, .at = at};
-    k.result = (cp_gradcheck_result){.made = true, .input = CP_ALL_INPUTS};
+    run k = {.build = function, .user = user, .in = in, .n = n, .config = config, .at = at};
+    k.result = (cp_gradcheck_result){.made = true, .input = ALL_INPUTS};
     if (!(config.step > 0)) k.config.step = CP_GRADCHECK_STEP;
     if (!(config.first > 0)) k.config.first = CP_GRADCHECK_FIRST;
     if (!(config.second > 0)) k.config.second = CP_GRADCHECK_SECOND;
     if (!askable(at, function, in, n)) {
-        cp_gradcheck_unmade(&k, "the check was called with inputs that it cannot use");
+        impossible(&k, "the arguments of the check are invalid");
         return k.result;
     }
     if (vectors_make(&k)) {

@@ -1,23 +1,67 @@
-/* Normalization over any axes, batch norm, and dropout; group_norm.c has group and layer norm. */
+/* Normalization over any axes, batch norm, group and layer norm, and dropout. Group and layer norm, with or without a leaky ReLU behind
+ * them, have one kernel for the value and one for the gradient. */
 #include "core/kernels/channels.h"
-#include "ops/norm_parts.h"
+#include "core/kernels/kernels.h"
+#include "core/op.h"
+#include "ops/ops.h"
 
+#include <limits.h>
 #include <tgmath.h>
 
+#define DEFAULT_EPS ((cp_real)1e-5)
+
+/* The gradient rule as text; xhat is x normalized, and h the gradient at xhat. */
+#define NORM_RULE "x: (h - mean(h) - xhat mean(h xhat)) / sqrt(var + eps) with h = gamma g; gamma: sum g xhat; beta: sum g"
+#define RSTD_NAME "1/sqrt(var+eps)" /* the name of the input that has it */
+#define NORM_WORDS                                                                                                                 \
+    "From the gradient go its mean and what points along the normalized values, because normalizing undoes both a shift and a "    \
+    "stretch; gamma and beta get sums over all that they were applied to."
+
+/* The inputs of batch, group and layer norm. Mean and rstd = 1 / sqrt(variance + eps) have a value for each channel or, of group and layer
+ * norm, for each image and group: (images, groups). */
+enum { X, GAMMA, BETA, MEAN, RSTD, INPUTS };
+
+static int channels_of(const cp_tensor *x) {
+    return x->dims[x->rank - 1];
+}
+
+static cp_axes all_but_last(const cp_tensor *x) {
+    return (cp_axes){.count = x->rank - 1, .at = {0, 1, 2, 3}};
+}
+
+static bool is_per_channel(cp_at at, const char *op, const char *what, cp_tensor *t, const cp_tensor *x) {
+    int c = channels_of(x);
+    if (!cp_check_optional(at, op, 1, &t, &what)) return false;
+    return !t || cp_shape_is(t, CP_SHAPE(c)) ||
+           cp_misuse(at, op, "%s has shape %s; x %s has %d channels", what, cp_shape_text(t).s, cp_shape_text(x).s, c);
+}
+
+static bool norm_fits(cp_at at, const char *op, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta) {
+    if (!cp_check(at, op, 1, &x)) return false;
+    if (x->rank < 2) return cp_misuse(at, op, "x has shape %s; it needs at least two axes", cp_shape_text(x).s);
+    return is_per_channel(at, op, "gamma", gamma, x) && is_per_channel(at, op, "beta", beta, x);
+}
+
 /* ---- normalize ---- */
+
+/* Made of ops, for what a recorded sweep differentiates again; reduced axes are kept. */
+typedef struct statistics {
+    cp_tensor *centered, *rstd;
+} statistics;
 
 typedef struct normalize_attr {
     cp_axes axes;
     cp_real eps;
 } normalize_attr;
 
-cp_statistics cp_norm_measure(cp_at at, cp_tensor *a, cp_axes axes, cp_real eps) {
+static statistics measure(cp_at at, cp_tensor *a, cp_axes axes, cp_real eps) {
     cp_tensor *centered = cp_sub(at, a, cp_mean(at, a, axes, true));
     cp_tensor *variance = cp_mean(at, cp_square(at, centered), axes, true);
-    return (cp_statistics){centered, cp_rsqrt(at, cp_affine(at, variance, 1, eps))};
+    return (statistics){centered, cp_rsqrt(at, cp_affine(at, variance, 1, eps))};
 }
 
-cp_tensor *cp_norm_project(cp_at at, cp_tensor *g, cp_tensor *hat, cp_tensor *rstd, cp_axes axes) {
+/* rstd (g - mean(g) - hat mean(g hat)): the part of g that changes neither mean nor variance. */
+static cp_tensor *project(cp_at at, cp_tensor *g, cp_tensor *hat, cp_tensor *rstd, cp_axes axes) {
     cp_tensor *along = cp_mul(at, hat, cp_mean(at, cp_mul(at, g, hat), axes, true));
     cp_tensor *rest = cp_sub(at, cp_sub(at, g, cp_mean(at, g, axes, true)), along);
     return cp_mul(at, rest, rstd);
@@ -26,8 +70,8 @@ cp_tensor *cp_norm_project(cp_at at, cp_tensor *g, cp_tensor *hat, cp_tensor *rs
 /* A recorded sweep sees rstd as the function of x that it is. */
 static void normalize_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
     const normalize_attr *attr = node->attr;
-    cp_tensor            *rstd = cp_recording(at) ? cp_norm_measure(at, node->in[0], attr->axes, attr->eps).rstd : node->in[1];
-    gin[0] = cp_norm_project(at, g, node->out, rstd, attr->axes);
+    cp_tensor            *rstd = cp_recording(at) ? measure(at, node->in[0], attr->axes, attr->eps).rstd : node->in[1];
+    gin[0] = project(at, g, node->out, rstd, attr->axes);
 }
 
 const cp_op cp_op_normalize = {.name = "normalize",
@@ -42,13 +86,13 @@ const cp_op cp_op_normalize = {.name = "normalize",
 cp_tensor *(cp_normalize)(cp_at at, cp_tensor *a, cp_axes axes, cp_real eps) {
     bool flags[CP_MAX_RANK];
     if (!cp_check(at, "normalize", 1, &a) || !cp_axes_flags(at, "normalize", axes, a, flags)) return NULL;
-    normalize_attr given = {axes, eps ? eps : CP_NORM_EPS};
+    normalize_attr given = {axes, eps ? eps : DEFAULT_EPS};
     bool           was = cp_tape_pause(at.tape, true);
-    cp_statistics  s = cp_norm_measure(at, a, axes, given.eps);
+    statistics     s = measure(at, a, axes, given.eps);
     cp_tensor     *out = cp_mul(at, s.centered, s.rstd);
     cp_tape_pause(at.tape, was);
     cp_release(at, s.centered);
-    if (s.rstd) s.rstd->name = CP_NORM_RSTD;
+    if (s.rstd) s.rstd->name = RSTD_NAME;
     return cp_record_with(at, &cp_op_normalize, out, &given, sizeof given, 2, (cp_tensor *[]){a, s.rstd});
 }
 
@@ -85,19 +129,6 @@ cp_tensor *(cp_scale_shift)(cp_at at, cp_tensor *a, cp_tensor *scale, cp_tensor 
 
 /* ---- batch norm ---- */
 
-bool cp_norm_is_per_channel(cp_at at, const char *op, const char *what, cp_tensor *t, const cp_tensor *x) {
-    int c = cp_norm_channels(x);
-    if (!cp_check_optional(at, op, 1, &t, &what)) return false;
-    return !t || cp_shape_is(t, CP_SHAPE(c)) ||
-           cp_misuse(at, op, "%s has shape %s; x %s has %d channels", what, cp_shape_text(t).s, cp_shape_text(x).s, c);
-}
-
-bool cp_norm_fits(cp_at at, const char *op, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta) {
-    if (!cp_check(at, op, 1, &x)) return false;
-    if (x->rank < 2) return cp_misuse(at, op, "x has shape %s; it needs at least two axes", cp_shape_text(x).s);
-    return cp_norm_is_per_channel(at, op, "gamma", gamma, x) && cp_norm_is_per_channel(at, op, "beta", beta, x);
-}
-
 /* running = (1 - momentum) running + momentum scale batch */
 static void running_update(cp_tensor *running, const cp_tensor *batch, cp_real momentum, cp_real scale) {
     if (!running || !batch) return;
@@ -105,12 +136,10 @@ static void running_update(cp_tensor *running, const cp_tensor *batch, cp_real m
         running->data[i] = (1 - momentum) * running->data[i] + momentum * scale * batch->data[i];
 }
 
-enum { X, GAMMA, BETA, MEAN, RSTD, INPUTS }; /* a batch norm's; its attribute is eps */
-
 /* With xhat = (x - mean) rstd: dbeta = sum g, dgamma = sum g xhat, dx = gamma rstd (g - dbeta / n - xhat dgamma / n); in two passes. */
 static void batch_norm_sweep(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
     cp_tensor     *x = node->in[X];
-    int            c = cp_norm_channels(x);
+    int            c = channels_of(x);
     size_t         rows = x->size / (size_t)c;
     const cp_real *gamma = node->in[GAMMA] ? node->in[GAMMA]->data : NULL, *mean = node->in[MEAN]->data;
     const cp_real *rstd = node->in[RSTD]->data;
@@ -138,29 +167,29 @@ static void batch_norm_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tens
         batch_norm_sweep(at, node, g, gin);
         return;
     }
-    cp_axes       axes = cp_norm_all_but_last(node->in[X]);
-    cp_statistics s = cp_norm_measure(at, node->in[X], axes, *(const cp_real *)node->attr);
-    cp_tensor    *hat = cp_mul(at, s.centered, s.rstd);
+    cp_axes    axes = all_but_last(node->in[X]);
+    statistics s = measure(at, node->in[X], axes, *(const cp_real *)node->attr);
+    cp_tensor *hat = cp_mul(at, s.centered, s.rstd);
     if (cp_needs(node, BETA)) gin[BETA] = cp_sum(at, g, axes, false);
     if (cp_needs(node, GAMMA)) gin[GAMMA] = cp_sum(at, cp_mul(at, g, hat), axes, false);
     if (!cp_needs(node, X)) return;
     if (node->in[GAMMA]) g = cp_mul(at, g, node->in[GAMMA]);
-    gin[X] = cp_norm_project(at, g, hat, s.rstd, axes);
+    gin[X] = project(at, g, hat, s.rstd, axes);
 }
 
 enum { READ = CP_KEEPS_IN(X) | CP_KEEPS_IN(MEAN) | CP_KEEPS_IN(RSTD) };
 const cp_op cp_op_batch_norm = {.name = "batch_norm",
                                 .formula = "gamma (x - mean) / sqrt(var + eps) + beta over all but the last axis",
                                 .grad = batch_norm_grad,
-                                .rule = CP_NORM_RULE,
-                                .words = CP_NORM_WORDS,
+                                .rule = NORM_RULE,
+                                .words = NORM_WORDS,
                                 .keeps = {[X] = READ | CP_KEEPS_IN(GAMMA), [GAMMA] = READ, [BETA] = READ}};
 
 static cp_tensor *batch_norm_training(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta,
                                       const cp_batch_norm_config *config) {
-    int     c = cp_norm_channels(x);
+    int     c = channels_of(x);
     size_t  rows = c ? x->size / (size_t)c : 0;
-    cp_real eps = config->eps ? config->eps : CP_NORM_EPS;
+    cp_real eps = config->eps ? config->eps : DEFAULT_EPS;
     if (rows < 2)
         return cp_refuse(at, "batch_norm", "training on %s: a variance needs more than one value per channel", cp_shape_text(x).s);
     cp_tensor *out = cp_out(at, x->shape), *mean = cp_out(at, CP_SHAPE(c)), *rstd = cp_out(at, CP_SHAPE(c));
@@ -169,7 +198,7 @@ static cp_tensor *batch_norm_training(cp_at at, cp_tensor *x, cp_tensor *gamma, 
         !cp_kernel_moments(cp_scratch(at), rows, (size_t)c, x->data, mean->data, variance->data))
         return NULL;
     mean->name = "mean";
-    rstd->name = CP_NORM_RSTD;
+    rstd->name = RSTD_NAME;
     cp_real *scale = factors->data, *shift = scale + c;
     for (int k = 0; k < c; k++) {
         rstd->data[k] = 1 / sqrt(variance->data[k] + eps);
@@ -193,11 +222,10 @@ bool(cp_batch_norm_factors)(cp_at at, cp_tensor *gamma, cp_tensor *beta, cp_batc
     if (!cp_check(at, op, 1, &c.running_var)) return false;
     if (c.running_var->rank != 1)
         return cp_misuse(at, op, "running_var has shape %s; it needs one axis", cp_shape_text(c.running_var).s);
-    if (!cp_norm_is_per_channel(at, op, "running_mean", c.running_mean, c.running_var) ||
-        !cp_norm_is_per_channel(at, op, "gamma", gamma, c.running_var) ||
-        !cp_norm_is_per_channel(at, op, "beta", beta, c.running_var))
+    if (!is_per_channel(at, op, "running_mean", c.running_mean, c.running_var) ||
+        !is_per_channel(at, op, "gamma", gamma, c.running_var) || !is_per_channel(at, op, "beta", beta, c.running_var))
         return false;
-    cp_tensor *factor = cp_rsqrt(at, cp_affine(at, cp_detach(at, c.running_var), 1, c.eps ? c.eps : CP_NORM_EPS));
+    cp_tensor *factor = cp_rsqrt(at, cp_affine(at, cp_detach(at, c.running_var), 1, c.eps ? c.eps : DEFAULT_EPS));
     if (gamma) factor = cp_mul(at, gamma, factor);
     cp_tensor *level = cp_mul(at, cp_detach(at, c.running_mean), factor);
     *shift = beta ? cp_sub(at, beta, level) : cp_neg(at, level);
@@ -207,13 +235,133 @@ bool(cp_batch_norm_factors)(cp_at at, cp_tensor *gamma, cp_tensor *beta, cp_batc
 
 cp_tensor *(cp_batch_norm)(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, cp_batch_norm_config c) {
     const char *op = "batch_norm";
-    if (!cp_norm_fits(at, op, x, gamma, beta) || !cp_norm_is_per_channel(at, op, "running_mean", c.running_mean, x) ||
-        !cp_norm_is_per_channel(at, op, "running_var", c.running_var, x))
+    if (!norm_fits(at, op, x, gamma, beta) || !is_per_channel(at, op, "running_mean", c.running_mean, x) ||
+        !is_per_channel(at, op, "running_var", c.running_var, x))
         return NULL;
     if (c.momentum == 0) c.momentum = (cp_real)0.1;
     if (c.training) return batch_norm_training(at, x, gamma, beta, &c);
     cp_tensor *scale, *shift;
     return cp_batch_norm_factors(at, gamma, beta, c, &scale, &shift) ? cp_scale_shift(at, x, scale, shift) : NULL;
+}
+
+/* ---- group norm and layer norm ---- */
+
+typedef struct norm_attr {
+    int     images, pixels, groups; /* layer norm: as many images as rows, of one pixel and one group */
+    cp_real slope, eps;
+} norm_attr;
+
+static cp_norm_problem problem_of(const norm_attr *a, cp_tensor *const *in) {
+    return (cp_norm_problem){.images = (size_t)a->images,
+                             .pixels = (size_t)a->pixels,
+                             .channels = (size_t)channels_of(in[X]),
+                             .groups = (size_t)a->groups,
+                             .gamma = in[GAMMA] ? in[GAMMA]->data : NULL,
+                             .beta = in[BETA] ? in[BETA]->data : NULL,
+                             .slope = a->slope,
+                             .eps = a->eps};
+}
+
+static void norm_sweep(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
+    cp_tensor            *x = node->in[X], *gx = NULL, *of_gamma = NULL, *of_beta = NULL;
+    const cp_norm_problem p = problem_of(node->attr, node->in);
+    const bool            of_x = cp_needs(node, X), of_params = cp_needs(node, GAMMA) || cp_needs(node, BETA);
+    if (of_x && !(gx = cp_out(at, x->shape))) return;
+    if (of_params && (!(of_gamma = cp_out(at, CP_SHAPE(channels_of(x)))) || !(of_beta = cp_out(at, of_gamma->shape)))) return;
+    if (!cp_kernels()->group_norm_grad(cp_scratch(at), &p, x->data, node->in[MEAN]->data, node->in[RSTD]->data, g->data,
+                                       of_x ? gx->data : NULL, of_params ? of_gamma->data : NULL, of_params ? of_beta->data : NULL))
+        return;
+    gin[X] = gx;
+    gin[GAMMA] = of_gamma;
+    gin[BETA] = of_beta;
+}
+
+/* The same with ops, so that it can be differentiated again. */
+static void norm_recorded_sweep(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
+    const norm_attr *a = node->attr;
+    cp_tensor       *x = node->in[X], *gamma = node->in[GAMMA], *beta = node->in[BETA];
+    cp_shape         grouped = CP_SHAPE(a->images, a->pixels, a->groups, channels_of(x) / a->groups);
+    cp_axes          together = CP_AXES(1, 3), rows = all_but_last(x);
+    statistics       s = measure(at, cp_reshape(at, x, grouped), together, a->eps);
+    cp_tensor       *flat = cp_mul(at, s.centered, s.rstd), *hat = cp_reshape(at, flat, x->shape);
+    if (a->slope != 1) {
+        cp_tensor *y = gamma ? cp_mul(at, hat, gamma) : hat;
+        g = cp_gate(at, g, beta ? cp_add(at, y, beta) : y, a->slope);
+    }
+    if (cp_needs(node, BETA)) gin[BETA] = cp_sum(at, g, rows, false);
+    if (cp_needs(node, GAMMA)) gin[GAMMA] = cp_sum(at, cp_mul(at, g, hat), rows, false);
+    if (!cp_needs(node, X)) return;
+    if (gamma) g = cp_mul(at, g, gamma);
+    gin[X] = cp_reshape(at, project(at, cp_reshape(at, g, grouped), flat, s.rstd, together), x->shape);
+}
+
+static void norm_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
+    if (cp_recording(at))
+        norm_recorded_sweep(at, node, g, gin);
+    else
+        norm_sweep(at, node, g, gin);
+}
+
+/* Without a leaky ReLU the gradient does not depend on beta, but beta is small, and one kernel does all. */
+enum { READ_ALL = READ | CP_KEEPS_IN(GAMMA) | CP_KEEPS_IN(BETA) };
+#define NORM(op, text, first, before, ...)                                                                                         \
+    const cp_op cp_op_##op = {.name = #op,                                                                                         \
+                              .formula = text,                                                                                     \
+                              .grad = norm_grad,                                                                                   \
+                              .keeps = {[X] = READ_ALL, [GAMMA] = READ_ALL, [BETA] = READ_ALL},                                    \
+                              .rule = first   NORM_RULE,                                                                           \
+                              .words = before NORM_WORDS,                                                                          \
+                              __VA_ARGS__}
+NORM(layer_norm, "gamma (x - mean) / sqrt(var + eps) + beta over the last axis", "", "", .kinked = false);
+NORM(group_norm, "gamma (x - mean) / sqrt(var + eps) + beta over groups of channels", "", "", .kinked = false);
+NORM(leaky_norm, "leaky_relu(group_norm) or leaky_relu(layer_norm)", "g through the gate of the leaky ReLU, then ",
+     "The leaky ReLU comes first: where it saw a negative value, it weakens the gradient by its slope. ", .kinked = true);
+
+static cp_tensor *norm(cp_at at, const cp_op *op, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, norm_attr attr) {
+    cp_tensor *mean = cp_out(at, CP_SHAPE(attr.images, attr.groups)), *rstd = cp_out(at, CP_SHAPE(attr.images, attr.groups));
+    cp_tensor *out = cp_out(at, x->shape), *in[] = {x, gamma, beta, mean, rstd};
+    if (!mean || !rstd || !out) return NULL;
+    mean->name = "mean";
+    rstd->name = RSTD_NAME;
+    const cp_norm_problem p = problem_of(&attr, in);
+    if (!cp_kernels()->group_norm(cp_scratch(at), &p, x->data, out->data, mean->data, rstd->data)) return NULL;
+    return cp_record_with(at, op, out, &attr, sizeof attr, INPUTS, in);
+}
+
+/* x as images of some pixels. */
+static bool counted(cp_at at, const char *op, const cp_tensor *x, int images, int *pixels) {
+    size_t c = (size_t)channels_of(x), count = images && c ? x->size / (size_t)images / c : 0;
+    *pixels = (int)count;
+    return count <= INT_MAX || cp_misuse(at, op, "x %s is too large: more than %d rows", cp_shape_text(x).s, INT_MAX);
+}
+
+static cp_tensor *norm_of_groups(cp_at at, const cp_op *op, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, int groups,
+                                 cp_real slope, cp_real eps) {
+    if (!norm_fits(at, op->name, x, gamma, beta)) return NULL;
+    norm_attr attr = {.images = x->dims[0], .groups = groups, .slope = slope, .eps = eps ? eps : DEFAULT_EPS};
+    if (groups < 1 || channels_of(x) % groups)
+        return cp_refuse(at, op->name, "%d groups do not divide the %d channels of %s", groups, channels_of(x), cp_shape_text(x).s);
+    return counted(at, op->name, x, x->dims[0], &attr.pixels) ? norm(at, op, x, gamma, beta, attr) : NULL;
+}
+
+static cp_tensor *norm_of_rows(cp_at at, const cp_op *op, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, cp_real slope,
+                               cp_real eps) {
+    if (!norm_fits(at, op->name, x, gamma, beta)) return NULL;
+    norm_attr attr = {.pixels = 1, .groups = 1, .slope = slope, .eps = eps ? eps : DEFAULT_EPS};
+    return counted(at, op->name, x, 1, &attr.images) ? norm(at, op, x, gamma, beta, attr) : NULL;
+}
+
+cp_tensor *(cp_layer_norm)(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, cp_real eps) {
+    return norm_of_rows(at, &cp_op_layer_norm, x, gamma, beta, 1, eps);
+}
+
+cp_tensor *(cp_group_norm)(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, int groups, cp_real eps) {
+    return norm_of_groups(at, &cp_op_group_norm, x, gamma, beta, groups, 1, eps);
+}
+
+cp_tensor *(cp_leaky_norm)(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, int groups, cp_real slope, cp_real eps) {
+    return groups ? norm_of_groups(at, &cp_op_leaky_norm, x, gamma, beta, groups, slope, eps)
+                  : norm_of_rows(at, &cp_op_leaky_norm, x, gamma, beta, slope, eps);
 }
 
 /* ---- dropout ---- */

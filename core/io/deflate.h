@@ -1,16 +1,28 @@
-/* Compression (RFC 1951): LZ77 with the fixed code, or stored where that is smaller. */
+/* Deflate streams (RFC 1951), as zip, gzip and PNG contain them, and the checksums of these formats. */
 #ifndef CP_IO_DEFLATE_H
 #define CP_IO_DEFLATE_H
 
+#include "core/error.h"
 #include "core/io/bytes.h"
 
-/* Appends a deflate stream of `data`; false when out of memory (see cp_bytes). The same input gives the same bytes. */
+/* Appends a deflate stream of `data`: LZ77 with the fixed code, or stored where that is smaller. false when out of memory (see cp_bytes).
+ * The same input gives the same bytes. */
 bool cp_deflate(const void *data, size_t size, cp_bytes *out);
 
-/* The same with the frame of zlib (RFC 1950) around it. */
+/* The same with the header and trailer of zlib (RFC 1950). */
 bool cp_zlib_compress(const void *data, size_t size, cp_bytes *out);
 
-/* Adler-32 of what gave `adler` so far (1 for nothing yet) followed by `data`. */
+/* No stream expands to more than this many times its size: two bits give at most 258 bytes. */
+enum { CP_INFLATE_RATIO = 1032 };
+
+/* Appends to `out` the contents of the stream at `data`, at most `limit` bytes, and sets *used to the number of its bytes, of the `size`
+ * available: the caller reads what follows, such as gzip's checksum. `out` grows as needed; a caller that knows the length reserves it.
+ * After an error `out` holds part of the contents. `name` is what messages call the stream. */
+bool cp_inflate(const void *data, size_t size, size_t limit, cp_bytes *out, size_t *used, const char *name, cp_status *status);
+
+/* CRC-32 (polynomial 0xEDB88320, reflected) and Adler-32 of the bytes that gave `crc` (0 for none) or `adler` (1 for none), followed by
+ * `data`. */
+uint32_t cp_crc32(uint32_t crc, const void *data, size_t size);
 uint32_t cp_adler32(uint32_t adler, const void *data, size_t size);
 
 #endif

@@ -1,6 +1,6 @@
 /* Reading and atomic writing of whole files with POSIX calls, for their exact errors and fsync. */
 #include "core/io/file.h"
-#include "core/io/crc32.h"
+#include "core/io/deflate.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,7 +1,6 @@
 /* gzip: members one after the other, each a header, a deflate stream, and the checksum and length of its contents. */
 #include "core/io/gzip.h"
-#include "core/io/crc32.h"
-#include "core/io/inflate.h"
+#include "core/io/deflate.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* JSON: a strict reader (RFC 8259) that gives a tree, and a writer that appends to a buffer. */
+/* JSON: a strict reader (RFC 8259) that returns a tree, and a writer that appends to a buffer. */
 #ifndef CP_IO_JSON_H
 #define CP_IO_JSON_H
 
@@ -11,8 +11,8 @@
  *     int      depth  = (int)cp_json_integer(cp_json_get(config, "depth"), 10);
  *     cp_json_free(config);
  *
- * Strict: UTF-8, no comments, no trailing commas, one value. Refused with line, column and byte: a key that comes
- * twice in an object, \u0000 (so every string is a C string), a number beyond the range of double, more than
+ * Strict: UTF-8, no comments, no trailing commas, one value. Errors, with line, column and byte, are also: a key that
+ * appears twice in an object, \u0000 (so every string is a C string), a number beyond the range of double, more than
  * CP_JSON_DEPTH levels, more than CP_JSON_VALUES values. */
 enum { CP_JSON_DEPTH = 64, CP_JSON_VALUES = 1 << 23 };
 
@@ -30,8 +30,8 @@ typedef struct cp_json {
     bool            boolean;
     size_t          offset; /* of its first byte in the text that was read, for messages */
     size_t          count;  /* members of an object or array */
-    const char     *key;    /* within an object, else NULL */
-    const char     *text;   /* a string, decoded; a number as it was written */
+    const char     *key;    /* of a member of an object, else NULL */
+    const char     *text;   /* the decoded string; the number as written */
     double          number;
     struct cp_json *first; /* of an object or array, else NULL:                             */
     struct cp_json *next;  /* for (const cp_json *m = node->first; m; m = m->next)          */
@@ -42,15 +42,15 @@ cp_json *cp_json_parse(const void *text, size_t size, const char *name, cp_statu
 cp_json *cp_json_read(const char *path, cp_status *status); /* a file of at most 100 MB */
 void     cp_json_free(cp_json *root);                       /* what parse or read gave; NULL is allowed */
 
-/* All of these take NULL for "not there", so they nest: cp_json_number(cp_json_get(cp_json_get(n, "sgld"), "step"),
- * 1). A value of another kind gives the fallback too. */
+/* All accept NULL for a missing value, so calls nest: cp_json_number(cp_json_get(cp_json_get(n, "sgld"), "step"), 1). A value of another
+ * kind gives the fallback too. */
 const cp_json *cp_json_get(const cp_json *object, const char *key);
 const cp_json *cp_json_at(const cp_json *array, size_t index);
 double         cp_json_number(const cp_json *node, double fallback);
 bool           cp_json_bool(const cp_json *node, bool fallback);
 const char    *cp_json_string(const cp_json *node, const char *fallback);
 
-/* Whole numbers, exact to 64 bits; 3.0 and 3e0 count as whole, 3.5 and what is out of range gives the fallback. */
+/* Whole numbers, exact to 64 bits; 3.0 and 3e0 count as whole, 3.5 and numbers out of range give the fallback. */
 int64_t cp_json_integer(const cp_json *node, int64_t fallback);
 
 /* ---- writing ----
@@ -65,14 +65,14 @@ int64_t cp_json_integer(const cp_json *node, int64_t fallback);
  *     bool saved = cp_json_writer_save(&w, "config.json", &status);    // with a final newline; frees
  *
  * Start it as {0} for one line, {.pretty = true} for lines and indentation. The key is given within an object and NULL
- * elsewhere. Calls that do not fit, and a lack of memory, are remembered and told by finish or save. */
+ * elsewhere. finish and save report invalid calls and a lack of memory. */
 typedef struct cp_json_writer {
     cp_bytes    out;
     bool        pretty;
-    const char *trouble;
+    const char *error; /* the first one, or NULL */
     int         depth;
-    size_t      count;               /* members so far at this depth */
-    char        open[CP_JSON_DEPTH]; /* '{' or '[' at each depth */
+    size_t      count;               /* members so far at this level */
+    char        open[CP_JSON_DEPTH]; /* '{' or '[' at each level */
 } cp_json_writer;
 
 void cp_json_put_object(cp_json_writer *writer, const char *key);
@@ -82,13 +82,13 @@ void cp_json_put_null(cp_json_writer *writer, const char *key);
 void cp_json_put_bool(cp_json_writer *writer, const char *key, bool value);
 void cp_json_put_integer(cp_json_writer *writer, const char *key, int64_t value);
 
-/* With the fewest digits that read back as the same number. NaN and infinity become null. */
+/* With the fewest digits that give the same number when read. NaN and infinity become null. */
 void cp_json_put_number(cp_json_writer *writer, const char *key, double value);
 
-/* UTF-8; bytes that are not become U+FFFD. NULL becomes null. */
+/* UTF-8; invalid bytes become U+FFFD. NULL becomes null. */
 void cp_json_put_string(cp_json_writer *writer, const char *key, const char *value);
 
-/* A value that was read, with all that is in it. */
+/* A value that was read, with all its members. */
 void cp_json_put_copy(cp_json_writer *writer, const char *key, const cp_json *value);
 
 /* Whether the text in writer->out (out.size bytes, and a NUL that is not counted) is complete. */

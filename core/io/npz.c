@@ -1,4 +1,4 @@
-/* The .npz reader: a directory of names over the zip reader. */
+/* .npz: arrays by name in a zip archive of .npy files. */
 #include "core/io/npz.h"
 #include "core/io/zip.h"
 
@@ -103,4 +103,31 @@ bool cp_npz_read(const cp_npz *npz, const char *name, cp_npy *npy, cp_status *st
     char what[320];
     snprintf(what, sizeof what, "%.200s: array \"%s\"", cp_zip_path(npz->zip), cp_shown(name, strlen(name)).text);
     return cp_zip_read(npz->zip, entry, &bytes, status) && cp_npy_take(bytes, what, npy, status);
+}
+
+/* ---- writing: each array becomes a .npy file in the archive ---- */
+
+cp_npz_writer *cp_npz_writer_new(const char *path, cp_status *status) {
+    return cp_zip_writer_new(path, status);
+}
+
+void cp_npz_writer_add(cp_npz_writer *writer, const char *name, cp_dtype dtype, int rank, const int64_t *dims, const void *data) {
+    if (!writer) return;
+    cp_status    *error = cp_zip_writer_error(writer);
+    cp_shown_text shown = cp_shown(name, strlen(name));
+    cp_bytes      bytes = {0}, file_name = {0};
+    if (!cp_bytes_text(&file_name, name) || !cp_bytes_append(&file_name, ending, sizeof ending))
+        cp_fail(error, "array \"%s\": not enough memory to write it", shown.text);
+    else if (cp_npy_append(&bytes, dtype, rank, dims, data, shown.text, error))
+        cp_zip_writer_add(writer, (const char *)file_name.data, bytes.data, bytes.size);
+    cp_bytes_free(&file_name);
+    cp_bytes_free(&bytes);
+}
+
+bool cp_npz_writer_commit(cp_npz_writer *writer, cp_status *status) {
+    return cp_zip_writer_commit(writer, status);
+}
+
+void cp_npz_writer_cancel(cp_npz_writer *writer) {
+    cp_zip_writer_cancel(writer);
 }

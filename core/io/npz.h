@@ -19,13 +19,13 @@ cp_npz *cp_npz_open(const char *path, cp_status *status);
 cp_npz *cp_npz_parse(const void *bytes, size_t size, const char *name, cp_status *status);
 void    cp_npz_close(cp_npz *npz); /* NULL is allowed */
 
-/* The names of the arrays, in the order of the file and without ".npy"; other files in the archive are left out. They come
- * from outside: print them with cp_shown. */
+/* The names of the arrays, in the order of the file and without ".npy"; other files in the archive are ignored. The
+ * names come from outside: print them with cp_shown. */
 size_t      cp_npz_count(const cp_npz *npz);
 const char *cp_npz_name(const cp_npz *npz, size_t index);
 bool        cp_npz_has(const cp_npz *npz, const char *name);
 
-/* Fills `npy` (then free it with cp_npy_free) or leaves it {0} and tells why: no such array, or a damaged one. */
+/* Fills `npy` (free it with cp_npy_free), or leaves it {0} with a message: the array is missing or damaged. */
 bool cp_npz_read(const cp_npz *npz, const char *name, cp_npy *npy, cp_status *status);
 
 /* ---- writing ----
@@ -34,9 +34,9 @@ bool cp_npz_read(const cp_npz *npz, const char *name, cp_npy *npy, cp_status *st
  *     cp_npz_writer_add(w, "test_labels", CP_U8, 2, (int64_t[]){100, 1}, labels);
  *     bool saved = cp_npz_writer_commit(w, &status);
  *
- * Each array is compressed where that makes it smaller. The same arrays give the same bytes. Errors (a name that comes twice,
- * a type that numpy does not have, a full disk) are remembered and told by commit, which makes the file appear in one step. */
-typedef struct cp_npz_writer cp_npz_writer;
+ * Each array is compressed where that makes it smaller. The same arrays give the same bytes. commit writes the file
+ * atomically and reports all errors: a name that appears twice, a type that numpy does not have, a full disk. */
+typedef struct cp_zip_writer cp_npz_writer;
 
 cp_npz_writer *cp_npz_writer_new(const char *path, cp_status *status); /* NULL after an error; commit then returns false */
 void cp_npz_writer_add(cp_npz_writer *writer, const char *name, cp_dtype dtype, int rank, const int64_t *dims, const void *data);

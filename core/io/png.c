@@ -1,7 +1,6 @@
 /* PNG: a signature, then chunks of length, name, data and CRC; the pixels are rows, each with its filter, compressed. */
 #include "core/io/png.h"
 
-#include "core/io/crc32.h"
 #include "core/io/deflate.h"
 #include "core/io/file.h"
 

@@ -1,13 +1,25 @@
-/* The safetensors reader. Nothing in the header is trusted: every offset, shape and name is checked before use. */
+/* safetensors. The reader checks every offset, shape and name of the header before it uses them. The writer makes two passes over the
+ * tensors: one for the checksum in the header, one to write them. */
 #include "core/io/safetensors.h"
-#include "core/io/crc32.h"
+#include "core/io/deflate.h"
 #include "core/io/file.h"
 #include "core/io/json.h"
-#include "core/io/safetensors_format.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum {
+    LENGTH_SIZE = 8,                  /* bytes of the header length */
+    HEADER_LIMIT = 100 * 1000 * 1000, /* as in the reference implementation */
+    CRC_DIGITS = 8,
+};
+
+#define METADATA "__metadata__"
+#define FORMAT_KEY "couplet.format"
+#define FORMAT "1"
+#define CRC_KEY "couplet.crc32"
+#define CRC_EMPTY "00000000"
 
 struct cp_safetensors {
     cp_bytes            bytes;
@@ -19,32 +31,32 @@ struct cp_safetensors {
     char                name[]; /* for messages */
 };
 
-/* What a tensor is called in messages. */
+/* The name of a tensor in messages. */
 static cp_shown_text shown(const char *name) {
     return cp_shown(name, strlen(name));
 }
 
 static bool fail_tensor(cp_status *status, const cp_safetensors *file, const cp_json *node, const char *problem) {
-    return cp_damaged(status, "%.200s: byte %zu: tensor \"%s\": %s", file->name, node->offset + CP_ST_LENGTH, shown(node->key).text,
+    return cp_damaged(status, "%.200s: byte %zu: tensor \"%s\": %s", file->name, node->offset + LENGTH_SIZE, shown(node->key).text,
                       problem);
 }
 
-/* ---- the header -------------------------------------------------------------------------------------------------- */
+/* ---- the header ---- */
 
 static bool header_size(const cp_safetensors *file, size_t *size, cp_status *status) {
     const unsigned char *bytes = file->bytes.data;
-    if (file->bytes.size < CP_ST_LENGTH)
+    if (file->bytes.size < LENGTH_SIZE)
         return cp_damaged(status, "%.200s: the file has %zu bytes, a safetensors file at least 8; it is truncated", file->name,
                           file->bytes.size);
-    uint64_t length = cp_get_le64(bytes), swapped = cp_get_be64(bytes), room = file->bytes.size - CP_ST_LENGTH;
+    uint64_t length = cp_get_le64(bytes), swapped = cp_get_be64(bytes), room = file->bytes.size - LENGTH_SIZE;
     if (length > room && swapped <= room && swapped > 1)
         return cp_damaged(status, "%.200s: byte 0: the header length is big-endian; safetensors is little-endian: convert the file",
                           file->name);
-    if (length > CP_ST_HEADER_LIMIT)
+    if (length > HEADER_LIMIT)
         return cp_damaged(status,
                           "%.200s: byte 0: a header of %llu bytes; at most %d are allowed: this is not a safetensors file, or a "
                           "damaged one",
-                          file->name, (unsigned long long)length, CP_ST_HEADER_LIMIT);
+                          file->name, (unsigned long long)length, HEADER_LIMIT);
     if (length > room)
         return cp_damaged(status, "%.200s: byte 0: a header of %llu bytes, but only %llu follow; the file is truncated or damaged",
                           file->name, (unsigned long long)length, (unsigned long long)room);
@@ -53,7 +65,7 @@ static bool header_size(const cp_safetensors *file, size_t *size, cp_status *sta
 }
 
 static bool parse_header(cp_safetensors *file, size_t size, cp_status *status) {
-    const char *text = (const char *)file->bytes.data + CP_ST_LENGTH;
+    const char *text = (const char *)file->bytes.data + LENGTH_SIZE;
     if (size == 0 || text[0] != '{')
         return cp_damaged(status,
                           "%.200s: byte 8: a header that begins with '{' was expected; this is not a safetensors file, or a "
@@ -63,48 +75,47 @@ static bool parse_header(cp_safetensors *file, size_t size, cp_status *status) {
     snprintf(what, sizeof what, "%.200s: header (from byte 8)", file->name);
     file->header = cp_json_parse(text, size, what, status);
     if (!file->header) return false;
-    file->metadata = cp_json_get(file->header, CP_ST_METADATA);
+    file->metadata = cp_json_get(file->header, METADATA);
     if (!file->metadata) return true;
     if (file->metadata->kind != CP_JSON_OBJECT)
         return cp_damaged(status, "%.200s: header: __metadata__ must be an object of strings", file->name);
     for (const cp_json *value = file->metadata->first; value; value = value->next)
         if (value->kind != CP_JSON_STRING)
-            return cp_damaged(status, "%.200s: byte %zu: metadata \"%s\" must be a string", file->name,
-                              value->offset + CP_ST_LENGTH, shown(value->key).text);
+            return cp_damaged(status, "%.200s: byte %zu: metadata \"%s\" must be a string", file->name, value->offset + LENGTH_SIZE,
+                              shown(value->key).text);
     return true;
 }
 
-/* The digits are in the sum as zeros: the sum of a file cannot contain itself. */
+/* The checksum counts its own digits as zeros. */
 static bool check_sum(const cp_safetensors *file, cp_status *status) {
-    const cp_json *format = cp_json_get(file->metadata, CP_ST_FORMAT_KEY), *sum = cp_json_get(file->metadata, CP_ST_CRC_KEY);
+    const cp_json *format = cp_json_get(file->metadata, FORMAT_KEY), *sum = cp_json_get(file->metadata, CRC_KEY);
     if (!format && !sum) return true;
     if (!format || !sum)
         return cp_damaged(status, "%.200s: header: metadata has \"%s\" without \"%s\"; the file is damaged", file->name,
-                          format ? CP_ST_FORMAT_KEY : CP_ST_CRC_KEY, format ? CP_ST_CRC_KEY : CP_ST_FORMAT_KEY);
+                          format ? FORMAT_KEY : CRC_KEY, format ? CRC_KEY : FORMAT_KEY);
     const unsigned char *bytes = file->bytes.data;
-    size_t               start = CP_ST_LENGTH + sum->offset + 1, end = start + CP_ST_CRC_DIGITS;
-    if (strlen(sum->text) != CP_ST_CRC_DIGITS || memcmp(bytes + start, sum->text, CP_ST_CRC_DIGITS) != 0)
-        return cp_damaged(status, "%.200s: byte %zu: metadata \"" CP_ST_CRC_KEY "\" must be %d plain digits; the file is damaged",
-                          file->name, start, CP_ST_CRC_DIGITS);
+    size_t               start = LENGTH_SIZE + sum->offset + 1, end = start + CRC_DIGITS;
+    if (strlen(sum->text) != CRC_DIGITS || memcmp(bytes + start, sum->text, CRC_DIGITS) != 0)
+        return cp_damaged(status, "%.200s: byte %zu: metadata \"" CRC_KEY "\" must be %d plain digits; the file is damaged",
+                          file->name, start, CRC_DIGITS);
     uint32_t crc = cp_crc32(0, bytes, start);
-    crc = cp_crc32(crc, CP_ST_CRC_EMPTY, CP_ST_CRC_DIGITS);
+    crc = cp_crc32(crc, CRC_EMPTY, CRC_DIGITS);
     crc = cp_crc32(crc, bytes + end, file->bytes.size - end);
-    char digits[CP_ST_CRC_DIGITS + 1];
+    char digits[CRC_DIGITS + 1];
     snprintf(digits, sizeof digits, "%08x", (unsigned)crc);
     if (strcmp(digits, sum->text) != 0)
         return cp_damaged(status,
-                          "%.200s: the checksum is %s, metadata \"" CP_ST_CRC_KEY "\" says %s: the file is damaged. Take "
-                          "another copy; if it was changed on purpose, leave out the metadata " CP_ST_CRC_KEY
-                          " and " CP_ST_FORMAT_KEY,
+                          "%.200s: the checksum is %s, metadata \"" CRC_KEY "\" says %s: the file is damaged. Take "
+                          "another copy; if it was changed on purpose, remove the metadata " CRC_KEY " and " FORMAT_KEY,
                           file->name, digits, shown(sum->text).text);
-    return strcmp(format->text, CP_ST_FORMAT) == 0 ||
-           cp_fail(status, "%.200s: written in format %s, this program knows format " CP_ST_FORMAT "; use a newer one", file->name,
+    return strcmp(format->text, FORMAT) == 0 ||
+           cp_fail(status, "%.200s: written in format %s, this program knows format " FORMAT "; use a newer one", file->name,
                    shown(format->text).text);
 }
 
-/* ---- the tensors ------------------------------------------------------------------------------------------------- */
+/* ---- the tensors ---- */
 
-/* A whole number as the format has it: digits only. */
+/* A whole number written with digits only. */
 static bool whole(const cp_json *node, int64_t *out) {
     *out = cp_json_integer(node, -1);
     return *out >= 0 && strspn(node->text, "0123456789") == strlen(node->text);
@@ -159,7 +170,7 @@ static bool parse_entry(const cp_safetensors *file, const cp_json *node, const u
     return parse_shape(file, node, entry, status) && parse_offsets(file, node, data, size, entry, status);
 }
 
-static int compare_places(const void *a, const void *b) {
+static int compare_offsets(const void *a, const void *b) {
     const cp_st_entry *x = a, *y = b;
     if (x->data != y->data) return x->data < y->data ? -1 : 1;
     return x->bytes != y->bytes ? (x->bytes < y->bytes ? -1 : 1) : strcmp(x->name, y->name);
@@ -170,7 +181,7 @@ static int compare_names(const void *a, const void *b) {
 }
 
 /* Entries in the order of their bytes must follow each other exactly, from the first byte to the last. */
-static bool check_places(const cp_safetensors *file, const unsigned char *data, size_t size, cp_status *status) {
+static bool check_offsets(const cp_safetensors *file, const unsigned char *data, size_t size, cp_status *status) {
     const unsigned char *next = data;
     for (size_t i = 0; i < file->count; i++) {
         const cp_st_entry *entry = &file->entries[i];
@@ -196,17 +207,17 @@ static bool parse_entries(cp_safetensors *file, unsigned char *data, size_t size
         if (!parse_entry(file, node, data, size, &file->entries[file->count], status)) return false;
         file->count++;
     }
-    qsort(file->entries, file->count, sizeof *file->entries, compare_places);
+    qsort(file->entries, file->count, sizeof *file->entries, compare_offsets);
     for (size_t i = 0; i < file->count; i++) file->by_name[i] = &file->entries[i];
     qsort(file->by_name, file->count, sizeof *file->by_name, compare_names);
-    return check_places(file, data, size, status);
+    return check_offsets(file, data, size, status);
 }
 
 static bool parse_file(cp_safetensors *file, cp_status *status) {
     size_t header = 0;
     if (!header_size(file, &header, status) || !parse_header(file, header, status) || !check_sum(file, status)) return false;
-    unsigned char *data = file->bytes.data + CP_ST_LENGTH + header;
-    if (!parse_entries(file, data, file->bytes.size - CP_ST_LENGTH - header, status)) return false;
+    unsigned char *data = file->bytes.data + LENGTH_SIZE + header;
+    if (!parse_entries(file, data, file->bytes.size - LENGTH_SIZE - header, status)) return false;
     for (size_t i = 0; i < file->count; i++) {
         cp_st_entry *entry = &file->entries[i];
         cp_elements_decode(entry->dtype, false, entry->data, entry->count, data + ((const unsigned char *)entry->data - data));
@@ -214,7 +225,7 @@ static bool parse_file(cp_safetensors *file, cp_status *status) {
     return true;
 }
 
-/* Takes the bytes over. */
+/* Takes ownership of the bytes. */
 static cp_safetensors *file_new(cp_bytes bytes, const char *name, cp_status *status) {
     size_t          size = strlen(name) + 1;
     cp_safetensors *file = calloc(1, sizeof *file + size);
@@ -249,7 +260,7 @@ void cp_st_free(cp_safetensors *file) {
     free(file);
 }
 
-/* ---- access ------------------------------------------------------------------------------------------------------ */
+/* ---- access ---- */
 
 size_t cp_st_count(const cp_safetensors *file) {
     return file->count;
@@ -285,4 +296,226 @@ bool cp_st_to_real(const cp_safetensors *file, const cp_st_entry *entry, cp_real
     char what[320];
     snprintf(what, sizeof what, "%.200s: tensor \"%s\"", file->name, shown(entry->name).text);
     return cp_elements_to_real(entry->dtype, entry->data, entry->count, out, what, status);
+}
+
+/* ---- writing ---- */
+
+typedef struct item {
+    char       *name;
+    cp_dtype    dtype;
+    int         rank;
+    int64_t     dims[CP_ST_RANK];
+    size_t      count;
+    const void *data;
+    void       *owned; /* the same when the writer allocated it, else NULL */
+} item;
+
+typedef struct pair {
+    char *name, *value;
+} pair;
+
+struct cp_st_writer {
+    item     *items;
+    pair     *pairs;
+    size_t    item_count, item_room, pair_count, pair_room;
+    cp_status error;
+};
+
+static char *copy_text(const char *text) {
+    size_t size = strlen(text) + 1;
+    char  *copy = malloc(size);
+    return copy ? memcpy(copy, text, size) : NULL;
+}
+
+/* An array with room for one more element, perhaps moved; NULL when out of memory, with the old one unchanged. */
+static void *grown(void *array, size_t count, size_t *room, size_t width) {
+    size_t bytes;
+    if (count < *room) return array;
+    size_t more = *room ? *room * 2 : 16;
+    void  *moved = cp_size_mul(more, width, &bytes) ? realloc(array, bytes) : NULL;
+    if (moved) *room = more;
+    return moved;
+}
+
+static void *fail_memory(cp_st_writer *w) {
+    return cp_null(cp_fail(&w->error, "not enough memory to collect the tensors"));
+}
+
+cp_st_writer *cp_st_writer_new(void) {
+    return calloc(1, sizeof(cp_st_writer));
+}
+
+void cp_st_writer_free(cp_st_writer *w) {
+    if (!w) return;
+    for (size_t i = 0; i < w->item_count; i++) {
+        free(w->items[i].name);
+        free(w->items[i].owned);
+    }
+    for (size_t i = 0; i < w->pair_count; i++) {
+        free(w->pairs[i].name);
+        free(w->pairs[i].value);
+    }
+    free(w->items);
+    free(w->pairs);
+    free(w);
+}
+
+void cp_st_writer_metadata(cp_st_writer *w, const char *key, const char *value) {
+    if (!w || w->error.message[0]) return;
+    if (strcmp(key, FORMAT_KEY) == 0 || strcmp(key, CRC_KEY) == 0) {
+        cp_fail(&w->error, "the metadata key %s is reserved", key);
+        return;
+    }
+    pair  added = {copy_text(key), copy_text(value)};
+    pair *pairs = grown(w->pairs, w->pair_count, &w->pair_room, sizeof *pairs);
+    w->pairs = pairs ? pairs : w->pairs;
+    if (!added.name || !added.value || !pairs) {
+        free(added.name);
+        free(added.value);
+        fail_memory(w);
+        return;
+    }
+    w->pairs[w->pair_count++] = added;
+}
+
+static item *add_item(cp_st_writer *w, const char *name, cp_dtype dtype, int rank, const int64_t *dims) {
+    if (!w || w->error.message[0]) return NULL;
+    item added = {.dtype = dtype, .rank = rank};
+    if (rank < 0 || rank > CP_ST_RANK || dtype < 0 || dtype >= CP_DTYPES ||
+        !cp_shape_count(rank, dims, cp_dtype_size(dtype), &added.count) || strcmp(name, METADATA) == 0)
+        return cp_null(cp_fail(&w->error,
+                               "tensor \"%.80s\": a name other than " METADATA
+                               ", a known type and a shape of rank 0 to %d, no dimension negative, were expected",
+                               name, CP_ST_RANK));
+    if (rank > 0) memcpy(added.dims, dims, (size_t)rank * sizeof *dims);
+    added.name = copy_text(name);
+    item *items = grown(w->items, w->item_count, &w->item_room, sizeof *items);
+    w->items = items ? items : w->items;
+    if (!added.name || !items) {
+        free(added.name);
+        return fail_memory(w);
+    }
+    w->items[w->item_count] = added;
+    return &w->items[w->item_count++];
+}
+
+void cp_st_writer_add(cp_st_writer *w, const char *name, cp_dtype dtype, int rank, const int64_t *dims, const void *data) {
+    item *added = add_item(w, name, dtype, rank, dims);
+    if (added && !data && added->count > 0) cp_fail(&w->error, "tensor \"%.80s\": its data is NULL", name);
+    if (added) added->data = data;
+}
+
+void *cp_st_writer_room(cp_st_writer *w, const char *name, cp_dtype dtype, int rank, const int64_t *dims) {
+    item *added = add_item(w, name, dtype, rank, dims);
+    if (!added) return NULL;
+    added->data = added->owned = calloc(added->count ? added->count : 1, cp_dtype_size(dtype));
+    return added->owned ? added->owned : fail_memory(w);
+}
+
+/* The order of the reference implementation: larger types first, so that each tensor starts at a multiple of its type's size. */
+static int compare_items(const void *a, const void *b) {
+    const item *x = a, *y = b;
+    return x->dtype != y->dtype ? (x->dtype > y->dtype ? -1 : 1) : strcmp(x->name, y->name);
+}
+
+/* Of items and pairs, which both begin with their names. */
+static int compare_first(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Sorts an array by names and returns one that appears twice, which no reader would accept, or NULL. Equal contents give equal files. */
+static const char *sort_by_name(void *array, size_t count, size_t width) {
+    if (count > 1) qsort(array, count, width, compare_first);
+    for (const char *at = array; count > 1; count--, at += width)
+        if (compare_first(at, at + width) == 0) return *(char *const *)at;
+    return NULL;
+}
+
+static bool sort_all(cp_st_writer *w, cp_status *status) {
+    const char *key = sort_by_name(w->pairs, w->pair_count, sizeof *w->pairs);
+    const char *name = sort_by_name(w->items, w->item_count, sizeof *w->items);
+    if (key) return cp_fail(status, "the metadata \"%.80s\" appears twice", key);
+    if (name) return cp_fail(status, "the tensor \"%.80s\" appears twice", name);
+    if (w->item_count > 1) qsort(w->items, w->item_count, sizeof *w->items, compare_items);
+    return true;
+}
+
+static void put_item(cp_json_writer *json, const item *it, size_t begin, size_t end) {
+    cp_json_put_object(json, it->name);
+    cp_json_put_string(json, "dtype", cp_dtype_name(it->dtype));
+    cp_json_put_array(json, "shape");
+    for (int i = 0; i < it->rank; i++) cp_json_put_integer(json, NULL, it->dims[i]);
+    cp_json_put_end(json);
+    cp_json_put_array(json, "data_offsets");
+    cp_json_put_integer(json, NULL, (int64_t)begin);
+    cp_json_put_integer(json, NULL, (int64_t)end);
+    cp_json_put_end(json);
+    cp_json_put_end(json);
+}
+
+/* The header with the digits of the checksum still zero, at *digits. */
+static bool make_header(const cp_st_writer *w, cp_json_writer *json, size_t *digits, cp_status *status) {
+    size_t offset = 0;
+    cp_json_put_object(json, NULL);
+    cp_json_put_object(json, METADATA);
+    cp_json_put_string(json, FORMAT_KEY, FORMAT);
+    cp_json_put_string(json, CRC_KEY, CRC_EMPTY);
+    *digits = json->out.size - CRC_DIGITS - 1;
+    for (size_t i = 0; i < w->pair_count; i++) cp_json_put_string(json, w->pairs[i].name, w->pairs[i].value);
+    cp_json_put_end(json);
+    for (size_t i = 0; i < w->item_count; i++) {
+        size_t begin = offset;
+        if (!cp_size_add(offset, w->items[i].count * cp_dtype_size(w->items[i].dtype), &offset) || offset > PTRDIFF_MAX)
+            return cp_fail(status, "the tensors are larger than a file can be");
+        put_item(json, &w->items[i], begin, offset);
+    }
+    cp_json_put_end(json);
+    while (json->out.size % 8 && cp_bytes_append(&json->out, " ", 1)) continue;
+    if (!cp_json_writer_finish(json, status)) return false;
+    return json->out.size <= HEADER_LIMIT || cp_fail(status,
+                                                     "a header of %zu bytes; at most %d are allowed: use shorter "
+                                                     "metadata",
+                                                     json->out.size, HEADER_LIMIT);
+}
+
+static void add_to_sum(void *crc, const void *bytes, size_t size) {
+    *(uint32_t *)crc = cp_crc32(*(uint32_t *)crc, bytes, size);
+}
+
+static void add_to_file(void *writer, const void *bytes, size_t size) {
+    cp_file_writer_append(writer, bytes, size);
+}
+
+/* The whole file, piece by piece, into a sink. */
+static void stream(const cp_st_writer *w, const cp_bytes *header, cp_bytes_sink sink, void *user) {
+    unsigned char length[LENGTH_SIZE];
+    cp_put_le64(length, header->size);
+    sink(user, length, sizeof length);
+    sink(user, header->data, header->size);
+    for (size_t i = 0; i < w->item_count; i++)
+        cp_elements_stream(w->items[i].dtype, w->items[i].data, w->items[i].count, sink, user);
+}
+
+static bool write_file(const cp_st_writer *w, cp_bytes *header, size_t digits, const char *path, cp_status *status) {
+    uint32_t crc = 0;
+    char     text[CRC_DIGITS + 1];
+    stream(w, header, add_to_sum, &crc);
+    snprintf(text, sizeof text, "%08x", (unsigned)crc);
+    memcpy(header->data + digits, text, CRC_DIGITS);
+    cp_file_writer *writer = cp_file_writer_new(path, status);
+    if (!writer) return false;
+    stream(w, header, add_to_file, writer);
+    return cp_file_writer_commit(writer, status);
+}
+
+bool cp_st_writer_save(cp_st_writer *w, const char *path, cp_status *status) {
+    cp_status error = {0};
+    if (!w || w->error.message[0])
+        return cp_fail(status, "%.200s: %s", path, w ? w->error.message : "not enough memory to collect the tensors");
+    cp_json_writer json = {0};
+    size_t         digits;
+    bool           made = sort_all(w, &error) && make_header(w, &json, &digits, &error);
+    bool saved = made ? write_file(w, &json.out, digits, path, status) : cp_fail(status, "%.200s: %s", path, error.message);
+    cp_json_writer_free(&json);
+    return saved;
 }

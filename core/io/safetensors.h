@@ -2,8 +2,8 @@
  * little-endian 64-bit number, the header, the elements of all tensors without gaps.
  *
  * The format has no checksum, so the writer adds one, as metadata: `couplet.format` ("1") and `couplet.crc32`, eight
- * hexadecimal digits: the CRC-32 of the whole file with those digits as "00000000". A file that has either key must
- * have both and match; a file from elsewhere has none and is read unchecked. */
+ * hexadecimal digits: the CRC-32 of the whole file with those digits as "00000000". A file with either key must have
+ * both and match; files of other programs have neither and are read unchecked. */
 #ifndef CP_IO_SAFETENSORS_H
 #define CP_IO_SAFETENSORS_H
 
@@ -32,13 +32,13 @@ void            cp_st_free(cp_safetensors *file); /* NULL is allowed */
 
 size_t             cp_st_count(const cp_safetensors *file);
 const cp_st_entry *cp_st_entry_at(const cp_safetensors *file, size_t index);    /* in the order of the file */
-const cp_st_entry *cp_st_find(const cp_safetensors *file, const char *name);    /* NULL when it is not there */
-const char        *cp_st_metadata(const cp_safetensors *file, const char *key); /* NULL when it is not there */
+const cp_st_entry *cp_st_find(const cp_safetensors *file, const char *name);    /* NULL when missing */
+const char        *cp_st_metadata(const cp_safetensors *file, const char *key); /* NULL when missing */
 
-/* The tensor of that name if it has that shape, else NULL and a message with both shapes. */
+/* The tensor with this name and shape, else NULL and a message with both shapes. */
 const cp_st_entry *cp_st_require(const cp_safetensors *file, const char *name, int rank, const int64_t *dims, cp_status *status);
 
-/* The elements, of any type, as entry->count numbers; false for one that does not fit (see cp_elements_to_real). */
+/* The elements, of any type, as entry->count numbers; false if one is out of range (see cp_elements_to_real). */
 bool cp_st_to_real(const cp_safetensors *file, const cp_st_entry *entry, cp_real *out, cp_status *status);
 
 /* ---- writing ----
@@ -49,9 +49,8 @@ bool cp_st_to_real(const cp_safetensors *file, const cp_st_entry *entry, cp_real
  *     bool saved = cp_st_writer_save(w, "model.safetensors", &status);
  *     cp_st_writer_free(w);
  *
- * Errors (a name that comes twice, a lack of memory) are remembered and told by save, so the calls before it need no
- * check. The order of calls does not matter to the tensors' places: largest elements first, then by name, which
- * aligns all of them. */
+ * save reports errors of the calls before it (a name that appears twice, a lack of memory). Whatever the order of the calls,
+ * tensors are stored by element size, largest first, and then by name, which aligns all of them. */
 typedef struct cp_st_writer cp_st_writer;
 
 cp_st_writer *cp_st_writer_new(void); /* NULL when out of memory; the others do nothing with NULL and save reports it */
@@ -61,10 +60,10 @@ void          cp_st_writer_metadata(cp_st_writer *writer, const char *key, const
 /* `data` is read by save and must live until then; the name and dims are copied. */
 void cp_st_writer_add(cp_st_writer *writer, const char *name, cp_dtype dtype, int rank, const int64_t *dims, const void *data);
 
-/* The same with memory of the writer's own, to be filled before save. NULL after an error. */
+/* The same with memory that the writer allocates, to be filled before save. NULL after an error. */
 void *cp_st_writer_room(cp_st_writer *writer, const char *name, cp_dtype dtype, int rank, const int64_t *dims);
 
-/* Writes the file in one step (see cp_file_writer). Can be called again. */
+/* Writes the file atomically (see cp_file_writer). Can be called again. */
 bool cp_st_writer_save(cp_st_writer *writer, const char *path, cp_status *status);
 
 #endif

@@ -1,5 +1,5 @@
 /* Tests of core/io/file, core/io/bytes and core/io/crc32. */
-#include "core/io/crc32.h"
+#include "core/io/deflate.h"
 #include "core/io/file.h"
 
 #include "tests/support/setup_files.h"

@@ -1,6 +1,5 @@
 /* Tests of core/io/inflate: streams by zlib, streams put together bit by bit, and what must be refused. */
 #include "core/io/deflate.h"
-#include "core/io/inflate.h"
 
 #include "support/setup_files.h"
 
@@ -196,7 +195,7 @@ static void impossible_blocks_are_refused(void) {
     start(), put(1, 1), put(1, 2), put_code(0x30, 8), put_code(1, 7), put_code(30, 5), put_code(0, 7);
     refuses(made, made_size() + 2, "a code that does not exist"); /* distance 30 */
     start(), put(1, 1), put(1, 2), put_code(0x30, 8), put_code(1, 7), put_code(1, 5), put_code(0, 7);
-    refuses(made, made_size(), "a distance that reaches back before the beginning"); /* distance 2 after one byte */
+    refuses(made, made_size(), "a distance beyond the start of the data"); /* distance 2 after one byte */
 }
 
 static void a_distance_does_not_reach_into_what_was_there_before(void) {

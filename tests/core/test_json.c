@@ -140,14 +140,14 @@ static void malformed_strings_are_refused(void) {
 }
 
 static void a_key_that_comes_twice_is_refused_in_small_and_large_objects(void) {
-    refuses("{\"a\":1,\"b\":2,\"\\u0061\":3}", "(byte 22): the key \"a\" comes twice");
+    refuses("{\"a\":1,\"b\":2,\"\\u0061\":3}", "(byte 22): the key \"a\" appears twice");
     char   text[4000] = "{";
     size_t used = 1;
     for (int i = 0; i < 100; i++) used += (size_t)sprintf(text + used, "\"k%d\":%d,", i, i);
     strcpy(text + used, "\"z\":0}");
     TEST_ASSERT_EQUAL_INT64(57, cp_json_integer(cp_json_get(parse(text), "k57"), 0));
     strcpy(text + used, "\"k57\":0}");
-    refuses(text, "the key \"k57\" comes twice");
+    refuses(text, "the key \"k57\" appears twice");
 }
 
 static void nesting_stops_at_the_limit(void) {
@@ -159,7 +159,7 @@ static void nesting_stops_at_the_limit(void) {
     memset(deep, '[', CP_JSON_DEPTH + 1);
     memset(deep + CP_JSON_DEPTH + 1, ']', CP_JSON_DEPTH + 1);
     deep[2 * CP_JSON_DEPTH + 2] = '\0';
-    refuses(deep, "more than 64 objects and arrays within each other");
+    refuses(deep, "more than 64 levels of objects and arrays");
     size_t size = 1000000;
     char  *open = malloc(size);
     memset(open, '[', size);
@@ -297,11 +297,11 @@ static void a_copy_of_what_was_read_reads_the_same(void) {
 static void a_writer_used_wrongly_says_how(void) {
     cp_json_writer w = {0};
     TEST_ASSERT_FALSE(cp_json_writer_finish(&w, &status));
-    says(&status, "no value was put");
+    says(&status, "no value was written");
     cp_json_writer_free(&w);
     cp_json_put_object(&w, NULL);
     TEST_ASSERT_FALSE(cp_json_writer_finish(&w, &status));
-    says(&status, "was not ended");
+    says(&status, "was not closed");
     cp_json_writer_free(&w);
     cp_json_put_object(&w, NULL);
     cp_json_put_null(&w, NULL);
@@ -325,7 +325,7 @@ static void a_writer_used_wrongly_says_how(void) {
     for (int i = 0; i <= CP_JSON_DEPTH; i++) cp_json_put_array(&w, NULL);
     for (int i = 0; i <= CP_JSON_DEPTH; i++) cp_json_put_end(&w);
     TEST_ASSERT_FALSE(cp_json_writer_save(&w, scratch("never.json"), &status));
-    says(&status, "too many objects and arrays");
+    says(&status, "too many levels of objects");
     TEST_ASSERT_EQUAL_INT(0, scratch_files(false));
 }
 

@@ -209,7 +209,7 @@ static void scaling_that_is_not_finite_is_refused(void) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         make();
         put_float(SLOPE, cases[i][0]), put_float(INTER, cases[i][1]);
-        refuses("are not finite, so that there are no values");
+        refuses("are not finite");
     }
 }
 
@@ -270,7 +270,7 @@ static void a_form_that_cannot_be_used_is_passed_over(void) {
         put16(QFORM_CODE, 1), put_float(QUATERN + 8, 1);
         first_values_are(5, 4, "LPS", CP_NIFTI_QFORM);
         put16(QFORM_CODE, 0);
-        refuses("the sform cannot be used, and no usable qform is there");
+        refuses("the sform is unusable, and there is no usable qform");
     }
     static const struct {
         size_t offset;
@@ -279,11 +279,11 @@ static void a_form_that_cannot_be_used_is_passed_over(void) {
     for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
         make();
         put16(SFORM_CODE, 0), put16(QFORM_CODE, 2), put_float(broken[i].offset, broken[i].value);
-        refuses("the qform cannot be used");
+        refuses("the qform is unusable");
     }
     make();
     put16(SFORM_CODE, 0), put_float(PIXDIM + 4, NAN);
-    refuses("the distances in pixdim cannot be used");
+    refuses("the distances in pixdim are unusable");
 }
 
 /* ---- headers that lie ---- */

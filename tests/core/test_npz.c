@@ -232,7 +232,7 @@ static bool writes(cp_dtype dtype, int rank, const int64_t *dims, const char *na
 
 static void what_cannot_be_written_is_refused_by_the_commit(void) {
     TEST_ASSERT_FALSE(writes(CP_U8, 1, (int64_t[]){1}, "a"));
-    says(&status, "a.npz: entry \"a.npy\": this name came before");
+    says(&status, "a.npz: entry \"a.npy\": the name appears twice");
     TEST_ASSERT_FALSE(writes(CP_BF16, 1, (int64_t[]){1}, "b"));
     says(&status, "a.npz: b: numpy has no type for these elements; convert them to F32 first");
     TEST_ASSERT_FALSE(writes(CP_U8, 1, (int64_t[]){-1}, "b"));

@@ -1,5 +1,4 @@
 /* The PNG writer and its compression, read back by an inflater of the test's own. */
-#include "core/io/crc32.h"
 #include "core/io/deflate.h"
 #include "core/io/png.h"
 #include "core/random.h"

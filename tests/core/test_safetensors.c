@@ -1,5 +1,5 @@
 /* Tests of core/io/safetensors: round trips, files from elsewhere, and malformed files. */
-#include "core/io/crc32.h"
+#include "core/io/deflate.h"
 #include "core/io/safetensors.h"
 
 #include "tests/core/scratch.h"
@@ -198,17 +198,17 @@ static void what_cannot_be_saved_is_refused_and_the_old_file_kept(void) {
     cp_st_writer_add(w, "x", CP_U8, 1, (int64_t[]){1}, "1");
     cp_st_writer_add(w, "x", CP_F32, 1, (int64_t[]){1}, "1234");
     TEST_ASSERT_FALSE(cp_st_writer_save(w, scratch("a"), &status));
-    says(&status, "a: the tensor \"x\" comes twice");
+    says(&status, "a: the tensor \"x\" appears twice");
     cp_st_writer_free(w);
 
     w = cp_st_writer_new();
     cp_st_writer_metadata(w, "k", "1");
     cp_st_writer_metadata(w, "k", "2");
     TEST_ASSERT_FALSE(cp_st_writer_save(w, scratch("a"), &status));
-    says(&status, "the metadata \"k\" comes twice");
+    says(&status, "the metadata \"k\" appears twice");
     cp_st_writer_metadata(w, "couplet.crc32", "1");
     TEST_ASSERT_FALSE(cp_st_writer_save(w, scratch("a"), &status));
-    says(&status, "couplet.crc32 is the writer's own");
+    says(&status, "couplet.crc32 is reserved");
     cp_st_writer_free(w);
 
     const struct {
@@ -317,7 +317,7 @@ static void a_header_above_the_limit_is_refused_even_when_it_is_there(void) {
 static void malformed_headers_are_refused_with_their_place(void) {
     refuses_header("{\"a\":}", "header (from byte 8): JSON, line 1, column 6 (byte 5): expected a value");
     refuses_header("{}x", "expected nothing more");
-    refuses_header("{\"a\":{},\"a\":{}}", "the key \"a\" comes twice");
+    refuses_header("{\"a\":{},\"a\":{}}", "the key \"a\" appears twice");
     refuses_header("{\"__metadata__\":[]}", "__metadata__ must be an object of strings");
     refuses_header("{\"__metadata__\":{\"k\":1}}", "byte 29: metadata \"k\" must be a string");
     refuses_header("{\"a\":1}", "byte 13: tensor \"a\": an object with the fields dtype, shape and data_offsets");
@@ -375,7 +375,7 @@ static void any_byte_changed_to_any_other_in_a_written_file_is_noticed(void) {
 static void a_damaged_file_is_called_damaged(void) {
     sample s = written();
     s.bytes[s.size - 1] ^= 1;
-    refuses(s, ": the file is damaged. Take another copy; if it was changed on purpose, leave out the metadata");
+    refuses(s, ": the file is damaged. Take another copy; if it was changed on purpose, remove the metadata");
     s = written();
     char *at = strstr((char *)s.bytes + 8, "\"couplet.crc32\"");
     memcpy(at, "\"couplet.crc33\"", 15);

@@ -1,5 +1,5 @@
 /* The built-in set of images, sheets of sets, and the list of MedMNIST's files. */
-#include "core/io/crc32.h"
+#include "core/io/deflate.h"
 #include "core/threads.h"
 #include "experiments/kit/data/medmnist.h"
 #include "experiments/kit/data/sheet.h"

@@ -1,6 +1,6 @@
 /* Gunzip: on the input as a file, and on files of one and two members made of the input, which must give it back. */
+#include "core/io/deflate.h"
 #include "core/io/gzip.h"
-#include "core/io/inflate.h"
 #include "tests/fuzz/target.h"
 #include "tests/support/gzipped.h"
 

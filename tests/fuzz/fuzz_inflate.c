@@ -1,6 +1,5 @@
 /* Inflate: on the input as a stream, and on a stream made of the input, which must give it back. */
 #include "core/io/deflate.h"
-#include "core/io/inflate.h"
 #include "tests/fuzz/target.h"
 
 #include <string.h>

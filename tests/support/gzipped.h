@@ -2,7 +2,6 @@
 #ifndef CP_TESTS_GZIPPED_H
 #define CP_TESTS_GZIPPED_H
 
-#include "core/io/crc32.h"
 #include "core/io/deflate.h"
 
 /* Appends a member with these contents; false when out of memory. */
