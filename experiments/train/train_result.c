@@ -307,7 +307,9 @@ static bool report_divergence(cp_train *train, const cp_trainer *trainer, const 
 }
 
 bool cp_train_report_divergence(cp_train *train, const cp_trainer *trainer) {
-    return report_divergence(train, trainer, cp_guard_event_text(cp_guard_last_event(cp_trainer_guard(trainer))).s);
+    cp_guard_event event = {0};
+    cp_guard_last_event(cp_trainer_guard(trainer), &event);
+    return report_divergence(train, trainer, cp_guard_event_text(&event).s);
 }
 
 bool cp_train_conclude(cp_train *train, const cp_trainer *trainer) {

@@ -1,6 +1,7 @@
 /* The divergence guard: each sign, what is done about it and in which order, and that its state goes through a checkpoint. */
 #include "experiments/kit/train/guard.h"
 
+#include "core/io/safetensors.h"
 #include "core/scratch.h"
 
 #include <math.h>
@@ -39,10 +40,16 @@ static void go_well(int steps) {
     for (int i = 0; i < steps; i++) TEST_ASSERT_EQUAL_INT(CP_GUARD_OK, judge(healthy));
 }
 
+static cp_guard_event last_event(void) {
+    cp_guard_event event;
+    TEST_ASSERT_TRUE(cp_guard_last_event(&guard, &event));
+    return event;
+}
+
 static void is_bad(cp_guard_sign sign, double value) {
     cp_guard before = guard;
     TEST_ASSERT_NOT_EQUAL(CP_GUARD_OK, judge(with(healthy, sign, value)));
-    TEST_ASSERT_EQUAL_INT(sign, cp_guard_last_event(&guard)->sign);
+    TEST_ASSERT_EQUAL_INT(sign, last_event().sign);
     guard = before;
 }
 
@@ -141,7 +148,7 @@ static void weights_are_told_before_what_follows_from_them(void) {
     signs all = healthy;
     for (int i = 0; i < CP_GUARD_OUTPUTS; i++) all.of[i] = i == CP_GUARD_WEIGHTS ? 1 : NAN;
     judge(all);
-    TEST_ASSERT_EQUAL_INT(CP_GUARD_WEIGHTS, guard.events[0].sign);
+    TEST_ASSERT_EQUAL_INT(CP_GUARD_WEIGHTS, guard.events.sign[0]);
 }
 
 /* ---- verdicts ---- */
@@ -189,8 +196,8 @@ static void patience_is_a_setting(void) {
 static void broken_weights_and_outputs_roll_back_without_skipping(void) {
     TEST_ASSERT_EQUAL_INT(CP_GUARD_ROLL_BACK, judge(with(healthy, CP_GUARD_WEIGHTS, 1)));
     TEST_ASSERT_EQUAL_INT(CP_GUARD_ROLL_BACK, cp_guard_judge_outputs(&guard, 70));
-    TEST_ASSERT_EQUAL_INT(CP_GUARD_OUTPUTS, guard.events[1].sign);
-    TEST_ASSERT_EQUAL_INT64(70, guard.events[1].step);
+    TEST_ASSERT_EQUAL_INT(CP_GUARD_OUTPUTS, guard.events.sign[1]);
+    TEST_ASSERT_EQUAL_INT64(70, guard.events.step[1]);
     TEST_ASSERT_EQUAL_INT64(0, guard.skipped);
 }
 
@@ -204,7 +211,7 @@ static void it_gives_up_after_so_many_rollbacks(void) {
         }
         TEST_ASSERT_EQUAL_INT(CP_GUARD_GIVE_UP, judge(with(healthy, CP_GUARD_WEIGHTS, 1)));
         TEST_ASSERT_EQUAL_INT64(cases[c].rollbacks, guard.rolled_back);
-        TEST_ASSERT_EQUAL_INT(CP_GUARD_GIVE_UP, cp_guard_last_event(&guard)->verdict);
+        TEST_ASSERT_EQUAL_INT(CP_GUARD_GIVE_UP, last_event().verdict);
     }
 }
 
@@ -220,7 +227,7 @@ static void after_a_rollback_the_history_is_that_of_the_state_and_what_happened_
     is_bad(CP_GUARD_SLOPE, 100);
     TEST_ASSERT_EQUAL_INT64(1, guard.rolled_back);
     TEST_ASSERT_EQUAL_INT64(1, guard.event_count);
-    TEST_ASSERT_EQUAL_INT(CP_GUARD_WEIGHTS, cp_guard_last_event(&guard)->sign);
+    TEST_ASSERT_EQUAL_INT(CP_GUARD_WEIGHTS, last_event().sign);
     TEST_ASSERT_TRUE(cp_guard_calm(&guard) && cp_guard_steady(&guard));
 }
 
@@ -235,21 +242,22 @@ static void events_read_as_sentences(void) {
     TEST_ASSERT_EQUAL_STRING("step -1: ? 1, usually 1: ?", cp_guard_event_text(&event).s);
     go_well(20);
     judge(with(healthy, CP_GUARD_GAP, -40));
-    TEST_ASSERT_NOT_NULL(
-        strstr(cp_guard_event_text(&guard.events[0]).s, "samples' energy above the data's by 40, usually -0.3: skipped"));
+    event = last_event();
+    TEST_ASSERT_NOT_NULL(strstr(cp_guard_event_text(&event).s, "samples' energy above the data's by 40, usually -0.3: skipped"));
 }
 
 static void a_guard_that_saw_nothing_bad_has_no_last_event(void) {
     go_well(3);
-    TEST_ASSERT_NULL(cp_guard_last_event(&guard));
+    cp_guard_event event;
+    TEST_ASSERT_FALSE(cp_guard_last_event(&guard, &event));
 }
 
 static void of_many_events_the_first_and_the_last_are_kept(void) {
     guard.patience = 1000;
     for (int i = 0; i < 2 * CP_GUARD_EVENTS; i++) cp_guard_judge(&guard, 10 + i, with(healthy, CP_GUARD_LOSS, NAN).of);
     TEST_ASSERT_EQUAL_INT64(2 * CP_GUARD_EVENTS, guard.event_count);
-    for (int i = 0; i < CP_GUARD_EVENTS - 1; i++) TEST_ASSERT_EQUAL_INT64(10 + i, guard.events[i].step);
-    TEST_ASSERT_EQUAL_INT64(9 + 2 * CP_GUARD_EVENTS, cp_guard_last_event(&guard)->step);
+    for (int i = 0; i < CP_GUARD_EVENTS - 1; i++) TEST_ASSERT_EQUAL_INT64(10 + i, guard.events.step[i]);
+    TEST_ASSERT_EQUAL_INT64(9 + 2 * CP_GUARD_EVENTS, last_event().step);
 }
 
 static void it_is_told_as_json(void) {
@@ -308,6 +316,40 @@ static void counts_that_no_guard_has_are_refused(void) {
     }
 }
 
+static void what_no_event_has_is_refused(void) {
+    judge(with(healthy, CP_GUARD_LOSS, NAN));
+    guard.events.sign[0] = CP_GUARD_SIGNS;
+    TEST_ASSERT_FALSE(pass(&guard, true));
+    says(&status, "couplet.guard.event.sign");
+    guard.events.sign[0] = CP_GUARD_LOSS, guard.events.verdict[0] = -1;
+    TEST_ASSERT_FALSE(pass(&guard, true));
+    says(&status, "couplet.guard.event.verdict");
+}
+
+static void the_state_has_a_name_and_a_type_for_every_member(void) {
+    static const struct {
+        const char *name;
+        cp_dtype    dtype;
+    } members[] = {{"history", CP_F64},    {"seen", CP_I64},          {"bad", CP_I64},         {"strikes", CP_I64},
+                   {"skipped", CP_I64},    {"rolled_back", CP_I64},   {"event_count", CP_I64}, {"event.step", CP_I64},
+                   {"event.sign", CP_I32}, {"event.verdict", CP_I32}, {"event.value", CP_F64}, {"event.usual", CP_F64}};
+    go_well(2);
+    cp_guard_judge(&guard, 7, with(healthy, CP_GUARD_GRADIENT, INFINITY).of);
+    TEST_ASSERT_TRUE_MESSAGE(pass(&guard, true), status.message);
+    cp_safetensors *file = cp_st_read(scratch("guard.safetensors"), &status);
+    TEST_ASSERT_NOT_NULL_MESSAGE(file, status.message);
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        char name[80];
+        snprintf(name, sizeof name, "couplet.guard.%s", members[i].name);
+        const cp_st_entry *entry = cp_st_find(file, name);
+        TEST_ASSERT_NOT_NULL_MESSAGE(entry, name);
+        TEST_ASSERT_EQUAL_INT(members[i].dtype, entry->dtype);
+    }
+    TEST_ASSERT_EQUAL_INT(7, ((const int64_t *)cp_st_find(file, "couplet.guard.event.step")->data)[0]);
+    TEST_ASSERT_EQUAL_INT(CP_GUARD_GRADIENT, ((const int32_t *)cp_st_find(file, "couplet.guard.event.sign")->data)[0]);
+    cp_st_free(file);
+}
+
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(what_is_not_finite_is_bad_at_once);
@@ -333,5 +375,7 @@ int main(void) {
     RUN_TEST(a_restored_guard_judges_as_the_saved_one);
     RUN_TEST(settings_are_those_of_the_guard_that_is_restored);
     RUN_TEST(counts_that_no_guard_has_are_refused);
+    RUN_TEST(what_no_event_has_is_refused);
+    RUN_TEST(the_state_has_a_name_and_a_type_for_every_member);
     return UNITY_END();
 }

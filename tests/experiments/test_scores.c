@@ -118,6 +118,33 @@ static void scores_that_were_freed_may_be_freed_again(void) {
     cp_scores_free(&scores);
 }
 
+static void a_paused_tape_stays_paused(void) {
+    cp_tape_pause(tape, true);
+    score("hybrid");
+    TEST_ASSERT_TRUE(cp_tape_pause(tape, false));
+    cp_scores_free(&scores);
+    score("hybrid");
+    TEST_ASSERT_FALSE(cp_tape_pause(tape, false));
+}
+
+static void a_model_that_does_not_fit_the_images_is_an_error(void) {
+    cp_rng rng = cp_rng_named(4, "scores");
+    for (int h = 0; h < 2; h++) {
+        model = cp_model_new(
+            (cp_model_config){
+                .model = "mlp", .head = h ? "hybrid" : "softmax", .classes = CLASSES, .mlp = {.sizes = {VALUES + 1, 5}}},
+            &rng);
+        status = (cp_status){0};
+        TEST_ASSERT_FALSE(cp_scores_make(tape, model, split, &scores, &status));
+        expect_error("4");
+        says(&status, "the model does not fit them");
+        TEST_ASSERT_NULL(scores.logits);
+        TEST_ASSERT_FALSE(cp_tape_pause(tape, false));
+        cp_model_free(model);
+        model = NULL;
+    }
+}
+
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(scores_are_the_models_outputs_row_by_row);
@@ -126,5 +153,7 @@ int main(void) {
     RUN_TEST(an_energy_that_overflows_is_told_though_the_logits_are_finite);
     RUN_TEST(predictions_are_of_logits_with_a_temperature_or_of_the_gaussians);
     RUN_TEST(scores_that_were_freed_may_be_freed_again);
+    RUN_TEST(a_paused_tape_stays_paused);
+    RUN_TEST(a_model_that_does_not_fit_the_images_is_an_error);
     return UNITY_END();
 }

@@ -65,6 +65,22 @@ static int kept(const cp_guard *g) {
     return g->event_count < CP_GUARD_EVENTS ? (int)g->event_count : CP_GUARD_EVENTS;
 }
 
+static cp_guard_event event_at(const cp_guard *g, int i) {
+    const cp_guard_events *e = &g->events;
+    return (cp_guard_event){e->step[i], e->sign[i], e->verdict[i], e->value[i], e->usual[i]};
+}
+
+/* When there is no room, in place of the last one. */
+static void add_event(cp_guard *g, int64_t step, int sign, double value, double before, cp_guard_verdict verdict) {
+    g->event_count++;
+    int i = kept(g) - 1;
+    g->events.step[i] = step;
+    g->events.sign[i] = sign;
+    g->events.verdict[i] = (int32_t)verdict;
+    g->events.value[i] = size_of(sign, value);
+    g->events.usual[i] = size_of(sign, before);
+}
+
 static cp_guard_verdict verdict_of(cp_guard *g, int sign) {
     bool hopeless = sign == CP_GUARD_WEIGHTS || sign == CP_GUARD_OUTPUTS;
     g->bad++;
@@ -83,15 +99,10 @@ cp_guard_verdict cp_guard_judge(cp_guard *g, int64_t step, const double *seen) {
     /* The weights come first: everything else follows from them. */
     for (int i = CP_GUARD_SIGNS - 1; i >= 0; i--) {
         if (!is_bad(g, i, seen[i])) continue;
-        double         before = usual(g, i);
-        cp_guard_event event = {.step = step,
-                                .sign = i,
-                                .value = size_of(i, seen[i]),
-                                .usual = size_of(i, before),
-                                .verdict = (int32_t)verdict_of(g, i)};
-        g->event_count++;
-        g->events[kept(g) - 1] = event;
-        return (cp_guard_verdict)event.verdict;
+        double           before = usual(g, i);
+        cp_guard_verdict verdict = verdict_of(g, i);
+        add_event(g, step, i, seen[i], before, verdict);
+        return verdict;
     }
     for (int i = 0; i < CP_GUARD_SIGNS; i++) g->history[i][g->seen % CP_GUARD_HISTORY] = isfinite(seen[i]) ? seen[i] : 0;
     g->seen++;
@@ -106,7 +117,7 @@ cp_guard_verdict cp_guard_judge_outputs(cp_guard *g, int64_t step) {
 }
 
 void cp_guard_return(cp_guard *g, const cp_guard *before) {
-    memcpy(g->events, before->events, sizeof g->events);
+    g->events = before->events;
     g->event_count = before->event_count;
     g->skipped = before->skipped;
     g->rolled_back = before->rolled_back;
@@ -125,8 +136,9 @@ bool cp_guard_steady(const cp_guard *g) {
     return g->strikes == 0;
 }
 
-const cp_guard_event *cp_guard_last_event(const cp_guard *g) {
-    return g->event_count ? &g->events[kept(g) - 1] : NULL;
+bool cp_guard_last_event(const cp_guard *g, cp_guard_event *event) {
+    if (g->event_count) *event = event_at(g, kept(g) - 1);
+    return g->event_count > 0;
 }
 
 cp_guard_text cp_guard_event_text(const cp_guard_event *e) {
@@ -146,7 +158,10 @@ void cp_guard_put(const cp_guard *g, cp_json_writer *w, const char *key) {
     cp_json_put_integer(w, "skipped", g->skipped);
     cp_json_put_integer(w, "rollbacks", g->rolled_back);
     cp_json_put_array(w, "list");
-    for (int i = 0; i < kept(g); i++) cp_json_put_string(w, NULL, cp_guard_event_text(&g->events[i]).s);
+    for (int i = 0; i < kept(g); i++) {
+        cp_guard_event event = event_at(g, i);
+        cp_json_put_string(w, NULL, cp_guard_event_text(&event).s);
+    }
     cp_json_put_end(w);
     cp_json_put_end(w);
 }
@@ -154,16 +169,22 @@ void cp_guard_put(const cp_guard *g, cp_json_writer *w, const char *key) {
 /* ---- state ---- */
 
 static bool guard_walk(void *object, int i, cp_state *state) {
-    cp_guard *g = object;
+    cp_guard        *g = object;
+    cp_guard_events *e = &g->events;
+    cp_shape         all = CP_SHAPE(CP_GUARD_EVENTS);
     switch (i) {
     case 0: *state = cp_state_array("", "history", CP_F64, CP_SHAPE(CP_GUARD_SIGNS, CP_GUARD_HISTORY), g->history); return true;
     case 1: *state = cp_state_integer("seen", &g->seen); return true;
     case 2: *state = cp_state_integer("bad", &g->bad); return true;
-    case 7: *state = cp_state_integer("strikes", &g->strikes); return true;
-    case 3: *state = cp_state_integer("skipped", &g->skipped); return true;
-    case 4: *state = cp_state_integer("rolled_back", &g->rolled_back); return true;
-    case 5: *state = cp_state_integer("event_count", &g->event_count); return true;
-    case 6: *state = cp_state_array("", "events", CP_U8, CP_SHAPE(CP_GUARD_EVENTS, (int)sizeof *g->events), g->events); return true;
+    case 3: *state = cp_state_integer("strikes", &g->strikes); return true;
+    case 4: *state = cp_state_integer("skipped", &g->skipped); return true;
+    case 5: *state = cp_state_integer("rolled_back", &g->rolled_back); return true;
+    case 6: *state = cp_state_integer("event_count", &g->event_count); return true;
+    case 7: *state = cp_state_within(cp_state_array("event", "step", CP_I64, all, e->step), 0, CP_STATE_MAX_COUNT); return true;
+    case 8: *state = cp_state_within(cp_state_array("event", "sign", CP_I32, all, e->sign), 0, CP_GUARD_SIGNS - 1); return true;
+    case 9: *state = cp_state_within(cp_state_array("event", "verdict", CP_I32, all, e->verdict), 0, CP_GUARD_GIVE_UP); return true;
+    case 10: *state = cp_state_array("event", "value", CP_F64, all, e->value); return true;
+    case 11: *state = cp_state_array("event", "usual", CP_F64, all, e->usual); return true;
     }
     return false;
 }

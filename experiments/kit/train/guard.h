@@ -39,19 +39,26 @@ typedef struct cp_guard_event {
     double  value, usual;
 } cp_guard_event;
 
+/* The same, an array for each member: what a checkpoint has by name. */
+typedef struct cp_guard_events {
+    int64_t step[CP_GUARD_EVENTS];
+    int32_t sign[CP_GUARD_EVENTS], verdict[CP_GUARD_EVENTS];
+    double  value[CP_GUARD_EVENTS], usual[CP_GUARD_EVENTS];
+} cp_guard_events;
+
 typedef struct cp_guard {
     int patience;  /* bad steps, in a row or with fewer than four fine ones for each, that are skipped before it rolls back; 0: 3 */
     int rollbacks; /* that are tried before it gives up; 0: 8, below 0: none */
     double factor; /* above `factor` times the median of its history a sign is bad; 0: 20 */
 
     /* The guard's own; saved by cp_part_guard. */
-    double         history[CP_GUARD_SIGNS][CP_GUARD_HISTORY]; /* of steps that were fine: a ring */
-    int64_t        seen;                 /* steps that were fine, those of the state that was rolled back to included */
-    int64_t        bad;                  /* bad steps in a row */
-    int64_t        strikes;              /* four for each bad step, less one for each fine one */
-    int64_t        skipped, rolled_back; /* in all */
-    int64_t        event_count;
-    cp_guard_event events[CP_GUARD_EVENTS]; /* when there are more, the last place has the last one */
+    double          history[CP_GUARD_SIGNS][CP_GUARD_HISTORY]; /* of steps that were fine: a ring */
+    int64_t         seen;                 /* steps that were fine, those of the state that was rolled back to included */
+    int64_t         bad;                  /* bad steps in a row */
+    int64_t         strikes;              /* four for each bad step, less one for each fine one */
+    int64_t         skipped, rolled_back; /* in all */
+    int64_t         event_count;
+    cp_guard_events events; /* when there are more, the last place has the last one */
 } cp_guard;
 
 /* `seen` has a number for each sign. An event of every verdict but CP_GUARD_OK is kept. */
@@ -69,8 +76,8 @@ void cp_guard_restart(cp_guard *guard);
 bool cp_guard_calm(const cp_guard *guard);   /* the last step was fine */
 bool cp_guard_steady(const cp_guard *guard); /* so were those before: the state is worth keeping as the last good one */
 
-/* The event of the last verdict but CP_GUARD_OK, or NULL. */
-const cp_guard_event *cp_guard_last_event(const cp_guard *guard);
+/* The event of the last verdict but CP_GUARD_OK. False: there was none. */
+bool cp_guard_last_event(const cp_guard *guard, cp_guard_event *event);
 
 /* "step 412: |dE/dx|^2 at samples 53.1, usually 0.12: rolled back" */
 typedef struct cp_guard_text {

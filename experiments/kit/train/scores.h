@@ -16,7 +16,8 @@ typedef struct cp_scores {
     bool       finite;   /* all of it: otherwise the numbers mean nothing */
 } cp_scores;
 
-/* By the model in evaluation mode. False with a message when there is not enough memory. The tape is left empty. */
+/* By the model in evaluation mode. False with a message when there is not enough memory or the model does not fit the images. The tape is
+ * left empty, paused if it was. */
 bool cp_scores_make(cp_tape *tape, const cp_model *model, const cp_split *split, cp_scores *scores, cp_status *status);
 void cp_scores_free(cp_scores *scores); /* back to {0} */
 
