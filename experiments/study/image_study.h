@@ -26,7 +26,8 @@ typedef struct cp_study_case {
 
 typedef struct cp_image_study {
     const cp_options *options;
-    cp_study_set     *sets; /* in the order of the command line, without those that have nothing to tell */
+    cp_runs          *stored; /* what the study's folder has; NULL: no folder was given */
+    cp_study_set     *sets;   /* in the order of the command line, without those that have nothing to tell */
     int               set_count, left_out;
     int64_t          *labels, *seeds;
     int               label_count, seed_count;
@@ -66,8 +67,6 @@ cp_measure_name cp_image_study_measure(const cp_image_study *s, const char *view
 /* Two-sided sign test: the probability that of wins + losses fair coins at most the smaller or at least the larger number
  * would be heads. 1 when there are none. Ties count as neither. */
 double cp_sign_test(int wins, int losses);
-
-cp_json *cp_image_study_result(const cp_image_study *s, int of_case, int repeat); /* to be freed; NULL: there is none */
 
 bool cp_image_study_tell(cp_image_study *s, cp_status *status); /* tables, as files too */
 bool cp_image_study_draw(cp_image_study *s);                    /* figures */

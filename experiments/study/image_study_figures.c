@@ -147,7 +147,7 @@ static void pour(pool *p, const cp_json *bins) {
 static pool pool_case(const cp_image_study *s, int of_case) {
     pool p = {0};
     for (int r = 0; r < s->seed_count; r++) {
-        cp_json *result = cp_image_study_result(s, of_case, r);
+        cp_json *result = cp_study_run_result(s->study, of_case, r);
         pour(&p, cp_json_get(cp_json_get(cp_json_get(result, s->split), "end"), "bins"));
         cp_json_free(result);
     }

@@ -4,7 +4,6 @@
 #include "experiments/study/paper.h"
 #include "experiments/train/train.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,22 +128,18 @@ static void name_by_path(cp_study_set *set) {
     name_set(set, name, false);
 }
 
-/* Whether the study's folder has runs of a set whose file is not here; they tell whether it was an official one. */
+/* Whether the study's folder has runs of a set whose file is not here; their results say whether it was an official one. */
 static bool find_results(const cp_image_study *s, cp_study_set *set) {
-    const char *out = cp_option_text(s->options, "out");
-    char        path[1200];
-    bool        found = false;
-    snprintf(path, sizeof path, "%.1000s/runs", out ? out : ".");
-    DIR *handle = out ? opendir(path) : NULL;
-    for (struct dirent *entry; handle && !found && (entry = readdir(handle));) {
-        snprintf(path, sizeof path, "%.800s/runs/%.250s/result.json", out, entry->d_name);
-        cp_json       *result = cp_json_read(path, NULL);
+    cp_words names = s->stored ? cp_runs_stored(s->stored) : (cp_words){0};
+    bool     found = false;
+    for (int i = 0; !found && i < names.count; i++) {
+        cp_json       *result = cp_runs_read(s->stored, names.at[i], CP_RUN_RESULT);
         const cp_json *data = cp_json_get(result, "data");
         found = strcmp(cp_json_string(cp_json_get(data, "name"), ""), set->name) == 0;
         if (found) name_set(set, set->name, cp_json_bool(cp_json_get(data, "official"), false));
         cp_json_free(result);
     }
-    if (handle) closedir(handle);
+    cp_words_free(&names);
     return found;
 }
 
@@ -300,8 +295,9 @@ static int take_sets(cp_image_study *s, cp_images **images) {
 }
 
 int cp_image_study_plan(cp_image_study *s, const cp_options *o) {
-    cp_status status = {0};
-    int       count = cp_argument_count(o);
+    cp_status   status = {0};
+    int         count = cp_argument_count(o);
+    const char *out = cp_option_text(o, "out");
     *s = (cp_image_study){.options = o, .split = cp_option_choice(o, "split") ? "validation" : "test"};
     s->measures = cp_image_study_measures(s->split);
     if (!count) {
@@ -309,6 +305,7 @@ int cp_image_study_plan(cp_image_study *s, const cp_options *o) {
         return fail(s, &status, CP_EXIT_USAGE);
     }
     if (!read_lists(s, &status)) return fail(s, &status, CP_EXIT_USAGE);
+    if (out && !(s->stored = cp_runs_open(out, &status))) return fail(s, &status, CP_EXIT_FAILED);
     cp_images **images = calloc((size_t)count + 1, sizeof *images);
     s->sets = calloc((size_t)count + 1, sizeof *s->sets);
     int code = CP_EXIT_FAILED;
@@ -329,6 +326,7 @@ int cp_image_study_plan(cp_image_study *s, const cp_options *o) {
 }
 
 void cp_image_study_free(cp_image_study *s) {
+    cp_runs_free(s->stored);
     cp_words_free(&s->methods);
     cp_words_free(&s->values);
     free(s->sets);

@@ -69,12 +69,6 @@ void cp_image_study_read(cp_trial *trial, const cp_json *result) {
     cp_trial_put(trial, "rollbacks", cp_json_number(cp_json_get(guard, "rollbacks"), NAN));
 }
 
-cp_json *cp_image_study_result(const cp_image_study *s, int of_case, int repeat) {
-    char path[1100];
-    snprintf(path, sizeof path, "%s/result.json", cp_study_run_folder(s->study, of_case, repeat).s);
-    return cp_trials_has(s->study->trials, of_case, repeat) ? cp_json_read(path, NULL) : NULL;
-}
-
 /* ---- the tables ---- */
 
 static void begin_row(const cp_image_study *s, cp_table *table, int i) {
@@ -241,7 +235,7 @@ static void write_runs(const telling *t, FILE *file) {
             const cp_study_case *c = &s->of[i];
             cp_trial_end         end = cp_trials_end(trials, i, r);
             const char          *state = end == CP_TRIAL_DONE ? "done" : end == CP_TRIAL_DIVERGED ? "diverged" : "missing";
-            cp_json             *result = c->set->missing ? cp_image_study_result(s, i, r) : NULL; /* else its md5 is the set's */
+            cp_json *result = c->set->missing ? cp_study_run_result(s->study, i, r) : NULL; /* else its md5 is the set's */
             cp_csv_text(file, c->set->name);
             fprintf(file, ",%s,%lld,%s,", cp_json_string(cp_json_get(cp_json_get(result, "data"), "md5"), c->set->md5),
                     (long long)c->labels, c->method);

@@ -273,6 +273,127 @@ static void a_file_system_without_locks_is_refused(void) {
     says(&status, "cannot be locked");
 }
 
+/* ---- runs.jsonl ---- */
+
+#define LINE(name, result) "{\"name\":\"" name "\",\"config\":{\"experiment\":\"train\"},\"result\":" result "}\n"
+
+static void reopen(void) {
+    cp_runs_free(runs);
+    runs = cp_runs_open(scratch("study"), &status);
+}
+
+static void reopen_with(const char *lines) {
+    TEST_ASSERT_TRUE_MESSAGE(cp_file_write(scratch("study/runs.jsonl"), lines, strlen(lines), &status), status.message);
+    reopen();
+}
+
+static void lines_are_finished_runs(void) {
+    reopen_with(LINE("b", "{\"found\": 2}") LINE("a", "{\"diverged\": true}") LINE("other", "{\"found\": 3}"));
+    TEST_ASSERT_NOT_NULL_MESSAGE(runs, status.message);
+    add("a", 0, NULL);
+    add("b", 0, NULL);
+    add("c", 0, NULL);
+    TEST_ASSERT_TRUE_MESSAGE(cp_runs_check(runs, &status), status.message); /* the file makes the folder a study */
+    TEST_ASSERT_EQUAL_INT(CP_STAGE_DIVERGED, cp_runs_stage(runs, 0));
+    TEST_ASSERT_EQUAL_INT(CP_STAGE_DONE, cp_runs_stage(runs, 1));
+    TEST_ASSERT_EQUAL_INT(CP_STAGE_PENDING, cp_runs_stage(runs, 2));
+    TEST_ASSERT_EQUAL_INT(1, cp_runs_count_others(runs));
+    cp_json *result = cp_runs_read(runs, "b", CP_RUN_RESULT), *made = cp_runs_read(runs, "b", CP_RUN_CONFIG);
+    TEST_ASSERT_EQUAL_INT64(2, cp_json_integer(cp_json_get(result, "found"), 0));
+    TEST_ASSERT_EQUAL_STRING("train", cp_json_string(cp_json_get(made, "experiment"), ""));
+    TEST_ASSERT_NULL(cp_runs_read(runs, "c", CP_RUN_RESULT));
+    cp_json_free(result);
+    cp_json_free(made);
+}
+
+static void the_folder_of_a_run_counts_and_not_its_line(void) {
+    reopen_with(LINE("a", "{\"found\": 1}") LINE("b", "{\"found\": 1}"));
+    add("a", 0, NULL);
+    add("b", 0, NULL);
+    put_file(0, "config.json", "{}");
+    put_file(1, "config.json", "{}");
+    put_file(1, "result.json", "{\"found\": 2}");
+    TEST_ASSERT_EQUAL_INT(CP_STAGE_PENDING, cp_runs_stage(runs, 0));
+    cp_json *result = cp_runs_read(runs, "b", CP_RUN_RESULT);
+    TEST_ASSERT_EQUAL_INT64(2, cp_json_integer(cp_json_get(result, "found"), 0));
+    cp_words stored = cp_runs_stored(runs);
+    TEST_ASSERT_EQUAL_INT(2, stored.count);
+    cp_words_free(&stored);
+    cp_json_free(result);
+}
+
+static void a_damaged_line_is_named_by_its_number(void) {
+    static const char *const bad[] = {"{oops}\n",
+                                      "[1]\n",
+                                      "\n",
+                                      "{\"name\":\"b\",\"conf",
+                                      LINE("", "{\"found\": 1}"),
+                                      LINE("b", "{}"),
+                                      LINE("b", "[1]"),
+                                      "{\"name\":\"b\",\"result\":{\"found\":1}}\n"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char text[400];
+        snprintf(text, sizeof text, "%s%s", LINE("a", "{\"found\": 1}"), bad[i]);
+        reopen_with(text);
+        TEST_ASSERT_NULL_MESSAGE(runs, bad[i]);
+        TEST_ASSERT_EQUAL_INT(CP_STATUS_DAMAGED, status.kind);
+        TEST_ASSERT_NOT_NULL_MESSAGE(strstr(status.message, "runs.jsonl, line 2"), status.message);
+        says(&status, "remove the line");
+    }
+    reopen_with(LINE("a", "{\"found\": 1}") LINE("a", "{\"found\": 1}"));
+    TEST_ASSERT_NULL(runs);
+    says(&status, "the run a appears twice");
+}
+
+static int pack(void) {
+    static const cp_command study = {.name = "try", .study = true};
+    char                    path[544], *words[] = {"--pack", path};
+    bool                    help;
+    snprintf(path, sizeof path, "%s", scratch("study"));
+    cp_options *o = cp_options_parse("kit", &study, 2, words, &help, &status);
+    TEST_ASSERT_NOT_NULL_MESSAGE(o, status.message);
+    int out = dup(STDOUT_FILENO), err = dup(STDERR_FILENO);
+    fflush(stdout);
+    TEST_ASSERT_NOT_NULL(freopen("/dev/null", "w", stdout));
+    TEST_ASSERT_NOT_NULL(freopen("/dev/null", "w", stderr));
+    int code = cp_runs_pack(o);
+    fflush(stdout), fflush(stderr);
+    dup2(out, STDOUT_FILENO), dup2(err, STDERR_FILENO);
+    close(out), close(err);
+    cp_options_free(o);
+    return code;
+}
+
+static void packing_keeps_finished_runs_and_the_lines_of_earlier_ones(void) {
+    static const char expected[] = "{\"name\":\"a\",\"config\":{},\"result\":{\"found\":0.1}}\n" /* as it was */
+                                   "{\"name\":\"old\",\"config\":{},\"result\":{\"found\":3}}\n"
+                                   "{\"name\":\"z\",\"config\":{},\"result\":{\"found\":2}}\n";
+    reopen_with(
+        "{\"name\":\"old\",\"config\":{},\"result\":{\"found\":3}}\n{\"name\":\"z\",\"config\":{},\"result\":{\"found\":1}}\n");
+    static const char *const names[] = {"z", "a", "begun", "torn", "empty"};
+    for (int i = 0; i < 5; i++) add(names[i], 0, NULL), put_file(i, "config.json", "{}");
+    put_file(0, "result.json", "{\"found\": 2}");
+    put_file(1, "result.json", "{\n  \"found\": 0.1\n}\n");
+    put_file(3, "result.json", "{\"found\":");
+    put_file(4, "result.json", "{}");
+    for (int again = 0; again < 2; again++) {
+        TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, pack());
+        scratch_holds("study/runs.jsonl", expected, strlen(expected));
+    }
+    TEST_ASSERT_EQUAL_INT(0, access(cp_runs_folder(runs, 0).s, F_OK)); /* nothing is removed */
+}
+
+static void a_folder_without_finished_runs_is_not_packed(void) {
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_FAILED, pack());
+    add("begun", 0, NULL);
+    put_file(0, "config.json", "{}");
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_FAILED, pack());
+    TEST_ASSERT_EQUAL_INT(-1, access(scratch("study/runs.jsonl"), F_OK));
+    TEST_ASSERT_TRUE(cp_file_write(scratch("study/runs.jsonl"), "{oops}\n", 7, &status));
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_FAILED, pack());
+    scratch_holds("study/runs.jsonl", "{oops}\n", 7); /* what is damaged is not overwritten */
+}
+
 /* ---- doing ---- */
 
 static bool do_all(int jobs) {
@@ -371,6 +492,11 @@ int main(void) {
     RUN_TEST(damage_is_moved_aside);
     RUN_TEST(damaged_weights_are_moved_aside_unless_the_run_is_done);
     RUN_TEST(a_file_system_without_locks_is_refused);
+    RUN_TEST(lines_are_finished_runs);
+    RUN_TEST(the_folder_of_a_run_counts_and_not_its_line);
+    RUN_TEST(a_damaged_line_is_named_by_its_number);
+    RUN_TEST(packing_keeps_finished_runs_and_the_lines_of_earlier_ones);
+    RUN_TEST(a_folder_without_finished_runs_is_not_packed);
     RUN_TEST(runs_are_made_side_by_side_and_once);
     RUN_TEST(a_failure_is_told_kept_and_does_not_stop_the_others);
     RUN_TEST(a_run_without_its_data_is_not_tried);

@@ -145,6 +145,39 @@ difference() { # runs.csv, labels, column, 1 or -1: more is better, or less
     study gone/gray.npz $quick --steps 8 --seeds 0,7 --methods softmax --labels 1 --jobs 0 --quiet --out brought 2>/dev/null
     expect_success "a run has the md5 of its own data" test "$(cut -d, -f2 brought/runs.csv | sort -u | grep -c '^[0-9a-f]\{32\}$')" -eq 2
 
+    # ---- runs in one file ----
+
+    cp -r one packed
+    expect 0 "packed/runs.jsonl: 8 finished runs" --pack packed
+    mv packed/runs folders
+    study gray.npz $tiny --jobs 0 --quiet --samples 0 --out packed
+    same_tables "a file with a line for every run comes to the same" one packed
+    expect_success "and to the same figures" sh -c "cmp one/boxes.svg packed/boxes.svg && cmp one/reliability-gray.svg packed/reliability-gray.svg"
+    study gone/gray.npz $tiny --quiet --samples 0 --out packed 2>/dev/null
+    same_tables "without the data, too" one packed
+    expect_success "nothing was computed for it" test ! -e packed/runs
+    expect 0 "8 of 8 runs done" --status packed
+    mkdir only && cp packed/runs.jsonl only
+    study gray.npz $tiny --jobs 0 --quiet --samples 0 --out only
+    same_tables "the file alone is enough" one only
+    study gray.npz $quick --steps 8 --seeds 0-2 --methods softmax --labels 3 --threads 1 --quiet --out packed
+    expect_success "only the run of a new seed is made" test "$(ls packed/runs)" = gray-3-softmax-2
+    expect 0 "6 more runs of other commands there are not in the tables" gray.npz $quick --steps 8 --seeds 0-2 --methods softmax --labels 3 --out packed
+    expect 0 "packed/runs.jsonl: 9 finished runs" --pack packed
+    expect 1 "runs.jsonl of only holds gray-3-softmax-0, a finished run of train with another --steps" gray.npz $quick --steps 9 --seeds 0 --labels 3 --methods softmax --out only
+    mkdir only/runs && cp -r folders/gray-3-hybrid-0 only/runs && rm only/runs/gray-3-hybrid-0/result.json
+    expect 1 "1 of 8 runs is missing" gray.npz $tiny --jobs 0 --out only
+    study gray.npz $tiny --quiet --samples 0 --out only
+    same_tables "a run whose folder is not finished is finished there" one only
+    sed -i '3s/.$//' only/runs.jsonl
+    expect 1 "only/runs.jsonl, line 3" gray.npz $tiny --out only
+    expect 1 "remove the line" gone/gray.npz $tiny --out only
+    sed -i 3d only/runs.jsonl
+    study gray.npz $tiny --quiet --samples 0 --out only
+    same_tables "the run of a line that was removed is made again" one only
+    expect 1 "elsewhere holds no finished runs" --pack elsewhere
+    expect 2 "--pack cannot be combined with --out" --pack packed --out packed
+
     # ---- damage and failure ----
 
     for file in config.json log.jsonl; do
@@ -319,8 +352,8 @@ difference() { # runs.csv, labels, column, 1 or -1: more is better, or less
     expect 0 "6 more runs of other commands there are not in the tables" gray.npz $quick --steps 8 --seeds 0-2 --methods softmax --labels 3 --out one
     expect_success "the status is also JSON" test "$(study --status one --json | grep -c '"state": "done"')" -eq 3
     expect 0 "and any option of couplet train" --help
-    expect 0 "folder of the study, new or begun; needed" --help
-    expect 0 "tables and figures of what is there" --help
+    expect 0 "folder of the study, new or begun; required" --help
+    expect 0 "only tables and figures of the finished ones" --help
     expect 1 "holds no study" --status elsewhere
     expect 1 "with another --steps" gray.npz $quick --steps 9 --seeds 0-1 --out one --labels 3
     expect 1 "is not empty and holds no study" gray.npz $tiny --out elsewhere

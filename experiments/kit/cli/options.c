@@ -59,6 +59,12 @@ static const cp_option of_studies[] = {
      .incidental = true,
      .alone = true,
      .help = "show the progress of the study in this folder; needs no arguments and no other options"},
+    {.name = "pack",
+     .kind = CP_OPTION_TEXT,
+     .value = "DIR",
+     .incidental = true,
+     .alone = true,
+     .help = "write the finished runs of the study in this folder to one file, DIR/runs.jsonl, which stands for DIR/runs"},
     {.name = "trial", .kind = CP_OPTION_INT, .max = 1e9, .help = "make this trial only, from 0 on, as --jobs and --list do"},
 };
 

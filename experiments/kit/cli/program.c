@@ -77,8 +77,9 @@ static int run(const cp_program *program, const cp_command *command, int count, 
         return CP_EXIT_USAGE;
     }
     cp_threads_set((int)cp_option_int(options, "threads"));
-    bool status_only = command->study && cp_option_text(options, "status");
-    int  code = status_only ? cp_runs_status(options) : command->run(options);
+    int code = command->study && cp_option_given(options, "status") ? cp_runs_status(options)
+               : command->study && cp_option_given(options, "pack") ? cp_runs_pack(options)
+                                                                    : command->run(options);
     cp_options_free(options);
     return code;
 }

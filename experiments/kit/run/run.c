@@ -1,13 +1,17 @@
-/* A run's folder. */
-#include "experiments/kit/run/run_parts.h"
+/* A run's folder: its config.json, its log.jsonl, its result.json, and how it is opened and closed. */
+#include "experiments/kit/run/run.h"
 
 #include "core/io/file.h"
+#include "core/real.h"
+#include "core/threads.h"
 #include "experiments/kit/report/report.h"
 #include "experiments/kit/report/table.h"
 #include "experiments/kit/run/progress.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,14 +44,23 @@ bool cp_interrupted(void) {
 
 /* ---- folders ---- */
 
-cp_file_path cp_run_path(const cp_run *run, const char *name) {
+cp_file_path cp_folder_path(const char *folder, const char *name) {
     cp_file_path path;
-    snprintf(path.s, sizeof path.s, "%s/%s", run->folder, name);
+    int          length = snprintf(path.s, sizeof path.s, "%s/%s", folder, name);
+    if (length >= (int)sizeof path.s) *path.s = '\0';
     return path;
 }
 
-bool cp_run_has(const cp_run *run, const char *name) {
-    return access(cp_run_path(run, name).s, F_OK) == 0;
+cp_file_path cp_run_path(const cp_run *run, const char *name) {
+    return cp_folder_path(run->folder, name);
+}
+
+bool cp_file_exists(const char *path) {
+    return access(path, F_OK) == 0;
+}
+
+static bool run_has(const cp_run *run, const char *name) {
+    return cp_file_exists(cp_run_path(run, name).s);
 }
 
 static bool fail_folder(cp_status *status, const char *path, int error) {
@@ -77,23 +90,21 @@ bool cp_folder_make(const char *path, cp_status *status) {
     return make_one(copy, status);
 }
 
-/* What a process that was killed while it wrote config.json has left counts for nothing (see core/io/file.h). */
+/* Left by a process that was killed while it wrote config.json (see core/io/file.h). */
 static bool is_leftover(const char *name) {
     size_t length = strlen(name);
     return strncmp(name, ".couplet-", 9) == 0 && length > 13 && strcmp(name + length - 4, ".tmp") == 0;
 }
 
-/* The same holds for the log of one that has only just begun. */
+/* Left by a process that was killed just after it began. */
 static bool is_empty_log(const char *folder, const char *name) {
     struct stat info;
-    char        path[sizeof(cp_file_path)];
-    snprintf(path, sizeof path, "%s/%s", folder, CP_RUN_LOG);
-    return strcmp(name, CP_RUN_LOG) == 0 && stat(path, &info) == 0 && info.st_size == 0;
+    return strcmp(name, CP_RUN_LOG) == 0 && stat(cp_folder_path(folder, name).s, &info) == 0 && info.st_size == 0;
 }
 
 static bool is_empty(const char *folder, cp_status *status) {
     DIR *handle = opendir(folder);
-    if (!handle) return cp_fail(status, "%.300s cannot be looked into: %s", folder, strerror(errno));
+    if (!handle) return cp_fail(status, "%.300s cannot be read: %s", folder, strerror(errno));
     bool empty = true;
     for (struct dirent *entry; empty && (entry = readdir(handle));)
         empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 || is_leftover(entry->d_name) ||
@@ -134,43 +145,258 @@ static bool make_folder(cp_run *run) {
     return cp_folder_make(run->folder, &run->status);
 }
 
+/* ---- config.json: what determines the result ---- */
+
+static void put_option(cp_json_writer *w, const cp_options *options, const cp_option *o) {
+    cp_reals list;
+    bool     number = o->kind == CP_OPTION_INT || o->kind == CP_OPTION_REAL;
+    if (number && !cp_option_text(options, o->name)) return; /* not given, and without a default */
+    switch (o->word ? CP_OPTION_TEXT : o->kind) {            /* where a word is possible, numbers are texts too */
+    case CP_OPTION_FLAG: cp_json_put_bool(w, o->name, cp_option_flag(options, o->name)); break;
+    case CP_OPTION_INT: cp_json_put_integer(w, o->name, cp_option_int(options, o->name)); break;
+    case CP_OPTION_REAL: cp_json_put_number(w, o->name, cp_option_real(options, o->name)); break;
+    case CP_OPTION_REALS:
+        list = cp_option_reals(options, o->name);
+        cp_json_put_array(w, o->name);
+        for (int i = 0; i < list.count; i++) cp_json_put_number(w, NULL, list.at[i]);
+        cp_json_put_end(w);
+        break;
+    default: cp_json_put_string(w, o->name, cp_option_text(options, o->name));
+    }
+}
+
+static void put_config(cp_json_writer *w, const cp_options *options) {
+    const cp_option *o, *own[CP_OPTIONS_MAX];
+    int              own_count = cp_command_own_options(cp_options_command(options), own);
+    cp_json_put_object(w, NULL);
+    cp_json_put_string(w, "experiment", cp_options_command(options)->name);
+    cp_json_put_string(w, "version", CP_VERSION);
+    cp_json_put_string(w, "number", CP_REAL_NAME);
+    cp_json_put_object(w, "options");
+    for (int i = 0; (o = cp_options_at(options, i)); i++)
+        if (!o->incidental && (i < own_count || cp_option_given(options, o->name))) put_option(w, options, o);
+    cp_json_put_end(w);
+    if (cp_argument_count(options) > 0) {
+        cp_json_put_array(w, "arguments");
+        for (int i = 0; i < cp_argument_count(options); i++) cp_json_put_string(w, NULL, cp_argument(options, i));
+        cp_json_put_end(w);
+    }
+    cp_json_put_end(w);
+}
+
+static bool same_json(const cp_json *a, const cp_json *b) {
+    if (!a || !b || a->kind != b->kind || a->count != b->count) return a == b;
+    if (a->kind == CP_JSON_BOOL) return a->boolean == b->boolean;
+    if (a->kind == CP_JSON_NUMBER) return a->number == b->number;
+    if (a->kind == CP_JSON_STRING) return strcmp(a->text, b->text) == 0;
+    for (const cp_json *x = a->first, *y = b->first; x; x = x->next, y = y->next)
+        if ((x->key && strcmp(x->key, y->key) != 0) || !same_json(x, y)) return false;
+    return true;
+}
+
+/* Arguments that are known by their md5 may lie anywhere: their names count, not their folders. */
+static bool same_names(const cp_json *a, const cp_json *b) {
+    if (!a || !b || a->count != b->count) return a == b;
+    for (const cp_json *x = a->first, *y = b->first; x; x = x->next, y = y->next) {
+        const char *p = cp_json_string(x, ""), *q = cp_json_string(y, ""), *s = strrchr(p, '/'), *t = strrchr(q, '/');
+        if (strcmp(s ? s + 1 : p, t ? t + 1 : q) != 0) return false;
+    }
+    return true;
+}
+
+/* The first member of one object that is not so in the other; NULL: there is none, or one is no object. */
+static const char *first_difference(const cp_json *a, const cp_json *b) {
+    if (!a || !b || a->kind != CP_JSON_OBJECT || b->kind != CP_JSON_OBJECT) return NULL;
+    for (const cp_json *m = a->first; m; m = m->next)
+        if (!same_json(m, cp_json_get(b, m->key))) return m->key;
+    for (const cp_json *m = b->first; m; m = m->next)
+        if (!cp_json_get(a, m->key)) return m->key;
+    return NULL;
+}
+
+bool cp_run_check_config(const cp_options *options, const cp_json *found, const char *holder, const char *remedy,
+                         cp_status *status) {
+    cp_json_writer w = {0};
+    put_config(&w, options);
+    cp_json    *wanted = cp_json_writer_finish(&w, status) ? cp_json_parse(w.out.data, w.out.size, CP_RUN_CONFIG, status) : NULL;
+    const char *what = first_difference(found, wanted);
+    bool        moved = what && strcmp(what, "arguments") == 0 && cp_options_command(options)->arguments_by_md5 &&
+                 same_names(cp_json_get(found, what), cp_json_get(wanted, what));
+    bool same = wanted && (!what || moved);
+    if (wanted && !same) {
+        bool        option = strcmp(what, "options") == 0;
+        const char *name = option ? first_difference(cp_json_get(found, what), cp_json_get(wanted, what)) : what;
+        cp_fail(status, "%.240s run of %.40s with another %s%s (see its %s); give another --out, or %s", holder,
+                cp_json_string(cp_json_get(found, "experiment"), "?"), option ? "--" : "", name ? name : what, CP_RUN_CONFIG,
+                remedy);
+    }
+    cp_json_writer_free(&w);
+    cp_json_free(wanted);
+    return same;
+}
+
+static bool check_config(cp_run *run) {
+    cp_file_path path = cp_run_path(run, CP_RUN_CONFIG);
+    cp_json     *found = cp_json_read(path.s, &run->status);
+    char         holder[300];
+    snprintf(holder, sizeof holder, "%.200s holds %s", run->folder, run_has(run, CP_RUN_RESULT) ? "a finished" : "an unfinished");
+    bool same = found && found->kind == CP_JSON_OBJECT &&
+                cp_run_check_config(run->options, found, holder, "remove the folder", &run->status);
+    if (found && found->kind != CP_JSON_OBJECT)
+        cp_damaged(&run->status, "%.300s is no JSON object; give another --out, or remove the folder", path.s);
+    cp_json_free(found);
+    return same;
+}
+
+/* ---- log.jsonl: whole lines, of one process at a time ---- */
+
+static bool fail_log(cp_run *run, const char *what, int error) {
+    return cp_fail(&run->status, "%s: %s: %s%s", cp_run_path(run, CP_RUN_LOG).s, what, strerror(error),
+                   error == ENOSPC ? "; make room on the disk and run the same command again: it continues" : "");
+}
+
+/* Two processes in one folder would mix their lines. */
+static bool open_log(cp_run *run) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    run->log = open(cp_run_path(run, CP_RUN_LOG).s, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (run->log < 0) return fail_log(run, "cannot open it for writing", errno);
+    if (run->replaced)
+        return (fcntl(run->log, F_SETLKW, &lock) == 0 && ftruncate(run->log, 0) == 0) || fail_log(run, "cannot lock it", errno);
+    if (fcntl(run->log, F_SETLK, &lock) != 0 && (errno == EACCES || errno == EAGAIN))
+        return cp_fail(&run->status, "%.300s: " CP_RUN_HELD "; wait for it or give another --out", run->folder);
+    return true;
+}
+
+static bool append(cp_run *run, const unsigned char *data, size_t size) {
+    off_t before = lseek(run->log, 0, SEEK_END);
+    while (size > 0) {
+        ssize_t put = write(run->log, data, size);
+        if (put < 0 && errno == EINTR) continue;
+        if (put <= 0) {
+            int error = put < 0 ? errno : ENOSPC;
+            /* Remove the partial line; if that fails too, the next run drops it. */
+            if (before >= 0 && ftruncate(run->log, before) != 0) error = errno;
+            return fail_log(run, "writing failed", error);
+        }
+        data += put;
+        size -= (size_t)put;
+    }
+    return true;
+}
+
+bool cp_run_log(cp_run *run, cp_json_writer *line) {
+    bool ok = !run->status.message[0] && cp_json_writer_finish(line, &run->status);
+    if (ok) {
+        line->out.data[line->out.size] = '\n'; /* in the place of the NUL */
+        ok = append(run, line->out.data, line->out.size + 1);
+    }
+    cp_json_writer_free(line);
+    return ok;
+}
+
+/* Not part of the result: when, where, with how many threads, for how long. */
+static bool log_event(cp_run *run, const char *event) {
+    cp_json_writer w = {0};
+    char           stamp[32], host[256] = "";
+    time_t         clock = time(NULL);
+    struct tm      utc;
+    gmtime_r(&clock, &utc);
+    strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    cp_json_put_object(&w, NULL);
+    gethostname(host, sizeof host - 1);
+    cp_json_put_string(&w, "event", event);
+    cp_json_put_string(&w, "time", stamp);
+    cp_json_put_string(&w, "command", cp_options_called(run->options));
+    cp_json_put_string(&w, "host", host);
+    cp_json_put_integer(&w, "process", getpid());
+    cp_json_put_integer(&w, "threads", cp_threads());
+    cp_json_put_number(&w, "seconds", floor(1e3 * (cp_clock() - run->started)) / 1e3);
+    cp_json_put_end(&w);
+    return cp_run_log(run, &w);
+}
+
+static bool keep_line(cp_run *run, const char *text, size_t size) {
+    char name[1100];
+    snprintf(name, sizeof name, "%s, line %d", cp_run_path(run, CP_RUN_LOG).s, run->past_count + 1);
+    cp_json **more = realloc(run->past, ((size_t)run->past_count + 1) * sizeof *more);
+    if (!more) return cp_fail(&run->status, "%.200s: not enough memory", run->folder);
+    run->past = more;
+    run->past[run->past_count] = cp_json_parse(text, size, name, &run->status);
+    return run->past[run->past_count] && ++run->past_count;
+}
+
+/* Through the descriptor that holds the lock: opening and closing the file again would release it. */
+static bool read_log(cp_run *run, cp_bytes *text) {
+    char    block[1 << 16];
+    ssize_t got;
+    for (off_t at = 0; (got = pread(run->log, block, sizeof block, at)) != 0; at += got) {
+        if (got < 0) return fail_log(run, "reading failed", errno);
+        if (text->size > CP_RUN_FILE_LIMIT || !cp_bytes_append(text, block, (size_t)got))
+            return cp_fail(&run->status, "%s is too long", cp_run_path(run, CP_RUN_LOG).s);
+    }
+    return true;
+}
+
+/* A partial line at the end, from a process that was killed, is dropped. */
+static bool read_past(cp_run *run) {
+    cp_bytes text = {0};
+    size_t   at = 0;
+    bool     ok = read_log(run, &text);
+    for (cp_line line; ok && cp_bytes_line(&text, &at, &line);) {
+        if (line.whole)
+            ok = keep_line(run, line.text, line.length);
+        else if (ftruncate(run->log, (off_t)(at - line.length)) != 0)
+            ok = fail_log(run, "cannot drop a broken last line", errno);
+    }
+    cp_bytes_free(&text);
+    return ok;
+}
+
+const cp_json *cp_run_find_past(const cp_run *run, const char *key, double value) {
+    for (int i = run->past_count - 1; i >= 0; i--) {
+        const cp_json *node = cp_json_get(run->past[i], key);
+        if (node && node->kind == CP_JSON_NUMBER && node->number == value) return run->past[i];
+    }
+    return NULL;
+}
+
 /* ---- opening ---- */
 
 static bool write_config(cp_run *run) {
     cp_json_writer w = {.pretty = true};
-    cp_run_put_config(&w, run->options);
+    put_config(&w, run->options);
     return cp_json_writer_save(&w, cp_run_path(run, CP_RUN_CONFIG).s, &run->status);
 }
 
 static bool is_run_or_empty(cp_run *run) {
     bool empty = is_empty(run->folder, &run->status);
-    return empty || cp_run_has(run, CP_RUN_CONFIG) || /* another process has begun it since */
+    return empty || run_has(run, CP_RUN_CONFIG) || /* another process has begun it since */
            cp_fail(&run->status, "%.300s is not empty and holds no run (no %s); give another --out", run->folder, CP_RUN_CONFIG);
 }
 
 /* Whether the run is finished, with these settings; fails with others. */
 static bool find_finished(cp_run *run, bool *finished) {
-    *finished = cp_run_has(run, CP_RUN_CONFIG);
-    if (*finished && !cp_run_check_config(run)) return false;
-    *finished = *finished && cp_run_has(run, CP_RUN_RESULT);
+    *finished = run_has(run, CP_RUN_CONFIG);
+    if (*finished && !check_config(run)) return false;
+    *finished = *finished && run_has(run, CP_RUN_RESULT);
     return true;
 }
 
-/* The lock comes before the second look: what another process did until it let go of the folder counts. */
+/* Looks again under the lock, since another process may have finished the run until it released it. */
 static bool open_folder(cp_run *run) {
     bool finished;
-    if (!make_folder(run) || (!cp_run_has(run, CP_RUN_CONFIG) && !is_run_or_empty(run)) || !find_finished(run, &finished))
+    if (!make_folder(run) || (!run_has(run, CP_RUN_CONFIG) && !is_run_or_empty(run)) || !find_finished(run, &finished))
         return false;
-    if (!finished && !(cp_run_open_log(run) && find_finished(run, &finished))) return false;
+    if (!finished && !(open_log(run) && find_finished(run, &finished))) return false;
     if (finished) {
         run->state = CP_RUN_FINISHED;
         run->finished = true;
         return true;
     }
-    if (!cp_run_has(run, CP_RUN_CONFIG) && !write_config(run)) return false;
-    if (!cp_run_read_past(run)) return false;
+    if (!run_has(run, CP_RUN_CONFIG) && !write_config(run)) return false;
+    if (!read_past(run)) return false;
     run->state = run->past_count ? CP_RUN_CONTINUED : CP_RUN_NEW;
-    return cp_run_log_event(run, run->past_count ? "continue" : "start");
+    return log_event(run, run->past_count ? "continue" : "start");
 }
 
 static void free_run(cp_run *run) {
@@ -182,7 +408,7 @@ static void free_run(cp_run *run) {
 }
 
 static bool replace_folder(cp_run *run) {
-    return make_folder(run) && cp_run_open_log(run) && write_config(run) && cp_run_log_event(run, "start");
+    return make_folder(run) && open_log(run) && write_config(run) && log_event(run, "start");
 }
 
 static cp_run *open_by(const cp_options *options, bool (*way)(cp_run *run), bool replaced) {
@@ -218,7 +444,7 @@ cp_run *cp_run_replace(const cp_options *options) {
 
 /* ---- the end ---- */
 
-/* A command that describes --out itself may still keep a run, and has no --report. */
+/* A command with an --out of its own has no --report. */
 static bool wants_report(const cp_options *options) {
     const cp_option *o;
     for (int i = 0; (o = cp_options_at(options, i)); i++)
@@ -233,8 +459,7 @@ bool cp_run_should_continue(const cp_run *run) {
 bool cp_run_finish(cp_run *run, cp_json_writer *result) {
     bool ok = !run->status.message[0] && cp_json_writer_finish(result, &run->status);
     if (ok && run->json) printf("%s\n", (const char *)result->out.data);
-    run->finished =
-        ok && cp_run_log_event(run, "finish") && cp_json_writer_save(result, cp_run_path(run, CP_RUN_RESULT).s, &run->status);
+    run->finished = ok && log_event(run, "finish") && cp_json_writer_save(result, cp_run_path(run, CP_RUN_RESULT).s, &run->status);
     cp_json_writer_free(result);
     return run->finished;
 }
@@ -308,7 +533,7 @@ int cp_run_show_unchanged(cp_run *run, const cp_run_source *sources) {
     return cp_run_close(run);
 }
 
-/* A run that ended with a complaint is reported too; whichever came first is told. */
+/* Also after an error; the first message is kept. */
 static void write_report(cp_run *run) {
     cp_file_path path = cp_run_path(run, REPORT);
     cp_status    trouble = {0};
@@ -320,13 +545,13 @@ static void write_report(cp_run *run) {
 
 int cp_run_close(cp_run *run) {
     int  code = CP_EXIT_OK;
-    bool outdated = run->replaced && cp_run_has(run, REPORT); /* it tells of the result that was there before */
+    bool outdated = run->replaced && run_has(run, REPORT); /* it shows the previous result */
     if (run->finished && (outdated || wants_report(run->options))) write_report(run);
     if (run->status.message[0]) {
         cp_complain(run->options, "%s", run->status.message);
         code = CP_EXIT_FAILED;
     } else if (!run->finished && cp_interrupted()) {
-        cp_run_log_event(run, "interrupt");
+        log_event(run, "interrupt");
         cp_complain(run->options, "interrupted; what was finished is in %s, and the same command with --out %s continues",
                     run->folder, run->folder);
         code = CP_EXIT_INTERRUPTED;

@@ -77,20 +77,37 @@ int cp_run_show_unchanged(cp_run *run, const cp_run_source *sources);
 /* Frees everything and tells on stderr what went wrong or was left unfinished. Returns the exit code. */
 int cp_run_close(cp_run *run);
 
-/* The path of a file in the folder. */
+/* A path, with room for any that the file system takes here. */
 typedef struct cp_file_path {
     char s[1024];
 } cp_file_path;
-cp_file_path cp_run_path(const cp_run *run, const char *name);
+cp_file_path cp_folder_path(const char *folder, const char *name); /* FOLDER/NAME; "" when that is too long */
+cp_file_path cp_run_path(const cp_run *run, const char *name);     /* of a file in the run's folder */
 
-/* The last line of the past whose `key` is the number `value`, or NULL: what a continued run need not compute again. */
+/* The last line of the past whose `key` is the number `value`, or NULL: a continued run need not compute it again. */
 const cp_json *cp_run_find_past(const cp_run *run, const char *key, double value);
 
 /* SIGINT and SIGTERM set a flag; a second one ends the process at once. */
 void cp_interrupts_watch(void);
 bool cp_interrupted(void);
 
-/* Makes a folder and those above it; fine when it is there already. */
+bool cp_file_exists(const char *path);
+
+/* Makes a folder and those above it; true also when it is there already. */
 bool cp_folder_make(const char *path, cp_status *status);
+
+/* ---- for those who look at the runs of others (runs.h) ---- */
+
+#define CP_RUN_CONFIG "config.json"
+#define CP_RUN_LOG "log.jsonl"
+#define CP_RUN_RESULT "result.json"
+#define CP_RUN_HELD "another process is running in this folder" /* in the message of a run that could not have its folder */
+enum { CP_RUN_FILE_LIMIT = 1 << 30 };
+
+/* Whether a run with this config.json is the one that the options ask for. If not, the message names the first option that
+ * differs: "HOLDER run of train with another --rate (see its config.json); give another --out, or REMEDY", where HOLDER is
+ * "FOLDER holds a finished", say. */
+bool cp_run_check_config(const cp_options *options, const cp_json *config, const char *holder, const char *remedy,
+                         cp_status *status);
 
 #endif

@@ -1,14 +1,20 @@
-/* Lists of runs: what is planned, and how far it is. */
-#include "experiments/kit/run/runs_parts.h"
+/* Lists of runs: what is planned, what the folder holds of it, and how far each run is. */
+#include "experiments/kit/run/runs.h"
+
+#include "core/io/file.h"
+#include "core/io/safetensors.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define LIST "study.json"
+#define PACKED "runs.jsonl"
 
 /* ---- words ---- */
 
@@ -76,29 +82,20 @@ void cp_shell_quote(cp_bytes *out, const char *word) {
 
 /* ---- the list ---- */
 
-cp_file_path cp_runs_path_in(const cp_runs *r, const char *part, const char *name, const char *end) {
-    cp_file_path path;
-    snprintf(path.s, sizeof path.s, "%.699s/%s%s%.250s%s", r->folder, part, *part ? "/" : "", name, end);
-    return path;
-}
-
 cp_file_path cp_runs_folder(const cp_runs *r, int i) {
-    return cp_runs_path_in(r, "runs", r->at[i].name, "");
+    cp_file_path path;
+    snprintf(path.s, sizeof path.s, "%s/runs/%.250s", r->folder, r->at[i].name);
+    return path;
 }
 
 cp_file_path cp_runs_failure_path(const cp_runs *r, int i) {
-    return cp_runs_path_in(r, "failed", r->at[i].name, ".txt");
-}
-
-bool cp_runs_is_there(const char *path) {
-    return access(path, F_OK) == 0;
+    cp_file_path path;
+    snprintf(path.s, sizeof path.s, "%s/failed/%.250s.txt", r->folder, r->at[i].name);
+    return path;
 }
 
 cp_file_path cp_runs_file(const cp_runs *r, int i, const char *file) {
-    cp_file_path path = cp_runs_folder(r, i);
-    size_t       used = strlen(path.s);
-    snprintf(path.s + used, sizeof path.s - used, "/%s", file);
-    return path;
+    return cp_folder_path(cp_runs_folder(r, i).s, file);
 }
 
 static void find_program(cp_runs *r) {
@@ -107,32 +104,192 @@ static void find_program(cp_runs *r) {
     r->program[length > 0 ? length : 0] = '\0';
 }
 
-static cp_runs *runs_of(const char *folder, cp_status *status) {
+/* ---- runs.jsonl ---- */
+
+static int compare_names(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+struct cp_packed_run {
+    char *name;
+    char *config, *result; /* JSON texts */
+    bool  diverged;
+};
+
+static char *text_of(const cp_json *value) {
+    cp_json_writer w = {0};
+    cp_json_put_copy(&w, NULL, value);
+    bool  ok = cp_json_writer_finish(&w, NULL);
+    char *text = ok ? strdup((const char *)w.out.data) : NULL;
+    cp_json_writer_free(&w);
+    return text;
+}
+
+static bool is_object(const cp_json *json) {
+    return json && json->kind == CP_JSON_OBJECT;
+}
+
+static int compare_packed(const void *a, const void *b) {
+    return strcmp(((const cp_packed_run *)a)->name, ((const cp_packed_run *)b)->name);
+}
+
+static bool add_packed(cp_runs *r, const cp_json *line, const char *where, cp_status *status) {
+    const char    *name = cp_json_string(cp_json_get(line, "name"), "");
+    const cp_json *config = cp_json_get(line, "config"), *result = cp_json_get(line, "result");
+    if (!*name || !is_object(config) || !is_object(result) || !result->first)
+        return cp_damaged(status, "%s: expected a finished run: {\"name\": ..., \"config\": {...}, \"result\": {...}}", where);
+    cp_packed_run *more = realloc(r->packed, ((size_t)r->packed_count + 1) * sizeof *more);
+    if (!more) return cp_fail(status, "%s: not enough memory", where);
+    r->packed = more;
+    r->packed[r->packed_count] = (cp_packed_run){.name = strdup(name),
+                                                 .config = text_of(config),
+                                                 .result = text_of(result),
+                                                 .diverged = cp_json_bool(cp_json_get(result, "diverged"), false)};
+    const cp_packed_run *added = &r->packed[r->packed_count++];
+    return (added->name && added->config && added->result) || cp_fail(status, "%s: not enough memory", where);
+}
+
+static bool load_packed(cp_runs *r, cp_status *status) {
+    cp_file_path path = cp_folder_path(r->folder, PACKED);
+    cp_bytes     text = {0};
+    size_t       at = 0;
+    bool         ok = true;
+    if (!cp_file_exists(path.s)) return true;
+    if (!cp_file_read(path.s, CP_RUN_FILE_LIMIT, &text, status)) return false;
+    for (cp_line line; ok && cp_bytes_line(&text, &at, &line);) {
+        char      where[sizeof path.s + 32];
+        cp_status damage = {0};
+        snprintf(where, sizeof where, "%s, line %d", path.s, r->packed_count + 1);
+        cp_json *json = cp_json_parse(line.text, line.length, where, &damage);
+        ok = json && add_packed(r, json, where, &damage);
+        if (!ok) cp_damaged(status, "%.400s; restore the file, or remove the line: then its run is made again", damage.message);
+        cp_json_free(json);
+    }
+    if (ok && r->packed_count) qsort(r->packed, (size_t)r->packed_count, sizeof *r->packed, compare_packed);
+    for (int i = 1; ok && i < r->packed_count; i++)
+        if (compare_packed(&r->packed[i - 1], &r->packed[i]) == 0)
+            ok = cp_damaged(status, "%.300s: the run %.100s appears twice; remove one of the two lines", path.s, r->packed[i].name);
+    cp_bytes_free(&text);
+    return ok;
+}
+
+/* NULL for a run that has a folder, which counts alone. */
+static const cp_packed_run *find_packed(const cp_runs *r, const char *name) {
+    const cp_packed_run  wanted = {.name = (char *)name};
+    const cp_packed_run *found =
+        r->packed_count ? bsearch(&wanted, r->packed, (size_t)r->packed_count, sizeof wanted, compare_packed) : NULL;
+    return found && !cp_file_exists(cp_folder_path(cp_folder_path(r->folder, "runs").s, name).s) ? found : NULL;
+}
+
+cp_json *cp_runs_read(const cp_runs *r, const char *name, const char *file) {
+    const cp_packed_run *packed = find_packed(r, name);
+    const char          *text = !packed ? NULL : strcmp(file, CP_RUN_CONFIG) == 0 ? packed->config : packed->result;
+    if (packed) return cp_json_parse(text, strlen(text), file, NULL);
+    return cp_json_read(cp_folder_path(cp_folder_path(cp_folder_path(r->folder, "runs").s, name).s, file).s, NULL);
+}
+
+cp_words cp_runs_stored(const cp_runs *r) {
+    cp_words       names = {0};
+    DIR           *handle = opendir(cp_folder_path(r->folder, "runs").s);
+    struct dirent *entry;
+    while (handle && (entry = readdir(handle)))
+        if (entry->d_name[0] != '.' && !strstr(entry->d_name, ".damaged-")) cp_words_add(&names, "%s", entry->d_name);
+    if (handle) closedir(handle);
+    for (int i = 0; i < r->packed_count; i++)
+        if (find_packed(r, r->packed[i].name)) cp_words_add(&names, "%s", r->packed[i].name);
+    return names;
+}
+
+/* One line of runs.jsonl; false for a run that is not finished. */
+static bool put_packed(const cp_runs *r, const char *name, cp_json_writer *w) {
+    cp_json *config = cp_runs_read(r, name, CP_RUN_CONFIG), *result = cp_runs_read(r, name, CP_RUN_RESULT);
+    bool     finished = is_object(config) && is_object(result) && result->first;
+    if (finished) {
+        cp_json_put_object(w, NULL);
+        cp_json_put_string(w, "name", name);
+        cp_json_put_copy(w, "config", config);
+        cp_json_put_copy(w, "result", result);
+        cp_json_put_end(w);
+    }
+    cp_json_free(config);
+    cp_json_free(result);
+    return finished;
+}
+
+/* The lines of runs without a folder are kept. */
+static bool pack(const cp_runs *r, const char *path, int *finished, int *others, cp_status *status) {
+    cp_words        names = cp_runs_stored(r);
+    cp_file_writer *file = names.failed ? NULL : cp_file_writer_new(path, status);
+    bool            ok = file || cp_fail(status, "not enough memory");
+    if (names.count) qsort(names.at, (size_t)names.count, sizeof *names.at, compare_names);
+    for (int i = 0; ok && i < names.count; i++) {
+        cp_json_writer line = {0};
+        if (!put_packed(r, names.at[i], &line)) {
+            ++*others;
+            continue;
+        }
+        ok = cp_json_writer_finish(&line, status);
+        if (ok) cp_file_writer_append(file, line.out.data, line.out.size);
+        if (ok) cp_file_writer_append(file, "\n", 1);
+        cp_json_writer_free(&line);
+        ++*finished;
+    }
+    if (ok && !*finished) ok = cp_fail(status, "%.300s holds no finished runs", r->folder);
+    cp_words_free(&names);
+    if (ok) return cp_file_writer_commit(file, status);
+    cp_file_writer_cancel(file);
+    return false;
+}
+
+int cp_runs_pack(const cp_options *o) {
+    cp_status    status = {0};
+    int          finished = 0, others = 0;
+    cp_runs     *r = cp_runs_open(cp_option_text(o, "pack"), &status);
+    cp_file_path path = cp_folder_path(r ? r->folder : "", PACKED);
+    bool         ok = r && pack(r, path.s, &finished, &others, &status);
+    if (ok) printf("%s: %d finished run%s\n", path.s, finished, finished == 1 ? "" : "s");
+    if (ok && others) printf("%d run%s not finished and not in it\n", others, others == 1 ? " is" : "s are");
+    if (!ok) cp_complain(o, "%s", status.message);
+    cp_runs_free(r);
+    return ok ? CP_EXIT_OK : CP_EXIT_FAILED;
+}
+
+/* ---- opening and planning ---- */
+
+cp_runs *cp_runs_open(const char *folder, cp_status *status) {
     cp_runs *r = calloc(1, sizeof *r);
     if (!r) return cp_null(cp_fail(status, "not enough memory"));
     size_t length = strlen(folder);
     while (length > 1 && folder[length - 1] == '/') length--;
     snprintf(r->folder, sizeof r->folder, "%.*s", (int)length, folder);
     find_program(r);
-    if (length < sizeof r->folder) return r;
-    free(r);
-    return cp_null(cp_fail(status, "%.100s...: the path is too long", folder));
+    bool ok = length < sizeof r->folder || cp_fail(status, "%.100s...: the path is too long", folder);
+    if (ok && load_packed(r, status)) return r;
+    cp_runs_free(r);
+    return NULL;
 }
 
 cp_runs *cp_runs_new(const char *folder, cp_status *status) {
-    cp_runs *r = runs_of(folder, status);
+    cp_runs *r = cp_runs_open(folder, status);
     if (r && cp_folder_make(r->folder, status)) return r;
     cp_runs_free(r);
     return NULL;
 }
 
 void cp_runs_free(cp_runs *r) {
-    for (int i = 0; r && i < r->count; i++) {
+    if (!r) return;
+    for (int i = 0; i < r->count; i++) {
         free(r->at[i].name);
         free(r->at[i].group);
         cp_words_free(&r->at[i].words);
     }
-    if (r) free(r->at);
+    for (int i = 0; i < r->packed_count; i++) {
+        free(r->packed[i].name);
+        free(r->packed[i].config);
+        free(r->packed[i].result);
+    }
+    free(r->at);
+    free(r->packed);
     free(r);
 }
 
@@ -152,10 +309,6 @@ bool cp_runs_add(cp_runs *r, const char *name, const char *group, cp_words *word
     return cp_fail(status, "not enough memory for %d runs", r->count + 1);
 }
 
-static int compare_names(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static const char **sorted_names(const cp_runs *r) {
     const char **names = malloc(((size_t)r->count + 1) * sizeof *names);
     for (int i = 0; names && i < r->count; i++) names[i] = r->at[i].name;
@@ -164,17 +317,16 @@ static const char **sorted_names(const cp_runs *r) {
 }
 
 int cp_runs_count_others(const cp_runs *r) {
-    const char **names = sorted_names(r);
-    DIR         *handle = names ? opendir(cp_runs_path_in(r, "", "runs", "").s) : NULL;
+    const char **planned = sorted_names(r);
+    cp_words     stored = cp_runs_stored(r);
     int          others = 0;
-    for (struct dirent *entry; handle && (entry = readdir(handle));) {
-        const char *name = entry->d_name;
-        bool        planned = bsearch(&name, names, (size_t)r->count, sizeof *names, compare_names);
-        others += !planned && name[0] != '.' && !strstr(name, ".damaged-") &&
-                  cp_runs_is_there(cp_runs_path_in(r, "runs", name, "/config.json").s);
+    for (int i = 0; planned && i < stored.count; i++) {
+        cp_file_path folder = cp_folder_path(cp_folder_path(r->folder, "runs").s, stored.at[i]);
+        others += !bsearch(&stored.at[i], planned, (size_t)r->count, sizeof *planned, compare_names) &&
+                  (cp_file_exists(cp_folder_path(folder.s, CP_RUN_CONFIG).s) || find_packed(r, stored.at[i]));
     }
-    if (handle) closedir(handle);
-    free(names);
+    cp_words_free(&stored);
+    free(planned);
     return others;
 }
 
@@ -191,21 +343,21 @@ static bool names_differ(const cp_runs *r, cp_status *status) {
     return ok;
 }
 
-/* A study that has begun, runs of it that were brought here, or nothing. Runs of others may lie in a runs/, too. */
-static bool is_fit(const cp_runs *r, cp_status *status) {
+/* A study that has begun, runs of it that were copied here, or nothing. A runs/ alone may hold runs of something else. */
+static bool holds_study_or_nothing(const cp_runs *r, cp_status *status) {
     DIR *handle = opendir(r->folder);
-    bool fit = true;
-    if (!handle) return cp_fail(status, "%.300s cannot be looked into: %s", r->folder, strerror(errno));
-    for (struct dirent *entry; fit && (entry = readdir(handle));) fit = entry->d_name[0] == '.';
+    bool ok = true;
+    if (!handle) return cp_fail(status, "%.300s cannot be read: %s", r->folder, strerror(errno));
+    for (struct dirent *entry; ok && (entry = readdir(handle));) ok = entry->d_name[0] == '.';
     closedir(handle);
-    fit = fit || cp_runs_is_there(cp_runs_path_in(r, "", LIST, "").s);
-    for (int i = 0; !fit && i < r->count; i++) fit = cp_runs_is_there(cp_runs_folder(r, i).s);
-    return fit || cp_fail(status, "%.300s is not empty and holds no study (no %s, and none of these runs); give another --out",
-                          r->folder, LIST);
+    ok = ok || cp_file_exists(cp_folder_path(r->folder, LIST).s) || cp_file_exists(cp_folder_path(r->folder, PACKED).s);
+    for (int i = 0; !ok && i < r->count; i++) ok = cp_file_exists(cp_runs_folder(r, i).s);
+    return ok || cp_fail(status, "%.300s is not empty and holds no study (no %s, and none of these runs); give another --out",
+                         r->folder, LIST);
 }
 
 bool cp_runs_check(const cp_runs *r, cp_status *status) {
-    return names_differ(r, status) && is_fit(r, status);
+    return names_differ(r, status) && holds_study_or_nothing(r, status);
 }
 
 bool cp_runs_check_lines(const cp_runs *r, cp_status *status) {
@@ -232,16 +384,16 @@ bool cp_runs_save(const cp_runs *r, cp_status *status) {
     }
     cp_json_put_end(&w);
     cp_json_put_end(&w);
-    return cp_json_writer_save(&w, cp_runs_path_in(r, "", LIST, "").s, status);
+    return cp_json_writer_save(&w, cp_folder_path(r->folder, LIST).s, status);
 }
 
 cp_runs *cp_runs_load(const char *folder, cp_status *status) {
-    cp_runs *r = runs_of(folder, status);
+    cp_runs *r = cp_runs_open(folder, status);
     cp_json *list = NULL;
     bool     ok = r != NULL;
-    if (ok && !cp_runs_is_there(cp_runs_path_in(r, "", LIST, "").s))
+    if (ok && !cp_file_exists(cp_folder_path(r->folder, LIST).s))
         ok = cp_fail(status, "%.300s holds no study: it has no %s", r->folder, LIST);
-    ok = ok && (list = cp_json_read(cp_runs_path_in(r, "", LIST, "").s, status));
+    ok = ok && (list = cp_json_read(cp_folder_path(r->folder, LIST).s, status));
     const cp_json *runs = cp_json_get(list, "runs");
     for (const cp_json *m = runs ? runs->first : NULL; ok && m; m = m->next) {
         const char    *name = cp_json_string(cp_json_get(m, "name"), "");
@@ -270,4 +422,129 @@ void cp_runs_put_command(const cp_runs *r, int i, int threads, cp_bytes *out) {
     snprintf(number, sizeof number, " --threads %d", threads > 0 ? threads : 1);
     cp_bytes_text(out, number);
     cp_bytes_text(out, " --quiet\n");
+}
+
+/* ---- how far they are ---- */
+
+/* Asks without taking it: F_GETLK tells who would be in the way. */
+static bool is_held(const cp_runs *r, int i) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    int          log = open(cp_runs_file(r, i, CP_RUN_LOG).s, O_RDONLY | O_CLOEXEC);
+    bool         held = log >= 0 && fcntl(log, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+    if (log >= 0) close(log);
+    return held;
+}
+
+/* Damage is text that is no JSON object. A file that cannot be read may be whole: whoever needs it tells why. */
+static cp_json *read_object(const char *path, bool *damaged) {
+    cp_status status = {0};
+    cp_json  *json = cp_json_read(path, &status);
+    *damaged = json ? json->kind != CP_JSON_OBJECT : status.kind == CP_STATUS_DAMAGED;
+    return json;
+}
+
+static bool is_damaged(const char *path) {
+    bool damaged;
+    cp_json_free(read_object(path, &damaged));
+    return damaged;
+}
+
+/* Lines that are whole, but for the last, which a process that was killed may have left. */
+static bool is_damaged_log(const char *path) {
+    cp_bytes text = {0};
+    bool     whole = true;
+    if (!cp_file_read(path, CP_RUN_FILE_LIMIT, &text, NULL)) return false;
+    size_t at = 0;
+    for (cp_line line; whole && cp_bytes_line(&text, &at, &line) && line.whole;) {
+        cp_json *json = cp_json_parse(line.text, line.length, path, NULL);
+        whole = json != NULL;
+        cp_json_free(json);
+    }
+    cp_bytes_free(&text);
+    return !whole;
+}
+
+cp_run_stage cp_runs_stage(const cp_runs *r, int i) {
+    const cp_packed_run *packed = find_packed(r, r->at[i].name);
+    if (packed) return packed->diverged ? CP_STAGE_DIVERGED : CP_STAGE_DONE;
+    cp_file_path config = cp_runs_file(r, i, CP_RUN_CONFIG), result = cp_runs_file(r, i, CP_RUN_RESULT),
+                 log = cp_runs_file(r, i, CP_RUN_LOG);
+    bool ended = cp_file_exists(config.s) && cp_file_exists(result.s);
+    if (ended) {
+        bool     damaged, there, diverged;
+        cp_json *found = read_object(result.s, &damaged);
+        there = found, diverged = cp_json_bool(cp_json_get(found, "diverged"), false);
+        damaged = damaged || (there && !found->first); /* {} tells nothing */
+        cp_json_free(found);
+        if (damaged || is_damaged(config.s)) return CP_STAGE_DAMAGED;
+        if (there) return diverged ? CP_STAGE_DIVERGED : CP_STAGE_DONE;
+    }
+    if (is_held(r, i)) return CP_STAGE_RUNNING;
+    if (!ended && cp_file_exists(result.s))
+        return cp_file_exists(config.s) ? cp_runs_stage(r, i) : CP_STAGE_DAMAGED; /* ended since, or torn */
+    if (is_damaged(config.s) || is_damaged_log(log.s)) return CP_STAGE_DAMAGED;
+    return cp_file_exists(cp_runs_failure_path(r, i).s) ? CP_STAGE_FAILED : CP_STAGE_PENDING;
+}
+
+bool cp_runs_is_pending(const cp_runs *r, int i) {
+    cp_run_stage stage = r->at[i].without_data ? CP_STAGE_DONE : cp_runs_stage(r, i);
+    return stage == CP_STAGE_PENDING || stage == CP_STAGE_FAILED;
+}
+
+/* ---- damage ---- */
+
+/* Weights or a checkpoint that are cut off or changed, here or in a folder of this one: nothing could go on from them. */
+static bool has_damaged_weights(const char *folder, int depth) {
+    DIR *handle = opendir(folder);
+    bool damaged = false;
+    for (struct dirent *entry; handle && !damaged && (entry = readdir(handle));) {
+        cp_status   status = {0};
+        struct stat info;
+        char        path[1300];
+        size_t      length = strlen(entry->d_name);
+        snprintf(path, sizeof path, "%.1000s/%.255s", folder, entry->d_name);
+        if (entry->d_name[0] == '.' || stat(path, &info) != 0) continue;
+        if (S_ISDIR(info.st_mode)) {
+            damaged = depth > 0 && has_damaged_weights(path, depth - 1);
+        } else if (length > 12 && strcmp(entry->d_name + length - 12, ".safetensors") == 0) {
+            cp_st_free(cp_st_read(path, &status));
+            damaged = status.kind == CP_STATUS_DAMAGED;
+        }
+    }
+    if (handle) closedir(handle);
+    return damaged;
+}
+
+static bool needs_mending(const cp_runs *r, int i) {
+    return cp_runs_stage(r, i) == CP_STAGE_DAMAGED || (cp_runs_is_pending(r, i) && has_damaged_weights(cp_runs_folder(r, i).s, 1));
+}
+
+static bool move_aside(const cp_runs *r, int i, cp_status *status) {
+    cp_file_path from = cp_runs_folder(r, i), to;
+    int          number = 1;
+    do snprintf(to.s, sizeof to.s, "%.900s.damaged-%d", from.s, number);
+    while (cp_file_exists(to.s) && ++number < 1000);
+    if (rename(from.s, to.s) != 0)
+        return cp_fail(status, "%.300s is damaged and cannot be moved aside: %s", from.s, strerror(errno));
+    fprintf(stderr, "%s is damaged; it is made again, and what was there is now %s\n", from.s, to.s);
+    return true;
+}
+
+/* One process at a time, lest the new run of one is taken for the damaged one by another. Where files cannot be locked, two
+ * processes might make the same run. */
+bool cp_runs_quarantine(const cp_runs *r, cp_status *status) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    cp_file_path path = cp_folder_path(r->folder, ".lock");
+    int          file = open(path.s, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (file < 0)
+        return cp_fail(status, "%.300s cannot be opened: %s; choose an --out that can be written", path.s, strerror(errno));
+    bool ok = fcntl(file, F_SETLKW, &lock) == 0 ||
+              cp_fail(status,
+                      "%.300s cannot be locked (%s), so two processes might make the same run; choose an --out on a file "
+                      "system with locks",
+                      path.s, strerror(errno));
+    for (int i = 0; ok && i < r->count; i++)
+        if (!r->at[i].without_data && needs_mending(r, i)) ok = move_aside(r, i, status);
+    close(file);
+    return ok;
 }

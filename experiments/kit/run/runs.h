@@ -3,11 +3,13 @@
  *
  *     STUDY/study.json         the list, for --status
  *     STUDY/runs/NAME/         a run (see run.h); one with config.json and result.json alone is done, too
- *     STUDY/failed/NAME.txt    what a run that failed has said
+ *     STUDY/runs.jsonl         finished runs, one per line: {"name": ..., "config": {...}, "result": {...}}
+ *     STUDY/failed/NAME.txt    the output of a run that failed
  *     STUDY/slurm/             what was submitted
  *
- * How far a run is follows from looking at its folder. Whoever works on a run holds the lock of its log.jsonl, which the system
- * lets go of when that process ends, however it ends: no run is made twice, and none stays blocked. */
+ * The state of a run follows from its folder or, without one, from its line in runs.jsonl. The process that works on a run holds
+ * the lock of its log.jsonl, which the system releases when that process ends, however it ends: no run is made twice, and none
+ * stays blocked. */
 #ifndef CP_KIT_RUNS_H
 #define CP_KIT_RUNS_H
 
@@ -54,17 +56,22 @@ typedef struct cp_planned_run {
     bool     without_data; /* it cannot be made here, for want of its data; should it be done, it counts */
 } cp_planned_run;
 
+typedef struct cp_packed_run cp_packed_run;
+
 typedef struct cp_runs {
     char            folder[700];   /* of the study */
     char            program[1024]; /* this one, as commands name it */
     const char     *executable;    /* and as the system does: the same file, even when another has its name by now */
     cp_planned_run *at;
     int             count;
+    cp_packed_run  *packed; /* the lines of runs.jsonl, by name */
+    int             packed_count;
 } cp_runs;
 
-/* An empty list; `folder` is made. NULL with a message. */
-cp_runs *cp_runs_new(const char *folder, cp_status *status);
-void     cp_runs_free(cp_runs *runs); /* NULL is allowed */
+/* An empty list. NULL with a message, also when a line of runs.jsonl is damaged. */
+cp_runs *cp_runs_open(const char *folder, cp_status *status);
+cp_runs *cp_runs_new(const char *folder, cp_status *status); /* the same; the folder is made */
+void     cp_runs_free(cp_runs *runs);                        /* NULL is allowed */
 
 /* Takes the words over. */
 bool cp_runs_add(cp_runs *runs, const char *name, const char *group, cp_words *words, cp_status *status);
@@ -74,7 +81,6 @@ bool cp_runs_check(const cp_runs *runs, cp_status *status);
 
 bool     cp_runs_save(const cp_runs *runs, cp_status *status); /* study.json */
 cp_runs *cp_runs_load(const char *folder, cp_status *status);  /* from there */
-cp_json *cp_runs_result(const cp_runs *runs, int i);           /* NULL: there is none */
 
 /* Whether each command is one line: none of its words, and not the folder, has a newline. */
 bool cp_runs_check_lines(const cp_runs *runs, cp_status *status);
@@ -82,14 +88,24 @@ bool cp_runs_check_lines(const cp_runs *runs, cp_status *status);
 /* Its command as a line for sh, with --out, --quiet and --threads, which is 1 for 0: others run beside it. */
 void cp_runs_put_command(const cp_runs *runs, int i, int threads, cp_bytes *out);
 
-cp_file_path cp_runs_folder(const cp_runs *runs, int i); /* its folder */
+cp_file_path cp_runs_folder(const cp_runs *runs, int i);
+cp_file_path cp_runs_file(const cp_runs *runs, int i, const char *name); /* in its folder */
 cp_file_path cp_runs_failure_path(const cp_runs *runs, int i);
 
 cp_run_stage cp_runs_stage(const cp_runs *runs, int i);
 
-int cp_runs_count_others(const cp_runs *runs); /* how many runs the folder has that are not in the list: of other commands */
+/* The names of all runs that are stored there, in folders or lines, whatever command made them. */
+cp_words cp_runs_stored(const cp_runs *runs);
+int      cp_runs_count_others(const cp_runs *runs); /* how many of these are not in the list */
 
-/* Moves what is damaged aside, into NAME.damaged-1 and so on, and tells it on stderr: it is made again. Here the weights and
+/* The CP_RUN_CONFIG or CP_RUN_RESULT of a stored run, from its folder or its line; NULL when there is none. To be freed. */
+cp_json *cp_runs_read(const cp_runs *runs, const char *name, const char *file);
+
+/* `couplet study --pack DIR`: writes all finished runs of the folder to its runs.jsonl, in one step, by name. Lines of runs that
+ * have no folder any more are kept. Returns an exit code. */
+int cp_runs_pack(const cp_options *options);
+
+/* Moves what is damaged aside, into NAME.damaged-1 and so on, with a message on stderr: it is made again. Here the weights and
  * checkpoints of runs that nobody works on are read through, too. */
 bool cp_runs_quarantine(const cp_runs *runs, cp_status *status);
 
@@ -112,8 +128,12 @@ bool cp_runs_execute(const cp_runs *runs, cp_runs_config config, cp_status *stat
 /* `couplet study --status DIR`: an exit code. */
 int cp_runs_status(const cp_options *options);
 
-/* Submits what is left and not queued yet; `merge` is the command that makes the tables afterward, `called` the name of the study's
- * command in what is told. */
+/* Marks the runs that wait or run as Slurm tasks, by the files that cp_runs_submit has left. False with a message when Slurm does
+ * not answer; it is not asked about a study that was never submitted. */
+bool cp_runs_queued(const cp_runs *runs, bool *queued, cp_status *status);
+
+/* Submits what is left and not queued yet; `merge` is the command that makes the tables afterward, `called` the study's command as
+ * messages name it. */
 bool cp_runs_submit(const cp_runs *runs, const char *sbatch_options, int threads, const cp_words *merge, const char *called,
                     cp_status *status);
 

@@ -1,7 +1,7 @@
 /* Lists of runs as job arrays of Slurm. A submission leaves in STUDY/slurm the files N.list (a command a line), N.names (the run of
  * each), N.sh (what sbatch is given) and N.job (the number that Slurm gave it), and N.merge.sh. */
 #include "core/io/file.h"
-#include "experiments/kit/run/runs_parts.h"
+#include "experiments/kit/run/runs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +10,8 @@
 
 enum { LARGEST_ARRAY = 100000 };
 
-typedef struct slurm_path {
-    char s[800];
-} slurm_path;
-
-static slurm_path slurm_file(const cp_runs *r, int number, const char *end) {
-    slurm_path path;
+static cp_file_path slurm_file(const cp_runs *r, int number, const char *end) {
+    cp_file_path path;
     snprintf(path.s, sizeof path.s, "%s/slurm/%d.%s", r->folder, number, end);
     return path;
 }
@@ -56,7 +52,7 @@ static int run_of_line(const cp_runs *r, const char *names, int line) {
 bool cp_runs_queued(const cp_runs *r, bool *queued, cp_status *status) {
     cp_bytes answer = {0};
     bool     ok = true;
-    for (int n = 1; ok && access(slurm_file(r, n, "list").s, F_OK) == 0; n++) {
+    for (int n = 1; ok && cp_file_exists(slurm_file(r, n, "list").s); n++) {
         char *job = read_text(slurm_file(r, n, "job").s), *names = read_text(slurm_file(r, n, "names").s), command[100];
         if (job && names && !answer.size) { /* asked once; %F is the array's number, %K the place in it */
             snprintf(command, sizeof command, "squeue -h -r -u %ld -o '%%F %%K'", (long)getuid());
@@ -183,9 +179,9 @@ static bool submit_array(const cp_runs *r, int number, const int *of, int count,
 
 static bool submit_merge(const cp_runs *r, int number, const char *jobs, const cp_words *merge, const char *options, long *job,
                          cp_status *status) {
-    cp_bytes   text = {0}, command = {0}, answer = {0};
-    slurm_path path = slurm_file(r, number, "merge.sh");
-    char       file[40];
+    cp_bytes     text = {0}, command = {0}, answer = {0};
+    cp_file_path path = slurm_file(r, number, "merge.sh");
+    char         file[40];
     cp_bytes_text(&text, "#!/bin/sh\nexec");
     for (int k = 0; k < merge->count; k++) {
         cp_bytes_text(&text, " ");
@@ -230,7 +226,7 @@ static bool submit_all(const cp_runs *r, const int *of, int count, const char *o
     long     job = 0, merge_job = 0;
     bool     ok = true;
     char     text[32];
-    while (access(slurm_file(r, number, "list").s, F_OK) == 0) number++;
+    while (cp_file_exists(slurm_file(r, number, "list").s)) number++;
     int first = number;
     for (int k = 0; ok && k < count; k += largest, number++) {
         int size = count - k < largest ? count - k : largest;
@@ -270,12 +266,10 @@ static bool are_allowed(const char *options, cp_status *status) {
 
 bool cp_runs_submit(const cp_runs *r, const char *options, int threads, const cp_words *merge, const char *called,
                     cp_status *status) {
-    char  folder[sizeof r->folder + 8];
     bool *queued = calloc((size_t)r->count + 1, sizeof *queued);
     int  *of = malloc(((size_t)r->count + 1) * sizeof *of), waiting = 0;
-    snprintf(folder, sizeof folder, "%s/slurm", r->folder);
-    bool ok = are_allowed(options, status) && ((queued && of) || cp_fail(status, "not enough memory")) &&
-              cp_folder_make(folder, status) && cp_runs_queued(r, queued, status);
+    bool  ok = are_allowed(options, status) && ((queued && of) || cp_fail(status, "not enough memory")) &&
+              cp_folder_make(cp_folder_path(r->folder, "slurm").s, status) && cp_runs_queued(r, queued, status);
     int count = ok ? choose(r, queued, of, &waiting) : 0;
     if (ok && waiting) printf("%d run%s queued or running already\n", waiting, waiting == 1 ? " is" : "s are");
     if (ok && !count)

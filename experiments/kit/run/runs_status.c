@@ -1,8 +1,7 @@
 /* How far a study is: by looking at the folders of its runs. */
 #include "core/io/file.h"
 #include "experiments/kit/run/progress.h"
-#include "experiments/kit/run/run_parts.h"
-#include "experiments/kit/run/runs_parts.h"
+#include "experiments/kit/run/runs.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -68,6 +68,9 @@ void cp_study_add_file(cp_study *study, const char *file);
 /* The folder of a trial that is a run of its own. */
 cp_file_path cp_study_run_folder(const cp_study *study, int of_case, int repeat);
 
+/* Its result, wherever it is stored; to be freed. NULL when it is missing. */
+cp_json *cp_study_run_result(const cp_study *study, int of_case, int repeat);
+
 /* result.json, open for members of one's own; notes come before. */
 cp_json_writer *cp_study_result(cp_study *study);
 

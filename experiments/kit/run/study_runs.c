@@ -1,8 +1,6 @@
 /* Studies whose trials are runs of their own: planned, listed, submitted or made, and collected. */
 #include "experiments/kit/run/study_parts.h"
 
-#include <unistd.h>
-
 /* --jobs 0: no run is made, only tables and figures of those that are there. */
 static bool is_for_tables(const cp_study_parts *p) {
     return cp_option_given(p->options, "jobs") && cp_option_int(p->options, "jobs") == 0 && !cp_option_flag(p->options, "list") &&
@@ -18,7 +16,7 @@ bool cp_study_plan(cp_study *study) {
         p->code = CP_EXIT_USAGE;
         return true;
     }
-    bool ok = !is_for_tables(p) || access(out, F_OK) == 0 || cp_fail(status, "%.300s: there is no such folder", out);
+    bool ok = !is_for_tables(p) || cp_file_exists(out) || cp_fail(status, "%.300s: there is no such folder", out);
     ok = ok && (p->runs = cp_runs_new(out, status)) && cp_trials_plan(study->trials, p->options, p->runs, status);
     if (!ok) cp_complain(p->options, "%s", status->message);
     return ok;
@@ -152,9 +150,18 @@ bool cp_study_make_one(cp_study *study) {
     return false;
 }
 
+static int run_of(const cp_study *study, int of_case, int repeat) {
+    return repeat * (cp_trials_count(study->trials) / cp_trials_repeats(study->trials)) + of_case;
+}
+
+cp_json *cp_study_run_result(const cp_study *study, int of_case, int repeat) {
+    const cp_runs *r = study->parts->runs;
+    bool           there = r && cp_trials_has(study->trials, of_case, repeat);
+    return there ? cp_runs_read(r, r->at[run_of(study, of_case, repeat)].name, CP_RUN_RESULT) : NULL;
+}
+
 cp_file_path cp_study_run_folder(const cp_study *study, int of_case, int repeat) {
-    int cases = cp_trials_count(study->trials) / cp_trials_repeats(study->trials);
-    if (study->parts->runs) return cp_runs_folder(study->parts->runs, repeat * cases + of_case);
+    if (study->parts->runs) return cp_runs_folder(study->parts->runs, run_of(study, of_case, repeat));
     cp_misuse((cp_at){0}, "study_run_folder", "the trials of this study are not runs of their own");
     return (cp_file_path){{0}};
 }

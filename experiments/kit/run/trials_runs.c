@@ -1,5 +1,4 @@
 /* Trials that are runs of their own: their commands, and the numbers from their results. */
-#include "experiments/kit/run/run_parts.h"
 #include "experiments/kit/run/trials_parts.h"
 
 #include <ctype.h>
@@ -41,22 +40,28 @@ static void put_own_words(const cp_options *o, int trial, cp_words *words) {
 
 /* ---- the plan ---- */
 
-/* Whether the folder holds nothing yet, or this run; a config.json that is no JSON object is damage, which is mended later. */
-static bool is_free(const cp_options *o, const char *folder, cp_status *status) {
-    cp_run   run = {.options = o, .folder = (char *)folder};
-    cp_json *config = cp_json_read(cp_run_path(&run, CP_RUN_CONFIG).s, NULL);
-    bool     damaged = !config || config->kind != CP_JSON_OBJECT;
-    bool     free_or_same = damaged || cp_run_check_config(&run) || cp_fail(status, "%s", run.status.message);
+/* Whether nothing is stored under the run's name yet, or this run. A config.json that is no JSON object is damage, which is
+ * moved aside later. */
+static bool is_free(const cp_options *o, const cp_runs *runs, int i, cp_status *status) {
+    cp_file_path folder = cp_runs_folder(runs, i);
+    cp_json     *config = cp_runs_read(runs, runs->at[i].name, CP_RUN_CONFIG);
+    bool         packed = !cp_file_exists(folder.s), finished = packed || cp_file_exists(cp_runs_file(runs, i, CP_RUN_RESULT).s);
+    char         holder[900];
+    if (packed)
+        snprintf(holder, sizeof holder, "runs.jsonl of %.200s holds %.100s, a finished", runs->folder, runs->at[i].name);
+    else
+        snprintf(holder, sizeof holder, "%.200s holds %s", folder.s, finished ? "a finished" : "an unfinished");
+    bool same = !config || config->kind != CP_JSON_OBJECT ||
+                cp_run_check_config(o, config, holder, packed ? "remove its line" : "remove the folder", status);
     cp_json_free(config);
-    return free_or_same;
+    return same;
 }
 
 static bool check_run(const cp_command *command, const cp_runs *runs, int i, bool part, cp_status *status) {
     const cp_planned_run *run = &runs->at[i];
-    cp_file_path          folder = cp_runs_folder(runs, i);
     bool                  help;
     cp_options           *o = cp_options_parse(NULL, command, run->words.count - part, run->words.at + part, &help, status);
-    bool                  ok = o && is_free(o, folder.s, status);
+    bool                  ok = o && is_free(o, runs, i, status);
     cp_options_free(o);
     return ok;
 }
@@ -107,7 +112,8 @@ bool cp_trials_collect(cp_trials *t, const cp_options *options, const cp_runs *r
     *missing = 0;
     for (int i = 0; ok && i < cp_trials_count(t); i++) {
         cp_run_stage stage = cp_runs_stage(runs, i);
-        cp_json     *result = stage == CP_STAGE_DONE || stage == CP_STAGE_DIVERGED ? cp_runs_result(runs, i) : NULL;
+        cp_json     *result =
+            stage == CP_STAGE_DONE || stage == CP_STAGE_DIVERGED ? cp_runs_read(runs, runs->at[i].name, CP_RUN_RESULT) : NULL;
         cp_trial     trial = trial_of(t, options, i, values);
         cp_trial_end end = !result ? CP_TRIAL_STOPPED : stage == CP_STAGE_DONE ? CP_TRIAL_DONE : CP_TRIAL_DIVERGED;
         for (int m = 0; m < t->measures; m++) values[m] = NAN;
