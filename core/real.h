@@ -23,6 +23,9 @@ typedef float cp_real;
 #define cp_built_for cp_built_for_float
 #endif
 
+/* Whether all values are finite. */
+bool cp_reals_finite(const cp_real *values, size_t count);
+
 /* Only a library of the same precision has this name, and every program refers to it: with the other it neither links nor starts. */
 extern const char                              cp_built_for[];
 __attribute__((used)) static const char *const cp_precision_guard = cp_built_for;

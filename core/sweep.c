@@ -1,9 +1,9 @@
 /* The reverse sweep: gradients by one loop over the record, from its end to its start.
  *
- * Unless the sweep is itself recorded, whatever a rule made is given back as soon as nothing refers to it, so gradients of
- * values that were already passed take no memory. `holds` counts the references of gradient slots to a tensor that the
- * sweep made; -1 marks tensors that are not the sweep's to give back. When it ends, the tape's memory is rewound to where it
- * began: only the results, made before, stay. */
+ * Unless the sweep is itself recorded, tensors that a rule made are released as soon as nothing refers to them, so gradients
+ * of values that the sweep has passed take no memory. `holds` counts the references of gradient slots to a tensor that the
+ * sweep made; -1 marks tensors that the sweep must not release. At its end the tape's memory is rewound to its start: only
+ * the results, made before, remain. */
 #include "core/kernels/kernels.h"
 #include "core/tape_internal.h"
 
@@ -29,7 +29,7 @@ cp_tensor *cp_accumulate(cp_at at, cp_tensor *a, cp_tensor *b) {
     return cp_record(at, &cp_op_accumulate, out, NULL, 2, (cp_tensor *[]){a, b});
 }
 
-/* ---- who holds what ---- */
+/* ---- references ---- */
 
 static cp_tensor *owner(cp_tensor *t) {
     return t->base ? t->base : t;
@@ -40,8 +40,8 @@ static cp_tensor *hold(cp_tensor *t) {
     return t;
 }
 
-/* While a rule is at work, its tensors stay on the list of what it made. */
-static void give_back(cp_tape *tape, cp_tensor *t) {
+/* While a rule runs, its tensors stay on the list of those it made. */
+static void release(cp_tape *tape, cp_tensor *t) {
     cp_values_release(tape, t);
     t->holds = -1;
     if (!tape->made) cp_tensor_recycle(tape, t);
@@ -49,10 +49,10 @@ static void give_back(cp_tape *tape, cp_tensor *t) {
 
 static void drop(cp_tape *tape, cp_tensor *t) {
     if (!t || owner(t)->holds <= 0) return;
-    if (--owner(t)->holds == 0) give_back(tape, owner(t));
+    if (--owner(t)->holds == 0) release(tape, owner(t));
 }
 
-/* Adds g, whose hold it takes over, into the slot. */
+/* Adds g to the slot, which takes over its reference. */
 static bool slot_add(cp_at at, cp_tensor **slot, cp_tensor *g) {
     if (!*slot) {
         *slot = g;
@@ -74,7 +74,7 @@ static bool slot_add(cp_at at, cp_tensor **slot, cp_tensor *g) {
 
 /* ---- the sweep ---- */
 
-/* Makes a slot for every value, and marks the wanted ones and what lies between them and the end of the record. */
+/* Creates a slot for every value, and marks the requested values and those on the path from them to the end of the record. */
 static bool mark(cp_at at, cp_tensor *const *wrt, int n) {
     cp_tape *tape = at.tape;
     if (!cp_tape_grow(at, (void **)&tape->slots, &tape->slot_room, tape->value_count, sizeof *tape->slots)) return false;
@@ -92,7 +92,7 @@ static bool mark(cp_at at, cp_tensor *const *wrt, int n) {
     return true;
 }
 
-/* Adds what a rule gave for input i to the gradient of that input, under the eyes of who looks on. */
+/* Adds a part to the gradient of input i, notifying the watcher. */
 static bool part_add(cp_at at, const cp_node *node, int i, cp_tensor *part) {
     cp_tensor **slot = &at.tape->slots[node->ids[i]].grad;
     cp_watcher *watch = at.tape->watch;
@@ -102,7 +102,7 @@ static bool part_add(cp_at at, const cp_node *node, int i, cp_tensor *part) {
     return true;
 }
 
-/* Tells the node which of its inputs lead to a wanted value; false when none does. */
+/* Sets which inputs of the node lead to a requested value; false when none does. */
 static bool needs_fill(const cp_tape *tape, const cp_node *node) {
     bool any = false;
     for (int j = 0; j < node->inputs; j++) {
@@ -122,7 +122,7 @@ static bool rule_apply(cp_at at, const cp_node *node, cp_tensor *g) {
     }
     at.file = node->file; /* errors and second-order nodes name the line that called the op */
     at.line = node->line;
-    bool was = cp_tape_freeze(tape, node->frozen); /* parameters count in a recorded sweep as they did for the node */
+    bool was = cp_tape_freeze(tape, node->frozen); /* a recorded sweep treats parameters as the node did */
     node->op->grad(at, node, g, gin);
     cp_tape_freeze(tape, was);
     for (int j = 0; j < node->inputs; j++)
@@ -130,7 +130,7 @@ static bool rule_apply(cp_at at, const cp_node *node, cp_tensor *g) {
     for (int j = 0; j < node->inputs && ok; j++) {
         if (!node->need[j]) continue;
         if (!gin[j] && tape->failed)
-            ok = false; /* what the rule called has told why */
+            ok = false; /* reported by the op that failed in the rule */
         else if (!gin[j] || !cp_shape_same(gin[j], node->in[j]))
             ok = cp_misuse(at, node->op->name, "its gradient rule gave %s for input %d of shape %s", cp_shape_text(gin[j]).s, j + 1,
                            cp_shape_text(node->in[j]).s);
@@ -142,14 +142,14 @@ static bool rule_apply(cp_at at, const cp_node *node, cp_tensor *g) {
     for (cp_tensor *t = made, *next; t; t = next) {
         next = t->next_made;
         if (t->holds == 0)
-            give_back(tape, t);
+            release(tape, t);
         else if (!t->data)
             cp_tensor_recycle(tape, t);
     }
     return ok;
 }
 
-/* From out, whose gradient is the seed (NULL: ones), back to the wanted values, whose gradients are then in their slots. */
+/* From out, whose gradient is the seed (NULL: ones), back to the requested values, whose gradients are then in their slots. */
 static bool sweep(cp_at at, cp_tensor *out, cp_tensor *seed) {
     cp_tape *tape = at.tape;
     if (!seed && !(seed = cp_full(at, 1, out->shape))) return false;
@@ -171,13 +171,13 @@ static bool sweep(cp_at at, cp_tensor *out, cp_tensor *seed) {
     return true;
 }
 
-/* Fills a result from a slot, or with zeros: with values of its own, not those of another result nor of a value on the record. */
+/* Fills a result from a slot, or with zeros. It never shares values with another result or a value on the record. */
 static bool result_fill(cp_at at, cp_tensor *result, cp_tensor **slot) {
     cp_tensor *g = slot ? *slot : NULL;
     if (g && owner(g)->holds == 1 && g->size != 1) {
         result->data = g->data;
         owner(g)->holds = -1;
-        *slot = result; /* if it is asked for once more, that is a copy */
+        *slot = result; /* a second request for it gets a copy */
         return true;
     }
     if (!cp_values_take(at, result)) return false;
@@ -185,24 +185,24 @@ static bool result_fill(cp_at at, cp_tensor *result, cp_tensor **slot) {
     return true;
 }
 
-/* What is asked of a sweep. */
-typedef struct question {
-    const char       *op; /* who asks, for messages */
+/* The arguments of a sweep. */
+typedef struct request {
+    const char       *op; /* for messages */
     cp_tensor        *of, *seed;
     cp_tensor *const *wrt;
     int               n;
     cp_tensor       **out;
     bool              recorded;
-} question;
+} request;
 
-/* NULL for a value that was not among those known when the sweep began: a seed that is a parameter may get its number on the way. */
+/* NULL for a value that had no id when the sweep began: a seed that is a parameter may get its id during the sweep. */
 static cp_tensor **slot_of(cp_tape *tape, int known, const cp_tensor *wrt) {
     int id = cp_tape_find(tape, wrt);
     return id >= 0 && id < known ? &tape->slots[id].grad : NULL;
 }
 
-/* A sweep that is recorded: what it made is on the tape like any other value. */
-static bool grad_recorded(cp_at at, const question *q) {
+/* A recorded sweep: its tensors are on the tape like any other. */
+static bool grad_recorded(cp_at at, const request *q) {
     int  known = at.tape->value_count;
     bool ok = sweep(at, q->of, q->seed);
     for (int i = 0; i < q->n && ok; i++) {
@@ -213,7 +213,7 @@ static bool grad_recorded(cp_at at, const question *q) {
     return ok;
 }
 
-static bool grad_only(cp_at at, const question *q) {
+static bool grad_only(cp_at at, const request *q) {
     cp_tape *tape = at.tape;
     int      known = tape->value_count;
     for (int i = 0; i < q->n; i++)
@@ -227,7 +227,7 @@ static bool grad_only(cp_at at, const question *q) {
     for (int id = 0; id < known; id++) drop(tape, tape->slots[id].grad);
     for (int i = 0; i < q->n && !ok; i++)
         if (q->out[i]->data) cp_values_release(tape, q->out[i]);
-    tape->made = NULL; /* no rule may have run since it was filled, and what it names is rewound */
+    tape->made = NULL; /* perhaps no rule has run since it was filled; its tensors are rewound */
     cp_tape_memory_rewind(tape, before);
     return ok;
 }
@@ -249,13 +249,13 @@ static bool wanted_fits(cp_at at, const char *op, const cp_tensor *t, int i) {
     return !fault || cp_misuse(at, op, "%s, of shape %s, %s", what.s, cp_shape_text(t).s, fault);
 }
 
-static bool seed_fits(cp_at at, const question *q) {
+static bool seed_fits(cp_at at, const request *q) {
     if (!cp_check(at, q->op, 2, (cp_tensor *[]){q->of, q->seed})) return false;
     return cp_shape_same(q->seed, q->of) || cp_misuse(at, q->op, "the seed has shape %s, and the result %s: they must be the same",
                                                       cp_shape_text(q->seed).s, cp_shape_text(q->of).s);
 }
 
-static bool single(cp_at at, const question *q) {
+static bool single(cp_at at, const request *q) {
     if (!cp_check(at, q->op, 1, &q->of)) return false;
     return q->of->size == 1 || cp_misuse(at, q->op,
                                          "loss has shape %s; only a single value has a gradient: take cp_mean or cp_sum first, or "
@@ -263,7 +263,7 @@ static bool single(cp_at at, const question *q) {
                                          cp_shape_text(q->of).s);
 }
 
-static bool askable(cp_at at, const question *q, bool seeded) {
+static bool request_fits(cp_at at, const request *q, bool seeded) {
     if (q->n < 0 || (q->n > 0 && (!q->wrt || !q->out)))
         return cp_misuse(at, q->op, "wrt or out is NULL, or n = %d is negative", q->n);
     for (int i = 0; i < q->n; i++) q->out[i] = NULL;
@@ -277,7 +277,7 @@ static bool askable(cp_at at, const question *q, bool seeded) {
                      seeded ? "the result" : "loss");
 }
 
-static bool answer(cp_at at, const question *q) {
+static bool run(cp_at at, const request *q) {
     if (!mark(at, q->wrt, q->n)) return false;
     bool was = cp_tape_pause(at.tape, !q->recorded);
     bool ok = q->recorded ? grad_recorded(at, q) : grad_only(at, q);
@@ -286,28 +286,28 @@ static bool answer(cp_at at, const question *q) {
     return ok;
 }
 
-static bool grad(cp_at at, question q) {
+static bool grad(cp_at at, request q) {
     q.op = "grad";
-    return askable(at, &q, false) && answer(at, &q);
+    return request_fits(at, &q, false) && run(at, &q);
 }
 
-static bool vjp(cp_at at, question q) {
+static bool vjp(cp_at at, request q) {
     q.op = "vjp";
-    return askable(at, &q, true) && answer(at, &q);
+    return request_fits(at, &q, true) && run(at, &q);
 }
 
 bool(cp_grad)(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, int n, cp_tensor **out) {
-    return grad(at, (question){.of = loss, .wrt = wrt, .n = n, .out = out});
+    return grad(at, (request){.of = loss, .wrt = wrt, .n = n, .out = out});
 }
 
 bool(cp_grad_recorded)(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, int n, cp_tensor **out) {
-    return grad(at, (question){.of = loss, .wrt = wrt, .n = n, .out = out, .recorded = true});
+    return grad(at, (request){.of = loss, .wrt = wrt, .n = n, .out = out, .recorded = true});
 }
 
 bool(cp_vjp)(cp_at at, cp_tensor *out, cp_tensor *seed, cp_tensor *const *wrt, int n, cp_tensor **grads) {
-    return vjp(at, (question){.of = out, .seed = seed, .wrt = wrt, .n = n, .out = grads});
+    return vjp(at, (request){.of = out, .seed = seed, .wrt = wrt, .n = n, .out = grads});
 }
 
 bool(cp_vjp_recorded)(cp_at at, cp_tensor *out, cp_tensor *seed, cp_tensor *const *wrt, int n, cp_tensor **grads) {
-    return vjp(at, (question){.of = out, .seed = seed, .wrt = wrt, .n = n, .out = grads, .recorded = true});
+    return vjp(at, (request){.of = out, .seed = seed, .wrt = wrt, .n = n, .out = grads, .recorded = true});
 }

@@ -1,12 +1,245 @@
-/* The record: leaves, results, and the nodes that tell how results came about. */
+/* The tape: its memory (values in the arena, tensors in a ring, nodes and attributes in slabs), leaves, results, and the nodes that record
+ * how results were computed. */
 #include "core/tape_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- the ring of tensors ---- */
+
+enum { PART_TENSORS = 256, FIRST_PARTS = 32 };
+
+typedef struct cp_ring_part {
+    struct cp_ring_part *next, *older_block; /* in the circle; in the list of blocks to free */
+    unsigned             step;               /* the last step that made a tensor in it */
+    cp_tensor            at[PART_TENSORS];
+} part;
+
+/* Links `count` new parts into the circle, after the current one. */
+static bool ring_grow(cp_tape *tape, int count) {
+    part *now = tape->ring.part, *parts = malloc((size_t)count * sizeof *parts);
+    if (!parts) return false;
+    for (int i = 0; i < count; i++) {
+        parts[i].next = i + 1 < count ? &parts[i + 1] : now ? now->next : parts;
+        parts[i].step = 0;
+    }
+    parts->older_block = tape->ring_blocks;
+    tape->ring_blocks = parts;
+    *(now ? &now->next : &tape->ring.part) = parts;
+    return true;
+}
+
+static cp_tensor *ring_take(cp_tape *tape) {
+    cp_tensor_ring *ring = &tape->ring;
+    if (ring->free) {
+        cp_tensor *t = ring->free;
+        ring->free = t->next_made;
+        return t;
+    }
+    if (ring->used == PART_TENSORS) {
+        unsigned step = ring->part->next->step;
+        bool     rested = step == 0 || (step != tape->step && step + 1 != tape->step);
+        if (!rested && !ring_grow(tape, 1)) return NULL;
+        ring->part = ring->part->next;
+        ring->used = 0;
+    }
+    ring->part->step = tape->step;
+    ring->count++;
+    return &ring->part->at[ring->used++];
+}
+
+void cp_tensor_recycle(cp_tape *tape, cp_tensor *t) {
+    t->next_made = tape->ring.free;
+    tape->ring.free = t;
+}
+
+/* ---- slabs ---- */
+
+enum { SLAB_BYTES = 32 << 10, SLAB_ITEM = 512, SLAB_ALIGN = 16 };
+
+typedef struct cp_slab_part {
+    struct cp_slab_part *next;
+    _Alignas(SLAB_ALIGN) char bytes[SLAB_BYTES];
+} slab_part;
+
+typedef struct cp_loose {
+    struct cp_loose *next;
+    void            *block;
+} loose;
+
+static void *slab_take(cp_slab *slab, size_t bytes) {
+    bytes = (bytes + SLAB_ALIGN - 1) / SLAB_ALIGN * SLAB_ALIGN;
+    if (!slab->part || slab->used + bytes > SLAB_BYTES) {
+        slab_part *next = slab->part ? slab->part->next : slab->first;
+        if (!next) {
+            if (!(next = malloc(sizeof *next))) return NULL;
+            next->next = NULL;
+            *(slab->part ? &slab->part->next : &slab->first) = next;
+        }
+        slab->part = next;
+        slab->used = 0;
+    }
+    slab->used += bytes;
+    slab->bytes += bytes;
+    return slab->part->bytes + slab->used - bytes;
+}
+
+/* ---- both, and the arena ---- */
+
+static bool memory_start(cp_tape *tape) {
+    if ((tape->arena = cp_arena_new())) cp_arena_set_owner(tape->arena, tape, &tape->op);
+    return tape->arena && ring_grow(tape, FIRST_PARTS);
+}
+
+static void memory_free(cp_tape *tape) {
+    cp_arena_free(tape->arena);
+    for (part *p = tape->ring_blocks, *older; p; p = older) {
+        older = p->older_block;
+        free(p);
+    }
+    for (slab_part *p = tape->slab.first, *next; p; p = next) {
+        next = p->next;
+        free(p);
+    }
+}
+
+/* Bytes in use outside the arena; the peak is updated before they decrease. */
+static size_t small_bytes(const cp_tape *tape) {
+    return tape->ring.count * sizeof(cp_tensor) + tape->slab.bytes;
+}
+
+static void small_peak_update(cp_tape *tape) {
+    if (small_bytes(tape) > tape->small_peak) tape->small_peak = small_bytes(tape);
+}
+
+size_t cp_tape_bytes(const cp_tape *tape) {
+    return tape ? cp_arena_used(tape->arena) + small_bytes(tape) : 0;
+}
+
+size_t cp_tape_peak(const cp_tape *tape) {
+    if (!tape) return 0;
+    size_t now = small_bytes(tape);
+    return cp_arena_peak(tape->arena) + (now > tape->small_peak ? now : tape->small_peak);
+}
+
+static void memory_reset(cp_tape *tape) {
+    small_peak_update(tape);
+    cp_arena_reset(tape->arena);
+    tape->ring.free = NULL;
+    tape->ring.count = 0;
+    tape->slab = (cp_slab){.first = tape->slab.first};
+}
+
+cp_memory_mark cp_tape_memory_mark(const cp_tape *tape) {
+    return (cp_memory_mark){tape->ring, tape->slab};
+}
+
+void cp_tape_memory_rewind(cp_tape *tape, cp_memory_mark mark) {
+    slab_part *first = tape->slab.first;
+    small_peak_update(tape);
+    for (loose *l = tape->slab.loose; l != mark.slab.loose; l = l->next) cp_arena_release(tape->arena, l->block);
+    for (part *p = mark.ring.part; p != tape->ring.part;) { /* the sweep's tensors are unused: the next step may take them */
+        p = p->next;
+        p->step = 0;
+    }
+    tape->ring = mark.ring;
+    tape->slab = mark.slab;
+    tape->slab.first = first; /* the sweep may have allocated the first slab */
+}
+
+bool cp_tape_grow(cp_at at, void **array, int *room, int needed, size_t item) {
+    if (needed <= *room) return true;
+    if (needed > INT32_MAX / 2) return cp_misuse(at, "tape", "a record of %d entries is too long", needed);
+    int more = *room ? *room : 64;
+    while (more < needed) more *= 2;
+    void *grown = realloc(*array, (size_t)more * item);
+    if (!grown) return cp_misuse(at, "tape", "out of memory for a record of %d entries", more);
+    *array = grown;
+    *room = more;
+    return true;
+}
+
+/* ---- tensors and their values ---- */
+
+static bool refused(cp_at at, const char *what, size_t bytes) {
+    return cp_misuse(at, at.tape->op, "out of memory for %s: cannot get %zu bytes beyond the %zu in use", what, bytes,
+                     cp_tape_bytes(at.tape));
+}
+
+cp_tensor *cp_tensor_make(cp_at at, cp_shape shape, size_t size) {
+    cp_tensor *t = ring_take(at.tape);
+    if (!t) return cp_null(refused(at, cp_dims_text(shape).s, sizeof *t));
+    *t = (cp_tensor){.shape = shape, .size = size, .tape = at.tape, .step = at.tape->step, .id = -1, .holds = -1};
+    return t;
+}
+
+bool cp_values_take(cp_at at, cp_tensor *t) {
+    size_t bytes = t->size * sizeof *t->data;
+    t->data = t->size == 1 ? &t->small : cp_arena_try(at.tape->arena, bytes);
+    return t->data || refused(at, cp_shape_text(t).s, bytes);
+}
+
+void cp_values_release(cp_tape *tape, cp_tensor *t) {
+    if (t->data != &t->small) cp_arena_release(tape->arena, t->data);
+    t->data = NULL;
+}
+
+cp_tensor *cp_out(cp_at at, cp_shape shape) {
+    size_t size;
+    if (!cp_shape_check(at, at.tape->op, shape) || !cp_shape_size(shape, &size)) return NULL;
+    cp_tensor *t = cp_tensor_make(at, shape, size);
+    if (!t || !cp_values_take(at, t)) return NULL;
+    if (at.tape->collecting) {
+        t->holds = 0;
+        t->next_made = at.tape->made;
+        at.tape->made = t;
+    }
+    return t;
+}
+
+cp_tensor *cp_view(cp_at at, cp_tensor *a, cp_shape shape) {
+    cp_tensor *t = a ? cp_tensor_make(at, shape, a->size) : NULL;
+    if (!t) return NULL;
+    t->data = a->data;
+    t->base = a->base ? a->base : a;
+    if (t->base->tape) t->base->kept++;
+    return t;
+}
+
+void cp_release(cp_at at, cp_tensor *t) {
+    if (!t || t->tape != at.tape || t->step != at.tape->step || t->base || t->kept || t->holds >= 0 || !t->data) return;
+    cp_values_release(at.tape, t);
+}
+
+static void *keep_large(cp_tape *tape, size_t bytes) {
+    loose *l = tape->collecting ? slab_take(&tape->slab, sizeof *l) : NULL;
+    void  *memory = l || !tape->collecting ? cp_arena_try(tape->arena, bytes) : NULL;
+    if (l && memory) {
+        *l = (loose){tape->slab.loose, memory};
+        tape->slab.loose = l;
+    }
+    return memory;
+}
+
+void *cp_tape_alloc(cp_at at, size_t bytes) {
+    void *memory = bytes <= SLAB_ITEM ? slab_take(&at.tape->slab, bytes ? bytes : 1) : keep_large(at.tape, bytes);
+    return memory ? memory : cp_null(refused(at, "what a gradient needs", bytes));
+}
+
+void *cp_tape_copy(cp_at at, const void *from, size_t bytes) {
+    void *copy = cp_tape_alloc(at, bytes);
+    return copy && bytes ? memcpy(copy, from, bytes) : copy;
+}
+
+cp_arena *cp_scratch(cp_at at) {
+    return at.tape->arena;
+}
+
+/* ---- the tape ---- */
+
 cp_tape *cp_tape_new(void) {
     cp_tape *tape = calloc(1, sizeof *tape);
-    if (tape && cp_tape_memory_start(tape)) {
+    if (tape && memory_start(tape)) {
         tape->step = 1;
         tape->op = "tape";
         return tape;
@@ -18,7 +251,7 @@ cp_tape *cp_tape_new(void) {
 
 void cp_tape_free(cp_tape *tape) {
     if (!tape) return;
-    cp_tape_memory_free(tape);
+    memory_free(tape);
     free(tape->nodes);
     free(tape->values);
     free(tape->foreign);
@@ -31,11 +264,11 @@ void cp_tape_reset(cp_tape *tape) {
     tape->node_count = tape->value_count = tape->foreign_count = 0;
     tape->made = NULL;
     tape->failed = tape->collecting = false;
-    if (++tape->step == 0) { /* the counter came round: old entries must not look new */
+    if (++tape->step == 0) { /* the counter overflowed: old entries must not match */
         if (tape->foreign) memset(tape->foreign, 0, (size_t)tape->foreign_room * sizeof *tape->foreign);
         tape->step = 1;
     }
-    cp_tape_memory_reset(tape);
+    memory_reset(tape);
 }
 
 static bool swap(bool *flag, bool on) {
@@ -100,7 +333,7 @@ static int value_add(cp_at at, cp_tensor *t) {
     return tape->value_count++;
 }
 
-/* false when out of memory: a parameter without an id would lose its gradient silently. */
+/* false when out of memory: without an id, a parameter would silently get no gradient. */
 static bool id_of(cp_at at, cp_tensor *t, int *id) {
     cp_tape *tape = at.tape;
     *id = t && t->tape ? t->id : -1;
@@ -177,8 +410,8 @@ static bool fits(const cp_tape *tape, const cp_tensor *t) {
     return t && (!t->tape || (t->tape == tape && t->step == tape->step)) && t->data;
 }
 
-/* Why the tensor called what, or what and number when that is positive, does not fit. Returns false. The place comes by address: what
- * is checked for every op stays quick. */
+/* Reports why the tensor, called `what` (and `number`, when positive), is unusable. Returns false. `at` is a pointer to keep the check of
+ * every op fast. */
 static bool explain(const cp_at *at, const char *op, const char *what, int number, const cp_tensor *t) {
     if (!t && at->tape->failed) return false;
     cp_text text;
@@ -190,7 +423,8 @@ static bool explain(const cp_at *at, const char *op, const char *what, int numbe
 }
 
 bool cp_check(cp_at at, const char *op, int n, cp_tensor *const *in) {
-    if (!at.tape) return (!n || in[0]) && cp_misuse(at, op, "the tape is NULL"); /* a NULL came from a call that has told */
+    if (!at.tape)
+        return (!n || in[0]) && cp_misuse(at, op, "the tape is NULL"); /* the call that gave NULL has reported the error */
     for (int i = 0; i < n; i++)
         if (!fits(at.tape, in[i])) return explain(&at, op, "argument", i + 1, in[i]);
     at.tape->op = op;
@@ -203,7 +437,7 @@ bool cp_check_optional(cp_at at, const char *op, int n, cp_tensor *const *in, co
     return true;
 }
 
-/* May input i, as what is recorded now, be asked for its gradient? */
+/* Whether gradients flow to input i of a node recorded now. */
 static bool gets_gradient(const cp_tape *tape, const cp_op *op, const cp_tensor *t, int i) {
     bool constant = i < CP_OP_MAX && op->constants & CP_KEEPS_IN(i);
     return t && t->tracked && !constant && (t->tape || !tape->frozen);
@@ -216,7 +450,7 @@ unsigned cp_keeps(cp_at at, const cp_op *op, int n, cp_tensor *const *in) {
     return keeps;
 }
 
-/* A node with room for n inputs, and the place for it on the record. */
+/* Allocates a node with room for n inputs, and an entry for it on the record. */
 static cp_node *node_new(cp_at at, int n) {
     cp_tape *tape = at.tape;
     size_t   count = (size_t)n, tensors = count * sizeof(cp_tensor *), ids = count * sizeof(int);

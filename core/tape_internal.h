@@ -1,61 +1,61 @@
-/* The tape's inside, shared by the files that record, sweep and show it. */
+/* The struct of the tape, for the files that record, sweep and show it. */
 #ifndef CP_TAPE_INTERNAL_H
 #define CP_TAPE_INTERNAL_H
 
 #include "core/op.h"
 
-/* Persistent tensors carry no mark of the tapes that use them; each tape finds their ids here, by address. An entry counts
- * only when its step is the tape's: a reset empties the table by counting one up. */
+/* Maps persistent tensors, which do not know the tapes that use them, to ids on this tape. An entry is valid only when its step is the
+ * tape's: a reset empties the table by incrementing the step. */
 typedef struct cp_external {
     const cp_tensor *tensor;
     unsigned         step;
-    int              id; /* CP_ID_FROZEN: used, but as a constant */
+    int              id; /* CP_ID_FROZEN: used as a constant */
 } cp_external;
 
 enum { CP_ID_FROZEN = -2 };
 
-/* The tape's tensors, as opposed to their values: a ring, so that a pointer from before a reset still finds its tensor, whose step
- * tells. A place is used again only after all others, and never in the step after its own. */
+/* The structs of the tape's tensors: a ring, so that a pointer from before a reset still finds its tensor, whose step shows that it is
+ * stale. An element is reused only after all others, and never in the step after its own. */
 typedef struct cp_tensor_ring {
-    struct cp_ring_part *part;  /* where tensors are cut from now; the parts form a circle */
-    int                  used;  /* in this part */
-    cp_tensor           *free;  /* given back by a sweep, for its own use */
+    struct cp_ring_part *part;  /* the part in use; the parts form a circle */
+    int                  used;  /* tensors of this part */
+    cp_tensor           *free;  /* released by a sweep, for reuse in it */
     size_t               count; /* made since the reset */
 } cp_tensor_ring;
 
-/* Small memory that lives until the reset, or, taken in a sweep that is not recorded, until its end: nodes and attributes. */
+/* Memory for nodes and attributes, which lives until the reset or, in a sweep that is not recorded, until the end of the sweep. */
 typedef struct cp_slab {
-    struct cp_slab_part *first, *part; /* part: where memory is cut from now; those after it are empty */
+    struct cp_slab_part *first, *part; /* part: the one in use; those after it are empty */
     size_t               used;         /* bytes of this part */
-    size_t               bytes;        /* of all since the reset */
-    struct cp_loose     *loose;        /* larger memory from the arena that a sweep gives back */
+    size_t               bytes;        /* since the reset */
+    struct cp_loose     *loose;        /* larger blocks from the arena that the sweep releases */
 } cp_slab;
 
-/* What a sweep knows of a value. */
+/* The state of a value in a sweep. */
 typedef struct cp_slot {
     cp_tensor *grad;
-    enum { CP_MARK_NONE, CP_MARK_PATH, CP_MARK_TARGET } mark; /* leads to a wanted value; is one */
+    enum { CP_MARK_NONE, CP_MARK_PATH, CP_MARK_TARGET } mark; /* on the path to a requested value; requested */
 } cp_slot;
 
-/* Who looks on while a sweep runs, to tell what it does. A watcher reads, and makes nothing on the tape. */
+/* Callbacks that observe a sweep, such as a trace. They only read the tape. */
 typedef struct cp_watcher {
     void *user;
-    void (*rule)(void *user, const cp_node *node, const cp_tensor *g);           /* about to run; g is complete */
-    void (*part)(void *user, const cp_node *node, int i, const cp_tensor *part); /* what it gave for input i */
-    void (*sum)(void *user, const cp_node *node, int i, const cp_tensor *sum);   /* the gradient of input i with this part */
-    void (*done)(void *user, const cp_node *node);                               /* what only this rule needed was given back */
+    void (*rule)(void *user, const cp_node *node, const cp_tensor *g);           /* the rule is about to run; g is complete */
+    void (*part)(void *user, const cp_node *node, int i, const cp_tensor *part); /* its gradient for input i */
+    void (*sum)(void *user, const cp_node *node, int i, const cp_tensor *sum);   /* the sum for input i including this part */
+    void (*done)(void *user, const cp_node *node);                               /* memory that only this rule needed is released */
 } cp_watcher;
 
 struct cp_tape {
     cp_arena            *arena; /* values */
     cp_tensor_ring       ring;
-    struct cp_ring_part *ring_blocks; /* to be freed */
+    struct cp_ring_part *ring_blocks; /* all parts, to free them */
     cp_slab              slab;
-    size_t               small_peak; /* the most that ring and slab ever had in use */
+    size_t               small_peak; /* the most bytes in ring and slabs */
     bool                 paused, frozen;
-    bool                 failed; /* an error was reported since the last reset: NULL arguments come from it and are no news */
+    bool                 failed; /* an error was reported since the last reset: NULL arguments come from it */
     unsigned             step;   /* counts the resets, from 1 */
-    const char          *op;     /* the one that checked its arguments last, for messages */
+    const char          *op;     /* the last op that checked its arguments, for messages */
 
     cp_node **nodes;
     int       node_count, node_room;
@@ -66,21 +66,15 @@ struct cp_tape {
     cp_external *foreign;
     int          foreign_count, foreign_room; /* room is a power of two */
 
-    /* The sweep's: by id. */
+    /* Of the sweep, by id: */
     cp_slot    *slots;
     int         slot_room;
-    bool        collecting; /* list what is made, so that it can be given back early */
+    bool        collecting; /* list new tensors, so that they can be released early */
     cp_tensor  *made;
     cp_watcher *watch; /* or NULL */
 };
 
-/* ---- memory: core/tape_memory.c ---- */
-
-bool cp_tape_memory_start(cp_tape *tape); /* false when out of memory */
-void cp_tape_memory_reset(cp_tape *tape); /* after the step was counted */
-void cp_tape_memory_free(cp_tape *tape);
-
-/* What was taken after the mark and is not a value in the arena is gone with the rewinding. */
+/* Rewinding to a mark releases all tensors, nodes and attributes since then, but not values in the arena. */
 typedef struct cp_memory_mark {
     cp_tensor_ring ring;
     cp_slab        slab;
@@ -89,14 +83,12 @@ cp_memory_mark cp_tape_memory_mark(const cp_tape *tape);
 void           cp_tape_memory_rewind(cp_tape *tape, cp_memory_mark mark);
 
 cp_tensor *cp_tensor_make(cp_at at, cp_shape shape, size_t size); /* without values */
-bool       cp_values_take(cp_at at, cp_tensor *t);                /* gives it memory for them */
-void       cp_values_release(cp_tape *tape, cp_tensor *t);        /* takes it back */
-void       cp_tensor_recycle(cp_tape *tape, cp_tensor *t);        /* a sweep's: nothing refers to it any more */
+bool       cp_values_take(cp_at at, cp_tensor *t);                /* allocates its values */
+void       cp_values_release(cp_tape *tape, cp_tensor *t);        /* releases its values */
+void       cp_tensor_recycle(cp_tape *tape, cp_tensor *t);        /* of a sweep, when nothing refers to it any more */
 
-/* realloc for arrays that grow by doubling; false after cp_misuse when out of memory. */
+/* Doubles an array until it has room for `needed` items; false after cp_misuse when out of memory. */
 bool cp_tape_grow(cp_at at, void **array, int *room, int needed, size_t item);
-
-/* ---- the record: core/tape.c ---- */
 
 /* The id of a tensor among the tape's tracked values, -1 (a constant, or a parameter that was not used) or CP_ID_FROZEN. */
 int cp_tape_find(const cp_tape *tape, const cp_tensor *t);

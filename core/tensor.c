@@ -7,6 +7,17 @@
 
 const char cp_built_for[] = CP_REAL_NAME;
 
+/* x - x is 0 for finite x, otherwise NaN. */
+bool cp_reals_finite(const cp_real *values, size_t count) {
+    cp_real sum[8] = {0};
+    size_t  i = 0;
+    for (; i + 8 <= count; i += 8)
+        for (size_t k = 0; k < 8; k++) sum[k] += values[i + k] - values[i + k];
+    for (; i < count; i++) sum[0] += values[i] - values[i];
+    for (size_t k = 1; k < 8; k++) sum[0] += sum[k];
+    return sum[0] == 0;
+}
+
 static cp_tensor *tensor_new(cp_at at, const char *op, cp_shape shape) {
     size_t size;
     if (!cp_shape_check(at, op, shape) || !cp_shape_size(shape, &size)) return NULL;

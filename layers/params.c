@@ -100,6 +100,12 @@ size_t cp_params_size(const cp_params *params) {
     return size;
 }
 
+bool cp_params_finite(const cp_params *params) {
+    for (int i = 0; params && i < params->count; i++)
+        if (!cp_reals_finite(params->at[i].value->data, params->at[i].value->size)) return false;
+    return true;
+}
+
 void cp_params_print(FILE *file, const cp_params *params) {
     if (!file) return;
     for (int i = 0; params && i < params->count; i++)

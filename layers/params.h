@@ -54,6 +54,9 @@ cp_param *cp_params_find(const cp_params *params, const char *name);
 size_t cp_params_size(const cp_params *params);              /* trained values in all; NULL has none */
 void   cp_params_print(FILE *file, const cp_params *params); /* a line each, and the total */
 
+/* Whether all values, those of buffers too, are finite. */
+bool cp_params_finite(const cp_params *params);
+
 /* Copies every value (buffers too) from one set to another with the same names and shapes; false (misuse) otherwise. */
 bool cp_params_copy(cp_at at, cp_params *to, const cp_params *from);
 #define cp_params_copy(...) cp_params_copy(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)

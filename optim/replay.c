@@ -176,12 +176,6 @@ bool(cp_replay_draw)(cp_at at, cp_replay *replay, cp_rng *rng, const int *wanted
 
 /* ---- returning ---- */
 
-static bool all_finite(const cp_real *values, size_t n) {
-    cp_real doubt = 0;
-    for (size_t i = 0; i < n; i++) doubt += values[i] - values[i];
-    return doubt == 0;
-}
-
 int(cp_replay_return)(cp_at at, cp_replay *replay, const int *index, const cp_tensor *x, const bool *drop) {
     if (!batch_fits(at, "replay_return", replay, x, index)) return -1;
     int n = x->dims[0], stored = 0;
@@ -193,7 +187,7 @@ int(cp_replay_return)(cp_at at, cp_replay *replay, const int *index, const cp_te
     for (int i = 0; i < n; i++) {
         const cp_real *chain = x->data + (size_t)i * replay->size;
         int32_t       *visits = &replay->visits[index[i]];
-        if ((drop && drop[i]) || !all_finite(chain, replay->size)) {
+        if ((drop && drop[i]) || !cp_reals_finite(chain, replay->size)) {
             *visits = 0;
             replay->dropped++;
             continue;

@@ -66,16 +66,15 @@ static inline cp_real clamp(cp_real value, cp_real low, cp_real high) {
     return value > high ? high : value;
 }
 
-/* Writes the next state over the gradient. Returns 0 when all of it is finite, else NaN. */
-static cp_real propose(const walk *w, size_t n, const cp_real *restrict x, const cp_real *restrict noise, cp_real *restrict g) {
-    cp_real doubt = 0;
+/* Writes the next state over the gradient. Returns whether all of it is finite. */
+static bool propose(const walk *w, size_t n, const cp_real *restrict x, const cp_real *restrict noise, cp_real *restrict g) {
     if (w->clamp_grad)
         for (size_t i = 0; i < n; i++) g[i] = clamp(g[i], -w->limit, w->limit);
     for (size_t i = 0; i < n; i++) g[i] = x[i] - w->rate * g[i] + w->noise * noise[i];
-    for (size_t i = 0; i < n; i++) doubt += g[i] - g[i];
+    bool finite = cp_reals_finite(g, n);
     if (w->clamp_x)
         for (size_t i = 0; i < n; i++) g[i] = clamp(g[i], w->low, w->high);
-    return doubt;
+    return finite;
 }
 
 static double sum_squares(const cp_real *g, size_t n) {
@@ -100,13 +99,12 @@ static void move_loop(void *context, size_t begin, size_t end) {
     noise_source source;
     noise_start(&source, w, begin, end);
     for (size_t c = begin; c < end; c++) {
-        cp_real *x = w->x + c * w->chain, *g = w->grad + c * w->chain, doubt = 0;
+        cp_real *x = w->x + c * w->chain, *g = w->grad + c * w->chain;
         size_t   count;
         for (size_t i = 0; i < w->chain; i += count) {
             const cp_real *noise = noise_take(&source, w, w->chain - i, &count);
-            doubt += propose(w, count, x + i, noise, g + i);
+            if (!propose(w, count, x + i, noise, g + i)) w->stuck[c] = true;
         }
-        if (!(doubt == 0)) w->stuck[c] = true;
         if (!w->stuck[c]) memcpy(x, g, w->chain * sizeof *x);
     }
 }

@@ -122,6 +122,24 @@ static void the_listing_names_shapes_and_the_total(void) {
     TEST_ASSERT_NOT_NULL(strstr(text, "9 trained values\n"));
 }
 
+static void a_set_is_finite_until_any_of_its_values_is_not(void) {
+    cp_params *params = cp_params_new();
+    cp_tensor *weight = cp_params_add(params, "fc", "weight", CP_LAYOUT_PLAIN, CP_SHAPE(19));
+    cp_tensor *buffer = cp_params_add_buffer(params, "fc", "mean", CP_SHAPE(3));
+    TEST_ASSERT_TRUE(cp_params_finite(params) && cp_params_finite(NULL));
+    cp_tensor_fill(weight, CP_REAL_MAX);
+    TEST_ASSERT_TRUE(cp_params_finite(params));
+    for (size_t i = 0; i < weight->size; i++) {
+        const cp_real bad[] = {(cp_real)NAN, (cp_real)INFINITY, (cp_real)-INFINITY};
+        weight->data[i] = bad[i % 3];
+        TEST_ASSERT_FALSE(cp_params_finite(params));
+        weight->data[i] = -1;
+    }
+    buffer->data[2] = (cp_real)NAN;
+    TEST_ASSERT_FALSE(cp_params_finite(params));
+    cp_params_free(params);
+}
+
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(parameters_are_kept_in_the_order_and_under_the_names_they_were_added);
@@ -132,6 +150,7 @@ int main(void) {
     RUN_TEST(the_same_stream_gives_the_same_weights);
     RUN_TEST(a_set_that_is_null_is_empty_or_misuse);
     RUN_TEST(copying_needs_the_same_names_and_shapes);
+    RUN_TEST(a_set_is_finite_until_any_of_its_values_is_not);
     RUN_TEST(the_listing_names_shapes_and_the_total);
     return UNITY_END();
 }
