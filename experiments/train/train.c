@@ -71,9 +71,6 @@ static const cp_option options[] = {
     {.name = "every", .kind = CP_OPTION_INT, .fallback = "50", .min = 1, .max = 1e8, .unit = "steps",
      .help = "from one validation, and checkpoint, to the next"},
     {.name = "rollbacks", .kind = CP_OPTION_INT, .fallback = "8", .min = 0, .max = 100, .help = "that the divergence guard tries before it gives up"},
-    {.name = "inject", .kind = CP_OPTION_CHOICE, .choices = "none|weights|gradients|chains", .fallback = "none",
-     .help = "makes a NaN there, once, at step --inject-at: to see the guard at work"},
-    {.name = "inject-at", .kind = CP_OPTION_INT, .fallback = "100", .min = 0, .max = 1e8, .unit = "steps", .help = "when"},
     {0}};
 
 static const cp_default defaults[] = {
@@ -229,8 +226,6 @@ static bool read_config(const cp_train *train, cp_trainer_config *c) {
         .gaussian_start = cp_option_choice(o, "start") == 0,
         .restart_above = cp_option_real(o, "restart"),
         .guard = {.rollbacks = cp_option_int(o, "rollbacks") ? (int)cp_option_int(o, "rollbacks") : -1},
-        .inject = (cp_inject)cp_option_choice(o, "inject"),
-        .inject_at = cp_option_int(o, "inject-at"),
     };
     c->schedule = read_schedule(o, c->steps);
     if (c->pretrain) c->first_schedule = read_schedule(o, c->pretrain);

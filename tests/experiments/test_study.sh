@@ -227,7 +227,9 @@ difference() { # runs.csv, labels, column, 1 or -1: more is better, or less
     study gray.npz $tiny --quiet --out failing
     same_tables "once it can be made, it is" one failing
     expect_empty "and the failure is forgotten" "$(ls failing/failed)"
-    expect 1 "hybrid diverged in 2 of 2" gray.npz $quick --steps 40 --inject weights --inject-at 2 --rollbacks 0 --methods hybrid --labels 3 --seeds 0-1 --out lost
+    export COUPLET_INJECT=weights@2
+    expect 1 "hybrid diverged in 2 of 2" gray.npz $quick --steps 40 --rollbacks 0 --methods hybrid --labels 3 --seeds 0-1 --out lost
+    unset COUPLET_INJECT
     expect_success "a run that diverged is in no mean" grep -q "diverged (2 of 2)" lost/table.txt
     expect_empty "nor in a diagram" "$(ls lost/reliability-* 2>/dev/null)"
 

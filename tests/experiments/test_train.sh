@@ -126,6 +126,13 @@ expect 2 "--energy is \"-1\"" gray.npz --energy=-1
 expect 2 "--energy is \"nan\"" gray.npz --energy nan
 expect 2 "--every 1 is too often in 100000000 steps; take at least 101" gray.npz --steps 100000000 --every 1
 expect 2 "there is no option --epoch; did you mean --epochs" gray.npz --epoch 3
+expect 2 "there is no option --inject" gray.npz --inject weights
+export COUPLET_INJECT=teeth@3
+expect 1 "COUPLET_INJECT: \"teeth@3\" is no fault" gray.npz --out fault
+export COUPLET_INJECT=weights@3,stop
+expect 1 "COUPLET_INJECT: \"stop\" is no fault" gray.npz --out fault
+unset COUPLET_INJECT
+rm -r fault
 expect 2 "softmax|jem|hybrid" gray.npz --method svm
 expect 1 "--labels 14 of each of 3 classes are more than the 40 training images" gray.npz --labels 14
 expect 1 "13" gray.npz --labels 13

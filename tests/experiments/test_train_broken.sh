@@ -10,7 +10,8 @@ case ${3:-} in
 sanitized) kills=1 steps=24 ;;
 esac
 # With a rollback on the way, so that some kills come around it.
-words="gray.npz --steps $steps $small --inject weights --inject-at 21 --quiet"
+words="gray.npz --steps $steps $small --quiet"
+export COUPLET_INJECT=weights@21
 
 milliseconds() {
     date +%s%3N

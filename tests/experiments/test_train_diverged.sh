@@ -17,11 +17,11 @@ cases() {
             echo "--method $method --rate 1 --seed $seed"
             echo "--method $method --rate 1 --clip 0 --seed $seed"
             echo "--method $method --rate 0.1 --clip 0 --seed $seed"
-            echo "--method $method --inject weights --inject-at $((7 * seed)) --seed $seed"
-            echo "--method $method --inject gradients --inject-at $((5 + 18 * seed)) --seed $seed"
+            echo "COUPLET_INJECT=weights@$((7 * seed)) --method $method --seed $seed"
+            echo "COUPLET_INJECT=gradients@$((5 + 18 * seed)) --method $method --seed $seed"
         done
         for method in jem hybrid; do
-            echo "--method $method --inject chains --inject-at $((3 + 20 * seed)) --seed $seed"
+            echo "COUPLET_INJECT=chains@$((3 + 20 * seed)) --method $method --seed $seed"
             echo "--method $method --alpha 200 --seed $seed"
             echo "--method $method --alpha 200 $free --seed $seed"
             echo "--method $method --alpha 200 $free --rate 0.05 --seed $seed"
@@ -32,11 +32,11 @@ cases() {
 --method softmax --rate 1000 --clip 0
 --method jem --rate 1000 --clip 0
 --method hybrid --rate 1000 --clip 0
---method hybrid --inject weights --inject-at 5 --rollbacks 0
---method hybrid --inject chains --inject-at 9 --norm batch
---method hybrid --inject gradients --inject-at 23 --average 0
---method hybrid --conditional --inject weights --inject-at 11 --rate 1
---method hybrid --preset paper --sgld=2 --rate 1 --inject chains --inject-at 2
+COUPLET_INJECT=weights@5 --method hybrid --rollbacks 0
+COUPLET_INJECT=chains@9 --method hybrid --norm batch
+COUPLET_INJECT=gradients@23 --method hybrid --average 0
+COUPLET_INJECT=weights@11 --method hybrid --conditional --rate 1
+COUPLET_INJECT=chains@2 --method hybrid --preset paper --sgld=2 --rate 1
 --method hybrid --norm group --rate 1
 --method hybrid --noise 1000 --range any --rate 0.01
 --method hybrid --lambda 1e30
@@ -58,7 +58,7 @@ objections() { # exit code, options
         [ "$(member $result diverged)" = true ] && echo "it diverged and ends with 0"
         members $result | grep -E '^(test|validation)/[^ ]*/(accuracy|nll|ece) (null|nan|inf)'
         case $2 in
-        *--inject*) [ "$(member $result guard/events)" -gt 0 ] || echo "no event of the guard" ;;
+        *INJECT*) [ "$(member $result guard/events)" -gt 0 ] || echo "no event of the guard" ;;
         esac
         [ "$(member $result guard/events)" -eq 0 ] || grep -q "The divergence guard left out" said || echo "it does not say so"
         ;;
@@ -80,25 +80,27 @@ objections() { # exit code, options
 
 number=0 recovered=0 reported=0
 cases >list
-while read -r options; do
+while read -r case; do
+    fault=${case%%--*} options=${case#"${case%%--*}"}
     number=$((number + 1))
     [ $((number % every)) -eq 0 ] || [ $every -eq 1 ] || continue
     rm -rf run
     # shellcheck disable=SC2086 # options are words
     case $options in
-    *--preset*) $limit "$couplet" train gray.npz --steps 24 --every 4 --buffer 64 --batch 8 --unlabeled 8 --chains 8 --labels 3 $options \
+    *--preset*) $limit env $fault "$couplet" train gray.npz --steps 24 --every 4 --buffer 64 --batch 8 --unlabeled 8 --chains 8 --labels 3 $options \
         --threads 1 --out run </dev/null >said 2>&1 ;;
-    *) $limit "$couplet" train gray.npz --steps 24 $small $options --threads 1 --out run </dev/null >said 2>&1 ;;
+    *) $limit env $fault "$couplet" train gray.npz --steps 24 $small $options --threads 1 --out run </dev/null >said 2>&1 ;;
     esac
     code=$?
     [ $code -eq 0 ] && recovered=$((recovered + 1))
     [ $code -eq 1 ] && reported=$((reported + 1))
-    expect_empty "couplet train $options recovers or reports" "$(objections $code "$options")"
+    expect_empty "couplet train $case recovers or reports" "$(objections $code "$case")"
 done <list
 
 # shellcheck disable=SC2086
 {
-    gone="gray.npz --steps 8 $small --method hybrid --inject weights --inject-at 5 --rollbacks 0 --threads 1 --out gone"
+    gone="gray.npz --steps 8 $small --method hybrid --rollbacks 0 --threads 1 --out gone"
+    export COUPLET_INJECT=weights@5
     expect 1 "the training diverged and was given up after 0 rollbacks" $gone
     expect_success "what made it give up is in its result" test "$(member gone/result.json reason)" = \
         "$(sed -n '/"list"/,/\]/p' gone/result.json | sed -n 's/^ *\("step.*"\)$/\1/p' | tail -n 1)"
@@ -107,7 +109,8 @@ done <list
     expect 1 '"diverged": true' $gone --json
 
     # The guard was content at the end, after an event; the selected weights, which are measured then, have a NaN.
-    last="gray.npz --steps 600 $small --method softmax --inject gradients --inject-at 5 --threads 1 --out last"
+    last="gray.npz --steps 600 $small --method softmax --threads 1 --out last"
+    export COUPLET_INJECT=gradients@5
     "$couplet" train $last --quiet </dev/null 2>/dev/null &
     job=$!
     wait_for 30 test -e last/config.json

@@ -5,6 +5,7 @@
 #include "experiments/kit/train/scores.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,6 +86,26 @@ static bool make_parts(cp_trainer *t, const int *drawn, int drawn_count) {
     return t->adam && t->ema && t->labeled && t->labeled_x && t->tape && t->traces && (!t->generative || make_chains(t, train));
 }
 
+/* "weights@100,stop@120" */
+static bool read_faults(cp_trainer *t, cp_status *status) {
+    static const char *const names[CP_FAULTS] = {"weights", "gradients", "chains", "stop"};
+    const char              *text = getenv("COUPLET_INJECT");
+    for (int f = 0; f < CP_FAULTS; f++) t->fault_at[f] = -1;
+    while (text && *text) {
+        char      name[16];
+        long long step = -1;
+        int       f = 0, used = 0;
+        if (sscanf(text, "%15[a-z]@%lld%n", name, &step, &used) < 2 || step < 0) f = CP_FAULTS;
+        while (f < CP_FAULTS && strcmp(name, names[f]) != 0) f++;
+        if (f == CP_FAULTS || (text[used] && text[used] != ','))
+            return cp_fail(status, "COUPLET_INJECT: \"%.40s\" is no fault; weights, gradients, chains or stop @STEP is expected",
+                           text);
+        t->fault_at[f] = step;
+        text += used + (text[used] == ',');
+    }
+    return true;
+}
+
 cp_trainer *cp_trainer_new(const cp_trainer_config *config, const cp_images *images, const int *drawn, int drawn_count, cp_run *run,
                            const char *folder, cp_status *status) {
     cp_trainer *t = calloc(1, sizeof *t);
@@ -94,7 +115,7 @@ cp_trainer *cp_trainer_new(const cp_trainer_config *config, const cp_images *ima
         *t = (cp_trainer){
             .config = *config, .images = images, .run = run, .guard = config->guard, .rate_scale = 1, .selected_nll = INFINITY};
         snprintf(t->folder, sizeof t->folder, "%s", folder);
-        if (make_parts(t, drawn, drawn_count)) return t;
+        if (read_faults(t, status) && make_parts(t, drawn, drawn_count)) return t;
     }
     cp_trainer_free(t);
     cp_fail(status, "not enough memory for the training");
@@ -256,6 +277,7 @@ static cp_training change_stage(cp_trainer *t, cp_status *status) {
 }
 
 static cp_training advance(cp_trainer *t, cp_status *status) {
+    if (cp_trainer_injects(t, CP_FAULT_STOP)) raise(SIGTERM);
     if (first_stage_is_over(t)) return change_stage(t, status);
     cp_guard_verdict verdict = cp_trainer_step(t);
     if (verdict != CP_GUARD_OK) return obey(t, verdict, status);

@@ -15,6 +15,9 @@
  * state, from which the run goes on when it was ended, and to which the guard rolls back. All of it is a function of the settings:
  * ended at any moment and started again, a training ends in the same bytes.
  *
+ * Tests make faults with the environment variable COUPLET_INJECT: weights@100 (also gradients or chains; several with commas between)
+ * makes a NaN there once, at step 100; stop@100 raises SIGTERM before step 100.
+ *
  * Files in the run's folder: checkpoint.safetensors; selected.safetensors, the averaged weights with the least validation NLL after
  * temperature scaling; end.safetensors, those at the end; chains.safetensors, where chains start and the replay buffer at the end. */
 #ifndef CP_EXPERIMENTS_TRAINER_H
@@ -32,8 +35,6 @@
 #define CP_TRAINER_END "end.safetensors"
 #define CP_TRAINER_PRETRAINED "pretrained.safetensors"
 #define CP_TRAINER_CHAINS "chains.safetensors"
-
-typedef enum cp_inject { CP_INJECT_NONE, CP_INJECT_WEIGHTS, CP_INJECT_GRADIENTS, CP_INJECT_CHAINS } cp_inject;
 
 typedef struct cp_trainer_config {
     cp_model_config model;
@@ -54,8 +55,6 @@ typedef struct cp_trainer_config {
     bool            gaussian_start; /* chains start from the Gaussian of the training pixels; false: uniform noise */
     double          restart_above;  /* chains that end so much above the data's energy start afresh; 0: none */
     cp_guard        guard;          /* its settings */
-    cp_inject       inject;         /* a fault, once, to see the guard at work ... */
-    int64_t         inject_at;      /* ... at this step */
 } cp_trainer_config;
 
 /* What is measured at every `every` steps: means over the steps since the last time, then validation figures. */

@@ -6,6 +6,9 @@
 #include "experiments/kit/run/progress.h"
 #include "experiments/kit/train/trainer.h"
 
+/* What COUPLET_INJECT can do, see trainer.h. */
+typedef enum cp_fault { CP_FAULT_WEIGHTS, CP_FAULT_GRADIENTS, CP_FAULT_CHAINS, CP_FAULT_STOP, CP_FAULTS } cp_fault;
+
 struct cp_trainer {
     cp_trainer_config  config;
     const cp_images   *images;
@@ -23,11 +26,12 @@ struct cp_trainer {
     int               *entries, *sample_labels;           /* (chains) */
     bool              *stuck, *drop;
     cp_rng             chain_noise;
+    int64_t            fault_at[CP_FAULTS]; /* the step; below 0: none */
 
     /* State, saved with the objects above. */
     int64_t  step;
     double   rate_scale;                /* halved by every rollback */
-    int64_t  injected;                  /* 1: the fault has been made */
+    int64_t  injected;                  /* bits of the faults that have been made */
     int64_t  pretraining;               /* 1: in the first of two stages */
     double   begin_slope, begin_energy; /* mean |dE/dx|^2 and energy of training images when the second stage began */
     cp_guard guard;
@@ -42,6 +46,9 @@ struct cp_trainer {
 
     cp_progress progress;
 };
+
+/* Whether the fault is due now, for the first time. A stop may be due again, after a rollback. */
+bool cp_trainer_injects(cp_trainer *t, cp_fault fault);
 
 /* Makes a step, or leaves one out; t->step goes on in both cases. */
 cp_guard_verdict cp_trainer_step(cp_trainer *t);

@@ -15,7 +15,7 @@ static bool trainer_walk(void *object, int i, cp_state *state) {
     switch (i) {
     case 0: *state = cp_state_integer("step", &t->step); return true;
     case 1: *state = cp_state_array("", "rate_scale", CP_F64, CP_SCALAR, &t->rate_scale); return true;
-    case 2: *state = cp_state_integer("injected", &t->injected); return true;
+    case 2: *state = cp_state_within(cp_state_integer("injected", &t->injected), 0, 1 << CP_FAULTS); return true;
     case 3: *state = cp_state_array("", "traces", CP_F64, CP_SHAPE(t->trace_room, CP_TRACES), t->traces); return true;
     case 4: *state = cp_state_within(cp_state_integer("trace_count", &t->trace_count), 0, t->trace_room); return true;
     case 5: *state = cp_state_integer("selected", &t->selected); return true;

@@ -15,9 +15,9 @@ static bool all_finite(const cp_params *params) {
     return doubt == 0;
 }
 
-static bool injects(cp_trainer *t, cp_inject what) {
-    if (t->config.inject != what || t->step != t->config.inject_at || t->injected) return false;
-    t->injected = 1;
+bool cp_trainer_injects(cp_trainer *t, cp_fault fault) {
+    if (t->step != t->fault_at[fault] || (t->injected >> fault & 1)) return false;
+    if (fault != CP_FAULT_STOP) t->injected |= 1 << fault;
     return true;
 }
 
@@ -39,7 +39,7 @@ static void draw_samples(cp_trainer *t, cp_sgld_report *report) {
     cp_replay_draw(t->replay, &t->chain_noise, NULL, t->samples, t->entries, NULL);
     name_chains(t);
     if (t->config.objective.conditional) target.labels = (cp_labels){t->sample_labels, t->config.chains};
-    if (injects(t, CP_INJECT_CHAINS)) memset(t->samples->data, 0xff, t->samples->size * sizeof *t->samples->data);
+    if (cp_trainer_injects(t, CP_FAULT_CHAINS)) memset(t->samples->data, 0xff, t->samples->size * sizeof *t->samples->data);
     sgld.stuck = t->stuck;
     cp_sgld_run(t->tape, cp_model_energy_of, &target, t->samples, &sgld, &t->chain_noise, report);
 }
@@ -78,7 +78,7 @@ static void sum_up(cp_trainer *t, const cp_objective_terms *terms, double gradie
 /* The gradient's norm, clipped; NaN when the loss has none. */
 static double differentiate(cp_trainer *t, cp_tensor *loss) {
     if (!loss || !cp_backward(t->tape, loss, t->model->params)) return NAN;
-    if (injects(t, CP_INJECT_GRADIENTS)) t->model->params->at[0].grad->data[0] = (cp_real)NAN;
+    if (cp_trainer_injects(t, CP_FAULT_GRADIENTS)) t->model->params->at[0].grad->data[0] = (cp_real)NAN;
     return cp_grads_clip(t->model->params, t->config.clip > 0 ? t->config.clip : INFINITY);
 }
 
@@ -99,7 +99,7 @@ cp_guard_verdict cp_trainer_step(cp_trainer *t) {
     double             seen[CP_GUARD_SIGNS] = {[CP_GUARD_GAP] = NAN, [CP_GUARD_SLOPE] = NAN, [CP_GUARD_CHAINS] = NAN};
     cp_objective_terms terms;
     cp_sgld_report     report = {0};
-    if (injects(t, CP_INJECT_WEIGHTS)) t->model->params->at[0].value->data[0] = (cp_real)NAN;
+    if (cp_trainer_injects(t, CP_FAULT_WEIGHTS)) t->model->params->at[0].value->data[0] = (cp_real)NAN;
     seen[CP_GUARD_WEIGHTS] = !all_finite(t->model->params);
     if (seen[CP_GUARD_WEIGHTS] > 0) return judge(t, seen);
 
