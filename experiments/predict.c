@@ -190,16 +190,11 @@ static bool print_json(const summary *s, const char *model, const input *in, con
     cp_json_put_string(&w, "output", out);
     cp_json_put_integer(&w, "n", s->n);
     cp_json_put_integer(&w, "classes", s->classes);
-    cp_json_put_array(&w, "histogram");
-    for (int c = 0; c < s->classes; c++) cp_json_put_integer(&w, NULL, s->histogram[c]);
-    cp_json_put_end(&w);
+    cp_json_put_integers(&w, "histogram", s->histogram, (size_t)s->classes);
     cp_json_put_number(&w, "mean_confidence", s->confidence);
     cp_json_put_integer(&w, "not_finite", s->not_finite);
     cp_json_put_end(&w);
-    bool ok = cp_json_writer_finish(&w, status);
-    if (ok) printf("%s\n", (const char *)w.out.data);
-    cp_json_writer_free(&w);
-    return ok;
+    return cp_json_writer_print(&w, stdout, status);
 }
 
 static void print_summary(const summary *s, const cp_model *model, const char *out) {
@@ -266,7 +261,7 @@ static int run(const cp_options *o) {
     input       in = {.path = cp_argument(o, 1)};
     cp_model   *model = can_write(out, path, in.path, &status) ? cp_model_load(path, &status) : NULL;
     bool        ok = model && cp_npy_read(in.path, &in.npy, &status) && work(o, model, &in, &status);
-    if (!ok) fprintf(stderr, "couplet predict: %s\n", status.message);
+    if (!ok) cp_complain(o, "%s", status.message);
     cp_npy_free(&in.npy);
     cp_model_free(model);
     return ok ? CP_EXIT_OK : CP_EXIT_FAILED;

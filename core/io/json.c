@@ -504,6 +504,24 @@ void cp_json_put_string(cp_json_writer *w, const char *key, const char *value) {
         put_quoted(&w->out, value);
 }
 
+void cp_json_put_integers(cp_json_writer *w, const char *key, const int *values, size_t count) {
+    cp_json_put_array(w, key);
+    for (size_t i = 0; i < count; i++) cp_json_put_integer(w, NULL, values[i]);
+    cp_json_put_end(w);
+}
+
+void cp_json_put_numbers(cp_json_writer *w, const char *key, const double *values, size_t count) {
+    cp_json_put_array(w, key);
+    for (size_t i = 0; i < count; i++) cp_json_put_number(w, NULL, values[i]);
+    cp_json_put_end(w);
+}
+
+void cp_json_put_strings(cp_json_writer *w, const char *key, const char *const *values, size_t count) {
+    cp_json_put_array(w, key);
+    for (size_t i = 0; i < count; i++) cp_json_put_string(w, NULL, values[i]);
+    cp_json_put_end(w);
+}
+
 static void put_number_of(cp_json_writer *w, const char *key, const cp_json *value) {
     int64_t whole = cp_json_integer(value, INT64_MIN);
     whole == INT64_MIN ? cp_json_put_number(w, key, value->number) : cp_json_put_integer(w, key, whole);
@@ -537,6 +555,13 @@ bool cp_json_writer_save(cp_json_writer *w, const char *path, cp_status *status)
         w->out.data[w->out.size] = '\n';
         done = cp_file_write(path, w->out.data, w->out.size + 1, status);
     }
+    cp_json_writer_free(w);
+    return done;
+}
+
+bool cp_json_writer_print(cp_json_writer *w, FILE *file, cp_status *status) {
+    bool done = cp_json_writer_finish(w, status);
+    if (done) fprintf(file, "%s\n", (const char *)w->out.data);
     cp_json_writer_free(w);
     return done;
 }

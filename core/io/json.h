@@ -5,6 +5,8 @@
 #include "core/error.h"
 #include "core/io/bytes.h"
 
+#include <stdio.h>
+
 /* ---- reading ----
  *
  *     cp_json *config = cp_json_read("config.json", &status);
@@ -88,12 +90,18 @@ void cp_json_put_number(cp_json_writer *writer, const char *key, double value);
 /* UTF-8; invalid bytes become U+FFFD. NULL becomes null. */
 void cp_json_put_string(cp_json_writer *writer, const char *key, const char *value);
 
+/* Arrays of `count` values. */
+void cp_json_put_integers(cp_json_writer *writer, const char *key, const int *values, size_t count);
+void cp_json_put_numbers(cp_json_writer *writer, const char *key, const double *values, size_t count);
+void cp_json_put_strings(cp_json_writer *writer, const char *key, const char *const *values, size_t count);
+
 /* A value that was read, with all its members. */
 void cp_json_put_copy(cp_json_writer *writer, const char *key, const cp_json *value);
 
 /* Whether the text in writer->out (out.size bytes, and a NUL that is not counted) is complete. */
 bool cp_json_writer_finish(cp_json_writer *writer, cp_status *status);
 bool cp_json_writer_save(cp_json_writer *writer, const char *path, cp_status *status);
+bool cp_json_writer_print(cp_json_writer *writer, FILE *file, cp_status *status); /* with a final newline; frees */
 void cp_json_writer_free(cp_json_writer *writer);
 
 #endif

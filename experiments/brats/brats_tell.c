@@ -1,6 +1,6 @@
 /* couplet brats: what was found, as text and JSON. */
 #include "experiments/brats/brats_set.h"
-#include "experiments/data/data_parts.h"
+#include "experiments/kit/report/table.h"
 
 #include <string.h>
 
@@ -51,9 +51,7 @@ bool cp_brats_print_json(const cp_brats_set *set, const char *file, const char *
     for (int i = 0; i < set->subjects->unused.count; i++) cp_json_put_string(&w, NULL, set->subjects->unused.at[i].text);
     cp_json_put_end(&w);
     cp_json_put_end(&w);
-    bool ok = cp_data_print_json(&w, status);
-    cp_json_writer_free(&w);
-    return ok;
+    return cp_json_writer_print(&w, stdout, status);
 }
 
 /* ---- what is not as it should be ---- */

@@ -4,6 +4,7 @@
 #include "core/io/file.h"
 #include "experiments/commands.h"
 #include "experiments/evaluate/outliers.h"
+#include "experiments/kit/metrics/stats.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -106,20 +107,14 @@ static bool measure(cp_evaluation *e, cp_status *status) {
 
 /* ---- predictions, as MedMNIST's evaluator reads them ---- */
 
-static void softmax_row(const double *logits, int n, double temperature, double *p) {
-    double max = logits[0], sum = 0;
-    for (int c = 1; c < n; c++) max = fmax(max, logits[c]);
-    for (int c = 0; c < n; c++) sum += p[c] = exp((logits[c] - max) / temperature);
-    for (int c = 0; c < n; c++) p[c] /= sum;
-}
-
 static bool csv_rows(const cp_evaluation *e, cp_bytes *out) {
     int     classes = e->scores.classes;
     double *p = malloc((size_t)classes * sizeof *p);
     bool    ok = p != NULL;
     for (int i = 0; ok && i < e->scores.n; i++) {
         char cell[40];
-        softmax_row(e->scores.logits + (size_t)i * (size_t)classes, classes, e->trained->temperature, p);
+        memcpy(p, e->scores.logits + (size_t)i * (size_t)classes, (size_t)classes * sizeof *p);
+        cp_softmax_row(p, classes, e->trained->temperature);
         int length = snprintf(cell, sizeof cell, "%d", i);
         ok = cp_bytes_append(out, cell, (size_t)length);
         for (int c = 0; ok && c < classes; c++) {
@@ -200,11 +195,7 @@ static void put_energies(const cp_evaluation *e, cp_json_writer *w) {
 static void put_confusion(const cp_evaluation *e, cp_json_writer *w) {
     const cp_metrics *m = e->measured[CP_READING_PLAIN].metrics;
     cp_json_put_array(w, "confusion");
-    for (int i = 0; i < m->classes; i++) {
-        cp_json_put_array(w, NULL);
-        for (int k = 0; k < m->classes; k++) cp_json_put_integer(w, NULL, m->confusion[i * m->classes + k]);
-        cp_json_put_end(w);
-    }
+    for (int i = 0; i < m->classes; i++) cp_json_put_integers(w, NULL, m->confusion + i * m->classes, (size_t)m->classes);
     cp_json_put_end(w);
 }
 

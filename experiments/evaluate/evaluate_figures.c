@@ -2,7 +2,7 @@
 #include "experiments/evaluate/evaluate.h"
 
 #include "experiments/kit/figure/figure.h"
-#include "experiments/kit/report/table.h"
+#include "experiments/kit/metrics/stats.h"
 
 #include <math.h>
 #include <stdlib.h>

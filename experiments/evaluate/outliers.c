@@ -1,5 +1,6 @@
 /* Outlier detection. */
 #include "experiments/evaluate/outliers.h"
+#include "experiments/kit/metrics/stats.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -7,29 +8,23 @@
 
 /* ---- scores ---- */
 
-static double log_sum_exp(const double *logits, int n, double temperature, double *max) {
-    double sum = 0;
-    *max = logits[0] / temperature;
-    for (int c = 1; c < n; c++) *max = fmax(*max, logits[c] / temperature);
-    for (int c = 0; c < n; c++) sum += exp(logits[c] / temperature - *max);
-    return *max + log(sum);
-}
-
 static double *scores_of(const cp_scores *s, cp_outlier_kind kind, double temperature) {
-    double *all = malloc((size_t)s->n * sizeof *all), max;
-    for (int i = 0; all && i < s->n; i++) {
-        const double *logits = s->logits + (size_t)i * (size_t)s->classes;
-        switch (kind) {
-        case CP_OUTLIER_POSTERIOR: {
-            double total = log_sum_exp(logits, s->classes, temperature, &max);
-            all[i] = exp(max - total);
-            break;
-        }
-        case CP_OUTLIER_ENERGY: all[i] = log_sum_exp(logits, s->classes, 1, &max); break;
-        default: all[i] = -s->energies[i];
-        }
+    size_t  classes = (size_t)s->classes;
+    double *all = malloc((size_t)s->n * sizeof *all), *row = malloc(classes * sizeof *row);
+    for (int i = 0; all && row && i < s->n; i++) {
+        double largest = -INFINITY;
+        memcpy(row, s->logits + (size_t)i * classes, classes * sizeof *row);
+        for (size_t c = 0; c < classes; c++) largest = fmax(largest, row[c]);
+        if (kind == CP_OUTLIER_POSTERIOR)
+            all[i] = exp(-cp_softmax_row(row, s->classes, temperature));
+        else
+            all[i] = kind == CP_OUTLIER_ENERGY ? largest + cp_softmax_row(row, s->classes, 1) : -s->energies[i];
     }
-    return all;
+    bool ok = row != NULL;
+    free(row);
+    if (ok) return all;
+    free(all);
+    return NULL;
 }
 
 /* ---- AUROC ---- */
@@ -121,10 +116,7 @@ void cp_outliers_put(const cp_evaluation *e, cp_json_writer *w, FILE *file) {
         if (!s->here) continue;
         cp_json_put_object(w, s->name);
         cp_json_put_number(w, "auroc", s->auroc.value);
-        cp_json_put_array(w, "interval");
-        cp_json_put_number(w, NULL, s->auroc.low);
-        cp_json_put_number(w, NULL, s->auroc.high);
-        cp_json_put_end(w);
+        cp_json_put_numbers(w, "interval", (double[]){s->auroc.low, s->auroc.high}, 2);
         cp_json_put_end(w);
         cp_table_text(table, "%s", s->title);
         cp_table_text(table, "%s", s->meaning);

@@ -14,7 +14,7 @@
 #include "experiments/kit/figure/figure.h"
 #include "experiments/kit/metrics/calibration.h"
 #include "experiments/kit/metrics/metrics.h"
-#include "experiments/kit/metrics/percentile.h"
+#include "experiments/kit/metrics/stats.h"
 #include "experiments/kit/report/report.h"
 #include "experiments/kit/report/table.h"
 #include "experiments/kit/run/progress.h"

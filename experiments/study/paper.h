@@ -3,7 +3,9 @@
 #ifndef CP_EXPERIMENTS_PAPER_H
 #define CP_EXPERIMENTS_PAPER_H
 
-#include "experiments/kit/report/table.h"
+#include "experiments/kit/metrics/stats.h"
+
+#include <stdint.h>
 
 typedef struct cp_paper_cell {
     cp_mean_sd accuracy, ece; /* in percent */

@@ -294,6 +294,26 @@ static void a_copy_of_what_was_read_reads_the_same(void) {
     cp_json_writer_free(&w), cp_json_writer_free(&again);
 }
 
+static void arrays_are_put_whole_and_a_writer_prints_and_frees(void) {
+    cp_json_writer w = {0};
+    char          *text = NULL;
+    size_t         size;
+    FILE          *file = open_memstream(&text, &size);
+    cp_json_put_object(&w, NULL);
+    cp_json_put_integers(&w, "a", (int[]){1, -2}, 2);
+    cp_json_put_numbers(&w, "b", (double[]){0.5, NAN}, 2);
+    cp_json_put_strings(&w, "c", (const char *const[]){"x", NULL}, 2);
+    cp_json_put_integers(&w, "d", NULL, 0);
+    TEST_ASSERT_FALSE(cp_json_writer_print(&(cp_json_writer){0}, file, &status));
+    says(&status, "no value");
+    cp_json_put_end(&w);
+    TEST_ASSERT_TRUE(cp_json_writer_print(&w, file, &status));
+    TEST_ASSERT_NULL(w.out.data);
+    fclose(file);
+    TEST_ASSERT_EQUAL_STRING("{\"a\":[1,-2],\"b\":[0.5,null],\"c\":[\"x\",null],\"d\":[]}\n", text);
+    free(text);
+}
+
 static void a_writer_used_wrongly_says_how(void) {
     cp_json_writer w = {0};
     TEST_ASSERT_FALSE(cp_json_writer_finish(&w, &status));
@@ -358,6 +378,7 @@ int main(void) {
     RUN_TEST(pretty_text_has_lines_and_reads_as_the_same);
     RUN_TEST(numbers_survive_writing_and_reading);
     RUN_TEST(a_copy_of_what_was_read_reads_the_same);
+    RUN_TEST(arrays_are_put_whole_and_a_writer_prints_and_frees);
     RUN_TEST(a_writer_used_wrongly_says_how);
     RUN_TEST(a_file_is_saved_with_a_newline_and_read_back);
     return UNITY_END();

@@ -29,6 +29,8 @@ expect 0 'model {"' data "$golden/pytorch_none.safetensors"
 expect 0 '"dtype": "F64"' data "$golden/metrics.safetensors" --json
 expect 1 "cannot open nothing" data nothing
 expect 1 "is a folder, a pipe or a device" data .
+mkfifo fifo.npz
+expect 1 "is a folder, a pipe or a device" data fifo.npz
 echo "not an array" >text
 expect 1 "text is neither npz, npy, safetensors nor NIfTI" data text
 : >empty
@@ -54,6 +56,14 @@ expect 0 '"orientation_from": "sform"' data "$golden/nifti_2.nii.gz" --json
 expect 0 '"most": 2643' data "$golden/nifti_2.nii.gz" --json
 expect 0 "the values are in volume.npy, as float32" data "$golden/nifti_2.nii.gz" --npy volume.npy
 expect 0 "(2, 3, 4, 2)" data volume.npy
+escape=$(printf '\033')
+cp cells.npz "a${escape}b.npz" && cp volume.npy "a${escape}b.npy" && cp "$golden/nifti_lps.nii.gz" "a${escape}b.nii.gz"
+for ending in npz npy nii.gz; do
+    expect 0 "a?b" data "a${escape}b.$ending"
+    expect_success "no control character of a file's name reaches the terminal" sh -c '! grep -q "$1" "$0"' \
+        "$(couplet data "a${escape}b.$ending" >said; echo said)" "$escape"
+    rm "a${escape}b.$ending" said
+done
 expect 1 "--npy is for NIfTI volumes; phantom is none" data phantom --npy other.npy
 expect 1 "--npy is for NIfTI volumes; volume.npy is none" data volume.npy --npy other.npy
 expect 1 "--sheet and --npz are for image sets; this file is none" data "$golden/nifti_2.nii.gz" --sheet other.png

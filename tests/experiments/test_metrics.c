@@ -4,7 +4,7 @@
 
 #include "core/random.h"
 #include "core/threads.h"
-#include "experiments/kit/metrics/metrics_parts.h"
+#include "experiments/kit/metrics/stats.h"
 
 #include "core/scratch.h"
 #include "support/wrapped_memory.h"
@@ -111,20 +111,6 @@ static void the_table_adds_up(void) {
     TEST_ASSERT_DOUBLE_WITHIN(1e-9, m->mean_confidence, confidence / N);
     TEST_ASSERT_DOUBLE_WITHIN(1e-9, m->of[CP_ACCURACY].value, right / N);
     cp_metrics_free(m);
-}
-
-/* No row of probabilities has it, but whoever bins confidences of another making may. */
-static void a_confidence_of_zero_lies_in_the_first_bin(void) {
-    double    confidence[] = {0, 0.2, 1}, zero[] = {0, 0, 0}, once[] = {1, 1, 1}, tally[2], values[CP_METRICS];
-    int       order[] = {0, 1, 2}, label[] = {0, 0, 0};
-    cp_bin    bins[CP_CALIBRATION_BINS];
-    cp_scored s = {.n = 3, .classes = 1, .labels = label, .predicted = label, .confidence = confidence, .nll = zero, .brier = zero};
-    s.by_confidence = s.by_score = order, s.scores = zero, s.auc_classes = 1;
-    cp_scored_measure(&s, once, true, tally, values, bins);
-    for (int b = 0; b < CP_CALIBRATION_BINS; b++) TEST_ASSERT_EQUAL_INT(b == 0 || b == 2 || b == 14, bins[b].count);
-    TEST_ASSERT_DOUBLE_WITHIN(1e-12, (1 + 0.8) / 3, values[CP_ECE]);
-    TEST_ASSERT_DOUBLE_WITHIN(1e-12, 1, values[CP_MCE]);
-    TEST_ASSERT_TRUE(isnan(values[CP_AUC]));
 }
 
 /* ---- intervals ---- */
@@ -322,13 +308,43 @@ static void a_result_has_percent_for_shares_and_intervals(void) {
     cp_metrics_free(m);
 }
 
+/* ---- means, quantiles, probabilities ---- */
+
+static void means_and_deviations_are_those_of_a_sample(void) {
+    cp_mean_sd m = cp_mean_sd_of((double[]){1, 2, 3, 4}, 4);
+    TEST_ASSERT_TRUE(fabs(m.mean - 2.5) < 1e-12 && fabs(m.sd - sqrt(5.0 / 3)) < 1e-12);
+    TEST_ASSERT_TRUE(cp_mean_sd_of((double[]){7}, 1).mean == 7 && isnan(cp_mean_sd_of((double[]){7}, 1).sd));
+    TEST_ASSERT_TRUE(isnan(cp_mean_sd_of(NULL, 0).mean));
+}
+
+static void quantiles_lie_between_neighbors(void) {
+    double values[] = {3, 1, 2, 10}, infinite[] = {INFINITY, 1, INFINITY};
+    cp_values_sort(values, 4);
+    TEST_ASSERT_TRUE(values[0] == 1 && values[1] == 2 && values[2] == 3 && values[3] == 10);
+    TEST_ASSERT_TRUE(cp_values_quantile(values, 4, 0) == 1 && cp_values_quantile(values, 4, 1) == 10);
+    TEST_ASSERT_TRUE(cp_values_quantile(values, 4, 0.5) == 2.5 && cp_values_quantile(values, 4, 0.75) == 4.75);
+    TEST_ASSERT_TRUE(cp_values_quantile(values + 3, 1, 0.3) == 10);
+    cp_values_sort(infinite, 3);
+    TEST_ASSERT_TRUE(isinf(cp_values_quantile(infinite, 3, 0.8)));
+}
+
+static void a_softmax_does_not_overflow_and_returns_its_logarithm(void) {
+    double row[] = {1000, 1000 - log(3), -INFINITY}, even[] = {-5, -5};
+    double rest = cp_softmax_row(row, 3, 1);
+    TEST_ASSERT_DOUBLE_WITHIN(1e-12, 0.75, row[0]);
+    TEST_ASSERT_DOUBLE_WITHIN(1e-12, 0.25, row[1]);
+    TEST_ASSERT_TRUE(row[2] == 0);
+    TEST_ASSERT_DOUBLE_WITHIN(1e-12, log(4.0 / 3), rest);
+    TEST_ASSERT_DOUBLE_WITHIN(1e-12, log(2), cp_softmax_row(even, 2, 100));
+    TEST_ASSERT_TRUE(even[0] == 0.5 && even[1] == 0.5);
+}
+
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(the_order_of_predictions_has_no_say);
     RUN_TEST(logits_and_their_probabilities_give_the_same);
     RUN_TEST(the_nll_of_logits_has_no_floor);
     RUN_TEST(the_table_adds_up);
-    RUN_TEST(a_confidence_of_zero_lies_in_the_first_bin);
     RUN_TEST(intervals_hold_the_estimate);
     RUN_TEST(the_interval_of_accuracy_is_as_wide_as_theory_has_it);
     RUN_TEST(the_same_seed_gives_the_same_interval_and_another_does_not);
@@ -343,5 +359,8 @@ int main(void) {
     RUN_TEST(predictions_that_cannot_be_are_misuse);
     RUN_TEST(a_lack_of_memory_is_told_wherever_it_comes);
     RUN_TEST(a_result_has_percent_for_shares_and_intervals);
+    RUN_TEST(means_and_deviations_are_those_of_a_sample);
+    RUN_TEST(quantiles_lie_between_neighbors);
+    RUN_TEST(a_softmax_does_not_overflow_and_returns_its_logarithm);
     return UNITY_END();
 }

@@ -357,22 +357,20 @@ static void tables_are_also_latex(void) {
     cp_table_free(t);
 }
 
-static void means_and_deviations_are_those_of_a_sample(void) {
-    cp_mean_sd m = cp_mean_sd_of((double[]){1, 2, 3, 4}, 4);
-    TEST_ASSERT_TRUE(fabs(m.mean - 2.5) < 1e-12 && fabs(m.sd - sqrt(5.0 / 3)) < 1e-12);
-    TEST_ASSERT_TRUE(cp_mean_sd_of((double[]){7}, 1).mean == 7 && isnan(cp_mean_sd_of((double[]){7}, 1).sd));
-    TEST_ASSERT_TRUE(isnan(cp_mean_sd_of(NULL, 0).mean));
-}
-
-static void quantiles_lie_between_neighbors(void) {
-    double values[] = {3, 1, 2, 10}, infinite[] = {INFINITY, 1, INFINITY};
-    cp_values_sort(values, 4);
-    TEST_ASSERT_TRUE(values[0] == 1 && values[1] == 2 && values[2] == 3 && values[3] == 10);
-    TEST_ASSERT_TRUE(cp_values_quantile(values, 4, 0) == 1 && cp_values_quantile(values, 4, 1) == 10);
-    TEST_ASSERT_TRUE(cp_values_quantile(values, 4, 0.5) == 2.5 && cp_values_quantile(values, 4, 0.75) == 4.75);
-    TEST_ASSERT_TRUE(cp_values_quantile(values + 3, 1, 0.3) == 10);
-    cp_values_sort(infinite, 3);
-    TEST_ASSERT_TRUE(isinf(cp_values_quantile(infinite, 3, 0.8)));
+static void control_characters_in_cells_do_not_reach_the_terminal(void) {
+    char     *text = NULL;
+    size_t    size;
+    FILE     *file = open_memstream(&text, &size);
+    cp_table *t = cp_table_new(2, "a\x1b[2Jb", "ok");
+    cp_table_text(t, "%s", "x\x07y\xffz");
+    cp_table_text(t, "%s", "\xC3\xA4");
+    cp_table_print(t, file);
+    cp_table_latex(t, file);
+    fclose(file);
+    TEST_ASSERT_EQUAL_INT(0, strncmp(text, "a?[2Jb  ok\n------  --\nx?y?z   \xC3\xA4\n%", 32));
+    for (const char *c = text; *c; c++) TEST_ASSERT_TRUE(*c == '\n' || (*c >= 32 && *c != 127) || (unsigned char)*c >= 0x80);
+    free(text);
+    cp_table_free(t);
 }
 
 /* ---- defaults that depend on a choice ---- */
@@ -545,8 +543,7 @@ int main(void) {
     RUN_TEST(a_text_is_quoted_where_csv_needs_it);
     RUN_TEST(tables_are_also_latex);
     RUN_TEST(options_are_handed_on_and_a_study_has_its_own);
-    RUN_TEST(means_and_deviations_are_those_of_a_sample);
-    RUN_TEST(quantiles_lie_between_neighbors);
+    RUN_TEST(control_characters_in_cells_do_not_reach_the_terminal);
     RUN_TEST(defaults_follow_the_choice_they_depend_on);
     RUN_TEST(of_several_defaults_that_hold_the_last_counts_also_by_way_of_another);
     RUN_TEST(what_is_given_wins_over_such_a_default_wherever_it_stands);

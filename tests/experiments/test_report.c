@@ -108,7 +108,7 @@ static void an_unfinished_run_is_reported_with_the_trials_that_are_done(void) {
 static void figures_that_could_act_are_only_images(void) {
     static const char *const acting[] = {"<svg xmlns=\"x\"><script>alert(1)</script></svg>", "<svg onload=\"alert(1)\"></svg>",
                                          "<svg><a href=\"javascript:alert(1)\">x</a></svg>", "<svg><g/onclick=\"x\"></g></svg>",
-                                         "</main><svg></svg>"};
+                                         "<?xml version=\"1.0\"?>\n<!-- a > b --><!DOCTYPE svg>\n<svg></svg></main>"};
     make_run("{}");
     for (size_t i = 0; i < sizeof acting / sizeof *acting; i++) {
         scratch_write("f.svg", acting[i], strlen(acting[i]));
@@ -161,6 +161,84 @@ static void figures_of_several_panels_have_a_form_for_narrow_screens(void) {
     double wide = strtod(strstr(large, "width=\"") + 7, NULL), slim = strtod(strstr(narrow, "width=\"") + 7, NULL);
     TEST_ASSERT_TRUE(wide > 900 && slim < 400);
     free(text);
+}
+
+/* ---- folders from somebody else ---- */
+
+static const char secret[] = "root:x:0:0:a secret of the machine";
+static const char secret_base64[] = "cm9vdDp4OjA6MDph";
+
+/* Makes a link in the scratch folder to a file that is not in it. */
+static void link_secret(const char *name, const char *outside) {
+    remove(outside);
+    TEST_ASSERT_TRUE(cp_file_write(outside, secret, sizeof secret - 1, &status));
+    TEST_ASSERT_EQUAL_INT(0, symlink(outside, scratch(name)));
+}
+
+static void links_out_of_the_folder_are_not_followed(void) {
+    static const char *const names[] = {"evil.png", "evil.svg", "evil.figure.json", "log.jsonl", "result.json"};
+    char                     outside[300];
+    snprintf(outside, sizeof outside, "%s.outside", scratch_folder);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        make_run(NULL);
+        remove(scratch(names[i]));
+        link_secret(names[i], outside);
+        char *text = report_text();
+        TEST_ASSERT_NULL_MESSAGE(strstr(text, "secret"), names[i]);
+        TEST_ASSERT_NULL_MESSAGE(strstr(text, secret_base64), names[i]);
+        TEST_ASSERT_TRUE_MESSAGE(i == 3 || strstr(text, "symbolic link"), names[i]); /* a bad log is ignored */
+        free(text);
+        remove(scratch(names[i]));
+    }
+    link_secret("config.json.link", outside);
+    TEST_ASSERT_EQUAL_INT(0, rename(scratch("config.json.link"), scratch("config.json")));
+    TEST_ASSERT_FALSE(cp_report_write((const char *[]){scratch_folder}, 1, scratch("report.html"), &status));
+    says(&status, "symbolic link");
+    remove(outside);
+}
+
+static void a_run_may_be_named_by_a_link_to_its_folder_and_folders_in_it_are_not_entered(void) {
+    char link[300];
+    snprintf(link, sizeof link, "%s.link", scratch_folder);
+    remove(link);
+    make_run("{\"title\":\"By a link\"}");
+    TEST_ASSERT_EQUAL_INT(0, symlink(scratch_folder, link));
+    TEST_ASSERT_EQUAL_INT(0, symlink("/", scratch("folder.svg")));
+    char *text = report_of((const char *[]){link}, 1);
+    TEST_ASSERT_NOT_NULL(strstr(text, "<title>By a link</title>"));
+    TEST_ASSERT_NOT_NULL(strstr(text, "folder.svg: this is a symbolic link"));
+    free(text);
+    remove(link);
+}
+
+static void nothing_waits_for_a_fifo(void) {
+    static const char *const names[] = {"x.svg", "x.png", "x.figure.json", "log.jsonl", "result.json", "config.json"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        make_run(NULL);
+        remove(scratch(names[i]));
+        TEST_ASSERT_EQUAL_INT(0, mkfifo(scratch(names[i]), 0600));
+        status = (cp_status){0};
+        bool written = cp_report_write((const char *[]){scratch_folder}, 1, scratch("report.html"), &status);
+        TEST_ASSERT_EQUAL_INT(strcmp(names[i], "config.json") != 0, written);
+        if (!written) says(&status, "this is a pipe");
+        remove(scratch(names[i]));
+    }
+}
+
+static void only_what_is_a_png_or_svg_is_embedded(void) {
+    static const char *const others[] = {
+        secret, "", "<svgx></svgx>", "<html><svg></svg></html>", "<!-- <svg>", "\x89PNG\r\n\x1A\n"};
+    make_run("{}");
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        for (int k = 0; k < 2; k++) {
+            const char *name = k ? "f.svg" : "f.png";
+            scratch_write(name, others[i], strlen(others[i]));
+            char *text = report_text();
+            TEST_ASSERT_EQUAL_INT(0, markup_count(text, "<img"));
+            TEST_ASSERT_EQUAL_INT(1, markup_count(text, "this is neither a PNG nor an SVG file"));
+            free(text);
+            remove(scratch(name));
+        }
 }
 
 /* ---- several ---- */
@@ -287,6 +365,10 @@ int main(void) {
     RUN_TEST(pictures_are_embedded_with_their_captions);
     RUN_TEST(a_damaged_description_leaves_the_picture_as_it_was_saved);
     RUN_TEST(figures_of_several_panels_have_a_form_for_narrow_screens);
+    RUN_TEST(links_out_of_the_folder_are_not_followed);
+    RUN_TEST(a_run_may_be_named_by_a_link_to_its_folder_and_folders_in_it_are_not_entered);
+    RUN_TEST(nothing_waits_for_a_fifo);
+    RUN_TEST(only_what_is_a_png_or_svg_is_embedded);
     RUN_TEST(runs_are_compared_by_options_and_results);
     RUN_TEST(results_without_methods_are_compared_by_their_table);
     RUN_TEST(figures_of_one_name_have_the_same_axes_in_all_runs);

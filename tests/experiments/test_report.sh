@@ -37,4 +37,22 @@ report broken --out none.html
 expect_success "of nothing that can be read no page is made" sh -c 'grep -q "code 1" said && ! test -e none.html'
 report rate-0.001 nowhere --out none.html
 expect_success "a folder that is not there is refused" sh -c 'grep -q "no such folder" said && ! test -e none.html'
+
+# ---- folders from somebody else, and names that would drive a terminal ----
+
+command -v timeout >/dev/null && limit="timeout 120"
+mkdir waiting && mkfifo waiting/config.json
+$limit "$couplet" report waiting --out none.html >said 2>&1
+expect_success "report does not wait for a FIFO" grep -q "waiting/config.json: this is a pipe" said
+$limit "$couplet" train phantom --out waiting >said 2>&1
+expect_success "nor does train" grep -q "waiting/config.json: this is a pipe" said
+
+sed 's/"hybrid"/"hy\\u001bbrid"/' rate-0.01/result.json >rate-0.01/changed && mv rate-0.01/changed rate-0.01/result.json
+again="synthetic --steps 5 --repeats 2 --test 50 --lambda 1,10 --rate 0.01 --out rate-0.01"
+"$couplet" $again >said 2>&1 </dev/null
+escape=$(printf '\033')
+expect_success "a finished run is shown without control characters" sh -c "grep -q 'hy?brid' said && ! grep -q '$escape' said"
+expect_empty "and with --quiet nothing is shown" "$("$couplet" $again --quiet 2>&1 </dev/null)"
+"$couplet" data "a${escape}b.npz" >said 2>&1
+expect_success "nor do messages have them" sh -c "grep -q 'a?b.npz' said && ! grep -q '$escape' said"
 finish

@@ -1,6 +1,6 @@
 /* Slices of volumes: percentiles, the brain, orientation, labels, padding, and files that do not fit. The program is
  * linked with -Wl,--wrap for the memory calls, to make them fail. */
-#include "experiments/kit/metrics/percentile.h"
+#include "experiments/kit/metrics/stats.h"
 #include "experiments/kit/volumes/slices.h"
 
 #include "core/random.h"

@@ -511,12 +511,13 @@ const char *cp_options_called(const cp_options *options) {
 }
 
 void cp_complain(const cp_options *options, const char *format, ...) {
+    char    text[2048];
     va_list values;
-    fprintf(stderr, "%s: ", options->called.s);
     va_start(values, format);
-    vfprintf(stderr, format, values);
+    vsnprintf(text, sizeof text, format, values);
     va_end(values);
-    fputc('\n', stderr);
+    cp_text_printable(text);
+    fprintf(stderr, "%s: %s\n", options->called.s, text);
 }
 
 const cp_option *cp_options_at(const cp_options *options, int i) {

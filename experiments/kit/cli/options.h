@@ -92,7 +92,7 @@ cp_options *cp_options_parse(const char *program, const cp_command *command, int
                              cp_status *status);
 void        cp_options_free(cp_options *options); /* NULL is allowed */
 
-/* Prints a line on stderr that starts with the command: "couplet predict: no such file". */
+/* Prints a line on stderr that starts with the command: "couplet predict: no such file". Control characters become '?'. */
 void cp_complain(const cp_options *options, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 typedef struct cp_reals {

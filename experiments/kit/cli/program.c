@@ -1,6 +1,7 @@
 /* Programs: finds the command that was asked for, reads its options and runs it. */
 #include "experiments/kit/cli/program.h"
 
+#include "core/io/bytes.h"
 #include "core/real.h"
 #include "core/threads.h"
 #include "experiments/kit/report/report.h"
@@ -52,7 +53,8 @@ static int fail_unknown(const cp_program *program, const char *name) {
     int         count = 0;
     for (; program->commands[count] && count < 64; count++) names[count] = program->commands[count]->name;
     const char *near = cp_nearest_word(name, names, count);
-    fprintf(stderr, "%s: there is no %s \"%.80s\"", program->name, name[0] == '-' ? "option" : "command", name);
+    fprintf(stderr, "%s: there is no %s \"%s\"", program->name, name[0] == '-' ? "option" : "command",
+            cp_shown(name, strlen(name)).text);
     if (near) fprintf(stderr, "; did you mean %s?", near);
     fprintf(stderr, "\nRun `%s --help` for a list.\n", program->name);
     return CP_EXIT_USAGE;
@@ -86,8 +88,8 @@ static int run(const cp_program *program, const cp_command *command, int count, 
 
 static int show_completion(const cp_program *program, const char *shell) {
     if (cp_program_completion(stdout, program, shell)) return CP_EXIT_OK;
-    fprintf(stderr, "%s: --completion is for bash, zsh or fish%s%.80s%s\n", program->name, *shell ? ", not for \"" : "", shell,
-            *shell ? "\"" : "");
+    fprintf(stderr, "%s: --completion is for bash, zsh or fish%s%s%s\n", program->name, *shell ? ", not for \"" : "",
+            cp_shown(shell, strlen(shell)).text, *shell ? "\"" : "");
     return CP_EXIT_USAGE;
 }
 
@@ -96,7 +98,8 @@ static int show_text(const cp_program *program, int count, char *const *words) {
     bool completion = strcmp(words[1], "--completion") == 0;
     int  max = completion ? 3 : 2;
     if (count > max) {
-        fprintf(stderr, "%s: \"%.80s\" is one word too many after %s\n", program->name, words[max], words[1]);
+        fprintf(stderr, "%s: \"%s\" is one word too many after %s\n", program->name, cp_shown(words[max], strlen(words[max])).text,
+                words[1]);
         return CP_EXIT_USAGE;
     }
     if (completion) return show_completion(program, count > 2 ? words[2] : "");

@@ -256,6 +256,7 @@ static bool identify(reading *r) {
     cp_images  *images = r->images;
     const char *slash = strrchr(r->path, '/'), *file = slash ? slash + 1 : r->path, *dot = strrchr(file, '.');
     snprintf(images->name, sizeof images->name, "%.*s", dot && dot > file ? (int)(dot - file) : (int)strlen(file), file);
+    cp_text_printable(images->name); /* it goes to terminals, tables and reports */
     if (!cp_md5_file(r->path, images->md5, r->status)) return false;
     const cp_medmnist *known = cp_medmnist_of_md5(images->md5, &images->superseded);
     images->official = known != NULL;

@@ -151,11 +151,7 @@ static void pass_bool(pass *p, const char *key, bool *value) {
 
 /* Numbers that are none are null in the file. Reading sets the count, or compares it when it is set already. */
 static void pass_numbers(pass *p, const char *key, double **numbers, int *count) {
-    if (p->to && *numbers) {
-        cp_json_put_array(p->to, key);
-        for (int i = 0; i < *count; i++) cp_json_put_number(p->to, NULL, (*numbers)[i]);
-        cp_json_put_end(p->to);
-    }
+    if (p->to && *numbers) cp_json_put_numbers(p->to, key, *numbers, (size_t)*count);
     const cp_json *array = cp_json_get(p->from, key);
     if (!array) return;
     if (array->kind != CP_JSON_ARRAY || array->count > INT_MAX / 8 || (*count >= 0 && (size_t)*count != array->count)) {
@@ -170,11 +166,7 @@ static void pass_numbers(pass *p, const char *key, double **numbers, int *count)
 }
 
 static void pass_names(pass *p, const char *key, const char *const **names, int *count) {
-    if (p->to && *count > 0) {
-        cp_json_put_array(p->to, key);
-        for (int i = 0; i < *count; i++) cp_json_put_string(p->to, NULL, (*names)[i]);
-        cp_json_put_end(p->to);
-    }
+    if (p->to && *count > 0) cp_json_put_strings(p->to, key, *names, (size_t)*count);
     const cp_json *array = cp_json_get(p->from, key);
     if (!array) return;
     const char **found = array->kind == CP_JSON_ARRAY ? calloc(array->count + 1, sizeof *found) : NULL;

@@ -1,6 +1,6 @@
 /* Marks: bars, spans, histograms, box plots, and the reliability diagram that is made of them. */
 #include "experiments/kit/figure/figure_parts.h"
-#include "experiments/kit/report/table.h"
+#include "experiments/kit/metrics/stats.h"
 
 #include <math.h>
 #include <stdlib.h>

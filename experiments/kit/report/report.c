@@ -1,15 +1,153 @@
-/* Reports: the page. */
+/* Reports: runs as read from their folders, the page, and couplet report. */
 #include "experiments/kit/report/report.h"
 
 #include "core/io/file.h"
 #include "core/real.h"
 #include "experiments/kit/report/report_parts.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { FILE_LIMIT = 100 << 20, PICTURES_MAX = 256 };
+
+/* ---- a run, as read from its folder ---- */
+
+cp_report_path cp_report_file(const cp_report_run *run, const char *name, const char *end) {
+    cp_report_path path;
+    snprintf(path.s, sizeof path.s, "%.1000s/%.255s%s", run->folder, name, end);
+    return path;
+}
+
+bool cp_report_has(const cp_report_run *run, const char *name, const char *end) {
+    struct stat info;
+    return lstat(cp_report_file(run, name, end).s, &info) == 0;
+}
+
+bool cp_report_read_file(const cp_report_run *run, const char *name, const char *end, cp_bytes *out, cp_status *status) {
+    char file[300];
+    snprintf(file, sizeof file, "%.255s%s", name, end);
+    return cp_file_read_inside(run->folder, file, FILE_LIMIT, out, status);
+}
+
+static cp_json *read_json(const cp_report_run *run, const char *name, const char *end, cp_status *status) {
+    cp_bytes text;
+    if (!cp_report_read_file(run, name, end, &text, status)) return NULL;
+    cp_json *json = cp_json_parse(text.data, text.size, cp_report_file(run, name, end).s, status);
+    cp_bytes_free(&text);
+    return json;
+}
+
+/* ---- pictures ---- */
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(((const cp_report_picture *)a)->name, ((const cp_report_picture *)b)->name);
+}
+
+/* The length of the name without the ending of a picture or its description; 0: it is none. */
+static size_t picture_name(const char *file) {
+    static const char *const ends[] = {".figure.json", ".svg", ".png"};
+    size_t                   n = strlen(file);
+    for (int i = 0; i < 3; i++) {
+        size_t m = strlen(ends[i]);
+        if (file[0] != '.' && n > m && strcmp(file + n - m, ends[i]) == 0) return n - m;
+    }
+    return 0;
+}
+
+static void add_picture(cp_report_run *run, const char *file) {
+    size_t length = picture_name(file);
+    for (int i = 0; i < run->picture_count; i++)
+        if (strlen(run->pictures[i].name) == length && strncmp(run->pictures[i].name, file, length) == 0) return;
+    if (length == 0 || run->picture_count == PICTURES_MAX) return;
+    if (!run->pictures) run->pictures = calloc(PICTURES_MAX, sizeof *run->pictures);
+    if (!run->pictures) {
+        cp_fail(&run->trouble, "%.300s: not enough memory for its figures", run->folder);
+        return;
+    }
+    snprintf(run->pictures[run->picture_count++].name, sizeof run->pictures->name, "%.*s", (int)length, file);
+}
+
+static void read_description(const cp_report_run *run, cp_report_picture *picture) {
+    const char *end = ".figure.json";
+    cp_json    *description = cp_report_has(run, picture->name, end) ? read_json(run, picture->name, end, &picture->trouble) : NULL;
+    if (description) picture->figure = cp_figure_read(description, cp_report_file(run, picture->name, end).s, &picture->trouble);
+    cp_json_free(description);
+}
+
+static void read_pictures(cp_report_run *run) {
+    DIR *handle = opendir(run->folder);
+    if (!handle) {
+        cp_fail(&run->trouble, "%.300s: cannot read the folder: %s", run->folder, strerror(errno));
+        return;
+    }
+    for (struct dirent *entry; (entry = readdir(handle));) add_picture(run, entry->d_name);
+    closedir(handle);
+    if (run->pictures) qsort(run->pictures, (size_t)run->picture_count, sizeof *run->pictures, by_name);
+    for (int i = 0; i < run->picture_count; i++) read_description(run, &run->pictures[i]);
+}
+
+/* ---- the run ---- */
+
+/* The command, the start, the duration of all parts and the number of finished trials. A log that cannot be read is
+ * ignored. */
+static void read_events(cp_report_run *run) {
+    cp_bytes text;
+    double   before = 0, latest = NAN;
+    if (!cp_report_read_file(run, "log.jsonl", "", &text, NULL)) return;
+    size_t at = 0;
+    for (cp_line found; cp_bytes_line(&text, &at, &found);) {
+        cp_json    *line = cp_json_parse(found.text, found.length, "log.jsonl", NULL);
+        const char *event = cp_json_string(cp_json_get(line, "event"), NULL);
+        if (event && strcmp(event, "start") == 0)
+            snprintf(run->started, sizeof run->started, "%s", cp_json_string(cp_json_get(line, "time"), ""));
+        if (cp_json_get(line, "command"))
+            snprintf(run->command, sizeof run->command, "%s", cp_json_string(cp_json_get(line, "command"), ""));
+        run->trials += cp_json_get(line, "trial") != NULL;
+        if (event && strcmp(event, "continue") == 0) before += isfinite(latest) ? latest : 0;
+        if (event) {
+            latest = cp_json_number(cp_json_get(line, "seconds"), NAN);
+            run->threads = (int)cp_json_integer(cp_json_get(line, "threads"), run->threads);
+        }
+        cp_json_free(line);
+    }
+    cp_bytes_free(&text);
+    run->seconds = before + latest;
+}
+
+static void read_run(cp_report_run *run) {
+    run->seconds = NAN;
+    if (!cp_report_has(run, "config.json", "")) {
+        cp_fail(&run->trouble, "%.300s holds no run: it has no config.json", run->folder);
+        return;
+    }
+    run->config = read_json(run, "config.json", "", &run->trouble);
+    if (!run->config) return;
+    if (cp_report_has(run, "result.json", "")) run->result = read_json(run, "result.json", "", &run->trouble);
+    snprintf(run->command, sizeof run->command, "couplet %.90s", cp_report_experiment(run)); /* for logs that do not name it */
+    read_events(run);
+    read_pictures(run);
+}
+
+static void free_run(cp_report_run *run) {
+    cp_json_free(run->config);
+    cp_json_free(run->result);
+    for (int i = 0; i < run->picture_count; i++) cp_figure_free(run->pictures[i].figure);
+    free(run->pictures);
+}
+
+const char *cp_report_experiment(const cp_report_run *run) {
+    return run->config ? cp_json_string(cp_json_get(run->config, "experiment"), "run") : "";
+}
+
+const char *cp_report_title(const cp_report_run *run) {
+    return cp_json_string(cp_json_get(run->result, "title"), run->config ? cp_report_experiment(run) : "A run that cannot be read");
+}
 
 /* The colors are those of the figures, cp_paper and cp_ink. */
 static const char style[] =
@@ -149,37 +287,114 @@ static bool may_replace(const char *path, cp_status *status) {
     return page || cp_fail(status, "%.300s exists and is not an HTML page; choose another --out", path);
 }
 
-static bool read_runs(cp_report_run *runs, const char *const *folders, int count, cp_report_tally *tally, cp_status *status) {
+typedef struct tally {
+    int       unfinished, damaged;
+    cp_status first_damage;
+} tally;
+
+static bool read_runs(cp_report_run *runs, const char *const *folders, int count, tally *found, cp_status *status) {
     for (int i = 0; i < count; i++) {
         runs[i].folder = folders[i];
         if (access(folders[i], F_OK) != 0) return cp_fail(status, "%.300s: there is no such folder", folders[i]);
-        cp_report_read(&runs[i]);
+        read_run(&runs[i]);
         bool damaged = runs[i].trouble.message[0] != '\0';
-        tally->unfinished += runs[i].config && !runs[i].result && !damaged;
-        tally->damaged += damaged;
-        if (damaged) cp_fail(&tally->first_damage, "%s", runs[i].trouble.message);
+        found->unfinished += runs[i].config && !runs[i].result && !damaged;
+        found->damaged += damaged;
+        if (damaged) cp_fail(&found->first_damage, "%s", runs[i].trouble.message);
     }
     for (int i = 0; i < count; i++)
         if (runs[i].config) return true;
-    return cp_fail(status, "%s", count > 0 ? tally->first_damage.message : "no folder of a run was named");
+    return cp_fail(status, "%s", count > 0 ? found->first_damage.message : "no folder of a run was named");
 }
 
-bool cp_report_make(const char *const *folders, int count, const char *path, cp_report_tally *tally, cp_status *status) {
+static bool make_report(const char *const *folders, int count, const char *path, tally *found, cp_status *status) {
     if (!may_replace(path, status)) return false;
     cp_report_run *runs = calloc((size_t)(count > 0 ? count : 1), sizeof *runs);
     cp_bytes       page = {0};
     bool           ok = runs || cp_fail(status, "not enough memory for %d runs", count);
-    *tally = (cp_report_tally){0};
-    ok = ok && read_runs(runs, folders, count, tally, status) && put_page(&page, runs, count, status);
+    *found = (tally){0};
+    ok = ok && read_runs(runs, folders, count, found, status) && put_page(&page, runs, count, status);
     if (ok && page.failed) ok = cp_fail(status, "%.300s: not enough memory for the page", path);
     ok = ok && cp_file_write(path, page.data, page.size, status);
-    for (int i = 0; runs && i < count; i++) cp_report_free(&runs[i]);
+    for (int i = 0; runs && i < count; i++) free_run(&runs[i]);
     free(runs);
     cp_bytes_free(&page);
     return ok;
 }
 
 bool cp_report_write(const char *const *folders, int count, const char *path, cp_status *status) {
-    cp_report_tally tally;
-    return cp_report_make(folders, count, path, &tally, status);
+    tally found;
+    return make_report(folders, count, path, &found, status);
 }
+
+/* ---- the command ---- */
+
+static const cp_option options[] = {{.name = "out",
+                                     .kind = CP_OPTION_TEXT,
+                                     .value = "FILE.html",
+                                     .incidental = true,
+                                     .help = "file for the page, an older one is replaced; default: report.html, in "
+                                             "the run's folder when there is one run"},
+                                    {0}};
+
+static void print_json(const char *out, int count, const tally *found) {
+    cp_json_writer w = {0};
+    cp_json_put_object(&w, NULL);
+    cp_json_put_string(&w, "report", out);
+    cp_json_put_integer(&w, "runs", count);
+    cp_json_put_integer(&w, "unfinished", found->unfinished);
+    cp_json_put_integer(&w, "damaged", found->damaged);
+    cp_json_put_end(&w);
+    cp_json_writer_print(&w, stdout, NULL);
+}
+
+static void print_summary(const char *out, int count, const tally *found) {
+    if (count == 1) {
+        const char *state = found->unfinished ? ", which is not finished" : found->damaged ? ", which is damaged" : "";
+        printf("Report of one run%s: %s\n", state, out);
+        return;
+    }
+    printf("Report of %d runs", count);
+    if (found->unfinished) printf(", %d not finished", found->unfinished);
+    if (found->damaged) printf(", %d damaged", found->damaged);
+    printf(": %s\n", out);
+}
+
+static int run(const cp_options *o) {
+    enum { MAX = 1000 };
+    cp_status   status = {0};
+    tally       found;
+    const char *folders[MAX], *out = cp_option_text(o, "out");
+    int         count = cp_argument_count(o);
+    for (int i = 0; i < count; i++) folders[i] = cp_argument(o, i);
+    cp_report_path path = {"report.html"};
+    if (count == 1) path = cp_report_file(&(cp_report_run){.folder = folders[0]}, "report.html", "");
+    if (!out) out = path.s;
+    if (!make_report(folders, count, out, &found, &status)) {
+        cp_complain(o, "%s", status.message);
+        return CP_EXIT_FAILED;
+    }
+    if (cp_option_flag(o, "json"))
+        print_json(out, count, &found);
+    else if (!cp_option_flag(o, "quiet"))
+        print_summary(out, count, &found);
+    if (found.damaged == 0) return CP_EXIT_OK;
+    cp_complain(o, "the page is written, but a run is damaged: %s", found.first_damage.message);
+    return CP_EXIT_FAILED;
+}
+
+const cp_command cp_command_report = {
+    .name = "report",
+    .purpose = "one HTML page from the folders of runs",
+    .arguments = "DIR...",
+    .details = "The page shows what was run, the table and the figures of each run, and needs no network. Several runs "
+               "of one experiment are compared: a table has the options in which they differ beside their results, and "
+               "figures of the same name have the same axes. Runs that are not finished or cannot be read are marked so; "
+               "after damage the exit code is 1.",
+    .example = "runs/synthetic-* --out report.html",
+    .options = options,
+    .without = "seed",
+    .min_arguments = 1,
+    .max_arguments = 1000,
+    .run = run,
+};

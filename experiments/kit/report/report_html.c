@@ -1,5 +1,4 @@
-/* Reports: the section of one run in HTML. */
-#include "core/io/file.h"
+/* Reports: the section of one run in HTML, and the table in which runs of one experiment are compared. */
 #include "experiments/kit/report/report_parts.h"
 #include "experiments/kit/report/table.h"
 #include "experiments/kit/run/progress.h"
@@ -8,9 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { FILE_LIMIT = 64 << 20, SHOWN_JSON = 200 << 10 };
+enum { SHOWN_JSON = 200 << 10 }; /* bytes */
 
 /* ---- pieces ---- */
 
@@ -125,25 +123,50 @@ static void put_drawing(cp_bytes *out, const cp_report_picture *picture, int num
     cp_svg_put(out, "</div>\n");
 }
 
+/* The first element of an SVG file comes after white space, declarations and comments. */
+static bool is_svg(const cp_bytes *file) {
+    const char *text = (const char *)file->data, *end = text + file->size;
+    if (file->size >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) text += 3;
+    for (;;) {
+        while (text < end && strchr(" \t\r\n", *text) && *text) text++;
+        size_t left = (size_t)(end - text);
+        if (left > 5 && memcmp(text, "<svg", 4) == 0) return strchr(" \t\r\n>", text[4]) && text[4];
+        bool comment = left > 4 && memcmp(text, "<!--", 4) == 0;
+        if (!comment && (left < 3 || (memcmp(text, "<?", 2) != 0 && memcmp(text, "<!", 2) != 0))) return false;
+        do text = memchr(text + 1, '>', (size_t)(end - text) - 1);
+        while (comment && text && memcmp(text - 2, "--", 2) != 0);
+        if (!text++) return false;
+    }
+}
+
+/* By its contents, whatever its name is. NULL: neither PNG nor SVG. */
+static const char *image_type(const cp_bytes *file) {
+    static const char png[] = "\x89PNG\r\n\x1A\n\0\0\0\rIHDR";
+    if (file->size >= sizeof png && memcmp(file->data, png, sizeof png - 1) == 0) return "png";
+    return is_svg(file) ? "svg+xml" : NULL;
+}
+
 /* Pictures without a description go in as images: unlike markup, an image can do nothing but be looked at. */
 static bool put_image(cp_bytes *out, const cp_report_run *run, const char *name, const char *caption, cp_status *status) {
-    bool     svg = access(cp_report_file(run, name, ".svg").s, F_OK) == 0;
-    cp_bytes data = {0};
-    if (!cp_file_read(cp_report_file(run, name, svg ? ".svg" : ".png").s, FILE_LIMIT, &data, status)) return false;
-    cp_svg_put(out, "<img alt=\"");
-    cp_svg_escape(out, caption ? caption : name);
-    cp_svg_put(out, "\" src=\"data:image/%s;base64,", svg ? "svg+xml" : "png");
-    cp_base64(out, data.data, data.size);
-    cp_svg_put(out, "\">\n");
+    const char *end = cp_report_has(run, name, ".svg") ? ".svg" : ".png";
+    cp_bytes    data;
+    if (!cp_report_read_file(run, name, end, &data, status)) return false;
+    const char *type = image_type(&data);
+    if (type) {
+        cp_svg_put(out, "<img alt=\"");
+        cp_svg_escape(out, caption ? caption : name);
+        cp_svg_put(out, "\" src=\"data:image/%s;base64,", type);
+        cp_base64(out, data.data, data.size);
+        cp_svg_put(out, "\">\n");
+    }
     cp_bytes_free(&data);
-    return true;
+    return type || cp_fail(status, "%.300s: this is neither a PNG nor an SVG file", cp_report_file(run, name, end).s);
 }
 
 /* What the files of a picture end with. */
 static const char *ends_of(const cp_report_run *run, const cp_report_picture *picture) {
-    bool svg = access(cp_report_file(run, picture->name, ".svg").s, F_OK) == 0;
-    bool csv = access(cp_report_file(run, picture->name, ".csv").s, F_OK) == 0;
-    return !svg ? ".png" : csv ? ".svg, its numbers as .csv" : ".svg";
+    if (!cp_report_has(run, picture->name, ".svg")) return ".png";
+    return cp_report_has(run, picture->name, ".csv") ? ".svg, its numbers as .csv" : ".svg";
 }
 
 static void put_picture(cp_bytes *out, const cp_report_run *run, const cp_report_picture *picture, int number) {
@@ -170,8 +193,8 @@ static void put_picture(cp_bytes *out, const cp_report_run *run, const cp_report
 /* ---- the section ---- */
 
 static void put_file(cp_bytes *out, const cp_report_run *run, const char *name) {
-    cp_bytes text = {0};
-    if (!cp_file_read(cp_report_file(run, name, "").s, FILE_LIMIT, &text, NULL)) return; /* it was there a moment ago */
+    cp_bytes text;
+    if (!cp_report_read_file(run, name, "", &text, NULL)) return; /* it was there a moment ago */
     bool cut = text.size > SHOWN_JSON;
     if (cut) text.size = SHOWN_JSON;
     cp_svg_put(out, "<details><summary>%s</summary><pre>", name);
@@ -183,8 +206,7 @@ static void put_file(cp_bytes *out, const cp_report_run *run, const char *name) 
 static void put_state(cp_bytes *out, const cp_report_run *run) {
     cp_svg_put(out, "<p class=\"soft\"><code>");
     cp_svg_escape(out, run->folder);
-    bool study =
-        run->result && access(cp_report_file(run, "study.json", "").s, F_OK) == 0; /* its time is that of the tables alone */
+    bool study = run->result && cp_report_has(run, "study.json", ""); /* its time is that of the tables alone */
     cp_svg_put(out, "</code>%s", !run->started[0] ? "" : study ? ", tables made " : ", started ");
     cp_svg_escape(out, run->started);
     if (study) {
@@ -217,4 +239,193 @@ void cp_html_run(cp_bytes *out, const cp_report_run *run, int number, bool title
     if (run->config) put_file(out, run, "config.json");
     if (run->result) put_file(out, run, "result.json");
     cp_svg_put(out, "</section>\n");
+}
+
+/* ---- runs of one experiment compared ---- */
+
+typedef struct column {
+    char     *name;
+    cp_bytes *cells; /* (rows) */
+} column;
+
+/* A row for each run; columns are found by their names. */
+typedef struct columns {
+    int     rows, count;
+    column *at;
+    bool    failed;
+} columns;
+
+static void columns_free(columns *c) {
+    for (int i = 0; i < c->count; i++) {
+        for (int row = 0; row < c->rows; row++) cp_bytes_free(&c->at[i].cells[row]);
+        free(c->at[i].name), free(c->at[i].cells);
+    }
+    free(c->at);
+}
+
+/* The cell of a row in the column of that name, which is made when it is not there; NULL: not enough memory. */
+static cp_bytes *cell(columns *c, int row, const char *name) {
+    for (int i = 0; i < c->count; i++)
+        if (strcmp(c->at[i].name, name) == 0) return &c->at[i].cells[row];
+    column  added = {strdup(name), calloc((size_t)c->rows, sizeof *added.cells)};
+    column *more = added.name && added.cells ? realloc(c->at, ((size_t)c->count + 1) * sizeof *more) : NULL;
+    if (!more) {
+        free(added.name), free(added.cells);
+        c->failed = true;
+        return NULL;
+    }
+    c->at = more;
+    more[c->count++] = added;
+    return &added.cells[row];
+}
+
+static bool same(const cp_bytes *a, const cp_bytes *b) {
+    return a->size == b->size && (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
+}
+
+static bool differs(const columns *c, int i) {
+    for (int row = 1; row < c->rows; row++)
+        if (!same(&c->at[i].cells[0], &c->at[i].cells[row])) return true;
+    return false;
+}
+
+/* ---- what is compared ---- */
+
+static void add_options(columns *c, int row, const cp_json *config) {
+    const cp_json *options = cp_json_get(config, "options");
+    for (const cp_json *o = options ? options->first : NULL; o; o = o->next) {
+        cp_bytes *to = o->key ? cell(c, row, o->key) : NULL;
+        if (to && o->kind == CP_JSON_BOOL)
+            cp_bytes_text(to, o->boolean ? "yes" : "no");
+        else if (to)
+            cp_html_value(to, o);
+    }
+    const cp_json *arguments = cp_json_get(config, "arguments");
+    cp_bytes      *to = arguments ? cell(c, row, "arguments") : NULL;
+    if (to) cp_html_value(to, arguments);
+}
+
+static cp_bytes *result_cell(columns *c, int row, const char *what, const char *measure) {
+    char name[400];
+    snprintf(name, sizeof name, "%.190s%s%.190s", what, *what ? ": " : "", measure);
+    return cell(c, row, name);
+}
+
+static void add_methods(columns *c, int row, const cp_json *methods) {
+    for (const cp_json *method = methods->first; method; method = method->next)
+        for (const cp_json *m = method->first; m; m = m->next) {
+            cp_bytes *to =
+                cp_json_get(m, "mean") ? result_cell(c, row, method->key ? method->key : "", m->key ? m->key : "") : NULL;
+            if (to) cp_html_mean_sd(to, m);
+        }
+}
+
+static void add_table(columns *c, int row, const cp_json *table) {
+    const cp_json *rows = cp_json_get(table, "rows"), *titles = cp_json_get(table, "columns");
+    for (const cp_json *r = rows ? rows->first : NULL; r; r = r->next) {
+        const cp_json *title = titles ? titles->first : NULL;
+        for (const cp_json *m = r->first; m && title; m = m->next, title = title->next) {
+            cp_bytes *to = m != r->first ? result_cell(c, row, cp_json_string(r->first, ""), cp_json_string(title, "")) : NULL;
+            if (to) cp_html_value(to, m);
+        }
+    }
+}
+
+static void add_results(columns *c, int row, const cp_json *result) {
+    const cp_json *methods = cp_json_get(result, "methods"), *table = cp_json_get(result, "table");
+    if (methods) {
+        add_methods(c, row, methods);
+    } else if (table) {
+        add_table(c, row, table);
+    } else {
+        for (const cp_json *m = result ? result->first : NULL; m; m = m->next) {
+            cp_bytes *to = m->kind == CP_JSON_NUMBER && m->key ? result_cell(c, row, "", m->key) : NULL;
+            if (to) cp_html_value(to, m);
+        }
+    }
+}
+
+/* ---- the table ---- */
+
+enum { RESULTS_MAX = 24 }; /* more are not taken in side by side; the runs' own sections have them */
+
+static int put_titles(cp_bytes *out, const columns *c, bool only_different, int max) {
+    int shown = 0;
+    for (int i = 0; i < c->count && shown < max; i++) {
+        if (only_different && !differs(c, i)) continue;
+        cp_html_tag(out, "th", c->at[i].name);
+        shown++;
+    }
+    return shown;
+}
+
+static void put_cells(cp_bytes *out, const columns *c, int row, bool only_different, int max) {
+    for (int i = 0, shown = 0; i < c->count && shown < max; i++) {
+        const cp_bytes *text = &c->at[i].cells[row];
+        if (only_different && !differs(c, i)) continue;
+        cp_svg_put(out, "<td>");
+        if (text->size)
+            cp_bytes_append(out, text->data, text->size);
+        else
+            cp_svg_put(out, "\xE2\x80\x93");
+        cp_svg_put(out, "</td>");
+        shown++;
+    }
+}
+
+static bool has_deviations(const columns *results) {
+    for (int i = 0; i < results->count * results->rows; i++) {
+        const cp_bytes      *text = &results->at[i / results->rows].cells[i % results->rows];
+        const unsigned char *open = text->size > 0 ? memchr(text->data, '(', text->size) : NULL;
+        bool                 interval = open && memchr(open, 't', text->size - (size_t)(open - text->data)); /* (33.8 to 41.3) */
+        if (open && !interval) return true;
+    }
+    return false;
+}
+
+static void put_name(cp_bytes *out, const cp_report_run *run, int number) {
+    cp_svg_put(out, "<td><a href=\"#run%d\">", number);
+    cp_svg_escape(out, run->folder);
+    cp_svg_put(out, "</a>%s%s</td>", run->result ? "" : "<div class=\"soft\">not finished</div>",
+               run->trouble.message[0] ? "<div class=\"bad\">damaged</div>" : "");
+}
+
+static void put_comparison(cp_bytes *out, const cp_report_run *runs, const int *numbers, const columns *options,
+                           const columns *results) {
+    cp_bytes option_titles = {0}, result_titles = {0};
+    int      option_count = put_titles(&option_titles, options, true, options->count);
+    int      result_count = put_titles(&result_titles, results, false, RESULTS_MAX);
+    cp_svg_put(out, "<div class=\"wide compare\"><table>\n<thead><tr><th rowspan=\"2\">run</th>");
+    if (option_count > 0) cp_svg_put(out, "<th colspan=\"%d\">options that differ</th>", option_count);
+    if (result_count > 0) cp_svg_put(out, "<th colspan=\"%d\">results</th>", result_count);
+    cp_svg_put(out, "</tr>\n<tr>");
+    cp_bytes_append(out, option_titles.data, option_titles.size);
+    cp_bytes_append(out, result_titles.data, result_titles.size);
+    cp_svg_put(out, "</tr></thead><tbody>\n");
+    for (int row = 0; row < options->rows; row++) {
+        cp_svg_put(out, "<tr>");
+        put_name(out, &runs[numbers[row]], numbers[row]);
+        put_cells(out, options, row, true, options->count);
+        put_cells(out, results, row, false, RESULTS_MAX);
+        cp_svg_put(out, "</tr>\n");
+    }
+    cp_svg_put(out, "</tbody></table></div>\n");
+    if (has_deviations(results)) cp_svg_put(out, "<p class=\"soft\">Numbers in parentheses are standard deviations.</p>\n");
+    if (results->count > RESULTS_MAX)
+        cp_svg_put(out, "<p class=\"soft\">%d more results are in the sections of the runs.</p>\n", results->count - RESULTS_MAX);
+    if (options->rows > 1 && option_count == 0) cp_svg_put(out, "<p class=\"soft\">These runs have the same options.</p>\n");
+    out->failed |= option_titles.failed || result_titles.failed || options->failed || results->failed;
+    cp_bytes_free(&option_titles);
+    cp_bytes_free(&result_titles);
+}
+
+void cp_html_compare(cp_bytes *out, const cp_report_run *runs, const int *numbers, int count) {
+    columns options = {.rows = count}, results = {.rows = count};
+    for (int row = 0; row < count; row++) {
+        add_options(&options, row, runs[numbers[row]].config);
+        add_results(&results, row, runs[numbers[row]].result);
+    }
+    put_comparison(out, runs, numbers, &options, &results);
+    columns_free(&options);
+    columns_free(&results);
 }

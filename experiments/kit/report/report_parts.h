@@ -28,9 +28,11 @@ typedef struct cp_report_path {
     char s[1400];
 } cp_report_path;
 cp_report_path cp_report_file(const cp_report_run *run, const char *name, const char *end);
+bool           cp_report_has(const cp_report_run *run, const char *name, const char *end); /* whatever it is */
 
-void        cp_report_read(cp_report_run *run); /* the folder is set; what goes wrong is in run->trouble */
-void        cp_report_free(cp_report_run *run);
+/* Folders may come from somebody else: only regular files in the folder itself are read (cp_file_read_inside). */
+bool cp_report_read_file(const cp_report_run *run, const char *name, const char *end, cp_bytes *out, cp_status *status);
+
 const char *cp_report_experiment(const cp_report_run *run); /* "" for a run that cannot be read */
 const char *cp_report_title(const cp_report_run *run);
 
@@ -45,13 +47,5 @@ void cp_html_run(cp_bytes *out, const cp_report_run *run, int number,
 /* A table of some runs of one experiment, a row each: the options in which they differ, and their results. numbers[i]
  * is the run's place among all. */
 void cp_html_compare(cp_bytes *out, const cp_report_run *runs, const int *numbers, int count);
-
-/* ---- all of it ---- */
-
-typedef struct cp_report_tally {
-    int       unfinished, damaged;
-    cp_status first_damage;
-} cp_report_tally;
-bool cp_report_make(const char *const *folders, int count, const char *path, cp_report_tally *tally, cp_status *status);
 
 #endif

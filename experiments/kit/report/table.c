@@ -56,6 +56,7 @@ void cp_table_text(cp_table *t, const char *format, ...) {
     va_start(values, format);
     vsnprintf(cell, CELL, format, values);
     va_end(values);
+    cp_text_printable(cell);
 }
 
 void cp_table_number(cp_table *t, double value, int decimals) {
@@ -183,27 +184,4 @@ void cp_table_read(cp_table *t, const cp_json *json) {
     for (const cp_json *title = columns->first; title; title = title->next) cp_table_text(t, "%s", cp_json_string(title, ""));
     for (const cp_json *row = rows ? rows->first : NULL; row; row = row->next)
         for (int i = 0; i < t->columns; i++) cp_table_text(t, "%s", cp_json_string(cp_json_at(row, (size_t)i), ""));
-}
-
-cp_mean_sd cp_mean_sd_of(const double *values, int count) {
-    double mean = 0, squares = 0;
-    for (int i = 0; i < count; i++) mean += values[i] / count;
-    for (int i = 0; i < count; i++) squares += (values[i] - mean) * (values[i] - mean);
-    return (cp_mean_sd){count > 0 ? mean : NAN, count > 1 ? sqrt(squares / (count - 1)) : NAN};
-}
-
-static int ascending(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-void cp_values_sort(double *values, int count) {
-    qsort(values, (size_t)count, sizeof *values, ascending);
-}
-
-double cp_values_quantile(const double *sorted, int count, double share) {
-    double place = share * (count - 1);
-    int    low = (int)place, high = low + 1 < count ? low + 1 : low;
-    if (sorted[low] == sorted[high]) return sorted[low]; /* both may be infinite */
-    return sorted[low] + (place - low) * (sorted[high] - sorted[low]);
 }

@@ -1,5 +1,5 @@
-/* Text tables: columns as wide as their widest cell; the first and those of words to the left, numbers to the right. And what they
- * tell of values: mean, standard deviation, quantiles.
+/* Text tables: columns as wide as their widest cell; the first and those of words to the left, numbers to the right. Cells may
+ * hold text from outside: control characters, which could drive a terminal, become '?'.
  *
  *     cp_table *t = cp_table_new(3, "method", "ours", "paper");
  *     cp_table_text(t, "hybrid");
@@ -49,15 +49,5 @@ void cp_csv_text(FILE *file, const char *text);
 void cp_table_put(const cp_table *table, cp_json_writer *writer, const char *key);
 
 void cp_table_read(cp_table *table, const cp_json *json); /* what cp_table_put wrote, into a table of 0 columns */
-
-/* Mean and standard deviation (n - 1 below) of values; of fewer than two there is no sd, NaN. */
-typedef struct cp_mean_sd {
-    double mean, sd;
-} cp_mean_sd;
-cp_mean_sd cp_mean_sd_of(const double *values, int count);
-
-void   cp_values_sort(double *values, int count); /* ascending; none may be NaN */
-double cp_values_quantile(const double *sorted, int count,
-                          double share); /* linear between neighbors, as numpy's default; count >= 1 */
 
 #endif

@@ -7,6 +7,7 @@
 #define CP_KIT_TRIALS_H
 
 #include "core/random.h"
+#include "experiments/kit/metrics/stats.h"
 #include "experiments/kit/report/table.h"
 #include "experiments/kit/run/runs.h"
 

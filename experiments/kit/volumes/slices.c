@@ -1,6 +1,6 @@
 /* Slices of brain volumes as small images. */
 #include "experiments/kit/data/resize.h"
-#include "experiments/kit/metrics/percentile.h"
+#include "experiments/kit/metrics/stats.h"
 #include "experiments/kit/volumes/slices_parts.h"
 
 #include <limits.h>

@@ -6,7 +6,7 @@
  *
  * with the 2nd and 98th percentile of all voxels that are finite, whether the background is 0, a negative number or noise. Where
  * more than half of them have one value above p2, such as 0 among z-scores, that value is the background and all others are brain.
- * Percentiles are those of kit/metrics/percentile.h.
+ * Percentiles are those of kit/metrics/stats.h.
  *
  * INTENSITIES become (v - low) / (high - low), taken to 0 and 1 where they lie beyond, with percentiles of the volume's brain as low
  * and high; voxels that are not finite become 0. (Where low = high, voxels from there on become 1 and others 0.)

@@ -1,0 +1,25 @@
+/* Means, quantiles, and probabilities from logits. */
+#ifndef CP_KIT_STATS_H
+#define CP_KIT_STATS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Mean and standard deviation (n - 1 below) of values; of fewer than two there is no sd, NaN. */
+typedef struct cp_mean_sd {
+    double mean, sd;
+} cp_mean_sd;
+cp_mean_sd cp_mean_sd_of(const double *values, int count);
+
+void   cp_values_sort(double *values, int count); /* ascending; none may be NaN */
+double cp_values_quantile(const double *sorted, int count,
+                          double share); /* linear between neighbors, as numpy's default; count >= 1 */
+
+/* The percentile `share` (0 to 100) of those numbers that are finite and above `above`, exact and without a copy of them: of n
+ * numbers the one with floor(share / 100 (n - 1)) others before it in their order. False when there are none. */
+bool cp_percentile_above(const float *values, size_t count, float above, double share, float *percentile);
+
+/* softmax(row / temperature), in place. Returns ln sum_c exp((row_c - max row) / temperature). */
+double cp_softmax_row(double *row, int classes, double temperature);
+
+#endif
