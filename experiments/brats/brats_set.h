@@ -4,7 +4,6 @@
 
 #include "core/io/json.h"
 #include "core/io/npz.h"
-#include "experiments/kit/cli/options.h"
 #include "experiments/kit/volumes/patients.h"
 #include "experiments/kit/volumes/slices.h"
 
@@ -55,12 +54,5 @@ cp_brats_counts cp_brats_count(const cp_brats_set *set, int split);
 bool cp_brats_add_arrays(cp_brats_set *set, cp_npz_writer *writer, cp_status *status);
 
 void cp_brats_put_left_out(const cp_brats_set *set, cp_json_writer *writer); /* "left_out": [{"name": ..., "reason": ...}] */
-
-/* ---- telling ---- */
-
-void cp_brats_print(const cp_brats_set *set, const char *file, const char *sheet); /* sheet may be NULL */
-bool cp_brats_print_json(const cp_brats_set *set, const char *file, const char *sheet, cp_status *status);
-void cp_brats_list_left_out(FILE *file, const cp_brats_set *set);
-void cp_brats_warn(const cp_brats_set *set, const cp_options *options); /* on stderr, of what the user should look at */
 
 #endif

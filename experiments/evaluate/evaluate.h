@@ -1,4 +1,4 @@
-/* What the files of `couplet evaluate` share: evaluate.c measures and tells, evaluate_figures.c draws. */
+/* What the files of `couplet evaluate` share. */
 #ifndef CP_EXPERIMENTS_EVALUATE_H
 #define CP_EXPERIMENTS_EVALUATE_H
 
@@ -37,7 +37,15 @@ typedef struct cp_evaluation {
     cp_outlier_score  outliers[CP_OUTLIERS]; /* here: NULL when the model has no such score */
 } cp_evaluation;
 
-/* The figures "reliability", "confusion" and, where there is something to show, "energies" and "outliers". */
-bool cp_evaluation_draw(const cp_evaluation *e, cp_status *status);
+/* ---- outlier detection: three scores, and how well each distinguishes the images of one set from another's ----
+ *
+ *   posterior   max_c p(c|x) of the softmax, with the run's temperature
+ *   energy      logsumexp_c of the logits, the classifier's negative free energy (Liu et al. 2020); a softmax model has it too
+ *   density     -E(x) = log p(x) + a constant, of the generative model. A jem model's is the energy itself, and is left out */
+
+bool cp_outliers_measure(cp_evaluation *e, cp_status *status); /* from both sets' scores */
+
+void cp_outliers_put(const cp_evaluation *e, cp_json_writer *writer, FILE *file);       /* "ood" and its table */
+void cp_outliers_put_notes(const cp_evaluation *e, cp_json_writer *writer, FILE *file); /* the directions */
 
 #endif

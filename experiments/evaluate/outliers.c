@@ -1,5 +1,6 @@
 /* Outlier detection. */
-#include "experiments/evaluate/outliers.h"
+#include "experiments/evaluate/evaluate.h"
+
 #include "experiments/kit/metrics/stats.h"
 
 #include <math.h>
@@ -105,7 +106,7 @@ bool cp_outliers_measure(cp_evaluation *e, cp_status *status) {
     return true;
 }
 
-/* ---- telling ---- */
+/* ---- the result ---- */
 
 void cp_outliers_put(const cp_evaluation *e, cp_json_writer *w, FILE *file) {
     cp_table *table = cp_table_new(3, "outliers by", "the score", "AUROC");

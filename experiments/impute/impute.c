@@ -1,6 +1,6 @@
 /* couplet impute: missing pixels filled by Langevin chains of a trained model, the known ones held fixed. */
 #include "experiments/commands.h"
-#include "experiments/generate/conditional.h"
+#include "experiments/impute/conditional.h"
 #include "experiments/impute/holes.h"
 #include "experiments/kit/data/sheet.h"
 #include "experiments/kit/run/progress.h"

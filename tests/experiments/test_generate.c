@@ -1,5 +1,5 @@
 /* couplet generate and couplet impute, on small runs of couplet train. */
-#include "experiments/generate/conditional.h"
+#include "experiments/impute/conditional.h"
 #include "tests/experiments/small_runs.h"
 
 /* ---- generate ---- */

@@ -1,6 +1,13 @@
-/* Image sets: the built-in one, and files in MedMNIST's layout. */
-#include "experiments/kit/data/images_parts.h"
+/* Image sets: files in MedMNIST's layout, and the built-in one. */
+#include "experiments/kit/data/images.h"
 
+#include "core/io/md5.h"
+#include "core/io/npz.h"
+#include "core/shape.h"
+#include "experiments/kit/data/medmnist.h"
+
+#include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +20,310 @@ void cp_images_free(cp_images *images) {
     cp_json_free(images->made);
     free(images->own_names);
     free(images);
+}
+
+/* ---- reading a file ---- */
+
+/* A file that is being read. The arrays of pixels move into the set, or are freed at the end. */
+typedef struct reading {
+    cp_images  *images;
+    const char *path;
+    cp_npz     *npz;
+    cp_npy      pixels[CP_IMAGES_SPLITS];
+    int        *labels[CP_IMAGES_SPLITS];
+    cp_status  *status;
+} reading;
+
+typedef struct array_name {
+    char s[32];
+} array_name;
+
+static array_name name_of(int split, const char *what) {
+    array_name name;
+    snprintf(name.s, sizeof name.s, "%s_%s", cp_images_splits[split], what);
+    return name;
+}
+
+/* ---- which arrays there are ---- */
+
+static void list_arrays(const reading *r, char *text, size_t room) {
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < cp_npz_count(r->npz) && used < room; i++)
+        used += (size_t)snprintf(text + used, room - used, "%s%.40s", i ? ", " : "", cp_npz_name(r->npz, i));
+}
+
+static bool has_arrays(const reading *r) {
+    static const char *const kinds[] = {"images", "labels"};
+    char                     there[200];
+    for (int s = 0; s < CP_IMAGES_SPLITS; s++)
+        for (int k = 0; k < 2; k++) {
+            if (cp_npz_has(r->npz, name_of(s, kinds[k]).s)) continue;
+            list_arrays(r, there, sizeof there);
+            return cp_fail(
+                r->status,
+                "%.150s has no array %s; an image set has {train,val,test}_images and {train,val,test}_labels, this file has %s",
+                r->path, name_of(s, kinds[k]).s, *there ? there : "none");
+        }
+    return true;
+}
+
+/* ---- images ---- */
+
+static bool fail_shape(const reading *r, array_name name, const cp_npy *npy, const char *expected) {
+    return cp_fail(r->status, "%.200s: %s has shape %s; %s", r->path, name.s, cp_shown_shape(npy->rank, npy->dims).text, expected);
+}
+
+static bool sizes_fit(const reading *r, int split) {
+    const cp_npy *npy = &r->pixels[split];
+    array_name    name = name_of(split, "images");
+    if (npy->rank < 3 || npy->rank > 4) return fail_shape(r, name, npy, "images are (N, H, W) or (N, H, W, C)");
+    if (npy->rank == 4 && (npy->dims[3] < 1 || npy->dims[3] > CP_IMAGES_CHANNELS))
+        return fail_shape(r, name, npy,
+                          "images are (N, H, W) or (N, H, W, C), the channels last and 1 to 4 of them; volumes are not supported");
+    if (npy->dims[0] < 1) return fail_shape(r, name, npy, "every split needs images");
+    for (int i = 0; i < 3; i++)
+        if (npy->dims[i] < 1 || npy->dims[i] > INT_MAX) return fail_shape(r, name, npy, "such images cannot be used");
+    return true;
+}
+
+static bool same_sizes(const reading *r, int split) {
+    const cp_npy    *npy = &r->pixels[split];
+    const cp_images *images = r->images;
+    int64_t          channels = npy->rank == 4 ? npy->dims[3] : 1;
+    char             expected[120];
+    if (npy->dims[1] == images->height && npy->dims[2] == images->width && channels == images->channels) {
+        if (npy->dtype == images->stored) return true;
+        return cp_fail(r->status, "%.200s: %s has elements of type %s, but train_images %s; one type is expected", r->path,
+                       name_of(split, "images").s, cp_dtype_numpy(npy->dtype), cp_dtype_numpy(images->stored));
+    }
+    snprintf(expected, sizeof expected, "the training images are %d x %d with %d channel%s", images->height, images->width,
+             images->channels, images->channels == 1 ? "" : "s");
+    return fail_shape(r, name_of(split, "images"), npy, expected);
+}
+
+static bool read_images(reading *r, int split) {
+    cp_npy    *npy = &r->pixels[split];
+    cp_images *images = r->images;
+    if (!cp_npz_read(r->npz, name_of(split, "images").s, npy, r->status) || !sizes_fit(r, split)) return false;
+    if (split != CP_IMAGES_TRAIN) return same_sizes(r, split);
+    images->height = (int)npy->dims[1];
+    images->width = (int)npy->dims[2];
+    images->channels = npy->rank == 4 ? (int)npy->dims[3] : 1;
+    images->stored = npy->dtype;
+    return true;
+}
+
+/* ---- labels, and other whole numbers that images have ---- */
+
+/* One number an image, as a new array; NULL after an error. */
+static int *read_numbers(reading *r, int split, const char *what) {
+    array_name name = name_of(split, what);
+    int64_t    count = r->pixels[split].dims[0];
+    char       shown[300], expected[120];
+    cp_npy     npy = {0};
+    int       *numbers = NULL;
+    if (!cp_npz_read(r->npz, name.s, &npy, r->status)) return NULL;
+    snprintf(shown, sizeof shown, "%.200s: %s", r->path, name.s);
+    snprintf(expected, sizeof expected, "one number an image is expected, (%lld) or (%lld, 1)", (long long)count, (long long)count);
+    if (npy.rank == 2 && npy.dims[0] == count && npy.dims[1] > 1)
+        fail_shape(r, name, &npy, "several labels an image are not supported: (N) or (N, 1) with the number of the class");
+    else if (npy.rank < 1 || npy.rank > 2 || npy.dims[0] != count || (npy.rank == 2 && npy.dims[1] != 1))
+        fail_shape(r, name, &npy, expected);
+    else
+        numbers = cp_npy_to_int32(&npy, shown, r->status);
+    cp_npy_free(&npy);
+    return numbers;
+}
+
+static bool read_split(reading *r, int split) {
+    if (!read_images(r, split)) return false;
+    r->labels[split] = read_numbers(r, split, "labels");
+    if (!r->labels[split]) return false;
+    if (!cp_npz_has(r->npz, name_of(split, "patients").s)) return true;
+    r->images->groups[split] = read_numbers(r, split, "patients");
+    return r->images->groups[split] != NULL;
+}
+
+static bool labels_fit(const reading *r, int split, int *largest) {
+    for (int64_t i = 0; i < r->pixels[split].dims[0]; i++) {
+        int label = r->labels[split][i];
+        if (label < 0 || label >= CP_IMAGES_CLASSES)
+            return cp_fail(r->status,
+                           "%.200s: %s has label %d in row %lld; classes are numbered 0, 1, ..., and at most %d are supported",
+                           r->path, name_of(split, "labels").s, label, (long long)i, CP_IMAGES_CLASSES);
+        if (label > *largest) *largest = label;
+    }
+    return true;
+}
+
+static bool count_classes(reading *r) {
+    int  largest = 0;
+    bool seen[CP_IMAGES_CLASSES] = {false};
+    for (int s = 0; s < CP_IMAGES_SPLITS; s++)
+        if (!labels_fit(r, s, &largest)) return false;
+    if (largest == 0) return cp_fail(r->status, "%.200s: all labels are 0; at least two classes are needed", r->path);
+    for (int64_t i = 0; i < r->pixels[CP_IMAGES_TRAIN].dims[0]; i++) seen[r->labels[CP_IMAGES_TRAIN][i]] = true;
+    for (int c = 0; c <= largest; c++)
+        if (!seen[c])
+            return cp_fail(r->status, "%.200s: no training image has class %d, but labels reach from 0 to %d", r->path, c, largest);
+    r->images->classes = largest + 1;
+    return true;
+}
+
+/* ---- pixels that are not bytes ---- */
+
+enum { PIECE = 4096 };
+
+/* Finds the smallest and the largest pixel of a split. */
+static bool range_of(const reading *r, int split, double *min, double *max) {
+    const cp_npy *npy = &r->pixels[split];
+    double        values[PIECE];
+    *min = INFINITY, *max = -INFINITY;
+    for (size_t first = 0; first < npy->size; first += PIECE) {
+        size_t count = npy->size - first < PIECE ? npy->size - first : PIECE;
+        cp_elements_to_double(npy->dtype, (const char *)npy->data + first * cp_dtype_size(npy->dtype), count, values);
+        for (size_t i = 0; i < count; i++) {
+            if (!isfinite(values[i]))
+                return cp_fail(r->status, "%.200s: %s has a pixel that is %g in row %zu; all must be finite", r->path,
+                               name_of(split, "images").s, values[i], (first + i) / (npy->size / (size_t)npy->dims[0]));
+            if (values[i] < *min) *min = values[i];
+            if (values[i] > *max) *max = values[i];
+        }
+    }
+    return true;
+}
+
+static bool choose_scaling(reading *r) {
+    static const double usual[][2] = {{-1, 1}, {0, 1}, {0, 255}};
+    cp_images          *images = r->images;
+    double              min, max, other_min, other_max;
+    if (!range_of(r, CP_IMAGES_TRAIN, &min, &max)) return false;
+    for (int s = CP_IMAGES_VAL; s < CP_IMAGES_SPLITS; s++)
+        if (!range_of(r, s, &other_min, &other_max)) return false;
+    images->low = min, images->high = max;
+    for (int i = min < 0 ? 0 : 1; i < 3; i++)
+        if (min >= usual[i][0] && max <= usual[i][1]) {
+            images->low = usual[i][0], images->high = usual[i][1];
+            break;
+        }
+    return images->high > images->low ||
+           cp_fail(r->status, "%.200s: all pixels of the training images are %g; there is nothing to learn from", r->path, min);
+}
+
+/* The split's pixels as floats in [-1, 1], in the place of those that the file has. */
+static bool scale(reading *r, int split) {
+    cp_npy *npy = &r->pixels[split];
+    double  values[PIECE], low = r->images->low, high = r->images->high, middle = low / 2 + high / 2, half = high / 2 - low / 2;
+    float  *scaled = npy->size <= SIZE_MAX / sizeof *scaled ? malloc(npy->size * sizeof *scaled) : NULL;
+    if (!scaled) return cp_fail(r->status, "%.200s: not enough memory for %zu pixels", r->path, npy->size);
+    for (size_t first = 0; first < npy->size; first += PIECE) {
+        size_t count = npy->size - first < PIECE ? npy->size - first : PIECE;
+        cp_elements_to_double(npy->dtype, (const char *)npy->data + first * cp_dtype_size(npy->dtype), count, values);
+        for (size_t i = 0; i < count; i++) {
+            double value = values[i] < low ? low : values[i] > high ? high : values[i];
+            r->images->clamped += value != values[i];
+            scaled[first + i] = (float)((value - middle) / half);
+        }
+    }
+    free(npy->data);
+    npy->data = scaled;
+    npy->dtype = CP_F32;
+    return true;
+}
+
+static bool scale_all(reading *r) {
+    if (r->images->stored == CP_U8) {
+        r->images->high = 255;
+        return true;
+    }
+    bool ok = choose_scaling(r);
+    for (int s = 0; ok && s < CP_IMAGES_SPLITS; s++) ok = scale(r, s);
+    return ok;
+}
+
+/* ---- how the set was made: the array "made", JSON as bytes ---- */
+
+static void read_made(cp_images *images, const cp_npz *npz) {
+    cp_npy npy = {0};
+    if (!cp_npz_has(npz, "made") || !cp_npz_read(npz, "made", &npy, NULL)) return;
+    if (npy.dtype == CP_U8 && npy.rank == 1) images->made = cp_json_parse(npy.data, npy.size, "made", NULL);
+    cp_npy_free(&npy);
+    if (!images->made || images->made->kind == CP_JSON_OBJECT) return;
+    cp_json_free(images->made);
+    images->made = NULL;
+}
+
+static bool is_fit_to_print(const char *text) {
+    return strcmp(cp_shown(text, strlen(text)).text, text) == 0;
+}
+
+static void take_class_names(cp_images *images) {
+    const cp_json *names = cp_json_get(images->made, "class_names");
+    if (images->class_names || !names || names->kind != CP_JSON_ARRAY || names->count != (size_t)images->classes) return;
+    const char **taken = malloc(names->count * sizeof *taken);
+    int          count = 0;
+    for (const cp_json *n = names->first; taken && n; n = n->next)
+        if (n->kind == CP_JSON_STRING && is_fit_to_print(n->text)) taken[count++] = n->text;
+    if (!taken || count < images->classes) {
+        free(taken);
+        return;
+    }
+    images->own_names = taken;
+    images->class_names = taken;
+}
+
+/* ---- the set ---- */
+
+static bool make_set(reading *r) {
+    cp_images *images = r->images;
+    size_t     values;
+    cp_shape   shape = CP_SHAPE(images->height, images->width, images->channels);
+    if (!cp_shape_size(shape, &values)) return cp_fail(r->status, "%.200s: such large images cannot be used", r->path);
+    images->set = cp_dataset_new((cp_dataset_config){
+        .name = images->name, .dtype = r->pixels[CP_IMAGES_TRAIN].dtype, .shape = shape, .classes = images->classes});
+    bool ok = images->set || cp_fail(r->status, "%.200s: not enough memory", r->path);
+    for (int s = 0; ok && s < CP_IMAGES_SPLITS; s++) {
+        ok = cp_dataset_add(images->set,
+                            (cp_split_config){.name = cp_images_splits[s],
+                                              .count = (int)r->pixels[s].dims[0],
+                                              .inputs = r->pixels[s].data,
+                                              .labels = r->labels[s],
+                                              .owned = true},
+                            r->status);
+        if (ok) r->pixels[s].data = NULL, r->labels[s] = NULL;
+    }
+    return ok;
+}
+
+/* The name of the file without folder and ending, or that of the official file that it is a copy of. */
+static bool identify(reading *r) {
+    cp_images  *images = r->images;
+    const char *slash = strrchr(r->path, '/'), *file = slash ? slash + 1 : r->path, *dot = strrchr(file, '.');
+    snprintf(images->name, sizeof images->name, "%.*s", dot && dot > file ? (int)(dot - file) : (int)strlen(file), file);
+    cp_text_printable(images->name); /* it goes to terminals, tables and reports */
+    if (!cp_md5_file(r->path, images->md5, r->status)) return false;
+    const cp_medmnist *known = cp_medmnist_of_md5(images->md5, &images->superseded);
+    images->official = known != NULL;
+    if (!known) return true;
+    snprintf(images->name, sizeof images->name, "%s", known->name);
+    images->class_names = known->class_names;
+    return true;
+}
+
+static bool read_file(cp_images *images, const char *path, cp_status *status) {
+    reading r = {.images = images, .path = path, .npz = cp_npz_open(path, status), .status = status};
+    bool    ok = r.npz && has_arrays(&r);
+    for (int s = 0; ok && s < CP_IMAGES_SPLITS; s++) ok = read_split(&r, s);
+    if (ok) read_made(images, r.npz);
+    cp_npz_close(r.npz);
+    ok = ok && identify(&r) && count_classes(&r) && scale_all(&r) && make_set(&r);
+    if (ok) take_class_names(images);
+    for (int s = 0; s < CP_IMAGES_SPLITS; s++) {
+        cp_npy_free(&r.pixels[s]);
+        free(r.labels[s]);
+    }
+    return ok;
 }
 
 /* ---- the built-in set ---- */
@@ -50,7 +361,7 @@ cp_images *cp_images_load(const char *file_or_name, cp_status *status) {
     cp_images *images = calloc(1, sizeof *images);
     if (!images) return cp_null(cp_fail(status, "not enough memory for an image set"));
     bool built_in = strcmp(file_or_name, "phantom") == 0;
-    if (built_in ? make_phantom(images, status) : cp_images_read(images, file_or_name, status)) return images;
+    if (built_in ? make_phantom(images, status) : read_file(images, file_or_name, status)) return images;
     cp_images_free(images);
     return NULL;
 }
@@ -76,4 +387,49 @@ const char *cp_images_origin(const cp_images *images) {
     if (strcmp(cp_json_string(cp_json_get(images->made, "command"), ""), "brats") == 0) return "made by couplet brats";
     if (!images->official) return "not the official file";
     return images->superseded ? "the official file from before 2024" : "the official file";
+}
+
+/* ---- writing ---- */
+
+/* The pixels of a split as the file had them, to be freed, in float32; NULL when there is no memory. */
+static float *unscaled(const cp_images *images, const cp_split *split) {
+    size_t       count = (size_t)split->count * images->set->values;
+    double       middle = images->low / 2 + images->high / 2, half = images->high / 2 - images->low / 2;
+    const float *scaled = split->inputs;
+    float       *out = malloc(count * sizeof *out);
+    for (size_t i = 0; out && i < count; i++) out[i] = (float)(middle + half * (double)scaled[i]);
+    return out;
+}
+
+static bool write_split(const cp_images *images, int split, cp_npz_writer *w) {
+    const cp_split *s = &images->set->splits[split];
+    bool            bytes = images->set->dtype == CP_U8;
+    float          *pixels = bytes ? NULL : unscaled(images, s);
+    if (!bytes && !pixels) return false;
+    cp_npz_writer_add(w, name_of(split, "images").s, images->set->dtype, images->channels == 1 ? 3 : 4,
+                      (int64_t[]){s->count, images->height, images->width, images->channels}, bytes ? s->inputs : pixels);
+    cp_npz_writer_add(w, name_of(split, "labels").s, CP_I32, 2, (int64_t[]){s->count, 1}, s->labels);
+    if (images->groups[split])
+        cp_npz_writer_add(w, name_of(split, "patients").s, CP_I32, 1, (int64_t[]){s->count}, images->groups[split]);
+    free(pixels);
+    return true;
+}
+
+static bool write_made(const cp_images *images, cp_npz_writer *w) {
+    cp_json_writer made = {0};
+    if (images->made) cp_json_put_copy(&made, NULL, images->made);
+    bool ok = !images->made || cp_json_writer_finish(&made, NULL);
+    if (ok && images->made) cp_npz_writer_add(w, "made", CP_U8, 1, (int64_t[]){(int64_t)made.out.size}, made.out.data);
+    cp_json_writer_free(&made);
+    return ok;
+}
+
+bool cp_images_write(const cp_images *images, const char *path, cp_status *status) {
+    cp_npz_writer *w = cp_npz_writer_new(path, status);
+    bool           ok = w != NULL;
+    for (int s = 0; ok && s < CP_IMAGES_SPLITS; s++) ok = write_split(images, s, w);
+    ok = ok && write_made(images, w);
+    if (ok) return cp_npz_writer_commit(w, status);
+    cp_npz_writer_cancel(w);
+    return cp_fail(status, "%.300s: not enough memory for the pixels", path); /* unless the writer has told why */
 }

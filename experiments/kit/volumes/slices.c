@@ -1,7 +1,8 @@
 /* Slices of brain volumes as small images. */
+#include "experiments/kit/volumes/slices.h"
+
 #include "experiments/kit/data/resize.h"
 #include "experiments/kit/metrics/stats.h"
-#include "experiments/kit/volumes/slices_parts.h"
 
 #include <limits.h>
 #include <math.h>
@@ -9,6 +10,11 @@
 #include <string.h>
 
 static const double DARK = 2, BRIGHT = 98, ABOVE = 0.15;
+
+/* Sums over slices, from which `upright` is lean / area. */
+typedef struct outline {
+    double area, lean;
+} outline;
 
 /* A subject that is being read. */
 typedef struct cutting {
@@ -21,7 +27,7 @@ typedef struct cutting {
     bool                   *tumor; /* (dims[2]) */
     float                  *slice; /* (dims[1], dims[0]), normalized */
     float                  *small; /* (size, size) */
-    cp_outline              outline;
+    outline                 outline;
     cp_status              *status;
 } cutting;
 
@@ -186,6 +192,30 @@ static cp_resize_axis axis_of(int64_t count, double spacing, double side, int si
     return (cp_resize_axis){.from = (int)count, .to = size, .field = length < side ? side / spacing : 0};
 }
 
+/* slice: (rows, columns), normalized */
+static void outline_add(outline *outline, const float *slice, int rows, int columns) {
+    static const float HEAD = 0.1f;
+    int                first = -1, last = -1;
+    double             area = 0, widths = 0, moment = 0;
+    for (int y = 0; y < rows; y++) {
+        int left = -1, right = -1;
+        for (int x = 0; x < columns; x++) {
+            if (slice[(size_t)y * (size_t)columns + (size_t)x] <= HEAD) continue;
+            if (left < 0) left = x;
+            right = x;
+            area++;
+        }
+        if (left < 0) continue;
+        if (first < 0) first = y;
+        last = y;
+        widths += right - left + 1;
+        moment += (double)y * (right - left + 1);
+    }
+    if (area == 0) return;
+    outline->area += area;
+    outline->lean += area * (moment / widths - 0.5 * (first + last));
+}
+
 static bool cut_channel(cutting *c, int channel, const cp_nifti *volume, const cp_brain *brain) {
     size_t         area = (size_t)c->dims[0] * (size_t)c->dims[1], channels = (size_t)c->config->channels;
     size_t         pixels = (size_t)c->config->size * (size_t)c->config->size;
@@ -196,7 +226,7 @@ static bool cut_channel(cutting *c, int channel, const cp_nifti *volume, const c
     for (int k = 0; k < c->slices->count; k++) {
         uint8_t *to = c->slices->pixels + (size_t)k * pixels * channels + (size_t)channel;
         take_slice(c, volume->values + (size_t)c->slices->levels[k] * area, brain);
-        if (channel == 0) cp_outline_add(&c->outline, c->slice, (int)c->dims[1], (int)c->dims[0]);
+        if (channel == 0) outline_add(&c->outline, c->slice, (int)c->dims[1], (int)c->dims[0]);
         if (!cp_resize_area(c->slice, down, across, c->small, c->status)) return false;
         for (size_t i = 0; i < pixels; i++) to[i * channels] = (uint8_t)lrintf(255 * fminf(fmaxf(c->small[i], 0), 1));
     }
@@ -233,4 +263,18 @@ bool cp_slices_read(const cp_subject *subject, const cp_slices_config *config, c
     free(c.tumor), free(c.slice), free(c.small);
     if (!ok) cp_slices_free(slices);
     return ok;
+}
+
+void cp_slices_turn(cp_slices *slices, const cp_slices_config *config) {
+    size_t pixels = (size_t)config->size * (size_t)config->size, channels = (size_t)config->channels;
+    for (int k = 0; k < slices->count; k++) {
+        uint8_t *first = slices->pixels + (size_t)k * pixels * channels, *last = first + (pixels - 1) * channels;
+        for (; first < last; first += channels, last -= channels)
+            for (size_t c = 0; c < channels; c++) {
+                uint8_t kept = first[c];
+                first[c] = last[c];
+                last[c] = kept;
+            }
+    }
+    slices->upright = -slices->upright;
 }

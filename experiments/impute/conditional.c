@@ -1,5 +1,5 @@
 /* Conditional draws of a Gaussian of pixels. */
-#include "experiments/generate/conditional.h"
+#include "experiments/impute/conditional.h"
 
 #include <math.h>
 #include <stdlib.h>
