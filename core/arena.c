@@ -1,8 +1,8 @@
-/* Arena memory: chunks that are cut from the bottom up (bump allocation), with blocks given back early kept in lists by
- * size class and merged with free neighbors.
+/* Arena memory: chunks are filled from the bottom up (bump allocation); blocks released early are in lists by size class
+ * and merged with free neighbors.
  *
- * Small blocks (a tape's records) never split a large hole: it would no longer serve the large block that comes next.
- * They take a small hole or the unused end of the newest chunk. */
+ * Small blocks (a tape's records) never split a large free block, which the next large allocation needs. They take a
+ * small free block or the unused end of the newest chunk. */
 #include "core/arena.h"
 
 #include "core/error.h"
@@ -46,29 +46,29 @@ typedef struct chunk {
     char         *base; /* aligned start of the blocks */
     size_t        size; /* bytes from base on */
     size_t        top;  /* bytes cut into blocks */
-    size_t        high; /* the most that top has been */
+    size_t        high; /* the maximum of top */
 } chunk;
 
 typedef enum block_state { BLOCK_USED = 0x75736564, BLOCK_FREE = 0x66726565 } block_state;
 
-/* Stands right before the memory handed out. */
+/* The header right before the memory of a block. */
 typedef struct block {
     struct chunk *chunk;
-    struct block *before; /* the neighbor at the lower address, NULL for a chunk's first */
+    struct block *before; /* the neighbor at the lower address; NULL for the first of a chunk */
     struct block *next_free, *previous_free;
-    size_t        size; /* bytes handed out, a multiple of ALIGN */
+    size_t        size; /* of the memory, a multiple of ALIGN */
     block_state   state;
 } block;
 
-_Static_assert(sizeof(block) <= ALIGN, "a block's header keeps the alignment");
+_Static_assert(sizeof(block) <= ALIGN, "the header of a block preserves the alignment");
 
 struct cp_arena {
-    struct cp_tape    *tape; /* whose it is, and the place of the name of its op under way: for messages */
+    struct cp_tape    *tape; /* owner, and its current op, for messages */
     const char *const *op;
-    chunk             *newest; /* the only one that is cut from */
+    chunk             *newest; /* the only one that new blocks come from */
     size_t             used, peak, reserved;
-    size_t             next_size;                   /* of the one chunk that replaces those freed by the last reset */
-    uint64_t           filled[CLASSES / WORD_BITS]; /* a bit for each class that has free blocks; only then its head is valid */
+    size_t             next_size;                   /* of the single chunk that replaces those freed by the last reset */
+    uint64_t           filled[CLASSES / WORD_BITS]; /* one bit per class with free blocks; otherwise its head is invalid */
     block             *heads[CLASSES];
 };
 
@@ -90,7 +90,7 @@ static block *block_after(block *b) {
     return b == b->chunk->last ? NULL : (block *)block_end(b);
 }
 
-/* Says who stands before the block that follows b. */
+/* Updates the `before` of the block that follows b, or the last block of the chunk. */
 static void block_link(block *b) {
     if (b->chunk->top == (size_t)(block_end(b) - b->chunk->base)) {
         b->chunk->last = b;
@@ -99,9 +99,9 @@ static void block_link(block *b) {
     }
 }
 
-static block *block_place(char *place, chunk *c, block *before, size_t size) {
-    UNPOISON(place, sizeof(block));
-    block *b = (block *)place;
+static block *block_make(char *at, chunk *c, block *before, size_t size) {
+    UNPOISON(at, sizeof(block));
+    block *b = (block *)at;
     *b = (block){.chunk = c, .before = before, .size = size, .state = BLOCK_USED};
     return b;
 }
@@ -112,7 +112,7 @@ static int high_bit(size_t value) {
     return (int)(sizeof(unsigned long long) * CHAR_BIT) - 1 - __builtin_clzll(value);
 }
 
-/* Sizes below STEPS * ALIGN have a class each, then every octave has STEPS classes. */
+/* Sizes below STEPS * ALIGN have one class each; above, each octave has STEPS classes. */
 static int class_of(size_t size) {
     size_t units = size / ALIGN;
     if (units < STEPS) return (int)units;
@@ -202,7 +202,7 @@ static bool chunk_add(cp_arena *arena, size_t needed) {
     return true;
 }
 
-/* ---- taking and giving ---- */
+/* ---- allocating and releasing ---- */
 
 /* A free block that is at most 1/8 too large, or NULL. */
 static block *find_close(cp_arena *arena, size_t size) {
@@ -218,9 +218,9 @@ static block *find_close(cp_arena *arena, size_t size) {
     return NULL;
 }
 
-/* Keeps the first `size` bytes of a block and frees the rest. */
+/* Shrinks a block to `size` bytes and frees the rest. */
 static void split(cp_arena *arena, block *b, size_t size) {
-    block *rest = block_place(block_memory(b) + size, b->chunk, b, b->size - size - ALIGN);
+    block *rest = block_make(block_memory(b) + size, b->chunk, b, b->size - size - ALIGN);
     b->size = size;
     block_link(rest);
     list_add(arena, rest);
@@ -245,14 +245,14 @@ static block *take_top(cp_arena *arena, size_t size) {
         if (!chunk_add(arena, size + ALIGN)) return NULL;
         c = arena->newest;
     }
-    block *b = block_place(c->base + c->top, c, c->last, size);
+    block *b = block_make(c->base + c->top, c, c->last, size);
     c->last = b;
     c->top += size + ALIGN;
     c->high = max_size(c->high, c->top);
     return b;
 }
 
-/* b and the block right after it become one. */
+/* Merges b and the block right after it. */
 static void merge(block *b, block *after) {
     b->size += ALIGN + after->size;
     after->state = BLOCK_FREE;
@@ -260,7 +260,7 @@ static void merge(block *b, block *after) {
     POISON(after, ALIGN);
 }
 
-static void give_back(cp_arena *arena, block *b) {
+static void release_block(cp_arena *arena, block *b) {
     block *after = block_after(b);
     if (after && after->state == BLOCK_FREE) {
         list_remove(arena, after);
@@ -335,7 +335,7 @@ void cp_arena_release(cp_arena *arena, void *memory) {
     }
     arena->used -= b->size;
     POISON(memory, b->size);
-    give_back(arena, b);
+    release_block(arena, b);
     if (!arena->used && arena->newest->older) cp_arena_reset(arena);
 }
 
@@ -353,7 +353,7 @@ void cp_arena_reset(cp_arena *arena) {
     size_t high = 0;
     for (; c; c = c->older) high += c->high;
     chunks_free(arena);
-    arena->next_size = high + high / 8; /* in one piece, the same blocks may lie a little differently */
+    arena->next_size = high + high / 8; /* in one chunk, the same blocks may need slightly more */
 }
 
 size_t cp_arena_used(const cp_arena *arena) {

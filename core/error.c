@@ -1,4 +1,4 @@
-/* Errors: the one handler for misuse, and messages about bad data from outside. */
+/* Errors: the handler for misuse, and messages about bad data from outside. */
 #include "core/io/bytes.h"
 #include "core/tape_internal.h"
 

@@ -1,4 +1,4 @@
-/* Random numbers: Philox-4x32-10 blocks, and what is made of them. Fills work on groups of GROUP blocks in plain loops
+/* Random numbers from Philox-4x32-10 blocks. Fills work on groups of GROUP blocks in plain loops
  * of fixed length over local arrays, which compilers turn into vector code. */
 #include "core/random.h"
 
@@ -10,7 +10,7 @@
 
 enum {
     BLOCK_WORDS = 4,
-    BLOCK_VALUES = CP_DOUBLE ? 2 : 4, /* what a fill makes of one block */
+    BLOCK_VALUES = CP_DOUBLE ? 2 : 4, /* that a fill makes from one block */
     GROUP = 64,                       /* blocks computed together */
     GROUP_VALUES = GROUP * BLOCK_VALUES,
     FILL_GRAIN = 4096, /* blocks in a thread's chunk, a multiple of GROUP */
@@ -124,7 +124,7 @@ uint32_t cp_rng_u32(cp_rng *rng) {
 
 uint64_t cp_rng_below(cp_rng *rng, uint64_t n) {
     if (n == 0) return 0;
-    uint64_t surplus = (0 - n) % n; /* 2^64 modulo n: that many values would come up once too often */
+    uint64_t surplus = (0 - n) % n; /* 2^64 modulo n: that many values would be too frequent */
     uint64_t value;
     do {
         uint32_t w[2];
@@ -213,8 +213,8 @@ static inline float bits_float(uint32_t bits) {
     return x;
 }
 
-/* ln u for normal u > 0, relative error below 2e-7 (the polynomial is Cephes' logf). Library calls would keep the loops
- * below from becoming vector code, and their last bits differ from one libm to the next. */
+/* ln u for normal u > 0, relative error below 2e-7 (the polynomial is Cephes' logf). Library calls would prevent
+ * vectorization of the loops below, and their last bits differ between C libraries. */
 static inline float log_positive(float u) {
     const uint32_t half_root = 0x3f3504f3; /* sqrt(1/2): u = m 2^e with m in [sqrt(1/2), sqrt(2)) */
     int32_t shifted = (int32_t)(float_bits(u) - half_root);
@@ -279,7 +279,7 @@ static void make_normal(const fill *f, const group_words w, cp_real *out) {
 
 #endif
 
-/* Takes the stream by value: w cannot overlap it, so the loop becomes vector code. */
+/* Takes the stream by value: w cannot alias it, so the compiler vectorizes the loop. */
 static void group_fill(cp_rng rng, uint64_t first, group_words w) {
     for (uint32_t g = 0; g < GROUP; g++) {
         words c = rng_block(&rng, first + g);

@@ -12,7 +12,7 @@
 typedef struct cp_rng {
     uint32_t key[2];    /* from seed and name */
     uint32_t stream[2]; /* the counter's upper half, from the name */
-    uint64_t position;  /* the next 32-bit word to hand out */
+    uint64_t position;  /* the next 32-bit word */
 } cp_rng;
 
 /* The raw block function: 10 rounds; counter and key as in Salmon et al. 2011 (Random123's known answers hold). */
@@ -23,16 +23,16 @@ void cp_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]
 cp_rng cp_rng_named(uint64_t seed, const char *name);
 
 uint32_t cp_rng_u32(cp_rng *rng);               /* 1 word */
-uint64_t cp_rng_below(cp_rng *rng, uint64_t n); /* 0..n-1 without bias; n = 0 gives 0; 2 words, seldom more */
+uint64_t cp_rng_below(cp_rng *rng, uint64_t n); /* 0..n-1 without bias; n = 0 gives 0; 2 words, rarely more */
 double   cp_rng_uniform(cp_rng *rng);           /* [0, 1) in steps of 2^-53; 2 words */
 double   cp_rng_normal(cp_rng *rng);            /* mean 0, sd 1; 4 words */
 
-/* Fill n values: uniform on [low, high) (low = high gives low; otherwise high itself never comes up, rounding
- * included), or normal.
+/* Fill n values: uniform on [low, high) (low = high gives low; otherwise the result is never high, even after
+ * rounding), or normal.
  *
  * A fill starts at the next whole block of 4 words and uses whole blocks. A block gives 4 values when cp_real is float
- * (uniforms of 24 bits; normals up to 6.66 sd) and 2 when it is double (53 bits; up to 8.57 sd), so each value has its
- * own place in the stream:
+ * (uniforms of 24 bits; normals up to 6.66 sd) and 2 when it is double (53 bits; up to 8.57 sd), so each value has a
+ * fixed position in the stream:
  * - large fills run on all threads and give the same bits for any number of threads;
  * - one fill of a + b values equals a fill of a and then one of b when a is a multiple of CP_FILL_UNIT;
  * - normals in float use no libm: the same bits on any machine with IEEE floats and no contraction of a * b + c.
@@ -40,13 +40,13 @@ double   cp_rng_normal(cp_rng *rng);            /* mean 0, sd 1; 4 words */
 void cp_rng_fill_uniform(cp_rng *rng, cp_real *out, size_t n, cp_real low, cp_real high);
 void cp_rng_fill_normal(cp_rng *rng, cp_real *out, size_t n, cp_real mean, cp_real sd);
 
-/* For a large fill made in pieces by several threads: the stream after a fill of n values that is made elsewhere, and the
- * stream at value `first`, a multiple of CP_FILL_UNIT, of the fill that rng would make. */
+/* For a large fill that several threads make in pieces: advances the stream past a fill of n values, and returns the stream
+ * at value `first`, a multiple of CP_FILL_UNIT, of the fill that rng would make. */
 enum { CP_FILL_UNIT = 4 };
 void   cp_rng_skip_fill(cp_rng *rng, size_t n);
 cp_rng cp_rng_inside_fill(cp_rng rng, size_t first);
 
-/* A uniformly drawn order of 0..n-1. */
+/* A random permutation of 0..n-1. */
 void cp_rng_permutation(cp_rng *rng, int *out, int n);
 
 #endif

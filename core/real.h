@@ -26,7 +26,7 @@ typedef float cp_real;
 /* Whether all values are finite. */
 bool cp_reals_finite(const cp_real *values, size_t count);
 
-/* Only a library of the same precision has this name, and every program refers to it: with the other it neither links nor starts. */
+/* Every program refers to this name, which depends on the precision: with a library of the other precision it does not link or start. */
 extern const char                              cp_built_for[];
 __attribute__((used)) static const char *const cp_precision_guard = cp_built_for;
 

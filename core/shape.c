@@ -76,7 +76,7 @@ bool cp_shape_same(const cp_tensor *a, const cp_tensor *b) {
     return cp_shape_is(a, b->shape);
 }
 
-/* From the last axis on, so that the sizes of `common` take the place only of what was read. */
+/* From the last axis on, so that `common` overwrites only sizes that were read already. */
 bool cp_shape_broadcast(const cp_shape *a, const cp_shape *b, cp_shape *common) {
     int rank_a = a->rank, rank_b = b->rank, rank = rank_a > rank_b ? rank_a : rank_b;
     for (int i = 1; i <= rank; i++) {
@@ -102,7 +102,7 @@ bool cp_axes_flags(cp_at at, const char *op, cp_axes axes, const cp_tensor *a, b
     for (int i = 0; i < axes.count; i++) {
         int axis = axes.at[i];
         if (!cp_axis_resolve(at, op, a, &axis)) return false;
-        if (flags[axis]) return cp_misuse(at, op, "axis %d of shape %s is named twice", axis, cp_shape_text(a).s);
+        if (flags[axis]) return cp_misuse(at, op, "axis %d of shape %s appears twice", axis, cp_shape_text(a).s);
         flags[axis] = true;
     }
     return true;

@@ -8,7 +8,7 @@ typedef struct cp_text {
     char s[96];
 } cp_text;
 
-/* A set of axes. Negative ones count from the end; no axes at all means every axis. */
+/* A set of axes. Negative axes count from the end; an empty set means all axes. */
 typedef struct cp_axes {
     int count;
     int at[CP_MAX_RANK];
@@ -18,26 +18,26 @@ typedef struct cp_axes {
 
 cp_text cp_shape_text(const cp_tensor *t); /* "(3, 4)", "()" , "NULL" */
 cp_text cp_dims_text(cp_shape shape);
-cp_text cp_index_text(cp_shape shape, size_t i); /* of value i in row-major order: "[2, 0]"; nothing for a single number */
+cp_text cp_index_text(cp_shape shape, size_t i); /* of value i in row-major order: "[2, 0]"; empty for a scalar */
 
-/* The shape with these sizes. Every check refuses one with an impossible rank, or without sizes. */
+/* The shape with these sizes. An impossible rank, or NULL for the sizes, fails every check. */
 cp_shape cp_shape_of(int rank, const int *dims);
 cp_shape cp_shape_rows(int count, cp_shape row); /* (count, row...) */
 
-/* The number of values, or false when rank or a size is out of range or the product of the sizes that are not 0 (so that
+/* The number of values, or false when the rank or a size is out of range or the product of the nonzero sizes (so that
  * strides are safe in empty tensors too) does not fit into memory. */
 bool cp_shape_size(cp_shape shape, size_t *size);
-bool cp_shape_check(cp_at at, const char *op, cp_shape shape); /* false after cp_misuse: there is no such shape */
+bool cp_shape_check(cp_at at, const char *op, cp_shape shape); /* false after cp_misuse: the shape is impossible */
 bool cp_shape_same(const cp_tensor *a, const cp_tensor *b);
 bool cp_shape_is(const cp_tensor *a, cp_shape shape);
 
-/* The common shape of two under broadcasting (aligned at the last axis, sizes equal or 1). */
-bool cp_shape_broadcast(const cp_shape *a, const cp_shape *b, cp_shape *common); /* which may be a or b */
+/* The common shape of two under broadcasting (aligned at the last axis, sizes equal or 1); `common` may be a or b. */
+bool cp_shape_broadcast(const cp_shape *a, const cp_shape *b, cp_shape *common);
 
-/* Turns a set of axes into flags; false after cp_misuse when one is out of range or named twice. */
+/* Converts a set of axes to flags; false after cp_misuse when one is out of range or appears twice. */
 bool cp_axes_flags(cp_at at, const char *op, cp_axes axes, const cp_tensor *a, bool flags[CP_MAX_RANK]);
 
-/* Turns a possibly negative axis into 0..rank-1; false after cp_misuse when out of range. */
+/* Converts an axis, which may be negative, to 0..rank-1; false after cp_misuse when out of range. */
 bool cp_axis_resolve(cp_at at, const char *op, const cp_tensor *a, int *axis);
 
 #endif

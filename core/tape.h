@@ -11,11 +11,10 @@
  *     cp_tape_reset(tape);                         // x, loss, dx are gone
  *     cp_tape_free(tape);
  *
- * A tensor from before a reset is stale. Every function that is given one says so, with the op, the argument and the caller's place,
- * in the step after the reset however long that is, and later until some 8,000 further tensors were made. What cannot be told: a stale
- * tensor after more than that, one whose tape was freed, and values read through `data` without a call (under the address sanitizer
- * also those, unless the tensor has a single value). After the first error in a step, functions given a NULL return NULL without a
- * word: it came from that error. */
+ * A tensor from before a reset is stale. Every function reports a stale argument, with the op, the argument and the caller's line, during
+ * the whole step after the reset and later until about 8,000 more tensors were made. It cannot detect a stale tensor after that, one whose
+ * tape was freed, or values read through `data` without a call (the address sanitizer finds those too, unless the tensor has a single
+ * value). After the first error in a step, functions silently return NULL for a NULL argument, which comes from that error. */
 #ifndef CP_TAPE_H
 #define CP_TAPE_H
 
@@ -28,14 +27,14 @@ cp_tape *cp_tape_new(void);
 void     cp_tape_free(cp_tape *tape);  /* NULL is allowed; all its tensors go with it */
 void     cp_tape_reset(cp_tape *tape); /* forgets the record and all values, O(1); the memory is kept for the next step */
 
-/* Paused, ops compute values and record nothing: inference. Returns what it was; a new tape records. */
+/* While paused, ops compute values and record nothing, for inference. Returns the previous setting; a new tape records. */
 bool cp_tape_pause(cp_tape *tape, bool on);
 
-/* Frozen, the tape takes persistent tensors as constants: only cp_variable leaves get gradients, and nothing is kept for
- * the parameters' sake. Samplers use it. Returns what it was. */
+/* While frozen, the tape treats persistent tensors as constants: only cp_variable leaves get gradients, and nothing is stored for the
+ * gradients of parameters. Samplers use it. Returns the previous setting. */
 bool cp_tape_freeze(cp_tape *tape, bool on);
 
-/* Tensors on the tape, with the values copied. A variable can be asked for its gradient, a constant cannot. */
+/* Tensors on the tape, with the values copied. A variable has a gradient, a constant does not. */
 cp_tensor *cp_constant(cp_at at, const cp_real *data, cp_shape shape);
 cp_tensor *cp_variable(cp_at at, const cp_real *data, cp_shape shape);
 cp_tensor *cp_full(cp_at at, cp_real value, cp_shape shape); /* a constant filled with one value */
@@ -43,8 +42,8 @@ cp_tensor *cp_scalar(cp_at at, cp_real value);               /* a constant of sh
 cp_tensor *cp_detach(cp_at at, cp_tensor *a);                /* the same values as a constant; no copy */
 
 /* The gradients d loss / d wrt[i] in out[i], for i < n, each with the shape of wrt[i]; they live on the tape. loss has one
- * value. wrt are variables, parameters, or any values computed from them; branches that lead to none of them are not
- * touched. A wrt that loss does not depend on gets zeros. May be called any number of times.
+ * value. wrt are variables, parameters, or any values computed from them; branches that lead to none of them are
+ * skipped. A wrt that loss does not depend on gets zeros. May be called any number of times.
  * false (after the error handler) on misuse; then out is all NULL. */
 bool cp_grad(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, int n, cp_tensor **out);
 
@@ -59,35 +58,35 @@ bool cp_vjp_recorded(cp_at at, cp_tensor *out, cp_tensor *seed, cp_tensor *const
 
 int    cp_tape_length(const cp_tape *tape); /* nodes recorded */
 size_t cp_tape_bytes(const cp_tape *tape);  /* memory of values and record in use now */
-size_t cp_tape_peak(const cp_tape *tape);   /* the most ever in use at once */
+size_t cp_tape_peak(const cp_tape *tape);   /* the maximum in use at once so far */
 
-/* A number that every reset changes: who keeps it can tell later whether values of the tape are still there. */
+/* A number that every reset changes; compare it with an earlier one to find out whether values of that time are still valid. */
 unsigned cp_tape_step(const cp_tape *tape);
 
-/* The record as text: a line per node with the op, the shape and bytes of its result, what its gradient rule keeps (values, "out"
- * for the result, "+saved" for what the op stored beside them), its inputs, and the leaves its gradient is needed for. */
+/* The record as text: one line per node with the op, the shape and bytes of its result, what its gradient rule keeps (values, "out"
+ * for the result, "+saved" for other data of the op), its inputs, and the leaves its gradient is needed for. */
 void cp_tape_print(cp_tape *tape, FILE *file);
-/* The same with the numbers: one by one when they are few, else the lowest, the highest and the mean. */
+/* The same with the values: all if there are few, otherwise minimum, maximum and mean. */
 void cp_tape_print_values(cp_tape *tape, FILE *file);
 
-/* The sweep of cp_grad(tape, loss, wrt, n, ...) as text, a line a rule, in the order in which they run: the value and its op, the gradient
- * that came in, and what each input got; "+" marks what was added to an earlier part, with the sum behind it. false on misuse. */
+/* The sweep of cp_grad(tape, loss, wrt, n, ...) as text, one line per rule in the order in which they run: the value and its op, the
+ * incoming gradient, and the part of each input; "+" marks a part that is added to an earlier one, followed by the sum. false on misuse. */
 bool cp_tape_trace(cp_at at, FILE *file, cp_tensor *loss, cp_tensor *const *wrt, int n);
 
 /* The record in Graphviz's language, with values and, when loss is not NULL, the gradient of loss at every node (on a frozen tape
- * not at parameters): `dot -Tsvg`. A loss without a gradient is reported, and the graph written without. */
+ * not at parameters): `dot -Tsvg`. If loss has no gradient, that is reported and the graph written without gradients. */
 void cp_tape_dot(cp_at at, FILE *file, cp_tensor *loss);
 
-/* The record as a page for a browser, which replays it: forward op by op, then the sweep for the gradient of loss at all leaves (on a
- * frozen tape: at all variables), rule by rule. One file that needs nothing else, below 3 MB for tapes of up to 2,000 values; a longer one
- * is told without heat maps, in some 0.5 kB a node: 10 MB of 20,000. false on misuse, when out of memory and when the file cannot be
+/* The record as a page that replays it in a browser: forward op by op, then the sweep for the gradient of loss at all leaves (on a
+ * frozen tape: at all variables), rule by rule. One self-contained file, below 3 MB for tapes of up to 2,000 values; longer tapes are
+ * shown without heat maps, at about 0.5 kB per node: 10 MB for 20,000. false on misuse, when out of memory and when the file cannot be
  * written. */
 bool cp_tape_html(cp_at at, FILE *file, cp_tensor *loss);
 
-/* The same with a heading, and with the text of a source file that will not be there when the page is written; others are read then, so
- * that the page has the line of each node where they are found. */
+/* The same with a title, and with the text of a source file that does not exist when the page is written. The page shows the source line of
+ * each node; other source files are read if they exist. */
 typedef struct cp_tape_page {
-    const char *title;         /* NULL: the caller's place */
+    const char *title;         /* NULL: the caller's file and line */
     const char *file, *source; /* the file as __FILE__ names it, and its text; or NULL */
 } cp_tape_page;
 bool cp_tape_html_with(cp_at at, FILE *file, cp_tensor *loss, cp_tape_page page);

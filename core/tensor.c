@@ -1,4 +1,4 @@
-/* Persistent tensors, and how a tensor shows itself. */
+/* Persistent tensors, and printing. */
 #include "core/tape_internal.h"
 
 #include <math.h>
@@ -33,7 +33,7 @@ static cp_tensor *tensor_new(cp_at at, const char *op, cp_shape shape) {
     t->size = size;
     t->data = data;
     t->id = -1;
-    t->holds = -1; /* never a sweep's to give back */
+    t->holds = -1; /* a sweep never releases it */
     return t;
 }
 
@@ -51,7 +51,7 @@ cp_tensor *(cp_parameter_new)(cp_at at, const cp_real *data, cp_shape shape) {
 }
 
 void cp_tensor_free(cp_tensor *t) {
-    if (!t || t->tape) return; /* a tape's tensor goes with its tape */
+    if (!t || t->tape) return; /* the tape frees its tensors */
     free(t->data);
     free(t);
 }

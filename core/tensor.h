@@ -1,6 +1,6 @@
 /* Dense tensors: up to five axes, row-major, of cp_real. Images are (N, H, W, C).
  *
- * A tensor either belongs to a tape (made by an op, cp_constant or cp_variable; gone when the tape is reset) or is persistent
+ * A tensor either belongs to a tape (made by an op, cp_constant or cp_variable; invalid after the tape's reset) or is persistent
  * (cp_tensor_new ... cp_tensor_free: parameters, running statistics, data). Fields may be read freely; `data` may be written,
  * but not between recording a computation and asking for its gradient. */
 #ifndef CP_TENSOR_H
@@ -33,14 +33,14 @@ typedef struct cp_tensor {
     const char *name;    /* for listings and messages; may be NULL; not owned */
     bool        tracked; /* gradients flow to it */
 
-    /* The engine's own. */
-    unsigned          step;  /* of the tape, when it was made: a reset makes it stale */
+    /* Internal. */
+    unsigned          step;  /* of the tape when the tensor was made: a reset makes it stale */
     struct cp_tape   *tape;  /* NULL: persistent */
     struct cp_tensor *base;  /* the tensor whose memory it shares, or NULL */
-    int               id;    /* its place among the tape's tracked values, or -1 */
-    int               kept;  /* nodes whose rules will read it, and views of it */
-    int               holds; /* references of a sweep's gradient slots; -1: not a sweep's to give back */
-    cp_real           small; /* the values of a tensor of one */
+    int               id;    /* among the tape's tracked values, or -1 */
+    int               kept;  /* number of nodes whose rules will read it, and of its views */
+    int               holds; /* references from a sweep's gradient slots; -1: the sweep must not release it */
+    cp_real           small; /* the value of a tensor of size 1 */
     struct cp_tensor *next_made;
 } cp_tensor;
 
@@ -50,7 +50,7 @@ typedef struct cp_labels {
     int        count;
 } cp_labels;
 
-/* Places in a tensor: numbers of rows, or flat ones of values. */
+/* Indices into a tensor: of rows, or of values in row-major order. */
 typedef struct cp_indices {
     const int *at;
     int        count;
@@ -73,7 +73,8 @@ void cp_tensor_free(cp_tensor *t); /* NULL is allowed */
 void cp_tensor_print(cp_at at, FILE *file, const cp_tensor *t);
 #define cp_tensor_print(...) cp_tensor_print(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 
-cp_real cp_item(cp_at at, const cp_tensor *t); /* the value of a tensor of size 1; misuse, and NaN, for other sizes; NaN for NULL */
+cp_real cp_item(cp_at            at,
+                const cp_tensor *t); /* the value of a tensor of size 1; NaN for NULL and, after misuse, for other sizes */
 #define cp_item(...) cp_item(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 
 #endif

@@ -1,8 +1,8 @@
-/* The pool: worker threads that stay between loops, spinning for a moment and then sleeping.
+/* The pool: worker threads that live between loops, spinning for a moment and then sleeping.
  *
- * One atomic word, the gate, holds the whole conversation. The caller publishes a loop by opening the gate, works on
- * chunks itself, and closes the gate when none are left; it then waits only for the workers that had come in. A worker
- * that wakes up too late finds the gate closed and costs nobody time. */
+ * One atomic word, the gate, coordinates all threads. The caller publishes a loop by opening the gate, runs chunks
+ * itself, and closes the gate when none are left; then it waits only for the workers that entered. A worker that wakes
+ * up too late finds the gate closed and delays nobody. */
 #ifdef __linux__
 #define _GNU_SOURCE /* sched_getaffinity */
 #endif
@@ -41,11 +41,11 @@ typedef struct loop {
 static struct {
     pthread_mutex_t busy;  /* held by the caller whose loop the pool runs */
     pthread_mutex_t sleep; /* guards the two conditions */
-    pthread_cond_t  work;  /* a loop was published, or stop */
+    pthread_cond_t  work;  /* a loop was published, or the pool stops */
     pthread_cond_t  done;  /* the last worker left */
     pthread_t       workers[THREADS_MAX];
     int             workers_running;
-    int             threads; /* that the pool was started for; 0 when it is not running */
+    int             threads; /* for which the pool was started; 0 when it is not running */
     bool            spins;
     loop            loop;
     _Alignas(CACHE_LINE) atomic_uint_fast64_t gate;
@@ -56,7 +56,7 @@ static struct {
           .work = PTHREAD_COND_INITIALIZER,
           .done = PTHREAD_COND_INITIALIZER};
 
-static atomic_int         threads_wanted; /* 0: not decided yet */
+static atomic_int         threads_wanted; /* 0: not set yet */
 static _Thread_local bool inside_loop;
 
 /* ---- how many threads ---- */
@@ -70,7 +70,7 @@ static int processors_available(void) {
     return online > 0 ? (int)online : 1;
 }
 
-/* The value of COUPLET_THREADS, or 0 when it says nothing usable. */
+/* The value of COUPLET_THREADS, or 0 when it is unset or invalid. */
 static int threads_from_environment(void) {
     const char *text = getenv("COUPLET_THREADS");
     if (!text || !*text) return 0;
@@ -127,10 +127,10 @@ static int64_t nanoseconds(void) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Watches the gate for a short while; true as soon as ready(gate, number). */
+/* Polls the gate for a short time; true as soon as ready(gate, number). */
 static bool gate_spin(bool (*ready)(uint64_t gate, uint64_t number), uint64_t number) {
     if (!pool.spins) return ready(atomic_load(&pool.gate), number);
-    int64_t start = 0, now = 0; /* the clock is first read after a burst: most waits are shorter */
+    int64_t start = 0, now = 0; /* the first burst does not read the clock: most waits are shorter */
     while (now - start <= SPIN_NANOSECONDS) {
         for (int i = 0; i < SPIN_BURST; i++) {
             if (ready(atomic_load_explicit(&pool.gate, memory_order_acquire), number)) return true;
@@ -163,15 +163,15 @@ static void loop_take_part(const loop *l) {
 
 /* ---- workers ---- */
 
-static bool has_news(uint64_t gate, uint64_t number_seen) {
+static bool has_work(uint64_t gate, uint64_t number_seen) {
     return gate & GATE_STOP || (gate & GATE_OPEN && gate >> GATE_NUMBER_SHIFT != number_seen);
 }
 
 static void worker_wait(uint64_t number_seen) {
-    if (gate_spin(has_news, number_seen)) return;
+    if (gate_spin(has_work, number_seen)) return;
     pthread_mutex_lock(&pool.sleep);
     atomic_fetch_add(&pool.sleepers, 1); /* before the gate is read: whoever opens it then sees a sleeper to wake */
-    while (!has_news(atomic_load(&pool.gate), number_seen)) pthread_cond_wait(&pool.work, &pool.sleep);
+    while (!has_work(atomic_load(&pool.gate), number_seen)) pthread_cond_wait(&pool.work, &pool.sleep);
     atomic_fetch_sub(&pool.sleepers, 1);
     pthread_mutex_unlock(&pool.sleep);
 }
@@ -193,7 +193,7 @@ static void *worker_main(void *unused) {
         worker_wait(seen);
         uint_fast64_t gate = atomic_load(&pool.gate);
         if (gate & GATE_STOP) return NULL;
-        if (!has_news(gate, seen) || !atomic_compare_exchange_strong(&pool.gate, &gate, gate + 1)) continue;
+        if (!has_work(gate, seen) || !atomic_compare_exchange_strong(&pool.gate, &gate, gate + 1)) continue;
         seen = gate >> GATE_NUMBER_SHIFT;
         loop_take_part(&pool.loop);
         worker_leave();
@@ -220,7 +220,7 @@ static void pool_stop(void) {
     pool.workers_running = pool.threads = 0;
 }
 
-/* A child process has none of the workers, and locks in whatever state they were. */
+/* A child process has no workers, and locks in an undefined state. */
 static void pool_forget(void) {
     pthread_mutex_init(&pool.busy, NULL);
     pthread_mutex_init(&pool.sleep, NULL);
@@ -243,7 +243,7 @@ static void pool_start(int threads) {
     pool.spins = threads <= processors_available();
     sigset_t all, old;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are for the program's own threads */
+    pthread_sigmask(SIG_SETMASK, &all, &old); /* signals go to the program's own threads */
     while (pool.workers_running < threads - 1 &&
            pthread_create(&pool.workers[pool.workers_running], NULL, worker_main, NULL) == 0) {
         pool.workers_running++;

@@ -137,7 +137,7 @@ static void axes_that_do_not_exist_or_come_twice_are_reported(void) {
     TEST_ASSERT_FALSE(cp_axes_flags((cp_at){0}, "sum", CP_AXES(-3), &t, flags));
     TEST_ASSERT_EQUAL_STRING("sum: axis -3 does not exist in shape (4, 5)", last_error);
     TEST_ASSERT_FALSE(cp_axes_flags((cp_at){0}, "sum", CP_AXES(0, -2), &t, flags));
-    TEST_ASSERT_EQUAL_STRING("sum: axis 0 of shape (4, 5) is named twice", last_error);
+    TEST_ASSERT_EQUAL_STRING("sum: axis 0 of shape (4, 5) appears twice", last_error);
     TEST_ASSERT_EQUAL_INT(3, errors);
 }
 

@@ -471,7 +471,7 @@ static void axes_that_do_not_exist_are_refused(void) {
     cp_tensor *a = TENSOR(2, 3), *scalar = cp_scalar(tape, 1);
     REFUSED("sum", "axis 7 does not exist in shape (2, 3)", cp_sum(tape, a, CP_AXES(7), false));
     REFUSED("sum", "axis -9 does not exist in shape (2, 3)", cp_sum(tape, a, CP_AXES(0, -9), true));
-    REFUSED("sum", "axis 1 of shape (2, 3) is named twice", cp_sum(tape, a, CP_AXES(1, -1), true));
+    REFUSED("sum", "axis 1 of shape (2, 3) appears twice", cp_sum(tape, a, CP_AXES(1, -1), true));
     REFUSED("sum", "6 axes were given", cp_sum(tape, a, ((cp_axes){.count = 6}), true));
     REFUSED("sum", "-1 axes were given", cp_sum(tape, a, ((cp_axes){.count = -1}), true));
     REFUSED("mean", "axis 7 does not exist", cp_mean(tape, a, CP_AXES(7), false));
