@@ -78,7 +78,7 @@ int cp_utf8_length(const unsigned char *p, size_t left) {
     return too_long || surrogate || too_high ? 0 : length;
 }
 
-/* In place; returns the new length. C1 controls (U+0080..U+009F) drive terminals just as C0 ones do. */
+/* In place; returns the new length. C1 controls (U+0080..U+009F) control terminals like those below U+0020. */
 static size_t clean(char *text, size_t length) {
     size_t used = 0;
     for (size_t i = 0, step; i < length; i += step) {

@@ -1,5 +1,4 @@
-/* Bytes: a growable buffer, integers of a stated byte order, overflow-checked sizes, and outside text made fit to
- * print. */
+/* Bytes: a growable buffer, integers with a fixed byte order, overflow-checked sizes, and cleaning of text from outside. */
 #ifndef CP_IO_BYTES_H
 #define CP_IO_BYTES_H
 
@@ -7,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Start it as {0}. After a failed allocation it keeps what it had, refuses everything more and says so in `failed`,
- * so that a chain of appends is checked once, at its end. */
+/* Initialize it with {0}. After a failed allocation it keeps its contents, ignores all further appends and sets `failed`,
+ * so that a chain of appends needs one check, at its end. */
 typedef struct cp_bytes {
     unsigned char *data;
     size_t         size;
@@ -16,15 +15,15 @@ typedef struct cp_bytes {
     bool           failed;
 } cp_bytes;
 
-void cp_bytes_free(cp_bytes *bytes);                 /* and back to {0} */
+void cp_bytes_free(cp_bytes *bytes);                 /* resets it to {0} */
 bool cp_bytes_reserve(cp_bytes *bytes, size_t more); /* room for `more` bytes after `size` */
 bool cp_bytes_append(cp_bytes *bytes, const void *data, size_t size);
 bool cp_bytes_text(cp_bytes *bytes, const char *text); /* appends without the final NUL */
 
 typedef struct cp_line {
-    const char *text;   /* in the bytes, and without a final NUL */
+    const char *text;   /* points into the bytes; no terminating NUL */
     size_t      length; /* without the newline */
-    bool        whole;  /* it ends with a newline; only the last line may not */
+    bool        whole;  /* it ends with a newline; the last line may not */
 } cp_line;
 
 /* Reads the line that begins at byte *at and moves *at past it; false at the end of the bytes. */
@@ -35,11 +34,11 @@ bool cp_size_mul(size_t a, size_t b, size_t *out);
 bool cp_size_add(size_t a, size_t b, size_t *out);
 
 /* The number of elements of a shape, or false when a dimension is negative or the elements, at `width` bytes each,
- * could not be addressed. Zeros are left out of that test: (0, 2^40, 2^40) is refused too, lest a stride computed
- * from it overflows. */
+ * could not be addressed. Zeros do not count: (0, 2^40, 2^40) fails too, since strides computed from it
+ * would overflow. */
 bool cp_shape_count(int rank, const int64_t *dims, size_t width, size_t *count);
 
-/* Byte by byte, so that the order in the file is the one in the name on any machine. */
+/* Byte by byte, so that the byte order in files is the same on any machine. */
 static inline uint16_t cp_get_le16(const unsigned char *p) {
     return (uint16_t)(p[0] | p[1] << 8);
 }
@@ -68,18 +67,18 @@ static inline void cp_put_be32(unsigned char *p, uint32_t v) {
     p[0] = (unsigned char)(v >> 24), p[1] = (unsigned char)(v >> 16), p[2] = (unsigned char)(v >> 8), p[3] = (unsigned char)v;
 }
 
-/* Length (1..4) of the valid UTF-8 character at `p`, of which `left` bytes may be read; 0 when it is not one. */
+/* Length (1..4) of the UTF-8 character at `p`, of which `left` bytes may be read; 0 when it is invalid. */
 int cp_utf8_length(const unsigned char *p, size_t left);
 
-/* How many of `length` bytes of text fit into `room` without a cut within a character. */
+/* How many of `length` bytes of text fit into `room` without splitting a character. */
 size_t cp_text_cut(const char *text, size_t length, size_t room);
 
-/* Text from outside (files, folders, other programs) must go through this before it is printed: control characters, which
- * could drive a terminal, and bytes that are not UTF-8 become '?', in place. A newline is a control character too: print
- * text of several lines line by line. cp_fail and cp_shown do this by themselves; JSON has its own escapes. */
+/* Cleans text from outside (files, folders, other programs) before it is printed: control characters, which could control a
+ * terminal, and bytes that are not UTF-8 become '?', in place. This includes newlines, so print such text line by line. cp_fail
+ * and cp_shown call it; JSON has its own escapes. */
 void cp_text_printable(char *text);
 
-/* Text from a file, shortened and without control characters, for messages: cp_shown(name, length).text */
+/* Text from outside, shortened and cleaned, for messages: cp_shown(name, length).text */
 typedef struct cp_shown_text {
     char text[84];
 } cp_shown_text;

@@ -1,4 +1,4 @@
-/* Conversions of arrays of elements. Loops per type are made by macros so that each is a plain loop over one C type. */
+/* Conversions of arrays of elements. Macros generate a plain loop for each type. */
 #include "core/io/dtype.h"
 #include "core/io/bytes.h"
 
@@ -37,7 +37,7 @@ bool cp_dtype_named(const char *name, cp_dtype *dtype) {
     return false;
 }
 
-/* From one byte order to the other, in place. */
+/* Reverses the bytes of each element, in place. */
 static void reverse_each(unsigned char *element, size_t count, size_t width) {
     for (; count > 0; count--, element += width)
         for (size_t i = 0, j = width - 1; i < j; i++, j--) {
@@ -57,7 +57,7 @@ static void copy_ordered(cp_dtype dtype, bool big_endian, const void *from, size
 void cp_elements_decode(cp_dtype dtype, bool big_endian, const void *bytes, size_t count, void *native) {
     unsigned char *flags = native;
     copy_ordered(dtype, big_endian, bytes, count, native);
-    if (dtype == CP_BOOL) /* a hostile file may say 2 */
+    if (dtype == CP_BOOL) /* a malicious file may contain 2 */
         for (size_t i = 0; i < count; i++) flags[i] = flags[i] != 0;
 }
 
@@ -104,7 +104,7 @@ static float bf16_value(uint16_t bits) {
     return value;
 }
 
-/* Each element in turn, loaded by memcpy since it may be unaligned, as a double. */
+/* Converts each element, loaded by memcpy since it may be unaligned, to double. */
 #define EACH(T, number)                                                                                                            \
     for (size_t i = 0; i < count; i++) {                                                                                           \
         T value;                                                                                                                   \
@@ -133,7 +133,7 @@ void cp_elements_to_double(cp_dtype dtype, const void *native, size_t count, dou
     }
 }
 
-/* Some at a time by way of double, which holds exactly all that the results can hold. */
+/* In pieces, through double, which represents all possible results exactly. */
 #define BY_DOUBLE(fits, T, name)                                                                                                   \
     enum { CHUNK = 512 };                                                                                                          \
     double chunk[CHUNK];                                                                                                           \

@@ -1,4 +1,4 @@
-/* Reading and atomic writing of whole files with POSIX calls, for their exact errors and fsync. */
+/* Reading and atomic writing of whole files with POSIX calls, for exact errors and fsync. */
 #include "core/io/file.h"
 #include "core/io/deflate.h"
 
@@ -17,7 +17,7 @@
 
 enum {
     TRANSFER_MAX = 1 << 30, /* bytes in one system call: some systems refuse more than 2^31 */
-    PIPE_MAX = 1 << 30,     /* bytes of what does not tell its size */
+    PIPE_MAX = 1 << 30,     /* bytes of a pipe, whose size is unknown */
 };
 
 static const char *advice(int error) {
@@ -28,7 +28,7 @@ static const char *advice(int error) {
     case EROFS: return "; choose a folder on a writable file system";
     case ENOSPC:
     case EDQUOT: return "; free some space or choose another place";
-    case EFBIG: return "; the system's limit on file sizes (ulimit -f) is in the way";
+    case EFBIG: return "; it exceeds the limit on file sizes (ulimit -f)";
     case EISDIR: return "; give the path of a file";
     default: return "";
     }
@@ -57,7 +57,7 @@ static bool fail_too_large(cp_status *status, const char *path, size_t limit) {
     return cp_fail(status, "%.300s: the file is larger than the %zu bytes allowed here; is it the right file?", path, limit);
 }
 
-/* The paths by which a shell hands over a pipe. */
+/* The paths that shells use for pipes. */
 static bool names_pipe(const char *path) {
     static const char *const starts[] = {"/dev/fd/", "/proc/self/fd/"};
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
@@ -65,7 +65,7 @@ static bool names_pipe(const char *path) {
     return strcmp(path, "/dev/stdin") == 0;
 }
 
-/* Opened without waiting, since a FIFO waits for a writer that may never come. */
+/* Opens without blocking, since a FIFO would wait for a writer. */
 static int open_to_read(int folder, const char *name, int flags, const char *path, struct stat *info, cp_status *status) {
     int fd = open_again(folder, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | flags, 0);
     if (fd < 0) {
@@ -95,7 +95,7 @@ static bool read_open_file(int fd, const struct stat *info, const char *path, si
     } else if (limit > PIPE_MAX) {
         limit = PIPE_MAX;
     }
-    size_t chunk = expected < SIZE_MAX ? expected + 1 : expected; /* one more, so that the last read finds the end */
+    size_t chunk = expected < SIZE_MAX ? expected + 1 : expected; /* one more, to detect the end */
     for (;;) {
         if (!cp_bytes_reserve(out, chunk))
             return cp_fail(status, "%.300s: not enough memory to read %zu bytes", path, out->size + chunk);
@@ -139,7 +139,7 @@ struct cp_source {
     int                  fd; /* below 0: memory */
     const unsigned char *bytes;
     uint64_t             size;
-    cp_bytes             owned; /* what came out of a pipe */
+    cp_bytes             owned; /* contents of a pipe */
     char                 name[];
 };
 
@@ -158,7 +158,7 @@ cp_source *cp_source_memory(const void *bytes, size_t size, const char *name, cp
     return source;
 }
 
-/* A pipe goes into memory. */
+/* Reads a pipe into memory. */
 static bool source_fill(cp_source *source, cp_status *status) {
     struct stat info;
     source->fd = open_to_read(AT_FDCWD, source->name, 0, source->name, &info, status);
@@ -204,7 +204,7 @@ bool cp_source_read(const cp_source *source, uint64_t offset, void *out, size_t 
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return fail_errno(status, source->name, "reading failed", errno);
         if (got == 0)
-            return cp_damaged(status, "%.300s: the file ends at byte %llu; it became shorter while it was read", source->name,
+            return cp_damaged(status, "%.300s: the file ends at byte %llu; it was truncated while it was read", source->name,
                               (unsigned long long)(offset + done));
         done += (size_t)got;
     }
@@ -224,8 +224,8 @@ static size_t folder_length(const char *path) {
     return slash ? (size_t)(slash - path) + 1 : 0;
 }
 
-/* The names of temporary files: of fixed length, so that they fit wherever the final one does. The mark stands for the
- * final name on this machine: a process number means nothing on another one. */
+/* Names of temporary files have a fixed length, so that they fit wherever the final name does. The mark is a hash of the final
+ * name and the host: process numbers are only valid on one host. */
 enum { NAME_SIZE = 64 };
 
 static void temporary_name(char name[NAME_SIZE], uint32_t mark, long process, int number) {
@@ -238,8 +238,8 @@ static uint32_t mark_of(const char *final_name) {
     return cp_crc32(cp_crc32(0, host, sizeof host), final_name, strlen(final_name));
 }
 
-/* Whether the process that made a temporary file has ended. One of our own number that wrote a minute before our first
- * file was another: in a container the same few numbers come again and again. */
+/* Whether the process that made a temporary file has ended. A file with our own process number that is a minute older than our
+ * first one comes from an earlier process: containers reuse a few numbers. */
 static bool is_abandoned(int folder, const char *name, long process) {
     static _Atomic long long first;
     long long                unset = 0;
@@ -249,7 +249,7 @@ static bool is_abandoned(int folder, const char *name, long process) {
     return fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && (long long)info.st_mtime + 60 < first;
 }
 
-/* Removes what killed writers of the same file have left. */
+/* Removes temporary files of killed processes for the same path. */
 static void remove_abandoned(const char *folder, uint32_t mark) {
     DIR *list = opendir(folder);
     for (struct dirent *entry; list && (entry = readdir(list));) {
@@ -284,7 +284,7 @@ static bool open_temporary(cp_file_writer *writer, cp_status *status) {
     int error = errno;
     free(writer->temporary);
     writer->temporary = NULL;
-    return fail_errno(status, writer->path, "cannot make a file in its folder", error);
+    return fail_errno(status, writer->path, "cannot create a file in its folder", error);
 }
 
 static bool open_target(cp_file_writer *writer, cp_status *status) {
@@ -337,8 +337,8 @@ void cp_file_writer_cancel(cp_file_writer *writer) {
     free(writer);
 }
 
-/* Makes the new name itself durable. A file system that cannot flush folders says EINVAL; a folder may be writable
- * and yet not readable: neither is the caller's trouble. */
+/* Flushes the folder, so that the rename is durable. Some file systems cannot flush folders (EINVAL), and a writable folder may
+ * be unreadable: both errors are ignored. */
 static bool flush_folder(char *path, cp_status *status) {
     size_t folder = folder_length(path);
     char   kept = path[folder];
@@ -359,7 +359,7 @@ bool cp_file_writer_commit(cp_file_writer *writer, cp_status *status) {
     writer->fd = -1;
     if (done && closed != 0 && errno != EINTR) done = fail_errno(status, path, "writing failed on close", errno);
     if (done && writer->temporary && rename(writer->temporary, path) != 0)
-        done = fail_errno(status, path, "cannot give the new file its name", errno);
+        done = fail_errno(status, path, "cannot rename the new file", errno);
     if (done && writer->temporary) {
         free(writer->temporary);
         writer->temporary = NULL;

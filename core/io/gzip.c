@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum {
-    FIXED_SIZE = 10, /* of a header without what its flags announce */
+    FIXED_SIZE = 10, /* of a header without its optional fields */
     TRAILER_SIZE = 8,
     DEFLATED = 8,
     HAS_CRC = 2,
@@ -14,7 +14,7 @@ enum {
     HAS_NAME = 8,
     HAS_COMMENT = 16,
     RESERVED = 0xE0,
-    LARGEST_STEP = 65535, /* bytes that a stream gives at once: those of a stored block */
+    LARGEST_STEP = 65535, /* bytes that a stream gives at once: of a stored block */
 };
 
 typedef struct reader {
@@ -37,7 +37,7 @@ static bool fail_truncated(const reader *r) {
     return fail_at(r, r->size, "the file ends too early; it is truncated");
 }
 
-/* Passes a text that ends in a NUL. */
+/* Skips a NUL-terminated text. */
 static bool skip_text(reader *r) {
     const unsigned char *end = memchr(r->bytes + r->at, '\0', r->size - r->at);
     if (!end) return fail_truncated(r);
@@ -56,7 +56,7 @@ static bool skip_extra(reader *r) {
 static bool check_header_crc(reader *r, size_t start) {
     if (r->size - r->at < 2) return fail_truncated(r);
     uint32_t crc = cp_crc32(0, r->bytes + start, r->at - start) & 0xFFFF;
-    if (crc != cp_get_le16(r->bytes + r->at)) return fail_at(r, r->at, "the header does not have its checksum");
+    if (crc != cp_get_le16(r->bytes + r->at)) return fail_at(r, r->at, "the checksum of the header is wrong");
     r->at += 2;
     return true;
 }
@@ -68,10 +68,10 @@ static bool skip_header(reader *r) {
         return fail_at(r, start,
                        r->size - start < 2 ? "the file ends too early; it is truncated"
                        : r->member == 1    ? "this is not a gzip file (the first two bytes 0x1f 0x8b)"
-                                           : "something else than a member or zeros follows the one before");
+                                           : "neither a member nor zeros follow the previous member");
     if (r->size - start < FIXED_SIZE) return fail_truncated(r);
-    if (head[2] != DEFLATED) return fail_at(r, start + 2, "an unknown method of compression; only deflate (8) exists");
-    if (head[3] & RESERVED) return fail_at(r, start + 3, "flags that do not exist");
+    if (head[2] != DEFLATED) return fail_at(r, start + 2, "an unknown compression method; only deflate (8) is defined");
+    if (head[3] & RESERVED) return fail_at(r, start + 3, "undefined flags");
     r->at += FIXED_SIZE;
     return (!(head[3] & HAS_EXTRA) || skip_extra(r)) && (!(head[3] & HAS_NAME) || skip_text(r)) &&
            (!(head[3] & HAS_COMMENT) || skip_text(r)) && (!(head[3] & HAS_CRC) || check_header_crc(r, start));
@@ -89,9 +89,9 @@ static bool inflate_member(reader *r, size_t limit, cp_bytes *out) {
 static bool check_trailer(reader *r, const unsigned char *contents, size_t size) {
     if (r->size - r->at < TRAILER_SIZE) return fail_truncated(r);
     if (cp_get_le32(r->bytes + r->at) != cp_crc32(0, contents, size))
-        return fail_at(r, r->at, "the contents do not have the checksum that was written; the file is damaged");
+        return fail_at(r, r->at, "the checksum of the contents is wrong; the file is damaged");
     if (cp_get_le32(r->bytes + r->at + 4) != (uint32_t)size)
-        return fail_at(r, r->at + 4, "the contents do not have the length that was written; the file is damaged");
+        return fail_at(r, r->at + 4, "the length of the contents is wrong; the file is damaged");
     r->at += TRAILER_SIZE;
     return true;
 }

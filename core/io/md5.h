@@ -1,4 +1,4 @@
-/* MD5 (RFC 1321), by which data sets are published. It tells which file one has, not that nobody meant harm. */
+/* MD5 (RFC 1321), which identifies published data sets. It does not protect against deliberate changes. */
 #ifndef CP_IO_MD5_H
 #define CP_IO_MD5_H
 

@@ -14,8 +14,8 @@ enum { HEADER_LIMIT = 1 << 20, WRITE_ALIGN = 64 };
 /* ---- the header: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), } ------------------------------------- */
 
 typedef struct header {
-    cp_npy npy;   /* without its data, */
-    size_t start; /* which begin there */
+    cp_npy npy;   /* without its data */
+    size_t start; /* offset of the data */
     bool   big_endian, fortran;
     bool   has_descr, has_order, has_shape;
 } header;
@@ -56,7 +56,7 @@ static bool accept_word(parser *p, const char *word) {
     return true;
 }
 
-/* A quoted string without escapes: no key or type of numpy's has any. */
+/* A quoted string without escapes, which numpy does not use in keys and types. */
 static bool parse_string(parser *p, const char *expected, const char **text, size_t *length) {
     skip_space(p);
     char quote = p->at < p->end ? p->text[p->at] : '\0';
@@ -67,24 +67,22 @@ static bool parse_string(parser *p, const char *expected, const char **text, siz
     return accept(p, quote) || fail_here(p, "the closing quote of a string");
 }
 
-/* The letter and size in bytes that numpy has for a type: "f4". */
-static bool type_of_code(char kind, char size, cp_dtype *dtype) {
-    static const struct {
-        char     kind, size;
-        cp_dtype dtype;
-    } codes[] = {
-        {'b', '1', CP_BOOL}, {'u', '1', CP_U8},  {'i', '1', CP_I8},  {'u', '2', CP_U16}, {'i', '2', CP_I16}, {'u', '4', CP_U32},
-        {'i', '4', CP_I32},  {'u', '8', CP_U64}, {'i', '8', CP_I64}, {'f', '2', CP_F16}, {'f', '4', CP_F32}, {'f', '8', CP_F64},
-    };
-    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
-        if (codes[i].kind == kind && codes[i].size == size) {
-            *dtype = codes[i].dtype;
+/* numpy's codes: byte order, kind and size in bytes. numpy has no bfloat16. */
+static const char *const codes[CP_DTYPES] = {
+    [CP_BOOL] = "|b1", [CP_U8] = "|u1",  [CP_I8] = "|i1",  [CP_I16] = "<i2", [CP_U16] = "<u2", [CP_F16] = "<f2",
+    [CP_I32] = "<i4",  [CP_U32] = "<u4", [CP_F32] = "<f4", [CP_F64] = "<f8", [CP_I64] = "<i8", [CP_U64] = "<u8",
+};
+
+static bool type_of_code(const char *kind_and_size, cp_dtype *dtype) {
+    for (int i = 0; i < CP_DTYPES; i++)
+        if (codes[i] && memcmp(codes[i] + 1, kind_and_size, 2) == 0) {
+            *dtype = (cp_dtype)i;
             return true;
         }
     return false;
 }
 
-/* What is saved under types that are not plain numbers. */
+/* What numpy saves with types that are not plain numbers. */
 static const char *meaning_of_kind(char kind) {
     switch (kind) {
     case 'O': return ": they are Python objects, which only Python can load";
@@ -109,7 +107,7 @@ static bool parse_descr(parser *p, header *h) {
                        "each field as an array of its own",
                        p->name, p->at);
     if (!parse_string(p, "a type such as '<f4'", &code, &length)) return false;
-    bool known = length == 3 && code[0] && strchr("<>|", code[0]) && type_of_code(code[1], code[2], &h->npy.dtype);
+    bool known = length == 3 && code[0] && strchr("<>|", code[0]) && type_of_code(code + 1, &h->npy.dtype);
     if (!known || (code[0] == '|' && code[2] != '1'))
         return cp_fail(p->status,
                        "%.200s: header, byte %zu: elements of type '%s' cannot be read%s; convert them with astype() to "
@@ -188,7 +186,7 @@ static bool parse_dict(parser *p, header *h) {
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-/* Everything before the elements. */
+/* Parses everything before the elements. */
 static bool parse_front(const unsigned char *bytes, size_t size, const char *name, header *h, cp_status *status) {
     if (size < 10 || memcmp(bytes, magic, sizeof magic) != 0)
         return cp_damaged(status,
@@ -213,7 +211,7 @@ static bool parse_front(const unsigned char *bytes, size_t size, const char *nam
     return parse_dict(&p, h);
 }
 
-/* The front, and the shape against the number of bytes that follow it. */
+/* Parses the front and compares the shape with the number of bytes that follow it. */
 static bool parse_all(const unsigned char *bytes, size_t size, const char *name, header *h, cp_status *status) {
     if (!parse_front(bytes, size, name, h, status)) return false;
     cp_npy       *npy = &h->npy;
@@ -228,25 +226,25 @@ static bool parse_all(const unsigned char *bytes, size_t size, const char *name,
                       found < expected ? "truncated" : "damaged or holds more than one array");
 }
 
-/* From Fortran order, in which the first axis runs fastest, to a new array in C order; NULL when out of memory. */
+/* Converts from Fortran order, in which the first axis varies fastest, to a new array in C order; NULL when out of memory. */
 static void *to_c_order(const cp_npy *npy, const unsigned char *from) {
-    size_t         width = cp_dtype_size(npy->dtype), step[CP_NPY_RANK], place = 0, extent = width;
+    size_t         width = cp_dtype_size(npy->dtype), step[CP_NPY_RANK], offset = 0, extent = width;
     int64_t        index[CP_NPY_RANK] = {0};
     unsigned char *to = malloc(npy->size * width);
     for (int axis = npy->rank - 1; axis >= 0; extent *= (size_t)npy->dims[axis--]) step[axis] = extent;
     for (size_t i = 0; to && i < npy->size; i++, from += width) {
-        memcpy(to + place, from, width);
+        memcpy(to + offset, from, width);
         for (int axis = 0; axis < npy->rank; axis++) {
-            place += step[axis];
+            offset += step[axis];
             if (++index[axis] < npy->dims[axis]) break;
-            place -= step[axis] * (size_t)npy->dims[axis];
+            offset -= step[axis] * (size_t)npy->dims[axis];
             index[axis] = 0;
         }
     }
     return to;
 }
 
-/* The elements move to the front of their buffer: no second one for large arrays, and aligned. */
+/* Moves the elements to the front of their buffer, which is aligned and saves a second buffer for large arrays. */
 bool cp_npy_take(cp_bytes bytes, const char *name, cp_npy *npy, cp_status *status) {
     header h = {0};
     *npy = (cp_npy){0};
@@ -310,15 +308,7 @@ int32_t *cp_npy_to_int32(const cp_npy *npy, const char *name, cp_status *status)
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-static const char *code_of_type(cp_dtype dtype) {
-    static const char *const codes[CP_DTYPES] = {
-        [CP_BOOL] = "|b1", [CP_U8] = "|u1",  [CP_I8] = "|i1",  [CP_I16] = "<i2", [CP_U16] = "<u2", [CP_F16] = "<f2",
-        [CP_I32] = "<i4",  [CP_U32] = "<u4", [CP_F32] = "<f4", [CP_F64] = "<f8", [CP_I64] = "<i8", [CP_U64] = "<u8",
-    };
-    return codes[dtype];
-}
-
-/* Five dimensions of at most 19 digits: a front is at most 256 bytes. */
+/* With five dimensions of at most 19 digits, a front is at most 256 bytes. */
 static size_t make_front(unsigned char front[256], const char *code, int rank, const int64_t *dims) {
     char  *text = (char *)front;
     size_t used = 10;
@@ -333,10 +323,10 @@ static size_t make_front(unsigned char front[256], const char *code, int rank, c
     return used;
 }
 
-/* The front of a file, or 0 when there can be none. */
+/* Writes the front of a file and returns its size, or 0 after an error. */
 static size_t check_and_make_front(unsigned char front[256], cp_dtype dtype, int rank, const int64_t *dims, size_t *count,
                                    const char *name, cp_status *status) {
-    const char *code = dtype >= 0 && dtype < CP_DTYPES ? code_of_type(dtype) : NULL;
+    const char *code = dtype >= 0 && dtype < CP_DTYPES ? codes[dtype] : NULL;
     if (!code) return cp_fail(status, "%.200s: numpy has no type for these elements; convert them to F32 first", name);
     if (rank < 0 || rank > CP_NPY_RANK || !cp_shape_count(rank, dims, cp_dtype_size(dtype), count))
         return cp_fail(status, "%.200s: a shape of rank 0 to %d, no dimension negative, was expected", name, CP_NPY_RANK);

@@ -1,8 +1,8 @@
-/* numpy's .npy: one array a file.
+/* numpy's .npy: one array per file.
  *
- * Read: versions 1.0, 2.0 and 3.0, both byte orders, b1 u1 i1 u2 i2 u4 i4 u8 i8 f2 f4 f8, up to five axes, C and
- * Fortran order; elements come out in C order and this machine's byte order. Written: version 1.0, little-endian, the header padded to 64 bytes
- * as numpy does. */
+ * Reading supports versions 1.0, 2.0 and 3.0, both byte orders, b1 u1 i1 u2 i2 u4 i4 u8 i8 f2 f4 f8, up to five axes, and C and Fortran
+ * order; elements are returned in C order and this machine's byte order. Files are written in version 1.0, little-endian, with the header
+ * padded to 64 bytes like numpy's. */
 #ifndef CP_IO_NPY_H
 #define CP_IO_NPY_H
 
@@ -16,21 +16,21 @@ typedef struct cp_npy {
     int      rank; /* 0: a single number */
     int64_t  dims[CP_NPY_RANK];
     size_t   size; /* number of elements */
-    void    *data; /* owned; aligned as malloc aligns; never NULL after a successful read */
+    void    *data; /* owned; aligned like malloc's memory; never NULL after a successful read */
 } cp_npy;
 
-/* All fill `npy` (then free it with cp_npy_free) or leave it {0} and tell why. */
+/* All fill `npy` (free it with cp_npy_free), or leave it {0} with a message. */
 bool cp_npy_read(const char *path, cp_npy *npy, cp_status *status);
 bool cp_npy_parse(const void *bytes, size_t size, const char *name, cp_npy *npy, cp_status *status); /* copies */
-bool cp_npy_take(cp_bytes bytes, const char *name, cp_npy *npy, cp_status *status); /* frees the bytes, or makes them its data */
-void cp_npy_free(cp_npy *npy);                                                      /* back to {0} */
+bool cp_npy_take(cp_bytes bytes, const char *name, cp_npy *npy, cp_status *status); /* takes ownership of the bytes */
+void cp_npy_free(cp_npy *npy);                                                      /* resets it to {0} */
 
-/* The elements as a new array (free it) of at least one element, or NULL: see cp_elements_to_real for what does not
- * fit. */
+/* The elements as a new array (free it) of at least one element, or NULL: see cp_elements_to_real for values out of
+ * range. */
 cp_real *cp_npy_to_real(const cp_npy *npy, const char *name, cp_status *status);
 int32_t *cp_npy_to_int32(const cp_npy *npy, const char *name, cp_status *status);
 
-/* Writes the file in one step (see cp_file_writer). */
+/* Writes the file atomically (see cp_file_writer). */
 bool cp_npy_write(const char *path, cp_dtype dtype, int rank, const int64_t *dims, const void *data, cp_status *status);
 
 /* Appends the bytes of that file to `out`; `name` is what messages call it. */

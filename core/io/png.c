@@ -31,7 +31,7 @@ static unsigned char filtered(int filter, const unsigned char *row, const unsign
     return (unsigned char)(row[i] - guess[filter]);
 }
 
-/* The filter whose differences are smallest in sum: the usual guess at what compresses best. */
+/* The filter with the smallest sum of differences, the usual heuristic for the best compression. */
 static int best_filter(const unsigned char *row, const unsigned char *above, size_t size, size_t pixel) {
     int    best = 0;
     size_t min = SIZE_MAX;

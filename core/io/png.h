@@ -1,4 +1,4 @@
-/* PNG writer: gray or RGB, 8 bits a channel. */
+/* PNG writer: gray or RGB, 8 bits per channel. */
 #ifndef CP_IO_PNG_H
 #define CP_IO_PNG_H
 
@@ -7,8 +7,8 @@
 
 typedef struct cp_image {
     int                  width, height; /* at least 1 */
-    int                  channels;      /* 1: gray, 3: red, green, blue */
-    const unsigned char *pixels;        /* rows from the top, channels together */
+    int                  channels;      /* 1: gray; 3: red, green, blue */
+    const unsigned char *pixels;        /* rows from the top, channels interleaved */
 } cp_image;
 
 bool cp_png_encode(const cp_image *image, cp_bytes *out, cp_status *status); /* appends */

@@ -166,15 +166,15 @@ static void a_byte_changed_anywhere_never_gives_other_contents(void) {
 static void a_checksum_or_length_that_is_wrong_is_refused(void) {
     make();
     file.data[file.size - 8] ^= 1;
-    refuses("the contents do not have the checksum that was written");
+    refuses("the checksum of the contents is wrong");
     file.data[file.size - 1] ^= 1;
-    refuses("the contents do not have the length that was written");
+    refuses("the length of the contents is wrong");
     TEST_ASSERT_TRUE(gzip_append(&file, "end", 3));
     file.data[file.size - 6] ^= 1;
     refuses("gzip member 2, byte ");
     make_with_flags(2);
     file.data[5] ^= 1;
-    refuses("byte 10: the header does not have its checksum");
+    refuses("byte 10: the checksum of the header is wrong");
 }
 
 static void headers_that_lie_are_refused(void) {
@@ -182,9 +182,9 @@ static void headers_that_lie_are_refused(void) {
     file.data[0] = 'P';
     refuses("member 1, byte 0: this is not a gzip file");
     file.data[2] = 7;
-    refuses("byte 2: an unknown method of compression");
+    refuses("byte 2: an unknown compression method");
     file.data[3] = 32;
-    refuses("byte 3: flags that do not exist");
+    refuses("byte 3: undefined flags");
     make_with_flags(4);
     file.data[11] = 0xFF;
     refuses("it is truncated");
@@ -197,7 +197,7 @@ static void something_else_behind_the_last_member_is_refused(void) {
     append("garbage", 7);
     refuses("gzip member 2, byte ");
     append("\0\0\0\1", 4);
-    refuses("something else than a member or zeros follows");
+    refuses("neither a member nor zeros follow");
     append("\x1f", 1);
     refuses("it is truncated");
 }

@@ -401,11 +401,11 @@ static void damage_behind_the_header_is_found_too(void) {
     TEST_ASSERT_TRUE(gzip_append(&packed, file, SIZE_1));
     packed.data[packed.size - 8] ^= 1;
     TEST_ASSERT_FALSE(cp_nifti_parse(packed.data, packed.size, "a.nii", &volume, &status));
-    says(&status, "the contents do not have the checksum that was written");
+    says(&status, "the checksum of the contents is wrong");
     packed.data[packed.size - 8] ^= 1;
     TEST_ASSERT_TRUE(cp_bytes_append(&packed, "garbage", 7));
     TEST_ASSERT_FALSE(cp_nifti_parse(packed.data, packed.size, "a.nii", &volume, &status));
-    says(&status, "something else than a member or zeros follows");
+    says(&status, "neither a member nor zeros follow");
     packed.size = 0;
     TEST_ASSERT_TRUE(gzip_append(&packed, file, 100) && gzip_append(&packed, file + 100, SIZE_1 - 100));
     TEST_ASSERT_TRUE_MESSAGE(cp_nifti_parse(packed.data, packed.size, "a.nii", &volume, &status), status.message);

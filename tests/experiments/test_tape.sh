@@ -33,7 +33,7 @@ expect_success "the same tape is the same page" cmp chain.html elsewhere.html
 expect 2 "did you mean chain?" tape chian
 expect 2 "couplet tape --list" tape nothing-of-the-kind
 expect 2 "DEMO is needed" tape
-expect 1 "cannot make a file in its folder" tape chain --out no/such/folder/page.html
+expect 1 "cannot create a file in its folder" tape chain --out no/such/folder/page.html
 [ ! -w /dev/full ] || expect 1 "writing failed" tape chain --out /dev/full
 
 short_of_room() { (trap '' XFSZ && ulimit -f 8 && couplet "$@"); }

@@ -477,7 +477,7 @@ static void axes_that_do_not_exist_are_refused(void) {
     REFUSED("mean", "axis 7 does not exist", cp_mean(tape, a, CP_AXES(7), false));
     REFUSED("max", "axis 7 does not exist", cp_max(tape, a, CP_AXES(7), false));
     REFUSED("logsumexp", "axis 2 does not exist", cp_logsumexp(tape, a, CP_AXES(2), false));
-    REFUSED("logsumexp", "named twice", cp_logsumexp(tape, a, CP_AXES(0, 0), false));
+    REFUSED("logsumexp", "appears twice", cp_logsumexp(tape, a, CP_AXES(0, 0), false));
     REFUSED("softmax", "axis 7 does not exist", cp_softmax(tape, a, 7));
     REFUSED("softmax", "axis 0 does not exist in shape ()", cp_softmax(tape, scalar, 0));
     REFUSED("log_softmax", "axis -2147483648 does not exist", cp_log_softmax(tape, a, INT_MIN));
