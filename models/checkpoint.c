@@ -137,6 +137,12 @@ static bool convert(const cp_safetensors *file, const cp_st_entry *entry, const 
                    cp_dtype_name(state->dtype));
 }
 
+/* A file with values that no run can have. */
+static bool damaged(cp_status *status) {
+    if (status) status->kind = CP_STATUS_DAMAGED;
+    return false;
+}
+
 /* Settings, which are single numbers, must be equal. */
 static bool fixed_equal(const char *name, const cp_state *state, const void *saved, const char *path, cp_status *status) {
     cp_real was = 0, is = 0;
@@ -157,7 +163,8 @@ static bool stage_state(const cp_checkpoint_part *part, const cp_state *state, c
     if (!item) return cp_fail(status, "%s: out of memory for tensor \"%s\"", path, name.s);
     *item = (staged){.next = *list, .to = state->data, .bytes = state->bytes};
     *list = item;
-    if (!convert(file, entry, state, item->from, status) || !value_fits(&name, state, item->from, path, status)) return false;
+    if (!convert(file, entry, state, item->from, status)) return false;
+    if (!value_fits(&name, state, item->from, path, status)) return damaged(status);
     return !state->fixed || fixed_equal(name.s, state, item->from, path, status);
 }
 
@@ -183,7 +190,7 @@ static bool staged_fits(const cp_checkpoint_part *part, const staged *list, cons
     }
     bool fits = candidate_fits(part, copy, path, status);
     free(copy);
-    return fits;
+    return fits || damaged(status);
 }
 
 /* Fixed settings come first: a wrong kind of optimizer explains more than its missing tensors. */

@@ -87,6 +87,7 @@ void cp_train_clean_up(const cp_train *train) {
     for (int i = -1; i < CP_TRAIN_LAMBDAS; i++) {
         cp_file_path folder = i < 0 ? cp_run_path(train->run, ".") : lambda_folder(train->run, cp_train_lambdas[i]);
         remove_file(folder.s, CP_TRAINER_CHECKPOINT);
+        remove_file(folder.s, CP_TRAINER_GOOD);
         if (train->diverged) remove_weights(folder.s);
     }
 }

@@ -27,7 +27,7 @@ error_bars() { # of a figure
 }
 
 events() { # folder, event: how often it is in the logs of the runs
-    cat "$1"/runs/*/log.jsonl | grep -c "\"event\":\"$2\""
+    cat "$1"/runs/*/log.jsonl | grep -c "\"event\":\"$2\",\"time\""
 }
 
 bins() { # result.json, "count", "confidence" or "accuracy": of the test split at the end, a line a bin

@@ -25,7 +25,7 @@ has_results() {
 }
 
 events_of() { # run's folder, event
-    grep -c "\"event\":\"$2\"" "$1/log.jsonl"
+    grep -c "\"event\":\"$2\",\"time\"" "$1/log.jsonl"
 }
 
 each_once() { # what is wrong with the runs of a study: nothing

@@ -90,8 +90,11 @@ expect_success "all runs are done" test "$(results study)" -eq 24
 expect_success "three tasks were killed" test "$(echo "$killed" | wc -w)" -eq 3
 for run in $killed "$requeued" "$canceled"; do
     expect_success "$run was continued" grep -q '"event":"continue"' "study/runs/$run/log.jsonl"
-    expect_success "and begun once" test "$(grep -c '"event":"start"' "study/runs/$run/log.jsonl")" -eq 1
+    expect_success "and begun once" test "$(grep -c '"event":"start","time"' "study/runs/$run/log.jsonl")" -eq 1
 done
+expect_success "a task that Slurm stops saves before it ends, and goes on from there" awk -F '[:,]' '
+    /"event":"stop"/ { stop = $4 } /"event":"start","step"/ { n++; bad += stop > 0 && $4 < stop } END { exit !n || bad || !stop }
+    ' "study/runs/$requeued/log.jsonl"
 expect_success "no run was finished twice" test "$(cat study/runs/*/log.jsonl | grep -c '"event":"finish"')" -eq 24
 study --jobs 2 --quiet --out plain
 for file in table.txt table.csv table.tex runs.csv result.json; do

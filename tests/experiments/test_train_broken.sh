@@ -111,6 +111,29 @@ copy && : >copy/checkpoint.safetensors
 damaged "an empty checkpoint" "remove the folder to begin anew"
 copy && cp whole/end.safetensors copy/checkpoint.safetensors
 damaged "a checkpoint without its parts" "remove the folder to begin anew"
+header=$(od -An -t u8 -N8 broken/checkpoint.safetensors | tr -d ' ')
+write() { # tensor, octal bytes of its value: into the checkpoint of copy
+    offset=$(head -c $((header + 8)) copy/checkpoint.safetensors | tail -c "$header" |
+        sed 's/.*"couplet\.trainer\.'"$1"'":{[^}]*"data_offsets":\[\([0-9]*\),.*/\1/')
+    # shellcheck disable=SC2059
+    printf "$2" | dd of=copy/checkpoint.safetensors bs=1 seek=$((8 + header + offset)) conv=notrunc 2>/dev/null
+}
+no_checksum() {
+    LC_ALL=C sed 's/couplet\.crc32/outdated.crc3/; s/couplet\.format/outdated.forma/' broken/checkpoint.safetensors >copy/checkpoint.safetensors
+}
+nan='\000\000\000\000\000\000\370\177' inf='\000\000\000\000\000\000\360\177' minus='\000\000\000\000\000\000\360\277'
+copy && no_checksum && write rate_scale $nan
+damaged "a rate that is no number" "rate_scale\": value 0 is nan; 2.22507e-308 to 1 is possible; the checkpoint is damaged: remove"
+copy && no_checksum && write rate_scale $minus
+damaged "a rate below 0" "rate_scale\": value 0 is -1; 2.22507e-308 to 1 is possible; the checkpoint is damaged: remove"
+copy && no_checksum && write selected_nll $nan
+damaged "an NLL that is no number" "selected_nll\": value 0 is nan; 0 to inf is possible; the checkpoint is damaged: remove"
+copy && no_checksum && write selected '\001' && write selected_nll $inf
+damaged "a selected step without an NLL" "part trainer: step 1 is selected with an NLL of inf"
+copy && no_checksum && write selected '\000' && write selected_nll $inf && write step "\\$(printf %03o "$steps")"
+damaged "an end without a selected step" "step $steps, and no step is selected; the checkpoint is damaged: remove"
+copy && no_checksum
+continued "a checkpoint without a checksum is taken as it is" copy
 copy && mv gray.npz gray.kept && "$draw_images" gray.npz 8 8 1 3 40 30 36 2
 damaged "other images under the same name" "the data file has changed since"
 mv gray.kept gray.npz

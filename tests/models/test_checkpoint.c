@@ -323,6 +323,7 @@ static void state_that_no_run_can_have_is_refused_and_nothing_changes(void) {
         snprintf(tensor, sizeof tensor, "couplet.%s", cases[i].tensor);
         write_changed("bad", tensor, cases[i].place, cases[i].number != 0 ? (const void *)&cases[i].number : &cases[i].whole);
         refused(&b, "bad", cases[i].words);
+        TEST_ASSERT_EQUAL_INT(CP_STATUS_DAMAGED, refusal);
     }
     write_changed("same", "couplet.step.value", 0, &a.step);
     TEST_ASSERT_TRUE_MESSAGE(run_load(&b, "same", &status), status.message);

@@ -104,13 +104,14 @@ static void read_events(cp_report_run *run) {
     for (cp_line found; cp_bytes_line(&text, &at, &found);) {
         cp_json    *line = cp_json_parse(found.text, found.length, "log.jsonl", NULL);
         const char *event = cp_json_string(cp_json_get(line, "event"), NULL);
-        if (event && strcmp(event, "start") == 0)
+        bool        of_process = event && !cp_json_get(line, "step"); /* others are of a training within it */
+        if (of_process && strcmp(event, "start") == 0)
             snprintf(run->started, sizeof run->started, "%s", cp_json_string(cp_json_get(line, "time"), ""));
         if (cp_json_get(line, "command"))
             snprintf(run->command, sizeof run->command, "%s", cp_json_string(cp_json_get(line, "command"), ""));
         run->trials += cp_json_get(line, "trial") != NULL;
         if (event && strcmp(event, "continue") == 0) before += isfinite(latest) ? latest : 0;
-        if (event) {
+        if (of_process) {
             latest = cp_json_number(cp_json_get(line, "seconds"), NAN);
             run->threads = (int)cp_json_integer(cp_json_get(line, "threads"), run->threads);
         }

@@ -295,7 +295,7 @@ bool cp_run_log(cp_run *run, cp_json_writer *line) {
 }
 
 /* Not part of the result: when, where, with how many threads, for how long. */
-static bool log_event(cp_run *run, const char *event) {
+bool cp_run_log_event(cp_run *run, const char *event, int64_t step) {
     cp_json_writer w = {0};
     char           stamp[32], host[256] = "";
     time_t         clock = time(NULL);
@@ -305,6 +305,7 @@ static bool log_event(cp_run *run, const char *event) {
     cp_json_put_object(&w, NULL);
     gethostname(host, sizeof host - 1);
     cp_json_put_string(&w, "event", event);
+    if (step >= 0) cp_json_put_integer(&w, "step", step);
     cp_json_put_string(&w, "time", stamp);
     cp_json_put_string(&w, "command", cp_options_called(run->options));
     cp_json_put_string(&w, "host", host);
@@ -396,7 +397,7 @@ static bool open_folder(cp_run *run) {
     if (!run_has(run, CP_RUN_CONFIG) && !write_config(run)) return false;
     if (!read_past(run)) return false;
     run->state = run->past_count ? CP_RUN_CONTINUED : CP_RUN_NEW;
-    return log_event(run, run->past_count ? "continue" : "start");
+    return cp_run_log_event(run, run->past_count ? "continue" : "start", -1);
 }
 
 static void free_run(cp_run *run) {
@@ -408,7 +409,7 @@ static void free_run(cp_run *run) {
 }
 
 static bool replace_folder(cp_run *run) {
-    return make_folder(run) && open_log(run) && write_config(run) && log_event(run, "start");
+    return make_folder(run) && open_log(run) && write_config(run) && cp_run_log_event(run, "start", -1);
 }
 
 static cp_run *open_by(const cp_options *options, bool (*way)(cp_run *run), bool replaced) {
@@ -459,7 +460,8 @@ bool cp_run_should_continue(const cp_run *run) {
 bool cp_run_finish(cp_run *run, cp_json_writer *result) {
     bool ok = !run->status.message[0] && cp_json_writer_finish(result, &run->status);
     if (ok && run->json) printf("%s\n", (const char *)result->out.data);
-    run->finished = ok && log_event(run, "finish") && cp_json_writer_save(result, cp_run_path(run, CP_RUN_RESULT).s, &run->status);
+    run->finished =
+        ok && cp_run_log_event(run, "finish", -1) && cp_json_writer_save(result, cp_run_path(run, CP_RUN_RESULT).s, &run->status);
     cp_json_writer_free(result);
     return run->finished;
 }
@@ -551,7 +553,7 @@ int cp_run_close(cp_run *run) {
         cp_complain(run->options, "%s", run->status.message);
         code = CP_EXIT_FAILED;
     } else if (!run->finished && cp_interrupted()) {
-        log_event(run, "interrupt");
+        cp_run_log_event(run, "interrupt", -1);
         cp_complain(run->options, "interrupted; what was finished is in %s, and the same command with --out %s continues",
                     run->folder, run->folder);
         code = CP_EXIT_INTERRUPTED;

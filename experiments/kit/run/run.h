@@ -57,6 +57,9 @@ bool cp_run_should_continue(const cp_run *run);
 /* Appends a line; the writer's text must be one object, and is freed. */
 bool cp_run_log(cp_run *run, cp_json_writer *line);
 
+/* Appends {"event": EVENT, "step": STEP, ...} with time, host, threads and seconds; step: below 0: none. */
+bool cp_run_log_event(cp_run *run, const char *event, int64_t step);
+
 /* Writes result.json in one step, prints it with --json, and frees the writer. */
 bool cp_run_finish(cp_run *run, cp_json_writer *result);
 

@@ -34,7 +34,7 @@ static void read_line(state *s, const cp_json *line, double *part) {
     const char *event = cp_json_string(cp_json_get(line, "event"), "");
     s->step = cp_json_integer(cp_json_get(line, "step"), s->step);
     s->steps = cp_json_integer(cp_json_get(line, "steps"), s->steps);
-    if (!*event) return;
+    if (!*event || cp_json_get(line, "step")) return; /* the training's events have a step */
     if (strcmp(event, "start") == 0 || strcmp(event, "continue") == 0) {
         s->seconds = (isfinite(s->seconds) ? s->seconds : 0) + *part;
         snprintf(s->began, sizeof s->began, "%s", cp_json_string(cp_json_get(line, "time"), ""));

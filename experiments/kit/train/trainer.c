@@ -165,6 +165,7 @@ static bool measure_validation(cp_trainer *t, double *row, bool *finite, cp_stat
         row[CP_TRACE_TEMPERATURE] = fitted.temperature;
     }
     bool ok = scaled || !*finite;
+    *finite = *finite && isfinite(row[CP_TRACE_SCALED_NLL]);
     cp_metrics_free(plain);
     cp_metrics_free(scaled);
     cp_scores_free(&scores);
@@ -277,6 +278,7 @@ static cp_training change_stage(cp_trainer *t, cp_status *status) {
 }
 
 static cp_training advance(cp_trainer *t, cp_status *status) {
+    t->saved = false;
     if (cp_trainer_injects(t, CP_FAULT_STOP)) raise(SIGTERM);
     if (first_stage_is_over(t)) return change_stage(t, status);
     cp_guard_verdict verdict = cp_trainer_step(t);
@@ -295,16 +297,24 @@ static bool finish(cp_trainer *t, cp_status *status) {
 
 /* Not after a step that was left out: then there are more until one is fine, or the guard has spoken. */
 static bool is_over(const cp_trainer *t) {
-    return t->step >= t->config.steps && cp_guard_calm(&t->guard);
+    return t->step >= t->config.steps && cp_guard_calm(&t->guard) && !t->pretraining;
+}
+
+/* Asked for an end between two steps: what was done is saved. */
+static cp_training stop(cp_trainer *t, cp_status *status) {
+    if (cp_interrupted() && !t->run->status.message[0] && (t->saved || cp_trainer_save_stopped(t, status)))
+        cp_run_log_event(t->run, "stop", t->step);
+    return CP_TRAINING_STOPPED;
 }
 
 cp_training cp_trainer_run(cp_trainer *t, cp_status *status) {
     cp_training end = cp_trainer_load(t, status) ? CP_TRAINING_DONE : CP_TRAINING_STOPPED;
+    if (t->saved && !cp_run_log_event(t->run, "start", t->step)) end = CP_TRAINING_STOPPED;
     t->progress =
         (cp_progress){.label = "training", .unit = "steps", .total = t->config.steps, .skipped = t->step, .quiet = t->run->quiet};
-    if (end == CP_TRAINING_DONE && t->step == 0 && !cp_trainer_save(t, status)) end = CP_TRAINING_STOPPED;
+    if (end == CP_TRAINING_DONE && !t->saved && !cp_trainer_save(t, status)) end = CP_TRAINING_STOPPED;
     cp_progress_start(&t->progress);
-    while (end == CP_TRAINING_DONE && !is_over(t)) end = cp_run_should_continue(t->run) ? advance(t, status) : CP_TRAINING_STOPPED;
+    while (end == CP_TRAINING_DONE && !is_over(t)) end = cp_run_should_continue(t->run) ? advance(t, status) : stop(t, status);
     cp_progress_end(&t->progress);
     return end == CP_TRAINING_DONE && !finish(t, status) ? CP_TRAINING_STOPPED : end;
 }

@@ -12,8 +12,9 @@
  * and the same function for data, samples and sampler.
  *
  * Every `every` steps the averaged weights are measured on the validation split, and the state becomes the checkpoint: the last good
- * state, from which the run goes on when it was ended, and to which the guard rolls back. All of it is a function of the settings:
- * ended at any moment and started again, a training ends in the same bytes.
+ * state, from which the run goes on when it was ended, and to which the guard rolls back. On Ctrl-C or SIGTERM the state at the end of
+ * the step becomes the checkpoint too; until the next measurement the last good state is then last-good.safetensors. All of it is a
+ * function of the settings: ended at any moment and started again, a training ends in the same bytes.
  *
  * Tests make faults with the environment variable COUPLET_INJECT: weights@100 (also gradients or chains; several with commas between)
  * makes a NaN there once, at step 100; stop@100 raises SIGTERM before step 100.
@@ -31,6 +32,7 @@
 #include "optim/sgld.h"
 
 #define CP_TRAINER_CHECKPOINT "checkpoint.safetensors"
+#define CP_TRAINER_GOOD "last-good.safetensors"
 #define CP_TRAINER_SELECTED "selected.safetensors"
 #define CP_TRAINER_END "end.safetensors"
 #define CP_TRAINER_PRETRAINED "pretrained.safetensors"
@@ -88,7 +90,8 @@ cp_trainer *cp_trainer_new(const cp_trainer_config *config, const cp_images *ima
                            const char *folder, cp_status *status);
 void        cp_trainer_free(cp_trainer *trainer); /* NULL is allowed */
 
-/* Goes on from the folder's checkpoint, if there is one, to the end. Stopped: by Ctrl-C, or with a message. */
+/* Goes on from the folder's checkpoint, if there is one, to the end. Stopped: by Ctrl-C or SIGTERM, with what was done
+ * saved, or with a message. */
 cp_training cp_trainer_run(cp_trainer *trainer, cp_status *status);
 
 /* ---- afterwards ---- */

@@ -33,6 +33,7 @@ struct cp_trainer {
     double   rate_scale;                /* halved by every rollback */
     int64_t  injected;                  /* bits of the faults that have been made */
     int64_t  pretraining;               /* 1: in the first of two stages */
+    int64_t  stopped;                   /* 1: the checkpoint is of a stop, and the last good state is a file of its own */
     double   begin_slope, begin_energy; /* mean |dE/dx|^2 and energy of training images when the second stage began */
     cp_guard guard;
     double  *traces; /* (trace_room, CP_TRACES) */
@@ -44,6 +45,7 @@ struct cp_trainer {
     double  sums[CP_TRACES]; /* of the steps since the last measurement */
     int64_t summed, summed_slopes;
 
+    bool        saved; /* the checkpoint is this state */
     cp_progress progress;
 };
 
@@ -56,7 +58,11 @@ cp_guard_verdict cp_trainer_step(cp_trainer *t);
 /* Begins the second stage. */
 bool cp_trainer_begin_joint(cp_trainer *t, cp_status *status);
 
+/* The state becomes the checkpoint, and the last good state, to which the guard rolls back. */
 bool cp_trainer_save(cp_trainer *t, cp_status *status);
+
+/* The state becomes the checkpoint, good or not; the last good state stays as it is, as a file of its own. */
+bool cp_trainer_save_stopped(cp_trainer *t, cp_status *status);
 bool cp_trainer_load(cp_trainer *t, cp_status *status); /* true also when there is none: the training begins */
 
 /* To the last good state, with half the rate and fresh chains, which is then the checkpoint. */
