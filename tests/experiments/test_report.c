@@ -95,6 +95,22 @@ static void a_program_of_ones_own_is_called_by_its_name(void) {
     free(text);
 }
 
+static void stops_of_a_training_are_no_parts_of_their_own(void) {
+    static const char log[] = "{\"event\":\"start\",\"time\":\"2026-01-31T12:00:00Z\",\"seconds\":0}\n"
+                              "{\"event\":\"stop\",\"step\":7,\"time\":\"2026-01-31T12:01:00Z\",\"seconds\":60}\n"
+                              "{\"event\":\"interrupt\",\"seconds\":60}\n{\"event\":\"continue\",\"seconds\":0}\n"
+                              "{\"event\":\"start\",\"step\":7,\"time\":\"2026-02-01T12:00:00Z\",\"seconds\":1}\n"
+                              "{\"event\":\"stage 2\",\"step\":8}\n{\"event\":\"interrupt\",\"seconds\":20}\n"
+                              "{\"event\":\"continue\",\"seconds\":0}\n{\"event\":\"finish\",\"seconds\":5}\n";
+    make_run("{}");
+    scratch_write("log.jsonl", log, sizeof log - 1);
+    char *text = report_text();
+    TEST_ASSERT_NOT_NULL(strstr(text, "2026-01-31"));
+    TEST_ASSERT_NULL(strstr(text, "2026-02-01"));
+    TEST_ASSERT_NOT_NULL(strstr(text, ", 85 s"));
+    free(text);
+}
+
 static void an_unfinished_run_is_reported_with_the_trials_that_are_done(void) {
     static const char log[] = "{\"event\":\"start\",\"seconds\":0}\n{\"trial\":0}\n{\"trial\":3}\n{\"tri";
     make_run(NULL);
@@ -359,6 +375,7 @@ int main(void) {
     RUN_TEST(a_report_shows_command_table_and_figures);
     RUN_TEST(a_report_makes_a_table_where_there_is_none);
     RUN_TEST(a_program_of_ones_own_is_called_by_its_name);
+    RUN_TEST(stops_of_a_training_are_no_parts_of_their_own);
     RUN_TEST(an_unfinished_run_is_reported_with_the_trials_that_are_done);
     RUN_TEST(figures_that_could_act_are_only_images);
     RUN_TEST(folders_without_a_run_are_refused);
