@@ -1,7 +1,14 @@
-/* couplet study: the paper's table and figures, from many trainings. */
+/* couplet study: the paper's table and figures, from many trainings. Everything is read and checked before anything runs. */
 #include "experiments/study/image_study.h"
 
 #include "experiments/commands.h"
+#include "experiments/study/paper.h"
+#include "experiments/train/train.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 /* clang-format off */
 static const cp_option options[] = {
@@ -19,28 +26,359 @@ static const cp_option options[] = {
     {0}};
 /* clang-format on */
 
+enum { NUMBERS_MAX = 10000, CASES_MAX = 10000, RUNS_MAX = 100000 };
+
+/* ---- lists ---- */
+
+static bool read_whole(const char **at, int64_t *value) {
+    char *end;
+    errno = 0;
+    if (**at < '0' || **at > '9') return false;
+    long long number = strtoll(*at, &end, 10);
+    *value = number;
+    *at = end;
+    return errno == 0 && number <= 9007199254740991LL;
+}
+
+static bool is_among(const int64_t *list, int count, int64_t number) {
+    for (int i = 0; i < count; i++)
+        if (list[i] == number) return true;
+    return false;
+}
+
+/* "0-9", "3,7,10-12": each once. */
+static bool read_numbers(const char *option, const char *text, int64_t min, int64_t **list, int *count, cp_status *status) {
+    *list = malloc(NUMBERS_MAX * sizeof **list);
+    if (!*list) return cp_fail(status, "not enough memory");
+    for (const char *at = text;;) {
+        int64_t first, last;
+        bool    ok = read_whole(&at, &first);
+        last = first;
+        if (ok && *at == '-') at++, ok = read_whole(&at, &last);
+        if (!ok || (*at && *at != ',') || first < min)
+            return cp_fail(status,
+                           "--%s: \"%.60s\" is not valid; expected whole numbers from %lld on and ranges: %lld-9 or 3,7,10-12",
+                           option, text, (long long)min, (long long)min);
+        if (last < first) return cp_fail(status, "--%s: %lld-%lld runs backward", option, (long long)first, (long long)last);
+        for (int64_t n = first; n <= last; n++) {
+            if (*count == NUMBERS_MAX) return cp_fail(status, "--%s: more than %d numbers", option, NUMBERS_MAX);
+            if (is_among(*list, *count, n)) return cp_fail(status, "--%s: %lld is there twice", option, (long long)n);
+            (*list)[(*count)++] = n;
+        }
+        if (!*at++) return true;
+    }
+}
+
+static bool read_words(const char *option, const char *text, cp_words *words, cp_status *status) {
+    for (;; text++) {
+        size_t length = strcspn(text, ",");
+        if (!length) return cp_fail(status, "--%s: there is nothing between two commas, or at an end", option);
+        for (int i = 0; i < words->count; i++)
+            if (strncmp(words->at[i], text, length) == 0 && !words->at[i][length])
+                return cp_fail(status, "--%s: %.40s is there twice", option, words->at[i]);
+        cp_words_add(words, "%.*s", (int)length, text);
+        text += length;
+        if (!*text) return !words->failed || cp_fail(status, "not enough memory");
+    }
+}
+
+/* An option of train that is not asked for otherwise, and that one of the methods reads. */
+static bool can_be_swept(const cp_image_study *s, cp_status *status) {
+    const char *names[CP_OPTIONS_MAX];
+    size_t      length = strlen(s->swept);
+    int         count = 0, reading = 0, at = 0;
+    bool        known = false;
+    for (const cp_option *own = cp_options_command(s->options)->options; own->name; own++)
+        if (strncmp(own->name, s->swept, length) == 0 && (!own->name[length] || strcmp(own->name + length, "s") == 0))
+            return cp_fail(status, "--sweep: for %s there is --%s %s", s->swept, own->name, cp_option_value(own).s);
+    for (const cp_option *o = cp_command_train.options; o->name && count < CP_OPTIONS_MAX; o++) {
+        known = known || strcmp(o->name, s->swept) == 0;
+        names[count++] = o->name;
+    }
+    for (const cp_option *o; !known && (o = cp_options_at(s->options, at)); at++)
+        if (strcmp(o->name, s->swept) == 0) return cp_fail(status, "--sweep: --%s does not change what is trained", s->swept);
+    const char *near = known ? NULL : cp_nearest_word(s->swept, names, count);
+    if (!known)
+        return cp_fail(status, "--sweep: couplet train has no option --%s%s%s%s", s->swept, near ? "; did you mean " : "",
+                       near ? near : "", near ? "?" : "");
+    for (int m = 0; m < s->methods.count; m++) reading += cp_train_reads(s->methods.at[m], s->swept);
+    return reading ||
+           cp_fail(status, "--sweep: no method of --methods %s reads --%s", cp_option_text(s->options, "methods"), s->swept);
+}
+
+/* "lambda=0,0.1,1" */
+static bool read_sweep(cp_image_study *s, cp_status *status) {
+    const char *text = cp_option_text(s->options, "sweep"), *equals = text ? strchr(text, '=') : NULL;
+    if (!text) {
+        cp_words_add(&s->values, "%s", "");
+        return !s->values.failed || cp_fail(status, "not enough memory");
+    }
+    if (!equals || equals == text || (size_t)(equals - text) >= sizeof s->swept)
+        return cp_fail(status, "--sweep: \"%.60s\" is not valid; expected an option of train and its values: lambda=0,0.1,1", text);
+    snprintf(s->swept, sizeof s->swept, "%.*s", (int)(equals - text), text);
+    if (!can_be_swept(s, status)) return false;
+    if (cp_option_given(s->options, s->swept)) return cp_fail(status, "--%s is swept, and given as well", s->swept);
+    return read_words("sweep", equals + 1, &s->values, status);
+}
+
+/* ---- sets ---- */
+
+/* What the runs' names and the table call it. */
+static void name_set(cp_study_set *set, const char *name, bool official) {
+    const char *paper = cp_paper_set(name);
+    if (name != set->name) snprintf(set->name, sizeof set->name, "%s", name);
+    if (!paper)
+        snprintf(set->title, sizeof set->title, "%s", name);
+    else
+        snprintf(set->title, sizeof set->title, "%s%s", paper,
+                 official                  ? ""
+                 : strstr(name, "rebuilt") ? " (rebuilt)"
+                                           : " (not official)");
+    cp_text_printable(set->title);
+}
+
+static void name_by_path(cp_study_set *set) {
+    char        name[sizeof set->name];
+    const char *slash = strrchr(set->path, '/'), *base = slash ? slash + 1 : set->path;
+    size_t      length = strlen(base);
+    if (length > 4 && strcmp(base + length - 4, ".npz") == 0) length -= 4;
+    snprintf(name, sizeof name, "%.*s", (int)length, base);
+    name_set(set, name, false);
+}
+
+/* Whether the study's folder has runs of a set whose file is not here; their results say whether it was an official one. */
+static bool find_results(const cp_image_study *s, cp_study_set *set) {
+    cp_words names = s->stored ? cp_runs_stored(s->stored) : (cp_words){0};
+    bool     found = false;
+    for (int i = 0; !found && i < names.count; i++) {
+        cp_json       *result = cp_runs_read(s->stored, names.at[i], CP_RUN_RESULT);
+        const cp_json *data = cp_json_get(result, "data");
+        found = strcmp(cp_json_string(cp_json_get(data, "name"), ""), set->name) == 0;
+        if (found) name_set(set, set->name, cp_json_bool(cp_json_get(data, "official"), false));
+        cp_json_free(result);
+    }
+    cp_words_free(&names);
+    return found;
+}
+
+static cp_images *load(const char *path, cp_status *status) {
+    if (strcmp(path, "phantom") != 0 && access(path, F_OK) != 0) return cp_null(cp_fail(status, "%.300s is missing", path));
+    return cp_images_load(path, status);
+}
+
+/* ---- cases ---- */
+
+int cp_image_study_case(const cp_image_study *s, const cp_study_set *set, int64_t labels, const char *value, const char *method) {
+    for (int i = 0; i < s->case_count; i++) {
+        const cp_study_case *c = &s->of[i];
+        if (c->set == set && c->labels == labels && strcmp(c->method, method) == 0 && (!*c->value || strcmp(c->value, value) == 0))
+            return i;
+    }
+    return -1;
+}
+
+static void add_case(cp_image_study *s, const cp_study_set *set, int64_t labels, const char *value, const char *method) {
+    cp_study_case *c = &s->of[s->case_count];
+    *c = (cp_study_case){.study = s, .set = set, .labels = labels, .method = method, .value = value};
+    snprintf(c->name, sizeof c->name, "%s-%lld-%s%s%s%s%s", set->name, (long long)labels, method, *value ? "-" : "",
+             *value ? s->swept : "", *value ? "=" : "", value);
+    s->cases[s->case_count++] = (cp_case){.name = c->name, .data = c, .without_data = set->missing};
+}
+
+/* All values make a case each, but for a method that does not read what is swept: it would be the same training. */
+static bool make_cases(cp_image_study *s, cp_status *status) {
+    double count = (double)s->set_count * s->label_count * s->values.count * s->methods.count;
+    if (count * s->seed_count > RUNS_MAX || count > CASES_MAX)
+        return cp_fail(status, "this would be %.0f runs of %.0f cases; a study has at most %d of %d", count * s->seed_count, count,
+                       RUNS_MAX, CASES_MAX);
+    s->of = calloc((size_t)count + 1, sizeof *s->of);
+    s->cases = calloc((size_t)count + 1, sizeof *s->cases);
+    if (!s->of || !s->cases) return cp_fail(status, "not enough memory for %.0f cases", count);
+    for (int i = 0; i < s->set_count; i++)
+        for (int l = 0; l < s->label_count; l++)
+            for (int v = 0; v < s->values.count; v++)
+                for (int m = 0; m < s->methods.count; m++) {
+                    const char *method = s->methods.at[m];
+                    bool        reads = cp_train_reads(method, s->swept);
+                    if (reads || v == 0) add_case(s, &s->sets[i], s->labels[l], reads ? s->values.at[v] : "", method);
+                }
+    return true;
+}
+
+void cp_image_study_settings(const cp_image_study *s, cp_words *words) {
+    for (const cp_option *o = cp_command_train.options; o->name; o++) {
+        bool own = strcmp(o->name, "method") == 0 || strcmp(o->name, "labels") == 0; /* the study has lists of these */
+        if (!own && cp_option_given(s->options, o->name)) cp_words_add_option(words, s->options, o);
+    }
+}
+
+static void put_words(const cp_trial *trial, cp_words *words) {
+    const cp_study_case  *c = trial->study_case->data;
+    const cp_image_study *s = c->study;
+    cp_words_add(words, "%s", c->set->path);
+    cp_words_add(words, "--method=%s", c->method);
+    cp_words_add(words, "--labels=%lld", (long long)c->labels);
+    cp_words_add(words, "--seed=%lld", (long long)s->seeds[trial->repeat]);
+    if (*c->value) cp_words_add(words, "--%s=%s", s->swept, c->value);
+    cp_image_study_settings(s, words);
+}
+
+/* ---- checks ---- */
+
+/* As couplet train would, for the first seed. */
+static int check_case(const cp_image_study *s, const cp_case *of, cp_images *images) {
+    cp_status   status = {0};
+    cp_words    words = {0};
+    bool        help;
+    int         code = CP_EXIT_USAGE;
+    cp_options *o = NULL;
+    put_words(&(cp_trial){.study_case = of}, &words);
+    if (words.failed)
+        cp_fail(&status, "not enough memory");
+    else
+        o = cp_options_parse("couplet", &cp_command_train, words.count, words.at, &help, &status);
+    if (o)
+        code = cp_train_check(o, images);
+    else
+        cp_complain(s->options, "%s", status.message);
+    if (code != CP_EXIT_OK && *s->swept) cp_complain(s->options, "this was for %s of --sweep", of->name);
+    cp_options_free(o);
+    cp_words_free(&words);
+    return code;
+}
+
+/* Those of one set, while its images are loaded. */
+static int check_set(const cp_image_study *s, int set, cp_images *images) {
+    int code = CP_EXIT_OK, of_set = s->case_count / s->set_count;
+    for (int i = set * of_set; code == CP_EXIT_OK && i < (set + 1) * of_set; i++) code = check_case(s, &s->cases[i], images);
+    return code;
+}
+
+static int fail(const cp_image_study *s, const cp_status *status, int code) {
+    cp_complain(s->options, "%s", status->message);
+    return code;
+}
+
+static bool read_lists(cp_image_study *s, cp_status *status) {
+    const cp_options *o = s->options;
+    return read_numbers("labels", cp_option_text(o, "labels"), 1, &s->labels, &s->label_count, status) &&
+           read_numbers("seeds", cp_option_text(o, "seeds"), 0, &s->seeds, &s->seed_count, status) &&
+           read_words("methods", cp_option_text(o, "methods"), &s->methods, status) && read_sweep(s, status);
+}
+
+/* The file is read for its name and md5, and for what train would refuse. */
+static int take_set(cp_image_study *s, const char *path, cp_images **images) {
+    cp_status     status = {0};
+    cp_study_set *set = &s->sets[s->set_count];
+    *images = load(path, &status);
+    *set = (cp_study_set){.path = path, .missing = !*images};
+    name_by_path(set);
+    if (set->missing) {
+        bool told = find_results(s, set);
+        s->left_out += !told;
+        fprintf(stderr, "%s; %s\n", status.message, told ? "its runs that are done are told of" : "it is left out");
+        if (!told) return CP_EXIT_OK;
+    } else {
+        name_set(set, (*images)->name, (*images)->official);
+        snprintf(set->md5, sizeof set->md5, "%s", (*images)->md5);
+    }
+    for (int i = 0; i < s->set_count; i++)
+        if (strcmp(s->sets[i].name, set->name) == 0) {
+            cp_fail(&status, "%.200s and %.200s are both called %s; rename one of them", s->sets[i].path, path, set->name);
+            return fail(s, &status, CP_EXIT_USAGE);
+        }
+    s->set_count++;
+    return CP_EXIT_OK;
+}
+
+/* Copies of a set with different splits, say, would all be "Blood (rebuilt)". */
+static void tell_apart(cp_image_study *s) {
+    for (int i = 0; i < s->set_count; i++)
+        for (int k = 0; k < i; k++)
+            if (strcmp(s->sets[i].title, s->sets[k].title) == 0) s->sets[i].shares_title = s->sets[k].shares_title = true;
+    for (cp_study_set *set = s->sets; set < s->sets + s->set_count; set++) {
+        const char *paper = cp_paper_set(set->name);
+        if (paper && set->shares_title) snprintf(set->title, sizeof set->title, "%s (%s)", paper, set->name);
+    }
+}
+
+static int take_sets(cp_image_study *s, cp_images **images) {
+    int count = cp_argument_count(s->options), code = CP_EXIT_OK;
+    for (int i = 0; code == CP_EXIT_OK && i < count; i++) {
+        int set = s->set_count;
+        code = take_set(s, cp_argument(s->options, i), &images[set]);
+    }
+    tell_apart(s);
+    return code;
+}
+
+static int plan(cp_image_study *s, const cp_options *o) {
+    cp_status   status = {0};
+    int         count = cp_argument_count(o);
+    const char *out = cp_option_text(o, "out");
+    *s = (cp_image_study){.options = o, .split = cp_option_choice(o, "split") ? "validation" : "test"};
+    s->measures = cp_image_study_measures(s->split);
+    if (!count) {
+        cp_fail(&status, "no data was given: one or more files in MedMNIST's layout, or phantom");
+        return fail(s, &status, CP_EXIT_USAGE);
+    }
+    if (!read_lists(s, &status)) return fail(s, &status, CP_EXIT_USAGE);
+    if (out && !(s->stored = cp_runs_open(out, &status))) return fail(s, &status, CP_EXIT_FAILED);
+    cp_images **images = calloc((size_t)count + 1, sizeof *images);
+    s->sets = calloc((size_t)count + 1, sizeof *s->sets);
+    int code = CP_EXIT_FAILED;
+    if (images && s->sets && s->measures)
+        code = take_sets(s, images);
+    else
+        cp_complain(o, "not enough memory");
+    if (code == CP_EXIT_OK && !s->set_count) {
+        cp_fail(&status, "none of the files can be read, so nothing is left to do");
+        code = fail(s, &status, CP_EXIT_FAILED);
+    }
+    if (code == CP_EXIT_OK && !make_cases(s, &status)) code = fail(s, &status, CP_EXIT_FAILED);
+    for (int i = 0; code == CP_EXIT_OK && i < s->set_count; i++)
+        if (images[i]) code = check_set(s, i, images[i]);
+    for (int i = 0; images && i <= count; i++) cp_images_free(images[i]);
+    free(images);
+    return code;
+}
+
+static void free_study(cp_image_study *s) {
+    cp_runs_free(s->stored);
+    cp_words_free(&s->methods);
+    cp_words_free(&s->values);
+    free(s->sets);
+    free(s->measures);
+    free(s->labels);
+    free(s->seeds);
+    free(s->of);
+    free(s->cases);
+}
+
+/* ---- the command ---- */
+
 static int run_planned(cp_image_study *s) {
     cp_trials_config config = {.cases = s->cases,
                                .measures = s->measures,
                                .repeats = s->seed_count,
                                .command = &cp_command_train,
-                               .words = cp_image_study_words,
+                               .words = put_words,
                                .read = cp_image_study_read,
                                .numbers = s->seeds};
     s->study = cp_study_new(s->options, "Few labels: accuracy and calibration by method", config);
     if (cp_study_run(s->study) && cp_image_study_draw(s)) {
         cp_image_study_sample(s);
-        cp_image_study_tell(s, &s->study->run->status);
+        cp_image_study_write(s, &s->study->run->status);
     }
     return cp_study_close(s->study);
 }
 
 static int run_study(const cp_options *o) {
     cp_image_study s;
-    int            code = cp_image_study_plan(&s, o);
+    int            code = plan(&s, o);
     if (code == CP_EXIT_OK) code = run_planned(&s);
     if (code == CP_EXIT_OK && s.left_out) code = CP_EXIT_FAILED;
-    cp_image_study_free(&s);
+    free_study(&s);
     return code;
 }
 

@@ -1,5 +1,4 @@
-/* What the files of `couplet study` share: image_study.c is the command, image_study_plan.c reads what is asked for,
- * image_study_tables.c, image_study_figures.c and image_study_samples.c tell what was found. */
+/* What the files of `couplet study` share: image_study.c is the command and its plan, the others show the results. */
 #ifndef CP_EXPERIMENTS_IMAGE_STUDY_H
 #define CP_EXPERIMENTS_IMAGE_STUDY_H
 
@@ -41,18 +40,12 @@ typedef struct cp_image_study {
     cp_study         *study;
 } cp_image_study;
 
-/* Reads and checks it all; an exit code, and what is wrong has been told. */
-int  cp_image_study_plan(cp_image_study *s, const cp_options *options);
-void cp_image_study_free(cp_image_study *s);
-
 int cp_image_study_case(const cp_image_study *s, const cp_study_set *set, int64_t labels, const char *value, const char *method);
 
 /* The options of train that were given, which all trials share. */
 void cp_image_study_settings(const cp_image_study *s, cp_words *words);
 
-/* Behind `couplet train`, for a trial; and the numbers of its result. */
-void cp_image_study_words(const cp_trial *trial, cp_words *words);
-void cp_image_study_read(cp_trial *trial, const cp_json *result);
+void cp_image_study_read(cp_trial *trial, const cp_json *result); /* the numbers of a run's result */
 
 /* ---- what was found ---- */
 
@@ -68,8 +61,8 @@ cp_measure_name cp_image_study_measure(const cp_image_study *s, const char *view
  * would be heads. 1 when there are none. Ties count as neither. */
 double cp_sign_test(int wins, int losses);
 
-bool cp_image_study_tell(cp_image_study *s, cp_status *status); /* tables, as files too */
-bool cp_image_study_draw(cp_image_study *s);                    /* figures */
-void cp_image_study_sample(cp_image_study *s);                  /* pictures of samples, a run of `couplet generate` each */
+bool cp_image_study_write(cp_image_study *s, cp_status *status); /* tables, as files too */
+bool cp_image_study_draw(cp_image_study *s);                     /* figures */
+void cp_image_study_sample(cp_image_study *s);                   /* pictures of samples, a run of `couplet generate` each */
 
 #endif

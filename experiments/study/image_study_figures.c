@@ -1,11 +1,15 @@
-/* couplet study: box plots, reliability diagrams over all seeds, the sweep. */
+/* couplet study: box plots, reliability diagrams over all seeds, the sweep, and samples of the generative models. */
 #include "experiments/study/image_study.h"
 
+#include "core/io/file.h"
+#include "core/io/md5.h"
+#include "experiments/commands.h"
 #include "experiments/kit/metrics/metrics.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- what a picture says of itself ---- */
 
@@ -194,4 +198,60 @@ bool cp_image_study_draw(cp_image_study *s) {
     bool ok = *s->swept ? draw_sweep(s) : draw_boxes(s);
     for (int i = 0; ok && !*s->swept && i < s->set_count; i++) ok = draw_reliability(s, i);
     return ok;
+}
+
+/* ---- samples, by couplet generate ---- */
+
+/* The first run of a case whose weights and chains are there; runs that were copied by their results have none. The md5 of the
+ * weights is part of the name, so a training that was made again has new samples. */
+static bool plan_sample(const cp_image_study *s, int i, cp_runs *runs, cp_status *status) {
+    char picture[250], name[300], md5[CP_MD5_TEXT];
+    int  each = (int)cp_option_int(s->options, "samples");
+    for (int r = 0; r < s->seed_count; r++) {
+        cp_file_path folder = cp_study_trial_folder(s->study, i, r);
+        cp_words     words = {0};
+        if (!cp_trials_has(s->study->trials, i, r) || !cp_file_exists(cp_folder_path(folder.s, "chains.safetensors").s) ||
+            !cp_md5_file(cp_folder_path(folder.s, "selected.safetensors").s, md5, NULL))
+            continue;
+        cp_words_add(&words, "%s", cp_command_generate.name);
+        cp_words_add(&words, "%s", folder.s);
+        cp_words_add(&words, "--per-class=%d", each);
+        snprintf(picture, sizeof picture, "samples-%s-%lld", s->of[i].name, (long long)s->seeds[r]);
+        snprintf(name, sizeof name, "%s-x%d-%.8s", picture, each, md5);
+        return cp_runs_add(runs, name, picture, &words, status);
+    }
+    return true;
+}
+
+static bool copy(const cp_image_study *s, const cp_runs *runs, int i, const char *end, cp_status *status) {
+    char from[40], to[300];
+    snprintf(from, sizeof from, "samples.%s", end);
+    snprintf(to, sizeof to, "%s.%s", runs->at[i].group, end);
+    if (!cp_file_copy(cp_runs_file(runs, i, from).s, cp_run_path(s->study->run, to).s, status)) return false;
+    cp_study_add_file(s->study, to);
+    return true;
+}
+
+void cp_image_study_sample(cp_image_study *s) {
+    cp_file_path folder = cp_run_path(s->study->run, "samples");
+    cp_status    status = {0};
+    if (!cp_option_int(s->options, "samples") || *s->swept) return;
+    cp_runs       *runs = cp_runs_new(folder.s, &status);
+    bool           ok = runs != NULL;
+    int            jobs = (int)cp_option_int(s->options, "jobs"), threads = (int)cp_option_int(s->options, "threads");
+    bool           one = cp_option_given(s->options, "jobs") && jobs == 0; /* no processors were asked for */
+    cp_runs_config config = {
+        .jobs = one ? 1 : jobs, .threads = one && !threads ? 1 : threads, .quiet = true, .called = cp_options_called(s->options)};
+    for (int i = 0; ok && i < s->case_count; i++)
+        if (strcmp(s->of[i].method, "softmax") != 0) ok = plan_sample(s, i, runs, &status);
+    if (ok && runs->count) {
+        ok = cp_runs_check(runs, &status) && cp_runs_quarantine(runs, &status) && cp_runs_save(runs, &status) &&
+             cp_runs_execute(runs, config, &status);
+        for (int i = 0; i < runs->count; i++)
+            if (cp_runs_stage(runs, i) == CP_STAGE_DONE)
+                ok = copy(s, runs, i, "png", &status) && copy(s, runs, i, "figure.json", &status) && ok;
+    }
+    if (!ok && status.message[0]) cp_complain(s->options, "samples: %s", status.message); /* the tables do not need them */
+    if (runs && !runs->count) rmdir(folder.s);
+    cp_runs_free(runs);
 }

@@ -340,7 +340,7 @@ static void put_notes(cp_image_study *s, bool paper, bool differences) {
                           "the p of a two-sided sign test, which leaves out ties.");
 }
 
-bool cp_image_study_tell(cp_image_study *s, cp_status *status) {
+bool cp_image_study_write(cp_image_study *s, cp_status *status) {
     bool paper = false;
     for (int i = 0; i < s->case_count; i++) paper = paper || paper_of(s, i);
     telling t = {s, {main_table(s, paper), difference_table(s), more_table(s)}};

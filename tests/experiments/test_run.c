@@ -170,6 +170,28 @@ static void a_run_that_diverged_is_shown_and_stays_a_failure(void) {
     TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, cp_run_show(open_run(NULL)));
 }
 
+static void what_a_result_says_cannot_drive_the_terminal(void) {
+    static const char result[] =
+        "{\"notes\": [\"a\\u001b[2J\", \"b\\nc\"], \"table\": {\"columns\": [\"set\\u0007\"], \"rows\": [[\"x\\u001b[7m\"]]}}";
+    char shown[4096];
+    cp_run_close(open_run(NULL));
+    scratch_write("run/result.json", result, strlen(result));
+    cp_run *run = open_run(NULL);
+    run->quiet = false;
+    int   out = dup(STDOUT_FILENO);
+    FILE *file = tmpfile();
+    fflush(stdout);
+    dup2(fileno(file), STDOUT_FILENO);
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, cp_run_show(run));
+    fflush(stdout);
+    dup2(out, STDOUT_FILENO);
+    close(out);
+    rewind(file);
+    shown[fread(shown, 1, sizeof shown - 1, file)] = '\0';
+    fclose(file);
+    TEST_ASSERT_EQUAL_STRING("set?\n-----\nx?[7m\n\na?[2J\nb\nc\n", shown);
+}
+
 static void another_setting_is_refused_by_its_name(void) {
     cp_run_close(open_run(NULL));
     refuses("--rate=0.002", "--rate");
@@ -341,6 +363,7 @@ int main(void) {
     RUN_TEST(a_finished_run_is_found_and_kept);
     RUN_TEST(a_finished_run_is_shown_only_while_its_sources_are_as_they_were);
     RUN_TEST(a_run_that_diverged_is_shown_and_stays_a_failure);
+    RUN_TEST(what_a_result_says_cannot_drive_the_terminal);
     RUN_TEST(another_setting_is_refused_by_its_name);
     RUN_TEST(a_folder_with_other_things_is_refused);
     RUN_TEST(a_path_that_is_a_file_is_refused);

@@ -15,6 +15,7 @@
 static cp_status status;
 static cp_runs  *runs;
 static bool      no_locks;
+static char      printed[4096];
 
 /* A file system without locks, when the test asks for one. The C library has the function under two names. */
 int __real_fcntl64(int file, int command, void *argument);
@@ -70,6 +71,34 @@ static void put_file(int run, const char *name, const char *text) {
     TEST_ASSERT_TRUE(cp_folder_make(cp_runs_folder(runs, run).s, &status));
     snprintf(path, sizeof path, "%s/%s", cp_runs_folder(runs, run).s, name);
     TEST_ASSERT_TRUE_MESSAGE(cp_file_write(path, text, strlen(text), &status), status.message);
+}
+
+/* `kit try --status STUDY`, say, and what it prints. */
+static int of_study(const char *option, int (*function)(const cp_options *options)) {
+    static const cp_command study = {.name = "try", .study = true};
+    char                    path[544], *words[] = {(char *)option, path};
+    bool                    help;
+    snprintf(path, sizeof path, "%s", scratch("study"));
+    cp_options *o = cp_options_parse("kit", &study, 2, words, &help, &status);
+    TEST_ASSERT_NOT_NULL_MESSAGE(o, status.message);
+    int   out = dup(STDOUT_FILENO), err = dup(STDERR_FILENO);
+    FILE *file = tmpfile();
+    fflush(stdout);
+    dup2(fileno(file), STDOUT_FILENO), dup2(fileno(file), STDERR_FILENO);
+    int code = function(o);
+    fflush(stdout);
+    dup2(out, STDOUT_FILENO), dup2(err, STDERR_FILENO);
+    close(out), close(err);
+    rewind(file);
+    printed[fread(printed, 1, sizeof printed - 1, file)] = '\0';
+    fclose(file);
+    cp_options_free(o);
+    return code;
+}
+
+static void has_no_control_characters(const char *text) {
+    for (const char *c = text; *c; c++)
+        if ((unsigned char)*c < 0x20 && *c != '\n') TEST_FAIL_MESSAGE(text);
 }
 
 /* ---- words ---- */
@@ -346,22 +375,7 @@ static void a_damaged_line_is_named_by_its_number(void) {
 }
 
 static int pack(void) {
-    static const cp_command study = {.name = "try", .study = true};
-    char                    path[544], *words[] = {"--pack", path};
-    bool                    help;
-    snprintf(path, sizeof path, "%s", scratch("study"));
-    cp_options *o = cp_options_parse("kit", &study, 2, words, &help, &status);
-    TEST_ASSERT_NOT_NULL_MESSAGE(o, status.message);
-    int out = dup(STDOUT_FILENO), err = dup(STDERR_FILENO);
-    fflush(stdout);
-    TEST_ASSERT_NOT_NULL(freopen("/dev/null", "w", stdout));
-    TEST_ASSERT_NOT_NULL(freopen("/dev/null", "w", stderr));
-    int code = cp_runs_pack(o);
-    fflush(stdout), fflush(stderr);
-    dup2(out, STDOUT_FILENO), dup2(err, STDERR_FILENO);
-    close(out), close(err);
-    cp_options_free(o);
-    return code;
+    return of_study("--pack", cp_runs_pack);
 }
 
 static void packing_keeps_finished_runs_and_the_lines_of_earlier_ones(void) {
@@ -400,6 +414,11 @@ static bool do_all(int jobs) {
     return cp_runs_execute(runs, (cp_runs_config){.jobs = jobs, .threads = 1, .quiet = true, .called = "try"}, &status);
 }
 
+static int do_one(const cp_options *o) {
+    (void)o;
+    return do_all(1) ? CP_EXIT_OK : CP_EXIT_FAILED;
+}
+
 static void runs_are_made_side_by_side_and_once(void) {
     for (int i = 0; i < 7; i++) {
         char name[16];
@@ -425,6 +444,31 @@ static void a_failure_is_told_kept_and_does_not_stop_the_others(void) {
     scratch_holds("study/failed/killed.txt", "it was killed by signal 9\n", 26);
     TEST_ASSERT_EQUAL_INT(CP_STAGE_FAILED, cp_runs_stage(runs, 0));
     TEST_ASSERT_EQUAL_INT(CP_STAGE_DONE, cp_runs_stage(runs, 2));
+}
+
+static void no_failure_stays_of_runs_that_are_done(void) {
+    add_script("a", "mkdir -p \"$out/../../failed\"; echo killed >\"$out/../../failed/a.txt\"; " FINISHES);
+    add_script("b", FINISHES);
+    TEST_ASSERT_TRUE_MESSAGE(do_all(1), status.message); /* another process reported a failure while this one made the run */
+    TEST_ASSERT_EQUAL_INT(-1, access(cp_runs_failure_path(runs, 0).s, F_OK));
+    TEST_ASSERT_EQUAL_INT(-1, access(scratch("study/failed"), F_OK));
+}
+
+static void outside_text_cannot_drive_the_terminal(void) {
+    static const char list[] = "{\"runs\": [{\"name\": \"a\\u001b[7m\", \"command\": []}, {\"name\": \"held\", \"command\": []}]}";
+    add("a\033[7m", 0, NULL);
+    TEST_ASSERT_TRUE(cp_folder_make(scratch("study/failed"), &status));
+    TEST_ASSERT_TRUE(cp_file_write(cp_runs_failure_path(runs, 0).s, "first\nlast \033[2J\r\n", 17, &status));
+    TEST_ASSERT_TRUE(cp_file_write(scratch("study/study.json"), list, strlen(list), &status));
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, of_study("--status", cp_runs_status));
+    has_no_control_characters(printed);
+    TEST_ASSERT_NOT_NULL_MESSAGE(strstr(printed, "a?[7m: last ?[2J?\n"), printed);
+    cp_runs_free(runs);
+    runs = cp_runs_new(scratch("study"), &status);
+    add_script("b", "printf 'no \\033[2Jluck\\nat all\\n' >&2; exit 1");
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_FAILED, of_study("--status", do_one));
+    has_no_control_characters(printed);
+    TEST_ASSERT_NOT_NULL_MESSAGE(strstr(printed, "b failed: no ?[2Jluck\nat all\n"), printed);
 }
 
 static void a_run_without_its_data_is_not_tried(void) {
@@ -499,6 +543,8 @@ int main(void) {
     RUN_TEST(a_folder_without_finished_runs_is_not_packed);
     RUN_TEST(runs_are_made_side_by_side_and_once);
     RUN_TEST(a_failure_is_told_kept_and_does_not_stop_the_others);
+    RUN_TEST(no_failure_stays_of_runs_that_are_done);
+    RUN_TEST(outside_text_cannot_drive_the_terminal);
     RUN_TEST(a_run_without_its_data_is_not_tried);
     RUN_TEST(a_program_that_cannot_be_started_is_told);
     RUN_TEST(a_run_that_another_process_holds_is_waited_for);

@@ -75,7 +75,9 @@ difference() { # runs.csv, labels, column, 1 or -1: more is better, or less
     expect_success "--list has a line for every run" test "$(wc -l <commands)" -eq 8
     xargs -d '\n' -P 2 -I '{}' sh -c '{}' <commands
     expect_empty "when they are done, nothing is left to list" "$(study gray.npz $tiny --out "my list" --list)"
-    study gray.npz $tiny --jobs 0 --quiet --out "my list"
+    study gray.npz --labels 1,3 --methods softmax,hybrid --seeds 0-1 --steps 8 $quick --jobs 0 --quiet --out "my list"
+    expect_success "--jobs 0 draws samples with one thread" \
+        test "$(cat "my list"/samples/runs/*/log.jsonl | grep '"event":"start"' | grep -c '"threads":1,')" -eq 2
     same_tables "xargs comes to the same, with spaces in names too" one "my list"
     expect_success "--jobs 0 draws samples, too" cmp one/samples-gray-1-hybrid-0.png "my list/samples-gray-1-hybrid-0.png"
     study gray.npz $tiny --quiet --out one
@@ -178,6 +180,16 @@ difference() { # runs.csv, labels, column, 1 or -1: more is better, or less
     expect 1 "elsewhere holds no finished runs" --pack elsewhere
     expect 2 "--pack cannot be combined with --out" --pack packed --out packed
 
+    # ---- names that could drive a terminal ----
+
+    evil=$(printf 'e\033[7mv\nil.npz')
+    cp gray.npz "$evil"
+    study "$evil" $quick --steps 4 --labels 1 --seeds 0 --methods softmax --out evil >evil.txt 2>&1
+    expect_success "the table has the name without control characters" grep -q '^e?\[7mv?il ' evil.txt
+    for file in evil.txt evil/table.txt evil/table.tex; do
+        expect_empty "nothing in $file can drive a terminal" "$(tr -d '\n' <"$file" | tr -dc '\000-\037')"
+    done
+
     # ---- damage and failure ----
 
     for file in config.json log.jsonl; do
@@ -226,7 +238,10 @@ difference() { # runs.csv, labels, column, 1 or -1: more is better, or less
     rm failing/runs/gray-1-softmax-0
     study gray.npz $tiny --quiet --out failing
     same_tables "once it can be made, it is" one failing
-    expect_empty "and the failure is forgotten" "$(ls failing/failed)"
+    expect_success "and the failure is forgotten" test ! -e failing/failed
+    mkdir failing/failed && echo killed >failing/failed/gray-1-softmax-0.txt
+    study gray.npz $tiny --jobs 0 --quiet --out failing
+    expect_success "also one that was reported after the run was done" test ! -e failing/failed
     export COUPLET_INJECT=weights@2
     expect 1 "hybrid diverged in 2 of 2" gray.npz $quick --steps 40 --rollbacks 0 --methods hybrid --labels 3 --seeds 0-1 --out lost
     unset COUPLET_INJECT

@@ -234,6 +234,130 @@ static void one_at_a_time_stays_on_the_thread_that_called(void) {
     TEST_ASSERT_EQUAL_INT(CASES * REPEATS, made_in_all());
 }
 
+/* ---- series ---- */
+
+static cp_trial_end learn(cp_trial *trial) {
+    cp_trial_end end = draw(trial);
+    for (int step = 0; step < 5; step++)
+        cp_trial_put_point(trial, "half", 10 * step, step == 2 ? NAN : (trial->repeat + 1) / (step + 1.0));
+    return end;
+}
+
+static cp_trials_config curves(void) {
+    static const cp_measure with_a_curve[] = {{"draw", "draw, %", 3, false}, {"half", NULL, 1, false}, {0}};
+    cp_trials_config        learning = config;
+    learning.trial = learn;
+    learning.measures = with_a_curve;
+    return learning;
+}
+
+static void has_curves(const cp_trials *trials) {
+    for (int c = 0; c < CASES; c++)
+        for (int r = 0; r < REPEATS; r++) {
+            cp_series half = cp_trials_series(trials, c, r, "half");
+            TEST_ASSERT_EQUAL_INT(5, half.count);
+            for (int i = 0; i < 5; i++) {
+                TEST_ASSERT_TRUE(half.x[i] == 10 * i);
+                TEST_ASSERT_TRUE(i == 2 ? isnan(half.y[i]) : half.y[i] == (r + 1) / (i + 1.0));
+            }
+            TEST_ASSERT_EQUAL_INT(0, cp_trials_series(trials, c, r, "draw").count);
+        }
+}
+
+static void a_series_is_handed_over_point_by_point(void) {
+    diverging_case = 1;
+    cp_study *study = study_of(NULL, curves());
+    TEST_ASSERT_TRUE(cp_study_run(study));
+    has_curves(study->trials);                                                  /* of trials that diverged, too */
+    TEST_ASSERT_TRUE(cp_trials_values(study->trials, 0, "half")[1] == 2 / 5.0); /* the last point */
+    TEST_ASSERT_TRUE(isnan(cp_trials_values(study->trials, 1, "half")[1]));
+    cp_study_close(study);
+    cp_json       *result = result_read();
+    const cp_json *series = cp_json_get(cp_json_get(of_case(result, "one"), "half"), "series"), *second = cp_json_at(series, 1);
+    TEST_ASSERT_EQUAL_UINT64(REPEATS, series->count);
+    TEST_ASSERT_TRUE(cp_json_number(cp_json_at(cp_json_get(second, "x"), 4), 0) == 40);
+    TEST_ASSERT_TRUE(cp_json_number(cp_json_at(cp_json_get(second, "y"), 4), 0) == 2 / 5.0);
+    TEST_ASSERT_EQUAL_INT(CP_JSON_NULL, cp_json_at(cp_json_get(second, "y"), 2)->kind);
+    TEST_ASSERT_NULL(cp_json_get(cp_json_get(of_case(result, "one"), "draw"), "series"));
+    cp_json_free(result);
+}
+
+static int interrupt_curves(void *unused) {
+    (void)unused;
+    cp_threads_set(1);
+    interrupting_trial = 5;
+    return run_study(NULL, curves());
+}
+
+static void series_come_back_from_the_log(void) {
+    char errors[2048];
+    if (!CHILD_MAY_START_THREADS) TEST_IGNORE_MESSAGE("the thread sanitizer loses a signal whose handler is for one time");
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_INTERRUPTED, child_run(interrupt_curves, NULL, errors, sizeof errors));
+    cp_study *study = study_of(NULL, curves());
+    TEST_ASSERT_TRUE(cp_study_run(study));
+    TEST_ASSERT_EQUAL_INT(CASES * REPEATS - 5, made_in_all());
+    has_curves(study->trials);
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, cp_study_close(study));
+}
+
+/* ---- folders ---- */
+
+static void leave(cp_trial *trial, const char *text) {
+    cp_file_path file = cp_folder_path(cp_trial_folder(trial).s, "note");
+    cp_file_write(file.s, text, strlen(text), &trial->status);
+}
+
+static cp_trial_end leave_a_note(cp_trial *trial) {
+    leave(trial, trial->study_case->name);
+    return draw(trial);
+}
+
+static void every_trial_has_a_folder(void) {
+    cp_trials_config noting = config;
+    noting.trial = leave_a_note;
+    cp_study *study = study_of(NULL, noting);
+    TEST_ASSERT_TRUE(cp_study_run(study));
+    for (int c = 0; c < CASES; c++)
+        for (int r = 0; r < REPEATS; r++) {
+            cp_file_path folder_of = cp_study_trial_folder(study, c, r), file = cp_folder_path(folder_of.s, "note");
+            cp_bytes     text = {0};
+            TEST_ASSERT_TRUE_MESSAGE(cp_file_read(file.s, 100, &text, &status), status.message);
+            TEST_ASSERT_EQUAL_UINT64(strlen(cases[c].name), text.size);
+            TEST_ASSERT_EQUAL_MEMORY(cases[c].name, text.data, text.size);
+            cp_bytes_free(&text);
+            remove(file.s), remove(folder_of.s);
+        }
+    TEST_ASSERT_EQUAL_INT(0, rmdir(scratch("run/trials")));
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, cp_study_close(study));
+}
+
+static cp_trial_end in_its_run(cp_trial *trial) {
+    leave(trial, "here");
+    return learn(trial);
+}
+
+/* As --jobs and --list start it. */
+static void a_trial_that_is_a_run_has_that_folder_and_its_series_in_the_result(void) {
+    static const cp_command alone = {.name = "try", .purpose = "tries trials", .study = true};
+    char                   *words[] = {"--out", folder, "--trial=4", "--quiet"};
+    cp_trials_config        one = curves();
+    bool                    help;
+    one.trial = in_its_run;
+    parsed = cp_options_parse("kit", &alone, 4, words, &help, &status);
+    TEST_ASSERT_NOT_NULL_MESSAGE(parsed, status.message);
+    cp_study *study = cp_study_new(parsed, "Trying", one);
+    TEST_ASSERT_FALSE(cp_study_run(study));
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, cp_study_close(study));
+    scratch_holds("run/note", "here", 4);
+    cp_json       *result = result_read();
+    const cp_json *half = cp_json_get(cp_json_get(result, "series"), "half");
+    TEST_ASSERT_EQUAL_STRING("ten", cp_json_string(cp_json_get(result, "case"), ""));
+    TEST_ASSERT_EQUAL_UINT64(5, cp_json_get(half, "y")->count);
+    TEST_ASSERT_TRUE(cp_json_number(cp_json_at(cp_json_get(half, "y"), 4), 0) == 2 / 5.0);
+    cp_json_free(result);
+    remove(scratch("run/note"));
+}
+
 /* ---- what is kept ---- */
 
 static void the_result_has_the_main_cases_and_measures_and_a_table(void) {
@@ -353,7 +477,8 @@ static void figures_notes_tables_and_members_of_its_own_are_kept(void) {
 static char misused[256];
 static void hear(const cp_error *error, void *unused) {
     (void)unused;
-    snprintf(misused, sizeof misused, "%s: %s", error->op, error->message);
+    const char *file = error->file ? strrchr(error->file, '/') : NULL;
+    snprintf(misused, sizeof misused, "%s: %s (%s)", error->op, error->message, file ? file + 1 : "nowhere");
 }
 
 static void a_study_without_cases_measures_or_repetitions_is_misuse(void) {
@@ -365,7 +490,7 @@ static void a_study_without_cases_measures_or_repetitions_is_misuse(void) {
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         *misused = '\0';
         TEST_ASSERT_NULL(cp_trials_new(bad[i]));
-        TEST_ASSERT_NOT_NULL_MESSAGE(strstr(misused, "expected one of each"), misused);
+        TEST_ASSERT_NOT_NULL_MESSAGE(strstr(misused, "expected at least one of each (test_trials.c)"), misused);
     }
     cp_error_handler(NULL, NULL);
 }
@@ -380,6 +505,17 @@ static void an_unknown_case_or_measure_is_misuse(void) {
     TEST_ASSERT_EQUAL_INT(0, cp_trials_diverged(trials, -1));
     TEST_ASSERT_NOT_NULL_MESSAGE(strstr(misused, "no case -1"), misused);
     TEST_ASSERT_TRUE(isnan(cp_trials_mean_sd(trials, 0, "drawn").mean));
+    TEST_ASSERT_EQUAL_STRING(
+        "trials_values: there is no measure \"drawn\" among those of this study; did you mean \"draw\"? (test_trials.c)", misused);
+    double   value = 0;
+    cp_trial trial = {.trials = trials, .values = &value};
+    cp_trial_put(&trial, "halv", 1);
+    TEST_ASSERT_EQUAL_STRING(
+        "trial_put: there is no measure \"halv\" among those of this study; did you mean \"half\"? (test_trials.c)", misused);
+    cp_trial_put_point(&trial, "loss", 1, 1);
+    TEST_ASSERT_EQUAL_STRING("trial_put_point: there is no measure \"loss\" among those of this study (test_trials.c)", misused);
+    TEST_ASSERT_EQUAL_INT(0, cp_trials_series(trials, CASES, 0, "half").count);
+    TEST_ASSERT_NOT_NULL_MESSAGE(strstr(misused, "(test_trials.c)"), misused);
     cp_error_handler(NULL, NULL);
     cp_trials_free(trials);
 }
@@ -408,6 +544,10 @@ int main(void) {
     RUN_TEST(a_trial_that_stops_without_a_reason_is_named);
     RUN_TEST(a_trial_that_fails_tells_its_reason);
     RUN_TEST(one_at_a_time_stays_on_the_thread_that_called);
+    RUN_TEST(a_series_is_handed_over_point_by_point);
+    RUN_TEST(series_come_back_from_the_log);
+    RUN_TEST(every_trial_has_a_folder);
+    RUN_TEST(a_trial_that_is_a_run_has_that_folder_and_its_series_in_the_result);
     RUN_TEST(the_result_has_the_main_cases_and_measures_and_a_table);
     RUN_TEST(a_case_that_diverged_has_no_mean_and_the_study_fails);
     RUN_TEST(a_case_aside_that_diverged_is_a_note_and_no_failure);

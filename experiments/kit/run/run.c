@@ -479,9 +479,27 @@ static void show_tables(const cp_json *result) {
     }
 }
 
+void cp_text_print(FILE *file, const char *text, size_t length) {
+    while (length) {
+        char        part[256];
+        const char *newline = memchr(text, '\n', length);
+        size_t      line = newline ? (size_t)(newline - text) : length, size = cp_text_cut(text, line, sizeof part - 1);
+        memcpy(part, text, size);
+        part[size] = '\0';
+        cp_text_printable(part);
+        fputs(part, file);
+        if (size == line && newline) fputc('\n', file), size++;
+        text += size, length -= size;
+    }
+}
+
 static void show_notes(const cp_json *notes) {
-    for (const cp_json *note = notes ? notes->first : NULL; note; note = note->next)
-        printf("%s%s\n", note == notes->first ? "\n" : "", cp_json_string(note, ""));
+    for (const cp_json *note = notes ? notes->first : NULL; note; note = note->next) {
+        const char *text = cp_json_string(note, "");
+        if (note == notes->first) printf("\n");
+        cp_text_print(stdout, text, strlen(text));
+        printf("\n");
+    }
 }
 
 static const char *text_at(const cp_json *result, const char *at) {

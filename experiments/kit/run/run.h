@@ -99,6 +99,9 @@ bool cp_file_exists(const char *path);
 /* Makes a folder and those above it; true also when it is there already. */
 bool cp_folder_make(const char *path, cp_status *status);
 
+/* Prints text from outside, of one line or several: other control characters, and bytes that are not UTF-8, become '?'. */
+void cp_text_print(FILE *file, const char *text, size_t length);
+
 /* ---- for those who look at the runs of others (runs.h) ---- */
 
 #define CP_RUN_CONFIG "config.json"

@@ -486,6 +486,14 @@ cp_run_stage cp_runs_stage(const cp_runs *r, int i) {
     return cp_file_exists(cp_runs_failure_path(r, i).s) ? CP_STAGE_FAILED : CP_STAGE_PENDING;
 }
 
+bool cp_runs_has_result(cp_run_stage stage) {
+    return stage == CP_STAGE_DONE || stage == CP_STAGE_DIVERGED;
+}
+
+void cp_runs_forget_failure(const cp_runs *r, int i) {
+    if (unlink(cp_runs_failure_path(r, i).s) == 0) rmdir(cp_folder_path(r->folder, "failed").s); /* once it is empty */
+}
+
 bool cp_runs_is_pending(const cp_runs *r, int i) {
     cp_run_stage stage = r->at[i].without_data ? CP_STAGE_DONE : cp_runs_stage(r, i);
     return stage == CP_STAGE_PENDING || stage == CP_STAGE_FAILED;

@@ -93,6 +93,8 @@ cp_file_path cp_runs_file(const cp_runs *runs, int i, const char *name); /* in i
 cp_file_path cp_runs_failure_path(const cp_runs *runs, int i);
 
 cp_run_stage cp_runs_stage(const cp_runs *runs, int i);
+bool         cp_runs_has_result(cp_run_stage stage);             /* CP_STAGE_DONE or CP_STAGE_DIVERGED */
+void         cp_runs_forget_failure(const cp_runs *runs, int i); /* removes its file from failed/ */
 
 /* The names of all runs that are stored there, in folders or lines, whatever command made them. */
 cp_words cp_runs_stored(const cp_runs *runs);

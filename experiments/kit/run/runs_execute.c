@@ -67,7 +67,7 @@ static bool start(work *w, child *place, int i, cp_status *status) {
     *place = (child){.run = i, .said = tmpfile()};
     bool ok = (place->said && !words.failed) || cp_fail(status, "not enough memory or disk to start a process");
     if (ok) {
-        unlink(cp_runs_failure_path(r, i).s);
+        cp_runs_forget_failure(r, i);
         fflush(NULL);
         place->process = fork();
         if (place->process == 0) become(r, words.at, place->said, parent);
@@ -95,7 +95,8 @@ static void tell_failure(work *w, const child *c, int end) {
     if (!text.failed && cp_folder_make(cp_folder_path(r->folder, "failed").s, NULL))
         cp_file_write(path.s, text.data, text.size - 1, NULL);
     cp_progress_end(&w->progress);
-    fprintf(stderr, "%s failed: %s", r->at[c->run].name, text.failed ? "\n" : (const char *)text.data);
+    fprintf(stderr, "%s failed: ", r->at[c->run].name);
+    cp_text_print(stderr, text.failed ? "\n" : (const char *)text.data, text.failed ? 1 : text.size - 1);
     cp_bytes_free(&text);
     w->failures++;
 }
@@ -111,9 +112,10 @@ static bool was_held(const child *c) {
 static void conclude(work *w, child *c, int end) {
     cp_run_stage stage = cp_runs_stage(w->runs, c->run);
     fate        *fate = &w->fates[c->run];
-    if (stage == CP_STAGE_DONE || stage == CP_STAGE_DIVERGED)
+    if (cp_runs_has_result(stage)) {
         *fate = ENDED;
-    else if (stage == CP_STAGE_RUNNING || was_held(c))
+        cp_runs_forget_failure(w->runs, c->run); /* another process may have reported one while this one ran */
+    } else if (stage == CP_STAGE_RUNNING || was_held(c))
         *fate = ELSEWHERE;
     else if (w->told_to_stop || cp_interrupted())
         *fate = TO_DO;
@@ -138,10 +140,10 @@ static void look_elsewhere(work *w) {
     for (int i = 0; i < w->runs->count; i++) {
         if (w->fates[i] != TO_DO && w->fates[i] != ELSEWHERE) continue;
         cp_run_stage stage = cp_runs_stage(w->runs, i);
-        w->fates[i] = stage == CP_STAGE_DONE || stage == CP_STAGE_DIVERGED ? ENDED
-                      : stage == CP_STAGE_RUNNING                          ? ELSEWHERE
-                      : w->runs->at[i].without_data                        ? GIVEN_UP
-                                                                           : TO_DO;
+        w->fates[i] = cp_runs_has_result(stage)     ? ENDED
+                      : stage == CP_STAGE_RUNNING   ? ELSEWHERE
+                      : w->runs->at[i].without_data ? GIVEN_UP
+                                                    : TO_DO;
     }
 }
 
@@ -168,7 +170,7 @@ static bool fill(work *w, cp_status *status) {
         if (w->fates[i] != TO_DO) continue;
         cp_run_stage stage = cp_runs_stage(w->runs, i);
         if (stage == CP_STAGE_RUNNING) w->fates[i] = ELSEWHERE;
-        if (stage == CP_STAGE_DONE || stage == CP_STAGE_DIVERGED) w->fates[i] = ENDED;
+        if (cp_runs_has_result(stage)) w->fates[i] = ENDED;
         if (w->fates[i] != TO_DO) continue;
         int k = 0;
         while (w->children[k].process) k++;

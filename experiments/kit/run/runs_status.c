@@ -11,11 +11,11 @@
 typedef struct state {
     cp_run_stage stage;
     bool         queued;
-    double       seconds; /* of its parts that have ended; NaN: the log does not tell */
+    double       seconds; /* of its parts that have ended; NaN: unknown */
     double       since;   /* seconds since its latest part began */
     char         host[64], began[32];
     long         process;
-    int64_t      step, steps; /* of its training; 0: the log does not tell */
+    int64_t      step, steps; /* of its training; 0: unknown */
 } state;
 
 /* ---- the log ---- */
@@ -39,6 +39,7 @@ static void read_line(state *s, const cp_json *line, double *part) {
         s->seconds = (isfinite(s->seconds) ? s->seconds : 0) + *part;
         snprintf(s->began, sizeof s->began, "%s", cp_json_string(cp_json_get(line, "time"), ""));
         snprintf(s->host, sizeof s->host, "%s", cp_json_string(cp_json_get(line, "host"), "?"));
+        cp_text_printable(s->host);
         s->process = (long)cp_json_integer(cp_json_get(line, "process"), 0);
     }
     *part = cp_json_number(cp_json_get(line, "seconds"), 0);
@@ -108,12 +109,14 @@ static void print_failure(const cp_runs *r, int i) {
     while (end && text.data[end - 1] == '\n') end--;
     size_t begin = end;
     while (begin && text.data[begin - 1] != '\n') begin--;
-    printf(": %.*s", (int)(end - begin < 200 ? end - begin : 200), (const char *)text.data + begin);
+    printf(": ");
+    cp_text_print(stdout, (const char *)text.data + begin, cp_text_cut((const char *)text.data + begin, end - begin, 200));
     cp_bytes_free(&text);
 }
 
 static void print_run(const cp_runs *r, const state *s, int i) {
-    printf("  %s", r->at[i].name);
+    printf("  ");
+    cp_text_print(stdout, r->at[i].name, strlen(r->at[i].name));
     if (s[i].stage == CP_STAGE_RUNNING)
         printf(" on %s, process %ld, for %s", s[i].host, s[i].process, cp_duration_text(s[i].since).s);
     if (s[i].stage == CP_STAGE_RUNNING && s[i].steps) printf(", step %lld of %lld", (long long)s[i].step, (long long)s[i].steps);

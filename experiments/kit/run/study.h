@@ -1,5 +1,5 @@
-/* A study: cases, trials of them, and what a run of that leaves. It opens the folder, makes the trials or recalls them,
- * and at its end prints the tables, writes result.json, tells what diverged and, with --report, makes the page.
+/* A study: cases, their trials, and the run with its results. It opens the folder, makes the trials that are missing there,
+ * and at its end prints the tables, writes result.json, reports what diverged and, with --report, makes the page.
  *
  *     static int run(const cp_options *o) {
  *         cp_study *study = cp_study_new(
@@ -33,8 +33,8 @@ typedef struct cp_study {
     struct cp_study_parts *parts;
 } cp_study;
 
-/* NULL, with a message on stderr, when the folder cannot be had or memory is short; the functions below take that. */
-cp_study *cp_study_new(const cp_options *options, const char *title, cp_trials_config config);
+/* NULL, with a message on stderr, when the folder cannot be opened or memory is short; run and close accept that. */
+cp_study *cp_study_new(cp_at at, const cp_options *options, const char *title, cp_trials_config config);
 
 /* Makes the trials that the folder does not have yet. True when all are there and something is left to do; false also
  * for a run that was finished before. */
@@ -45,33 +45,37 @@ int cp_study_close(cp_study *study);
 
 /* ---- between run and close ---- */
 
-/* A sentence above the tables, for whoever has started the run. */
+/* A sentence above the tables, printed and not kept. */
 void cp_study_say(cp_study *study, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* A sentence that a reader must know beside the numbers: below the tables, in result.json and in reports. */
-void cp_study_add_note(cp_study *study, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A sentence that a reader of the numbers must know: below the tables, in result.json and in reports. */
+void cp_study_add_note(cp_at at, cp_study *study, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* The notes so far, a line each, behind `before`. */
+/* The notes so far, one per line, each after `before`. */
 void cp_study_print_notes(const cp_study *study, FILE *file, const char *before);
 
-/* A table of one's own, under this key of result.json; the study frees it. With none there is one row per case, one column
- * a measure, as "table". */
-void cp_study_add_table(cp_study *study, const char *key, cp_table *table);
+/* A table under this key of result.json; the study frees it. Without any, "table" has one row per case and one column per
+ * measure. */
+void cp_study_add_table(cp_at at, cp_study *study, const char *key, cp_table *table);
 
 /* Saves a figure as NAME.svg, NAME.csv and NAME.figure.json in the folder, and frees it. */
 bool cp_study_add_figure(cp_study *study, cp_figure *figure, const char *name);
 
-/* Tells of a file in the folder that is written otherwise: "table.txt". Where the trials are runs of their own, another command
- * that makes tables in the folder removes it, unless it leaves one of that name, too. */
+/* Registers another file that was written to the folder: "table.txt". Where the trials are runs of their own, the next command
+ * that makes tables in the folder removes it, unless it writes one with that name too. */
 void cp_study_add_file(cp_study *study, const char *file);
 
-/* The folder of a trial that is a run of its own. */
-cp_file_path cp_study_run_folder(const cp_study *study, int of_case, int repeat);
+/* The folder of a trial, where cp_trial_folder has put its files: the same call on threads and with --jobs. */
+cp_file_path cp_study_trial_folder(const cp_study *study, int of_case, int repeat);
 
-/* Its result, wherever it is stored; to be freed. NULL when it is missing. */
+/* The result of a trial that is a run of its own, wherever it is stored; to be freed. NULL when there is none. */
 cp_json *cp_study_run_result(const cp_study *study, int of_case, int repeat);
 
-/* result.json, open for members of one's own; notes come before. */
+/* result.json, open for more members; notes come before. */
 cp_json_writer *cp_study_result(cp_study *study);
+
+#define cp_study_new(...) cp_study_new(CP_OPTION_HERE, __VA_ARGS__)
+#define cp_study_add_note(...) cp_study_add_note(CP_OPTION_HERE, __VA_ARGS__)
+#define cp_study_add_table(...) cp_study_add_table(CP_OPTION_HERE, __VA_ARGS__)
 
 #endif
