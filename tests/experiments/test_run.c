@@ -205,6 +205,34 @@ static void another_setting_is_refused_by_its_name(void) {
     refuses("--seed=2", "a finished run");
 }
 
+static void a_run_from_before_an_option_existed_has_its_default(void) {
+    cp_run_close(open_run(NULL));
+    cp_json       *made = read_json("config.json");
+    cp_json_writer w = {.pretty = true};
+    cp_json_put_object(&w, NULL);
+    for (const cp_json *m = made->first; m; m = m->next) {
+        if (strcmp(m->key, "options") != 0) {
+            cp_json_put_copy(&w, m->key, m);
+            continue;
+        }
+        cp_json_put_object(&w, "options");
+        for (const cp_json *o = m->first; o; o = o->next)
+            if (strcmp(o->key, "mode") != 0 && strcmp(o->key, "fast") != 0) cp_json_put_copy(&w, o->key, o);
+        cp_json_put_end(&w);
+    }
+    cp_json_put_end(&w);
+    TEST_ASSERT_TRUE_MESSAGE(cp_json_writer_save(&w, scratch("run/config.json"), &status), status.message);
+    cp_json_free(made);
+    for (int i = 0; i < 2; i++) {
+        cp_run *run = open_run(i ? "--mode=a" : NULL);
+        TEST_ASSERT_NOT_NULL_MESSAGE(run, heard);
+        cp_run_close(run);
+    }
+    refuses("--mode=b", "with another --mode");
+    refuses("--fast", "with another --fast");
+    refuses("--rate=0.002", "with another --rate");
+}
+
 static void a_folder_with_other_things_is_refused(void) {
     mkdir(folder, 0777);
     scratch_write("run/other", "x", 1);
@@ -365,6 +393,7 @@ int main(void) {
     RUN_TEST(a_run_that_diverged_is_shown_and_stays_a_failure);
     RUN_TEST(what_a_result_says_cannot_drive_the_terminal);
     RUN_TEST(another_setting_is_refused_by_its_name);
+    RUN_TEST(a_run_from_before_an_option_existed_has_its_default);
     RUN_TEST(a_folder_with_other_things_is_refused);
     RUN_TEST(a_path_that_is_a_file_is_refused);
     RUN_TEST(a_folder_that_cannot_be_written_is_refused);

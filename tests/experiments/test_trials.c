@@ -254,7 +254,7 @@ static cp_trials_config curves(void) {
 static void has_curves(const cp_trials *trials) {
     for (int c = 0; c < CASES; c++)
         for (int r = 0; r < REPEATS; r++) {
-            cp_series half = cp_trials_series(trials, c, r, "half");
+            cp_trial_series half = cp_trials_series(trials, c, r, "half");
             TEST_ASSERT_EQUAL_INT(5, half.count);
             for (int i = 0; i < 5; i++) {
                 TEST_ASSERT_TRUE(half.x[i] == 10 * i);

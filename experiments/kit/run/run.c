@@ -165,7 +165,13 @@ static void put_option(cp_json_writer *w, const cp_options *options, const cp_op
     }
 }
 
-static void put_config(cp_json_writer *w, const cp_options *options) {
+static bool has_default(const cp_options *options, const cp_option *o) {
+    if (!cp_option_given(options, o->name)) return true;
+    return o->fallback && strcmp(cp_option_text(options, o->name), o->fallback) == 0;
+}
+
+/* To compare it with one that was found: a run from before an option existed was made with what is now its default. */
+static void put_config(cp_json_writer *w, const cp_options *options, const cp_json *found) {
     const cp_option *o, *own[CP_OPTIONS_MAX];
     int              own_count = cp_command_own_options(cp_options_command(options), own);
     cp_json_put_object(w, NULL);
@@ -174,7 +180,9 @@ static void put_config(cp_json_writer *w, const cp_options *options) {
     cp_json_put_string(w, "number", CP_REAL_NAME);
     cp_json_put_object(w, "options");
     for (int i = 0; (o = cp_options_at(options, i)); i++)
-        if (!o->incidental && (i < own_count || cp_option_given(options, o->name))) put_option(w, options, o);
+        if (!o->incidental && (i < own_count || cp_option_given(options, o->name)) &&
+            !(found && !cp_json_get(cp_json_get(found, "options"), o->name) && has_default(options, o)))
+            put_option(w, options, o);
     cp_json_put_end(w);
     if (cp_argument_count(options) > 0) {
         cp_json_put_array(w, "arguments");
@@ -217,7 +225,7 @@ static const char *first_difference(const cp_json *a, const cp_json *b) {
 bool cp_run_check_config(const cp_options *options, const cp_json *found, const char *holder, const char *remedy,
                          cp_status *status) {
     cp_json_writer w = {0};
-    put_config(&w, options);
+    put_config(&w, options, found);
     cp_json    *wanted = cp_json_writer_finish(&w, status) ? cp_json_parse(w.out.data, w.out.size, CP_RUN_CONFIG, status) : NULL;
     const char *what = first_difference(found, wanted);
     bool        moved = what && strcmp(what, "arguments") == 0 && cp_options_command(options)->arguments_by_md5 &&
@@ -365,7 +373,7 @@ const cp_json *cp_run_find_past(const cp_run *run, const char *key, double value
 
 static bool write_config(cp_run *run) {
     cp_json_writer w = {.pretty = true};
-    put_config(&w, run->options);
+    put_config(&w, run->options, NULL);
     return cp_json_writer_save(&w, cp_run_path(run, CP_RUN_CONFIG).s, &run->status);
 }
 

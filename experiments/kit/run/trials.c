@@ -16,7 +16,7 @@ struct cp_trials {
     int              cases, measures;
     bool             alone;  /* the run is that of one trial */
     double          *values; /* by case, measure and repetition, the last fastest */
-    cp_series       *series; /* by trial and measure */
+    cp_trial_series *series; /* by trial and measure */
     cp_trial_end    *ends;   /* by trial */
 };
 
@@ -46,7 +46,7 @@ static double *value_of(const cp_trials *t, int trial, int measure) {
     return t->values + (of_case * (size_t)t->measures + (size_t)measure) * (size_t)t->config.repeats + trial / t->cases;
 }
 
-static cp_series *series_of(const cp_trials *t, int trial, int measure) {
+static cp_trial_series *series_of(const cp_trials *t, int trial, int measure) {
     return t->series + (size_t)trial * (size_t)t->measures + measure;
 }
 
@@ -74,7 +74,7 @@ cp_trials *(cp_trials_new)(cp_at at, cp_trials_config config) {
     return t;
 }
 
-static void free_series(cp_series *series, size_t count) {
+static void free_series(cp_trial_series *series, size_t count) {
     for (size_t i = 0; series && i < count; i++) free(series[i].x), free(series[i].y);
     free(series);
 }
@@ -110,7 +110,7 @@ static void drop_trial(cp_trial *trial) {
 /* Keeps what the trial has handed over. */
 static void finish_trial(cp_trials *t, cp_trial *trial, int number, cp_trial_end end) {
     for (int m = 0; m < t->measures; m++) {
-        cp_series *kept = series_of(t, number, m), before = *kept;
+        cp_trial_series *kept = series_of(t, number, m), before = *kept;
         *value_of(t, number, m) = end == CP_TRIAL_DONE ? trial->values[m] : NAN;
         *kept = trial->series[m];
         trial->series[m] = before;
@@ -125,7 +125,7 @@ void(cp_trial_put)(cp_at at, cp_trial *trial, const char *measure, double value)
 }
 
 /* Room for a power of two of points. */
-static bool append(cp_series *s, double x, double y) {
+static bool append(cp_trial_series *s, double x, double y) {
     if ((s->count & (s->count - 1)) == 0) {
         size_t  room = s->count ? 2 * (size_t)s->count : 1;
         double *more_x = realloc(s->x, room * sizeof *more_x);
@@ -183,7 +183,7 @@ cp_file_path cp_trial_folder(cp_trial *trial) {
 
 /* ---- as JSON: in the log, in the result of a run of its own ---- */
 
-static void put_series(cp_json_writer *w, const char *key, const cp_series *s) {
+static void put_series(cp_json_writer *w, const char *key, const cp_trial_series *s) {
     cp_json_put_object(w, key);
     for (int axis = 0; axis < 2; axis++) {
         cp_json_put_array(w, axis ? "y" : "x");
@@ -202,7 +202,7 @@ void cp_trials_put_one(const cp_trials *t, cp_json_writer *w, int trial) {
     for (int m = 0; m < t->measures; m++) cp_json_put_number(w, measures[m].name, *value_of(t, trial, m));
     cp_json_put_end(w);
     for (int m = 0; m < t->measures; m++) {
-        const cp_series *series = series_of(t, trial, m);
+        const cp_trial_series *series = series_of(t, trial, m);
         if (!series->count) continue;
         if (!begun) cp_json_put_object(w, "series");
         put_series(w, measures[m].name, series);
@@ -425,9 +425,10 @@ const double *(cp_trials_values)(cp_at at, const cp_trials *t, int of_case, cons
     return m >= 0 && is_case(at, "trials_values", t, of_case) ? value_of(t, of_case, m) : NULL;
 }
 
-cp_series(cp_trials_series)(cp_at at, const cp_trials *t, int of_case, int repeat, const char *measure) {
+cp_trial_series(cp_trials_series)(cp_at at, const cp_trials *t, int of_case, int repeat, const char *measure) {
     int m = find_measure(at, "trials_series", t, measure);
-    return m >= 0 && is_case(at, "trials_series", t, of_case) ? *series_of(t, repeat * t->cases + of_case, m) : (cp_series){0};
+    return m >= 0 && is_case(at, "trials_series", t, of_case) ? *series_of(t, repeat * t->cases + of_case, m)
+                                                              : (cp_trial_series){0};
 }
 
 cp_trial_end cp_trials_end(const cp_trials *t, int of_case, int repeat) {

@@ -41,7 +41,7 @@ typedef struct cp_trial {
 
     const struct cp_trials *trials;
     double                 *values; /* by measure */
-    struct cp_series       *series;
+    struct cp_trial_series *series;
 } cp_trial;
 
 typedef cp_trial_end (*cp_trial_fn)(cp_trial *trial);
@@ -104,19 +104,20 @@ bool cp_trials_collect(cp_trials *trials, const cp_options *options, const cp_ru
 
 /* ---- what was found; cases are counted from 0 ---- */
 
-typedef struct cp_series {
+typedef struct cp_trial_series {
     int     count;
     double *x, *y; /* NULL when there are none */
-} cp_series;
+} cp_trial_series;
 
 int           cp_trials_repeats(const cp_trials *trials);
 const double *cp_trials_values(cp_at at, const cp_trials *trials, int of_case,
                                const char *measure); /* by repetition; diverged: NaN */
-cp_mean_sd   cp_trials_mean_sd(cp_at at, const cp_trials *trials, int of_case, const char *measure); /* over those that were made */
-cp_series    cp_trials_series(cp_at at, const cp_trials *trials, int of_case, int repeat, const char *measure); /* diverged: too */
-cp_trial_end cp_trials_end(const cp_trials *trials, int of_case, int repeat);
-bool         cp_trials_has(const cp_trials *trials, int of_case, int repeat);
-int          cp_trials_diverged(cp_at at, const cp_trials *trials, int of_case); /* in how many repetitions */
+cp_mean_sd cp_trials_mean_sd(cp_at at, const cp_trials *trials, int of_case, const char *measure); /* over those that were made */
+cp_trial_series cp_trials_series(cp_at at, const cp_trials *trials, int of_case, int repeat,
+                                 const char *measure); /* diverged: too */
+cp_trial_end    cp_trials_end(const cp_trials *trials, int of_case, int repeat);
+bool            cp_trials_has(const cp_trials *trials, int of_case, int repeat);
+int             cp_trials_diverged(cp_at at, const cp_trials *trials, int of_case); /* in how many repetitions */
 
 /* The folder of a trial on threads, whether it has been made or not; cp_study_trial_folder knows them all. */
 cp_file_path cp_trials_folder(const cp_trials *trials, const cp_run *run, int of_case, int repeat);
