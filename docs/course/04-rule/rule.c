@@ -47,7 +47,7 @@ static cp_tensor *soft_abs(cp_at at, const cp_op *op, cp_tensor *a) {
     return cp_record(at, op, out, NULL, 1, &a);
 }
 
-/* What the check builds, again and again, on tapes of its own. */
+/* Builds the value to check; the check calls this many times, on its own tapes. */
 static cp_tensor *build(cp_tape *tape, cp_tensor *const *in, const void *op) {
     return soft_abs(CP_AT(tape), op, in[0]);
 }
@@ -57,7 +57,7 @@ static cp_tensor *build_abs(cp_tape *tape, cp_tensor *const *in, const void *use
     return cp_abs(tape, in[0]);
 }
 
-static void tell(const char *what, cp_gradcheck_result r) {
+static void print_result(const char *what, cp_gradcheck_result r) {
     printf("%-13s  %s", what, r.passed ? "passes" : "fails");
     if (!r.passed) printf(" at order %d, a[%zu]: expected %.1f, received %.1f", r.order, r.index, r.expected, r.received);
     if (r.kinks) printf(", %d kink left out", r.kinks);
@@ -76,15 +76,15 @@ int main(void) {
 
     cp_real mixed[] = {(cp_real)0.75, 2, (cp_real)-1.25, (cp_real)0.5}, positive[] = {1, 2, (cp_real)0.5}, zero[] = {1, 0, -2};
     cp_gradcheck_input in = {.name = "a", .data = mixed, .shape = CP_SHAPE(4)};
-    for (int i = 0; i < 5; i++) tell(ops[i].name, cp_gradcheck(build, &ops[i], &in, 1, (cp_gradcheck_config){0}));
+    for (int i = 0; i < 5; i++) print_result(ops[i].name, cp_gradcheck(build, &ops[i], &in, 1, (cp_gradcheck_config){0}));
 
     printf("\nwith positive inputs only\n");
     in.data = positive, in.shape = CP_SHAPE(3);
-    tell(ops[3].name, cp_gradcheck(build, &ops[3], &in, 1, (cp_gradcheck_config){0}));
+    print_result(ops[3].name, cp_gradcheck(build, &ops[3], &in, 1, (cp_gradcheck_config){0}));
     printf("\nwith the first order only\n");
-    tell(ops[4].name, cp_gradcheck(build, &ops[4], &in, 1, (cp_gradcheck_config){.first_only = true}));
+    print_result(ops[4].name, cp_gradcheck(build, &ops[4], &in, 1, (cp_gradcheck_config){.first_only = true}));
     printf("\n|a| at 1, 0, -2\n");
     in.data = zero;
-    tell("|a|", cp_gradcheck(build_abs, NULL, &in, 1, (cp_gradcheck_config){0}));
+    print_result("|a|", cp_gradcheck(build_abs, NULL, &in, 1, (cp_gradcheck_config){0}));
     return 0;
 }
