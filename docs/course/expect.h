@@ -1,28 +1,29 @@
-/* What the checks of the exercises share: they say which index differs, what was expected there and what was received. */
+/* Functions that the checks of all exercises share. They print which index differs, what was expected there and what
+ * was received. */
 #ifndef COURSE_EXPECT_H
 #define COURSE_EXPECT_H
 
 #include <math.h>
 #include <stdio.h>
-#if __has_include(<couplet.h>) /* chapter 1 does without */
+#if __has_include(<couplet.h>) /* chapter 1 does not need it */
 #include <couplet.h>
 #endif
 
-static int expect_right, expect_asked; /* of the sentences below */
+static int expect_right, expect_asked; /* counted by the functions below */
 
-enum { EXPECT_TOLD = 3 }; /* places that are told of one sentence */
+enum { EXPECT_PRINTED = 3 }; /* the number of differences that one check prints */
 
 static inline void expect_count(int wrong, size_t places) {
     expect_asked++;
     expect_right += wrong == 0;
-    if (wrong > EXPECT_TOLD) printf("  ... and %d more of %zu places\n", wrong - EXPECT_TOLD, places);
+    if (wrong > EXPECT_PRINTED) printf("  ... and %d more of %zu places\n", wrong - EXPECT_PRINTED, places);
 }
 
-/* Returns 1 when the two are further apart than the tolerance (relative for values above 1), after telling the first few. */
+/* Returns 1 if the two differ by more than the tolerance (relative for values above 1); prints the first few differences. */
 static inline int expect_differs(const char *what, const char *place, double expected, double received, double tolerance,
-                                 int told) {
+                                 int printed) {
     if (fabs(expected - received) <= tolerance * fmax(1, fabs(expected))) return 0;
-    if (told < EXPECT_TOLD) printf("%s%s: expected %.6g, received %.6g\n", what, place, expected, received);
+    if (printed < EXPECT_PRINTED) printf("%s%s: expected %.6g, received %.6g\n", what, place, expected, received);
     return 1;
 }
 
@@ -46,7 +47,7 @@ static inline void expect_numbers(const char *what, size_t n, const double *expe
 }
 
 #if __has_include(<couplet.h>)
-/* A tensor of the expected values, in row-major order; a NULL and another shape are told as such. */
+/* Compares a tensor with the expected values, in row-major order; reports NULL or another shape. */
 static inline void expect_tensor(const char *what, cp_shape shape, const double *expected, const cp_tensor *received,
                                  double tolerance) {
     int wrong = 0, same = received && received->rank == shape.rank;
@@ -62,7 +63,7 @@ static inline void expect_tensor(const char *what, cp_shape shape, const double 
 }
 #endif
 
-/* What main returns. While something is wrong only that is counted, as later sentences may not have been asked yet. */
+/* What main returns. If something is wrong, only the failures are printed, because later checks may not have run. */
 static inline int expect_end(void) {
     if (expect_right == expect_asked)
         printf("all %d right\n", expect_asked);

@@ -1,4 +1,4 @@
-/* The engine of chapter 1: automatic differentiation of single numbers, in C and nothing else. */
+/* The engine of chapter 1: automatic differentiation of single numbers, in plain C. */
 #ifndef COURSE_ENGINE_H
 #define COURSE_ENGINE_H
 
@@ -43,7 +43,7 @@ static inline int tanh_of(tape *t, int a) {
     return record(t, value, a, 1 - value * value, -1, 0);
 }
 
-/* The gradient of one value with respect to all that came before it. */
+/* The gradient of one value with respect to all values before it. */
 static inline void backward(tape *t, int result) {
     for (int i = 0; i < t->length; i++) t->nodes[i].grad = 0; /* clear */
     t->nodes[result].grad = 1;

@@ -1,7 +1,7 @@
-/* Why accumulate: what comes out when a gradient is set where it should be added to. */
+/* Why accumulate: the results of a sweep that sets a gradient instead of adding to it. */
 #include "engine.h"
 
-/* The sweep of engine.h but for one character: = in place of +=. */
+/* The sweep of engine.h with one change: = in place of +=. */
 static void assigning(tape *t, int result) {
     for (int i = 0; i < t->length; i++) t->nodes[i].grad = 0;
     t->nodes[result].grad = 1;

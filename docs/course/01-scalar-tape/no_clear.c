@@ -1,4 +1,4 @@
-/* Why clear: what comes out when the gradients of an earlier sweep are still there. */
+/* Why clear: the results of a sweep that adds to the gradients of an earlier one. */
 #include "engine.h"
 
 /* The sweep of engine.h without its first line. */
@@ -11,7 +11,7 @@ static void not_clearing(tape *t, int result) {
     }
 }
 
-/* 2 p with p = x x, at x = 3: the gradient is 4 x = 12, however often one asks. */
+/* 2 p with p = x x, at x = 3: the gradient is 4 x = 12, however often it is computed. */
 static void sweeps_over_one_tape(void) {
     tape t = {.length = 0}, right = {.length = 0};
     int  x = leaf(&t, 3), p = mul(&t, x, x), result = mul(&t, p, leaf(&t, 2));
@@ -24,7 +24,7 @@ static void sweeps_over_one_tape(void) {
     }
 }
 
-/* d(x - 4)^2 / dx, by a tape that is new in each step. */
+/* d(x - 4)^2 / dx, with a new tape in each step. */
 static double slope_at(double x_value) {
     tape t = {.length = 0};
     int  x = leaf(&t, x_value), error = add(&t, x, leaf(&t, -4));
@@ -32,7 +32,7 @@ static double slope_at(double x_value) {
     return t.nodes[x].grad;
 }
 
-/* Steps downhill to x = 4; one of the two walkers keeps adding to the gradient of the steps before. */
+/* Steps downhill to x = 4, once without clearing, so that each gradient is added to those of the steps before. */
 static void descent(void) {
     double wrong = 0, right = 0, kept = 0;
     printf("\nstep  not cleared  cleared\n");

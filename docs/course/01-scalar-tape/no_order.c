@@ -1,7 +1,7 @@
-/* Why an order: what comes out when a value passes its gradient on before all of it has arrived. */
+/* Why an order: the results of a sweep in which a value passes on its gradient before it is complete. */
 #include "engine.h"
 
-/* Each value, as soon as it is reached, passes on what it has so far, and its inputs do the same. */
+/* As soon as the sweep reaches a value, the value passes on the gradient that it has so far, and so do its inputs. */
 static void at_once(tape *t, int i) {
     node *n = &t->nodes[i];
     for (int k = 0; k < 2; k++)
@@ -22,7 +22,7 @@ static void at_once_only_once(tape *t, int i, char *visited) {
         }
 }
 
-/* Each part goes down every path by itself: right, and slow. Returns how many values were visited. */
+/* Each part goes down every path separately. This is right but slow. Returns how many values were visited. */
 static int along_every_path(tape *t, int i, double part) {
     node *n = &t->nodes[i];
     int   visits = 1;

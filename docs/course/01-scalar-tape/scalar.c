@@ -12,7 +12,7 @@ static void example_on_paper(void) {
     for (int i = 0; i < t.length; i++) printf("%d  %-12s  %6g  %8g\n", i, names[i], t.nodes[i].value, t.nodes[i].grad);
 }
 
-/* How wrong a neuron is: (tanh(w x + b) - 1)^2 at x = 0.5. */
+/* The error of a neuron: (tanh(w x + b) - 1)^2 at x = 0.5. */
 static int neuron(tape *t, double w_value, double b_value) {
     int w = leaf(t, w_value), b = leaf(t, b_value), x = leaf(t, 0.5);
     int error = add(t, tanh_of(t, add(t, mul(t, w, x), b)), leaf(t, -1));

@@ -1,11 +1,11 @@
-/* Checks exercise 1: values and gradients of divide and power, on their own and where they meet. */
+/* Checks exercise 1: values and gradients of divide and power, alone and combined. */
 #include "01-scalar-tape/engine.h"
 #include "expect.h"
 
 int divide(tape *t, int a, int b);
 int power(tape *t, int a, int n);
 
-/* Sweeps from the result, which is to have this value, and these gradients at the first leaves. */
+/* Sweeps from the result; checks its value and the gradients at the first leaves. */
 static void expect_node(const char *what, tape *t, int result, double value, int leaves, const double *grads) {
     char text[100];
     snprintf(text, sizeof text, "%s: its place on the tape", what);
@@ -47,7 +47,7 @@ static void expect_one_value_used_twice(void) {
     t.length = 0;
     x = leaf(&t, 2);
     int cube = power(&t, x, 3), square = power(&t, x, 2);
-    if (cube < 0 || square < 0 || cube >= t.length || square >= t.length) return; /* told above */
+    if (cube < 0 || square < 0 || cube >= t.length || square >= t.length) return; /* already reported */
     int quotient = divide(&t, cube, square);
     if (quotient < 0 || quotient >= t.length) return;
     expect_node("x^3 / x^2 + x^3 at 2", &t, add(&t, quotient, cube), 10, 1, (double[]){13});

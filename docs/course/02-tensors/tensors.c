@@ -6,7 +6,7 @@ static void show(const char *name, cp_tensor *t) {
     cp_tensor_print(stdout, t);
 }
 
-/* The slopes of tanh at three values are nine numbers. A sweep with the gradient 1 at one place and 0 elsewhere gives a row of them. */
+/* The slopes of tanh at three values are nine numbers. A sweep with the gradient 1 at one element and 0 elsewhere gives one row. */
 static void elementwise(cp_tape *tape) {
     cp_tensor *a = cp_variable(tape, (cp_real[]){0, (cp_real)0.5, -1}, CP_SHAPE(3)), *row;
     cp_tensor *y = cp_tanh(tape, a);
@@ -51,7 +51,7 @@ static void broadcast(cp_tape *tape) {
     show("gradient at number", grads[3]);
 }
 
-/* Three predictions in a column and three targets in a row: broadcasting compares each with each. */
+/* Three predictions in a column and three targets in a row: broadcasting compares every prediction with every target. */
 static void a_loss_of_nine(cp_tape *tape) {
     cp_tensor *predicted = cp_variable(tape, (cp_real[]){1, 2, 3}, CP_SHAPE(3, 1));
     cp_tensor *target = cp_constant(tape, (cp_real[]){1, 2, 3}, CP_SHAPE(3));

@@ -40,8 +40,8 @@ int main(void) {
     expect_places(CP_SCALAR, CP_SHAPE(2, 3), 6, (double[]){0, 0, 0, 0, 0, 0});
     expect_places(CP_SHAPE(2, 1, 2), CP_SHAPE(2, 3, 2), 12, (double[]){0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3});
     expect_places(CP_SHAPE(3, 1), CP_SHAPE(2, 3, 2), 12, (double[]){0, 0, 1, 1, 2, 2, 0, 0, 1, 1, 2, 2});
-    if (expect_right != expect_asked) { /* places beyond the end would be written to */
-        printf("product_gradients is tried when place_in is right\n");
+    if (expect_right != expect_asked) { /* product_gradients would write beyond the end */
+        printf("product_gradients is checked once place_in is right\n");
         return expect_end();
     }
     cp_tape   *tape = cp_tape_new();

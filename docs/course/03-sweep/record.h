@@ -1,4 +1,4 @@
-/* The record of exercise 3: as the library's, with single numbers in the place of tensors. */
+/* The record of exercise 3: like the library's, but with single numbers in place of tensors. */
 #ifndef COURSE_RECORD_H
 #define COURSE_RECORD_H
 
@@ -8,7 +8,7 @@ typedef enum op { ADD, MUL, SQUARE } op;
 
 typedef struct node {
     op  op;
-    int in[2]; /* the numbers of the values it was computed from; SQUARE has one, and -1 in the place of the other */
+    int in[2]; /* the numbers of the input values; SQUARE has one input, and -1 in place of the other */
     int out;   /* the number of the value that it made */
 } node;
 

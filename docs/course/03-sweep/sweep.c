@@ -1,4 +1,4 @@
-/* A small record and the sweeps over it: for all leaves, for one, for another. */
+/* A small record and several sweeps over it: for all leaves, for one leaf, and for another. */
 #include <couplet.h>
 
 static cp_tensor *named(cp_tensor *t, const char *name) {

@@ -10,7 +10,7 @@ int  sweep(const record *r, int result, const bool *marked, double *grad);
 
 static void ask(const record *r, const char *what, int result, const bool *wanted, const double *marks, const double *grads,
                 int parts) {
-    bool   mark_room[MAX + 1] = {true}, *marked = mark_room + 1; /* who reads the mark of input -1 finds one */
+    bool   mark_room[MAX + 1] = {true}, *marked = mark_room + 1; /* code that reads the mark of input -1 finds a mark */
     double received[MAX], grad_room[MAX + 1] = {0}, *grad = grad_room + 1;
     char   text[100];
     mark(r, wanted, marked);
@@ -18,7 +18,7 @@ static void ask(const record *r, const char *what, int result, const bool *wante
     snprintf(text, sizeof text, "%s: marked", what);
     expect_numbers(text, (size_t)r->values, marks, received, 0);
 
-    for (int i = 0; i < r->values; i++) marked[i] = marks[i] != 0; /* the sweep is checked by itself */
+    for (int i = 0; i < r->values; i++) marked[i] = marks[i] != 0; /* the sweep is checked on its own */
     int count = sweep(r, result, marked, grad);
     snprintf(text, sizeof text, "%s: grad", what);
     expect_numbers(text, (size_t)r->values, grads, grad, 1e-9);

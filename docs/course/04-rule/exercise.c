@@ -1,5 +1,5 @@
-/* Exercise 4: the rule of hypot, the length of an arrow with the sides a and b. The op is complete but for its rule, and for what the rule
- * keeps. */
+/* Exercise 4: the rule of hypot, the length of an arrow with the sides a and b. The op is complete except for its rule
+ * and for what the rule keeps. */
 #include <core/op.h>
 #include <couplet.h>
 #include <math.h>
@@ -16,7 +16,7 @@ static const cp_op hypot_op = {
     .grad = hypot_grad,
     .keeps =
         {0,
-         0}, /* not yet: what is read for the gradient at a, and at b. CP_KEEPS_IN(0), CP_KEEPS_IN(1), CP_KEEPS_OUT, joined by | */
+         0}, /* to do: the values read for the gradient at a, and at b: CP_KEEPS_IN(0), CP_KEEPS_IN(1), CP_KEEPS_OUT, joined by | */
 };
 
 cp_tensor *my_hypot(cp_at at, cp_tensor *a, cp_tensor *b) {

@@ -1,4 +1,4 @@
-/* An op of one's own, sqrt(a^2 + 1), with a right rule and four broken ones, and what the gradient check says of each. */
+/* A new op, sqrt(a^2 + 1), with a right rule and four broken ones, and the result of the gradient check for each. */
 #include <core/op.h>
 #include <couplet.h>
 #include <math.h>
@@ -13,7 +13,7 @@ static void without_g(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **g
     gin[0] = cp_div(at, node->in[0], node->out);
 }
 
-/* The root is forgotten: a / y^2. */
+/* Forgets the root: a / y^2. */
 static void wrong_slope(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
     gin[0] = cp_mul(at, g, cp_div(at, node->in[0], cp_square(at, node->out)));
 }
@@ -23,7 +23,7 @@ static void wrong_sign(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **
     gin[0] = cp_mul(at, g, cp_div(at, cp_abs(at, node->in[0]), node->out));
 }
 
-/* The slope as plain numbers: it forgets that it depends on a. */
+/* The slope as plain numbers, which no longer depends on a. */
 static void plain_numbers(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
     const cp_tensor *a = node->in[0], *y = node->out;
     cp_tensor       *slope = cp_full(at, 0, a->shape);

@@ -23,7 +23,7 @@ static void expect_known(cp_tape *tape) {
     if (!cp_vjp_recorded(tape, out, seed, ab, 2, first)) return;
     expect_tensor("from g = (1, 10): gradient at a", CP_SHAPE(2), (double[]){0.6, -50.0 / 13}, first[0], 1e-5);
     expect_tensor("from g = (1, 10): gradient at b", CP_SHAPE(2), (double[]){0.8, 120.0 / 13}, first[1], 1e-5);
-    if (!first[0]->tracked) { /* it does not depend on a and b at all, so there is nothing to ask for */
+    if (!first[0]->tracked) { /* it does not depend on a and b, so it has no gradient */
         expect_tensor("gradient at a of the gradient at a", CP_SHAPE(2), (double[]){0.128, 1440.0 / 2197},
                       cp_full(tape, 0, CP_SHAPE(2)), 1e-5);
         return;
@@ -35,20 +35,20 @@ static void expect_known(cp_tape *tape) {
 
 typedef struct released {
     const char *wanted;
-    cp_tensor  *values[3]; /* a, b, the result; without data, if they were given back */
+    cp_tensor  *values[3]; /* a, b, the result; without data if they were released */
 } released;
 
-static void told(const cp_error *error, void *user) {
+static void print_error(const cp_error *error, void *user) {
     static const char *const names[] = {"a", "b", "the result"};
     const released          *r = user;
-    printf("gradient at %s: the rule reads what .keeps does not name there: %s: %s. Given back:", r->wanted, error->op,
+    printf("gradient at %s: the rule reads a value that .keeps does not name: %s: %s. Released:", r->wanted, error->op,
            error->message);
     for (int i = 0; i < 3; i++)
         if (!r->values[i]->data) printf(" %s", names[i]);
     printf("\n");
 }
 
-/* Gives everything back that no rule has claimed, and asks for the gradients then; an input whose gradient is not wanted is a constant. */
+/* Releases every value that no rule keeps, and then computes the gradients; an input whose gradient is not wanted is a constant. */
 static void expect_kept(cp_tape *tape, const char *wanted, bool at_a, bool at_b) {
     cp_real    three[] = {3, 5}, four[] = {4, 12};
     cp_tensor *x = at_a ? cp_variable(tape, three, CP_SHAPE(2)) : cp_constant(tape, three, CP_SHAPE(2));
@@ -60,7 +60,7 @@ static void expect_kept(cp_tape *tape, const char *wanted, bool at_a, bool at_b)
     if (at_a) wrt[n++] = x;
     if (at_b) wrt[n++] = y;
     for (int i = 0; i < 3; i++) cp_release(CP_AT(tape), r.values[i]);
-    cp_error_handler(told, &r);
+    cp_error_handler(print_error, &r);
     bool ok = cp_grad(tape, loss, wrt, n, grads);
     cp_error_handler(NULL, NULL);
     expect_count(!ok, 1);

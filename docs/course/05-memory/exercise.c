@@ -1,9 +1,9 @@
 /* Exercise 5: the gradient of a long chain with little memory.
  *
  * A chain makes h[0] = x, h[i + 1] = link(h[i]). For d sum(h[steps]) / dx, a tape would hold all the values. Instead, the
- * chain is cut into segments of `every` links (the last one may be shorter). The forward pass, which is given, runs with the tape
- * paused and saves only what goes into each segment. Write the backward pass: from the last segment to the first, run the segment
- * again on a tape that was reset and now records, and bring the gradient from its end to its start. */
+ * chain is cut into segments of `every` links (the last one may be shorter). The forward pass is given. It runs with the
+ * tape paused and saves only the input of each segment. Write the backward pass: from the last segment to the first, run
+ * the segment again on a tape that was reset and now records, and propagate the gradient from its end to its start. */
 #include <couplet.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +26,9 @@ void chain_gradient(cp_tape *tape, const cp_real *x, int n, int steps, int every
 
     for (int i = 0; i < n; i++) gradient[i] = 1; /* d sum(h[steps]) / dh[steps] */
 
-    /* Write the backward pass here. gradient is d sum(h[steps]) / dh at the end of a segment, and shall become the one at its start:
-     * cp_vjp(tape, end, seed, &start, 1, &result) with the seed cp_constant(tape, gradient, CP_SHAPE(n)). */
+    /* Write the backward pass here. gradient is d sum(h[steps]) / dh at the end of a segment, and must become the
+     * gradient at its start: cp_vjp(tape, end, seed, &start, 1, &result) with the seed cp_constant(tape, gradient,
+     * CP_SHAPE(n)). */
 
     free(saved);
 }

@@ -1,5 +1,5 @@
-/* What a tape holds, counted in tensors of SIZE numbers: while it records, after a sweep, from step to step with and without a reset,
- * and in its three modes. Then what happens to a pointer from before a reset. */
+/* The memory of a tape, counted in tensors of SIZE numbers: while it records, after a sweep, from step to step with and
+ * without a reset, and in its three modes. Then the error for a pointer from before a reset. */
 #include <core/op.h> /* cp_release */
 #include <couplet.h>
 
@@ -7,7 +7,7 @@ enum { SIZE = 1 << 14, LAYERS = 20 };
 static cp_real data[SIZE];
 
 static int in_tensors(size_t bytes) {
-    return (int)((double)bytes / (SIZE * sizeof(cp_real)) + 0.5); /* what describes the tensors is rounded away */
+    return (int)((double)bytes / (SIZE * sizeof(cp_real)) + 0.5); /* the structs that describe the tensors are rounded away */
 }
 
 /* ---- one step, and three steps ---- */
@@ -42,7 +42,7 @@ static void three_steps(bool reset) {
 
 /* ---- three modes ---- */
 
-/* w softplus(x), in the manner of a layer that gives back what nobody will read. */
+/* w softplus(x), as a layer that releases the values that nobody will read. */
 static cp_tensor *layer(cp_tape *tape, cp_tensor *x, cp_tensor *w) {
     cp_tensor *active = cp_softplus(tape, x);
     cp_tensor *out = cp_mul(tape, active, w);
@@ -79,9 +79,9 @@ static void listing(bool frozen) {
     cp_tensor_free(w);
 }
 
-/* ---- a pointer from before ---- */
+/* ---- a pointer from before a reset ---- */
 
-static void tell(const cp_error *error, void *user) {
+static void print_error(const cp_error *error, void *user) {
     (void)user;
     printf("misuse in %s: %s\n", error->op, error->message);
 }
@@ -89,7 +89,7 @@ static void tell(const cp_error *error, void *user) {
 static void stale_pointer(void) {
     cp_tape   *tape = cp_tape_new();
     cp_tensor *x = cp_variable(tape, data, CP_SHAPE(SIZE));
-    cp_error_handler(tell, NULL); /* instead of ending the program */
+    cp_error_handler(print_error, NULL); /* instead of ending the program */
     cp_tape_reset(tape);
     cp_tensor *y = cp_softplus(tape, x);
     printf("the op returned %s\n", y ? "a tensor" : "NULL");

@@ -1,5 +1,5 @@
-/* The check of exercise 5. A link rolls the rows by one and takes ln(1 + e^h) of each number. Then e^h[steps] = steps + e^x at the place
- * where a number ends up, so the gradient at its start is known: e^x / (steps + e^x). */
+/* The check of exercise 5. A link rolls the rows by one and takes ln(1 + e^h) of each number. Then e^h[steps] = steps +
+ * e^x at the final position of a number, so the gradient at its start is known: e^x / (steps + e^x). */
 #include <couplet.h>
 
 #include "expect.h"
@@ -10,7 +10,7 @@ void chain_gradient(cp_tape *tape, const cp_real *x, int n, int steps, int every
 
 cp_tensor *link_forward(cp_tape *tape, cp_tensor *h);
 
-static int links; /* that were computed */
+static int links; /* the number of computed links */
 
 cp_tensor *link_forward(cp_tape *tape, cp_tensor *h) {
     static const int next[ROWS] = {1, 2, 3, 4, 5, 6, 0};

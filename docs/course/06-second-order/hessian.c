@@ -1,8 +1,8 @@
-/* Gradients of gradients at a point of Rosenbrock's valley, f(x, y) = (1 - x)^2 + 100 (y - x^2)^2: the Hessian, its product with a vector,
- * the product of a Jacobian with a vector, and what Newton's method makes of them. */
+/* Gradients of gradients at a point of Rosenbrock's valley, f(x, y) = (1 - x)^2 + 100 (y - x^2)^2: the Hessian, its
+ * product with a vector, the product of a Jacobian with a vector, and Newton's method with them. */
 #include <couplet.h>
 
-/* The two residuals 1 - x and 10 (y - x^2), whose squares make f. */
+/* The two residuals 1 - x and 10 (y - x^2); f is the sum of their squares. */
 static cp_tensor *residuals(cp_tape *tape, cp_tensor *xy) {
     cp_tensor *x = cp_slice(tape, xy, (int[]){0}, (int[]){1}, NULL), *y = cp_slice(tape, xy, (int[]){1}, (int[]){2}, NULL);
     cp_tensor *first = cp_affine(tape, x, -1, 1), *second = cp_scale(tape, cp_sub(tape, y, cp_square(tape, x)), 10);

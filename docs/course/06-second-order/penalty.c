@@ -1,12 +1,13 @@
-/* A gradient penalty: the loss contains |dE/dx|^2, and training needs its gradient with respect to the weight w. With E(x) = w x^2 / 2 all
- * of it can be done by hand: dE/dx = w x, the penalty is the mean of w^2 x^2, and its gradient 2 w times the mean of x^2. */
+/* A gradient penalty: the loss contains |dE/dx|^2, and training needs its gradient with respect to the weight w. With
+ * E(x) = w x^2 / 2 everything can be computed by hand: dE/dx = w x, the penalty is the mean of w^2 x^2, and its
+ * gradient 2 w times the mean of x^2. */
 #include <couplet.h>
 
 static cp_tensor *energies(cp_tape *tape, cp_tensor *x, cp_tensor *w) {
     return cp_mul(tape, cp_scale(tape, cp_square(tape, x), (cp_real)0.5), w); /* one for each row of x */
 }
 
-static void tell(const cp_error *error, void *user) {
+static void print_error(const cp_error *error, void *user) {
     (void)user;
     printf("misuse in %s: %s\n", error->op, error->message);
 }
@@ -22,11 +23,11 @@ int main(void) {
     cp_grad(tape, penalty, &w, 1, &dw);
     printf("penalty %.1f, its gradient at w %.1f\n", (double)cp_item(penalty), (double)cp_item(dw));
 
-    penalty = cp_mean(tape, cp_gradient_squares(tape, e, x), CP_ALL, false); /* the same by one call */
+    penalty = cp_mean(tape, cp_gradient_squares(tape, e, x), CP_ALL, false); /* the same in one call */
     cp_grad(tape, penalty, &w, 1, &dw);
     printf("penalty %.1f, its gradient at w %.1f\n", (double)cp_item(penalty), (double)cp_item(dw));
 
-    cp_error_handler(tell, NULL);
+    cp_error_handler(print_error, NULL);
     cp_grad(tape, cp_sum(tape, e, CP_ALL, false), &x, 1, &dx); /* not recorded */
     penalty = cp_mean(tape, cp_square(tape, dx), CP_ALL, false);
     cp_grad(tape, penalty, &w, 1, &dw);

@@ -30,7 +30,7 @@ static cp_tensor *valley(cp_tape *tape, cp_tensor *x) {
     return cp_sum(tape, cp_add(tape, along, cp_scale(tape, across, 100)), CP_ALL, false);
 }
 
-/* A direction and its opposite are the same answer: the sign is taken from the largest number. */
+/* A direction and its opposite are the same answer: the sign is that of the number with the largest magnitude. */
 static void check(const char *name, function *f, const cp_real *x, int n, double curvature, const double *expected) {
     cp_real  direction[3] = {2, 1, (cp_real)0.5};
     double   received[3], sign = 1;

@@ -1,4 +1,4 @@
-/* The three ops of a convolution are closed under differentiation: on the record of a gradient of a gradient, there is no fourth. */
+/* The three ops of a convolution are closed under differentiation: the record of a gradient of a gradient has no fourth op. */
 #include <couplet.h>
 
 int main(void) {

@@ -1,4 +1,4 @@
-/* Exercise 7: the two adjoints of a convolution in one dimension, with a stride and zeros at both ends.
+/* Exercise 7: the two adjoints of a one-dimensional convolution, with a stride and zeros at both ends.
  *
  * The forward loop is given: y[i] = sum over k of x[i stride + k - pad] w[k], where x is zero outside of 0 ... width - 1.
  * Write what the two others must do so that, for any x, w and g,

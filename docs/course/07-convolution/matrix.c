@@ -1,5 +1,6 @@
-/* A convolution of a row of five numbers as a matrix, and its two adjoints as transposed matrices. A row is an image of height 1 and
- * one channel: (1, 1, 5, 1). Then the same test on an image with channels, where nobody wants to see the matrix. */
+/* A convolution of a row of five numbers as a matrix, and its two adjoints as transposed matrices. A row is an image of
+ * height 1 and one channel: (1, 1, 5, 1). Then the same test on an image with channels, whose matrix is too large to
+ * print. */
 #include <couplet.h>
 
 enum { WIDTH = 5, KERNEL = 3, OUT = 3 };
@@ -15,7 +16,8 @@ static cp_tensor *kernel(cp_tape *tape, const cp_real *data) {
     return cp_constant(tape, data, CP_SHAPE(1, KERNEL, 1, 1));
 }
 
-/* A linear map of a row with `from` numbers; its matrix, column by column: what it makes of 1, 0, 0 ...; 0, 1, 0 ...; and so on. */
+/* The matrix of a linear map of a row with `from` numbers, column by column: its results for 1, 0, 0 ...; 0, 1, 0 ...;
+ * and so on. */
 typedef cp_tensor *linear_map(cp_tape *tape, const cp_real *row);
 
 static void print_matrix(cp_tape *tape, const char *name, linear_map *map, int from, int to) {

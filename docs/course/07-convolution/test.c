@@ -1,5 +1,5 @@
-/* The check of exercise 7: every index against the library's conv2d_input_grad and conv2d_weight_grad, the places around the results,
- * and the inner products. */
+/* The check of exercise 7: compares every element with the library's conv2d_input_grad and conv2d_weight_grad, and
+ * checks the memory around the results and the inner products. */
 #include <couplet.h>
 
 #include "expect.h"
@@ -22,7 +22,7 @@ static cp_tensor *tensor(cp_tape *tape, const double *from, cp_shape shape) {
     return t;
 }
 
-/* The result lies in the middle of an array of nines, which must stay what they are. */
+/* The result is in the middle of an array of nines, which must not change. */
 static void expect_result(const char *name, const char *what, const cp_tensor *right, const double *array) {
     double expected[MAX];
     char   text[120];

@@ -1,4 +1,4 @@
-/* Three chains of a sampler in one batch. Chain 0 stays where it is, chain 2 moves. Does chain 0 feel it? */
+/* Three chains of a sampler in one batch. Chain 0 stays where it is, chain 2 moves. Does this affect chain 0? */
 #include <couplet.h>
 
 enum { CHAINS = 3, WIDTH = 2 };
@@ -9,7 +9,7 @@ typedef struct network {
 
 /* E(x) = sum of tanh(batch norm(x W)) over the features: (CHAINS). */
 static cp_tensor *energies(cp_tape *tape, const network *net, cp_tensor *x, bool training) {
-    cp_batch_norm_config config = {.training = training}; /* no running statistics: a training that leaves no trace */
+    cp_batch_norm_config config = {.training = training}; /* no running statistics, so training mode changes nothing */
     if (!training) config.running_mean = net->mean, config.running_var = net->var;
     cp_tensor *h = cp_batch_norm(tape, cp_matmul(tape, x, net->weight, 0), NULL, NULL, config);
     return cp_sum(tape, cp_tanh(tape, h), CP_AXES(1), false);

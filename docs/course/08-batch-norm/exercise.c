@@ -12,7 +12,7 @@ void batch_norm_backward(int n, const double *x, double gamma, double eps, const
     for (int i = 0; i < n; i++) variance += (x[i] - mean) * (x[i] - mean) / n;
     double rstd = 1 / sqrt(variance + eps);
 
-    /* Mend these three. dx is now what it would be if mean and rstd were constants. */
+    /* Correct these three. This dx would be right if mean and rstd were constants. */
     *dgamma = 0;
     *dbeta = 0;
     for (int i = 0; i < n; i++) dx[i] = gamma * rstd * g[i];

@@ -1,5 +1,5 @@
-/* A batch norm of five numbers in both modes. The running statistics are set to those of the batch, so that both modes give the same
- * values; and yet their gradients differ. Then how the running statistics get there. */
+/* A batch norm of five numbers in both modes. The running statistics are set to those of the batch, so both modes give
+ * the same values, but their gradients differ. Then how the running statistics approach those of the batch. */
 #include <couplet.h>
 #include <math.h>
 
@@ -43,7 +43,7 @@ static void differences(cp_tape *tape, cp_tensor *mean, cp_tensor *var) {
     show("  by differences", slope);
 }
 
-/* The classic bug: values by the running statistics, gradient by the training rule, for g = 1 0 0 0 0. */
+/* The classic bug: values from the running statistics, gradient by the training rule, for g = 1 0 0 0 0. */
 static void bug(void) {
     cp_real dx[N];
     double  mean_g = 1.0 / N, mean_gy = ((double)data[0] - 4) / 2 / N;

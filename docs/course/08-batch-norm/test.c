@@ -1,4 +1,4 @@
-/* The check of exercise 8: against the library's batch norm, and against what must hold. */
+/* The check of exercise 8: compares with the library's batch norm, and checks what must always hold. */
 #include <couplet.h>
 
 #include "expect.h"

@@ -1,11 +1,11 @@
-/* The ECE of a perfectly calibrated classifier, measured on few predictions and on many. It ought to be 0. */
+/* The ECE of a perfectly calibrated classifier, measured on few predictions and on many. It should be 0. */
 #include <couplet-kit.h>
 
 enum { MAX = 50000, REPEATS = 40 };
 static double probabilities[MAX][2];
 static int    labels[MAX];
 
-/* Class 0 gets a probability between 0.5 and 1, and is right as often as that says. */
+/* Class 0 gets a probability between 0.5 and 1, and is right with that probability. */
 static double measured(cp_rng *rng, int n) {
     for (int i = 0; i < n; i++) {
         double p = 0.5 + 0.5 * cp_rng_uniform(rng);

@@ -1,4 +1,4 @@
-/* A classifier that has learned its few labels by heart is too sure of itself. One number, the temperature, mends that. */
+/* A classifier that overfits its few labels is overconfident. One number, the temperature, corrects that. */
 #include <couplet-kit.h>
 
 enum { FEATURES = 20, CLASSES = 3, TRAIN = 36, VAL = 600, TEST = 3000, STEPS = 400 };
@@ -6,7 +6,7 @@ static cp_real points[TEST][FEATURES];
 static int     train_labels[TRAIN], val_labels[VAL], test_labels[TEST];
 static double  train_logits[TRAIN * CLASSES], val_logits[VAL * CLASSES], test_logits[TEST * CLASSES];
 
-/* Twenty normal numbers; of class c, number c is larger by 3. The other seventeen say nothing. */
+/* Twenty normal numbers; in class c, number c is larger by 3. The other seventeen do not depend on the class. */
 static void draw(cp_rng *rng, int n, int *labels) {
     cp_rng_fill_normal(rng, points[0], (size_t)n * FEATURES, 0, 1);
     for (int i = 0; i < n; i++) points[i][labels[i] = i % CLASSES] += 3;
@@ -37,7 +37,7 @@ static void show(const char *what, const cp_metrics *m) {
            100 * m->mean_confidence, 100 * m->of[CP_ECE].value, m->of[CP_NLL].value);
 }
 
-/* The bins that hold any: how sure the classifier was there, and how often it was right. */
+/* The bins that are not empty: the classifier's confidence in each, and how often it was right. */
 static void show_bins(const cp_metrics *m) {
     printf("      bin        count  confidence  accuracy\n");
     for (int b = 0; b < CP_CALIBRATION_BINS; b++) {
@@ -65,7 +65,8 @@ int main(void) {
     cp_temperature fitted = {0};
     bool           ok = cp_temperature_fit(&seen, &fitted, &status);
     if (ok)
-        printf("temperature, fitted on training data: %.2f%s\n", fitted.temperature, fitted.at_bound ? " (the least allowed)" : "");
+        printf("temperature, fitted on training data: %.2f%s\n", fitted.temperature,
+               fitted.at_bound ? " (the smallest allowed)" : "");
     ok = ok && cp_temperature_fit(&val, &fitted, &status); /* on validation, never on test */
     if (ok) printf("temperature, fitted on validation data: %.2f\n", fitted.temperature);
     for (int scaled = 0; scaled < 2 && ok; scaled++) {

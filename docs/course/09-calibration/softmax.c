@@ -4,14 +4,14 @@
 
 enum { CLASSES = 3 };
 
-/* e^z / sum e^z as it is written. */
+/* e^z / sum e^z as written. */
 static void plain_softmax(const float *z, float *p) {
     float sum = 0;
     for (int c = 0; c < CLASSES; c++) sum += expf(z[c]);
     for (int c = 0; c < CLASSES; c++) p[c] = expf(z[c]) / sum;
 }
 
-/* The same with the largest logit taken off: the largest power is e^0 = 1. */
+/* The same after subtracting the largest logit: the largest power is e^0 = 1. */
 static void safe_softmax(const float *z, float *p) {
     float largest = z[0], sum = 0;
     for (int c = 1; c < CLASSES; c++) largest = fmaxf(largest, z[c]);

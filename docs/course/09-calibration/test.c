@@ -35,7 +35,7 @@ static void check_error(const char *what, int n, const double *confidence, const
     expect_number(what, expected, calibration_error(n, confidence, right), 1e-9);
 }
 
-/* Three thousand predictions of three classes, as the kit has it. */
+/* Three thousand predictions of three classes, compared with the kit's ECE. */
 static void check_against_kit(void) {
     static double probabilities[MANY][3], confidence[MANY];
     static int    labels[MANY], right[MANY];
@@ -50,7 +50,7 @@ static void check_against_kit(void) {
     cp_predictions predictions = {.n = MANY, .classes = 3, .values = probabilities[0], .labels = labels};
     cp_metrics    *m = cp_metrics_new(&predictions, (cp_metrics_config){.resamples = -1}, &status);
     if (!m) return;
-    expect_number("the ECE of 3,000 predictions, as cp_metrics_new has it", m->of[CP_ECE].value,
+    expect_number("the ECE of 3,000 predictions, as computed by cp_metrics_new", m->of[CP_ECE].value,
                   calibration_error(MANY, confidence, right), 1e-9);
     cp_metrics_free(m);
 }
@@ -59,11 +59,11 @@ int main(void) {
     check_bins();
     check_error("the page's example: 0.55 right, 0.95 0.95 0.95 wrong right right", 4, (double[]){0.55, 0.95, 0.95, 0.95},
                 (int[]){1, 0, 1, 1}, 0.325);
-    check_error("two in one bin, 0.94 wrong and 0.98 right: they are averaged before the difference is taken", 2,
-                (double[]){0.94, 0.98}, (int[]){0, 1}, 0.46);
+    check_error("two in one bin, 0.94 wrong and 0.98 right: average before taking the difference", 2, (double[]){0.94, 0.98},
+                (int[]){0, 1}, 0.46);
     check_error("two bins with errors of opposite sign, 0.4 right and 0.6 wrong: they do not cancel", 2, (double[]){0.4, 0.6},
                 (int[]){1, 0}, 0.6);
-    check_error("1 and 1, one right: certainty lies in the last bin", 2, (double[]){1, 1}, (int[]){1, 0}, 0.5);
+    check_error("1 and 1, one right: a confidence of 1 is in the last bin", 2, (double[]){1, 1}, (int[]){1, 0}, 0.5);
     check_error("14/15 right and 1 wrong: two bins", 2, (double[]){14 / 15.0, 1}, (int[]){1, 0}, (1 / 15.0 + 1) / 2);
     check_error("one prediction, 1 and right: fourteen bins are empty", 1, (double[]){1}, (int[]){1}, 0);
     check_error("no predictions", 0, (double[]){0}, (int[]){0}, 0);

@@ -1,4 +1,4 @@
-/* Langevin chains walk down an energy of the plane. Draws them: chains.svg, in the current folder. */
+/* Langevin chains on an energy in the plane. Draws them into chains.svg, in the current folder. */
 #include <couplet-kit.h>
 #include <math.h>
 
@@ -16,7 +16,7 @@ static cp_gaussian_softmax make_layer(cp_params *params) {
     return layer;
 }
 
-typedef struct landscape { /* what the sampler walks on: the energy times a factor */
+typedef struct landscape { /* the energy for the sampler, times a factor */
     const cp_gaussian_softmax *layer;
     cp_real                    factor;
 } landscape;
@@ -26,7 +26,7 @@ static cp_tensor *energy_of(cp_at at, void *context, cp_tensor *x) {
     return cp_scale(at, cp_gaussian_softmax_energy(at, l->layer, x), l->factor);
 }
 
-/* The walkers start on a circle. */
+/* The chains start on a circle. */
 static void start(cp_tensor *x) {
     for (int i = 0; i < x->dims[0]; i++) {
         double angle = 2 * acos(-1) * (i + 0.5) / x->dims[0];
@@ -56,7 +56,7 @@ static double mean_energy(cp_tape *tape, const cp_gaussian_softmax *layer, const
     return mean;
 }
 
-/* A panel with the energy: the deeper, the darker. */
+/* A panel with the energy: the lower, the darker. */
 static cp_panel *draw_energy(cp_figure *figure, cp_tape *tape, const cp_gaussian_softmax *layer, const char *title) {
     static double  depth[GRID * GRID];
     static cp_real row[GRID][2];
@@ -84,7 +84,7 @@ static cp_panel *draw_energy(cp_figure *figure, cp_tape *tape, const cp_gaussian
     return panel;
 }
 
-/* Where the walkers went, from a ring to a dot. */
+/* The paths of the chains, from a ring to a dot. */
 static void draw_trails(cp_panel *panel, const trail *t, const cp_tensor *end) {
     for (int i = 0; i < WALKERS; i++) {
         double   x = (double)end->data[2 * i], y = (double)end->data[2 * i + 1];
@@ -101,7 +101,8 @@ static void draw_ends(cp_panel *panel, const cp_tensor *end) {
     cp_panel_points(panel, (cp_style){.color = 7, .marker = CP_CIRCLE, .size = 1.9, .opacity = 1}, MANY, x, y);
 }
 
-/* Runs chains from the circle and says where their energy went. factor -1 walks uphill; 1 / chains has the mean for the sum. */
+/* Runs chains from the circle and prints how their energy changed. factor -1 goes uphill; 1 / chains uses the mean
+ * instead of the sum. */
 static void walk(cp_tape *tape, const cp_gaussian_softmax *layer, const char *what, cp_tensor *x, double factor, double noise,
                  trail *t) {
     cp_rng         rng = cp_rng_named(4, "chains");

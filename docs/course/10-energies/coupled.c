@@ -1,4 +1,4 @@
-/* The Gaussian-coupled softmax layer on points of the plane: two heads, what makes them agree, and what the coupling does. */
+/* The Gaussian-coupled softmax layer on points of the plane: two heads, how they agree, and the effect of the coupling. */
 #include <couplet.h>
 #include <math.h>
 
@@ -6,8 +6,9 @@ enum { CLASSES = 3, LABELED = 9, POINTS = 300, TEST = 3000, STEPS = 3000 };
 static cp_real labeled[LABELED][2], points[POINTS][2], test[TEST][2];
 static int     labels[LABELED], hidden[POINTS], truth[TEST];
 
-/* Three tilted clouds of one shape: a center, a step along the tilt and one across it. The labeled points lie far out along the tilt,
- * on one side in class 1 and on the other in the rest: nine labels in misleading places. */
+/* Three tilted clouds of one shape: a center, a step along the tilt and one across it. The labeled points are far out
+ * along the tilt, on one side in class 1 and on the other side in the other classes: nine labels in misleading places.
+ * */
 static void draw(cp_rng *rng, int n, cp_real (*x)[2], int *y, bool misleading) {
     static const double centers[CLASSES][2] = {{-1.2, -0.5}, {0, 1}, {1.2, -0.5}};
     for (int i = 0; i < n; i++) {
@@ -19,9 +20,9 @@ static void draw(cp_rng *rng, int n, cp_real (*x)[2], int *y, bool misleading) {
     }
 }
 
-/* -ln p(c|x) - ln p(x, c) of the labeled points - ln p(x) of the others, and the price of disagreement. */
+/* -ln p(c|x) - ln p(x, c) of the labeled points - ln p(x) of the others, and the penalty. */
 static cp_tensor *loss_of(cp_at at, const cp_gaussian_softmax *layer, double lambda) {
-    int place[LABELED]; /* of ln p(x_i, c_i) in the table of all classes */
+    int place[LABELED]; /* the index of ln p(x_i, c_i) in the table of all classes */
     for (int i = 0; i < LABELED; i++) place[i] = CLASSES * i + labels[i];
     cp_tensor *x = cp_constant(at, labeled[0], CP_SHAPE(LABELED, 2)), *u = cp_constant(at, points[0], CP_SHAPE(POINTS, 2));
     cp_tensor *joint = cp_gaussian_log_joint(at, x, cp_gaussian_softmax_gaussians(at, layer)); /* (LABELED, CLASSES) */
@@ -58,7 +59,7 @@ static void report(cp_tape *tape, const cp_gaussian_softmax *layer, const char *
     cp_tape_reset(tape);
 }
 
-/* E(x) is -ln p(x) up to one number, the same for all x: ln Z. */
+/* E(x) is -ln p(x) up to a constant, ln Z. */
 static void show_constant(cp_tape *tape, const cp_gaussian_softmax *layer) {
     const cp_real at[][2] = {{0, 0}, {-1, 1}, {2, -2}};
     cp_tensor    *x = cp_constant(tape, at[0], CP_SHAPE(3, 2));

@@ -1,5 +1,5 @@
-/* The gradient of ln p without Z: minus the energy's gradient at the data, plus its mean over samples. Here Z is known, so that the
- * estimate can be held against the exact gradient. */
+/* The gradient of ln p without Z: minus the energy's gradient at the data, plus its mean over samples. Here Z is known, so
+ * the estimate can be compared with the exact gradient. */
 #include <couplet.h>
 
 enum { CLASSES = 2, POINTS = 500, CHAINS = 20000, VALUES = 5 };
@@ -37,12 +37,12 @@ int main(void) {
     cp_params          *params = cp_params_new();
     cp_gaussian_softmax layer = make_layer(params);
     cp_tape            *tape = cp_tape_new();
-    for (int i = 0; i < POINTS; i++) { /* the data: not where the model has its wells */
+    for (int i = 0; i < POINTS; i++) { /* the data are not where the model has its wells */
         points[i][0] = (cp_real)((i % 2 ? 1.5 : -1.0) + 0.4 * cp_rng_normal(&rng));
         points[i][1] = (cp_real)((i % 2 ? 0.5 : -0.2) + 0.4 * cp_rng_normal(&rng));
     }
 
-    /* Samples first: cp_sgld_run resets the tape at every step, and freezes the parameters meanwhile. */
+    /* Samples first: cp_sgld_run resets the tape at every step, and freezes the parameters while it runs. */
     cp_tensor     *samples = cp_tensor_new(CP_SHAPE(CHAINS, 2));
     cp_sgld_config sgld = {.step_size = 0.02, .noise = -1, .steps = 300}; /* noise -1: sqrt(step_size), the true chain */
     cp_rng_fill_uniform(&rng, samples->data, samples->size, -2, 2);

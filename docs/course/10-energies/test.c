@@ -9,7 +9,7 @@ enum { CHAINS = 3, VALUES = 6 };
 
 typedef struct bowl { /* E(x_n) = (k_0 x_n0^2 + k_1 x_n1^2) / 2, with the parameter k */
     cp_tensor *k;
-    int        asked, frozen; /* how often the energy was recorded, and how often on a frozen tape */
+    int        asked, frozen; /* how often the energy was recorded, and how often of these on a frozen tape */
 } bowl;
 
 static cp_tensor *bowl_energy(cp_at at, void *context, cp_tensor *x) {
@@ -49,7 +49,7 @@ static cp_tensor *layer_energy(cp_at at, void *layer, cp_tensor *x) {
     return cp_gaussian_softmax_energy(at, layer, x);
 }
 
-/* Five steps on the energy of the layer, as the library's sampler makes them with the same noise. */
+/* Five steps on the energy of the layer, compared with the library's sampler with the same noise. */
 static void check_layer(cp_tape *tape, cp_tensor *x) {
     enum { STEPS = 5 };
     static const cp_real       start[VALUES] = {2, 2, -2, 1, 0, -1};

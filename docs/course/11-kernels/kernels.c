@@ -1,4 +1,4 @@
-/* One 3x3 convolution, computed in ever faster ways, each held against the first. Ends with 1 when a result is wrong. */
+/* One 3x3 convolution, computed in faster and faster ways, each compared with the first. Exits with 1 if a result is wrong. */
 #include <couplet.h>
 #include <math.h>
 #include <stdlib.h>
@@ -44,7 +44,8 @@ static void ordered(void) {
 
 /* ---- 3 and 4: tiles in registers and Winograd, twice: for any processor, and for one with wider vectors and multiply-adds ---- */
 
-static cp_real u[POINTS][C][K], v[POINTS][TILES][C], m[POINTS][TILES][K]; /* Winograd's weights, a row of tiles, their products */
+static cp_real u[POINTS][C][K], v[POINTS][TILES][C],
+    m[POINTS][TILES][K]; /* Winograd's weights, one row of tiles, and their products */
 
 #define LANES 4
 #define TARGET
@@ -68,16 +69,16 @@ static bool is_wide(void) {
 /* ---- measuring and comparing ---- */
 
 static double         first;               /* seconds of the plain loops */
-static const cp_real *result = y[0][0][0]; /* where the kernel that is measured has left it */
+static const cp_real *result = y[0][0][0]; /* where the measured kernel stored it */
 
-/* Seconds of the processor spent by this thread: what others do on the machine counts less than by the clock on the wall. */
+/* Processor time of this thread in seconds: other processes on the machine matter less than with wall-clock time. */
 static double now(void) {
     struct timespec t;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Tells the least time of up to 60 runs, or of what half a second allows, as a ratio; false when the result is wrong. */
+/* Prints the shortest time of up to 60 runs, or of as many as fit into half a second, as a ratio; false if the result is wrong. */
 static bool measure(const char *name, void (*run)(void)) {
     double         min = HUGE_VAL, max = 0, start = now();
     const cp_real *right = expected[0][0][0];
@@ -103,7 +104,7 @@ static void library(void) {
     result = cp_conv2d(tape, input, weights, NULL, (cp_conv2d_config){0})->data; /* (N, SIZE, SIZE, K) */
 }
 
-/* The way is chosen once in a process, from the environment: each has a child of its own. */
+/* A process chooses the algorithm once, from the environment, so each algorithm runs in its own child process. */
 static bool measure_library(const char *kernels, const char *conv) {
     char name[64];
     int  code = 1;

@@ -13,7 +13,7 @@ double times(double a, double b) {
 
 enum { MAX = 33, GUARD = 4 };
 
-/* Values around x are NaN, values around y must stay: who reads or writes too far is found out. */
+/* Values around x are NaN, and values around y must not change, so reading or writing too far is detected. */
 static void check(int n, const double g[3]) {
     double x[MAX + 2 + 2 * GUARD], y[MAX + 2 * GUARD], expected[MAX];
     char   what[80];
