@@ -113,7 +113,7 @@ static void blocks_never_overlap_however_they_are_taken_and_released(void) {
     TEST_ASSERT_EQUAL_INT(0, errors);
 }
 
-static void a_reset_hands_out_the_same_memory_again(void) {
+static void a_reset_reuses_the_same_memory(void) {
     void *first[100];
     for (int i = 0; i < 100; i++) first[i] = cp_arena_alloc(arena, (size_t)i * 37);
     cp_arena_reset(arena);
@@ -174,7 +174,7 @@ static void used_and_peak_follow_the_blocks(void) {
     TEST_ASSERT_TRUE(cp_arena_reserved(arena) >= 1024 + 64);
 }
 
-static void a_released_block_serves_the_next_of_about_its_size(void) {
+static void a_released_block_is_reused_for_one_of_similar_size(void) {
     void *large = cp_arena_alloc(arena, 100000);
     void *after = cp_arena_alloc(arena, 64);
     TEST_ASSERT_NOT_NULL(after);
@@ -182,7 +182,7 @@ static void a_released_block_serves_the_next_of_about_its_size(void) {
     TEST_ASSERT_EQUAL_PTR(large, cp_arena_alloc(arena, 90000));
 }
 
-static void the_hole_that_fits_best_is_taken(void) {
+static void the_best_fitting_hole_is_used(void) {
     static const size_t sizes[] = {400000, 105000, 200000};
     void               *holes[3];
     for (int i = 0; i < 3; i++) {
@@ -204,7 +204,7 @@ static void a_small_block_does_not_break_up_a_large_hole(void) {
     TEST_ASSERT_EQUAL_PTR(large, cp_arena_alloc(arena, 100000));
 }
 
-static void neighbors_that_were_released_become_one_hole_in_any_order(void) {
+static void released_neighbors_merge_into_one_hole_in_any_order(void) {
     static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
     for (int order = 0; order < 6; order++) {
         void *parts[3];
@@ -217,7 +217,7 @@ static void neighbors_that_were_released_become_one_hole_in_any_order(void) {
     }
 }
 
-static void the_last_block_goes_back_to_the_unused_end(void) {
+static void the_last_block_returns_to_the_unused_end(void) {
     void *first = cp_arena_alloc(arena, 64);
     void *large = cp_arena_alloc(arena, 500000);
     cp_arena_release(arena, large);
@@ -225,7 +225,7 @@ static void the_last_block_goes_back_to_the_unused_end(void) {
     TEST_ASSERT_TRUE(first != large);
 }
 
-static void scratch_that_is_always_given_back_does_not_grow(void) {
+static void scratch_that_is_always_released_does_not_grow(void) {
     for (int i = 0; i < 1000; i++) {
         void *a = cp_arena_alloc(arena, (size_t)(1 + i % 7) * 300000);
         void *b = cp_arena_alloc(arena, (size_t)(1 + i % 5) * 200000);
@@ -264,7 +264,7 @@ static void a_size_that_overflows_is_out_of_memory(void) {
     TEST_ASSERT_NOT_NULL(cp_arena_alloc(arena, 10));
 }
 
-static void out_of_memory_gives_a_message_and_null_and_the_arena_stays_usable(void) {
+static void out_of_memory_gives_a_message_and_null_and_leaves_the_arena_usable(void) {
     unsigned char *kept = cp_arena_alloc(arena, 1000);
     memset(kept, 7, 1000);
     largest_allowed = 1000;
@@ -278,7 +278,7 @@ static void out_of_memory_gives_a_message_and_null_and_the_arena_stays_usable(vo
     for (int i = 0; i < 1000; i++) TEST_ASSERT_EQUAL_UINT8(7, kept[i]);
 }
 
-static void a_chunk_that_cannot_be_had_at_its_comfortable_size_is_had_at_the_needed_one(void) {
+static void a_chunk_that_fails_at_its_preferred_size_is_allocated_at_the_needed_size(void) {
     largest_allowed = 200000;
     TEST_ASSERT_NOT_NULL(cp_arena_alloc(arena, 100000));
     TEST_ASSERT_EQUAL_INT(0, errors);
@@ -294,7 +294,7 @@ static void no_memory_for_the_arena_itself_gives_null(void) {
     expect_errors_without_place(1);
 }
 
-static void memory_given_back_is_poisoned_for_the_address_sanitizer(void) {
+static void released_memory_is_poisoned_for_the_address_sanitizer(void) {
 #ifdef WITH_ASAN
     char *a = cp_arena_alloc(arena, 1000), *b = cp_arena_alloc(arena, 100);
     TEST_ASSERT_NULL(__asan_region_is_poisoned(a, 1000));
@@ -318,22 +318,22 @@ int main(void) {
     RUN_TEST(blocks_of_all_sizes_are_aligned_and_writable_to_the_last_byte);
     RUN_TEST(blocks_of_zero_bytes_are_distinct);
     RUN_TEST(blocks_never_overlap_however_they_are_taken_and_released);
-    RUN_TEST(a_reset_hands_out_the_same_memory_again);
+    RUN_TEST(a_reset_reuses_the_same_memory);
     RUN_TEST(after_warm_up_a_step_calls_malloc_zero_times);
     RUN_TEST(warm_up_is_over_after_two_steps);
     RUN_TEST(used_and_peak_follow_the_blocks);
-    RUN_TEST(a_released_block_serves_the_next_of_about_its_size);
-    RUN_TEST(the_hole_that_fits_best_is_taken);
+    RUN_TEST(a_released_block_is_reused_for_one_of_similar_size);
+    RUN_TEST(the_best_fitting_hole_is_used);
     RUN_TEST(a_small_block_does_not_break_up_a_large_hole);
-    RUN_TEST(neighbors_that_were_released_become_one_hole_in_any_order);
-    RUN_TEST(the_last_block_goes_back_to_the_unused_end);
-    RUN_TEST(scratch_that_is_always_given_back_does_not_grow);
+    RUN_TEST(released_neighbors_merge_into_one_hole_in_any_order);
+    RUN_TEST(the_last_block_returns_to_the_unused_end);
+    RUN_TEST(scratch_that_is_always_released_does_not_grow);
     RUN_TEST(releasing_null_does_nothing);
     RUN_TEST(releasing_a_block_twice_is_reported);
     RUN_TEST(a_size_that_overflows_is_out_of_memory);
-    RUN_TEST(out_of_memory_gives_a_message_and_null_and_the_arena_stays_usable);
-    RUN_TEST(a_chunk_that_cannot_be_had_at_its_comfortable_size_is_had_at_the_needed_one);
+    RUN_TEST(out_of_memory_gives_a_message_and_null_and_leaves_the_arena_usable);
+    RUN_TEST(a_chunk_that_fails_at_its_preferred_size_is_allocated_at_the_needed_size);
     RUN_TEST(no_memory_for_the_arena_itself_gives_null);
-    RUN_TEST(memory_given_back_is_poisoned_for_the_address_sanitizer);
+    RUN_TEST(released_memory_is_poisoned_for_the_address_sanitizer);
     return UNITY_END();
 }

@@ -102,7 +102,7 @@ static void assert_random_shapes_reach_all_ends(int winograd_stride) {
     assert_range(winograd_stride == 2 ? 1 : 0, winograd_stride == 2 ? 1 : PAD_MAX, pad);
 }
 
-static void the_random_shapes_reach_the_ends_of_their_ranges(void) {
+static void the_random_shapes_cover_the_ends_of_their_ranges(void) {
     assert_random_shapes_reach_all_ends(0);
     assert_random_shapes_reach_all_ends(1);
     assert_random_shapes_reach_all_ends(2);
@@ -337,7 +337,7 @@ static void input_gradients_of_pixels_that_no_output_reads_are_zero_or_the_bias(
 }
 
 /* Few and many, odd and whole vectors of channels; with strides, with groups, with fewer channels than a vector. */
-static void fast_convolutions_agree_with_the_reference_whatever_is_fused(void) {
+static void fast_convolutions_agree_with_the_reference_for_all_fusions(void) {
     cp_conv_shape grouped = square(1, 5, 6, 9, 3, 1, 1);
     grouped.groups = 3;
     const cp_conv_shape shapes[] = {square(2, 6, 19, 37, 3, 1, 1), square(1, 7, 16, 32, 3, 1, 0), square(1, 9, 16, 3, 3, 2, 1),
@@ -379,7 +379,7 @@ static void the_gradient_of_a_bias_is_the_sum_over_the_pixels_and_changes_nothin
 
 /* ---- what is special ---- */
 
-static void convolutions_of_nothing_touch_nothing_and_give_the_bias_or_zeros(void) {
+static void empty_convolutions_write_nothing_else_and_give_the_bias_or_zeros(void) {
     for (int next = FAMILY_REFERENCE; kernels_next(&next);) {
         for (int empty = 0; empty < 4; empty++) {
             cp_conv_shape s = square(empty == 0 ? 0 : 2, 5, empty == 1 ? 0 : 3, empty == 2 ? 0 : 4, 3, 1, empty == 3 ? 0 : 1);
@@ -447,7 +447,7 @@ static void a_nan_in_an_image_reaches_every_output_it_touches(void) {
 }
 
 /* Winograd's methods spread an infinite pixel over the tiles that read it, but not further. */
-static void an_infinite_pixel_reaches_the_outputs_that_read_it_and_none_beyond_their_tiles(void) {
+static void an_infinite_pixel_spreads_to_the_outputs_that_read_it_and_not_beyond_their_tiles(void) {
     problem p = problem_of(square(1, 12, 16, 16, 3, 1, 1), 0);
     for (int next = FAMILY_REFERENCE; kernels_next(&next);) {
         for (int method = CP_CONV_DIRECT; method <= CP_CONV_WINOGRAD_4; method++) {
@@ -537,7 +537,7 @@ static void the_residual_may_be_the_output_itself(void) {
 
 /* A 1x1 convolution with the identity shows what the leaky ReLU saw. The shift cancels the product but for its rounding, so the
  * sign hangs on how scale x + shift is computed: saved signs must be computed in the same way. */
-static void signs_are_those_of_what_the_convolution_saw(void) {
+static void signs_are_those_of_the_convolutions_input(void) {
     for (int channels = 1; channels <= 35; channels++) {
         const cp_conv_shape s = square(1, 7, channels, channels, 1, 1, 0);
         cp_real            *x = numbers(x_size(&s)), *w = numbers(w_size(&s)), *y = numbers(y_size(&s));
@@ -577,7 +577,7 @@ static void signs_are_those_of_what_the_convolution_saw(void) {
         }                                                                                                                          \
     } while (0)
 
-static void a_kernel_without_its_scratch_memory_says_so_and_keeps_none(void) {
+static void a_kernel_that_gets_no_scratch_memory_reports_it_and_leaks_nothing(void) {
     const cp_conv_shape shapes[] = {square(8, 9, 16, 20, 3, 1, 1), square(8, 9, 16, 20, 3, 2, 1), square(2, 9, 5, 3, 5, 1, 2)};
     for (size_t shape = 0; shape < sizeof shapes / sizeof *shapes; shape++) {
         problem              p = problem_of(shapes[shape], ALL_FUSED);
@@ -599,22 +599,22 @@ static void a_kernel_without_its_scratch_memory_says_so_and_keeps_none(void) {
 
 int main(void) {
     UNITY_BEGIN();
-    RUN_TEST(the_random_shapes_reach_the_ends_of_their_ranges);
+    RUN_TEST(the_random_shapes_cover_the_ends_of_their_ranges);
     RUN_TEST(the_reference_convolutions_equal_loops_over_every_tap);
     RUN_TEST(a_shift_of_the_input_does_not_leak_into_the_padding);
     RUN_TEST(fast_convolutions_agree_with_the_reference_on_shapes_at_the_edge);
     RUN_TEST(fast_convolutions_agree_with_the_reference_on_random_shapes);
     RUN_TEST(input_gradients_of_pixels_that_no_output_reads_are_zero_or_the_bias);
-    RUN_TEST(fast_convolutions_agree_with_the_reference_whatever_is_fused);
+    RUN_TEST(fast_convolutions_agree_with_the_reference_for_all_fusions);
     RUN_TEST(winograd4_errs_by_less_than_some_hundred_roundings);
     RUN_TEST(the_gradient_of_a_bias_is_the_sum_over_the_pixels_and_changes_nothing_else);
-    RUN_TEST(convolutions_of_nothing_touch_nothing_and_give_the_bias_or_zeros);
+    RUN_TEST(empty_convolutions_write_nothing_else_and_give_the_bias_or_zeros);
     RUN_TEST(a_nan_in_an_image_reaches_every_output_it_touches);
     RUN_TEST(a_nan_in_an_image_reaches_every_output_it_touches_with_stride_2);
-    RUN_TEST(an_infinite_pixel_reaches_the_outputs_that_read_it_and_none_beyond_their_tiles);
+    RUN_TEST(an_infinite_pixel_spreads_to_the_outputs_that_read_it_and_not_beyond_their_tiles);
     RUN_TEST(convolutions_of_numbers_up_to_1e36_do_not_overflow);
-    RUN_TEST(signs_are_those_of_what_the_convolution_saw);
+    RUN_TEST(signs_are_those_of_the_convolutions_input);
     RUN_TEST(the_residual_may_be_the_output_itself);
-    RUN_TEST(a_kernel_without_its_scratch_memory_says_so_and_keeps_none);
+    RUN_TEST(a_kernel_that_gets_no_scratch_memory_reports_it_and_leaks_nothing);
     return UNITY_END();
 }

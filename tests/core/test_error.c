@@ -52,18 +52,18 @@ static void the_default_handler_prints_one_line_and_exits_with_2(void) {
     TEST_ASSERT_EQUAL_STRING("couplet: matmul: cannot multiply (3, 4) by (5, 2) (train.c:12)\n", errors);
 }
 
-static void a_misuse_without_a_place_prints_none(void) {
+static void a_misuse_without_a_source_line_prints_none(void) {
     char errors[1024];
     TEST_ASSERT_EQUAL_INT(2, child_run(misuse_without_place, NULL, errors, sizeof errors));
     TEST_ASSERT_EQUAL_STRING("couplet: arena: out of memory\n", errors);
 }
 
-static void a_null_handler_brings_the_default_back(void) {
+static void a_null_handler_restores_the_default(void) {
     char errors[1024];
     TEST_ASSERT_EQUAL_INT(2, child_run(misuse_after_default_returns, NULL, errors, sizeof errors));
 }
 
-static void an_installed_handler_gets_everything_and_misuse_returns_false(void) {
+static void an_installed_handler_gets_all_fields_and_misuse_returns_false(void) {
     seen s = {0};
     cp_error_handler(remember, &s);
     TEST_ASSERT_FALSE(cp_misuse((cp_at){NULL, "model.c", 7}, "sum", "axis %d of %d", 7, 2));
@@ -74,7 +74,7 @@ static void an_installed_handler_gets_everything_and_misuse_returns_false(void) 
     TEST_ASSERT_EQUAL_INT(7, s.line);
 }
 
-static void a_message_that_is_too_long_is_cut_at_its_end(void) {
+static void a_message_that_is_too_long_is_truncated(void) {
     seen s = {0};
     char text[2000];
     memset(text, 'z', sizeof text - 1);
@@ -86,7 +86,7 @@ static void a_message_that_is_too_long_is_cut_at_its_end(void) {
     TEST_ASSERT_EQUAL_INT('z', s.message[510]);
 }
 
-static void a_place_is_built_from_a_tape_and_kept_when_handed_on(void) {
+static void a_cp_at_is_built_from_a_tape_and_kept_when_passed_on(void) {
     struct cp_tape *tape = NULL;
     cp_at           here = CP_AT(tape);
     TEST_ASSERT_EQUAL_INT(__LINE__ - 1, here.line);
@@ -105,14 +105,14 @@ static void a_status_keeps_the_first_message(void) {
     TEST_ASSERT_EQUAL_STRING("a.json: byte 17: expected a comma", status.message);
 }
 
-static void a_status_may_be_null_and_is_never_left_empty_by_a_failure(void) {
+static void a_status_may_be_null_and_a_failure_never_leaves_it_empty(void) {
     TEST_ASSERT_FALSE(cp_fail(NULL, "nobody listens"));
     cp_status status = {0};
     TEST_ASSERT_FALSE(cp_fail(&status, "%s", ""));
     TEST_ASSERT_NOT_EQUAL(0, status.message[0]);
 }
 
-static void a_status_message_that_is_too_long_is_cut(void) {
+static void a_status_message_that_is_too_long_is_truncated(void) {
     struct {
         cp_status status;
         char      guard;
@@ -125,13 +125,13 @@ static void a_status_message_that_is_too_long_is_cut(void) {
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(the_default_handler_prints_one_line_and_exits_with_2);
-    RUN_TEST(a_misuse_without_a_place_prints_none);
-    RUN_TEST(a_null_handler_brings_the_default_back);
-    RUN_TEST(an_installed_handler_gets_everything_and_misuse_returns_false);
-    RUN_TEST(a_message_that_is_too_long_is_cut_at_its_end);
-    RUN_TEST(a_place_is_built_from_a_tape_and_kept_when_handed_on);
+    RUN_TEST(a_misuse_without_a_source_line_prints_none);
+    RUN_TEST(a_null_handler_restores_the_default);
+    RUN_TEST(an_installed_handler_gets_all_fields_and_misuse_returns_false);
+    RUN_TEST(a_message_that_is_too_long_is_truncated);
+    RUN_TEST(a_cp_at_is_built_from_a_tape_and_kept_when_passed_on);
     RUN_TEST(a_status_keeps_the_first_message);
-    RUN_TEST(a_status_may_be_null_and_is_never_left_empty_by_a_failure);
-    RUN_TEST(a_status_message_that_is_too_long_is_cut);
+    RUN_TEST(a_status_may_be_null_and_a_failure_never_leaves_it_empty);
+    RUN_TEST(a_status_message_that_is_too_long_is_truncated);
     return UNITY_END();
 }

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-static void what_was_written_is_read_back(void) {
+static void written_data_are_read_back(void) {
     static unsigned char data[200001];
     for (size_t i = 0; i < sizeof data; i++) data[i] = (unsigned char)(i * 31 >> 3);
     for (size_t size = 0; size <= sizeof data; size = size * 3 + 1) {
@@ -20,7 +20,7 @@ static void what_was_written_is_read_back(void) {
     TEST_ASSERT_EQUAL_INT(1, scratch_files(false));
 }
 
-static void a_file_above_the_limit_is_refused_and_one_at_it_is_read(void) {
+static void a_file_above_the_limit_is_refused_and_a_file_at_the_limit_is_read(void) {
     cp_bytes bytes;
     scratch_write("a", "12345", 5);
     TEST_ASSERT_TRUE(cp_file_read(scratch("a"), 5, &bytes, &status));
@@ -67,7 +67,7 @@ static void a_pipe_of_the_shell_is_read_to_its_end_but_not_beyond_the_limit(void
     while (wait(NULL) > 0) continue;
 }
 
-static void nothing_waits_for_a_fifo_that_nobody_writes_to(void) {
+static void a_fifo_without_a_writer_does_not_block(void) {
     cp_bytes bytes;
     TEST_ASSERT_EQUAL_INT(0, mkfifo(scratch("fifo"), 0600));
     TEST_ASSERT_FALSE(cp_file_read(scratch("fifo"), SIZE_MAX, &bytes, &status));
@@ -110,7 +110,7 @@ static void only_regular_files_inside_the_folder_are_read(void) {
     says(&status, "none: cannot open the folder");
 }
 
-static void a_copy_has_the_same_bytes_and_a_missing_file_leaves_none(void) {
+static void a_copy_has_the_same_bytes_and_a_missing_file_makes_no_copy(void) {
     scratch_write("a", "12345", 5);
     TEST_ASSERT_TRUE_MESSAGE(cp_file_copy(scratch("a"), scratch("b"), &status), status.message);
     scratch_holds("b", "12345", 5);
@@ -121,7 +121,7 @@ static void a_copy_has_the_same_bytes_and_a_missing_file_leaves_none(void) {
     TEST_ASSERT_EQUAL_INT(2, scratch_files(false));
 }
 
-static void reading_what_is_not_there_or_is_a_folder_names_it(void) {
+static void reading_a_missing_file_or_a_folder_names_it(void) {
     cp_bytes bytes;
     TEST_ASSERT_FALSE(cp_file_read(scratch("missing"), 10, &bytes, &status));
     TEST_ASSERT_EQUAL_INT(CP_STATUS_MISSING, status.kind);
@@ -131,7 +131,7 @@ static void reading_what_is_not_there_or_is_a_folder_names_it(void) {
     says(&status, "Is a directory; give the path of a file");
 }
 
-static void writing_to_a_folder_or_into_a_missing_one_is_refused(void) {
+static void writing_to_a_folder_or_into_a_missing_folder_is_refused(void) {
     TEST_ASSERT_FALSE(cp_file_write(scratch_folder, "x", 1, &status));
     says(&status, "cannot write it: Is a directory");
     TEST_ASSERT_FALSE(cp_file_write(scratch("no/such"), "x", 1, &status));
@@ -151,7 +151,7 @@ static void a_full_disk_is_reported(void) {
     TEST_ASSERT_TRUE(stat("/dev/full", &info) == 0 && S_ISCHR(info.st_mode));
 }
 
-static void a_write_that_fails_midway_leaves_the_old_file_and_no_other(void) {
+static void a_write_that_fails_midway_leaves_only_the_old_file(void) {
     static const unsigned char large[100000];
     struct rlimit              before, small;
     scratch_write("a", "old", 3);
@@ -178,7 +178,7 @@ static void a_cancelled_write_leaves_no_trace(void) {
     TEST_ASSERT_EQUAL_INT(1, scratch_files(false));
 }
 
-static void the_old_file_stands_until_the_commit(void) {
+static void the_old_file_stays_until_the_commit(void) {
     scratch_write("a", "old", 3);
     cp_file_writer *writer = cp_file_writer_new(scratch("a"), &status);
     cp_file_writer_append(writer, "ne", 2);
@@ -188,7 +188,7 @@ static void the_old_file_stands_until_the_commit(void) {
     scratch_holds("a", "newer", 5);
 }
 
-static void two_writers_of_one_file_do_not_meet(void) {
+static void two_writers_of_one_file_do_not_interfere(void) {
     cp_file_writer *first = cp_file_writer_new(scratch("a"), &status);
     cp_file_writer *second = cp_file_writer_new(scratch("a"), &status);
     cp_file_writer_append(first, "first", 5);
@@ -218,7 +218,7 @@ static pid_t writer_start(const char *path) {
     return child;
 }
 
-static void what_a_killed_writer_left_is_removed_by_the_next_one_of_the_same_file(void) {
+static void the_next_writer_of_a_file_removes_what_a_killed_writer_left(void) {
     pid_t child = writer_start(scratch("a"));
     TEST_ASSERT_TRUE(cp_file_write(scratch("a"), "new", 3, &status));
     TEST_ASSERT_EQUAL_INT(2, scratch_files(false)); /* it lives: its file may still be finished */
@@ -240,7 +240,7 @@ static void temporary_stem(char stem[300]) {
     *strrchr(stem, '-') = '\0';
 }
 
-static void any_number_of_files_left_under_our_own_process_number_is_no_obstacle(void) {
+static void files_left_under_our_own_process_number_do_not_block_a_writer(void) {
     enum { MANY = 1100 };
     const struct timespec hour_ago[2] = {{.tv_sec = time(NULL) - 3600}, {.tv_sec = time(NULL) - 3600}};
     char                  stem[300], name[320];
@@ -262,7 +262,7 @@ static void any_number_of_files_left_under_our_own_process_number_is_no_obstacle
     TEST_ASSERT_TRUE(cp_file_writer_commit(writer, &status));
 }
 
-static void a_folder_that_may_not_be_written_is_reported(void) {
+static void a_folder_without_write_permission_is_reported(void) {
     uid_t user = geteuid();
     scratch_write("a", "old", 3);
     chmod(scratch_folder, 0555);
@@ -274,7 +274,7 @@ static void a_folder_that_may_not_be_written_is_reported(void) {
     scratch_holds("a", "old", 3);
 }
 
-static void a_new_file_takes_on_the_permissions_of_the_old_one(void) {
+static void a_new_file_gets_the_permissions_of_the_old_one(void) {
     struct stat info;
     scratch_write("a", "old", 3);
     chmod(scratch("a"), 0640);
@@ -283,7 +283,7 @@ static void a_new_file_takes_on_the_permissions_of_the_old_one(void) {
     TEST_ASSERT_EQUAL_INT(0640, info.st_mode & 0777);
 }
 
-static void a_name_as_long_as_names_may_be_is_written(void) {
+static void a_file_with_the_longest_allowed_name_is_written(void) {
     char name[256];
     memset(name, 'n', sizeof name - 1);
     name[sizeof name - 1] = '\0';
@@ -291,7 +291,7 @@ static void a_name_as_long_as_names_may_be_is_written(void) {
     scratch_holds(name, "x", 1);
 }
 
-static void a_path_without_a_folder_is_written_to_the_current_one(void) {
+static void a_path_without_a_folder_is_written_to_the_current_folder(void) {
     char before[4096];
     TEST_ASSERT_NOT_NULL(getcwd(before, sizeof before));
     TEST_ASSERT_EQUAL_INT(0, chdir(scratch_folder));
@@ -301,7 +301,7 @@ static void a_path_without_a_folder_is_written_to_the_current_one(void) {
     scratch_holds("plain", "x", 1);
 }
 
-static void a_link_is_replaced_and_its_target_left_alone(void) {
+static void a_link_is_replaced_and_its_target_is_unchanged(void) {
     struct stat info;
     scratch_write("target", "old", 3);
     TEST_ASSERT_EQUAL_INT(0, symlink("target", scratch("link")));
@@ -324,7 +324,7 @@ static void integers_keep_their_byte_order(void) {
     TEST_ASSERT_TRUE(cp_get_le32(p) == 0xFFFEFDFCu && cp_get_le16(p + 4) == 0xFFFEu);
 }
 
-static void shapes_that_overflow_are_no_shapes(void) {
+static void shapes_that_overflow_are_rejected(void) {
     size_t count;
     TEST_ASSERT_TRUE(cp_shape_count(0, NULL, 4, &count) && count == 1);
     TEST_ASSERT_TRUE(cp_shape_count(3, (int64_t[]){2, 0, 5}, 4, &count) && count == 0);
@@ -350,7 +350,7 @@ static void the_checksum_does_not_depend_on_where_the_data_are_cut(void) {
         TEST_ASSERT_EQUAL_HEX32(whole, cp_crc32(cp_crc32(0, data, cut), data + cut, sizeof data - cut));
 }
 
-static void messages_hold_no_control_characters_whatever_they_quote(void) {
+static void messages_contain_no_control_characters_whatever_they_quote(void) {
     cp_fail(&status, "%s: key \"%s\"", "na\nme",
             "\x1B]0;title\x07 \xC2\x9B"
             "31m\x7F\xFF \xC3\xA9 \xC2");
@@ -372,7 +372,7 @@ static void text_from_files_is_shown_without_control_characters(void) {
 
 /* ---- lines ---- */
 
-static void lines_are_read_one_by_one_and_the_last_may_lack_its_newline(void) {
+static void lines_are_read_one_by_one_and_the_last_needs_no_newline(void) {
     static const struct {
         const char *text, *lines; /* each in brackets, and "!" behind one without a newline */
     } cases[] = {{"", ""}, {"\n", "[]"}, {"a", "[a]!"}, {"a\n\nbc\n", "[a][][bc]"}, {"a\nbc", "[a][bc]!"}};
@@ -392,33 +392,33 @@ static void lines_are_read_one_by_one_and_the_last_may_lack_its_newline(void) {
 
 int main(void) {
     UNITY_BEGIN();
-    RUN_TEST(lines_are_read_one_by_one_and_the_last_may_lack_its_newline);
-    RUN_TEST(what_was_written_is_read_back);
-    RUN_TEST(a_file_above_the_limit_is_refused_and_one_at_it_is_read);
+    RUN_TEST(lines_are_read_one_by_one_and_the_last_needs_no_newline);
+    RUN_TEST(written_data_are_read_back);
+    RUN_TEST(a_file_above_the_limit_is_refused_and_a_file_at_the_limit_is_read);
     RUN_TEST(a_device_that_never_ends_is_refused);
     RUN_TEST(a_pipe_of_the_shell_is_read_to_its_end_but_not_beyond_the_limit);
-    RUN_TEST(nothing_waits_for_a_fifo_that_nobody_writes_to);
+    RUN_TEST(a_fifo_without_a_writer_does_not_block);
     RUN_TEST(only_regular_files_inside_the_folder_are_read);
-    RUN_TEST(a_copy_has_the_same_bytes_and_a_missing_file_leaves_none);
-    RUN_TEST(reading_what_is_not_there_or_is_a_folder_names_it);
-    RUN_TEST(writing_to_a_folder_or_into_a_missing_one_is_refused);
+    RUN_TEST(a_copy_has_the_same_bytes_and_a_missing_file_makes_no_copy);
+    RUN_TEST(reading_a_missing_file_or_a_folder_names_it);
+    RUN_TEST(writing_to_a_folder_or_into_a_missing_folder_is_refused);
     RUN_TEST(a_full_disk_is_reported);
-    RUN_TEST(a_write_that_fails_midway_leaves_the_old_file_and_no_other);
+    RUN_TEST(a_write_that_fails_midway_leaves_only_the_old_file);
     RUN_TEST(a_cancelled_write_leaves_no_trace);
-    RUN_TEST(the_old_file_stands_until_the_commit);
-    RUN_TEST(two_writers_of_one_file_do_not_meet);
-    RUN_TEST(what_a_killed_writer_left_is_removed_by_the_next_one_of_the_same_file);
-    RUN_TEST(any_number_of_files_left_under_our_own_process_number_is_no_obstacle);
-    RUN_TEST(a_folder_that_may_not_be_written_is_reported);
-    RUN_TEST(a_new_file_takes_on_the_permissions_of_the_old_one);
-    RUN_TEST(a_name_as_long_as_names_may_be_is_written);
-    RUN_TEST(a_path_without_a_folder_is_written_to_the_current_one);
-    RUN_TEST(a_link_is_replaced_and_its_target_left_alone);
+    RUN_TEST(the_old_file_stays_until_the_commit);
+    RUN_TEST(two_writers_of_one_file_do_not_interfere);
+    RUN_TEST(the_next_writer_of_a_file_removes_what_a_killed_writer_left);
+    RUN_TEST(files_left_under_our_own_process_number_do_not_block_a_writer);
+    RUN_TEST(a_folder_without_write_permission_is_reported);
+    RUN_TEST(a_new_file_gets_the_permissions_of_the_old_one);
+    RUN_TEST(a_file_with_the_longest_allowed_name_is_written);
+    RUN_TEST(a_path_without_a_folder_is_written_to_the_current_folder);
+    RUN_TEST(a_link_is_replaced_and_its_target_is_unchanged);
     RUN_TEST(integers_keep_their_byte_order);
-    RUN_TEST(shapes_that_overflow_are_no_shapes);
+    RUN_TEST(shapes_that_overflow_are_rejected);
     RUN_TEST(the_checksum_is_that_of_zlib);
     RUN_TEST(the_checksum_does_not_depend_on_where_the_data_are_cut);
-    RUN_TEST(messages_hold_no_control_characters_whatever_they_quote);
+    RUN_TEST(messages_contain_no_control_characters_whatever_they_quote);
     RUN_TEST(text_from_files_is_shown_without_control_characters);
     return UNITY_END();
 }

@@ -53,7 +53,7 @@ static void one_member_gives_its_contents(void) {
     TEST_ASSERT_FALSE(cp_gzip_begins(NULL, 0));
 }
 
-static void members_are_put_together_and_some_may_be_empty(void) {
+static void members_are_concatenated_and_may_be_empty(void) {
     make();
     TEST_ASSERT_TRUE(gzip_append(&file, "", 0));
     TEST_ASSERT_TRUE(gzip_append(&file, "end", 3));
@@ -62,13 +62,13 @@ static void members_are_put_together_and_some_may_be_empty(void) {
     gives(both, sizeof both);
 }
 
-static void an_empty_file_of_gzip_has_no_contents(void) {
+static void an_empty_gzip_file_has_no_contents(void) {
     cp_bytes_free(&file);
     TEST_ASSERT_TRUE(gzip_append(&file, "", 0));
     gives("", 0);
 }
 
-static void what_was_in_the_buffer_stays_and_does_not_count(void) {
+static void existing_contents_of_the_buffer_stay_and_do_not_count(void) {
     make();
     cp_bytes_free(&out);
     TEST_ASSERT_TRUE(cp_bytes_append(&out, "before", 6));
@@ -104,14 +104,14 @@ static void make_with_flags(int flags) {
     cp_bytes_free(&plain);
 }
 
-static void all_fields_of_a_header_are_passed(void) {
+static void all_fields_of_a_header_are_skipped(void) {
     for (int flags = 0; flags < 32; flags++) {
         make_with_flags(flags); /* 1 says that it is probably text */
         gives(text, sizeof text);
     }
 }
 
-static void the_beginning_can_be_had_alone(void) {
+static void the_beginning_can_be_read_alone(void) {
     enum { SIZE = 1 << 20 };
     char *long_text = malloc(SIZE);
     for (int i = 0; i < SIZE; i++) long_text[i] = (char)((unsigned)i * 7919 >> 9);
@@ -148,7 +148,7 @@ static void a_file_cut_anywhere_is_refused(void) {
 }
 
 /* Times and the like may be any; contents never come out different. */
-static void a_byte_changed_anywhere_never_gives_other_contents(void) {
+static void a_byte_changed_anywhere_never_gives_different_contents(void) {
     make_with_flags(2 | 4 | 8);
     for (size_t i = 0; i < file.size; i++)
         for (int flip = 0; flip < 9; flip++) {
@@ -163,7 +163,7 @@ static void a_byte_changed_anywhere_never_gives_other_contents(void) {
         }
 }
 
-static void a_checksum_or_length_that_is_wrong_is_refused(void) {
+static void a_wrong_checksum_or_length_is_refused(void) {
     make();
     file.data[file.size - 8] ^= 1;
     refuses("the checksum of the contents is wrong");
@@ -177,7 +177,7 @@ static void a_checksum_or_length_that_is_wrong_is_refused(void) {
     refuses("byte 10: the checksum of the header is wrong");
 }
 
-static void headers_that_lie_are_refused(void) {
+static void headers_with_wrong_sizes_are_refused(void) {
     make();
     file.data[0] = 'P';
     refuses("member 1, byte 0: this is not a gzip file");
@@ -192,7 +192,7 @@ static void headers_that_lie_are_refused(void) {
     refuses("it is truncated");
 }
 
-static void something_else_behind_the_last_member_is_refused(void) {
+static void other_bytes_after_the_last_member_are_refused(void) {
     make();
     append("garbage", 7);
     refuses("gzip member 2, byte ");
@@ -202,7 +202,7 @@ static void something_else_behind_the_last_member_is_refused(void) {
     refuses("it is truncated");
 }
 
-static void more_contents_than_the_limit_are_refused_in_whatever_member(void) {
+static void contents_above_the_limit_are_refused_in_every_member(void) {
     make();
     TEST_ASSERT_FALSE(unzip(file.size, sizeof text - 1));
     says(&status, "a.gz: gzip member 1, data from byte 10 on: compressed data, about byte ");
@@ -213,7 +213,7 @@ static void more_contents_than_the_limit_are_refused_in_whatever_member(void) {
 }
 
 /* A megabyte of zeros in a few kilobytes. */
-static void a_bomb_takes_no_more_memory_than_the_limit(void) {
+static void a_zip_bomb_takes_no_more_memory_than_the_limit(void) {
     enum { SIZE = 1 << 20, LIMIT = 5000 };
     unsigned char *zeros = calloc(SIZE, 1);
     cp_bytes_free(&file);
@@ -228,19 +228,19 @@ static void a_bomb_takes_no_more_memory_than_the_limit(void) {
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(one_member_gives_its_contents);
-    RUN_TEST(members_are_put_together_and_some_may_be_empty);
-    RUN_TEST(an_empty_file_of_gzip_has_no_contents);
-    RUN_TEST(what_was_in_the_buffer_stays_and_does_not_count);
+    RUN_TEST(members_are_concatenated_and_may_be_empty);
+    RUN_TEST(an_empty_gzip_file_has_no_contents);
+    RUN_TEST(existing_contents_of_the_buffer_stay_and_do_not_count);
     RUN_TEST(zeros_may_follow);
-    RUN_TEST(all_fields_of_a_header_are_passed);
-    RUN_TEST(the_beginning_can_be_had_alone);
+    RUN_TEST(all_fields_of_a_header_are_skipped);
+    RUN_TEST(the_beginning_can_be_read_alone);
     RUN_TEST(a_file_cut_anywhere_is_refused);
-    RUN_TEST(a_byte_changed_anywhere_never_gives_other_contents);
-    RUN_TEST(a_checksum_or_length_that_is_wrong_is_refused);
-    RUN_TEST(headers_that_lie_are_refused);
-    RUN_TEST(something_else_behind_the_last_member_is_refused);
-    RUN_TEST(more_contents_than_the_limit_are_refused_in_whatever_member);
-    RUN_TEST(a_bomb_takes_no_more_memory_than_the_limit);
+    RUN_TEST(a_byte_changed_anywhere_never_gives_different_contents);
+    RUN_TEST(a_wrong_checksum_or_length_is_refused);
+    RUN_TEST(headers_with_wrong_sizes_are_refused);
+    RUN_TEST(other_bytes_after_the_last_member_are_refused);
+    RUN_TEST(contents_above_the_limit_are_refused_in_every_member);
+    RUN_TEST(a_zip_bomb_takes_no_more_memory_than_the_limit);
     cp_bytes_free(&file);
     cp_bytes_free(&out);
     return UNITY_END();

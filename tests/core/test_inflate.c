@@ -88,7 +88,7 @@ static void stored_fixed_and_dynamic_streams_of_zlib_are_read(void) {
     gives(dynamic, sizeof dynamic, "abaabbbabaababbaababaaaabaaabbbbbaa");
 }
 
-static void what_follows_the_stream_is_left_to_the_caller(void) {
+static void bytes_after_the_stream_are_left_to_the_caller(void) {
     TEST_ASSERT_TRUE(inflate("\x4b\x4c\x4a\x06\x00"
                              "more, and more than eight bytes",
                              36, 3));
@@ -128,7 +128,7 @@ static void the_longest_match_and_distance_are_copied(void) {
 }
 
 /* Of bytes that repeat, of few different ones, of all. */
-static void what_was_deflated_here_comes_back(void) {
+static void data_deflated_by_couplet_are_inflated_again(void) {
     static const size_t sizes[] = {0, 1, 2, 3, 257, 258, 259, 32767, 32768, 32769, 65535, 65536, 200001};
     unsigned char      *data = malloc(200001);
     for (int kind = 0; kind < 3; kind++) {
@@ -198,7 +198,7 @@ static void impossible_blocks_are_refused(void) {
     refuses(made, made_size(), "a distance beyond the start of the data"); /* distance 2 after one byte */
 }
 
-static void a_distance_does_not_reach_into_what_was_there_before(void) {
+static void a_distance_does_not_reach_into_earlier_contents(void) {
     start(), put(1, 1), put(1, 2), put_code(1, 7), put_code(0, 5), put_code(0, 7); /* distance 1 at the beginning */
     cp_bytes_append(&out, "before", 6);
     TEST_ASSERT_FALSE(cp_inflate(made, made_size(), 100, &out, &used, "stream", &status));
@@ -242,7 +242,7 @@ static void the_first_code_length_cannot_repeat_another(void) {
     refuses(made, 80, "a repeated code length with none before it");
 }
 
-static void bits_changed_anywhere_never_break_it(void) {
+static void bits_changed_anywhere_never_break_the_reader(void) {
     const char *text = "she sells sea shells by the sea shore; the shells she sells are sea shells, she is sure";
     cp_bytes    packed = {0};
     TEST_ASSERT_TRUE(cp_deflate(text, strlen(text), &packed));
@@ -260,16 +260,16 @@ static void bits_changed_anywhere_never_break_it(void) {
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(stored_fixed_and_dynamic_streams_of_zlib_are_read);
-    RUN_TEST(what_follows_the_stream_is_left_to_the_caller);
+    RUN_TEST(bytes_after_the_stream_are_left_to_the_caller);
     RUN_TEST(a_code_of_a_single_bit_is_enough);
     RUN_TEST(the_longest_match_and_distance_are_copied);
-    RUN_TEST(what_was_deflated_here_comes_back);
+    RUN_TEST(data_deflated_by_couplet_are_inflated_again);
     RUN_TEST(a_stream_cut_anywhere_is_refused);
     RUN_TEST(contents_beyond_the_limit_are_refused);
     RUN_TEST(impossible_blocks_are_refused);
-    RUN_TEST(a_distance_does_not_reach_into_what_was_there_before);
+    RUN_TEST(a_distance_does_not_reach_into_earlier_contents);
     RUN_TEST(impossible_codes_are_refused);
     RUN_TEST(the_first_code_length_cannot_repeat_another);
-    RUN_TEST(bits_changed_anywhere_never_break_it);
+    RUN_TEST(bits_changed_anywhere_never_break_the_reader);
     return UNITY_END();
 }

@@ -61,7 +61,7 @@ static void a_config_is_read_field_by_field(void) {
     TEST_ASSERT_EQUAL_UINT64(11, cp_json_get(root, "model")->offset);
 }
 
-static void what_is_missing_or_of_another_kind_gives_the_fallback(void) {
+static void missing_fields_and_wrong_types_give_the_fallback(void) {
     parse("{\"a\":\"text\",\"b\":2.5,\"c\":[1]}");
     TEST_ASSERT_TRUE(cp_json_number(cp_json_get(root, "none"), 7) == 7);
     TEST_ASSERT_TRUE(cp_json_number(cp_json_get(root, "a"), 7) == 7);
@@ -95,7 +95,7 @@ static void numbers_are_read_to_the_last_bit(void) {
     TEST_ASSERT_TRUE(signbit(parse("-0")->number));
 }
 
-static void malformed_texts_are_refused_with_their_place(void) {
+static void malformed_texts_are_refused_with_line_and_column(void) {
     refuses("", "(byte 0): expected a value, found the end; is the text truncated?");
     refuses("  \n x", "line 2, column 2 (byte 4): expected a value, found 'x'");
     refuses("[1,]", "(byte 3): expected a value, found ']'");
@@ -139,7 +139,7 @@ static void malformed_strings_are_refused(void) {
     says(&status, "found byte 0x00");
 }
 
-static void a_key_that_comes_twice_is_refused_in_small_and_large_objects(void) {
+static void a_duplicate_key_is_refused_in_small_and_large_objects(void) {
     refuses("{\"a\":1,\"b\":2,\"\\u0061\":3}", "(byte 22): the key \"a\" appears twice");
     char   text[4000] = "{";
     size_t used = 1;
@@ -150,7 +150,7 @@ static void a_key_that_comes_twice_is_refused_in_small_and_large_objects(void) {
     refuses(text, "the key \"k57\" appears twice");
 }
 
-static void nesting_stops_at_the_limit(void) {
+static void nesting_beyond_the_limit_is_refused(void) {
     char deep[2 * CP_JSON_DEPTH + 3];
     memset(deep, '[', CP_JSON_DEPTH);
     memset(deep + CP_JSON_DEPTH, ']', CP_JSON_DEPTH);
@@ -273,7 +273,7 @@ static void numbers_survive_writing_and_reading(void) {
     }
 }
 
-static void a_copy_of_what_was_read_reads_the_same(void) {
+static void a_copy_of_parsed_json_reads_the_same(void) {
     static const char text[] =
         "{\"a\":[1,2.5,-9223372036854775807,1e+300,{}],\"b\":{\"c\":null,\"d\":[true,false,[]]},\"e\":\"\\u00e9\\n\"}";
     cp_json_writer w = {0}, again = {0};
@@ -314,7 +314,7 @@ static void arrays_are_put_whole_and_a_writer_prints_and_frees(void) {
     free(text);
 }
 
-static void a_writer_used_wrongly_says_how(void) {
+static void a_writer_used_wrongly_reports_the_mistake(void) {
     cp_json_writer w = {0};
     TEST_ASSERT_FALSE(cp_json_writer_finish(&w, &status));
     says(&status, "no value was written");
@@ -363,23 +363,23 @@ static void a_file_is_saved_with_a_newline_and_read_back(void) {
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(a_config_is_read_field_by_field);
-    RUN_TEST(what_is_missing_or_of_another_kind_gives_the_fallback);
+    RUN_TEST(missing_fields_and_wrong_types_give_the_fallback);
     RUN_TEST(strings_are_decoded_with_every_escape);
     RUN_TEST(integers_are_exact_to_64_bits);
     RUN_TEST(numbers_are_read_to_the_last_bit);
-    RUN_TEST(malformed_texts_are_refused_with_their_place);
+    RUN_TEST(malformed_texts_are_refused_with_line_and_column);
     RUN_TEST(malformed_strings_are_refused);
-    RUN_TEST(a_key_that_comes_twice_is_refused_in_small_and_large_objects);
-    RUN_TEST(nesting_stops_at_the_limit);
+    RUN_TEST(a_duplicate_key_is_refused_in_small_and_large_objects);
+    RUN_TEST(nesting_beyond_the_limit_is_refused);
     RUN_TEST(a_text_cut_anywhere_is_refused);
     RUN_TEST(a_byte_changed_anywhere_never_breaks_the_reader);
     RUN_TEST(the_decimal_point_is_a_point_in_any_locale);
     RUN_TEST(one_line_is_written_without_spaces);
     RUN_TEST(pretty_text_has_lines_and_reads_as_the_same);
     RUN_TEST(numbers_survive_writing_and_reading);
-    RUN_TEST(a_copy_of_what_was_read_reads_the_same);
+    RUN_TEST(a_copy_of_parsed_json_reads_the_same);
     RUN_TEST(arrays_are_put_whole_and_a_writer_prints_and_frees);
-    RUN_TEST(a_writer_used_wrongly_says_how);
+    RUN_TEST(a_writer_used_wrongly_reports_the_mistake);
     RUN_TEST(a_file_is_saved_with_a_newline_and_read_back);
     return UNITY_END();
 }

@@ -140,7 +140,7 @@ static void gemm(const void *context, void *out) {
 }
 
 /* 20 columns are one chunk of panels to pack: it is the blocks of rows that occupy five threads. */
-static void products_of_matrices_have_the_same_bits_for_any_number_of_threads(void) {
+static void matrix_products_have_the_same_bits_for_any_number_of_threads(void) {
     for (int orders = 0; orders < 8; orders++) {
         matrices g = {orders & 1, orders & 2, orders & 4, 330, 20, orders ? 50 : 390, NULL, NULL};
         g.a = numbers(g.m * g.k), g.b = numbers(g.k * g.n);
@@ -290,7 +290,7 @@ int main(void) {
     RUN_TEST(fused_convolutions_have_the_same_bits_for_any_number_of_threads);
     RUN_TEST(strided_convolutions_have_the_same_bits_for_any_number_of_threads);
     RUN_TEST(large_weight_gradients_have_the_same_bits_for_any_number_of_threads);
-    RUN_TEST(products_of_matrices_have_the_same_bits_for_any_number_of_threads);
+    RUN_TEST(matrix_products_have_the_same_bits_for_any_number_of_threads);
     RUN_TEST(sums_of_two_arrays_have_the_same_bits_for_any_number_of_threads);
     RUN_TEST(signs_have_the_same_bits_for_any_number_of_threads);
     RUN_TEST(norms_have_the_same_bits_for_any_number_of_threads);

@@ -116,7 +116,7 @@ static void exp_log_tanh_and_sigmoid_are_within_two_ulp_over_the_whole_range(voi
     free(x), free(y);
 }
 
-static void exp_log_tanh_and_sigmoid_know_their_limits(void) {
+static void exp_log_tanh_and_sigmoid_have_the_right_limits(void) {
     const double special[] = {0.0, -0.0, INFINITY, -INFINITY, NAN, 1e-45, -1e-45, 88.72, 88.73, -87.33, -103.9, -104.1, 1.0};
     enum { COUNT = sizeof special / sizeof *special };
     for (int next = FAMILY_REFERENCE; kernels_next(&next);) {
@@ -233,14 +233,14 @@ static void signs_are_exact_for_every_count_and_number_of_channels(void) {
     }
 }
 
-static void the_peak_is_a_rate_that_a_core_can_have(void) {
+static void the_peak_is_a_plausible_rate_for_one_core(void) {
     for (int next = FAMILY_REFERENCE; kernels_next(&next);) {
         const double peak = cp_kernels()->fma_peak();
         TEST_ASSERT_TRUE(peak > 0.01 && peak < 2000);
     }
 }
 
-static void an_unknown_family_is_not_found_and_the_known_ones_by_their_names(void) {
+static void known_families_are_found_by_name_and_unknown_ones_are_not(void) {
     TEST_ASSERT_NULL(cp_kernels_named("abacus"));
     TEST_ASSERT_NULL(cp_kernels_named(""));
     TEST_ASSERT_EQUAL_PTR(&cp_family_reference, cp_kernels_named("reference"));
@@ -283,11 +283,11 @@ int main(void) {
     RUN_TEST(the_reference_gemm_equals_three_loops_in_all_orders);
     RUN_TEST(fast_gemm_agrees_with_the_reference_in_all_orders_and_sizes);
     RUN_TEST(exp_log_tanh_and_sigmoid_are_within_two_ulp_over_the_whole_range);
-    RUN_TEST(exp_log_tanh_and_sigmoid_know_their_limits);
+    RUN_TEST(exp_log_tanh_and_sigmoid_have_the_right_limits);
     RUN_TEST(sums_leaky_relus_and_gates_are_exact_for_every_length);
     RUN_TEST(signs_are_exact_for_every_count_and_number_of_channels);
-    RUN_TEST(the_peak_is_a_rate_that_a_core_can_have);
-    RUN_TEST(an_unknown_family_is_not_found_and_the_known_ones_by_their_names);
+    RUN_TEST(the_peak_is_a_plausible_rate_for_one_core);
+    RUN_TEST(known_families_are_found_by_name_and_unknown_ones_are_not);
     RUN_TEST(the_environment_chooses_the_family_and_a_wrong_name_falls_back);
     RUN_TEST(the_environment_chooses_the_method_and_a_wrong_name_falls_back);
     return UNITY_END();

@@ -24,7 +24,7 @@ static void is(const char *expected, cp_md5 *md5) {
     TEST_ASSERT_EQUAL_STRING(expected, text);
 }
 
-static void the_standards_answers_are_given(void) {
+static void the_results_match_the_examples_of_the_standard(void) {
     for (int i = 0; i < ANSWERS; i++) {
         cp_md5 md5;
         cp_md5_init(&md5);
@@ -33,7 +33,7 @@ static void the_standards_answers_are_given(void) {
     }
 }
 
-static void parts_of_any_size_give_the_same(void) {
+static void parts_of_any_size_give_the_same_result(void) {
     const char *data = answers[ANSWERS - 1].data;
     size_t      size = strlen(data);
     for (size_t step = 1; step <= size; step++) {
@@ -67,7 +67,7 @@ static void data_around_the_ends_of_blocks_are_padded_right(void) {
     }
 }
 
-static void a_file_that_is_not_there_has_none(void) {
+static void a_missing_file_has_no_md5(void) {
     char text[CP_MD5_TEXT] = "?";
     TEST_ASSERT_FALSE(cp_md5_file(scratch("missing"), text, &status));
     TEST_ASSERT_EQUAL_STRING("", text);
@@ -77,9 +77,9 @@ static void a_file_that_is_not_there_has_none(void) {
 
 int main(void) {
     UNITY_BEGIN();
-    RUN_TEST(the_standards_answers_are_given);
-    RUN_TEST(parts_of_any_size_give_the_same);
+    RUN_TEST(the_results_match_the_examples_of_the_standard);
+    RUN_TEST(parts_of_any_size_give_the_same_result);
     RUN_TEST(data_around_the_ends_of_blocks_are_padded_right);
-    RUN_TEST(a_file_that_is_not_there_has_none);
+    RUN_TEST(a_missing_file_has_no_md5);
     return UNITY_END();
 }

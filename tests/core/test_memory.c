@@ -249,15 +249,15 @@ static void expect_survival_of_every_failure(bool and_all_later) {
     TEST_ASSERT_GREATER_THAN_INT64(20, failures);
 }
 
-static void out_of_memory_at_any_single_call_is_told_and_survived(void) {
+static void out_of_memory_at_any_single_call_is_reported_and_survived(void) {
     expect_survival_of_every_failure(false);
 }
 
-static void out_of_memory_from_any_call_on_is_told_and_survived(void) {
+static void out_of_memory_from_any_call_on_is_reported_and_survived(void) {
     expect_survival_of_every_failure(true);
 }
 
-static void a_refusal_by_the_arena_at_any_call_is_told_and_survived(void) {
+static void a_failed_arena_allocation_at_any_call_is_reported_and_survived(void) {
     cp_threads_set(1);
     long n = 0;
     for (;; n++) {
@@ -314,7 +314,7 @@ static void an_empty_tape_and_a_tape_reset_many_times_leak_nothing(void) {
     cp_tape_free(tape);
 }
 
-static void batch_norm_that_ran_out_of_memory_has_not_touched_the_running_statistics(void) {
+static void batch_norm_without_memory_leaves_the_running_statistics_unchanged(void) {
     cp_real              values[6] = {1, 2, 3, 4, 5, 6};
     cp_tensor           *gamma = cp_parameter_new(values, CP_SHAPE(2)), *mean = cp_tensor_new(CP_SHAPE(2));
     cp_tensor           *variance = cp_tensor_new(CP_SHAPE(2)), *out = NULL;
@@ -341,13 +341,13 @@ int main(void) {
     RUN_TEST(a_steady_second_order_step_calls_malloc_zero_times);
     RUN_TEST(memory_does_not_grow_over_10000_sampling_steps);
     RUN_TEST(a_larger_batch_in_between_does_not_disturb_the_steady_state);
-    RUN_TEST(out_of_memory_at_any_single_call_is_told_and_survived);
-    RUN_TEST(out_of_memory_from_any_call_on_is_told_and_survived);
-    RUN_TEST(a_refusal_by_the_arena_at_any_call_is_told_and_survived);
+    RUN_TEST(out_of_memory_at_any_single_call_is_reported_and_survived);
+    RUN_TEST(out_of_memory_from_any_call_on_is_reported_and_survived);
+    RUN_TEST(a_failed_arena_allocation_at_any_call_is_reported_and_survived);
     RUN_TEST(a_node_of_a_scalar_chain_takes_at_max_500_bytes_its_sweep_included);
     RUN_TEST(a_program_that_never_asks_for_a_gradient_leaks_nothing);
     RUN_TEST(a_tape_that_is_never_reset_leaks_nothing);
     RUN_TEST(an_empty_tape_and_a_tape_reset_many_times_leak_nothing);
-    RUN_TEST(batch_norm_that_ran_out_of_memory_has_not_touched_the_running_statistics);
+    RUN_TEST(batch_norm_without_memory_leaves_the_running_statistics_unchanged);
     return UNITY_END();
 }

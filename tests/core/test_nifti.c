@@ -46,7 +46,7 @@ static void golden_holds(const char *name, int version, cp_dtype dtype, const ch
     TEST_ASSERT_NULL(volume.values);
 }
 
-static void files_of_nibabel_come_out_in_canonical_order(void) {
+static void files_written_by_nibabel_are_read_in_canonical_order(void) {
     golden_holds("nifti_lps.nii.gz", 1, CP_I16, "LPS", CP_NIFTI_SFORM, 3, (int64_t[]){5, 4, 3}, 0.5, -3);
     golden_holds("nifti_big_qform.nii.gz", 1, CP_F64, "PIR", CP_NIFTI_QFORM, 3, (int64_t[]){3, 4, 2}, 1, 0);
     golden_holds("nifti_2.nii.gz", 2, CP_U32, "SRA", CP_NIFTI_SFORM, 4, (int64_t[]){2, 3, 4, 2}, 2, 1);
@@ -123,7 +123,7 @@ static bool parse(size_t size, bool packed) {
     return done;
 }
 
-static void is_as_made(void) {
+static void equals_the_original(void) {
     for (int packed = 0; packed < 2; packed++) {
         TEST_ASSERT_TRUE_MESSAGE(parse(file_size, packed), status.message);
         TEST_ASSERT_EQUAL_UINT64(VALUES, volume.size);
@@ -143,20 +143,20 @@ static void refuses(const char *message) {
 }
 
 static void both_versions_are_read_plain_and_compressed(void) {
-    make(), is_as_made();
+    make(), equals_the_original();
     TEST_ASSERT_EQUAL_INT(1, volume.version);
-    make_2(), is_as_made();
+    make_2(), equals_the_original();
     TEST_ASSERT_EQUAL_INT(2, volume.version);
 }
 
 static void axes_of_length_1_at_the_end_are_not_counted(void) {
     make();
-    put16(DIM, 7), is_as_made();
+    put16(DIM, 7), equals_the_original();
     TEST_ASSERT_EQUAL_INT(3, volume.rank);
     TEST_ASSERT_EQUAL_INT(5, volume.stored_rank);
-    put16(DIM, 5), put16(DIM + 6, 1), put16(DIM + 10, 2), is_as_made();
+    put16(DIM, 5), put16(DIM + 6, 1), put16(DIM + 10, 2), equals_the_original();
     TEST_ASSERT_EQUAL_INT(5, volume.rank);
-    put16(DIM, 1), put16(DIM + 2, 12), is_as_made();
+    put16(DIM, 1), put16(DIM + 2, 12), equals_the_original();
     TEST_ASSERT_EQUAL_INT(2, volume.rank);
     TEST_ASSERT_EQUAL_INT(1, volume.stored_rank);
     TEST_ASSERT_EQUAL_INT64(12, volume.dims[0]);
@@ -165,15 +165,15 @@ static void axes_of_length_1_at_the_end_are_not_counted(void) {
     TEST_ASSERT_EQUAL_UINT64(1, volume.size);
 }
 
-static void extensions_before_the_values_are_passed(void) {
+static void extensions_before_the_values_are_skipped(void) {
     make();
     memmove(file + 352 + 16, file + 352, 2 * VALUES);
     memset(file + 352, 0xAB, 16);
     file[348] = 1, put_float(VOX_OFFSET, 352 + 16), file_size += 16;
-    is_as_made();
+    equals_the_original();
 }
 
-static void a_little_padding_may_follow_and_no_more(void) {
+static void only_a_little_padding_may_follow(void) {
     enum { MORE = 65536 };
     unsigned char *longer = calloc(SIZE_1 + MORE + 1, 1);
     make();
@@ -192,7 +192,7 @@ static void a_little_padding_may_follow_and_no_more(void) {
 
 /* ---- scaling ---- */
 
-static void values_are_scaled_unless_the_slope_says_nothing(void) {
+static void values_are_scaled_unless_the_slope_means_none(void) {
     static const struct {
         float slope, intercept, second;
     } cases[] = {{2, 5, 7}, {-0.5f, 0, -0.5f}, {0, 5, 1}, {0, NAN, 1}, {NAN, NAN, 1}, {3e38f, 3e38f, INFINITY}, {1, 1, 2}};
@@ -238,7 +238,7 @@ static void the_affine_follows_the_axes(void) {
     for (int i = 0; i < 3; i++) TEST_ASSERT_EQUAL_INT64(((int64_t[]){2, 2, 3}[i]), volume.dims[i]);
 }
 
-static void the_qform_counts_where_there_is_no_sform(void) {
+static void the_qform_is_used_if_there_is_no_sform(void) {
     make();
     put16(QFORM_CODE, 1), put_float(QUATERN + 8, 1); /* half a turn about the third axis */
     first_values_are(0, 1, "RAS", CP_NIFTI_SFORM);
@@ -253,14 +253,14 @@ static void the_qform_counts_where_there_is_no_sform(void) {
     TEST_ASSERT_TRUE(volume.spacing[0] == 1 && volume.spacing[1] == 3);
 }
 
-static void without_either_the_first_axis_grows_to_the_left(void) {
+static void without_either_form_the_first_axis_points_to_the_left(void) {
     make();
     put16(SFORM_CODE, 0), put_float(PIXDIM + 4, 4);
     first_values_are(2, 1, "LAS", CP_NIFTI_ASSUMED);
     TEST_ASSERT_TRUE(volume.affine[0][0] == 4 && volume.affine[0][3] == -4);
 }
 
-static void a_form_that_cannot_be_used_is_passed_over(void) {
+static void an_unusable_form_is_ignored(void) {
     static const float zeros[12] = {0}, flat[12] = {1, 0, 1, 0, 0, 1, 1, 0, 0, 0, 0, 0};
     const float        bad[12] = {1, 0, NAN, 0, 0, 1, 0, 0, 0, 0, 1, 0}, far_off[12] = {1, 0, 0, INFINITY, 0, 1, 0, 0, 0, 0, 1, 0};
     const float *const unusable[] = {zeros, flat, bad, far_off};
@@ -288,7 +288,7 @@ static void a_form_that_cannot_be_used_is_passed_over(void) {
 
 /* ---- headers that lie ---- */
 
-static void what_is_no_nifti_file_is_refused(void) {
+static void other_files_are_refused(void) {
     make();
     cp_put_le32(file, 349);
     refuses("byte 0: this is not a NIfTI file (sizeof_hdr 348 or 540 in either byte order)");
@@ -303,7 +303,7 @@ static void what_is_no_nifti_file_is_refused(void) {
     refuses("byte 4: the magic \"n+2\" or \"ni2\" is missing; the file is damaged");
 }
 
-static void types_that_are_no_numbers_are_refused_by_name(void) {
+static void types_other_than_numbers_are_refused_by_name(void) {
     static const struct {
         int         code, bits;
         const char *name;
@@ -325,7 +325,7 @@ static void types_that_are_no_numbers_are_refused_by_name(void) {
     refuses("bitpix is 8, but datatype 4 (int16) has 16 bits");
 }
 
-static void dims_that_lie_are_refused(void) {
+static void wrong_dims_are_refused(void) {
     static const int ranks[] = {0, 8, -1, 0x0300};
     make();
     for (int i = 0; i < 4; i++) {
@@ -372,7 +372,7 @@ static void sizes_beyond_64_bits_are_refused(void) {
     says(&status, "compressed bytes cannot hold the");
 }
 
-static void offsets_that_lie_are_refused(void) {
+static void wrong_offsets_are_refused(void) {
     static const float offsets[] = {0, 348, 351, -352, 352.5f, NAN, INFINITY, -INFINITY, 1e30f};
     make();
     for (size_t i = 0; i < sizeof offsets / sizeof *offsets; i++) {
@@ -388,14 +388,14 @@ static void offsets_that_lie_are_refused(void) {
 }
 
 /* The shape is compared with what so few bytes can hold before memory is taken. */
-static void a_bomb_is_refused_by_its_size(void) {
+static void a_zip_bomb_is_refused_by_its_size(void) {
     make();
     for (size_t i = 1; i < 4; i++) put16(DIM + 2 * i, 10000);
     TEST_ASSERT_FALSE(parse(SIZE_1, true));
     says(&status, "compressed bytes cannot hold the 2000000000352 that the header's shape (10000, 10000, 10000) of int16 needs");
 }
 
-static void damage_behind_the_header_is_found_too(void) {
+static void damage_after_the_header_is_also_found(void) {
     cp_bytes packed = {0};
     make();
     TEST_ASSERT_TRUE(gzip_append(&packed, file, SIZE_1));
@@ -459,7 +459,7 @@ static void write_pair(const char *header, const char *values) {
     }
 }
 
-static void either_name_of_a_pair_will_do(void) {
+static void either_name_of_a_pair_works(void) {
     static const char *const pairs[][2] = {{"a.hdr", "a.img"},       {"a.hdr", "a.img.gz"}, {"a.hdr.gz", "a.img"},
                                            {"a.hdr.gz", "a.img.gz"}, {"A.HDR", "A.IMG"},    {"A.HDR", "A.IMG.GZ"}};
     for (int i = 0; i < 6; i++) {
@@ -473,7 +473,7 @@ static void either_name_of_a_pair_will_do(void) {
     }
 }
 
-static void values_of_a_pair_that_look_compressed_are_not(void) {
+static void values_of_a_pair_that_look_compressed_are_read_as_they_are(void) {
     write_pair("a.hdr", "a.img");
     put16(352, 0x8b1f);
     scratch_write("a.img", file + 352, 2 * VALUES);
@@ -489,7 +489,7 @@ static void refuses_file(const char *name, const char *message, cp_status_kind k
     says(&status, message);
 }
 
-static void a_missing_half_or_file_is_told(void) {
+static void a_missing_half_or_file_is_reported(void) {
     write_pair("a.hdr", "a.img");
     remove(scratch("a.img"));
     refuses_file("a.hdr", "a.hdr is one file of a pair; the other one, .img or .img.gz beside it, is missing", CP_STATUS_MISSING);
@@ -500,7 +500,7 @@ static void a_missing_half_or_file_is_told(void) {
     refuses_file(".", "Is a directory", CP_STATUS_FAILED);
 }
 
-static void pairs_that_do_not_fit_are_refused(void) {
+static void pairs_that_do_not_match_are_refused(void) {
     write_pair("a.hdr", "a.img");
     scratch_write("a.img", file, 2 * VALUES - 1);
     refuses_file("a.hdr", "a.img: the values, (3, 2, 2) of int16 from byte 0 on, should end at byte 24; there are 23",
@@ -515,7 +515,7 @@ static void pairs_that_do_not_fit_are_refused(void) {
     refuses_file("c.hdr", "c.hdr: byte 0: this is not a NIfTI file", CP_STATUS_DAMAGED);
 }
 
-static void a_file_is_known_by_its_contents_and_a_name_by_its_end(void) {
+static void files_are_recognized_by_contents_and_names_by_extension(void) {
     static const char *const good[] = {"a.nii", "a.nii.gz", "A.NII.GZ", "x/a.hdr", "a.hdr.gz", "a.img", "a.IMG.gz"};
     static const char *const bad[] = {"nii", ".nii", "a.gz", "a.nii.bz2", "a.npy", "", ".hdr", "a.nii.gz.txt"};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) TEST_ASSERT_TRUE_MESSAGE(cp_nifti_named(good[i]), good[i]);
@@ -534,30 +534,30 @@ static void a_file_is_known_by_its_contents_and_a_name_by_its_end(void) {
 
 int main(void) {
     UNITY_BEGIN();
-    RUN_TEST(files_of_nibabel_come_out_in_canonical_order);
+    RUN_TEST(files_written_by_nibabel_are_read_in_canonical_order);
     RUN_TEST(both_versions_are_read_plain_and_compressed);
     RUN_TEST(axes_of_length_1_at_the_end_are_not_counted);
-    RUN_TEST(extensions_before_the_values_are_passed);
-    RUN_TEST(a_little_padding_may_follow_and_no_more);
-    RUN_TEST(values_are_scaled_unless_the_slope_says_nothing);
+    RUN_TEST(extensions_before_the_values_are_skipped);
+    RUN_TEST(only_a_little_padding_may_follow);
+    RUN_TEST(values_are_scaled_unless_the_slope_means_none);
     RUN_TEST(scaling_that_is_not_finite_is_refused);
     RUN_TEST(the_affine_follows_the_axes);
-    RUN_TEST(the_qform_counts_where_there_is_no_sform);
-    RUN_TEST(without_either_the_first_axis_grows_to_the_left);
-    RUN_TEST(a_form_that_cannot_be_used_is_passed_over);
-    RUN_TEST(what_is_no_nifti_file_is_refused);
-    RUN_TEST(types_that_are_no_numbers_are_refused_by_name);
-    RUN_TEST(dims_that_lie_are_refused);
+    RUN_TEST(the_qform_is_used_if_there_is_no_sform);
+    RUN_TEST(without_either_form_the_first_axis_points_to_the_left);
+    RUN_TEST(an_unusable_form_is_ignored);
+    RUN_TEST(other_files_are_refused);
+    RUN_TEST(types_other_than_numbers_are_refused_by_name);
+    RUN_TEST(wrong_dims_are_refused);
     RUN_TEST(sizes_beyond_64_bits_are_refused);
-    RUN_TEST(offsets_that_lie_are_refused);
-    RUN_TEST(a_bomb_is_refused_by_its_size);
-    RUN_TEST(damage_behind_the_header_is_found_too);
+    RUN_TEST(wrong_offsets_are_refused);
+    RUN_TEST(a_zip_bomb_is_refused_by_its_size);
+    RUN_TEST(damage_after_the_header_is_also_found);
     RUN_TEST(a_file_cut_anywhere_is_refused);
     RUN_TEST(a_byte_changed_anywhere_never_breaks_the_reader);
-    RUN_TEST(either_name_of_a_pair_will_do);
-    RUN_TEST(values_of_a_pair_that_look_compressed_are_not);
-    RUN_TEST(a_missing_half_or_file_is_told);
-    RUN_TEST(pairs_that_do_not_fit_are_refused);
-    RUN_TEST(a_file_is_known_by_its_contents_and_a_name_by_its_end);
+    RUN_TEST(either_name_of_a_pair_works);
+    RUN_TEST(values_of_a_pair_that_look_compressed_are_read_as_they_are);
+    RUN_TEST(a_missing_half_or_file_is_reported);
+    RUN_TEST(pairs_that_do_not_match_are_refused);
+    RUN_TEST(files_are_recognized_by_contents_and_names_by_extension);
     return UNITY_END();
 }

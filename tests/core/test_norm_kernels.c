@@ -71,7 +71,7 @@ static size_t place(const problem *v, size_t image, size_t group, size_t k) {
     return (image * v->p.pixels + k / wide) * v->p.channels + group * wide + k % wide;
 }
 
-static void the_reference_norm_is_its_definition(void) {
+static void the_reference_norm_follows_its_definition(void) {
     problem v = problem_of(3, 5, 12, 3, BOTH);
     kernels_reference();
     results      r = results_of(&v);
@@ -154,7 +154,7 @@ static void fast_norms_agree_with_the_reference(void) {
     }
 }
 
-static void gradients_that_nobody_wants_are_not_touched(void) {
+static void unwanted_gradients_are_not_written(void) {
     static const size_t shapes[][4] = {{3, 9, 20, 4}, {140, 1, 20, 1}};
     for (size_t i = 0; i < 2; i++) {
         problem v = problem_of(shapes[i][0], shapes[i][1], shapes[i][2], shapes[i][3], BOTH);
@@ -214,7 +214,7 @@ static void values_far_from_zero_keep_their_variance(void) {
     }
 }
 
-static void a_nan_or_an_infinity_spoils_its_group_and_no_other(void) {
+static void a_nan_or_an_infinity_affects_only_its_own_group(void) {
     static const size_t shapes[][4] = {{3, 7, 20, 4}, {3, 1, 20, 1}};
     const cp_real       bad[] = {(cp_real)NAN, (cp_real)INFINITY};
     for (size_t i = 0; i < 4; i++) {
@@ -234,7 +234,7 @@ static void a_nan_or_an_infinity_spoils_its_group_and_no_other(void) {
     }
 }
 
-static void nothing_is_done_with_nothing(void) {
+static void empty_input_writes_nothing(void) {
     static const size_t shapes[][4] = {{0, 7, 20, 4}, {0, 1, 20, 1}, {3, 0, 4, 2}};
     for (size_t i = 0; i < 3; i++) {
         problem v = problem_of(shapes[i][0], shapes[i][1], shapes[i][2], shapes[i][3], BOTH);
@@ -249,7 +249,7 @@ static void nothing_is_done_with_nothing(void) {
 }
 
 /* Scratch memory that was taken is given back, or tearDown fails. */
-static void a_norm_without_memory_says_so(void) {
+static void a_norm_without_memory_reports_it(void) {
     problem v = problem_of(3, 9, 20, 4, BOTH);
     for (int next = FAMILY_FAST; kernels_next(&next);) {
         results r = results_of(&v);
@@ -271,13 +271,13 @@ static void a_norm_without_memory_says_so(void) {
 
 int main(void) {
     UNITY_BEGIN();
-    RUN_TEST(the_reference_norm_is_its_definition);
+    RUN_TEST(the_reference_norm_follows_its_definition);
     RUN_TEST(fast_norms_agree_with_the_reference);
-    RUN_TEST(gradients_that_nobody_wants_are_not_touched);
+    RUN_TEST(unwanted_gradients_are_not_written);
     RUN_TEST(equal_values_give_exactly_beta);
     RUN_TEST(values_far_from_zero_keep_their_variance);
-    RUN_TEST(a_nan_or_an_infinity_spoils_its_group_and_no_other);
-    RUN_TEST(nothing_is_done_with_nothing);
-    RUN_TEST(a_norm_without_memory_says_so);
+    RUN_TEST(a_nan_or_an_infinity_affects_only_its_own_group);
+    RUN_TEST(empty_input_writes_nothing);
+    RUN_TEST(a_norm_without_memory_reports_it);
     return UNITY_END();
 }

@@ -121,7 +121,7 @@ static void a_single_number_has_rank_0(void) {
     TEST_ASSERT_EQUAL_INT64(-5, *(int64_t *)npy.data);
 }
 
-static void half_floats_become_reals(void) {
+static void half_floats_are_converted_to_reals(void) {
     const double expected[] = {0.5, -65504, 0x1p-24, INFINITY, 0, -0.0, 1};
     reads(make(1, "{'descr': '<f2', 'fortran_order': False, 'shape': (7,), }\n",
                "\x00\x38\xff\xfb\x01\x00\x00\x7c\x00\x00\x00\x80\x00\x3c", 14));
@@ -132,7 +132,7 @@ static void half_floats_become_reals(void) {
     free(values);
 }
 
-static void every_finite_half_becomes_a_float_and_the_same_half_again(void) {
+static void every_finite_half_survives_conversion_to_float_and_back(void) {
     for (uint32_t bits = 0; bits < 0x10000; bits++)
         if ((bits & 0x7c00) != 0x7c00) TEST_ASSERT_EQUAL_HEX16(bits, cp_f16_bits(cp_f16_value((uint16_t)bits)));
 }
@@ -145,7 +145,7 @@ static void empty_arrays_are_read(void) {
     free(values);
 }
 
-static void fortran_order_becomes_c_order(void) {
+static void fortran_order_is_converted_to_c_order(void) {
     reads(make(1, "{'descr':'>u2','fortran_order':True,'shape':(2,3)}", "\0\1\0\4\0\2\0\5\0\3\0\6", 12));
     has_shape(CP_U16, 2, (int64_t[]){2, 3}, 6);
     TEST_ASSERT_EQUAL_UINT16_ARRAY(((uint16_t[]){1, 2, 3, 4, 5, 6}), npy.data, 6);
@@ -161,7 +161,7 @@ static void fortran_order_becomes_c_order(void) {
     has_shape(CP_I32, 2, (int64_t[]){3, 0}, 0);
 }
 
-static void the_header_may_be_laid_out_in_any_way(void) {
+static void the_header_may_have_any_layout(void) {
     reads(make(1, " { \"shape\" : ( 2 ,1,) ,\n'fortran_order':False,\t'descr':'<i2'}", "\1\0\2\0", 4));
     has_shape(CP_I16, 2, (int64_t[]){2, 1}, 2);
     reads(make(1, "{'descr':'|i1','fortran_order':False,'shape':(2L,)}", "\1\xff", 2));
@@ -175,7 +175,7 @@ static void the_header_may_be_laid_out_in_any_way(void) {
 
 /* ---- malformed files ------------------------------------------------------------------------------------ */
 
-static void files_that_are_no_npy_are_refused(void) {
+static void files_other_than_npy_are_refused(void) {
     refuses((sample){{0}, 0}, "this is not a .npy file");
     refuses((sample){"PK\3\4 a zip file", 15}, "byte 0: this is not a .npy file");
     sample s = make(1, "{'descr':'|u1','fortran_order':False,'shape':(1,)}", "x", 1);
@@ -189,7 +189,7 @@ static void files_that_are_no_npy_are_refused(void) {
     refuses(s, "the header should end at byte 13, the file ends at 12; it is truncated");
 }
 
-static void malformed_headers_are_refused_with_their_place(void) {
+static void malformed_headers_are_refused_with_the_position(void) {
     refuses_header("", "header, byte 10: expected '{', found the end");
     refuses_header("[]", "expected '{', found '['");
     refuses_header("{}", "the key 'descr' is missing");
@@ -212,7 +212,7 @@ static void malformed_headers_are_refused_with_their_place(void) {
     refuses_header("{'descr':'<f8','fortran_order':False,'shape':(,)}", "expected a dimension");
 }
 
-static void what_is_not_supported_is_refused_with_advice(void) {
+static void unsupported_files_are_refused_with_advice(void) {
     refuses_header("{'descr':[('a','<f4')],'fortran_order':False,'shape':(1,)}", "an array of records");
     refuses_header("{'descr':'<c8','fortran_order':False,'shape':(1,)}", "'<c8' cannot be read: they are complex numbers; convert");
     refuses_header("{'descr':'|O','fortran_order':False,'shape':(1,)}",
@@ -233,7 +233,7 @@ static void what_is_not_supported_is_refused_with_advice(void) {
     refuses(s, "cannot be read");
 }
 
-static void shapes_that_do_not_fit_the_file_are_refused(void) {
+static void shapes_that_do_not_match_the_file_are_refused(void) {
     refuses_header("{'descr':'<f8','fortran_order':False,'shape':(2,)}",
                    "8 bytes of elements follow the header, shape (2,) of F64 needs 16; the file is truncated");
     refuses_header("{'descr':'<f4','fortran_order':False,'shape':()}",
@@ -265,7 +265,7 @@ static void a_byte_changed_anywhere_never_breaks_the_reader(void) {
         }
 }
 
-static void paths_that_cannot_be_read_are_named(void) {
+static void unreadable_paths_are_named(void) {
     TEST_ASSERT_FALSE(cp_npy_read(scratch("missing.npy"), &npy, &status));
     says(&status, "missing.npy: cannot open it");
     TEST_ASSERT_FALSE(cp_npy_read(scratch_folder, &npy, &status));
@@ -301,7 +301,7 @@ static void every_type_and_shape_survives_writing_and_reading(void) {
     TEST_ASSERT_EQUAL_INT(1, scratch_files(false));
 }
 
-static void a_file_is_written_as_the_format_says(void) {
+static void a_file_is_written_according_to_the_format(void) {
     static const char front[] = "\x93NUMPY\x01\x00\x76\x00{'descr': '<i4', 'fortran_order': False, 'shape': (1,), }";
     TEST_ASSERT_TRUE(cp_npy_write(scratch("a.npy"), CP_I32, 1, (int64_t[]){1}, (int32_t[]){-2}, &status));
     cp_bytes bytes;
@@ -313,7 +313,7 @@ static void a_file_is_written_as_the_format_says(void) {
     cp_bytes_free(&bytes);
 }
 
-static void what_cannot_be_written_is_refused(void) {
+static void values_that_cannot_be_written_are_refused(void) {
     int64_t dims[6] = {1, 1, 1, 1, 1, 1};
     TEST_ASSERT_FALSE(cp_npy_write(scratch("a"), CP_F32, 6, dims, "", &status));
     says(&status, "a shape of rank 0 to 5");
@@ -336,7 +336,7 @@ static bool one_int32(cp_dtype dtype, const void *value, int32_t *out) {
     return cp_elements_to_int32(dtype, value, 1, out, "labels.npy", &status);
 }
 
-static void every_type_becomes_numbers(void) {
+static void every_type_is_converted_to_numbers(void) {
     struct {
         cp_dtype    dtype;
         const void *value;
@@ -380,7 +380,7 @@ static void doubles_beyond_the_range_of_real_are_refused_and_infinities_kept(voi
     if (!fits) says(&status, "x.npy: element 2 is 1.0000000000000001e+300, which does not fit into float");
 }
 
-static void labels_come_out_of_a_file(void) {
+static void labels_are_read_from_a_file(void) {
     TEST_ASSERT_TRUE(cp_npy_write(scratch("y.npy"), CP_I64, 1, (int64_t[]){3}, (int64_t[]){0, -7, 9}, &status));
     TEST_ASSERT_TRUE(cp_npy_read(scratch("y.npy"), &npy, &status));
     int32_t *labels = cp_npy_to_int32(&npy, "y.npy", &status);
@@ -398,24 +398,24 @@ int main(void) {
     RUN_TEST(big_endian_integers_in_version_2_are_read);
     RUN_TEST(bytes_in_version_3_are_read);
     RUN_TEST(a_single_number_has_rank_0);
-    RUN_TEST(half_floats_become_reals);
-    RUN_TEST(every_finite_half_becomes_a_float_and_the_same_half_again);
+    RUN_TEST(half_floats_are_converted_to_reals);
+    RUN_TEST(every_finite_half_survives_conversion_to_float_and_back);
     RUN_TEST(empty_arrays_are_read);
-    RUN_TEST(fortran_order_becomes_c_order);
-    RUN_TEST(the_header_may_be_laid_out_in_any_way);
-    RUN_TEST(files_that_are_no_npy_are_refused);
-    RUN_TEST(malformed_headers_are_refused_with_their_place);
-    RUN_TEST(what_is_not_supported_is_refused_with_advice);
-    RUN_TEST(shapes_that_do_not_fit_the_file_are_refused);
+    RUN_TEST(fortran_order_is_converted_to_c_order);
+    RUN_TEST(the_header_may_have_any_layout);
+    RUN_TEST(files_other_than_npy_are_refused);
+    RUN_TEST(malformed_headers_are_refused_with_the_position);
+    RUN_TEST(unsupported_files_are_refused_with_advice);
+    RUN_TEST(shapes_that_do_not_match_the_file_are_refused);
     RUN_TEST(a_file_cut_anywhere_is_refused);
     RUN_TEST(a_byte_changed_anywhere_never_breaks_the_reader);
-    RUN_TEST(paths_that_cannot_be_read_are_named);
+    RUN_TEST(unreadable_paths_are_named);
     RUN_TEST(every_type_and_shape_survives_writing_and_reading);
-    RUN_TEST(a_file_is_written_as_the_format_says);
-    RUN_TEST(what_cannot_be_written_is_refused);
-    RUN_TEST(every_type_becomes_numbers);
+    RUN_TEST(a_file_is_written_according_to_the_format);
+    RUN_TEST(values_that_cannot_be_written_are_refused);
+    RUN_TEST(every_type_is_converted_to_numbers);
     RUN_TEST(numbers_that_do_not_fit_an_integer_are_refused);
     RUN_TEST(doubles_beyond_the_range_of_real_are_refused_and_infinities_kept);
-    RUN_TEST(labels_come_out_of_a_file);
+    RUN_TEST(labels_are_read_from_a_file);
     return UNITY_END();
 }

@@ -59,11 +59,11 @@ static void is_as_numpy_made_it(const char *file) {
     cp_npz_close(npz);
 }
 
-static void files_by_savez_are_read(void) {
+static void files_of_savez_are_read(void) {
     is_as_numpy_made_it("npz_savez.npz");
 }
 
-static void files_by_savez_compressed_are_read(void) {
+static void files_of_savez_compressed_are_read(void) {
     is_as_numpy_made_it("npz_compressed.npz");
 }
 
@@ -71,7 +71,7 @@ static void files_written_to_a_pipe_with_a_comment_are_read(void) {
     is_as_numpy_made_it("npz_descriptor.npz");
 }
 
-static void a_pipe_of_the_shell_is_read_too(void) {
+static void a_pipe_of_the_shell_is_read(void) {
     char command[700], path[32];
     snprintf(command, sizeof command, "cat '%s'", golden("npz_savez.npz"));
     FILE *pipe = popen(command, "r");
@@ -84,7 +84,7 @@ static void a_pipe_of_the_shell_is_read_too(void) {
     pclose(pipe);
 }
 
-static void a_fifo_that_nobody_writes_to_is_refused_at_once(void) {
+static void a_fifo_without_a_writer_is_refused_at_once(void) {
     TEST_ASSERT_EQUAL_INT(0, mkfifo(scratch("x.npz"), 0600));
     TEST_ASSERT_NULL(cp_npz_open(scratch("x.npz"), &status));
     says(&status, "x.npz: this is a pipe; a regular file was expected");
@@ -92,7 +92,7 @@ static void a_fifo_that_nobody_writes_to_is_refused_at_once(void) {
 
 /* ---- hostile files ---- */
 
-static void every_cut_of_a_file_is_refused(void) {
+static void a_file_cut_at_any_byte_is_refused(void) {
     cp_bytes file;
     TEST_ASSERT_TRUE(cp_file_read(golden("npz_compressed.npz"), SIZE_MAX, &file, &status));
     for (size_t size = 0; size < file.size; size++) {
@@ -173,7 +173,7 @@ static void arrays_that_cannot_be_read_are_named_and_the_others_are_read(void) {
     cp_npz_close(npz);
 }
 
-static void a_file_without_arrays_says_so(void) {
+static void a_file_without_arrays_is_reported(void) {
     TEST_ASSERT_TRUE(cp_npz_writer_commit(cp_npz_writer_new(scratch("a.npz"), &status), &status));
     cp_npz *npz = cp_npz_open(scratch("a.npz"), &status);
     TEST_ASSERT_EQUAL_UINT64(0, cp_npz_count(npz));
@@ -183,7 +183,7 @@ static void a_file_without_arrays_says_so(void) {
     TEST_ASSERT_EQUAL_INT(CP_STATUS_MISSING, status.kind);
 }
 
-static void names_are_harmless_on_a_terminal(void) {
+static void names_contain_no_control_characters_for_the_terminal(void) {
     cp_npz_writer *w = cp_npz_writer_new(scratch("a.npz"), &status);
     cp_npz_writer_add(w, "a\x1b[2J", CP_U8, 0, NULL, "x");
     TEST_ASSERT_TRUE_MESSAGE(cp_npz_writer_commit(w, &status), status.message);
@@ -194,7 +194,7 @@ static void names_are_harmless_on_a_terminal(void) {
 
 /* ---- writing ---- */
 
-static void every_type_and_shape_comes_back(void) {
+static void every_type_and_shape_is_read_back(void) {
     static const struct {
         int     rank;
         int64_t dims[CP_NPY_RANK];
@@ -230,7 +230,7 @@ static bool writes(cp_dtype dtype, int rank, const int64_t *dims, const char *na
     return cp_npz_writer_commit(w, &status);
 }
 
-static void what_cannot_be_written_is_refused_by_the_commit(void) {
+static void values_that_cannot_be_written_are_refused_by_the_commit(void) {
     TEST_ASSERT_FALSE(writes(CP_U8, 1, (int64_t[]){1}, "a"));
     says(&status, "a.npz: entry \"a.npy\": the name appears twice");
     TEST_ASSERT_FALSE(writes(CP_BF16, 1, (int64_t[]){1}, "b"));
@@ -250,17 +250,17 @@ static void what_cannot_be_written_is_refused_by_the_commit(void) {
 
 int main(void) {
     UNITY_BEGIN();
-    RUN_TEST(files_by_savez_are_read);
-    RUN_TEST(files_by_savez_compressed_are_read);
+    RUN_TEST(files_of_savez_are_read);
+    RUN_TEST(files_of_savez_compressed_are_read);
     RUN_TEST(files_written_to_a_pipe_with_a_comment_are_read);
-    RUN_TEST(a_pipe_of_the_shell_is_read_too);
-    RUN_TEST(a_fifo_that_nobody_writes_to_is_refused_at_once);
-    RUN_TEST(every_cut_of_a_file_is_refused);
+    RUN_TEST(a_pipe_of_the_shell_is_read);
+    RUN_TEST(a_fifo_without_a_writer_is_refused_at_once);
+    RUN_TEST(a_file_cut_at_any_byte_is_refused);
     RUN_TEST(a_byte_changed_anywhere_is_an_error_or_changes_nothing);
     RUN_TEST(arrays_that_cannot_be_read_are_named_and_the_others_are_read);
-    RUN_TEST(a_file_without_arrays_says_so);
-    RUN_TEST(names_are_harmless_on_a_terminal);
-    RUN_TEST(every_type_and_shape_comes_back);
-    RUN_TEST(what_cannot_be_written_is_refused_by_the_commit);
+    RUN_TEST(a_file_without_arrays_is_reported);
+    RUN_TEST(names_contain_no_control_characters_for_the_terminal);
+    RUN_TEST(every_type_and_shape_is_read_back);
+    RUN_TEST(values_that_cannot_be_written_are_refused_by_the_commit);
     return UNITY_END();
 }

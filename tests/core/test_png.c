@@ -114,20 +114,20 @@ static void adler_of_a_known_text(void) {
     TEST_ASSERT_EQUAL_HEX32(1, cp_adler32(1, "", 0));
 }
 
-static void data_of_every_small_size_come_back(void) {
+static void data_of_every_small_size_are_read_back(void) {
     unsigned char data[300];
     for (size_t i = 0; i < sizeof data; i++) data[i] = (unsigned char)(i * i / 7);
     for (size_t size = 0; size <= sizeof data; size++) packed_size(data, size);
 }
 
-static void runs_and_repeats_become_small(void) {
+static void runs_and_repeats_are_compressed(void) {
     static unsigned char data[100000];
     TEST_ASSERT_LESS_THAN(1000, packed_size(data, sizeof data));
     for (size_t i = 0; i < sizeof data; i++) data[i] = (unsigned char)(i % 1000 * 37 >> 3);
     TEST_ASSERT_LESS_THAN(3000, packed_size(data, sizeof data));
 }
 
-static void matches_reach_as_far_as_the_window_and_no_farther(void) {
+static void matches_reach_exactly_to_the_end_of_the_window(void) {
     static unsigned char data[140000];
     cp_rng               rng = cp_rng_named(1, "far");
     for (size_t period = 32760; period <= 32776; period++) {
@@ -136,7 +136,7 @@ static void matches_reach_as_far_as_the_window_and_no_farther(void) {
     }
 }
 
-static void noise_is_stored(void) {
+static void noise_is_stored_uncompressed(void) {
     static unsigned char data[150000];
     cp_rng               rng = cp_rng_named(1, "noise");
     for (size_t i = 0; i < sizeof data; i++) data[i] = (unsigned char)cp_rng_u32(&rng);
@@ -190,7 +190,7 @@ static void check_image(const cp_image *image) {
     cp_bytes_free(&png);
 }
 
-static void images_come_back_with_every_pixel(void) {
+static void images_are_read_back_with_every_pixel(void) {
     static unsigned char pixels[61 * 47 * 3];
     cp_rng               rng = cp_rng_named(2, "pixels");
     for (int channels = 1; channels <= 3; channels += 2)
@@ -218,11 +218,11 @@ static void impossible_images_are_refused(void) {
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(adler_of_a_known_text);
-    RUN_TEST(data_of_every_small_size_come_back);
-    RUN_TEST(runs_and_repeats_become_small);
-    RUN_TEST(matches_reach_as_far_as_the_window_and_no_farther);
-    RUN_TEST(noise_is_stored);
-    RUN_TEST(images_come_back_with_every_pixel);
+    RUN_TEST(data_of_every_small_size_are_read_back);
+    RUN_TEST(runs_and_repeats_are_compressed);
+    RUN_TEST(matches_reach_exactly_to_the_end_of_the_window);
+    RUN_TEST(noise_is_stored_uncompressed);
+    RUN_TEST(images_are_read_back_with_every_pixel);
     RUN_TEST(impossible_images_are_refused);
     return UNITY_END();
 }

@@ -47,7 +47,7 @@ static void philox_gives_the_known_answers_of_random123(void) {
                  (uint32_t[]){0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
 }
 
-static void words_come_from_the_block_and_place_that_the_position_says(void) {
+static void words_come_from_the_block_and_index_of_the_position(void) {
     cp_rng rng = cp_rng_named(3, "words");
     for (uint64_t start = 0; start < 2; start++) {
         rng.position = start ? ((uint64_t)1 << 34) - 3 : 0; /* the second run crosses into the counter's second word */
@@ -281,7 +281,7 @@ static cp_rng before_block_of(uint32_t word) {
     }
 }
 
-static void the_max_extreme_words_give_finite_normals_and_uniforms_in_bounds(void) {
+static void the_most_extreme_words_give_finite_normals_and_uniforms_in_bounds(void) {
     static const uint32_t words[] = {0, 0xffffffff, 0x80000000, 0x7fffffff};
     for (int i = 0; i < 4; i++) {
         cp_rng rng = before_block_of(words[i]), normal = rng, single = rng, uniform = rng;
@@ -351,7 +351,7 @@ static void below_is_unbiased_for_three_quarters_of_the_range(void) {
     check_near(draws / 3.0, thirds, 5 * sqrt(draws * 2.0 / 9), "count");
 }
 
-static void below_works_for_ranges_small_and_large(void) {
+static void below_works_for_small_and_large_ranges(void) {
     cp_rng   rng = cp_rng_named(23, "below");
     uint64_t n = ((uint64_t)1 << 63) + 1, largest = 0;
     TEST_ASSERT_EQUAL_UINT64(0, cp_rng_below(&rng, 0));
@@ -383,7 +383,7 @@ static void a_permutation_has_every_number_once(void) {
     TEST_ASSERT_TRUE(moved > N);
 }
 
-static void all_orders_of_three_come_up_evenly(void) {
+static void all_orders_of_three_are_equally_likely(void) {
     enum { TURNS = 120000 };
     cp_rng rng = cp_rng_named(25, "order");
     int    counts[27] = {0}, order[3];
@@ -420,7 +420,7 @@ static void fills_have_the_same_bits_for_any_number_of_threads(void) {
     }
 }
 
-static void a_fill_in_two_calls_gives_the_numbers_of_one_when_cut_at_a_multiple_of_four(void) {
+static void a_fill_in_two_calls_equals_one_call_if_cut_at_a_multiple_of_four(void) {
     cp_rng whole = cp_rng_named(27, "cut");
     cp_rng_fill_normal(&whole, values, 3001, 0, 1);
     for (size_t cut = 0; cut <= 3000; cut += 500) {
@@ -432,7 +432,7 @@ static void a_fill_in_two_calls_gives_the_numbers_of_one_when_cut_at_a_multiple_
     }
 }
 
-static void a_fill_writes_exactly_its_values_and_moves_on_by_whole_blocks(void) {
+static void a_fill_writes_exactly_its_values_and_advances_by_whole_blocks(void) {
     for (size_t n = 0; n < 600; n++) {
         cp_rng rng = cp_rng_named(28, "ends");
         rng.position = 5;
@@ -445,7 +445,7 @@ static void a_fill_writes_exactly_its_values_and_moves_on_by_whole_blocks(void) 
     }
 }
 
-static void a_fill_made_in_pieces_from_inside_it_equals_one_and_skipping_it_moves_as_far(void) {
+static void a_fill_in_pieces_equals_one_fill_and_skipping_it_advances_as_far(void) {
     for (size_t start = 0; start < 5; start++) {
         cp_rng before = cp_rng_named(29, "pieces"), whole, skipping;
         before.position = start;
@@ -467,7 +467,7 @@ static void a_fill_made_in_pieces_from_inside_it_equals_one_and_skipping_it_move
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(philox_gives_the_known_answers_of_random123);
-    RUN_TEST(words_come_from_the_block_and_place_that_the_position_says);
+    RUN_TEST(words_come_from_the_block_and_index_of_the_position);
     RUN_TEST(streams_with_other_names_or_seeds_differ);
     RUN_TEST(neighboring_seeds_are_uncorrelated);
     RUN_TEST(a_saved_stream_resumes_exactly);
@@ -479,18 +479,18 @@ int main(void) {
     RUN_TEST(filled_normals_match_the_formula);
     RUN_TEST(mean_and_sd_scale_and_shift_the_same_draws);
     RUN_TEST(every_normal_is_finite);
-    RUN_TEST(the_max_extreme_words_give_finite_normals_and_uniforms_in_bounds);
+    RUN_TEST(the_most_extreme_words_give_finite_normals_and_uniforms_in_bounds);
     RUN_TEST(uniforms_stay_below_the_upper_bound_after_rounding);
     RUN_TEST(bounds_out_of_order_or_not_finite_are_misuse_and_draw_nothing);
     RUN_TEST(a_null_name_is_misuse);
     RUN_TEST(below_is_unbiased_for_three);
     RUN_TEST(below_is_unbiased_for_three_quarters_of_the_range);
-    RUN_TEST(below_works_for_ranges_small_and_large);
+    RUN_TEST(below_works_for_small_and_large_ranges);
     RUN_TEST(a_permutation_has_every_number_once);
-    RUN_TEST(all_orders_of_three_come_up_evenly);
+    RUN_TEST(all_orders_of_three_are_equally_likely);
     RUN_TEST(fills_have_the_same_bits_for_any_number_of_threads);
-    RUN_TEST(a_fill_in_two_calls_gives_the_numbers_of_one_when_cut_at_a_multiple_of_four);
-    RUN_TEST(a_fill_writes_exactly_its_values_and_moves_on_by_whole_blocks);
-    RUN_TEST(a_fill_made_in_pieces_from_inside_it_equals_one_and_skipping_it_moves_as_far);
+    RUN_TEST(a_fill_in_two_calls_equals_one_call_if_cut_at_a_multiple_of_four);
+    RUN_TEST(a_fill_writes_exactly_its_values_and_advances_by_whole_blocks);
+    RUN_TEST(a_fill_in_pieces_equals_one_fill_and_skipping_it_advances_as_far);
     return UNITY_END();
 }

@@ -117,7 +117,7 @@ static void every_type_and_shape_survives_writing_and_reading(void) {
         }
 }
 
-static void metadata_survive_with_any_text(void) {
+static void metadata_keep_any_text(void) {
     cp_st_writer *w = cp_st_writer_new();
     cp_st_writer_metadata(w, "couplet", "{\"model\":\"wrn\",\"depth\":10}");
     cp_st_writer_metadata(w, "", "empty key");
@@ -134,7 +134,7 @@ static void metadata_survive_with_any_text(void) {
     TEST_ASSERT_EQUAL_STRING("1", cp_st_metadata(file, "couplet.format"));
 }
 
-static void room_given_by_the_writer_is_saved(void) {
+static void values_written_in_place_are_saved(void) {
     cp_st_writer *w = cp_st_writer_new();
     float        *room = cp_st_writer_room(w, "r", CP_F32, 1, (int64_t[]){3});
     TEST_ASSERT_NOT_NULL(cp_st_writer_room(w, "zero", CP_F32, 1, (int64_t[]){0}));
@@ -147,7 +147,7 @@ static void room_given_by_the_writer_is_saved(void) {
     TEST_ASSERT_TRUE(out[0] == 0 && out[1] == 1 && out[2] == 2);
 }
 
-static void the_file_is_laid_out_as_the_format_says(void) {
+static void the_file_has_the_layout_of_the_format(void) {
     sample s = written();
     size_t length = (size_t)cp_get_le64(s.bytes);
     TEST_ASSERT_EQUAL_UINT64(0, length % 8);
@@ -192,7 +192,7 @@ static void the_order_of_calls_does_not_change_the_file(void) {
     cp_bytes_free(&bytes[1]);
 }
 
-static void what_cannot_be_saved_is_refused_and_the_old_file_kept(void) {
+static void values_that_cannot_be_saved_are_refused_and_the_old_file_is_kept(void) {
     cp_st_writer *w = cp_st_writer_new();
     scratch_write("a", "old", 3);
     cp_st_writer_add(w, "x", CP_U8, 1, (int64_t[]){1}, "1");
@@ -266,13 +266,13 @@ static void a_file_without_a_checksum_and_out_of_order_is_read(void) {
     TEST_ASSERT_NULL(cp_st_metadata(file, "k"));
 }
 
-static void an_empty_file_of_two_characters_is_read(void) {
+static void an_empty_file_with_a_header_of_two_characters_is_read(void) {
     reads(make("{}", NULL, 0));
     TEST_ASSERT_EQUAL_UINT64(0, cp_st_count(file));
     TEST_ASSERT_NULL(cp_st_find(file, "x"));
 }
 
-static void a_tensor_that_is_missing_or_of_another_shape_is_named(void) {
+static void a_missing_tensor_or_a_wrong_shape_is_named(void) {
     reads(make("{\"w\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}", "\0\0\xc0\x7f\0\0\0\x3f", 8));
     TEST_ASSERT_NULL(cp_st_require(file, "v", 1, (int64_t[]){2}, &status));
     says(&status, "test.st: the tensor \"v\" is missing");
@@ -285,7 +285,7 @@ static void a_tensor_that_is_missing_or_of_another_shape_is_named(void) {
 
 /* ---- malformed files ------------------------------------------------------------------------------------ */
 
-static void header_lengths_that_cannot_be_are_refused(void) {
+static void impossible_header_lengths_are_refused(void) {
     sample s = make("{}", NULL, 0);
     refuses((sample){{0}, 0}, "a safetensors file at least 8");
     refuses((sample){{2}, 7}, "the file has 7 bytes");
@@ -302,7 +302,7 @@ static void header_lengths_that_cannot_be_are_refused(void) {
     refuses(make("[]", NULL, 0), "begins with '{'");
 }
 
-static void a_header_above_the_limit_is_refused_even_when_it_is_there(void) {
+static void a_header_above_the_limit_is_refused_even_if_the_file_has_it(void) {
     size_t         length = 100000001;
     unsigned char *bytes = malloc(8 + length);
     TEST_ASSERT_NOT_NULL(bytes);
@@ -314,7 +314,7 @@ static void a_header_above_the_limit_is_refused_even_when_it_is_there(void) {
     says(&status, "large: byte 0: a header of 100000001 bytes; at most 100000000");
 }
 
-static void malformed_headers_are_refused_with_their_place(void) {
+static void malformed_headers_are_refused_with_the_position(void) {
     refuses_header("{\"a\":}", "header (from byte 8): JSON, line 1, column 6 (byte 5): expected a value");
     refuses_header("{}x", "expected nothing more");
     refuses_header("{\"a\":{},\"a\":{}}", "the key \"a\" appears twice");
@@ -361,7 +361,7 @@ static void a_file_cut_anywhere_is_refused(void) {
     while (plain.size-- > 0) refuses(plain, "");
 }
 
-static void any_byte_changed_to_any_other_in_a_written_file_is_noticed(void) {
+static void any_changed_byte_in_a_written_file_is_detected(void) {
     sample s = written();
     for (size_t i = 0; i < s.size; i++)
         for (int change = 1; change < 256; change++) {
@@ -387,7 +387,7 @@ static void a_damaged_file_is_called_damaged(void) {
                    "must be 8 plain digits");
 }
 
-static void a_later_format_is_refused_as_such(void) {
+static void a_later_format_version_is_refused_as_such(void) {
     sample s = written();
     char  *at = strstr((char *)s.bytes + 8, "\"couplet.format\":\"1\"") + 18;
     *at = '2';
@@ -421,23 +421,23 @@ static void a_byte_changed_anywhere_in_a_foreign_file_never_breaks_the_reader(vo
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(every_type_and_shape_survives_writing_and_reading);
-    RUN_TEST(metadata_survive_with_any_text);
-    RUN_TEST(room_given_by_the_writer_is_saved);
-    RUN_TEST(the_file_is_laid_out_as_the_format_says);
+    RUN_TEST(metadata_keep_any_text);
+    RUN_TEST(values_written_in_place_are_saved);
+    RUN_TEST(the_file_has_the_layout_of_the_format);
     RUN_TEST(the_order_of_calls_does_not_change_the_file);
-    RUN_TEST(what_cannot_be_saved_is_refused_and_the_old_file_kept);
+    RUN_TEST(values_that_cannot_be_saved_are_refused_and_the_old_file_is_kept);
     RUN_TEST(a_full_disk_a_folder_and_a_missing_folder_are_reported);
     RUN_TEST(a_file_without_a_checksum_and_out_of_order_is_read);
-    RUN_TEST(an_empty_file_of_two_characters_is_read);
-    RUN_TEST(a_tensor_that_is_missing_or_of_another_shape_is_named);
-    RUN_TEST(header_lengths_that_cannot_be_are_refused);
-    RUN_TEST(a_header_above_the_limit_is_refused_even_when_it_is_there);
-    RUN_TEST(malformed_headers_are_refused_with_their_place);
+    RUN_TEST(an_empty_file_with_a_header_of_two_characters_is_read);
+    RUN_TEST(a_missing_tensor_or_a_wrong_shape_is_named);
+    RUN_TEST(impossible_header_lengths_are_refused);
+    RUN_TEST(a_header_above_the_limit_is_refused_even_if_the_file_has_it);
+    RUN_TEST(malformed_headers_are_refused_with_the_position);
     RUN_TEST(gaps_and_overlaps_between_tensors_are_refused);
     RUN_TEST(a_file_cut_anywhere_is_refused);
-    RUN_TEST(any_byte_changed_to_any_other_in_a_written_file_is_noticed);
+    RUN_TEST(any_changed_byte_in_a_written_file_is_detected);
     RUN_TEST(a_damaged_file_is_called_damaged);
-    RUN_TEST(a_later_format_is_refused_as_such);
+    RUN_TEST(a_later_format_version_is_refused_as_such);
     RUN_TEST(a_byte_changed_anywhere_in_a_foreign_file_never_breaks_the_reader);
     return UNITY_END();
 }

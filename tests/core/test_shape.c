@@ -31,7 +31,7 @@ static void shapes_are_written_like_tuples(void) {
     TEST_ASSERT_EQUAL_STRING("(-1 axes)", cp_dims_text(cp_shape_of(-1, (int[]){1})).s);
 }
 
-static void the_longest_shape_fits_into_its_text(void) {
+static void the_text_has_room_for_the_longest_shape(void) {
     TEST_ASSERT_EQUAL_STRING("(-2147483648, -2147483648, -2147483648, -2147483648, -2147483648)",
                              cp_dims_text(CP_SHAPE(INT_MIN, INT_MIN, INT_MIN, INT_MIN, INT_MIN)).s);
 }
@@ -48,7 +48,7 @@ static void the_size_is_the_product_of_the_dims(void) {
     TEST_ASSERT_EQUAL_UINT64(2 * (size_t)INT_MAX, size);
 }
 
-static void shapes_that_no_memory_holds_have_no_size(void) {
+static void shapes_too_large_for_memory_have_no_size(void) {
     size_t size;
     TEST_ASSERT_FALSE(cp_shape_size(CP_SHAPE(2, -1), &size));
     TEST_ASSERT_FALSE(cp_shape_size(cp_shape_of(6, (int[]){1, 1, 1, 1, 1, 1}), &size));
@@ -59,7 +59,7 @@ static void shapes_that_no_memory_holds_have_no_size(void) {
     TEST_ASSERT_FALSE(cp_shape_size(CP_SHAPE(1 << 16, 1 << 16, 1 << 16, 1 << 16), &size)); /* 2^64: 0 when it wraps */
 }
 
-static void an_empty_shape_is_judged_by_its_other_sizes_in_any_order(void) {
+static void an_empty_shape_is_checked_by_its_other_sizes_in_any_order(void) {
     size_t size;
     TEST_ASSERT_FALSE(cp_shape_size(CP_SHAPE(0, INT_MAX, INT_MAX, INT_MAX), &size));
     TEST_ASSERT_FALSE(cp_shape_size(CP_SHAPE(INT_MAX, INT_MAX, INT_MAX, 0), &size));
@@ -129,7 +129,7 @@ static void no_axes_means_every_axis(void) {
     TEST_ASSERT_TRUE(flags[0] && flags[1] && !flags[2] && !flags[3] && !flags[4]);
 }
 
-static void axes_that_do_not_exist_or_come_twice_are_reported(void) {
+static void missing_or_repeated_axes_are_reported(void) {
     cp_tensor t = shaped(CP_SHAPE(4, 5));
     bool      flags[CP_MAX_RANK];
     TEST_ASSERT_FALSE(cp_axes_flags((cp_at){0}, "sum", CP_AXES(2), &t, flags));
@@ -144,16 +144,16 @@ static void axes_that_do_not_exist_or_come_twice_are_reported(void) {
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(shapes_are_written_like_tuples);
-    RUN_TEST(the_longest_shape_fits_into_its_text);
+    RUN_TEST(the_text_has_room_for_the_longest_shape);
     RUN_TEST(the_size_is_the_product_of_the_dims);
-    RUN_TEST(shapes_that_no_memory_holds_have_no_size);
-    RUN_TEST(an_empty_shape_is_judged_by_its_other_sizes_in_any_order);
+    RUN_TEST(shapes_too_large_for_memory_have_no_size);
+    RUN_TEST(an_empty_shape_is_checked_by_its_other_sizes_in_any_order);
     RUN_TEST(an_impossible_shape_is_reported_with_the_op_and_the_shape);
     RUN_TEST(shapes_are_the_same_only_with_the_same_rank_and_sizes);
     RUN_TEST(broadcasting_aligns_at_the_last_axis_and_repeats_ones);
     RUN_TEST(an_empty_axis_broadcasts_with_one_and_with_itself_only);
     RUN_TEST(negative_axes_count_from_the_end);
     RUN_TEST(no_axes_means_every_axis);
-    RUN_TEST(axes_that_do_not_exist_or_come_twice_are_reported);
+    RUN_TEST(missing_or_repeated_axes_are_reported);
     return UNITY_END();
 }

@@ -31,7 +31,7 @@ static cp_tensor *stale_by(int resets) {
     } while (0)
 
 /* The classic beginner's loop: x is made once, used in every step. */
-static void a_hoisted_input_works_in_its_own_step_and_is_one_line_in_the_next(void) {
+static void an_input_made_before_the_loop_works_in_the_first_step_and_is_one_error_in_the_second(void) {
     cp_tensor *w = cp_parameter_new((cp_real[]){2}, CP_SHAPE(1)), *x = cp_constant(tape, (cp_real[]){10}, CP_SHAPE(1)), *dw = NULL;
     int        line = 0;
     for (int step = 0; step < 3; step++) {
@@ -49,12 +49,12 @@ static void a_hoisted_input_works_in_its_own_step_and_is_one_line_in_the_next(vo
     cp_tensor_free(w);
 }
 
-static void hoisted_logits_are_told_by_the_loss(void) {
+static void logits_made_before_the_loop_are_reported_by_the_loss(void) {
     cp_tensor *logits = stale_by(1);
     REFUSED("cross_entropy", STALE, cp_cross_entropy(tape, logits, (cp_labels){(int[]){0, 1}, 2}));
 }
 
-static void a_gradient_kept_over_a_reset_is_told_by_op_item_and_print(void) {
+static void a_gradient_kept_over_a_reset_is_reported_by_op_item_and_print(void) {
     cp_tensor *x = made(), *loss = cp_sum(tape, x, CP_ALL, false), *dx, *dloss;
     TEST_ASSERT_TRUE(cp_grad(tape, loss, &x, 1, &dx) && cp_grad(tape, loss, &loss, 1, &dloss));
     cp_tape_reset(tape);
@@ -66,12 +66,12 @@ static void a_gradient_kept_over_a_reset_is_told_by_op_item_and_print(void) {
     expect_error_at("tensor_print", STALE, __FILE__, __LINE__ - 1);
 }
 
-static void one_in_a_list_is_told_with_its_number(void) {
+static void a_stale_tensor_in_a_list_is_reported_with_its_number(void) {
     cp_tensor *old = stale_by(1), *parts[] = {made(), made(), old};
     REFUSED("concat", "argument 3, of shape (2, 2), " STALE, cp_concat(tape, parts, 3, 0));
 }
 
-static void what_stands_around_a_convolution_is_told_by_name(void) {
+static void stale_inputs_of_a_convolution_are_reported_by_name(void) {
     cp_tensor *old = cp_full(tape, 1, CP_SHAPE(1, 2, 2, 1)), *bias = cp_full(tape, 1, CP_SHAPE(1));
     cp_tape_reset(tape);
     cp_tensor       *x = cp_full(tape, 1, CP_SHAPE(1, 2, 2, 1)), *w = cp_full(tape, 1, CP_SHAPE(1, 1, 1, 1));
@@ -82,13 +82,13 @@ static void what_stands_around_a_convolution_is_told_by_name(void) {
     REFUSED("conv2d", "bias, of shape (1), " STALE, cp_conv2d(tape, x, w, bias, plain));
 }
 
-static void optional_factors_of_a_norm_are_told_by_name(void) {
+static void stale_optional_factors_of_a_norm_are_reported_by_name(void) {
     cp_tensor *old = cp_full(tape, 1, CP_SHAPE(2));
     cp_tape_reset(tape);
     REFUSED("layer_norm", "gamma, of shape (2), " STALE, cp_layer_norm(tape, made(), old, NULL, 0));
 }
 
-static void it_is_told_in_wrt_and_as_loss(void) {
+static void a_stale_tensor_is_reported_in_wrt_and_as_loss(void) {
     cp_tensor *old_loss = cp_sum(tape, made(), CP_ALL, false), *old = stale_by(1), *loss, *dx;
     loss = cp_sum(tape, cp_square(tape, made()), CP_ALL, false);
     REFUSED("grad", "wrt[0], of shape (2, 2), " STALE, cp_grad(tape, loss, &old, 1, &dx));
@@ -96,7 +96,7 @@ static void it_is_told_in_wrt_and_as_loss(void) {
     REFUSED("grad", STALE, cp_grad_recorded(tape, old_loss, &loss, 1, &dx));
 }
 
-static void layers_and_backward_tell_it(void) {
+static void layers_and_backward_report_stale_tensors(void) {
     cp_rng     rng = cp_rng_named(1, "init");
     cp_params *params = cp_params_new();
     cp_linear  layer = cp_linear_make(params, "layer", (cp_linear_config){.in = 2, .out = 2}, &rng);
@@ -108,7 +108,7 @@ static void layers_and_backward_tell_it(void) {
     cp_params_free(params);
 }
 
-static void an_optimizer_tells_gradients_from_before_a_reset(void) {
+static void an_optimizer_reports_gradients_from_before_a_reset(void) {
     cp_rng     rng = cp_rng_named(1, "init");
     cp_params *params = cp_params_new();
     cp_linear  layer = cp_linear_make(params, "layer", (cp_linear_config){.in = 2, .out = 2}, &rng);
@@ -121,7 +121,7 @@ static void an_optimizer_tells_gradients_from_before_a_reset(void) {
     cp_params_free(params);
 }
 
-static void it_is_told_some_resets_later_too(void) {
+static void a_stale_tensor_is_still_reported_some_resets_later(void) {
     for (int resets = 1; resets <= 50; resets++) {
         cp_tensor *old = stale_by(resets);
         REFUSED("neg", STALE, cp_neg(tape, old));
@@ -129,7 +129,7 @@ static void it_is_told_some_resets_later_too(void) {
 }
 
 /* A step that makes more tensors than the quarantine has places still leaves those of the step before alone. */
-static void the_first_step_after_a_reset_tells_it_however_long_it_is(void) {
+static void a_stale_tensor_is_reported_in_the_first_step_after_a_reset_however_long(void) {
     cp_tensor **old = malloc(5000 * sizeof *old);
     for (int step = 0; step < 3; step++) {
         for (int i = 0; i < 5000; i++) {
@@ -143,7 +143,7 @@ static void the_first_step_after_a_reset_tells_it_however_long_it_is(void) {
     free(old);
 }
 
-static void sweeps_and_samplers_do_not_use_up_the_quarantine(void) {
+static void sweeps_and_samplers_do_not_exhaust_the_quarantine(void) {
     cp_tensor *old = made();
     cp_tape_reset(tape);
     cp_tensor *x = made(), *y = x, *dx;
@@ -164,7 +164,7 @@ static void after_the_first_error_of_a_step_null_arguments_are_silent(void) {
     expect_error("neg: argument 1 is NULL");
 }
 
-static void a_released_tensor_is_told_and_one_that_a_rule_will_read_is_not_released(void) {
+static void a_released_tensor_is_reported_and_one_that_a_rule_will_read_is_not_released(void) {
     cp_tensor *x = made(), *y = cp_scale(tape, x, 2), *z = cp_tanh(tape, y), *dx; /* tanh keeps its result, not its input */
     cp_release(CP_AT(tape), y);
     cp_release(CP_AT(tape), z);
@@ -191,7 +191,7 @@ static void a_sweep_without_a_rule_leaves_nothing_for_the_next_one(void) {
     TEST_ASSERT_TRUE(dx->data[3] == 8 && g->data[0] == 0);
 }
 
-static void a_null_from_a_failed_op_is_no_absent_option(void) {
+static void a_null_from_a_failed_op_is_not_an_absent_option(void) {
     cp_tensor *x = cp_full(tape, 1, CP_SHAPE(1, 2, 2, 1)), *w = cp_full(tape, 1, CP_SHAPE(1, 1, 1, 1)), *rows = made();
     cp_tensor *bias = cp_add(tape, cp_full(tape, 1, CP_SHAPE(2)), cp_full(tape, 1, CP_SHAPE(3)));
     expect_error("add: shapes (2) and (3) do not broadcast");
@@ -202,7 +202,7 @@ static void a_null_from_a_failed_op_is_no_absent_option(void) {
     TEST_ASSERT_NOT_NULL(cp_conv2d(tape, x, w, NULL, (cp_conv2d_config){0}));
 }
 
-static void a_stale_or_released_gradient_in_the_place_of_backwards_is_told(void) {
+static void a_stale_or_released_gradient_in_place_of_backwards_is_reported(void) {
     cp_rng     rng = cp_rng_named(1, "init");
     cp_params *params = cp_params_new();
     cp_linear  layer = cp_linear_make(params, "layer", (cp_linear_config){.in = 2, .out = 2}, &rng);
@@ -221,7 +221,7 @@ static void a_stale_or_released_gradient_in_the_place_of_backwards_is_told(void)
 }
 
 /* d/dw of d(w^3 x^2)/dx = 6 w^2 x, whatever the tape's state when the sweep is recorded. */
-static void a_recorded_sweep_takes_parameters_as_the_record_did(void) {
+static void a_recorded_sweep_treats_parameters_as_the_record_did(void) {
     cp_tensor *w = cp_parameter_new((cp_real[]){2}, CP_SCALAR), *x = cp_variable(tape, (cp_real[]){1}, CP_SCALAR), *dx, *dw;
     cp_tensor *y = cp_mul(tape, cp_mul(tape, w, cp_mul(tape, w, w)), cp_square(tape, x));
     cp_tape_freeze(tape, true);
@@ -242,7 +242,7 @@ static void a_recorded_sweep_takes_parameters_as_the_record_did(void) {
 
 /* ---- parameters that got no gradient ---- */
 
-static void backward_tells_that_the_tape_was_frozen_when_the_loss_was_recorded(void) {
+static void backward_reports_that_the_tape_was_frozen_when_the_loss_was_recorded(void) {
     cp_rng     rng = cp_rng_named(1, "init");
     cp_params *params = cp_params_new();
     cp_linear  layer = cp_linear_make(params, "layer", (cp_linear_config){.in = 2, .out = 2}, &rng);
@@ -254,7 +254,7 @@ static void backward_tells_that_the_tape_was_frozen_when_the_loss_was_recorded(v
     cp_params_free(params);
 }
 
-static void backward_tells_that_the_loss_touches_no_parameter_of_the_set(void) {
+static void backward_reports_that_the_loss_depends_on_no_parameter_of_the_set(void) {
     cp_rng     rng = cp_rng_named(1, "init");
     cp_params *used = cp_params_new(), *unused = cp_params_new();
     cp_linear  layer = cp_linear_make(used, "layer", (cp_linear_config){.in = 2, .out = 2}, &rng);
@@ -266,7 +266,7 @@ static void backward_tells_that_the_loss_touches_no_parameter_of_the_set(void) {
     cp_params_free(unused);
 }
 
-static void parameters_used_frozen_have_no_gradient_and_the_others_theirs(void) {
+static void parameters_used_while_frozen_have_no_gradient_and_the_others_do(void) {
     cp_rng     rng = cp_rng_named(1, "init");
     cp_params *params = cp_params_new();
     cp_linear  fixed = cp_linear_make(params, "fixed", (cp_linear_config){.in = 2, .out = 2}, &rng);
@@ -282,26 +282,26 @@ static void parameters_used_frozen_have_no_gradient_and_the_others_theirs(void) 
 
 int main(void) {
     UNITY_BEGIN();
-    RUN_TEST(a_hoisted_input_works_in_its_own_step_and_is_one_line_in_the_next);
-    RUN_TEST(hoisted_logits_are_told_by_the_loss);
-    RUN_TEST(a_gradient_kept_over_a_reset_is_told_by_op_item_and_print);
-    RUN_TEST(one_in_a_list_is_told_with_its_number);
-    RUN_TEST(what_stands_around_a_convolution_is_told_by_name);
-    RUN_TEST(optional_factors_of_a_norm_are_told_by_name);
-    RUN_TEST(it_is_told_in_wrt_and_as_loss);
-    RUN_TEST(layers_and_backward_tell_it);
-    RUN_TEST(an_optimizer_tells_gradients_from_before_a_reset);
-    RUN_TEST(it_is_told_some_resets_later_too);
-    RUN_TEST(the_first_step_after_a_reset_tells_it_however_long_it_is);
-    RUN_TEST(sweeps_and_samplers_do_not_use_up_the_quarantine);
+    RUN_TEST(an_input_made_before_the_loop_works_in_the_first_step_and_is_one_error_in_the_second);
+    RUN_TEST(logits_made_before_the_loop_are_reported_by_the_loss);
+    RUN_TEST(a_gradient_kept_over_a_reset_is_reported_by_op_item_and_print);
+    RUN_TEST(a_stale_tensor_in_a_list_is_reported_with_its_number);
+    RUN_TEST(stale_inputs_of_a_convolution_are_reported_by_name);
+    RUN_TEST(stale_optional_factors_of_a_norm_are_reported_by_name);
+    RUN_TEST(a_stale_tensor_is_reported_in_wrt_and_as_loss);
+    RUN_TEST(layers_and_backward_report_stale_tensors);
+    RUN_TEST(an_optimizer_reports_gradients_from_before_a_reset);
+    RUN_TEST(a_stale_tensor_is_still_reported_some_resets_later);
+    RUN_TEST(a_stale_tensor_is_reported_in_the_first_step_after_a_reset_however_long);
+    RUN_TEST(sweeps_and_samplers_do_not_exhaust_the_quarantine);
     RUN_TEST(after_the_first_error_of_a_step_null_arguments_are_silent);
-    RUN_TEST(a_released_tensor_is_told_and_one_that_a_rule_will_read_is_not_released);
+    RUN_TEST(a_released_tensor_is_reported_and_one_that_a_rule_will_read_is_not_released);
     RUN_TEST(a_sweep_without_a_rule_leaves_nothing_for_the_next_one);
-    RUN_TEST(a_null_from_a_failed_op_is_no_absent_option);
-    RUN_TEST(a_stale_or_released_gradient_in_the_place_of_backwards_is_told);
-    RUN_TEST(a_recorded_sweep_takes_parameters_as_the_record_did);
-    RUN_TEST(backward_tells_that_the_tape_was_frozen_when_the_loss_was_recorded);
-    RUN_TEST(backward_tells_that_the_loss_touches_no_parameter_of_the_set);
-    RUN_TEST(parameters_used_frozen_have_no_gradient_and_the_others_theirs);
+    RUN_TEST(a_null_from_a_failed_op_is_not_an_absent_option);
+    RUN_TEST(a_stale_or_released_gradient_in_place_of_backwards_is_reported);
+    RUN_TEST(a_recorded_sweep_treats_parameters_as_the_record_did);
+    RUN_TEST(backward_reports_that_the_tape_was_frozen_when_the_loss_was_recorded);
+    RUN_TEST(backward_reports_that_the_loss_depends_on_no_parameter_of_the_set);
+    RUN_TEST(parameters_used_while_frozen_have_no_gradient_and_the_others_do);
     return UNITY_END();
 }

@@ -109,7 +109,7 @@ static void a_diamond_of_sums_doubles_at_every_level(void) {
     EXPECT(gradient(total(y), x), 1 << 20);
 }
 
-static void asking_twice_gives_the_same_answer_twice(void) {
+static void asking_twice_gives_the_same_gradient_twice(void) {
     cp_tensor *x = VECTOR(1, 2, 3), *loss = total(cp_mul(tape, cp_square(tape, x), cp_exp(tape, x)));
     cp_tensor *once = gradient(loss, x), *twice = gradient(loss, x);
     TEST_ASSERT_NOT_EQUAL(once->data, twice->data);
@@ -144,7 +144,7 @@ static void a_loss_of_shape_1_1_is_a_single_value_too(void) {
     EXPECT(gradient(loss, x), 2, 4);
 }
 
-static void a_gradient_can_be_asked_with_respect_to_an_intermediate_value(void) {
+static void a_gradient_with_respect_to_an_intermediate_value_is_right(void) {
     cp_tensor *x = VECTOR(2, 3), *y = cp_square(tape, x), *loss = total(cp_square(tape, y));
     cp_tensor *wrt[] = {y, x, loss}, *out[3];
     TEST_ASSERT_TRUE(cp_grad(tape, loss, wrt, 3, out));
@@ -154,14 +154,14 @@ static void a_gradient_can_be_asked_with_respect_to_an_intermediate_value(void) 
     EXPECT(gradient(loss, y), 8, 18);
 }
 
-static void what_lies_below_a_wanted_intermediate_value_is_not_visited(void) {
+static void nodes_before_a_wanted_intermediate_value_are_not_visited(void) {
     rule_calls = 0;
     cp_tensor *x = VECTOR(2), *y = counted(x, VECTOR(5)), *loss = total(cp_square(tape, y));
     EXPECT(gradient(loss, y), 20);
     TEST_ASSERT_EQUAL_INT(0, rule_calls);
 }
 
-static void asking_for_the_input_never_runs_the_weight_rule(void) {
+static void asking_for_the_input_gradient_never_runs_the_weight_rule(void) {
     cp_tensor *w = cp_parameter_new((cp_real[]){3, 4}, CP_SHAPE(2));
     cp_tensor *x = VECTOR(1, 2), *loss = total(counted(x, w));
     rule_calls = a_rules = b_rules = 0;
@@ -206,7 +206,7 @@ static void constants_and_detached_values_record_nothing(void) {
     cp_tensor_free(persistent);
 }
 
-static void comparisons_give_constants(void) {
+static void the_results_of_comparisons_are_constants(void) {
     cp_tensor *x = VECTOR(1, -2), *y = VECTOR(1, 5);
     TEST_ASSERT_FALSE(cp_greater(tape, x, y)->tracked);
     TEST_ASSERT_FALSE(cp_equal(tape, x, y)->tracked);
@@ -226,7 +226,7 @@ static void with_recording_off_nothing_is_recorded(void) {
     expect_error("was not recorded");
 }
 
-static void recording_stays_off_or_on_over_a_sweep(void) {
+static void a_sweep_leaves_recording_off_or_on(void) {
     cp_tensor *x = VECTOR(1, 2), *loss = total(cp_square(tape, x));
     cp_tape_pause(tape, true);
     EXPECT(recorded_gradient(loss, x), 2, 4);
@@ -235,7 +235,7 @@ static void recording_stays_off_or_on_over_a_sweep(void) {
     TEST_ASSERT_FALSE(cp_tape_pause(tape, false));
 }
 
-static void a_frozen_tape_takes_parameters_as_constants(void) {
+static void a_frozen_tape_treats_parameters_as_constants(void) {
     cp_tensor *w = cp_parameter_new((cp_real[]){3, 4}, CP_SHAPE(2)), *out;
     TEST_ASSERT_FALSE(cp_tape_freeze(tape, true));
     cp_square(tape, w);
@@ -280,7 +280,7 @@ static void hundreds_of_parameters_keep_their_own_gradients(void) {
     for (int i = 0; i < N; i++) cp_tensor_free(w[i]);
 }
 
-static void a_wrt_that_is_not_reached_gets_zeros(void) {
+static void an_unreached_wrt_gets_zeros(void) {
     cp_tensor *x = VECTOR(1), *unused = VECTOR(1, 2, 3), *never = cp_parameter_new((cp_real[]){1, 2}, CP_SHAPE(2, 1));
     cp_tensor *loss = total(cp_square(tape, x)), *wrt[] = {unused, never, x}, *out[3];
     TEST_ASSERT_TRUE(cp_grad(tape, loss, wrt, 3, out));
@@ -400,7 +400,7 @@ static void a_reset_tape_uses_the_same_memory_again(void) {
 
 /* A chain of 1000 ops on tensors of 4096 values. The values stay for the sweep; gradients must not: a sweep that keeps
  * them would need as much again. */
-static void a_sweep_gives_gradients_back_as_it_goes(void) {
+static void a_sweep_releases_gradients_as_it_goes(void) {
     enum { OPS = 1000, N = 4096 };
     static cp_real zeros[N];
     cp_tensor     *x = cp_variable(tape, zeros, CP_SHAPE(N)), *y = x;
@@ -417,7 +417,7 @@ static void a_sweep_gives_gradients_back_as_it_goes(void) {
     TEST_ASSERT_LESS_OR_EQUAL_UINT64(before + 2 * one + records, cp_tape_peak(tape));
 }
 
-static void a_sweep_over_fan_out_gives_gradients_back_too(void) {
+static void a_sweep_over_a_fan_out_also_releases_gradients(void) {
     enum { OPS = 300, N = 4096 };
     static cp_real zeros[N];
     cp_tensor     *x = cp_variable(tape, zeros, CP_SHAPE(N)), *y = x;
@@ -430,7 +430,7 @@ static void a_sweep_over_fan_out_gives_gradients_back_too(void) {
 
 /* What stays of a sweep is its results: here two heads and two times two values, in blocks of 64 bytes; the hole that
  * a head goes into may have 64 to spare. */
-static void thousands_of_sweeps_over_one_record_leave_nothing_but_their_results(void) {
+static void thousands_of_sweeps_over_one_record_leave_only_their_results(void) {
     cp_tensor *x = VECTOR(0.5, -1), *y = VECTOR(2, 3), *wrt[] = {x, y}, *out[2];
     cp_tensor *both = cp_concat(tape, wrt, 2, 0), *m = cp_reshape(tape, cp_mul(tape, both, both), CP_SHAPE(2, 2));
     cp_tensor *scores = cp_matmul(tape, cp_softmax(tape, m, 1), m, CP_TRANSPOSE_B);
@@ -451,7 +451,7 @@ static void a_sweep_for_nothing_leaves_nothing(void) {
     TEST_ASSERT_EQUAL_UINT64(before, cp_tape_bytes(tape));
 }
 
-static void the_gradient_of_a_gradient_that_was_not_recorded_is_refused_with_the_way_out(void) {
+static void the_gradient_of_an_unrecorded_gradient_is_refused_with_advice(void) {
     cp_tensor *x = VECTOR(1, 2), *dx = gradient(total(cp_square(tape, x)), x), *out;
     TEST_ASSERT_FALSE(cp_grad(tape, total(dx), &x, 1, &out));
     expect_error("cp_grad_recorded records it");
@@ -491,24 +491,24 @@ int main(void) {
     RUN_TEST(a_value_used_twice_gets_both_gradients);
     RUN_TEST(a_value_used_in_three_places_gets_the_sum_of_three_gradients);
     RUN_TEST(a_diamond_of_sums_doubles_at_every_level);
-    RUN_TEST(asking_twice_gives_the_same_answer_twice);
+    RUN_TEST(asking_twice_gives_the_same_gradient_twice);
     RUN_TEST(a_recorded_sweep_gives_the_same_numbers_as_an_unrecorded_one);
     RUN_TEST(a_chain_of_100000_ops_does_not_overflow_the_stack);
     RUN_TEST(the_gradient_of_a_variable_with_respect_to_itself_is_one);
     RUN_TEST(a_loss_of_shape_1_1_is_a_single_value_too);
-    RUN_TEST(a_gradient_can_be_asked_with_respect_to_an_intermediate_value);
-    RUN_TEST(what_lies_below_a_wanted_intermediate_value_is_not_visited);
-    RUN_TEST(asking_for_the_input_never_runs_the_weight_rule);
+    RUN_TEST(a_gradient_with_respect_to_an_intermediate_value_is_right);
+    RUN_TEST(nodes_before_a_wanted_intermediate_value_are_not_visited);
+    RUN_TEST(asking_for_the_input_gradient_never_runs_the_weight_rule);
     RUN_TEST(a_branch_that_leads_to_nothing_wanted_is_not_visited);
     RUN_TEST(ops_after_the_loss_are_not_visited);
     RUN_TEST(constants_and_detached_values_record_nothing);
-    RUN_TEST(comparisons_give_constants);
+    RUN_TEST(the_results_of_comparisons_are_constants);
     RUN_TEST(with_recording_off_nothing_is_recorded);
-    RUN_TEST(recording_stays_off_or_on_over_a_sweep);
-    RUN_TEST(a_frozen_tape_takes_parameters_as_constants);
+    RUN_TEST(a_sweep_leaves_recording_off_or_on);
+    RUN_TEST(a_frozen_tape_treats_parameters_as_constants);
     RUN_TEST(a_parameter_can_be_used_on_two_tapes_at_once);
     RUN_TEST(hundreds_of_parameters_keep_their_own_gradients);
-    RUN_TEST(a_wrt_that_is_not_reached_gets_zeros);
+    RUN_TEST(an_unreached_wrt_gets_zeros);
     RUN_TEST(no_wrt_at_all_is_ok);
     RUN_TEST(two_results_never_share_memory);
     RUN_TEST(a_result_never_shares_memory_with_a_value_on_the_record_or_a_parameter);
@@ -519,11 +519,11 @@ int main(void) {
     RUN_TEST(a_hessian_vector_product_is_the_gradient_of_the_gradient_along_v);
     RUN_TEST(a_gradient_penalty_reaches_the_weights);
     RUN_TEST(a_reset_tape_uses_the_same_memory_again);
-    RUN_TEST(a_sweep_gives_gradients_back_as_it_goes);
-    RUN_TEST(a_sweep_over_fan_out_gives_gradients_back_too);
-    RUN_TEST(thousands_of_sweeps_over_one_record_leave_nothing_but_their_results);
+    RUN_TEST(a_sweep_releases_gradients_as_it_goes);
+    RUN_TEST(a_sweep_over_a_fan_out_also_releases_gradients);
+    RUN_TEST(thousands_of_sweeps_over_one_record_leave_only_their_results);
     RUN_TEST(a_sweep_for_nothing_leaves_nothing);
-    RUN_TEST(the_gradient_of_a_gradient_that_was_not_recorded_is_refused_with_the_way_out);
+    RUN_TEST(the_gradient_of_an_unrecorded_gradient_is_refused_with_advice);
     RUN_TEST(a_rule_that_gives_the_wrong_shape_or_nothing_is_reported);
     RUN_TEST(an_op_with_more_than_eight_inputs_gets_all_its_gradients);
     return UNITY_END();

@@ -131,7 +131,7 @@ static cp_tensor *sum(cp_tensor *t) {
 
 /* ---- what it tells ---- */
 
-static void a_page_tells_ops_rules_and_the_callers_line(void) {
+static void a_page_shows_ops_rules_and_the_callers_line(void) {
     cp_tensor *x = variable(3, "x"), *y = cp_tanh(tape, x);
     int        line = __LINE__ - 1;
     cp_tensor *loss = sum(y);
@@ -150,7 +150,7 @@ static void a_page_tells_ops_rules_and_the_callers_line(void) {
     expect_gradients(loss, &x, 1);
 }
 
-static void a_source_text_that_is_given_is_quoted(void) {
+static void a_given_source_text_is_quoted(void) {
     cp_tensor   *x = variable(2, "x");
     FILE        *file = tmpfile();
     cp_tape_page about = {.title = "A title", .file = "no/such/file.c", .source = "first\n\tsecond(1);  \r\nthird"};
@@ -165,7 +165,7 @@ static void a_source_text_that_is_given_is_quoted(void) {
     TEST_ASSERT_EQUAL_STRING("", text(value(d->id), "source"));
 }
 
-static void parts_that_meet_are_told_with_their_sum(void) {
+static void gradients_that_are_added_are_shown_with_their_sum(void) {
     cp_tensor *x = variable(1, "x"), *e = cp_exp(tape, x), *loss = sum(cp_add(tape, e, cp_mul(tape, e, x)));
     write_page(loss);
     int sums = occurrences("\"sum\":{");
@@ -173,7 +173,7 @@ static void parts_that_meet_are_told_with_their_sum(void) {
     expect_gradients(loss, &x, 1);
 }
 
-static void a_gradient_that_is_handed_on_names_its_heirs(void) {
+static void a_gradient_that_is_passed_on_names_the_values_that_receive_it(void) {
     cp_tensor *x = variable(4, "x"), *y = variable(4, "y"), *s = cp_add(tape, cp_exp(tape, x), cp_exp(tape, y)), *loss = sum(s);
     write_page(loss);
     const cp_json *of_sum = cp_json_at(cp_json_get(replay, "sweep"), 1);
@@ -187,7 +187,7 @@ static void a_gradient_that_is_handed_on_names_its_heirs(void) {
 }
 
 /* What a rule tells does not grow with the tape: all these leaves have one gradient. */
-static void a_gradient_that_many_values_have_leaves_the_page_small(void) {
+static void a_gradient_shared_by_many_values_keeps_the_page_small(void) {
     enum { LEAVES = 1000 };
     cp_tensor *total = variable(1, "x");
     for (int i = 0; i < LEAVES; i++) total = cp_add(tape, total, variable(1, "x"));
@@ -196,7 +196,7 @@ static void a_gradient_that_many_values_have_leaves_the_page_small(void) {
         TEST_ASSERT_EQUAL_UINT64(2, cp_json_get(rule, "shared_with")->count);
 }
 
-static void values_that_the_loss_does_not_need_are_passed_by(void) {
+static void values_that_the_loss_does_not_need_are_skipped(void) {
     cp_tensor *x = variable(3, "x"), *aside = variable(3, "aside"), *loss = sum(cp_exp(tape, x));
     cp_exp(tape, aside);
     cp_tensor *leaves[] = {x, aside};
@@ -206,7 +206,7 @@ static void values_that_the_loss_does_not_need_are_passed_by(void) {
     expect_gradients(loss, leaves, 2);
 }
 
-static void a_frozen_tape_is_told_for_its_variables(void) {
+static void a_frozen_tape_is_shown_with_the_gradients_of_its_variables(void) {
     cp_tensor *w = cp_parameter_new((cp_real[]){2, 3}, CP_SHAPE(2)), *x = variable(2, "x");
     w->name = "w";
     cp_tape_freeze(tape, true);
@@ -219,7 +219,7 @@ static void a_frozen_tape_is_told_for_its_variables(void) {
     cp_tensor_free(w);
 }
 
-static void parameters_are_leaves_and_a_tape_frozen_later_does_not_ask_for_them(void) {
+static void parameters_are_leaves_and_a_tape_frozen_later_ignores_them(void) {
     cp_tensor *w = cp_parameter_new((cp_real[]){2}, CP_SHAPE(1)), *loss = cp_exp(tape, w);
     write_page(loss);
     TEST_ASSERT_EQUAL_STRING("parameter", text(value(0), "kind"));
@@ -247,7 +247,7 @@ static void a_value_that_an_op_takes_as_a_constant_keeps_its_name(void) {
     TEST_ASSERT_EQUAL_STRING("%1", text(cp_json_at(cp_json_get(value(gated->id), "inputs"), 1), "name"));
 }
 
-static void a_norm_tells_its_statistics_by_name(void) {
+static void a_norm_shows_its_statistics_by_name(void) {
     cp_tensor *x = cp_reshape(tape, variable(12, "x"), CP_SHAPE(3, 4)), *y = cp_layer_norm(tape, x, NULL, NULL, 0);
     write_page(sum(y));
     const cp_json *inputs = cp_json_get(value(y->id), "inputs");
@@ -255,7 +255,7 @@ static void a_norm_tells_its_statistics_by_name(void) {
     TEST_ASSERT_EQUAL_STRING("1/sqrt(var+eps)", text(cp_json_at(inputs, 4), "name"));
 }
 
-static void a_value_that_is_used_often_leaves_the_page_small(void) {
+static void a_value_used_many_times_keeps_the_page_small(void) {
     cp_tensor *x = variable(500, "x"), *often[2000];
     for (int i = 0; i < 2000; i++) often[i] = x;
     write_page(sum(cp_concat(tape, often, 2000, 0)));
@@ -269,7 +269,7 @@ static void a_loss_that_is_a_leaf_has_no_rules(void) {
     TEST_ASSERT_EQUAL_UINT64(0, cp_json_get(replay, "untouched")->count);
 }
 
-static void scalars_empty_tensors_and_values_that_were_given_back_are_told(void) {
+static void scalars_empty_tensors_and_released_values_are_shown(void) {
     cp_tensor *s = cp_variable(tape, (cp_real[]){2}, CP_SCALAR), *none = cp_variable(tape, (cp_real[]){0}, CP_SHAPE(0, 3));
     cp_tensor *doubled = cp_scale(tape, variable(70, "x"), 2), *loss = cp_add(tape, cp_add(tape, s, sum(none)), sum(doubled));
     cp_release(CP_AT(tape), doubled);
@@ -282,7 +282,7 @@ static void scalars_empty_tensors_and_values_that_were_given_back_are_told(void)
     expect_gradients(loss, leaves, 2);
 }
 
-static void a_long_tape_is_told_without_cells_and_stays_small(void) {
+static void a_long_tape_is_shown_without_cells_and_stays_small(void) {
     enum { NODES = 4000 };
     cp_tensor *x = variable(100, "x"), *y = x;
     for (int i = 0; i < NODES; i++) y = cp_neg(tape, y);
@@ -324,14 +324,14 @@ static void expect_cut_between_characters(const char *text_of_all) {
     page = NULL, replay = NULL;
 }
 
-static void what_is_too_long_is_cut_between_characters(void) {
+static void long_texts_are_cut_between_characters(void) {
     char accents[402] = "e";
     for (size_t i = 1; i < 401; i += 2) memcpy(accents + i, "\xC3\xA9", 2);
     expect_cut_between_characters(accents);
     expect_cut_between_characters(accents + 1); /* wherever the cut is, it is once within a character */
 }
 
-static void a_page_needs_nothing_from_elsewhere(void) {
+static void a_page_refers_to_no_other_files(void) {
     write_page(sum(variable(2, "x")));
     TEST_ASSERT_EQUAL_INT(0, occurrences("@include"));
     TEST_ASSERT_EQUAL_INT(0, occurrences("src="));
@@ -373,7 +373,7 @@ static void misuse_is_reported_and_nothing_is_written(void) {
     fclose(file);
 }
 
-static void a_file_that_cannot_be_written_is_told(void) {
+static void a_file_that_cannot_be_written_is_reported(void) {
     FILE *file = fopen("/dev/full", "w");
     if (!file) TEST_IGNORE_MESSAGE("there is no /dev/full");
     TEST_ASSERT_FALSE(cp_tape_html(tape, file, sum(variable(3, "x"))));
@@ -404,38 +404,38 @@ static void expect_no_page_without_memory(bool stays_out) {
     TEST_ASSERT_GREATER_THAN_INT(3, failures);
 }
 
-static void without_memory_it_fails_and_says_so(void) {
+static void without_memory_it_fails_with_a_message(void) {
     expect_no_page_without_memory(true);
 }
 
-static void when_memory_is_short_for_a_moment_there_is_a_page_or_a_message(void) {
+static void a_single_failed_allocation_gives_a_page_or_a_message(void) {
     expect_no_page_without_memory(false);
 }
 
 int main(void) {
     UNITY_BEGIN();
-    RUN_TEST(a_page_tells_ops_rules_and_the_callers_line);
-    RUN_TEST(a_source_text_that_is_given_is_quoted);
-    RUN_TEST(parts_that_meet_are_told_with_their_sum);
-    RUN_TEST(a_gradient_that_is_handed_on_names_its_heirs);
-    RUN_TEST(a_gradient_that_many_values_have_leaves_the_page_small);
-    RUN_TEST(values_that_the_loss_does_not_need_are_passed_by);
-    RUN_TEST(a_frozen_tape_is_told_for_its_variables);
-    RUN_TEST(parameters_are_leaves_and_a_tape_frozen_later_does_not_ask_for_them);
+    RUN_TEST(a_page_shows_ops_rules_and_the_callers_line);
+    RUN_TEST(a_given_source_text_is_quoted);
+    RUN_TEST(gradients_that_are_added_are_shown_with_their_sum);
+    RUN_TEST(a_gradient_that_is_passed_on_names_the_values_that_receive_it);
+    RUN_TEST(a_gradient_shared_by_many_values_keeps_the_page_small);
+    RUN_TEST(values_that_the_loss_does_not_need_are_skipped);
+    RUN_TEST(a_frozen_tape_is_shown_with_the_gradients_of_its_variables);
+    RUN_TEST(parameters_are_leaves_and_a_tape_frozen_later_ignores_them);
     RUN_TEST(a_recorded_sweep_is_part_of_the_record);
     RUN_TEST(a_value_that_an_op_takes_as_a_constant_keeps_its_name);
-    RUN_TEST(a_norm_tells_its_statistics_by_name);
-    RUN_TEST(a_value_that_is_used_often_leaves_the_page_small);
+    RUN_TEST(a_norm_shows_its_statistics_by_name);
+    RUN_TEST(a_value_used_many_times_keeps_the_page_small);
     RUN_TEST(a_loss_that_is_a_leaf_has_no_rules);
-    RUN_TEST(scalars_empty_tensors_and_values_that_were_given_back_are_told);
-    RUN_TEST(a_long_tape_is_told_without_cells_and_stays_small);
+    RUN_TEST(scalars_empty_tensors_and_released_values_are_shown);
+    RUN_TEST(a_long_tape_is_shown_without_cells_and_stays_small);
     RUN_TEST(names_cannot_break_out_of_the_page);
-    RUN_TEST(what_is_too_long_is_cut_between_characters);
-    RUN_TEST(a_page_needs_nothing_from_elsewhere);
+    RUN_TEST(long_texts_are_cut_between_characters);
+    RUN_TEST(a_page_refers_to_no_other_files);
     RUN_TEST(the_tape_is_as_it_was);
     RUN_TEST(misuse_is_reported_and_nothing_is_written);
-    RUN_TEST(a_file_that_cannot_be_written_is_told);
-    RUN_TEST(without_memory_it_fails_and_says_so);
-    RUN_TEST(when_memory_is_short_for_a_moment_there_is_a_page_or_a_message);
+    RUN_TEST(a_file_that_cannot_be_written_is_reported);
+    RUN_TEST(without_memory_it_fails_with_a_message);
+    RUN_TEST(a_single_failed_allocation_gives_a_page_or_a_message);
     return UNITY_END();
 }

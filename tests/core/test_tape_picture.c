@@ -38,7 +38,7 @@ static int64_t integer(const char *key) {
     return cp_json_integer(cp_json_get(picture, key), 0);
 }
 
-static void a_small_tensor_is_told_in_numbers(void) {
+static void a_small_tensor_is_shown_as_numbers(void) {
     cp_tensor *t =
         cp_parameter_new((cp_real[]){(cp_real)NAN, (cp_real)INFINITY, (cp_real)-INFINITY, (cp_real)1.23456}, CP_SHAPE(2, 2));
     static const char *const expected[] = {"nan", "inf", "-inf", "1.235"};
@@ -51,7 +51,7 @@ static void a_small_tensor_is_told_in_numbers(void) {
     cp_tensor_free(t);
 }
 
-static void nans_and_infinities_of_a_large_tensor_are_seen(void) {
+static void nans_and_infinities_of_a_large_tensor_are_shown(void) {
     cp_tensor *t = cp_tensor_new(CP_SHAPE(100));
     t->data[0] = (cp_real)NAN, t->data[1] = (cp_real)INFINITY, t->data[2] = (cp_real)-INFINITY, t->data[3] = -2, t->data[4] = 1;
     draw(t, CP_PICTURE_CELLS);
@@ -69,7 +69,7 @@ static void nans_and_infinities_of_a_large_tensor_are_seen(void) {
 }
 
 /* A line of text has what the picture has. */
-static void a_line_tells_the_same_numbers_as_a_picture(void) {
+static void a_line_has_the_same_numbers_as_a_picture(void) {
     cp_tensor *t = cp_tensor_new(CP_SHAPE(100));
     char       expected[100];
     t->data[0] = -(cp_real)NAN, t->data[1] = (cp_real)INFINITY, t->data[2] = (cp_real)-INFINITY, t->data[3] = -2, t->data[4] = 99;
@@ -82,7 +82,7 @@ static void a_line_tells_the_same_numbers_as_a_picture(void) {
     cp_tensor_free(t);
 }
 
-static void as_many_values_as_are_told_one_by_one_fit_into_a_line(void) {
+static void a_line_has_room_for_all_values_that_are_shown_as_numbers(void) {
     cp_tensor *t = cp_tensor_new(CP_SHAPE(CP_VALUES_MAX));
     for (int i = 0; i < CP_VALUES_MAX; i++) t->data[i] = (cp_real)-1.2344e-30;
     t->data[CP_VALUES_MAX - 1] = -(cp_real)NAN;
@@ -99,7 +99,7 @@ static void expect_layout(cp_shape shape, const char *layout) {
     cp_tensor_free(t);
 }
 
-static void a_small_tensor_says_how_its_values_lie(void) {
+static void a_small_tensor_says_how_its_values_are_arranged(void) {
     expect_layout(CP_SCALAR, "");
     expect_layout(CP_SHAPE(4, 4, 4), "");
     expect_layout(CP_SHAPE(1, 1, 4, 4), "");
@@ -118,7 +118,7 @@ static void expect_part(cp_shape shape, const char *part, int cells) {
     cp_tensor_free(t);
 }
 
-static void a_large_tensor_says_what_part_of_it_is_shown(void) {
+static void a_large_tensor_says_which_part_is_shown(void) {
     expect_part(CP_SHAPE(65), "values 1 to 65 of 65", 65);
     expect_part(CP_SHAPE(5000), "values 1 to 2048 of 5000", 2048);
     expect_part(CP_SHAPE(20, 30), "rows 1 to 20 of 20, columns 1 to 30 of 30", 600);
@@ -150,7 +150,7 @@ static void expect_cell(cp_shape shape, size_t place, int cell) {
     cp_tensor_free(t);
 }
 
-static void cells_lie_tile_by_tile_and_row_by_row(void) {
+static void cells_are_arranged_tile_by_tile_and_row_by_row(void) {
     expect_cell(CP_SHAPE(100), 7, 7);
     expect_cell(CP_SHAPE(10, 20), 3 * 20 + 5, 3 * 20 + 5);
     expect_cell(CP_SHAPE(2, 8, 10, 4), (3 * 10 + 5) * 4 + 2, (2 * 8 + 3) * 10 + 5); /* pixel (3, 5) of channel 2 */
@@ -158,7 +158,7 @@ static void cells_lie_tile_by_tile_and_row_by_row(void) {
     expect_cell(CP_SHAPE(3, 3, 4, 4), (1 * 3 + 2) * 16 + 6, (6 * 3 + 1) * 3 + 2);   /* weight (1, 2) of window 6 */
 }
 
-static void with_few_cells_or_none_it_is_told_in_fewer(void) {
+static void a_limit_on_the_cells_gives_fewer_or_none(void) {
     cp_tensor *t = cp_tensor_new(CP_SHAPE(5, 5, 10, 10));
     draw(t, 24);
     TEST_ASSERT_LESS_OR_EQUAL_INT64(24, integer("tiles") * integer("rows") * integer("columns"));
@@ -173,13 +173,13 @@ static void with_few_cells_or_none_it_is_told_in_fewer(void) {
 
 int main(void) {
     UNITY_BEGIN();
-    RUN_TEST(a_small_tensor_is_told_in_numbers);
-    RUN_TEST(nans_and_infinities_of_a_large_tensor_are_seen);
-    RUN_TEST(a_line_tells_the_same_numbers_as_a_picture);
-    RUN_TEST(as_many_values_as_are_told_one_by_one_fit_into_a_line);
-    RUN_TEST(a_small_tensor_says_how_its_values_lie);
-    RUN_TEST(a_large_tensor_says_what_part_of_it_is_shown);
-    RUN_TEST(cells_lie_tile_by_tile_and_row_by_row);
-    RUN_TEST(with_few_cells_or_none_it_is_told_in_fewer);
+    RUN_TEST(a_small_tensor_is_shown_as_numbers);
+    RUN_TEST(nans_and_infinities_of_a_large_tensor_are_shown);
+    RUN_TEST(a_line_has_the_same_numbers_as_a_picture);
+    RUN_TEST(a_line_has_room_for_all_values_that_are_shown_as_numbers);
+    RUN_TEST(a_small_tensor_says_how_its_values_are_arranged);
+    RUN_TEST(a_large_tensor_says_which_part_is_shown);
+    RUN_TEST(cells_are_arranged_tile_by_tile_and_row_by_row);
+    RUN_TEST(a_limit_on_the_cells_gives_fewer_or_none);
     return UNITY_END();
 }

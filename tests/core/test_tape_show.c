@@ -82,7 +82,7 @@ static cp_tensor *example(cp_tensor **w) {
     return cp_sum(tape, cp_mul(tape, z, cp_scalar(tape, 2)), CP_ALL, false);
 }
 
-static void a_listing_tells_op_shape_bytes_keeps_inputs_and_leaves(void) {
+static void a_listing_has_op_shape_bytes_keeps_inputs_and_leaves(void) {
     cp_tensor *w;
     example(&w);
     listing();
@@ -104,7 +104,7 @@ static void a_listing_tells_op_shape_bytes_keeps_inputs_and_leaves(void) {
     cp_tensor_free(w);
 }
 
-static void columns_stay_straight_with_long_names(void) {
+static void columns_stay_aligned_with_long_names(void) {
     cp_tensor *x = cp_variable(tape, (cp_real[]){1, 2}, CP_SHAPE(2)), *y = cp_mul(tape, x, x);
     x->name = "block3.residual.convolution.weight", y->name = "y";
     cp_exp(tape, y);
@@ -119,7 +119,7 @@ static void columns_stay_straight_with_long_names(void) {
 }
 
 /* A convolution with fixed weights reads only them; then the image can be given back, and takes no bytes. */
-static void a_listing_tells_what_is_kept_by_this_node_and_what_was_given_back(void) {
+static void a_listing_shows_what_a_node_keeps_and_what_was_released(void) {
     cp_tensor *image = cp_variable(tape, (cp_real[]){1, -2}, CP_SHAPE(1, 1, 2, 1)), *x = cp_scale(tape, image, 2);
     cp_tensor *w = cp_constant(tape, (cp_real[]){3}, CP_SHAPE(1, 1, 1, 1)), *one = cp_constant(tape, (cp_real[]){1}, CP_SHAPE(1));
     cp_leaky_conv2d(tape, x, w, (cp_conv_extras){0}, (cp_conv2d_config){0});
@@ -145,7 +145,7 @@ static void a_listing_tells_what_is_kept_by_this_node_and_what_was_given_back(vo
     expect_line("%5", line); /* without a leaky ReLU there are no signs to save */
 }
 
-static void what_an_op_saved_beside_its_inputs_is_marked(void) {
+static void values_that_an_op_saved_besides_its_inputs_are_marked(void) {
     cp_tensor *x = cp_variable(tape, (cp_real[]){1, -2}, CP_SHAPE(1, 2));
     cp_tensor *open = cp_constant(tape, (cp_real[]){1, 0}, CP_SHAPE(1, 2));
     cp_where(tape, open, x, open);
@@ -176,7 +176,7 @@ static void more_than_three_leaves_on_a_line_are_counted(void) {
     expect_line("%7", line);
 }
 
-static void a_view_is_listed_with_no_bytes_of_its_own(void) {
+static void a_view_is_listed_without_bytes(void) {
     cp_tensor *x = cp_variable(tape, (cp_real[]){1, 2}, CP_SHAPE(2));
     cp_reshape(tape, x, CP_SHAPE(2, 1));
     listing();
@@ -196,7 +196,7 @@ static void each_value_is_listed_with_only_the_leaves_behind_it(void) {
     expect_line("r", line);
 }
 
-static void more_leaves_than_can_be_told_apart_are_counted(void) {
+static void leaves_beyond_the_limit_are_counted(void) {
     cp_tensor *sum = cp_scalar(tape, 0);
     for (int i = 0; i < 70; i++) sum = cp_add(tape, sum, cp_variable(tape, (cp_real[]){1}, CP_SCALAR));
     TEST_ASSERT_NOT_NULL(strstr(listing(), "... and 7 more leaves\n"));
@@ -209,7 +209,7 @@ static void an_empty_tape_lists_no_nodes(void) {
     TEST_ASSERT_EQUAL_STRING_LEN("digraph", graph(NULL), 7);
 }
 
-static void a_listing_gives_its_memory_back(void) {
+static void a_listing_releases_its_memory(void) {
     cp_tensor *w;
     example(&w);
     size_t before = cp_tape_bytes(tape);
@@ -270,7 +270,7 @@ static void a_loss_without_a_gradient_is_reported_and_the_graph_written_without(
     cp_tensor_free(w);
 }
 
-static void a_graph_of_a_frozen_tape_has_gradients_at_variables_and_what_comes_of_them(void) {
+static void a_graph_of_a_frozen_tape_has_gradients_at_variables_and_values_computed_from_them(void) {
     cp_tensor *w, *loss = example(&w);
     cp_tape_freeze(tape, true);
     expect_parsable(graph(loss));
@@ -279,7 +279,7 @@ static void a_graph_of_a_frozen_tape_has_gradients_at_variables_and_what_comes_o
     cp_tensor_free(w);
 }
 
-static void large_values_are_summed_up_and_a_nan_among_them_is_seen(void) {
+static void large_values_are_summarized_and_a_nan_among_them_is_shown(void) {
     cp_real    values[10] = {-1, 2, 3, 4, 5, 6, 7, 8, 9, 7};
     cp_tensor *x = cp_variable(tape, values, CP_SHAPE(10));
     cp_exp(tape, x);
@@ -297,7 +297,7 @@ static void quotes_and_backslashes_in_names_are_escaped(void) {
     TEST_ASSERT_NOT_NULL(strstr(text, "label=\"\\\"; } exp ()"));
 }
 
-static void a_very_long_name_is_cut(void) {
+static void a_very_long_name_is_truncated(void) {
     char name[400];
     memset(name, '"', sizeof name - 1);
     name[sizeof name - 1] = '\0';
@@ -308,7 +308,7 @@ static void a_very_long_name_is_cut(void) {
     x->name = y->name = NULL;
 }
 
-static void dot_itself_accepts_the_graph(void) {
+static void graphviz_accepts_the_graph(void) {
     if (system("dot -V >/dev/null 2>&1") != 0) TEST_IGNORE_MESSAGE("Graphviz is not installed");
     cp_tensor *w, *loss = example(&w);
     FILE      *dot = popen("dot -Tsvg >/dev/null", "w");
@@ -328,23 +328,23 @@ static void a_tape_of_100000_nodes_is_shown_in_seconds(void) {
 
 int main(void) {
     UNITY_BEGIN();
-    RUN_TEST(a_listing_tells_op_shape_bytes_keeps_inputs_and_leaves);
-    RUN_TEST(a_listing_tells_what_is_kept_by_this_node_and_what_was_given_back);
-    RUN_TEST(columns_stay_straight_with_long_names);
-    RUN_TEST(what_an_op_saved_beside_its_inputs_is_marked);
+    RUN_TEST(a_listing_has_op_shape_bytes_keeps_inputs_and_leaves);
+    RUN_TEST(a_listing_shows_what_a_node_keeps_and_what_was_released);
+    RUN_TEST(columns_stay_aligned_with_long_names);
+    RUN_TEST(values_that_an_op_saved_besides_its_inputs_are_marked);
     RUN_TEST(more_than_three_leaves_on_a_line_are_counted);
-    RUN_TEST(a_view_is_listed_with_no_bytes_of_its_own);
+    RUN_TEST(a_view_is_listed_without_bytes);
     RUN_TEST(each_value_is_listed_with_only_the_leaves_behind_it);
-    RUN_TEST(more_leaves_than_can_be_told_apart_are_counted);
+    RUN_TEST(leaves_beyond_the_limit_are_counted);
     RUN_TEST(an_empty_tape_lists_no_nodes);
-    RUN_TEST(a_listing_gives_its_memory_back);
+    RUN_TEST(a_listing_releases_its_memory);
     RUN_TEST(a_graph_has_a_box_for_each_value_with_values_and_gradients);
     RUN_TEST(a_loss_without_a_gradient_is_reported_and_the_graph_written_without);
-    RUN_TEST(a_graph_of_a_frozen_tape_has_gradients_at_variables_and_what_comes_of_them);
-    RUN_TEST(large_values_are_summed_up_and_a_nan_among_them_is_seen);
+    RUN_TEST(a_graph_of_a_frozen_tape_has_gradients_at_variables_and_values_computed_from_them);
+    RUN_TEST(large_values_are_summarized_and_a_nan_among_them_is_shown);
     RUN_TEST(quotes_and_backslashes_in_names_are_escaped);
-    RUN_TEST(a_very_long_name_is_cut);
-    RUN_TEST(dot_itself_accepts_the_graph);
+    RUN_TEST(a_very_long_name_is_truncated);
+    RUN_TEST(graphviz_accepts_the_graph);
     RUN_TEST(a_tape_of_100000_nodes_is_shown_in_seconds);
     return UNITY_END();
 }

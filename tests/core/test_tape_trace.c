@@ -30,7 +30,7 @@ static cp_tensor *number(const char *name, double value) {
     return t;
 }
 
-static void each_rule_is_a_line_with_what_came_in_and_what_went_out(void) {
+static void each_rule_is_a_line_with_the_incoming_and_outgoing_gradients(void) {
     cp_tensor *x = number("x", 3), *w = number("w", 2), *loss = cp_square(tape, cp_mul(tape, w, x));
     loss->name = "loss";
     TEST_ASSERT_EQUAL_STRING("loss   square     in: 1  out: %2 12\n"
@@ -38,14 +38,14 @@ static void each_rule_is_a_line_with_what_came_in_and_what_went_out(void) {
                              traced(loss, (cp_tensor *[]){w, x}, 2));
 }
 
-static void what_meets_at_a_fan_out_is_marked_with_the_sum(void) {
+static void gradients_added_at_a_fan_out_are_marked_with_the_sum(void) {
     cp_tensor *x = number("x", 3), *twice = cp_add(tape, x, x), *loss = cp_mul(tape, twice, x);
     TEST_ASSERT_EQUAL_STRING("%2     mul        in: 1  out: %1 3; x 6\n"
                              "%1     add        in: 3  out: x + 3 = 9; x + 3 = 12\n",
                              traced(loss, &x, 1));
 }
 
-static void rules_that_lead_to_nothing_wanted_are_not_told(void) {
+static void rules_that_lead_to_nothing_wanted_are_not_shown(void) {
     cp_tensor *x = number("x", 3), *w = number("w", 2), *loss = cp_mul(tape, cp_exp(tape, w), x);
     TEST_ASSERT_EQUAL_STRING("%3     mul        in: 1  out: x 7.389\n", traced(loss, &x, 1));
     TEST_ASSERT_NOT_NULL(strstr(traced(loss, &w, 1), "%2     exp        in: 3  out: w 22.17\n"));
@@ -114,9 +114,9 @@ static void a_listing_has_numbers_on_demand(void) {
 
 int main(void) {
     UNITY_BEGIN();
-    RUN_TEST(each_rule_is_a_line_with_what_came_in_and_what_went_out);
-    RUN_TEST(what_meets_at_a_fan_out_is_marked_with_the_sum);
-    RUN_TEST(rules_that_lead_to_nothing_wanted_are_not_told);
+    RUN_TEST(each_rule_is_a_line_with_the_incoming_and_outgoing_gradients);
+    RUN_TEST(gradients_added_at_a_fan_out_are_marked_with_the_sum);
+    RUN_TEST(rules_that_lead_to_nothing_wanted_are_not_shown);
     RUN_TEST(the_rule_of_a_wanted_value_itself_does_not_run);
     RUN_TEST(a_traced_sweep_leaves_the_tape_as_cp_grad_does);
     RUN_TEST(many_values_are_summed_up);

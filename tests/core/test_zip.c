@@ -74,7 +74,7 @@ static void holds(const cp_zip *zip, const char *name, const void *contents, siz
     cp_bytes_free(&bytes);
 }
 
-static void is_as_made(void) {
+static void equals_the_original(void) {
     cp_zip *zip = open_archive(archive.size);
     TEST_ASSERT_NOT_NULL_MESSAGE(zip, status.message);
     TEST_ASSERT_EQUAL_UINT64(2, cp_zip_count(zip));
@@ -110,7 +110,7 @@ static void refuses_entry(const char *name, const char *message) {
 
 static void entries_come_back_deflated_where_that_is_smaller(void) {
     make(false);
-    is_as_made();
+    equals_the_original();
     TEST_ASSERT_EQUAL_UINT16(CP_ZIP_DEFLATED, cp_get_le16(local(0, 8)));
     TEST_ASSERT_EQUAL_UINT16(CP_ZIP_STORED, cp_get_le16(local(1, 8)));
 }
@@ -120,7 +120,7 @@ static void zip64_archives_come_back(void) {
     find(CP_ZIP_END64, 0);
     TEST_ASSERT_EQUAL_HEX32(CP_ZIP_WIDE, cp_get_le32(local(0, 18)));
     TEST_ASSERT_EQUAL_HEX32(CP_ZIP_WIDE, cp_get_le32(central(1, 42)));
-    is_as_made();
+    equals_the_original();
 }
 
 static void the_same_contents_give_the_same_bytes(void) {
@@ -167,7 +167,7 @@ static void a_comment_may_follow_even_one_that_looks_like_an_end(void) {
         memset(archive.data + archive.size, 'c', sizes[i]);
         if (sizes[i] > 22) memcpy(archive.data + archive.size, "PK\5\6", 4);
         archive.size += sizes[i];
-        is_as_made();
+        equals_the_original();
     }
 }
 
@@ -188,7 +188,7 @@ static void sizes_may_follow_the_data(void) {
     *local(0, 6) |= CP_ZIP_DESCRIPTOR;
     *central(0, 8) |= CP_ZIP_DESCRIPTOR;
     memset(local(0, 14), 0, 12);
-    is_as_made();
+    equals_the_original();
 }
 
 /* ---- bad archives ---- */
@@ -205,7 +205,7 @@ static void an_archive_cut_anywhere_is_refused(void) {
 }
 
 /* Any byte but those that nobody reads (dates, versions, attributes) is noticed, and none breaks the reader. */
-static void a_byte_changed_anywhere_never_gives_other_contents(void) {
+static void a_byte_changed_anywhere_never_gives_different_contents(void) {
     for (int wide = 0; wide < 2; wide++) {
         make(wide);
         for (size_t i = 0; i < archive.size; i++)
@@ -291,7 +291,7 @@ static void sizes_that_lie_are_refused_before_memory_is_taken(void) {
     refuses_archive("a directory of 50 bytes at byte");
 }
 
-static void offsets_that_lie_are_refused(void) {
+static void wrong_offsets_are_refused(void) {
     make(false);
     cp_put_le32(central(1, 42), 0);
     refuses_archive("overlaps it");
@@ -385,7 +385,7 @@ static bool writes(const char *first, const char *second, const char *path) {
     return cp_zip_writer_commit(w, &status);
 }
 
-static void what_cannot_be_written_is_refused_by_the_commit(void) {
+static void values_that_cannot_be_written_are_refused_by_the_commit(void) {
     static char long_name[60002];
     memset(long_name, 'n', sizeof long_name - 1);
     TEST_ASSERT_FALSE(writes("a", "a", scratch("a.zip")));
@@ -418,16 +418,16 @@ int main(void) {
     RUN_TEST(many_entries_are_found);
     RUN_TEST(sizes_may_follow_the_data);
     RUN_TEST(an_archive_cut_anywhere_is_refused);
-    RUN_TEST(a_byte_changed_anywhere_never_gives_other_contents);
+    RUN_TEST(a_byte_changed_anywhere_never_gives_different_contents);
     RUN_TEST(what_is_no_archive_is_refused);
     RUN_TEST(encryption_other_methods_and_parts_are_refused);
     RUN_TEST(sizes_that_lie_are_refused_before_memory_is_taken);
-    RUN_TEST(offsets_that_lie_are_refused);
+    RUN_TEST(wrong_offsets_are_refused);
     RUN_TEST(local_headers_that_disagree_are_refused);
     RUN_TEST(names_that_come_twice_or_contain_a_nul_are_refused);
     RUN_TEST(zip64_records_that_disagree_are_refused);
     RUN_TEST(a_bomb_gives_no_more_than_it_declares);
-    RUN_TEST(what_cannot_be_written_is_refused_by_the_commit);
+    RUN_TEST(values_that_cannot_be_written_are_refused_by_the_commit);
     cp_bytes_free(&archive);
     return UNITY_END();
 }

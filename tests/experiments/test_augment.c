@@ -64,7 +64,7 @@ static void count_views(const cp_tensor *x, int shift, int (*counts)[5][5]) {
     }
 }
 
-static void shifts_go_every_distance_as_often_and_repeat_the_border(void) {
+static void all_shift_distances_are_equally_likely_and_shifts_repeat_the_border(void) {
     int        counts[8][5][5];
     cp_augment augment = {.shift = 2};
     cp_tensor *x = images_of(2500, 7, 6, 2);
@@ -109,7 +109,7 @@ static void images_that_are_not_square_are_not_turned(void) {
     cp_tensor_free(before);
 }
 
-static void without_a_wish_images_stay_as_they_are(void) {
+static void without_options_images_stay_unchanged(void) {
     cp_tensor *x = images_of(20, 7, 4, 2), *before = images_of(20, 7, 4, 2);
     TEST_ASSERT_TRUE(cp_augment_images(&(cp_augment){0}, x, 2, 0));
     TEST_ASSERT_EQUAL_MEMORY(before->data, x->data, x->size * sizeof *x->data);
@@ -156,7 +156,7 @@ static void contrast_changes_spread_and_mean_within_the_pixels_range(void) {
     cp_tensor_free(x);
 }
 
-static void the_same_seed_and_step_do_the_same_and_others_do_not(void) {
+static void the_same_seed_and_step_give_the_same_and_others_do_not(void) {
     cp_augment augment = {.shift = 2, .flip_x = true, .flip_y = true, .contrast = 0.1};
     cp_tensor *x[4];
     for (int i = 0; i < 4; i++) {
@@ -173,7 +173,7 @@ static void the_same_seed_and_step_do_the_same_and_others_do_not(void) {
     cp_tensor_free(again);
 }
 
-static void what_cannot_be_augmented_is_misuse(void) {
+static void augmenting_unsuitable_batches_is_misuse(void) {
     cp_augment augment = {.shift = 1};
     cp_tape   *tape = cp_tape_new();
     cp_tensor *flat = cp_tensor_new(CP_SHAPE(2, 3)), *x = images_of(2, 3, 3, 1);
@@ -199,15 +199,15 @@ static void what_cannot_be_augmented_is_misuse(void) {
 
 int main(void) {
     UNITY_BEGIN();
-    RUN_TEST(shifts_go_every_distance_as_often_and_repeat_the_border);
+    RUN_TEST(all_shift_distances_are_equally_likely_and_shifts_repeat_the_border);
     RUN_TEST(flips_happen_to_half_of_the_images);
     RUN_TEST(quarter_turns_with_flips_give_all_eight_positions_of_a_square);
     RUN_TEST(images_that_are_not_square_are_not_turned);
-    RUN_TEST(without_a_wish_images_stay_as_they_are);
+    RUN_TEST(without_options_images_stay_unchanged);
     RUN_TEST(an_image_of_one_pixel_keeps_it_however_far_it_is_shifted);
     RUN_TEST(a_shift_beyond_the_image_leaves_its_border);
     RUN_TEST(contrast_changes_spread_and_mean_within_the_pixels_range);
-    RUN_TEST(the_same_seed_and_step_do_the_same_and_others_do_not);
-    RUN_TEST(what_cannot_be_augmented_is_misuse);
+    RUN_TEST(the_same_seed_and_step_give_the_same_and_others_do_not);
+    RUN_TEST(augmenting_unsuitable_batches_is_misuse);
     return UNITY_END();
 }

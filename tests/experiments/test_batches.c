@@ -87,7 +87,7 @@ static void an_epoch_with_a_short_last_batch_has_every_row_once(void) {
     cp_batches_free(b);
 }
 
-static void an_epoch_without_the_last_rows_has_full_batches_only(void) {
+static void an_epoch_without_the_last_rows_has_only_full_batches(void) {
     cp_batches *b = batches_of(CP_LAST_DROP, 4, 1);
     int         times[ROWS] = {0}, all[ROWS] = {0};
     TEST_ASSERT_EQUAL_INT(2, cp_batches_per_epoch(b));
@@ -98,7 +98,7 @@ static void an_epoch_without_the_last_rows_has_full_batches_only(void) {
     cp_batches_free(b);
 }
 
-static void wrapped_epochs_run_on_without_a_seam(void) {
+static void wrapped_epochs_continue_without_a_short_batch(void) {
     cp_batches *b = batches_of(CP_LAST_WRAP, 4, 1);
     int         times[ROWS] = {0};
     TEST_ASSERT_EQUAL_INT(ROWS * 2, take(b, 5, times)); /* two epochs in five batches */
@@ -130,7 +130,7 @@ static void one_row_is_enough(void) {
     }
 }
 
-static void rows_in_order_come_as_they_were_given(void) {
+static void rows_in_order_keep_their_given_order(void) {
     int         given[] = {4, 1, 8, 0};
     cp_batches *b = cp_batches_new((cp_batches_config){.split = train, .rows = given, .row_count = 4, .size = 3, .in_order = true});
     for (int epoch = 0; epoch < 2; epoch++) {
@@ -143,7 +143,7 @@ static void rows_in_order_come_as_they_were_given(void) {
     cp_batches_free(b);
 }
 
-static void epochs_seeds_and_streams_have_orders_of_their_own(void) {
+static void epochs_seeds_and_streams_have_different_orders(void) {
     cp_batches *b = batches_of(CP_LAST_SHORT, ROWS, 1), *other = batches_of(CP_LAST_SHORT, ROWS, 2);
     cp_batches *named = cp_batches_new((cp_batches_config){.split = train, .size = ROWS, .seed = 1, .stream = "other"});
     int         first[ROWS];
@@ -154,7 +154,7 @@ static void epochs_seeds_and_streams_have_orders_of_their_own(void) {
     cp_batches_free(b), cp_batches_free(other), cp_batches_free(named);
 }
 
-static void without_labels_they_are_minus_one(void) {
+static void missing_labels_are_minus_one(void) {
     TEST_ASSERT_TRUE(cp_dataset_add(set, (cp_split_config){"bare", ROWS, pixels, NULL, false}, &status));
     cp_batches *b = cp_batches_new((cp_batches_config){.split = cp_dataset_split(set, "bare", &status), .size = 2});
     cp_batch    batch = cp_batches_next(tape, b);
@@ -164,7 +164,7 @@ static void without_labels_they_are_minus_one(void) {
 
 /* ---- position ---- */
 
-static void a_position_is_one_number_to_go_to(void) {
+static void any_position_can_be_set_by_one_number(void) {
     for (cp_last last = CP_LAST_SHORT; last <= CP_LAST_WRAP; last++) {
         cp_batches *b = batches_of(last, 4, 5), *late = batches_of(last, 4, 5);
         for (int64_t step = 0; step < 20; step++) {
@@ -218,7 +218,7 @@ static void a_checkpoint_of_other_batches_is_refused(void) {
 
 /* ---- misuse ---- */
 
-static void batches_that_cannot_be_are_misuse(void) {
+static void impossible_batches_are_misuse(void) {
     TEST_ASSERT_NULL(cp_batches_new((cp_batches_config){.size = 4}));
     expect_error_in("batches_new", "the split is NULL", __FILE__);
     TEST_ASSERT_NULL(cp_batches_new((cp_batches_config){.split = train, .size = -1}));
@@ -236,7 +236,7 @@ static void batches_that_cannot_be_are_misuse(void) {
     expect_error_in("batches_new", "no rows to take from split \"empty\"", __FILE__);
 }
 
-static void a_position_that_cannot_be_is_misuse(void) {
+static void an_impossible_position_is_misuse(void) {
     cp_batches *b = batches_of(CP_LAST_WRAP, 4, 1);
     int64_t     bad[] = {-1, INT64_MIN, INT64_MAX, INT64_MAX / 4};
     for (int i = 0; i < 4; i++) {
@@ -256,17 +256,17 @@ int main(void) {
     RUN_TEST(a_batch_has_the_inputs_and_labels_of_its_rows);
     RUN_TEST(the_default_is_batches_of_32_and_a_short_last_one);
     RUN_TEST(an_epoch_with_a_short_last_batch_has_every_row_once);
-    RUN_TEST(an_epoch_without_the_last_rows_has_full_batches_only);
-    RUN_TEST(wrapped_epochs_run_on_without_a_seam);
+    RUN_TEST(an_epoch_without_the_last_rows_has_only_full_batches);
+    RUN_TEST(wrapped_epochs_continue_without_a_short_batch);
     RUN_TEST(a_small_set_fills_large_batches_evenly);
     RUN_TEST(one_row_is_enough);
-    RUN_TEST(rows_in_order_come_as_they_were_given);
-    RUN_TEST(epochs_seeds_and_streams_have_orders_of_their_own);
-    RUN_TEST(without_labels_they_are_minus_one);
-    RUN_TEST(a_position_is_one_number_to_go_to);
+    RUN_TEST(rows_in_order_keep_their_given_order);
+    RUN_TEST(epochs_seeds_and_streams_have_different_orders);
+    RUN_TEST(missing_labels_are_minus_one);
+    RUN_TEST(any_position_can_be_set_by_one_number);
     RUN_TEST(a_checkpoint_continues_where_it_was_saved);
     RUN_TEST(a_checkpoint_of_other_batches_is_refused);
-    RUN_TEST(batches_that_cannot_be_are_misuse);
-    RUN_TEST(a_position_that_cannot_be_is_misuse);
+    RUN_TEST(impossible_batches_are_misuse);
+    RUN_TEST(an_impossible_position_is_misuse);
     return UNITY_END();
 }

@@ -80,7 +80,7 @@ static void logits_times_a_factor_have_a_temperature_times_it(void) {
     TEST_ASSERT_DOUBLE_WITHIN(1e-9, t / 20, fit(&made));
 }
 
-static void a_temperature_of_one_leaves_all_as_it_is(void) {
+static void a_temperature_of_one_changes_nothing(void) {
     cp_metrics *plain = measure_at(0), *one = measure_at(1);
     TEST_ASSERT_EQUAL_MEMORY(plain->bins, one->bins, sizeof one->bins);
     for (int k = 0; k < CP_METRICS; k++) TEST_ASSERT_TRUE(plain->of[k].value == one->of[k].value);
@@ -94,7 +94,7 @@ static void a_temperature_changes_confidence_but_no_prediction(void) {
     cp_metrics_free(plain), cp_metrics_free(hot);
 }
 
-static void logits_that_hardly_differ_are_told_apart_at_any_temperature(void) {
+static void logits_that_hardly_differ_stay_distinct_at_any_temperature(void) {
     logits[0] = 1, logits[1] = 1 + 1e-15, logits[2] = 0;
     made.n = 1, labels[0] = 1;
     cp_metrics *hot = measure_at(100);
@@ -102,13 +102,13 @@ static void logits_that_hardly_differ_are_told_apart_at_any_temperature(void) {
     cp_metrics_free(hot);
 }
 
-static void the_temperature_set_before_has_no_say(void) {
+static void an_earlier_temperature_does_not_affect_the_fit(void) {
     double t = fit(&made);
     made.temperature = 9;
     TEST_ASSERT_TRUE(fit(&made) == t);
 }
 
-static void bounds_come_out_where_there_is_no_minimum(void) {
+static void without_a_minimum_the_temperature_is_at_its_bound(void) {
     for (int i = 0; i < N; i++) { /* all right */
         int best = 0;
         for (int c = 1; c < CLASSES; c++)
@@ -122,14 +122,14 @@ static void bounds_come_out_where_there_is_no_minimum(void) {
     TEST_ASSERT_TRUE(fitted.at_bound);
 }
 
-static void logits_without_a_say_keep_a_temperature_of_one(void) {
+static void equal_logits_keep_a_temperature_of_one(void) {
     for (int i = 0; i < N * CLASSES; i++) logits[i] = 3;
     TEST_ASSERT_TRUE(fit(&made) == 1 && !fitted.at_bound);
     made.n = 1, made.classes = 1, labels[0] = 0;
     TEST_ASSERT_TRUE(fit(&made) == 1 && !fitted.at_bound);
 }
 
-static void one_prediction_and_huge_logits_do_no_harm(void) {
+static void one_prediction_and_huge_logits_can_be_fitted(void) {
     made.n = 1;
     logits[0] = 1e308, logits[1] = -1e308, logits[2] = 0;
     for (labels[0] = 0; labels[0] < CLASSES; labels[0]++) {
@@ -138,7 +138,7 @@ static void one_prediction_and_huge_logits_do_no_harm(void) {
     }
 }
 
-static void what_cannot_be_fitted_is_refused(void) {
+static void predictions_that_cannot_be_fitted_are_refused(void) {
     made.n = 0;
     TEST_ASSERT_FALSE(cp_temperature_fit(&made, &fitted, &status));
     says(&status, "no predictions");
@@ -159,13 +159,13 @@ int main(void) {
     RUN_TEST(calibrated_logits_need_a_temperature_near_one);
     RUN_TEST(no_other_temperature_has_a_lower_nll);
     RUN_TEST(logits_times_a_factor_have_a_temperature_times_it);
-    RUN_TEST(a_temperature_of_one_leaves_all_as_it_is);
+    RUN_TEST(a_temperature_of_one_changes_nothing);
     RUN_TEST(a_temperature_changes_confidence_but_no_prediction);
-    RUN_TEST(logits_that_hardly_differ_are_told_apart_at_any_temperature);
-    RUN_TEST(the_temperature_set_before_has_no_say);
-    RUN_TEST(bounds_come_out_where_there_is_no_minimum);
-    RUN_TEST(logits_without_a_say_keep_a_temperature_of_one);
-    RUN_TEST(one_prediction_and_huge_logits_do_no_harm);
-    RUN_TEST(what_cannot_be_fitted_is_refused);
+    RUN_TEST(logits_that_hardly_differ_stay_distinct_at_any_temperature);
+    RUN_TEST(an_earlier_temperature_does_not_affect_the_fit);
+    RUN_TEST(without_a_minimum_the_temperature_is_at_its_bound);
+    RUN_TEST(equal_logits_keep_a_temperature_of_one);
+    RUN_TEST(one_prediction_and_huge_logits_can_be_fitted);
+    RUN_TEST(predictions_that_cannot_be_fitted_are_refused);
     return UNITY_END();
 }

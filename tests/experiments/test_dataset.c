@@ -45,7 +45,7 @@ static const cp_split *add(const char *name, int count) {
 
 /* ---- scaling ---- */
 
-static void pixels_go_from_minus_one_to_one_and_come_back(void) {
+static void pixels_are_scaled_to_minus_one_to_one_and_back(void) {
     uint8_t all[256], back[256];
     cp_real scaled[256];
     for (int i = 0; i < 256; i++) all[i] = (uint8_t)i;
@@ -112,7 +112,7 @@ static void a_set_takes_no_memory_beyond_its_arrays(void) {
     TEST_ASSERT_EQUAL_INT(before, memory_calls);
 }
 
-static void bad_labels_and_numbers_are_told_with_their_place(void) {
+static void bad_labels_and_numbers_are_reported_with_their_row(void) {
     cp_dataset *numbers =
         cp_dataset_new((cp_dataset_config){.name = "numbers", .dtype = CP_F64, .shape = CP_SHAPE(3), .classes = 3});
     double x[] = {0, 1, 2, 3, 4, 5};
@@ -133,7 +133,7 @@ static void bad_labels_and_numbers_are_told_with_their_place(void) {
     cp_dataset_free(numbers);
 }
 
-static void a_set_that_cannot_be_is_misuse(void) {
+static void an_impossible_set_is_misuse(void) {
     TEST_ASSERT_NULL(cp_dataset_new((cp_dataset_config){.dtype = CP_I64, .shape = CP_SHAPE(3)}));
     expect_error_in("dataset_new", "CP_U8, CP_F32 or CP_F64", __FILE__);
     TEST_ASSERT_NULL(cp_dataset_new((cp_dataset_config){.dtype = CP_U8, .shape = CP_SHAPE(3, 3, 3, 3, 3)}));
@@ -144,7 +144,7 @@ static void a_set_that_cannot_be_is_misuse(void) {
     expect_error_in("dataset_new", "-1 classes", __FILE__);
 }
 
-static void a_split_that_cannot_be_is_misuse(void) {
+static void an_impossible_split_is_misuse(void) {
     add("train", 3);
     TEST_ASSERT_FALSE(cp_dataset_add(NULL, (cp_split_config){"a", 1, pixels, labels, false}, &status));
     expect_error_in("dataset_add", "NULL", __FILE__);
@@ -164,7 +164,7 @@ static void a_split_that_cannot_be_is_misuse(void) {
     expect_error_in("dataset_add", "8 splits already", __FILE__);
 }
 
-static void a_lack_of_memory_for_a_set_is_told(void) {
+static void a_lack_of_memory_for_a_set_is_reported(void) {
     calls_allowed = 0;
     TEST_ASSERT_NULL(cp_dataset_new(small));
     expect_error_in("dataset_new", "out of memory", __FILE__);
@@ -172,7 +172,7 @@ static void a_lack_of_memory_for_a_set_is_told(void) {
 
 /* ---- rows ---- */
 
-static void gathered_rows_are_scaled_constants_in_the_order_asked_for(void) {
+static void gathered_rows_are_scaled_constants_in_the_given_order(void) {
     const cp_split *train = add("train", ROWS);
     int             rows[] = {11, 0, 11};
     cp_tensor      *x = cp_split_gather(tape, train, rows, 3); /* (3, 2, 2, 1) */
@@ -184,7 +184,7 @@ static void gathered_rows_are_scaled_constants_in_the_order_asked_for(void) {
         TEST_ASSERT_TRUE(x->data[i] == (cp_real)pixels[rows[i / VALUES] * VALUES + i % VALUES] / (cp_real)127.5 - 1);
 }
 
-static void rows_can_go_into_a_persistent_tensor(void) {
+static void rows_can_be_gathered_into_a_persistent_tensor(void) {
     const cp_split *train = add("train", ROWS);
     cp_tensor      *x = cp_tensor_new(CP_SHAPE(2, 2, 2, 1));
     TEST_ASSERT_TRUE(cp_split_read(train, (int[]){3, 4}, 2, x->data));
@@ -193,14 +193,14 @@ static void rows_can_go_into_a_persistent_tensor(void) {
     cp_tensor_free(x);
 }
 
-static void no_rows_make_an_empty_tensor(void) {
+static void no_rows_give_an_empty_tensor(void) {
     cp_tensor *x = cp_split_gather(tape, add("train", ROWS), NULL, 0);
     TEST_ASSERT_NOT_NULL(x);
     TEST_ASSERT_EQUAL_INT(0, x->dims[0]);
     TEST_ASSERT_EQUAL_INT(0, errors);
 }
 
-static void rows_that_are_not_there_are_misuse(void) {
+static void missing_rows_are_misuse(void) {
     const cp_split *train = add("train", 5);
     cp_real         out[2 * VALUES];
     TEST_ASSERT_NULL(cp_split_gather(tape, train, (int[]){4, 5}, 2));
@@ -217,7 +217,7 @@ static void rows_that_are_not_there_are_misuse(void) {
 
 /* ---- draws ---- */
 
-static void a_draw_has_so_many_of_each_class_in_ascending_order(void) {
+static void a_draw_has_the_given_number_of_each_class_in_ascending_order(void) {
     const cp_split *train = add("train", ROWS);
     int            *drawn = cp_split_draw(train, 2, 7, &status), found[3] = {0};
     TEST_ASSERT_NOT_NULL_MESSAGE(drawn, status.message);
@@ -229,7 +229,7 @@ static void a_draw_has_so_many_of_each_class_in_ascending_order(void) {
     free(drawn);
 }
 
-static void draws_follow_from_the_seed_and_contain_the_smaller_ones(void) {
+static void draws_depend_on_the_seed_and_contain_the_smaller_ones(void) {
     const cp_split *train = add("train", ROWS);
     bool            differs = false;
     for (uint64_t seed = 0; seed < 20; seed++) {
@@ -284,7 +284,7 @@ static void all_rows_can_be_drawn_and_no_more(void) {
     says(&status, "0 rows of each class");
 }
 
-static void a_draw_without_labels_or_memory_is_told(void) {
+static void a_draw_without_labels_or_memory_is_reported(void) {
     TEST_ASSERT_TRUE(cp_dataset_add(set, (cp_split_config){"bare", 3, pixels, NULL, false}, &status));
     TEST_ASSERT_NULL(cp_split_draw(cp_dataset_split(set, "bare", &status), 1, 1, &status));
     says(&status, "no labels");
@@ -300,26 +300,26 @@ static void a_draw_without_labels_or_memory_is_told(void) {
 
 int main(void) {
     UNITY_BEGIN();
-    RUN_TEST(pixels_go_from_minus_one_to_one_and_come_back);
+    RUN_TEST(pixels_are_scaled_to_minus_one_to_one_and_back);
     RUN_TEST(values_beyond_the_range_become_the_nearest_pixels);
     RUN_TEST(numbers_are_taken_as_they_are);
     RUN_TEST(a_set_counts_its_classes_and_keeps_its_splits);
     RUN_TEST(a_split_that_is_not_there_is_answered_with_those_that_are);
     RUN_TEST(owned_arrays_go_with_the_set);
     RUN_TEST(a_set_takes_no_memory_beyond_its_arrays);
-    RUN_TEST(bad_labels_and_numbers_are_told_with_their_place);
-    RUN_TEST(a_set_that_cannot_be_is_misuse);
-    RUN_TEST(a_split_that_cannot_be_is_misuse);
-    RUN_TEST(a_lack_of_memory_for_a_set_is_told);
-    RUN_TEST(gathered_rows_are_scaled_constants_in_the_order_asked_for);
-    RUN_TEST(rows_can_go_into_a_persistent_tensor);
-    RUN_TEST(no_rows_make_an_empty_tensor);
-    RUN_TEST(rows_that_are_not_there_are_misuse);
-    RUN_TEST(a_draw_has_so_many_of_each_class_in_ascending_order);
-    RUN_TEST(draws_follow_from_the_seed_and_contain_the_smaller_ones);
+    RUN_TEST(bad_labels_and_numbers_are_reported_with_their_row);
+    RUN_TEST(an_impossible_set_is_misuse);
+    RUN_TEST(an_impossible_split_is_misuse);
+    RUN_TEST(a_lack_of_memory_for_a_set_is_reported);
+    RUN_TEST(gathered_rows_are_scaled_constants_in_the_given_order);
+    RUN_TEST(rows_can_be_gathered_into_a_persistent_tensor);
+    RUN_TEST(no_rows_give_an_empty_tensor);
+    RUN_TEST(missing_rows_are_misuse);
+    RUN_TEST(a_draw_has_the_given_number_of_each_class_in_ascending_order);
+    RUN_TEST(draws_depend_on_the_seed_and_contain_the_smaller_ones);
     RUN_TEST(draws_are_uniform_within_a_class);
     RUN_TEST(unlabeled_rows_are_never_drawn);
     RUN_TEST(all_rows_can_be_drawn_and_no_more);
-    RUN_TEST(a_draw_without_labels_or_memory_is_told);
+    RUN_TEST(a_draw_without_labels_or_memory_is_reported);
     return UNITY_END();
 }

@@ -25,7 +25,7 @@ static void an_evaluation_finds_what_the_training_found(void) {
     }
 }
 
-static void a_models_file_alone_has_no_temperature_and_no_chains(void) {
+static void a_model_file_alone_has_no_temperature_and_no_chains(void) {
     expect_ok(&cp_command_evaluate, "hybrid/selected.safetensors set.npz --out alone");
     cp_json *found = result_of("alone"), *trained = result_of("hybrid");
     expect_same_metrics(cp_json_get(cp_json_get(trained, "test"), "selected"), cp_json_get(cp_json_get(found, "metrics"), "plain"));
@@ -36,7 +36,7 @@ static void a_models_file_alone_has_no_temperature_and_no_chains(void) {
     cp_json_free(trained);
 }
 
-static void what_needs_energies_is_left_out_for_a_softmax_model_and_said(void) {
+static void energy_results_are_left_out_for_a_softmax_model_with_a_note(void) {
     expect_ok(&cp_command_evaluate, "softmax set.npz --ood other.npz --out soft");
     cp_json *found = result_of("soft");
     TEST_ASSERT_TRUE(has_note(found, "has no energies"));
@@ -86,7 +86,7 @@ static double found_auroc(const cp_json *result, const char *score) {
     return cp_json_number(cp_json_get(cp_json_get(cp_json_get(result, "ood"), score), "auroc"), NAN);
 }
 
-static void outliers_are_told_by_the_share_of_pairs_in_order(void) {
+static void the_auroc_is_the_fraction_of_pairs_in_order(void) {
     double        density[2][REST], energy[2][REST], posterior[2][REST];
     cp_run_model *trained = cp_run_model_open("hybrid", CP_WEIGHTS_SELECTED, &status);
     TEST_ASSERT_NOT_NULL_MESSAGE(trained, status.message);
@@ -123,7 +123,7 @@ static void outliers_are_told_by_the_share_of_pairs_in_order(void) {
     cp_json_free(found);
 }
 
-static void models_and_sets_that_do_not_fit_are_refused(void) {
+static void models_and_sets_that_do_not_match_are_refused(void) {
     const cp_command *e = &cp_command_evaluate;
     expect_refusal(e, "hybrid color.npz --out no", CP_EXIT_FAILED, "3 channels; the model hybrid takes");
     expect_refusal(e, "hybrid many.npz --out no", CP_EXIT_FAILED, "5 classes; the model hybrid tells 3 apart");
@@ -148,11 +148,11 @@ int main(void) {
     UNITY_BEGIN();
     RUN_TEST(make_small_runs);
     RUN_TEST(an_evaluation_finds_what_the_training_found);
-    RUN_TEST(a_models_file_alone_has_no_temperature_and_no_chains);
-    RUN_TEST(what_needs_energies_is_left_out_for_a_softmax_model_and_said);
+    RUN_TEST(a_model_file_alone_has_no_temperature_and_no_chains);
+    RUN_TEST(energy_results_are_left_out_for_a_softmax_model_with_a_note);
     RUN_TEST(predictions_are_named_and_written_as_medmnist_does);
-    RUN_TEST(outliers_are_told_by_the_share_of_pairs_in_order);
-    RUN_TEST(models_and_sets_that_do_not_fit_are_refused);
+    RUN_TEST(the_auroc_is_the_fraction_of_pairs_in_order);
+    RUN_TEST(models_and_sets_that_do_not_match_are_refused);
     remove_small_runs();
     return UNITY_END();
 }

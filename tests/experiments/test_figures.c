@@ -25,14 +25,14 @@ static int csv_lines(const char *kind) {
 
 /* ---- figures ---- */
 
-static void an_empty_figure_is_a_picture_too(void) {
+static void an_empty_figure_is_a_valid_picture(void) {
     free(drawn(cp_figure_new((cp_figure_config){0})));
     cp_figure *f = cp_figure_new((cp_figure_config){.title = "empty"});
     cp_figure_panel(f, (cp_panel_config){0});
     free(drawn(f));
 }
 
-static void every_point_is_drawn_but_those_without_a_place(void) {
+static void every_point_with_coordinates_is_drawn(void) {
     enum { N = 120 };
     double x[N], y[N];
     cp_rng rng = cp_rng_named(1, "points");
@@ -87,7 +87,7 @@ static void lines_break_at_gaps_and_carry_error_bars(void) {
     free(text);
 }
 
-static void bars_boxes_and_histograms_have_their_shapes(void) {
+static void bars_boxes_and_histograms_have_the_right_shapes(void) {
     const char *names[] = {"one", "two", "three"};
     double      values[101];
     for (int i = 0; i < 101; i++) values[i] = i;
@@ -144,7 +144,7 @@ static cp_grid cone(double *values) {
     return (cp_grid){SIDE, SIDE, -2, 2, -2, 2, values};
 }
 
-static void grids_become_bands_and_contours(void) {
+static void grids_are_drawn_as_bands_and_contours(void) {
     static double values[SIDE * SIDE];
     cp_grid       grid = cone(values);
     cp_figure    *f = cp_figure_new((cp_figure_config){0});
@@ -203,7 +203,7 @@ static void the_same_figure_gives_the_same_bytes(void) {
     free(text[1]);
 }
 
-static void an_unwritable_place_is_told(void) {
+static void an_unwritable_path_is_reported(void) {
     cp_figure *f = cp_figure_new((cp_figure_config){0});
     TEST_ASSERT_FALSE(cp_figure_save(f, scratch("nowhere/figure"), &status));
     says(&status, "nowhere");
@@ -289,7 +289,7 @@ static void several_histograms_have_the_same_bins(void) {
     free(csv);
 }
 
-static void a_caption_is_read_to_those_who_hear_the_picture(void) {
+static void a_caption_is_available_to_screen_readers(void) {
     cp_figure *f = cp_figure_new((cp_figure_config){.title = "T", .caption = "replaced"});
     cp_figure_caption(f, "The mean over %d repetitions & its sd.", 10);
     char *text = drawn(f);
@@ -300,7 +300,7 @@ static void a_caption_is_read_to_those_who_hear_the_picture(void) {
 
 /* ---- light and dark ---- */
 
-static void all_colors_stand_out_from_the_paper_in_light_and_dark(void) {
+static void all_colors_stand_out_from_the_background_in_light_and_dark(void) {
     for (int i = 0; i < CP_PALETTE; i++) {
         TEST_ASSERT_TRUE(cp_contrast(cp_palette(i).light, cp_paper.light) >= 3);
         TEST_ASSERT_TRUE(cp_contrast(cp_palette(i).dark, cp_paper.dark) >= 3);
@@ -310,7 +310,7 @@ static void all_colors_stand_out_from_the_paper_in_light_and_dark(void) {
 }
 
 /* A dark color for every light one, in the attributes of the same element, and one rule that takes them. */
-static void every_color_has_a_dark_one(void) {
+static void every_color_has_a_dark_variant(void) {
     static double values[SIDE * SIDE];
     cp_grid       grid = cone(values);
     cp_figure    *f = cp_figure_new((cp_figure_config){.title = "t"});
@@ -356,7 +356,7 @@ static void axes_of_the_same_label_share_their_limits(void) {
     cp_figure_free(b);
 }
 
-static void axes_without_a_label_are_shared_by_the_same_place_in_other_figures(void) {
+static void axes_without_a_label_are_shared_with_the_same_panel_in_other_figures(void) {
     cp_figure *a = cp_figure_new((cp_figure_config){0}), *b = cp_figure_new((cp_figure_config){0});
     cp_panel  *p = dot(a, (cp_panel_config){0}, 10, 100), *q = dot(a, (cp_panel_config){0}, 1, 1),
              *r = dot(b, (cp_panel_config){0}, 20, 60), *s = dot(b, (cp_panel_config){.y_label = "loss"}, 2, 7);
@@ -368,7 +368,7 @@ static void axes_without_a_label_are_shared_by_the_same_place_in_other_figures(v
     cp_figure_free(b);
 }
 
-static void named_places_are_shared_only_under_the_same_names(void) {
+static void axes_of_names_are_shared_only_if_the_names_are_the_same(void) {
     const char     *two[] = {"a", "b"}, *three[] = {"a", "b", "c"};
     cp_figure      *f = cp_figure_new((cp_figure_config){0});
     cp_panel_config narrow = {.x_label = "group", .y_label = "y", .x_names = two, .x_name_count = 2}, wide = narrow;
@@ -522,7 +522,7 @@ static void contours_of_a_cone_are_circles(void) {
     TEST_ASSERT_TRUE(fabs(fabs(region.area) - fabs(line.area)) < 1e-9);
 }
 
-static void regions_close_along_the_border(void) {
+static void regions_are_closed_along_the_border(void) {
     static double values[SIDE * SIDE];
     cp_grid       grid = cone(values);
     measured      all = {0}, none = {0}, cut = {0}, open = {0};
@@ -536,7 +536,7 @@ static void regions_close_along_the_border(void) {
     TEST_ASSERT_TRUE(open.paths == 4 && open.closed == 0);
 }
 
-static void saddles_and_holes_do_not_tangle(void) {
+static void contours_at_saddles_and_holes_do_not_cross(void) {
     double   saddle[] = {1, 0, 0, 1}, ring[] = {1, 1, 1, 1, 0, 1, 1, 1, 1}, gap[] = {1, 1, 1, 1, NAN, 1, 1, 1, 1};
     measured m = {0};
     cp_contour_lines(&(cp_grid){2, 2, 0, 1, 0, 1, saddle}, 0.5, measure, &m);
@@ -574,7 +574,7 @@ static void ticks_are_round_and_few(void) {
         }
 }
 
-static void impossible_ranges_become_possible(void) {
+static void impossible_ranges_are_corrected(void) {
     const double odd[][2] = {{NAN, 1},        {5, 5},           {0, 0},          {3, 2}, {INFINITY, -INFINITY},
                              {-1e308, 1e308}, {1e-320, 2e-320}, {1e15, 1e15 + 1}};
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
@@ -587,35 +587,35 @@ static void impossible_ranges_become_possible(void) {
 
 int main(void) {
     UNITY_BEGIN();
-    RUN_TEST(an_empty_figure_is_a_picture_too);
-    RUN_TEST(every_point_is_drawn_but_those_without_a_place);
+    RUN_TEST(an_empty_figure_is_a_valid_picture);
+    RUN_TEST(every_point_with_coordinates_is_drawn);
     RUN_TEST(texts_are_escaped_wherever_they_come_from);
     RUN_TEST(titles_of_any_length_are_wrapped);
     RUN_TEST(lines_break_at_gaps_and_carry_error_bars);
-    RUN_TEST(bars_boxes_and_histograms_have_their_shapes);
+    RUN_TEST(bars_boxes_and_histograms_have_the_right_shapes);
     RUN_TEST(a_box_has_its_quartiles_median_and_whiskers);
-    RUN_TEST(grids_become_bands_and_contours);
+    RUN_TEST(grids_are_drawn_as_bands_and_contours);
     RUN_TEST(images_are_embedded);
     RUN_TEST(a_legend_has_each_label_once);
     RUN_TEST(the_same_figure_gives_the_same_bytes);
-    RUN_TEST(an_unwritable_place_is_told);
+    RUN_TEST(an_unwritable_path_is_reported);
     RUN_TEST(a_cell_map_has_its_numbers_from_the_top);
     RUN_TEST(cells_without_numbers_or_room_have_none);
     RUN_TEST(a_reliability_diagram_shows_accuracy_and_gap);
     RUN_TEST(several_histograms_have_the_same_bins);
-    RUN_TEST(a_caption_is_read_to_those_who_hear_the_picture);
-    RUN_TEST(all_colors_stand_out_from_the_paper_in_light_and_dark);
-    RUN_TEST(every_color_has_a_dark_one);
+    RUN_TEST(a_caption_is_available_to_screen_readers);
+    RUN_TEST(all_colors_stand_out_from_the_background_in_light_and_dark);
+    RUN_TEST(every_color_has_a_dark_variant);
     RUN_TEST(axes_of_the_same_label_share_their_limits);
-    RUN_TEST(axes_without_a_label_are_shared_by_the_same_place_in_other_figures);
-    RUN_TEST(named_places_are_shared_only_under_the_same_names);
+    RUN_TEST(axes_without_a_label_are_shared_with_the_same_panel_in_other_figures);
+    RUN_TEST(axes_of_names_are_shared_only_if_the_names_are_the_same);
     RUN_TEST(a_figure_is_drawn_the_same_from_its_description);
     RUN_TEST(descriptions_that_describe_no_figure_are_refused);
     RUN_TEST(a_picture_of_tiles_is_saved_with_its_caption);
     RUN_TEST(contours_of_a_cone_are_circles);
-    RUN_TEST(regions_close_along_the_border);
-    RUN_TEST(saddles_and_holes_do_not_tangle);
+    RUN_TEST(regions_are_closed_along_the_border);
+    RUN_TEST(contours_at_saddles_and_holes_do_not_cross);
     RUN_TEST(ticks_are_round_and_few);
-    RUN_TEST(impossible_ranges_become_possible);
+    RUN_TEST(impossible_ranges_are_corrected);
     return UNITY_END();
 }

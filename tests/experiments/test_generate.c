@@ -44,7 +44,7 @@ static void chains_start_from_noise_or_the_buffer_too(void) {
     cp_json_free(found);
 }
 
-static void models_without_energies_or_chains_cannot_generate(void) {
+static void generating_without_energies_or_chains_is_refused(void) {
     const cp_command *g = &cp_command_generate;
     expect_refusal(g, "softmax --out no", CP_EXIT_FAILED, "has no energies to sample from");
     expect_refusal(g, "hybrid/selected.safetensors --out no", CP_EXIT_FAILED, "give the folder of its run");
@@ -144,7 +144,7 @@ static void known_pixels_stay_and_the_error_is_that_of_the_file(void) {
     TEST_ASSERT_TRUE(there("i1/filled.png"));
 }
 
-static void nan_is_missing_without_a_mask_and_leaves_no_truth(void) {
+static void nan_pixels_are_missing_without_a_mask_and_have_no_true_value(void) {
     float  x[FEW * SIDE * SIDE];
     size_t all = sizeof x / sizeof *x;
     for (size_t i = 0; i < all; i++) x[i] = i % 7 == 0 ? NAN : (float)sin((double)i);
@@ -164,7 +164,7 @@ static void nan_is_missing_without_a_mask_and_leaves_no_truth(void) {
     cp_json_free(found);
 }
 
-static void images_of_which_nothing_is_known_are_filled_and_said(void) {
+static void images_without_known_pixels_are_filled_with_a_note(void) {
     unsigned char pixels[FEW * SIDE * SIDE], mask[FEW * SIDE * SIDE] = {0};
     write_holes(pixels, mask);
     memset(mask, 0, sizeof mask);
@@ -179,7 +179,7 @@ static void images_of_which_nothing_is_known_are_filled_and_said(void) {
     expect_ok(&cp_command_impute, "jem --from-set set.npz --count 1 --hole half --steps 1 --chains 1 --out i5");
 }
 
-static void images_and_masks_that_do_not_fit_are_refused(void) {
+static void images_and_masks_that_do_not_match_are_refused(void) {
     const cp_command *i = &cp_command_impute;
     unsigned char     pixels[FEW * SIDE * SIDE], mask[SIDE * SIDE];
     float             far[SIDE * SIDE] = {0};
@@ -214,12 +214,12 @@ int main(void) {
     RUN_TEST(make_small_runs);
     RUN_TEST(samples_have_the_shape_of_the_images_and_their_class);
     RUN_TEST(chains_start_from_noise_or_the_buffer_too);
-    RUN_TEST(models_without_energies_or_chains_cannot_generate);
+    RUN_TEST(generating_without_energies_or_chains_is_refused);
     RUN_TEST(a_conditional_gaussian_shrinks_by_its_grain);
     RUN_TEST(known_pixels_stay_and_the_error_is_that_of_the_file);
-    RUN_TEST(nan_is_missing_without_a_mask_and_leaves_no_truth);
-    RUN_TEST(images_of_which_nothing_is_known_are_filled_and_said);
-    RUN_TEST(images_and_masks_that_do_not_fit_are_refused);
+    RUN_TEST(nan_pixels_are_missing_without_a_mask_and_have_no_true_value);
+    RUN_TEST(images_without_known_pixels_are_filled_with_a_note);
+    RUN_TEST(images_and_masks_that_do_not_match_are_refused);
     remove_small_runs();
     return UNITY_END();
 }

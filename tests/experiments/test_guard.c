@@ -61,7 +61,7 @@ static void is_ok(cp_guard_sign sign, double value) {
 
 /* ---- signs ---- */
 
-static void what_is_not_finite_is_bad_at_once(void) {
+static void nonfinite_values_are_bad_at_once(void) {
     for (int steps = 0; steps <= 20; steps += 20) {
         go_well(steps);
         static const cp_guard_sign all[] = {CP_GUARD_LOSS, CP_GUARD_GRADIENT, CP_GUARD_WEIGHTS};
@@ -74,14 +74,14 @@ static void what_is_not_finite_is_bad_at_once(void) {
     }
 }
 
-static void signs_that_a_method_does_not_have_are_no_signs(void) {
+static void signals_that_a_method_lacks_are_ignored(void) {
     signs softmax = healthy;
     softmax.of[CP_GUARD_GAP] = softmax.of[CP_GUARD_SLOPE] = softmax.of[CP_GUARD_CHAINS] = NAN;
     for (int i = 0; i < 100; i++) TEST_ASSERT_EQUAL_INT(CP_GUARD_OK, judge(softmax));
     TEST_ASSERT_EQUAL_INT64(0, guard.event_count);
 }
 
-static void without_a_history_only_bounds_count(void) {
+static void without_a_history_only_the_bounds_count(void) {
     is_ok(CP_GUARD_LOSS, 9e3);
     is_bad(CP_GUARD_LOSS, 1.1e4);
     is_ok(CP_GUARD_GRADIENT, 9e6);
@@ -108,7 +108,7 @@ static void with_a_history_twenty_times_the_median_is_bad(void) {
     is_bad(CP_GUARD_SLOPE, 5.1);
 }
 
-static void what_is_harmless_is_ok_whatever_the_history(void) {
+static void harmless_values_are_ok_whatever_the_history(void) {
     for (int i = 0; i < 70; i++) {
         signs tiny = {{[CP_GUARD_LOSS] = 1e-6, [CP_GUARD_GRADIENT] = 1e-6, [CP_GUARD_GAP] = 1e-6, [CP_GUARD_SLOPE] = 1e-6}};
         TEST_ASSERT_EQUAL_INT(CP_GUARD_OK, judge(tiny));
@@ -121,14 +121,14 @@ static void what_is_harmless_is_ok_whatever_the_history(void) {
     is_ok(CP_GUARD_SLOPE, 2.9);
 }
 
-static void the_median_forgets_what_is_older_than_its_history(void) {
+static void the_median_forgets_values_older_than_its_history(void) {
     for (int i = 0; i < 100; i++) judge(with(healthy, CP_GUARD_SLOPE, 40));
     is_ok(CP_GUARD_SLOPE, 700);
     go_well(CP_GUARD_HISTORY);
     is_bad(CP_GUARD_SLOPE, 700);
 }
 
-static void a_history_of_lost_chains_makes_nothing_ok(void) {
+static void a_history_of_lost_chains_does_not_make_them_ok(void) {
     for (int i = 0; i < 7; i++) TEST_ASSERT_EQUAL_INT(CP_GUARD_OK, judge(with(healthy, CP_GUARD_GAP, -8)));
     judge(with(healthy, CP_GUARD_GAP, -8));
     is_bad(CP_GUARD_GAP, -8); /* the median is beyond -5 now */
@@ -144,7 +144,7 @@ static void bad_steps_are_not_part_of_the_history(void) {
     for (int i = 0; i < 100; i++) TEST_ASSERT_EQUAL_INT(CP_GUARD_SKIP, judge(with(healthy, CP_GUARD_SLOPE, 900)));
 }
 
-static void weights_are_told_before_what_follows_from_them(void) {
+static void bad_weights_are_reported_before_their_consequences(void) {
     signs all = healthy;
     for (int i = 0; i < CP_GUARD_OUTPUTS; i++) all.of[i] = i == CP_GUARD_WEIGHTS ? 1 : NAN;
     judge(all);
@@ -167,7 +167,7 @@ static void three_bad_steps_are_skipped_and_the_fourth_rolls_back(void) {
     TEST_ASSERT_EQUAL_INT64(4, guard.event_count);
 }
 
-static void four_ok_steps_make_up_for_a_bad_one(void) {
+static void four_ok_steps_cancel_a_bad_step(void) {
     signs bad = with(healthy, CP_GUARD_LOSS, NAN);
     for (int round = 0; round < 20; round++) {
         for (int i = 0; i < 3; i++) TEST_ASSERT_EQUAL_INT(CP_GUARD_SKIP, judge(bad));
@@ -180,7 +180,7 @@ static void four_ok_steps_make_up_for_a_bad_one(void) {
     TEST_ASSERT_EQUAL_INT64(0, guard.rolled_back);
 }
 
-static void bad_steps_with_too_few_ok_ones_between_roll_back_too(void) {
+static void bad_steps_with_too_few_ok_steps_between_also_roll_back(void) {
     int skipped = 0;
     while (judge(with(healthy, CP_GUARD_LOSS, NAN)) == CP_GUARD_SKIP && ++skipped < 50) go_well(2);
     TEST_ASSERT_EQUAL_INT(5, skipped); /* each leaves two strikes: 2, 4, 6, 8, 10, and the sixth makes 14 of 12 */
@@ -201,7 +201,7 @@ static void broken_weights_and_outputs_roll_back_without_skipping(void) {
     TEST_ASSERT_EQUAL_INT64(0, guard.skipped);
 }
 
-static void it_gives_up_after_so_many_rollbacks(void) {
+static void the_guard_gives_up_after_the_allowed_rollbacks(void) {
     static const struct { int setting, rollbacks; } cases[] = {{0, 8}, {3, 3}, {-1, 0}};
     for (int c = 0; c < 3; c++) {
         guard = (cp_guard){.rollbacks = cases[c].setting};
@@ -215,7 +215,7 @@ static void it_gives_up_after_so_many_rollbacks(void) {
     }
 }
 
-static void after_a_rollback_the_history_is_that_of_the_state_and_what_happened_stays(void) {
+static void a_rollback_restores_the_history_and_keeps_the_events(void) {
     go_well(20);
     cp_guard checkpoint = guard;
     for (int i = 0; i < 64; i++) judge(with(healthy, CP_GUARD_SLOPE, 7));
@@ -246,13 +246,13 @@ static void events_read_as_sentences(void) {
     TEST_ASSERT_NOT_NULL(strstr(cp_guard_event_text(&event).s, "samples' energy above the data's by 40, usually -0.3: skipped"));
 }
 
-static void a_guard_that_saw_nothing_bad_has_no_last_event(void) {
+static void a_guard_without_bad_steps_has_no_last_event(void) {
     go_well(3);
     cp_guard_event event;
     TEST_ASSERT_FALSE(cp_guard_last_event(&guard, &event));
 }
 
-static void of_many_events_the_first_and_the_last_are_kept(void) {
+static void only_the_first_and_the_last_of_many_events_are_kept(void) {
     guard.patience = 1000;
     for (int i = 0; i < 2 * CP_GUARD_EVENTS; i++) cp_guard_judge(&guard, 10 + i, with(healthy, CP_GUARD_LOSS, NAN).of);
     TEST_ASSERT_EQUAL_INT64(2 * CP_GUARD_EVENTS, guard.event_count);
@@ -260,7 +260,7 @@ static void of_many_events_the_first_and_the_last_are_kept(void) {
     TEST_ASSERT_EQUAL_INT64(9 + 2 * CP_GUARD_EVENTS, last_event().step);
 }
 
-static void it_is_told_as_json(void) {
+static void the_guard_is_written_as_json(void) {
     cp_json_writer w = {0};
     go_well(2);
     cp_guard_judge(&guard, 5, with(healthy, CP_GUARD_LOSS, INFINITY).of);
@@ -284,7 +284,7 @@ static bool pass(cp_guard *g, bool save) {
                 : cp_checkpoint_load(&all, scratch("guard.safetensors"), &status);
 }
 
-static void a_restored_guard_judges_as_the_saved_one(void) {
+static void a_restored_guard_decides_like_the_saved_one(void) {
     go_well(100);
     judge(with(healthy, CP_GUARD_LOSS, NAN));
     judge(with(healthy, CP_GUARD_SLOPE, INFINITY));
@@ -299,14 +299,14 @@ static void a_restored_guard_judges_as_the_saved_one(void) {
     TEST_ASSERT_EQUAL_MEMORY(&guard, &other, sizeof guard);
 }
 
-static void settings_are_those_of_the_guard_that_is_restored(void) {
+static void a_restored_guard_keeps_its_own_settings(void) {
     TEST_ASSERT_TRUE(pass(&guard, true));
     cp_guard other = {.patience = 7, .rollbacks = 2, .factor = 5};
     TEST_ASSERT_TRUE(pass(&other, false));
     TEST_ASSERT_TRUE(other.patience == 7 && other.rollbacks == 2 && other.factor == 5);
 }
 
-static void counts_that_no_guard_has_are_refused(void) {
+static void impossible_counts_are_refused(void) {
     int64_t *const counts[] = {&guard.seen, &guard.bad, &guard.skipped, &guard.rolled_back, &guard.event_count};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         *counts[i] = -1;
@@ -316,7 +316,7 @@ static void counts_that_no_guard_has_are_refused(void) {
     }
 }
 
-static void what_no_event_has_is_refused(void) {
+static void impossible_events_are_refused(void) {
     judge(with(healthy, CP_GUARD_LOSS, NAN));
     guard.events.sign[0] = CP_GUARD_SIGNS;
     TEST_ASSERT_FALSE(pass(&guard, true));
@@ -352,30 +352,30 @@ static void the_state_has_a_name_and_a_type_for_every_member(void) {
 
 int main(void) {
     UNITY_BEGIN();
-    RUN_TEST(what_is_not_finite_is_bad_at_once);
-    RUN_TEST(signs_that_a_method_does_not_have_are_no_signs);
-    RUN_TEST(without_a_history_only_bounds_count);
+    RUN_TEST(nonfinite_values_are_bad_at_once);
+    RUN_TEST(signals_that_a_method_lacks_are_ignored);
+    RUN_TEST(without_a_history_only_the_bounds_count);
     RUN_TEST(with_a_history_twenty_times_the_median_is_bad);
-    RUN_TEST(what_is_harmless_is_ok_whatever_the_history);
-    RUN_TEST(the_median_forgets_what_is_older_than_its_history);
-    RUN_TEST(a_history_of_lost_chains_makes_nothing_ok);
+    RUN_TEST(harmless_values_are_ok_whatever_the_history);
+    RUN_TEST(the_median_forgets_values_older_than_its_history);
+    RUN_TEST(a_history_of_lost_chains_does_not_make_them_ok);
     RUN_TEST(bad_steps_are_not_part_of_the_history);
-    RUN_TEST(weights_are_told_before_what_follows_from_them);
+    RUN_TEST(bad_weights_are_reported_before_their_consequences);
     RUN_TEST(three_bad_steps_are_skipped_and_the_fourth_rolls_back);
-    RUN_TEST(four_ok_steps_make_up_for_a_bad_one);
-    RUN_TEST(bad_steps_with_too_few_ok_ones_between_roll_back_too);
+    RUN_TEST(four_ok_steps_cancel_a_bad_step);
+    RUN_TEST(bad_steps_with_too_few_ok_steps_between_also_roll_back);
     RUN_TEST(patience_is_a_setting);
     RUN_TEST(broken_weights_and_outputs_roll_back_without_skipping);
-    RUN_TEST(it_gives_up_after_so_many_rollbacks);
-    RUN_TEST(after_a_rollback_the_history_is_that_of_the_state_and_what_happened_stays);
+    RUN_TEST(the_guard_gives_up_after_the_allowed_rollbacks);
+    RUN_TEST(a_rollback_restores_the_history_and_keeps_the_events);
     RUN_TEST(events_read_as_sentences);
-    RUN_TEST(a_guard_that_saw_nothing_bad_has_no_last_event);
-    RUN_TEST(of_many_events_the_first_and_the_last_are_kept);
-    RUN_TEST(it_is_told_as_json);
-    RUN_TEST(a_restored_guard_judges_as_the_saved_one);
-    RUN_TEST(settings_are_those_of_the_guard_that_is_restored);
-    RUN_TEST(counts_that_no_guard_has_are_refused);
-    RUN_TEST(what_no_event_has_is_refused);
+    RUN_TEST(a_guard_without_bad_steps_has_no_last_event);
+    RUN_TEST(only_the_first_and_the_last_of_many_events_are_kept);
+    RUN_TEST(the_guard_is_written_as_json);
+    RUN_TEST(a_restored_guard_decides_like_the_saved_one);
+    RUN_TEST(a_restored_guard_keeps_its_own_settings);
+    RUN_TEST(impossible_counts_are_refused);
+    RUN_TEST(impossible_events_are_refused);
     RUN_TEST(the_state_has_a_name_and_a_type_for_every_member);
     return UNITY_END();
 }

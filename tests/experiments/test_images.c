@@ -109,7 +109,7 @@ static void bytes_stay_bytes(void) {
     cp_images_free(images);
 }
 
-static void a_file_of_ones_own_is_not_the_official_one_and_has_its_md5(void) {
+static void a_user_file_is_not_the_official_one_and_has_its_md5(void) {
     cp_images *images = load();
     TEST_ASSERT_FALSE(images->official);
     TEST_ASSERT_EQUAL_STRING("not the official file", cp_images_origin(images));
@@ -118,7 +118,7 @@ static void a_file_of_ones_own_is_not_the_official_one_and_has_its_md5(void) {
     cp_images_free(images);
 }
 
-static void images_have_any_size_and_up_to_four_channels(void) {
+static void images_may_have_any_size_and_up_to_four_channels(void) {
     static const int64_t shapes[][4] = {{6, 5, 7, 1}, {6, 1, 1, 2}, {6, 3, 1, 3}, {6, 2, 9, 4}};
     for (int i = 0; i < 4; i++) {
         set_images(CP_U8, 4, shapes[i]);
@@ -129,7 +129,7 @@ static void images_have_any_size_and_up_to_four_channels(void) {
     }
 }
 
-static void splits_have_their_own_numbers_of_images(void) {
+static void splits_may_have_different_numbers_of_images(void) {
     arrays[VAL].dims[0] = arrays[3 + VAL].dims[0] = 1;
     cp_images *images = load();
     TEST_ASSERT_EQUAL_INT(1, images->set->splits[VAL].count);
@@ -137,7 +137,7 @@ static void splits_have_their_own_numbers_of_images(void) {
     cp_images_free(images);
 }
 
-static void labels_are_whole_numbers_of_any_type(void) {
+static void labels_may_be_whole_numbers_of_any_type(void) {
     static const int64_t  wide[] = {2, 1, 0, 0, 1, 2};
     static const int16_t  narrow[] = {2, 1, 0, 0, 1, 2};
     static const double   real[] = {2, 1, 0, 0, 1, 2};
@@ -169,7 +169,7 @@ static void patients_are_kept_as_groups(void) {
     refuses("test_patients has shape (5,); one number an image is expected, (6) or (6, 1)");
 }
 
-static void other_arrays_do_no_harm(void) {
+static void other_arrays_are_ignored(void) {
     arrays[LABELS] = (array){"notes", CP_F64, 1, {2}, (double[]){1, 2}};
     cp_images_free(load());
 }
@@ -200,7 +200,7 @@ static void floats_are_scaled_by_the_range_of_the_training_images(void) {
     scales(0, 4095, 0, 4095, "float32, from the training split's [0, 4095] to [-1, 1]");
 }
 
-static void pixels_beyond_the_training_range_are_taken_to_its_end_and_counted(void) {
+static void pixels_beyond_the_training_range_are_clamped_and_counted(void) {
     set_floats(0, 1);
     floats[VAL][3] = 1.5f, floats[TEST][4] = -7, floats[TEST][5] = 2;
     cp_images *images = load();
@@ -247,7 +247,7 @@ static void images_of_one_color_are_refused(void) {
 
 /* ---- what is refused ---- */
 
-static void a_missing_array_is_told_with_those_that_are_there(void) {
+static void a_missing_array_is_reported_with_the_existing_ones(void) {
     arrays[3 + VAL].name = "valid_labels";
     refuses("has no array val_labels; an image set has {train,val,test}_images and {train,val,test}_labels, this file has "
             "train_images");
@@ -255,7 +255,7 @@ static void a_missing_array_is_told_with_those_that_are_there(void) {
     refuses("this file has none");
 }
 
-static void shapes_that_are_no_images_are_told(void) {
+static void shapes_that_are_not_images_are_reported(void) {
     set_images(CP_U8, 2, (int64_t[]){6, 4});
     refuses("train_images has shape (6, 4); images are (N, H, W) or (N, H, W, C)");
     set_images(CP_U8, 4, (int64_t[]){6, 5, 5, 5});
@@ -269,7 +269,7 @@ static void shapes_that_are_no_images_are_told(void) {
     refuses("train_images has shape (6, 0, 2)");
 }
 
-static void splits_that_differ_are_told(void) {
+static void splits_with_different_images_are_reported(void) {
     arrays[VAL].dims[1] = 3;
     refuses("val_images has shape (6, 3, 2); the training images are 2 x 2 with 1 channel");
     arrays[VAL].dims[1] = 2;
@@ -282,7 +282,7 @@ static void an_empty_split_is_refused(void) {
     refuses("test_images has shape (0, 2, 2); every split needs images");
 }
 
-static void labels_that_do_not_fit_the_images_are_told(void) {
+static void labels_that_do_not_match_the_images_are_reported(void) {
     arrays[3 + TEST].dims[0] = 5;
     refuses("test_labels has shape (5, 1); one number an image is expected, (6) or (6, 1)");
     arrays[3 + TEST] = (array){"test_labels", CP_U8, 2, {6, 14}, bytes};
@@ -291,7 +291,7 @@ static void labels_that_do_not_fit_the_images_are_told(void) {
     refuses("test_labels has shape (); one number an image");
 }
 
-static void wrong_labels_are_told_with_their_row(void) {
+static void wrong_labels_are_reported_with_their_row(void) {
     double values[6] = {0, 1, 2, 0, 1, 2};
     arrays[3 + VAL] = (array){"val_labels", CP_F64, 1, {6}, values};
     values[4] = 0.5;
@@ -314,7 +314,7 @@ static void one_class_is_not_enough(void) {
     refuses("all labels are 0; at least two classes are needed");
 }
 
-static void files_that_are_no_npz_are_told(void) {
+static void files_other_than_npz_are_reported(void) {
     scratch_write("set.npz", "hello", 5);
     TEST_ASSERT_NULL(cp_images_load(scratch("set.npz"), &status));
     TEST_ASSERT_EQUAL_INT(CP_STATUS_DAMAGED, status.kind);
@@ -324,7 +324,7 @@ static void files_that_are_no_npz_are_told(void) {
     says(&status, "nowhere.npz");
 }
 
-static void a_lack_of_memory_is_told_wherever_it_comes(void) {
+static void a_lack_of_memory_is_reported_at_every_allocation(void) {
     set_floats(-3, 5);
     write_set();
     for (long allowed = 0;; allowed++) {
@@ -342,7 +342,7 @@ static void a_lack_of_memory_is_told_wherever_it_comes(void) {
 
 /* ---- copies ---- */
 
-static void a_set_that_was_written_is_read_again(void) {
+static void a_written_set_is_read_back(void) {
     static const int32_t patients[] = {7, 7, 7, 8, 8, 9};
     arrays[LABELS] = (array){"val_patients", CP_I32, 1, {6}, patients};
     for (int real = 0; real < 2; real++) {
@@ -367,26 +367,26 @@ static void a_set_that_was_written_is_read_again(void) {
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(bytes_stay_bytes);
-    RUN_TEST(a_file_of_ones_own_is_not_the_official_one_and_has_its_md5);
-    RUN_TEST(images_have_any_size_and_up_to_four_channels);
-    RUN_TEST(splits_have_their_own_numbers_of_images);
-    RUN_TEST(labels_are_whole_numbers_of_any_type);
+    RUN_TEST(a_user_file_is_not_the_official_one_and_has_its_md5);
+    RUN_TEST(images_may_have_any_size_and_up_to_four_channels);
+    RUN_TEST(splits_may_have_different_numbers_of_images);
+    RUN_TEST(labels_may_be_whole_numbers_of_any_type);
     RUN_TEST(patients_are_kept_as_groups);
-    RUN_TEST(other_arrays_do_no_harm);
+    RUN_TEST(other_arrays_are_ignored);
     RUN_TEST(floats_are_scaled_by_the_range_of_the_training_images);
-    RUN_TEST(pixels_beyond_the_training_range_are_taken_to_its_end_and_counted);
+    RUN_TEST(pixels_beyond_the_training_range_are_clamped_and_counted);
     RUN_TEST(other_types_of_pixels_are_scaled_by_their_range);
     RUN_TEST(pixels_that_are_not_finite_are_refused_with_split_and_row);
     RUN_TEST(images_of_one_color_are_refused);
-    RUN_TEST(a_missing_array_is_told_with_those_that_are_there);
-    RUN_TEST(shapes_that_are_no_images_are_told);
-    RUN_TEST(splits_that_differ_are_told);
+    RUN_TEST(a_missing_array_is_reported_with_the_existing_ones);
+    RUN_TEST(shapes_that_are_not_images_are_reported);
+    RUN_TEST(splits_with_different_images_are_reported);
     RUN_TEST(an_empty_split_is_refused);
-    RUN_TEST(labels_that_do_not_fit_the_images_are_told);
-    RUN_TEST(wrong_labels_are_told_with_their_row);
+    RUN_TEST(labels_that_do_not_match_the_images_are_reported);
+    RUN_TEST(wrong_labels_are_reported_with_their_row);
     RUN_TEST(one_class_is_not_enough);
-    RUN_TEST(files_that_are_no_npz_are_told);
-    RUN_TEST(a_lack_of_memory_is_told_wherever_it_comes);
-    RUN_TEST(a_set_that_was_written_is_read_again);
+    RUN_TEST(files_other_than_npz_are_reported);
+    RUN_TEST(a_lack_of_memory_is_reported_at_every_allocation);
+    RUN_TEST(a_written_set_is_read_back);
     return UNITY_END();
 }

@@ -53,7 +53,7 @@ static void add_made(const char *text) {
     made = (array){CP_U8, (int64_t)strlen(text), text};
 }
 
-static void a_file_may_tell_how_it_was_made_and_the_names_of_its_classes(void) {
+static void a_file_may_say_how_it_was_made_and_name_its_classes(void) {
     add_made("{\"command\": \"brats\", \"class_names\": [\"none\", \"some\", \"all\"]}");
     cp_images *images = load();
     TEST_ASSERT_EQUAL_STRING("brats", cp_json_string(cp_json_get(images->made, "command"), ""));
@@ -66,7 +66,7 @@ static void a_file_may_tell_how_it_was_made_and_the_names_of_its_classes(void) {
     cp_images_free(images);
 }
 
-static void what_does_not_tell_that_is_passed_over(void) {
+static void other_metadata_are_ignored(void) {
     static const char *const texts[] = {"",
                                         "made",
                                         "[1]",
@@ -87,7 +87,7 @@ static void what_does_not_tell_that_is_passed_over(void) {
     cp_images_free(images);
 }
 
-static void a_sheet_shows_images_from_all_over_the_split(void) {
+static void a_sheet_shows_images_from_the_whole_split(void) {
     use_classes(2);
     cp_images *images = load();
     cp_bytes   spread = {0}, expected = {0};
@@ -112,8 +112,8 @@ static void a_sheet_shows_images_from_all_over_the_split(void) {
 
 int main(void) {
     UNITY_BEGIN();
-    RUN_TEST(a_file_may_tell_how_it_was_made_and_the_names_of_its_classes);
-    RUN_TEST(what_does_not_tell_that_is_passed_over);
-    RUN_TEST(a_sheet_shows_images_from_all_over_the_split);
+    RUN_TEST(a_file_may_say_how_it_was_made_and_name_its_classes);
+    RUN_TEST(other_metadata_are_ignored);
+    RUN_TEST(a_sheet_shows_images_from_the_whole_split);
     return UNITY_END();
 }

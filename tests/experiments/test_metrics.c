@@ -49,7 +49,7 @@ static void same_measures(const cp_metrics *a, const cp_metrics *b) {
 
 /* ---- values ---- */
 
-static void the_order_of_predictions_has_no_say(void) {
+static void the_order_of_predictions_does_not_matter(void) {
     int order[N];
     for (int i = 0; i < N * CLASSES; i++) logits[i] = floor(logits[i] / 4); /* ties in confidence and score */
     for (uint64_t seed = 0; seed < 5; seed++) {
@@ -68,7 +68,7 @@ static void the_order_of_predictions_has_no_say(void) {
     }
 }
 
-static void logits_and_their_probabilities_give_the_same(void) {
+static void logits_and_their_probabilities_give_the_same_metrics(void) {
     for (int i = 0; i < N; i++) {
         double sum = 0;
         for (int c = 0; c < CLASSES; c++) sum += other[i * CLASSES + c] = exp(logits[i * CLASSES + c]);
@@ -80,7 +80,7 @@ static void logits_and_their_probabilities_give_the_same(void) {
     cp_metrics_free(a), cp_metrics_free(b);
 }
 
-static void the_nll_of_logits_has_no_floor(void) {
+static void the_nll_of_logits_is_not_limited(void) {
     double         z[] = {0, 1000}, p[] = {0, 1};
     cp_predictions from_logits = {.n = 1, .classes = 2, .values = z, .logits = true, .labels = (int[]){0}};
     cp_predictions from_probabilities = {.n = 1, .classes = 2, .values = p, .labels = (int[]){0}};
@@ -90,7 +90,7 @@ static void the_nll_of_logits_has_no_floor(void) {
     cp_metrics_free(a), cp_metrics_free(b);
 }
 
-static void the_table_adds_up(void) {
+static void the_bins_of_the_table_add_up(void) {
     cp_metrics *m = measure(&made, -1, 0);
     double      count = 0, confidence = 0, right = 0;
     int         predicted = 0, diagonal = 0;
@@ -115,7 +115,7 @@ static void the_table_adds_up(void) {
 
 /* ---- intervals ---- */
 
-static void intervals_hold_the_estimate(void) {
+static void intervals_contain_the_estimate(void) {
     cp_metrics *m = measure(&made, 0, 3);
     for (cp_metric k = 0; k < CP_METRICS; k++) {
         if (k == CP_MCE) continue; /* a maximum of noise: resampled, it is larger */
@@ -128,7 +128,7 @@ static void intervals_hold_the_estimate(void) {
 }
 
 /* The sd of a share is sqrt(p (1 - p) / n), and 95 % of a normal lie within 1.96 sd. */
-static void the_interval_of_accuracy_is_as_wide_as_theory_has_it(void) {
+static void the_interval_of_accuracy_is_as_wide_as_theory_predicts(void) {
     cp_metrics *m = measure(&made, 4000, 3);
     cp_estimate a = m->of[CP_ACCURACY];
     double      half = 1.96 * sqrt(a.value * (1 - a.value) / N);
@@ -137,7 +137,7 @@ static void the_interval_of_accuracy_is_as_wide_as_theory_has_it(void) {
     cp_metrics_free(m);
 }
 
-static void the_same_seed_gives_the_same_interval_and_another_does_not(void) {
+static void the_same_seed_gives_the_same_interval_and_another_seed_does_not(void) {
     cp_metrics *a = measure(&made, 200, 3), *b = measure(&made, 200, 3), *c = measure(&made, 200, 4);
     same_measures(a, b);
     TEST_ASSERT_TRUE(a->of[CP_NLL].low != c->of[CP_NLL].low && a->of[CP_NLL].high != c->of[CP_NLL].high);
@@ -145,7 +145,7 @@ static void the_same_seed_gives_the_same_interval_and_another_does_not(void) {
     cp_metrics_free(a), cp_metrics_free(b), cp_metrics_free(c);
 }
 
-static void the_number_of_threads_has_no_say(void) {
+static void the_number_of_threads_does_not_matter(void) {
     cp_threads_set(1);
     cp_metrics *one = measure(&made, 203, 3);
     cp_threads_set(4);
@@ -161,7 +161,7 @@ static int ascending(const void *a, const void *b) {
 
 /* Resamples written out, one prediction after another, and measured without weights. Of 41 sorted values the 2.5th percentile is
  * the second, the 97.5th the last but one. */
-static void intervals_equal_those_of_resamples_written_out(void) {
+static void intervals_equal_those_of_explicit_resamples(void) {
     enum { RESAMPLES = 41 };
     double      values[CP_METRICS][RESAMPLES];
     cp_metrics *m = measure(&made, RESAMPLES, 9);
@@ -195,7 +195,7 @@ static void without_resamples_there_is_no_interval(void) {
 
 /* ---- edges ---- */
 
-static void a_single_prediction_has_an_interval_of_no_width(void) {
+static void a_single_prediction_has_an_interval_of_zero_width(void) {
     made.n = 1;
     cp_metrics *m = measure(&made, 30, 1);
     TEST_ASSERT_TRUE(isnan(m->of[CP_AUC].value) && isnan(m->of[CP_AUC].low) && isnan(m->of[CP_AUC].high));
@@ -211,7 +211,7 @@ static void resamples_without_a_metric_are_left_out(void) {
     cp_metrics_free(m);
 }
 
-static void infinite_nll_stays_infinite_and_harms_nothing_else(void) {
+static void an_infinite_nll_stays_infinite_and_affects_nothing_else(void) {
     logits[0] = 1e308, logits[1] = logits[2] = logits[3] = -1e308, labels[0] = 1;
     cp_metrics *m = measure(&made, 100, 1);
     TEST_ASSERT_TRUE(isinf(m->of[CP_NLL].value) && isinf(m->of[CP_NLL].high) && !isnan(m->of[CP_NLL].low));
@@ -225,7 +225,7 @@ static void turned_down(const cp_predictions *p, const char *part) {
     TEST_ASSERT_EQUAL_INT(0, errors);
 }
 
-static void bad_predictions_are_refused_with_their_place(void) {
+static void bad_predictions_are_refused_with_their_row(void) {
     double         p[] = {0.5, 0.5, 0.25, 0.75};
     int            y[] = {0, 1};
     cp_predictions two = {.n = 2, .classes = 2, .values = p, .labels = y};
@@ -239,7 +239,7 @@ static void bad_predictions_are_refused_with_their_place(void) {
     two.n = 0, turned_down(&two, "no predictions");
 }
 
-static void rounded_rows_are_taken_as_they_are(void) {
+static void rounded_rows_are_accepted(void) {
     double         p[] = {0.3331, 0.3333, 0.3334};
     cp_predictions one = {.n = 1, .classes = 3, .values = p, .labels = (int[]){0}};
     cp_metrics    *m = measure(&one, -1, 0);
@@ -253,7 +253,7 @@ static void misused(cp_predictions p, const char *part) {
     expect_error_in("metrics_new", part, __FILE__);
 }
 
-static void predictions_that_cannot_be_are_misuse(void) {
+static void impossible_predictions_are_misuse(void) {
     TEST_ASSERT_NULL(cp_metrics_new(NULL, (cp_metrics_config){0}, &status));
     expect_error_in("metrics_new", "NULL", __FILE__);
     cp_predictions p = made;
@@ -266,7 +266,7 @@ static void predictions_that_cannot_be_are_misuse(void) {
     p = made, p.temperature = 2, p.logits = false, misused(p, "temperature of 2 does not fit probabilities");
 }
 
-static void a_lack_of_memory_is_told_wherever_it_comes(void) {
+static void a_lack_of_memory_is_reported_at_every_allocation(void) {
     int allowed = 0;
     made.n = 20, made.groups = groups;
     cp_threads_set(1);
@@ -282,7 +282,7 @@ static void a_lack_of_memory_is_told_wherever_it_comes(void) {
 
 /* ---- telling ---- */
 
-static void a_result_has_percent_for_shares_and_intervals(void) {
+static void a_result_has_fractions_in_percent_with_intervals(void) {
     cp_metrics    *m = measure(&made, 50, 1);
     cp_json_writer w = {0};
     cp_metrics_put(m, &w, NULL);
@@ -310,14 +310,14 @@ static void a_result_has_percent_for_shares_and_intervals(void) {
 
 /* ---- means, quantiles, probabilities ---- */
 
-static void means_and_deviations_are_those_of_a_sample(void) {
+static void means_and_standard_deviations_are_those_of_a_sample(void) {
     cp_mean_sd m = cp_mean_sd_of((double[]){1, 2, 3, 4}, 4);
     TEST_ASSERT_TRUE(fabs(m.mean - 2.5) < 1e-12 && fabs(m.sd - sqrt(5.0 / 3)) < 1e-12);
     TEST_ASSERT_TRUE(cp_mean_sd_of((double[]){7}, 1).mean == 7 && isnan(cp_mean_sd_of((double[]){7}, 1).sd));
     TEST_ASSERT_TRUE(isnan(cp_mean_sd_of(NULL, 0).mean));
 }
 
-static void quantiles_lie_between_neighbors(void) {
+static void quantiles_interpolate_between_neighbors(void) {
     double values[] = {3, 1, 2, 10}, infinite[] = {INFINITY, 1, INFINITY};
     cp_values_sort(values, 4);
     TEST_ASSERT_TRUE(values[0] == 1 && values[1] == 2 && values[2] == 3 && values[3] == 10);
@@ -341,26 +341,26 @@ static void a_softmax_does_not_overflow_and_returns_its_logarithm(void) {
 
 int main(void) {
     UNITY_BEGIN();
-    RUN_TEST(the_order_of_predictions_has_no_say);
-    RUN_TEST(logits_and_their_probabilities_give_the_same);
-    RUN_TEST(the_nll_of_logits_has_no_floor);
-    RUN_TEST(the_table_adds_up);
-    RUN_TEST(intervals_hold_the_estimate);
-    RUN_TEST(the_interval_of_accuracy_is_as_wide_as_theory_has_it);
-    RUN_TEST(the_same_seed_gives_the_same_interval_and_another_does_not);
-    RUN_TEST(the_number_of_threads_has_no_say);
-    RUN_TEST(intervals_equal_those_of_resamples_written_out);
+    RUN_TEST(the_order_of_predictions_does_not_matter);
+    RUN_TEST(logits_and_their_probabilities_give_the_same_metrics);
+    RUN_TEST(the_nll_of_logits_is_not_limited);
+    RUN_TEST(the_bins_of_the_table_add_up);
+    RUN_TEST(intervals_contain_the_estimate);
+    RUN_TEST(the_interval_of_accuracy_is_as_wide_as_theory_predicts);
+    RUN_TEST(the_same_seed_gives_the_same_interval_and_another_seed_does_not);
+    RUN_TEST(the_number_of_threads_does_not_matter);
+    RUN_TEST(intervals_equal_those_of_explicit_resamples);
     RUN_TEST(without_resamples_there_is_no_interval);
-    RUN_TEST(a_single_prediction_has_an_interval_of_no_width);
+    RUN_TEST(a_single_prediction_has_an_interval_of_zero_width);
     RUN_TEST(resamples_without_a_metric_are_left_out);
-    RUN_TEST(infinite_nll_stays_infinite_and_harms_nothing_else);
-    RUN_TEST(bad_predictions_are_refused_with_their_place);
-    RUN_TEST(rounded_rows_are_taken_as_they_are);
-    RUN_TEST(predictions_that_cannot_be_are_misuse);
-    RUN_TEST(a_lack_of_memory_is_told_wherever_it_comes);
-    RUN_TEST(a_result_has_percent_for_shares_and_intervals);
-    RUN_TEST(means_and_deviations_are_those_of_a_sample);
-    RUN_TEST(quantiles_lie_between_neighbors);
+    RUN_TEST(an_infinite_nll_stays_infinite_and_affects_nothing_else);
+    RUN_TEST(bad_predictions_are_refused_with_their_row);
+    RUN_TEST(rounded_rows_are_accepted);
+    RUN_TEST(impossible_predictions_are_misuse);
+    RUN_TEST(a_lack_of_memory_is_reported_at_every_allocation);
+    RUN_TEST(a_result_has_fractions_in_percent_with_intervals);
+    RUN_TEST(means_and_standard_deviations_are_those_of_a_sample);
+    RUN_TEST(quantiles_interpolate_between_neighbors);
     RUN_TEST(a_softmax_does_not_overflow_and_returns_its_logarithm);
     return UNITY_END();
 }

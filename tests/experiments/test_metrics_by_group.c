@@ -93,7 +93,7 @@ static void groups_of_one_change_nothing(void) {
 }
 
 /* Each prediction there ten times, as slices of one patient: intervals are those of the patients, not a third as wide. */
-static void copies_in_a_group_add_no_certainty(void) {
+static void copies_in_a_group_do_not_narrow_the_interval(void) {
     enum { FEW = N / 10 };
     cp_predictions patients = made;
     patients.n = FEW, patients.groups = NULL;
@@ -117,7 +117,7 @@ static void copies_in_a_group_add_no_certainty(void) {
 /* ---- by group ---- */
 
 /* Patient 7 has one slice, patient -2 two, patient 5 three. */
-static void a_small_case_is_as_computed_by_hand(void) {
+static void a_small_case_agrees_with_a_calculation_by_hand(void) {
     static const double p[][2] = {{0.9, 0.1}, {0.3, 0.7}, {0.6, 0.4}, {0.15, 0.85}, {0.25, 0.75}, {0.4, 0.6}};
     cp_predictions      six = {.n = 6, .classes = 2, .values = p[0]};
     six.labels = (int[]){1, 1, 1, 0, 1, 0};
@@ -161,7 +161,7 @@ static void accuracy_nll_and_brier_are_means_over_patients_of_means_over_slices(
 }
 
 /* Slices of a patient with m of them written out 12 / m times, so that all patients have twelve. */
-static void all_metrics_are_those_of_patients_written_out_to_one_size(void) {
+static void all_metrics_equal_those_of_patients_repeated_to_one_size(void) {
     for (int i = 0; i < N; i++) write_out(i, REPEATS / size_of(groups[i]));
     TEST_ASSERT_EQUAL_INT(MAX, written.n);
     cp_metrics *m = measure(&made, -1, 0), *even = measure(&written, -1, 0);
@@ -175,7 +175,7 @@ static int ascending(const void *a, const void *b) {
 }
 
 /* Of 41 sorted values the 2.5th percentile is the second, the 97.5th the last but one. */
-static void intervals_are_those_of_resampled_patients_written_out(void) {
+static void intervals_equal_those_of_explicitly_resampled_patients(void) {
     enum { RESAMPLES = 41 };
     static double values[CP_METRICS][RESAMPLES];
     cp_metrics   *m = measure(&made, RESAMPLES, 9);
@@ -200,7 +200,7 @@ static void intervals_are_those_of_resampled_patients_written_out(void) {
     cp_metrics_free(m);
 }
 
-static void patients_of_one_size_give_the_bits_of_slices(void) {
+static void patients_of_one_size_give_the_same_bits_as_slices(void) {
     for (int size = 1; size <= N; size++) {
         if (N % size) continue;
         for (int i = 0; i < N; i++) groups[i] = i % (N / size);
@@ -212,7 +212,7 @@ static void patients_of_one_size_give_the_bits_of_slices(void) {
 }
 
 /* Rows mixed together with their patients; scores with ties. */
-static void the_order_of_rows_has_no_say(void) {
+static void the_order_of_rows_does_not_matter(void) {
     int order[N];
     for (int i = 0; i < N * CLASSES; i++) logits[i] = floor(logits[i] / 4);
     cp_metrics *a = measure(&made, 40, 3);
@@ -229,7 +229,7 @@ static void the_order_of_rows_has_no_say(void) {
     cp_metrics_free(a);
 }
 
-static void the_numbers_of_patients_have_no_say_but_their_order(void) {
+static void only_the_order_of_patient_numbers_matters(void) {
     cp_metrics *a = measure(&made, 40, 3);
     for (int i = 0; i < N; i++)
         other_groups[i] = groups[i] == PATIENTS - 1 ? INT_MAX : groups[i] < PATIENTS / 2 ? INT_MIN + groups[i] : 3 * groups[i];
@@ -240,7 +240,7 @@ static void the_numbers_of_patients_have_no_say_but_their_order(void) {
     cp_metrics_free(a), cp_metrics_free(b);
 }
 
-static void the_number_of_threads_has_no_say(void) {
+static void the_number_of_threads_does_not_matter(void) {
     cp_threads_set(1);
     cp_metrics *one = measure(&made, 203, 3);
     cp_threads_set(4);
@@ -264,7 +264,7 @@ static void one_patient_has_no_intervals(void) {
 }
 
 /* Rounded sums of weights must not bring a share above 1. */
-static void what_is_told_without_a_mistake_has_an_auc_of_one(void) {
+static void perfect_separation_has_an_auc_of_one(void) {
     cp_rng rng = cp_rng_named(3, "perfect");
     made.classes = 2;
     for (int n = 2; n < 80; n++) {
@@ -282,7 +282,7 @@ static void what_is_told_without_a_mistake_has_an_auc_of_one(void) {
     }
 }
 
-static void an_infinite_nll_stays_infinite_and_harms_nothing_else(void) {
+static void an_infinite_nll_stays_infinite_and_affects_nothing_else(void) {
     logits[0] = 1e308, logits[1] = logits[2] = logits[3] = -1e308, labels[0] = 1;
     cp_metrics *m = measure(&made, 100, 1);
     TEST_ASSERT_TRUE(isinf(m->by_group[CP_NLL].value) && isinf(m->by_group[CP_NLL].high) && !isnan(m->by_group[CP_NLL].low));
@@ -290,7 +290,7 @@ static void an_infinite_nll_stays_infinite_and_harms_nothing_else(void) {
     cp_metrics_free(m);
 }
 
-static void a_metric_that_slices_do_not_have_patients_have_neither(void) {
+static void a_metric_missing_for_slices_is_missing_for_patients(void) {
     memset(labels, 0, sizeof labels);
     cp_metrics *m = measure(&made, 20, 1);
     TEST_ASSERT_TRUE(isnan(m->by_group[CP_AUC].value) && isnan(m->by_group[CP_AUC].low));
@@ -302,7 +302,7 @@ static void a_metric_that_slices_do_not_have_patients_have_neither(void) {
     cp_metrics_free(m);
 }
 
-static void groups_are_numbered_in_their_order(void) {
+static void groups_are_numbered_in_order(void) {
     int  count, expected[] = {2, 0, 1, 2, 3};
     int *number = cp_groups_number((int[]){7, INT_MIN, -2, 7, INT_MAX}, 5, &count);
     TEST_ASSERT_EQUAL_INT(4, count);
@@ -322,7 +322,7 @@ static cp_json *put(const cp_metrics *m) {
     return json;
 }
 
-static void a_result_has_metrics_by_patient_where_there_are_patients(void) {
+static void a_result_has_metrics_by_patient_if_there_are_patients(void) {
     cp_metrics    *m = measure(&made, 50, 1);
     cp_json       *json = put(m);
     const cp_json *by_patient = cp_json_get(json, "by_patient"), *pair = cp_json_get(cp_json_get(by_patient, "intervals"), "ece");
@@ -346,20 +346,20 @@ static void a_result_has_metrics_by_patient_where_there_are_patients(void) {
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(groups_of_one_change_nothing);
-    RUN_TEST(copies_in_a_group_add_no_certainty);
-    RUN_TEST(a_small_case_is_as_computed_by_hand);
+    RUN_TEST(copies_in_a_group_do_not_narrow_the_interval);
+    RUN_TEST(a_small_case_agrees_with_a_calculation_by_hand);
     RUN_TEST(accuracy_nll_and_brier_are_means_over_patients_of_means_over_slices);
-    RUN_TEST(all_metrics_are_those_of_patients_written_out_to_one_size);
-    RUN_TEST(intervals_are_those_of_resampled_patients_written_out);
-    RUN_TEST(patients_of_one_size_give_the_bits_of_slices);
-    RUN_TEST(the_order_of_rows_has_no_say);
-    RUN_TEST(the_numbers_of_patients_have_no_say_but_their_order);
-    RUN_TEST(the_number_of_threads_has_no_say);
+    RUN_TEST(all_metrics_equal_those_of_patients_repeated_to_one_size);
+    RUN_TEST(intervals_equal_those_of_explicitly_resampled_patients);
+    RUN_TEST(patients_of_one_size_give_the_same_bits_as_slices);
+    RUN_TEST(the_order_of_rows_does_not_matter);
+    RUN_TEST(only_the_order_of_patient_numbers_matters);
+    RUN_TEST(the_number_of_threads_does_not_matter);
     RUN_TEST(one_patient_has_no_intervals);
-    RUN_TEST(what_is_told_without_a_mistake_has_an_auc_of_one);
-    RUN_TEST(an_infinite_nll_stays_infinite_and_harms_nothing_else);
-    RUN_TEST(a_metric_that_slices_do_not_have_patients_have_neither);
-    RUN_TEST(groups_are_numbered_in_their_order);
-    RUN_TEST(a_result_has_metrics_by_patient_where_there_are_patients);
+    RUN_TEST(perfect_separation_has_an_auc_of_one);
+    RUN_TEST(an_infinite_nll_stays_infinite_and_affects_nothing_else);
+    RUN_TEST(a_metric_missing_for_slices_is_missing_for_patients);
+    RUN_TEST(groups_are_numbered_in_order);
+    RUN_TEST(a_result_has_metrics_by_patient_if_there_are_patients);
     return UNITY_END();
 }

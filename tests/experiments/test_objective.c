@@ -179,7 +179,7 @@ static void near(double expected, double found) {
 
 static const cp_objective all_terms = {.energy = 0.3, .lambda = 2, .square = 0.05, .slope = 0.7};
 
-static void softmax_is_the_cross_entropy_alone(void) {
+static void softmax_has_only_the_cross_entropy(void) {
     make_mlp("softmax");
     cp_objective_batch only = {.labeled = labeled, .labels = {labels, LABELED}};
     near(cross_entropy(), loss_of(all_terms));
@@ -198,7 +198,7 @@ static void jem_adds_energies_of_unlabeled_images_and_samples(void) {
          loss_of(all_terms));
 }
 
-static void hybrid_also_adds_the_labeled_images_energy_and_the_heads_penalty(void) {
+static void hybrid_also_adds_the_energy_of_labeled_images_and_the_penalty_of_the_head(void) {
     make_mlp("hybrid");
     double from_all = mean_energy(unlabeled) - mean_energy(samples),
            from_labeled = mean_of_class(labeled, labels) - mean_energy(samples);
@@ -207,7 +207,7 @@ static void hybrid_also_adds_the_labeled_images_energy_and_the_heads_penalty(voi
     near(cross_entropy() + 0.3 * (from_all + from_labeled) + regular + 2 * penalty(), loss_of(all_terms));
 }
 
-static void conditional_samples_count_by_their_class(void) {
+static void conditional_samples_use_the_energy_of_their_class(void) {
     make_mlp("hybrid");
     double from_all = mean_energy(unlabeled) - mean_energy(samples);
     double from_labeled = mean_of_class(labeled, labels) - mean_of_class(samples, sample_labels);
@@ -225,7 +225,7 @@ static void terms_are_unweighted(void) {
     near(penalty(), terms.penalty);
 }
 
-static void sample_energies_are_there_until_the_tapes_reset(void) {
+static void sample_energies_stay_until_the_tape_is_reset(void) {
     make_mlp("hybrid");
     outputs            expected = outputs_at(samples);
     cp_objective_batch batch = whole_batch();
@@ -234,7 +234,7 @@ static void sample_energies_are_there_until_the_tapes_reset(void) {
     for (int i = 0; i < SAMPLES; i++) near(expected.total[i], (double)terms.sample_energies->data[i]);
 }
 
-static void without_weights_the_terms_are_still_told(void) {
+static void terms_with_zero_weight_are_still_reported(void) {
     make_mlp("hybrid");
     near(cross_entropy(), loss_of((cp_objective){0}));
     near(mean_energy(unlabeled) - mean_energy(samples), terms.gap);
@@ -312,7 +312,7 @@ static void gradients_of_a_wide_resnet_are_right(void) {
 
 /* ---- misuse ---- */
 
-static void what_a_head_needs_must_be_there(void) {
+static void everything_that_a_head_needs_must_be_given(void) {
     make_mlp("hybrid");
     cp_objective_batch batch = whole_batch();
     batch.samples = NULL;
@@ -336,7 +336,7 @@ static void what_a_head_needs_must_be_there(void) {
     expect_error("labeled");
 }
 
-static void labels_that_do_not_fit_are_refused_without_numbers(void) {
+static void invalid_labels_are_refused_without_numbers(void) {
     cp_objective objective = all_terms;
     make_mlp("hybrid");
     cp_objective_batch batch = whole_batch();
@@ -355,16 +355,16 @@ static void labels_that_do_not_fit_are_refused_without_numbers(void) {
 
 int main(void) {
     UNITY_BEGIN();
-    RUN_TEST(softmax_is_the_cross_entropy_alone);
+    RUN_TEST(softmax_has_only_the_cross_entropy);
     RUN_TEST(jem_adds_energies_of_unlabeled_images_and_samples);
-    RUN_TEST(hybrid_also_adds_the_labeled_images_energy_and_the_heads_penalty);
-    RUN_TEST(conditional_samples_count_by_their_class);
+    RUN_TEST(hybrid_also_adds_the_energy_of_labeled_images_and_the_penalty_of_the_head);
+    RUN_TEST(conditional_samples_use_the_energy_of_their_class);
     RUN_TEST(terms_are_unweighted);
-    RUN_TEST(sample_energies_are_there_until_the_tapes_reset);
-    RUN_TEST(without_weights_the_terms_are_still_told);
+    RUN_TEST(sample_energies_stay_until_the_tape_is_reset);
+    RUN_TEST(terms_with_zero_weight_are_still_reported);
     RUN_TEST(gradients_of_all_methods_are_right);
     RUN_TEST(gradients_of_a_wide_resnet_are_right);
-    RUN_TEST(what_a_head_needs_must_be_there);
-    RUN_TEST(labels_that_do_not_fit_are_refused_without_numbers);
+    RUN_TEST(everything_that_a_head_needs_must_be_given);
+    RUN_TEST(invalid_labels_are_refused_without_numbers);
     return UNITY_END();
 }

@@ -66,7 +66,7 @@ static void refused(const char *line, const char *first, const char *second) {
     TEST_ASSERT_NOT_NULL_MESSAGE(strstr(status.message, second), status.message);
 }
 
-static void without_words_all_options_have_their_defaults(void) {
+static void without_arguments_all_options_have_their_defaults(void) {
     TEST_ASSERT_TRUE(parse(""));
     TEST_ASSERT_TRUE(cp_option_real(parsed, "rate") == 0.001);
     TEST_ASSERT_EQUAL_INT64(3000, cp_option_int(parsed, "steps"));
@@ -79,7 +79,7 @@ static void without_words_all_options_have_their_defaults(void) {
     TEST_ASSERT_FALSE(cp_option_given(parsed, "rate"));
 }
 
-static void values_come_behind_a_blank_or_an_equals_sign(void) {
+static void values_follow_a_space_or_an_equals_sign(void) {
     TEST_ASSERT_TRUE_MESSAGE(parse("--rate 0.5 --steps=7 --geometry printed --lambda=0,0.1,1e2 --report --seed 9 --offset -3.5"),
                              status.message);
     TEST_ASSERT_TRUE(cp_option_real(parsed, "rate") == 0.5);
@@ -109,7 +109,7 @@ static void two_dashes_end_the_options(void) {
     TEST_ASSERT_NULL(cp_argument(parsed, 2));
 }
 
-static void unknown_options_are_named_with_the_nearest_real_one(void) {
+static void unknown_options_are_named_with_the_nearest_known_one(void) {
     refused("--stpes 5", "--stpes", "did you mean --steps?");
     refused("--geometri=printed", "--geometri", "did you mean --geometry?");
     refused("--rat", "--rat", "did you mean --rate?");
@@ -136,7 +136,7 @@ static void wrong_values_are_named_with_what_was_expected(void) {
     refused("--seed -1", "--seed", "from 0");
 }
 
-static void a_number_may_also_be_its_word(void) {
+static void a_number_may_be_given_as_its_word(void) {
     TEST_ASSERT_TRUE(parse(""));
     TEST_ASSERT_TRUE(cp_option_real_or(parsed, "energy", 7) == 7 && isnan(cp_option_real(parsed, "energy")));
     TEST_ASSERT_EQUAL_INT64(5, cp_option_int_or(parsed, "length", 7));
@@ -189,7 +189,7 @@ static void status_needs_no_arguments_and_no_required_options(void) {
     TEST_ASSERT_EQUAL_STRING("--data TEXT is required", status.message);
 }
 
-static void missing_and_needless_values_and_doubles_are_refused(void) {
+static void missing_extra_and_repeated_values_are_refused(void) {
     refused("--rate", "--rate", "needs a value");
     refused("--rate --steps 5", "--rate", "needs a value");
     refused("--geometry", "--geometry", "reported|printed");
@@ -198,7 +198,7 @@ static void missing_and_needless_values_and_doubles_are_refused(void) {
     refused("a b c", "\"c\"", "FILE [MORE]");
 }
 
-static void required_options_and_arguments_must_be_there(void) {
+static void required_options_and_arguments_must_be_given(void) {
     static const cp_option  needs[] = {{.name = "out", .kind = CP_OPTION_TEXT, .value = "PROBS.npy", .required = true}, {0}};
     static const cp_command strict = {
         .name = "strict", .arguments = "A B", .options = needs, .min_arguments = 2, .max_arguments = 2};
@@ -212,7 +212,7 @@ static void required_options_and_arguments_must_be_there(void) {
     TEST_ASSERT_EQUAL_STRING("x", cp_option_text(parsed, "out"));
 }
 
-static void help_wins_over_everything_and_lists_every_option(void) {
+static void help_takes_precedence_and_lists_every_option(void) {
     TEST_ASSERT_FALSE(parse("--nonsense 4 --help"));
     TEST_ASSERT_TRUE(help);
     char  *text = NULL;
@@ -228,7 +228,7 @@ static void help_wins_over_everything_and_lists_every_option(void) {
     free(text);
 }
 
-static void options_are_handed_on_and_a_study_has_its_own(void) {
+static void options_are_forwarded_and_a_study_has_its_own(void) {
     static const cp_option  own[] = {{.name = "rate", .kind = CP_OPTION_TEXT, .fallback = "many"}, {0}};
     static const cp_command study = {
         .name = "study", .purpose = "p", .options = own, .study = true, .without = "seed|trial", .forwards_to = &command};
@@ -252,7 +252,7 @@ static void options_are_handed_on_and_a_study_has_its_own(void) {
 
 /* ---- tables ---- */
 
-static void tables_align_their_columns(void) {
+static void columns_of_tables_are_aligned(void) {
     char     *text = NULL;
     size_t    size;
     FILE     *file = open_memstream(&text, &size);
@@ -288,7 +288,7 @@ static void tables_align_their_columns(void) {
     cp_json_writer_free(&w);
 }
 
-static void columns_of_words_are_to_the_left(void) {
+static void columns_of_words_are_left_aligned(void) {
     static const char *const cells[] = {"a", "softmax", "-", "-0.5", "b", "jem", "-", "diverged (1 of 2)"};
     char                    *text = NULL;
     size_t                   size;
@@ -326,7 +326,7 @@ static void a_table_of_30000_rows_is_printed_in_seconds(void) {
     cp_table_free(t);
 }
 
-static void a_text_is_quoted_where_csv_needs_it(void) {
+static void texts_are_quoted_where_csv_needs_it(void) {
     char  *text = NULL;
     size_t size;
     FILE  *file = open_memstream(&text, &size);
@@ -338,7 +338,7 @@ static void a_text_is_quoted_where_csv_needs_it(void) {
     free(text);
 }
 
-static void tables_are_also_latex(void) {
+static void tables_are_also_written_as_latex(void) {
     char     *text = NULL;
     size_t    size;
     FILE     *file = open_memstream(&text, &size);
@@ -388,7 +388,7 @@ static const cp_default preset_defaults[] = {{"preset", "paper", "kind", "b"},
                                              {0}};
 static const cp_command with_presets = {.name = "preset", .options = preset_table, .defaults = preset_defaults};
 
-static void defaults_follow_the_choice_they_depend_on(void) {
+static void defaults_depend_on_another_options_value(void) {
     TEST_ASSERT_TRUE(parse_for(&with_presets, ""));
     TEST_ASSERT_TRUE(cp_option_real(parsed, "rate") == 0.001);
     TEST_ASSERT_TRUE(parse_for(&with_presets, "--kind c"));
@@ -398,21 +398,21 @@ static void defaults_follow_the_choice_they_depend_on(void) {
     TEST_ASSERT_EQUAL_STRING("b", cp_option_text(parsed, "kind"));
 }
 
-static void of_several_defaults_that_hold_the_last_counts_also_by_way_of_another(void) {
+static void of_several_matching_defaults_the_last_wins_even_indirectly(void) {
     TEST_ASSERT_TRUE(parse_for(&with_presets, "--preset paper"));
     TEST_ASSERT_TRUE(cp_option_real(parsed, "rate") == 0.2); /* paper makes kind b, and kind b the rate */
     TEST_ASSERT_TRUE(parse_for(&with_presets, "--preset paper --kind a"));
     TEST_ASSERT_TRUE(cp_option_real(parsed, "rate") == 0.1);
 }
 
-static void what_is_given_wins_over_such_a_default_wherever_it_stands(void) {
+static void a_given_value_overrides_such_a_default_at_any_position(void) {
     TEST_ASSERT_TRUE(parse_for(&with_presets, "--rate 7 --preset paper"));
     TEST_ASSERT_TRUE(cp_option_real(parsed, "rate") == 7);
     TEST_ASSERT_TRUE(parse_for(&with_presets, "--preset paper --kind c --steps 5"));
     TEST_ASSERT_EQUAL_INT64(5, cp_option_int(parsed, "steps"));
 }
 
-static void help_tells_the_defaults_that_depend_on_a_choice(void) {
+static void help_shows_the_defaults_that_depend_on_another_option(void) {
     TEST_ASSERT_EQUAL_STRING("of Adam (default 0.001; with --preset paper 0.1; with --kind b 0.2)",
                              cp_option_about(&with_presets, &preset_table[2]).s);
     TEST_ASSERT_EQUAL_STRING("of Adam (default 0.001)", cp_option_about(NULL, &preset_table[2]).s);
@@ -434,7 +434,7 @@ static void couplet_trains_presets_name_options_and_values_that_exist(void) {
     TEST_ASSERT_TRUE(rows > 0);
 }
 
-static void couplet_trains_preset_paper_is_the_papers(void) {
+static void the_preset_paper_of_couplet_train_has_the_papers_values(void) {
     TEST_ASSERT_TRUE(parse_for(&cp_command_train, "data.npz --preset paper"));
     TEST_ASSERT_EQUAL_INT64(150, cp_option_int(parsed, "epochs"));
     TEST_ASSERT_EQUAL_INT64(100, cp_option_int(parsed, "sgld"));
@@ -478,7 +478,7 @@ static int lines_of(double seconds, int64_t total, bool quiet, char **text) {
     return lines;
 }
 
-static void progress_in_a_pipe_is_a_few_plain_lines(void) {
+static void progress_in_a_pipe_is_printed_as_a_few_plain_lines(void) {
     char *text;
     TEST_ASSERT_EQUAL_INT(10, lines_of(1000, 5000, false, &text));
     TEST_ASSERT_NULL(strchr(text, '\r'));
@@ -493,7 +493,7 @@ static void progress_in_a_pipe_is_a_few_plain_lines(void) {
     free(text);
 }
 
-static void progress_may_tell_any_state_in_the_losss_place(void) {
+static void progress_may_show_any_text_in_place_of_the_loss(void) {
     char        text[400] = "", longest[300];
     FILE       *file = tmpfile();
     cp_progress p = {.label = "training", .unit = "steps", .total = 10, .file = file, .clock = pretended_clock};
@@ -525,33 +525,33 @@ static void durations_are_easy_to_read(void) {
 
 int main(void) {
     UNITY_BEGIN();
-    RUN_TEST(without_words_all_options_have_their_defaults);
-    RUN_TEST(values_come_behind_a_blank_or_an_equals_sign);
+    RUN_TEST(without_arguments_all_options_have_their_defaults);
+    RUN_TEST(values_follow_a_space_or_an_equals_sign);
     RUN_TEST(whole_numbers_may_be_written_as_reals);
     RUN_TEST(two_dashes_end_the_options);
-    RUN_TEST(unknown_options_are_named_with_the_nearest_real_one);
+    RUN_TEST(unknown_options_are_named_with_the_nearest_known_one);
     RUN_TEST(wrong_values_are_named_with_what_was_expected);
-    RUN_TEST(a_number_may_also_be_its_word);
+    RUN_TEST(a_number_may_be_given_as_its_word);
     RUN_TEST(a_wrong_name_is_misuse_at_the_callers_line_with_the_nearest_name);
     RUN_TEST(status_needs_no_arguments_and_no_required_options);
-    RUN_TEST(missing_and_needless_values_and_doubles_are_refused);
-    RUN_TEST(required_options_and_arguments_must_be_there);
-    RUN_TEST(help_wins_over_everything_and_lists_every_option);
-    RUN_TEST(tables_align_their_columns);
-    RUN_TEST(columns_of_words_are_to_the_left);
+    RUN_TEST(missing_extra_and_repeated_values_are_refused);
+    RUN_TEST(required_options_and_arguments_must_be_given);
+    RUN_TEST(help_takes_precedence_and_lists_every_option);
+    RUN_TEST(columns_of_tables_are_aligned);
+    RUN_TEST(columns_of_words_are_left_aligned);
     RUN_TEST(a_table_of_30000_rows_is_printed_in_seconds);
-    RUN_TEST(a_text_is_quoted_where_csv_needs_it);
-    RUN_TEST(tables_are_also_latex);
-    RUN_TEST(options_are_handed_on_and_a_study_has_its_own);
+    RUN_TEST(texts_are_quoted_where_csv_needs_it);
+    RUN_TEST(tables_are_also_written_as_latex);
+    RUN_TEST(options_are_forwarded_and_a_study_has_its_own);
     RUN_TEST(control_characters_in_cells_do_not_reach_the_terminal);
-    RUN_TEST(defaults_follow_the_choice_they_depend_on);
-    RUN_TEST(of_several_defaults_that_hold_the_last_counts_also_by_way_of_another);
-    RUN_TEST(what_is_given_wins_over_such_a_default_wherever_it_stands);
-    RUN_TEST(help_tells_the_defaults_that_depend_on_a_choice);
+    RUN_TEST(defaults_depend_on_another_options_value);
+    RUN_TEST(of_several_matching_defaults_the_last_wins_even_indirectly);
+    RUN_TEST(a_given_value_overrides_such_a_default_at_any_position);
+    RUN_TEST(help_shows_the_defaults_that_depend_on_another_option);
     RUN_TEST(couplet_trains_presets_name_options_and_values_that_exist);
-    RUN_TEST(couplet_trains_preset_paper_is_the_papers);
-    RUN_TEST(progress_in_a_pipe_is_a_few_plain_lines);
-    RUN_TEST(progress_may_tell_any_state_in_the_losss_place);
+    RUN_TEST(the_preset_paper_of_couplet_train_has_the_papers_values);
+    RUN_TEST(progress_in_a_pipe_is_printed_as_a_few_plain_lines);
+    RUN_TEST(progress_may_show_any_text_in_place_of_the_loss);
     RUN_TEST(durations_are_easy_to_read);
     return UNITY_END();
 }

@@ -10,7 +10,7 @@ void setUp(void) {
 }
 void tearDown(void) {}
 
-static void names_of_scans_begin_with_the_patient(void) {
+static void scan_names_begin_with_the_patient(void) {
     static const char *const scans[][2] = {{"BraTS-GLI-00000-000", "BraTS-GLI-00000"},
                                            {"BraTS-MET-00123-001", "BraTS-MET-00123"},
                                            {"brats-gli-7-1", "brats-gli-7"},
@@ -47,7 +47,7 @@ static void names_of_scans_begin_with_the_patient(void) {
     }
 }
 
-static void splits_have_the_numbers_that_their_shares_say(void) {
+static void splits_have_the_sizes_given_by_their_fractions(void) {
     static const struct {
         int patients, shares[3], counts[3];
     } cases[] = {{220, {70, 10, 20}, {154, 22, 44}},
@@ -66,7 +66,7 @@ static void splits_have_the_numbers_that_their_shares_say(void) {
     }
 }
 
-static void no_split_is_empty_and_none_is_lost_from_three_patients_on(void) {
+static void with_at_least_three_patients_no_split_is_empty_and_no_patient_is_lost(void) {
     static const int shares[][3] = {{70, 10, 20}, {98, 1, 1}, {1, 98, 1}, {1, 1, 1}, {5, 5, 90}};
     for (int n = 3; n < 300; n++)
         for (int i = 0; i < 5; i++) {
@@ -86,7 +86,7 @@ static void fewer_than_three_patients_are_refused(void) {
     }
 }
 
-static void the_split_follows_from_the_seed(void) {
+static void the_split_depends_only_on_the_seed(void) {
     static const int shares[] = {70, 10, 20};
     int              first[110], again[110], other[110], counts[3] = {0}, same = 0;
     TEST_ASSERT_TRUE(cp_patients_split(110, shares, 1, first, &status));
@@ -100,10 +100,10 @@ static void the_split_follows_from_the_seed(void) {
 
 int main(void) {
     UNITY_BEGIN();
-    RUN_TEST(names_of_scans_begin_with_the_patient);
-    RUN_TEST(splits_have_the_numbers_that_their_shares_say);
-    RUN_TEST(no_split_is_empty_and_none_is_lost_from_three_patients_on);
+    RUN_TEST(scan_names_begin_with_the_patient);
+    RUN_TEST(splits_have_the_sizes_given_by_their_fractions);
+    RUN_TEST(with_at_least_three_patients_no_split_is_empty_and_no_patient_is_lost);
     RUN_TEST(fewer_than_three_patients_are_refused);
-    RUN_TEST(the_split_follows_from_the_seed);
+    RUN_TEST(the_split_depends_only_on_the_seed);
     return UNITY_END();
 }

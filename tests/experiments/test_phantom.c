@@ -71,7 +71,7 @@ static void an_image_does_not_depend_on_how_many_are_drawn_or_by_how_many_thread
 
 /* ---- MedMNIST's list ---- */
 
-static void official_files_are_known_by_their_md5(void) {
+static void official_files_are_recognized_by_their_md5(void) {
     bool before = true;
     TEST_ASSERT_EQUAL_STRING("pneumoniamnist", cp_medmnist_of_md5("28209eda62fecd6e6a2d98b1501bb15f", &before)->name);
     TEST_ASSERT_FALSE(before);
@@ -156,7 +156,7 @@ static void a_sheet_has_a_row_for_each_class(void) {
     sheet_has(make_set(CP_F32, 1), 2, 3 * 64, 5 * 64);
 }
 
-static void a_sheet_that_cannot_be_made_is_told(void) {
+static void a_sheet_that_cannot_be_made_is_reported(void) {
     cp_images *images = make_set(CP_U8, 1);
     TEST_ASSERT_FALSE(cp_images_sheet(images, CP_IMAGES_TRAIN, 1 << 30, scratch("sheet.png"), &status));
     says(&status, "would be too large");
@@ -172,10 +172,10 @@ int main(void) {
     RUN_TEST(phantom_has_three_splits_of_bytes_in_four_classes);
     RUN_TEST(phantom_is_the_same_everywhere);
     RUN_TEST(an_image_does_not_depend_on_how_many_are_drawn_or_by_how_many_threads);
-    RUN_TEST(official_files_are_known_by_their_md5);
+    RUN_TEST(official_files_are_recognized_by_their_md5);
     RUN_TEST(the_list_is_complete);
     RUN_TEST(a_file_with_the_right_md5_gets_its_name_and_is_not_fetched_again);
     RUN_TEST(a_sheet_has_a_row_for_each_class);
-    RUN_TEST(a_sheet_that_cannot_be_made_is_told);
+    RUN_TEST(a_sheet_that_cannot_be_made_is_reported);
     return UNITY_END();
 }

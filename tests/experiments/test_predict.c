@@ -73,7 +73,7 @@ static void gray_images_have_the_same_order_in_both_layouts(void) {
     check(c, 4, (int[]){3, 10, 14, 1}, "--layout=nhwc", NULL);
 }
 
-static void vectors_and_sequences_go_in_as_they_are(void) {
+static void vectors_and_sequences_are_used_unchanged(void) {
     check((cp_model_config){.model = "mlp", .classes = 3, .mlp = {.sizes = {6, 8}}}, 2, (int[]){130, 6}, NULL, NULL);
     check((cp_model_config){.model = "mlp", .head = "hybrid", .classes = 3, .mlp = {.sizes = {6}}}, 2, (int[]){1, 6}, NULL, NULL);
     check((cp_model_config){.model = "lstm", .classes = 3, .lstm = {.in = 2, .hidden = 5, .layers = 2}}, 3, (int[]){9, 4, 2},
@@ -81,7 +81,7 @@ static void vectors_and_sequences_go_in_as_they_are(void) {
 }
 
 /* The one scaling convention: predict sees pixels as a batch of a data set has them. */
-static void pixels_go_in_as_in_training(void) {
+static void pixels_are_scaled_as_in_training(void) {
     enum { ROWS = 3, VALUES = 6 };
     uint8_t     pixels[ROWS * VALUES];
     cp_rng      rng = cp_rng_named(3, "model");
@@ -108,7 +108,7 @@ static void no_inputs_give_no_posteriors(void) {
     cp_npy_free(&got);
 }
 
-static void an_input_that_does_not_fit_leaves_no_output(void) {
+static void an_input_of_the_wrong_shape_leaves_no_output(void) {
     check((cp_model_config){.model = "mlp", .classes = 3, .mlp = {.sizes = {6, 8}}}, 2, (int[]){4, 6}, NULL, NULL);
     remove(scratch("p.npy"));
     TEST_ASSERT_TRUE(cp_npy_write(scratch("x.npy"), CP_F32, 2, (int64_t[]){2, 5}, (float[10]){0}, &status));
@@ -146,7 +146,7 @@ static void fails(const char *model, const char *input, const char *words) {
     TEST_ASSERT_NOT_NULL_MESSAGE(strstr(said, words), said);
 }
 
-static void posteriors_that_are_not_finite_are_a_failure_that_names_the_first_row(void) {
+static void nonfinite_posteriors_fail_and_the_first_row_is_named(void) {
     enum { ROWS = 40, BAD = 35, WIDTH = 6 };
     float  x[ROWS * WIDTH] = {0};
     cp_npy got = {0};
@@ -166,7 +166,7 @@ static void devices_that_never_end_are_refused_at_once(void) {
     fails(scratch("m.safetensors"), "/dev/zero", "/dev/zero: this is a device");
 }
 
-static void an_input_may_come_through_a_pipe_of_the_shell(void) {
+static void an_input_may_be_a_pipe_of_the_shell(void) {
     int  ends[2];
     char path[32];
     check((cp_model_config){.model = "mlp", .classes = 3, .mlp = {.sizes = {6, 8}}}, 2, (int[]){4, 6}, NULL, NULL);
@@ -184,14 +184,14 @@ static void an_input_may_come_through_a_pipe_of_the_shell(void) {
     waitpid(child, NULL, 0);
 }
 
-static void a_fifo_that_nobody_writes_to_is_refused_at_once(void) {
+static void a_fifo_without_a_writer_is_refused_at_once(void) {
     check((cp_model_config){.model = "mlp", .classes = 3, .mlp = {.sizes = {6, 8}}}, 2, (int[]){4, 6}, NULL, NULL);
     TEST_ASSERT_EQUAL_INT(0, mkfifo(scratch("fifo"), 0600));
     fails(scratch("m.safetensors"), scratch("fifo"), "fifo: this is a pipe; a regular file was expected");
     fails(scratch("fifo"), scratch("x.npy"), "fifo: this is a pipe; a regular file was expected");
 }
 
-static void an_input_of_another_shape_is_told_what_the_network_takes(void) {
+static void for_an_input_of_another_shape_the_message_says_what_the_network_takes(void) {
     check((cp_model_config){.model = "wrn", .classes = 2, .wrn = {.channels = 3}}, 4, (int[]){2, 8, 9, 3}, "--layout=nhwc", NULL);
     fails(scratch("m.safetensors"), scratch("x.npy"),
           "has shape (2, 8, 9, 3); this model takes (N, 3, H, W): 3 channels, H and W at least 8; is it --layout nhwc?");
@@ -202,17 +202,17 @@ static void an_input_of_another_shape_is_told_what_the_network_takes(void) {
 
 int main(void) {
     UNITY_BEGIN();
-    RUN_TEST(posteriors_that_are_not_finite_are_a_failure_that_names_the_first_row);
+    RUN_TEST(nonfinite_posteriors_fail_and_the_first_row_is_named);
     RUN_TEST(devices_that_never_end_are_refused_at_once);
-    RUN_TEST(an_input_may_come_through_a_pipe_of_the_shell);
-    RUN_TEST(a_fifo_that_nobody_writes_to_is_refused_at_once);
-    RUN_TEST(an_input_of_another_shape_is_told_what_the_network_takes);
+    RUN_TEST(an_input_may_be_a_pipe_of_the_shell);
+    RUN_TEST(a_fifo_without_a_writer_is_refused_at_once);
+    RUN_TEST(for_an_input_of_another_shape_the_message_says_what_the_network_takes);
     RUN_TEST(a_wide_resnet_gives_its_own_posteriors);
     RUN_TEST(gray_images_have_the_same_order_in_both_layouts);
-    RUN_TEST(vectors_and_sequences_go_in_as_they_are);
-    RUN_TEST(pixels_go_in_as_in_training);
+    RUN_TEST(vectors_and_sequences_are_used_unchanged);
+    RUN_TEST(pixels_are_scaled_as_in_training);
     RUN_TEST(no_inputs_give_no_posteriors);
-    RUN_TEST(an_input_that_does_not_fit_leaves_no_output);
+    RUN_TEST(an_input_of_the_wrong_shape_leaves_no_output);
     RUN_TEST(an_input_is_never_overwritten);
     return UNITY_END();
 }

@@ -1,4 +1,4 @@
-/* Reports: what they show of runs, how they compare them, and what they do with folders that are not as they should be. */
+/* Reports: what they show of runs, how they compare them, and how they handle damaged folders. */
 #include "experiments/kit/report/report.h"
 
 #include "experiments/drawn.h"
@@ -7,7 +7,7 @@
 
 static char run_folders[4][300];
 
-/* Runs get folders of their own within the scratch folder; their files are removed first, then they. */
+/* Runs get separate folders within the scratch folder; their files are removed first, then the folders. */
 static void remove_runs(void) {
     for (int i = 0; i < 4; i++) {
         DIR *folder = run_folders[i][0] ? opendir(run_folders[i]) : NULL;
@@ -74,7 +74,7 @@ static void a_report_shows_command_table_and_figures(void) {
     free(text);
 }
 
-static void a_report_makes_a_table_where_there_is_none(void) {
+static void a_report_makes_a_table_if_there_is_none(void) {
     make_run("{\"methods\":{\"hybrid\":{\"accuracy\":{\"mean\":97.678,\"sd\":0.6}},\"softmax\":{}}}");
     char *text = report_text();
     TEST_ASSERT_NOT_NULL(strstr(text, "<th>accuracy</th>"));
@@ -82,7 +82,7 @@ static void a_report_makes_a_table_where_there_is_none(void) {
     free(text);
 }
 
-static void a_program_of_ones_own_is_called_by_its_name(void) {
+static void a_user_program_is_called_by_its_name(void) {
     static const char log[] = "{\"event\":\"start\",\"command\":\"moons\",\"seconds\":0}\n";
     make_run("{\"title\":\"Two moons\"}");
     scratch_write("log.jsonl", log, sizeof log - 1);
@@ -111,7 +111,7 @@ static void stops_of_a_training_are_no_parts_of_their_own(void) {
     free(text);
 }
 
-static void an_unfinished_run_is_reported_with_the_trials_that_are_done(void) {
+static void an_unfinished_run_is_reported_with_its_finished_trials(void) {
     static const char log[] = "{\"event\":\"start\",\"seconds\":0}\n{\"trial\":0}\n{\"trial\":3}\n{\"tri";
     make_run(NULL);
     scratch_write("log.jsonl", log, sizeof log - 1);
@@ -121,7 +121,7 @@ static void an_unfinished_run_is_reported_with_the_trials_that_are_done(void) {
     free(text);
 }
 
-static void figures_that_could_act_are_only_images(void) {
+static void figures_with_scripts_are_embedded_as_images(void) {
     static const char *const acting[] = {"<svg xmlns=\"x\"><script>alert(1)</script></svg>", "<svg onload=\"alert(1)\"></svg>",
                                          "<svg><a href=\"javascript:alert(1)\">x</a></svg>", "<svg><g/onclick=\"x\"></g></svg>",
                                          "<?xml version=\"1.0\"?>\n<!-- a > b --><!DOCTYPE svg>\n<svg></svg></main>"};
@@ -157,7 +157,7 @@ static void pictures_are_embedded_with_their_captions(void) {
     free(text);
 }
 
-static void a_damaged_description_leaves_the_picture_as_it_was_saved(void) {
+static void with_a_damaged_description_the_saved_picture_is_used(void) {
     make_run("{}");
     free(drawn(cp_figure_new((cp_figure_config){.title = "t"})));
     scratch_write("figure.figure.json", "{\"panels\":[{\"series\":[{}]}]}", 27);
@@ -167,7 +167,7 @@ static void a_damaged_description_leaves_the_picture_as_it_was_saved(void) {
     free(text);
 }
 
-static void figures_of_several_panels_have_a_form_for_narrow_screens(void) {
+static void figures_of_several_panels_have_a_layout_for_narrow_screens(void) {
     cp_figure *f = cp_figure_new((cp_figure_config){0});
     for (int i = 0; i < 3; i++) cp_panel_level(cp_figure_panel(f, (cp_panel_config){0}), (cp_style){0}, i);
     make_run("{}");
@@ -259,7 +259,7 @@ static void only_what_is_a_png_or_svg_is_embedded(void) {
 
 /* ---- several ---- */
 
-/* A run in a folder of its own: "run0", "run1", ...; a NULL file is not there. */
+/* A run in a separate folder, "run0", "run1", ...; a NULL file is left out. */
 static const char *make_one(int number, const char *config, const char *result, double max) {
     char *folder = run_folders[number], path[400];
     snprintf(folder, sizeof run_folders[0], "%s/run%d", scratch_folder, number);
@@ -309,7 +309,7 @@ static void results_without_methods_are_compared_by_their_table(void) {
     free(text);
 }
 
-/* The number in the last tick of the vertical axis of the n-th drawing. */
+/* The number at the last tick of the vertical axis of the n-th drawing. */
 static double highest_tick(const char *text, int drawing) {
     const char *p = text;
     for (int i = 0; i <= drawing; i++) p = strstr(p + 1, "<svg ");
@@ -323,8 +323,8 @@ static void figures_of_one_name_have_the_same_axes_in_all_runs(void) {
     const char *other = "{\"experiment\":\"other\",\"options\":{}}";
     const char *folders[] = {make_one(0, slow_config, "{}", 1), make_one(1, other, "{}", 40), make_one(2, fast_config, NULL, 6)};
     char       *text = report_of(folders, 3);
-    TEST_ASSERT_TRUE(highest_tick(text, 0) == 6 && highest_tick(text, 1) == 6); /* the two of one experiment stand together */
-    TEST_ASSERT_TRUE(highest_tick(text, 2) == 40);                              /* the other is none of theirs */
+    TEST_ASSERT_TRUE(highest_tick(text, 0) == 6 && highest_tick(text, 1) == 6); /* the two of one experiment share their axes */
+    TEST_ASSERT_TRUE(highest_tick(text, 2) == 40);                              /* the other does not */
     free(text);
     text = report_of(folders, 1);
     TEST_ASSERT_TRUE(highest_tick(text, 0) == 1);
@@ -342,7 +342,7 @@ static void runs_of_different_experiments_are_kept_apart(void) {
     free(text);
 }
 
-static void damaged_and_unfinished_runs_are_told_of_and_not_dropped(void) {
+static void damaged_and_unfinished_runs_are_reported_and_not_dropped(void) {
     const char *folders[] = {make_one(0, slow_config, "{}", 1), make_one(1, "{\"experiment\":", "{}", 1),
                              make_one(2, slow_config, "{\"title\":", 1), make_one(3, slow_config, NULL, 1)};
     char       *text = report_of(folders, 4);
@@ -356,7 +356,7 @@ static void damaged_and_unfinished_runs_are_told_of_and_not_dropped(void) {
     free(text);
 }
 
-static void long_lists_of_results_are_cut_and_the_page_says_so(void) {
+static void long_lists_of_results_are_cut_with_a_note(void) {
     char result[4000] = "{", name[40];
     for (int i = 0; i < 30; i++) {
         snprintf(name, sizeof name, "%s\"m%d\":%d", i ? "," : "", i, i);
@@ -373,15 +373,15 @@ static void long_lists_of_results_are_cut_and_the_page_says_so(void) {
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(a_report_shows_command_table_and_figures);
-    RUN_TEST(a_report_makes_a_table_where_there_is_none);
-    RUN_TEST(a_program_of_ones_own_is_called_by_its_name);
+    RUN_TEST(a_report_makes_a_table_if_there_is_none);
+    RUN_TEST(a_user_program_is_called_by_its_name);
     RUN_TEST(stops_of_a_training_are_no_parts_of_their_own);
-    RUN_TEST(an_unfinished_run_is_reported_with_the_trials_that_are_done);
-    RUN_TEST(figures_that_could_act_are_only_images);
+    RUN_TEST(an_unfinished_run_is_reported_with_its_finished_trials);
+    RUN_TEST(figures_with_scripts_are_embedded_as_images);
     RUN_TEST(folders_without_a_run_are_refused);
     RUN_TEST(pictures_are_embedded_with_their_captions);
-    RUN_TEST(a_damaged_description_leaves_the_picture_as_it_was_saved);
-    RUN_TEST(figures_of_several_panels_have_a_form_for_narrow_screens);
+    RUN_TEST(with_a_damaged_description_the_saved_picture_is_used);
+    RUN_TEST(figures_of_several_panels_have_a_layout_for_narrow_screens);
     RUN_TEST(links_out_of_the_folder_are_not_followed);
     RUN_TEST(a_run_may_be_named_by_a_link_to_its_folder_and_folders_in_it_are_not_entered);
     RUN_TEST(nothing_waits_for_a_fifo);
@@ -390,7 +390,7 @@ int main(void) {
     RUN_TEST(results_without_methods_are_compared_by_their_table);
     RUN_TEST(figures_of_one_name_have_the_same_axes_in_all_runs);
     RUN_TEST(runs_of_different_experiments_are_kept_apart);
-    RUN_TEST(damaged_and_unfinished_runs_are_told_of_and_not_dropped);
-    RUN_TEST(long_lists_of_results_are_cut_and_the_page_says_so);
+    RUN_TEST(damaged_and_unfinished_runs_are_reported_and_not_dropped);
+    RUN_TEST(long_lists_of_results_are_cut_with_a_note);
     return UNITY_END();
 }

@@ -40,7 +40,7 @@ static void a_field_beyond_the_range_of_integers_is_dark(void) {
     }
 }
 
-static void the_mean_stays_for_any_sizes(void) {
+static void resizing_keeps_the_mean_for_any_sizes(void) {
     static const int sizes[] = {1, 2, 3, 5, 7, 31, 32, 128, 155, 240, 299};
     enum { SIZES = sizeof sizes / sizeof *sizes };
     draw(299, 299);
@@ -79,7 +79,7 @@ static void pixels_that_do_not_divide_are_shared(void) {
     for (int i = 0; i < 25; i++) TEST_ASSERT_TRUE(to[i] == 5);
 }
 
-static void a_bright_pixel_lands_where_it_lies(void) {
+static void a_bright_pixel_keeps_its_position(void) {
     for (int i = 0; i < 240 * 240; i++) from[i] = 0;
     from[100 * 240 + 37] = 56.25f; /* the area of a new pixel: 7.5 x 7.5 */
     resize((cp_resize_axis){.from = 240, .to = 32}, (cp_resize_axis){.from = 240, .to = 32});
@@ -89,7 +89,7 @@ static void a_bright_pixel_lands_where_it_lies(void) {
     }
 }
 
-static void a_longer_field_pads_both_ends_with_zeros(void) {
+static void a_larger_field_pads_both_ends_with_zeros(void) {
     for (int i = 0; i < 8; i++) from[i] = 1; /* 4 rows of 2 columns in a square of 4 */
     resize((cp_resize_axis){.from = 4, .to = 4}, (cp_resize_axis){.from = 2, .to = 4, .field = 4});
     for (int i = 0; i < 16; i++) TEST_ASSERT_TRUE(to[i] == (i % 4 == 1 || i % 4 == 2 ? 1 : 0));
@@ -101,12 +101,12 @@ static void a_longer_field_pads_both_ends_with_zeros(void) {
 
 int main(void) {
     UNITY_BEGIN();
-    RUN_TEST(the_mean_stays_for_any_sizes);
+    RUN_TEST(resizing_keeps_the_mean_for_any_sizes);
     RUN_TEST(a_field_beyond_the_range_of_integers_is_dark);
     RUN_TEST(the_same_size_is_the_same_image);
     RUN_TEST(pixels_that_divide_evenly_are_plain_means);
     RUN_TEST(pixels_that_do_not_divide_are_shared);
-    RUN_TEST(a_bright_pixel_lands_where_it_lies);
-    RUN_TEST(a_longer_field_pads_both_ends_with_zeros);
+    RUN_TEST(a_bright_pixel_keeps_its_position);
+    RUN_TEST(a_larger_field_pads_both_ends_with_zeros);
     return UNITY_END();
 }

@@ -1,4 +1,4 @@
-/* The folder of a run: what it leaves, what it finds, how it ends. */
+/* The folder of a run: what the run writes, what it finds, how it ends. */
 #include "experiments/kit/run/run.h"
 
 #include "core/child.h"
@@ -43,7 +43,7 @@ void tearDown(void) {
     scratch_remove();
 }
 
-/* Opens the run with more words, and keeps what is said on stderr. */
+/* Opens the run with more arguments, and keeps the output on stderr. */
 static cp_run *open_run(const char *more) {
     static char *words[8];
     int          count = 0;
@@ -97,7 +97,7 @@ static cp_json *read_json(const char *name) {
     return cp_json_read(path, &status);
 }
 
-static void a_run_leaves_its_settings_its_log_and_its_result(void) {
+static void a_run_writes_its_settings_its_log_and_its_result(void) {
     cp_run *run = open_run("--rate=0.5");
     TEST_ASSERT_NOT_NULL_MESSAGE(run, heard);
     TEST_ASSERT_EQUAL_INT(CP_RUN_NEW, run->state);
@@ -152,7 +152,7 @@ static int show_of(const char *md5, const char *deep) {
     return cp_run_show_unchanged(run, (cp_run_source[]){{"the data", "data/md5", md5}, {"the other", "a/b/md5", deep}, {0}});
 }
 
-static void a_finished_run_is_shown_only_while_its_sources_are_as_they_were(void) {
+static void a_finished_run_is_shown_only_while_its_sources_are_unchanged(void) {
     static const char result[] = "{\"data\": {\"md5\": \"12ab\"}, \"a\": {\"b\": {\"md5\": \"34cd\"}}}";
     cp_run_close(open_run(NULL));
     scratch_write("run/result.json", result, strlen(result));
@@ -192,7 +192,7 @@ static void what_a_result_says_cannot_drive_the_terminal(void) {
     TEST_ASSERT_EQUAL_STRING("set?\n-----\nx?[7m\n\na?[2J\nb\nc\n", shown);
 }
 
-static void another_setting_is_refused_by_its_name(void) {
+static void a_different_setting_is_refused_by_its_name(void) {
     cp_run_close(open_run(NULL));
     refuses("--rate=0.002", "--rate");
     refuses("--lambda=0,11", "--lambda");
@@ -254,7 +254,7 @@ static void a_path_that_is_a_file_is_refused(void) {
     remove(folder);
 }
 
-/* The superuser may write everywhere, so the child becomes somebody else. */
+/* The superuser may write everywhere, so the child becomes another user. */
 static int open_as_nobody(void *unused) {
     (void)unused;
     if (geteuid() == 0 && setuid(65534) != 0) return 77;
@@ -287,7 +287,7 @@ static void a_damaged_line_in_the_log_is_refused_by_its_number(void) {
     refuses(NULL, "line 2");
 }
 
-/* A limit on the size of files fails the write as a full disk does. */
+/* With a limit on the size of files a write fails as on a full disk. */
 static int write_until_full(void *unused) {
     (void)unused;
     cp_run *run = open_run(NULL);
@@ -299,7 +299,7 @@ static int write_until_full(void *unused) {
     return cp_run_close(run);
 }
 
-static void a_full_disk_ends_the_run_with_a_message_and_whole_lines(void) {
+static void a_full_disk_ends_the_run_with_a_message_and_complete_lines(void) {
     char errors[2048];
     TEST_ASSERT_EQUAL_INT(CP_EXIT_FAILED, child_run(write_until_full, NULL, errors, sizeof errors));
     TEST_ASSERT_NOT_NULL_MESSAGE(strstr(errors, "log.jsonl"), errors);
@@ -324,7 +324,7 @@ static void two_processes_do_not_share_a_folder(void) {
     cp_run_close(run);
 }
 
-static void nor_do_they_share_one_that_is_continued(void) {
+static void two_processes_do_not_share_a_continued_folder(void) {
     char errors[2048];
     cp_run_close(open_run(NULL));
     cp_run *run = open_run(NULL);
@@ -333,7 +333,7 @@ static void nor_do_they_share_one_that_is_continued(void) {
     cp_run_close(run);
 }
 
-static void a_process_that_was_killed_before_its_first_line_leaves_a_new_run(void) {
+static void a_process_killed_before_its_first_line_leaves_a_new_run(void) {
     cp_run_close(open_run(NULL));
     scratch_write("run/log.jsonl", "", 0);
     cp_run *run = open_run(NULL);
@@ -347,7 +347,7 @@ static void a_process_that_was_killed_before_its_first_line_leaves_a_new_run(voi
     cp_run_close(run);
 }
 
-static void a_result_that_is_made_again_replaces_the_one_that_was_there(void) {
+static void a_repeated_result_replaces_the_old_one(void) {
     cp_run *run = open_run(NULL);
     finish(run);
     cp_run_close(run);
@@ -386,24 +386,24 @@ static void an_interrupted_run_says_how_to_continue_and_ends_with_130(void) {
 
 int main(void) {
     UNITY_BEGIN();
-    RUN_TEST(a_run_leaves_its_settings_its_log_and_its_result);
+    RUN_TEST(a_run_writes_its_settings_its_log_and_its_result);
     RUN_TEST(an_unfinished_run_is_continued_with_its_log);
     RUN_TEST(a_finished_run_is_found_and_kept);
-    RUN_TEST(a_finished_run_is_shown_only_while_its_sources_are_as_they_were);
+    RUN_TEST(a_finished_run_is_shown_only_while_its_sources_are_unchanged);
     RUN_TEST(a_run_that_diverged_is_shown_and_stays_a_failure);
     RUN_TEST(what_a_result_says_cannot_drive_the_terminal);
-    RUN_TEST(another_setting_is_refused_by_its_name);
+    RUN_TEST(a_different_setting_is_refused_by_its_name);
     RUN_TEST(a_run_from_before_an_option_existed_has_its_default);
     RUN_TEST(a_folder_with_other_things_is_refused);
     RUN_TEST(a_path_that_is_a_file_is_refused);
     RUN_TEST(a_folder_that_cannot_be_written_is_refused);
     RUN_TEST(a_damaged_settings_file_is_refused);
     RUN_TEST(a_damaged_line_in_the_log_is_refused_by_its_number);
-    RUN_TEST(a_full_disk_ends_the_run_with_a_message_and_whole_lines);
+    RUN_TEST(a_full_disk_ends_the_run_with_a_message_and_complete_lines);
     RUN_TEST(two_processes_do_not_share_a_folder);
-    RUN_TEST(nor_do_they_share_one_that_is_continued);
-    RUN_TEST(a_process_that_was_killed_before_its_first_line_leaves_a_new_run);
-    RUN_TEST(a_result_that_is_made_again_replaces_the_one_that_was_there);
+    RUN_TEST(two_processes_do_not_share_a_continued_folder);
+    RUN_TEST(a_process_killed_before_its_first_line_leaves_a_new_run);
+    RUN_TEST(a_repeated_result_replaces_the_old_one);
     RUN_TEST(an_interrupted_run_says_how_to_continue_and_ends_with_130);
     return UNITY_END();
 }

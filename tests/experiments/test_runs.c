@@ -1,4 +1,4 @@
-/* Lists of runs: words for sh, how far a run is by its folder, damage, processes, file systems without locks. */
+/* Lists of runs: quoting for sh, the state of a run from its folder, damage, processes, file systems without locks. */
 #include "experiments/kit/run/runs.h"
 
 #include "core/scratch.h"
@@ -17,7 +17,7 @@ static cp_runs  *runs;
 static bool      no_locks;
 static char      printed[4096];
 
-/* A file system without locks, when the test asks for one. The C library has the function under two names. */
+/* Simulates a file system without locks if the test asks for it. The C library has the function under two names. */
 int __real_fcntl64(int file, int command, void *argument);
 int __wrap_fcntl(int file, int command, void *argument);
 int __wrap_fcntl64(int file, int command, void *argument);
@@ -103,7 +103,7 @@ static void has_no_control_characters(const char *text) {
 
 /* ---- words ---- */
 
-static void words_are_quoted_where_sh_needs_it(void) {
+static void arguments_are_quoted_where_sh_needs_it(void) {
     static const char *const words[] = {"plain-1.5,2=3", "two words", "it's", "$HOME;`x`\"", "", "a\\b"};
     cp_bytes                 line = {0};
     char                     back[300];
@@ -123,7 +123,7 @@ static void a_command_is_a_line_with_its_folder(void) {
     char     expected[900];
     add("a", 2, (const char *[]){"train", "my data.npz"});
     snprintf(runs->program, sizeof runs->program, "couplet");
-    cp_runs_put_command(runs, 0, 0, &line); /* others run beside it */
+    cp_runs_put_command(runs, 0, 0, &line); /* others run at the same time */
     cp_runs_put_command(runs, 0, 2, &line);
     cp_bytes_append(&line, "", 1);
     snprintf(
@@ -157,7 +157,7 @@ static void a_list_is_kept_and_read_back(void) {
     cp_runs_free(back);
 }
 
-static void a_folder_that_holds_no_study_is_refused(void) {
+static void a_folder_without_a_study_is_refused(void) {
     TEST_ASSERT_NULL(cp_runs_load(scratch_folder, &status));
     says(&status, "holds no study");
     cp_runs *other = cp_runs_new(scratch_folder, &status);
@@ -174,7 +174,7 @@ static void a_folder_that_holds_no_study_is_refused(void) {
     says(&status, "too long");
 }
 
-static void runs_that_were_brought_make_a_study_and_those_of_others_do_not(void) {
+static void copied_runs_make_a_study_and_runs_of_other_commands_do_not(void) {
     cp_folder_make(scratch("study/runs/train-20260131-235959"), &status);
     add("a", 0, NULL);
     add("b", 0, NULL);
@@ -186,7 +186,7 @@ static void runs_that_were_brought_make_a_study_and_those_of_others_do_not(void)
 
 /* ---- looking ---- */
 
-static void how_far_a_run_is_follows_from_its_folder(void) {
+static void the_state_of_a_run_is_read_from_its_folder(void) {
     static const char *const names[] = {"none", "empty", "begun", "done", "diverged", "failed",
                                         "torn", "bad",   "line",  "half", "silent",   "list"};
     for (int i = 0; i < 12; i++) add(names[i], 0, NULL);
@@ -218,7 +218,7 @@ static void runs_of_other_commands_are_counted(void) {
     add("a", 0, NULL);
     TEST_ASSERT_EQUAL_INT(0, cp_runs_count_others(runs));
     for (int i = 1; i < 4; i++) add((const char *[]){"b", "c", "d.damaged-1"}[i - 1], 0, NULL);
-    for (int i = 0; i < 4; i++) put_file(i, i == 2 ? "notes.txt" : "config.json", "{}"); /* c is no run */
+    for (int i = 0; i < 4; i++) put_file(i, i == 2 ? "notes.txt" : "config.json", "{}"); /* c is not a run */
     TEST_ASSERT_EQUAL_INT(0, cp_runs_count_others(runs));
     cp_runs *some = cp_runs_new(scratch("study"), &status);
     cp_words words = {0};
@@ -227,7 +227,7 @@ static void runs_of_other_commands_are_counted(void) {
     cp_runs_free(some);
 }
 
-static void a_file_that_cannot_be_read_is_no_damage(void) {
+static void a_file_that_cannot_be_read_is_not_damaged(void) {
     static const char *const files[] = {"config.json", "result.json", "log.jsonl"};
     for (int i = 0; i < 3; i++) {
         char path[1200];
@@ -259,7 +259,7 @@ static void a_run_is_running_while_its_log_is_locked(void) {
     TEST_ASSERT_EQUAL_INT(CP_STAGE_RUNNING, cp_runs_stage(runs, 0));
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
-    TEST_ASSERT_EQUAL_INT(CP_STAGE_PENDING, cp_runs_stage(runs, 0)); /* the lock of the dead blocks nobody */
+    TEST_ASSERT_EQUAL_INT(CP_STAGE_PENDING, cp_runs_stage(runs, 0)); /* the lock of a dead process blocks nobody */
     close(ready[0]), close(ready[1]), close(go[0]), close(go[1]);
 }
 
@@ -335,7 +335,7 @@ static void lines_are_finished_runs(void) {
     cp_json_free(made);
 }
 
-static void the_folder_of_a_run_counts_and_not_its_line(void) {
+static void the_folder_of_a_run_overrides_its_line(void) {
     reopen_with(LINE("a", "{\"found\": 1}") LINE("b", "{\"found\": 1}"));
     add("a", 0, NULL);
     add("b", 0, NULL);
@@ -419,7 +419,7 @@ static int do_one(const cp_options *o) {
     return do_all(1) ? CP_EXIT_OK : CP_EXIT_FAILED;
 }
 
-static void runs_are_made_side_by_side_and_once(void) {
+static void runs_are_made_in_parallel_and_only_once(void) {
     for (int i = 0; i < 7; i++) {
         char name[16];
         snprintf(name, sizeof name, "r%d", i);
@@ -434,7 +434,7 @@ static void runs_are_made_side_by_side_and_once(void) {
     }
 }
 
-static void a_failure_is_told_kept_and_does_not_stop_the_others(void) {
+static void a_failure_is_reported_and_kept_and_does_not_stop_the_others(void) {
     add_script("bad", "echo 'no such luck' >&2; exit 1");
     add_script("killed", "kill -9 $$");
     add_script("good", FINISHES);
@@ -471,7 +471,7 @@ static void outside_text_cannot_drive_the_terminal(void) {
     TEST_ASSERT_NOT_NULL_MESSAGE(strstr(printed, "b failed: no ?[2Jluck\nat all\n"), printed);
 }
 
-static void a_run_without_its_data_is_not_tried(void) {
+static void a_run_without_its_data_is_not_started(void) {
     add_script("there", FINISHES);
     add_script("gone", "echo x >>\"$out/times\"; " FINISHES);
     runs->at[1].without_data = true;
@@ -481,7 +481,7 @@ static void a_run_without_its_data_is_not_tried(void) {
     TEST_ASSERT_EQUAL_INT(-1, access(cp_runs_folder(runs, 1).s, F_OK));
 }
 
-static void a_program_that_cannot_be_started_is_told(void) {
+static void a_program_that_cannot_be_started_is_reported(void) {
     add_script("a", FINISHES);
     runs->executable = "/nowhere/couplet";
     TEST_ASSERT_FALSE(do_all(1));
@@ -489,7 +489,7 @@ static void a_program_that_cannot_be_started_is_told(void) {
     TEST_ASSERT_EQUAL_INT(CP_STAGE_FAILED, cp_runs_stage(runs, 0));
 }
 
-static void a_run_that_another_process_holds_is_waited_for(void) {
+static void a_run_locked_by_another_process_is_waited_for(void) {
     add_script("a", "echo 'another process is running in this folder' >&2; (sleep 1; " FINISHES ") & exit 1");
     TEST_ASSERT_TRUE_MESSAGE(do_all(1), status.message);
     TEST_ASSERT_EQUAL_INT(CP_STAGE_DONE, cp_runs_stage(runs, 0));
@@ -497,7 +497,7 @@ static void a_run_that_another_process_holds_is_waited_for(void) {
 
 /* ---- what studies of images tell ---- */
 
-static void the_sign_test_is_the_binomial_one(void) {
+static void the_sign_test_is_the_binomial_test(void) {
     TEST_ASSERT_TRUE(cp_sign_test(0, 0) == 1);
     TEST_ASSERT_TRUE(cp_sign_test(5, 5) == 1);
     TEST_ASSERT_TRUE(cp_sign_test(10, 0) == 2.0 / 1024);
@@ -510,7 +510,7 @@ static void the_sign_test_is_the_binomial_one(void) {
     TEST_ASSERT_TRUE(cp_sign_test(0, 5000) == 0);
 }
 
-static void the_paper_knows_its_six_sets(void) {
+static void the_papers_values_cover_its_six_sets(void) {
     TEST_ASSERT_EQUAL_STRING("Blood", cp_paper_set("bloodmnist_rebuilt"));
     TEST_ASSERT_EQUAL_STRING("OrganS", cp_paper_set("organsmnist"));
     TEST_ASSERT_NULL(cp_paper_set("bloodmnistic"));
@@ -523,32 +523,32 @@ static void the_paper_knows_its_six_sets(void) {
 
 int main(void) {
     UNITY_BEGIN();
-    RUN_TEST(words_are_quoted_where_sh_needs_it);
+    RUN_TEST(arguments_are_quoted_where_sh_needs_it);
     RUN_TEST(a_command_is_a_line_with_its_folder);
     RUN_TEST(two_runs_of_one_name_are_refused);
     RUN_TEST(a_list_is_kept_and_read_back);
-    RUN_TEST(a_folder_that_holds_no_study_is_refused);
-    RUN_TEST(runs_that_were_brought_make_a_study_and_those_of_others_do_not);
-    RUN_TEST(how_far_a_run_is_follows_from_its_folder);
+    RUN_TEST(a_folder_without_a_study_is_refused);
+    RUN_TEST(copied_runs_make_a_study_and_runs_of_other_commands_do_not);
+    RUN_TEST(the_state_of_a_run_is_read_from_its_folder);
     RUN_TEST(runs_of_other_commands_are_counted);
-    RUN_TEST(a_file_that_cannot_be_read_is_no_damage);
+    RUN_TEST(a_file_that_cannot_be_read_is_not_damaged);
     RUN_TEST(a_run_is_running_while_its_log_is_locked);
     RUN_TEST(damage_is_moved_aside);
     RUN_TEST(damaged_weights_are_moved_aside_unless_the_run_is_done);
     RUN_TEST(a_file_system_without_locks_is_refused);
     RUN_TEST(lines_are_finished_runs);
-    RUN_TEST(the_folder_of_a_run_counts_and_not_its_line);
+    RUN_TEST(the_folder_of_a_run_overrides_its_line);
     RUN_TEST(a_damaged_line_is_named_by_its_number);
     RUN_TEST(packing_keeps_finished_runs_and_the_lines_of_earlier_ones);
     RUN_TEST(a_folder_without_finished_runs_is_not_packed);
-    RUN_TEST(runs_are_made_side_by_side_and_once);
-    RUN_TEST(a_failure_is_told_kept_and_does_not_stop_the_others);
+    RUN_TEST(runs_are_made_in_parallel_and_only_once);
+    RUN_TEST(a_failure_is_reported_and_kept_and_does_not_stop_the_others);
     RUN_TEST(no_failure_stays_of_runs_that_are_done);
     RUN_TEST(outside_text_cannot_drive_the_terminal);
-    RUN_TEST(a_run_without_its_data_is_not_tried);
-    RUN_TEST(a_program_that_cannot_be_started_is_told);
-    RUN_TEST(a_run_that_another_process_holds_is_waited_for);
-    RUN_TEST(the_sign_test_is_the_binomial_one);
-    RUN_TEST(the_paper_knows_its_six_sets);
+    RUN_TEST(a_run_without_its_data_is_not_started);
+    RUN_TEST(a_program_that_cannot_be_started_is_reported);
+    RUN_TEST(a_run_locked_by_another_process_is_waited_for);
+    RUN_TEST(the_sign_test_is_the_binomial_test);
+    RUN_TEST(the_papers_values_cover_its_six_sets);
     return UNITY_END();
 }

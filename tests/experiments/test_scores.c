@@ -77,7 +77,7 @@ static void a_softmax_head_has_no_energies(void) {
     expect_row(ROWS - 1);
 }
 
-static void outputs_that_are_no_numbers_are_told(void) {
+static void nonfinite_outputs_are_reported(void) {
     static const char *const heads[] = {"softmax", "jem", "hybrid"};
     for (int h = 0; h < 3; h++) {
         score(heads[h]);
@@ -92,7 +92,7 @@ static void outputs_that_are_no_numbers_are_told(void) {
     }
 }
 
-static void an_energy_that_overflows_is_told_though_the_logits_are_finite(void) {
+static void an_energy_that_overflows_is_reported_even_if_the_logits_are_finite(void) {
     score("hybrid");
     cp_scores_free(&scores);
     cp_tensor *mean = cp_params_find(model->params, "head.mean")->value;
@@ -111,7 +111,7 @@ static void predictions_are_of_logits_with_a_temperature_or_of_the_gaussians(voi
     TEST_ASSERT_TRUE(bayes.values == scores.bayes && bayes.logits && bayes.labels == split->labels && bayes.classes == CLASSES);
 }
 
-static void scores_that_were_freed_may_be_freed_again(void) {
+static void freed_scores_may_be_freed_again(void) {
     score("jem");
     cp_scores_free(&scores);
     TEST_ASSERT_NULL(scores.logits);
@@ -127,7 +127,7 @@ static void a_paused_tape_stays_paused(void) {
     TEST_ASSERT_FALSE(cp_tape_pause(tape, false));
 }
 
-static void a_model_that_does_not_fit_the_images_is_an_error(void) {
+static void a_model_that_does_not_match_the_images_is_an_error(void) {
     cp_rng rng = cp_rng_named(4, "scores");
     for (int h = 0; h < 2; h++) {
         model = cp_model_new(
@@ -149,11 +149,11 @@ int main(void) {
     UNITY_BEGIN();
     RUN_TEST(scores_are_the_models_outputs_row_by_row);
     RUN_TEST(a_softmax_head_has_no_energies);
-    RUN_TEST(outputs_that_are_no_numbers_are_told);
-    RUN_TEST(an_energy_that_overflows_is_told_though_the_logits_are_finite);
+    RUN_TEST(nonfinite_outputs_are_reported);
+    RUN_TEST(an_energy_that_overflows_is_reported_even_if_the_logits_are_finite);
     RUN_TEST(predictions_are_of_logits_with_a_temperature_or_of_the_gaussians);
-    RUN_TEST(scores_that_were_freed_may_be_freed_again);
+    RUN_TEST(freed_scores_may_be_freed_again);
     RUN_TEST(a_paused_tape_stays_paused);
-    RUN_TEST(a_model_that_does_not_fit_the_images_is_an_error);
+    RUN_TEST(a_model_that_does_not_match_the_images_is_an_error);
     return UNITY_END();
 }

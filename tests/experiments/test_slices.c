@@ -84,7 +84,7 @@ static void percentiles_are_numbers_of_their_rank(void) {
     }
 }
 
-static void percentiles_leave_out_what_is_below_or_not_finite(void) {
+static void percentiles_ignore_values_below_the_limit_or_not_finite(void) {
     const float values[] = {NAN, 3, -1, INFINITY, 2, -INFINITY, 1, 0};
     float       found = 7;
     TEST_ASSERT_TRUE(cp_percentile_above(values, 8, -INFINITY, 0, &found) && found == -1);
@@ -159,7 +159,7 @@ static void slices_are_upright_with_the_right_at_the_left(void) {
     TEST_ASSERT_TRUE(slices.upright > 0.01);
 }
 
-static void a_turn_puts_every_pixel_opposite(void) {
+static void a_turn_moves_every_pixel_to_the_opposite_position(void) {
     config.channels = 2;
     config.scans[1] = CP_SCAN_T2;
     write_pair();
@@ -179,7 +179,7 @@ static void a_turn_puts_every_pixel_opposite(void) {
 }
 
 /* Whatever the size of the images. */
-static void a_head_that_is_narrower_behind_is_upside_down(void) {
+static void a_head_that_is_narrower_at_the_back_is_upside_down(void) {
     write_pair();
     read_slices();
     double upright = slices.upright;
@@ -191,7 +191,7 @@ static void a_head_that_is_narrower_behind_is_upside_down(void) {
 }
 
 /* The annotation of a file whose third axis grows downward by mistake is that of other slices. */
-static void a_scan_that_lies_elsewhere_than_the_annotation_is_refused(void) {
+static void a_scan_at_a_different_position_from_the_annotation_is_refused(void) {
     write_pair();
     head.orientation = "RAI";
     write_scan(CP_SCAN_SEG);
@@ -319,7 +319,7 @@ static void extreme_values_do_not_overflow(void) {
     TEST_ASSERT_TRUE(slices.pixels[0] == 0 && slices.pixels[400 * 9 + 210] == 255);
 }
 
-static void files_that_do_not_fit_are_told(void) {
+static void files_that_do_not_match_are_reported(void) {
     write_pair();
     head.dims[0] = 23;
     write_scan(CP_SCAN_FLAIR);
@@ -330,7 +330,7 @@ static void files_that_do_not_fit_are_told(void) {
     refuses("a_seg.nii");
 }
 
-static void a_lack_of_memory_is_told_wherever_it_comes(void) {
+static void a_lack_of_memory_is_reported_at_every_allocation(void) {
     write_pair(), write_scan(CP_SCAN_T1CE);
     config.channels = 2;
     for (long allowed = 0;; allowed++) {
@@ -350,14 +350,14 @@ static void a_lack_of_memory_is_told_wherever_it_comes(void) {
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(percentiles_are_numbers_of_their_rank);
-    RUN_TEST(percentiles_leave_out_what_is_below_or_not_finite);
+    RUN_TEST(percentiles_ignore_values_below_the_limit_or_not_finite);
     RUN_TEST(the_brain_does_not_depend_on_the_background);
     RUN_TEST(a_volume_of_one_value_has_no_brain);
     RUN_TEST(all_orientations_give_the_same_slices);
     RUN_TEST(slices_are_upright_with_the_right_at_the_left);
-    RUN_TEST(a_turn_puts_every_pixel_opposite);
-    RUN_TEST(a_head_that_is_narrower_behind_is_upside_down);
-    RUN_TEST(a_scan_that_lies_elsewhere_than_the_annotation_is_refused);
+    RUN_TEST(a_turn_moves_every_pixel_to_the_opposite_position);
+    RUN_TEST(a_head_that_is_narrower_at_the_back_is_upside_down);
+    RUN_TEST(a_scan_at_a_different_position_from_the_annotation_is_refused);
     RUN_TEST(labels_follow_the_number_of_annotated_voxels);
     RUN_TEST(slices_with_little_brain_are_left_out);
     RUN_TEST(slices_become_squares_in_millimeters);
@@ -365,7 +365,7 @@ int main(void) {
     RUN_TEST(images_of_one_pixel_and_large_ones_are_made);
     RUN_TEST(voxels_that_are_not_finite_are_background);
     RUN_TEST(extreme_values_do_not_overflow);
-    RUN_TEST(files_that_do_not_fit_are_told);
-    RUN_TEST(a_lack_of_memory_is_told_wherever_it_comes);
+    RUN_TEST(files_that_do_not_match_are_reported);
+    RUN_TEST(a_lack_of_memory_is_reported_at_every_allocation);
     return UNITY_END();
 }

@@ -59,7 +59,7 @@ static void is(int index, const char *name, cp_scan scan, const char *path) {
     TEST_ASSERT_EQUAL_STRING(path, found->at[index].paths[scan] + strlen(scratch_folder) + strlen("/tree/"));
 }
 
-static void the_names_of_all_years_are_known(void) {
+static void the_file_names_of_all_years_are_known(void) {
     static const struct {
         const char *file;
         cp_scan     scan;
@@ -76,7 +76,7 @@ static void the_names_of_all_years_are_known(void) {
     TEST_ASSERT_TRUE(found->left_out.count == 0 && found->unused.count == 0);
 }
 
-static void only_what_is_needed_is_looked_for(void) {
+static void only_the_needed_scans_are_searched(void) {
     touch("a_flair.nii"), touch("a_seg.nii"), touch("a_t1.nii"), touch("a_t1.nii.gz");
     find(BOTH);
     TEST_ASSERT_EQUAL_INT(1, found->count);
@@ -84,7 +84,7 @@ static void only_what_is_needed_is_looked_for(void) {
     TEST_ASSERT_EQUAL_INT(0, found->unused.count);
 }
 
-static void files_lie_at_any_depth_and_come_out_by_name(void) {
+static void files_are_found_at_any_depth_and_sorted_by_name(void) {
     touch("z/HGG/x_2/x_2_flair.nii"), touch("z/HGG/x_2/x_2_seg.nii"), touch("x_1_flair.nii"), touch("x_1_seg.nii");
     touch("x-10/deep/deeper/x_10_flair.nii"), touch("x-10/deep/deeper/x_10_seg.nii");
     find(BOTH);
@@ -94,7 +94,7 @@ static void files_lie_at_any_depth_and_come_out_by_name(void) {
     is(2, "x_2", CP_SCAN_FLAIR, "z/HGG/x_2/x_2_flair.nii");
 }
 
-static void other_files_are_passed_over(void) {
+static void other_files_are_ignored(void) {
     touch("flair"), touch("a_flair.txt"), touch("a_flair.nii.zip"), touch("a.nii"), touch("a_t3.nii"), touch("aflair.nii"),
         touch("_.nii");
     touch("._a_flair.nii"), touch(".hidden/a_flair.nii"), touch(".nii"), touch("a_flair.img");
@@ -102,7 +102,7 @@ static void other_files_are_passed_over(void) {
     TEST_ASSERT_TRUE(found->count == 0 && found->left_out.count == 0);
 }
 
-static void a_file_without_a_name_has_its_folders(void) {
+static void a_file_without_a_subject_name_uses_its_folders_name(void) {
     touch("patient 7/flair.nii.gz"), touch("patient 7/SEG.nii.gz"), touch("_flair.nii"), touch("-seg.nii");
     find(BOTH);
     TEST_ASSERT_EQUAL_INT(2, found->count);
@@ -121,7 +121,7 @@ static void a_subject_that_lacks_a_scan_is_left_out_with_the_reason(void) {
     TEST_ASSERT_EQUAL_STRING("has no flair and no seg", found->left_out.at[2].text);
 }
 
-static void of_two_files_of_a_scan_one_is_used_and_the_other_told(void) {
+static void of_two_files_of_a_scan_one_is_used_and_the_other_reported(void) {
     touch("a_flair.nii"), touch("a_flair.nii.gz"), touch("a_seg.nii.gz");
     find(BOTH);
     is(0, "a", CP_SCAN_FLAIR, "a_flair.nii.gz");
@@ -129,7 +129,7 @@ static void of_two_files_of_a_scan_one_is_used_and_the_other_told(void) {
     TEST_ASSERT_NOT_NULL(strstr(found->unused.at[0].text, "tree/a_flair.nii"));
 }
 
-static void of_several_folders_the_first_that_has_all_counts(void) {
+static void of_several_folders_the_first_complete_one_is_used(void) {
     touch("1/a_flair.nii"), touch("2/a_flair.nii"), touch("2/a_seg.nii"), touch("3/a_flair.nii"), touch("3/a_seg.nii");
     find(BOTH);
     TEST_ASSERT_EQUAL_INT(1, found->count);
@@ -138,14 +138,14 @@ static void of_several_folders_the_first_that_has_all_counts(void) {
     TEST_ASSERT_EQUAL_INT(3, found->unused.count);
 }
 
-static void scans_may_lie_in_folders_of_their_own(void) {
+static void scans_may_be_in_separate_folders(void) {
     touch("images/a_flair.nii"), touch("labels/a_seg.nii");
     find(BOTH);
     is(0, "a", CP_SCAN_FLAIR, "images/a_flair.nii");
     is(0, "a", CP_SCAN_SEG, "labels/a_seg.nii");
 }
 
-static void links_are_followed_and_loops_end(void) {
+static void links_are_followed_and_loops_are_detected(void) {
     char to[600], at[600];
     touch("real/a_flair.nii"), touch("real/a_seg.nii");
     snprintf(at, sizeof at, "%s/tree/real/up", scratch_folder);
@@ -164,7 +164,7 @@ static void links_are_followed_and_loops_end(void) {
     TEST_ASSERT_EQUAL_INT(0, found->unused.count);
 }
 
-static void a_folder_that_cannot_be_read_is_told(void) {
+static void a_folder_that_cannot_be_read_is_reported(void) {
     if (geteuid() == 0) TEST_IGNORE_MESSAGE("root may read any folder");
     touch("closed/a_flair.nii");
     TEST_ASSERT_EQUAL_INT(0, chmod(scratch("tree/closed"), 0));
@@ -173,7 +173,7 @@ static void a_folder_that_cannot_be_read_is_told(void) {
     TEST_ASSERT_NOT_NULL(strstr(found->left_out.at[0].text, "denied"));
 }
 
-static void what_is_no_folder_is_refused(void) {
+static void a_file_in_place_of_a_folder_is_refused(void) {
     touch("file");
     TEST_ASSERT_NULL(cp_subjects_find(scratch("tree/file"), BOTH, &status));
     says(&status, "tree/file");
@@ -188,7 +188,7 @@ static void an_empty_folder_has_no_subjects(void) {
     TEST_ASSERT_TRUE(found->count == 0 && found->left_out.count == 0 && found->unused.count == 0);
 }
 
-static void a_lack_of_memory_is_told_wherever_it_comes(void) {
+static void a_lack_of_memory_is_reported_at_every_allocation(void) {
     touch("1/a_flair.nii"), touch("1/a_seg.nii"), touch("2/a_seg.nii"), touch("b_seg.nii");
     for (long allowed = 0;; allowed++) {
         calls_allowed = allowed;
@@ -207,19 +207,19 @@ static void a_lack_of_memory_is_told_wherever_it_comes(void) {
 
 int main(void) {
     UNITY_BEGIN();
-    RUN_TEST(the_names_of_all_years_are_known);
-    RUN_TEST(only_what_is_needed_is_looked_for);
-    RUN_TEST(files_lie_at_any_depth_and_come_out_by_name);
-    RUN_TEST(other_files_are_passed_over);
-    RUN_TEST(a_file_without_a_name_has_its_folders);
+    RUN_TEST(the_file_names_of_all_years_are_known);
+    RUN_TEST(only_the_needed_scans_are_searched);
+    RUN_TEST(files_are_found_at_any_depth_and_sorted_by_name);
+    RUN_TEST(other_files_are_ignored);
+    RUN_TEST(a_file_without_a_subject_name_uses_its_folders_name);
     RUN_TEST(a_subject_that_lacks_a_scan_is_left_out_with_the_reason);
-    RUN_TEST(of_two_files_of_a_scan_one_is_used_and_the_other_told);
-    RUN_TEST(of_several_folders_the_first_that_has_all_counts);
-    RUN_TEST(scans_may_lie_in_folders_of_their_own);
-    RUN_TEST(links_are_followed_and_loops_end);
-    RUN_TEST(a_folder_that_cannot_be_read_is_told);
-    RUN_TEST(what_is_no_folder_is_refused);
+    RUN_TEST(of_two_files_of_a_scan_one_is_used_and_the_other_reported);
+    RUN_TEST(of_several_folders_the_first_complete_one_is_used);
+    RUN_TEST(scans_may_be_in_separate_folders);
+    RUN_TEST(links_are_followed_and_loops_are_detected);
+    RUN_TEST(a_folder_that_cannot_be_read_is_reported);
+    RUN_TEST(a_file_in_place_of_a_folder_is_refused);
     RUN_TEST(an_empty_folder_has_no_subjects);
-    RUN_TEST(a_lack_of_memory_is_told_wherever_it_comes);
+    RUN_TEST(a_lack_of_memory_is_reported_at_every_allocation);
     return UNITY_END();
 }

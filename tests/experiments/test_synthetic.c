@@ -28,7 +28,7 @@ static cp_plane_data data_of(cp_geometry geometry, int count, int labeled, uint6
     return data;
 }
 
-static void half_of_the_points_are_of_each_class_and_as_many_labeled_as_asked(void) {
+static void each_class_has_half_of_the_points_and_the_requested_labels(void) {
     static const int sizes[][2] = {{100, 5}, {100, 0}, {100, 50}, {5, 2}, {4, 1}, {2, 0}};
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
         int           count = sizes[k][0], labeled = sizes[k][1], of_class[2] = {0}, known[2] = {0}, seen[100] = {0};
@@ -45,7 +45,7 @@ static void half_of_the_points_are_of_each_class_and_as_many_labeled_as_asked(vo
     }
 }
 
-static void labels_are_on_the_highest_of_class_1_and_the_lowest_of_class_2(void) {
+static void labels_are_on_the_highest_points_of_class_1_and_the_lowest_of_class_2(void) {
     cp_plane_data data = data_of(CP_GEOMETRY_PRINTED, 200, 7, 2);
     double        lowest_known = INFINITY, highest_unknown = -INFINITY; /* class 1 */
     double        highest_known = -INFINITY, lowest_unknown = INFINITY; /* class 2 */
@@ -119,7 +119,7 @@ static void the_classes_have_the_means_and_variances_of_their_geometry(void) {
 }
 
 /* The boundary halfway between the means is the best there is. */
-static void the_best_possible_accuracy_is_what_the_best_classifier_reaches(void) {
+static void the_best_possible_accuracy_is_that_of_the_best_classifier(void) {
     enum { N = 100000 };
     static const double expected[] = {97.7, 76.0};
     for (int g = 0; g < 2; g++) {
@@ -200,7 +200,7 @@ static void the_gradients_of_the_softmax_losses_agree_with_differences(void) {
 }
 
 /* The loss by its definition, from the densities of two Gaussians with P = e^s I. */
-static void the_hybrid_loss_is_what_the_formula_says(void) {
+static void the_hybrid_loss_follows_the_formula(void) {
     double         lambda = 3, s = 0.4, loss = 0;
     cp_plane_data  data = data_of(CP_GEOMETRY_REPORTED, 12, 2, 7);
     cp_plane_model model = model_of(CP_METHOD_HYBRID, CP_SPHERICAL, 8);
@@ -265,7 +265,7 @@ static void with_many_labels_the_generative_head_finds_the_true_gaussians(void) 
     cp_plane_free(&data);
 }
 
-static void too_large_a_coupling_for_the_rate_is_told_as_divergence(void) {
+static void too_large_a_coupling_for_the_rate_is_reported_as_divergence(void) {
     cp_plane_data  data = data_of(CP_GEOMETRY_REPORTED, 100, 5, 1);
     cp_plane_model model = model_of(CP_METHOD_HYBRID, CP_FULL, 1);
     TEST_ASSERT_EQUAL_INT(CP_TRAINING_DIVERGED, cp_plane_train(tape, &model, &data, (cp_plane_training){100, 0.001, 3000, NULL}));
@@ -280,7 +280,7 @@ static bool at_once(void) {
     return true;
 }
 
-static void training_stops_when_asked(void) {
+static void training_stops_on_request(void) {
     cp_plane_data  data = data_of(CP_GEOMETRY_REPORTED, 100, 5, 1);
     cp_plane_model model = model_of(CP_METHOD_HYBRID, CP_FULL, 1);
     TEST_ASSERT_EQUAL_INT(CP_TRAINING_STOPPED,
@@ -380,7 +380,7 @@ static void the_default_run_reproduces_the_paper_and_draws_all_points(void) {
 }
 
 /* No classifier has more than 76.0 %; measured on 10 x 1000 test points the error of a mean is 0.43 %. */
-static void as_printed_nothing_is_better_than_the_ceiling(void) {
+static void with_the_printed_data_no_method_exceeds_the_best_accuracy(void) {
     static const char *const methods[] = {"labeled", "hybrid", "supervised"};
     double                   best = cp_geometry_bayes(CP_GEOMETRY_PRINTED), error = sqrt(best * (100 - best) / 10000);
     scratch_make();
@@ -394,7 +394,7 @@ static void as_printed_nothing_is_better_than_the_ceiling(void) {
     scratch_remove();
 }
 
-static void a_diverged_setting_is_told_and_never_a_number(void) {
+static void a_diverged_setting_is_reported_and_never_as_a_number(void) {
     scratch_make();
     char *words[] = {"--quiet", "--repeats=2", "--lambda=1,100", "--steps=300", "--out", scratch_folder};
     TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, command(words, 6)); /* the sweep's first one is fine */
@@ -415,18 +415,18 @@ static void a_diverged_setting_is_told_and_never_a_number(void) {
 
 int main(void) {
     UNITY_BEGIN();
-    RUN_TEST(half_of_the_points_are_of_each_class_and_as_many_labeled_as_asked);
-    RUN_TEST(labels_are_on_the_highest_of_class_1_and_the_lowest_of_class_2);
+    RUN_TEST(each_class_has_half_of_the_points_and_the_requested_labels);
+    RUN_TEST(labels_are_on_the_highest_points_of_class_1_and_the_lowest_of_class_2);
     RUN_TEST(the_classes_have_the_means_and_variances_of_their_geometry);
-    RUN_TEST(the_best_possible_accuracy_is_what_the_best_classifier_reaches);
+    RUN_TEST(the_best_possible_accuracy_is_that_of_the_best_classifier);
     RUN_TEST(the_gradient_of_the_hybrid_loss_agrees_with_differences);
     RUN_TEST(the_gradients_of_the_softmax_losses_agree_with_differences);
-    RUN_TEST(the_hybrid_loss_is_what_the_formula_says);
+    RUN_TEST(the_hybrid_loss_follows_the_formula);
     RUN_TEST(with_many_labels_the_generative_head_finds_the_true_gaussians);
-    RUN_TEST(too_large_a_coupling_for_the_rate_is_told_as_divergence);
-    RUN_TEST(training_stops_when_asked);
+    RUN_TEST(too_large_a_coupling_for_the_rate_is_reported_as_divergence);
+    RUN_TEST(training_stops_on_request);
     RUN_TEST(the_default_run_reproduces_the_paper_and_draws_all_points);
-    RUN_TEST(as_printed_nothing_is_better_than_the_ceiling);
-    RUN_TEST(a_diverged_setting_is_told_and_never_a_number);
+    RUN_TEST(with_the_printed_data_no_method_exceeds_the_best_accuracy);
+    RUN_TEST(a_diverged_setting_is_reported_and_never_as_a_number);
     return UNITY_END();
 }

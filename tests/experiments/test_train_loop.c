@@ -123,7 +123,7 @@ static bool save_or_load(training *t, bool load) {
                 : cp_checkpoint_save(&all, scratch("run.safetensors"), &status);
 }
 
-static void a_continued_training_ends_in_the_same_bits(void) {
+static void a_continued_training_ends_with_the_same_bits(void) {
     training whole = start(1), first = start(1), second = start(1);
     train_until(&whole, STEPS);
     train_until(&first, STEPS / 3 + 1); /* within an epoch */
@@ -138,6 +138,6 @@ static void a_continued_training_ends_in_the_same_bits(void) {
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(few_labels_are_learned_and_the_temperature_helps);
-    RUN_TEST(a_continued_training_ends_in_the_same_bits);
+    RUN_TEST(a_continued_training_ends_with_the_same_bits);
     return UNITY_END();
 }

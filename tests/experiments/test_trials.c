@@ -1,4 +1,4 @@
-/* Trials and studies: each made once, recalled after a stop, told apart when they diverge, and what is kept of them. */
+/* Trials and studies: each trial is made once, reused after a stop, and marked if it diverged; and what is kept of them. */
 #include "experiments/kit/run/study.h"
 
 #include "core/child.h"
@@ -24,7 +24,7 @@ static cp_options *parsed;
 static cp_status   status;
 static char        folder[544], said[8192];
 
-/* What the trials of a test are to do, and how often they were made. */
+/* What the trials of a test do, and how often they were made. */
 static atomic_int made[CASES][REPEATS];
 static int        diverging_case, stopping_trial, failing_trial, interrupting_trial;
 
@@ -92,7 +92,7 @@ static int made_in_all(void) {
     return count;
 }
 
-/* Runs a whole study, and keeps what it says on stdout and stderr. */
+/* Runs a whole study, and keeps its output on stdout and stderr. */
 static int run_study(const char *more, cp_trials_config asked) {
     int   out = dup(STDOUT_FILENO), err = dup(STDERR_FILENO);
     FILE *file = tmpfile();
@@ -169,7 +169,7 @@ static int interrupt_one(void *unused) {
     return made_in_all() == 6 ? code : 99;
 }
 
-static void an_interrupted_study_recalls_its_trials_and_makes_only_the_others(void) {
+static void an_interrupted_study_reuses_its_trials_and_runs_only_the_others(void) {
     char   errors[2048];
     cp_rng rng = cp_rng_named(1, "draw.0");
     if (!CHILD_MAY_START_THREADS) TEST_IGNORE_MESSAGE("the thread sanitizer loses a signal whose handler is for one time");
@@ -182,7 +182,7 @@ static void an_interrupted_study_recalls_its_trials_and_makes_only_the_others(vo
     TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, cp_study_close(study));
 }
 
-static void a_finished_study_is_shown_and_not_made_again(void) {
+static void a_finished_study_is_shown_and_not_run_again(void) {
     run_study(NULL, config);
     TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, run_study("--seed=1", config));
     TEST_ASSERT_EQUAL_INT(CASES * REPEATS, made_in_all());
@@ -190,7 +190,7 @@ static void a_finished_study_is_shown_and_not_made_again(void) {
     is_said("draw, %");
 }
 
-static void lines_of_the_log_that_are_no_trials_of_this_study_are_passed_over(void) {
+static void log_lines_that_are_not_trials_of_this_study_are_ignored(void) {
     stopping_trial = 0;
     cp_threads_set(1);
     run_study(NULL, config);
@@ -210,7 +210,7 @@ static void a_trial_that_stops_without_a_reason_is_named(void) {
     TEST_ASSERT_NOT_EQUAL(0, access(scratch("run/result.json"), F_OK));
 }
 
-static void a_trial_that_fails_tells_its_reason(void) {
+static void a_trial_that_fails_gives_its_reason(void) {
     failing_trial = 2;
     TEST_ASSERT_EQUAL_INT(CP_EXIT_FAILED, run_study(NULL, config));
     is_said("hundred, repetition 1: data.npz: no such file");
@@ -223,7 +223,7 @@ static cp_trial_end where(cp_trial *trial) {
     return draw(trial);
 }
 
-static void one_at_a_time_stays_on_the_thread_that_called(void) {
+static void one_at_a_time_runs_on_the_calling_thread(void) {
     cp_trials_config alone = config;
     alone.trial = where;
     alone.one_at_a_time = true;
@@ -397,7 +397,7 @@ static void a_case_that_diverged_has_no_mean_and_the_study_fails(void) {
     cp_json_free(result);
 }
 
-static void a_case_aside_that_diverged_is_a_note_and_no_failure(void) {
+static void a_secondary_case_that_diverged_gives_a_note_and_not_a_failure(void) {
     diverging_case = 2;
     TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, run_study("--seed=1", config));
     is_said("hundred diverged.\n");
@@ -408,7 +408,7 @@ static cp_trial_end always_diverged(cp_trial *trial) {
     return CP_TRIAL_DIVERGED;
 }
 
-static void cases_that_want_the_same_share_a_note(void) {
+static void cases_with_the_same_advice_share_a_note(void) {
     cp_trials_config hopeless = config;
     hopeless.trial = always_diverged;
     TEST_ASSERT_EQUAL_INT(CP_EXIT_FAILED, run_study("--seed=1", hopeless));
@@ -420,7 +420,7 @@ static cp_trial_end without_numbers(cp_trial *trial) {
     return CP_TRIAL_DONE;
 }
 
-static void a_number_that_is_missing_is_no_divergence(void) {
+static void a_missing_number_is_not_a_divergence(void) {
     cp_trials_config empty = config;
     empty.trial = without_numbers;
     TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, run_study("--seed=1", empty));
@@ -428,7 +428,7 @@ static void a_number_that_is_missing_is_no_divergence(void) {
     is_said("one           -\n");
 }
 
-static void one_repetition_has_no_deviation_in_its_table(void) {
+static void one_repetition_has_no_standard_deviation_in_its_table(void) {
     cp_trials_config once = config;
     once.repeats = 1;
     TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, run_study("--seed=1", once));
@@ -441,7 +441,7 @@ static void one_repetition_has_no_deviation_in_its_table(void) {
     cp_json_free(result);
 }
 
-static void figures_notes_tables_and_members_of_its_own_are_kept(void) {
+static void a_studys_own_figures_notes_tables_and_members_are_kept(void) {
     cp_study *study = study_of("--report", config);
     TEST_ASSERT_TRUE(cp_study_run(study));
     cp_figure *figure = cp_figure_new((cp_figure_config){.title = "Draws"});
@@ -520,7 +520,7 @@ static void an_unknown_case_or_measure_is_misuse(void) {
     cp_trials_free(trials);
 }
 
-static void a_study_that_could_not_be_opened_ends_quietly(void) {
+static void a_study_that_could_not_be_opened_ends_without_another_message(void) {
     scratch_write("run", "x", 1);
     int err = dup(STDERR_FILENO);
     TEST_ASSERT_NOT_NULL(freopen("/dev/null", "w", stderr));
@@ -538,25 +538,25 @@ int main(void) {
     UNITY_BEGIN();
     RUN_TEST(every_trial_is_made_once_with_the_stream_of_its_repetition);
     RUN_TEST(results_have_the_same_bytes_with_any_number_of_threads);
-    RUN_TEST(an_interrupted_study_recalls_its_trials_and_makes_only_the_others);
-    RUN_TEST(a_finished_study_is_shown_and_not_made_again);
-    RUN_TEST(lines_of_the_log_that_are_no_trials_of_this_study_are_passed_over);
+    RUN_TEST(an_interrupted_study_reuses_its_trials_and_runs_only_the_others);
+    RUN_TEST(a_finished_study_is_shown_and_not_run_again);
+    RUN_TEST(log_lines_that_are_not_trials_of_this_study_are_ignored);
     RUN_TEST(a_trial_that_stops_without_a_reason_is_named);
-    RUN_TEST(a_trial_that_fails_tells_its_reason);
-    RUN_TEST(one_at_a_time_stays_on_the_thread_that_called);
+    RUN_TEST(a_trial_that_fails_gives_its_reason);
+    RUN_TEST(one_at_a_time_runs_on_the_calling_thread);
     RUN_TEST(a_series_is_handed_over_point_by_point);
     RUN_TEST(series_come_back_from_the_log);
     RUN_TEST(every_trial_has_a_folder);
     RUN_TEST(a_trial_that_is_a_run_has_that_folder_and_its_series_in_the_result);
     RUN_TEST(the_result_has_the_main_cases_and_measures_and_a_table);
     RUN_TEST(a_case_that_diverged_has_no_mean_and_the_study_fails);
-    RUN_TEST(a_case_aside_that_diverged_is_a_note_and_no_failure);
-    RUN_TEST(cases_that_want_the_same_share_a_note);
-    RUN_TEST(a_number_that_is_missing_is_no_divergence);
-    RUN_TEST(one_repetition_has_no_deviation_in_its_table);
-    RUN_TEST(figures_notes_tables_and_members_of_its_own_are_kept);
+    RUN_TEST(a_secondary_case_that_diverged_gives_a_note_and_not_a_failure);
+    RUN_TEST(cases_with_the_same_advice_share_a_note);
+    RUN_TEST(a_missing_number_is_not_a_divergence);
+    RUN_TEST(one_repetition_has_no_standard_deviation_in_its_table);
+    RUN_TEST(a_studys_own_figures_notes_tables_and_members_are_kept);
     RUN_TEST(a_study_without_cases_measures_or_repetitions_is_misuse);
     RUN_TEST(an_unknown_case_or_measure_is_misuse);
-    RUN_TEST(a_study_that_could_not_be_opened_ends_quietly);
+    RUN_TEST(a_study_that_could_not_be_opened_ends_without_another_message);
     return UNITY_END();
 }

@@ -114,7 +114,7 @@ static void check_energy(cp_gaussian_softmax *layer) {
     }
 }
 
-static void energies_joint_and_density_are_those_of_the_definition(void) {
+static void energies_joint_and_marginal_densities_follow_the_definition(void) {
     each_layer(check_energy);
 }
 
@@ -172,7 +172,7 @@ static void check_back(cp_gaussian_softmax *layer) {
     for (size_t i = 0; i < a->size; i++) TEST_ASSERT_DOUBLE_WITHIN(1e-5, (double)a->data[i], (double)b->data[i]);
 }
 
-static void association_backwards_finds_the_means_of_given_weights(void) {
+static void the_inverse_association_finds_the_means_of_given_weights(void) {
     each_layer(check_back);
 }
 
@@ -281,7 +281,7 @@ static void a_diagonal_or_spherical_fit_has_the_variances_of_the_definition(void
     for (int i = 0; i < C * D; i++) close_to(mean[i / D][i % D] / mass[i / D], diagonal.mean->data[i]);
 }
 
-static void a_fit_survives_one_point_equal_points_empty_classes_and_more_features_than_points(void) {
+static void a_fit_handles_one_point_equal_points_empty_classes_and_more_features_than_points(void) {
     cp_real z[POINTS * D], weights[POINTS * C], one[C] = {0, 1, 0}, same[POINTS * D];
     lda_points(z, weights, (int[POINTS]){0});
     for (int i = 0; i < POINTS * D; i++) same[i] = (cp_real)(i % D);
@@ -297,7 +297,7 @@ static void a_fit_survives_one_point_equal_points_empty_classes_and_more_feature
     }
 }
 
-static void a_fit_refuses_what_has_no_weight(void) {
+static void a_fit_refuses_points_without_weight(void) {
     cp_real             z[D] = {0}, none[C] = {0};
     cp_gaussian_softmax layer = layer_with(CP_DIAGONAL, false, D, C);
     TEST_ASSERT_FALSE(cp_gaussian_softmax_fit(&layer, 1, z, none, 0));
@@ -327,16 +327,16 @@ static void scaling_the_precision_scales_the_energies(void) {
 
 int main(void) {
     UNITY_BEGIN();
-    RUN_TEST(energies_joint_and_density_are_those_of_the_definition);
+    RUN_TEST(energies_joint_and_marginal_densities_follow_the_definition);
     RUN_TEST(the_density_integrates_to_one_in_two_dimensions);
     RUN_TEST(a_point_far_from_every_mean_has_a_finite_log_density);
     RUN_TEST(after_association_both_heads_agree_and_the_penalty_is_exactly_zero);
-    RUN_TEST(association_backwards_finds_the_means_of_given_weights);
+    RUN_TEST(the_inverse_association_finds_the_means_of_given_weights);
     RUN_TEST(the_penalty_is_the_sum_of_squared_differences_of_the_associated_parameters);
     RUN_TEST(the_full_fit_is_scikit_learns_linear_discriminant_analysis);
     RUN_TEST(a_diagonal_or_spherical_fit_has_the_variances_of_the_definition);
-    RUN_TEST(a_fit_survives_one_point_equal_points_empty_classes_and_more_features_than_points);
-    RUN_TEST(a_fit_refuses_what_has_no_weight);
+    RUN_TEST(a_fit_handles_one_point_equal_points_empty_classes_and_more_features_than_points);
+    RUN_TEST(a_fit_refuses_points_without_weight);
     RUN_TEST(scaling_the_precision_scales_the_energies);
     return UNITY_END();
 }

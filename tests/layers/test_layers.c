@@ -38,7 +38,7 @@ static void dropout_does_nothing_in_evaluation_nor_at_rate_0(void) {
     TEST_ASSERT_EQUAL_MEMORY(x->data, y->data, x->size * sizeof(cp_real));
 }
 
-static void dropout_draws_from_a_stream_of_its_own(void) {
+static void dropout_draws_from_its_own_stream(void) {
     cp_dropout_layer a = cp_dropout_make((cp_real)0.5, cp_rng_named(1, "dropout")), b = a;
     cp_tensor       *x = noise(CP_SHAPE(1000)), *first = cp_dropout_forward(tape, &a, x, CP_TRAINING);
     cp_rng_below(&rng, 10);
@@ -81,7 +81,7 @@ static cp_block block_of(cp_block_config config) {
     return block;
 }
 
-static void residual_blocks_are_what_their_layout_says(void) {
+static void residual_blocks_follow_their_layout(void) {
     const cp_activation activations[] = {CP_LEAKY_RELU, CP_RELU, CP_SWISH};
     for (int layout = CP_BLOCK_JEM; layout <= CP_BLOCK_CLASSIC; layout++)
         for (int k = 0; k < 6; k++)
@@ -112,7 +112,7 @@ static double penalty_at(const cp_block *block, const cp_tensor *x) {
 }
 
 /* The gradient of |dE/dx|^2 at the weights, by a recorded sweep, against differences of what the kernels give. */
-static void a_gradient_penalty_goes_back_through_blocks_with_norms(void) {
+static void a_gradient_penalty_works_through_blocks_with_norms(void) {
     const cp_real h = CP_DOUBLE ? (cp_real)1e-6 : (cp_real)1e-3;
     for (cp_norm_kind kind = CP_NORM_GROUP; kind <= CP_NORM_LAYER; kind++) {
         cp_block   block = block_of((cp_block_config){.in = 3, .out = 4, .stride = 2, .norm = kind});
@@ -168,7 +168,7 @@ static double gradient_after(const cp_lstm *lstm, int time) {
     return gradient;
 }
 
-static void an_lstm_goes_back_through_a_long_sequence_of_any_length(void) {
+static void an_lstm_has_gradients_for_sequences_of_any_length(void) {
     cp_lstm lstm = cp_lstm_make(params, "", (cp_lstm_config){.in = 4, .hidden = 6, .layers = 2, .bidirectional = true}, &rng);
     for (int time = 1; time <= 1025; time = 2 * time + (time < 8)) TEST_ASSERT_TRUE(gradient_after(&lstm, time) > 0);
 }
@@ -177,10 +177,10 @@ int main(void) {
     UNITY_BEGIN();
     RUN_TEST(dropout_zeroes_its_rate_and_scales_the_rest_in_training);
     RUN_TEST(dropout_does_nothing_in_evaluation_nor_at_rate_0);
-    RUN_TEST(dropout_draws_from_a_stream_of_its_own);
-    RUN_TEST(residual_blocks_are_what_their_layout_says);
-    RUN_TEST(a_gradient_penalty_goes_back_through_blocks_with_norms);
+    RUN_TEST(dropout_draws_from_its_own_stream);
+    RUN_TEST(residual_blocks_follow_their_layout);
+    RUN_TEST(a_gradient_penalty_works_through_blocks_with_norms);
     RUN_TEST(kaiming_initializers_follow_the_slope_of_the_activation);
-    RUN_TEST(an_lstm_goes_back_through_a_long_sequence_of_any_length);
+    RUN_TEST(an_lstm_has_gradients_for_sequences_of_any_length);
     return UNITY_END();
 }

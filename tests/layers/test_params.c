@@ -34,7 +34,7 @@ static void parameters_are_kept_in_the_order_and_under_the_names_they_were_added
     TEST_ASSERT_NULL(cp_params_find(params, "stage2.block0.conv3.weight"));
 }
 
-static void buffers_are_carried_but_not_counted_as_trained(void) {
+static void buffers_are_kept_but_not_counted_as_trained(void) {
     cp_norm_make(params, "norm", (cp_norm_config){.kind = CP_NORM_BATCH, .channels = 6});
     TEST_ASSERT_EQUAL_INT(4, params->count);
     TEST_ASSERT_EQUAL_UINT64(12, cp_params_size(params));
@@ -43,7 +43,7 @@ static void buffers_are_carried_but_not_counted_as_trained(void) {
     TEST_ASSERT_EQUAL_DOUBLE(1, (double)cp_params_find(params, "norm.running_var")->value->data[5]);
 }
 
-static void a_name_can_be_used_once(void) {
+static void a_name_can_be_used_only_once(void) {
     int three = 3;
     TEST_ASSERT_NOT_NULL(cp_params_add(params, "a", "b", CP_LAYOUT_PLAIN, CP_SHAPE(three)));
     TEST_ASSERT_NULL(cp_params_add(params, "a", "b", CP_LAYOUT_PLAIN, CP_SHAPE(three)));
@@ -51,7 +51,7 @@ static void a_name_can_be_used_once(void) {
     TEST_ASSERT_EQUAL_INT(1, params->count);
 }
 
-static void an_empty_path_leaves_no_dot(void) {
+static void an_empty_path_adds_no_dot(void) {
     TEST_ASSERT_EQUAL_STRING("weight", cp_path_join("", "weight").s);
     TEST_ASSERT_EQUAL_STRING("weight", cp_path_join(NULL, "weight").s);
     TEST_ASSERT_EQUAL_STRING("net.layer3", cp_path_index("net", "layer", 3).s);
@@ -143,9 +143,9 @@ static void a_set_is_finite_until_any_of_its_values_is_not(void) {
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(parameters_are_kept_in_the_order_and_under_the_names_they_were_added);
-    RUN_TEST(buffers_are_carried_but_not_counted_as_trained);
-    RUN_TEST(a_name_can_be_used_once);
-    RUN_TEST(an_empty_path_leaves_no_dot);
+    RUN_TEST(buffers_are_kept_but_not_counted_as_trained);
+    RUN_TEST(a_name_can_be_used_only_once);
+    RUN_TEST(an_empty_path_adds_no_dot);
     RUN_TEST(initializers_have_the_variance_of_their_formula);
     RUN_TEST(the_same_stream_gives_the_same_weights);
     RUN_TEST(a_set_that_is_null_is_empty_or_misuse);

@@ -130,7 +130,7 @@ static void same_file(const char *a, const char *b) {
     cp_bytes_free(&y);
 }
 
-static void a_resumed_run_ends_with_the_same_bytes_as_an_unbroken_one(void) {
+static void a_resumed_run_ends_with_the_same_bytes_as_an_uninterrupted_run(void) {
     cp_status status = {0};
     run       whole = run_new(1), first = run_new(1), second = run_new(2);
     run_steps(&whole, 6);
@@ -147,7 +147,7 @@ static void a_resumed_run_ends_with_the_same_bytes_as_an_unbroken_one(void) {
     run_free(&second);
 }
 
-static void saving_what_was_loaded_gives_the_same_file(void) {
+static void saving_a_loaded_checkpoint_gives_the_same_file(void) {
     cp_status status = {0};
     run       a = run_new(1), b = run_new(2);
     run_steps(&a, 2);
@@ -157,7 +157,7 @@ static void saving_what_was_loaded_gives_the_same_file(void) {
     run_free(&b);
 }
 
-static void metadata_holds_the_description_and_what_the_user_adds(void) {
+static void metadata_contains_the_description_and_what_the_user_adds(void) {
     cp_status status = {0};
     run       a = run_new(1);
     TEST_ASSERT_TRUE(run_save(&a, "a", &status));
@@ -380,7 +380,7 @@ static void missing_extra_and_misshapen_tensors_are_named(void) {
     run_free(&r);
 }
 
-static void pytorchs_batch_counters_are_no_strangers(void) {
+static void pytorchs_batch_counters_are_ignored(void) {
     cp_status status = {0};
     write_misfit("counted", tiny, "norm.num_batches_tracked");
     cp_model *m = cp_model_load(scratch("counted"), &status);
@@ -407,7 +407,7 @@ static void a_file_without_or_with_an_inflated_description_is_refused(void) {
 
 /* ---- settings and descriptions ---- */
 
-static void the_optimizers_settings_must_be_those_of_the_file(void) {
+static void the_optimizers_settings_must_match_the_file(void) {
     cp_status status = {0};
     run       a = run_new(1), b = run_new(2);
     TEST_ASSERT_TRUE(run_save(&a, "a", &status));
@@ -427,7 +427,7 @@ static void the_optimizers_settings_must_be_those_of_the_file(void) {
     run_free(&b);
 }
 
-static void another_description_is_refused_even_when_all_tensors_fit(void) {
+static void a_different_description_is_refused_even_if_all_tensors_match(void) {
     cp_status       status = {0};
     cp_model_config swish = tiny;
     swish.wrn.activation = CP_SWISH;
@@ -445,7 +445,7 @@ static void another_description_is_refused_even_when_all_tensors_fit(void) {
     cp_model_free(b);
 }
 
-static void a_description_that_leaves_out_the_defaults_is_the_same(void) {
+static void a_description_without_the_defaults_is_equivalent(void) {
     cp_status          status = {0};
     cp_model          *m = model_of(tiny, 1);
     cp_checkpoint_pair brief = {"couplet",
@@ -476,7 +476,7 @@ static void a_swapped_average_is_neither_saved_nor_loaded(void) {
 
 /* ---- parts ---- */
 
-static void two_parts_of_a_kind_go_by_their_names(void) {
+static void two_parts_of_a_kind_are_distinguished_by_name(void) {
     cp_status          status = {0};
     int64_t            one = 1, two = 2;
     cp_checkpoint_part parts[] = {cp_part_integer("x", &one), cp_part_named(cp_part_integer("x", &two), "y")};
@@ -492,7 +492,7 @@ static void two_parts_of_a_kind_go_by_their_names(void) {
     says(&status, "couplet.x.value");
 }
 
-static void a_class_gaussian_is_a_part(void) {
+static void a_class_gaussian_is_saved_as_a_part(void) {
     cp_status                status = {0};
     cp_class_gaussian_config config = {.classes = 2, .size = 2, .jitter = -1};
     cp_class_gaussian       *a = cp_class_gaussian_new(config), *b = cp_class_gaussian_new(config);
@@ -522,7 +522,7 @@ static bool span_check(const void *candidate, cp_status *why) {
     return s->low <= s->high || cp_fail(why, "low %lld is above high %lld", (long long)s->low, (long long)s->high);
 }
 
-static void a_part_is_checked_with_values_of_its_object_that_another_part_reads(void) {
+static void a_part_is_checked_against_values_that_another_part_loads(void) {
     span s = {1, 2};
     for (int first = 0; first < 2; first++) {
         cp_status          status = {0};
@@ -563,7 +563,7 @@ static void unusable(const cp_checkpoint *c, const char *path, const char *words
     says(&status, words);
 }
 
-static void nulls_are_told(void) {
+static void nulls_are_reported(void) {
     cp_status          status = {0};
     int64_t            one = 1;
     cp_checkpoint_part good = cp_part_integer("one", &one), empty = cp_part_optim(NULL), unnamed = cp_part_integer(NULL, &one);
@@ -584,25 +584,25 @@ static void nulls_are_told(void) {
 
 int main(void) {
     UNITY_BEGIN();
-    RUN_TEST(a_resumed_run_ends_with_the_same_bytes_as_an_unbroken_one);
-    RUN_TEST(saving_what_was_loaded_gives_the_same_file);
-    RUN_TEST(metadata_holds_the_description_and_what_the_user_adds);
+    RUN_TEST(a_resumed_run_ends_with_the_same_bytes_as_an_uninterrupted_run);
+    RUN_TEST(saving_a_loaded_checkpoint_gives_the_same_file);
+    RUN_TEST(metadata_contains_the_description_and_what_the_user_adds);
     RUN_TEST(files_have_pytorchs_layout);
     RUN_TEST(a_model_that_float_can_hold_is_saved_as_f32_in_every_build);
     RUN_TEST(damaged_files_are_refused_and_nothing_changes);
     RUN_TEST(state_that_no_run_can_have_is_refused_and_nothing_changes);
     RUN_TEST(state_that_could_not_be_loaded_is_not_saved);
     RUN_TEST(missing_extra_and_misshapen_tensors_are_named);
-    RUN_TEST(pytorchs_batch_counters_are_no_strangers);
+    RUN_TEST(pytorchs_batch_counters_are_ignored);
     RUN_TEST(a_file_without_or_with_an_inflated_description_is_refused);
-    RUN_TEST(the_optimizers_settings_must_be_those_of_the_file);
-    RUN_TEST(another_description_is_refused_even_when_all_tensors_fit);
-    RUN_TEST(a_description_that_leaves_out_the_defaults_is_the_same);
+    RUN_TEST(the_optimizers_settings_must_match_the_file);
+    RUN_TEST(a_different_description_is_refused_even_if_all_tensors_match);
+    RUN_TEST(a_description_without_the_defaults_is_equivalent);
     RUN_TEST(a_swapped_average_is_neither_saved_nor_loaded);
-    RUN_TEST(two_parts_of_a_kind_go_by_their_names);
-    RUN_TEST(a_class_gaussian_is_a_part);
-    RUN_TEST(a_part_is_checked_with_values_of_its_object_that_another_part_reads);
+    RUN_TEST(two_parts_of_a_kind_are_distinguished_by_name);
+    RUN_TEST(a_class_gaussian_is_saved_as_a_part);
+    RUN_TEST(a_part_is_checked_against_values_that_another_part_loads);
     RUN_TEST(metadata_is_read_back);
-    RUN_TEST(nulls_are_told);
+    RUN_TEST(nulls_are_reported);
     return UNITY_END();
 }

@@ -290,7 +290,7 @@ static void check_sgld(const char *variant, double gradient_clamp, double clamp)
     cp_model_free(model);
 }
 
-static void five_sgld_moves_with_scripted_noise_equal_pytorch(void) {
+static void five_sgld_steps_with_scripted_noise_equal_pytorch(void) {
     check_sgld("plain", 0, 0);
     check_sgld("clamped", 0.01, 0.75);
 }
@@ -394,7 +394,7 @@ static void the_golden_file_can_be_read(void) {
     file = golden_open("models.safetensors");
 }
 
-static void every_array_of_the_golden_file_was_looked_at(void) {
+static void every_array_of_the_golden_file_was_used(void) {
     const char *forgotten = golden_not_looked_at(file);
     TEST_ASSERT_NULL_MESSAGE(forgotten, forgotten);
 }
@@ -409,11 +409,11 @@ int main(void) {
         RUN_TEST(a_wide_resnet_with_group_norm_equals_pytorch);
         RUN_TEST(three_adam_steps_equal_pytorch);
         RUN_TEST(three_sgd_momentum_steps_equal_pytorch);
-        RUN_TEST(five_sgld_moves_with_scripted_noise_equal_pytorch);
+        RUN_TEST(five_sgld_steps_with_scripted_noise_equal_pytorch);
         RUN_TEST(a_two_layer_lstm_equals_pytorch);
         RUN_TEST(a_bidirectional_lstm_equals_pytorch);
         RUN_TEST(the_gaussian_coupled_softmax_equals_pytorch);
-        RUN_TEST(every_array_of_the_golden_file_was_looked_at);
+        RUN_TEST(every_array_of_the_golden_file_was_used);
         golden_close(file);
     }
     return UNITY_END();

@@ -79,14 +79,14 @@ static void rows_of_a_single_value_or_of_none_and_no_rows_at_all_are_ok(void) {
     TEST_ASSERT_TRUE(cp_shape_is(cp_gradient_squares(tape, cp_sum(tape, empty, CP_AXES(1), false), empty), CP_SHAPE(0)));
 }
 
-static void a_value_that_does_not_depend_on_x_is_flat(void) {
+static void a_value_that_does_not_depend_on_x_has_zero_slope(void) {
     cp_tensor *x = cp_variable(tape, (cp_real[]){1, 2}, CP_SHAPE(2, 1)), *other = cp_variable(tape, x->data, CP_SHAPE(2));
     cp_tensor *squares = cp_gradient_squares(tape, cp_square(tape, other), x);
     TEST_ASSERT_EQUAL_DOUBLE(0, (double)squares->data[0]);
     TEST_ASSERT_EQUAL_DOUBLE(0, (double)squares->data[1]);
 }
 
-static void a_gradient_that_is_not_finite_is_told_for_its_row_only(void) {
+static void a_gradient_that_is_not_finite_is_reported_only_for_its_row(void) {
     cp_tensor *x = cp_variable(tape, (cp_real[]){0, 4}, CP_SHAPE(2));
     cp_tensor *squares = cp_gradient_squares(tape, cp_sqrt(tape, x), x);
     TEST_ASSERT_FALSE(isfinite(squares->data[0]));
@@ -100,7 +100,7 @@ static void a_gradient_that_is_not_finite_is_told_for_its_row_only(void) {
         errors_forgive(tape);                                                                                                      \
     } while (0)
 
-static void other_shapes_constants_and_what_was_not_recorded_are_refused(void) {
+static void other_shapes_constants_and_unrecorded_values_are_refused(void) {
     const cp_real data[6] = {1, 2, 3, 4, 5, 6};
     cp_tensor    *x = cp_variable(tape, data, CP_SHAPE(2, 3)), *y = cp_sum(tape, x, CP_AXES(1), false);
     REFUSED("gradient_squares: y has shape (2, 3) and x (2, 3); y must have one value for each row of x", cp_square(tape, x), x);
@@ -141,7 +141,7 @@ static double square_by_differences(const cp_model *m, cp_tensor *at, int row, d
     return sum;
 }
 
-static void the_squares_are_those_of_differences_of_the_energy(void) {
+static void the_squares_agree_with_differences_of_the_energy(void) {
     if (!CP_DOUBLE) TEST_IGNORE_MESSAGE("differences need double precision");
     for (int h = 0; h < 2; h++)
         for (int norm = CP_NORM_NONE; norm <= CP_NORM_GROUP; norm += CP_NORM_GROUP - CP_NORM_NONE) {
@@ -208,7 +208,7 @@ static void check_parameters(const char *head, cp_norm_kind norm, cp_activation 
     cp_model_free(m);
 }
 
-static void the_penalty_s_gradient_is_right_for_every_parameter_of_both_heads(void) {
+static void the_penaltys_gradient_is_right_for_every_parameter_of_both_heads(void) {
     if (!CP_DOUBLE) TEST_IGNORE_MESSAGE("differences need double precision");
     for (int h = 0; h < 2; h++) {
         check_parameters(heads[h], CP_NORM_NONE, CP_LEAKY_RELU, CP_TRAINING, 3);
@@ -224,7 +224,7 @@ static void a_batch_of_one_is_right_too(void) {
     check_parameters("hybrid", CP_NORM_NONE, CP_LEAKY_RELU, CP_TRAINING, 1);
 }
 
-static void a_row_s_square_does_not_depend_on_the_batch(void) {
+static void the_square_of_a_row_does_not_depend_on_the_batch(void) {
     cp_model  *m = model_of("hybrid", CP_NORM_NONE, CP_LEAKY_RELU);
     cp_tensor *all = noise(CP_SHAPE(3, 9, 8, 2)), *one = cp_tensor_new(CP_SHAPE(1, 9, 8, 2));
     double     squares[3], alone;
@@ -307,7 +307,7 @@ static void all_kernels_agree_on_the_gradients(void) {
     cp_model_free(m);
 }
 
-static void a_penalized_energy_becomes_shallow(void) {
+static void a_penalized_energy_becomes_flatter(void) {
     cp_model  *m = model_of("hybrid", CP_NORM_NONE, CP_LEAKY_RELU);
     cp_tensor *at = noise(CP_SHAPE(4, 8, 8, 2));
     cp_optim  *adam = cp_adam_new(m->params, (cp_adam_config){.rate = 3e-3});
@@ -330,16 +330,16 @@ int main(void) {
     UNITY_BEGIN();
     RUN_TEST(each_row_has_the_squared_gradient_of_its_own_value);
     RUN_TEST(rows_of_a_single_value_or_of_none_and_no_rows_at_all_are_ok);
-    RUN_TEST(a_value_that_does_not_depend_on_x_is_flat);
-    RUN_TEST(a_gradient_that_is_not_finite_is_told_for_its_row_only);
-    RUN_TEST(other_shapes_constants_and_what_was_not_recorded_are_refused);
-    RUN_TEST(the_squares_are_those_of_differences_of_the_energy);
-    RUN_TEST(the_penalty_s_gradient_is_right_for_every_parameter_of_both_heads);
+    RUN_TEST(a_value_that_does_not_depend_on_x_has_zero_slope);
+    RUN_TEST(a_gradient_that_is_not_finite_is_reported_only_for_its_row);
+    RUN_TEST(other_shapes_constants_and_unrecorded_values_are_refused);
+    RUN_TEST(the_squares_agree_with_differences_of_the_energy);
+    RUN_TEST(the_penaltys_gradient_is_right_for_every_parameter_of_both_heads);
     RUN_TEST(a_batch_of_one_is_right_too);
-    RUN_TEST(a_row_s_square_does_not_depend_on_the_batch);
+    RUN_TEST(the_square_of_a_row_does_not_depend_on_the_batch);
     RUN_TEST(a_frozen_tape_gives_the_same_numbers);
     RUN_TEST(the_gradients_are_the_same_bits_for_any_number_of_threads);
     RUN_TEST(all_kernels_agree_on_the_gradients);
-    RUN_TEST(a_penalized_energy_becomes_shallow);
+    RUN_TEST(a_penalized_energy_becomes_flatter);
     return UNITY_END();
 }

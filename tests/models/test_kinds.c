@@ -256,7 +256,7 @@ static void kinds_with_a_taken_name_or_invalid_keys_are_refused(void) {
     says(&status, "\"head\" is \"other\"; it must be one of softmax, jem, hybrid, cosine");
 }
 
-static void a_network_and_a_head_with_the_same_key_are_no_model(void) {
+static void a_network_and_a_head_with_the_same_key_make_no_model(void) {
     static const cp_key       keys[] = {{"width", CP_KEY_INT, .offset = 0, .min = 1, .max = 9, .fallback = 1}, {0}};
     static const cp_head_kind twin = {
         .base = {"twin", sizeof(cosine_head), sizeof(int), keys}, .make = cosine_make, .logits = cosine_logits};
@@ -318,7 +318,7 @@ static void a_small_file_cannot_ask_for_a_large_model(void) {
     }
 }
 
-static void impossible_models_in_files_are_bad_data_and_no_misuse(void) {
+static void impossible_models_in_files_are_bad_data_and_not_misuse(void) {
     cp_params *params = cp_params_new();
     write_described("wide", "{\"model\":\"mlp\",\"sizes\":[50000],\"classes\":1,\"head\":\"hybrid\",\"precision\":\"full\"}",
                     params);
@@ -410,10 +410,10 @@ int main(void) {
     RUN_TEST(own_keys_are_described_with_their_defaults);
     RUN_TEST(own_keys_are_checked_like_the_built_in_ones);
     RUN_TEST(kinds_with_a_taken_name_or_invalid_keys_are_refused);
-    RUN_TEST(a_network_and_a_head_with_the_same_key_are_no_model);
+    RUN_TEST(a_network_and_a_head_with_the_same_key_make_no_model);
     RUN_TEST(the_hybrid_head_starts_as_its_options_say);
     RUN_TEST(a_small_file_cannot_ask_for_a_large_model);
-    RUN_TEST(impossible_models_in_files_are_bad_data_and_no_misuse);
+    RUN_TEST(impossible_models_in_files_are_bad_data_and_not_misuse);
     RUN_TEST(every_key_of_a_built_in_kind_is_in_the_table_of_docs_formats);
     RUN_TEST(a_kind_that_lacks_a_function_or_gives_a_wrong_shape_is_an_error);
     return UNITY_END();

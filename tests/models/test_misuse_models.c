@@ -54,7 +54,7 @@ static void layers_of_impossible_sizes_are_not_made(void) {
     refused("rate is -0.5");
 }
 
-static void layers_need_a_set_and_a_stream(void) {
+static void layers_need_a_parameter_set_and_a_stream(void) {
     cp_linear_make(NULL, "a", (cp_linear_config){.in = 2, .out = 2}, &rng);
     refused("linear_make: the parameter set is NULL");
     cp_norm_make(NULL, "a", (cp_norm_config){.kind = CP_NORM_BATCH, .channels = 2});
@@ -65,7 +65,7 @@ static void layers_need_a_set_and_a_stream(void) {
     not_made(cp_wrn_new(params, "", (cp_wrn_config){0}, NULL), "wrn_new: rng is NULL");
 }
 
-static void a_layer_whose_name_is_taken_is_not_half_made(void) {
+static void a_layer_whose_name_is_taken_adds_nothing(void) {
     cp_params_add(params, "a", "bias", CP_LAYOUT_PLAIN, CP_SHAPE(3));
     TEST_ASSERT_NULL(LINEAR(.in = 2, .out = 3));
     refused("a.bias is taken");
@@ -171,7 +171,7 @@ static void null_layers_tapes_and_inputs_are_refused_in_one_line(void) {
     REFUSED(cp_model_energy_of(CP_AT(tape), &(cp_model_target){0}, x), "the model is NULL");
 }
 
-static void a_linear_layer_that_does_not_fit_is_named_and_an_image_in_planes_is_recognized(void) {
+static void a_wrong_input_of_a_linear_layer_is_named_and_channels_first_images_are_recognized(void) {
     cp_linear  linear = cp_linear_make(params, "hidden", (cp_linear_config){.in = 8, .out = 4}, &rng);
     cp_tensor *x = cp_full(tape, 1, CP_SHAPE(2, 7)), *planes = cp_full(tape, 1, CP_SHAPE(2, 3, 9, 9));
     cp_conv    conv = cp_conv_make(params, "stem", (cp_conv_config){.in = 3, .out = 4}, &rng);
@@ -182,7 +182,7 @@ static void a_linear_layer_that_does_not_fit_is_named_and_an_image_in_planes_is_
     cp_net_free(net);
 }
 
-static void heads_say_one_thing_when_they_cannot_go_on(void) {
+static void heads_report_one_error_when_they_fail(void) {
     const cp_head_kind *kinds[] = {&cp_head_softmax, &cp_head_jem, &cp_head_hybrid};
     cp_tape            *none = NULL;
     cp_tensor          *z = cp_full(tape, 1, CP_SHAPE(1, 3)), *wide = cp_full(tape, 1, CP_SHAPE(1, 5));
@@ -202,7 +202,7 @@ static void heads_say_one_thing_when_they_cannot_go_on(void) {
     REFUSED(cp_head_penalty(tape, NULL), "head_penalty: the head is NULL");
 }
 
-static void the_precision_is_full_stand_alone_and_diagonal_behind_a_network(void) {
+static void the_precision_is_full_without_and_diagonal_with_a_network(void) {
     cp_gaussian_softmax_config four = {.features = 4, .classes = 2};
     cp_gaussian_softmax        alone = cp_gaussian_softmax_make(params, "g", four, &rng);
     TEST_ASSERT_EQUAL_INT(CP_FULL, alone.config.precision);
@@ -222,7 +222,7 @@ static void the_precision_is_full_stand_alone_and_diagonal_behind_a_network(void
     REFUSED(cp_gaussian_weight(tape, g), "gaussian_weight: kind is 0; set CP_SPHERICAL, CP_DIAGONAL or CP_FULL");
 }
 
-static void unknown_keys_and_values_of_another_kind_are_refused_with_what_exists(void) {
+static void unknown_keys_and_wrong_values_are_refused_with_the_allowed_ones(void) {
     const char *bad[][2] = {
         {"{\"classes\":2,\"witdh\":3}",
          "text: a wrn with a softmax head has no key \"witdh\"; the keys are model, head, classes, depth, width, "
@@ -257,14 +257,14 @@ static void unknown_keys_and_values_of_another_kind_are_refused_with_what_exists
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(layers_of_impossible_sizes_are_not_made);
-    RUN_TEST(layers_need_a_set_and_a_stream);
-    RUN_TEST(a_layer_whose_name_is_taken_is_not_half_made);
+    RUN_TEST(layers_need_a_parameter_set_and_a_stream);
+    RUN_TEST(a_layer_whose_name_is_taken_adds_nothing);
     RUN_TEST(networks_and_heads_that_cannot_be_made_are_null);
     RUN_TEST(models_that_cannot_be_made_are_null);
     RUN_TEST(null_layers_tapes_and_inputs_are_refused_in_one_line);
-    RUN_TEST(a_linear_layer_that_does_not_fit_is_named_and_an_image_in_planes_is_recognized);
-    RUN_TEST(heads_say_one_thing_when_they_cannot_go_on);
-    RUN_TEST(the_precision_is_full_stand_alone_and_diagonal_behind_a_network);
-    RUN_TEST(unknown_keys_and_values_of_another_kind_are_refused_with_what_exists);
+    RUN_TEST(a_wrong_input_of_a_linear_layer_is_named_and_channels_first_images_are_recognized);
+    RUN_TEST(heads_report_one_error_when_they_fail);
+    RUN_TEST(the_precision_is_full_without_and_diagonal_with_a_network);
+    RUN_TEST(unknown_keys_and_wrong_values_are_refused_with_the_allowed_ones);
     return UNITY_END();
 }

@@ -94,7 +94,7 @@ static void an_impossible_model_is_refused_with_a_reason(void) {
     TEST_ASSERT_NULL(cp_model_new((cp_model_config){.classes = 0}, &rng));
 }
 
-static void a_mlp_of_one_size_hands_its_inputs_to_the_head(void) {
+static void an_mlp_of_one_size_passes_its_inputs_to_the_head(void) {
     cp_model *m = model_of(
         (cp_model_config){.model = "mlp", .head = "hybrid", .hybrid = {.precision = CP_FULL}, .classes = 2, .mlp = {.sizes = {2}}});
     cp_tensor *x = noise(false, CP_SHAPE(3, 2));
@@ -128,7 +128,7 @@ static void the_total_energy_is_minus_logsumexp_of_minus_the_class_energies(void
     }
 }
 
-static void the_sampler_s_energy_is_the_total_one_or_that_of_the_asked_classes(void) {
+static void the_samplers_energy_is_the_total_one_or_that_of_the_given_classes(void) {
     cp_model  *m = model_of((cp_model_config){.model = "mlp", .head = "jem", .classes = 3, .mlp = {.sizes = {4, 6}}});
     cp_tensor *x = noise(true, CP_SHAPE(2, 4)), *e = cp_model_class_energy(tape, m, x, CP_EVALUATION);
     cp_tensor *total = cp_model_energy_of(CP_AT(tape), &(cp_model_target){.model = m}, x);
@@ -293,7 +293,7 @@ static size_t peak_of(const cp_model *m, bool record, bool frozen) {
     return peak;
 }
 
-static void inference_and_sampling_give_back_what_no_rule_will_read(void) {
+static void inference_and_sampling_release_values_that_no_rule_will_read(void) {
     const cp_norm_kind norms[] = {CP_NORM_NONE, CP_NORM_BATCH};
     for (int i = 0; i < 2; i++) {
         cp_model *m = model_of((cp_model_config){.classes = 4, .head = "jem", .wrn = {.depth = 16, .width = 2, .norm = norms[i]}});
@@ -397,7 +397,7 @@ static void the_example_description_is_understood(void) {
     TEST_ASSERT_EQUAL_INT(CP_LEAKY_RELU, c.wrn.activation);
 }
 
-static void bad_descriptions_are_refused_with_the_key_at_fault(void) {
+static void bad_descriptions_are_refused_and_the_key_is_named(void) {
     const char *bad[][2] = {
         {"{\"classes\":2,\"model\":\"vgg\"}", "\"model\" is \"vgg\""},
         {"{\"model\":\"wrn\"}", "\"classes\" is missing"},
@@ -425,18 +425,18 @@ int main(void) {
     RUN_TEST(a_wide_resnet_has_the_documented_names_and_takes_any_size_from_8x8);
     RUN_TEST(every_norm_activation_and_layout_gives_finite_posteriors_that_sum_to_one);
     RUN_TEST(an_impossible_model_is_refused_with_a_reason);
-    RUN_TEST(a_mlp_of_one_size_hands_its_inputs_to_the_head);
+    RUN_TEST(an_mlp_of_one_size_passes_its_inputs_to_the_head);
     RUN_TEST(the_total_energy_is_minus_logsumexp_of_minus_the_class_energies);
-    RUN_TEST(the_sampler_s_energy_is_the_total_one_or_that_of_the_asked_classes);
+    RUN_TEST(the_samplers_energy_is_the_total_one_or_that_of_the_given_classes);
     RUN_TEST(the_gradient_of_a_whole_hybrid_is_right_in_both_modes);
     RUN_TEST(a_wide_resnet_overfits_32_random_images);
     RUN_TEST(a_wide_resnet_with_batch_norm_overfits_and_its_running_statistics_follow);
     RUN_TEST(a_perceptron_overfits_32_random_images);
     RUN_TEST(a_bidirectional_lstm_overfits_32_random_sequences);
-    RUN_TEST(inference_and_sampling_give_back_what_no_rule_will_read);
+    RUN_TEST(inference_and_sampling_release_values_that_no_rule_will_read);
     RUN_TEST(the_gradients_at_the_inputs_are_the_same_with_fixed_weights);
     RUN_TEST(a_description_reads_back_as_the_same_model);
     RUN_TEST(the_example_description_is_understood);
-    RUN_TEST(bad_descriptions_are_refused_with_the_key_at_fault);
+    RUN_TEST(bad_descriptions_are_refused_and_the_key_is_named);
     return UNITY_END();
 }

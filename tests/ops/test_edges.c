@@ -261,7 +261,7 @@ static void logsumexp_with_one_infinity_has_zero_gradients_at_the_finite_entries
 }
 
 /* As PyTorch has it: where one of two is NaN neither is preferred, and both get the gradient. */
-static void maximum_and_minimum_hand_the_gradient_on_where_one_side_is_nan(void) {
+static void maximum_and_minimum_pass_the_gradient_on_where_one_side_is_nan(void) {
     cp_tensor *a = cp_variable(tape, (cp_real[]){(cp_real)NAN, 1, 2}, CP_SHAPE(3));
     cp_tensor *b = cp_variable(tape, (cp_real[]){5, (cp_real)NAN, 1}, CP_SHAPE(3));
     EXPECT(gradient(cp_sum(tape, cp_maximum(tape, a, b), CP_ALL, false), a), 1, 1, 1);
@@ -270,7 +270,7 @@ static void maximum_and_minimum_hand_the_gradient_on_where_one_side_is_nan(void)
     EXPECT(gradient(cp_sum(tape, cp_minimum(tape, a, b), CP_ALL, false), b), 1, 1, 1);
 }
 
-static void take_and_put_count_their_places_before_they_take_memory(void) {
+static void take_and_put_check_the_number_of_indices_before_they_allocate(void) {
     cp_tensor *x = VECTOR(1, 2);
     size_t     before = cp_tape_bytes(tape);
     TEST_ASSERT_NULL(cp_take(tape, x, (cp_indices){INTS(0), 1}, CP_SHAPE(1 << 20, 1 << 8)));
@@ -361,7 +361,7 @@ static void nan_passes_through_elementwise_ops(void) {
     }
 }
 
-static void nan_passes_through_reductions_from_any_place(void) {
+static void nan_passes_through_reductions_from_any_element(void) {
     for (size_t at = 0; at < 12; at++) {
         cp_tensor *x = poisoned(CP_SHAPE(3, 4), at);
         for (int axis = 0; axis < 2; axis++) {
@@ -391,7 +391,7 @@ static void nan_among_minus_infinities_is_the_maximum(void) {
     NAN_IN_NAN_OUT(cp_softmax(tape, x, 0));
 }
 
-static void nan_passes_through_image_ops_from_any_place(void) {
+static void nan_passes_through_image_ops_from_any_pixel(void) {
     for (size_t at = 0; at < 32; at++) {
         cp_tensor *x = poisoned(CP_SHAPE(1, 4, 4, 2), at);
         NAN_IN_NAN_OUT(cp_max_pool(tape, x, (cp_pool2d_config){CP_WINDOW(2)}));
@@ -470,7 +470,7 @@ static void batch_norm_finds_mean_and_variance_of_values_far_from_zero(void) {
     cp_tensor_free(x), cp_tensor_free(mean), cp_tensor_free(variance);
 }
 
-static void many_values_in_one_place_are_summed_exactly(void) {
+static void many_values_at_one_index_are_summed_exactly(void) {
     enum { SIDE = 512 };
     cp_tensor *x = cp_full(tape, (cp_real)0.1f, CP_SHAPE(1, SIDE, SIDE, 1));
     expect_near((double)0.1f, (double)cp_item(cp_avg_pool(tape, x, (cp_pool2d_config){CP_WINDOW(SIDE)})));
@@ -497,19 +497,19 @@ int main(void) {
     RUN_TEST(cross_entropy_is_exact_for_huge_logits);
     RUN_TEST(sums_and_variances_of_large_numbers_keep_their_digits);
     RUN_TEST(logsumexp_with_one_infinity_has_zero_gradients_at_the_finite_entries);
-    RUN_TEST(maximum_and_minimum_hand_the_gradient_on_where_one_side_is_nan);
-    RUN_TEST(take_and_put_count_their_places_before_they_take_memory);
+    RUN_TEST(maximum_and_minimum_pass_the_gradient_on_where_one_side_is_nan);
+    RUN_TEST(take_and_put_check_the_number_of_indices_before_they_allocate);
     RUN_TEST(an_eps_of_zero_is_the_same_default_in_every_norm);
     RUN_TEST(gaussian_energies_far_from_the_origin_keep_their_digits);
     RUN_TEST(denormals_and_negative_zero_survive);
     RUN_TEST(nan_passes_through_elementwise_ops);
-    RUN_TEST(nan_passes_through_reductions_from_any_place);
+    RUN_TEST(nan_passes_through_reductions_from_any_element);
     RUN_TEST(nan_among_minus_infinities_is_the_maximum);
-    RUN_TEST(nan_passes_through_image_ops_from_any_place);
+    RUN_TEST(nan_passes_through_image_ops_from_any_pixel);
     RUN_TEST(a_nan_in_max_pool_stays_in_its_windows);
     RUN_TEST(padding_never_wins_a_maximum);
     RUN_TEST(gaussian_energies_and_gradients_are_the_same_far_from_the_origin);
     RUN_TEST(batch_norm_finds_mean_and_variance_of_values_far_from_zero);
-    RUN_TEST(many_values_in_one_place_are_summed_exactly);
+    RUN_TEST(many_values_at_one_index_are_summed_exactly);
     return UNITY_END();
 }

@@ -82,7 +82,7 @@ static void the_float_program_can_be_started(void) {
     TEST_ASSERT_NOT_NULL(floats);
 }
 
-static void the_float_program_has_nothing_more_to_say(void) {
+static void the_float_program_prints_nothing_more(void) {
     TEST_ASSERT_EQUAL_INT(EOF, fgetc(floats));
     TEST_ASSERT_EQUAL_INT(0, pclose(floats));
 }
@@ -97,7 +97,7 @@ int main(int count, char **arguments) {
     RUN_TEST(the_float_program_can_be_started);
     if (floats) {
         every_case_is_the_same_in_float();
-        RUN_TEST(the_float_program_has_nothing_more_to_say);
+        RUN_TEST(the_float_program_prints_nothing_more);
         RUN_TEST(float_is_not_double);
         printf("worst relative difference between float and double: %.1e\n", worst);
     }

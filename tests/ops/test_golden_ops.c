@@ -290,7 +290,7 @@ static void every_case_equals_pytorch(void) {
     }
 }
 
-static void every_array_of_the_golden_file_was_looked_at(void) {
+static void every_array_of_the_golden_file_was_used(void) {
     const char *forgotten = golden_not_looked_at(file);
     TEST_ASSERT_NULL_MESSAGE(forgotten, forgotten);
 }
@@ -322,7 +322,7 @@ int main(void) {
     RUN_TEST(the_golden_file_can_be_read);
     if (file) {
         every_case_equals_pytorch();
-        RUN_TEST(every_array_of_the_golden_file_was_looked_at);
+        RUN_TEST(every_array_of_the_golden_file_was_used);
         RUN_TEST(every_op_has_a_golden_case);
         golden_close(file);
     }

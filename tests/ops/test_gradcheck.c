@@ -89,7 +89,7 @@ static cp_tensor *wrong_at_4(cp_tape *t, cp_tensor *const *in, const void *user)
 
 /* ---- tests ---- */
 
-static void a_right_function_passes_without_a_word(void) {
+static void a_right_function_passes_without_a_message(void) {
     cp_gradcheck_result r = check_one(right, six("a"));
     TEST_ASSERT_TRUE_MESSAGE(r.passed && r.made && r.tracked, r.message);
     TEST_ASSERT_EQUAL_STRING("", r.message);
@@ -97,7 +97,7 @@ static void a_right_function_passes_without_a_word(void) {
     TEST_ASSERT_TRUE(r.first <= CP_GRADCHECK_FIRST && r.second <= CP_GRADCHECK_SECOND);
 }
 
-static void a_wrong_place_is_named_with_what_was_expected_and_received(void) {
+static void a_wrong_element_is_named_with_the_expected_and_received_values(void) {
     cp_gradcheck_result r = check_one(wrong_at_4, six("a"));
     TEST_ASSERT_FALSE(r.passed);
     TEST_ASSERT_TRUE(r.made);
@@ -109,7 +109,7 @@ static void a_wrong_place_is_named_with_what_was_expected_and_received(void) {
     TEST_ASSERT_NOT_NULL(strstr(r.message, " by differences, received "));
 }
 
-static void an_input_without_a_name_is_told_by_its_number(void) {
+static void an_input_without_a_name_is_named_by_its_number(void) {
     cp_gradcheck_result r = check_one(wrong_at_4, six(NULL));
     TEST_ASSERT_EQUAL_STRING_LEN("first order, input 1[1, 1]: ", r.message, 28);
 }
@@ -123,7 +123,7 @@ static void a_kink_is_left_out_and_counted(void) {
 }
 
 /* The kink lies at d from the point, for d over the whole reach of the differences. */
-static void a_kink_is_told_apart_wherever_it_lies(void) {
+static void a_kink_is_detected_at_any_position(void) {
     for (int i = -20; i <= 20; i++) {
         cp_real             values[] = {(cp_real)(i * CP_GRADCHECK_STEP / 10), 1};
         cp_gradcheck_result r = check_one(absolute, (cp_gradcheck_input){.data = values, .shape = CP_SHAPE(2)});
@@ -131,28 +131,28 @@ static void a_kink_is_told_apart_wherever_it_lies(void) {
     }
 }
 
-static void a_wrong_place_beside_a_kink_is_still_found(void) {
+static void a_wrong_element_next_to_a_kink_is_still_found(void) {
     cp_real             values[] = {0, 1, 2, 3, 4};
     cp_gradcheck_input  in = {.name = "a", .data = values, .shape = CP_SHAPE(5)};
     cp_gradcheck_result r = check_one(wrong_at_4, in);
     TEST_ASSERT_EQUAL_STRING_LEN("first order, a[4]: expected ", r.message, 28);
 }
 
-static void nothing_but_kinks_is_no_check(void) {
+static void only_kinks_is_a_failed_check(void) {
     cp_real             values[] = {0, 0};
     cp_gradcheck_result r = check_one(absolute, (cp_gradcheck_input){.data = values, .shape = CP_SHAPE(2)});
     TEST_ASSERT_FALSE(r.passed || r.made);
     TEST_ASSERT_EQUAL_STRING("nothing was compared: every element of an input is at a kink or too steep for the step", r.message);
 }
 
-static void an_input_with_nothing_but_kinks_is_seen_beside_another(void) {
+static void an_input_with_only_kinks_fails_even_if_another_passes(void) {
     cp_real             zeros[] = {0, 0};
     cp_gradcheck_input  in[] = {{.data = zeros, .shape = CP_SHAPE(2)}, {.data = numbers, .shape = CP_SHAPE(2)}};
     cp_gradcheck_result r = cp_gradcheck(product_of_absolutes, NULL, in, 2, (cp_gradcheck_config){0});
     TEST_ASSERT_FALSE(r.passed || r.made);
 }
 
-static void a_rule_that_gives_an_infinity_is_caught_at_its_place(void) {
+static void a_rule_that_gives_an_infinity_is_caught_at_its_element(void) {
     at_4 = (cp_real)INFINITY;
     cp_gradcheck_input  in = six("a");
     cp_gradcheck_result r = cp_gradcheck(wrong_at_4, NULL, &in, 1, (cp_gradcheck_config){.first_only = true});
@@ -187,13 +187,13 @@ static void twelve_inputs_are_checked_one_by_one_and_together(void) {
     TEST_ASSERT_TRUE_MESSAGE(r.passed, r.message);
 }
 
-static void a_function_that_changes_is_an_error(void) {
+static void a_function_whose_result_changes_is_an_error(void) {
     cp_gradcheck_result r = check_one(another_each_time, six("a"));
     TEST_ASSERT_FALSE(r.passed || r.made);
     TEST_ASSERT_EQUAL_STRING("the function gives a different value on its second call", r.message);
 }
 
-static void constants_alone_are_no_check(void) {
+static void only_constants_is_a_failed_check(void) {
     cp_gradcheck_input in = six("a");
     in.constant = true;
     cp_gradcheck_result r = check_one(right, in);
@@ -208,7 +208,7 @@ static void a_constant_is_never_asked_for_its_gradient(void) {
     TEST_ASSERT_TRUE_MESSAGE(r.passed, r.message);
 }
 
-static void a_gradient_that_flows_to_numbers_that_choose_is_an_error(void) {
+static void a_gradient_with_respect_to_indices_is_an_error(void) {
     cp_gradcheck_input in[] = {six("a"), six("b")};
     in[1].whole = true;
     cp_gradcheck_result r = cp_gradcheck(product, NULL, in, 2, (cp_gradcheck_config){0});
@@ -230,7 +230,7 @@ static void a_nan_does_not_pass(void) {
     TEST_ASSERT_EQUAL_STRING("the function is not finite at this point", r.message);
 }
 
-static void a_function_without_a_result_is_told(void) {
+static void a_function_without_a_result_is_reported(void) {
     cp_gradcheck_result r = check_one(nothing, six("a"));
     TEST_ASSERT_FALSE(r.passed || r.made);
     TEST_ASSERT_EQUAL_STRING("the function gave no result", r.message);
@@ -251,25 +251,25 @@ static void bad_calls_are_misuse(void) {
 
 int main(void) {
     UNITY_BEGIN();
-    RUN_TEST(a_right_function_passes_without_a_word);
-    RUN_TEST(a_wrong_place_is_named_with_what_was_expected_and_received);
-    RUN_TEST(an_input_without_a_name_is_told_by_its_number);
+    RUN_TEST(a_right_function_passes_without_a_message);
+    RUN_TEST(a_wrong_element_is_named_with_the_expected_and_received_values);
+    RUN_TEST(an_input_without_a_name_is_named_by_its_number);
     RUN_TEST(a_kink_is_left_out_and_counted);
-    RUN_TEST(a_kink_is_told_apart_wherever_it_lies);
-    RUN_TEST(a_wrong_place_beside_a_kink_is_still_found);
-    RUN_TEST(nothing_but_kinks_is_no_check);
-    RUN_TEST(an_input_with_nothing_but_kinks_is_seen_beside_another);
-    RUN_TEST(a_rule_that_gives_an_infinity_is_caught_at_its_place);
+    RUN_TEST(a_kink_is_detected_at_any_position);
+    RUN_TEST(a_wrong_element_next_to_a_kink_is_still_found);
+    RUN_TEST(only_kinks_is_a_failed_check);
+    RUN_TEST(an_input_with_only_kinks_fails_even_if_another_passes);
+    RUN_TEST(a_rule_that_gives_an_infinity_is_caught_at_its_element);
     RUN_TEST(a_wrong_rule_of_a_steep_function_is_caught);
     RUN_TEST(a_gradient_of_zeros_is_caught_for_large_inputs_too);
     RUN_TEST(twelve_inputs_are_checked_one_by_one_and_together);
-    RUN_TEST(a_function_that_changes_is_an_error);
-    RUN_TEST(constants_alone_are_no_check);
+    RUN_TEST(a_function_whose_result_changes_is_an_error);
+    RUN_TEST(only_constants_is_a_failed_check);
     RUN_TEST(a_constant_is_never_asked_for_its_gradient);
-    RUN_TEST(a_gradient_that_flows_to_numbers_that_choose_is_an_error);
+    RUN_TEST(a_gradient_with_respect_to_indices_is_an_error);
     RUN_TEST(a_scalar_and_an_empty_input_are_ok);
     RUN_TEST(a_nan_does_not_pass);
-    RUN_TEST(a_function_without_a_result_is_told);
+    RUN_TEST(a_function_without_a_result_is_reported);
     RUN_TEST(bad_calls_are_misuse);
     return UNITY_END();
 }

@@ -200,7 +200,7 @@ static void one_row_in_place_of_the_sum_over_a_broadcast_is_caught(void) {
     assert_first_order_is_caught(two_broadcast("one_row_for_the_sum", build_one_row_for_the_sum));
 }
 
-static void a_rule_that_is_wrong_only_when_both_arguments_are_asked_for_is_caught(void) {
+static void a_rule_that_is_wrong_only_when_both_gradients_are_wanted_is_caught(void) {
     gradcheck r = two("swapped_when_both_are_needed", build_swapped_when_both_are_needed);
     assert_first_order_is_caught(r);
     TEST_ASSERT_EQUAL_INT(-1, r.of.asked);
@@ -210,7 +210,7 @@ static void a_rule_that_is_right_but_cannot_be_differentiated_again_is_caught(vo
     assert_only_second_order_is_caught(one("second_order_detached", build_second_order_detached));
 }
 
-static void a_rule_that_loses_where_its_incoming_gradient_came_from_is_caught(void) {
+static void a_rule_that_cuts_off_its_incoming_gradient_is_caught(void) {
     assert_only_second_order_is_caught(one("incoming_gradient_detached", build_incoming_gradient_detached));
 }
 
@@ -243,9 +243,9 @@ int main(void) {
     RUN_TEST(a_wrong_sign_for_one_argument_only_is_caught);
     RUN_TEST(a_gradient_of_the_wrong_shape_is_reported);
     RUN_TEST(one_row_in_place_of_the_sum_over_a_broadcast_is_caught);
-    RUN_TEST(a_rule_that_is_wrong_only_when_both_arguments_are_asked_for_is_caught);
+    RUN_TEST(a_rule_that_is_wrong_only_when_both_gradients_are_wanted_is_caught);
     RUN_TEST(a_rule_that_is_right_but_cannot_be_differentiated_again_is_caught);
-    RUN_TEST(a_rule_that_loses_where_its_incoming_gradient_came_from_is_caught);
+    RUN_TEST(a_rule_that_cuts_off_its_incoming_gradient_is_caught);
     RUN_TEST(a_rule_that_is_wrong_only_when_the_sweep_is_recorded_is_caught);
     RUN_TEST(a_gradient_of_zeros_is_caught);
     RUN_TEST(a_rule_that_gives_nothing_is_reported);

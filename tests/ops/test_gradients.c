@@ -51,7 +51,7 @@ static bool is_sentence(const char *text) {
     return length > 1 && text[0] >= 'A' && text[0] <= 'Z' && text[length - 1] == '.';
 }
 
-static void every_gradient_rule_is_told_as_a_formula_and_in_words(void) {
+static void every_gradient_rule_has_a_formula_and_a_sentence(void) {
     int                 count;
     const cp_op *const *ops = cp_op_list(&count);
     for (int i = 0; i < count; i++)
@@ -152,7 +152,7 @@ int main(void) {
     UNITY_BEGIN();
     RUN_TEST(every_registered_op_has_a_case);
     RUN_TEST(an_op_without_a_case_is_noticed);
-    RUN_TEST(every_gradient_rule_is_told_as_a_formula_and_in_words);
+    RUN_TEST(every_gradient_rule_has_a_formula_and_a_sentence);
     RUN_TEST(every_case_names_a_registered_op);
     RUN_TEST(no_two_cases_of_an_op_have_the_same_mode);
     RUN_TEST(inputs_keep_away_from_kinks_by_construction);

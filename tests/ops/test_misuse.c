@@ -307,7 +307,7 @@ static void every_op_of_the_library_is_in_the_table(void) {
     }
 }
 
-static void every_call_in_the_table_is_valid_as_it_stands(void) {
+static void every_call_in_the_table_is_valid(void) {
     for (int k = 0; k < CALLS; k++) {
         cp_tensor *out = calls[k].run(tape, argument(tape, calls[k].a), argument(tape, calls[k].b));
         TEST_ASSERT_NOT_NULL_MESSAGE(out, calls[k].op);
@@ -374,7 +374,7 @@ static void bad_leaves_are_refused(void) {
 }
 
 /* Shapes that are possible, but for which no machine has memory. */
-static void too_much_memory_is_refused_with_the_shape_and_the_place(void) {
+static void too_large_a_shape_is_refused_with_the_shape_and_the_line(void) {
     cp_tensor *column = TENSOR(3, 1);
     const int  far[] = {8388608, 9999999, 3, 9};
     REFUSED_HERE("full", "memory for (1000000, 1000000, 1000)", cp_full(tape, 1, CP_SHAPE(1000000, 1000000, 1000)));
@@ -382,7 +382,7 @@ static void too_much_memory_is_refused_with_the_shape_and_the_place(void) {
     TEST_ASSERT_NOT_NULL(cp_exp(tape, column));
 }
 
-static void bad_questions_for_gradients_are_refused(void) {
+static void bad_requests_for_gradients_are_refused(void) {
     cp_tensor *x = TENSOR(2, 3), *foreign = filled(other, CP_SHAPE(1)), *none = NULL, *out[2] = {x, x};
     cp_tensor *constant = cp_scalar(tape, 1), *one = TENSOR(1), **no_list = NULL;
     cp_tape   *no_tape = NULL;
@@ -402,7 +402,7 @@ static void bad_questions_for_gradients_are_refused(void) {
     REFUSED("grad", "loss was not recorded", cp_grad(tape, constant, &x, 1, out));
 }
 
-static void a_null_tape_is_refused_or_empty_in_the_tapes_own_functions(void) {
+static void functions_of_the_tape_refuse_a_null_tape_or_treat_it_as_empty(void) {
     cp_tape_reset(NULL);
     cp_tape_free(NULL);
     TEST_ASSERT_EQUAL_INT(0, cp_tape_length(NULL));
@@ -487,7 +487,7 @@ static void axes_that_do_not_exist_are_refused(void) {
     REFUSED("max", "(2, 0) has nothing to choose from", cp_max(tape, TENSOR(2, 0), CP_AXES(1), false));
 }
 
-static void shapes_that_cannot_be_had_are_refused(void) {
+static void impossible_shapes_are_refused(void) {
     cp_tensor *a = TENSOR(2, 3);
     REFUSED("reshape", "(4, 2) does not hold the values of (2, 3)", cp_reshape(tape, a, CP_SHAPE(4, 2)));
     REFUSED("reshape", "(-1, 4) does not hold", cp_reshape(tape, a, CP_SHAPE(-1, 4)));
@@ -538,7 +538,7 @@ static void parts_that_do_not_join_are_refused(void) {
     REFUSED("concat", "do not join", cp_concat(tape, twice, 2, 0));
 }
 
-static void places_out_of_range_are_refused(void) {
+static void indices_out_of_range_are_refused(void) {
     cp_tensor *a = TENSOR(2, 3), *scalar = cp_scalar(tape, 1);
     REFUSED("gather_rows", "place 2 at position 1 is outside 0..1", cp_gather_rows(tape, a, PLACES(0, 2)));
     REFUSED("gather_rows", "place -1 at position 0", cp_gather_rows(tape, a, PLACES(-1)));
@@ -699,21 +699,21 @@ int main(void) {
     three = cp_tensor_new(CP_SHAPE(3));
     UNITY_BEGIN();
     RUN_TEST(every_op_of_the_library_is_in_the_table);
-    RUN_TEST(every_call_in_the_table_is_valid_as_it_stands);
+    RUN_TEST(every_call_in_the_table_is_valid);
     RUN_TEST(every_op_refuses_a_null_tape);
     RUN_TEST(every_op_refuses_a_null_argument);
     RUN_TEST(every_op_refuses_a_tensor_of_another_tape);
     RUN_TEST(bad_leaves_are_refused);
-    RUN_TEST(too_much_memory_is_refused_with_the_shape_and_the_place);
-    RUN_TEST(bad_questions_for_gradients_are_refused);
-    RUN_TEST(a_null_tape_is_refused_or_empty_in_the_tapes_own_functions);
+    RUN_TEST(too_large_a_shape_is_refused_with_the_shape_and_the_line);
+    RUN_TEST(bad_requests_for_gradients_are_refused);
+    RUN_TEST(functions_of_the_tape_refuse_a_null_tape_or_treat_it_as_empty);
     RUN_TEST(shapes_that_do_not_broadcast_are_refused);
     RUN_TEST(matrices_that_do_not_fit_are_refused);
     RUN_TEST(axes_that_do_not_exist_are_refused);
-    RUN_TEST(shapes_that_cannot_be_had_are_refused);
+    RUN_TEST(impossible_shapes_are_refused);
     RUN_TEST(regions_that_do_not_fit_are_refused);
     RUN_TEST(parts_that_do_not_join_are_refused);
-    RUN_TEST(places_out_of_range_are_refused);
+    RUN_TEST(indices_out_of_range_are_refused);
     RUN_TEST(labels_that_do_not_fit_are_refused);
     RUN_TEST(convolutions_that_do_not_fit_are_refused);
     RUN_TEST(pooling_that_does_not_fit_is_refused);

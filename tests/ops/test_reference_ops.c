@@ -246,7 +246,7 @@ static void check_pooling(const pool_case *k) {
     cp_tape_reset(tape);
 }
 
-static void pooling_is_the_largest_or_the_mean_of_each_window(void) {
+static void pooling_is_the_maximum_or_the_mean_of_each_window(void) {
     for (size_t i = 0; i < sizeof poolings / sizeof *poolings; i++) check_pooling(&poolings[i]);
 }
 
@@ -315,7 +315,7 @@ static void softmax_divides_exponentials_by_their_sum(void) {
     equals("logsumexp", cp_logsumexp(tape, a, CP_AXES(1), false), total, TOLERANCE);
 }
 
-static void cross_entropy_is_the_mean_of_the_negative_log_shares(void) {
+static void cross_entropy_is_the_mean_of_the_negative_log_probabilities(void) {
     enum { N = 13, C = 7 };
     cp_tensor *logits = filled("logits", CP_SHAPE(N, C));
     int        labels[N];
@@ -375,7 +375,7 @@ static double sum_every(const cp_tensor *a, size_t first, size_t step) {
     return sum;
 }
 
-static void the_sum_of_a_million_values_is_accurate_to_a_millionth(void) {
+static void the_sum_of_a_million_values_is_accurate_to_one_in_a_million(void) {
     cp_tensor *a = tenths(CP_SHAPE(MILLION));
     double    *sum = doubles(1), *mean = doubles(1);
     sum[0] = sum_every(a, 0, 1), mean[0] = sum[0] / MILLION;
@@ -383,7 +383,7 @@ static void the_sum_of_a_million_values_is_accurate_to_a_millionth(void) {
     equals("mean", cp_mean(tape, a, CP_ALL, false), mean, 1e-6);
 }
 
-static void the_sums_of_a_million_rows_are_accurate_to_a_millionth(void) {
+static void the_sums_of_a_million_rows_are_accurate_to_one_in_a_million(void) {
     enum { COLUMNS = 3 };
     cp_tensor *a = tenths(CP_SHAPE(MILLION, COLUMNS));
     double    *sums = doubles(COLUMNS), *again = doubles(COLUMNS);
@@ -406,15 +406,15 @@ int main(void) {
     RUN_TEST(matmul_is_a_triple_loop);
     RUN_TEST(matmul_of_no_terms_is_zero);
     RUN_TEST(conv2d_and_its_gradients_are_seven_loops);
-    RUN_TEST(pooling_is_the_largest_or_the_mean_of_each_window);
+    RUN_TEST(pooling_is_the_maximum_or_the_mean_of_each_window);
     RUN_TEST(batch_norm_centers_and_scales_each_channel);
     RUN_TEST(the_variance_of_data_far_from_zero_is_kept);
     RUN_TEST(softmax_divides_exponentials_by_their_sum);
-    RUN_TEST(cross_entropy_is_the_mean_of_the_negative_log_shares);
+    RUN_TEST(cross_entropy_is_the_mean_of_the_negative_log_probabilities);
     RUN_TEST(logsumexp_at_plus_and_minus_ten_thousand_is_exact_to_rounding);
     RUN_TEST(the_gradient_of_logsumexp_at_ten_thousand_sums_to_one);
-    RUN_TEST(the_sum_of_a_million_values_is_accurate_to_a_millionth);
-    RUN_TEST(the_sums_of_a_million_rows_are_accurate_to_a_millionth);
+    RUN_TEST(the_sum_of_a_million_values_is_accurate_to_one_in_a_million);
+    RUN_TEST(the_sums_of_a_million_rows_are_accurate_to_one_in_a_million);
     RUN_TEST(a_small_value_survives_in_a_sum_of_large_ones_that_cancel);
     return UNITY_END();
 }

@@ -244,7 +244,7 @@ static void every_op_and_its_gradients_are_bit_identical_for_any_number_of_threa
     }
 }
 
-static void the_fingerprint_sees_a_single_bit(void) {
+static void the_fingerprint_changes_with_a_single_bit(void) {
     cp_tensor *t = cp_full(tape, 1, CP_SHAPE(100));
     uint64_t   before = fingerprint(0, t);
     ((unsigned char *)t->data)[399] ^= 1;
@@ -275,7 +275,7 @@ int main(void) {
                   DRAWN(7, 40, 33)};
     for (int i = 0; i < ROWS; i++) labels[i] = i * 7 % COLUMNS;
     UNITY_BEGIN();
-    RUN_TEST(the_fingerprint_sees_a_single_bit);
+    RUN_TEST(the_fingerprint_changes_with_a_single_bit);
     RUN_TEST(every_op_and_its_gradients_are_bit_identical_for_any_number_of_threads);
     RUN_TEST(repeating_an_op_repeats_its_bits);
     int        failed = UNITY_END();

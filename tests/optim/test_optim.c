@@ -247,7 +247,7 @@ static void a_step_calls_malloc_zero_times(void) {
     cp_optim_free(optim);
 }
 
-static void running_out_of_memory_is_told_and_leaks_nothing(void) {
+static void running_out_of_memory_is_reported_and_leaks_nothing(void) {
     int refusals = 0;
     for (int allowed = 0; allowed < 30; allowed++) {
         errors_forget();
@@ -296,7 +296,7 @@ static double large_run(int threads, cp_real *result) {
     return norm;
 }
 
-static void the_number_of_threads_does_not_change_a_bit(void) {
+static void the_number_of_threads_does_not_change_any_bit(void) {
     static cp_real one[LARGE], two[LARGE];
     double         norm_one = large_run(1, one), norm_two = large_run(2, two);
     TEST_ASSERT_TRUE(norm_one == norm_two);
@@ -304,7 +304,7 @@ static void the_number_of_threads_does_not_change_a_bit(void) {
     TEST_ASSERT_DOUBLE_WITHIN(3, sqrt(LARGE), norm_one); /* sd of a chi with many degrees: 0.71 */
 }
 
-static void a_bad_value_is_found_anywhere_in_a_large_gradient(void) {
+static void a_nonfinite_value_is_found_anywhere_in_a_large_gradient(void) {
     cp_params *set = cp_params_new();
     cp_params_add(set, "", "w", CP_LAYOUT_PLAIN, CP_SHAPE(LARGE));
     cp_tensor *grad = cp_tensor_new(CP_SHAPE(LARGE));
@@ -332,7 +332,7 @@ static double grads_norm(void) {
     return sqrt(squares);
 }
 
-static void clipping_scales_all_gradients_to_the_norm_together(void) {
+static void clipping_scales_all_gradients_together_to_the_norm(void) {
     backward();
     double  before = grads_norm();
     cp_real ratio = params->at[0].grad->data[0] / params->at[2].grad->data[1];
@@ -344,7 +344,7 @@ static void clipping_scales_all_gradients_to_the_norm_together(void) {
     TEST_ASSERT_EQUAL_DOUBLE(0, cp_grads_clip(params, 1));
 }
 
-static void gradients_within_the_norm_are_left_bit_for_bit(void) {
+static void gradients_within_the_norm_are_unchanged_bit_for_bit(void) {
     backward();
     cp_real before[4];
     memcpy(before, params->at[0].grad->data, sizeof before);
@@ -365,7 +365,7 @@ static void a_nonfinite_norm_is_returned_and_nothing_clipped(void) {
     TEST_ASSERT_EQUAL_INT(1, errors);
 }
 
-static void norms_at_the_ends_of_the_range_are_exact(void) {
+static void norms_at_the_limits_of_the_range_are_exact(void) {
     backward();
     for (int i = 0; i < 4; i++) params->at[0].grad->data[i] = CP_REAL_MAX / 4;
     cp_tensor_fill(params->at[2].grad, 0);
@@ -380,7 +380,7 @@ static void norms_at_the_ends_of_the_range_are_exact(void) {
 
 /* ---- state ---- */
 
-static void the_state_has_a_name_for_everything(void) {
+static void every_part_of_the_state_has_a_name(void) {
     cp_optim   *adam = cp_adam_new(params, (cp_adam_config){.rate = 0.25});
     cp_optim   *sgd = cp_sgd_new(params, (cp_sgd_config){.rate = 1, .momentum = 0.5});
     cp_optim   *plain = cp_sgd_new(params, (cp_sgd_config){.rate = 1});
@@ -410,7 +410,7 @@ static void the_state_has_a_name_for_everything(void) {
     cp_optim_free(adam);
 }
 
-static void restored_state_goes_on_bit_for_bit(void) {
+static void restored_state_continues_bit_for_bit(void) {
     cp_adam_config config = {.rate = 0.01};
     cp_optim      *adam = cp_adam_new(params, config);
     for (int step = 0; step < 2; step++) {
@@ -449,7 +449,7 @@ static void a_constant_schedule_is_constant(void) {
     TEST_ASSERT_EQUAL_DOUBLE(0.3, cp_schedule_rate(&s, INT64_MAX));
 }
 
-static void warm_up_rises_in_a_line_to_the_rate_and_stays(void) {
+static void warm_up_rises_linearly_to_the_rate_and_stays(void) {
     cp_schedule s = {.rate = 0.4, .warmup = 4};
     TEST_ASSERT_EQUAL_DOUBLE(0.1, cp_schedule_rate(&s, -5));
     TEST_ASSERT_EQUAL_DOUBLE(0.1, cp_schedule_rate(&s, 0));
@@ -520,7 +520,7 @@ static void the_average_follows_the_formula_and_copies_buffers(void) {
     cp_ema_free(ema);
 }
 
-static void an_average_that_restarts_is_what_the_model_computes_with(void) {
+static void a_restarted_average_equals_the_weights_of_the_model(void) {
     cp_ema *ema = cp_ema_new(params, 0.75);
     first->data[0] = 4.5;
     cp_ema_update(ema); /* 1.5 */
@@ -533,7 +533,7 @@ static void an_average_that_restarts_is_what_the_model_computes_with(void) {
     cp_ema_free(ema);
 }
 
-static void an_optimizer_that_restarts_makes_its_first_step_again(void) {
+static void a_restarted_optimizer_repeats_its_first_step(void) {
     cp_optim *adam = cp_adam_new(params, (cp_adam_config){.rate = 0.1});
     cp_tape  *tape = cp_tape_new();
     cp_real   moved[2];
@@ -563,7 +563,7 @@ static void an_update_while_swapped_is_misuse(void) {
     cp_ema_free(ema);
 }
 
-static void the_averages_state_is_one_tensor_an_entry_and_a_count(void) {
+static void the_averages_state_is_one_tensor_per_entry_and_a_count(void) {
     cp_ema  *ema = cp_ema_new(params, 0.75);
     cp_state state;
     cp_ema_update(ema);
@@ -594,24 +594,24 @@ int main(void) {
     RUN_TEST(a_rate_of_zero_moves_nothing);
     RUN_TEST(a_nonfinite_gradient_is_skipped_on_request);
     RUN_TEST(a_step_calls_malloc_zero_times);
-    RUN_TEST(running_out_of_memory_is_told_and_leaks_nothing);
-    RUN_TEST(the_number_of_threads_does_not_change_a_bit);
-    RUN_TEST(a_bad_value_is_found_anywhere_in_a_large_gradient);
-    RUN_TEST(clipping_scales_all_gradients_to_the_norm_together);
-    RUN_TEST(gradients_within_the_norm_are_left_bit_for_bit);
+    RUN_TEST(running_out_of_memory_is_reported_and_leaks_nothing);
+    RUN_TEST(the_number_of_threads_does_not_change_any_bit);
+    RUN_TEST(a_nonfinite_value_is_found_anywhere_in_a_large_gradient);
+    RUN_TEST(clipping_scales_all_gradients_together_to_the_norm);
+    RUN_TEST(gradients_within_the_norm_are_unchanged_bit_for_bit);
     RUN_TEST(a_nonfinite_norm_is_returned_and_nothing_clipped);
-    RUN_TEST(norms_at_the_ends_of_the_range_are_exact);
-    RUN_TEST(the_state_has_a_name_for_everything);
-    RUN_TEST(restored_state_goes_on_bit_for_bit);
+    RUN_TEST(norms_at_the_limits_of_the_range_are_exact);
+    RUN_TEST(every_part_of_the_state_has_a_name);
+    RUN_TEST(restored_state_continues_bit_for_bit);
     RUN_TEST(a_constant_schedule_is_constant);
-    RUN_TEST(warm_up_rises_in_a_line_to_the_rate_and_stays);
+    RUN_TEST(warm_up_rises_linearly_to_the_rate_and_stays);
     RUN_TEST(a_step_schedule_drops_at_its_steps);
     RUN_TEST(a_cosine_schedule_falls_from_the_rate_to_the_final_rate);
     RUN_TEST(a_cosine_schedule_may_hold_the_rate_before_it_falls);
     RUN_TEST(the_average_follows_the_formula_and_copies_buffers);
-    RUN_TEST(an_average_that_restarts_is_what_the_model_computes_with);
-    RUN_TEST(an_optimizer_that_restarts_makes_its_first_step_again);
+    RUN_TEST(a_restarted_average_equals_the_weights_of_the_model);
+    RUN_TEST(a_restarted_optimizer_repeats_its_first_step);
     RUN_TEST(an_update_while_swapped_is_misuse);
-    RUN_TEST(the_averages_state_is_one_tensor_an_entry_and_a_count);
+    RUN_TEST(the_averages_state_is_one_tensor_per_entry_and_a_count);
     return UNITY_END();
 }

@@ -54,7 +54,7 @@ static void a_step_after_a_reset_is_misuse_and_changes_nothing(void) {
     cp_optim_free(optim);
 }
 
-static void clipping_and_looking_after_a_reset_are_misuse(void) {
+static void clipping_and_reading_norms_after_a_reset_are_misuse(void) {
     backward();
     TEST_ASSERT_DOUBLE_WITHIN(1e-5, 10, cp_grads_clip(params, (double)INFINITY));
     cp_tape_reset(tape);
@@ -82,7 +82,7 @@ static void sampling_between_backward_and_the_step_is_misuse(void) {
     cp_optim_free(optim);
 }
 
-static void after_a_step_the_tape_may_go(void) {
+static void after_a_step_the_tape_may_be_freed(void) {
     cp_optim  *optim = cp_sgd_new(params, (cp_sgd_config){.rate = 1});
     cp_tensor *grad = cp_tensor_new(CP_SHAPE(2));
     backward();
@@ -109,7 +109,7 @@ static void betas_below_zero_are_zero(void) {
     cp_optim_free(optim);
 }
 
-static void schedules_without_sense_are_misuse(void) {
+static void impossible_schedules_are_misuse(void) {
     cp_schedule s = {.kind = CP_SCHEDULE_COSINE, .rate = 1};
     TEST_ASSERT_EQUAL_DOUBLE(0, cp_schedule_rate(&s, 0));
     expect_error("total is 0; a cosine needs a total above its warmup and hold of 0");
@@ -128,7 +128,7 @@ static void schedules_without_sense_are_misuse(void) {
 
 /* ---- NULL ---- */
 
-static void optimizers_that_are_null_are_told_or_empty(void) {
+static void null_optimizers_are_reported_or_empty(void) {
     cp_state state;
     TEST_ASSERT_FALSE(cp_optim_step(NULL));
     expect_error("NULL");
@@ -147,7 +147,7 @@ static void optimizers_that_are_null_are_told_or_empty(void) {
     expect_error("NULL");
 }
 
-static void buffers_that_are_null_are_told_or_empty(void) {
+static void null_buffers_are_reported_or_empty(void) {
     cp_state   state;
     cp_real    out[2];
     int        index = 0;
@@ -166,7 +166,7 @@ static void buffers_that_are_null_are_told_or_empty(void) {
     cp_tensor_free(x);
 }
 
-static void classes_that_a_gaussian_does_not_have_are_misuse(void) {
+static void unknown_classes_of_a_gaussian_are_misuse(void) {
     cp_class_gaussian *gaussian = cp_class_gaussian_new((cp_class_gaussian_config){.classes = 3, .size = 2});
     cp_replay_config   config = {
           .capacity = 8, .shape = CP_SHAPE(2), .classes = 4, .start = {.kind = CP_START_CLASS_GAUSSIAN, .gaussian = gaussian}};
@@ -186,13 +186,13 @@ static void classes_that_a_gaussian_does_not_have_are_misuse(void) {
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(a_step_after_a_reset_is_misuse_and_changes_nothing);
-    RUN_TEST(clipping_and_looking_after_a_reset_are_misuse);
+    RUN_TEST(clipping_and_reading_norms_after_a_reset_are_misuse);
     RUN_TEST(sampling_between_backward_and_the_step_is_misuse);
-    RUN_TEST(after_a_step_the_tape_may_go);
+    RUN_TEST(after_a_step_the_tape_may_be_freed);
     RUN_TEST(betas_below_zero_are_zero);
-    RUN_TEST(schedules_without_sense_are_misuse);
-    RUN_TEST(optimizers_that_are_null_are_told_or_empty);
-    RUN_TEST(buffers_that_are_null_are_told_or_empty);
-    RUN_TEST(classes_that_a_gaussian_does_not_have_are_misuse);
+    RUN_TEST(impossible_schedules_are_misuse);
+    RUN_TEST(null_optimizers_are_reported_or_empty);
+    RUN_TEST(null_buffers_are_reported_or_empty);
+    RUN_TEST(unknown_classes_of_a_gaussian_are_misuse);
     return UNITY_END();
 }

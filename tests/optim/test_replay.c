@@ -57,7 +57,7 @@ static void the_defaults_are_ten_thousand_entries_and_five_percent(void) {
     cp_replay_free(replay);
 }
 
-static void the_share_may_be_all_or_nothing(void) {
+static void the_fresh_share_may_be_zero_or_one(void) {
     for (int all = 0; all < 2; all++) {
         cp_replay *replay = cp_replay_new((cp_replay_config){.capacity = 50, .shape = CP_SHAPE(2), .fresh_share = all ? 1 : -1});
         cp_tensor *x = cp_tensor_new(CP_SHAPE(50, 2));
@@ -70,7 +70,7 @@ static void the_share_may_be_all_or_nothing(void) {
     }
 }
 
-static void empty_entries_start_afresh_until_a_chain_comes_back(void) {
+static void empty_entries_start_fresh_until_a_chain_is_returned(void) {
     cp_replay *replay = cp_replay_new((cp_replay_config){.capacity = 20, .shape = CP_SHAPE(2), .fresh_share = -1});
     cp_tensor *x = cp_tensor_new(CP_SHAPE(10, 2));
     int        index[10];
@@ -90,7 +90,7 @@ static void empty_entries_start_afresh_until_a_chain_comes_back(void) {
     cp_replay_free(replay);
 }
 
-static void what_the_stream_gives_does_not_depend_on_what_is_filled(void) {
+static void the_random_stream_does_not_depend_on_the_filled_entries(void) {
     cp_replay_config config = {.capacity = 40, .shape = CP_SHAPE(2), .fresh_share = 0.5};
     cp_replay       *empty = cp_replay_new(config), *full = cp_replay_new(config);
     cp_tensor       *x = cp_tensor_new(CP_SHAPE(20, 2));
@@ -108,7 +108,7 @@ static void what_the_stream_gives_does_not_depend_on_what_is_filled(void) {
     cp_replay_free(full);
 }
 
-static void a_draw_has_different_entries_each_as_likely_as_the_others(void) {
+static void a_draw_has_distinct_equally_likely_entries(void) {
     enum { ENTRIES = 25, DRAWS = 4000, CHAINS = 10 };
     cp_replay *replay = cp_replay_new((cp_replay_config){.capacity = ENTRIES, .shape = CP_SHAPE(2)});
     cp_tensor *x = cp_tensor_new(CP_SHAPE(CHAINS, 2));
@@ -128,7 +128,7 @@ static void a_draw_has_different_entries_each_as_likely_as_the_others(void) {
     cp_replay_free(replay);
 }
 
-static void a_cleared_buffer_starts_every_chain_afresh_and_keeps_its_counts(void) {
+static void a_cleared_buffer_restarts_every_chain_and_keeps_its_counts(void) {
     cp_replay *replay = cp_replay_new((cp_replay_config){.capacity = 20, .shape = CP_SHAPE(2), .fresh_share = -1});
     cp_tensor *x = cp_tensor_new(CP_SHAPE(20, 2));
     int        index[20];
@@ -299,7 +299,7 @@ static void run_some(cp_replay *replay, cp_rng *stream, cp_real *trace) {
     cp_tensor_free(x);
 }
 
-static void a_restored_buffer_goes_on_bit_for_bit(void) {
+static void a_restored_buffer_continues_bit_for_bit(void) {
     for (int storage = 0; storage < 2; storage++) {
         cp_replay_config config = {.capacity = 60, .shape = CP_SHAPE(3, 2), .classes = 4, .storage = (cp_replay_storage)storage};
         cp_replay       *first = cp_replay_new(config), *second = cp_replay_new(config);
@@ -426,7 +426,7 @@ static void a_class_gaussian_has_its_classes_means_and_variances(void) {
     expect_class_moments(0, 1);
 }
 
-static void with_directions_it_has_the_whole_covariance(void) {
+static void a_gaussian_with_directions_has_the_full_covariance(void) {
     points_make();
     expect_class_moments(200, 0);
     expect_class_moments(200, 1);
@@ -506,7 +506,7 @@ static void a_restored_gaussian_draws_the_same(void) {
 
 /* ---- misuse ---- */
 
-static void configs_that_do_not_fit_are_misuse(void) {
+static void invalid_configs_are_misuse(void) {
     cp_class_gaussian *gaussian = cp_class_gaussian_new((cp_class_gaussian_config){.classes = 1, .size = 7});
     cp_start           wrong = {.kind = CP_START_CLASS_GAUSSIAN, .gaussian = gaussian};
     TEST_ASSERT_NULL(cp_replay_new((cp_replay_config){.capacity = -1}));
@@ -525,7 +525,7 @@ static void configs_that_do_not_fit_are_misuse(void) {
     cp_class_gaussian_free(gaussian);
 }
 
-static void batches_that_do_not_fit_are_misuse(void) {
+static void batches_of_the_wrong_shape_are_misuse(void) {
     cp_replay *replay = cp_replay_new((cp_replay_config){.capacity = 4, .shape = CP_SHAPE(2)});
     cp_tensor *x = cp_tensor_new(CP_SHAPE(2, 3)), *fits = cp_tensor_new(CP_SHAPE(2, 2));
     int        index[2] = {0, 4};
@@ -556,7 +556,7 @@ static void a_class_without_samples_is_misuse_and_changes_nothing(void) {
     cp_class_gaussian_free(gaussian);
 }
 
-static void running_out_of_memory_is_told_and_leaks_nothing(void) {
+static void running_out_of_memory_is_reported_and_leaks_nothing(void) {
     int refusals = 0;
     for (int allowed = 0; allowed < 6; allowed++) {
         errors_forget();
@@ -576,11 +576,11 @@ static void running_out_of_memory_is_told_and_leaks_nothing(void) {
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(the_defaults_are_ten_thousand_entries_and_five_percent);
-    RUN_TEST(the_share_may_be_all_or_nothing);
-    RUN_TEST(empty_entries_start_afresh_until_a_chain_comes_back);
-    RUN_TEST(what_the_stream_gives_does_not_depend_on_what_is_filled);
-    RUN_TEST(a_draw_has_different_entries_each_as_likely_as_the_others);
-    RUN_TEST(a_cleared_buffer_starts_every_chain_afresh_and_keeps_its_counts);
+    RUN_TEST(the_fresh_share_may_be_zero_or_one);
+    RUN_TEST(empty_entries_start_fresh_until_a_chain_is_returned);
+    RUN_TEST(the_random_stream_does_not_depend_on_the_filled_entries);
+    RUN_TEST(a_draw_has_distinct_equally_likely_entries);
+    RUN_TEST(a_cleared_buffer_restarts_every_chain_and_keeps_its_counts);
     RUN_TEST(a_buffer_of_one_entry_works);
     RUN_TEST(more_chains_than_entries_are_misuse);
     RUN_TEST(chains_are_drawn_by_class);
@@ -589,18 +589,18 @@ int main(void) {
     RUN_TEST(exact_storage_keeps_every_bit);
     RUN_TEST(half_precision_rounds_to_the_nearest_half);
     RUN_TEST(half_precisions_error_on_images_is_as_documented);
-    RUN_TEST(a_restored_buffer_goes_on_bit_for_bit);
+    RUN_TEST(a_restored_buffer_continues_bit_for_bit);
     RUN_TEST(uniform_starts_fill_their_range);
     RUN_TEST(normal_starts_have_their_mean_and_sd_and_are_clamped_on_request);
     RUN_TEST(a_class_gaussian_has_its_classes_means_and_variances);
-    RUN_TEST(with_directions_it_has_the_whole_covariance);
+    RUN_TEST(a_gaussian_with_directions_has_the_full_covariance);
     RUN_TEST(fewer_directions_than_samples_keep_the_scale);
     RUN_TEST(a_class_of_one_sample_spreads_by_the_jitter);
     RUN_TEST(fresh_chains_start_from_the_gaussian_of_their_entrys_class);
     RUN_TEST(a_restored_gaussian_draws_the_same);
-    RUN_TEST(configs_that_do_not_fit_are_misuse);
-    RUN_TEST(batches_that_do_not_fit_are_misuse);
+    RUN_TEST(invalid_configs_are_misuse);
+    RUN_TEST(batches_of_the_wrong_shape_are_misuse);
     RUN_TEST(a_class_without_samples_is_misuse_and_changes_nothing);
-    RUN_TEST(running_out_of_memory_is_told_and_leaks_nothing);
+    RUN_TEST(running_out_of_memory_is_reported_and_leaks_nothing);
     return UNITY_END();
 }

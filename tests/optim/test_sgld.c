@@ -152,7 +152,7 @@ static void five_steps_equal_an_independent_loop(void) {
     cp_tensor_free(x);
 }
 
-static void the_noise_is_that_of_one_fill_whatever_the_chains_length(void) {
+static void the_noise_is_that_of_one_fill_for_chains_of_any_length(void) {
     const int chains[] = {1, 2, 3, 5, 701, 1500}, count = 29;
     for (int k = 0; k < 6; k++) {
         cp_tensor *x = cp_tensor_new(CP_SHAPE(count, chains[k])), *expected = cp_tensor_new(CP_SHAPE(count, chains[k]));
@@ -253,7 +253,7 @@ static void temperature_multiplies_the_covariance(void) {
     expect_gaussian(0.4, 4);
 }
 
-static void both_modes_of_a_mixture_are_visited_from_a_spread_start(void) {
+static void both_modes_of_a_mixture_are_visited_from_scattered_starts(void) {
     enum { CHAINS = 1000 };
     cp_tensor *x = cp_tensor_new(CP_SHAPE(CHAINS, 1));
     int        left = 0;
@@ -303,14 +303,14 @@ static extent extent_of(double low, double high) {
     return e;
 }
 
-static void samples_stay_in_the_range_they_are_clamped_to_and_only_then(void) {
+static void samples_stay_in_the_range_only_if_they_are_clamped(void) {
     extent clamped = extent_of(-0.5, 1), open = extent_of(0, 0);
     TEST_ASSERT_EQUAL_DOUBLE(-0.5, clamped.lowest);
     TEST_ASSERT_EQUAL_DOUBLE(1, clamped.highest);
     TEST_ASSERT_TRUE(open.lowest < -2.5 && open.highest > 2.5);
 }
 
-static void the_gradient_clamp_bounds_each_value_of_a_move(void) {
+static void the_gradient_clamp_limits_each_value_of_a_step(void) {
     gaussian       g = {{0, 0}, {1, 0, 0, 1}};
     cp_tensor     *x = cp_tensor_new(CP_SHAPE(1, 2));
     cp_sgld_report report;
@@ -345,7 +345,7 @@ static void the_same_seed_gives_the_same_chain_for_any_number_of_threads(void) {
     cp_params_free(net.params);
 }
 
-static void two_runs_of_fifty_steps_are_one_of_a_hundred(void) {
+static void two_runs_of_fifty_steps_equal_one_of_a_hundred(void) {
     gaussian       g = {{0, 0}, {1, 0, 0, 1}};
     cp_tensor     *whole = cp_tensor_new(CP_SHAPE(3, 2)), *halves = cp_tensor_new(CP_SHAPE(3, 2));
     cp_rng         same = rng;
@@ -358,7 +358,7 @@ static void two_runs_of_fifty_steps_are_one_of_a_hundred(void) {
     cp_tensor_free(halves);
 }
 
-static void ten_thousand_steps_do_not_grow_memory_by_a_byte(void) {
+static void ten_thousand_steps_do_not_use_one_byte_more_memory(void) {
     network        net = network_new(6, 8, 3);
     cp_tensor     *x = cp_tensor_new(CP_SHAPE(8, 6));
     cp_sgld_config config = {.step_size = 0.1, .noise = 0.01, .steps = 5};
@@ -397,7 +397,7 @@ static cp_tensor *probe_energy(cp_at at, void *context, cp_tensor *x) {
     return cp_sum(at, cp_square(at, cp_tanh(at, hidden)), CP_AXES(1), false);
 }
 
-static void sampling_computes_no_weight_gradient_and_leaves_the_weights_alone(void) {
+static void sampling_computes_no_weight_gradient_and_does_not_change_the_weights(void) {
     network    net = network_new(3, 4, 2);
     cp_tensor *x = cp_tensor_new(CP_SHAPE(5, 3));
     cp_real    before[12];
@@ -469,7 +469,7 @@ static void a_chain_without_a_finite_energy_stays_and_is_reported(void) {
     cp_tensor_free(sound);
 }
 
-static void a_move_that_would_overflow_is_refused(void) {
+static void a_step_that_would_overflow_is_refused(void) {
     cp_real        steep = (cp_real)(sqrt((double)CP_REAL_MAX) / 2); /* the gradient; its norm is a number */
     cp_tensor     *x = cp_tensor_new(CP_SHAPE(2, 2));
     cp_sgld_report report;
@@ -565,23 +565,23 @@ int main(void) {
     UNITY_BEGIN();
     RUN_TEST(five_steps_with_scripted_noise_equal_pytorchs);
     RUN_TEST(five_steps_equal_an_independent_loop);
-    RUN_TEST(the_noise_is_that_of_one_fill_whatever_the_chains_length);
+    RUN_TEST(the_noise_is_that_of_one_fill_for_chains_of_any_length);
     RUN_TEST(no_noise_is_gradient_descent_and_draws_nothing);
     RUN_TEST(a_temperature_below_zero_is_zero);
     RUN_TEST(negative_noise_means_the_root_of_the_step);
     RUN_TEST(a_gaussians_mean_and_covariance_are_recovered);
     RUN_TEST(a_coarse_step_has_exactly_the_covariance_that_theory_gives_it);
     RUN_TEST(temperature_multiplies_the_covariance);
-    RUN_TEST(both_modes_of_a_mixture_are_visited_from_a_spread_start);
-    RUN_TEST(samples_stay_in_the_range_they_are_clamped_to_and_only_then);
-    RUN_TEST(the_gradient_clamp_bounds_each_value_of_a_move);
+    RUN_TEST(both_modes_of_a_mixture_are_visited_from_scattered_starts);
+    RUN_TEST(samples_stay_in_the_range_only_if_they_are_clamped);
+    RUN_TEST(the_gradient_clamp_limits_each_value_of_a_step);
     RUN_TEST(the_same_seed_gives_the_same_chain_for_any_number_of_threads);
-    RUN_TEST(two_runs_of_fifty_steps_are_one_of_a_hundred);
-    RUN_TEST(ten_thousand_steps_do_not_grow_memory_by_a_byte);
-    RUN_TEST(sampling_computes_no_weight_gradient_and_leaves_the_weights_alone);
+    RUN_TEST(two_runs_of_fifty_steps_equal_one_of_a_hundred);
+    RUN_TEST(ten_thousand_steps_do_not_use_one_byte_more_memory);
+    RUN_TEST(sampling_computes_no_weight_gradient_and_does_not_change_the_weights);
     RUN_TEST(the_tapes_modes_are_restored_whatever_happens);
     RUN_TEST(a_chain_without_a_finite_energy_stays_and_is_reported);
-    RUN_TEST(a_move_that_would_overflow_is_refused);
+    RUN_TEST(a_step_that_would_overflow_is_refused);
     RUN_TEST(the_observer_sees_every_step_and_may_stop);
     RUN_TEST(no_steps_and_no_chains_are_ok);
     RUN_TEST(misuse_is_refused_with_the_reason);
