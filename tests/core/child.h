@@ -1,5 +1,5 @@
-/* For tests of what ends or changes a whole process: runs a function in a child process and looks at how it ended and
- * what it wrote to stderr. */
+/* For tests that end or change a whole process: runs a function in a child process and returns its exit status and its
+ * output on stderr. */
 #ifndef CP_TESTS_CHILD_H
 #define CP_TESTS_CHILD_H
 
@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The thread sanitizer allows no new threads after a fork from a program that has some. */
+/* The thread sanitizer does not allow new threads after a fork in a program with threads. */
 #if defined(__SANITIZE_THREAD__)
 #define CHILD_MAY_START_THREADS 0
 #elif defined(__has_feature)
@@ -21,7 +21,7 @@
 #define CHILD_MAY_START_THREADS 1
 #endif
 
-/* Reads what the child writes to its end of the pipe until it ends, adds a zero, and returns its exit status, or -1. */
+/* Reads the child's output from the pipe until it ends, appends a zero byte, and returns its exit status, or -1. */
 static inline int child_end(pid_t child, const int pipe_ends[2], char *text, size_t size) {
     size_t  length = 0;
     ssize_t got;
@@ -34,8 +34,8 @@ static inline int child_end(pid_t child, const int pipe_ends[2], char *text, siz
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* Returns the child's exit status (the function's return value unless it exits itself), or -1 if it did not end by
- * itself within a minute or could not be started. Fills `errors` with what it wrote to stderr, ended by a zero. */
+/* Returns the child's exit status (the function's return value unless it exits itself), or -1 if it did not end by itself
+ * within a minute or could not be started. Fills `errors` with its output on stderr, ended by a zero byte. */
 static inline int child_run(int (*function)(void *context), void *context, char *errors, size_t size) {
     int pipe_ends[2];
     if (pipe(pipe_ends) != 0) return -1;

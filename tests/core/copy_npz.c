@@ -1,11 +1,11 @@
 /* Reads every array of the first .npz file and writes them to the second, for test_npz_python.py. With a third argument the
- * second one is a ZIP64 archive. */
+ * second file is a ZIP64 archive. */
 #include "core/io/npz.h"
 #include "core/io/zip.h"
 
 #include <stdio.h>
 
-/* The npz writer alone makes ZIP64 archives only of what is too large for a test. */
+/* The npz writer makes ZIP64 archives only of data that are too large for a test. */
 static void add_wide(cp_zip_writer *w, const char *name, const cp_npy *npy) {
     cp_bytes bytes = {0};
     char     file_name[100];

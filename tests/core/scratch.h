@@ -1,4 +1,4 @@
-/* For tests of files: a folder of the test's own, and messages that must say something. */
+/* For tests of files: a temporary folder for the test, and checks of messages. */
 #ifndef CP_TESTS_SCRATCH_H
 #define CP_TESTS_SCRATCH_H
 
@@ -22,7 +22,7 @@ static inline void scratch_make(void) {
     TEST_ASSERT_NOT_NULL(mkdtemp(scratch_folder));
 }
 
-/* The path of a file in the folder; good until the fourth call after this one. */
+/* The path of a file in the folder; valid until the fourth call after this one. */
 static inline const char *scratch(const char *name) {
     static char paths[4][544];
     static int  turn;
@@ -31,7 +31,7 @@ static inline const char *scratch(const char *name) {
     return path;
 }
 
-/* The files in the folder, hidden ones too; removes them when asked. */
+/* Counts the files in the folder, including hidden ones; can remove them. */
 static inline int scratch_files(bool removed) {
     int  count = 0;
     DIR *folder = opendir(scratch_folder);
@@ -67,7 +67,7 @@ static inline void scratch_holds(const char *name, const void *data, size_t size
     cp_bytes_free(&bytes);
 }
 
-/* A message must name what the caller needs; then it is cleared for the next. */
+/* Checks that a message contains a text, and clears the status. */
 static inline void says(cp_status *status, const char *part) {
     if (!strstr(status->message, part)) {
         char text[700];

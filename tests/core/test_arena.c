@@ -37,7 +37,7 @@ void tearDown(void) {
     errors_release();
 }
 
-/* An arena does not know who called. */
+/* An arena does not know the caller's line. */
 static void expect_errors_without_place(int count) {
     TEST_ASSERT_EQUAL_INT(count, errors);
     TEST_ASSERT_EQUAL_STRING("", last_error_file);

@@ -1,5 +1,5 @@
-/* The convolution kernels: the reference against loops written here, every fast family and method against the
- * reference, with all that can be fused. */
+/* The convolution kernels: the reference against loops written here, every fast family and method against the reference,
+ * with all fusions. */
 #include "tests/support/conv_problem.h"
 #include "tests/support/setup_kernels.h"
 
@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The program is linked with this in front of the arena, so that a call can be refused. */
+/* The program is linked with this in place of the arena's function, so that a call can be made to fail. */
 void *__real_cp_arena_alloc(cp_arena *arena, size_t bytes);
 void *__wrap_cp_arena_alloc(cp_arena *arena, size_t bytes);
 
-static int calls_allowed = -1; /* before one is refused; below 0: any number */
+static int calls_allowed = -1; /* before one fails; below 0: any number */
 
 void *__wrap_cp_arena_alloc(cp_arena *arena, size_t bytes) {
     return calls_allowed >= 0 && calls_allowed-- == 0 ? NULL : __real_cp_arena_alloc(arena, bytes);
@@ -19,7 +19,7 @@ void *__wrap_cp_arena_alloc(cp_arena *arena, size_t bytes) {
 
 /* ---- shapes ---- */
 
-/* One in three is one of the ends: that is where kernels go wrong. */
+/* One in three is an end of the range, where kernels are most often wrong. */
 static int random_size(int low, int high) {
     return random_between(0, 2) ? random_between(low, high) : random_between(0, 1) ? low : high;
 }
@@ -37,7 +37,7 @@ static cp_conv_shape random_shape(void) {
                        .dilation_h = 1,
                        .dilation_w = 1,
                        .groups = 1};
-    if (random_between(0, 1)) { /* what Winograd takes */
+    if (random_between(0, 1)) { /* a shape that Winograd supports */
         s.kh = s.kw = 3;
         s.stride_w = s.stride_h;
         if (s.stride_h == 2) {
@@ -56,7 +56,7 @@ static cp_conv_shape random_shape(void) {
     if (y_size(&s) * (w_size(&s) / (size_t)s.k) > 10000000) {
         s.n = 1; /* the reference is slow */
     }
-    if (s.oh > 0 && s.ow > 0 && random_between(0, 3) == 0) { /* more, or fewer, zeros behind than before */
+    if (s.oh > 0 && s.ow > 0 && random_between(0, 3) == 0) { /* more, or fewer, zeros after the image than before it */
         s.oh = random_between(1, s.oh + 1), s.ow = random_between(1, s.ow + 1);
     }
     return s;
@@ -76,13 +76,13 @@ static void assert_range(int min, int max, range got) {
     TEST_ASSERT_EQUAL_INT(max, got.max);
 }
 
-/* Does Winograd take it, with this stride? */
+/* Does Winograd support the shape, with this stride? */
 static bool fits_winograd(const cp_conv_shape *s, int stride) {
     return s->kh == 3 && s->kw == 3 && s->dilation_h * s->dilation_w * s->groups == 1 && s->stride_h == stride &&
            s->stride_w == stride && (stride == 1 || (s->pad_top == 1 && s->pad_left == 1));
 }
 
-/* Of those with outputs, or only of those that Winograd takes with a stride: h and w together, c and k apart. */
+/* Of the shapes with outputs, or only of those that Winograd supports with a stride: h and w together, c and k separately. */
 static void assert_random_shapes_reach_all_ends(int winograd_stride) {
     range side = {99, 0}, c = side, k = side, stride = side, pad = side;
     random_restart();
@@ -259,7 +259,7 @@ static void all_families_agree_on(cp_conv_shape s, unsigned fused) {
     problem_free(&p);
 }
 
-/* The largest difference, as a part of the root mean square of what is expected. */
+/* The largest difference, relative to the root mean square of the expected values. */
 static double largest_error(size_t count, const cp_real *got, const cp_real *expected) {
     double largest = 0, squares = 0;
     for (size_t i = 0; i < count; i++) {
@@ -294,7 +294,7 @@ static unsigned random_fusion(void) {
 }
 
 static void fast_convolutions_agree_with_the_reference_on_random_shapes(void) {
-    cp_conv_shape shapes[TRIALS]; /* drawn first: the same that the test of their ranges sees */
+    cp_conv_shape shapes[TRIALS]; /* drawn first: the same shapes that the test of their ranges sees */
     for (int trial = 0; trial < TRIALS; trial++) {
         shapes[trial] = random_shape();
     }
@@ -320,8 +320,8 @@ static void fast_convolutions_agree_with_the_reference_on_shapes_at_the_edge(voi
     }
 }
 
-/* Where the stride is larger than the kernel, or the dilation shares a divisor with it, some pixels of the input gradient read
- * no output at all; their place in the narrower image of outputs must not be computed either. */
+/* Where the stride is larger than the kernel, or the dilation shares a divisor with it, some pixels of the input gradient
+ * read no output at all; their position in the narrower image of outputs must not be computed either. */
 static void input_gradients_of_pixels_that_no_output_reads_are_zero_or_the_bias(void) {
     for (int stride = 2; stride <= 4; stride++) {
         for (int dilation = 1; dilation <= 4; dilation++) {
@@ -377,7 +377,7 @@ static void the_gradient_of_a_bias_is_the_sum_over_the_pixels_and_changes_nothin
     }
 }
 
-/* ---- what is special ---- */
+/* ---- special cases ---- */
 
 static void empty_convolutions_write_nothing_else_and_give_the_bias_or_zeros(void) {
     for (int next = FAMILY_REFERENCE; kernels_next(&next);) {
@@ -412,7 +412,7 @@ static void empty_convolutions_write_nothing_else_and_give_the_bias_or_zeros(voi
 
 static void a_nan_in_an_image_reaches_every_output_it_touches_with_stride_2(void) {
     problem p = problem_of(square(1, 12, 16, 16, 3, 2, 1), 0);
-    p.x[(7 * 12 + 7) * 16 + 3] = (cp_real)NAN; /* seen by the outputs 3 and 4 in both directions, through the outer taps */
+    p.x[(7 * 12 + 7) * 16 + 3] = (cp_real)NAN; /* read by the outputs 3 and 4 in both directions, through the outer taps */
     for (int next = FAMILY_REFERENCE; kernels_next(&next);) {
         for (int method = CP_CONV_AUTO; method <= CP_CONV_WINOGRAD_4; method++) {
             kernels_method((cp_conv_method)method);
@@ -477,7 +477,7 @@ static void assert_scaled(size_t count, const cp_real *got, const cp_real *base,
     }
 }
 
-/* A power of two changes no digit, unless something on the way overflows. */
+/* A power of two changes no digit, unless an intermediate value overflows. */
 static void convolutions_of_numbers_up_to_1e36_do_not_overflow(void) {
     const cp_real       scale = (cp_real)0x1p119; /* 6.6e35 */
     const cp_conv_shape shapes[] = {square(1, 9, 8, 8, 3, 1, 1), square(1, 9, 8, 8, 3, 2, 1)};
@@ -535,8 +535,8 @@ static void the_residual_may_be_the_output_itself(void) {
     assert_residual_may_be_output(square(2, 9, 16, 20, 3, 2, 1));
 }
 
-/* A 1x1 convolution with the identity shows what the leaky ReLU saw. The shift cancels the product but for its rounding, so the
- * sign hangs on how scale x + shift is computed: saved signs must be computed in the same way. */
+/* A 1x1 convolution with the identity shows the input of the leaky ReLU. The shift cancels the product except for its
+ * rounding, so the sign depends on how scale x + shift is computed: saved signs must be computed in the same way. */
 static void signs_are_those_of_the_convolutions_input(void) {
     for (int channels = 1; channels <= 35; channels++) {
         const cp_conv_shape s = square(1, 7, channels, channels, 1, 1, 0);
@@ -564,7 +564,7 @@ static void signs_are_those_of_the_convolutions_input(void) {
     }
 }
 
-/* Fails the first call for memory, the second, and so on until the kernel does without. */
+/* Makes the first allocation fail, then the second, and so on until the kernel needs no more. */
 #define ASSERT_TELLS_EVERY_REFUSAL(CALL, what)                                                                                     \
     do {                                                                                                                           \
         bool ok_ = false;                                                                                                          \

@@ -1,5 +1,5 @@
-/* The engine of the course's first chapter and the library agree: on the chapter's examples, whose gradients stand on its page, and on
- * random programs. Each example is written once, and both engines run it side by side. */
+/* The engine of the course's first chapter and the library agree: on the chapter's examples, whose gradients are on its
+ * page, and on random programs. Each example is written once and run by both engines. */
 #include "couplet.h"
 #include "docs/course/01-scalar-tape/engine.h"
 
@@ -19,7 +19,7 @@ void tearDown(void) {
     cp_tape_free(library);
 }
 
-/* A value in both. */
+/* A value in both engines. */
 typedef struct twin {
     int        place;
     cp_tensor *tensor;
@@ -41,7 +41,7 @@ static twin twin_tanh(twin a) {
     return (twin){tanh_of(&by_hand, a.place), cp_tanh(library, a.tensor)};
 }
 
-/* The values are the same, and so are the gradients of the result at each of these, whether leaves or between; returns the first. */
+/* Checks that the values and the gradients of the result at each of these values are the same; returns the first gradient. */
 static double agree(twin result, int n, const twin *at) {
     cp_tensor *wrt[64], *grads[64];
     for (int i = 0; i < n; i++) wrt[i] = at[i].tensor;

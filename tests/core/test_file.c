@@ -200,7 +200,7 @@ static void two_writers_of_one_file_do_not_interfere(void) {
     TEST_ASSERT_EQUAL_INT(1, scratch_files(false));
 }
 
-/* A process that has begun to write a file and waits to be killed. */
+/* A process that has started to write a file and waits to be killed. */
 static pid_t writer_start(const char *path) {
     int  ends[2];
     char ready;
@@ -221,11 +221,11 @@ static pid_t writer_start(const char *path) {
 static void the_next_writer_of_a_file_removes_what_a_killed_writer_left(void) {
     pid_t child = writer_start(scratch("a"));
     TEST_ASSERT_TRUE(cp_file_write(scratch("a"), "new", 3, &status));
-    TEST_ASSERT_EQUAL_INT(2, scratch_files(false)); /* it lives: its file may still be finished */
+    TEST_ASSERT_EQUAL_INT(2, scratch_files(false)); /* it is alive and may still finish its file */
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
     TEST_ASSERT_TRUE(cp_file_write(scratch("b"), "other", 5, &status));
-    TEST_ASSERT_EQUAL_INT(3, scratch_files(false)); /* not b's to remove */
+    TEST_ASSERT_EQUAL_INT(3, scratch_files(false)); /* b must not remove them */
     TEST_ASSERT_TRUE(cp_file_write(scratch("a"), "newer", 5, &status));
     scratch_holds("a", "newer", 5);
     TEST_ASSERT_EQUAL_INT(2, scratch_files(false));
@@ -251,7 +251,7 @@ static void files_left_under_our_own_process_number_do_not_block_a_writer(void) 
         scratch_write(name, "left", 4);
     }
     TEST_ASSERT_TRUE_MESSAGE(cp_file_write(scratch("a"), "new", 3, &status), status.message);
-    TEST_ASSERT_EQUAL_INT(MANY + 1, scratch_files(false)); /* they may be our own */
+    TEST_ASSERT_EQUAL_INT(MANY + 1, scratch_files(false)); /* they may belong to this process */
     for (int i = 1; i < MANY; i++) {
         snprintf(name, sizeof name, "%s-%d.tmp", stem, i);
         TEST_ASSERT_EQUAL_INT(0, utimensat(AT_FDCWD, scratch(name), hour_ago, 0));
@@ -374,7 +374,7 @@ static void text_from_files_is_shown_without_control_characters(void) {
 
 static void lines_are_read_one_by_one_and_the_last_needs_no_newline(void) {
     static const struct {
-        const char *text, *lines; /* each in brackets, and "!" behind one without a newline */
+        const char *text, *lines; /* each in brackets, with "!" after one without a newline */
     } cases[] = {{"", ""}, {"\n", "[]"}, {"a", "[a]!"}, {"a\n\nbc\n", "[a][][bc]"}, {"a\nbc", "[a][bc]!"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         cp_bytes bytes = {0};

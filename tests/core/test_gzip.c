@@ -1,4 +1,4 @@
-/* Tests of core/io/gzip: files of several members, with all that a header can have, and files that are damaged. */
+/* Tests of core/io/gzip: files of several members, headers with all fields, and damaged files. */
 #include "core/io/gzip.h"
 
 #include "support/gzipped.h"
@@ -29,7 +29,7 @@ static void gives(const void *contents, size_t size) {
     TEST_ASSERT_TRUE(size == 0 || memcmp(out.data, contents, size) == 0);
 }
 
-/* The file is then made anew. */
+/* Then the file is made again. */
 static void refuses(const char *message) {
     TEST_ASSERT_FALSE_MESSAGE(unzip(file.size, 1000), message);
     TEST_ASSERT_EQUAL_INT(CP_STATUS_DAMAGED, status.kind);
@@ -106,7 +106,7 @@ static void make_with_flags(int flags) {
 
 static void all_fields_of_a_header_are_skipped(void) {
     for (int flags = 0; flags < 32; flags++) {
-        make_with_flags(flags); /* 1 says that it is probably text */
+        make_with_flags(flags); /* 1 means: probably text */
         gives(text, sizeof text);
     }
 }
@@ -147,7 +147,7 @@ static void a_file_cut_anywhere_is_refused(void) {
     }
 }
 
-/* Times and the like may be any; contents never come out different. */
+/* Times and similar fields may have any value; contents are never different. */
 static void a_byte_changed_anywhere_never_gives_different_contents(void) {
     make_with_flags(2 | 4 | 8);
     for (size_t i = 0; i < file.size; i++)

@@ -1,4 +1,4 @@
-/* Tests of core/io/inflate: streams by zlib, streams put together bit by bit, and what must be refused. */
+/* Tests of core/io/inflate: streams by zlib, streams built bit by bit, and streams that must be refused. */
 #include "core/io/deflate.h"
 
 #include "support/setup_files.h"
@@ -68,13 +68,13 @@ static void put_length(int length) {
     put_code((unsigned)length, 2);
 }
 
-/* 11 to 138 codes that are not used. */
+/* 11 to 138 unused codes. */
 static void put_unused(int count) {
     put_code(3, 2);
     put((unsigned)count - 11, 7);
 }
 
-/* ---- what is read ---- */
+/* ---- valid streams ---- */
 
 static void stored_fixed_and_dynamic_streams_of_zlib_are_read(void) {
     gives("\x01\x03\x00\xfc\xff"
@@ -127,7 +127,7 @@ static void the_longest_match_and_distance_are_copied(void) {
     cp_bytes_free(&out);
 }
 
-/* Of bytes that repeat, of few different ones, of all. */
+/* Repeating bytes, few different bytes, all bytes. */
 static void data_deflated_by_couplet_are_inflated_again(void) {
     static const size_t sizes[] = {0, 1, 2, 3, 257, 258, 259, 32767, 32768, 32769, 65535, 65536, 200001};
     unsigned char      *data = malloc(200001);
@@ -151,7 +151,7 @@ static void data_deflated_by_couplet_are_inflated_again(void) {
     free(data);
 }
 
-/* ---- what is refused ---- */
+/* ---- streams that are refused ---- */
 
 static void a_stream_cut_anywhere_is_refused(void) {
     static const unsigned char dynamic[] = {0x1d, 0xc6, 0x49, 0x01, 0x00, 0x00, 0x10, 0x40, 0xc0, 0xac, 0xa3, 0x7f,
@@ -225,14 +225,14 @@ static void impossible_codes_are_refused(void) {
     start_dynamic(257, 1), put_length(1), put_length(1), put_unused(138), put_unused(116), put_length(1), put_length(0);
     refuses(made, 80, "an impossible code for literals"); /* three of one bit */
     start_dynamic(257, 1), put_length(2), put_unused(138), put_unused(117), put_length(1), put_length(0);
-    refuses(made, 80, "an impossible code for literals"); /* 11 means nothing */
+    refuses(made, 80, "an impossible code for literals"); /* 11 has no meaning */
     start_dynamic(257, 2), put_unused(138), put_unused(118), put_length(1), put_length(2), put_length(1);
     refuses(made, 80, "an impossible code for distances");
 
     start_dynamic(257, 1), put_unused(138), put_unused(118), put_length(1), put_length(0), put_code(1, 1);
-    refuses(made, 80, "a code that does not exist"); /* only 0 does */
+    refuses(made, 80, "a code that does not exist"); /* only 0 exists */
     start_dynamic(258, 1), put_unused(138), put_unused(118), put_length(1), put_length(1), put_length(0), put_code(1, 1);
-    refuses(made, 80, "a code that does not exist"); /* a match where there are no distances */
+    refuses(made, 80, "a code that does not exist"); /* a match without any distance code */
 }
 
 static void the_first_code_length_cannot_repeat_another(void) {

@@ -1,5 +1,5 @@
-/* Tests of core/io when memory runs out: the program is linked with -Wl,--wrap for malloc, calloc and realloc, and
- * each call that gets memory is made to fail in turn. Leaks are the address sanitizer's to find. */
+/* Tests of core/io when memory runs out: the program is linked with -Wl,--wrap for malloc, calloc and realloc, and each
+ * allocation is made to fail in turn. The address sanitizer finds leaks. */
 #include "core/io/json.h"
 #include "core/io/nifti.h"
 #include "core/io/npy.h"
@@ -12,7 +12,7 @@
 #include "unity.h"
 
 static cp_status status;
-static int       files_expected; /* in the folder, at most: no writer leaves its own behind */
+static int       files_expected; /* the maximum in the folder: no writer leaves its temporary file behind */
 
 void setUp(void) {
     scratch_make();
@@ -24,8 +24,7 @@ void tearDown(void) {
     scratch_remove();
 }
 
-/* Runs the action with 0, 1, 2 ... calls granted until it succeeds; every failure before that must say what is
- * short. */
+/* Runs the action with 0, 1, 2 ... allowed calls until it succeeds; every failure before that must say that memory is short. */
 static void fails_politely(bool (*action)(void)) {
     for (long granted = 0; granted < 1000; granted++) {
         status = (cp_status){0};

@@ -1,4 +1,4 @@
-/* Tests of core/io/json: the reader, the writer, and one against the other. */
+/* Tests of core/io/json: the reader, the writer, and both together. */
 #include "core/io/json.h"
 
 #include "tests/core/scratch.h"

@@ -1,6 +1,6 @@
 /* Every kernel gives the same bits for any number of threads: all families, all methods of convolution. The program is
- * linked with its own cp_parallel and cp_tasks_run, which look at how work is split before they pass it on: a test
- * whose work does not occupy all threads fails, as it would prove nothing. */
+ * linked with its own cp_parallel and cp_tasks_run, which record how work is split before they pass it on. A test whose
+ * work does not occupy all threads fails, because it would prove nothing. */
 #include "core/kernels/channels.h"
 #include "core/kernels/reduce.h"
 #include "core/kernels/tasks.h"
@@ -18,7 +18,7 @@ void __real_cp_tasks_run(size_t items, size_t slots, cp_task_fn body, const void
 void __wrap_cp_parallel(size_t count, size_t grain, cp_loop_fn body, void *context);
 void __wrap_cp_tasks_run(size_t items, size_t slots, cp_task_fn body, const void *context);
 
-static size_t max_chunks, max_slots; /* of one loop, since they were last set to 0 */
+static size_t max_chunks, max_slots; /* of any one loop, since they were last set to 0 */
 
 void __wrap_cp_parallel(size_t count, size_t grain, cp_loop_fn body, void *context) {
     const size_t chunks = grain ? (count + grain - 1) / grain : count;
@@ -48,7 +48,7 @@ static void run_on(int threads, work_fn work, const void *context, const void *s
     work(context, out);
 }
 
-/* Of the result `bytes` are compared; there is room behind them for what signs may leave there. */
+/* `bytes` of the result are compared; the memory after them has room for spare signs. */
 static void assert_same_bits(work_fn work, const void *context, size_t bytes, bool splits, const char *name) {
     static const int many[] = {2, 3, 5};
     const size_t     room = cp_signs_bytes(8 * bytes);
@@ -65,7 +65,7 @@ static void assert_same_bits(work_fn work, const void *context, size_t bytes, bo
     free(start), free(expected), free(got);
 }
 
-/* For messages; kept until the next call. */
+/* For messages; valid until the next call. */
 static const char *by_family(const char *what) {
     static char text[100];
     snprintf(text, sizeof text, "%s %s", cp_kernels()->name, what);
@@ -93,7 +93,7 @@ static void weight_grad(const void *context, void *out) {
 static void assert_conv_has_same_bits(cp_conv_shape s, unsigned fused) {
     problem p = problem_of(s, fused);
     for (int next = FAMILY_REFERENCE; kernels_next(&next);) {
-        const bool fast = next > FAMILY_FAST; /* `next` is already one further */
+        const bool fast = next > FAMILY_FAST; /* `next` is already the one after */
         for (int method = fast ? CP_CONV_DIRECT : CP_CONV_AUTO; method <= (fast ? CP_CONV_WINOGRAD_4 : CP_CONV_AUTO); method++) {
             kernels_method((cp_conv_method)method);
             assert_same_bits(forward, &p, y_size(&s) * sizeof(cp_real), true, named(&s, "forward"));
@@ -105,7 +105,7 @@ static void assert_conv_has_same_bits(cp_conv_shape s, unsigned fused) {
     problem_free(&p);
 }
 
-/* Five images at least, each one task or more, and enough tiles for five blocks of Winograd's. */
+/* At least five images, each at least one task, and enough tiles for five of Winograd's blocks. */
 static void convolutions_have_the_same_bits_for_any_number_of_threads(void) {
     assert_conv_has_same_bits(square(5, 12, 8, 16, 3, 1, 1), 0);
     assert_conv_has_same_bits(square(1, 28, 3, 16, 3, 1, 1), 0);
@@ -121,7 +121,7 @@ static void strided_convolutions_have_the_same_bits_for_any_number_of_threads(vo
     assert_conv_has_same_bits(square(9, 14, 32, 33, 1, 2, 0), 0);
 }
 
-/* The copies of gw, 9 x 9 x 260 numbers, are added by several threads too, and its channels are cut. */
+/* The copies of gw, 9 x 9 x 260 numbers, are added by several threads too, and its channels are split. */
 static void large_weight_gradients_have_the_same_bits_for_any_number_of_threads(void) {
     assert_conv_has_same_bits(square(5, 10, 9, 260, 3, 1, 1), LEAKY);
 }
@@ -139,7 +139,7 @@ static void gemm(const void *context, void *out) {
     TEST_ASSERT_TRUE(cp_kernels()->gemm(scratch, g->trans_a, g->trans_b, g->m, g->n, g->k, g->a, g->b, out, g->accumulate));
 }
 
-/* 20 columns are one chunk of panels to pack: it is the blocks of rows that occupy five threads. */
+/* 20 columns are one chunk of panels to pack; the blocks of rows occupy five threads. */
 static void matrix_products_have_the_same_bits_for_any_number_of_threads(void) {
     for (int orders = 0; orders < 8; orders++) {
         matrices g = {orders & 1, orders & 2, orders & 4, 330, 20, orders ? 50 : 390, NULL, NULL};
@@ -191,7 +191,7 @@ static void sums_of_two_arrays_have_the_same_bits_for_any_number_of_threads(void
 
 /* Threads that write bits into the same byte would show here. The reference is for one thread. */
 static void signs_have_the_same_bits_for_any_number_of_threads(void) {
-    static const size_t channels[] = {31, 48}; /* neither begins again where a chunk does; 48 is whole vectors */
+    static const size_t channels[] = {31, 48}; /* neither divides the chunk; 48 is a multiple of the vector */
     for (size_t i = 0; i < sizeof channels / sizeof *channels; i++) {
         arrays v = arrays_of(channels[i]);
         for (int next = FAMILY_REFERENCE; kernels_next(&next);) {
@@ -241,7 +241,7 @@ static void group_norm_grad(const void *context, void *out) {
         cp_kernels()->group_norm_grad(scratch, &v->p, v->x, v->mean, v->rstd, v->g, gx, of_gamma, of_gamma + v->p.channels));
 }
 
-/* Images for five threads; blocks of rows for them; and images for the reference, which takes a grain of groups together. */
+/* Images for five threads; blocks of rows for them; and images for the reference, which processes several groups at a time. */
 static void group_norms_have_the_same_bits_for_any_number_of_threads(void) {
     static const size_t shapes[][4] = {{11, 2048, 16, 2}, {6000, 1, 19, 1}, {5, 5000, 7, 7}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
@@ -271,7 +271,7 @@ static void maximum(const void *context, void *out) {
     cp_kernel_max(r->outer, r->count, r->inner, r->x, out);
 }
 
-/* A long axis is summed in blocks; of a maximum only different axes are different tasks. */
+/* A long axis is summed in blocks; for a maximum only different rows are different tasks. */
 static void reductions_have_the_same_bits_for_any_number_of_threads(void) {
     cp_real        *x = numbers(VALUES + GRAIN);
     const reduction all[] = {

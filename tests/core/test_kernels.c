@@ -1,5 +1,5 @@
-/* The kernels other than convolutions: the reference against loops written here, every fast family against the
- * reference or against what is exact. */
+/* The kernels other than convolutions: the reference against loops written here, every fast family against the reference or
+ * against exact results. */
 #include "tests/support/setup_kernels.h"
 
 #include <math.h>
@@ -74,7 +74,7 @@ static void on_array(int function, size_t n, const cp_real *x, cp_real *y) {
     of[function](n, x, y);
 }
 
-/* How many units in the last place of a float lie between; infinite when only one is NaN or infinite. */
+/* The difference in units in the last place of a float; infinite if only one is NaN or infinite. */
 static double float_ulps(double got, double exact) {
     const double rounded = (double)(float)exact;
     if (isnan(exact) || isnan(got)) {
@@ -93,7 +93,7 @@ static void exp_log_tanh_and_sigmoid_are_within_two_ulp_over_the_whole_range(voi
     cp_real *x = numbers(COUNT), *y = numbers(COUNT);
     for (int next = FAMILY_REFERENCE; kernels_next(&next);) {
         for (int f = 0; f < FUNCTIONS; f++) {
-            for (uint64_t bits = 0; bits < (uint64_t)1 << 32;) { /* every 4,001st float there is */
+            for (uint64_t bits = 0; bits < (uint64_t)1 << 32;) { /* every 4,001st float */
                 for (int i = 0; i < COUNT; i++, bits += 4001) {
                     const uint32_t pattern = (uint32_t)bits;
                     float          value;
@@ -139,7 +139,7 @@ static void exp_log_tanh_and_sigmoid_have_the_right_limits(void) {
     }
 }
 
-/* Each array starts at an address that is a multiple of a vector's size, and one number behind it. */
+/* Each array starts at a multiple of a vector's size, and then one number after it. */
 static void elementwise_is_exact(size_t n, size_t offset) {
     const cp_real  slope = (cp_real)0.25; /* a power of two: the products are exact */
     cp_real *const arrays[] = {numbers(n + offset), numbers(n + offset), numbers(n + offset)};
@@ -174,7 +174,7 @@ static void sums_leaky_relus_and_gates_are_exact_for_every_length(void) {
     }
 }
 
-/* Multiples of 1/8: with such scales and shifts results are exact, and exactly zero now and then. */
+/* Multiples of 1/8: with such scales and shifts results are exact, and sometimes exactly zero. */
 static cp_real *eighths(size_t count) {
     cp_real *p = numbers(count);
     for (size_t i = 0; i < count; i++) {
@@ -183,7 +183,7 @@ static cp_real *eighths(size_t count) {
     return p;
 }
 
-/* One in four is a number that is easily taken for another. */
+/* One in four is an edge case. */
 static cp_real *eighths_and_specials(size_t count) {
     const cp_real special[] = {(cp_real)NAN, (cp_real)-NAN,         (cp_real)INFINITY,      (cp_real)-INFINITY, 0,
                                (cp_real)-0., (cp_real)FLT_TRUE_MIN, (cp_real)-FLT_TRUE_MIN, CP_REAL_MAX,        -CP_REAL_MAX};

@@ -1,4 +1,4 @@
-/* Tests of core/io/md5: the answers of RFC 1321, and the same in parts and from a file. */
+/* Tests of core/io/md5: the examples of RFC 1321, also in parts and from a file. */
 #include "core/io/md5.h"
 
 #include "support/setup_files.h"

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The arena asks the system for large chunks only; to reach each place that asks the arena, its calls fail too. */
+/* The arena gets only large chunks from the system. To test every caller of the arena, calls of the arena fail too. */
 void *__real_cp_arena_try(cp_arena *arena, size_t bytes);
 void *__real_cp_arena_alloc(cp_arena *arena, size_t bytes);
 void *__wrap_cp_arena_try(cp_arena *arena, size_t bytes);
@@ -78,7 +78,7 @@ static bool network_make(network *net) {
     return ok;
 }
 
-/* One training step; false when something was refused. */
+/* One training step; false if a call failed. */
 static bool step(cp_tape *tape, network *net, cp_rng *rng) {
     static cp_real image[BATCH * SIDE * SIDE * 3];
     int            labels[BATCH];
@@ -201,14 +201,15 @@ static void a_larger_batch_in_between_does_not_disturb_the_steady_state(void) {
 
 /* ---- out of memory ---- */
 
-/* The whole life of a program, small. With memory: true and no message. Without: a message, and no crash or leak. */
+/* A small complete program. With enough memory it returns true without a message; otherwise there is a message, and no
+ * crash or leak. */
 static bool small_program(void) {
     network  net = {0};
     cp_rng   rng = cp_rng_named(5, "data");
     bool     ok = network_make(&net);
     cp_tape *tape = ok ? cp_tape_new() : NULL;
     ok = ok && tape && train(tape, &net, &rng, 2);
-    if (tape && !ok) { /* the tape can still be used, once there is memory again */
+    if (tape && !ok) { /* the tape stays usable once there is memory again */
         long allowed = calls_allowed;
         calls_allowed = -1;
         cp_tape_reset(tape);
@@ -238,7 +239,7 @@ static void expect_survival_of_every_failure(bool and_all_later) {
             TEST_ASSERT_EQUAL_INT(0, errors);
             break;
         }
-        /* One call that fails may be made good (the arena asks again for less); what may not be is a silent failure. */
+        /* The arena may recover from one failed call by asking for less, but it must not fail silently. */
         if (!ok) TEST_ASSERT_GREATER_THAN_INT_MESSAGE(0, errors, "refused without a message");
         if (errors) {
             TEST_ASSERT_FALSE_MESSAGE(ok, first_error);
@@ -274,7 +275,7 @@ static void a_failed_arena_allocation_at_any_call_is_reported_and_survived(void)
     TEST_ASSERT_GREATER_THAN_INT64(120, n);
 }
 
-/* What a chain of scalars costs a node: its tensor, its value, its place on the record. */
+/* The memory per node of a chain of scalars: its tensor, its value, its entry on the tape. */
 static void a_node_of_a_scalar_chain_takes_at_max_500_bytes_its_sweep_included(void) {
     enum { LENGTH = 20000 };
     cp_tape   *tape = cp_tape_new();
@@ -289,7 +290,7 @@ static void a_node_of_a_scalar_chain_takes_at_max_500_bytes_its_sweep_included(v
     cp_tensor_free(w);
 }
 
-/* ---- leaks: seen by the leak sanitizer, or valgrind, when the program ends ---- */
+/* ---- leaks: found by the leak sanitizer, or valgrind, when the program ends ---- */
 
 static void a_program_that_never_asks_for_a_gradient_leaks_nothing(void) {
     cp_tape   *tape = cp_tape_new();

@@ -21,7 +21,7 @@ void tearDown(void) {
 
 /* ---- files of nibabel ---- */
 
-/* Each value tells where it belongs: slope * (x + 10 y + 100 z + 1000 t) + intercept. */
+/* Each value encodes its position: slope * (x + 10 y + 100 z + 1000 t) + intercept. */
 static void golden_holds(const char *name, int version, cp_dtype dtype, const char *orientation, cp_nifti_frame frame, int rank,
                          const int64_t *dims, double slope, double intercept) {
     char path[1000];
@@ -132,7 +132,7 @@ static void equals_the_original(void) {
     }
 }
 
-/* Plain and compressed; the file is then made anew. */
+/* Plain and compressed; then the file is made again. */
 static void refuses(const char *message) {
     for (int packed = 0; packed < 2; packed++) {
         TEST_ASSERT_FALSE_MESSAGE(parse(file_size, packed), message);
@@ -286,7 +286,7 @@ static void an_unusable_form_is_ignored(void) {
     refuses("the distances in pixdim are unusable");
 }
 
-/* ---- headers that lie ---- */
+/* ---- wrong headers ---- */
 
 static void other_files_are_refused(void) {
     make();
@@ -387,7 +387,7 @@ static void wrong_offsets_are_refused(void) {
     refuses("vox_offset, where the values begin, is 543; a whole number from 544 on was expected");
 }
 
-/* The shape is compared with what so few bytes can hold before memory is taken. */
+/* The shape is compared with the number of bytes before memory is allocated. */
 static void a_zip_bomb_is_refused_by_its_size(void) {
     make();
     for (size_t i = 1; i < 4; i++) put16(DIM + 2 * i, 10000);
@@ -424,7 +424,7 @@ static void a_file_cut_anywhere_is_refused(void) {
         }
 }
 
-/* Most bytes mean something else when changed, such as a value or a direction; none breaks the reader. */
+/* Most changed bytes change the result, such as a value or a direction; none breaks the reader. */
 static void a_byte_changed_anywhere_never_breaks_the_reader(void) {
     for (int version = 1; version <= 2; version++) {
         version == 1 ? make() : make_2();

@@ -11,7 +11,7 @@
 void *__real_cp_arena_alloc(cp_arena *arena, size_t bytes);
 void *__wrap_cp_arena_alloc(cp_arena *arena, size_t bytes);
 
-static int calls_allowed = -1; /* before one is refused; below 0: any number */
+static int calls_allowed = -1; /* before one fails; below 0: any number */
 
 void *__wrap_cp_arena_alloc(cp_arena *arena, size_t bytes) {
     return calls_allowed >= 0 && calls_allowed-- == 0 ? NULL : __real_cp_arena_alloc(arena, bytes);
@@ -55,7 +55,7 @@ static void results_free(results *r) {
     free(r->y), free(r->mean), free(r->rstd), free(r->gx), free(r->of_gamma), free(r->of_beta);
 }
 
-/* For messages; kept until the next call. */
+/* For messages; valid until the next call. */
 static const char *named(const problem *v, const char *what) {
     static char text[200];
     snprintf(text, sizeof text, "%s %s of %zu images, %zu pixels, %zu channels, %zu groups", cp_kernels()->name, what, v->p.images,
@@ -65,7 +65,7 @@ static const char *named(const problem *v, const char *what) {
 
 /* ---- the definition ---- */
 
-/* Number k of a group's. */
+/* Value k of a group. */
 static size_t place(const problem *v, size_t image, size_t group, size_t k) {
     const size_t wide = v->p.channels / v->p.groups;
     return (image * v->p.pixels + k / wide) * v->p.channels + group * wide + k % wide;
@@ -97,9 +97,9 @@ static void the_reference_norm_follows_its_definition(void) {
 
 /* ---- families ---- */
 
-/* Values so close to a kink that rounding decides on which side they are would differ by more than rounding: they are moved away. */
+/* Moves values away from a kink if they are so close that rounding decides on which side they are. */
 static void leave_the_kink(problem *v) {
-    v->p.slope = 1; /* shows what the leaky ReLU will see */
+    v->p.slope = 1; /* shows the input of the leaky ReLU */
     for (int pass = 0; pass < 20; pass++) {
         results r = results_of(v);
         bool    moved = false;
@@ -248,7 +248,7 @@ static void empty_input_writes_nothing(void) {
     }
 }
 
-/* Scratch memory that was taken is given back, or tearDown fails. */
+/* Scratch memory must be released, or tearDown fails. */
 static void a_norm_without_memory_reports_it(void) {
     problem v = problem_of(3, 9, 20, 4, BOTH);
     for (int next = FAMILY_FAST; kernels_next(&next);) {

@@ -28,7 +28,7 @@ typedef struct sample {
     size_t        size;
 } sample;
 
-/* A file with this header text as it stands, and these elements. */
+/* A file with exactly this header text, and these elements. */
 static sample make(int version, const char *header, const void *data, size_t size) {
     sample s = {.bytes = {0x93, 'N', 'U', 'M', 'P', 'Y', (unsigned char)version, 0}};
     size_t length = strlen(header);

@@ -1,4 +1,4 @@
-/* The PNG writer and its compression, read back by an inflater of the test's own. */
+/* The PNG writer and its compression, read back by a separate inflater in this file. */
 #include "core/io/deflate.h"
 #include "core/io/png.h"
 #include "core/random.h"

@@ -1,5 +1,5 @@
-/* Tests of core/random: known answers, distributions, streams, and that neither threads nor resuming change a number.
- * The seeds are fixed, so a statistical test passes or fails always; limits are five standard errors. */
+/* Tests of core/random: known answers, distributions, streams, and that neither threads nor resuming change a number. The
+ * seeds are fixed, so a statistical test always passes or always fails; limits are five standard errors. */
 #include "core/error.h"
 #include "core/random.h"
 #include "core/threads.h"
@@ -204,8 +204,7 @@ static void neighbors_in_a_normal_fill_are_independent(void) {
     }
 }
 
-/* Box-Muller in double from the same words: the float path's own logarithm, root, sine and cosine must agree with
- * it. */
+/* Box-Muller in double from the same words; the logarithm, root, sine and cosine of the float version must agree with it. */
 static void filled_normals_match_the_formula(void) {
     cp_rng rng = cp_rng_named(16, "formula");
     cp_rng_fill_normal(&rng, values, DRAWS, 0, 1);
@@ -272,7 +271,7 @@ static void philox_backwards(uint32_t w[4]) {
     }
 }
 
-/* A stream that stands before a block whose words are all `word`, but for the lowest bits of the last. */
+/* A stream at the start of a block whose words are all `word`, except for the lowest bits of the last. */
 static cp_rng before_block_of(uint32_t word) {
     for (uint32_t low = 0;; low++) {
         uint32_t w[4] = {word, word, word, word ^ low};
@@ -342,7 +341,7 @@ static void below_is_unbiased_for_three(void) {
     for (int i = 0; i < 3; i++) check_near(DRAWS / 3.0, counts[i], 5 * sqrt(DRAWS * 2.0 / 9), "count");
 }
 
-/* Without rejection the lower half of the values would come up twice as often as the rest. */
+/* Without rejection the lower half of the values would be twice as frequent as the rest. */
 static void below_is_unbiased_for_three_quarters_of_the_range(void) {
     cp_rng         rng = cp_rng_named(22, "below");
     const uint64_t n = (uint64_t)3 << 62;
@@ -395,7 +394,7 @@ static void all_orders_of_three_are_equally_likely(void) {
     for (int i = 0; i < 6; i++) check_near(TURNS / 6.0, counts[orders[i]], 5 * sqrt(TURNS * 5.0 / 36), "count");
 }
 
-/* ---- the same numbers however they are drawn ---- */
+/* ---- the same numbers from any sequence of calls ---- */
 
 typedef void (*fill_fn)(cp_rng *rng, cp_real *out, size_t n, cp_real first, cp_real second);
 

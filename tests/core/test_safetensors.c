@@ -1,4 +1,4 @@
-/* Tests of core/io/safetensors: round trips, files from elsewhere, and malformed files. */
+/* Tests of core/io/safetensors: round trips, files of other programs, and malformed files. */
 #include "core/io/deflate.h"
 #include "core/io/safetensors.h"
 
@@ -28,7 +28,7 @@ typedef struct sample {
     size_t        size;
 } sample;
 
-/* A file with this header text as it stands, and these elements. */
+/* A file with exactly this header text, and these elements. */
 static sample make(const char *header, const void *data, size_t size) {
     sample s = {.size = 0};
     size_t length = strlen(header);
@@ -39,7 +39,7 @@ static sample make(const char *header, const void *data, size_t size) {
     return s;
 }
 
-/* A small file as the writer makes it. */
+/* A small file made by the writer. */
 static sample written(void) {
     sample        s = {.size = 0};
     cp_bytes      bytes;

@@ -56,7 +56,7 @@ static void shapes_too_large_for_memory_have_no_size(void) {
     TEST_ASSERT_FALSE(cp_shape_size(cp_shape_of(1, NULL), &size));
     TEST_ASSERT_FALSE(cp_shape_size(CP_SHAPE(INT_MAX, INT_MAX, INT_MAX), &size));
     TEST_ASSERT_FALSE(cp_shape_size(CP_SHAPE(INT_MAX, INT_MAX, 4), &size));
-    TEST_ASSERT_FALSE(cp_shape_size(CP_SHAPE(1 << 16, 1 << 16, 1 << 16, 1 << 16), &size)); /* 2^64: 0 when it wraps */
+    TEST_ASSERT_FALSE(cp_shape_size(CP_SHAPE(1 << 16, 1 << 16, 1 << 16, 1 << 16), &size)); /* 2^64: 0 if it wraps */
 }
 
 static void an_empty_shape_is_checked_by_its_other_sizes_in_any_order(void) {

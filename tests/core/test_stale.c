@@ -1,4 +1,5 @@
-/* Tests of values that a reset or a release made unusable: every use is one line, with the op, the argument and the caller's place. */
+/* Tests of values that a reset or a release made unusable: every use is reported in one line, with the op, the argument and
+ * the caller's line. */
 #include "couplet.h"
 
 #include "core/op.h"
@@ -11,7 +12,7 @@ static cp_tensor *made(void) {
     return cp_variable(tape, (cp_real[]){1, 2, 3, 4}, CP_SHAPE(2, 2));
 }
 
-/* A tensor from before `resets` resets; each step in between made some of its own. */
+/* A tensor from before `resets` resets; each step in between made some tensors too. */
 static cp_tensor *stale_by(int resets) {
     cp_tensor *t = made();
     for (int i = 0; i < resets; i++) {
@@ -22,7 +23,7 @@ static cp_tensor *stale_by(int resets) {
 }
 
 #define STALE "is from before cp_tape_reset"
-/* The call gives nothing, and one line of `op` with `part`. It stands on one line. */
+/* The call returns NULL or false, and reports one line of `op` that contains `part`. Write the call on one line. */
 #define REFUSED(op, part, ...)                                                                                                     \
     do {                                                                                                                           \
         TEST_ASSERT_FALSE((__VA_ARGS__) != 0);                                                                                     \
@@ -30,7 +31,7 @@ static cp_tensor *stale_by(int resets) {
         errors_forgive(tape);                                                                                                      \
     } while (0)
 
-/* The classic beginner's loop: x is made once, used in every step. */
+/* A classic beginner's mistake: x is made once and used in every step. */
 static void an_input_made_before_the_loop_works_in_the_first_step_and_is_one_error_in_the_second(void) {
     cp_tensor *w = cp_parameter_new((cp_real[]){2}, CP_SHAPE(1)), *x = cp_constant(tape, (cp_real[]){10}, CP_SHAPE(1)), *dw = NULL;
     int        line = 0;
@@ -128,7 +129,7 @@ static void a_stale_tensor_is_still_reported_some_resets_later(void) {
     }
 }
 
-/* A step that makes more tensors than the quarantine has places still leaves those of the step before alone. */
+/* A step that makes more tensors than the quarantine holds still keeps those of the step before in quarantine. */
 static void a_stale_tensor_is_reported_in_the_first_step_after_a_reset_however_long(void) {
     cp_tensor **old = malloc(5000 * sizeof *old);
     for (int step = 0; step < 3; step++) {
@@ -160,7 +161,7 @@ static void after_the_first_error_of_a_step_null_arguments_are_silent(void) {
     TEST_ASSERT_TRUE(isnan(cp_item(y)));
     expect_error("tanh: argument 1, of shape (2, 2), is from before cp_tape_reset");
     cp_tape_reset(tape);
-    TEST_ASSERT_NULL(cp_neg(tape, NULL)); /* a new step: a NULL is news again */
+    TEST_ASSERT_NULL(cp_neg(tape, NULL)); /* in a new step, a NULL is reported again */
     expect_error("neg: argument 1 is NULL");
 }
 
@@ -181,7 +182,7 @@ static void a_released_tensor_is_reported_and_one_that_a_rule_will_read_is_not_r
     TEST_ASSERT_TRUE(view->data && view->data[3] == 12);
 }
 
-/* A sweep in which no rule runs must not leave its list behind: the next recorded sweep would give live tensors back. */
+/* A sweep in which no rule runs must not leave its list behind, or the next recorded sweep would release live tensors. */
 static void a_sweep_without_a_rule_leaves_nothing_for_the_next_one(void) {
     cp_tensor *x = made(), *y = made(), *g, *dx;
     TEST_ASSERT_TRUE(cp_grad(tape, cp_sum(tape, x, CP_ALL, false), &y, 1, &g));
@@ -220,7 +221,7 @@ static void a_stale_or_released_gradient_in_place_of_backwards_is_reported(void)
     cp_params_free(params);
 }
 
-/* d/dw of d(w^3 x^2)/dx = 6 w^2 x, whatever the tape's state when the sweep is recorded. */
+/* d/dw of d(w^3 x^2)/dx = 6 w^2 x, for any state of the tape when the sweep is recorded. */
 static void a_recorded_sweep_treats_parameters_as_the_record_did(void) {
     cp_tensor *w = cp_parameter_new((cp_real[]){2}, CP_SCALAR), *x = cp_variable(tape, (cp_real[]){1}, CP_SCALAR), *dx, *dw;
     cp_tensor *y = cp_mul(tape, cp_mul(tape, w, cp_mul(tape, w, w)), cp_square(tape, x));
@@ -240,7 +241,7 @@ static void a_recorded_sweep_treats_parameters_as_the_record_did(void) {
     cp_tensor_free(w);
 }
 
-/* ---- parameters that got no gradient ---- */
+/* ---- parameters without a gradient ---- */
 
 static void backward_reports_that_the_tape_was_frozen_when_the_loss_was_recorded(void) {
     cp_rng     rng = cp_rng_named(1, "init");

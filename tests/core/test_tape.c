@@ -1,5 +1,5 @@
-/* Tests of the tape and the reverse sweep: the identities that people who learn about gradients ask for, each as a
- * sentence, and what the engine promises about pruning, constants, results and memory. */
+/* Tests of the tape and the reverse sweep: basic identities of gradients, each as a sentence, and the engine's guarantees
+ * about pruning, constants, results and memory. */
 #include "couplet.h"
 
 #include "core/op.h"
@@ -45,7 +45,7 @@ static cp_tensor *recorded_gradient(cp_tensor *loss, cp_tensor *wrt) {
     return out;
 }
 
-/* ---- an op that counts: out = a b, with the gradients of a and b counted apart ---- */
+/* ---- an op that counts: out = a b, with the gradients of a and b counted separately ---- */
 
 static int rule_calls, a_rules, b_rules;
 
@@ -70,7 +70,7 @@ static cp_tensor *counted(cp_tensor *a, cp_tensor *b) {
     return cp_record(at, &counted_op, out, NULL, 2, (cp_tensor *[]){a, b});
 }
 
-/* ---- an op whose rule hands on tensors that are not its own: out = sum(a b) ---- */
+/* ---- an op whose rule passes on tensors that it did not make: out = sum(a b) ---- */
 
 static void dot_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
     (void)at, (void)g;
@@ -344,7 +344,7 @@ static void the_derivatives_of_x_cubed_are_3x2_6x_6_and_0(void) {
     for (int order = 0; order < 4; order++) {
         d = recorded_gradient(total(d), x);
         EXPECT(d, expected[order]);
-        if (!d->tracked) break; /* 6 depends on x no more */
+        if (!d->tracked) break; /* 6 does not depend on x */
     }
     EXPECT(recorded_gradient(total(recorded_gradient(total(cp_pow(tape, x, 3)), x)), x), 30);
 }
@@ -398,8 +398,8 @@ static void a_reset_tape_uses_the_same_memory_again(void) {
     }
 }
 
-/* A chain of 1000 ops on tensors of 4096 values. The values stay for the sweep; gradients must not: a sweep that keeps
- * them would need as much again. */
+/* A chain of 1000 ops on tensors of 4096 values. The values stay for the sweep, but gradients must not: a sweep that kept
+ * them would need the same memory again. */
 static void a_sweep_releases_gradients_as_it_goes(void) {
     enum { OPS = 1000, N = 4096 };
     static cp_real zeros[N];
@@ -410,7 +410,7 @@ static void a_sweep_releases_gradients_as_it_goes(void) {
     TEST_ASSERT_TRUE(forward > OPS * one);
     cp_tensor *dx = gradient(loss, x);
     for (int i = 0; i < N; i += 511) TEST_ASSERT_EQUAL_DOUBLE(1, (double)dx->data[i]);
-    size_t records = (size_t)OPS * 8 * 256; /* tensors' heads and small notes, at most some hundred bytes an op */
+    size_t records = (size_t)OPS * 8 * 256; /* tensor structs and small records, a few hundred bytes per op at most */
     TEST_ASSERT_LESS_OR_EQUAL_UINT64(forward + 10 * one + records, cp_tape_peak(tape));
     size_t before = cp_tape_peak(tape);
     gradient(loss, x);
@@ -428,8 +428,8 @@ static void a_sweep_over_a_fan_out_also_releases_gradients(void) {
     TEST_ASSERT_LESS_OR_EQUAL_UINT64(forward + 12 * one + (size_t)OPS * 16 * 256, cp_tape_peak(tape));
 }
 
-/* What stays of a sweep is its results: here two heads and two times two values, in blocks of 64 bytes; the hole that
- * a head goes into may have 64 to spare. */
+/* Only the results of a sweep stay: here two tensor structs and two times two values, in blocks of 64 bytes; the hole that
+ * a struct is put into may have 64 spare bytes. */
 static void thousands_of_sweeps_over_one_record_leave_only_their_results(void) {
     cp_tensor *x = VECTOR(0.5, -1), *y = VECTOR(2, 3), *wrt[] = {x, y}, *out[2];
     cp_tensor *both = cp_concat(tape, wrt, 2, 0), *m = cp_reshape(tape, cp_mul(tape, both, both), CP_SHAPE(2, 2));

@@ -1,5 +1,5 @@
-/* Tests of the page that replays a tape: it is whole whatever the tape holds, tells the sweep as it ran, and leaves the tape alone. The
- * program is linked with -Wl,--wrap for malloc, calloc, realloc, aligned_alloc and posix_memalign. */
+/* Tests of the page that replays a tape: it is complete for any tape, shows the sweep as it ran, and does not change the
+ * tape. The program is linked with -Wl,--wrap for malloc, calloc, realloc, aligned_alloc and posix_memalign. */
 #include "couplet.h"
 
 #include "core/io/json.h"
@@ -76,7 +76,7 @@ static const cp_json *picture(int id) {
     return cp_json_get(value(id), "picture");
 }
 
-/* The gradient that the replay ends with for the value with this id, or NULL. */
+/* The final gradient in the replay for the value with this id, or NULL. */
 static const cp_json *replayed(int id) {
     const cp_json *found = NULL;
     for (const cp_json *leaf = cp_json_get(replay, "untouched")->first; leaf; leaf = leaf->next)
@@ -98,7 +98,7 @@ static void expect_number(double expected, const char *found) {
     TEST_ASSERT_EQUAL_STRING(digits, found);
 }
 
-/* The page's gradients of these leaves are those of cp_grad, to the digits shown. */
+/* Checks that the page's gradients of these leaves are those of cp_grad, to the digits shown. */
 static void expect_gradients(cp_tensor *loss, cp_tensor *const *leaves, int n) {
     cp_tensor *grads[8];
     TEST_ASSERT_TRUE(cp_grad(tape, loss, leaves, n, grads));
@@ -129,7 +129,7 @@ static cp_tensor *sum(cp_tensor *t) {
     return cp_sum(tape, t, CP_ALL, false);
 }
 
-/* ---- what it tells ---- */
+/* ---- contents ---- */
 
 static void a_page_shows_ops_rules_and_the_callers_line(void) {
     cp_tensor *x = variable(3, "x"), *y = cp_tanh(tape, x);
@@ -179,14 +179,14 @@ static void a_gradient_that_is_passed_on_names_the_values_that_receive_it(void) 
     const cp_json *of_sum = cp_json_at(cp_json_get(replay, "sweep"), 1);
     TEST_ASSERT_EQUAL_INT(s->id, cp_json_integer(cp_json_get(of_sum, "id"), -1));
     TEST_ASSERT_EQUAL_UINT64(2, cp_json_get(of_sum, "shared_with")->count);
-    for (size_t i = 1; i < 4; i++) { /* the first exp leaves it to the other one, which is the last to have it */
+    for (size_t i = 1; i < 4; i++) { /* the first exp passes it on to the other, which has it last */
         const cp_json *rule = cp_json_at(cp_json_get(replay, "sweep"), i);
         TEST_ASSERT_EQUAL_INT(i == 3, cp_json_bool(cp_json_get(rule, "released"), i != 3));
         TEST_ASSERT_EQUAL_UINT64(i == 1 ? 2 : 0, cp_json_get(rule, "shared_with")->count);
     }
 }
 
-/* What a rule tells does not grow with the tape: all these leaves have one gradient. */
+/* The text of a rule does not grow with the tape: all these leaves have the same gradient. */
 static void a_gradient_shared_by_many_values_keeps_the_page_small(void) {
     enum { LEAVES = 1000 };
     cp_tensor *total = variable(1, "x");
@@ -293,7 +293,7 @@ static void a_long_tape_is_shown_without_cells_and_stays_small(void) {
     TEST_ASSERT_LESS_THAN_UINT64(3 << 20, strlen(page));
 }
 
-/* ---- what it withstands ---- */
+/* ---- robustness ---- */
 
 static void names_cannot_break_out_of_the_page(void) {
     static const char hostile[] = "</script><b>\"\\'&\n\x01 \xC3\xA9 \xFF<!--";
@@ -311,7 +311,7 @@ static void names_cannot_break_out_of_the_page(void) {
     TEST_ASSERT_EQUAL_INT(4, plain);
 }
 
-/* The text as a name, as that of a source file and as a line of it. */
+/* The text as a name, as the name of a source file and as a line of source. */
 static void expect_cut_between_characters(const char *text_of_all) {
     FILE      *file = tmpfile();
     cp_tensor *y = (cp_exp)((cp_at){tape, "line.c", 1}, variable(1, text_of_all));
@@ -328,7 +328,7 @@ static void long_texts_are_cut_between_characters(void) {
     char accents[402] = "e";
     for (size_t i = 1; i < 401; i += 2) memcpy(accents + i, "\xC3\xA9", 2);
     expect_cut_between_characters(accents);
-    expect_cut_between_characters(accents + 1); /* wherever the cut is, it is once within a character */
+    expect_cut_between_characters(accents + 1); /* one of the two cuts would be within a character */
 }
 
 static void a_page_refers_to_no_other_files(void) {

@@ -1,4 +1,4 @@
-/* Tests of tensors as pictures: which part of a large one is shown, and that nothing strange in it is hidden. */
+/* Tests of tensors as pictures: which part of a large one is shown, and that unusual values are visible. */
 #include "couplet.h"
 
 #include "core/show/value.h"
@@ -42,7 +42,7 @@ static void a_small_tensor_is_shown_as_numbers(void) {
     cp_tensor *t =
         cp_parameter_new((cp_real[]){(cp_real)NAN, (cp_real)INFINITY, (cp_real)-INFINITY, (cp_real)1.23456}, CP_SHAPE(2, 2));
     static const char *const expected[] = {"nan", "inf", "-inf", "1.235"};
-    t->data[0] = -t->data[0]; /* its sign is nobody's concern */
+    t->data[0] = -t->data[0]; /* its sign does not matter */
     draw(t, CP_PICTURE_CELLS);
     TEST_ASSERT_EQUAL_UINT64(2, cp_json_get(picture, "dims")->count);
     for (size_t i = 0; i < 4; i++)
@@ -68,7 +68,7 @@ static void nans_and_infinities_of_a_large_tensor_are_shown(void) {
     cp_tensor_free(t);
 }
 
-/* A line of text has what the picture has. */
+/* A line of text has the same contents as the picture. */
 static void a_line_has_the_same_numbers_as_a_picture(void) {
     cp_tensor *t = cp_tensor_new(CP_SHAPE(100));
     char       expected[100];
@@ -132,7 +132,7 @@ static void a_large_tensor_says_which_part_is_shown(void) {
     expect_part(CP_SHAPE(1, 1, 16, 32), "rows 1 to 16 of 16, columns 1 to 32 of 32", 512);
 }
 
-/* Byte i of what `text` holds in base64. */
+/* Byte i of the data that `text` contains in base64. */
 static int byte_at(const char *text, int i) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     unsigned          four = 0;
@@ -140,7 +140,7 @@ static int byte_at(const char *text, int i) {
     return (int)(four >> (16 - 8 * (i % 3)) & 255);
 }
 
-/* The only value that is not 0 is seen at its place among the cells. */
+/* The only nonzero value is at the right index among the cells. */
 static void expect_cell(cp_shape shape, size_t place, int cell) {
     cp_tensor *t = cp_tensor_new(shape);
     t->data[place] = 1;

@@ -1,4 +1,4 @@
-/* Tests of how a tape shows itself: the listing and the Graphviz output. */
+/* Tests of the listing and the Graphviz output of a tape. */
 #include "couplet.h"
 
 #include "core/op.h"
@@ -118,7 +118,7 @@ static void columns_stay_aligned_with_long_names(void) {
     }
 }
 
-/* A convolution with fixed weights reads only them; then the image can be given back, and takes no bytes. */
+/* A convolution with fixed weights reads only the weights, so the image can be released and takes no bytes. */
 static void a_listing_shows_what_a_node_keeps_and_what_was_released(void) {
     cp_tensor *image = cp_variable(tape, (cp_real[]){1, -2}, CP_SHAPE(1, 1, 2, 1)), *x = cp_scale(tape, image, 2);
     cp_tensor *w = cp_constant(tape, (cp_real[]){3}, CP_SHAPE(1, 1, 1, 1)), *one = cp_constant(tape, (cp_real[]){1}, CP_SHAPE(1));
@@ -220,7 +220,7 @@ static void a_listing_releases_its_memory(void) {
     cp_tensor_free(w);
 }
 
-/* Outside of quotes braces and brackets are balanced; quotes end; each statement but the braces ends in a semicolon. */
+/* Outside quotes, braces and brackets are balanced; quotes end; each statement except the braces ends with a semicolon. */
 static void expect_parsable(const char *dot) {
     bool quoted = false;
     int  braces = 0, brackets = 0;

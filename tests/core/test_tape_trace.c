@@ -1,4 +1,4 @@
-/* A sweep told while it runs, and listings with numbers. */
+/* Traces of sweeps, and listings with numbers. */
 #include "couplet.h"
 
 #include "core/op.h"
@@ -10,7 +10,7 @@
 
 static char text[4000];
 
-/* What was written into the file, which is closed. */
+/* The contents of the file, which is closed. */
 static const char *written(FILE *file) {
     rewind(file);
     text[fread(text, 1, sizeof text - 1, file)] = '\0';
@@ -62,7 +62,7 @@ static void a_traced_sweep_leaves_the_tape_as_cp_grad_does(void) {
     int nodes = cp_tape_length(tape);
     traced(loss, &x, 1);
     TEST_ASSERT_EQUAL_INT(nodes, cp_tape_length(tape));
-    TEST_ASSERT_TRUE(cp_grad(tape, loss, &x, 1, &after)); /* and tells nothing any more */
+    TEST_ASSERT_TRUE(cp_grad(tape, loss, &x, 1, &after)); /* and prints nothing any more */
     TEST_ASSERT_EQUAL_DOUBLE(6, (double)cp_item(after));
 }
 

@@ -1,5 +1,5 @@
-/* Tests of core/pool: every item once, the same chunks for any number of threads, and no trouble with nesting, several
- * callers, restarts, the environment and fork. */
+/* Tests of core/pool: every item once, the same chunks for any number of threads, nesting, several callers, restarts, the
+ * environment and fork. */
 #include "core/error.h"
 #include "core/threads.h"
 
@@ -322,7 +322,7 @@ static int loops_in_child(void *unused) {
 static void loops_work_in_a_child_process(void) {
     if (!CHILD_MAY_START_THREADS) TEST_IGNORE_MESSAGE("the thread sanitizer allows no threads after fork");
     char errors[512];
-    TEST_ASSERT_TRUE(two_threads_meet()); /* as many as in the child, so that it has to notice that they are gone */
+    TEST_ASSERT_TRUE(two_threads_meet()); /* as many as in the child, which must notice that they no longer run */
     for (int i = 0; i < 20; i++) TEST_ASSERT_EQUAL_INT(0, child_run(loops_in_child, NULL, errors, sizeof errors));
     TEST_ASSERT_TRUE(each_item_once(1000, 3));
 }

@@ -1,4 +1,4 @@
-/* Tests of core/io/zip: round trips, ZIP64, and archives that lie. An archive is made by the writer and then changed. */
+/* Tests of core/io/zip: round trips, ZIP64, and archives with wrong fields. An archive is made by the writer and then changed. */
 #include "core/io/deflate.h"
 #include "core/io/zip.h"
 
@@ -29,7 +29,7 @@ static unsigned char *at(size_t offset) {
     return archive.data + offset;
 }
 
-/* The place of the nth record that begins so. */
+/* The offset of the nth record with this signature. */
 static size_t find(uint32_t signature, int n) {
     for (size_t i = 0; i + 4 <= archive.size; i++)
         if (cp_get_le32(archive.data + i) == signature && n-- == 0) return i;
@@ -85,7 +85,7 @@ static void equals_the_original(void) {
     close_archive(zip);
 }
 
-/* The archive as a whole, and then made anew for the next. */
+/* Reads the whole archive, and makes it again for the next test. */
 static void refuses_archive(const char *message) {
     TEST_ASSERT_NULL_MESSAGE(open_archive(archive.size), message);
     close_archive(NULL);
@@ -182,7 +182,7 @@ static void many_entries_are_found(void) {
     cp_zip_close(zip);
 }
 
-/* A descriptor behind the data has the sizes that the local header leaves out. */
+/* A descriptor after the data has the sizes that are missing in the local header. */
 static void sizes_may_follow_the_data(void) {
     make(false);
     *local(0, 6) |= CP_ZIP_DESCRIPTOR;
@@ -204,7 +204,7 @@ static void an_archive_cut_anywhere_is_refused(void) {
     }
 }
 
-/* Any byte but those that nobody reads (dates, versions, attributes) is noticed, and none breaks the reader. */
+/* Every changed byte is detected, except in unused fields (dates, versions, attributes), and none breaks the reader. */
 static void a_byte_changed_anywhere_never_gives_different_contents(void) {
     for (int wide = 0; wide < 2; wide++) {
         make(wide);
@@ -360,7 +360,7 @@ static void zip64_records_that_disagree_are_refused(void) {
     refuses_entry("first", "bytes cannot hold the 18446744073709551615 declared");
 }
 
-/* Megabytes of zeros: as much as deflate can do, which is honest, and one byte more than that. */
+/* Megabytes of zeros: as much as deflate can compress, which is valid, and one byte more. */
 static void a_bomb_gives_no_more_than_it_declares(void) {
     enum { SIZE = 1 << 22 };
     unsigned char *zeros = calloc(SIZE, 1);

@@ -1,7 +1,7 @@
 /* Writes a small set of images in MedMNIST's layout, for tests of commands:
  *     draw_images FILE HEIGHT WIDTH CHANNELS CLASSES TRAIN VAL TEST [SEED [SPLIT...]]
- * The rows of an image are brighter at a height that tells its class; a fifth of the images lie. The splits that are named have
- * patients, of one to five images each: the first has one, the second two, the sixth one again. */
+ * The rows of an image are brighter at the height of its class; a fifth of the images have a wrong label. The named splits
+ * have patients, of one to five images each: the first has one, the second two, the sixth one again. */
 #include "core/io/npz.h"
 #include "core/random.h"
 
@@ -14,7 +14,7 @@ typedef struct images {
 } images;
 
 static int draw_class(cp_rng *rng, const images *set, int i, uint8_t *pixels) {
-    int label = i % 7 == 6 ? 0 : i % set->classes; /* some more of the first */
+    int label = i % 7 == 6 ? 0 : i % set->classes; /* more of the first class */
     int shown = cp_rng_below(rng, 5) ? label : (int)cp_rng_below(rng, (uint64_t)set->classes);
     for (int y = 0; y < set->height; y++)
         for (int x = 0; x < set->width * set->channels; x++)

@@ -1,5 +1,5 @@
-/* Writes pages of tapes that are not a demo's, for tests in a browser: draw_tapes FOLDER. Prints a line a gradient, as couplet
- * tape does, with the page before it. */
+/* Writes pages of tapes other than the demos, for tests in a browser: draw_tapes FOLDER. Prints one line per gradient, as
+ * couplet tape does, with the page's name in front. */
 #include "couplet.h"
 
 #include "core/show/value.h"
@@ -27,7 +27,7 @@ static cp_tensor *variable(cp_tape *tape, const cp_real *values, cp_shape shape,
 
 enum { TANGLED = 900 };
 
-/* As many values as are told in full, each made of its predecessor and one from long before. */
+/* The largest number of values that are shown in full, each computed from its predecessor and a much earlier value. */
 static cp_tensor *tangle(cp_tape *tape, cp_tensor *x) {
     cp_tensor *y[TANGLED] = {x};
     for (int i = 1; i < TANGLED; i++) y[i] = cp_tanh(tape, cp_add(tape, y[i - 1], y[i * i % 101 % i]));

@@ -1,6 +1,6 @@
-/* Writes a NIfTI file for the tests of couplet brats: a head with or without a tumor.
- * Arguments: FILE.nii, flair, t1ce or seg, the orientation of the file's axes, a seed (below 0: no tumor), columns, rows, levels;
- * then "turned" for a file that is wrong about where the front is. */
+/* Writes a NIfTI file for the tests of couplet brats: a head with or without a tumor. Arguments: FILE.nii, flair, t1ce or
+ * seg, the orientation of the file's axes, a seed (below 0: no tumor), columns, rows, levels; then "turned" for a file
+ * whose header is wrong about the front. */
 #include "support/brain_volume.h"
 
 int main(int count, char **words) {

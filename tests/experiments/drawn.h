@@ -1,4 +1,4 @@
-/* For tests of figures and reports: a figure saved into the scratch folder and looked at as text. */
+/* For tests of figures and reports: saves a figure into the scratch folder and returns it as text. */
 #ifndef CP_TESTS_DRAWN_H
 #define CP_TESTS_DRAWN_H
 
@@ -16,7 +16,7 @@ static inline char *text_of(const char *name) {
     return (char *)bytes.data;
 }
 
-/* Saves and frees the figure, checks what every figure must be, and returns the SVG's text. */
+/* Saves and frees the figure, checks what every figure must fulfill, and returns the SVG's text. */
 static inline char *drawn(cp_figure *figure) {
     TEST_ASSERT_TRUE_MESSAGE(cp_figure_save(figure, scratch("figure"), &status), status.message);
     cp_figure_free(figure);

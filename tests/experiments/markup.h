@@ -1,5 +1,5 @@
-/* Checks that SVG and HTML are well formed: every tag is closed in its turn, attributes are quoted and come once,
- * text holds no bare markup. */
+/* Checks that SVG and HTML are well formed: tags are closed in the right order, attributes are quoted and appear once, and
+ * text contains no bare markup. */
 #ifndef CP_TESTS_MARKUP_H
 #define CP_TESTS_MARKUP_H
 

@@ -1,5 +1,5 @@
-/* For tests of the commands that look at trained models: small sets, small runs of couplet train, and their results. A program
- * includes it once; its first test calls make_small_runs, and main calls remove_small_runs at the end. */
+/* For tests of the commands that use trained models: small sets, small runs of couplet train, and their results. Include it
+ * once in a program; its first test calls make_small_runs, and main calls remove_small_runs at the end. */
 #ifndef CP_TESTS_SMALL_RUNS_H
 #define CP_TESTS_SMALL_RUNS_H
 
@@ -27,7 +27,7 @@ void tearDown(void) {}
 
 /* ---- commands ---- */
 
-/* Words with spaces between; paths are in the scratch folder, which the program has entered. */
+/* Arguments separated by spaces; paths are in the scratch folder, which is the current folder. */
 static inline int run(const cp_command *command, const char *text) {
     char  copy[600], *words[40];
     int   count = 0;
@@ -46,7 +46,7 @@ static inline void expect_ok(const cp_command *command, const char *text) {
     TEST_ASSERT_EQUAL_INT_MESSAGE(CP_EXIT_OK, run(command, text), text);
 }
 
-/* It ends with the code and says, on stderr, the part. */
+/* The command exits with the code, and its stderr contains the part. */
 static inline void expect_refusal(const cp_command *command, const char *text, int code, const char *part) {
     char said[4000] = "";
     fflush(stderr);
@@ -68,7 +68,7 @@ static inline void expect_refusal(const cp_command *command, const char *text, i
 
 /* ---- data ---- */
 
-/* Blobs at the height of their class, with grain. */
+/* Blobs at the height of their class, with noise. */
 static inline void draw(unsigned char *pixels, unsigned char *labels, int count, int side, int channels, int classes, cp_rng *rng) {
     for (int i = 0; i < count; i++) {
         labels[i] = (unsigned char)(i % classes);
@@ -141,7 +141,7 @@ static inline bool has_note(const cp_json *result, const char *part) {
     return false;
 }
 
-/* set.npz and others beside it; the runs are named for their methods. */
+/* Makes set.npz and other sets; the runs are named after their methods. */
 static inline void make_small_runs(void) {
     scratch_make();
     TEST_ASSERT_EQUAL_INT(0, chdir(scratch_folder));

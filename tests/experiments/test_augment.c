@@ -1,5 +1,4 @@
-/* Augmentation: what becomes of an image is one of the views that were asked for, each as often as the others, and known from seed, step
- * and place alone. */
+/* Augmentation: an image becomes one of the requested views, all equally likely, and determined only by seed, step and index. */
 #include "experiments/kit/data/augment.h"
 
 #include "core/tape.h"
@@ -21,7 +20,7 @@ void tearDown(void) {
 
 enum { MAX = 2 * 7 * 7 };
 
-/* All images are the same one, with a value of its own at every place. */
+/* All images are the same, with a different value at every pixel. */
 static cp_tensor *images_of(int n, int height, int width, int channels) {
     cp_tensor *x = cp_tensor_new(CP_SHAPE(n, height, width, channels));
     int        size = height * width * channels;
@@ -29,7 +28,7 @@ static cp_tensor *images_of(int n, int height, int width, int channels) {
     return x;
 }
 
-/* A view as it is defined: the turned and flipped image, whose border goes on forever, moved by (dx, dy). */
+/* A view by its definition: the turned and flipped image, whose border extends forever, moved by (dx, dy). */
 static void expected_view(int height, int width, int channels, int dx, int dy, int flips, cp_real *out) {
     for (int y = 0; y < height; y++)
         for (int x = 0; x < width; x++) {
@@ -44,7 +43,7 @@ static void expected_view(int height, int width, int channels, int dx, int dy, i
         }
 }
 
-/* Counts how often each view came up among the images: counts[flips][dy + shift][dx + shift]. */
+/* Counts how often each view appeared among the images: counts[flips][dy + shift][dx + shift]. */
 static void count_views(const cp_tensor *x, int shift, int (*counts)[5][5]) {
     int    height = x->dims[1], width = x->dims[2], channels = x->dims[3];
     size_t size = (size_t)(height * width * channels);
@@ -168,7 +167,7 @@ static void the_same_seed_and_step_give_the_same_and_others_do_not(void) {
     TEST_ASSERT_EQUAL_MEMORY(x[0]->data, again->data, again->size * sizeof *again->data);
     TEST_ASSERT_TRUE(memcmp(x[0]->data, x[1]->data, again->size * sizeof *again->data) != 0);
     TEST_ASSERT_TRUE(memcmp(x[0]->data, x[2]->data, again->size * sizeof *again->data) != 0);
-    TEST_ASSERT_EQUAL_MEMORY(x[0]->data, x[3]->data, x[3]->size * sizeof *again->data); /* whatever the size of the batch */
+    TEST_ASSERT_EQUAL_MEMORY(x[0]->data, x[3]->data, x[3]->size * sizeof *again->data); /* for any batch size */
     for (int i = 0; i < 4; i++) cp_tensor_free(x[i]);
     cp_tensor_free(again);
 }

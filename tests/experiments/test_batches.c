@@ -1,4 +1,4 @@
-/* Batches: every row once an epoch, the ways to end one, and a position that is one number. */
+/* Batches: every row once per epoch, the ways to end an epoch, and a position that is one number. */
 #include "experiments/kit/data/batches.h"
 
 #include "core/scratch.h"
@@ -37,7 +37,7 @@ static cp_batches *batches_of(cp_last last, int size, uint64_t seed) {
     return b;
 }
 
-/* Takes `count` batches; how often each row came up is added to times, if that is not NULL. Returns the rows in all. */
+/* Takes `count` batches; adds to `times`, unless it is NULL, how often each row appeared. Returns the total number of rows. */
 static int take(cp_batches *b, int count, int *times) {
     int total = 0;
     for (int i = 0; i < count; i++) {
@@ -169,7 +169,7 @@ static void any_position_can_be_set_by_one_number(void) {
         cp_batches *b = batches_of(last, 4, 5), *late = batches_of(last, 4, 5);
         for (int64_t step = 0; step < 20; step++) {
             cp_batch from_start = cp_batches_next(tape, b);
-            late->step = 19, cp_batches_next(tape, late); /* somewhere else first */
+            late->step = 19, cp_batches_next(tape, late); /* at another position first */
             late->step = step;
             cp_batch jumped = cp_batches_next(tape, late);
             TEST_ASSERT_EQUAL_INT64(step, jumped.step);
@@ -203,13 +203,13 @@ static void a_checkpoint_of_other_batches_is_refused(void) {
     cp_checkpoint_part part = cp_part_batches("labeled", b);
     TEST_ASSERT_TRUE(cp_checkpoint_save(&(cp_checkpoint){.parts = &part, .part_count = 1}, scratch("c.safetensors"), &status));
     cp_batches *others[] = {batches_of(CP_LAST_WRAP, 4, 6), batches_of(CP_LAST_WRAP, 3, 5), batches_of(CP_LAST_SHORT, 4, 5)};
-    const char *told[] = {"labeled.seed", "labeled.size", "labeled.last"};
+    const char *names[] = {"labeled.seed", "labeled.size", "labeled.last"};
     for (int i = 0; i < 3; i++) {
         cp_checkpoint_part other = cp_part_batches("labeled", others[i]);
         others[i]->step = 11;
         TEST_ASSERT_FALSE(
             cp_checkpoint_load(&(cp_checkpoint){.parts = &other, .part_count = 1}, scratch("c.safetensors"), &status));
-        says(&status, told[i]);
+        says(&status, names[i]);
         TEST_ASSERT_EQUAL_INT64(11, others[i]->step);
         cp_batches_free(others[i]);
     }

@@ -1,4 +1,4 @@
-/* Temperature scaling: it finds the minimum where there is one and a bound where there is none. */
+/* Temperature scaling finds the minimum, or a bound if there is no minimum. */
 #include "experiments/kit/metrics/calibration.h"
 
 #include "core/random.h"
@@ -109,7 +109,7 @@ static void an_earlier_temperature_does_not_affect_the_fit(void) {
 }
 
 static void without_a_minimum_the_temperature_is_at_its_bound(void) {
-    for (int i = 0; i < N; i++) { /* all right */
+    for (int i = 0; i < N; i++) { /* all correct */
         int best = 0;
         for (int c = 1; c < CLASSES; c++)
             if (logits[i * CLASSES + c] > logits[i * CLASSES + best]) best = c;

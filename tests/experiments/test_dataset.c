@@ -1,5 +1,5 @@
-/* Data sets: what they hold and refuse, the scaling convention, rows gathered, labeled rows drawn. The program is linked with
- * -Wl,--wrap for the memory calls, to count them and make them fail. */
+/* Data sets: what they contain and refuse, the scaling convention, gathering rows, drawing labeled rows. The program is
+ * linked with -Wl,--wrap for the memory calls, to count them and make them fail. */
 #include "experiments/kit/data/dataset.h"
 
 #include "core/tape.h"
@@ -77,7 +77,7 @@ static void numbers_are_taken_as_they_are(void) {
 
 static void a_set_counts_its_classes_and_keeps_its_splits(void) {
     const cp_split *train = add("train", ROWS);
-    labels[1] = 6; /* borrowed: the set sees what the program writes; val has its classes counted now */
+    labels[1] = 6; /* borrowed: the set sees the program's changes; the classes of val are counted now */
     const cp_split *val = add("val", 5);
     TEST_ASSERT_EQUAL_INT(7, set->classes);
     TEST_ASSERT_EQUAL_INT(2, set->split_count);
@@ -103,7 +103,7 @@ static void owned_arrays_go_with_the_set(void) {
     memcpy(own, pixels, sizeof pixels);
     memcpy(own_labels, labels, sizeof labels);
     TEST_ASSERT_TRUE(cp_dataset_add(set, (cp_split_config){"train", ROWS, own, own_labels, .owned = true}, &status));
-    TEST_ASSERT_EQUAL_INT(3, set->classes); /* the leak checker sees to the rest */
+    TEST_ASSERT_EQUAL_INT(3, set->classes); /* the leak checker does the rest */
 }
 
 static void a_set_takes_no_memory_beyond_its_arrays(void) {
@@ -247,7 +247,7 @@ static void draws_depend_on_the_seed_and_contain_the_smaller_ones(void) {
     TEST_ASSERT_TRUE(differs);
 }
 
-/* Every row of a class has the same chance: 4 rows, one drawn, 4,000 draws: 1,000 each, sd 27. */
+/* Every row of a class is equally likely: 4 rows, one drawn, 4,000 draws give 1,000 each, sd 27. */
 static void draws_are_uniform_within_a_class(void) {
     const cp_split *train = add("train", ROWS);
     int             times[ROWS] = {0};
@@ -260,7 +260,7 @@ static void draws_are_uniform_within_a_class(void) {
 }
 
 static void unlabeled_rows_are_never_drawn(void) {
-    labels[0] = labels[3] = labels[6] = -1; /* one of class 0 stays: row 9 */
+    labels[0] = labels[3] = labels[6] = -1; /* only row 9 of class 0 stays labeled */
     const cp_split *train = add("train", ROWS);
     int             counts[3], *drawn = cp_split_draw(train, 1, 3, &status);
     cp_split_class_counts(train, counts);

@@ -74,7 +74,7 @@ static void predictions_are_named_and_written_as_medmnist_does(void) {
     cp_json_free(found);
 }
 
-/* By all pairs, from a model's scores. */
+/* Over all pairs, from a model's scores. */
 static double auroc_by_pairs(const double *here, const double *there, int n) {
     double sum = 0;
     for (int i = 0; i < n; i++)
@@ -138,7 +138,7 @@ static void models_and_sets_that_do_not_match_are_refused(void) {
     rename("kept", "softmax/end.safetensors");
     rename("kept.json", "softmax/result.json");
     TEST_ASSERT_FALSE(there("no"));
-    expect_ok(e, "hybrid wide.npz --out wide"); /* a network of convolutions takes any size */
+    expect_ok(e, "hybrid wide.npz --out wide"); /* a convolutional network accepts any size */
     cp_json *found = result_of("wide");
     TEST_ASSERT_TRUE(has_note(found, "trained on images of 12 x 12; these are of 16 x 16"));
     cp_json_free(found);

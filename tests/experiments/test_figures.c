@@ -1,4 +1,4 @@
-/* Figures and their parts: they parse, they hold what was put in, and nothing that is not a number gets in. */
+/* Figures and their parts: they parse, they contain what was put in, and no NaN or infinity gets in. */
 #include "core/random.h"
 #include "experiments/kit/figure/axis.h"
 #include "experiments/kit/figure/figure_parts.h"
@@ -102,7 +102,7 @@ static void bars_boxes_and_histograms_have_the_right_shapes(void) {
     p = cp_figure_panel(f, (cp_panel_config){0});
     cp_panel_histogram(p, (cp_style){.color = 3}, 101, values, (cp_bins){.count = 8});
     char *text = drawn(f);
-    /* the paper; three frames and their clips; bars 3 + 2; one box; eight bins */
+    /* the background; three frames and their clips; bars 3 + 2; one box; eight bins */
     TEST_ASSERT_EQUAL_INT(1 + 6 + 5 + 1 + 8, markup_count(text, "<rect"));
     TEST_ASSERT_EQUAL_INT(1, markup_count(text, "<circle"));
     char *csv = text_of("figure.csv");
@@ -112,7 +112,7 @@ static void bars_boxes_and_histograms_have_the_right_shapes(void) {
     free(text);
 }
 
-/* Quartiles 2.25, 4.5 and 6.75: 14 lies beyond 6.75 + 1.5 * 4.5 and is a point, the whiskers end at 1 and 9. */
+/* Quartiles 2.25, 4.5 and 6.75: 14 is beyond 6.75 + 1.5 * 4.5 and is drawn as a point; the whiskers end at 1 and 9. */
 static void a_box_has_its_quartiles_median_and_whiskers(void) {
     double     values[] = {5, 1, 2, 14, 4, NAN, 3, 9, 6, 7, 2}, top, height, middle, min, low, high, max, point;
     cp_figure *f = cp_figure_new((cp_figure_config){0});
@@ -223,7 +223,7 @@ static void a_cell_map_has_its_numbers_from_the_top(void) {
     TEST_ASSERT_EQUAL_INT(5, markup_count(cells, ">0<"));
     TEST_ASSERT_EQUAL_INT(2, markup_count(cells, ">5<"));
     TEST_ASSERT_EQUAL_INT(0, markup_count(text, "class=\"grid\""));
-    /* The first row, of which all are right, is at the top and in the full color; its number is written in white. */
+    /* The first row, which is all correct, is at the top in the full color; its number is white. */
     char *first = strstr(cells, ">50<"), *second = strstr(cells, ">40<");
     TEST_ASSERT_TRUE(first < second);
     *first = '\0';
@@ -309,7 +309,7 @@ static void all_colors_stand_out_from_the_background_in_light_and_dark(void) {
     TEST_ASSERT_TRUE(fabs(cp_contrast((cp_color){0, 0, 0}, (cp_color){255, 255, 255}) - 21) < 1e-9);
 }
 
-/* A dark color for every light one, in the attributes of the same element, and one rule that takes them. */
+/* There is a dark color for every light one, in the attributes of the same element, and one rule that uses them. */
 static void every_color_has_a_dark_variant(void) {
     static double values[SIDE * SIDE];
     cp_grid       grid = cone(values);
@@ -350,8 +350,8 @@ static void axes_of_the_same_label_share_their_limits(void) {
     TEST_ASSERT_TRUE(p->config.y_min == q->config.y_min && p->config.y_max == q->config.y_max);
     TEST_ASSERT_TRUE(p->config.x_max == 21 && q->config.x_max == 21 && r->config.x_max == 21 && s->config.x_max == 21);
     TEST_ASSERT_TRUE(r->config.y_max < 4 && s->config.y_max > 1e6 && s->config.y_min > 0);
-    TEST_ASSERT_TRUE(t->config.y_min == -1 && t->config.y_max == 7);    /* limits that were given */
-    TEST_ASSERT_TRUE(u->config.x_max == 525 && u->config.y_max == 525); /* no label: shared with none of another place */
+    TEST_ASSERT_TRUE(t->config.y_min == -1 && t->config.y_max == 7);    /* the given limits */
+    TEST_ASSERT_TRUE(u->config.x_max == 525 && u->config.y_max == 525); /* no label: not shared with panels at other positions */
     cp_figure_free(a);
     cp_figure_free(b);
 }
@@ -430,7 +430,7 @@ static void a_figure_is_drawn_the_same_from_its_description(void) {
     free(before);
 }
 
-/* Reads a description; when it tells of a figure, draws it. */
+/* Reads a description; if it describes a figure, draws it. */
 static bool can_be_read(const char *text) {
     cp_json *description = cp_json_parse(text, strlen(text), "some.figure.json", NULL);
     status = (cp_status){0};

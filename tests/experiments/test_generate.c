@@ -38,7 +38,7 @@ static void samples_have_the_shape_of_the_images_and_their_class(void) {
 static void chains_start_from_noise_or_the_buffer_too(void) {
     expect_ok(&cp_command_generate, "hybrid --per-class 1 --from noise --steps 1 --out g3");
     expect_ok(&cp_command_generate, "jem --per-class 3 --from buffer --out g4");
-    expect_ok(&cp_command_generate, "hybrid --per-class 70 --from buffer --steps 1 --out g5"); /* more than the buffer holds */
+    expect_ok(&cp_command_generate, "hybrid --per-class 70 --from buffer --steps 1 --out g5"); /* more than the buffer contains */
     cp_json *found = result_of("g5");
     TEST_ASSERT_TRUE(has_note(found, "started afresh"));
     cp_json_free(found);
@@ -88,7 +88,7 @@ static void write_holes(unsigned char *pixels, unsigned char *mask) {
     write_npy("mask.npy", CP_U8, 2, (int64_t[]){SIDE, SIDE}, mask);
 }
 
-/* Two values that are always equal, of variance v: given the one, the other is mean + v / (v + grain^2) of what it is above it. */
+/* Two values that are always equal, of variance v: given one value x, the other is mean + v / (v + grain^2) (x - mean). */
 static void a_conditional_gaussian_shrinks_by_its_grain(void) {
     enum { POINTS = 50 };
     cp_real            points[POINTS][2], image[2] = {(cp_real)0.7, (cp_real)-0.9}, out[2];

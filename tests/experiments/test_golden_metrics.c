@@ -1,5 +1,5 @@
-/* Metrics equal scikit-learn's and numpy's (tests/golden/make_metrics.py) to 1e-9, in both precisions, on random predictions and on
- * those that are hard: ties, bin edges, one class, certainty, a single prediction. */
+/* Metrics equal scikit-learn's and numpy's (tests/golden/make_metrics.py) to 1e-9, in both precisions, on random
+ * predictions and on difficult ones: ties, bin edges, one class, a confidence of 1, a single prediction. */
 #include "experiments/kit/metrics/calibration.h"
 #include "experiments/kit/metrics/metrics.h"
 
@@ -126,7 +126,7 @@ static void all_cases_agree(void) {
     TEST_ASSERT_NULL(golden_not_looked_at(file));
 }
 
-/* What the numbers become when they are given as cp_real: the same to its precision, where no bin edge is near. */
+/* Predictions given as cp_real have the same metrics to its precision, if no bin edge is near. */
 static void reals_give_the_same(void) {
     example  e = read_example("random_100_8", "p");
     size_t   count = (size_t)e.predictions.n * (size_t)e.predictions.classes;

@@ -1,4 +1,4 @@
-/* The divergence guard: each sign, what is done about it and in which order, and that its state goes through a checkpoint. */
+/* The divergence guard: each signal, the reactions to it and their order, and saving its state in a checkpoint. */
 #include "experiments/kit/train/guard.h"
 
 #include "core/io/safetensors.h"
@@ -183,7 +183,7 @@ static void four_ok_steps_cancel_a_bad_step(void) {
 static void bad_steps_with_too_few_ok_steps_between_also_roll_back(void) {
     int skipped = 0;
     while (judge(with(healthy, CP_GUARD_LOSS, NAN)) == CP_GUARD_SKIP && ++skipped < 50) go_well(2);
-    TEST_ASSERT_EQUAL_INT(5, skipped); /* each leaves two strikes: 2, 4, 6, 8, 10, and the sixth makes 14 of 12 */
+    TEST_ASSERT_EQUAL_INT(5, skipped); /* each adds two strikes: 2, 4, 6, 8, 10, and the sixth makes 14 of 12 */
     TEST_ASSERT_EQUAL_INT64(1, guard.rolled_back);
 }
 
@@ -207,7 +207,7 @@ static void the_guard_gives_up_after_the_allowed_rollbacks(void) {
         guard = (cp_guard){.rollbacks = cases[c].setting};
         for (int i = 0; i < cases[c].rollbacks; i++) {
             TEST_ASSERT_EQUAL_INT(CP_GUARD_ROLL_BACK, judge(with(healthy, CP_GUARD_WEIGHTS, 1)));
-            go_well(30); /* steps between them do not give any back */
+            go_well(30); /* good steps in between do not restore any */
         }
         TEST_ASSERT_EQUAL_INT(CP_GUARD_GIVE_UP, judge(with(healthy, CP_GUARD_WEIGHTS, 1)));
         TEST_ASSERT_EQUAL_INT64(cases[c].rollbacks, guard.rolled_back);

@@ -1,5 +1,5 @@
-/* Image sets from files in MedMNIST's layout: what is taken, how pixels are scaled, what is refused and how that is told,
- * copies. The program is linked with -Wl,--wrap for the memory calls, to make them fail. */
+/* Image sets from files in MedMNIST's layout: what is accepted, how pixels are scaled, what is refused with which message,
+ * and copies. The program is linked with -Wl,--wrap for the memory calls, to make them fail. */
 #include "experiments/kit/data/images.h"
 
 #include "core/io/npz.h"
@@ -23,10 +23,10 @@ typedef struct array {
 
 static uint8_t   bytes[MAX], labels[] = {0, 1, 2, 0, 1, 2};
 static float     floats[3][24];
-static array     arrays[ARRAYS]; /* images and labels of train, val and test, then what a test adds */
+static array     arrays[ARRAYS]; /* images and labels of train, val and test, then arrays added by a test */
 static cp_status status;
 
-/* Six images a split of 2 x 2 gray pixels, two of each class. */
+/* Six images of 2 x 2 gray pixels per split, two of each class. */
 void setUp(void) {
     static const char *const names[] = {"train_images", "val_images", "test_images", "train_labels", "val_labels", "test_labels"};
     status = (cp_status){0};
@@ -76,7 +76,7 @@ static void set_images(cp_dtype dtype, int rank, const int64_t *dims) {
     }
 }
 
-/* The images as float32: numbers from `least` to `most` in even steps, the same in all splits. */
+/* The images as float32: numbers from `min` to `max` in equal steps, the same in all splits. */
 static void set_floats(double min, double max) {
     set_images(CP_F32, 3, (int64_t[]){6, 2, 2});
     for (int s = 0; s < 3; s++) {
@@ -176,11 +176,11 @@ static void other_arrays_are_ignored(void) {
 
 /* ---- scaling ---- */
 
-static void scales(double min, double max, double low, double high, const char *told) {
+static void scales(double min, double max, double low, double high, const char *text) {
     set_floats(min, max);
     cp_images *images = load();
     TEST_ASSERT_TRUE(images->set->dtype == CP_F32 && images->stored == CP_F32 && images->clamped == 0);
-    TEST_ASSERT_EQUAL_STRING(told, cp_images_scaling(images).s);
+    TEST_ASSERT_EQUAL_STRING(text, cp_images_scaling(images).s);
     for (int i = 0; i < 24; i++) {
         double expected = 2 * ((double)floats[TRAIN][i] - low) / (high - low) - 1;
         TEST_ASSERT_TRUE(fabs(pixel(images, TRAIN, i) - expected) < 1e-6);

@@ -1,4 +1,4 @@
-/* Image sets that tell how they were made, and contact sheets from all over a split. */
+/* Image sets that say how they were made, and contact sheets with images from the whole split. */
 #include "experiments/kit/data/sheet.h"
 
 #include "core/io/npz.h"
@@ -14,8 +14,8 @@ typedef struct array {
     const void *data;
 } array;
 
-static uint8_t   shades[IMAGES * 4], labels[IMAGES]; /* all pixels of image i have the value 10 i; classes come in turn */
-static array     made;                               /* what the file has under this name; without data: nothing */
+static uint8_t   shades[IMAGES * 4], labels[IMAGES]; /* all pixels of image i have the value 10 i; classes alternate */
+static array     made;                               /* the array with this name in the file; without data it is left out */
 static cp_status status;
 
 static void use_classes(int classes) {
@@ -93,7 +93,8 @@ static void a_sheet_shows_images_from_the_whole_split(void) {
     cp_bytes   spread = {0}, expected = {0};
     uint8_t    tiles[10][4];
     cp_image   sheet[10];
-    /* Eleven and ten images a class in four places: those in the middle of each quarter, an empty row between the classes. */
+    /* Eleven and ten images of the two classes in four cells each: the middle image of each quarter, with an empty row
+     * between the classes. */
     static const int shown[] = {2, 8, 12, 18, -1, -1, 3, 7, 13, 17};
     for (int i = 0; i < 10; i++) {
         memset(tiles[i], shown[i] < 0 ? 150 : shown[i] * 10, 4);

@@ -1,5 +1,6 @@
-/* Metrics: intervals, properties that hold for any predictions, and what is refused. test_golden_metrics.c has the values,
- * test_metrics_by_group.c what groups make of them. The program is linked with -Wl,--wrap for the memory calls, to make them fail. */
+/* Metrics: intervals, properties that hold for any predictions, and what is refused. test_golden_metrics.c tests the
+ * values, test_metrics_by_group.c the metrics by group. The program is linked with -Wl,--wrap for the memory calls, to make
+ * them fail. */
 #include "experiments/kit/metrics/metrics.h"
 
 #include "core/random.h"
@@ -19,7 +20,7 @@ static int            labels[N], other_labels[N], groups[N];
 static cp_predictions made;
 static cp_status      status;
 
-/* Logits that know something of the labels and are too sure of it, as a classifier trained on few labels. */
+/* Logits that depend on the labels and are overconfident, like those of a classifier trained on few labels. */
 void setUp(void) {
     status = (cp_status){0};
     calls_allowed = -1;
@@ -118,7 +119,7 @@ static void the_bins_of_the_table_add_up(void) {
 static void intervals_contain_the_estimate(void) {
     cp_metrics *m = measure(&made, 0, 3);
     for (cp_metric k = 0; k < CP_METRICS; k++) {
-        if (k == CP_MCE) continue; /* a maximum of noise: resampled, it is larger */
+        if (k == CP_MCE) continue; /* a maximum of noise, which is larger in resamples */
         char text[160];
         snprintf(text, sizeof text, "%s %g, interval %g to %g", cp_metric_name(k), m->of[k].value, m->of[k].low, m->of[k].high);
         TEST_ASSERT_TRUE_MESSAGE(m->of[k].low < m->of[k].value && m->of[k].value < m->of[k].high, text);
@@ -127,7 +128,7 @@ static void intervals_contain_the_estimate(void) {
     cp_metrics_free(m);
 }
 
-/* The sd of a share is sqrt(p (1 - p) / n), and 95 % of a normal lie within 1.96 sd. */
+/* The sd of a fraction is sqrt(p (1 - p) / n), and 95 % of a normal distribution is within 1.96 sd. */
 static void the_interval_of_accuracy_is_as_wide_as_theory_predicts(void) {
     cp_metrics *m = measure(&made, 4000, 3);
     cp_estimate a = m->of[CP_ACCURACY];
@@ -159,8 +160,8 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Resamples written out, one prediction after another, and measured without weights. Of 41 sorted values the 2.5th percentile is
- * the second, the 97.5th the last but one. */
+/* Explicit resamples, one prediction after another, measured without weights. Of 41 sorted values the 2.5th percentile is
+ * the second, the 97.5th the second to last. */
 static void intervals_equal_those_of_explicit_resamples(void) {
     enum { RESAMPLES = 41 };
     double      values[CP_METRICS][RESAMPLES];
@@ -203,7 +204,7 @@ static void a_single_prediction_has_an_interval_of_zero_width(void) {
     cp_metrics_free(m);
 }
 
-/* Two labels: a quarter of the resamples has only one of them, and no AUC. */
+/* With two labels, half of the resamples have only one of them, and no AUC. */
 static void resamples_without_a_metric_are_left_out(void) {
     made.n = 2, labels[0] = 0, labels[1] = 1;
     cp_metrics *m = measure(&made, 100, 1);

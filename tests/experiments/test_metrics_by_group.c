@@ -1,4 +1,4 @@
-/* Metrics of predictions in groups, as slices of patients: resampled together, and told by group. */
+/* Metrics of predictions in groups, such as slices of patients: resampled together, and reported by group. */
 #include "experiments/kit/metrics/metrics.h"
 
 #include "core/random.h"
@@ -18,7 +18,7 @@ static int            labels[N], groups[N], other_labels[MAX], other_groups[N];
 static cp_predictions made, written;
 static cp_status      status;
 
-/* Patients of one to four slices, of which small ones are harder: by patient, all figures are worse. */
+/* Patients of one to four slices. Patients with few slices are harder, so all metrics by patient are worse. */
 void setUp(void) {
     status = (cp_status){0};
     cp_rng rng = cp_rng_named(7, "metrics");
@@ -73,7 +73,7 @@ static int size_of(int group) {
 
 static void groups_of_one_change_nothing(void) {
     for (int i = 0; i < N; i++)
-        groups[i] = 5000 - 7 * i; /* any numbers: here against the order, so equality is of the kind, not bits */
+        groups[i] = 5000 - 7 * i; /* any numbers, here in reverse order, so the results are equal but not bit by bit */
     made.groups = NULL;
     cp_metrics *alone = measure(&made, 2000, 3);
     made.groups = groups;
@@ -92,7 +92,7 @@ static void groups_of_one_change_nothing(void) {
     cp_metrics_free(alone), cp_metrics_free(grouped);
 }
 
-/* Each prediction there ten times, as slices of one patient: intervals are those of the patients, not a third as wide. */
+/* Each prediction appears ten times, as slices of one patient: intervals are those of the patients, not a third as wide. */
 static void copies_in_a_group_do_not_narrow_the_interval(void) {
     enum { FEW = N / 10 };
     cp_predictions patients = made;
@@ -128,9 +128,9 @@ static void a_small_case_agrees_with_a_calculation_by_hand(void) {
     TEST_ASSERT_EQUAL_INT(3, m->groups);
     TEST_ASSERT_DOUBLE_WITHIN(1e-14, 2 / 6.0, m->of[CP_ACCURACY].value);
     TEST_ASSERT_DOUBLE_WITHIN(1e-14, (0 + 1 / 2.0 + 1 / 3.0) / 3, m->by_group[CP_ACCURACY].value);
-    /* Weights in sixths: 6; 3, 3; 2, 2, 2. Label 0 has 4 and none right, label 1 has 14 and 5 right. */
+    /* Weights in sixths: 6; 3, 3; 2, 2, 2. Label 0 has 4 with none right, label 1 has 14 with 5 right. */
     TEST_ASSERT_DOUBLE_WITHIN(1e-14, 5 / 14.0 / 2, m->by_group[CP_BALANCED_ACCURACY].value);
-    /* Only 0.7 and 0.75 of label 1 lie above the 0.6 of label 0, and none above its 0.85. */
+    /* Only 0.7 and 0.75 of label 1 are above the 0.6 of label 0, and none is above its 0.85. */
     TEST_ASSERT_DOUBLE_WITHIN(1e-14, (3 + 2) * 2 / (14.0 * 4), m->by_group[CP_AUC].value);
     TEST_ASSERT_DOUBLE_WITHIN(1e-14, nll, m->by_group[CP_NLL].value);
     TEST_ASSERT_DOUBLE_WITHIN(1e-14, brier, m->by_group[CP_BRIER].value);
@@ -156,11 +156,11 @@ static void accuracy_nll_and_brier_are_means_over_patients_of_means_over_slices(
         cp_metrics_free(one);
     }
     for (int k = 0; k < 3; k++) TEST_ASSERT_DOUBLE_WITHIN(1e-12, sums[k] / PATIENTS, m->by_group[means[k]].value);
-    TEST_ASSERT_TRUE(m->by_group[CP_ACCURACY].value < m->of[CP_ACCURACY].value - 0.02); /* as the patients were made */
+    TEST_ASSERT_TRUE(m->by_group[CP_ACCURACY].value < m->of[CP_ACCURACY].value - 0.02); /* because of how the patients were made */
     cp_metrics_free(m);
 }
 
-/* Slices of a patient with m of them written out 12 / m times, so that all patients have twelve. */
+/* Each slice of a patient with m slices is repeated 12 / m times, so that all patients have twelve. */
 static void all_metrics_equal_those_of_patients_repeated_to_one_size(void) {
     for (int i = 0; i < N; i++) write_out(i, REPEATS / size_of(groups[i]));
     TEST_ASSERT_EQUAL_INT(MAX, written.n);
@@ -174,7 +174,7 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Of 41 sorted values the 2.5th percentile is the second, the 97.5th the last but one. */
+/* Of 41 sorted values the 2.5th percentile is the second, the 97.5th the second to last. */
 static void intervals_equal_those_of_explicitly_resampled_patients(void) {
     enum { RESAMPLES = 41 };
     static double values[CP_METRICS][RESAMPLES];
@@ -211,7 +211,7 @@ static void patients_of_one_size_give_the_same_bits_as_slices(void) {
     }
 }
 
-/* Rows mixed together with their patients; scores with ties. */
+/* Shuffled rows with their patients; scores with ties. */
 static void the_order_of_rows_does_not_matter(void) {
     int order[N];
     for (int i = 0; i < N * CLASSES; i++) logits[i] = floor(logits[i] / 4);
@@ -263,7 +263,7 @@ static void one_patient_has_no_intervals(void) {
     cp_metrics_free(m);
 }
 
-/* Rounded sums of weights must not bring a share above 1. */
+/* Rounded sums of weights must not make a fraction larger than 1. */
 static void perfect_separation_has_an_auc_of_one(void) {
     cp_rng rng = cp_rng_named(3, "perfect");
     made.classes = 2;

@@ -1,4 +1,4 @@
-/* The objectives: their values against the same put together by hand from logits and energies, their gradients against differences. */
+/* The objectives: their values compared with sums by hand of logits and energies, their gradients compared with differences. */
 #include "experiments/kit/train/objective.h"
 
 #include "core/shape.h"
@@ -17,7 +17,7 @@ enum { INPUTS = 5, CLASSES = 3, LABELED = 4, UNLABELED = 6, SAMPLES = 5 };
 #define VALUE_TOLERANCE 1e-8
 #define GRADIENT_TOLERANCE 1e-6
 #define DIFFERENCE 1e-3
-#else /* differences of float values tell little */
+#else /* differences of float values are inaccurate */
 #define VALUE_TOLERANCE 2e-3
 #define GRADIENT_TOLERANCE 5e-2
 #define DIFFERENCE 1e-2
@@ -61,7 +61,7 @@ static void make(cp_model_config config, cp_shape input) {
     labeled = random_tensor(&rng, cp_shape_rows(LABELED, input));
     unlabeled = random_tensor(&rng, cp_shape_rows(UNLABELED, input));
     samples = random_tensor(&rng, cp_shape_rows(SAMPLES, input));
-    for (int p = 0; p < model->params->count; p++) /* heads that start associated have no penalty: away from there */
+    for (int p = 0; p < model->params->count; p++) /* heads that start associated have no penalty, so the weights are changed */
         for (size_t i = 0; i < model->params->at[p].value->size; i++)
             model->params->at[p].value->data[i] += (cp_real)(0.1 * cp_rng_normal(&rng));
 }
@@ -306,7 +306,7 @@ static void gradients_of_a_wide_resnet_are_right(void) {
         gradient_is_that_of_the_differences(all_terms, 1e-4);
     }
 #else
-    TEST_IGNORE_MESSAGE("differences of a deep network's float values tell nothing");
+    TEST_IGNORE_MESSAGE("differences of a deep network's float values are too inaccurate");
 #endif
 }
 

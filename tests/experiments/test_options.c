@@ -43,7 +43,7 @@ void tearDown(void) {
     parsed = NULL;
 }
 
-/* The words are kept: the result points to them. */
+/* Keeps the arguments, because the result points to them. */
 static bool parse_for(const cp_command *which, const char *line) {
     static char  text[512];
     static char *words[32];
@@ -239,7 +239,7 @@ static void options_are_forwarded_and_a_study_has_its_own(void) {
     TEST_ASSERT_EQUAL_STRING("", cp_option_text(o, "slurm"));
     TEST_ASSERT_EQUAL_INT64(3, cp_option_int(o, "jobs"));
     TEST_ASSERT_TRUE(cp_option_given(o, "steps"));
-    TEST_ASSERT_EQUAL_STRING("many", cp_option_text(o, "rate")); /* its own, not the other's */
+    TEST_ASSERT_EQUAL_STRING("many", cp_option_text(o, "rate")); /* its own option, not the other command's */
     TEST_ASSERT_NULL(cp_option_text(o, "status"));
     cp_options_free(o);
     o = cp_options_parse("kit", &study, 1, (char *[]){"--slurm=--time=1:00 -p x"}, &help, &status);
@@ -418,7 +418,7 @@ static void help_shows_the_defaults_that_depend_on_another_option(void) {
     TEST_ASSERT_EQUAL_STRING("of Adam (default 0.001)", cp_option_about(NULL, &preset_table[2]).s);
 }
 
-/* Tables are written by hand: a name in them may be wrong without any error. */
+/* Tables are written by hand; the compiler does not check the names in them. */
 static void couplet_trains_presets_name_options_and_values_that_exist(void) {
     const cp_option *all[CP_OPTIONS_MAX];
     int              count = cp_command_options(&cp_command_train, all), rows = 0;

@@ -1,4 +1,4 @@
-/* Whose scan a scan is, and splits by patient. */
+/* The patient of a scan, and splits by patient. */
 #include "experiments/kit/volumes/patients.h"
 
 #include "tests/core/scratch.h"

@@ -41,7 +41,7 @@ static void phantom_has_three_splits_of_bytes_in_four_classes(void) {
     cp_images_free(images);
 }
 
-/* Results are compared between machines and versions: these are the pixels and labels that they rest on. */
+/* Results are compared between machines and versions; these are the pixels and labels that they depend on. */
 static void phantom_is_the_same_everywhere(void) {
     cp_images *images = cp_images_load("phantom", &status);
     TEST_ASSERT_NOT_NULL_MESSAGE(images, status.message);
@@ -92,7 +92,7 @@ static void the_list_is_complete(void) {
     }
 }
 
-/* A curl that brings the word "cells", of which the md5 is known. */
+/* A fake curl that downloads the word "cells", whose md5 is known. */
 static void a_file_with_the_right_md5_gets_its_name_and_is_not_fetched_again(void) {
     static const char script[] = "#!/bin/sh\nprintf cells >\"$4\"\n";
     cp_medmnist       set = {.name = "cellsmnist", .md5 = "5c203840dfcdf51dd7e33a72ea2f484f"};
@@ -146,7 +146,7 @@ static void sheet_has(const cp_images *images, int columns, uint32_t width, uint
     cp_dataset_free(images->set);
 }
 
-/* Tiles of 2 x 2 are enlarged 32 times, with gaps of 64; there are only two images a class. */
+/* Tiles of 2 x 2 are enlarged 32 times, with gaps of 64; there are only two images per class. */
 static void a_sheet_has_a_row_for_each_class(void) {
     sheet_has(make_set(CP_U8, 1), 1, 64, 5 * 64);
     sheet_has(make_set(CP_U8, 1), 4, 7 * 64, 5 * 64);

@@ -1,4 +1,4 @@
-/* couplet predict: what it writes is what the model computes. */
+/* couplet predict writes what the model computes. */
 #include "couplet.h"
 #include "experiments/commands.h"
 #include "experiments/kit/data/dataset.h"
@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-/* Runs the command; p.npy comes out. Returns the exit code. */
+/* Runs the command, which writes p.npy. Returns the exit code. */
 static int predict_files(const char *from, const char *x, const char *first, const char *second) {
     char model[544], input[544], out[544];
     bool help;
@@ -43,7 +43,7 @@ static void compare(const cp_model *model, int rank, const int *dims, const cp_r
     cp_tape_free(tape);
 }
 
-/* Saves a model of that configuration and n random inputs as they lie in memory, and looks at what comes out. */
+/* Saves a model of that configuration and n random inputs in the layout of memory, and checks the output. */
 static void check(cp_model_config config, int rank, const int *dims, const char *first, const char *second) {
     cp_rng    rng = cp_rng_named(3, "model");
     cp_model *model = cp_model_new(config, &rng);
@@ -80,7 +80,7 @@ static void vectors_and_sequences_are_used_unchanged(void) {
           "--batch=4", NULL);
 }
 
-/* The one scaling convention: predict sees pixels as a batch of a data set has them. */
+/* There is one scaling convention: predict scales pixels like a batch of a data set. */
 static void pixels_are_scaled_as_in_training(void) {
     enum { ROWS = 3, VALUES = 6 };
     uint8_t     pixels[ROWS * VALUES];
@@ -155,7 +155,7 @@ static void nonfinite_posteriors_fail_and_the_first_row_is_named(void) {
     TEST_ASSERT_TRUE(cp_npy_write(scratch("x.npy"), CP_F32, 2, (int64_t[]){ROWS, WIDTH}, x, &status));
     fails(scratch("m.safetensors"), scratch("x.npy"),
           "35 of 40 inputs gave posteriors that are not finite, the first of them row 5 of ");
-    TEST_ASSERT_TRUE(cp_npy_read(scratch("p.npy"), &got, &status)); /* for a look at the others */
+    TEST_ASSERT_TRUE(cp_npy_read(scratch("p.npy"), &got, &status)); /* so that the others can be inspected */
     TEST_ASSERT_TRUE(isfinite(((float *)got.data)[0]) && !isfinite(((float *)got.data)[5 * 3]));
     cp_npy_free(&got);
 }

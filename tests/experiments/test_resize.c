@@ -1,4 +1,4 @@
-/* Area averaging: what it is by definition, the mean that it keeps, known patterns. */
+/* Area averaging: its definition, that it keeps the mean, and known patterns. */
 #include "experiments/kit/data/resize.h"
 
 #include "core/random.h"
@@ -31,7 +31,7 @@ static double mean_of(const float *values, int count) {
     return sum / count;
 }
 
-/* All but the middle of so wide a field is empty, and the middle nearly so. */
+/* Everything except the middle of such a wide field is empty, and the middle nearly so. */
 static void a_field_beyond_the_range_of_integers_is_dark(void) {
     draw(4, 4);
     for (int size = 1; size < 5; size++) {

@@ -495,7 +495,7 @@ static void a_run_locked_by_another_process_is_waited_for(void) {
     TEST_ASSERT_EQUAL_INT(CP_STAGE_DONE, cp_runs_stage(runs, 0));
 }
 
-/* ---- what studies of images tell ---- */
+/* ---- results of studies of images ---- */
 
 static void the_sign_test_is_the_binomial_test(void) {
     TEST_ASSERT_TRUE(cp_sign_test(0, 0) == 1);

@@ -1,4 +1,4 @@
-/* Scores of a split: every image once, in its order, and a word about numbers that are none. */
+/* Scores of a split: every image once, in order, and a message about values that are not finite. */
 #include "experiments/kit/train/scores.h"
 
 #include "core/scratch.h"
@@ -46,7 +46,7 @@ static void score(const char *head) {
     TEST_ASSERT_TRUE_MESSAGE(cp_scores_make(tape, model, split, &scores, &status), status.message);
 }
 
-/* What the model says of one row on its own. */
+/* The model's result for a single row. */
 static void expect_row(int row) {
     cp_real x[VALUES];
     TEST_ASSERT_TRUE(cp_split_read(split, &row, 1, x));

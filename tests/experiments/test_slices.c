@@ -1,4 +1,4 @@
-/* Slices of volumes: percentiles, the brain, orientation, labels, padding, and files that do not fit. The program is
+/* Slices of volumes: percentiles, the brain, orientation, labels, padding, and files that do not match. The program is
  * linked with -Wl,--wrap for the memory calls, to make them fail. */
 #include "experiments/kit/metrics/stats.h"
 #include "experiments/kit/volumes/slices.h"
@@ -136,7 +136,7 @@ static void all_orientations_give_the_same_slices(void) {
             char orientation[4] = {axes[orders[o][0]][f & 1], axes[orders[o][1]][f >> 1 & 1], axes[orders[o][2]][f >> 2], 0};
             head.orientation = orientation;
             write_scan(CP_SCAN_FLAIR);
-            head.orientation = f % 2 ? "LPS" : orientation; /* the two need not agree */
+            head.orientation = f % 2 ? "LPS" : orientation; /* the two may differ */
             write_scan(CP_SCAN_SEG);
             read_slices();
             TEST_ASSERT_EQUAL_INT(16, slices.count);
@@ -146,7 +146,7 @@ static void all_orientations_give_the_same_slices(void) {
     cp_slices_free(&canonical);
 }
 
-/* The tumor, the brightest part, is at the patient's right (the image's left) and in front (at the top). */
+/* The tumor, the brightest part, is at the patient's right (the image's left) and at the front (the top). */
 static void slices_are_upright_with_the_right_at_the_left(void) {
     int brightest = 0, at = 0;
     head.seed = 0;
@@ -178,7 +178,7 @@ static void a_turn_moves_every_pixel_to_the_opposite_position(void) {
     TEST_ASSERT_TRUE(slices.upright == -upright);
 }
 
-/* Whatever the size of the images. */
+/* For any size of the images. */
 static void a_head_that_is_narrower_at_the_back_is_upside_down(void) {
     write_pair();
     read_slices();
@@ -190,12 +190,12 @@ static void a_head_that_is_narrower_at_the_back_is_upside_down(void) {
     TEST_ASSERT_FLOAT_WITHIN(1e-3f, (float)-upright, (float)slices.upright);
 }
 
-/* The annotation of a file whose third axis grows downward by mistake is that of other slices. */
+/* If the third axis of a file's header points downward by mistake, the annotation belongs to other slices. */
 static void a_scan_at_a_different_position_from_the_annotation_is_refused(void) {
     write_pair();
     head.orientation = "RAI";
     write_scan(CP_SCAN_SEG);
-    read_slices(); /* written the other way around, and in the same place */
+    read_slices(); /* written in the opposite direction, but at the same position */
     const float down = -1;
     FILE       *file = fopen(paths[CP_SCAN_SEG], "r+b");
     TEST_ASSERT_NOT_NULL(file);
@@ -303,7 +303,7 @@ static void voxels_that_are_not_finite_are_background(void) {
     set_values(720 * 15, 360, INFINITY);
     read_slices();
     TEST_ASSERT_EQUAL_INT(16, slices.count);
-    int differ = 0; /* percentiles over fewer voxels may move a little */
+    int differ = 0; /* percentiles over fewer voxels may change slightly */
     for (int i = 0; i < 16 * 400; i++) differ += abs(before.pixels[i] - slices.pixels[i]) > 2;
     TEST_ASSERT_EQUAL_INT(0, differ);
     cp_slices_free(&before);

@@ -10,7 +10,7 @@ enum { BOTH = 1 << CP_SCAN_FLAIR | 1 << CP_SCAN_SEG };
 static cp_status    status;
 static cp_subjects *found;
 
-/* A tree below the scratch folder, which holds one folder "tree" and no more. */
+/* A tree below the scratch folder, which contains only the folder "tree". */
 static void clear(void) {
     char command[600];
     snprintf(command, sizeof command, "chmod -R u+rwx '%s/tree' 2>/dev/null; rm -rf '%s/tree'", scratch_folder, scratch_folder);
@@ -32,7 +32,7 @@ void tearDown(void) {
     scratch_remove();
 }
 
-/* An empty file, with the folders on its way. */
+/* An empty file, and the folders above it. */
 static void touch(const char *path) {
     char full[600];
     snprintf(full, sizeof full, "%s/tree/%s", scratch_folder, path);

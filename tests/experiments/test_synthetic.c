@@ -1,4 +1,4 @@
-/* The synthetic experiment: its data, its objective, what comes out of it, and its figures. */
+/* The synthetic experiment: its data, its objective, its results and its figures. */
 #include "experiments/synthetic/synthetic.h"
 
 #include "core/io/json.h"
@@ -85,8 +85,8 @@ static moments moments_of(const cp_plane_data *data, int label, const double *ce
     return m;
 }
 
-/* Five standard errors of a mean, a variance and a covariance of n normal values: a right program fails here for one
- * seed in a million. */
+/* Five standard errors of a mean, a variance and a covariance of n normal values: a correct program fails here for one seed
+ * in a million. */
 static double of_mean(double variance, int n) {
     return 5 * sqrt(variance / n);
 }
@@ -118,7 +118,7 @@ static void the_classes_have_the_means_and_variances_of_their_geometry(void) {
     }
 }
 
-/* The boundary halfway between the means is the best there is. */
+/* The boundary halfway between the means is the best possible. */
 static void the_best_possible_accuracy_is_that_of_the_best_classifier(void) {
     enum { N = 100000 };
     static const double expected[] = {97.7, 76.0};
@@ -154,7 +154,7 @@ static double loss_at(const cp_plane_model *model, const cp_plane_data *data, do
 /* Differences of fourth order. In double, with h = 1e-3 and a loss near 100, their error is about 1e-11 / h + h^4. */
 #if CP_DOUBLE
 static const double h = 1e-3, close_enough = 1e-7;
-#else /* only gross errors show */
+#else /* only gross errors are visible */
 static const double h = 3e-2, close_enough = 2e-2;
 #endif
 
@@ -182,7 +182,7 @@ static void check_gradient(cp_method method, cp_precision precision, double lamb
         }
     }
     for (int i = 0; i < n; i++) TEST_ASSERT_DOUBLE_WITHIN(close_enough * largest, numeric[i], analytic[i]);
-    TEST_ASSERT_TRUE(moved >= (method == CP_METHOD_HYBRID ? n : 6)); /* the check says something about every parameter */
+    TEST_ASSERT_TRUE(moved >= (method == CP_METHOD_HYBRID ? n : 6)); /* the check covers every parameter */
     cp_plane_model_free(&model);
     cp_plane_free(&data);
 }
@@ -248,9 +248,9 @@ static void is_within_sampling_error_of_the_truth(const cp_plane_model *model) {
     cp_tape_reset(tape);
 }
 
-/* The generative head must find the truth up to the sampling error of 5,000 points a class (for the shared covariance:
- * of 10,000), and stay there when the heads are coupled. The loss is a sum, so the rate is for one point and shrinks
- * with their number; 0.1 keeps rate times curvature, which is near 8 a point for the means, below 1. */
+/* The generative head must find the true Gaussians up to the sampling error of 5,000 points per class (10,000 for the
+ * shared covariance), and stay there when the heads are coupled. The loss is a sum, so the learning rate is divided by the
+ * number of points; 0.1 keeps rate times curvature, which is near 8 per point for the means, below 1. */
 static void with_many_labels_the_generative_head_finds_the_true_gaussians(void) {
     cp_plane_data     data = data_of(CP_GEOMETRY_REPORTED, MANY, MANY_OF_A_CLASS, 9);
     cp_plane_model    model = model_of(CP_METHOD_HYBRID, CP_FULL, 10);
@@ -348,7 +348,7 @@ static char *figure_checked(const char *name) {
     return text;
 }
 
-/* The legend shows one mark for each of its entries of points. */
+/* The legend shows one mark for each entry of points. */
 static void check_figures(void) {
     char *data = figure_checked("data.svg"), *methods = figure_checked("methods.svg"), *report = text_of("report.html");
     TEST_ASSERT_EQUAL_INT(100 + 4, marks_in(data));
@@ -358,7 +358,7 @@ static void check_figures(void) {
     TEST_ASSERT_EQUAL_INT(3 + 1, markup_count(methods, "class=\"contours\"")); /* boundaries, and the hybrid's density */
     TEST_ASSERT_NOT_NULL(strstr(methods, ">hybrid: 9"));
     markup_is_well_formed(report);
-    TEST_ASSERT_EQUAL_INT(100 + 4 + 2 * (3 * 1000 + 2), marks_in(report)); /* three panels also in their form for phones */
+    TEST_ASSERT_EQUAL_INT(100 + 4 + 2 * (3 * 1000 + 2), marks_in(report)); /* three panels also in their layout for phones */
     free(data);
     free(methods);
     free(report);
@@ -397,7 +397,7 @@ static void with_the_printed_data_no_method_exceeds_the_best_accuracy(void) {
 static void a_diverged_setting_is_reported_and_never_as_a_number(void) {
     scratch_make();
     char *words[] = {"--quiet", "--repeats=2", "--lambda=1,100", "--steps=300", "--out", scratch_folder};
-    TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, command(words, 6)); /* the sweep's first one is fine */
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, command(words, 6)); /* the sweep's first value works */
     cp_json       *result = result_read();
     const cp_json *lost = cp_json_at(cp_json_get(result, "sweep"), 1), *hybrid = cp_json_get(lost, "hybrid");
     const cp_json *accuracy = cp_json_get(hybrid, "accuracy");

@@ -1,5 +1,5 @@
-/* The parts together, as the head of batches.h has them: a set of bytes, few labeled rows, training with checkpoints, evaluation with
- * a temperature fitted on validation. */
+/* All parts together, as in the comment at the top of batches.h: a set of bytes, few labeled rows, training with
+ * checkpoints, evaluation with a temperature fitted on the validation split. */
 #include "couplet.h"
 #include "experiments/kit/data/batches.h"
 #include "experiments/kit/metrics/calibration.h"
@@ -35,7 +35,7 @@ void tearDown(void) {
     scratch_remove();
 }
 
-/* A linear classifier and what it is trained with. */
+/* A linear classifier and the objects to train it. */
 typedef struct training {
     cp_params  *params;
     cp_linear   layer;
@@ -95,7 +95,7 @@ static void few_labels_are_learned_and_the_temperature_helps(void) {
     double          val_logits[ROWS * CLASSES], test_logits[ROWS * CLASSES];
     const cp_split *val = cp_dataset_split(set, "val", &status), *test = cp_dataset_split(set, "test", &status);
     training        t = start(1);
-    train_until(&t, 10 * STEPS); /* far too long for fifteen labels: sure of itself */
+    train_until(&t, 10 * STEPS); /* far too long for fifteen labels: overconfident */
     evaluate(&t, val, val_logits);
     evaluate(&t, test, test_logits);
 

@@ -1,4 +1,4 @@
-/* The Gaussian-coupled softmax layer against what it is by definition. */
+/* The Gaussian-coupled softmax layer compared with its definition. */
 #include "layers/gaussian_softmax.h"
 
 #include "tests/support/setup_layers.h"
@@ -8,7 +8,7 @@
 enum { D = 4, C = 3, N = 7 };
 static const cp_precision kinds[] = {CP_SPHERICAL, CP_DIAGONAL, CP_FULL};
 
-/* A layer whose generative half is anything but neutral. */
+/* A layer whose generative half has no neutral values such as 0 or 1. */
 static cp_gaussian_softmax layer_with(cp_precision kind, bool learn_prior, int d, int classes) {
     char path[32];
     snprintf(path, sizeof path, "layer%d", params->count);

@@ -1,4 +1,4 @@
-/* Layers against what they are by definition: dropout, the classic residual block, the initializers' slope, long sequences. */
+/* Layers compared with their definitions: dropout, the classic residual block, the initializers' slope, long sequences. */
 #include "layers/layers.h"
 
 #include "optim/grads.h"
@@ -61,7 +61,7 @@ static cp_tensor *normed(const cp_norm *norm, cp_tensor *x) {
                                               : cp_layer_norm(tape, x, norm->weight, norm->bias, (cp_real)1e-5);
 }
 
-/* The block from plain ops; the sizes decide about the shortcut. */
+/* The block from plain ops; the sizes decide whether there is a shortcut. */
 static cp_tensor *composed(const cp_block *b, cp_tensor *x) {
     bool       classic = b->config.layout == CP_BLOCK_CLASSIC;
     int        stride = b->config.stride;
@@ -111,7 +111,7 @@ static double penalty_at(const cp_block *block, const cp_tensor *x) {
     return (double)cp_item(cp_sum(tape, cp_square(tape, dx), CP_ALL, false));
 }
 
-/* The gradient of |dE/dx|^2 at the weights, by a recorded sweep, against differences of what the kernels give. */
+/* The gradient of |dE/dx|^2 at the weights, by a recorded sweep, compared with differences of the kernels' results. */
 static void a_gradient_penalty_works_through_blocks_with_norms(void) {
     const cp_real h = CP_DOUBLE ? (cp_real)1e-6 : (cp_real)1e-3;
     for (cp_norm_kind kind = CP_NORM_GROUP; kind <= CP_NORM_LAYER; kind++) {

@@ -57,7 +57,7 @@ static void an_empty_path_adds_no_dot(void) {
     TEST_ASSERT_EQUAL_STRING("net.layer3", cp_path_index("net", "layer", 3).s);
 }
 
-/* Mean and variance of what an initializer draws, and the largest value. */
+/* Mean and variance of an initializer's draws, and the largest value. */
 static void check_init(cp_init init, double variance, double bound) {
     cp_tensor *t = cp_tensor_new(CP_SHAPE(200, 300));
     double     mean = 0, square = 0, max = 0;

@@ -1,5 +1,5 @@
-/* Saves a run as FOLDER/run.safetensors, and apart from it every parameter as FOLDER/I.npy in memory's layout; prints
- * "NAME LAYOUT" for each in turn. The Python test beside it compares the two. */
+/* Saves a run as FOLDER/run.safetensors, and every parameter as FOLDER/I.npy in the layout of memory; prints "NAME LAYOUT"
+ * for each in turn. test_python.py compares the two. */
 #include "core/io/npy.h"
 #include "models/checkpoint.h"
 

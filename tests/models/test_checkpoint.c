@@ -1,4 +1,4 @@
-/* Checkpoints: a run goes on exactly where it stopped; a damaged file changes nothing. */
+/* Checkpoints: a run continues exactly where it stopped; a damaged file changes nothing. */
 #include "core/io/safetensors.h"
 #include "layers/params_file.h"
 #include "models/checkpoint.h"
@@ -211,11 +211,11 @@ static void a_model_that_float_can_hold_is_saved_as_f32_in_every_build(void) {
     cp_model_free(back);
 }
 
-/* ---- what does not fit ---- */
+/* ---- files that are refused ---- */
 
-static cp_status_kind refusal; /* the last one's */
+static cp_status_kind refusal; /* kind of the last refusal */
 
-/* Loading must fail with these words and leave the run as it is. */
+/* Loading must fail with this message and leave the run unchanged. */
 static void refused(run *r, const char *name, const char *words) {
     cp_status status = {0}, other = {0};
     TEST_ASSERT_TRUE(run_save(r, "before", &other));
@@ -240,7 +240,7 @@ static void damaged_files_are_refused_and_nothing_changes(void) {
     refused(&b, "flipped", "flipped");
     TEST_ASSERT_EQUAL_INT(CP_STATUS_DAMAGED, refusal);
     good.data[good.size - 1000] ^= 4;
-    for (int i = 0; i < 4; i++) { /* the header's length with its bytes the other way round */
+    for (int i = 0; i < 4; i++) { /* the header's length with its bytes reversed */
         unsigned char kept = good.data[i];
         good.data[i] = good.data[7 - i];
         good.data[7 - i] = kept;
@@ -483,7 +483,7 @@ static void two_parts_of_a_kind_are_distinguished_by_name(void) {
     cp_checkpoint      both = {.parts = parts, .part_count = 2}, last = {.parts = parts + 1, .part_count = 1};
     TEST_ASSERT_TRUE_MESSAGE(cp_checkpoint_save(&both, scratch("two"), &status), status.message);
     one = two = 0;
-    TEST_ASSERT_TRUE(cp_checkpoint_load(&last, scratch("two"), &status)); /* one that is not asked for is left alone */
+    TEST_ASSERT_TRUE(cp_checkpoint_load(&last, scratch("two"), &status)); /* a part that is not requested is ignored */
     TEST_ASSERT_TRUE(one == 0 && two == 2);
     TEST_ASSERT_TRUE(cp_checkpoint_load(&both, scratch("two"), &status));
     TEST_ASSERT_TRUE(one == 1 && two == 2);
@@ -554,7 +554,7 @@ static void metadata_is_read_back(void) {
     run_free(&a);
 }
 
-/* Neither saved nor loaded, with these words. */
+/* Neither saving nor loading works; both fail with this message. */
 static void unusable(const cp_checkpoint *c, const char *path, const char *words) {
     cp_status status = {0};
     TEST_ASSERT_FALSE(cp_checkpoint_save(c, path, &status));

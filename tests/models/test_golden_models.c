@@ -1,5 +1,5 @@
 /* Layers, models, optimizers and the sampler against PyTorch: tests/golden/models.safetensors. make_models.py made that
- * file and says what it holds. */
+ * file and documents its contents. */
 #include "layers/gaussian_softmax.h"
 #include "models/model.h"
 #include "optim/optim.h"
@@ -28,7 +28,7 @@ static double *doubles(size_t count) {
 
 /* ---- parameters in PyTorch's order ---- */
 
-/* Where in memory the i-th value of PyTorch's order is. */
+/* The index in memory of the i-th value in PyTorch's order. */
 static size_t memory_place(cp_layout layout, const cp_tensor *t, size_t i) {
     const int *d = t->dims;
     if (layout == CP_LAYOUT_LINEAR) return i % (size_t)d[0] * (size_t)d[1] + i / (size_t)d[0];
@@ -82,7 +82,7 @@ static void summary(const double *a, size_t size, double *out) {
     free(p1);
 }
 
-/* `more` is room beyond the share of the array's own norm. */
+/* `more` is an additional tolerance beyond the fraction of the array's norm. */
 static void summary_equals(const cp_st_entry *entry, const cp_tensor *t, cp_layout layout, double more) {
     TEST_ASSERT_NOT_NULL_MESSAGE(t, entry->name);
     TEST_ASSERT_EQUAL_UINT64(SUMS + SAMPLES, entry->count);
@@ -133,7 +133,7 @@ static cp_model *network(int width, cp_norm_kind norm, const char *head) {
     return model;
 }
 
-/* The same network out of its layers, which shows the values in between. */
+/* The same network built from its layers, which gives access to the values in between. */
 static void check_activations(const char *name, int width, cp_norm_kind norm, cp_mode mode, cp_tensor *x) {
     cp_rng     rng = cp_rng_named(1, "init");
     cp_params *params = cp_params_new();
@@ -338,7 +338,7 @@ typedef struct gaussian_run {
     cp_tensor          *z;
 } gaussian_run;
 
-/* What PyTorch found no path to has gradient zero. */
+/* Where PyTorch has no gradient, it must be zero. */
 static void check_gradient(const gaussian_run *run, const char *quantity, const char *leaf, cp_tensor *gradient, cp_layout layout) {
     const cp_st_entry *entry = golden_find(file, "%s/grad/%s/%s", run->name, quantity, leaf);
     if (entry) golden_equals(entry, in_file_order(gradient, layout), TOLERANCE);

@@ -23,7 +23,7 @@ static cp_tensor *variable_of(const cp_tensor *t) {
     return cp_variable(tape, t->data, t->shape);
 }
 
-/* A wide ResNet with no factor of 1 or shift of 0 that could get lost unnoticed. */
+/* A wide ResNet without factors of 1 or shifts of 0, which could be omitted without any effect. */
 static cp_model *model_of(const char *head, cp_norm_kind norm, cp_activation activation) {
     cp_rng    rng = cp_rng_named(1, "init");
     cp_model *m = cp_model_new((cp_model_config){.classes = 3,
@@ -180,7 +180,7 @@ static double slope(const cp_model *m, const cp_tensor *at, cp_mode mode, cp_rea
 
 enum { MAX_PARAMETERS = 64 };
 
-/* Of a number of every parameter. A leaky ReLU's kinks make the penalty jump: its steps are so short that none is met. */
+/* For one number of every parameter. The kinks of a leaky ReLU make the penalty jump, so the steps are too short to reach one. */
 static void check_parameters(const char *head, cp_norm_kind norm, cp_activation activation, cp_mode mode, int rows) {
     cp_model  *m = model_of(head, norm, activation);
     cp_tensor *at = noise(CP_SHAPE(rows, 8, 9, 2));
@@ -254,7 +254,7 @@ static void a_frozen_tape_gives_the_same_numbers(void) {
 
 enum { PARAMETERS = 1 << 18 };
 
-/* The gradients of all parameters, one after the other. Returns how many. */
+/* The gradients of all parameters, one after the other. Returns their number. */
 static size_t gradients(const cp_model *m, const cp_tensor *at, cp_real *all) {
     size_t count = 0;
     TEST_ASSERT_TRUE(cp_backward(tape, objective(m, at, CP_TRAINING), m->params));

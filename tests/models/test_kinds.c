@@ -1,5 +1,5 @@
-/* Kinds of networks and heads: a program's own are made, saved, loaded and used like the built-in ones; what a file describes is
- * held against what it contains before memory is taken for it. */
+/* Kinds of networks and heads: a program's own kinds are made, saved, loaded and used like the built-in ones. A file's
+ * description is compared with its contents before memory is allocated. */
 #include "core/io/file.h"
 #include "layers/params_file.h"
 #include "models/checkpoint.h"
@@ -17,7 +17,7 @@ static void note(const cp_error *error, void *user) {
     snprintf(message, sizeof message, "%s: %s", error->op, error->message);
 }
 
-/* ---- a network of its own: powers of the inputs, one linear layer ---- */
+/* ---- a custom network: powers of the inputs, one linear layer ---- */
 
 typedef struct power_options {
     int    in, features, powers[3];
@@ -72,7 +72,7 @@ static const cp_net_kind power = {.base = {"power", sizeof(power_net), sizeof(po
                                   .forward = power_forward,
                                   .free = power_free};
 
-/* ---- a head of its own: README's, with an option; its maker looks at nothing that cp_params_add gives ---- */
+/* ---- a custom head: that of docs/models.md with an option; its maker does not check the results of cp_params_add ---- */
 
 typedef enum metric { METRIC_NONE, METRIC_COSINE, METRIC_DOT } metric;
 typedef struct cosine_options {
@@ -124,7 +124,7 @@ void setUp(void) {
     cp_error_handler(note, NULL);
     scratch_make();
     TEST_ASSERT_TRUE(cp_net_kind_add(&power));
-    TEST_ASSERT_TRUE(cp_head_kind_add(&cosine)); /* again and again: the same kind is welcome */
+    TEST_ASSERT_TRUE(cp_head_kind_add(&cosine)); /* the same kind may be added again */
 }
 
 void tearDown(void) {
@@ -221,7 +221,7 @@ static void own_keys_are_checked_like_the_built_in_ones(void) {
 }
 
 static bool added(cp_head_kind kind) {
-    static cp_head_kind kept[8]; /* a kind that was taken must stay */
+    static cp_head_kind kept[8]; /* an added kind must stay in memory */
     static int          count;
     message[0] = 0;
     kept[count] = kind;
@@ -299,7 +299,7 @@ static void write_described(const char *name, const char *description, const cp_
     cp_st_writer_free(writer);
 }
 
-/* The largest tensor of the model is in the file, under a wrong name; all the others are not. */
+/* The file has only the largest tensor of the model, under a wrong name. */
 static void a_small_file_cannot_ask_for_a_large_model(void) {
     const char *descriptions[] = {"{\"depth\":1000,\"width\":2,\"classes\":2}",
                                   "{\"model\":\"lstm\",\"in\":384,\"hidden\":96,\"layers\":8,\"classes\":2}",
@@ -314,7 +314,7 @@ static void a_small_file_cannot_ask_for_a_large_model(void) {
         TEST_ASSERT_NULL(cp_model_load(scratch("hostile"), &status));
         TEST_ASSERT_LESS_THAN_UINT64(384 * 384 * sizeof(float) + (1 << 20), memory_bytes);
         says(&status, "is missing");
-        TEST_ASSERT_EQUAL_STRING("", message); /* bad data, no misuse */
+        TEST_ASSERT_EQUAL_STRING("", message); /* bad data, not misuse */
     }
 }
 
@@ -329,7 +329,7 @@ static void impossible_models_in_files_are_bad_data_and_not_misuse(void) {
     says(&status, "the tensor \"power.weight\" is missing");
     cp_rng rng = cp_rng_named(1, "init");
     cp_linear_make(params, "power", (cp_linear_config){.in = 2, .out = 4}, &rng);
-    cp_params_add(params, "head", "weight", CP_LAYOUT_LINEAR, CP_SHAPE(2, 4)); /* the wrong way round */
+    cp_params_add(params, "head", "weight", CP_LAYOUT_LINEAR, CP_SHAPE(2, 4)); /* transposed */
     write_described("own", "{\"model\":\"power\",\"in\":2,\"powers\":[1],\"classes\":2,\"head\":\"cosine\"}", params);
     TEST_ASSERT_NULL(cp_model_load(scratch("own"), &status));
     says(&status, "tensor \"head.weight\" has shape (4, 2), (2, 4) was expected");
@@ -366,7 +366,7 @@ static void a_kind_that_lacks_a_function_or_gives_a_wrong_shape_is_an_error(void
 
 /* ---- the tables of docs/formats.md ---- */
 
-/* The default in the words of the table, or "needed". */
+/* The default as written in the table, or "needed". */
 static void default_text(const cp_key *key, char *text, size_t size) {
     bool bounded = key->kind == CP_KEY_INT || key->kind == CP_KEY_NUMBER || key->kind == CP_KEY_SIZES;
     snprintf(text, size, "%g", key->fallback);

@@ -1,4 +1,4 @@
-/* Misuse of layers, networks, heads and models: refused in one line that names this file, and nothing half-made comes back. */
+/* Misuse of layers, networks, heads and models: refused in one line that names this file, without leaving anything half-made. */
 #include "models/model.h"
 
 #include "tests/support/setup_layers.h"
@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One message with this text, from this file, since the last call. */
+/* There was one message with this text, from this file, since the last call. */
 static void refused(const char *text) {
     TEST_ASSERT_EQUAL_STRING(__FILE__, last_error_file);
     expect_error(text);
 }
 
-/* The same, and the set is as empty as before. */
+/* The same, and the set is still empty. */
 static void not_made(const void *made, const char *text) {
     TEST_ASSERT_NULL(made);
     refused(text);

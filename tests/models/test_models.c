@@ -1,4 +1,4 @@
-/* Whole models: shapes and names, gradients through everything, and that each can learn. */
+/* Whole models: shapes and names, gradients of everything, and learning. */
 #include "models/model.h"
 #include "optim/optim.h"
 
@@ -145,7 +145,7 @@ static void the_samplers_energy_is_the_total_one_or_that_of_the_given_classes(vo
 
 static const int labels[] = {0, 2, 1};
 
-/* Everything a hybrid is trained with: cross entropy, energies of labeled and unlabeled data, penalty. */
+/* All loss terms of a hybrid: cross entropy, energies of labeled and unlabeled data, penalty. */
 static cp_tensor *hybrid_loss(const cp_model *m, cp_tensor *x, cp_mode mode) {
     cp_tensor *z = cp_net_forward(tape, m->net, x, mode);
     cp_tensor *loss = cp_cross_entropy(tape, cp_head_logits(tape, m->head, z), (cp_labels){labels, 3});
@@ -306,7 +306,7 @@ static void inference_and_sampling_release_values_that_no_rule_will_read(void) {
 
 enum { IMAGES = 2 * 9 * 8 };
 
-/* Norms and biases with no value that a new model begins with: else a factor of 1 or a shift of 0 could get lost unnoticed. */
+/* Norms and biases without the initial values of a new model: a factor of 1 or a shift of 0 could be omitted without any effect. */
 static void shake(cp_params *params, cp_rng *rng) {
     for (int i = 0; i < params->count; i++) {
         cp_tensor *t = params->at[i].value;
@@ -328,8 +328,8 @@ static void input_gradients(const cp_model *m, const cp_real *data, cp_mode mode
     cp_tape_free(own);
 }
 
-/* What is given back is really not needed: with every kind of network, in both modes, the gradients are, bit by bit, those of a tape
- * that keeps everything. */
+/* The released values are really not needed: with every kind of network, in both modes, the gradients have the same bits as
+ * those of a tape that keeps everything. */
 static void the_gradients_at_the_inputs_are_the_same_with_fixed_weights(void) {
     for (int i = 0; i < 4 * 5 * 2; i++) {
         cp_wrn_config   wrn = {.depth = 16,
@@ -345,7 +345,7 @@ static void the_gradients_at_the_inputs_are_the_same_with_fixed_weights(void) {
         shake(m->params, &rng);
         for (int mode = 0; mode < 2; mode++) {
             for (int frozen = 0; frozen < 2; frozen++) {
-                TEST_ASSERT_TRUE(cp_params_copy(copy->params, m->params)); /* running statistics as well */
+                TEST_ASSERT_TRUE(cp_params_copy(copy->params, m->params)); /* including running statistics */
                 input_gradients(copy, data, mode ? CP_TRAINING : CP_EVALUATION, frozen, first[frozen], second[frozen]);
             }
             TEST_ASSERT_TRUE(isfinite(first[0][IMAGES / 2]) && first[0][IMAGES / 2] != 0 && isfinite(second[0][IMAGES / 2]));

@@ -1,5 +1,5 @@
-/* Files that PyTorch's users would export, against what PyTorch computes with them: tests/golden/make_predict.py made
- * both, so nothing here needs PyTorch. */
+/* Files as PyTorch's users export them, compared with PyTorch's results: tests/golden/make_predict.py made both, so nothing
+ * here needs PyTorch. */
 #include "core/io/npy.h"
 #include "models/checkpoint.h"
 
@@ -30,7 +30,7 @@ static file_name golden_path(const char *norm, const char *end) {
     return name;
 }
 
-/* An array of a .npy file, to free, with its sizes. */
+/* An array of a .npy file with its sizes; the caller frees it. */
 static cp_real *array_read(const char *path, int rank, int *dims) {
     cp_npy    npy;
     cp_status status = {0};

@@ -1,7 +1,7 @@
 /* Cases of arithmetic with broadcasting, comparisons and choices. */
 #include "tests/support/cases.h"
 
-cp_tensor *cp_accumulate(cp_at at, cp_tensor *a, cp_tensor *b); /* the sweep's own */
+cp_tensor *cp_accumulate(cp_at at, cp_tensor *a, cp_tensor *b); /* used only by the sweep */
 
 static cp_tensor *build_accumulate(cp_tape *tape, cp_tensor **in, const op_case *c) {
     (void)c;
@@ -22,7 +22,7 @@ BUILD_BINARY(maximum)
 BUILD_BINARY(greater)
 BUILD_BINARY(equal)
 
-/* One tensor as both arguments. */
+/* The same tensor as both arguments. */
 #define BUILD_TWICE(name)                                                                                                          \
     static cp_tensor *build_##name##_twice(cp_tape *tape, cp_tensor **in, const op_case *c) {                                      \
         (void)c;                                                                                                                   \

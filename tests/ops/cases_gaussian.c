@@ -2,7 +2,7 @@
 #include "ops/gaussian.h"
 #include "tests/support/cases.h"
 
-/* Inputs from in[0] on: mean, precision and, with .training, log_prior. c->number is the kind of precision. */
+/* The inputs from in[0] on are mean, precision and, with .training, log_prior. c->number is the kind of precision. */
 static cp_gaussians gaussians(cp_tensor **in, const op_case *c) {
     return (cp_gaussians){in[0], in[1], (cp_precision)c->number, c->training ? in[2] : NULL};
 }

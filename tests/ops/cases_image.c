@@ -5,8 +5,8 @@ static cp_tensor *build_conv2d(cp_tape *tape, cp_tensor **in, const op_case *c) 
     return cp_conv2d(tape, in[0], in[1], case_inputs(c) == 3 ? in[2] : NULL, c->conv);
 }
 
-/* Inputs: x, w, then bias when .flags has 1, residual when it has 2, scale and shift when it has 4. The shift is made so small that
- * the kink stays where x does not come. */
+/* Inputs: x, w, then bias if .flags has 1, residual if it has 2, scale and shift if it has 4. The shift is so small that x
+ * does not reach the kink. */
 static cp_tensor *small_shift(cp_tape *tape, cp_tensor *shift) {
     return cp_scale(tape, shift, (cp_real)0.001);
 }
@@ -20,7 +20,7 @@ static cp_tensor *build_leaky_conv2d(cp_tape *tape, cp_tensor **in, const op_cas
     return cp_leaky_conv2d(tape, in[0], in[1], around, c->conv);
 }
 
-/* With fixed weights the rule needs the signs only: what went in can be given back. */
+/* With fixed weights the rule needs only the signs, so the inputs can be released. */
 static cp_tensor *build_leaky_conv2d_fixed(cp_tape *tape, cp_tensor **in, const op_case *c) {
     cp_tensor     *x = cp_scale(tape, in[0], 1), *w = cp_detach(tape, in[1]);
     cp_conv_extras around = {

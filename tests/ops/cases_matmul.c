@@ -5,7 +5,7 @@ static cp_tensor *build_matmul(cp_tape *tape, cp_tensor **in, const op_case *c) 
     return cp_matmul(tape, in[0], in[1], c->flags);
 }
 
-/* A^T A and A A^T: both arguments are one tensor. */
+/* A^T A and A A^T: both arguments are the same tensor. */
 static cp_tensor *build_matmul_twice(cp_tape *tape, cp_tensor **in, const op_case *c) {
     return cp_matmul(tape, in[0], in[0], c->flags);
 }
@@ -23,7 +23,7 @@ static cp_tensor *build_tril_quadratic(cp_tape *tape, cp_tensor **in, const op_c
     return cp_tril_quadratic(tape, in[0], in[1]);
 }
 
-/* L made from its free parameters, as a precision matrix is used. */
+/* L made from its free parameters, as in a precision matrix. */
 static cp_tensor *build_tril_quadratic_free(cp_tape *tape, cp_tensor **in, const op_case *c) {
     return cp_tril_quadratic(tape, in[0], cp_tril_exp(tape, in[1], c->number));
 }

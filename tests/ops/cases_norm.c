@@ -3,7 +3,7 @@
 
 enum { MAX_CHANNELS = 8 };
 
-/* gamma and beta follow x in the inputs; bit 0 of flags: gamma is there, bit 1: beta is. */
+/* gamma and beta follow x in the inputs; bit 0 of flags: with gamma, bit 1: with beta. */
 enum { GAMMA = 1, BETA = 2 };
 
 static cp_tensor *gamma_of(cp_tensor **in, const op_case *c) {
@@ -18,7 +18,7 @@ static cp_tensor *build_normalize(cp_tape *tape, cp_tensor **in, const op_case *
     return cp_normalize(tape, in[0], c->axes, (cp_real)c->real[0]);
 }
 
-/* Fresh running statistics for each call, so that the updates of one do not reach the next. */
+/* New running statistics for each call, so that the updates of one call do not affect the next. */
 static cp_tensor *build_scale_shift(cp_tape *tape, cp_tensor **in, const op_case *c) {
     (void)c;
     return cp_scale_shift(tape, in[0], in[1], in[2]);
@@ -51,7 +51,7 @@ static cp_tensor *build_leaky_norm(cp_tape *tape, cp_tensor **in, const op_case 
     return cp_leaky_norm(tape, in[0], gamma_of(in, c), beta_of(in, c), c->number, (cp_real)c->real[0], (cp_real)1e-3);
 }
 
-/* A norm of fixed gamma and beta reads x alone: what it gave can be given back. */
+/* A norm with fixed gamma and beta reads only x, so its result can be released. */
 static cp_tensor *build_leaky_norm_fixed(cp_tape *tape, cp_tensor **in, const op_case *c) {
     cp_tensor *gamma = cp_detach(tape, in[1]), *beta = cp_detach(tape, in[2]);
     cp_tensor *y = cp_leaky_norm(tape, in[0], gamma, beta, c->number, (cp_real)c->real[0], (cp_real)1e-3);
@@ -110,7 +110,7 @@ static const op_case cases[] = {
     SCALED(group_norm, "one image of one pixel",   OF(1, 1, 1, 6), 6, .number = 2),
     SCALED(group_norm, "rank 5",                   OF(2, 2, 1, 3, 4), 4, .number = 2),
 
-    /* Values come nearer to the kink than the steps that float needs. */
+    /* Values are nearer to the kink than the steps that float needs. */
     SCALED(leaky_norm, "two groups",               OF(2, 3, 3, 4), 4, .number = 2, .double_only = true, .real = {0.2}),
     SCALED(leaky_norm, "a group a channel",        OF(2, 2, 4, 3), 3, .number = 3, .double_only = true, .real = {0.2}),
     SCALED(leaky_norm, "groups, rank 2",           OF(3, 6), 6, .number = 2, .double_only = true, .real = {0.2}),

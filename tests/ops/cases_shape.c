@@ -1,4 +1,4 @@
-/* Cases of changes of shape: views, permutations, slices, joins, and choosing by places. */
+/* Cases of changes of shape: views, permutations, slices, joins, and selecting by index. */
 #include "tests/support/cases.h"
 
 static cp_tensor *build_reshape(cp_tape *tape, cp_tensor **in, const op_case *c) {

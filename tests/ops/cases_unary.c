@@ -37,7 +37,7 @@ static cp_tensor *build_gate(cp_tape *tape, cp_tensor **in, const op_case *c) {
     return cp_gate(tape, in[0], in[1], (cp_real)c->real[0]);
 }
 
-/* g and a from one tensor: what the second order of relu(x)^2 meets. */
+/* g and a from the same tensor, as in the second order of relu(x)^2. */
 static cp_tensor *build_gate_twice(cp_tape *tape, cp_tensor **in, const op_case *c) {
     return cp_gate(tape, in[0], in[0], (cp_real)c->real[0]);
 }

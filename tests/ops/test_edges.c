@@ -151,7 +151,7 @@ static void an_image_without_channels_convolves_to_the_bias(void) {
                  "(1, 1, 1, 0)");
 }
 
-/* ---- the smallest and the deepest ---- */
+/* ---- the smallest and the highest rank ---- */
 
 static void single_values_work_in_every_reduction(void) {
     cp_tensor *x = filled(CP_SCALAR), *one = filled(CP_SHAPE(1, 1));
@@ -260,7 +260,7 @@ static void logsumexp_with_one_infinity_has_zero_gradients_at_the_finite_entries
     TEST_ASSERT_DOUBLE_WITHIN(1e-6, 1, (double)(dx->data[3] + dx->data[4] + dx->data[5]));
 }
 
-/* As PyTorch has it: where one of two is NaN neither is preferred, and both get the gradient. */
+/* As in PyTorch: if one of the two is NaN neither is preferred, and both get the gradient. */
 static void maximum_and_minimum_pass_the_gradient_on_where_one_side_is_nan(void) {
     cp_tensor *a = cp_variable(tape, (cp_real[]){(cp_real)NAN, 1, 2}, CP_SHAPE(3));
     cp_tensor *b = cp_variable(tape, (cp_real[]){5, (cp_real)NAN, 1}, CP_SHAPE(3));
@@ -281,7 +281,8 @@ static void take_and_put_check_the_number_of_indices_before_they_allocate(void) 
 }
 
 static void an_eps_of_zero_is_the_same_default_in_every_norm(void) {
-    cp_tensor *x = cp_constant(tape, (cp_real[]){1, 1, 1, 1}, CP_SHAPE(2, 2)); /* without spread: 0 / sqrt(eps), or NaN for none */
+    cp_tensor *x =
+        cp_constant(tape, (cp_real[]){1, 1, 1, 1}, CP_SHAPE(2, 2)); /* zero variance: 0 / sqrt(eps), or NaN without eps */
     EXPECT(cp_layer_norm(tape, x, NULL, NULL, 0), 0, 0, 0, 0);
     EXPECT(cp_group_norm(tape, x, NULL, NULL, 1, 0), 0, 0, 0, 0);
     EXPECT(cp_normalize(tape, x, CP_ALL, 0), 0, 0, 0, 0);
@@ -290,7 +291,7 @@ static void an_eps_of_zero_is_the_same_default_in_every_norm(void) {
     TEST_ASSERT_DOUBLE_WITHIN(1e-5, -0.005 / sqrt(0.005 * 0.005 + 1e-5), (double)cp_layer_norm(tape, y, NULL, NULL, 0)->data[0]);
 }
 
-/* Means 1,000 apart, a point a little off one of them: what the distance is must not depend on where the origin is. */
+/* Means 1,000 apart, a point near one of them: the distance must not depend on the position of the origin. */
 static void gaussian_energies_far_from_the_origin_keep_their_digits(void) {
     const double offset[] = {0.25, -0.5, 0.125};
     for (int kind = CP_SPHERICAL; kind <= CP_FULL; kind++) {
@@ -343,7 +344,7 @@ static cp_tensor *poisoned(cp_shape shape, size_t at) {
 #define NAN_IN_NAN_OUT(...) TEST_ASSERT_TRUE_MESSAGE(has_nan(__VA_ARGS__), #__VA_ARGS__)
 
 static void nan_passes_through_elementwise_ops(void) {
-    for (size_t at = 0; at < 19; at++) { /* in each place: vector loops and their remainders */
+    for (size_t at = 0; at < 19; at++) { /* at each index: vector loops and their remainders */
         cp_tensor *x = poisoned(CP_SHAPE(19), at), *y = filled(CP_SHAPE(19));
         for (int i = 0; i < UNARY; i++) TEST_ASSERT_TRUE_MESSAGE(isnan(unary[i](CP_AT(tape), x)->data[at]), "a unary op");
         for (int i = 0; i < BINARY; i++) {

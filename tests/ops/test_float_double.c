@@ -1,9 +1,8 @@
 /* Float results against double ones, for every case of the table: values and gradients. This is the double build; its
- * argument is tests/ops/dump_cases.c built for float, whose output it reads.
- *
- * Inputs are numbers that float holds exactly, so what differs is rounding alone. The tolerance is relative to the
- * largest value of an array. Cases that move their inputs to +-1000 first round them by up to 3e-5 there, and a softmax
- * passes that on; all others stay below 1e-5. A computation that loses half its digits is far off. */
+ * argument is tests/ops/dump_cases.c built for float, whose output it reads. Inputs are numbers that float holds exactly,
+ * so the results differ only by rounding. The tolerance is relative to the largest value of an array. Cases that move their
+ * inputs to +-1000 round them by up to 3e-5, and a softmax passes that on; all others stay below 1e-5. A computation that
+ * loses half its digits is far outside. */
 #include "tests/support/case_results.h"
 
 #include "unity.h"
@@ -23,7 +22,7 @@ void setUp(void) {}
 
 void tearDown(void) {}
 
-/* The largest difference relative to the largest value; NaN when one of them is not a number. */
+/* The largest difference relative to the largest value; NaN if either is NaN. */
 static double difference(const double *expected, const double *got, size_t count) {
     double largest = 0, max = 0;
     for (size_t i = 0; i < count; i++) {
@@ -34,7 +33,7 @@ static double difference(const double *expected, const double *got, size_t count
     return max == 0 ? 0 : max / largest;
 }
 
-/* The whole case is read before anything is compared, so that a failure leaves the next case at its place. */
+/* Reads the whole case before it compares anything, so that after a failure the next case is read correctly. */
 static bool read_floats(const case_results *like, case_results *got) {
     *got = (case_results){0};
     bool ok = true;

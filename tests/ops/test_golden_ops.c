@@ -1,5 +1,5 @@
 /* Every op against PyTorch: values and gradients, from tests/golden/ops.safetensors. make_ops.py made that file and
- * says what it holds. */
+ * documents its contents. */
 #include "core/op.h"
 #include "ops/gaussian.h"
 #include "ops/ops.h"
@@ -12,7 +12,7 @@
 
 static golden *file;
 
-/* ---- how a case's arguments reach the op ---- */
+/* ---- passing a case's arguments to the op ---- */
 
 enum { INPUTS = 6, INTS = 24, REALS = 4, LABELS = 16 };
 
@@ -96,7 +96,7 @@ static cp_gaussians gaussians(const arguments *a, int first) {
     return (cp_gaussians){a->in[first], a->in[first + 1], (cp_precision)((int)CP_SPHERICAL + a->ints[0]), prior};
 }
 
-/* Called as many times as the case says, so that the running statistics move more than once. */
+/* Called as many times as the case says, so that the running statistics change more than once. */
 static cp_tensor *batch_norm(const arguments *a) {
     cp_tensor           *out = NULL;
     cp_batch_norm_config config = {a->ints[0] != 0, a->running_mean, a->running_var, a->reals[0], a->reals[1]};
@@ -181,7 +181,7 @@ static cp_tensor *synthetic(const char *name, const cp_st_entry *shape) {
     return cp_variable(tape, tensor->data, cp_shape_of(rank, dims));
 }
 
-/* Input number i: what the file holds, or synthetic in its gradient's shape, or NULL. */
+/* Input number i: from the file, or synthetic numbers in its gradient's shape, or NULL. */
 static cp_tensor *input(const char *name, int i) {
     char full[256];
     snprintf(full, sizeof full, "%s/in%d", name, i);
@@ -240,7 +240,7 @@ static void check_statistics(const char *name, arguments *a) {
     cp_tensor_free(a->running_var);
 }
 
-/* Values that stand alone are held to a few units in the last place. */
+/* Single values must agree to a few units in the last place. */
 #define EACH_TOLERANCE (16 * (double)CP_REAL_EPSILON)
 
 static void check_case(const char *name) {
@@ -271,7 +271,7 @@ static bool case_name(size_t i, char *name, size_t size) {
     return true;
 }
 
-/* Variants called double... hold numbers that a float cannot. */
+/* Variants called double... contain numbers that a float cannot represent. */
 static bool beyond_float(const char *name) {
     return strncmp(name + op_length(name), "/double", 7) == 0;
 }
@@ -295,7 +295,7 @@ static void every_array_of_the_golden_file_was_used(void) {
     TEST_ASSERT_NULL_MESSAGE(forgotten, forgotten);
 }
 
-/* PyTorch has nothing to compare with: dropout's mask is ours, accumulate is the sweep's own addition. */
+/* PyTorch has no equivalent: the mask of dropout is Couplet's own, and accumulate is the sweep's addition. */
 static bool is_excused(const char *op) {
     return strcmp(op, "dropout") == 0 || strcmp(op, "accumulate") == 0;
 }

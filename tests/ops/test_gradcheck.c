@@ -1,5 +1,5 @@
-/* The gradient check as programs call it: what it says of right rules, of wrong ones, of kinks and of bad input. That it finds what rules
- * can have wrong is the matter of test_gradcheck_mutation.c. */
+/* The gradient check as programs call it: its results for right rules, wrong rules, kinks and bad input.
+ * test_gradcheck_mutation.c tests that it finds the possible mistakes in rules. */
 #include "couplet.h"
 
 #include "core/op.h"
@@ -72,7 +72,7 @@ static cp_tensor *steep(cp_tape *t, cp_tensor *const *in, const void *user) {
     return cp_record(CP_AT(t), &steep_op, out, NULL, 1, in);
 }
 
-/* An op that is right everywhere but at its value number 4. */
+/* An op that is right everywhere except at value number 4. */
 static cp_real at_4 = 3;
 static void    wrong_at_4_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
        gin[0] = cp_mul(at, g, cp_scale(at, node->in[0], 2));
@@ -114,7 +114,7 @@ static void an_input_without_a_name_is_named_by_its_number(void) {
     TEST_ASSERT_EQUAL_STRING_LEN("first order, input 1[1, 1]: ", r.message, 28);
 }
 
-/* |a| has a kink at 0, where differences tell the mean of both slopes. */
+/* |a| has a kink at 0, where differences give the mean of both slopes. */
 static void a_kink_is_left_out_and_counted(void) {
     cp_real             values[] = {1, 0, -2, (cp_real)CP_GRADCHECK_STEP / 3};
     cp_gradcheck_result r = check_one(absolute, (cp_gradcheck_input){.data = values, .shape = CP_SHAPE(4)});
@@ -122,7 +122,7 @@ static void a_kink_is_left_out_and_counted(void) {
     TEST_ASSERT_EQUAL_INT(2, r.kinks);
 }
 
-/* The kink lies at d from the point, for d over the whole reach of the differences. */
+/* The kink is at a distance d from the point, for d over the whole range of the differences. */
 static void a_kink_is_detected_at_any_position(void) {
     for (int i = -20; i <= 20; i++) {
         cp_real             values[] = {(cp_real)(i * CP_GRADCHECK_STEP / 10), 1};
@@ -161,7 +161,7 @@ static void a_rule_that_gives_an_infinity_is_caught_at_its_element(void) {
     TEST_ASSERT_EQUAL_STRING_LEN("first order, a[1, 1]: expected ", r.message, 31);
 }
 
-/* Steepness is no kink: a rule that is wrong by a hundredth (in float: a fifth) does not pass for one. */
+/* A steep function is not a kink: a rule that is wrong by one percent (in float: 20 percent) must not be taken for a kink. */
 static void a_wrong_rule_of_a_steep_function_is_caught(void) {
     cp_real            values[] = {(cp_real)0.01, (cp_real)0.02};
     cp_gradcheck_input in = {.data = values, .shape = CP_SHAPE(2)};

@@ -1,4 +1,4 @@
-/* Proof that the gradient check can fail: ops whose rules are broken on purpose go through it like the real ones. */
+/* Proof that the gradient check can fail: ops whose rules are broken on purpose are checked like the real ones. */
 #include "tests/support/gradcheck.h"
 
 #include "unity.h"
@@ -27,7 +27,7 @@ static double plus(double a, double b) {
     return a + b;
 }
 
-/* out over a's shape; b has the same shape or is the last axis alone. */
+/* out has a's shape; b has the same shape or only the last axis. */
 static cp_tensor *apply(cp_at at, const cp_op *op, number_fn value, int n, cp_tensor **in) {
     cp_tensor *out = cp_out(at, in[0]->shape);
     if (!out) return NULL;

@@ -1,5 +1,5 @@
 /* Every op of the registry, in every mode and shape of the case table: gradients of first and second order against
- * differences. In float only gross errors can be found; the tolerances that count are those of the double build. */
+ * differences. In float only gross errors can be found; the double build has the strict tolerances. */
 #include "tests/support/gradcheck.h"
 
 #include "unity.h"
@@ -70,7 +70,7 @@ static void no_two_cases_of_an_op_have_the_same_mode(void) {
                 TEST_FAIL_MESSAGE(case_at(i)->mode);
 }
 
-/* How near the value comes to a kink that its domain keeps away from; `apart` lists the earlier ones of its kind. */
+/* The distance of the value from the kinks that its domain avoids; `apart` lists the earlier values of its kind. */
 static double distance_to_kink(case_domain domain, double x, const double *apart, int known) {
     double distance = domain == FROM_OFF_WHOLE ? fabs(x - nearbyint(x)) : domain == FROM_POSITIVE ? x : INFINITY;
     for (int i = 0; i < known && domain == FROM_APART; i++) distance = fmin(distance, fabs(x - apart[i]));

@@ -13,7 +13,7 @@
 #include <limits.h>
 #include <string.h>
 
-/* The address sanitizer is to refuse what malloc would refuse. */
+/* The address sanitizer must refuse the same allocations as malloc. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void) {
     return "allocator_may_return_null=1";
@@ -70,7 +70,7 @@ static void expect_one_line_and_status_2(child c, const char *op, const char *pa
     TEST_ASSERT_EQUAL_INT_MESSAGE(2, status, text);
     TEST_ASSERT_EQUAL_STRING_LEN_MESSAGE(begin, text, strlen(begin), text);
     TEST_ASSERT_NOT_NULL_MESSAGE(strstr(text, part), text);
-    const char *rest = strchr(text, '\n') + 1; /* what a sanitizer says at exit does not count */
+    const char *rest = strchr(text, '\n') + 1; /* a sanitizer's output at exit does not count */
     TEST_ASSERT_EQUAL_STRING_LEN(end, rest - strlen(end), strlen(end));
     TEST_ASSERT_NULL_MESSAGE(strstr(rest, "couplet:"), text);
 }
@@ -82,8 +82,8 @@ static void expect_refusal(bool refused, const char *call, const char *op, const
     TEST_ASSERT_EQUAL_INT(0, cp_tape_length(tape));
 }
 
-/* The call is refused with a message by `op` that contains `part`, and nothing is recorded. Calls stand on one line,
- * for compilers number the lines of a macro's arguments in different ways. */
+/* The call is refused with a message by `op` that contains `part`, and nothing is recorded. Write calls on one line,
+ * because compilers number the lines of a macro's arguments in different ways. */
 #define REFUSED_HERE(op, part, ...) expect_refusal(!(__VA_ARGS__), "not refused: " #__VA_ARGS__, op, part, __LINE__)
 
 /* The same, and then once more in a child with the default handler. */
@@ -102,7 +102,7 @@ static void expect_refusal(bool refused, const char *call, const char *op, const
 
 typedef cp_tensor *(*call_fn)(cp_tape *t, cp_tensor *a, cp_tensor *b);
 
-/* A valid call of an op on a and b; each on a line of its own, so that the line in messages can be checked. */
+/* A valid call of an op on a and b; each on a separate line, so that the line in messages can be checked. */
 #define CALL(NAME, ...)                                                                                                            \
     enum { line_##NAME = __LINE__ };                                                                                               \
     static cp_tensor *call_##NAME(cp_tape *t, cp_tensor *a, cp_tensor *b) {                                                        \
@@ -292,7 +292,7 @@ static cp_tensor *argument(cp_tape *t, int shape) {
     return shape == NONE ? NULL : filled(t, cp_shape_of(ranks[shape], shapes[shape]));
 }
 
-/* A name that the user knows: cp_scale is affine by another name. */
+/* Messages use the name that the user knows: cp_scale is another name for affine. */
 static const char *named(const call *c) {
     return strcmp(c->op, "scale") == 0 ? "affine" : c->op;
 }
@@ -301,7 +301,7 @@ static void every_op_of_the_library_is_in_the_table(void) {
     int                       count;
     const cp_op *const *const list = cp_op_list(&count);
     for (int i = 0; i < count; i++) {
-        bool found = strcmp(list[i]->name, "accumulate") == 0; /* the sweep's own, not callable */
+        bool found = strcmp(list[i]->name, "accumulate") == 0; /* used only by the sweep, not callable */
         for (int k = 0; k < CALLS; k++) found |= strcmp(calls[k].op, list[i]->name) == 0;
         TEST_ASSERT_TRUE_MESSAGE(found, list[i]->name);
     }
@@ -373,7 +373,7 @@ static void bad_leaves_are_refused(void) {
     REFUSED("parameter_new", "the shape (9 axes) is not possible", cp_parameter_new(&one, cp_shape_of(9, INTS(3))));
 }
 
-/* Shapes that are possible, but for which no machine has memory. */
+/* Valid shapes that are too large for any machine's memory. */
 static void too_large_a_shape_is_refused_with_the_shape_and_the_line(void) {
     cp_tensor *column = TENSOR(3, 1);
     const int  far[] = {8388608, 9999999, 3, 9};

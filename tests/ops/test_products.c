@@ -1,4 +1,4 @@
-/* Products with Jacobians and Hessians: against matrices that are known, against each other for every op, and misuse. */
+/* Products with Jacobians and Hessians: compared with known matrices and, for every op, with each other; and misuse. */
 #include "couplet.h"
 
 #include "tests/support/cases.h"
@@ -91,7 +91,7 @@ static void a_result_that_does_not_depend_on_the_input_has_a_jacobian_of_zeros(v
     expect_values(2, (double[]){0, 0}, cp_jvp(tape, cp_square(tape, other), &x, &u, 1));
 }
 
-/* A direction is numbers, whatever it was computed from: with u = x, and as in a power iteration u = the gradient. */
+/* A direction counts as plain numbers, whatever it was computed from: with u = x and, as in a power iteration, u = the gradient. */
 static void a_direction_that_depends_on_the_input_is_held_fixed(void) {
     cp_tensor *x = vector(2, 3), *loss = cp_sum(tape, cp_square(tape, x), CP_ALL, false), *gradient, *product;
     TEST_ASSERT_TRUE(cp_hvp(tape, loss, &x, &x, 1, &product));
@@ -125,7 +125,7 @@ static void a_frozen_tape_gives_the_products_of_its_variables(void) {
     cp_tensor_free(w);
 }
 
-/* It gets its number on the tape while the sweep runs, and has no slot in it. */
+/* It gets its number on the tape while the sweep runs, and has no slot in the sweep. */
 static void a_parameter_can_be_a_seed_and_wanted_at_once(void) {
     static cp_real values[64];
     cp_tensor     *seed = cp_parameter_new(values, CP_SHAPE(64)), *x = cp_variable(tape, values, CP_SHAPE(64)), *products[2];
@@ -147,7 +147,7 @@ static double inner(const cp_tensor *a, const cp_tensor *b, double *terms) {
     return sum;
 }
 
-/* <v, J u> = <J^T v, u>: each side is computed by other rules than the other. */
+/* <v, J u> = <J^T v, u>: the two sides are computed by different rules. */
 static void the_two_products_agree_for_every_op(void) {
     static double values[CASE_VALUES];
     cp_rng        rng = cp_rng_named(5, "directions");

@@ -1,5 +1,5 @@
-/* Ops against formulas written down once more: plain loops in double, on odd shapes and on shapes for which fast
- * kernels exist, and sums and exponentials where a careless computation loses its digits. */
+/* Ops compared with a second implementation of their formulas: plain loops in double, on odd shapes and on shapes with fast
+ * kernels, and sums and exponentials for which a careless computation loses its digits. */
 #include "ops/ops.h"
 #include "tests/support/golden.h"
 
@@ -133,7 +133,7 @@ static size_t place4(const int *d, int a, int b, int c, int e) {
     return (((size_t)a * (size_t)d[1] + (size_t)b) * (size_t)d[2] + (size_t)c) * (size_t)d[3] + (size_t)e;
 }
 
-/* Every product of the convolution, as the places of its three factors. */
+/* Every product of the convolution, as the indices of its three factors. */
 typedef void (*conv_visit)(void *user, size_t x, size_t w, size_t y);
 
 typedef struct conv_pixel {

@@ -1,4 +1,4 @@
-/* Gradients of parameter sets: where cp_backward leaves them, and how long they may be used. */
+/* Gradients of parameter sets: where cp_backward stores them, and how long they are valid. */
 #include "optim/grads.h"
 
 #include "layers/layers.h"

@@ -67,7 +67,7 @@ static cp_params *params;
 static cp_tensor *first, *second, *running;
 static cp_tape   *tape;
 
-/* The six values lie in two parameters, with a buffer between them. */
+/* The six values are in two parameters, with a buffer between them. */
 void setUp(void) {
     calls_allowed = -1;
     errors_catch();
@@ -160,7 +160,7 @@ static void a_step_without_a_gradient_is_misuse_and_changes_nothing(void) {
     TEST_ASSERT_EQUAL_INT(1, errors);
     TEST_ASSERT_NOT_NULL(strstr(last_error, "call cp_backward first"));
     backward();
-    params->at[2].grad = NULL; /* the first one is there: it must not be used */
+    params->at[2].grad = NULL; /* the first parameter has a gradient, which must not be used */
     TEST_ASSERT_FALSE(cp_optim_step(optim));
     TEST_ASSERT_NOT_NULL(strstr(last_error, "net.bias"));
     for (int i = 0; i < 4; i++) TEST_ASSERT_TRUE(first->data[i] == start[i]);
@@ -229,7 +229,7 @@ static void a_nonfinite_gradient_is_skipped_on_request(void) {
     backward();
     TEST_ASSERT_TRUE(cp_grads_finite(params));
     TEST_ASSERT_TRUE(cp_optim_step(optim));
-    expect_values(adam_golden[0]); /* as if the skipped ones had never been */
+    expect_values(adam_golden[0]); /* as if the skipped steps had not happened */
     TEST_ASSERT_EQUAL_INT(0, errors);
     cp_optim_free(optim);
 }
@@ -422,7 +422,7 @@ static void restored_state_continues_bit_for_bit(void) {
     cp_state from, to;
     memcpy(weight, first->data, sizeof weight);
     memcpy(bias, second->data, sizeof bias);
-    config.rate = 0.5; /* the saved rate must win */
+    config.rate = 0.5; /* the saved rate must override it */
     cp_optim *again = cp_adam_new(params, config);
     for (int i = 0; cp_optim_state(adam, i, &from); i++) {
         TEST_ASSERT_TRUE(cp_optim_state(again, i, &to));

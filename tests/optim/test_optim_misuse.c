@@ -1,4 +1,4 @@
-/* What optimizers, schedules and clipping refuse: gradients that are gone, NULLs, settings without sense. */
+/* What optimizers, schedules and clipping refuse: gradients from before a reset, NULLs, impossible settings. */
 #include "optim/ema.h"
 #include "optim/optim.h"
 #include "optim/replay.h"

@@ -430,7 +430,7 @@ static void a_gaussian_with_directions_has_the_full_covariance(void) {
     points_make();
     expect_class_moments(200, 0);
     expect_class_moments(200, 1);
-    expect_class_moments(300, 1); /* more room than samples */
+    expect_class_moments(300, 1); /* more directions than samples */
 }
 
 static void fewer_directions_than_samples_keep_the_scale(void) {
@@ -533,7 +533,7 @@ static void batches_of_the_wrong_shape_are_misuse(void) {
     TEST_ASSERT_EQUAL_INT(-1, cp_replay_return(replay, index, x, NULL));
     TEST_ASSERT_EQUAL_INT(-1, cp_replay_return(replay, index, fits, NULL));
     TEST_ASSERT_NOT_NULL(strstr(last_error, "no entry 4"));
-    TEST_ASSERT_EQUAL_INT(0, cp_replay_filled(replay)); /* the first chain neither */
+    TEST_ASSERT_EQUAL_INT(0, cp_replay_filled(replay)); /* nor was the first chain stored */
     TEST_ASSERT_FALSE(cp_replay_draw(replay, NULL, NULL, fits, index, NULL));
     TEST_ASSERT_FALSE(cp_replay_draw(NULL, &rng, NULL, fits, index, NULL));
     TEST_ASSERT_EQUAL_INT(5, errors);

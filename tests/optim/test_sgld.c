@@ -1,5 +1,5 @@
-/* Tests of the sampler, on energies whose answer is known. The golden values were printed by
- * tests/golden/make_optim.py. The program is linked with -Wl,--wrap for the memory calls, to count them. */
+/* Tests of the sampler, on energies with known results. The golden values were printed by tests/golden/make_optim.py. The
+ * program is linked with -Wl,--wrap for the memory calls, to count them. */
 #include "optim/sgld.h"
 
 #include "core/op.h"
@@ -81,7 +81,7 @@ static cp_tensor *network_energy(cp_at at, void *context, cp_tensor *x) {
     return cp_neg(at, cp_logsumexp(at, cp_matmul(at, hidden, net->out, 0), CP_AXES(1), false));
 }
 
-/* No force at all: chains move by noise alone. */
+/* Zero gradient: chains move only by noise. */
 static cp_tensor *flat_energy(cp_at at, void *context, cp_tensor *x) {
     (void)context;
     return cp_scale(at, cp_sum(at, x, CP_AXES(1), false), 0);
@@ -122,7 +122,7 @@ static void five_steps_with_scripted_noise_equal_pytorchs(void) {
     cp_params_free(net.params);
 }
 
-/* What the header says, written once more in plain loops, with temperature and all clamps. */
+/* The formula of the header in plain loops, with temperature and all clamps. */
 static void five_steps_equal_an_independent_loop(void) {
     gaussian   g = {{0.5, -1}, {2, 0.5, 0.5, 1}};
     cp_real    noise[5 * 3 * 2];
@@ -213,8 +213,8 @@ static void negative_noise_means_the_root_of_the_step(void) {
 
 /* ---- distributions ---- */
 
-/* With noise sqrt(alpha T) the chain x' = m + A (x - m) + noise, A = I - alpha/2 P, has the stationary covariance
- * S = A S A + alpha T I, i.e. S = T (P - alpha/4 P^2)^-1: T P^-1 but for the size of the step. */
+/* With noise sqrt(alpha T) the chain x' = m + A (x - m) + noise, A = I - alpha/2 P, has the stationary covariance S = A S A
+ * + alpha T I, i.e. S = T (P - alpha/4 P^2)^-1: T P^-1 except for the effect of the step size. */
 static void expect_gaussian(double alpha, double temperature) {
     enum { CHAINS = 4000 };
     gaussian       g = {{1.5, -0.5}, {2, -1, -1, 1.25}};
@@ -379,7 +379,7 @@ static void ten_thousand_steps_do_not_use_one_byte_more_memory(void) {
 static int  input_gradients, weight_gradients;
 static bool weights_tracked;
 
-/* x w, which counts what its gradient rule is asked for. */
+/* x w, which counts the gradients that its rule is asked for. */
 static void probe_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
     if (cp_needs(node, 0)) input_gradients++, gin[0] = cp_matmul(at, g, node->in[1], CP_TRANSPOSE_B);
     if (cp_needs(node, 1)) weight_gradients++, gin[1] = cp_matmul(at, node->in[0], g, CP_TRANSPOSE_A);
@@ -408,10 +408,10 @@ static void sampling_computes_no_weight_gradient_and_does_not_change_the_weights
         cp_sgld_run(tape, probe_energy, &net, x, &(cp_sgld_config){.step_size = 1, .noise = 0.1, .steps = 9}, &rng, NULL));
     TEST_ASSERT_EQUAL_INT(9, input_gradients);
     TEST_ASSERT_EQUAL_INT(0, weight_gradients);
-    TEST_ASSERT_FALSE(weights_tracked); /* frozen: what is made of weights alone is not even recorded */
+    TEST_ASSERT_FALSE(weights_tracked); /* frozen: values made only from weights are not recorded */
     TEST_ASSERT_EQUAL_MEMORY(before, net.weight->data, sizeof before);
 
-    /* The probe does see them when a loss is trained, on the same tape, afterwards. */
+    /* The probe does count them when a loss is trained afterwards on the same tape. */
     cp_tensor *batch = cp_constant(tape, x->data, x->shape);
     cp_tensor *loss = cp_sum(tape, probe_energy(CP_AT(tape), &net, batch), CP_ALL, false);
     TEST_ASSERT_TRUE(cp_backward(tape, loss, net.params));
@@ -442,7 +442,7 @@ static void the_tapes_modes_are_restored_whatever_happens(void) {
     cp_tensor_free(x);
 }
 
-/* ---- what cannot be computed ---- */
+/* ---- energies and steps that are not finite ---- */
 
 static void a_chain_without_a_finite_energy_stays_and_is_reported(void) {
     cp_tensor     *x = cp_tensor_new(CP_SHAPE(4, 2)), *sound = cp_tensor_new(CP_SHAPE(4, 2));
@@ -461,7 +461,7 @@ static void a_chain_without_a_finite_energy_stays_and_is_reported(void) {
     TEST_ASSERT_TRUE(x->data[2] == 7 && x->data[3] == -1 && x->data[4] == 0 && x->data[5] == 10);
     TEST_ASSERT_TRUE(isfinite(report.energy_first) && isfinite(report.gradient_norm));
 
-    config.stuck = NULL; /* the other chains have not noticed */
+    config.stuck = NULL; /* the other chains are not affected */
     TEST_ASSERT_TRUE(cp_sgld_run(tape, log_energy, NULL, sound, &config, &same, &report));
     TEST_ASSERT_EQUAL_INT(0, report.nonfinite);
     TEST_ASSERT_TRUE(x->data[0] == sound->data[0] && x->data[7] == sound->data[7] && x->data[0] != 5);
@@ -470,7 +470,7 @@ static void a_chain_without_a_finite_energy_stays_and_is_reported(void) {
 }
 
 static void a_step_that_would_overflow_is_refused(void) {
-    cp_real        steep = (cp_real)(sqrt((double)CP_REAL_MAX) / 2); /* the gradient; its norm is a number */
+    cp_real        steep = (cp_real)(sqrt((double)CP_REAL_MAX) / 2); /* the gradient; its norm is finite */
     cp_tensor     *x = cp_tensor_new(CP_SHAPE(2, 2));
     cp_sgld_report report;
     cp_sgld_config config = {.step_size = 12 * (double)steep, .steps = 1}; /* moves by 1.5 CP_REAL_MAX */

@@ -12,10 +12,10 @@
 typedef struct brain_volume {
     int         dims[3];           /* in canonical order: right, front, top */
     double      spacing[3];        /* the same */
-    const char *orientation;       /* where the file's axes grow to: "LPS" */
-    int         seed;              /* where the tumor is and how large; below 0: there is none */
+    const char *orientation;       /* the directions of the file's axes: "LPS" */
+    int         seed;              /* position and size of the tumor; below 0: no tumor */
     double      background, scale; /* of the intensities */
-    bool        turned;            /* by 180 degrees against what the header says */
+    bool        turned;            /* by 180 degrees, contrary to the header */
     bool        seg;               /* the annotation instead of the intensities: 0, 1 and 4 */
 } brain_volume;
 
@@ -24,7 +24,7 @@ static inline bool inside(const double p[3], double x, double y, double z, doubl
     return a * a + b * b + c * c < 1;
 }
 
-/* At a place in [-1, 1]^3. */
+/* At a point in [-1, 1]^3. */
 static inline double brain_value(const brain_volume *v, const double p[3]) {
     int    k = v->seed < 0 ? 0 : v->seed;
     double x = 0.25 + 0.02 * (k % 5), y = 0.2 - 0.1 * (k % 3), z = 0.1 * (k % 4) - 0.1, r = 0.14 + 0.02 * (k % 4);
@@ -35,7 +35,7 @@ static inline double brain_value(const brain_volume *v, const double p[3]) {
     return v->background + v->scale * (core ? 1.2 : tumor ? 1 : tissue);
 }
 
-/* Float32 intensities, or uint8 annotations, as the file NAME.nii. False when it cannot be written. */
+/* Float32 intensities, or uint8 annotations, as the file NAME.nii. False if it cannot be written. */
 static inline bool brain_write(const char *path, const brain_volume *v) {
     unsigned char header[352] = {0};
     int           axis[3], file_dims[3];

@@ -51,7 +51,7 @@ static double draw(cp_rng *rng, double low, double high) {
     return floor((low + (high - low) * cp_rng_uniform(rng)) / step) * step;
 }
 
-/* Place `rank` of a grid over [-2, 2), moved by less than a fifth of its step: neighbors stay 0.6 steps apart. */
+/* Point `rank` of a grid over [-2, 2), moved by less than a fifth of its step: neighbors stay 0.6 steps apart. */
 static double grid_value(cp_rng *rng, int rank, size_t count) {
     double step = 4.0 / (double)count;
     return draw(rng, -2 + step * (rank + 0.3), -2 + step * (rank + 0.7));

@@ -1,7 +1,6 @@
-/* The table of op cases: every op of the registry in every mode and for several shapes, as data. The gradient check
- * walks it, and so does the comparison of the two precisions, hence inputs are the same numbers in both.
- *
- * A case is a line: op, mode, the function that calls the op, the inputs with their domains, and what the mode needs:
+/* The table of op cases: every op of the registry in every mode and for several shapes, as data. The gradient check uses
+ * it, and so does the comparison of the two precisions; therefore inputs are the same numbers in both. A case is one line:
+ * op, mode, the function that calls the op, the inputs with their domains, and arguments for the mode:
  *     {"sum", "last axis", build_sum, {ANY(3, 5)}, .axes = AXES(-1)}, */
 #ifndef CP_TESTS_CASES_H
 #define CP_TESTS_CASES_H
@@ -13,14 +12,14 @@
 
 enum { CASE_INPUTS = 10, CASE_VALUES = 4096 };
 
-/* Where an input's values come from. They are binary fractions that float holds exactly. */
+/* The domain of an input's values. They are binary fractions that float holds exactly. */
 typedef enum case_domain {
     NO_INPUT,
     FROM_ANY,       /* [-2, 2) */
     FROM_POSITIVE,  /* [0.4, 2.4) */
     FROM_OFF_WHOLE, /* [-3, 3), at least 0.1 away from every whole number: no kink at 0 or at a whole bound */
-    FROM_APART,     /* [-2, 2), no two values close to each other, in all such inputs of the case together: no ties */
-    FROM_WHOLE,     /* -2, -1, 0, 1, 2: never moved by the check, no gradient may flow to it */
+    FROM_APART,     /* [-2, 2), no two values close to each other in all such inputs of the case: no ties */
+    FROM_WHOLE,     /* -2, -1, 0, 1, 2: never moved by the check, must have no gradient */
 } case_domain;
 
 typedef struct case_input {
@@ -36,7 +35,7 @@ struct op_case {
     case_build  build;
     case_input  in[CASE_INPUTS]; /* up to the first NO_INPUT */
 
-    /* For build, as the op needs them. */
+    /* Arguments for build. */
     cp_axes          axes;
     bool             keepdim, training;
     int              number; /* an axis, a size, a count of groups */
@@ -48,9 +47,9 @@ struct op_case {
     cp_conv2d_config conv;
     cp_pool2d_config pool;
 
-    bool constant;    /* no gradient flows through the op */
-    bool draws;       /* it draws random numbers, which differ between the precisions */
-    bool double_only; /* float has no digits left to tell anything, or its steps reach a kink */
+    bool constant;    /* the op has no gradient */
+    bool draws;       /* the op draws random numbers, which differ between the precisions */
+    bool double_only; /* float has too few digits left, or its steps reach a kink */
 };
 
 #define COUNT_OF(...) ((int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)))
@@ -97,7 +96,7 @@ const op_case *case_at(int i); /* 0 <= i < case_count() */
 
 int    case_inputs(const op_case *c);
 size_t case_size(const cp_shape *shape);
-size_t case_values(const op_case *c); /* of all inputs; at most CASE_VALUES */
+size_t case_values(const op_case *c); /* the number of values of all inputs; at most CASE_VALUES */
 
 /* The values of all inputs, one after the other; the same on every call and in both precisions. */
 void case_fill(const op_case *c, double *values);

@@ -1,4 +1,4 @@
-/* For tests of convolution kernels: shapes, and everything that one shape can be asked for. */
+/* For tests of convolution kernels: shapes, and all the arrays and fusions for one shape. */
 #ifndef CP_TESTS_CONV_PROBLEM_H
 #define CP_TESTS_CONV_PROBLEM_H
 
@@ -8,11 +8,11 @@ size_t x_size(const cp_conv_shape *s);
 size_t y_size(const cp_conv_shape *s);
 size_t w_size(const cp_conv_shape *s);
 
-cp_conv_shape with_output(cp_conv_shape s); /* as many outputs as there is room for */
+cp_conv_shape with_output(cp_conv_shape s); /* with the largest possible number of outputs */
 cp_conv_shape square(int n, int side, int c, int k, int kernel, int stride, int pad);
-const char   *named(const cp_conv_shape *s, const char *what); /* for messages; kept until the next call */
+const char   *named(const cp_conv_shape *s, const char *what); /* for messages; valid until the next call */
 
-/* What is fused; SCALE brings LEAKY with it. */
+/* The fusions; SCALE includes LEAKY. */
 enum { LEAKY = 1, SCALE = 2, BIAS = 4, GATE = 8, GAIN = 16, RESIDUAL = 32, ALL_FUSED = 63 };
 
 typedef struct problem {
@@ -25,7 +25,7 @@ typedef struct outcome {
     cp_real *y, *gx, *gw, *gb;
 } outcome;
 
-/* Random numbers of the exact sizes, each in memory of its own. */
+/* Random numbers in separate blocks of exactly the needed sizes. */
 problem problem_of(cp_conv_shape s, unsigned fused);
 void    problem_free(problem *p);
 

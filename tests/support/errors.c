@@ -1,4 +1,4 @@
-/* The handler that keeps what was reported. */
+/* The error handler that records what was reported. */
 #include "tests/support/errors.h"
 
 #include "core/tape_internal.h"

@@ -1,4 +1,4 @@
-/* Reading golden files, and comparing with them. */
+/* Reads golden files and compares with them. */
 #include "tests/support/golden.h"
 
 #include "unity.h"

@@ -1,4 +1,4 @@
-/* The gradient check of a case. */
+/* Runs the gradient check of a case. */
 #include "tests/support/gradcheck.h"
 
 #include "core/tape_internal.h"
@@ -23,13 +23,13 @@ static bool on_record(const cp_tape *tape, const char *op) {
     return false;
 }
 
-/* The gradients of the sum of squares of the result: its inputs are variables, or parameters. */
+/* The gradients of the sum of squares of the result, with variables or with parameters as inputs. */
 static bool gradients(cp_tape *tape, const op_case *c, cp_tensor **in, cp_tensor **grads) {
     cp_tensor *out = c->build(tape, in, c);
     return out && out->tracked && cp_grad(tape, cp_sum(tape, cp_square(tape, out), CP_ALL, false), in, case_inputs(c), grads);
 }
 
-/* The same gradients with parameters in the place of variables. */
+/* The same gradients with parameters in place of variables. */
 static void check_parameters(const op_case *c, const cp_gradcheck_input *inputs, gradcheck *result) {
     cp_tape   *tape = cp_tape_new(), *other = cp_tape_new();
     cp_tensor *variables[CASE_INPUTS], *parameters[CASE_INPUTS], *expected[CASE_INPUTS], *found[CASE_INPUTS];

@@ -4,7 +4,7 @@
 
 #include "core/io/deflate.h"
 
-/* Appends a member with these contents; false when out of memory. */
+/* Appends a member with these contents; false if out of memory. */
 static inline bool gzip_append(cp_bytes *out, const void *data, size_t size) {
     unsigned char trailer[8];
     cp_put_le32(trailer, cp_crc32(0, data, size));

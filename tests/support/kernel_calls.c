@@ -1,4 +1,4 @@
-/* Kernels called by tests, and numbers to call them with. */
+/* Calls kernels for tests, and makes the numbers to call them with. */
 #include "tests/support/kernel_calls.h"
 
 #include "core/threads.h"

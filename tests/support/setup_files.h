@@ -1,4 +1,4 @@
-/* setUp and tearDown of tests of files: a status and a folder of the test's own. Included by the one file of a program. */
+/* setUp and tearDown of tests of files: a status and a temporary folder. Include it in only one file of a program. */
 #ifndef CP_TESTS_SETUP_FILES_H
 #define CP_TESTS_SETUP_FILES_H
 

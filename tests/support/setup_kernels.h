@@ -1,5 +1,5 @@
-/* setUp and tearDown of tests of kernels: the same random numbers for each test, and scratch memory that must come back.
- * Included by the one file of a program. */
+/* setUp and tearDown of tests of kernels: the same random numbers for each test, and scratch memory that must be released.
+ * Include it in only one file of a program. */
 #ifndef CP_TESTS_SETUP_KERNELS_H
 #define CP_TESTS_SETUP_KERNELS_H
 

@@ -1,5 +1,5 @@
-/* setUp and tearDown of tests of layers: a tape, a parameter set, a stream of random numbers, and no error that a test
- * did not expect. Included by the one file of a program. */
+/* setUp and tearDown of tests of layers: a tape, a parameter set, a stream of random numbers; an unexpected error fails the
+ * test. Include it in only one file of a program. */
 #ifndef CP_TESTS_SETUP_LAYERS_H
 #define CP_TESTS_SETUP_LAYERS_H
 

@@ -1,5 +1,4 @@
-/* setUp and tearDown of tests that record: a tape, and no error that a test did not expect. Included by the one file of a
- * program. */
+/* setUp and tearDown of tests that record: a tape; an unexpected error fails the test. Include it in only one file of a program. */
 #ifndef CP_TESTS_SETUP_TAPE_H
 #define CP_TESTS_SETUP_TAPE_H
 

@@ -1,5 +1,5 @@
-/* Memory calls that are counted and can be made to fail, for programs linked with -Wl,--wrap for each of them. Included
- * by one file of a program. */
+/* Memory calls that are counted and can be made to fail, for programs linked with -Wl,--wrap for each of them. Include it
+ * in only one file of a program. */
 #ifndef CP_TEST_WRAPPED_MEMORY_H
 #define CP_TEST_WRAPPED_MEMORY_H
 
@@ -19,13 +19,13 @@ void *__wrap_aligned_alloc(size_t alignment, size_t size);
 int   __wrap_posix_memalign(void **out, size_t alignment, size_t size);
 
 static long   memory_calls;
-static size_t memory_bytes;               /* asked for in all */
+static size_t memory_bytes;               /* requested in total */
 static long   calls_allowed = -1;         /* before one fails; below 0: any number */
-static bool   memory_stays_out;           /* after that one all others fail too, until calls_allowed is set again */
+static bool   memory_stays_out;           /* after the first failure all other calls fail too, until calls_allowed is set again */
 static size_t largest_allowed = SIZE_MAX; /* bytes; a call for more fails */
 
 static bool refused(size_t n, size_t size) {
-    __atomic_fetch_add(&memory_calls, 1, __ATOMIC_RELAXED); /* threads ask for memory too */
+    __atomic_fetch_add(&memory_calls, 1, __ATOMIC_RELAXED); /* threads allocate too */
     __atomic_fetch_add(&memory_bytes, n * size, __ATOMIC_RELAXED);
     if (size > largest_allowed || (calls_allowed == 0 && memory_stays_out)) return true;
     return calls_allowed >= 0 && __atomic_fetch_sub(&calls_allowed, 1, __ATOMIC_RELAXED) == 0;
