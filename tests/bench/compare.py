@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Couplet beside PyTorch: runs both alternately, several rounds, and prints the ratios of PyTorch's times to Couplet's.
+"""Compares Couplet with PyTorch: runs both alternately for several rounds, and prints the ratios of PyTorch's times to Couplet's.
 
     tests/bench/compare.py build/couplet [--threads 2] [--rounds 5] [--csv RATIOS.csv]
 

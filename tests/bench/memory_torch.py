@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""How much memory a PyTorch step of WRN-16-2 takes (batch 64), for `couplet bench memory` to be laid beside: the growth of the process's
+"""The memory of a PyTorch step of WRN-16-2 (batch size 64), to compare with `couplet bench memory`: the growth of the process's
 largest resident size from a step on one image to steps on the batch.
 
     memory_torch.py train|sgld

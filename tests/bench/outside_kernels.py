@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The share of a step's instructions that are spent outside core/kernels, from callgrind:
+"""The percentage of a step's instructions that run outside core/kernels, from callgrind:
 
     valgrind --tool=callgrind --callgrind-out-file=cg.out --toggle-collect=cp_sgld_run build/couplet bench wrn 1 10 1 0 28 1 16
     callgrind_annotate --auto=no --threshold=100 cg.out | tests/bench/outside_kernels.py

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""PyTorch's times for what `couplet bench wrn` measures, in the same lines: the same networks, loss, update and way of timing.
+"""PyTorch's times for the measurements of `couplet bench wrn`, in the same format: the same networks, loss, update and timing method.
 
     wrn_torch.py THREADS [DEPTH WIDTH NORM SIDE CHANNELS BATCH]...
 """

@@ -1,5 +1,5 @@
-"""What nibabel writes is read equal to what nibabel reads, in canonical order. Arguments: the program couplet, and `all` for every case;
-without it every 23rd is tried, which takes seconds. Ends with 77 (skipped) where nibabel is not installed."""
+"""Files written by nibabel are read with the same values as by nibabel, in canonical order. Arguments: the program couplet, and `all` for
+every case; without it every 23rd case is tested, which takes seconds. Exits with 77 (skipped) if nibabel is not installed."""
 import json, os, subprocess, sys, tempfile, warnings
 
 try:
@@ -25,17 +25,17 @@ def objections(folder, case):
     run = subprocess.run([couplet, "data", given, "--npy", out, "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if run.returncode != 0:
         return run.stderr
-    told, found, affine = json.loads(run.stdout), np.load(out), nibabel.load(path).affine
-    if found.dtype != np.float32 or found.shape != values.shape or told["shape"] != list(values.shape):
+    info, found, affine = json.loads(run.stdout), np.load(out), nibabel.load(path).affine
+    if found.dtype != np.float32 or found.shape != values.shape or info["shape"] != list(values.shape):
         return f"{found.dtype} {found.shape}, expected {values.shape}"
     if not np.array_equal(found, values):
         return f"{np.sum(found != values)} of {found.size} values differ"
-    if told["orientation"] != letters or told["dtype"] != np.dtype(case.dtype).name:
-        return f"{told['orientation']} {told['dtype']}, expected {letters}"
+    if info["orientation"] != letters or info["dtype"] != np.dtype(case.dtype).name:
+        return f"{info['orientation']} {info['dtype']}, expected {letters}"
     spacing = np.empty(3)
     spacing[nibabel.io_orientation(affine)[:, 0].astype(int)] = nibabel.affines.voxel_sizes(affine)
-    if not np.allclose(told["spacing"][:3], spacing[:len(told["spacing"])], rtol=1e-5):
-        return f"spacing {told['spacing']}, expected {spacing}"
+    if not np.allclose(info["spacing"][:3], spacing[:len(info["spacing"])], rtol=1e-5):
+        return f"spacing {info['spacing']}, expected {spacing}"
     return ""
 
 

@@ -1,5 +1,5 @@
-"""What numpy writes is read equal, and numpy reads what is written here. Argument: the program copy_npz, which reads a file and
-writes its arrays to another. Ends with 77 (skipped) where numpy is not installed."""
+"""Files of numpy are read correctly, and numpy reads Couplet's files. Argument: the program copy_npz, which reads a file and
+writes its arrays to another. Exits with 77 (skipped) if numpy is not installed."""
 import os, subprocess, sys, tempfile, zipfile
 
 try:
@@ -26,7 +26,7 @@ def some(dtype, shape, order):
 
 
 def through_a_pipe(path, **arrays):
-    """As a program that writes to a pipe does."""
+    """Like a program that writes to a pipe."""
     class Pipe:
         def __init__(self, file):
             self.file = file
@@ -62,6 +62,6 @@ with tempfile.TemporaryDirectory() as folder:
             check(f"{what} passes Python's own test", zipfile.ZipFile(made).testzip() is None)
             subprocess.run([sys.argv[1], given, again, *wide], check=True)
             with open(made, "rb") as a, open(again, "rb") as b:
-                check(f"{what} has the same bytes again", a.read() == b.read())
+                check(f"{what} is always written as the same bytes", a.read() == b.read())
 print(f"{tests} Tests {failed} Failures 0 Ignored")
 sys.exit(failed > 0)

@@ -1,4 +1,4 @@
-"""A headless Chromium, spoken to through its DevTools protocol over a pair of pipes. Needs nothing but Python and Chromium."""
+"""A headless Chromium, controlled through its DevTools protocol over a pair of pipes. Needs only Python and Chromium."""
 import json, os, shutil, subprocess, tempfile, time
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

@@ -1,5 +1,5 @@
-# A Slurm of one node, controller and node in one, in a folder of its own; read with `.`. Needs root, slurmctld, slurmd and munged.
-# shellcheck shell=sh
+# A one-node Slurm cluster, with controller and node on this machine, in a temporary folder; tests source it with `.`.
+# Needs root, slurmctld, slurmd and munged. shellcheck shell=sh
 
 slurm_start() { # folder
     slurm=$1

@@ -1,6 +1,6 @@
 #!/bin/sh
-# couplet evaluate, generate and impute as they are started by hand, on a short training on phantom, and the report of all of it.
-# Argument: the program.
+# couplet evaluate, generate and impute, run as a user would run them, on a short training on phantom, and the report of
+# everything. Argument: the program.
 . "$(dirname "$0")/../system/report.sh"
 couplet=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
@@ -22,13 +22,13 @@ for file in evaluate/result.json evaluate/reliability.svg evaluate/confusion.svg
 done
 
 "$couplet" evaluate trained phantom --split val --out evaluate-1 </dev/null >said 2>&1
-expect_success "an evaluation that is finished shows what it found" grep -q "accuracy, %" said
+expect_success "a finished evaluation shows its results" grep -q "accuracy, %" said
 "$couplet" generate trained --per-class 2 --json --out json </dev/null >printed.json 2>/dev/null
-expect_success "--json prints what is in result.json" cmp printed.json json/result.json
+expect_success "--json prints the contents of result.json" cmp printed.json json/result.json
 "$couplet" impute trained </dev/null >said 2>&1
-expect_success "impute without images tells what to give" grep -q "give IMAGES.npy" said
+expect_success "impute without images says what to give" grep -q "give IMAGES.npy" said
 
-# ---- what has changed since ----
+# ---- changed inputs ----
 
 refused() { # sentence, text, words...
     sentence=$1 part=$2
@@ -59,11 +59,11 @@ for command in evaluate generate impute; do
             $command trained $words --out $command-1
         "$couplet" $command trained $words --out $command-half </dev/null >said 2>&1
         expect_success "$command of an unfinished training says so" grep -q "is not finished: its weights may still change" said
-        expect_success "so does its result.json" grep -q "is not finished: its weights may still change" $command-half/result.json
-        expect_success "and its model's field" grep -q '"finished": false' $command-half/result.json
-        expect_success "that of a finished one is true" grep -q '"finished": true' $command-1/result.json
+        expect_success "its result.json says so too" grep -q "is not finished: its weights may still change" $command-half/result.json
+        expect_success "and so does the field of its model" grep -q '"finished": false' $command-half/result.json
+        expect_success "for a finished training the field is true" grep -q '"finished": true' $command-1/result.json
         rm -r trained && mv kept trained
-        expect_success "$command of the model as it was is shown" quietly $command trained $words --out $command-1
+        expect_success "$command of the unchanged model is shown" quietly $command trained $words --out $command-1
     }
 done
 
@@ -82,11 +82,11 @@ refused "evaluate on data that have changed is refused" "the data has changed si
 refused "impute of data that have changed is refused" "the data has changed since" \
     impute trained --from-set cells.npz --count 3 --chains 2 --out filled-file
 mv kept.npz cells.npz
-expect_success "evaluate on the data as they were is shown" \
+expect_success "evaluate on the unchanged data is shown" \
     quietly evaluate trained cells.npz --ood cells.npz --split val --out of-file
 cp filled-file/filled.npy holes.npy
 quietly impute trained holes.npy --mask mask.npy --chains 2 --out masked
-expect_success "impute with the mask as it was is shown" quietly impute trained holes.npy --mask mask.npy --chains 2 --out masked
+expect_success "impute with the unchanged mask is shown" quietly impute trained holes.npy --mask mask.npy --chains 2 --out masked
 mask '\001\001\000\000' >mask.npy
 refused "impute with a mask that has changed is refused" "the mask has changed since" \
     impute trained holes.npy --mask mask.npy --chains 2 --out masked
@@ -99,5 +99,5 @@ for part in "how many of the images are in each bin" "the color is the share of 
     ": samples of p(x|c), one row a class" "The first chain of each class" "filled by the model, and as they are"; do
     expect_success "the report has the caption: $part" grep -q "$part" page.html
 done
-expect_success "the report has the pictures in itself" test "$(grep -c 'data:image/png;base64' page.html)" -ge 3
+expect_success "the report contains the pictures" test "$(grep -c 'data:image/png;base64' page.html)" -ge 3
 finish

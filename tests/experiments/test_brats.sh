@@ -1,5 +1,5 @@
 #!/bin/sh
-# couplet brats as it is started by hand, on trees of small volumes, and the commands that take its sets.
+# couplet brats, run as a user would run it, on folders of small volumes, and the commands that read its sets.
 # Arguments: the program, draw_volumes, and "sanitized" for a build with sanitizers.
 . "$(dirname "$0")/../system/report.sh"
 couplet=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
@@ -16,28 +16,28 @@ subject() {
     for scan in flair t1ce seg; do "$volumes" "$1/$2/$2_$scan.nii" "$scan" "${4:-LPS}" "$3" 36 40 18 ${5:-} || exit 1; done
 }
 
-# ---- a folder that is as it should be ----
+# ---- a valid folder ----
 
 for i in 1 2 3 4 5 6 7 8 9; do subject good "s$i" "$i"; done
 subject good BraTS-GLI-00001-000 2 RAS
 subject good BraTS-GLI-00001-001 3 PIR
 expect 0 "train         7      84          31  36.9 %" brats good --out set.npz
 expect 0 "all          10     132          50  37.9 %" brats good --out set.npz
-expect_success "the set and its contact sheet are there, and nothing else" test "$(ls)" = "$(printf 'good\nset.npz\nset.png')"
+expect_success "only the set and its contact sheet were written" test "$(ls)" = "$(printf 'good\nset.npz\nset.png')"
 expect_success "the sheet is a PNG file" sh -c 'head -c 4 set.png | grep -q PNG'
 cp set.npz first.npz
 expect 0 '"little_brain": {' brats good/ --out set.npz --json --threads 1 --sheet none
 expect_success "the file is the same for any number of threads" cmp set.npz first.npz
 mkdir moved && cp -r good moved/good && mv moved/good/s9 moved/good/BraTS-GLI-00001-001/ && mv moved/good/BraTS-GLI-00001-000 moved/good/a
 expect 0 "the set is in set.npz" brats moved/good --out set.npz --sheet none
-expect_success "and wherever in the tree the subjects lie" cmp set.npz first.npz
+expect_success "and wherever the subjects are in the folder tree" cmp set.npz first.npz
 expect 0 "the set is in set.npz" brats good --out set.npz --sheet none --seed 2
 expect_success "but not for another seed" sh -c '! cmp -s set.npz first.npz'
 output=$("$couplet" brats good --out set.npz --quiet --sheet other.png 2>&1)
 expect_empty "--quiet says nothing" "$output"
-expect_success "--sheet says where the contact sheet goes" test -s other.png
+expect_success "--sheet sets the file of the contact sheet" test -s other.png
 
-# ---- what takes the set ----
+# ---- commands that read the set ----
 
 expect 0 "0 no tumor" data first.npz
 expect 0 "1 tumor" data first.npz
@@ -90,7 +90,7 @@ expect 2 "two numbers, the lower first" brats good --percentiles 99,1 --out set.
 expect 2 "out" brats good
 expect 0 "DIR is searched" brats --help
 
-# ---- whose scans they are ----
+# ---- patients ----
 
 expect 0 "11 scans of 10 patients" brats good --out set.npz
 printf 'scan,patient\n s1 , a\r\ns2,a\n\ns3,a\n' >whose.csv
@@ -121,10 +121,10 @@ kill -INT $!
 wait $!
 code=$?
 expect_success "Ctrl-C ends with 130 and says that nothing was written" sh -c "test $code = 130 && grep -q 'nothing was written' said"
-expect_empty "and leaves no part of the file" "$(find . -name '*large*' -o -name '.couplet-*')"
+expect_empty "and leaves no partial file" "$(find . -name '*large*' -o -name '.couplet-*')"
 rm said
 
-# ---- folders that are not as they should be ----
+# ---- invalid folders ----
 
 cp first.npz set.npz
 mkdir empty
@@ -138,7 +138,7 @@ expect 1 "looked for files t2, seg" brats good --modality t2 --out set.npz
 expect 1 "left out: BraTS-GLI-00001-000, BraTS-GLI-00001-001, s1, s2 and 7 more: has no t2" brats good --modality t2 --out set.npz
 expect 2 "--out notes.txt: the name of the file must end in .npz" brats good --out notes.txt
 expect 2 "--sheet x.jpg: the name of the file must end in .png" brats good --out set.npz --sheet x.jpg
-expect_success "a set that was there before stays as it was" cmp set.npz first.npz
+expect_success "an existing set is unchanged" cmp set.npz first.npz
 expect_empty "and nothing else is left behind" "$(find . -maxdepth 1 | grep -v -E '^(\./)?(\.|good|moved|empty|unnamed|run|evaluated|(set|first|copy|two)\.npz|(set|other|two)\.png)$')"
 
 mkdir bad && cp -r good/s* bad

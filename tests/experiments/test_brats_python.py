@@ -1,6 +1,6 @@
-"""couplet brats against an implementation of its rules in numpy and nibabel: which slices there are, their classes, splits and
+"""Compares couplet brats with an implementation of its rules in numpy and nibabel: the slices, their classes, splits and
 pixels. Arguments: the program and draw_volumes, for a small tree that is drawn; or, by hand, the program and a folder of BraTS's
-layout, then options such as --modality t1ce. Ends with 77 (skipped) where numpy or nibabel is not installed."""
+layout, then options such as --modality t1ce. Exits with 77 (skipped) if numpy or nibabel is not installed."""
 import gzip, json, os, pathlib, re, shutil, subprocess, sys, tempfile
 
 try:
@@ -21,7 +21,7 @@ def check(sentence, good, found=""):
 
 
 def find(folder, scan):
-    """Name of the subject -> path; the trees here have each scan once."""
+    """Name of the subject -> path; the folders of this test have each scan once."""
     pattern = re.compile(rf"(.+)[_-](?:{SCANS[scan]})\.(?:nii|nii\.gz|hdr)", re.IGNORECASE)
     matches = [(pattern.fullmatch(p.name), p) for p in pathlib.Path(folder).rglob("*") if p.is_file()]
     return {m.group(1): p for m, p in matches if m}
@@ -88,11 +88,11 @@ def expected(folder, made):
 def compare(couplet, folder, *options):
     with tempfile.TemporaryDirectory() as work:
         file = os.path.join(work, "set.npz")
-        told = subprocess.run([couplet, "brats", folder, "--out", file, "--json", "--quiet", *options], capture_output=True, text=True)
-        check(f"couplet brats {os.path.basename(folder)} {' '.join(options)} works", told.returncode == 0, told.stderr)
-        if told.returncode:
+        printed = subprocess.run([couplet, "brats", folder, "--out", file, "--json", "--quiet", *options], capture_output=True, text=True)
+        check(f"couplet brats {os.path.basename(folder)} {' '.join(options)} works", printed.returncode == 0, printed.stderr)
+        if printed.returncode:
             return
-        told, set_ = json.loads(told.stdout), dict(np.load(file))
+        printed, set_ = json.loads(printed.stdout), dict(np.load(file))
     made = json.loads(bytes(set_["made"]))
     splits = ("train", "val", "test")
     names = {p["number"]: p["name"] for s in splits for p in made["patients"][s]}
@@ -123,17 +123,17 @@ def compare(couplet, folder, *options):
         got = set_[f"{split}_images"][rows].astype(float)
         away = np.abs(got.reshape(images.shape) - images)
         worst, differing, pixels = max(worst, away.max()), differing + (away > 0.5001).sum(), pixels + away.size
-    check("scans are where their patient is", scans_fit, where)
+    check("scans are in the split of their patient", scans_fit, where)
     check("the slices are those with enough brain", places_fit and all(t.all() for t in taken.values()))
     check("slices with tumor are those with annotated voxels", labels_fit)
-    check("pixels are as computed here, to rounding", worst < 0.51 and differing == 0, f"{worst} off, {differing} of {pixels}")
-    check("the counts are those that were told",
-          told["volumes"] == {"slices": slices, "tumor": tumor}
-          and told["little_brain"] == {"slices": little, "tumor": tumor - kept_tumor}
-          and told["all"] == {"patients": len(names), "slices": slices - little, "tumor": kept_tumor}, told)
+    check("pixels equal those computed here, up to rounding", worst < 0.51 and differing == 0, f"{worst} off, {differing} of {pixels}")
+    check("the counts are those of --json",
+          printed["volumes"] == {"slices": slices, "tumor": tumor}
+          and printed["little_brain"] == {"slices": little, "tumor": tumor - kept_tumor}
+          and printed["all"] == {"patients": len(names), "slices": slices - little, "tumor": kept_tumor}, printed)
     for s in splits:
-        check(f"so are those of {s}", told["splits"][s] == {"patients": len(of[s]), "slices": taken[s].size,
-                                                           "tumor": int(set_[f"{s}_labels"].sum())}, told["splits"][s])
+        check(f"so are those of {s}", printed["splits"][s] == {"patients": len(of[s]), "slices": taken[s].size,
+                                                           "tumor": int(set_[f"{s}_labels"].sum())}, printed["splits"][s])
     print(f"{slices} slices, {tumor} with tumor; {little} with little brain, {tumor - kept_tumor} of them with tumor; "
           f"{pixels} pixels, at most {worst:.6f} from the exact value")
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The couplet command as it is started by hand: what it says and what it ends with. Arguments: the
-# program, and `sanitized` when it was built with a sanitizer.
+# The couplet command, run as a user would run it: its output and its exit codes. Arguments: the # program, and
+# `sanitized` if it was built with a sanitizer.
 . "$(dirname "$0")/../system/report.sh"
 couplet=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
@@ -47,14 +47,14 @@ expect 1 "missing.csv" bench plot missing.csv --out speed
 "$couplet" bench wrn 1 10 1 0 8 1 2 10 1 1 8 1 2 >steps
 number='[0-9][0-9]*\.[0-9]'
 line="wrn 10 1 norm [01] side 8 channels 1 batch 2 threads 1  train $number ms  sgld $number ms  infer $number ms"
-expect_success "bench wrn prints one line per network in the form that scripts read" test "$(grep -cx "$line" steps)" -eq 2
+expect_success "bench wrn prints one line per network in the format for scripts" test "$(grep -cx "$line" steps)" -eq 2
 "$couplet" bench scaling 2 10 1 0 8 1 2 >scaling
 ratio='[0-9]*\.[0-9][0-9] ([0-9]*\.[0-9][0-9])'
 line="scaling wrn 10 1 norm 0 side 8 channels 1 batch 2 threads 2 against 1  train $ratio  sgld $ratio  infer $ratio"
 expect_success "bench scaling prints a ratio of medians and one of the shortest for each step" grep -qx "$line" scaling
 printf 'network,sgld,train,infer\nA,2.5,2,1.5\nB,3,2.5,2\n' >ratios.csv
 expect 2 "ratios.csv would be replaced" bench plot ratios.csv --out ratios
-expect_success "a refused bench plot leaves its input alone" grep -q "A,2.5,2,1.5" ratios.csv
+expect_success "a refused bench plot does not change its input" grep -q "A,2.5,2,1.5" ratios.csv
 expect 0 "speed.svg; its numbers are in speed.csv and speed.figure.json" bench plot ratios.csv --out speed
 printf 'network,sgld,train,infer\nA,nan,2,1.5\n' >bad.csv
 expect 1 "bad.csv, line 2: a name and three positive ratios" bench plot bad.csv --out speed2
@@ -65,8 +65,9 @@ expect 2 "give one of them" bench wrn 2 10 1 0 8 1 2 --threads 1
 expect 2 "give one of them" bench hybrid 2 --threads 1
 expect 2 'hybrid takes THREADS only; "10" is one too many' bench hybrid 1 10
 expect 2 'THREADS is "0"' bench hybrid 0
-expect_success "bench plot leaves the numbers beside the picture" grep -q '2.5' speed.csv
-# A double build has the reference kernels only: slow, and with nothing to choose. Under a sanitizer, measuring says nothing.
+expect_success "bench plot writes the numbers next to the picture" grep -q '2.5' speed.csv
+# A double build has only the reference kernels: they are slow, and there is no choice. Under a sanitizer, measurements
+# mean nothing.
 case $("$couplet" --version)${2:-} in
 *double* | *sanitized*) ;;
 *)
@@ -79,8 +80,8 @@ case $("$couplet" --version)${2:-} in
     expect_success "bench accuracy finds every method within 5e-5, and half of the numbers within 2e-6, at the shapes of wide ResNets" test $? -eq 0
     COUPLET_CONV=abacus "$couplet" bench wrn 1 10 1 0 8 1 2 >steps 2>message
     COUPLET_KERNELS=abacus "$couplet" bench wrn 1 10 1 0 8 1 2 >steps 2>>message
-    expect_success "an unknown COUPLET_KERNELS is told" grep -q "COUPLET_KERNELS=abacus is none of avx512, avx2, .*; using " message
-    expect_success "an unknown COUPLET_CONV is told" grep -q "COUPLET_CONV=abacus is none of auto, direct" message
+    expect_success "an unknown COUPLET_KERNELS is reported" grep -q "COUPLET_KERNELS=abacus is none of avx512, avx2, .*; using " message
+    expect_success "an unknown COUPLET_CONV is reported" grep -q "COUPLET_CONV=abacus is none of auto, direct" message
     ;;
 esac
 rm -f steps scaling ratios.csv bad.csv speed.svg speed.csv speed.figure.json message
@@ -89,15 +90,15 @@ echo "not a model" >model.safetensors
 expect 1 "is not an HTML page" report . --out model.safetensors
 expect 1 "is one of the files" predict model.safetensors model.safetensors --out model.safetensors
 expect 1 "model.safetensors" predict model.safetensors x.npy --out probs.npy
-expect_empty "nothing is left behind by what failed" "$(find . -type f ! -name model.safetensors)"
+expect_empty "failed commands leave nothing behind" "$(find . -type f ! -name model.safetensors)"
 
 if [ -w /dev/full ]; then
     "$couplet" --help >/dev/full 2>message
     code=$?
     if [ "$code" -eq 1 ] && grep -q "could not" message; then
-        ok "a full disk below stdout is told"
+        ok "a full disk under stdout is reported"
     else
-        not_ok "a full disk below stdout is told" "code $code: $(cat message)"
+        not_ok "a full disk under stdout is reported" "code $code: $(cat message)"
     fi
 fi
 finish

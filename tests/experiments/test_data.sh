@@ -1,6 +1,6 @@
 #!/bin/sh
-# couplet data and couplet fetch as they are started by hand; downloads go through a curl and a wget of the test's own.
-# Argument: the program.
+# couplet data and couplet fetch, run as a user would run them; downloads use a fake curl and a fake wget. Argument: the
+# program.
 . "$(dirname "$0")/../system/report.sh"
 couplet=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 golden=$(cd "$(dirname "$0")/../golden" && pwd)
@@ -19,7 +19,7 @@ expect 0 "phantom: images of 28 x 28, 3 channels, 4 classes" data phantom
 expect 0 "1 two lobes    985  142   253" data phantom
 expect 0 '"class_names": [' data phantom --json
 expect 0 "a contact sheet, one row a class, is in sheet.png" data phantom --sheet sheet.png --columns 5
-expect_success "the sheet is a PNG file and comes alone" sh -c 'head -c 4 sheet.png | grep -q PNG && test "$(ls)" = sheet.png'
+expect_success "the sheet is a PNG file and the only new file" sh -c 'head -c 4 sheet.png | grep -q PNG && test "$(ls)" = sheet.png'
 expect 0 "the set is in cells.npz" data phantom --npz cells.npz
 expect 0 "cells: images of 28 x 28, 3 channels, 4 classes" data cells.npz
 expect 0 "not the official file, md5 $(md5sum cells.npz | cut -d ' ' -f 1)" data cells.npz
@@ -74,7 +74,7 @@ cp "$golden/nifti_lps.nii.gz" unnamed
 expect 0 "unnamed: NIfTI-1" data unnamed
 cp "$golden/nifti_pair.hdr" alone.hdr
 expect 1 "alone.hdr is one file of a pair; the other one, .img or .img.gz beside it, is missing" data alone.hdr --npy other.npy
-expect_success "a command that failed writes nothing" test ! -e other.npy
+expect_success "a failed command writes nothing" test ! -e other.npy
 
 # ---- fetch ----
 
@@ -88,7 +88,7 @@ expect 0 "curl --fail --location --output 'bloodmnist.npz' 'https://zenodo.org/r
 expect 0 "'a'\\''b/octmnist.npz'" fetch medmnist octmnist --out "a'b"
 expect_success "nothing is made without --run" test ! -e "a'b"
 
-# Programs that write what the test tells them to where they are asked to, and note what they were asked.
+# Fake programs that write a text given by the test into the requested file, and record their arguments.
 mkdir both only_wget neither
 cat >both/curl <<'END'
 #!/bin/sh
@@ -109,24 +109,24 @@ export CODE=0 CONTENTS="an error page"
 tools=$work/both
 expect 1 "what came for bloodmnist has md5 0b3e34d622bd30bb091539282cb5703c, but the official file has 7053d0359d879ad8a5505303e11de1dc" \
     fetch medmnist bloodmnist --run --out "new folder"
-expect_success "what is not the file is kept under another name" sh -c 'cd "new folder" && test "$(ls)" = bloodmnist.npz.unverified'
+expect_success "a wrong file is kept under another name" sh -c 'cd "new folder" && test "$(ls)" = bloodmnist.npz.unverified'
 expect_success "the address is that of the record" grep -qx 'https://zenodo.org/records/10519652/files/bloodmnist.npz?download=1' asked
 rm -f asked
 tools=$work/only_wget
 expect 1 "what came for breastmnist" fetch medmnist breastmnist --run
-expect_success "wget is asked where there is no curl" grep -q 'breastmnist.npz?download=1' asked
+expect_success "wget is used if there is no curl" grep -q 'breastmnist.npz?download=1' asked
 tools=$work/neither
 expect 1 "neither curl nor wget was found" fetch medmnist breastmnist --run
 tools=$work/both
 CODE=22
 expect 1 "curl ended with code 22 and has not brought https://zenodo.org" fetch medmnist octmnist --run
-expect_success "nothing is left of a download that failed" sh -c '! ls | grep octmnist'
+expect_success "a failed download leaves nothing behind" sh -c '! ls | grep octmnist'
 echo "something else" >octmnist.npz
 expect 1 "octmnist.npz is there, but is not the official file" fetch medmnist octmnist --run
-expect_success "a file that is there is left as it is" grep -q "something else" octmnist.npz
+expect_success "an existing file is unchanged" grep -q "something else" octmnist.npz
 expect 1 "cannot be made" fetch medmnist octmnist --run --out text/folder
 
-# ---- what numpy writes ----
+# ---- files written by numpy ----
 
 python=$(command -v /usr/bin/python3 || command -v python3)
 if [ -n "$python" ] && "$python" -c 'import numpy' 2>/dev/null; then
@@ -144,7 +144,7 @@ cells = np.load("cells.npz")
 assert cells["train_images"].shape == (4000, 28, 28, 3) and cells["train_images"].dtype == np.uint8
 assert cells["test_labels"].shape == (1000, 1) and np.bincount(cells["test_labels"][:, 0]).tolist() == [241, 253, 249, 257]
 END
-    expect_success "numpy reads the set that was written" "$python" make.py
+    expect_success "numpy reads the written set" "$python" make.py
     expect 0 "deep: images of 5 x 4, 1 channel, 3 classes" data deep.npz
     expect 0 "pixels are uint16 in [0, 255], x / 127.5 - 1" data deep.npz
     expect 0 "lie beyond the range and are taken to its ends, in this table too" data beyond.npz

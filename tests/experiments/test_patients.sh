@@ -8,7 +8,7 @@ small="--steps 12 $small"
 
 # shellcheck disable=SC2086
 expect 0 "over the 13 patients of the test split and the 10 patients of the validation split" slices.npz $small --threads 1 --out slices
-expect_success "so does the note in result.json" \
+expect_success "the note in result.json says so too" \
     grep -q "over the 13 patients of the test split and the 10 patients of the validation split" slices/result.json
 result=slices/result.json
 missing=
@@ -19,8 +19,8 @@ for split in validation test; do
         done
     done
 done
-expect_empty "result.json has all metrics by patient, of all views of both splits" "$missing"
-expect_success "there are 13 test patients and 10 of validation" \
+expect_empty "result.json has all metrics by patient, for all weights and both splits" "$missing"
+expect_success "there are 13 test patients and 10 validation patients" \
     test "$(member $result test/end/by_patient/n) $(member $result validation/end/by_patient/n)" = "13 10"
 # shellcheck disable=SC2086
 train slices.npz $small --threads 2 --quiet --out two
@@ -28,24 +28,24 @@ same_runs "1 and 2 threads leave the same bytes" slices two
 
 # shellcheck disable=SC2086
 train gray.npz $small --quiet --out gray
-expect_empty "a set without patients has no word of them" "$(grep patient gray/result.json)"
+expect_empty "the result of a set without patients does not mention patients" "$(grep patient gray/result.json)"
 slice_metrics() { # folder: of slices, without intervals
     members "$1/result.json" | grep -E '^(test|validation)/' | grep -v -e intervals -e by_patient
 }
 expect_success "the metrics of slices are those of the set without patients" \
     test "$(slice_metrics gray)" = "$(slice_metrics slices)"
-expect_success "their intervals are not" test "$(sed -n '/"intervals"/,/\]/p' gray/result.json | head -n 5)" != \
+expect_success "their intervals differ" test "$(sed -n '/"intervals"/,/\]/p' gray/result.json | head -n 5)" != \
     "$(sed -n '/"intervals"/,/\]/p' slices/result.json | head -n 5)"
 
 # ---- evaluate ----
 
 "$couplet" evaluate slices slices.npz --ood gray.npz --out tested </dev/null >said 2>&1
-expect_success "evaluate has a row of the accuracy by patient, with its interval" \
+expect_success "evaluate has a row for the accuracy by patient, with its interval" \
     grep -qE '^accuracy by patient, % +[0-9.]+ \([0-9.]+ to [0-9.]+\)' said
 expect_success "evaluate says that its intervals were taken over 13 patients" grep -q "95 %, taken over 13 patients" said
-expect_success "evaluate says what by patient means" grep -q "by patient every patient, whatever the number of its images" said
+expect_success "evaluate explains what by patient means" grep -q "by patient every patient, whatever the number of its images" said
 expect_success "evaluate says that AUROC's intervals keep patients together" grep -q "keep the images of a patient together" said
-expect_success "evaluate finds by patient what the training found" test \
+expect_success "evaluate has the same metrics by patient as the training" test \
     "$(members tested/result.json | sed -n 's,^metrics/scaled/by_patient/,,p')" = \
     "$(members slices/result.json | sed -n 's,^test/scaled/by_patient/,,p')"
 
@@ -63,7 +63,7 @@ awk -F, 'BEGIN { left = size = 1 }
 END { printf "%d %.5f %.5f\n", patients, 100 * accuracy_sum / patients, nll_sum / patients }' tested/slices_test_*.csv >expected
 found=$(for key in n accuracy nll; do member tested/result.json metrics/scaled/by_patient/$key; done |
     awk 'NR == 1 { printf "%d", $1 } NR > 1 { printf " %.5f", $1 } END { print "" }')
-expect_success "accuracy and NLL by patient are those of the predictions that were written" test "$found" = "$(cat expected)"
+expect_success "accuracy and NLL by patient are those of the written predictions" test "$found" = "$(cat expected)"
 
 interval() { # data, other data: the AUROC of the energy, low end, high end
     "$couplet" evaluate slices "$1" --ood "$2" --quiet --out "ood-$1-$2" </dev/null
@@ -78,7 +78,7 @@ for sets in "slices.npz gray.npz" "gray.npz slices.npz" "slices.npz slices.npz";
 done
 
 "$couplet" evaluate slices slices.npz --split train --quiet --out trained </dev/null
-expect_empty "the training split, which has no patients, is measured without" "$(grep -e by_patient -e "by patient" trained/result.json)"
+expect_empty "the training split, which has no patients, is measured without them" "$(grep -e by_patient -e "by patient" trained/result.json)"
 
 # ---- the report ----
 
@@ -91,7 +91,7 @@ done
 
 "$draw_images" single.npz 8 8 1 2 5 1 1 1 test
 expect 0 "over the 1 patient of the test split." single.npz --method softmax --steps 4 --every 4 --labels 1 --norm batch --out single
-expect_empty "validation, which has no patients, is measured without" "$(members single/result.json | grep '^validation/.*by_patient')"
+expect_empty "the validation split, which has no patients, is measured without them" "$(members single/result.json | grep '^validation/.*by_patient')"
 "$couplet" data single.npz </dev/null >said 2>&1
-expect_success "data tells the patients of the splits that have them" grep -qE '^patients +- +- +1$' said
+expect_success "data prints the number of patients of the splits that have them" grep -qE '^patients +- +- +1$' said
 finish

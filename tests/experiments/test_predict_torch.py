@@ -1,5 +1,5 @@
-"""couplet predict against PyTorch: wide ResNets with random weights and running statistics, exported by hand.
-Argument: the couplet program. Ends with 77 (skipped) where PyTorch or numpy is not installed."""
+"""Compares couplet predict with PyTorch: wide ResNets with random weights and running statistics, exported by hand.
+Argument: the couplet program. Exits with 77 (skipped) if PyTorch or numpy is not installed."""
 import json, os, pathlib, struct, subprocess, sys, tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "golden"))
@@ -52,7 +52,7 @@ def check(sentence, good, found=""):
 
 
 def compare(sentence, net, description, x, saved, *options):
-    """x is what PyTorch gets, saved is the array in the file."""
+    """x is PyTorch's input, saved is the array in the file."""
     with tempfile.TemporaryDirectory() as folder:
         model, batch, out = (os.path.join(folder, name) for name in ("m.safetensors", "x.npy", "p.npy"))
         save(model, state(net), {"couplet": json.dumps(description)})

@@ -1,11 +1,11 @@
 #!/bin/sh
-# couplet report as it is started by hand, on runs of couplet synthetic. Argument: the program.
+# couplet report, run as a user would run it, on runs of couplet synthetic. Argument: the program.
 . "$(dirname "$0")/../system/report.sh"
 couplet=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 
-# The program's output and code, of a report on some folders.
+# The program's output and exit code, for a report on some folders.
 report() { # words...
     "$couplet" report "$@" >said 2>&1
     echo "code $?" >>said
@@ -18,8 +18,8 @@ report rate-0.001 rate-0.01 --out page.html
 expect_success "two runs make one page" grep -q "Report of 2 runs: page.html" said
 expect_success "the page has the option that differs" grep -q "<th>rate</th>" page.html
 expect_success "an option that does not differ has no column" sh -c '! grep -q "<th>repeats</th>" page.html'
-expect_success "the results stand in the same table" grep -q "<th>hybrid: accuracy</th>" page.html
-expect_success "captions tell what the bars are" \
+expect_success "the results are in the same table" grep -q "<th>hybrid: accuracy</th>" page.html
+expect_success "captions explain the bars" \
     grep -q "mean over 2 repetitions, with bars of one standard deviation" page.html
 expect_success "nothing is fetched from elsewhere" sh -c '! grep -o "http[^\" ]*" page.html | grep -v "^http://www.w3.org/2000/svg"'
 
@@ -29,14 +29,14 @@ cp rate-0.01/config.json unfinished/
 report rate-0.001 broken unfinished --out page.html
 expect_success "damaged and unfinished runs are counted" \
     grep -q "Report of 3 runs, 1 not finished, 1 damaged: page.html" said
-expect_success "the damage is told with its place" grep -q "broken/config.json: JSON, line 2" said
-expect_success "after damage the code is 1" grep -q "code 1" said
-expect_success "and the page has it all the same" grep -q "Folders that cannot be read" page.html
+expect_success "the damage is reported with file and line" grep -q "broken/config.json: JSON, line 2" said
+expect_success "if a folder is damaged the exit code is 1" grep -q "code 1" said
+expect_success "and the page lists the damaged folder" grep -q "Folders that cannot be read" page.html
 
 report broken --out none.html
-expect_success "of nothing that can be read no page is made" sh -c 'grep -q "code 1" said && ! test -e none.html'
+expect_success "without any readable folder no page is made" sh -c 'grep -q "code 1" said && ! test -e none.html'
 report rate-0.001 nowhere --out none.html
-expect_success "a folder that is not there is refused" sh -c 'grep -q "no such folder" said && ! test -e none.html'
+expect_success "a missing folder is refused" sh -c 'grep -q "no such folder" said && ! test -e none.html'
 
 # ---- folders from somebody else, and names that would drive a terminal ----
 

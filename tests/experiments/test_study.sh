@@ -1,6 +1,6 @@
 #!/bin/sh
-# couplet study as it is started by hand: many runs by several processes, what they leave and what is told.
-# shellcheck disable=SC2154 # variables of train_parts.sh
+# couplet study, run as a user would run it: many runs by several processes, their files and messages. shellcheck
+# disable=SC2154 # variables of train_parts.sh
 . "$(dirname "$0")/../system/report.sh"
 . "$(dirname "$0")/train_parts.sh"
 quick="--every 4 --buffer 64 --sgld 2 --batch 8 --unlabeled 8 --chains 8"
@@ -35,7 +35,7 @@ bins() { # result.json, "count", "confidence" or "accuracy": of the test split a
         bins && $0 ~ key { inside = 1; next } inside && /\]/ { exit } inside { gsub(/[ ,]/, ""); print }' "$1"
 }
 
-# What the pooled diagram should have: a line a bin, the accuracy of both runs' predictions together.
+# The expected pooled diagram: one line per bin, the accuracy of both runs' predictions together.
 pooled() { # two runs' result.json
     for key in count accuracy; do
         bins "$1" $key >"first.$key" && bins "$2" $key >"second.$key"
@@ -44,7 +44,7 @@ pooled() { # two runs' result.json
         awk '{ n = $1 + $3; if (n) printf "%.6f\n", ($1 * $2 + $3 * $4) / n; else print "nan" }'
 }
 
-# What the table should tell of the first method and softmax, from runs.csv: "+1.25 (2 of 2".
+# The expected difference of the first method and softmax in the table, from runs.csv: "+1.25 (2 of 2".
 difference() { # runs.csv, labels, column, 1 or -1: more is better, or less
     awk -F, -v labels="$2" -v column="$3" -v way="$4" '
         NR == 1 { for (i = 1; i <= NF; i++) if ($i == column) at = i; next }
@@ -58,7 +58,7 @@ difference() { # runs.csv, labels, column, 1 or -1: more is better, or less
 
 # shellcheck disable=SC2086 # options are words
 {
-    # ---- the same tables, however the runs were made ----
+    # ---- the same tables for all ways to make the runs ----
 
     study gray.npz $tiny --jobs 1 --out one >one.txt 2>&1
     study gray.npz $tiny --jobs 2 --quiet --out two
@@ -67,45 +67,45 @@ difference() { # runs.csv, labels, column, 1 or -1: more is better, or less
     for file in result.json table.txt table.csv table.tex runs.csv boxes.svg samples-gray-1-hybrid-0.png; do
         expect_success "the files are named: $file" grep -q "^Results: one/ (\(.* \)*${file}[,)]" one.txt
     done
-    expect_success "table.txt says what it is of" grep -q "over 2 seeds on the test split" one/table.txt
+    expect_success "table.txt names its seeds and split" grep -q "over 2 seeds on the test split" one/table.txt
     expect_success "table.tex too" grep -q "^% .*over 2 seeds on the test split" one/table.tex
-    expect_success "and the picture of the boxes" grep -q "<title>.*end of training, test split, 2 runs a box<" one/boxes.svg
+    expect_success "and the box plot" grep -q "<title>.*end of training, test split, 2 runs a box<" one/boxes.svg
     mkdir "my data" && cp gray.npz "my data"
     study "my data/gray.npz" $tiny --out "my list" --list >commands
     expect_success "--list has a line for every run" test "$(wc -l <commands)" -eq 8
     xargs -d '\n' -P 2 -I '{}' sh -c '{}' <commands
-    expect_empty "when they are done, nothing is left to list" "$(study gray.npz $tiny --out "my list" --list)"
+    expect_empty "once all runs are done, --list prints nothing" "$(study gray.npz $tiny --out "my list" --list)"
     study gray.npz --labels 1,3 --methods softmax,hybrid --seeds 0-1 --steps 8 $quick --jobs 0 --quiet --out "my list"
     expect_success "--jobs 0 draws samples with one thread" \
         test "$(cat "my list"/samples/runs/*/log.jsonl | grep '"event":"start"' | grep -c '"threads":1,')" -eq 2
     same_tables "xargs comes to the same, with spaces in names too" one "my list"
-    expect_success "--jobs 0 draws samples, too" cmp one/samples-gray-1-hybrid-0.png "my list/samples-gray-1-hybrid-0.png"
+    expect_success "--jobs 0 also draws samples" cmp one/samples-gray-1-hybrid-0.png "my list/samples-gray-1-hybrid-0.png"
     study gray.npz $tiny --quiet --out one
     expect_success "no run is made twice" test "$(events one finish)" -eq 8 -a "$(events one start)" -eq 8
     same_runs "a run of a study is that of couplet train" one/runs/gray-3-hybrid-1 two/runs/gray-3-hybrid-1
     train gray.npz --method hybrid --labels 3 --seed 1 --steps 8 $quick --quiet --out alone
     same_runs "by itself too" one/runs/gray-3-hybrid-1 alone
 
-    expect_success "the study's settings are those that were given" grep -q '"sgld": 2' one/config.json
+    expect_success "the study's settings are the given ones" grep -q '"sgld": 2' one/config.json
     expect_empty "and no others of train" "$(grep '"rate"' one/config.json)"
 
     pooled one/runs/gray-3-softmax-0/result.json one/runs/gray-3-softmax-1/result.json >expected
     sed -n 's/^"softmax, 3 labels","accuracy",spans,[^,]*,\([^,]*\),.*/\1/p' one/reliability-gray.csv |
         awk '{ if ($1 == "nan") print; else printf "%.6f\n", $1 }' >found
     expect_success "a bin has the predictions of all seeds, each counted once" cmp expected found
-    expect_success "and there are such" grep -q "^0\.[0-9]*[1-9]" found
+    expect_success "and some bins are not empty" grep -q "^0\.[0-9]*[1-9]" found
     for labels in 1 3; do
-        expect_success "differences are means over seeds: accuracy, $labels labels" \
+        expect_success "differences of accuracy are means over seeds, $labels labels" \
             grep -qF -e "$(difference one/runs.csv $labels test_end_accuracy 1)" one/table.txt
         expect_success "and less ECE is better, $labels labels" \
             grep -qF -e "$(difference one/runs.csv $labels test_end_ece -1)" one/table.txt
     done
-    expect_success "boxes.csv tells the measure and the number of labels" \
+    expect_success "boxes.csv has the measure and the number of labels" \
         test "$(grep -c '^"gray: ECE, %","hybrid",box,"3",' one/boxes.csv)" -eq 2
-    expect_success "settings that were given are told" grep -q "^Options of couplet train that were given: .*--sgld=2" one/table.txt
-    expect_success "samples tell whose they are" grep -q "gray-1-hybrid-0: samples of p(x|c)" one/samples-gray-1-hybrid-0.figure.json
+    expect_success "the given settings are listed" grep -q "^Options of couplet train that were given: .*--sgld=2" one/table.txt
+    expect_success "samples name their run" grep -q "gray-1-hybrid-0: samples of p(x|c)" one/samples-gray-1-hybrid-0.figure.json
 
-    # ---- runs that were brought here, a set that was not ----
+    # ---- runs copied from elsewhere, without their data ----
 
     mkdir -p brought/runs elsewhere
     cp gray.npz elsewhere
@@ -119,11 +119,11 @@ difference() { # runs.csv, labels, column, 1 or -1: more is better, or less
     same_tables "tables are the same without the data" one brought
     mv brought/runs/gray-1-softmax-0 kept
     expect 1 "1 of 8 runs is missing in the tables; the same command makes what is missing, once the data are here" gone/gray.npz $tiny --out brought
-    expect_success "means are of those that are there" grep -q "gray  *1  *softmax  *[0-9.]*, 1 of 2" brought/table.txt
+    expect_success "means are over the existing runs" grep -q "gray  *1  *softmax  *[0-9.]*, 1 of 2" brought/table.txt
     expect_success "and so are differences" grep -qF -e "$(difference brought/runs.csv 1 test_end_accuracy 1)" brought/table.txt
     expect 0 "left      1, for 1 of them the last command had no data" --status brought
-    expect_empty "for which there is no time to go" "$(study --status brought | grep "time to go")"
-    expect_empty "a run whose data are missing is not tried" "$(ls brought/failed 2>/dev/null)"
+    expect_empty "there is no remaining time for it" "$(study --status brought | grep "time to go")"
+    expect_empty "a run with missing data is not started" "$(ls brought/failed 2>/dev/null)"
     expect_empty "nor listed" "$(study gone/gray.npz $tiny --out brought --list 2>/dev/null)"
     expect 1 "1 of 8 runs cannot be listed before the data are here" gone/gray.npz $tiny --out brought --list
     mv kept brought/runs/gray-1-softmax-0
@@ -209,31 +209,31 @@ difference() { # runs.csv, labels, column, 1 or -1: more is better, or less
     rm worn/runs/gray-3-hybrid-1/result.json
     : >worn/runs/gray-3-hybrid-1/checkpoint.safetensors
     expect 1 "worn/runs/gray-1-softmax-0 is damaged; the same command without --jobs 0 makes it again" gray.npz $tiny --out worn --jobs 0
-    expect_success "where nothing is made, nothing is moved" test -s worn/runs/gray-1-softmax-0/result.json -a ! -e worn/runs/gray-1-softmax-0.damaged-1
+    expect_success "if no run is made, nothing is moved" test -s worn/runs/gray-1-softmax-0/result.json -a ! -e worn/runs/gray-1-softmax-0.damaged-1
     expect 0 "worn/runs/gray-1-softmax-0 is damaged; it is made again" gray.npz $tiny --out worn
     same_tables "what was damaged is made again" one worn
     for run in gray-1-hybrid-0 gray-1-softmax-1 gray-3-softmax-0; do
-        expect_success "what was there is kept beside it: $run" test -d worn/runs/$run.damaged-1
+        expect_success "the old files are kept next to it: $run" test -d worn/runs/$run.damaged-1
     done
-    expect_success "also where only the checkpoint was damaged" test -d worn/runs/gray-3-hybrid-1.damaged-1
+    expect_success "also if only the checkpoint was damaged" test -d worn/runs/gray-3-hybrid-1.damaged-1
     echo '{"experiment": "train", "options": [1]}' >worn/runs/gray-3-softmax-0/config.json
-    expect_success "a report takes options that are no object for none" "$couplet" report worn/runs/gray-3-softmax-0 --out worn.html
+    expect_success "a report treats options that are not an object as none" "$couplet" report worn/runs/gray-3-softmax-0 --out worn.html
     rm -r worn/runs
     study gray.npz $tiny --alpha 3 --quiet --out worn
     "$couplet" generate worn/runs/gray-3-hybrid-0 --quiet --out fresh
-    expect_success "samples are of the runs that are there now, not of those that were" cmp worn/samples-gray-3-hybrid-0.png fresh/samples.png
-    expect_success "which are others" sh -c "! cmp -s worn/samples-gray-3-hybrid-0.png one/samples-gray-3-hybrid-0.png"
+    expect_success "samples are those of the new runs, not of the old ones" cmp worn/samples-gray-3-hybrid-0.png fresh/samples.png
+    expect_success "and they differ from the old samples" sh -c "! cmp -s worn/samples-gray-3-hybrid-0.png one/samples-gray-3-hybrid-0.png"
     cp -r one failing
     rm -r failing/runs/gray-1-softmax-0 failing/runs/gray-3-softmax-0
     touch failing/runs/gray-1-softmax-0
     expect 1 "gray-1-softmax-0 failed: couplet train: " gray.npz $tiny --out failing
     expect_success "a run that fails does not stop the others" test -s failing/runs/gray-3-softmax-0/result.json
-    expect_success "the table tells of what is there, and no sd of one run" grep -qE "gray +1 +softmax +[0-9.]+, 1 of 2 " failing/table.txt
-    expect_success "nor do the numbers for programs" grep -qE "^gray,1,softmax,1,0,[0-9.]+,,[0-9.]+,," failing/table.csv
-    expect_success "the diagram of reliability says how many runs it has" grep -q "softmax, 1 label, 1 of 2 runs" failing/reliability-gray.svg
-    expect_empty "where all are there it says nothing" "$(grep "2 of 2 runs" failing/reliability-gray.svg)"
-    expect_success "the boxes, too" grep -q "<title>.*, 1 to 2 runs a box<" failing/boxes.svg
-    expect_success "what it said is kept" grep -q "is a file" failing/failed/gray-1-softmax-0.txt
+    expect_success "the table has the existing runs, and no sd of one run" grep -qE "gray +1 +softmax +[0-9.]+, 1 of 2 " failing/table.txt
+    expect_success "nor does table.csv" grep -qE "^gray,1,softmax,1,0,[0-9.]+,,[0-9.]+,," failing/table.csv
+    expect_success "the reliability diagram gives the number of its runs" grep -q "softmax, 1 label, 1 of 2 runs" failing/reliability-gray.svg
+    expect_empty "if no run is missing it gives no number" "$(grep "2 of 2 runs" failing/reliability-gray.svg)"
+    expect_success "so does the box plot" grep -q "<title>.*, 1 to 2 runs a box<" failing/boxes.svg
+    expect_success "its output is kept" grep -q "is a file" failing/failed/gray-1-softmax-0.txt
     expect 0 "gray-1-softmax-0: couplet train: " --status failing
     rm failing/runs/gray-1-softmax-0
     study gray.npz $tiny --quiet --out failing
@@ -245,56 +245,56 @@ difference() { # runs.csv, labels, column, 1 or -1: more is better, or less
     export COUPLET_INJECT=weights@2
     expect 1 "hybrid diverged in 2 of 2" gray.npz $quick --steps 40 --rollbacks 0 --methods hybrid --labels 3 --seeds 0-1 --out lost
     unset COUPLET_INJECT
-    expect_success "a run that diverged is in no mean" grep -q "diverged (2 of 2)" lost/table.txt
+    expect_success "a diverged run is in no mean" grep -q "diverged (2 of 2)" lost/table.txt
     expect_empty "nor in a diagram" "$(ls lost/reliability-* 2>/dev/null)"
 
     # ---- more seeds, a sweep ----
 
     expect 0 "3 seeds" gray.npz $quick --steps 8 --seeds 0-2 --methods softmax --labels 3 --out one
-    expect_success "only the new one was made" test "$(events one start)" -eq 9
+    expect_success "only the new run was made" test "$(events one start)" -eq 9
     study gray.npz $quick --steps 8 --seeds 0-1 --methods hybrid --labels 3 --sweep lambda=0,1,10 --quiet --out sweep
     expect_success "a sweep has its values in the table" grep -q "gray  *3  *hybrid  *10 " sweep/table.txt
     expect_success "and a figure" test -s sweep/sweep.svg
     study gray.npz $quick --steps 8 --seeds 0-1 --labels 3 --sweep lambda=1,10 --quiet --out sweep
     expect_success "methods that do not read the option are trained once" test "$(ls -d sweep/runs/*-softmax* sweep/runs/*-jem* | wc -l)" -eq 4
     expect_success "and have a row without a value" grep -q "gray  *3  *jem  *- " sweep/table.txt
-    expect_success "which is told" grep -q "^softmax does not read --lambda" sweep/table.txt
+    expect_success "and there is a note" grep -q "^softmax does not read --lambda" sweep/table.txt
     expect_success "they are compared with all values" test "$(grep -c "gray  *3  *hybrid  *10* .* of 2, p" sweep/table.txt)" -eq 2
     train gray.npz --method softmax --labels 3 --seed 0 --steps 8 --every 4 --batch 8 --unlabeled 8 --quiet --out other-energies --lambda 9 \
         --energy 2 --square 2 --slope 2 --slope-every 3 --conditional --chains 4 --sgld 3 --alpha 3 --noise 1 --clamp 1 --range any \
         --start uniform --buffer 99 --fresh 1 --restart 1
-    expect_success "softmax reads none of the options of energies" \
+    expect_success "softmax reads none of the energy options" \
         cmp other-energies/end.safetensors sweep/runs/gray-3-softmax-0/end.safetensors
     train gray.npz --method jem --labels 3 --seed 0 --steps 8 $quick --quiet --lambda 9 --out other-lambda
     expect_success "and jem no lambda" cmp other-lambda/end.safetensors sweep/runs/gray-3-jem-0/end.safetensors
-    expect_success "the option is handed on" grep -q '"lambda": "10"' sweep/runs/gray-3-hybrid-lambda=10-0/config.json
+    expect_success "the option is forwarded" grep -q '"lambda": "10"' sweep/runs/gray-3-hybrid-lambda=10-0/config.json
 
     # ---- figures of other commands in the same folder ----
 
     cp -r two other
     study gray.npz $tiny --quiet --out other --report
     expect 0 "Report: other/report.html" gray.npz $tiny --out other --split validation
-    expect_success "config.json tells the split" grep -q '"split": "validation"' other/config.json
-    expect_success "a report gives the command again" grep -q -e '--split validation' other/report.html
-    expect_empty "a result tells of one split" "$(grep '"test_end_accuracy"' other/result.json)"
+    expect_success "config.json has the split" grep -q '"split": "validation"' other/config.json
+    expect_success "a report shows the command" grep -q -e '--split validation' other/report.html
+    expect_empty "a result has only one split" "$(grep '"test_end_accuracy"' other/result.json)"
     for file in table.txt table.tex boxes.svg report.html; do
         expect_success "$file says that it is of the validation split" grep -q "validation split" "other/$file"
         expect_empty "and no longer that it is of the test split" "$(grep "test split" "other/$file")"
     done
-    expect_success "words in a report's table are to the left" grep -q '<td class="left">hybrid</td><td>' other/report.html
+    expect_success "words in a report's table are left-aligned" grep -q '<td class="left">hybrid</td><td>' other/report.html
     touch other/samples-mine.png other/reliability-notes.csv other/mine.svg
-    expect_success "samples tell of which seed they are" test -s other/samples-gray-3-hybrid-0.png
+    expect_success "samples have their seed in the name" test -s other/samples-gray-3-hybrid-0.png
     study gray.npz $quick --steps 8 --seeds 1 --methods hybrid --labels 1,3 --quiet --out other
-    expect_success "with other seeds, they are of the first of these" test -s other/samples-gray-3-hybrid-1.png
+    expect_success "with other seeds, samples are of the first of these" test -s other/samples-gray-3-hybrid-1.png
     study gray.npz $quick --steps 8 --seeds 0-1 --methods hybrid --labels 1,3 --quiet --out other
     expect_empty "samples of a run that is no longer the first are gone" "$(ls other/samples-*-1.* 2>/dev/null)"
     study gray.npz $quick --steps 8 --seeds 1,0 --methods hybrid --labels 1,3 --quiet --out other
-    expect_empty "and those of others are gone" "$(ls other/samples-*-0.* 2>/dev/null)"
-    expect_empty "differences to softmax are told of only where it is among the methods" "$(grep "than softmax" other/result.json)"
+    expect_empty "and samples of other runs are gone" "$(ls other/samples-*-0.* 2>/dev/null)"
+    expect_empty "differences to softmax are listed only if it is among the methods" "$(grep "than softmax" other/result.json)"
     cp gray.npz "my data/two, or 2.npz"
     study "my data/two, or 2.npz" $quick --steps 8 --seeds 1 --methods hybrid --labels 1 --samples 0 --quiet --out other
     expect_empty "figures of other sets are gone" "$(ls other/reliability-gray* other/samples-gray* 2>/dev/null)"
-    expect_success "those of this one are there" test -s other/boxes.svg -a -s "other/reliability-two, or 2.svg"
+    expect_success "figures of this set exist" test -s other/boxes.svg -a -s "other/reliability-two, or 2.svg"
     expect_success "a name with a comma is one field" grep -q '^"two, or 2",[0-9a-f]*,1,hybrid,1,done,' other/runs.csv
     expect_success "in both files" grep -q '^"two, or 2",1,hybrid,1,0,' other/table.csv
     expect 0 "2.npz is missing; its runs that are done are told of" "gone/two, or 2.npz" $quick --steps 8 --seeds 1 --methods hybrid --labels 1 --out other --jobs 0
@@ -302,21 +302,21 @@ difference() { # runs.csv, labels, column, 1 or -1: more is better, or less
     for end in "" _2 _3; do cp gray.npz copies/bloodmnist_rebuilt$end.npz; done
     study copies/*.npz $quick --steps 4 --seeds 1 --methods softmax --labels 1 --quiet --out copied
     for end in "" _2 _3; do
-        expect_success "copies of a set can be told apart: bloodmnist_rebuilt$end" grep -q "^Blood (bloodmnist_rebuilt$end) *1 *softmax" copied/table.txt
+        expect_success "copies of a set are distinguished: bloodmnist_rebuilt$end" grep -q "^Blood (bloodmnist_rebuilt$end) *1 *softmax" copied/table.txt
     done
     study gray.npz $quick --steps 8 --seeds 0-1 --methods hybrid --labels 3 --sweep lambda=1 --quiet --out other
     expect_empty "a sweep has no boxes" "$(ls other/boxes.* other/reliability-two* 2>/dev/null)"
-    expect_success "of two runs there is an error bar for accuracy and one for ECE" test "$(error_bars other/sweep.svg)" -eq 2
+    expect_success "for two runs there is an error bar for accuracy and one for ECE" test "$(error_bars other/sweep.svg)" -eq 2
     touch other/boxes.csv
     study gray.npz $quick --steps 8 --seeds 0 --methods hybrid --labels 3 --sweep lambda=1 --quiet --out other
-    expect_success "of one there is none" test "$(error_bars other/sweep.svg)" -eq 0
+    expect_success "for one run there is no error bar" test "$(error_bars other/sweep.svg)" -eq 0
     for file in samples-mine.png reliability-notes.csv mine.svg boxes.csv; do
-        expect_success "what the command before has not left stays: $file" test -e "other/$file"
+        expect_success "files that the previous command did not write stay: $file" test -e "other/$file"
     done
     touch beside
     echo '["../beside", "mine.svg"]' >other/files.json
     study gray.npz $quick --steps 8 --seeds 0 --methods hybrid --labels 3 --sweep lambda=1 --quiet --out other
-    expect_success "nothing outside of the folder is removed" test -e beside -a ! -e other/mine.svg
+    expect_success "nothing outside the folder is removed" test -e beside -a ! -e other/mine.svg
 
     # ---- patients ----
 
@@ -325,9 +325,9 @@ difference() { # runs.csv, labels, column, 1 or -1: more is better, or less
     expected=$(member patients/runs/slices-3-softmax-0/result.json test/selected/by_patient/accuracy)
     expect_success "accuracy by patient is in runs.csv" \
         awk "BEGIN { found = \"$(field patients/runs.csv test_selected_patient_accuracy)\"; exit !(found != \"\" && (found - $expected) ^ 2 < 1e-9) }"
-    expect_empty "without patients there is none" "$(field two/runs.csv test_selected_patient_accuracy)"
+    expect_empty "without patients the field is empty" "$(field two/runs.csv test_selected_patient_accuracy)"
 
-    # ---- what Slurm is told, by programs that stand in for its own; test_study_slurm.sh has a real one ----
+    # ---- the commands for Slurm, with fake programs; test_study_slurm.sh uses a real Slurm ----
 
     mkdir bin
     printf '#!/bin/sh\nprintf "%%s\\n" "$@" >>asked\necho 7\n' >bin/sbatch
@@ -340,9 +340,9 @@ difference() { # runs.csv, labels, column, 1 or -1: more is better, or less
     done
     expect_success "then nothing is submitted" test ! -e asked
     expect 0 "Watch them: squeue --me; couplet study --status '50%d of it'" gray.npz $tiny --out "50%d of it" "--slurm=--time=1 -A me"
-    expect_success "a % of the folder's name is one" grep -qxF -e "--output=50%%d of it/slurm/1.%a.txt" asked
-    expect_success "for the tables, too" grep -qxF -e "--output=50%%d of it/slurm/1.merge.txt" asked
-    expect_success "other options are handed on to both" test "$(grep -cx -e --time=1 asked)" -eq 2
+    expect_success "a % in the folder's name is escaped" grep -qxF -e "--output=50%%d of it/slurm/1.%a.txt" asked
+    expect_success "for the tables too" grep -qxF -e "--output=50%%d of it/slurm/1.merge.txt" asked
+    expect_success "other options are forwarded to both" test "$(grep -cx -e --time=1 asked)" -eq 2
     expect 0 "There is nothing to submit; the same command with --jobs 0 in the place of --slurm makes tables" gray.npz $tiny --out two --slurm
 
     printf '#!/bin/sh\necho MaxArraySize = 4\n' >bin/scontrol
@@ -362,7 +362,7 @@ difference() { # runs.csv, labels, column, 1 or -1: more is better, or less
     expect 1 "sbatch was not found: is Slurm installed here?" gray.npz $tiny --out submitted --slurm
     PATH=$path
 
-    # ---- what is told ----
+    # ---- messages ----
 
     expect 0 "3 of 3 runs done" --status one
     expect 0 "others    6, which the last command did not ask for" --status one
@@ -397,7 +397,7 @@ expect 2 "this was for gray-1-hybrid-lambda=x of --sweep" gray.npz --sweep lambd
 expect 2 "--sweep: no method of --methods softmax,jem reads --lambda" gray.npz --sweep lambda=1,2 --methods softmax,jem --out x
 expect 2 "--lambda is swept, and given as well" gray.npz --sweep lambda=1,2 --lambda 3 --out x
 forty=0000000000000000000000000000000000000000
-expect_success "values that differ late are two cases" \
+expect_success "long values that differ only at the end are two cases" \
     test "$(study gray.npz --methods hybrid --labels 1 --seeds 0 --sweep lambda=1.${forty}1,1.${forty}2 --list --out late | wc -l)" -eq 2
 many=$forty$forty$forty$forty
 expect 1 "two runs would both be called gray-1-hybrid-lambda=1.$forty" gray.npz --sweep lambda=1.${many}1,1.${many}2 --out x
@@ -410,5 +410,5 @@ expect 2 "--list cannot be combined with --slurm" gray.npz --out x --list --slur
 expect 2 "--status cannot be combined with \"gray.npz\"" gray.npz --status one
 expect 2 "--status cannot be combined with --out" --status one --out one
 expect 1 "--labels 14 of each of 3 classes are more than the 40 training images" gray.npz --labels 14 --out x
-expect_empty "what was refused left nothing" "$(ls -A x 2>/dev/null)"
+expect_empty "refused commands left no files" "$(ls -A x 2>/dev/null)"
 finish

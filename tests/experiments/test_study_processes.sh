@@ -1,6 +1,6 @@
 #!/bin/sh
-# couplet study with several processes on one folder, which are interrupted and killed: every run is made once, and none stays blocked.
-# shellcheck disable=SC2154 # variables of train_parts.sh
+# couplet study with several processes on one folder, which are interrupted and killed: every run is made once, and no
+# run stays locked. shellcheck disable=SC2154 # variables of train_parts.sh
 . "$(dirname "$0")/../system/report.sh"
 . "$(dirname "$0")/train_parts.sh"
 settings="--labels 3 --methods softmax,hybrid --seeds 0-4 --steps 250 --every 10 --buffer 64 --sgld 3 --batch 8 --unlabeled 8 --chains 8 --threads 1"
@@ -53,12 +53,12 @@ wait "$second"
 second_end=$?
 wait "$third"
 third_end=$?
-expect_success "the second process ends well" test "$second_end" -eq 0
+expect_success "the second process exits with 0" test "$second_end" -eq 0
 expect_success "the third one too" test "$third_end" -eq 0
 expect_success "all runs are done" test "$(results shared)" -eq 10
 expect_empty "each was begun once and finished once" "$(each_once shared)"
 for file in table.txt table.csv runs.csv result.json; do
-    expect_success "$file is that of a study without company" cmp "shared/$file" "alone/$file"
+    expect_success "$file is that of a study with one process" cmp "shared/$file" "alone/$file"
 done
 
 # ---- a run whose process is killed ----
@@ -66,16 +66,16 @@ done
 begin --jobs 1 --quiet --out killed 2>killed.txt
 process=$!
 wait_for 60 has_lines killed/runs/gray-3-softmax-0/log.jsonl 3
-expect_success "the status tells how far a run is" \
+expect_success "the status shows the progress of a run" \
     sh -c "\"$couplet\" study --status killed | grep -q 'gray-3-softmax-0 on .*, step [0-9]*0 of '"
 child=$(sed -n 's/.*"process":\([0-9]*\).*/\1/p' killed/runs/gray-3-softmax-0/log.jsonl | head -1)
 kill -KILL "$child"
 wait "$process"
-expect_success "that a run was killed is a failure" test $? -eq 1
-expect_success "which is told" grep -q "gray-3-softmax-0 failed: it was killed by signal 9" killed.txt
-expect_success "the others are done" test "$(results killed)" -eq 9
+expect_success "a killed run is a failure" test $? -eq 1
+expect_success "and is reported" grep -q "gray-3-softmax-0 failed: it was killed by signal 9" killed.txt
+expect_success "the other runs are done" test "$(results killed)" -eq 9
 study --quiet --out killed
-expect_success "the same command makes the one that is left" cmp killed/table.txt alone/table.txt
+expect_success "the same command makes the remaining run" cmp killed/table.txt alone/table.txt
 expect_empty "from its checkpoint" "$(each_once killed)"
 
 # ---- a run whose process is killed while another study waits for it ----
@@ -95,8 +95,8 @@ wait "$second"
 taken_end=$?
 kill -CONT "$first"
 wait "$first"
-expect_success "the study whose run was taken over ends well" test $? -eq 0
-expect_success "the one that waited makes it" test "$taken_end" -eq 0
+expect_success "the study whose run was taken over exits with 0" test $? -eq 0
+expect_success "the waiting study makes the run" test "$taken_end" -eq 0
 expect_success "it was continued" grep -q '"event":"continue"' taken/runs/gray-3-hybrid-0/log.jsonl
 expect_success "from its checkpoint, not from the start" test "$(grep -c '"step":10,' taken/runs/gray-3-hybrid-0/log.jsonl)" -eq 1
 expect_empty "and made once" "$(each_once taken)"
@@ -110,10 +110,10 @@ wait_for 60 has_lines stopped/runs/gray-3-hybrid-0/log.jsonl 3
 kill -TERM "$process"
 wait "$process"
 expect_success "an interrupted study ends with 130" test $? -eq 130
-expect_success "and tells how to go on" grep -q "runs are done, and the same command continues" stopped.txt
-expect_success "the status is told" sh -c "\"$couplet\" study --status stopped >stopped-status.txt"
-expect_empty "nobody holds a run" "$(grep '^running' stopped-status.txt)"
+expect_success "and says how to continue" grep -q "runs are done, and the same command continues" stopped.txt
+expect_success "the status can be printed" sh -c "\"$couplet\" study --status stopped >stopped-status.txt"
+expect_empty "no run is locked" "$(grep '^running' stopped-status.txt)"
 study --quiet --out stopped
-expect_success "going on ends in the same table" cmp stopped/table.txt alone/table.txt
-expect_empty "no run was begun anew" "$(each_once stopped)"
+expect_success "the continued study ends with the same table" cmp stopped/table.txt alone/table.txt
+expect_empty "no run was started again" "$(each_once stopped)"
 finish

@@ -1,7 +1,7 @@
 #!/bin/sh
-# couplet study through a real Slurm of one node: tasks are killed, put back and canceled, the controller is restarted, and the tables
-# are those of --jobs 2. Skips where Slurm is not installed.
-# shellcheck disable=SC2154 # variables of train_parts.sh
+# couplet study on a real one-node Slurm cluster: tasks are killed, requeued and canceled, the controller is restarted,
+# and the tables # are those of --jobs 2. Skipped if Slurm is not installed. shellcheck disable=SC2154 # variables of
+# train_parts.sh
 . "$(dirname "$0")/../system/report.sh"
 . "$(dirname "$0")/one_node_slurm.sh"
 . "$(dirname "$0")/train_parts.sh"
@@ -11,7 +11,7 @@ goal="a study through Slurm ends in the tables of --jobs 2"
 for program in slurmctld slurmd sbatch squeue scontrol munged; do
     command -v "$program" >/dev/null || { skip "$goal" "$program is not installed" && finish; }
 done
-[ "$(id -u)" -eq 0 ] || { skip "$goal" "a Slurm of one's own needs root" && finish; }
+[ "$(id -u)" -eq 0 ] || { skip "$goal" "a test cluster needs root" && finish; }
 [ "${3:-}" != sanitized ] || { skip "$goal" "one build is enough" && finish; }
 trap 'slurm_stop; rm -rf "$work"' EXIT
 trap 'exit 1' INT TERM
@@ -54,8 +54,8 @@ queue_is_empty() {
 
 : >hit
 study --slurm >submitted.txt 2>&1 --out study
-expect_success "two arrays, since this Slurm has none above 16" test "$(grep -c 'runs$' submitted.txt)" -eq 2
-expect_success "and it is told how to watch them" grep -q "squeue --me; couplet study --status study" submitted.txt
+expect_success "there are two arrays, since this Slurm allows at most 16 tasks per array" test "$(grep -c 'runs$' submitted.txt)" -eq 2
+expect_success "the message says how to watch them" grep -q "squeue --me; couplet study --status study" submitted.txt
 expect_success "all are queued" sh -c "\"$couplet\" study --status study --json | grep -c '\"queued\": true' | grep -qE '2[2-4]'"
 
 kill_a_run() {
@@ -79,10 +79,10 @@ canceled=$name
 scancel "$task"
 wait_for 30 sh -c "! squeue -h -r -o '%F_%K' | grep -q '^$task\$'"
 study --slurm --out study >again.txt 2>&1
-expect_success "submitted again, only what was canceled is submitted" grep -q "^Submitted job [0-9]*: 1 run$" again.txt
-expect_success "it is the one" grep -q "^$canceled$" "$(ls study/slurm/*.names | tail -1)"
+expect_success "a second call submits only the canceled task" grep -q "^Submitted job [0-9]*: 1 run$" again.txt
+expect_success "it is that task" grep -q "^$canceled$" "$(ls study/slurm/*.names | tail -1)"
 
-# Slurm waits two minutes before it starts again what was put back.
+# Slurm waits two minutes before it restarts a requeued task.
 wait_for 5 false
 for id in $(squeue -h -r -t PD -o '%F_%K' | grep -v N/A); do scontrol update "jobid=$id" StartTime=now 2>/dev/null; done
 wait_for 400 queue_is_empty
@@ -90,7 +90,7 @@ expect_success "all runs are done" test "$(results study)" -eq 24
 expect_success "three tasks were killed" test "$(echo "$killed" | wc -w)" -eq 3
 for run in $killed "$requeued" "$canceled"; do
     expect_success "$run was continued" grep -q '"event":"continue"' "study/runs/$run/log.jsonl"
-    expect_success "and begun once" test "$(grep -c '"event":"start","time"' "study/runs/$run/log.jsonl")" -eq 1
+    expect_success "and started once" test "$(grep -c '"event":"start","time"' "study/runs/$run/log.jsonl")" -eq 1
 done
 expect_success "a task that Slurm stops saves before it ends, and goes on from there" awk -F '[:,]' '
     /"event":"stop"/ { stop = $4 } /"event":"start","step"/ { n++; bad += stop > 0 && $4 < stop } END { exit !n || bad || !stop }
@@ -101,11 +101,11 @@ for file in table.txt table.csv table.tex runs.csv result.json; do
     expect_success "$goal: $file" cmp "study/$file" "plain/$file"
 done
 study --slurm --out study >done.txt 2>&1
-expect_success "once all is done, there is nothing to submit" grep -q "nothing to submit" done.txt
+expect_success "once all runs are done, there is nothing to submit" grep -q "nothing to submit" done.txt
 
 "$couplet" study gray.npz --labels 1 --methods softmax --seeds 0 --steps 10 --every 10 --threads 1 --slurm --out "50%d of it" >/dev/null 2>&1
 wait_for 60 queue_is_empty
 for file in table.txt slurm/1.1.txt slurm/1.merge.txt; do
-    expect_success "a % in the folder's name is no more than that: $file" test -e "50%d of it/$file"
+    expect_success "a % in the folder's name is kept: $file" test -e "50%d of it/$file"
 done
 finish

@@ -1,6 +1,6 @@
 #!/bin/sh
-# couplet synthetic as it is started by hand: what a run leaves, finds and says. Arguments: the program, and `sanitized`
-# when it was built with a sanitizer: then runs are shorter.
+# couplet synthetic, run as a user would run it: the files and messages of a run. Arguments: the program, and
+# `sanitized` # if it was built with a sanitizer; then runs are shorter.
 . "$(dirname "$0")/../system/report.sh"
 couplet=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
@@ -29,8 +29,8 @@ done
 
 # shellcheck disable=SC2086 # options are words
 synthetic $small --json --out json >printed.json 2>message
-expect_success "--json prints what is in result.json" cmp printed.json json/result.json
-expect_success "--json tells the folder on stderr" grep -q json/ message
+expect_success "--json prints the contents of result.json" cmp printed.json json/result.json
+expect_success "--json prints the folder on stderr" grep -q json/ message
 # shellcheck disable=SC2086
 expect_empty "--quiet prints nothing" "$(synthetic $small --quiet --out quiet 2>&1)"
 
@@ -46,21 +46,21 @@ expect 2 "lambda" --lambda ten
 expect 0 "76.0 %" --geometry printed --steps 100 --repeats 1 --out printed
 expect 0 "--geometry reported" --geometry printed --steps 100 --repeats 1 --out printed
 expect 0 "report.html" --steps 1 --repeats 1 --out table --report
-expect_success "a report is made of a finished run too" test -s table/report.html
-expect_empty "times in the log have three decimals at most" "$(grep '"seconds":[0-9]*\.[0-9]\{4\}' table/log.jsonl)"
+expect_success "a report can be made of a finished run" test -s table/report.html
+expect_empty "times in the log have at most three decimals" "$(grep '"seconds":[0-9]*\.[0-9]\{4\}' table/log.jsonl)"
 cp table/result.json whole.json
 echo '{"title":' >table/result.json
 expect 1 "remove the file and run the same command" --steps 1 --repeats 1 --out table
 rm table/result.json
 expect 0 "hybrid" --steps 1 --repeats 1 --out table
-expect_success "a damaged result that was removed is there again" cmp whole.json table/result.json
+expect_success "a removed damaged result is made again" cmp whole.json table/result.json
 
-# ---- places that cannot be written ----
+# ---- folders that cannot be written ----
 
 echo text >file
 expect 1 "file is a file" --out file
 expect 1 "file is a file" --out file/below
-expect_success "the file is as it was" test "$(cat file)" = text
+expect_success "the file is unchanged" test "$(cat file)" = text
 mkdir other && echo text >other/letter
 expect 1 "not empty and holds no run" --out other
 if [ -d /proc/self ]; then
@@ -73,10 +73,10 @@ elif mkdir tiny && mount -t tmpfs -o ro none tiny 2>/dev/null; then
     expect 1 "choose an --out that can be written" --out tiny/run
     umount tiny
 else
-    skip "a read-only --out is told" "root may write everywhere, and nothing can be mounted"
+    skip "a read-only --out is reported" "root may write everywhere, and nothing can be mounted"
 fi
 
-sentence="a full disk is told, and the run continues when there is room"
+sentence="a full disk is reported, and the run continues once there is room"
 if mkdir full && mount -t tmpfs -o size=128k none full 2>/dev/null; then
     expect 1 "No space left" --repeats 2 --steps 50 --out full/run
     mount -o remount,size=64m none full
@@ -88,7 +88,7 @@ fi
 
 # ---- Ctrl-C ----
 
-# A shell's background jobs ignore SIGINT unless it is reset; where env cannot, SIGTERM does the same.
+# A shell's background jobs ignore SIGINT unless it is reset; if env cannot reset it, SIGTERM does the same.
 if env --default-signal=INT true 2>/dev/null; then
     signal=INT reset="env --default-signal=INT"
 else
@@ -125,11 +125,11 @@ if [ "$code" -eq 0 ]; then
     skip "Ctrl-C ends a run with 130" "it was finished before the signal came"
 else
     expect_success "Ctrl-C ends a run with 130" test "$code" -eq 130
-    expect_success "it tells how to continue" grep -q "the same command with --out broken continues" said
+    expect_success "it says how to continue" grep -q "the same command with --out broken continues" said
     expect_success "it leaves no result" test ! -e broken/result.json
 fi
 expect 0 "hybrid" --repeats 4 --steps $steps --out broken
-expect_success "a continued run ends with the bytes of an unbroken one" cmp broken/result.json whole/result.json
+expect_success "a continued run ends with the bytes of an uninterrupted run" cmp broken/result.json whole/result.json
 
 start_long endless 100000000
 wait_for 20 has_lines endless/log.jsonl 1

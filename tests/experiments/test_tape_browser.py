@@ -1,6 +1,6 @@
-"""Pages of couplet tape and of stranger tapes in a real browser: replayed by keys to the end, they show the gradients of cp_grad.
-Arguments: the program, and draw_tapes. Ends with 77 (skipped) where Chromium is not installed. By hand, a folder as the third
-keeps the pages, and pictures of them."""
+"""Pages of couplet tape and of unusual tapes in a real browser: replayed to the end with the keyboard, they show the gradients of cp_grad.
+Arguments: the program, and draw_tapes. Exits with 77 (skipped) if Chromium is not installed. When run by hand, give a folder as the third
+argument to keep the pages, and pictures of them."""
 import base64, os, pathlib, re, subprocess, sys, tempfile, time
 
 sys.dont_write_bytecode = True  # the source folder is not the test's to write to
@@ -39,13 +39,13 @@ def said_by(*words):
     return subprocess.run(words, capture_output=True, text=True, check=True).stdout
 
 
-def told(text):
+def gradients_in(text):
     """The gradients that a program prints: leaf -> numbers."""
     return dict(re.findall(r"^d .+? / d (.+) = ?(.*)$", text, re.MULTILINE))
 
 
 def steps_by_keys(page):
-    """Presses the right arrow until the end; what the page said on the way."""
+    """Presses the right arrow until the end; returns the texts of the steps."""
     now, last = page.ask(STATE)
     said = [page.ask(TITLE)]
     while now < last:
@@ -68,15 +68,15 @@ def look(page, name, file, expected):
             loaded = page.ask(LOADED)
     check(f"{name}: the page has fewer than {LARGEST} bytes", os.path.getsize(file) < LARGEST, os.path.getsize(file))
     check(f"{name}: it opens within {LATEST} ms ({loaded:.0f})", loaded < LATEST, loaded)
-    check(f"{name}: it begins at the start", page.ask(STATE)[0] == 0, page.ask(STATE))
+    check(f"{name}: it opens at the start", page.ask(STATE)[0] == 0, page.ask(STATE))
     if page.ask(STATE)[1] < 1000:
         said, trouble = steps_by_keys(page)
         check(f"{name}: the right arrow goes through all {len(said)} steps", not trouble, trouble)
-        check(f"{name}: every step tells something of its own", all(a != b for a, b in zip(said, said[1:])), said)
+        check(f"{name}: every step has a different text", all(a != b for a, b in zip(said, said[1:])), said)
     else:
         for _ in range(30):
             page.press("ArrowRight")
-        check(f"{name}: the right arrow goes a step", page.ask(STATE)[0] == 30, page.ask(STATE))
+        check(f"{name}: the right arrow moves one step", page.ask(STATE)[0] == 30, page.ask(STATE))
         page.open(f"{address}#step={page.ask(STATE)[1] * 3 // 4}")
         boxes, rows, all_rows = page.ask(SHOWN)
         check(f"{name}: graph and listing show the part around a step in the middle", boxes == rows == 1 and all_rows < 1000,
@@ -84,23 +84,23 @@ def look(page, name, file, expected):
         page.press("End")
     found = page.ask(GRADIENTS)
     same = all(found.get(leaf) == numbers for leaf, numbers in expected.items())
-    check(f"{name}: at the end stand the gradients of cp_grad", same, f"{found} instead of {expected}")
+    check(f"{name}: the gradients at the end are those of cp_grad", same, f"{found} instead of {expected}")
     page.press("Home")
     check(f"{name}: Home goes to the start", page.ask(STATE)[0] == 0, page.ask(STATE))
     page.open(f"{address}#end")
     now, last = page.ask(STATE)
     check(f"{name}: #end opens the finished replay", now == last and page.ask(GRADIENTS) == found, (now, last))
-    check(f"{name}: nothing went wrong on the page", not page.errors, page.errors)
+    check(f"{name}: the page has no errors", not page.errors, page.errors)
 
 
 def look_closer(page, file):
-    """What is the same for all pages."""
+    """Checks that are the same for all pages."""
     address = pathlib.Path(file).resolve().as_uri()
     page.open(f"{address}#step=5")
     check("#step=5 opens there", page.ask(STATE)[0] == 5, page.ask(STATE))
     page.press("ArrowLeft")
     check("the left arrow goes back", page.ask(STATE)[0] == 4, page.ask(STATE))
-    check("the address follows", page.ask("location.hash") == "#step=4", page.ask("location.hash"))
+    check("the address is updated", page.ask("location.hash") == "#step=4", page.ask("location.hash"))
     check("each step is announced", page.ask("document.querySelector('[aria-live]').textContent.length") > 10)
     marked = page.ask("['.box.now title', 'tr.now th'].map(what => document.querySelector(what).textContent.split(' ')[0])")
     check("graph and listing mark the same value", marked[0] == marked[1], marked)
@@ -114,18 +114,18 @@ def look_closer(page, file):
     check("space plays and pauses", page.ask(STATE)[0] == stopped, (stopped, page.ask(STATE)))
     page.ask("document.getElementById('slider').focus()")
     page.press("End")
-    check("on the slider keys go one way", page.ask(STATE)[0] == page.ask(STATE)[1], page.ask(STATE))
+    check("the End key on the slider goes to the end", page.ask(STATE)[0] == page.ask(STATE)[1], page.ask(STATE))
     page.ask("document.querySelector('tr[data-id=\"0\"]').click()")
     check("a click on a value goes to its step", page.ask(STATE)[0] == 1, page.ask(STATE))
     page.ask("document.querySelector('tr[data-id=\"1\"] button').focus()")
     page.press(" ")
-    check("so does space on its name in the listing", page.ask(STATE)[0] == 2, page.ask(STATE))
+    check("space on its name in the listing goes to its step too", page.ask(STATE)[0] == 2, page.ask(STATE))
     page.press("ArrowRight")
-    check("keys go on from there", page.ask(STATE)[0] == 3, page.ask(STATE))
+    check("keys continue from there", page.ask(STATE)[0] == 3, page.ask(STATE))
     page.ask("play(true), document.querySelector('tr[data-id=\"0\"]').click()")
     check("a click pauses", page.ask("playing") is None and page.ask(STATE)[0] == 1, page.ask(STATE))
     page.ask("document.getElementById('forward').click()")
-    check("a button goes a step", page.ask(STATE)[0] == 2, page.ask(STATE))
+    check("a button moves one step", page.ask(STATE)[0] == 2, page.ask(STATE))
     page.ask("document.getElementById('speed').value = '200', document.activeElement.blur()")
     page.press("Home")
     page.ask("document.getElementById('announcement').textContent = ''")
@@ -135,7 +135,7 @@ def look_closer(page, file):
     page.press(" ")
     unnamed = page.ask("[...document.querySelectorAll('button, input, select, [role=img], [role=group]')].filter(e => "
                        "!(e.ariaLabel || e.textContent.trim() || e.labels?.length)).map(e => e.outerHTML)")
-    check("everything that can be used or seen has a name", not unnamed, unnamed)
+    check("every control and picture has a name", not unnamed, unnamed)
 
 
 CONTRAST = """(() => {
@@ -170,9 +170,9 @@ def look_in_all_lights(page, name, file, at):
             page.open(f"{pathlib.Path(file).resolve().as_uri()}#{at}")
             kind = f"{name} in {scheme}, {width} pixels wide, {at}"
             wide = page.ask("document.documentElement.scrollWidth")
-            check(f"{kind}: nothing sticks out to the side", wide <= width, wide)
+            check(f"{kind}: nothing is wider than the page", wide <= width, wide)
             low = page.ask(CONTRAST)
-            check(f"{kind}: text stands out from what is behind it", not low, low)
+            check(f"{kind}: text has enough contrast to its background", not low, low)
             picture(page, f"{name}-{scheme}-{width}-{at.replace('=', '')}")
     page.scheme("light")
     page.width(1400)
@@ -181,8 +181,8 @@ def look_in_all_lights(page, name, file, at):
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(pictures or folder)
     names = [line.split()[0] for line in said_by(couplet, "tape", "--list").splitlines()]
-    made = {name: told(said_by(couplet, "tape", name, "--gradients")) for name in names}
-    made.update({line.split()[0]: told(line.split(" ", 1)[1]) for line in said_by(draw_tapes, ".").splitlines()})
+    made = {name: gradients_in(said_by(couplet, "tape", name, "--gradients")) for name in names}
+    made.update({line.split()[0]: gradients_in(line.split(" ", 1)[1]) for line in said_by(draw_tapes, ".").splitlines()})
     check("there are gradients to compare", all(made.values()) and len(made) > 6, made)
     page = browser.Browser(path)
     try:

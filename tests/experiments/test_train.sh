@@ -1,5 +1,5 @@
 #!/bin/sh
-# couplet train as it is started by hand: what a run leaves, finds and says. See train_parts.sh for the arguments.
+# couplet train, run as a user would run it: the files and messages of a run. See train_parts.sh for the arguments.
 # shellcheck disable=SC2154 # variables of train_parts.sh
 . "$(dirname "$0")/../system/report.sh"
 . "$(dirname "$0")/train_parts.sh"
@@ -22,24 +22,24 @@ for method in softmax jem hybrid; do
             done
         done
     done
-    expect_empty "result.json of $method has all metrics of all views of both splits" "$missing"
+    expect_empty "result.json of $method has all metrics for all weights and both splits" "$missing"
     expect_success "$method has 36 test images" test "$(member $result test/end/n)" = 36
-    expect_success "$method tells its method and that the file is not official" \
+    expect_success "$method records its method and that the file is not official" \
         test "$(member $result method) $(member $result data/official)" = "\"$method\" false"
     expect_success "$method had no event of the guard" test "$(member $result guard/events)" = 0
     expect_success "$method lists nine labeled rows of the training split" \
         awk '/"labeled": \[/ { list = 1; next } /\]/ { list = 0 } list { n++; bad += $1 + 0 < 0 || $1 + 0 > 39 } END { exit n != 9 || bad }' $result
     expect_success "$method leaves no checkpoint" test ! -e $method/checkpoint.safetensors
-    expect_success "$method leaves its selected weights" test -s $method/selected.safetensors
-    expect_success "$method tells whether its temperature is at a bound" \
+    expect_success "$method writes its selected weights" test -s $method/selected.safetensors
+    expect_success "$method records whether its temperature is at a bound" \
         test "$(grep -c "is at the bound" $result)" = "$(member $result temperature | awk '{ print $1 == 100 || $1 == 0.01 ? 1 : 0 }')"
-    expect_success "$method tells a lambda if it has one" \
+    expect_success "$method records a lambda if it has one" \
         test "$(member $result lambda)" = "$([ $method = hybrid ] && echo 1)"
-    expect_empty "seconds of $method are in the log only" "$(grep seconds $result)"
+    expect_empty "seconds of $method are only in the log" "$(grep seconds $result)"
     expect_success "seconds of $method are in the log" grep -q '"seconds"' $method/log.jsonl
 done
 expect_empty "only the hybrid has Gaussians' posteriors" "$(members softmax/result.json | grep bayes; members jem/result.json | grep bayes)"
-expect_success "softmax leaves no chains" test ! -e softmax/chains.safetensors
+expect_success "softmax writes no chains" test ! -e softmax/chains.safetensors
 expect_success "all methods have the same labeled rows" test \
     "$(sed -n '/"labeled"/,/\]/p' softmax/result.json)" = "$(sed -n '/"labeled"/,/\]/p' hybrid/result.json)"
 
@@ -49,7 +49,7 @@ expect_success "all methods have the same labeled rows" test \
     same_runs "1 and 2 threads leave the same bytes" hybrid two
     train gray.npz $small --threads 1 --json --out json >printed.json 2>/dev/null
     same_runs "--json leaves the same bytes" hybrid json
-    expect_success "--json prints what is in result.json" cmp printed.json json/result.json
+    expect_success "--json prints the contents of result.json" cmp printed.json json/result.json
     expect_empty "--quiet prints nothing" "$(train gray.npz $small --quiet --seed 2 --out quiet 2>&1)"
     expect_success "another seed draws other rows" test \
         "$(sed -n '/"labeled"/,/\]/p' quiet/result.json)" != "$(sed -n '/"labeled"/,/\]/p' hybrid/result.json)"
@@ -77,7 +77,7 @@ expect_success "all methods have the same labeled rows" test \
 
     name=$(printf '%0200d' 0)
     expect 1 "the path is too long; at most 723 bytes are possible" gray.npz $small --out "$name/$name/$name/$name"
-    expect_success "nothing was made of a path that is too long" test ! -e "$name"
+    expect_success "nothing is made for a path that is too long" test ! -e "$name"
 }
 
 # ---- settings ----
@@ -90,21 +90,21 @@ expect_success "all methods have the same labeled rows" test \
     expect_success "the last of them is measured" grep -q '"step":10,' epochs/log.jsonl
     train gray.npz $words --preset paper --epochs 1 --unlabeled 8 --sgld 3 --out paper
     found="$(for name in rate sgld alpha clamp range flip shift clip square slope epochs; do member paper/config.json options/$name; done)"
-    expect_success "config.json has the preset's values, and what was given in their place" \
+    expect_success "config.json has the preset's values, except for the given options" \
         test "$(echo $found)" = '0.0001 3 2 0 "any" "none" 0 0 0 "0" 1'
     train gray.npz $words --preset paper --steps 4 --unlabeled 8 --sgld 2 --out short
-    expect_success "a number of steps counts more than a preset's epochs" test "$(member short/result.json settings/steps)" = 4
+    expect_success "a number of steps overrides a preset's epochs" test "$(member short/result.json settings/steps)" = 4
     train gray.npz $words --preset jem --epochs 1 --unlabeled 8 --sgld 2 --out jems
-    expect_success "preset jem is of the method jem" test "$(member jems/result.json method)" = '"jem"'
+    expect_success "the preset jem has the method jem" test "$(member jems/result.json method)" = '"jem"'
     train gray.npz $small --lambda auto --quiet --out auto
     chosen=$(member auto/result.json lambda)
-    expect_success "--lambda auto chooses one" test "$(member auto/result.json lambda_chosen)" = true
-    expect_success "every lambda's validation NLL is told, and the least is that of the chosen one" \
+    expect_success "--lambda auto chooses a lambda" test "$(member auto/result.json lambda_chosen)" = true
+    expect_success "every lambda's validation NLL is recorded, and the chosen lambda has the lowest" \
         awk -v chosen="$chosen" '/"lambdas": \[/ { list = 1 } list && /\]/ { list = 0 }
             list && /"lambda":/ { lambda = $2 + 0 }
             list && /"nll":/ { n++; nll = $2 + 0; if (n == 1 || nll < least) { least = nll; best = lambda } bad += nll <= 0 }
             END { exit n != 3 || bad || best != chosen }' auto/result.json
-    expect_empty "a lambda that was given has no list" "$(grep '"lambdas"' hybrid/result.json)"
+    expect_empty "a given lambda has no list" "$(grep '"lambdas"' hybrid/result.json)"
     expect_success "its weights are those of the folder of its lambda" cmp auto/selected.safetensors "auto/lambda-$chosen/selected.safetensors"
     expect_empty "no checkpoint is left by any of them" "$(ls auto/*/checkpoint.safetensors auto/checkpoint.safetensors 2>/dev/null)"
     train gray.npz $small --lambda "$chosen" --quiet --out chosen

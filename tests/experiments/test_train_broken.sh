@@ -1,7 +1,7 @@
 #!/bin/sh
-# Trainings that are killed, stopped, out of room or find their files changed: continued, each ends in the bytes of an unbroken one, or
-# says why it cannot. See train_parts.sh for the arguments; the third is how many times to kill (3).
-# shellcheck disable=SC2154 # variables of train_parts.sh
+# Training runs that are killed, stopped, out of disk space or find their files changed: continued, each ends with the
+# bytes of an # uninterrupted run, or says why it cannot. See train_parts.sh for the arguments; the third is the number
+# of kills (3). shellcheck disable=SC2154 # variables of train_parts.sh
 . "$(dirname "$0")/../system/report.sh"
 . "$(dirname "$0")/train_parts.sh"
 kills=3 steps=60
@@ -9,7 +9,7 @@ case ${3:-} in
 [0-9]*) kills=$3 ;;
 sanitized) kills=1 steps=24 ;;
 esac
-# With a rollback on the way, so that some kills come around it.
+# There is a rollback during the run, so that some kills happen near it.
 words="gray.npz --steps $steps $small --quiet"
 export COUPLET_INJECT=weights@21
 
@@ -21,7 +21,7 @@ begun=$(milliseconds)
 # shellcheck disable=SC2086 # options are words
 train $words --threads 1 --out whole
 lasted=$(($(milliseconds) - begun))
-expect_success "a training with a rollback ends well" test "$(member whole/result.json guard/rollbacks)" = 1
+expect_success "a training run with a rollback succeeds" test "$(member whole/result.json guard/rollbacks)" = 1
 
 # ---- SIGKILL ----
 
@@ -38,7 +38,7 @@ while [ $done -lt "$kills" ]; do
     if [ $code -eq 137 ]; then
         done=$((done + 1))
     elif [ $code -ne 0 ]; then
-        not_ok "a killed training goes on" "after $done kills: $(cat said)"
+        not_ok "a killed training run continues" "after $done kills: $(cat said)"
         break
     fi
     if [ -e killed/result.json ] && [ $done -lt "$kills" ]; then
@@ -67,7 +67,7 @@ if [ $code -eq 0 ]; then
     finish
 fi
 expect_success "SIGTERM ends a training with 130" test $code -eq 130
-expect_success "it tells how to continue" grep -q "the same command with --out broken continues" said
+expect_success "it says how to continue" grep -q "the same command with --out broken continues" said
 expect_success "it leaves a checkpoint and no result" test -s broken/checkpoint.safetensors -a ! -e broken/result.json
 
 continued() { # sentence, folder: it is continued and then removed
@@ -149,14 +149,14 @@ limited() { # bytes: the largest file that may be written
 copy && limited $((checkpoint_size / 3))
 expect_success "no room for a checkpoint ends a training with 1" test $? -eq 1
 expect_success "the message names the checkpoint" grep -q "checkpoint.safetensors" said
-expect_success "the last good checkpoint stays" cmp broken/checkpoint.safetensors copy/checkpoint.safetensors
-expect_empty "nothing half-written stays" "$(find copy -name '.couplet*')"
+expect_success "the last good checkpoint is kept" cmp broken/checkpoint.safetensors copy/checkpoint.safetensors
+expect_empty "no partial file stays" "$(find copy -name '.couplet*')"
 continued "with room again it ends in the same bytes" copy
 
 copy && mkdir -p copy/training.svg/taken
 # shellcheck disable=SC2086
 expect 1 "training.svg" $words --out copy
-expect_success "what fails at the very end leaves no result, and the checkpoint" test -s copy/checkpoint.safetensors -a ! -e copy/result.json
+expect_success "a failure at the very end leaves the checkpoint and no result" test -s copy/checkpoint.safetensors -a ! -e copy/result.json
 rm -r copy/training.svg
 continued "once it can be written, the training ends in the same bytes" copy
 
@@ -167,6 +167,6 @@ if mkdir full && mount -t tmpfs -o size=$((checkpoint_size * 2)) none full 2>/de
     continued "a disk that was full: the same bytes once there is room" full/run
     umount full
 else
-    skip "a full disk is told, and the training continues when there is room" "a small file system cannot be mounted"
+    skip "a full disk is reported, and the training continues once there is room" "a small file system cannot be mounted"
 fi
 finish

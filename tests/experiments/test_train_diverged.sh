@@ -1,6 +1,6 @@
 #!/bin/sh
-# Trainings that are made to diverge: each recovers and says so, or ends with a report and without figures of merit; none hangs.
-# See train_parts.sh for the arguments; with `all` as the third, all cases are tried instead of a few.
+# Training runs that are made to diverge: each recovers and says so, or ends with a report and without metrics; none
+# hangs. # See train_parts.sh for the arguments; with `all` as the third, all cases are tested instead of a few.
 # shellcheck disable=SC2154 # variables of train_parts.sh
 . "$(dirname "$0")/../system/report.sh"
 . "$(dirname "$0")/train_parts.sh"
@@ -50,12 +50,12 @@ END
 limit=
 command -v timeout >/dev/null && limit="timeout 120"
 
-# What is wrong with how it ended, if anything.
+# Prints what is wrong with the end of the run, if anything.
 objections() { # exit code, options
     result=run/result.json
     case $1 in
     0)
-        [ "$(member $result diverged)" = true ] && echo "it diverged and ends with 0"
+        [ "$(member $result diverged)" = true ] && echo "it diverged and exits with 0"
         members $result | grep -E '^(test|validation)/[^ ]*/(accuracy|nll|ece) (null|nan|inf)'
         case $2 in
         *INJECT*) [ "$(member $result guard/events)" -gt 0 ] || echo "no event of the guard" ;;
@@ -64,7 +64,7 @@ objections() { # exit code, options
         ;;
     1)
         grep -q "the training diverged and was given up after [0-9]* rollback" said || echo "no clear message: $(cat said)"
-        [ "$(member $result diverged)" = true ] || echo "result.json does not tell"
+        [ "$(member $result diverged)" = true ] || echo "result.json does not say so"
         members $result | grep -E '^(test|validation|table|trace/(accuracy|ece|nll|scaled_nll|temperature))'
         [ -n "$(member $result trace/loss)" ] && [ -n "$(member $result trace/gradient)" ] || echo "the trace has no loss"
         find run -name '*.safetensors'
@@ -102,13 +102,13 @@ done <list
     gone="gray.npz --steps 8 $small --method hybrid --rollbacks 0 --threads 1 --out gone"
     export COUPLET_INJECT=weights@5
     expect 1 "the training diverged and was given up after 0 rollbacks" $gone
-    expect_success "what made it give up is in its result" test "$(member gone/result.json reason)" = \
+    expect_success "the reason for giving up is in its result" test "$(member gone/result.json reason)" = \
         "$(sed -n '/"list"/,/\]/p' gone/result.json | sed -n 's/^ *\("step.*"\)$/\1/p' | tail -n 1)"
     expect 1 "the training in gone diverged" $gone
     expect 1 "holds this run already, finished" $gone
     expect 1 '"diverged": true' $gone --json
 
-    # The guard was content at the end, after an event; the selected weights, which are measured then, have a NaN.
+    # The guard accepted the end of the run, after an event; the selected weights, which are measured then, have a NaN.
     last="gray.npz --steps 600 $small --method softmax --threads 1 --out last"
     export COUPLET_INJECT=gradients@5
     "$couplet" train $last --quiet </dev/null 2>/dev/null &
@@ -124,9 +124,9 @@ done <list
     } >spoiled
     mv spoiled last/selected.safetensors
     expect 1 "(the trained model's outputs on the validation split are not finite); take a smaller --rate. What" $last
-    expect_success "an event of the guard that did no harm is not its reason" test "$(member last/result.json guard/events)" = 1 -a \
+    expect_success "a harmless event of the guard is not given as the reason" test "$(member last/result.json guard/events)" = 1 -a \
         "$(member last/result.json reason)" = "\"the trained model's outputs on the validation split are not finite\""
     expect_empty "its weights are gone" "$(find last gone -name '*.safetensors')"
 }
-echo "$recovered went on to the end, $reported were given up with a report"
+echo "$recovered continued to the end, $reported gave up with a report"
 finish

@@ -1,6 +1,5 @@
-# What the tests of `couplet train` share; read with `.` after report.sh. Their arguments: the program couplet, the program draw_images,
-# and a word or nothing.
-# shellcheck shell=sh disable=SC2034
+# Shared functions of the tests of `couplet train`, which source this file after report.sh. Their arguments: the program
+# couplet, the program draw_images, # and optionally a word. shellcheck shell=sh disable=SC2034
 
 couplet=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 draw_images=$(cd "$(dirname "$2")" && pwd)/$(basename "$2")
@@ -16,7 +15,7 @@ train() {
 
 about train
 
-# A line for each member of a JSON file: "test/end/accuracy 33.3".
+# One line for each member of a JSON file: "test/end/accuracy 33.3".
 members() {
     awk '{
         match($0, /^ */); depth = RLENGTH / 2
@@ -33,7 +32,7 @@ member() { # file, path
     members "$1" | awk -v path="$2" '$1 == path { sub(/^[^ ]* /, ""); print; exit }'
 }
 
-# Sets of files that must be equal, whatever the logs say of times.
+# Sets of files that must be equal, except for the times in logs.
 same_runs() { # sentence, folder, folder
     expect_empty "$1" "$(diff -rq -x log.jsonl "$2" "$3" 2>&1)"
 }

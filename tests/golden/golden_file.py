@@ -8,7 +8,7 @@ TYPES = {"float64": "F64", "int64": "I64"}
 
 
 def synthetic(name, *shape):
-    """Numbers that need not be stored: a hash of the name and the place, +-(1/8 + k/2^15) with k < 2^16, exact in float
+    """Numbers that need not be stored: a hash of the name and the index, +-(1/8 + k/2^15) with k < 2^16, exact in float
     and the same in golden_synthetic of tests/support/golden.c."""
     hash_ = 0x811C9DC5
     for byte in name.encode():
@@ -23,7 +23,7 @@ def synthetic(name, *shape):
 
 
 def representable(array):
-    """Rounded to what a float holds: the float and the double build then see equal inputs."""
+    """Rounded to float, so that the float and the double build have equal inputs."""
     return np.asarray(array, np.float32).astype(np.float64)
 
 

@@ -156,7 +156,7 @@ def logits(name, z, labels):
 
 
 def noisy(n, classes, sharp):
-    """Labels, and logits that know something of them."""
+    """Labels, and logits that depend on them."""
     labels = random.integers(classes, size=n)
     return sharp * (random.normal(size=(n, classes)) + 1.2 * np.eye(classes)[labels]), labels
 

@@ -16,7 +16,7 @@ Case = collections.namedtuple("Case", "dtype order scaled shape container packed
 
 
 def turns():
-    """The 48 orders and directions of axes, and oblique ones near to each."""
+    """The 48 orders and directions of axes, and oblique ones near each."""
     rng = np.random.default_rng(11)
     for order in itertools.permutations(range(3)):
         for signs in itertools.product([1, -1], repeat=3):
@@ -30,7 +30,7 @@ TURNS = list(turns())
 
 
 def cases():
-    """Every type, byte order, scaling, shape and container; orientations and frames take turns."""
+    """Every type, byte order, scaling, shape and container; orientations and frames alternate."""
     products = itertools.product(TYPES, "<>", [False, True], SHAPES, CLASSES, [False, True])
     for i, product in enumerate(products):
         yield Case(*product, turn=i % len(TURNS), frame=FRAMES[i // 7 % 4])
@@ -44,7 +44,7 @@ def affine_of(turn):
 
 
 def some_values(case):
-    """Within the type's range and exact in it, with the largest and least that it has."""
+    """Within the type's range and exact in it, including its largest and smallest value."""
     rng, dtype = np.random.default_rng(sum(case.shape)), np.dtype(case.dtype)
     if dtype.kind == "f":
         values = rng.normal(0, 100, case.shape).astype(dtype)
@@ -87,8 +87,8 @@ def make(folder, case):
 
 
 def expected(path):
-    """What nibabel has: values in canonical order as float32, and the letters of the file's own axes. It refuses to turn an image of
-    less than three axes, so such a one gets a third."""
+    """nibabel's results: values in canonical order as float32, and the letters of the file's axes. nibabel refuses to turn an image
+with fewer than three axes, so such an image gets a third."""
     image = nib.load(path)
     values = image.get_fdata()
     solid = values.reshape(values.shape + (1,) * (3 - values.ndim))
@@ -102,12 +102,12 @@ def expected(path):
 
 
 def counted(shape):
-    """Each value tells where it belongs in canonical order: x + 10 y + 100 z + 1000 t."""
+    """Each value encodes its position in canonical order: x + 10 y + 100 z + 1000 t."""
     return sum(10**axis * np.arange(n).reshape([-1 if i == axis else 1 for i in range(len(shape))]) for axis, n in enumerate(shape))
 
 
 def save_counted(name, cls, dtype, shape, letters, frame, scaling=None, tilt=np.eye(3)):
-    """A canonical volume, saved with its axes as the letters say."""
+    """A canonical volume, saved with the axes given by the letters."""
     turned = nib.orientations.ornt_transform(nib.orientations.axcodes2ornt("RAS"), nib.orientations.axcodes2ornt(letters))
     canonical = counted(shape).astype(dtype)
     stored = nib.apply_orientation(canonical, turned)
@@ -142,7 +142,7 @@ def save_golden():
 
 
 def save_pair():
-    """Two axes and neither sform nor qform: the first axis is taken to grow to the left."""
+    """Two axes and neither sform nor qform: the first axis is assumed to point to the left."""
     image = nib.Nifti1Pair(counted((4, 3)).astype(np.uint8)[::-1], np.diag([-1.5, 2, 1, 1]))
     image.set_sform(None, 0), image.set_qform(None, 0)
     path = os.path.join(HERE, "nifti_pair.hdr")

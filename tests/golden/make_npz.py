@@ -30,7 +30,7 @@ def npy(array, **options):
 
 
 class Unseekable(io.BytesIO):
-    """What makes zipfile write data descriptors."""
+    """A stream that makes zipfile write data descriptors."""
 
     def seekable(self):
         return False
@@ -88,7 +88,7 @@ seed("zip", "comment", archive(one, comment=b"PK\5\6"))
 seed("zip", "two", archive({**one, "two.npy": npy(np.zeros(300))}))
 seed("zip", "names", archive({"a/b.npy": b"", "\u00e9.txt": b"text", "c": b"c" * 100}))
 seed("zip", "empty", archive({}))
-# A ZIP64 end record, as archives of 65535 entries have it.
+# A ZIP64 end record, as in archives with 65535 entries.
 plain = archive(one)
 end = plain.rindex(b"PK\5\6")
 count, size, offset = struct.unpack("<HII", plain[end + 10:end + 20])
@@ -117,7 +117,7 @@ seed("npy", "objects", npy(np.array([None]), allow_pickle=True))
 
 
 def tensors(entries, metadata=None):
-    """As fuzz_safetensors.c wants it: the number of bytes behind the header, the header, the elements."""
+    """The input format of fuzz_safetensors.c: the number of bytes after the header, the header, the elements."""
     header, data = {"__metadata__": metadata} if metadata else {}, b""
     for name, (dtype, array) in entries.items():
         header[name] = {"dtype": dtype, "shape": list(array.shape), "data_offsets": [len(data), len(data) + array.nbytes]}

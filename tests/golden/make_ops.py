@@ -99,7 +99,7 @@ case("scale/plain", lambda a: -2.5 * a, (3, 4), reals=[-2.5])
 # ---- one value at a time ----
 
 def softplus(a):
-    """PyTorch's own is cut off at a threshold or overflows; this is exact everywhere."""
+    """PyTorch's version is cut off at a threshold or overflows; this one is exact everywhere."""
     return a.clamp(min=0) + (-a.abs()).exp().log1p()
 
 

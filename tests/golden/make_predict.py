@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Files as a user of PyTorch would export them, and what PyTorch computes with them; needs PyTorch.
+"""Files as a user of PyTorch would export them, and PyTorch's results with them; needs PyTorch.
 
     /usr/bin/python3 tests/golden/make_predict.py
 

@@ -1,4 +1,4 @@
-"""Prints what a safetensors file holds, and checks its checksum; needs numpy only. Usage: safetensors_read.py FILE"""
+"""Prints the contents of a safetensors file, and checks its checksum; needs only numpy. Usage: safetensors_read.py FILE"""
 import json, sys, zlib
 import numpy as np
 

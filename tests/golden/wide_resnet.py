@@ -1,10 +1,10 @@
-"""The wide ResNet in PyTorch, with the names that files of Couplet have."""
+"""The wide ResNet in PyTorch, with the tensor names of Couplet's files."""
 import torch.nn as nn
 import torch.nn.functional as F
 
 
 def norm_of(kind, channels):
-    """kind: "none", "batch" or "group", of eight groups."""
+    """kind: "none", "batch" or "group" (eight groups)."""
     return {"batch": nn.BatchNorm2d, "group": lambda c: nn.GroupNorm(8, c), "none": nn.Identity}[kind](channels)
 
 

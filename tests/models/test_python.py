@@ -1,5 +1,5 @@
 """A checkpoint read by twenty lines of Python: names, shapes, values, metadata. Argument: the program dump_checkpoint.
-Ends with 77 (skipped) where numpy is not installed."""
+Exits with 77 (skipped) if numpy is not installed."""
 import os, subprocess, sys, tempfile
 
 try:

@@ -1,7 +1,7 @@
-# An installed Couplet to compile programs against, as its users do; read with `.` after report.sh by a test whose arguments
-# are the top folder, the build folder and the C compiler. Ends the test when there is nothing to compile with.
+# Installs Couplet, to compile programs against it as users do. A test sources this file after report.sh; its arguments
+# # are the top folder, the build folder and the C compiler. Ends the test if something needed for compiling is missing.
 #
-#   top, build, cc, work      the arguments, and a folder of the test's own
+#   top, build, cc, work      the arguments, and a temporary folder
 #   libdir                    where the libraries are
 #   compile_as_told           cc ... $(pkg-config --cflags --libs PACKAGE), with the warnings on
 # shellcheck shell=sh disable=SC2034 # for those who read it
@@ -42,7 +42,7 @@ programs_of() { # page
     sed -n 's/^<!-- program: *\([a-z_]*\).*-->$/\1/p' "$1"
 }
 
-# Extracts a program and checks that it is as short as the page says; the limit may be left out there.
+# Extracts a program and checks that it is as short as the page says; the page may give no limit.
 extract_short() { # page, name
     extract "$1" "$2" >"$work/$2.c"
     limit=$(sed -n "s/^<!-- program: *$2 .*lines<=\\([0-9]*\\).*/\\1/p" "$1")

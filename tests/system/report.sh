@@ -1,5 +1,5 @@
-# Counts the checks of a shell test and reports them as Unity does; read with `.`.
-# shellcheck shell=sh
+# Counts the checks of a shell test and reports them in the format of Unity; tests source it with `.`. shellcheck
+# shell=sh
 
 set -u
 passed=0 failed=0 skipped=0
@@ -19,19 +19,19 @@ skip() { # sentence, reason
     echo "$1: IGNORE: $2"
 }
 
-# Passes when there is nothing to object to.
+# Passes if the text of objections is empty.
 expect_empty() { # sentence, objections
     if [ -z "$2" ]; then ok "$1"; else not_ok "$1" "$2"; fi
 }
 
-# Runs a command, and shows what it said only when it failed.
+# Runs a command, and shows its output only if it failed.
 expect_success() { # sentence, command...
     sentence=$1
     shift
     if output=$("$@" 2>&1); then ok "$sentence"; else not_ok "$sentence" "$output"; fi
 }
 
-# Runs a command or function, which must end with this code and say this on stdout or stderr.
+# Runs a command or function, which must exit with this code and print this text on stdout or stderr.
 expect_said() { # code, text, command...
     code=$1 part=$2
     shift 2
@@ -44,12 +44,12 @@ expect_said() { # code, text, command...
     esac
 }
 
-# Names the program or function that a test is about.
+# Sets the program or function that a test is about.
 about() { # command
     command=$1
 }
 
-# The same for that command.
+# Like expect_said, for that command.
 expect() { # code, text, words...
     code=$1 part=$2
     shift 2

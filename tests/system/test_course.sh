@@ -1,15 +1,15 @@
 #!/bin/sh
-# The course holds: every program of a chapter compiles without a warning, runs and prints what its page shows; every exercise fails as it
-# is given out, with a message that names the place, and the solution that the page hides passes the same check.
-# Arguments: the top folder, the build folder, the C compiler.
-# shellcheck disable=SC2154 # installed.sh sets what is used here
+# Every program of a chapter of the course compiles without a warning, runs and prints what its page shows. Every
+# unsolved exercise # fails with a message that says where, and the solution that the page hides passes the same check.
+# Arguments: the top folder, the build folder, the C compiler. shellcheck disable=SC2154 # installed.sh sets what is
+# used here
 . "$(dirname "$0")/report.sh"
 . "$(dirname "$0")/installed.sh"
 CC="$cc -Werror"
 export CC
 cd "$work" || exit 1
 
-# The block after <!-- output: NAME -->; with the word "varies" behind the name it is an example.
+# The block after <!-- output: NAME -->; with the word "varies" after the name it is an example.
 shown() { # page, name
     awk -v mark="^<!-- output: *${2}( varies)? *-->" '
         $0 ~ mark { found = 1 }
@@ -25,7 +25,7 @@ program_holds() { # page, source
     shown "$1" "$name" >shown
     expect_success "$chapter's page shows what $name prints" test -s shown
     if grep -q "^<!-- output: *$name varies" "$1"; then
-        skip "$chapter's $name prints what the page says" "it tells times, which vary"
+        skip "$chapter's $name prints what the page says" "it prints times, which vary"
     elif grep -q 'CP_DOUBLE 1' "$build/couplet_config.h"; then
         skip "$chapter's $name prints what the page says" "the page is about single precision"
     else

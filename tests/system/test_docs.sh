@@ -1,11 +1,11 @@
 #!/bin/sh
-# The programs of these pages of docs/ compile by README's line as printed, run, and print what the page says.
-# Arguments: the top folder, the build folder, the C compiler.
-# shellcheck disable=SC2154 # installed.sh sets what is used here
+# The programs on these pages of docs/ compile as printed with README's command, run, and print what the page shows.
+# Arguments: the top folder, the build folder, the C compiler. shellcheck disable=SC2154 # installed.sh sets what is
+# used here
 . "$(dirname "$0")/report.sh"
 . "$(dirname "$0")/installed.sh"
 
-# The block of another language after <!-- output: name -->: what the program prints.
+# The code block after <!-- output: name -->, with the output of the program.
 printed() { # page, name
     awk -v mark="^<!-- output: *${2} *-->" '
         $0 ~ mark { found = 1; next }

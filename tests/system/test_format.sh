@@ -1,6 +1,6 @@
 #!/bin/sh
-# All C files are as .clang-format has them. Only the version of clang-format that they were formatted with is asked, since
-# others differ in small ways; where it is missing, the test is skipped. Argument: the top folder.
+# All C files are formatted by .clang-format. The test uses only the version of clang-format that formatted them, since
+# # others differ in small ways; if that version is missing, the test is skipped. Argument: the top folder.
 . "$(dirname "$0")/report.sh"
 cd "$1" || exit 1
 version=14

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The Python programs of docs/formats.md run as printed: one exports a network that `couplet predict` takes, the other
-# reads a file of tensors. Arguments: the top folder, python, the couplet command.
+# The Python programs of docs/formats.md run as printed: one exports a network for `couplet predict`, the other reads a
+# file of tensors. Arguments: the top folder, python, the couplet command.
 . "$(dirname "$0")/report.sh"
 top=$1 python=$2 couplet=$3
 case $couplet in /*) ;; *) couplet=$PWD/$couplet ;; esac

@@ -1,6 +1,6 @@
 #!/bin/sh
-# couplet.h and every header of the kit go into one file, in either order, and mean the same in both: a name that two of
-# them give to different things, as CP_END once was, shows as an error or as one with the value of the other.
+# couplet.h and every header of the kit can be included in one file, in either order, with the same meaning. If two of
+# them # define the same name differently, as once CP_END, there is an error, or one has the value of the other.
 # Arguments: the top folder, the build folder, the compiler.
 . "$(dirname "$0")/report.sh"
 top=$1 build=$2 compiler=$3
@@ -30,19 +30,19 @@ END
 expect_success "the library's header before those of the kit" compiles "$work/library_first.c"
 expect_success "the kit's headers before that of the library" compiles "$work/kit_first.c"
 
-# What cannot be told when a program runs is told when it is compiled.
+# Mistakes that cannot be detected at run time are compile errors.
 refused() { # the body of a program, a word of the compiler's
     printf '#include "couplet.h"\nint main(void) {\n    cp_real data[6] = {0};\n    cp_tape *tape = cp_tape_new();\n' >"$work/wrong.c"
     printf '    cp_tensor *x = cp_variable(tape, data, CP_SHAPE(3, 2));\n    %s\n    return !x;\n}\n' "$1" >>"$work/wrong.c"
     ! said=$(compiles "$work/wrong.c" 2>&1) && echo "$said" | grep -q "$2"
 }
-expect_success "a tensor where a tape belongs does not compile" refused 'x = cp_add(x, x, x);' _Generic
-expect_success "a rank with sizes of its own does not compile" refused 'x = cp_variable(tape, data, 2, (int[]){3});' argument
+expect_success "a tensor in place of a tape does not compile" refused 'x = cp_add(x, x, x);' _Generic
+expect_success "a rank with separate sizes does not compile" refused 'x = cp_variable(tape, data, 2, (int[]){3});' argument
 expect_success "a shape of six axes does not compile" refused 'x = cp_reshape(tape, x, CP_SHAPE(1, 1, 1, 1, 3, 2));' excess
 accepted() { # the body of a program
     ! refused "$1" . && [ -z "$said" ]
 }
-expect_success "the right call does" accepted 'x = cp_add(tape, x, cp_reshape(tape, x, CP_SHAPE(3, 2)));'
+expect_success "the right call compiles" accepted 'x = cp_add(tape, x, cp_reshape(tape, x, CP_SHAPE(3, 2)));'
 for header in couplet.h experiments/kit/*.h experiments/kit/*/*.h; do
     includes "$header" >"$work/alone.c"
     echo "int main(void) { return 0; }" >>"$work/alone.c"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# The installed library serves programs through pkg-config, shared and static; README's compile as printed.
-# Arguments: the top folder, the build folder, the C compiler.
-# shellcheck disable=SC2154 # installed.sh sets what is used here
+# Programs use the installed library through pkg-config, shared and static; README's programs compile as printed.
+# Arguments: the top folder, the build folder, the C compiler. shellcheck disable=SC2154 # installed.sh sets what is
+# used here
 . "$(dirname "$0")/report.sh"
 . "$(dirname "$0")/installed.sh"
 
@@ -24,7 +24,7 @@ expect_success "a program uses the static library through pkg-config" "$cc" -sta
     $(pkg-config --static --cflags --libs couplet)
 expect_success "it runs" "$work/version"
 
-# A program for the other precision must not run on this library: numbers would be garbage without a word.
+# A program for the other precision must not run with this library: its numbers would silently be garbage.
 double=$(sed -n 's/^#define CP_DOUBLE \([01]\).*/\1/p' "$build/couplet_config.h")
 cat >"$work/other.c" <<'C'
 #include <couplet.h>
@@ -39,8 +39,8 @@ C
 refused() { # words; passes when the command fails over the name
     ! said=$("$@" 2>&1) && echo "$said" | grep 'undefined.*cp_built_for'
 }
-# The stub stands for the other library, with which the program was linked.
-# shellcheck disable=SC2046 # flags are words
+# The stub stands in for the other library, with which the program was linked. shellcheck disable=SC2046 # flags are
+# words
 link_other() {
     "$cc" -DCP_DOUBLE=$((1 - double)) "$work/other.c" -o "$work/other" $(pkg-config --cflags couplet) "$@"
 }
@@ -49,14 +49,14 @@ expect_success "a program for the other precision does not link" refused link_ot
 # shellcheck disable=SC2046 # flags are words
 expect_success "the other library is made" "$cc" -DCP_DOUBLE=$((1 - double)) -shared -fPIC "$work/stub.c" \
     -o "$work/libother.so" "-Wl,-soname,$(basename "$libdir"/libcouplet.so.?)" $(pkg-config --cflags couplet)
-expect_success "with that it links" link_other "$work/libother.so"
-expect_success "but does not start with this one" refused env "LD_LIBRARY_PATH=$libdir" "$work/other"
-expect_success "a program for this precision does" compile_and_run "$work/other.c"
+expect_success "the program links with that library" link_other "$work/libother.so"
+expect_success "the program does not start with this library" refused env "LD_LIBRARY_PATH=$libdir" "$work/other"
+expect_success "a program for this precision starts" compile_and_run "$work/other.c"
 
 if command -v c++ >/dev/null; then
     # shellcheck disable=SC2046 # flags are words
     said=$(echo '#include <couplet.h>' | c++ -x c++ -E $(pkg-config --cflags couplet) - 2>&1 >/dev/null)
-    expect_success "C++ is told that the header is C" sh -c 'case $1 in *"not C++"*) ;; *) exit 1 ;; esac' sh "$said"
+    expect_success "a C++ compiler reports that the header is C" sh -c 'case $1 in *"not C++"*) ;; *) exit 1 ;; esac' sh "$said"
 fi
 
 programs=$(programs_of "$top/README.md")

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The libraries show only names with our prefix, the same ones shared and static, and need libc and libm alone.
+# The libraries export only names with our prefix, the same names shared and static, and need only libc and libm.
 # Arguments: the shared library and the static one of couplet, those of couplet-kit, programs that use them.
 . "$(dirname "$0")/report.sh"
 
@@ -24,9 +24,9 @@ check_names "$kit" "$4"
 
 shift 4
 for file in "$couplet" "$kit" "$@"; do
-    sentence="$(basename "$file") needs libc, libm and couplet at most"
+    sentence="$(basename "$file") needs only libc, libm and couplet"
     if command -v readelf >/dev/null; then
-        # An aged libc keeps its threads in a file of their own.
+        # An old libc has threads in a separate library.
         expect_empty "$sentence" "$(readelf -d "$file" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |
             grep -v -e '^libc\.so' -e '^libm\.so' -e '^libpthread\.so' -e '^ld-linux' -e '^libcouplet\.so')"
     else

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Every op in the library is in the list that tools and the gradient test walk (ops/registry.c).
-# Arguments: the static library.
+# Every op in the library is in the list that tools and the gradient test use (ops/registry.c). Arguments: the static
+# library.
 . "$(dirname "$0")/report.sh"
 library=$1
 

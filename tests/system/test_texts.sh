@@ -1,7 +1,7 @@
 #!/bin/sh
-# The manual page and what shells complete are installed, whole, and understood by those who read them.
-# Arguments: the top folder, the build folder, the C compiler.
-# shellcheck disable=SC2154 # installed.sh sets what is used here
+# The manual page and the shell completions are installed, complete, and understood by the programs that read them.
+# Arguments: the top folder, the build folder, the C compiler. shellcheck disable=SC2154 # installed.sh sets what is
+# used here
 . "$(dirname "$0")/report.sh"
 . "$(dirname "$0")/installed.sh"
 cd "$work" || exit 1
@@ -18,7 +18,7 @@ fish=$(find root -path '*/fish/vendor_completions.d/couplet.fish')
 commands=$("$couplet" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
 expect_success "help lists the commands" test -n "$commands"
 
-# What help tells of and the text does not have.
+# Commands and options that are in the help but not in the text.
 missing_in() { # file, what comes before an option's name there
     for command in $commands; do
         grep -q -e "$command" "$1" || echo "$command"
@@ -29,21 +29,21 @@ missing_in() { # file, what comes before an option's name there
 }
 
 for text in "man $man" "bash $bash" "zsh $zsh" "fish $fish"; do
-    expect_success "what is for ${text%% *} is installed" test -s "${text#* }"
+    expect_success "the file for ${text%% *} is installed" test -s "${text#* }"
 done
 expect_empty "the manual page has every command and option" "$(missing_in "$man" '^\.B \\-\\-')"
 for variable in COUPLET_THREADS COUPLET_KERNELS COUPLET_CONV; do
-    expect_success "the manual page tells of $variable" grep -qx "\.B $variable" "$man"
+    expect_success "the manual page documents $variable" grep -qx "\.B $variable" "$man"
 done
-expect_empty "bash is told every command and option" "$(missing_in "$bash" '--')"
-expect_empty "zsh is told every command and option" "$(missing_in "$zsh" "'--")"
-expect_empty "fish is told every command and option" "$(missing_in "$fish" '-l ')"
+expect_empty "the completions for bash have every command and option" "$(missing_in "$bash" '--')"
+expect_empty "the completions for zsh have every command and option" "$(missing_in "$zsh" "'--")"
+expect_empty "the completions for fish have every command and option" "$(missing_in "$fish" '-l ')"
 expect_success "another shell is refused" sh -c "'$couplet' --completion csh 2>&1 | grep -q 'bash, zsh or fish, not for \"csh\"'"
 
 if command -v groff >/dev/null; then
-    expect_empty "groff has nothing against the manual page" "$(groff -man -Tascii -ww "$man" 2>&1 >/dev/null)"
+    expect_empty "groff accepts the manual page without warnings" "$(groff -man -Tascii -ww "$man" 2>&1 >/dev/null)"
 else
-    skip "groff has nothing against the manual page" "groff is missing"
+    skip "groff accepts the manual page without warnings" "groff is missing"
 fi
 
 # ---- the shells themselves ----
@@ -67,12 +67,12 @@ BASH
     completes "bash completes a command" synthetic couplet synth
     completes "bash completes an option" --geometry couplet synthetic --geo
     completes "bash offers the choices of an option" "reported printed" couplet synthetic --geometry ""
-    completes "bash completes behind an equals sign" printed couplet synthetic --geometry = pr
+    completes "bash completes after an equals sign" printed couplet synthetic --geometry = pr
     completes "bash offers nothing for a number" "" couplet synthetic --steps ""
-    completes "bash completes files where a command takes them" model.safetensors couplet predict mod
-    completes "bash offers no files where it does not" "" couplet synthetic mod
-    completes "bash completes the words that a command begins with" kernels couplet bench k
-    completes "bash completes files behind them" model.safetensors couplet bench plot mod
+    completes "bash completes files for a command that takes them" model.safetensors couplet predict mod
+    completes "bash offers no files for a command that takes none" "" couplet synthetic mod
+    completes "bash completes the first words of a command" kernels couplet bench k
+    completes "bash completes files after them" model.safetensors couplet bench plot mod
 else
     skip "bash completes commands, options and values" "bash is missing"
 fi
@@ -86,15 +86,15 @@ if command -v fish >/dev/null; then
     offers "fish completes an option" --geometry "couplet synthetic --geo"
     offers "fish offers the choices of an option" "printed reported" "couplet synthetic --geometry "
     offers "fish offers nothing for a number" "" "couplet synthetic --steps "
-    offers "fish completes the words that a command begins with" kernels "couplet bench k"
-    offers "fish completes files where a command takes them" model.safetensors "couplet predict mod"
+    offers "fish completes the first words of a command" kernels "couplet bench k"
+    offers "fish completes files for a command that takes them" model.safetensors "couplet predict mod"
 else
     skip "fish completes commands, options and values" "fish is missing"
 fi
 
 if command -v zsh >/dev/null; then
-    expect_success "zsh reads what is for it" zsh -n "$zsh"
+    expect_success "zsh can read its completions" zsh -n "$zsh"
 else
-    skip "zsh reads what is for it" "zsh is missing"
+    skip "zsh can read its completions" "zsh is missing"
 fi
 finish

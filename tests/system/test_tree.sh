@@ -1,5 +1,5 @@
 #!/bin/sh
-# The source tree keeps its own rules. Argument: the top folder.
+# The source tree follows its rules. Argument: the top folder.
 . "$(dirname "$0")/report.sh"
 cd "$1" || exit 1
 
@@ -21,7 +21,7 @@ unlisted_sources() {
     code c | while read -r file; do listed "$file" || echo "$file"; done
 }
 
-# A header that is not installed, or a part of a source, serves those who include it; without such it was forgotten.
+# A header that is not installed, or a part of a source file, must be included somewhere; otherwise it was forgotten.
 unused_headers() {
     { code c h inc && find tests -name '*.[ch]' && echo couplet.h; } | while read -r file; do includes_of "$file"; done |
         sort -u >"$work/included"
@@ -30,7 +30,7 @@ unused_headers() {
     done
 }
 
-# A program that has only what is installed must be able to include it.
+# A program must be able to include an installed header with only the installed files.
 headers_not_installed() {
     { code h && echo couplet.h; } | while read -r file; do
         listed "$file" || continue
@@ -45,7 +45,7 @@ unlisted_tests() {
     done
 }
 
-# A folder includes itself and the folders before it, never those after, and the kit none of its users.
+# A folder includes only itself and the folders before it, and the kit does not include its users.
 upward_includes() {
     above=""
     for folder in core ops layers optim models experiments/kit; do
@@ -66,8 +66,8 @@ else
 fi
 expect_empty "every source file is in meson.build" "$(unlisted_sources)"
 expect_empty "every header and part of a source is in meson.build or included" "$(unused_headers)"
-expect_empty "what an installed header includes is installed" "$(headers_not_installed)"
+expect_empty "the headers that an installed header includes are installed" "$(headers_not_installed)"
 expect_empty "every unit test is in tests/meson.build" "$(unlisted_tests)"
 expect_empty "includes point only to folders above" "$(upward_includes)"
-expect_empty "./demo leaves build/, and what README does there, alone" "$(grep -n -e 'setup build ' -e '-C build ' demo)"
+expect_empty "./demo does not use build/, which belongs to the user" "$(grep -n -e 'setup build ' -e '-C build ' demo)"
 finish
