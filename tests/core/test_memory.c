@@ -267,7 +267,7 @@ static void a_failed_arena_allocation_at_any_call_is_reported_and_survived(void)
         arena_fail_at = n;
         bool ok = small_program(), reached = arena_calls > n;
         arena_fail_at = -1;
-        TEST_ASSERT_TRUE_MESSAGE(ok == !reached, "a step went on without the memory it asked for");
+        TEST_ASSERT_TRUE_MESSAGE(ok == !reached, "a step continued without the memory it requested");
         TEST_ASSERT_TRUE_MESSAGE((errors > 0) == reached, first_error);
         if (!reached) break;
         TEST_ASSERT_NOT_NULL_MESSAGE(strstr(first_error, "out of memory"), first_error);

@@ -59,7 +59,7 @@ static void count_views(const cp_tensor *x, int shift, int (*counts)[5][5]) {
                     found = memcmp(view, x->data + (size_t)i * size, size * sizeof *view) == 0;
                     counts[flips][dy + shift][dx + shift] += found;
                 }
-        TEST_ASSERT_TRUE_MESSAGE(found, "an image is none of the views that were asked for");
+        TEST_ASSERT_TRUE_MESSAGE(found, "an image is none of the requested views");
     }
 }
 

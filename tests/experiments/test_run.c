@@ -267,7 +267,7 @@ static void a_folder_that_cannot_be_written_is_refused(void) {
     chmod(scratch_folder, 0755);
     mkdir(folder, 0555);
     int code = child_run(open_as_nobody, NULL, errors, sizeof errors);
-    if (code == 77) TEST_IGNORE_MESSAGE("the superuser cannot become somebody else here");
+    if (code == 77) TEST_IGNORE_MESSAGE("the superuser cannot change to another user here");
     TEST_ASSERT_EQUAL_INT(42, code);
     rmdir(folder);
     chmod(scratch_folder, 0555);

@@ -338,7 +338,7 @@ static void a_lack_of_memory_is_reported_at_every_allocation(void) {
         bool ok = cp_slices_read(&subject, &config, &slices, &status), failed = calls_allowed < 0;
         calls_allowed = -1;
         if (ok) {
-            TEST_ASSERT_FALSE_MESSAGE(failed, "it did without");
+            TEST_ASSERT_FALSE_MESSAGE(failed, "the failed allocation was not reported");
             TEST_ASSERT_TRUE(allowed >= 10);
             return;
         }

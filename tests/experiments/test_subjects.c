@@ -197,7 +197,7 @@ static void a_lack_of_memory_is_reported_at_every_allocation(void) {
         calls_allowed = -1;
         cp_subjects_free(some);
         if (some) {
-            TEST_ASSERT_FALSE_MESSAGE(failed, "it did without");
+            TEST_ASSERT_FALSE_MESSAGE(failed, "the failed allocation was not reported");
             TEST_ASSERT_TRUE(allowed >= 15);
             return;
         }

@@ -172,7 +172,7 @@ static int interrupt_one(void *unused) {
 static void an_interrupted_study_reuses_its_trials_and_runs_only_the_others(void) {
     char   errors[2048];
     cp_rng rng = cp_rng_named(1, "draw.0");
-    if (!CHILD_MAY_START_THREADS) TEST_IGNORE_MESSAGE("the thread sanitizer loses a signal whose handler is for one time");
+    if (!CHILD_MAY_START_THREADS) TEST_IGNORE_MESSAGE("the thread sanitizer loses a signal with a one-time handler");
     double expected = cp_rng_uniform(&rng);
     TEST_ASSERT_EQUAL_INT(CP_EXIT_INTERRUPTED, child_run(interrupt_one, NULL, errors, sizeof errors));
     cp_study *study = study_of(NULL, config);

@@ -1,4 +1,4 @@
-/* Gunzip: on the input as a file, and on files of one and two members made of the input, which must give it back. */
+/* Gunzip: reads the input as a file, and files of one and two members made from the input, which must give the input again. */
 #include "core/io/deflate.h"
 #include "core/io/gzip.h"
 #include "tests/fuzz/target.h"

@@ -1,4 +1,4 @@
-/* Inflate: on the input as a stream, and on a stream made of the input, which must give it back. */
+/* Inflate: reads the input as a stream, and a stream made from the input, which must give the input again. */
 #include "core/io/deflate.h"
 #include "tests/fuzz/target.h"
 

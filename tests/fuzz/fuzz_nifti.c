@@ -1,4 +1,5 @@
-/* The NIfTI reader: on the input as a file, and on the input compressed, whose checksum no fuzzer would guess; both must give the same. */
+/* The NIfTI reader: reads the input as a file, and the compressed input, whose checksum no fuzzer would guess; both must
+ * give the same result. */
 #include "core/io/gzip.h"
 #include "core/io/nifti.h"
 #include "tests/fuzz/target.h"
@@ -16,7 +17,7 @@ static void is_sound(const cp_nifti *v, bool done, const cp_status *status) {
         size *= (size_t)v->dims[i];
     }
     if (v->rank < 2 || v->rank > CP_NIFTI_RANK || size != v->size || strlen(v->orientation) != 3) __builtin_trap();
-    for (size_t i = 0; i < size; i++) sum += v->values[i]; /* all are there, for the sanitizers */
+    for (size_t i = 0; i < size; i++) sum += v->values[i]; /* reads all values, for the sanitizers */
     if (sum > 0 && sum < 0) __builtin_trap();
 }
 

@@ -1,5 +1,5 @@
-/* The safetensors reader. The header length is put right for the fuzzer,
- * which would hardly ever guess it: byte 0 says how many of the bytes are the header. */
+/* The safetensors reader. The target corrects the header length, which a fuzzer would hardly ever guess: byte 0 gives the
+ * number of bytes of the header. */
 #include "core/io/bytes.h"
 #include "core/io/safetensors.h"
 #include "tests/fuzz/target.h"

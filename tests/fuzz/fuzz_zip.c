@@ -1,4 +1,4 @@
-/* The zip reader, its entries as they are and as the arrays of an .npz file. */
+/* The zip reader: its entries as bytes and as the arrays of an .npz file. */
 #include "core/io/bytes.h"
 #include "core/io/npz.h"
 #include "core/io/zip.h"

@@ -1,5 +1,5 @@
-/* Runs a fuzz target over the files of a folder, its corpus: what a fuzzer once found interesting stays tested. Each input is
- * also cut in the middle. The address sanitizer sees reads beyond an input, since its memory has exactly its size. */
+/* Runs a fuzz target over the files of its corpus, so that inputs found by a fuzzer stay tested. Each input is also cut in
+ * the middle. The address sanitizer detects reads beyond an input, since its memory has exactly the input's size. */
 #include "core/io/file.h"
 #include "tests/fuzz/target.h"
 
@@ -32,7 +32,7 @@ int main(int count, char **args) {
             continue;
         }
         printf("%s\n", path);
-        fflush(stdout); /* the last line names the file should the target end in a trap */
+        fflush(stdout); /* the last line names the file if the target traps */
         run(bytes.data, bytes.size);
         run(bytes.data, bytes.size / 2);
         cp_bytes_free(&bytes);
