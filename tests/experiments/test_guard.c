@@ -231,7 +231,7 @@ static void a_rollback_restores_the_history_and_keeps_the_events(void) {
     TEST_ASSERT_TRUE(cp_guard_calm(&guard) && cp_guard_steady(&guard));
 }
 
-/* ---- telling ---- */
+/* ---- output ---- */
 
 static void events_read_as_sentences(void) {
     cp_guard_event event = {412, CP_GUARD_SLOPE, CP_GUARD_ROLL_BACK, 53.1, 0.12};

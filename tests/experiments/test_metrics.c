@@ -281,7 +281,7 @@ static void a_lack_of_memory_is_reported_at_every_allocation(void) {
     TEST_ASSERT_TRUE(allowed > 10 && allowed < 100);
 }
 
-/* ---- telling ---- */
+/* ---- output ---- */
 
 static void a_result_has_fractions_in_percent_with_intervals(void) {
     cp_metrics    *m = measure(&made, 50, 1);

@@ -310,7 +310,7 @@ static void groups_are_numbered_in_order(void) {
     free(number);
 }
 
-/* ---- telling ---- */
+/* ---- output ---- */
 
 static cp_json *put(const cp_metrics *m) {
     cp_json_writer w = {0};
