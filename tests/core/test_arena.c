@@ -86,7 +86,7 @@ static void live_make(live *l, cp_rng *rng) {
     memset(l->block, l->pattern, l->bytes);
 }
 
-static void blocks_never_overlap_however_they_are_taken_and_released(void) {
+static void blocks_never_overlap_in_any_order_of_allocation_and_release(void) {
     cp_rng rng = cp_rng_named(1, "arena");
     for (int step = 0; step < 3; step++) {
         live all[LIVE] = {0};
@@ -317,7 +317,7 @@ int main(void) {
     UNITY_BEGIN();
     RUN_TEST(blocks_of_all_sizes_are_aligned_and_writable_to_the_last_byte);
     RUN_TEST(blocks_of_zero_bytes_are_distinct);
-    RUN_TEST(blocks_never_overlap_however_they_are_taken_and_released);
+    RUN_TEST(blocks_never_overlap_in_any_order_of_allocation_and_release);
     RUN_TEST(a_reset_reuses_the_same_memory);
     RUN_TEST(after_warm_up_a_step_calls_malloc_zero_times);
     RUN_TEST(warm_up_is_over_after_two_steps);

@@ -183,7 +183,7 @@ static void a_view_is_listed_without_bytes(void) {
     expect_line("%1", "%1 reshape (2, 1) 0 - %0 (2) %0");
 }
 
-static void each_value_is_listed_with_only_the_leaves_behind_it(void) {
+static void each_value_is_listed_with_only_its_own_leaves(void) {
     cp_tensor *a = cp_variable(tape, (cp_real[]){1}, CP_SCALAR), *b = cp_variable(tape, (cp_real[]){1}, CP_SCALAR);
     a->name = "a", b->name = "b";
     cp_tensor *p = cp_neg(tape, a), *q = cp_neg(tape, b), *r = cp_add(tape, p, q);
@@ -334,7 +334,7 @@ int main(void) {
     RUN_TEST(values_that_an_op_saved_besides_its_inputs_are_marked);
     RUN_TEST(more_than_three_leaves_on_a_line_are_counted);
     RUN_TEST(a_view_is_listed_without_bytes);
-    RUN_TEST(each_value_is_listed_with_only_the_leaves_behind_it);
+    RUN_TEST(each_value_is_listed_with_only_its_own_leaves);
     RUN_TEST(leaves_beyond_the_limit_are_counted);
     RUN_TEST(an_empty_tape_lists_no_nodes);
     RUN_TEST(a_listing_releases_its_memory);

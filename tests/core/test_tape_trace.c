@@ -66,7 +66,7 @@ static void a_traced_sweep_leaves_the_tape_as_cp_grad_does(void) {
     TEST_ASSERT_EQUAL_DOUBLE(6, (double)cp_item(after));
 }
 
-static void many_values_are_summed_up(void) {
+static void many_values_are_summarized(void) {
     cp_real    values[8] = {1, 2, 3, 4, 5, 6, 7, 8};
     cp_tensor *x = cp_variable(tape, values, CP_SHAPE(8)), *loss = cp_sum(tape, cp_square(tape, x), CP_ALL, false);
     TEST_ASSERT_NOT_NULL(strstr(traced(loss, &x, 1), "out: %0 2 .. 16, mean 9\n"));
@@ -86,7 +86,7 @@ static void a_rule_that_fails_ends_its_line(void) {
     TEST_ASSERT_TRUE(found[strlen(found) - 1] == '\n');
 }
 
-static void misuse_is_reported_and_nothing_told(void) {
+static void misuse_is_reported_and_nothing_is_printed(void) {
     cp_tensor *x = number("x", 3), *loss = cp_square(tape, x);
     FILE      *file = tmpfile();
     TEST_ASSERT_FALSE(cp_tape_trace(tape, NULL, loss, &x, 1));
@@ -119,9 +119,9 @@ int main(void) {
     RUN_TEST(rules_that_lead_to_nothing_wanted_are_not_shown);
     RUN_TEST(the_rule_of_a_wanted_value_itself_does_not_run);
     RUN_TEST(a_traced_sweep_leaves_the_tape_as_cp_grad_does);
-    RUN_TEST(many_values_are_summed_up);
+    RUN_TEST(many_values_are_summarized);
     RUN_TEST(a_rule_that_fails_ends_its_line);
-    RUN_TEST(misuse_is_reported_and_nothing_told);
+    RUN_TEST(misuse_is_reported_and_nothing_is_printed);
     RUN_TEST(a_listing_has_numbers_on_demand);
     return UNITY_END();
 }

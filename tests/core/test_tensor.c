@@ -59,7 +59,7 @@ static void empty_and_scalar_tensors_can_be_made_and_freed(void) {
     cp_tensor_free(NULL);
 }
 
-static void freeing_a_tapes_tensor_leaves_it_to_the_tape(void) {
+static void freeing_a_tensor_of_a_tape_is_left_to_the_tape(void) {
     cp_tape   *tape = cp_tape_new();
     cp_tensor *t = cp_scalar(tape, 4);
     cp_tensor_free(t);
@@ -67,7 +67,7 @@ static void freeing_a_tapes_tensor_leaves_it_to_the_tape(void) {
     cp_tape_free(tape);
 }
 
-static void an_item_is_the_single_value_and_any_other_number_of_values_is_misuse(void) {
+static void an_item_is_the_only_value_of_a_tensor_and_otherwise_misuse(void) {
     cp_tensor *one = counting(CP_SHAPE(1, 1, 1)), *two = counting(CP_SHAPE(2)), *none = counting(CP_SHAPE(0));
     TEST_ASSERT_TRUE(cp_item(one) == 1);
     TEST_ASSERT_TRUE(isnan(cp_item(NULL)));
@@ -143,8 +143,8 @@ int main(void) {
     RUN_TEST(a_new_tensor_is_zero_constant_and_belongs_to_no_tape);
     RUN_TEST(a_parameter_copies_its_values_and_is_tracked);
     RUN_TEST(empty_and_scalar_tensors_can_be_made_and_freed);
-    RUN_TEST(freeing_a_tapes_tensor_leaves_it_to_the_tape);
-    RUN_TEST(an_item_is_the_single_value_and_any_other_number_of_values_is_misuse);
+    RUN_TEST(freeing_a_tensor_of_a_tape_is_left_to_the_tape);
+    RUN_TEST(an_item_is_the_only_value_of_a_tensor_and_otherwise_misuse);
     RUN_TEST(a_matrix_prints_its_name_shape_type_and_rows);
     RUN_TEST(a_scalar_prints_one_number);
     RUN_TEST(no_tensor_prints_null);

@@ -86,7 +86,7 @@ static void must_not_run(void *context, size_t begin, size_t end) {
     atomic_store((atomic_int *)context, 1);
 }
 
-static void a_loop_over_nothing_runs_nothing(void) {
+static void an_empty_loop_runs_nothing(void) {
     atomic_int ran = 0;
     cp_parallel(0, 10, must_not_run, &ran);
     cp_parallel(0, 0, must_not_run, &ran);
@@ -293,7 +293,7 @@ static int threads_when_far_too_many(void *unused) {
     return from_environment == 256 && cp_threads() == 256 ? 0 : 1;
 }
 
-static void more_than_256_threads_are_taken_as_256(void) {
+static void the_number_of_threads_is_limited_to_256(void) {
     char errors[512];
     TEST_ASSERT_EQUAL_INT(0, child_run(threads_when_far_too_many, NULL, errors, sizeof errors));
     TEST_ASSERT_NOT_NULL(strstr(errors, "COUPLET_THREADS=100000 is too many; using 256"));
@@ -377,7 +377,7 @@ static void a_body_may_end_the_program_when_no_thread_can_be_started(void) {
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(every_item_is_visited_exactly_once);
-    RUN_TEST(a_loop_over_nothing_runs_nothing);
+    RUN_TEST(an_empty_loop_runs_nothing);
     RUN_TEST(many_short_loops_in_a_row_are_all_complete);
     RUN_TEST(a_loop_inside_a_loop_runs_on_the_calling_thread);
     RUN_TEST(four_threads_may_run_loops_at_the_same_time);
@@ -388,7 +388,7 @@ int main(void) {
     RUN_TEST(the_pool_can_be_stopped_and_starts_again);
     RUN_TEST(the_environment_sets_the_number_of_threads);
     RUN_TEST(a_malformed_environment_is_ignored_with_one_line_of_warning);
-    RUN_TEST(more_than_256_threads_are_taken_as_256);
+    RUN_TEST(the_number_of_threads_is_limited_to_256);
     RUN_TEST(a_negative_number_of_threads_is_misuse_and_changes_nothing);
     RUN_TEST(loops_work_in_a_child_process);
     RUN_TEST(a_body_may_end_the_program);

@@ -108,14 +108,14 @@ static void refuses_entry(const char *name, const char *message) {
 
 /* ---- good archives ---- */
 
-static void entries_come_back_deflated_where_that_is_smaller(void) {
+static void entries_are_read_back_and_deflated_where_that_is_smaller(void) {
     make(false);
     equals_the_original();
     TEST_ASSERT_EQUAL_UINT16(CP_ZIP_DEFLATED, cp_get_le16(local(0, 8)));
     TEST_ASSERT_EQUAL_UINT16(CP_ZIP_STORED, cp_get_le16(local(1, 8)));
 }
 
-static void zip64_archives_come_back(void) {
+static void zip64_archives_are_read_back(void) {
     make(true);
     find(CP_ZIP_END64, 0);
     TEST_ASSERT_EQUAL_HEX32(CP_ZIP_WIDE, cp_get_le32(local(0, 18)));
@@ -133,7 +133,7 @@ static void the_same_contents_give_the_same_bytes(void) {
     cp_bytes_free(&first);
 }
 
-static void an_archive_without_entries_is_one(void) {
+static void an_archive_without_entries_is_valid(void) {
     cp_zip_writer *w = cp_zip_writer_new(scratch("a.zip"), &status);
     TEST_ASSERT_TRUE(cp_zip_writer_commit(w, &status));
     load();
@@ -233,7 +233,7 @@ static void a_byte_changed_anywhere_never_gives_different_contents(void) {
     }
 }
 
-static void what_is_no_archive_is_refused(void) {
+static void files_other_than_archives_are_refused(void) {
     make(false);
     archive.size = 21;
     refuses_archive("the file has 21 bytes, a zip archive (.npz) at least 22; it is truncated");
@@ -264,7 +264,7 @@ static void encryption_other_methods_and_parts_are_refused(void) {
     refuses_archive("this is one part of an archive in several");
 }
 
-static void sizes_that_lie_are_refused_before_memory_is_taken(void) {
+static void wrong_sizes_are_refused_before_memory_is_allocated(void) {
     make(false);
     cp_put_le32(central(0, 24), 0x7fffffff);
     cp_put_le32(local(0, 22), 0x7fffffff);
@@ -318,7 +318,7 @@ static void local_headers_that_disagree_are_refused(void) {
     refuses_entry("second", "there is no local header");
 }
 
-static void names_that_come_twice_or_contain_a_nul_are_refused(void) {
+static void duplicate_names_and_names_with_a_nul_are_refused(void) {
     cp_zip_writer *w = cp_zip_writer_new(scratch("a.zip"), &status);
     cp_zip_writer_add(w, "one", "1", 1);
     cp_zip_writer_add(w, "two", "2", 1);
@@ -361,7 +361,7 @@ static void zip64_records_that_disagree_are_refused(void) {
 }
 
 /* Megabytes of zeros: as much as deflate can compress, which is valid, and one byte more. */
-static void a_bomb_gives_no_more_than_it_declares(void) {
+static void a_zip_bomb_yields_no_more_than_it_declares(void) {
     enum { SIZE = 1 << 22 };
     unsigned char *zeros = calloc(SIZE, 1);
     cp_zip_writer *w = cp_zip_writer_new(scratch("a.zip"), &status);
@@ -409,24 +409,24 @@ static void values_that_cannot_be_written_are_refused_by_the_commit(void) {
 
 int main(void) {
     UNITY_BEGIN();
-    RUN_TEST(entries_come_back_deflated_where_that_is_smaller);
-    RUN_TEST(zip64_archives_come_back);
+    RUN_TEST(entries_are_read_back_and_deflated_where_that_is_smaller);
+    RUN_TEST(zip64_archives_are_read_back);
     RUN_TEST(the_same_contents_give_the_same_bytes);
-    RUN_TEST(an_archive_without_entries_is_one);
+    RUN_TEST(an_archive_without_entries_is_valid);
     RUN_TEST(contents_may_be_empty_and_names_any_utf8);
     RUN_TEST(a_comment_may_follow_even_one_that_looks_like_an_end);
     RUN_TEST(many_entries_are_found);
     RUN_TEST(sizes_may_follow_the_data);
     RUN_TEST(an_archive_cut_anywhere_is_refused);
     RUN_TEST(a_byte_changed_anywhere_never_gives_different_contents);
-    RUN_TEST(what_is_no_archive_is_refused);
+    RUN_TEST(files_other_than_archives_are_refused);
     RUN_TEST(encryption_other_methods_and_parts_are_refused);
-    RUN_TEST(sizes_that_lie_are_refused_before_memory_is_taken);
+    RUN_TEST(wrong_sizes_are_refused_before_memory_is_allocated);
     RUN_TEST(wrong_offsets_are_refused);
     RUN_TEST(local_headers_that_disagree_are_refused);
-    RUN_TEST(names_that_come_twice_or_contain_a_nul_are_refused);
+    RUN_TEST(duplicate_names_and_names_with_a_nul_are_refused);
     RUN_TEST(zip64_records_that_disagree_are_refused);
-    RUN_TEST(a_bomb_gives_no_more_than_it_declares);
+    RUN_TEST(a_zip_bomb_yields_no_more_than_it_declares);
     RUN_TEST(values_that_cannot_be_written_are_refused_by_the_commit);
     cp_bytes_free(&archive);
     return UNITY_END();

@@ -170,7 +170,7 @@ static void a_run_that_diverged_is_shown_and_stays_a_failure(void) {
     TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, cp_run_show(open_run(NULL)));
 }
 
-static void what_a_result_says_cannot_drive_the_terminal(void) {
+static void control_characters_in_a_result_do_not_reach_the_terminal(void) {
     static const char result[] =
         "{\"notes\": [\"a\\u001b[2J\", \"b\\nc\"], \"table\": {\"columns\": [\"set\\u0007\"], \"rows\": [[\"x\\u001b[7m\"]]}}";
     char shown[4096];
@@ -391,7 +391,7 @@ int main(void) {
     RUN_TEST(a_finished_run_is_found_and_kept);
     RUN_TEST(a_finished_run_is_shown_only_while_its_sources_are_unchanged);
     RUN_TEST(a_run_that_diverged_is_shown_and_stays_a_failure);
-    RUN_TEST(what_a_result_says_cannot_drive_the_terminal);
+    RUN_TEST(control_characters_in_a_result_do_not_reach_the_terminal);
     RUN_TEST(a_different_setting_is_refused_by_its_name);
     RUN_TEST(a_run_from_before_an_option_existed_has_its_default);
     RUN_TEST(a_folder_with_other_things_is_refused);

@@ -289,7 +289,7 @@ static int interrupt_curves(void *unused) {
     return run_study(NULL, curves());
 }
 
-static void series_come_back_from_the_log(void) {
+static void series_are_read_back_from_the_log(void) {
     char errors[2048];
     if (!CHILD_MAY_START_THREADS) TEST_IGNORE_MESSAGE("the thread sanitizer loses a signal whose handler is for one time");
     TEST_ASSERT_EQUAL_INT(CP_EXIT_INTERRUPTED, child_run(interrupt_curves, NULL, errors, sizeof errors));
@@ -545,7 +545,7 @@ int main(void) {
     RUN_TEST(a_trial_that_fails_gives_its_reason);
     RUN_TEST(one_at_a_time_runs_on_the_calling_thread);
     RUN_TEST(a_series_is_handed_over_point_by_point);
-    RUN_TEST(series_come_back_from_the_log);
+    RUN_TEST(series_are_read_back_from_the_log);
     RUN_TEST(every_trial_has_a_folder);
     RUN_TEST(a_trial_that_is_a_run_has_that_folder_and_its_series_in_the_result);
     RUN_TEST(the_result_has_the_main_cases_and_measures_and_a_table);

@@ -188,7 +188,7 @@ static void seeds_and_directions_of_other_shapes_are_refused(void) {
     expect_error_in("jvp", "n = 0 is below 1", __FILE__);
 }
 
-static void what_was_not_recorded_is_refused(void) {
+static void unrecorded_values_are_refused(void) {
     cp_tensor *x = vector(2, 3), *constant = cp_detach(tape, x), *product;
     TEST_ASSERT_FALSE(cp_vjp(tape, constant, x, &x, 1, &product));
     expect_error_in("vjp", "the result was not recorded", __FILE__);
@@ -214,6 +214,6 @@ int main(void) {
     RUN_TEST(a_parameter_can_be_a_seed_and_wanted_at_once);
     RUN_TEST(the_two_products_agree_for_every_op);
     RUN_TEST(seeds_and_directions_of_other_shapes_are_refused);
-    RUN_TEST(what_was_not_recorded_is_refused);
+    RUN_TEST(unrecorded_values_are_refused);
     return UNITY_END();
 }
