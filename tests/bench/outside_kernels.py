@@ -4,7 +4,7 @@
     valgrind --tool=callgrind --callgrind-out-file=cg.out --toggle-collect=cp_sgld_run build/couplet bench wrn 1 10 1 0 28 1 16
     callgrind_annotate --auto=no --threshold=100 cg.out | tests/bench/outside_kernels.py
 
-A function counts as a kernel when any of its lines are in core/kernels (what the compiler inlined into it counts with it).
+A function counts as a kernel if any of its lines are in core/kernels (including functions that the compiler inlined into it).
 """
 import re
 import sys

@@ -4,7 +4,7 @@
 
 A case NAME has NAME.p (n, classes), probabilities, or NAME.logits; NAME.labels; NAME.values in the order of cp_metric;
 NAME.bins (15, 3): count, mean confidence, accuracy; NAME.confusion; and with logits NAME.temperature, the fitted one, and
-NAME.scaled, the values at it. NAME.groups are patients, drawn at random, and NAME.by_group the values but the adaptive ECE with the
+NAME.scaled, the values at it. NAME.groups are patients, drawn at random, and NAME.by_group the values, except the adaptive ECE, with the
 sample_weight 1 / (predictions of the patient).
 """
 import warnings

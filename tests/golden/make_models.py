@@ -3,16 +3,16 @@
 
     apt-get install python3-torch && /usr/bin/python3 tests/golden/make_models.py
 
-Numbers that both sides can make are not stored: synthetic(name, shape) is golden_file.py's. Every
+Numbers that both programs can compute are not stored: synthetic(name, shape) is golden_file.py's. Every
 parameter is synthetic(its name), in PyTorch's layout (convolutions (out,in,kh,kw), linear (out,in)), row by row, times
     2^-round(log2(fan_in) / 2)    a tensor of rank > 1, fan_in being the product of its sizes after the first
     1/8                           one of rank 1; 1 + that for a norm's weight, 1 + |that| for running_var
 Images are made, and given here, as (N,H,W,C). Labels of a batch of N are (2 i + 1) % classes.
 
 SUMMARY of an array a (a parameter's in PyTorch's layout, an activation's as (N,H,W,C)): sum(a), the 2-norm,
-sum(a synthetic("p0")), sum(a synthetic("p1")), and a[(7919 k) % size] for k = 0..15. Room for error is relative to the
-2-norm, times the root of the size for the sums; gradients of parameters get that share of grad_norm on top: biases in
-front of a batch norm have no gradient but rounding.
+sum(a synthetic("p0")), sum(a synthetic("p1")), and a[(7919 k) % size] for k = 0..15. The tolerance is relative to the
+2-norm, times the root of the size for the sums; for gradients of parameters the same fraction of grad_norm is added: biases
+before a batch norm have no gradient except rounding errors.
 
 wrn/DEPTH-WIDTH-NORM/MODE/...     NORM none or batch, MODE train or eval; 3 channels, 5 classes, JEM's blocks
     x is 0.5 synthetic("x", 3, 10, 8, 3); the loss is the cross-entropy of the logits
@@ -25,10 +25,10 @@ optim/adam, optim/sgd, ...        three steps on wrn/10-1-none from its paramete
     param/PARAMETER               SUMMARY after the third
     adam: rate 1e-3; sgd: rate 0.05, momentum 0.9, weight decay 5e-4; nesterov: the same with Nesterov's momentum;
     adamw: rate 1e-3, weight decay 0.1
-sgld/plain, sgld/clamped          five moves on the energy -logsumexp(logits) of wrn/10-1-none in evaluation mode
+sgld/plain, sgld/clamped          five steps on the energy -logsumexp(logits) of wrn/10-1-none in evaluation mode
     x starts at 0.5 synthetic("chains", 2, 8, 8, 3); the noise is 0.01 synthetic("sgld/noise", 5, 2, 8, 8, 3); alpha 2
     clamped: the gradient to +-0.01, x to [-0.75, 0.75]
-    energies (5, 2)               before each move
+    energies (5, 2)               before each step
     x                             after the last
 lstm/single, lstm/bidirectional   two layers, 3 inputs, 4 hidden, x = synthetic("lstm/x", 2, 5, 3) as (N,T,in)
     out, last                     the last layer's outputs and its final hidden state(s), forward then backward
@@ -37,7 +37,7 @@ gaussian/KIND, gaussian/KIND_prior   the layer on z = synthetic("gaussian/z", 4,
     head.bias, head.mean, head.precision, head.prior (logits of pi; only with _prior); KIND spherical, diagonal or full
     posterior, bayes_posterior, class_energy, energy, log_density, penalty
     grad/QUANTITY/z|PARAMETER     of sum(QUANTITY synthetic("gaussian/weight")) for each of the six
-    tied_weight (C,D), tied_bias  the discriminative head that has the generative one's posterior
+    tied_weight (C,D), tied_bias  the discriminative head with the posterior of the generative head
 """
 import math
 

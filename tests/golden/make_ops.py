@@ -1,20 +1,20 @@
 #!/usr/bin/python3
-"""Golden values of the ops, by PyTorch in float64: writes ops.safetensors beside this file.
+"""Golden values of the ops, by PyTorch in float64: writes ops.safetensors next to this file.
 
     apt-get install python3-torch && /usr/bin/python3 tests/golden/make_ops.py
 
 A case is named OP/VARIANT and made of these arrays:
     OP/VARIANT/in0 ...   inputs, in Couplet's layouts: images (N,H,W,C), convolution weights (kh,kw,C/groups,K);
-                         one that is not there is synthetic(OP/VARIANT/in0), in the shape of its gradient
+                         a missing input is synthetic(OP/VARIANT/in0), in the shape of its gradient
     OP/VARIANT/ints      integer arguments (axes, strides, ...), in the order in which test_golden_ops.c reads them
     OP/VARIANT/reals     scalar arguments
-    OP/VARIANT/labels    integer labels, rows or places
+    OP/VARIANT/labels    integer labels, rows or indices
     OP/VARIANT/out       the result
     OP/VARIANT/grad0 ... the gradient of sum(out weight) with respect to each input;
                          weight is synthetic(OP/VARIANT/weight)
-    OP/VARIANT/running_mean, running_var   what batch_norm leaves behind
-A case without gradients is about values only: inputs there may be infinite, NaN or denormal, and every value counts by
-itself. Variants that begin with "double" hold numbers that a float cannot.
+    OP/VARIANT/running_mean, running_var   the running statistics after batch_norm
+A case without gradients tests only values: its inputs may be infinite, NaN or denormal, and every value is compared
+separately. Variants that begin with "double" contain numbers that a float cannot represent.
 """
 import math
 
