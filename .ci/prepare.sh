@@ -1,4 +1,4 @@
-# What ./demo and ./check need before they can build; read with `.`, from the top folder. POSIX sh.
+# Installs what ./demo and ./check need to build; source it with `.` from the top folder. POSIX sh.
 #
 #   need_tools    a C compiler, meson, ninja and pkg-config: installs what is missing with apt-get
 #   need_unity    the sources of the Unity test framework in subprojects/unity
@@ -33,7 +33,7 @@ missing_packages() {
     have pkg-config || echo pkg-config
 }
 
-# With nothing missing, apt-get is not called at all.
+# If nothing is missing, apt-get is not called at all.
 need_tools() {
     packages=$(missing_packages | paste -s -d ' ' -)
     [ -n "$packages" ] || return 0
@@ -41,7 +41,7 @@ need_tools() {
     have apt-get || die "this needs $packages; apt-get is not here to install them, please do so yourself."
     [ "$(id -u)" -eq 0 ] || have sudo ||
         die "this needs $packages; please install them as root, or run this as root (there is no sudo)."
-    # The package lists may be absent or stale; when they cannot be renewed, those we have may still do.
+    # The package lists may be absent or stale; if they cannot be updated, the existing ones may still work.
     as_root apt-get -qq update || true
     # shellcheck disable=SC2086 # one word a package
     as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install $packages \
