@@ -50,12 +50,12 @@ for command in evaluate generate impute; do
         [ $command = evaluate ] || refused "$command takes no --alpha of 0" 'alpha is "0"; a number above 0 or "run" is expected' \
             $command trained $words --alpha 0 --out none
         mv trained kept && cp -r kept trained && printf '\n' >>trained/result.json
-        refused "$command of a model that was trained anew is refused" "the training has changed since" \
+        refused "$command of a retrained model is refused" "the training has changed since" \
             $command trained $words --out $command-1
         cp again/selected.safetensors again/result.json trained/
-        refused "$command of other weights is refused" "the model has changed since" $command trained $words --out $command-1
+        refused "$command of different weights is refused" "the model has changed since" $command trained $words --out $command-1
         cp kept/selected.safetensors trained/ && rm trained/result.json
-        refused "$command of a model that is not finished any more is refused" "the training has changed since" \
+        refused "$command of a model that is no longer finished is refused" "the training has changed since" \
             $command trained $words --out $command-1
         "$couplet" $command trained $words --out $command-half </dev/null >said 2>&1
         expect_success "$command of an unfinished training says so" grep -q "is not finished: its weights may still change" said
@@ -77,9 +77,9 @@ mask '\001\001\001\000' >mask.npy
 quietly evaluate trained cells.npz --ood cells.npz --split val --out of-file
 quietly impute trained --from-set cells.npz --count 3 --chains 2 --out filled-file
 cp cells.npz kept.npz && cp others.npz cells.npz
-refused "evaluate on data that have changed is refused" "the data has changed since" \
+refused "evaluate on changed data is refused" "the data has changed since" \
     evaluate trained cells.npz --ood cells.npz --split val --out of-file
-refused "impute of data that have changed is refused" "the data has changed since" \
+refused "impute of changed data is refused" "the data has changed since" \
     impute trained --from-set cells.npz --count 3 --chains 2 --out filled-file
 mv kept.npz cells.npz
 expect_success "evaluate on the unchanged data is shown" \
@@ -88,10 +88,10 @@ cp filled-file/filled.npy holes.npy
 quietly impute trained holes.npy --mask mask.npy --chains 2 --out masked
 expect_success "impute with the unchanged mask is shown" quietly impute trained holes.npy --mask mask.npy --chains 2 --out masked
 mask '\001\001\000\000' >mask.npy
-refused "impute with a mask that has changed is refused" "the mask has changed since" \
+refused "impute with a changed mask is refused" "the mask has changed since" \
     impute trained holes.npy --mask mask.npy --chains 2 --out masked
 cp masked/filled.npy holes.npy && mask '\001\001\001\000' >mask.npy
-refused "impute of images that have changed is refused" "the data has changed since" \
+refused "impute of changed images is refused" "the data has changed since" \
     impute trained holes.npy --mask mask.npy --chains 2 --out masked
 
 quietly report trained evaluate-1 generate-1 impute-1 --out page.html

@@ -24,7 +24,7 @@ expect_success "there are 13 test patients and 10 validation patients" \
     test "$(member $result test/end/by_patient/n) $(member $result validation/end/by_patient/n)" = "13 10"
 # shellcheck disable=SC2086
 train slices.npz $small --threads 2 --quiet --out two
-same_runs "1 and 2 threads leave the same bytes" slices two
+same_runs "1 and 2 threads write the same bytes" slices two
 
 # shellcheck disable=SC2086
 train gray.npz $small --quiet --out gray

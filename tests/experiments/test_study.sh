@@ -62,7 +62,7 @@ difference() { # runs.csv, labels, column, 1 or -1: more is better, or less
 
     study gray.npz $tiny --jobs 1 --out one >one.txt 2>&1
     study gray.npz $tiny --jobs 2 --quiet --out two
-    same_tables "one process and two come to the same" one two
+    same_tables "one process and two give the same tables" one two
     expect_success "a table is printed" grep -q "gray  *3  *hybrid" one.txt
     for file in result.json table.txt table.csv table.tex runs.csv boxes.svg samples-gray-1-hybrid-0.png; do
         expect_success "the files are named: $file" grep -q "^Results: one/ (\(.* \)*${file}[,)]" one.txt
@@ -78,13 +78,13 @@ difference() { # runs.csv, labels, column, 1 or -1: more is better, or less
     study gray.npz --labels 1,3 --methods softmax,hybrid --seeds 0-1 --steps 8 $quick --jobs 0 --quiet --out "my list"
     expect_success "--jobs 0 draws samples with one thread" \
         test "$(cat "my list"/samples/runs/*/log.jsonl | grep '"event":"start"' | grep -c '"threads":1,')" -eq 2
-    same_tables "xargs comes to the same, with spaces in names too" one "my list"
+    same_tables "xargs gives the same tables, even with spaces in names" one "my list"
     expect_success "--jobs 0 also draws samples" cmp one/samples-gray-1-hybrid-0.png "my list/samples-gray-1-hybrid-0.png"
     study gray.npz $tiny --quiet --out one
     expect_success "no run is made twice" test "$(events one finish)" -eq 8 -a "$(events one start)" -eq 8
-    same_runs "a run of a study is that of couplet train" one/runs/gray-3-hybrid-1 two/runs/gray-3-hybrid-1
+    same_runs "a run does not depend on the number of processes" one/runs/gray-3-hybrid-1 two/runs/gray-3-hybrid-1
     train gray.npz --method hybrid --labels 3 --seed 1 --steps 8 $quick --quiet --out alone
-    same_runs "by itself too" one/runs/gray-3-hybrid-1 alone
+    same_runs "a run of a study equals one of couplet train" one/runs/gray-3-hybrid-1 alone
 
     expect_success "the study's settings are the given ones" grep -q '"sgld": 2' one/config.json
     expect_empty "and no others of train" "$(grep '"rate"' one/config.json)"
@@ -113,7 +113,7 @@ difference() { # runs.csv, labels, column, 1 or -1: more is better, or less
         mkdir "brought/runs/${run##*/}" && cp "$run/config.json" "$run/result.json" "brought/runs/${run##*/}"
     done
     study elsewhere/gray.npz $tiny --quiet --out brought
-    same_tables "two small files of a run are enough, and the data may lie elsewhere" one brought
+    same_tables "two small files per run are enough, and the data may be elsewhere" one brought
     expect_empty "nothing was computed for it" "$(ls brought/runs/*/log.jsonl 2>/dev/null)"
     expect 0 "gone/gray.npz is missing; its runs that are done are told of" gone/gray.npz $tiny --out brought
     same_tables "tables are the same without the data" one brought
@@ -153,10 +153,10 @@ difference() { # runs.csv, labels, column, 1 or -1: more is better, or less
     expect 0 "packed/runs.jsonl: 8 finished runs" --pack packed
     mv packed/runs folders
     study gray.npz $tiny --jobs 0 --quiet --samples 0 --out packed
-    same_tables "a file with a line for every run comes to the same" one packed
+    same_tables "a file with a line for every run gives the same tables" one packed
     expect_success "and to the same figures" sh -c "cmp one/boxes.svg packed/boxes.svg && cmp one/reliability-gray.svg packed/reliability-gray.svg"
     study gone/gray.npz $tiny --quiet --samples 0 --out packed 2>/dev/null
-    same_tables "without the data, too" one packed
+    same_tables "also without the data" one packed
     expect_success "nothing was computed for it" test ! -e packed/runs
     expect 0 "8 of 8 runs done" --status packed
     mkdir only && cp packed/runs.jsonl only
@@ -170,13 +170,13 @@ difference() { # runs.csv, labels, column, 1 or -1: more is better, or less
     mkdir only/runs && cp -r folders/gray-3-hybrid-0 only/runs && rm only/runs/gray-3-hybrid-0/result.json
     expect 1 "1 of 8 runs is missing" gray.npz $tiny --jobs 0 --out only
     study gray.npz $tiny --quiet --samples 0 --out only
-    same_tables "a run whose folder is not finished is finished there" one only
+    same_tables "a run with an unfinished folder is finished in that folder" one only
     sed -i '3s/.$//' only/runs.jsonl
     expect 1 "only/runs.jsonl, line 3" gray.npz $tiny --out only
     expect 1 "remove the line" gone/gray.npz $tiny --out only
     sed -i 3d only/runs.jsonl
     study gray.npz $tiny --quiet --samples 0 --out only
-    same_tables "the run of a line that was removed is made again" one only
+    same_tables "the run of a removed line is made again" one only
     expect 1 "elsewhere holds no finished runs" --pack elsewhere
     expect 2 "--pack cannot be combined with --out" --pack packed --out packed
 
@@ -211,7 +211,7 @@ difference() { # runs.csv, labels, column, 1 or -1: more is better, or less
     expect 1 "worn/runs/gray-1-softmax-0 is damaged; the same command without --jobs 0 makes it again" gray.npz $tiny --out worn --jobs 0
     expect_success "if no run is made, nothing is moved" test -s worn/runs/gray-1-softmax-0/result.json -a ! -e worn/runs/gray-1-softmax-0.damaged-1
     expect 0 "worn/runs/gray-1-softmax-0 is damaged; it is made again" gray.npz $tiny --out worn
-    same_tables "what was damaged is made again" one worn
+    same_tables "damaged runs are made again" one worn
     for run in gray-1-hybrid-0 gray-1-softmax-1 gray-3-softmax-0; do
         expect_success "the old files are kept next to it: $run" test -d worn/runs/$run.damaged-1
     done
@@ -237,7 +237,7 @@ difference() { # runs.csv, labels, column, 1 or -1: more is better, or less
     expect 0 "gray-1-softmax-0: couplet train: " --status failing
     rm failing/runs/gray-1-softmax-0
     study gray.npz $tiny --quiet --out failing
-    same_tables "once it can be made, it is" one failing
+    same_tables "once the cause is removed, the run is made" one failing
     expect_success "and the failure is forgotten" test ! -e failing/failed
     mkdir failing/failed && echo killed >failing/failed/gray-1-softmax-0.txt
     study gray.npz $tiny --jobs 0 --quiet --out failing

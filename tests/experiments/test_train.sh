@@ -46,9 +46,9 @@ expect_success "all methods have the same labeled rows" test \
 # shellcheck disable=SC2086
 {
     train gray.npz $small --threads 2 --quiet --out two
-    same_runs "1 and 2 threads leave the same bytes" hybrid two
+    same_runs "1 and 2 threads write the same bytes" hybrid two
     train gray.npz $small --threads 1 --json --out json >printed.json 2>/dev/null
-    same_runs "--json leaves the same bytes" hybrid json
+    same_runs "--json writes the same bytes" hybrid json
     expect_success "--json prints the contents of result.json" cmp printed.json json/result.json
     expect_empty "--quiet prints nothing" "$(train gray.npz $small --quiet --seed 2 --out quiet 2>&1)"
     expect_success "another seed draws other rows" test \
@@ -73,7 +73,7 @@ expect_success "all methods have the same labeled rows" test \
     expect 1 "the data has changed since" gray.npz $small --out changed
     mv kept.npz gray.npz
     expect 0 "holds this run already, finished" gray.npz $small --out changed
-    same_runs "a run refused for its data stays as it was" hybrid changed
+    same_runs "a run refused for its data is unchanged" hybrid changed
 
     name=$(printf '%0200d' 0)
     expect 1 "the path is too long; at most 723 bytes are possible" gray.npz $small --out "$name/$name/$name/$name"

@@ -45,13 +45,13 @@ while [ $done -lt "$kills" ]; do
         # shellcheck disable=SC2086
         train $words --threads 1 --out killed >/dev/null 2>&1
         finished=$((finished + 1))
-        same_runs "killed training $finished, $done kills so far, has the bytes of an unbroken one" whole killed
+        same_runs "killed training $finished, $done kills so far, has the bytes of an uninterrupted one" whole killed
         rm -rf killed
     fi
 done
 # shellcheck disable=SC2086
 train $words --threads 1 --out killed >/dev/null 2>&1
-same_runs "after $done kills the bytes are those of an unbroken training" whole killed
+same_runs "after $done kills the bytes are those of an uninterrupted training" whole killed
 
 # ---- stopped half-way, and what may happen then ----
 
@@ -81,19 +81,19 @@ copy() {
     rm -rf copy && cp -r broken copy
 }
 
-copy && continued "a stopped training ends in the bytes of an unbroken one" copy
+copy && continued "a stopped training ends with the bytes of an uninterrupted one" copy
 copy && cp whole/selected.safetensors copy/
-continued "killed between the selected weights and the checkpoint: the same bytes" copy
+continued "killed between writing the selected weights and the checkpoint, it ends with the same bytes" copy
 copy && printf '{"step":4,"ra' >>copy/log.jsonl
-continued "half a line at the log's end does not matter" copy
+continued "half a line at the end of the log does not matter" copy
 # shellcheck disable=SC2086
 {
     copy && train $words --threads 2 --out copy 2>/dev/null
-    same_runs "continued with another number of threads: the same bytes" whole copy
+    same_runs "continued with another number of threads, it ends with the same bytes" whole copy
     mkdir empty && : >empty/.couplet-0123abcd-1-0.tmp
     train $words --threads 1 --out empty 2>/dev/null
     rm -f empty/.couplet-0123abcd-1-0.tmp
-    same_runs "a folder with no more than half a config.json is a new one" whole empty
+    same_runs "a folder with only half a config.json counts as new" whole empty
 }
 
 # ---- damage ----
@@ -123,19 +123,19 @@ no_checksum() {
 }
 nan='\000\000\000\000\000\000\370\177' inf='\000\000\000\000\000\000\360\177' minus='\000\000\000\000\000\000\360\277'
 copy && no_checksum && write rate_scale $nan
-damaged "a rate that is no number" "rate_scale\": value 0 is nan; 2.22507e-308 to 1 is possible; the checkpoint is damaged: remove"
+damaged "a rate of NaN" "rate_scale\": value 0 is nan; 2.22507e-308 to 1 is possible; the checkpoint is damaged: remove"
 copy && no_checksum && write rate_scale $minus
 damaged "a rate below 0" "rate_scale\": value 0 is -1; 2.22507e-308 to 1 is possible; the checkpoint is damaged: remove"
 copy && no_checksum && write selected_nll $nan
-damaged "an NLL that is no number" "selected_nll\": value 0 is nan; 0 to inf is possible; the checkpoint is damaged: remove"
+damaged "an NLL of NaN" "selected_nll\": value 0 is nan; 0 to inf is possible; the checkpoint is damaged: remove"
 copy && no_checksum && write selected '\001' && write selected_nll $inf
 damaged "a selected step without an NLL" "part trainer: step 1 is selected with an NLL of inf"
 copy && no_checksum && write selected '\000' && write selected_nll $inf && write step "\\$(printf %03o "$steps")"
 damaged "an end without a selected step" "step $steps, and no step is selected; the checkpoint is damaged: remove"
 copy && no_checksum
-continued "a checkpoint without a checksum is taken as it is" copy
+continued "a checkpoint without a checksum is accepted" copy
 copy && mv gray.npz gray.kept && "$draw_images" gray.npz 8 8 1 3 40 30 36 2
-damaged "other images under the same name" "the data file has changed since"
+damaged "different images under the same name" "the data file has changed since"
 mv gray.kept gray.npz
 
 # ---- no room ----
@@ -151,20 +151,20 @@ expect_success "no room for a checkpoint ends a training with 1" test $? -eq 1
 expect_success "the message names the checkpoint" grep -q "checkpoint.safetensors" said
 expect_success "the last good checkpoint is kept" cmp broken/checkpoint.safetensors copy/checkpoint.safetensors
 expect_empty "no partial file stays" "$(find copy -name '.couplet*')"
-continued "with room again it ends in the same bytes" copy
+continued "with room again it ends with the same bytes" copy
 
 copy && mkdir -p copy/training.svg/taken
 # shellcheck disable=SC2086
 expect 1 "training.svg" $words --out copy
 expect_success "a failure at the very end leaves the checkpoint and no result" test -s copy/checkpoint.safetensors -a ! -e copy/result.json
 rm -r copy/training.svg
-continued "once it can be written, the training ends in the same bytes" copy
+continued "once the figure can be written, the training ends with the same bytes" copy
 
 if mkdir full && mount -t tmpfs -o size=$((checkpoint_size * 2)) none full 2>/dev/null; then
     # shellcheck disable=SC2086
     expect 1 "No space left" $words --out full/run
     mount -o remount,size=64m none full
-    continued "a disk that was full: the same bytes once there is room" full/run
+    continued "after a full disk it ends with the same bytes once there is room" full/run
     umount full
 else
     skip "a full disk is reported, and the training continues once there is room" "a small file system cannot be mounted"
