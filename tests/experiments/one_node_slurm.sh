@@ -1,5 +1,6 @@
 # A one-node Slurm cluster, with controller and node on this machine, in a temporary folder; tests source it with `.`.
-# Needs root, slurmctld, slurmd and munged. shellcheck shell=sh
+# Needs root, slurmctld, slurmd and munged.
+# shellcheck shell=sh
 
 slurm_start() { # folder
     slurm=$1

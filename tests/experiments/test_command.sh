@@ -1,5 +1,5 @@
 #!/bin/sh
-# The couplet command, run as a user would run it: its output and its exit codes. Arguments: the # program, and
+# The couplet command, run as a user would run it: its output and its exit codes. Arguments: the program, and
 # `sanitized` if it was built with a sanitizer.
 . "$(dirname "$0")/../system/report.sh"
 couplet=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")

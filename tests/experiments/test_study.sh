@@ -1,6 +1,6 @@
 #!/bin/sh
-# couplet study, run as a user would run it: many runs by several processes, their files and messages. shellcheck
-# disable=SC2154 # variables of train_parts.sh
+# couplet study, run as a user would run it: many runs by several processes, their files and messages.
+# shellcheck disable=SC2154 # variables of train_parts.sh
 . "$(dirname "$0")/../system/report.sh"
 . "$(dirname "$0")/train_parts.sh"
 quick="--every 4 --buffer 64 --sgld 2 --batch 8 --unlabeled 8 --chains 8"

@@ -1,6 +1,7 @@
 #!/bin/sh
 # couplet study with several processes on one folder, which are interrupted and killed: every run is made once, and no
-# run stays locked. shellcheck disable=SC2154 # variables of train_parts.sh
+# run stays locked.
+# shellcheck disable=SC2154 # variables of train_parts.sh
 . "$(dirname "$0")/../system/report.sh"
 . "$(dirname "$0")/train_parts.sh"
 settings="--labels 3 --methods softmax,hybrid --seeds 0-4 --steps 250 --every 10 --buffer 64 --sgld 3 --batch 8 --unlabeled 8 --chains 8 --threads 1"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # couplet study on a real one-node Slurm cluster: tasks are killed, requeued and canceled, the controller is restarted,
-# and the tables # are those of --jobs 2. Skipped if Slurm is not installed. shellcheck disable=SC2154 # variables of
-# train_parts.sh
+# and the tables are those of --jobs 2. Skipped if Slurm is not installed.
+# shellcheck disable=SC2154 # variables of train_parts.sh
 . "$(dirname "$0")/../system/report.sh"
 . "$(dirname "$0")/one_node_slurm.sh"
 . "$(dirname "$0")/train_parts.sh"

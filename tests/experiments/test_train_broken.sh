@@ -1,7 +1,8 @@
 #!/bin/sh
 # Training runs that are killed, stopped, out of disk space or find their files changed: continued, each ends with the
-# bytes of an # uninterrupted run, or says why it cannot. See train_parts.sh for the arguments; the third is the number
-# of kills (3). shellcheck disable=SC2154 # variables of train_parts.sh
+# bytes of an uninterrupted run, or says why it cannot. See train_parts.sh for the arguments; the third is the number of
+# kills (3).
+# shellcheck disable=SC2154 # variables of train_parts.sh
 . "$(dirname "$0")/../system/report.sh"
 . "$(dirname "$0")/train_parts.sh"
 kills=3 steps=60

@@ -1,5 +1,6 @@
 # Shared functions of the tests of `couplet train`, which source this file after report.sh. Their arguments: the program
-# couplet, the program draw_images, # and optionally a word. shellcheck shell=sh disable=SC2034
+# couplet, the program draw_images, and optionally a word.
+# shellcheck shell=sh disable=SC2034
 
 couplet=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 draw_images=$(cd "$(dirname "$2")" && pwd)/$(basename "$2")

@@ -1,5 +1,5 @@
-# Counts the checks of a shell test and reports them in the format of Unity; tests source it with `.`. shellcheck
-# shell=sh
+# Counts the checks of a shell test and reports them in the format of Unity; tests source it with `.`.
+# shellcheck shell=sh
 
 set -u
 passed=0 failed=0 skipped=0

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Every program of a chapter of the course compiles without a warning, runs and prints what its page shows. Every
-# unsolved exercise # fails with a message that says where, and the solution that the page hides passes the same check.
-# Arguments: the top folder, the build folder, the C compiler. shellcheck disable=SC2154 # installed.sh sets what is
-# used here
+# unsolved exercise fails with a message that says where, and the solution that the page hides passes the same check.
+# Arguments: the top folder, the build folder, the C compiler.
+# shellcheck disable=SC2154 # installed.sh sets what is used here
 . "$(dirname "$0")/report.sh"
 . "$(dirname "$0")/installed.sh"
 CC="$cc -Werror"

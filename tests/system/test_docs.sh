@@ -1,7 +1,7 @@
 #!/bin/sh
 # The programs on these pages of docs/ compile as printed with README's command, run, and print what the page shows.
-# Arguments: the top folder, the build folder, the C compiler. shellcheck disable=SC2154 # installed.sh sets what is
-# used here
+# Arguments: the top folder, the build folder, the C compiler.
+# shellcheck disable=SC2154 # installed.sh sets what is used here
 . "$(dirname "$0")/report.sh"
 . "$(dirname "$0")/installed.sh"
 

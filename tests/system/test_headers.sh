@@ -1,6 +1,6 @@
 #!/bin/sh
 # couplet.h and every header of the kit can be included in one file, in either order, with the same meaning. If two of
-# them # define the same name differently, as once CP_END, there is an error, or one has the value of the other.
+# them define the same name differently, as once CP_END, there is an error, or one has the value of the other.
 # Arguments: the top folder, the build folder, the compiler.
 . "$(dirname "$0")/report.sh"
 top=$1 build=$2 compiler=$3

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Programs use the installed library through pkg-config, shared and static; README's programs compile as printed.
-# Arguments: the top folder, the build folder, the C compiler. shellcheck disable=SC2154 # installed.sh sets what is
-# used here
+# Arguments: the top folder, the build folder, the C compiler.
+# shellcheck disable=SC2154 # installed.sh sets what is used here
 . "$(dirname "$0")/report.sh"
 . "$(dirname "$0")/installed.sh"
 
@@ -39,8 +39,8 @@ C
 refused() { # words; passes when the command fails over the name
     ! said=$("$@" 2>&1) && echo "$said" | grep 'undefined.*cp_built_for'
 }
-# The stub stands in for the other library, with which the program was linked. shellcheck disable=SC2046 # flags are
-# words
+# The stub stands in for the other library, with which the program was linked.
+# shellcheck disable=SC2046 # flags are words
 link_other() {
     "$cc" -DCP_DOUBLE=$((1 - double)) "$work/other.c" -o "$work/other" $(pkg-config --cflags couplet) "$@"
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # The manual page and the shell completions are installed, complete, and understood by the programs that read them.
-# Arguments: the top folder, the build folder, the C compiler. shellcheck disable=SC2154 # installed.sh sets what is
-# used here
+# Arguments: the top folder, the build folder, the C compiler.
+# shellcheck disable=SC2154 # installed.sh sets what is used here
 . "$(dirname "$0")/report.sh"
 . "$(dirname "$0")/installed.sh"
 cd "$work" || exit 1
