@@ -1,4 +1,5 @@
 /* The folder of a run: what the run writes, what it finds, how it ends. */
+#include "experiments/kit/report/report.h"
 #include "experiments/kit/run/run.h"
 
 #include "core/child.h"
@@ -19,6 +20,21 @@ static const cp_command command = {.name = "try", .options = options};
 static char        folder[544], heard[4096];
 static cp_options *parsed;
 static cp_status   status;
+static int         log_opened; /* how often, other than by the run itself */
+
+/* What cp_file_read calls; the C library has it under two names. Closing a file releases the locks of the process on it. */
+int __real_openat64(int base, const char *path, int flags, mode_t mode);
+int __wrap_openat(int base, const char *path, int flags, mode_t mode);
+int __wrap_openat64(int base, const char *path, int flags, mode_t mode);
+
+int __wrap_openat64(int base, const char *path, int flags, mode_t mode) {
+    log_opened += strstr(path, "log.jsonl") != NULL;
+    return __real_openat64(base, path, flags, mode);
+}
+
+int __wrap_openat(int base, const char *path, int flags, mode_t mode) {
+    return __wrap_openat64(base, path, flags, mode);
+}
 
 void setUp(void) {
     status = (cp_status){0};
@@ -333,6 +349,30 @@ static void two_processes_do_not_share_a_continued_folder(void) {
     cp_run_close(run);
 }
 
+static void a_lock_is_kept_while_the_report_is_written(void) {
+    char     errors[2048];
+    cp_bytes log = {0};
+    cp_run  *run = open_run(NULL);
+    cp_bytes_text(&log, "{\"event\":\"start\",\"time\":\"2026-01-31T23:59:59Z\"}\n");
+    TEST_ASSERT_TRUE_MESSAGE(cp_report_write_run(folder, &log, scratch("page.html"), &status), status.message);
+    TEST_ASSERT_EQUAL_INT(42, child_run(open_elsewhere, NULL, errors, sizeof errors));
+    cp_run_close(run);
+    cp_bytes_free(&log);
+    TEST_ASSERT_TRUE(cp_file_read(scratch("page.html"), 1 << 20, &log, &status));
+    cp_bytes_append(&log, "", 1);
+    TEST_ASSERT_NOT_NULL(strstr((const char *)log.data, "2026-01-31"));
+    cp_bytes_free(&log);
+}
+
+static void the_report_of_a_run_that_ends_does_not_open_its_log(void) {
+    cp_run *run = open_run("--report");
+    TEST_ASSERT_TRUE(finish(run));
+    log_opened = 0;
+    TEST_ASSERT_EQUAL_INT(CP_EXIT_OK, cp_run_close(run));
+    TEST_ASSERT_EQUAL_INT(0, remove(scratch("run/report.html")));
+    TEST_ASSERT_EQUAL_INT(0, log_opened);
+}
+
 static void a_process_killed_before_its_first_line_leaves_a_new_run(void) {
     cp_run_close(open_run(NULL));
     scratch_write("run/log.jsonl", "", 0);
@@ -402,6 +442,8 @@ int main(void) {
     RUN_TEST(a_full_disk_ends_the_run_with_a_message_and_complete_lines);
     RUN_TEST(two_processes_do_not_share_a_folder);
     RUN_TEST(two_processes_do_not_share_a_continued_folder);
+    RUN_TEST(a_lock_is_kept_while_the_report_is_written);
+    RUN_TEST(the_report_of_a_run_that_ends_does_not_open_its_log);
     RUN_TEST(a_process_killed_before_its_first_line_leaves_a_new_run);
     RUN_TEST(a_repeated_result_replaces_the_old_one);
     RUN_TEST(an_interrupted_run_says_how_to_continue_and_ends_with_130);

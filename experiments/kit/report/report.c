@@ -97,11 +97,11 @@ static void read_pictures(cp_report_run *run) {
 /* The command, the start, the duration of all parts and the number of finished trials. A log that cannot be read is
  * ignored. */
 static void read_events(cp_report_run *run) {
-    cp_bytes text;
+    cp_bytes text = {0};
     double   before = 0, latest = NAN;
-    if (!cp_report_read_file(run, "log.jsonl", "", &text, NULL)) return;
+    if (!run->log && !cp_report_read_file(run, "log.jsonl", "", &text, NULL)) return;
     size_t at = 0;
-    for (cp_line found; cp_bytes_line(&text, &at, &found);) {
+    for (cp_line found; cp_bytes_line(run->log ? run->log : &text, &at, &found);) {
         cp_json    *line = cp_json_parse(found.text, found.length, "log.jsonl", NULL);
         const char *event = cp_json_string(cp_json_get(line, "event"), NULL);
         bool        of_process = event && !cp_json_get(line, "step"); /* others are of a training within it */
@@ -293,9 +293,11 @@ typedef struct tally {
     cp_status first_damage;
 } tally;
 
-static bool read_runs(cp_report_run *runs, const char *const *folders, int count, tally *found, cp_status *status) {
+static bool read_runs(cp_report_run *runs, const char *const *folders, int count, const cp_bytes *log, tally *found,
+                      cp_status *status) {
     for (int i = 0; i < count; i++) {
         runs[i].folder = folders[i];
+        runs[i].log = log;
         if (access(folders[i], F_OK) != 0) return cp_fail(status, "%.300s: there is no such folder", folders[i]);
         read_run(&runs[i]);
         bool damaged = runs[i].trouble.message[0] != '\0';
@@ -308,13 +310,14 @@ static bool read_runs(cp_report_run *runs, const char *const *folders, int count
     return cp_fail(status, "%s", count > 0 ? found->first_damage.message : "no folder of a run was named");
 }
 
-static bool make_report(const char *const *folders, int count, const char *path, tally *found, cp_status *status) {
+static bool make_report(const char *const *folders, int count, const cp_bytes *log, const char *path, tally *found,
+                        cp_status *status) {
     if (!may_replace(path, status)) return false;
     cp_report_run *runs = calloc((size_t)(count > 0 ? count : 1), sizeof *runs);
     cp_bytes       page = {0};
     bool           ok = runs || cp_fail(status, "not enough memory for %d runs", count);
     *found = (tally){0};
-    ok = ok && read_runs(runs, folders, count, found, status) && put_page(&page, runs, count, status);
+    ok = ok && read_runs(runs, folders, count, log, found, status) && put_page(&page, runs, count, status);
     if (ok && page.failed) ok = cp_fail(status, "%.300s: not enough memory for the page", path);
     ok = ok && cp_file_write(path, page.data, page.size, status);
     for (int i = 0; runs && i < count; i++) free_run(&runs[i]);
@@ -325,7 +328,12 @@ static bool make_report(const char *const *folders, int count, const char *path,
 
 bool cp_report_write(const char *const *folders, int count, const char *path, cp_status *status) {
     tally found;
-    return make_report(folders, count, path, &found, status);
+    return make_report(folders, count, NULL, path, &found, status);
+}
+
+bool cp_report_write_run(const char *folder, const cp_bytes *log, const char *path, cp_status *status) {
+    tally found;
+    return make_report(&folder, 1, log, path, &found, status);
 }
 
 /* ---- the command ---- */
@@ -371,7 +379,7 @@ static int run(const cp_options *o) {
     cp_report_path path = {"report.html"};
     if (count == 1) path = cp_report_file(&(cp_report_run){.folder = folders[0]}, "report.html", "");
     if (!out) out = path.s;
-    if (!make_report(folders, count, out, &found, &status)) {
+    if (!make_report(folders, count, NULL, out, &found, &status)) {
         cp_complain(o, "%s", status.message);
         return CP_EXIT_FAILED;
     }

@@ -10,10 +10,15 @@
 #ifndef CP_KIT_REPORT_H
 #define CP_KIT_REPORT_H
 
+#include "core/io/bytes.h"
 #include "experiments/kit/cli/options.h"
 
 /* False when there is no such folder, none of them holds a run that can be read, or the page cannot be written. */
 bool cp_report_write(const char *const *folders, int count, const char *path, cp_status *status);
+
+/* The same for one run. A process that holds the lock of its log.jsonl gives the text of that file, since opening and closing it
+ * again would release the lock; NULL: the file is read. */
+bool cp_report_write_run(const char *folder, const cp_bytes *log, const char *path, cp_status *status);
 
 extern const cp_command cp_command_report;
 

@@ -15,6 +15,7 @@ typedef struct cp_report_picture {
 
 typedef struct cp_report_run {
     const char        *folder;
+    const cp_bytes    *log;                       /* the text of log.jsonl, or NULL */
     cp_json           *config, *result;           /* either may be NULL: cannot be read, not finished */
     cp_status          trouble;                   /* the first file that cannot be read */
     char               started[40], command[100]; /* "couplet synthetic", "moons" */

@@ -258,8 +258,8 @@ static bool check_config(cp_run *run) {
 
 /* ---- log.jsonl: whole lines, of one process at a time ---- */
 
-static bool fail_log(cp_run *run, const char *what, int error) {
-    return cp_fail(&run->status, "%s: %s: %s%s", cp_run_path(run, CP_RUN_LOG).s, what, strerror(error),
+static bool fail_log(cp_run *run, const char *what, int error, cp_status *status) {
+    return cp_fail(status, "%s: %s: %s%s", cp_run_path(run, CP_RUN_LOG).s, what, strerror(error),
                    error == ENOSPC ? "; make room on the disk and run the same command again: it continues" : "");
 }
 
@@ -267,9 +267,10 @@ static bool fail_log(cp_run *run, const char *what, int error) {
 static bool open_log(cp_run *run) {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     run->log = open(cp_run_path(run, CP_RUN_LOG).s, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (run->log < 0) return fail_log(run, "cannot open it for writing", errno);
+    if (run->log < 0) return fail_log(run, "cannot open it for writing", errno, &run->status);
     if (run->replaced)
-        return (fcntl(run->log, F_SETLKW, &lock) == 0 && ftruncate(run->log, 0) == 0) || fail_log(run, "cannot lock it", errno);
+        return (fcntl(run->log, F_SETLKW, &lock) == 0 && ftruncate(run->log, 0) == 0) ||
+               fail_log(run, "cannot lock it", errno, &run->status);
     if (fcntl(run->log, F_SETLK, &lock) != 0 && (errno == EACCES || errno == EAGAIN))
         return cp_fail(&run->status, "%.300s: " CP_RUN_HELD "; wait for it or give another --out", run->folder);
     return true;
@@ -284,7 +285,7 @@ static bool append(cp_run *run, const unsigned char *data, size_t size) {
             int error = put < 0 ? errno : ENOSPC;
             /* Remove the partial line; if that fails too, the next run drops it. */
             if (before >= 0 && ftruncate(run->log, before) != 0) error = errno;
-            return fail_log(run, "writing failed", error);
+            return fail_log(run, "writing failed", error, &run->status);
         }
         data += put;
         size -= (size_t)put;
@@ -335,13 +336,13 @@ static bool keep_line(cp_run *run, const char *text, size_t size) {
 }
 
 /* Through the descriptor that holds the lock: opening and closing the file again would release it. */
-static bool read_log(cp_run *run, cp_bytes *text) {
+static bool read_log(cp_run *run, cp_bytes *text, cp_status *status) {
     char    block[1 << 16];
     ssize_t got;
     for (off_t at = 0; (got = pread(run->log, block, sizeof block, at)) != 0; at += got) {
-        if (got < 0) return fail_log(run, "reading failed", errno);
+        if (got < 0) return fail_log(run, "reading failed", errno, status);
         if (text->size > CP_RUN_FILE_LIMIT || !cp_bytes_append(text, block, (size_t)got))
-            return cp_fail(&run->status, "%s is too long", cp_run_path(run, CP_RUN_LOG).s);
+            return cp_fail(status, "%s is too long", cp_run_path(run, CP_RUN_LOG).s);
     }
     return true;
 }
@@ -350,12 +351,12 @@ static bool read_log(cp_run *run, cp_bytes *text) {
 static bool read_past(cp_run *run) {
     cp_bytes text = {0};
     size_t   at = 0;
-    bool     ok = read_log(run, &text);
+    bool     ok = read_log(run, &text, &run->status);
     for (cp_line line; ok && cp_bytes_line(&text, &at, &line);) {
         if (line.whole)
             ok = keep_line(run, line.text, line.length);
         else if (ftruncate(run->log, (off_t)(at - line.length)) != 0)
-            ok = fail_log(run, "cannot drop a broken last line", errno);
+            ok = fail_log(run, "cannot drop a broken last line", errno, &run->status);
     }
     cp_bytes_free(&text);
     return ok;
@@ -565,10 +566,13 @@ int cp_run_show_unchanged(cp_run *run, const cp_run_source *sources) {
 static void write_report(cp_run *run) {
     cp_file_path path = cp_run_path(run, REPORT);
     cp_status    trouble = {0};
-    if (!cp_report_write((const char *[]){run->folder}, 1, path.s, &trouble))
+    cp_bytes     log = {0};
+    bool         locked = run->log >= 0;
+    if ((locked && !read_log(run, &log, &trouble)) || !cp_report_write_run(run->folder, locked ? &log : NULL, path.s, &trouble))
         cp_fail(&run->status, "%s", trouble.message);
     else if (!run->quiet)
         fprintf(run->json ? stderr : stdout, "Report: %s\n", path.s);
+    cp_bytes_free(&log);
 }
 
 int cp_run_close(cp_run *run) {
