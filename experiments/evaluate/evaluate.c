@@ -39,8 +39,9 @@ static bool measure_reading(cp_evaluation *e, cp_reading which, cp_status *statu
     return metrics != NULL;
 }
 
-static bool has_own_gaussians(const cp_evaluation *e) {
-    return e->scores.bayes && strcmp(e->trained->model->config.head, "jem") != 0;
+/* Class energies that are not those of the logits. */
+static bool has_own_energies(const cp_evaluation *e) {
+    return e->scores.bayes && e->trained->model->head->kind->class_energy;
 }
 
 static bool measure_split(cp_evaluation *e, cp_tape *tape, cp_status *status) {
@@ -49,7 +50,7 @@ static bool measure_split(cp_evaluation *e, cp_tape *tape, cp_status *status) {
     e->scores.groups = e->images->groups[e->split];
     return measure_reading(e, CP_READING_PLAIN, status) &&
            (e->trained->temperature == 1 || measure_reading(e, CP_READING_SCALED, status)) &&
-           (!has_own_gaussians(e) || measure_reading(e, CP_READING_BAYES, status));
+           (!has_own_energies(e) || measure_reading(e, CP_READING_BAYES, status));
 }
 
 /* Of images (count, H, W, C), in the order given. */

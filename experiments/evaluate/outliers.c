@@ -94,7 +94,7 @@ bool cp_outliers_measure(cp_evaluation *e, cp_status *status) {
         {.name = "posterior", .title = "maximum posterior", .meaning = "max p(c|x)"},
         {.name = "energy", .title = "energy of the logits", .meaning = "logsumexp of the logits"},
         {.name = "density", .title = "density", .meaning = "-E(x)"}};
-    bool density = e->scores.energies && strcmp(e->trained->model->config.head, "jem") != 0;
+    bool density = e->scores.energies && e->trained->model->head->kind->class_energy;
     for (int i = 0; i < (density ? CP_OUTLIERS : CP_OUTLIER_DENSITY); i++) {
         cp_outlier_score *s = &e->outliers[i];
         *s = kinds[i];
@@ -137,5 +137,6 @@ void cp_outliers_put_notes(const cp_evaluation *e, cp_json_writer *w, FILE *file
         e->other->name);
     if (has_patients(e)) cp_note_put(w, file, "The resamples behind the intervals of AUROC keep the images of a patient together.");
     if (e->scores.energies && !e->outliers[CP_OUTLIER_DENSITY].here)
-        cp_note_put(w, file, "The density of a jem model is the energy of its logits: it has no AUROC of its own.");
+        cp_note_put(w, file, "The density of a %s model is the energy of its logits: it has no AUROC of its own.",
+                    e->trained->model->config.head);
 }

@@ -23,7 +23,7 @@
 #include "experiments/kit/run/study.h"
 #include "experiments/kit/run/trials.h"
 #include "experiments/kit/train/guard.h"
-#include "experiments/kit/train/objective.h"
+#include "experiments/kit/train/method.h"
 #include "experiments/kit/volumes/patients.h"
 #include "experiments/kit/volumes/slices.h"
 #include "experiments/kit/volumes/subjects.h"

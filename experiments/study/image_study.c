@@ -14,7 +14,8 @@
 static const cp_option options[] = {
     {.name = "labels", .kind = CP_OPTION_TEXT, .value = "N,N,...", .fallback = "1,10",
      .help = "labeled training images of each class: numbers and ranges"},
-    {.name = "methods", .kind = CP_OPTION_TEXT, .value = "softmax,jem,hybrid", .fallback = "softmax,jem,hybrid", .help = "those to compare"},
+    {.name = "methods", .kind = CP_OPTION_TEXT, .value = "METHOD,METHOD,...", .fallback = "softmax,jem,hybrid",
+     .help = "methods of couplet train to compare"},
     {.name = "seeds", .kind = CP_OPTION_TEXT, .value = "N-N,N,...", .fallback = "0-9",
      .help = "one training for each, by which labels are drawn: 0-9, or 3,7,10-12"},
     {.name = "sweep", .kind = CP_OPTION_TEXT, .value = "OPTION=X,X,...",
@@ -82,6 +83,19 @@ static bool read_words(const char *option, const char *text, cp_words *words, cp
     }
 }
 
+static bool read_methods(cp_image_study *s, const char *text, cp_status *status) {
+    cp_words words = {0};
+    bool     ok = read_words("methods", text, &words, status);
+    for (int i = 0; ok && i < words.count; i++) { /* as many as there are: none appears twice */
+        s->methods[s->method_count++] = cp_method_find(words.at[i]);
+        if (!s->methods[i])
+            ok = cp_fail(status, "--methods: \"%s\" is not one of %s", cp_shown(words.at[i], strlen(words.at[i])).text,
+                         CP_METHOD_CHOICES);
+    }
+    cp_words_free(&words);
+    return ok;
+}
+
 /* An option of train that is not asked for otherwise, and that one of the methods reads. */
 static bool can_be_swept(const cp_image_study *s, cp_status *status) {
     const char *names[CP_OPTIONS_MAX];
@@ -101,7 +115,7 @@ static bool can_be_swept(const cp_image_study *s, cp_status *status) {
     if (!known)
         return cp_fail(status, "--sweep: couplet train has no option --%s%s%s%s", s->swept, near ? "; did you mean " : "",
                        near ? near : "", near ? "?" : "");
-    for (int m = 0; m < s->methods.count; m++) reading += cp_train_reads(s->methods.at[m], s->swept);
+    for (int m = 0; m < s->method_count; m++) reading += cp_method_reads(s->methods[m], s->swept);
     return reading ||
            cp_fail(status, "--sweep: no method of --methods %s reads --%s", cp_option_text(s->options, "methods"), s->swept);
 }
@@ -168,26 +182,26 @@ static cp_images *load(const char *path, cp_status *status) {
 
 /* ---- cases ---- */
 
-int cp_image_study_case(const cp_image_study *s, const cp_study_set *set, int64_t labels, const char *value, const char *method) {
+int cp_image_study_case(const cp_image_study *s, const cp_study_set *set, int64_t labels, const char *value,
+                        const cp_method *method) {
     for (int i = 0; i < s->case_count; i++) {
         const cp_study_case *c = &s->of[i];
-        if (c->set == set && c->labels == labels && strcmp(c->method, method) == 0 && (!*c->value || strcmp(c->value, value) == 0))
-            return i;
+        if (c->set == set && c->labels == labels && c->method == method && (!*c->value || strcmp(c->value, value) == 0)) return i;
     }
     return -1;
 }
 
-static void add_case(cp_image_study *s, const cp_study_set *set, int64_t labels, const char *value, const char *method) {
+static void add_case(cp_image_study *s, const cp_study_set *set, int64_t labels, const char *value, const cp_method *method) {
     cp_study_case *c = &s->of[s->case_count];
     *c = (cp_study_case){.study = s, .set = set, .labels = labels, .method = method, .value = value};
-    snprintf(c->name, sizeof c->name, "%s-%lld-%s%s%s%s%s", set->name, (long long)labels, method, *value ? "-" : "",
+    snprintf(c->name, sizeof c->name, "%s-%lld-%s%s%s%s%s", set->name, (long long)labels, method->name, *value ? "-" : "",
              *value ? s->swept : "", *value ? "=" : "", value);
     s->cases[s->case_count++] = (cp_case){.name = c->name, .data = c, .without_data = set->missing};
 }
 
 /* All values make a case each, but for a method that does not read what is swept: it would be the same training. */
 static bool make_cases(cp_image_study *s, cp_status *status) {
-    double count = (double)s->set_count * s->label_count * s->values.count * s->methods.count;
+    double count = (double)s->set_count * s->label_count * s->values.count * s->method_count;
     if (count * s->seed_count > RUNS_MAX || count > CASES_MAX)
         return cp_fail(status, "this would be %.0f runs of %.0f cases; a study has at most %d of %d", count * s->seed_count, count,
                        RUNS_MAX, CASES_MAX);
@@ -197,9 +211,9 @@ static bool make_cases(cp_image_study *s, cp_status *status) {
     for (int i = 0; i < s->set_count; i++)
         for (int l = 0; l < s->label_count; l++)
             for (int v = 0; v < s->values.count; v++)
-                for (int m = 0; m < s->methods.count; m++) {
-                    const char *method = s->methods.at[m];
-                    bool        reads = cp_train_reads(method, s->swept);
+                for (int m = 0; m < s->method_count; m++) {
+                    const cp_method *method = s->methods[m];
+                    bool             reads = cp_method_reads(method, s->swept);
                     if (reads || v == 0) add_case(s, &s->sets[i], s->labels[l], reads ? s->values.at[v] : "", method);
                 }
     return true;
@@ -216,7 +230,7 @@ static void put_words(const cp_trial *trial, cp_words *words) {
     const cp_study_case  *c = trial->study_case->data;
     const cp_image_study *s = c->study;
     cp_words_add(words, "%s", c->set->path);
-    cp_words_add(words, "--method=%s", c->method);
+    cp_words_add(words, "--method=%s", c->method->name);
     cp_words_add(words, "--labels=%lld", (long long)c->labels);
     cp_words_add(words, "--seed=%lld", (long long)s->seeds[trial->repeat]);
     if (*c->value) cp_words_add(words, "--%s=%s", s->swept, c->value);
@@ -263,7 +277,7 @@ static bool read_lists(cp_image_study *s, cp_status *status) {
     const cp_options *o = s->options;
     return read_numbers("labels", cp_option_text(o, "labels"), 1, &s->labels, &s->label_count, status) &&
            read_numbers("seeds", cp_option_text(o, "seeds"), 0, &s->seeds, &s->seed_count, status) &&
-           read_words("methods", cp_option_text(o, "methods"), &s->methods, status) && read_sweep(s, status);
+           read_methods(s, cp_option_text(o, "methods"), status) && read_sweep(s, status);
 }
 
 /* The file is read for its name and md5, and for what train would refuse. */
@@ -345,7 +359,6 @@ static int plan(cp_image_study *s, const cp_options *o) {
 
 static void free_study(cp_image_study *s) {
     cp_runs_free(s->stored);
-    cp_words_free(&s->methods);
     cp_words_free(&s->values);
     free(s->sets);
     free(s->measures);

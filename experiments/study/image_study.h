@@ -4,6 +4,7 @@
 
 #include "experiments/kit/data/images.h"
 #include "experiments/kit/run/study.h"
+#include "experiments/kit/train/method.h"
 
 /* ---- what is asked for ---- */
 
@@ -19,7 +20,8 @@ typedef struct cp_study_case {
     const struct cp_image_study *study;
     const cp_study_set          *set;
     int64_t                      labels;
-    const char                  *method, *value; /* value: of the sweep; "": there is none, or the method does not read it */
+    const cp_method             *method;
+    const char                  *value; /* value: of the sweep; "": there is none, or the method does not read it */
     char                         name[160];
 } cp_study_case;
 
@@ -30,9 +32,11 @@ typedef struct cp_image_study {
     int               set_count, left_out;
     int64_t          *labels, *seeds;
     int               label_count, seed_count;
-    cp_words          methods, values; /* values: one that is "" when nothing is swept */
-    char              swept[40];       /* the option, or "" */
-    const char       *split;           /* of the tables: "test" or "validation" */
+    const cp_method  *methods[CP_METHODS_MAX];
+    int               method_count;
+    cp_words          values;    /* one that is "" when nothing is swept */
+    char              swept[40]; /* the option, or "" */
+    const char       *split;     /* of the tables: "test" or "validation" */
     cp_study_case    *of;
     cp_case          *cases; /* by set, labels, value and method, the last fastest */
     int               case_count;
@@ -40,7 +44,8 @@ typedef struct cp_image_study {
     cp_study         *study;
 } cp_image_study;
 
-int cp_image_study_case(const cp_image_study *s, const cp_study_set *set, int64_t labels, const char *value, const char *method);
+int cp_image_study_case(const cp_image_study *s, const cp_study_set *set, int64_t labels, const char *value,
+                        const cp_method *method);
 
 /* The options of train that were given, which all trials share. */
 void cp_image_study_settings(const cp_image_study *s, cp_words *words);

@@ -35,11 +35,6 @@ static heading heading_of(const cp_image_study *s, const char *what, const char 
     return text;
 }
 
-/* The same in all figures, whatever methods there are. */
-static int color_of(const char *method) {
-    return strcmp(method, "softmax") == 0 ? 0 : strcmp(method, "hybrid") == 0 ? 1 : 2;
-}
-
 /* ---- boxes: by method and number of labels ---- */
 
 static void draw_boxes_of(const cp_image_study *s, cp_figure *figure, int set, const char *metric, const char *title) {
@@ -51,12 +46,12 @@ static void draw_boxes_of(const cp_image_study *s, cp_figure *figure, int set, c
                                                                 .x_names = (const char *const *)names.at,
                                                                 .x_name_count = names.count});
     for (int l = 0; l < s->label_count; l++)
-        for (int m = 0; m < s->methods.count; m++) {
+        for (int m = 0; m < s->method_count; m++) {
             const double *each =
-                cp_trials_values(s->study->trials, cp_image_study_case(s, &s->sets[set], s->labels[l], "", s->methods.at[m]),
+                cp_trials_values(s->study->trials, cp_image_study_case(s, &s->sets[set], s->labels[l], "", s->methods[m]),
                                  cp_image_study_measure(s, "end", metric).s);
-            cp_panel_box(panel, (cp_style){.color = color_of(s->methods.at[m]), .label = s->methods.at[m]}, l, s->seed_count, each,
-                         m, s->methods.count);
+            cp_panel_box(panel, (cp_style){.color = s->methods[m]->color, .label = cp_method_title(s->methods[m])}, l,
+                         s->seed_count, each, m, s->method_count);
         }
     if (names.failed) cp_fail(&s->study->run->status, "not enough memory for a figure");
     cp_words_free(&names);
@@ -91,19 +86,19 @@ static void draw_sweep_of(const cp_image_study *s, cp_figure *figure, int set, c
                                                                 .x_name_count = n});
     if (!x) cp_fail(&s->study->run->status, "not enough memory for a figure");
     for (int l = 0; x && l < s->label_count; l++)
-        for (int m = 0; m < s->methods.count; m++) {
+        for (int m = 0; m < s->method_count; m++) {
             char label[80];
-            int  series = l * s->methods.count + m, all = s->label_count * s->methods.count;
-            snprintf(label, sizeof label, "%s, %lld label%s", s->methods.at[m], (long long)s->labels[l],
+            int  series = l * s->method_count + m, all = s->label_count * s->method_count;
+            snprintf(label, sizeof label, "%s, %lld label%s", cp_method_title(s->methods[m]), (long long)s->labels[l],
                      s->labels[l] == 1 ? "" : "s");
             for (int v = 0; v < n; v++) {
                 cp_mean_sd found = cp_trials_mean_sd(
-                    s->study->trials, cp_image_study_case(s, &s->sets[set], s->labels[l], s->values.at[v], s->methods.at[m]),
+                    s->study->trials, cp_image_study_case(s, &s->sets[set], s->labels[l], s->values.at[v], s->methods[m]),
                     cp_image_study_measure(s, "end", metric).s);
                 x[v] = v + fmin(0.06, 0.6 / all) * (series - 0.5 * (all - 1)); /* one error bar hides no other */
                 x[n + v] = found.mean, x[2 * n + v] = found.sd;
             }
-            cp_style style = {.color = color_of(s->methods.at[m]),
+            cp_style style = {.color = s->methods[m]->color,
                               .marker = (cp_marker)(CP_CIRCLE + l % MARKERS),
                               .dash = (cp_dash)(CP_SOLID + (l + l / MARKERS) % 4),
                               .label = label};
@@ -173,14 +168,14 @@ static bool draw_reliability(cp_image_study *s, int set) {
             "Predictions of all seeds together, with the weights at the end of training: their accuracy in each of 15 bins of "
             "confidence, and what lies between it and their mean confidence. Labels are counted by class. Where runs are missing "
             "or diverged, the title says how many there are.",
-        .columns = s->methods.count,
+        .columns = s->method_count,
         .width = 240,
         .height = 200});
     for (int l = 0; l < s->label_count; l++)
-        for (int m = 0; m < s->methods.count; m++) {
-            pool p = pool_case(s, cp_image_study_case(s, &s->sets[set], s->labels[l], "", s->methods.at[m]));
+        for (int m = 0; m < s->method_count; m++) {
+            pool p = pool_case(s, cp_image_study_case(s, &s->sets[set], s->labels[l], "", s->methods[m]));
             char panel[100];
-            int  used = snprintf(panel, sizeof panel, "%s, %lld label%s", s->methods.at[m], (long long)s->labels[l],
+            int  used = snprintf(panel, sizeof panel, "%s, %lld label%s", cp_method_title(s->methods[m]), (long long)s->labels[l],
                                 s->labels[l] == 1 ? "" : "s");
             if (p.runs < s->seed_count)
                 snprintf(panel + used, sizeof panel - (size_t)used, ", %d of %d runs", p.runs, s->seed_count);
@@ -243,7 +238,7 @@ void cp_image_study_sample(cp_image_study *s) {
     cp_runs_config config = {
         .jobs = one ? 1 : jobs, .threads = one && !threads ? 1 : threads, .quiet = true, .called = cp_options_called(s->options)};
     for (int i = 0; ok && i < s->case_count; i++)
-        if (strcmp(s->of[i].method, "softmax") != 0) ok = plan_sample(s, i, runs, &status);
+        if (s->of[i].method->samples) ok = plan_sample(s, i, runs, &status);
     if (ok && runs->count) {
         ok = cp_runs_check(runs, &status) && cp_runs_quarantine(runs, &status) && cp_runs_save(runs, &status) &&
              cp_runs_execute(runs, config, &status);

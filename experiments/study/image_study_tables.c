@@ -75,7 +75,7 @@ static void begin_row(const cp_image_study *s, cp_table *table, int i) {
     const cp_study_case *c = &s->of[i];
     cp_table_text(table, "%s", c->set->title);
     cp_table_text(table, "%lld", (long long)c->labels);
-    cp_table_text(table, "%s", c->method);
+    cp_table_text(table, "%s", cp_method_title(c->method));
     if (*s->swept) cp_table_text(table, "%s", *c->value ? c->value : "-");
 }
 
@@ -180,20 +180,24 @@ static void put_difference(const cp_image_study *s, cp_table *table, int i, int 
         cp_table_text(table, "%+.2f (%d of %d, p %.2g)", sum / n, wins, n, cp_sign_test(wins, losses));
 }
 
-/* NULL when softmax is not among several methods. */
+/* NULL when the first of all methods is not among several. */
 static cp_table *difference_table(const cp_image_study *s) {
-    bool softmax = false;
-    for (int m = 0; m < s->methods.count; m++) softmax = softmax || strcmp(s->methods.at[m], "softmax") == 0;
-    if (!softmax || s->methods.count < 2) return NULL;
-    cp_table *t = new_table(s);
-    cp_table_column(t, "accuracy - softmax's (end)");
-    cp_table_column(t, "ECE - softmax's (end)");
-    cp_table_column(t, "accuracy - softmax's (selected)");
-    cp_table_column(t, "ECE - softmax's (scaled)");
+    const cp_method *base = cp_method_at(0);
+    const char      *name = cp_method_title(base);
+    bool             found = false;
+    for (int m = 0; m < s->method_count; m++) found = found || s->methods[m] == base;
+    if (!found || s->method_count < 2) return NULL;
+    cp_table                *t = new_table(s);
+    static const char *const what[][2] = {{"accuracy", "end"}, {"ECE", "end"}, {"accuracy", "selected"}, {"ECE", "scaled"}};
+    for (int k = 0; k < 4; k++) {
+        char title[80];
+        snprintf(title, sizeof title, "%s - %s's (%s)", what[k][0], name, what[k][1]);
+        cp_table_column(t, title);
+    }
     for (int i = 0; i < s->case_count; i++) {
         const cp_study_case *c = &s->of[i];
-        int                  of_base = cp_image_study_case(s, c->set, c->labels, c->value, "softmax");
-        if (of_base < 0 || i == of_base) continue; /* where softmax has other cases, there is none to compare with */
+        int                  of_base = cp_image_study_case(s, c->set, c->labels, c->value, base);
+        if (of_base < 0 || i == of_base) continue; /* where that has other cases, there is none to compare with */
         begin_row(s, t, i);
         put_difference(s, t, i, of_base, "end", "accuracy");
         put_difference(s, t, i, of_base, "end", "ece");
@@ -238,7 +242,7 @@ static void write_runs(const telling *t, FILE *file) {
             cp_json *result = c->set->missing ? cp_study_run_result(s->study, i, r) : NULL; /* else its md5 is the set's */
             cp_csv_text(file, c->set->name);
             fprintf(file, ",%s,%lld,%s,", cp_json_string(cp_json_get(cp_json_get(result, "data"), "md5"), c->set->md5),
-                    (long long)c->labels, c->method);
+                    (long long)c->labels, c->method->name);
             cp_json_free(result);
             put_value(s, c, file);
             fprintf(file, "%lld,%s", (long long)s->seeds[r], state);
@@ -259,7 +263,7 @@ static void write_summary(const telling *t, FILE *file) {
         int                  made = 0;
         for (int r = 0; r < s->seed_count; r++) made += cp_trials_has(s->study->trials, i, r);
         cp_csv_text(file, c->set->name);
-        fprintf(file, ",%lld,%s,", (long long)c->labels, c->method);
+        fprintf(file, ",%lld,%s,", (long long)c->labels, c->method->name);
         put_value(s, c, file);
         fprintf(file, "%d,%d", made, cp_trials_diverged(s->study->trials, i));
         for (const cp_measure *m = all_measures; m->name; m++) {
@@ -330,14 +334,15 @@ static void put_notes(cp_image_study *s, bool paper, bool differences) {
             cp_study_add_note(s->study,
                               "%s is %s, not the official file: its splits, and perhaps its images, are others than the paper's.",
                               s->sets[i].title, s->sets[i].name);
-    for (int m = 0; m < s->methods.count; m++)
-        if (!cp_train_reads(s->methods.at[m], s->swept))
-            cp_study_add_note(s->study, "%s does not read --%s: it was trained without, and its row has - there.", s->methods.at[m],
-                              s->swept);
+    for (int m = 0; m < s->method_count; m++)
+        if (!cp_method_reads(s->methods[m], s->swept))
+            cp_study_add_note(s->study, "%s does not read --%s: it was trained without, and its row has - there.",
+                              cp_method_title(s->methods[m]), s->swept);
     if (differences)
         cp_study_add_note(s->study,
-                          "Differences are over the same seeds; in brackets: in how many the method is better than softmax, and "
-                          "the p of a two-sided sign test, which leaves out ties.");
+                          "Differences are over the same seeds; in brackets: in how many the method is better than %s, and "
+                          "the p of a two-sided sign test, which leaves out ties.",
+                          cp_method_title(cp_method_at(0)));
 }
 
 bool cp_image_study_write(cp_image_study *s, cp_status *status) {

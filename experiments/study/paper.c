@@ -5,8 +5,8 @@
 
 enum { SETS = 6, LABELS = 2, METHODS = 3 };
 
-static const int64_t     labels_of[LABELS] = {1, 10};
-static const char *const methods[METHODS] = {"softmax", "jem", "hybrid"};
+static const int64_t          labels_of[LABELS] = {1, 10};
+static const cp_method *const methods[METHODS] = {&cp_method_softmax, &cp_method_jem, &cp_method_hybrid};
 
 /* clang-format off */
 static const struct {
@@ -47,10 +47,10 @@ const char *cp_paper_set(const char *data_name) {
     return s < 0 ? NULL : sets[s].name;
 }
 
-const cp_paper_cell *cp_paper_find(const char *data_name, int64_t labels, const char *method) {
+const cp_paper_cell *cp_paper_find(const char *data_name, int64_t labels, const cp_method *method) {
     int s = find_set(data_name);
     for (int l = 0; s >= 0 && l < LABELS; l++)
         for (int m = 0; m < METHODS; m++)
-            if (labels_of[l] == labels && strcmp(methods[m], method) == 0) return &sets[s].at[l][m];
+            if (labels_of[l] == labels && methods[m] == method) return &sets[s].at[l][m];
     return NULL;
 }

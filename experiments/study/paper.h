@@ -4,8 +4,7 @@
 #define CP_EXPERIMENTS_PAPER_H
 
 #include "experiments/kit/metrics/stats.h"
-
-#include <stdint.h>
+#include "experiments/kit/train/method.h"
 
 typedef struct cp_paper_cell {
     cp_mean_sd accuracy, ece; /* in percent */
@@ -14,7 +13,7 @@ typedef struct cp_paper_cell {
 /* "Blood" of "bloodmnist" or "bloodmnist_rebuilt"; NULL: none of the paper's six. */
 const char *cp_paper_set(const char *data_name);
 
-/* NULL when the paper has no such figure. Methods are softmax (its baseline), jem and hybrid (its own). */
-const cp_paper_cell *cp_paper_find(const char *data_name, int64_t labels, const char *method);
+/* NULL when the paper has no such figure. */
+const cp_paper_cell *cp_paper_find(const char *data_name, int64_t labels, const cp_method *method);
 
 #endif

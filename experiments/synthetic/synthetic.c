@@ -57,7 +57,7 @@ static int main_lambda(cp_reals lambda) {
     return 0;
 }
 
-static int case_of_method(cp_reals lambda, cp_method method) {
+static int case_of_method(cp_reals lambda, cp_plane_method method) {
     return method == CP_METHOD_LABELED ? LABELED : method == CP_METHOD_SUPERVISED ? SUPERVISED : HYBRIDS + main_lambda(lambda);
 }
 
@@ -67,7 +67,7 @@ static void add_case(variants *v, int i, cp_plane_variant variant, bool secondar
     if (secondary)
         snprintf(v->at[i].name, sizeof v->at[i].name, "lambda %g", variant.lambda);
     else
-        snprintf(v->at[i].name, sizeof v->at[i].name, "%s", cp_method_name(variant.method));
+        snprintf(v->at[i].name, sizeof v->at[i].name, "%s", cp_plane_method_name(variant.method));
     v->cases[i] = (cp_case){
         .name = v->at[i].name, .data = &v->at[i], .advice = hybrid ? v->hybrid_advice : v->softmax_advice, .secondary = secondary};
 }
@@ -120,8 +120,8 @@ static cp_trial_end measure(cp_trial *trial) {
 static void put_method_table(cp_study *study, cp_reals lambda) {
     cp_table *table = cp_table_new(3, "method", "accuracy, %", "paper, %");
     for (int m = 0; m < CP_METHODS; m++) {
-        cp_table_text(table, "%s", cp_method_name((cp_method)m));
-        cp_trials_put_cell(study->trials, table, case_of_method(lambda, (cp_method)m), "accuracy");
+        cp_table_text(table, "%s", cp_plane_method_name((cp_plane_method)m));
+        cp_trials_put_cell(study->trials, table, case_of_method(lambda, (cp_plane_method)m), "accuracy");
         cp_table_mean_sd(table, paper[m][0], paper[m][1], 2);
     }
     cp_study_add_table(study, "table", table);
@@ -191,7 +191,7 @@ static void conclude(cp_study *study, const cp_options *o, cp_geometry geometry,
     cp_json_put_number(w, "best_possible", best);
     cp_json_put_object(w, "methods");
     for (int m = 0; m < CP_METHODS; m++)
-        cp_trials_put_case(study->trials, w, cp_method_name((cp_method)m), case_of_method(lambda, (cp_method)m));
+        cp_trials_put_case(study->trials, w, cp_plane_method_name((cp_plane_method)m), case_of_method(lambda, (cp_plane_method)m));
     cp_json_put_end(w);
     cp_json_put_number(w, "lambda", lambda.at[main_lambda(lambda)]);
     if (sweep) put_sweep(study, w, lambda);
@@ -209,7 +209,7 @@ static int run_study(const cp_options *o, const variants *v) {
           (cp_trials_config){.cases = v->cases, .measures = measures, .repeats = (int)cp_option_int(o, "repeats"), .trial = measure});
     if (cp_study_run(study)) {
         const cp_case *of_method[CP_METHODS];
-        for (int m = 0; m < CP_METHODS; m++) of_method[m] = &v->cases[case_of_method(lambda, (cp_method)m)];
+        for (int m = 0; m < CP_METHODS; m++) of_method[m] = &v->cases[case_of_method(lambda, (cp_plane_method)m)];
         if (cp_plane_draw_first(study, geometry, of_method) &&
             (lambda.count == 1 || cp_plane_draw_sweep(study, geometry, lambda, HYBRIDS)))
             conclude(study, o, geometry, lambda);

@@ -24,22 +24,22 @@ double cp_geometry_bayes(cp_geometry geometry); /* the accuracy of the best poss
 bool cp_plane_make(cp_plane_data *data, cp_geometry geometry, int count, int labeled, cp_rng *rng);
 void cp_plane_free(cp_plane_data *data);
 
-typedef enum cp_method {
+typedef enum cp_plane_method {
     CP_METHOD_LABELED,    /* a softmax layer on the labeled points */
     CP_METHOD_HYBRID,     /* the Gaussian-coupled softmax layer on all points, few labels */
     CP_METHOD_SUPERVISED, /* a softmax layer on all points with all labels */
     CP_METHODS
-} cp_method;
+} cp_plane_method;
 
-const char *cp_method_name(cp_method method); /* "labeled", "hybrid", "supervised" */
+const char *cp_plane_method_name(cp_plane_method method); /* "labeled", "hybrid", "supervised" */
 
 typedef struct cp_plane_model {
-    cp_method           method;
+    cp_plane_method     method;
     cp_params          *params;
     cp_gaussian_softmax layer; /* for the softmax methods only weight and bias take part */
 } cp_plane_model;
 
-bool cp_plane_model_new(cp_plane_model *model, cp_method method, cp_precision precision, cp_rng *rng);
+bool cp_plane_model_new(cp_plane_model *model, cp_plane_method method, cp_precision precision, cp_rng *rng);
 void cp_plane_model_free(cp_plane_model *model);
 
 /* What is minimized: minus the log of the semi-supervised objective, summed over the points, the prior once. */
@@ -66,9 +66,9 @@ double cp_plane_accuracy(cp_tape *tape, const cp_plane_model *model, const cp_pl
 /* ---- a trial of the study ---- */
 
 typedef struct cp_plane_variant {
-    cp_method method;
-    double    lambda;
-    char      name[32];
+    cp_plane_method method;
+    double          lambda;
+    char            name[32];
 } cp_plane_variant;
 
 /* The data of a trial's repetition, and the training of its variant; a model is to be freed whatever the end. */

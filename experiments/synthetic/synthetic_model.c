@@ -92,12 +92,12 @@ void cp_plane_free(cp_plane_data *data) {
 
 /* ---- models ---- */
 
-const char *cp_method_name(cp_method method) {
+const char *cp_plane_method_name(cp_plane_method method) {
     static const char *const names[] = {"labeled", "hybrid", "supervised"};
     return names[method];
 }
 
-bool cp_plane_model_new(cp_plane_model *model, cp_method method, cp_precision precision, cp_rng *rng) {
+bool cp_plane_model_new(cp_plane_model *model, cp_plane_method method, cp_precision precision, cp_rng *rng) {
     *model = (cp_plane_model){.method = method, .params = cp_params_new()};
     if (!model->params) return false;
     model->layer = cp_gaussian_softmax_make(model->params, "layer",

@@ -11,8 +11,8 @@
 static const cp_option options[] = {
     {.name = "preset", .kind = CP_OPTION_CHOICE, .choices = "quick|paper|jem", .fallback = "quick",
      .help = "the defaults of the other options: settings that train in minutes and hold, those of the paper, or those of JEM's"},
-    {.name = "method", .kind = CP_OPTION_CHOICE, .choices = "softmax|jem|hybrid", .fallback = "hybrid",
-     .help = "the classifier alone, one head for both models, or the Gaussian-coupled softmax layer"},
+    {.name = "method", .kind = CP_OPTION_CHOICE, .choices = CP_METHOD_CHOICES, .fallback = "hybrid",
+     .help = "method of training: the classifier alone, one head for both models, or the Gaussian-coupled softmax layer"},
     {.name = "labels", .kind = CP_OPTION_INT, .fallback = "10", .min = 1, .max = 1e6, .unit = "images",
      .help = "labeled training images of each class, drawn by the seed"},
     {.name = "steps", .kind = CP_OPTION_TEXT, .value = "N|auto", .fallback = "auto",
@@ -95,18 +95,6 @@ static const cp_default defaults[] = {
     {0}};
 /* clang-format on */
 
-/* Softmax has no energies and no chains, and only the hybrid has two heads to tie. */
-bool cp_train_reads(const char *method, const char *option) {
-    static const char *const of_energies[] = {"pretrain",    "scale",  "energy", "square", "slope",  "slope-every",
-                                              "conditional", "chains", "sgld",   "alpha",  "noise",  "clamp",
-                                              "range",       "start",  "buffer", "fresh",  "restart"};
-    bool                     softmax = strcmp(method, "softmax") == 0, jem = strcmp(method, "jem") == 0;
-    if (strcmp(option, "lambda") == 0) return !softmax && !jem;
-    for (size_t i = 0; softmax && i < sizeof of_energies / sizeof *of_energies; i++)
-        if (strcmp(option, of_energies[i]) == 0) return false;
-    return true;
-}
-
 enum { MAX_MEASUREMENTS = 1000000, MAX_STEPS = 100000000, MIN_SIDE = 8 };
 const double cp_train_lambdas[CP_TRAIN_LAMBDAS] = {0.1, 1, 10};
 
@@ -156,7 +144,7 @@ static cp_sgld_config read_sgld(const cp_options *o) {
 static cp_model_config read_model(const cp_options *o, const cp_images *images) {
     static const cp_norm_kind norms[] = {CP_NORM_NONE, CP_NORM_BATCH, CP_NORM_GROUP, CP_NORM_LAYER};
     return (cp_model_config){.model = "wrn",
-                             .head = cp_option_text(o, "method"),
+                             .head = cp_method_find(cp_option_text(o, "method"))->head,
                              .classes = images->classes,
                              .wrn = {.depth = (int)cp_option_int(o, "depth"),
                                      .width = (int)cp_option_int(o, "width"),
@@ -192,6 +180,12 @@ static cp_schedule read_schedule(const cp_options *o, int64_t steps) {
                          .final_rate = rate * cp_option_real(o, "final")};
 }
 
+static double read_own(const cp_options *o, const cp_option *option) {
+    return option->kind == CP_OPTION_FLAG  ? cp_option_flag(o, option->name)
+           : option->kind == CP_OPTION_INT ? (double)cp_option_int(o, option->name)
+                                           : cp_option_real(o, option->name);
+}
+
 static bool read_config(const cp_train *train, cp_trainer_config *c) {
     const cp_options *o = train->options;
     double            energy, slope, batch = (double)cp_option_int(o, "batch"), fresh = cp_option_real(o, "fresh");
@@ -201,12 +195,14 @@ static bool read_config(const cp_train *train, cp_trainer_config *c) {
         !read_steps(train, &steps) || !read_augment(o, train->images->channels, &augment))
         return false;
     *c = (cp_trainer_config){
+        .method = train->method,
         .model = read_model(o, train->images),
         .seed = (uint64_t)cp_option_int(o, "seed"),
         .steps = steps,
         .every = cp_option_int(o, "every"),
-        .pretrain =
-            cp_option_choice(o, "method") == 0 ? 0 : cp_option_int_or(o, "pretrain", (int64_t)steps_rule(train->drawn_count)),
+        .pretrain = !cp_method_reads(train->method, "pretrain")
+                        ? 0
+                        : cp_option_int_or(o, "pretrain", (int64_t)steps_rule(train->drawn_count)),
         .scale = cp_option_real(o, "scale"),
         .weight_decay = cp_option_real(o, "decay"),
         .clip = cp_option_real(o, "clip"),
@@ -227,6 +223,8 @@ static bool read_config(const cp_train *train, cp_trainer_config *c) {
         .restart_above = cp_option_real(o, "restart"),
         .guard = {.rollbacks = cp_option_int(o, "rollbacks") ? (int)cp_option_int(o, "rollbacks") : -1},
     };
+    for (int i = 0; c->method->options && c->method->options[i].name; i++)
+        c->objective.own[i] = read_own(o, &c->method->options[i]);
     c->schedule = read_schedule(o, c->steps);
     if (c->pretrain) c->first_schedule = read_schedule(o, c->pretrain);
     c->steps += c->pretrain;
@@ -260,6 +258,7 @@ static int prepare(cp_train *train, cp_trainer_config *config) {
     const cp_split   *split = &train->images->set->splits[CP_IMAGES_TRAIN];
     int64_t           labels = cp_option_int(o, "labels");
     cp_status         status = {0};
+    train->method = cp_method_find(cp_option_text(o, "method"));
     if (labels * train->images->classes <= split->count)
         train->drawn = cp_split_draw(split, (int)labels, (uint64_t)cp_option_int(o, "seed"), &status);
     else
@@ -284,9 +283,9 @@ int cp_train_check(const cp_options *o, cp_images *images) {
 static int run_loaded(cp_train *train) {
     const cp_options *o = train->options;
     cp_trainer_config config;
-    bool              each_lambda = strcmp(cp_option_text(o, "lambda"), "auto") == 0 && cp_option_choice(o, "method") == 2;
     int               code = prepare(train, &config);
     if (code != CP_EXIT_OK) return code;
+    bool each_lambda = strcmp(cp_option_text(o, "lambda"), "auto") == 0 && cp_method_reads(train->method, "lambda");
     train->run = cp_run_open(o);
     if (!train->run) return CP_EXIT_FAILED;
     if (train->run->state == CP_RUN_FINISHED) {
@@ -320,6 +319,7 @@ const cp_command cp_command_train = {
         "every method. Ended at any moment, the same command with the same --out goes on and ends in the same bytes.",
     .example = "pneumoniamnist.npz --method hybrid --labels 10 --seed 0 --out runs/pneumonia --report",
     .options = options,
+    .more = cp_method_option,
     .defaults = defaults,
     .first_words = "phantom",
     .min_arguments = 1,

@@ -10,6 +10,7 @@ extern const double cp_train_lambdas[CP_TRAIN_LAMBDAS]; /* that --lambda auto tr
 /* What a result is about. */
 typedef struct cp_train {
     const cp_options *options;
+    const cp_method  *method;
     cp_images        *images;
     int              *drawn; /* the labeled rows of the training split */
     int               drawn_count;
@@ -29,9 +30,6 @@ bool cp_train_report_divergence(cp_train *train, const cp_trainer *trainer);
 
 /* Whether `couplet train` would begin with these options and images; what is wrong is told. An exit code. */
 int cp_train_check(const cp_options *options, cp_images *images);
-
-/* Whether the option has a say in trainings by this method. */
-bool cp_train_reads(const char *method, const char *option);
 
 /* ---- train_run.c ---- */
 

@@ -25,10 +25,6 @@ typedef struct findings {
     const char    *not_finite;                /* the outputs on this split are not; NULL: all are */
 } findings;
 
-static bool is_hybrid(const cp_train *train) {
-    return strcmp(cp_option_text(train->options, "method"), "hybrid") == 0;
-}
-
 /* ---- measuring ---- */
 
 static bool measure_scores(cp_train *train, findings *f, int s, view v, const cp_scores *scores) {
@@ -53,7 +49,7 @@ static bool measure_split(cp_train *train, findings *f, cp_tape *tape, const cp_
     ok = ok && measure_scores(train, f, s, selected ? SELECTED : END, &scores);
     if (selected) {
         ok = ok && measure_scores(train, f, s, SCALED, &scores);
-        if (is_hybrid(train)) ok = ok && measure_scores(train, f, s, BAYES, &scores);
+        if (model->head->kind->class_energy) ok = ok && measure_scores(train, f, s, BAYES, &scores);
     }
     cp_scores_free(&scores);
     return ok;
@@ -200,7 +196,7 @@ static void put_settings(const cp_trainer *trainer, cp_json_writer *w) {
 }
 
 static void put_lambda(const cp_train *train, cp_json_writer *w) {
-    if (!is_hybrid(train)) return;
+    if (!cp_method_reads(train->method, "lambda")) return;
     cp_json_put_number(w, "lambda", train->lambda);
     cp_json_put_bool(w, "lambda_chosen", train->lambda_chosen);
     if (!train->lambda_chosen) return;
@@ -218,7 +214,7 @@ static void begin_result(const cp_train *train, const cp_trainer *trainer, const
     const cp_options *o = train->options;
     const cp_images  *images = train->images;
     char              title[200];
-    snprintf(title, sizeof title, "%s: %s, %d label%s a class", images->name, cp_option_text(o, "method"),
+    snprintf(title, sizeof title, "%s: %s, %d label%s a class", images->name, cp_method_title(train->method),
              (int)cp_option_int(o, "labels"), cp_option_int(o, "labels") == 1 ? "" : "s");
     cp_json_put_object(w, NULL);
     cp_json_put_string(w, "experiment", cp_options_command(o)->name);
@@ -227,7 +223,7 @@ static void begin_result(const cp_train *train, const cp_trainer *trainer, const
     for (int i = 0; i < notes->count; i++) cp_json_put_string(w, NULL, notes->at[i]);
     cp_json_put_end(w);
     cp_images_put(images, w, "data");
-    cp_json_put_string(w, "method", cp_option_text(o, "method"));
+    cp_json_put_string(w, "method", train->method->name);
     cp_json_put_integer(w, "parameters", (int64_t)cp_params_size(cp_trainer_model(trainer)->params));
     cp_json_put_array(w, "labeled");
     for (int i = 0; i < train->drawn_count; i++) cp_json_put_integer(w, NULL, train->drawn[i]);

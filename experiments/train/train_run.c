@@ -25,9 +25,9 @@ static void remove_weights(const char *folder) {
     remove_file(folder, CP_TRAINER_CHAINS);
 }
 
-static cp_trainer *train_with(cp_train *train, cp_trainer_config *config, double lambda, const char *folder, cp_training *end) {
+static cp_trainer *train_with(cp_train *train, cp_trainer_config *config, double lambda, const char *folder, cp_trainer_end *end) {
     config->objective.lambda = lambda;
-    *end = CP_TRAINING_STOPPED;
+    *end = CP_TRAINER_STOPPED;
     if (!cp_folder_make(folder, &train->run->status)) return NULL;
     cp_trainer *trainer =
         cp_trainer_new(config, train->images, train->drawn, train->drawn_count, train->run, folder, &train->run->status);
@@ -42,21 +42,21 @@ static cp_file_path lambda_folder(const cp_run *run, double lambda) {
 }
 
 /* The trainer whose selected weights have the least scaled validation NLL; its files go to the run's folder. */
-static cp_trainer *train_each_lambda(cp_train *train, cp_trainer_config *config, cp_training *end) {
+static cp_trainer *train_each_lambda(cp_train *train, cp_trainer_config *config, cp_trainer_end *end) {
     cp_trainer *best = NULL;
     double      min = INFINITY;
     for (int i = 0; i < CP_TRAIN_LAMBDAS; i++) {
-        double       nll = INFINITY, lambda = cp_train_lambdas[i];
-        cp_file_path folder = lambda_folder(train->run, lambda);
-        cp_training  this_end;
-        cp_trainer  *trainer = train_with(train, config, lambda, folder.s, &this_end);
-        if (this_end == CP_TRAINING_STOPPED) {
+        double         nll = INFINITY, lambda = cp_train_lambdas[i];
+        cp_file_path   folder = lambda_folder(train->run, lambda);
+        cp_trainer_end this_end;
+        cp_trainer    *trainer = train_with(train, config, lambda, folder.s, &this_end);
+        if (this_end == CP_TRAINER_STOPPED) {
             cp_trainer_free(trainer);
             cp_trainer_free(best);
-            *end = CP_TRAINING_STOPPED;
+            *end = CP_TRAINER_STOPPED;
             return NULL;
         }
-        if (this_end == CP_TRAINING_DONE)
+        if (this_end == CP_TRAINER_DONE)
             cp_trainer_selected(trainer, &nll);
         else
             remove_weights(folder.s);
@@ -93,12 +93,12 @@ void cp_train_clean_up(const cp_train *train) {
 }
 
 int cp_train_run(cp_train *train, cp_trainer_config *config, bool each_lambda) {
-    cp_training end = CP_TRAINING_STOPPED;
-    cp_trainer *trainer =
+    cp_trainer_end end = CP_TRAINER_STOPPED;
+    cp_trainer    *trainer =
         each_lambda ? train_each_lambda(train, config, &end) : train_with(train, config, train->lambda, train->run->folder, &end);
-    if (end == CP_TRAINING_DONE && (!train->lambda_chosen || fetch_lambda_files(train, trainer)))
+    if (end == CP_TRAINER_DONE && (!train->lambda_chosen || fetch_lambda_files(train, trainer)))
         cp_train_conclude(train, trainer);
-    else if (end == CP_TRAINING_DIVERGED)
+    else if (end == CP_TRAINER_DIVERGED)
         cp_train_report_divergence(train, trainer);
     cp_trainer_free(trainer);
     if (train->run->finished) cp_train_clean_up(train);

@@ -515,10 +515,10 @@ static void the_papers_values_cover_its_six_sets(void) {
     TEST_ASSERT_EQUAL_STRING("OrganS", cp_paper_set("organsmnist"));
     TEST_ASSERT_NULL(cp_paper_set("bloodmnistic"));
     TEST_ASSERT_NULL(cp_paper_set("phantom"));
-    TEST_ASSERT_TRUE(cp_paper_find("pneumoniamnist", 10, "hybrid")->accuracy.mean == 81.28);
-    TEST_ASSERT_TRUE(cp_paper_find("bloodmnist", 1, "softmax")->ece.sd == 8.444);
-    TEST_ASSERT_NULL(cp_paper_find("bloodmnist", 100, "softmax"));
-    TEST_ASSERT_NULL(cp_paper_find("bloodmnist", 1, "svm"));
+    TEST_ASSERT_TRUE(cp_paper_find("pneumoniamnist", 10, &cp_method_hybrid)->accuracy.mean == 81.28);
+    TEST_ASSERT_TRUE(cp_paper_find("bloodmnist", 1, &cp_method_softmax)->ece.sd == 8.444);
+    TEST_ASSERT_NULL(cp_paper_find("bloodmnist", 100, &cp_method_softmax));
+    TEST_ASSERT_NULL(cp_paper_find("bloodmnist", 1, NULL));
 }
 
 int main(void) {

@@ -135,7 +135,7 @@ static void the_best_possible_accuracy_is_that_of_the_best_classifier(void) {
 
 /* ---- the objective ---- */
 
-static cp_plane_model model_of(cp_method method, cp_precision precision, uint64_t seed) {
+static cp_plane_model model_of(cp_plane_method method, cp_precision precision, uint64_t seed) {
     cp_plane_model model;
     cp_rng         rng = cp_rng_named(seed, "init");
     TEST_ASSERT_TRUE(cp_plane_model_new(&model, method, precision, &rng));
@@ -158,7 +158,7 @@ static const double h = 1e-3, close_enough = 1e-7;
 static const double h = 3e-2, close_enough = 2e-2;
 #endif
 
-static void check_gradient(cp_method method, cp_precision precision, double lambda) {
+static void check_gradient(cp_plane_method method, cp_precision precision, double lambda) {
     cp_plane_data  data = data_of(CP_GEOMETRY_REPORTED, 20, 3, 5);
     cp_plane_model model = model_of(method, precision, 6);
     double         analytic[32], numeric[32], largest = 1;

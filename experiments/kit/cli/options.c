@@ -126,6 +126,7 @@ int cp_command_own_options(const cp_command *command, const cp_option **all) {
         own_out = own_out || strcmp(o->name, "out") == 0;
         add(&list, o);
     }
+    for (int i = 0; command->more && command->more(i); i++) add(&list, command->more(i));
     for (size_t i = 0; command->study && i < sizeof of_studies / sizeof *of_studies; i++)
         if (!lacks(command, own_out, of_studies[i].name)) add(&list, &of_studies[i]);
     if (command->study && command->forwards_to) add(&list, &out_of_study);
@@ -138,6 +139,8 @@ int cp_command_options(const cp_command *command, const cp_option **all) {
     option_list list = {all, cp_command_own_options(command, all)};
     for (const cp_option *o = command->forwards_to ? command->forwards_to->options : NULL; o && o->name; o++)
         if (!lacks(command, false, o->name)) add(&list, o);
+    for (int i = 0; command->forwards_to && command->forwards_to->more && command->forwards_to->more(i); i++)
+        add(&list, command->forwards_to->more(i));
     return list.count;
 }
 

@@ -38,6 +38,14 @@ static bool fit_start(cp_trainer *t, const cp_split *train) {
     return ok;
 }
 
+static bool make_unlabeled(cp_trainer *t, const cp_split *train) {
+    const cp_trainer_config *c = &t->config;
+    t->unlabeled = cp_batches_new(
+        (cp_batches_config){.split = train, .size = c->unlabeled, .last = CP_LAST_WRAP, .seed = c->seed, .stream = "unlabeled"});
+    t->unlabeled_x = cp_tensor_new(batch_shape(t, c->unlabeled));
+    return t->unlabeled && t->unlabeled_x;
+}
+
 static bool make_chains(cp_trainer *t, const cp_split *train) {
     const cp_trainer_config *c = &t->config;
     cp_start                 start = {.kind = CP_START_UNIFORM, .low = -1, .high = 1};
@@ -48,15 +56,12 @@ static bool make_chains(cp_trainer *t, const cp_split *train) {
     }
     t->replay = cp_replay_new(
         (cp_replay_config){.capacity = c->buffer, .shape = t->images->set->shape, .fresh_share = c->fresh, .start = start});
-    t->unlabeled = cp_batches_new(
-        (cp_batches_config){.split = train, .size = c->unlabeled, .last = CP_LAST_WRAP, .seed = c->seed, .stream = "unlabeled"});
-    t->unlabeled_x = cp_tensor_new(batch_shape(t, c->unlabeled));
     t->samples = cp_tensor_new(batch_shape(t, c->chains));
     t->entries = calloc((size_t)c->chains, sizeof *t->entries);
     t->sample_labels = calloc((size_t)c->chains, sizeof *t->sample_labels);
     t->stuck = calloc((size_t)c->chains, sizeof *t->stuck);
     t->drop = calloc((size_t)c->chains, sizeof *t->drop);
-    return t->replay && t->unlabeled && t->unlabeled_x && t->samples && t->entries && t->sample_labels && t->stuck && t->drop;
+    return t->replay && t->samples && t->entries && t->sample_labels && t->stuck && t->drop;
 }
 
 static bool make_parts(cp_trainer *t, const int *drawn, int drawn_count) {
@@ -65,7 +70,6 @@ static bool make_parts(cp_trainer *t, const int *drawn, int drawn_count) {
     cp_rng                   init = cp_rng_named(c->seed, "init");
     t->model = cp_model_new(c->model, &init);
     if (!t->model) return false;
-    t->generative = t->model->head->kind->generative;
     t->adam =
         cp_adam_new(t->model->params,
                     (cp_adam_config){.rate = c->schedule.rate, .weight_decay = c->weight_decay, .decoupled = c->weight_decay > 0});
@@ -83,7 +87,8 @@ static bool make_parts(cp_trainer *t, const int *drawn, int drawn_count) {
     t->pretraining = c->pretrain > 0;
     t->traces = calloc((size_t)t->trace_room * CP_TRACES, sizeof *t->traces);
     t->chain_noise = cp_rng_named(c->seed, "chains");
-    return t->adam && t->ema && t->labeled && t->labeled_x && t->tape && t->traces && (!t->generative || make_chains(t, train));
+    return t->adam && t->ema && t->labeled && t->labeled_x && t->tape && t->traces &&
+           (!c->method->unlabeled || make_unlabeled(t, train)) && (!c->method->samples || make_chains(t, train));
 }
 
 /* "weights@100,stop@120" */
@@ -230,26 +235,26 @@ static void show(cp_trainer *t) {
     const double *row = t->trace_count ? t->traces + (t->trace_count - 1) * CP_TRACES : NULL;
     double        n = t->summed ? (double)t->summed : NAN;
     int           used = snprintf(text, sizeof text, "loss %.3g", t->sums[CP_TRACE_LOSS] / n);
-    if (t->generative && !t->pretraining)
+    if (t->replay && !t->pretraining)
         used += snprintf(text + used, sizeof text - (size_t)used, "  gap %+.3g  restarted %.0f %%", t->sums[CP_TRACE_GAP] / n,
                          100 * t->sums[CP_TRACE_RESTARTED] / n);
     if (row) snprintf(text + used, sizeof text - (size_t)used, "  val %.1f %%", row[CP_TRACE_ACCURACY]);
     if (t->summed) cp_progress_update(&t->progress, t->step, text);
 }
 
-static cp_training obey(cp_trainer *t, cp_guard_verdict verdict, cp_status *status) {
-    if (verdict != CP_GUARD_OK && !log_event(t)) return CP_TRAINING_STOPPED;
-    if (verdict == CP_GUARD_GIVE_UP) return CP_TRAINING_DIVERGED;
-    return verdict != CP_GUARD_ROLL_BACK || cp_trainer_roll_back(t, status) ? CP_TRAINING_DONE : CP_TRAINING_STOPPED;
+static cp_trainer_end obey(cp_trainer *t, cp_guard_verdict verdict, cp_status *status) {
+    if (verdict != CP_GUARD_OK && !log_event(t)) return CP_TRAINER_STOPPED;
+    if (verdict == CP_GUARD_GIVE_UP) return CP_TRAINER_DIVERGED;
+    return verdict != CP_GUARD_ROLL_BACK || cp_trainer_roll_back(t, status) ? CP_TRAINER_DONE : CP_TRAINER_STOPPED;
 }
 
 /* The state becomes the checkpoint, unless steps were left out shortly before: then the older one stays the last good state. */
-static cp_training keep(cp_trainer *t, cp_status *status) {
+static cp_trainer_end keep(cp_trainer *t, cp_status *status) {
     bool finite = true;
-    if (!cp_guard_steady(&t->guard) && t->step < t->config.steps) return CP_TRAINING_DONE;
-    if (!measure(t, &finite, status)) return CP_TRAINING_STOPPED;
+    if (!cp_guard_steady(&t->guard) && t->step < t->config.steps) return CP_TRAINER_DONE;
+    if (!measure(t, &finite, status)) return CP_TRAINER_STOPPED;
     if (!finite) return obey(t, cp_guard_judge_outputs(&t->guard, t->step), status);
-    return cp_trainer_save(t, status) ? CP_TRAINING_DONE : CP_TRAINING_STOPPED;
+    return cp_trainer_save(t, status) ? CP_TRAINER_DONE : CP_TRAINER_STOPPED;
 }
 
 static bool log_stage(cp_trainer *t) {
@@ -270,14 +275,14 @@ static bool first_stage_is_over(const cp_trainer *t) {
 
 /* A state that is not steady does not become the checkpoint: then a
  * rollback goes back into the first stage. */
-static cp_training change_stage(cp_trainer *t, cp_status *status) {
+static cp_trainer_end change_stage(cp_trainer *t, cp_status *status) {
     bool steady = cp_guard_steady(&t->guard), finite = true;
-    if (!cp_trainer_begin_joint(t, status) || !log_stage(t) || !measure(t, &finite, status)) return CP_TRAINING_STOPPED;
+    if (!cp_trainer_begin_joint(t, status) || !log_stage(t) || !measure(t, &finite, status)) return CP_TRAINER_STOPPED;
     if (!finite) return obey(t, cp_guard_judge_outputs(&t->guard, t->step), status);
-    return !steady || cp_trainer_save(t, status) ? CP_TRAINING_DONE : CP_TRAINING_STOPPED;
+    return !steady || cp_trainer_save(t, status) ? CP_TRAINER_DONE : CP_TRAINER_STOPPED;
 }
 
-static cp_training advance(cp_trainer *t, cp_status *status) {
+static cp_trainer_end advance(cp_trainer *t, cp_status *status) {
     t->saved = false;
     if (cp_trainer_injects(t, CP_FAULT_STOP)) raise(SIGTERM);
     if (first_stage_is_over(t)) return change_stage(t, status);
@@ -285,7 +290,7 @@ static cp_training advance(cp_trainer *t, cp_status *status) {
     if (verdict != CP_GUARD_OK) return obey(t, verdict, status);
     show(t);
     bool due = t->step % t->config.every == 0 || t->step >= t->config.steps || (t->pretraining && t->step >= t->config.pretrain);
-    return due ? keep(t, status) : CP_TRAINING_DONE;
+    return due ? keep(t, status) : CP_TRAINER_DONE;
 }
 
 static bool finish(cp_trainer *t, cp_status *status) {
@@ -301,22 +306,22 @@ static bool is_over(const cp_trainer *t) {
 }
 
 /* Asked for an end between two steps: what was done is saved. */
-static cp_training stop(cp_trainer *t, cp_status *status) {
+static cp_trainer_end stop(cp_trainer *t, cp_status *status) {
     if (cp_interrupted() && !t->run->status.message[0] && (t->saved || cp_trainer_save_stopped(t, status)))
         cp_run_log_event(t->run, "stop", t->step);
-    return CP_TRAINING_STOPPED;
+    return CP_TRAINER_STOPPED;
 }
 
-cp_training cp_trainer_run(cp_trainer *t, cp_status *status) {
-    cp_training end = cp_trainer_load(t, status) ? CP_TRAINING_DONE : CP_TRAINING_STOPPED;
-    if (t->saved && !cp_run_log_event(t->run, "start", t->step)) end = CP_TRAINING_STOPPED;
+cp_trainer_end cp_trainer_run(cp_trainer *t, cp_status *status) {
+    cp_trainer_end end = cp_trainer_load(t, status) ? CP_TRAINER_DONE : CP_TRAINER_STOPPED;
+    if (t->saved && !cp_run_log_event(t->run, "start", t->step)) end = CP_TRAINER_STOPPED;
     t->progress =
         (cp_progress){.label = "training", .unit = "steps", .total = t->config.steps, .skipped = t->step, .quiet = t->run->quiet};
-    if (end == CP_TRAINING_DONE && !t->saved && !cp_trainer_save(t, status)) end = CP_TRAINING_STOPPED;
+    if (end == CP_TRAINER_DONE && !t->saved && !cp_trainer_save(t, status)) end = CP_TRAINER_STOPPED;
     cp_progress_start(&t->progress);
-    while (end == CP_TRAINING_DONE && !is_over(t)) end = cp_run_should_continue(t->run) ? advance(t, status) : stop(t, status);
+    while (end == CP_TRAINER_DONE && !is_over(t)) end = cp_run_should_continue(t->run) ? advance(t, status) : stop(t, status);
     cp_progress_end(&t->progress);
-    return end == CP_TRAINING_DONE && !finish(t, status) ? CP_TRAINING_STOPPED : end;
+    return end == CP_TRAINER_DONE && !finish(t, status) ? CP_TRAINER_STOPPED : end;
 }
 
 const cp_trainer_config *cp_trainer_settings(const cp_trainer *t) {

@@ -1,11 +1,11 @@
 /* A training of one model on images: everything that changes from step to step, and what holds it together.
  *
  *     cp_trainer *t = cp_trainer_new(&config, images, drawn, drawn_count, run, folder, &status);
- *     cp_training end = cp_trainer_run(t, &status);
+ *     cp_trainer_end end = cp_trainer_run(t, &status);
  *     cp_trainer_free(t);
  *
  * A step: a labeled batch, augmented; for an energy model also an unlabeled batch and chains from the replay buffer, walked by SGLD;
- * the objective's gradient; the guard's verdict; Adam; the average of the weights.
+ * the gradient of the method's loss; the guard's verdict; Adam; the average of the weights.
  *
  * With `pretrain`, a training has two stages. The first trains the classifier alone, its norms by the statistics of each batch. Then the
  * statistics are frozen, the head is fitted in closed form to the network's features, and the second stage learns energies too, on one
@@ -28,7 +28,7 @@
 #include "experiments/kit/data/images.h"
 #include "experiments/kit/run/run.h"
 #include "experiments/kit/train/guard.h"
-#include "experiments/kit/train/objective.h"
+#include "experiments/kit/train/method.h"
 #include "optim/sgld.h"
 
 #define CP_TRAINER_CHECKPOINT "checkpoint.safetensors"
@@ -39,24 +39,25 @@
 #define CP_TRAINER_CHAINS "chains.safetensors"
 
 typedef struct cp_trainer_config {
-    cp_model_config model;
-    uint64_t        seed;
-    int64_t         steps, every;                /* steps: of both stages */
-    int64_t         pretrain;                    /* steps of the first stage; 0: there is none */
-    cp_schedule     first_schedule;              /* of the first stage */
-    cp_schedule     schedule;                    /* of the second, or of all; its step 0 is the stage's first */
-    double          scale;                       /* mean energy at which the second stage starts */
-    double          weight_decay, clip, average; /* clip: norm of the gradients; 0: none. average: decay of the weights' average */
-    int             batch, unlabeled, chains;    /* of a step */
-    cp_augment      augment;
-    cp_objective    objective;
-    int             slope_every; /* steps from one gradient penalty to the next, which then weighs as much more */
-    cp_sgld_config  sgld;
-    int             buffer;
-    double          fresh;
-    bool            gaussian_start; /* chains start from the Gaussian of the training pixels; false: uniform noise */
-    double          restart_above;  /* chains that end so much above the data's energy start afresh; 0: none */
-    cp_guard        guard;          /* its settings */
+    const cp_method *method;
+    cp_model_config  model;
+    uint64_t         seed;
+    int64_t          steps, every;                /* steps: of both stages */
+    int64_t          pretrain;                    /* steps of the first stage; 0: there is none */
+    cp_schedule      first_schedule;              /* of the first stage */
+    cp_schedule      schedule;                    /* of the second, or of all; its step 0 is the stage's first */
+    double           scale;                       /* mean energy at which the second stage starts */
+    double           weight_decay, clip, average; /* clip: norm of the gradients; 0: none. average: decay of the weights' average */
+    int              batch, unlabeled, chains;    /* of a step */
+    cp_augment       augment;
+    cp_objective     objective;
+    int              slope_every; /* steps from one gradient penalty to the next, which then weighs as much more */
+    cp_sgld_config   sgld;
+    int              buffer;
+    double           fresh;
+    bool             gaussian_start; /* chains start from the Gaussian of the training pixels; false: uniform noise */
+    double           restart_above;  /* chains that end so much above the data's energy start afresh; 0: none */
+    cp_guard         guard;          /* its settings */
 } cp_trainer_config;
 
 /* What is measured at every `every` steps: means over the steps since the last time, then validation figures. */
@@ -80,7 +81,7 @@ typedef enum cp_trace {
 } cp_trace;
 extern const char *const cp_trace_names[CP_TRACES]; /* "step", "rate", "loss", ... */
 
-typedef enum cp_training { CP_TRAINING_STOPPED, CP_TRAINING_DONE, CP_TRAINING_DIVERGED } cp_training;
+typedef enum cp_trainer_end { CP_TRAINER_STOPPED, CP_TRAINER_DONE, CP_TRAINER_DIVERGED } cp_trainer_end;
 
 typedef struct cp_trainer cp_trainer;
 
@@ -92,7 +93,7 @@ void        cp_trainer_free(cp_trainer *trainer); /* NULL is allowed */
 
 /* Goes on from the folder's checkpoint, if there is one, to the end. Stopped: by Ctrl-C or SIGTERM, with what was done
  * saved, or with a message. */
-cp_training cp_trainer_run(cp_trainer *trainer, cp_status *status);
+cp_trainer_end cp_trainer_run(cp_trainer *trainer, cp_status *status);
 
 /* ---- afterwards ---- */
 

@@ -14,12 +14,11 @@ struct cp_trainer {
     const cp_images   *images;
     cp_run            *run;
     char               folder[1024];
-    bool               generative;
     cp_model          *model;
     cp_optim          *adam;
     cp_ema            *ema;
     cp_class_gaussian *gaussian; /* of the chains' start, or NULL */
-    cp_replay         *replay;   /* NULL: softmax */
+    cp_replay         *replay;   /* NULL: the method needs no samples */
     cp_batches        *labeled, *unlabeled;
     cp_tape           *tape;
     cp_tensor         *labeled_x, *unlabeled_x, *samples; /* (batch, H, W, C) each */

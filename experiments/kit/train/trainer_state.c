@@ -59,8 +59,8 @@ static cp_checkpoint checkpoint_of(cp_trainer *t, cp_checkpoint_part *parts) {
     parts[n++] = cp_part_ema(t->ema);
     parts[n++] = cp_part_guard(&t->guard);
     parts[n++] = cp_part_batches("labeled", t->labeled);
-    if (t->generative) {
-        parts[n++] = cp_part_batches("unlabeled", t->unlabeled);
+    if (t->unlabeled) parts[n++] = cp_part_batches("unlabeled", t->unlabeled);
+    if (t->replay) {
         parts[n++] = cp_part_replay(t->replay);
         parts[n++] = cp_part_rng("chain_noise", &t->chain_noise);
     }

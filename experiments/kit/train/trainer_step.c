@@ -103,25 +103,26 @@ cp_guard_verdict cp_trainer_step(cp_trainer *t) {
     seen[CP_GUARD_WEIGHTS] = !all_finite(t->model->params);
     if (seen[CP_GUARD_WEIGHTS] > 0) return judge(t, seen);
 
-    bool               joint = t->generative && !t->pretraining;
+    const cp_method   *method = t->pretraining ? &cp_method_softmax : t->config.method;
     cp_batch           labeled = read_labeled(t);
     cp_objective_batch batch = {.labeled = t->labeled_x, .labels = labeled.labels};
-    if (joint) {
+    if (method->unlabeled) {
         cp_batch unlabeled = cp_batches_next((cp_tape *)NULL, t->unlabeled);
         cp_split_read(t->unlabeled->split, unlabeled.rows, unlabeled.count, t->unlabeled_x->data);
-        draw_samples(t, &report);
         batch.unlabeled = t->unlabeled_x;
+    }
+    if (method->samples) {
+        draw_samples(t, &report);
         batch.samples = t->samples;
         batch.sample_labels = (cp_labels){t->sample_labels, t->config.chains};
     }
     cp_objective objective = t->config.objective;
-    objective.classify = t->pretraining;
     objective.slope *= t->step % t->config.slope_every == 0 ? t->config.slope_every : 0;
-    cp_tensor *loss = cp_objective_loss(t->tape, &objective, t->model, &batch, &terms);
+    cp_tensor *loss = cp_method_loss(t->tape, method, &objective, t->model, &batch, &terms);
     double     gradient = differentiate(t, loss);
     seen[CP_GUARD_LOSS] = terms.loss;
     seen[CP_GUARD_GRADIENT] = gradient;
-    if (joint) {
+    if (method->samples) {
         seen[CP_GUARD_CHAINS] = find_lost(t, &terms);
         seen[CP_GUARD_GAP] = terms.gap;
         seen[CP_GUARD_SLOPE] = report.gradient_norm * report.gradient_norm; /* known at every step, penalized or not */
@@ -130,9 +131,9 @@ cp_guard_verdict cp_trainer_step(cp_trainer *t) {
     if (verdict == CP_GUARD_OK) {
         update(t);
         sum_up(t, &terms, gradient);
-        if (joint) t->sums[CP_TRACE_RESTARTED] += seen[CP_GUARD_CHAINS];
+        if (method->samples) t->sums[CP_TRACE_RESTARTED] += seen[CP_GUARD_CHAINS];
     }
-    if (joint) return_samples(t, verdict == CP_GUARD_OK);
+    if (method->samples) return_samples(t, verdict == CP_GUARD_OK);
     cp_grads_clear(t->model->params);
     cp_tape_reset(t->tape);
     t->step++;

@@ -1,10 +1,7 @@
-/* The objectives. */
-#include "experiments/kit/train/objective.h"
+/* The methods jem and hybrid: a classifier that is a density of the images too. */
+#include "experiments/kit/train/method.h"
 
 #include "ops/ops.h"
-
-#include <math.h>
-#include <string.h>
 
 static cp_tensor *mean(cp_at at, cp_tensor *a) {
     return (cp_mean)(at, a, CP_ALL, false);
@@ -29,11 +26,11 @@ static energies energies_at(cp_at at, const cp_model *model, const cp_tensor *im
     return e;
 }
 
-/* E(x_u) - E(x'), and with a hybrid head E(x_l; c) - E(x'); z are the features of the labeled images. */
+/* E(x_u) - E(x'), of the hybrid also E(x_l; c) - E(x'); z are the features of the labeled images. */
 static cp_tensor *energy_terms(cp_at at, const cp_objective *o, const cp_model *model, const cp_objective_batch *b, cp_tensor *z,
-                               const energies *data, const energies *samples) {
+                               bool of_labeled, const energies *data, const energies *samples) {
     cp_tensor *terms = (cp_sub)(at, mean(at, data->total), mean(at, samples->total));
-    if (!cp_head_gaussian_softmax(model->head)) return terms;
+    if (!of_labeled) return terms;
     cp_tensor *of_class = (cp_pick)(at, (cp_head_class_energy)(at, model->head, z), b->labels);
     cp_tensor *negative = o->conditional ? (cp_pick)(at, samples->by_class, b->sample_labels) : samples->total;
     return (cp_add)(at, terms, (cp_sub)(at, mean(at, of_class), mean(at, negative)));
@@ -43,11 +40,13 @@ static cp_tensor *both(cp_at at, cp_tensor *a, cp_tensor *b) {
     return (cp_add)(at, mean(at, a), mean(at, b));
 }
 
-static cp_tensor *generative_loss(cp_at at, const cp_objective *o, const cp_model *model, const cp_objective_batch *b, cp_tensor *z,
-                                  cp_tensor *loss, cp_objective_terms *terms) {
-    bool     slopes = o->slope > 0;
+static cp_tensor *energy_loss(cp_at at, const cp_objective *o, const cp_model *model, const cp_objective_batch *b, bool of_labeled,
+                              cp_objective_terms *terms) {
+    bool       slopes = o->slope > 0;
+    cp_tensor *z, *loss = (cp_method_cross_entropy)(at, model, b, CP_EVALUATION, &z, terms);
+    if (!loss) return NULL;
     energies data = energies_at(at, model, b->unlabeled, slopes), samples = energies_at(at, model, b->samples, slopes);
-    loss = add_scaled(at, loss, o->energy, energy_terms(at, o, model, b, z, &data, &samples));
+    loss = add_scaled(at, loss, o->energy, energy_terms(at, o, model, b, z, of_labeled, &data, &samples));
     loss = add_scaled(at, loss, o->square, both(at, (cp_square)(at, data.total), (cp_square)(at, samples.total)));
     if (slopes) loss = add_scaled(at, loss, o->slope, both(at, data.slopes, samples.slopes));
     cp_tensor *penalty = (cp_head_penalty)(at, model->head);
@@ -64,21 +63,33 @@ static cp_tensor *generative_loss(cp_at at, const cp_objective *o, const cp_mode
     return loss;
 }
 
-cp_tensor *(cp_objective_loss)(cp_at at, const cp_objective *o, const cp_model *model, const cp_objective_batch *b,
-                               cp_objective_terms *terms) {
-    cp_objective_terms unused;
-    if (!terms) terms = &unused;
-    *terms = (cp_objective_terms){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NULL};
-    if (!o || !model || !b || !b->labeled)
-        return cp_refuse(at, "objective_loss", "the objective, the model or the labeled images are NULL");
-    bool generative = model->head->kind->generative && !o->classify;
-    if (generative && (!b->unlabeled || !b->samples))
-        return cp_refuse(at, "objective_loss", "a %s head needs unlabeled images and samples", model->config.head);
-    cp_tensor *x = (cp_constant)(at, b->labeled->data, cp_shape_of(b->labeled->rank, b->labeled->dims));
-    cp_tensor *z = (cp_net_forward)(at, model->net, x, generative ? CP_EVALUATION : CP_TRAINING);
-    cp_tensor *loss = (cp_cross_entropy)(at, (cp_head_logits)(at, model->head, z), b->labels);
-    if (loss) terms->cross_entropy = cp_item(loss);
-    if (loss && generative) loss = generative_loss(at, o, model, b, z, loss, terms);
-    if (loss) terms->loss = cp_item(loss);
-    return loss;
+static cp_tensor *jem_loss(cp_at at, const cp_objective *o, const cp_model *model, const cp_objective_batch *b,
+                           cp_objective_terms *terms) {
+    return energy_loss(at, o, model, b, false, terms);
 }
+
+static cp_tensor *hybrid_loss(cp_at at, const cp_objective *o, const cp_model *model, const cp_objective_batch *b,
+                              cp_objective_terms *terms) {
+    return energy_loss(at, o, model, b, true, terms);
+}
+
+#define OPTIONS                                                                                                                    \
+    "pretrain|scale|energy|square|slope|slope-every|conditional|chains|sgld|alpha|noise|clamp|range|start|buffer|fresh|restart"
+
+const cp_method cp_method_jem = {.name = "jem",
+                                 .about = "one head for both models",
+                                 .color = 2,
+                                 .head = "jem",
+                                 .unlabeled = true,
+                                 .samples = true,
+                                 .reads = OPTIONS,
+                                 .loss = jem_loss};
+
+const cp_method cp_method_hybrid = {.name = "hybrid",
+                                    .about = "the Gaussian-coupled softmax layer",
+                                    .color = 1,
+                                    .head = "hybrid",
+                                    .unlabeled = true,
+                                    .samples = true,
+                                    .reads = OPTIONS "|lambda",
+                                    .loss = hybrid_loss};

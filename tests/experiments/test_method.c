@@ -1,5 +1,5 @@
-/* The objectives: their values compared with sums by hand of logits and energies, their gradients compared with differences. */
-#include "experiments/kit/train/objective.h"
+/* Methods: the list, and the losses: their values compared with sums by hand of logits and energies, their gradients compared with differences. */
+#include "experiments/kit/train/method.h"
 
 #include "core/shape.h"
 #include "ops/ops.h"
@@ -79,9 +79,14 @@ static cp_objective_batch whole_batch(void) {
                                 .sample_labels = {sample_labels, SAMPLES}};
 }
 
+/* The built-in methods are called by their heads. */
+static const cp_method *method(void) {
+    return cp_method_find(model->config.head);
+}
+
 static double loss_of(cp_objective objective) {
     cp_objective_batch batch = whole_batch();
-    cp_tensor         *loss = cp_objective_loss(tape, &objective, model, &batch, &terms);
+    cp_tensor         *loss = cp_method_loss(tape, method(), &objective, model, &batch, &terms);
     TEST_ASSERT_NOT_NULL_MESSAGE(loss, last_error);
     double value = (double)cp_item(loss);
     TEST_ASSERT_TRUE(terms.loss == value);
@@ -186,7 +191,7 @@ static void softmax_has_only_the_cross_entropy(void) {
     near(cross_entropy(), terms.cross_entropy);
     TEST_ASSERT_TRUE(isnan(terms.gap) && isnan(terms.data) && isnan(terms.slope_data) && isnan(terms.penalty));
     TEST_ASSERT_NULL(terms.sample_energies);
-    near(cross_entropy(), (double)cp_item(cp_objective_loss(tape, &all_terms, model, &only, NULL)));
+    near(cross_entropy(), (double)cp_item(cp_method_loss(tape, method(), &all_terms, model, &only, NULL)));
 }
 
 static void jem_adds_energies_of_unlabeled_images_and_samples(void) {
@@ -229,7 +234,7 @@ static void sample_energies_stay_until_the_tape_is_reset(void) {
     make_mlp("hybrid");
     outputs            expected = outputs_at(samples);
     cp_objective_batch batch = whole_batch();
-    TEST_ASSERT_NOT_NULL(cp_objective_loss(tape, &all_terms, model, &batch, &terms));
+    TEST_ASSERT_NOT_NULL(cp_method_loss(tape, method(), &all_terms, model, &batch, &terms));
     TEST_ASSERT_EQUAL_UINT64(SAMPLES, terms.sample_energies->size);
     for (int i = 0; i < SAMPLES; i++) near(expected.total[i], (double)terms.sample_energies->data[i]);
 }
@@ -258,7 +263,7 @@ static void gradient_is_that_of_the_differences(cp_objective objective, double s
     TEST_ASSERT_TRUE(model->params->count <= MAX);
     for (int d = 0; d < DIRECTIONS; d++) {
         double     expected = 0, at[4], norm = 0;
-        cp_tensor *loss = cp_objective_loss(tape, &objective, model, &batch, NULL);
+        cp_tensor *loss = cp_method_loss(tape, method(), &objective, model, &batch, NULL);
         TEST_ASSERT_TRUE_MESSAGE(loss && cp_backward(tape, loss, model->params), last_error);
         for (int p = 0; p < model->params->count; p++) {
             const cp_param *param = &model->params->at[p];
@@ -312,27 +317,27 @@ static void gradients_of_a_wide_resnet_are_right(void) {
 
 /* ---- misuse ---- */
 
-static void everything_that_a_head_needs_must_be_given(void) {
+static void everything_that_a_method_needs_must_be_given(void) {
     make_mlp("hybrid");
     cp_objective_batch batch = whole_batch();
     batch.samples = NULL;
-    TEST_ASSERT_NULL(cp_objective_loss(tape, &all_terms, model, &batch, &terms));
-    expect_error_in("objective_loss", "a hybrid head needs unlabeled images and samples", __FILE__);
+    TEST_ASSERT_NULL(cp_method_loss(tape, method(), &all_terms, model, &batch, &terms));
+    expect_error_in("method_loss", "the method hybrid needs unlabeled images and samples", __FILE__);
     TEST_ASSERT_TRUE(isnan(terms.loss));
     batch = whole_batch();
     batch.unlabeled = NULL;
-    TEST_ASSERT_NULL(cp_objective_loss(tape, &all_terms, model, &batch, &terms));
+    TEST_ASSERT_NULL(cp_method_loss(tape, method(), &all_terms, model, &batch, &terms));
     expect_error("needs unlabeled images");
     batch = whole_batch();
     batch.labeled = NULL;
-    TEST_ASSERT_NULL(cp_objective_loss(tape, &all_terms, model, &batch, &terms));
+    TEST_ASSERT_NULL(cp_method_loss(tape, method(), &all_terms, model, &batch, &terms));
     expect_error("the labeled images are NULL");
     batch = whole_batch();
-    TEST_ASSERT_NULL(cp_objective_loss(tape, NULL, model, &batch, &terms));
-    expect_error("objective");
-    TEST_ASSERT_NULL(cp_objective_loss(tape, &all_terms, NULL, &batch, &terms));
+    TEST_ASSERT_NULL(cp_method_loss(tape, method(), NULL, model, &batch, &terms));
+    expect_error("weights");
+    TEST_ASSERT_NULL(cp_method_loss(tape, &cp_method_hybrid, &all_terms, NULL, &batch, &terms));
     expect_error("the model");
-    TEST_ASSERT_NULL(cp_objective_loss(tape, &all_terms, model, NULL, &terms));
+    TEST_ASSERT_NULL(cp_method_loss(tape, method(), &all_terms, model, NULL, &terms));
     expect_error("labeled");
 }
 
@@ -341,14 +346,14 @@ static void invalid_labels_are_refused_without_numbers(void) {
     make_mlp("hybrid");
     cp_objective_batch batch = whole_batch();
     batch.labels.count = LABELED - 1;
-    TEST_ASSERT_NULL(cp_objective_loss(tape, &objective, model, &batch, &terms));
+    TEST_ASSERT_NULL(cp_method_loss(tape, method(), &objective, model, &batch, &terms));
     TEST_ASSERT_TRUE(errors > 0 && isnan(terms.loss));
     errors_forget();
     errors_forgive(tape);
     objective.conditional = true;
     batch = whole_batch();
     batch.sample_labels = (cp_labels){0};
-    TEST_ASSERT_NULL(cp_objective_loss(tape, &objective, model, &batch, &terms));
+    TEST_ASSERT_NULL(cp_method_loss(tape, method(), &objective, model, &batch, &terms));
     TEST_ASSERT_TRUE(errors > 0 && isnan(terms.loss));
     errors_forget();
 }
@@ -364,7 +369,7 @@ int main(void) {
     RUN_TEST(terms_with_zero_weight_are_still_reported);
     RUN_TEST(gradients_of_all_methods_are_right);
     RUN_TEST(gradients_of_a_wide_resnet_are_right);
-    RUN_TEST(everything_that_a_head_needs_must_be_given);
+    RUN_TEST(everything_that_a_method_needs_must_be_given);
     RUN_TEST(invalid_labels_are_refused_without_numbers);
     return UNITY_END();
 }
