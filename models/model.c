@@ -2,6 +2,7 @@
 #include "models/model.h"
 
 #include "core/op.h"
+#include "core/shape.h"
 #include "models/internal.h"
 
 #include <stdlib.h>
@@ -145,6 +146,95 @@ bool cp_model_config_parse(const char *text, const char *name, cp_model_config *
     bool            ok = read_config(root, name, &c, status);
     if (ok) *config = c;
     cp_json_free(root);
+    return ok;
+}
+
+/* ---- in words ---- */
+
+/* "16" is a number where the key has numbers, "64/64" a list; all else is a string, and refused where it does not belong. */
+static void put_word(cp_json_writer *w, const cp_key *key, char *text) {
+    char  *end;
+    double value = strtod(text, &end);
+    bool   number = end != text && !*end;
+    if (key->kind == CP_KEY_SIZES) {
+        cp_json_put_array(w, key->name);
+        for (char *rest, *one = strtok_r(text, "/", &rest); one; one = strtok_r(NULL, "/", &rest))
+            cp_json_put_number(w, NULL, strtod(one, &end));
+        cp_json_put_end(w);
+    } else if (key->kind == CP_KEY_BOOL && (strcmp(text, "true") == 0 || strcmp(text, "false") == 0)) {
+        cp_json_put_bool(w, key->name, *text == 't');
+    } else if (key->kind != CP_KEY_CHOICE && number) {
+        cp_json_put_number(w, key->name, value);
+    } else {
+        cp_json_put_string(w, key->name, text);
+    }
+}
+
+/* "depth=16,norm=group", which is overwritten, as an object. */
+static cp_json *words_read(const cp_kind *kind, char *words, const char *name, cp_status *status) {
+    cp_json_writer w = {0};
+    bool           ok = true;
+    cp_json_put_object(&w, NULL);
+    for (char *rest, *one = words ? strtok_r(words, ",", &rest) : NULL; one && ok; one = strtok_r(NULL, ",", &rest)) {
+        char *equals = strchr(one, '=');
+        if (equals) *equals = '\0';
+        const cp_key *key = cp_keys_find(kind->keys, one);
+        cp_name_list  names = {""};
+        for (const cp_key *k = kind->keys; k && k->name; k++) cp_name_list_add(&names, k->name);
+        if (!key)
+            ok = cp_fail(status, "%s: %s has no key \"%s\"; the keys are %s", name, kind->name, cp_shown(one, strlen(one)).text,
+                         *names.s ? names.s : "none");
+        else if (!equals)
+            ok = cp_fail(status, "%s: \"%s\" needs a value: %s=...", name, key->name, key->name);
+        else
+            put_word(&w, key, equals + 1);
+    }
+    cp_json_put_end(&w);
+    cp_json *root = ok && cp_json_writer_finish(&w, status) ? cp_json_parse(w.out.data, w.out.size, name, status) : NULL;
+    cp_json_writer_free(&w);
+    return root;
+}
+
+static bool read_part(cp_model_config *config, cp_kind_of of, const char *words, const cp_shape *input, const char *name,
+                      cp_status *status) {
+    bool   net = of == CP_OF_NETS;
+    size_t length = strcspn(words, ":");
+    char  *copy = malloc(strlen(words) + 1);
+    if (!copy) return cp_fail(status, "%s: out of memory", name);
+    strcpy(copy, words);
+    copy[length] = '\0';
+    const cp_kind_entry *entry = cp_kinds_find(of, copy);
+    if (!entry) cp_fail(status, "%s: \"%s\" is not one of %s", name, cp_shown(copy, length).text, cp_kinds_names(of).s);
+    cp_json *root = entry ? words_read(entry->kind, words[length] ? copy + length + 1 : NULL, name, status) : NULL;
+    void    *options = entry ? (char *)config + entry->offset : NULL;
+    if (root) memset(options, 0, entry->kind->options_size);
+    bool ok = root && cp_keys_read(entry->kind->keys, root, name, options, status);
+    if (ok && input && ((const cp_net_kind *)entry->kind)->adapt) ((const cp_net_kind *)entry->kind)->adapt(options, *input);
+    ok = ok && cp_keys_complete(entry->kind->keys, options, name, status);
+    if (ok) *(net ? &config->model : &config->head) = entry->kind->name;
+    cp_json_free(root);
+    free(copy);
+    return ok;
+}
+
+bool cp_model_config_net(cp_model_config *config, const char *words, cp_shape input, const char *name, cp_status *status) {
+    return read_part(config, CP_OF_NETS, words, &input, name, status);
+}
+
+bool cp_model_config_head(cp_model_config *config, const char *words, const char *name, cp_status *status) {
+    return read_part(config, CP_OF_HEADS, words, NULL, name, status);
+}
+
+bool cp_model_config_check(const cp_model_config *config, cp_shape input, cp_status *status) {
+    cp_rng   rng = cp_rng_named(0, "unused");
+    cp_model m = {.config = *config, .params = cp_params_new()};
+    bool     ok = m.params ? cp_model_make((cp_at){0}, &m, &rng, status) : cp_fail(status, "out of memory");
+    if (ok && !cp_net_input_fits(&m.net->input, cp_shape_rows(1, input)))
+        ok = cp_fail(status, "an input has shape %s; the network %s takes %s", cp_dims_text(input).s, m.config.model,
+                     cp_net_input_show(&m.net->input).s);
+    cp_head_free(m.head);
+    cp_net_free(m.net);
+    cp_params_free(m.params);
     return ok;
 }
 

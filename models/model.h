@@ -39,6 +39,16 @@ void cp_model_free(cp_model *model); /* NULL is allowed */
 char *cp_model_config_text(const cp_model_config *config);
 bool  cp_model_config_parse(const char *text, const char *name, cp_model_config *config, cp_status *status);
 
+/* One part of a model in words: a kind of network or head, and keys of its description, as in "mlp", "wrn:depth=16,norm=group",
+ * "mlp:sizes=64/64,activation=relu" or "hybrid:precision=full". Sets it in `config`, with the other keys at their defaults. What follows
+ * from inputs of the given shape is filled in: a wide ResNet's channels, an LSTM's inputs, the first of a perceptron's sizes. Messages
+ * begin with `name`. */
+bool cp_model_config_net(cp_model_config *config, const char *words, cp_shape input, const char *name, cp_status *status);
+bool cp_model_config_head(cp_model_config *config, const char *words, const char *name, cp_status *status);
+
+/* Whether such a model can be made and accepts inputs of that shape, without a batch's first axis. */
+bool cp_model_config_check(const cp_model_config *config, cp_shape input, cp_status *status);
+
 cp_tensor *cp_model_logits(cp_at at, const cp_model *model, cp_tensor *x, cp_mode mode);       /* (N, C) */
 cp_tensor *cp_model_posterior(cp_at at, const cp_model *model, cp_tensor *x, cp_mode mode);    /* (N, C) */
 cp_tensor *cp_model_class_energy(cp_at at, const cp_model *model, cp_tensor *x, cp_mode mode); /* (N, C) */

@@ -32,6 +32,7 @@ bool cp_net_input_fits(const cp_net_input *input, cp_shape batch) {
         needed *= row.dims[i];
         fits = fits && (row.dims[i] ? batch.dims[i + 1] == row.dims[i] : batch.dims[i + 1] >= input->min);
     }
+    if (input->rows && batch.rank == 4) fits = (double)batch.dims[2] * batch.dims[3] == row.dims[1] && batch.dims[1] >= input->min;
     return fits || row.rank == 0 || (input->flattened && batch.rank >= 2 && values == needed);
 }
 

@@ -14,7 +14,8 @@ typedef struct cp_net_kind {
      * and in range. false on failure, after cp_misuse; cp_params_add and the layers report their own errors. */
     bool (*make)(cp_at at, cp_net *net, cp_params *params, const char *path, const void *options, cp_rng *rng);
     cp_tensor *(*forward)(cp_at at, const cp_net *net, cp_tensor *x, cp_mode mode); /* x fits net->input */
-    void (*free)(cp_net *net); /* what make allocated besides the struct; NULL: nothing */
+    void (*adapt)(void *options, cp_shape input); /* sets what follows from inputs of that shape, of rank 1 to 3; NULL: nothing */
+    void (*free)(cp_net *net);                    /* what make allocated besides the struct; NULL: nothing */
 } cp_net_kind;
 
 /* The input that a network accepts: x (N, dims...), of rank 1 + shape.rank; a size of 0 stands for any size from `min` on. Rank 3 is for
@@ -22,6 +23,7 @@ typedef struct cp_net_kind {
 typedef struct cp_net_input {
     cp_shape shape;
     int      min;
+    bool     rows;      /* images (N, H, W, C) of W * C = shape.dims[1] are accepted too, a row being a step of the sequence */
     bool     flattened; /* any x (N, ...) with the same number of values per row is accepted */
 } cp_net_input;
 

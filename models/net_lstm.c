@@ -12,14 +12,20 @@ static bool lstm_make(cp_at at, cp_net *net, cp_params *params, const char *path
     const cp_lstm_config *c = options;
     l->lstm = (cp_lstm_make)(at, params, path, *c, rng);
     l->net.features = c->hidden * (c->bidirectional ? 2 : 1);
-    l->net.input = (cp_net_input){.shape = CP_SHAPE(0, c->in), .min = 1};
+    l->net.input = (cp_net_input){.shape = CP_SHAPE(0, c->in), .min = 1, .rows = true};
     return l->lstm.cell[0][0].weight_ih;
 }
 
 static cp_tensor *lstm_forward(cp_at at, const cp_net *net, cp_tensor *x, cp_mode mode) {
     (void)mode;
     cp_tensor *last = NULL;
+    if (x->rank == 4) x = cp_reshape(at, x, CP_SHAPE(x->dims[0], x->dims[1], x->dims[2] * x->dims[3]));
     return cp_lstm_forward(at, &((const lstm_net *)net)->lstm, x, &last) ? last : NULL;
+}
+
+static void lstm_adapt(void *options, cp_shape input) {
+    cp_lstm_config *c = options;
+    if (!c->in && input.rank > 1) c->in = input.rank == 3 ? input.dims[1] * input.dims[2] : input.dims[1];
 }
 
 static const cp_key keys[] = {
@@ -30,8 +36,10 @@ static const cp_key keys[] = {
     {0},
 };
 
-const cp_net_kind cp_net_lstm = {
-    .base = {"lstm", sizeof(lstm_net), sizeof(cp_lstm_config), keys}, .make = lstm_make, .forward = lstm_forward};
+const cp_net_kind cp_net_lstm = {.base = {"lstm", sizeof(lstm_net), sizeof(cp_lstm_config), keys},
+                                 .make = lstm_make,
+                                 .forward = lstm_forward,
+                                 .adapt = lstm_adapt};
 
 cp_net *(cp_lstm_net_new)(cp_at at, cp_params *params, const char *path, cp_lstm_config config, cp_rng *rng) {
     return (cp_net_new)(at, &cp_net_lstm, params, path, &config, rng);

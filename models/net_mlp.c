@@ -2,6 +2,9 @@
 #include "models/internal.h"
 #include "models/net.h"
 
+#include <limits.h>
+#include <string.h>
+
 typedef struct mlp {
     cp_net        net;
     cp_mlp_config config;
@@ -32,6 +35,15 @@ static cp_tensor *mlp_forward(cp_at at, const cp_net *net, cp_tensor *x, cp_mode
     return x;
 }
 
+/* The sizes are those behind the inputs. */
+static void mlp_adapt(void *options, cp_shape input) {
+    cp_mlp_config *c = options;
+    size_t         values;
+    if (!cp_shape_size(input, &values) || values > INT_MAX || c->sizes[CP_MLP_MAX_SIZES - 1]) return;
+    memmove(c->sizes + 1, c->sizes, sizeof c->sizes - sizeof *c->sizes);
+    c->sizes[0] = (int)values;
+}
+
 static const cp_key keys[] = {
     {"sizes", CP_KEY_SIZES, .offset = offsetof(cp_mlp_config, sizes), .min = 1, .max = 1 << 20, .count = CP_MLP_MAX_SIZES},
     {"activation", CP_KEY_CHOICE, .offset = offsetof(cp_mlp_config, activation), .choices = cp_activation_names},
@@ -39,7 +51,7 @@ static const cp_key keys[] = {
 };
 
 const cp_net_kind cp_net_mlp = {
-    .base = {"mlp", sizeof(mlp), sizeof(cp_mlp_config), keys}, .make = mlp_make, .forward = mlp_forward};
+    .base = {"mlp", sizeof(mlp), sizeof(cp_mlp_config), keys}, .make = mlp_make, .forward = mlp_forward, .adapt = mlp_adapt};
 
 cp_net *(cp_mlp_new)(cp_at at, cp_params *params, const char *path, cp_mlp_config config, cp_rng *rng) {
     return (cp_net_new)(at, &cp_net_mlp, params, path, &config, rng);

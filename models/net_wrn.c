@@ -66,6 +66,11 @@ static const cp_choice norms[] = {
     {"none", CP_NORM_NONE}, {"batch", CP_NORM_BATCH}, {"group", CP_NORM_GROUP}, {"layer", CP_NORM_LAYER}, {0}};
 static const cp_choice layouts[] = {{"jem", CP_BLOCK_JEM}, {"classic", CP_BLOCK_CLASSIC}, {0}};
 
+static void wrn_adapt(void *options, cp_shape input) {
+    cp_wrn_config *c = options;
+    if (!c->channels && input.rank == 3) c->channels = input.dims[2];
+}
+
 static const cp_key keys[] = {
     {"depth", CP_KEY_INT, .offset = offsetof(cp_wrn_config, depth), .min = 10, .max = 1000, .step = 6, .fallback = 10},
     {"width", CP_KEY_INT, .offset = offsetof(cp_wrn_config, width), .min = 1, .max = 1000, .fallback = 1},
@@ -76,8 +81,11 @@ static const cp_key keys[] = {
     {0},
 };
 
-const cp_net_kind cp_net_wrn = {
-    .base = {"wrn", sizeof(wrn), sizeof(cp_wrn_config), keys}, .make = wrn_make, .forward = wrn_forward, .free = wrn_free};
+const cp_net_kind cp_net_wrn = {.base = {"wrn", sizeof(wrn), sizeof(cp_wrn_config), keys},
+                                .make = wrn_make,
+                                .forward = wrn_forward,
+                                .adapt = wrn_adapt,
+                                .free = wrn_free};
 
 cp_net *(cp_wrn_new)(cp_at at, cp_params *params, const char *path, cp_wrn_config config, cp_rng *rng) {
     return (cp_net_new)(at, &cp_net_wrn, params, path, &config, rng);

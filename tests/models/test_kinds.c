@@ -404,8 +404,64 @@ static void every_key_of_a_built_in_kind_is_in_the_table_of_docs_formats(void) {
     cp_bytes_free(&document);
 }
 
+/* ---- kinds in words ---- */
+
+static void read_net(const char *words, cp_shape input, const char *expected) {
+    cp_model_config config = {.classes = 2};
+    status = (cp_status){0};
+    TEST_ASSERT_TRUE_MESSAGE(cp_model_config_net(&config, words, input, "--net", &status), status.message);
+    char *text = cp_model_config_text(&config);
+    TEST_ASSERT_EQUAL_STRING(expected, text);
+    free(text);
+    TEST_ASSERT_TRUE_MESSAGE(cp_model_config_check(&config, input, &status), status.message);
+}
+
+static void networks_in_words_take_from_the_inputs_what_follows_from_them(void) {
+    cp_shape image = CP_SHAPE(8, 9, 3);
+    read_net("wrn:depth=16,norm=group", image,
+             "{\"model\":\"wrn\",\"depth\":16,\"width\":1,\"channels\":3,\"norm\":\"group\",\"layout\":\"jem\","
+             "\"activation\":\"leaky\",\"classes\":2,\"head\":\"softmax\"}");
+    read_net("mlp:sizes=64/32,activation=relu", image,
+             "{\"model\":\"mlp\",\"sizes\":[216,64,32],\"activation\":\"relu\",\"classes\":2,\"head\":\"softmax\"}");
+    read_net("lstm:hidden=5,bidirectional=true", image,
+             "{\"model\":\"lstm\",\"in\":27,\"hidden\":5,\"layers\":1,\"bidirectional\":true,\"classes\":2,\"head\":"
+             "\"softmax\"}");
+}
+
+static void words_are_refused(const char *words, const char *expected) {
+    cp_model_config config = {.classes = 2};
+    status = (cp_status){0};
+    TEST_ASSERT_FALSE(cp_model_config_net(&config, words, CP_SHAPE(8, 8, 1), "--net", &status));
+    TEST_ASSERT_NOT_NULL_MESSAGE(strstr(status.message, expected), status.message);
+}
+
+static void words_that_describe_no_network_are_refused(void) {
+    words_are_refused("resnet", "--net: \"resnet\" is not one of wrn, mlp, lstm");
+    words_are_refused("wrn:dept=10", "--net: wrn has no key \"dept\"; the keys are depth, width, channels");
+    words_are_refused("wrn:depth=12", "--net: \"depth\" is 12; it must be one of 10, 16, 22");
+    words_are_refused("wrn:depth=many", "\"depth\" is \"many\"");
+    words_are_refused("wrn:depth", "\"depth\" needs a value: depth=...");
+    words_are_refused("wrn:norm=2", "\"norm\" is \"2\"; it must be one of none");
+    words_are_refused("wrn:depth=10,depth=16", "depth");
+    words_are_refused("mlp:sizes=64/x", "\"sizes\" must be 1 to 16 whole numbers");
+    words_are_refused("lstm", "\"hidden\" is missing");
+    words_are_refused("", "\"\" is not one of wrn, mlp, lstm");
+    cp_model_config config = {.classes = 2, .wrn = {.channels = 3}};
+    TEST_ASSERT_FALSE(cp_model_config_check(&config, CP_SHAPE(8, 8, 1), &status));
+}
+
+static void a_head_in_words_has_its_keys(void) {
+    cp_model_config config = {.classes = 2};
+    TEST_ASSERT_TRUE(cp_model_config_head(&config, "hybrid:precision=full,apart=true", "--head", &status));
+    TEST_ASSERT_EQUAL_STRING("hybrid", config.head);
+    TEST_ASSERT_TRUE(config.hybrid.precision == CP_FULL && config.hybrid.apart && config.hybrid.mean_sd == 0.6);
+}
+
 int main(void) {
     UNITY_BEGIN();
+    RUN_TEST(networks_in_words_take_from_the_inputs_what_follows_from_them);
+    RUN_TEST(words_that_describe_no_network_are_refused);
+    RUN_TEST(a_head_in_words_has_its_keys);
     RUN_TEST(own_kinds_are_saved_loaded_and_used_like_the_built_in_ones);
     RUN_TEST(own_keys_are_described_with_their_defaults);
     RUN_TEST(own_keys_are_checked_like_the_built_in_ones);
