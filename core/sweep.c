@@ -20,7 +20,7 @@ const cp_op cp_op_accumulate = {.name = "accumulate",
                                 .formula = "a + b (gradients meeting at a fan-out)",
                                 .grad = accumulate_grad,
                                 .rule = "a: g; b: g",
-                                .words = "Both parts of the sum get the incoming gradient as it is."};
+                                .words = "Both parts of the sum get the incoming gradient unchanged."};
 
 cp_tensor *cp_accumulate(cp_at at, cp_tensor *a, cp_tensor *b) {
     cp_tensor *out = cp_out(at, a->shape);

@@ -15,8 +15,7 @@ static bool possible(cp_at at, const cp_gaussian_softmax_config *c) {
     const char *op = "gaussian_softmax_make";
     if (c->features < 1 || c->classes < 1)
         return cp_misuse(at, op, "features is %d and classes is %d; both must be positive", c->features, c->classes);
-    if (c->precision < CP_SPHERICAL || c->precision > CP_FULL)
-        return cp_misuse(at, op, "there is no precision number %d", (int)c->precision);
+    if (c->precision < CP_SPHERICAL || c->precision > CP_FULL) return cp_misuse(at, op, "%d is not a precision", (int)c->precision);
     return c->precision != CP_FULL || c->features <= CP_GAUSSIAN_MAX_FULL ||
            cp_misuse(at, op, "features is %d; a full precision matrix can have %d, CP_DIAGONAL any number", c->features,
                      CP_GAUSSIAN_MAX_FULL);
@@ -40,7 +39,7 @@ cp_gaussian_softmax(cp_gaussian_softmax_make)(cp_at at, cp_params *params, const
     return layer;
 }
 
-/* What every use of a layer checks first. */
+/* Checks the layer and the tape. */
 static bool usable(cp_at at, const layer_t *layer) {
     if (layer && layer->weight) return cp_check(at, "gaussian_softmax", 0, NULL);
     return cp_misuse(at, "gaussian_softmax",
@@ -68,7 +67,7 @@ cp_tensor *(cp_gaussian_softmax_posterior)(cp_at at, const layer_t *layer, cp_te
 
 cp_tensor *(cp_gaussian_softmax_class_energy)(cp_at at, const layer_t *layer, cp_tensor *z) {
     cp_gaussians g = cp_gaussian_softmax_gaussians(at, layer);
-    if (!g.mean) return NULL; /* there is no layer or no tape, which was told */
+    if (!g.mean) return NULL; /* usable() has reported the error */
     cp_tensor *energy = cp_gaussian_energy(at, z, g);
     return g.log_prior ? cp_sub(at, energy, g.log_prior) : energy;
 }
@@ -168,7 +167,7 @@ bool(cp_gaussian_softmax_associate_back)(cp_at at, layer_t *layer) {
 
 /* ---- fitting ---- */
 
-/* The class means into mean (C, D), the weights of the classes into mass (C); returns the total weight. */
+/* Computes the class means (C, D) and the weights of the classes, mass (C); returns the total weight. */
 static double fit_means(int n, int d, int c, const cp_real *z, const cp_real *weights, double *mass, double *mean) {
     double total = 0;
     for (int i = 0; i < n; i++)
@@ -186,7 +185,7 @@ static double fit_means(int n, int d, int c, const cp_real *z, const cp_real *we
     return total;
 }
 
-/* The pooled covariance into s: (D, D) of which the lower triangle counts, or, unless it is full, the diagonal (D). */
+/* Computes the pooled covariance s: the lower triangle of (D, D) or, unless it is full, the diagonal (D). */
 static void fit_covariance(int n, int d, int c, const cp_real *z, const cp_real *weights, const double *mean, bool full,
                            double *s) {
     for (int i = 0; i < n; i++)
@@ -214,7 +213,7 @@ static bool cholesky(int d, const double *s, double *l) {
     return true;
 }
 
-/* The lower factor of s^-1 in place of s; `step` is added to the diagonal until that is possible. Needs work (D, D). */
+/* Replaces s by the lower factor of s^-1; adds `step` to the diagonal until that is possible. Needs work (D, D). */
 static void factor_of_inverse(int d, double *s, double *work, double step) {
     for (; !cholesky(d, s, work); step *= 10)
         for (int i = 0; i < d; i++) s[i * d + i] += step;

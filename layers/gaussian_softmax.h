@@ -1,18 +1,18 @@
 /* The Gaussian-coupled softmax layer: a softmax head and class-conditional Gaussians over the same features, coupled by a joint
- * prior on their parameters. Stand-alone, over the data itself, it is a complete hybrid model with an exact density; behind a
- * network it is the hybrid head's last layer. */
+ * prior on their parameters. Applied to the data itself it is a complete hybrid model with an exact density; behind a
+ * network it is the last layer of the hybrid head. */
 #ifndef CP_GAUSSIAN_SOFTMAX_H
 #define CP_GAUSSIAN_SOFTMAX_H
 
 #include "layers/params.h"
 #include "ops/gaussian.h"
 
-enum { CP_GAUSSIAN_MAX_FULL = 46340 }; /* features whose D(D+1)/2 numbers an int can count */
+enum { CP_GAUSSIAN_MAX_FULL = 46340 }; /* the most features whose D(D+1)/2 numbers fit an int */
 
 typedef struct cp_gaussian_softmax_config {
     int          features, classes;
     cp_precision precision;   /* CP_PRECISION_DEFAULT: CP_FULL */
-    bool         learn_prior; /* pi = softmax of free logits; else uniform */
+    bool         learn_prior; /* pi = softmax of trained logits; else uniform */
     cp_real      mean_sd;     /* the means start at N(0, mean_sd^2); 0: 0.1 */
 } cp_gaussian_softmax_config;
 
@@ -29,7 +29,7 @@ cp_gaussian_softmax cp_gaussian_softmax_make(cp_at at, cp_params *params, const 
                                              cp_rng *rng);
 #define cp_gaussian_softmax_make(...) cp_gaussian_softmax_make(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 
-/* The generative parameters as the ops take them. */
+/* The generative parameters as arguments of the ops. */
 cp_gaussians cp_gaussian_softmax_gaussians(cp_at at, const cp_gaussian_softmax *layer);
 
 cp_tensor *cp_gaussian_softmax_logits(cp_at at, const cp_gaussian_softmax *layer, cp_tensor *z);    /* discriminative, (N, C) */
@@ -45,7 +45,7 @@ cp_tensor *cp_gaussian_softmax_penalty(cp_at at, const cp_gaussian_softmax *laye
 /* Association: the softmax head is set to the Gaussians' posterior. */
 bool cp_gaussian_softmax_associate(cp_at at, cp_gaussian_softmax *layer);
 /* The other direction: the means that give the softmax head's weights, mu_c = P^-1 w_c, and, with a learned prior, the pi that
- * gives its biases (up to the constant that softmax does not see). */
+ * gives its biases (up to a constant that does not affect softmax). */
 bool cp_gaussian_softmax_associate_back(cp_at at, cp_gaussian_softmax *layer);
 
 /* Fits the Gaussians in closed form to features z (n, D) with soft labels weights (n, C), none of them negative:
@@ -54,15 +54,15 @@ bool cp_gaussian_softmax_associate_back(cp_at at, cp_gaussian_softmax *layer);
  *     P = ((1 - shrinkage) S + shrinkage v I)^-1,  v = tr S / D
  *
  * A diagonal precision takes the diagonal of S, a spherical one v; a learned prior the classes' shares. A class without weight gets
- * the mean of all features. Variances are at least 1e-6 v, and a full S that is singular all the same gets multiples of that on its
- * diagonal; without any variance (one point, or equal ones) P is the identity. The softmax head is left as it is. False when
- * out of memory or, after misuse, when nothing has weight. */
+ * the mean of all features. Variances are at least 1e-6 v, and if a full S is still singular, multiples of that are added to its
+ * diagonal; without any variance (one point, or equal ones) P is the identity. The softmax head does not change. False when out of
+ * memory or, after misuse, when the weights sum to 0. */
 bool cp_gaussian_softmax_fit(cp_at at, cp_gaussian_softmax *layer, int n, const cp_real *z, const cp_real *weights,
                              double shrinkage);
-/* Multiplies the precision, and with it all energies but for a learned prior's part, by a factor above 0. */
+/* Multiplies the precision, and so all energies except the term of a learned prior, by a factor above 0. */
 bool cp_gaussian_softmax_scale(cp_at at, cp_gaussian_softmax *layer, double factor);
 
-/* How far apart the heads are: the root of the mean squared difference between the associated parameters. */
+/* The distance between the heads: the root mean square difference of the associated parameters. */
 double cp_gaussian_softmax_distance(cp_at at, const cp_gaussian_softmax *layer);
 
 #define cp_gaussian_softmax_gaussians(t, ...) cp_gaussian_softmax_gaussians(CP_AT(t), __VA_ARGS__)

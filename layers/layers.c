@@ -18,7 +18,7 @@ cp_tensor *(cp_activate)(cp_at at, cp_tensor *x, cp_activation activation) {
     case CP_TANH: return cp_tanh(at, x);
     case CP_IDENTITY: return x;
     }
-    return cp_refuse(at, "activate", "there is no activation number %d", (int)activation);
+    return cp_refuse(at, "activate", "%d is not an activation", (int)activation);
 }
 
 /* ---- linear ---- */
@@ -93,7 +93,7 @@ cp_tensor *(cp_conv_forward)(cp_at at, const cp_conv *layer, cp_tensor *x) {
 static bool norm_possible(cp_at at, const cp_params *params, const cp_norm_config *c) {
     if (!params) return cp_misuse(at, "norm_make", "the parameter set is NULL; cp_params_new makes one");
     if (c->kind < CP_NORM_NONE || c->kind > CP_NORM_LAYER)
-        return cp_misuse(at, "norm_make", "there is no normalization number %d", (int)c->kind);
+        return cp_misuse(at, "norm_make", "%d is not a normalization", (int)c->kind);
     if (c->channels < 1) return cp_misuse(at, "norm_make", "channels is %d; it must be positive", c->channels);
     return (c->groups >= 0 && (c->groups == 0 || c->channels % c->groups == 0)) ||
            cp_misuse(at, "norm_make", "groups is %d; it must divide channels, %d", c->groups, c->channels);
@@ -152,7 +152,7 @@ cp_tensor *(cp_norm_forward)(cp_at at, const cp_norm *layer, cp_tensor *x, cp_mo
     case CP_NORM_GROUP: return cp_group_norm(at, x, layer->weight, layer->bias, c->groups, c->eps);
     case CP_NORM_LAYER: return cp_layer_norm(at, x, layer->weight, layer->bias, c->eps);
     }
-    return cp_refuse(at, "norm", "there is no normalization number %d", (int)c->kind);
+    return cp_refuse(at, "norm", "%d is not a normalization", (int)c->kind);
 }
 
 bool cp_norm_fuses(const cp_norm *layer, cp_activation activation) {

@@ -1,10 +1,10 @@
 /* Layers: parameters plus the ops that use them.
  *
- * A layer is a small struct of pointers into a parameter set, made by cp_..._make under a path and used by cp_..._forward. It owns
- * nothing: the set does. Configurations are structs in which zero means the default.
+ * A layer is a small struct of pointers into a parameter set, made by cp_..._make under a path and used by cp_..._forward. The set owns the
+ * parameters. Configurations are structs in which zero means the default.
  *
- * A maker refuses sizes that are not possible before it adds anything. After any failure (a name that is taken, no memory) its
- * result has no weight, and a layer like that is refused by its forward function; what it had added by then stays in the set. */
+ * A make function rejects impossible sizes before it adds anything. After any failure (a name in use, no memory) its result has no weight,
+ * and the forward function reports an error for such a layer; parameters that were added before the failure stay in the set. */
 #ifndef CP_LAYERS_H
 #define CP_LAYERS_H
 
@@ -27,7 +27,7 @@ typedef enum cp_activation {
 } cp_activation;
 
 cp_tensor *cp_activate(cp_at at, cp_tensor *x, cp_activation activation);
-cp_real    cp_activation_slope(cp_activation activation); /* below 0: 0.2, 0 or 1; that of tanh and swish counts as 0 */
+cp_real    cp_activation_slope(cp_activation activation); /* of the negative side: 0.2, 0 or 1; 0 for tanh and swish */
 
 /* ==== linear: y = x W + b; x (..., in) -> (..., out) ==== */
 
@@ -35,7 +35,7 @@ typedef struct cp_linear_config {
     int           in, out;
     bool          no_bias;
     cp_init       init;       /* CP_INIT_DEFAULT: PyTorch's */
-    cp_activation activation; /* that goes with the layer: its slope scales the Kaiming initializers */
+    cp_activation activation; /* that follows the layer: its slope scales the Kaiming initializers */
 } cp_linear_config;
 
 typedef struct cp_linear {
@@ -76,7 +76,7 @@ typedef struct cp_norm_config {
     cp_norm_kind kind;
     int          channels;
     int          groups;   /* group norm; 0: the largest of 8, 4, 2, 1 that divides channels */
-    cp_real      momentum; /* batch norm: the weight of the new side; 0: 0.1 */
+    cp_real      momentum; /* batch norm: the weight of the new value; 0: 0.1 */
     cp_real      eps;      /* 0: 1e-5 */
 } cp_norm_config;
 
@@ -87,16 +87,16 @@ typedef struct cp_norm {
 
 cp_norm    cp_norm_make(cp_at at, cp_params *params, const char *path, cp_norm_config config);
 cp_tensor *cp_norm_forward(cp_at at, const cp_norm *layer, cp_tensor *x, cp_mode mode); /* CP_NORM_NONE: x itself */
-/* activation(norm(x)): in one pass where the norm is of groups or layers and the activation a (leaky) ReLU. */
+/* activation(norm(x)), in one pass for group or layer norm with a (leaky) ReLU. */
 cp_tensor *cp_norm_activate(cp_at at, const cp_norm *layer, cp_tensor *x, cp_activation activation, cp_mode mode);
 /* Whether cp_norm_activate does it in one pass. */
 bool cp_norm_fuses(const cp_norm *layer, cp_activation activation);
-/* Whether the layer is scale x + shift with fixed numbers for each channel: a batch norm in evaluation. Then cp_norm_factors gives them
- * as tensors (C) on the tape, through which the weight and the bias get their gradients; false after a message. */
+/* Whether the layer is scale x + shift with fixed numbers per channel: batch norm in evaluation mode. Then cp_norm_factors returns them as
+ * tensors (C) on the tape, through which the weight and the bias get gradients; false after cp_misuse. */
 bool cp_norm_fixed(const cp_norm *layer, cp_mode mode);
 bool cp_norm_factors(cp_at at, const cp_norm *layer, cp_tensor **scale, cp_tensor **shift);
 
-/* ==== dropout: a layer because it has a random stream of its own ==== */
+/* ==== dropout: a layer, since it has its own random stream ==== */
 
 typedef struct cp_dropout_layer {
     cp_real rate;
@@ -109,8 +109,8 @@ cp_tensor       *cp_dropout_forward(cp_at at, cp_dropout_layer *layer, cp_tensor
 /* ==== residual block, pre-activation ==== */
 
 typedef enum cp_block_layout {
-    CP_BLOCK_JEM,     /* the stride on the second convolution; the shortcut starts at x */
-    CP_BLOCK_CLASSIC, /* the stride on the first; a convolving shortcut starts at the activated x, as in the original wide ResNet */
+    CP_BLOCK_JEM, /* the stride is on the second convolution; the shortcut starts at x */
+    CP_BLOCK_CLASSIC, /* the stride is on the first; a convolution in the shortcut starts at the activated x, as in the original wide ResNet */
 } cp_block_layout;
 
 typedef struct cp_block_config {
@@ -124,7 +124,7 @@ typedef struct cp_block_config {
 typedef struct cp_block {
     cp_block_config config;
     cp_norm         norm1, norm2;
-    cp_conv         conv1, conv2, shortcut; /* shortcut.weight is NULL where shapes agree */
+    cp_conv         conv1, conv2, shortcut; /* shortcut.weight is NULL if the shapes agree */
 } cp_block;
 
 /* conv2(act(norm2(conv1(act(norm1(x)))))) + shortcut; (N,H,W,in) -> (N,H/stride,W/stride,out). The convolutions are 3x3 with
@@ -150,8 +150,8 @@ typedef struct cp_lstm {
 
 cp_lstm cp_lstm_make(cp_at at, cp_params *params, const char *path, cp_lstm_config config, cp_rng *rng);
 
-/* x (N,T,in), starting from zero state -> the outputs (N,T,H') of the last layer, H' = hidden times directions; and, unless last
- * is NULL, (N,H'): the final hidden state of the last layer, forward then backward. */
+/* x (N,T,in), starting from zero state -> the outputs (N,T,H') of the last layer, H' = hidden times directions. *last, unless last
+ * is NULL, gets the final hidden state (N,H') of the last layer, forward then backward. */
 cp_tensor *cp_lstm_forward(cp_at at, const cp_lstm *lstm, cp_tensor *x, cp_tensor **last);
 
 #define cp_linear_make(...) cp_linear_make(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)

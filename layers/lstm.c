@@ -1,4 +1,4 @@
-/* The LSTM: for each layer and direction one product for all inputs at once, then a step at a time. */
+/* The LSTM: for each layer and direction one product for all inputs at once, then one step after the other. */
 #include "layers/layers.h"
 
 #include "core/op.h"
@@ -57,8 +57,8 @@ static cp_tensor *gate(cp_at at, cp_tensor *gates, int k, int hidden) {
     return cp_slice(at, gates, (int[]){0, k * hidden}, (int[]){CP_END, (k + 1) * hidden}, NULL);
 }
 
-/* Cuts x (N,T,F) into its steps (N,F) by halves: the gradient of a slice is as large as what it was cut from, so T cuts from the
- * whole would make the backward pass grow with T squared. */
+/* Splits x (N,T,F) into its steps (N,F) recursively: the gradient of a slice is as large as its input, so T slices of the whole would make
+ * the cost of the backward pass grow with T squared. */
 static bool cut(cp_at at, cp_tensor *x, cp_tensor **steps) {
     int n = x->dims[0], time = x->dims[1], half = time / 2;
     if (time == 1) return (steps[0] = cp_reshape(at, x, CP_SHAPE(n, x->dims[2])));
@@ -73,7 +73,7 @@ typedef struct state {
     cp_tensor *h, *c;
 } state;
 
-/* One step of a cell, from its inputs' part of the gates (N, 4H). */
+/* One step of a cell, given the part of the gates (N, 4H) from the input. */
 static state advance(cp_at at, const cell *k, cp_tensor *inputs, state s, int hidden) {
     cp_tensor *gates = cp_add(at, inputs, cp_matmul(at, s.h, k->weight_hh, 0));
     cp_tensor *in = cp_sigmoid(at, gate(at, gates, 0, hidden)), *forget = cp_sigmoid(at, gate(at, gates, 1, hidden));

@@ -1,4 +1,4 @@
-/* What the makers of layers, networks and heads have in common: checks before anything is added to a set. */
+/* The checks of all functions that make layers, networks and heads, before they add anything to a set. */
 #ifndef CP_MAKE_H
 #define CP_MAKE_H
 

@@ -67,7 +67,7 @@ static cp_tensor *insert(cp_at at, cp_params *params, const char *path, const ch
     cp_path name = cp_path_join(path, leaf);
     if (!params || cp_params_find(params, name.s))
         return cp_refuse(at, "params_add", params ? "the name %s is taken" : "the parameter set for %s is NULL", name.s);
-    if (params->admits && !params->admits(params->admits_context, name.s, entry.layout, shape)) return NULL;
+    if (params->accepts && !params->accepts(params->accepts_context, name.s, entry.layout, shape)) return NULL;
     if (!grow(at, params)) return NULL;
     entry.name = malloc(strlen(name.s) + 1);
     entry.value = (cp_tensor_new)(at, shape);

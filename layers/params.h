@@ -1,14 +1,14 @@
 /* Parameters: a named, ordered set of persistent tensors, and the initializers that fill them.
  *
  * A layer adds its tensors under a path (`stage2.block0.conv1.weight`) and keeps plain pointers to them; the set owns
- * them. Two kinds: parameters, which are trained, and buffers (running statistics), which are only carried along. */
+ * them. Parameters are trained; buffers (running statistics) are only stored with them. */
 #ifndef CP_PARAMS_H
 #define CP_PARAMS_H
 
 #include "core/random.h"
 #include "core/tape.h"
 
-/* How a tensor lies in a file. In memory weights are (kh,kw,in,out) and (in,out); files have PyTorch's order. */
+/* The order of axes in files, which is PyTorch's. In memory weights are (kh,kw,in,out) and (in,out). */
 typedef enum cp_layout {
     CP_LAYOUT_PLAIN,  /* the same in both */
     CP_LAYOUT_CONV,   /* (kh,kw,in,out) in memory, (out,in,kh,kw) in files */
@@ -27,11 +27,11 @@ typedef struct cp_params {
     cp_param *at;
     int       count, room;
 
-    /* Asked, where set, before memory is taken for a new entry; false keeps it out without a word. See cp_params_expect. */
-    bool (*admits)(void *context, const char *name, cp_layout layout, cp_shape shape);
-    void *admits_context;
+    /* If set, called before memory is allocated for a new entry; false rejects it silently. See cp_params_expect. */
+    bool (*accepts)(void *context, const char *name, cp_layout layout, cp_shape shape);
+    void *accepts_context;
 
-    /* cp_backward's: its lists, and where and when it left the gradients of the first grad_count entries. */
+    /* Of cp_backward: its lists, and the tape and step of the gradients of the first grad_count entries. */
     cp_tensor **wanted, **grads;
     cp_tape    *grad_tape;
     unsigned    grad_step;
@@ -39,20 +39,20 @@ typedef struct cp_params {
 } cp_params;
 
 cp_params *cp_params_new(void);
-void       cp_params_free(cp_params *params); /* NULL is allowed; the tensors go with it */
+void       cp_params_free(cp_params *params); /* NULL is allowed; frees the tensors too */
 
 /* Adds a tensor of zeros named "path.leaf" (or "leaf" when path is empty or NULL) and returns it; the set keeps it.
- * A name that is there already is misuse. */
+ * A name in use is misuse. */
 cp_tensor *cp_params_add(cp_at at, cp_params *params, const char *path, const char *leaf, cp_layout layout, cp_shape shape);
 cp_tensor *cp_params_add_buffer(cp_at at, cp_params *params, const char *path, const char *leaf, cp_shape shape);
 #define cp_params_add(...) cp_params_add(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_params_add_buffer(...) cp_params_add_buffer(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 
-/* The entry with this name, or NULL. Walk all of them by params->at[0 .. count-1]. */
+/* The entry with this name, or NULL. Iterate over all by params->at[0 .. count-1]. */
 cp_param *cp_params_find(const cp_params *params, const char *name);
 
-size_t cp_params_size(const cp_params *params);              /* trained values in all; NULL has none */
-void   cp_params_print(FILE *file, const cp_params *params); /* a line each, and the total */
+size_t cp_params_size(const cp_params *params);              /* number of trained values; 0 for NULL */
+void   cp_params_print(FILE *file, const cp_params *params); /* one line per entry, and the total */
 
 /* Whether all values, those of buffers too, are finite. */
 bool cp_params_finite(const cp_params *params);
@@ -61,14 +61,14 @@ bool cp_params_finite(const cp_params *params);
 bool cp_params_copy(cp_at at, cp_params *to, const cp_params *from);
 #define cp_params_copy(...) cp_params_copy(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 
-/* "path.leaf", or one of them when the other is empty. Cut at the buffer's end. */
+/* "path.leaf", or one of them if the other is empty. Truncated at the buffer's end. */
 typedef struct cp_path {
     char s[160];
 } cp_path;
 cp_path cp_path_join(const char *path, const char *leaf);
 cp_path cp_path_index(const char *path, const char *leaf, int index); /* "path.leaf3" */
 
-/* ---- initializers; fan_in is the number of inputs that meet in one output, fan_out the reverse ---- */
+/* ---- initializers; fan_in is the number of inputs per output, fan_out of outputs per input ---- */
 
 typedef enum cp_init {
     CP_INIT_DEFAULT,         /* PyTorch's for conv and linear: U(-a, a), a = 1/sqrt(fan_in), weights and biases */
@@ -79,7 +79,7 @@ typedef enum cp_init {
     CP_INIT_ZERO,
 } cp_init;
 
-/* slope: of the leaky ReLU that follows, for the Kaiming ones. A tensor that could not be added, NULL, is left out. */
+/* slope: of the leaky ReLU that follows, for the Kaiming initializers. NULL, a tensor that could not be added, is ignored. */
 void cp_init_weight(cp_tensor *weight, cp_init init, int fan_in, int fan_out, cp_real slope, cp_rng *rng);
 void cp_init_bias(cp_tensor *bias, cp_init init, int fan_in, cp_rng *rng);
 void cp_tensor_fill(cp_tensor *t, cp_real value);

@@ -15,7 +15,7 @@ static const int orders[][4] = {
 typedef struct disk_shape {
     int     rank;
     int64_t dims[CP_MAX_RANK];
-    size_t  stride[CP_MAX_RANK]; /* in memory, of each axis as the file has them */
+    size_t  stride[CP_MAX_RANK]; /* in memory, of each axis in the order of the file */
 } disk_shape;
 
 static disk_shape shape_on_disk(cp_layout layout, int rank, const int *dims) {
@@ -37,14 +37,14 @@ static disk_shape entry_on_disk(const cp_param *entry) {
     return shape_on_disk(entry->layout, entry->value->rank, entry->value->dims);
 }
 
-/* The place in memory of the i-th element of the file. */
-static size_t memory_place(const disk_shape *shape, size_t i) {
-    size_t place = 0;
+/* The offset in memory of the i-th element of the file. */
+static size_t memory_offset(const disk_shape *shape, size_t i) {
+    size_t offset = 0;
     for (int axis = shape->rank - 1; axis >= 0; axis--) {
-        place += i % (size_t)shape->dims[axis] * shape->stride[axis];
+        offset += i % (size_t)shape->dims[axis] * shape->stride[axis];
         i /= (size_t)shape->dims[axis];
     }
-    return place;
+    return offset;
 }
 
 /* ---- writing ---- */
@@ -59,7 +59,7 @@ static void store(cp_st_writer *writer, const char *name, const disk_shape *shap
     bool  small = fits_float(data, count);
     void *room = cp_st_writer_room(writer, name, small ? CP_F32 : CP_F64, shape->rank, shape->dims);
     for (size_t i = 0; room && i < count; i++) {
-        cp_real value = data[memory_place(shape, i)];
+        cp_real value = data[memory_offset(shape, i)];
         if (small)
             ((float *)room)[i] = (float)value;
         else
@@ -88,13 +88,13 @@ void cp_reals_store(cp_st_writer *writer, const char *name, int rank, const int6
 /* ---- reading ---- */
 
 static bool is_ignored(const char *name) {
-    static const char counter[] = "num_batches_tracked"; /* PyTorch's batch norm counts; nothing here needs it */
+    static const char counter[] = "num_batches_tracked"; /* of PyTorch's batch norm; not used here */
     size_t            length = strlen(name), tail = sizeof counter - 1;
     return strncmp(name, CP_PARAMS_RESERVED, strlen(CP_PARAMS_RESERVED)) == 0 ||
            (length >= tail && strcmp(name + length - tail, counter) == 0);
 }
 
-static bool no_strangers(const cp_params *params, const cp_safetensors *file, const char *path, cp_status *status) {
+static bool reject_unknown(const cp_params *params, const cp_safetensors *file, const char *path, cp_status *status) {
     for (size_t i = 0; i < cp_st_count(file); i++) {
         const char *name = cp_st_entry_at(file, i)->name;
         if (!is_ignored(name) && !cp_params_find(params, name))
@@ -108,20 +108,20 @@ static bool stage_entry(const cp_param *entry, const cp_safetensors *file, cp_re
     disk_shape         shape = entry_on_disk(entry);
     const cp_st_entry *found = cp_st_require(file, entry->name, shape.rank, shape.dims, status);
     if (!found || !cp_st_to_real(file, found, room, status)) return false;
-    for (size_t i = 0; i < entry->value->size; i++) to[memory_place(&shape, i)] = room[i];
+    for (size_t i = 0; i < entry->value->size; i++) to[memory_offset(&shape, i)] = room[i];
     return true;
 }
 
 static bool expected(void *context, const char *name, cp_layout layout, cp_shape shape) {
     const cp_params_source *source = context;
-    if (shape.rank < 0 || shape.rank > CP_MAX_RANK) return true; /* the maker of the tensor refuses it */
+    if (shape.rank < 0 || shape.rank > CP_MAX_RANK) return true; /* cp_tensor_new reports it */
     disk_shape disk = shape_on_disk(layout, shape.rank, shape.dims);
     return cp_st_require(source->file, name, disk.rank, disk.dims, source->status);
 }
 
 void cp_params_expect(cp_params *params, cp_params_source *source) {
-    params->admits = source ? expected : NULL;
-    params->admits_context = source;
+    params->accepts = source ? expected : NULL;
+    params->accepts_context = source;
 }
 
 cp_real *cp_params_stage(const cp_params *params, const cp_safetensors *file, const char *path, cp_status *status) {
@@ -136,7 +136,7 @@ cp_real *cp_params_stage(const cp_params *params, const cp_safetensors *file, co
     bool ok = true;
     for (int k = 0; ok && k < params->count; to += params->at[k++].value->size)
         ok = stage_entry(&params->at[k], file, to, room, status);
-    if (ok && no_strangers(params, file, path, status)) return values;
+    if (ok && reject_unknown(params, file, path, status)) return values;
     free(values);
     return NULL;
 }

@@ -8,7 +8,7 @@ static bool possible(cp_at at, const cp_block_config *c) {
     if (c->in < 1 || c->out < 1) return cp_misuse(at, "block_make", "in is %d and out is %d; both must be positive", c->in, c->out);
     if (c->stride < 1) return cp_misuse(at, "block_make", "stride is %d; it must not be negative", c->stride);
     return (c->layout == CP_BLOCK_JEM || c->layout == CP_BLOCK_CLASSIC) ||
-           cp_misuse(at, "block_make", "there is no layout number %d", (int)c->layout);
+           cp_misuse(at, "block_make", "%d is not a layout", (int)c->layout);
 }
 
 static bool make_norm(cp_at at, cp_norm *norm, cp_params *params, cp_path path, cp_norm_config c) {
@@ -47,7 +47,7 @@ static bool rectifies(const cp_block *b) {
     return b->config.activation == CP_LEAKY_RELU || b->config.activation == CP_RELU;
 }
 
-/* conv(act(norm(x))) + residual. A (leaky) ReLU goes with the norm, or else, like the sum and fixed factors, with the convolution. */
+/* conv(act(norm(x))) + residual. A (leaky) ReLU is fused with the norm or, like the sum and fixed factors, with the convolution. */
 static cp_tensor *step(cp_at at, const cp_block *b, const cp_norm *norm, const cp_conv *conv, cp_tensor *x, cp_tensor *residual,
                        cp_mode mode) {
     bool           left = rectifies(b) && !cp_norm_fuses(norm, b->config.activation), fixed = left && cp_norm_fixed(norm, mode);
@@ -65,7 +65,7 @@ cp_tensor *(cp_block_forward)(cp_at at, const cp_block *b, cp_tensor *x, cp_mode
         return cp_refuse(at, "block", b ? "the block has no weights (did cp_block_make fail?)" : "the block is NULL");
     if (!cp_check(at, "block", 1, &x)) return NULL;
     cp_tensor *h, *side = x;
-    if (b->config.layout == CP_BLOCK_CLASSIC && b->shortcut.weight) { /* both ways start at the activated x */
+    if (b->config.layout == CP_BLOCK_CLASSIC && b->shortcut.weight) { /* both paths start at the activated x */
         x = cp_norm_activate(at, &b->norm1, x, b->config.activation, mode);
         h = cp_conv_forward(at, &b->conv1, x);
     } else {

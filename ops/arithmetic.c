@@ -4,7 +4,7 @@
 #include "ops/ops.h"
 #include "ops/walk.h"
 
-/* The three common layouts get loops that the compiler can vectorize. */
+/* The common layouts have loops that the compiler can vectorize. */
 #define ROW2(NAME, EXPR)                                                                                                           \
     static void NAME##_row(const void *context, size_t n, cp_real *const *at, const ptrdiff_t *step) {                             \
         (void)context;                                                                                                             \
@@ -28,7 +28,7 @@
             }                                                                                                                      \
     }
 
-/* A binary op: EXPR of a and b, the rule as a formula and in words, and the gradients GA, GB before they are summed to the inputs' shapes. */
+/* A binary op: EXPR of a and b, the rule as a formula and in words, and the gradients GA, GB before they are summed to the shapes of the inputs. */
 #define BINARY(NAME, FORMULA, RULE, WORDS, EXPR, GA, GB, KEEPS_A, KEEPS_B, KINKED)                                                 \
     ROW2(NAME, EXPR)                                                                                                               \
     BINARY_OP(NAME, FORMULA, RULE, WORDS, GA, GB, KEEPS_A, KEEPS_B, KINKED)
@@ -47,7 +47,7 @@
                                 .kinked = KINKED,                                                                                  \
                                 .rule = RULE,                                                                                      \
                                 .words = WORDS                                                                                     \
-                                " Where an input was repeated to fit the other, its part is summed over the repetitions."};        \
+                                " Where an input was repeated to fit the other, its gradient is summed over the repetitions."};    \
     cp_tensor *(cp_##NAME)(cp_at at, cp_tensor * a, cp_tensor * b) {                                                               \
         cp_tensor *in[] = {a, b}, *out = cp_walk_combine(at, #NAME, NAME##_row, NULL, 2, in);                                      \
         return cp_record(at, &cp_op_##NAME, out, NULL, 2, in);                                                                     \
@@ -55,7 +55,7 @@
 
 enum { A = CP_KEEPS_IN(0), B = CP_KEEPS_IN(1) };
 
-/* 0 where b is preferred, 1/2 where a and b are equal; where one is NaN, so is the result, and both count. */
+/* 0 where b is chosen, 1/2 where a and b are equal, and 1 for both where one is NaN. */
 ROW2(larger, a < b ? 0 : a == b ? (cp_real)0.5 : 1)
 ROW2(smaller, a > b ? 0 : a == b ? (cp_real)0.5 : 1)
 static cp_tensor *share(cp_at at, cp_row_fn row, cp_tensor *a, cp_tensor *b) {
@@ -71,13 +71,13 @@ static void add_row(const void *context, size_t n, cp_real *const *at, const ptr
 }
 
 /* clang-format off */
-BINARY_OP(add, "a + b", "a: g; b: g", "Each summand gets the incoming gradient as it is.", g, g, 0, 0, false)
-BINARY(sub, "a - b", "a: g; b: -g", "The first gets the incoming gradient as it is, the second its negative.",
+BINARY_OP(add, "a + b", "a: g; b: g", "Each summand gets the incoming gradient unchanged.", g, g, 0, 0, false)
+BINARY(sub, "a - b", "a: g; b: -g", "The first input gets the incoming gradient unchanged, the second its negative.",
        a - b, g, cp_neg(at, g), 0, 0, false)
 BINARY(mul, "a b", "a: g b; b: g a", "Each factor gets the incoming gradient times the other factor.",
        a * b, cp_mul(at, g, b), cp_mul(at, g, a), B, A, false)
 BINARY(div, "a / b", "a: g / b; b: -g out / b",
-       "The numerator gets the incoming gradient divided by the denominator, and the denominator minus that times the result.",
+       "The numerator gets the incoming gradient divided by the denominator; the denominator gets minus that times the result.",
        a / b, cp_div(at, g, b), cp_neg(at, cp_div(at, cp_mul(at, g, out), b)), B, B | CP_KEEPS_OUT, false)
 BINARY(minimum, "min(a, b)", "a: a < b ? g : 0; b: b < a ? g : 0; equal: g / 2 each",
        "The smaller of the two gets the incoming gradient; where they are equal, each gets half.", a < b || a != a ? a : b,
@@ -124,7 +124,7 @@ const cp_op cp_op_where = {.name = "where",
                            .keeps = {0, A, A},
                            .constants = A,
                            .rule = "a: condition ? g : 0; b: condition ? 0 : g",
-                           .words = "Each value's gradient goes to the one that was chosen there; the other gets 0."};
+                           .words = "The gradient of each value goes to the input that was chosen; the other gets 0."};
 
 cp_tensor *(cp_where)(cp_at at, cp_tensor *condition, cp_tensor *a, cp_tensor *b) {
     cp_tensor *in[] = {condition, a, b}, *out = cp_walk_combine(at, "where", where_row, NULL, 3, in);

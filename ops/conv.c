@@ -1,4 +1,4 @@
-/* Convolution of images and its two gradients: three ops, closed under differentiation. With y = conv(x, w):
+/* Convolution of images and its two gradients: three ops whose gradients are again these ops. With y = conv(x, w):
  *     conv(x, w):         dx = input_grad(g, w),   dw = weight_grad(x, g)
  *     input_grad(g, w):   dg = conv(h, w),         dw = weight_grad(h, g)     (h its incoming gradient, an image)
  *     weight_grad(x, g):  dx = input_grad(g, h),   dg = conv(x, h)            (h its incoming gradient, a kernel) */
@@ -16,7 +16,7 @@ static int out_size(int size, int before, int after, int kernel, int dilation, i
     return room < 0 || room / stride >= INT32_MAX ? -1 : (int)(room / stride) + 1;
 }
 
-/* Checks everything about a convolution but the number of rows of g. */
+/* Checks everything about a convolution except the number of rows of g. */
 static bool conv_plan(cp_at at, const char *op, const int *x, const int *w, cp_conv2d_config c, cp_conv_shape *s) {
     if (!cp_shape_check(at, op, cp_shape_of(4, x)) || !cp_shape_check(at, op, cp_shape_of(4, w))) return false;
     *s = (cp_conv_shape){.n = x[0],
@@ -48,7 +48,7 @@ static bool conv_plan(cp_at at, const char *op, const int *x, const int *w, cp_c
     return true;
 }
 
-/* Two tensors of rank 4, with a letter each for their names. */
+/* Checks two tensors of rank 4, each named by a letter. */
 static bool is_pair(cp_at at, const char *op, const char *names, cp_tensor *const *in) {
     if (!cp_check(at, op, 2, in)) return false;
     for (int i = 0; i < 2; i++)
@@ -85,8 +85,8 @@ const cp_op cp_op_conv2d = {.name = "conv2d",
                             .formula = "y[n,i,j,o] = bias[o] + sum x[n, i s + u d - p, j s + v d - p, c] w[u,v,c,o]",
                             .grad = conv2d_grad,
                             .rule = "x: conv2d_input_grad(g, w); w: conv2d_weight_grad(x, g); bias: sum of g over n, i, j",
-                            .words = "Every pixel of the image collects the gradients of all windows that saw it, weighted by the "
-                                     "kernel; the kernel collects, over all windows, the gradient times the pixel that it met.",
+                            .words = "Each pixel of the image gets the gradients of all windows that contain it, weighted by the "
+                                     "kernel; the kernel gets, summed over all windows, the gradient times the pixel.",
                             .keeps = {CP_KEEPS_IN(1), CP_KEEPS_IN(0)}};
 
 cp_tensor *(cp_conv2d)(cp_at at, cp_tensor *x, cp_tensor *w, cp_tensor *bias, cp_conv2d_config config) {
@@ -102,22 +102,22 @@ cp_tensor *(cp_conv2d)(cp_at at, cp_tensor *x, cp_tensor *w, cp_tensor *bias, cp
     return cp_record_with(at, &cp_op_conv2d, out, &config, sizeof config, 3, in);
 }
 
-/* ---- conv2d with what stands around it in a pre-activation network, in one pass ---- */
+/* ---- conv2d fused with its neighbors in a pre-activation network ---- */
 
 enum { X, W, SCALE, SHIFT, BIAS, RESIDUAL, INPUTS };
 
 typedef struct leaky_attr {
     cp_conv2d_config     config;
     cp_real              slope;
-    const unsigned char *signs; /* of what the leaky ReLU saw; NULL when the rule will not ask */
+    const unsigned char *signs; /* of the leaky ReLU's input; NULL when the rule does not need them */
 } leaky_attr;
 
-/* With a slope of 1 there is nothing to do to x before it is convolved. */
+/* Without scale, a slope of 1 leaves x unchanged before the convolution. */
 static bool is_plain(cp_real slope, const cp_tensor *scale) {
     return slope == 1 && !scale;
 }
 
-/* gain cp_gate(cp_conv2d_input_grad) and cp_conv2d_weight_grad(cp_leaky_relu(scale x + shift)), without the passes between. */
+/* gain cp_gate(cp_conv2d_input_grad) and cp_conv2d_weight_grad(cp_leaky_relu(scale x + shift)), in one pass. */
 static cp_tensor *leaky_input_grad(cp_at at, const cp_node *node, cp_tensor *g, const cp_real *gain) {
     const leaky_attr *a = node->attr;
     cp_tensor        *x = node->in[X], *w = node->in[W], *out = cp_out(at, x->shape);
@@ -140,7 +140,7 @@ static cp_tensor *leaky_weight_grad(cp_at at, const cp_node *node, cp_tensor *g,
     return cp_kernels()->conv2d_weight_grad(cp_scratch(at), &s, x->data, g->data, &fusion, out->data, gb) ? out : NULL;
 }
 
-/* What has the signs that the leaky ReLU saw: x itself if it is at hand, else the signs as numbers. */
+/* A tensor with the signs of the leaky ReLU's input: x itself if it was kept, otherwise numbers made from the signs. */
 static cp_tensor *signs_tensor(cp_at at, const cp_node *node) {
     cp_tensor *x = node->in[X];
     if (!node->in[SCALE] && node->keeps & CP_KEEPS_IN(X)) return x;
@@ -150,7 +150,7 @@ static cp_tensor *signs_tensor(cp_at at, const cp_node *node) {
     return out;
 }
 
-/* The gradient with respect to what the leaky ReLU sees, and from there to x, scale and shift. */
+/* The gradient at the leaky ReLU's input, and from there those of x, scale and shift. */
 static void leaky_before_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
     const leaky_attr *a = node->attr;
     cp_tensor        *x = node->in[0], *scale = node->in[SCALE], *before;
@@ -170,7 +170,7 @@ static void leaky_before_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_te
     if (cp_needs(node, SHIFT)) gin[SHIFT] = cp_sum(at, before, CP_AXES(0, 1, 2), false);
 }
 
-/* The values of x are read for the gradients of w and scale only; the rest of the rule has their signs. */
+/* The values of x are needed for the gradients of w and scale only; the rest of the rule uses their signs. */
 static void leaky_conv2d_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
     cp_tensor        *x = node->in[0], *w = node->in[1];
     const leaky_attr *a = node->attr;
@@ -184,7 +184,8 @@ static void leaky_conv2d_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_te
         gin[1] = cp_conv2d_weight_grad(at, cp_leaky_relu(at, scale ? cp_scale_shift(at, x, scale, shift) : x, a->slope), g, w->dims,
                                        a->config);
     if (cp_needs(node, 1) && !recorded) {
-        cp_tensor *bias_grad = cp_needs(node, BIAS) ? cp_out(at, CP_SHAPE(w->dims[3])) : NULL; /* comes with the same pass over g */
+        cp_tensor *bias_grad =
+            cp_needs(node, BIAS) ? cp_out(at, CP_SHAPE(w->dims[3])) : NULL; /* computed in the same pass over g */
         gin[1] = leaky_weight_grad(at, node, g, bias_grad);
         if (bias_grad) gin[BIAS] = bias_grad;
     }
@@ -198,15 +199,16 @@ const cp_op cp_op_leaky_conv2d = {
     .grad = leaky_conv2d_grad,
     .rule = "d = gate(conv2d_input_grad(g, w)); x: scale d; scale: sum d x; shift: sum d; w: conv2d_weight_grad(leaky_relu(scale x "
             "+ shift), g); bias: sum g; residual: g",
-    .words = "The gradient goes back through the convolution, then through the leaky ReLU, whose signs were kept, to the image and "
-             "its scale and shift; the kernel meets the activated image, and the residual gets the gradient as it is.",
+    .words =
+        "The gradient goes back through the convolution, then through the leaky ReLU, whose signs were kept, to the image and "
+        "its scale and shift; the kernel gets its gradient from the activated image, and the residual gets the gradient unchanged.",
     .keeps = {[X] = CP_KEEPS_IN(W) | CP_KEEPS_IN(SCALE) | CP_KEEPS_SAVED,
               [W] = CP_KEEPS_IN(X) | CP_KEEPS_IN(SCALE) | CP_KEEPS_IN(SHIFT),
               [SCALE] = CP_KEEPS_IN(X) | CP_KEEPS_IN(W) | CP_KEEPS_SAVED,
               [SHIFT] = CP_KEEPS_IN(W) | CP_KEEPS_SAVED},
     .kinked = true};
 
-/* What is recorded of it with a slope of 1, when there is no leaky ReLU to tell about. */
+/* Recorded for a slope of 1, where there is no leaky ReLU. */
 static const cp_op without_relu = {
     .name = "leaky_conv2d",
     .formula = "conv2d(scale x + shift, w) + bias + residual",
@@ -226,7 +228,7 @@ static bool is_channels(cp_at at, const char *op, const char *what, const cp_ten
            cp_misuse(at, op, "%s has shape %s; x %s has %d channels", what, cp_shape_text(t).s, cp_shape_text(x).s, x->dims[3]);
 }
 
-/* The signs, when the rule will read them. */
+/* Saves the signs if the rule will need them. */
 static bool signs_keep(cp_at at, const cp_op *op, cp_tensor *const *in, const unsigned char **signs) {
     const cp_tensor *x = in[X];
     size_t           c = (size_t)x->dims[3];
@@ -241,7 +243,7 @@ static bool extras_fit(cp_at at, const char *op, cp_tensor *const *in, const cp_
     const cp_tensor *scale = in[SCALE], *shift = in[SHIFT], *residual = in[RESIDUAL];
     if (!is_bias(at, op, in[BIAS], s) || (residual && !is_response(at, op, "residual", residual, s))) return false;
     if (!scale != !shift)
-        return cp_misuse(at, op, "there is a %s without a %s", scale ? "scale" : "shift", scale ? "shift" : "scale");
+        return cp_misuse(at, op, "a %s was given without a %s", scale ? "scale" : "shift", scale ? "shift" : "scale");
     return !scale || (is_channels(at, op, "scale", scale, in[X]) && is_channels(at, op, "shift", shift, in[X]));
 }
 
@@ -281,7 +283,8 @@ const cp_op cp_op_conv2d_input_grad = {
     .formula = "d sum(g conv2d(x, w)) / dx",
     .grad = conv2d_input_grad_grad,
     .rule = "with h the gradient at out: g: conv2d(h, w); w: conv2d_weight_grad(h, g)",
-    .words = "The op is linear in g and in w: the incoming gradient, an image, is convolved for g, and meets g for the kernel.",
+    .words =
+        "The op is linear in g and in w: the incoming gradient, an image, is convolved for g, and combined with g for the kernel.",
     .keeps = {CP_KEEPS_IN(1), CP_KEEPS_IN(0)}};
 
 cp_tensor *(cp_conv2d_input_grad)(cp_at at, cp_tensor *g, cp_tensor *w, const int x_dims[4], cp_conv2d_config config) {

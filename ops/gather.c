@@ -1,16 +1,16 @@
-/* Choosing values by integer places: rows of the first axis, or flat places, and the inverse directions. */
+/* Selecting values by index: rows of the first axis, or row-major indices, and the inverse ops. */
 #include "core/op.h"
 #include "ops/ops.h"
 
 #include <string.h>
 
-/* A copy of the places on the tape, after checking each against 0..limit-1. */
-static const cp_indices *places_keep(cp_at at, const char *op, cp_indices places, int limit) {
+/* Checks each index against 0..limit-1 and copies the indices to the tape. */
+static const cp_indices *indices_copy(cp_at at, const char *op, cp_indices places, int limit) {
     if (places.count < 0 || (places.count > 0 && !places.at))
-        return cp_refuse(at, op, "the list of places is NULL or its count %d is negative", places.count);
+        return cp_refuse(at, op, "the list of indices is NULL or its count %d is negative", places.count);
     for (int i = 0; i < places.count; i++)
         if (places.at[i] < 0 || places.at[i] >= limit)
-            return cp_refuse(at, op, "place %d at position %d is outside 0..%d", places.at[i], i, limit - 1);
+            return cp_refuse(at, op, "index %d at position %d is outside 0..%d", places.at[i], i, limit - 1);
     int        *copy = cp_tape_copy(at, places.at, (size_t)places.count * sizeof *copy);
     cp_indices *kept = cp_tape_alloc(at, sizeof *kept);
     if (!copy || !kept) return NULL;
@@ -53,7 +53,7 @@ static bool has_rows(cp_at at, const char *op, cp_tensor *a) {
 
 cp_tensor *(cp_gather_rows)(cp_at at, cp_tensor *a, cp_indices rows) {
     if (!has_rows(at, "gather_rows", a)) return NULL;
-    const cp_indices *kept = places_keep(at, "gather_rows", rows, a->dims[0]);
+    const cp_indices *kept = indices_copy(at, "gather_rows", rows, a->dims[0]);
     if (!kept) return NULL;
     cp_shape shape = a->shape;
     shape.dims[0] = rows.count;
@@ -68,8 +68,9 @@ cp_tensor *(cp_gather_rows)(cp_at at, cp_tensor *a, cp_indices rows) {
 cp_tensor *(cp_scatter_rows)(cp_at at, cp_tensor *a, cp_indices rows, int count) {
     if (!has_rows(at, "scatter_rows", a)) return NULL;
     if (rows.count != a->dims[0] || count < 0)
-        return cp_refuse(at, "scatter_rows", "%d places, among %d rows, for the rows of %s", rows.count, count, cp_shape_text(a).s);
-    const cp_indices *kept = places_keep(at, "scatter_rows", rows, count);
+        return cp_refuse(at, "scatter_rows", "%d indices, among %d rows, for the rows of %s", rows.count, count,
+                         cp_shape_text(a).s);
+    const cp_indices *kept = indices_copy(at, "scatter_rows", rows, count);
     if (!kept) return NULL;
     cp_shape shape = a->shape;
     shape.dims[0] = count;
@@ -85,7 +86,7 @@ cp_tensor *(cp_scatter_rows)(cp_at at, cp_tensor *a, cp_indices rows, int count)
     return cp_record(at, &cp_op_scatter_rows, out, kept, 1, &a);
 }
 
-/* ---- flat places ---- */
+/* ---- row-major indices ---- */
 
 static void take_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
     gin[0] = cp_put(at, g, *(const cp_indices *)node->attr, node->in[0]->shape);
@@ -100,25 +101,25 @@ const cp_op cp_op_take = {.name = "take",
                           .grad = take_grad,
                           .keeps = {CP_KEEPS_SAVED},
                           .rule = "a[places[i]] += g[i]",
-                          .words = "Each gradient goes back to the place that its value was taken from; a place that was taken "
-                                   "twice gets the sum, and one that was not taken 0."};
+                          .words = "Each gradient goes back to the index that its value was taken from; an index that was taken "
+                                   "twice gets the sum, and one that was not taken gets 0."};
 const cp_op cp_op_put = {.name = "put",
                          .formula = "out[places[i]] += a[i]",
                          .grad = put_grad,
                          .keeps = {CP_KEEPS_SAVED},
                          .rule = "a[i] = g[places[i]]",
-                         .words = "Each value gets the gradient of the place that it was put in."};
+                         .words = "Each value gets the gradient of the index that it was put at."};
 
-/* One place for each of `count` values, each below `limit`. */
-static const cp_indices *places_for(cp_at at, const char *op, cp_indices places, size_t count, size_t limit) {
-    if ((size_t)places.count != count) return cp_refuse(at, op, "%d places for %zu values", places.count, count);
-    return places_keep(at, op, places, limit > INT32_MAX ? INT32_MAX : (int)limit);
+/* Checks and copies an index for each of `count` values, each below `limit`. */
+static const cp_indices *indices_for(cp_at at, const char *op, cp_indices places, size_t count, size_t limit) {
+    if ((size_t)places.count != count) return cp_refuse(at, op, "%d indices for %zu values", places.count, count);
+    return indices_copy(at, op, places, limit > INT32_MAX ? INT32_MAX : (int)limit);
 }
 
 cp_tensor *(cp_take)(cp_at at, cp_tensor *a, cp_indices places, cp_shape shape) {
     size_t size;
     if (!cp_check(at, "take", 1, &a) || !cp_shape_check(at, "take", shape) || !cp_shape_size(shape, &size)) return NULL;
-    const cp_indices *kept = places_for(at, "take", places, size, a->size);
+    const cp_indices *kept = indices_for(at, "take", places, size, a->size);
     cp_tensor        *out = kept ? cp_out(at, shape) : NULL;
     if (!out) return NULL;
     for (size_t i = 0; i < out->size; i++) out->data[i] = a->data[places.at[i]];
@@ -128,7 +129,7 @@ cp_tensor *(cp_take)(cp_at at, cp_tensor *a, cp_indices places, cp_shape shape) 
 cp_tensor *(cp_put)(cp_at at, cp_tensor *a, cp_indices places, cp_shape shape) {
     size_t size;
     if (!cp_check(at, "put", 1, &a) || !cp_shape_check(at, "put", shape) || !cp_shape_size(shape, &size)) return NULL;
-    const cp_indices *kept = places_for(at, "put", places, a->size, size);
+    const cp_indices *kept = indices_for(at, "put", places, a->size, size);
     cp_tensor        *out = kept ? cp_full(at, 0, shape) : NULL;
     if (!out) return NULL;
     for (size_t i = 0; i < a->size; i++) out->data[places.at[i]] += a->data[i];

@@ -1,7 +1,5 @@
-/* Class-conditional Gaussians with a shared precision.
- *
- * Far from the origin, products lose in rounding what differences need, so differences come first: z - mu_c for every pair, and then
- * what the precision makes of them. */
+/* Class-conditional Gaussians with a shared precision. To avoid cancellation far from the origin, differences are computed first: z - mu_c
+ * for every pair, and then the product with the precision. */
 #include "ops/gaussian.h"
 
 #include "core/op.h"

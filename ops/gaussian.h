@@ -7,7 +7,7 @@
 #include "ops/ops.h"
 
 typedef enum cp_precision {
-    CP_PRECISION_DEFAULT, /* for the maker to resolve: CP_FULL for a stand-alone layer, CP_DIAGONAL behind a network */
+    CP_PRECISION_DEFAULT, /* CP_FULL for a stand-alone layer, CP_DIAGONAL behind a network */
     CP_SPHERICAL,         /* P = e^s I; one number s, shape (1) */
     CP_DIAGONAL,          /* P = diag(e^s); s (D) */
     CP_FULL,              /* P = L L^T, L lower-triangular with exp() diagonal (cp_tril_exp); D(D+1)/2 numbers */
@@ -20,7 +20,7 @@ typedef struct cp_gaussians {
     cp_tensor   *log_prior; /* ln pi (C), or NULL: uniform, ln pi_c = -ln C */
 } cp_gaussians;
 
-/* How many numbers hold the precision in D dimensions; -1 when more than an int counts. */
+/* The number of parameters of the precision in D dimensions; -1 when out of the range of int. */
 int cp_precision_size(cp_precision kind, int d);
 
 /* E(z; c) = (z - mu_c)^T P (z - mu_c) / 2, z (N, D) -> (N, C). The prior is not part of it. */
@@ -32,7 +32,7 @@ cp_tensor *cp_gaussian_log_joint(cp_at at, cp_tensor *z, cp_gaussians g);
 /* ln p(z) = logsumexp_c ln p(z, c): (N). */
 cp_tensor *cp_gaussian_log_density(cp_at at, cp_tensor *z, cp_gaussians g);
 
-/* The softmax parameters that give the same posterior: P mu_c in the columns of (D, C), and ln pi_c - mu_c^T P mu_c / 2 in (C). */
+/* The softmax parameters with the same posterior: P mu_c in the columns of (D, C), and ln pi_c - mu_c^T P mu_c / 2 in (C). */
 cp_tensor *cp_gaussian_weight(cp_at at, cp_gaussians g);
 cp_tensor *cp_gaussian_bias(cp_at at, cp_gaussians g);
 

@@ -4,7 +4,7 @@
 
 #include <tgmath.h>
 
-/* ---- cross entropy, fused: no probability is ever formed in the forward pass ---- */
+/* ---- cross entropy, fused: the forward pass computes no probabilities ---- */
 
 /* (softmax(logits) - one-hot) g / N */
 static void cross_entropy_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
@@ -21,8 +21,8 @@ const cp_op cp_op_cross_entropy = {.name = "cross_entropy",
                                    .formula = "mean of logsumexp(logits) - logits[label]",
                                    .grad = cross_entropy_grad,
                                    .rule = "g (softmax(logits) - one-hot) / rows",
-                                   .words = "Each row gets its predicted probabilities minus the truth, a 1 at its label, times "
-                                            "the incoming gradient and divided by the number of rows.",
+                                   .words = "Each row gets its predicted probabilities minus a 1 at its label, times the "
+                                            "incoming gradient and divided by the number of rows.",
                                    .keeps = {CP_KEEPS_IN(0) | CP_KEEPS_SAVED}};
 
 /* One label for each row of a (rows, classes). */
@@ -66,7 +66,7 @@ const cp_op cp_op_pick = {.name = "pick", .formula = "out[i] = a[i, labels[i]]"}
 
 cp_tensor *(cp_pick)(cp_at at, cp_tensor *a, cp_labels labels) {
     if (!cp_check(at, "pick", 1, &a) || !labels_fit(at, "pick", a, labels)) return NULL;
-    if (a->size > INT32_MAX) return cp_refuse(at, "pick", "%s has more values than places can count", cp_shape_text(a).s);
+    if (a->size > INT32_MAX) return cp_refuse(at, "pick", "%s has too many values for an index", cp_shape_text(a).s);
     int *places = cp_tape_alloc(at, (size_t)labels.count * sizeof *places);
     if (!places) return NULL;
     for (int i = 0; i < labels.count; i++) places[i] = i * a->dims[1] + labels.at[i];

@@ -7,7 +7,7 @@
 
 /* ---- matmul ---- */
 
-/* With C = op(A) op(B), G its gradient: dop(A) = G op(B)^T, dop(B) = op(A)^T G, each turned when the flag says so. */
+/* With C = op(A) op(B), G its gradient: dop(A) = G op(B)^T, dop(B) = op(A)^T G, each transposed if the flag says so. */
 static void matmul_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
     cp_tensor *a = node->in[0], *b = node->in[1];
     unsigned   flags = *(const unsigned *)node->attr;
@@ -29,8 +29,8 @@ const cp_op cp_op_matmul = {.name = "matmul",
                             .grad = matmul_grad,
                             .keeps = {CP_KEEPS_IN(1), CP_KEEPS_IN(0)},
                             .rule = "op(a): g op(b)^T; op(b): op(a)^T g",
-                            .words = "Each matrix gets the incoming gradient times the other one, transposed, from the side on "
-                                     "which that stands; leading axes that were repeated are summed."};
+                            .words = "Each matrix gets the incoming gradient multiplied by the other matrix, transposed, on the "
+                                     "side of that matrix; leading axes that were repeated are summed."};
 
 typedef struct product {
     size_t   m, n, k, batch;
@@ -57,16 +57,16 @@ static bool product_plan(cp_at at, const cp_tensor *a, const cp_tensor *b, unsig
     return true;
 }
 
-/* The matrix of t that belongs to matrix `index` of the batch, under broadcasting of the leading axes. */
+/* The matrix of t for matrix `index` of the batch, with the leading axes broadcast. */
 static const cp_real *matrix_at(const cp_tensor *t, const product *p, size_t index) {
-    size_t place = 0, step = 1;
+    size_t offset = 0, step = 1;
     for (int i = 3; i <= p->shape.rank; i++) {
         size_t size = (size_t)p->shape.dims[p->shape.rank - i], own = i <= t->rank ? (size_t)t->dims[t->rank - i] : 1;
-        if (own > 1) place += index % size * step;
+        if (own > 1) offset += index % size * step;
         step *= own;
         index /= size;
     }
-    return t->data + place * (size_t)t->dims[t->rank - 1] * (size_t)t->dims[t->rank - 2];
+    return t->data + offset * (size_t)t->dims[t->rank - 1] * (size_t)t->dims[t->rank - 2];
 }
 
 cp_tensor *(cp_matmul)(cp_at at, cp_tensor *a, cp_tensor *b, unsigned flags) {
@@ -87,7 +87,7 @@ cp_tensor *(cp_matmul)(cp_at at, cp_tensor *a, cp_tensor *b, unsigned flags) {
     return cp_record_with(at, &cp_op_matmul, out, &flags, sizeof flags, 2, in);
 }
 
-/* ---- lower-triangular matrices, made of other ops ---- */
+/* ---- lower-triangular matrices, from other ops ---- */
 
 const cp_op cp_op_tril_exp = {.name = "tril_exp", .formula = "L from v, exp() on the diagonal"};
 const cp_op cp_op_tril_logdet = {.name = "tril_logdet", .formula = "ln det L L^T = 2 sum of v's diagonal"};
@@ -110,7 +110,7 @@ cp_tensor *(cp_tril_exp)(cp_at at, cp_tensor *v, int d) {
             places[i] = row * d + column;
             diagonal->data[i] = row == column;
         }
-    /* exp only where it is used: a large off-diagonal entry must not become infinite on the way */
+    /* exp only on the diagonal: a large entry elsewhere must not become infinite */
     cp_tensor *safe = cp_where(at, diagonal, v, cp_scalar(at, 0));
     cp_tensor *entries = cp_where(at, diagonal, cp_exp(at, safe), v);
     return cp_put(at, entries, (cp_indices){places, (int)v->size}, CP_SHAPE(d, d));

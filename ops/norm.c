@@ -14,8 +14,8 @@
 #define NORM_RULE "x: (h - mean(h) - xhat mean(h xhat)) / sqrt(var + eps) with h = gamma g; gamma: sum g xhat; beta: sum g"
 #define RSTD_NAME "1/sqrt(var+eps)" /* the name of the input that has it */
 #define NORM_WORDS                                                                                                                 \
-    "From the gradient go its mean and what points along the normalized values, because normalizing undoes both a shift and a "    \
-    "stretch; gamma and beta get sums over all that they were applied to."
+    "The gradient loses its mean and its component along the normalized values, because normalizing removes shift and scale; "     \
+    "gamma and beta get sums over all values that they were applied to."
 
 /* The inputs of batch, group and layer norm. Mean and rstd = 1 / sqrt(variance + eps) have a value for each channel or, of group and layer
  * norm, for each image and group: (images, groups). */
@@ -44,7 +44,7 @@ static bool norm_fits(cp_at at, const char *op, cp_tensor *x, cp_tensor *gamma, 
 
 /* ---- normalize ---- */
 
-/* Made of ops, for what a recorded sweep differentiates again; reduced axes are kept. */
+/* Computed by ops, so that a recorded sweep can differentiate them again; reduced axes are kept. */
 typedef struct statistics {
     cp_tensor *centered, *rstd;
 } statistics;
@@ -67,7 +67,7 @@ static cp_tensor *project(cp_at at, cp_tensor *g, cp_tensor *hat, cp_tensor *rst
     return cp_mul(at, rest, rstd);
 }
 
-/* A recorded sweep sees rstd as the function of x that it is. */
+/* A recorded sweep needs rstd as a function of x. */
 static void normalize_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
     const normalize_attr *attr = node->attr;
     cp_tensor            *rstd = cp_recording(at) ? measure(at, node->in[0], attr->axes, attr->eps).rstd : node->in[1];
@@ -78,8 +78,8 @@ const cp_op cp_op_normalize = {.name = "normalize",
                                .formula = "(a - mean) / sqrt(variance + eps)",
                                .grad = normalize_grad,
                                .rule = "(g - mean(g) - out mean(g out)) / sqrt(variance + eps)",
-                               .words = "From the gradient go its mean and what points along the result, because normalizing "
-                                        "undoes both a shift and a stretch; the rest is divided as the values were.",
+                               .words = "The gradient loses its mean and its component along the result, because normalizing "
+                                        "removes shift and scale; the rest is divided like the values.",
                                .keeps = {CP_KEEPS_IN(0) | CP_KEEPS_IN(1) | CP_KEEPS_OUT}};
 
 /* The inputs are a and rstd = 1 / sqrt(variance + eps), reduced axes kept. */
@@ -208,7 +208,7 @@ static cp_tensor *batch_norm_training(cp_at at, cp_tensor *x, cp_tensor *gamma, 
     cp_kernel_scale_shift(rows, (size_t)c, x->data, mean->data, scale, shift, out->data);
     cp_tensor *in[] = {x, gamma, beta, mean, rstd};
     if (!cp_record_with(at, &cp_op_batch_norm, out, &eps, sizeof eps, INPUTS, in)) return NULL;
-    running_update(config->running_mean, mean, config->momentum, 1); /* last: a call that fails has changed nothing */
+    running_update(config->running_mean, mean, config->momentum, 1); /* last, so that a call that fails changes nothing */
     running_update(config->running_var, variance, config->momentum, (cp_real)rows / (cp_real)(rows - 1));
     return out;
 }
@@ -302,7 +302,7 @@ static void norm_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **g
         norm_sweep(at, node, g, gin);
 }
 
-/* Without a leaky ReLU the gradient does not depend on beta, but beta is small, and one kernel does all. */
+/* Without a leaky ReLU the gradient does not depend on beta, but beta is small, and there is one kernel for all. */
 enum { READ_ALL = READ | CP_KEEPS_IN(GAMMA) | CP_KEEPS_IN(BETA) };
 #define NORM(op, text, first, before, ...)                                                                                         \
     const cp_op cp_op_##op = {.name = #op,                                                                                         \
@@ -315,7 +315,7 @@ enum { READ_ALL = READ | CP_KEEPS_IN(GAMMA) | CP_KEEPS_IN(BETA) };
 NORM(layer_norm, "gamma (x - mean) / sqrt(var + eps) + beta over the last axis", "", "", .kinked = false);
 NORM(group_norm, "gamma (x - mean) / sqrt(var + eps) + beta over groups of channels", "", "", .kinked = false);
 NORM(leaky_norm, "leaky_relu(group_norm) or leaky_relu(layer_norm)", "g through the gate of the leaky ReLU, then ",
-     "The leaky ReLU comes first: where it saw a negative value, it weakens the gradient by its slope. ", .kinked = true);
+     "The leaky ReLU comes first: it multiplies the gradient of negative values by its slope. ", .kinked = true);
 
 static cp_tensor *norm(cp_at at, const cp_op *op, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, norm_attr attr) {
     cp_tensor *mean = cp_out(at, CP_SHAPE(attr.images, attr.groups)), *rstd = cp_out(at, CP_SHAPE(attr.images, attr.groups));
@@ -328,7 +328,7 @@ static cp_tensor *norm(cp_at at, const cp_op *op, cp_tensor *x, cp_tensor *gamma
     return cp_record_with(at, op, out, &attr, sizeof attr, INPUTS, in);
 }
 
-/* x as images of some pixels. */
+/* Counts the pixels per image. */
 static bool counted(cp_at at, const char *op, const cp_tensor *x, int images, int *pixels) {
     size_t c = (size_t)channels_of(x), count = images && c ? x->size / (size_t)images / c : 0;
     *pixels = (int)count;

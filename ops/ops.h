@@ -5,7 +5,7 @@
  * written with these same ops, so do gradients of gradients (cp_grad_recorded).
  *
  * Broadcasting: shapes are aligned at their last axes; an axis of size 1 (or absent) is repeated.
- * NaN in, NaN out, in every op but those that only compare (greater, equal, the conditions of where and gate) and a^0 = 1. */
+ * Every op propagates NaN, except comparisons (greater, equal, the conditions of where and gate) and a^0 = 1. */
 #ifndef CP_OPS_H
 #define CP_OPS_H
 
@@ -49,7 +49,7 @@ cp_tensor *cp_relu(cp_at at, cp_tensor *a);                              /* max(
 cp_tensor *cp_swish(cp_at at, cp_tensor *a);                             /* a sigmoid(a) */
 cp_tensor *cp_pow(cp_at at, cp_tensor *a, cp_real power);                /* a^power */
 cp_tensor *cp_leaky_relu(cp_at at, cp_tensor *a, cp_real slope);         /* a > 0 ? a : slope a */
-cp_tensor *cp_clamp(cp_at at, cp_tensor *a, cp_real low, cp_real high);  /* gradient 1 inside, the ends included, else 0 */
+cp_tensor *cp_clamp(cp_at at, cp_tensor *a, cp_real low, cp_real high);  /* gradient 1 inside and at the ends, else 0 */
 cp_tensor *cp_gate(cp_at at, cp_tensor *g, cp_tensor *a, cp_real slope); /* a > 0 ? g : slope g; no gradient flows to a */
 
 /* ==== reductions over any set of axes: CP_AXES(0, -1), or CP_ALL; keepdim leaves them with size 1 ==== */
@@ -80,20 +80,20 @@ cp_tensor *cp_tril_quadratic(cp_at at, cp_tensor *x, cp_tensor *l); /* x^T L L^T
 cp_tensor *cp_reshape(cp_at at, cp_tensor *a, cp_shape shape);   /* one size may be -1: the rest; no copy */
 cp_tensor *cp_permute(cp_at at, cp_tensor *a, const int *order); /* out axis i is a's axis order[i] */
 cp_tensor *cp_broadcast_to(cp_at at, cp_tensor *a, cp_shape shape);
-cp_tensor *cp_sum_to(cp_at at, cp_tensor *a, cp_shape shape); /* the inverse direction: sums what was repeated */
+cp_tensor *cp_sum_to(cp_at at, cp_tensor *a, cp_shape shape); /* the inverse: sums over the repetitions */
 
 #define CP_END INT32_MAX
 /* a[start:stop:step] on every axis; arrays of a's rank. stop may be CP_END; step may be NULL (all 1). */
 cp_tensor *cp_slice(cp_at at, cp_tensor *a, const int *start, const int *stop, const int *step);
-/* The inverse direction: a tensor of shape dims filled with `fill`, with a at [start::step]. */
+/* The inverse: a tensor of shape dims filled with `fill`, with a at [start::step]. */
 cp_tensor *cp_embed(cp_at at, cp_tensor *a, const int *dims, const int *start, const int *step, cp_real fill);
 cp_tensor *cp_pad(cp_at at, cp_tensor *a, const int *before, const int *after, cp_real fill);
 cp_tensor *cp_concat(cp_at at, cp_tensor *const *parts, int count, int axis);
 
 cp_tensor *cp_gather_rows(cp_at at, cp_tensor *a, cp_indices rows);             /* out[i] = a[rows[i]] */
 cp_tensor *cp_scatter_rows(cp_at at, cp_tensor *a, cp_indices rows, int count); /* (count, ...): out[rows[i]] += a[i], in double */
-cp_tensor *cp_take(cp_at at, cp_tensor *a, cp_indices places, cp_shape shape);  /* out[i] = a[places[i]], flat places */
-/* out[places[i]] += a[i], flat places; in cp_real, one after the other */
+cp_tensor *cp_take(cp_at at, cp_tensor *a, cp_indices places, cp_shape shape);  /* out[i] = a[places[i]], row-major indices */
+/* out[places[i]] += a[i], row-major indices; in cp_real, in order */
 cp_tensor *cp_put(cp_at at, cp_tensor *a, cp_indices places, cp_shape shape);
 cp_tensor *cp_pick(cp_at at, cp_tensor *a, cp_labels labels); /* out[i] = a[i, labels[i]]; (N,C) -> (N) */
 
@@ -118,11 +118,11 @@ cp_tensor *cp_conv2d(cp_at at, cp_tensor *x, cp_tensor *w, cp_tensor *bias, cp_c
 cp_tensor *cp_conv2d_input_grad(cp_at at, cp_tensor *g, cp_tensor *w, const int x_dims[4], cp_conv2d_config config);
 cp_tensor *cp_conv2d_weight_grad(cp_at at, cp_tensor *x, cp_tensor *g, const int w_dims[4], cp_conv2d_config config);
 
-/* conv2d(leaky_relu(scale x + shift), w) + bias + residual in one pass, nothing stored between but a bit per value: the
- * pre-activation block's step. The config's zeros stand around what the leaky ReLU gave. All inputs get gradients; the rule reads x
- * only for those of w and scale. */
-typedef struct cp_conv_extras { /* what stands around the convolution */
-    cp_tensor *scale, *shift;   /* (C), both or neither: a norm with fixed statistics (cp_batch_norm_factors) */
+/* conv2d(leaky_relu(scale x + shift), w) + bias + residual in one pass that stores one bit per value: the
+ * pre-activation block's step. The padding is added after the leaky ReLU. All inputs get gradients; the rule reads x only for those of w
+ * and scale. */
+typedef struct cp_conv_extras { /* the inputs besides image and kernel */
+    cp_tensor *scale, *shift;   /* (C), both or neither: of a norm with fixed statistics (cp_batch_norm_factors) */
     cp_tensor *bias;            /* (K) or NULL */
     cp_tensor *residual;        /* the result's shape, or NULL */
     cp_real    slope;           /* 0: ReLU; 1: none */
@@ -148,15 +148,15 @@ cp_tensor *cp_normalize(cp_at at, cp_tensor *a, cp_axes axes, cp_real eps);
 typedef struct cp_batch_norm_config {
     bool       training;
     cp_tensor *running_mean, *running_var; /* (C), persistent; needed in evaluation, updated in training unless NULL */
-    cp_real    momentum; /* the weight of the NEW side: running = (1 - momentum) running + momentum batch; 0: 0.1 */
+    cp_real    momentum; /* the weight of the NEW value: running = (1 - momentum) running + momentum batch; 0: 0.1 */
     cp_real    eps;      /* 0: 1e-5 */
 } cp_batch_norm_config;
 
 /* x (..., C), gamma and beta (C). Training: batch statistics, gradients flow through them; running_var gets the unbiased variance.
- * The running statistics are updated by every call with training set, whether the tape records or not, once all else is done.
+ * Every call with training set updates the running statistics, whether the tape records or not, after everything else succeeded.
  * Evaluation: gamma (x - running_mean) / sqrt(running_var + eps) + beta, with the running statistics as constants. */
 cp_tensor *cp_batch_norm(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, cp_batch_norm_config config);
-/* What an evaluation multiplies each channel with and then adds; false after a message. config.training and x play no part. */
+/* The scale and shift of each channel in evaluation; false after cp_misuse. config.training is ignored. */
 bool       cp_batch_norm_factors(cp_at at, cp_tensor *gamma, cp_tensor *beta, cp_batch_norm_config config, cp_tensor **scale,
                                  cp_tensor **shift);
 cp_tensor *cp_layer_norm(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, cp_real eps); /* over the last axis */
@@ -173,8 +173,8 @@ cp_tensor *cp_cross_entropy(cp_at at, cp_tensor *logits,
                             cp_labels labels);           /* mean over rows of -log_softmax(logits)[label]; (N,C) -> () */
 cp_tensor *cp_mse(cp_at at, cp_tensor *a, cp_tensor *b); /* mean (a - b)^2, same shapes -> () */
 
-/* How steep each row is: |d y_n / d x_n|^2 for y (N), each computed from its own row x_n of x (N, ...) -> (N). The mean is the
- * gradient penalty of energy models, one number a row what a guard watches. x is a cp_variable, and the y's of the loss serve:
+/* The squared gradient of each row: |d y_n / d x_n|^2 for y (N), each computed from its own row x_n of x (N, ...) -> (N). The mean is the
+ * gradient penalty of energy models. x is a cp_variable, and the y of the loss can be used:
  *     cp_tensor *x = cp_variable(tape, images, CP_SHAPE(32, 28, 28, 3)), *energies = cp_model_energy(tape, model, x, CP_TRAINING);
  *     cp_tensor *penalty = cp_mean(tape, cp_gradient_squares(tape, energies, x), CP_ALL, false);
  * The sweep from y to x is recorded (cp_grad_recorded), so that the result has gradients of its own, with respect to parameters too. */
@@ -185,7 +185,7 @@ cp_tensor *cp_gradient_squares(cp_at at, cp_tensor *y, cp_tensor *x);
 struct cp_op;
 const struct cp_op *const *cp_op_list(int *count);
 
-/* What lets every op be called with a tape, and know the caller's place. */
+/* Every op can be called with a tape, and gets the caller's file and line. */
 #define cp_add(t, ...) cp_add(CP_AT(t), __VA_ARGS__)
 #define cp_sub(t, ...) cp_sub(CP_AT(t), __VA_ARGS__)
 #define cp_mul(t, ...) cp_mul(CP_AT(t), __VA_ARGS__)

@@ -39,7 +39,7 @@ static void span(int i, int stride, int pad, int size, int limit, int *from, int
     *to = last < limit ? last : limit;
 }
 
-/* The first place of pixel (n, i, j) in an array of shape d. */
+/* The index of the first channel of pixel (n, i, j) in an array of shape d. */
 static size_t pixel(const int *d, size_t n, int i, int j) {
     return ((n * (size_t)d[1] + (size_t)i) * (size_t)d[2] + (size_t)j) * (size_t)d[3];
 }
@@ -54,7 +54,7 @@ typedef struct pool_job {
     void (*body)(const struct pool_job *job, patch p); /* for each window */
     const window *win;
     cp_real      *x, *y;  /* image side, result side */
-    int          *places; /* of the largest values */
+    int          *places; /* indices of the largest values */
 } pool_job;
 
 static void pool_images(void *context, size_t begin, size_t end) {
@@ -70,21 +70,21 @@ static void pool_images(void *context, size_t begin, size_t end) {
             }
 }
 
-/* ---- max: take() at the places of the largest values ---- */
+/* ---- max: take() of the largest values ---- */
 
 const cp_op cp_op_max_pool = {.name = "max_pool", .formula = "max over windows", .kinked = true};
 
 static void patch_argmax(const pool_job *job, patch p) {
     const int *x = job->win->x;
     for (int c = 0; c < x[3]; c++) {
-        size_t place = pixel(x, p.n, p.top, p.left) + (size_t)c;
+        size_t best = pixel(x, p.n, p.top, p.left) + (size_t)c;
         for (int u = p.top; u < p.bottom; u++)
             for (int v = p.left; v < p.right; v++) {
                 size_t  other = pixel(x, p.n, u, v) + (size_t)c;
                 cp_real value = job->x[other];
-                if (value > job->x[place] || (value != value && job->x[place] == job->x[place])) place = other;
+                if (value > job->x[best] || (value != value && job->x[best] == job->x[best])) best = other;
             }
-        job->places[p.result + (size_t)c] = (int)place;
+        job->places[p.result + (size_t)c] = (int)best;
     }
 }
 
@@ -102,7 +102,7 @@ cp_tensor *(cp_max_pool)(cp_at at, cp_tensor *x, cp_pool2d_config config) {
     return out;
 }
 
-/* ---- average, and its inverse direction ---- */
+/* ---- average, and its inverse ---- */
 
 static cp_real share(const window *w) {
     return 1 / ((cp_real)w->c.window_h * (cp_real)w->c.window_w);
@@ -150,7 +150,8 @@ const cp_op cp_op_avg_pool = {
     .formula = "mean over windows",
     .grad = avg_pool_grad,
     .rule = "avg_unpool(g): each g / window size, added up",
-    .words = "Every pixel of a window gets an equal share of the gradient of its mean; where windows overlap, the shares add up."};
+    .words =
+        "Each pixel of a window gets an equal share of the gradient of its mean; where windows overlap, the shares are summed."};
 const cp_op cp_op_avg_unpool = {.name = "avg_unpool",
                                 .formula = "d sum(g avg_pool(x)) / dx",
                                 .grad = avg_unpool_grad,

@@ -14,8 +14,7 @@ static bool directions_fit(cp_at at, const char *op, cp_tensor *const *wrt, cp_t
     return true;
 }
 
-/* sum_i <recorded[i], directions[i]>, on the record also when the tape is paused. Directions are numbers here, whatever they were computed
- * from. */
+/* sum_i <recorded[i], directions[i]>, recorded even when the tape is paused. The directions are constants here. */
 static cp_tensor *inner(cp_at at, cp_tensor *const *recorded, cp_tensor *const *directions, int n) {
     cp_tensor *sum = cp_scalar(at, 0);
     bool       was = cp_tape_pause(at.tape, false);
@@ -25,7 +24,7 @@ static cp_tensor *inner(cp_at at, cp_tensor *const *recorded, cp_tensor *const *
     return sum;
 }
 
-/* A value without a history has a gradient of zeros. */
+/* The gradient of a value that was not recorded is zero. */
 static bool zeros(cp_at at, cp_tensor *const *like, int n, cp_tensor **out) {
     for (int i = 0; i < n; i++)
         if (!(out[i] = cp_full(at, 0, like[i]->shape))) return false;
@@ -35,7 +34,7 @@ static bool zeros(cp_at at, cp_tensor *const *like, int n, cp_tensor **out) {
 cp_tensor *(cp_jvp)(cp_at at, cp_tensor *out, cp_tensor *const *wrt, cp_tensor *const *directions, int n) {
     if (!cp_check(at, "jvp", 1, &out) || !directions_fit(at, "jvp", wrt, directions, n)) return NULL;
     cp_tensor  *still = cp_full(at, 0, out->shape), *product = NULL;
-    cp_tensor  *seed = still ? cp_variable(at, still->data, out->shape) : NULL; /* any would do: J^T v is linear in it */
+    cp_tensor  *seed = still ? cp_variable(at, still->data, out->shape) : NULL; /* any seed works: J^T v is linear in it */
     cp_tensor **backward = cp_tape_alloc(at, (size_t)n * sizeof *backward);
     if (!seed || !backward || !cp_vjp_recorded(at, out, seed, wrt, n, backward)) return NULL;
     cp_tensor *along = inner(at, backward, directions, n);

@@ -1,6 +1,6 @@
-/* Products with Jacobians and Hessians, without ever making the matrices. Each costs a few sweeps, whatever the number of values.
+/* Products with Jacobians and Hessians, without computing the matrices. Each costs a few sweeps, whatever the number of values.
  *
- * Both go backward twice. A sweep's result J^T v is linear in its seed v, so its own gradient with respect to v, along u, is J u; and the
+ * Both sweep twice. A sweep's result J^T v is linear in its seed v, so its own gradient with respect to v, along u, is J u; and the
  * gradient of <dloss/dx, u> is H u. The first sweep is recorded: it stays on the tape until cp_tape_reset. */
 #ifndef CP_PRODUCTS_H
 #define CP_PRODUCTS_H

@@ -33,7 +33,7 @@ static size_t product(const int *dims, int from, int to) {
     return p;
 }
 
-/* Reduces each run of neighboring axes in turn, from the last one: (outer, count, inner) -> (outer, inner). */
+/* Reduces each run of neighboring axes, from the last to the first: (outer, count, inner) -> (outer, inner). */
 static cp_tensor *reduce(cp_at at, const reduction *r, const cp_tensor *a, bool maximum) {
     cp_tensor *out = cp_out(at, r->shape);
     cp_arena  *arena = cp_scratch(at);
@@ -59,7 +59,7 @@ static cp_tensor *reduce(cp_at at, const reduction *r, const cp_tensor *a, bool 
         from = to;
         first = false;
         for (int i = begin; i < end; i++) dims[i] = 1;
-        end = begin + 1; /* the loop goes on at begin */
+        end = begin + 1; /* the loop continues at begin */
     }
     if (ok && first && a->size) memcpy(out->data, a->data, a->size * sizeof *from); /* a scalar: nothing to reduce */
     return ok ? out : NULL;
@@ -125,7 +125,7 @@ cp_tensor *(cp_max)(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim) {
 static void logsumexp_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
     const reduction *r = node->attr;
     cp_tensor       *share = cp_exp(at, cp_sub(at, node->in[0], cp_reshape(at, node->out, r->kept)));
-    cp_tensor       *total = cp_sum(at, share, r->axes, true); /* not quite 1: out's rounding, a factor common to all, cancels */
+    cp_tensor       *total = cp_sum(at, share, r->axes, true); /* nearly 1: dividing by it cancels the rounding of out */
     total = cp_where(at, cp_equal(at, total, total), total, cp_scalar(at, 1)); /* NaN where out is infinite: finite entries get 0 */
     gin[0] = cp_mul(at, cp_div(at, share, total), cp_reshape(at, g, r->kept));
 }
@@ -135,9 +135,9 @@ const cp_op cp_op_logsumexp = {.name = "logsumexp",
                                .grad = logsumexp_grad,
                                .keeps = {CP_KEEPS_IN(0) | CP_KEEPS_OUT},
                                .rule = "g e^(a - out) = g softmax(a)",
-                               .words = "The incoming gradient is shared out by the softmax of the values."};
+                               .words = "The incoming gradient is distributed in proportion to the softmax of the values."};
 
-/* max + ln sum e^(a - max): with ops, not recorded. An infinite maximum is not subtracted. ln of an empty sum: -infinity. */
+/* max + ln sum e^(a - max), by ops that are not recorded. An infinite maximum is not subtracted. -infinity for an empty sum. */
 static cp_tensor *logsumexp_value(cp_at at, cp_tensor *a, const reduction *r) {
     if (!a->size) return cp_full(at, (cp_real)-INFINITY, r->shape);
     cp_tensor *top = cp_max(at, a, r->axes, true);
@@ -167,7 +167,7 @@ typedef struct rows_job {
     bool           logarithm;
 } rows_job;
 
-/* y = e^(x - top) for values `step` apart, a piece at a time: the kernel wants them side by side. Returns the sum. */
+/* y = e^(x - top) for values `step` apart, in pieces, since the kernel needs contiguous values. Returns the sum. */
 static double exp_row(size_t count, size_t step, const cp_real *x, cp_real top, cp_real *y) {
     enum { PIECE = 128 };
     cp_real piece[PIECE];
@@ -189,7 +189,7 @@ static void softmax_rows(void *context, size_t begin, size_t end) {
         cp_real       *y = job->y + first, top = -INFINITY;
         for (size_t i = 0; i < job->count; i++) top = x[i * step] > top ? x[i * step] : top;
         cp_real sum = (cp_real)exp_row(job->count, step, x, top, y);
-        cp_real spread = log(sum); /* not added to top: a large top would swallow its digits */
+        cp_real spread = log(sum); /* not added to top: its digits would be lost next to a large top */
         for (size_t i = 0; i < job->count; i++) y[i * step] = job->logarithm ? x[i * step] - top - spread : y[i * step] / sum;
     }
 }
@@ -210,14 +210,14 @@ const cp_op cp_op_softmax = {.name = "softmax",
                              .grad = softmax_grad,
                              .keeps = {CP_KEEPS_OUT},
                              .rule = "out (g - sum(g out))",
-                             .words = "Each probability times how far its gradient lies above the average gradient, taken with the "
-                                      "probabilities: their sum stays 1."};
+                             .words = "Each probability times the difference of its gradient from the average gradient, weighted "
+                                      "by the probabilities: their sum stays 1."};
 const cp_op cp_op_log_softmax = {.name = "log_softmax",
                                  .formula = "a - ln sum e^a",
                                  .grad = log_softmax_grad,
                                  .keeps = {CP_KEEPS_OUT},
                                  .rule = "g - e^out sum(g)",
-                                 .words = "The gradient minus its sum, shared out by the probabilities."};
+                                 .words = "The gradient minus its sum, distributed in proportion to the probabilities."};
 
 static cp_tensor *softmax(cp_at at, const cp_op *op, cp_tensor *a, int axis, bool logarithm) {
     if (!cp_check(at, op->name, 1, &a) || !cp_axis_resolve(at, op->name, a, &axis)) return NULL;

@@ -1,4 +1,4 @@
-/* The list of all ops: what tools walk, and what the gradient test holds to account. */
+/* The list of all ops, for tools and for the test of all gradients. */
 #include "core/op.h"
 #include "ops/ops.h"
 

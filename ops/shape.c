@@ -5,10 +5,10 @@
 
 #include <string.h>
 
-/* Arrays with an entry for each axis; a scalar needs none. */
+/* Checks arrays with one entry per axis; a scalar needs none. */
 static bool has_arrays(cp_at at, const char *op, const cp_tensor *a, int n, const int *const *arrays) {
     for (int i = 0; i < n && a->rank; i++)
-        if (!arrays[i]) return cp_misuse(at, op, "an array with an entry for each axis of shape %s is NULL", cp_shape_text(a).s);
+        if (!arrays[i]) return cp_misuse(at, op, "an array with one entry per axis of shape %s is NULL", cp_shape_text(a).s);
     return true;
 }
 
@@ -159,7 +159,7 @@ const cp_op cp_op_slice = {.name = "slice",
                            .formula = "a[start:stop:step]",
                            .grad = slice_grad,
                            .rule = "0, with g at [start:stop:step]",
-                           .words = "What was cut out gets the gradient, and what was left out gets 0."};
+                           .words = "The values of the slice get the gradient, the others 0."};
 
 cp_tensor *(cp_slice)(cp_at at, cp_tensor *a, const int *start, const int *stop, const int *step) {
     region r = {0};
@@ -193,7 +193,7 @@ const cp_op cp_op_embed = {.name = "embed",
                            .formula = "fill, with a at [start::step]",
                            .grad = embed_grad,
                            .rule = "g[start::step]",
-                           .words = "The gradient is cut out where the values were put."};
+                           .words = "The input gets the slice of the gradient where its values were put."};
 const cp_op cp_op_pad = {.name = "pad", .formula = "a with fill around it"};
 
 cp_tensor *(cp_embed)(cp_at at, cp_tensor *a, const int *dims, const int *start, const int *step, cp_real fill) {
@@ -247,7 +247,7 @@ const cp_op cp_op_concat = {.name = "concat",
                             .words = "The gradient is cut into the pieces that were joined."};
 
 cp_tensor *(cp_concat)(cp_at at, cp_tensor *const *parts, int count, int axis) {
-    if (count < 1 || !parts) return cp_refuse(at, "concat", "there is nothing to join");
+    if (count < 1 || !parts) return cp_refuse(at, "concat", "there are no tensors to join");
     if (!cp_check(at, "concat", count, parts) || !cp_axis_resolve(at, "concat", parts[0], &axis)) return NULL;
     int dims[CP_MAX_RANK];
     memcpy(dims, parts[0]->dims, sizeof dims);

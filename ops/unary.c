@@ -62,7 +62,7 @@ static cp_tensor *map(cp_at at, const char *op, cp_row_fn row, cp_tensor *a, con
         return cp_record(at, &cp_op_##NAME, map(at, #NAME, NAME##_row, a, NULL), NULL, 1, &a);                                     \
     }
 
-/* The same with two numbers beside the tensor. */
+/* The same with two numbers besides the tensor. */
 static cp_tensor *map_with(cp_at at, const cp_op *op, cp_row_fn row, cp_tensor *a, cp_real p0, cp_real p1) {
     const cp_real p[] = {p0, p1};
     return cp_record_with(at, op, map(at, op->name, row, a, p), p, sizeof p, 1, &a);
@@ -161,7 +161,7 @@ const cp_op cp_op_gate = {.name = "gate",
                           .keeps = {CP_KEEPS_IN(1)},
                           .constants = CP_KEEPS_IN(1),
                           .rule = "g: a > 0 ? h : slope h, with h the gradient at out",
-                          .words = "What the gate let through passes back as it is; the rest is weakened by the slope."};
+                          .words = "The gradient passes where the gate is open; elsewhere it is multiplied by the slope."};
 
 cp_tensor *(cp_gate)(cp_at at, cp_tensor *g, cp_tensor *a, cp_real slope) {
     cp_tensor *in[] = {g, a};

@@ -1,11 +1,11 @@
-/* Walking several arrays in step. */
+/* Loops over several arrays in step. */
 #include "ops/walk.h"
 
 #include "core/threads.h"
 
 #include <string.h>
 
-enum { GRAIN = 16384 }; /* values a chunk: some microseconds of work */
+enum { GRAIN = 16384 }; /* values per chunk: some microseconds of work */
 
 void cp_walk_strides(const cp_shape *shape, ptrdiff_t *stride) {
     ptrdiff_t step = 1;
@@ -16,7 +16,7 @@ void cp_walk_strides(const cp_shape *shape, ptrdiff_t *stride) {
 }
 
 cp_walk cp_walk_over(cp_tensor *out) {
-    cp_walk walk; /* what is not filled is not read, and clearing it would take longer than a small op */
+    cp_walk walk; /* the rest is not read, and clearing it would take longer than a small op */
     walk.operands = 1;
     walk.rank = out->rank;
     walk.at[0] = out->data;
@@ -40,7 +40,7 @@ static bool mergeable(const cp_walk *walk, int outer, int inner) {
     return true;
 }
 
-/* Drops axes of size 1 and merges neighbors that lie together in every operand. */
+/* Drops axes of size 1 and merges neighbors that are contiguous in every operand. */
 static void merge(cp_walk *walk) {
     int kept = 0;
     for (int i = 0; i < walk->rank; i++) {

@@ -1,7 +1,7 @@
-/* Walking several arrays in step: the loop behind every elementwise, broadcasting, permuting and slicing op.
+/* Loops over several arrays in step, for every elementwise, broadcasting, permuting and slicing op.
  *
- * Operand 0 is the output. Each operand has a stride per axis (0 where it is repeated). Axes that lie together are merged, and
- * the row function gets runs along the innermost one. Large walks run on the pool. */
+ * Operand 0 is the output. Each operand has a stride per axis (0 where it is repeated). Contiguous axes are merged, and
+ * the row function gets runs along the innermost axis. Large walks run on the pool. */
 #ifndef CP_WALK_H
 #define CP_WALK_H
 

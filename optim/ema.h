@@ -14,9 +14,9 @@
 
 typedef struct cp_ema cp_ema;
 
-/* The average starts at the parameters' values now. decay is in [0, 1). The set must outlive the average. */
+/* The average starts at the current values of the parameters. decay is in [0, 1). The set must outlive the average. */
 cp_ema *cp_ema_new(cp_at at, cp_params *params, double decay);
-void    cp_ema_free(cp_ema *ema); /* NULL is allowed; the parameters keep the values they have now */
+void    cp_ema_free(cp_ema *ema); /* NULL is allowed; the parameters keep their current values */
 
 /* average <- decay average + (1 - decay) parameter. Buffers (running statistics, averages already) are copied.
  * Misuse while swapped. */
@@ -24,12 +24,12 @@ bool cp_ema_update(cp_at at, cp_ema *ema);
 
 /* Exchanges the average with the parameters, and back the next time. */
 bool cp_ema_swap(cp_at at, cp_ema *ema);
-/* Forgets the past: the average is what the model computes with now, swapped in or not. */
+/* Restarts the average at the current values of the model, and unswaps it. */
 bool cp_ema_restart(cp_at at, cp_ema *ema);
 bool cp_ema_swapped(const cp_ema *ema);
 
 /* The i-th piece of state, false past the last: "<parameter>.ema" for every entry, then "updates" and "decay"
- * (fixed). To be saved and restored unswapped. */
+ * (fixed). Save and restore it unswapped. */
 bool cp_ema_state(cp_ema *ema, int i, cp_state *state);
 
 #define cp_ema_new(...) cp_ema_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)

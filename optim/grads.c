@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-/* A parameter that the tape took as a constant, since it was frozen, has no gradient rather than zeros. */
+/* A parameter that was a constant on a frozen tape has no gradient instead of zeros. */
 static bool wanted(cp_at at, const cp_param *entry) {
     return !entry->buffer && cp_use_of(at, entry->value) != CP_USED_FROZEN;
 }
@@ -28,7 +28,7 @@ bool(cp_backward)(cp_at at, cp_tensor *loss, cp_params *params) {
                 ? ", which were constants while the tape was frozen: call cp_tape_freeze(tape, false) before the loss is computed"
                 : "");
     if (!cp_grad(at, loss, params->wanted, n, params->grads)) return false;
-    for (int i = params->count - 1; i >= 0; i--) /* from those asked for to all: their order is the same */
+    for (int i = params->count - 1; i >= 0; i--) /* spreads the gradients over all entries, in the same order */
         params->at[i].grad = params->grads[i] = wanted(at, &params->at[i]) ? params->grads[--n] : NULL;
     params->grad_step = cp_tape_step(at.tape);
     params->grad_count = params->count;
@@ -41,8 +41,8 @@ void cp_grads_clear(cp_params *params) {
     params->grad_count = 0;
 }
 
-/* cp_backward's own are known by their step however old they are, a caller's in their place while they are in quarantine. The tape is
- * looked at only when it has some left: it may be freed otherwise. */
+/* Stale gradients of cp_backward are detected by their step at any age, other tensors as cp_tensor_usable does. The tape is used only while
+ * it has gradients of the set: it may have been freed otherwise. */
 bool cp_grads_check(cp_at at, const char *op, const cp_params *params) {
     if (!params) return cp_misuse(at, op, "the parameter set is NULL");
     for (int i = 0; i < params->count; i++) {
@@ -55,10 +55,10 @@ bool cp_grads_check(cp_at at, const char *op, const cp_params *params) {
     return true;
 }
 
-/* ---- all of them as one vector ---- */
+/* ---- all gradients as one vector ---- */
 
-/* A tensor is cut into at most PARTS chunks of at least GRAIN values, by its size alone: the sums come out the same
- * for any number of threads, and their places fit on the stack. */
+/* A tensor is divided into at most PARTS chunks of at least GRAIN values, depending on its size alone: the sums are the
+ * same for any number of threads, and their partial sums fit on the stack. */
 enum { PARTS = 64, GRAIN = 16384 };
 
 typedef struct fold {
@@ -81,7 +81,7 @@ static void square_loop(void *context, size_t begin, size_t end) {
     f->parts[begin / f->grain] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-/* A NaN stays: nothing is larger. */
+/* Stops at a NaN. */
 static void largest_loop(void *context, size_t begin, size_t end) {
     fold  *f = context;
     double largest = 0;
@@ -127,8 +127,7 @@ bool(cp_grads_finite)(cp_at at, const cp_params *params) {
     return cp_grads_check(at, "grads_finite", params) && fold_all(params, finite_loop, 1, false) == 0;
 }
 
-/* Squares of very large or very small doubles leave the range of double: then once more, in units of the largest
- * value. */
+/* If the squares are out of the range of double, computes them again in units of the largest value. */
 static double norm_of(const cp_params *params) {
     double squares = fold_all(params, square_loop, 1, false);
     if (squares >= DBL_MIN && isfinite(squares)) return sqrt(squares);

@@ -39,7 +39,7 @@ static void sgd_loop(void *context, size_t begin, size_t end) {
     for (size_t i = begin; i < end; i++) p[i] -= u.rate * (g[i] + u.decay * p[i]);
 }
 
-/* lead is the weight of g beside the momentum: Nesterov's look ahead. */
+/* lead is the weight of g besides the momentum, for Nesterov. */
 static void sgd_momentum_loop(void *context, size_t begin, size_t end) {
     const update u = *(const update *)context;
     cp_real *restrict p = u.value, *restrict b = u.first;
@@ -124,8 +124,8 @@ cp_optim *(cp_sgd_new)(cp_at at, cp_params *params, cp_sgd_config config) {
     return optim_make(at, "sgd_new", params, made);
 }
 
-static double beta_of(double asked, double usual) {
-    return asked < 0 ? 0 : asked != 0 ? asked : usual;
+static double beta_of(double given, double fallback) {
+    return given < 0 ? 0 : given != 0 ? given : fallback;
 }
 
 cp_optim *(cp_adam_new)(cp_at at, cp_params *params, cp_adam_config config) {
@@ -238,7 +238,7 @@ int64_t cp_optim_skipped(const cp_optim *optim) {
 static const struct {
     const char *name;
     cp_dtype    dtype;
-    size_t      place;
+    size_t      offset;
 } settings[] = {
     {"adam", CP_BOOL, offsetof(cp_optim, adaptive)},
     {"weight_decay", CP_F64, offsetof(cp_optim, weight_decay)},
@@ -254,7 +254,7 @@ static const struct {
 static bool setting_state(cp_optim *optim, int i, cp_state *state) {
     _Static_assert(sizeof(bool) == 1, "a flag is stored as BOOL, a byte");
     if (i < 0 || i >= (int)(sizeof settings / sizeof *settings)) return false;
-    *state = cp_state_fixed(settings[i].name, settings[i].dtype, (char *)optim + settings[i].place);
+    *state = cp_state_fixed(settings[i].name, settings[i].dtype, (char *)optim + settings[i].offset);
     return true;
 }
 

@@ -1,9 +1,9 @@
-/* Optimizers: they move the parameters of a set against their gradients. The formulas are PyTorch's.
+/* Optimizers, which update the parameters of a set by their gradients. The formulas are PyTorch's.
  *
  *     cp_optim *adam = cp_adam_new(params, (cp_adam_config){.rate = 1e-3});
  *     ... each step: record a loss ...
  *     cp_backward(tape, loss, params);
- *     cp_grads_clip(params, 1.0);                          // if wanted
+ *     cp_grads_clip(params, 1.0);                          // optional
  *     cp_optim_rate_set(adam, cp_schedule_rate(&schedule, step));
  *     cp_optim_step(adam);
  *     cp_tape_reset(tape);
@@ -46,28 +46,27 @@ typedef struct cp_adam_config {
     bool   skip_nonfinite; /* see cp_optim_step */
 } cp_adam_config;
 
-/* The set must outlive the optimizer and have all its parameters by now. NULL (misuse) for values out of range. */
+/* The set must outlive the optimizer and contain all its parameters already. NULL (misuse) for values out of range. */
 cp_optim *cp_sgd_new(cp_at at, cp_params *params, cp_sgd_config config);
 cp_optim *cp_adam_new(cp_at at, cp_params *params, cp_adam_config config);
 void      cp_optim_free(cp_optim *optim); /* NULL is allowed */
 
-/* One update with the gradients that cp_backward left; takes them away, so that no gradient is used twice. A missing
- * gradient, or one from before cp_tape_reset, is misuse, and nothing is changed. Gradients with a NaN or an infinity
- * spoil the parameters, as in PyTorch, unless skip_nonfinite is set: then such a step changes nothing but the count
- * of skipped steps, and returns false. */
+/* One update with the gradients of cp_backward, which are then cleared, so that none is used twice. A missing gradient, or
+ * one from before cp_tape_reset, is misuse, and nothing changes. Gradients that are not finite corrupt the parameters, as in
+ * PyTorch, unless skip_nonfinite is set: then such a step only increments the count of skipped steps and returns false. */
 bool cp_optim_step(cp_at at, cp_optim *optim);
 
-/* The three that only look are 0 for NULL. */
+/* 0 for NULL. */
 bool    cp_optim_rate_set(cp_at at, cp_optim *optim, double rate); /* >= 0 */
 double  cp_optim_rate(const cp_optim *optim);
 int64_t cp_optim_steps(const cp_optim *optim);   /* updates made */
 int64_t cp_optim_skipped(const cp_optim *optim); /* steps skipped by skip_nonfinite */
 
-/* Forgets the past: momentum or m and v are 0, and the next step is the first. The rate stays. */
+/* Resets momentum or m and v to 0 and the count of steps. The rate does not change. */
 bool cp_optim_restart(cp_at at, cp_optim *optim);
 
 /* The i-th piece of state, false past the last: "<parameter>.momentum" (SGD with momentum) or "<parameter>.m" and
- * "<parameter>.v" (Adam), then "steps", "skipped" and "rate", then what was set when it was made (fixed): "adam",
+ * "<parameter>.v" (Adam), then "steps", "skipped" and "rate", then the settings (fixed): "adam",
  * "weight_decay", "momentum", "nesterov", "beta1", "beta2", "eps", "decoupled", "skip_nonfinite". */
 bool cp_optim_state(cp_optim *optim, int i, cp_state *state);
 

@@ -12,7 +12,7 @@ struct cp_replay {
     cp_dtype         dtype;  /* as they are stored */
     void            *samples;
     int32_t         *visits;
-    bool            *taken; /* entries of the draw that is being made */
+    bool            *taken; /* entries of the current draw */
     int             *taken_by_class;
     int64_t          drawn, fresh, dropped;
 };
@@ -44,7 +44,7 @@ static bool config_fits(cp_at at, const cp_replay_config *c, size_t *size) {
         return cp_misuse(at, op, "a sample of rank %d does not fit", c->shape.rank);
     if (c->capacity < 1 || !cp_shape_size(cp_shape_rows(c->capacity, c->shape), &all))
         return cp_misuse(at, op, "capacity %d and samples %s are not possible", c->capacity, cp_dims_text(c->shape).s);
-    if (!(c->fresh_share <= 1)) return cp_misuse(at, op, "fresh_share is %g; a share is at most 1", c->fresh_share);
+    if (!(c->fresh_share <= 1)) return cp_misuse(at, op, "fresh_share is %g; it must be at most 1", c->fresh_share);
     if (c->classes < 0 || c->classes > c->capacity)
         return cp_misuse(at, op, "%d classes do not fit into %d entries", c->classes, c->capacity);
     if (c->start.kind == CP_START_CLASS_GAUSSIAN && c->classes > cp_class_gaussian_classes(c->start.gaussian))
@@ -100,8 +100,8 @@ static int class_entries(const cp_replay *replay, int label) {
     return (replay->config.capacity - label + classes - 1) / classes;
 }
 
-/* How many chains each class is asked for; those without a wish may go anywhere, so the wishes are served first. */
-static bool wishes_fit(cp_at at, cp_replay *replay, const int *wanted, int n) {
+/* Counts the chains requested of each class. */
+static bool classes_fit(cp_at at, cp_replay *replay, const int *wanted, int n) {
     int classes = replay->config.classes;
     memset(replay->taken_by_class, 0, (size_t)classes * sizeof *replay->taken_by_class);
     for (int i = 0; wanted && i < n; i++) {
@@ -115,7 +115,7 @@ static bool wishes_fit(cp_at at, cp_replay *replay, const int *wanted, int n) {
     return true;
 }
 
-/* An entry that is not taken yet, uniformly: by trying until one comes up. */
+/* Draws an entry that is not taken yet, uniformly, by rejection. */
 static int entry_pick(cp_replay *replay, cp_rng *rng, int label) {
     int entry;
     do {
@@ -128,6 +128,7 @@ static int entry_pick(cp_replay *replay, cp_rng *rng, int label) {
     return entry;
 }
 
+/* Entries of requested classes come first, since other chains may take any entry. */
 static void entries_pick(cp_replay *replay, cp_rng *rng, const int *wanted, int n, int *index) {
     for (int i = 0; wanted && i < n; i++)
         if (wanted[i] >= 0) index[i] = entry_pick(replay, rng, wanted[i]);
@@ -136,8 +137,8 @@ static void entries_pick(cp_replay *replay, cp_rng *rng, const int *wanted, int 
     for (int i = 0; i < n; i++) replay->taken[index[i]] = false;
 }
 
-/* Where a fresh chain's start is drawn from. The stream gives every chain a share and a key, whether it starts afresh
- * or not: what it gives later does not depend on what is filled. */
+/* The stream for the start of a fresh chain. Every chain takes a key from rng, fresh or not, so that later numbers of rng
+ * do not depend on which entries are filled. */
 static cp_rng chain_stream(cp_rng *rng) {
     cp_rng own = *rng;
     own.position = 0;
@@ -158,7 +159,7 @@ bool(cp_replay_draw)(cp_at at, cp_replay *replay, cp_rng *rng, const int *wanted
     if (!rng) return cp_misuse(at, "replay_draw", "rng is NULL");
     if (n > replay->config.capacity)
         return cp_misuse(at, "replay_draw", "%d chains are wanted of a buffer with %d entries", n, replay->config.capacity);
-    if (!wishes_fit(at, replay, wanted, n)) return false;
+    if (!classes_fit(at, replay, wanted, n)) return false;
     entries_pick(replay, rng, wanted, n, index);
     for (int i = 0; i < n; i++) {
         cp_real *chain = x->data + (size_t)i * replay->size;
@@ -203,7 +204,7 @@ void cp_replay_clear(cp_replay *replay) {
     if (replay) memset(replay->visits, 0, (size_t)replay->config.capacity * sizeof *replay->visits);
 }
 
-/* ---- looking inside ---- */
+/* ---- access ---- */
 
 int cp_replay_capacity(const cp_replay *replay) {
     return replay ? replay->config.capacity : 0;

@@ -1,4 +1,4 @@
-/* Schedules: the learning rate as a pure function of the step number. Nothing to save but the step. */
+/* Schedules: the learning rate as a pure function of the step. Only the step needs to be saved. */
 #ifndef CP_SCHEDULE_H
 #define CP_SCHEDULE_H
 
@@ -14,8 +14,8 @@ typedef enum cp_schedule_kind {
     CP_SCHEDULE_COSINE,   /* final_rate + (rate - final_rate) (1 + cos(pi u)) / 2, u: see total */
 } cp_schedule_kind;
 
-/* Steps count from 0: the first update uses cp_schedule_rate(&s, 0). While step < warmup the rate rises in a line,
- * rate (step + 1) / warmup, whatever the kind; it reaches `rate` at step warmup - 1. */
+/* Steps count from 0: the first update uses cp_schedule_rate(&s, 0). While step < warmup the rate is
+ * rate (step + 1) / warmup for every kind; it reaches `rate` at step warmup - 1. */
 typedef struct cp_schedule {
     cp_schedule_kind kind;
     double           rate;
@@ -28,16 +28,16 @@ typedef struct cp_schedule {
     double  factor; /* 0: 0.1 */
 
     /* CP_SCHEDULE_COSINE */
-    int64_t hold;       /* the rate stays until this step; 0, or below warmup: falls after the warmup */
+    int64_t hold;       /* the rate is constant until this step; 0, or below warmup: it falls after the warmup */
     int64_t total;      /* above warmup and hold; u = (step - s) / (total - s), s the larger of them */
     double  final_rate; /* from step `total` on */
 } cp_schedule;
 
-/* Whether a schedule is possible, with a message if not: rates are finite and not below 0, as is the warmup; the total of a
- * cosine is above its warmup. */
+/* Whether a schedule is valid, with a message if not: rates are finite and not negative, nor is the warmup; the total of a cosine
+ * is above its warmup. */
 bool cp_schedule_check(const cp_schedule *schedule, cp_status *status);
 
-/* A step below 0 counts as 0. Misuse, and 0, for NULL and a schedule that is not possible. */
+/* A negative step counts as 0. 0, after misuse, for NULL and an invalid schedule. */
 double cp_schedule_rate(cp_at at, const cp_schedule *schedule, int64_t step);
 #define cp_schedule_rate(...) cp_schedule_rate(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 

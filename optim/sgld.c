@@ -1,4 +1,4 @@
-/* The sampler: record the energies, ask for dE/dx, move, reset. */
+/* The sampler: records the energies, computes dE/dx, moves the chains and resets the tape. */
 #include "optim/sgld.h"
 
 #include "core/op.h"
@@ -9,9 +9,9 @@
 #include <string.h>
 
 enum {
-    NOISE_VALUES = 256 * CP_FILL_UNIT, /* normal numbers made at a time: they stay in the cache */
-    CHUNK_VALUES = 8192,               /* what a thread takes, in whole chains */
-    CHUNK_CHAINS = CP_FILL_UNIT,       /* and in this many: the noise of all chains can then be cut between chunks */
+    NOISE_VALUES = 256 * CP_FILL_UNIT, /* normal numbers drawn at a time, to stay in the cache */
+    CHUNK_VALUES = 8192,               /* of a thread's chunk, in whole chains */
+    CHUNK_CHAINS = CP_FILL_UNIT,       /* and a multiple of this many, so that chunks can split the noise of all chains */
 };
 
 typedef struct walk {
@@ -33,7 +33,7 @@ typedef struct walk {
 typedef struct noise_source {
     cp_rng         rng;
     const cp_real *next;
-    size_t         ready, left; /* made and not used; to be made */
+    size_t         ready, left; /* drawn and unused; to draw */
     cp_real        values[NOISE_VALUES];
 } noise_source;
 
@@ -46,7 +46,7 @@ static void noise_start(noise_source *source, const walk *w, size_t begin, size_
     memset(source->values, 0, sizeof source->values);
 }
 
-/* At most `wanted` values of noise; *count says how many. */
+/* At most `wanted` values of noise; *count gets their number. */
 static const cp_real *noise_take(noise_source *source, const walk *w, size_t wanted, size_t *count) {
     if (!source->ready) {
         source->ready = source->left < NOISE_VALUES ? source->left : NOISE_VALUES;
@@ -124,13 +124,13 @@ typedef struct run {
     cp_rng               *rng;
     cp_sgld_report        report;
     bool                  stopped;
-    walk                  walk; /* what all steps share */
+    walk                  walk; /* the same in all steps */
 } run;
 
 static bool gradient(cp_at at, const run *r, cp_tensor **energies, cp_tensor **grad) {
     cp_tensor *x = cp_variable(at, r->x->data, r->x->shape);
     cp_tensor *e = x ? r->energy(at, r->context, x) : NULL;
-    if (!e) return false; /* whoever failed has said so */
+    if (!e) return false; /* reported already */
     if (e->rank != 1 || e->dims[0] != r->x->dims[0])
         return cp_misuse(at, "sgld_run", "the energy function gave shape %s; for x %s it must be (%d)", cp_shape_text(e).s,
                          cp_shape_text(x).s, x->dims[0]);
@@ -138,7 +138,7 @@ static bool gradient(cp_at at, const run *r, cp_tensor **energies, cp_tensor **g
     return cp_grad(at, cp_sum(at, e, CP_ALL, false), &x, 1, grad);
 }
 
-/* Means over the chains that have numbers. */
+/* Means over the chains with finite values. */
 static cp_sgld_view view_of(const run *r, const cp_tensor *energies, const walk *w) {
     cp_sgld_view view = {.step = r->report.steps, .x = r->x, .energies = energies};
     double       energy = 0, norm = 0;

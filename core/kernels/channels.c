@@ -25,7 +25,7 @@ static void moments_blocks(void *context, size_t begin, size_t end) {
         const cp_real *x = job->x + b * job->block * channels;
         cp_real *restrict mean = job->first + b * channels, *restrict square = job->second + b * channels;
         for (size_t c = 0; c < channels; c++) mean[c] = square[c] = 0;
-        for (size_t r = 1; r < n; r++) /* of differences from the first row: a large common offset would eat the sum's digits */
+        for (size_t r = 1; r < n; r++) /* of differences from the first row: a large common offset would lose digits of the sum */
             for (size_t c = 0; c < channels; c++) mean[c] += x[r * channels + c] - x[c];
         for (size_t c = 0; c < channels; c++) mean[c] = x[c] + mean[c] / (cp_real)n;
         for (size_t r = 0; r < n; r++) /* the block is still in cache */

@@ -15,7 +15,7 @@ static const cp_kernel_family *const families[] = {
 
 enum { UNREAD = -1 };
 
-/* Set by whoever comes first; all would choose the same. */
+/* Set by the first caller; all callers would choose the same. */
 static const cp_kernel_family *chosen;
 static int                     method = UNREAD;
 

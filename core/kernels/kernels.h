@@ -1,11 +1,11 @@
 /* Number crunching on raw arrays: what the ops call, as cp_kernels()->gemm(...).
  *
- * A family is one version of every kernel. The reference is plain C for float and double, readable, tested against nothing
- * but arithmetic; the fast families of the float build (the fast_*.inc files, compiled once for each kind of processor) are
+ * A family is one version of every kernel. The reference is plain, readable C for float and double, tested against plain
+ * loops; the fast families of the float build (the fast_*.inc files, compiled once for each kind of processor) are
  * tested against it. Images are (N,H,W,C), convolution weights (kh,kw,C/groups,K). Kernels run on the pool
- * (core/threads.h), but for the functions of one value, to which ops hand parts of an array; results do not depend on the
- * number of threads. `scratch` is where a kernel takes temporary memory from; it gives all of it back. A kernel that takes
- * some returns false when there was none (cp_misuse has told). */
+ * (core/threads.h), except functions of one value, which ops call for parts of an array; results do not depend on the
+ * number of threads. Kernels allocate temporary memory from `scratch` and release all of it; when out of memory they return
+ * false, after cp_misuse. */
 #ifndef CP_KERNELS_H
 #define CP_KERNELS_H
 
@@ -22,12 +22,11 @@ typedef struct cp_conv_shape {
     int groups;                 /* divides c and k */
 } cp_conv_shape;
 
-/* What can be done on the way through a convolution, without another pass over memory; {0} for nothing. For conv2d and
- * its input gradient:
+/* Operations fused into a convolution, without another pass over memory; {0} for none. For conv2d and its input gradient:
  *     out = gain gate(conv(leaky(scale in + shift)) + bias) + residual
  * where leaky(v) = v > 0 ? v : slope v, applied when leaky_input is set, scale and shift before it, and gate(v) = v
  * where `gate` has a 1 and slope v elsewhere. `gate` (see signs below) and `residual` have the shape of the output;
- * residual may be the output array itself. The weight gradient uses what concerns the input only, on x. */
+ * residual may be the output array itself. The weight gradient uses only the members for the input, on x. */
 typedef struct cp_conv_fusion {
     const cp_real       *scale, *shift; /* (input channels), both or neither; only with leaky_input */
     const cp_real       *bias;          /* (output channels) or NULL */
@@ -38,8 +37,8 @@ typedef struct cp_conv_fusion {
     cp_real              slope;
 } cp_conv_fusion;
 
-/* Group norm with a leaky ReLU behind it, on x (images, pixels, channels): with the mean and the (biased) variance of each image's
- * groups of channels, xhat = (x - mean) rstd, rstd = 1 / sqrt(variance + eps), y = leaky(gamma xhat + beta). Layer norm is that of
+/* Group norm followed by a leaky ReLU, on x (images, pixels, channels): with the mean and the (biased) variance of each image's
+ * groups of channels, xhat = (x - mean) rstd, rstd = 1 / sqrt(variance + eps), y = leaky(gamma xhat + beta). Layer norm is group norm of
  * images with one pixel and one group. */
 typedef struct cp_norm_problem {
     size_t         images, pixels, channels, groups; /* groups divides channels */
@@ -68,8 +67,7 @@ typedef struct cp_kernel_family {
 
     /* y, and for the gradient mean and rstd (images, groups). */
     bool (*group_norm)(cp_arena *scratch, const cp_norm_problem *p, const cp_real *x, cp_real *y, cp_real *mean, cp_real *rstd);
-    /* The gradients of sum(y * g) with respect to x, or not when gx is NULL, and to gamma and beta (channels), or not when both are
-     * NULL. */
+    /* The gradients of sum(y * g) with respect to x, unless gx is NULL, and to gamma and beta (channels), unless both are NULL. */
     bool (*group_norm_grad)(cp_arena *scratch, const cp_norm_problem *p, const cp_real *x, const cp_real *mean, const cp_real *rstd,
                             const cp_real *g, cp_real *gx, cp_real *of_gamma, cp_real *of_beta);
 
@@ -86,7 +84,7 @@ typedef struct cp_kernel_family {
     void (*gate)(size_t n, const cp_real *g, const cp_real *a, cp_real slope, cp_real *y); /* a > 0 ? g : slope g */
 
     /* One bit per value, the lowest of a byte first: scale x + shift > 0. x is (rows, channels); scale and shift (channels)
-     * or both NULL. `signs` has cp_signs_bytes(rows * channels) bytes: some more than the bits need, to be read in words. */
+     * or both NULL. `signs` has cp_signs_bytes(rows * channels) bytes: more than the bits need, so that they can be read in words. */
     void (*signs)(size_t rows, size_t channels, const cp_real *x, const cp_real *scale, const cp_real *shift, unsigned char *signs);
 
     /* GFLOP/s of one core in multiplications and additions on registers, with this family's vectors; measured for 20 ms. */
@@ -110,12 +108,12 @@ extern const cp_kernel_family cp_family_portable, cp_family_avx2, cp_family_avx5
  * tile (2x2 or 4x4 outputs) that reads it infinite or NaN, and WINOGRAD_4 overflows from inputs of about 1e37 on. */
 typedef enum cp_conv_method { CP_CONV_AUTO, CP_CONV_DIRECT, CP_CONV_WINOGRAD_2, CP_CONV_WINOGRAD_4 } cp_conv_method;
 
-/* The family and the method in use: at first what the environment variables COUPLET_KERNELS (reference, portable, avx2,
- * avx512) and COUPLET_CONV (direct, winograd2, winograd4) say, and without them the best for this processor. */
+/* The family and the method in use: initially those of the environment variables COUPLET_KERNELS (reference, portable, avx2,
+ * avx512) and COUPLET_CONV (direct, winograd2, winograd4), or else the best for this processor. */
 const cp_kernel_family *cp_kernels(void);
 cp_conv_method          cp_kernels_method(void);
 
-/* For tests and benchmarks. NULL and AUTO: as at first, the environment read again. */
+/* For tests and benchmarks. NULL and AUTO: the initial values, with the environment read again. */
 void cp_kernels_use(const cp_kernel_family *family, cp_conv_method method);
 /* The best for this processor when name is NULL. NULL when the family is unknown or does not run here. */
 const cp_kernel_family *cp_kernels_named(const char *name);

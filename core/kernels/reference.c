@@ -1,13 +1,12 @@
-/* The family of reference kernels: plain loops for any stride, padding, dilation and groups, in either precision. Sums are kept
- * in double, a block of output channels at a time, so that what the fast kernels are measured against is itself exact
- * enough. */
+/* The family of reference kernels: plain loops for any stride, padding, dilation and groups, in either precision. Sums are
+ * in double, for a block of output channels at a time, so that the results are exact enough to test the fast kernels. */
 #include "core/kernels/kernels.h"
 #include "core/threads.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK = 64, GRAIN = 1 << 14 }; /* sums kept at once; values of a thread's share */
+enum { BLOCK = 64, GRAIN = 1 << 14 }; /* sums at a time; values in a thread's chunk */
 
 static size_t min(size_t a, size_t b) {
     return a < b ? a : b;
@@ -86,7 +85,7 @@ static bool ref_gemm(cp_arena *scratch, bool trans_a, bool trans_b, size_t m, si
 
 /* ---- convolutions ---- */
 
-/* What a convolution or one of its gradients gives: channels in groups at places [i][j][k], which are the pixels of images or,
+/* The result of a convolution or one of its gradients: channels in groups at [i][j][k], which are the pixels of images or,
  * for a weight gradient, rows, columns and input channels of the kernel. `add` adds to the sums of `count` channels of a group,
  * from `first` on. */
 typedef struct result {
@@ -98,12 +97,12 @@ typedef struct result {
     void (*add)(const struct result *r, const size_t at[3], size_t group, size_t first, size_t count, double *sums);
 } result;
 
-/* The image row (or column) that output row `i` reads with kernel row `u`; may lie outside, in the padding. */
+/* The image row (or column) that output row `i` reads with kernel row `u`; may be outside, in the padding. */
 static long long source(int i, int u, int stride, int dilation, int pad) {
     return (long long)i * stride + (long long)u * dilation - pad;
 }
 
-/* The other way round: the output row that reads image row `y` with kernel row `u`, or -1 when there is none. */
+/* The inverse: the output row that reads image row `y` with kernel row `u`, or -1 when there is none. */
 static long long reader(int y, int u, int stride, int dilation, int pad, int rows) {
     const long long shifted = (long long)y + pad - (long long)u * dilation;
     if (shifted < 0 || shifted % stride != 0 || shifted / stride >= rows) {

@@ -1,5 +1,5 @@
-/* Work in numbered items whose body needs memory of its own: at most cp_task_slots() bodies run at once, and each is
- * told which slot it may use. Items are handed out as threads become free; results must not depend on the slot. */
+/* Work in numbered items whose body needs memory of its own: at most cp_task_slots() bodies run at once, and each
+ * gets the number of its slot. Threads take the next item when they are free; results must not depend on the slot. */
 #ifndef CP_TASKS_H
 #define CP_TASKS_H
 

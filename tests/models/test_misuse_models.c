@@ -38,7 +38,7 @@ static void layers_of_impossible_sizes_are_not_made(void) {
     not_made(CONV(.in = 4, .out = 4, .kernel = 46341), "too large");
     not_made(NORM(.kind = CP_NORM_BATCH), "norm_make: channels is 0; it must be positive");
     not_made(NORM(.kind = CP_NORM_GROUP, .channels = 6, .groups = 4), "groups is 4; it must divide channels, 6");
-    not_made(NORM(.kind = (cp_norm_kind)9, .channels = 6), "there is no normalization number 9");
+    not_made(NORM(.kind = (cp_norm_kind)9, .channels = 6), "9 is not a normalization");
     not_made(BLOCK(.in = 3), "block_make: in is 3 and out is 0");
     not_made(BLOCK(.in = 3, .out = 3, .stride = -2), "stride is -2");
     not_made(LSTM(.in = 3), "lstm_make: in is 3 and hidden is 0");
@@ -47,7 +47,7 @@ static void layers_of_impossible_sizes_are_not_made(void) {
     not_made(LSTM(.in = 3, .hidden = 2, .layers = -1), "layers is -1");
     not_made(GAUSSIAN(.features = 3), "gaussian_softmax_make: features is 3 and classes is 0");
     not_made(GAUSSIAN(.features = 46341, .classes = 2), "a full precision matrix can have 46340");
-    not_made(GAUSSIAN(.features = 2, .classes = 2, .precision = (cp_precision)7), "there is no precision number 7");
+    not_made(GAUSSIAN(.features = 2, .classes = 2, .precision = (cp_precision)7), "7 is not a precision");
     TEST_ASSERT_TRUE(cp_dropout_make(1, rng).rate == 0);
     refused("dropout_make: rate is 1; it must be at least 0 and less than 1");
     cp_dropout_make((cp_real)-0.5, rng);

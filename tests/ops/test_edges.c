@@ -274,9 +274,9 @@ static void take_and_put_check_the_number_of_indices_before_they_allocate(void) 
     cp_tensor *x = VECTOR(1, 2);
     size_t     before = cp_tape_bytes(tape);
     TEST_ASSERT_NULL(cp_take(tape, x, (cp_indices){INTS(0), 1}, CP_SHAPE(1 << 20, 1 << 8)));
-    expect_error("take: 1 places for 268435456 values");
+    expect_error("take: 1 indices for 268435456 values");
     TEST_ASSERT_NULL(cp_put(tape, x, (cp_indices){INTS(0), 1}, CP_SHAPE(1 << 20, 1 << 8)));
-    expect_error("put: 1 places for 2 values");
+    expect_error("put: 1 indices for 2 values");
     TEST_ASSERT_TRUE(cp_tape_bytes(tape) == before);
 }
 

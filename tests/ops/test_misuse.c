@@ -529,9 +529,9 @@ static void regions_that_do_not_fit_are_refused(void) {
 
 static void parts_that_do_not_join_are_refused(void) {
     cp_tensor *parts[] = {TENSOR(2, 3), TENSOR(3, 2), TENSOR(2)}, **none = NULL;
-    REFUSED("concat", "nothing to join", cp_concat(tape, parts, 0, 0));
-    REFUSED("concat", "nothing to join", cp_concat(tape, parts, -1, 0));
-    REFUSED("concat", "nothing to join", cp_concat(tape, none, 2, 0));
+    REFUSED("concat", "no tensors to join", cp_concat(tape, parts, 0, 0));
+    REFUSED("concat", "no tensors to join", cp_concat(tape, parts, -1, 0));
+    REFUSED("concat", "no tensors to join", cp_concat(tape, none, 2, 0));
     REFUSED("concat", "(2, 3) and (3, 2) do not join along axis 0", cp_concat(tape, parts, 2, 0));
     REFUSED("concat", "(3, 2) and (2) do not join", cp_concat(tape, parts + 1, 2, 0));
     cp_tensor *long_one = cp_full(tape, 0, CP_SHAPE(INT_MAX, 0)), *twice[] = {long_one, long_one};
@@ -540,24 +540,24 @@ static void parts_that_do_not_join_are_refused(void) {
 
 static void indices_out_of_range_are_refused(void) {
     cp_tensor *a = TENSOR(2, 3), *scalar = cp_scalar(tape, 1);
-    REFUSED("gather_rows", "place 2 at position 1 is outside 0..1", cp_gather_rows(tape, a, PLACES(0, 2)));
-    REFUSED("gather_rows", "place -1 at position 0", cp_gather_rows(tape, a, PLACES(-1)));
+    REFUSED("gather_rows", "index 2 at position 1 is outside 0..1", cp_gather_rows(tape, a, PLACES(0, 2)));
+    REFUSED("gather_rows", "index -1 at position 0", cp_gather_rows(tape, a, PLACES(-1)));
     REFUSED("gather_rows", "NULL", cp_gather_rows(tape, a, ((cp_indices){NULL, 2})));
     REFUSED("gather_rows", "count -2", cp_gather_rows(tape, a, ((cp_indices){INTS(0), -2})));
     REFUSED("gather_rows", "a scalar has no rows", cp_gather_rows(tape, scalar, PLACES(0)));
-    REFUSED("scatter_rows", "place 4 at position 1 is outside 0..3", cp_scatter_rows(tape, a, PLACES(0, 4), 4));
-    REFUSED("scatter_rows", "3 places", cp_scatter_rows(tape, a, PLACES(0, 1, 2), 4));
+    REFUSED("scatter_rows", "index 4 at position 1 is outside 0..3", cp_scatter_rows(tape, a, PLACES(0, 4), 4));
+    REFUSED("scatter_rows", "3 indices", cp_scatter_rows(tape, a, PLACES(0, 1, 2), 4));
     REFUSED("scatter_rows", "(0, 3)", cp_scatter_rows(tape, TENSOR(0, 3), ((cp_indices){NULL, 0}), -1));
     REFUSED("scatter_rows", "NULL", cp_scatter_rows(tape, a, ((cp_indices){NULL, 2}), 4));
     REFUSED("scatter_rows", "a scalar has no rows", cp_scatter_rows(tape, scalar, PLACES(0), 1));
-    REFUSED("take", "place 6 at position 0 is outside 0..5", cp_take(tape, a, PLACES(6), CP_SHAPE(1)));
-    REFUSED("take", "2 places for 1 values", cp_take(tape, a, PLACES(0, 1), CP_SHAPE(1)));
-    REFUSED("take", "-1 places", cp_take(tape, a, ((cp_indices){NULL, -1}), CP_SHAPE(1)));
+    REFUSED("take", "index 6 at position 0 is outside 0..5", cp_take(tape, a, PLACES(6), CP_SHAPE(1)));
+    REFUSED("take", "2 indices for 1 values", cp_take(tape, a, PLACES(0, 1), CP_SHAPE(1)));
+    REFUSED("take", "-1 indices", cp_take(tape, a, ((cp_indices){NULL, -1}), CP_SHAPE(1)));
     REFUSED("take", "(-1) is not possible", cp_take(tape, a, PLACES(0), CP_SHAPE(-1)));
     REFUSED("take", "NULL", cp_take(tape, a, PLACES(0), cp_shape_of(1, NULL)));
     REFUSED("take", "outside 0..-1", cp_take(tape, TENSOR(0), PLACES(0), CP_SHAPE(1)));
-    REFUSED("put", "place 5 at position 5 is outside 0..4", cp_put(tape, a, PLACES(0, 1, 2, 3, 4, 5), CP_SHAPE(5)));
-    REFUSED("put", "1 places for 6 values", cp_put(tape, a, PLACES(0), CP_SHAPE(5)));
+    REFUSED("put", "index 5 at position 5 is outside 0..4", cp_put(tape, a, PLACES(0, 1, 2, 3, 4, 5), CP_SHAPE(5)));
+    REFUSED("put", "1 indices for 6 values", cp_put(tape, a, PLACES(0), CP_SHAPE(5)));
     REFUSED("put", "(5, -1) is not possible", cp_put(tape, a, PLACES(0), CP_SHAPE(5, -1)));
     REFUSED("put", "NULL", cp_put(tape, a, PLACES(0), cp_shape_of(2, NULL)));
 }
@@ -605,8 +605,8 @@ static void convolutions_that_do_not_fit_are_refused(void) {
     REFUSED("leaky_conv2d", "residual has shape (3)", cp_leaky_conv2d(tape, x, w, (cp_conv_extras){.residual = bias}, plain));
     cp_conv2d_config three = {.groups = 3};
     REFUSED("leaky_conv2d", "with 3 groups", cp_leaky_conv2d(tape, x, w, (cp_conv_extras){.residual = g}, three));
-    REFUSED("leaky_conv2d", "scale without a shift", cp_leaky_conv2d(tape, x, w, (cp_conv_extras){.scale = bias}, plain));
-    REFUSED("leaky_conv2d", "shift without a scale", cp_leaky_conv2d(tape, x, w, (cp_conv_extras){.shift = bias}, plain));
+    REFUSED("leaky_conv2d", "scale was given without a shift", cp_leaky_conv2d(tape, x, w, (cp_conv_extras){.scale = bias}, plain));
+    REFUSED("leaky_conv2d", "shift was given without a scale", cp_leaky_conv2d(tape, x, w, (cp_conv_extras){.shift = bias}, plain));
     cp_conv_extras too_many = {.scale = bias, .shift = bias};
     REFUSED("leaky_conv2d", "scale has shape (3); x (1, 4, 4, 2) has 2 ch", cp_leaky_conv2d(tape, x, w, too_many, plain));
     REFUSED("conv2d_weight_grad", "NULL", cp_conv2d_weight_grad(tape, x, g, NULL, plain));
