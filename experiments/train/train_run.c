@@ -20,9 +20,8 @@ static void remove_file(const char *folder, const char *name) {
 
 /* Those of a training that diverged are worth nothing. */
 static void remove_weights(const char *folder) {
-    remove_file(folder, CP_TRAINER_SELECTED);
-    remove_file(folder, CP_TRAINER_END);
-    remove_file(folder, CP_TRAINER_CHAINS);
+    static const char *const weights[] = {CP_TRAINER_SELECTED, CP_TRAINER_END, CP_TRAINER_CHAINS, CP_TRAINER_PRETRAINED};
+    for (size_t i = 0; i < sizeof weights / sizeof *weights; i++) remove_file(folder, weights[i]);
 }
 
 static cp_trainer *train_with(cp_train *train, cp_trainer_config *config, double lambda, const char *folder, cp_trainer_end *end) {
@@ -80,7 +79,8 @@ static bool fetch_lambda_files(cp_train *train, const cp_trainer *trainer) {
     cp_status   *status = &train->run->status;
     return copy_file(folder.s, train->run->folder, CP_TRAINER_SELECTED, status) &&
            copy_file(folder.s, train->run->folder, CP_TRAINER_END, status) &&
-           (!cp_trainer_replay(trainer) || copy_file(folder.s, train->run->folder, CP_TRAINER_CHAINS, status));
+           (!cp_trainer_replay(trainer) || copy_file(folder.s, train->run->folder, CP_TRAINER_CHAINS, status)) &&
+           (!cp_trainer_settings(trainer)->pretrain || copy_file(folder.s, train->run->folder, CP_TRAINER_PRETRAINED, status));
 }
 
 void cp_train_clean_up(const cp_train *train) {

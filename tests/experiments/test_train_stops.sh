@@ -76,18 +76,23 @@ every_moment() { # sentence, steps of a start, faults, words...
 
     # ---- one training for each lambda ----
 
-    train $small 8 --lambda auto --quiet --out whole3
+    lambdas="$small 4 --pretrain 4 --norm batch --lambda auto"
+    train $lambdas --quiet --out whole3
     for at in 0 5; do
         rm -rf stopped
         code=130 stops=0
         while [ $code -eq 130 ] && [ $stops -lt 20 ]; do
-            COUPLET_INJECT=stop@$at "$couplet" train $small 8 --lambda auto --quiet --out stopped </dev/null 2>said
+            COUPLET_INJECT=stop@$at "$couplet" train $lambdas --quiet --out stopped </dev/null 2>said
             code=$?
             stops=$((stops + 1))
         done
         expect_success "each of the lambdas is stopped once at step $at" test $stops -eq 4
         same_runs "and all of it ends in the same bytes" whole3 stopped
     done
+
+    rm -rf stopped
+    COUPLET_INJECT=stop@7 "$couplet" train $lambdas --quiet --out stopped </dev/null 2>said
+    expect_success "a stop at the end of one training comes after the first step of the next" test "$(steps_of stopped stop)" = 1
 
     # ---- signals from outside, whenever they come ----
 

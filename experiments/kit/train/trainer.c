@@ -305,11 +305,19 @@ static bool is_over(const cp_trainer *t) {
     return t->step >= t->config.steps && cp_guard_calm(&t->guard) && !t->pretraining;
 }
 
-/* Asked for an end between two steps: what was done is saved. */
 static cp_trainer_end stop(cp_trainer *t, cp_status *status) {
-    if (cp_interrupted() && !t->run->status.message[0] && (t->saved || cp_trainer_save_stopped(t, status)))
-        cp_run_log_event(t->run, "stop", t->step);
+    if (t->saved || cp_trainer_save_stopped(t, status)) cp_run_log_event(t->run, "stop", t->step);
     return CP_TRAINER_STOPPED;
+}
+
+/* Until a stop, which is never before the first step: a task that is always stopped while it reads its data advances too. */
+static cp_trainer_end go_through(cp_trainer *t, cp_status *status) {
+    cp_trainer_end end = CP_TRAINER_DONE;
+    for (bool first = true; end == CP_TRAINER_DONE && !is_over(t); first = false) {
+        if (t->run->status.message[0]) return CP_TRAINER_STOPPED;
+        end = cp_interrupted() && !first ? stop(t, status) : advance(t, status);
+    }
+    return end;
 }
 
 cp_trainer_end cp_trainer_run(cp_trainer *t, cp_status *status) {
@@ -319,7 +327,7 @@ cp_trainer_end cp_trainer_run(cp_trainer *t, cp_status *status) {
         (cp_progress){.label = "training", .unit = "steps", .total = t->config.steps, .skipped = t->step, .quiet = t->run->quiet};
     if (end == CP_TRAINER_DONE && !t->saved && !cp_trainer_save(t, status)) end = CP_TRAINER_STOPPED;
     cp_progress_start(&t->progress);
-    while (end == CP_TRAINER_DONE && !is_over(t)) end = cp_run_should_continue(t->run) ? advance(t, status) : stop(t, status);
+    if (end == CP_TRAINER_DONE) end = go_through(t, status);
     cp_progress_end(&t->progress);
     return end == CP_TRAINER_DONE && !finish(t, status) ? CP_TRAINER_STOPPED : end;
 }

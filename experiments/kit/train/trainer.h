@@ -20,7 +20,8 @@
  * makes a NaN there once, at step 100; stop@100 raises SIGTERM before step 100.
  *
  * Files in the run's folder: checkpoint.safetensors; selected.safetensors, the averaged weights with the least validation NLL after
- * temperature scaling; end.safetensors, those at the end; chains.safetensors, where chains start and the replay buffer at the end. */
+ * temperature scaling; end.safetensors, those at the end; pretrained.safetensors, those at the end of the first of two stages;
+ * chains.safetensors, where chains start and the replay buffer at the end. */
 #ifndef CP_EXPERIMENTS_TRAINER_H
 #define CP_EXPERIMENTS_TRAINER_H
 
