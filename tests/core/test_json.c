@@ -294,7 +294,7 @@ static void a_copy_of_parsed_json_reads_the_same(void) {
     cp_json_writer_free(&w), cp_json_writer_free(&again);
 }
 
-static void arrays_are_put_whole_and_a_writer_prints_and_frees(void) {
+static void whole_arrays_are_written_and_a_writer_is_printed_and_freed(void) {
     cp_json_writer w = {0};
     char          *text = NULL;
     size_t         size;
@@ -378,7 +378,7 @@ int main(void) {
     RUN_TEST(pretty_text_has_lines_and_reads_as_the_same);
     RUN_TEST(numbers_survive_writing_and_reading);
     RUN_TEST(a_copy_of_parsed_json_reads_the_same);
-    RUN_TEST(arrays_are_put_whole_and_a_writer_prints_and_frees);
+    RUN_TEST(whole_arrays_are_written_and_a_writer_is_printed_and_freed);
     RUN_TEST(a_writer_used_wrongly_reports_the_mistake);
     RUN_TEST(a_file_is_saved_with_a_newline_and_read_back);
     return UNITY_END();

@@ -95,7 +95,7 @@ static void a_user_program_is_called_by_its_name(void) {
     free(text);
 }
 
-static void stops_of_a_training_are_no_parts_of_their_own(void) {
+static void a_stopped_trainings_report_has_its_first_date_and_its_total_time(void) {
     static const char log[] = "{\"event\":\"start\",\"time\":\"2026-01-31T12:00:00Z\",\"seconds\":0}\n"
                               "{\"event\":\"stop\",\"step\":7,\"time\":\"2026-01-31T12:01:00Z\",\"seconds\":60}\n"
                               "{\"event\":\"interrupt\",\"seconds\":60}\n{\"event\":\"continue\",\"seconds\":0}\n"
@@ -227,7 +227,7 @@ static void a_run_may_be_named_by_a_link_to_its_folder_and_folders_in_it_are_not
     remove(link);
 }
 
-static void nothing_waits_for_a_fifo(void) {
+static void a_fifo_does_not_block_a_report(void) {
     static const char *const names[] = {"x.svg", "x.png", "x.figure.json", "log.jsonl", "result.json", "config.json"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         make_run(NULL);
@@ -375,7 +375,7 @@ int main(void) {
     RUN_TEST(a_report_shows_command_table_and_figures);
     RUN_TEST(a_report_makes_a_table_if_there_is_none);
     RUN_TEST(a_user_program_is_called_by_its_name);
-    RUN_TEST(stops_of_a_training_are_no_parts_of_their_own);
+    RUN_TEST(a_stopped_trainings_report_has_its_first_date_and_its_total_time);
     RUN_TEST(an_unfinished_run_is_reported_with_its_finished_trials);
     RUN_TEST(figures_with_scripts_are_embedded_as_images);
     RUN_TEST(folders_without_a_run_are_refused);
@@ -384,7 +384,7 @@ int main(void) {
     RUN_TEST(figures_of_several_panels_have_a_layout_for_narrow_screens);
     RUN_TEST(links_out_of_the_folder_are_not_followed);
     RUN_TEST(a_run_may_be_named_by_a_link_to_its_folder_and_folders_in_it_are_not_entered);
-    RUN_TEST(nothing_waits_for_a_fifo);
+    RUN_TEST(a_fifo_does_not_block_a_report);
     RUN_TEST(only_what_is_a_png_or_svg_is_embedded);
     RUN_TEST(runs_are_compared_by_options_and_results);
     RUN_TEST(results_without_methods_are_compared_by_their_table);

@@ -446,7 +446,7 @@ static void a_failure_is_reported_and_kept_and_does_not_stop_the_others(void) {
     TEST_ASSERT_EQUAL_INT(CP_STAGE_DONE, cp_runs_stage(runs, 2));
 }
 
-static void no_failure_stays_of_runs_that_are_done(void) {
+static void failures_of_finished_runs_are_removed(void) {
     add_script("a", "mkdir -p \"$out/../../failed\"; echo killed >\"$out/../../failed/a.txt\"; " FINISHES);
     add_script("b", FINISHES);
     TEST_ASSERT_TRUE_MESSAGE(do_all(1), status.message); /* another process reported a failure while this one made the run */
@@ -454,7 +454,7 @@ static void no_failure_stays_of_runs_that_are_done(void) {
     TEST_ASSERT_EQUAL_INT(-1, access(scratch("study/failed"), F_OK));
 }
 
-static void outside_text_cannot_drive_the_terminal(void) {
+static void control_characters_in_outside_text_do_not_reach_the_terminal(void) {
     static const char list[] = "{\"runs\": [{\"name\": \"a\\u001b[7m\", \"command\": []}, {\"name\": \"held\", \"command\": []}]}";
     add("a\033[7m", 0, NULL);
     TEST_ASSERT_TRUE(cp_folder_make(scratch("study/failed"), &status));
@@ -543,8 +543,8 @@ int main(void) {
     RUN_TEST(a_folder_without_finished_runs_is_not_packed);
     RUN_TEST(runs_are_made_in_parallel_and_only_once);
     RUN_TEST(a_failure_is_reported_and_kept_and_does_not_stop_the_others);
-    RUN_TEST(no_failure_stays_of_runs_that_are_done);
-    RUN_TEST(outside_text_cannot_drive_the_terminal);
+    RUN_TEST(failures_of_finished_runs_are_removed);
+    RUN_TEST(control_characters_in_outside_text_do_not_reach_the_terminal);
     RUN_TEST(a_run_without_its_data_is_not_started);
     RUN_TEST(a_program_that_cannot_be_started_is_reported);
     RUN_TEST(a_run_locked_by_another_process_is_waited_for);

@@ -264,7 +264,7 @@ static void has_curves(const cp_trials *trials) {
         }
 }
 
-static void a_series_is_handed_over_point_by_point(void) {
+static void a_series_is_recorded_point_by_point(void) {
     diverging_case = 1;
     cp_study *study = study_of(NULL, curves());
     TEST_ASSERT_TRUE(cp_study_run(study));
@@ -544,7 +544,7 @@ int main(void) {
     RUN_TEST(a_trial_that_stops_without_a_reason_is_named);
     RUN_TEST(a_trial_that_fails_gives_its_reason);
     RUN_TEST(one_at_a_time_runs_on_the_calling_thread);
-    RUN_TEST(a_series_is_handed_over_point_by_point);
+    RUN_TEST(a_series_is_recorded_point_by_point);
     RUN_TEST(series_are_read_back_from_the_log);
     RUN_TEST(every_trial_has_a_folder);
     RUN_TEST(a_trial_that_is_a_run_has_that_folder_and_its_series_in_the_result);

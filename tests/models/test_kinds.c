@@ -416,7 +416,7 @@ static void read_net(const char *words, cp_shape input, const char *expected) {
     TEST_ASSERT_TRUE_MESSAGE(cp_model_config_check(&config, input, &status), status.message);
 }
 
-static void networks_in_words_take_from_the_inputs_what_follows_from_them(void) {
+static void networks_described_in_words_take_their_input_sizes_from_the_inputs(void) {
     cp_shape image = CP_SHAPE(8, 9, 3);
     read_net("wrn:depth=16,norm=group", image,
              "{\"model\":\"wrn\",\"depth\":16,\"width\":1,\"channels\":3,\"norm\":\"group\",\"layout\":\"jem\","
@@ -435,7 +435,7 @@ static void words_are_refused(const char *words, const char *expected) {
     TEST_ASSERT_NOT_NULL_MESSAGE(strstr(status.message, expected), status.message);
 }
 
-static void words_that_describe_no_network_are_refused(void) {
+static void words_that_do_not_describe_a_network_are_refused(void) {
     words_are_refused("resnet", "--net: \"resnet\" is not one of wrn, mlp, lstm");
     words_are_refused("wrn:dept=10", "--net: wrn has no key \"dept\"; the keys are depth, width, channels");
     words_are_refused("wrn:depth=12", "--net: \"depth\" is 12; it must be one of 10, 16, 22");
@@ -459,8 +459,8 @@ static void a_head_in_words_has_its_keys(void) {
 
 int main(void) {
     UNITY_BEGIN();
-    RUN_TEST(networks_in_words_take_from_the_inputs_what_follows_from_them);
-    RUN_TEST(words_that_describe_no_network_are_refused);
+    RUN_TEST(networks_described_in_words_take_their_input_sizes_from_the_inputs);
+    RUN_TEST(words_that_do_not_describe_a_network_are_refused);
     RUN_TEST(a_head_in_words_has_its_keys);
     RUN_TEST(own_kinds_are_saved_loaded_and_used_like_the_built_in_ones);
     RUN_TEST(own_keys_are_described_with_their_defaults);

@@ -59,10 +59,10 @@ upward_includes() {
 
 work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
 if command -v shellcheck >/dev/null; then
-    expect_success "shellcheck has nothing against the shell scripts" \
+    expect_success "shellcheck finds no warnings in the shell scripts" \
         shellcheck -S warning check demo docs/course/check .ci/run .ci/prepare.sh core/show/page/*.sh tests/*/*.sh
 else
-    skip "shellcheck has nothing against the shell scripts" "shellcheck is missing"
+    skip "shellcheck finds no warnings in the shell scripts" "shellcheck is missing"
 fi
 expect_empty "every source file is in meson.build" "$(unlisted_sources)"
 expect_empty "every header and part of a source is in meson.build or included" "$(unused_headers)"
