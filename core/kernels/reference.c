@@ -14,23 +14,16 @@ static size_t min(size_t a, size_t b) {
 
 /* sums[j] += a * b[j] */
 static void add_scaled(size_t n, double a, const cp_real *b, double *sums) {
-    for (size_t j = 0; j < n; j++) {
-        sums[j] += a * (double)b[j];
-    }
+    for (size_t j = 0; j < n; j++) sums[j] += a * (double)b[j];
 }
 
 /* sum a[j] b[j], in four interleaved sums: an order the compiler may vectorize. */
 static double dot(size_t n, const cp_real *a, const cp_real *b) {
     double sums[4] = {0};
     size_t j = 0;
-    for (; j + 4 <= n; j += 4) {
-        for (size_t lane = 0; lane < 4; lane++) {
-            sums[lane] += (double)a[j + lane] * (double)b[j + lane];
-        }
-    }
-    for (; j < n; j++) {
-        sums[0] += (double)a[j] * (double)b[j];
-    }
+    for (; j + 4 <= n; j += 4)
+        for (size_t lane = 0; lane < 4; lane++) sums[lane] += (double)a[j + lane] * (double)b[j + lane];
+    for (; j < n; j++) sums[0] += (double)a[j] * (double)b[j];
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
@@ -50,28 +43,20 @@ static void gemm_rows(void *context, size_t begin, size_t end) {
             const size_t count = min(BLOCK, g->n - first);
             cp_real     *c = g->c + i * g->n + first;
             double       sums[BLOCK];
-            for (size_t j = 0; j < count; j++) {
-                sums[j] = g->accumulate ? (double)c[j] : 0;
-            }
+            for (size_t j = 0; j < count; j++) sums[j] = g->accumulate ? (double)c[j] : 0;
             if (!g->trans_b) {
-                for (size_t p = 0; p < g->k; p++) {
-                    add_scaled(count, (double)a[p * step], g->b + p * g->n + first, sums);
-                }
+                for (size_t p = 0; p < g->k; p++) add_scaled(count, (double)a[p * step], g->b + p * g->n + first, sums);
             } else {
                 for (size_t j = 0; j < count; j++) {
                     const cp_real *b = g->b + (first + j) * g->k;
                     if (step == 1) {
                         sums[j] += dot(g->k, a, b);
                     } else {
-                        for (size_t p = 0; p < g->k; p++) {
-                            sums[j] += (double)a[p * step] * (double)b[p];
-                        }
+                        for (size_t p = 0; p < g->k; p++) sums[j] += (double)a[p * step] * (double)b[p];
                     }
                 }
             }
-            for (size_t j = 0; j < count; j++) {
-                c[j] = (cp_real)sums[j];
-            }
+            for (size_t j = 0; j < count; j++) c[j] = (cp_real)sums[j];
         }
     }
 }
@@ -105,9 +90,7 @@ static long long source(int i, int u, int stride, int dilation, int pad) {
 /* The inverse: the output row that reads image row `y` with kernel row `u`, or -1 when there is none. */
 static long long reader(int y, int u, int stride, int dilation, int pad, int rows) {
     const long long shifted = (long long)y + pad - (long long)u * dilation;
-    if (shifted < 0 || shifted % stride != 0 || shifted / stride >= rows) {
-        return -1;
-    }
+    if (shifted < 0 || shifted % stride != 0 || shifted / stride >= rows) return -1;
     return shifted / stride;
 }
 
@@ -126,14 +109,10 @@ static void conv_add(const result *r, const size_t at[3], size_t group, size_t f
         const long long y = source((int)at[1], u, s->stride_h, s->dilation_h, s->pad_top);
         for (int v = 0; v < s->kw && y >= 0 && y < s->h; v++) {
             const long long x = source((int)at[2], v, s->stride_w, s->dilation_w, s->pad_left);
-            if (x < 0 || x >= s->w) {
-                continue;
-            }
+            if (x < 0 || x >= s->w) continue;
             const cp_real *in = r->x + place(at[0], (size_t)y, (size_t)x, s->h, s->w) * (size_t)s->c + group * cg;
             const cp_real *w = r->w + tap(s, u, v) + group * kg + first;
-            for (size_t c = 0; c < cg; c++) {
-                add_scaled(count, (double)in[c], w + c * (size_t)s->k, sums);
-            }
+            for (size_t c = 0; c < cg; c++) add_scaled(count, (double)in[c], w + c * (size_t)s->k, sums);
         }
     }
 }
@@ -145,14 +124,10 @@ static void input_grad_add(const result *r, const size_t at[3], size_t group, si
         const long long i = reader((int)at[1], u, s->stride_h, s->dilation_h, s->pad_top, s->oh);
         for (int v = 0; v < s->kw && i >= 0; v++) {
             const long long j = reader((int)at[2], v, s->stride_w, s->dilation_w, s->pad_left, s->ow);
-            if (j < 0) {
-                continue;
-            }
+            if (j < 0) continue;
             const cp_real *gy = r->gy + place(at[0], (size_t)i, (size_t)j, s->oh, s->ow) * (size_t)s->k + group * kg;
             const cp_real *w = r->w + tap(s, u, v) + first * (size_t)s->k + group * kg;
-            for (size_t c = 0; c < count; c++) {
-                sums[c] += dot(kg, gy, w + c * (size_t)s->k);
-            }
+            for (size_t c = 0; c < count; c++) sums[c] += dot(kg, gy, w + c * (size_t)s->k);
         }
     }
 }
@@ -160,7 +135,7 @@ static void input_grad_add(const result *r, const size_t at[3], size_t group, si
 static void weight_grad_add(const result *r, const size_t at[3], size_t group, size_t first, size_t count, double *sums) {
     const cp_conv_shape *s = r->s;
     const size_t         channel = group * (size_t)(s->c / s->groups) + at[2], o = group * (size_t)(s->k / s->groups) + first;
-    for (size_t n = 0; n < (size_t)s->n; n++) {
+    for (size_t n = 0; n < (size_t)s->n; n++)
         for (int i = 0; i < s->oh; i++) {
             const long long y = source(i, (int)at[0], s->stride_h, s->dilation_h, s->pad_top);
             for (int j = 0; j < s->ow && y >= 0 && y < s->h; j++) {
@@ -171,7 +146,6 @@ static void weight_grad_add(const result *r, const size_t at[3], size_t group, s
                 }
             }
         }
-    }
 }
 
 /* gain gate(sum) + residual, of number `at` of the output */
@@ -187,20 +161,17 @@ static void result_places(void *context, size_t begin, size_t end) {
     const size_t  rows = (size_t)r->dims[1], columns = (size_t)r->dims[2];
     for (size_t i = begin; i < end; i++) {
         const size_t at[3] = {i / columns / rows, i / columns % rows, i % columns};
-        for (size_t group = 0; group < groups; group++) {
+        for (size_t group = 0; group < groups; group++)
             for (size_t first = 0; first < channels; first += BLOCK) {
                 const size_t count = min(BLOCK, channels - first), channel = group * channels + first;
                 double       sums[BLOCK];
-                for (size_t o = 0; o < count; o++) {
-                    sums[o] = r->fusion->bias ? (double)r->fusion->bias[channel + o] : 0;
-                }
+                for (size_t o = 0; o < count; o++) sums[o] = r->fusion->bias ? (double)r->fusion->bias[channel + o] : 0;
                 r->add(r, at, group, first, count, sums);
                 for (size_t o = 0; o < count; o++) {
                     const size_t to = i * all + channel + o;
                     r->out[to] = finish(r->fusion, to, channel + o, (cp_real)sums[o]);
                 }
             }
-        }
     }
 }
 
@@ -212,9 +183,7 @@ static size_t product(int a, int b, int c) {
 static bool result_run(cp_arena *scratch, result *r, const cp_conv_fusion *f, size_t pixels, int channels, const cp_real **in) {
     const size_t count = pixels * (size_t)channels;
     cp_real     *copy = f->leaky_input ? cp_arena_alloc(scratch, count * sizeof(cp_real)) : NULL;
-    if (f->leaky_input && !copy) {
-        return false;
-    }
+    if (f->leaky_input && !copy) return false;
     for (size_t i = 0; copy && i < count; i++) {
         const size_t  c = i % (size_t)channels;
         const cp_real v = f->scale ? f->scale[c] * (*in)[i] + f->shift[c] : (*in)[i];
@@ -250,9 +219,7 @@ static bool ref_conv2d_weight_grad(cp_arena *scratch, const cp_conv_shape *s, co
                               .add = weight_grad_add};
     for (size_t o = 0; gb && o < (size_t)s->k; o++) {
         double sum = 0;
-        for (size_t i = 0; i < product(s->n, s->oh, s->ow); i++) {
-            sum += (double)gy[i * (size_t)s->k + o];
-        }
+        for (size_t i = 0; i < product(s->n, s->oh, s->ow); i++) sum += (double)gy[i * (size_t)s->k + o];
         gb[o] = (cp_real)sum;
     }
     return result_run(scratch, &r, fusion, product(s->n, s->h, s->w), s->c, &r.x);
@@ -277,15 +244,11 @@ MAP(tanh, tanh((double)x[i]))
 MAP(sigmoid, logistic((double)x[i]))
 
 static void ref_leaky(size_t n, const cp_real *x, cp_real slope, cp_real *y) {
-    for (size_t i = 0; i < n; i++) {
-        y[i] = x[i] > 0 ? x[i] : slope * x[i];
-    }
+    for (size_t i = 0; i < n; i++) y[i] = x[i] > 0 ? x[i] : slope * x[i];
 }
 
 static void ref_gate(size_t n, const cp_real *g, const cp_real *a, cp_real slope, cp_real *y) {
-    for (size_t i = 0; i < n; i++) {
-        y[i] = a[i] > 0 ? g[i] : slope * g[i];
-    }
+    for (size_t i = 0; i < n; i++) y[i] = a[i] > 0 ? g[i] : slope * g[i];
 }
 
 typedef struct addends {
@@ -295,9 +258,7 @@ typedef struct addends {
 
 static void add_part(void *context, size_t begin, size_t end) {
     const addends *s = context;
-    for (size_t i = begin; i < end; i++) {
-        s->y[i] = s->a[i] + s->b[i];
-    }
+    for (size_t i = begin; i < end; i++) s->y[i] = s->a[i] + s->b[i];
 }
 
 static void ref_add(size_t n, const cp_real *a, const cp_real *b, cp_real *y) {
