@@ -71,81 +71,10 @@ void cp_image_study_read(cp_trial *trial, const cp_json *result) {
 
 /* ---- the tables ---- */
 
-static void begin_row(const cp_image_study *s, cp_table *table, int i) {
-    const cp_study_case *c = &s->of[i];
-    cp_table_text(table, "%s", c->set->title);
-    cp_table_text(table, "%lld", (long long)c->labels);
-    cp_table_text(table, "%s", cp_method_title(c->method));
-    if (*s->swept) cp_table_text(table, "%s", *c->value ? c->value : "-");
-}
-
-static cp_table *new_table(const cp_image_study *s) {
-    cp_table *table = cp_table_new(3, "set", "labels", "method");
-    if (*s->swept) cp_table_column(table, s->swept);
-    return table;
-}
-
-static void put_cell(const cp_image_study *s, cp_table *table, int i, const char *view, const char *metric) {
-    cp_trials_put_cell(s->study->trials, table, i, cp_image_study_measure(s, view, metric).s);
-}
-
 static const cp_paper_cell *paper_of(const cp_image_study *s, int i) {
     const cp_study_case *c = &s->of[i];
     return *s->swept || strcmp(s->split, "test") != 0 ? NULL : cp_paper_find(c->set->name, c->labels, c->method);
 }
-
-static void put_paper(cp_table *table, const cp_mean_sd *found) {
-    if (found)
-        cp_table_mean_sd(table, found->mean, found->sd, 2);
-    else
-        cp_table_text(table, "-");
-}
-
-static cp_table *main_table(const cp_image_study *s, bool paper) {
-    cp_table *t = new_table(s);
-    cp_table_column(t, "accuracy, % (end)");
-    if (paper) cp_table_column(t, "paper's");
-    cp_table_column(t, "ECE, % (end)");
-    if (paper) cp_table_column(t, "paper's");
-    cp_table_column(t, "accuracy, % (selected)");
-    cp_table_column(t, "ECE, % (selected)");
-    cp_table_column(t, "ECE, % (scaled)");
-    for (int i = 0; i < s->case_count; i++) {
-        const cp_paper_cell *theirs = paper_of(s, i);
-        begin_row(s, t, i);
-        put_cell(s, t, i, "end", "accuracy");
-        if (paper) put_paper(t, theirs ? &theirs->accuracy : NULL);
-        put_cell(s, t, i, "end", "ece");
-        if (paper) put_paper(t, theirs ? &theirs->ece : NULL);
-        put_cell(s, t, i, "selected", "accuracy");
-        put_cell(s, t, i, "selected", "ece");
-        put_cell(s, t, i, "scaled", "ece");
-    }
-    return t;
-}
-
-static cp_table *more_table(const cp_image_study *s) {
-    cp_table *t = new_table(s);
-    cp_table_column(t, "NLL (end)");
-    cp_table_column(t, "NLL (selected)");
-    cp_table_column(t, "NLL (scaled)");
-    cp_table_column(t, "temperature");
-    cp_table_column(t, "selected step");
-    cp_table_column(t, "guard events");
-    cp_table_column(t, "rollbacks");
-    for (int i = 0; i < s->case_count; i++) {
-        begin_row(s, t, i);
-        put_cell(s, t, i, "end", "nll");
-        put_cell(s, t, i, "selected", "nll");
-        put_cell(s, t, i, "scaled", "nll");
-        for (int k = 0; k < 4; k++)
-            cp_trials_put_cell(s->study->trials, t, i,
-                               (const char *[]){"temperature", "selected_step", "guard_events", "rollbacks"}[k]);
-    }
-    return t;
-}
-
-/* ---- differences ---- */
 
 double cp_sign_test(int wins, int losses) {
     int    n = wins + losses, min = wins < losses ? wins : losses, halvings = n - 1;
@@ -180,39 +109,81 @@ static void put_difference(const cp_image_study *s, cp_table *table, int i, int 
         cp_table_text(table, "%+.2f (%d of %d, p %.2g)", sum / n, wins, n, cp_sign_test(wins, losses));
 }
 
-/* NULL when the first of all methods is not among several. */
-static cp_table *difference_table(const cp_image_study *s) {
+typedef struct column {
+    const char *title, *view, *metric; /* view: NULL where it has none; title: of differences, the metric's */
+    enum { OURS, PAPERS, DIFFERENCE } kind;
+} column;
+
+static const column main_columns[] = {{"accuracy, % (end)", "end", "accuracy", OURS},
+                                      {"paper's", "end", "accuracy", PAPERS},
+                                      {"ECE, % (end)", "end", "ece", OURS},
+                                      {"paper's", "end", "ece", PAPERS},
+                                      {"accuracy, % (selected)", "selected", "accuracy", OURS},
+                                      {"ECE, % (selected)", "selected", "ece", OURS},
+                                      {"ECE, % (scaled)", "scaled", "ece", OURS},
+                                      {0}},
+                    difference_columns[] = {{"accuracy", "end", "accuracy", DIFFERENCE},
+                                            {"ECE", "end", "ece", DIFFERENCE},
+                                            {"accuracy", "selected", "accuracy", DIFFERENCE},
+                                            {"ECE", "scaled", "ece", DIFFERENCE},
+                                            {0}},
+                    more_columns[] = {{"NLL (end)", "end", "nll", OURS},
+                                      {"NLL (selected)", "selected", "nll", OURS},
+                                      {"NLL (scaled)", "scaled", "nll", OURS},
+                                      {"temperature", NULL, "temperature", OURS},
+                                      {"selected step", NULL, "selected_step", OURS},
+                                      {"guard events", NULL, "guard_events", OURS},
+                                      {"rollbacks", NULL, "rollbacks", OURS},
+                                      {0}};
+
+static void put_cell(const cp_image_study *s, cp_table *table, const column *c, int i, int base) {
+    const cp_paper_cell *theirs = paper_of(s, i);
+    const cp_mean_sd    *found = !theirs ? NULL : strcmp(c->metric, "ece") == 0 ? &theirs->ece : &theirs->accuracy;
+    if (c->kind == DIFFERENCE)
+        put_difference(s, table, i, base, c->view, c->metric);
+    else if (c->kind == PAPERS)
+        cp_table_mean_sd(table, found ? found->mean : NAN, found ? found->sd : NAN, 2);
+    else
+        cp_trials_put_cell(s->study->trials, table, i, c->view ? cp_image_study_measure(s, c->view, c->metric).s : c->metric);
+}
+
+/* A row per case; of differences only for cases that the base method has too. */
+static cp_table *make_table(const cp_image_study *s, const column *columns, bool paper) {
     const cp_method *base = cp_method_at(0);
-    const char      *name = cp_method_title(base);
-    bool             found = false;
-    for (int m = 0; m < s->method_count; m++) found = found || s->methods[m] == base;
-    if (!found || s->method_count < 2) return NULL;
-    cp_table                *t = new_table(s);
-    static const char *const what[][2] = {{"accuracy", "end"}, {"ECE", "end"}, {"accuracy", "selected"}, {"ECE", "scaled"}};
-    for (int k = 0; k < 4; k++) {
+    cp_table        *table = cp_table_new(3, "set", "labels", "method");
+    if (*s->swept) cp_table_column(table, s->swept);
+    for (const column *c = columns; c->title; c++) {
         char title[80];
-        snprintf(title, sizeof title, "%s - %s's (%s)", what[k][0], name, what[k][1]);
-        cp_table_column(t, title);
+        snprintf(title, sizeof title, c->kind == DIFFERENCE ? "%s - %s's (%s)" : "%s", c->title, cp_method_title(base), c->view);
+        if (c->kind != PAPERS || paper) cp_table_column(table, title);
     }
     for (int i = 0; i < s->case_count; i++) {
-        const cp_study_case *c = &s->of[i];
-        int                  of_base = cp_image_study_case(s, c->set, c->labels, c->value, base);
-        if (of_base < 0 || i == of_base) continue; /* where that has other cases, there is none to compare with */
-        begin_row(s, t, i);
-        put_difference(s, t, i, of_base, "end", "accuracy");
-        put_difference(s, t, i, of_base, "end", "ece");
-        put_difference(s, t, i, of_base, "selected", "accuracy");
-        put_difference(s, t, i, of_base, "scaled", "ece");
+        const cp_study_case *of = &s->of[i];
+        int                  of_base = cp_image_study_case(s, of->set, of->labels, of->value, base);
+        if (columns->kind == DIFFERENCE && (of_base < 0 || of_base == i)) continue;
+        cp_table_text(table, "%s", of->set->title);
+        cp_table_text(table, "%lld", (long long)of->labels);
+        cp_table_text(table, "%s", cp_method_title(of->method));
+        if (*s->swept) cp_table_text(table, "%s", *of->value ? of->value : "-");
+        for (const column *c = columns; c->title; c++)
+            if (c->kind != PAPERS || paper) put_cell(s, table, c, i, of_base);
     }
-    return t;
+    return table;
+}
+
+/* Differences need the first of all methods among several. */
+static bool has_differences(const cp_image_study *s) {
+    bool found = false;
+    for (int m = 0; m < s->method_count; m++) found = found || s->methods[m] == cp_method_at(0);
+    return found && s->method_count > 1;
 }
 
 /* ---- files ---- */
 
-typedef struct telling {
+typedef struct result_tables {
     const cp_image_study *study;
     cp_table             *tables[3]; /* the main one, differences or NULL, more */
-} telling;
+} result_tables;
 
 static void put_number(FILE *file, double value) {
     if (isfinite(value))
@@ -228,7 +199,7 @@ static void put_value(const cp_image_study *s, const cp_study_case *c, FILE *fil
 }
 
 /* One line a run. */
-static void write_runs(const telling *t, FILE *file) {
+static void write_runs(const result_tables *t, FILE *file) {
     const cp_image_study *s = t->study;
     const cp_trials      *trials = s->study->trials;
     fprintf(file, "set,md5,labels,method,%s%sseed,state", s->swept, *s->swept ? "," : "");
@@ -252,7 +223,7 @@ static void write_runs(const telling *t, FILE *file) {
 }
 
 /* One line a case: means and standard deviations. */
-static void write_summary(const telling *t, FILE *file) {
+static void write_summary(const result_tables *t, FILE *file) {
     const cp_image_study *s = t->study;
     fprintf(file, "set,labels,method,%s%sruns,diverged", s->swept, *s->swept ? "," : "");
     for (const cp_measure *m = all_measures; m->name; m++) fprintf(file, ",%s,%s_sd", m->name, m->name);
@@ -279,7 +250,7 @@ static void write_summary(const telling *t, FILE *file) {
     }
 }
 
-static void write_text(const telling *t, FILE *file) {
+static void write_text(const result_tables *t, FILE *file) {
     for (int k = 0; k < 3; k++) {
         if (!t->tables[k]) continue;
         if (k) fputc('\n', file);
@@ -289,12 +260,12 @@ static void write_text(const telling *t, FILE *file) {
     cp_study_print_notes(t->study->study, file, "");
 }
 
-static void write_latex(const telling *t, FILE *file) {
+static void write_latex(const result_tables *t, FILE *file) {
     cp_study_print_notes(t->study->study, file, "% ");
     cp_table_latex(t->tables[0], file);
 }
 
-static bool save(const telling *t, const char *name, void (*write)(const telling *t, FILE *file), cp_status *status) {
+static bool save(const result_tables *t, const char *name, void (*write)(const result_tables *t, FILE *file), cp_status *status) {
     char  *text = NULL;
     size_t size = 0;
     FILE  *file = open_memstream(&text, &size);
@@ -308,7 +279,7 @@ static bool save(const telling *t, const char *name, void (*write)(const telling
 
 /* ---- all of it ---- */
 
-/* " --norm=batch --steps=60", or ""; what does not fit is told as "...". */
+/* " --norm=batch --steps=60", or ""; what does not fit is "...". */
 static void given_settings(const cp_image_study *s, char *text, size_t size) {
     cp_words words = {0};
     size_t   used = 0;
@@ -348,7 +319,9 @@ static void put_notes(cp_image_study *s, bool paper, bool differences) {
 bool cp_image_study_write(cp_image_study *s, cp_status *status) {
     bool paper = false;
     for (int i = 0; i < s->case_count; i++) paper = paper || paper_of(s, i);
-    telling t = {s, {main_table(s, paper), difference_table(s), more_table(s)}};
+    result_tables t = {s,
+                       {make_table(s, main_columns, paper), has_differences(s) ? make_table(s, difference_columns, false) : NULL,
+                        make_table(s, more_columns, false)}};
     put_notes(s, paper, t.tables[1]);
     bool ok = save(&t, "table.txt", write_text, status) && save(&t, "table.tex", write_latex, status) &&
               save(&t, "table.csv", write_summary, status) && save(&t, "runs.csv", write_runs, status);

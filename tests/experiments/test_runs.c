@@ -123,13 +123,16 @@ static void a_command_is_a_line_with_its_folder(void) {
     char     expected[900];
     add("a", 2, (const char *[]){"train", "my data.npz"});
     snprintf(runs->program, sizeof runs->program, "couplet");
-    cp_runs_put_command(runs, 0, 0, &line); /* others run at the same time */
-    cp_runs_put_command(runs, 0, 2, &line);
+    for (int threads = 0; threads <= 2; threads += 2) { /* 0: others run at the same time */
+        cp_words command = cp_runs_command(runs, 0, threads);
+        cp_words_put_line(&command, &line);
+        cp_words_free(&command);
+    }
     cp_bytes_append(&line, "", 1);
     snprintf(
         expected, sizeof expected,
-        "couplet train 'my data.npz' --out=%s/study/runs/a --threads 1 --quiet\ncouplet train 'my data.npz' --out=%s/study/runs/a "
-        "--threads 2 --quiet\n",
+        "couplet train 'my data.npz' --out=%s/study/runs/a --threads=1 --quiet\ncouplet train 'my data.npz' --out=%s/study/runs/a "
+        "--threads=2 --quiet\n",
         scratch_folder, scratch_folder);
     TEST_ASSERT_EQUAL_STRING(expected, (char *)line.data);
     cp_bytes_free(&line);

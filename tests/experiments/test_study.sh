@@ -343,7 +343,7 @@ difference() { # runs.csv, labels, column, 1 or -1: more is better, or less
     expect_success "a % in the folder's name is escaped" grep -qxF -e "--output=50%%d of it/slurm/1.%a.txt" asked
     expect_success "for the tables too" grep -qxF -e "--output=50%%d of it/slurm/1.merge.txt" asked
     expect_success "other options are forwarded to both" test "$(grep -cx -e --time=1 asked)" -eq 2
-    expect 0 "There is nothing to submit; the same command with --jobs 0 in the place of --slurm makes tables" gray.npz $tiny --out two --slurm
+    expect 0 "There is nothing to submit; the same command with --jobs 0 instead of --slurm makes tables" gray.npz $tiny --out two --slurm
 
     printf '#!/bin/sh\necho MaxArraySize = 4\n' >bin/scontrol
     printf '#!/bin/sh\ncase "$*" in *slurm/2.sh) exit 1 ;; *dependency*) echo 9 ;; *) echo 7 ;; esac\n' >bin/sbatch

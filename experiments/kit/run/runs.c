@@ -80,6 +80,14 @@ void cp_shell_quote(cp_bytes *out, const char *word) {
     cp_bytes_text(out, "'");
 }
 
+void cp_words_put_line(const cp_words *w, cp_bytes *out) {
+    for (int i = 0; i < w->count; i++) {
+        cp_shell_quote(out, w->at[i]);
+        cp_bytes_text(out, i + 1 < w->count ? " " : "\n");
+    }
+    out->failed = out->failed || w->failed;
+}
+
 /* ---- the list ---- */
 
 cp_file_path cp_runs_folder(const cp_runs *r, int i) {
@@ -410,23 +418,19 @@ cp_runs *cp_runs_load(const char *folder, cp_status *status) {
     return NULL;
 }
 
-void cp_runs_put_command(const cp_runs *r, int i, int threads, cp_bytes *out) {
-    char number[40];
-    cp_shell_quote(out, r->program);
-    for (int k = 0; k < r->at[i].words.count; k++) {
-        cp_bytes_text(out, " ");
-        cp_shell_quote(out, r->at[i].words.at[k]);
-    }
-    cp_bytes_text(out, " --out=");
-    cp_shell_quote(out, cp_runs_folder(r, i).s);
-    snprintf(number, sizeof number, " --threads %d", threads > 0 ? threads : 1);
-    cp_bytes_text(out, number);
-    cp_bytes_text(out, " --quiet\n");
+cp_words cp_runs_command(const cp_runs *r, int i, int threads) {
+    cp_words words = {0};
+    cp_words_add(&words, "%s", r->program);
+    for (int k = 0; k < r->at[i].words.count; k++) cp_words_add(&words, "%s", r->at[i].words.at[k]);
+    cp_words_add(&words, "--out=%s", cp_runs_folder(r, i).s);
+    cp_words_add(&words, "--threads=%d", threads > 0 ? threads : 1);
+    cp_words_add(&words, "--quiet");
+    return words;
 }
 
 /* ---- how far they are ---- */
 
-/* Asks without taking it: F_GETLK tells who would be in the way. */
+/* Asks for the lock without taking it. */
 static bool is_held(const cp_runs *r, int i) {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     int          log = open(cp_runs_file(r, i, CP_RUN_LOG).s, O_RDONLY | O_CLOEXEC);
@@ -435,7 +439,7 @@ static bool is_held(const cp_runs *r, int i) {
     return held;
 }
 
-/* Damage is text that is no JSON object. A file that cannot be read may be whole: whoever needs it tells why. */
+/* Damage is text that is no JSON object. A file that cannot be read may be whole; the run reports the reason. */
 static cp_json *read_object(const char *path, bool *damaged) {
     cp_status status = {0};
     cp_json  *json = cp_json_read(path, &status);
@@ -449,7 +453,7 @@ static bool is_damaged(const char *path) {
     return damaged;
 }
 
-/* Lines that are whole, but for the last, which a process that was killed may have left. */
+/* A partial last line is no damage: a process that was killed may have left it. */
 static bool is_damaged_log(const char *path) {
     cp_bytes text = {0};
     bool     whole = true;
@@ -474,7 +478,7 @@ cp_run_stage cp_runs_stage(const cp_runs *r, int i) {
         bool     damaged, there, diverged;
         cp_json *found = read_object(result.s, &damaged);
         there = found, diverged = cp_json_bool(cp_json_get(found, "diverged"), false);
-        damaged = damaged || (there && !found->first); /* {} tells nothing */
+        damaged = damaged || (there && !found->first); /* an empty one is damage too */
         cp_json_free(found);
         if (damaged || is_damaged(config.s)) return CP_STAGE_DAMAGED;
         if (there) return diverged ? CP_STAGE_DIVERGED : CP_STAGE_DONE;
@@ -538,8 +542,7 @@ static bool move_aside(const cp_runs *r, int i, cp_status *status) {
     return true;
 }
 
-/* One process at a time, lest the new run of one is taken for the damaged one by another. Where files cannot be locked, two
- * processes might make the same run. */
+/* One process at a time: the new run of one must not be taken for the damaged run of another. */
 bool cp_runs_quarantine(const cp_runs *r, cp_status *status) {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     cp_file_path path = cp_folder_path(r->folder, ".lock");

@@ -26,8 +26,8 @@ typedef struct cp_words {
 void cp_words_add(cp_words *words, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void cp_words_free(cp_words *words);
 
-/* This command again: its name, unless it is the whole program, its arguments and the options that were given; not those of
- * `without`, a list that ends with NULL. */
+/* This command again: its name, unless it is the whole program, its arguments and the given options, except those in `without`,
+ * a list that ends with NULL. */
 void cp_words_add_command(cp_words *words, const cp_options *options, const char *const *without);
 bool cp_command_is_subcommand(const cp_options *options); /* of a program with several */
 
@@ -36,12 +36,13 @@ void cp_words_add_option(cp_words *words, const cp_options *options, const cp_op
 
 /* The word as sh reads it back: as it is, or in quotes. */
 void cp_shell_quote(cp_bytes *out, const char *word);
+void cp_words_put_line(const cp_words *words, cp_bytes *out); /* the words in one line for sh */
 
 /* ---- the list ---- */
 
 typedef enum cp_run_stage {
-    CP_STAGE_PENDING,  /* nobody works on it: not begun, or begun and to be continued */
-    CP_STAGE_FAILED,   /* the same, after a failure that is told in failed/ */
+    CP_STAGE_PENDING,  /* not begun, or to be continued */
+    CP_STAGE_FAILED,   /* the same, after a failure, which is in failed/ */
     CP_STAGE_RUNNING,  /* a process holds it */
     CP_STAGE_DAMAGED,  /* a file of it is not whole */
     CP_STAGE_DONE,     /* it has a result */
@@ -53,7 +54,7 @@ typedef struct cp_planned_run {
     char    *name;         /* of its folder */
     char    *group;        /* runs of a group take about as long as each other */
     cp_words words;        /* of the command, without --out */
-    bool     without_data; /* it cannot be made here, for want of its data; should it be done, it counts */
+    bool     without_data; /* it cannot be made here, since its data are missing; if it is done, it counts */
 } cp_planned_run;
 
 typedef struct cp_packed_run cp_packed_run;
@@ -85,8 +86,8 @@ cp_runs *cp_runs_load(const char *folder, cp_status *status);  /* from there */
 /* Whether each command is one line: none of its words, and not the folder, has a newline. */
 bool cp_runs_check_lines(const cp_runs *runs, cp_status *status);
 
-/* Its command as a line for sh, with --out, --quiet and --threads, which is 1 for 0: others run beside it. */
-void cp_runs_put_command(const cp_runs *runs, int i, int threads, cp_bytes *out);
+/* The whole command of a run, with --out, --threads (1 for 0) and --quiet. */
+cp_words cp_runs_command(const cp_runs *runs, int i, int threads);
 
 cp_file_path cp_runs_folder(const cp_runs *runs, int i);
 cp_file_path cp_runs_file(const cp_runs *runs, int i, const char *name); /* in its folder */
@@ -120,11 +121,11 @@ typedef struct cp_runs_config {
     const char *called; /* messages begin with it: "couplet study" */
 } cp_runs_config;
 
-/* Whether somebody should make it: left, or failed before, and not without_data. */
+/* Whether it should be made: pending or failed, and not without_data. */
 bool cp_runs_is_pending(const cp_runs *runs, int i);
 
-/* Makes all that are open, and waits for those that others are making; those whose owner has died are taken over. Ctrl-C ends
- * the processes, which save what they have. True when all are done; what failed has been told on stderr. */
+/* Makes all that are pending, and waits for those that other processes are making; if such a process dies, its runs are taken
+ * over. Ctrl-C ends the processes, which save what they have. True when all are done; failures have been reported on stderr. */
 bool cp_runs_execute(const cp_runs *runs, cp_runs_config config, cp_status *status);
 
 /* `couplet study --status DIR`: an exit code. */

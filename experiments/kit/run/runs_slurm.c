@@ -28,7 +28,7 @@ static bool ask(const char *command, cp_bytes *answer, cp_status *status) {
     int word = (int)strcspn(command, " ");
     if (WIFEXITED(end) && WEXITSTATUS(end) == 127)
         return cp_fail(status, "%.*s was not found: is Slurm installed here?", word, command);
-    return (end == 0 && !answer->failed) || cp_fail(status, "%.*s failed: does Slurm answer? What it said is above", word, command);
+    return (end == 0 && !answer->failed) || cp_fail(status, "%.*s failed: does Slurm answer? See its message above", word, command);
 }
 
 /* ---- what is queued ---- */
@@ -161,7 +161,9 @@ static bool submit_array(const cp_runs *r, int number, const int *of, int count,
     cp_bytes list = {0}, names = {0}, command = {0}, answer = {0};
     char     part[200];
     for (int k = 0; k < count; k++) {
-        cp_runs_put_command(r, of[k], threads, &list);
+        cp_words words = cp_runs_command(r, of[k], threads);
+        cp_words_put_line(&words, &list);
+        cp_words_free(&words);
         cp_bytes_text(&names, r->at[of[k]].name);
         cp_bytes_text(&names, "\n");
     }
@@ -182,12 +184,8 @@ static bool submit_merge(const cp_runs *r, int number, const char *jobs, const c
     cp_bytes     text = {0}, command = {0}, answer = {0};
     cp_file_path path = slurm_file(r, number, "merge.sh");
     char         file[40];
-    cp_bytes_text(&text, "#!/bin/sh\nexec");
-    for (int k = 0; k < merge->count; k++) {
-        cp_bytes_text(&text, " ");
-        cp_shell_quote(&text, merge->at[k]);
-    }
-    cp_bytes_text(&text, "\n");
+    cp_bytes_text(&text, "#!/bin/sh\nexec ");
+    cp_words_put_line(merge, &text);
     cp_bytes_text(&command, "sbatch --parsable --job-name=couplet-merge --dependency=afterany");
     cp_bytes_text(&command, jobs);
     snprintf(file, sizeof file, "%d.merge.txt", number);
@@ -209,14 +207,14 @@ static int choose(const cp_runs *r, const bool *queued, int *of, int *waiting) {
     return count;
 }
 
-static void tell_submitted(const cp_runs *r, const char *jobs, long merge_job, const char *called) {
+static void print_submitted(const cp_runs *r, const char *jobs, long merge_job, const char *called) {
     cp_bytes folder = {0};
     cp_shell_quote(&folder, r->folder);
     printf("Watch them: squeue --me; %s --status %.*s\nEnd them: scancel", called, (int)folder.size, (const char *)folder.data);
     cp_bytes_free(&folder);
     for (; *jobs; jobs++) putchar(*jobs == ':' ? ' ' : *jobs);
     if (merge_job) printf(" %ld", merge_job);
-    printf("\nThe same command again submits what is missing then.\n");
+    printf("\nRun the same command again to submit what is still missing then.\n");
 }
 
 static bool submit_all(const cp_runs *r, const int *of, int count, const char *options, int threads, const cp_words *merge,
@@ -241,7 +239,7 @@ static bool submit_all(const cp_runs *r, const int *of, int count, const char *o
     some = some && (!jobs.failed || cp_fail(status, "not enough memory"));
     bool merged = some && submit_merge(r, first, (const char *)jobs.data, merge, options, &merge_job, status);
     if (merged) printf("Submitted job %ld: the tables, when these have ended\n", merge_job);
-    if (some) tell_submitted(r, (const char *)jobs.data, merge_job, called);
+    if (some) print_submitted(r, (const char *)jobs.data, merge_job, called);
     cp_bytes_free(&jobs);
     return ok && merged;
 }
@@ -274,7 +272,7 @@ bool cp_runs_submit(const cp_runs *r, const char *options, int threads, const cp
     if (ok && waiting) printf("%d run%s queued or running already\n", waiting, waiting == 1 ? " is" : "s are");
     if (ok && !count)
         printf("There is nothing to submit%s\n",
-               waiting ? "" : "; the same command with --jobs 0 in the place of --slurm makes tables of what is there");
+               waiting ? "" : "; the same command with --jobs 0 instead of --slurm makes tables of the finished runs");
     if (count) ok = submit_all(r, of, count, options, threads > 0 ? threads : 1, merge, called, status);
     free(queued);
     free(of);

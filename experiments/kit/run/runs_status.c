@@ -1,4 +1,4 @@
-/* How far a study is: by looking at the folders of its runs. */
+/* The progress of a study, from the folders of its runs. */
 #include "core/io/file.h"
 #include "experiments/kit/run/progress.h"
 #include "experiments/kit/run/runs.h"
@@ -62,9 +62,9 @@ static void read_log(const cp_runs *r, int i, state *s) {
     cp_bytes_free(&text);
 }
 
-/* ---- the time to go ---- */
+/* ---- the remaining time ---- */
 
-/* The mean over finished runs of this one's group, or of all; NaN: none has told. */
+/* The mean over the finished runs of the same group, or else of all; NaN: unknown. */
 static double usual_seconds(const cp_runs *r, const state *s, int i) {
     double sum[2] = {0};
     int    n[2] = {0};
@@ -76,11 +76,11 @@ static double usual_seconds(const cp_runs *r, const state *s, int i) {
     return n[1] ? sum[1] / n[1] : n[0] ? sum[0] / n[0] : NAN;
 }
 
-/* By the share of its steps that a run has behind it, in whatever parts; a log without steps tells when a running one began. */
+/* By the share of its steps that a run has done or, if its log has no steps, by the time since it began. */
 static double seconds_to_go(const cp_runs *r, const state *s, int running) {
     double sum = 0;
     for (int i = 0; i < r->count; i++) {
-        if (s[i].stage == CP_STAGE_DONE || s[i].stage == CP_STAGE_DIVERGED) continue;
+        if (cp_runs_has_result(s[i].stage)) continue;
         if (r->at[i].without_data && s[i].stage != CP_STAGE_RUNNING) continue;
         double usual = usual_seconds(r, s, i), spent = s[i].stage == CP_STAGE_RUNNING && s[i].since > 0 ? s[i].since : 0;
         if (s[i].steps > 0 && s[i].stage != CP_STAGE_DAMAGED) spent = usual * (double)s[i].step / (double)s[i].steps;
@@ -89,7 +89,7 @@ static double seconds_to_go(const cp_runs *r, const state *s, int running) {
     return sum / (running ? running : 1);
 }
 
-/* ---- what is told ---- */
+/* ---- output ---- */
 
 static const char *const words[CP_STAGES] = {
     [CP_STAGE_PENDING] = "left",    [CP_STAGE_FAILED] = "failed", [CP_STAGE_RUNNING] = "running",
@@ -143,7 +143,7 @@ static void print_status(const cp_runs *r, const state *s, const tally *t) {
     if (isfinite(t->to_go))
         printf("time to go: about %s with %d at a time\n", cp_duration_text(t->to_go).s, running ? running : 1);
     else
-        printf("time to go: not known%s\n", done ? "; the runs that are done have no logs" : " before a run is done");
+        printf("time to go: not known%s\n", done ? "; the finished runs have no logs" : " before a run is done");
 }
 
 static void put_status(const cp_runs *r, const state *s, const tally *t, cp_json_writer *w) {

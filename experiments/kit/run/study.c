@@ -95,7 +95,11 @@ static bool print_list(const cp_study_parts *p, cp_status *status) {
     int      lacking = count_without_data(p->runs);
     if (!cp_runs_check_lines(p->runs, status)) return false;
     for (int i = 0; i < p->runs->count; i++)
-        if (cp_runs_is_pending(p->runs, i)) cp_runs_put_command(p->runs, i, (int)cp_option_int(p->options, "threads"), &lines);
+        if (cp_runs_is_pending(p->runs, i)) {
+            cp_words command = cp_runs_command(p->runs, i, (int)cp_option_int(p->options, "threads"));
+            cp_words_put_line(&command, &lines);
+            cp_words_free(&command);
+        }
     if (lines.size) fwrite(lines.data, 1, lines.size, stdout);
     bool ok = !lines.failed || cp_fail(status, "not enough memory");
     if (ok && lacking) ok = cp_fail(status, "%d of %d runs cannot be listed before the data are here", lacking, p->runs->count);
