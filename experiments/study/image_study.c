@@ -63,7 +63,7 @@ static bool read_numbers(const char *option, const char *text, int64_t min, int6
         if (last < first) return cp_fail(status, "--%s: %lld-%lld runs backward", option, (long long)first, (long long)last);
         for (int64_t n = first; n <= last; n++) {
             if (*count == NUMBERS_MAX) return cp_fail(status, "--%s: more than %d numbers", option, NUMBERS_MAX);
-            if (is_among(*list, *count, n)) return cp_fail(status, "--%s: %lld is there twice", option, (long long)n);
+            if (is_among(*list, *count, n)) return cp_fail(status, "--%s: %lld appears twice", option, (long long)n);
             (*list)[(*count)++] = n;
         }
         if (!*at++) return true;
@@ -73,10 +73,10 @@ static bool read_numbers(const char *option, const char *text, int64_t min, int6
 static bool read_words(const char *option, const char *text, cp_words *words, cp_status *status) {
     for (;; text++) {
         size_t length = strcspn(text, ",");
-        if (!length) return cp_fail(status, "--%s: there is nothing between two commas, or at an end", option);
+        if (!length) return cp_fail(status, "--%s: a value is missing before, after or between commas", option);
         for (int i = 0; i < words->count; i++)
             if (strncmp(words->at[i], text, length) == 0 && !words->at[i][length])
-                return cp_fail(status, "--%s: %.40s is there twice", option, words->at[i]);
+                return cp_fail(status, "--%s: %.40s appears twice", option, words->at[i]);
         cp_words_add(words, "%.*s", (int)length, text);
         text += length;
         if (!*text) return !words->failed || cp_fail(status, "not enough memory");
@@ -96,7 +96,7 @@ static bool read_methods(cp_image_study *s, const char *text, cp_status *status)
     return ok;
 }
 
-/* An option of train that is not asked for otherwise, and that one of the methods reads. */
+/* An option of train that the study does not have itself, and that one of the methods reads. */
 static bool can_be_swept(const cp_image_study *s, cp_status *status) {
     const char *names[CP_OPTIONS_MAX];
     size_t      length = strlen(s->swept);
@@ -148,7 +148,6 @@ static void name_set(cp_study_set *set, const char *name, bool official) {
                  official                  ? ""
                  : strstr(name, "rebuilt") ? " (rebuilt)"
                                            : " (not official)");
-    cp_text_printable(set->title);
 }
 
 static void name_by_path(cp_study_set *set) {
@@ -199,7 +198,7 @@ static void add_case(cp_image_study *s, const cp_study_set *set, int64_t labels,
     s->cases[s->case_count++] = (cp_case){.name = c->name, .data = c, .without_data = set->missing};
 }
 
-/* All values make a case each, but for a method that does not read what is swept: it would be the same training. */
+/* One case per value, except for a method that does not read the option: all its values would be the same training. */
 static bool make_cases(cp_image_study *s, cp_status *status) {
     double count = (double)s->set_count * s->label_count * s->values.count * s->method_count;
     if (count * s->seed_count > RUNS_MAX || count > CASES_MAX)
@@ -237,39 +236,21 @@ static void put_words(const cp_trial *trial, cp_words *words) {
     cp_image_study_settings(s, words);
 }
 
-/* ---- checks ---- */
+/* ---- all of it ---- */
 
 /* As couplet train would, for the first seed. */
 static int check_case(const cp_image_study *s, const cp_case *of, cp_images *images) {
-    cp_status   status = {0};
-    cp_words    words = {0};
-    bool        help;
-    int         code = CP_EXIT_USAGE;
-    cp_options *o = NULL;
+    cp_status status = {0};
+    cp_words  words = {0};
+    bool      help;
     put_words(&(cp_trial){.study_case = of}, &words);
-    if (words.failed)
-        cp_fail(&status, "not enough memory");
-    else
-        o = cp_options_parse("couplet", &cp_command_train, words.count, words.at, &help, &status);
-    if (o)
-        code = cp_train_check(o, images);
-    else
-        cp_complain(s->options, "%s", status.message);
+    if (words.failed) cp_fail(&status, "not enough memory");
+    cp_options *o = words.failed ? NULL : cp_options_parse("couplet", &cp_command_train, words.count, words.at, &help, &status);
+    int         code = o ? cp_train_check(o, images) : CP_EXIT_USAGE;
+    if (!o) cp_complain(s->options, "%s", status.message);
     if (code != CP_EXIT_OK && *s->swept) cp_complain(s->options, "this was for %s of --sweep", of->name);
     cp_options_free(o);
     cp_words_free(&words);
-    return code;
-}
-
-/* Those of one set, while its images are loaded. */
-static int check_set(const cp_image_study *s, int set, cp_images *images) {
-    int code = CP_EXIT_OK, of_set = s->case_count / s->set_count;
-    for (int i = set * of_set; code == CP_EXIT_OK && i < (set + 1) * of_set; i++) code = check_case(s, &s->cases[i], images);
-    return code;
-}
-
-static int fail(const cp_image_study *s, const cp_status *status, int code) {
-    cp_complain(s->options, "%s", status->message);
     return code;
 }
 
@@ -281,79 +262,71 @@ static bool read_lists(cp_image_study *s, cp_status *status) {
 }
 
 /* The file is read for its name and md5, and for what train would refuse. */
-static int take_set(cp_image_study *s, const char *path, cp_images **images) {
-    cp_status     status = {0};
+static bool add_set(cp_image_study *s, const char *path, cp_status *status) {
+    cp_status     missing = {0};
     cp_study_set *set = &s->sets[s->set_count];
-    *images = load(path, &status);
-    *set = (cp_study_set){.path = path, .missing = !*images};
+    cp_images    *images = load(path, &missing);
+    *set = (cp_study_set){.path = path, .images = images, .missing = !images};
     name_by_path(set);
     if (set->missing) {
-        bool told = find_results(s, set);
-        s->left_out += !told;
-        fprintf(stderr, "%s; %s\n", status.message, told ? "its runs that are done are told of" : "it is left out");
-        if (!told) return CP_EXIT_OK;
+        bool found = find_results(s, set);
+        s->left_out += !found;
+        fprintf(stderr, "%s; %s\n", missing.message, found ? "its finished runs are used" : "it is left out");
+        if (!found) return true;
     } else {
-        name_set(set, (*images)->name, (*images)->official);
-        snprintf(set->md5, sizeof set->md5, "%s", (*images)->md5);
+        name_set(set, images->name, images->official);
+        snprintf(set->md5, sizeof set->md5, "%s", images->md5);
     }
     for (int i = 0; i < s->set_count; i++)
         if (strcmp(s->sets[i].name, set->name) == 0) {
-            cp_fail(&status, "%.200s and %.200s are both called %s; rename one of them", s->sets[i].path, path, set->name);
-            return fail(s, &status, CP_EXIT_USAGE);
+            cp_images_free(images);
+            return cp_fail(status, "%.200s and %.200s are both called %s; rename one of them", s->sets[i].path, path, set->name);
         }
     s->set_count++;
-    return CP_EXIT_OK;
+    return true;
 }
 
 /* Copies of a set with different splits, say, would all be "Blood (rebuilt)". */
-static void tell_apart(cp_image_study *s) {
+static void make_titles_differ(cp_image_study *s) {
     for (int i = 0; i < s->set_count; i++)
         for (int k = 0; k < i; k++)
             if (strcmp(s->sets[i].title, s->sets[k].title) == 0) s->sets[i].shares_title = s->sets[k].shares_title = true;
     for (cp_study_set *set = s->sets; set < s->sets + s->set_count; set++) {
         const char *paper = cp_paper_set(set->name);
         if (paper && set->shares_title) snprintf(set->title, sizeof set->title, "%s (%s)", paper, set->name);
+        cp_text_printable(set->title);
     }
 }
 
-static int take_sets(cp_image_study *s, cp_images **images) {
-    int count = cp_argument_count(s->options), code = CP_EXIT_OK;
-    for (int i = 0; code == CP_EXIT_OK && i < count; i++) {
-        int set = s->set_count;
-        code = take_set(s, cp_argument(s->options, i), &images[set]);
-    }
-    tell_apart(s);
+/* Returns an exit code; what is wrong is in the status, or has been printed. */
+static int read_plan(cp_image_study *s, cp_status *status) {
+    const char *out = cp_option_text(s->options, "out");
+    int         count = cp_argument_count(s->options), code = CP_EXIT_OK;
+    if (!count) return cp_fail(status, "no data was given: one or more files in MedMNIST's layout, or phantom"), CP_EXIT_USAGE;
+    if (!read_lists(s, status)) return CP_EXIT_USAGE;
+    if (out && !(s->stored = cp_runs_open(out, status))) return CP_EXIT_FAILED;
+    s->measures = cp_image_study_measures(s->split);
+    s->sets = calloc((size_t)count + 1, sizeof *s->sets);
+    if (!s->sets || !s->measures) return cp_fail(status, "not enough memory"), CP_EXIT_FAILED;
+    for (int i = 0; i < count; i++)
+        if (!add_set(s, cp_argument(s->options, i), status)) return CP_EXIT_USAGE;
+    make_titles_differ(s);
+    if (!s->set_count) return cp_fail(status, "none of the files can be read, so nothing is left to do"), CP_EXIT_FAILED;
+    if (!make_cases(s, status)) return CP_EXIT_FAILED;
+    for (int i = 0; code == CP_EXIT_OK && i < s->case_count; i++)
+        if (!s->of[i].set->missing) code = check_case(s, &s->cases[i], s->of[i].set->images);
     return code;
 }
 
 static int plan(cp_image_study *s, const cp_options *o) {
-    cp_status   status = {0};
-    int         count = cp_argument_count(o);
-    const char *out = cp_option_text(o, "out");
+    cp_status status = {0};
     *s = (cp_image_study){.options = o, .split = cp_option_choice(o, "split") ? "validation" : "test"};
-    s->measures = cp_image_study_measures(s->split);
-    if (!count) {
-        cp_fail(&status, "no data was given: one or more files in MedMNIST's layout, or phantom");
-        return fail(s, &status, CP_EXIT_USAGE);
+    int code = read_plan(s, &status);
+    if (status.message[0]) cp_complain(o, "%s", status.message);
+    for (cp_study_set *set = s->sets; set && set < s->sets + s->set_count; set++) {
+        cp_images_free(set->images);
+        set->images = NULL; /* they were for the checks */
     }
-    if (!read_lists(s, &status)) return fail(s, &status, CP_EXIT_USAGE);
-    if (out && !(s->stored = cp_runs_open(out, &status))) return fail(s, &status, CP_EXIT_FAILED);
-    cp_images **images = calloc((size_t)count + 1, sizeof *images);
-    s->sets = calloc((size_t)count + 1, sizeof *s->sets);
-    int code = CP_EXIT_FAILED;
-    if (images && s->sets && s->measures)
-        code = take_sets(s, images);
-    else
-        cp_complain(o, "not enough memory");
-    if (code == CP_EXIT_OK && !s->set_count) {
-        cp_fail(&status, "none of the files can be read, so nothing is left to do");
-        code = fail(s, &status, CP_EXIT_FAILED);
-    }
-    if (code == CP_EXIT_OK && !make_cases(s, &status)) code = fail(s, &status, CP_EXIT_FAILED);
-    for (int i = 0; code == CP_EXIT_OK && i < s->set_count; i++)
-        if (images[i]) code = check_set(s, i, images[i]);
-    for (int i = 0; images && i <= count; i++) cp_images_free(images[i]);
-    free(images);
     return code;
 }
 
@@ -401,7 +374,7 @@ const cp_command cp_command_study = {
     .arguments = "DATA...",
     .details =
         "DATA are npz files in MedMNIST's layout, or phantom, a built-in set to try it with. Trains with every method, number of "
-        "labels and seed on every set, each run in a folder of its own in DIR/runs, and tells "
+        "labels and seed on every set, each run in a folder of its own in DIR/runs, and reports "
         "mean and standard deviation of accuracy and ECE, beside the paper's where it has the set, differences to softmax with a "
         "sign test, box plots, reliability diagrams and samples. Runs that are done are not made again, whoever made them; several "
         "processes and machines may work on one DIR. If it is stopped at any moment, the same command continues.",

@@ -12,7 +12,8 @@ typedef struct cp_study_set {
     const char *path;
     char        name[64], title[96]; /* "bloodmnist_rebuilt", "Blood (rebuilt)" */
     char        md5[33];
-    bool        missing; /* the file is not there, or damaged; its results may be there nevertheless */
+    cp_images  *images;  /* while the plan is checked */
+    bool        missing; /* the file is not there, or damaged; there are results of it */
     bool        shares_title;
 } cp_study_set;
 
@@ -28,7 +29,7 @@ typedef struct cp_study_case {
 typedef struct cp_image_study {
     const cp_options *options;
     cp_runs          *stored; /* what the study's folder has; NULL: no folder was given */
-    cp_study_set     *sets;   /* in the order of the command line, without those that have nothing to tell */
+    cp_study_set     *sets;   /* in the order of the command line, without those that are left out */
     int               set_count, left_out;
     int64_t          *labels, *seeds;
     int               label_count, seed_count;

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- what a picture says of itself ---- */
+/* ---- titles ---- */
 
 typedef struct heading {
     char s[240];
@@ -35,93 +35,78 @@ static heading heading_of(const cp_image_study *s, const char *what, const char 
     return text;
 }
 
-/* ---- boxes: by method and number of labels ---- */
-
-static void draw_boxes_of(const cp_image_study *s, cp_figure *figure, int set, const char *metric, const char *title) {
-    cp_words names = {0};
-    for (int l = 0; l < s->label_count; l++) cp_words_add(&names, "%lld", (long long)s->labels[l]);
-    cp_panel *panel = cp_figure_panel(figure, (cp_panel_config){.title = s->sets[set].title,
-                                                                .x_label = "labels a class",
-                                                                .y_label = title,
-                                                                .x_names = (const char *const *)names.at,
-                                                                .x_name_count = names.count});
-    for (int l = 0; l < s->label_count; l++)
-        for (int m = 0; m < s->method_count; m++) {
-            const double *each =
-                cp_trials_values(s->study->trials, cp_image_study_case(s, &s->sets[set], s->labels[l], "", s->methods[m]),
-                                 cp_image_study_measure(s, "end", metric).s);
-            cp_panel_box(panel, (cp_style){.color = s->methods[m]->color, .label = cp_method_title(s->methods[m])}, l,
-                         s->seed_count, each, m, s->method_count);
-        }
-    if (names.failed) cp_fail(&s->study->run->status, "not enough memory for a figure");
-    cp_words_free(&names);
-}
-
-static bool draw_boxes(cp_image_study *s) {
-    heading    title = heading_of(s, "Accuracy and calibration", "box");
-    cp_figure *figure = cp_figure_new((cp_figure_config){.title = title.s, .columns = 2});
-    cp_figure_caption(
-        figure,
-        "Weights at the end of training on the %s split, %d seed%s: median, quartiles, whiskers to the last value within "
-        "1.5 boxes, points beyond. Runs that diverged are left out.",
-        s->split, s->seed_count, s->seed_count == 1 ? "" : "s");
-    for (int i = 0; i < s->set_count; i++) {
-        draw_boxes_of(s, figure, i, "accuracy", "accuracy, %");
-        draw_boxes_of(s, figure, i, "ece", "ECE, %");
-    }
-    return cp_study_add_figure(s->study, figure, "boxes");
-}
-
-/* ---- the sweep ---- */
+/* ---- accuracy and ECE: boxes by method and number of labels, or lines against what is swept ---- */
 
 enum { MARKERS = CP_NO_MARK - CP_CIRCLE };
 
-static void draw_sweep_of(const cp_image_study *s, cp_figure *figure, int set, const char *metric, const char *title) {
-    int       n = s->values.count;
-    double   *x = malloc(3 * (size_t)n * sizeof *x); /* then means, then standard deviations */
-    cp_panel *panel = cp_figure_panel(figure, (cp_panel_config){.title = s->sets[set].title,
-                                                                .x_label = s->swept,
-                                                                .y_label = title,
-                                                                .x_names = (const char *const *)s->values.at,
-                                                                .x_name_count = n});
-    if (!x) cp_fail(&s->study->run->status, "not enough memory for a figure");
-    for (int l = 0; x && l < s->label_count; l++)
+static void draw_boxes(const cp_image_study *s, cp_panel *panel, const cp_study_set *set, const char *metric) {
+    for (int l = 0; l < s->label_count; l++)
         for (int m = 0; m < s->method_count; m++) {
-            char label[80];
-            int  series = l * s->method_count + m, all = s->label_count * s->method_count;
-            snprintf(label, sizeof label, "%s, %lld label%s", cp_method_title(s->methods[m]), (long long)s->labels[l],
-                     s->labels[l] == 1 ? "" : "s");
-            for (int v = 0; v < n; v++) {
-                cp_mean_sd found = cp_trials_mean_sd(
-                    s->study->trials, cp_image_study_case(s, &s->sets[set], s->labels[l], s->values.at[v], s->methods[m]),
-                    cp_image_study_measure(s, "end", metric).s);
-                x[v] = v + fmin(0.06, 0.6 / all) * (series - 0.5 * (all - 1)); /* one error bar hides no other */
-                x[n + v] = found.mean, x[2 * n + v] = found.sd;
-            }
-            cp_style style = {.color = s->methods[m]->color,
-                              .marker = (cp_marker)(CP_CIRCLE + l % MARKERS),
-                              .dash = (cp_dash)(CP_SOLID + (l + l / MARKERS) % 4),
-                              .label = label};
-            cp_panel_line(panel, style, n, x, x + n, x + 2 * n);
+            const double *each =
+                cp_trials_values(s->study->trials, cp_image_study_case(s, set, s->labels[l], "", s->methods[m]), metric);
+            cp_panel_box(panel, (cp_style){.color = s->methods[m]->color, .label = cp_method_title(s->methods[m])}, l,
+                         s->seed_count, each, m, s->method_count);
         }
+}
+
+static void draw_lines(const cp_image_study *s, cp_panel *panel, const cp_study_set *set, const char *metric) {
+    int     n = s->values.count, all = s->label_count * s->method_count;
+    double *x = malloc(3 * (size_t)n * sizeof *x); /* then means, then standard deviations */
+    if (!x) cp_fail(&s->study->run->status, "not enough memory for a figure");
+    for (int line = 0; x && line < all; line++) {
+        int              l = line / s->method_count;
+        const cp_method *method = s->methods[line % s->method_count];
+        char             label[80];
+        snprintf(label, sizeof label, "%s, %lld label%s", cp_method_title(method), (long long)s->labels[l],
+                 s->labels[l] == 1 ? "" : "s");
+        for (int v = 0; v < n; v++) {
+            int        of_case = cp_image_study_case(s, set, s->labels[l], s->values.at[v], method);
+            cp_mean_sd found = cp_trials_mean_sd(s->study->trials, of_case, metric);
+            x[v] = v + fmin(0.06, 0.6 / all) * (line - 0.5 * (all - 1)); /* so that error bars do not overlap */
+            x[n + v] = found.mean, x[2 * n + v] = found.sd;
+        }
+        cp_style style = {.color = method->color,
+                          .marker = (cp_marker)(CP_CIRCLE + l % MARKERS),
+                          .dash = (cp_dash)(CP_SOLID + (l + l / MARKERS) % 4),
+                          .label = label};
+        cp_panel_line(panel, style, n, x, x + n, x + 2 * n);
+    }
     free(x);
 }
 
-static bool draw_sweep(cp_image_study *s) {
-    char what[100];
-    snprintf(what, sizeof what, "Accuracy and ECE against %s", s->swept);
-    heading    title = heading_of(s, what, "point");
+static bool draw_metrics(cp_image_study *s) {
+    static const char *const metrics[][2] = {{"accuracy", "accuracy, %"}, {"ece", "ECE, %"}};
+    bool                     sweep = *s->swept;
+    char                     what[100];
+    cp_words                 labels = {0}, *names = sweep ? &s->values : &labels;
+    for (int l = 0; l < s->label_count; l++) cp_words_add(&labels, "%lld", (long long)s->labels[l]);
+    snprintf(what, sizeof what, sweep ? "Accuracy and ECE against %s" : "Accuracy and calibration%s", s->swept);
+    heading    title = heading_of(s, what, sweep ? "point" : "box");
     cp_figure *figure = cp_figure_new((cp_figure_config){.title = title.s, .columns = 2});
-    cp_figure_caption(
-        figure,
-        "Weights at the end of training on the %s split: the mean over %d seed%s, the bars are one standard deviation where there "
-        "are several runs. A method that does not read %s has a level line.",
-        s->split, s->seed_count, s->seed_count == 1 ? "" : "s", s->swept);
-    for (int i = 0; i < s->set_count; i++) {
-        draw_sweep_of(s, figure, i, "accuracy", "accuracy, %");
-        draw_sweep_of(s, figure, i, "ece", "ECE, %");
+    if (sweep)
+        cp_figure_caption(figure,
+                          "Weights at the end of training on the %s split: the mean over %d seed%s, the bars are one standard "
+                          "deviation where there are several runs. A method that does not read %s has a level line.",
+                          s->split, s->seed_count, s->seed_count == 1 ? "" : "s", s->swept);
+    else
+        cp_figure_caption(
+            figure,
+            "Weights at the end of training on the %s split, %d seed%s: median, quartiles, whiskers to the last value "
+            "within 1.5 boxes, points beyond. Runs that diverged are left out.",
+            s->split, s->seed_count, s->seed_count == 1 ? "" : "s");
+    for (int i = 0; i < 2 * s->set_count; i++) {
+        const cp_study_set *set = &s->sets[i / 2];
+        cp_panel_config     axes = {.title = set->title,
+                                    .x_label = sweep ? s->swept : "labels a class",
+                                    .y_label = metrics[i % 2][1],
+                                    .x_names = (const char *const *)names->at,
+                                    .x_name_count = names->count};
+        (sweep ? draw_lines : draw_boxes)(s, cp_figure_panel(figure, axes), set,
+                                          cp_image_study_measure(s, "end", metrics[i % 2][0]).s);
     }
-    return cp_study_add_figure(s->study, figure, "sweep");
+    if (labels.failed) cp_fail(&s->study->run->status, "not enough memory for a figure");
+    cp_words_free(&labels);
+    return cp_study_add_figure(s->study, figure, sweep ? "sweep" : "boxes");
 }
 
 /* ---- reliability over all seeds ---- */
@@ -131,8 +116,8 @@ typedef struct pool {
     int    runs;
 } pool;
 
-static void pour(pool *p, const cp_json *bins) {
-    if (!bins) return; /* a run from before results had them */
+static void add_bins(pool *p, const cp_json *bins) {
+    if (!bins) return; /* of an older run */
     p->runs++;
     for (size_t b = 0; b < CP_CALIBRATION_BINS; b++) {
         double count = cp_json_number(cp_json_at(cp_json_get(bins, "count"), b), 0);
@@ -147,7 +132,7 @@ static pool pool_case(const cp_image_study *s, int of_case) {
     pool p = {0};
     for (int r = 0; r < s->seed_count; r++) {
         cp_json *result = cp_study_run_result(s->study, of_case, r);
-        pour(&p, cp_json_get(cp_json_get(cp_json_get(result, s->split), "end"), "bins"));
+        add_bins(&p, cp_json_get(cp_json_get(cp_json_get(result, s->split), "end"), "bins"));
         cp_json_free(result);
     }
     for (int b = 0; b < CP_CALIBRATION_BINS; b++) {
@@ -190,7 +175,7 @@ static bool draw_reliability(cp_image_study *s, int set) {
 }
 
 bool cp_image_study_draw(cp_image_study *s) {
-    bool ok = *s->swept ? draw_sweep(s) : draw_boxes(s);
+    bool ok = draw_metrics(s);
     for (int i = 0; ok && !*s->swept && i < s->set_count; i++) ok = draw_reliability(s, i);
     return ok;
 }

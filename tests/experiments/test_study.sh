@@ -115,7 +115,7 @@ difference() { # runs.csv, labels, column, 1 or -1: more is better, or less
     study elsewhere/gray.npz $tiny --quiet --out brought
     same_tables "two small files per run are enough, and the data may be elsewhere" one brought
     expect_empty "nothing was computed for it" "$(ls brought/runs/*/log.jsonl 2>/dev/null)"
-    expect 0 "gone/gray.npz is missing; its runs that are done are told of" gone/gray.npz $tiny --out brought
+    expect 0 "gone/gray.npz is missing; its finished runs are used" gone/gray.npz $tiny --out brought
     same_tables "tables are the same without the data" one brought
     mv brought/runs/gray-1-softmax-0 kept
     expect 1 "1 of 8 runs is missing in the tables; the same command makes what is missing, once the data are here" gone/gray.npz $tiny --out brought
@@ -297,7 +297,7 @@ difference() { # runs.csv, labels, column, 1 or -1: more is better, or less
     expect_success "figures of this set exist" test -s other/boxes.svg -a -s "other/reliability-two, or 2.svg"
     expect_success "a name with a comma is one field" grep -q '^"two, or 2",[0-9a-f]*,1,hybrid,1,done,' other/runs.csv
     expect_success "in both files" grep -q '^"two, or 2",1,hybrid,1,0,' other/table.csv
-    expect 0 "2.npz is missing; its runs that are done are told of" "gone/two, or 2.npz" $quick --steps 8 --seeds 1 --methods hybrid --labels 1 --out other --jobs 0
+    expect 0 "2.npz is missing; its finished runs are used" "gone/two, or 2.npz" $quick --steps 8 --seeds 1 --methods hybrid --labels 1 --out other --jobs 0
     mkdir -p copies
     for end in "" _2 _3; do cp gray.npz copies/bloodmnist_rebuilt$end.npz; done
     study copies/*.npz $quick --steps 4 --seeds 1 --methods softmax --labels 1 --quiet --out copied
@@ -384,9 +384,9 @@ expect 2 "--sweep: --threads does not change what is trained" gray.npz --sweep t
 expect 1 "has a newline, which --list and --slurm cannot have in a command" gray.npz --list --out "x
 y"
 expect 2 "--seeds: \"1,,2\" is not valid" gray.npz --seeds 1,,2 --out x
-expect 2 "--seeds: 4 is there twice" gray.npz --seeds 4,3-5 --out x
+expect 2 "--seeds: 4 appears twice" gray.npz --seeds 4,3-5 --out x
 expect 2 "--labels: \"0\" is not valid; expected whole numbers from 1 on and ranges: 1-9" gray.npz --labels 0 --out x
-expect 2 "--methods: softmax is there twice" gray.npz --methods softmax,softmax --out x
+expect 2 "--methods: softmax appears twice" gray.npz --methods softmax,softmax --out x
 expect 2 "is not one of softmax|jem|hybrid" gray.npz --methods svm --out x
 expect 2 "--sweep: \"lambda\" is not valid" gray.npz --sweep lambda --out x
 expect 2 "--sweep: for labels there is --labels N,N,..." gray.npz --sweep labels=1,2 --out x
