@@ -352,6 +352,15 @@ difference() { # runs.csv, labels, column, 1 or -1: more is better, or less
     expect 1 "Submitted job 9: the tables, when these have ended" gray.npz $tiny --out refused --slurm
     rm -r refused
     expect 1 "End them: scancel 7 9" gray.npz $tiny --out refused --slurm
+    COUPLET_INJECT=stop@5 SLURM_ARRAY_TASK_ID=1 sh refused/slurm/1.sh >said 2>&1
+    code=$?
+    task=refused/runs/$(head -n 1 refused/slurm/1.names)
+    expect_success "a task that gets SIGTERM saves its step, and is not a failure" test $code -eq 130 -a ! -e refused/failed -a \
+        "$(grep -c '"event":"stop","step":6,' "$task/log.jsonl")" -eq 1
+    SLURM_ARRAY_TASK_ID=1 sh refused/slurm/1.sh >said 2>&1
+    expect_success "started again, it goes on from there to its end" test -s "$task/result.json" -a \
+        "$(grep -c '"event":"start","step":6,' "$task/log.jsonl")" -eq 1
+    rm -r "$task"
     : >refused/slurm/1.list
     expect_success "a task without a command fails" sh -c '! SLURM_ARRAY_TASK_ID=1 sh refused/slurm/1.sh >said 2>&1'
     expect 0 "gray-1-softmax-0: slurm/1.list has no command here (exit code 1)" --status refused
