@@ -8,14 +8,16 @@
  * With x_l, c the labeled images, x_u the unlabeled ones, x' the samples, E(x) = -logsumexp_c(-E(x; c)), and means over a batch:
  *
  *     softmax   CE(x_l, c)
- *     jem       CE(x_l, c) + energy [E(x_u) - E(x')] + R
- *     hybrid    CE(x_l, c) + energy [E(x_l; c) - E(x') + E(x_u) - E(x')] + R + lambda penalty
- *     R       = square [E(x_u)^2 + E(x')^2] + slope [|dE/dx_u|^2 + |dE/dx'|^2]
+ *     pseudo    CE(x_l, c) + P
+ *     jem       CE(x_l, c) + P + energy [E(x_u) - E(x')] + R
+ *     hybrid    CE(x_l, c) + P + energy [E(x_l; c) - E(x') + E(x_u) - E(x')] + R + lambda penalty
+ *     R       = square [E(x_u)^2 + E(x')^2] + slope [h(|dE/dx_u|^2) + h(|dE/dx'|^2)],  h(s) = max(0, s - slope_max)
+ *     P       = pseudo CE(x_a, g), where the guess g of an unlabeled image is sure enough: x_a is the image augmented
  *
  * penalty is minus the log of the joint prior of the two heads at lambda = 1 (cp_head_penalty). With `conditional`, the samples that
  * belong to the labeled images' term are those of a class each: E(x_l; c) - E(x'; c').
  *
- * CE alone uses CP_TRAINING, the statistics of the batch. As soon as there are energies, all terms use CP_EVALUATION: data, samples and
+ * CE and P alone use CP_TRAINING, the statistics of the batch. As soon as there are energies, all terms use CP_EVALUATION: data, samples and
  * the sampler must see one and the same function, and running statistics must not learn from samples.
  *
  * A new method is a cp_method in a file of its own and a word in CP_METHODS below; a program adds its own with cp_method_add. */
@@ -29,7 +31,7 @@ enum { CP_METHODS_MAX = 16, CP_METHOD_OPTIONS = 8 };
 
 /* The weights of the terms above. */
 typedef struct cp_objective {
-    double energy, lambda, square, slope;
+    double energy, lambda, square, slope, slope_max, pseudo;
     bool   conditional;
     double own[CP_METHOD_OPTIONS]; /* the values of the method's own options */
 } cp_objective;
@@ -38,11 +40,13 @@ typedef struct cp_objective {
 typedef struct cp_objective_batch {
     const cp_tensor *labeled, *unlabeled, *samples;
     cp_labels        labels, sample_labels; /* the latter for `conditional` */
+    const cp_tensor *augmented;             /* for P; NULL: there is none */
+    cp_labels        guesses;               /* of the augmented images; -1: not sure enough */
 } cp_objective_batch;
 
 /* The parts of the loss as numbers, unweighted; NaN where there is none. */
 typedef struct cp_objective_terms {
-    double     loss, cross_entropy;
+    double     loss, cross_entropy, guessed; /* guessed: share of the images whose guess is sure enough */
     double     data, gap;                 /* E(x_u), E(x_u) - E(x') */
     double     slope_data, slope_samples; /* |dE/dx|^2; NaN when `slope` is 0 */
     double     penalty;
@@ -71,7 +75,7 @@ typedef struct cp_method {
 
 /* ---- the list of all methods; the first is the one that others are compared with ---- */
 
-#define CP_METHODS(METHOD) METHOD(softmax) METHOD(jem) METHOD(hybrid)
+#define CP_METHODS(METHOD) METHOD(softmax) METHOD(pseudo) METHOD(jem) METHOD(hybrid)
 
 #define CP_METHOD_DECLARE(name) extern const cp_method cp_method_##name;
 CP_METHODS(CP_METHOD_DECLARE)
@@ -101,8 +105,13 @@ cp_tensor *cp_method_loss(cp_at at, const cp_method *method, const cp_objective 
 cp_tensor *cp_method_cross_entropy(cp_at at, const cp_model *model, const cp_objective_batch *batch, cp_mode mode,
                                    cp_tensor **features, cp_objective_terms *terms);
 
+/* For methods: the loss with P, where the batch has augmented images. */
+cp_tensor *cp_method_add_guesses(cp_at at, cp_tensor *loss, const cp_objective *objective, const cp_model *model,
+                                 const cp_objective_batch *batch, cp_mode mode, cp_objective_terms *terms);
+
 #define cp_method_add(...) cp_method_add(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_method_loss(t, ...) cp_method_loss(CP_AT(t), __VA_ARGS__)
+#define cp_method_add_guesses(t, ...) cp_method_add_guesses(CP_AT(t), __VA_ARGS__)
 #define cp_method_cross_entropy(t, ...) cp_method_cross_entropy(CP_AT(t), __VA_ARGS__)
 
 #endif

@@ -40,15 +40,21 @@ static cp_tensor *both(cp_at at, cp_tensor *a, cp_tensor *b) {
     return (cp_add)(at, mean(at, a), mean(at, b));
 }
 
+/* What of the slopes is above the limit. */
+static cp_tensor *steep(cp_at at, const cp_objective *o, cp_tensor *slopes) {
+    return o->slope_max == 0 ? slopes : (cp_relu)(at, (cp_sub)(at, slopes, (cp_scalar)(at, (cp_real)o->slope_max)));
+}
+
 static cp_tensor *energy_loss(cp_at at, const cp_objective *o, const cp_model *model, const cp_objective_batch *b, bool of_labeled,
                               cp_objective_terms *terms) {
     bool       slopes = o->slope > 0;
     cp_tensor *z, *loss = (cp_method_cross_entropy)(at, model, b, CP_EVALUATION, &z, terms);
+    loss = (cp_method_add_guesses)(at, loss, o, model, b, CP_EVALUATION, terms);
     if (!loss) return NULL;
     energies data = energies_at(at, model, b->unlabeled, slopes), samples = energies_at(at, model, b->samples, slopes);
     loss = add_scaled(at, loss, o->energy, energy_terms(at, o, model, b, z, of_labeled, &data, &samples));
     loss = add_scaled(at, loss, o->square, both(at, (cp_square)(at, data.total), (cp_square)(at, samples.total)));
-    if (slopes) loss = add_scaled(at, loss, o->slope, both(at, data.slopes, samples.slopes));
+    if (slopes) loss = add_scaled(at, loss, o->slope, both(at, steep(at, o, data.slopes), steep(at, o, samples.slopes)));
     cp_tensor *penalty = (cp_head_penalty)(at, model->head);
     loss = add_scaled(at, loss, o->lambda, penalty);
     if (!loss) return NULL;
@@ -74,7 +80,7 @@ static cp_tensor *hybrid_loss(cp_at at, const cp_objective *o, const cp_model *m
 }
 
 #define OPTIONS                                                                                                                    \
-    "pretrain|scale|energy|square|slope|slope-every|conditional|chains|sgld|alpha|noise|clamp|range|start|buffer|fresh|restart"
+    "pretrain|scale|pseudo|threshold|energy|square|slope|slope-max|slope-every|conditional|chains|sgld|alpha|noise|clamp|range|start|buffer|fresh|restart"
 
 const cp_method cp_method_jem = {.name = "jem",
                                  .about = "one head for both models",

@@ -1,4 +1,4 @@
-/* The method softmax: a classifier of the labeled images. */
+/* The methods softmax, a classifier of the labeled images, and pseudo, which also learns from what it is sure of in unlabeled ones. */
 #include "experiments/kit/train/method.h"
 
 static cp_tensor *loss(cp_at at, const cp_objective *o, const cp_model *model, const cp_objective_batch *b,
@@ -7,5 +7,20 @@ static cp_tensor *loss(cp_at at, const cp_objective *o, const cp_model *model, c
     return (cp_method_cross_entropy)(at, model, b, CP_TRAINING, NULL, terms);
 }
 
+static cp_tensor *pseudo_loss(cp_at at, const cp_objective *o, const cp_model *model, const cp_objective_batch *b,
+                              cp_objective_terms *terms) {
+    cp_tensor *cross_entropy = (cp_method_cross_entropy)(at, model, b, CP_TRAINING, NULL, terms);
+    return (cp_method_add_guesses)(at, cross_entropy, o, model, b, CP_TRAINING, terms);
+}
+
 const cp_method cp_method_softmax = {
     .name = "softmax", .about = "the classifier alone", .color = 0, .head = "softmax", .loss = loss};
+
+const cp_method cp_method_pseudo = {.name = "pseudo",
+                                    .title = "pseudo-labels",
+                                    .about = "the classifier, also trained on its own sure guesses of unlabeled images",
+                                    .color = 3,
+                                    .head = "softmax",
+                                    .unlabeled = true,
+                                    .reads = "pretrain|pseudo|threshold",
+                                    .loss = pseudo_loss};

@@ -11,7 +11,7 @@
 
 const char *const cp_trace_names[CP_TRACES] = {
     "step",     "rate",      "loss",     "cross_entropy", "gap", "slope_data", "slope_samples", "penalty",
-    "gradient", "restarted", "accuracy", "ece",           "nll", "scaled_nll", "temperature",
+    "gradient", "restarted", "guessed", "accuracy", "ece",           "nll", "scaled_nll", "temperature",
 };
 
 /* ---- making ---- */
@@ -43,7 +43,9 @@ static bool make_unlabeled(cp_trainer *t, const cp_split *train) {
     t->unlabeled = cp_batches_new(
         (cp_batches_config){.split = train, .size = c->unlabeled, .last = CP_LAST_WRAP, .seed = c->seed, .stream = "unlabeled"});
     t->unlabeled_x = cp_tensor_new(batch_shape(t, c->unlabeled));
-    return t->unlabeled && t->unlabeled_x;
+    t->augmented_x = cp_tensor_new(batch_shape(t, c->unlabeled));
+    t->guesses = calloc((size_t)c->unlabeled, sizeof *t->guesses);
+    return t->unlabeled && t->unlabeled_x && t->augmented_x && t->guesses;
 }
 
 static bool make_chains(cp_trainer *t, const cp_split *train) {
@@ -133,6 +135,7 @@ void cp_trainer_free(cp_trainer *t) {
     cp_batches_free(t->unlabeled);
     cp_tensor_free(t->labeled_x);
     cp_tensor_free(t->unlabeled_x);
+    cp_tensor_free(t->augmented_x);
     cp_tensor_free(t->samples);
     cp_replay_free(t->replay);
     cp_class_gaussian_free(t->gaussian);
@@ -141,6 +144,7 @@ void cp_trainer_free(cp_trainer *t) {
     cp_model_free(t->model);
     cp_tape_free(t->tape);
     free(t->entries);
+    free(t->guesses);
     free(t->sample_labels);
     free(t->stuck);
     free(t->drop);

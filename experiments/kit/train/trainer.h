@@ -47,13 +47,14 @@ typedef struct cp_trainer_config {
     int64_t          pretrain;                    /* steps of the first stage; 0: there is none */
     cp_schedule      first_schedule;              /* of the first stage */
     cp_schedule      schedule;                    /* of the second, or of all; its step 0 is the stage's first */
-    double           scale;                       /* mean energy at which the second stage starts */
+    double           scale;                       /* of the fitted precision when the second stage begins; 0: by rule */
+    double           threshold;                   /* posterior from which a guess is a pseudo-label */
     double           weight_decay, clip, average; /* clip: norm of the gradients; 0: none. average: decay of the weights' average */
     int              batch, unlabeled, chains;    /* of a step */
     cp_augment       augment;
     cp_objective     objective;
     int              slope_every; /* steps from one gradient penalty to the next, which then weighs as much more */
-    cp_sgld_config   sgld;
+    cp_sgld_config   sgld; /* step_size 0: by rule */
     int              buffer;
     double           fresh;
     bool             gaussian_start; /* chains start from the Gaussian of the training pixels; false: uniform noise */
@@ -73,6 +74,7 @@ typedef enum cp_trace {
     CP_TRACE_PENALTY,
     CP_TRACE_GRADIENT,
     CP_TRACE_RESTARTED, /* share of chains */
+    CP_TRACE_GUESSED,   /* share of unlabeled images with a pseudo-label */
     CP_TRACE_ACCURACY,  /* of the validation split, percent */
     CP_TRACE_ECE,       /* percent */
     CP_TRACE_NLL,
@@ -99,6 +101,9 @@ cp_trainer_end cp_trainer_run(cp_trainer *trainer, cp_status *status);
 /* ---- afterwards ---- */
 
 const cp_trainer_config *cp_trainer_settings(const cp_trainer *trainer);
+
+double cp_trainer_alpha(const cp_trainer *trainer);     /* of the sampler */
+double cp_trainer_slope_max(const cp_trainer *trainer); /* that is not penalized */
 
 const cp_guard *cp_trainer_guard(const cp_trainer *trainer);
 const double   *cp_trainer_traces(const cp_trainer *trainer, int *rows); /* (rows, CP_TRACES) */

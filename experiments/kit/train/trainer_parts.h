@@ -21,7 +21,8 @@ struct cp_trainer {
     cp_replay         *replay;   /* NULL: the method needs no samples */
     cp_batches        *labeled, *unlabeled;
     cp_tape           *tape;
-    cp_tensor         *labeled_x, *unlabeled_x, *samples; /* (batch, H, W, C) each */
+    cp_tensor         *labeled_x, *unlabeled_x, *augmented_x, *samples; /* (batch, H, W, C) each */
+    int               *guesses;                                         /* (unlabeled): pseudo-labels, or -1 */
     int               *entries, *sample_labels;           /* (chains) */
     bool              *stuck, *drop;
     cp_rng             chain_noise;

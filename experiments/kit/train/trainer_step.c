@@ -36,6 +36,7 @@ static void name_chains(cp_trainer *t) {
 static void draw_samples(cp_trainer *t, cp_sgld_report *report) {
     cp_model_target target = {.model = t->model};
     cp_sgld_config  sgld = t->config.sgld;
+    sgld.step_size = cp_trainer_alpha(t);
     cp_replay_draw(t->replay, &t->chain_noise, NULL, t->samples, t->entries, NULL);
     name_chains(t);
     if (t->config.objective.conditional) target.labels = (cp_labels){t->sample_labels, t->config.chains};
@@ -61,6 +62,40 @@ static void return_samples(cp_trainer *t, bool ok) {
     cp_replay_return(t->replay, t->entries, t->samples, t->drop);
 }
 
+/* Which class an output is for; -1 when its posterior is below the threshold. */
+static int sure_class(const cp_real *posterior, int classes, double threshold) {
+    int best = 0;
+    for (int c = 1; c < classes; c++)
+        if (posterior[c] > posterior[best]) best = c;
+    return (double)posterior[best] >= threshold ? best : -1;
+}
+
+/* Pseudo-labels for the unlabeled images of the step: the averaged weights look at the images as they are, the loss at augmented copies.
+ * A posterior that is not that of energies is overconfident, so the temperature of the last validation goes in first. Where a head has
+ * Gaussians too, both posteriors must agree. */
+static void guess(cp_trainer *t, cp_objective_batch *batch) {
+    int       n = t->config.unlabeled, classes = t->images->classes;
+    double    temperature = t->replay || !t->trace_count ? 1 : t->traces[(t->trace_count - 1) * CP_TRACES + CP_TRACE_TEMPERATURE];
+    cp_tape  *tape = t->tape;
+    cp_head  *head = t->model->head;
+    cp_shape  shape = cp_shape_of(t->unlabeled_x->rank, t->unlabeled_x->dims);
+    bool      was = cp_tape_pause(tape, true);
+    cp_ema_swap(t->ema);
+    cp_tensor *z = cp_net_forward(tape, t->model->net, cp_constant(tape, t->unlabeled_x->data, shape), CP_EVALUATION);
+    cp_tensor *p = cp_softmax(tape, cp_scale(tape, cp_head_logits(tape, head, z), (cp_real)(1 / temperature)), 1); /* (n, classes) */
+    cp_tensor *q = head->kind->class_energy ? cp_softmax(tape, cp_neg(tape, cp_head_class_energy(tape, head, z)), 1) : p;
+    cp_ema_swap(t->ema);
+    cp_tape_pause(tape, was);
+    for (int i = 0; i < n; i++) {
+        int guess = p && q ? sure_class(p->data + i * classes, classes, t->config.threshold) : -1;
+        t->guesses[i] = guess >= 0 && sure_class(q->data + i * classes, classes, 0) == guess ? guess : -1;
+    }
+    memcpy(t->augmented_x->data, t->unlabeled_x->data, t->augmented_x->size * sizeof *t->augmented_x->data);
+    cp_augment_images(&t->config.augment, t->augmented_x, t->config.seed, -1 - t->step); /* steps of labeled images are from 0 */
+    batch->augmented = t->augmented_x;
+    batch->guesses = (cp_labels){t->guesses, n};
+}
+
 static void sum_up(cp_trainer *t, const cp_objective_terms *terms, double gradient) {
     t->sums[CP_TRACE_LOSS] += terms->loss;
     t->sums[CP_TRACE_CROSS_ENTROPY] += terms->cross_entropy;
@@ -71,6 +106,7 @@ static void sum_up(cp_trainer *t, const cp_objective_terms *terms, double gradie
         t->summed_slopes++;
     }
     t->sums[CP_TRACE_PENALTY] += terms->penalty;
+    t->sums[CP_TRACE_GUESSED] += terms->guessed;
     t->sums[CP_TRACE_GRADIENT] += gradient;
     t->summed++;
 }
@@ -110,6 +146,7 @@ cp_guard_verdict cp_trainer_step(cp_trainer *t) {
         cp_batch unlabeled = cp_batches_next((cp_tape *)NULL, t->unlabeled);
         cp_split_read(t->unlabeled->split, unlabeled.rows, unlabeled.count, t->unlabeled_x->data);
         batch.unlabeled = t->unlabeled_x;
+        if (t->config.objective.pseudo > 0) guess(t, &batch);
     }
     if (method->samples) {
         draw_samples(t, &report);
@@ -117,6 +154,7 @@ cp_guard_verdict cp_trainer_step(cp_trainer *t) {
         batch.sample_labels = (cp_labels){t->sample_labels, t->config.chains};
     }
     cp_objective objective = t->config.objective;
+    objective.slope_max = cp_trainer_slope_max(t);
     objective.slope *= t->step % t->config.slope_every == 0 ? t->config.slope_every : 0;
     cp_tensor *loss = cp_method_loss(t->tape, method, &objective, t->model, &batch, &terms);
     double     gradient = differentiate(t, loss);
