@@ -9,17 +9,26 @@
 
 /* clang-format off */
 static const cp_option options[] = {
-    {.name = "preset", .kind = CP_OPTION_CHOICE, .choices = "quick|paper|jem", .fallback = "quick",
-     .help = "the defaults of the other options: settings that train in minutes and hold, those of the paper, or those of JEM's"},
+    {.name = "preset", .kind = CP_OPTION_CHOICE, .choices = "quick|two-stage|paper|jem", .fallback = "quick",
+     .help = "the defaults of the other options: settings that train in minutes without a norm, a classifier with batch norm that then "
+             "learns energies with frozen statistics, those of the paper, or those of JEM's"},
     {.name = "method", .kind = CP_OPTION_CHOICE, .choices = CP_METHOD_CHOICES, .fallback = "hybrid",
      .help = "method of training: the classifier alone, one head for both models, or the Gaussian-coupled softmax layer"},
     {.name = "labels", .kind = CP_OPTION_INT, .fallback = "10", .min = 1, .max = 1e6, .unit = "images",
      .help = "labeled training images of each class, drawn by the seed"},
     {.name = "steps", .kind = CP_OPTION_TEXT, .value = "N|auto", .fallback = "auto",
      .help = "length of the training; auto: 25 for each labeled image, between 500 and 2000: few labels are learned by heart sooner"},
-    {.name = "pretrain", .kind = CP_OPTION_INT, .word = "auto", .fallback = "0", .min = 0, .max = 1e8, .unit = "steps",
-     .help = "length of a first stage that trains the classifier alone, with --norm as a classifier has it; 0: none; auto: as --steps of softmax"},
-    {.name = "scale", .kind = CP_OPTION_REAL, .fallback = "1", .min = 0, .max = 1e6, .help = "mean energy of images at which the second stage starts"},
+    {.name = "joint-steps", .kind = CP_OPTION_INT, .word = "auto", .fallback = "0", .min = 0, .max = 1e8, .unit = "steps",
+     .help = "length of a second stage, in which energies and pseudo-labels are learned; the first one, of --steps, then trains the classifier "
+             "alone. auto: by --steps; 0: one stage learns everything"},
+    {.name = "joint-rate", .kind = CP_OPTION_REAL, .fallback = "0.0003", .min = 1e-12, .max = 1e3, .help = "learning rate of the second stage"},
+    {.name = "precision", .kind = CP_OPTION_CHOICE, .choices = "diagonal|full|spherical", .fallback = "diagonal",
+     .help = "precision matrix of the hybrid's Gaussians"},
+    {.name = "scale", .kind = CP_OPTION_REAL, .word = "auto", .fallback = "auto", .min = 1e-9, .max = 1e9,
+     .help = "factor of the precision that is fitted when the second stage begins; auto: 1/7"},
+    {.name = "pseudo", .kind = CP_OPTION_REAL, .fallback = "0", .min = 0, .max = 1e6,
+     .help = "weight of the pseudo-labels: the cross-entropy of augmented unlabeled images whose class the averaged weights are sure of"},
+    {.name = "threshold", .kind = CP_OPTION_REAL, .fallback = "0.8", .min = 0, .max = 1, .help = "posterior from which a guess is a pseudo-label"},
     {.name = "epochs", .kind = CP_OPTION_INT, .fallback = "0", .min = 0, .max = 1e5,
      .help = "length in passes over the unlabeled images, where --steps is auto; 0: by --steps"},
     {.name = "depth", .kind = CP_OPTION_INT, .fallback = "10", .min = 10, .max = 1000, .help = "of the wide ResNet: 10, 16, 22, ..."},
@@ -53,10 +62,12 @@ static const cp_option options[] = {
      .help = "weight of the gradient penalty |dE/dx|^2 at images and samples; auto: --energy / 3"},
     {.name = "slope-every", .kind = CP_OPTION_INT, .fallback = "2", .min = 1, .max = 1000, .unit = "steps",
      .help = "from one gradient penalty to the next, which then weighs as much more"},
+    {.name = "slope-max", .kind = CP_OPTION_REAL, .word = "auto", .fallback = "0", .min = 0, .max = 1e9,
+     .help = "|dE/dx|^2 up to which there is no gradient penalty; auto: that of the images when the second stage begins, at least 3"},
     {.name = "conditional", .kind = CP_OPTION_FLAG, .help = "samples of a class each, for the labeled images' energy"},
     {.name = "chains", .kind = CP_OPTION_INT, .fallback = "32", .min = 1, .max = 4096, .help = "samples of a step"},
     {.name = "sgld", .kind = CP_OPTION_INT, .fallback = "10", .min = 1, .max = 100000, .unit = "moves", .help = "of a chain in a step"},
-    {.name = "alpha", .kind = CP_OPTION_REAL, .fallback = "2", .min = 1e-12, .max = 1e9, .help = "a move is alpha / 2 times the gradient"},
+    {.name = "alpha", .kind = CP_OPTION_REAL, .word = "auto", .fallback = "2", .min = 1e-12, .max = 1e9, .help = "step size of the sampler: a move is alpha / 2 times the gradient; auto: 2, or less where energies are steep"},
     {.name = "noise", .kind = CP_OPTION_REAL, .fallback = "0.01", .min = 0, .max = 1e3, .help = "standard deviation of a move's noise"},
     {.name = "clamp", .kind = CP_OPTION_REAL, .fallback = "0.1", .min = 0, .max = 1e9,
      .help = "a chain's gradient at each pixel is kept within +- this; 0: as it is"},
@@ -75,6 +86,14 @@ static const cp_option options[] = {
 
 static const cp_default defaults[] = {
     {"preset", "jem", "method", "jem"},
+    {"preset", "two-stage", "norm", "batch"},
+    {"preset", "two-stage", "joint-steps", "auto"},
+    {"preset", "two-stage", "precision", "full"},
+    {"preset", "two-stage", "pseudo", "1"},
+    {"preset", "two-stage", "slope", "0.1"},
+    {"preset", "two-stage", "slope-max", "auto"},
+    {"preset", "two-stage", "sgld", "5"},
+    {"preset", "two-stage", "alpha", "auto"},
     {"preset", "paper", "epochs", "150"},      {"preset", "jem", "epochs", "150"},
     {"preset", "paper", "rate", "0.0001"},     {"preset", "jem", "rate", "0.0001"},
     {"preset", "paper", "hold", "1"},          {"preset", "jem", "hold", "1"},
@@ -121,6 +140,10 @@ static double steps_rule(int labeled) {
     return fmin(2000, fmax(500, 25.0 * labeled));
 }
 
+static int64_t joint_rule(int classes) {
+    return 100 * classes;
+}
+
 static bool read_augment(const cp_options *o, int channels, cp_augment *augment) {
     enum { AUTO, NONE, X, XY };
     double jitter;
@@ -133,7 +156,7 @@ static bool read_augment(const cp_options *o, int channels, cp_augment *augment)
 }
 
 static cp_sgld_config read_sgld(const cp_options *o) {
-    cp_sgld_config sgld = {.step_size = cp_option_real(o, "alpha"),
+    cp_sgld_config sgld = {.step_size = cp_option_real_or(o, "alpha", 0),
                            .noise = cp_option_real(o, "noise"),
                            .steps = (int)cp_option_int(o, "sgld"),
                            .gradient_clamp = cp_option_real(o, "clamp")};
@@ -169,8 +192,8 @@ static bool read_steps(const cp_train *train, int64_t *steps) {
     return true;
 }
 
-static cp_schedule read_schedule(const cp_options *o, int64_t steps) {
-    double  rate = cp_option_real(o, "rate"), hold = cp_option_real(o, "hold");
+static cp_schedule read_schedule(const cp_options *o, const char *rate_option, int64_t steps) {
+    double  rate = cp_option_real(o, rate_option), hold = cp_option_real(o, "hold");
     int64_t warmup = cp_option_int(o, "warmup"), last = steps - 1;
     return (cp_schedule){.kind = hold < 1 ? CP_SCHEDULE_COSINE : CP_SCHEDULE_CONSTANT,
                          .rate = rate,
@@ -200,10 +223,8 @@ static bool read_config(const cp_train *train, cp_trainer_config *c) {
         .seed = (uint64_t)cp_option_int(o, "seed"),
         .steps = steps,
         .every = cp_option_int(o, "every"),
-        .pretrain = !cp_method_reads(train->method, "pretrain")
-                        ? 0
-                        : cp_option_int_or(o, "pretrain", (int64_t)steps_rule(train->drawn_count)),
-        .scale = cp_option_real(o, "scale"),
+        .scale = cp_option_real_or(o, "scale", 0),
+        .threshold = cp_option_real(o, "threshold"),
         .weight_decay = cp_option_real(o, "decay"),
         .clip = cp_option_real(o, "clip"),
         .average = cp_option_real(o, "average"),
@@ -214,6 +235,8 @@ static bool read_config(const cp_train *train, cp_trainer_config *c) {
         .objective = {.energy = energy,
                       .square = cp_option_real(o, "square"),
                       .slope = slope,
+                      .slope_max = cp_option_real_or(o, "slope-max", -1),
+                      .pseudo = cp_option_real(o, "pseudo"),
                       .conditional = cp_option_flag(o, "conditional")},
         .slope_every = (int)cp_option_int(o, "slope-every"),
         .sgld = read_sgld(o),
@@ -225,10 +248,17 @@ static bool read_config(const cp_train *train, cp_trainer_config *c) {
     };
     for (int i = 0; c->method->options && c->method->options[i].name; i++)
         c->objective.own[i] = read_own(o, &c->method->options[i]);
-    c->schedule = read_schedule(o, c->steps);
-    if (c->pretrain) c->first_schedule = read_schedule(o, c->pretrain);
-    c->steps += c->pretrain;
-    c->model.hybrid.apart = c->pretrain > 0; /* it starts as a classifier */
+    c->schedule = read_schedule(o, "rate", c->steps);
+    int64_t joint =
+        cp_method_reads(train->method, "joint-steps") ? cp_option_int_or(o, "joint-steps", joint_rule(train->images->classes)) : 0;
+    if (joint) {
+        c->pretrain = c->steps;
+        c->steps += joint;
+        c->first_schedule = c->schedule;
+        c->schedule = read_schedule(o, "joint-rate", joint);
+        c->model.hybrid.apart = true; /* it starts as a classifier */
+    }
+    c->model.hybrid.precision = (cp_precision[]){CP_DIAGONAL, CP_FULL, CP_SPHERICAL}[cp_option_choice(o, "precision")];
     if (c->buffer < c->chains) {
         cp_complain(o, "--chains %d are more than the --buffer of %d holds", c->chains, c->buffer);
         return false;

@@ -191,6 +191,8 @@ static void put_settings(const cp_trainer *trainer, cp_json_writer *w) {
     if (cp_trainer_replay(trainer)) {
         cp_json_put_number(w, "energy", c->objective.energy);
         cp_json_put_number(w, "slope", c->objective.slope);
+        cp_json_put_number(w, "slope_max", cp_trainer_slope_max(trainer));
+        cp_json_put_number(w, "alpha", cp_trainer_alpha(trainer));
     }
     cp_json_put_end(w);
 }

@@ -47,8 +47,8 @@ typedef struct cp_objective_batch {
 /* The parts of the loss as numbers, unweighted; NaN where there is none. */
 typedef struct cp_objective_terms {
     double     loss, cross_entropy, guessed; /* guessed: share of the images whose guess is sure enough */
-    double     data, gap;                 /* E(x_u), E(x_u) - E(x') */
-    double     slope_data, slope_samples; /* |dE/dx|^2; NaN when `slope` is 0 */
+    double     data, gap;                    /* E(x_u), E(x_u) - E(x') */
+    double     slope_data, slope_samples;    /* |dE/dx|^2; NaN when `slope` is 0 */
     double     penalty;
     cp_tensor *sample_energies; /* E(x') (N), on the tape; NULL without samples */
 } cp_objective_terms;

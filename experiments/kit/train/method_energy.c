@@ -80,7 +80,8 @@ static cp_tensor *hybrid_loss(cp_at at, const cp_objective *o, const cp_model *m
 }
 
 #define OPTIONS                                                                                                                    \
-    "pretrain|scale|pseudo|threshold|energy|square|slope|slope-max|slope-every|conditional|chains|sgld|alpha|noise|clamp|range|start|buffer|fresh|restart"
+    "joint-steps|joint-rate|scale|pseudo|threshold|energy|square|slope|slope-max|slope-every|conditional|chains|sgld|alpha|noise|" \
+    "clamp|range|start|buffer|fresh|restart"
 
 const cp_method cp_method_jem = {.name = "jem",
                                  .about = "one head for both models",
@@ -97,5 +98,5 @@ const cp_method cp_method_hybrid = {.name = "hybrid",
                                     .head = "hybrid",
                                     .unlabeled = true,
                                     .samples = true,
-                                    .reads = OPTIONS "|lambda",
+                                    .reads = OPTIONS "|lambda|precision",
                                     .loss = hybrid_loss};

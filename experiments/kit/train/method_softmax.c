@@ -22,5 +22,5 @@ const cp_method cp_method_pseudo = {.name = "pseudo",
                                     .color = 3,
                                     .head = "softmax",
                                     .unlabeled = true,
-                                    .reads = "pretrain|pseudo|threshold",
+                                    .reads = "joint-steps|joint-rate|pseudo|threshold",
                                     .loss = pseudo_loss};

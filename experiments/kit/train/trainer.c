@@ -10,8 +10,8 @@
 #include <string.h>
 
 const char *const cp_trace_names[CP_TRACES] = {
-    "step",     "rate",      "loss",     "cross_entropy", "gap", "slope_data", "slope_samples", "penalty",
-    "gradient", "restarted", "guessed", "accuracy", "ece",           "nll", "scaled_nll", "temperature",
+    "step",     "rate",      "loss",    "cross_entropy", "gap", "slope_data", "slope_samples", "penalty",
+    "gradient", "restarted", "guessed", "accuracy",      "ece", "nll",        "scaled_nll",    "temperature",
 };
 
 /* ---- making ---- */

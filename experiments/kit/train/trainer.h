@@ -54,7 +54,7 @@ typedef struct cp_trainer_config {
     cp_augment       augment;
     cp_objective     objective;
     int              slope_every; /* steps from one gradient penalty to the next, which then weighs as much more */
-    cp_sgld_config   sgld; /* step_size 0: by rule */
+    cp_sgld_config   sgld;        /* step_size 0: by rule */
     int              buffer;
     double           fresh;
     bool             gaussian_start; /* chains start from the Gaussian of the training pixels; false: uniform noise */

@@ -23,7 +23,7 @@ struct cp_trainer {
     cp_tape           *tape;
     cp_tensor         *labeled_x, *unlabeled_x, *augmented_x, *samples; /* (batch, H, W, C) each */
     int               *guesses;                                         /* (unlabeled): pseudo-labels, or -1 */
-    int               *entries, *sample_labels;           /* (chains) */
+    int               *entries, *sample_labels;                         /* (chains) */
     bool              *stuck, *drop;
     cp_rng             chain_noise;
     int64_t            fault_at[CP_FAULTS]; /* the step; below 0: none */

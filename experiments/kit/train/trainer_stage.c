@@ -117,11 +117,11 @@ bool cp_trainer_begin_joint(cp_trainer *t, cp_status *status) {
     return true;
 }
 
-/* A move of the sampler is alpha / 2 times the gradient, so steep energies need a smaller alpha, and a slope is a fault only beyond the
+/* A move of the sampler is alpha / 2 times the gradient: steep energies get a smaller alpha, so that moves are as long. A slope is a fault only beyond the
  * one that the stage began with. */
 double cp_trainer_alpha(const cp_trainer *t) {
     if (t->config.sgld.step_size > 0) return t->config.sgld.step_size;
-    return 2 * fmin(1, steady_slope / fmax(t->begin_slope, DBL_MIN));
+    return 2 * fmin(1, sqrt(steady_slope / fmax(t->begin_slope, DBL_MIN)));
 }
 
 double cp_trainer_slope_max(const cp_trainer *t) {

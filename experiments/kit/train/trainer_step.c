@@ -74,15 +74,16 @@ static int sure_class(const cp_real *posterior, int classes, double threshold) {
  * A posterior that is not that of energies is overconfident, so the temperature of the last validation goes in first. Where a head has
  * Gaussians too, both posteriors must agree. */
 static void guess(cp_trainer *t, cp_objective_batch *batch) {
-    int       n = t->config.unlabeled, classes = t->images->classes;
-    double    temperature = t->replay || !t->trace_count ? 1 : t->traces[(t->trace_count - 1) * CP_TRACES + CP_TRACE_TEMPERATURE];
-    cp_tape  *tape = t->tape;
-    cp_head  *head = t->model->head;
-    cp_shape  shape = cp_shape_of(t->unlabeled_x->rank, t->unlabeled_x->dims);
-    bool      was = cp_tape_pause(tape, true);
+    int      n = t->config.unlabeled, classes = t->images->classes;
+    double   temperature = t->replay || !t->trace_count ? 1 : t->traces[(t->trace_count - 1) * CP_TRACES + CP_TRACE_TEMPERATURE];
+    cp_tape *tape = t->tape;
+    cp_head *head = t->model->head;
+    cp_shape shape = cp_shape_of(t->unlabeled_x->rank, t->unlabeled_x->dims);
+    bool     was = cp_tape_pause(tape, true);
     cp_ema_swap(t->ema);
     cp_tensor *z = cp_net_forward(tape, t->model->net, cp_constant(tape, t->unlabeled_x->data, shape), CP_EVALUATION);
-    cp_tensor *p = cp_softmax(tape, cp_scale(tape, cp_head_logits(tape, head, z), (cp_real)(1 / temperature)), 1); /* (n, classes) */
+    cp_tensor *p =
+        cp_softmax(tape, cp_scale(tape, cp_head_logits(tape, head, z), (cp_real)(1 / temperature)), 1); /* (n, classes) */
     cp_tensor *q = head->kind->class_energy ? cp_softmax(tape, cp_neg(tape, cp_head_class_energy(tape, head, z)), 1) : p;
     cp_ema_swap(t->ema);
     cp_tape_pause(tape, was);
