@@ -75,7 +75,7 @@ typedef struct cp_method {
 
 /* ---- the list of all methods; the first is the one that others are compared with ---- */
 
-#define CP_METHODS(METHOD) METHOD(softmax) METHOD(pseudo) METHOD(jem) METHOD(hybrid)
+#define CP_METHODS(METHOD) METHOD(softmax) METHOD(jem) METHOD(hybrid) METHOD(pseudo)
 
 #define CP_METHOD_DECLARE(name) extern const cp_method cp_method_##name;
 CP_METHODS(CP_METHOD_DECLARE)
