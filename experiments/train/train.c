@@ -67,7 +67,7 @@ static const cp_option options[] = {
     {.name = "conditional", .kind = CP_OPTION_FLAG, .help = "samples of a class each, for the labeled images' energy"},
     {.name = "chains", .kind = CP_OPTION_INT, .fallback = "32", .min = 1, .max = 4096, .help = "samples of a step"},
     {.name = "sgld", .kind = CP_OPTION_INT, .fallback = "10", .min = 1, .max = 100000, .unit = "moves", .help = "of a chain in a step"},
-    {.name = "alpha", .kind = CP_OPTION_REAL, .word = "auto", .fallback = "2", .min = 1e-12, .max = 1e9, .help = "step size of the sampler: a move is alpha / 2 times the gradient; auto: 2, or less where energies are steep"},
+    {.name = "alpha", .kind = CP_OPTION_REAL, .fallback = "2", .min = 0, .max = 1e9, .help = "step size of the sampler: a move is alpha / 2 times the gradient; 0: 2, or less where energies are steep"},
     {.name = "noise", .kind = CP_OPTION_REAL, .fallback = "0.01", .min = 0, .max = 1e3, .help = "standard deviation of a move's noise"},
     {.name = "clamp", .kind = CP_OPTION_REAL, .fallback = "0.1", .min = 0, .max = 1e9,
      .help = "a chain's gradient at each pixel is kept within +- this; 0: as it is"},
@@ -93,7 +93,7 @@ static const cp_default defaults[] = {
     {"preset", "two-stage", "slope", "0.1"},
     {"preset", "two-stage", "slope-max", "auto"},
     {"preset", "two-stage", "sgld", "5"},
-    {"preset", "two-stage", "alpha", "auto"},
+    {"preset", "two-stage", "alpha", "0"},
     {"preset", "paper", "epochs", "150"},      {"preset", "jem", "epochs", "150"},
     {"preset", "paper", "rate", "0.0001"},     {"preset", "jem", "rate", "0.0001"},
     {"preset", "paper", "hold", "1"},          {"preset", "jem", "hold", "1"},
@@ -156,7 +156,7 @@ static bool read_augment(const cp_options *o, int channels, cp_augment *augment)
 }
 
 static cp_sgld_config read_sgld(const cp_options *o) {
-    cp_sgld_config sgld = {.step_size = cp_option_real_or(o, "alpha", 0),
+    cp_sgld_config sgld = {.step_size = cp_option_real(o, "alpha"),
                            .noise = cp_option_real(o, "noise"),
                            .steps = (int)cp_option_int(o, "sgld"),
                            .gradient_clamp = cp_option_real(o, "clamp")};

@@ -191,8 +191,11 @@ static void put_settings(const cp_trainer *trainer, cp_json_writer *w) {
     if (cp_trainer_replay(trainer)) {
         cp_json_put_number(w, "energy", c->objective.energy);
         cp_json_put_number(w, "slope", c->objective.slope);
-        cp_json_put_number(w, "slope_max", cp_trainer_slope_max(trainer));
+    }
+    if (c->pretrain) cp_json_put_integer(w, "first_stage", c->pretrain);
+    if (c->pretrain && cp_trainer_replay(trainer)) {
         cp_json_put_number(w, "alpha", cp_trainer_alpha(trainer));
+        cp_json_put_number(w, "slope_max", cp_trainer_slope_max(trainer));
     }
     cp_json_put_end(w);
 }
@@ -241,6 +244,7 @@ static void put_trace(const cp_train *train, const cp_trainer *trainer, cp_json_
     const double *traces = cp_trainer_traces(trainer, &rows);
     cp_json_put_object(w, "trace");
     for (int t = 0; t < (train->diverged ? CP_TRACE_ACCURACY : CP_TRACES); t++) {
+        if (t == CP_TRACE_GUESSED && cp_trainer_settings(trainer)->objective.pseudo == 0) continue;
         cp_json_put_array(w, cp_trace_names[t]);
         for (int i = 0; i < rows; i++) cp_json_put_number(w, NULL, traces[i * CP_TRACES + t]);
         cp_json_put_end(w);

@@ -246,6 +246,74 @@ static void terms_with_zero_weight_are_still_reported(void) {
     TEST_ASSERT_TRUE(isnan(terms.slope_data) && isnan(terms.slope_samples));
 }
 
+/* Minus the mean over all guesses of ln p(guess|x), where -1 counts as nothing. */
+static double guessed_loss(const cp_tensor *images, const int *guesses) {
+    outputs o = outputs_at(images);
+    double  mean = 0;
+    for (int i = 0; i < images->dims[0]; i++) {
+        double sum = 0;
+        for (int c = 0; c < CLASSES; c++) sum += exp(o.logits[i][c]);
+        if (guesses[i] >= 0) mean += (log(sum) - o.logits[i][guesses[i]]) / images->dims[0];
+    }
+    return mean;
+}
+
+static const int some_guesses[UNLABELED] = {1, -1, 0, -1, -1, 2}, no_guesses[UNLABELED] = {-1, -1, -1, -1, -1, -1};
+
+static void pseudo_labels_add_the_cross_entropy_of_sure_guesses(void) {
+    static const char *const methods[] = {"pseudo", "jem", "hybrid"};
+    for (int m = 0; m < 3; m++) {
+        if (model) tearDown(), setUp();
+        make_mlp(m == 0 ? "softmax" : methods[m]);
+        cp_objective       with = {.energy = 0.3, .lambda = 2, .pseudo = 0.5}, without = {.energy = 0.3, .lambda = 2};
+        cp_objective_batch batch = whole_batch();
+        batch.augmented = unlabeled;
+        batch.guesses = (cp_labels){some_guesses, UNLABELED};
+        const cp_method *method = cp_method_find(methods[m]);
+        double           more = (double)cp_item(cp_method_loss(tape, method, &with, model, &batch, &terms));
+        near(0.5, terms.guessed);
+        double less = (double)cp_item(cp_method_loss(tape, method, &without, model, &batch, &terms));
+        cp_tape_reset(tape);
+        near(0.5 * guessed_loss(unlabeled, some_guesses), more - less);
+    }
+}
+
+static void guesses_that_are_not_sure_leave_the_loss_as_it_is(void) {
+    make_mlp("hybrid");
+    cp_objective       objective = {.energy = 0.3, .pseudo = 0.5};
+    cp_objective_batch batch = whole_batch();
+    batch.augmented = unlabeled;
+    batch.guesses = (cp_labels){no_guesses, UNLABELED};
+    double loss = (double)cp_item(cp_method_loss(tape, method(), &objective, model, &batch, &terms));
+    cp_tape_reset(tape);
+    near(loss_of((cp_objective){.energy = 0.3}), loss);
+}
+
+/* The mean over images of what |dE/dx|^2 has above the limit is that of the images by themselves. */
+static void slopes_below_the_limit_are_not_penalized(void) {
+    make_mlp("hybrid");
+    cp_objective objective = {.slope = 0.7};
+    double       data = mean_slope(unlabeled), all = loss_of(objective);
+    near(cross_entropy() + 0.7 * (data + mean_slope(samples)), all);
+    objective.slope_max = 1e6;
+    near(cross_entropy(), loss_of(objective));
+    near(data, terms.slope_data);
+    double expected = 0, limit = data;
+    for (int s = 0; s < 2; s++) {
+        const cp_tensor *images = s ? samples : unlabeled;
+        int              values = (int)images->size / images->dims[0];
+        for (int i = 0; i < images->dims[0]; i++) {
+            cp_tensor *one = cp_tensor_new(CP_SHAPE(1, values));
+            memcpy(one->data, images->data + i * values, (size_t)values * sizeof *one->data);
+            expected += fmax(0, mean_slope(one) - limit) / images->dims[0];
+            cp_tensor_free(one);
+        }
+    }
+    TEST_ASSERT_TRUE(expected > 0.001);
+    objective.slope_max = limit;
+    near(cross_entropy() + 0.7 * expected, loss_of(objective));
+}
+
 /* ---- gradients ---- */
 
 static void move(const cp_tensor *const *directions, double by) {
@@ -367,6 +435,9 @@ int main(void) {
     RUN_TEST(terms_are_unweighted);
     RUN_TEST(sample_energies_stay_until_the_tape_is_reset);
     RUN_TEST(terms_with_zero_weight_are_still_reported);
+    RUN_TEST(pseudo_labels_add_the_cross_entropy_of_sure_guesses);
+    RUN_TEST(guesses_that_are_not_sure_leave_the_loss_as_it_is);
+    RUN_TEST(slopes_below_the_limit_are_not_penalized);
     RUN_TEST(gradients_of_all_methods_are_right);
     RUN_TEST(gradients_of_a_wide_resnet_are_right);
     RUN_TEST(everything_that_a_method_needs_must_be_given);

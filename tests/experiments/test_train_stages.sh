@@ -26,7 +26,7 @@ says() { # run, text: how often it is in the log
 
 # shellcheck disable=SC2086 # options are words
 {
-    staged="gray.npz $small --norm batch --pretrain 8 --steps 8 --quiet"
+    staged="gray.npz $small --norm batch --steps 8 --joint-steps 8 --quiet"
     train gray.npz $small --norm batch --method softmax --steps 8 --quiet --threads 1 --out softmax
     train $staged --threads 1 --out staged
     learned=$(names softmax/end.safetensors)
@@ -45,6 +45,24 @@ says() { # run, text: how often it is in the log
     train $staged --method jem --threads 1 --out jem
     expect_success "jem is trained in two stages too" test "$(says jem '"event":"stage 2"')" -eq 1
 
+    # ---- pseudo-labels ----
+
+    guessed() { # run, option...: the log's shares of images with a pseudo-label
+        name=$1
+        shift
+        train gray.npz $small --preset two-stage --steps 8 --joint-steps 8 --quiet --threads 1 --out "$name" "$@"
+        sed -n 's/.*"guessed":\([^,]*\),.*/\1/p' "$name/log.jsonl" | tr '\n' ' '
+    }
+    expect_success "every guess is a pseudo-label with a threshold of 0" test "$(guessed all --method pseudo --threshold 0)" = "1 1 "
+    expect_success "no guess is one with a threshold of 1" test "$(guessed none --method pseudo --threshold 1)" = "0 0 "
+    expect_success "the method pseudo has no chains" test ! -e all/chains.safetensors
+    expect_empty "pseudo has the first stage of softmax too" "$(different softmax/end.safetensors all/pretrained.safetensors "$learned")"
+    expect_success "its running statistics go on" test -n "$(different all/pretrained.safetensors all/end.safetensors "$running")"
+    guessed hybrid --threshold 0.4 >/dev/null
+    expect_empty "the hybrid's do not" "$(different hybrid/pretrained.safetensors hybrid/end.safetensors "$running")"
+    expect_success "its result has the step size and the slope limit that followed from its energies" test \
+        "$(member hybrid/result.json settings/alpha | awk '{ print ($1 > 0 && $1 <= 2) }')$(member hybrid/result.json settings/slope_max | awk '{ print ($1 >= 3) }')" = 11
+
     # ---- rollbacks ----
 
     COUPLET_INJECT=weights@10 "$couplet" train $staged --threads 1 --out steady </dev/null
@@ -60,7 +78,7 @@ says() { # run, text: how often it is in the log
     COUPLET_INJECT=gradients@6,weights@11 "$couplet" train $staged --threads 1 --out unsteady </dev/null
     expect_success "when steps were left out just before the switch, a rollback goes back into the first stage" test \
         "$(says unsteady 'step 11: .*: rolled back')" -eq 1 -a "$(says unsteady '"event":"stage 2","step":8,')" -eq 2
-    COUPLET_INJECT=gradients@7 "$couplet" train gray.npz $small --norm batch --pretrain 8 --steps 1 --quiet --threads 1 --out late </dev/null
+    COUPLET_INJECT=gradients@7 "$couplet" train gray.npz $small --norm batch --steps 8 --joint-steps 1 --quiet --threads 1 --out late </dev/null
     expect_success "a first stage whose last step was left out is followed by the second" test "$(says late '"event":"stage 2","step":9,')" -eq 1
 
     train gray.npz $small --norm batch --pretrain 4 --steps 4 --lambda auto --quiet --out auto

@@ -49,9 +49,11 @@ every_moment() { # sentence, steps of a start, faults, words...
     every_moment "softmax" "$often" "" $small 12 --method softmax --norm batch
     every_moment "hybrid with a step left out and a rollback" "$often" gradients@6,weights@13 $small 18
     every_moment "jem that is measured at its end only, with a rollback to its beginning" "$often" chains@3,weights@7 $rare 10 --method jem
-    every_moment "two stages, with a rollback to the switch" "$often" weights@10 $small 8 --pretrain 8 --norm batch
-    every_moment "two stages, each with a step left out, and a rollback" "$often" gradients@7,chains@10,weights@13 $small 10 --pretrain 8 --norm batch
-    [ -n "$sanitized" ] || every_moment "a rollback from the second stage into the first" "1 2" gradients@7,weights@11 $rare 8 --pretrain 8 --norm batch
+    every_moment "two stages, with a rollback to the switch" "$often" weights@10 $small 8 --joint-steps 8 --norm batch
+    every_moment "two stages, each with a step left out, and a rollback" "$often" gradients@7,chains@10,weights@13 $small 8 --joint-steps 10 --norm batch
+    every_moment "the preset of two stages" "$often" chains@10 $small 8 --preset two-stage --joint-steps 6 --threshold 0.4
+    every_moment "pseudo-labels" "$often" gradients@10 $small 8 --preset two-stage --method pseudo --joint-steps 6 --threshold 0.4
+    [ -n "$sanitized" ] || every_moment "a rollback from the second stage into the first" "1 2" gradients@7,weights@11 $rare 8 --joint-steps 8 --norm batch
 
     [ -n "$sanitized" ] || expect_success "it trains the second stage twice" test "$(grep -c '"event":"stage 2"' stopped/log.jsonl)" -eq 2
 
