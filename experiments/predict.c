@@ -15,25 +15,16 @@
 
 enum { NCHW, NHWC };
 
+/* clang-format off */
 static const cp_option options[] = {
-    {.name = "out",
-     .kind = CP_OPTION_TEXT,
-     .value = "PROBS.npy",
-     .required = true,
+    {.name = "out", .kind = CP_OPTION_TEXT, .value = "PROBS.npy", .required = true,
      .help = "file for the posteriors, float32 of shape (N, classes); an older one is replaced"},
-    {.name = "layout",
-     .kind = CP_OPTION_CHOICE,
-     .choices = "nchw|nhwc",
-     .fallback = "nchw",
+    {.name = "layout", .kind = CP_OPTION_CHOICE, .choices = "nchw|nhwc", .fallback = "nchw",
      .help = "order of the axes of images: nchw as PyTorch has it, nhwc with the channels last"},
-    {.name = "batch",
-     .kind = CP_OPTION_INT,
-     .fallback = "64",
-     .min = 1,
-     .max = 1 << 20,
-     .unit = "inputs",
+    {.name = "batch", .kind = CP_OPTION_INT, .fallback = "64", .min = 1, .max = 1 << 20, .unit = "inputs",
      .help = "how many go through the network at once; less needs less memory, the result is the same"},
     {0}};
+/* clang-format on */
 
 /* How a row of the file becomes a row of the network's input. */
 typedef struct input {
@@ -260,11 +251,10 @@ static int run(const cp_options *o) {
     const char *path = cp_argument(o, 0), *out = cp_option_text(o, "out");
     input       in = {.path = cp_argument(o, 1)};
     cp_model   *model = can_write(out, path, in.path, &status) ? cp_model_load(path, &status) : NULL;
-    bool        ok = model && cp_npy_read(in.path, &in.npy, &status) && work(o, model, &in, &status);
-    if (!ok) cp_complain(o, "%s", status.message);
+    if (model && cp_npy_read(in.path, &in.npy, &status)) work(o, model, &in, &status);
     cp_npy_free(&in.npy);
     cp_model_free(model);
-    return ok ? CP_EXIT_OK : CP_EXIT_FAILED;
+    return cp_exit_code(o, &status);
 }
 
 const cp_command cp_command_predict = {

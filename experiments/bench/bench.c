@@ -264,8 +264,7 @@ static bool whole(const cp_options *o, int index, const char *what, int min, int
         *value = (int)number;
         return true;
     }
-    cp_complain(o, "%s is \"%.80s\"; a whole number from %d to %d is expected", what, text, min, max);
-    return false;
+    return cp_complain(o, "%s is \"%.80s\"; a whole number from %d to %d is expected", what, text, min, max);
 }
 
 static bool read_network(const cp_options *o, int first, network *n) {
@@ -275,19 +274,15 @@ static bool read_network(const cp_options *o, int first, network *n) {
     for (int i = 0; i < 6; i++)
         if (!whole(o, first + i, names[i], min[i], max[i], to[i])) return false;
     if ((n->depth - 4) % 6 == 0) return true;
-    cp_complain(o, "DEPTH is %d; a wide ResNet has depth 10, 16, 22, ... (6n + 4)", n->depth);
-    return false;
+    return cp_complain(o, "DEPTH is %d; a wide ResNet has depth 10, 16, 22, ... (6n + 4)", n->depth);
 }
 
 /* Sets THREADS if it is among the arguments; false with a message. */
 static bool set_threads(const cp_options *o) {
-    int threads;
+    int threads = 0;
     if (cp_argument_count(o) < 2) return true;
     if (!whole(o, 1, "THREADS", 1, 256, &threads)) return false;
-    if (cp_option_given(o, "threads")) {
-        cp_complain(o, "THREADS and --threads mean the same; give one of them");
-        return false;
-    }
+    if (cp_option_given(o, "threads")) return cp_complain(o, "THREADS and --threads mean the same; give one of them");
     cp_threads_set(threads);
     return true;
 }
@@ -295,10 +290,9 @@ static bool set_threads(const cp_options *o) {
 /* Measures the networks of the command line, or the given ones if there are none. */
 static int run_networks(const cp_options *o, int (*run)(const network *), const network *usually, size_t usual_count) {
     int count = cp_argument_count(o), code = CP_EXIT_OK;
-    if (count > 2 && (count - 2) % 6) {
-        cp_complain(o, "%d numbers after THREADS; a network is six: DEPTH WIDTH NORM SIDE CHANNELS BATCH", count - 2);
-        return CP_EXIT_USAGE;
-    }
+    if (count > 2 && (count - 2) % 6)
+        return cp_complain(o, "%d numbers after THREADS; a network is six: DEPTH WIDTH NORM SIDE CHANNELS BATCH", count - 2),
+               CP_EXIT_USAGE;
     for (int i = 2; i < count && code == CP_EXIT_OK; i += 6) {
         network n;
         code = read_network(o, i, &n) ? run(&n) : CP_EXIT_USAGE;
@@ -318,8 +312,7 @@ static int run_memory(const cp_options *o) {
 static int run_scaling(const cp_options *o) {
     if (!set_threads(o)) return CP_EXIT_USAGE;
     if (cp_threads() >= 2) return run_networks(o, bench_scaling, &wrn_16_2, 1);
-    cp_complain(o, "THREADS is %d; scaling compares two or more threads with one", cp_threads());
-    return CP_EXIT_USAGE;
+    return cp_complain(o, "THREADS is %d; scaling compares two or more threads with one", cp_threads()), CP_EXIT_USAGE;
 }
 
 static int run_hybrid(const cp_options *o) {
@@ -356,10 +349,7 @@ static bool read_ratios(const cp_options *o, const char *path, ratios *r) {
     FILE *file = fopen(path, "r");
     char  line[256];
     int   number = 1;
-    if (!file) {
-        cp_complain(o, "%.200s: %s", path, strerror(errno));
-        return false;
-    }
+    if (!file) return cp_complain(o, "%.200s: %s", path, strerror(errno));
     bool ok = fgets(line, sizeof line, file) && strncmp(line, "network,sgld,train,infer", 24) == 0;
     for (r->count = 0; ok && r->count < MAX_ROWS && fgets(line, sizeof line, file); r->count += ok) {
         int i = r->count;
@@ -392,15 +382,13 @@ static int run_plot(const cp_options *o) {
     static ratios            r;
     const char              *names[MAX_ROWS], *out = cp_option_text(o, "out");
     cp_status                status = {0};
-    if (cp_argument_count(o) != 2 || !out) {
-        cp_complain(o, "plot takes RATIOS.csv and --out FIGURE (it writes FIGURE.svg, FIGURE.csv and FIGURE.figure.json)");
-        return CP_EXIT_USAGE;
-    }
+    if (cp_argument_count(o) != 2 || !out)
+        return cp_complain(o, "plot takes RATIOS.csv and --out FIGURE (it writes FIGURE.svg, FIGURE.csv and FIGURE.figure.json)"),
+               CP_EXIT_USAGE;
     const char *path = cp_argument(o, 1);
-    if (would_replace(path, out)) {
-        cp_complain(o, "%.200s would be replaced by the figure's own numbers, %.200s.csv; give another --out", path, out);
-        return CP_EXIT_USAGE;
-    }
+    if (would_replace(path, out))
+        return cp_complain(o, "%.200s would be replaced by the figure's own numbers, %.200s.csv; give another --out", path, out),
+               CP_EXIT_USAGE;
     if (!read_ratios(o, path, &r)) return CP_EXIT_FAILED;
     for (int i = 0; i < r.count; i++) names[i] = r.names[i];
     cp_figure *figure = cp_figure_new((cp_figure_config){
@@ -411,13 +399,9 @@ static int run_plot(const cp_options *o) {
         cp_figure_panel(figure, (cp_panel_config){.y_label = "times as fast", .x_names = names, .x_name_count = r.count});
     for (int k = 0; k < 3; k++) cp_panel_bars(panel, (cp_style){.color = k, .label = kinds[k]}, r.count, r.values[k], NULL, k, 3);
     cp_panel_level(panel, (cp_style){.color = 7, .dash = CP_DOTTED, .label = "equal"}, 1);
-    bool ok = cp_figure_save(figure, out, &status);
-    if (ok)
-        printf("%s.svg; its numbers are in %s.csv and %s.figure.json\n", out, out, out);
-    else
-        cp_complain(o, "%s", status.message);
+    if (cp_figure_save(figure, out, &status)) printf("%s.svg; its numbers are in %s.csv and %s.figure.json\n", out, out, out);
     cp_figure_free(figure);
-    return ok ? CP_EXIT_OK : CP_EXIT_FAILED;
+    return cp_exit_code(o, &status);
 }
 
 /* ---- the command ---- */
@@ -443,11 +427,12 @@ static int run_bench(const cp_options *o) {
         if (strcmp(what, parts[i].name) != 0) continue;
         int max = 1 + parts[i].max_arguments;
         if (cp_argument_count(o) <= max) return parts[i].run(o);
-        cp_complain(o, "%s takes %s; \"%.80s\" is one too many", what, parts[i].arguments, cp_argument(o, max));
-        return CP_EXIT_USAGE;
+        return cp_complain(o, "%s takes %s; \"%.80s\" is one too many", what, parts[i].arguments, cp_argument(o, max)),
+               CP_EXIT_USAGE;
     }
-    cp_complain(o, "\"%.80s\" cannot be measured; kernels, accuracy, wrn, scaling, hybrid, memory or plot is expected", what);
-    return CP_EXIT_USAGE;
+    return cp_complain(o, "\"%.80s\" cannot be measured; kernels, accuracy, wrn, scaling, hybrid, memory or plot is expected",
+                       what),
+           CP_EXIT_USAGE;
 }
 
 static const cp_option options[] = {

@@ -42,13 +42,12 @@ static bool take_modality(const cp_options *o, cp_slices_config *c) {
         cp_scan scan = cp_scan_named(text, length);
         bool    again = false;
         for (int i = 0; i < c->channels; i++) again = again || c->scans[i] == scan;
-        if (scan >= CP_SCAN_SEG || again || c->channels == CP_IMAGES_CHANNELS) {
-            cp_complain(o,
-                        "--modality \"%.60s\" is not understood; expected are flair, t1, t1ce and t2, each at most once, with "
-                        "commas between them",
-                        cp_option_text(o, "modality"));
-            return false;
-        }
+        if (scan >= CP_SCAN_SEG || again || c->channels == CP_IMAGES_CHANNELS)
+            return cp_complain(
+                o,
+                "--modality \"%.60s\" is not understood; expected are flair, t1, t1ce and t2, each at most once, with "
+                "commas between them",
+                cp_option_text(o, "modality"));
         c->scans[c->channels++] = scan;
         text += length;
         if (!*text) return true;
@@ -60,11 +59,9 @@ static bool take_split(const cp_options *o, int shares[CP_IMAGES_SPLITS]) {
     for (int s = 0; s < CP_IMAGES_SPLITS; s++) {
         char *end;
         long  share = strspn(text, "0123456789") ? strtol(text, &end, 10) : 0;
-        if (share < 1 || share > 1000000 || *end != (s + 1 < CP_IMAGES_SPLITS ? '/' : '\0')) {
-            cp_complain(o, "--split \"%.60s\" is not understood; expected are three whole numbers from 1, such as 70/10/20",
-                        cp_option_text(o, "split"));
-            return false;
-        }
+        if (share < 1 || share > 1000000 || *end != (s + 1 < CP_IMAGES_SPLITS ? '/' : '\0'))
+            return cp_complain(o, "--split \"%.60s\" is not understood; expected are three whole numbers from 1, such as 70/10/20",
+                               cp_option_text(o, "split"));
         shares[s] = (int)share;
         text = end + 1;
     }
@@ -74,8 +71,7 @@ static bool take_split(const cp_options *o, int shares[CP_IMAGES_SPLITS]) {
 static bool take_percentiles(const cp_options *o, cp_slices_config *c) {
     cp_reals p = cp_option_reals(o, "percentiles");
     if (p.count == 2 && p.at[0] < p.at[1]) return c->low = p.at[0], c->high = p.at[1], true;
-    cp_complain(o, "--percentiles needs two numbers, the lower first, such as 1,99.5");
-    return false;
+    return cp_complain(o, "--percentiles needs two numbers, the lower first, such as 1,99.5");
 }
 
 /* So that a slip does not replace another file. */
@@ -83,8 +79,7 @@ static bool ends_in(const cp_options *o, const char *option, const char *ending)
     const char *path = cp_option_text(o, option);
     size_t      length = path ? strlen(path) : 0, last = strlen(ending);
     if (!path || strcmp(path, "none") == 0 || (length > last && strcmp(path + length - last, ending) == 0)) return true;
-    cp_complain(o, "--%s %.200s: the name of the file must end in %s", option, path, ending);
-    return false;
+    return cp_complain(o, "--%s %.200s: the name of the file must end in %s", option, path, ending);
 }
 
 static bool take_settings(const cp_options *o, cp_brats_config *c) {

@@ -14,27 +14,18 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* clang-format off */
 static const cp_option options[] = {
-    {.name = "sheet",
-     .kind = CP_OPTION_TEXT,
-     .value = "OUT.png",
+    {.name = "sheet", .kind = CP_OPTION_TEXT, .value = "OUT.png",
      .help = "file for a contact sheet of the training images, one row a class; an older one is replaced"},
-    {.name = "columns",
-     .kind = CP_OPTION_INT,
-     .fallback = "16",
-     .min = 1,
-     .max = 1000,
-     .unit = "images",
+    {.name = "columns", .kind = CP_OPTION_INT, .fallback = "16", .min = 1, .max = 1000, .unit = "images",
      .help = "images in a row of the sheet"},
-    {.name = "npz",
-     .kind = CP_OPTION_TEXT,
-     .value = "OUT.npz",
+    {.name = "npz", .kind = CP_OPTION_TEXT, .value = "OUT.npz",
      .help = "file to write the image set to, such as phantom for use in Python"},
-    {.name = "npy",
-     .kind = CP_OPTION_TEXT,
-     .value = "OUT.npy",
+    {.name = "npy", .kind = CP_OPTION_TEXT, .value = "OUT.npy",
      .help = "file to write the values of a NIfTI volume to: scaled, as float32, in canonical order (RAS+), axes (x, y, z, t)"},
     {0}};
+/* clang-format on */
 
 /* ---- numbers about arrays ---- */
 
@@ -510,9 +501,8 @@ static bool show(const cp_options *o, cp_status *status) {
 
 static int run(const cp_options *o) {
     cp_status status = {0};
-    if (show(o, &status)) return CP_EXIT_OK;
-    cp_complain(o, "%s", status.message);
-    return CP_EXIT_FAILED;
+    show(o, &status);
+    return cp_exit_code(o, &status);
 }
 
 const cp_command cp_command_data = {

@@ -6,15 +6,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const cp_option options[] = {{.name = "run",
-                                     .kind = CP_OPTION_FLAG,
-                                     .help = "download now, by curl or wget, and verify; without it the commands are printed"},
-                                    {.name = "out",
-                                     .kind = CP_OPTION_TEXT,
-                                     .fallback = ".",
-                                     .value = "DIR",
-                                     .help = "folder for the files; made if it is not there"},
-                                    {0}};
+/* clang-format off */
+static const cp_option options[] = {
+    {.name = "run", .kind = CP_OPTION_FLAG,
+     .help = "download now, by curl or wget, and verify; without it the commands are printed"},
+    {.name = "out", .kind = CP_OPTION_TEXT, .fallback = ".", .value = "DIR",
+     .help = "folder for the files; made if it is not there"},
+    {0}};
+/* clang-format on */
 
 /* ---- printing the commands ---- */
 
@@ -48,10 +47,7 @@ static void list_names(FILE *out) {
 static bool names_fit(const cp_options *o) {
     const char *names[CP_MEDMNIST_SETS], *source = cp_argument(o, 0);
     for (int i = 0; i < CP_MEDMNIST_SETS; i++) names[i] = cp_medmnist_sets[i].name;
-    if (strcmp(source, "medmnist") != 0) {
-        cp_complain(o, "files come from medmnist, not from \"%.80s\"", source);
-        return false;
-    }
+    if (strcmp(source, "medmnist") != 0) return cp_complain(o, "files come from medmnist, not from \"%.80s\"", source);
     for (int i = 1; i < cp_argument_count(o); i++) {
         const char *name = cp_argument(o, i);
         if (cp_medmnist_find(name)) continue;

@@ -428,11 +428,7 @@ static int run_loaded(cp_evaluation *e) {
 static int run_evaluate(const cp_options *o) {
     cp_evaluation e = {.options = o};
     cp_status     status = {0};
-    int           code = CP_EXIT_FAILED;
-    if (load(&e, &status))
-        code = run_loaded(&e);
-    else
-        cp_complain(o, "%s", status.message);
+    int           code = load(&e, &status) ? run_loaded(&e) : cp_exit_code(o, &status);
     evaluation_free(&e);
     return code;
 }

@@ -219,10 +219,9 @@ static int run_study(const cp_options *o, const variants *v) {
 
 static int run_synthetic(const cp_options *o) {
     int64_t labels = cp_option_int(o, "labels"), points = cp_option_int(o, "points");
-    if (2 * labels > points) {
-        cp_complain(o, "--labels %d for each of two classes are more than --points %d", (int)labels, (int)points);
-        return CP_EXIT_USAGE;
-    }
+    if (2 * labels > points)
+        return cp_complain(o, "--labels %d for each of two classes are more than --points %d", (int)labels, (int)points),
+               CP_EXIT_USAGE;
     variants v = {0};
     int      code = CP_EXIT_FAILED;
     if (variants_make(&v, o))

@@ -9,16 +9,16 @@
 #include <string.h>
 
 static const cp_option options[] = {
-    {.name = "list", .kind = CP_OPTION_FLAG, .help = "tell what there is to look at"},
-    {.name = "out", .kind = CP_OPTION_TEXT, .value = "PAGE.html", .help = "the page; without it, DEMO.html in this folder"},
-    {.name = "gradients", .kind = CP_OPTION_FLAG, .help = "also print what cp_grad gives at all leaves"},
+    {.name = "list", .kind = CP_OPTION_FLAG, .help = "list the demos"},
+    {.name = "out", .kind = CP_OPTION_TEXT, .value = "PAGE.html", .help = "file for the page; default: DEMO.html"},
+    {.name = "gradients", .kind = CP_OPTION_FLAG, .help = "also print the gradients of all leaves, by cp_grad"},
     {0}};
 
 enum { DEMOS_MAX = 32 };
 
-static int list(FILE *file) {
+static int list(FILE *file, int code) {
     for (const cp_tape_demo *d = cp_tape_demos; d->name; d++) fprintf(file, "%-14s %s\n", d->name, d->about);
-    return CP_EXIT_OK;
+    return code;
 }
 
 static const cp_tape_demo *demo_find(const cp_options *o, const char *name) {
@@ -30,7 +30,7 @@ static const cp_tape_demo *demo_find(const cp_options *o, const char *name) {
     }
     const char *near = cp_nearest_word(name, names, count);
     cp_complain(o, "there is no tape \"%.80s\"%s%s%s", name, near ? "; did you mean " : "; ",
-                near ? near : "couplet tape --list tells them", near ? "?" : "");
+                near ? near : "couplet tape --list lists them", near ? "?" : "");
     return NULL;
 }
 
@@ -48,6 +48,7 @@ static bool page_write(const cp_tape_demo *d, cp_tape *tape, const cp_tape_demo_
     size_t size = 0;
     FILE  *file = open_memstream(&text, &size);
     snprintf(title, sizeof title, "%s: %s", d->name, d->about);
+    if (!r->loss->name) r->loss->name = "loss";
     bool ok = file && cp_tape_html_with(tape, file, r->loss,
                                         (cp_tape_page){.title = title, .file = cp_tape_demos_file, .source = cp_tape_demos_source});
     ok = file && fclose(file) == 0 && ok;
@@ -61,26 +62,22 @@ static int demo_run(const cp_options *o, const cp_tape_demo *d, const char *path
     cp_tape_demo_record r = {0};
     cp_status           status = {0};
     d->record(tape, &r);
-    bool ok = r.loss || cp_fail(&status, "%s could not be computed", d->name);
-    if (ok && !r.loss->name) r.loss->name = "loss";
-    ok = ok && page_write(d, tape, &r, path, &status);
-    if (ok) {
+    if (!r.loss) {
+        cp_fail(&status, "%s could not be computed", d->name);
+    } else if (page_write(d, tape, &r, path, &status)) {
         printf("%s: %d nodes. Open it in a browser; %s#end is the finished replay.\n", path, cp_tape_length(tape), path);
-        ok = !cp_option_flag(o, "gradients") || print_gradients(tape, &r);
-    } else {
-        cp_complain(o, "%s", status.message);
+        if (cp_option_flag(o, "gradients") && !print_gradients(tape, &r)) cp_fail(&status, "the gradients could not be computed");
     }
     cp_tape_free(tape);
     cp_model_free(r.model);
-    return ok ? CP_EXIT_OK : CP_EXIT_FAILED;
+    return cp_exit_code(o, &status);
 }
 
 static int run(const cp_options *o) {
-    if (cp_option_flag(o, "list")) return list(stdout);
+    if (cp_option_flag(o, "list")) return list(stdout, CP_EXIT_OK);
     if (cp_argument_count(o) == 0) {
         cp_complain(o, "DEMO is needed; these are there:");
-        list(stderr);
-        return CP_EXIT_USAGE;
+        return list(stderr, CP_EXIT_USAGE);
     }
     const cp_tape_demo *d = demo_find(o, cp_argument(o, 0));
     if (!d) return CP_EXIT_USAGE;
@@ -96,7 +93,7 @@ const cp_command cp_command_tape = {
     .arguments = "[DEMO]",
     .details =
         "The page needs a browser and nothing else. It steps forward through the record of a computation, then back through the "
-        "gradient rules. --list tells what there is to look at; for tapes of your own there is cp_tape_html.",
+        "gradient rules. --list lists the demos; for tapes of your own there is cp_tape_html.",
     .example = "chain --out chain.html",
     .options = options,
     .without = "seed|quiet|json",

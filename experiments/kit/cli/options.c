@@ -11,24 +11,13 @@
 
 enum { WORD_MAX = 40, CHOICES_MAX = 16 };
 
+/* clang-format off */
 static const cp_option common[] = {
-    {.name = "seed",
-     .kind = CP_OPTION_INT,
-     .fallback = "1",
-     .min = 0,
-     .max = 9007199254740991.0,
+    {.name = "seed", .kind = CP_OPTION_INT, .fallback = "1", .min = 0, .max = 9007199254740991.0,
      .help = "seed of all random numbers; the same seed gives the same result"},
-    {.name = "threads",
-     .kind = CP_OPTION_INT,
-     .fallback = "0",
-     .min = 0,
-     .max = 256,
-     .incidental = true,
+    {.name = "threads", .kind = CP_OPTION_INT, .fallback = "0", .min = 0, .max = 256, .incidental = true,
      .help = "compute threads; 0: one per processor. The result does not depend on it"},
-    {.name = "out",
-     .kind = CP_OPTION_TEXT,
-     .value = "DIR",
-     .incidental = true,
+    {.name = "out", .kind = CP_OPTION_TEXT, .value = "DIR", .incidental = true,
      .help = "folder for the results; default: a new one in runs/"},
     {.name = "quiet", .kind = CP_OPTION_FLAG, .incidental = true, .help = "print no progress and no tables"},
     {.name = "json", .kind = CP_OPTION_FLAG, .incidental = true, .help = "print the result as JSON instead of tables"},
@@ -37,43 +26,24 @@ static const cp_option common[] = {
 
 /* Of commands that make a study. */
 static const cp_option of_studies[] = {
-    {.name = "jobs",
-     .kind = CP_OPTION_INT,
-     .max = 1024,
-     .incidental = true,
-     .help = "number of runs at the same time, each a process with --threads threads; 0: no runs, only tables and figures of "
-             "the finished ones"},
-    {.name = "list",
-     .kind = CP_OPTION_FLAG,
-     .incidental = true,
+    {.name = "jobs", .kind = CP_OPTION_INT, .max = 1024, .incidental = true,
+     .help = "number of runs at the same time, each a process with --threads threads; 0: no runs, only tables and figures of the "
+             "finished ones"},
+    {.name = "list", .kind = CP_OPTION_FLAG, .incidental = true,
      .help = "print the commands of the remaining runs, one per line, for xargs or GNU parallel"},
-    {.name = "slurm",
-     .kind = CP_OPTION_TEXT,
-     .value = "or --slurm=OPTIONS",
-     .bare = true,
-     .incidental = true,
+    {.name = "slurm", .kind = CP_OPTION_TEXT, .value = "or --slurm=OPTIONS", .bare = true, .incidental = true,
      .help = "submit the remaining runs as a Slurm job array, with these options for sbatch"},
-    {.name = "status",
-     .kind = CP_OPTION_TEXT,
-     .value = "DIR",
-     .incidental = true,
-     .alone = true,
+    {.name = "status", .kind = CP_OPTION_TEXT, .value = "DIR", .incidental = true, .alone = true,
      .help = "show the progress of the study in this folder; needs no arguments and no other options"},
-    {.name = "pack",
-     .kind = CP_OPTION_TEXT,
-     .value = "DIR",
-     .incidental = true,
-     .alone = true,
+    {.name = "pack", .kind = CP_OPTION_TEXT, .value = "DIR", .incidental = true, .alone = true,
      .help = "write the finished runs of the study in this folder to one file, DIR/runs.jsonl, which stands for DIR/runs"},
     {.name = "trial", .kind = CP_OPTION_INT, .max = 1e9, .help = "make this trial only, from 0 on, as --jobs and --list do"},
 };
 
 /* Of studies whose runs are made by another command. */
-static const cp_option out_of_study = {.name = "out",
-                                       .kind = CP_OPTION_TEXT,
-                                       .value = "DIR",
-                                       .incidental = true,
-                                       .help = "folder of the study, new or begun; required"};
+static const cp_option out_of_study = {
+    .name = "out", .kind = CP_OPTION_TEXT, .value = "DIR", .incidental = true, .help = "folder of the study, new or begun; required"};
+/* clang-format on */
 
 /* An option's value. */
 typedef struct setting {
@@ -420,8 +390,7 @@ cp_options *cp_options_parse(const char *program, const cp_command *command, int
     if (!options || !arguments) {
         free(options);
         free(arguments);
-        cp_fail(status, "not enough memory");
-        return NULL;
+        return cp_null(cp_fail(status, "not enough memory"));
     }
     options->command = command;
     options->called = cp_command_called(program, command);
@@ -513,7 +482,7 @@ const char *cp_options_called(const cp_options *options) {
     return options->called.s;
 }
 
-void cp_complain(const cp_options *options, const char *format, ...) {
+bool cp_complain(const cp_options *options, const char *format, ...) {
     char    text[2048];
     va_list values;
     va_start(values, format);
@@ -521,6 +490,13 @@ void cp_complain(const cp_options *options, const char *format, ...) {
     va_end(values);
     cp_text_printable(text);
     fprintf(stderr, "%s: %s\n", options->called.s, text);
+    return false;
+}
+
+int cp_exit_code(const cp_options *options, const cp_status *status) {
+    if (!*status->message) return CP_EXIT_OK;
+    cp_complain(options, "%s", status->message);
+    return CP_EXIT_FAILED;
 }
 
 const cp_option *cp_options_at(const cp_options *options, int i) {

@@ -93,8 +93,12 @@ cp_options *cp_options_parse(const char *program, const cp_command *command, int
                              cp_status *status);
 void        cp_options_free(cp_options *options); /* NULL is allowed */
 
-/* Prints a line on stderr that starts with the command: "couplet predict: no such file". Control characters become '?'. */
-void cp_complain(const cp_options *options, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Prints a line on stderr that starts with the command: "couplet predict: no such file". Control characters become
+ * '?'. Returns false. */
+bool cp_complain(const cp_options *options, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The exit code of a command that ended with this status: complains unless its message is empty. */
+int cp_exit_code(const cp_options *options, const cp_status *status);
 
 typedef struct cp_reals {
     const double *at;

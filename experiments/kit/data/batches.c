@@ -38,8 +38,7 @@ cp_batches *(cp_batches_new)(cp_at at, cp_batches_config c) {
     }
     if (!b || !b->rows || !b->order || !b->batch || !b->labels) {
         cp_batches_free(b);
-        cp_misuse(at, "batches_new", "out of memory for %d rows in batches of %d", count, size);
-        return NULL;
+        return cp_refuse(at, "batches_new", "out of memory for %d rows in batches of %d", count, size);
     }
     for (int i = 0; i < count; i++) b->rows[i] = c.rows ? c.rows[i] : i;
     return b;

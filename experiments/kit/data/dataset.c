@@ -35,24 +35,14 @@ static bool dtype_fits(cp_dtype dtype) {
 cp_dataset *(cp_dataset_new)(cp_at at, cp_dataset_config config) {
     const char *op = "dataset_new";
     size_t      values;
-    if (!dtype_fits(config.dtype)) {
-        cp_misuse(at, op, "inputs of dtype %d are not CP_U8, CP_F32 or CP_F64", (int)config.dtype);
-        return NULL;
-    }
-    if (config.shape.rank < 1 || config.shape.rank >= CP_MAX_RANK || !cp_shape_size(config.shape, &values) || values == 0) {
-        cp_misuse(at, op, "an input of rank %d cannot have these sizes; (H, W, C), (D) or the like is expected, without a 0",
-                  config.shape.rank);
-        return NULL;
-    }
-    if (config.classes < 0) {
-        cp_misuse(at, op, "there cannot be %d classes", config.classes);
-        return NULL;
-    }
+    if (!dtype_fits(config.dtype))
+        return cp_refuse(at, op, "inputs of dtype %d are not CP_U8, CP_F32 or CP_F64", (int)config.dtype);
+    if (config.shape.rank < 1 || config.shape.rank >= CP_MAX_RANK || !cp_shape_size(config.shape, &values) || values == 0)
+        return cp_refuse(at, op, "an input of rank %d cannot have these sizes; (H, W, C), (D) or the like is expected, without a 0",
+                         config.shape.rank);
+    if (config.classes < 0) return cp_refuse(at, op, "there cannot be %d classes", config.classes);
     cp_dataset *set = calloc(1, sizeof *set);
-    if (!set) {
-        cp_misuse(at, op, "out of memory");
-        return NULL;
-    }
+    if (!set) return cp_refuse(at, op, "out of memory");
     snprintf(set->name, sizeof set->name, "%s", config.name ? config.name : "data set");
     set->dtype = config.dtype;
     set->shape = config.shape;
@@ -136,9 +126,8 @@ const cp_split *cp_dataset_split(const cp_dataset *set, const char *name, cp_sta
     size_t used = 0;
     for (int i = 0; set && i < set->split_count; i++)
         used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", set->splits[i].name);
-    cp_fail(status, "%s has no split \"%s\"; it has %s", set ? set->name : "a data set that is NULL", name ? name : "",
-            *names ? names : "none");
-    return NULL;
+    return cp_null(cp_fail(status, "%s has no split \"%s\"; it has %s", set ? set->name : "a data set that is NULL",
+                           name ? name : "", *names ? names : "none"));
 }
 
 /* ---- rows ---- */
@@ -208,13 +197,11 @@ static void draw(const cp_split *split, const int *counts, int per_class, cp_rng
 }
 
 int *cp_split_draw(const cp_split *split, int per_class, uint64_t seed, cp_status *status) {
-    if (!split || !split->set->classes || per_class < 1) {
-        cp_fail(status, "%d rows of each class cannot be drawn from a split that has %s", per_class,
-                !split                ? "no set"
-                : split->set->classes ? "labels"
-                                      : "no labels");
-        return NULL;
-    }
+    if (!split || !split->set->classes || per_class < 1)
+        return cp_null(cp_fail(status, "%d rows of each class cannot be drawn from a split that has %s", per_class,
+                               !split                ? "no set"
+                               : split->set->classes ? "labels"
+                                                     : "no labels"));
     size_t classes = (size_t)split->set->classes, rows = (size_t)split->count;
     int   *work = calloc(classes + 2 * rows, sizeof *work), *drawn = NULL;
     if (work) cp_split_class_counts(split, work);

@@ -308,10 +308,7 @@ static void read_panel(pass *p, const cp_json *from) {
 cp_figure *cp_figure_read(const cp_json *description, const char *name, cp_status *status) {
     cp_figure *f = cp_figure_new((cp_figure_config){0});
     pass       p = {.from = description, .figure = f};
-    if (!f) {
-        cp_fail(status, "%.300s: not enough memory for the figure", name);
-        return NULL;
-    }
+    if (!f) return cp_null(cp_fail(status, "%.300s: not enough memory for the figure", name));
     if (!description || description->kind != CP_JSON_OBJECT) p.trouble = "panels";
     if (!p.trouble) pass_figure(&p, &f->config);
     const cp_json *panels = cp_json_get(description, "panels");

@@ -86,11 +86,11 @@ enum { CP_NEEDS_X = 1, CP_NEEDS_Y = 2, CP_NEEDS_GRID = 4, CP_NEEDS_IMAGE = 8 };
 struct cp_mark {
     const char *name; /* in the CSV file and the description */
     int         needs;
-    bool        covers;                                                    /* it fills the panel: drawn first, without grid lines */
     void (*range)(const cp_series *s, cp_range *x, cp_range *y);           /* NULL: takes no place */
     void (*draw)(cp_bytes *out, const cp_series *s, const cp_frame *f);    /* NULL: not drawn */
     double sample_width;                                                   /* in the legend; 0: has no entry */
     void (*sample)(cp_bytes *out, const cp_series *s, double x, double y); /* from its left end, around its middle */
+    bool covers;                                                           /* it fills the panel: drawn first, without grid lines */
 };
 
 /* clang-format off */

@@ -72,12 +72,7 @@ static void put_bars(cp_bytes *out, const cp_series *s, const cp_frame *f) {
     cp_svg_put(out, "</g>\n");
 }
 
-const cp_mark cp_mark_bars = {.name = "bars",
-                              .needs = CP_NEEDS_X | CP_NEEDS_Y,
-                              .range = range_bars,
-                              .draw = put_bars,
-                              .sample_width = 12,
-                              .sample = sample_area};
+const cp_mark cp_mark_bars = {"bars", CP_NEEDS_X | CP_NEEDS_Y, range_bars, put_bars, 12, sample_area, false};
 
 void cp_panel_bars(cp_panel *p, cp_style style, int n, const double *heights, const double *error, int place, int places) {
     double *x = calloc((size_t)(n > 0 ? n : 1), sizeof *x);
@@ -109,18 +104,8 @@ static void put_spans(cp_bytes *out, const cp_series *s, const cp_frame *f) {
     cp_svg_put(out, "</g>\n");
 }
 
-const cp_mark cp_mark_spans = {.name = "spans",
-                               .needs = CP_NEEDS_X | CP_NEEDS_Y,
-                               .range = range_spans,
-                               .draw = put_spans,
-                               .sample_width = 12,
-                               .sample = sample_area};
-const cp_mark cp_mark_histogram = {.name = "histogram",
-                                   .needs = CP_NEEDS_X | CP_NEEDS_Y,
-                                   .range = range_spans,
-                                   .draw = put_spans,
-                                   .sample_width = 12,
-                                   .sample = sample_area};
+const cp_mark cp_mark_spans = {"spans", CP_NEEDS_X | CP_NEEDS_Y, range_spans, put_spans, 12, sample_area, false};
+const cp_mark cp_mark_histogram = {"histogram", CP_NEEDS_X | CP_NEEDS_Y, range_spans, put_spans, 12, sample_area, false};
 
 void cp_panel_spans(cp_panel *p, cp_style style, int n, const double *left, double width, const double *from, const double *to) {
     cp_series *s = cp_series_add_data(p, &cp_mark_spans, style, n, left, to, NULL);
@@ -204,12 +189,7 @@ static void put_box(cp_bytes *out, const cp_series *s, const cp_frame *f) {
     free(sorted);
 }
 
-const cp_mark cp_mark_box = {.name = "box",
-                             .needs = CP_NEEDS_X | CP_NEEDS_Y,
-                             .range = range_slots,
-                             .draw = put_box,
-                             .sample_width = 12,
-                             .sample = sample_area};
+const cp_mark cp_mark_box = {"box", CP_NEEDS_X | CP_NEEDS_Y, range_slots, put_box, 12, sample_area, false};
 
 void cp_panel_box(cp_panel *p, cp_style style, double x, int n, const double *values, int place, int places) {
     cp_series *s = cp_series_add_data(p, &cp_mark_box, style, n, values, values, NULL);

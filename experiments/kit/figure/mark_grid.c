@@ -71,13 +71,7 @@ static void sample_ramp(cp_bytes *out, const cp_series *s, double x, double y) {
     for (int i = 0; i < s->bands; i++) put_rect(out, x + width * i, y - 5, width + 0.3, 10, band_paint(s, i));
 }
 
-const cp_mark cp_mark_fill = {.name = "grid",
-                              .needs = CP_NEEDS_GRID,
-                              .covers = true,
-                              .range = cp_range_grid,
-                              .draw = put_fill,
-                              .sample_width = 60,
-                              .sample = sample_ramp};
+const cp_mark cp_mark_fill = {"grid", CP_NEEDS_GRID, cp_range_grid, put_fill, 60, sample_ramp, true};
 
 void cp_panel_fill(cp_panel *p, cp_style style, const cp_grid *grid, cp_ramp ramp, int bands, double low, double high) {
     cp_series *s = cp_series_add(p, &cp_mark_fill, style);
@@ -98,12 +92,7 @@ static void put_contours(cp_bytes *out, const cp_series *s, const cp_frame *f) {
     cp_svg_put(out, "</g>\n");
 }
 
-const cp_mark cp_mark_contours = {.name = "contours",
-                                  .needs = CP_NEEDS_X | CP_NEEDS_GRID,
-                                  .range = cp_range_grid,
-                                  .draw = put_contours,
-                                  .sample_width = 26,
-                                  .sample = cp_sample_line};
+const cp_mark cp_mark_contours = {"contours", CP_NEEDS_X | CP_NEEDS_GRID, cp_range_grid, put_contours, 26, cp_sample_line, false};
 
 void cp_panel_contours(cp_panel *p, cp_style style, const cp_grid *grid, int n, const double *levels) {
     cp_series *s = cp_series_add_data(p, &cp_mark_contours, style, n, levels, NULL, NULL);
@@ -166,13 +155,7 @@ static void sample_cells(cp_bytes *out, const cp_series *s, double x, double y) 
         put_rect(out, x + width * i, y - 5, width + 0.3, 10, cell_paint(s, s->low + (s->high - s->low) * i / (CELL_BANDS - 1)));
 }
 
-const cp_mark cp_mark_cells = {.name = "cells",
-                               .needs = CP_NEEDS_Y | CP_NEEDS_GRID,
-                               .covers = true,
-                               .range = range_cells,
-                               .draw = put_cells,
-                               .sample_width = 60,
-                               .sample = sample_cells};
+const cp_mark cp_mark_cells = {"cells", CP_NEEDS_Y | CP_NEEDS_GRID, range_cells, put_cells, 60, sample_cells, true};
 
 /* Cells with `numbers` in them, colored by `values`. */
 static void add_cells(cp_panel *p, cp_style style, int rows, int columns, const double *numbers, const double *values, double low,

@@ -65,12 +65,7 @@ static void sample_point(cp_bytes *out, const cp_series *s, double x, double y) 
     cp_svg_put(out, "</g>\n");
 }
 
-const cp_mark cp_mark_points = {.name = "points",
-                                .needs = CP_NEEDS_X | CP_NEEDS_Y,
-                                .range = cp_range_points,
-                                .draw = put_points,
-                                .sample_width = 8,
-                                .sample = sample_point};
+const cp_mark cp_mark_points = {"points", CP_NEEDS_X | CP_NEEDS_Y, cp_range_points, put_points, 8, sample_point, false};
 
 void cp_panel_points(cp_panel *p, cp_style style, int n, const double *x, const double *y) {
     cp_series_add_data(p, &cp_mark_points, style, n, x, y, NULL);
@@ -138,12 +133,7 @@ static void sample_marked_line(cp_bytes *out, const cp_series *s, double x, doub
     if (marker_of(s) != CP_NO_MARK) sample_point(out, s, x, y);
 }
 
-const cp_mark cp_mark_line = {.name = "line",
-                              .needs = CP_NEEDS_X | CP_NEEDS_Y,
-                              .range = cp_range_points,
-                              .draw = put_line,
-                              .sample_width = 26,
-                              .sample = sample_marked_line};
+const cp_mark cp_mark_line = {"line", CP_NEEDS_X | CP_NEEDS_Y, cp_range_points, put_line, 26, sample_marked_line, false};
 
 void cp_panel_line(cp_panel *p, cp_style style, int n, const double *x, const double *y, const double *error) {
     cp_series_add_data(p, &cp_mark_line, style, n, x, y, error);
@@ -163,8 +153,7 @@ static void put_level(cp_bytes *out, const cp_series *s, const cp_frame *f) {
     cp_svg_put(out, "<path d=\"M%.2f %.2fH%.2f\"/>\n</g>\n", f->left, y, f->left + f->w);
 }
 
-const cp_mark cp_mark_level = {
-    .name = "level", .needs = CP_NEEDS_Y, .range = range_level, .draw = put_level, .sample_width = 26, .sample = cp_sample_line};
+const cp_mark cp_mark_level = {"level", CP_NEEDS_Y, range_level, put_level, 26, cp_sample_line, false};
 
 void cp_panel_level(cp_panel *p, cp_style style, double y) {
     cp_series_add_data(p, &cp_mark_level, style, 1, NULL, &y, NULL);
@@ -182,12 +171,7 @@ static void put_vertical(cp_bytes *out, const cp_series *s, const cp_frame *f) {
     cp_svg_put(out, "<path d=\"M%.2f %.2fV%.2f\"/>\n</g>\n", x, f->top, f->top + f->h);
 }
 
-const cp_mark cp_mark_vertical = {.name = "vertical",
-                                  .needs = CP_NEEDS_X,
-                                  .range = range_vertical,
-                                  .draw = put_vertical,
-                                  .sample_width = 26,
-                                  .sample = cp_sample_line};
+const cp_mark cp_mark_vertical = {"vertical", CP_NEEDS_X, range_vertical, put_vertical, 26, cp_sample_line, false};
 
 void cp_panel_vertical(cp_panel *p, cp_style style, double x) {
     cp_series_add_data(p, &cp_mark_vertical, style, 1, &x, NULL, NULL);
@@ -195,7 +179,7 @@ void cp_panel_vertical(cp_panel *p, cp_style style, double x) {
 
 /* ---- notes ---- */
 
-const cp_mark cp_mark_note = {.name = "note", .needs = CP_NEEDS_Y};
+const cp_mark cp_mark_note = {"note", CP_NEEDS_Y, NULL, NULL, 0, NULL, false};
 
 void cp_panel_note(cp_panel *p, const char *name, double value) {
     cp_series_add_data(p, &cp_mark_note, (cp_style){.label = name}, 1, NULL, &value, NULL);

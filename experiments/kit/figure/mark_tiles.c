@@ -54,7 +54,7 @@ static void put_tiles(cp_bytes *out, const cp_series *s, const cp_frame *f) {
     cp_svg_put(out, "\"/>\n");
 }
 
-const cp_mark cp_mark_tiles = {.name = "images", .needs = CP_NEEDS_IMAGE, .covers = true, .draw = put_tiles};
+const cp_mark cp_mark_tiles = {"images", CP_NEEDS_IMAGE, NULL, put_tiles, 0, NULL, true};
 
 void cp_panel_tiles(cp_panel *p, int n, const cp_image *images, int columns) {
     cp_series *s = n > 0 && columns > 0 ? cp_series_add(p, &cp_mark_tiles, (cp_style){0}) : NULL;

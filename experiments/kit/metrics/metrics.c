@@ -446,8 +446,7 @@ cp_metrics *(cp_metrics_new)(cp_at at, const cp_predictions *p, cp_metrics_confi
     scored_free(&scored);
     if (ok) return m;
     cp_metrics_free(m);
-    cp_fail(status, "out of memory for the metrics of %d predictions of %d classes", p->n, p->classes);
-    return NULL;
+    return cp_null(cp_fail(status, "out of memory for the metrics of %d predictions of %d classes", p->n, p->classes));
 }
 
 void cp_metrics_free(cp_metrics *m) {

@@ -338,13 +338,12 @@ bool cp_report_write_run(const char *folder, const cp_bytes *log, const char *pa
 
 /* ---- the command ---- */
 
-static const cp_option options[] = {{.name = "out",
-                                     .kind = CP_OPTION_TEXT,
-                                     .value = "FILE.html",
-                                     .incidental = true,
-                                     .help = "file for the page, an older one is replaced; default: report.html, in "
-                                             "the run's folder when there is one run"},
-                                    {0}};
+/* clang-format off */
+static const cp_option options[] = {
+    {.name = "out", .kind = CP_OPTION_TEXT, .value = "FILE.html", .incidental = true,
+     .help = "file for the page, an older one is replaced; default: report.html, in the run's folder when there is one run"},
+    {0}};
+/* clang-format on */
 
 static void print_json(const char *out, int count, const tally *found) {
     cp_json_writer w = {0};
