@@ -77,17 +77,6 @@ static bool bench_make(bench *b, const network *n, const char *head) {
     return b->tape && b->adam && b->label;
 }
 
-static int bench_free(bench *b, bool ok) {
-    free(b->label);
-    cp_tensor_free(b->labeled);
-    cp_tensor_free(b->unlabeled);
-    cp_tensor_free(b->chains);
-    cp_tape_free(b->tape);
-    cp_optim_free(b->adam);
-    cp_model_free(b->model);
-    return ok ? CP_EXIT_OK : CP_EXIT_FAILED;
-}
-
 static cp_tensor *labeled_images(bench *b) {
     return cp_constant(b->tape, b->labeled->data, b->labeled->shape);
 }
@@ -208,48 +197,58 @@ static void print_network(const char *before, const network *n) {
     printf("%swrn %d %d norm %d side %d channels %d batch %d", before, n->depth, n->width, n->norm, n->side, n->channels, n->batch);
 }
 
-static int bench_wrn(const network *n) {
+typedef bool measurement(bench *b, const network *n);
+
+static int run_measurement(measurement *measure, const network *n, const char *head) {
     bench b;
-    bool  ok = bench_make(&b, n, "jem");
-    if (ok) {
-        double train = median_ms(train_step, &b), sgld = median_ms(sgld_step, &b), infer = median_ms(infer_step, &b);
-        print_network("", n);
-        printf(" threads %d  train %.1f ms  sgld %.1f ms  infer %.1f ms\n", b.threads, train, sgld, infer);
-        fflush(stdout);
-    }
-    return bench_free(&b, ok);
+    bool  ok = bench_make(&b, n, head) && measure(&b, n);
+    fflush(stdout);
+    free(b.label);
+    cp_tensor_free(b.labeled);
+    cp_tensor_free(b.unlabeled);
+    cp_tensor_free(b.chains);
+    cp_tape_free(b.tape);
+    cp_optim_free(b.adam);
+    cp_model_free(b.model);
+    return ok ? CP_EXIT_OK : CP_EXIT_FAILED;
 }
 
-static int bench_scaling(const network *n) {
-    bench b;
-    bool  ok = bench_make(&b, n, "jem");
-    if (ok) {
-        comparison train = compare(train_step, &b, choose_threads), sgld = compare(sgld_step, &b, choose_threads),
-                   infer = compare(infer_step, &b, choose_threads);
-        print_network("scaling ", n);
-        printf(" threads %d against 1  train %.2f (%.2f)  sgld %.2f (%.2f)  infer %.2f (%.2f)\n", b.threads, train.median,
-               train.fastest, sgld.median, sgld.fastest, infer.median, infer.fastest);
-    }
-    return bench_free(&b, ok);
+static bool measure_steps(bench *b, const network *n) {
+    double train = median_ms(train_step, b), sgld = median_ms(sgld_step, b), infer = median_ms(infer_step, b);
+    print_network("", n);
+    printf(" threads %d  train %.1f ms  sgld %.1f ms  infer %.1f ms\n", b->threads, train, sgld, infer);
+    return true;
+}
+
+static bool measure_scaling(bench *b, const network *n) {
+    comparison train = compare(train_step, b, choose_threads), sgld = compare(sgld_step, b, choose_threads),
+               infer = compare(infer_step, b, choose_threads);
+    print_network("scaling ", n);
+    printf(" threads %d against 1  train %.2f (%.2f)  sgld %.2f (%.2f)  infer %.2f (%.2f)\n", b->threads, train.median,
+           train.fastest, sgld.median, sgld.fastest, infer.median, infer.fastest);
+    return true;
 }
 
 /* The peak of a step's values, on a new tape for each step. */
-static int bench_memory(const network *n) {
-    bench       b;
-    bool        ok = bench_make(&b, n, "jem");
-    double      peak[2] = {0};
+static bool measure_memory(bench *b, const network *n) {
+    double      peak[2];
     step *const steps[] = {train_step, sgld_step};
-    for (int i = 0; ok && i < 2; i++) {
-        steps[i](&b);
-        peak[i] = 1e-6 * (double)cp_tape_peak(b.tape);
-        cp_tape_free(b.tape);
-        ok = (b.tape = cp_tape_new()) != NULL;
+    for (int i = 0; i < 2; i++) {
+        steps[i](b);
+        peak[i] = 1e-6 * (double)cp_tape_peak(b->tape);
+        cp_tape_free(b->tape);
+        if (!(b->tape = cp_tape_new())) return false;
     }
-    if (ok) {
-        print_network("memory ", n);
-        printf("  train %.1f MB  sgld %.1f MB\n", peak[0], peak[1]);
-    }
-    return bench_free(&b, ok);
+    print_network("memory ", n);
+    printf("  train %.1f MB  sgld %.1f MB\n", peak[0], peak[1]);
+    return true;
+}
+
+static bool measure_hybrid(bench *b, const network *n) {
+    comparison c = compare(hybrid_step, b, choose_penalty);
+    printf("hybrid wrn %d %d side %d channels %d batch %d steps %d threads %d  without penalty %.1f ms  with %.1f ms  ratio %.2f\n",
+           n->depth, n->width, n->side, n->channels, n->batch, CHAIN_STEPS, b->threads, c.ms[0], c.ms[1], 1 / c.median);
+    return true;
 }
 
 /* ---- arguments ---- */
@@ -288,45 +287,36 @@ static bool set_threads(const cp_options *o) {
 }
 
 /* Measures the networks of the command line, or the given ones if there are none. */
-static int run_networks(const cp_options *o, int (*run)(const network *), const network *usually, size_t usual_count) {
+static int run_networks(const cp_options *o, measurement *measure, const network *usually, size_t usual_count) {
     int count = cp_argument_count(o), code = CP_EXIT_OK;
     if (count > 2 && (count - 2) % 6)
         return cp_complain(o, "%d numbers after THREADS; a network is six: DEPTH WIDTH NORM SIDE CHANNELS BATCH", count - 2),
                CP_EXIT_USAGE;
     for (int i = 2; i < count && code == CP_EXIT_OK; i += 6) {
         network n;
-        code = read_network(o, i, &n) ? run(&n) : CP_EXIT_USAGE;
+        code = read_network(o, i, &n) ? run_measurement(measure, &n, "jem") : CP_EXIT_USAGE;
     }
-    for (size_t i = 0; count <= 2 && i < usual_count && code == CP_EXIT_OK; i++) code = run(&usually[i]);
+    for (size_t i = 0; count <= 2 && i < usual_count && code == CP_EXIT_OK; i++)
+        code = run_measurement(measure, &usually[i], "jem");
     return code;
 }
 
 static int run_wrn(const cp_options *o) {
-    return set_threads(o) ? run_networks(o, bench_wrn, usual, sizeof usual / sizeof *usual) : CP_EXIT_USAGE;
+    return set_threads(o) ? run_networks(o, measure_steps, usual, sizeof usual / sizeof *usual) : CP_EXIT_USAGE;
 }
 
 static int run_memory(const cp_options *o) {
-    return run_networks(o, bench_memory, usual, sizeof usual / sizeof *usual);
+    return run_networks(o, measure_memory, usual, sizeof usual / sizeof *usual);
 }
 
 static int run_scaling(const cp_options *o) {
     if (!set_threads(o)) return CP_EXIT_USAGE;
-    if (cp_threads() >= 2) return run_networks(o, bench_scaling, &wrn_16_2, 1);
+    if (cp_threads() >= 2) return run_networks(o, measure_scaling, &wrn_16_2, 1);
     return cp_complain(o, "THREADS is %d; scaling compares two or more threads with one", cp_threads()), CP_EXIT_USAGE;
 }
 
 static int run_hybrid(const cp_options *o) {
-    if (!set_threads(o)) return CP_EXIT_USAGE;
-    bench b;
-    bool  ok = bench_make(&b, &hybrid_network, "hybrid");
-    if (ok) {
-        comparison c = compare(hybrid_step, &b, choose_penalty);
-        printf(
-            "hybrid wrn 10 1 side %d channels %d batch %d steps %d threads %d  without penalty %.1f ms  with %.1f ms  ratio %.2f\n",
-            hybrid_network.side, hybrid_network.channels, hybrid_network.batch, CHAIN_STEPS, b.threads, c.ms[0], c.ms[1],
-            1 / c.median);
-    }
-    return bench_free(&b, ok);
+    return set_threads(o) ? run_measurement(measure_hybrid, &hybrid_network, "hybrid") : CP_EXIT_USAGE;
 }
 
 static int run_all(const cp_options *o) {

@@ -14,9 +14,12 @@ static double seconds(void) {
     return cp_bench_seconds(cp_threads() == 1 ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC);
 }
 
+enum { RESULTS = 3 }; /* of a convolution and its gradients: y, gx and gw */
+
 typedef struct job {
     cp_arena     *scratch;
     cp_conv_shape s;
+    size_t        sizes[RESULTS]; /* of y, x and w */
     size_t        m, n, k;
     cp_real      *x, *w, *y;
 } job;
@@ -89,18 +92,6 @@ static void print_rate(void (*run)(job *), job *j, double flops, double peak) {
     fflush(stdout);
 }
 
-static size_t x_size(const cp_conv_shape *s) {
-    return (size_t)(s->n * s->h * s->w * s->c);
-}
-
-static size_t y_size(const cp_conv_shape *s) {
-    return (size_t)(s->n * s->oh * s->ow * s->k);
-}
-
-static size_t w_size(const cp_conv_shape *s) {
-    return (size_t)(s->kh * s->kw * s->c * s->k);
-}
-
 /* Prints the name of a convolution of a wide ResNet, and makes it. */
 static job conv_job(cp_arena *scratch, int n, const int shape[5]) {
     const int side = shape[0], kernel = shape[3], stride = shape[4], out = (side - 1) / stride + 1;
@@ -121,9 +112,10 @@ static job conv_job(cp_arena *scratch, int n, const int shape[5]) {
                          .dilation_h = 1,
                          .dilation_w = 1,
                          .groups = 1}};
-    j.x = numbers(x_size(&j.s));
-    j.w = numbers(w_size(&j.s));
-    j.y = numbers(y_size(&j.s));
+    j.sizes[0] = (size_t)(n * out * out * shape[2]);
+    j.sizes[1] = (size_t)(n * side * side * shape[1]);
+    j.sizes[2] = (size_t)(kernel * kernel * shape[1] * shape[2]);
+    j.x = numbers(j.sizes[1]), j.w = numbers(j.sizes[2]), j.y = numbers(j.sizes[0]);
     printf("%2dx%-2d %3d->%-3d %dx%d/%d", side, side, shape[1], shape[2], kernel, kernel, stride);
     return j;
 }
@@ -180,16 +172,10 @@ int cp_bench_kernels(const cp_options *o) {
 
 /* ---- accuracy ---- */
 
-enum { RESULTS = 3 }; /* y, gx and gw */
-
-/* All three results of a convolution, summed in double. */
-typedef struct exact {
-    double *of[RESULTS];
-} exact;
-
-static void exact_tap(const job *j, size_t in, size_t tap, size_t out, exact *e) {
+/* Adds one product to each of the three results, which are summed in double. */
+static void exact_tap(const job *j, size_t in, size_t tap, size_t out, double *const of[RESULTS]) {
     const size_t c = (size_t)j->s.c, k = (size_t)j->s.k;
-    double      *y = e->of[0] + out * k, *gx = e->of[1] + in * c, *gw = e->of[2] + tap * c * k;
+    double      *y = of[0] + out * k, *gx = of[1] + in * c, *gw = of[2] + tap * c * k;
     for (size_t i = 0; i < c; i++) {
         for (size_t o = 0; o < k; o++) {
             const double x = (double)j->x[in * c + i], w = (double)j->w[(tap * c + i) * k + o], gy = (double)j->y[out * k + o];
@@ -200,47 +186,40 @@ static void exact_tap(const job *j, size_t in, size_t tap, size_t out, exact *e)
     }
 }
 
-static exact exact_of(const job *j, const size_t sizes[RESULTS]) {
+static void exact_make(const job *j, double *of[RESULTS]) {
     const cp_conv_shape *s = &j->s;
-    exact                e;
-    for (int i = 0; i < RESULTS; i++) e.of[i] = allocate(sizes[i] * sizeof(double));
+    for (int i = 0; i < RESULTS; i++) of[i] = allocate(j->sizes[i] * sizeof(double));
     for (int out = 0; out < s->n * s->oh * s->ow; out++) {
         for (int tap = 0; tap < s->kh * s->kw; tap++) {
             const int n = out / (s->oh * s->ow), row = out / s->ow % s->oh, column = out % s->ow;
             const int y = row * s->stride_h + tap / s->kw - s->pad_top, x = column * s->stride_w + tap % s->kw - s->pad_left;
             if (y >= 0 && y < s->h && x >= 0 && x < s->w)
-                exact_tap(j, (size_t)((n * s->h + y) * s->w + x), (size_t)tap, (size_t)out, &e);
+                exact_tap(j, (size_t)((n * s->h + y) * s->w + x), (size_t)tap, (size_t)out, of);
         }
     }
-    return e;
 }
 
-typedef struct errors {
-    double median, largest;
-} errors;
-
-/* Relative to the root mean square of the exact values. */
-static errors errors_of(size_t count, const cp_real *got, const double *right) {
+/* Relative to the root mean square of the exact values: [0] the median, [1] the largest. */
+static void errors_of(size_t count, const cp_real *got, const double *right, double errors[2]) {
     double *difference = allocate(count * sizeof *difference), square = 0;
     for (size_t i = 0; i < count; i++) {
         difference[i] = fabs((double)got[i] - right[i]);
         square += right[i] * right[i];
     }
-    const double size = sqrt(square / (double)count), median = cp_bench_median(difference, count);
-    const errors e = {median / size, difference[count - 1] / size};
+    const double size = sqrt(square / (double)count);
+    errors[0] = cp_bench_median(difference, count) / size;
+    errors[1] = difference[count - 1] / size;
     free(difference);
-    return e;
 }
 
-static void errors_measure(const job *j, const size_t sizes[RESULTS], const exact *e, errors of[RESULTS]) {
-    cp_real *got[RESULTS] = {numbers(sizes[0]), numbers(sizes[1]), numbers(sizes[2])};
+static void errors_measure(const job *j, double *const exact[RESULTS], double errors[RESULTS][2]) {
+    cp_real *got[RESULTS] = {numbers(j->sizes[0]), numbers(j->sizes[1]), numbers(j->sizes[2])};
     if (!cp_kernels()->conv2d(j->scratch, &j->s, j->x, j->w, &nothing_fused, got[0]) ||
         !cp_kernels()->conv2d_input_grad(j->scratch, &j->s, j->y, j->w, &nothing_fused, got[1]) ||
-        !cp_kernels()->conv2d_weight_grad(j->scratch, &j->s, j->x, j->y, &nothing_fused, got[2], NULL)) {
+        !cp_kernels()->conv2d_weight_grad(j->scratch, &j->s, j->x, j->y, &nothing_fused, got[2], NULL))
         exit(1);
-    }
     for (int i = 0; i < RESULTS; i++) {
-        of[i] = errors_of(sizes[i], got[i], e->of[i]);
+        errors_of(j->sizes[i], got[i], exact[i], errors[i]);
         free(got[i]);
     }
 }
@@ -255,23 +234,21 @@ int cp_bench_accuracy(const cp_options *o) {
            cp_kernels()->name);
     for (size_t i = 0; i < SHAPES; i++) {
         if (shapes[i][3] != 3) continue;
-        job                  j = conv_job(scratch, 4, shapes[i]);
-        const cp_conv_shape *s = &j.s;
-        const size_t         sizes[RESULTS] = {y_size(s), x_size(s), w_size(s)};
-        exact                e = exact_of(&j, sizes);
-        errors               of[CP_CONV_WINOGRAD_4 + 1][RESULTS];
+        job     j = conv_job(scratch, 4, shapes[i]);
+        double *exact[RESULTS], errors[CP_CONV_WINOGRAD_4 + 1][RESULTS][2];
+        exact_make(&j, exact);
         for (int method = CP_CONV_DIRECT; method <= CP_CONV_WINOGRAD_4; method++) {
             cp_kernels_use(cp_kernels(), (cp_conv_method)method);
-            errors_measure(&j, sizes, &e, of[method]);
-            printf("  %7.1e %7.1e %7.1e", of[method][0].median, of[method][1].median, of[method][2].median);
+            errors_measure(&j, exact, errors[method]);
         }
-        printf("  median\n%20s", "");
-        for (int method = CP_CONV_DIRECT; method <= CP_CONV_WINOGRAD_4; method++) {
-            printf("  %7.1e %7.1e %7.1e", of[method][0].largest, of[method][1].largest, of[method][2].largest);
+        for (int largest = 0; largest < 2; largest++) {
+            if (largest) printf("%20s", "");
+            for (int method = CP_CONV_DIRECT; method <= CP_CONV_WINOGRAD_4; method++)
+                for (int r = 0; r < RESULTS; r++) printf(r ? " %7.1e" : "  %7.1e", errors[method][r][largest]);
+            printf(largest ? "  largest\n" : "  median\n");
         }
-        printf("  largest\n");
         fflush(stdout);
-        for (int r = 0; r < RESULTS; r++) free(e.of[r]);
+        for (int r = 0; r < RESULTS; r++) free(exact[r]);
         job_free(&j);
     }
     cp_kernels_use(cp_kernels(), CP_CONV_AUTO);

@@ -43,12 +43,6 @@ static const cp_measure measures[] = {
 
 enum { LABELED, SUPERVISED, HYBRIDS };
 
-typedef struct variants {
-    char              softmax_advice[120], hybrid_advice[120];
-    cp_plane_variant *at;
-    cp_case          *cases; /* one of each, and the end */
-} variants;
-
 /* The place of the lambda that stands for the hybrid beside the other methods: the paper's 10, or else the first. Not
  * the best one: that would be chosen on the test points. */
 static int main_lambda(cp_reals lambda) {
@@ -61,37 +55,26 @@ static int case_of_method(cp_reals lambda, cp_plane_method method) {
     return method == CP_METHOD_LABELED ? LABELED : method == CP_METHOD_SUPERVISED ? SUPERVISED : HYBRIDS + main_lambda(lambda);
 }
 
-static void add_case(variants *v, int i, cp_plane_variant variant, bool secondary) {
-    bool hybrid = variant.method == CP_METHOD_HYBRID;
-    v->at[i] = variant;
-    if (secondary)
-        snprintf(v->at[i].name, sizeof v->at[i].name, "lambda %g", variant.lambda);
-    else
-        snprintf(v->at[i].name, sizeof v->at[i].name, "%s", cp_plane_method_name(variant.method));
-    v->cases[i] = (cp_case){
-        .name = v->at[i].name, .data = &v->at[i], .advice = hybrid ? v->hybrid_advice : v->softmax_advice, .secondary = secondary};
-}
-
-static bool variants_make(variants *v, const cp_options *o) {
-    cp_reals lambda = cp_option_reals(o, "lambda");
-    double   rate = cp_option_real(o, "rate");
-    size_t   count = HYBRIDS + (size_t)lambda.count;
-    v->at = calloc(count, sizeof *v->at);
-    v->cases = calloc(count + 1, sizeof *v->cases);
-    if (!v->at || !v->cases) return false;
-    snprintf(v->softmax_advice, sizeof v->softmax_advice, " with rate %g: take a smaller --rate", rate);
-    snprintf(v->hybrid_advice, sizeof v->hybrid_advice,
-             " with rate %g: take a smaller --rate (with more --steps) or a smaller --lambda", rate);
-    add_case(v, LABELED, (cp_plane_variant){.method = CP_METHOD_LABELED}, false);
-    add_case(v, SUPERVISED, (cp_plane_variant){.method = CP_METHOD_SUPERVISED}, false);
-    for (int l = 0; l < lambda.count; l++)
-        add_case(v, HYBRIDS + l, (cp_plane_variant){.method = CP_METHOD_HYBRID, .lambda = lambda.at[l]}, l != main_lambda(lambda));
-    return true;
-}
-
-static void variants_free(variants *v) {
-    free(v->at);
-    free(v->cases);
+/* All of them in one piece of memory with their variants, to be freed; NULL: not enough memory. */
+static cp_case *cases_make(const cp_options *o) {
+    cp_reals          lambda = cp_option_reals(o, "lambda");
+    double            rate = cp_option_real(o, "rate");
+    int               count = HYBRIDS + lambda.count;
+    cp_case          *cases = calloc((size_t)count + 1, sizeof *cases + sizeof(cp_plane_variant));
+    cp_plane_variant *v = cases ? (cp_plane_variant *)(cases + count + 1) : NULL;
+    for (int i = 0; v && i < count; i++, v++) {
+        bool hybrid = i >= HYBRIDS, secondary = hybrid && i != HYBRIDS + main_lambda(lambda);
+        v->method = hybrid ? CP_METHOD_HYBRID : i == LABELED ? CP_METHOD_LABELED : CP_METHOD_SUPERVISED;
+        v->lambda = hybrid ? lambda.at[i - HYBRIDS] : 0;
+        if (secondary)
+            snprintf(v->name, sizeof v->name, "lambda %g", v->lambda);
+        else
+            snprintf(v->name, sizeof v->name, "%s", cp_plane_method_name(v->method));
+        snprintf(v->advice, sizeof v->advice, " with rate %g: take a smaller --rate%s", rate,
+                 hybrid ? " (with more --steps) or a smaller --lambda" : "");
+        cases[i] = (cp_case){.name = v->name, .data = v, .advice = v->advice, .secondary = secondary};
+    }
+    return cases;
 }
 
 /* ---- one trial ---- */
@@ -201,34 +184,27 @@ static void conclude(cp_study *study, const cp_options *o, cp_geometry geometry,
 
 /* ---- the command ---- */
 
-static int run_study(const cp_options *o, const variants *v) {
-    cp_geometry geometry = (cp_geometry)cp_option_choice(o, "geometry");
-    cp_reals    lambda = cp_option_reals(o, "lambda");
-    cp_study   *study = cp_study_new(
-          o, "Two Gaussian classes, few labels",
-          (cp_trials_config){.cases = v->cases, .measures = measures, .repeats = (int)cp_option_int(o, "repeats"), .trial = measure});
-    if (cp_study_run(study)) {
-        const cp_case *of_method[CP_METHODS];
-        for (int m = 0; m < CP_METHODS; m++) of_method[m] = &v->cases[case_of_method(lambda, (cp_plane_method)m)];
-        if (cp_plane_draw_first(study, geometry, of_method) &&
-            (lambda.count == 1 || cp_plane_draw_sweep(study, geometry, lambda, HYBRIDS)))
-            conclude(study, o, geometry, lambda);
-    }
-    return cp_study_close(study);
-}
-
 static int run_synthetic(const cp_options *o) {
     int64_t labels = cp_option_int(o, "labels"), points = cp_option_int(o, "points");
     if (2 * labels > points)
         return cp_complain(o, "--labels %d for each of two classes are more than --points %d", (int)labels, (int)points),
                CP_EXIT_USAGE;
-    variants v = {0};
-    int      code = CP_EXIT_FAILED;
-    if (variants_make(&v, o))
-        code = run_study(o, &v);
-    else
-        cp_complain(o, "not enough memory for %d lambdas", cp_option_reals(o, "lambda").count);
-    variants_free(&v);
+    cp_geometry geometry = (cp_geometry)cp_option_choice(o, "geometry");
+    cp_reals    lambda = cp_option_reals(o, "lambda");
+    cp_case    *cases = cases_make(o);
+    if (!cases) return cp_complain(o, "not enough memory for %d lambdas", lambda.count), CP_EXIT_FAILED;
+    cp_study *study = cp_study_new(
+        o, "Two Gaussian classes, few labels",
+        (cp_trials_config){.cases = cases, .measures = measures, .repeats = (int)cp_option_int(o, "repeats"), .trial = measure});
+    if (cp_study_run(study)) {
+        const cp_case *of_method[CP_METHODS];
+        for (int m = 0; m < CP_METHODS; m++) of_method[m] = &cases[case_of_method(lambda, (cp_plane_method)m)];
+        if (cp_plane_draw_first(study, geometry, of_method) &&
+            (lambda.count == 1 || cp_plane_draw_sweep(study, geometry, lambda, HYBRIDS)))
+            conclude(study, o, geometry, lambda);
+    }
+    int code = cp_study_close(study);
+    free(cases);
     return code;
 }
 

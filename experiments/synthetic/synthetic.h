@@ -68,7 +68,7 @@ double cp_plane_accuracy(cp_tape *tape, const cp_plane_model *model, const cp_pl
 typedef struct cp_plane_variant {
     cp_plane_method method;
     double          lambda;
-    char            name[32];
+    char            name[32], advice[120];
 } cp_plane_variant;
 
 /* The data of a trial's repetition, and the training of its variant; a model is to be freed whatever the end. */

@@ -140,60 +140,42 @@ bool cp_plane_draw_first(cp_study *study, cp_geometry geometry, const cp_case *c
 
 /* ---- the sweep ---- */
 
-/* Lambdas are named, not measured, on their axis, so that 0 has a place. */
-typedef struct lambda_axis {
-    int count;
-    char (*texts)[24];
-    const char **names;
-    double      *numbers; /* room for x, mean and sd */
-} lambda_axis;
-
-static bool axis_make(lambda_axis *a, cp_reals lambda) {
-    size_t n = (size_t)lambda.count;
-    *a = (lambda_axis){lambda.count, malloc(n * sizeof *a->texts), malloc(n * sizeof *a->names), malloc(3 * n * sizeof(double))};
-    if (!a->texts || !a->names || !a->numbers) return false;
-    for (size_t l = 0; l < n; l++) {
-        snprintf(a->texts[l], sizeof a->texts[l], "%g", lambda.at[l]);
-        a->names[l] = a->texts[l];
-    }
-    return true;
-}
-
-static void axis_free(lambda_axis *a) {
-    free(a->texts);
-    free(a->names);
-    free(a->numbers);
-}
-
-/* A panel of a measure's mean and sd against lambda; where a repetition diverged there is no mark. */
-static cp_panel *draw_against_lambda(cp_figure *figure, const lambda_axis *a, const cp_trials *trials, int first_case,
-                                     const char *measure, cp_style style, const char *title, const char *y_label) {
-    double *x = a->numbers, *mean = x + a->count, *sd = mean + a->count;
-    for (int l = 0; l < a->count; l++) {
+/* A panel of a measure's mean and sd against lambda; where a repetition diverged there is no mark. numbers: (3, lambdas). */
+static cp_panel *draw_against_lambda(cp_figure *figure, int count, const char *const *names, double *numbers,
+                                     const cp_trials *trials, int first_case, const char *measure, cp_style style,
+                                     const char *title, const char *y_label) {
+    double *x = numbers, *mean = x + count, *sd = mean + count;
+    for (int l = 0; l < count; l++) {
         cp_mean_sd m = cp_trials_mean_sd(trials, first_case + l, measure);
-        x[l] = l;
-        mean[l] = m.mean;
-        sd[l] = m.sd;
+        x[l] = l, mean[l] = m.mean, sd[l] = m.sd;
     }
     cp_panel *panel = cp_figure_panel(
         figure,
-        (cp_panel_config){.title = title, .x_label = "lambda", .y_label = y_label, .x_names = a->names, .x_name_count = a->count});
-    cp_panel_line(panel, style, a->count, x, mean, sd);
+        (cp_panel_config){.title = title, .x_label = "lambda", .y_label = y_label, .x_names = names, .x_name_count = count});
+    cp_panel_line(panel, style, count, x, mean, sd);
     return panel;
 }
 
+/* Lambdas are named, not measured, on their axis, so that 0 has a place. */
 bool cp_plane_draw_sweep(cp_study *study, cp_geometry geometry, cp_reals lambda, int first_case) {
-    lambda_axis axis;
-    bool        ok = axis_make(&axis, lambda) || cp_fail(&study->run->status, "not enough memory for the figures");
+    size_t       n = (size_t)lambda.count;
+    const char **names = malloc(n * sizeof *names);
+    double      *numbers = malloc(3 * n * sizeof *numbers);
+    char(*texts)[24] = malloc(n * sizeof *texts);
+    bool ok = (names && numbers && texts) || cp_fail(&study->run->status, "not enough memory for the figures");
+    for (size_t l = 0; ok && l < n; l++) {
+        snprintf(texts[l], sizeof texts[l], "%g", lambda.at[l]);
+        names[l] = texts[l];
+    }
     if (ok) {
+        int        repeats = cp_trials_repeats(study->trials);
         cp_figure *figure =
             cp_figure_new((cp_figure_config){.title = "From two independent models to one: the strength of the coupling"});
-        cp_panel *left = draw_against_lambda(figure, &axis, study->trials, first_case, "accuracy",
+        cp_panel *left = draw_against_lambda(figure, lambda.count, names, numbers, study->trials, first_case, "accuracy",
                                              (cp_style){.color = 0, .label = "hybrid"}, "accuracy", "accuracy, %");
         cp_panel_level(left, (cp_style){.color = 7, .dash = CP_DOTTED, .label = "best possible"}, cp_geometry_bayes(geometry));
-        draw_against_lambda(figure, &axis, study->trials, first_case, "distance", (cp_style){.color = 0},
+        draw_against_lambda(figure, lambda.count, names, numbers, study->trials, first_case, "distance", (cp_style){.color = 0},
                             "how far apart the heads are", "head distance");
-        int repeats = cp_trials_repeats(study->trials);
         cp_figure_caption(
             figure,
             "The hybrid for each strength lambda of the coupling: mean over %d repetition%s, with bars of one standard "
@@ -201,6 +183,6 @@ bool cp_plane_draw_sweep(cp_study *study, cp_geometry geometry, cp_reals lambda,
             repeats, repeats == 1 ? "" : "s");
         ok = cp_study_add_figure(study, figure, "sweep");
     }
-    axis_free(&axis);
+    free(texts), free(names), free(numbers);
     return ok;
 }

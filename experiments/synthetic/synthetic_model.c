@@ -35,26 +35,17 @@ static int by_height(const void *a, const void *b) {
     return x->point < y->point ? -1 : 1;
 }
 
-/* Marks the labeled points of one class, which are first to last - 1. */
-static void choose(const cp_plane_data *data, int first, int last, candidate *room, bool *chosen) {
-    int n = last - first;
-    for (int i = 0; i < n; i++) {
-        cp_real y = data->x[2 * (first + i) + 1];
-        room[i] = (candidate){first == 0 ? -y : y, first + i};
-    }
-    qsort(room, (size_t)n, sizeof *room, by_height);
-    for (int i = 0; i < data->labeled && i < n; i++) chosen[room[i].point] = true;
-}
-
 static bool hand_out_labels(const cp_plane_data *data) {
     size_t     n = (size_t)data->count;
-    candidate *room = malloc(n * sizeof *room);
+    candidate *candidates = malloc(n * sizeof *candidates);
     bool      *chosen = calloc(n, sizeof *chosen);
     int        known = 0, unknown = 0;
-    bool       ok = room && chosen;
-    if (ok) {
-        choose(data, 0, data->count / 2, room, chosen);
-        choose(data, data->count / 2, data->count, room, chosen);
+    bool       ok = candidates && chosen;
+    for (int class = 0; ok && class < 2; class ++) {
+        int first = class * (data->count / 2), last = class ? data->count : data->count / 2;
+        for (int i = first; i < last; i++) candidates[i] = (candidate){class ? data->x[2 * i + 1] : -data->x[2 * i + 1], i};
+        qsort(candidates + first, (size_t)(last - first), sizeof *candidates, by_height);
+        for (int i = first; i < last && i < first + data->labeled; i++) chosen[candidates[i].point] = true;
     }
     for (int i = 0; ok && i < data->count; i++) {
         if (chosen[i])
@@ -62,7 +53,7 @@ static bool hand_out_labels(const cp_plane_data *data) {
         else
             data->unknown[unknown++] = i;
     }
-    free(room);
+    free(candidates);
     free(chosen);
     return ok;
 }
@@ -122,17 +113,23 @@ static cp_tensor *classification(cp_at at, const cp_plane_model *model, cp_tenso
     return cp_scale(at, cp_cross_entropy(at, logits, labels), (cp_real)labels.count);
 }
 
+/* The labels of the labeled points; none when there is no memory. */
+static cp_labels known_labels(cp_at at, const cp_plane_data *data) {
+    int  count = 2 * data->labeled;
+    int *labels = cp_tape_alloc(at, (size_t)count * sizeof *labels);
+    for (int i = 0; labels && i < count; i++) labels[i] = data->label[data->known[i]];
+    return (cp_labels){labels, count};
+}
+
 /* minus [ sum over labeled (ln p(c|x) + ln p(x|c)) + sum over unlabeled ln p(x) + ln prior ] */
 static cp_tensor *hybrid_loss(cp_at at, const cp_plane_model *model, const cp_plane_data *data, double lambda) {
     cp_indices   known = {data->known, 2 * data->labeled}, unknown = {data->unknown, data->count - 2 * data->labeled};
-    int         *names = cp_tape_alloc(at, (size_t)known.count * sizeof *names);
+    cp_labels    labels = known_labels(at, data);
     cp_gaussians g = cp_gaussian_softmax_gaussians(at, &model->layer);
     cp_tensor   *x = points(at, data), *joint = cp_gaussian_log_joint(at, x, g); /* ln p(x, c): (N, 2) */
-    if (!names || !joint) return NULL;
-    for (int i = 0; i < known.count; i++) names[i] = data->label[known.at[i]];
+    if (!labels.at || !joint) return NULL;
     cp_tensor *loss = cp_scale(at, cp_gaussian_softmax_penalty(at, &model->layer), (cp_real)lambda);
     if (known.count) {
-        cp_labels  labels = {names, known.count};
         cp_tensor *given = cp_pick(at, cp_gather_rows(at, joint, known), labels); /* ln p(x|c) + ln pi, ln pi = -ln 2 */
         loss = cp_add(at, loss, classification(at, model, cp_gather_rows(at, x, known), labels));
         loss = cp_sub(at, loss, cp_affine(at, cp_sum(at, given, CP_ALL, false), 1, (cp_real)(known.count * log(2))));
@@ -146,21 +143,12 @@ cp_tensor *cp_plane_loss(cp_at at, const cp_plane_model *model, const cp_plane_d
     if (model->method == CP_METHOD_HYBRID) return hybrid_loss(at, model, data, lambda);
     if (model->method == CP_METHOD_SUPERVISED)
         return classification(at, model, points(at, data), (cp_labels){data->label, data->count});
-    cp_indices known = {data->known, 2 * data->labeled};
-    int       *names = cp_tape_alloc(at, (size_t)known.count * sizeof *names);
-    if (!names) return NULL;
-    for (int i = 0; i < known.count; i++) names[i] = data->label[known.at[i]];
-    return classification(at, model, cp_gather_rows(at, points(at, data), known), (cp_labels){names, known.count});
+    cp_labels labels = known_labels(at, data);
+    if (!labels.at) return NULL;
+    return classification(at, model, cp_gather_rows(at, points(at, data), (cp_indices){data->known, labels.count}), labels);
 }
 
 /* ---- training ---- */
-
-static bool all_finite(const cp_params *params) {
-    for (int i = 0; i < params->count; i++)
-        for (size_t j = 0; j < params->at[i].value->size; j++)
-            if (!isfinite(params->at[i].value->data[j])) return false;
-    return true;
-}
 
 cp_training_end cp_plane_train(cp_tape *tape, cp_plane_model *model, const cp_plane_data *data, cp_plane_training t) {
     cp_optim *sgd = cp_sgd_new(model->params, (cp_sgd_config){.rate = t.rate});
@@ -177,7 +165,7 @@ cp_training_end cp_plane_train(cp_tape *tape, cp_plane_model *model, const cp_pl
         cp_tape_reset(tape);
     }
     cp_optim_free(sgd);
-    if (!finite || !all_finite(model->params)) return CP_TRAINING_DIVERGED;
+    if (!finite || !cp_params_finite(model->params)) return CP_TRAINING_DIVERGED;
     return stopped ? CP_TRAINING_STOPPED : swings ? CP_TRAINING_SWINGS : CP_TRAINING_SETTLED;
 }
 
