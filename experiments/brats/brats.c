@@ -98,31 +98,15 @@ static bool take_settings(const cp_options *o, cp_brats_config *c) {
 
 static void put_counts(cp_json_writer *w, const char *key, cp_brats_counts c) {
     cp_json_put_object(w, key);
-    cp_json_put_integer(w, "patients", c.patients);
+    if (c.patients) cp_json_put_integer(w, "patients", c.patients);
     cp_json_put_integer(w, "slices", c.slices);
     cp_json_put_integer(w, "tumor", c.tumor);
     cp_json_put_end(w);
 }
 
-static cp_brats_counts count_all(const cp_brats_set *set) {
-    cp_brats_counts all = {0};
-    for (int s = 0; s < CP_IMAGES_SPLITS; s++) {
-        cp_brats_counts c = cp_brats_count(set, s);
-        all = (cp_brats_counts){all.patients + c.patients, all.slices + c.slices, all.tumor + c.tumor};
-    }
-    return all;
-}
-
-static void put_slices(cp_json_writer *w, const char *key, int64_t slices, int64_t tumor) {
-    cp_json_put_object(w, key);
-    cp_json_put_integer(w, "slices", slices);
-    cp_json_put_integer(w, "tumor", tumor);
-    cp_json_put_end(w);
-}
-
 static bool print_json(const cp_brats_set *set, const char *file, const char *sheet, cp_status *status) {
     cp_json_writer  w = {.pretty = true};
-    cp_brats_counts all = count_all(set);
+    cp_brats_counts all = cp_brats_count(set, CP_IMAGES_SPLITS);
     cp_json_put_object(&w, NULL);
     cp_json_put_string(&w, "command", "brats");
     cp_json_put_string(&w, "folder", set->config.folder);
@@ -133,8 +117,8 @@ static bool print_json(const cp_brats_set *set, const char *file, const char *sh
     for (int s = 0; s < CP_IMAGES_SPLITS; s++) put_counts(&w, cp_images_splits[s], cp_brats_count(set, s));
     cp_json_put_end(&w);
     put_counts(&w, "all", all);
-    put_slices(&w, "volumes", set->all, set->all_tumor);
-    put_slices(&w, "little_brain", set->all - all.slices, set->all_tumor - all.tumor);
+    put_counts(&w, "volumes", (cp_brats_counts){0, set->all, set->all_tumor});
+    put_counts(&w, "little_brain", (cp_brats_counts){0, set->all - all.slices, set->all_tumor - all.tumor});
     cp_json_put_integer(&w, "turn", set->turned ? 180 : 0);
     cp_json_put_integer(&w, "side_seen", set->seen);
     cp_json_put_integer(&w, "upside_down", set->upside_down);
@@ -159,6 +143,7 @@ static void name_one(char line[LINE_ROOM], int number, const char *name) {
 static void name_rest(char line[LINE_ROOM], int count) {
     size_t used = strlen(line);
     if (count > NAMES_SHOWN) snprintf(line + used, LINE_ROOM - used, " and %d more", count - NAMES_SHOWN);
+    cp_text_printable(line);
 }
 
 static bool listed_before(const cp_subject_notes *notes, int i) {
@@ -177,7 +162,6 @@ static void list_left_out(FILE *file, const cp_brats_set *set) {
         for (int k = i; k < notes->count; k++)
             if (strcmp(notes->at[k].text, notes->at[i].text) == 0) name_one(line, same++, notes->at[k].name);
         name_rest(line, same);
-        cp_text_printable(line);
         fprintf(file, "left out: %s: %s\n", line, notes->at[i].text);
         lines++;
     }
@@ -188,7 +172,6 @@ static void list_unused(const cp_subject_notes *unused) {
     char line[LINE_ROOM] = "";
     for (int i = 0; i < unused->count; i++) name_one(line, i, unused->at[i].text);
     name_rest(line, unused->count);
-    cp_text_printable(line);
     if (unused->count) printf("not used, since there is another file of the same scan: %s\n", line);
 }
 
@@ -200,7 +183,6 @@ static void print_turn(const cp_brats_set *set) {
         if (set->slices[i].count > 0 && set->slices[i].upright < -CP_BRATS_LEAN)
             name_one(line, others++, set->subjects->at[i].name);
     name_rest(line, others);
-    cp_text_printable(line);
     printf("%d of %d scans look upside down by their headers; all slices were turned by 180 degrees, and --turn 0 would keep "
            "them%s%s\n",
            set->upside_down, set->seen, others ? "; the others: " : "", line);
@@ -230,7 +212,7 @@ static void print_row(cp_table *table, const char *name, cp_brats_counts c) {
 
 static void print_text(const cp_brats_set *set, const char *file, const char *sheet) {
     cp_table       *table = cp_table_new(5, "split", "patients", "slices", "with tumor", "share");
-    cp_brats_counts all = count_all(set);
+    cp_brats_counts all = cp_brats_count(set, CP_IMAGES_SPLITS);
     for (int s = 0; s < CP_IMAGES_SPLITS; s++) print_row(table, cp_images_splits[s], cp_brats_count(set, s));
     print_row(table, "all", all);
     cp_table_print(table, stdout);

@@ -85,8 +85,13 @@ static void turn(cp_brats_set *set) {
 
 /* ---- patients ---- */
 
-static int by_text(const void *a, const void *b) {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+typedef struct owner {
+    char *patient;
+    int   subject;
+} owner;
+
+static int by_patient(const void *a, const void *b) {
+    return strcmp(((const owner *)a)->patient, ((const owner *)b)->patient);
 }
 
 static char *patient_of(const cp_brats_set *set, int subject) {
@@ -94,24 +99,30 @@ static char *patient_of(const cp_brats_set *set, int subject) {
     return listed ? strdup(listed) : strndup(name, cp_patient_length(name));
 }
 
-/* The patients whose scans can be used, each once and sorted. */
-static bool list_patients(cp_brats_set *set) {
-    int    subjects = set->subjects->count, count = 0;
-    char **names = calloc((size_t)subjects + 1, sizeof *names);
-    bool   ok = names != NULL;
-    for (int i = 0; ok && i < subjects; i++)
-        if (set->slices[i].count > 0) ok = (names[count++] = patient_of(set, i)) != NULL;
-    set->names = names;
-    set->scans = set->patient_count = ok ? count : 0;
-    if (!ok) return false;
-    qsort(names, (size_t)count, sizeof *names, by_text);
-    set->patient_count = 0;
-    for (int i = 0; i < count; i++)
-        if (set->patient_count > 0 && strcmp(names[set->patient_count - 1], names[i]) == 0)
-            free(names[i]);
+/* Numbers the patients whose scans can be used in the order of their names. */
+static bool number_patients(cp_brats_set *set) {
+    size_t room = (size_t)set->subjects->count + 1;
+    owner *owners = calloc(room, sizeof *owners);
+    set->names = calloc(room, sizeof *set->names);
+    set->patients = malloc(room * sizeof *set->patients);
+    bool ok = owners && set->names && set->patients;
+    for (int i = 0; ok && i < set->subjects->count; i++) {
+        set->patients[i] = -1;
+        if (set->slices[i].count == 0) continue;
+        owners[set->scans] = (owner){patient_of(set, i), i};
+        ok = owners[set->scans++].patient != NULL;
+    }
+    if (ok) qsort(owners, (size_t)set->scans, sizeof *owners, by_patient);
+    for (int i = 0; owners && i < set->scans; i++) {
+        bool known = set->patient_count > 0 && strcmp(set->names[set->patient_count - 1], owners[i].patient) == 0;
+        if (!ok || known)
+            free(owners[i].patient);
         else
-            names[set->patient_count++] = names[i];
-    return true;
+            set->names[set->patient_count++] = owners[i].patient;
+        if (ok) set->patients[owners[i].subject] = set->patient_count - 1;
+    }
+    free(owners);
+    return ok;
 }
 
 /* A list for other names would let the scans of a patient come into several splits. */
@@ -123,29 +134,14 @@ static bool list_fits(cp_brats_set *set, cp_status *status) {
                    set->subjects->at[0].name);
 }
 
-static bool number_patients(cp_brats_set *set) {
-    int subjects = set->subjects->count;
-    set->patients = malloc(((size_t)subjects + 1) * sizeof *set->patients);
-    if (!set->patients) return false;
-    for (int i = 0; i < subjects; i++) {
-        set->patients[i] = -1;
-        if (set->slices[i].count == 0) continue;
-        char  *name = patient_of(set, i);
-        char **found = name ? bsearch(&name, set->names, (size_t)set->patient_count, sizeof *set->names, by_text) : NULL;
-        free(name);
-        if (!found) return false;
-        set->patients[i] = (int)(found - set->names);
-    }
-    return true;
-}
-
 /* ---- the set ---- */
 
 cp_brats_counts cp_brats_count(const cp_brats_set *set, int split) {
     cp_brats_counts counts = {0};
-    for (int p = 0; p < set->patient_count; p++) counts.patients += set->splits[p] == split;
+    bool            all = split == CP_IMAGES_SPLITS;
+    for (int p = 0; p < set->patient_count; p++) counts.patients += all || set->splits[p] == split;
     for (int i = 0; i < set->subjects->count; i++) {
-        if (set->patients[i] < 0 || set->splits[set->patients[i]] != split) continue;
+        if (set->patients[i] < 0 || (!all && set->splits[set->patients[i]] != split)) continue;
         counts.slices += set->slices[i].count;
         for (int k = 0; k < set->slices[i].count; k++) counts.tumor += set->slices[i].labels[k];
     }
@@ -178,7 +174,7 @@ static bool none_usable(const cp_brats_set *set, cp_status *status) {
 }
 
 static bool split_patients(cp_brats_set *set, cp_status *status) {
-    if (!list_patients(set) || !number_patients(set)) return no_memory(status);
+    if (!number_patients(set)) return no_memory(status);
     if (set->patient_count == 0) return none_usable(set, status);
     if (!list_fits(set, status)) return false;
     set->splits = malloc((size_t)set->patient_count * sizeof *set->splits);

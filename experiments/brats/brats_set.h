@@ -47,7 +47,7 @@ typedef struct cp_brats_set {
 bool cp_brats_gather(const cp_brats_config *config, cp_brats_set *set, cp_status *status);
 void cp_brats_free(cp_brats_set *set);
 
-cp_brats_counts cp_brats_count(const cp_brats_set *set, int split);
+cp_brats_counts cp_brats_count(const cp_brats_set *set, int split); /* CP_IMAGES_SPLITS: all of them */
 
 /* All arrays of the file, after which the set has no pixels any more; errors wait for the writer's commit, but for a lack of
  * memory. */
