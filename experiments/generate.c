@@ -16,12 +16,12 @@ enum { FRAMES = 10, AT_ONCE = 64 };
 
 /* clang-format off */
 static const cp_option options[] = {
-    {.name = "per-class", .kind = CP_OPTION_INT, .fallback = "10", .min = 1, .max = 10000, .unit = "images", .help = "of each class"},
+    {.name = "per-class", .kind = CP_OPTION_INT, .fallback = "10", .min = 1, .max = 10000, .unit = "images", .help = "images of each class"},
     {.name = "from", .kind = CP_OPTION_CHOICE, .choices = "noise|gaussian|buffer", .fallback = "gaussian",
-     .help = "where chains start: uniform noise, the Gaussian of the training pixels, or the training's own chains, each taken by the "
+     .help = "start of the chains: uniform noise, the Gaussian of the training pixels, or the training's own chains, each taken by the "
              "class with the highest posterior"},
     {.name = "steps", .kind = CP_OPTION_TEXT, .value = "N|run", .fallback = "run",
-     .help = "moves of a chain; run: as many as the training's own chains have behind them on average"},
+     .help = "moves of a chain; run: as many as the training's own chains made on average"},
     CP_OPTIONS_SAMPLER,
     CP_OPTION_WEIGHTS,
     {0}};
@@ -42,6 +42,15 @@ typedef struct generation {
     int               agree, stuck;         /* samples that the softmax gives their class; chains that ended stuck */
     int               borrowed; /* chains that the buffer had for their class; the others start from the Gaussian or noise */
 } generation;
+
+/* The class that the softmax gives image i of a batch. */
+static int class_of(const cp_tensor *logits, int i) {
+    int            classes = logits->dims[1], best = 0;
+    const cp_real *row = logits->data + (size_t)i * (size_t)classes;
+    for (int c = 1; c < classes; c++)
+        if (row[c] > row[best]) best = c;
+    return best;
+}
 
 /* ---- starts ---- */
 
@@ -67,10 +76,7 @@ static bool start_from_buffer(generation *g, cp_tape *tape, cp_status *status) {
         cp_tensor *logits =
             cp_model_logits(tape, g->trained->model, cp_constant(tape, chains + (size_t)first * values, shape), CP_EVALUATION);
         for (int i = 0; i < rows; i++) {
-            const cp_real *row = logits->data + (size_t)i * (size_t)g->classes;
-            int            best = 0;
-            for (int c = 1; c < g->classes; c++)
-                if (row[c] > row[best]) best = c;
+            int best = class_of(logits, i);
             if (taken[best] == g->per_class) continue;
             size_t place = (size_t)best * (size_t)g->per_class + (size_t)taken[best]++;
             memcpy(g->samples + place * values, chains + (size_t)(first + i) * values, values * sizeof *chains);
@@ -149,11 +155,7 @@ static void judge_batch(generation *g, cp_tape *tape, int first, int rows) {
     cp_tensor      *z = cp_net_forward(tape, model->net, x, CP_EVALUATION), *logits = cp_head_logits(tape, model->head, z);
     cp_tensor      *energies = cp_pick(tape, cp_head_class_energy(tape, model->head, z), (cp_labels){g->labels + first, rows});
     for (int i = 0; i < rows; i++) {
-        const cp_real *row = logits->data + (size_t)i * (size_t)g->classes;
-        int            best = 0;
-        for (int c = 1; c < g->classes; c++)
-            if (row[c] > row[best]) best = c;
-        g->agree += best == g->labels[first + i];
+        g->agree += class_of(logits, i) == g->labels[first + i];
         g->energy += (double)energies->data[i] / g->count;
     }
     cp_tape_reset(tape);
@@ -187,7 +189,7 @@ static bool walk(generation *g, cp_tape *tape, cp_status *status) {
     return ok && cp_run_should_continue(g->run);
 }
 
-/* ---- telling ---- */
+/* ---- the result ---- */
 
 static bool save_sheets(const generation *g, cp_status *status) {
     enum { MAX_COLUMNS = 20 };
@@ -275,7 +277,7 @@ static bool write_result(generation *g) {
     if (g->from == FROM_BUFFER && g->borrowed < g->count)
         cp_note_put(&w, file, "The training's chains gave %d of the %d starts; the other classes had too few, and started afresh.",
                     g->borrowed, g->count);
-    if (g->stuck) cp_note_put(&w, file, "%d chains ended where their energy is no number.", g->stuck);
+    if (g->stuck) cp_note_put(&w, file, "%d chains ended where their energy is not finite.", g->stuck);
     cp_note_put(&w, file, "The images are in samples.png, one row a class, and for numpy, with their labels, in samples.npz.");
     cp_json_put_end(&w);
     cp_json_put_end(&w);
@@ -323,7 +325,7 @@ static int run_generate(const cp_options *o) {
     cp_status  status = {0};
     int        code = CP_EXIT_FAILED;
     if (!load(&g, &status))
-        cp_complain(o, "%s", status.message);
+        code = cp_exit_code(o, &status);
     else if ((g.run = cp_run_open(o)) && g.run->state == CP_RUN_FINISHED)
         code = cp_run_show_unchanged(g.run, (cp_run_source[]){CP_RUN_MODEL_SOURCES(g.trained), {0}});
     else if (g.run) {
@@ -343,7 +345,7 @@ const cp_command cp_command_generate = {
     .arguments = "RUN",
     .details =
         "RUN is the folder of a couplet train of a hybrid or jem model. Chains walk down the energy of their class, by "
-        "Langevin's x <- x - alpha / 2 dE(x; c)/dx + noise, with the training's sampler unless told otherwise. The run that "
+        "Langevin's x <- x - alpha / 2 dE(x; c)/dx + noise, with the training's sampler by default. The run that "
         "this command leaves has the samples as a picture with one row a class, as a film of one chain a class, and as bytes "
         "for numpy.",
     .example = "runs/blood --per-class 10 --out runs/blood-samples --report",

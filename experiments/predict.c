@@ -22,7 +22,7 @@ static const cp_option options[] = {
     {.name = "layout", .kind = CP_OPTION_CHOICE, .choices = "nchw|nhwc", .fallback = "nchw",
      .help = "order of the axes of images: nchw as PyTorch has it, nhwc with the channels last"},
     {.name = "batch", .kind = CP_OPTION_INT, .fallback = "64", .min = 1, .max = 1 << 20, .unit = "inputs",
-     .help = "how many go through the network at once; less needs less memory, the result is the same"},
+     .help = "inputs that go through the network at once; fewer need less memory, the result is the same"},
     {0}};
 /* clang-format on */
 
@@ -90,19 +90,16 @@ static bool fit(input *in, const cp_model *model, int layout, cp_status *status)
 
 /* ---- computing ---- */
 
-static void channels_last(const input *in, const cp_real *from, cp_real *to, int rows) {
-    size_t channels = (size_t)in->dims[3], area = in->row / channels;
-    for (size_t n = 0; n < (size_t)rows; n++)
-        for (size_t c = 0; c < channels; c++)
-            for (size_t i = 0; i < area; i++) to[n * in->row + i * channels + c] = from[n * in->row + c * area + i];
-}
-
+/* Inputs into a batch, by way of one row of `work`: channels that are planes in the file become the last axis. */
 static bool load_rows(const input *in, int first, int rows, cp_real *work, cp_real *batch, cp_status *status) {
-    size_t               count = (size_t)rows * in->row;
-    const unsigned char *from = (const unsigned char *)in->npy.data + (size_t)first * in->row * cp_dtype_size(in->npy.dtype);
-    cp_real             *to = in->planes ? work : batch;
-    if (!cp_inputs_scale(in->npy.dtype, from, count, to, in->path, status)) return false;
-    if (in->planes) channels_last(in, work, batch, rows);
+    size_t               bytes = in->row * cp_dtype_size(in->npy.dtype);
+    size_t               channels = in->planes ? (size_t)in->dims[3] : 1, area = in->row / channels;
+    const unsigned char *from = (const unsigned char *)in->npy.data + (size_t)first * bytes;
+    for (int n = 0; n < rows; n++, from += bytes, batch += in->row) {
+        if (!cp_inputs_scale(in->npy.dtype, from, in->row, work, in->path, status)) return false;
+        for (size_t c = 0; c < channels; c++)
+            for (size_t i = 0; i < area; i++) batch[i * channels + c] = work[c * area + i];
+    }
     return true;
 }
 
@@ -126,7 +123,7 @@ static float *predict(const cp_model *model, const input *in, int max, cp_status
     bool fits = cp_size_mul((size_t)in->n, (size_t)model->config.classes, &count) && cp_size_mul((size_t)step, in->row, &values) &&
                 values < SIZE_MAX / sizeof(cp_real) && count < SIZE_MAX / sizeof(float);
     float   *out = fits ? malloc((count + 1) * sizeof *out) : NULL;
-    cp_real *work = fits ? malloc((values + 1) * sizeof *work) : NULL;
+    cp_real *work = fits ? malloc((in->row + 1) * sizeof *work) : NULL;
     cp_real *batch = fits ? malloc((values + 1) * sizeof *batch) : NULL;
     cp_tape *tape = cp_tape_new();
     bool     ok =
@@ -143,7 +140,7 @@ static float *predict(const cp_model *model, const input *in, int max, cp_status
     return ok ? out : NULL;
 }
 
-/* ---- telling ---- */
+/* ---- the summary ---- */
 
 typedef struct summary {
     int    n, classes;
@@ -218,7 +215,7 @@ static bool same_file(const char *a, const char *b) {
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* A path that cannot be written is told before the work, not after it. */
+/* A path that cannot be written is reported before the work, not after it. */
 static bool can_write(const char *out, const char *model, const char *in, cp_status *status) {
     if (same_file(out, model) || same_file(out, in)) return cp_fail(status, "--out %.200s is one of the files to read", out);
     cp_file_writer *probe = cp_file_writer_new(out, status);

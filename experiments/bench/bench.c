@@ -426,7 +426,7 @@ static int run_bench(const cp_options *o) {
 }
 
 static const cp_option options[] = {
-    {.name = "out", .kind = CP_OPTION_TEXT, .value = "FIGURE", .help = "plot: path of the figure, without an extension"},
+    {.name = "out", .kind = CP_OPTION_TEXT, .value = "FIGURE", .help = "path of the figure that plot draws, without an extension"},
     {.name = "threads", .kind = CP_OPTION_INT, .fallback = "0", .max = 256, .help = "number of threads; 0: one per processor"},
     {0}};
 

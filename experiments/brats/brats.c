@@ -13,19 +13,19 @@
 static const cp_option options[] = {
     {.name = "out", .kind = CP_OPTION_TEXT, .value = "SET.npz", .required = true, .help = "file for the set; an older one is replaced"},
     {.name = "modality", .kind = CP_OPTION_TEXT, .value = "SCAN,SCAN,...", .fallback = "flair",
-     .help = "flair, t1, t1ce or t2; several become the channels of the images, up to four"},
+     .help = "scans to use: flair, t1, t1ce or t2; several, up to four, become the channels of the images"},
     {.name = "size", .kind = CP_OPTION_INT, .fallback = "32", .min = 1, .max = 4096, .unit = "pixels", .help = "width and height of the images"},
     {.name = "tumor", .kind = CP_OPTION_INT, .fallback = "1", .min = 1, .max = 1e9,
-     .help = "a slice with at least so many annotated voxels (not 0 in seg) is one with tumor"},
+     .help = "minimum of annotated voxels (not 0 in seg) in a slice with tumor"},
     {.name = "brain", .kind = CP_OPTION_REAL, .fallback = "5", .min = 0, .max = 100, .unit = "percent",
-     .help = "slices with less brain, as a share of their area, are left out; 0: none is"},
+     .help = "minimum of brain in a slice, as a share of its area; slices with less are left out; 0: keep all"},
     {.name = "percentiles", .kind = CP_OPTION_REALS, .value = "LOW,HIGH", .fallback = "1,99.5", .min = 0, .max = 100,
-     .help = "of a volume's brain: the intensities that become black and white"},
+     .help = "percentiles of the intensities of a volume's brain that become black and white"},
     {.name = "turn", .kind = CP_OPTION_CHOICE, .choices = "auto|0|180", .fallback = "auto",
-     .help = "degrees by which all slices are turned, for files whose headers are wrong about front and right; auto: 180 when three of "
+     .help = "degrees by which to turn all slices, for files whose headers are wrong about front and right; auto: 180 when three of "
              "four scans, of at least ten, show a head that is narrower behind than in front, else 0"},
     {.name = "patients", .kind = CP_OPTION_TEXT, .value = "FILE.csv",
-     .help = "lines SCAN,PATIENT: whose scans they are, for names that do not tell; scans that are not in it go by their names"},
+     .help = "file of lines SCAN,PATIENT, for scans whose names do not show the patient; scans that are not listed go by their names"},
     {.name = "split", .kind = CP_OPTION_TEXT, .value = "TRAIN/VAL/TEST", .fallback = "70/10/20",
      .help = "shares of the patients, whole numbers from 1"},
     {.name = "sheet", .kind = CP_OPTION_TEXT, .value = "OUT.png|none",
@@ -243,11 +243,11 @@ static const char *sheet_path(const cp_options *o, char room[PATH_ROOM]) {
 /* From the file that was written, which is so read once as any other set. Of large images it shows fewer. */
 static bool write_sheet(const char *file, const char *sheet, cp_status *status) {
     enum { LARGEST = 1 << 25 }; /* pixels */
-    int        rows = 4, columns = 16;
-    cp_images *images = cp_images_load(file, status);
-    while (images && columns > 1 && 2.0 * rows * columns * images->height * images->width > LARGEST)
-        columns > rows ? (columns /= 2) : (rows /= 2);
-    bool ok = images && cp_images_sheet_spread(images, CP_IMAGES_TRAIN, rows, columns, sheet, status);
+    cp_sheet_plan plan = {4, 16, .spread = true};
+    cp_images    *images = cp_images_load(file, status);
+    while (images && plan.columns > 1 && 2.0 * plan.rows * plan.columns * images->height * images->width > LARGEST)
+        plan.columns > plan.rows ? (plan.columns /= 2) : (plan.rows /= 2);
+    bool ok = images && cp_images_sheet(images, CP_IMAGES_TRAIN, &plan, sheet, status);
     cp_images_free(images);
     return ok;
 }
@@ -258,7 +258,7 @@ static bool can_write(const char *path, cp_status *status) {
     return !path || w;
 }
 
-/* Files that cannot be written are told before the work and not after it. */
+/* Files that cannot be written are reported before the work, not after it. */
 static bool make(const cp_options *o, const cp_brats_config *config, cp_brats_set *set, cp_status *status) {
     const char    *file = cp_option_text(o, "out");
     char           room[PATH_ROOM];
@@ -309,7 +309,7 @@ const cp_command cp_command_brats = {
         "images of several channels, of two classes: no tumor and tumor. All slices of a patient are in one split: "
         "BraTS-GLI-00000-000 is a scan of patient BraTS-GLI-00000, TCGA_CS_4941_19960909 of TCGA_CS_4941, brats_2013_pat0001_1 of "
         "brats_2013_pat0001, Brats18_TCIA01_131_1 of Brats18_TCIA01_131, sub-01_ses-1 of sub-01; other names are a patient's each, "
-        "unless --patients tells. Subjects that cannot be used are told and left out. The set is a "
+        "unless --patients names another. Subjects that cannot be used are left out and listed. The set is a "
         "file "
         "in MedMNIST's layout that train, evaluate, generate and data take; it also has each slice's patient and place, and how it "
         "was made.",

@@ -13,7 +13,7 @@ typedef struct cp_brats_config {
     const char      *folder;
     cp_slices_config slices;
     cp_brats_turn    turn;
-    const char      *patients; /* a file that tells whose scans they are, or NULL */
+    const char      *patients; /* a file with the patient of each scan, or NULL */
     int              shares[CP_IMAGES_SPLITS];
     uint64_t         seed;
     bool             quiet;

@@ -323,7 +323,7 @@ static bool show_images(const cp_images *images, const char *path, bool json, cp
 
 static const char *const frames[] = {[CP_NIFTI_SFORM] = "sform", [CP_NIFTI_QFORM] = "qform", [CP_NIFTI_ASSUMED] = "assumed"};
 
-/* Axes of length 1 at the end are told when the file counts them, as Python's tools do. */
+/* Axes of length 1 at the end are shown when the file counts them, as Python's tools do. */
 static int shown_rank(const cp_nifti *v) {
     return v->stored_rank > v->rank ? v->stored_rank : v->rank;
 }
@@ -440,7 +440,7 @@ static void print_table(const listing *l, const char *path, const char *kind, co
     if (no_set) printf("\nNot an image set: %s\n", no_set);
 }
 
-/* `no_set` tells why an npz is not an image set. */
+/* `no_set` is the reason why an npz is not an image set. */
 static bool show_arrays(const char *path, file_kind kind, const char *no_set, bool json, cp_status *status) {
     static const char *const kinds[] = {"npy", "npz", "safetensors"};
     cp_json_writer           w = {.pretty = true};
@@ -469,10 +469,11 @@ static bool show_arrays(const char *path, file_kind kind, const char *no_set, bo
 }
 
 static bool show_set(const cp_options *o, const cp_images *images, cp_status *status) {
-    const char *sheet = cp_option_text(o, "sheet"), *npz = cp_option_text(o, "npz");
-    bool        json = cp_option_flag(o, "json");
+    const char   *sheet = cp_option_text(o, "sheet"), *npz = cp_option_text(o, "npz");
+    bool          json = cp_option_flag(o, "json");
+    cp_sheet_plan plan = {.rows = 1, .columns = (int)cp_option_int(o, "columns")};
     if (!show_images(images, cp_argument(o, 0), json, status)) return false;
-    if (sheet && !cp_images_sheet(images, CP_IMAGES_TRAIN, (int)cp_option_int(o, "columns"), sheet, status)) return false;
+    if (sheet && !cp_images_sheet(images, CP_IMAGES_TRAIN, &plan, sheet, status)) return false;
     if (npz && !cp_images_write(images, npz, status)) return false;
     if (sheet && !json) printf("\na contact sheet, one row a class, is in %s\n", sheet);
     if (npz && !json) printf("\nthe set is in %s\n", npz);

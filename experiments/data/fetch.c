@@ -11,7 +11,7 @@ static const cp_option options[] = {
     {.name = "run", .kind = CP_OPTION_FLAG,
      .help = "download now, by curl or wget, and verify; without it the commands are printed"},
     {.name = "out", .kind = CP_OPTION_TEXT, .fallback = ".", .value = "DIR",
-     .help = "folder for the files; made if it is not there"},
+     .help = "folder for the files; created if it does not exist"},
     {0}};
 /* clang-format on */
 

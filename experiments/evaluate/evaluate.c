@@ -12,10 +12,10 @@
 
 /* clang-format off */
 static const cp_option options[] = {
-    {.name = "split", .kind = CP_OPTION_CHOICE, .choices = "train|val|test", .fallback = "test", .help = "which images"},
+    {.name = "split", .kind = CP_OPTION_CHOICE, .choices = "train|val|test", .fallback = "test", .help = "split to measure"},
     CP_OPTION_WEIGHTS,
     {.name = "ood", .kind = CP_OPTION_TEXT, .value = "OTHER",
-     .help = "another image set, of the same size and channels: how well are its images told from those of DATA?"},
+     .help = "image set for outlier detection, of the same size and channels: how well are its images distinguished from those of DATA?"},
     {0}};
 /* clang-format on */
 
@@ -238,7 +238,7 @@ static bool draw_energies(const cp_evaluation *e, cp_status *status) {
 static bool draw_outliers(const cp_evaluation *e, cp_status *status) {
     if (!e->other) return true;
     cp_figure *figure = cp_figure_new((cp_figure_config){
-        .title = "Telling outliers",
+        .title = "Outlier detection",
         .caption =
             "Scores that should be higher for images of this set than for those of another; AUROC is the probability that an "
             "image of this set has the higher one. 0.5 is chance; below it, the other set looks more like the training "

@@ -30,16 +30,6 @@ static double *scores_of(const cp_scores *s, cp_outlier_kind kind, double temper
 
 /* ---- AUROC ---- */
 
-typedef struct ranked {
-    double score;
-    int    place;
-} ranked;
-
-static int ascending(const void *a, const void *b) {
-    double x = ((const ranked *)a)->score, y = ((const ranked *)b)->score;
-    return (x > y) - (x < y);
-}
-
 /* Patients numbered from *groups on, which then counts them too; images whose patients are not known are each on their own. */
 static bool number_patients(const cp_scores *s, int *to, int *groups) {
     int  count = s->n;
@@ -58,20 +48,19 @@ static bool has_patients(const cp_evaluation *e) {
  * cannot saturate as probabilities. */
 static bool auroc(const cp_evaluation *e, cp_outlier_score *s, cp_status *status) {
     int         here = e->scores.n, n = here + e->other_scores.n, groups = 0;
-    ranked     *order = malloc((size_t)n * sizeof *order);
-    double     *logits = calloc(2 * (size_t)n, sizeof *logits);
+    int        *order = malloc((size_t)n * sizeof *order);
+    double     *scores = malloc((size_t)n * sizeof *scores), *logits = calloc(2 * (size_t)n, sizeof *logits);
     int        *labels = malloc((size_t)n * sizeof *labels), *patients = malloc((size_t)n * sizeof *patients);
     cp_metrics *m = NULL;
-    if (order && logits && labels && patients && number_patients(&e->scores, patients, &groups) &&
-        number_patients(&e->other_scores, patients + here, &groups)) {
-        for (int i = 0; i < n; i++) {
-            order[i] = (ranked){i < here ? s->here[i] : s->there[i - here], i};
-            labels[i] = i < here;
-        }
-        qsort(order, (size_t)n, sizeof *order, ascending);
+    for (int i = 0; scores && labels && i < n; i++) {
+        scores[i] = i < here ? s->here[i] : s->there[i - here];
+        labels[i] = i < here;
+    }
+    if (order && scores && logits && labels && patients && cp_values_order(scores, n, order) &&
+        number_patients(&e->scores, patients, &groups) && number_patients(&e->other_scores, patients + here, &groups)) {
         for (int i = 0, rank = 0; i < n; i++) {
-            if (i && order[i].score > order[i - 1].score) rank = i;
-            logits[2 * order[i].place + 1] = (double)rank / n;
+            if (i && scores[order[i]] > scores[order[i - 1]]) rank = i;
+            logits[2 * order[i] + 1] = (double)rank / n;
         }
         cp_predictions two = {
             .n = n, .classes = 2, .values = logits, .logits = true, .labels = labels, .groups = has_patients(e) ? patients : NULL};
@@ -82,10 +71,7 @@ static bool auroc(const cp_evaluation *e, cp_outlier_score *s, cp_status *status
     if (m) s->auroc = m->of[CP_AUC];
     bool ok = m != NULL;
     cp_metrics_free(m);
-    free(order);
-    free(logits);
-    free(labels);
-    free(patients);
+    free(order), free(scores), free(logits), free(labels), free(patients);
     return ok;
 }
 
@@ -132,7 +118,7 @@ void cp_outliers_put_notes(const cp_evaluation *e, cp_json_writer *w, FILE *file
     cp_note_put(
         w, file,
         "Outliers: the %d images of %s (%s) against the %d of %s. AUROC is the probability that an image of %s has the higher "
-        "score than one of %s: 1 tells them apart, 0.5 is chance, below 0.5 the score takes the other set for the more usual.",
+        "score than one of %s: 1 separates them, 0.5 is chance, below 0.5 the score takes the other set for the more usual.",
         e->scores.n, e->images->name, cp_images_splits[e->split], e->other_scores.n, e->other->name, e->images->name,
         e->other->name);
     if (has_patients(e)) cp_note_put(w, file, "The resamples behind the intervals of AUROC keep the images of a patient together.");

@@ -14,7 +14,7 @@ typedef struct cp_holes {
     size_t   pixels, values; /* H W, and H W C */
     cp_real *images;         /* (count, H, W, C) in [-1, 1]; 0 where it is not known */
     bool    *missing;        /* (count, H, W) */
-    bool     truth;          /* the images are known where pixels are missing too: errors can be told */
+    bool     truth;          /* the images are known where pixels are missing too: errors can be measured */
     size_t   missing_pixels; /* in all */
     int      untouched;      /* images without a missing pixel */
     int      unknown;        /* images without a known one */

@@ -18,18 +18,18 @@ enum { AT_ONCE = 64 };
 /* clang-format off */
 static const cp_option options[] = {
     {.name = "mask", .kind = CP_OPTION_TEXT, .value = "MASK.npy",
-     .help = "1 where a pixel is missing, 0 elsewhere: (N, H, W), or (H, W) for all images; without it, NaN among floats are missing"},
+     .help = "mask, 1 where a pixel is missing, 0 elsewhere: (N, H, W), or (H, W) for all images; default: NaN among floats are missing"},
     {.name = "from-set", .kind = CP_OPTION_TEXT, .value = "DATA",
-     .help = "instead of IMAGES.npy: test images of this set, with holes made in them"},
-    {.name = "count", .kind = CP_OPTION_INT, .fallback = "32", .min = 1, .max = 1e6, .unit = "images", .help = "of --from-set"},
+     .help = "image set to use instead of IMAGES.npy: its test images, with holes made in them"},
+    {.name = "count", .kind = CP_OPTION_INT, .fallback = "32", .min = 1, .max = 1e6, .unit = "images", .help = "images of --from-set"},
     {.name = "hole", .kind = CP_OPTION_CHOICE, .choices = "center|half|random", .fallback = "center",
-     .help = "of --from-set: the middle of the image, its lower half, or half of the pixels at random"},
-    {.name = "chains", .kind = CP_OPTION_INT, .fallback = "8", .min = 1, .max = 1000, .help = "for each image; what they end with is averaged"},
+     .help = "hole in the images of --from-set: the middle, the lower half, or half of the pixels at random"},
+    {.name = "chains", .kind = CP_OPTION_INT, .fallback = "8", .min = 1, .max = 1000, .help = "chains for each image, whose ends are averaged"},
     {.name = "start", .kind = CP_OPTION_CHOICE, .choices = "auto|gaussian|mean", .fallback = "auto",
-     .help = "of the missing pixels: drawn from the Gaussian of the training pixels given the known ones, or the mean training image; "
+     .help = "start of the missing pixels: drawn from the Gaussian of the training pixels given the known ones, or the mean training image; "
              "auto: the Gaussian, where the training had one"},
     {.name = "steps", .kind = CP_OPTION_TEXT, .value = "N|run", .fallback = "run",
-     .help = "moves of a chain; run: as many as in a step of the training"},
+     .help = "moves of a chain; run: as many as in a training step"},
     CP_OPTIONS_SAMPLER,
     CP_OPTION_WEIGHTS,
     {0}};
@@ -88,7 +88,7 @@ static bool look(void *user, const cp_sgld_view *view) {
     return cp_run_should_continue(b->m->run);
 }
 
-/* Tells the Gaussian what is missing, unless it knows, and asks for its guess. */
+/* Sets what is missing for the Gaussian, unless it is as before, and computes its guess. */
 static void look_at_image(batch *b, size_t image, const cp_real *missing) {
     imputation    *m = b->m;
     size_t         values = m->holes.values, pixels = m->holes.pixels;
@@ -185,7 +185,7 @@ static void measure(imputation *m) {
     m->plain = rmse(h, m->mean, 0);
 }
 
-/* ---- telling ---- */
+/* ---- the result ---- */
 
 static bool save_sheet(const imputation *m, cp_status *status) {
     enum { MASKED, MEAN, FILLED, TRUE, ROWS, MAX = 12 };
@@ -230,12 +230,12 @@ static void put_notes(const imputation *m, cp_json_writer *w, FILE *file) {
                     "Errors are roots of the mean squared error over the missing pixels, which range from -1 to 1; what the images "
                     "had there counts as the truth.");
     else
-        cp_note_put(w, file, "What is missing is not known (NaN): no error can be told.");
+        cp_note_put(w, file, "The missing values are not known (NaN), so no error can be measured.");
     if (h->untouched) cp_note_put(w, file, "%d images miss nothing and are as they were.", h->untouched);
     if (h->unknown)
         cp_note_put(w, file, "%d images have no known pixel: what fills them is the mean of plain samples of the model.",
                     h->unknown);
-    if (m->stuck) cp_note_put(w, file, "%d chains ended where their energy is no number.", m->stuck);
+    if (m->stuck) cp_note_put(w, file, "%d chains ended where their energy is not finite.", m->stuck);
     cp_json_put_end(w);
 }
 
@@ -359,7 +359,7 @@ static int run_impute(const cp_options *o) {
     int        code = CP_EXIT_FAILED;
     if (!right_words(o)) return CP_EXIT_USAGE;
     if (!load(&m, &status))
-        cp_complain(o, "%s", status.message);
+        code = cp_exit_code(o, &status);
     else if ((m.run = cp_run_open(o)) && m.run->state == CP_RUN_FINISHED)
         code = cp_run_show_unchanged(m.run, (cp_run_source[]){CP_RUN_MODEL_SOURCES(m.trained),
                                                               {"the data", "data/md5", m.data_md5},
@@ -370,9 +370,7 @@ static int run_impute(const cp_options *o) {
         code = cp_run_close(m.run);
     }
     cp_conditional_free(m.gaussian);
-    free(m.guess);
-    free(m.mean);
-    free(m.filled);
+    free(m.guess), free(m.mean), free(m.filled);
     cp_holes_free(&m.holes);
     cp_run_model_free(m.trained);
     return code;
@@ -385,7 +383,7 @@ const cp_command cp_command_impute = {
     .details =
         "RUN is the folder of a couplet train of a hybrid or jem model. IMAGES.npy has the images, uint8 or floats in [-1, 1], "
         "(N, H, W, C) or, gray, (N, H, W). Chains walk down the energy E(x) along the missing pixels only, with the training's "
-        "sampler unless told otherwise; what those of an image end with is averaged. The run that this command leaves has the "
+        "sampler by default; what those of an image end with is averaged. The run that this command leaves has the "
         "filled images as filled.npy, a picture, and the error beside that of the mean training image.",
     .example = "runs/blood --from-set bloodmnist.npz --hole center --out runs/blood-filled --report",
     .options = options,

@@ -10,14 +10,14 @@
 /* clang-format off */
 static const cp_option options[] = {
     {.name = "geometry", .kind = CP_OPTION_CHOICE, .choices = "reported|printed", .fallback = "reported",
-     .help = "the data behind the reported numbers, or the data as the paper prints it, where no classifier is right "
+     .help = "data behind the reported numbers, or data as the paper prints it, where no classifier is right "
              "in more than 76.0 %"},
     {.name = "lambda", .kind = CP_OPTION_REALS, .fallback = "10", .min = 0, .max = 1e9,
-     .help = "how strongly the two heads are tied; several, such as 0,0.1,1,10, make a sweep"},
+     .help = "strength of the coupling of the two heads; several, such as 0,0.1,1,10, make a sweep"},
     {.name = "rate", .kind = CP_OPTION_REAL, .fallback = "0.001", .min = 1e-12, .max = 1e3,
      .help = "learning rate of gradient descent"},
     {.name = "steps", .kind = CP_OPTION_INT, .fallback = "3000", .min = 1, .max = 1e8, .unit = "steps",
-     .help = "length of a training; a step is an update on all points"},
+     .help = "length of training; a step is an update on all points"},
     {.name = "repeats", .kind = CP_OPTION_INT, .fallback = "10", .min = 1, .max = 1000,
      .help = "repetitions, each with new data"},
     {.name = "precision", .kind = CP_OPTION_CHOICE, .choices = "spherical|diagonal|full", .fallback = "full",

@@ -160,7 +160,7 @@ static void nan_pixels_are_missing_without_a_mask_and_have_no_true_value(void) {
     cp_npy_free(&filled);
     cp_json *found = result_of("i2");
     TEST_ASSERT_NULL(cp_json_get(found, "rmse"));
-    TEST_ASSERT_TRUE(has_note(found, "no error can be told"));
+    TEST_ASSERT_TRUE(has_note(found, "no error can be measured"));
     cp_json_free(found);
 }
 

@@ -29,24 +29,25 @@ static bool is_number(const cp_option *o) {
     return o->kind == CP_OPTION_INT || o->kind == CP_OPTION_REAL || o->kind == CP_OPTION_REALS;
 }
 
-/* Calls `put` with each option of a command, --help last. */
-static void each_option(FILE *file, const char *program, const cp_command *command,
-                        void (*put)(FILE *file, const char *program, const char *command, const cp_option *option)) {
+/* Writes something about an option; `where` says to which command it belongs. */
+typedef void put_option(FILE *file, const char *where, const cp_option *option);
+
+/* For each option of a command, --help last. */
+static void each_option(FILE *file, const char *where, const cp_command *command, put_option *put) {
     const cp_option *all[CP_OPTIONS_MAX];
     int              count = cp_command_options(command, all);
-    for (int i = 0; i < count; i++) put(file, program, command->name, all[i]);
-    put(file, program, command->name, &cp_option_help);
+    for (int i = 0; i < count; i++) put(file, where, all[i]);
+    put(file, where, &cp_option_help);
 }
 
 /* ---- bash ---- */
 
-static void bash_name(FILE *file, const char *program, const char *command, const cp_option *o) {
-    (void)program, (void)command;
+static void bash_name(FILE *file, const char *command, const cp_option *o) {
+    (void)command;
     fprintf(file, " --%s", o->name);
 }
 
-static void bash_value(FILE *file, const char *program, const char *command, const cp_option *o) {
-    (void)program;
+static void bash_value(FILE *file, const char *command, const cp_option *o) {
     if (words_of(o)) {
         fprintf(file, "    '%s --%s')", command, o->name);
         put_words(file, " words='", words_of(o), "' ;;\n");
@@ -61,7 +62,7 @@ static void bash_value(FILE *file, const char *program, const char *command, con
 static void bash_command(FILE *file, const cp_command *command, const char *more, int first) {
     const char *files = command->max_arguments > 0 ? " files=1" : "";
     fprintf(file, "        %s) words='", command->name);
-    each_option(file, NULL, command, bash_name);
+    each_option(file, command->name, command, bash_name);
     fprintf(file, "%s'", more);
     if (command->first_words) {
         fprintf(file, "\n            if ((COMP_CWORD == %d)); then", first);
@@ -98,8 +99,8 @@ static void bash(FILE *file, const cp_program *p) {
           "    fi\n"
           "    case \"$command $before\" in\n",
           file);
-    if (p->experiment) each_option(file, NULL, p->experiment, bash_value);
-    for (int i = 0; p->commands[i]; i++) each_option(file, NULL, p->commands[i], bash_value);
+    if (p->experiment) each_option(file, p->experiment->name, p->experiment, bash_value);
+    for (int i = 0; p->commands[i]; i++) each_option(file, p->commands[i]->name, p->commands[i], bash_value);
     fputs("    *)\n"
           "        case $command in\n",
           file);
@@ -122,9 +123,9 @@ static void bash(FILE *file, const cp_program *p) {
 
 /* ---- zsh ---- */
 
-static void zsh_option(FILE *file, const char *program, const char *command, const cp_option *o) {
+static void zsh_option(FILE *file, const char *command, const cp_option *o) {
     static const char special[] = "[]:\\";
-    (void)program, (void)command;
+    (void)command;
     fprintf(file, "        '--%s%s[", o->name, o->kind == CP_OPTION_FLAG ? "" : "=");
     put_quoted(file, cp_option_about(NULL, o).s, special);
     fputs("]", file);
@@ -141,10 +142,7 @@ static void zsh_option(FILE *file, const char *program, const char *command, con
 
 static void zsh_arguments(FILE *file, const cp_command *command) {
     fputs("    _arguments \\\n", file);
-    each_option(file, NULL, command, zsh_option);
-}
-
-static void zsh_first_words(FILE *file, const cp_command *command) {
+    each_option(file, command->name, command, zsh_option);
     if (command->first_words) put_words(file, "        '1:what:(", command->first_words, ")' \\\n");
 }
 
@@ -153,7 +151,6 @@ static void zsh(FILE *file, const cp_program *p) {
     for (int i = 0; p->commands[i]; i++) {
         fprintf(file, "_%s_%s() {\n", p->name, p->commands[i]->name);
         zsh_arguments(file, p->commands[i]);
-        zsh_first_words(file, p->commands[i]);
         fprintf(file, "        %s\n}\n\n", p->commands[i]->max_arguments > 0 ? "'*:file:_files'" : "'*: : '");
     }
     fprintf(file, "_%s() {\n    local curcontext=$curcontext state line\n    local -a commands=(\n", p->name);
@@ -176,7 +173,6 @@ static void zsh(FILE *file, const cp_program *p) {
             p->name);
     if (p->experiment) {
         zsh_arguments(file, p->experiment);
-        zsh_first_words(file, p->experiment);
         fprintf(file, "        '(- *)--version[the version]'%s\n", p->experiment->max_arguments > 0 ? " '*:file:_files'" : "");
     } else {
         fputs("    ((CURRENT == 2)) && _arguments '(- *)--help[this text]' '(- *)--version[the version]'\n", file);
@@ -186,8 +182,9 @@ static void zsh(FILE *file, const cp_program *p) {
 
 /* ---- fish ---- */
 
-static void fish_option(FILE *file, const char *program, const char *command, const cp_option *o) {
-    fprintf(file, "complete -c %s -n '%s' -l %s", program, command, o->name);
+/* `where` is the start of the line, with the condition under which it holds. */
+static void fish_option(FILE *file, const char *where, const cp_option *o) {
+    fprintf(file, "%s -l %s", where, o->name);
     if (words_of(o))
         put_words(file, " -x -a '", words_of(o), "'");
     else if (o->kind == CP_OPTION_TEXT)
@@ -199,16 +196,15 @@ static void fish_option(FILE *file, const char *program, const char *command, co
     fputs("'\n", file);
 }
 
-/* The options of a command where `condition` holds. */
-static void fish_options(FILE *file, const char *program, const cp_command *command, const char *condition) {
-    cp_command renamed = *command; /* the condition in the place of the name */
-    renamed.name = condition;
+static void fish_options(FILE *file, const char *program, const cp_command *command, const char *condition, const char *words) {
+    char where[1300];
+    snprintf(where, sizeof where, "complete -c %.60s -n '%s %.1100s'", program, condition, words);
     if (command->first_words) {
-        fprintf(file, "complete -c %s -n '%s'", program, condition);
+        fputs(where, file);
         put_words(file, " -a '", command->first_words, "'\n");
     }
-    if (command->max_arguments > 0) fprintf(file, "complete -c %s -n '%s' -F\n", program, condition);
-    each_option(file, program, &renamed, fish_option);
+    if (command->max_arguments > 0) fprintf(file, "%s -F\n", where);
+    each_option(file, where, command, fish_option);
 }
 
 static void fish(FILE *file, const cp_program *p) {
@@ -219,19 +215,13 @@ static void fish(FILE *file, const cp_program *p) {
     fprintf(file, "complete -c %s -n __fish_use_subcommand -l completion -x -a 'bash zsh fish' -d 'for a shell'\n", p->name);
     if (!p->experiment) fprintf(file, "complete -c %s -n __fish_use_subcommand -l help -d 'this text'\n", p->name);
     for (int i = 0; p->commands[i]; i++) {
-        char condition[128];
-        snprintf(condition, sizeof condition, "__fish_seen_subcommand_from %.60s", p->commands[i]->name);
         snprintf(names + strlen(names), sizeof names - strlen(names), " %.60s", p->commands[i]->name);
         fprintf(file, "complete -c %s -n __fish_use_subcommand -a %s -d '", p->name, p->commands[i]->name);
         put_quoted(file, p->commands[i]->purpose, "\\");
         fputs("'\n", file);
-        fish_options(file, p->name, p->commands[i], condition);
+        fish_options(file, p->name, p->commands[i], "__fish_seen_subcommand_from", p->commands[i]->name);
     }
-    if (p->experiment) {
-        char condition[1100];
-        snprintf(condition, sizeof condition, "not __fish_seen_subcommand_from%s", names);
-        fish_options(file, p->name, p->experiment, condition);
-    }
+    if (p->experiment) fish_options(file, p->name, p->experiment, "not __fish_seen_subcommand_from", names + 1);
 }
 
 bool cp_program_completion(FILE *file, const cp_program *program, const char *shell) {

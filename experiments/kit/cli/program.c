@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-const char cp_program_exits[] = "0 fine; 1 failed (data, disk, divergence; see the message); 2 wrong usage;\n"
+const char cp_program_exits[] = "0 ok; 1 failed (data, disk, divergence; see the message); 2 wrong usage;\n"
                                 "130 interrupted by Ctrl-C, with what was finished saved.";
 
 static const cp_command *find(const cp_program *program, const char *name) {

@@ -173,23 +173,22 @@ static bool count_classes(reading *r) {
 
 /* ---- pixels that are not bytes ---- */
 
-enum { PIECE = 4096 };
+static double pixel_at(const cp_npy *npy, size_t i) {
+    double value;
+    cp_elements_to_double(npy->dtype, (const char *)npy->data + i * cp_dtype_size(npy->dtype), 1, &value);
+    return value;
+}
 
 /* Finds the smallest and the largest pixel of a split. */
 static bool range_of(const reading *r, int split, double *min, double *max) {
     const cp_npy *npy = &r->pixels[split];
-    double        values[PIECE];
     *min = INFINITY, *max = -INFINITY;
-    for (size_t first = 0; first < npy->size; first += PIECE) {
-        size_t count = npy->size - first < PIECE ? npy->size - first : PIECE;
-        cp_elements_to_double(npy->dtype, (const char *)npy->data + first * cp_dtype_size(npy->dtype), count, values);
-        for (size_t i = 0; i < count; i++) {
-            if (!isfinite(values[i]))
-                return cp_fail(r->status, "%.200s: %s has a pixel that is %g in row %zu; all must be finite", r->path,
-                               name_of(split, "images").s, values[i], (first + i) / (npy->size / (size_t)npy->dims[0]));
-            if (values[i] < *min) *min = values[i];
-            if (values[i] > *max) *max = values[i];
-        }
+    for (size_t i = 0; i < npy->size; i++) {
+        double value = pixel_at(npy, i);
+        if (!isfinite(value))
+            return cp_fail(r->status, "%.200s: %s has a pixel that is %g in row %zu; all must be finite", r->path,
+                           name_of(split, "images").s, value, i / (npy->size / (size_t)npy->dims[0]));
+        *min = fmin(*min, value), *max = fmax(*max, value);
     }
     return true;
 }
@@ -214,17 +213,13 @@ static bool choose_scaling(reading *r) {
 /* The split's pixels as floats in [-1, 1], in the place of those that the file has. */
 static bool scale(reading *r, int split) {
     cp_npy *npy = &r->pixels[split];
-    double  values[PIECE], low = r->images->low, high = r->images->high, middle = low / 2 + high / 2, half = high / 2 - low / 2;
+    double  low = r->images->low, high = r->images->high, middle = low / 2 + high / 2, half = high / 2 - low / 2;
     float  *scaled = npy->size <= SIZE_MAX / sizeof *scaled ? malloc(npy->size * sizeof *scaled) : NULL;
     if (!scaled) return cp_fail(r->status, "%.200s: not enough memory for %zu pixels", r->path, npy->size);
-    for (size_t first = 0; first < npy->size; first += PIECE) {
-        size_t count = npy->size - first < PIECE ? npy->size - first : PIECE;
-        cp_elements_to_double(npy->dtype, (const char *)npy->data + first * cp_dtype_size(npy->dtype), count, values);
-        for (size_t i = 0; i < count; i++) {
-            double value = values[i] < low ? low : values[i] > high ? high : values[i];
-            r->images->clamped += value != values[i];
-            scaled[first + i] = (float)((value - middle) / half);
-        }
+    for (size_t i = 0; i < npy->size; i++) {
+        double pixel = pixel_at(npy, i), value = pixel < low ? low : pixel > high ? high : pixel;
+        r->images->clamped += value != pixel;
+        scaled[i] = (float)((value - middle) / half);
     }
     free(npy->data);
     npy->data = scaled;
@@ -366,7 +361,7 @@ cp_images *cp_images_load(const char *file_or_name, cp_status *status) {
     return NULL;
 }
 
-/* ---- telling ---- */
+/* ---- descriptions ---- */
 
 cp_images_text cp_images_scaling(const cp_images *images) {
     cp_images_text text;
@@ -431,5 +426,5 @@ bool cp_images_write(const cp_images *images, const char *path, cp_status *statu
     ok = ok && write_made(images, w);
     if (ok) return cp_npz_writer_commit(w, status);
     cp_npz_writer_cancel(w);
-    return cp_fail(status, "%.300s: not enough memory for the pixels", path); /* unless the writer has told why */
+    return cp_fail(status, "%.300s: not enough memory for the pixels", path); /* unless the writer has said why */
 }

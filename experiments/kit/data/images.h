@@ -10,7 +10,7 @@
  *   images   (N, H, W), gray, or (N, H, W, C) with C from 1 to 4; any size, the same in all splits; integers or floats
  *   labels   (N) or (N, 1), whole numbers from 0; every class has training images
  *   patients (N) whole numbers, {split}_patients: optional, kept as groups; images of one patient share a number
- *   made     optional, bytes: a JSON object that tells how the set was made, such as by `couplet brats`; "class_names" in it
+ *   made     optional, bytes: a JSON object that describes how the set was made, such as by `couplet brats`; "class_names" in it
  *            are the classes' names
  *
  * PIXELS become numbers in [-1, 1]: a pixel x becomes 2 (x - low) / (high - low) - 1. Bytes (uint8) stay bytes in memory, and
@@ -33,7 +33,7 @@ typedef struct cp_images {
     cp_dataset        *set; /* its splits are cp_images_splits in that order, its inputs (H, W, C) of bytes or float32 */
     int                height, width, channels, classes;
     const char *const *class_names;              /* (classes); NULL when they are not known */
-    int               *groups[CP_IMAGES_SPLITS]; /* (count of the split): the patients; NULL when the file tells none */
+    int               *groups[CP_IMAGES_SPLITS]; /* (count of the split): the patients; NULL when the file has none */
     char               name[64];                 /* "pneumoniamnist", "phantom", or the file's name without its ending */
     char               md5[33];                  /* of the file, in hexadecimal; "" of a built-in set */
     bool               official;                 /* the md5 is that of a MedMNIST file */
@@ -41,7 +41,7 @@ typedef struct cp_images {
     cp_dtype           stored;                   /* as the file has the pixels */
     double             low, high;                /* the pixels that become -1 and 1: see the top */
     size_t             clamped;                  /* pixels of val and test that lay beyond them */
-    cp_json           *made;                     /* how the set was made; NULL when the file does not tell */
+    cp_json           *made;                     /* how the set was made; NULL when the file does not say */
     const char       **own_names;                /* class_names, when they come from there */
 } cp_images;
 

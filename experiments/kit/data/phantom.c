@@ -50,7 +50,7 @@ static double between(cp_rng *rng, double low, double high) {
     return low + (high - low) * cp_rng_uniform(rng);
 }
 
-/* ---- the nucleus: what tells the class ---- */
+/* ---- the nucleus, which shows the class ---- */
 
 /* Lobes along an arc around (0, 0), its middle at angle 0. */
 typedef struct arc {

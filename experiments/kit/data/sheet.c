@@ -56,19 +56,14 @@ void cp_sheet_free(cp_sheet *s) {
 
 /* ---- of an image set ---- */
 
-typedef struct sheet_plan {
-    int  rows, columns; /* of a class */
-    bool spread;        /* images from all over the split, and an empty row between classes; else the first ones */
-} sheet_plan;
-
 /* The image, of the `count` of a class, that tile `tile` shows; beyond them: none. */
-static int64_t image_of(const sheet_plan *plan, int64_t tile, int64_t count) {
+static int64_t image_of(const cp_sheet_plan *plan, int64_t tile, int64_t count) {
     int64_t tiles = (int64_t)plan->rows * plan->columns;
     return plan->spread && count > tiles ? (2 * tile + 1) * count / (2 * tiles) : tile;
 }
 
 /* counts (3, classes): images of the split, those passed, those shown. */
-static void fill(const cp_images *images, const cp_split *split, const sheet_plan *plan, int *counts, cp_real *row,
+static void fill(const cp_images *images, const cp_split *split, const cp_sheet_plan *plan, int *counts, cp_real *row,
                  cp_sheet *sheet) {
     int *seen = counts + images->classes, *used = seen + images->classes;
     cp_split_class_counts(split, counts);
@@ -81,7 +76,7 @@ static void fill(const cp_images *images, const cp_split *split, const sheet_pla
     }
 }
 
-static bool write_sheet(const cp_images *images, int split, const sheet_plan *plan, const char *path, cp_status *status) {
+bool cp_images_sheet(const cp_images *images, int split, const cp_sheet_plan *plan, const char *path, cp_status *status) {
     int    rows = images->classes * (plan->rows + plan->spread) - plan->spread;
     double across = (double)plan->columns * images->width, down = (double)rows * images->height;
     if (plan->columns < 1 || plan->rows < 1 || across * down > LARGEST)
@@ -97,12 +92,4 @@ static bool write_sheet(const cp_images *images, int split, const sheet_plan *pl
     }
     cp_sheet_free(sheet), free(row), free(counts);
     return ok;
-}
-
-bool cp_images_sheet(const cp_images *images, int split, int columns, const char *path, cp_status *status) {
-    return write_sheet(images, split, &(sheet_plan){1, columns, false}, path, status);
-}
-
-bool cp_images_sheet_spread(const cp_images *images, int split, int rows, int columns, const char *path, cp_status *status) {
-    return write_sheet(images, split, &(sheet_plan){rows, columns, true}, path, status);
 }

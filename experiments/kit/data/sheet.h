@@ -18,10 +18,11 @@ void      cp_sheet_put(cp_sheet *sheet, int row, int column, const cp_real *valu
 bool cp_sheet_save(const cp_sheet *sheet, const char *path, const char *caption, cp_status *status); /* path.png, for the report */
 void cp_sheet_free(cp_sheet *sheet);                                                                 /* NULL is allowed */
 
-/* A sheet of a split as a PNG file: one row per class, from the top, with its first `columns` images. */
-bool cp_images_sheet(const cp_images *images, int split, int columns, const char *path, cp_status *status);
-
-/* The same with `rows` rows per class, an empty row between classes, and images from all over the split at even distances. */
-bool cp_images_sheet_spread(const cp_images *images, int split, int rows, int columns, const char *path, cp_status *status);
+/* A sheet of a split as a PNG file, class by class from the top. */
+typedef struct cp_sheet_plan {
+    int  rows, columns; /* for each class */
+    bool spread;        /* images from all over the split, and an empty row between classes; else the first ones */
+} cp_sheet_plan;
+bool cp_images_sheet(const cp_images *images, int split, const cp_sheet_plan *plan, const char *path, cp_status *status);
 
 #endif

@@ -7,18 +7,40 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- memory: everything belongs to the figure and is freed with it ---- */
+
+struct cp_figure_block {
+    cp_figure_block *next;
+    double           data[];
+};
+
+void *cp_figure_alloc(cp_figure *f, size_t size) {
+    cp_figure_block *block = calloc(1, sizeof *block + size);
+    f->failed |= !block;
+    if (!block) return NULL;
+    block->next = f->blocks;
+    f->blocks = block;
+    return block->data;
+}
+
 char *cp_figure_copy_text(cp_figure *f, const char *text) {
-    char *copy = text ? strdup(text) : NULL;
-    f->failed |= text && !copy;
-    return copy;
+    char *copy = text ? cp_figure_alloc(f, strlen(text) + 1) : NULL;
+    return copy ? strcpy(copy, text) : NULL;
 }
 
 double *cp_figure_copy_numbers(cp_figure *f, const double *from, int n) {
     size_t  count = n > 0 ? (size_t)n : 0;
-    double *copy = from ? malloc((count + 1) * sizeof *copy) : NULL;
+    double *copy = from ? cp_figure_alloc(f, count * sizeof *copy) : NULL;
     if (copy && count > 0) memcpy(copy, from, count * sizeof *copy);
-    f->failed |= from && !copy;
     return copy;
+}
+
+void cp_figure_free(cp_figure *f) {
+    for (cp_figure_block *block = f ? f->blocks : NULL, *next; block; block = next) {
+        next = block->next;
+        free(block);
+    }
+    free(f);
 }
 
 /* ---- figures and panels ---- */
@@ -39,25 +61,20 @@ void cp_figure_caption(cp_figure *f, const char *format, ...) {
     va_start(values, format);
     vsnprintf(text, sizeof text, format, values);
     va_end(values);
-    free((void *)f->config.caption);
     f->config.caption = cp_figure_copy_text(f, text);
 }
 
 static void copy_names(cp_figure *f, const char *const **names, int *count) {
     int    n = *names && *count > 0 ? *count : 0;
-    char **copy = n > 0 ? calloc((size_t)n, sizeof *copy) : NULL;
-    f->failed |= n > 0 && !copy;
+    char **copy = n > 0 ? cp_figure_alloc(f, (size_t)n * sizeof *copy) : NULL;
     for (int i = 0; copy && i < n; i++) copy[i] = cp_figure_copy_text(f, (*names)[i] ? (*names)[i] : "");
     *names = (const char *const *)copy;
     *count = copy ? n : 0;
 }
 
 cp_panel *cp_figure_panel(cp_figure *f, cp_panel_config config) {
-    cp_panel *p = f ? calloc(1, sizeof *p) : NULL;
-    if (!p) {
-        if (f) f->failed = true;
-        return NULL;
-    }
+    cp_panel *p = f ? cp_figure_alloc(f, sizeof *p) : NULL;
+    if (!p) return NULL;
     p->figure = f;
     p->config = config;
     p->config.title = cp_figure_copy_text(f, config.title);
@@ -71,54 +88,11 @@ cp_panel *cp_figure_panel(cp_figure *f, cp_panel_config config) {
     return p;
 }
 
-static void free_series(cp_series *s) {
-    free((void *)s->style.label);
-    free(s->x);
-    free(s->y);
-    free(s->error);
-    free(s->from);
-    free((void *)s->grid.values);
-    free(s->image);
-    free(s);
-}
-
-static void free_names(const char *const *names, int count) {
-    for (int i = 0; i < count; i++) free((void *)names[i]);
-    free((void *)names);
-}
-
-static void free_panel(cp_panel *p) {
-    for (cp_series *s = p->first, *next; s; s = next) {
-        next = s->next;
-        free_series(s);
-    }
-    free_names(p->config.x_names, p->config.x_name_count);
-    free_names(p->config.y_names, p->config.y_name_count);
-    free((void *)p->config.title);
-    free((void *)p->config.x_label);
-    free((void *)p->config.y_label);
-    free(p);
-}
-
-void cp_figure_free(cp_figure *f) {
-    if (!f) return;
-    for (cp_panel *p = f->first, *next; p; p = next) {
-        next = p->next;
-        free_panel(p);
-    }
-    free((void *)f->config.title);
-    free((void *)f->config.caption);
-    free(f);
-}
-
 /* ---- series ---- */
 
 cp_series *cp_series_add(cp_panel *p, const cp_mark *mark, cp_style style) {
-    cp_series *s = p ? calloc(1, sizeof *s) : NULL;
-    if (!s) {
-        if (p) p->figure->failed = true;
-        return NULL;
-    }
+    cp_series *s = p ? cp_figure_alloc(p->figure, sizeof *s) : NULL;
+    if (!s) return NULL;
     s->mark = mark;
     s->places = 1;
     s->style = style;

@@ -15,7 +15,7 @@
  * when their panels have the same place. Limits that are given are kept.
  *
  * Data and texts are copied. Points that are not finite (or have no place on a log axis) are left out of the picture
- * and stay in the CSV. A lack of memory is remembered and told by save; misuse such as a NULL panel does nothing. */
+ * and stay in the CSV. A lack of memory is remembered and reported by save; misuse such as a NULL panel does nothing. */
 #ifndef CP_KIT_FIGURE_H
 #define CP_KIT_FIGURE_H
 

@@ -90,28 +90,23 @@ static bool same_quantity(const axis_view *a, const axis_view *b) {
     return same;
 }
 
-/* Where all data of this axis's quantity lie, among the panels whose limits are not given. */
-static cp_range common_range(cp_figure *const *figures, int count, const axis_view *a, bool vertical) {
-    cp_range all = {INFINITY, -INFINITY, .log = a->log};
-    for (int i = 0; i < count; i++)
-        for (cp_panel *p = figures[i] ? figures[i]->first : NULL; p; p = p->next) {
-            axis_view other = view_of(p, vertical);
-            cp_range  x, y;
-            if (is_given(&other) || !same_quantity(a, &other)) continue;
-            data_ranges(p, &x, &y);
-            cp_range_include(&all, vertical ? y.min : x.min);
-            cp_range_include(&all, vertical ? y.max : x.max);
-        }
-    return all;
-}
-
-/* Sets the limits of one quantity's axes. */
-static void set_limits(cp_figure *const *figures, int count, axis_view a, bool vertical, cp_range all) {
-    for (int i = 0; i < count; i++)
-        for (cp_panel *p = figures[i] ? figures[i]->first : NULL; p; p = p->next) {
-            axis_view other = view_of(p, vertical);
-            if (!is_given(&other) && same_quantity(&a, &other)) *other.min = all.min, *other.max = all.max;
-        }
+/* Finds where all data of this axis's quantity lie, among the panels whose limits are not given, and sets the limits there. */
+static void share_axis(cp_figure *const *figures, int count, axis_view a, bool vertical) {
+    cp_range all = {INFINITY, -INFINITY, .log = a.log};
+    for (int set = 0; set < 2 && (!set || all.min < all.max); set++)
+        for (int i = 0; i < count; i++)
+            for (cp_panel *p = figures[i] ? figures[i]->first : NULL; p; p = p->next) {
+                axis_view other = view_of(p, vertical);
+                cp_range  x, y;
+                if (is_given(&other) || !same_quantity(&a, &other)) continue;
+                if (set) {
+                    *other.min = all.min, *other.max = all.max;
+                } else {
+                    data_ranges(p, &x, &y);
+                    cp_range_include(&all, vertical ? y.min : x.min);
+                    cp_range_include(&all, vertical ? y.max : x.max);
+                }
+            }
 }
 
 void cp_figures_share_axes(cp_figure *const *figures, int count) {
@@ -119,9 +114,7 @@ void cp_figures_share_axes(cp_figure *const *figures, int count) {
         for (cp_panel *p = figures[i] ? figures[i]->first : NULL; p; p = p->next)
             for (int vertical = 0; vertical < 2; vertical++) {
                 axis_view a = view_of(p, vertical);
-                if (is_given(&a)) continue;
-                cp_range all = common_range(figures, count, &a, vertical);
-                if (all.min < all.max) set_limits(figures, count, a, vertical, all);
+                if (!is_given(&a)) share_axis(figures, count, a, vertical);
             }
 }
 

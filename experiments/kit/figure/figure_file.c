@@ -158,8 +158,7 @@ static void pass_numbers(pass *p, const char *key, double **numbers, int *count)
         p->trouble = key;
         return;
     }
-    *numbers = malloc((array->count + 1) * sizeof **numbers);
-    p->figure->failed |= !*numbers;
+    *numbers = cp_figure_alloc(p->figure, array->count * sizeof **numbers);
     *count = (int)array->count;
     int i = 0;
     for (const cp_json *m = *numbers ? array->first : NULL; m; m = m->next) (*numbers)[i++] = cp_json_number(m, NAN);
@@ -169,7 +168,7 @@ static void pass_names(pass *p, const char *key, const char *const **names, int 
     if (p->to && *count > 0) cp_json_put_strings(p->to, key, *names, (size_t)*count);
     const cp_json *array = cp_json_get(p->from, key);
     if (!array) return;
-    const char **found = array->kind == CP_JSON_ARRAY ? calloc(array->count + 1, sizeof *found) : NULL;
+    const char **found = array->kind == CP_JSON_ARRAY ? cp_figure_alloc(p->figure, array->count * sizeof *found) : NULL;
     if (!found) p->trouble = key;
     for (const cp_json *m = found ? array->first : NULL; m; m = m->next)
         found[(*count)++] = cp_figure_copy_text(p->figure, cp_json_string(m, ""));

@@ -37,11 +37,14 @@ struct cp_panel {
     cp_panel       *next;
 };
 
+typedef struct cp_figure_block cp_figure_block;
+
 struct cp_figure {
     cp_figure_config config; /* the texts are copies */
     cp_panel        *first, *last;
     int              panels;
     bool             failed; /* not enough memory */
+    cp_figure_block *blocks; /* its memory: panels, series, texts, numbers */
 };
 
 /* ---- collecting ---- */
@@ -50,6 +53,7 @@ cp_series *cp_series_add(cp_panel *panel, const cp_mark *mark, cp_style style);
 cp_series *cp_series_add_data(cp_panel *panel, const cp_mark *mark, cp_style style, int n, const double *x, const double *y,
                               const double *error);
 void       cp_series_set_grid(cp_panel *panel, cp_series *series, const cp_grid *grid);
+void      *cp_figure_alloc(cp_figure *figure, size_t size); /* zeroed, freed with the figure; NULL: not enough memory */
 char      *cp_figure_copy_text(cp_figure *figure, const char *text);
 double    *cp_figure_copy_numbers(cp_figure *figure, const double *from, int n);
 
@@ -117,7 +121,7 @@ void cp_figure_draw(const cp_figure *figure, const char *name, cp_bytes *out);
 void cp_figure_csv(const cp_figure *figure, cp_bytes *out);
 void cp_figure_describe(cp_figure *figure, cp_json_writer *out);
 
-/* The figure that cp_figure_describe told of; NULL, with a message that names `name`, when it tells of none. One without
+/* The figure that cp_figure_describe described; NULL, with a message that names `name`, when it describes none. One without
  * panels has only title and caption, for a picture beside it. */
 cp_figure *cp_figure_read(const cp_json *description, const char *name, cp_status *status);
 

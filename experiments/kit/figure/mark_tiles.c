@@ -50,7 +50,7 @@ static void put_tiles(cp_bytes *out, const cp_series *s, const cp_frame *f) {
                "<image x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" style=\"image-rendering:pixelated\" "
                "href=\"data:image/png;base64,",
                f->left + (f->w - w) / 2, f->top + (f->h - h) / 2, w, h);
-    cp_svg_escape(out, s->image); /* base64, unless a description told otherwise */
+    cp_svg_escape(out, s->image); /* base64, unless a description has something else */
     cp_svg_put(out, "\"/>\n");
 }
 
@@ -64,13 +64,11 @@ void cp_panel_tiles(cp_panel *p, int n, const cp_image *images, int columns) {
     bool       ok = make_sheet(n, images, columns, &t, &png);
     if (ok) cp_base64(&text, png.data, png.size);
     ok = ok && cp_bytes_append(&text, "", 1);
-    cp_bytes_free(&png);
-    s->image = ok ? (char *)text.data : NULL;
+    s->image = ok ? cp_figure_copy_text(p->figure, (const char *)text.data) : NULL;
     s->image_width = t.width;
     s->image_height = t.height;
-    if (ok) return;
-    cp_bytes_free(&text);
-    p->figure->failed = true;
+    p->figure->failed |= !ok;
+    cp_bytes_free(&png), cp_bytes_free(&text);
 }
 
 bool cp_tiles_write(const char *path, int n, const cp_image *images, int columns, cp_status *status) {

@@ -18,7 +18,7 @@ double cp_text_width(const char *text, double size); /* an estimate, rather too 
 
 void cp_base64(cp_bytes *out, const void *data, size_t size);
 
-/* Colors come in pairs, for light and for dark screens. The palette is after Okabe and Ito's, told apart by color-blind
+/* Colors come in pairs, for light and for dark screens. The palette is after Okabe and Ito's, distinguishable for color-blind
  * readers; all of it stands out from the paper by a contrast of three or more. */
 typedef struct cp_color {
     double r, g, b; /* 0 to 255 */
@@ -33,7 +33,7 @@ cp_paint              cp_paint_mix(cp_paint a, cp_paint b, double share); /* sha
 double                cp_contrast(cp_color a, cp_color b);                /* 1 to 21, as the guidelines for web pages define it */
 
 /* The attributes of an element (once each): fill and stroke, where NULL is none. They have the light colors, which any
- * viewer understands, and a style that tells the dark ones to the rule of cp_svg_dark_rule. */
+ * viewer understands, and a style with the dark ones for the rule of cp_svg_dark_rule. */
 void cp_svg_paint(cp_bytes *out, const cp_paint *fill, const cp_paint *stroke);
 
 extern const char cp_svg_dark_rule[]; /* a style element for the figure: dark colors on dark screens, not on paper */

@@ -113,48 +113,20 @@ static void score_row(scored *s, const cp_predictions *p, int i, double *row) {
     for (int a = 0; a < s->auc_classes; a++) s->scores[(size_t)a * (size_t)s->n + (size_t)i] = row[s->first_auc + a];
 }
 
-typedef struct keyed {
-    double score;
-    int    at;
-} keyed;
-
-static int by_score(const void *a, const void *b) {
-    const keyed *x = a, *y = b;
-    return x->score != y->score ? (x->score > y->score) - (x->score < y->score) : (x->at > y->at) - (x->at < y->at);
-}
-
-static void sort_by(const double *scores, int n, keyed *work, int *order) {
-    for (int i = 0; i < n; i++) work[i] = (keyed){scores[i], i};
-    qsort(work, (size_t)n, sizeof *work, by_score);
-    for (int i = 0; i < n; i++) order[i] = work[i].at;
-}
-
-typedef struct member {
-    int group, at;
-} member;
-
-static int by_group(const void *a, const void *b) {
-    const member *x = a, *y = b;
-    return x->group != y->group ? (x->group > y->group) - (x->group < y->group) : (x->at > y->at) - (x->at < y->at);
-}
-
 int *cp_groups_number(const int *groups, int n, int *count) {
-    member *members = malloc((size_t)n * sizeof *members);
-    int    *number = malloc((size_t)n * sizeof *number);
-    if (members && number) {
-        for (int i = 0; i < n; i++) members[i] = (member){groups[i], i};
-        qsort(members, (size_t)n, sizeof *members, by_group);
-        *count = 0;
-        for (int i = 0; i < n; i++) {
-            *count += i == 0 || members[i].group != members[i - 1].group;
-            number[members[i].at] = *count - 1;
-        }
-    } else {
-        free(number);
-        number = NULL;
+    double *values = malloc((size_t)n * sizeof *values);
+    int    *order = malloc((size_t)n * sizeof *order), *number = malloc((size_t)n * sizeof *number);
+    for (int i = 0; values && i < n; i++) values[i] = groups[i];
+    bool ok = values && order && number && cp_values_order(values, n, order);
+    *count = 0;
+    for (int i = 0; ok && i < n; i++) {
+        *count += i == 0 || groups[order[i]] != groups[order[i - 1]];
+        number[order[i]] = *count - 1;
     }
-    free(members);
-    return number;
+    free(values), free(order);
+    if (ok) return number;
+    free(number);
+    return NULL;
 }
 
 /* Weights of one sum for all groups, and of mean 1: groups of one size are weighed by exactly 1. */
@@ -184,14 +156,12 @@ static bool scored_make(scored *s, const cp_predictions *p) {
     s->scores = malloc(all * sizeof *s->scores);
     s->by_score = malloc(all * sizeof *s->by_score);
     double *row = malloc((size_t)p->classes * sizeof *row);
-    keyed  *work = malloc(n * sizeof *work);
-    bool ok = s->predicted && s->confidence && s->nll && s->brier && s->by_confidence && s->scores && s->by_score && row && work &&
+    bool    ok = s->predicted && s->confidence && s->nll && s->brier && s->by_confidence && s->scores && s->by_score && row &&
               weigh_groups(s, p->groups);
     for (int i = 0; ok && i < p->n; i++) score_row(s, p, i, row);
-    if (ok) sort_by(s->confidence, s->n, work, s->by_confidence);
-    for (size_t a = 0; ok && a < (size_t)s->auc_classes; a++) sort_by(s->scores + a * n, s->n, work, s->by_score + a * n);
+    ok = ok && cp_values_order(s->confidence, s->n, s->by_confidence);
+    for (size_t a = 0; ok && a < (size_t)s->auc_classes; a++) ok = cp_values_order(s->scores + a * n, s->n, s->by_score + a * n);
     free(row);
-    free(work);
     return ok;
 }
 

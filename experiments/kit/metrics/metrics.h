@@ -27,7 +27,7 @@
  * Both ECEs are strongly biased upward on small sets: noise within a bin adds to the sum. Resampling adds the same noise
  * once more, so that the interval of a well calibrated model's ECE lies high and may lie above the estimate.
  *
- * BY GROUP. Where predictions come in `groups`, as slices of patients, all of these but adaptive_ece are also told with every group
+ * BY GROUP. Where predictions come in `groups`, as slices of patients, all of these but adaptive_ece are also given with every group
  * counting the same, whatever its size: prediction i has the weight w_i = n / (groups * size of its group), and shares, means and
  * pairs are weighted by it, as by scikit-learn's sample_weight. So accuracy, nll and brier by group are the means over the groups
  * of the means within each. Groups of one size change nothing, to the bit. adaptive_ece is left out: its bins are cut by the number
@@ -57,7 +57,7 @@ typedef enum cp_metric {
     CP_MCE,
     CP_ADAPTIVE_ECE,
     CP_METRICS,
-    CP_METRICS_BY_GROUP = CP_ADAPTIVE_ECE /* those before it are told by group too */
+    CP_METRICS_BY_GROUP = CP_ADAPTIVE_ECE /* those before it are given by group too */
 } cp_metric;
 
 const char *cp_metric_name(cp_metric metric);     /* as in the list above: "balanced_accuracy" */

@@ -29,6 +29,26 @@ double cp_values_quantile(const double *sorted, int count, double share) {
     return sorted[low] + (place - low) * (sorted[high] - sorted[low]);
 }
 
+typedef struct keyed {
+    double value;
+    int    at;
+} keyed;
+
+static int by_value(const void *a, const void *b) {
+    const keyed *x = a, *y = b;
+    return x->value != y->value ? (x->value > y->value) - (x->value < y->value) : (x->at > y->at) - (x->at < y->at);
+}
+
+bool cp_values_order(const double *values, int count, int *order) {
+    keyed *work = malloc(((size_t)count + 1) * sizeof *work);
+    for (int i = 0; work && i < count; i++) work[i] = (keyed){values[i], i};
+    if (work) qsort(work, (size_t)count, sizeof *work, by_value);
+    for (int i = 0; work && i < count; i++) order[i] = work[i].at;
+    bool ok = work != NULL;
+    free(work);
+    return ok;
+}
+
 double cp_softmax_row(double *row, int classes, double temperature) {
     double largest = row[0], sum = 0;
     for (int c = 1; c < classes; c++) largest = fmax(largest, row[c]);

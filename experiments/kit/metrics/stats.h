@@ -15,6 +15,9 @@ void   cp_values_sort(double *values, int count); /* ascending; none may be NaN 
 double cp_values_quantile(const double *sorted, int count,
                           double share); /* linear between neighbors, as numpy's default; count >= 1 */
 
+/* The places of values in ascending order, equal values by their places, into order (count). False: not enough memory. */
+bool cp_values_order(const double *values, int count, int *order);
+
 /* The percentile `share` (0 to 100) of those numbers that are finite and above `above`, exact and without a copy of them: of n
  * numbers the one with floor(share / 100 (n - 1)) others before it in their order. False when there are none. */
 bool cp_percentile_above(const float *values, size_t count, float above, double share, float *percentile);

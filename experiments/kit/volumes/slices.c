@@ -101,7 +101,7 @@ static bool shape_fits(const cutting *c, cp_scan scan, const cp_nifti *volume) {
     if (volume->rank > 3)
         return cp_fail(c->status, "%.200s has shape %s; a volume has three axes", path,
                        cp_shown_shape(volume->rank, volume->dims).text);
-    if (!c->tumor) return true; /* the first, seg, tells the shape */
+    if (!c->tumor) return true; /* the first file, seg, sets the shape */
     if (memcmp(c->dims, volume->dims, sizeof c->dims) != 0)
         return cp_fail(c->status, "%s has shape %s, but seg %s", cp_scan_names[scan], cp_shown_shape(3, volume->dims).text,
                        cp_shown_shape(3, c->dims).text);
@@ -180,7 +180,7 @@ static void take_slice(const cutting *c, const float *values, const cp_brain *br
     for (size_t i = 0; i < area; i++) c->slice[i] = normalized(values[area - 1 - i], brain);
 }
 
-/* In millimeters; a file that does not tell is taken as 1. */
+/* In millimeters; 1 when the file does not say. */
 static double spacing_of(const cp_nifti *volume, int axis) {
     double spacing = volume->spacing[axis];
     return isfinite(spacing) && spacing > 0 ? spacing : 1;

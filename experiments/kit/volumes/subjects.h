@@ -24,7 +24,7 @@ typedef struct cp_subject {
     char *paths[CP_SCANS]; /* of the needed scans; NULL for others */
 } cp_subject;
 
-/* Something to tell about a subject, or about a folder that cannot be read. */
+/* A remark on a subject, or on a folder that cannot be read. */
 typedef struct cp_subject_note {
     char *name, *text;
 } cp_subject_note;
