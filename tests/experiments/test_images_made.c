@@ -100,14 +100,16 @@ static void a_sheet_shows_images_from_the_whole_split(void) {
         memset(tiles[i], shown[i] < 0 ? 150 : shown[i] * 10, 4);
         sheet[i] = (cp_image){2, 2, 1, tiles[i]};
     }
-    TEST_ASSERT_TRUE_MESSAGE(cp_images_sheet_spread(images, CP_IMAGES_TRAIN, 2, 2, scratch("sheet.png"), &status), status.message);
+    TEST_ASSERT_TRUE_MESSAGE(cp_images_sheet(images, CP_IMAGES_TRAIN, &(cp_sheet_plan){2, 2, true}, scratch("sheet.png"), &status),
+                             status.message);
     TEST_ASSERT_TRUE_MESSAGE(cp_tiles_write(scratch("expected.png"), 10, sheet, 2, &status), status.message);
     TEST_ASSERT_TRUE(cp_file_read(scratch("sheet.png"), SIZE_MAX, &spread, &status));
     TEST_ASSERT_TRUE(cp_file_read(scratch("expected.png"), SIZE_MAX, &expected, &status));
     TEST_ASSERT_TRUE(spread.size == expected.size && memcmp(spread.data, expected.data, spread.size) == 0);
     cp_bytes_free(&spread), cp_bytes_free(&expected);
-    TEST_ASSERT_TRUE_MESSAGE(cp_images_sheet_spread(images, CP_IMAGES_TEST, 3, 7, scratch("sheet.png"), &status), status.message);
-    TEST_ASSERT_FALSE(cp_images_sheet_spread(images, CP_IMAGES_TEST, 0, 7, scratch("sheet.png"), &status));
+    TEST_ASSERT_TRUE_MESSAGE(cp_images_sheet(images, CP_IMAGES_TEST, &(cp_sheet_plan){3, 7, true}, scratch("sheet.png"), &status),
+                             status.message);
+    TEST_ASSERT_FALSE(cp_images_sheet(images, CP_IMAGES_TEST, &(cp_sheet_plan){0, 7, true}, scratch("sheet.png"), &status));
     cp_images_free(images);
 }
 

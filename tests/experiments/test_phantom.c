@@ -136,7 +136,9 @@ static cp_images *make_set(cp_dtype dtype, int channels) {
 
 static void sheet_has(const cp_images *images, int columns, uint32_t width, uint32_t height) {
     cp_bytes png = {0};
-    TEST_ASSERT_TRUE_MESSAGE(cp_images_sheet(images, CP_IMAGES_TRAIN, columns, scratch("sheet.png"), &status), status.message);
+    TEST_ASSERT_TRUE_MESSAGE(
+        cp_images_sheet(images, CP_IMAGES_TRAIN, &(cp_sheet_plan){1, columns, false}, scratch("sheet.png"), &status),
+        status.message);
     TEST_ASSERT_TRUE(cp_file_read(scratch("sheet.png"), 1 << 20, &png, &status));
     const unsigned char *at = (const unsigned char *)png.data + 16;
     TEST_ASSERT_EQUAL_UINT32(width, (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3]);
@@ -158,11 +160,12 @@ static void a_sheet_has_a_row_for_each_class(void) {
 
 static void a_sheet_that_cannot_be_made_is_reported(void) {
     cp_images *images = make_set(CP_U8, 1);
-    TEST_ASSERT_FALSE(cp_images_sheet(images, CP_IMAGES_TRAIN, 1 << 30, scratch("sheet.png"), &status));
+    TEST_ASSERT_FALSE(cp_images_sheet(images, CP_IMAGES_TRAIN, &(cp_sheet_plan){1, 1 << 30, false}, scratch("sheet.png"), &status));
     says(&status, "would be too large");
-    TEST_ASSERT_FALSE(cp_images_sheet(images, CP_IMAGES_TRAIN, 0, scratch("sheet.png"), &status));
+    TEST_ASSERT_FALSE(cp_images_sheet(images, CP_IMAGES_TRAIN, &(cp_sheet_plan){1, 0, false}, scratch("sheet.png"), &status));
     says(&status, "0 images");
-    TEST_ASSERT_FALSE(cp_images_sheet(images, CP_IMAGES_TRAIN, 1, scratch("nowhere/sheet.png"), &status));
+    TEST_ASSERT_FALSE(
+        cp_images_sheet(images, CP_IMAGES_TRAIN, &(cp_sheet_plan){1, 1, false}, scratch("nowhere/sheet.png"), &status));
     says(&status, "nowhere");
     cp_dataset_free(images->set);
 }
