@@ -67,12 +67,12 @@ typedef struct cp_default {
 typedef struct cp_options cp_options;
 
 typedef struct cp_command {
-    const char       *name;
-    const char       *purpose;   /* one line */
-    const char       *arguments; /* "MODEL.safetensors INPUT.npy", or NULL */
-    const char       *details;   /* more lines for its help, or NULL */
-    const char       *example;   /* a command line without the command's name, or NULL */
-    const cp_option  *options;
+    const char      *name;
+    const char      *purpose;   /* one line */
+    const char      *arguments; /* "MODEL.safetensors INPUT.npy", or NULL */
+    const char      *details;   /* more lines for its help, or NULL */
+    const char      *example;   /* a command line without the command's name, or NULL */
+    const cp_option *options;
     const cp_option *(*more)(int); /* options that are known when the program runs: 0, 1, ... until NULL; NULL: none */
     const cp_default *defaults;    /* those that depend on another option, or NULL */
     const char       *without;     /* common options that it does not have: "seed|quiet", or NULL */
