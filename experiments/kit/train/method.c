@@ -95,7 +95,7 @@ cp_tensor *(cp_method_cross_entropy)(cp_at at, const cp_model *model, const cp_o
 }
 
 cp_tensor *(cp_method_add_guesses)(cp_at at, cp_tensor *loss, const cp_objective *o, const cp_model *model,
-                                   const cp_objective_batch *b, cp_mode mode, cp_objective_terms *terms) {
+                                   const cp_objective_batch *b, cp_objective_terms *terms) {
     if (!loss || !b->augmented || o->pseudo == 0) return loss;
     int      n = b->guesses.count, sure = 0;
     int     *labels = cp_tape_alloc(at, (size_t)n * sizeof *labels);
@@ -107,9 +107,9 @@ cp_tensor *(cp_method_add_guesses)(cp_at at, cp_tensor *loss, const cp_objective
         sure += b->guesses.at[i] >= 0;
     }
     terms->guessed = (double)sure / n;
-    if (sure == 0 && mode == CP_EVALUATION) return loss;
+    if (sure == 0) return loss;
     cp_tensor *x = (cp_constant)(at, b->augmented->data, cp_shape_of(b->augmented->rank, b->augmented->dims));
-    cp_tensor *logp = (cp_log_softmax)(at, (cp_model_logits)(at, model, x, mode), 1);
+    cp_tensor *logp = (cp_log_softmax)(at, (cp_model_logits)(at, model, x, CP_EVALUATION), 1);
     cp_tensor *of_guess = (cp_pick)(at, logp, (cp_labels){labels, n});
     cp_tensor *kept = (cp_mul)(at, of_guess, (cp_constant)(at, mask, CP_SHAPE(n)));
     return (cp_add)(at, loss, (cp_scale)(at, (cp_mean)(at, kept, CP_ALL, false), (cp_real)-o->pseudo));

@@ -17,8 +17,8 @@
  * penalty is minus the log of the joint prior of the two heads at lambda = 1 (cp_head_penalty). With `conditional`, the samples that
  * belong to the labeled images' term are those of a class each: E(x_l; c) - E(x'; c').
  *
- * CE and P alone use CP_TRAINING, the statistics of the batch. As soon as there are energies, all terms use CP_EVALUATION: data, samples and
- * the sampler must see one and the same function, and running statistics must not learn from samples.
+ * CE alone uses CP_TRAINING, the statistics of the batch. With any other term all use CP_EVALUATION: labeled and unlabeled images, samples
+ * and the sampler must see one and the same function, and running statistics must not learn from samples.
  *
  * A new method is a cp_method in a file of its own and a word in CP_METHODS below; a program adds its own with cp_method_add. */
 #ifndef CP_KIT_METHOD_H
@@ -107,7 +107,7 @@ cp_tensor *cp_method_cross_entropy(cp_at at, const cp_model *model, const cp_obj
 
 /* For methods: the loss with P, where the batch has augmented images. */
 cp_tensor *cp_method_add_guesses(cp_at at, cp_tensor *loss, const cp_objective *objective, const cp_model *model,
-                                 const cp_objective_batch *batch, cp_mode mode, cp_objective_terms *terms);
+                                 const cp_objective_batch *batch, cp_objective_terms *terms);
 
 #define cp_method_add(...) cp_method_add(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_method_loss(t, ...) cp_method_loss(CP_AT(t), __VA_ARGS__)

@@ -49,7 +49,7 @@ static cp_tensor *energy_loss(cp_at at, const cp_objective *o, const cp_model *m
                               cp_objective_terms *terms) {
     bool       slopes = o->slope > 0;
     cp_tensor *z, *loss = (cp_method_cross_entropy)(at, model, b, CP_EVALUATION, &z, terms);
-    loss = (cp_method_add_guesses)(at, loss, o, model, b, CP_EVALUATION, terms);
+    loss = (cp_method_add_guesses)(at, loss, o, model, b, terms);
     if (!loss) return NULL;
     energies data = energies_at(at, model, b->unlabeled, slopes), samples = energies_at(at, model, b->samples, slopes);
     loss = add_scaled(at, loss, o->energy, energy_terms(at, o, model, b, z, of_labeled, &data, &samples));

@@ -9,8 +9,8 @@ static cp_tensor *loss(cp_at at, const cp_objective *o, const cp_model *model, c
 
 static cp_tensor *pseudo_loss(cp_at at, const cp_objective *o, const cp_model *model, const cp_objective_batch *b,
                               cp_objective_terms *terms) {
-    cp_tensor *cross_entropy = (cp_method_cross_entropy)(at, model, b, CP_TRAINING, NULL, terms);
-    return (cp_method_add_guesses)(at, cross_entropy, o, model, b, CP_TRAINING, terms);
+    cp_tensor *cross_entropy = (cp_method_cross_entropy)(at, model, b, CP_EVALUATION, NULL, terms);
+    return (cp_method_add_guesses)(at, cross_entropy, o, model, b, terms);
 }
 
 const cp_method cp_method_softmax = {
