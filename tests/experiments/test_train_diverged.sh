@@ -44,7 +44,7 @@ COUPLET_INJECT=chains@2 --method hybrid --preset paper --sgld=2 --rate 1
 --method hybrid --energy 1e20
 --method hybrid --square 1e6 --rate 0.1
 --method jem --slope 1e6 --rate 0.1
-COUPLET_INJECT=weights@13 --method hybrid --norm batch --pretrain 8 --rollbacks 0
+COUPLET_INJECT=weights@13 --method hybrid --norm batch --joint-steps 8 --rollbacks 0
 END
 }
 

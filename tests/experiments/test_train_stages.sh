@@ -83,7 +83,7 @@ says() { # run, text: how often it is in the log
     COUPLET_INJECT=gradients@7 "$couplet" train gray.npz $small --norm batch --steps 8 --joint-steps 1 --quiet --threads 1 --out late </dev/null
     expect_success "a first stage whose last step was left out is followed by the second" test "$(says late '"event":"stage 2","step":9,')" -eq 1
 
-    train gray.npz $small --norm batch --pretrain 4 --steps 4 --lambda auto --quiet --out auto
+    train gray.npz $small --norm batch --steps 4 --joint-steps 4 --lambda auto --quiet --out auto
     expect_success "with --lambda auto each training has a first stage, and the run has its weights" test "$(says auto '"event":"stage 2"')" -eq 3 \
         -a -s auto/pretrained.safetensors
     export COUPLET_INJECT=weights@11

@@ -78,7 +78,7 @@ every_moment() { # sentence, steps of a start, faults, words...
 
     # ---- one training for each lambda ----
 
-    lambdas="$small 4 --pretrain 4 --norm batch --lambda auto"
+    lambdas="$small 4 --joint-steps 4 --norm batch --lambda auto"
     train $lambdas --quiet --out whole3
     for at in 0 5; do
         rm -rf stopped
