@@ -14,19 +14,6 @@ bool cp_file_read(const char *path, size_t limit, cp_bytes *out, cp_status *stat
  * is read. (The folder itself may be a link.) */
 bool cp_file_read_inside(const char *folder, const char *name, size_t limit, cp_bytes *out, cp_status *status);
 
-/* Bytes to read at any offset: a file, which stays on disk (a pipe is read completely first), or memory that must stay valid
- * until the close and that messages call `name`. Opens the same files as cp_file_read. NULL after an error. */
-typedef struct cp_source cp_source;
-
-cp_source  *cp_source_open(const char *path, cp_status *status);
-cp_source  *cp_source_memory(const void *bytes, size_t size, const char *name, cp_status *status);
-uint64_t    cp_source_size(const cp_source *source);
-const char *cp_source_name(const cp_source *source);
-void        cp_source_close(cp_source *source); /* NULL is allowed */
-
-/* `size` bytes from `offset` on, which must be within the source. */
-bool cp_source_read(const cp_source *source, uint64_t offset, void *out, size_t size, cp_status *status);
-
 /* Writes a file under a temporary name in the same folder; commit flushes it to disk and renames it, which replaces an older
  * file atomically and keeps its permissions. Until then, and after any error, the older file is unchanged. A symbolic link is
  * replaced by the file. If the path is not a regular file (a pipe, /dev/stdout), it is written directly. Temporary files of

@@ -38,56 +38,24 @@ static void take_block(uint32_t state[4], const unsigned char *block) {
     state[0] += a, state[1] += b, state[2] += c, state[3] += d;
 }
 
-void cp_md5_init(cp_md5 *md5) {
-    *md5 = (cp_md5){.state = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476}};
-}
-
-void cp_md5_update(cp_md5 *md5, const void *data, size_t size) {
+void cp_md5(const void *data, size_t size, char text[CP_MD5_TEXT]) {
+    uint32_t             state[4] = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476};
+    unsigned char        end[128] = {0}; /* the last bytes, a one bit, zeros and the number of bits */
     const unsigned char *p = data;
-    size_t               held = md5->size % sizeof md5->block;
-    md5->size += size;
-    while (size > 0) {
-        if (held == 0 && size >= sizeof md5->block) {
-            take_block(md5->state, p);
-            p += sizeof md5->block, size -= sizeof md5->block;
-            continue;
-        }
-        size_t some = sizeof md5->block - held < size ? sizeof md5->block - held : size;
-        memcpy(md5->block + held, p, some);
-        p += some, size -= some, held += some;
-        if (held == sizeof md5->block) take_block(md5->state, md5->block), held = 0;
-    }
-}
-
-void cp_md5_final(cp_md5 *md5, unsigned char digest[16]) {
-    static const unsigned char padding[64] = {0x80};
-    unsigned char              bits[8];
-    cp_put_le64(bits, md5->size * 8);
-    cp_md5_update(md5, padding, 1 + (119 - md5->size % 64) % 64);
-    cp_md5_update(md5, bits, sizeof bits);
-    for (int i = 0; i < 4; i++) cp_put_le32(digest + 4 * i, md5->state[i]);
-}
-
-void cp_md5_text(const unsigned char digest[16], char text[CP_MD5_TEXT]) {
-    for (int i = 0; i < 32; i++) text[i] = "0123456789abcdef"[digest[i / 2] >> (i % 2 ? 0 : 4) & 15];
-    text[32] = '\0';
+    size_t               left = size, end_size = size % 64 < 56 ? 64 : 128;
+    for (; left >= 64; left -= 64, p += 64) take_block(state, p);
+    if (left > 0) memcpy(end, p, left);
+    end[left] = 0x80;
+    cp_put_le64(end + end_size - 8, (uint64_t)size * 8);
+    for (size_t at = 0; at < end_size; at += 64) take_block(state, end + at);
+    for (int i = 0; i < 16; i++) snprintf(text + 2 * i, 3, "%02x", (unsigned)(state[i / 4] >> i % 4 * 8 & 255));
 }
 
 bool cp_md5_file(const char *path, char text[CP_MD5_TEXT], cp_status *status) {
-    unsigned char chunk[1 << 14], digest[16];
-    cp_source    *source = cp_source_open(path, status);
-    bool          done = source != NULL;
-    cp_md5        md5;
-    cp_md5_init(&md5);
-    for (uint64_t at = 0, size = done ? cp_source_size(source) : 0; done && at < size;) {
-        size_t some = size - at < sizeof chunk ? (size_t)(size - at) : sizeof chunk;
-        done = cp_source_read(source, at, chunk, some, status);
-        cp_md5_update(&md5, chunk, some);
-        at += some;
-    }
-    cp_source_close(source);
-    cp_md5_final(&md5, digest);
-    cp_md5_text(digest, text);
-    if (!done) text[0] = '\0';
-    return done;
+    cp_bytes file;
+    text[0] = '\0';
+    if (!cp_file_read(path, PTRDIFF_MAX, &file, status)) return false;
+    cp_md5(file.data, file.size, text);
+    cp_bytes_free(&file);
+    return true;
 }

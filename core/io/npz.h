@@ -5,8 +5,8 @@
  *     if (npz && cp_npz_read(npz, "train_images", &images, &status)) ...
  *     cp_npz_close(npz);
  *
- * Reads files of numpy.savez and numpy.savez_compressed: arrays as cp_npy_read supports them, stored or deflated (see zip.h). Arrays stay
- * in the file until they are read. */
+ * Reads files of numpy.savez and numpy.savez_compressed: arrays as cp_npy_read supports them, stored or deflated (see zip.h). Opening
+ * reads the file; arrays are unpacked one by one. */
 #ifndef CP_IO_NPZ_H
 #define CP_IO_NPZ_H
 

@@ -11,12 +11,14 @@
 enum { COMMENT_MAX = 65535 };
 
 struct cp_zip {
-    cp_source           *source;
-    const char          *path;
+    cp_bytes             file; /* {0}: the caller keeps the bytes */
+    const unsigned char *bytes;
+    size_t               size;
     cp_zip_entry        *entries; /* in the order of their bytes */
     const cp_zip_entry **by_name;
     size_t               count;
     char                *names;
+    char                 path[];
 };
 
 typedef unsigned long long number; /* for messages */
@@ -42,19 +44,17 @@ static bool fail_parts(const cp_zip *zip, cp_status *status) {
     return cp_fail(status, "%.200s: this is one part of an archive in several; join them into one file", zip->path);
 }
 
-/* The ZIP64 records are right before the end record at `place`. */
-static bool read_end64(const cp_zip *zip, uint64_t place, const unsigned char *end, directory *d, cp_status *status) {
-    unsigned char locator[CP_ZIP_LOCATOR64_SIZE], wide[CP_ZIP_END64_SIZE];
-    if (place < sizeof locator + sizeof wide) return true;
-    if (!cp_source_read(zip->source, place - sizeof locator, locator, sizeof locator, status)) return false;
-    if (cp_get_le32(locator) != CP_ZIP_LOCATOR64) return true;
-    uint64_t at = cp_get_le64(locator + 8), max = place - sizeof locator - sizeof wide;
+/* The ZIP64 records are right before the end record. */
+static bool read_end64(const cp_zip *zip, const unsigned char *end, directory *d, cp_status *status) {
+    const unsigned char *locator = end - CP_ZIP_LOCATOR64_SIZE;
+    if (d->end < CP_ZIP_LOCATOR64_SIZE + CP_ZIP_END64_SIZE || cp_get_le32(locator) != CP_ZIP_LOCATOR64) return true;
+    uint64_t at = cp_get_le64(locator + 8), max = d->end - CP_ZIP_LOCATOR64_SIZE - CP_ZIP_END64_SIZE;
     if (cp_get_le32(locator + 4) != 0 || cp_get_le32(locator + 16) > 1) return fail_parts(zip, status);
     if (at > max)
         return cp_damaged(status, "%.200s: byte %llu: the ZIP64 end record should be at byte %llu, behind its locator", zip->path,
-                          (number)(place - sizeof locator + 8), (number)at);
-    if (!cp_source_read(zip->source, at, wide, sizeof wide, status)) return false;
-    if (cp_get_le32(wide) != CP_ZIP_END64 || cp_get_le64(wide + 4) != max - at + sizeof wide - 12)
+                          (number)(locator + 8 - zip->bytes), (number)at);
+    const unsigned char *wide = zip->bytes + at;
+    if (cp_get_le32(wide) != CP_ZIP_END64 || cp_get_le64(wide + 4) != max - at + CP_ZIP_END64_SIZE - 12)
         return cp_damaged(status, "%.200s: byte %llu: there is no ZIP64 end record of the right size; the file is damaged",
                           zip->path, (number)at);
     if (cp_get_le32(wide + 16) != 0 || cp_get_le32(wide + 20) != 0 || cp_get_le64(wide + 24) != cp_get_le64(wide + 32))
@@ -68,34 +68,26 @@ static bool read_end64(const cp_zip *zip, uint64_t place, const unsigned char *e
 }
 
 /* The end record is followed by a comment that fills the rest of the file. */
-static const unsigned char *find_end(const unsigned char *tail, size_t size) {
-    for (size_t at = size - CP_ZIP_END_SIZE + 1; at-- > 0;)
-        if (cp_get_le32(tail + at) == CP_ZIP_END && at + CP_ZIP_END_SIZE + cp_get_le16(tail + at + 20) == size) return tail + at;
+static const unsigned char *find_end(const cp_zip *zip) {
+    for (size_t size = CP_ZIP_END_SIZE; size <= zip->size && size <= CP_ZIP_END_SIZE + COMMENT_MAX; size++) {
+        const unsigned char *end = zip->bytes + zip->size - size;
+        if (cp_get_le32(end) == CP_ZIP_END && cp_get_le16(end + 20) == size - CP_ZIP_END_SIZE) return end;
+    }
     return NULL;
 }
 
 static bool read_end(const cp_zip *zip, directory *d, cp_status *status) {
-    uint64_t size = cp_source_size(zip->source);
-    size_t   searched = size < CP_ZIP_END_SIZE + COMMENT_MAX ? (size_t)size : CP_ZIP_END_SIZE + COMMENT_MAX;
-    if (searched < CP_ZIP_END_SIZE)
-        return cp_damaged(status, "%.200s: the file has %llu bytes, a zip archive (.npz) at least 22; it is truncated", zip->path,
-                          (number)size);
-    unsigned char *tail = malloc(searched);
-    if (!tail) return cp_fail(status, "%.200s: not enough memory to read it", zip->path);
-    bool                 done = cp_source_read(zip->source, size - searched, tail, searched, status);
-    const unsigned char *end = done ? find_end(tail, searched) : NULL;
-    if (done && !end)
-        done = cp_damaged(status, "%.200s: this is not a zip archive (.npz), or a truncated one: it does not end in an end record",
+    if (zip->size < CP_ZIP_END_SIZE)
+        return cp_damaged(status, "%.200s: the file has %zu bytes, a zip archive (.npz) at least 22; it is truncated", zip->path,
+                          zip->size);
+    const unsigned char *end = find_end(zip);
+    if (!end)
+        return cp_damaged(status, "%.200s: this is not a zip archive (.npz), or a truncated one: it does not end in an end record",
                           zip->path);
-    if (done && (cp_get_le16(end + 4) != 0 || cp_get_le16(end + 6) != 0 || cp_get_le16(end + 8) != cp_get_le16(end + 10)))
-        done = fail_parts(zip, status);
-    if (done) {
-        uint64_t place = size - searched + (uint64_t)(end - tail);
-        *d = (directory){cp_get_le32(end + 16), cp_get_le32(end + 12), cp_get_le16(end + 10), place};
-        done = read_end64(zip, place, end, d, status);
-    }
-    free(tail);
-    if (!done) return false;
+    if (cp_get_le16(end + 4) != 0 || cp_get_le16(end + 6) != 0 || cp_get_le16(end + 8) != cp_get_le16(end + 10))
+        return fail_parts(zip, status);
+    *d = (directory){cp_get_le32(end + 16), cp_get_le32(end + 12), cp_get_le16(end + 10), (uint64_t)(end - zip->bytes)};
+    if (!read_end64(zip, end, d, status)) return false;
     if (d->offset > d->end || d->size != d->end - d->offset)
         return cp_damaged(status,
                           "%.200s: a directory of %llu bytes at byte %llu was declared, it should end at byte %llu; the file is "
@@ -207,48 +199,44 @@ static bool parse_directory(cp_zip *zip, const unsigned char *bytes, size_t size
 static bool read_directory(cp_zip *zip, cp_status *status) {
     directory d = {0};
     if (!read_end(zip, &d, status)) return false;
-    size_t         size = (size_t)d.size, count = (size_t)d.count;
-    unsigned char *bytes = NULL;
-    if (d.size <= PTRDIFF_MAX / 4) { /* a directory of n bytes has fewer than n / 46 entries and n bytes of names */
-        bytes = malloc(size + 1);
-        zip->names = malloc(size + 1);
-        zip->entries = malloc((count + 1) * sizeof *zip->entries);
-        zip->by_name = malloc((count + 1) * sizeof *zip->by_name);
-    }
-    bool done = (bytes && zip->names && zip->entries && zip->by_name) ||
-                cp_fail(status, "%.200s: not enough memory for a directory of %zu entries", zip->path, count);
-    done = done && cp_source_read(zip->source, d.offset, bytes, size, status) && parse_directory(zip, bytes, size, count, status) &&
-           check_offsets(zip, d.offset, status);
-    free(bytes);
-    return done;
+    size_t size = (size_t)d.size, count = (size_t)d.count;
+    zip->names = malloc(size + 1); /* a directory of n bytes has fewer than n bytes of names */
+    zip->entries = calloc(count + 1, sizeof *zip->entries);
+    zip->by_name = calloc(count + 1, sizeof *zip->by_name);
+    if (!zip->names || !zip->entries || !zip->by_name)
+        return cp_fail(status, "%.200s: not enough memory for a directory of %zu entries", zip->path, count);
+    return parse_directory(zip, zip->bytes + d.offset, size, count, status) && check_offsets(zip, d.offset, status);
 }
 
 /* ---- opening ---- */
 
-static cp_zip *zip_from(cp_source *source, cp_status *status) {
-    cp_zip *zip = source ? malloc(sizeof *zip) : NULL;
+/* Owns the file, if there is one. */
+static cp_zip *zip_new(cp_bytes file, const void *bytes, size_t size, const char *name, cp_status *status) {
+    size_t  name_size = strlen(name) + 1;
+    cp_zip *zip = malloc(sizeof *zip + name_size);
     if (!zip) {
-        if (source) cp_fail(status, "%.200s: not enough memory to read it", cp_source_name(source));
-        cp_source_close(source);
-        return NULL;
+        cp_bytes_free(&file);
+        return cp_null(cp_fail(status, "%.200s: not enough memory to read it", name));
     }
-    *zip = (cp_zip){.source = source, .path = cp_source_name(source)};
+    *zip = (cp_zip){.file = file, .bytes = bytes, .size = size};
+    memcpy(zip->path, name, name_size);
     if (read_directory(zip, status)) return zip;
     cp_zip_close(zip);
     return NULL;
 }
 
 cp_zip *cp_zip_open(const char *path, cp_status *status) {
-    return zip_from(cp_source_open(path, status), status);
+    cp_bytes file;
+    return cp_file_read(path, PTRDIFF_MAX, &file, status) ? zip_new(file, file.data, file.size, path, status) : NULL;
 }
 
 cp_zip *cp_zip_parse(const void *bytes, size_t size, const char *name, cp_status *status) {
-    return zip_from(cp_source_memory(bytes, size, name, status), status);
+    return zip_new((cp_bytes){0}, bytes, size, name, status);
 }
 
 void cp_zip_close(cp_zip *zip) {
     if (!zip) return;
-    cp_source_close(zip->source);
+    cp_bytes_free(&zip->file);
     free(zip->entries);
     free(zip->by_name);
     free(zip->names);
@@ -293,58 +281,38 @@ static bool check_entry(const cp_zip *zip, const cp_zip_entry *entry, cp_status 
 /* The local header must agree with the directory, except for numbers that are in the descriptor after the data. *data gets the offset of
  * the data. */
 static bool check_local(const cp_zip *zip, const cp_zip_entry *entry, uint64_t *data, cp_status *status) {
-    unsigned char head[CP_ZIP_LOCAL_SIZE], *rest;
-    if (!cp_source_read(zip->source, entry->offset, head, sizeof head, status)) return false;
-    size_t   length = cp_get_le16(head + 26), extra = cp_get_le16(head + 28);
-    uint64_t size = cp_get_le32(head + 22), packed = cp_get_le32(head + 18);
-    *data = entry->offset + sizeof head + length + extra;
+    const unsigned char *head = zip->bytes + entry->offset, *name = head + CP_ZIP_LOCAL_SIZE;
+    size_t               length = cp_get_le16(head + 26), extra = cp_get_le16(head + 28);
+    uint64_t             size = cp_get_le32(head + 22), packed = cp_get_le32(head + 18);
+    uint64_t *const      numbers[] = {&size, &packed};
+    *data = entry->offset + CP_ZIP_LOCAL_SIZE + length + extra;
     if (cp_get_le32(head) != CP_ZIP_LOCAL) return fail_entry(zip, entry, status, "there is no local header");
     if (*data > entry->end || entry->packed > entry->end - *data)
         return fail_entry(zip, entry, status, "its data reach into what follows");
-    rest = malloc(length + extra + 1);
-    if (!rest) return cp_fail(status, "%.200s: not enough memory to read it", zip->path);
-    bool            done = cp_source_read(zip->source, entry->offset + sizeof head, rest, length + extra, status);
-    uint64_t *const numbers[] = {&size, &packed};
-    if (done && (length != strlen(entry->name) || memcmp(rest, entry->name, length) != 0))
-        done = fail_entry(zip, entry, status, "its local header has another name than the directory");
-    else if (done && !(entry->flags & CP_ZIP_DESCRIPTOR) &&
-             (!widen(rest + length, extra, numbers, 2) || size != entry->size || packed != entry->packed ||
-              cp_get_le32(head + 14) != entry->crc))
-        done = fail_entry(zip, entry, status, "its local header has other sizes or another checksum than the directory");
-    else if (done && (cp_get_le16(head + 8) != entry->method ||
-                      (cp_get_le16(head + 6) ^ entry->flags) & (CP_ZIP_ENCRYPTED | CP_ZIP_DESCRIPTOR)))
-        done = fail_entry(zip, entry, status, "its local header has another method or other flags than the directory");
-    free(rest);
-    return done;
-}
-
-static bool inflate_entry(const cp_zip *zip, const cp_zip_entry *entry, uint64_t data, cp_bytes *out, cp_status *status) {
-    cp_bytes packed = {0};
-    char     what[320];
-    size_t   used = 0;
-    snprintf(what, sizeof what, "%.200s: entry \"%s\"", zip->path, shown(entry).text);
-    if (!cp_bytes_reserve(&packed, (size_t)entry->packed))
-        return cp_fail(status, "%s: not enough memory for its %llu bytes", what, (number)entry->packed);
-    bool done = cp_source_read(zip->source, data, packed.data, (size_t)entry->packed, status) &&
-                cp_inflate(packed.data, (size_t)entry->packed, (size_t)entry->size, out, &used, what, status);
-    cp_bytes_free(&packed);
-    if (done && (used != entry->packed || out->size != entry->size))
-        done = fail_entry(zip, entry, status, "its compressed data end before they have the declared sizes");
-    return done;
+    if (length != strlen(entry->name) || memcmp(name, entry->name, length) != 0)
+        return fail_entry(zip, entry, status, "its local header has another name than the directory");
+    if (!(entry->flags & CP_ZIP_DESCRIPTOR) && (!widen(name + length, extra, numbers, 2) || size != entry->size ||
+                                                packed != entry->packed || cp_get_le32(head + 14) != entry->crc))
+        return fail_entry(zip, entry, status, "its local header has other sizes or another checksum than the directory");
+    return (cp_get_le16(head + 8) == entry->method &&
+            !((cp_get_le16(head + 6) ^ entry->flags) & (CP_ZIP_ENCRYPTED | CP_ZIP_DESCRIPTOR))) ||
+           fail_entry(zip, entry, status, "its local header has another method or other flags than the directory");
 }
 
 static bool read_entry(const cp_zip *zip, const cp_zip_entry *entry, cp_bytes *out, cp_status *status) {
     uint64_t data;
+    size_t   packed = (size_t)entry->packed, used = packed;
+    char     what[320];
     if (!check_entry(zip, entry, status) || !check_local(zip, entry, &data, status)) return false;
-    if (entry->size > PTRDIFF_MAX || entry->packed > PTRDIFF_MAX || !cp_bytes_reserve(out, (size_t)entry->size))
-        return cp_fail(status, "%.200s: entry \"%s\": not enough memory for its %llu bytes", zip->path, shown(entry).text,
-                       (number)entry->size);
-    if (entry->method == CP_ZIP_DEFLATED) {
-        if (!inflate_entry(zip, entry, data, out, status)) return false;
-    } else {
-        if (!cp_source_read(zip->source, data, out->data, (size_t)entry->size, status)) return false;
-        out->size = (size_t)entry->size;
-    }
+    snprintf(what, sizeof what, "%.200s: entry \"%s\"", zip->path, shown(entry).text);
+    if (entry->size > PTRDIFF_MAX || !cp_bytes_reserve(out, (size_t)entry->size))
+        return cp_fail(status, "%s: not enough memory for its %llu bytes", what, (number)entry->size);
+    if (entry->method == CP_ZIP_STORED)
+        cp_bytes_append(out, zip->bytes + data, packed);
+    else if (!cp_inflate(zip->bytes + data, packed, (size_t)entry->size, out, &used, what, status))
+        return false;
+    if (used != packed || out->size != entry->size)
+        return fail_entry(zip, entry, status, "its compressed data end before they have the declared sizes");
     return cp_crc32(0, out->data, out->size) == entry->crc ||
            fail_entry(zip, entry, status, "its contents do not have the declared checksum");
 }

@@ -49,8 +49,7 @@ typedef struct cp_zip_entry {
 
 typedef struct cp_zip cp_zip;
 
-/* NULL after an error. Opening reads the directory and checks that the entries fit into the file and do not overlap; the
- * contents stay in the file. Parse is for bytes that the caller keeps until the close; `name` is what messages call them. */
+/* NULL after an error. Opening reads the file and checks that the entries fit into it and do not overlap. Parse is for bytes that the caller keeps until the close; `name` is what messages call them. */
 cp_zip *cp_zip_open(const char *path, cp_status *status);
 cp_zip *cp_zip_parse(const void *bytes, size_t size, const char *name, cp_status *status);
 void    cp_zip_close(cp_zip *zip); /* NULL is allowed */

@@ -1,6 +1,7 @@
 /* Image sets: files in MedMNIST's layout, and the built-in one. */
 #include "experiments/kit/data/images.h"
 
+#include "core/io/file.h"
 #include "core/io/md5.h"
 #include "core/io/npz.h"
 #include "core/shape.h"
@@ -292,27 +293,32 @@ static bool make_set(reading *r) {
 }
 
 /* The name of the file without folder and ending, or that of the official file that it is a copy of. */
-static bool identify(reading *r) {
+static void identify(reading *r, const cp_bytes *contents) {
     cp_images  *images = r->images;
     const char *slash = strrchr(r->path, '/'), *file = slash ? slash + 1 : r->path, *dot = strrchr(file, '.');
     snprintf(images->name, sizeof images->name, "%.*s", dot && dot > file ? (int)(dot - file) : (int)strlen(file), file);
     cp_text_printable(images->name); /* it goes to terminals, tables and reports */
-    if (!cp_md5_file(r->path, images->md5, r->status)) return false;
+    cp_md5(contents->data, contents->size, images->md5);
     const cp_medmnist *known = cp_medmnist_of_md5(images->md5, &images->superseded);
     images->official = known != NULL;
-    if (!known) return true;
+    if (!known) return;
     snprintf(images->name, sizeof images->name, "%s", known->name);
     images->class_names = known->class_names;
-    return true;
 }
 
 static bool read_file(cp_images *images, const char *path, cp_status *status) {
-    reading r = {.images = images, .path = path, .npz = cp_npz_open(path, status), .status = status};
+    cp_bytes file;
+    if (!cp_file_read(path, PTRDIFF_MAX, &file, status)) return false;
+    reading r = {.images = images, .path = path, .npz = cp_npz_parse(file.data, file.size, path, status), .status = status};
     bool    ok = r.npz && has_arrays(&r);
     for (int s = 0; ok && s < CP_IMAGES_SPLITS; s++) ok = read_split(&r, s);
-    if (ok) read_made(images, r.npz);
+    if (ok) {
+        read_made(images, r.npz);
+        identify(&r, &file);
+    }
     cp_npz_close(r.npz);
-    ok = ok && identify(&r) && count_classes(&r) && scale_all(&r) && make_set(&r);
+    cp_bytes_free(&file);
+    ok = ok && count_classes(&r) && scale_all(&r) && make_set(&r);
     if (ok) take_class_names(images);
     for (int s = 0; s < CP_IMAGES_SPLITS; s++) {
         cp_npy_free(&r.pixels[s]);
