@@ -1,4 +1,5 @@
-/* JSON. A tree's nodes and decoded strings are in a list of blocks that the root owns, so freeing it is one loop. */
+/* JSON. The values of a text are counted before it is parsed, so one block of memory has room for all of them, with the root first, and for
+ * the decoded strings. */
 #include "core/io/json.h"
 #include "core/io/file.h"
 
@@ -10,44 +11,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK_MIN = 4096, BLOCK_MAX = 1 << 20, READ_LIMIT = 100 * 1000 * 1000 };
-
-typedef struct block {
-    struct block *older;
-    size_t        used, size;
-} block;
-
-/* The root comes first, so cp_json_free gets the tree from its pointer. */
-typedef struct tree {
-    cp_json root;
-    block  *newest;
-} tree;
+enum { READ_LIMIT = 100 * 1000 * 1000 };
 
 typedef struct parser {
     const unsigned char *text;
     size_t               at, size;
     const char          *name;
     cp_status           *status;
-    tree                *tree;
-    size_t               values;
+    cp_json             *nodes; /* `count` used of `room` */
+    size_t               count, room;
+    char                *strings; /* where the next one begins */
 } parser;
 
-/* ---- memory and messages ---- */
+/* ---- messages ---- */
 
-static void *tree_alloc(parser *p, size_t size) {
-    block *b = p->tree->newest;
-    size = (size + 7) & ~(size_t)7;
-    if (!b || b->size - b->used < size) {
-        size_t room = !b ? BLOCK_MIN : b->size < BLOCK_MAX ? b->size * 2 : BLOCK_MAX;
-        room = size > room ? size : room;
-        block *more = room <= SIZE_MAX - sizeof *more ? malloc(sizeof *more + room) : NULL;
-        if (!more) return cp_null(cp_fail(p->status, "%.200s: not enough memory for the JSON values", p->name));
-        *more = (block){b, 0, room};
-        p->tree->newest = b = more;
-    }
-    void *out = (unsigned char *)(b + 1) + b->used;
-    b->used += size;
-    return out;
+static bool fail_memory(const parser *p) {
+    return cp_fail(p->status, "%.200s: not enough memory for the JSON values", p->name);
 }
 
 static bool fail_at(parser *p, size_t at, const char *what) {
@@ -139,13 +118,6 @@ static char *utf8_put(char *out, int32_t code) {
     return out;
 }
 
-/* The length of the string that starts at p->at before decoding, which is at least its decoded length. */
-static size_t raw_length(const parser *p) {
-    size_t i = p->at;
-    while (i < p->size && p->text[i] != '"') i += p->text[i] == '\\' && p->size - i > 1 ? 2 : 1;
-    return i - p->at;
-}
-
 static char *escape_put(parser *p, char *out) {
     static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
     p->at++;
@@ -162,13 +134,13 @@ static char *escape_put(parser *p, char *out) {
     return out + 1;
 }
 
-/* After the opening quote. NULL after an error. */
+/* After the opening quote. NULL after an error. The string with its NUL is shorter than it is in quotes. */
 static const char *parse_string(parser *p) {
-    char *text = tree_alloc(p, raw_length(p) + 1), *out = text;
-    while (out && peek(p) != '"') {
-        int c = peek(p);
+    char *text = p->strings, *out = text;
+    for (int c = peek(p); c != '"'; c = peek(p)) {
         if (c == '\\') {
             out = escape_put(p, out);
+            if (!out) return NULL;
             continue;
         }
         int length = c < 32 ? 0 : cp_utf8_length(p->text + p->at, p->size - p->at);
@@ -179,8 +151,8 @@ static const char *parse_string(parser *p) {
         out += length;
         p->at += (size_t)length;
     }
-    if (!out) return NULL;
     *out = '\0';
+    p->strings = out + 1;
     p->at++;
     return text;
 }
@@ -197,13 +169,14 @@ static bool to_double(parser *p, const char *text, double *out) {
     *out = strtod(text, &end);
     if (*end == '\0') return true;
     const char *point = localeconv()->decimal_point;
-    char       *local = tree_alloc(p, strlen(text) + strlen(point) + 1);
-    if (!local) return false;
+    char       *local = malloc(strlen(text) + strlen(point) + 1);
+    if (!local) return fail_memory(p);
     size_t whole = strcspn(text, ".");
     memcpy(local, text, whole);
     strcpy(local + whole, point);
     strcat(local + whole, text + whole + (text[whole] == '.'));
     *out = strtod(local, NULL);
+    free(local);
     return true;
 }
 
@@ -217,13 +190,11 @@ static bool parse_number(parser *p, cp_json *node) {
         if (!digits(p)) return false;
     }
     size_t length = p->at - start;
-    char  *text = tree_alloc(p, length + 1);
-    if (!text) return false;
-    memcpy(text, p->text + start, length);
-    text[length] = '\0';
     node->kind = CP_JSON_NUMBER;
-    node->text = text;
-    if (!to_double(p, text, &node->number)) return false;
+    node->text = memcpy(p->strings, p->text + start, length);
+    p->strings[length] = '\0';
+    p->strings += length + 1;
+    if (!to_double(p, node->text, &node->number)) return false;
     return isfinite(node->number) || fail_at(p, start, "a number beyond the range of double");
 }
 
@@ -233,24 +204,21 @@ static int compare_keys(const void *a, const void *b) {
     return order ? order : x->offset < y->offset ? -1 : 1;
 }
 
-static bool fail_repeated_key(parser *p, const cp_json *member) {
-    char what[140];
-    snprintf(what, sizeof what, "the key \"%s\" appears twice in one object", cp_shown(member->key, strlen(member->key)).text);
-    return fail_at(p, member->offset, what);
-}
-
 /* Sorts the keys: comparing all pairs would take too long for an object with a million of them. */
 static bool check_keys(parser *p, const cp_json *object) {
     cp_json **sorted = malloc(object->count * sizeof *sorted);
-    if (!sorted) return cp_fail(p->status, "%.200s: not enough memory for the JSON values", p->name);
+    if (!sorted) return fail_memory(p);
     size_t n = 0;
     for (cp_json *member = object->first; member; member = member->next) sorted[n++] = member;
     qsort(sorted, n, sizeof *sorted, compare_keys);
-    bool unique = true;
-    for (size_t i = 1; i < n && unique; i++)
-        if (strcmp(sorted[i - 1]->key, sorted[i]->key) == 0) unique = fail_repeated_key(p, sorted[i]);
+    const cp_json *repeated = NULL;
+    for (size_t i = 1; i < n && !repeated; i++)
+        if (strcmp(sorted[i - 1]->key, sorted[i]->key) == 0) repeated = sorted[i];
     free(sorted);
-    return unique;
+    if (!repeated) return true;
+    char what[140];
+    snprintf(what, sizeof what, "the key \"%s\" appears twice in one object", cp_shown(repeated->key, strlen(repeated->key)).text);
+    return fail_at(p, repeated->offset, what);
 }
 
 static bool parse_value(parser *p, cp_json *node, int depth);
@@ -271,8 +239,8 @@ static bool parse_members(parser *p, cp_json *parent, int depth) {
     do {
         const char *key = NULL;
         if (object && !parse_key(p, &key)) return false;
-        cp_json *member = tree_alloc(p, sizeof *member);
-        if (!member) return false;
+        if (p->count == p->room) return fail_at(p, p->at, "too many values; is this the right file?");
+        cp_json *member = &p->nodes[p->count++];
         *member = (cp_json){.key = key};
         *link = member;
         link = &member->next;
@@ -286,7 +254,6 @@ static bool parse_members(parser *p, cp_json *parent, int depth) {
 static bool parse_value(parser *p, cp_json *node, int depth) {
     skip_space(p);
     node->offset = p->at;
-    if (++p->values > CP_JSON_VALUES) return fail_at(p, p->at, "too many values; is this the right file?");
     int c = peek(p);
     if (c == '{' || c == '[') {
         p->at++;
@@ -306,15 +273,30 @@ static bool parse_value(parser *p, cp_json *node, int depth) {
     return node->boolean || accept_word(p, "false") || fail_expected(p, "a value");
 }
 
+/* At least the number of values in the text, of which one follows each comma and each opening bracket outside strings. */
+static size_t count_values(const unsigned char *text, size_t size) {
+    size_t count = 1;
+    bool   quoted = false;
+    for (size_t i = 0; i < size; i++) {
+        if (text[i] == '"') quoted = !quoted;
+        if (text[i] == '\\') i++; /* in a string, skips what is escaped */
+        if (!quoted && i < size && (text[i] == ',' || text[i] == '[' || text[i] == '{')) count++;
+    }
+    return count;
+}
+
 cp_json *cp_json_parse(const void *text, size_t size, const char *name, cp_status *status) {
-    tree *t = calloc(1, sizeof *t);
-    if (!t) return cp_null(cp_fail(status, "%.200s: not enough memory for the JSON values", name));
-    parser p = {.text = text, .size = size, .name = name, .status = status, .tree = t};
-    bool   done = parse_value(&p, &t->root, 0);
+    parser p = {.text = text, .size = size, .name = name, .status = status, .count = 1, .room = count_values(text, size)};
+    if (p.room > CP_JSON_VALUES) p.room = CP_JSON_VALUES;
+    p.nodes = size < PTRDIFF_MAX / 2 ? malloc(p.room * sizeof *p.nodes + size + 1) : NULL;
+    if (!p.nodes) return cp_null(fail_memory(&p));
+    p.nodes[0] = (cp_json){0};
+    p.strings = (char *)(p.nodes + p.room);
+    bool done = parse_value(&p, p.nodes, 0);
     skip_space(&p);
     if (done && p.at < size) done = fail_expected(&p, "nothing more after the value");
-    if (done) return &t->root;
-    cp_json_free(&t->root);
+    if (done) return p.nodes;
+    free(p.nodes);
     return NULL;
 }
 
@@ -327,13 +309,7 @@ cp_json *cp_json_read(const char *path, cp_status *status) {
 }
 
 void cp_json_free(cp_json *root) {
-    tree *t = (tree *)root;
-    if (!t) return;
-    for (block *b = t->newest, *older; b; b = older) {
-        older = b->older;
-        free(b);
-    }
-    free(t);
+    free(root);
 }
 
 /* ---- looking values up ---- */
@@ -522,16 +498,14 @@ void cp_json_put_strings(cp_json_writer *w, const char *key, const char *const *
     cp_json_put_end(w);
 }
 
-static void put_number_of(cp_json_writer *w, const char *key, const cp_json *value) {
-    int64_t whole = cp_json_integer(value, INT64_MIN);
-    whole == INT64_MIN ? cp_json_put_number(w, key, value->number) : cp_json_put_integer(w, key, whole);
-}
-
 void cp_json_put_copy(cp_json_writer *w, const char *key, const cp_json *value) {
+    int64_t whole = cp_json_integer(value, INT64_MIN);
     switch (value->kind) {
     case CP_JSON_NULL: cp_json_put_null(w, key); return;
     case CP_JSON_BOOL: cp_json_put_bool(w, key, value->boolean); return;
-    case CP_JSON_NUMBER: put_number_of(w, key, value); return;
+    case CP_JSON_NUMBER:
+        whole == INT64_MIN ? cp_json_put_number(w, key, value->number) : cp_json_put_integer(w, key, whole);
+        return;
     case CP_JSON_STRING: cp_json_put_string(w, key, value->text); return;
     case CP_JSON_ARRAY: cp_json_put_array(w, key); break;
     case CP_JSON_OBJECT: cp_json_put_object(w, key); break;
