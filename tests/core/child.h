@@ -35,14 +35,14 @@ static inline int child_end(pid_t child, const int pipe_ends[2], char *text, siz
 }
 
 /* Returns the child's exit status (the function's return value unless it exits itself), or -1 if it did not end by itself
- * within a minute or could not be started. Fills `errors` with its output on stderr, ended by a zero byte. */
+ * within half an hour or could not be started. Fills `errors` with its output on stderr, ended by a zero byte. */
 static inline int child_run(int (*function)(void *context), void *context, char *errors, size_t size) {
     int pipe_ends[2];
     if (pipe(pipe_ends) != 0) return -1;
     pid_t child = fork();
     if (child < 0) return -1;
     if (child == 0) {
-        alarm(60);
+        alarm(1800);
         dup2(pipe_ends[1], STDERR_FILENO);
         close(pipe_ends[0]);
         close(pipe_ends[1]);

@@ -13,7 +13,7 @@ def found():
 
 
 class Browser:
-    def __init__(self, path, patience=60):
+    def __init__(self, path, patience=1800):
         self.profile, self.patience = tempfile.mkdtemp(), patience
         theirs_in, self.to = os.pipe()
         self.back, theirs_out = os.pipe()
@@ -87,7 +87,7 @@ class Browser:
         except (RuntimeError, OSError):
             pass
         try:
-            self.process.wait(20)
+            self.process.wait(120)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()

@@ -36,7 +36,7 @@ NodeName=$host CPUs=2 State=UNKNOWN
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 CONF
     export SLURM_CONF="$slurm/slurm.conf"
-    slurmctld 2>"$slurm/ctld.txt" && slurmd 2>"$slurm/d.txt" && wait_for 30 slurm_is_idle && slurm_is_idle
+    slurmctld 2>"$slurm/ctld.txt" && slurmd 2>"$slurm/d.txt" && wait_up_to 300 slurm_is_idle
 }
 
 slurm_is_idle() {
@@ -45,12 +45,21 @@ slurm_is_idle() {
 
 slurm_restart_controller() {
     kill "$(cat "$slurm/ctld.pid")"
-    wait_for 20 slurm_controller_is_gone
+    wait_for slurm_controller_is_gone
     slurmctld
 }
 
+# What is submitted waits in the queue, or begins.
+slurm_lets_begin() { # UP or DOWN
+    scontrol update PartitionName=main "State=$1"
+}
+
+slurm_answers() {
+    scontrol ping 2>/dev/null | grep -q 'is UP'
+}
+
 slurm_controller_is_gone() {
-    ! scontrol ping 2>/dev/null | grep -q 'is UP'
+    ! slurm_answers
 }
 
 slurm_has_ended() { # process
@@ -62,6 +71,6 @@ slurm_stop() {
         [ -f "$slurm/$name.pid" ] || continue
         process=$(cat "$slurm/$name.pid")
         kill "$process" 2>/dev/null
-        wait_for 20 slurm_has_ended "$process"
+        wait_up_to 120 slurm_has_ended "$process"
     done
 }

@@ -115,10 +115,13 @@ expect 1 "whose.csv" brats good --patients whose.csv --out set.npz
 # ---- Ctrl-C ----
 
 "$couplet" brats good --size 2000 --brain 0 --threads 1 --out large.npz >said 2>&1 &
-waited=0
-while [ -z "$(find . -name '.couplet-*.tmp')" ] && [ "$waited" -lt 50 ]; do sleep 0.1 && waited=$((waited + 1)); done
-kill -INT $!
-wait $!
+job=$!
+writes_or_ended() {
+    [ -n "$(find . -name '.couplet-*.tmp')" ] || ! kill -0 "$job" 2>/dev/null
+}
+wait_for writes_or_ended
+kill -INT "$job"
+wait "$job"
 code=$?
 expect_success "Ctrl-C ends with 130 and says that nothing was written" sh -c "test $code = 130 && grep -q 'nothing was written' said"
 expect_empty "and leaves no partial file" "$(find . -name '*large*' -o -name '.couplet-*')"

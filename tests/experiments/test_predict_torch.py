@@ -43,7 +43,7 @@ def state(net):
 
 
 def run(*words):
-    return subprocess.run([COUPLET, "predict", *words], capture_output=True, text=True, timeout=110)
+    return subprocess.run([COUPLET, "predict", *words], capture_output=True, text=True, timeout=1800)
 
 
 def check(sentence, good, found=""):

@@ -493,7 +493,8 @@ static void a_program_that_cannot_be_started_is_reported(void) {
 }
 
 static void a_run_locked_by_another_process_is_waited_for(void) {
-    add_script("a", "echo 'another process is running in this folder' >&2; (sleep 1; " FINISHES ") & exit 1");
+    add_script("a", "echo 'another process is running in this folder' >&2; [ -e \"$out/times\" ] && exit 1\n"
+                    "echo x >\"$out/times\"; (sleep 1; " FINISHES ") & exit 1");
     TEST_ASSERT_TRUE_MESSAGE(do_all(1), status.message);
     TEST_ASSERT_EQUAL_INT(CP_STAGE_DONE, cp_runs_stage(runs, 0));
 }

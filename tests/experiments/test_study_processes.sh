@@ -4,7 +4,7 @@
 # shellcheck disable=SC2154 # variables of train_parts.sh
 . "$(dirname "$0")/../system/report.sh"
 . "$(dirname "$0")/train_parts.sh"
-settings="--labels 3 --methods softmax,hybrid --seeds 0-4 --steps 250 --every 10 --buffer 64 --sgld 3 --batch 8 --unlabeled 8 --chains 8 --threads 1"
+settings="--labels 3 --methods softmax,hybrid --seeds 0-4 --steps 150 --every 10 --buffer 64 --sgld 3 --batch 8 --unlabeled 8 --chains 8 --threads 1"
 [ "${3:-}" = sanitized ] && settings="--labels 3 --methods softmax,hybrid --seeds 0-4 --steps 40 --every 10 --buffer 64 --sgld 2 --batch 8 --unlabeled 8 --chains 8 --threads 1"
 
 study() {
@@ -40,16 +40,15 @@ study --jobs 2 --quiet --out alone
 
 # ---- two processes and a third, one killed ----
 
-begin --jobs 1 --quiet --out shared
-first=$!
+begin_and_halt shared --jobs 1 --quiet
 begin --jobs 1 --quiet --out shared
 second=$!
-wait_for 60 has_results shared 2
+wait_for has_results shared 2
 begin --jobs 1 --quiet --out shared 2>third.txt
 third=$!
-sleep 0.3
 expect_success "the first process still works" kill -KILL "$first"
 wait "$first" 2>/dev/null
+kill -CONT "$process" 2>/dev/null
 wait "$second"
 second_end=$?
 wait "$third"
@@ -64,16 +63,13 @@ done
 
 # ---- a run whose process is killed ----
 
-begin --jobs 1 --quiet --out killed 2>killed.txt
-process=$!
-wait_for 60 has_lines killed/runs/gray-3-softmax-0/log.jsonl 3
+begin_and_halt killed --jobs 1 --quiet 2>killed.txt
 expect_success "the status shows the progress of a run" \
-    sh -c "\"$couplet\" study --status killed | grep -q 'gray-3-softmax-0 on .*, step [0-9]*0 of '"
-child=$(sed -n 's/.*"process":\([0-9]*\).*/\1/p' killed/runs/gray-3-softmax-0/log.jsonl | head -1)
-kill -KILL "$child"
-wait "$process"
+    sh -c "\"$couplet\" study --status killed | grep -q '$name on .*, step [0-9]*0 of '"
+kill -KILL "$process"
+wait "$first"
 expect_success "a killed run is a failure" test $? -eq 1
-expect_success "and is reported" grep -q "gray-3-softmax-0 failed: it was killed by signal 9" killed.txt
+expect_success "and is reported" grep -q "$name failed: it was killed by signal 9" killed.txt
 expect_success "the other runs are done" test "$(results killed)" -eq 9
 study --quiet --out killed
 expect_success "the same command makes the remaining run" cmp killed/table.txt alone/table.txt
@@ -82,16 +78,13 @@ expect_empty "from its checkpoint" "$(each_once killed)"
 # ---- a run whose process is killed while another study waits for it ----
 
 whole=$settings
-settings=$(echo "$whole" | sed 's/softmax,hybrid --seeds 0-4/hybrid --seeds 0/; s/--steps [0-9]*/--steps 600/')
-begin --jobs 1 --quiet --out taken 2>/dev/null
-first=$!
-wait_for 60 has_lines taken/runs/gray-3-hybrid-0/log.jsonl 3
-child=$(sed -n 's/.*"process":\([0-9]*\).*/\1/p' taken/runs/gray-3-hybrid-0/log.jsonl | head -1)
+settings=$(echo "$whole" | sed 's/softmax,hybrid --seeds 0-4/hybrid --seeds 0/; s/--steps [0-9]*/--steps 200/')
+begin_and_halt taken --jobs 1 --quiet 2>/dev/null
 begin --jobs 1 --out taken 2>waits.txt >/dev/null
 second=$!
-wait_for 60 grep -q "waiting for 1 run that other processes make" waits.txt
-kill -STOP "$first"
-kill -KILL "$child"
+wait_for grep -q "waiting for 1 run that other processes make" waits.txt
+halt "$first"
+kill -KILL "$process"
 wait "$second"
 taken_end=$?
 kill -CONT "$first"
@@ -105,11 +98,10 @@ settings=$whole
 
 # ---- Ctrl-C ----
 
-begin --jobs 2 --quiet --out stopped 2>stopped.txt
-process=$!
-wait_for 60 has_lines stopped/runs/gray-3-hybrid-0/log.jsonl 3
-kill -TERM "$process"
-wait "$process"
+begin_and_halt stopped --jobs 2 --quiet 2>stopped.txt
+kill -TERM "$first"
+kill -CONT "$process"
+wait "$first"
 expect_success "an interrupted study ends with 130" test $? -eq 130
 expect_success "and says how to continue" grep -q "runs are done, and the same command continues" stopped.txt
 expect_success "the status can be printed" sh -c "\"$couplet\" study --status stopped >stopped-status.txt"

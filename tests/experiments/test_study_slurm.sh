@@ -31,21 +31,14 @@ has_results() {
     [ "$(results "$1")" -ge "$2" ]
 }
 
-finds_a_run() { # one that runs and has saved something; its name and process, and its task
-    for log in study/runs/*/log.jsonl; do
-        run=${log%/log.jsonl}
-        [ -f "$log" ] && [ ! -f "$run/result.json" ] && [ -f "$run/checkpoint.safetensors" ] && ! grep -q "^${run##*/}\$" hit || continue
-        name=${run##*/}
-        process=$(sed -n 's/.*"process":\([0-9]*\).*/\1/p' "$log" | tail -1)
-        kill -0 "$process" 2>/dev/null || continue
-        for names in study/slurm/*.names; do
-            place=$(grep -n "^$name\$" "$names" | cut -d: -f1)
-            [ -n "$place" ] && task=$(cat "${names%.names}.job")_$place
-        done
-        echo "$name" >>hit
-        return 0
+halts_a_run() { # its name and process, and its task; another one each time
+    halt_a_run study || return 1
+    for names in study/slurm/*.names; do
+        place=$(grep -n "^$name\$" "$names" | cut -d: -f1)
+        [ -n "$place" ] && task=$(cat "${names%.names}.job")_$place
     done
-    return 1
+    grep -q "^$name\$" hit && kill -CONT "$process" && return 1
+    echo "$name" >>hit
 }
 
 queue_is_empty() {
@@ -53,39 +46,43 @@ queue_is_empty() {
 }
 
 : >hit
+slurm_lets_begin DOWN
 study --slurm >submitted.txt 2>&1 --out study
 expect_success "there are two arrays, since this Slurm allows at most 16 tasks per array" test "$(grep -c 'runs$' submitted.txt)" -eq 2
 expect_success "the message says how to watch them" grep -q "squeue --me; couplet study --status study" submitted.txt
-expect_success "all are queued" sh -c "\"$couplet\" study --status study --json | grep -c '\"queued\": true' | grep -qE '2[2-4]'"
+expect_success "all are queued" sh -c "\"$couplet\" study --status study --json | grep -c '\"queued\": true' | grep -qx 24"
+slurm_lets_begin UP
 
 kill_a_run() {
-    process=
-    wait_for 60 finds_a_run
-    [ -z "$process" ] || { kill -KILL "$process" && killed="$killed $name"; }
+    wait_for halts_a_run && kill -KILL "$process" && killed="$killed $name"
 }
 
 killed=
-wait_for 60 has_results study 2
+wait_for has_results study 2
 kill_a_run
 slurm_restart_controller
-wait_for 60 slurm_is_idle
+wait_for slurm_answers
 kill_a_run
 kill_a_run
-wait_for 60 finds_a_run
+wait_for halts_a_run
 scontrol requeue "$task"
+kill -CONT "$process"
 requeued=$name
-wait_for 60 finds_a_run
+wait_for halts_a_run
 canceled=$name
 scancel "$task"
-wait_for 30 sh -c "! squeue -h -r -o '%F_%K' | grep -q '^$task\$'"
+kill -CONT "$process"
+wait_for sh -c "! squeue -h -r -o '%F_%K' | grep -q '^$task\$'"
 study --slurm --out study >again.txt 2>&1
 expect_success "a second call submits only the canceled task" grep -q "^Submitted job [0-9]*: 1 run$" again.txt
 expect_success "it is that task" grep -q "^$canceled$" "$(ls study/slurm/*.names | tail -1)"
 
-# Slurm waits two minutes before it restarts a requeued task.
-wait_for 5 false
-for id in $(squeue -h -r -t PD -o '%F_%K' | grep -v N/A); do scontrol update "jobid=$id" StartTime=now 2>/dev/null; done
-wait_for 400 queue_is_empty
+# Slurm waits two minutes before it restarts a requeued task, unless its start time is changed.
+queue_is_empty_soon() {
+    for id in $(squeue -h -r -t PD -o '%F_%K' | grep -v N/A); do scontrol update "jobid=$id" StartTime=now 2>/dev/null; done
+    queue_is_empty
+}
+wait_for queue_is_empty_soon
 expect_success "all runs are done" test "$(results study)" -eq 24
 expect_success "three tasks were killed" test "$(echo "$killed" | wc -w)" -eq 3
 for run in $killed "$requeued" "$canceled"; do
@@ -104,7 +101,7 @@ study --slurm --out study >done.txt 2>&1
 expect_success "once all runs are done, there is nothing to submit" grep -q "nothing to submit" done.txt
 
 "$couplet" study gray.npz --labels 1 --methods softmax --seeds 0 --steps 10 --every 10 --threads 1 --slurm --out "50%d of it" >/dev/null 2>&1
-wait_for 60 queue_is_empty
+wait_for queue_is_empty
 for file in table.txt slurm/1.1.txt slurm/1.merge.txt; do
     expect_success "a % in the folder's name is kept: $file" test -e "50%d of it/$file"
 done

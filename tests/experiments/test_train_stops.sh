@@ -98,13 +98,16 @@ every_moment() { # sentence, steps of a start, faults, words...
 
     # ---- signals from outside, whenever they come ----
 
+    has_saved_or_ended() {
+        [ -s signaled/checkpoint.safetensors ] || ! kill -0 $job 2>/dev/null
+    }
     signaled="$rare 60"
     COUPLET_INJECT=weights@21 "$couplet" train $signaled --quiet --out whole4 </dev/null
     seed=$$ code=130 stops=0
     while [ $code -eq 130 ] && [ $stops -lt 8 ]; do
         COUPLET_INJECT=weights@21 "$couplet" train $signaled --quiet --out signaled </dev/null >/dev/null 2>said &
         job=$!
-        wait_for 30 test -s signaled/checkpoint.safetensors
+        wait_for has_saved_or_ended
         seed=$(((seed * 1103515245 + 12345) % 2147483648))
         sleep "$(awk -v r=$seed 'BEGIN { printf "%.3f", r / 2147483648 / 5 }')"
         kill -TERM $job 2>/dev/null

@@ -38,15 +38,40 @@ same_runs() { # sentence, folder, folder
     expect_empty "$1" "$(diff -rq -x log.jsonl "$2" "$3" 2>&1)"
 }
 
-wait_for() { # seconds, command...
-    tenths=$((10 * $1))
+# Halts a run of a study that has saved something and is not finished: what a test does next finds it half done, however slow the
+# machine is. Sets $name and $process.
+halt_a_run() { # study's folder
+    for log in "$1"/runs/*/log.jsonl; do
+        run=${log%/log.jsonl}
+        name=${run##*/}
+        has_lines "$log" 3 && [ -e "$run/checkpoint.safetensors" ] && [ ! -e "$run/result.json" ] || continue
+        process=$(sed -n 's/.*"process":\([0-9]*\).*/\1/p' "$log" | tail -1)
+        halt "$process" || continue
+        [ -e "$run/checkpoint.safetensors" ] && [ ! -e "$run/result.json" ] && return 0
+        kill -CONT "$process"
+    done
+    return 1
+}
+
+all_ended() { # processes
+    for one in "$@"; do ! kill -0 "$one" 2>/dev/null || return 1; done
+}
+
+# Begins with the function and halts a run of it; begins anew when all runs were finished before one could be halted.
+begin_and_halt() { # study's folder, words for begin...; $first is the study's process
+    halted=$1
     shift
-    while [ "$tenths" -gt 0 ] && ! "$@"; do
-        sleep 0.1
-        tenths=$((tenths - 1))
+    while :; do
+        begin "$@" --out "$halted"
+        first=$!
+        wait_for halts_or_ends && [ -n "$process" ] && return 0
+        wait "$first"
+        rm -rf "$halted"
     done
 }
 
-has_lines() {
-    [ -f "$1" ] && [ "$(wc -l <"$1")" -ge "$2" ]
+halts_or_ends() {
+    halt_a_run "$halted" && return 0
+    process=
+    all_ended "$first"
 }

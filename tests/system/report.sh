@@ -56,6 +56,34 @@ expect() { # code, text, words...
     expect_said "$code" "$part" "$command" "$@"
 }
 
+# Waits until a command succeeds. How long that takes is the machine's affair; the limit is for what never comes.
+wait_for() { # command...
+    wait_up_to 1800 "$@"
+}
+
+wait_up_to() { # seconds, command...
+    tenths=$((10 * $1))
+    shift
+    until "$@"; do
+        [ "$tenths" -gt 0 ] || return 1
+        sleep 0.1
+        tenths=$((tenths - 1))
+    done
+}
+
+has_lines() { # file, number: so many at least
+    [ -f "$1" ] && [ "$(wc -l <"$1")" -ge "$2" ]
+}
+
+is_stopped() { # process: by SIGSTOP, which takes a moment; where there is no /proc we trust that it was short
+    [ ! -r "/proc/$1/status" ] || grep -q '^State:[[:space:]]*[TtZX]' "/proc/$1/status"
+}
+
+# Halts a process with SIGSTOP and returns when it stands still; a process that has ended is refused.
+halt() { # process
+    kill -STOP "$1" 2>/dev/null && wait_for is_stopped "$1"
+}
+
 finish() {
     echo "$((passed + failed + skipped)) Tests $failed Failures $skipped Ignored"
     [ "$failed" -eq 0 ] || exit 1

@@ -70,16 +70,16 @@ trials_in() { # folder
     cat "$1/log.jsonl" 2>/dev/null | grep -c '"trial"'
 }
 
+has_trials_or_ended() { # number
+    [ "$(trials_in broken)" -ge "$1" ] || ! kill -0 "$job" 2>/dev/null
+}
+
 # Starts the long run, and ends it with a signal once the given number of trials are in the log.
 end_by() { # signal, trials
     # shellcheck disable=SC2086 # words
     $reset ./moons $long --out broken </dev/null >said 2>&1 &
     job=$!
-    tenths=600
-    while [ "$tenths" -gt 0 ] && kill -0 "$job" 2>/dev/null && [ "$(trials_in broken)" -lt "$2" ]; do
-        sleep 0.1
-        tenths=$((tenths - 1))
-    done
+    wait_for has_trials_or_ended "$2"
     kill -"$1" "$job" 2>/dev/null
     wait "$job" 2>/dev/null
     code=$?
