@@ -31,7 +31,7 @@ cp_duration cp_duration_text(double seconds) {
 void cp_progress_start(cp_progress *p) {
     if (!p->file) p->file = stderr;
     if (!p->clock) p->clock = cp_clock;
-    p->terminal = !p->muted_terminal && isatty(fileno(p->file));
+    p->terminal = isatty(fileno(p->file));
     p->started = p->clock();
     p->shown = -INFINITY;
     p->tenth = 0;

@@ -13,9 +13,8 @@ typedef struct cp_progress {
     int64_t     total;
     int64_t     skipped; /* done before, by a run that is continued: not in the rate */
     bool        quiet;
-    bool        muted_terminal; /* plain lines even on a terminal */
-    FILE       *file;           /* NULL: stderr */
-    double (*clock)(void);      /* seconds; NULL: cp_clock */
+    FILE       *file;      /* NULL: stderr */
+    double (*clock)(void); /* seconds; NULL: cp_clock */
 
     double started, shown; /* the progress's own */
     int    tenth;

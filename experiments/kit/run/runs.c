@@ -18,9 +18,8 @@
 
 /* ---- words ---- */
 
-void cp_words_add(cp_words *w, const char *format, ...) {
-    va_list values, again;
-    va_start(values, format);
+void cp_words_add_list(cp_words *w, const char *format, va_list values) {
+    va_list again;
     va_copy(again, values);
     int    length = vsnprintf(NULL, 0, format, values);
     char **more = w->failed ? NULL : realloc(w->at, ((size_t)w->count + 2) * sizeof *more);
@@ -35,7 +34,19 @@ void cp_words_add(cp_words *w, const char *format, ...) {
         w->failed = true;
     }
     va_end(again);
+}
+
+void cp_words_add(cp_words *w, const char *format, ...) {
+    va_list values;
+    va_start(values, format);
+    cp_words_add_list(w, format, values);
     va_end(values);
+}
+
+bool cp_words_have(const cp_words *w, const char *word) {
+    for (int i = 0; i < w->count; i++)
+        if (strcmp(w->at[i], word) == 0) return true;
+    return false;
 }
 
 void cp_words_free(cp_words *w) {
@@ -181,19 +192,26 @@ static bool load_packed(cp_runs *r, cp_status *status) {
     return ok;
 }
 
+static cp_file_path stored_file(const cp_runs *r, const char *name, const char *file) {
+    cp_file_path path;
+    int          length = snprintf(path.s, sizeof path.s, "%s/runs/%s/%s", r->folder, name, file);
+    if (length >= (int)sizeof path.s) *path.s = '\0';
+    return path;
+}
+
 /* NULL for a run that has a folder, which counts alone. */
 static const cp_packed_run *find_packed(const cp_runs *r, const char *name) {
     const cp_packed_run  wanted = {.name = (char *)name};
     const cp_packed_run *found =
         r->packed_count ? bsearch(&wanted, r->packed, (size_t)r->packed_count, sizeof wanted, compare_packed) : NULL;
-    return found && !cp_file_exists(cp_folder_path(cp_folder_path(r->folder, "runs").s, name).s) ? found : NULL;
+    return found && !cp_file_exists(stored_file(r, name, "").s) ? found : NULL;
 }
 
 cp_json *cp_runs_read(const cp_runs *r, const char *name, const char *file) {
     const cp_packed_run *packed = find_packed(r, name);
     const char          *text = !packed ? NULL : strcmp(file, CP_RUN_CONFIG) == 0 ? packed->config : packed->result;
     if (packed) return cp_json_parse(text, strlen(text), file, NULL);
-    return cp_json_read(cp_folder_path(cp_folder_path(cp_folder_path(r->folder, "runs").s, name).s, file).s, NULL);
+    return cp_json_read(stored_file(r, name, file).s, NULL);
 }
 
 cp_words cp_runs_stored(const cp_runs *r) {
@@ -329,9 +347,8 @@ int cp_runs_count_others(const cp_runs *r) {
     cp_words     stored = cp_runs_stored(r);
     int          others = 0;
     for (int i = 0; planned && i < stored.count; i++) {
-        cp_file_path folder = cp_folder_path(cp_folder_path(r->folder, "runs").s, stored.at[i]);
         others += !bsearch(&stored.at[i], planned, (size_t)r->count, sizeof *planned, compare_names) &&
-                  (cp_file_exists(cp_folder_path(folder.s, CP_RUN_CONFIG).s) || find_packed(r, stored.at[i]));
+                  (cp_file_exists(stored_file(r, stored.at[i], CP_RUN_CONFIG).s) || find_packed(r, stored.at[i]));
     }
     cp_words_free(&stored);
     free(planned);

@@ -15,6 +15,8 @@
 
 #include "experiments/kit/run/run.h"
 
+#include <stdarg.h>
+
 /* ---- words of a command ---- */
 
 typedef struct cp_words {
@@ -24,6 +26,8 @@ typedef struct cp_words {
 } cp_words;
 
 void cp_words_add(cp_words *words, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void cp_words_add_list(cp_words *words, const char *format, va_list values);
+bool cp_words_have(const cp_words *words, const char *word);
 void cp_words_free(cp_words *words);
 
 /* This command again: its name, unless it is the whole program, its arguments and the given options, except those in `without`,

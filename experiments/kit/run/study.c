@@ -20,10 +20,10 @@ typedef struct cp_study_parts {
     cp_trials_config  config;
     way               way;
     cp_runs          *runs;
-    cp_status         trouble;            /* with the runs; reported last */
-    int               code;               /* exit code if there is no result to make */
-    bool              complete;           /* there are trials to make the result of */
-    cp_bytes          said, notes, files; /* texts, each with its NUL */
+    cp_status         trouble;  /* with the runs; reported last */
+    int               code;     /* exit code if there is no result to make */
+    bool              complete; /* there are trials to make the result of */
+    cp_words          said, notes, files;
     cp_json_writer    result;
     bool              result_begun;
     struct {
@@ -245,24 +245,15 @@ cp_file_path cp_study_trial_folder(const cp_study *study, int of_case, int repea
 
 /* ---- texts ---- */
 
-static void append_text(cp_bytes *bytes, const char *format, va_list values) {
-    char text[512];
-    vsnprintf(text, sizeof text, format, values);
-    cp_text_printable(text); /* names of data may be in it */
-    cp_bytes_append(bytes, text, strlen(text) + 1);
-}
-
-static const char *next_text(const cp_bytes *bytes, size_t *at) {
-    if (*at >= bytes->size) return NULL;
-    const char *text = (const char *)bytes->data + *at;
-    *at += strlen(text) + 1;
-    return text;
+static void add_text(cp_words *texts, const char *format, va_list values) {
+    cp_words_add_list(texts, format, values);
+    if (!texts->failed) cp_text_printable(texts->at[texts->count - 1]); /* names of data may be in it */
 }
 
 void cp_study_say(cp_study *study, const char *format, ...) {
     va_list values;
     va_start(values, format);
-    append_text(&study->parts->said, format, values);
+    add_text(&study->parts->said, format, values);
     va_end(values);
 }
 
@@ -271,30 +262,19 @@ void(cp_study_add_note)(cp_at at, cp_study *study, const char *format, ...) {
     if (study->parts->result_begun)
         cp_misuse(at, "study_add_note", "the notes are in the result already; they come before cp_study_result");
     va_start(values, format);
-    append_text(&study->parts->notes, format, values);
+    add_text(&study->parts->notes, format, values);
     va_end(values);
 }
 
-static void print_texts(const cp_bytes *texts, FILE *file, const char *before) {
-    size_t at = 0;
-    for (const char *text; (text = next_text(texts, &at));) fprintf(file, "%s%s\n", before, text);
-}
-
 void cp_study_print_notes(const cp_study *study, FILE *file, const char *before) {
-    print_texts(&study->parts->notes, file, before);
+    const cp_words *notes = &study->parts->notes;
+    for (int i = 0; i < notes->count; i++) fprintf(file, "%s%s\n", before, notes->at[i]);
 }
 
 /* ---- files ---- */
 
 void cp_study_add_file(cp_study *study, const char *file) {
-    cp_bytes_append(&study->parts->files, file, strlen(file) + 1);
-}
-
-static bool has_left(const cp_study *study, const char *file) {
-    size_t at = 0;
-    for (const char *left; (left = next_text(&study->parts->files, &at));)
-        if (strcmp(left, file) == 0) return true;
-    return false;
+    cp_words_add(&study->parts->files, "%s", file);
 }
 
 bool cp_study_add_figure(cp_study *study, cp_figure *figure, const char *name) {
@@ -311,17 +291,17 @@ bool cp_study_add_figure(cp_study *study, cp_figure *figure, const char *name) {
 
 /* Removes what the previous command wrote and this one did not, and nothing else: a user's files may be there too. */
 static bool replace_files(cp_study *study) {
-    cp_file_path   path = cp_run_path(study->run, FILES);
-    cp_json       *before = cp_json_read(path.s, NULL);
-    cp_json_writer w = {.pretty = true};
-    size_t         at = 0;
+    cp_file_path    path = cp_run_path(study->run, FILES);
+    cp_json        *before = cp_json_read(path.s, NULL);
+    const cp_words *files = &study->parts->files;
+    cp_json_writer  w = {.pretty = true};
     for (const cp_json *file = before ? before->first : NULL; file; file = file->next) {
         const char *name = cp_json_string(file, "");
-        if (!strchr(name, '/') && !has_left(study, name)) unlink(cp_run_path(study->run, name).s);
+        if (!strchr(name, '/') && !cp_words_have(files, name)) unlink(cp_run_path(study->run, name).s);
     }
     cp_json_free(before);
     cp_json_put_array(&w, NULL);
-    for (const char *name; (name = next_text(&study->parts->files, &at));) cp_json_put_string(&w, NULL, name);
+    for (int i = 0; i < files->count; i++) cp_json_put_string(&w, NULL, files->at[i]);
     cp_json_put_end(&w);
     return cp_json_writer_save(&w, path.s, &study->run->status);
 }
@@ -380,24 +360,19 @@ static void fail_diverged(cp_study *study) {
 
 /* ---- the result ---- */
 
-static void begin_result(cp_study *study) {
+cp_json_writer *cp_study_result(cp_study *study) {
     cp_study_parts *p = study->parts;
     cp_json_writer *w = &p->result;
-    if (p->result_begun) return;
+    if (p->result_begun) return w;
     note_diverged(study);
     p->result_begun = true;
     cp_json_put_object(w, NULL);
     cp_json_put_string(w, "experiment", cp_options_command(study->run->options)->name);
     cp_json_put_string(w, "title", p->title);
     cp_json_put_array(w, "notes");
-    size_t at = 0;
-    for (const char *note; (note = next_text(&p->notes, &at));) cp_json_put_string(w, NULL, note);
+    for (int i = 0; i < p->notes.count; i++) cp_json_put_string(w, NULL, p->notes.at[i]);
     cp_json_put_end(w);
-}
-
-cp_json_writer *cp_study_result(cp_study *study) {
-    begin_result(study);
-    return &study->parts->result;
+    return w;
 }
 
 static void put_methods(cp_study *study) {
@@ -424,23 +399,26 @@ static cp_table *default_table(const cp_study *study) {
     return table;
 }
 
-static void print_result(const cp_study_parts *p) {
-    print_texts(&p->said, stdout, "");
+static void print_result(const cp_study *study) {
+    const cp_study_parts *p = study->parts;
+    for (int i = 0; i < p->said.count; i++) printf("%s\n", p->said.at[i]);
     for (int i = 0; i < p->table_count; i++) {
-        if (i || p->said.size) printf("\n");
+        if (i || p->said.count) printf("\n");
         cp_table_print(p->tables[i].table, stdout);
     }
-    if (p->notes.size) printf("\n");
-    print_texts(&p->notes, stdout, "");
+    if (p->notes.count) printf("\n");
+    cp_study_print_notes(study, stdout, "");
 }
 
 static void print_folder(const cp_run *run, const cp_study_parts *p) {
-    FILE  *file = run->json ? stderr : stdout;
-    int    others = p->runs ? cp_runs_count_others(p->runs) : 0;
-    size_t at = 0;
+    FILE *file = run->json ? stderr : stdout;
+    int   others = p->runs ? cp_runs_count_others(p->runs) : 0;
     fprintf(file, "%sResults: %s/ (result.json", run->json ? "" : "\n", run->folder);
-    for (const char *name; (name = next_text(&p->files, &at));)
-        if (!strstr(name, ".figure.json")) fprintf(file, ", "), cp_text_print(file, name, strlen(name)); /* those are for reports */
+    for (int i = 0; i < p->files.count; i++) {
+        if (strstr(p->files.at[i], ".figure.json")) continue; /* those are for reports */
+        fprintf(file, ", ");
+        cp_text_print(file, p->files.at[i], strlen(p->files.at[i]));
+    }
     fprintf(file, ")\n");
     if (others)
         fprintf(file, "%d more run%s of other commands there %s not in the tables, which are of what this command asks for.\n",
@@ -456,7 +434,7 @@ static void finish(cp_study *study) {
     for (int i = 0; i < p->table_count; i++) cp_table_put(p->tables[i].table, w, p->tables[i].key);
     cp_json_put_end(w);
     if (p->said.failed || p->notes.failed || p->files.failed) cp_fail(&run->status, "not enough memory for the result");
-    if (!run->quiet && !run->json) print_result(p);
+    if (!run->quiet && !run->json) print_result(study);
     if (!cp_run_finish(run, w) || (run->replaced && !replace_files(study))) return;
     if (!run->quiet) print_folder(run, p);
     fail_diverged(study);
@@ -477,9 +455,9 @@ int cp_study_close(cp_study *study) {
     if (p->complete && cp_run_should_continue(run)) finish(study);
     int code = p->way == AS_RUNS ? close_runs(study) : run->state == CP_RUN_FINISHED ? cp_run_show(run) : cp_run_close(run);
     for (int i = 0; i < p->table_count; i++) cp_table_free(p->tables[i].table);
-    cp_bytes_free(&p->said);
-    cp_bytes_free(&p->notes);
-    cp_bytes_free(&p->files);
+    cp_words_free(&p->said);
+    cp_words_free(&p->notes);
+    cp_words_free(&p->files);
     cp_json_writer_free(&p->result);
     cp_trials_free(study->trials);
     cp_runs_free(p->runs);
