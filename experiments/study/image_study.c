@@ -137,7 +137,7 @@ static bool read_sweep(cp_image_study *s, cp_status *status) {
 
 /* ---- sets ---- */
 
-/* What the runs' names and the table call it. */
+/* Its name in runs and tables. */
 static void name_set(cp_study_set *set, const char *name, bool official) {
     const char *paper = cp_paper_set(name);
     if (name != set->name) snprintf(set->name, sizeof set->name, "%s", name);
@@ -159,7 +159,7 @@ static void name_by_path(cp_study_set *set) {
     name_set(set, name, false);
 }
 
-/* Whether the study's folder has runs of a set whose file is not here; their results say whether it was an official one. */
+/* Whether the study has results of a set whose file is missing; they say whether it was an official one. */
 static bool find_results(const cp_image_study *s, cp_study_set *set) {
     cp_words names = s->stored ? cp_runs_stored(s->stored) : (cp_words){0};
     bool     found = false;
@@ -238,7 +238,7 @@ static void put_words(const cp_trial *trial, cp_words *words) {
 
 /* ---- all of it ---- */
 
-/* As couplet train would, for the first seed. */
+/* As couplet train checks it, for the first seed. */
 static int check_case(const cp_image_study *s, const cp_case *of, cp_images *images) {
     cp_status status = {0};
     cp_words  words = {0};

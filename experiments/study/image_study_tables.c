@@ -1,4 +1,4 @@
-/* couplet study: the tables, and the same as text, CSV and LaTeX. */
+/* couplet study: the tables, also as text, CSV and LaTeX. */
 #include "experiments/study/image_study.h"
 #include "experiments/study/paper.h"
 #include "experiments/train/train.h"
@@ -198,7 +198,7 @@ static void put_value(const cp_image_study *s, const cp_study_case *c, FILE *fil
     fputc(',', file);
 }
 
-/* One line a run. */
+/* One line per run. */
 static void write_runs(const result_tables *t, FILE *file) {
     const cp_image_study *s = t->study;
     const cp_trials      *trials = s->study->trials;
@@ -222,7 +222,7 @@ static void write_runs(const result_tables *t, FILE *file) {
         }
 }
 
-/* One line a case: means and standard deviations. */
+/* One line per case: means and standard deviations. */
 static void write_summary(const result_tables *t, FILE *file) {
     const cp_image_study *s = t->study;
     fprintf(file, "set,labels,method,%s%sruns,diverged", s->swept, *s->swept ? "," : "");

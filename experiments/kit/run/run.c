@@ -113,7 +113,7 @@ static bool is_empty(const char *folder, cp_status *status) {
     return empty;
 }
 
-/* runs/NAME-20260131-235959, with a number behind when two begin in the same second. */
+/* runs/NAME-20260131-235959, with a number if two begin in the same second. */
 static bool make_default_folder(cp_run *run, const char *name) {
     char      stamp[32], path[256];
     time_t    now = time(NULL);
@@ -170,7 +170,7 @@ static bool has_default(const cp_options *options, const cp_option *o) {
     return o->fallback && strcmp(cp_option_text(options, o->name), o->fallback) == 0;
 }
 
-/* To compare it with one that was found: a run from before an option existed was made with what is now its default. */
+/* `found` is a config.json to compare with: a run from before an option existed was made with what is now its default. */
 static void put_config(cp_json_writer *w, const cp_options *options, const cp_json *found) {
     const cp_option *o, *own[CP_OPTIONS_MAX];
     int              own_count = cp_command_own_options(cp_options_command(options), own);
@@ -202,7 +202,7 @@ static bool same_json(const cp_json *a, const cp_json *b) {
     return true;
 }
 
-/* Arguments that are known by their md5 may lie anywhere: their names count, not their folders. */
+/* Arguments with an md5 in the result may be moved: their names count, not their folders. */
 static bool same_names(const cp_json *a, const cp_json *b) {
     if (!a || !b || a->count != b->count) return a == b;
     for (const cp_json *x = a->first, *y = b->first; x; x = x->next, y = y->next) {
@@ -212,7 +212,7 @@ static bool same_names(const cp_json *a, const cp_json *b) {
     return true;
 }
 
-/* The first member of one object that is not so in the other; NULL: there is none, or one is no object. */
+/* The first member in which two objects differ; NULL if there is none, or one is no object. */
 static const char *first_difference(const cp_json *a, const cp_json *b) {
     if (!a || !b || a->kind != CP_JSON_OBJECT || b->kind != CP_JSON_OBJECT) return NULL;
     for (const cp_json *m = a->first; m; m = m->next)
@@ -263,7 +263,7 @@ static bool fail_log(cp_run *run, const char *what, int error, cp_status *status
                    error == ENOSPC ? "; make room on the disk and run the same command again: it continues" : "");
 }
 
-/* Two processes in one folder would mix their lines. */
+/* The lock keeps two processes from mixing their lines. */
 static bool open_log(cp_run *run) {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     run->log = open(cp_run_path(run, CP_RUN_LOG).s, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
@@ -296,7 +296,7 @@ static bool append(cp_run *run, const unsigned char *data, size_t size) {
 bool cp_run_log(cp_run *run, cp_json_writer *line) {
     bool ok = !run->status.message[0] && cp_json_writer_finish(line, &run->status);
     if (ok) {
-        line->out.data[line->out.size] = '\n'; /* in the place of the NUL */
+        line->out.data[line->out.size] = '\n'; /* replaces the NUL */
         ok = append(run, line->out.data, line->out.size + 1);
     }
     cp_json_writer_free(line);
@@ -380,7 +380,7 @@ static bool write_config(cp_run *run) {
 
 static bool is_run_or_empty(cp_run *run) {
     bool empty = is_empty(run->folder, &run->status);
-    return empty || run_has(run, CP_RUN_CONFIG) || /* another process has begun it since */
+    return empty || run_has(run, CP_RUN_CONFIG) || /* another process has just begun it */
            cp_fail(&run->status, "%.300s is not empty and holds no run (no %s); give another --out", run->folder, CP_RUN_CONFIG);
 }
 

@@ -3,7 +3,7 @@
  * - a folder that is new or empty: a new run;
  * - an unfinished run with the same settings: it is continued, its log is in run->past;
  * - a finished run with the same settings: there is nothing to do, cp_run_show prints what was found;
- * - anything else: refused, with what is there and what to do.
+ * - anything else is refused, with a message that says what is there and what to do.
  *
  *     static int run(const cp_options *o) {
  *         cp_run *run = cp_run_open(o);
@@ -43,15 +43,15 @@ typedef struct cp_run {
     bool   finished, replaced;
 } cp_run;
 
-/* Opens the folder of --out, or a new one in runs/, and starts to watch for Ctrl-C. NULL, with a message on stderr,
- * when it cannot be. */
+/* Opens the folder of --out, or a new one in runs/, and starts to watch for Ctrl-C. NULL, with a message on stderr, if it cannot
+ * be opened. */
 cp_run *cp_run_open(const cp_options *options);
 
-/* The same for a result that is made again from what lies in the folder of --out: whatever result was there is replaced, with its
+/* The same for a result that is made again from other files in the folder of --out: an existing result is replaced, with its
  * settings. Waits while another process does so. */
 cp_run *cp_run_replace(const cp_options *options);
 
-/* False once the user has asked for an end or something went wrong (a full disk): stop computing and close. */
+/* False after Ctrl-C or an error (a full disk): stop computing and close. */
 bool cp_run_should_continue(const cp_run *run);
 
 /* Appends a line; the writer's text must be one object, and is freed. */
@@ -63,11 +63,11 @@ bool cp_run_log_event(cp_run *run, const char *event, int64_t step);
 /* Writes result.json in one step, prints it with --json, and frees the writer. */
 bool cp_run_finish(cp_run *run, cp_json_writer *result);
 
-/* A file that a result comes from, or that would go into it now. */
+/* A file that a result was made from. */
 typedef struct cp_run_source {
-    const char *what; /* "the data": messages call it so */
-    const char *at;   /* where result.json has the md5 of the file that was taken: "data/md5" */
-    const char *md5;  /* of the file as it is; "": there is none, or it is built in */
+    const char *what; /* its name in messages: "the data" */
+    const char *at;   /* where result.json has its md5: "data/md5" */
+    const char *md5;  /* of the file now; "": there is none, or it is built in */
 } cp_run_source;
 
 /* Prints what a finished run left (its table, or with --json all of it), and closes. Returns the exit code, which is that of a
@@ -77,10 +77,10 @@ int cp_run_show(cp_run *run);
 /* The same, unless one of the sources, whose list ends with {0}, has changed since: then it is refused. */
 int cp_run_show_unchanged(cp_run *run, const cp_run_source *sources);
 
-/* Frees everything and tells on stderr what went wrong or was left unfinished. Returns the exit code. */
+/* Frees everything, and prints on stderr what failed or is unfinished. Returns the exit code. */
 int cp_run_close(cp_run *run);
 
-/* A path, with room for any that the file system takes here. */
+/* A path; paths of runs are checked to fit. */
 typedef struct cp_file_path {
     char s[1024];
 } cp_file_path;
@@ -102,7 +102,7 @@ bool cp_folder_make(const char *path, cp_status *status);
 /* Prints text from outside, of one line or several: other control characters, and bytes that are not UTF-8, become '?'. */
 void cp_text_print(FILE *file, const char *text, size_t length);
 
-/* ---- for those who look at the runs of others (runs.h) ---- */
+/* ---- for lists of runs (runs.h) ---- */
 
 #define CP_RUN_CONFIG "config.json"
 #define CP_RUN_LOG "log.jsonl"

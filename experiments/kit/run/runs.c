@@ -1,4 +1,4 @@
-/* Lists of runs: what is planned, what the folder holds of it, and how far each run is. */
+/* Lists of runs: the plan, what is stored in the folder, and the state of each run. */
 #include "experiments/kit/run/runs.h"
 
 #include "core/io/file.h"
@@ -199,7 +199,7 @@ static cp_file_path stored_file(const cp_runs *r, const char *name, const char *
     return path;
 }
 
-/* NULL for a run that has a folder, which counts alone. */
+/* NULL for a run that has a folder: only the folder counts. */
 static const cp_packed_run *find_packed(const cp_runs *r, const char *name) {
     const cp_packed_run  wanted = {.name = (char *)name};
     const cp_packed_run *found =
@@ -445,7 +445,7 @@ cp_words cp_runs_command(const cp_runs *r, int i, int threads) {
     return words;
 }
 
-/* ---- how far they are ---- */
+/* ---- the state of runs ---- */
 
 /* Asks for the lock without taking it. */
 static bool is_held(const cp_runs *r, int i) {
@@ -502,7 +502,7 @@ cp_run_stage cp_runs_stage(const cp_runs *r, int i) {
     }
     if (is_held(r, i)) return CP_STAGE_RUNNING;
     if (!ended && cp_file_exists(result.s))
-        return cp_file_exists(config.s) ? cp_runs_stage(r, i) : CP_STAGE_DAMAGED; /* ended since, or torn */
+        return cp_file_exists(config.s) ? cp_runs_stage(r, i) : CP_STAGE_DAMAGED; /* it has just ended, or is damaged */
     if (is_damaged(config.s) || is_damaged_log(log.s)) return CP_STAGE_DAMAGED;
     return cp_file_exists(cp_runs_failure_path(r, i).s) ? CP_STAGE_FAILED : CP_STAGE_PENDING;
 }
@@ -522,7 +522,7 @@ bool cp_runs_is_pending(const cp_runs *r, int i) {
 
 /* ---- damage ---- */
 
-/* Weights or a checkpoint that are cut off or changed, here or in a folder of this one: nothing could go on from them. */
+/* Whether weights or a checkpoint are cut off or changed, here or in a folder of this one: no run could continue from them. */
 static bool has_damaged_weights(const char *folder, int depth) {
     DIR *handle = opendir(folder);
     bool damaged = false;

@@ -1,8 +1,8 @@
-/* A list of runs: commands of this program, each with a folder of its own, which processes here, other machines that see the
- * folder, or a cluster may work on at the same time.
+/* A list of runs: commands of this program, each with a folder of its own. Processes here, other machines that see the folder,
+ * and a cluster may work on them at the same time.
  *
  *     STUDY/study.json         the list, for --status
- *     STUDY/runs/NAME/         a run (see run.h); one with config.json and result.json alone is done, too
+ *     STUDY/runs/NAME/         a run (see run.h); config.json and result.json alone make a finished one
  *     STUDY/runs.jsonl         finished runs, one per line: {"name": ..., "config": {...}, "result": {...}}
  *     STUDY/failed/NAME.txt    the output of a run that failed
  *     STUDY/slurm/             what was submitted
@@ -47,8 +47,8 @@ void cp_words_put_line(const cp_words *words, cp_bytes *out); /* the words in on
 typedef enum cp_run_stage {
     CP_STAGE_PENDING,  /* not begun, or to be continued */
     CP_STAGE_FAILED,   /* the same, after a failure, which is in failed/ */
-    CP_STAGE_RUNNING,  /* a process holds it */
-    CP_STAGE_DAMAGED,  /* a file of it is not whole */
+    CP_STAGE_RUNNING,  /* a process holds its lock */
+    CP_STAGE_DAMAGED,  /* one of its files is damaged */
     CP_STAGE_DONE,     /* it has a result */
     CP_STAGE_DIVERGED, /* the same, and the result says so */
     CP_STAGES,
@@ -56,7 +56,7 @@ typedef enum cp_run_stage {
 
 typedef struct cp_planned_run {
     char    *name;         /* of its folder */
-    char    *group;        /* runs of a group take about as long as each other */
+    char    *group;        /* runs of a group take about the same time */
     cp_words words;        /* of the command, without --out */
     bool     without_data; /* it cannot be made here, since its data are missing; if it is done, it counts */
 } cp_planned_run;
@@ -65,8 +65,8 @@ typedef struct cp_packed_run cp_packed_run;
 
 typedef struct cp_runs {
     char            folder[700];   /* of the study */
-    char            program[1024]; /* this one, as commands name it */
-    const char     *executable;    /* and as the system does: the same file, even when another has its name by now */
+    char            program[1024]; /* this program, as commands name it */
+    const char     *executable;    /* and as the system opens it: the same file, even if another has its name by now */
     cp_planned_run *at;
     int             count;
     cp_packed_run  *packed; /* the lines of runs.jsonl, by name */
@@ -78,16 +78,16 @@ cp_runs *cp_runs_open(const char *folder, cp_status *status);
 cp_runs *cp_runs_new(const char *folder, cp_status *status); /* the same; the folder is made */
 void     cp_runs_free(cp_runs *runs);                        /* NULL is allowed */
 
-/* Takes the words over. */
+/* Takes ownership of the words. */
 bool cp_runs_add(cp_runs *runs, const char *name, const char *group, cp_words *words, cp_status *status);
 
-/* Once all are there: two of one name are refused, for they would share a folder, and so is a folder with things that are no study. */
+/* After all were added: refuses two runs with the same name, which would share a folder, and a folder with other things. */
 bool cp_runs_check(const cp_runs *runs, cp_status *status);
 
 bool     cp_runs_save(const cp_runs *runs, cp_status *status); /* study.json */
 cp_runs *cp_runs_load(const char *folder, cp_status *status);  /* from there */
 
-/* Whether each command is one line: none of its words, and not the folder, has a newline. */
+/* Refuses newlines in commands and in the folder's name, for --list and --slurm. */
 bool cp_runs_check_lines(const cp_runs *runs, cp_status *status);
 
 /* The whole command of a run, with --out, --threads (1 for 0) and --quiet. */
@@ -112,15 +112,15 @@ cp_json *cp_runs_read(const cp_runs *runs, const char *name, const char *file);
  * have no folder any more are kept. Returns an exit code. */
 int cp_runs_pack(const cp_options *options);
 
-/* Moves what is damaged aside, into NAME.damaged-1 and so on, with a message on stderr: it is made again. Here the weights and
- * checkpoints of runs that nobody works on are read through, too. */
+/* Moves what is damaged aside, into NAME.damaged-1 and so on, with a message on stderr: it is made again. The weights
+ * and checkpoints of runs that no process works on are checked, too. */
 bool cp_runs_quarantine(const cp_runs *runs, cp_status *status);
 
-/* ---- doing them ---- */
+/* ---- running them ---- */
 
 typedef struct cp_runs_config {
-    int         jobs;    /* processes; 0: as many as the machine has room for */
-    int         threads; /* of each; 0: what `jobs` leaves room for */
+    int         jobs;    /* processes; 0: as many as the processors allow */
+    int         threads; /* of each; 0: as many as `jobs` leaves */
     bool        quiet;
     const char *called; /* messages begin with it: "couplet study" */
 } cp_runs_config;

@@ -1,4 +1,4 @@
-/* Lists of runs: made by processes of this machine. */
+/* Lists of runs: running them as processes of this machine. */
 #include "core/io/file.h"
 #include "core/threads.h"
 #include "experiments/kit/run/progress.h"
@@ -40,7 +40,7 @@ typedef struct work {
 /* In the child, to the end. Its own process group: Ctrl-C reaches the parent, which passes it on once. */
 static void become(const cp_runs *r, char *const *words, FILE *output, pid_t parent) {
     int nothing = open("/dev/null", O_RDWR);
-    signal(SIGINT, SIG_DFL), signal(SIGTERM, SIG_DFL); /* execv would forget what our own handlers have noted */
+    signal(SIGINT, SIG_DFL), signal(SIGTERM, SIG_DFL); /* a signal that our handlers noted would be lost in execv */
     setpgid(0, 0);
 #ifdef __linux__
     prctl(PR_SET_PDEATHSIG, SIGTERM); /* if the parent is killed, save and end */

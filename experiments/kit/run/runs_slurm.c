@@ -1,4 +1,4 @@
-/* Lists of runs as job arrays of Slurm. A submission leaves in STUDY/slurm the files N.list (a command a line), N.names (the run of
+/* Lists of runs as job arrays of Slurm. A submission leaves in STUDY/slurm the files N.list (one command per line), N.names (the run of
  * each), N.sh (what sbatch is given) and N.job (the number that Slurm gave it), and N.merge.sh. */
 #include "core/io/file.h"
 #include "experiments/kit/run/runs.h"
@@ -54,7 +54,7 @@ bool cp_runs_queued(const cp_runs *r, bool *queued, cp_status *status) {
     bool     ok = true;
     for (int n = 1; ok && cp_file_exists(slurm_file(r, n, "list").s); n++) {
         char *job = read_text(slurm_file(r, n, "job").s), *names = read_text(slurm_file(r, n, "names").s), command[100];
-        if (job && names && !answer.size) { /* asked once; %F is the array's number, %K the place in it */
+        if (job && names && !answer.size) { /* asked once; %F is the array's number, %K the task's */
             snprintf(command, sizeof command, "squeue -h -r -u %ld -o '%%F %%K'", (long)getuid());
             ok = ask(command, &answer, status);
         }
@@ -76,7 +76,7 @@ bool cp_runs_queued(const cp_runs *r, bool *queued, cp_status *status) {
 
 /* ---- submitting ---- */
 
-/* Places in an array go from 0 to MaxArraySize - 1; ours begin with 1. */
+/* Task numbers go from 0 to MaxArraySize - 1; ours begin with 1. */
 static int largest_array(void) {
     cp_bytes answer = {0};
     int      size = 0;
@@ -88,16 +88,14 @@ static int largest_array(void) {
     return size < 2 ? 1000 : size - 1 < LARGEST_ARRAY ? size - 1 : LARGEST_ARRAY;
 }
 
-/* A task that is preempted gets SIGTERM, saves what it has, and is put back into the queue by Slurm. One whose program was killed
- * (by a lack of memory, say) puts itself back, at most three times. */
+/* A preempted task gets SIGTERM, saves what it has, and is put back into the queue by Slurm. A task whose program was killed (out
+ * of memory, for example) puts itself back, at most three times. */
+static const char script_start[] = "#!/bin/sh\n#SBATCH --requeue\n#SBATCH --open-mode=append\nnumber=%d\nstudy=";
 static const char script[] =
-    "#!/bin/sh\n"
-    "#SBATCH --requeue\n"
-    "#SBATCH --open-mode=append\n"
-    "study=%s\n"
-    "command=$(sed -n \"${SLURM_ARRAY_TASK_ID}p\" \"$study/slurm/%d.list\")\n"
-    "[ -n \"$command\" ] || command=\"sh -c 'echo slurm/%d.list has no command here; exit 1'\"\n"
-    "name=$(sed -n \"${SLURM_ARRAY_TASK_ID}p\" \"$study/slurm/%d.names\")\n"
+    "\n"
+    "command=$(sed -n \"${SLURM_ARRAY_TASK_ID}p\" \"$study/slurm/$number.list\")\n"
+    "[ -n \"$command\" ] || command=\"sh -c 'echo slurm/$number.list has no command here; exit 1'\"\n"
+    "name=$(sed -n \"${SLURM_ARRAY_TASK_ID}p\" \"$study/slurm/$number.names\")\n"
     "failure=$study/failed/$name.txt\n"
     "trap '' TERM # the program has it too, and is waited for\n"
     "said=$(eval \"(trap - TERM; exec $command)\" 2>&1)\n"
@@ -118,48 +116,46 @@ static bool write_text(const char *path, cp_bytes *text, cp_status *status) {
 }
 
 static bool write_script(const cp_runs *r, int number, cp_status *status) {
-    cp_bytes quoted = {0}, text = {0};
-    char     body[4096];
-    cp_shell_quote(&quoted, r->folder);
-    cp_bytes_append(&quoted, "", 1);
-    if (!quoted.failed) snprintf(body, sizeof body, script, (const char *)quoted.data, number, number, number);
-    if (!quoted.failed) cp_bytes_text(&text, body);
-    cp_bytes_free(&quoted);
+    cp_bytes text = {0};
+    char     start[sizeof script_start + 16];
+    snprintf(start, sizeof start, script_start, number);
+    cp_bytes_text(&text, start);
+    cp_shell_quote(&text, r->folder);
+    cp_bytes_text(&text, script);
     return write_text(slurm_file(r, number, "sh").s, &text, status);
 }
 
-/* Slurm replaces what follows a % in the path of the output. */
-static void put_output(cp_bytes *command, const cp_runs *r, const char *file) {
-    cp_bytes path = {0};
-    for (const char *c = r->folder; *c; c++) cp_bytes_text(&path, *c == '%' ? "%%" : (char[]){*c, '\0'});
-    cp_bytes_text(&path, "/slurm/");
-    cp_bytes_text(&path, file);
-    cp_bytes_append(&path, "", 1);
-    cp_bytes_text(command, " --output=");
-    if (!path.failed) cp_shell_quote(command, (const char *)path.data);
-    command->failed = command->failed || path.failed;
-    cp_bytes_free(&path);
-    cp_bytes_text(command, " ");
-}
-
-/* Hands a script over; `command` is sbatch with the study's own options, which are followed by the user's. */
-static bool call_sbatch(const cp_runs *r, cp_bytes *command, const char *output, const char *options, const char *path,
+/* Hands over a script, with the study's own options and then the user's. Slurm's answer, the job's number, is kept in `answer`. */
+static bool call_sbatch(const cp_runs *r, const char *own, const char *output, const char *options, const char *path,
                         cp_bytes *answer, long *job, cp_status *status) {
-    put_output(command, r, output);
-    cp_bytes_text(command, options);
-    cp_bytes_text(command, " ");
-    cp_shell_quote(command, path);
-    cp_bytes_append(command, "", 1);
-    bool ok = (!command->failed || cp_fail(status, "not enough memory")) && ask((const char *)command->data, answer, status);
+    cp_bytes command = {0}, to = {0};
+    cp_bytes_text(&to, "--output=");
+    for (const char *c = r->folder; *c; c++) cp_bytes_text(&to, *c == '%' ? "%%" : (char[]){*c, '\0'}); /* % has a meaning there */
+    cp_bytes_text(&to, "/slurm/");
+    cp_bytes_text(&to, output);
+    cp_bytes_append(&to, "", 1);
+    cp_bytes_text(&command, "sbatch --parsable ");
+    cp_bytes_text(&command, own);
+    cp_bytes_text(&command, " ");
+    cp_shell_quote(&command, to.failed ? "" : (const char *)to.data);
+    cp_bytes_text(&command, " ");
+    cp_bytes_text(&command, options);
+    cp_bytes_text(&command, " ");
+    cp_shell_quote(&command, path);
+    cp_bytes_append(&command, "", 1);
+    bool ok = (!command.failed && !to.failed) || cp_fail(status, "not enough memory");
+    ok = ok && ask((const char *)command.data, answer, status);
     if (ok) *job = atol((const char *)answer->data);
+    cp_bytes_free(&command);
+    cp_bytes_free(&to);
     return ok;
 }
 
 /* One array: its files, then sbatch. */
 static bool submit_array(const cp_runs *r, int number, const int *of, int count, int threads, const char *options, long *job,
                          cp_status *status) {
-    cp_bytes list = {0}, names = {0}, command = {0}, answer = {0};
-    char     part[200];
+    cp_bytes list = {0}, names = {0}, answer = {0};
+    char     own[100], output[40];
     for (int k = 0; k < count; k++) {
         cp_words words = cp_runs_command(r, of[k], threads);
         cp_words_put_line(&words, &list);
@@ -167,35 +163,34 @@ static bool submit_array(const cp_runs *r, int number, const int *of, int count,
         cp_bytes_text(&names, r->at[of[k]].name);
         cp_bytes_text(&names, "\n");
     }
-    snprintf(part, sizeof part, "sbatch --parsable --job-name=couplet --array=1-%d --cpus-per-task=%d", count, threads);
-    cp_bytes_text(&command, part);
-    snprintf(part, sizeof part, "%d.%%a.txt", number);
+    snprintf(own, sizeof own, "--job-name=couplet --array=1-%d --cpus-per-task=%d", count, threads);
+    snprintf(output, sizeof output, "%d.%%a.txt", number);
     bool ok = write_text(slurm_file(r, number, "names").s, &names, status) &&
               write_text(slurm_file(r, number, "list").s, &list, status) && write_script(r, number, status) &&
-              call_sbatch(r, &command, part, options, slurm_file(r, number, "sh").s, &answer, job, status);
+              call_sbatch(r, own, output, options, slurm_file(r, number, "sh").s, &answer, job, status);
     ok = ok && cp_file_write(slurm_file(r, number, "job").s, answer.data, strlen((const char *)answer.data), status);
-    cp_bytes_free(&command);
     cp_bytes_free(&answer);
     return ok;
 }
 
 static bool submit_merge(const cp_runs *r, int number, const char *jobs, const cp_words *merge, const char *options, long *job,
                          cp_status *status) {
-    cp_bytes     text = {0}, command = {0}, answer = {0};
+    cp_bytes     text = {0}, own = {0}, answer = {0};
     cp_file_path path = slurm_file(r, number, "merge.sh");
     char         file[40];
     cp_bytes_text(&text, "#!/bin/sh\nexec ");
     cp_words_put_line(merge, &text);
-    cp_bytes_text(&command, "sbatch --parsable --job-name=couplet-merge --dependency=afterany");
-    cp_bytes_text(&command, jobs);
+    cp_bytes_text(&own, "--job-name=couplet-merge --dependency=afterany");
+    cp_bytes_append(&own, jobs, strlen(jobs) + 1);
     snprintf(file, sizeof file, "%d.merge.txt", number);
-    bool ok = write_text(path.s, &text, status) && call_sbatch(r, &command, file, options, path.s, &answer, job, status);
-    cp_bytes_free(&command);
+    bool ok = write_text(path.s, &text, status) && (!own.failed || cp_fail(status, "not enough memory")) &&
+              call_sbatch(r, (const char *)own.data, file, options, path.s, &answer, job, status);
+    cp_bytes_free(&own);
     cp_bytes_free(&answer);
     return ok;
 }
 
-/* What nobody works on and no task waits for. */
+/* Runs that are pending and not queued. */
 static int choose(const cp_runs *r, const bool *queued, int *of, int *waiting) {
     int count = 0;
     for (int i = 0; i < r->count; i++) {
@@ -234,7 +229,7 @@ static bool submit_all(const cp_runs *r, const int *of, int count, const char *o
         snprintf(text, sizeof text, ":%ld", job);
         cp_bytes_text(&jobs, text);
     }
-    bool some = jobs.size > 0; /* should Slurm have refused a later array, those that it took get their tables, too */
+    bool some = jobs.size > 0; /* if Slurm refuses a later array, the accepted ones get their tables */
     cp_bytes_append(&jobs, "", 1);
     some = some && (!jobs.failed || cp_fail(status, "not enough memory"));
     bool merged = some && submit_merge(r, first, (const char *)jobs.data, merge, options, &merge_job, status);
@@ -244,7 +239,7 @@ static bool submit_all(const cp_runs *r, const int *of, int count, const char *o
     return ok && merged;
 }
 
-/* sbatch takes the last of two, and its long options by their beginnings. */
+/* sbatch takes the last of two options, and accepts long options by their beginnings. */
 static bool are_allowed(const char *options, cp_status *status) {
     static const char *const own[] = {"--ar", "--dep", "-a", "-d"};
     for (const char *word = options; *word;) {

@@ -1,4 +1,4 @@
-/* Trials: on threads or as runs of their own, into the log and back from there, and what was found. */
+/* Trials: on threads or as runs of their own, in the log, and their results. */
 #include "experiments/kit/run/trials.h"
 
 #include "core/threads.h"
@@ -89,7 +89,7 @@ void cp_trials_free(cp_trials *t) {
 
 /* ---- one trial ---- */
 
-/* Without numbers yet; false: not enough memory. The end is finish_trial or drop_trial. */
+/* A trial without numbers; false: not enough memory. It ends with finish_trial or drop_trial. */
 static bool begin_trial(cp_trial *trial, const cp_trials *t, const cp_options *options, const cp_run *run, int number) {
     *trial = (cp_trial){.options = options,
                         .run = run,
@@ -107,7 +107,7 @@ static void drop_trial(cp_trial *trial) {
     free_series(trial->series, (size_t)trial->trials->measures);
 }
 
-/* Keeps what the trial has handed over. */
+/* Keeps the numbers and series of the trial. */
 static void finish_trial(cp_trials *t, cp_trial *trial, int number, cp_trial_end end) {
     for (int m = 0; m < t->measures; m++) {
         cp_trial_series *kept = series_of(t, number, m), before = *kept;
@@ -124,7 +124,7 @@ void(cp_trial_put)(cp_at at, cp_trial *trial, const char *measure, double value)
     if (i >= 0) trial->values[i] = value;
 }
 
-/* Room for a power of two of points. */
+/* There is room for a power of two of points. */
 static bool append(cp_trial_series *s, double x, double y) {
     if ((s->count & (s->count - 1)) == 0) {
         size_t  room = s->count ? 2 * (size_t)s->count : 1;
@@ -158,7 +158,7 @@ typedef struct trial_name {
     char s[200];
 } trial_name;
 
-/* CASE-NUMBER, as a folder may be called everywhere. */
+/* CASE-NUMBER, with characters that every file system allows. */
 static trial_name name_of(const cp_trials *t, int of_case, int repeat) {
     trial_name name;
     int64_t    number = t->config.numbers ? t->config.numbers[repeat] : repeat + 1;

@@ -13,8 +13,8 @@
 
 typedef struct cp_case {
     const char *name;         /* NULL ends a list */
-    const void *data;         /* what the trial knows it by, or NULL */
-    const char *advice;       /* behind "NAME diverged": " with rate 10: take a smaller --rate"; NULL: none */
+    const void *data;         /* for the trial, or NULL */
+    const char *advice;       /* after "NAME diverged": " with rate 10: take a smaller --rate"; NULL: none */
     bool        without_data; /* its runs cannot be made here; the finished ones count (see runs.h) */
     bool        secondary;    /* beside the main ones (a point of a sweep): in no default table, and no failure when it diverges */
 } cp_case;
@@ -46,7 +46,7 @@ typedef struct cp_trial {
 
 typedef cp_trial_end (*cp_trial_fn)(cp_trial *trial);
 
-/* Hands over a number; a measure without one is NaN. */
+/* Records a number; a measure without one is NaN. */
 void cp_trial_put(cp_at at, cp_trial *trial, const char *measure, double value);
 
 /* Appends a point to the measure's series, such as a loss to those of earlier steps. The measure's number becomes y, so it is that
@@ -54,7 +54,7 @@ void cp_trial_put(cp_at at, cp_trial *trial, const char *measure, double value);
 void cp_trial_put_point(cp_at at, cp_trial *trial, const char *measure, double x, double y);
 
 /* The trial's own folder, made by the first call: for checkpoints and pictures. It is the same for the trial when the run is
- * continued, whether trials run on threads or as processes. Should it not be possible to make it, trial->status has the reason. */
+ * continued, whether trials run on threads or as processes. If it cannot be made, trial->status has the reason. */
 cp_file_path cp_trial_folder(cp_trial *trial);
 
 /* The random stream of this name, seed and repetition: the same for all cases, so that they can be compared. */
@@ -67,8 +67,8 @@ typedef struct cp_trials_config {
     cp_trial_fn       trial;
     bool              one_at_a_time; /* a trial uses all threads, or much memory */
 
-    /* In the place of `trial`: every trial is a run of this command, a process with a folder of its own. `words` gives what
-     * comes behind the command's name, without --out; `read` hands over the numbers of its result. */
+    /* Instead of `trial`: every trial is a run of this command, a process with a folder of its own. `words` adds what follows
+     * the command's name, without --out; `read` puts the numbers of its result. */
     const cp_command *command;
     void (*words)(const cp_trial *trial, cp_words *words);
     void (*read)(cp_trial *trial, const cp_json *result);
