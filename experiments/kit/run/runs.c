@@ -251,7 +251,7 @@ static bool pack(const cp_runs *r, const char *path, int *finished, int *others,
     for (int i = 0; ok && i < names.count; i++) {
         cp_json_writer line = {0};
         if (!put_packed(r, names.at[i], &line)) {
-            ++*others;
+            *others += cp_file_exists(stored_file(r, names.at[i], CP_RUN_CONFIG).s);
             continue;
         }
         ok = cp_json_writer_finish(&line, status);
