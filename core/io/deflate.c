@@ -326,7 +326,6 @@ typedef struct stream {
     size_t     start; /* the size of `out` before */
     size_t     limit;
     code       literals, distances;
-    bool       fixed; /* the codes are those of fixed blocks, which are made once */
 } stream;
 
 static const char truncated[] = "the data end too early; the file is truncated";
@@ -357,8 +356,6 @@ static const char *read_stored(stream *s) {
 
 static void fixed_codes(stream *s) {
     unsigned char lengths[LITERALS];
-    if (s->fixed) return;
-    s->fixed = true;
     for (int i = 0; i < LITERALS; i++) lengths[i] = i < 144 ? 8 : i < 256 ? 9 : i < 280 ? 7 : 8;
     code_make(&s->literals, lengths, LITERALS, false);
     memset(lengths, 5, DISTANCES);
@@ -388,7 +385,6 @@ static const char *read_lengths(stream *s, unsigned char *lengths, int wanted) {
 static const char *dynamic_codes(stream *s) {
     static const unsigned char order[LENGTH_CODES] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
     unsigned char              lengths[LITERALS + DISTANCES] = {0};
-    s->fixed = false;
     if (!refill(&s->in)) return truncated;
     int literals = 257 + (int)take(&s->in, 5), distances = 1 + (int)take(&s->in, 5), given = 4 + (int)take(&s->in, 4);
     if (literals > LITERALS_USED || distances > DISTANCES_USED) return "more codes than the format has";

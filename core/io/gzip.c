@@ -37,42 +37,39 @@ static bool fail_truncated(const reader *r) {
     return fail_at(r, r->size, "the file ends too early; it is truncated");
 }
 
+/* Skips this many bytes. */
+static bool skip(reader *r, size_t count) {
+    if (r->size - r->at < count) return fail_truncated(r);
+    r->at += count;
+    return true;
+}
+
 /* Skips a NUL-terminated text. */
 static bool skip_text(reader *r) {
     const unsigned char *end = memchr(r->bytes + r->at, '\0', r->size - r->at);
-    if (!end) return fail_truncated(r);
-    r->at = (size_t)(end - r->bytes) + 1;
-    return true;
+    return skip(r, end ? (size_t)(end - r->bytes) + 1 - r->at : SIZE_MAX);
 }
 
 static bool skip_extra(reader *r) {
-    if (r->size - r->at < 2) return fail_truncated(r);
-    size_t length = cp_get_le16(r->bytes + r->at);
-    if (r->size - r->at - 2 < length) return fail_truncated(r);
-    r->at += 2 + length;
-    return true;
+    return skip(r, 2) && skip(r, cp_get_le16(r->bytes + r->at - 2));
 }
 
 static bool check_header_crc(reader *r, size_t start) {
-    if (r->size - r->at < 2) return fail_truncated(r);
     uint32_t crc = cp_crc32(0, r->bytes + start, r->at - start) & 0xFFFF;
-    if (crc != cp_get_le16(r->bytes + r->at)) return fail_at(r, r->at, "the checksum of the header is wrong");
-    r->at += 2;
-    return true;
+    return skip(r, 2) && (crc == cp_get_le16(r->bytes + r->at - 2) || fail_at(r, r->at - 2, "the checksum of the header is wrong"));
 }
 
 static bool skip_header(reader *r) {
     const unsigned char *head = r->bytes + r->at;
     size_t               start = r->at;
+    if (r->size - start < 2) return fail_truncated(r);
     if (!cp_gzip_begins(head, r->size - start))
         return fail_at(r, start,
-                       r->size - start < 2 ? "the file ends too early; it is truncated"
-                       : r->member == 1    ? "this is not a gzip file (the first two bytes 0x1f 0x8b)"
-                                           : "neither a member nor zeros follow the previous member");
-    if (r->size - start < FIXED_SIZE) return fail_truncated(r);
+                       r->member == 1 ? "this is not a gzip file (the first two bytes 0x1f 0x8b)"
+                                      : "neither a member nor zeros follow the previous member");
+    if (!skip(r, FIXED_SIZE)) return false;
     if (head[2] != DEFLATED) return fail_at(r, start + 2, "an unknown compression method; only deflate (8) is defined");
     if (head[3] & RESERVED) return fail_at(r, start + 3, "undefined flags");
-    r->at += FIXED_SIZE;
     return (!(head[3] & HAS_EXTRA) || skip_extra(r)) && (!(head[3] & HAS_NAME) || skip_text(r)) &&
            (!(head[3] & HAS_COMMENT) || skip_text(r)) && (!(head[3] & HAS_CRC) || check_header_crc(r, start));
 }
@@ -87,13 +84,12 @@ static bool inflate_member(reader *r, size_t limit, cp_bytes *out) {
 }
 
 static bool check_trailer(reader *r, const unsigned char *contents, size_t size) {
-    if (r->size - r->at < TRAILER_SIZE) return fail_truncated(r);
-    if (cp_get_le32(r->bytes + r->at) != cp_crc32(0, contents, size))
-        return fail_at(r, r->at, "the checksum of the contents is wrong; the file is damaged");
-    if (cp_get_le32(r->bytes + r->at + 4) != (uint32_t)size)
-        return fail_at(r, r->at + 4, "the length of the contents is wrong; the file is damaged");
-    r->at += TRAILER_SIZE;
-    return true;
+    const unsigned char *trailer = r->bytes + r->at;
+    if (!skip(r, TRAILER_SIZE)) return false;
+    if (cp_get_le32(trailer) != cp_crc32(0, contents, size))
+        return fail_at(r, r->at - 8, "the checksum of the contents is wrong; the file is damaged");
+    return cp_get_le32(trailer + 4) == (uint32_t)size ||
+           fail_at(r, r->at - 4, "the length of the contents is wrong; the file is damaged");
 }
 
 static bool only_zeros_follow(const reader *r) {

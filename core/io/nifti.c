@@ -13,7 +13,11 @@
 
 /* ---- headers: the same fields at different offsets, of different widths ---- */
 
-enum { FILE_RANK = 7, HEADER_MAX = 540 };
+enum {
+    FILE_RANK = 7,
+    HEADER_MAX = 540,
+    PADDING_MAX = 1 << 16, /* bytes that may follow the values */
+};
 
 /* The fields of a header, and the offsets of each in versions 1 and 2. */
 enum { DIM, DATATYPE, BITPIX, PIXDIM, VOX_OFFSET, SCL_SLOPE, QFORM_CODE, SFORM_CODE, QUATERN_B, QOFFSET_X, SROW_X, MAGIC, FIELDS };
@@ -166,17 +170,16 @@ static bool read_dims(const reader *r, header *h) {
 }
 
 static bool read_offset(const reader *r, header *h) {
-    double  offset = 0;
-    int64_t exact = 0;
+    double offset;
     if (versions[r->version].offset == CP_I64)
-        offset = (double)(exact = whole(r, CP_I64, offset_of(r, VOX_OFFSET)));
+        offset = (double)whole(r, CP_I64, offset_of(r, VOX_OFFSET));
     else
         reals(r, offset_of(r, VOX_OFFSET), 1, &offset);
     size_t min = h->alone ? versions[r->version].min_offset : 0, end;
     if (!(offset >= (double)min && offset < (double)(PTRDIFF_MAX / 2)) || offset != floor(offset))
         return cp_damaged(r->status, "%.300s: vox_offset, where the values begin, is %g; a whole number from %zu on was expected",
                           r->name, offset, min);
-    h->offset = (size_t)(versions[r->version].offset == CP_I64 ? exact : (int64_t)offset);
+    h->offset = (size_t)offset;
     return (cp_size_add(h->offset, h->count * cp_dtype_size(h->dtype), &end) && end <= PTRDIFF_MAX) ||
            cp_damaged(r->status, "%.300s: vox_offset is %g, and the values end beyond what a file can be", r->name, offset);
 }
@@ -327,8 +330,6 @@ static bool orient(const header *h, const char *name, axes_found *axes, cp_statu
     }
     return true;
 }
-
-enum { PADDING_MAX = 1 << 16 }; /* bytes that may follow the values */
 
 /* ---- values ---- */
 
@@ -482,32 +483,27 @@ void cp_nifti_free(cp_nifti *v) {
 
 /* ---- names ---- */
 
-static bool ends_in(const char *path, const char *end) {
-    size_t length = strlen(path), wanted = strlen(end);
-    return length > wanted && strcasecmp(path + length - wanted, end) == 0;
+static bool is_packed(const char *path) {
+    size_t length = strlen(path);
+    return length > 3 && strcasecmp(path + length - 3, ".gz") == 0;
 }
 
-static bool is_packed(const char *path) {
-    return ends_in(path, ".gz");
+/* The length of the path without this ending (and .gz), or 0 when it has another. */
+static size_t stem_length(const char *path, const char *ending) {
+    size_t length = strlen(path) - (is_packed(path) ? 3 : 0), wanted = strlen(ending);
+    return length > wanted && strncasecmp(path + length - wanted, ending, wanted) == 0 ? length - wanted : 0;
 }
 
 bool cp_nifti_named(const char *path) {
-    static const char *const ends[] = {".nii", ".nii.gz", ".hdr", ".hdr.gz", ".img", ".img.gz"};
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (ends_in(path, ends[i])) return true;
-    return false;
-}
-
-static bool is_half(const char *path, const char *end, const char *packed_end) {
-    return ends_in(path, end) || ends_in(path, packed_end);
+    return stem_length(path, ".nii") || stem_length(path, ".hdr") || stem_length(path, ".img");
 }
 
 /* Reads the other file of a pair, of the kind "hdr" or "img": compressed like `path` or, if there is no such file, the other way. `found`,
  * to be freed, is its name. */
-static bool read_other_half(const char *path, const char *kind, size_t limit, cp_bytes *out, char **found, cp_status *status) {
-    size_t length = strlen(path), stem = length - (is_packed(path) ? strlen(".hdr.gz") : strlen(".hdr"));
-    bool   upper = path[stem + 1] < 'a';
-    char  *other = malloc(length + sizeof ".gz");
+static bool read_other_half(const char *path, size_t stem, const char *kind, size_t limit, cp_bytes *out, char **found,
+                            cp_status *status) {
+    bool  upper = path[stem + 1] < 'a';
+    char *other = malloc(strlen(path) + sizeof ".gz");
     if (!other) return cp_fail(status, "%.300s: not enough memory to read it", path);
     memcpy(other, path, stem);
     for (int turn = 0; turn < 2; turn++) {
@@ -515,13 +511,12 @@ static bool read_other_half(const char *path, const char *kind, size_t limit, cp
         sprintf(other + stem, ".%s%s", kind, is_packed(path) == (turn == 0) ? ".gz" : "");
         for (char *c = other + stem; upper && *c; c++) *c = (char)(*c >= 'a' ? *c - 'a' + 'A' : *c);
         if (cp_file_read(other, is_packed(other) ? PTRDIFF_MAX : limit, out, &here)) return *found = other, true;
-        if (here.kind != CP_STATUS_MISSING || turn == 1) {
-            here.kind == CP_STATUS_MISSING
-                ? cp_fail_as(status, here.kind, "%.300s is one file of a pair; the other one, .%s or .%s.gz beside it, is missing",
-                             path, kind, kind)
-                : cp_fail_as(status, here.kind, "%s", here.message);
-            break;
-        }
+        if (here.kind == CP_STATUS_MISSING && turn == 0) continue;
+        if (here.kind == CP_STATUS_MISSING)
+            snprintf(here.message, sizeof here.message,
+                     "%.300s is one file of a pair; the other one, .%s or .%s.gz beside it, is missing", path, kind, kind);
+        cp_fail_as(status, here.kind, "%s", here.message);
+        break;
     }
     free(other);
     return false;
@@ -532,12 +527,13 @@ static bool read_with_header(const char *path, const cp_bytes *file, cp_nifti *v
     header   h;
     cp_bytes values = {0};
     char    *name = NULL;
+    size_t   stem = stem_length(path, ".hdr");
     if (!read_header(file->data, file->size, path, &h, status)) return false;
     if (h.alone) return read_values(&h, file->data, file->size, cp_gzip_begins(file->data, file->size), path, v, status);
-    if (!is_half(path, ".hdr", ".hdr.gz"))
+    if (!stem)
         return cp_damaged(status, "%.300s: this is the header of a pair (by its magic); it should be named .hdr, next to an .img",
                           path);
-    bool done = read_other_half(path, "img", end_of_values(&h) + PADDING_MAX, &values, &name, status) &&
+    bool done = read_other_half(path, stem, "img", end_of_values(&h) + PADDING_MAX, &values, &name, status) &&
                 read_values(&h, values.data, values.size, is_packed(name), name, v, status);
     cp_bytes_free(&values);
     free(name);
@@ -547,9 +543,10 @@ static bool read_with_header(const char *path, const cp_bytes *file, cp_nifti *v
 bool cp_nifti_read(const char *path, cp_nifti *v, cp_status *status) {
     cp_bytes file = {0};
     char    *header = NULL;
+    size_t   stem = stem_length(path, ".img");
     *v = (cp_nifti){0};
-    bool done = is_half(path, ".img", ".img.gz") ? read_other_half(path, "hdr", PTRDIFF_MAX, &file, &header, status)
-                                                 : cp_file_read(path, PTRDIFF_MAX, &file, status);
+    bool done = stem ? read_other_half(path, stem, "hdr", PTRDIFF_MAX, &file, &header, status)
+                     : cp_file_read(path, PTRDIFF_MAX, &file, status);
     done = done && read_with_header(header ? header : path, &file, v, status);
     cp_bytes_free(&file);
     free(header);

@@ -281,37 +281,41 @@ void cp_npy_free(cp_npy *npy) {
     *npy = (cp_npy){0};
 }
 
-static void *numbers_new(const cp_npy *npy, size_t width, const char *name, cp_status *status) {
-    size_t bytes;
+/* To cp_real or, if `whole`, to int32_t. */
+static void *converted(const cp_npy *npy, bool whole, const char *name, cp_status *status) {
+    size_t bytes, width = whole ? sizeof(int32_t) : sizeof(cp_real);
     void  *out = cp_size_mul(npy->size ? npy->size : 1, width, &bytes) ? malloc(bytes) : NULL;
-    if (!out) cp_fail(status, "%.200s: not enough memory for %zu elements", name, npy->size);
-    return out;
+    if (!out) return cp_null(cp_fail(status, "%.200s: not enough memory for %zu elements", name, npy->size));
+    if (whole ? cp_elements_to_int32(npy->dtype, npy->data, npy->size, out, name, status)
+              : cp_elements_to_real(npy->dtype, npy->data, npy->size, out, name, status))
+        return out;
+    free(out);
+    return NULL;
 }
 
 cp_real *cp_npy_to_real(const cp_npy *npy, const char *name, cp_status *status) {
-    cp_real *out = numbers_new(npy, sizeof *out, name, status);
-    if (out && !cp_elements_to_real(npy->dtype, npy->data, npy->size, out, name, status)) {
-        free(out);
-        return NULL;
-    }
-    return out;
+    return converted(npy, false, name, status);
 }
 
 int32_t *cp_npy_to_int32(const cp_npy *npy, const char *name, cp_status *status) {
-    int32_t *out = numbers_new(npy, sizeof *out, name, status);
-    if (out && !cp_elements_to_int32(npy->dtype, npy->data, npy->size, out, name, status)) {
-        free(out);
-        return NULL;
-    }
-    return out;
+    return converted(npy, true, name, status);
 }
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-/* With five dimensions of at most 19 digits, a front is at most 256 bytes. */
-static size_t make_front(unsigned char front[256], const char *code, int rank, const int64_t *dims) {
-    char  *text = (char *)front;
-    size_t used = 10;
+static void append_to_bytes(void *out, const void *bytes, size_t size) {
+    cp_bytes_append(out, bytes, size);
+}
+
+bool cp_npy_append(cp_bytes *out, cp_dtype dtype, int rank, const int64_t *dims, const void *data, const char *name,
+                   cp_status *status) {
+    unsigned char front[256]; /* enough for five dimensions of at most 19 digits */
+    char         *text = (char *)front;
+    const char   *code = dtype >= 0 && dtype < CP_DTYPES ? codes[dtype] : NULL;
+    size_t        count, used = 10;
+    if (!code) return cp_fail(status, "%.200s: numpy has no type for these elements; convert them to F32 first", name);
+    if (rank < 0 || rank > CP_NPY_RANK || !cp_shape_count(rank, dims, cp_dtype_size(dtype), &count))
+        return cp_fail(status, "%.200s: a shape of rank 0 to %d, no dimension negative, was expected", name, CP_NPY_RANK);
     used += (size_t)sprintf(text + used, "{'descr': '%s', 'fortran_order': False, 'shape': (", code);
     for (int i = 0; i < rank; i++) used += (size_t)sprintf(text + used, i ? ", %lld" : "%lld", (long long)dims[i]);
     used += (size_t)sprintf(text + used, rank == 1 ? ",), }" : "), }");
@@ -320,45 +324,16 @@ static size_t make_front(unsigned char front[256], const char *code, int rank, c
     memcpy(front, magic, sizeof magic);
     front[6] = 1, front[7] = 0;
     cp_put_le16(front + 8, (uint16_t)(used - 10));
-    return used;
-}
-
-/* Writes the front of a file and returns its size, or 0 after an error. */
-static size_t check_and_make_front(unsigned char front[256], cp_dtype dtype, int rank, const int64_t *dims, size_t *count,
-                                   const char *name, cp_status *status) {
-    const char *code = dtype >= 0 && dtype < CP_DTYPES ? codes[dtype] : NULL;
-    if (!code) return cp_fail(status, "%.200s: numpy has no type for these elements; convert them to F32 first", name);
-    if (rank < 0 || rank > CP_NPY_RANK || !cp_shape_count(rank, dims, cp_dtype_size(dtype), count))
-        return cp_fail(status, "%.200s: a shape of rank 0 to %d, no dimension negative, was expected", name, CP_NPY_RANK);
-    return make_front(front, code, rank, dims);
-}
-
-static void append_to_file(void *writer, const void *bytes, size_t size) {
-    cp_file_writer_append(writer, bytes, size);
-}
-
-bool cp_npy_write(const char *path, cp_dtype dtype, int rank, const int64_t *dims, const void *data, cp_status *status) {
-    unsigned char   front[256];
-    size_t          count = 0, size = check_and_make_front(front, dtype, rank, dims, &count, path, status);
-    cp_file_writer *writer = size ? cp_file_writer_new(path, status) : NULL;
-    if (!writer) return false;
-    cp_file_writer_append(writer, front, size);
-    cp_elements_stream(dtype, data, count, append_to_file, writer);
-    return cp_file_writer_commit(writer, status);
-}
-
-static void append_to_bytes(void *out, const void *bytes, size_t size) {
-    cp_bytes_append(out, bytes, size);
-}
-
-bool cp_npy_append(cp_bytes *out, cp_dtype dtype, int rank, const int64_t *dims, const void *data, const char *name,
-                   cp_status *status) {
-    unsigned char front[256];
-    size_t        count = 0, size = check_and_make_front(front, dtype, rank, dims, &count, name, status);
-    if (!size) return false;
-    if (cp_bytes_reserve(out, size + count * cp_dtype_size(dtype))) {
-        cp_bytes_append(out, front, size);
+    if (cp_bytes_reserve(out, used + count * cp_dtype_size(dtype))) {
+        cp_bytes_append(out, front, used);
         cp_elements_stream(dtype, data, count, append_to_bytes, out);
     }
     return !out->failed || cp_fail(status, "%.200s: not enough memory for %zu elements", name, count);
+}
+
+bool cp_npy_write(const char *path, cp_dtype dtype, int rank, const int64_t *dims, const void *data, cp_status *status) {
+    cp_bytes file = {0};
+    bool done = cp_npy_append(&file, dtype, rank, dims, data, path, status) && cp_file_write(path, file.data, file.size, status);
+    cp_bytes_free(&file);
+    return done;
 }

@@ -19,25 +19,20 @@ struct cp_npz {
     array   arrays[];
 };
 
-static bool is_array(const cp_zip_entry *entry) {
-    size_t length = strlen(entry->name);
-    return length >= sizeof ending - 1 && strcmp(entry->name + length - (sizeof ending - 1), ending) == 0;
-}
-
 static cp_npz *npz_from(cp_zip *zip, cp_status *status) {
     if (!zip) return NULL;
-    cp_npz *npz = malloc(sizeof *npz + cp_zip_count(zip) * sizeof *npz->arrays);
+    size_t  count = cp_zip_count(zip), ending_length = sizeof ending - 1;
+    cp_npz *npz = malloc(sizeof *npz + count * sizeof *npz->arrays);
     bool    done = npz != NULL;
     if (npz) *npz = (cp_npz){.zip = zip};
-    for (size_t i = 0; done && i < cp_zip_count(zip); i++) {
+    for (size_t i = 0; done && i < count; i++) {
         const cp_zip_entry *entry = cp_zip_entry_at(zip, i);
-        if (!is_array(entry)) continue;
+        size_t              length = strlen(entry->name);
+        if (length < ending_length || strcmp(entry->name + length - ending_length, ending) != 0) continue;
         array *a = &npz->arrays[npz->count];
-        *a = (array){strdup(entry->name), entry};
+        *a = (array){strndup(entry->name, length - ending_length), entry};
         done = a->name != NULL;
-        if (!done) break;
-        a->name[strlen(a->name) - (sizeof ending - 1)] = '\0';
-        npz->count++;
+        npz->count += done;
     }
     if (done) return npz;
     cp_fail(status, "%.200s: not enough memory for its names", cp_zip_path(zip));

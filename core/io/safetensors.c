@@ -22,13 +22,12 @@ enum {
 #define CRC_EMPTY "00000000"
 
 struct cp_safetensors {
-    cp_bytes            bytes;
-    cp_json            *header;
-    const cp_json      *metadata; /* NULL: none */
-    cp_st_entry        *entries;  /* in the order of their bytes */
-    const cp_st_entry **by_name;
-    size_t              count;
-    char                name[]; /* for messages */
+    cp_bytes       bytes;
+    cp_json       *header;
+    const cp_json *metadata; /* NULL: none */
+    cp_st_entry   *entries;  /* in the order of their bytes */
+    size_t         count;
+    char           name[]; /* for messages */
 };
 
 /* The name of a tensor in messages. */
@@ -176,10 +175,6 @@ static int compare_offsets(const void *a, const void *b) {
     return x->bytes != y->bytes ? (x->bytes < y->bytes ? -1 : 1) : strcmp(x->name, y->name);
 }
 
-static int compare_names(const void *a, const void *b) {
-    return strcmp((*(const cp_st_entry *const *)a)->name, (*(const cp_st_entry *const *)b)->name);
-}
-
 /* Entries in the order of their bytes must follow each other exactly, from the first byte to the last. */
 static bool check_offsets(const cp_safetensors *file, const unsigned char *data, size_t size, cp_status *status) {
     const unsigned char *next = data;
@@ -200,16 +195,13 @@ static bool check_offsets(const cp_safetensors *file, const unsigned char *data,
 static bool parse_entries(cp_safetensors *file, unsigned char *data, size_t size, cp_status *status) {
     size_t room = file->header->count + 1;
     file->entries = calloc(room, sizeof *file->entries);
-    file->by_name = calloc(room, sizeof *file->by_name);
-    if (!file->entries || !file->by_name) return cp_fail(status, "%.200s: not enough memory for %zu tensors", file->name, room);
+    if (!file->entries) return cp_fail(status, "%.200s: not enough memory for %zu tensors", file->name, room);
     for (const cp_json *node = file->header->first; node; node = node->next) {
         if (node == file->metadata) continue;
         if (!parse_entry(file, node, data, size, &file->entries[file->count], status)) return false;
         file->count++;
     }
     qsort(file->entries, file->count, sizeof *file->entries, compare_offsets);
-    for (size_t i = 0; i < file->count; i++) file->by_name[i] = &file->entries[i];
-    qsort(file->by_name, file->count, sizeof *file->by_name, compare_names);
     return check_offsets(file, data, size, status);
 }
 
@@ -255,7 +247,6 @@ void cp_st_free(cp_safetensors *file) {
     if (!file) return;
     cp_json_free(file->header);
     cp_bytes_free(&file->bytes);
-    free(file->by_name);
     free(file->entries);
     free(file);
 }
@@ -271,9 +262,9 @@ const cp_st_entry *cp_st_entry_at(const cp_safetensors *file, size_t index) {
 }
 
 const cp_st_entry *cp_st_find(const cp_safetensors *file, const char *name) {
-    cp_st_entry         wanted = {.name = name}, *key = &wanted;
-    const cp_st_entry **found = bsearch(&key, file->by_name, file->count, sizeof *file->by_name, compare_names);
-    return found ? *found : NULL;
+    for (size_t i = 0; i < file->count; i++)
+        if (strcmp(file->entries[i].name, name) == 0) return &file->entries[i];
+    return NULL;
 }
 
 const char *cp_st_metadata(const cp_safetensors *file, const char *key) {
@@ -300,45 +291,53 @@ bool cp_st_to_real(const cp_safetensors *file, const cp_st_entry *entry, cp_real
 
 /* ---- writing ---- */
 
+/* A tensor, or a string of the metadata. */
 typedef struct item {
     char       *name;
+    void       *owned; /* the string, the elements if the writer allocated them, or NULL */
+    const void *data;
     cp_dtype    dtype;
     int         rank;
     int64_t     dims[CP_ST_RANK];
     size_t      count;
-    const void *data;
-    void       *owned; /* the same when the writer allocated it, else NULL */
 } item;
 
-typedef struct pair {
-    char *name, *value;
-} pair;
+typedef struct list {
+    item  *items;
+    size_t count, room;
+} list;
 
 struct cp_st_writer {
-    item     *items;
-    pair     *pairs;
-    size_t    item_count, item_room, pair_count, pair_room;
+    list      tensors, metadata;
     cp_status error;
 };
 
-static char *copy_text(const char *text) {
-    size_t size = strlen(text) + 1;
-    char  *copy = malloc(size);
-    return copy ? memcpy(copy, text, size) : NULL;
-}
-
-/* An array with room for one more element, perhaps moved; NULL when out of memory, with the old one unchanged. */
-static void *grown(void *array, size_t count, size_t *room, size_t width) {
-    size_t bytes;
-    if (count < *room) return array;
-    size_t more = *room ? *room * 2 : 16;
-    void  *moved = cp_size_mul(more, width, &bytes) ? realloc(array, bytes) : NULL;
-    if (moved) *room = more;
-    return moved;
-}
-
 static void *fail_memory(cp_st_writer *w) {
     return cp_null(cp_fail(&w->error, "not enough memory to collect the tensors"));
+}
+
+/* Owns what is added, of which a NULL name says that memory was short. Returns the new item, or NULL. */
+static item *list_add(cp_st_writer *w, list *l, item added) {
+    if (l->count == l->room) {
+        size_t room = l->room ? 2 * l->room : 16;
+        item  *moved = realloc(l->items, room * sizeof *moved);
+        if (moved) l->items = moved, l->room = room;
+    }
+    if (!added.name || l->count == l->room) {
+        free(added.name);
+        free(added.owned);
+        return fail_memory(w);
+    }
+    l->items[l->count] = added;
+    return &l->items[l->count++];
+}
+
+static void list_free(list *l) {
+    for (size_t i = 0; i < l->count; i++) {
+        free(l->items[i].name);
+        free(l->items[i].owned);
+    }
+    free(l->items);
 }
 
 cp_st_writer *cp_st_writer_new(void) {
@@ -347,16 +346,8 @@ cp_st_writer *cp_st_writer_new(void) {
 
 void cp_st_writer_free(cp_st_writer *w) {
     if (!w) return;
-    for (size_t i = 0; i < w->item_count; i++) {
-        free(w->items[i].name);
-        free(w->items[i].owned);
-    }
-    for (size_t i = 0; i < w->pair_count; i++) {
-        free(w->pairs[i].name);
-        free(w->pairs[i].value);
-    }
-    free(w->items);
-    free(w->pairs);
+    list_free(&w->tensors);
+    list_free(&w->metadata);
     free(w);
 }
 
@@ -366,16 +357,8 @@ void cp_st_writer_metadata(cp_st_writer *w, const char *key, const char *value) 
         cp_fail(&w->error, "the metadata key %s is reserved", key);
         return;
     }
-    pair  added = {copy_text(key), copy_text(value)};
-    pair *pairs = grown(w->pairs, w->pair_count, &w->pair_room, sizeof *pairs);
-    w->pairs = pairs ? pairs : w->pairs;
-    if (!added.name || !added.value || !pairs) {
-        free(added.name);
-        free(added.value);
-        fail_memory(w);
-        return;
-    }
-    w->pairs[w->pair_count++] = added;
+    char *copy = strdup(value);
+    list_add(w, &w->metadata, (item){.name = copy ? strdup(key) : NULL, .owned = copy});
 }
 
 static item *add_item(cp_st_writer *w, const char *name, cp_dtype dtype, int rank, const int64_t *dims) {
@@ -388,15 +371,8 @@ static item *add_item(cp_st_writer *w, const char *name, cp_dtype dtype, int ran
                                ", a known type and a shape of rank 0 to %d, no dimension negative, were expected",
                                name, CP_ST_RANK));
     if (rank > 0) memcpy(added.dims, dims, (size_t)rank * sizeof *dims);
-    added.name = copy_text(name);
-    item *items = grown(w->items, w->item_count, &w->item_room, sizeof *items);
-    w->items = items ? items : w->items;
-    if (!added.name || !items) {
-        free(added.name);
-        return fail_memory(w);
-    }
-    w->items[w->item_count] = added;
-    return &w->items[w->item_count++];
+    added.name = strdup(name);
+    return list_add(w, &w->tensors, added);
 }
 
 void cp_st_writer_add(cp_st_writer *w, const char *name, cp_dtype dtype, int rank, const int64_t *dims, const void *data) {
@@ -418,25 +394,23 @@ static int compare_items(const void *a, const void *b) {
     return x->dtype != y->dtype ? (x->dtype > y->dtype ? -1 : 1) : strcmp(x->name, y->name);
 }
 
-/* Of items and pairs, which both begin with their names. */
-static int compare_first(const void *a, const void *b) {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+static int compare_names(const void *a, const void *b) {
+    return strcmp(((const item *)a)->name, ((const item *)b)->name);
 }
 
-/* Sorts an array by names and returns one that appears twice, which no reader would accept, or NULL. Equal contents give equal files. */
-static const char *sort_by_name(void *array, size_t count, size_t width) {
-    if (count > 1) qsort(array, count, width, compare_first);
-    for (const char *at = array; count > 1; count--, at += width)
-        if (compare_first(at, at + width) == 0) return *(char *const *)at;
+/* Sorts by names and returns one that appears twice, which no reader would accept, or NULL. Equal contents give equal files. */
+static const char *sort_by_name(list *l) {
+    if (l->count > 1) qsort(l->items, l->count, sizeof *l->items, compare_names);
+    for (size_t i = 1; i < l->count; i++)
+        if (strcmp(l->items[i - 1].name, l->items[i].name) == 0) return l->items[i].name;
     return NULL;
 }
 
 static bool sort_all(cp_st_writer *w, cp_status *status) {
-    const char *key = sort_by_name(w->pairs, w->pair_count, sizeof *w->pairs);
-    const char *name = sort_by_name(w->items, w->item_count, sizeof *w->items);
+    const char *key = sort_by_name(&w->metadata), *name = sort_by_name(&w->tensors);
     if (key) return cp_fail(status, "the metadata \"%.80s\" appears twice", key);
     if (name) return cp_fail(status, "the tensor \"%.80s\" appears twice", name);
-    if (w->item_count > 1) qsort(w->items, w->item_count, sizeof *w->items, compare_items);
+    if (w->tensors.count > 1) qsort(w->tensors.items, w->tensors.count, sizeof(item), compare_items);
     return true;
 }
 
@@ -461,13 +435,14 @@ static bool make_header(const cp_st_writer *w, cp_json_writer *json, size_t *dig
     cp_json_put_string(json, FORMAT_KEY, FORMAT);
     cp_json_put_string(json, CRC_KEY, CRC_EMPTY);
     *digits = json->out.size - CRC_DIGITS - 1;
-    for (size_t i = 0; i < w->pair_count; i++) cp_json_put_string(json, w->pairs[i].name, w->pairs[i].value);
+    for (size_t i = 0; i < w->metadata.count; i++) cp_json_put_string(json, w->metadata.items[i].name, w->metadata.items[i].owned);
     cp_json_put_end(json);
-    for (size_t i = 0; i < w->item_count; i++) {
-        size_t begin = offset;
-        if (!cp_size_add(offset, w->items[i].count * cp_dtype_size(w->items[i].dtype), &offset) || offset > PTRDIFF_MAX)
+    for (size_t i = 0; i < w->tensors.count; i++) {
+        const item *it = &w->tensors.items[i];
+        size_t      begin = offset;
+        if (!cp_size_add(offset, it->count * cp_dtype_size(it->dtype), &offset) || offset > PTRDIFF_MAX)
             return cp_fail(status, "the tensors are larger than a file can be");
-        put_item(json, &w->items[i], begin, offset);
+        put_item(json, it, begin, offset);
     }
     cp_json_put_end(json);
     while (json->out.size % 8 && cp_bytes_append(&json->out, " ", 1)) continue;
@@ -492,8 +467,10 @@ static void stream(const cp_st_writer *w, const cp_bytes *header, cp_bytes_sink 
     cp_put_le64(length, header->size);
     sink(user, length, sizeof length);
     sink(user, header->data, header->size);
-    for (size_t i = 0; i < w->item_count; i++)
-        cp_elements_stream(w->items[i].dtype, w->items[i].data, w->items[i].count, sink, user);
+    for (size_t i = 0; i < w->tensors.count; i++) {
+        const item *it = &w->tensors.items[i];
+        cp_elements_stream(it->dtype, it->data, it->count, sink, user);
+    }
 }
 
 static bool write_file(const cp_st_writer *w, cp_bytes *header, size_t digits, const char *path, cp_status *status) {
