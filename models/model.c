@@ -225,6 +225,16 @@ bool cp_model_config_head(cp_model_config *config, const char *words, const char
     return read_part(config, CP_OF_HEADS, words, NULL, name, status);
 }
 
+bool cp_model_part_has_key(const char *words, const char *key) {
+    char name[64], set[64];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(words, ":"), words);
+    snprintf(set, sizeof set, "%s=", key);
+    const cp_kind_entry *entry = cp_kinds_find(CP_OF_NETS, name);
+    if (!entry) entry = cp_kinds_find(CP_OF_HEADS, name);
+    const char *found = strstr(words, set);
+    return entry && cp_keys_find(entry->kind->keys, key) && !(found && found > words && strchr(":,", found[-1]));
+}
+
 bool cp_model_config_check(const cp_model_config *config, cp_shape input, cp_status *status) {
     cp_rng   rng = cp_rng_named(0, "unused");
     cp_model m = {.config = *config, .params = cp_params_new()};

@@ -46,6 +46,9 @@ bool  cp_model_config_parse(const char *text, const char *name, cp_model_config 
 bool cp_model_config_net(cp_model_config *config, const char *words, cp_shape input, const char *name, cp_status *status);
 bool cp_model_config_head(cp_model_config *config, const char *words, const char *name, cp_status *status);
 
+/* Whether the network or head has the key and the words do not set it. */
+bool cp_model_part_has_key(const char *words, const char *key);
+
 /* Whether such a model can be made and accepts inputs of that shape, without a batch's first axis. */
 bool cp_model_config_check(const cp_model_config *config, cp_shape input, cp_status *status);
 

@@ -2,8 +2,8 @@
 #include "experiments/study/image_study.h"
 
 #include "experiments/commands.h"
+#include "experiments/kit/train/train.h"
 #include "experiments/study/paper.h"
-#include "experiments/train/train.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -246,7 +246,7 @@ static int check_case(const cp_image_study *s, const cp_case *of, cp_images *ima
     put_words(&(cp_trial){.study_case = of}, &words);
     if (words.failed) cp_fail(&status, "not enough memory");
     cp_options *o = words.failed ? NULL : cp_options_parse("couplet", &cp_command_train, words.count, words.at, &help, &status);
-    int         code = o ? cp_train_check(o, images) : CP_EXIT_USAGE;
+    int         code = o ? cp_train_read(o, images, &(cp_trainer_config){0}) : CP_EXIT_USAGE;
     if (!o) cp_complain(s->options, "%s", status.message);
     if (code != CP_EXIT_OK && *s->swept) cp_complain(s->options, "this was for %s of --sweep", of->name);
     cp_options_free(o);

@@ -1,7 +1,6 @@
 /* couplet study: the tables, also as text, CSV and LaTeX. */
 #include "experiments/study/image_study.h"
 #include "experiments/study/paper.h"
-#include "experiments/train/train.h"
 
 #include "core/io/file.h"
 

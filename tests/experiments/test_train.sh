@@ -64,7 +64,7 @@ expect_success "all methods have the same labeled rows" test \
     expect 0 "color, not the official file" color.npz $small --conditional --norm group --out color
     expect_success "color.npz is 9 x 11 x 3" test "$(sed -n '/"shape"/,/\]/p' color/result.json | tr -d '" \n')" = "shape:[9,11,3],"
     "$draw_images" narrow.npz 9 7 1 2 20 10 10
-    expect 2 "images of 9 x 7 pixels; a wide ResNet needs at least 8 x 8" narrow.npz $small
+    expect 2 "an input has shape (9, 7, 1); the network wrn takes (N, H, W, 1) with H, W >= 8" narrow.npz $small
     "$draw_images" short.npz 8 8 1 2 5 1 1
     expect 0 "is at the bound of what is tried" short.npz --steps 4 --every 4 --buffer 8 --chains 8 --sgld 2 --labels 1 --norm batch --out short
     expect_success "result.json has the note on the temperature too" grep -q "is at the bound of what is tried" short/result.json
@@ -118,12 +118,12 @@ expect 1 "none.npz" none.npz
 echo "no zip" >text.npz
 expect 1 "text.npz" text.npz
 expect 2 "1 needed" --steps 3
-expect 2 "--depth 12 is not possible" gray.npz --depth 12
+expect 2 "--net wrn:depth=12: \"depth\" is 12; it must be one of 10, 16, 22" gray.npz --depth 12
 expect 2 "--chains 8 are more than the --buffer of 4 holds" gray.npz --chains 8 --buffer 4
 expect 2 "--alpha" gray.npz --alpha=-1
-expect 2 "--lambda is \"many\"" gray.npz --lambda many
-expect 2 "--energy is \"-1\"" gray.npz --energy=-1
-expect 2 "--energy is \"nan\"" gray.npz --energy nan
+expect 2 "--lambda: \"many\" is not valid" gray.npz --lambda many
+expect 2 "--energy: \"-1\" is not valid" gray.npz --energy=-1
+expect 2 "--energy: \"nan\" is not valid" gray.npz --energy nan
 expect 2 "--every 1 is too often in 100000000 steps; take at least 101" gray.npz --steps 100000000 --every 1
 expect 2 "there is no option --epoch; did you mean --epochs" gray.npz --epoch 3
 expect 2 "there is no option --inject" gray.npz --inject weights

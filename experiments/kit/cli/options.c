@@ -327,9 +327,10 @@ static bool take_words(cp_options *options, int count, char *const *words, const
     return true;
 }
 
-static const char *default_of(cp_options *options, const cp_option *option) {
-    const char *value = option->fallback;
-    for (const cp_default *d = options->command->defaults; d && d->when; d++) {
+/* The command's own defaults win over those of the command whose options it passes on. */
+static const char *default_of(cp_options *options, const cp_command *command, const cp_option *option) {
+    const char *value = command->forwards_to ? default_of(options, command->forwards_to, option) : option->fallback;
+    for (const cp_default *d = command->defaults; d && d->when; d++) {
         const setting *when = strcmp(d->option, option->name) == 0 ? find(options, d->when, strlen(d->when)) : NULL;
         if (when && when->text && strcmp(when->text, d->is) == 0) value = d->value;
     }
@@ -339,7 +340,7 @@ static const char *default_of(cp_options *options, const cp_option *option) {
 static bool set_defaults(cp_options *options, bool check, cp_status *status) {
     for (int i = 0; i < options->count; i++) {
         setting    *s = &options->settings[i];
-        const char *value = s->given ? NULL : default_of(options, s->option);
+        const char *value = s->given ? NULL : default_of(options, options->command, s->option);
         if (!s->given && s->option->required && check)
             return cp_fail(status, "--%s %s is required", s->option->name, cp_option_value(s->option).s);
         if (value && !set_value(s, value, status)) return false;

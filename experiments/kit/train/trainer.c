@@ -66,7 +66,7 @@ static bool make_chains(cp_trainer *t, const cp_split *train) {
     return t->replay && t->samples && t->entries && t->sample_labels && t->stuck && t->drop;
 }
 
-static bool make_parts(cp_trainer *t, const int *drawn, int drawn_count) {
+static bool make_parts(cp_trainer *t) {
     const cp_trainer_config *c = &t->config;
     const cp_split          *train = &t->images->set->splits[CP_IMAGES_TRAIN];
     cp_rng                   init = cp_rng_named(c->seed, "init");
@@ -77,8 +77,8 @@ static bool make_parts(cp_trainer *t, const int *drawn, int drawn_count) {
                     (cp_adam_config){.rate = c->schedule.rate, .weight_decay = c->weight_decay, .decoupled = c->weight_decay > 0});
     t->ema = cp_ema_new(t->model->params, c->average);
     t->labeled = cp_batches_new((cp_batches_config){.split = train,
-                                                    .rows = drawn,
-                                                    .row_count = drawn_count,
+                                                    .rows = t->drawn,
+                                                    .row_count = t->drawn_count,
                                                     .size = c->batch,
                                                     .last = CP_LAST_WRAP,
                                                     .seed = c->seed,
@@ -113,8 +113,17 @@ static bool read_faults(cp_trainer *t, cp_status *status) {
     return true;
 }
 
-cp_trainer *cp_trainer_new(const cp_trainer_config *config, const cp_images *images, const int *drawn, int drawn_count, cp_run *run,
-                           const char *folder, cp_status *status) {
+int *cp_trainer_draw(const cp_trainer_config *c, const cp_images *images, cp_status *status) {
+    const cp_split *split = &images->set->splits[CP_IMAGES_TRAIN];
+    if ((int64_t)c->labels * images->classes <= split->count) return cp_split_draw(split, c->labels, c->seed, status);
+    cp_fail(status, "--labels %d of each of %d classes are more than the %d training images", c->labels, images->classes,
+            split->count);
+    return NULL;
+}
+
+cp_trainer *cp_trainer_new(const cp_trainer_config *config, const cp_images *images, cp_run *run) {
+    cp_status  *status = &run->status;
+    const char *folder = config->folder ? config->folder : run->folder;
     cp_trainer *t = calloc(1, sizeof *t);
     if (t && strlen(folder) >= sizeof t->folder)
         cp_fail(status, "%.100s...: the path of the training's folder is too long", folder);
@@ -122,7 +131,10 @@ cp_trainer *cp_trainer_new(const cp_trainer_config *config, const cp_images *ima
         *t = (cp_trainer){
             .config = *config, .images = images, .run = run, .guard = config->guard, .rate_scale = 1, .selected_nll = INFINITY};
         snprintf(t->folder, sizeof t->folder, "%s", folder);
-        if (read_faults(t, status) && make_parts(t, drawn, drawn_count)) return t;
+        t->config.folder = NULL; /* it may not live as long */
+        t->drawn = cp_trainer_draw(config, images, status);
+        t->drawn_count = config->labels * images->classes;
+        if (t->drawn && read_faults(t, status) && make_parts(t)) return t;
     }
     cp_trainer_free(t);
     cp_fail(status, "not enough memory for the training");
@@ -143,6 +155,7 @@ void cp_trainer_free(cp_trainer *t) {
     cp_optim_free(t->adam);
     cp_model_free(t->model);
     cp_tape_free(t->tape);
+    free(t->drawn);
     free(t->entries);
     free(t->guesses);
     free(t->sample_labels);
@@ -324,7 +337,8 @@ static cp_trainer_end go_through(cp_trainer *t, cp_status *status) {
     return end;
 }
 
-cp_trainer_end cp_trainer_run(cp_trainer *t, cp_status *status) {
+cp_trainer_end cp_trainer_run(cp_trainer *t) {
+    cp_status     *status = &t->run->status;
     cp_trainer_end end = cp_trainer_load(t, status) ? CP_TRAINER_DONE : CP_TRAINER_STOPPED;
     if (t->saved && !cp_run_log_event(t->run, "start", t->step)) end = CP_TRAINER_STOPPED;
     t->progress =
@@ -333,7 +347,7 @@ cp_trainer_end cp_trainer_run(cp_trainer *t, cp_status *status) {
     cp_progress_start(&t->progress);
     if (end == CP_TRAINER_DONE) end = go_through(t, status);
     cp_progress_end(&t->progress);
-    return end == CP_TRAINER_DONE && !finish(t, status) ? CP_TRAINER_STOPPED : end;
+    return t->end = end == CP_TRAINER_DONE && !finish(t, status) ? CP_TRAINER_STOPPED : end;
 }
 
 const cp_trainer_config *cp_trainer_settings(const cp_trainer *t) {

@@ -1,7 +1,7 @@
 /* A training of one model on images: everything that changes from step to step, and what holds it together.
  *
- *     cp_trainer *t = cp_trainer_new(&config, images, drawn, drawn_count, run, folder, &status);
- *     cp_trainer_end end = cp_trainer_run(t, &status);
+ *     cp_trainer *t = cp_trainer_new(&config, images, run);
+ *     if (t && cp_trainer_run(t) != CP_TRAINER_STOPPED) cp_trainer_conclude(t);
  *     cp_trainer_free(t);
  *
  * A step: a labeled batch, augmented; for an energy model also an unlabeled batch and chains from the replay buffer, walked by SGLD;
@@ -43,6 +43,7 @@ typedef struct cp_trainer_config {
     const cp_method *method;
     cp_model_config  model;
     uint64_t         seed;
+    int              labels;                      /* labeled images per class, drawn by the seed */
     int64_t          steps, every;                /* steps: of both stages */
     int64_t          pretrain;                    /* steps of the first stage; 0: there is none */
     cp_schedule      first_schedule;              /* of the first stage */
@@ -60,6 +61,8 @@ typedef struct cp_trainer_config {
     bool             gaussian_start; /* chains start from the Gaussian of the training pixels; false: uniform noise */
     double           restart_above;  /* chains that end so much above the data's energy start afresh; 0: none */
     cp_guard         guard;          /* its settings */
+    bool             each_lambda;    /* for cp_train: a training for each of cp_train_lambdas, the best of which counts */
+    const char      *folder;         /* of the files; NULL: the run's */
 } cp_trainer_config;
 
 /* What is measured at every `every` steps: means over the steps since the last time, then validation figures. */
@@ -88,15 +91,20 @@ typedef enum cp_trainer_end { CP_TRAINER_STOPPED, CP_TRAINER_DONE, CP_TRAINER_DI
 
 typedef struct cp_trainer cp_trainer;
 
-/* `drawn` are the labeled rows of the training split. The images, the rows and the run must outlive the trainer. NULL with a message.
- * Files are in `folder`, which exists. */
-cp_trainer *cp_trainer_new(const cp_trainer_config *config, const cp_images *images, const int *drawn, int drawn_count, cp_run *run,
-                           const char *folder, cp_status *status);
+/* The images and the run must outlive the trainer. NULL with a message in the run's status. */
+cp_trainer *cp_trainer_new(const cp_trainer_config *config, const cp_images *images, cp_run *run);
 void        cp_trainer_free(cp_trainer *trainer); /* NULL is allowed */
 
 /* Goes on from the folder's checkpoint, if there is one, to the end. Stopped: by Ctrl-C or SIGTERM, with what was done
  * saved, or with a message. */
-cp_trainer_end cp_trainer_run(cp_trainer *trainer, cp_status *status);
+cp_trainer_end cp_trainer_run(cp_trainer *trainer);
+
+/* Measures the weights on the validation and test split, draws the figures, writes result.json and prints its tables; or reports what
+ * happened to a training that diverged, as which it may be found only here. False with a message in the run's status. */
+bool cp_trainer_conclude(cp_trainer *trainer);
+
+/* The labeled rows of the training split, config->labels of each class, to be freed. NULL with a message. */
+int *cp_trainer_draw(const cp_trainer_config *config, const cp_images *images, cp_status *status);
 
 /* ---- afterwards ---- */
 

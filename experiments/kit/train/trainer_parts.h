@@ -10,13 +10,17 @@
 typedef enum cp_fault { CP_FAULT_WEIGHTS, CP_FAULT_GRADIENTS, CP_FAULT_CHAINS, CP_FAULT_STOP, CP_FAULTS } cp_fault;
 
 struct cp_trainer {
-    cp_trainer_config  config;
-    const cp_images   *images;
-    cp_run            *run;
-    char               folder[1024];
-    cp_model          *model;
-    cp_optim          *adam;
-    cp_ema            *ema;
+    cp_trainer_config config;
+    const cp_images  *images;
+    cp_run           *run;
+    int              *drawn; /* the labeled rows of the training split */
+    int               drawn_count;
+    const double  *tried; /* the scaled validation NLL of each of cp_train_lambdas, infinite where it diverged; NULL: one lambda */
+    cp_trainer_end end;
+    char           folder[1024];
+    cp_model      *model;
+    cp_optim      *adam;
+    cp_ema        *ema;
     cp_class_gaussian *gaussian; /* of the chains' start, or NULL */
     cp_replay         *replay;   /* NULL: the method needs no samples */
     cp_batches        *labeled, *unlabeled;
@@ -71,6 +75,9 @@ bool cp_trainer_roll_back(cp_trainer *t, cp_status *status);
 /* The model's weights as they are now, as a file in the folder. */
 bool cp_trainer_save_model(cp_trainer *t, const char *name, cp_status *status);
 bool cp_trainer_save_chains(cp_trainer *t, cp_status *status);
+
+/* Removes the checkpoints of a finished training, and the weights of one that diverged. */
+void cp_trainer_clean_up(const char *folder, bool diverged);
 
 typedef struct cp_trainer_path {
     char s[1100];

@@ -4,7 +4,8 @@
 #include "experiments/kit/metrics/calibration.h"
 #include "experiments/kit/train/image_results.h"
 #include "experiments/kit/train/scores.h"
-#include "experiments/train/train.h"
+#include "experiments/kit/train/train.h"
+#include "experiments/kit/train/trainer_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -27,38 +28,45 @@ typedef struct findings {
 
 /* ---- measuring ---- */
 
-static bool measure_scores(cp_train *train, findings *f, int s, view v, const cp_scores *scores) {
+static bool measure_scores(cp_trainer *t, findings *f, int s, view v, const cp_scores *scores) {
     cp_predictions predictions = cp_scores_predictions(scores, v == BAYES, v == SCALED ? f->fitted.temperature : 1);
-    cp_metrics *metrics = cp_metrics_new(&predictions, (cp_metrics_config){.seed = (uint64_t)cp_option_int(train->options, "seed")},
-                                         &train->run->status);
+    cp_metrics    *metrics = cp_metrics_new(&predictions, (cp_metrics_config){.seed = t->config.seed}, &t->run->status);
     f->measured[s][v] = (cp_measured){view_names[v], view_titles[v], metrics};
     return metrics != NULL;
 }
 
-static bool measure_split(cp_train *train, findings *f, cp_tape *tape, const cp_model *model, bool selected, int s) {
+static bool measure_split(cp_trainer *t, findings *f, const cp_model *model, bool selected, int s) {
     cp_scores  scores;
-    cp_status *status = &train->run->status;
-    if (!cp_scores_make(tape, model, &train->images->set->splits[measured_splits[s]], &scores, status)) return false;
-    scores.groups = train->images->groups[measured_splits[s]];
+    cp_status *status = &t->run->status;
+    if (!cp_scores_make(t->tape, model, &t->images->set->splits[measured_splits[s]], &scores, status)) return false;
+    scores.groups = t->images->groups[measured_splits[s]];
     bool ok = scores.finite;
     if (!ok) f->not_finite = measured_names[s];
     if (ok && selected && s == VAL) {
         cp_predictions plain = cp_scores_predictions(&scores, false, 1);
         ok = cp_temperature_fit(&plain, &f->fitted, status);
     }
-    ok = ok && measure_scores(train, f, s, selected ? SELECTED : END, &scores);
+    ok = ok && measure_scores(t, f, s, selected ? SELECTED : END, &scores);
     if (selected) {
-        ok = ok && measure_scores(train, f, s, SCALED, &scores);
-        if (model->head->kind->class_energy) ok = ok && measure_scores(train, f, s, BAYES, &scores);
+        ok = ok && measure_scores(t, f, s, SCALED, &scores);
+        if (model->head->kind->class_energy) ok = ok && measure_scores(t, f, s, BAYES, &scores);
     }
     cp_scores_free(&scores);
     return ok;
 }
 
-static bool measure_file(cp_train *train, findings *f, cp_tape *tape, const char *name, bool selected) {
-    cp_model *model = cp_model_load(cp_run_path(train->run, name).s, &train->run->status);
-    bool ok = model && measure_split(train, f, tape, model, selected, VAL) && measure_split(train, f, tape, model, selected, TEST);
-    cp_model_free(model);
+static bool measure_model(cp_trainer *t, findings *f, const cp_model *model, bool selected) {
+    return model && measure_split(t, f, model, selected, VAL) && measure_split(t, f, model, selected, TEST);
+}
+
+/* The averaged weights at the end are those of the trainer; the selected ones are in a file, unless they are the same. */
+static bool measure(cp_trainer *t, findings *f) {
+    cp_ema_swap(t->ema);
+    bool      same = t->selected == t->step, ok = measure_model(t, f, t->model, false);
+    cp_model *loaded = ok && !same ? cp_model_load(cp_trainer_file(t, CP_TRAINER_SELECTED).s, &t->run->status) : NULL;
+    ok = ok && measure_model(t, f, same ? t->model : loaded, true);
+    cp_ema_swap(t->ema);
+    cp_model_free(loaded);
     return ok;
 }
 
@@ -78,12 +86,9 @@ static void draw_trace(cp_panel *panel, const double *traces, int rows, cp_trace
     free(y);
 }
 
-static bool draw_curves(cp_train *train, const cp_trainer *trainer) {
-    int           rows;
-    double        nll;
-    const double *traces = cp_trainer_traces(trainer, &rows);
-    int64_t       selected = cp_trainer_selected(trainer, &nll);
-    bool          generative = cp_trainer_replay(trainer) != NULL;
+static bool draw_curves(cp_trainer *t) {
+    int           rows = (int)t->trace_count;
+    const double *traces = t->traces;
     cp_figure    *figure = cp_figure_new((cp_figure_config){
            .title = "The training",
            .caption = "Averaged weights on the validation split; the dashed line is the step whose weights were selected. Losses, gap "
@@ -92,33 +97,33 @@ static bool draw_curves(cp_train *train, const cp_trainer *trainer) {
     cp_panel     *accuracy = cp_figure_panel(figure, (cp_panel_config){.x_label = "step", .y_label = "validation, %"});
     draw_trace(accuracy, traces, rows, CP_TRACE_ACCURACY, 0, "accuracy");
     draw_trace(accuracy, traces, rows, CP_TRACE_ECE, 1, "ECE");
-    cp_panel_vertical(accuracy, (cp_style){.color = 2, .dash = CP_DASHED}, (double)selected);
+    cp_panel_vertical(accuracy, (cp_style){.color = 2, .dash = CP_DASHED}, (double)t->selected);
     cp_panel *loss = cp_figure_panel(figure, (cp_panel_config){.x_label = "step", .y_label = "NLL"});
     draw_trace(loss, traces, rows, CP_TRACE_NLL, 2, "NLL, validation");
     draw_trace(loss, traces, rows, CP_TRACE_SCALED_NLL, 3, "the same, scaled");
     draw_trace(loss, traces, rows, CP_TRACE_CROSS_ENTROPY, 4, "NLL, labeled images");
-    if (generative) {
+    if (t->replay) {
         cp_panel *gap = cp_figure_panel(figure, (cp_panel_config){.x_label = "step", .y_label = "E(data) - E(samples)"});
         draw_trace(gap, traces, rows, CP_TRACE_GAP, 5, NULL);
         cp_panel *slope = cp_figure_panel(figure, (cp_panel_config){.x_label = "step", .y_label = "|dE/dx|^2", .y_log = true});
         draw_trace(slope, traces, rows, CP_TRACE_SLOPE_DATA, 0, "images");
         draw_trace(slope, traces, rows, CP_TRACE_SLOPE_SAMPLES, 1, "samples");
     }
-    bool ok = cp_figure_save(figure, cp_run_path(train->run, "training").s, &train->run->status);
+    bool ok = cp_figure_save(figure, cp_run_path(t->run, "training").s, &t->run->status);
     cp_figure_free(figure);
     return ok;
 }
 
 /* Chains of the replay buffer, spread over its entries. */
-static bool draw_chains(cp_train *train, const cp_trainer *trainer) {
+static bool draw_chains(cp_trainer *t) {
     enum { ROWS = 6, COLUMNS = 12 };
-    const cp_replay *replay = cp_trainer_replay(trainer);
-    int              filled = cp_replay_filled(replay), shown = 0;
+    const cp_replay *replay = t->replay;
+    int              filled = replay ? cp_replay_filled(replay) : 0, shown = 0;
     if (!filled) return true;
     int       wanted = filled < ROWS * COLUMNS ? filled : ROWS * COLUMNS;
-    cp_shape  shape = train->images->set->shape;
+    cp_shape  shape = t->images->set->shape;
     cp_sheet *sheet = cp_sheet_new((wanted + COLUMNS - 1) / COLUMNS, COLUMNS, shape);
-    cp_real  *pixels = malloc(train->images->set->values * sizeof *pixels);
+    cp_real  *pixels = malloc(t->images->set->values * sizeof *pixels);
     for (int entry = 0, n = 0; sheet && pixels && shown < wanted && entry < cp_replay_capacity(replay); entry++) {
         if (!cp_replay_sample(replay, entry, pixels)) continue;
         if ((int64_t)n++ * wanted / filled < shown) continue;
@@ -126,10 +131,10 @@ static bool draw_chains(cp_train *train, const cp_trainer *trainer) {
         shown++;
     }
     bool ok = sheet && pixels
-                  ? cp_sheet_save(sheet, cp_run_path(train->run, "chains").s,
+                  ? cp_sheet_save(sheet, cp_run_path(t->run, "chains").s,
                                   "Chains of the replay buffer at the end of the training: what the model takes for images.",
-                                  &train->run->status)
-                  : cp_fail(&train->run->status, "not enough memory for a picture of the chains");
+                                  &t->run->status)
+                  : cp_fail(&t->run->status, "not enough memory for a picture of the chains");
     free(pixels);
     cp_sheet_free(sheet);
     return ok;
@@ -154,13 +159,13 @@ static void name_patients(const findings *f, char *text, size_t size) {
     }
 }
 
-/* `f` is NULL of a training that diverged. */
-static notes make_notes(const cp_train *train, const cp_trainer *trainer, const findings *f) {
-    const cp_guard *guard = cp_trainer_guard(trainer);
+/* `f` is NULL for a training that diverged. */
+static notes make_notes(const cp_trainer *t, const findings *f) {
+    const cp_guard *guard = &t->guard;
     notes           n = {.count = 1};
     char            patients[160] = "";
     if (f) name_patients(f, patients, sizeof patients);
-    snprintf(n.at[0], sizeof n.at[0], "Data: %s, %s.", train->images->name, cp_images_origin(train->images));
+    snprintf(n.at[0], sizeof n.at[0], "Data: %s, %s.", t->images->name, cp_images_origin(t->images));
     if (*patients)
         snprintf(n.at[n.count++], sizeof n.at[0], CP_BY_PATIENT " Those in result.json are taken over %s.%s", patients,
                  cp_patients_few(f->measured[MEASURED - 1][SELECTED].metrics));
@@ -180,73 +185,70 @@ static notes make_notes(const cp_train *train, const cp_trainer *trainer, const 
 }
 
 /* What "auto" came to. */
-static void put_settings(const cp_trainer *trainer, cp_json_writer *w) {
-    const cp_trainer_config *c = cp_trainer_settings(trainer);
+static void put_settings(const cp_trainer *t, cp_json_writer *w) {
+    const cp_trainer_config *c = &t->config;
     cp_json_put_object(w, "settings");
     cp_json_put_integer(w, "steps", c->steps);
     cp_json_put_integer(w, "batch", c->batch);
     cp_json_put_integer(w, "shift", c->augment.shift);
     cp_json_put_string(w, "flip", c->augment.flip_y ? "xy" : c->augment.flip_x ? "x" : "none");
     cp_json_put_number(w, "jitter", c->augment.contrast);
-    if (cp_trainer_replay(trainer)) {
+    if (t->replay) {
         cp_json_put_number(w, "energy", c->objective.energy);
         cp_json_put_number(w, "slope", c->objective.slope);
     }
     if (c->pretrain) cp_json_put_integer(w, "first_stage", c->pretrain);
-    if (c->pretrain && cp_trainer_replay(trainer)) {
-        cp_json_put_number(w, "alpha", cp_trainer_alpha(trainer));
-        cp_json_put_number(w, "slope_max", cp_trainer_slope_max(trainer));
+    if (c->pretrain && t->replay) {
+        cp_json_put_number(w, "alpha", cp_trainer_alpha(t));
+        cp_json_put_number(w, "slope_max", cp_trainer_slope_max(t));
     }
     cp_json_put_end(w);
 }
 
-static void put_lambda(const cp_train *train, cp_json_writer *w) {
-    if (!cp_method_reads(train->method, "lambda")) return;
-    cp_json_put_number(w, "lambda", train->lambda);
-    cp_json_put_bool(w, "lambda_chosen", train->lambda_chosen);
-    if (!train->lambda_chosen) return;
+static void put_lambda(const cp_trainer *t, cp_json_writer *w) {
+    if (!cp_method_reads(t->config.method, "lambda")) return;
+    cp_json_put_number(w, "lambda", t->config.objective.lambda);
+    cp_json_put_bool(w, "lambda_chosen", t->tried);
+    if (!t->tried) return;
     cp_json_put_array(w, "lambdas");
     for (int i = 0; i < CP_TRAIN_LAMBDAS; i++) {
         cp_json_put_object(w, NULL);
         cp_json_put_number(w, "lambda", cp_train_lambdas[i]);
-        cp_json_put_number(w, "nll", train->lambda_nll[i]);
+        cp_json_put_number(w, "nll", t->tried[i]);
         cp_json_put_end(w);
     }
     cp_json_put_end(w);
 }
 
-static void begin_result(const cp_train *train, const cp_trainer *trainer, const notes *notes, cp_json_writer *w) {
-    const cp_options *o = train->options;
-    const cp_images  *images = train->images;
-    char              title[200];
-    snprintf(title, sizeof title, "%s: %s, %d label%s a class", images->name, cp_method_title(train->method),
-             (int)cp_option_int(o, "labels"), cp_option_int(o, "labels") == 1 ? "" : "s");
+static void begin_result(const cp_trainer *t, const notes *notes, cp_json_writer *w) {
+    const cp_trainer_config *c = &t->config;
+    char                     title[200];
+    snprintf(title, sizeof title, "%s: %s, %d label%s a class", t->images->name, cp_method_title(c->method), c->labels,
+             c->labels == 1 ? "" : "s");
     cp_json_put_object(w, NULL);
-    cp_json_put_string(w, "experiment", cp_options_command(o)->name);
+    cp_json_put_string(w, "experiment", cp_options_command(t->run->options)->name);
     cp_json_put_string(w, "title", title);
     cp_json_put_array(w, "notes");
     for (int i = 0; i < notes->count; i++) cp_json_put_string(w, NULL, notes->at[i]);
     cp_json_put_end(w);
-    cp_images_put(images, w, "data");
-    cp_json_put_string(w, "method", train->method->name);
-    cp_json_put_integer(w, "parameters", (int64_t)cp_params_size(cp_trainer_model(trainer)->params));
+    cp_images_put(t->images, w, "data");
+    cp_json_put_string(w, "method", c->method->name);
+    cp_json_put_integer(w, "parameters", (int64_t)cp_params_size(t->model->params));
     cp_json_put_array(w, "labeled");
-    for (int i = 0; i < train->drawn_count; i++) cp_json_put_integer(w, NULL, train->drawn[i]);
+    for (int i = 0; i < t->drawn_count; i++) cp_json_put_integer(w, NULL, t->drawn[i]);
     cp_json_put_end(w);
-    put_settings(trainer, w);
-    put_lambda(train, w);
-    cp_guard_put(cp_trainer_guard(trainer), w, "guard");
+    put_settings(t, w);
+    put_lambda(t, w);
+    cp_guard_put(&t->guard, w, "guard");
 }
 
 /* Of a training that diverged, without the figures of merit. */
-static void put_trace(const cp_train *train, const cp_trainer *trainer, cp_json_writer *w) {
-    int           rows;
-    const double *traces = cp_trainer_traces(trainer, &rows);
+static void put_trace(const cp_trainer *t, cp_json_writer *w) {
     cp_json_put_object(w, "trace");
-    for (int t = 0; t < (train->diverged ? CP_TRACE_ACCURACY : CP_TRACES); t++) {
-        if (t == CP_TRACE_GUESSED && cp_trainer_settings(trainer)->objective.pseudo == 0) continue;
-        cp_json_put_array(w, cp_trace_names[t]);
-        for (int i = 0; i < rows; i++) cp_json_put_number(w, NULL, traces[i * CP_TRACES + t]);
+    for (int k = 0; k < (t->end == CP_TRAINER_DIVERGED ? CP_TRACE_ACCURACY : CP_TRACES); k++) {
+        if (k == CP_TRACE_GUESSED && t->config.objective.pseudo == 0) continue;
+        cp_json_put_array(w, cp_trace_names[k]);
+        for (int i = 0; i < t->trace_count; i++) cp_json_put_number(w, NULL, t->traces[i * CP_TRACES + k]);
         cp_json_put_end(w);
     }
     cp_json_put_end(w);
@@ -269,65 +271,63 @@ static void put_tables(const findings *f, cp_json_writer *w, FILE *file) {
 
 /* ---- the end ---- */
 
-static bool write_result(cp_train *train, const cp_trainer *trainer, const findings *f) {
-    cp_run        *run = train->run;
+static bool write_result(cp_trainer *t, const findings *f) {
+    cp_run        *run = t->run;
     cp_json_writer w = {.pretty = true};
     FILE          *file = run->quiet || run->json ? NULL : stdout;
-    double         nll;
-    int64_t        selected = cp_trainer_selected(trainer, &nll);
-    notes          notes = make_notes(train, trainer, f);
-    begin_result(train, trainer, &notes, &w);
-    cp_json_put_integer(&w, "selected_step", selected);
+    notes          notes = make_notes(t, f);
+    begin_result(t, &notes, &w);
+    cp_json_put_integer(&w, "selected_step", t->selected);
     cp_json_put_number(&w, "temperature", f->fitted.temperature);
     for (int s = 0; s < MEASURED; s++) cp_measured_put(VIEWS, f->measured[s], &w, measured_names[s]);
-    put_trace(train, trainer, &w);
+    put_trace(t, &w);
     put_tables(f, &w, file);
     cp_json_put_end(&w);
     for (int i = 0; file && i < notes.count; i++) fprintf(file, "%s%s\n", i ? "" : "\n", notes.at[i]);
     return cp_run_conclude(run, &w);
 }
 
-static bool report_divergence(cp_train *train, const cp_trainer *trainer, const char *reason) {
-    cp_run         *run = train->run;
-    const cp_guard *guard = cp_trainer_guard(trainer);
-    bool            chains = cp_trainer_replay(trainer) != NULL;
-    notes           notes = make_notes(train, trainer, NULL);
-    cp_json_writer  w = {.pretty = true};
-    train->diverged = true;
-    begin_result(train, trainer, &notes, &w);
+static bool report_divergence(cp_trainer *t, const char *reason) {
+    cp_run        *run = t->run;
+    notes          notes = make_notes(t, NULL);
+    cp_json_writer w = {.pretty = true};
+    t->end = CP_TRAINER_DIVERGED;
+    begin_result(t, &notes, &w);
     cp_json_put_bool(&w, "diverged", true);
     cp_json_put_string(&w, "reason", reason);
-    put_trace(train, trainer, &w);
+    put_trace(t, &w);
     cp_json_put_end(&w);
     if (!cp_run_finish(run, &w)) return false;
     return cp_fail(
         &run->status,
         "the training diverged and was given up after %lld rollback%s (%s); take a smaller --rate%s. What happened is in "
         "%.300s/result.json",
-        (long long)guard->rolled_back, guard->rolled_back == 1 ? "" : "s", reason,
-        chains ? ", a smaller --alpha or a larger --slope" : "", run->folder);
+        (long long)t->guard.rolled_back, t->guard.rolled_back == 1 ? "" : "s", reason,
+        t->replay ? ", a smaller --alpha or a larger --slope" : "", run->folder);
 }
 
-bool cp_train_report_divergence(cp_train *train, const cp_trainer *trainer) {
-    cp_guard_event event = {0};
-    cp_guard_last_event(cp_trainer_guard(trainer), &event);
-    return report_divergence(train, trainer, cp_guard_event_text(&event).s);
-}
-
-bool cp_train_conclude(cp_train *train, const cp_trainer *trainer) {
+static bool conclude(cp_trainer *t) {
     findings f = {0};
-    cp_tape *tape = cp_tape_new();
-    bool     ok =
-        tape && measure_file(train, &f, tape, CP_TRAINER_END, false) && measure_file(train, &f, tape, CP_TRAINER_SELECTED, true);
-    cp_tape_free(tape);
+    bool     ok = measure(t, &f);
     if (ok)
-        ok = cp_measured_draw(BAYES, f.measured[TEST], "test", train->run, &train->run->status) && draw_curves(train, trainer) &&
-             draw_chains(train, trainer) && write_result(train, trainer, &f);
+        ok = cp_measured_draw(BAYES, f.measured[TEST], "test", t->run, &t->run->status) && draw_curves(t) && draw_chains(t) &&
+             write_result(t, &f);
     else if (f.not_finite) {
         char reason[80];
         snprintf(reason, sizeof reason, "the trained model's outputs on the %s split are not finite", f.not_finite);
-        report_divergence(train, trainer, reason);
+        report_divergence(t, reason);
     }
     findings_free(&f);
+    return ok;
+}
+
+bool cp_trainer_conclude(cp_trainer *t) {
+    cp_guard_event last = {0};
+    bool           diverged = t->end == CP_TRAINER_DIVERGED, ok = t->end == CP_TRAINER_DONE && conclude(t);
+    if (diverged) {
+        cp_guard_last_event(&t->guard, &last);
+        report_divergence(t, cp_guard_event_text(&last).s);
+    }
+    if (t->run->finished) cp_trainer_clean_up(t->folder, t->end == CP_TRAINER_DIVERGED);
     return ok;
 }

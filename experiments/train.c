@@ -1,0 +1,34 @@
+/* couplet train: a classifier, or a hybrid of classifier and generative model, from few labeled and many unlabeled images. */
+#include "experiments/kit/train/train.h"
+#include "experiments/commands.h"
+
+static int run_train(const cp_options *o) {
+    cp_status         status = {0};
+    cp_trainer_config config;
+    cp_images        *images = cp_images_load(cp_argument(o, 0), &status);
+    int               code = images ? cp_train_read(o, images, &config) : CP_EXIT_FAILED;
+    if (code == CP_EXIT_OK) code = cp_train(o, images, &config);
+    if (!images) cp_complain(o, "%s", status.message);
+    cp_images_free(images);
+    return code;
+}
+
+const cp_command cp_command_train = {
+    .name = "train",
+    .purpose = "a classifier, or a hybrid with a generative model, from few labeled images",
+    .arguments = "DATA",
+    .details =
+        "DATA is an npz file in MedMNIST's layout ({train,val,test}_{images,labels}), or phantom, a built-in set. Of the training "
+        "images --labels of each class are taken as labeled, all as unlabeled. The averaged weights are measured on the "
+        "validation split as the training goes; those with the least NLL after temperature scaling are the selected ones, for "
+        "every method. Ended at any moment, the same command with the same --out goes on and ends in the same bytes.",
+    .example = "pneumoniamnist.npz --method hybrid --labels 10 --seed 0 --out runs/pneumonia --report",
+    .options = cp_train_options,
+    .more = cp_method_option,
+    .defaults = cp_train_presets,
+    .first_words = "phantom",
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .arguments_by_md5 = true,
+    .run = run_train,
+};
