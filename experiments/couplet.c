@@ -1,7 +1,6 @@
 /* The `couplet` command: its list of commands. */
 #include "experiments/commands.h"
 #include "experiments/kit/cli/program.h"
-#include "experiments/kit/report/report.h"
 
 int main(int count, char **words) {
     static const cp_command *const commands[] = {

@@ -411,7 +411,7 @@ expect_success "long values that differ only at the end are two cases" \
 many=$forty$forty$forty$forty
 expect 1 "two runs would both be called gray-1-hybrid-lambda=1.$forty" gray.npz --sweep lambda=1.${many}1,1.${many}2 --out x
 expect 2 "is not one of softmax|jem|hybrid" gray.npz --methods $many --sweep lambda=1,2 --out x
-expect 2 "--depth 12 is not possible" gray.npz --depth 12 --out x
+expect 2 "\"depth\" is 12; it must be one of 10, 16, 22" gray.npz --depth 12 --out x
 expect 2 "there is no option --seed; did you mean --seeds" gray.npz --seed 3 --out x
 expect 2 "no data was given" --out x
 expect 2 "--out DIR is needed" gray.npz

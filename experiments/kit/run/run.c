@@ -180,7 +180,7 @@ static void put_config(cp_json_writer *w, const cp_options *options, const cp_js
     cp_json_put_string(w, "number", CP_REAL_NAME);
     cp_json_put_object(w, "options");
     for (int i = 0; (o = cp_options_at(options, i)); i++)
-        if (!o->incidental && (i < own_count || cp_option_given(options, o->name)) &&
+        if (!o->incidental && (i < own_count || !cp_options_command(options)->study || cp_option_given(options, o->name)) &&
             !(found && !cp_json_get(cp_json_get(found, "options"), o->name) && has_default(options, o)))
             put_option(w, options, o);
     cp_json_put_end(w);

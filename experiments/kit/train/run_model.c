@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 typedef struct file_path {
     char s[1100];
@@ -50,7 +51,8 @@ static bool open_run(cp_run_model *t, cp_status *status) {
     t->config = cp_json_read(file_of(t, "config.json").s, &missing);
     const char *experiment = cp_json_string(cp_json_get(t->config, "experiment"), NULL);
     if (!t->config && missing.kind != CP_STATUS_MISSING) return cp_fail(status, "%s", missing.message);
-    if (!experiment || strcmp(experiment, "train") != 0)
+    if (!experiment ||
+        (strcmp(experiment, "train") != 0 && access(file_of(t, weights).s, F_OK) != 0)) /* a program's own training */
         return cp_fail(status, "%.300s holds no run of couplet train; give the folder that its --out named, or a model's file",
                        t->folder);
     t->found = cp_json_read(file_of(t, "result.json").s, &unread);
@@ -105,9 +107,10 @@ bool cp_run_model_generative(const cp_run_model *t) {
 bool cp_run_model_fits(const cp_run_model *t, const char *name, int height, int width, int channels, int classes,
                        cp_status *status) {
     const cp_net_input *net = &t->model->net->input;
-    if (net->shape.rank != 3 || net->flattened)
+    bool                fits = cp_net_input_fits(net, CP_SHAPE(1, height, width, channels));
+    if (!fits && (net->shape.rank != 3 || net->flattened))
         return cp_fail(status, "%.200s is a model of %s, not of images", t->name, cp_net_input_show(net).s);
-    if (!cp_net_input_fits(net, CP_SHAPE(1, height, width, channels)))
+    if (!fits)
         return cp_fail(status, "%.200s has images of %d x %d with %d channel%s; the model %.100s takes %s", name, height, width,
                        channels, channels == 1 ? "" : "s", t->name, cp_net_input_show(net).s);
     return !classes || classes == t->model->config.classes ||
