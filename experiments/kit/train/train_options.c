@@ -177,7 +177,7 @@ static bool read_model(const cp_options *o, const cp_method *method, const cp_im
     add_key(o, "depth", net, sizeof net);
     add_key(o, "width", net, sizeof net);
     add_key(o, "norm", net, sizeof net);
-    add_key(o, "precision", head, sizeof head);
+    if (cp_method_reads(method, "precision")) add_key(o, "precision", head, sizeof head);
     *model = (cp_model_config){.classes = images->classes};
     snprintf(name, sizeof name, "--net %s", net);
     if (!cp_model_config_net(model, net, shape, name, status)) return false;
