@@ -409,7 +409,7 @@ forty=0000000000000000000000000000000000000000
 expect_success "long values that differ only at the end are two cases" \
     test "$(study gray.npz --methods hybrid --labels 1 --seeds 0 --sweep lambda=1.${forty}1,1.${forty}2 --list --out late | wc -l)" -eq 2
 many=$forty$forty$forty$forty
-expect 1 "two runs would both be called gray-1-hybrid-head=hybrid:mean_sd=0.6" gray.npz --sweep head=hybrid:mean_sd=0.6${many}1,hybrid:mean_sd=0.6${many}2 --out x
+expect 1 "two runs would both be called gray-1-hybrid-head=hybrid_mean_sd=0.6" gray.npz --sweep head=hybrid:mean_sd=0.6${many}1,hybrid:mean_sd=0.6${many}2 --out x
 expect 2 "is not one of softmax|jem|hybrid" gray.npz --methods $many --sweep lambda=1,2 --out x
 expect 2 "\"depth\" is 12; it must be one of 10, 16, 22" gray.npz --depth 12 --out x
 expect 2 "there is no option --seed; did you mean --seeds" gray.npz --seed 3 --out x
