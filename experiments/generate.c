@@ -20,7 +20,7 @@ static const cp_option options[] = {
     {.name = "from", .kind = CP_OPTION_CHOICE, .choices = "noise|gaussian|buffer", .fallback = "gaussian",
      .help = "start of the chains: uniform noise, the Gaussian of the training pixels, or the training's own chains, each taken by the "
              "class with the highest posterior"},
-    {.name = "steps", .kind = CP_OPTION_TEXT, .value = "N|run", .fallback = "run",
+    {.name = "steps", .kind = CP_OPTION_INT, .word = "run", .fallback = "run", .min = 1, .max = CP_SAMPLER_STEPS_MAX,
      .help = "moves of a chain; run: as many as the training's own chains made on average"},
     CP_OPTIONS_SAMPLER,
     CP_OPTION_WEIGHTS,
@@ -205,11 +205,11 @@ static bool save_sheets(const generation *g, cp_status *status) {
             cp_sheet_put(sheet, c, i, g->samples + ((size_t)c * (size_t)g->per_class + (size_t)i) * values);
         for (int f = 0; f < g->frames; f++) cp_sheet_put(film, c, f, g->film + ((size_t)c * FRAMES + (size_t)f) * values);
     }
-    snprintf(
-        caption, sizeof caption,
-        "%s: samples of p(x|c), one row a class from class 0 at the top, %d moves down the class's energy, from %s. None is chosen "
-        "by hand; the softmax gives %.0f %% of them the class of their row.",
-        g->trained->name, g->sgld.steps, starts[g->from], 100.0 * g->agree / g->count);
+    snprintf(caption, sizeof caption,
+             "%s: samples of p(x|c), one row per class from class 0 at the top, %d moves down the class's energy, from %s. None is "
+             "chosen "
+             "by hand; the softmax gives %.0f %% of them the class of their row.",
+             g->trained->name, g->sgld.steps, starts[g->from], 100.0 * g->agree / g->count);
     ok = ok && cp_sheet_save(sheet, cp_run_path(g->run, "samples").s, caption, status);
     int used = snprintf(caption, sizeof caption, "The first chain of each class, from its start (left) to its end (right), after");
     for (int f = 0; f < g->frames; f++)
@@ -278,7 +278,7 @@ static bool write_result(generation *g) {
         cp_note_put(&w, file, "The training's chains gave %d of the %d starts; the other classes had too few, and started afresh.",
                     g->borrowed, g->count);
     if (g->stuck) cp_note_put(&w, file, "%d chains ended where their energy is not finite.", g->stuck);
-    cp_note_put(&w, file, "The images are in samples.png, one row a class, and for numpy, with their labels, in samples.npz.");
+    cp_note_put(&w, file, "The images are in samples.png, one row per class, and for numpy, with their labels, in samples.npz.");
     cp_json_put_end(&w);
     cp_json_put_end(&w);
     return cp_run_conclude(run, &w);
@@ -346,7 +346,7 @@ const cp_command cp_command_generate = {
     .details =
         "RUN is the folder of a couplet train of a hybrid or jem model. Chains walk down the energy of their class, by "
         "Langevin's x <- x - alpha / 2 dE(x; c)/dx + noise, with the training's sampler by default. The run that "
-        "this command leaves has the samples as a picture with one row a class, as a film of one chain a class, and as bytes "
+        "this command leaves has the samples as a picture with one row per class, as a film of one chain per class, and as bytes "
         "for numpy.",
     .example = "runs/blood --per-class 10 --out runs/blood-samples --report",
     .options = options,

@@ -17,7 +17,7 @@
 /* clang-format off */
 static const cp_option options[] = {
     {.name = "sheet", .kind = CP_OPTION_TEXT, .value = "OUT.png",
-     .help = "file for a contact sheet of the training images, one row a class; an older one is replaced"},
+     .help = "file for a contact sheet of the training images, one row per class; an older one is replaced"},
     {.name = "columns", .kind = CP_OPTION_INT, .fallback = "16", .min = 1, .max = 1000, .unit = "images",
      .help = "images in a row of the sheet"},
     {.name = "npz", .kind = CP_OPTION_TEXT, .value = "OUT.npz",
@@ -475,7 +475,7 @@ static bool show_set(const cp_options *o, const cp_images *images, cp_status *st
     if (!show_images(images, cp_argument(o, 0), json, status)) return false;
     if (sheet && !cp_images_sheet(images, CP_IMAGES_TRAIN, &plan, sheet, status)) return false;
     if (npz && !cp_images_write(images, npz, status)) return false;
-    if (sheet && !json) printf("\na contact sheet, one row a class, is in %s\n", sheet);
+    if (sheet && !json) printf("\na contact sheet, one row per class, is in %s\n", sheet);
     if (npz && !json) printf("\nthe set is in %s\n", npz);
     return true;
 }

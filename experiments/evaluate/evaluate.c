@@ -441,7 +441,7 @@ const cp_command cp_command_evaluate = {
         "RUN is the folder of a couplet train, whose selected weights and temperature are taken; a model's file alone has the "
         "temperature 1. DATA is an npz file in MedMNIST's layout, or phantom. The run that this command leaves has the "
         "reliability diagram, the confusion matrix, the histogram of energies and, in MedMNIST's naming, the predictions as "
-        "CSV: a row an image, its number and the probability of each class.",
+        "CSV: one row per image with its number and the probability of each class.",
     .example = "runs/pneumonia pneumoniamnist.npz --ood breastmnist.npz --out runs/pneumonia-test",
     .options = options,
     .min_arguments = 2,

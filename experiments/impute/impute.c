@@ -28,7 +28,7 @@ static const cp_option options[] = {
     {.name = "start", .kind = CP_OPTION_CHOICE, .choices = "auto|gaussian|mean", .fallback = "auto",
      .help = "start of the missing pixels: drawn from the Gaussian of the training pixels given the known ones, or the mean training image; "
              "auto: the Gaussian, where the training had one"},
-    {.name = "steps", .kind = CP_OPTION_TEXT, .value = "N|run", .fallback = "run",
+    {.name = "steps", .kind = CP_OPTION_INT, .word = "run", .fallback = "run", .min = 1, .max = CP_SAMPLER_STEPS_MAX,
      .help = "moves of a chain; run: as many as in a training step"},
     CP_OPTIONS_SAMPLER,
     CP_OPTION_WEIGHTS,

@@ -1,4 +1,4 @@
-/* Small computations whose tapes are worth looking at. The pages quote this file, a line a node. */
+/* Small computations whose tapes are worth looking at. The pages quote this file, one line per node. */
 #include "experiments/tape/tape_demos.h"
 
 #include "core/op.h"

@@ -48,8 +48,10 @@ for command in evaluate generate impute; do
     esac
     # shellcheck disable=SC2086 # words
     {
-        [ $command = evaluate ] || refused "$command takes no --alpha of 0" 'alpha is "0"; a number above 0 or "run" is expected' \
-            $command trained $words --alpha 0 --out none
+        [ $command = evaluate ] || expect_said 2 'alpha: "0" is not valid; expected a number from 1e-12 to 1000000000 or "run"' \
+            "$couplet" $command trained $words --alpha 0 --out none
+        [ $command = evaluate ] || expect_said 2 'steps: "1.5" is not valid; expected a whole number from 1 to 1000000 or "run"' \
+            "$couplet" $command trained $words --steps 1.5 --out none
         mv trained kept && cp -r kept trained && printf '\n' >>trained/result.json
         refused "$command of a retrained model is refused" "the training has changed since" \
             $command trained $words --out $command-1
@@ -94,9 +96,14 @@ cp masked/filled.npy holes.npy && mask '\001\001\001\000' >mask.npy
 refused "impute of changed images is refused" "the data has changed since" \
     impute trained holes.npy --mask mask.npy --chains 2 --out masked
 
+escape=$(printf '\033')
+cp -r trained "tr${escape}ained" && "$couplet" generate "tr${escape}ained" --per-class 1 --steps 1 --out named >said 2>&1 </dev/null
+mv "tr${escape}ained/result.json" kept.json && "$couplet" generate "tr${escape}ained" --per-class 1 --steps 1 --out half >>said 2>&1 </dev/null
+expect_success "no control character of a run's name reaches the terminal" sh -c "grep -q 'tr?ained is not finished' said && ! grep -q '$escape' said"
+
 quietly report trained evaluate-1 generate-1 impute-1 --out page.html
 for part in "how many of the images are in each bin" "the color is the share of the row" "images of uniform noise: lower is more probable" \
-    ": samples of p(x|c), one row a class" "The first chain of each class" "filled by the model, and as they are"; do
+    ": samples of p(x|c), one row per class" "The first chain of each class" "filled by the model, and as they are"; do
     expect_success "the report has the caption: $part" grep -q "$part" page.html
 done
 expect_success "the report contains the pictures" test "$(grep -c 'data:image/png;base64' page.html)" -ge 3

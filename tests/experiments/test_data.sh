@@ -18,7 +18,7 @@ expect 2 "1 needed" data
 expect 0 "phantom: images of 28 x 28, 3 channels, 4 classes" data phantom
 expect 0 "1 two lobes    985  142   253" data phantom
 expect 0 '"class_names": [' data phantom --json
-expect 0 "a contact sheet, one row a class, is in sheet.png" data phantom --sheet sheet.png --columns 5
+expect 0 "a contact sheet, one row per class, is in sheet.png" data phantom --sheet sheet.png --columns 5
 expect_success "the sheet is a PNG file and the only new file" sh -c 'head -c 4 sheet.png | grep -q PNG && test "$(ls)" = sheet.png'
 expect 0 "the set is in cells.npz" data phantom --npz cells.npz
 expect 0 "cells: images of 28 x 28, 3 channels, 4 classes" data cells.npz

@@ -277,9 +277,9 @@ static void all_rows_can_be_drawn_and_no_more(void) {
     for (int i = 0; i < ROWS; i++) TEST_ASSERT_EQUAL_INT(i, drawn[i]);
     free(drawn);
     TEST_ASSERT_NULL(cp_split_draw(train, 5, 1, &status));
-    says(&status, "split \"train\" has 4 labeled rows of class 0; 5 a class were asked for");
+    says(&status, "split \"train\" has 4 labeled rows of class 0; 5 per class were requested");
     TEST_ASSERT_NULL(cp_split_draw(train, INT_MAX, 1, &status));
-    says(&status, "2147483647 a class");
+    says(&status, "2147483647 per class");
     TEST_ASSERT_NULL(cp_split_draw(train, 0, 1, &status));
     says(&status, "0 rows of each class");
 }

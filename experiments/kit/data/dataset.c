@@ -175,8 +175,8 @@ void cp_split_class_counts(const cp_split *split, int *counts) {
 static bool enough(const cp_split *split, const int *counts, int per_class, cp_status *status) {
     for (int c = 0; c < split->set->classes; c++)
         if (counts[c] < per_class)
-            return cp_fail(status, "%s: split \"%s\" has %d labeled rows of class %d; %d a class were asked for", split->set->name,
-                           split->name, counts[c], c, per_class);
+            return cp_fail(status, "%s: split \"%s\" has %d labeled rows of class %d; %d per class were requested",
+                           split->set->name, split->name, counts[c], c, per_class);
     return true;
 }
 

@@ -122,6 +122,7 @@ void cp_note_put(cp_json_writer *w, FILE *file, const char *format, ...) {
     va_start(words, format);
     vsnprintf(note, sizeof note, format, words);
     va_end(words);
+    cp_text_printable(note); /* names of files may be in it */
     cp_json_put_string(w, NULL, note);
     if (file) fprintf(file, "%s\n", note);
 }

@@ -28,6 +28,7 @@ static void set_name(cp_run_model *t, const char *path) {
     snprintf(t->name, sizeof t->name, "%.63s", base);
     char *end = strstr(t->name, ".safetensors");
     if (!*t->folder && end) *end = 0;
+    cp_text_printable(t->name); /* it goes to terminals and reports */
 }
 
 static bool set_folder(cp_run_model *t, const char *path, cp_status *status) {
@@ -254,33 +255,21 @@ double cp_run_model_moves(const cp_run_model *t) {
     return fmax(1, rint(visits * cp_run_model_option(t, "sgld")));
 }
 
-static bool read_setting(const cp_options *o, const char *name, bool above_0, double by_run, double *value, cp_status *status) {
-    const char *text = cp_option_text(o, name);
-    char       *end;
-    *value = by_run;
-    if (strcmp(text, "run") == 0)
-        return isfinite(by_run) || cp_fail(status, "the run's config.json does not tell its sampler's settings; give --%s", name);
-    *value = strtod(text, &end);
-    return (end != text && !*end && isfinite(*value) && (above_0 ? *value > 0 : *value >= 0)) ||
-           cp_fail(status, "--%s is \"%.40s\"; a number %s 0 or \"run\" is expected", name, text,
-                   above_0 ? "above" : "of at least");
-}
-
 bool cp_run_model_sampler(const cp_run_model *t, const cp_options *o, double moves, cp_sgld_config *sgld, cp_status *status) {
-    enum { MAX = 1000000 };
-    double      steps;
-    const char *range = cp_json_string(cp_json_get(cp_json_get(t->config, "options"), "range"), "images");
+    const struct {
+        const char *name;
+        double      by_run, *value;
+    } settings[] = {{"alpha", run_alpha(t), &sgld->step_size},
+                    {"noise", cp_run_model_option(t, "noise"), &sgld->noise},
+                    {"clamp", cp_run_model_option(t, "clamp"), &sgld->gradient_clamp}};
+    const char *range = cp_json_string(cp_json_get(cp_json_get(t->config, "options"), "range"), "images"), *unknown = NULL;
     *sgld = (cp_sgld_config){0};
     if (strcmp(range, "any") != 0) sgld->clamp_low = -1, sgld->clamp_high = 1;
-    if (!read_setting(o, "steps", false, moves, &steps, status) ||
-        !read_setting(o, "alpha", true, run_alpha(t), &sgld->step_size, status) ||
-        !read_setting(o, "noise", false, cp_run_model_option(t, "noise"), &sgld->noise, status) ||
-        !read_setting(o, "clamp", false, cp_run_model_option(t, "clamp"), &sgld->gradient_clamp, status))
-        return false;
-    sgld->steps = (int)fmin(steps, MAX);
-    return (steps == rint(steps) && steps >= 1 && steps <= MAX) ||
-           cp_fail(status, "--steps is \"%.40s\"; a whole number from 1 to %d or \"run\" is expected", cp_option_text(o, "steps"),
-                   MAX);
+    sgld->steps = (int)cp_option_int_or(o, "steps", moves >= 1 && moves <= CP_SAMPLER_STEPS_MAX ? (int64_t)moves : 0);
+    if (sgld->steps < 1) unknown = "steps";
+    for (int i = 0; i < 3; i++)
+        if (!isfinite(*settings[i].value = cp_option_real_or(o, settings[i].name, settings[i].by_run))) unknown = settings[i].name;
+    return !unknown || cp_fail(status, "the run's config.json does not have its sampler's settings; give --%s", unknown);
 }
 
 void cp_sampler_put(const cp_sgld_config *sgld, cp_json_writer *w, const char *key) {

@@ -74,22 +74,18 @@ bool cp_run_model_fits(const cp_run_model *trained, const char *name, int height
 
 /* ---- the sampler's settings: the run's, unless told otherwise ---- */
 
-/* --alpha, --noise and --clamp for a table of options; --steps, "N|run", each command describes itself. */
-#define CP_OPTIONS_SAMPLER                                                                                                         \
-    {.name = "alpha",                                                                                                              \
-     .kind = CP_OPTION_TEXT,                                                                                                       \
-     .value = "X|run",                                                                                                             \
-     .fallback = "run",                                                                                                            \
-     .help = "a move is alpha / 2 times the gradient; run: as in training"},                                                       \
-        {.name = "noise",                                                                                                          \
-         .kind = CP_OPTION_TEXT,                                                                                                   \
-         .value = "X|run",                                                                                                         \
-         .fallback = "run",                                                                                                        \
-         .help = "standard deviation of a move's noise; run: as in training"},                                                     \
-    {                                                                                                                              \
-        .name = "clamp", .kind = CP_OPTION_TEXT, .value = "X|run", .fallback = "run",                                              \
-        .help = "the gradient at each pixel is kept within +- this, 0: as it is; run: as in training"                              \
-    }
+/* --alpha, --noise and --clamp for a table of options; each command has its own --steps, a number or "run". */
+/* clang-format off */
+#define CP_OPTIONS_SAMPLER \
+    {.name = "alpha", .kind = CP_OPTION_REAL, .word = "run", .fallback = "run", .min = 1e-12, .max = 1e9, \
+     .help = "step size: a move is alpha / 2 times the gradient; run: as in training"}, \
+    {.name = "noise", .kind = CP_OPTION_REAL, .word = "run", .fallback = "run", .max = 1e9, \
+     .help = "standard deviation of a move's noise; run: as in training"}, \
+    {.name = "clamp", .kind = CP_OPTION_REAL, .word = "run", .fallback = "run", .max = 1e9, \
+     .help = "limit of the gradient at each pixel, in either direction; 0: none; run: as in training"}
+/* clang-format on */
+
+enum { CP_SAMPLER_STEPS_MAX = 1000000 }; /* of --steps */
 
 double cp_run_model_option(const cp_run_model *trained, const char *name); /* a number of the run's options; NaN: not known */
 double cp_run_model_moves(
