@@ -29,38 +29,6 @@ typedef struct walk {
 
 /* ---- moving ---- */
 
-/* The noise of a chunk, in the order of its values. */
-typedef struct noise_source {
-    cp_rng         rng;
-    const cp_real *next;
-    size_t         ready, left; /* drawn and unused; to draw */
-    cp_real        values[NOISE_VALUES];
-} noise_source;
-
-static void noise_start(noise_source *source, const walk *w, size_t begin, size_t end) {
-    source->rng = cp_rng_inside_fill(w->rng, begin * w->chain);
-    source->next = w->script ? w->script + begin * w->chain : NULL;
-    source->ready = w->script ? (end - begin) * w->chain : 0;
-    source->left = w->script ? 0 : (end - begin) * w->chain;
-    if (w->script || w->noise != 0) return;
-    memset(source->values, 0, sizeof source->values);
-}
-
-/* At most `wanted` values of noise; *count gets their number. */
-static const cp_real *noise_take(noise_source *source, const walk *w, size_t wanted, size_t *count) {
-    if (!source->ready) {
-        source->ready = source->left < NOISE_VALUES ? source->left : NOISE_VALUES;
-        source->left -= source->ready;
-        source->next = source->values;
-        if (w->noise != 0) cp_rng_fill_normal(&source->rng, source->values, source->ready, 0, 1);
-    }
-    const cp_real *taken = source->next;
-    *count = wanted < source->ready ? wanted : source->ready;
-    source->next += *count;
-    source->ready -= *count;
-    return taken;
-}
-
 static inline cp_real clamp(cp_real value, cp_real low, cp_real high) {
     value = value < low ? low : value;
     return value > high ? high : value;
@@ -94,19 +62,20 @@ static void measure_loop(void *context, size_t begin, size_t end) {
     }
 }
 
+/* The values of the chains [begin, end), in pieces that end where a chain or the drawn noise does. */
 static void move_loop(void *context, size_t begin, size_t end) {
-    walk        *w = context;
-    noise_source source;
-    noise_start(&source, w, begin, end);
-    for (size_t c = begin; c < end; c++) {
-        cp_real *x = w->x + c * w->chain, *g = w->grad + c * w->chain;
-        size_t   count;
-        for (size_t i = 0; i < w->chain; i += count) {
-            const cp_real *noise = noise_take(&source, w, w->chain - i, &count);
-            if (!propose(w, count, x + i, noise, g + i)) w->stuck[c] = true;
-        }
-        if (!w->stuck[c]) memcpy(x, g, w->chain * sizeof *x);
+    walk   *w = context;
+    size_t  first = begin * w->chain, last = end * w->chain, n;
+    cp_rng  rng = cp_rng_inside_fill(w->rng, first);
+    cp_real drawn[NOISE_VALUES] = {0};
+    for (size_t i = first; i < last; i += n) {
+        size_t used = (i - first) % NOISE_VALUES, ready = last - i < NOISE_VALUES - used ? last - i : NOISE_VALUES - used;
+        if (!used && !w->script && w->noise != 0) cp_rng_fill_normal(&rng, drawn, ready, 0, 1);
+        n = w->chain - i % w->chain < ready ? w->chain - i % w->chain : ready;
+        if (!propose(w, n, w->x + i, w->script ? w->script + i : drawn + used, w->grad + i)) w->stuck[i / w->chain] = true;
     }
+    for (size_t c = begin; c < end; c++)
+        if (!w->stuck[c]) memcpy(w->x + c * w->chain, w->grad + c * w->chain, w->chain * sizeof *w->x);
 }
 
 static size_t chunk_of(size_t chain) {
@@ -138,8 +107,8 @@ static bool gradient(cp_at at, const run *r, cp_tensor **energies, cp_tensor **g
     return cp_grad(at, cp_sum(at, e, CP_ALL, false), &x, 1, grad);
 }
 
-/* Means over the chains with finite values. */
-static cp_sgld_view view_of(const run *r, const cp_tensor *energies, const walk *w) {
+/* Means over the chains with finite values, for the observer and the report. */
+static cp_sgld_view view_of(run *r, const cp_tensor *energies, const walk *w) {
     cp_sgld_view view = {.step = r->report.steps, .x = r->x, .energies = energies};
     double       energy = 0, norm = 0;
     int          with_energy = 0, with_norm = 0;
@@ -150,14 +119,11 @@ static cp_sgld_view view_of(const run *r, const cp_tensor *energies, const walk 
     }
     view.mean_energy = with_energy ? energy / with_energy : (double)NAN;
     view.gradient_norm = with_norm ? norm / with_norm : (double)NAN;
+    if (view.step == 0) r->report.energy_first = view.mean_energy;
+    r->report.energy_last = view.mean_energy;
+    r->report.gradient_norm = view.gradient_norm;
+    r->report.nonfinite = view.stuck;
     return view;
-}
-
-static void report_view(cp_sgld_report *report, const cp_sgld_view *view) {
-    if (view->step == 0) report->energy_first = view->mean_energy;
-    report->energy_last = view->mean_energy;
-    report->gradient_norm = view->gradient_norm;
-    report->nonfinite = view->stuck;
 }
 
 static void report_stuck(run *r, const walk *w) {
@@ -185,7 +151,6 @@ static bool step(cp_at at, run *r) {
     cp_parallel(chains, chunk_of(w.chain), measure_loop, &w);
 
     cp_sgld_view view = view_of(r, energies, &w);
-    report_view(&r->report, &view);
     if (r->config->observer && !r->config->observer(r->config->observer_user, &view)) {
         r->stopped = true;
         return true;
