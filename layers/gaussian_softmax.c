@@ -2,7 +2,6 @@
 #include "layers/gaussian_softmax.h"
 
 #include "core/op.h"
-#include "layers/make.h"
 
 #include <float.h>
 #include <math.h>
@@ -125,44 +124,6 @@ double(cp_gaussian_softmax_distance)(cp_at at, const layer_t *layer) {
     for (size_t i = 0; i < t.weight->size; i++) sum += pow((double)(t.weight->data[i] - layer->weight->data[i]), 2);
     for (size_t i = 0; i < t.bias->size; i++) sum += pow((double)(t.bias->data[i] - layer->bias->data[i]), 2);
     return sqrt(sum / (double)(t.weight->size + t.bias->size));
-}
-
-/* Solves L L^T m = w in place. */
-static void solve(const cp_tensor *l, double *x, int d) {
-    const cp_real *at = l->data;
-    for (int i = 0; i < d; i++) {
-        for (int j = 0; j < i; j++) x[i] -= (double)at[i * d + j] * x[j];
-        x[i] /= (double)at[i * d + i];
-    }
-    for (int i = d - 1; i >= 0; i--) {
-        for (int j = i + 1; j < d; j++) x[i] -= (double)at[j * d + i] * x[j];
-        x[i] /= (double)at[i * d + i];
-    }
-}
-
-bool(cp_gaussian_softmax_associate_back)(cp_at at, layer_t *layer) {
-    if (!usable(at, layer)) return false;
-    int          d = layer->config.features, c = layer->config.classes;
-    cp_precision kind = layer->config.precision;
-    bool         was = cp_tape_pause(at.tape, true);
-    cp_tensor   *l = kind == CP_FULL ? cp_tril_exp(at, layer->precision, d) : cp_exp(at, layer->precision);
-    cp_tape_pause(at.tape, was);
-    double *x = l ? cp_tape_alloc(at, (size_t)d * sizeof *x) : NULL;
-    if (!x) return false;
-    for (int k = 0; k < c; k++) {
-        double half = 0;
-        for (int i = 0; i < d; i++) x[i] = (double)layer->weight->data[i * c + k];
-        if (kind == CP_FULL)
-            solve(l, x, d);
-        else
-            for (int i = 0; i < d; i++) x[i] /= (double)l->data[kind == CP_DIAGONAL ? i : 0];
-        for (int i = 0; i < d; i++) {
-            half += x[i] * (double)layer->weight->data[i * c + k] / 2; /* mu^T P mu / 2 */
-            layer->mean->data[k * d + i] = (cp_real)x[i];
-        }
-        if (layer->prior) layer->prior->data[k] = (cp_real)((double)layer->bias->data[k] + half);
-    }
-    return true;
 }
 
 /* ---- fitting ---- */

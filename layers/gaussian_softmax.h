@@ -44,9 +44,6 @@ cp_tensor *cp_gaussian_softmax_penalty(cp_at at, const cp_gaussian_softmax *laye
 
 /* Association: the softmax head is set to the Gaussians' posterior. */
 bool cp_gaussian_softmax_associate(cp_at at, cp_gaussian_softmax *layer);
-/* The other direction: the means that give the softmax head's weights, mu_c = P^-1 w_c, and, with a learned prior, the pi that
- * gives its biases (up to a constant that does not affect softmax). */
-bool cp_gaussian_softmax_associate_back(cp_at at, cp_gaussian_softmax *layer);
 
 /* Fits the Gaussians in closed form to features z (n, D) with soft labels weights (n, C), none of them negative:
  *
@@ -74,7 +71,6 @@ double cp_gaussian_softmax_distance(cp_at at, const cp_gaussian_softmax *layer);
 #define cp_gaussian_softmax_log_density(t, ...) cp_gaussian_softmax_log_density(CP_AT(t), __VA_ARGS__)
 #define cp_gaussian_softmax_penalty(t, ...) cp_gaussian_softmax_penalty(CP_AT(t), __VA_ARGS__)
 #define cp_gaussian_softmax_associate(t, ...) cp_gaussian_softmax_associate(CP_AT(t), __VA_ARGS__)
-#define cp_gaussian_softmax_associate_back(t, ...) cp_gaussian_softmax_associate_back(CP_AT(t), __VA_ARGS__)
 #define cp_gaussian_softmax_fit(...) cp_gaussian_softmax_fit(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_gaussian_softmax_scale(...) cp_gaussian_softmax_scale(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_gaussian_softmax_distance(t, ...) cp_gaussian_softmax_distance(CP_AT(t), __VA_ARGS__)

@@ -2,7 +2,6 @@
 #include "layers/layers.h"
 
 #include "core/op.h"
-#include "layers/make.h"
 
 #include <limits.h>
 

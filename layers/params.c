@@ -25,6 +25,11 @@ void cp_params_free(cp_params *params) {
     free(params);
 }
 
+bool cp_make_ready(cp_at at, const char *op, const cp_params *params, const cp_rng *rng) {
+    if (!params) return cp_misuse(at, op, "the parameter set is NULL; cp_params_new makes one");
+    return rng || cp_misuse(at, op, "rng is NULL; a stream such as cp_rng_named(seed, \"init\") is needed");
+}
+
 /* ---- names ---- */
 
 cp_path cp_path_join(const char *path, const char *leaf) {

@@ -48,6 +48,9 @@ cp_tensor *cp_params_add_buffer(cp_at at, cp_params *params, const char *path, c
 #define cp_params_add(...) cp_params_add(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_params_add_buffer(...) cp_params_add_buffer(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 
+/* What every function that makes a layer, network or head checks first; false, after misuse reported for `op`, for a NULL. */
+bool cp_make_ready(cp_at at, const char *op, const cp_params *params, const cp_rng *rng);
+
 /* The entry with this name, or NULL. Iterate over all by params->at[0 .. count-1]. */
 cp_param *cp_params_find(const cp_params *params, const char *name);
 

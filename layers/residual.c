@@ -2,7 +2,6 @@
 #include "layers/layers.h"
 
 #include "core/op.h"
-#include "layers/make.h"
 
 static bool possible(cp_at at, const cp_block_config *c) {
     if (c->in < 1 || c->out < 1) return cp_misuse(at, "block_make", "in is %d and out is %d; both must be positive", c->in, c->out);

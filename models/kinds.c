@@ -2,7 +2,6 @@
 #include "models/internal.h"
 
 #include "layers/layers.h"
-#include "layers/make.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -47,21 +46,16 @@ static void value_set(const cp_key *key, void *options, double value) {
         *(int *)at = (int)value;
 }
 
-static const cp_choice *choice_of_value(const cp_key *key, double value) {
+/* The choice with that name or, for NULL, that value; NULL when there is none. */
+static const cp_choice *choice_find(const cp_key *key, const char *name, double value) {
     const cp_choice *choice = key->choices;
-    while (choice->name && choice->value != value) choice++;
-    return choice->name ? choice : NULL;
-}
-
-static const cp_choice *choice_of_name(const cp_key *key, const char *name) {
-    const cp_choice *choice = key->choices;
-    while (choice->name && strcmp(choice->name, name) != 0) choice++;
+    while (choice->name && (name ? strcmp(choice->name, name) != 0 : choice->value != value)) choice++;
     return choice->name ? choice : NULL;
 }
 
 static bool in_range(const cp_key *key, double value) {
     if (key->kind == CP_KEY_BOOL) return true;
-    if (key->kind == CP_KEY_CHOICE) return choice_of_value(key, value);
+    if (key->kind == CP_KEY_CHOICE) return choice_find(key, NULL, value);
     bool within = value >= key->min && value <= key->max;
     return within && (key->kind == CP_KEY_NUMBER || fmod(value - key->min, key->step ? key->step : 1) == 0);
 }
@@ -137,7 +131,7 @@ static bool read_value(const cp_key *key, const cp_json *node, void *options) {
         value = node->boolean;
         break;
     case CP_KEY_CHOICE:
-        choice = node->kind == CP_JSON_STRING ? choice_of_name(key, node->text) : NULL;
+        choice = node->kind == CP_JSON_STRING ? choice_find(key, node->text, 0) : NULL;
         fits = choice;
         value = choice ? choice->value : 0;
         break;
@@ -167,7 +161,7 @@ void cp_keys_write(const cp_key *keys, const void *options, cp_json_writer *w) {
         case CP_KEY_INT: cp_json_put_integer(w, key->name, (int64_t)value); break;
         case CP_KEY_NUMBER: cp_json_put_number(w, key->name, value); break;
         case CP_KEY_BOOL: cp_json_put_bool(w, key->name, value != 0); break;
-        case CP_KEY_CHOICE: cp_json_put_string(w, key->name, choice_of_value(key, value)->name); break;
+        case CP_KEY_CHOICE: cp_json_put_string(w, key->name, choice_find(key, NULL, value)->name); break;
         case CP_KEY_SIZES:
             cp_json_put_array(w, key->name);
             for (int i = 0; i < key->count && sizes[i]; i++) cp_json_put_integer(w, NULL, sizes[i]);

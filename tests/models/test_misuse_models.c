@@ -164,8 +164,6 @@ static void null_layers_tapes_and_inputs_are_refused_in_one_line(void) {
     REFUSED(cp_gaussian_softmax_penalty(tape, NULL), "the layer is NULL");
     TEST_ASSERT_FALSE(cp_gaussian_softmax_associate(none, &gaussian));
     refused("the tape is NULL");
-    TEST_ASSERT_FALSE(cp_gaussian_softmax_associate_back(tape, NULL));
-    refused("the layer is NULL");
     REFUSED(cp_net_forward(tape, NULL, x, CP_TRAINING), "the network is NULL");
     REFUSED(cp_model_energy_of(CP_AT(tape), NULL, x), "model_energy_of: the target is NULL");
     REFUSED(cp_model_energy_of(CP_AT(tape), &(cp_model_target){0}, x), "the model is NULL");
