@@ -89,25 +89,13 @@ const cp_op cp_op_conv2d = {.name = "conv2d",
                                      "kernel; the kernel gets, summed over all windows, the gradient times the pixel.",
                             .keeps = {CP_KEEPS_IN(1), CP_KEEPS_IN(0)}};
 
-cp_tensor *(cp_conv2d)(cp_at at, cp_tensor *x, cp_tensor *w, cp_tensor *bias, cp_conv2d_config config) {
-    const char   *op = "conv2d";
-    cp_tensor    *in[] = {x, w, bias};
-    cp_conv_shape s;
-    if (!is_pair(at, op, "xw", in) || !cp_check_optional(at, op, 1, &bias, (const char *[]){"bias"}) ||
-        !conv_plan(at, op, x->dims, w->dims, config, &s) || !is_bias(at, op, bias, &s))
-        return NULL;
-    const cp_conv_fusion fusion = {.bias = values(bias)};
-    cp_tensor           *out = cp_out(at, CP_SHAPE(s.n, s.oh, s.ow, s.k));
-    if (!out || !cp_kernels()->conv2d(cp_scratch(at), &s, x->data, w->data, &fusion, out->data)) return NULL;
-    return cp_record_with(at, &cp_op_conv2d, out, &config, sizeof config, 3, in);
-}
-
 /* ---- conv2d fused with its neighbors in a pre-activation network ---- */
 
 enum { X, W, SCALE, SHIFT, BIAS, RESIDUAL, INPUTS };
 
 typedef struct leaky_attr {
     cp_conv2d_config     config;
+    cp_conv_shape        shape;
     cp_real              slope;
     const unsigned char *signs; /* of the leaky ReLU's input; NULL when the rule does not need them */
 } leaky_attr;
@@ -119,25 +107,23 @@ static bool is_plain(cp_real slope, const cp_tensor *scale) {
 
 /* gain cp_gate(cp_conv2d_input_grad) and cp_conv2d_weight_grad(cp_leaky_relu(scale x + shift)), in one pass. */
 static cp_tensor *leaky_input_grad(cp_at at, const cp_node *node, cp_tensor *g, const cp_real *gain) {
-    const leaky_attr *a = node->attr;
-    cp_tensor        *x = node->in[X], *w = node->in[W], *out = cp_out(at, x->shape);
-    cp_conv_shape     s;
-    if (!out || !conv_plan(at, "leaky_conv2d", x->dims, w->dims, a->config, &s)) return NULL;
+    const leaky_attr    *a = node->attr;
+    cp_tensor           *w = node->in[W], *out = cp_out(at, node->in[X]->shape);
     const cp_conv_fusion fusion = {.gate = a->signs, .gain = gain, .slope = a->slope};
-    return cp_kernels()->conv2d_input_grad(cp_scratch(at), &s, g->data, w->data, &fusion, out->data) ? out : NULL;
+    bool ok = out && cp_kernels()->conv2d_input_grad(cp_scratch(at), &a->shape, g->data, w->data, &fusion, out->data);
+    return ok ? out : NULL;
 }
 
 static cp_tensor *leaky_weight_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor *bias_grad) {
-    const leaky_attr *a = node->attr;
-    cp_tensor        *x = node->in[X], *w = node->in[W], *out = cp_out(at, w->shape);
-    cp_conv_shape     s;
-    if (!out || !conv_plan(at, "leaky_conv2d", x->dims, w->dims, a->config, &s)) return NULL;
+    const leaky_attr    *a = node->attr;
+    cp_tensor           *x = node->in[X], *out = cp_out(at, node->in[W]->shape);
     const cp_conv_fusion fusion = {.scale = values(node->in[SCALE]),
                                    .shift = values(node->in[SHIFT]),
                                    .leaky_input = !is_plain(a->slope, node->in[SCALE]),
                                    .slope = a->slope};
     cp_real             *gb = bias_grad ? bias_grad->data : NULL;
-    return cp_kernels()->conv2d_weight_grad(cp_scratch(at), &s, x->data, g->data, &fusion, out->data, gb) ? out : NULL;
+    bool ok = out && cp_kernels()->conv2d_weight_grad(cp_scratch(at), &a->shape, x->data, g->data, &fusion, out->data, gb);
+    return ok ? out : NULL;
 }
 
 /* A tensor with the signs of the leaky ReLU's input: x itself if it was kept, otherwise numbers made from the signs. */
@@ -193,35 +179,26 @@ static void leaky_conv2d_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_te
     if (cp_needs(node, RESIDUAL)) gin[RESIDUAL] = g;
 }
 
-const cp_op cp_op_leaky_conv2d = {
-    .name = "leaky_conv2d",
-    .formula = "conv2d(leaky_relu(scale x + shift), w) + bias + residual",
-    .grad = leaky_conv2d_grad,
-    .rule = "d = gate(conv2d_input_grad(g, w)); x: scale d; scale: sum d x; shift: sum d; w: conv2d_weight_grad(leaky_relu(scale x "
-            "+ shift), g); bias: sum g; residual: g",
-    .words =
-        "The gradient goes back through the convolution, then through the leaky ReLU, whose signs were kept, to the image and "
-        "its scale and shift; the kernel gets its gradient from the activated image, and the residual gets the gradient unchanged.",
-    .keeps = {[X] = CP_KEEPS_IN(W) | CP_KEEPS_IN(SCALE) | CP_KEEPS_SAVED,
-              [W] = CP_KEEPS_IN(X) | CP_KEEPS_IN(SCALE) | CP_KEEPS_IN(SHIFT),
-              [SCALE] = CP_KEEPS_IN(X) | CP_KEEPS_IN(W) | CP_KEEPS_SAVED,
-              [SHIFT] = CP_KEEPS_IN(W) | CP_KEEPS_SAVED},
-    .kinked = true};
-
-/* Recorded for a slope of 1, where there is no leaky ReLU. */
-static const cp_op without_relu = {
-    .name = "leaky_conv2d",
-    .formula = "conv2d(scale x + shift, w) + bias + residual",
-    .grad = leaky_conv2d_grad,
-    .rule =
-        "d = conv2d_input_grad(g, w); x: scale d; scale: sum d x; shift: sum d; w: conv2d_weight_grad(scale x + shift, g); bias: "
-        "sum g; residual: g",
-    .words = "The gradient goes back through the convolution to the image and its scale and shift; the kernel meets the image, and "
-             "the residual gets the gradient as it is.",
-    .keeps = {[X] = CP_KEEPS_IN(W) | CP_KEEPS_IN(SCALE),
-              [W] = CP_KEEPS_IN(X) | CP_KEEPS_IN(SCALE) | CP_KEEPS_IN(SHIFT),
-              [SCALE] = CP_KEEPS_IN(X) | CP_KEEPS_IN(W),
-              [SHIFT] = CP_KEEPS_IN(W)}};
+/* Where the slope is 1 there is no leaky ReLU, and the rule needs no signs. */
+#define LEAKY_CONV(OP, FORMULA, BACK, WORDS, SIGNS, KINKED)                                                                        \
+    OP = {.name = "leaky_conv2d",                                                                                                  \
+          .formula = "conv2d(" FORMULA ", w) + bias + residual",                                                                   \
+          .grad = leaky_conv2d_grad,                                                                                               \
+          .rule = "d = " BACK "; x: scale d; scale: sum d x; shift: sum d; w: conv2d_weight_grad(" FORMULA                         \
+                  ", g); bias: sum g; residual: g",                                                                                \
+          .words = "The gradient goes back through the convolution" WORDS ", and the residual gets the gradient unchanged.",       \
+          .keeps = {[X] = CP_KEEPS_IN(W) | CP_KEEPS_IN(SCALE) | SIGNS,                                                             \
+                    [W] = CP_KEEPS_IN(X) | CP_KEEPS_IN(SCALE) | CP_KEEPS_IN(SHIFT),                                                \
+                    [SCALE] = CP_KEEPS_IN(X) | CP_KEEPS_IN(W) | SIGNS,                                                             \
+                    [SHIFT] = CP_KEEPS_IN(W) | SIGNS},                                                                             \
+          .kinked = KINKED}
+LEAKY_CONV(
+    const cp_op cp_op_leaky_conv2d, "leaky_relu(scale x + shift)", "gate(conv2d_input_grad(g, w))",
+    ", then through the leaky ReLU, whose signs were kept, to the image and its scale and shift; the kernel gets its gradient "
+    "from the activated image",
+    CP_KEEPS_SAVED, true);
+LEAKY_CONV(static const cp_op without_relu, "scale x + shift", "conv2d_input_grad(g, w)",
+           " to the image and its scale and shift; the kernel gets its gradient from the image", 0, false);
 
 static bool is_channels(cp_at at, const char *op, const char *what, const cp_tensor *t, const cp_tensor *x) {
     return cp_shape_is(t, CP_SHAPE(x->dims[3])) ||
@@ -247,26 +224,36 @@ static bool extras_fit(cp_at at, const char *op, cp_tensor *const *in, const cp_
     return !scale || (is_channels(at, op, "scale", scale, in[X]) && is_channels(at, op, "shift", shift, in[X]));
 }
 
-cp_tensor *(cp_leaky_conv2d)(cp_at at, cp_tensor *x, cp_tensor *w, cp_conv_extras extras, cp_conv2d_config config) {
-    const cp_op  *recorded = extras.slope == 1 ? &without_relu : &cp_op_leaky_conv2d;
-    const char   *op = recorded->name;
-    cp_tensor    *in[] = {x, w, extras.scale, extras.shift, extras.bias, extras.residual};
-    leaky_attr    attr = {.config = config, .slope = extras.slope};
-    cp_conv_shape s;
-    if (!is_pair(at, op, "xw", in) ||
-        !cp_check_optional(at, op, INPUTS - 2, in + 2, (const char *[]){"scale", "shift", "bias", "residual"}) ||
-        !conv_plan(at, op, x->dims, w->dims, config, &s) || !extras_fit(at, op, in, &s))
+/* The value of a convolution with these inputs, and in *attr what its rule needs. */
+static cp_tensor *convolve(cp_at at, const cp_op *op, cp_tensor *const *in, leaky_attr *attr) {
+    const char    *name = op->name;
+    cp_conv_shape *s = &attr->shape;
+    if (!is_pair(at, name, "xw", in) ||
+        !cp_check_optional(at, name, INPUTS - 2, in + 2, (const char *[]){"scale", "shift", "bias", "residual"}) ||
+        !conv_plan(at, name, in[X]->dims, in[W]->dims, attr->config, s) || !extras_fit(at, name, in, s))
         return NULL;
-    cp_tensor *out = cp_out(at, CP_SHAPE(s.n, s.oh, s.ow, s.k));
-    if (!out || !signs_keep(at, recorded, in, &attr.signs)) return NULL;
-    const cp_conv_fusion fusion = {.scale = values(extras.scale),
-                                   .shift = values(extras.shift),
-                                   .bias = values(extras.bias),
-                                   .residual = values(extras.residual),
-                                   .leaky_input = !is_plain(extras.slope, extras.scale),
-                                   .slope = extras.slope};
-    if (!cp_kernels()->conv2d(cp_scratch(at), &s, x->data, w->data, &fusion, out->data)) return NULL;
-    return cp_record_with(at, recorded, out, &attr, sizeof attr, INPUTS, in);
+    cp_tensor *out = cp_out(at, CP_SHAPE(s->n, s->oh, s->ow, s->k));
+    if (!out || !signs_keep(at, op, in, &attr->signs)) return NULL;
+    const cp_conv_fusion fusion = {.scale = values(in[SCALE]),
+                                   .shift = values(in[SHIFT]),
+                                   .bias = values(in[BIAS]),
+                                   .residual = values(in[RESIDUAL]),
+                                   .leaky_input = !is_plain(attr->slope, in[SCALE]),
+                                   .slope = attr->slope};
+    return cp_kernels()->conv2d(cp_scratch(at), s, in[X]->data, in[W]->data, &fusion, out->data) ? out : NULL;
+}
+
+cp_tensor *(cp_conv2d)(cp_at at, cp_tensor *x, cp_tensor *w, cp_tensor *bias, cp_conv2d_config config) {
+    leaky_attr attr = {.config = config, .slope = 1};
+    cp_tensor *out = convolve(at, &cp_op_conv2d, (cp_tensor *[INPUTS]){[X] = x, [W] = w, [BIAS] = bias}, &attr);
+    return cp_record_with(at, &cp_op_conv2d, out, &config, sizeof config, 3, (cp_tensor *[]){x, w, bias});
+}
+
+cp_tensor *(cp_leaky_conv2d)(cp_at at, cp_tensor *x, cp_tensor *w, cp_conv_extras extras, cp_conv2d_config config) {
+    const cp_op *op = extras.slope == 1 ? &without_relu : &cp_op_leaky_conv2d;
+    cp_tensor   *in[] = {x, w, extras.scale, extras.shift, extras.bias, extras.residual};
+    leaky_attr   attr = {.config = config, .slope = extras.slope};
+    return cp_record_with(at, op, convolve(at, op, in, &attr), &attr, sizeof attr, INPUTS, in);
 }
 
 /* ---- its gradient with respect to the image ---- */

@@ -49,11 +49,6 @@ typedef struct statistics {
     cp_tensor *centered, *rstd;
 } statistics;
 
-typedef struct normalize_attr {
-    cp_axes axes;
-    cp_real eps;
-} normalize_attr;
-
 static statistics measure(cp_at at, cp_tensor *a, cp_axes axes, cp_real eps) {
     cp_tensor *centered = cp_sub(at, a, cp_mean(at, a, axes, true));
     cp_tensor *variance = cp_mean(at, cp_square(at, centered), axes, true);
@@ -67,33 +62,13 @@ static cp_tensor *project(cp_at at, cp_tensor *g, cp_tensor *hat, cp_tensor *rst
     return cp_mul(at, rest, rstd);
 }
 
-/* A recorded sweep needs rstd as a function of x. */
-static void normalize_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
-    const normalize_attr *attr = node->attr;
-    cp_tensor            *rstd = cp_recording(at) ? measure(at, node->in[0], attr->axes, attr->eps).rstd : node->in[1];
-    gin[0] = project(at, g, node->out, rstd, attr->axes);
-}
+const cp_op cp_op_normalize = {.name = "normalize", .formula = "(a - mean) / sqrt(variance + eps)"};
 
-const cp_op cp_op_normalize = {.name = "normalize",
-                               .formula = "(a - mean) / sqrt(variance + eps)",
-                               .grad = normalize_grad,
-                               .rule = "(g - mean(g) - out mean(g out)) / sqrt(variance + eps)",
-                               .words = "The gradient loses its mean and its component along the result, because normalizing "
-                                        "removes shift and scale; the rest is divided like the values.",
-                               .keeps = {CP_KEEPS_IN(0) | CP_KEEPS_IN(1) | CP_KEEPS_OUT}};
-
-/* The inputs are a and rstd = 1 / sqrt(variance + eps), reduced axes kept. */
 cp_tensor *(cp_normalize)(cp_at at, cp_tensor *a, cp_axes axes, cp_real eps) {
     bool flags[CP_MAX_RANK];
     if (!cp_check(at, "normalize", 1, &a) || !cp_axes_flags(at, "normalize", axes, a, flags)) return NULL;
-    normalize_attr given = {axes, eps ? eps : DEFAULT_EPS};
-    bool           was = cp_tape_pause(at.tape, true);
-    statistics     s = measure(at, a, axes, given.eps);
-    cp_tensor     *out = cp_mul(at, s.centered, s.rstd);
-    cp_tape_pause(at.tape, was);
-    cp_release(at, s.centered);
-    if (s.rstd) s.rstd->name = RSTD_NAME;
-    return cp_record_with(at, &cp_op_normalize, out, &given, sizeof given, 2, (cp_tensor *[]){a, s.rstd});
+    statistics s = measure(at, a, axes, eps ? eps : DEFAULT_EPS);
+    return cp_mul(at, s.centered, s.rstd);
 }
 
 /* ---- scale and shift by channel ---- */
@@ -161,20 +136,30 @@ static void batch_norm_sweep(cp_at at, const cp_node *node, cp_tensor *g, cp_ten
     gin[0] = out;
 }
 
-/* The same with ops, so that it can be differentiated again. */
-static void batch_norm_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
-    if (!cp_recording(at)) {
-        batch_norm_sweep(at, node, g, gin);
-        return;
+/* The same of any norm with ops, so that it can be differentiated again: x in the shape `grouped` has statistics over the axes `together`. */
+static void recorded_sweep(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin, cp_shape grouped, cp_axes together,
+                           cp_real eps, cp_real slope) {
+    cp_tensor *x = node->in[X], *gamma = node->in[GAMMA], *beta = node->in[BETA];
+    cp_axes    rows = all_but_last(x);
+    statistics s = measure(at, cp_reshape(at, x, grouped), together, eps);
+    cp_tensor *flat = cp_mul(at, s.centered, s.rstd), *hat = cp_reshape(at, flat, x->shape);
+    if (slope != 1) {
+        cp_tensor *y = gamma ? cp_mul(at, hat, gamma) : hat;
+        g = cp_gate(at, g, beta ? cp_add(at, y, beta) : y, slope);
     }
-    cp_axes    axes = all_but_last(node->in[X]);
-    statistics s = measure(at, node->in[X], axes, *(const cp_real *)node->attr);
-    cp_tensor *hat = cp_mul(at, s.centered, s.rstd);
-    if (cp_needs(node, BETA)) gin[BETA] = cp_sum(at, g, axes, false);
-    if (cp_needs(node, GAMMA)) gin[GAMMA] = cp_sum(at, cp_mul(at, g, hat), axes, false);
+    if (cp_needs(node, BETA)) gin[BETA] = cp_sum(at, g, rows, false);
+    if (cp_needs(node, GAMMA)) gin[GAMMA] = cp_sum(at, cp_mul(at, g, hat), rows, false);
     if (!cp_needs(node, X)) return;
-    if (node->in[GAMMA]) g = cp_mul(at, g, node->in[GAMMA]);
-    gin[X] = project(at, g, hat, s.rstd, axes);
+    if (gamma) g = cp_mul(at, g, gamma);
+    gin[X] = cp_reshape(at, project(at, cp_reshape(at, g, grouped), flat, s.rstd, together), x->shape);
+}
+
+static void batch_norm_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
+    const cp_tensor *x = node->in[X];
+    if (cp_recording(at))
+        recorded_sweep(at, node, g, gin, x->shape, all_but_last(x), *(const cp_real *)node->attr, 1);
+    else
+        batch_norm_sweep(at, node, g, gin);
 }
 
 enum { READ = CP_KEEPS_IN(X) | CP_KEEPS_IN(MEAN) | CP_KEEPS_IN(RSTD) };
@@ -276,28 +261,11 @@ static void norm_sweep(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **
     gin[BETA] = of_beta;
 }
 
-/* The same with ops, so that it can be differentiated again. */
-static void norm_recorded_sweep(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
-    const norm_attr *a = node->attr;
-    cp_tensor       *x = node->in[X], *gamma = node->in[GAMMA], *beta = node->in[BETA];
-    cp_shape         grouped = CP_SHAPE(a->images, a->pixels, a->groups, channels_of(x) / a->groups);
-    cp_axes          together = CP_AXES(1, 3), rows = all_but_last(x);
-    statistics       s = measure(at, cp_reshape(at, x, grouped), together, a->eps);
-    cp_tensor       *flat = cp_mul(at, s.centered, s.rstd), *hat = cp_reshape(at, flat, x->shape);
-    if (a->slope != 1) {
-        cp_tensor *y = gamma ? cp_mul(at, hat, gamma) : hat;
-        g = cp_gate(at, g, beta ? cp_add(at, y, beta) : y, a->slope);
-    }
-    if (cp_needs(node, BETA)) gin[BETA] = cp_sum(at, g, rows, false);
-    if (cp_needs(node, GAMMA)) gin[GAMMA] = cp_sum(at, cp_mul(at, g, hat), rows, false);
-    if (!cp_needs(node, X)) return;
-    if (gamma) g = cp_mul(at, g, gamma);
-    gin[X] = cp_reshape(at, project(at, cp_reshape(at, g, grouped), flat, s.rstd, together), x->shape);
-}
-
 static void norm_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
+    const norm_attr *a = node->attr;
+    cp_shape         grouped = CP_SHAPE(a->images, a->pixels, a->groups, channels_of(node->in[X]) / a->groups);
     if (cp_recording(at))
-        norm_recorded_sweep(at, node, g, gin);
+        recorded_sweep(at, node, g, gin, grouped, CP_AXES(1, 3), a->eps, a->slope);
     else
         norm_sweep(at, node, g, gin);
 }
@@ -317,7 +285,17 @@ NORM(group_norm, "gamma (x - mean) / sqrt(var + eps) + beta over groups of chann
 NORM(leaky_norm, "leaky_relu(group_norm) or leaky_relu(layer_norm)", "g through the gate of the leaky ReLU, then ",
      "The leaky ReLU comes first: it multiplies the gradient of negative values by its slope. ", .kinked = true);
 
-static cp_tensor *norm(cp_at at, const cp_op *op, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, norm_attr attr) {
+/* Group norm or, for 0 groups, layer norm. */
+static cp_tensor *norm(cp_at at, const cp_op *op, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, int groups, cp_real slope,
+                       cp_real eps) {
+    if (!norm_fits(at, op->name, x, gamma, beta)) return NULL;
+    int    c = channels_of(x), images = groups ? x->dims[0] : 1;
+    size_t count = images && c ? x->size / (size_t)images / (size_t)c : 0;
+    if (groups < 0 || (groups ? c % groups != 0 : op == &cp_op_group_norm))
+        return cp_refuse(at, op->name, "%d groups do not divide the %d channels of %s", groups, c, cp_shape_text(x).s);
+    if (count > INT_MAX) return cp_refuse(at, op->name, "x %s is too large: more than %d rows", cp_shape_text(x).s, INT_MAX);
+    norm_attr attr = {images, (int)count, groups, slope, eps ? eps : DEFAULT_EPS};
+    if (!groups) attr = (norm_attr){(int)count, 1, 1, slope, attr.eps};
     cp_tensor *mean = cp_out(at, CP_SHAPE(attr.images, attr.groups)), *rstd = cp_out(at, CP_SHAPE(attr.images, attr.groups));
     cp_tensor *out = cp_out(at, x->shape), *in[] = {x, gamma, beta, mean, rstd};
     if (!mean || !rstd || !out) return NULL;
@@ -328,40 +306,16 @@ static cp_tensor *norm(cp_at at, const cp_op *op, cp_tensor *x, cp_tensor *gamma
     return cp_record_with(at, op, out, &attr, sizeof attr, INPUTS, in);
 }
 
-/* Counts the pixels per image. */
-static bool counted(cp_at at, const char *op, const cp_tensor *x, int images, int *pixels) {
-    size_t c = (size_t)channels_of(x), count = images && c ? x->size / (size_t)images / c : 0;
-    *pixels = (int)count;
-    return count <= INT_MAX || cp_misuse(at, op, "x %s is too large: more than %d rows", cp_shape_text(x).s, INT_MAX);
-}
-
-static cp_tensor *norm_of_groups(cp_at at, const cp_op *op, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, int groups,
-                                 cp_real slope, cp_real eps) {
-    if (!norm_fits(at, op->name, x, gamma, beta)) return NULL;
-    norm_attr attr = {.images = x->dims[0], .groups = groups, .slope = slope, .eps = eps ? eps : DEFAULT_EPS};
-    if (groups < 1 || channels_of(x) % groups)
-        return cp_refuse(at, op->name, "%d groups do not divide the %d channels of %s", groups, channels_of(x), cp_shape_text(x).s);
-    return counted(at, op->name, x, x->dims[0], &attr.pixels) ? norm(at, op, x, gamma, beta, attr) : NULL;
-}
-
-static cp_tensor *norm_of_rows(cp_at at, const cp_op *op, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, cp_real slope,
-                               cp_real eps) {
-    if (!norm_fits(at, op->name, x, gamma, beta)) return NULL;
-    norm_attr attr = {.pixels = 1, .groups = 1, .slope = slope, .eps = eps ? eps : DEFAULT_EPS};
-    return counted(at, op->name, x, 1, &attr.images) ? norm(at, op, x, gamma, beta, attr) : NULL;
-}
-
 cp_tensor *(cp_layer_norm)(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, cp_real eps) {
-    return norm_of_rows(at, &cp_op_layer_norm, x, gamma, beta, 1, eps);
+    return norm(at, &cp_op_layer_norm, x, gamma, beta, 0, 1, eps);
 }
 
 cp_tensor *(cp_group_norm)(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, int groups, cp_real eps) {
-    return norm_of_groups(at, &cp_op_group_norm, x, gamma, beta, groups, 1, eps);
+    return norm(at, &cp_op_group_norm, x, gamma, beta, groups, 1, eps);
 }
 
 cp_tensor *(cp_leaky_norm)(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta, int groups, cp_real slope, cp_real eps) {
-    return groups ? norm_of_groups(at, &cp_op_leaky_norm, x, gamma, beta, groups, slope, eps)
-                  : norm_of_rows(at, &cp_op_leaky_norm, x, gamma, beta, slope, eps);
+    return norm(at, &cp_op_leaky_norm, x, gamma, beta, groups, slope, eps);
 }
 
 /* ---- dropout ---- */

@@ -151,7 +151,7 @@ static void values_that_an_op_saved_besides_its_inputs_are_marked(void) {
     cp_where(tape, open, x, open);
     cp_gate(tape, x, open, 0);
     cp_cross_entropy(tape, x, (cp_labels){(int[]){1}, 1});
-    cp_normalize(tape, x, CP_ALL, 1);
+    cp_layer_norm(tape, x, NULL, NULL, 1);
     listing();
     char line[100];
     int  size = (int)sizeof(cp_real);
@@ -161,7 +161,8 @@ static void values_that_an_op_saved_besides_its_inputs_are_marked(void) {
     expect_line("%2", line);
     snprintf(line, sizeof line, "%%3 cross_entropy () %d %%0 +saved %%0 (1, 2) %%0", size);
     expect_line("%3", line);
-    snprintf(line, sizeof line, "%%4 normalize (1, 2) %d %%0 1/sqrt(var+eps) out %%0 (1, 2), 1/sqrt(var+eps) (1, 1) %%0", 2 * size);
+    snprintf(line, sizeof line,
+             "%%4 layer_norm (1, 2) %d %%0 mean 1/sqrt(var+eps) %%0 (1, 2), mean (1, 1), 1/sqrt(var+eps) (1, 1) %%0", 2 * size);
     expect_line("%4", line);
 }
 
