@@ -12,8 +12,16 @@
 
 enum { DIRECTIONS = 3, ALL_INPUTS = -1 };
 
-/* What the check does with an element of the inputs. */
-typedef enum element { ELEMENT_MOVED, ELEMENT_FIXED, ELEMENT_EXCLUDED } element;
+/* An element of the inputs, and what the check does with it. */
+typedef struct element {
+    int    input;
+    size_t index;        /* in the input */
+    double value, reach; /* at the point of the check; the scale of steps there */
+    enum { ELEMENT_MOVED, ELEMENT_FIXED, ELEMENT_EXCLUDED } state;
+} element;
+
+/* How a gradient is computed. */
+typedef enum sweep { SWEEP_PLAIN, SWEEP_RECORDED, SWEEP_ALONG } sweep;
 
 /* Vectors hold the elements of all inputs, one input after the other. */
 typedef struct run {
@@ -29,11 +37,11 @@ typedef struct run {
     cp_tensor **leaves, **wrt, **grads, **directions; /* n of each */
     int         alone;                                /* the input whose gradient is requested, or ALL_INPUTS */
     size_t      size;                                 /* of the vectors */
-    double *x, *reach, *moved, *g, *other, *u, *v; /* the point; the scale of steps there; a point near it; gradients; directions */
-    cp_real *row;                                  /* values converted for a tensor */
-    element *elements;
-    cp_real *w, *c; /* of f */
-    size_t   outputs;
+    element    *elements;                             /* of the vectors */
+    double     *moved, *g, *other, *u, *v;            /* a point near that of the check; gradients; directions */
+    cp_real    *row;                                  /* values converted for a tensor */
+    cp_real    *w, *c;                                /* of f */
+    size_t      outputs;
 } run;
 
 /* ---- the function f = sum out (w + c out), and its gradients ---- */
@@ -80,7 +88,7 @@ static bool weights_fill(run *k, size_t n) {
 /* The result at x + t v on a fresh tape; v may be NULL. */
 static cp_tensor *build(run *k, const double *v, double t, bool variables) {
     const double *at = k->moved;
-    for (size_t i = 0; i < k->size; i++) k->moved[i] = k->x[i] + (v ? t * v[i] : 0);
+    for (size_t i = 0; i < k->size; i++) k->moved[i] = k->elements[i].value + (v ? t * v[i] : 0);
     cp_tape_reset(k->at.tape);
     for (int i = 0; i < k->n; i++) {
         size_t size = input_size(&k->in[i]);
@@ -132,33 +140,25 @@ static void collect(const run *k, double *g) {
     }
 }
 
-/* The gradient of f at x + t v. */
-static bool gradient(run *k, const double *v, double t, bool recorded, double *g) {
-    memset(g, 0, k->size * sizeof *g);
-    cp_tensor *f = loss(k, v, t);
-    if (!f) return k->result.made;
-    int  n = wanted(k);
-    bool ok = recorded ? cp_grad_recorded(k->at, f, k->wrt, n, k->grads) : cp_grad(k->at, f, k->wrt, n, k->grads);
-    if (ok) collect(k, g);
-    return ok || impossible(k, "the gradient could not be computed");
-}
-
-/* The gradient of <grad f, u> at x. */
-static bool gradient_along(run *k, double *g) {
+/* The gradient of f at x + t v or, for SWEEP_ALONG, of <grad f, u>. */
+static bool gradient(run *k, const double *v, double t, sweep how, double *g) {
     const double *u = k->u;
     int           next = 0;
     memset(g, 0, k->size * sizeof *g);
-    cp_tensor *f = loss(k, NULL, 0);
+    cp_tensor *f = loss(k, v, t);
     if (!f) return k->result.made;
     int n = wanted(k);
-    for (int i = 0; i < k->n; i++) {
+    for (int i = 0; i < k->n && how == SWEEP_ALONG; i++) {
         size_t size = input_size(&k->in[i]);
         for (size_t j = 0; j < size; j++) k->row[j] = (cp_real)*u++;
         if (asked(k, i)) k->directions[next++] = cp_constant(k->at, k->row, k->in[i].shape);
     }
-    bool ok = cp_hvp(k->at, f, k->wrt, k->directions, n, k->grads);
+    bool ok = how == SWEEP_ALONG      ? cp_hvp(k->at, f, k->wrt, k->directions, n, k->grads)
+              : how == SWEEP_RECORDED ? cp_grad_recorded(k->at, f, k->wrt, n, k->grads)
+                                      : cp_grad(k->at, f, k->wrt, n, k->grads);
     if (ok) collect(k, g);
-    return ok || impossible(k, "the gradient of the gradient could not be computed");
+    return ok || impossible(k, how == SWEEP_ALONG ? "the gradient of the gradient could not be computed"
+                                                  : "the gradient could not be computed");
 }
 
 /* ---- differences: of f (order 1), of <grad f, u> (order 2) ---- */
@@ -175,7 +175,7 @@ static double dot(const run *k, const double *a, const double *b, double *terms)
 
 static double along(run *k, int order, const double *v, double t) {
     if (order == 1) return value_at(k, v, t, NULL);
-    return gradient(k, v, t, false, k->other) ? dot(k, k->other, k->u, NULL) : NAN;
+    return gradient(k, v, t, SWEEP_PLAIN, k->other) ? dot(k, k->other, k->u, NULL) : NAN;
 }
 
 static double difference(run *k, int order, const double *v, double h) {
@@ -187,7 +187,7 @@ static double difference(run *k, int order, const double *v, double h) {
 static double terms_of(run *k, int order) {
     double terms, more = 0;
     value_at(k, NULL, 0, &terms);
-    if (order == 2 && gradient(k, NULL, 0, false, k->other)) dot(k, k->other, k->u, &more);
+    if (order == 2 && gradient(k, NULL, 0, SWEEP_PLAIN, k->other)) dot(k, k->other, k->u, &more);
     return fmax(terms, more);
 }
 
@@ -218,68 +218,54 @@ static double tolerance(const run *k, int order) {
     return order == 1 ? k->config.first : k->config.second;
 }
 
-/* The input of element i of a vector, and its index there. */
-static int input_at(const run *k, size_t i, size_t *index) {
-    int input = 0;
-    while (i >= input_size(&k->in[input])) i -= input_size(&k->in[input++]);
-    *index = i;
-    return input;
+/* Whether element i is moved when the gradients that are requested now are compared. */
+static bool moves(const run *k, size_t i) {
+    return k->elements[i].state == ELEMENT_MOVED && asked(k, k->elements[i].input);
 }
 
-typedef struct name_text {
-    char s[64];
-} name_text;
-
-static name_text name_of(const run *k, int input) {
-    name_text text;
-    if (input == ALL_INPUTS)
-        snprintf(text.s, sizeof text.s, "all inputs");
-    else if (k->in[input].name)
+static cp_text name_of(const run *k, int input) {
+    cp_text text = {"all inputs"};
+    if (input != ALL_INPUTS && k->in[input].name)
         snprintf(text.s, sizeof text.s, "%s", k->in[input].name);
-    else
+    else if (input != ALL_INPUTS)
         snprintf(text.s, sizeof text.s, "input %d", input + 1);
     return text;
 }
 
-static const char *order_name(int order) {
-    return order == 1 ? "first order" : "second order";
-}
-
 static void report_element(run *k, int order, size_t i, double expected, double received) {
     cp_gradcheck_result *r = &k->result;
-    size_t               index;
-    int                  input = input_at(k, i, &index);
-    expected /= k->reach[i], received /= k->reach[i];
-    r->order = order, r->asked = k->alone, r->input = input, r->index = index, r->expected = expected, r->received = received;
-    snprintf(r->message, sizeof r->message, "%s, %s%s: expected %.6g by differences, received %.6g%s%s", order_name(order),
-             name_of(k, input).s, cp_index_text(k->in[input].shape, index).s, expected, received,
-             k->alone == ALL_INPUTS && k->n > 1 ? ", all inputs together" : "",
+    const element       *e = &k->elements[i];
+    expected /= e->reach, received /= e->reach;
+    r->order = order, r->asked = k->alone, r->input = e->input, r->index = e->index, r->expected = expected, r->received = received;
+    snprintf(r->message, sizeof r->message, "%s order, %s%s: expected %.6g by differences, received %.6g%s%s",
+             order == 1 ? "first" : "second", name_of(k, e->input).s, cp_index_text(k->in[e->input].shape, e->index).s, expected,
+             received, k->alone == ALL_INPUTS && k->n > 1 ? ", all inputs together" : "",
              k->recorded && order == 1 ? ", in a recorded sweep" : "");
 }
 
 static void report_direction(run *k, int order, double expected, double received) {
     cp_gradcheck_result *r = &k->result;
     r->order = order, r->asked = k->alone, r->input = ALL_INPUTS, r->expected = expected, r->received = received;
-    snprintf(r->message, sizeof r->message, "%s, along a random direction of %s: expected %.6g by differences, received %.6g",
-             order_name(order), name_of(k, k->alone).s, expected, received);
+    snprintf(r->message, sizeof r->message, "%s order, along a random direction of %s: expected %.6g by differences, received %.6g",
+             order == 1 ? "first" : "second", name_of(k, k->alone).s, expected, received);
 }
 
 /* Checks single elements after the gradient g failed along a direction. Excludes elements at kinks from now on and reports the worst of the
  * others. Returns the number of kinks found, or -1 after a report. */
 static int locate(run *k, int order, double terms) {
     double  worst = 0, expected = 0, received = 0;
-    size_t  worst_at = k->size, index;
+    size_t  worst_at = k->size;
     int     kinks = 0;
     double *e = k->v; /* the direction is no longer needed */
     memset(e, 0, k->size * sizeof *e);
     for (size_t i = 0; i < k->size; i++) {
-        if (k->elements[i] != ELEMENT_MOVED || !asked(k, input_at(k, i, &index))) continue;
-        e[i] = k->reach[i];
+        if (!moves(k, i)) continue;
+        e[i] = k->elements[i].reach;
         double slope = k->g[i] * e[i], by_difference = difference(k, order, e, k->config.step);
         double error = isfinite(slope - by_difference) ? fabs(slope - by_difference) : INFINITY;
         bool   wrong = relative(slope, by_difference, terms) > tolerance(k, order);
         if (wrong && kinked(k, order, e, slope, error)) {
-            k->elements[i] = ELEMENT_EXCLUDED;
+            k->elements[i].state = ELEMENT_EXCLUDED;
             kinks++;
         } else if (wrong && error > worst) {
             worst = error, worst_at = i, expected = by_difference, received = slope;
@@ -315,9 +301,7 @@ static outcome compare(run *k, int order) {
 static void direction_fill(const run *k, cp_rng *rng, double *v) {
     for (size_t i = 0; i < k->size; i++) {
         double w = random_weight(rng) / 1.5;
-        size_t index;
-        bool   moves = k->elements[i] == ELEMENT_MOVED && asked(k, input_at(k, i, &index));
-        v[i] = moves ? w * k->reach[i] : 0;
+        v[i] = moves(k, i) ? w * k->elements[i].reach : 0;
     }
 }
 
@@ -327,12 +311,12 @@ static outcome compare_all(run *k, cp_rng *rng) {
         for (int recorded = 0; recorded < 2 && found == AGREES; recorded++) {
             direction_fill(k, rng, k->v);
             k->recorded = recorded;
-            found = gradient(k, NULL, 0, recorded, k->g) ? compare(k, 1) : DIFFERS;
+            found = gradient(k, NULL, 0, recorded ? SWEEP_RECORDED : SWEEP_PLAIN, k->g) ? compare(k, 1) : DIFFERS;
         }
         if (found == AGREES && !k->config.first_only) {
             direction_fill(k, rng, k->u);
             direction_fill(k, rng, k->v);
-            found = gradient_along(k, k->g) ? compare(k, 2) : DIFFERS;
+            found = gradient(k, NULL, 0, SWEEP_ALONG, k->g) ? compare(k, 2) : DIFFERS;
         }
         if (found != AGREES) return found;
     }
@@ -341,11 +325,10 @@ static outcome compare_all(run *k, cp_rng *rng) {
 
 /* No gradient may flow to inputs that are indices. */
 static bool whole_numbers_get_none(run *k) {
-    if (!gradient(k, NULL, 0, false, k->g)) return false;
+    if (!gradient(k, NULL, 0, SWEEP_PLAIN, k->g)) return false;
     for (size_t i = 0; i < k->size; i++) {
-        size_t index;
-        if (!k->in[input_at(k, i, &index)].whole || k->g[i] == 0) continue;
-        report_element(k, 1, i, 0, k->g[i] * k->reach[i]);
+        if (!k->in[k->elements[i].input].whole || k->g[i] == 0) continue;
+        report_element(k, 1, i, 0, k->g[i] * k->elements[i].reach);
         k->result.first = INFINITY;
         return false;
     }
@@ -354,12 +337,10 @@ static bool whole_numbers_get_none(run *k) {
 
 /* Whether all elements of the requested inputs are excluded. */
 static bool nothing_moves(const run *k) {
-    bool   left_out = false;
-    size_t index;
+    bool left_out = false;
     for (size_t i = 0; i < k->size; i++) {
-        if (!asked(k, input_at(k, i, &index))) continue;
-        if (k->elements[i] == ELEMENT_MOVED) return false;
-        left_out |= k->elements[i] == ELEMENT_EXCLUDED;
+        if (moves(k, i)) return false;
+        left_out |= k->elements[i].state == ELEMENT_EXCLUDED && asked(k, k->elements[i].input);
     }
     return left_out;
 }
@@ -402,15 +383,16 @@ static bool vectors_make(run *k) {
         k->size += size;
         largest = size > largest ? size : largest;
     }
-    double *numbers = calloc(7 * k->size + 1, sizeof *numbers);
-    k->x = numbers;
+    k->moved = calloc(5 * k->size + 1, sizeof *k->moved);
     k->leaves = calloc(4 * inputs, sizeof *k->leaves);
     k->row = calloc(largest, sizeof *k->row);
     k->elements = calloc(k->size + 1, sizeof *k->elements);
     k->at.tape = cp_tape_new();
-    if (!k->x || !k->leaves || !k->row || !k->elements || !k->at.tape) return impossible(k, "out of memory");
-    double **vectors[] = {&k->x, &k->reach, &k->moved, &k->g, &k->other, &k->u, &k->v};
-    for (size_t i = 0; i < 7; i++) *vectors[i] = numbers + i * k->size;
+    if (!k->moved || !k->leaves || !k->row || !k->elements || !k->at.tape) return impossible(k, "out of memory");
+    k->g = k->moved + k->size;
+    k->other = k->g + k->size;
+    k->u = k->other + k->size;
+    k->v = k->u + k->size;
     k->wrt = k->leaves + inputs;
     k->grads = k->wrt + inputs;
     k->directions = k->grads + inputs;
@@ -418,17 +400,17 @@ static bool vectors_make(run *k) {
 }
 
 static void point_fill(run *k) {
-    size_t at = 0;
+    element *e = k->elements;
     for (int i = 0; i < k->n; i++)
-        for (size_t j = 0; j < input_size(&k->in[i]); j++, at++) {
-            k->x[at] = (double)k->in[i].data[j];
-            k->reach[at] = fmax(1, fabs(k->x[at]) / 4);
-            k->elements[at] = k->in[i].constant || k->in[i].whole ? ELEMENT_FIXED : ELEMENT_MOVED;
+        for (size_t j = 0; j < input_size(&k->in[i]); j++) {
+            double x = (double)k->in[i].data[j];
+            bool   fixed = k->in[i].constant || k->in[i].whole;
+            *e++ = (element){i, j, x, fmax(1, fabs(x) / 4), fixed ? ELEMENT_FIXED : ELEMENT_MOVED};
         }
 }
 
 static void check_free(run *k) {
-    free(k->x);
+    free(k->moved);
     free(k->leaves);
     free(k->row);
     free(k->elements);
