@@ -156,10 +156,6 @@ static void list_remove(cp_arena *arena, block *b) {
     b->state = BLOCK_USED;
 }
 
-static void lists_clear(cp_arena *arena) {
-    memset(arena->filled, 0, sizeof arena->filled);
-}
-
 /* ---- chunks ---- */
 
 static chunk *chunk_new(size_t size) {
@@ -342,7 +338,7 @@ void cp_arena_release(cp_arena *arena, void *memory) {
 void cp_arena_reset(cp_arena *arena) {
     chunk *c = arena->newest;
     arena->used = 0;
-    lists_clear(arena);
+    memset(arena->filled, 0, sizeof arena->filled);
     if (!c) return;
     if (!c->older) {
         POISON(c->base, c->top);

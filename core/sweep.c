@@ -249,25 +249,19 @@ static bool wanted_fits(cp_at at, const char *op, const cp_tensor *t, int i) {
     return !fault || cp_misuse(at, op, "%s, of shape %s, %s", what.s, cp_shape_text(t).s, fault);
 }
 
-static bool seed_fits(cp_at at, const request *q) {
-    if (!cp_check(at, q->op, 2, (cp_tensor *[]){q->of, q->seed})) return false;
-    return cp_shape_same(q->seed, q->of) || cp_misuse(at, q->op, "the seed has shape %s, and the result %s: they must be the same",
-                                                      cp_shape_text(q->seed).s, cp_shape_text(q->of).s);
-}
-
-static bool single(cp_at at, const request *q) {
-    if (!cp_check(at, q->op, 1, &q->of)) return false;
-    return q->of->size == 1 || cp_misuse(at, q->op,
-                                         "loss has shape %s; only a single value has a gradient: take cp_mean or cp_sum first, or "
-                                         "cp_vjp with a seed",
-                                         cp_shape_text(q->of).s);
-}
-
-static bool request_fits(cp_at at, const request *q, bool seeded) {
+static bool request_fits(cp_at at, const request *q) {
+    bool seeded = strcmp(q->op, "vjp") == 0;
     if (q->n < 0 || (q->n > 0 && (!q->wrt || !q->out)))
         return cp_misuse(at, q->op, "wrt or out is NULL, or n = %d is negative", q->n);
     for (int i = 0; i < q->n; i++) q->out[i] = NULL;
-    if (!(seeded ? seed_fits(at, q) : single(at, q))) return false;
+    if (!cp_check(at, q->op, seeded ? 2 : 1, (cp_tensor *[]){q->of, q->seed})) return false;
+    if (seeded && !cp_shape_same(q->seed, q->of))
+        return cp_misuse(at, q->op, "the seed has shape %s, and the result %s: they must be the same", cp_shape_text(q->seed).s,
+                         cp_shape_text(q->of).s);
+    if (!seeded && q->of->size != 1)
+        return cp_misuse(
+            at, q->op, "loss has shape %s; only a single value has a gradient: take cp_mean or cp_sum first, or cp_vjp with a seed",
+            cp_shape_text(q->of).s);
     for (int i = 0; i < q->n; i++)
         if (!wanted_fits(at, q->op, q->wrt[i], i)) return false;
     return (q->of->id >= 0 && q->of->tracked) ||
@@ -278,7 +272,7 @@ static bool request_fits(cp_at at, const request *q, bool seeded) {
 }
 
 static bool run(cp_at at, const request *q) {
-    if (!mark(at, q->wrt, q->n)) return false;
+    if (!request_fits(at, q) || !mark(at, q->wrt, q->n)) return false;
     bool was = cp_tape_pause(at.tape, !q->recorded);
     bool ok = q->recorded ? grad_recorded(at, q) : grad_only(at, q);
     cp_tape_pause(at.tape, was);
@@ -286,28 +280,18 @@ static bool run(cp_at at, const request *q) {
     return ok;
 }
 
-static bool grad(cp_at at, request q) {
-    q.op = "grad";
-    return request_fits(at, &q, false) && run(at, &q);
-}
-
-static bool vjp(cp_at at, request q) {
-    q.op = "vjp";
-    return request_fits(at, &q, true) && run(at, &q);
-}
-
 bool(cp_grad)(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, int n, cp_tensor **out) {
-    return grad(at, (request){.of = loss, .wrt = wrt, .n = n, .out = out});
+    return run(at, &(request){"grad", .of = loss, .wrt = wrt, .n = n, .out = out});
 }
 
 bool(cp_grad_recorded)(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, int n, cp_tensor **out) {
-    return grad(at, (request){.of = loss, .wrt = wrt, .n = n, .out = out, .recorded = true});
+    return run(at, &(request){"grad", .of = loss, .wrt = wrt, .n = n, .out = out, .recorded = true});
 }
 
 bool(cp_vjp)(cp_at at, cp_tensor *out, cp_tensor *seed, cp_tensor *const *wrt, int n, cp_tensor **grads) {
-    return vjp(at, (request){.of = out, .seed = seed, .wrt = wrt, .n = n, .out = grads});
+    return run(at, &(request){"vjp", .of = out, .seed = seed, .wrt = wrt, .n = n, .out = grads});
 }
 
 bool(cp_vjp_recorded)(cp_at at, cp_tensor *out, cp_tensor *seed, cp_tensor *const *wrt, int n, cp_tensor **grads) {
-    return vjp(at, (request){.of = out, .seed = seed, .wrt = wrt, .n = n, .out = grads, .recorded = true});
+    return run(at, &(request){"vjp", .of = out, .seed = seed, .wrt = wrt, .n = n, .out = grads, .recorded = true});
 }

@@ -86,23 +86,6 @@ static void *slab_take(cp_slab *slab, size_t bytes) {
 
 /* ---- both, and the arena ---- */
 
-static bool memory_start(cp_tape *tape) {
-    if ((tape->arena = cp_arena_new())) cp_arena_set_owner(tape->arena, tape, &tape->op);
-    return tape->arena && ring_grow(tape, FIRST_PARTS);
-}
-
-static void memory_free(cp_tape *tape) {
-    cp_arena_free(tape->arena);
-    for (part *p = tape->ring_blocks, *older; p; p = older) {
-        older = p->older_block;
-        free(p);
-    }
-    for (slab_part *p = tape->slab.first, *next; p; p = next) {
-        next = p->next;
-        free(p);
-    }
-}
-
 /* Bytes in use outside the arena; the peak is updated before they decrease. */
 static size_t small_bytes(const cp_tape *tape) {
     return tape->ring.count * sizeof(cp_tensor) + tape->slab.bytes;
@@ -120,14 +103,6 @@ size_t cp_tape_peak(const cp_tape *tape) {
     if (!tape) return 0;
     size_t now = small_bytes(tape);
     return cp_arena_peak(tape->arena) + (now > tape->small_peak ? now : tape->small_peak);
-}
-
-static void memory_reset(cp_tape *tape) {
-    small_peak_update(tape);
-    cp_arena_reset(tape->arena);
-    tape->ring.free = NULL;
-    tape->ring.count = 0;
-    tape->slab = (cp_slab){.first = tape->slab.first};
 }
 
 cp_memory_mark cp_tape_memory_mark(const cp_tape *tape) {
@@ -239,7 +214,8 @@ cp_arena *cp_scratch(cp_at at) {
 
 cp_tape *cp_tape_new(void) {
     cp_tape *tape = calloc(1, sizeof *tape);
-    if (tape && memory_start(tape)) {
+    if (tape && (tape->arena = cp_arena_new()) && ring_grow(tape, FIRST_PARTS)) {
+        cp_arena_set_owner(tape->arena, tape, &tape->op);
         tape->step = 1;
         tape->op = "tape";
         return tape;
@@ -251,7 +227,15 @@ cp_tape *cp_tape_new(void) {
 
 void cp_tape_free(cp_tape *tape) {
     if (!tape) return;
-    memory_free(tape);
+    cp_arena_free(tape->arena);
+    for (part *p = tape->ring_blocks, *older; p; p = older) {
+        older = p->older_block;
+        free(p);
+    }
+    for (slab_part *p = tape->slab.first, *next; p; p = next) {
+        next = p->next;
+        free(p);
+    }
     free(tape->nodes);
     free(tape->values);
     free(tape->foreign);
@@ -268,7 +252,11 @@ void cp_tape_reset(cp_tape *tape) {
         if (tape->foreign) memset(tape->foreign, 0, (size_t)tape->foreign_room * sizeof *tape->foreign);
         tape->step = 1;
     }
-    memory_reset(tape);
+    small_peak_update(tape);
+    cp_arena_reset(tape->arena);
+    tape->ring.free = NULL;
+    tape->ring.count = 0;
+    tape->slab = (cp_slab){.first = tape->slab.first};
 }
 
 static bool swap(bool *flag, bool on) {

@@ -44,17 +44,12 @@ typedef struct cp_tensor {
     struct cp_tensor *next_made;
 } cp_tensor;
 
-/* The classes of rows. */
-typedef struct cp_labels {
-    const int *at;
-    int        count;
-} cp_labels;
-
 /* Indices into a tensor: of rows, or of values in row-major order. */
 typedef struct cp_indices {
     const int *at;
     int        count;
 } cp_indices;
+typedef cp_indices cp_labels; /* the classes of rows */
 
 /* A persistent tensor of zeros, a constant unless its `tracked` is set. NULL (after the error handler) for a bad shape. */
 cp_tensor *cp_tensor_new(cp_at at, cp_shape shape);
