@@ -353,8 +353,3 @@ cp_checkpoint_part cp_part_rng(const char *name, cp_rng *rng) {
 cp_checkpoint_part cp_part_integer(const char *name, int64_t *value) {
     return (cp_checkpoint_part){.name = name, .object = value, .walk = integer_walk};
 }
-
-cp_checkpoint_part cp_part_named(cp_checkpoint_part part, const char *name) {
-    part.name = name;
-    return part;
-}

@@ -28,7 +28,7 @@
 
 /* An object that can be walked as named arrays (see optim/state.h). */
 typedef struct cp_checkpoint_part {
-    const char *name; /* "optim", "sgld", ... */
+    const char *name; /* "optim", "sgld", ...; to be changed for a second part of its kind; lives as long as the part */
     void       *object;
     bool (*walk)(void *object, int i, cp_state *state);
     const char *(*busy)(const void *object); /* the reason it cannot be saved or loaded now, or NULL; optional */
@@ -46,10 +46,6 @@ cp_checkpoint_part cp_part_replay(cp_replay *replay);
 cp_checkpoint_part cp_part_class_gaussian(cp_class_gaussian *gaussian); /* of a replay buffer's start */
 cp_checkpoint_part cp_part_rng(const char *name, cp_rng *rng);
 cp_checkpoint_part cp_part_integer(const char *name, int64_t *value); /* a position in the data, a count of epochs: 0 to 2^53 */
-
-/* The same part under another name, for a second one of its kind: cp_part_named(cp_part_optim(critic), "critic"). The
- * name must live as long as the part. */
-cp_checkpoint_part cp_part_named(cp_checkpoint_part part, const char *name);
 
 typedef struct cp_checkpoint_pair {
     const char *key, *value;

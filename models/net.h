@@ -56,7 +56,7 @@ bool cp_net_kind_add(cp_at at, const cp_net_kind *kind);
 
 extern const cp_net_kind cp_net_wrn, cp_net_mlp, cp_net_lstm;
 
-/* The constructors below give NULL, after the error handler, when a network cannot be made. */
+/* The built-in kinds and their options, as in cp_net_new(&cp_net_mlp, params, path, &(cp_mlp_config){.sizes = {2, 16}}, rng). */
 
 /* ==== wide ResNet: images (N,H,W,channels), from 8x8 ====
  *
@@ -75,8 +75,6 @@ typedef struct cp_wrn_config {
     cp_init         init;
 } cp_wrn_config;
 
-cp_net *cp_wrn_new(cp_at at, cp_params *params, const char *path, cp_wrn_config config, cp_rng *rng);
-
 /* ==== multilayer perceptron: x (N, ...) flattened to (N, sizes[0]) ====
  * sizes end at the first 0; every layer is followed by the activation. Tensors: layer0.weight, layer0.bias, ... With one size
  * only, the features are the inputs themselves: a head stands alone. */
@@ -87,14 +85,7 @@ typedef struct cp_mlp_config {
     cp_init       init;
 } cp_mlp_config;
 
-cp_net *cp_mlp_new(cp_at at, cp_params *params, const char *path, cp_mlp_config config, cp_rng *rng);
-
 /* ==== LSTM over sequences (N,T,in): the features are the last layer's final hidden state ====
  * Tensors: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, with the suffix _reverse for the other direction; then _l1, ... */
-cp_net *cp_lstm_net_new(cp_at at, cp_params *params, const char *path, cp_lstm_config config, cp_rng *rng);
-
-#define cp_wrn_new(...) cp_wrn_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
-#define cp_mlp_new(...) cp_mlp_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
-#define cp_lstm_net_new(...) cp_lstm_net_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 
 #endif

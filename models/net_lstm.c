@@ -40,7 +40,3 @@ const cp_net_kind cp_net_lstm = {.base = {"lstm", sizeof(lstm_net), sizeof(cp_ls
                                  .make = lstm_make,
                                  .forward = lstm_forward,
                                  .adapt = lstm_adapt};
-
-cp_net *(cp_lstm_net_new)(cp_at at, cp_params *params, const char *path, cp_lstm_config config, cp_rng *rng) {
-    return (cp_net_new)(at, &cp_net_lstm, params, path, &config, rng);
-}

@@ -52,7 +52,3 @@ static const cp_key keys[] = {
 
 const cp_net_kind cp_net_mlp = {
     .base = {"mlp", sizeof(mlp), sizeof(cp_mlp_config), keys}, .make = mlp_make, .forward = mlp_forward, .adapt = mlp_adapt};
-
-cp_net *(cp_mlp_new)(cp_at at, cp_params *params, const char *path, cp_mlp_config config, cp_rng *rng) {
-    return (cp_net_new)(at, &cp_net_mlp, params, path, &config, rng);
-}

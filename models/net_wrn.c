@@ -86,7 +86,3 @@ const cp_net_kind cp_net_wrn = {.base = {"wrn", sizeof(wrn), sizeof(cp_wrn_confi
                                 .forward = wrn_forward,
                                 .adapt = wrn_adapt,
                                 .free = wrn_free};
-
-cp_net *(cp_wrn_new)(cp_at at, cp_params *params, const char *path, cp_wrn_config config, cp_rng *rng) {
-    return (cp_net_new)(at, &cp_net_wrn, params, path, &config, rng);
-}

@@ -11,17 +11,22 @@ static cp_tensor *map(cp_at at, const char *op, cp_row_fn row, cp_tensor *a, con
     return cp_walk_combine(at, op, row, parameters, 1, &a);
 }
 
-/* VALUE is in terms of x and, with parameters, p[0], p[1]. */
-#define ROW1(NAME, VALUE)                                                                                                          \
+/* CALLS compute the n values out from the n values in and the parameters p. */
+#define ROW1_BY_CALLS(NAME, ...)                                                                                                   \
     static void NAME##_row(const void *context, size_t n, cp_real *const *at, const ptrdiff_t *step) {                             \
         const cp_real *p = context, *in = at[1];                                                                                   \
         cp_real *restrict out = at[0];                                                                                             \
         (void)p, (void)step;                                                                                                       \
-        for (size_t i = 0; i < n; i++) {                                                                                           \
+        __VA_ARGS__;                                                                                                               \
+    }
+
+/* VALUE is in terms of x and, with parameters, p[0], p[1]. */
+#define ROW1(NAME, VALUE)                                                                                                          \
+    ROW1_BY_CALLS(                                                                                                                 \
+        NAME, for (size_t i = 0; i < n; i++) {                                                                                     \
             cp_real x = in[i];                                                                                                     \
             out[i] = VALUE;                                                                                                        \
-        }                                                                                                                          \
-    }
+        })
 
 /* GRADIENT is in terms of g, a, out and p, written with ops. */
 #define RULE1(NAME, FORMULA, RULE, GRADIENT, KEEPS, KINKED)                                                                        \
@@ -39,21 +44,12 @@ static cp_tensor *map(cp_at at, const char *op, cp_row_fn row, cp_tensor *a, con
                                 .rule = RULE,                                                                                      \
                                 .words = "The incoming gradient times the slope of " #NAME ", value by value."};
 
-/* CALLS compute the n values y from the n values x, with kernels. */
-#define ROW1_BY_KERNEL(NAME, ...)                                                                                                  \
-    static void NAME##_row(const void *context, size_t n, cp_real *const *at, const ptrdiff_t *step) {                             \
-        const cp_real *p = context, *x = at[1];                                                                                    \
-        cp_real       *y = at[0];                                                                                                  \
-        (void)p, (void)step;                                                                                                       \
-        __VA_ARGS__;                                                                                                               \
-    }
-
 #define UNARY(NAME, FORMULA, RULE, VALUE, GRADIENT, KEEPS, KINKED)                                                                 \
     ROW1(NAME, VALUE)                                                                                                              \
     UNARY_OP(NAME, FORMULA, RULE, GRADIENT, KEEPS, KINKED)
 
-#define UNARY_BY_KERNEL(NAME, FORMULA, RULE, CALLS, GRADIENT, KEEPS, KINKED)                                                       \
-    ROW1_BY_KERNEL(NAME, CALLS)                                                                                                    \
+#define UNARY_BY_CALLS(NAME, FORMULA, RULE, CALLS, GRADIENT, KEEPS, KINKED)                                                        \
+    ROW1_BY_CALLS(NAME, CALLS)                                                                                                     \
     UNARY_OP(NAME, FORMULA, RULE, GRADIENT, KEEPS, KINKED)
 
 #define UNARY_OP(NAME, FORMULA, RULE, GRADIENT, KEEPS, KINKED)                                                                     \
@@ -107,15 +103,15 @@ UNARY(square, "a^2",      "2 g a",         x * x,       cp_mul(at, g, cp_scale(a
 UNARY(abs,   "|a|",       "g sign(a)",     fabs(x),     cp_mul(at, g, cp_sign(at, a)),                                  IN,      true)
 UNARY(relu,  "max(a, 0)", "a > 0 ? g : 0", x < 0 ? 0 : x, cp_gate(at, g, a, 0),                                         IN,      true)
 UNARY(softplus, "ln(1 + e^a)", "g sigmoid(a)", (x > 0 ? x : x != x ? x : 0) + log1p(exp(-fabs(x))), cp_mul(at, g, cp_sigmoid(at, a)), IN, false)
-UNARY_BY_KERNEL(exp, "e^a",  "g out",         cp_kernels()->exps(n, x, y),  cp_mul(at, g, out),                                OUT, false)
-UNARY_BY_KERNEL(log, "ln a", "g / a",         cp_kernels()->logs(n, x, y),  cp_div(at, g, a),                                  IN,  false)
-UNARY_BY_KERNEL(tanh, "tanh a", "g (1 - out^2)", cp_kernels()->tanhs(n, x, y), cp_mul(at, g, one_minus(at, cp_square(at, out))), OUT, false)
-UNARY_BY_KERNEL(sigmoid, "1/(1 + e^-a)", "g out (1 - out)", cp_kernels()->sigmoids(n, x, y), cp_mul(at, g, cp_mul(at, out, one_minus(at, out))), OUT, false)
-UNARY_BY_KERNEL(swish, "a sigmoid(a)", "g (s + out (1 - s)) with s = sigmoid(a)", swish_values(n, x, y), cp_mul(at, g, swish_slope(at, a, out)), IN | OUT, false)
+UNARY_BY_CALLS(exp, "e^a",  "g out",         cp_kernels()->exps(n, in, out),  cp_mul(at, g, out),                                OUT, false)
+UNARY_BY_CALLS(log, "ln a", "g / a",         cp_kernels()->logs(n, in, out),  cp_div(at, g, a),                                  IN,  false)
+UNARY_BY_CALLS(tanh, "tanh a", "g (1 - out^2)", cp_kernels()->tanhs(n, in, out), cp_mul(at, g, one_minus(at, cp_square(at, out))), OUT, false)
+UNARY_BY_CALLS(sigmoid, "1/(1 + e^-a)", "g out (1 - out)", cp_kernels()->sigmoids(n, in, out), cp_mul(at, g, cp_mul(at, out, one_minus(at, out))), OUT, false)
+UNARY_BY_CALLS(swish, "a sigmoid(a)", "g (s + out (1 - s)) with s = sigmoid(a)", swish_values(n, in, out), cp_mul(at, g, swish_slope(at, a, out)), IN | OUT, false)
 
 ROW1(affine,     p[0] * x + p[1])
 ROW1(pow,        pow(x, p[0]))
-ROW1_BY_KERNEL(leaky_relu, cp_kernels()->leaky(n, x, p[0], y))
+ROW1_BY_CALLS(leaky_relu, cp_kernels()->leaky(n, in, p[0], out))
 ROW1(clamp,      x < p[0] ? p[0] : x > p[1] ? p[1] : x)
 RULE1(affine,     "scale a + shift",        "scale g",                 cp_scale(at, g, p[0]),                              NOTHING, false)
 RULE1(pow,        "a^power",                "g power a^(power - 1)",   power_grad(at, g, a, p[0]),                         IN,      false)

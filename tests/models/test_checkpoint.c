@@ -479,8 +479,9 @@ static void a_swapped_average_is_neither_saved_nor_loaded(void) {
 static void two_parts_of_a_kind_are_distinguished_by_name(void) {
     cp_status          status = {0};
     int64_t            one = 1, two = 2;
-    cp_checkpoint_part parts[] = {cp_part_integer("x", &one), cp_part_named(cp_part_integer("x", &two), "y")};
-    cp_checkpoint      both = {.parts = parts, .part_count = 2}, last = {.parts = parts + 1, .part_count = 1};
+    cp_checkpoint_part parts[] = {cp_part_integer("x", &one), cp_part_integer("x", &two)};
+    parts[1].name = "y";
+    cp_checkpoint both = {.parts = parts, .part_count = 2}, last = {.parts = parts + 1, .part_count = 1};
     TEST_ASSERT_TRUE_MESSAGE(cp_checkpoint_save(&both, scratch("two"), &status), status.message);
     one = two = 0;
     TEST_ASSERT_TRUE(cp_checkpoint_load(&last, scratch("two"), &status)); /* a part that is not requested is ignored */

@@ -62,7 +62,7 @@ static void layers_need_a_parameter_set_and_a_stream(void) {
     not_made(cp_linear_make(params, "a", (cp_linear_config){.in = 2, .out = 2}, NULL).weight, "linear_make: rng is NULL");
     not_made(cp_conv_make(params, "a", (cp_conv_config){.in = 2, .out = 2}, NULL).weight, "conv_make: rng is NULL");
     not_made(cp_lstm_make(params, "a", (cp_lstm_config){.in = 2, .hidden = 2}, NULL).cell[0][0].bias_hh, "lstm_make: rng is NULL");
-    not_made(cp_wrn_new(params, "", (cp_wrn_config){0}, NULL), "wrn_new: rng is NULL");
+    not_made(cp_net_new(&cp_net_wrn, params, "", &(cp_wrn_config){0}, NULL), "wrn_new: rng is NULL");
 }
 
 static void a_layer_whose_name_is_taken_adds_nothing(void) {
@@ -85,17 +85,18 @@ static void a_layer_whose_name_is_taken_adds_nothing(void) {
 }
 
 static void networks_and_heads_that_cannot_be_made_are_null(void) {
-    not_made(cp_wrn_new(params, "", (cp_wrn_config){.depth = 12}, &rng), "wrn_new: depth is 12");
-    not_made(cp_wrn_new(params, "", (cp_wrn_config){.width = -1}, &rng), "width is -1");
-    not_made(cp_mlp_new(params, "", (cp_mlp_config){.sizes = {0, 3}}, &rng),
+    not_made(cp_net_new(&cp_net_wrn, params, "", &(cp_wrn_config){.depth = 12}, &rng), "wrn_new: depth is 12");
+    not_made(cp_net_new(&cp_net_wrn, params, "", &(cp_wrn_config){.width = -1}, &rng), "width is -1");
+    not_made(cp_net_new(&cp_net_mlp, params, "", &(cp_mlp_config){.sizes = {0, 3}}, &rng),
              "sizes[0] is 0; sizes must be 1 to 16 whole numbers from 1 to 1048576, then zeros");
-    not_made(cp_mlp_new(params, "", (cp_mlp_config){.sizes = {2, -3}}, &rng), "mlp_new: sizes[1] is -3; sizes must be");
-    not_made(cp_mlp_new(params, "", (cp_mlp_config){.sizes = {2, 0, 3}}, &rng), "sizes[2] is 3; sizes must be");
-    not_made(cp_lstm_net_new(params, "", (cp_lstm_config){.in = 2}, &rng), "hidden is 0");
+    not_made(cp_net_new(&cp_net_mlp, params, "", &(cp_mlp_config){.sizes = {2, -3}}, &rng),
+             "mlp_new: sizes[1] is -3; sizes must be");
+    not_made(cp_net_new(&cp_net_mlp, params, "", &(cp_mlp_config){.sizes = {2, 0, 3}}, &rng), "sizes[2] is 3; sizes must be");
+    not_made(cp_net_new(&cp_net_lstm, params, "", &(cp_lstm_config){.in = 2}, &rng), "hidden is 0");
     not_made(cp_head_new(NULL, params, "head", 2, 2, NULL, &rng), "head_new: the kind of head is NULL");
     not_made(cp_head_new(&cp_head_jem, params, "head", 0, 2, NULL, &rng), "features is 0 and classes is 2");
     cp_params_add(params, "layer1", "weight", CP_LAYOUT_PLAIN, CP_SHAPE(3));
-    TEST_ASSERT_NULL(cp_mlp_new(params, "", (cp_mlp_config){.sizes = {2, 3, 4}}, &rng));
+    TEST_ASSERT_NULL(cp_net_new(&cp_net_mlp, params, "", &(cp_mlp_config){.sizes = {2, 3, 4}}, &rng));
     refused("layer1.weight is taken");
     cp_params_add(params, "head", "bias", CP_LAYOUT_PLAIN, CP_SHAPE(3));
     TEST_ASSERT_NULL(cp_head_new(&cp_head_hybrid, params, "head", 3, 3, NULL, &rng));
@@ -175,7 +176,7 @@ static void a_wrong_input_of_a_linear_layer_is_named_and_channels_first_images_a
     cp_conv    conv = cp_conv_make(params, "stem", (cp_conv_config){.in = 3, .out = 4}, &rng);
     REFUSED(cp_linear_forward(tape, &linear, x), "linear: x has shape (2, 7); hidden.weight (8, 4) needs (..., 8)");
     REFUSED(cp_conv_forward(tape, &conv, planes), "images are (N, H, W, C), this looks like (N, C, H, W)");
-    cp_net *net = cp_wrn_new(params, "net", (cp_wrn_config){.channels = 3}, &rng);
+    cp_net *net = cp_net_new(&cp_net_wrn, params, "net", &(cp_wrn_config){.channels = 3}, &rng);
     REFUSED(cp_net_forward(tape, net, planes, CP_EVALUATION), "the channels of an image come last");
     cp_net_free(net);
 }
