@@ -81,18 +81,6 @@ static void square_loop(void *context, size_t begin, size_t end) {
     f->parts[begin / f->grain] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-/* Stops at a NaN. */
-static void largest_loop(void *context, size_t begin, size_t end) {
-    fold  *f = context;
-    double largest = 0;
-    for (size_t i = begin; i < end; i++) {
-        double size = fabs((double)f->grad[i]);
-        if (!(size <= largest)) largest = size;
-        if (isnan(largest)) break;
-    }
-    f->parts[begin / f->grain] = largest;
-}
-
 static void finite_loop(void *context, size_t begin, size_t end) {
     fold *f = context;
     f->parts[begin / f->grain] = cp_reals_finite(f->grad + begin, end - begin) ? 0 : 1;
@@ -104,8 +92,8 @@ static void scale_loop(void *context, size_t begin, size_t end) {
     for (size_t i = begin; i < end; i++) f->grad[i] *= scale;
 }
 
-/* Runs the loop over every gradient; returns the parts' sum, or with `largest` their maximum (a NaN wins). */
-static double fold_all(const cp_params *params, cp_loop_fn loop, double scale, bool largest) {
+/* Runs the loop over every gradient; returns the sum of the parts. */
+static double fold_all(const cp_params *params, cp_loop_fn loop, double scale) {
     double all = 0;
     for (int i = 0; i < params->count; i++) {
         cp_tensor *grad = params->at[i].grad;
@@ -113,28 +101,34 @@ static double fold_all(const cp_params *params, cp_loop_fn loop, double scale, b
         fold f = {.grad = grad->data, .grain = grad->size / PARTS + 1, .scale = scale};
         if (f.grain < GRAIN) f.grain = GRAIN;
         cp_parallel(grad->size, f.grain, loop, &f);
-        for (size_t part = 0; part * f.grain < grad->size; part++) {
-            if (!largest)
-                all += f.parts[part];
-            else if (!(f.parts[part] <= all) && !isnan(all))
-                all = f.parts[part];
-        }
+        for (size_t part = 0; part * f.grain < grad->size; part++) all += f.parts[part];
     }
     return all;
 }
 
+/* The largest magnitude; a NaN is larger than any number. */
+static double largest_of(const cp_params *params) {
+    double largest = 0;
+    for (int i = 0; i < params->count; i++) {
+        const cp_tensor *grad = params->at[i].grad;
+        for (size_t j = 0; grad && j < grad->size && !isnan(largest); j++)
+            if (!(fabs((double)grad->data[j]) <= largest)) largest = fabs((double)grad->data[j]);
+    }
+    return largest;
+}
+
 bool(cp_grads_finite)(cp_at at, const cp_params *params) {
-    return cp_grads_check(at, "grads_finite", params) && fold_all(params, finite_loop, 1, false) == 0;
+    return cp_grads_check(at, "grads_finite", params) && fold_all(params, finite_loop, 1) == 0;
 }
 
 /* If the squares are out of the range of double, computes them again in units of the largest value. */
 static double norm_of(const cp_params *params) {
-    double squares = fold_all(params, square_loop, 1, false);
+    double squares = fold_all(params, square_loop, 1);
     if (squares >= DBL_MIN && isfinite(squares)) return sqrt(squares);
-    double largest = fold_all(params, largest_loop, 1, true);
+    double largest = largest_of(params);
     if (!isfinite(largest) || largest == 0) return largest;
     if (1 / largest > DBL_MAX) largest = DBL_MIN;
-    return largest * sqrt(fold_all(params, square_loop, 1 / largest, false));
+    return largest * sqrt(fold_all(params, square_loop, 1 / largest));
 }
 
 double(cp_grads_clip)(cp_at at, cp_params *params, double max_norm) {
@@ -145,6 +139,6 @@ double(cp_grads_clip)(cp_at at, cp_params *params, double max_norm) {
     }
     double norm = norm_of(params);
     double scale = max_norm / (norm + 1e-6);
-    if (isfinite(norm) && scale < 1) fold_all(params, scale_loop, scale, false);
+    if (isfinite(norm) && scale < 1) fold_all(params, scale_loop, scale);
     return norm;
 }

@@ -251,15 +251,9 @@ static const struct {
     {"skip_nonfinite", CP_BOOL, offsetof(cp_optim, skip_nonfinite)},
 };
 
-static bool setting_state(cp_optim *optim, int i, cp_state *state) {
-    _Static_assert(sizeof(bool) == 1, "a flag is stored as BOOL, a byte");
-    if (i < 0 || i >= (int)(sizeof settings / sizeof *settings)) return false;
-    *state = cp_state_fixed(settings[i].name, settings[i].dtype, (char *)optim + settings[i].offset);
-    return true;
-}
-
 bool cp_optim_state(cp_optim *optim, int i, cp_state *state) {
-    int left = i;
+    _Static_assert(sizeof(bool) == 1, "a flag is stored as BOOL, a byte");
+    int left = i, count = sizeof settings / sizeof *settings;
     if (!optim || i < 0) return false;
     for (int e = 0; e < optim->count; e++)
         for (int k = 0; k < 2; k++) {
@@ -268,10 +262,12 @@ bool cp_optim_state(cp_optim *optim, int i, cp_state *state) {
             if (k == 1) *state = cp_state_within(*state, 0, INFINITY); /* Adam's v: its root is taken */
             return true;
         }
+    if (left >= 3 + count) return false;
     switch (left) {
     case 0: *state = cp_state_integer("steps", &optim->steps); return true;
     case 1: *state = cp_state_integer("skipped", &optim->skipped); return true;
     case 2: *state = cp_state_within(cp_state_array("", "rate", CP_F64, CP_SCALAR, &optim->rate), 0, DBL_MAX); return true;
-    default: return setting_state(optim, left - 3, state);
     }
+    *state = cp_state_fixed(settings[left - 3].name, settings[left - 3].dtype, (char *)optim + settings[left - 3].offset);
+    return true;
 }

@@ -168,8 +168,12 @@ static bool step(cp_at at, run *r) {
 
 /* ---- the run ---- */
 
-static bool config_fits(cp_at at, const cp_sgld_config *c) {
+static bool arguments_fit(cp_at at, cp_energy_fn energy, const cp_tensor *x, const cp_sgld_config *c) {
     const char *op = "sgld_run";
+    if (!at.tape || !energy || !x || !c) return cp_misuse(at, op, "the tape, the energy function, x or the config is NULL");
+    if (x->tape)
+        return cp_misuse(at, op, "x %s is on a tape, which is reset at every step; it must be persistent", cp_shape_text(x).s);
+    if (x->rank < 1) return cp_misuse(at, op, "x is a scalar; its first axis must be the chains");
     if (!(isfinite(c->step_size) && c->step_size > 0 && isfinite(c->noise)))
         return cp_misuse(at, op, "step_size is %g and noise %g; expected finite numbers and a step above 0", c->step_size,
                          c->noise);
@@ -177,18 +181,7 @@ static bool config_fits(cp_at at, const cp_sgld_config *c) {
     if (isnan(c->temperature) || !(c->gradient_clamp >= 0))
         return cp_misuse(at, op, "temperature is %g and gradient_clamp %g; expected numbers, and a clamp of 0 or more",
                          c->temperature, c->gradient_clamp);
-    if (!(c->clamp_low <= c->clamp_high))
-        return cp_misuse(at, op, "the samples' range [%g, %g] is empty", c->clamp_low, c->clamp_high);
-    return true;
-}
-
-static bool arguments_fit(cp_at at, cp_energy_fn energy, const cp_tensor *x, const cp_sgld_config *config) {
-    const char *op = "sgld_run";
-    if (!at.tape || !energy || !x || !config) return cp_misuse(at, op, "the tape, the energy function, x or the config is NULL");
-    if (x->tape)
-        return cp_misuse(at, op, "x %s is on a tape, which is reset at every step; it must be persistent", cp_shape_text(x).s);
-    if (x->rank < 1) return cp_misuse(at, op, "x is a scalar; its first axis must be the chains");
-    return config_fits(at, config);
+    return c->clamp_low <= c->clamp_high || cp_misuse(at, op, "the samples' range [%g, %g] is empty", c->clamp_low, c->clamp_high);
 }
 
 static walk walk_of(const cp_sgld_config *config, cp_tensor *x) {
