@@ -120,7 +120,7 @@ expect 1 "text.npz" text.npz
 expect 2 "1 needed" --steps 3
 expect 2 "--net wrn:depth=12: \"depth\" is 12; it must be one of 10, 16, 22" gray.npz --depth 12
 expect 2 "--chains 8 are more than the --buffer of 4 holds" gray.npz --chains 8 --buffer 4
-expect 2 "--alpha" gray.npz --alpha=-1
+expect 2 "--alpha" gray.npz --alpha 0
 expect 2 "--lambda: \"many\" is not valid" gray.npz --lambda many
 expect 2 "--energy: \"-1\" is not valid" gray.npz --energy=-1
 expect 2 "--energy: \"nan\" is not valid" gray.npz --energy nan

@@ -62,8 +62,10 @@ says() { # run, text: how often it is in the log
         expect_empty "pseudo-labels leave running statistics as they are: $method" \
             "$(different $method/pretrained.safetensors $method/end.safetensors "$running")"
     done
-    expect_success "its result has the step size and the slope limit that followed from its energies" test \
-        "$(member hybrid/result.json settings/alpha | awk '{ print ($1 > 0 && $1 <= 2) }')$(member hybrid/result.json settings/slope_max | awk '{ print ($1 >= 3) }')" = 11
+    expect_success "the result has the figures of the first stage, those of softmax" test \
+        "$(member hybrid/result.json test/first_stage/nll) $(member all/result.json validation/first_stage/accuracy)" = \
+        "$(member softmax/result.json test/end/nll) $(member softmax/result.json validation/end/accuracy)"
+    expect_empty "a training of one stage has none" "$(members softmax/result.json | grep first_stage)"
 
     # ---- rollbacks ----
 

@@ -241,12 +241,6 @@ double cp_run_model_option(const cp_run_model *t, const char *name) {
     return cp_json_number(cp_json_get(cp_json_get(t->config, "options"), name), NAN);
 }
 
-/* The step size of the run's sampler: what it came to, or, of a run that is not finished, what was asked for. */
-static double run_alpha(const cp_run_model *t) {
-    double alpha = cp_json_number(cp_json_get(cp_json_get(t->found, "settings"), "alpha"), cp_run_model_option(t, "alpha"));
-    return alpha > 0 ? alpha : NAN;
-}
-
 /* A chain of the buffer was drawn so often on average, unless it started afresh in between. */
 double cp_run_model_moves(const cp_run_model *t) {
     double fresh = cp_run_model_option(t, "fresh"), filled = cp_replay_filled(t->replay);
@@ -259,7 +253,7 @@ bool cp_run_model_sampler(const cp_run_model *t, const cp_options *o, double mov
     const struct {
         const char *name;
         double      by_run, *value;
-    } settings[] = {{"alpha", run_alpha(t), &sgld->step_size},
+    } settings[] = {{"alpha", cp_run_model_option(t, "alpha"), &sgld->step_size},
                     {"noise", cp_run_model_option(t, "noise"), &sgld->noise},
                     {"clamp", cp_run_model_option(t, "clamp"), &sgld->gradient_clamp}};
     const char *range = cp_json_string(cp_json_get(cp_json_get(t->config, "options"), "range"), "images"), *unknown = NULL;

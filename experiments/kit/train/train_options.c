@@ -19,7 +19,7 @@ const cp_option cp_train_options[] = {
     {.name = "joint-steps", .kind = CP_OPTION_INT, .word = "auto", .fallback = "0", .min = 0, .max = 1e8, .unit = "steps",
      .help = "length of a second stage that learns energies and pseudo-labels; the first stage, of --steps, then trains only the "
              "classifier. auto: 100 for each class; 0: one stage learns everything"},
-    {.name = "joint-rate", .kind = CP_OPTION_REAL, .fallback = "0.0003", .min = 1e-12, .max = 1e3, .help = "learning rate of the second stage"},
+    {.name = "joint-rate", .kind = CP_OPTION_REAL, .fallback = "0.0005", .min = 1e-12, .max = 1e3, .help = "learning rate of the second stage"},
     {.name = "precision", .kind = CP_OPTION_CHOICE, .choices = "diagonal|full|spherical", .fallback = "diagonal",
      .help = "precision matrix of the hybrid head's Gaussians"},
     {.name = "scale", .kind = CP_OPTION_REAL, .word = "auto", .fallback = "auto", .min = 1e-9, .max = 1e9,
@@ -68,14 +68,13 @@ const cp_option cp_train_options[] = {
      .help = "weight of the gradient penalty |dE/dx|^2 at images and samples; auto: --energy / 3"},
     {.name = "slope-every", .kind = CP_OPTION_INT, .fallback = "2", .min = 1, .max = 1000, .unit = "steps",
      .help = "steps between gradient penalties, whose weight grows in proportion"},
-    {.name = "slope-max", .kind = CP_OPTION_REAL, .word = "auto", .fallback = "0", .min = 0, .max = 1e9,
-     .help = "|dE/dx|^2 up to which there is no gradient penalty; auto: that of the images at the start of the second stage, at least 3"},
+    {.name = "slope-max", .kind = CP_OPTION_REAL, .fallback = "0", .min = 0, .max = 1e9, .help = "|dE/dx|^2 up to which there is no gradient penalty"},
     {.name = "conditional", .kind = CP_OPTION_FLAG, .help = "draw samples of one class each for the energy of the labeled images"},
     {.name = "chains", .kind = CP_OPTION_INT, .fallback = "32", .min = 1, .max = 4096, .help = "samples per step"},
     {.name = "sgld", .kind = CP_OPTION_INT, .fallback = "10", .min = 1, .max = 100000, .unit = "moves",
      .help = "moves of each sampler chain per step"},
-    {.name = "alpha", .kind = CP_OPTION_REAL, .fallback = "2", .min = 0, .max = 1e9,
-     .help = "step size of the sampler: a move is alpha / 2 times the gradient; 0: 2, or less where energies are steep"},
+    {.name = "alpha", .kind = CP_OPTION_REAL, .fallback = "2", .min = 1e-12, .max = 1e9,
+     .help = "step size of the sampler: a move is alpha / 2 times the gradient"},
     {.name = "noise", .kind = CP_OPTION_REAL, .fallback = "0.01", .min = 0, .max = 1e3, .help = "standard deviation of the noise of a move"},
     {.name = "clamp", .kind = CP_OPTION_REAL, .fallback = "0.1", .min = 0, .max = 1e9,
      .help = "maximum gradient of a move at each pixel; 0: no limit"},
@@ -100,9 +99,9 @@ const cp_default cp_train_presets[] = {
     {"preset", "two-stage", "precision", "full"},
     {"preset", "two-stage", "pseudo", "1"},
     {"preset", "two-stage", "slope", "0.1"},
-    {"preset", "two-stage", "slope-max", "auto"},
+    {"preset", "two-stage", "slope-max", "5"},
     {"preset", "two-stage", "sgld", "5"},
-    {"preset", "two-stage", "alpha", "0"},
+    {"preset", "two-stage", "alpha", "0.5"},
     {"preset", "paper", "epochs", "150"},      {"preset", "jem", "epochs", "150"},
     {"preset", "paper", "rate", "0.0001"},     {"preset", "jem", "rate", "0.0001"},
     {"preset", "paper", "hold", "1"},          {"preset", "jem", "hold", "1"},
@@ -135,7 +134,7 @@ static double steps_rule(int labeled) {
 }
 
 static int64_t joint_rule(int classes) {
-    return 100 * classes;
+    return classes < 3 ? 200 : classes > 13 ? 1000 : 75 * classes;
 }
 
 static cp_augment read_augment(const cp_options *o, int channels) {
@@ -234,7 +233,7 @@ static void read_config(const cp_options *o, const cp_images *images, cp_trainer
                       .lambda = cp_option_real_or(o, "lambda", 1),
                       .square = cp_option_real(o, "square"),
                       .slope = cp_option_real_or(o, "slope", energy / 3),
-                      .slope_max = cp_option_real_or(o, "slope-max", -1),
+                      .slope_max = cp_option_real(o, "slope-max"),
                       .pseudo = cp_option_real(o, "pseudo"),
                       .conditional = cp_option_flag(o, "conditional")},
         .each_lambda = cp_method_reads(method, "lambda") && isnan(cp_option_real(o, "lambda")),

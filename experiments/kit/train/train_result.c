@@ -12,16 +12,17 @@
 #include <string.h>
 
 /* The weights and posteriors that are measured. */
-typedef enum view { END, SELECTED, SCALED, BAYES, VIEWS } view;
-static const char *const view_names[VIEWS] = {"end", "selected", "scaled", "bayes"};
-static const char *const view_titles[VIEWS] = {"end of training", "selected", "selected, scaled", "selected, Gaussians"};
+typedef enum view { END, SELECTED, SCALED, BAYES, FIRST, VIEWS } view;
+static const char *const view_names[VIEWS] = {"end", "selected", "scaled", "bayes", "first_stage"};
+static const char *const view_titles[VIEWS] = {"end of training", "selected", "selected, scaled", "selected, Gaussians",
+                                               "first stage"};
 
 enum { VAL, TEST, MEASURED };
 static const char *const measured_names[MEASURED] = {"validation", "test"};
 static const int         measured_splits[MEASURED] = {CP_IMAGES_VAL, CP_IMAGES_TEST};
 
 typedef struct findings {
-    cp_measured    measured[MEASURED][VIEWS]; /* metrics NULL: bayes of a head that has none */
+    cp_measured    measured[MEASURED][VIEWS]; /* metrics NULL: bayes of a head without, a stage that there was not */
     cp_temperature fitted;                    /* on validation */
     const char    *not_finite;                /* the outputs on this split are not; NULL: all are */
 } findings;
@@ -35,19 +36,19 @@ static bool measure_scores(cp_trainer *t, findings *f, int s, view v, const cp_s
     return metrics != NULL;
 }
 
-static bool measure_split(cp_trainer *t, findings *f, const cp_model *model, bool selected, int s) {
+static bool measure_split(cp_trainer *t, findings *f, const cp_model *model, view v, int s) {
     cp_scores  scores;
     cp_status *status = &t->run->status;
     if (!cp_scores_make(t->tape, model, &t->images->set->splits[measured_splits[s]], &scores, status)) return false;
     scores.groups = t->images->groups[measured_splits[s]];
     bool ok = scores.finite;
     if (!ok) f->not_finite = measured_names[s];
-    if (ok && selected && s == VAL) {
+    if (ok && v == SELECTED && s == VAL) {
         cp_predictions plain = cp_scores_predictions(&scores, false, 1);
         ok = cp_temperature_fit(&plain, &f->fitted, status);
     }
-    ok = ok && measure_scores(t, f, s, selected ? SELECTED : END, &scores);
-    if (selected) {
+    ok = ok && measure_scores(t, f, s, v, &scores);
+    if (v == SELECTED) {
         ok = ok && measure_scores(t, f, s, SCALED, &scores);
         if (model->head->kind->class_energy) ok = ok && measure_scores(t, f, s, BAYES, &scores);
     }
@@ -55,19 +56,24 @@ static bool measure_split(cp_trainer *t, findings *f, const cp_model *model, boo
     return ok;
 }
 
-static bool measure_model(cp_trainer *t, findings *f, const cp_model *model, bool selected) {
-    return model && measure_split(t, f, model, selected, VAL) && measure_split(t, f, model, selected, TEST);
+static bool measure_model(cp_trainer *t, findings *f, const cp_model *model, view v) {
+    return model && measure_split(t, f, model, v, VAL) && measure_split(t, f, model, v, TEST);
+}
+
+static bool measure_file(cp_trainer *t, findings *f, const char *name, view v) {
+    cp_model *model = cp_model_load(cp_trainer_file(t, name).s, &t->run->status);
+    bool      ok = measure_model(t, f, model, v);
+    cp_model_free(model);
+    return ok;
 }
 
 /* The averaged weights at the end are those of the trainer; the selected ones are in a file, unless they are the same. */
 static bool measure(cp_trainer *t, findings *f) {
     cp_ema_swap(t->ema);
-    bool      same = t->selected == t->step, ok = measure_model(t, f, t->model, false);
-    cp_model *loaded = ok && !same ? cp_model_load(cp_trainer_file(t, CP_TRAINER_SELECTED).s, &t->run->status) : NULL;
-    ok = ok && measure_model(t, f, same ? t->model : loaded, true);
+    bool ok = measure_model(t, f, t->model, END) && (t->selected == t->step ? measure_model(t, f, t->model, SELECTED)
+                                                                            : measure_file(t, f, CP_TRAINER_SELECTED, SELECTED));
     cp_ema_swap(t->ema);
-    cp_model_free(loaded);
-    return ok;
+    return ok && (!t->config.pretrain || measure_file(t, f, CP_TRAINER_PRETRAINED, FIRST));
 }
 
 static void findings_free(findings *f) {
@@ -198,10 +204,6 @@ static void put_settings(const cp_trainer *t, cp_json_writer *w) {
         cp_json_put_number(w, "slope", c->objective.slope);
     }
     if (c->pretrain) cp_json_put_integer(w, "first_stage", c->pretrain);
-    if (c->pretrain && t->replay) {
-        cp_json_put_number(w, "alpha", cp_trainer_alpha(t));
-        cp_json_put_number(w, "slope_max", cp_trainer_slope_max(t));
-    }
     cp_json_put_end(w);
 }
 
@@ -258,7 +260,7 @@ static void put_tables(const findings *f, cp_json_writer *w, FILE *file) {
     static const char *const keys[MEASURED] = {"validation_table", "table"};
     for (int s = MEASURED - 1; s >= 0; s--) {
         const cp_measured *m = f->measured[s];
-        const cp_measured  shown[VIEWS] = {m[SELECTED], m[SCALED], m[BAYES], m[END]}; /* what counts comes first */
+        const cp_measured  shown[VIEWS] = {m[SELECTED], m[SCALED], m[BAYES], m[END], m[FIRST]}; /* what counts comes first */
         cp_table          *table = cp_measured_table(VIEWS, shown, measured_names[s]);
         cp_table_put(table, w, keys[s]);
         if (file) {

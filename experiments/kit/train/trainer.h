@@ -55,7 +55,7 @@ typedef struct cp_trainer_config {
     cp_augment       augment;
     cp_objective     objective;
     int              slope_every; /* steps from one gradient penalty to the next, which then weighs as much more */
-    cp_sgld_config   sgld;        /* step_size 0: by rule */
+    cp_sgld_config   sgld;
     int              buffer;
     double           fresh;
     bool             gaussian_start; /* chains start from the Gaussian of the training pixels; false: uniform noise */
@@ -109,9 +109,6 @@ int *cp_trainer_draw(const cp_trainer_config *config, const cp_images *images, c
 /* ---- afterwards ---- */
 
 const cp_trainer_config *cp_trainer_settings(const cp_trainer *trainer);
-
-double cp_trainer_alpha(const cp_trainer *trainer);     /* of the sampler */
-double cp_trainer_slope_max(const cp_trainer *trainer); /* that is not penalized */
 
 const cp_guard *cp_trainer_guard(const cp_trainer *trainer);
 const double   *cp_trainer_traces(const cp_trainer *trainer, int *rows); /* (rows, CP_TRACES) */

@@ -4,7 +4,6 @@
 
 #include "ops/ops.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -13,9 +12,6 @@ enum { FIT_ROWS = 2560, SLOPE_ROWS = 128, BATCH = 64 };
 /* Posteriors fitted in closed form are too sure, as the features were learned from the same labels. Temperatures that calibrate them were
  * 4.4 to 11.7 on the tuning sets, with 1 and 10 labels per class; no rule was found that tells them apart without more labels. */
 static const double fitted_scale = 1 / 7.0;
-
-/* |dE/dx|^2 of images that a sampler with an alpha of 2 follows. */
-static const double steady_slope = 3;
 
 /* Features and soft labels of images. */
 typedef struct fit_data {
@@ -115,16 +111,4 @@ bool cp_trainer_begin_joint(cp_trainer *t, cp_status *status) {
     t->selected = 0;
     t->selected_nll = INFINITY;
     return true;
-}
-
-/* A move of the sampler is alpha / 2 times the gradient: steep energies get a smaller alpha, so that moves are as long. A slope is a fault only beyond the
- * one that the stage began with. */
-double cp_trainer_alpha(const cp_trainer *t) {
-    if (t->config.sgld.step_size > 0) return t->config.sgld.step_size;
-    return 2 * fmin(1, sqrt(steady_slope / fmax(t->begin_slope, DBL_MIN)));
-}
-
-double cp_trainer_slope_max(const cp_trainer *t) {
-    if (t->config.objective.slope_max >= 0) return t->config.objective.slope_max;
-    return t->config.pretrain ? fmax(steady_slope, t->begin_slope) : 0;
 }

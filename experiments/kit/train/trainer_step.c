@@ -36,7 +36,6 @@ static void name_chains(cp_trainer *t) {
 static void draw_samples(cp_trainer *t, cp_sgld_report *report) {
     cp_model_target target = {.model = t->model};
     cp_sgld_config  sgld = t->config.sgld;
-    sgld.step_size = cp_trainer_alpha(t);
     cp_replay_draw(t->replay, &t->chain_noise, NULL, t->samples, t->entries, NULL);
     name_chains(t);
     if (t->config.objective.conditional) target.labels = (cp_labels){t->sample_labels, t->config.chains};
@@ -155,7 +154,6 @@ cp_guard_verdict cp_trainer_step(cp_trainer *t) {
         batch.sample_labels = (cp_labels){t->sample_labels, t->config.chains};
     }
     cp_objective objective = t->config.objective;
-    objective.slope_max = cp_trainer_slope_max(t);
     objective.slope *= t->step % t->config.slope_every == 0 ? t->config.slope_every : 0;
     cp_tensor *loss = cp_method_loss(t->tape, method, &objective, t->model, &batch, &terms);
     double     gradient = differentiate(t, loss);
