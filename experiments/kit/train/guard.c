@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STRIKE = 4 }; /* fine steps that make up for a bad one */
+enum { STRIKE = 4 }; /* good steps that make up for a bad one */
 
-/* Up to `harmless` a sign is fine whatever its history; beyond `bad` it is bad without one; and a history whose median is beyond
+/* Up to `harmless` a sign is good whatever its history; beyond `bad` it is bad without one; and a history whose median is beyond
  * `lost` is that of chains that are lost already, however slowly it came about. */
 static const struct {
     const char *name;
@@ -36,7 +36,7 @@ static int compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The median of a sign's history; NaN when that is too short to tell. */
+/* The median of a sign's history; NaN while the history is too short. */
 static double usual(const cp_guard *g, int sign) {
     enum { MIN = 8 };
     double sorted[CP_GUARD_HISTORY];
@@ -142,7 +142,7 @@ bool cp_guard_last_event(const cp_guard *g, cp_guard_event *event) {
 }
 
 cp_guard_text cp_guard_event_text(const cp_guard_event *e) {
-    static const char *const verdicts[] = {"fine", "skipped", "rolled back", "gave up"};
+    static const char *const verdicts[] = {"ok", "skipped", "rolled back", "gave up"};
     cp_guard_text            text;
     bool                     known = e->sign >= 0 && e->sign < CP_GUARD_SIGNS;
     int                      used =

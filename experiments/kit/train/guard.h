@@ -9,7 +9,7 @@
  *
  * Energy-based training fails in a way that loss values hide: the energy grows steeper until the sampler's step overshoots, samples
  * end above the data's energy, and the loss pushes them further up. The guard compares each sign with the median of its recent
- * values over steps that were fine, beside bounds below which nothing is wrong. */
+ * values over good steps, beside bounds below which nothing is wrong. */
 #ifndef CP_KIT_GUARD_H
 #define CP_KIT_GUARD_H
 
@@ -47,16 +47,16 @@ typedef struct cp_guard_events {
 } cp_guard_events;
 
 typedef struct cp_guard {
-    int patience;  /* bad steps, in a row or with fewer than four fine ones for each, that are skipped before it rolls back; 0: 3 */
+    int patience;  /* bad steps, in a row or with fewer than four good ones for each, that are skipped before it rolls back; 0: 3 */
     int rollbacks; /* that are tried before it gives up; 0: 8, below 0: none */
     double factor; /* above `factor` times the median of its history a sign is bad; 0: 20 */
 
     /* The guard's own; saved by cp_part_guard. */
-    double          history[CP_GUARD_SIGNS][CP_GUARD_HISTORY]; /* of steps that were fine: a ring */
-    int64_t         seen;                 /* steps that were fine, those of the state that was rolled back to included */
-    int64_t         bad;                  /* bad steps in a row */
-    int64_t         strikes;              /* four for each bad step, less one for each fine one */
-    int64_t         skipped, rolled_back; /* in all */
+    double          history[CP_GUARD_SIGNS][CP_GUARD_HISTORY]; /* of good steps: a ring */
+    int64_t         seen;                                      /* good steps, those of the state that was rolled back to included */
+    int64_t         bad;                                       /* bad steps in a row */
+    int64_t         strikes;                                   /* four for each bad step, less one for each good one */
+    int64_t         skipped, rolled_back;                      /* in all */
     int64_t         event_count;
     cp_guard_events events; /* when there are more, the last place has the last one */
 } cp_guard;
@@ -73,7 +73,7 @@ void cp_guard_return(cp_guard *guard, const cp_guard *before);
 /* Forgets what is usual: another loss begins. What has happened stays. */
 void cp_guard_restart(cp_guard *guard);
 
-bool cp_guard_calm(const cp_guard *guard);   /* the last step was fine */
+bool cp_guard_calm(const cp_guard *guard);   /* the last step was good */
 bool cp_guard_steady(const cp_guard *guard); /* so were those before: the state is worth keeping as the last good one */
 
 /* The event of the last verdict but CP_GUARD_OK. False: there was none. */

@@ -39,7 +39,7 @@ void cp_images_put(const cp_images *images, cp_json_writer *writer, const char *
 /* A table's end: into the result, onto paper (file may be NULL), and freed. */
 void cp_table_conclude(cp_table *table, cp_json_writer *writer, const char *key, FILE *file);
 
-/* cp_run_finish, and where the results are is told. */
+/* cp_run_finish, which also prints where the results are. */
 bool cp_run_conclude(cp_run *run, cp_json_writer *result);
 
 /* A sentence into an array of the result, and onto paper; file may be NULL. */

@@ -115,11 +115,10 @@ bool cp_run_model_fits(const cp_run_model *t, const char *name, int height, int 
         return cp_fail(status, "%.200s has images of %d x %d with %d channel%s; the model %.100s takes %s", name, height, width,
                        channels, channels == 1 ? "" : "s", t->name, cp_net_input_show(net).s);
     return !classes || classes == t->model->config.classes ||
-           cp_fail(status, "%.200s has %d classes; the model %.100s tells %d apart", name, classes, t->name,
-                   t->model->config.classes);
+           cp_fail(status, "%.200s has %d classes; the model %.100s has %d", name, classes, t->name, t->model->config.classes);
 }
 
-/* ---- telling ---- */
+/* ---- results ---- */
 
 bool cp_run_model_unfinished(const cp_run_model *t) {
     return *t->folder && !t->found;

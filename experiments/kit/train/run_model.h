@@ -18,7 +18,7 @@ typedef enum cp_weights { CP_WEIGHTS_SELECTED, CP_WEIGHTS_END } cp_weights;
 #define CP_OPTION_WEIGHTS                                                                                                          \
     {                                                                                                                              \
         .name = "weights", .kind = CP_OPTION_CHOICE, .choices = "selected|end", .fallback = "selected",                            \
-        .help = "of a run: those with the least validation NLL after temperature scaling, or those at the end of training"         \
+        .help = "weights of a run: those with the minimum validation NLL after temperature scaling, or those at the end"           \
     }
 
 /* Fields are for reading. */
@@ -65,14 +65,14 @@ bool cp_run_model_mean(const cp_run_model *trained, cp_real *mean, cp_status *st
  * chains file that is not there or damaged. */
 bool cp_run_model_chains(cp_run_model *trained, cp_status *status);
 
-/* The samples of up to `most` chains, evenly spread over the filled ones: (*count, values) to be freed; NULL with a message. */
+/* The samples of up to `max` chains, evenly spread over the filled ones: (*count, values) to be freed; NULL with a message. */
 cp_real *cp_run_model_samples(const cp_run_model *trained, int max, int *count, cp_status *status);
 
 /* Do images of that size, and labels of so many classes (0: any), fit the model? `name` is what messages call the images. */
 bool cp_run_model_fits(const cp_run_model *trained, const char *name, int height, int width, int channels, int classes,
                        cp_status *status);
 
-/* ---- the sampler's settings: the run's, unless told otherwise ---- */
+/* ---- the sampler's settings: the run's, unless given ---- */
 
 /* --alpha, --noise and --clamp for a table of options; each command has its own --steps, a number or "run". */
 /* clang-format off */

@@ -180,10 +180,11 @@ static notes make_notes(const cp_trainer *t, const findings *f) {
                  (long long)guard->skipped, guard->skipped == 1 ? "" : "s", (long long)guard->rolled_back,
                  guard->rolled_back == 1 ? "" : "s");
     if (f && f->fitted.at_bound)
-        snprintf(
-            n.at[n.count++], sizeof n.at[0],
-            "The temperature %g is at the bound of what is tried: the validation images, which are %s, do not tell a better one.",
-            f->fitted.temperature, f->fitted.temperature < 1 ? "all told right" : "told with an NLL above that of guessing");
+        snprintf(n.at[n.count++], sizeof n.at[0],
+                 "The temperature %g is at the bound of what is tried: the validation images, which are %s, do not determine a "
+                 "better one.",
+                 f->fitted.temperature,
+                 f->fitted.temperature < 1 ? "all classified correctly" : "predicted with an NLL worse than guessing");
     if (!f)
         snprintf(n.at[n.count++], sizeof n.at[0],
                  "The training diverged and was given up; there is nothing to report of its model.");

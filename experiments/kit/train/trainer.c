@@ -20,7 +20,7 @@ static cp_shape batch_shape(const cp_trainer *t, int count) {
     return cp_shape_rows(count, t->images->set->shape);
 }
 
-/* The Gaussian of the training pixels, from as many of them as tell its directions well. */
+/* The Gaussian of the training pixels, from as many of them as its directions need. */
 static bool fit_start(cp_trainer *t, const cp_split *train) {
     enum { DIRECTIONS = 256, MAX = 3000, MAX_VALUES = 1 << 25 };
     size_t   values = t->images->set->values, max = values > MAX_VALUES / MAX ? MAX_VALUES / values + 1 : MAX;
@@ -317,7 +317,7 @@ static bool finish(cp_trainer *t, cp_status *status) {
     return ok;
 }
 
-/* Not after a step that was left out: then there are more until one is fine, or the guard has spoken. */
+/* Not after a step that was left out: then there are more until one is good or the guard gives up. */
 static bool is_over(const cp_trainer *t) {
     return t->step >= t->config.steps && cp_guard_calm(&t->guard) && !t->pretraining;
 }

@@ -19,7 +19,7 @@
  * Tests make faults with the environment variable COUPLET_INJECT: weights@100 (also gradients or chains; several with commas between)
  * makes a NaN there once, at step 100; stop@100 raises SIGTERM before step 100.
  *
- * Files in the run's folder: checkpoint.safetensors; selected.safetensors, the averaged weights with the least validation NLL after
+ * Files in the run's folder: checkpoint.safetensors; selected.safetensors, the averaged weights with the minimum validation NLL after
  * temperature scaling; end.safetensors, those at the end; pretrained.safetensors, those at the end of the first of two stages;
  * chains.safetensors, where chains start and the replay buffer at the end. */
 #ifndef CP_EXPERIMENTS_TRAINER_H
