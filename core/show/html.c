@@ -12,7 +12,6 @@ extern const char cp_page_replay[]; /* made by the build from core/show/page; "@
 enum {
     MAX_WITH_CELLS = 2000,      /* values of a tape; a longer tape is shown without heat maps */
     TOTAL_CELLS = 1536 << 10,   /* about 2 MB of a page */
-    SOURCE_FILES = 8,           /* kept in memory at once */
     MAX_SOURCE_BYTES = 4 << 20, /* of one file */
 };
 
@@ -20,11 +19,8 @@ enum {
 
 typedef struct sources {
     const char *known, *text; /* the name of a file whose text the caller has, and the text; or NULL */
-    struct {
-        const char *file;
-        cp_bytes    text; /* empty: it cannot be read */
-    } read[SOURCE_FILES];
-    int next; /* to be replaced */
+    const char *file;         /* the last file that was read */
+    cp_bytes    read;         /* its text; empty: it cannot be read */
 } sources;
 
 typedef struct source_line {
@@ -32,14 +28,11 @@ typedef struct source_line {
 } source_line;
 
 static const cp_bytes *source_text(sources *s, const char *file) {
-    for (int i = 0; i < SOURCE_FILES; i++)
-        if (s->read[i].file && strcmp(s->read[i].file, file) == 0) return &s->read[i].text;
-    int i = s->next;
-    s->next = (i + 1) % SOURCE_FILES;
-    s->read[i].file = file;
-    cp_bytes_free(&s->read[i].text);
-    if (!cp_file_read(file, MAX_SOURCE_BYTES, &s->read[i].text, NULL)) cp_bytes_free(&s->read[i].text);
-    return &s->read[i].text;
+    if (s->file && strcmp(s->file, file) == 0) return &s->read;
+    s->file = file;
+    cp_bytes_free(&s->read);
+    cp_file_read(file, MAX_SOURCE_BYTES, &s->read, NULL);
+    return &s->read;
 }
 
 /* The line, counted from 1, without the blanks around it; "" when there is none. */
@@ -56,10 +49,6 @@ static source_line source_line_at(sources *s, const char *file, int line) {
     while (from < stop && (stop[-1] == ' ' || stop[-1] == '\t' || stop[-1] == '\r')) stop--;
     memcpy(found.s, from, cp_text_cut(from, (size_t)(stop - from), sizeof found.s - 1));
     return found;
-}
-
-static void sources_free(sources *s) {
-    for (int i = 0; i < SOURCE_FILES; i++) cp_bytes_free(&s->read[i].text);
 }
 
 /* ---- the record ---- */
@@ -292,7 +281,7 @@ bool(cp_tape_html_with)(cp_at at, FILE *file, cp_tensor *loss, cp_tape_page page
     free(r.leaves);
     free(r.grads);
     cp_json_writer_free(&r.w);
-    sources_free(&r.sources);
+    cp_bytes_free(&r.sources.read);
     return ok;
 }
 

@@ -37,101 +37,78 @@ static bool leaves_find(cp_tape *tape, leaves *found) {
 
 enum { VALUE, OP, SHAPE, BYTES, KEEPS, FROM, NEEDED_FOR, NUMBERS, COLUMNS };
 
-typedef struct cell {
-    char s[256];
-} cell;
+typedef char cell[256];
 
 typedef struct row {
     cell of[COLUMNS];
 } row;
 
-typedef struct widths {
-    int of[COLUMNS];
-} widths;
-
-static void add(cell *c, const char *separator, const char *more) {
-    size_t used = strlen(c->s), room = sizeof c->s - used;
-    snprintf(c->s + used, room, "%s%.*s", used ? separator : "", (int)room, more);
+static void add(cell c, const char *separator, const char *more) {
+    size_t used = strlen(c), room = sizeof(cell) - used;
+    snprintf(c + used, room, "%s%.*s", used ? separator : "", (int)room, more);
 }
 
-static void row_start(row *r, const char *value, const char *op, const cp_tensor *t, size_t bytes) {
-    for (int k = 0; k < COLUMNS; k++) *r->of[k].s = 0;
-    add(&r->of[VALUE], "", value);
-    add(&r->of[OP], "", op);
-    add(&r->of[SHAPE], "", cp_shape_text(t).s);
-    snprintf(r->of[BYTES].s, sizeof r->of[BYTES].s, "%zu", bytes);
-}
-
-static void row_of_leaf(const cp_tape *tape, int id, row *r) {
-    const cp_tensor *leaf = tape->values[id];
-    row_start(r, cp_value_label(tape, id).s, leaf->tape ? "variable" : "parameter", leaf, leaf->size * sizeof(cp_real));
-}
-
-static void add_keeps(const cp_tape *tape, const cp_node *node, cell *c) {
-    for (int j = 0; j < node->inputs && j < CP_OP_MAX; j++)
-        if (node->keeps & CP_KEEPS_IN(j) && node->in[j]) add(c, " ", cp_input_label(tape, node, j).s);
-    if (node->keeps & CP_KEEPS_OUT) add(c, " ", "out");
-    if (node->keeps & CP_KEEPS_SAVED) add(c, " ", "+saved");
-    if (!*c->s) add(c, "", "-");
-}
-
-static void add_leaves(const cp_tape *tape, const leaves *found, uint64_t of, cell *c) {
+static void add_leaves(const cp_tape *tape, const leaves *found, uint64_t of, cell c) {
     int count = __builtin_popcountll(of & ~OTHER_LEAVES);
     if (of & OTHER_LEAVES || count > FEW_LEAVES) {
-        snprintf(c->s, sizeof c->s, "%s%d leaves", of & OTHER_LEAVES ? "more than " : "", count);
+        snprintf(c, sizeof(cell), "%s%d leaves", of & OTHER_LEAVES ? "more than " : "", count);
         return;
     }
     for (int k = 0; k < found->count; k++)
         if (of >> k & 1) add(c, " ", cp_value_label(tape, found->ids[k]).s);
 }
 
-static void row_of_node(const cp_tape *tape, const cp_node *node, const leaves *found, row *r) {
-    const cp_tensor *out = node->out;
-    row_start(r, cp_value_label(tape, out->id).s, node->op->name, out, out->base || !out->data ? 0 : out->size * sizeof(cp_real));
+/* The row of a leaf or, if there is a node, of its result. */
+static row row_of(const cp_tape *tape, const leaves *found, int id, const cp_node *node, bool numbers) {
+    const cp_tensor *t = tape->values[id];
+    row              r = {{""}};
+    add(r.of[VALUE], "", cp_value_label(tape, id).s);
+    add(r.of[OP], "", node ? node->op->name : t->tape ? "variable" : "parameter");
+    add(r.of[SHAPE], "", cp_shape_text(t).s);
+    snprintf(r.of[BYTES], sizeof(cell), "%zu", node && (t->base || !t->data) ? 0 : t->size * sizeof(cp_real));
+    if (numbers) add(r.of[NUMBERS], "", cp_values_text(t, CP_VALUES_FEW).s);
+    if (!node) return r;
     for (int j = 0; j < node->inputs; j++) {
         if (!node->in[j]) continue;
-        add(&r->of[FROM], ", ", cp_input_label(tape, node, j).s);
-        add(&r->of[FROM], " ", cp_shape_text(node->in[j]).s);
+        add(r.of[FROM], ", ", cp_input_label(tape, node, j).s);
+        add(r.of[FROM], " ", cp_shape_text(node->in[j]).s);
+        if (j < CP_OP_MAX && node->keeps & CP_KEEPS_IN(j)) add(r.of[KEEPS], " ", cp_input_label(tape, node, j).s);
     }
-    add_keeps(tape, node, &r->of[KEEPS]);
-    add_leaves(tape, found, found->of[out->id], &r->of[NEEDED_FOR]);
+    if (node->keeps & CP_KEEPS_OUT) add(r.of[KEEPS], " ", "out");
+    if (node->keeps & CP_KEEPS_SAVED) add(r.of[KEEPS], " ", "+saved");
+    if (!*r.of[KEEPS]) add(r.of[KEEPS], "", "-");
+    add_leaves(tape, found, found->of[id], r.of[NEEDED_FOR]);
+    return r;
 }
 
 /* Without a file: widens the columns for the row. */
-static void row_print(FILE *file, const row *r, widths *w) {
+static void row_print(FILE *file, row r, int widths[COLUMNS]) {
     int last = COLUMNS - 1;
     for (int k = 0; k < COLUMNS && !file; k++)
-        if (w->of[k] < (int)strlen(r->of[k].s)) w->of[k] = (int)strlen(r->of[k].s);
+        if (widths[k] < (int)strlen(r.of[k])) widths[k] = (int)strlen(r.of[k]);
     if (!file) return;
-    while (last > 0 && !*r->of[last].s) last--;
-    for (int k = 0; k < last; k++) fprintf(file, k == BYTES ? "%*s  " : "%-*s  ", w->of[k], r->of[k].s);
-    fprintf(file, last == BYTES ? "%*s\n" : "%-*s\n", last == BYTES ? w->of[last] : 0, r->of[last].s);
+    while (last > 0 && !*r.of[last]) last--;
+    for (int k = 0; k < last; k++) fprintf(file, k == BYTES ? "%*s  " : "%-*s  ", widths[k], r.of[k]);
+    fprintf(file, last == BYTES ? "%*s\n" : "%-*s\n", last == BYTES ? widths[last] : 0, r.of[last]);
 }
 
-static void listing(const cp_tape *tape, const leaves *found, bool numbers, widths *w, FILE *file) {
-    row r = {{{"value"}, {"op"}, {"shape"}, {"bytes"}, {"keeps"}, {"from"}, {"needed for"}, {""}}};
-    if (numbers) add(&r.of[NUMBERS], "", "numbers");
-    row_print(file, &r, w);
-    for (int i = 0; i < found->count; i++) {
-        row_of_leaf(tape, found->ids[i], &r);
-        if (numbers) add(&r.of[NUMBERS], "", cp_values_text(tape->values[found->ids[i]], CP_VALUES_FEW).s);
-        row_print(file, &r, w);
-    }
+static void listing(const cp_tape *tape, const leaves *found, bool numbers, int widths[COLUMNS], FILE *file) {
+    row head = {{"value", "op", "shape", "bytes", "keeps", "from", "needed for", ""}};
+    if (numbers) add(head.of[NUMBERS], "", "numbers");
+    row_print(file, head, widths);
+    for (int i = 0; i < found->count; i++) row_print(file, row_of(tape, found, found->ids[i], NULL, numbers), widths);
     if (file && found->all > found->count) fprintf(file, "... and %d more leaves\n", found->all - found->count);
-    for (int i = 0; i < tape->node_count; i++) {
-        row_of_node(tape, tape->nodes[i], found, &r);
-        if (numbers) add(&r.of[NUMBERS], "", cp_values_text(tape->nodes[i]->out, CP_VALUES_FEW).s);
-        row_print(file, &r, w);
-    }
+    for (int i = 0; i < tape->node_count; i++)
+        row_print(file, row_of(tape, found, tape->nodes[i]->out->id, tape->nodes[i], numbers), widths);
 }
 
 static void print(cp_tape *tape, FILE *file, bool numbers) {
     leaves found;
-    widths w = {{0}};
+    int    widths[COLUMNS] = {0};
     if (!cp_show_check((cp_at){.tape = tape}, numbers ? "tape_print_values" : "tape_print", file)) return;
     if (!leaves_find(tape, &found)) return;
-    listing(tape, &found, numbers, &w, NULL);
-    listing(tape, &found, numbers, &w, file);
+    listing(tape, &found, numbers, widths, NULL);
+    listing(tape, &found, numbers, widths, file);
     cp_arena_release(tape->arena, found.of);
     fprintf(file, "%d nodes, %zu bytes in use, %zu at most\n", tape->node_count, cp_tape_bytes(tape), cp_tape_peak(tape));
 }
