@@ -20,6 +20,8 @@ bool cp_bytes_reserve(cp_bytes *bytes, size_t more); /* room for `more` bytes af
 bool cp_bytes_append(cp_bytes *bytes, const void *data, size_t size);
 bool cp_bytes_text(cp_bytes *bytes, const char *text); /* appends without the final NUL */
 
+void cp_base64(cp_bytes *out, const void *data, size_t size); /* appends the data in base64 */
+
 typedef struct cp_line {
     const char *text;   /* points into the bytes; no terminating NUL */
     size_t      length; /* without the newline */

@@ -2,7 +2,6 @@
 #include "core/io/png.h"
 
 #include "core/io/deflate.h"
-#include "core/io/file.h"
 
 #include <stdlib.h>
 
@@ -83,11 +82,4 @@ bool cp_png_encode(const cp_image *image, cp_bytes *out, cp_status *status) {
     put_chunk(out, "IEND", "", 0);
     return (done && !out->failed) ||
            cp_fail(status, "PNG: not enough memory for an image of %d x %d pixels", image->width, image->height);
-}
-
-bool cp_png_write(const char *path, const cp_image *image, cp_status *status) {
-    cp_bytes bytes = {0};
-    bool     done = cp_png_encode(image, &bytes, status) && cp_file_write(path, bytes.data, bytes.size, status);
-    cp_bytes_free(&bytes);
-    return done;
 }

@@ -12,6 +12,5 @@ typedef struct cp_image {
 } cp_image;
 
 bool cp_png_encode(const cp_image *image, cp_bytes *out, cp_status *status); /* appends */
-bool cp_png_write(const char *path, const cp_image *image, cp_status *status);
 
 #endif

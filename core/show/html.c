@@ -69,11 +69,6 @@ static void put_picture(replay *r, const char *key, const cp_tensor *t) {
     cp_picture_put(&r->w, key, t, r->cells);
 }
 
-static void put_leaf(replay *r, const cp_tensor *leaf) {
-    cp_json_put_string(&r->w, "kind", leaf->tape ? "variable" : "parameter");
-    cp_json_put_bool(&r->w, "requested", cp_has_gradient(r->at.tape, leaf));
-}
-
 static void put_input(replay *r, const cp_node *node, int i) {
     if (!node->in[i]) {
         cp_json_put_null(&r->w, NULL);
@@ -117,10 +112,12 @@ static void put_values(replay *r) {
     for (int id = 0, next = 0; id < tape->value_count; id++) {
         cp_json_put_object(&r->w, NULL);
         cp_json_put_string(&r->w, "name", cp_value_label(tape, id).s);
-        if (cp_is_leaf(tape, id, &next))
-            put_leaf(r, tape->values[id]);
-        else
+        if (cp_is_leaf(tape, id, &next)) {
+            cp_json_put_string(&r->w, "kind", tape->values[id]->tape ? "variable" : "parameter");
+            cp_json_put_bool(&r->w, "requested", cp_has_gradient(tape, tape->values[id]));
+        } else {
             put_node(r, tape->nodes[next - 1]);
+        }
         put_picture(r, "picture", tape->values[id]);
         cp_json_put_end(&r->w);
     }

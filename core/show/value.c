@@ -190,20 +190,17 @@ static unsigned char cell_of(double value, double scale) {
 }
 
 static void put_cells(cp_json_writer *w, const cp_tensor *t, const view *v, double scale) {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    unsigned char     cells[CP_PICTURE_CELLS + 2] = {0};
-    char              text[4 * (CP_PICTURE_CELLS / 3 + 1) + 1];
-    size_t            count = 0, used = 0;
+    unsigned char cells[CP_PICTURE_CELLS + 2] = {0};
+    cp_bytes      text = {0};
+    size_t        count = 0;
     for (size_t tile = 0; tile < v->tiles; tile++)
         for (size_t row = 0; row < v->rows; row++)
             for (size_t column = 0; column < v->columns; column++)
                 cells[count++] = cell_of((double)t->data[tile * v->tile_step + row * v->row_step + column * v->column_step], scale);
-    for (size_t i = 0; i < count; i += 3) {
-        unsigned three = (unsigned)cells[i] << 16 | (unsigned)cells[i + 1] << 8 | cells[i + 2];
-        for (int k = 18; k >= 0; k -= 6) text[used++] = digits[three >> k & 63];
-    }
-    text[used] = '\0';
-    cp_json_put_string(w, "cells", text);
+    cp_base64(&text, cells, (count + 2) / 3 * 3); /* without a '=' */
+    w->out.failed |= !cp_bytes_append(&text, "", 1);
+    cp_json_put_string(w, "cells", text.failed ? NULL : (const char *)text.data);
+    cp_bytes_free(&text);
 }
 
 static void put_overview(cp_json_writer *w, const cp_tensor *t, size_t cells) {

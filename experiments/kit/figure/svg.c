@@ -62,19 +62,6 @@ double cp_text_width(const char *text, double size) {
     return width * size;
 }
 
-void cp_base64(cp_bytes *out, const void *data, size_t size) {
-    static const char    digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const unsigned char *p = data;
-    for (; size > 0; p += 3) {
-        size_t   some = size < 3 ? size : 3;
-        uint32_t bits = (uint32_t)p[0] << 16 | (uint32_t)(some > 1 ? p[1] : 0) << 8 | (some > 2 ? p[2] : 0);
-        char     text[4] = {digits[bits >> 18], digits[bits >> 12 & 63], some > 1 ? digits[bits >> 6 & 63] : '=',
-                        some > 2 ? digits[bits & 63] : '='};
-        cp_bytes_append(out, text, 4);
-        size -= some;
-    }
-}
-
 /* ---- colors ---- */
 
 const cp_paint cp_paper = {{255, 255, 255}, {30, 33, 37}};

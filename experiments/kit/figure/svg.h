@@ -16,8 +16,6 @@ void cp_svg_text(cp_bytes *out, double x, double y, double size, cp_anchor ancho
 
 double cp_text_width(const char *text, double size); /* an estimate, rather too large than too small */
 
-void cp_base64(cp_bytes *out, const void *data, size_t size);
-
 /* Colors come in pairs, for light and for dark screens. The palette is after Okabe and Ito's, distinguishable for color-blind
  * readers; all of it stands out from the paper by a contrast of three or more. */
 typedef struct cp_color {
