@@ -350,6 +350,14 @@ static void the_state_has_a_name_and_a_type_for_every_member(void) {
     cp_st_free(file);
 }
 
+static void a_slope_up_to_the_setting_is_harmless(void) {
+    go_well(20);
+    is_bad(CP_GUARD_SLOPE, 12);
+    guard.slope = 15;
+    is_ok(CP_GUARD_SLOPE, 12);
+    is_bad(CP_GUARD_SLOPE, 16);
+}
+
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(nonfinite_values_are_bad_at_once);
@@ -377,5 +385,6 @@ int main(void) {
     RUN_TEST(impossible_counts_are_refused);
     RUN_TEST(impossible_events_are_refused);
     RUN_TEST(the_state_has_a_name_and_a_type_for_every_member);
+    RUN_TEST(a_slope_up_to_the_setting_is_harmless);
     return UNITY_END();
 }

@@ -55,7 +55,7 @@ static double size_of(int sign, double value) {
 static bool is_bad(const cp_guard *g, int sign, double value) {
     double size = size_of(sign, value);
     if (!isfinite(value)) return signs[sign].needed || isinf(value);
-    if (size <= signs[sign].harmless) return false;
+    if (size <= (sign == CP_GUARD_SLOPE && g->slope > 0 ? g->slope : signs[sign].harmless)) return false;
     if (size > signs[sign].bad) return true;
     double median = usual(g, sign);
     return size > (g->factor > 0 ? g->factor : 20) * fabs(median) || size_of(sign, median) > signs[sign].lost;

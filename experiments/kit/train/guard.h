@@ -50,6 +50,7 @@ typedef struct cp_guard {
     int patience;  /* bad steps, in a row or with fewer than four good ones for each, that are skipped before it rolls back; 0: 3 */
     int rollbacks; /* that are tried before it gives up; 0: 8, below 0: none */
     double factor; /* above `factor` times the median of its history a sign is bad; 0: 20 */
+    double slope;  /* |dE/dx|^2 at the samples up to which nothing is wrong; 0: 3 */
 
     /* The guard's own; saved by cp_part_guard. */
     double          history[CP_GUARD_SIGNS][CP_GUARD_HISTORY]; /* of good steps: a ring */

@@ -243,7 +243,7 @@ static void read_config(const cp_options *o, const cp_images *images, cp_trainer
         .fresh = fresh > 0 ? fresh : -1,
         .gaussian_start = cp_option_choice(o, "start") == 0,
         .restart_above = cp_option_real(o, "restart"),
-        .guard = {.rollbacks = rollbacks ? (int)rollbacks : -1},
+        .guard = {.rollbacks = rollbacks ? (int)rollbacks : -1, .slope = 2 * cp_option_real(o, "slope-max")},
     };
     for (int i = 0; method->options && method->options[i].name; i++) c->objective.own[i] = read_own(o, &method->options[i]);
     c->schedule = read_schedule(o, "rate", c->steps);
