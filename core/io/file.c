@@ -139,7 +139,7 @@ struct cp_file_writer {
     char     *temporary; /* NULL when writing to a device directly */
     int       fd;
     cp_status error;
-    char      path[];
+    char      path[]; /* followed by room for that of the temporary file */
 };
 
 /* The folder part of a path with its final slash, which may be empty: "runs/" of "runs/a.npy". */
@@ -193,8 +193,7 @@ static void remove_abandoned(const char *folder, uint32_t mark) {
 static bool open_temporary(cp_file_writer *writer, cp_status *status) {
     size_t   folder = folder_length(writer->path);
     uint32_t mark = mark_of(writer->path + folder);
-    writer->temporary = malloc(folder + NAME_SIZE);
-    if (!writer->temporary) return cp_fail(status, "%.300s: not enough memory to write it", writer->path);
+    writer->temporary = writer->path + strlen(writer->path) + 1;
     char *name = writer->temporary + folder;
     memcpy(writer->temporary, writer->path, folder);
     *name = '\0';
@@ -205,10 +204,8 @@ static bool open_temporary(cp_file_writer *writer, cp_status *status) {
         if (writer->fd >= 0) return true;
         if (errno != EEXIST) break;
     }
-    int error = errno;
-    free(writer->temporary);
     writer->temporary = NULL;
-    return fail_errno(status, writer->path, "cannot create a file in its folder", error);
+    return fail_errno(status, writer->path, "cannot create a file in its folder", errno);
 }
 
 static bool open_target(cp_file_writer *writer, cp_status *status) {
@@ -230,7 +227,7 @@ static bool open_target(cp_file_writer *writer, cp_status *status) {
 
 cp_file_writer *cp_file_writer_new(const char *path, cp_status *status) {
     size_t          size = strlen(path) + 1;
-    cp_file_writer *writer = size <= 1 << 20 ? malloc(sizeof *writer + size) : NULL;
+    cp_file_writer *writer = size <= 1 << 20 ? malloc(sizeof *writer + 2 * size + NAME_SIZE) : NULL;
     if (!writer) return cp_null(cp_fail(status, "%.300s: not enough memory to write it", path));
     *writer = (cp_file_writer){.fd = -1};
     memcpy(writer->path, path, size);
@@ -257,7 +254,6 @@ void cp_file_writer_cancel(cp_file_writer *writer) {
     if (!writer) return;
     if (writer->fd >= 0) close(writer->fd);
     if (writer->temporary) unlink(writer->temporary);
-    free(writer->temporary);
     free(writer);
 }
 
@@ -285,7 +281,6 @@ bool cp_file_writer_commit(cp_file_writer *writer, cp_status *status) {
     if (done && writer->temporary && rename(writer->temporary, path) != 0)
         done = fail_errno(status, path, "cannot rename the new file", errno);
     if (done && writer->temporary) {
-        free(writer->temporary);
         writer->temporary = NULL;
         done = flush_folder(writer->path, status);
     }

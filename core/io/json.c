@@ -86,10 +86,6 @@ static int32_t hex4(parser *p) {
     return code;
 }
 
-static bool surrogate_low(int32_t code) {
-    return code >= 0xDC00 && code <= 0xDFFF;
-}
-
 /* After "\u": the character, from a surrogate pair if needed, or -1. */
 static int32_t unicode_escape(parser *p) {
     size_t  start = p->at - 2;
@@ -97,17 +93,13 @@ static int32_t unicode_escape(parser *p) {
     if (code >= 0xD800 && code <= 0xDBFF && accept_word(p, "\\u")) {
         int32_t low = hex4(p);
         if (low < 0) return -1;
-        code = surrogate_low(low) ? 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00) : code;
+        if (low >= 0xDC00 && low <= 0xDFFF) return 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
     }
-    if (code == 0) {
-        fail_at(p, start, "\\u0000 is not accepted in a string");
-        return -1;
-    }
-    if (code >= 0xD800 && code <= 0xDFFF) {
-        fail_at(p, start, "half a surrogate pair; \\ud800 to \\udbff must be followed by \\udc00 to \\udfff");
-        return -1;
-    }
-    return code;
+    const char *problem = code == 0 ? "\\u0000 is not accepted in a string"
+                          : code >= 0xD800 && code <= 0xDFFF
+                              ? "half a surrogate pair; \\ud800 to \\udbff must be followed by \\udc00 to \\udfff"
+                              : NULL;
+    return !problem || fail_at(p, start, problem) ? code : -1;
 }
 
 static char *utf8_put(char *out, int32_t code) {

@@ -50,8 +50,7 @@ typedef struct header {
     size_t   count;           /* of values */
     size_t   offset;          /* where they begin */
     double   slope, intercept;
-    double   handedness;         /* pixdim[0] */
-    double   spacing[FILE_RANK]; /* the rest of pixdim */
+    double   pixdim[1 + FILE_RANK]; /* the handedness of the qform, then the spacing along each axis */
     int      qform_code, sform_code;
     double   quatern[3], qoffset[3];
     double   sform[3][4];
@@ -196,15 +195,12 @@ static bool read_scaling(const reader *r, header *h) {
 /* Parses the first bytes of a file: all of it, or at least HEADER_MAX. */
 static bool header_parse(const unsigned char *bytes, size_t size, const char *name, header *h, cp_status *status) {
     reader r = {.bytes = bytes, .name = name, .status = status};
-    double pixdim[1 + FILE_RANK];
     *h = (header){0};
     if (!find_layout(&r, size)) return false;
     h->version = r.version + 1;
     h->big_endian = r.big_endian;
     if (!read_magic(&r, h) || !read_type(&r, h) || !read_dims(&r, h) || !read_offset(&r, h) || !read_scaling(&r, h)) return false;
-    reals(&r, offset_of(&r, PIXDIM), 1 + FILE_RANK, pixdim);
-    h->handedness = pixdim[0];
-    memcpy(h->spacing, pixdim + 1, sizeof h->spacing);
+    reals(&r, offset_of(&r, PIXDIM), 1 + FILE_RANK, h->pixdim);
     h->qform_code = (int)whole(&r, versions[r.version].code, offset_of(&r, QFORM_CODE));
     h->sform_code = (int)whole(&r, versions[r.version].code, offset_of(&r, SFORM_CODE));
     reals(&r, offset_of(&r, QUATERN_B), 3, h->quatern);
@@ -276,7 +272,8 @@ static bool qform_affine(const header *h, double affine[3][4]) {
                          {s * (b * c + a * d), 1 - s * (b * b + d * d), s * (c * d - a * b)},
                          {s * (b * d - a * c), s * (c * d + a * b), 1 - s * (b * b + c * c)}};
     for (int i = 0; i < 3; i++) {
-        for (int j = 0; j < 3; j++) affine[i][j] = turn[i][j] * corrected(h->spacing[j]) * (j == 2 && h->handedness == -1 ? -1 : 1);
+        for (int j = 0; j < 3; j++)
+            affine[i][j] = turn[i][j] * corrected(h->pixdim[1 + j]) * (j == 2 && h->pixdim[0] == -1 ? -1 : 1);
         affine[i][3] = h->qoffset[i];
     }
     return true;
@@ -286,7 +283,7 @@ static bool qform_affine(const header *h, double affine[3][4]) {
 static void assumed_affine(const header *h, double affine[3][4]) {
     memset(affine, 0, 3 * sizeof *affine);
     for (int i = 0; i < 3; i++) {
-        affine[i][i] = (i == 0 ? -1 : 1) * (i < h->rank ? corrected(h->spacing[i]) : 1);
+        affine[i][i] = (i == 0 ? -1 : 1) * (i < h->rank ? corrected(h->pixdim[1 + i]) : 1);
         affine[i][3] = -affine[i][i] * (double)(h->dims[i] - 1) / 2;
     }
 }
@@ -333,23 +330,6 @@ static bool orient(const header *h, const char *name, axes_found *axes, cp_statu
 
 /* ---- values ---- */
 
-/* The offset of the file's first value in canonical order, and the step of the offset along each axis of the file. */
-typedef struct walk {
-    size_t    start;
-    ptrdiff_t step[CP_NIFTI_RANK];
-} walk;
-
-static walk canonical_walk(const cp_nifti *v, const axes_found *axes) {
-    walk      w = {0};
-    ptrdiff_t extent = 1;
-    for (int k = 0; k < CP_NIFTI_RANK; extent *= (ptrdiff_t)v->dims[k++]) {
-        bool flip = k < 3 && axes->flip[k];
-        w.step[k < 3 ? axes->from[k] : k] = flip ? -extent : extent;
-        if (flip) w.start += (size_t)(extent * (ptrdiff_t)(v->dims[k] - 1));
-    }
-    return w;
-}
-
 /* One row of the file: `count` values, `step` apart in `out`. */
 static void fill_row(const header *h, const unsigned char *bytes, size_t count, float *out, ptrdiff_t step) {
     enum { PIECE = 512 };
@@ -366,16 +346,21 @@ static void fill_row(const header *h, const unsigned char *bytes, size_t count, 
     }
 }
 
-static void fill_values(const header *h, const unsigned char *bytes, walk w, float *out) {
+static void fill_values(const header *h, const unsigned char *bytes, const axes_found *axes, const cp_nifti *v) {
     size_t    row = (size_t)h->dims[0], rows = h->count / row;
     int64_t   index[CP_NIFTI_RANK] = {0};
-    ptrdiff_t offset = (ptrdiff_t)w.start;
+    ptrdiff_t step[CP_NIFTI_RANK], offset = 0, extent = 1; /* the step of the offset along each axis of the file */
+    for (int k = 0; k < CP_NIFTI_RANK; extent *= (ptrdiff_t)v->dims[k++]) {
+        bool flip = k < 3 && axes->flip[k];
+        step[k < 3 ? axes->from[k] : k] = flip ? -extent : extent;
+        if (flip) offset += extent * (ptrdiff_t)(v->dims[k] - 1);
+    }
     for (size_t i = 0; i < rows; i++, bytes += row * cp_dtype_size(h->dtype)) {
-        fill_row(h, bytes, row, out + offset, w.step[0]);
+        fill_row(h, bytes, row, v->values + offset, step[0]);
         for (int axis = 1; axis < CP_NIFTI_RANK; axis++) {
-            offset += w.step[axis];
+            offset += step[axis];
             if (++index[axis] < h->dims[axis]) break;
-            offset -= w.step[axis] * (ptrdiff_t)h->dims[axis];
+            offset -= step[axis] * (ptrdiff_t)h->dims[axis];
             index[axis] = 0;
         }
     }
@@ -408,7 +393,7 @@ static void describe(const header *h, const axes_found *axes, cp_nifti *v) {
     }
     for (int k = 3; k < CP_NIFTI_RANK; k++) {
         v->dims[k] = h->dims[k];
-        v->spacing[k] = k < h->rank ? h->spacing[k] : 1;
+        v->spacing[k] = k < h->rank ? h->pixdim[1 + k] : 1;
     }
     while (v->rank > 2 && v->dims[v->rank - 1] == 1) v->rank--;
 }
@@ -435,7 +420,8 @@ static bool make_volume(const header *h, const unsigned char *bytes, size_t size
     float *values = malloc(h->count * sizeof *values);
     if (!values) return cp_fail(status, "%.300s: not enough memory for %zu values", name, h->count);
     describe(h, &axes, v);
-    fill_values(h, bytes + h->offset, canonical_walk(v, &axes), v->values = values);
+    v->values = values;
+    fill_values(h, bytes + h->offset, &axes, v);
     return true;
 }
 

@@ -17,7 +17,6 @@ typedef struct header {
     cp_npy npy;   /* without its data */
     size_t start; /* offset of the data */
     bool   big_endian, fortran;
-    bool   has_descr, has_order, has_shape;
 } header;
 
 typedef struct parser {
@@ -73,15 +72,6 @@ static const char *const codes[CP_DTYPES] = {
     [CP_I32] = "<i4",  [CP_U32] = "<u4", [CP_F32] = "<f4", [CP_F64] = "<f8", [CP_I64] = "<i8", [CP_U64] = "<u8",
 };
 
-static bool type_of_code(const char *kind_and_size, cp_dtype *dtype) {
-    for (int i = 0; i < CP_DTYPES; i++)
-        if (codes[i] && memcmp(codes[i] + 1, kind_and_size, 2) == 0) {
-            *dtype = (cp_dtype)i;
-            return true;
-        }
-    return false;
-}
-
 /* What numpy saves with types that are not plain numbers. */
 static const char *meaning_of_kind(char kind) {
     switch (kind) {
@@ -107,12 +97,14 @@ static bool parse_descr(parser *p, header *h) {
                        "each field as an array of its own",
                        p->name, p->at);
     if (!parse_string(p, "a type such as '<f4'", &code, &length)) return false;
-    bool known = length == 3 && code[0] && strchr("<>|", code[0]) && type_of_code(code + 1, &h->npy.dtype);
-    if (!known || (code[0] == '|' && code[2] != '1'))
+    int type = 0;
+    while (type < CP_DTYPES && !(length == 3 && codes[type] && memcmp(codes[type] + 1, code + 1, 2) == 0)) type++;
+    if (type == CP_DTYPES || !code[0] || !strchr("<>|", code[0]) || (code[0] == '|' && code[2] != '1'))
         return cp_fail(p->status,
                        "%.200s: header, byte %zu: elements of type '%s' cannot be read%s; convert them with astype() to "
                        "uint8, int32, int64, float32 or float64",
                        p->name, (size_t)(code - p->text), cp_shown(code, length).text, length > 1 ? meaning_of_kind(code[1]) : "");
+    h->npy.dtype = (cp_dtype)type;
     h->big_endian = code[0] == '>';
     return true;
 }
@@ -154,39 +146,39 @@ static bool parse_shape(parser *p, header *h) {
     return true;
 }
 
-static bool parse_value(parser *p, header *h, const char *key, size_t length) {
-    bool *seen = length == 5 && !memcmp(key, "descr", 5)             ? &h->has_descr
-                 : length == 13 && !memcmp(key, "fortran_order", 13) ? &h->has_order
-                 : length == 5 && !memcmp(key, "shape", 5)           ? &h->has_shape
-                                                                     : NULL;
-    if (!seen || *seen)
-        return cp_damaged(p->status, "%.200s: header, byte %zu: %s key '%s'; expected descr, fortran_order and shape, once each",
-                          p->name, (size_t)(key - p->text), seen ? "a second" : "the unknown", cp_shown(key, length).text);
-    *seen = true;
-    return seen == &h->has_descr ? parse_descr(p, h) : seen == &h->has_order ? parse_order(p, h) : parse_shape(p, h);
-}
-
 static bool parse_dict(parser *p, header *h) {
+    enum { KEYS = 3 };
+    static const char *const keys[KEYS] = {"descr", "fortran_order", "shape"};
+    static bool (*const parse[KEYS])(parser *, header *) = {parse_descr, parse_order, parse_shape};
+    bool seen[KEYS] = {false};
     if (!accept(p, '{')) return fail_here(p, "'{'");
     while (!accept(p, '}')) {
         const char *key;
         size_t      length;
+        int         k = 0;
         if (!parse_string(p, "a key in quotes or '}'", &key, &length)) return false;
         if (!accept(p, ':')) return fail_here(p, "':'");
-        if (!parse_value(p, h, key, length)) return false;
+        while (k < KEYS && (strlen(keys[k]) != length || memcmp(key, keys[k], length) != 0)) k++;
+        if (k == KEYS || seen[k])
+            return cp_damaged(p->status,
+                              "%.200s: header, byte %zu: %s key '%s'; expected descr, fortran_order and shape, once each", p->name,
+                              (size_t)(key - p->text), k < KEYS ? "a second" : "the unknown", cp_shown(key, length).text);
+        seen[k] = true;
+        if (!parse[k](p, h)) return false;
         if (accept(p, ',')) continue;
         if (!accept(p, '}')) return fail_here(p, "',' or '}'");
         break;
     }
     skip_space(p);
     if (p->at < p->end) return fail_here(p, "nothing more");
-    const char *missing = !h->has_descr ? "descr" : !h->has_order ? "fortran_order" : !h->has_shape ? "shape" : NULL;
-    return !missing || cp_damaged(p->status, "%.200s: header: the key '%s' is missing", p->name, missing);
+    for (int k = 0; k < KEYS; k++)
+        if (!seen[k]) return cp_damaged(p->status, "%.200s: header: the key '%s' is missing", p->name, keys[k]);
+    return true;
 }
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-/* Parses everything before the elements. */
+/* Parses everything before the elements, and compares the shape with the number of bytes that follow it. */
 static bool parse_front(const unsigned char *bytes, size_t size, const char *name, header *h, cp_status *status) {
     if (size < 10 || memcmp(bytes, magic, sizeof magic) != 0)
         return cp_damaged(status,
@@ -208,12 +200,7 @@ static bool parse_front(const unsigned char *bytes, size_t size, const char *nam
                           front + length, size);
     h->start = front + length;
     parser p = {(const char *)bytes, front, h->start, name, status};
-    return parse_dict(&p, h);
-}
-
-/* Parses the front and compares the shape with the number of bytes that follow it. */
-static bool parse_all(const unsigned char *bytes, size_t size, const char *name, header *h, cp_status *status) {
-    if (!parse_front(bytes, size, name, h, status)) return false;
+    if (!parse_dict(&p, h)) return false;
     cp_npy       *npy = &h->npy;
     size_t        width = cp_dtype_size(npy->dtype);
     cp_shown_text shape = cp_shown_shape(npy->rank, npy->dims);
@@ -248,7 +235,7 @@ static void *to_c_order(const cp_npy *npy, const unsigned char *from) {
 bool cp_npy_take(cp_bytes bytes, const char *name, cp_npy *npy, cp_status *status) {
     header h = {0};
     *npy = (cp_npy){0};
-    if (!parse_all(bytes.data, bytes.size, name, &h, status)) {
+    if (!parse_front(bytes.data, bytes.size, name, &h, status)) {
         cp_bytes_free(&bytes);
         return false;
     }

@@ -373,12 +373,6 @@ static uint32_t narrow(uint64_t value, bool wide) {
     return wide ? CP_ZIP_WIDE : (uint32_t)value;
 }
 
-static uint16_t flags_of(const char *name) {
-    for (; *name; name++)
-        if ((unsigned char)*name >= 0x80) return CP_ZIP_UTF8;
-    return 0;
-}
-
 /* Bytes 4 to 29 are the same in the directory's record, two bytes later. */
 static void make_local(unsigned char head[CP_ZIP_LOCAL_SIZE], const cp_zip_entry *entry, bool wide) {
     memset(head, 0, CP_ZIP_LOCAL_SIZE);
@@ -433,17 +427,22 @@ static bool has_name(const cp_bytes *directory, const char *name) {
     return false;
 }
 
-static bool is_utf8(const char *name, size_t length) {
-    for (size_t at = 0, step; at < length; at += step)
+/* Whether the name is UTF-8. Sets *ascii. */
+static bool is_utf8(const char *name, size_t length, bool *ascii) {
+    *ascii = true;
+    for (size_t at = 0, step; at < length; at += step) {
         if (!(step = (size_t)cp_utf8_length((const unsigned char *)name + at, length - at))) return false;
+        *ascii &= step == 1;
+    }
     return true;
 }
 
 void cp_zip_writer_add(cp_zip_writer *writer, const char *name, const void *contents, size_t size) {
     if (!writer || writer->error.message[0]) return;
+    bool          ascii;
     size_t        length = strlen(name);
     cp_shown_text shown = cp_shown(name, length);
-    if (length == 0 || length > NAME_MAX || !is_utf8(name, length)) {
+    if (length == 0 || length > NAME_MAX || !is_utf8(name, length, &ascii)) {
         cp_fail(&writer->error, "entry \"%s\": a name of 1 to %d bytes of UTF-8 was expected", shown.text, NAME_MAX);
         return;
     }
@@ -458,7 +457,7 @@ void cp_zip_writer_add(cp_zip_writer *writer, const char *name, const void *cont
                           .offset = writer->size,
                           .crc = cp_crc32(0, contents, size),
                           .method = CP_ZIP_STORED,
-                          .flags = flags_of(name)};
+                          .flags = ascii ? 0 : CP_ZIP_UTF8};
     bool         smaller = cp_deflate(contents, size, &packed) && packed.size < size;
     if (smaller) entry.method = CP_ZIP_DEFLATED, entry.packed = packed.size;
     if (packed.failed || !cp_bytes_reserve(&writer->directory, CP_ZIP_CENTRAL_SIZE + length + 4 + 3 * 8))
