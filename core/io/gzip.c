@@ -33,13 +33,9 @@ static bool fail_at(const reader *r, size_t at, const char *problem) {
     return cp_damaged(r->status, "%.300s: gzip member %d, byte %zu: %s", r->name, r->member, at, problem);
 }
 
-static bool fail_truncated(const reader *r) {
-    return fail_at(r, r->size, "the file ends too early; it is truncated");
-}
-
 /* Skips this many bytes. */
 static bool skip(reader *r, size_t count) {
-    if (r->size - r->at < count) return fail_truncated(r);
+    if (r->size - r->at < count) return fail_at(r, r->size, "the file ends too early; it is truncated");
     r->at += count;
     return true;
 }
@@ -62,12 +58,12 @@ static bool check_header_crc(reader *r, size_t start) {
 static bool skip_header(reader *r) {
     const unsigned char *head = r->bytes + r->at;
     size_t               start = r->at;
-    if (r->size - start < 2) return fail_truncated(r);
-    if (!cp_gzip_begins(head, r->size - start))
+    if (!skip(r, 2)) return false;
+    if (!cp_gzip_begins(head, 2))
         return fail_at(r, start,
                        r->member == 1 ? "this is not a gzip file (the first two bytes 0x1f 0x8b)"
                                       : "neither a member nor zeros follow the previous member");
-    if (!skip(r, FIXED_SIZE)) return false;
+    if (!skip(r, FIXED_SIZE - 2)) return false;
     if (head[2] != DEFLATED) return fail_at(r, start + 2, "an unknown compression method; only deflate (8) is defined");
     if (head[3] & RESERVED) return fail_at(r, start + 3, "undefined flags");
     return (!(head[3] & HAS_EXTRA) || skip_extra(r)) && (!(head[3] & HAS_NAME) || skip_text(r)) &&

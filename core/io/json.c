@@ -215,12 +215,6 @@ static bool check_keys(parser *p, const cp_json *object) {
 
 static bool parse_value(parser *p, cp_json *node, int depth);
 
-static bool parse_key(parser *p, const char **key) {
-    if (!accept(p, '"')) return fail_expected(p, "a key in double quotes");
-    *key = parse_string(p);
-    return *key && (accept(p, ':') || fail_expected(p, "':'"));
-}
-
 /* After '{' or '['. */
 static bool parse_members(parser *p, cp_json *parent, int depth) {
     bool      object = parent->kind == CP_JSON_OBJECT;
@@ -230,7 +224,11 @@ static bool parse_members(parser *p, cp_json *parent, int depth) {
     if (accept(p, close)) return true;
     do {
         const char *key = NULL;
-        if (object && !parse_key(p, &key)) return false;
+        if (object) {
+            if (!accept(p, '"')) return fail_expected(p, "a key in double quotes");
+            if (!(key = parse_string(p))) return false;
+            if (!accept(p, ':')) return fail_expected(p, "':'");
+        }
         if (p->count == p->room) return fail_at(p, p->at, "too many values; is this the right file?");
         cp_json *member = &p->nodes[p->count++];
         *member = (cp_json){.key = key};
