@@ -453,15 +453,6 @@ static bool read_values(const header *h, const void *bytes, size_t size, bool pa
     return packed ? unpack_volume(h, bytes, size, name, v, status) : make_volume(h, bytes, size, name, v, status);
 }
 
-bool cp_nifti_parse(const void *bytes, size_t size, const char *name, cp_nifti *v, cp_status *status) {
-    header h;
-    *v = (cp_nifti){0};
-    if (!read_header(bytes, size, name, &h, status)) return false;
-    if (!h.alone)
-        return cp_fail(status, "%.300s: this is the header of a pair, without its values; read it by its name, .hdr or .img", name);
-    return read_values(&h, bytes, size, cp_gzip_begins(bytes, size), name, v, status);
-}
-
 void cp_nifti_free(cp_nifti *v) {
     free(v->values);
     *v = (cp_nifti){0};
@@ -508,14 +499,16 @@ static bool read_other_half(const char *path, size_t stem, const char *kind, siz
     return false;
 }
 
-/* `path` is the header's. */
-static bool read_with_header(const char *path, const cp_bytes *file, cp_nifti *v, cp_status *status) {
+/* `path` is the header's; the values may be in the other file of a pair unless `alone`. */
+static bool read_volume(const char *path, const void *bytes, size_t size, bool alone, cp_nifti *v, cp_status *status) {
     header   h;
     cp_bytes values = {0};
     char    *name = NULL;
     size_t   stem = stem_length(path, ".hdr");
-    if (!read_header(file->data, file->size, path, &h, status)) return false;
-    if (h.alone) return read_values(&h, file->data, file->size, cp_gzip_begins(file->data, file->size), path, v, status);
+    if (!read_header(bytes, size, path, &h, status)) return false;
+    if (h.alone) return read_values(&h, bytes, size, cp_gzip_begins(bytes, size), path, v, status);
+    if (alone)
+        return cp_fail(status, "%.300s: this is the header of a pair, without its values; read it by its name, .hdr or .img", path);
     if (!stem)
         return cp_damaged(status, "%.300s: this is the header of a pair (by its magic); it should be named .hdr, next to an .img",
                           path);
@@ -526,6 +519,11 @@ static bool read_with_header(const char *path, const cp_bytes *file, cp_nifti *v
     return done;
 }
 
+bool cp_nifti_parse(const void *bytes, size_t size, const char *name, cp_nifti *v, cp_status *status) {
+    *v = (cp_nifti){0};
+    return read_volume(name, bytes, size, true, v, status);
+}
+
 bool cp_nifti_read(const char *path, cp_nifti *v, cp_status *status) {
     cp_bytes file = {0};
     char    *header = NULL;
@@ -533,7 +531,7 @@ bool cp_nifti_read(const char *path, cp_nifti *v, cp_status *status) {
     *v = (cp_nifti){0};
     bool done = stem ? read_other_half(path, stem, "hdr", PTRDIFF_MAX, &file, &header, status)
                      : cp_file_read(path, PTRDIFF_MAX, &file, status);
-    done = done && read_with_header(header ? header : path, &file, v, status);
+    done = done && read_volume(header ? header : path, file.data, file.size, false, v, status);
     cp_bytes_free(&file);
     free(header);
     return done;

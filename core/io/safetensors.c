@@ -23,6 +23,8 @@ enum {
 
 struct cp_safetensors {
     cp_bytes       bytes;
+    unsigned char *data; /* the elements, after the header */
+    size_t         size; /* of the elements */
     cp_json       *header;
     const cp_json *metadata; /* NULL: none */
     cp_st_entry   *entries;  /* in the order of their bytes */
@@ -132,21 +134,20 @@ static bool parse_shape(const cp_safetensors *file, const cp_json *node, cp_st_e
            fail_tensor(status, file, node, "its shape is larger than memory can be");
 }
 
-static bool parse_offsets(const cp_safetensors *file, const cp_json *node, const unsigned char *data, size_t size,
-                          cp_st_entry *entry, cp_status *status) {
+static bool parse_offsets(const cp_safetensors *file, const cp_json *node, cp_st_entry *entry, cp_status *status) {
     const cp_json *offsets = cp_json_get(node, "data_offsets");
     int64_t        begin = 0, end = 0;
     if (!offsets || offsets->kind != CP_JSON_ARRAY || offsets->count != 2 || !whole(cp_json_at(offsets, 0), &begin) ||
         !whole(cp_json_at(offsets, 1), &end) || begin > end)
         return fail_tensor(status, file, node, "the field data_offsets, of two rising numbers, is missing");
     char problem[200];
-    if ((uint64_t)end > size) {
+    if ((uint64_t)end > file->size) {
         snprintf(problem, sizeof problem,
                  "its data end at byte %lld of the elements, there are %zu; the file is truncated or damaged", (long long)end,
-                 size);
+                 file->size);
         return fail_tensor(status, file, node, problem);
     }
-    entry->data = data + begin;
+    entry->data = file->data + begin;
     entry->bytes = (size_t)(end - begin);
     if (entry->bytes == entry->count * cp_dtype_size(entry->dtype)) return true;
     snprintf(problem, sizeof problem, "shape %s of %s needs %zu bytes, data_offsets give %zu; the file is damaged",
@@ -155,8 +156,7 @@ static bool parse_offsets(const cp_safetensors *file, const cp_json *node, const
     return fail_tensor(status, file, node, problem);
 }
 
-static bool parse_entry(const cp_safetensors *file, const cp_json *node, const unsigned char *data, size_t size, cp_st_entry *entry,
-                        cp_status *status) {
+static bool parse_entry(const cp_safetensors *file, const cp_json *node, cp_st_entry *entry, cp_status *status) {
     *entry = (cp_st_entry){.name = node->key};
     const char *type = cp_json_string(cp_json_get(node, "dtype"), NULL);
     if (!type) return fail_tensor(status, file, node, "an object with the fields dtype, shape and data_offsets was expected");
@@ -166,7 +166,7 @@ static bool parse_entry(const cp_safetensors *file, const cp_json *node, const u
                  shown(type).text);
         return fail_tensor(status, file, node, problem);
     }
-    return parse_shape(file, node, entry, status) && parse_offsets(file, node, data, size, entry, status);
+    return parse_shape(file, node, entry, status) && parse_offsets(file, node, entry, status);
 }
 
 static int compare_offsets(const void *a, const void *b) {
@@ -175,46 +175,43 @@ static int compare_offsets(const void *a, const void *b) {
     return x->bytes != y->bytes ? (x->bytes < y->bytes ? -1 : 1) : strcmp(x->name, y->name);
 }
 
-/* Entries in the order of their bytes must follow each other exactly, from the first byte to the last. */
-static bool check_offsets(const cp_safetensors *file, const unsigned char *data, size_t size, cp_status *status) {
-    const unsigned char *next = data;
+/* Entries in the order of their bytes must follow each other exactly, from the first byte to the last. Converts their elements. */
+static bool check_offsets(const cp_safetensors *file, cp_status *status) {
+    size_t next = 0;
     for (size_t i = 0; i < file->count; i++) {
         const cp_st_entry *entry = &file->entries[i];
-        if (entry->data != next)
+        size_t             begin = (size_t)((const unsigned char *)entry->data - file->data);
+        if (begin != next)
             return cp_damaged(status,
                               "%.200s: tensor \"%s\" begins at byte %zu of the elements, %zu was expected: there is %s; the "
                               "file is damaged",
-                              file->name, shown(entry->name).text, (size_t)((const unsigned char *)entry->data - data),
-                              (size_t)(next - data), (const unsigned char *)entry->data > next ? "a gap" : "an overlap");
+                              file->name, shown(entry->name).text, begin, next, begin > next ? "a gap" : "an overlap");
+        cp_elements_decode(entry->dtype, false, entry->data, entry->count, file->data + begin);
         next += entry->bytes;
     }
-    return next == data + size || cp_damaged(status, "%.200s: %zu bytes follow the last tensor; the file is damaged", file->name,
-                                             (size_t)(data + size - next));
+    return next == file->size ||
+           cp_damaged(status, "%.200s: %zu bytes follow the last tensor; the file is damaged", file->name, file->size - next);
 }
 
-static bool parse_entries(cp_safetensors *file, unsigned char *data, size_t size, cp_status *status) {
+static bool parse_entries(cp_safetensors *file, cp_status *status) {
     size_t room = file->header->count + 1;
     file->entries = calloc(room, sizeof *file->entries);
     if (!file->entries) return cp_fail(status, "%.200s: not enough memory for %zu tensors", file->name, room);
     for (const cp_json *node = file->header->first; node; node = node->next) {
         if (node == file->metadata) continue;
-        if (!parse_entry(file, node, data, size, &file->entries[file->count], status)) return false;
+        if (!parse_entry(file, node, &file->entries[file->count], status)) return false;
         file->count++;
     }
     qsort(file->entries, file->count, sizeof *file->entries, compare_offsets);
-    return check_offsets(file, data, size, status);
+    return check_offsets(file, status);
 }
 
 static bool parse_file(cp_safetensors *file, cp_status *status) {
     size_t header = 0;
     if (!header_size(file, &header, status) || !parse_header(file, header, status) || !check_sum(file, status)) return false;
-    unsigned char *data = file->bytes.data + LENGTH_SIZE + header;
-    if (!parse_entries(file, data, file->bytes.size - LENGTH_SIZE - header, status)) return false;
-    for (size_t i = 0; i < file->count; i++) {
-        cp_st_entry *entry = &file->entries[i];
-        cp_elements_decode(entry->dtype, false, entry->data, entry->count, data + ((const unsigned char *)entry->data - data));
-    }
-    return true;
+    file->data = file->bytes.data + LENGTH_SIZE + header;
+    file->size = file->bytes.size - LENGTH_SIZE - header;
+    return parse_entries(file, status);
 }
 
 /* Takes ownership of the bytes. */

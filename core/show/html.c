@@ -157,7 +157,11 @@ static const cp_tensor *owner(const cp_tensor *t) {
 }
 
 /* A gradient that was passed on unchanged stays in memory as the gradient of inputs. */
-static void put_release(replay *r, const cp_node *node) {
+static void write_done(void *user, const cp_node *node) {
+    replay *r = user;
+    cp_json_put_end(&r->w); /* of the parts */
+    cp_json_put_integer(&r->w, "high", (int64_t)r->high);
+    cp_json_put_integer(&r->w, "after", (int64_t)cp_tape_bytes(r->at.tape));
     cp_json_put_bool(&r->w, "released", !owner(r->g)->data);
     cp_json_put_array(&r->w, "shared_with");
     for (int i = 0; i < node->inputs; i++) {
@@ -165,14 +169,6 @@ static void put_release(replay *r, const cp_node *node) {
         if (grad && owner(grad) == owner(r->g)) cp_json_put_integer(&r->w, NULL, node->ids[i]);
     }
     cp_json_put_end(&r->w);
-}
-
-static void write_done(void *user, const cp_node *node) {
-    replay *r = user;
-    cp_json_put_end(&r->w); /* of the parts */
-    cp_json_put_integer(&r->w, "high", (int64_t)r->high);
-    cp_json_put_integer(&r->w, "after", (int64_t)cp_tape_bytes(r->at.tape));
-    put_release(r, node);
     cp_json_put_end(&r->w);
 }
 
