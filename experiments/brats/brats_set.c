@@ -96,7 +96,8 @@ static int by_patient(const void *a, const void *b) {
 
 static char *patient_of(const cp_brats_set *set, int subject) {
     const char *name = set->subjects->at[subject].name, *listed = cp_patient_listed(set->listed, name);
-    return listed ? strdup(listed) : strndup(name, cp_patient_length(name));
+    size_t      length = listed ? strlen(listed) : cp_patient_length(name);
+    return length || !*name ? strndup(listed ? listed : name, length) : NULL;
 }
 
 /* Numbers the patients whose scans can be used in the order of their names. */

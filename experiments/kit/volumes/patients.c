@@ -4,65 +4,30 @@
 #include "core/io/file.h"
 #include "core/random.h"
 
+#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-static const char DIGITS[] = "0123456789";
-static const char LETTERS[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-static const char EITHER[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
-
-/* The length of a part and the mark before it: "-GLI" of "-GLI-00000"; 0 when there is none. */
-static size_t part(const char *text, const char *marks, const char *of) {
-    if (!*text || !strchr(marks, *text)) return 0;
-    size_t length = strspn(text + 1, of);
-    return length ? length + 1 : 0;
-}
-
-static size_t before_scan_number(const char *scan) {
-    size_t name = 5, kind, patient, number;
-    if (strncasecmp(scan, "BraTS", name) != 0 || !(kind = part(scan + name, "-", LETTERS))) return 0;
-    if (!(patient = part(scan + name + kind, "-", DIGITS)) || !(number = part(scan + name + kind + patient, "-", DIGITS))) return 0;
-    return scan[name + kind + patient + number] ? 0 : name + kind + patient;
-}
-
-static size_t before_date(const char *scan) {
-    size_t name = 4, place, patient;
-    if (strncasecmp(scan, "TCGA", name) != 0 || !(place = part(scan + name, "_-", EITHER))) return 0;
-    if (!(patient = part(scan + name + place, "_-", EITHER))) return 0;
-    size_t length = name + place + patient;
-    return part(scan + length, "_-", DIGITS) == 9 && !scan[length + 9] ? length : 0;
-}
-
-static size_t before_visit(const char *scan) {
-    for (const char *p = scan; (p = strchr(p, '_')); p++) {
-        if (strncasecmp(p, "_pat", 4) != 0) continue;
-        size_t digits = strspn(p + 4, DIGITS), visit = part(p + 4 + digits, "_", DIGITS);
-        if (digits && visit && !p[4 + digits + visit]) return (size_t)(p - scan) + 4 + digits;
-    }
-    return 0;
-}
-
-static size_t before_last_part(const char *scan) {
-    size_t name = 7, place, patient;
-    if (strncasecmp(scan, "Brats1", 6) != 0 || !strchr("789", scan[6]) || !scan[6]) return 0;
-    if (!(place = part(scan + name, "_", EITHER)) || !(patient = part(scan + name + place, "_", EITHER))) return 0;
-    size_t length = name + place + patient, number = part(scan + length, "_", DIGITS);
-    return number && !scan[length + number] ? length : 0;
-}
-
-static size_t before_session(const char *scan) {
-    size_t length = strncasecmp(scan, "sub", 3) == 0 ? part(scan + 3, "-", EITHER) : 0;
-    return length && scan[3 + length] == '_' ? 3 + length : 0;
-}
+/* What is in brackets is the patient's. */
+static const char *const forms[] = {
+    "^(brats-[a-z]+-[0-9]+)-[0-9]+$",
+    "^(tcga[_-][a-z0-9]+[_-][a-z0-9]+)[_-][0-9]{8}$",
+    "^(.*_pat[0-9]+)_[0-9]+$",
+    "^(brats1[789]_[a-z0-9]+_[a-z0-9]+)_[0-9]+$",
+    "^(sub-[a-z0-9]+)_",
+};
 
 size_t cp_patient_length(const char *scan) {
-    size_t length = before_scan_number(scan);
-    if (!length) length = before_date(scan);
-    if (!length) length = before_visit(scan);
-    if (!length) length = before_last_part(scan);
-    if (!length) length = before_session(scan);
-    return length ? length : strlen(scan);
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        regex_t    form;
+        regmatch_t parts[2];
+        if (regcomp(&form, forms[i], REG_EXTENDED | REG_ICASE) != 0) return 0;
+        bool fits = regexec(&form, scan, 2, parts, 0) == 0;
+        regfree(&form);
+        if (fits) return (size_t)parts[1].rm_eo;
+    }
+    return strlen(scan);
 }
 
 /* ---- a list: whose scans they are ---- */
@@ -151,18 +116,13 @@ cp_patient_list *cp_patient_list_read(const char *path, cp_status *status) {
     return NULL;
 }
 
+static int by_name(const void *scan, const void *of_list) {
+    return strcmp(scan, ((const line *)of_list)->scan);
+}
+
 const char *cp_patient_listed(const cp_patient_list *list, const char *scan) {
-    size_t low = 0, high = list ? list->count : 0;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int    order = strcmp(list->lines[middle].scan, scan);
-        if (order == 0) return list->lines[middle].patient;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
+    const line *found = list && list->count ? bsearch(scan, list->lines, list->count, sizeof *list->lines, by_name) : NULL;
+    return found ? found->patient : NULL;
 }
 
 /* ---- splits ---- */

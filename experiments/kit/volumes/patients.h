@@ -14,7 +14,7 @@
  *   sub-01_ses-1            "sub-" and letters or digits: that part                               sub-01
  *   anything else           the whole name is one patient's
  *
- * where the words may be in upper or lower case. */
+ * where the words may be in upper or lower case. 0 when there is no memory to compare. */
 size_t cp_patient_length(const char *scan);
 
 /* Whose scans they are, from a file of lines SCAN,PATIENT. Blank lines are passed over, and blanks and quotes around the two; a first line
