@@ -4,20 +4,13 @@
 #include "couplet.h"
 #include "experiments/commands.h"
 #include "experiments/kit/figure/figure.h"
+#include "experiments/kit/run/progress.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-/* ---- time ---- */
-
-double cp_bench_seconds(clockid_t clock) {
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static int by_value(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
@@ -27,10 +20,6 @@ static int by_value(const void *a, const void *b) {
 double cp_bench_median(double *values, size_t count) {
     qsort(values, count, sizeof *values, by_value);
     return values[count / 2];
-}
-
-static double now(void) {
-    return cp_bench_seconds(CLOCK_MONOTONIC);
 }
 
 /* ---- networks and their steps ---- */
@@ -150,11 +139,11 @@ static double median_ms(step *run, bench *b) {
     double       times[MAX];
     size_t       count = 0;
     run(b);
-    for (double start = now(); count < MIN || (count < MAX && now() - start < budget);) {
-        double before = now();
+    for (double start = cp_clock(); count < MIN || (count < MAX && cp_clock() - start < budget);) {
+        double before = cp_clock();
         run(b);
-        times[count++] = now() - before;
-        if (count >= 3 && now() - start > 3 * budget) break;
+        times[count++] = cp_clock() - before;
+        if (count >= 3 && cp_clock() - start > 3 * budget) break;
     }
     return 1e3 * cp_bench_median(times, count);
 }
@@ -172,9 +161,9 @@ static comparison compare(step *run, bench *b, void (*choose)(bench *b, bool sec
         double pair[2];
         for (int k = 0; k < 2; k++) {
             choose(b, k == 1);
-            double before = now();
+            double before = cp_clock();
             run(b);
-            pair[k] = now() - before;
+            pair[k] = cp_clock() - before;
         }
         if (i < 0) continue;
         for (int k = 0; k < 2; k++) shortest[k] = fmin(shortest[k], times[k][i] = pair[k]);
@@ -286,42 +275,32 @@ static bool set_threads(const cp_options *o) {
     return true;
 }
 
-/* Measures the networks of the command line, or the given ones if there are none. */
-static int run_networks(const cp_options *o, measurement *measure, const network *usually, size_t usual_count) {
+/* What can be measured: a function, networks, or both in this order. */
+typedef struct part {
+    const char *name, *arguments;
+    int         max_arguments;       /* after the name */
+    int (*run)(const cp_options *o); /* or NULL */
+    measurement   *measure;          /* or NULL */
+    const char    *head;
+    const network *usual; /* without networks in the command line */
+    size_t         usual_count;
+} part;
+
+static int run_networks(const cp_options *o, const part *p) {
     int count = cp_argument_count(o), code = CP_EXIT_OK;
+    if (!set_threads(o)) return CP_EXIT_USAGE;
+    if (p->measure == measure_scaling && cp_threads() < 2)
+        return cp_complain(o, "THREADS is %d; scaling compares two or more threads with one", cp_threads()), CP_EXIT_USAGE;
     if (count > 2 && (count - 2) % 6)
         return cp_complain(o, "%d numbers after THREADS; a network is six: DEPTH WIDTH NORM SIDE CHANNELS BATCH", count - 2),
                CP_EXIT_USAGE;
     for (int i = 2; i < count && code == CP_EXIT_OK; i += 6) {
         network n;
-        code = read_network(o, i, &n) ? run_measurement(measure, &n, "jem") : CP_EXIT_USAGE;
+        code = read_network(o, i, &n) ? run_measurement(p->measure, &n, p->head) : CP_EXIT_USAGE;
     }
-    for (size_t i = 0; count <= 2 && i < usual_count && code == CP_EXIT_OK; i++)
-        code = run_measurement(measure, &usually[i], "jem");
+    for (size_t i = 0; count <= 2 && i < p->usual_count && code == CP_EXIT_OK; i++)
+        code = run_measurement(p->measure, &p->usual[i], p->head);
     return code;
-}
-
-static int run_wrn(const cp_options *o) {
-    return set_threads(o) ? run_networks(o, measure_steps, usual, sizeof usual / sizeof *usual) : CP_EXIT_USAGE;
-}
-
-static int run_memory(const cp_options *o) {
-    return run_networks(o, measure_memory, usual, sizeof usual / sizeof *usual);
-}
-
-static int run_scaling(const cp_options *o) {
-    if (!set_threads(o)) return CP_EXIT_USAGE;
-    if (cp_threads() >= 2) return run_networks(o, measure_scaling, &wrn_16_2, 1);
-    return cp_complain(o, "THREADS is %d; scaling compares two or more threads with one", cp_threads()), CP_EXIT_USAGE;
-}
-
-static int run_hybrid(const cp_options *o) {
-    return set_threads(o) ? run_measurement(measure_hybrid, &hybrid_network, "hybrid") : CP_EXIT_USAGE;
-}
-
-static int run_all(const cp_options *o) {
-    int code = cp_bench_kernels(o);
-    return code == CP_EXIT_OK ? run_wrn(o) : code;
 }
 
 /* ---- the figure of the ratios that tests/bench/compare.py measures ---- */
@@ -396,29 +375,29 @@ static int run_plot(const cp_options *o) {
 
 /* ---- the command ---- */
 
-static const struct {
-    const char *name, *arguments;
-    int         max_arguments; /* after the name */
-    int (*run)(const cp_options *o);
-} parts[] = {
-    {"", "", 0, run_all},
-    {"kernels", "no arguments", 0, cp_bench_kernels},
-    {"accuracy", "no arguments", 0, cp_bench_accuracy},
-    {"memory", "no arguments", 0, run_memory},
-    {"hybrid", "THREADS only", 1, run_hybrid},
-    {"plot", "RATIOS.csv only", 1, run_plot},
-    {"wrn", "at most 32 networks", 1 + 6 * 32, run_wrn},
-    {"scaling", "at most 32 networks", 1 + 6 * 32, run_scaling},
+enum { USUAL = sizeof usual / sizeof *usual };
+
+static const part parts[] = {
+    {"", "", 0, cp_bench_kernels, measure_steps, "jem", usual, USUAL},
+    {"kernels", "no arguments", .run = cp_bench_kernels},
+    {"accuracy", "no arguments", .run = cp_bench_accuracy},
+    {"memory", "no arguments", 0, NULL, measure_memory, "jem", usual, USUAL},
+    {"hybrid", "THREADS only", 1, NULL, measure_hybrid, "hybrid", &hybrid_network, 1},
+    {"plot", "RATIOS.csv only", 1, .run = run_plot},
+    {"wrn", "at most 32 networks", 1 + 6 * 32, NULL, measure_steps, "jem", usual, USUAL},
+    {"scaling", "at most 32 networks", 1 + 6 * 32, NULL, measure_scaling, "jem", &wrn_16_2, 1},
 };
 
 static int run_bench(const cp_options *o) {
     const char *what = cp_argument_count(o) ? cp_argument(o, 0) : "";
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        if (strcmp(what, parts[i].name) != 0) continue;
-        int max = 1 + parts[i].max_arguments;
-        if (cp_argument_count(o) <= max) return parts[i].run(o);
-        return cp_complain(o, "%s takes %s; \"%.80s\" is one too many", what, parts[i].arguments, cp_argument(o, max)),
-               CP_EXIT_USAGE;
+        const part *p = &parts[i];
+        if (strcmp(what, p->name) != 0) continue;
+        int max = 1 + p->max_arguments, code = CP_EXIT_OK;
+        if (cp_argument_count(o) > max)
+            return cp_complain(o, "%s takes %s; \"%.80s\" is one too many", what, p->arguments, cp_argument(o, max)), CP_EXIT_USAGE;
+        if (p->run) code = p->run(o);
+        return code == CP_EXIT_OK && p->measure ? run_networks(o, p) : code;
     }
     return cp_complain(o, "\"%.80s\" cannot be measured; kernels, accuracy, wrn, scaling, hybrid, memory or plot is expected",
                        what),

@@ -5,9 +5,7 @@
 #include "experiments/kit/cli/options.h"
 
 #include <stddef.h>
-#include <time.h>
 
-double cp_bench_seconds(clockid_t clock);
 double cp_bench_median(double *values, size_t count); /* sorts them; the upper median if the count is even */
 
 int cp_bench_kernels(const cp_options *o);  /* prints a table; takes about half a minute */

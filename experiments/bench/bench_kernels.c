@@ -8,10 +8,13 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <time.h>
 
 /* With one thread, processor time: other programs disturb it less. */
 static double seconds(void) {
-    return cp_bench_seconds(cp_threads() == 1 ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC);
+    struct timespec t;
+    clock_gettime(cp_threads() == 1 ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 enum { RESULTS = 3 }; /* of a convolution and its gradients: y, gx and gw */
@@ -26,39 +29,30 @@ typedef struct job {
 
 static const cp_conv_fusion nothing_fused = {0};
 
-static void forward(job *j) {
-    cp_kernels()->conv2d(j->scratch, &j->s, j->x, j->w, &nothing_fused, j->y);
+typedef bool work(const job *j, int result, cp_real *out);
+
+/* y, gx or gw into `out`. */
+static bool conv(const job *j, int result, cp_real *out) {
+    const cp_kernel_family *k = cp_kernels();
+    if (result == 0) return k->conv2d(j->scratch, &j->s, j->x, j->w, &nothing_fused, out);
+    if (result == 1) return k->conv2d_input_grad(j->scratch, &j->s, j->y, j->w, &nothing_fused, out);
+    return k->conv2d_weight_grad(j->scratch, &j->s, j->x, j->y, &nothing_fused, out, NULL);
 }
 
-static void input_grad(job *j) {
-    cp_kernels()->conv2d_input_grad(j->scratch, &j->s, j->y, j->w, &nothing_fused, j->x);
-}
-
-static void weight_grad(job *j) {
-    cp_kernels()->conv2d_weight_grad(j->scratch, &j->s, j->x, j->y, &nothing_fused, j->w, NULL);
-}
-
-static void gemm(job *j) {
-    cp_kernels()->gemm(j->scratch, false, false, j->m, j->n, j->k, j->x, j->w, j->y, false);
-}
-
-static void gemm_b_transposed(job *j) {
-    cp_kernels()->gemm(j->scratch, false, true, j->m, j->n, j->k, j->x, j->w, j->y, false);
-}
-
-static void gemm_a_transposed(job *j) {
-    cp_kernels()->gemm(j->scratch, true, false, j->m, j->n, j->k, j->x, j->w, j->y, false);
+/* a b, with b transposed, or with a transposed. */
+static bool gemm(const job *j, int result, cp_real *out) {
+    return cp_kernels()->gemm(j->scratch, result == 2, result == 1, j->m, j->n, j->k, j->x, j->w, out, false);
 }
 
 /* The shortest time within a third of a second. */
-static double best_time(void (*run)(job *), job *j) {
+static double best_time(work *run, const job *j, int result, cp_real *out) {
     double best = 1e9;
-    run(j);
+    run(j, result, out);
     for (double start = seconds(), now = start; now - start < 0.3;) {
         int repeats = 1;
         while ((double)repeats * best < 1e-4 && best < 1e8) repeats *= 2;
         const double before = seconds();
-        for (int i = 0; i < repeats; i++) run(j);
+        for (int i = 0; i < repeats; i++) run(j, result, out);
         now = seconds();
         best = fmin(best, (now - before) / repeats);
     }
@@ -84,12 +78,6 @@ static cp_real *numbers(size_t count) {
 
 static double conv_flops(const cp_conv_shape *s) {
     return 2.0 * s->n * s->oh * s->ow * s->k * s->kh * s->kw * s->c;
-}
-
-static void print_rate(void (*run)(job *), job *j, double flops, double peak) {
-    double time = best_time(run, j);
-    printf("  %8.3f ms %6.1f %4.0f%%", time * 1e3, flops / time * 1e-9, 100 * flops / time / peak);
-    fflush(stdout);
 }
 
 /* Prints the name of a convolution of a wide ResNet, and makes it. */
@@ -124,24 +112,26 @@ static void job_free(job *j) {
     free(j->x), free(j->w), free(j->y);
 }
 
+/* Prints the times of the three results, and frees the job. */
+static void bench_job(job *j, work *run, cp_real *const out[RESULTS], double flops, double peak) {
+    for (int r = 0; r < RESULTS; r++) {
+        double time = best_time(run, j, r, out[r]);
+        printf("  %8.3f ms %6.1f %4.0f%%", time * 1e3, flops / time * 1e-9, 100 * flops / time / peak);
+        fflush(stdout);
+    }
+    printf("\n");
+    job_free(j);
+}
+
 static void bench_conv(cp_arena *scratch, double peak, const int shape[5]) {
     job j = conv_job(scratch, 64, shape);
-    print_rate(forward, &j, conv_flops(&j.s), peak);
-    print_rate(input_grad, &j, conv_flops(&j.s), peak);
-    print_rate(weight_grad, &j, conv_flops(&j.s), peak);
-    printf("\n");
-    job_free(&j);
+    bench_job(&j, conv, (cp_real *[]){j.y, j.x, j.w}, conv_flops(&j.s), peak);
 }
 
 static void bench_gemm(cp_arena *scratch, double peak, size_t m, size_t n, size_t k) {
-    job          j = {.scratch = scratch, .m = m, .n = n, .k = k, .x = numbers(m * k), .w = numbers(k * n), .y = numbers(m * n)};
-    const double flops = 2.0 * (double)m * (double)n * (double)k;
+    job j = {.scratch = scratch, .m = m, .n = n, .k = k, .x = numbers(m * k), .w = numbers(k * n), .y = numbers(m * n)};
     printf("gemm %4zux%4zux%4zu ", m, n, k);
-    print_rate(gemm, &j, flops, peak);
-    print_rate(gemm_b_transposed, &j, flops, peak);
-    print_rate(gemm_a_transposed, &j, flops, peak);
-    printf("\n");
-    job_free(&j);
+    bench_job(&j, gemm, (cp_real *[]){j.y, j.y, j.y}, 2.0 * (double)m * (double)n * (double)k, peak);
 }
 
 /* side, channels in and out, kernel, stride */
@@ -213,14 +203,11 @@ static void errors_of(size_t count, const cp_real *got, const double *right, dou
 }
 
 static void errors_measure(const job *j, double *const exact[RESULTS], double errors[RESULTS][2]) {
-    cp_real *got[RESULTS] = {numbers(j->sizes[0]), numbers(j->sizes[1]), numbers(j->sizes[2])};
-    if (!cp_kernels()->conv2d(j->scratch, &j->s, j->x, j->w, &nothing_fused, got[0]) ||
-        !cp_kernels()->conv2d_input_grad(j->scratch, &j->s, j->y, j->w, &nothing_fused, got[1]) ||
-        !cp_kernels()->conv2d_weight_grad(j->scratch, &j->s, j->x, j->y, &nothing_fused, got[2], NULL))
-        exit(1);
-    for (int i = 0; i < RESULTS; i++) {
-        errors_of(j->sizes[i], got[i], exact[i], errors[i]);
-        free(got[i]);
+    for (int r = 0; r < RESULTS; r++) {
+        cp_real *got = numbers(j->sizes[r]);
+        if (!conv(j, r, got)) exit(1);
+        errors_of(j->sizes[r], got, exact[r], errors[r]);
+        free(got);
     }
 }
 
