@@ -90,27 +90,23 @@ static bool fit(input *in, const cp_model *model, int layout, cp_status *status)
 
 /* ---- computing ---- */
 
-/* Inputs into a batch, by way of one row of `work`: channels that are planes in the file become the last axis. */
-static bool load_rows(const input *in, int first, int rows, cp_real *work, cp_real *batch, cp_status *status) {
-    size_t               bytes = in->row * cp_dtype_size(in->npy.dtype);
-    size_t               channels = in->planes ? (size_t)in->dims[3] : 1, area = in->row / channels;
-    const unsigned char *from = (const unsigned char *)in->npy.data + (size_t)first * bytes;
-    for (int n = 0; n < rows; n++, from += bytes, batch += in->row) {
-        if (!cp_inputs_scale(in->npy.dtype, from, in->row, work, in->path, status)) return false;
-        for (size_t c = 0; c < channels; c++)
-            for (size_t i = 0; i < area; i++) batch[i * channels + c] = work[c * area + i];
-    }
-    return true;
+/* Inputs as the network takes them; channels that are planes in the file become the last axis. */
+static cp_tensor *batch_of(cp_tape *tape, const input *in, int first, int rows, cp_status *status) {
+    const int           *d = in->dims;
+    int                  dims[CP_MAX_RANK];
+    const unsigned char *from = (const unsigned char *)in->npy.data + (size_t)first * in->row * cp_dtype_size(in->npy.dtype);
+    memcpy(dims, d, sizeof dims);
+    dims[0] = rows;
+    cp_tensor *x = cp_full(tape, 0, in->planes ? CP_SHAPE(rows, d[3], d[1], d[2]) : cp_shape_of(in->rank, dims));
+    if (!x) return cp_null(cp_fail(status, "not enough memory for %d inputs; a smaller --batch needs less", rows));
+    if (!cp_inputs_scale(in->npy.dtype, from, (size_t)rows * in->row, x->data, in->path, status)) return NULL;
+    return in->planes ? cp_permute(tape, x, (int[]){0, 2, 3, 1}) : x;
 }
 
-static bool predict_rows(cp_tape *tape, const cp_model *model, const input *in, int first, int rows, cp_real *work, cp_real *batch,
-                         float *out, cp_status *status) {
-    int dims[CP_MAX_RANK];
-    memcpy(dims, in->dims, sizeof dims);
-    dims[0] = rows;
-    if (!load_rows(in, first, rows, work, batch, status)) return false;
-    cp_tensor *p = cp_model_posterior(tape, model, cp_constant(tape, batch, cp_shape_of(in->rank, dims)), CP_EVALUATION);
-    if (!p) return cp_fail(status, "the network refused a batch of %d inputs", rows);
+static bool predict_rows(cp_tape *tape, const cp_model *model, const input *in, int first, int rows, float *out,
+                         cp_status *status) {
+    cp_tensor *x = batch_of(tape, in, first, rows, status), *p = x ? cp_model_posterior(tape, model, x, CP_EVALUATION) : NULL;
+    if (!p) return *status->message ? false : cp_fail(status, "the network refused a batch of %d inputs", rows);
     for (size_t i = 0; i < p->size; i++) out[(size_t)first * (size_t)model->config.classes + i] = (float)p->data[i];
     cp_tape_reset(tape);
     return true;
@@ -118,24 +114,17 @@ static bool predict_rows(cp_tape *tape, const cp_model *model, const input *in, 
 
 /* The posteriors of all rows, to be freed; NULL after an error. */
 static float *predict(const cp_model *model, const input *in, int max, cp_status *status) {
-    int    step = max < in->n ? max : in->n;
-    size_t count, values;
-    bool fits = cp_size_mul((size_t)in->n, (size_t)model->config.classes, &count) && cp_size_mul((size_t)step, in->row, &values) &&
-                values < SIZE_MAX / sizeof(cp_real) && count < SIZE_MAX / sizeof(float);
+    size_t   count;
+    bool     fits = cp_size_mul((size_t)in->n, (size_t)model->config.classes, &count) && count < SIZE_MAX / sizeof(float);
     float   *out = fits ? malloc((count + 1) * sizeof *out) : NULL;
-    cp_real *work = fits ? malloc((in->row + 1) * sizeof *work) : NULL;
-    cp_real *batch = fits ? malloc((values + 1) * sizeof *batch) : NULL;
     cp_tape *tape = cp_tape_new();
-    bool     ok =
-        (out && work && batch && tape) || cp_fail(status, "not enough memory for %d inputs; a smaller --batch needs less", in->n);
+    bool     ok = (out && tape) || cp_fail(status, "not enough memory for %d inputs", in->n);
     if (ok) cp_tape_pause(tape, true);
-    for (int first = 0; ok && first < in->n; first += step) {
-        int rows = in->n - first < step ? in->n - first : step;
-        ok = predict_rows(tape, model, in, first, rows, work, batch, out, status);
+    for (int first = 0; ok && first < in->n; first += max) {
+        int rows = in->n - first < max ? in->n - first : max;
+        ok = predict_rows(tape, model, in, first, rows, out, status);
     }
     cp_tape_free(tape);
-    free(work);
-    free(batch);
     if (!ok) free(out);
     return ok ? out : NULL;
 }
