@@ -40,6 +40,8 @@ typedef struct generation {
     int               frame_moves[FRAMES];  /* after how many moves a frame is taken */
     double            energy_first, energy; /* means, at the start and at the end */
     int               agree, stuck;         /* samples that the softmax gives their class; chains that ended stuck */
+    cp_progress       progress;
+    int               first;    /* chain of the batch that is being moved */
     int               borrowed; /* chains that the buffer had for their class; the others start from the Gaussian or noise */
 } generation;
 
@@ -63,14 +65,12 @@ static void start_fresh(const generation *g, cp_rng *rng, cp_real *out) {
     cp_start_draw(&start, rng, gaussian ? 0 : -1, out, g->trained->values);
 }
 
-/* Hands the buffer's chains to their classes, in the buffer's order, as far as there is room. */
-static bool start_from_buffer(generation *g, cp_tape *tape, cp_status *status) {
+/* Hands the buffer's chains to their classes, in the buffer's order, as far as there is room; `taken` counts those of each class. */
+static bool take_chains(generation *g, int *taken, cp_tape *tape, cp_status *status) {
     int      n, max = cp_replay_capacity(g->trained->replay);
-    int     *taken = calloc((size_t)g->classes, sizeof *taken);
     cp_real *chains = cp_run_model_samples(g->trained, max, &n, status);
     size_t   values = g->trained->values;
-    bool     ok = chains && (taken || cp_fail(status, "not enough memory for the chains' classes"));
-    for (int first = 0; ok && first < n; first += AT_ONCE) {
+    for (int first = 0; chains && first < n; first += AT_ONCE) {
         int        rows = n - first < AT_ONCE ? n - first : AT_ONCE;
         cp_shape   shape = cp_shape_rows(rows, g->trained->shape);
         cp_tensor *logits =
@@ -84,33 +84,28 @@ static bool start_from_buffer(generation *g, cp_tape *tape, cp_status *status) {
         }
         cp_tape_reset(tape);
     }
-    cp_rng rng = cp_rng_named((uint64_t)cp_option_int(g->options, "seed"), "start");
-    for (int c = 0; ok && c < g->classes; c++)
-        for (int i = taken[c]; i < g->per_class; i++)
-            start_fresh(g, &rng, g->samples + ((size_t)c * (size_t)g->per_class + (size_t)i) * values);
-    free(taken);
     free(chains);
-    return ok;
+    return chains != NULL;
 }
 
 static bool start(generation *g, cp_tape *tape, cp_status *status) {
     cp_rng rng = cp_rng_named((uint64_t)cp_option_int(g->options, "seed"), "start");
-    for (int i = 0; i < g->count; i++) g->labels[i] = i / g->per_class;
-    if (g->from == FROM_BUFFER) return start_from_buffer(g, tape, status);
-    for (int i = 0; i < g->count; i++) start_fresh(g, &rng, g->samples + (size_t)i * g->trained->values);
-    return true;
+    int   *taken = calloc((size_t)g->classes, sizeof *taken);
+    bool   ok = taken || cp_fail(status, "not enough memory for the chains' classes");
+    if (ok && g->from == FROM_BUFFER) ok = take_chains(g, taken, tape, status);
+    for (int i = 0; ok && i < g->count; i++) {
+        g->labels[i] = i / g->per_class;
+        if (i % g->per_class >= taken[g->labels[i]]) start_fresh(g, &rng, g->samples + (size_t)i * g->trained->values);
+    }
+    free(taken);
+    return ok;
 }
 
 /* ---- walking ---- */
 
-typedef struct watch {
-    generation  *g;
-    cp_progress *progress;
-    int          first; /* the batch's first chain */
-} watch;
-
-static void film_batch(generation *g, int first, const cp_tensor *x, int moves) {
+static void film_batch(generation *g, const cp_tensor *x, int moves) {
     size_t values = g->trained->values;
+    int    first = g->first;
     for (int f = 0; f < g->frames; f++) {
         if (g->frame_moves[f] != moves) continue;
         for (int i = 0; i < x->dims[0]; i++)
@@ -121,26 +116,26 @@ static void film_batch(generation *g, int first, const cp_tensor *x, int moves) 
 }
 
 static bool look(void *user, const cp_sgld_view *view) {
-    watch *w = user;
-    film_batch(w->g, w->first, view->x, view->step);
+    generation *g = user;
+    film_batch(g, view->x, view->step);
     char text[40];
     snprintf(text, sizeof text, "energy %.4g", view->mean_energy);
-    cp_progress_update(w->progress, (int64_t)w->first * w->g->sgld.steps + (int64_t)view->step * view->x->dims[0], text);
-    return cp_run_should_continue(w->g->run);
+    cp_progress_update(&g->progress, (int64_t)g->first * g->sgld.steps + (int64_t)view->step * view->x->dims[0], text);
+    return cp_run_should_continue(g->run);
 }
 
-static bool walk_batch(generation *g, cp_tape *tape, watch *w, int rows, cp_rng *rng, cp_status *status) {
+static bool walk_batch(generation *g, cp_tape *tape, int rows, cp_rng *rng, cp_status *status) {
     size_t          values = g->trained->values;
-    cp_real        *from = g->samples + (size_t)w->first * values;
+    cp_real        *from = g->samples + (size_t)g->first * values;
     cp_tensor      *x = cp_tensor_new(cp_shape_rows(rows, g->trained->shape));
-    cp_model_target target = {.model = g->trained->model, .labels = {g->labels + w->first, rows}};
+    cp_model_target target = {.model = g->trained->model, .labels = {g->labels + g->first, rows}};
     cp_sgld_report  report = {0};
     if (!x) return cp_fail(status, "not enough memory for %d chains", rows);
     memcpy(x->data, from, (size_t)rows * values * sizeof *from);
     g->sgld.observer = look;
-    g->sgld.observer_user = w;
+    g->sgld.observer_user = g;
     bool ok = cp_sgld_run(tape, cp_model_energy_of, &target, x, &g->sgld, rng, &report) || cp_fail(status, "the sampler failed");
-    film_batch(g, w->first, x, report.steps);
+    film_batch(g, x, report.steps);
     memcpy(from, x->data, (size_t)rows * values * sizeof *from);
     g->energy_first += report.energy_first * rows / g->count;
     g->stuck += report.nonfinite;
@@ -149,8 +144,9 @@ static bool walk_batch(generation *g, cp_tape *tape, watch *w, int rows, cp_rng 
 }
 
 /* What the model says of the samples. */
-static void judge_batch(generation *g, cp_tape *tape, int first, int rows) {
+static void judge_batch(generation *g, cp_tape *tape, int rows) {
     const cp_model *model = g->trained->model;
+    int             first = g->first;
     cp_tensor      *x = cp_constant(tape, g->samples + (size_t)first * g->trained->values, cp_shape_rows(rows, g->trained->shape));
     cp_tensor      *z = cp_net_forward(tape, model->net, x, CP_EVALUATION), *logits = cp_head_logits(tape, model->head, z);
     cp_tensor      *energies = cp_pick(tape, cp_head_class_energy(tape, model->head, z), (cp_labels){g->labels + first, rows});
@@ -173,19 +169,18 @@ static void plan_film(generation *g) {
 }
 
 static bool walk(generation *g, cp_tape *tape, cp_status *status) {
-    cp_rng      noise = cp_rng_named((uint64_t)cp_option_int(g->options, "seed"), "chains");
-    cp_progress progress = {
-        .label = "sampling", .unit = "moves", .total = (int64_t)g->count * g->sgld.steps, .quiet = g->run->quiet};
-    bool ok = true;
+    cp_rng noise = cp_rng_named((uint64_t)cp_option_int(g->options, "seed"), "chains");
+    bool   ok = true;
+    g->progress =
+        (cp_progress){.label = "sampling", .unit = "moves", .total = (int64_t)g->count * g->sgld.steps, .quiet = g->run->quiet};
     plan_film(g);
-    cp_progress_start(&progress);
-    for (int first = 0; ok && first < g->count && cp_run_should_continue(g->run); first += AT_ONCE) {
-        int   rows = g->count - first < AT_ONCE ? g->count - first : AT_ONCE;
-        watch w = {g, &progress, first};
-        ok = walk_batch(g, tape, &w, rows, &noise, status);
-        if (ok) judge_batch(g, tape, first, rows);
+    cp_progress_start(&g->progress);
+    for (; ok && g->first < g->count && cp_run_should_continue(g->run); g->first += AT_ONCE) {
+        int rows = g->count - g->first < AT_ONCE ? g->count - g->first : AT_ONCE;
+        ok = walk_batch(g, tape, rows, &noise, status);
+        if (ok) judge_batch(g, tape, rows);
     }
-    cp_progress_end(&progress);
+    cp_progress_end(&g->progress);
     return ok && cp_run_should_continue(g->run);
 }
 
@@ -227,21 +222,17 @@ static bool save_sheets(const generation *g, cp_status *status) {
 
 /* samples.npz: images uint8 (count, H, W, C), labels (count). */
 static bool write_samples(const generation *g, cp_status *status) {
+    _Static_assert(sizeof *g->labels == sizeof(int32_t), "labels are written as they are");
     const int *d = g->trained->shape.dims;
     size_t     all = (size_t)g->count * g->trained->values;
     uint8_t   *pixels = malloc(all);
-    int32_t   *labels = malloc((size_t)g->count * sizeof *labels);
-    bool       ok = (pixels && labels) || cp_fail(status, "not enough memory for the samples as bytes");
-    for (int i = 0; ok && i < g->count; i++) labels[i] = g->labels[i];
-    if (ok) {
-        cp_pixels_of(g->samples, all, pixels);
-        cp_npz_writer *npz = cp_npz_writer_new(cp_run_path(g->run, "samples.npz").s, status);
-        cp_npz_writer_add(npz, "images", CP_U8, 4, (int64_t[]){g->count, d[0], d[1], d[2]}, pixels);
-        cp_npz_writer_add(npz, "labels", CP_I32, 1, (int64_t[]){g->count}, labels);
-        ok = cp_npz_writer_commit(npz, status);
-    }
+    if (!pixels) return cp_fail(status, "not enough memory for the samples as bytes");
+    cp_pixels_of(g->samples, all, pixels);
+    cp_npz_writer *npz = cp_npz_writer_new(cp_run_path(g->run, "samples.npz").s, status);
+    cp_npz_writer_add(npz, "images", CP_U8, 4, (int64_t[]){g->count, d[0], d[1], d[2]}, pixels);
+    cp_npz_writer_add(npz, "labels", CP_I32, 1, (int64_t[]){g->count}, g->labels);
+    bool ok = cp_npz_writer_commit(npz, status);
     free(pixels);
-    free(labels);
     return ok;
 }
 

@@ -3,23 +3,19 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct cp_conditional {
     size_t         rows, size; /* of D */
     const cp_real *mean, *directions;
     bool          *missing;            /* (size) */
     double        *factor;             /* (rows, rows): the lower Cholesky factor of K K^T + grain^2 I */
-    double        *e, *values, *above; /* (rows), (size), (size): what the known values are above their prediction */
+    double        *e, *values, *above; /* behind it: (rows), (size), (size): what the known values are above their prediction */
 };
 
 void cp_conditional_free(cp_conditional *c) {
     if (!c) return;
     free(c->missing);
     free(c->factor);
-    free(c->e);
-    free(c->values);
-    free(c->above);
     free(c);
 }
 
@@ -32,13 +28,15 @@ cp_conditional *cp_conditional_new(cp_class_gaussian *gaussian) {
     *c = (cp_conditional){
         .rows = (size_t)directions.dims[1], .size = (size_t)directions.dims[2], .mean = mean.data, .directions = directions.data};
     c->missing = calloc(c->size, sizeof *c->missing);
-    c->factor = malloc(c->rows * c->rows * sizeof *c->factor);
-    c->e = malloc(c->rows * sizeof *c->e);
-    c->values = malloc(c->size * sizeof *c->values);
-    c->above = malloc(c->size * sizeof *c->above);
-    if (c->missing && c->factor && c->e && c->values && c->above) return c;
-    cp_conditional_free(c);
-    return NULL;
+    c->factor = malloc((c->rows * (c->rows + 1) + 2 * c->size) * sizeof *c->factor);
+    if (!c->missing || !c->factor) {
+        cp_conditional_free(c);
+        return NULL;
+    }
+    c->e = c->factor + c->rows * c->rows;
+    c->values = c->e + c->rows;
+    c->above = c->values + c->size;
+    return c;
 }
 
 /* Cholesky's algorithm in place; the matrix is positive definite by its grain. */
@@ -62,14 +60,14 @@ static void solve(const double *factor, size_t n, double *x) {
     }
 }
 
-void cp_conditional_set(cp_conditional *c, const bool *missing) {
-    memcpy(c->missing, missing, c->size * sizeof *missing);
+void cp_conditional_set(cp_conditional *c, const bool *missing, size_t channels) {
+    for (size_t v = 0; v < c->size; v++) c->missing[v] = missing[v / channels];
     for (size_t i = 0; i < c->rows; i++)
         for (size_t j = 0; j <= i; j++) {
             const cp_real *a = c->directions + i * c->size, *b = c->directions + j * c->size;
             double         sum = i == j ? CP_CONDITIONAL_GRAIN * CP_CONDITIONAL_GRAIN : 0;
             for (size_t v = 0; v < c->size; v++)
-                if (!missing[v]) sum += (double)a[v] * (double)b[v];
+                if (!c->missing[v]) sum += (double)a[v] * (double)b[v];
             c->factor[i * c->rows + j] = sum;
         }
     factorize(c->factor, c->rows);

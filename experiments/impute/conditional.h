@@ -17,8 +17,8 @@ typedef struct cp_conditional cp_conditional;
 cp_conditional *cp_conditional_new(cp_class_gaussian *gaussian);
 void            cp_conditional_free(cp_conditional *conditional); /* NULL is allowed */
 
-/* Which values (size) are missing: to be set before draws, and again when it changes. */
-void cp_conditional_set(cp_conditional *conditional, const bool *missing);
+/* Which pixels (size / channels), with all their channels, are missing: to be set before draws, and again when it changes. */
+void cp_conditional_set(cp_conditional *conditional, const bool *missing, size_t channels);
 
 /* A draw of mean + D^T e, without grain, into out (size), or with rng NULL the conditional mean; of the image the known values are
  * looked at. */

@@ -43,11 +43,10 @@ typedef struct imputation {
     cp_holes          holes;
     char              data_md5[CP_MD5_TEXT], mask_md5[CP_MD5_TEXT];
     int               chains;
-    cp_real          *mean;                  /* (H, W, C): the mean training image */
-    cp_real          *filled;                /* (count, H, W, C) */
-    cp_conditional   *gaussian;              /* where chains start; NULL: from the mean image */
-    cp_real          *guess;                 /* (count, H, W, C): its conditional mean, which no chain has touched; or NULL */
-    double            error, guessed, plain; /* roots of the mean squared error over missing values: filled, guess, mean image */
+    cp_real          *mean;     /* (H, W, C): the mean training image */
+    cp_real          *filled;   /* (count, H, W, C) */
+    cp_conditional   *gaussian; /* where chains start; NULL: from the mean image */
+    cp_real          *guess;    /* (count, H, W, C): its conditional mean, which no chain has touched; or NULL */
     int               stuck;
 } imputation;
 
@@ -77,7 +76,6 @@ typedef struct batch {
     int          first; /* chain k is the image k / chains */
     cp_tensor   *x;
     cp_real     *known, *missing; /* (AT_ONCE, H, W, C) */
-    bool        *holes;           /* (H, W, C) */
 } batch;
 
 static bool look(void *user, const cp_sgld_view *view) {
@@ -89,15 +87,12 @@ static bool look(void *user, const cp_sgld_view *view) {
 }
 
 /* Sets what is missing for the Gaussian, unless it is as before, and computes its guess. */
-static void look_at_image(batch *b, size_t image, const cp_real *missing) {
-    imputation    *m = b->m;
+static void look_at_image(imputation *m, size_t image) {
     size_t         values = m->holes.values, pixels = m->holes.pixels;
     const bool    *mask = m->holes.missing + image * pixels;
     const cp_real *known = m->holes.images + image * values;
-    if (image == 0 || memcmp(mask, mask - pixels, pixels * sizeof *mask) != 0) {
-        for (size_t i = 0; i < values; i++) b->holes[i] = missing[i] != 0;
-        cp_conditional_set(m->gaussian, b->holes);
-    }
+    if (image == 0 || memcmp(mask, mask - pixels, pixels * sizeof *mask) != 0)
+        cp_conditional_set(m->gaussian, mask, (size_t)m->holes.shape.dims[2]);
     cp_conditional_draw(m->gaussian, known, NULL, m->guess + image * values);
 }
 
@@ -110,7 +105,7 @@ static void begin_chain(batch *b, int row, cp_rng *rng) {
         missing[i] = m->holes.missing[image * m->holes.pixels + i / channels];
         b->known[(size_t)row * values + i] = missing[i] != 0 ? 0 : m->holes.images[image * values + i];
     }
-    if (m->gaussian && (b->first + row) % m->chains == 0) look_at_image(b, image, missing);
+    if (m->gaussian && (b->first + row) % m->chains == 0) look_at_image(b->m, image);
     if (m->gaussian)
         cp_conditional_draw(m->gaussian, m->holes.images + image * values, rng, x);
     else
@@ -148,13 +143,9 @@ static bool walk(imputation *m, cp_status *status) {
     int64_t     chains = (int64_t)m->holes.count * m->chains;
     size_t      room = AT_ONCE * m->holes.values * sizeof(cp_real);
     cp_progress progress = {.label = "filling", .unit = "moves", .total = chains * m->sgld.steps, .quiet = m->run->quiet};
-    batch       b = {.m = m,
-                     .progress = &progress,
-                     .known = malloc(room),
-                     .missing = malloc(room),
-                     .holes = malloc(m->holes.values * sizeof(bool))};
+    batch       b = {.m = m, .progress = &progress, .known = malloc(room), .missing = malloc(room)};
     cp_tape    *tape = cp_tape_new();
-    bool        ok = (b.known && b.missing && b.holes && tape) || cp_fail(status, "not enough memory for chains");
+    bool        ok = (b.known && b.missing && tape) || cp_fail(status, "not enough memory for chains");
     cp_progress_start(&progress);
     for (; ok && b.first < chains && cp_run_should_continue(m->run); b.first += AT_ONCE)
         ok = walk_batch(&b, tape, chains - b.first < AT_ONCE ? (int)(chains - b.first) : AT_ONCE, &starts, &noise, status);
@@ -162,7 +153,6 @@ static bool walk(imputation *m, cp_status *status) {
     cp_tape_free(tape);
     free(b.known);
     free(b.missing);
-    free(b.holes);
     return ok && cp_run_should_continue(m->run);
 }
 
@@ -176,13 +166,6 @@ static double rmse(const cp_holes *h, const cp_real *filled, size_t step) {
     for (size_t i = 0; i < (size_t)h->count * h->values; i++)
         if (is_missing(h, i)) sum += pow((double)(filled[i / h->values * step + i % h->values] - h->images[i]), 2);
     return sqrt(sum / count);
-}
-
-static void measure(imputation *m) {
-    const cp_holes *h = &m->holes;
-    m->error = rmse(h, m->filled, h->values);
-    m->guessed = m->guess ? rmse(h, m->guess, h->values) : NAN;
-    m->plain = rmse(h, m->mean, 0);
 }
 
 /* ---- the result ---- */
@@ -247,6 +230,28 @@ static void put_file(cp_json_writer *w, const char *key, const char *path, const
     cp_json_put_end(w);
 }
 
+static void put_errors(const imputation *m, cp_json_writer *w, FILE *file) {
+    size_t values = m->holes.values;
+    struct {
+        const char    *key, *title;
+        const cp_real *filled;
+        size_t         step;
+    } ways[] = {{"filled", "by the model", m->filled, values},
+                {"gaussian", "by the Gaussian of the training pixels alone, where the chains start", m->guess, values},
+                {"mean_filling", "with the mean training image", m->mean, 0}};
+    cp_table *table = cp_table_new(2, "missing pixels filled", "RMSE");
+    cp_json_put_object(w, "rmse");
+    for (int i = 0; i < 3; i++) {
+        if (!ways[i].filled) continue;
+        double error = rmse(&m->holes, ways[i].filled, ways[i].step);
+        cp_json_put_number(w, ways[i].key, error);
+        cp_table_text(table, "%s", ways[i].title);
+        cp_table_number(table, error, 4);
+    }
+    cp_json_put_end(w);
+    cp_table_conclude(table, w, "table", file);
+}
+
 static bool write_result(imputation *m) {
     cp_run        *run = m->run;
     cp_json_writer w = {.pretty = true};
@@ -263,23 +268,7 @@ static bool write_result(imputation *m) {
     cp_json_put_integer(&w, "missing_pixels", (int64_t)m->holes.missing_pixels);
     cp_json_put_integer(&w, "chains", m->chains);
     cp_sampler_put(&m->sgld, &w, "sampler");
-    if (m->holes.truth) {
-        cp_json_put_object(&w, "rmse");
-        cp_json_put_number(&w, "filled", m->error);
-        if (m->guess) cp_json_put_number(&w, "gaussian", m->guessed);
-        cp_json_put_number(&w, "mean_filling", m->plain);
-        cp_json_put_end(&w);
-        cp_table *table = cp_table_new(2, "missing pixels filled", "RMSE");
-        cp_table_text(table, "by the model");
-        cp_table_number(table, m->error, 4);
-        if (m->guess) {
-            cp_table_text(table, "by the Gaussian of the training pixels alone, where the chains start");
-            cp_table_number(table, m->guessed, 4);
-        }
-        cp_table_text(table, "with the mean training image");
-        cp_table_number(table, m->plain, 4);
-        cp_table_conclude(table, &w, "table", file);
-    }
+    if (m->holes.truth) put_errors(m, &w, file);
     put_notes(m, &w, file);
     cp_json_put_end(&w);
     return cp_run_conclude(run, &w);
@@ -293,7 +282,6 @@ static bool work(imputation *m, cp_status *status) {
     if (!m->filled) return cp_fail(status, "not enough memory for %d images", m->holes.count);
     for (size_t i = 0; i < all; i++) m->filled[i] = is_missing(&m->holes, i) ? 0 : m->holes.images[i];
     if (!walk(m, status)) return false;
-    if (m->holes.truth) measure(m);
     return save_sheet(m, status) && cp_holes_write(&m->holes, m->filled, cp_run_path(m->run, "filled.npy").s, status) &&
            write_result(m);
 }
