@@ -21,9 +21,7 @@ typedef struct cutting {
     const cp_subject       *subject;
     const cp_slices_config *config;
     cp_slices              *slices;
-    int64_t                 dims[3];
-    double                  affine[3][4], spacing[3];
-    char                    orientation[4];
+    cp_nifti                seg;   /* without its values */
     bool                   *tumor; /* (dims[2]) */
     float                  *slice; /* (dims[1], dims[0]), normalized */
     float                  *small; /* (size, size) */
@@ -61,10 +59,10 @@ bool cp_brain_find(float *values, size_t count, double low, double high, cp_brai
 /* ---- reading ---- */
 
 /* Where a corner lies by a header; bit i of `corner` is set for the far end of axis i. */
-static void place(const double affine[3][4], const int64_t dims[3], int corner, double at[3]) {
+static void place(const cp_nifti *v, int corner, double at[3]) {
     for (int row = 0; row < 3; row++) {
-        at[row] = affine[row][3];
-        for (int i = 0; i < 3; i++) at[row] += corner >> i & 1 ? affine[row][i] * (double)(dims[i] - 1) : 0;
+        at[row] = v->affine[row][3];
+        for (int i = 0; i < 3; i++) at[row] += corner >> i & 1 ? v->affine[row][i] * (double)(v->dims[i] - 1) : 0;
     }
 }
 
@@ -77,15 +75,16 @@ static double length_of(const double v[3]) {
 static bool lies_where_seg_does(const cutting *c, cp_scan scan, const cp_nifti *volume) {
     double voxel = 0;
     for (int i = 0; i < 3; i++)
-        if (!(fabs(volume->spacing[i] - c->spacing[i]) <= 0.01 * fabs(c->spacing[i])))
+        if (!(fabs(volume->spacing[i] - c->seg.spacing[i]) <= 0.01 * fabs(c->seg.spacing[i])))
             return cp_fail(c->status, "%s has voxels of %.4g x %.4g x %.4g millimeters, but seg of %.4g x %.4g x %.4g",
-                           cp_scan_names[scan], volume->spacing[0], volume->spacing[1], volume->spacing[2], c->spacing[0],
-                           c->spacing[1], c->spacing[2]);
-    if (strcmp(volume->orientation, c->orientation) == 0) return true;
-    for (int i = 0; i < 3; i++) voxel = fmax(voxel, length_of((double[]){c->affine[0][i], c->affine[1][i], c->affine[2][i]}));
+                           cp_scan_names[scan], volume->spacing[0], volume->spacing[1], volume->spacing[2], c->seg.spacing[0],
+                           c->seg.spacing[1], c->seg.spacing[2]);
+    if (strcmp(volume->orientation, c->seg.orientation) == 0) return true;
+    for (int i = 0; i < 3; i++)
+        voxel = fmax(voxel, length_of((double[]){c->seg.affine[0][i], c->seg.affine[1][i], c->seg.affine[2][i]}));
     for (int corner = 0; corner < 8; corner++) {
         double here[3], there[3];
-        place(volume->affine, c->dims, corner, here), place(c->affine, c->dims, corner, there);
+        place(volume, corner, here), place(&c->seg, corner, there);
         if (!(length_of((double[]){here[0] - there[0], here[1] - there[1], here[2] - there[2]}) <= voxel))
             return cp_fail(
                 c->status,
@@ -102,9 +101,9 @@ static bool shape_fits(const cutting *c, cp_scan scan, const cp_nifti *volume) {
         return cp_fail(c->status, "%.200s has shape %s; a volume has three axes", path,
                        cp_shown_shape(volume->rank, volume->dims).text);
     if (!c->tumor) return true; /* the first file, seg, sets the shape */
-    if (memcmp(c->dims, volume->dims, sizeof c->dims) != 0)
+    if (memcmp(c->seg.dims, volume->dims, 3 * sizeof *volume->dims) != 0)
         return cp_fail(c->status, "%s has shape %s, but seg %s", cp_scan_names[scan], cp_shown_shape(3, volume->dims).text,
-                       cp_shown_shape(3, c->dims).text);
+                       cp_shown_shape(3, c->seg.dims).text);
     return lies_where_seg_does(c, scan, volume);
 }
 
@@ -123,10 +122,8 @@ static bool take_seg(cutting *c, const cp_nifti *seg) {
     size_t area = (size_t)seg->dims[0] * (size_t)seg->dims[1], levels = (size_t)seg->dims[2], side = (size_t)c->config->size;
     if (seg->dims[0] > INT_MAX || seg->dims[1] > INT_MAX || seg->dims[2] > INT_MAX)
         return cp_fail(c->status, "seg has shape %s, which is too large", cp_shown_shape(3, seg->dims).text);
-    memcpy(c->dims, seg->dims, sizeof c->dims);
-    memcpy(c->affine, seg->affine, sizeof c->affine);
-    memcpy(c->spacing, seg->spacing, sizeof c->spacing);
-    memcpy(c->orientation, seg->orientation, sizeof c->orientation);
+    c->seg = *seg;
+    c->seg.values = NULL;
     c->tumor = calloc(levels, sizeof *c->tumor);
     c->slice = malloc(area * sizeof *c->slice);
     c->small = malloc(side * side * sizeof *c->small);
@@ -148,7 +145,8 @@ static bool is_brain(float value, const cp_brain *brain) {
 /* Keeps slices with enough brain. */
 static bool keep_slices(cutting *c, const cp_nifti *volume, const cp_brain *brain) {
     cp_slices *s = c->slices;
-    size_t     area = (size_t)c->dims[0] * (size_t)c->dims[1], levels = (size_t)c->dims[2], bytes = (size_t)c->config->channels;
+    size_t     area = (size_t)c->seg.dims[0] * (size_t)c->seg.dims[1], levels = (size_t)c->seg.dims[2],
+           bytes = (size_t)c->config->channels;
     s->labels = malloc(levels);
     s->levels = malloc(levels * sizeof *s->levels);
     if (!s->labels || !s->levels) return no_memory(c);
@@ -176,7 +174,7 @@ static float normalized(float v, const cp_brain *brain) {
 
 /* As it is shown: both axes grow the other way than in canonical order, which is the order of memory backwards. */
 static void take_slice(const cutting *c, const float *values, const cp_brain *brain) {
-    size_t area = (size_t)c->dims[0] * (size_t)c->dims[1];
+    size_t area = (size_t)c->seg.dims[0] * (size_t)c->seg.dims[1];
     for (size_t i = 0; i < area; i++) c->slice[i] = normalized(values[area - 1 - i], brain);
 }
 
@@ -217,16 +215,16 @@ static void outline_add(outline *outline, const float *slice, int rows, int colu
 }
 
 static bool cut_channel(cutting *c, int channel, const cp_nifti *volume, const cp_brain *brain) {
-    size_t         area = (size_t)c->dims[0] * (size_t)c->dims[1], channels = (size_t)c->config->channels;
+    size_t         area = (size_t)c->seg.dims[0] * (size_t)c->seg.dims[1], channels = (size_t)c->config->channels;
     size_t         pixels = (size_t)c->config->size * (size_t)c->config->size;
     double         wide = spacing_of(volume, 0), high = spacing_of(volume, 1);
-    double         side = fmax((double)c->dims[0] * wide, (double)c->dims[1] * high);
-    cp_resize_axis down = axis_of(c->dims[1], high, side, c->config->size),
-                   across = axis_of(c->dims[0], wide, side, c->config->size);
+    double         side = fmax((double)c->seg.dims[0] * wide, (double)c->seg.dims[1] * high);
+    cp_resize_axis down = axis_of(c->seg.dims[1], high, side, c->config->size),
+                   across = axis_of(c->seg.dims[0], wide, side, c->config->size);
     for (int k = 0; k < c->slices->count; k++) {
         uint8_t *to = c->slices->pixels + (size_t)k * pixels * channels + (size_t)channel;
         take_slice(c, volume->values + (size_t)c->slices->levels[k] * area, brain);
-        if (channel == 0) outline_add(&c->outline, c->slice, (int)c->dims[1], (int)c->dims[0]);
+        if (channel == 0) outline_add(&c->outline, c->slice, (int)c->seg.dims[1], (int)c->seg.dims[0]);
         if (!cp_resize_area(c->slice, down, across, c->small, c->status)) return false;
         for (size_t i = 0; i < pixels; i++) to[i * channels] = (uint8_t)lrintf(255 * fminf(fmaxf(c->small[i], 0), 1));
     }
@@ -259,7 +257,7 @@ bool cp_slices_read(const cp_subject *subject, const cp_slices_config *config, c
     *slices = (cp_slices){0};
     bool ok = take_seg_file(&c);
     for (int i = 0; ok && i < config->channels; i++) ok = take_channel_file(&c, i);
-    slices->upright = c.outline.area > 0 ? c.outline.lean / c.outline.area / (double)c.dims[1] : NAN;
+    slices->upright = c.outline.area > 0 ? c.outline.lean / c.outline.area / (double)c.seg.dims[1] : NAN;
     free(c.tumor), free(c.slice), free(c.small);
     if (!ok) cp_slices_free(slices);
     return ok;
