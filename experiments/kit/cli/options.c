@@ -3,7 +3,6 @@
 
 #include "core/io/bytes.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -209,20 +208,13 @@ static bool read_number(const char *text, size_t length, double *value) {
     return *end == '\0';
 }
 
+/* 1e4 and 10000.0 are whole numbers too. */
 static bool set_integer(setting *s, const char *text, cp_status *status) {
-    char     *end;
-    size_t    length = strlen(text);
-    long long value;
-    errno = 0;
-    value = strtoll(text, &end, 10);
-    if (length > 0 && strspn(text, "+-0123456789") == length && *end == '\0' && errno == 0 && within(s->option, (double)value)) {
-        s->integer = value;
-        return true;
-    }
-    double real; /* 1e4 and 10000.0 are whole numbers too */
-    if (!read_number(text, length, &real) || fabs(real) > 9007199254740991.0 || real != floor(real) || !within(s->option, real))
+    double value;
+    if (!read_number(text, strlen(text), &value) || fabs(value) > 9007199254740991.0 || value != floor(value) ||
+        !within(s->option, value))
         return refuse(s->option, text, status);
-    s->integer = (int64_t)real;
+    s->integer = (int64_t)value;
     return true;
 }
 
@@ -437,17 +429,9 @@ int64_t(cp_option_int_or)(cp_at at, const cp_options *options, const char *name,
     return s->word ? for_word : s->integer;
 }
 
-int64_t(cp_option_int)(cp_at at, const cp_options *options, const char *name) {
-    return (cp_option_int_or)(at, options, name, 0);
-}
-
 double(cp_option_real_or)(cp_at at, const cp_options *options, const char *name, double for_word) {
     const setting *s = require(at, options, name, CP_OPTION_REAL);
     return s->word ? for_word : s->text ? s->real : NAN;
-}
-
-double(cp_option_real)(cp_at at, const cp_options *options, const char *name) {
-    return (cp_option_real_or)(at, options, name, NAN);
 }
 
 const char *(cp_option_text)(cp_at at, const cp_options *options, const char *name) {

@@ -26,6 +26,7 @@
 
 #include "core/error.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -107,10 +108,8 @@ typedef struct cp_reals {
 
 /* The values. An unknown name, or one of another kind, is misuse. */
 bool        cp_option_flag(cp_at at, const cp_options *options, const char *name);
-int64_t     cp_option_int(cp_at at, const cp_options *options, const char *name);  /* 0 when there is none, or its word */
-double      cp_option_real(cp_at at, const cp_options *options, const char *name); /* NaN then */
-int64_t     cp_option_int_or(cp_at at, const cp_options *options, const char *name, int64_t for_word); /* for_word: its word */
-double      cp_option_real_or(cp_at at, const cp_options *options, const char *name, double for_word);
+int64_t     cp_option_int_or(cp_at at, const cp_options *options, const char *name, int64_t for_word); /* 0 when there is none */
+double      cp_option_real_or(cp_at at, const cp_options *options, const char *name, double for_word); /* NaN when there is none */
 cp_reals    cp_option_reals(cp_at at, const cp_options *options, const char *name);
 int         cp_option_choice(cp_at at, const cp_options *options, const char *name); /* the index of the choice, from 0 */
 const char *cp_option_text(cp_at at, const cp_options *options, const char *name);   /* any kind, as typed; NULL: no value */
@@ -118,8 +117,8 @@ bool        cp_option_given(cp_at at, const cp_options *options, const char *nam
 
 #define CP_OPTION_HERE CP_AT((struct cp_tape *)NULL)
 #define cp_option_flag(...) cp_option_flag(CP_OPTION_HERE, __VA_ARGS__)
-#define cp_option_int(...) cp_option_int(CP_OPTION_HERE, __VA_ARGS__)
-#define cp_option_real(...) cp_option_real(CP_OPTION_HERE, __VA_ARGS__)
+#define cp_option_int(options, name) cp_option_int_or(options, name, 0)     /* 0 for its word, too */
+#define cp_option_real(options, name) cp_option_real_or(options, name, NAN) /* NaN for its word, too */
 #define cp_option_int_or(...) cp_option_int_or(CP_OPTION_HERE, __VA_ARGS__)
 #define cp_option_real_or(...) cp_option_real_or(CP_OPTION_HERE, __VA_ARGS__)
 #define cp_option_reals(...) cp_option_reals(CP_OPTION_HERE, __VA_ARGS__)
