@@ -100,24 +100,20 @@ static cp_trial_end measure(cp_trial *trial) {
 
 /* ---- tables, notes and the result ---- */
 
-static void put_method_table(cp_study *study, cp_reals lambda) {
+/* Into the result, and as a table. */
+static void put_methods(cp_study *study, cp_json_writer *w, cp_reals lambda) {
     cp_table *table = cp_table_new(3, "method", "accuracy, %", "paper, %");
+    cp_json_put_object(w, "methods");
     for (int m = 0; m < CP_METHODS; m++) {
-        cp_table_text(table, "%s", cp_plane_method_name((cp_plane_method)m));
-        cp_trials_put_cell(study->trials, table, case_of_method(lambda, (cp_plane_method)m), "accuracy");
+        const char *name = cp_plane_method_name((cp_plane_method)m);
+        int         of_case = case_of_method(lambda, (cp_plane_method)m);
+        cp_trials_put_case(study->trials, w, name, of_case);
+        cp_table_text(table, "%s", name);
+        cp_trials_put_cell(study->trials, table, of_case, "accuracy");
         cp_table_mean_sd(table, paper[m][0], paper[m][1], 2);
     }
+    cp_json_put_end(w);
     cp_study_add_table(study, "table", table);
-}
-
-static void put_sweep_table(cp_study *study, cp_reals lambda) {
-    cp_table *table = cp_table_new(3, "lambda", "accuracy, %", "head distance");
-    for (int l = 0; l < lambda.count; l++) {
-        cp_table_text(table, "%g", lambda.at[l]);
-        cp_trials_put_cell(study->trials, table, HYBRIDS + l, "accuracy");
-        cp_trials_put_cell(study->trials, table, HYBRIDS + l, "distance");
-    }
-    cp_study_add_table(study, "sweep_table", table);
 }
 
 static int unsettled(const cp_study *study, int of_case) {
@@ -142,6 +138,7 @@ static void note_sweep(cp_study *study, cp_reals lambda) {
 }
 
 static void put_sweep(cp_study *study, cp_json_writer *w, cp_reals lambda) {
+    cp_table *table = cp_table_new(3, "lambda", "accuracy, %", "head distance");
     cp_json_put_array(w, "sweep");
     for (int l = 0; l < lambda.count; l++) {
         cp_json_put_object(w, NULL);
@@ -150,8 +147,12 @@ static void put_sweep(cp_study *study, cp_json_writer *w, cp_reals lambda) {
         cp_json_put_number(w, "distance", cp_trials_mean_sd(study->trials, HYBRIDS + l, "distance").mean);
         cp_json_put_integer(w, "unsettled", unsettled(study, HYBRIDS + l));
         cp_json_put_end(w);
+        cp_table_text(table, "%g", lambda.at[l]);
+        cp_trials_put_cell(study->trials, table, HYBRIDS + l, "accuracy");
+        cp_trials_put_cell(study->trials, table, HYBRIDS + l, "distance");
     }
     cp_json_put_end(w);
+    cp_study_add_table(study, "sweep_table", table);
 }
 
 static void conclude(cp_study *study, const cp_options *o, cp_geometry geometry, cp_reals lambda) {
@@ -172,14 +173,9 @@ static void conclude(cp_study *study, const cp_options *o, cp_geometry geometry,
     cp_json_writer *w = cp_study_result(study);
     cp_json_put_string(w, "geometry", cp_option_text(o, "geometry"));
     cp_json_put_number(w, "best_possible", best);
-    cp_json_put_object(w, "methods");
-    for (int m = 0; m < CP_METHODS; m++)
-        cp_trials_put_case(study->trials, w, cp_plane_method_name((cp_plane_method)m), case_of_method(lambda, (cp_plane_method)m));
-    cp_json_put_end(w);
+    put_methods(study, w, lambda);
     cp_json_put_number(w, "lambda", lambda.at[main_lambda(lambda)]);
     if (sweep) put_sweep(study, w, lambda);
-    put_method_table(study, lambda);
-    if (sweep) put_sweep_table(study, lambda);
 }
 
 /* ---- the command ---- */
