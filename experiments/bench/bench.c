@@ -4,6 +4,7 @@
 #include "couplet.h"
 #include "experiments/commands.h"
 #include "experiments/kit/figure/figure.h"
+#include "experiments/kit/metrics/stats.h"
 #include "experiments/kit/run/progress.h"
 
 #include <errno.h>
@@ -12,13 +13,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-double cp_bench_median(double *values, size_t count) {
-    qsort(values, count, sizeof *values, by_value);
+double cp_bench_median(double *values, int count) {
+    cp_values_sort(values, count);
     return values[count / 2];
 }
 
@@ -137,7 +133,7 @@ static double median_ms(step *run, bench *b) {
     enum { MIN = 7, MAX = 50 };
     const double budget = 4;
     double       times[MAX];
-    size_t       count = 0;
+    int          count = 0;
     run(b);
     for (double start = cp_clock(); count < MIN || (count < MAX && cp_clock() - start < budget);) {
         double before = cp_clock();

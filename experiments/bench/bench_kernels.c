@@ -197,7 +197,7 @@ static void errors_of(size_t count, const cp_real *got, const double *right, dou
         square += right[i] * right[i];
     }
     const double size = sqrt(square / (double)count);
-    errors[0] = cp_bench_median(difference, count) / size;
+    errors[0] = cp_bench_median(difference, (int)count) / size;
     errors[1] = difference[count - 1] / size;
     free(difference);
 }

@@ -2,6 +2,7 @@
 #include "experiments/synthetic/synthetic.h"
 
 #include "core/op.h"
+#include "experiments/kit/metrics/stats.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -24,28 +25,17 @@ static void draw(const cp_plane_data *data, cp_geometry geometry, cp_rng *rng) {
     }
 }
 
-typedef struct candidate {
-    cp_real height; /* the lower, the sooner it gets a label */
-    int     point;
-} candidate;
-
-static int by_height(const void *a, const void *b) {
-    const candidate *x = a, *y = b;
-    if (x->height != y->height) return x->height < y->height ? -1 : 1;
-    return x->point < y->point ? -1 : 1;
-}
-
 static bool hand_out_labels(const cp_plane_data *data) {
-    size_t     n = (size_t)data->count;
-    candidate *candidates = malloc(n * sizeof *candidates);
-    bool      *chosen = calloc(n, sizeof *chosen);
-    int        known = 0, unknown = 0;
-    bool       ok = candidates && chosen;
+    size_t  n = (size_t)data->count;
+    double *heights = malloc(n * sizeof *heights); /* the lower, the sooner a point gets a label */
+    int    *order = malloc(n * sizeof *order), known = 0, unknown = 0;
+    bool   *chosen = calloc(n, sizeof *chosen);
+    bool    ok = heights && order && chosen;
     for (int class = 0; ok && class < 2; class ++) {
-        int first = class * (data->count / 2), last = class ? data->count : data->count / 2;
-        for (int i = first; i < last; i++) candidates[i] = (candidate){class ? data->x[2 * i + 1] : -data->x[2 * i + 1], i};
-        qsort(candidates + first, (size_t)(last - first), sizeof *candidates, by_height);
-        for (int i = first; i < last && i < first + data->labeled; i++) chosen[candidates[i].point] = true;
+        int first = class * (data->count / 2), count = class ? data->count - first : data->count / 2;
+        for (int i = 0; i < count; i++) heights[i] = (double)data->x[2 * (first + i) + 1] * (class ? 1 : -1);
+        ok = cp_values_order(heights, count, order);
+        for (int i = 0; ok && i < count && i < data->labeled; i++) chosen[first + order[i]] = true;
     }
     for (int i = 0; ok && i < data->count; i++) {
         if (chosen[i])
@@ -53,8 +43,7 @@ static bool hand_out_labels(const cp_plane_data *data) {
         else
             data->unknown[unknown++] = i;
     }
-    free(candidates);
-    free(chosen);
+    free(heights), free(order), free(chosen);
     return ok;
 }
 
