@@ -152,9 +152,8 @@ static bool listed_before(const cp_subject_notes *notes, int i) {
     return false;
 }
 
-static void list_left_out(FILE *file, const cp_brats_set *set) {
-    const cp_subject_notes *notes = &set->left_out;
-    int                     lines = 0, reasons = 0;
+static void list_left_out(FILE *file, const cp_subject_notes *notes) {
+    int lines = 0, reasons = 0;
     for (int i = 0; i < notes->count; i++) {
         char line[LINE_ROOM] = "";
         int  same = 0;
@@ -221,7 +220,7 @@ static void print_text(const cp_brats_set *set, const char *file, const char *sh
     printf("\n%lld of the volumes' %lld slices have too little brain and are left out, %lld of them with tumor\n",
            (long long)(set->all - all.slices), (long long)set->all, (long long)(set->all_tumor - all.tumor));
     print_turn(set);
-    list_left_out(stdout, set);
+    list_left_out(stdout, &set->subjects->left_out);
     list_unused(&set->subjects->unused);
     printf("the set is in %s\n", file);
     if (sheet) printf("a contact sheet, slices without tumor and then slices with it, is in %s\n", sheet);
@@ -274,7 +273,7 @@ static bool make(const cp_options *o, const cp_brats_config *config, cp_brats_se
     warn(set, o);
     if (cp_option_flag(o, "json")) return print_json(set, file, sheet, status);
     if (config->quiet)
-        list_left_out(stderr, set);
+        list_left_out(stderr, &set->subjects->left_out);
     else
         print_text(set, file, sheet);
     return true;
@@ -289,7 +288,7 @@ static int run(const cp_options *o) {
     cp_interrupts_watch();
     if (!make(o, &config, &set, &status)) {
         bool stopped = cp_interrupted() && !*status.message;
-        if (!stopped) list_left_out(stderr, &set);
+        if (!stopped && set.subjects) list_left_out(stderr, &set.subjects->left_out);
         cp_complain(o, "%s", stopped ? "interrupted; nothing was written" : status.message);
         code = stopped ? CP_EXIT_INTERRUPTED : CP_EXIT_FAILED;
     }

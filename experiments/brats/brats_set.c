@@ -17,7 +17,6 @@ void cp_brats_free(cp_brats_set *set) {
     for (int i = 0; set->names && i < set->patient_count; i++) free(set->names[i]);
     free(set->slices), free(set->patients), free(set->names), free(set->splits);
     cp_patient_list_free(set->listed);
-    cp_subject_notes_free(&set->left_out);
     cp_subjects_free(set->subjects);
     *set = (cp_brats_set){0};
 }
@@ -61,7 +60,8 @@ static bool no_memory(cp_status *status) {
 /* Those without their files come first, then those whose files cannot be used. */
 static bool note_left_out(cp_brats_set *set, const cp_status *reasons, cp_status *status) {
     for (int i = 0; i < set->subjects->count; i++)
-        if (set->slices[i].count == 0 && !cp_subject_note_add(&set->left_out, set->subjects->at[i].name, reasons[i].message))
+        if (set->slices[i].count == 0 &&
+            !cp_subject_note_add(&set->subjects->left_out, set->subjects->at[i].name, reasons[i].message))
             return no_memory(status);
     return true;
 }
@@ -164,14 +164,14 @@ static bool none_usable(const cp_brats_set *set, cp_status *status) {
     char                    wanted[64] = "";
     if (set->subjects->volumes == 0)
         return cp_fail(status, "there is no NIfTI file (.nii.gz, .nii or .hdr) in %.200s or the folders in it", set->config.folder);
-    if (set->left_out.count == 0)
+    if (set->subjects->left_out.count == 0)
         return cp_fail(status,
                        "none of the %d NIfTI files in %.200s has a scan's name, such as NAME_flair.nii.gz and NAME_seg.nii.gz or "
                        "NAME-t2f.nii and NAME-seg.nii",
                        set->subjects->volumes, set->config.folder);
     for (int i = 0; i < c->channels; i++) strcat(strcat(wanted, cp_scan_names[c->scans[i]]), ", ");
     return cp_fail(status, "no subject in %.200s can be used; looked for files %sseg of one name; %d were left out",
-                   set->config.folder, wanted, set->left_out.count);
+                   set->config.folder, wanted, set->subjects->left_out.count);
 }
 
 static bool split_patients(cp_brats_set *set, cp_status *status) {
@@ -188,11 +188,9 @@ static bool split_patients(cp_brats_set *set, cp_status *status) {
 bool cp_brats_gather(const cp_brats_config *config, cp_brats_set *set, cp_status *status) {
     unsigned needed = 1u << CP_SCAN_SEG;
     for (int i = 0; i < config->slices.channels; i++) needed |= 1u << config->slices.scans[i];
-    *set = (cp_brats_set){.config = *config, .subjects = cp_subjects_find(config->folder, needed, status)};
-    if (!set->subjects) return false;
+    *set = (cp_brats_set){.config = *config};
     if (config->patients && !(set->listed = cp_patient_list_read(config->patients, status))) return false;
-    set->left_out = set->subjects->left_out; /* moved: there is one list */
-    set->subjects->left_out = (cp_subject_notes){0};
+    if (!(set->subjects = cp_subjects_find(config->folder, needed, status))) return false;
     cp_status *reasons = calloc((size_t)set->subjects->count + 1, sizeof *reasons);
     set->slices = calloc((size_t)set->subjects->count + 1, sizeof *set->slices);
     bool ok = (reasons && set->slices) || no_memory(status);
@@ -289,10 +287,11 @@ static void put_patient(const cp_brats_set *set, int patient, cp_json_writer *w)
 
 void cp_brats_put_left_out(const cp_brats_set *set, cp_json_writer *w) {
     cp_json_put_array(w, "left_out");
-    for (int i = 0; i < set->left_out.count; i++) {
+    for (int i = 0; i < set->subjects->left_out.count; i++) {
+        const cp_subject_note *note = &set->subjects->left_out.at[i];
         cp_json_put_object(w, NULL);
-        cp_json_put_string(w, "name", set->left_out.at[i].name);
-        cp_json_put_string(w, "reason", set->left_out.at[i].text);
+        cp_json_put_string(w, "name", note->name);
+        cp_json_put_string(w, "reason", note->text);
         cp_json_put_end(w);
     }
     cp_json_put_end(w);

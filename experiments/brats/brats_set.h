@@ -27,7 +27,7 @@ typedef struct cp_brats_counts {
 
 typedef struct cp_brats_set {
     cp_brats_config  config;
-    cp_subjects     *subjects;     /* scans; several may be of one patient */
+    cp_subjects     *subjects;     /* scans; several may be of one patient. left_out has all that cannot be used */
     int              scans;        /* those that are used */
     cp_slices       *slices;       /* (subjects): count 0 for those that were left out */
     cp_patient_list *listed;       /* NULL: none */
@@ -36,7 +36,6 @@ typedef struct cp_brats_set {
     char           **names;        /* (patient_count), sorted: the number of a patient is the place here */
     int              patient_count;
     int             *splits;         /* (patient_count): train, val or test */
-    cp_subject_notes left_out;       /* those that cannot be used, with the reason */
     int64_t          all, all_tumor; /* slices of the volumes that were used, and those with tumor */
     int  seen, upside_down; /* scans in which one can see which side is up, as they were read, and those with the wrong one */
     bool turned;            /* all slices, by 180 degrees */

@@ -36,10 +36,9 @@ bool cp_subject_note_add(cp_subject_notes *notes, const char *name, const char *
     return false;
 }
 
-void cp_subject_notes_free(cp_subject_notes *notes) {
+static void free_notes(cp_subject_notes *notes) {
     for (int i = 0; i < notes->count; i++) free(notes->at[i].name), free(notes->at[i].text);
     free(notes->at);
-    *notes = (cp_subject_notes){0};
 }
 
 static void free_subject(cp_subject *subject) {
@@ -51,8 +50,8 @@ void cp_subjects_free(cp_subjects *subjects) {
     if (!subjects) return;
     for (int i = 0; i < subjects->count; i++) free_subject(&subjects->at[i]);
     free(subjects->at);
-    cp_subject_notes_free(&subjects->left_out);
-    cp_subject_notes_free(&subjects->unused);
+    free_notes(&subjects->left_out);
+    free_notes(&subjects->unused);
     free(subjects);
 }
 

@@ -49,9 +49,8 @@ typedef struct cp_subjects {
 cp_subjects *cp_subjects_find(const char *folder, unsigned needed, cp_status *status);
 void         cp_subjects_free(cp_subjects *subjects); /* NULL is allowed */
 
-/* Copies both texts; false when there is no memory. */
+/* Adds a note with copies of both texts; false when there is no memory. */
 bool cp_subject_note_add(cp_subject_notes *notes, const char *name, const char *text);
-void cp_subject_notes_free(cp_subject_notes *notes); /* back to {0} */
 
 /* The scan of that name, or CP_SCANS; "t2f" is "flair". `length` characters are looked at. */
 cp_scan cp_scan_named(const char *name, size_t length);
