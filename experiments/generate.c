@@ -16,12 +16,12 @@ enum { FRAMES = 10, AT_ONCE = 64 };
 
 /* clang-format off */
 static const cp_option options[] = {
-    {.name = "per-class", .kind = CP_OPTION_INT, .fallback = "10", .min = 1, .max = 10000, .unit = "images", .help = "images of each class"},
+    {.name = "per-class", .kind = CP_OPTION_INT, .fallback = "10", .min = 1, .max = 10000, .unit = "images", .help = "images per class"},
     {.name = "from", .kind = CP_OPTION_CHOICE, .choices = "noise|gaussian|buffer", .fallback = "gaussian",
      .help = "start of the chains: uniform noise, the Gaussian of the training pixels, or the training's own chains, each taken by the "
              "class with the highest posterior"},
     {.name = "steps", .kind = CP_OPTION_INT, .word = "run", .fallback = "run", .min = 1, .max = CP_SAMPLER_STEPS_MAX,
-     .help = "moves of a chain; run: as many as the training's own chains made on average"},
+     .help = "moves of each chain; run: the average number of moves of the training's chains"},
     CP_OPTIONS_SAMPLER,
     CP_OPTION_WEIGHTS,
     {0}};
@@ -332,12 +332,12 @@ static int run_generate(const cp_options *o) {
 
 const cp_command cp_command_generate = {
     .name = "generate",
-    .purpose = "images of each class, drawn from a trained model",
+    .purpose = "draw images of each class from a trained model",
     .arguments = "RUN",
     .details =
-        "RUN is the folder of a couplet train of a hybrid or jem model. Chains walk down the energy of their class, by "
-        "Langevin's x <- x - alpha / 2 dE(x; c)/dx + noise, with the training's sampler by default. The run that "
-        "this command leaves has the samples as a picture with one row per class, as a film of one chain per class, and as bytes "
+        "RUN is the folder of a hybrid or jem model trained by couplet train. Chains walk down the energy of their class, by "
+        "Langevin's x <- x - alpha / 2 dE(x; c)/dx + noise, with the training's sampler by default. The new run has the samples as "
+        "a picture with one row per class, as a film of one chain per class, and as bytes "
         "for numpy.",
     .example = "runs/blood --per-class 10 --out runs/blood-samples --report",
     .options = options,

@@ -20,9 +20,9 @@ static const cp_option options[] = {
     {.name = "out", .kind = CP_OPTION_TEXT, .value = "PROBS.npy", .required = true,
      .help = "file for the posteriors, float32 of shape (N, classes); an older one is replaced"},
     {.name = "layout", .kind = CP_OPTION_CHOICE, .choices = "nchw|nhwc", .fallback = "nchw",
-     .help = "order of the axes of images: nchw as PyTorch has it, nhwc with the channels last"},
+     .help = "order of the axes of images: nchw as in PyTorch, nhwc with the channels last"},
     {.name = "batch", .kind = CP_OPTION_INT, .fallback = "64", .min = 1, .max = 1 << 20, .unit = "inputs",
-     .help = "inputs that go through the network at once; fewer need less memory, the result is the same"},
+     .help = "inputs processed at once; fewer need less memory, and the result is the same"},
     {0}};
 /* clang-format on */
 
@@ -245,14 +245,14 @@ static int run(const cp_options *o) {
 
 const cp_command cp_command_predict = {
     .name = "predict",
-    .purpose = "posteriors of a saved model for a batch of inputs",
+    .purpose = "compute the posteriors of a saved model for a batch of inputs",
     .arguments = "MODEL.safetensors INPUT.npy",
     .details = "MODEL.safetensors has the tensors of a model and, as metadata `couplet`, its description; Couplet "
                "writes such files, and so can PyTorch. INPUT.npy has one input per row: images (N, C, H, W), or with "
-               "--layout nhwc (N, H, W, C), gray ones also (N, H, W); vectors (N, D); sequences (N, T, D). float32 "
-               "and float64 are taken as they are, uint8 as pixels: x / 127.5 - 1. The network is in evaluation "
-               "mode. Either file may be a pipe of the shell, /dev/stdin or <(command), up to 1 GiB. Posteriors that are "
-               "not finite are written, and are a failure.",
+               "--layout nhwc (N, H, W, C), gray ones also (N, H, W); vectors (N, D); sequences (N, T, D). float32 and float64 are "
+               "used as they are, uint8 as pixels: x / 127.5 - 1. The network is in evaluation "
+               "mode. Either file may be a pipe of the shell, /dev/stdin or <(command), up to 1 GiB. Posteriors that are not "
+               "finite are written too, but the command then fails.",
     .example = "model.safetensors test.npy --out probs.npy",
     .options = options,
     .without = "seed",

@@ -15,13 +15,13 @@ static int run_train(const cp_options *o) {
 
 const cp_command cp_command_train = {
     .name = "train",
-    .purpose = "a classifier, or a hybrid with a generative model, from few labeled images",
+    .purpose = "train a classifier, or a hybrid with a generative model, from few labeled images",
     .arguments = "DATA",
-    .details =
-        "DATA is an npz file in MedMNIST's layout ({train,val,test}_{images,labels}), or phantom, a built-in set. Of the training "
-        "images --labels of each class are taken as labeled, all as unlabeled. The averaged weights are measured on the "
-        "validation split as the training goes; those with the least NLL after temperature scaling are the selected ones, for "
-        "every method. Ended at any moment, the same command with the same --out goes on and ends in the same bytes.",
+    .details = "DATA is an npz file in MedMNIST's layout ({train,val,test}_{images,labels}), or phantom, a built-in set. --labels "
+               "images of each class are used with their labels, and all training images without. The averaged weights are "
+               "measured on the validation split during training, and those with the lowest NLL after temperature scaling are "
+               "selected, whatever the method. If the training is stopped at any moment, the same command with the same --out "
+               "resumes it and ends with the same bytes.",
     .example = "pneumoniamnist.npz --method hybrid --labels 10 --seed 0 --out runs/pneumonia --report",
     .options = cp_train_options,
     .more = cp_method_option,

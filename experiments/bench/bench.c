@@ -407,7 +407,7 @@ static const cp_option options[] = {
 
 const cp_command cp_command_bench = {
     .name = "bench",
-    .purpose = "speed on this machine: kernels, and whole steps of wide ResNets",
+    .purpose = "measure the speed of this machine: kernels, and whole steps of wide ResNets",
     .arguments = "[kernels | wrn [THREADS [NETWORK...]] | scaling [THREADS [NETWORK...]] | hybrid [THREADS] | memory | accuracy | "
                  "plot RATIOS.csv]",
     .details =

@@ -16,16 +16,16 @@ static const cp_option options[] = {
      .help = "scans to use: flair, t1, t1ce or t2; several, up to four, become the channels of the images"},
     {.name = "size", .kind = CP_OPTION_INT, .fallback = "32", .min = 1, .max = 4096, .unit = "pixels", .help = "width and height of the images"},
     {.name = "tumor", .kind = CP_OPTION_INT, .fallback = "1", .min = 1, .max = 1e9,
-     .help = "minimum of annotated voxels (not 0 in seg) in a slice with tumor"},
+     .help = "minimum number of annotated voxels (not 0 in seg) in a slice with tumor"},
     {.name = "brain", .kind = CP_OPTION_REAL, .fallback = "5", .min = 0, .max = 100, .unit = "percent",
-     .help = "minimum of brain in a slice, as a share of its area; slices with less are left out; 0: keep all"},
+     .help = "minimum share of brain in a slice's area; slices with less are left out; 0: keep all"},
     {.name = "percentiles", .kind = CP_OPTION_REALS, .value = "LOW,HIGH", .fallback = "1,99.5", .min = 0, .max = 100,
-     .help = "percentiles of the intensities of a volume's brain that become black and white"},
+     .help = "percentiles of the intensities in a volume's brain that are mapped to black and white"},
     {.name = "turn", .kind = CP_OPTION_CHOICE, .choices = "auto|0|180", .fallback = "auto",
      .help = "degrees by which to turn all slices, for files whose headers are wrong about front and right; auto: 180 when three of "
              "four scans, of at least ten, show a head that is narrower behind than in front, else 0"},
     {.name = "patients", .kind = CP_OPTION_TEXT, .value = "FILE.csv",
-     .help = "file of lines SCAN,PATIENT, for scans whose names do not show the patient; scans that are not listed go by their names"},
+     .help = "file of lines SCAN,PATIENT, for scans whose names do not show the patient; patients of scans not listed are read from their names"},
     {.name = "split", .kind = CP_OPTION_TEXT, .value = "TRAIN/VAL/TEST", .fallback = "70/10/20",
      .help = "shares of the patients, whole numbers from 1"},
     {.name = "sheet", .kind = CP_OPTION_TEXT, .value = "OUT.png|none",
@@ -298,20 +298,20 @@ static int run(const cp_options *o) {
 
 const cp_command cp_command_brats = {
     .name = "brats",
-    .purpose = "an image set, slices with and without tumor, from BraTS's volumes",
+    .purpose = "make an image set, slices with and without tumor, from BraTS volumes",
     .arguments = "DIR",
     .details =
-        "DIR is searched at any depth for subjects as the years of BraTS named them: NAME_flair, _t1, _t1ce and _t2 with NAME_seg, "
+        "DIR is searched at any depth for subjects, named as in any year of BraTS: NAME_flair, _t1, _t1ce and _t2 with NAME_seg, "
         "or "
         "NAME-t2f, -t1n, -t1c and -t2w with NAME-seg, as .nii.gz, .nii or pairs of .hdr and .img. Axial slices become gray images, "
         "or "
         "images of several channels, of two classes: no tumor and tumor. All slices of a patient are in one split: "
         "BraTS-GLI-00000-000 is a scan of patient BraTS-GLI-00000, TCGA_CS_4941_19960909 of TCGA_CS_4941, brats_2013_pat0001_1 of "
-        "brats_2013_pat0001, Brats18_TCIA01_131_1 of Brats18_TCIA01_131, sub-01_ses-1 of sub-01; other names are a patient's each, "
-        "unless --patients names another. Subjects that cannot be used are left out and listed. The set is a "
+        "brats_2013_pat0001, Brats18_TCIA01_131_1 of Brats18_TCIA01_131, sub-01_ses-1 of sub-01; any other name is a patient of "
+        "its own, unless --patients names another. Subjects that cannot be used are left out and listed. The set is a "
         "file "
-        "in MedMNIST's layout that train, evaluate, generate and data take; it also has each slice's patient and place, and how it "
-        "was made.",
+        "in MedMNIST's layout that train, evaluate, generate and data read; it also records each slice's patient and position, and "
+        "how the set was made.",
     .example = "MICCAI_BraTS2020_TrainingData --modality flair,t1ce --out brats.npz",
     .options = options,
     .min_arguments = 1,

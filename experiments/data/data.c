@@ -19,7 +19,7 @@ static const cp_option options[] = {
     {.name = "sheet", .kind = CP_OPTION_TEXT, .value = "OUT.png",
      .help = "file for a contact sheet of the training images, one row per class; an older one is replaced"},
     {.name = "columns", .kind = CP_OPTION_INT, .fallback = "16", .min = 1, .max = 1000, .unit = "images",
-     .help = "images in a row of the sheet"},
+     .help = "images per row of the sheet"},
     {.name = "npz", .kind = CP_OPTION_TEXT, .value = "OUT.npz",
      .help = "file to write the image set to, such as phantom for use in Python"},
     {.name = "npy", .kind = CP_OPTION_TEXT, .value = "OUT.npy",
@@ -58,8 +58,8 @@ static summary summarize(cp_dtype dtype, const void *data, size_t count) {
 }
 
 static void put_summary(cp_json_writer *w, const summary *s) {
-    cp_json_put_number(w, "least", s->min);
-    cp_json_put_number(w, "most", s->max);
+    cp_json_put_number(w, "min", s->min);
+    cp_json_put_number(w, "max", s->max);
     cp_json_put_number(w, "mean", s->mean);
     cp_json_put_number(w, "sd", s->sd);
 }
@@ -283,7 +283,7 @@ static void print_classes(const cp_images *images, const int *counts) {
 }
 
 static void print_pixels(const cp_images *images) {
-    cp_table *table = cp_table_new(5, "pixels", "least", "most", "mean", "sd");
+    cp_table *table = cp_table_new(5, "pixels", "min", "max", "mean", "sd");
     for (int s = 0; s < CP_IMAGES_SPLITS; s++) {
         summary about = summarize_split(images, &images->set->splits[s]);
         cp_table_text(table, "%s", cp_images_splits[s]);
@@ -352,7 +352,7 @@ static bool print_json(const cp_nifti *v, const char *path, const summary *s, cp
 }
 
 static void print_text(const cp_nifti *v, const char *path, const summary *s) {
-    cp_table *table = cp_table_new(5, "shape", "least", "most", "mean", "sd");
+    cp_table *table = cp_table_new(5, "shape", "min", "max", "mean", "sd");
     print_title(path, v->version == 2 ? "NIfTI-2" : "NIfTI-1");
     printf("type         %s, ", cp_dtype_numpy(v->stored));
     if (v->slope == 1 && v->intercept == 0)
@@ -444,9 +444,8 @@ static void print_table(const listing *l, const char *path, const char *kind, co
 static bool show_arrays(const char *path, file_kind kind, const char *no_set, bool json, cp_status *status) {
     static const char *const kinds[] = {"npy", "npz", "safetensors"};
     cp_json_writer           w = {.pretty = true};
-    listing                  l = {.table = cp_table_new(7, "array", "type", "shape", "least", "most", "mean", "sd"),
-                                  .json = &w,
-                                  .numpy = kind != SAFETENSORS};
+    listing                  l = {
+                         .table = cp_table_new(7, "array", "type", "shape", "min", "max", "mean", "sd"), .json = &w, .numpy = kind != SAFETENSORS};
     cp_json_put_object(&w, NULL);
     cp_json_put_string(&w, "command", "data");
     cp_json_put_string(&w, "file", path);
@@ -508,13 +507,14 @@ static int run(const cp_options *o) {
 
 const cp_command cp_command_data = {
     .name = "data",
-    .purpose = "what is in a file: an image set, arrays, tensors, a volume",
+    .purpose = "show what is in a file: an image set, arrays, tensors or a volume",
     .arguments = "FILE|phantom",
     .details =
         "FILE is an npz, npy or safetensors file, or a NIfTI volume (.nii, .nii.gz, or either file of a pair .hdr and .img). An "
         "npz with the arrays {train,val,test}_images, (N, H, W) or (N, H, W, C), and "
-        "{train,val,test}_labels, (N) or (N, 1), is an image set: shown are its classes, how pixels become numbers in [-1, 1], and "
-        "whether it is one of MedMNIST's own files, by its md5. phantom is a built-in set: stained cells, drawn by a formula.",
+        "{train,val,test}_labels, (N) or (N, 1), is an image set: the command shows its classes, how pixels become numbers in [-1, "
+        "1], and whether its md5 is that of one of MedMNIST's own files. phantom is a built-in set: stained cells, drawn by a "
+        "formula.",
     .example = "pneumoniamnist.npz --sheet pneumonia.png",
     .options = options,
     .without = "seed|out|quiet|report",

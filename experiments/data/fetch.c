@@ -94,12 +94,11 @@ static int run(const cp_options *o) {
 
 const cp_command cp_command_fetch = {
     .name = "fetch",
-    .purpose = "MedMNIST's files: how to download them, or with --run the download",
+    .purpose = "print how to download MedMNIST's files, or with --run download them",
     .arguments = "medmnist NAME...",
-    .details =
-        "NAME is that of a set of 28 x 28 images, such as pneumoniamnist; without one the names are listed. The files come from "
-        "MedMNIST's record on Zenodo. With --run each is downloaded under another name and gets its own once its md5 is right; a "
-        "file that is there already and right is left as it is.",
+    .details = "NAME is a set of 28 x 28 images, such as pneumoniamnist; without a name, all names are listed. The files come from "
+               "MedMNIST's record on Zenodo. With --run each is downloaded under another name and renamed once its md5 is "
+               "verified; a correct file that exists already is kept.",
     .example = "medmnist pneumoniamnist --run --out data",
     .options = options,
     .without = "seed|quiet|json",

@@ -15,7 +15,7 @@ static const cp_option options[] = {
     {.name = "split", .kind = CP_OPTION_CHOICE, .choices = "train|val|test", .fallback = "test", .help = "split to measure"},
     CP_OPTION_WEIGHTS,
     {.name = "ood", .kind = CP_OPTION_TEXT, .value = "OTHER",
-     .help = "image set for outlier detection, of the same size and channels: how well are its images distinguished from those of DATA?"},
+     .help = "image set for outlier detection, of the same size and channels: measures how well its images are distinguished from those of DATA"},
     {0}};
 /* clang-format on */
 
@@ -435,13 +435,12 @@ static int run_evaluate(const cp_options *o) {
 
 const cp_command cp_command_evaluate = {
     .name = "evaluate",
-    .purpose = "all metrics of a trained model on a set of images, with figures and predictions",
+    .purpose = "measure a trained model on a set of images, with figures and predictions",
     .arguments = "RUN|MODEL.safetensors DATA",
-    .details =
-        "RUN is the folder of a couplet train, whose selected weights and temperature are taken; a model's file alone has the "
-        "temperature 1. DATA is an npz file in MedMNIST's layout, or phantom. The run that this command leaves has the "
-        "reliability diagram, the confusion matrix, the histogram of energies and, in MedMNIST's naming, the predictions as "
-        "CSV: one row per image with its number and the probability of each class.",
+    .details = "RUN is the folder of a model trained by couplet train, whose selected weights and temperature are used; for a "
+               "model's file alone the temperature is 1. DATA is an npz file in MedMNIST's layout, or phantom. The new run has the "
+               "reliability diagram, the confusion matrix, the histogram of energies and, in MedMNIST's naming, the predictions as "
+               "CSV, with one row per image: its number and the probability of each class.",
     .example = "runs/pneumonia pneumoniamnist.npz --ood breastmnist.npz --out runs/pneumonia-test",
     .options = options,
     .min_arguments = 2,

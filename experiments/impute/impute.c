@@ -18,18 +18,18 @@ enum { AT_ONCE = 64 };
 /* clang-format off */
 static const cp_option options[] = {
     {.name = "mask", .kind = CP_OPTION_TEXT, .value = "MASK.npy",
-     .help = "mask, 1 where a pixel is missing, 0 elsewhere: (N, H, W), or (H, W) for all images; default: NaN among floats are missing"},
+     .help = "mask, 1 where a pixel is missing, 0 elsewhere: (N, H, W), or (H, W) for all images; default: pixels that are NaN are missing"},
     {.name = "from-set", .kind = CP_OPTION_TEXT, .value = "DATA",
      .help = "image set to use instead of IMAGES.npy: its test images, with holes made in them"},
-    {.name = "count", .kind = CP_OPTION_INT, .fallback = "32", .min = 1, .max = 1e6, .unit = "images", .help = "images of --from-set"},
+    {.name = "count", .kind = CP_OPTION_INT, .fallback = "32", .min = 1, .max = 1e6, .unit = "images", .help = "number of images taken from --from-set"},
     {.name = "hole", .kind = CP_OPTION_CHOICE, .choices = "center|half|random", .fallback = "center",
      .help = "hole in the images of --from-set: the middle, the lower half, or half of the pixels at random"},
-    {.name = "chains", .kind = CP_OPTION_INT, .fallback = "8", .min = 1, .max = 1000, .help = "chains for each image, whose ends are averaged"},
+    {.name = "chains", .kind = CP_OPTION_INT, .fallback = "8", .min = 1, .max = 1000, .help = "chains per image, whose final values are averaged"},
     {.name = "start", .kind = CP_OPTION_CHOICE, .choices = "auto|gaussian|mean", .fallback = "auto",
      .help = "start of the missing pixels: drawn from the Gaussian of the training pixels given the known ones, or the mean training image; "
              "auto: the Gaussian, where the training had one"},
     {.name = "steps", .kind = CP_OPTION_INT, .word = "run", .fallback = "run", .min = 1, .max = CP_SAMPLER_STEPS_MAX,
-     .help = "moves of a chain; run: as many as in a training step"},
+     .help = "moves of each chain; run: as many as in a training step"},
     CP_OPTIONS_SAMPLER,
     CP_OPTION_WEIGHTS,
     {0}};
@@ -366,13 +366,14 @@ static int run_impute(const cp_options *o) {
 
 const cp_command cp_command_impute = {
     .name = "impute",
-    .purpose = "missing pixels of images, filled by a trained model",
+    .purpose = "fill in missing pixels of images with a trained model",
     .arguments = "RUN [IMAGES.npy]",
     .details =
-        "RUN is the folder of a couplet train of a hybrid or jem model. IMAGES.npy has the images, uint8 or floats in [-1, 1], "
+        "RUN is the folder of a hybrid or jem model trained by couplet train. IMAGES.npy has the images, uint8 or floats in [-1, "
+        "1], "
         "(N, H, W, C) or, gray, (N, H, W). Chains walk down the energy E(x) along the missing pixels only, with the training's "
-        "sampler by default; what those of an image end with is averaged. The run that this command leaves has the "
-        "filled images as filled.npy, a picture, and the error beside that of the mean training image.",
+        "sampler by default; the final values of an image's chains are averaged. The new run has the filled images as filled.npy, "
+        "a picture, and the error next to that of the mean training image.",
     .example = "runs/blood --from-set bloodmnist.npz --hole center --out runs/blood-filled --report",
     .options = options,
     .min_arguments = 1,

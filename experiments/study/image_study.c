@@ -13,17 +13,17 @@
 /* clang-format off */
 static const cp_option options[] = {
     {.name = "labels", .kind = CP_OPTION_TEXT, .value = "N,N,...", .fallback = "1,10",
-     .help = "labeled training images of each class: numbers and ranges"},
+     .help = "labeled training images per class: numbers and ranges"},
     {.name = "methods", .kind = CP_OPTION_TEXT, .value = "METHOD,METHOD,...", .fallback = "softmax,jem,hybrid",
      .help = "methods of couplet train to compare"},
     {.name = "seeds", .kind = CP_OPTION_TEXT, .value = "N-N,N,...", .fallback = "0-9",
-     .help = "one training for each, by which labels are drawn: 0-9, or 3,7,10-12"},
+     .help = "seeds, each of one training, which draw the labels: 0-9, or 3,7,10-12"},
     {.name = "sweep", .kind = CP_OPTION_TEXT, .value = "OPTION=X,X,...",
-     .help = "a case for each of these values of an option of train, in the place of its default: lambda=0,0.01,0.1,1,10,100"},
+     .help = "values of an option of train, each a case of its own: lambda=0,0.01,0.1,1,10,100"},
     {.name = "split", .kind = CP_OPTION_CHOICE, .choices = "test|validation", .fallback = "test",
-     .help = "what tables and figures are of; settings are chosen by the validation split"},
+     .help = "split shown in tables and figures; choose settings by the validation split"},
     {.name = "samples", .kind = CP_OPTION_INT, .fallback = "10", .min = 0, .max = 100, .unit = "images", .incidental = true,
-     .help = "of each class, drawn from the first run of every generative case; 0: none"},
+     .help = "samples per class, drawn from the first run of every generative case; 0: none"},
     {0}};
 /* clang-format on */
 
@@ -370,14 +370,14 @@ static int run_study(const cp_options *o) {
 
 const cp_command cp_command_study = {
     .name = "study",
-    .purpose = "the paper's table and figures: many trainings, made here or on a cluster",
+    .purpose = "make the paper's table and figures from many trainings, run here or on a cluster",
     .arguments = "DATA...",
     .details =
         "DATA are npz files in MedMNIST's layout, or phantom, a built-in set to try it with. Trains with every method, number of "
         "labels and seed on every set, each run in a folder of its own in DIR/runs, and reports "
-        "mean and standard deviation of accuracy and ECE, beside the paper's where it has the set, differences to softmax with a "
-        "sign test, box plots, reliability diagrams and samples. Runs that are done are not made again, whoever made them; several "
-        "processes and machines may work on one DIR. If it is stopped at any moment, the same command continues.",
+        "mean and standard deviation of accuracy and ECE, next to the paper's if it has the set, differences to softmax with a "
+        "sign test, box plots, reliability diagrams and samples. Finished runs are not repeated; several processes and machines "
+        "may work on one DIR. If the study is stopped at any moment, the same command continues it.",
     .example = "bloodmnist.npz pneumoniamnist.npz --labels 1,10 --seeds 0-9 --out studies/table --report",
     .options = options,
     .without = "seed|method|trial",

@@ -10,7 +10,7 @@
 /* clang-format off */
 static const cp_option options[] = {
     {.name = "geometry", .kind = CP_OPTION_CHOICE, .choices = "reported|printed", .fallback = "reported",
-     .help = "data behind the reported numbers, or data as the paper prints it, where no classifier is right "
+     .help = "data behind the reported numbers, or data as printed in the paper, where no classifier is right "
              "in more than 76.0 %"},
     {.name = "lambda", .kind = CP_OPTION_REALS, .fallback = "10", .min = 0, .max = 1e9,
      .help = "strength of the coupling of the two heads; several, such as 0,0.1,1,10, make a sweep"},
@@ -24,7 +24,7 @@ static const cp_option options[] = {
      .help = "form of the covariance that the classes share (the layer holds its inverse)"},
     {.name = "points", .kind = CP_OPTION_INT, .fallback = "100", .min = 4, .max = 100000, .help = "training points"},
     {.name = "labels", .kind = CP_OPTION_INT, .fallback = "5", .min = 1, .max = 50000,
-     .help = "labeled training points of each class"},
+     .help = "labeled training points per class"},
     {.name = "test", .kind = CP_OPTION_INT, .fallback = "1000", .min = 2, .max = 1000000, .help = "test points"},
     {0}};
 /* clang-format on */
@@ -206,10 +206,10 @@ static int run_synthetic(const cp_options *o) {
 
 const cp_command cp_command_synthetic = {
     .name = "synthetic",
-    .purpose = "the paper's first experiment: two Gaussian classes, few labels",
-    .details = "Trains the Gaussian-coupled softmax layer on its own (hybrid), beside a softmax layer that sees only "
-               "the labeled points (labeled) and one that sees all points with all labels (supervised). Prints "
-               "accuracies beside the paper's and draws data, posteriors and decision boundaries.",
+    .purpose = "run the paper's first experiment: two Gaussian classes, few labels",
+    .details = "Trains the Gaussian-coupled softmax layer on its own (hybrid), next to a softmax layer that sees only "
+               "the labeled points (labeled) and one that sees all points with all labels (supervised). Prints accuracies next to "
+               "the paper's and draws data, posteriors and decision boundaries.",
     .example = "--lambda 0,0.1,1,10 --rate 0.0001 --steps 30000 --out runs/sweep --report",
     .options = options,
     .study = true,

@@ -47,13 +47,13 @@ expect 0 "nifti_lps.nii.gz: NIfTI-1" data "$golden/nifti_lps.nii.gz"
 expect 0 "type         int16, scaled: 0.5 x - 3" data "$golden/nifti_lps.nii.gz"
 expect 0 "orientation  LPS, from the sform" data "$golden/nifti_lps.nii.gz"
 expect 0 "spacing      1.5 x 2 x 3" data "$golden/nifti_lps.nii.gz"
-expect 0 "(5, 4, 3)     -3   114  55.5" data "$golden/nifti_lps.nii.gz"
+expect 0 "(5, 4, 3)   -3  114  55.5" data "$golden/nifti_lps.nii.gz"
 expect 0 "orientation  ASL, from the qform" data "$golden/nifti_oblique.nii"
 expect 0 "type         float32, not scaled" data "$golden/nifti_oblique.nii"
 expect 0 "orientation  LAS, assumed: there is neither sform nor qform" data "$golden/nifti_pair.img"
 expect 0 "nifti_2.nii.gz: NIfTI-2" data "$golden/nifti_2.nii.gz"
 expect 0 '"orientation_from": "sform"' data "$golden/nifti_2.nii.gz" --json
-expect 0 '"most": 2643' data "$golden/nifti_2.nii.gz" --json
+expect 0 '"max": 2643' data "$golden/nifti_2.nii.gz" --json
 expect 0 "the values are in volume.npy, as float32" data "$golden/nifti_2.nii.gz" --npy volume.npy
 expect 0 "(2, 3, 4, 2)" data volume.npy
 escape=$(printf '\033')
@@ -148,7 +148,7 @@ END
     expect 0 "deep: images of 5 x 4, 1 channel, 3 classes" data deep.npz
     expect 0 "pixels are uint16 in [0, 255], x / 127.5 - 1" data deep.npz
     expect 0 "lie beyond the range and are taken to its ends, in this table too" data beyond.npz
-    expect 0 "val         0     1" data beyond.npz
+    expect 0 "val       0    1" data beyond.npz
     expect 0 "Not an image set: other.npz has no array train_images" data other.npz
     expect 0 "1 number is not finite" data other.npz
     expect 0 "float16" data row.npy

@@ -378,7 +378,7 @@ difference() { # runs.csv, labels, column, 1 or -1: more is better, or less
     expect 0 "6 more runs of other commands there are not in the tables" gray.npz $quick --steps 8 --seeds 0-2 --methods softmax --labels 3 --out one
     expect_success "the status is also JSON" test "$(study --status one --json | grep -c '"state": "done"')" -eq 3
     expect 0 "and any option of couplet train" --help
-    expect 0 "folder of the study, new or begun; required" --help
+    expect 0 "folder of the study, new or existing; required" --help
     expect 0 "only tables and figures of the finished ones" --help
     expect 1 "holds no study" --status elsewhere
     expect 1 "with another --steps" gray.npz $quick --steps 9 --seeds 0-1 --out one --labels 3

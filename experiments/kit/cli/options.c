@@ -18,7 +18,7 @@ static const cp_option common[] = {
      .help = "compute threads; 0: one per processor. The result does not depend on it"},
     {.name = "out", .kind = CP_OPTION_TEXT, .value = "DIR", .incidental = true,
      .help = "folder for the results; default: a new one in runs/"},
-    {.name = "quiet", .kind = CP_OPTION_FLAG, .incidental = true, .help = "print no progress and no tables"},
+    {.name = "quiet", .kind = CP_OPTION_FLAG, .incidental = true, .help = "do not print progress or tables"},
     {.name = "json", .kind = CP_OPTION_FLAG, .incidental = true, .help = "print the result as JSON instead of tables"},
     {.name = "report", .kind = CP_OPTION_FLAG, .incidental = true, .help = "also write report.html, with the tables and figures"},
 };
@@ -35,13 +35,13 @@ static const cp_option of_studies[] = {
     {.name = "status", .kind = CP_OPTION_TEXT, .value = "DIR", .incidental = true, .alone = true,
      .help = "show the progress of the study in this folder; needs no arguments and no other options"},
     {.name = "pack", .kind = CP_OPTION_TEXT, .value = "DIR", .incidental = true, .alone = true,
-     .help = "write the finished runs of the study in this folder to one file, DIR/runs.jsonl, which stands for DIR/runs"},
-    {.name = "trial", .kind = CP_OPTION_INT, .max = 1e9, .help = "make this trial only, from 0 on, as --jobs and --list do"},
+     .help = "write the finished runs of the study in this folder to one file, DIR/runs.jsonl, which replaces DIR/runs"},
+    {.name = "trial", .kind = CP_OPTION_INT, .max = 1e9, .help = "run only this trial, counted from 0, as --jobs and --list do"},
 };
 
 /* Of studies whose runs are made by another command. */
 static const cp_option out_of_study = {
-    .name = "out", .kind = CP_OPTION_TEXT, .value = "DIR", .incidental = true, .help = "folder of the study, new or begun; required"};
+    .name = "out", .kind = CP_OPTION_TEXT, .value = "DIR", .incidental = true, .help = "folder of the study, new or existing; required"};
 /* clang-format on */
 
 /* An option's value. */

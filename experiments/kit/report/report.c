@@ -341,7 +341,7 @@ bool cp_report_write_run(const char *folder, const cp_bytes *log, const char *pa
 /* clang-format off */
 static const cp_option options[] = {
     {.name = "out", .kind = CP_OPTION_TEXT, .value = "FILE.html", .incidental = true,
-     .help = "file for the page, an older one is replaced; default: report.html, in the run's folder when there is one run"},
+     .help = "file for the page; an older one is replaced; default: report.html, in the run's folder when there is one run"},
     {0}};
 /* clang-format on */
 
@@ -393,12 +393,12 @@ static int run(const cp_options *o) {
 
 const cp_command cp_command_report = {
     .name = "report",
-    .purpose = "one HTML page from the folders of runs",
+    .purpose = "make one HTML page from the folders of runs",
     .arguments = "DIR...",
     .details = "The page shows what was run, the table and the figures of each run, and needs no network. Several runs "
-               "of one experiment are compared: a table has the options in which they differ beside their results, and "
-               "figures of the same name have the same axes. Runs that are not finished or cannot be read are marked so; "
-               "after damage the exit code is 1.",
+               "of one experiment are compared: a table shows the options in which they differ and their results, and figures of "
+               "the same name have the same axes. Runs that are unfinished or cannot be read are marked; if any run is damaged, "
+               "the exit code is 1.",
     .example = "runs/synthetic-* --out report.html",
     .options = options,
     .without = "seed",

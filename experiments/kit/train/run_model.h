@@ -14,7 +14,7 @@
 
 typedef enum cp_weights { CP_WEIGHTS_SELECTED, CP_WEIGHTS_END } cp_weights;
 
-/* For tables of options: --weights, and what a command makes of it by cp_option_choice. */
+/* The option --weights, for tables of options; cp_option_choice returns a cp_weights. */
 #define CP_OPTION_WEIGHTS                                                                                                          \
     {                                                                                                                              \
         .name = "weights", .kind = CP_OPTION_CHOICE, .choices = "selected|end", .fallback = "selected",                            \
@@ -51,7 +51,7 @@ void cp_run_model_put(const cp_run_model *trained, cp_json_writer *writer);
 /* A note when the run is not finished; file may be NULL. */
 void cp_run_model_note(const cp_run_model *trained, cp_json_writer *writer, FILE *file);
 
-/* For cp_run_show_unchanged: what of cp_run_model_put must be as it was. */
+/* For cp_run_show_unchanged: the members of cp_run_model_put that must be unchanged. */
 #define CP_RUN_MODEL_SOURCES(trained)                                                                                              \
     {"the model", "model/md5", (trained)->md5}, {                                                                                  \
         "the training", "model/result_md5", (trained)->result_md5                                                                  \
@@ -68,7 +68,7 @@ bool cp_run_model_chains(cp_run_model *trained, cp_status *status);
 /* The samples of up to `max` chains, evenly spread over the filled ones: (*count, values) to be freed; NULL with a message. */
 cp_real *cp_run_model_samples(const cp_run_model *trained, int max, int *count, cp_status *status);
 
-/* Do images of that size, and labels of so many classes (0: any), fit the model? `name` is what messages call the images. */
+/* Whether images of that size, with that many classes (0: any), fit the model. Messages call the images `name`. */
 bool cp_run_model_fits(const cp_run_model *trained, const char *name, int height, int width, int channels, int classes,
                        cp_status *status);
 
@@ -80,7 +80,7 @@ bool cp_run_model_fits(const cp_run_model *trained, const char *name, int height
     {.name = "alpha", .kind = CP_OPTION_REAL, .word = "run", .fallback = "run", .min = 1e-12, .max = 1e9, \
      .help = "step size: a move is alpha / 2 times the gradient; run: as in training"}, \
     {.name = "noise", .kind = CP_OPTION_REAL, .word = "run", .fallback = "run", .max = 1e9, \
-     .help = "standard deviation of a move's noise; run: as in training"}, \
+     .help = "standard deviation of the noise of each move; run: as in training"}, \
     {.name = "clamp", .kind = CP_OPTION_REAL, .word = "run", .fallback = "run", .max = 1e9, \
      .help = "limit of the gradient at each pixel, in either direction; 0: none; run: as in training"}
 /* clang-format on */
@@ -88,10 +88,9 @@ bool cp_run_model_fits(const cp_run_model *trained, const char *name, int height
 enum { CP_SAMPLER_STEPS_MAX = 1000000 }; /* of --steps */
 
 double cp_run_model_option(const cp_run_model *trained, const char *name); /* a number of the run's options; NaN: not known */
-double cp_run_model_moves(
-    const cp_run_model *trained); /* that the training's chains have behind them on average; they are loaded */
+double cp_run_model_moves(const cp_run_model *trained); /* average number of moves of the training's chains, which are loaded */
 
-/* `moves` is what --steps run stands for. */
+/* `moves` is the value of --steps run. */
 bool cp_run_model_sampler(const cp_run_model *trained, const cp_options *options, double moves, cp_sgld_config *sgld,
                           cp_status *status);
 void cp_sampler_put(const cp_sgld_config *sgld, cp_json_writer *writer, const char *key); /* {"steps":, "alpha":, ...} */
