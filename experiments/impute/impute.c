@@ -48,6 +48,10 @@ typedef struct imputation {
     cp_conditional   *gaussian; /* where chains start; NULL: from the mean image */
     cp_real          *guess;    /* (count, H, W, C): its conditional mean, which no chain has touched; or NULL */
     int               stuck;
+    cp_progress       progress;
+    int               first;           /* of the chains of the batch that is being moved; chain k is the image k / chains */
+    cp_tensor        *x;               /* the batch */
+    cp_real          *known, *missing; /* (AT_ONCE, H, W, C): 0 where missing; 1 where missing and 0 elsewhere */
 } imputation;
 
 /* Where the images come from. */
@@ -59,31 +63,19 @@ static const char *data_path(const cp_options *o) {
 /* ---- walking ---- */
 
 /* The energy as a function of the missing values only: the known ones are put in their places, whatever the chain has there. */
-typedef struct clamped {
-    cp_model_target target;
-    const cp_real  *known, *missing; /* (N, H, W, C): 0 where missing; 1 where missing and 0 elsewhere */
-} clamped;
-
 static cp_tensor *clamped_energy(cp_at at, void *context, cp_tensor *x) {
-    clamped   *c = context;
-    cp_tensor *free_part = cp_mul(at, cp_constant(at, c->missing, x->shape), x);
-    return cp_model_energy_of(at, &c->target, cp_add(at, cp_constant(at, c->known, x->shape), free_part));
+    const imputation *m = context;
+    cp_tensor        *free_part = cp_mul(at, cp_constant(at, m->missing, x->shape), x);
+    cp_tensor        *whole = cp_add(at, cp_constant(at, m->known, x->shape), free_part);
+    return cp_model_energy_of(at, &(cp_model_target){.model = m->trained->model}, whole);
 }
 
-typedef struct batch {
-    imputation  *m;
-    cp_progress *progress;
-    int          first; /* chain k is the image k / chains */
-    cp_tensor   *x;
-    cp_real     *known, *missing; /* (AT_ONCE, H, W, C) */
-} batch;
-
 static bool look(void *user, const cp_sgld_view *view) {
-    batch *b = user;
-    char   text[40];
+    imputation *m = user;
+    char        text[40];
     snprintf(text, sizeof text, "energy %.4g", view->mean_energy);
-    cp_progress_update(b->progress, (int64_t)b->first * b->m->sgld.steps + (int64_t)view->step * view->x->dims[0], text);
-    return cp_run_should_continue(b->m->run);
+    cp_progress_update(&m->progress, (int64_t)m->first * m->sgld.steps + (int64_t)view->step * view->x->dims[0], text);
+    return cp_run_should_continue(m->run);
 }
 
 /* Sets what is missing for the Gaussian, unless it is as before, and computes its guess. */
@@ -96,16 +88,15 @@ static void look_at_image(imputation *m, size_t image) {
     cp_conditional_draw(m->gaussian, known, NULL, m->guess + image * values);
 }
 
-static void begin_chain(batch *b, int row, cp_rng *rng) {
-    const imputation *m = b->m;
-    size_t            values = m->holes.values, channels = (size_t)m->holes.shape.dims[2];
-    size_t            image = (size_t)((b->first + row) / m->chains);
-    cp_real          *x = b->x->data + (size_t)row * values, *missing = b->missing + (size_t)row * values;
+static void begin_chain(imputation *m, int row, cp_rng *rng) {
+    size_t   values = m->holes.values, channels = (size_t)m->holes.shape.dims[2];
+    size_t   image = (size_t)((m->first + row) / m->chains);
+    cp_real *x = m->x->data + (size_t)row * values, *missing = m->missing + (size_t)row * values;
     for (size_t i = 0; i < values; i++) {
         missing[i] = m->holes.missing[image * m->holes.pixels + i / channels];
-        b->known[(size_t)row * values + i] = missing[i] != 0 ? 0 : m->holes.images[image * values + i];
+        m->known[(size_t)row * values + i] = missing[i] != 0 ? 0 : m->holes.images[image * values + i];
     }
-    if (m->gaussian && (b->first + row) % m->chains == 0) look_at_image(b->m, image);
+    if (m->gaussian && (m->first + row) % m->chains == 0) look_at_image(m, image);
     if (m->gaussian)
         cp_conditional_draw(m->gaussian, m->holes.images + image * values, rng, x);
     else
@@ -113,46 +104,42 @@ static void begin_chain(batch *b, int row, cp_rng *rng) {
 }
 
 /* Adds each chain's part of its image's mean. */
-static void end_chain(batch *b, int row) {
-    imputation    *m = b->m;
-    size_t         values = m->holes.values, image = (size_t)((b->first + row) / m->chains);
-    const cp_real *x = b->x->data + (size_t)row * values, *missing = b->missing + (size_t)row * values;
+static void end_chain(imputation *m, int row) {
+    size_t         values = m->holes.values, image = (size_t)((m->first + row) / m->chains);
+    const cp_real *x = m->x->data + (size_t)row * values, *missing = m->missing + (size_t)row * values;
     for (size_t i = 0; i < values; i++)
         if (missing[i] != 0) m->filled[image * values + i] += x[i] / (cp_real)m->chains;
 }
 
-static bool walk_batch(batch *b, cp_tape *tape, int rows, cp_rng *starts, cp_rng *noise, cp_status *status) {
-    imputation    *m = b->m;
+static bool walk_batch(imputation *m, cp_tape *tape, int rows, cp_rng *starts, cp_rng *noise, cp_status *status) {
     cp_sgld_report report = {0};
-    clamped        energy = {.target = {.model = m->trained->model}, .known = b->known, .missing = b->missing};
-    b->x = cp_tensor_new(cp_shape_rows(rows, m->holes.shape));
-    if (!b->x) return cp_fail(status, "not enough memory for %d chains", rows);
-    for (int i = 0; i < rows; i++) begin_chain(b, i, starts);
+    m->x = cp_tensor_new(cp_shape_rows(rows, m->holes.shape));
+    if (!m->x) return cp_fail(status, "not enough memory for %d chains", rows);
+    for (int i = 0; i < rows; i++) begin_chain(m, i, starts);
     m->sgld.observer = look;
-    m->sgld.observer_user = b;
-    bool ok = cp_sgld_run(tape, clamped_energy, &energy, b->x, &m->sgld, noise, &report) || cp_fail(status, "the sampler failed");
-    for (int i = 0; ok && i < rows; i++) end_chain(b, i);
+    m->sgld.observer_user = m;
+    bool ok = cp_sgld_run(tape, clamped_energy, m, m->x, &m->sgld, noise, &report) || cp_fail(status, "the sampler failed");
+    for (int i = 0; ok && i < rows; i++) end_chain(m, i);
     m->stuck += report.nonfinite;
-    cp_tensor_free(b->x);
+    cp_tensor_free(m->x);
     return ok;
 }
 
 static bool walk(imputation *m, cp_status *status) {
-    uint64_t    seed = (uint64_t)cp_option_int(m->options, "seed");
-    cp_rng      starts = cp_rng_named(seed, "start"), noise = cp_rng_named(seed, "chains");
-    int64_t     chains = (int64_t)m->holes.count * m->chains;
-    size_t      room = AT_ONCE * m->holes.values * sizeof(cp_real);
-    cp_progress progress = {.label = "filling", .unit = "moves", .total = chains * m->sgld.steps, .quiet = m->run->quiet};
-    batch       b = {.m = m, .progress = &progress, .known = malloc(room), .missing = malloc(room)};
-    cp_tape    *tape = cp_tape_new();
-    bool        ok = (b.known && b.missing && tape) || cp_fail(status, "not enough memory for chains");
-    cp_progress_start(&progress);
-    for (; ok && b.first < chains && cp_run_should_continue(m->run); b.first += AT_ONCE)
-        ok = walk_batch(&b, tape, chains - b.first < AT_ONCE ? (int)(chains - b.first) : AT_ONCE, &starts, &noise, status);
-    cp_progress_end(&progress);
+    uint64_t seed = (uint64_t)cp_option_int(m->options, "seed");
+    cp_rng   starts = cp_rng_named(seed, "start"), noise = cp_rng_named(seed, "chains");
+    int64_t  chains = (int64_t)m->holes.count * m->chains;
+    size_t   room = AT_ONCE * m->holes.values * sizeof(cp_real);
+    cp_tape *tape = cp_tape_new();
+    m->known = malloc(room);
+    m->missing = malloc(room);
+    m->progress = (cp_progress){.label = "filling", .unit = "moves", .total = chains * m->sgld.steps, .quiet = m->run->quiet};
+    bool ok = (m->known && m->missing && tape) || cp_fail(status, "not enough memory for chains");
+    cp_progress_start(&m->progress);
+    for (; ok && m->first < chains && cp_run_should_continue(m->run); m->first += AT_ONCE)
+        ok = walk_batch(m, tape, chains - m->first < AT_ONCE ? (int)(chains - m->first) : AT_ONCE, &starts, &noise, status);
+    cp_progress_end(&m->progress);
     cp_tape_free(tape);
-    free(b.known);
-    free(b.missing);
     return ok && cp_run_should_continue(m->run);
 }
 
@@ -358,7 +345,7 @@ static int run_impute(const cp_options *o) {
         code = cp_run_close(m.run);
     }
     cp_conditional_free(m.gaussian);
-    free(m.guess), free(m.mean), free(m.filled);
+    free(m.guess), free(m.mean), free(m.filled), free(m.known), free(m.missing);
     cp_holes_free(&m.holes);
     cp_run_model_free(m.trained);
     return code;
