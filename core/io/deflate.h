@@ -1,4 +1,4 @@
-/* Deflate streams (RFC 1951), as zip, gzip and PNG contain them, and the checksums of these formats. */
+/* Deflate streams (RFC 1951), as zip, gzip and PNG contain them, gzip files (RFC 1952), and the checksums of these formats. */
 #ifndef CP_IO_DEFLATE_H
 #define CP_IO_DEFLATE_H
 
@@ -19,6 +19,18 @@ enum { CP_INFLATE_RATIO = 1032 };
  * available: the caller reads what follows, such as gzip's checksum. `out` grows as needed; a caller that knows the length reserves it.
  * After an error `out` holds part of the contents. `name` is what messages call the stream. */
 bool cp_inflate(const void *data, size_t size, size_t limit, cp_bytes *out, size_t *used, const char *name, cp_status *status);
+
+/* Whether these are the first bytes of a gzip file. */
+bool cp_gzip_begins(const void *data, size_t size);
+
+/* Appends to `out` the contents of all members, one after the other, at most `limit` bytes. Checksum and length of every member are
+ * checked; only zeros may follow the last one. `out` grows as needed; a caller that knows the length reserves it. After an error `out` has
+ * part of the contents. `name` is what messages call the file. */
+bool cp_gunzip(const void *data, size_t size, size_t limit, cp_bytes *out, const char *name, cp_status *status);
+
+/* Appends only the start of the contents: `wanted` bytes and up to 64 KiB more, or fewer if the contents are shorter. The rest of the file
+ * and the checksums there are not read. */
+bool cp_gunzip_start(const void *data, size_t size, size_t wanted, cp_bytes *out, const char *name, cp_status *status);
 
 /* CRC-32 (polynomial 0xEDB88320, reflected) and Adler-32 of the bytes that gave `crc` (0 for none) or `adler` (1 for none), followed by
  * `data`. */

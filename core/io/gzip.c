@@ -1,5 +1,4 @@
 /* gzip: members one after the other, each a header, a deflate stream, and the checksum and length of its contents. */
-#include "core/io/gzip.h"
 #include "core/io/deflate.h"
 
 #include <stdio.h>

@@ -3,7 +3,6 @@
 #include "core/io/bytes.h"
 #include "core/io/deflate.h"
 #include "core/io/file.h"
-#include "core/io/gzip.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Tests of core/io/gzip: files of several members, headers with all fields, and damaged files. */
-#include "core/io/gzip.h"
+#include "core/io/deflate.h"
 
 #include "support/gzipped.h"
 #include "support/setup_files.h"

@@ -1,6 +1,5 @@
 /* Gunzip: reads the input as a file, and files of one and two members made from the input, which must give the input again. */
 #include "core/io/deflate.h"
-#include "core/io/gzip.h"
 #include "tests/fuzz/target.h"
 #include "tests/support/gzipped.h"
 

@@ -1,6 +1,6 @@
 /* The NIfTI reader: reads the input as a file, and the compressed input, whose checksum no fuzzer would guess; both must
  * give the same result. */
-#include "core/io/gzip.h"
+#include "core/io/deflate.h"
 #include "core/io/nifti.h"
 #include "tests/fuzz/target.h"
 #include "tests/support/gzipped.h"
