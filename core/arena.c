@@ -312,14 +312,12 @@ void cp_arena_set_owner(cp_arena *arena, struct cp_tape *tape, const char *const
     arena->op = op;
 }
 
-bool cp_arena_out_of_memory(const cp_arena *arena, const char *what, size_t bytes) {
-    return cp_misuse((cp_at){.tape = arena->tape}, arena->op ? *arena->op : "arena",
-                     "out of memory for %s: cannot get %zu bytes beyond the %zu in use", what, bytes, arena->used);
-}
-
 void *cp_arena_alloc(cp_arena *arena, size_t bytes) {
     void *memory = cp_arena_try(arena, bytes);
-    return memory ? memory : cp_null(cp_arena_out_of_memory(arena, "scratch", bytes));
+    if (!memory)
+        cp_misuse((cp_at){.tape = arena->tape}, arena->op ? *arena->op : "arena",
+                  "out of memory for scratch: cannot get %zu bytes beyond the %zu in use", bytes, arena->used);
+    return memory;
 }
 
 void cp_arena_release(cp_arena *arena, void *memory) {

@@ -24,7 +24,6 @@ void *cp_arena_try(cp_arena *arena, size_t bytes); /* the same without cp_misuse
 
 /* Owner and current op, for out-of-memory messages. */
 void cp_arena_set_owner(cp_arena *arena, struct cp_tape *tape, const char *const *op);
-bool cp_arena_out_of_memory(const cp_arena *arena, const char *what, size_t bytes); /* cp_misuse, false */
 
 /* Releases one block before the reset. NULL is allowed; releasing a block twice is misuse. */
 void cp_arena_release(cp_arena *arena, void *block);

@@ -70,28 +70,22 @@ static int processors_available(void) {
     return online > 0 ? (int)online : 1;
 }
 
-/* The value of COUPLET_THREADS, or 0 when it is unset or invalid. */
-static int threads_from_environment(void) {
+/* COUPLET_THREADS or, when it is unset or invalid, the number of processors. */
+static int threads_default(void) {
     const char *text = getenv("COUPLET_THREADS");
-    if (!text || !*text) return 0;
-    char *end;
+    int         processors = processors_available();
+    char       *end = NULL;
     errno = 0;
-    long value = strtol(text, &end, 10);
-    bool whole = !*end && errno == 0 && value > 0;
+    long value = text ? strtol(text, &end, 10) : 0;
+    bool whole = value > 0 && !*end && errno == 0;
     if (whole && value <= THREADS_MAX) return (int)value;
     static atomic_flag warned = ATOMIC_FLAG_INIT;
-    if (!atomic_flag_test_and_set(&warned))
+    if (text && *text && !atomic_flag_test_and_set(&warned))
         fprintf(stderr,
                 whole ? "couplet: COUPLET_THREADS=%s is too many; using %d\n"
                       : "couplet: COUPLET_THREADS=%s is not a whole number from 1 to %d; using all processors\n",
                 text, THREADS_MAX);
-    return whole ? THREADS_MAX : 0;
-}
-
-static int threads_default(void) {
-    int threads = threads_from_environment();
-    if (!threads) threads = processors_available();
-    return threads < THREADS_MAX ? threads : THREADS_MAX;
+    return whole || processors > THREADS_MAX ? THREADS_MAX : processors;
 }
 
 void cp_threads_set(int threads) {

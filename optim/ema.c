@@ -30,16 +30,6 @@ static void blend_loop(void *context, size_t begin, size_t end) {
     for (size_t i = begin; i < end; i++) average[i] = p.keep * average[i] + add * value[i];
 }
 
-static void swap_loop(void *context, size_t begin, size_t end) {
-    const pair p = *(const pair *)context;
-    cp_real *restrict average = p.average, *restrict value = p.value;
-    for (size_t i = begin; i < end; i++) {
-        cp_real old = value[i];
-        value[i] = average[i];
-        average[i] = old;
-    }
-}
-
 void cp_ema_free(cp_ema *ema) {
     if (!ema) return;
     for (int i = 0; i < ema->count; i++) cp_tensor_free(ema->average[i]);
@@ -97,8 +87,12 @@ bool(cp_ema_update)(cp_at at, cp_ema *ema) {
 bool(cp_ema_swap)(cp_at at, cp_ema *ema) {
     if (!usable(at, "ema_swap", ema)) return false;
     for (int i = 0; i < ema->count; i++) {
-        cp_tensor *value = ema->params->at[i].value;
-        cp_parallel(value->size, GRAIN, swap_loop, &(pair){ema->average[i]->data, value->data, 0});
+        cp_real *average = ema->average[i]->data, *value = ema->params->at[i].value->data;
+        for (size_t j = 0; j < ema->average[i]->size; j++) {
+            cp_real old = value[j];
+            value[j] = average[j];
+            average[j] = old;
+        }
     }
     ema->swapped = !ema->swapped;
     return true;
