@@ -23,7 +23,7 @@ static const cp_option options[] = {
     {.name = "steps", .kind = CP_OPTION_INT, .word = "run", .fallback = "run", .min = 1, .max = CP_SAMPLER_STEPS_MAX,
      .help = "moves of each chain; run: the average number of moves of the training's chains"},
     CP_OPTIONS_SAMPLER,
-    CP_OPTION_WEIGHTS,
+    CP_OPTION_WEIGHTS("end"),
     {0}};
 /* clang-format on */
 

@@ -13,7 +13,9 @@
 /* clang-format off */
 static const cp_option options[] = {
     {.name = "split", .kind = CP_OPTION_CHOICE, .choices = "train|val|test", .fallback = "test", .help = "split to measure"},
-    CP_OPTION_WEIGHTS,
+    {.name = "weights", .kind = CP_OPTION_CHOICE, .choices = "selected|end|auto", .fallback = "auto",
+     .help = "weights of a run: those with the minimum validation NLL after temperature scaling, or those at the end; auto: at the end with "
+             "--ood, otherwise selected"},
     {.name = "ood", .kind = CP_OPTION_TEXT, .value = "OTHER",
      .help = "image set for outlier detection, of the same size and channels: measures how well its images are distinguished from those of DATA"},
     {0}};
@@ -376,7 +378,9 @@ static bool load(cp_evaluation *e, cp_status *status) {
     const cp_options *o = e->options;
     const char       *other = cp_option_text(o, "ood");
     e->split = cp_option_choice(o, "split");
-    e->trained = cp_run_model_open(cp_argument(o, 0), (cp_weights)cp_option_choice(o, "weights"), status);
+    int weights = cp_option_choice(o, "weights");
+    if (weights > CP_WEIGHTS_END) weights = other ? CP_WEIGHTS_END : CP_WEIGHTS_SELECTED; /* see CP_OPTION_WEIGHTS */
+    e->trained = cp_run_model_open(cp_argument(o, 0), (cp_weights)weights, status);
     e->images = e->trained ? cp_images_load(cp_argument(o, 1), status) : NULL;
     const cp_images *images = e->images;
     if (!images ||

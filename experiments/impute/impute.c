@@ -31,7 +31,7 @@ static const cp_option options[] = {
     {.name = "steps", .kind = CP_OPTION_INT, .word = "run", .fallback = "run", .min = 1, .max = CP_SAMPLER_STEPS_MAX,
      .help = "moves of each chain; run: as many as in a training step"},
     CP_OPTIONS_SAMPLER,
-    CP_OPTION_WEIGHTS,
+    CP_OPTION_WEIGHTS("end"),
     {0}};
 /* clang-format on */
 

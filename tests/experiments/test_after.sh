@@ -55,9 +55,9 @@ for command in evaluate generate impute; do
         mv trained kept && cp -r kept trained && printf '\n' >>trained/result.json
         refused "$command of a retrained model is refused" "the training has changed since" \
             $command trained $words --out $command-1
-        cp again/selected.safetensors again/result.json trained/
+        cp again/selected.safetensors again/end.safetensors again/result.json trained/
         refused "$command of different weights is refused" "the model has changed since" $command trained $words --out $command-1
-        cp kept/selected.safetensors trained/ && rm trained/result.json
+        cp kept/selected.safetensors kept/end.safetensors trained/ && rm trained/result.json
         refused "$command of a model that is no longer finished is refused" "the training has changed since" \
             $command trained $words --out $command-1
         "$couplet" $command trained $words --out $command-half </dev/null >said 2>&1

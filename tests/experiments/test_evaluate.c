@@ -88,7 +88,7 @@ static double found_auroc(const cp_json *result, const char *score) {
 
 static void the_auroc_is_the_fraction_of_pairs_in_order(void) {
     double        density[2][REST], energy[2][REST], posterior[2][REST];
-    cp_run_model *trained = cp_run_model_open("hybrid", CP_WEIGHTS_SELECTED, &status);
+    cp_run_model *trained = cp_run_model_open("hybrid", CP_WEIGHTS_END, &status);
     TEST_ASSERT_NOT_NULL_MESSAGE(trained, status.message);
     for (int s = 0; s < 2; s++) {
         cp_tape   *tape = cp_tape_new();

@@ -14,10 +14,11 @@
 
 typedef enum cp_weights { CP_WEIGHTS_SELECTED, CP_WEIGHTS_END } cp_weights;
 
-/* The option --weights, for tables of options; cp_option_choice returns a cp_weights. */
-#define CP_OPTION_WEIGHTS                                                                                                          \
+/* The option --weights, for tables of options; cp_option_choice returns a cp_weights. Weights are selected as a classifier, often long
+ * before the density is learned, so what uses energies takes those at the end. */
+#define CP_OPTION_WEIGHTS(DEFAULT)                                                                                                 \
     {                                                                                                                              \
-        .name = "weights", .kind = CP_OPTION_CHOICE, .choices = "selected|end", .fallback = "selected",                            \
+        .name = "weights", .kind = CP_OPTION_CHOICE, .choices = "selected|end", .fallback = DEFAULT,                               \
         .help = "weights of a run: those with the minimum validation NLL after temperature scaling, or those at the end"           \
     }
 
