@@ -51,7 +51,7 @@ struct cp_tape {
     cp_tensor_ring       ring;
     struct cp_ring_part *ring_blocks; /* all parts, to free them */
     cp_slab              slab;
-    size_t               small_peak; /* the most bytes in ring and slabs */
+    size_t               small_peak; /* peak number of bytes in ring and slabs */
     bool                 paused, frozen;
     bool                 failed; /* an error was reported since the last reset: NULL arguments come from it */
     unsigned             step;   /* counts the resets, from 1 */

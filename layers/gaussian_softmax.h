@@ -7,7 +7,7 @@
 #include "layers/params.h"
 #include "ops/gaussian.h"
 
-enum { CP_GAUSSIAN_MAX_FULL = 46340 }; /* the most features whose D(D+1)/2 numbers fit an int */
+enum { CP_GAUSSIAN_MAX_FULL = 46340 }; /* the maximum number of features, for which D(D+1)/2 fits an int */
 
 typedef struct cp_gaussian_softmax_config {
     int          features, classes;

@@ -236,7 +236,7 @@ static bool add(cp_at at, cp_kind_of of, const cp_kind *kind, bool complete) {
         return cp_misuse(at, op, "%s: size is %zu, at least %zu is needed; options_size is %zu, at most %d is possible", kind->name,
                          kind->size, registered[of].min_size, kind->options_size, CP_KIND_OPTIONS);
     while (registered[of].at[count].kind) count++;
-    if (count == MAX) return cp_misuse(at, op, "%s: %d kinds are registered already, the most possible", kind->name, MAX);
+    if (count == MAX) return cp_misuse(at, op, "%s: %d kinds are registered already, the maximum", kind->name, MAX);
     if (!keys_fit(at, op, kind)) return false;
     registered[of].at[count] = (cp_kind_entry){kind, registered[of].own_offset};
     return true;

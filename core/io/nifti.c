@@ -490,7 +490,7 @@ static bool read_other_half(const char *path, size_t stem, const char *kind, siz
         if (here.kind == CP_STATUS_MISSING && turn == 0) continue;
         if (here.kind == CP_STATUS_MISSING)
             snprintf(here.message, sizeof here.message,
-                     "%.300s is one file of a pair; the other one, .%s or .%s.gz beside it, is missing", path, kind, kind);
+                     "%.300s is one file of a pair; the other one, .%s or .%s.gz next to it, is missing", path, kind, kind);
         cp_fail_as(status, here.kind, "%s", here.message);
         break;
     }

@@ -395,7 +395,7 @@ static int run_bench(const cp_options *o) {
         if (p->run) code = p->run(o);
         return code == CP_EXIT_OK && p->measure ? run_networks(o, p) : code;
     }
-    return cp_complain(o, "\"%.80s\" cannot be measured; kernels, accuracy, wrn, scaling, hybrid, memory or plot is expected",
+    return cp_complain(o, "there is no benchmark \"%.80s\"; expected kernels, accuracy, wrn, scaling, hybrid, memory or plot",
                        what),
            CP_EXIT_USAGE;
 }

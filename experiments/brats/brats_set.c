@@ -163,7 +163,7 @@ static bool none_usable(const cp_brats_set *set, cp_status *status) {
     const cp_slices_config *c = &set->config.slices;
     char                    wanted[64] = "";
     if (set->subjects->volumes == 0)
-        return cp_fail(status, "there is no NIfTI file (.nii.gz, .nii or .hdr) in %.200s or the folders in it", set->config.folder);
+        return cp_fail(status, "there is no NIfTI file (.nii.gz, .nii or .hdr) in %.200s or its subfolders", set->config.folder);
     if (set->subjects->left_out.count == 0)
         return cp_fail(status,
                        "none of the %d NIfTI files in %.200s has a scan's name, such as NAME_flair.nii.gz and NAME_seg.nii.gz or "

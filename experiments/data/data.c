@@ -484,13 +484,13 @@ static bool show(const cp_options *o, cp_status *status) {
     file_kind   kind = NPZ;
     cp_status   no_set = {0};
     if (strcmp(path, "phantom") != 0 && !kind_of(path, &kind, status)) return false;
-    if (npy && kind != NIFTI) return cp_fail(status, "--npy is for NIfTI volumes; %.300s is none", path);
+    if (npy && kind != NIFTI) return cp_fail(status, "--npy is for NIfTI volumes; %.300s is not one", path);
     cp_images *images = kind == NPZ ? cp_images_load(path, &no_set) : NULL;
     bool       ok = images != NULL;
     if (ok)
         ok = show_set(o, images, status);
     else if (cp_option_text(o, "sheet") || cp_option_text(o, "npz"))
-        cp_fail(status, "--sheet and --npz are for image sets; %s", *no_set.message ? no_set.message : "this file is none");
+        cp_fail(status, "--sheet and --npz are for image sets; %s", *no_set.message ? no_set.message : "this file is not one");
     else if (kind == NIFTI)
         ok = show_nifti(path, npy, cp_option_flag(o, "json"), status);
     else

@@ -62,7 +62,7 @@ static bool names_fit(const cp_options *o) {
 
 static bool make_folder(const char *folder, cp_status *status) {
     return mkdir(folder, 0777) == 0 || errno == EEXIST ||
-           cp_fail(status, "the folder %.300s cannot be made: %s", folder, strerror(errno));
+           cp_fail(status, "cannot create the folder %.300s: %s", folder, strerror(errno));
 }
 
 static int run(const cp_options *o) {

@@ -320,7 +320,7 @@ static bool load(imputation *m, cp_status *status) {
 static bool right_words(const cp_options *o) {
     bool file = cp_argument_count(o) == 2, set = cp_option_text(o, "from-set") != NULL;
     if (file == set)
-        cp_complain(o, file ? "give IMAGES.npy or --from-set, not both" : "give IMAGES.npy behind the run, or --from-set DATA");
+        cp_complain(o, file ? "give IMAGES.npy or --from-set, not both" : "give IMAGES.npy after RUN, or --from-set DATA");
     else if (set && cp_option_text(o, "mask"))
         cp_complain(o, "--from-set makes its own holes (--hole) and takes no --mask");
     else

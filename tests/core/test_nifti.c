@@ -492,10 +492,10 @@ static void refuses_file(const char *name, const char *message, cp_status_kind k
 static void a_missing_half_or_file_is_reported(void) {
     write_pair("a.hdr", "a.img");
     remove(scratch("a.img"));
-    refuses_file("a.hdr", "a.hdr is one file of a pair; the other one, .img or .img.gz beside it, is missing", CP_STATUS_MISSING);
+    refuses_file("a.hdr", "a.hdr is one file of a pair; the other one, .img or .img.gz next to it, is missing", CP_STATUS_MISSING);
     write_pair("a.hdr", "a.img");
     remove(scratch("a.hdr"));
-    refuses_file("a.img", "a.img is one file of a pair; the other one, .hdr or .hdr.gz beside it, is missing", CP_STATUS_MISSING);
+    refuses_file("a.img", "a.img is one file of a pair; the other one, .hdr or .hdr.gz next to it, is missing", CP_STATUS_MISSING);
     refuses_file("a.nii.gz", "a.nii.gz: cannot open it for reading", CP_STATUS_MISSING);
     refuses_file(".", "Is a directory", CP_STATUS_FAILED);
 }

@@ -37,7 +37,7 @@ expect 1 "no such folder" report missing
 
 expect 0 "NETWORK is six numbers" bench --help
 expect 2 'there is no option --json' bench --json
-expect 2 '"abacus" cannot be measured' bench abacus
+expect 2 'there is no benchmark "abacus"' bench abacus
 expect 2 "THREADS is \"many\"" bench wrn many
 expect 2 "3 numbers after THREADS" bench wrn 1 10 1 0
 expect 2 "DEPTH is 11; a wide ResNet has depth 10, 16, 22" bench wrn 1 11 1 0 8 1 2

@@ -35,7 +35,7 @@ echo "not an array" >text
 expect 1 "text is neither npz, npy, safetensors nor NIfTI" data text
 : >empty
 expect 1 "empty is neither npz, npy, safetensors nor NIfTI" data empty
-expect 1 "--sheet and --npz are for image sets; this file is none" data "$golden/metrics.safetensors" --sheet other.png
+expect 1 "--sheet and --npz are for image sets; this file is not one" data "$golden/metrics.safetensors" --sheet other.png
 head -c 5000 cells.npz >cut.npz
 expect 1 "cut.npz" data cut.npz
 expect 1 "nowhere/sheet.png" data phantom --sheet nowhere/sheet.png
@@ -64,16 +64,16 @@ for ending in npz npy nii.gz; do
         "$(couplet data "a${escape}b.$ending" >said; echo said)" "$escape"
     rm "a${escape}b.$ending" said
 done
-expect 1 "--npy is for NIfTI volumes; phantom is none" data phantom --npy other.npy
-expect 1 "--npy is for NIfTI volumes; volume.npy is none" data volume.npy --npy other.npy
-expect 1 "--sheet and --npz are for image sets; this file is none" data "$golden/nifti_2.nii.gz" --sheet other.png
+expect 1 "--npy is for NIfTI volumes; phantom is not one" data phantom --npy other.npy
+expect 1 "--npy is for NIfTI volumes; volume.npy is not one" data volume.npy --npy other.npy
+expect 1 "--sheet and --npz are for image sets; this file is not one" data "$golden/nifti_2.nii.gz" --sheet other.png
 expect 1 "nowhere/volume.npy" data "$golden/nifti_2.nii.gz" --npy nowhere/volume.npy
 head -c 150 "$golden/nifti_lps.nii.gz" >cut.nii.gz
 expect 1 "cut.nii.gz: gzip member 1" data cut.nii.gz
 cp "$golden/nifti_lps.nii.gz" unnamed
 expect 0 "unnamed: NIfTI-1" data unnamed
 cp "$golden/nifti_pair.hdr" alone.hdr
-expect 1 "alone.hdr is one file of a pair; the other one, .img or .img.gz beside it, is missing" data alone.hdr --npy other.npy
+expect 1 "alone.hdr is one file of a pair; the other one, .img or .img.gz next to it, is missing" data alone.hdr --npy other.npy
 expect_success "a failed command writes nothing" test ! -e other.npy
 
 # ---- fetch ----
@@ -107,24 +107,24 @@ for tool in sh cat; do
 done
 export CODE=0 CONTENTS="an error page"
 tools=$work/both
-expect 1 "what came for bloodmnist has md5 0b3e34d622bd30bb091539282cb5703c, but the official file has 7053d0359d879ad8a5505303e11de1dc" \
+expect 1 "the file downloaded for bloodmnist has md5 0b3e34d622bd30bb091539282cb5703c, but the official file has 7053d0359d879ad8a5505303e11de1dc" \
     fetch medmnist bloodmnist --run --out "new folder"
 expect_success "a wrong file is kept under another name" sh -c 'cd "new folder" && test "$(ls)" = bloodmnist.npz.unverified'
 expect_success "the address is that of the record" grep -qx 'https://zenodo.org/records/10519652/files/bloodmnist.npz?download=1' asked
 rm -f asked
 tools=$work/only_wget
-expect 1 "what came for breastmnist" fetch medmnist breastmnist --run
+expect 1 "the file downloaded for breastmnist" fetch medmnist breastmnist --run
 expect_success "wget is used if there is no curl" grep -q 'breastmnist.npz?download=1' asked
 tools=$work/neither
 expect 1 "neither curl nor wget was found" fetch medmnist breastmnist --run
 tools=$work/both
 CODE=22
-expect 1 "curl ended with code 22 and has not brought https://zenodo.org" fetch medmnist octmnist --run
+expect 1 "curl ended with code 22 and did not download https://zenodo.org" fetch medmnist octmnist --run
 expect_success "a failed download leaves nothing behind" sh -c '! ls | grep octmnist'
 echo "something else" >octmnist.npz
-expect 1 "octmnist.npz is there, but is not the official file" fetch medmnist octmnist --run
+expect 1 "octmnist.npz exists, but is not the official file" fetch medmnist octmnist --run
 expect_success "an existing file is unchanged" grep -q "something else" octmnist.npz
-expect 1 "cannot be made" fetch medmnist octmnist --run --out text/folder
+expect 1 "cannot create the folder" fetch medmnist octmnist --run --out text/folder
 
 # ---- files written by numpy ----
 

@@ -131,7 +131,7 @@ static void models_and_sets_that_do_not_match_are_refused(void) {
     expect_refusal(e, "hybrid set.npz --ood wide.npz --out no", CP_EXIT_FAILED, "images of 16 x 16 x 1");
     expect_refusal(e, "nowhere set.npz --out no", CP_EXIT_FAILED, "nowhere");
     expect_refusal(e, "hybrid nowhere.npz --out no", CP_EXIT_FAILED, "nowhere.npz");
-    expect_refusal(e, ". set.npz --out no", CP_EXIT_FAILED, "holds no run of couplet train");
+    expect_refusal(e, ". set.npz --out no", CP_EXIT_FAILED, "is not a run of couplet train");
     TEST_ASSERT_EQUAL_INT(0, rename("softmax/end.safetensors", "kept"));
     TEST_ASSERT_EQUAL_INT(0, rename("softmax/result.json", "kept.json"));
     expect_refusal(e, "softmax set.npz --weights end --out no", CP_EXIT_FAILED, "the training is not finished");

@@ -162,10 +162,10 @@ static void a_list_is_kept_and_read_back(void) {
 
 static void a_folder_without_a_study_is_refused(void) {
     TEST_ASSERT_NULL(cp_runs_load(scratch_folder, &status));
-    says(&status, "holds no study");
+    says(&status, "is not a study");
     cp_runs *other = cp_runs_new(scratch_folder, &status);
     TEST_ASSERT_FALSE(cp_runs_check(other, &status));
-    says(&status, "is not empty and holds no study");
+    says(&status, "is not empty and is not a study");
     cp_runs_free(other);
     scratch_write("file", "x", 1);
     TEST_ASSERT_NULL(cp_runs_new(scratch("file"), &status));
@@ -182,7 +182,7 @@ static void copied_runs_make_a_study_and_runs_of_other_commands_do_not(void) {
     add("a", 0, NULL);
     add("b", 0, NULL);
     TEST_ASSERT_FALSE(cp_runs_check(runs, &status));
-    says(&status, "is not empty and holds no study");
+    says(&status, "is not empty and is not a study");
     put_file(1, "result.json", "{\"found\": 1}");
     TEST_ASSERT_TRUE_MESSAGE(cp_runs_check(runs, &status), status.message);
 }

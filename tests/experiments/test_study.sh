@@ -380,11 +380,11 @@ difference() { # runs.csv, labels, column, 1 or -1: more is better, or less
     expect 0 "and any option of couplet train" --help
     expect 0 "folder of the study, new or existing; required" --help
     expect 0 "only tables and figures of the finished ones" --help
-    expect 1 "holds no study" --status elsewhere
+    expect 1 "is not a study" --status elsewhere
     expect 1 "with another --steps" gray.npz $quick --steps 9 --seeds 0-1 --out one --labels 3
-    expect 1 "is not empty and holds no study" gray.npz $tiny --out elsewhere
+    expect 1 "is not empty and is not a study" gray.npz $tiny --out elsewhere
     mkdir -p elsewhere/runs/train-20260131-235959
-    expect 1 "is not empty and holds no study" gray.npz $tiny --out elsewhere
+    expect 1 "is not empty and is not a study" gray.npz $tiny --out elsewhere
 }
 expect 2 "--seeds: 3-1 runs backward" gray.npz --seeds 3-1 --out x
 expect 2 "--seeds: \"3-\" is not valid" gray.npz --seeds 3- --out x

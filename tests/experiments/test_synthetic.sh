@@ -62,9 +62,9 @@ expect 1 "file is a file" --out file
 expect 1 "file is a file" --out file/below
 expect_success "the file is unchanged" test "$(cat file)" = text
 mkdir other && echo text >other/letter
-expect 1 "not empty and holds no run" --out other
+expect 1 "not empty and is not a run" --out other
 if [ -d /proc/self ]; then
-    expect 1 "/proc/couplet: the folder cannot be made" --out /proc/couplet
+    expect 1 "/proc/couplet: cannot create the folder" --out /proc/couplet
 fi
 if [ "$(id -u)" -ne 0 ]; then
     mkdir locked && chmod 555 locked

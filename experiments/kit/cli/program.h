@@ -6,7 +6,7 @@
  *
  * All of them answer --help and --version, name the nearest word when one is mistyped, and end with an exit code of
  * options.h. From the same tables come a manual page (--man) and what shells complete (--completion bash, zsh or
- * fish), as texts to be put where those look for them. */
+ * fish), as texts to install where they look for them. */
 #ifndef CP_KIT_PROGRAM_H
 #define CP_KIT_PROGRAM_H
 
@@ -24,7 +24,7 @@ int cp_program_main(const cp_program *program, int count, char *const *words);
 /* A program that is the experiment, with its name; `NAME report DIR...` is the report (see report.h). */
 int cp_experiment_main(const cp_command *experiment, int count, char *const *words);
 
-/* Those texts. False: there is no such shell. */
+/* Writes those texts. False: there is no such shell. */
 void cp_program_manual(FILE *file, const cp_program *program);
 bool cp_program_completion(FILE *file, const cp_program *program, const char *shell);
 

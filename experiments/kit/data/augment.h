@@ -1,11 +1,10 @@
-/* Augmentation: every image of a batch shifted and flipped at random, so that few labeled images stand for more.
+/* Augmentation: every image of a batch shifted and flipped at random, to make more of few labeled images.
  *
  *     cp_augment augment = {.shift = 2, .flip_x = true};
  *     cp_split_read(train, batch.rows, batch.count, images->data);
  *     cp_augment_images(&augment, images, seed, batch.step);            // images (N, H, W, C), not on a tape
  *
- * Pixels that come in from beyond the border repeat the border's. What is done to image i of batch `step` depends on the seed, the
- * step and i alone. */
+ * Pixels shifted in from outside repeat the border. The change to image i of batch `step` depends only on the seed, the step and i. */
 #ifndef CP_KIT_AUGMENT_H
 #define CP_KIT_AUGMENT_H
 
@@ -13,11 +12,11 @@
 #include "core/tensor.h"
 
 typedef struct cp_augment {
-    int    shift;    /* by up to so many pixels to each side, each distance as often */
-    bool   flip_x;   /* left and right change places in half of the images */
-    bool   flip_y;   /* top and bottom */
+    int    shift;    /* maximum shift in pixels to each side; all distances are equally likely */
+    bool   flip_x;   /* mirrors half of the images left to right */
+    bool   flip_y;   /* the same, top to bottom */
     bool   turn;     /* quarter turns; only for square images, others are left as they are */
-    double contrast; /* pixels times exp(N(0, contrast^2)) about their mean, plus N(0, contrast^2); kept within [-1, 1]. 0: no */
+    double contrast; /* pixels times exp(N(0, contrast^2)) about their mean, plus N(0, contrast^2); clamped to [-1, 1]; 0: none */
 } cp_augment;
 
 /* images: a tensor (N, H, W, C) of your own, changed in place. Another rank, or one on a tape, is misuse. */

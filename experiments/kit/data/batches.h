@@ -22,19 +22,19 @@
  *     }
  *
  * Batch number k is a function of the configuration and of k alone: the order of epoch e comes from the random stream
- * "STREAM/e" of the seed. The whole position is therefore one number, `step`; a program may set it to any value of 0 or more
- * to go there, and a checkpoint saves it. */
+ * "STREAM/e" of the seed. The whole position is therefore one number, `step`; a program may set it to any value of 0 or more to move
+ * there, and a checkpoint saves it. */
 #ifndef CP_KIT_BATCHES_H
 #define CP_KIT_BATCHES_H
 
 #include "experiments/kit/data/dataset.h"
 #include "models/checkpoint.h"
 
-/* What becomes of the rows that are left at the end of an epoch when they do not fill a batch. */
+/* What happens to the rows left over at the end of an epoch, which do not fill a batch. */
 typedef enum cp_last {
-    CP_LAST_SHORT, /* they are a smaller batch */
+    CP_LAST_SHORT, /* they form a smaller batch */
     CP_LAST_DROP,  /* they are left out of this epoch; fewer rows than a batch are misuse */
-    CP_LAST_WRAP,  /* the next epoch's rows fill it up. Also for fewer rows than a batch: each then comes up several times */
+    CP_LAST_WRAP,  /* the next epoch's rows fill it up. With fewer rows than a batch, each appears several times */
 } cp_last;
 
 typedef struct cp_batches_config {
@@ -45,7 +45,7 @@ typedef struct cp_batches_config {
     cp_last         last;
     bool            in_order; /* rows in the order in which they were given, as for evaluation */
     uint64_t        seed;
-    const char     *stream; /* of the random numbers; NULL: "batches". Two that run side by side want two names */
+    const char     *stream; /* of the random numbers; NULL: "batches". Batches used side by side need different names */
 } cp_batches_config;
 
 /* `step` may be written; the rest is for reading. */
@@ -58,7 +58,7 @@ typedef struct cp_batches {
     uint64_t        seed;
     char            stream[64];
 
-    int    *rows, *order; /* (count): the order of epoch `ordered`, -1 before the first, as places in `rows` */
+    int    *rows, *order; /* (count): the order of epoch `ordered`, -1 before the first, as indices into `rows` */
     int64_t ordered;
     int    *batch, *labels; /* (size) */
 } cp_batches;
@@ -75,8 +75,7 @@ typedef struct cp_batch {
     cp_tensor *x;      /* (count, dims...), scaled: on the tape, or NULL when the tape is NULL */
 } cp_batch;
 
-/* The next batch, with its inputs as a constant on the tape. With a NULL tape only rows and labels: cp_split_read then
- * brings the inputs to where they are wanted. */
+/* The next batch, with its inputs as a constant on the tape. With a NULL tape only rows and labels: cp_split_read then reads the inputs. */
 cp_batch cp_batches_next(cp_at at, cp_batches *batches);
 #define cp_batches_next(t, ...) cp_batches_next(CP_AT(t), __VA_ARGS__)
 #define cp_batches_new(...) cp_batches_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)

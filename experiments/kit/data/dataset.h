@@ -1,4 +1,4 @@
-/* Data sets: inputs of one shape with integer labels, in named splits, held as they came: as bytes or as numbers.
+/* Data sets: inputs of one shape with integer labels, in named splits, stored as they were given: as bytes or as numbers.
  *
  *     cp_dataset *set = cp_dataset_new((cp_dataset_config){.name = "blood", .dtype = CP_U8, .shape = CP_SHAPE(28, 28, 3)});
  *     cp_dataset_add(set, (cp_split_config){"train", 12000, images, labels, .owned = true}, &status);
@@ -9,7 +9,7 @@
  *     free(drawn);
  *     cp_dataset_free(set);
  *
- * Nothing is ever copied or converted but the rows of a batch: a set of 12,000 x 28 x 28 x 3 bytes takes its 28 MB.
+ * Only the rows of a batch are ever copied or converted: a set of 12,000 x 28 x 28 x 3 bytes takes its 28 MB.
  *
  * THE SCALING CONVENTION, for training, evaluation and `couplet predict` alike, is cp_inputs_scale: bytes (CP_U8) are
  * pixels and become x / 127.5 - 1, that is [-1, 1]; numbers (CP_F32, CP_F64) are taken as they are. */
@@ -52,7 +52,7 @@ struct cp_dataset {
     int      split_count;
 };
 
-/* Without splits. NULL (misuse) when dtype, shape or number of classes do not fit. */
+/* Without splits. NULL (misuse) when dtype, shape or number of classes is invalid. */
 cp_dataset *cp_dataset_new(cp_at at, cp_dataset_config config);
 void        cp_dataset_free(cp_dataset *set); /* NULL is allowed; owned arrays go with it */
 
@@ -69,7 +69,7 @@ typedef struct cp_split_config {
  * inputs and more than CP_SPLITS splits are misuse. */
 bool cp_dataset_add(cp_at at, cp_dataset *set, cp_split_config config, cp_status *status);
 
-/* The split of that name; NULL with a message that lists the names there are. It stays where it is as long as the set. */
+/* The split of that name; NULL with a message that lists the names there are. It is valid as long as the set. */
 const cp_split *cp_dataset_split(const cp_dataset *set, const char *name, cp_status *status);
 
 void cp_split_class_counts(const cp_split *split, int *counts); /* (classes): labeled inputs of each class */
@@ -91,7 +91,7 @@ bool cp_split_read(cp_at at, const cp_split *split, const int *rows, int count, 
  * beyond the range of cp_real. */
 bool cp_inputs_scale(cp_dtype dtype, const void *elements, size_t count, cp_real *out, const char *what, cp_status *status);
 
-/* Back to pixels: the nearest byte; what is beyond [-1, 1] is taken to its end, NaN to 0. */
+/* Back to pixels: the nearest byte; values outside [-1, 1] are clamped, NaN becomes 0. */
 void cp_pixels_of(const cp_real *values, size_t count, uint8_t *pixels);
 
 #define cp_dataset_new(...) cp_dataset_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)

@@ -16,7 +16,7 @@
  * PIXELS become numbers in [-1, 1]: a pixel x becomes 2 (x - low) / (high - low) - 1. Bytes (uint8) stay bytes in memory, and
  * low = 0, high = 255: x / 127.5 - 1, the convention of dataset.h. For other types low and high follow from the training
  * split: the first of [-1, 1], [0, 1] and [0, 255] that holds its pixels (the first only when some are negative), or else its
- * own range. They are scaled once, into floats, and pixels of the other splits that lie beyond are taken to the end. */
+ * own range. They are scaled once, into floats, and pixels of the other splits outside the range are clamped. */
 #ifndef CP_KIT_IMAGES_H
 #define CP_KIT_IMAGES_H
 
@@ -26,7 +26,7 @@
 enum { CP_IMAGES_TRAIN, CP_IMAGES_VAL, CP_IMAGES_TEST, CP_IMAGES_SPLITS };
 extern const char *const cp_images_splits[CP_IMAGES_SPLITS]; /* "train", "val", "test" */
 
-enum { CP_IMAGES_CHANNELS = 4, CP_IMAGES_CLASSES = 1000 }; /* at most */
+enum { CP_IMAGES_CHANNELS = 4, CP_IMAGES_CLASSES = 1000 }; /* maximum */
 
 /* Fields are for reading. */
 typedef struct cp_images {
@@ -38,7 +38,7 @@ typedef struct cp_images {
     char               md5[33];                  /* of the file, in hexadecimal; "" of a built-in set */
     bool               official;                 /* the md5 is that of a MedMNIST file */
     bool               superseded;               /* of one that MedMNIST has replaced since (before 2024) */
-    cp_dtype           stored;                   /* as the file has the pixels */
+    cp_dtype           stored;                   /* type of the pixels in the file */
     double             low, high;                /* the pixels that become -1 and 1: see the top */
     size_t             clamped;                  /* pixels of val and test that lay beyond them */
     cp_json           *made;                     /* how the set was made; NULL when the file does not say */

@@ -103,7 +103,8 @@ static bool download(const char *url, const char *file, cp_status *status) {
         if (code == -1) continue;
         unlink(file);
         if (code == -2) return cp_fail(status, "%s was interrupted or could not be started", programs[i][0]);
-        return cp_fail(status, "%s ended with code %d and has not brought %s; is there a connection?", programs[i][0], code, url);
+        return cp_fail(status, "%s ended with code %d and did not download %s; check the network connection", programs[i][0], code,
+                       url);
     }
     return cp_fail(status, "neither curl nor wget was found; get %s in another way", url);
 }
@@ -117,8 +118,8 @@ static bool verify(const cp_medmnist *set, const char *part, const char *file, c
                cp_fail(status, "%.300s cannot be renamed to %s.npz: %s", part, set->name, strerror(errno));
     snprintf(kept, sizeof kept, "%s.unverified", file);
     bool moved = rename(part, kept) == 0;
-    return cp_fail(status, "what came for %s has md5 %s, but the official file has %s; it is kept as %.200s", set->name, md5,
-                   set->md5, moved ? kept : part);
+    return cp_fail(status, "the file downloaded for %s has md5 %s, but the official file has %s; it is kept as %.200s", set->name,
+                   md5, set->md5, moved ? kept : part);
 }
 
 bool cp_medmnist_fetch(const cp_medmnist *set, const char *file, bool *already, cp_status *status) {
@@ -129,7 +130,7 @@ bool cp_medmnist_fetch(const cp_medmnist *set, const char *file, bool *already, 
         if (!cp_md5_file(file, md5, status)) return false;
         if (strcmp(md5, set->md5) != 0)
             return cp_fail(
-                status, "%.200s is there, but is not the official file%s (its md5 is %s, not %s); move it away first", file,
+                status, "%.200s exists, but is not the official file%s (its md5 is %s, not %s); move it away first", file,
                 set->md5_before_2024 && strcmp(md5, set->md5_before_2024) == 0 ? " of today but that from before 2024" : "", md5,
                 set->md5);
         return true;

@@ -7,7 +7,7 @@
 enum { CP_TICKS_MAX = 24 };
 
 typedef struct cp_axis {
-    double min, max; /* least < most; above 0 when log */
+    double min, max; /* min < max; above 0 when log */
     bool   log;
     int    ticks;
     double tick[CP_TICKS_MAX];
@@ -18,6 +18,6 @@ typedef struct cp_axis {
  * widened. */
 cp_axis cp_axis_make(double min, double max, bool log, int max_ticks);
 
-double cp_axis_share(const cp_axis *axis, double value); /* 0 at least, 1 at most; NaN where a log axis has no place */
+double cp_axis_share(const cp_axis *axis, double value); /* 0 at min, 1 at max; NaN for values that a log axis cannot show */
 
 #endif

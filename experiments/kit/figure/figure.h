@@ -7,15 +7,15 @@
  *     bool saved = cp_figure_save(f, "runs/a/accuracy", &status);
  *     cp_figure_free(f);
  *
- * A figure is saved three times: NAME.svg to look at, light or dark as the reader's screen is; NAME.csv with its
- * numbers, and on an axis of names the nearest name; NAME.figure.json, from which a report draws it again beside those of other runs.
+ * A figure is saved three times: NAME.svg, light or dark like the reader's screen; NAME.csv with its
+ * numbers, and on an axis of names the nearest name; NAME.figure.json, from which a report draws it again next to those of other runs.
  *
  * Axes with the same label (and the same scale, and names) show the same quantity and have the same limits: in all
  * panels of a figure, and in a report in the figures of that name of all runs. There, axes without a label are the same
  * when their panels have the same place. Limits that are given are kept.
  *
  * Data and texts are copied. Points that are not finite (or have no place on a log axis) are left out of the picture
- * and stay in the CSV. A lack of memory is remembered and reported by save; misuse such as a NULL panel does nothing. */
+ * and stay in the CSV. Running out of memory is remembered and reported by save; misuse such as a NULL panel does nothing. */
 #ifndef CP_KIT_FIGURE_H
 #define CP_KIT_FIGURE_H
 
@@ -37,9 +37,9 @@ typedef struct cp_panel_config {
     const char        *title, *x_label, *y_label;
     double             x_min, x_max, y_min, y_max; /* both 0: from the data */
     bool               x_log, y_log;
-    bool               equal;   /* a unit is as long on the one axis as on the other */
+    bool               equal;   /* units have the same length on both axes */
     bool               no_axes; /* for images */
-    const char *const *x_names; /* names for x = 0, 1, 2, ... in the place of numbers */
+    const char *const *x_names; /* names for x = 0, 1, 2, ... instead of numbers */
     int                x_name_count;
     const char *const *y_names; /* names for y = 0, 1, 2, ... from the top downward, as the rows of a matrix are */
     int                y_name_count;
@@ -93,7 +93,7 @@ void cp_panel_bars(cp_panel *panel, cp_style style, int n, const double *heights
 /* Bars of one width that begin at `left` and reach from `from` (NULL: from zero) to `to`. */
 void cp_panel_spans(cp_panel *panel, cp_style style, int n, const double *left, double width, const double *from, const double *to);
 
-/* Bins of equal width; the last one holds its upper end too. Values beyond least and most are in none. */
+/* Bins of equal width; the last one includes its upper end. Values outside min to max are not counted. */
 typedef struct cp_bins {
     double min, max; /* both 0: from the values */
     int    count;    /* 0: 20 */
@@ -135,7 +135,7 @@ bool cp_tiles_save(const char *path, const char *caption, int n, const cp_image 
 
 /* ---- for the file only ---- */
 
-/* A row of the CSV file, for what the picture rests on and no series shows: written below the others. */
+/* A row of the CSV file for a number behind the picture that no series shows; written below the others. */
 void cp_panel_note(cp_panel *panel, const char *name, double value);
 
 #endif

@@ -1,4 +1,4 @@
-/* What a figure is made of: shared by the files that collect, draw, save and read one.
+/* The parts of a figure, shared by the files that collect, draw, save and read figures.
  *
  * A kind of mark is one cp_mark in one file, mark_*.c, beside the cp_panel_* function that adds it, and one word in
  * CP_MARKS. All else (axes, legend, CSV, description) asks the descriptor. */
@@ -62,11 +62,11 @@ double    *cp_figure_copy_numbers(cp_figure *figure, const double *from, int n);
 typedef struct cp_range {
     double min, max;
     bool   log;
-    bool   tight;  /* no air around the data */
-    bool   stands; /* on zero: no air below it */
+    bool   tight;  /* no margin around the data */
+    bool   stands; /* marks start at zero: no margin below it */
 } cp_range;
 
-void cp_range_include(cp_range *range, double value); /* what has no place on the axis is left out */
+void cp_range_include(cp_range *range, double value); /* a value that the axis cannot show is left out */
 
 typedef struct cp_frame {
     double  left, top, w, h; /* the drawing area */
@@ -75,7 +75,7 @@ typedef struct cp_frame {
 } cp_frame;
 
 void   cp_frame_axes(const cp_panel *panel, cp_frame *frame); /* from w and h; an `equal` panel gets another h */
-double cp_frame_x(const cp_frame *frame, double value);       /* NaN where there is no place for it */
+double cp_frame_x(const cp_frame *frame, double value);       /* NaN for a value that the axis cannot show */
 double cp_frame_y(const cp_frame *frame, double value);
 bool   cp_frame_shows(double x, double y); /* whether a viewer can be given these coordinates */
 

@@ -22,7 +22,7 @@
  *     adaptive_ece        the same sum as ece over 15 bins of equal mass: the predictions in the order of their confidence are
  *                         cut into 15 runs, of which the first n mod 15 have floor(n / 15) + 1 members and the others
  *                         floor(n / 15). Predictions of equal confidence that a cut separates count on both sides with their
- *                         common mean accuracy, so that the order in which they were given has no say
+ *                         common mean accuracy, so that their order does not affect the result
  *
  * Both ECEs are strongly biased upward on small sets: noise within a bin adds to the sum. Resampling adds the same noise
  * once more, so that the interval of a well calibrated model's ECE lies high and may lie above the estimate.
@@ -67,7 +67,7 @@ bool        cp_metric_is_share(cp_metric metric); /* shown in percent: all but a
 typedef struct cp_predictions {
     int            n, classes;
     const double  *values; /* (n, classes): probabilities, or logits */
-    const cp_real *reals;  /* the same as cp_real; looked at when `values` is NULL */
+    const cp_real *reals;  /* the same as cp_real; used when `values` is NULL */
     bool           logits;
     double         temperature; /* p = softmax(logits / temperature); 0: 1. Probabilities have none */
     const int     *labels;      /* (n), 0..classes-1 */
@@ -101,8 +101,8 @@ typedef struct cp_metrics {
 } cp_metrics;
 
 /* NULL with a message, naming the row: no predictions, a value that is not finite, a probability outside [0, 1] or a row of
- * them whose sum is off 1 by more than 1e-3 (smaller differences are rounding: the values are taken as they are), a label that
- * is no class. NULL arrays, sizes below 1, a temperature of probabilities or one that is not above 0 are misuse. */
+ * them whose sum is off 1 by more than 1e-3 (smaller differences are rounding: the values are taken as they are), a label that is not
+ * a class. NULL arrays, sizes below 1, a temperature of probabilities or one that is not above 0 are misuse. */
 cp_metrics *cp_metrics_new(cp_at at, const cp_predictions *predictions, cp_metrics_config config, cp_status *status);
 void        cp_metrics_free(cp_metrics *metrics); /* NULL is allowed */
 

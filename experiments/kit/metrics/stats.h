@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Mean and standard deviation (n - 1 below) of values; of fewer than two there is no sd, NaN. */
+/* Mean and standard deviation (n - 1 below) of values; with fewer than two the sd is NaN. */
 typedef struct cp_mean_sd {
     double mean, sd;
 } cp_mean_sd;
@@ -15,7 +15,7 @@ void   cp_values_sort(double *values, int count); /* ascending; none may be NaN 
 double cp_values_quantile(const double *sorted, int count,
                           double share); /* linear between neighbors, as numpy's default; count >= 1 */
 
-/* The places of values in ascending order, equal values by their places, into order (count). False: not enough memory. */
+/* The indices of values in ascending order, equal values by index, into order (count). False: not enough memory. */
 bool cp_values_order(const double *values, int count, int *order);
 
 /* The percentile `share` (0 to 100) of those numbers that are finite and above `above`, exact and without a copy of them: of n

@@ -124,7 +124,7 @@ static void read_events(cp_report_run *run) {
 static void read_run(cp_report_run *run) {
     run->seconds = NAN;
     if (!cp_report_has(run, "config.json", "")) {
-        cp_fail(&run->trouble, "%.300s holds no run: it has no config.json", run->folder);
+        cp_fail(&run->trouble, "%.300s is not a run: it has no config.json", run->folder);
         return;
     }
     run->config = read_json(run, "config.json", "", &run->trouble);

@@ -1,12 +1,11 @@
-/* A report: one HTML page, complete in itself, from the folders of runs.
+/* A report: one self-contained HTML page about the folders of runs.
  *
  * What it reads of a run (see run.h): config.json; result.json, with its "title" and "notes" (an array of sentences)
  * and "table" (see cp_table_put) or, without one, "methods": {name: {measure: {"mean":, "sd":}}}; the start and end
- * in log.jsonl; all figures and pictures (see figure.h; *.svg and *.png of other origin too), by name.
+ * in log.jsonl; all figures and pictures (see figure.h; *.svg and *.png of other programs too), by name.
  *
- * Runs of one experiment stand together, with a table of the options in which they differ and of what they found; their
- * figures of one name have the same axes. A run that is not finished, or of which something cannot be read, is shown as
- * that. */
+ * Runs of one experiment are grouped, with a table of the options in which they differ and of their results; their figures of the same
+ * name have the same axes. Runs that are unfinished or cannot be read are marked. */
 #ifndef CP_KIT_REPORT_H
 #define CP_KIT_REPORT_H
 

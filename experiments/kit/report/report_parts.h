@@ -10,7 +10,7 @@
 typedef struct cp_report_picture {
     char       name[256]; /* without its ending */
     cp_figure *figure;    /* from NAME.figure.json; NULL when there is none */
-    cp_status  trouble;   /* with it */
+    cp_status  trouble;   /* why it cannot be read */
 } cp_report_picture;
 
 typedef struct cp_report_run {
@@ -31,7 +31,7 @@ typedef struct cp_report_path {
 cp_report_path cp_report_file(const cp_report_run *run, const char *name, const char *end);
 bool           cp_report_has(const cp_report_run *run, const char *name, const char *end); /* whatever it is */
 
-/* Folders may come from somebody else: only regular files in the folder itself are read (cp_file_read_inside). */
+/* Folders may be untrusted: only regular files in the folder itself are read (cp_file_read_inside). */
 bool cp_report_read_file(const cp_report_run *run, const char *name, const char *end, cp_bytes *out, cp_status *status);
 
 const char *cp_report_experiment(const cp_report_run *run); /* "" for a run that cannot be read */
@@ -45,8 +45,8 @@ void cp_html_mean_sd(cp_bytes *out, const cp_json *measure);        /* {"mean":,
 void cp_html_run(cp_bytes *out, const cp_report_run *run, int number,
                  bool titled); /* its whole section; titled: false where the page's heading is its title already */
 
-/* A table of some runs of one experiment, a row each: the options in which they differ, and their results. numbers[i]
- * is the run's place among all. */
+/* A table of some runs of one experiment, one row per run: the options in which they differ, and their results. numbers[i] is the run's
+ * number among all. */
 void cp_html_compare(cp_bytes *out, const cp_report_run *runs, const int *numbers, int count);
 
 #endif

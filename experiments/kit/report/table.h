@@ -12,7 +12,7 @@
  *     ------  --------------  ------------
  *     hybrid    97.68 (0.61)  97.54 (0.35)
  *
- * A lack of memory shows as an empty table; nothing needs a check. */
+ * When memory runs out, the table is empty; no call needs a check. */
 #ifndef CP_KIT_TABLE_H
 #define CP_KIT_TABLE_H
 
@@ -32,20 +32,20 @@ void cp_table_text(cp_table *table, const char *format, ...) __attribute__((form
 void cp_table_mean_sd(cp_table *table, double mean, double sd, int decimals); /* "97.68 (0.61)", "97.68" without an sd, "-" */
 void cp_table_number(cp_table *table, double value, int decimals);            /* not finite: "-" */
 
-/* How its columns are shown, by column; to be freed. NULL: no memory, or no table. */
+/* The layout of each column; to be freed. NULL: out of memory, or no table. */
 typedef struct cp_table_look {
     int  width; /* of the widest cell, in characters */
-    bool words; /* to the left: no cell begins with a number; of the first column it is always said */
+    bool words; /* left-aligned: no cell begins with a number; always true for the first column */
 } cp_table_look;
 cp_table_look *cp_table_looks(const cp_table *table);
 
 void cp_table_print(const cp_table *table, FILE *file);
 void cp_table_latex(const cp_table *table, FILE *file); /* a tabular with booktabs' rules */
 
-/* A text as a field of CSV (RFC 4180): in quotes where it has a comma, a quote or a line's end. */
+/* Writes a text as a CSV field (RFC 4180), in quotes if it has a comma, a quote or a newline. */
 void cp_csv_text(FILE *file, const char *text);
 
-/* {"columns": [...], "rows": [[...], ...]}, all of it texts, for result.json: a report shows the table from there. */
+/* {"columns": [...], "rows": [[...], ...]}, all of them texts, for result.json, from which a report shows the table. */
 void cp_table_put(const cp_table *table, cp_json_writer *writer, const char *key);
 
 void cp_table_read(cp_table *table, const cp_json *json); /* what cp_table_put wrote, into a table of 0 columns */

@@ -67,7 +67,7 @@ static bool fail_folder(cp_status *status, const char *path, int error) {
     const char *advice = error == EROFS || error == EACCES ? "; choose an --out that can be written"
                          : error == ENOSPC                 ? "; the disk is full"
                                                            : "";
-    return cp_fail(status, "%.300s: the folder cannot be made: %s%s", path, strerror(error), advice);
+    return cp_fail(status, "%.300s: cannot create the folder: %s%s", path, strerror(error), advice);
 }
 
 static bool make_one(const char *path, cp_status *status) {
@@ -381,7 +381,7 @@ static bool write_config(cp_run *run) {
 static bool is_run_or_empty(cp_run *run) {
     bool empty = is_empty(run->folder, &run->status);
     return empty || run_has(run, CP_RUN_CONFIG) || /* another process has just begun it */
-           cp_fail(&run->status, "%.300s is not empty and holds no run (no %s); give another --out", run->folder, CP_RUN_CONFIG);
+           cp_fail(&run->status, "%.300s is not empty and is not a run (no %s); give another --out", run->folder, CP_RUN_CONFIG);
 }
 
 /* Whether the run is finished, with these settings; fails with others. */

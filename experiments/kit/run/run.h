@@ -2,8 +2,8 @@
  * finished) and figures. Nothing of another run is ever overwritten:
  * - a folder that is new or empty: a new run;
  * - an unfinished run with the same settings: it is continued, its log is in run->past;
- * - a finished run with the same settings: there is nothing to do, cp_run_show prints what was found;
- * - anything else is refused, with a message that says what is there and what to do.
+ * - a finished run with the same settings: there is nothing to do, cp_run_show prints its result;
+ * - anything else is refused, with a message that says what the folder contains and what to do.
  *
  *     static int run(const cp_options *o) {
  *         cp_run *run = cp_run_open(o);
@@ -36,7 +36,7 @@ typedef struct cp_run {
     cp_json         **past;   /* the lines of a continued run's log, oldest first */
     int               past_count;
     bool              quiet, json;
-    cp_status         status; /* the first thing that went wrong */
+    cp_status         status; /* the first error */
 
     int    log; /* file descriptor */
     double started;
@@ -70,7 +70,7 @@ typedef struct cp_run_source {
     const char *md5;  /* of the file now; "": there is none, or it is built in */
 } cp_run_source;
 
-/* Prints what a finished run left (its table, or with --json all of it), and closes. Returns the exit code, which is that of a
+/* Prints the result of a finished run (its table, or with --json all of it), and closes. Returns the exit code, which is that of a
  * failure when the result has "diverged": true. */
 int cp_run_show(cp_run *run);
 
@@ -96,7 +96,7 @@ bool cp_interrupted(void);
 
 bool cp_file_exists(const char *path);
 
-/* Makes a folder and those above it; true also when it is there already. */
+/* Creates a folder and its parents; true also when it exists. */
 bool cp_folder_make(const char *path, cp_status *status);
 
 /* Prints text from outside, of one line or several: other control characters, and bytes that are not UTF-8, become '?'. */

@@ -377,7 +377,7 @@ static bool holds_study_or_nothing(const cp_runs *r, cp_status *status) {
     closedir(handle);
     ok = ok || cp_file_exists(cp_folder_path(r->folder, LIST).s) || cp_file_exists(cp_folder_path(r->folder, PACKED).s);
     for (int i = 0; !ok && i < r->count; i++) ok = cp_file_exists(cp_runs_folder(r, i).s);
-    return ok || cp_fail(status, "%.300s is not empty and holds no study (no %s, and none of these runs); give another --out",
+    return ok || cp_fail(status, "%.300s is not empty and is not a study (no %s, and none of these runs); give another --out",
                          r->folder, LIST);
 }
 
@@ -417,7 +417,7 @@ cp_runs *cp_runs_load(const char *folder, cp_status *status) {
     cp_json *list = NULL;
     bool     ok = r != NULL;
     if (ok && !cp_file_exists(cp_folder_path(r->folder, LIST).s))
-        ok = cp_fail(status, "%.300s holds no study: it has no %s", r->folder, LIST);
+        ok = cp_fail(status, "%.300s is not a study: it has no %s", r->folder, LIST);
     ok = ok && (list = cp_json_read(cp_folder_path(r->folder, LIST).s, status));
     const cp_json *runs = cp_json_get(list, "runs");
     for (const cp_json *m = runs ? runs->first : NULL; ok && m; m = m->next) {

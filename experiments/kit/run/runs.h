@@ -38,14 +38,14 @@ bool cp_command_is_subcommand(const cp_options *options); /* of a program with s
 /* One option as it was given: --name=value, or --name of a flag. */
 void cp_words_add_option(cp_words *words, const cp_options *options, const cp_option *option);
 
-/* The word as sh reads it back: as it is, or in quotes. */
+/* The word for sh, in quotes if it needs them. */
 void cp_shell_quote(cp_bytes *out, const char *word);
 void cp_words_put_line(const cp_words *words, cp_bytes *out); /* the words in one line for sh */
 
 /* ---- the list ---- */
 
 typedef enum cp_run_stage {
-    CP_STAGE_PENDING,  /* not begun, or to be continued */
+    CP_STAGE_PENDING,  /* not started, or unfinished */
     CP_STAGE_FAILED,   /* the same, after a failure, which is in failed/ */
     CP_STAGE_RUNNING,  /* a process holds its lock */
     CP_STAGE_DAMAGED,  /* one of its files is damaged */
@@ -58,7 +58,7 @@ typedef struct cp_planned_run {
     char    *name;         /* of its folder */
     char    *group;        /* runs of a group take about the same time */
     cp_words words;        /* of the command, without --out */
-    bool     without_data; /* it cannot be made here, since its data are missing; if it is done, it counts */
+    bool     without_data; /* its data are missing here, so it cannot be run; it counts if it is finished */
 } cp_planned_run;
 
 typedef struct cp_packed_run cp_packed_run;
@@ -66,7 +66,7 @@ typedef struct cp_packed_run cp_packed_run;
 typedef struct cp_runs {
     char            folder[700];   /* of the study */
     char            program[1024]; /* this program, as commands name it */
-    const char     *executable;    /* and as the system opens it: the same file, even if another has its name by now */
+    const char     *executable;    /* the path that opens this very file, even if another has taken its name */
     cp_planned_run *at;
     int             count;
     cp_packed_run  *packed; /* the lines of runs.jsonl, by name */
@@ -112,7 +112,7 @@ cp_json *cp_runs_read(const cp_runs *runs, const char *name, const char *file);
  * have no folder any more are kept. Returns an exit code. */
 int cp_runs_pack(const cp_options *options);
 
-/* Moves what is damaged aside, into NAME.damaged-1 and so on, with a message on stderr: it is made again. The weights
+/* Renames damaged runs to NAME.damaged-1 and so on, with a message on stderr, so that they are run again. The weights
  * and checkpoints of runs that no process works on are checked, too. */
 bool cp_runs_quarantine(const cp_runs *runs, cp_status *status);
 
@@ -125,7 +125,7 @@ typedef struct cp_runs_config {
     const char *called; /* messages begin with it: "couplet study" */
 } cp_runs_config;
 
-/* Whether it should be made: pending or failed, and not without_data. */
+/* Whether it should be run: pending or failed, and not without_data. */
 bool cp_runs_is_pending(const cp_runs *runs, int i);
 
 /* Makes all that are pending, and waits for those that other processes are making; if such a process dies, its runs are taken

@@ -16,7 +16,7 @@
  *
  * A command that says .study = true has the options --jobs, --list, --slurm, --status and --trial: its trials can be runs of their
  * own (see runs.h), made by several processes, machines or a cluster, and the result is the same. Where the config has a `command`,
- * they always are; then tables are made of those that are there, should some be missing.
+ * they always are; then tables are made of the existing ones if some are missing.
  *
  * result.json: "experiment", "title", "notes", then what cp_study_result was given or else "methods": {CASE: ...} with
  * all that is not secondary, then the tables. */
@@ -36,7 +36,7 @@ typedef struct cp_study {
 /* NULL, with a message on stderr, when the folder cannot be opened or memory is short; run and close accept that. */
 cp_study *cp_study_new(cp_at at, const cp_options *options, const char *title, cp_trials_config config);
 
-/* Makes the trials that the folder does not have yet. True when all are there and something is left to do; false also
+/* Makes the trials that the folder does not have yet. True when all exist and something is left to do; false also
  * for a run that was finished before. */
 bool cp_study_run(cp_study *study);
 

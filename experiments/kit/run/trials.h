@@ -16,7 +16,7 @@ typedef struct cp_case {
     const void *data;         /* for the trial, or NULL */
     const char *advice;       /* after "NAME diverged": " with rate 10: take a smaller --rate"; NULL: none */
     bool        without_data; /* its runs cannot be made here; the finished ones count (see runs.h) */
-    bool        secondary;    /* beside the main ones (a point of a sweep): in no default table, and no failure when it diverges */
+    bool secondary; /* in addition to the main ones (a point of a sweep): in no default table, and no failure when it diverges */
 } cp_case;
 
 typedef struct cp_measure {
@@ -81,7 +81,7 @@ cp_trials *cp_trials_new(cp_at at, cp_trials_config config); /* NULL: no memory.
 void       cp_trials_free(cp_trials *trials);                /* NULL is allowed */
 
 /* Reads the trials that are in the run's log and makes the others. True when all are there; if not, run->status has the reason,
- * or the user has asked for an end. */
+ * or the user has stopped the run. */
 bool cp_trials_run(cp_trials *trials, cp_run *run);
 
 /* The same for one trial alone: its log, its result. */

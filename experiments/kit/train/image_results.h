@@ -29,20 +29,20 @@ const char      *cp_patients_few(const cp_metrics *metrics); /* behind a sentenc
     "By image every image counts the same, by patient every patient, whatever the number of its images; intervals are over "       \
     "patients."
 
-/* The reliability diagrams beside each other, and below each the histogram of the confidence with lines at its mean and at the
+/* The reliability diagrams next to each other, and below each the histogram of the confidence with lines at its mean and at the
  * accuracy, as figure "reliability" of the run. */
 bool cp_measured_draw(int count, const cp_measured *all, const char *split, const cp_run *run, cp_status *status);
 
 /* "data": {"name":, "md5":, "official":, "origin":, "classes":, "shape": [H, W, C], "train":, "val":, "test":}. */
 void cp_images_put(const cp_images *images, cp_json_writer *writer, const char *key);
 
-/* A table's end: into the result, onto paper (file may be NULL), and freed. */
+/* Writes a table into the result, prints it (file may be NULL) and frees it. */
 void cp_table_conclude(cp_table *table, cp_json_writer *writer, const char *key, FILE *file);
 
 /* cp_run_finish, which also prints where the results are. */
 bool cp_run_conclude(cp_run *run, cp_json_writer *result);
 
-/* A sentence into an array of the result, and onto paper; file may be NULL. */
+/* Adds a sentence to an array of the result and prints it; file may be NULL. */
 void cp_note_put(cp_json_writer *writer, FILE *file, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

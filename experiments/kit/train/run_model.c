@@ -54,8 +54,7 @@ static bool open_run(cp_run_model *t, cp_status *status) {
     if (!t->config && missing.kind != CP_STATUS_MISSING) return cp_fail(status, "%s", missing.message);
     if (!experiment ||
         (strcmp(experiment, "train") != 0 && access(file_of(t, weights).s, F_OK) != 0)) /* a program's own training */
-        return cp_fail(status, "%.300s holds no run of couplet train; give the folder that its --out named, or a model's file",
-                       t->folder);
+        return cp_fail(status, "%.300s is not a run of couplet train; give its --out folder, or a model's file", t->folder);
     t->found = cp_json_read(file_of(t, "result.json").s, &unread);
     if (!t->found && unread.kind != CP_STATUS_MISSING) return cp_fail(status, "%s", unread.message);
     if (cp_json_bool(cp_json_get(t->found, "diverged"), false))

@@ -1,4 +1,4 @@
-/* Scores: what a model says about every image of a split, in the split's order. */
+/* Scores: a model's outputs for every image of a split, in the split's order. */
 #ifndef CP_EXPERIMENTS_SCORES_H
 #define CP_EXPERIMENTS_SCORES_H
 
@@ -13,7 +13,7 @@ typedef struct cp_scores {
     double    *energies; /* (n); NULL: softmax head */
     const int *labels;   /* (n), the split's */
     const int *groups;   /* (n), for metrics: see cp_predictions; NULL, and the caller may set it */
-    bool       finite;   /* all of it: otherwise the numbers mean nothing */
+    bool       finite;   /* all values are finite; otherwise they are meaningless */
 } cp_scores;
 
 /* By the model in evaluation mode. False with a message when there is not enough memory or the model does not fit the images. The tape is

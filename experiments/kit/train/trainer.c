@@ -116,7 +116,7 @@ static bool read_faults(cp_trainer *t, cp_status *status) {
 int *cp_trainer_draw(const cp_trainer_config *c, const cp_images *images, cp_status *status) {
     const cp_split *split = &images->set->splits[CP_IMAGES_TRAIN];
     if ((int64_t)c->labels * images->classes <= split->count) return cp_split_draw(split, c->labels, c->seed, status);
-    cp_fail(status, "--labels %d of each of %d classes are more than the %d training images", c->labels, images->classes,
+    cp_fail(status, "--labels %d for each of %d classes is more than the %d training images", c->labels, images->classes,
             split->count);
     return NULL;
 }

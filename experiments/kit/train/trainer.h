@@ -1,4 +1,4 @@
-/* A training of one model on images: everything that changes from step to step, and what holds it together.
+/* Trains one model on images: the loop, and all state that changes from step to step.
  *
  *     cp_trainer *t = cp_trainer_new(&config, images, run);
  *     if (t && cp_trainer_run(t) != CP_TRAINER_STOPPED) cp_trainer_conclude(t);
@@ -12,9 +12,9 @@
  * and the same function for data, samples and sampler.
  *
  * Every `every` steps the averaged weights are measured on the validation split, and the state becomes the checkpoint: the last good
- * state, from which the run goes on when it was ended, and to which the guard rolls back. On Ctrl-C or SIGTERM the state at the end of
+ * state, from which a stopped run resumes, and to which the guard rolls back. On Ctrl-C or SIGTERM the state at the end of
  * the step becomes the checkpoint too; until the next measurement the last good state is then last-good.safetensors. All of it is a
- * function of the settings: ended at any moment and started again, a training ends in the same bytes.
+ * function of the settings: a training that is stopped at any moment and started again ends with the same bytes.
  *
  * Tests make faults with the environment variable COUPLET_INJECT: weights@100 (also gradients or chains; several with commas between)
  * makes a NaN there once, at step 100; stop@100 raises SIGTERM before step 100.
@@ -59,7 +59,7 @@ typedef struct cp_trainer_config {
     int              buffer;
     double           fresh;
     bool             gaussian_start; /* chains start from the Gaussian of the training pixels; false: uniform noise */
-    double           restart_above;  /* chains that end so much above the data's energy start afresh; 0: none */
+    double           restart_above;  /* restart chains whose energy exceeds the data's by this; 0: never */
     cp_guard         guard;          /* its settings */
     bool             each_lambda;    /* for cp_train: a training for each of cp_train_lambdas, the best of which counts */
     const char      *folder;         /* of the files; NULL: the run's */
@@ -95,7 +95,7 @@ typedef struct cp_trainer cp_trainer;
 cp_trainer *cp_trainer_new(const cp_trainer_config *config, const cp_images *images, cp_run *run);
 void        cp_trainer_free(cp_trainer *trainer); /* NULL is allowed */
 
-/* Goes on from the folder's checkpoint, if there is one, to the end. Stopped: by Ctrl-C or SIGTERM, with what was done
+/* Resumes from the folder's checkpoint, if there is one, and trains to the end. Stopped: by Ctrl-C or SIGTERM, with what was done
  * saved, or with a message. */
 cp_trainer_end cp_trainer_run(cp_trainer *trainer);
 

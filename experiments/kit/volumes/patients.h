@@ -1,11 +1,11 @@
-/* Patients: whose scan a scan is, and a split that keeps all of a patient together. */
+/* Patients: which patient a scan belongs to, and a split that keeps each patient's scans together. */
 #ifndef CP_KIT_PATIENTS_H
 #define CP_KIT_PATIENTS_H
 
 #include "core/error.h"
 #include "experiments/kit/data/images.h"
 
-/* How many characters of a scan's name are the patient's. Scans of one patient that were made at different times have
+/* The number of characters in a scan's name that name the patient. Scans of one patient that were made at different times have
  *
  *   BraTS-GLI-00000-000     letters, digits, digits behind "BraTS-": all but the last part        BraTS-GLI-00000
  *   TCGA_CS_4941_19960909   eight digits behind "TCGA" and two parts, by '_' or '-': the date     TCGA_CS_4941
@@ -17,8 +17,8 @@
  * where the words may be in upper or lower case. 0 when there is no memory to compare. */
 size_t cp_patient_length(const char *scan);
 
-/* Whose scans they are, from a file of lines SCAN,PATIENT. Blank lines are passed over, and blanks and quotes around the two; a first line
- * that ends in ",patient" is a heading. NULL, with the line, when one has no two parts or names a scan again with another patient. */
+/* The patients of scans, from a file of lines SCAN,PATIENT. Blank lines are skipped, and blanks and quotes around the two; a first line
+ * that ends in ",patient" is a heading. NULL, with the line, when one does not have two parts or gives a scan another patient. */
 typedef struct cp_patient_list cp_patient_list;
 cp_patient_list               *cp_patient_list_read(const char *path, cp_status *status);
 const char *cp_patient_listed(const cp_patient_list *list, const char *scan); /* NULL when it is not there, or list is NULL */

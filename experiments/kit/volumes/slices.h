@@ -8,8 +8,8 @@
  * more than half of them have one value above p2, such as 0 among z-scores, that value is the background and all others are brain.
  * Percentiles are those of kit/metrics/stats.h.
  *
- * INTENSITIES become (v - low) / (high - low), taken to 0 and 1 where they lie beyond, with percentiles of the volume's brain as low
- * and high; voxels that are not finite become 0. (Where low = high, voxels from there on become 1 and others 0.)
+ * INTENSITIES become (v - low) / (high - low), clamped to [0, 1], with percentiles of the volume's brain as low
+ * and high; voxels that are not finite become 0. (If low = high, voxels of at least that value become 1 and others 0.)
  *
  * SLICES are axial, numbered from the lowest (z = 0), and shown as radiologists do: the front at the top, the patient's right at
  * the left. They are padded with 0 to a square in millimeters and averaged to size x size pixels (resize.h), which are stored as the
@@ -17,8 +17,8 @@
  *
  * WHICH SIDE IS UP: some files are wrong about where the front is. A head is narrower in front, so that in an upright slice the
  * mean row, each weighing as much as its head is wide (from the first to the last voxel above 0.1), lies below the middle of its rows.
- * `upright` says by what share of the volume's rows, the slices weighing as much as they have such voxels: above 0 for most upright
- * heads, below 0 for most that are upside down. Single heads can be wrong. */
+ * `upright` is by how much, as a share of the volume's rows and averaged with the slices weighted by their number of such voxels:
+ * usually above 0 for upright heads and below 0 for heads that are upside down. Single heads can be wrong. */
 #ifndef CP_KIT_SLICES_H
 #define CP_KIT_SLICES_H
 
@@ -30,7 +30,7 @@ typedef struct cp_slices_config {
     int     channels;                  /* 1 to 4 */
     cp_scan scans[CP_IMAGES_CHANNELS]; /* of each channel */
     int     size;                      /* of the images: pixels of a side */
-    int64_t tumor;                     /* a slice with at least so many annotated voxels is one with tumor */
+    int64_t tumor;                     /* minimum number of annotated voxels in a slice with tumor */
     double  brain;                     /* percent of the slice's voxels that are brain; slices with less are left out */
     double  low, high;                 /* percentiles of the brain's intensities: 1 and 99.5 say */
 } cp_slices_config;
@@ -41,7 +41,7 @@ typedef struct cp_slices {
     uint8_t *labels;         /* (count): 1 with tumor, else 0 */
     int32_t *levels;         /* (count): z */
     int      all, all_tumor; /* slices of the volume, and those with tumor */
-    double   upright;        /* see the top; NaN when there is nothing to see */
+    double   upright;        /* see the top; NaN when it cannot be determined */
 } cp_slices;
 
 /* Reads a subject's files one after the other, so that one volume is in memory at a time. Slices are left out by the brain in the

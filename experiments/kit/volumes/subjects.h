@@ -1,4 +1,4 @@
-/* Subjects of brain-tumor studies in a folder tree, by the names that the years of BraTS gave to their files.
+/* Subjects of brain-tumor studies in a folder tree, by the file names of all years of BraTS.
  *
  *     cp_subjects *found = cp_subjects_find("MICCAI_BraTS2020", 1 << CP_SCAN_FLAIR | 1 << CP_SCAN_SEG, &status);
  *     cp_nifti_read(found->at[0].paths[CP_SCAN_FLAIR], ...);
@@ -9,8 +9,8 @@
  *
  *   flair  flair, t2f        t1  t1, t1n        t1ce  t1ce, t1gd, t1c        t2  t2, t2w        seg  seg
  *
- * in upper or lower case. A file that is called flair.nii.gz and no more has its folder's name as the subject. Files lie at any
- * depth. Links are followed, and no folder is looked through twice; names that begin with a dot are passed over. */
+ * in upper or lower case. A file called just flair.nii.gz takes its subject's name from its folder. Files lie at any
+ * depth. Links are followed, no folder is searched twice, and names that begin with a dot are skipped. */
 #ifndef CP_KIT_SUBJECTS_H
 #define CP_KIT_SUBJECTS_H
 
@@ -52,7 +52,7 @@ void         cp_subjects_free(cp_subjects *subjects); /* NULL is allowed */
 /* Adds a note with copies of both texts; false when there is no memory. */
 bool cp_subject_note_add(cp_subject_notes *notes, const char *name, const char *text);
 
-/* The scan of that name, or CP_SCANS; "t2f" is "flair". `length` characters are looked at. */
+/* The scan of that name, or CP_SCANS; "t2f" is "flair". `length` characters are read. */
 cp_scan cp_scan_named(const char *name, size_t length);
 
 #endif
