@@ -87,8 +87,8 @@ extern char **environ;
  * was ended by a signal. */
 static int start(const char *const *words) {
     pid_t child;
-    int   ended, trouble = posix_spawnp(&child, words[0], NULL, NULL, (char *const *)words, environ);
-    if (trouble) return trouble == ENOENT ? -1 : -2;
+    int   ended, error = posix_spawnp(&child, words[0], NULL, NULL, (char *const *)words, environ);
+    if (error) return error == ENOENT ? -1 : -2;
     while (waitpid(child, &ended, 0) < 0)
         if (errno != EINTR) return -2;
     return WIFEXITED(ended) ? WEXITSTATUS(ended) : -2;

@@ -116,7 +116,7 @@ typedef struct pass {
     cp_json_writer *to;
     const cp_json  *from;
     cp_figure      *figure; /* which owns what is read */
-    const char     *trouble;
+    const char     *error;
 } pass;
 
 static void pass_text(pass *p, const char *key, const char **text) {
@@ -133,15 +133,15 @@ static void pass_real(pass *p, const char *key, double *value) {
 static void pass_length(pass *p, const char *key, double *value) {
     enum { LENGTH_MAX = 20000 };
     pass_real(p, key, value);
-    if (p->from && !(*value >= 0 && *value <= LENGTH_MAX)) p->trouble = key;
+    if (p->from && !(*value >= 0 && *value <= LENGTH_MAX)) p->error = key;
 }
 
 static void pass_int(pass *p, const char *key, int *value, int min, int max) {
     if (p->to && *value != 0) cp_json_put_integer(p->to, key, *value);
     if (!p->from) return;
     int64_t found = cp_json_integer(cp_json_get(p->from, key), 0);
-    if (found < min || found > max) p->trouble = key;
-    *value = p->trouble ? 0 : (int)found;
+    if (found < min || found > max) p->error = key;
+    *value = p->error ? 0 : (int)found;
 }
 
 static void pass_bool(pass *p, const char *key, bool *value) {
@@ -155,7 +155,7 @@ static void pass_numbers(pass *p, const char *key, double **numbers, int *count)
     const cp_json *array = cp_json_get(p->from, key);
     if (!array) return;
     if (array->kind != CP_JSON_ARRAY || array->count > INT_MAX / 8 || (*count >= 0 && (size_t)*count != array->count)) {
-        p->trouble = key;
+        p->error = key;
         return;
     }
     *numbers = cp_figure_alloc(p->figure, array->count * sizeof **numbers);
@@ -169,7 +169,7 @@ static void pass_names(pass *p, const char *key, const char *const **names, int 
     const cp_json *array = cp_json_get(p->from, key);
     if (!array) return;
     const char **found = array->kind == CP_JSON_ARRAY ? cp_figure_alloc(p->figure, array->count * sizeof *found) : NULL;
-    if (!found) p->trouble = key;
+    if (!found) p->error = key;
     for (const cp_json *m = found ? array->first : NULL; m; m = m->next)
         found[(*count)++] = cp_figure_copy_text(p->figure, cp_json_string(m, ""));
     *names = found;
@@ -292,15 +292,15 @@ static void read_panel(pass *p, const cp_json *from) {
     p->from = from;
     pass_panel(p, &panel->config);
     const cp_json *list = cp_json_get(from, "series");
-    for (const cp_json *one = list ? list->first : NULL; one && !p->trouble && !p->figure->failed; one = one->next) {
+    for (const cp_json *one = list ? list->first : NULL; one && !p->error && !p->figure->failed; one = one->next) {
         const cp_mark *mark = find_mark(cp_json_string(cp_json_get(one, "mark"), NULL));
         cp_series     *s = mark ? cp_series_add(panel, mark, (cp_style){0}) : NULL;
         p->from = one;
         if (s) pass_series(p, s);
         if (!mark)
-            p->trouble = "mark";
-        else if (s && !p->trouble && !p->figure->failed && !is_complete(s))
-            p->trouble = mark->name;
+            p->error = "mark";
+        else if (s && !p->error && !p->figure->failed && !is_complete(s))
+            p->error = mark->name;
     }
 }
 
@@ -308,15 +308,15 @@ cp_figure *cp_figure_read(const cp_json *description, const char *name, cp_statu
     cp_figure *f = cp_figure_new((cp_figure_config){0});
     pass       p = {.from = description, .figure = f};
     if (!f) return cp_null(cp_fail(status, "%.300s: not enough memory for the figure", name));
-    if (!description || description->kind != CP_JSON_OBJECT) p.trouble = "panels";
-    if (!p.trouble) pass_figure(&p, &f->config);
+    if (!description || description->kind != CP_JSON_OBJECT) p.error = "panels";
+    if (!p.error) pass_figure(&p, &f->config);
     const cp_json *panels = cp_json_get(description, "panels");
-    for (const cp_json *one = panels ? panels->first : NULL; one && !p.trouble && !f->failed; one = one->next) read_panel(&p, one);
-    if (!p.trouble && !f->failed) return f;
+    for (const cp_json *one = panels ? panels->first : NULL; one && !p.error && !f->failed; one = one->next) read_panel(&p, one);
+    if (!p.error && !f->failed) return f;
     if (f->failed)
         cp_fail(status, "%.300s: not enough memory for the figure", name);
     else
-        cp_fail(status, "%.300s describes no figure: \"%s\" is missing or not as cp_figure_save writes it", name, p.trouble);
+        cp_fail(status, "%.300s describes no figure: \"%s\" is missing or not as cp_figure_save writes it", name, p.error);
     cp_figure_free(f);
     return NULL;
 }

@@ -67,7 +67,7 @@ static void add_picture(cp_report_run *run, const char *file) {
     if (length == 0 || run->picture_count == PICTURES_MAX) return;
     if (!run->pictures) run->pictures = calloc(PICTURES_MAX, sizeof *run->pictures);
     if (!run->pictures) {
-        cp_fail(&run->trouble, "%.300s: not enough memory for its figures", run->folder);
+        cp_fail(&run->error, "%.300s: not enough memory for its figures", run->folder);
         return;
     }
     snprintf(run->pictures[run->picture_count++].name, sizeof run->pictures->name, "%.*s", (int)length, file);
@@ -75,15 +75,15 @@ static void add_picture(cp_report_run *run, const char *file) {
 
 static void read_description(const cp_report_run *run, cp_report_picture *picture) {
     const char *end = ".figure.json";
-    cp_json    *description = cp_report_has(run, picture->name, end) ? read_json(run, picture->name, end, &picture->trouble) : NULL;
-    if (description) picture->figure = cp_figure_read(description, cp_report_file(run, picture->name, end).s, &picture->trouble);
+    cp_json    *description = cp_report_has(run, picture->name, end) ? read_json(run, picture->name, end, &picture->error) : NULL;
+    if (description) picture->figure = cp_figure_read(description, cp_report_file(run, picture->name, end).s, &picture->error);
     cp_json_free(description);
 }
 
 static void read_pictures(cp_report_run *run) {
     DIR *handle = opendir(run->folder);
     if (!handle) {
-        cp_fail(&run->trouble, "%.300s: cannot read the folder: %s", run->folder, strerror(errno));
+        cp_fail(&run->error, "%.300s: cannot read the folder: %s", run->folder, strerror(errno));
         return;
     }
     for (struct dirent *entry; (entry = readdir(handle));) add_picture(run, entry->d_name);
@@ -124,12 +124,12 @@ static void read_events(cp_report_run *run) {
 static void read_run(cp_report_run *run) {
     run->seconds = NAN;
     if (!cp_report_has(run, "config.json", "")) {
-        cp_fail(&run->trouble, "%.300s is not a run: it has no config.json", run->folder);
+        cp_fail(&run->error, "%.300s is not a run: it has no config.json", run->folder);
         return;
     }
-    run->config = read_json(run, "config.json", "", &run->trouble);
+    run->config = read_json(run, "config.json", "", &run->error);
     if (!run->config) return;
-    if (cp_report_has(run, "result.json", "")) run->result = read_json(run, "result.json", "", &run->trouble);
+    if (cp_report_has(run, "result.json", "")) run->result = read_json(run, "result.json", "", &run->error);
     snprintf(run->command, sizeof run->command, "couplet %.90s", cp_report_experiment(run)); /* for logs that do not name it */
     read_events(run);
     read_pictures(run);
@@ -300,10 +300,10 @@ static bool read_runs(cp_report_run *runs, const char *const *folders, int count
         runs[i].log = log;
         if (access(folders[i], F_OK) != 0) return cp_fail(status, "%.300s: there is no such folder", folders[i]);
         read_run(&runs[i]);
-        bool damaged = runs[i].trouble.message[0] != '\0';
+        bool damaged = runs[i].error.message[0] != '\0';
         found->unfinished += runs[i].config && !runs[i].result && !damaged;
         found->damaged += damaged;
-        if (damaged) cp_fail(&found->first_damage, "%s", runs[i].trouble.message);
+        if (damaged) cp_fail(&found->first_damage, "%s", runs[i].error.message);
     }
     for (int i = 0; i < count; i++)
         if (runs[i].config) return true;

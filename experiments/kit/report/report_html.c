@@ -171,12 +171,12 @@ static const char *ends_of(const cp_report_run *run, const cp_report_picture *pi
 
 static void put_picture(cp_bytes *out, const cp_report_run *run, const cp_report_picture *picture, int number) {
     const char *caption = picture->figure ? picture->figure->config.caption : NULL;
-    cp_status   trouble = picture->trouble;
+    cp_status   error = picture->error;
     cp_svg_put(out, "<figure>\n");
     if (picture->figure && picture->figure->panels > 0)
         put_drawing(out, picture, number);
     else
-        put_image(out, run, picture->name, caption, &trouble);
+        put_image(out, run, picture->name, caption, &error);
     cp_svg_put(out, "<figcaption>");
     if (caption) {
         cp_svg_escape(out, caption);
@@ -186,7 +186,7 @@ static void put_picture(cp_bytes *out, const cp_report_run *run, const cp_report
     cp_svg_escape(out, picture->name);
     cp_svg_put(out, "%s", ends_of(run, picture));
     cp_svg_put(out, "</span>");
-    if (trouble.message[0]) cp_html_tag(out, "p class=\"bad\"", trouble.message);
+    if (error.message[0]) cp_html_tag(out, "p class=\"bad\"", error.message);
     cp_svg_put(out, "</figcaption>\n</figure>\n");
 }
 
@@ -225,8 +225,8 @@ void cp_html_run(cp_bytes *out, const cp_report_run *run, int number, bool title
     cp_svg_put(out, "<section id=\"run%d\">\n", number);
     if (titled) cp_html_tag(out, "h3", cp_report_title(run));
     put_state(out, run);
-    if (run->trouble.message[0]) {
-        cp_html_tag(out, "p class=\"bad\"", run->trouble.message);
+    if (run->error.message[0]) {
+        cp_html_tag(out, "p class=\"bad\"", run->error.message);
         cp_svg_put(out, "\n");
     }
     if (run->config) put_command(out, run);
@@ -387,7 +387,7 @@ static void put_name(cp_bytes *out, const cp_report_run *run, int number) {
     cp_svg_put(out, "<td><a href=\"#run%d\">", number);
     cp_svg_escape(out, run->folder);
     cp_svg_put(out, "</a>%s%s</td>", run->result ? "" : "<div class=\"soft\">not finished</div>",
-               run->trouble.message[0] ? "<div class=\"bad\">damaged</div>" : "");
+               run->error.message[0] ? "<div class=\"bad\">damaged</div>" : "");
 }
 
 static void put_comparison(cp_bytes *out, const cp_report_run *runs, const int *numbers, const columns *options,

@@ -10,14 +10,14 @@
 typedef struct cp_report_picture {
     char       name[256]; /* without its ending */
     cp_figure *figure;    /* from NAME.figure.json; NULL when there is none */
-    cp_status  trouble;   /* why it cannot be read */
+    cp_status  error;     /* why it cannot be read */
 } cp_report_picture;
 
 typedef struct cp_report_run {
     const char        *folder;
     const cp_bytes    *log;                       /* the text of log.jsonl, or NULL */
     cp_json           *config, *result;           /* either may be NULL: cannot be read, not finished */
-    cp_status          trouble;                   /* the first file that cannot be read */
+    cp_status          error;                     /* the first file that cannot be read */
     char               started[40], command[100]; /* "couplet synthetic", "moons" */
     double             seconds;                   /* NaN: unknown */
     int                threads, trials;           /* trials: those in the log */

@@ -565,11 +565,11 @@ int cp_run_show_unchanged(cp_run *run, const cp_run_source *sources) {
 /* Also after an error; the first message is kept. */
 static void write_report(cp_run *run) {
     cp_file_path path = cp_run_path(run, REPORT);
-    cp_status    trouble = {0};
+    cp_status    error = {0};
     cp_bytes     log = {0};
     bool         locked = run->log >= 0;
-    if ((locked && !read_log(run, &log, &trouble)) || !cp_report_write_run(run->folder, locked ? &log : NULL, path.s, &trouble))
-        cp_fail(&run->status, "%s", trouble.message);
+    if ((locked && !read_log(run, &log, &error)) || !cp_report_write_run(run->folder, locked ? &log : NULL, path.s, &error))
+        cp_fail(&run->status, "%s", error.message);
     else if (!run->quiet)
         fprintf(run->json ? stderr : stdout, "Report: %s\n", path.s);
     cp_bytes_free(&log);

@@ -8,24 +8,24 @@
 
 #define FILES "files.json"
 
-typedef enum way {
+typedef enum mode {
     ON_THREADS, /* all trials in this process */
     AS_RUNS,    /* each in a folder of its own, by other processes */
     ONE_TRIAL,  /* this process is one of those */
-} way;
+} mode;
 
 typedef struct cp_study_parts {
     const cp_options *options;
     const char       *title;
     cp_trials_config  config;
-    way               way;
+    mode              mode;
     cp_runs          *runs;
-    cp_status         trouble;  /* with the runs; reported last */
+    cp_status         error;    /* with the runs; reported last */
     int               code;     /* exit code if there is no result to make */
     bool              complete; /* there are trials to make the result of */
-    cp_words          said, notes, files;
+    cp_words          sentences, notes, files;
     cp_json_writer    result;
-    bool              result_begun;
+    bool              result_started;
     struct {
         const char *key;
         cp_table   *table;
@@ -33,11 +33,11 @@ typedef struct cp_study_parts {
     int table_count;
 } cp_study_parts;
 
-static way way_of(const cp_options *o, const cp_trials_config *config) {
+static mode choose_mode(const cp_options *o, const cp_trials_config *config) {
     bool study = cp_options_command(o)->study;
     if (study && !config->command && cp_option_given(o, "trial")) return ONE_TRIAL;
-    bool asked = study && (cp_option_given(o, "jobs") || cp_option_given(o, "list") || cp_option_given(o, "slurm"));
-    return config->command || asked ? AS_RUNS : ON_THREADS;
+    bool requested = study && (cp_option_given(o, "jobs") || cp_option_given(o, "list") || cp_option_given(o, "slurm"));
+    return config->command || requested ? AS_RUNS : ON_THREADS;
 }
 
 /* ---- trials that are runs of their own ---- */
@@ -51,7 +51,7 @@ static bool tables_only(const cp_study_parts *p) {
 static bool plan(cp_study *study) {
     cp_study_parts *p = study->parts;
     const char     *out = cp_option_text(p->options, "out");
-    cp_status      *status = &p->trouble;
+    cp_status      *status = &p->error;
     if (!out) {
         cp_complain(p->options, "--out DIR is needed, a folder for the study that other processes can find");
         p->code = CP_EXIT_USAGE;
@@ -109,7 +109,7 @@ static bool print_list(const cp_study_parts *p, cp_status *status) {
 
 static void report_missing(cp_study_parts *p, int missing, bool some) {
     if (missing)
-        cp_fail(&p->trouble, "%d of %d runs %s missing%s; the same command%s makes what is missing%s", missing, p->runs->count,
+        cp_fail(&p->error, "%d of %d runs %s missing%s; the same command%s makes what is missing%s", missing, p->runs->count,
                 missing == 1 ? "is" : "are", some ? " in the tables" : "", tables_only(p) ? " without --jobs 0" : "",
                 count_without_data(p->runs) ? ", once the data are here" : "");
 }
@@ -122,10 +122,10 @@ static bool make(cp_study *study) {
                               .threads = (int)cp_option_int(p->options, "threads"),
                               .quiet = cp_option_flag(p->options, "quiet"),
                               .called = cp_options_called(p->options)};
-    if (!cp_trials_collect(study->trials, p->options, p->runs, &missing, &p->trouble)) return false; /* before hours of work */
+    if (!cp_trials_collect(study->trials, p->options, p->runs, &missing, &p->error)) return false; /* before hours of work */
     if (missing && !tables_only(p)) {
-        cp_runs_execute(p->runs, config, &p->trouble);
-        if (!cp_trials_collect(study->trials, p->options, p->runs, &missing, &p->trouble)) return false;
+        cp_runs_execute(p->runs, config, &p->error);
+        if (!cp_trials_collect(study->trials, p->options, p->runs, &missing, &p->error)) return false;
     }
     if (missing && cp_interrupted()) {
         cp_complain(p->options, "interrupted; %d of %d runs are done, and the same command continues", p->runs->count - missing,
@@ -144,7 +144,7 @@ static bool open_folder(cp_study *study) {
     int             missing;
     study->run = cp_run_replace(p->options);
     if (!study->run) p->code = CP_EXIT_FAILED;
-    if (!study->run || !cp_trials_collect(study->trials, p->options, p->runs, &missing, &p->trouble)) return false;
+    if (!study->run || !cp_trials_collect(study->trials, p->options, p->runs, &missing, &p->error)) return false;
     report_missing(p, missing, p->config.command);
     return !missing || p->config.command;
 }
@@ -157,7 +157,7 @@ static void print_damaged(const cp_runs *r) {
 
 static bool make_runs(cp_study *study) {
     cp_study_parts *p = study->parts;
-    cp_status      *status = &p->trouble;
+    cp_status      *status = &p->error;
     if (!p->runs) return false;
     if (tables_only(p))
         print_damaged(p->runs);
@@ -203,10 +203,10 @@ cp_study *(cp_study_new)(cp_at at, const cp_options *options, const char *title,
     if (study && p) {
         *p = (cp_study_parts){.options = options, .title = title, .config = config, .result = {.pretty = true}};
         *study = (cp_study){.trials = (cp_trials_new)(at, config), .parts = p};
-        p->way = way_of(options, &config);
+        p->mode = choose_mode(options, &config);
         if (!study->trials) cp_complain(options, "not enough memory for %d repetitions", config.repeats);
-        if (study->trials && p->way == AS_RUNS && plan(study)) return study;
-        if (study->trials && p->way != AS_RUNS) study->run = cp_run_open(options);
+        if (study->trials && p->mode == AS_RUNS && plan(study)) return study;
+        if (study->trials && p->mode != AS_RUNS) study->run = cp_run_open(options);
         if (study->run) return study;
     } else {
         cp_complain(options, "not enough memory");
@@ -221,9 +221,9 @@ cp_study *(cp_study_new)(cp_at at, const cp_options *options, const char *title,
 bool cp_study_run(cp_study *study) {
     if (!study) return false;
     cp_study_parts *p = study->parts;
-    if (p->way == AS_RUNS) return p->complete = make_runs(study);
+    if (p->mode == AS_RUNS) return p->complete = make_runs(study);
     if (study->run->state == CP_RUN_FINISHED) return false;
-    if (p->way == ONE_TRIAL) return make_one(study);
+    if (p->mode == ONE_TRIAL) return make_one(study);
     p->complete = cp_trials_run(study->trials, study->run) && cp_run_should_continue(study->run);
     return p->complete;
 }
@@ -253,13 +253,13 @@ static void add_text(cp_words *texts, const char *format, va_list values) {
 void cp_study_say(cp_study *study, const char *format, ...) {
     va_list values;
     va_start(values, format);
-    add_text(&study->parts->said, format, values);
+    add_text(&study->parts->sentences, format, values);
     va_end(values);
 }
 
 void(cp_study_add_note)(cp_at at, cp_study *study, const char *format, ...) {
     va_list values;
-    if (study->parts->result_begun)
+    if (study->parts->result_started)
         cp_misuse(at, "study_add_note", "the notes are in the result already; they come before cp_study_result");
     va_start(values, format);
     add_text(&study->parts->notes, format, values);
@@ -363,9 +363,9 @@ static void fail_diverged(cp_study *study) {
 cp_json_writer *cp_study_result(cp_study *study) {
     cp_study_parts *p = study->parts;
     cp_json_writer *w = &p->result;
-    if (p->result_begun) return w;
+    if (p->result_started) return w;
     note_diverged(study);
-    p->result_begun = true;
+    p->result_started = true;
     cp_json_put_object(w, NULL);
     cp_json_put_string(w, "experiment", cp_options_command(study->run->options)->name);
     cp_json_put_string(w, "title", p->title);
@@ -401,9 +401,9 @@ static cp_table *default_table(const cp_study *study) {
 
 static void print_result(const cp_study *study) {
     const cp_study_parts *p = study->parts;
-    for (int i = 0; i < p->said.count; i++) printf("%s\n", p->said.at[i]);
+    for (int i = 0; i < p->sentences.count; i++) printf("%s\n", p->sentences.at[i]);
     for (int i = 0; i < p->table_count; i++) {
-        if (i || p->said.count) printf("\n");
+        if (i || p->sentences.count) printf("\n");
         cp_table_print(p->tables[i].table, stdout);
     }
     if (p->notes.count) printf("\n");
@@ -429,11 +429,11 @@ static void finish(cp_study *study) {
     cp_study_parts *p = study->parts;
     cp_run         *run = study->run;
     cp_json_writer *w = &p->result;
-    if (!p->result_begun) put_methods(study);
+    if (!p->result_started) put_methods(study);
     if (!p->table_count) cp_study_add_table(study, "table", default_table(study));
     for (int i = 0; i < p->table_count; i++) cp_table_put(p->tables[i].table, w, p->tables[i].key);
     cp_json_put_end(w);
-    if (p->said.failed || p->notes.failed || p->files.failed) cp_fail(&run->status, "not enough memory for the result");
+    if (p->sentences.failed || p->notes.failed || p->files.failed) cp_fail(&run->status, "not enough memory for the result");
     if (!run->quiet && !run->json) print_result(study);
     if (!cp_run_finish(run, w) || (run->replaced && !replace_files(study))) return;
     if (!run->quiet) print_folder(run, p);
@@ -444,8 +444,8 @@ static void finish(cp_study *study) {
 static int close_runs(cp_study *study) {
     cp_study_parts *p = study->parts;
     int             code = study->run ? cp_run_close(study->run) : p->code;
-    if (p->trouble.message[0]) cp_complain(p->options, "%s", p->trouble.message);
-    return p->trouble.message[0] && code == CP_EXIT_OK ? CP_EXIT_FAILED : code;
+    if (p->error.message[0]) cp_complain(p->options, "%s", p->error.message);
+    return p->error.message[0] && code == CP_EXIT_OK ? CP_EXIT_FAILED : code;
 }
 
 int cp_study_close(cp_study *study) {
@@ -453,9 +453,9 @@ int cp_study_close(cp_study *study) {
     cp_study_parts *p = study->parts;
     cp_run         *run = study->run;
     if (p->complete && cp_run_should_continue(run)) finish(study);
-    int code = p->way == AS_RUNS ? close_runs(study) : run->state == CP_RUN_FINISHED ? cp_run_show(run) : cp_run_close(run);
+    int code = p->mode == AS_RUNS ? close_runs(study) : run->state == CP_RUN_FINISHED ? cp_run_show(run) : cp_run_close(run);
     for (int i = 0; i < p->table_count; i++) cp_table_free(p->tables[i].table);
-    cp_words_free(&p->said);
+    cp_words_free(&p->sentences);
     cp_words_free(&p->notes);
     cp_words_free(&p->files);
     cp_json_writer_free(&p->result);

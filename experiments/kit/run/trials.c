@@ -195,7 +195,7 @@ static void put_series(cp_json_writer *w, const char *key, const cp_trial_series
 
 void cp_trials_put_one(const cp_trials *t, cp_json_writer *w, int trial) {
     const cp_measure *measures = t->config.measures;
-    bool              begun = false;
+    bool              started = false;
     cp_json_put_string(w, "case", t->config.cases[trial % t->cases].name);
     cp_json_put_integer(w, "repeat", trial / t->cases);
     cp_json_put_object(w, "values");
@@ -204,11 +204,11 @@ void cp_trials_put_one(const cp_trials *t, cp_json_writer *w, int trial) {
     for (int m = 0; m < t->measures; m++) {
         const cp_trial_series *series = series_of(t, trial, m);
         if (!series->count) continue;
-        if (!begun) cp_json_put_object(w, "series");
+        if (!started) cp_json_put_object(w, "series");
         put_series(w, measures[m].name, series);
-        begun = true;
+        started = true;
     }
-    if (begun) cp_json_put_end(w);
+    if (started) cp_json_put_end(w);
     if (t->ends[trial] == CP_TRIAL_DIVERGED) cp_json_put_bool(w, "diverged", true);
 }
 
