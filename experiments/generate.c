@@ -157,7 +157,7 @@ static void judge_batch(generation *g, cp_tape *tape, int rows) {
     cp_tape_reset(tape);
 }
 
-/* Frames denser at the start, where most happens, each after another number of moves. */
+/* Frames are denser at the start, where the images change most; each is after a different number of moves. */
 static void plan_film(generation *g) {
     int last = g->sgld.steps < FRAMES - 1 ? g->sgld.steps : FRAMES - 1;
     for (int f = 0; f <= last; f++) {

@@ -117,7 +117,7 @@ static bool read_images(reading *r, int split) {
 
 /* ---- labels, and other whole numbers that images have ---- */
 
-/* One number an image, as a new array; NULL after an error. */
+/* One number per image, as a new array; NULL after an error. */
 static int *read_numbers(reading *r, int split, const char *what) {
     array_name name = name_of(split, what);
     int64_t    count = r->pixels[split].dims[0];
@@ -211,7 +211,7 @@ static bool choose_scaling(reading *r) {
            cp_fail(r->status, "%.200s: all pixels of the training images are %g; there is nothing to learn from", r->path, min);
 }
 
-/* The split's pixels as floats in [-1, 1], in the place of those that the file has. */
+/* The split's pixels as floats in [-1, 1], in place of the file's. */
 static bool scale(reading *r, int split) {
     cp_npy *npy = &r->pixels[split];
     double  low = r->images->low, high = r->images->high, middle = low / 2 + high / 2, half = high / 2 - low / 2;
@@ -392,7 +392,7 @@ const char *cp_images_origin(const cp_images *images) {
 
 /* ---- writing ---- */
 
-/* The pixels of a split as the file had them, to be freed, in float32; NULL when there is no memory. */
+/* The pixels of a split as the file had them, to be freed, in float32; NULL when out of memory. */
 static float *unscaled(const cp_images *images, const cp_split *split) {
     size_t       count = (size_t)split->count * images->set->values;
     double       middle = images->low / 2 + images->high / 2, half = images->high / 2 - images->low / 2;

@@ -83,7 +83,7 @@ cp_medmnist_url cp_medmnist_where(const cp_medmnist *set) {
 
 extern char **environ;
 
-/* Starts a program and waits for its end: its exit code; -1 when there is no such program, -2 when it could not be started or
+/* Starts a program and waits until it exits: its exit code; -1 when there is no such program, -2 when it could not be started or
  * was ended by a signal. */
 static int start(const char *const *words) {
     pid_t child;
@@ -109,7 +109,7 @@ static bool download(const char *url, const char *file, cp_status *status) {
     return cp_fail(status, "neither curl nor wget was found; get %s in another way", url);
 }
 
-/* A file that came with another md5 is kept under another name: it may be a message of the server, or a newer version. */
+/* A download with another md5 is kept under another name: it may be a message of the server, or a newer version. */
 static bool verify(const cp_medmnist *set, const char *part, const char *file, cp_status *status) {
     char md5[33], kept[CP_MEDMNIST_PATH + 32];
     if (!cp_md5_file(part, md5, status)) return false;

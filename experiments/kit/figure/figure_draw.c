@@ -16,7 +16,7 @@ typedef struct lines {
     int  count;
 } lines;
 
-static const double BOLD = 1.15; /* times as wide */
+static const double BOLD = 1.15; /* width relative to normal text */
 
 /* Words in bold into at most TITLE_LINES lines of that width; what does not fit is cut with an ellipsis. */
 static lines wrap(const char *text, double width, double size) {
@@ -27,7 +27,7 @@ static lines wrap(const char *text, double width, double size) {
             size_t word = strcspn(text, " "), before = used;
             if (used > 0 && used + 1 + word > LINE_BYTES) break;
             if (used > 0) line[used++] = ' ';
-            if (word > LINE_BYTES) word = LINE_BYTES; /* too long for any line: the rest of it begins the next one */
+            if (word > LINE_BYTES) word = LINE_BYTES; /* too long for any line: the rest starts the next line */
             memcpy(line + used, text, word);
             line[used + word] = '\0';
             if (before > 0 && BOLD * cp_text_width(line, size) > width) {
@@ -158,7 +158,7 @@ static void put_panel(cp_bytes *out, const cp_panel *p, const cp_frame *f, const
     cp_svg_put(out, "</g>\n");
 }
 
-/* ---- the legend: below all panels, where it can hide nothing ---- */
+/* ---- the legend: below all panels, where it hides nothing ---- */
 
 typedef struct legend {
     const cp_series *entry[LEGEND_MAX];
@@ -179,7 +179,7 @@ static legend make_legend(const cp_figure *f) {
     return l;
 }
 
-/* The entry behind the last one that fits in a row of that width from `first` on; the row's own width. */
+/* The entry after the last one that fits in a row of that width from `first` on; the row's own width. */
 static int legend_row(const legend *l, int first, double limit, double *row) {
     int last = first;
     for (*row = 0; last < l->count && (last == first || *row + l->width[last] <= limit); last++) *row += l->width[last];
@@ -193,7 +193,7 @@ static int legend_rows(const legend *l, double limit) {
     return rows;
 }
 
-/* Rows as even as they can be, without more of them than needed. */
+/* Balances the rows, without more of them than needed. */
 static double legend_limit(const legend *l, double width) {
     double limit = width - 2 * EDGE;
     int    rows = legend_rows(l, limit);
@@ -219,7 +219,7 @@ static void put_legend(cp_bytes *out, const legend *l, double width, double y) {
     }
 }
 
-/* ---- all together ---- */
+/* ---- the whole figure ---- */
 
 typedef struct layout {
     int       columns, rows;
@@ -281,7 +281,7 @@ static unsigned hash_of(const char *text) {
     return hash;
 }
 
-/* The element itself, its title and description for those who hear the page, and the paper. */
+/* The element itself, its title and description for screen readers, and the background. */
 static void open_svg(cp_bytes *out, const cp_figure *f, const char *name, double width, double height) {
     cp_svg_put(out,
                "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" role=\"img\" "

@@ -94,7 +94,7 @@ static int best_of(const double *row, int classes) {
     return best;
 }
 
-/* Turns row i into probabilities and takes what the metrics need of it. */
+/* Turns row i into probabilities and stores what the metrics need. */
 static void score_row(scored *s, const cp_predictions *p, int i, double *row) {
     double floor = DBL_EPSILON, squares = 0;
     int    label = s->labels[i];
@@ -229,7 +229,7 @@ static double auc(const scored *s, const double *weights) {
     return ratio(sum, defined);
 }
 
-/* What lies in a bin; the three are sums. */
+/* The contents of a bin; all three are sums. */
 typedef struct filling {
     double count, confidence, right;
 } filling;
@@ -293,7 +293,7 @@ static void measure_weighted(const scored *s, const double *weights, bool whole,
                              cp_bin bins[CP_CALIBRATION_BINS]) {
     double total = 0, right = 0, nll = 0, brier = 0;
     for (int i = 0; i < s->n; i++) {
-        if (weights[i] == 0) continue; /* an infinite NLL that is not there */
+        if (weights[i] == 0) continue; /* it does not count, and its NLL may be infinite */
         total += weights[i];
         right += s->predicted[i] == s->labels[i] ? weights[i] : 0;
         nll += weights[i] * s->nll[i];
@@ -383,7 +383,7 @@ static bool bootstrap(const scored *scored, cp_metrics_config config, cp_metrics
 
 /* ---- all of it ---- */
 
-/* The estimates themselves: every prediction counts once, or as its group has it. */
+/* The estimates themselves: every prediction has the weight 1, or its weight by group. */
 static bool estimate(const scored *s, cp_metrics *m) {
     double  values[CP_METRICS], *tally = malloc(2 * (size_t)s->classes * sizeof *tally);
     cp_bin  bins[CP_CALIBRATION_BINS];
@@ -467,7 +467,7 @@ void cp_metrics_put(const cp_metrics *m, cp_json_writer *w, const char *key) {
 
 static const double bound = 100;
 
-/* d NLL / d s of one prediction at s = 1/T, with logits less their largest, d: sum_c p_c d_c - d_y. */
+/* d NLL / d s of one prediction at s = 1/T, with the largest logit subtracted, d: sum_c p_c d_c - d_y. */
 static double slope_of(double *row, int classes, int label, double s) {
     double largest = row[0], sum = 0, mean = 0;
     for (int c = 1; c < classes; c++) largest = fmax(largest, row[c]);
@@ -489,7 +489,7 @@ static double slope(const cp_predictions *p, double temperature, double *row) {
     return sum;
 }
 
-/* A slope above 0 asks for a smaller s, that is, a higher temperature. */
+/* A slope above 0 means a smaller s, that is, a higher temperature. */
 static cp_temperature minimize(const cp_predictions *p, double *row) {
     double cold = -log(bound), hot = log(bound), at_cold = slope(p, 1 / bound, row), at_hot = slope(p, bound, row);
     if (at_cold == 0 && at_hot == 0) return (cp_temperature){1, false};

@@ -52,7 +52,7 @@ static void put_rate(char *text, size_t size, double rate, const char *unit) {
         snprintf(text, size, "%.1f s for each of the %s", 1 / rate, unit);
 }
 
-/* Everything behind the bar. */
+/* The text after the bar. */
 static void describe(const cp_progress *p, int64_t done, const char *state, char *text, size_t size) {
     double past = p->clock() - p->started, rate = (double)(done - p->skipped) / past, left = (double)(p->total - done) / rate;
     char   speed[48] = "";

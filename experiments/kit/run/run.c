@@ -212,7 +212,7 @@ static bool same_names(const cp_json *a, const cp_json *b) {
     return true;
 }
 
-/* The first member in which two objects differ; NULL if there is none, or one is no object. */
+/* The first member in which two objects differ; NULL if there is none, or one is not an object. */
 static const char *first_difference(const cp_json *a, const cp_json *b) {
     if (!a || !b || a->kind != CP_JSON_OBJECT || b->kind != CP_JSON_OBJECT) return NULL;
     for (const cp_json *m = a->first; m; m = m->next)
@@ -380,7 +380,7 @@ static bool write_config(cp_run *run) {
 
 static bool is_run_or_empty(cp_run *run) {
     bool empty = is_empty(run->folder, &run->status);
-    return empty || run_has(run, CP_RUN_CONFIG) || /* another process has just begun it */
+    return empty || run_has(run, CP_RUN_CONFIG) || /* another process has just started it */
            cp_fail(&run->status, "%.300s is not empty and is not a run (no %s); give another --out", run->folder, CP_RUN_CONFIG);
 }
 

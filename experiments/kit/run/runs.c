@@ -368,7 +368,7 @@ static bool names_differ(const cp_runs *r, cp_status *status) {
     return ok;
 }
 
-/* A study that has begun, runs of it that were copied here, or nothing. A runs/ alone may hold runs of something else. */
+/* A study that was started, runs of it that were copied here, or nothing. A runs/ alone may hold runs of something else. */
 static bool holds_study_or_nothing(const cp_runs *r, cp_status *status) {
     DIR *handle = opendir(r->folder);
     bool ok = true;
@@ -456,7 +456,7 @@ static bool is_held(const cp_runs *r, int i) {
     return held;
 }
 
-/* Damage is text that is no JSON object. A file that cannot be read may be whole; the run reports the reason. */
+/* Damage is text that is not a JSON object. A file that cannot be read may be whole; the run reports the reason. */
 static cp_json *read_object(const char *path, bool *damaged) {
     cp_status status = {0};
     cp_json  *json = cp_json_read(path, &status);
@@ -470,7 +470,7 @@ static bool is_damaged(const char *path) {
     return damaged;
 }
 
-/* A partial last line is no damage: a process that was killed may have left it. */
+/* A partial last line is not damage: a process that was killed may have left it. */
 static bool is_damaged_log(const char *path) {
     cp_bytes text = {0};
     bool     whole = true;

@@ -96,7 +96,7 @@ static bool was_held(cp_bytes *output) {
     return held;
 }
 
-/* By its folder. A run that this process has started or given up is not looked at. */
+/* By its folder. Skips runs that this process has started or given up. */
 static void look(work *w, int i) {
     if (w->of[i] != TO_DO && w->of[i] != ELSEWHERE) return;
     cp_run_stage stage = cp_runs_stage(w->runs, i);

@@ -99,7 +99,7 @@ int cp_trials_count(const cp_trials *trials);
 bool cp_trials_plan(const cp_trials *trials, const cp_options *options, cp_runs *runs, cp_status *status);
 
 /* Reads the results of those that are done, removes what earlier attempts left in failed/, and counts those that are not done.
- * False when `read` has put a message into trial->status: a result that is there, but of something else. */
+ * False when `read` has put a message into trial->status: a result exists, but of something else. */
 bool cp_trials_collect(cp_trials *trials, const cp_options *options, const cp_runs *runs, int *missing, cp_status *status);
 
 /* ---- what was found; cases are counted from 0 ---- */

@@ -167,7 +167,7 @@ void cp_trainer_free(cp_trainer *t) {
 
 /* ---- measuring ---- */
 
-/* Leaves *finite false, and the row as it is, when the model's outputs are no numbers. */
+/* Leaves *finite false, and the row as it is, when the model's outputs are not finite. */
 static bool measure_validation(cp_trainer *t, double *row, bool *finite, cp_status *status) {
     cp_scores      scores;
     cp_temperature fitted = {0};
@@ -217,7 +217,7 @@ static bool log_event(cp_trainer *t) {
     return cp_run_log(t->run, &w);
 }
 
-/* The averaged weights on the validation split; the best so far are kept as a file. */
+/* The averaged weights on the validation split; the best so far are saved to a file. */
 static bool measure(cp_trainer *t, bool *finite, cp_status *status) {
     double *row = t->traces + t->trace_count * CP_TRACES;
     if (t->trace_count >= t->trace_room)
