@@ -39,7 +39,7 @@ expect_success "their intervals differ" test "$(sed -n '/"intervals"/,/\]/p' gra
 
 # ---- evaluate ----
 
-"$couplet" evaluate slices slices.npz --ood gray.npz --out tested </dev/null >said 2>&1
+"$couplet" evaluate slices slices.npz --weights selected --ood gray.npz --out tested </dev/null >said 2>&1
 expect_success "evaluate has a row for the accuracy by patient, with its interval" \
     grep -qE '^accuracy by patient, % +[0-9.]+ \([0-9.]+ to [0-9.]+\)' said
 expect_success "evaluate says that its intervals were taken over 13 patients" grep -q "95 %, taken over 13 patients" said
