@@ -92,7 +92,7 @@ wait "$first"
 expect_success "the study whose run was taken over exits with 0" test $? -eq 0
 expect_success "the waiting study makes the run" test "$taken_end" -eq 0
 expect_success "it was continued" grep -q '"event":"continue"' taken/runs/gray-3-hybrid-0/log.jsonl
-expect_success "from its checkpoint, not from the start" test "$(grep -c '"step":10,' taken/runs/gray-3-hybrid-0/log.jsonl)" -eq 1
+expect_success "from its checkpoint, not from the start" test "$(grep -c '{"step":10,"rate"' taken/runs/gray-3-hybrid-0/log.jsonl)" -eq 1
 expect_empty "and made once" "$(each_once taken)"
 settings=$whole
 
