@@ -38,7 +38,7 @@ struct cp_trainer {
     int64_t  injected;                  /* bits of the faults that have been made */
     int64_t  pretraining;               /* 1: in the first of two stages */
     int64_t  stopped;                   /* 1: the checkpoint is of a stop, and the last good state is a file of its own */
-    double   begin_slope, begin_energy; /* mean |dE/dx|^2 and energy of training images when the second stage began */
+    double   begin_slope, begin_energy; /* for the log: mean |dE/dx|^2 and energy of training images when the second stage began */
     cp_guard guard;
     double  *traces; /* (trace_room, CP_TRACES) */
     int      trace_room;

@@ -90,7 +90,7 @@ static bool fit_head(cp_trainer *t) {
     }
     if (ok) {
         double scale = t->config.scale > 0 ? t->config.scale : t->model->head->kind->fit ? fitted_scale : 1;
-        ok = cp_head_scale(t->model->head, scale);
+        ok = scale == 1 || cp_head_scale(t->model->head, scale); /* a head of a program's own may not have a scale */
         measure_energy(t, &f, &t->begin_slope, &t->begin_energy);
     }
     free(f.z);

@@ -30,12 +30,10 @@ static bool trainer_walk(void *object, int i, cp_state *state) {
     case 5: *state = cp_state_integer("selected", &t->selected); return true;
     case 6: *state = cp_state_within(real("selected_nll", &t->selected_nll), 0, INFINITY); return true;
     case 7: *state = cp_state_within(cp_state_integer("pretraining", &t->pretraining), 0, 1); return true;
-    case 8: *state = real("begin_slope", &t->begin_slope); return true;
-    case 9: *state = real("begin_energy", &t->begin_energy); return true;
-    case 10: *state = cp_state_within(cp_state_integer("stopped", &t->stopped), 0, 1); return true;
-    case 11: *state = cp_state_array("", "sums", CP_F64, CP_SHAPE(CP_TRACES), t->sums); return true;
-    case 12: *state = cp_state_integer("summed", &t->summed); return true;
-    case 13: *state = cp_state_integer("summed_slopes", &t->summed_slopes); return true;
+    case 8: *state = cp_state_within(cp_state_integer("stopped", &t->stopped), 0, 1); return true;
+    case 9: *state = cp_state_array("", "sums", CP_F64, CP_SHAPE(CP_TRACES), t->sums); return true;
+    case 10: *state = cp_state_integer("summed", &t->summed); return true;
+    case 11: *state = cp_state_integer("summed_slopes", &t->summed_slopes); return true;
     }
     return false;
 }
