@@ -74,21 +74,13 @@ struct cp_arena {
 
 /* ---- blocks ---- */
 
-static char *block_memory(block *b) {
-    return (char *)b + ALIGN;
-}
+static char *block_memory(block *b) { return (char *)b + ALIGN; }
 
-static block *block_of(void *memory) {
-    return (block *)((char *)memory - ALIGN);
-}
+static block *block_of(void *memory) { return (block *)((char *)memory - ALIGN); }
 
-static char *block_end(block *b) {
-    return block_memory(b) + b->size;
-}
+static char *block_end(block *b) { return block_memory(b) + b->size; }
 
-static block *block_after(block *b) {
-    return b == b->chunk->last ? NULL : (block *)block_end(b);
-}
+static block *block_after(block *b) { return b == b->chunk->last ? NULL : (block *)block_end(b); }
 
 /* Updates the `before` of the block that follows b, or the last block of the chunk. */
 static void block_link(block *b) {
@@ -108,9 +100,7 @@ static block *block_make(char *at, chunk *c, block *before, size_t size) {
 
 /* ---- free lists ---- */
 
-static int high_bit(size_t value) {
-    return (int)(sizeof(unsigned long long) * CHAR_BIT) - 1 - __builtin_clzll(value);
-}
+static int high_bit(size_t value) { return (int)(sizeof(unsigned long long) * CHAR_BIT) - 1 - __builtin_clzll(value); }
 
 /* Sizes below STEPS * ALIGN have one class each; above, each octave has STEPS classes. */
 static int class_of(size_t size) {
@@ -120,9 +110,7 @@ static int class_of(size_t size) {
     return shift * STEPS + (int)(units >> shift);
 }
 
-static bool class_filled(const cp_arena *arena, int c) {
-    return arena->filled[c / WORD_BITS] >> (c % WORD_BITS) & 1;
-}
+static bool class_filled(const cp_arena *arena, int c) { return arena->filled[c / WORD_BITS] >> (c % WORD_BITS) & 1; }
 
 /* The first class from c on that has blocks, or -1. */
 static int class_next_filled(const cp_arena *arena, int c) {
@@ -181,9 +169,7 @@ static void chunks_free(cp_arena *arena) {
     arena->reserved = 0;
 }
 
-static size_t max_size(size_t a, size_t b) {
-    return a > b ? a : b;
-}
+static size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
 
 /* Adds a chunk with room for `needed` bytes, preferably much more, so that the number of chunks stays logarithmic. */
 static bool chunk_add(cp_arena *arena, size_t needed) {
@@ -350,14 +336,8 @@ void cp_arena_reset(cp_arena *arena) {
     arena->next_size = high + high / 8; /* in one chunk, the same blocks may need slightly more */
 }
 
-size_t cp_arena_used(const cp_arena *arena) {
-    return arena->used;
-}
+size_t cp_arena_used(const cp_arena *arena) { return arena->used; }
 
-size_t cp_arena_peak(const cp_arena *arena) {
-    return arena->peak;
-}
+size_t cp_arena_peak(const cp_arena *arena) { return arena->peak; }
 
-size_t cp_arena_reserved(const cp_arena *arena) {
-    return arena->reserved;
-}
+size_t cp_arena_reserved(const cp_arena *arena) { return arena->reserved; }

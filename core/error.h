@@ -23,9 +23,7 @@ typedef struct cp_at {
     int             line;
 } cp_at;
 
-static inline cp_at cp_at_call(struct cp_tape *tape, const char *file, int line) {
-    return (cp_at){tape, file, line};
-}
+static inline cp_at cp_at_call(struct cp_tape *tape, const char *file, int line) { return (cp_at){tape, file, line}; }
 static inline cp_at cp_at_same(cp_at at, const char *file, int line) {
     (void)file, (void)line;
     return at;

@@ -58,9 +58,7 @@ struct cp_node {
     size_t       bytes;  /* of the tape in use when the node was recorded */
 };
 
-static inline bool cp_needs(const cp_node *node, int i) {
-    return node->need[i];
-}
+static inline bool cp_needs(const cp_node *node, int i) { return node->need[i]; }
 
 /* Whether a tensor, called `what` in the message, is valid: not from before its tape's reset and not released. Otherwise false, after
  * cp_misuse. For functions without a tape. */

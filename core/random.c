@@ -99,14 +99,10 @@ static void take_words(cp_rng *rng, uint32_t *out, int n) {
     }
 }
 
-static inline uint64_t join(uint32_t low, uint32_t high) {
-    return (uint64_t)high << 32 | low;
-}
+static inline uint64_t join(uint32_t low, uint32_t high) { return (uint64_t)high << 32 | low; }
 
 /* [0, 1) in steps of 2^-53. */
-static inline double unit_double(uint32_t low, uint32_t high) {
-    return (double)(join(low, high) >> 11) * 0x1p-53;
-}
+static inline double unit_double(uint32_t low, uint32_t high) { return (double)(join(low, high) >> 11) * 0x1p-53; }
 
 /* Box-Muller: two independent normals from one block; the logarithm's argument is in (0, 1]. */
 static inline void normal_pair(words c, double *first, double *second) {
@@ -304,13 +300,9 @@ static void fill_body(void *context, size_t begin, size_t end) {
     }
 }
 
-static size_t fill_blocks(size_t n) {
-    return n / BLOCK_VALUES + (n % BLOCK_VALUES != 0);
-}
+static size_t fill_blocks(size_t n) { return n / BLOCK_VALUES + (n % BLOCK_VALUES != 0); }
 
-static uint64_t first_block(const cp_rng *rng) {
-    return rng->position / BLOCK_WORDS + (rng->position % BLOCK_WORDS != 0);
-}
+static uint64_t first_block(const cp_rng *rng) { return rng->position / BLOCK_WORDS + (rng->position % BLOCK_WORDS != 0); }
 
 void cp_rng_skip_fill(cp_rng *rng, size_t n) {
     if (n) rng->position = (first_block(rng) + fill_blocks(n)) * BLOCK_WORDS;

@@ -30,9 +30,7 @@ cp_text cp_dims_text(cp_shape shape) {
     return text;
 }
 
-cp_text cp_shape_text(const cp_tensor *t) {
-    return t ? cp_dims_text(t->shape) : (cp_text){"NULL"};
-}
+cp_text cp_shape_text(const cp_tensor *t) { return t ? cp_dims_text(t->shape) : (cp_text){"NULL"}; }
 
 cp_text cp_index_text(cp_shape shape, size_t i) {
     cp_text text = {""};
@@ -72,9 +70,7 @@ bool cp_shape_is(const cp_tensor *a, cp_shape shape) {
     return a->rank == shape.rank && memcmp(a->dims, shape.dims, (size_t)shape.rank * sizeof *shape.dims) == 0;
 }
 
-bool cp_shape_same(const cp_tensor *a, const cp_tensor *b) {
-    return cp_shape_is(a, b->shape);
-}
+bool cp_shape_same(const cp_tensor *a, const cp_tensor *b) { return cp_shape_is(a, b->shape); }
 
 /* From the last axis on, so that `common` overwrites only sizes that were read already. */
 bool cp_shape_broadcast(const cp_shape *a, const cp_shape *b, cp_shape *common) {

@@ -31,9 +31,7 @@ cp_tensor *cp_accumulate(cp_at at, cp_tensor *a, cp_tensor *b) {
 
 /* ---- references ---- */
 
-static cp_tensor *owner(cp_tensor *t) {
-    return t->base ? t->base : t;
-}
+static cp_tensor *owner(cp_tensor *t) { return t->base ? t->base : t; }
 
 static cp_tensor *hold(cp_tensor *t) {
     if (owner(t)->holds >= 0) owner(t)->holds++;

@@ -87,17 +87,13 @@ static void *slab_take(cp_slab *slab, size_t bytes) {
 /* ---- both, and the arena ---- */
 
 /* Bytes in use outside the arena; the peak is updated before they decrease. */
-static size_t small_bytes(const cp_tape *tape) {
-    return tape->ring.count * sizeof(cp_tensor) + tape->slab.bytes;
-}
+static size_t small_bytes(const cp_tape *tape) { return tape->ring.count * sizeof(cp_tensor) + tape->slab.bytes; }
 
 static void small_peak_update(cp_tape *tape) {
     if (small_bytes(tape) > tape->small_peak) tape->small_peak = small_bytes(tape);
 }
 
-size_t cp_tape_bytes(const cp_tape *tape) {
-    return tape ? cp_arena_used(tape->arena) + small_bytes(tape) : 0;
-}
+size_t cp_tape_bytes(const cp_tape *tape) { return tape ? cp_arena_used(tape->arena) + small_bytes(tape) : 0; }
 
 size_t cp_tape_peak(const cp_tape *tape) {
     if (!tape) return 0;
@@ -105,9 +101,7 @@ size_t cp_tape_peak(const cp_tape *tape) {
     return cp_arena_peak(tape->arena) + (now > tape->small_peak ? now : tape->small_peak);
 }
 
-cp_memory_mark cp_tape_memory_mark(const cp_tape *tape) {
-    return (cp_memory_mark){tape->ring, tape->slab};
-}
+cp_memory_mark cp_tape_memory_mark(const cp_tape *tape) { return (cp_memory_mark){tape->ring, tape->slab}; }
 
 void cp_tape_memory_rewind(cp_tape *tape, cp_memory_mark mark) {
     slab_part *first = tape->slab.first;
@@ -206,9 +200,7 @@ void *cp_tape_copy(cp_at at, const void *from, size_t bytes) {
     return copy && bytes ? memcpy(copy, from, bytes) : copy;
 }
 
-cp_arena *cp_scratch(cp_at at) {
-    return at.tape->arena;
-}
+cp_arena *cp_scratch(cp_at at) { return at.tape->arena; }
 
 /* ---- the tape ---- */
 
@@ -273,17 +265,11 @@ bool cp_tape_freeze(cp_tape *tape, bool on) {
     return tape ? swap(&tape->frozen, on) : cp_misuse((cp_at){0}, "tape_freeze", "the tape is NULL");
 }
 
-int cp_tape_length(const cp_tape *tape) {
-    return tape ? tape->node_count : 0;
-}
+int cp_tape_length(const cp_tape *tape) { return tape ? tape->node_count : 0; }
 
-unsigned cp_tape_step(const cp_tape *tape) {
-    return tape ? tape->step : 0;
-}
+unsigned cp_tape_step(const cp_tape *tape) { return tape ? tape->step : 0; }
 
-bool cp_recording(cp_at at) {
-    return !at.tape->paused;
-}
+bool cp_recording(cp_at at) { return !at.tape->paused; }
 
 /* ---- ids ---- */
 
@@ -357,9 +343,7 @@ static cp_tensor *leaf(cp_at at, const char *op, const cp_real *data, cp_shape s
     return t;
 }
 
-cp_tensor *(cp_constant)(cp_at at, const cp_real *data, cp_shape shape) {
-    return leaf(at, "constant", data, shape);
-}
+cp_tensor *(cp_constant)(cp_at at, const cp_real *data, cp_shape shape) { return leaf(at, "constant", data, shape); }
 
 cp_tensor *(cp_variable)(cp_at at, const cp_real *data, cp_shape shape) {
     cp_tensor *t = leaf(at, "variable", data, shape);
@@ -377,13 +361,9 @@ cp_tensor *(cp_full)(cp_at at, cp_real value, cp_shape shape) {
     return t;
 }
 
-cp_tensor *(cp_scalar)(cp_at at, cp_real value) {
-    return cp_full(at, value, CP_SCALAR);
-}
+cp_tensor *(cp_scalar)(cp_at at, cp_real value) { return cp_full(at, value, CP_SCALAR); }
 
-cp_tensor *(cp_detach)(cp_at at, cp_tensor *a) {
-    return cp_check(at, "detach", 1, &a) ? cp_view(at, a, a->shape) : NULL;
-}
+cp_tensor *(cp_detach)(cp_at at, cp_tensor *a) { return cp_check(at, "detach", 1, &a) ? cp_view(at, a, a->shape) : NULL; }
 
 /* ---- recording ---- */
 

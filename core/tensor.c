@@ -37,9 +37,7 @@ static cp_tensor *tensor_new(cp_at at, const char *op, cp_shape shape) {
     return t;
 }
 
-cp_tensor *(cp_tensor_new)(cp_at at, cp_shape shape) {
-    return tensor_new(at, "tensor_new", shape);
-}
+cp_tensor *(cp_tensor_new)(cp_at at, cp_shape shape) { return tensor_new(at, "tensor_new", shape); }
 
 cp_tensor *(cp_parameter_new)(cp_at at, const cp_real *data, cp_shape shape) {
     if (!data) return cp_refuse(at, "parameter_new", "data is NULL");

@@ -42,9 +42,7 @@ cp_block(cp_block_make)(cp_at at, cp_params *params, const char *path, cp_block_
     return made ? block : (cp_block){0};
 }
 
-static bool rectifies(const cp_block *b) {
-    return b->config.activation == CP_LEAKY_RELU || b->config.activation == CP_RELU;
-}
+static bool rectifies(const cp_block *b) { return b->config.activation == CP_LEAKY_RELU || b->config.activation == CP_RELU; }
 
 /* conv(act(norm(x))) + residual. A (leaky) ReLU is fused with the norm or, like the sum and fixed factors, with the convolution. */
 static cp_tensor *step(cp_at at, const cp_block *b, const cp_norm *norm, const cp_conv *conv, cp_tensor *x, cp_tensor *residual,

@@ -16,9 +16,7 @@ static state_name full_name(const cp_checkpoint_part *part, const cp_state *stat
     return name;
 }
 
-static cp_params *params_of(const cp_checkpoint *c) {
-    return c->model ? c->model->params : c->params;
-}
+static cp_params *params_of(const cp_checkpoint *c) { return c->model ? c->model->params : c->params; }
 
 static bool part_usable(const cp_checkpoint_part *part, int i, const char *path, cp_status *status) {
     if (!part->name || !part->object || !part->walk)
@@ -276,9 +274,7 @@ cp_model *cp_model_load(const char *path, cp_status *status) {
 
 /* The walks of optim/ in the form that all parts have. */
 #define WALK(name, type)                                                                                                           \
-    static bool name##_walk(void *object, int i, cp_state *state) {                                                                \
-        return cp_##type##_state(object, i, state);                                                                                \
-    }
+    static bool name##_walk(void *object, int i, cp_state *state) { return cp_##type##_state(object, i, state); }
 
 WALK(optim, optim)
 WALK(ema, ema)
@@ -321,9 +317,7 @@ static bool schedule_walk(void *object, int i, cp_state *state) {
     return false;
 }
 
-static bool schedule_check(const void *candidate, cp_status *why) {
-    return cp_schedule_check(candidate, why);
-}
+static bool schedule_check(const void *candidate, cp_status *why) { return cp_schedule_check(candidate, why); }
 
 cp_checkpoint_part cp_part_optim(cp_optim *optim) {
     return (cp_checkpoint_part){.name = "optim", .object = optim, .walk = optim_walk};

@@ -27,9 +27,7 @@ static bool hybrid_make(cp_at at, cp_head *head, cp_params *params, const char *
     return h->layer.weight && (c->apart || associate(at, &h->layer));
 }
 
-static const cp_gaussian_softmax *layer_of(const cp_head *head) {
-    return &((const hybrid_head *)head)->layer;
-}
+static const cp_gaussian_softmax *layer_of(const cp_head *head) { return &((const hybrid_head *)head)->layer; }
 
 static cp_tensor *hybrid_logits(cp_at at, const cp_head *head, cp_tensor *z) {
     return cp_gaussian_softmax_logits(at, layer_of(head), z);
@@ -39,9 +37,7 @@ static cp_tensor *hybrid_class_energy(cp_at at, const cp_head *head, cp_tensor *
     return cp_gaussian_softmax_class_energy(at, layer_of(head), z);
 }
 
-static cp_tensor *hybrid_penalty(cp_at at, const cp_head *head) {
-    return cp_gaussian_softmax_penalty(at, layer_of(head));
-}
+static cp_tensor *hybrid_penalty(cp_at at, const cp_head *head) { return cp_gaussian_softmax_penalty(at, layer_of(head)); }
 
 /* Shrinks halfway toward the mean variance: the variance of a single feature is poorly estimated from few labels. */
 static bool hybrid_fit(cp_at at, cp_head *head, int n, const cp_real *z, const cp_real *weights) {

@@ -58,9 +58,7 @@ static cp_tensor *wrn_forward(cp_at at, const cp_net *net, cp_tensor *x, cp_mode
     return x;
 }
 
-static void wrn_free(cp_net *net) {
-    free(((wrn *)net)->block);
-}
+static void wrn_free(cp_net *net) { free(((wrn *)net)->block); }
 
 static const cp_choice norms[] = {
     {"none", CP_NORM_NONE}, {"batch", CP_NORM_BATCH}, {"group", CP_NORM_GROUP}, {"layer", CP_NORM_LAYER}, {0}};

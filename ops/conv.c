@@ -6,9 +6,7 @@
 #include "core/op.h"
 #include "ops/ops.h"
 
-static int or_one(int value) {
-    return value ? value : 1;
-}
+static int or_one(int value) { return value ? value : 1; }
 
 /* -1 when the kernel does not fit or the result is too large. */
 static int out_size(int size, int before, int after, int kernel, int dilation, int stride) {
@@ -67,9 +65,7 @@ static bool is_bias(cp_at at, const char *op, const cp_tensor *bias, const cp_co
            cp_misuse(at, op, "bias has shape %s; the kernel gives %d channels", cp_shape_text(bias).s, s->k);
 }
 
-static const cp_real *values(const cp_tensor *t) {
-    return t ? t->data : NULL;
-}
+static const cp_real *values(const cp_tensor *t) { return t ? t->data : NULL; }
 
 /* ---- conv2d ---- */
 
@@ -101,9 +97,7 @@ typedef struct leaky_attr {
 } leaky_attr;
 
 /* Without scale, a slope of 1 leaves x unchanged before the convolution. */
-static bool is_plain(cp_real slope, const cp_tensor *scale) {
-    return slope == 1 && !scale;
-}
+static bool is_plain(cp_real slope, const cp_tensor *scale) { return slope == 1 && !scale; }
 
 /* gain cp_gate(cp_conv2d_input_grad) and cp_conv2d_weight_grad(cp_leaky_relu(scale x + shift)), in one pass. */
 static cp_tensor *leaky_input_grad(cp_at at, const cp_node *node, cp_tensor *g, const cp_real *gain) {

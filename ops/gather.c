@@ -18,9 +18,7 @@ static const cp_indices *indices_copy(cp_at at, const char *op, cp_indices place
     return kept;
 }
 
-static size_t row_size(const cp_tensor *a) {
-    return a->dims[0] ? a->size / (size_t)a->dims[0] : 0;
-}
+static size_t row_size(const cp_tensor *a) { return a->dims[0] ? a->size / (size_t)a->dims[0] : 0; }
 
 /* ---- rows ---- */
 

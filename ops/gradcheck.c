@@ -54,9 +54,7 @@ static bool impossible(run *k, const char *why) {
 }
 
 /* Whether the gradient of input i is requested now. */
-static bool asked(const run *k, int i) {
-    return !k->in[i].constant && (k->alone == ALL_INPUTS || k->alone == i);
-}
+static bool asked(const run *k, int i) { return !k->in[i].constant && (k->alone == ALL_INPUTS || k->alone == i); }
 
 static size_t input_size(const cp_gradcheck_input *in) {
     size_t size = 0;
@@ -214,14 +212,10 @@ static bool kinked(run *k, int order, const double *v, double g, double error) {
 
 /* ---- the comparison ---- */
 
-static double tolerance(const run *k, int order) {
-    return order == 1 ? k->config.first : k->config.second;
-}
+static double tolerance(const run *k, int order) { return order == 1 ? k->config.first : k->config.second; }
 
 /* Whether element i is moved when the gradients that are requested now are compared. */
-static bool moves(const run *k, size_t i) {
-    return k->elements[i].state == ELEMENT_MOVED && asked(k, k->elements[i].input);
-}
+static bool moves(const run *k, size_t i) { return k->elements[i].state == ELEMENT_MOVED && asked(k, k->elements[i].input); }
 
 static cp_text name_of(const run *k, int input) {
     cp_text text = {"all inputs"};

@@ -104,9 +104,7 @@ cp_tensor *(cp_max_pool)(cp_at at, cp_tensor *x, cp_pool2d_config config) {
 
 /* ---- average, and its inverse ---- */
 
-static cp_real share(const window *w) {
-    return 1 / ((cp_real)w->c.window_h * (cp_real)w->c.window_w);
-}
+static cp_real share(const window *w) { return 1 / ((cp_real)w->c.window_h * (cp_real)w->c.window_w); }
 
 enum { SUMS = 64 }; /* channels summed at once, in double */
 

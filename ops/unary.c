@@ -73,13 +73,9 @@ ROW1(sign, x != x ? x : (cp_real)((x > 0) - (x < 0)))
 ROW1(inside, (cp_real)(x >= p[0] && x <= p[1]))
 
 const cp_op cp_op_sign = {.name = "sign", .formula = "-1, 0 or 1, a constant"};
-cp_tensor *(cp_sign)(cp_at at, cp_tensor *a) {
-    return map(at, "sign", sign_row, a, NULL);
-}
+cp_tensor *(cp_sign)(cp_at at, cp_tensor *a) { return map(at, "sign", sign_row, a, NULL); }
 
-static cp_tensor *one_minus(cp_at at, cp_tensor *a) {
-    return cp_affine(at, a, -1, 1);
-}
+static cp_tensor *one_minus(cp_at at, cp_tensor *a) { return cp_affine(at, a, -1, 1); }
 
 static cp_tensor *power_grad(cp_at at, cp_tensor *g, cp_tensor *a, cp_real power) {
     if (power == 0) return cp_scale(at, g, 0);
@@ -123,13 +119,9 @@ cp_tensor *(cp_affine)(cp_at at, cp_tensor *a, cp_real scale, cp_real shift) {
     return map_with(at, &cp_op_affine, affine_row, a, scale, shift);
 }
 
-cp_tensor *(cp_scale)(cp_at at, cp_tensor *a, cp_real scale) {
-    return cp_affine(at, a, scale, 0);
-}
+cp_tensor *(cp_scale)(cp_at at, cp_tensor *a, cp_real scale) { return cp_affine(at, a, scale, 0); }
 
-cp_tensor *(cp_pow)(cp_at at, cp_tensor *a, cp_real power) {
-    return map_with(at, &cp_op_pow, pow_row, a, power, 0);
-}
+cp_tensor *(cp_pow)(cp_at at, cp_tensor *a, cp_real power) { return map_with(at, &cp_op_pow, pow_row, a, power, 0); }
 
 cp_tensor *(cp_leaky_relu)(cp_at at, cp_tensor *a, cp_real slope) {
     return map_with(at, &cp_op_leaky_relu, leaky_relu_row, a, slope, 0);

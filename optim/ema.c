@@ -37,9 +37,7 @@ void cp_ema_free(cp_ema *ema) {
     free(ema);
 }
 
-static void copy_value(cp_tensor *to, const cp_tensor *from) {
-    memcpy(to->data, from->data, from->size * sizeof *from->data);
-}
+static void copy_value(cp_tensor *to, const cp_tensor *from) { memcpy(to->data, from->data, from->size * sizeof *from->data); }
 
 cp_ema *(cp_ema_new)(cp_at at, cp_params *params, double decay) {
     if (!params) return cp_refuse(at, "ema_new", "the parameter set is NULL");
@@ -106,9 +104,7 @@ bool(cp_ema_restart)(cp_at at, cp_ema *ema) {
     return true;
 }
 
-bool cp_ema_swapped(const cp_ema *ema) {
-    return ema && ema->swapped;
-}
+bool cp_ema_swapped(const cp_ema *ema) { return ema && ema->swapped; }
 
 bool cp_ema_state(cp_ema *ema, int i, cp_state *state) {
     if (!ema || i < 0 || i > ema->count + 1) return false;

@@ -7,9 +7,7 @@
 #include <math.h>
 
 /* A parameter that was a constant on a frozen tape has no gradient instead of zeros. */
-static bool wanted(cp_at at, const cp_param *entry) {
-    return !entry->buffer && cp_use_of(at, entry->value) != CP_USED_FROZEN;
-}
+static bool wanted(cp_at at, const cp_param *entry) { return !entry->buffer && cp_use_of(at, entry->value) != CP_USED_FROZEN; }
 
 bool(cp_backward)(cp_at at, cp_tensor *loss, cp_params *params) {
     int n = 0, trained = 0;

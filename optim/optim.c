@@ -124,9 +124,7 @@ cp_optim *(cp_sgd_new)(cp_at at, cp_params *params, cp_sgd_config config) {
     return optim_make(at, "sgd_new", params, made);
 }
 
-static double beta_of(double given, double fallback) {
-    return given < 0 ? 0 : given != 0 ? given : fallback;
-}
+static double beta_of(double given, double fallback) { return given < 0 ? 0 : given != 0 ? given : fallback; }
 
 cp_optim *(cp_adam_new)(cp_at at, cp_params *params, cp_adam_config config) {
     cp_optim made = {.loop = adam_loop,
@@ -223,17 +221,11 @@ bool(cp_optim_restart)(cp_at at, cp_optim *optim) {
     return true;
 }
 
-double cp_optim_rate(const cp_optim *optim) {
-    return optim ? optim->rate : 0;
-}
+double cp_optim_rate(const cp_optim *optim) { return optim ? optim->rate : 0; }
 
-int64_t cp_optim_steps(const cp_optim *optim) {
-    return optim ? optim->steps : 0;
-}
+int64_t cp_optim_steps(const cp_optim *optim) { return optim ? optim->steps : 0; }
 
-int64_t cp_optim_skipped(const cp_optim *optim) {
-    return optim ? optim->skipped : 0;
-}
+int64_t cp_optim_skipped(const cp_optim *optim) { return optim ? optim->skipped : 0; }
 
 static const struct {
     const char *name;

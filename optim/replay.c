@@ -206,9 +206,7 @@ void cp_replay_clear(cp_replay *replay) {
 
 /* ---- access ---- */
 
-int cp_replay_capacity(const cp_replay *replay) {
-    return replay ? replay->config.capacity : 0;
-}
+int cp_replay_capacity(const cp_replay *replay) { return replay ? replay->config.capacity : 0; }
 
 int cp_replay_filled(const cp_replay *replay) {
     int filled = 0;

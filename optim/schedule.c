@@ -9,9 +9,7 @@ static double stepped(const cp_schedule *s, int64_t step) {
     return s->rate * pow(s->factor != 0 ? s->factor : 0.1, (double)drops);
 }
 
-static int64_t falls_from(const cp_schedule *s) {
-    return s->hold > s->warmup ? s->hold : s->warmup;
-}
+static int64_t falls_from(const cp_schedule *s) { return s->hold > s->warmup ? s->hold : s->warmup; }
 
 static double cosine(const cp_schedule *s, int64_t step) {
     const double pi = 3.14159265358979323846;
@@ -22,9 +20,7 @@ static double cosine(const cp_schedule *s, int64_t step) {
     return s->final_rate + (s->rate - s->final_rate) * (1 + cos(pi * u)) / 2;
 }
 
-static bool usual(double rate) {
-    return rate >= 0 && isfinite(rate);
-}
+static bool usual(double rate) { return rate >= 0 && isfinite(rate); }
 
 bool cp_schedule_check(const cp_schedule *s, cp_status *status) {
     if ((int)s->kind < CP_SCHEDULE_CONSTANT || s->kind > CP_SCHEDULE_COSINE)

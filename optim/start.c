@@ -131,9 +131,7 @@ static void add_directions(const cp_class_gaussian *gaussian, cp_rng *rng, const
     }
 }
 
-int cp_class_gaussian_classes(const cp_class_gaussian *gaussian) {
-    return gaussian ? gaussian->classes : 0;
-}
+int cp_class_gaussian_classes(const cp_class_gaussian *gaussian) { return gaussian ? gaussian->classes : 0; }
 
 void cp_class_gaussian_draw(const cp_class_gaussian *gaussian, cp_rng *rng, int label, cp_real *out) {
     if (!gaussian || !rng || !out || label >= gaussian->classes) {

@@ -37,9 +37,7 @@ bool cp_bytes_append(cp_bytes *bytes, const void *data, size_t size) {
     return true;
 }
 
-bool cp_bytes_text(cp_bytes *bytes, const char *text) {
-    return cp_bytes_append(bytes, text, strlen(text));
-}
+bool cp_bytes_text(cp_bytes *bytes, const char *text) { return cp_bytes_append(bytes, text, strlen(text)); }
 
 bool cp_size_mul(size_t a, size_t b, size_t *out) {
     *out = a * b;
@@ -92,9 +90,7 @@ static size_t clean(char *text, size_t length) {
     return used;
 }
 
-void cp_text_printable(char *text) {
-    text[clean(text, strlen(text))] = '\0';
-}
+void cp_text_printable(char *text) { text[clean(text, strlen(text))] = '\0'; }
 
 size_t cp_text_cut(const char *text, size_t length, size_t room) {
     size_t cut = length < room ? length : room;

@@ -41,26 +41,18 @@ bool cp_size_add(size_t a, size_t b, size_t *out);
 bool cp_shape_count(int rank, const int64_t *dims, size_t width, size_t *count);
 
 /* Byte by byte, so that the byte order in files is the same on any machine. */
-static inline uint16_t cp_get_le16(const unsigned char *p) {
-    return (uint16_t)(p[0] | p[1] << 8);
-}
+static inline uint16_t cp_get_le16(const unsigned char *p) { return (uint16_t)(p[0] | p[1] << 8); }
 static inline uint32_t cp_get_le32(const unsigned char *p) {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
-static inline uint64_t cp_get_le64(const unsigned char *p) {
-    return cp_get_le32(p) | (uint64_t)cp_get_le32(p + 4) << 32;
-}
+static inline uint64_t cp_get_le64(const unsigned char *p) { return cp_get_le32(p) | (uint64_t)cp_get_le32(p + 4) << 32; }
 static inline uint32_t cp_get_be32(const unsigned char *p) {
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | (uint32_t)p[3];
 }
-static inline uint64_t cp_get_be64(const unsigned char *p) {
-    return (uint64_t)cp_get_be32(p) << 32 | cp_get_be32(p + 4);
-}
-static inline void cp_put_le16(unsigned char *p, uint16_t v) {
-    p[0] = (unsigned char)v, p[1] = (unsigned char)(v >> 8);
-}
-static inline void cp_put_le32(unsigned char *p, uint32_t v) {
-    p[0] = (unsigned char)v, p[1] = (unsigned char)(v >> 8), p[2] = (unsigned char)(v >> 16), p[3] = (unsigned char)(v >> 24);
+static inline uint64_t cp_get_be64(const unsigned char *p) { return (uint64_t)cp_get_be32(p) << 32 | cp_get_be32(p + 4); }
+static inline void     cp_put_le16(unsigned char *p, uint16_t v) { p[0] = (unsigned char)v, p[1] = (unsigned char)(v >> 8); }
+static inline void     cp_put_le32(unsigned char *p, uint32_t v) {
+        p[0] = (unsigned char)v, p[1] = (unsigned char)(v >> 8), p[2] = (unsigned char)(v >> 16), p[3] = (unsigned char)(v >> 24);
 }
 static inline void cp_put_le64(unsigned char *p, uint64_t v) {
     cp_put_le32(p, (uint32_t)v), cp_put_le32(p + 4, (uint32_t)(v >> 32));

@@ -87,9 +87,7 @@ static void put_bits(bit_writer *b, uint32_t value, int count) {
 }
 
 /* Huffman codes start with their highest bit. */
-static void put_code(bit_writer *b, uint32_t code, int count) {
-    put_bits(b, reversed(code, count), count);
-}
+static void put_code(bit_writer *b, uint32_t code, int count) { put_bits(b, reversed(code, count), count); }
 
 static void put_symbol(bit_writer *b, int symbol) {
     if (symbol < 144)

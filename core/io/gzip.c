@@ -24,9 +24,7 @@ typedef struct reader {
     cp_status           *status;
 } reader;
 
-bool cp_gzip_begins(const void *data, size_t size) {
-    return size >= 2 && memcmp(data, "\x1f\x8b", 2) == 0;
-}
+bool cp_gzip_begins(const void *data, size_t size) { return size >= 2 && memcmp(data, "\x1f\x8b", 2) == 0; }
 
 static bool fail_at(const reader *r, size_t at, const char *problem) {
     return cp_damaged(r->status, "%.300s: gzip member %d, byte %zu: %s", r->name, r->member, at, problem);
@@ -45,9 +43,7 @@ static bool skip_text(reader *r) {
     return skip(r, end ? (size_t)(end - r->bytes) + 1 - r->at : SIZE_MAX);
 }
 
-static bool skip_extra(reader *r) {
-    return skip(r, 2) && skip(r, cp_get_le16(r->bytes + r->at - 2));
-}
+static bool skip_extra(reader *r) { return skip(r, 2) && skip(r, cp_get_le16(r->bytes + r->at - 2)); }
 
 static bool check_header_crc(reader *r, size_t start) {
     uint32_t crc = cp_crc32(0, r->bytes + start, r->at - start) & 0xFFFF;

@@ -25,9 +25,7 @@ typedef struct parser {
 
 /* ---- messages ---- */
 
-static bool fail_memory(const parser *p) {
-    return cp_fail(p->status, "%.200s: not enough memory for the JSON values", p->name);
-}
+static bool fail_memory(const parser *p) { return cp_fail(p->status, "%.200s: not enough memory for the JSON values", p->name); }
 
 static bool fail_at(parser *p, size_t at, const char *what) {
     size_t line = 1, line_start = 0;
@@ -49,9 +47,7 @@ static bool fail_expected(parser *p, const char *expected) {
 
 /* ---- the grammar ---- */
 
-static int peek(const parser *p) {
-    return p->at < p->size ? p->text[p->at] : -1;
-}
+static int peek(const parser *p) { return p->at < p->size ? p->text[p->at] : -1; }
 
 static void skip_space(parser *p) {
     for (int c = peek(p); c == ' ' || c == '\t' || c == '\n' || c == '\r'; c = peek(p)) p->at++;
@@ -298,15 +294,11 @@ cp_json *cp_json_read(const char *path, cp_status *status) {
     return root;
 }
 
-void cp_json_free(cp_json *root) {
-    free(root);
-}
+void cp_json_free(cp_json *root) { free(root); }
 
 /* ---- looking values up ---- */
 
-static bool is(const cp_json *node, cp_json_kind kind) {
-    return node && node->kind == kind;
-}
+static bool is(const cp_json *node, cp_json_kind kind) { return node && node->kind == kind; }
 
 const cp_json *cp_json_get(const cp_json *object, const char *key) {
     const cp_json *member = is(object, CP_JSON_OBJECT) ? object->first : NULL;
@@ -320,17 +312,11 @@ const cp_json *cp_json_at(const cp_json *array, size_t index) {
     return member;
 }
 
-double cp_json_number(const cp_json *node, double fallback) {
-    return is(node, CP_JSON_NUMBER) ? node->number : fallback;
-}
+double cp_json_number(const cp_json *node, double fallback) { return is(node, CP_JSON_NUMBER) ? node->number : fallback; }
 
-bool cp_json_bool(const cp_json *node, bool fallback) {
-    return is(node, CP_JSON_BOOL) ? node->boolean : fallback;
-}
+bool cp_json_bool(const cp_json *node, bool fallback) { return is(node, CP_JSON_BOOL) ? node->boolean : fallback; }
 
-const char *cp_json_string(const cp_json *node, const char *fallback) {
-    return is(node, CP_JSON_STRING) ? node->text : fallback;
-}
+const char *cp_json_string(const cp_json *node, const char *fallback) { return is(node, CP_JSON_STRING) ? node->text : fallback; }
 
 int64_t cp_json_integer(const cp_json *node, int64_t fallback) {
     if (!is(node, CP_JSON_NUMBER)) return fallback;
@@ -410,13 +396,9 @@ static void open_level(cp_json_writer *w, const char *key, char kind) {
     w->count = 0;
 }
 
-void cp_json_put_object(cp_json_writer *w, const char *key) {
-    open_level(w, key, '{');
-}
+void cp_json_put_object(cp_json_writer *w, const char *key) { open_level(w, key, '{'); }
 
-void cp_json_put_array(cp_json_writer *w, const char *key) {
-    open_level(w, key, '[');
-}
+void cp_json_put_array(cp_json_writer *w, const char *key) { open_level(w, key, '['); }
 
 void cp_json_put_end(cp_json_writer *w) {
     if (w->depth == 0) {
@@ -430,13 +412,9 @@ void cp_json_put_end(cp_json_writer *w) {
     cp_bytes_text(&w->out, w->open[w->depth] == '{' ? "}" : "]");
 }
 
-void cp_json_put_null(cp_json_writer *w, const char *key) {
-    put_text(w, key, "null");
-}
+void cp_json_put_null(cp_json_writer *w, const char *key) { put_text(w, key, "null"); }
 
-void cp_json_put_bool(cp_json_writer *w, const char *key, bool value) {
-    put_text(w, key, value ? "true" : "false");
-}
+void cp_json_put_bool(cp_json_writer *w, const char *key, bool value) { put_text(w, key, value ? "true" : "false"); }
 
 void cp_json_put_integer(cp_json_writer *w, const char *key, int64_t value) {
     char text[24];

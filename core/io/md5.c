@@ -8,9 +8,7 @@
 
 static const unsigned char shifts[4][4] = {{7, 12, 17, 22}, {5, 9, 14, 20}, {4, 11, 16, 23}, {6, 10, 15, 21}};
 
-static uint32_t rotated(uint32_t value, int count) {
-    return value << count | value >> (32 - count);
-}
+static uint32_t rotated(uint32_t value, int count) { return value << count | value >> (32 - count); }
 
 static void take_block(uint32_t state[4], const uint32_t sines[64], const unsigned char *block) {
     uint32_t a = state[0], b = state[1], c = state[2], d = state[3];

@@ -87,9 +87,7 @@ typedef struct reader {
     cp_status           *status;
 } reader;
 
-static size_t offset_of(const reader *r, int field) {
-    return offsets[field][r->version];
-}
+static size_t offset_of(const reader *r, int field) { return offsets[field][r->version]; }
 
 static int64_t whole(const reader *r, cp_dtype dtype, size_t offset) {
     union {
@@ -258,9 +256,7 @@ static bool rotation_of(double affine[3][4], matrix r) {
 }
 
 /* Lengths as nibabel corrects them: the sign is ignored, and 0 counts as 1. */
-static double corrected(double length) {
-    return length == 0 ? 1 : fabs(length);
-}
+static double corrected(double length) { return length == 0 ? 1 : fabs(length); }
 
 /* The affine of the quaternion a + b i + c j + d k, where a follows from the others. False unless its length is 1, up to rounding. */
 static bool qform_affine(const header *h, double affine[3][4]) {
@@ -398,9 +394,7 @@ static void describe(const header *h, const axes_found *axes, cp_nifti *v) {
 }
 
 /* The end of the values in their file; the header was checked for overflow. */
-static size_t end_of_values(const header *h) {
-    return h->offset + h->count * cp_dtype_size(h->dtype);
-}
+static size_t end_of_values(const header *h) { return h->offset + h->count * cp_dtype_size(h->dtype); }
 
 /* `bytes` are the contents of the file with the values. */
 static bool make_volume(const header *h, const unsigned char *bytes, size_t size, const char *name, cp_nifti *v,

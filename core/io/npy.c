@@ -280,19 +280,13 @@ static void *converted(const cp_npy *npy, bool whole, const char *name, cp_statu
     return NULL;
 }
 
-cp_real *cp_npy_to_real(const cp_npy *npy, const char *name, cp_status *status) {
-    return converted(npy, false, name, status);
-}
+cp_real *cp_npy_to_real(const cp_npy *npy, const char *name, cp_status *status) { return converted(npy, false, name, status); }
 
-int32_t *cp_npy_to_int32(const cp_npy *npy, const char *name, cp_status *status) {
-    return converted(npy, true, name, status);
-}
+int32_t *cp_npy_to_int32(const cp_npy *npy, const char *name, cp_status *status) { return converted(npy, true, name, status); }
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-static void append_to_bytes(void *out, const void *bytes, size_t size) {
-    cp_bytes_append(out, bytes, size);
-}
+static void append_to_bytes(void *out, const void *bytes, size_t size) { cp_bytes_append(out, bytes, size); }
 
 bool cp_npy_append(cp_bytes *out, cp_dtype dtype, int rank, const int64_t *dims, const void *data, const char *name,
                    cp_status *status) {

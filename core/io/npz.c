@@ -43,9 +43,7 @@ static cp_npz *npz_from(cp_zip *zip, cp_status *status) {
     return NULL;
 }
 
-cp_npz *cp_npz_open(const char *path, cp_status *status) {
-    return npz_from(cp_zip_open(path, status), status);
-}
+cp_npz *cp_npz_open(const char *path, cp_status *status) { return npz_from(cp_zip_open(path, status), status); }
 
 cp_npz *cp_npz_parse(const void *bytes, size_t size, const char *name, cp_status *status) {
     return npz_from(cp_zip_parse(bytes, size, name, status), status);
@@ -58,13 +56,9 @@ void cp_npz_close(cp_npz *npz) {
     free(npz);
 }
 
-size_t cp_npz_count(const cp_npz *npz) {
-    return npz->count;
-}
+size_t cp_npz_count(const cp_npz *npz) { return npz->count; }
 
-const char *cp_npz_name(const cp_npz *npz, size_t index) {
-    return npz->arrays[index].name;
-}
+const char *cp_npz_name(const cp_npz *npz, size_t index) { return npz->arrays[index].name; }
 
 static const cp_zip_entry *find(const cp_npz *npz, const char *name) {
     for (size_t i = 0; i < npz->count; i++)
@@ -72,9 +66,7 @@ static const cp_zip_entry *find(const cp_npz *npz, const char *name) {
     return NULL;
 }
 
-bool cp_npz_has(const cp_npz *npz, const char *name) {
-    return find(npz, name) != NULL;
-}
+bool cp_npz_has(const cp_npz *npz, const char *name) { return find(npz, name) != NULL; }
 
 /* "a, b, c" for messages. */
 static void list_names(const cp_npz *npz, char *text, size_t room) {
@@ -102,9 +94,7 @@ bool cp_npz_read(const cp_npz *npz, const char *name, cp_npy *npy, cp_status *st
 
 /* ---- writing: each array becomes a .npy file in the archive ---- */
 
-cp_npz_writer *cp_npz_writer_new(const char *path, cp_status *status) {
-    return cp_zip_writer_new(path, status);
-}
+cp_npz_writer *cp_npz_writer_new(const char *path, cp_status *status) { return cp_zip_writer_new(path, status); }
 
 void cp_npz_writer_add(cp_npz_writer *writer, const char *name, cp_dtype dtype, int rank, const int64_t *dims, const void *data) {
     if (!writer) return;
@@ -119,10 +109,6 @@ void cp_npz_writer_add(cp_npz_writer *writer, const char *name, cp_dtype dtype, 
     cp_bytes_free(&bytes);
 }
 
-bool cp_npz_writer_commit(cp_npz_writer *writer, cp_status *status) {
-    return cp_zip_writer_commit(writer, status);
-}
+bool cp_npz_writer_commit(cp_npz_writer *writer, cp_status *status) { return cp_zip_writer_commit(writer, status); }
 
-void cp_npz_writer_cancel(cp_npz_writer *writer) {
-    cp_zip_writer_cancel(writer);
-}
+void cp_npz_writer_cancel(cp_npz_writer *writer) { cp_zip_writer_cancel(writer); }

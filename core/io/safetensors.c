@@ -33,9 +33,7 @@ struct cp_safetensors {
 };
 
 /* The name of a tensor in messages. */
-static cp_shown_text shown(const char *name) {
-    return cp_shown(name, strlen(name));
-}
+static cp_shown_text shown(const char *name) { return cp_shown(name, strlen(name)); }
 
 static bool fail_tensor(cp_status *status, const cp_safetensors *file, const cp_json *node, const char *problem) {
     return cp_damaged(status, "%.200s: byte %zu: tensor \"%s\": %s", file->name, node->offset + LENGTH_SIZE, shown(node->key).text,
@@ -250,9 +248,7 @@ void cp_st_free(cp_safetensors *file) {
 
 /* ---- access ---- */
 
-size_t cp_st_count(const cp_safetensors *file) {
-    return file->count;
-}
+size_t cp_st_count(const cp_safetensors *file) { return file->count; }
 
 const cp_st_entry *cp_st_entry_at(const cp_safetensors *file, size_t index) {
     return index < file->count ? &file->entries[index] : NULL;
@@ -309,9 +305,7 @@ struct cp_st_writer {
     cp_status error;
 };
 
-static void *fail_memory(cp_st_writer *w) {
-    return cp_null(cp_fail(&w->error, "not enough memory to collect the tensors"));
-}
+static void *fail_memory(cp_st_writer *w) { return cp_null(cp_fail(&w->error, "not enough memory to collect the tensors")); }
 
 /* Owns what is added, of which a NULL name says that memory was short. Returns the new item, or NULL. */
 static item *list_add(cp_st_writer *w, list *l, item added) {
@@ -337,9 +331,7 @@ static void list_free(list *l) {
     free(l->items);
 }
 
-cp_st_writer *cp_st_writer_new(void) {
-    return calloc(1, sizeof(cp_st_writer));
-}
+cp_st_writer *cp_st_writer_new(void) { return calloc(1, sizeof(cp_st_writer)); }
 
 void cp_st_writer_free(cp_st_writer *w) {
     if (!w) return;
@@ -391,9 +383,7 @@ static int compare_items(const void *a, const void *b) {
     return x->dtype != y->dtype ? (x->dtype > y->dtype ? -1 : 1) : strcmp(x->name, y->name);
 }
 
-static int compare_names(const void *a, const void *b) {
-    return strcmp(((const item *)a)->name, ((const item *)b)->name);
-}
+static int compare_names(const void *a, const void *b) { return strcmp(((const item *)a)->name, ((const item *)b)->name); }
 
 /* Sorts by names and returns one that appears twice, which no reader would accept, or NULL. Equal contents give equal files. */
 static const char *sort_by_name(list *l) {
@@ -450,13 +440,9 @@ static bool make_header(const cp_st_writer *w, cp_json_writer *json, size_t *dig
                                                      json->out.size, HEADER_LIMIT);
 }
 
-static void add_to_sum(void *crc, const void *bytes, size_t size) {
-    *(uint32_t *)crc = cp_crc32(*(uint32_t *)crc, bytes, size);
-}
+static void add_to_sum(void *crc, const void *bytes, size_t size) { *(uint32_t *)crc = cp_crc32(*(uint32_t *)crc, bytes, size); }
 
-static void add_to_file(void *writer, const void *bytes, size_t size) {
-    cp_file_writer_append(writer, bytes, size);
-}
+static void add_to_file(void *writer, const void *bytes, size_t size) { cp_file_writer_append(writer, bytes, size); }
 
 /* The whole file, piece by piece, into a sink. */
 static void stream(const cp_st_writer *w, const cp_bytes *header, cp_bytes_sink sink, void *user) {

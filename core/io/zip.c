@@ -23,9 +23,7 @@ struct cp_zip {
 
 typedef unsigned long long number; /* for messages */
 
-static cp_shown_text shown(const cp_zip_entry *entry) {
-    return cp_shown(entry->name, strlen(entry->name));
-}
+static cp_shown_text shown(const cp_zip_entry *entry) { return cp_shown(entry->name, strlen(entry->name)); }
 
 /* ---- the end of the file ---- */
 
@@ -243,17 +241,11 @@ void cp_zip_close(cp_zip *zip) {
     free(zip);
 }
 
-const char *cp_zip_path(const cp_zip *zip) {
-    return zip->path;
-}
+const char *cp_zip_path(const cp_zip *zip) { return zip->path; }
 
-size_t cp_zip_count(const cp_zip *zip) {
-    return zip->count;
-}
+size_t cp_zip_count(const cp_zip *zip) { return zip->count; }
 
-const cp_zip_entry *cp_zip_entry_at(const cp_zip *zip, size_t index) {
-    return &zip->entries[index];
-}
+const cp_zip_entry *cp_zip_entry_at(const cp_zip *zip, size_t index) { return &zip->entries[index]; }
 
 const cp_zip_entry *cp_zip_find(const cp_zip *zip, const char *name) {
     const cp_zip_entry *const *found = bsearch(&(const cp_zip_entry *){&(cp_zip_entry){.name = name}}, zip->by_name, zip->count,
@@ -360,18 +352,14 @@ void cp_zip_writer_wide(cp_zip_writer *writer) {
     if (writer) writer->wide = true;
 }
 
-cp_status *cp_zip_writer_error(cp_zip_writer *writer) {
-    return &writer->error;
-}
+cp_status *cp_zip_writer_error(cp_zip_writer *writer) { return &writer->error; }
 
 static void put(cp_zip_writer *writer, const void *bytes, size_t size) {
     cp_file_writer_append(writer->file, bytes, size);
     writer->size += size;
 }
 
-static uint32_t narrow(uint64_t value, bool wide) {
-    return wide ? CP_ZIP_WIDE : (uint32_t)value;
-}
+static uint32_t narrow(uint64_t value, bool wide) { return wide ? CP_ZIP_WIDE : (uint32_t)value; }
 
 /* Bytes 4 to 29 are the same in the directory's record, two bytes later. */
 static void make_local(unsigned char head[CP_ZIP_LOCAL_SIZE], const cp_zip_entry *entry, bool wide) {

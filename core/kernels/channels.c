@@ -5,9 +5,7 @@
 
 enum { BLOCK = 8192, GRAIN = 16384 }; /* values */
 
-static size_t rows_in(size_t values, size_t channels) {
-    return channels < values ? values / channels : 1;
-}
+static size_t rows_in(size_t values, size_t channels) { return channels < values ? values / channels : 1; }
 
 /* ---- sums over rows ---- */
 

@@ -91,12 +91,8 @@ typedef struct cp_kernel_family {
     double (*fma_peak)(void);
 } cp_kernel_family;
 
-static inline size_t cp_signs_bytes(size_t count) {
-    return count / 8 + 4;
-}
-static inline bool cp_signs_get(const unsigned char *signs, size_t i) {
-    return signs[i / 8] >> i % 8 & 1;
-}
+static inline size_t cp_signs_bytes(size_t count) { return count / 8 + 4; }
+static inline bool   cp_signs_get(const unsigned char *signs, size_t i) { return signs[i / 8] >> i % 8 & 1; }
 
 extern const cp_kernel_family cp_family_reference;
 #if !CP_DOUBLE

@@ -8,9 +8,7 @@
 
 enum { BLOCK = 64, GRAIN = 1 << 14 }; /* sums at a time; values in a thread's chunk */
 
-static size_t min(size_t a, size_t b) {
-    return a < b ? a : b;
-}
+static size_t min(size_t a, size_t b) { return a < b ? a : b; }
 
 /* sums[j] += a * b[j] */
 static void add_scaled(size_t n, double a, const cp_real *b, double *sums) {
@@ -94,9 +92,7 @@ static long long reader(int y, int u, int stride, int dilation, int pad, int row
     return shifted / stride;
 }
 
-static size_t place(size_t n, size_t y, size_t x, int height, int width) {
-    return (n * (size_t)height + y) * (size_t)width + x;
-}
+static size_t place(size_t n, size_t y, size_t x, int height, int width) { return (n * (size_t)height + y) * (size_t)width + x; }
 
 static size_t tap(const cp_conv_shape *s, int u, int v) {
     return ((size_t)u * (size_t)s->kw + (size_t)v) * (size_t)(s->c / s->groups) * (size_t)s->k;
@@ -175,9 +171,7 @@ static void result_places(void *context, size_t begin, size_t end) {
     }
 }
 
-static size_t product(int a, int b, int c) {
-    return (size_t)a * (size_t)b * (size_t)c;
-}
+static size_t product(int a, int b, int c) { return (size_t)a * (size_t)b * (size_t)c; }
 
 /* Computes r, with *in, the images that it reads, through scale, shift and leaky ReLU before. */
 static bool result_run(cp_arena *scratch, result *r, const cp_conv_fusion *f, size_t pixels, int channels, const cp_real **in) {
@@ -281,19 +275,13 @@ static void ref_signs(size_t rows, size_t channels, const cp_real *x, const cp_r
 #define VL 1
 typedef cp_real vf;
 
-static inline vf vsplat(float x) {
-    return x;
-}
+static inline vf vsplat(float x) { return x; }
 
-static inline vf vfma(vf a, vf b, vf c) {
-    return a * b + c;
-}
+static inline vf vfma(vf a, vf b, vf c) { return a * b + c; }
 
 #include "core/kernels/fast_peak.inc"
 
-static bool everywhere(void) {
-    return true;
-}
+static bool everywhere(void) { return true; }
 
 const cp_kernel_family cp_family_reference = {.name = "reference",
                                               .supported = everywhere,

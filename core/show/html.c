@@ -65,9 +65,7 @@ typedef struct replay {
     int              leaf_count;
 } replay;
 
-static void put_picture(replay *r, const char *key, const cp_tensor *t) {
-    cp_picture_put(&r->w, key, t, r->cells);
-}
+static void put_picture(replay *r, const char *key, const cp_tensor *t) { cp_picture_put(&r->w, key, t, r->cells); }
 
 static void put_input(replay *r, const cp_node *node, int i) {
     if (!node->in[i]) {
@@ -152,9 +150,7 @@ static void write_sum(void *user, const cp_node *node, int i, const cp_tensor *s
     r->high = cp_tape_bytes(r->at.tape);
 }
 
-static const cp_tensor *owner(const cp_tensor *t) {
-    return t->base ? t->base : t;
-}
+static const cp_tensor *owner(const cp_tensor *t) { return t->base ? t->base : t; }
 
 /* A gradient that was passed on unchanged stays in memory as the gradient of inputs. */
 static void write_done(void *user, const cp_node *node) {
@@ -278,6 +274,4 @@ bool(cp_tape_html_with)(cp_at at, FILE *file, cp_tensor *loss, cp_tape_page page
     return ok;
 }
 
-bool(cp_tape_html)(cp_at at, FILE *file, cp_tensor *loss) {
-    return cp_tape_html_with(at, file, loss, (cp_tape_page){0});
-}
+bool(cp_tape_html)(cp_at at, FILE *file, cp_tensor *loss) { return cp_tape_html_with(at, file, loss, (cp_tape_page){0}); }

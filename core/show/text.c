@@ -113,13 +113,9 @@ static void print(cp_tape *tape, FILE *file, bool numbers) {
     fprintf(file, "%d nodes, %zu bytes in use, %zu at most\n", tape->node_count, cp_tape_bytes(tape), cp_tape_peak(tape));
 }
 
-void cp_tape_print(cp_tape *tape, FILE *file) {
-    print(tape, file, false);
-}
+void cp_tape_print(cp_tape *tape, FILE *file) { print(tape, file, false); }
 
-void cp_tape_print_values(cp_tape *tape, FILE *file) {
-    print(tape, file, true);
-}
+void cp_tape_print_values(cp_tape *tape, FILE *file) { print(tape, file, true); }
 
 /* ---- the trace: a watcher that prints one line per rule ---- */
 

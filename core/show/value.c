@@ -36,9 +36,7 @@ bool cp_is_leaf(const cp_tape *tape, int id, int *node) {
     return !result;
 }
 
-bool cp_has_gradient(const cp_tape *tape, const cp_tensor *value) {
-    return value->tape || !tape->frozen;
-}
+bool cp_has_gradient(const cp_tape *tape, const cp_tensor *value) { return value->tape || !tape->frozen; }
 
 bool cp_show_check(cp_at at, const char *op, const FILE *file) {
     return (at.tape && file) || cp_misuse(at, op, "the %s is NULL", at.tape ? "file" : "tape");
@@ -56,9 +54,7 @@ static number number_text(double value) {
     return text;
 }
 
-static void put_number(cp_json_writer *w, const char *key, double value) {
-    cp_json_put_string(w, key, number_text(value).s);
-}
+static void put_number(cp_json_writer *w, const char *key, double value) { cp_json_put_string(w, key, number_text(value).s); }
 
 typedef struct summary {
     double low, high, mean, scale; /* of the finite ones; scale: the largest magnitude */
@@ -106,9 +102,7 @@ typedef struct view {
     char   part[160];
 } view;
 
-static size_t min(size_t a, size_t b) {
-    return a < b ? a : b;
-}
+static size_t min(size_t a, size_t b) { return a < b ? a : b; }
 
 static view view_of_vector(const cp_tensor *t, size_t room) {
     view v = {.tiles = 1, .rows = 1, .columns = min(t->size, room), .column_step = 1};
@@ -162,9 +156,7 @@ static view view_of_image(const cp_tensor *t, size_t room) {
 }
 
 /* A guess from the shape: kernels begin with a small square. */
-static bool looks_like_kernel(const cp_tensor *t) {
-    return t->rank == 4 && t->dims[0] == t->dims[1] && t->dims[0] <= MAX_KERNEL;
-}
+static bool looks_like_kernel(const cp_tensor *t) { return t->rank == 4 && t->dims[0] == t->dims[1] && t->dims[0] <= MAX_KERNEL; }
 
 typedef enum layout { MATRICES, WINDOWS, IMAGES } layout;
 static const char *const layout_names[] = {[WINDOWS] = "windows", [IMAGES] = "images"};

@@ -62,13 +62,9 @@ static bool bench_make(bench *b, const network *n, const char *head) {
     return b->tape && b->adam && b->label;
 }
 
-static cp_tensor *labeled_images(bench *b) {
-    return cp_constant(b->tape, b->labeled->data, b->labeled->shape);
-}
+static cp_tensor *labeled_images(bench *b) { return cp_constant(b->tape, b->labeled->data, b->labeled->shape); }
 
-static cp_labels labels_of(const bench *b) {
-    return (cp_labels){b->label, b->labeled->dims[0]};
-}
+static cp_labels labels_of(const bench *b) { return (cp_labels){b->label, b->labeled->dims[0]}; }
 
 static void train_step(bench *b) {
     cp_tensor *logits = cp_model_logits(b->tape, b->model, labeled_images(b), CP_TRAINING);
@@ -81,9 +77,7 @@ static void sample(bench *b, cp_sgld_config config) {
     cp_sgld_run(b->tape, cp_model_energy_of, &(cp_model_target){.model = b->model}, b->chains, &config, &b->rng, NULL);
 }
 
-static void sgld_step(bench *b) {
-    sample(b, (cp_sgld_config){.step_size = 2, .noise = 0.01, .steps = 1});
-}
+static void sgld_step(bench *b) { sample(b, (cp_sgld_config){.step_size = 2, .noise = 0.01, .steps = 1}); }
 
 static void infer_step(bench *b) {
     bool was = cp_tape_pause(b->tape, true);
@@ -92,9 +86,7 @@ static void infer_step(bench *b) {
     cp_tape_reset(b->tape);
 }
 
-static cp_tensor *mean(cp_tape *tape, cp_tensor *a) {
-    return cp_mean(tape, a, CP_ALL, false);
-}
+static cp_tensor *mean(cp_tape *tape, cp_tensor *a) { return cp_mean(tape, a, CP_ALL, false); }
 
 /* sign mean E + 0.001 mean E^2, and penalty mean |dE/dx|^2 unless that is 0. */
 static cp_tensor *energy_terms(bench *b, const cp_tensor *images, cp_real sign) {
@@ -170,13 +162,9 @@ static comparison compare(step *run, bench *b, void (*choose)(bench *b, bool sec
                         .fastest = shortest[0] / shortest[1]};
 }
 
-static void choose_threads(bench *b, bool several) {
-    cp_threads_set(several ? b->threads : 1);
-}
+static void choose_threads(bench *b, bool several) { cp_threads_set(several ? b->threads : 1); }
 
-static void choose_penalty(bench *b, bool penalized) {
-    b->penalty = penalized ? 0.05 : 0;
-}
+static void choose_penalty(bench *b, bool penalized) { b->penalty = penalized ? 0.05 : 0; }
 
 static void print_network(const char *before, const network *n) {
     printf("%swrn %d %d norm %d side %d channels %d batch %d", before, n->depth, n->width, n->norm, n->side, n->channels, n->batch);

@@ -76,9 +76,7 @@ static cp_real *numbers(size_t count) {
     return p;
 }
 
-static double conv_flops(const cp_conv_shape *s) {
-    return 2.0 * s->n * s->oh * s->ow * s->k * s->kh * s->kw * s->c;
-}
+static double conv_flops(const cp_conv_shape *s) { return 2.0 * s->n * s->oh * s->ow * s->k * s->kh * s->kw * s->c; }
 
 /* Prints the name of a convolution of a wide ResNet, and makes it. */
 static job conv_job(cp_arena *scratch, int n, const int shape[5]) {
@@ -108,9 +106,7 @@ static job conv_job(cp_arena *scratch, int n, const int shape[5]) {
     return j;
 }
 
-static void job_free(job *j) {
-    free(j->x), free(j->w), free(j->y);
-}
+static void job_free(job *j) { free(j->x), free(j->w), free(j->y); }
 
 /* Prints the times of the three results, and frees the job. */
 static void bench_job(job *j, work *run, cp_real *const out[RESULTS], double flops, double peak) {

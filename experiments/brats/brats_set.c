@@ -53,9 +53,7 @@ static bool read_all(cp_brats_set *set, cp_status *reasons) {
     return !cp_interrupted();
 }
 
-static bool no_memory(cp_status *status) {
-    return cp_fail(status, "not enough memory for the list of subjects");
-}
+static bool no_memory(cp_status *status) { return cp_fail(status, "not enough memory for the list of subjects"); }
 
 /* Those without their files come first, then those whose files cannot be used. */
 static bool note_left_out(cp_brats_set *set, const cp_status *reasons, cp_status *status) {
@@ -90,9 +88,7 @@ typedef struct owner {
     int   subject;
 } owner;
 
-static int by_patient(const void *a, const void *b) {
-    return strcmp(((const owner *)a)->patient, ((const owner *)b)->patient);
-}
+static int by_patient(const void *a, const void *b) { return strcmp(((const owner *)a)->patient, ((const owner *)b)->patient); }
 
 static char *patient_of(const cp_brats_set *set, int subject) {
     const char *name = set->subjects->at[subject].name, *listed = cp_patient_listed(set->listed, name);

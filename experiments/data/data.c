@@ -210,9 +210,7 @@ static bool put_set(const cp_images *images, const char *path, const int *counts
 
 enum { SHOWN = 6 }; /* patients of a split, and subjects left out, before "and 71 more" */
 
-static void print_clean(const char *text) {
-    printf("%s", cp_shown(text, strlen(text)).text);
-}
+static void print_clean(const char *text) { printf("%s", cp_shown(text, strlen(text)).text); }
 
 /* A number or text, or some of them: "flair t1ce". */
 static void print_value(const cp_json *value) {
@@ -324,9 +322,7 @@ static bool show_images(const cp_images *images, const char *path, bool json, cp
 static const char *const frames[] = {[CP_NIFTI_SFORM] = "sform", [CP_NIFTI_QFORM] = "qform", [CP_NIFTI_ASSUMED] = "assumed"};
 
 /* Axes of length 1 at the end are shown when the file counts them, as Python's tools do. */
-static int shown_rank(const cp_nifti *v) {
-    return v->stored_rank > v->rank ? v->stored_rank : v->rank;
-}
+static int shown_rank(const cp_nifti *v) { return v->stored_rank > v->rank ? v->stored_rank : v->rank; }
 
 static bool print_json(const cp_nifti *v, const char *path, const summary *s, cp_status *status) {
     cp_json_writer w = {.pretty = true};

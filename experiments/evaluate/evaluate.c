@@ -42,9 +42,7 @@ static bool measure_reading(cp_evaluation *e, cp_reading which, cp_status *statu
 }
 
 /* Class energies that are not those of the logits. */
-static bool has_own_energies(const cp_evaluation *e) {
-    return e->scores.bayes && e->trained->model->head->kind->class_energy;
-}
+static bool has_own_energies(const cp_evaluation *e) { return e->scores.bayes && e->trained->model->head->kind->class_energy; }
 
 static bool measure_split(cp_evaluation *e, cp_tape *tape, cp_status *status) {
     if (!cp_scores_make(tape, e->trained->model, e->rows, &e->scores, status)) return false;

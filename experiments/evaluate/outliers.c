@@ -40,9 +40,7 @@ static bool number_patients(const cp_scores *s, int *to, int *groups) {
     return number || !s->groups;
 }
 
-static bool has_patients(const cp_evaluation *e) {
-    return e->scores.groups || e->other_scores.groups;
-}
+static bool has_patients(const cp_evaluation *e) { return e->scores.groups || e->other_scores.groups; }
 
 /* The AUC of a classifier of two classes with these scores. Their ranks, equal ones for equal scores, take their place: those
  * cannot saturate as probabilities. */

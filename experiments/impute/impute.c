@@ -143,9 +143,7 @@ static bool walk(imputation *m, cp_status *status) {
     return ok && cp_run_should_continue(m->run);
 }
 
-static bool is_missing(const cp_holes *h, size_t value) {
-    return h->missing[value / (size_t)h->shape.dims[2]];
-}
+static bool is_missing(const cp_holes *h, size_t value) { return h->missing[value / (size_t)h->shape.dims[2]]; }
 
 /* The root of the mean squared error over the missing values. `filled` is (count, H, W, C), or with step 0 one image for all. */
 static double rmse(const cp_holes *h, const cp_real *filled, size_t step) {

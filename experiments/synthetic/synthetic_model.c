@@ -92,9 +92,7 @@ void cp_plane_model_free(cp_plane_model *model) {
 
 /* ---- the objective ---- */
 
-static cp_tensor *points(cp_at at, const cp_plane_data *data) {
-    return cp_constant(at, data->x, CP_SHAPE(data->count, 2));
-}
+static cp_tensor *points(cp_at at, const cp_plane_data *data) { return cp_constant(at, data->x, CP_SHAPE(data->count, 2)); }
 
 /* The sum over rows, not the mean, of the cross entropy. */
 static cp_tensor *classification(cp_at at, const cp_plane_model *model, cp_tensor *x, cp_labels labels) {

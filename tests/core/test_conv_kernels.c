@@ -154,9 +154,7 @@ static naive naive_of(const cp_conv_shape *s, const cp_real *x, const cp_real *w
     return m;
 }
 
-static void naive_free(naive *m) {
-    free(m->y), free(m->gx), free(m->gw);
-}
+static void naive_free(naive *m) { free(m->y), free(m->gx), free(m->gw); }
 
 static void the_reference_convolutions_equal_loops_over_every_tap(void) {
     for (int trial = 0; trial < 60; trial++) {
@@ -174,9 +172,7 @@ static void the_reference_convolutions_equal_loops_over_every_tap(void) {
     }
 }
 
-static double tolerance_of(cp_conv_method method) {
-    return method == CP_CONV_DIRECT ? 1e-5 : 1e-4;
-}
+static double tolerance_of(cp_conv_method method) { return method == CP_CONV_DIRECT ? 1e-5 : 1e-4; }
 
 /* leaky(scale x + 1), pixel by pixel; the fusion's shift becomes 1. */
 static cp_real *shifted_by_one(const cp_conv_fusion *f, size_t count, size_t channels, const cp_real *x) {
@@ -291,9 +287,7 @@ static void winograd4_errs_by_less_than_some_hundred_roundings(void) {
     }
 }
 
-static unsigned random_fusion(void) {
-    return random_between(0, 2) ? (unsigned)random_between(0, ALL_FUSED) : 0;
-}
+static unsigned random_fusion(void) { return random_between(0, 2) ? (unsigned)random_between(0, ALL_FUSED) : 0; }
 
 static void fast_convolutions_agree_with_the_reference_on_random_shapes(void) {
     cp_conv_shape shapes[TRIALS]; /* drawn first: the same shapes that the test of their ranges sees */

@@ -15,9 +15,7 @@ void setUp(void) {
     by_hand.length = 0;
 }
 
-void tearDown(void) {
-    cp_tape_free(library);
-}
+void tearDown(void) { cp_tape_free(library); }
 
 /* A value in both engines. */
 typedef struct twin {
@@ -29,17 +27,11 @@ static twin twin_leaf(double value) {
     return (twin){leaf(&by_hand, value), cp_variable(library, (cp_real[]){(cp_real)value}, CP_SCALAR)};
 }
 
-static twin twin_add(twin a, twin b) {
-    return (twin){add(&by_hand, a.place, b.place), cp_add(library, a.tensor, b.tensor)};
-}
+static twin twin_add(twin a, twin b) { return (twin){add(&by_hand, a.place, b.place), cp_add(library, a.tensor, b.tensor)}; }
 
-static twin twin_mul(twin a, twin b) {
-    return (twin){mul(&by_hand, a.place, b.place), cp_mul(library, a.tensor, b.tensor)};
-}
+static twin twin_mul(twin a, twin b) { return (twin){mul(&by_hand, a.place, b.place), cp_mul(library, a.tensor, b.tensor)}; }
 
-static twin twin_tanh(twin a) {
-    return (twin){tanh_of(&by_hand, a.place), cp_tanh(library, a.tensor)};
-}
+static twin twin_tanh(twin a) { return (twin){tanh_of(&by_hand, a.place), cp_tanh(library, a.tensor)}; }
 
 /* Checks that the values and the gradients of the result at each of these values are the same; returns the first gradient. */
 static double agree(twin result, int n, const twin *at) {

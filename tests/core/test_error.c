@@ -24,9 +24,7 @@ static void remember(const cp_error *error, void *user) {
 
 void setUp(void) {}
 
-void tearDown(void) {
-    cp_error_handler(NULL, NULL);
-}
+void tearDown(void) { cp_error_handler(NULL, NULL); }
 
 static int misuse_with_place(void *unused) {
     (void)unused;

@@ -38,9 +38,7 @@ static void refuses(const char *message) {
     make();
 }
 
-static void append(const void *data, size_t size) {
-    TEST_ASSERT_TRUE(cp_bytes_append(&file, data, size));
-}
+static void append(const void *data, size_t size) { TEST_ASSERT_TRUE(cp_bytes_append(&file, data, size)); }
 
 /* ---- good files ---- */
 

@@ -51,9 +51,7 @@ static void put_code(unsigned value, int count) {
     for (int i = count - 1; i >= 0; i--) put(value >> i & 1, 1);
 }
 
-static size_t made_size(void) {
-    return (made_bits + 7) / 8;
-}
+static size_t made_size(void) { return (made_bits + 7) / 8; }
 
 /* The head of a dynamic block in which code lengths 0, 1, 2 and 18 have codes of two bits: 00, 01, 10, 11. */
 static void start_dynamic(int literals, int distances) {
@@ -64,9 +62,7 @@ static void start_dynamic(int literals, int distances) {
     for (int i = 0; i < 18; i++) put(order[i] <= 2 || order[i] == 18 ? 2 : 0, 3);
 }
 
-static void put_length(int length) {
-    put_code((unsigned)length, 2);
-}
+static void put_length(int length) { put_code((unsigned)length, 2); }
 
 /* 11 to 138 unused codes. */
 static void put_unused(int count) {

@@ -20,9 +20,7 @@ void setUp(void) {
     memory_stays_out = true;
 }
 
-void tearDown(void) {
-    scratch_remove();
-}
+void tearDown(void) { scratch_remove(); }
 
 /* Runs the action with 0, 1, 2 ... allowed calls until it succeeds; every failure before that must say that memory is short. */
 static void fails_politely(bool (*action)(void)) {
@@ -71,9 +69,7 @@ static bool read_npy(void) {
     return values != NULL;
 }
 
-static bool write_npy(void) {
-    return cp_npy_write(scratch("new"), CP_U8, 1, (int64_t[]){3}, "abc", &status);
-}
+static bool write_npy(void) { return cp_npy_write(scratch("new"), CP_U8, 1, (int64_t[]){3}, "abc", &status); }
 
 static bool read_npz(void) {
     cp_npy  npy = {0};
@@ -94,9 +90,7 @@ static bool save_arrays(const char *name) {
     return cp_npz_writer_commit(w, &status);
 }
 
-static bool write_npz(void) {
-    return save_arrays("new");
-}
+static bool write_npz(void) { return save_arrays("new"); }
 
 static bool read_fortran(void) {
     static const char file[] = "\x93NUMPY\1\0\x34\0{'descr':'|u1','fortran_order':True,'shape':(2,2)} \nabcd";
@@ -124,9 +118,7 @@ static bool save_tensors(const char *name) {
     return saved;
 }
 
-static bool write_safetensors(void) {
-    return save_tensors("new");
-}
+static bool write_safetensors(void) { return save_tensors("new"); }
 
 static bool read_nifti(void) {
     cp_nifti volume;

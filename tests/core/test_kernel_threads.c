@@ -32,9 +32,7 @@ void __wrap_cp_tasks_run(size_t items, size_t slots, cp_task_fn body, const void
 }
 
 /* Where a kernel runs tasks, its other loops only prepare them. */
-static size_t threads_occupied(void) {
-    return max_slots ? max_slots : max_chunks;
-}
+static size_t threads_occupied(void) { return max_slots ? max_slots : max_chunks; }
 
 /* ---- the same bits ---- */
 
@@ -164,13 +162,9 @@ static arrays arrays_of(size_t channels) {
     return (arrays){channels, numbers(VALUES), numbers(VALUES), numbers(channels), numbers(channels)};
 }
 
-static void arrays_free(arrays *v) {
-    free(v->a), free(v->b), free(v->scale), free(v->shift);
-}
+static void arrays_free(arrays *v) { free(v->a), free(v->b), free(v->scale), free(v->shift); }
 
-static size_t rows_of(const arrays *v) {
-    return VALUES / v->channels;
-}
+static size_t rows_of(const arrays *v) { return VALUES / v->channels; }
 
 #define WORK(name, CALL)                                                                                                           \
     static void name(const void *context, void *out) {                                                                             \

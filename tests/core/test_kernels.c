@@ -58,9 +58,7 @@ static void fast_gemm_agrees_with_the_reference_in_all_orders_and_sizes(void) {
     }
 }
 
-static double sigmoid(double x) {
-    return x < 0 ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x));
-}
+static double sigmoid(double x) { return x < 0 ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x)); }
 
 static const struct {
     const char *name;

@@ -21,17 +21,11 @@ void *__wrap_cp_arena_alloc(cp_arena *arena, size_t bytes);
 
 static long arena_calls, arena_fail_at = -1;
 
-static size_t or_impossible(size_t bytes) {
-    return arena_calls++ == arena_fail_at ? SIZE_MAX : bytes;
-}
+static size_t or_impossible(size_t bytes) { return arena_calls++ == arena_fail_at ? SIZE_MAX : bytes; }
 
-void *__wrap_cp_arena_try(cp_arena *arena, size_t bytes) {
-    return __real_cp_arena_try(arena, or_impossible(bytes));
-}
+void *__wrap_cp_arena_try(cp_arena *arena, size_t bytes) { return __real_cp_arena_try(arena, or_impossible(bytes)); }
 
-void *__wrap_cp_arena_alloc(cp_arena *arena, size_t bytes) {
-    return __real_cp_arena_alloc(arena, or_impossible(bytes));
-}
+void *__wrap_cp_arena_alloc(cp_arena *arena, size_t bytes) { return __real_cp_arena_alloc(arena, or_impossible(bytes)); }
 
 void setUp(void) {
     calls_allowed = arena_fail_at = -1;
@@ -133,13 +127,9 @@ static void expect_no_malloc_in_steady_steps(int threads) {
     network_free(&net);
 }
 
-static void a_steady_training_step_calls_malloc_zero_times(void) {
-    expect_no_malloc_in_steady_steps(1);
-}
+static void a_steady_training_step_calls_malloc_zero_times(void) { expect_no_malloc_in_steady_steps(1); }
 
-static void a_steady_training_step_calls_malloc_zero_times_with_two_threads(void) {
-    expect_no_malloc_in_steady_steps(2);
-}
+static void a_steady_training_step_calls_malloc_zero_times_with_two_threads(void) { expect_no_malloc_in_steady_steps(2); }
 
 static void a_steady_second_order_step_calls_malloc_zero_times(void) {
     cp_tape *tape = cp_tape_new();
@@ -250,13 +240,9 @@ static void expect_survival_of_every_failure(bool and_all_later) {
     TEST_ASSERT_GREATER_THAN_INT64(20, failures);
 }
 
-static void out_of_memory_at_any_single_call_is_reported_and_survived(void) {
-    expect_survival_of_every_failure(false);
-}
+static void out_of_memory_at_any_single_call_is_reported_and_survived(void) { expect_survival_of_every_failure(false); }
 
-static void out_of_memory_from_any_call_on_is_reported_and_survived(void) {
-    expect_survival_of_every_failure(true);
-}
+static void out_of_memory_from_any_call_on_is_reported_and_survived(void) { expect_survival_of_every_failure(true); }
 
 static void a_failed_arena_allocation_at_any_call_is_reported_and_survived(void) {
     cp_threads_set(1);

@@ -64,9 +64,7 @@ enum { QFORM_CODE = 252, SFORM_CODE = 254, QUATERN = 256, QOFFSET = 268, SROW = 
 static unsigned char file[SIZE_2];
 static size_t        file_size;
 
-static void put16(size_t offset, int value) {
-    cp_put_le16(file + offset, (uint16_t)value);
-}
+static void put16(size_t offset, int value) { cp_put_le16(file + offset, (uint16_t)value); }
 
 static void put_float(size_t offset, float value) {
     uint32_t bits;

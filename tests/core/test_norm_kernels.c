@@ -35,9 +35,7 @@ static problem problem_of(size_t images, size_t pixels, size_t channels, size_t 
     return v;
 }
 
-static void problem_free(problem *v) {
-    free(v->x), free(v->g), free(v->gamma), free(v->beta);
-}
+static void problem_free(problem *v) { free(v->x), free(v->g), free(v->gamma), free(v->beta); }
 
 typedef struct results {
     cp_real *y, *mean, *rstd, *gx, *of_gamma, *of_beta;
@@ -51,9 +49,7 @@ static results results_of(const problem *v) {
     return r;
 }
 
-static void results_free(results *r) {
-    free(r->y), free(r->mean), free(r->rstd), free(r->gx), free(r->of_gamma), free(r->of_beta);
-}
+static void results_free(results *r) { free(r->y), free(r->mean), free(r->rstd), free(r->gx), free(r->of_gamma), free(r->of_beta); }
 
 /* For messages; valid until the next call. */
 static const char *named(const problem *v, const char *what) {

@@ -51,9 +51,7 @@ static bool parse(const unsigned char *bytes, size_t size) {
     return done;
 }
 
-static void reads(sample s) {
-    TEST_ASSERT_TRUE_MESSAGE(parse(s.bytes, s.size), status.message);
-}
+static void reads(sample s) { TEST_ASSERT_TRUE_MESSAGE(parse(s.bytes, s.size), status.message); }
 
 static void refuses(sample s, const char *message) {
     TEST_ASSERT_FALSE_MESSAGE(parse(s.bytes, s.size), message);
@@ -62,9 +60,7 @@ static void refuses(sample s, const char *message) {
     says(&status, message);
 }
 
-static void refuses_header(const char *header, const char *message) {
-    refuses(make(1, header, "\0\0\0\0\0\0\0\0", 8), message);
-}
+static void refuses_header(const char *header, const char *message) { refuses(make(1, header, "\0\0\0\0\0\0\0\0", 8), message); }
 
 static void has_shape(cp_dtype dtype, int rank, const int64_t *dims, size_t size) {
     TEST_ASSERT_EQUAL_STRING(cp_dtype_name(dtype), cp_dtype_name(npy.dtype));

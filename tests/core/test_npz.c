@@ -59,17 +59,11 @@ static void is_as_numpy_made_it(const char *file) {
     cp_npz_close(npz);
 }
 
-static void files_of_savez_are_read(void) {
-    is_as_numpy_made_it("npz_savez.npz");
-}
+static void files_of_savez_are_read(void) { is_as_numpy_made_it("npz_savez.npz"); }
 
-static void files_of_savez_compressed_are_read(void) {
-    is_as_numpy_made_it("npz_compressed.npz");
-}
+static void files_of_savez_compressed_are_read(void) { is_as_numpy_made_it("npz_compressed.npz"); }
 
-static void files_written_to_a_pipe_with_a_comment_are_read(void) {
-    is_as_numpy_made_it("npz_descriptor.npz");
-}
+static void files_written_to_a_pipe_with_a_comment_are_read(void) { is_as_numpy_made_it("npz_descriptor.npz"); }
 
 static void a_pipe_of_the_shell_is_read(void) {
     char command[700], path[32];

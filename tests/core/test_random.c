@@ -16,13 +16,9 @@ enum { DRAWS = 1000000, VALUES_PER_BLOCK = sizeof(cp_real) == 8 ? 2 : 4 };
 
 static cp_real values[DRAWS], others[DRAWS];
 
-void setUp(void) {
-    cp_threads_set(2);
-}
+void setUp(void) { cp_threads_set(2); }
 
-void tearDown(void) {
-    errors_release();
-}
+void tearDown(void) { errors_release(); }
 
 static void check_near(double expected, double actual, double tolerance, const char *what) {
     char message[160];

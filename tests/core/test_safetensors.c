@@ -66,9 +66,7 @@ static bool parse(const sample *s) {
     return file != NULL;
 }
 
-static void reads(sample s) {
-    TEST_ASSERT_TRUE_MESSAGE(parse(&s), status.message);
-}
+static void reads(sample s) { TEST_ASSERT_TRUE_MESSAGE(parse(&s), status.message); }
 
 static void refuses(sample s, const char *message) {
     TEST_ASSERT_FALSE_MESSAGE(parse(&s), message);
@@ -76,9 +74,7 @@ static void refuses(sample s, const char *message) {
     says(&status, message);
 }
 
-static void refuses_header(const char *header, const char *message) {
-    refuses(make(header, "12345678", 8), message);
-}
+static void refuses_header(const char *header, const char *message) { refuses(make(header, "12345678", 8), message); }
 
 /* ---- round trips ------------------------------------------------------------------------------------------------- */
 

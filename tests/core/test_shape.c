@@ -7,17 +7,11 @@
 #include <limits.h>
 #include <string.h>
 
-void setUp(void) {
-    errors_catch();
-}
+void setUp(void) { errors_catch(); }
 
-void tearDown(void) {
-    errors_release();
-}
+void tearDown(void) { errors_release(); }
 
-static cp_tensor shaped(cp_shape shape) {
-    return (cp_tensor){.shape = shape};
-}
+static cp_tensor shaped(cp_shape shape) { return (cp_tensor){.shape = shape}; }
 
 static void shapes_are_written_like_tuples(void) {
     cp_tensor t = shaped(CP_SHAPE(3, 4)), scalar = {0};

@@ -8,9 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static cp_tensor *made(void) {
-    return cp_variable(tape, (cp_real[]){1, 2, 3, 4}, CP_SHAPE(2, 2));
-}
+static cp_tensor *made(void) { return cp_variable(tape, (cp_real[]){1, 2, 3, 4}, CP_SHAPE(2, 2)); }
 
 /* A tensor from before `resets` resets; each step in between made some tensors too. */
 static cp_tensor *stale_by(int resets) {

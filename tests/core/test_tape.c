@@ -9,9 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-static double tolerance(void) {
-    return 16 * (double)CP_REAL_EPSILON;
-}
+static double tolerance(void) { return 16 * (double)CP_REAL_EPSILON; }
 
 static void expect_values(int n, const double *expected, const cp_tensor *t) {
     TEST_ASSERT_NOT_NULL(t);
@@ -29,9 +27,7 @@ static cp_tensor *vector(int n, const double *values) {
 
 #define VECTOR(...) vector((int)(sizeof((double[]){__VA_ARGS__}) / sizeof(double)), (double[]){__VA_ARGS__})
 
-static cp_tensor *total(cp_tensor *t) {
-    return cp_sum(tape, t, CP_ALL, false);
-}
+static cp_tensor *total(cp_tensor *t) { return cp_sum(tape, t, CP_ALL, false); }
 
 static cp_tensor *gradient(cp_tensor *loss, cp_tensor *wrt) {
     cp_tensor *out = NULL;

@@ -64,17 +64,11 @@ static void write_page(cp_tensor *loss) {
     read_replay(file);
 }
 
-static const cp_json *value(int id) {
-    return cp_json_at(cp_json_get(replay, "values"), (size_t)id);
-}
+static const cp_json *value(int id) { return cp_json_at(cp_json_get(replay, "values"), (size_t)id); }
 
-static const char *text(const cp_json *object, const char *key) {
-    return cp_json_string(cp_json_get(object, key), "");
-}
+static const char *text(const cp_json *object, const char *key) { return cp_json_string(cp_json_get(object, key), ""); }
 
-static const cp_json *picture(int id) {
-    return cp_json_get(value(id), "picture");
-}
+static const cp_json *picture(int id) { return cp_json_get(value(id), "picture"); }
 
 /* The final gradient in the replay for the value with this id, or NULL. */
 static const cp_json *replayed(int id) {
@@ -125,9 +119,7 @@ static cp_tensor *variable(int n, const char *name) {
     return t;
 }
 
-static cp_tensor *sum(cp_tensor *t) {
-    return cp_sum(tape, t, CP_ALL, false);
-}
+static cp_tensor *sum(cp_tensor *t) { return cp_sum(tape, t, CP_ALL, false); }
 
 /* ---- contents ---- */
 
@@ -404,13 +396,9 @@ static void expect_no_page_without_memory(bool stays_out) {
     TEST_ASSERT_GREATER_THAN_INT(3, failures);
 }
 
-static void without_memory_it_fails_with_a_message(void) {
-    expect_no_page_without_memory(true);
-}
+static void without_memory_it_fails_with_a_message(void) { expect_no_page_without_memory(true); }
 
-static void a_single_failed_allocation_gives_a_page_or_a_message(void) {
-    expect_no_page_without_memory(false);
-}
+static void a_single_failed_allocation_gives_a_page_or_a_message(void) { expect_no_page_without_memory(false); }
 
 int main(void) {
     UNITY_BEGIN();

@@ -11,13 +11,9 @@
 
 static cp_json *picture;
 
-void setUp(void) {
-    picture = NULL;
-}
+void setUp(void) { picture = NULL; }
 
-void tearDown(void) {
-    cp_json_free(picture);
-}
+void tearDown(void) { cp_json_free(picture); }
 
 static void draw(const cp_tensor *t, size_t cells) {
     cp_json_writer w = {0};
@@ -30,13 +26,9 @@ static void draw(const cp_tensor *t, size_t cells) {
     cp_json_writer_free(&w);
 }
 
-static const char *text(const char *key) {
-    return cp_json_string(cp_json_get(picture, key), "");
-}
+static const char *text(const char *key) { return cp_json_string(cp_json_get(picture, key), ""); }
 
-static int64_t integer(const char *key) {
-    return cp_json_integer(cp_json_get(picture, key), 0);
-}
+static int64_t integer(const char *key) { return cp_json_integer(cp_json_get(picture, key), 0); }
 
 static void a_small_tensor_is_shown_as_numbers(void) {
     cp_tensor *t =

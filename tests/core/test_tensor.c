@@ -98,9 +98,7 @@ static void a_scalar_prints_one_number(void) {
     cp_tensor_free(t);
 }
 
-static void no_tensor_prints_null(void) {
-    expect_text(NULL, "NULL\n");
-}
+static void no_tensor_prints_null(void) { expect_text(NULL, "NULL\n"); }
 
 static void empty_tensors_print_empty_brackets(void) {
     cp_tensor *none = counting(CP_SHAPE(0)), *rows = counting(CP_SHAPE(2, 0)), *no_rows = counting(CP_SHAPE(0, 2));

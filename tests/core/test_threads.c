@@ -54,9 +54,7 @@ static bool each_item_once(size_t count, size_t grain) {
     return once;
 }
 
-void setUp(void) {
-    cp_threads_set(3);
-}
+void setUp(void) { cp_threads_set(3); }
 
 void tearDown(void) {
     unsetenv("COUPLET_THREADS");
@@ -227,9 +225,7 @@ static bool two_threads_meet(void) {
     return m.present == 2;
 }
 
-static void chunks_really_run_at_the_same_time(void) {
-    TEST_ASSERT_TRUE(two_threads_meet());
-}
+static void chunks_really_run_at_the_same_time(void) { TEST_ASSERT_TRUE(two_threads_meet()); }
 
 static void workers_that_fell_asleep_wake_up(void) {
     for (int i = 0; i < 20; i++) {

@@ -25,9 +25,7 @@ static void make(bool wide) {
     load();
 }
 
-static unsigned char *at(size_t offset) {
-    return archive.data + offset;
-}
+static unsigned char *at(size_t offset) { return archive.data + offset; }
 
 /* The offset of the nth record with this signature. */
 static size_t find(uint32_t signature, int n) {
@@ -37,17 +35,11 @@ static size_t find(uint32_t signature, int n) {
     return 0;
 }
 
-static unsigned char *local(int n, size_t field) {
-    return at(find(CP_ZIP_LOCAL, n) + field);
-}
+static unsigned char *local(int n, size_t field) { return at(find(CP_ZIP_LOCAL, n) + field); }
 
-static unsigned char *central(int n, size_t field) {
-    return at(find(CP_ZIP_CENTRAL, n) + field);
-}
+static unsigned char *central(int n, size_t field) { return at(find(CP_ZIP_CENTRAL, n) + field); }
 
-static unsigned char *end(size_t field) {
-    return at(find(CP_ZIP_END, 0) + field);
-}
+static unsigned char *end(size_t field) { return at(find(CP_ZIP_END, 0) + field); }
 
 /* ---- reading them ---- */
 

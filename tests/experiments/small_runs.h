@@ -19,9 +19,7 @@ enum { SIDE = 12, CLASSES = 3, TRAIN = 60, REST = 30 };
 
 static cp_status status;
 
-void setUp(void) {
-    status = (cp_status){0};
-}
+void setUp(void) { status = (cp_status){0}; }
 
 void tearDown(void) {}
 
@@ -119,9 +117,7 @@ static inline cp_json *result_of(const char *folder) {
     return result;
 }
 
-static inline bool there(const char *path) {
-    return access(path, F_OK) == 0;
-}
+static inline bool there(const char *path) { return access(path, F_OK) == 0; }
 
 static inline void expect_same_metrics(const cp_json *a, const cp_json *b) {
     TEST_ASSERT_NOT_NULL(a);

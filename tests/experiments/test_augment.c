@@ -9,9 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-void setUp(void) {
-    errors_catch();
-}
+void setUp(void) { errors_catch(); }
 
 void tearDown(void) {
     errors_release();

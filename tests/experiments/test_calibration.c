@@ -33,9 +33,7 @@ void setUp(void) {
     made = (cp_predictions){.n = N, .classes = CLASSES, .values = logits, .logits = true, .labels = labels};
 }
 
-void tearDown(void) {
-    errors_release();
-}
+void tearDown(void) { errors_release(); }
 
 static double fit(const cp_predictions *p) {
     TEST_ASSERT_TRUE_MESSAGE(cp_temperature_fit(p, &fitted, &status), status.message);

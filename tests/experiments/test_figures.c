@@ -11,9 +11,7 @@ void setUp(void) {
     status = (cp_status){0};
     scratch_make();
 }
-void tearDown(void) {
-    scratch_remove();
-}
+void tearDown(void) { scratch_remove(); }
 
 static int csv_lines(const char *kind) {
     char *text = text_of("figure.csv"), part[40];

@@ -14,13 +14,9 @@
 static const double tolerance = 1e-9;
 static golden      *file;
 
-void setUp(void) {
-    file = golden_open("metrics.safetensors");
-}
+void setUp(void) { file = golden_open("metrics.safetensors"); }
 
-void tearDown(void) {
-    golden_close(file);
-}
+void tearDown(void) { golden_close(file); }
 
 static void equal(double expected, double got, const char *name, const char *what) {
     if (isnan(expected) ? isnan(got) : fabs(expected - got) <= tolerance) return;

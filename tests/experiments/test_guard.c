@@ -15,9 +15,7 @@ void setUp(void) {
     scratch_make();
 }
 
-void tearDown(void) {
-    scratch_remove();
-}
+void tearDown(void) { scratch_remove(); }
 
 typedef struct signs {
     double of[CP_GUARD_SIGNS];

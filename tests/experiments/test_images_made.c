@@ -29,9 +29,7 @@ void setUp(void) {
     scratch_make();
 }
 
-void tearDown(void) {
-    scratch_remove();
-}
+void tearDown(void) { scratch_remove(); }
 
 static cp_images *load(void) {
     cp_npz_writer *w = cp_npz_writer_new(scratch("set.npz"), &status);
@@ -49,9 +47,7 @@ static cp_images *load(void) {
     return images;
 }
 
-static void add_made(const char *text) {
-    made = (array){CP_U8, (int64_t)strlen(text), text};
-}
+static void add_made(const char *text) { made = (array){CP_U8, (int64_t)strlen(text), text}; }
 
 static void a_file_may_say_how_it_was_made_and_name_its_classes(void) {
     add_made("{\"command\": \"brats\", \"class_names\": [\"none\", \"some\", \"all\"]}");

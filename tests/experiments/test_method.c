@@ -80,9 +80,7 @@ static cp_objective_batch whole_batch(void) {
 }
 
 /* The built-in methods are called by their heads. */
-static const cp_method *method(void) {
-    return cp_method_find(model->config.head);
-}
+static const cp_method *method(void) { return cp_method_find(model->config.head); }
 
 static double loss_of(cp_objective objective) {
     cp_objective_batch batch = whole_batch();

@@ -33,9 +33,7 @@ void setUp(void) {
     written = (cp_predictions){.n = 0, .classes = CLASSES, .values = other, .logits = true, .labels = other_labels};
 }
 
-void tearDown(void) {
-    cp_threads_set(0);
-}
+void tearDown(void) { cp_threads_set(0); }
 
 static cp_metrics *measure(const cp_predictions *p, int resamples, uint64_t seed) {
     cp_metrics *m = cp_metrics_new(p, (cp_metrics_config){.resamples = resamples, .seed = seed}, &status);

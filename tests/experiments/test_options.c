@@ -35,9 +35,7 @@ static cp_options *parsed;
 static cp_status   status;
 static bool        help;
 
-void setUp(void) {
-    status = (cp_status){0};
-}
+void setUp(void) { status = (cp_status){0}; }
 void tearDown(void) {
     cp_options_free(parsed);
     parsed = NULL;
@@ -56,9 +54,7 @@ static bool parse_for(const cp_command *which, const char *line) {
     return parsed != NULL;
 }
 
-static bool parse(const char *line) {
-    return parse_for(&command, line);
-}
+static bool parse(const char *line) { return parse_for(&command, line); }
 
 static void refused(const char *line, const char *first, const char *second) {
     TEST_ASSERT_FALSE_MESSAGE(parse(line), line);
@@ -461,9 +457,7 @@ static void the_preset_paper_of_couplet_train_has_the_papers_values(void) {
 /* ---- progress ---- */
 
 static double pretended;
-static double pretended_clock(void) {
-    return pretended;
-}
+static double pretended_clock(void) { return pretended; }
 
 static int lines_of(double seconds, int64_t total, bool quiet, char **text) {
     size_t      size;

@@ -5,9 +5,7 @@
 
 static cp_status status;
 
-void setUp(void) {
-    status = (cp_status){0};
-}
+void setUp(void) { status = (cp_status){0}; }
 void tearDown(void) {}
 
 static void scan_names_begin_with_the_patient(void) {

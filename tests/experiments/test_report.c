@@ -49,9 +49,7 @@ static char *report_of(const char *const *folders, int count) {
     return text;
 }
 
-static char *report_text(void) {
-    return report_of((const char *[]){scratch_folder}, 1);
-}
+static char *report_text(void) { return report_of((const char *[]){scratch_folder}, 1); }
 
 static void a_report_shows_command_table_and_figures(void) {
     cp_figure *f = cp_figure_new((cp_figure_config){.title = "a figure on something", .caption = "Three points & a <caption>."});

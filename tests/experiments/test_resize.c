@@ -11,9 +11,7 @@ enum { MAX = 300 };
 static float     from[MAX * MAX], to[MAX * MAX];
 static cp_status status;
 
-void setUp(void) {
-    status = (cp_status){0};
-}
+void setUp(void) { status = (cp_status){0}; }
 void tearDown(void) {}
 
 static void draw(int rows, int columns) {

@@ -32,9 +32,7 @@ int __wrap_openat64(int base, const char *path, int flags, mode_t mode) {
     return __real_openat64(base, path, flags, mode);
 }
 
-int __wrap_openat(int base, const char *path, int flags, mode_t mode) {
-    return __wrap_openat64(base, path, flags, mode);
-}
+int __wrap_openat(int base, const char *path, int flags, mode_t mode) { return __wrap_openat64(base, path, flags, mode); }
 
 void setUp(void) {
     status = (cp_status){0};

@@ -30,9 +30,7 @@ int __wrap_fcntl64(int file, int command, void *argument) {
     return __real_fcntl64(file, command, argument);
 }
 
-int __wrap_fcntl(int file, int command, void *argument) {
-    return __wrap_fcntl64(file, command, argument);
-}
+int __wrap_fcntl(int file, int command, void *argument) { return __wrap_fcntl64(file, command, argument); }
 
 void setUp(void) {
     scratch_make();
@@ -377,9 +375,7 @@ static void a_damaged_line_is_named_by_its_number(void) {
     says(&status, "the run a appears twice");
 }
 
-static int pack(void) {
-    return of_study("--pack", cp_runs_pack);
-}
+static int pack(void) { return of_study("--pack", cp_runs_pack); }
 
 static void packing_keeps_finished_runs_and_the_lines_of_earlier_ones(void) {
     static const char expected[] = "{\"name\":\"a\",\"config\":{},\"result\":{\"found\":0.1}}\n" /* as it was */

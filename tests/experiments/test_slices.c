@@ -41,9 +41,7 @@ static void write_scan(cp_scan scan) {
     TEST_ASSERT_TRUE(brain_write(paths[scan], &head));
 }
 
-static void write_pair(void) {
-    write_scan(CP_SCAN_FLAIR), write_scan(CP_SCAN_SEG);
-}
+static void write_pair(void) { write_scan(CP_SCAN_FLAIR), write_scan(CP_SCAN_SEG); }
 
 static void read_slices(void) {
     cp_slices_free(&slices);

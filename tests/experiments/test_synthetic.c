@@ -11,13 +11,9 @@
 
 static cp_tape *tape;
 
-void setUp(void) {
-    tape = cp_tape_new();
-}
+void setUp(void) { tape = cp_tape_new(); }
 
-void tearDown(void) {
-    cp_tape_free(tape);
-}
+void tearDown(void) { cp_tape_free(tape); }
 
 /* ---- data ---- */
 
@@ -87,17 +83,11 @@ static moments moments_of(const cp_plane_data *data, int label, const double *ce
 
 /* Five standard errors of a mean, a variance and a covariance of n normal values: a correct program fails here for one seed
  * in a million. */
-static double of_mean(double variance, int n) {
-    return 5 * sqrt(variance / n);
-}
+static double of_mean(double variance, int n) { return 5 * sqrt(variance / n); }
 
-static double of_variance(double variance, int n) {
-    return 5 * variance * sqrt(2.0 / n);
-}
+static double of_variance(double variance, int n) { return 5 * variance * sqrt(2.0 / n); }
 
-static double of_covariance(double variance, int n) {
-    return 5 * variance * sqrt(1.0 / n);
-}
+static double of_covariance(double variance, int n) { return 5 * variance * sqrt(1.0 / n); }
 
 static void the_classes_have_the_means_and_variances_of_their_geometry(void) {
     enum { N = 20000 };
@@ -276,9 +266,7 @@ static void too_large_a_coupling_for_the_rate_is_reported_as_divergence(void) {
     cp_plane_free(&data);
 }
 
-static bool at_once(void) {
-    return true;
-}
+static bool at_once(void) { return true; }
 
 static void training_stops_on_request(void) {
     cp_plane_data  data = data_of(CP_GEOMETRY_REPORTED, 100, 5, 1);

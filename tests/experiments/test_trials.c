@@ -82,9 +82,7 @@ static cp_trial_end draw(cp_trial *trial) {
 
 static const cp_trials_config config = {.cases = cases, .measures = measures, .repeats = REPEATS, .trial = draw};
 
-static cp_study *study_of(const char *more, cp_trials_config asked) {
-    return cp_study_new(options(more), "Trying", asked);
-}
+static cp_study *study_of(const char *more, cp_trials_config asked) { return cp_study_new(options(more), "Trying", asked); }
 
 static int made_in_all(void) {
     int count = 0;
@@ -119,13 +117,9 @@ static cp_json *result_read(void) {
     return result;
 }
 
-static const cp_json *of_case(const cp_json *result, const char *name) {
-    return cp_json_get(cp_json_get(result, "methods"), name);
-}
+static const cp_json *of_case(const cp_json *result, const char *name) { return cp_json_get(cp_json_get(result, "methods"), name); }
 
-static void is_said(const char *part) {
-    TEST_ASSERT_NOT_NULL_MESSAGE(strstr(said, part), said);
-}
+static void is_said(const char *part) { TEST_ASSERT_NOT_NULL_MESSAGE(strstr(said, part), said); }
 
 /* ---- trials ---- */
 

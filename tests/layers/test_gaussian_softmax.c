@@ -114,9 +114,7 @@ static void check_energy(cp_gaussian_softmax *layer) {
     }
 }
 
-static void energies_joint_and_marginal_densities_follow_the_definition(void) {
-    each_layer(check_energy);
-}
+static void energies_joint_and_marginal_densities_follow_the_definition(void) { each_layer(check_energy); }
 
 static void the_density_integrates_to_one_in_two_dimensions(void) {
     enum { SIDE = 400 };
@@ -157,9 +155,7 @@ static void check_association(cp_gaussian_softmax *layer) {
     TEST_ASSERT_EQUAL_DOUBLE(0, cp_gaussian_softmax_distance(tape, layer));
 }
 
-static void after_association_both_heads_agree_and_the_penalty_is_exactly_zero(void) {
-    each_layer(check_association);
-}
+static void after_association_both_heads_agree_and_the_penalty_is_exactly_zero(void) { each_layer(check_association); }
 
 static void check_penalty(cp_gaussian_softmax *layer) {
     double p[D * D], sum = 0;
@@ -179,9 +175,7 @@ static void check_penalty(cp_gaussian_softmax *layer) {
     close_to(sqrt(sum / (C * D + C)), (cp_real)cp_gaussian_softmax_distance(tape, layer));
 }
 
-static void the_penalty_is_the_sum_of_squared_differences_of_the_associated_parameters(void) {
-    each_layer(check_penalty);
-}
+static void the_penalty_is_the_sum_of_squared_differences_of_the_associated_parameters(void) { each_layer(check_penalty); }
 
 /* ---- the closed-form fit ---- */
 
@@ -306,9 +300,7 @@ static void check_scale(cp_gaussian_softmax *layer) {
     }
 }
 
-static void scaling_the_precision_scales_the_energies(void) {
-    each_layer(check_scale);
-}
+static void scaling_the_precision_scales_the_energies(void) { each_layer(check_scale); }
 
 int main(void) {
     UNITY_BEGIN();

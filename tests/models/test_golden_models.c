@@ -321,13 +321,9 @@ static void check_lstm(const char *variant, bool bidirectional) {
     cp_params_free(params);
 }
 
-static void a_two_layer_lstm_equals_pytorch(void) {
-    check_lstm("single", false);
-}
+static void a_two_layer_lstm_equals_pytorch(void) { check_lstm("single", false); }
 
-static void a_bidirectional_lstm_equals_pytorch(void) {
-    check_lstm("bidirectional", true);
-}
+static void a_bidirectional_lstm_equals_pytorch(void) { check_lstm("bidirectional", true); }
 
 /* ---- Gaussian-coupled softmax ---- */
 
@@ -390,9 +386,7 @@ static void the_gaussian_coupled_softmax_equals_pytorch(void) {
     }
 }
 
-static void the_golden_file_can_be_read(void) {
-    file = golden_open("models.safetensors");
-}
+static void the_golden_file_can_be_read(void) { file = golden_open("models.safetensors"); }
 
 static void every_array_of_the_golden_file_was_used(void) {
     const char *forgotten = golden_not_looked_at(file);

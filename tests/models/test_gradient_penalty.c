@@ -8,9 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-static cp_tensor *mean(cp_tensor *a) {
-    return cp_mean(tape, a, CP_ALL, false);
-}
+static cp_tensor *mean(cp_tensor *a) { return cp_mean(tape, a, CP_ALL, false); }
 
 static cp_tensor *noise(cp_shape shape) {
     cp_rng     rng = cp_rng_named(2, "data");
@@ -19,9 +17,7 @@ static cp_tensor *noise(cp_shape shape) {
     return t;
 }
 
-static cp_tensor *variable_of(const cp_tensor *t) {
-    return cp_variable(tape, t->data, t->shape);
-}
+static cp_tensor *variable_of(const cp_tensor *t) { return cp_variable(tape, t->data, t->shape); }
 
 /* A wide ResNet without factors of 1 or shifts of 0, which could be omitted without any effect. */
 static cp_model *model_of(const char *head, cp_norm_kind norm, cp_activation activation) {

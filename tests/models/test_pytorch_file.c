@@ -12,13 +12,9 @@
 
 static cp_tape *tape;
 
-void setUp(void) {
-    tape = cp_tape_new();
-}
+void setUp(void) { tape = cp_tape_new(); }
 
-void tearDown(void) {
-    cp_tape_free(tape);
-}
+void tearDown(void) { cp_tape_free(tape); }
 
 typedef struct file_name {
     char s[512];
@@ -78,13 +74,9 @@ static void predicts_as_pytorch(const char *norm) {
     cp_model_free(model);
 }
 
-static void a_file_without_norms_gives_pytorchs_logits_and_posteriors(void) {
-    predicts_as_pytorch("none");
-}
+static void a_file_without_norms_gives_pytorchs_logits_and_posteriors(void) { predicts_as_pytorch("none"); }
 
-static void a_file_with_batch_norms_gives_pytorchs_logits_and_posteriors(void) {
-    predicts_as_pytorch("batch");
-}
+static void a_file_with_batch_norms_gives_pytorchs_logits_and_posteriors(void) { predicts_as_pytorch("batch"); }
 
 int main(void) {
     UNITY_BEGIN();

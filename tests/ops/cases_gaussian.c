@@ -23,9 +23,7 @@ static cp_tensor *build_weight(cp_tape *tape, cp_tensor **in, const op_case *c) 
     return cp_gaussian_weight(tape, gaussians(in, c));
 }
 
-static cp_tensor *build_bias(cp_tape *tape, cp_tensor **in, const op_case *c) {
-    return cp_gaussian_bias(tape, gaussians(in, c));
-}
+static cp_tensor *build_bias(cp_tape *tape, cp_tensor **in, const op_case *c) { return cp_gaussian_bias(tape, gaussians(in, c)); }
 
 static cp_tensor *build_penalty(cp_tape *tape, cp_tensor **in, const op_case *c) {
     return cp_gaussian_penalty(tape, in[0], in[1], gaussians(in + 2, c));

@@ -7,9 +7,7 @@ static cp_tensor *build_conv2d(cp_tape *tape, cp_tensor **in, const op_case *c) 
 
 /* Inputs: x, w, then bias if .flags has 1, residual if it has 2, scale and shift if it has 4. The shift is so small that x
  * does not reach the kink. */
-static cp_tensor *small_shift(cp_tape *tape, cp_tensor *shift) {
-    return cp_scale(tape, shift, (cp_real)0.001);
-}
+static cp_tensor *small_shift(cp_tape *tape, cp_tensor *shift) { return cp_scale(tape, shift, (cp_real)0.001); }
 
 static cp_tensor *build_leaky_conv2d(cp_tape *tape, cp_tensor **in, const op_case *c) {
     cp_conv_extras around = {.slope = (cp_real)c->real[0]};
@@ -43,13 +41,9 @@ static cp_tensor *build_conv2d_weight_grad(cp_tape *tape, cp_tensor **in, const 
     return cp_conv2d_weight_grad(tape, in[0], in[1], c->shape.dims, c->conv);
 }
 
-static cp_tensor *build_max_pool(cp_tape *tape, cp_tensor **in, const op_case *c) {
-    return cp_max_pool(tape, in[0], c->pool);
-}
+static cp_tensor *build_max_pool(cp_tape *tape, cp_tensor **in, const op_case *c) { return cp_max_pool(tape, in[0], c->pool); }
 
-static cp_tensor *build_avg_pool(cp_tape *tape, cp_tensor **in, const op_case *c) {
-    return cp_avg_pool(tape, in[0], c->pool);
-}
+static cp_tensor *build_avg_pool(cp_tape *tape, cp_tensor **in, const op_case *c) { return cp_avg_pool(tape, in[0], c->pool); }
 
 static cp_tensor *build_avg_unpool(cp_tape *tape, cp_tensor **in, const op_case *c) {
     return cp_avg_unpool(tape, in[0], c->shape.dims, c->pool);

@@ -1,18 +1,14 @@
 /* Cases of matrix products and of the triangular helpers. */
 #include "tests/support/cases.h"
 
-static cp_tensor *build_matmul(cp_tape *tape, cp_tensor **in, const op_case *c) {
-    return cp_matmul(tape, in[0], in[1], c->flags);
-}
+static cp_tensor *build_matmul(cp_tape *tape, cp_tensor **in, const op_case *c) { return cp_matmul(tape, in[0], in[1], c->flags); }
 
 /* A^T A and A A^T: both arguments are the same tensor. */
 static cp_tensor *build_matmul_twice(cp_tape *tape, cp_tensor **in, const op_case *c) {
     return cp_matmul(tape, in[0], in[0], c->flags);
 }
 
-static cp_tensor *build_tril_exp(cp_tape *tape, cp_tensor **in, const op_case *c) {
-    return cp_tril_exp(tape, in[0], c->number);
-}
+static cp_tensor *build_tril_exp(cp_tape *tape, cp_tensor **in, const op_case *c) { return cp_tril_exp(tape, in[0], c->number); }
 
 static cp_tensor *build_tril_logdet(cp_tape *tape, cp_tensor **in, const op_case *c) {
     return cp_tril_logdet(tape, in[0], c->number);

@@ -6,13 +6,9 @@ enum { MAX_CHANNELS = 8 };
 /* gamma and beta follow x in the inputs; bit 0 of flags: with gamma, bit 1: with beta. */
 enum { GAMMA = 1, BETA = 2 };
 
-static cp_tensor *gamma_of(cp_tensor **in, const op_case *c) {
-    return c->flags & GAMMA ? in[1] : NULL;
-}
+static cp_tensor *gamma_of(cp_tensor **in, const op_case *c) { return c->flags & GAMMA ? in[1] : NULL; }
 
-static cp_tensor *beta_of(cp_tensor **in, const op_case *c) {
-    return c->flags & BETA ? in[case_inputs(c) - 1] : NULL;
-}
+static cp_tensor *beta_of(cp_tensor **in, const op_case *c) { return c->flags & BETA ? in[case_inputs(c) - 1] : NULL; }
 
 static cp_tensor *build_normalize(cp_tape *tape, cp_tensor **in, const op_case *c) {
     return cp_normalize(tape, in[0], c->axes, (cp_real)c->real[0]);

@@ -10,9 +10,7 @@ BUILD_REDUCTION(mean)
 BUILD_REDUCTION(max)
 BUILD_REDUCTION(logsumexp)
 
-static cp_tensor *build_softmax(cp_tape *tape, cp_tensor **in, const op_case *c) {
-    return cp_softmax(tape, in[0], c->number);
-}
+static cp_tensor *build_softmax(cp_tape *tape, cp_tensor **in, const op_case *c) { return cp_softmax(tape, in[0], c->number); }
 
 static cp_tensor *build_log_softmax(cp_tape *tape, cp_tensor **in, const op_case *c) {
     return cp_log_softmax(tape, in[0], c->number);

@@ -1,21 +1,15 @@
 /* Cases of changes of shape: views, permutations, slices, joins, and selecting by index. */
 #include "tests/support/cases.h"
 
-static cp_tensor *build_reshape(cp_tape *tape, cp_tensor **in, const op_case *c) {
-    return cp_reshape(tape, in[0], c->shape);
-}
+static cp_tensor *build_reshape(cp_tape *tape, cp_tensor **in, const op_case *c) { return cp_reshape(tape, in[0], c->shape); }
 
 static cp_tensor *build_broadcast_to(cp_tape *tape, cp_tensor **in, const op_case *c) {
     return cp_broadcast_to(tape, in[0], c->shape);
 }
 
-static cp_tensor *build_sum_to(cp_tape *tape, cp_tensor **in, const op_case *c) {
-    return cp_sum_to(tape, in[0], c->shape);
-}
+static cp_tensor *build_sum_to(cp_tape *tape, cp_tensor **in, const op_case *c) { return cp_sum_to(tape, in[0], c->shape); }
 
-static cp_tensor *build_permute(cp_tape *tape, cp_tensor **in, const op_case *c) {
-    return cp_permute(tape, in[0], c->start);
-}
+static cp_tensor *build_permute(cp_tape *tape, cp_tensor **in, const op_case *c) { return cp_permute(tape, in[0], c->start); }
 
 static cp_tensor *build_slice(cp_tape *tape, cp_tensor **in, const op_case *c) {
     return cp_slice(tape, in[0], c->start, c->stop, c->step[0] ? c->step : NULL);
@@ -37,9 +31,7 @@ static cp_tensor *build_concat_twice(cp_tape *tape, cp_tensor **in, const op_cas
     return cp_concat(tape, (cp_tensor *[]){in[0], in[1], in[0]}, 3, c->number);
 }
 
-static cp_indices places(const op_case *c) {
-    return (cp_indices){c->places, c->place_count};
-}
+static cp_indices places(const op_case *c) { return (cp_indices){c->places, c->place_count}; }
 
 static cp_tensor *build_gather_rows(cp_tape *tape, cp_tensor **in, const op_case *c) {
     return cp_gather_rows(tape, in[0], places(c));
@@ -49,13 +41,9 @@ static cp_tensor *build_scatter_rows(cp_tape *tape, cp_tensor **in, const op_cas
     return cp_scatter_rows(tape, in[0], places(c), c->number);
 }
 
-static cp_tensor *build_take(cp_tape *tape, cp_tensor **in, const op_case *c) {
-    return cp_take(tape, in[0], places(c), c->shape);
-}
+static cp_tensor *build_take(cp_tape *tape, cp_tensor **in, const op_case *c) { return cp_take(tape, in[0], places(c), c->shape); }
 
-static cp_tensor *build_put(cp_tape *tape, cp_tensor **in, const op_case *c) {
-    return cp_put(tape, in[0], places(c), c->shape);
-}
+static cp_tensor *build_put(cp_tape *tape, cp_tensor **in, const op_case *c) { return cp_put(tape, in[0], places(c), c->shape); }
 
 /* clang-format off */
 static const op_case cases[] = {

@@ -21,9 +21,7 @@ BUILD_UNARY(relu)
 BUILD_UNARY(swish)
 BUILD_UNARY(sign)
 
-static cp_tensor *build_pow(cp_tape *tape, cp_tensor **in, const op_case *c) {
-    return cp_pow(tape, in[0], (cp_real)c->real[0]);
-}
+static cp_tensor *build_pow(cp_tape *tape, cp_tensor **in, const op_case *c) { return cp_pow(tape, in[0], (cp_real)c->real[0]); }
 
 static cp_tensor *build_leaky_relu(cp_tape *tape, cp_tensor **in, const op_case *c) {
     return cp_leaky_relu(tape, in[0], (cp_real)c->real[0]);

@@ -86,9 +86,7 @@ static void the_float_program_prints_nothing_more(void) {
     TEST_ASSERT_EQUAL_INT(0, pclose(floats));
 }
 
-static void float_is_not_double(void) {
-    TEST_ASSERT_TRUE_MESSAGE(worst > 1e-9, "both programs are of the same precision");
-}
+static void float_is_not_double(void) { TEST_ASSERT_TRUE_MESSAGE(worst > 1e-9, "both programs are of the same precision"); }
 
 int main(int count, char **arguments) {
     float_program = count > 1 ? arguments[1] : NULL;

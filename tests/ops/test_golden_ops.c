@@ -104,9 +104,7 @@ static cp_tensor *batch_norm(const arguments *a) {
     return out;
 }
 
-static cp_tensor *concat(const arguments *a) {
-    return cp_concat(tape, a->in, a->inputs, a->ints[0]);
-}
+static cp_tensor *concat(const arguments *a) { return cp_concat(tape, a->in, a->inputs, a->ints[0]); }
 
 ONE_INPUT(CALL_ONE_INPUT)
 TWO_INPUTS(CALL_TWO_INPUTS)
@@ -151,9 +149,7 @@ static const struct op_row {
 enum { ROWS = sizeof rows / sizeof *rows };
 
 /* The part of a case's name before the '/'. */
-static size_t op_length(const char *name) {
-    return strcspn(name, "/");
-}
+static size_t op_length(const char *name) { return strcspn(name, "/"); }
 
 static op_call call_of(const char *name) {
     for (size_t i = 0; i < ROWS; i++)
@@ -218,9 +214,7 @@ static void arguments_read(const char *name, arguments *a) {
 
 /* ---- checking a case ---- */
 
-static bool has_gradients(const char *name) {
-    return golden_find(file, "%s/grad0", name) != NULL;
-}
+static bool has_gradients(const char *name) { return golden_find(file, "%s/grad0", name) != NULL; }
 
 static void check_gradients(const char *name, const arguments *a, cp_tensor *out) {
     char       full[256];
@@ -259,9 +253,7 @@ static void check_case(const char *name) {
 
 static const char *current;
 
-static void the_case_equals_pytorch(void) {
-    check_case(current);
-}
+static void the_case_equals_pytorch(void) { check_case(current); }
 
 /* The name of the case whose result entry i is; false for other entries. */
 static bool case_name(size_t i, char *name, size_t size) {
@@ -272,9 +264,7 @@ static bool case_name(size_t i, char *name, size_t size) {
 }
 
 /* Variants called double... contain numbers that a float cannot represent. */
-static bool beyond_float(const char *name) {
-    return strncmp(name + op_length(name), "/double", 7) == 0;
-}
+static bool beyond_float(const char *name) { return strncmp(name + op_length(name), "/double", 7) == 0; }
 
 static void every_case_equals_pytorch(void) {
     for (size_t i = 0; i < golden_count(file); i++) {
@@ -296,9 +286,7 @@ static void every_array_of_the_golden_file_was_used(void) {
 }
 
 /* PyTorch has no equivalent: the mask of dropout is Couplet's own, and accumulate is the sweep's addition. */
-static bool is_excused(const char *op) {
-    return strcmp(op, "dropout") == 0 || strcmp(op, "accumulate") == 0;
-}
+static bool is_excused(const char *op) { return strcmp(op, "dropout") == 0 || strcmp(op, "accumulate") == 0; }
 
 static bool has_case(const char *op) {
     size_t length = strlen(op);
@@ -313,9 +301,7 @@ static void every_op_has_a_golden_case(void) {
     for (int i = 0; i < count; i++) TEST_ASSERT_TRUE_MESSAGE(is_excused(ops[i]->name) || has_case(ops[i]->name), ops[i]->name);
 }
 
-static void the_golden_file_can_be_read(void) {
-    file = golden_open("ops.safetensors");
-}
+static void the_golden_file_can_be_read(void) { file = golden_open("ops.safetensors"); }
 
 int main(void) {
     UNITY_BEGIN();

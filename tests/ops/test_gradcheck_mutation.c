@@ -15,17 +15,11 @@ static double cube(double a, double b) {
     return a * a * a;
 }
 
-static double product(double a, double b) {
-    return a * b;
-}
+static double product(double a, double b) { return a * b; }
 
-static double minus(double a, double b) {
-    return a - b;
-}
+static double minus(double a, double b) { return a - b; }
 
-static double plus(double a, double b) {
-    return a + b;
-}
+static double plus(double a, double b) { return a + b; }
 
 /* out has a's shape; b has the same shape or only the last axis. */
 static cp_tensor *apply(cp_at at, const cp_op *op, number_fn value, int n, cp_tensor **in) {
@@ -45,15 +39,11 @@ static cp_tensor *apply(cp_at at, const cp_op *op, number_fn value, int n, cp_te
     }
 #define RULE(NAME) static void NAME##_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin)
 
-static cp_tensor *three_squares(cp_at at, cp_tensor *a) {
-    return cp_scale(at, cp_square(at, a), 3);
-}
+static cp_tensor *three_squares(cp_at at, cp_tensor *a) { return cp_scale(at, cp_square(at, a), 3); }
 
 /* ---- right rules ---- */
 
-RULE(right_cube) {
-    gin[0] = cp_mul(at, g, three_squares(at, node->in[0]));
-}
+RULE(right_cube) { gin[0] = cp_mul(at, g, three_squares(at, node->in[0])); }
 TEST_OP(right_cube, cube, 1)
 
 RULE(right_product) {
@@ -65,9 +55,7 @@ TEST_OP(right_product, product, 2)
 
 /* ---- wrong rules ---- */
 
-RULE(wrong_factor) {
-    gin[0] = cp_mul(at, g, cp_scale(at, cp_square(at, node->in[0]), 2));
-}
+RULE(wrong_factor) { gin[0] = cp_mul(at, g, cp_scale(at, cp_square(at, node->in[0]), 2)); }
 TEST_OP(wrong_factor, cube, 1)
 
 RULE(slightly_wrong_factor) {
@@ -103,19 +91,13 @@ RULE(swapped_when_both_are_needed) {
 }
 TEST_OP(swapped_when_both_are_needed, product, 2)
 
-RULE(second_order_detached) {
-    gin[0] = cp_mul(at, g, three_squares(at, cp_detach(at, node->in[0])));
-}
+RULE(second_order_detached) { gin[0] = cp_mul(at, g, three_squares(at, cp_detach(at, node->in[0]))); }
 TEST_OP(second_order_detached, cube, 1)
 
-RULE(incoming_gradient_detached) {
-    gin[0] = cp_mul(at, cp_detach(at, g), three_squares(at, node->in[0]));
-}
+RULE(incoming_gradient_detached) { gin[0] = cp_mul(at, cp_detach(at, g), three_squares(at, node->in[0])); }
 TEST_OP(incoming_gradient_detached, cube, 1)
 
-RULE(wrong_when_recorded) {
-    gin[0] = cp_mul(at, g, cp_scale(at, cp_square(at, node->in[0]), cp_recording(at) ? 4 : 3));
-}
+RULE(wrong_when_recorded) { gin[0] = cp_mul(at, g, cp_scale(at, cp_square(at, node->in[0]), cp_recording(at) ? 4 : 3)); }
 TEST_OP(wrong_when_recorded, cube, 1)
 
 RULE(zero_gradient) {
@@ -124,9 +106,7 @@ RULE(zero_gradient) {
 }
 TEST_OP(zero_gradient, cube, 1)
 
-RULE(no_gradient) {
-    (void)at, (void)node, (void)g, (void)gin;
-}
+RULE(no_gradient) { (void)at, (void)node, (void)g, (void)gin; }
 TEST_OP(no_gradient, cube, 1)
 
 static cp_tensor *build_not_recorded(cp_tape *tape, cp_tensor **in, const op_case *c) {
@@ -218,9 +198,7 @@ static void a_rule_that_is_wrong_only_when_the_sweep_is_recorded_is_caught(void)
     assert_first_order_is_caught(one("wrong_when_recorded", build_wrong_when_recorded));
 }
 
-static void a_gradient_of_zeros_is_caught(void) {
-    assert_first_order_is_caught(one("zero_gradient", build_zero_gradient));
-}
+static void a_gradient_of_zeros_is_caught(void) { assert_first_order_is_caught(one("zero_gradient", build_zero_gradient)); }
 
 static void a_rule_that_gives_nothing_is_reported(void) {
     gradcheck r = one("no_gradient", build_no_gradient);

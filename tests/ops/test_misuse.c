@@ -15,9 +15,7 @@
 
 /* The address sanitizer must refuse the same allocations as malloc. */
 const char *__asan_default_options(void);
-const char *__asan_default_options(void) {
-    return "allocator_may_return_null=1";
-}
+const char *__asan_default_options(void) { return "allocator_may_return_null=1"; }
 
 static cp_tape *tape, *other;
 
@@ -115,9 +113,7 @@ static const cp_pool2d_config two = {CP_WINDOW(2)};
 static cp_rng                 rng;
 static cp_tensor             *three; /* (3), persistent */
 
-static cp_gaussians around(cp_tensor *mean) {
-    return (cp_gaussians){mean, three, CP_DIAGONAL, NULL};
-}
+static cp_gaussians around(cp_tensor *mean) { return (cp_gaussians){mean, three, CP_DIAGONAL, NULL}; }
 
 CALL(abs, cp_abs(t, a))
 CALL(add, cp_add(t, a, b))
@@ -293,9 +289,7 @@ static cp_tensor *argument(cp_tape *t, int shape) {
 }
 
 /* Messages use the name that the user knows: cp_scale is another name for affine. */
-static const char *named(const call *c) {
-    return strcmp(c->op, "scale") == 0 ? "affine" : c->op;
-}
+static const char *named(const call *c) { return strcmp(c->op, "scale") == 0 ? "affine" : c->op; }
 
 static void every_op_of_the_library_is_in_the_table(void) {
     int                       count;
@@ -323,9 +317,7 @@ static void every_op_refuses_a_null_tape(void) {
 }
 
 /* gamma and beta may be NULL. */
-static bool second_is_optional(const call *c) {
-    return c->b == VECTOR && strcmp(c->op, "scale_shift") != 0;
-}
+static bool second_is_optional(const call *c) { return c->b == VECTOR && strcmp(c->op, "scale_shift") != 0; }
 
 static void every_op_refuses_a_null_argument(void) {
     for (int k = 0; k < CALLS; k++) {
@@ -637,9 +629,7 @@ static void pooling_that_does_not_fit_is_refused(void) {
 
 /* ---- norms and the rest ---- */
 
-static cp_tensor *factors(bool made) {
-    return made ? three : NULL;
-}
+static cp_tensor *factors(bool made) { return made ? three : NULL; }
 
 static void norms_that_do_not_fit_are_refused(void) {
     cp_tensor           *x = TENSOR(4, 3), *c = TENSOR(3), *wrong = TENSOR(2), *stale = cp_tensor_new(CP_SHAPE(2));

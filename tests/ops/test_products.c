@@ -18,9 +18,7 @@ static void expect_values(int n, const double *expected, const cp_tensor *t) {
     for (int i = 0; i < n; i++) TEST_ASSERT_DOUBLE_WITHIN(CLOSE, expected[i], (double)t->data[i]);
 }
 
-static cp_tensor *vector(double a, double b) {
-    return cp_variable(tape, ((cp_real[]){(cp_real)a, (cp_real)b}), CP_SHAPE(2));
-}
+static cp_tensor *vector(double a, double b) { return cp_variable(tape, ((cp_real[]){(cp_real)a, (cp_real)b}), CP_SHAPE(2)); }
 
 /* out = (x0 x1, x0^2): the Jacobian at (2, 3) is [[3, 2], [4, 0]]. */
 static cp_tensor *two_of(cp_tensor *x) {

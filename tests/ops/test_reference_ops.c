@@ -11,13 +11,9 @@
 
 static cp_tape *tape;
 
-void setUp(void) {
-    tape = cp_tape_new();
-}
+void setUp(void) { tape = cp_tape_new(); }
 
-void tearDown(void) {
-    cp_tape_free(tape);
-}
+void tearDown(void) { cp_tape_free(tape); }
 
 /* ---- tools ---- */
 
@@ -114,9 +110,7 @@ static const conv_case convolutions[] = {
     {{0, 5, 5, 3}, {3, 3, 3, 4}, {CP_PAD(1)}},
 };
 
-static int at_min_one(int value) {
-    return value ? value : 1;
-}
+static int at_min_one(int value) { return value ? value : 1; }
 
 static void conv_dims(const conv_case *k, int *y) {
     int dh = at_min_one(k->c.dilation_h), dw = at_min_one(k->c.dilation_w);
@@ -125,9 +119,7 @@ static void conv_dims(const conv_case *k, int *y) {
     y[2] = (k->x[2] + k->c.pad_left + k->c.pad_right - dw * (k->w[1] - 1) - 1) / at_min_one(k->c.stride_w) + 1;
 }
 
-static size_t size4(const int *d) {
-    return (size_t)d[0] * (size_t)d[1] * (size_t)d[2] * (size_t)d[3];
-}
+static size_t size4(const int *d) { return (size_t)d[0] * (size_t)d[1] * (size_t)d[2] * (size_t)d[3]; }
 
 static size_t place4(const int *d, int a, int b, int c, int e) {
     return (((size_t)a * (size_t)d[1] + (size_t)b) * (size_t)d[2] + (size_t)c) * (size_t)d[3] + (size_t)e;

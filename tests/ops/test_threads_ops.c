@@ -10,9 +10,7 @@ enum { ROWS = 300, COLUMNS = 257 };
 static cp_tape *tape;
 static cp_rng   rng;
 
-void setUp(void) {
-    tape = cp_tape_new();
-}
+void setUp(void) { tape = cp_tape_new(); }
 
 void tearDown(void) {
     cp_tape_free(tape);
@@ -43,9 +41,7 @@ static int    labels[ROWS];
 
 typedef cp_tensor *(*case_fn)(void);
 #define CASE(NAME, ...)                                                                                                            \
-    static cp_tensor *case_##NAME(void) {                                                                                          \
-        return __VA_ARGS__;                                                                                                        \
-    }
+    static cp_tensor *case_##NAME(void) { return __VA_ARGS__; }
 
 static const cp_conv2d_config padded = {CP_PAD(1)}, strided = {CP_PAD(1), CP_STRIDE(2)}, groups = {CP_PAD(1), .groups = 4};
 static const cp_pool2d_config overlapping = {CP_WINDOW(3), CP_STRIDE(2), CP_PAD(1)};

@@ -32,9 +32,7 @@ void tearDown(void) {
     cp_tape_free(tape);
 }
 
-static void backward(void) {
-    TEST_ASSERT_TRUE(cp_backward(tape, cp_sum(tape, cp_square(tape, weight), CP_ALL, false), params));
-}
+static void backward(void) { TEST_ASSERT_TRUE(cp_backward(tape, cp_sum(tape, cp_square(tape, weight), CP_ALL, false), params)); }
 
 /* ---- gradients ---- */
 

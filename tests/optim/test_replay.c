@@ -20,9 +20,7 @@ void setUp(void) {
     rng = cp_rng_named(21, "replay");
 }
 
-void tearDown(void) {
-    errors_release();
-}
+void tearDown(void) { errors_release(); }
 
 /* Every entry gets a chain: all its values are its number plus `offset`. */
 static void fill_all(cp_replay *replay, double offset) {

@@ -241,17 +241,11 @@ static void expect_gaussian(double alpha, double temperature) {
     cp_tensor_free(x);
 }
 
-static void a_gaussians_mean_and_covariance_are_recovered(void) {
-    expect_gaussian(0.1, 1);
-}
+static void a_gaussians_mean_and_covariance_are_recovered(void) { expect_gaussian(0.1, 1); }
 
-static void a_coarse_step_has_exactly_the_covariance_that_theory_gives_it(void) {
-    expect_gaussian(0.8, 1);
-}
+static void a_coarse_step_has_exactly_the_covariance_that_theory_gives_it(void) { expect_gaussian(0.8, 1); }
 
-static void temperature_multiplies_the_covariance(void) {
-    expect_gaussian(0.4, 4);
-}
+static void temperature_multiplies_the_covariance(void) { expect_gaussian(0.4, 4); }
 
 static void both_modes_of_a_mixture_are_visited_from_scattered_starts(void) {
     enum { CHAINS = 1000 };

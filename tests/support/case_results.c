@@ -5,9 +5,7 @@
 
 #include <stdlib.h>
 
-bool case_compares(const op_case *c) {
-    return !c->draws;
-}
+bool case_compares(const op_case *c) { return !c->draws; }
 
 static bool keep(case_results *results, const cp_tensor *t) {
     double *values = t ? malloc((t->size + 1) * sizeof *values) : NULL;

@@ -41,9 +41,7 @@ static size_t values_from(const op_case *c, case_domain only) {
     return count;
 }
 
-size_t case_values(const op_case *c) {
-    return values_from(c, NO_INPUT);
-}
+size_t case_values(const op_case *c) { return values_from(c, NO_INPUT); }
 
 /* A uniform number of 20 bits: sums with small whole numbers are exact even in float. */
 static double draw(cp_rng *rng, double low, double high) {

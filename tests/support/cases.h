@@ -55,9 +55,7 @@ struct op_case {
 #define COUNT_OF(...) ((int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)))
 #define SHAPE(...)                                                                                                                 \
     {                                                                                                                              \
-        COUNT_OF(__VA_ARGS__), {                                                                                                   \
-            __VA_ARGS__                                                                                                            \
-        }                                                                                                                          \
+        COUNT_OF(__VA_ARGS__), { __VA_ARGS__ }                                                                                     \
     }
 #define ANY(...)                                                                                                                   \
     { FROM_ANY, SHAPE(__VA_ARGS__) }
@@ -72,16 +70,12 @@ struct op_case {
 #define SCALAR(from)                                                                                                               \
     {                                                                                                                              \
         from, {                                                                                                                    \
-            0, {                                                                                                                   \
-                0                                                                                                                  \
-            }                                                                                                                      \
+            0, { 0 }                                                                                                               \
         }                                                                                                                          \
     }
 #define AXES(...)                                                                                                                  \
     {                                                                                                                              \
-        COUNT_OF(__VA_ARGS__), {                                                                                                   \
-            __VA_ARGS__                                                                                                            \
-        }                                                                                                                          \
+        COUNT_OF(__VA_ARGS__), { __VA_ARGS__ }                                                                                     \
     }
 #define PLACES(...) .places = {__VA_ARGS__}, .place_count = COUNT_OF(__VA_ARGS__)
 

@@ -7,21 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t product(int a, int b, int c, int d) {
-    return (size_t)a * (size_t)b * (size_t)c * (size_t)d;
-}
+static size_t product(int a, int b, int c, int d) { return (size_t)a * (size_t)b * (size_t)c * (size_t)d; }
 
-size_t x_size(const cp_conv_shape *s) {
-    return product(s->n, s->h, s->w, s->c);
-}
+size_t x_size(const cp_conv_shape *s) { return product(s->n, s->h, s->w, s->c); }
 
-size_t y_size(const cp_conv_shape *s) {
-    return product(s->n, s->oh, s->ow, s->k);
-}
+size_t y_size(const cp_conv_shape *s) { return product(s->n, s->oh, s->ow, s->k); }
 
-size_t w_size(const cp_conv_shape *s) {
-    return product(s->kh, s->kw, s->c / s->groups, s->k);
-}
+size_t w_size(const cp_conv_shape *s) { return product(s->kh, s->kw, s->c / s->groups, s->k); }
 
 cp_conv_shape with_output(cp_conv_shape s) {
     const int room_h = s.h + 2 * s.pad_top - (s.kh - 1) * s.dilation_h - 1;
@@ -108,6 +100,4 @@ outcome outcome_of(cp_arena *scratch, const problem *p) {
     return o;
 }
 
-void outcome_free(outcome *o) {
-    free(o->y), free(o->gx), free(o->gw), free(o->gb);
-}
+void outcome_free(outcome *o) { free(o->y), free(o->gx), free(o->gw), free(o->gb); }

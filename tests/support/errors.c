@@ -30,9 +30,7 @@ void errors_catch(void) {
     cp_error_handler(keep, NULL);
 }
 
-void errors_release(void) {
-    cp_error_handler(NULL, NULL);
-}
+void errors_release(void) { cp_error_handler(NULL, NULL); }
 
 void expect_error(const char *part) {
     TEST_ASSERT_EQUAL_INT_MESSAGE(1, errors, last_error);
@@ -53,6 +51,4 @@ void expect_error_in(const char *op, const char *part, const char *file) {
     expect_error(part);
 }
 
-void errors_forgive(cp_tape *tape) {
-    tape->failed = false;
-}
+void errors_forgive(cp_tape *tape) { tape->failed = false; }

@@ -35,13 +35,9 @@ void golden_close(golden *file) {
     free(file);
 }
 
-size_t golden_count(const golden *file) {
-    return cp_st_count(file->file);
-}
+size_t golden_count(const golden *file) { return cp_st_count(file->file); }
 
-const char *golden_name(const golden *file, size_t index) {
-    return cp_st_entry_at(file->file, index)->name;
-}
+const char *golden_name(const golden *file, size_t index) { return cp_st_entry_at(file->file, index)->name; }
 
 const char *golden_not_looked_at(const golden *file) {
     for (size_t i = 0; i < golden_count(file); i++)
@@ -66,13 +62,9 @@ static const cp_st_entry *look(golden *file, const char *format, va_list args, b
     va_end(args);                                                                                                                  \
     return entry
 
-const cp_st_entry *golden_find(golden *file, const char *format, ...) {
-    LOOK(false);
-}
+const cp_st_entry *golden_find(golden *file, const char *format, ...) { LOOK(false); }
 
-const cp_st_entry *golden_need(golden *file, const char *format, ...) {
-    LOOK(true);
-}
+const cp_st_entry *golden_need(golden *file, const char *format, ...) { LOOK(true); }
 
 double golden_value(const cp_st_entry *entry, size_t index) {
     double value;

@@ -71,6 +71,4 @@ gradcheck gradcheck_case(const op_case *c) {
     return result;
 }
 
-bool gradcheck_passed(const gradcheck *result) {
-    return result->of.passed && result->of.kinks == 0 && result->parameters == 0;
-}
+bool gradcheck_passed(const gradcheck *result) { return result->of.passed && result->of.kinks == 0 && result->parameters == 0; }

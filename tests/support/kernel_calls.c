@@ -13,9 +13,7 @@
 
 static uint64_t random_state;
 
-void random_restart(void) {
-    random_state = 0x9E3779B97F4A7C15u;
-}
+void random_restart(void) { random_state = 0x9E3779B97F4A7C15u; }
 
 uint32_t random_u32(void) {
     random_state ^= random_state << 13;
@@ -24,9 +22,7 @@ uint32_t random_u32(void) {
     return (uint32_t)(random_state >> 16);
 }
 
-int random_between(int low, int high) {
-    return low + (int)(random_u32() % (uint32_t)(high - low + 1));
-}
+int random_between(int low, int high) { return low + (int)(random_u32() % (uint32_t)(high - low + 1)); }
 
 cp_real *numbers(size_t count) {
     cp_real *p = malloc(count * sizeof(cp_real) + (count == 0));
@@ -89,17 +85,11 @@ bool kernels_next(int *next) {
     return false;
 }
 
-void kernels_reference(void) {
-    cp_kernels_use(&cp_family_reference, CP_CONV_AUTO);
-}
+void kernels_reference(void) { cp_kernels_use(&cp_family_reference, CP_CONV_AUTO); }
 
-void kernels_default(void) {
-    cp_kernels_use(NULL, CP_CONV_AUTO);
-}
+void kernels_default(void) { cp_kernels_use(NULL, CP_CONV_AUTO); }
 
-void kernels_method(cp_conv_method method) {
-    cp_kernels_use(cp_kernels(), method);
-}
+void kernels_method(cp_conv_method method) { cp_kernels_use(cp_kernels(), method); }
 
 static cp_arena *arena;
 

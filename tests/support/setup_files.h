@@ -11,8 +11,6 @@ void setUp(void) {
     scratch_make();
 }
 
-void tearDown(void) {
-    scratch_remove();
-}
+void tearDown(void) { scratch_remove(); }
 
 #endif

@@ -10,12 +10,8 @@
 
 static cp_arena *scratch;
 
-void setUp(void) {
-    scratch = kernels_begin();
-}
+void setUp(void) { scratch = kernels_begin(); }
 
-void tearDown(void) {
-    kernels_end();
-}
+void tearDown(void) { kernels_end(); }
 
 #endif

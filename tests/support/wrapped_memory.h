@@ -31,17 +31,11 @@ static bool refused(size_t n, size_t size) {
     return calls_allowed >= 0 && __atomic_fetch_sub(&calls_allowed, 1, __ATOMIC_RELAXED) == 0;
 }
 
-void *__wrap_malloc(size_t size) {
-    return refused(1, size) ? NULL : __real_malloc(size);
-}
+void *__wrap_malloc(size_t size) { return refused(1, size) ? NULL : __real_malloc(size); }
 
-void *__wrap_calloc(size_t n, size_t size) {
-    return refused(n, size) ? NULL : __real_calloc(n, size);
-}
+void *__wrap_calloc(size_t n, size_t size) { return refused(n, size) ? NULL : __real_calloc(n, size); }
 
-void *__wrap_realloc(void *old, size_t size) {
-    return refused(1, size) ? NULL : __real_realloc(old, size);
-}
+void *__wrap_realloc(void *old, size_t size) { return refused(1, size) ? NULL : __real_realloc(old, size); }
 
 void *__wrap_aligned_alloc(size_t alignment, size_t size) {
     return refused(1, size) ? NULL : __real_aligned_alloc(alignment, size);

@@ -121,9 +121,7 @@ cp_called_text cp_command_called(const char *program, const cp_command *command)
 
 /* ---- names ---- */
 
-static int smaller(int a, int b) {
-    return a < b ? a : b;
-}
+static int smaller(int a, int b) { return a < b ? a : b; }
 
 /* Insertions, deletions, exchanges and swaps of neighbors (optimal string alignment). */
 static int edit_distance(const char *a, const char *b) {
@@ -179,9 +177,7 @@ static bool fail_unknown(const cp_options *options, const char *name, size_t len
 
 /* ---- values ---- */
 
-static cp_shown_text shown(const char *text) {
-    return cp_shown(text, strlen(text));
-}
+static cp_shown_text shown(const char *text) { return cp_shown(text, strlen(text)); }
 
 static bool within(const cp_option *o, double value) {
     return isfinite(value) && ((o->min == 0 && o->max == 0) || (value >= o->min && value <= o->max));
@@ -451,21 +447,15 @@ bool(cp_option_given)(cp_at at, const cp_options *options, const char *name) {
     return require(at, options, name, CP_OPTION_TEXT)->given;
 }
 
-int cp_argument_count(const cp_options *options) {
-    return options->argument_count;
-}
+int cp_argument_count(const cp_options *options) { return options->argument_count; }
 
 const char *cp_argument(const cp_options *options, int index) {
     return index >= 0 && index < options->argument_count ? options->arguments[index] : NULL;
 }
 
-const cp_command *cp_options_command(const cp_options *options) {
-    return options->command;
-}
+const cp_command *cp_options_command(const cp_options *options) { return options->command; }
 
-const char *cp_options_called(const cp_options *options) {
-    return options->called.s;
-}
+const char *cp_options_called(const cp_options *options) { return options->called.s; }
 
 bool cp_complain(const cp_options *options, const char *format, ...) {
     char    text[2048];

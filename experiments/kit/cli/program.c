@@ -110,9 +110,7 @@ static int show_text(const cp_program *program, int count, char *const *words) {
     return CP_EXIT_OK;
 }
 
-static bool is_one_of(const char *word, const char *a, const char *b) {
-    return strcmp(word, a) == 0 || strcmp(word, b) == 0;
-}
+static bool is_one_of(const char *word, const char *a, const char *b) { return strcmp(word, a) == 0 || strcmp(word, b) == 0; }
 
 static int obey(const cp_program *program, int count, char *const *words) {
     const char       *first = count > 1 ? words[1] : "";

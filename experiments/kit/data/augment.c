@@ -25,9 +25,7 @@ static view draw_view(const cp_augment *a, cp_rng *rng) {
     return v;
 }
 
-static int within(int i, int size) {
-    return i < 0 ? 0 : i >= size ? size - 1 : i;
-}
+static int within(int i, int size) { return i < 0 ? 0 : i >= size ? size - 1 : i; }
 
 static void move_pixels(const view *v, const cp_real *from, int height, int width, int channels, cp_real *to) {
     bool turn = v->turn && height == width;

@@ -28,9 +28,7 @@ void cp_pixels_of(const cp_real *values, size_t count, uint8_t *pixels) {
 
 /* ---- making a set ---- */
 
-static bool dtype_fits(cp_dtype dtype) {
-    return dtype == CP_U8 || dtype == CP_F32 || dtype == CP_F64;
-}
+static bool dtype_fits(cp_dtype dtype) { return dtype == CP_U8 || dtype == CP_F32 || dtype == CP_F64; }
 
 cp_dataset *(cp_dataset_new)(cp_at at, cp_dataset_config config) {
     const char *op = "dataset_new";

@@ -250,9 +250,7 @@ static void read_made(cp_images *images, const cp_npz *npz) {
     images->made = NULL;
 }
 
-static bool is_fit_to_print(const char *text) {
-    return strcmp(cp_shown(text, strlen(text)).text, text) == 0;
-}
+static bool is_fit_to_print(const char *text) { return strcmp(cp_shown(text, strlen(text)).text, text) == 0; }
 
 static void take_class_names(cp_images *images) {
     const cp_json *names = cp_json_get(images->made, "class_names");

@@ -46,9 +46,7 @@ typedef struct scene {
 
 /* C leaves open in which order the values of an initializer, or the arguments of a call, are computed: so that the images are the same
  * with every compiler, each number is drawn in a statement or declaration of its own. */
-static double between(cp_rng *rng, double low, double high) {
-    return low + (high - low) * cp_rng_uniform(rng);
-}
+static double between(cp_rng *rng, double low, double high) { return low + (high - low) * cp_rng_uniform(rng); }
 
 /* ---- the nucleus, which shows the class ---- */
 

@@ -19,9 +19,7 @@ static cover cover_of(cp_resize_axis axis, int pixel) {
 }
 
 /* The share of the new pixel that old pixel `at` has. */
-static double share_of(cover c, int at) {
-    return (fmin(c.end, at + 1.0) - fmax(c.begin, at)) / (c.end - c.begin);
-}
+static double share_of(cover c, int at) { return (fmin(c.end, at + 1.0) - fmax(c.begin, at)) / (c.end - c.begin); }
 
 bool cp_resize_area(const float *from, cp_resize_axis down, cp_resize_axis across, float *to, cp_status *status) {
     double *row = malloc((size_t)across.from * sizeof *row); /* old columns of a new row */

@@ -24,9 +24,7 @@ static double node_value(const tracer *t, int i, int j) {
     return t->grid->values[(size_t)j * (size_t)t->grid->nx + (size_t)i];
 }
 
-static bool inside(const tracer *t, int i, int j) {
-    return node_value(t, i, j) >= t->level;
-}
+static bool inside(const tracer *t, int i, int j) { return node_value(t, i, j) >= t->level; }
 
 static double place(double a, double b, int index, int count) {
     index = index < 0 ? 0 : index >= count ? count - 1 : index;
@@ -34,9 +32,7 @@ static double place(double a, double b, int index, int count) {
 }
 
 /* Side 2k goes right from node k, side 2k + 1 up. */
-static int side_of(const tracer *t, int i, int j, int up) {
-    return 2 * (j * t->width + i) + up;
-}
+static int side_of(const tracer *t, int i, int j, int up) { return 2 * (j * t->width + i) + up; }
 
 static void side_crossing(const tracer *t, int side, double *xy) {
     const cp_grid *g = t->grid;
@@ -49,9 +45,7 @@ static void side_crossing(const tracer *t, int side, double *xy) {
     xy[1] = y0 + share * (y1 - y0);
 }
 
-static void link_one(tracer *t, int from, int to) {
-    t->link[from][t->link[from][0] != 0] = to + 1;
-}
+static void link_one(tracer *t, int from, int to) { t->link[from][t->link[from][0] != 0] = to + 1; }
 
 static void link_sides(tracer *t, int a, int b) {
     link_one(t, a, b);
@@ -116,9 +110,7 @@ static bool trace(const cp_grid *grid, double level, int pad, cp_path_fn path, v
     return enough;
 }
 
-bool cp_contour_lines(const cp_grid *grid, double level, cp_path_fn path, void *user) {
-    return trace(grid, level, 0, path, user);
-}
+bool cp_contour_lines(const cp_grid *grid, double level, cp_path_fn path, void *user) { return trace(grid, level, 0, path, user); }
 
 bool cp_contour_regions(const cp_grid *grid, double level, cp_path_fn path, void *user) {
     return trace(grid, level, 1, path, user);

@@ -78,9 +78,7 @@ static axis_view view_of(cp_panel *p, bool vertical) {
                     : (axis_view){c->x_label, place, c->x_log, c->x_names, c->x_name_count, &c->x_min, &c->x_max};
 }
 
-static bool is_given(const axis_view *a) {
-    return *a->min != 0 || *a->max != 0;
-}
+static bool is_given(const axis_view *a) { return *a->min != 0 || *a->max != 0; }
 
 /* By their labels; without any, by their places: the figures that are given together are versions of one. */
 static bool same_quantity(const axis_view *a, const axis_view *b) {
@@ -122,18 +120,14 @@ void cp_figures_share_axes(cp_figure *const *figures, int count) {
 
 static const double FAR = 1e5; /* coordinates beyond are cut: some viewers mishandle very large ones */
 
-double cp_frame_x(const cp_frame *f, double value) {
-    return f->left + f->w * cp_axis_share(&f->x, value);
-}
+double cp_frame_x(const cp_frame *f, double value) { return f->left + f->w * cp_axis_share(&f->x, value); }
 
 double cp_frame_y(const cp_frame *f, double value) {
     double share = cp_axis_share(&f->y, value);
     return f->top + f->h * (f->y_down ? share : 1 - share);
 }
 
-bool cp_frame_shows(double x, double y) {
-    return isfinite(x) && isfinite(y) && fabs(x) < FAR && fabs(y) < FAR;
-}
+bool cp_frame_shows(double x, double y) { return isfinite(x) && isfinite(y) && fabs(x) < FAR && fabs(y) < FAR; }
 
 /* A unit of the same length on both axes, by the height of the drawing area; where that would become too low or too
  * high, the range of the shorter axis grows. */

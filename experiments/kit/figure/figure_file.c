@@ -75,9 +75,7 @@ static void put_grid(cp_bytes *out, const cp_panel *p, const cp_series *s) {
         }
 }
 
-static const double *at(const double *numbers, int i) {
-    return numbers ? numbers + i : NULL;
-}
+static const double *at(const double *numbers, int i) { return numbers ? numbers + i : NULL; }
 
 static void put_series(cp_bytes *out, const cp_panel *p, const cp_series *s) {
     if (s->mark->needs & CP_NEEDS_GRID) {

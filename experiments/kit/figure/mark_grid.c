@@ -22,9 +22,7 @@ static void put_path(void *user, const double *xy, int corners, bool closed) {
     p->paths++;
 }
 
-static bool can_be_drawn(const cp_grid *g) {
-    return g->nx >= 2 && g->ny >= 2;
-}
+static bool can_be_drawn(const cp_grid *g) { return g->nx >= 2 && g->ny >= 2; }
 
 /* All paths of a level as one element; nothing when there are none. */
 static void put_paths(cp_bytes *out, const cp_series *s, const cp_frame *f, double level, const cp_paint *fill,

@@ -3,13 +3,9 @@
 
 #include <math.h>
 
-cp_paint cp_series_paint(const cp_series *s) {
-    return cp_palette(s->style.color);
-}
+cp_paint cp_series_paint(const cp_series *s) { return cp_palette(s->style.color); }
 
-static double opacity_of(const cp_series *s) {
-    return s->style.opacity > 0 ? s->style.opacity : 1;
-}
+static double opacity_of(const cp_series *s) { return s->style.opacity > 0 ? s->style.opacity : 1; }
 
 /* ---- points ---- */
 
@@ -46,9 +42,7 @@ static void open_points(cp_bytes *out, const cp_series *s) {
                opacity_of(s));
 }
 
-static double radius_of(const cp_series *s) {
-    return s->style.size > 0 && s->mark == &cp_mark_points ? s->style.size : 3;
-}
+static double radius_of(const cp_series *s) { return s->style.size > 0 && s->mark == &cp_mark_points ? s->style.size : 3; }
 
 static void put_points(cp_bytes *out, const cp_series *s, const cp_frame *f) {
     open_points(out, s);
@@ -155,9 +149,7 @@ static void put_level(cp_bytes *out, const cp_series *s, const cp_frame *f) {
 
 const cp_mark cp_mark_level = {"level", CP_NEEDS_Y, range_level, put_level, 26, cp_sample_line, false};
 
-void cp_panel_level(cp_panel *p, cp_style style, double y) {
-    cp_series_add_data(p, &cp_mark_level, style, 1, NULL, &y, NULL);
-}
+void cp_panel_level(cp_panel *p, cp_style style, double y) { cp_series_add_data(p, &cp_mark_level, style, 1, NULL, &y, NULL); }
 
 static void range_vertical(const cp_series *s, cp_range *x, cp_range *y) {
     (void)y;

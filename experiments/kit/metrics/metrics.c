@@ -20,13 +20,9 @@ static const struct {
     [CP_MCE] = {"mce", true},           [CP_ADAPTIVE_ECE] = {"adaptive_ece", true},
 };
 
-const char *cp_metric_name(cp_metric metric) {
-    return metric < CP_METRICS ? known[metric].name : NULL;
-}
+const char *cp_metric_name(cp_metric metric) { return metric < CP_METRICS ? known[metric].name : NULL; }
 
-bool cp_metric_is_share(cp_metric metric) {
-    return metric < CP_METRICS && known[metric].share;
-}
+bool cp_metric_is_share(cp_metric metric) { return metric < CP_METRICS && known[metric].share; }
 
 /* ---- predictions ---- */
 
@@ -179,9 +175,7 @@ static void scored_free(scored *s) {
 
 /* ---- every formula of metrics.h, with predictions of any weights: how often a resample has them, or by group ---- */
 
-static double ratio(double a, double b) {
-    return b > 0 ? a / b : NAN;
-}
+static double ratio(double a, double b) { return b > 0 ? a / b : NAN; }
 
 /* Mean over the classes that occur of the share predicted right. */
 static double balanced(const scored *s, const double *weights, double *tally) {
@@ -234,9 +228,7 @@ typedef struct filling {
     double count, confidence, right;
 } filling;
 
-static double gap_of(const filling *f) {
-    return fabs(f->right - f->confidence) / f->count;
-}
+static double gap_of(const filling *f) { return fabs(f->right - f->confidence) / f->count; }
 
 static int bin_of(double confidence) {
     int bin = (int)ceil(confidence * CP_CALIBRATION_BINS) - 1;

@@ -18,9 +18,7 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-void cp_values_sort(double *values, int count) {
-    qsort(values, (size_t)count, sizeof *values, ascending);
-}
+void cp_values_sort(double *values, int count) { qsort(values, (size_t)count, sizeof *values, ascending); }
 
 double cp_values_quantile(const double *sorted, int count, double share) {
     double place = share * (count - 1);

@@ -38,9 +38,7 @@ void cp_interrupts_watch(void) {
     sigaction(SIGTERM, &action, NULL);
 }
 
-bool cp_interrupted(void) {
-    return interrupted;
-}
+bool cp_interrupted(void) { return interrupted; }
 
 /* ---- folders ---- */
 
@@ -51,17 +49,11 @@ cp_file_path cp_folder_path(const char *folder, const char *name) {
     return path;
 }
 
-cp_file_path cp_run_path(const cp_run *run, const char *name) {
-    return cp_folder_path(run->folder, name);
-}
+cp_file_path cp_run_path(const cp_run *run, const char *name) { return cp_folder_path(run->folder, name); }
 
-bool cp_file_exists(const char *path) {
-    return access(path, F_OK) == 0;
-}
+bool cp_file_exists(const char *path) { return access(path, F_OK) == 0; }
 
-static bool run_has(const cp_run *run, const char *name) {
-    return cp_file_exists(cp_run_path(run, name).s);
-}
+static bool run_has(const cp_run *run, const char *name) { return cp_file_exists(cp_run_path(run, name).s); }
 
 static bool fail_folder(cp_status *status, const char *path, int error) {
     const char *advice = error == EROFS || error == EACCES ? "; choose an --out that can be written"
@@ -444,13 +436,9 @@ static cp_run *open_by(const cp_options *options, bool (*way)(cp_run *run), bool
     return run;
 }
 
-cp_run *cp_run_open(const cp_options *options) {
-    return open_by(options, open_folder, false);
-}
+cp_run *cp_run_open(const cp_options *options) { return open_by(options, open_folder, false); }
 
-cp_run *cp_run_replace(const cp_options *options) {
-    return open_by(options, replace_folder, true);
-}
+cp_run *cp_run_replace(const cp_options *options) { return open_by(options, replace_folder, true); }
 
 /* ---- the end ---- */
 
@@ -462,9 +450,7 @@ static bool wants_report(const cp_options *options) {
     return false;
 }
 
-bool cp_run_should_continue(const cp_run *run) {
-    return !cp_interrupted() && !run->status.message[0];
-}
+bool cp_run_should_continue(const cp_run *run) { return !cp_interrupted() && !run->status.message[0]; }
 
 bool cp_run_finish(cp_run *run, cp_json_writer *result) {
     bool ok = !run->status.message[0] && cp_json_writer_finish(result, &run->status);
@@ -533,9 +519,7 @@ static bool is_of(cp_run *run, const cp_json *result, const cp_run_source *sourc
     return true;
 }
 
-int cp_run_show(cp_run *run) {
-    return cp_run_show_unchanged(run, &(cp_run_source){0});
-}
+int cp_run_show(cp_run *run) { return cp_run_show_unchanged(run, &(cp_run_source){0}); }
 
 int cp_run_show_unchanged(cp_run *run, const cp_run_source *sources) {
     cp_bytes     text = {0};

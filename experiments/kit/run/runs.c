@@ -55,9 +55,7 @@ void cp_words_free(cp_words *w) {
     *w = (cp_words){0};
 }
 
-bool cp_command_is_subcommand(const cp_options *o) {
-    return strcmp(cp_options_called(o), cp_options_command(o)->name) != 0;
-}
+bool cp_command_is_subcommand(const cp_options *o) { return strcmp(cp_options_called(o), cp_options_command(o)->name) != 0; }
 
 static bool is_among(const char *word, const char *const *words) {
     while (*words && strcmp(*words, word) != 0) words++;
@@ -113,9 +111,7 @@ cp_file_path cp_runs_failure_path(const cp_runs *r, int i) {
     return path;
 }
 
-cp_file_path cp_runs_file(const cp_runs *r, int i, const char *file) {
-    return cp_folder_path(cp_runs_folder(r, i).s, file);
-}
+cp_file_path cp_runs_file(const cp_runs *r, int i, const char *file) { return cp_folder_path(cp_runs_folder(r, i).s, file); }
 
 static void find_program(cp_runs *r) {
     r->executable = "/proc/self/exe";
@@ -125,9 +121,7 @@ static void find_program(cp_runs *r) {
 
 /* ---- runs.jsonl ---- */
 
-static int compare_names(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
+static int compare_names(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
 struct cp_packed_run {
     char *name;
@@ -144,9 +138,7 @@ static char *text_of(const cp_json *value) {
     return text;
 }
 
-static bool is_object(const cp_json *json) {
-    return json && json->kind == CP_JSON_OBJECT;
-}
+static bool is_object(const cp_json *json) { return json && json->kind == CP_JSON_OBJECT; }
 
 static int compare_packed(const void *a, const void *b) {
     return strcmp(((const cp_packed_run *)a)->name, ((const cp_packed_run *)b)->name);
@@ -381,9 +373,7 @@ static bool holds_study_or_nothing(const cp_runs *r, cp_status *status) {
                          r->folder, LIST);
 }
 
-bool cp_runs_check(const cp_runs *r, cp_status *status) {
-    return names_differ(r, status) && holds_study_or_nothing(r, status);
-}
+bool cp_runs_check(const cp_runs *r, cp_status *status) { return names_differ(r, status) && holds_study_or_nothing(r, status); }
 
 bool cp_runs_check_lines(const cp_runs *r, cp_status *status) {
     const char *broken = strchr(r->folder, '\n') ? r->folder : NULL;
@@ -507,9 +497,7 @@ cp_run_stage cp_runs_stage(const cp_runs *r, int i) {
     return cp_file_exists(cp_runs_failure_path(r, i).s) ? CP_STAGE_FAILED : CP_STAGE_PENDING;
 }
 
-bool cp_runs_has_result(cp_run_stage stage) {
-    return stage == CP_STAGE_DONE || stage == CP_STAGE_DIVERGED;
-}
+bool cp_runs_has_result(cp_run_stage stage) { return stage == CP_STAGE_DONE || stage == CP_STAGE_DIVERGED; }
 
 void cp_runs_forget_failure(const cp_runs *r, int i) {
     if (unlink(cp_runs_failure_path(r, i).s) == 0) rmdir(cp_folder_path(r->folder, "failed").s); /* once it is empty */

@@ -273,9 +273,7 @@ void cp_study_print_notes(const cp_study *study, FILE *file, const char *before)
 
 /* ---- files ---- */
 
-void cp_study_add_file(cp_study *study, const char *file) {
-    cp_words_add(&study->parts->files, "%s", file);
-}
+void cp_study_add_file(cp_study *study, const char *file) { cp_words_add(&study->parts->files, "%s", file); }
 
 bool cp_study_add_figure(cp_study *study, cp_figure *figure, const char *name) {
     static const char *const ends[] = {"svg", "csv", "figure.json"};

@@ -37,9 +37,7 @@ static bool is_case(cp_at at, const char *op, const cp_trials *t, int of_case) {
            cp_misuse(at, op, "there is no case %d among the %d of this study", of_case, t->cases);
 }
 
-int cp_trials_count(const cp_trials *t) {
-    return t->cases * t->config.repeats;
-}
+int cp_trials_count(const cp_trials *t) { return t->cases * t->config.repeats; }
 
 static double *value_of(const cp_trials *t, int trial, int measure) {
     size_t of_case = (size_t)(trial % t->cases);
@@ -327,9 +325,7 @@ static bool run_range(cp_trials *t, cp_run *run, int first, int last) {
     return w.done == all;
 }
 
-bool cp_trials_run(cp_trials *t, cp_run *run) {
-    return run_range(t, run, 0, cp_trials_count(t) - 1);
-}
+bool cp_trials_run(cp_trials *t, cp_run *run) { return run_range(t, run, 0, cp_trials_count(t) - 1); }
 
 bool cp_trials_run_one(cp_trials *t, cp_run *run, int trial) {
     t->alone = true;
@@ -416,9 +412,7 @@ bool cp_trials_collect(cp_trials *t, const cp_options *options, const cp_runs *r
 
 /* ---- what was found ---- */
 
-int cp_trials_repeats(const cp_trials *t) {
-    return t->config.repeats;
-}
+int cp_trials_repeats(const cp_trials *t) { return t->config.repeats; }
 
 const double *(cp_trials_values)(cp_at at, const cp_trials *t, int of_case, const char *measure) {
     int m = find_measure(at, "trials_values", t, measure);
@@ -431,13 +425,9 @@ cp_trial_series(cp_trials_series)(cp_at at, const cp_trials *t, int of_case, int
                                                               : (cp_trial_series){0};
 }
 
-cp_trial_end cp_trials_end(const cp_trials *t, int of_case, int repeat) {
-    return t->ends[repeat * t->cases + of_case];
-}
+cp_trial_end cp_trials_end(const cp_trials *t, int of_case, int repeat) { return t->ends[repeat * t->cases + of_case]; }
 
-bool cp_trials_has(const cp_trials *t, int of_case, int repeat) {
-    return cp_trials_end(t, of_case, repeat) != CP_TRIAL_STOPPED;
-}
+bool cp_trials_has(const cp_trials *t, int of_case, int repeat) { return cp_trials_end(t, of_case, repeat) != CP_TRIAL_STOPPED; }
 
 int(cp_trials_diverged)(cp_at at, const cp_trials *t, int of_case) {
     int n = 0;

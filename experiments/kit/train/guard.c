@@ -23,13 +23,9 @@ static const struct {
     [CP_GUARD_OUTPUTS] = {"outputs that are not finite", 0, 0, 0, false},
 };
 
-static int patience(const cp_guard *g) {
-    return g->patience ? g->patience : 3;
-}
+static int patience(const cp_guard *g) { return g->patience ? g->patience : 3; }
 
-static int rollbacks(const cp_guard *g) {
-    return g->rollbacks < 0 ? 0 : g->rollbacks ? g->rollbacks : 8;
-}
+static int rollbacks(const cp_guard *g) { return g->rollbacks < 0 ? 0 : g->rollbacks ? g->rollbacks : 8; }
 
 static int compare(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
@@ -48,9 +44,7 @@ static double usual(const cp_guard *g, int sign) {
 }
 
 /* Signs are bad when they are large; of the gap that is its negative. */
-static double size_of(int sign, double value) {
-    return sign == CP_GUARD_GAP ? -value : value;
-}
+static double size_of(int sign, double value) { return sign == CP_GUARD_GAP ? -value : value; }
 
 static bool is_bad(const cp_guard *g, int sign, double value) {
     double size = size_of(sign, value);
@@ -61,9 +55,7 @@ static bool is_bad(const cp_guard *g, int sign, double value) {
     return size > (g->factor > 0 ? g->factor : 20) * fabs(median) || size_of(sign, median) > signs[sign].lost;
 }
 
-static int kept(const cp_guard *g) {
-    return g->event_count < CP_GUARD_EVENTS ? (int)g->event_count : CP_GUARD_EVENTS;
-}
+static int kept(const cp_guard *g) { return g->event_count < CP_GUARD_EVENTS ? (int)g->event_count : CP_GUARD_EVENTS; }
 
 static cp_guard_event event_at(const cp_guard *g, int i) {
     const cp_guard_events *e = &g->events;
@@ -124,17 +116,11 @@ void cp_guard_return(cp_guard *g, const cp_guard *before) {
     g->bad = g->strikes = 0;
 }
 
-void cp_guard_restart(cp_guard *g) {
-    g->seen = g->bad = g->strikes = 0;
-}
+void cp_guard_restart(cp_guard *g) { g->seen = g->bad = g->strikes = 0; }
 
-bool cp_guard_calm(const cp_guard *g) {
-    return g->bad == 0;
-}
+bool cp_guard_calm(const cp_guard *g) { return g->bad == 0; }
 
-bool cp_guard_steady(const cp_guard *g) {
-    return g->strikes == 0;
-}
+bool cp_guard_steady(const cp_guard *g) { return g->strikes == 0; }
 
 bool cp_guard_last_event(const cp_guard *g, cp_guard_event *event) {
     if (g->event_count) *event = event_at(g, kept(g) - 1);

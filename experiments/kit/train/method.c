@@ -48,9 +48,7 @@ bool(cp_method_add)(cp_at at, const cp_method *method) {
     return true;
 }
 
-const cp_method *cp_method_at(int i) {
-    return i >= 0 && i < CP_METHODS_MAX ? methods[i] : NULL;
-}
+const cp_method *cp_method_at(int i) { return i >= 0 && i < CP_METHODS_MAX ? methods[i] : NULL; }
 
 const cp_method *cp_method_find(const char *name) {
     const cp_method *const *method = methods;
@@ -58,9 +56,7 @@ const cp_method *cp_method_find(const char *name) {
     return *method;
 }
 
-const char *cp_method_title(const cp_method *method) {
-    return method->title ? method->title : method->name;
-}
+const char *cp_method_title(const cp_method *method) { return method->title ? method->title : method->name; }
 
 static bool lists(const cp_method *method, const char *option) {
     for (const cp_option *o = method->options; o && o->name; o++)

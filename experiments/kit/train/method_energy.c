@@ -3,9 +3,7 @@
 
 #include "ops/ops.h"
 
-static cp_tensor *mean(cp_at at, cp_tensor *a) {
-    return (cp_mean)(at, a, CP_ALL, false);
-}
+static cp_tensor *mean(cp_at at, cp_tensor *a) { return (cp_mean)(at, a, CP_ALL, false); }
 
 static cp_tensor *add_scaled(cp_at at, cp_tensor *loss, double weight, cp_tensor *term) {
     return weight == 0 ? loss : (cp_add)(at, loss, (cp_scale)(at, term, (cp_real)weight));
@@ -36,9 +34,7 @@ static cp_tensor *energy_terms(cp_at at, const cp_objective *o, const cp_model *
     return (cp_add)(at, terms, (cp_sub)(at, mean(at, of_class), mean(at, negative)));
 }
 
-static cp_tensor *both(cp_at at, cp_tensor *a, cp_tensor *b) {
-    return (cp_add)(at, mean(at, a), mean(at, b));
-}
+static cp_tensor *both(cp_at at, cp_tensor *a, cp_tensor *b) { return (cp_add)(at, mean(at, a), mean(at, b)); }
 
 /* What of the slopes is above the limit. */
 static cp_tensor *steep(cp_at at, const cp_objective *o, cp_tensor *slopes) {

@@ -100,9 +100,7 @@ void cp_run_model_free(cp_run_model *t) {
     free(t);
 }
 
-bool cp_run_model_generative(const cp_run_model *t) {
-    return t->model->head->kind->generative;
-}
+bool cp_run_model_generative(const cp_run_model *t) { return t->model->head->kind->generative; }
 
 bool cp_run_model_fits(const cp_run_model *t, const char *name, int height, int width, int channels, int classes,
                        cp_status *status) {
@@ -119,9 +117,7 @@ bool cp_run_model_fits(const cp_run_model *t, const char *name, int height, int 
 
 /* ---- results ---- */
 
-bool cp_run_model_unfinished(const cp_run_model *t) {
-    return *t->folder && !t->found;
-}
+bool cp_run_model_unfinished(const cp_run_model *t) { return *t->folder && !t->found; }
 
 void cp_run_model_put(const cp_run_model *t, cp_json_writer *w) {
     cp_json_put_object(w, "model");

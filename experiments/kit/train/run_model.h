@@ -54,9 +54,7 @@ void cp_run_model_note(const cp_run_model *trained, cp_json_writer *writer, FILE
 
 /* For cp_run_show_unchanged: the members of cp_run_model_put that must be unchanged. */
 #define CP_RUN_MODEL_SOURCES(trained)                                                                                              \
-    {"the model", "model/md5", (trained)->md5}, {                                                                                  \
-        "the training", "model/result_md5", (trained)->result_md5                                                                  \
-    }
+    {"the model", "model/md5", (trained)->md5}, { "the training", "model/result_md5", (trained)->result_md5 }
 
 /* The mean training image into (values): that of the Gaussian where chains started, or else of the images that the run was trained
  * on, which are loaded. The chains are loaded. */

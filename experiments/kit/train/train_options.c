@@ -125,17 +125,11 @@ const cp_default cp_train_presets[] = {
 enum { MAX_MEASUREMENTS = 1000000 };
 
 /* The rules behind "auto", by the number of labeled images. */
-static double energy_rule(int labeled) {
-    return fmin(1, fmax(0.1, 16.0 / labeled));
-}
+static double energy_rule(int labeled) { return fmin(1, fmax(0.1, 16.0 / labeled)); }
 
-static double steps_rule(int labeled) {
-    return fmin(2000, fmax(500, 25.0 * labeled));
-}
+static double steps_rule(int labeled) { return fmin(2000, fmax(500, 25.0 * labeled)); }
 
-static int64_t joint_rule(int classes) {
-    return classes < 3 ? 200 : classes > 13 ? 1000 : 75 * classes;
-}
+static int64_t joint_rule(int classes) { return classes < 3 ? 200 : classes > 13 ? 1000 : 75 * classes; }
 
 static cp_augment read_augment(const cp_options *o, int channels) {
     enum { AUTO, NONE, X, XY };

@@ -16,9 +16,7 @@ const char *const cp_trace_names[CP_TRACES] = {
 
 /* ---- making ---- */
 
-static cp_shape batch_shape(const cp_trainer *t, int count) {
-    return cp_shape_rows(count, t->images->set->shape);
-}
+static cp_shape batch_shape(const cp_trainer *t, int count) { return cp_shape_rows(count, t->images->set->shape); }
 
 /* The Gaussian of the training pixels, from as many of them as its directions need. */
 static bool fit_start(cp_trainer *t, const cp_split *train) {
@@ -318,9 +316,7 @@ static bool finish(cp_trainer *t, cp_status *status) {
 }
 
 /* Not after a step that was left out: then there are more until one is good or the guard gives up. */
-static bool is_over(const cp_trainer *t) {
-    return t->step >= t->config.steps && cp_guard_calm(&t->guard) && !t->pretraining;
-}
+static bool is_over(const cp_trainer *t) { return t->step >= t->config.steps && cp_guard_calm(&t->guard) && !t->pretraining; }
 
 static cp_trainer_end stop(cp_trainer *t, cp_status *status) {
     if (t->saved || cp_trainer_save_stopped(t, status)) cp_run_log_event(t->run, "stop", t->step);
@@ -350,13 +346,9 @@ cp_trainer_end cp_trainer_run(cp_trainer *t) {
     return t->end = end == CP_TRAINER_DONE && !finish(t, status) ? CP_TRAINER_STOPPED : end;
 }
 
-const cp_trainer_config *cp_trainer_settings(const cp_trainer *t) {
-    return &t->config;
-}
+const cp_trainer_config *cp_trainer_settings(const cp_trainer *t) { return &t->config; }
 
-const cp_guard *cp_trainer_guard(const cp_trainer *t) {
-    return &t->guard;
-}
+const cp_guard *cp_trainer_guard(const cp_trainer *t) { return &t->guard; }
 
 const double *cp_trainer_traces(const cp_trainer *t, int *rows) {
     *rows = (int)t->trace_count;
@@ -368,10 +360,6 @@ int64_t cp_trainer_selected(const cp_trainer *t, double *scaled_nll) {
     return t->selected;
 }
 
-const cp_model *cp_trainer_model(const cp_trainer *t) {
-    return t->model;
-}
+const cp_model *cp_trainer_model(const cp_trainer *t) { return t->model; }
 
-cp_replay *cp_trainer_replay(const cp_trainer *t) {
-    return t->replay;
-}
+cp_replay *cp_trainer_replay(const cp_trainer *t) { return t->replay; }

@@ -20,9 +20,7 @@ typedef struct fit_data {
     cp_real *pixels;      /* (BATCH, H, W, C) */
 } fit_data;
 
-static const cp_split *training_split(const cp_trainer *t) {
-    return &t->images->set->splits[CP_IMAGES_TRAIN];
-}
+static const cp_split *training_split(const cp_trainer *t) { return &t->images->set->splits[CP_IMAGES_TRAIN]; }
 
 static cp_tensor *read_rows(cp_trainer *t, fit_data *f, const int *rows, int count) {
     cp_split_read(training_split(t), rows, count, f->pixels);

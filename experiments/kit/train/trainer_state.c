@@ -15,9 +15,7 @@ cp_trainer_path cp_trainer_file(const cp_trainer *t, const char *name) {
     return path;
 }
 
-static cp_state real(const char *name, double *value) {
-    return cp_state_array("", name, CP_F64, CP_SCALAR, value);
-}
+static cp_state real(const char *name, double *value) { return cp_state_array("", name, CP_F64, CP_SCALAR, value); }
 
 static bool trainer_walk(void *object, int i, cp_state *state) {
     cp_trainer *t = object;
@@ -66,9 +64,7 @@ static cp_checkpoint checkpoint_of(cp_trainer *t, cp_checkpoint_part *parts) {
 }
 
 /* Which images a checkpoint was trained on. */
-static const char *data_mark(const cp_trainer *t) {
-    return t->images->md5[0] ? t->images->md5 : t->images->name;
-}
+static const char *data_mark(const cp_trainer *t) { return t->images->md5[0] ? t->images->md5 : t->images->name; }
 
 static bool save(cp_trainer *t, bool stopped, cp_status *status) {
     cp_checkpoint_part parts[PARTS];

@@ -127,9 +127,7 @@ static void update(cp_trainer *t) {
     cp_ema_update(t->ema);
 }
 
-static cp_guard_verdict judge(cp_trainer *t, const double *seen) {
-    return cp_guard_judge(&t->guard, t->step, seen);
-}
+static cp_guard_verdict judge(cp_trainer *t, const double *seen) { return cp_guard_judge(&t->guard, t->step, seen); }
 
 cp_guard_verdict cp_trainer_step(cp_trainer *t) {
     double             seen[CP_GUARD_SIGNS] = {[CP_GUARD_GAP] = NAN, [CP_GUARD_SLOPE] = NAN, [CP_GUARD_CHAINS] = NAN};

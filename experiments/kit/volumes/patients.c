@@ -116,9 +116,7 @@ cp_patient_list *cp_patient_list_read(const char *path, cp_status *status) {
     return NULL;
 }
 
-static int by_name(const void *scan, const void *of_list) {
-    return strcmp(scan, ((const line *)of_list)->scan);
-}
+static int by_name(const void *scan, const void *of_list) { return strcmp(scan, ((const line *)of_list)->scan); }
 
 const char *cp_patient_listed(const cp_patient_list *list, const char *scan) {
     const line *found = list && list->count ? bsearch(scan, list->lines, list->count, sizeof *list->lines, by_name) : NULL;

@@ -66,9 +66,7 @@ static void place(const cp_nifti *v, int corner, double at[3]) {
     }
 }
 
-static double length_of(const double v[3]) {
-    return sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
-}
+static double length_of(const double v[3]) { return sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]); }
 
 /* Files in the same order have their voxels in the same places, wherever that is. Of others the headers must say so, or labels
  * would be those of other slices. */
@@ -138,9 +136,7 @@ static bool take_seg(cutting *c, const cp_nifti *seg) {
     return true;
 }
 
-static bool is_brain(float value, const cp_brain *brain) {
-    return value > brain->threshold && isfinite(value);
-}
+static bool is_brain(float value, const cp_brain *brain) { return value > brain->threshold && isfinite(value); }
 
 /* Keeps slices with enough brain. */
 static bool keep_slices(cutting *c, const cp_nifti *volume, const cp_brain *brain) {

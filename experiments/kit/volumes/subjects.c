@@ -72,9 +72,7 @@ typedef struct walk {
     cp_status   *status;
 } walk;
 
-static bool no_memory(walk *w) {
-    return cp_fail(w->status, "not enough memory for the names of the files");
-}
+static bool no_memory(walk *w) { return cp_fail(w->status, "not enough memory for the names of the files"); }
 
 /* The length of a name without its ending, or 0 when it has none of the right ones. */
 static size_t stem_of(const char *name, int *ending) {
@@ -118,13 +116,9 @@ static bool is_new(walk *w, const struct stat *about, bool *ok) {
     return true;
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b) {
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
+static int by_name(const struct dirent **a, const struct dirent **b) { return strcmp((*a)->d_name, (*b)->d_name); }
 
-static int is_visible(const struct dirent *entry) {
-    return entry->d_name[0] != '.';
-}
+static int is_visible(const struct dirent *entry) { return entry->d_name[0] != '.'; }
 
 static bool visit(walk *w, const char *folder, int depth);
 
