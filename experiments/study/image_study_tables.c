@@ -10,13 +10,15 @@
 
 /* ---- measures: those of both splits, of three kinds of weights ---- */
 
-#define OF_VIEW(split, view)                                                                                                       \
-    {split "_" view "_accuracy", "accuracy, %", 2, false}, {split "_" view "_ece", "ECE, %", 2, false}, {                          \
-        split "_" view "_nll", "NLL", 3, false                                                                                     \
+#define RATES(prefix, by, secondary)                                                                                               \
+    {prefix "accuracy", "accuracy" by ", %", 2, secondary},                                                                        \
+        {prefix "balanced_accuracy", "balanced accuracy" by ", %", 2, secondary}, {                                                \
+        prefix "auc", "AUC" by, 3, secondary                                                                                       \
     }
-#define BY_PATIENT(split, view)                                                                                                    \
-    { split "_" view "_patient_accuracy", "accuracy by patient, %", 2, true } /* NaN: none are known */
-#define OF_SPLIT(split) OF_VIEW(split, "end"), OF_VIEW(split, "selected"), OF_VIEW(split, "scaled")
+#define OF_VIEW(prefix)                                                                                                            \
+    RATES(prefix, "", false), {prefix "ece", "ECE, %", 2, false}, { prefix "nll", "NLL", 3, false }
+#define BY_PATIENT(prefix) RATES(prefix "patient_", " by patient", true) /* NaN: none are known */
+#define OF_SPLIT(split) OF_VIEW(split "_end_"), OF_VIEW(split "_selected_"), OF_VIEW(split "_scaled_")
 
 static const cp_measure all_measures[] = {
     OF_SPLIT("test"),
@@ -25,10 +27,10 @@ static const cp_measure all_measures[] = {
     {"temperature", "temperature", 2, false},
     {"guard_events", "guard events", 1, false},
     {"rollbacks", "rollbacks", 1, false},
-    BY_PATIENT("test", "end"),
-    BY_PATIENT("test", "selected"),
-    BY_PATIENT("validation", "end"),
-    BY_PATIENT("validation", "selected"),
+    BY_PATIENT("test_end_"),
+    BY_PATIENT("test_selected_"),
+    BY_PATIENT("validation_end_"),
+    BY_PATIENT("validation_selected_"),
     {0},
 };
 
@@ -49,18 +51,17 @@ void cp_image_study_read(cp_trial *trial, const cp_json *result) {
     const cp_study_case *c = trial->study_case->data;
     const cp_json       *guard = cp_json_get(result, "guard");
     const char          *md5 = cp_json_string(cp_json_get(cp_json_get(result, "data"), "md5"), "");
-    char                 split[16], view[16], metric[16];
+    char                 split[16], view[16], metric[32];
     if (!c->set->missing && strcmp(md5, c->set->md5) != 0) {
         cp_fail(&trial->status, "its data were another file than this %s; give another --out, or remove the folder", c->set->name);
         return;
     }
     for (const cp_measure *m = all_measures; m->name; m++)
-        if (sscanf(m->name, "%15[a-z]_%15[a-z]_%15[a-z]", split, view, metric) == 3) {
+        if (sscanf(m->name, "%15[a-z]_%15[a-z]_%31[a-z_]", split, view, metric) == 3) {
             const cp_json *found = cp_json_get(cp_json_get(result, split), view);
-            cp_trial_put(trial, m->name,
-                         strcmp(metric, "patient") == 0
-                             ? cp_json_number(cp_json_get(cp_json_get(found, "by_patient"), "accuracy"), NAN)
-                             : cp_json_number(cp_json_get(found, metric), NAN));
+            bool           by_patient = strncmp(metric, "patient_", 8) == 0;
+            if (by_patient) found = cp_json_get(found, "by_patient");
+            cp_trial_put(trial, m->name, cp_json_number(cp_json_get(found, metric + 8 * by_patient), NAN));
         }
     cp_trial_put(trial, "selected_step", cp_json_number(cp_json_get(result, "selected_step"), NAN));
     cp_trial_put(trial, "temperature", cp_json_number(cp_json_get(result, "temperature"), NAN));
@@ -86,12 +87,54 @@ double cp_sign_test(int wins, int losses) {
     return fmin(1, ldexp(tail, -halvings));
 }
 
+typedef struct column {
+    const char *title, *view, *metric; /* view: NULL where it has none; title: of differences, the metric's */
+    int         decimals;
+    enum { OURS, PAPERS, DIFFERENCE } kind;
+} column;
+
+enum { TABLES = 5 };
+static const struct {
+    const char *key; /* in result.json */
+    column      columns[8];
+} layouts[TABLES] = {{"table",
+                      {{"accuracy, % (end)", "end", "accuracy", 2, OURS},
+                       {"paper's", "end", "accuracy", 2, PAPERS},
+                       {"balanced, % (end)", "end", "balanced_accuracy", 2, OURS},
+                       {"AUC (end)", "end", "auc", 3, OURS},
+                       {"ECE, % (end)", "end", "ece", 2, OURS},
+                       {"paper's", "end", "ece", 2, PAPERS}}},
+                     {"selected",
+                      {{"accuracy, % (selected)", "selected", "accuracy", 2, OURS},
+                       {"balanced, % (selected)", "selected", "balanced_accuracy", 2, OURS},
+                       {"AUC (selected)", "selected", "auc", 3, OURS},
+                       {"ECE, % (selected)", "selected", "ece", 2, OURS},
+                       {"ECE, % (scaled)", "scaled", "ece", 2, OURS}}},
+                     {"differences",
+                      {{"accuracy", "end", "accuracy", 2, DIFFERENCE},
+                       {"balanced", "end", "balanced_accuracy", 2, DIFFERENCE},
+                       {"AUC", "end", "auc", 3, DIFFERENCE},
+                       {"ECE", "end", "ece", 2, DIFFERENCE}}},
+                     {"differences_selected",
+                      {{"accuracy", "selected", "accuracy", 2, DIFFERENCE},
+                       {"balanced", "selected", "balanced_accuracy", 2, DIFFERENCE},
+                       {"AUC", "selected", "auc", 3, DIFFERENCE},
+                       {"ECE", "scaled", "ece", 2, DIFFERENCE}}},
+                     {"more",
+                      {{"NLL (end)", "end", "nll", 3, OURS},
+                       {"NLL (selected)", "selected", "nll", 3, OURS},
+                       {"NLL (scaled)", "scaled", "nll", 3, OURS},
+                       {"temperature", NULL, "temperature", 2, OURS},
+                       {"selected step", NULL, "selected_step", 0, OURS},
+                       {"guard events", NULL, "guard_events", 1, OURS},
+                       {"rollbacks", NULL, "rollbacks", 1, OURS}}}};
+
 /* "+3.50 (9 of 10, p 0.021)": the mean over seeds, in how many it is better, and the sign test. */
-static void put_difference(const cp_image_study *s, cp_table *table, int i, int base, const char *view, const char *metric) {
+static void put_difference(const cp_image_study *s, cp_table *table, const column *c, int i, int base) {
     const cp_trials *trials = s->study->trials;
-    cp_measure_name  measure = cp_image_study_measure(s, view, metric);
+    cp_measure_name  measure = cp_image_study_measure(s, c->view, c->metric);
     const double    *a = cp_trials_values(trials, i, measure.s), *b = cp_trials_values(trials, base, measure.s);
-    bool             more_is_better = strcmp(metric, "accuracy") == 0;
+    bool             more_is_better = strcmp(c->metric, "ece") != 0;
     double           sum = 0;
     int              n = 0, wins = 0, losses = 0;
     for (int r = 0; r < s->seed_count; r++) {
@@ -105,45 +148,24 @@ static void put_difference(const cp_image_study *s, cp_table *table, int i, int 
     else if (!n)
         cp_table_text(table, "-");
     else
-        cp_table_text(table, "%+.2f (%d of %d, p %.2g)", sum / n, wins, n, cp_sign_test(wins, losses));
+        cp_table_text(table, "%+.*f (%d of %d, p %.2g)", c->decimals, sum / n, wins, n, cp_sign_test(wins, losses));
 }
 
-typedef struct column {
-    const char *title, *view, *metric; /* view: NULL where it has none; title: of differences, the metric's */
-    enum { OURS, PAPERS, DIFFERENCE } kind;
-} column;
-
-static const column main_columns[] = {{"accuracy, % (end)", "end", "accuracy", OURS},
-                                      {"paper's", "end", "accuracy", PAPERS},
-                                      {"ECE, % (end)", "end", "ece", OURS},
-                                      {"paper's", "end", "ece", PAPERS},
-                                      {"accuracy, % (selected)", "selected", "accuracy", OURS},
-                                      {"ECE, % (selected)", "selected", "ece", OURS},
-                                      {"ECE, % (scaled)", "scaled", "ece", OURS},
-                                      {0}},
-                    difference_columns[] = {{"accuracy", "end", "accuracy", DIFFERENCE},
-                                            {"ECE", "end", "ece", DIFFERENCE},
-                                            {"accuracy", "selected", "accuracy", DIFFERENCE},
-                                            {"ECE", "scaled", "ece", DIFFERENCE},
-                                            {0}},
-                    more_columns[] = {{"NLL (end)", "end", "nll", OURS},
-                                      {"NLL (selected)", "selected", "nll", OURS},
-                                      {"NLL (scaled)", "scaled", "nll", OURS},
-                                      {"temperature", NULL, "temperature", OURS},
-                                      {"selected step", NULL, "selected_step", OURS},
-                                      {"guard events", NULL, "guard_events", OURS},
-                                      {"rollbacks", NULL, "rollbacks", OURS},
-                                      {0}};
-
-static void put_cell(const cp_image_study *s, cp_table *table, const column *c, int i, int base) {
+/* The row's first cell says how many runs are missing or diverged. */
+static void put_cell(const cp_image_study *s, cp_table *table, const column *c, int i, int base, bool first) {
     const cp_paper_cell *theirs = paper_of(s, i);
-    const cp_mean_sd    *found = !theirs ? NULL : strcmp(c->metric, "ece") == 0 ? &theirs->ece : &theirs->accuracy;
-    if (c->kind == DIFFERENCE)
-        put_difference(s, table, i, base, c->view, c->metric);
-    else if (c->kind == PAPERS)
-        cp_table_mean_sd(table, found ? found->mean : NAN, found ? found->sd : NAN, 2);
-    else
-        cp_trials_put_cell(s->study->trials, table, i, c->view ? cp_image_study_measure(s, c->view, c->metric).s : c->metric);
+    cp_measure_name      measure = cp_image_study_measure(s, c->view ? c->view : "", c->metric);
+    const char          *name = c->view ? measure.s : c->metric;
+    cp_mean_sd           found = {NAN, NAN};
+    if (c->kind == DIFFERENCE) {
+        put_difference(s, table, c, i, base);
+    } else if (c->kind == OURS && first) {
+        cp_trials_put_cell(s->study->trials, table, i, name);
+    } else {
+        if (c->kind == OURS) found = cp_trials_mean_sd(s->study->trials, i, name);
+        if (c->kind == PAPERS && theirs) found = strcmp(c->metric, "ece") == 0 ? theirs->ece : theirs->accuracy;
+        cp_table_mean_sd(table, found.mean, found.sd, c->decimals);
+    }
 }
 
 /* A row per case; of differences only for cases that the base method has too. */
@@ -153,7 +175,7 @@ static cp_table *make_table(const cp_image_study *s, const column *columns, bool
     if (*s->swept) cp_table_column(table, s->swept);
     for (const column *c = columns; c->title; c++) {
         char title[80];
-        snprintf(title, sizeof title, c->kind == DIFFERENCE ? "%s - %s's (%s)" : "%s", c->title, cp_method_title(base), c->view);
+        snprintf(title, sizeof title, c->kind == DIFFERENCE ? "%s - %s (%s)" : "%s", c->title, cp_method_title(base), c->view);
         if (c->kind != PAPERS || paper) cp_table_column(table, title);
     }
     for (int i = 0; i < s->case_count; i++) {
@@ -165,7 +187,7 @@ static cp_table *make_table(const cp_image_study *s, const column *columns, bool
         cp_table_text(table, "%s", cp_method_title(of->method));
         if (*s->swept) cp_table_text(table, "%s", *of->value ? of->value : "-");
         for (const column *c = columns; c->title; c++)
-            if (c->kind != PAPERS || paper) put_cell(s, table, c, i, of_base);
+            if (c->kind != PAPERS || paper) put_cell(s, table, c, i, of_base, c == columns);
     }
     return table;
 }
@@ -181,7 +203,7 @@ static bool has_differences(const cp_image_study *s) {
 
 typedef struct result_tables {
     const cp_image_study *study;
-    cp_table             *tables[3]; /* the main one, differences or NULL, more */
+    cp_table             *tables[TABLES]; /* differences may be NULL */
 } result_tables;
 
 static void put_number(FILE *file, double value) {
@@ -250,7 +272,7 @@ static void write_summary(const result_tables *t, FILE *file) {
 }
 
 static void write_text(const result_tables *t, FILE *file) {
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < TABLES; k++) {
         if (!t->tables[k]) continue;
         if (k) fputc('\n', file);
         cp_table_print(t->tables[k], file);
@@ -262,6 +284,8 @@ static void write_text(const result_tables *t, FILE *file) {
 static void write_latex(const result_tables *t, FILE *file) {
     cp_study_print_notes(t->study->study, file, "% ");
     cp_table_latex(t->tables[0], file);
+    fputc('\n', file);
+    cp_table_latex(t->tables[1], file);
 }
 
 static bool save(const result_tables *t, const char *name, void (*write)(const result_tables *t, FILE *file), cp_status *status) {
@@ -318,14 +342,14 @@ static void put_notes(cp_image_study *s, bool paper, bool differences) {
 bool cp_image_study_write(cp_image_study *s, cp_status *status) {
     bool paper = false;
     for (int i = 0; i < s->case_count; i++) paper = paper || paper_of(s, i);
-    result_tables t = {s,
-                       {make_table(s, main_columns, paper), has_differences(s) ? make_table(s, difference_columns, false) : NULL,
-                        make_table(s, more_columns, false)}};
-    put_notes(s, paper, t.tables[1]);
+    result_tables t = {.study = s};
+    bool          differences = has_differences(s);
+    for (int k = 0; k < TABLES; k++)
+        if (differences || layouts[k].columns->kind != DIFFERENCE) t.tables[k] = make_table(s, layouts[k].columns, paper);
+    put_notes(s, paper, differences);
     bool ok = save(&t, "table.txt", write_text, status) && save(&t, "table.tex", write_latex, status) &&
               save(&t, "table.csv", write_summary, status) && save(&t, "runs.csv", write_runs, status);
-    cp_study_add_table(s->study, "table", t.tables[0]);
-    if (t.tables[1]) cp_study_add_table(s->study, "differences", t.tables[1]);
-    cp_study_add_table(s->study, "more", t.tables[2]);
+    for (int k = 0; k < TABLES; k++)
+        if (t.tables[k]) cp_study_add_table(s->study, layouts[k].key, t.tables[k]);
     return ok;
 }

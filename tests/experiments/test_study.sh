@@ -45,14 +45,14 @@ pooled() { # two runs' result.json
 }
 
 # The expected difference of the first method and softmax in the table, from runs.csv: "+1.25 (2 of 2".
-difference() { # runs.csv, labels, column, 1 or -1: more is better, or less
-    awk -F, -v labels="$2" -v column="$3" -v way="$4" '
+difference() { # runs.csv, labels, column, 1 or -1: more is better, or less, decimals
+    awk -F, -v labels="$2" -v column="$3" -v way="$4" -v decimals="${5:-2}" '
         NR == 1 { for (i = 1; i <= NF; i++) if ($i == column) at = i; next }
         $3 == labels && $4 == "softmax" { base[$5] = $at }
         $3 == labels && $4 == "hybrid" { own[$5] = $at }
         END {
             for (seed in own) if (own[seed] != "" && base[seed] != "") { d = own[seed] - base[seed]; sum += d; n++; wins += way * d > 0 }
-            printf "%+.2f (%d of %d,", sum / n, wins, n
+            printf "%+.*f (%d of %d,", decimals, sum / n, wins, n
         }' "$1"
 }
 
@@ -95,11 +95,22 @@ difference() { # runs.csv, labels, column, 1 or -1: more is better, or less
     expect_success "a bin has the predictions of all seeds, each counted once" cmp expected found
     expect_success "and some bins are not empty" grep -q "^0\.[0-9]*[1-9]" found
     for labels in 1 3; do
-        expect_success "differences of accuracy are means over seeds, $labels labels" \
-            grep -qF -e "$(difference one/runs.csv $labels test_end_accuracy 1)" one/table.txt
+        for metric in end_accuracy end_balanced_accuracy selected_accuracy selected_balanced_accuracy; do
+            expect_success "differences are means over seeds: $metric, $labels labels" \
+                grep -qF -e "$(difference one/runs.csv $labels test_$metric 1)" one/table.txt
+        done
+        for view in end selected; do
+            expect_success "so are those of the AUC, in thousandths: $view, $labels labels" \
+                grep -qF -e "$(difference one/runs.csv $labels test_${view}_auc 1 3)" one/table.txt
+        done
         expect_success "and less ECE is better, $labels labels" \
             grep -qF -e "$(difference one/runs.csv $labels test_end_ece -1)" one/table.txt
     done
+    for file in table.txt table.tex result.json; do
+        expect_success "accuracy has balanced accuracy and AUC beside it in $file" sh -c \
+            "tr -d '\\\\\\n' <one/$file | grep -q 'accuracy, % (selected)[^A-Za-z]*balanced, % (selected)[^A-Za-z]*AUC (selected)'"
+    done
+    expect_success "the tables fit into a terminal" test "$(grep -v "^[A-Z]" one/table.txt | wc -L)" -le 150
     expect_success "boxes.csv has the measure and the number of labels" \
         test "$(grep -c '^"gray: ECE, %","hybrid",box,"3",' one/boxes.csv)" -eq 2
     expect_success "the given settings are listed" grep -q "^Options of couplet train that were given: .*--sgld=2" one/table.txt
@@ -259,7 +270,7 @@ difference() { # runs.csv, labels, column, 1 or -1: more is better, or less
     expect_success "methods that do not read the option are trained once" test "$(ls -d sweep/runs/*-softmax* sweep/runs/*-jem* | wc -l)" -eq 4
     expect_success "and have a row without a value" grep -q "gray  *3  *jem  *- " sweep/table.txt
     expect_success "and there is a note" grep -q "^softmax does not read --lambda" sweep/table.txt
-    expect_success "they are compared with all values" test "$(grep -c "gray  *3  *hybrid  *10* .* of 2, p" sweep/table.txt)" -eq 2
+    expect_success "they are compared with all values" test "$(grep -c "gray  *3  *hybrid  *10* .* of 2, p" sweep/table.txt)" -eq 4
     train gray.npz --method softmax --labels 3 --seed 0 --steps 8 --every 4 --batch 8 --unlabeled 8 --quiet --out other-energies --lambda 9 \
         --energy 2 --square 2 --slope 2 --slope-every 3 --conditional --chains 4 --sgld 3 --alpha 3 --noise 1 --clamp 1 --range any \
         --start uniform --buffer 99 --fresh 1 --restart 1
@@ -322,9 +333,13 @@ difference() { # runs.csv, labels, column, 1 or -1: more is better, or less
 
     "$draw_images" slices.npz 8 8 1 3 40 30 36 1 val test
     study slices.npz $quick --steps 8 --seeds 0 --methods softmax --labels 3 --quiet --out patients
-    expected=$(member patients/runs/slices-3-softmax-0/result.json test/selected/by_patient/accuracy)
-    expect_success "accuracy by patient is in runs.csv" \
-        awk "BEGIN { found = \"$(field patients/runs.csv test_selected_patient_accuracy)\"; exit !(found != \"\" && (found - $expected) ^ 2 < 1e-9) }"
+    for metric in accuracy balanced_accuracy auc; do
+        for by in "" patient_; do
+            expected=$(member patients/runs/slices-3-softmax-0/result.json "test/selected/${by:+by_patient/}$metric")
+            expect_success "runs.csv has the numbers of the run: $by$metric" \
+                awk "BEGIN { found = \"$(field patients/runs.csv test_selected_$by$metric)\"; exit !(found != \"\" && (found - $expected) ^ 2 < 1e-9) }"
+        done
+    done
     expect_empty "without patients the field is empty" "$(field two/runs.csv test_selected_patient_accuracy)"
 
     # ---- the commands for Slurm, with fake programs; test_study_slurm.sh uses a real Slurm ----

@@ -15,7 +15,7 @@ void cp_measured_put(int count, const cp_measured *all, cp_json_writer *w, const
 }
 
 static void table_row(cp_table *table, const cp_estimate of[CP_METRICS]) {
-    static const cp_metric columns[] = {CP_ACCURACY, CP_BALANCED_ACCURACY, CP_ECE, CP_MCE, CP_NLL, CP_BRIER, CP_AUC};
+    static const cp_metric columns[] = {CP_ACCURACY, CP_BALANCED_ACCURACY, CP_AUC, CP_ECE, CP_MCE, CP_NLL, CP_BRIER};
     for (size_t c = 0; c < sizeof columns / sizeof *columns; c++) {
         bool share = cp_metric_is_share(columns[c]);
         cp_table_number(table, (share ? 100 : 1) * of[columns[c]].value, share ? 1 : 3);
@@ -23,7 +23,7 @@ static void table_row(cp_table *table, const cp_estimate of[CP_METRICS]) {
 }
 
 cp_table *cp_measured_table(int count, const cp_measured *all, const char *split) {
-    cp_table *table = cp_table_new(8, split, "accuracy, %", "balanced, %", "ECE, %", "MCE, %", "NLL", "Brier", "AUC");
+    cp_table *table = cp_table_new(8, split, "accuracy, %", "balanced, %", "AUC", "ECE, %", "MCE, %", "NLL", "Brier");
     for (int i = 0; i < count; i++) {
         if (!all[i].metrics) continue;
         cp_table_text(table, "%s%s", all[i].title, all[i].metrics->grouped ? ", by image" : "");
