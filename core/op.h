@@ -4,7 +4,7 @@
  *     static void square_grad(cp_at at, const cp_node *n, cp_tensor *g, cp_tensor **gin) {
  *         gin[0] = cp_mul(at, g, cp_scale(at, n->in[0], 2));
  *     }
- *     const cp_op cp_op_square = {.name = "square", .formula = "a^2", .grad = square_grad, .keeps = {CP_KEEPS_IN(0)}};
+ *     CP_OP(square, .formula = "a^2", .keeps = {CP_KEEPS_IN(0)});
  *
  *     cp_tensor *(cp_square)(cp_at at, cp_tensor *a) {
  *         if (!cp_check(at, "square", 1, &a)) return NULL;
@@ -42,6 +42,9 @@ typedef struct cp_op {
     const char *rule;  /* "a: g b; b: g a", with g for the gradient at out */
     const char *words; /* "Each factor gets the incoming gradient times the other factor." */
 } cp_op;
+
+/* Defines cp_op_NAME, an op with the gradient rule NAME_grad. */
+#define CP_OP(NAME, ...) const cp_op cp_op_##NAME = {.name = #NAME, .grad = NAME##_grad, __VA_ARGS__}
 
 struct cp_node {
     const cp_op *op;

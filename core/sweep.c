@@ -16,11 +16,8 @@ static void accumulate_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tens
     gin[0] = gin[1] = g;
 }
 
-const cp_op cp_op_accumulate = {.name = "accumulate",
-                                .formula = "a + b (gradients meeting at a fan-out)",
-                                .grad = accumulate_grad,
-                                .rule = "a: g; b: g",
-                                .words = "Both parts of the sum get the incoming gradient unchanged."};
+CP_OP(accumulate, .formula = "a + b (gradients meeting at a fan-out)", .rule = "a: g; b: g",
+      .words = "Both parts of the sum get the incoming gradient unchanged.");
 
 cp_tensor *cp_accumulate(cp_at at, cp_tensor *a, cp_tensor *b) {
     cp_tensor *out = cp_out(at, a->shape);

@@ -77,13 +77,11 @@ static void conv2d_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor *
     if (cp_needs(node, 2)) gin[2] = cp_sum(at, g, CP_AXES(0, 1, 2), false);
 }
 
-const cp_op cp_op_conv2d = {.name = "conv2d",
-                            .formula = "y[n,i,j,o] = bias[o] + sum x[n, i s + u d - p, j s + v d - p, c] w[u,v,c,o]",
-                            .grad = conv2d_grad,
-                            .rule = "x: conv2d_input_grad(g, w); w: conv2d_weight_grad(x, g); bias: sum of g over n, i, j",
-                            .words = "Each pixel of the image gets the gradients of all windows that contain it, weighted by the "
-                                     "kernel; the kernel gets, summed over all windows, the gradient times the pixel.",
-                            .keeps = {CP_KEEPS_IN(1), CP_KEEPS_IN(0)}};
+CP_OP(conv2d, .formula = "y[n,i,j,o] = bias[o] + sum x[n, i s + u d - p, j s + v d - p, c] w[u,v,c,o]",
+      .rule = "x: conv2d_input_grad(g, w); w: conv2d_weight_grad(x, g); bias: sum of g over n, i, j",
+      .words = "Each pixel of the image gets the gradients of all windows that contain it, weighted by the "
+               "kernel; the kernel gets, summed over all windows, the gradient times the pixel.",
+      .keeps = {CP_KEEPS_IN(1), CP_KEEPS_IN(0)});
 
 /* ---- conv2d fused with its neighbors in a pre-activation network ---- */
 
@@ -259,14 +257,12 @@ static void conv2d_input_grad_grad(cp_at at, const cp_node *node, cp_tensor *h, 
     if (cp_needs(node, 1)) gin[1] = cp_conv2d_weight_grad(at, h, g, w->dims, *c);
 }
 
-const cp_op cp_op_conv2d_input_grad = {
-    .name = "conv2d_input_grad",
-    .formula = "d sum(g conv2d(x, w)) / dx",
-    .grad = conv2d_input_grad_grad,
+CP_OP(
+    conv2d_input_grad, .formula = "d sum(g conv2d(x, w)) / dx",
     .rule = "with h the gradient at out: g: conv2d(h, w); w: conv2d_weight_grad(h, g)",
     .words =
         "The op is linear in g and in w: the incoming gradient, an image, is convolved for g, and combined with g for the kernel.",
-    .keeps = {CP_KEEPS_IN(1), CP_KEEPS_IN(0)}};
+    .keeps = {CP_KEEPS_IN(1), CP_KEEPS_IN(0)});
 
 cp_tensor *(cp_conv2d_input_grad)(cp_at at, cp_tensor *g, cp_tensor *w, const int x_dims[4], cp_conv2d_config config) {
     const char   *op = "conv2d_input_grad";
@@ -289,13 +285,10 @@ static void conv2d_weight_grad_grad(cp_at at, const cp_node *node, cp_tensor *h,
     if (cp_needs(node, 1)) gin[1] = cp_conv2d(at, x, h, NULL, *c);
 }
 
-const cp_op cp_op_conv2d_weight_grad = {
-    .name = "conv2d_weight_grad",
-    .formula = "d sum(g conv2d(x, w)) / dw",
-    .grad = conv2d_weight_grad_grad,
-    .rule = "with h the gradient at out: x: conv2d_input_grad(g, h); g: conv2d(x, h)",
-    .words = "The op is linear in x and in g: the incoming gradient, a kernel, takes the place of the weights.",
-    .keeps = {CP_KEEPS_IN(1), CP_KEEPS_IN(0)}};
+CP_OP(conv2d_weight_grad, .formula = "d sum(g conv2d(x, w)) / dw",
+      .rule = "with h the gradient at out: x: conv2d_input_grad(g, h); g: conv2d(x, h)",
+      .words = "The op is linear in x and in g: the incoming gradient, a kernel, takes the place of the weights.",
+      .keeps = {CP_KEEPS_IN(1), CP_KEEPS_IN(0)});
 
 cp_tensor *(cp_conv2d_weight_grad)(cp_at at, cp_tensor *x, cp_tensor *g, const int w_dims[4], cp_conv2d_config config) {
     const char   *op = "conv2d_weight_grad";

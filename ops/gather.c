@@ -30,19 +30,10 @@ static void scatter_rows_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_te
     gin[0] = cp_gather_rows(at, g, *(const cp_indices *)node->attr);
 }
 
-const cp_op cp_op_gather_rows = {
-    .name = "gather_rows",
-    .formula = "out[i] = a[rows[i]]",
-    .grad = gather_rows_grad,
-    .keeps = {CP_KEEPS_SAVED},
-    .rule = "a[rows[i]] += g[i]",
-    .words = "Each row of the gradient goes back to the row that it was taken from; a row that was taken twice gets the sum."};
-const cp_op cp_op_scatter_rows = {.name = "scatter_rows",
-                                  .formula = "out[rows[i]] += a[i]",
-                                  .grad = scatter_rows_grad,
-                                  .keeps = {CP_KEEPS_SAVED},
-                                  .rule = "a[i] = g[rows[i]]",
-                                  .words = "Each row gets the gradient of the row that it was added to."};
+CP_OP(gather_rows, .formula = "out[i] = a[rows[i]]", .keeps = {CP_KEEPS_SAVED}, .rule = "a[rows[i]] += g[i]",
+      .words = "Each row of the gradient goes back to the row that it was taken from; a row that was taken twice gets the sum.");
+CP_OP(scatter_rows, .formula = "out[rows[i]] += a[i]", .keeps = {CP_KEEPS_SAVED}, .rule = "a[i] = g[rows[i]]",
+      .words = "Each row gets the gradient of the row that it was added to.");
 
 static bool has_rows(cp_at at, const char *op, cp_tensor *a) {
     if (!cp_check(at, op, 1, &a)) return false;
@@ -94,19 +85,11 @@ static void put_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gi
     gin[0] = cp_take(at, g, *(const cp_indices *)node->attr, node->in[0]->shape);
 }
 
-const cp_op cp_op_take = {.name = "take",
-                          .formula = "out[i] = a[places[i]]",
-                          .grad = take_grad,
-                          .keeps = {CP_KEEPS_SAVED},
-                          .rule = "a[places[i]] += g[i]",
-                          .words = "Each gradient goes back to the index that its value was taken from; an index that was taken "
-                                   "twice gets the sum, and one that was not taken gets 0."};
-const cp_op cp_op_put = {.name = "put",
-                         .formula = "out[places[i]] += a[i]",
-                         .grad = put_grad,
-                         .keeps = {CP_KEEPS_SAVED},
-                         .rule = "a[i] = g[places[i]]",
-                         .words = "Each value gets the gradient of the index that it was put at."};
+CP_OP(take, .formula = "out[i] = a[places[i]]", .keeps = {CP_KEEPS_SAVED}, .rule = "a[places[i]] += g[i]",
+      .words = "Each gradient goes back to the index that its value was taken from; an index that was taken "
+               "twice gets the sum, and one that was not taken gets 0.");
+CP_OP(put, .formula = "out[places[i]] += a[i]", .keeps = {CP_KEEPS_SAVED}, .rule = "a[i] = g[places[i]]",
+      .words = "Each value gets the gradient of the index that it was put at.");
 
 /* Checks and copies an index for each of `count` values, each below `limit`. */
 static const cp_indices *indices_for(cp_at at, const char *op, cp_indices places, size_t count, size_t limit) {

@@ -17,13 +17,10 @@ static void cross_entropy_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_t
     gin[0] = cp_mul(at, difference, cp_scale(at, g, 1 / (cp_real)labels.count));
 }
 
-const cp_op cp_op_cross_entropy = {.name = "cross_entropy",
-                                   .formula = "mean of logsumexp(logits) - logits[label]",
-                                   .grad = cross_entropy_grad,
-                                   .rule = "g (softmax(logits) - one-hot) / rows",
-                                   .words = "Each row gets its predicted probabilities minus a 1 at its label, times the "
-                                            "incoming gradient and divided by the number of rows.",
-                                   .keeps = {CP_KEEPS_IN(0) | CP_KEEPS_SAVED}};
+CP_OP(cross_entropy, .formula = "mean of logsumexp(logits) - logits[label]", .rule = "g (softmax(logits) - one-hot) / rows",
+      .words = "Each row gets its predicted probabilities minus a 1 at its label, times the "
+               "incoming gradient and divided by the number of rows.",
+      .keeps = {CP_KEEPS_IN(0) | CP_KEEPS_SAVED});
 
 /* One label for each row of a (rows, classes). */
 static bool labels_fit(cp_at at, const char *op, const cp_tensor *a, cp_labels labels) {

@@ -24,13 +24,9 @@ static void matmul_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor *
     }
 }
 
-const cp_op cp_op_matmul = {.name = "matmul",
-                            .formula = "op(a) op(b)",
-                            .grad = matmul_grad,
-                            .keeps = {CP_KEEPS_IN(1), CP_KEEPS_IN(0)},
-                            .rule = "op(a): g op(b)^T; op(b): op(a)^T g",
-                            .words = "Each matrix gets the incoming gradient multiplied by the other matrix, transposed, on the "
-                                     "side of that matrix; leading axes that were repeated are summed."};
+CP_OP(matmul, .formula = "op(a) op(b)", .keeps = {CP_KEEPS_IN(1), CP_KEEPS_IN(0)}, .rule = "op(a): g op(b)^T; op(b): op(a)^T g",
+      .words = "Each matrix gets the incoming gradient multiplied by the other matrix, transposed, on the "
+               "side of that matrix; leading axes that were repeated are summed.");
 
 typedef struct product {
     size_t   m, n, k, batch;

@@ -76,14 +76,11 @@ static void scale_shift_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_ten
     if (cp_needs(node, 2)) gin[2] = cp_sum_to(at, g, scale->shape);
 }
 
-const cp_op cp_op_scale_shift = {
-    .name = "scale_shift",
-    .formula = "scale a + shift",
-    .grad = scale_shift_grad,
-    .keeps = {CP_KEEPS_IN(1), CP_KEEPS_IN(0)},
+CP_OP(
+    scale_shift, .formula = "scale a + shift", .keeps = {CP_KEEPS_IN(1), CP_KEEPS_IN(0)},
     .rule = "a: g scale; scale: sum g a; shift: sum g",
     .words =
-        "The values get the gradient times the scale of their channel; scale and shift get sums over everything but the channel."};
+        "The values get the gradient times the scale of their channel; scale and shift get sums over everything but the channel.");
 
 cp_tensor *(cp_scale_shift)(cp_at at, cp_tensor *a, cp_tensor *scale, cp_tensor *shift) {
     cp_tensor *in[] = {a, scale, shift};
@@ -159,12 +156,8 @@ static void batch_norm_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tens
 }
 
 enum { READ = CP_KEEPS_IN(X) | CP_KEEPS_IN(MEAN) | CP_KEEPS_IN(RSTD) };
-const cp_op cp_op_batch_norm = {.name = "batch_norm",
-                                .formula = "gamma (x - mean) / sqrt(var + eps) + beta over all but the last axis",
-                                .grad = batch_norm_grad,
-                                .rule = NORM_RULE,
-                                .words = NORM_WORDS,
-                                .keeps = {[X] = READ | CP_KEEPS_IN(GAMMA), [GAMMA] = READ, [BETA] = READ}};
+CP_OP(batch_norm, .formula = "gamma (x - mean) / sqrt(var + eps) + beta over all but the last axis", .rule = NORM_RULE,
+      .words = NORM_WORDS, .keeps = {[X] = READ | CP_KEEPS_IN(GAMMA), [GAMMA] = READ, [BETA] = READ});
 
 static cp_tensor *batch_norm_training(cp_at at, cp_tensor *x, cp_tensor *gamma, cp_tensor *beta,
                                       const cp_batch_norm_config *config) {

@@ -71,11 +71,7 @@ static void sum_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gi
     gin[0] = cp_broadcast_to(at, cp_reshape(at, g, ((const reduction *)node->attr)->kept), node->in[0]->shape);
 }
 
-const cp_op cp_op_sum = {.name = "sum",
-                         .formula = "sum over axes",
-                         .grad = sum_grad,
-                         .rule = "g, repeated",
-                         .words = "Every summand gets the incoming gradient of its sum."};
+CP_OP(sum, .formula = "sum over axes", .rule = "g, repeated", .words = "Every summand gets the incoming gradient of its sum.");
 const cp_op cp_op_mean = {.name = "mean", .formula = "sum over axes / count"};
 
 cp_tensor *(cp_sum)(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim) {
@@ -102,14 +98,9 @@ static void max_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gi
     gin[0] = cp_mul(at, share, cp_reshape(at, g, r->kept));
 }
 
-const cp_op cp_op_max = {
-    .name = "max",
-    .formula = "max over axes",
-    .grad = max_grad,
-    .keeps = {CP_KEEPS_IN(0) | CP_KEEPS_OUT},
-    .kinked = true,
-    .rule = "a == out ? g / (how many are largest) : 0",
-    .words = "The largest value gets the incoming gradient, all others 0; several that are equally large share it."};
+CP_OP(max, .formula = "max over axes", .keeps = {CP_KEEPS_IN(0) | CP_KEEPS_OUT}, .kinked = true,
+      .rule = "a == out ? g / (how many are largest) : 0",
+      .words = "The largest value gets the incoming gradient, all others 0; several that are equally large share it.");
 
 cp_tensor *(cp_max)(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim) {
     reduction r;
@@ -130,12 +121,9 @@ static void logsumexp_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tenso
     gin[0] = cp_mul(at, cp_div(at, share, total), cp_reshape(at, g, r->kept));
 }
 
-const cp_op cp_op_logsumexp = {.name = "logsumexp",
-                               .formula = "ln sum e^a over axes",
-                               .grad = logsumexp_grad,
-                               .keeps = {CP_KEEPS_IN(0) | CP_KEEPS_OUT},
-                               .rule = "g e^(a - out) = g softmax(a)",
-                               .words = "The incoming gradient is distributed in proportion to the softmax of the values."};
+CP_OP(logsumexp, .formula = "ln sum e^a over axes", .keeps = {CP_KEEPS_IN(0) | CP_KEEPS_OUT},
+      .rule = "g e^(a - out) = g softmax(a)",
+      .words = "The incoming gradient is distributed in proportion to the softmax of the values.");
 
 /* max + ln sum e^(a - max), by ops that are not recorded. An infinite maximum is not subtracted. -infinity for an empty sum. */
 static cp_tensor *logsumexp_value(cp_at at, cp_tensor *a, const reduction *r) {
@@ -205,19 +193,11 @@ static void log_softmax_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_ten
     gin[0] = cp_sub(at, g, cp_mul(at, cp_exp(at, node->out), total));
 }
 
-const cp_op cp_op_softmax = {.name = "softmax",
-                             .formula = "e^a / sum e^a",
-                             .grad = softmax_grad,
-                             .keeps = {CP_KEEPS_OUT},
-                             .rule = "out (g - sum(g out))",
-                             .words = "Each probability times the difference of its gradient from the average gradient, weighted "
-                                      "by the probabilities: their sum stays 1."};
-const cp_op cp_op_log_softmax = {.name = "log_softmax",
-                                 .formula = "a - ln sum e^a",
-                                 .grad = log_softmax_grad,
-                                 .keeps = {CP_KEEPS_OUT},
-                                 .rule = "g - e^out sum(g)",
-                                 .words = "The gradient minus its sum, distributed in proportion to the probabilities."};
+CP_OP(softmax, .formula = "e^a / sum e^a", .keeps = {CP_KEEPS_OUT}, .rule = "out (g - sum(g out))",
+      .words = "Each probability times the difference of its gradient from the average gradient, weighted "
+               "by the probabilities: their sum stays 1.");
+CP_OP(log_softmax, .formula = "a - ln sum e^a", .keeps = {CP_KEEPS_OUT}, .rule = "g - e^out sum(g)",
+      .words = "The gradient minus its sum, distributed in proportion to the probabilities.");
 
 static cp_tensor *softmax(cp_at at, const cp_op *op, cp_tensor *a, int axis, bool logarithm) {
     if (!cp_check(at, op->name, 1, &a) || !cp_axis_resolve(at, op->name, a, &axis)) return NULL;

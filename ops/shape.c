@@ -18,11 +18,8 @@ static void reshape_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor 
     gin[0] = cp_reshape(at, g, node->in[0]->shape);
 }
 
-const cp_op cp_op_reshape = {.name = "reshape",
-                             .formula = "the same values in another shape",
-                             .grad = reshape_grad,
-                             .rule = "g in the shape of a",
-                             .words = "The same gradient in the input's shape; nothing is computed."};
+CP_OP(reshape, .formula = "the same values in another shape", .rule = "g in the shape of a",
+      .words = "The same gradient in the input's shape; nothing is computed.");
 
 cp_tensor *(cp_reshape)(cp_at at, cp_tensor *a, cp_shape shape) {
     int      wild = -1;
@@ -51,11 +48,8 @@ static void permute_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor 
     gin[0] = cp_permute(at, g, inverse);
 }
 
-const cp_op cp_op_permute = {.name = "permute",
-                             .formula = "axes in another order",
-                             .grad = permute_grad,
-                             .rule = "g with the axes in the old order",
-                             .words = "The gradient with its axes put back in the input's order."};
+CP_OP(permute, .formula = "axes in another order", .rule = "g with the axes in the old order",
+      .words = "The gradient with its axes put back in the input's order.");
 
 cp_tensor *(cp_permute)(cp_at at, cp_tensor *a, const int *order) {
     cp_shape shape = a ? a->shape : CP_SCALAR;
@@ -86,11 +80,8 @@ static void broadcast_to_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_te
     gin[0] = cp_sum_to(at, g, node->in[0]->shape);
 }
 
-const cp_op cp_op_broadcast_to = {.name = "broadcast_to",
-                                  .formula = "repeated along axes of size 1",
-                                  .grad = broadcast_to_grad,
-                                  .rule = "g summed over the repeated axes",
-                                  .words = "A value that was repeated gets the sum of the gradients of all its copies."};
+CP_OP(broadcast_to, .formula = "repeated along axes of size 1", .rule = "g summed over the repeated axes",
+      .words = "A value that was repeated gets the sum of the gradients of all its copies.");
 const cp_op cp_op_sum_to = {.name = "sum_to", .formula = "summed along the axes that were repeated"};
 
 /* true when `from` broadcasts to exactly `to`. */
@@ -155,11 +146,8 @@ static void slice_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **
     gin[0] = cp_embed(at, g, node->in[0]->dims, r->start, r->step, 0);
 }
 
-const cp_op cp_op_slice = {.name = "slice",
-                           .formula = "a[start:stop:step]",
-                           .grad = slice_grad,
-                           .rule = "0, with g at [start:stop:step]",
-                           .words = "The values of the slice get the gradient, the others 0."};
+CP_OP(slice, .formula = "a[start:stop:step]", .rule = "0, with g at [start:stop:step]",
+      .words = "The values of the slice get the gradient, the others 0.");
 
 cp_tensor *(cp_slice)(cp_at at, cp_tensor *a, const int *start, const int *stop, const int *step) {
     region r = {0};
@@ -189,11 +177,8 @@ static void embed_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **
     gin[0] = cp_slice(at, g, r->start, stop, r->step);
 }
 
-const cp_op cp_op_embed = {.name = "embed",
-                           .formula = "fill, with a at [start::step]",
-                           .grad = embed_grad,
-                           .rule = "g[start::step]",
-                           .words = "The input gets the slice of the gradient where its values were put."};
+CP_OP(embed, .formula = "fill, with a at [start::step]", .rule = "g[start::step]",
+      .words = "The input gets the slice of the gradient where its values were put.");
 const cp_op cp_op_pad = {.name = "pad", .formula = "a with fill around it"};
 
 cp_tensor *(cp_embed)(cp_at at, cp_tensor *a, const int *dims, const int *start, const int *step, cp_real fill) {
@@ -240,11 +225,8 @@ static void concat_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor *
     }
 }
 
-const cp_op cp_op_concat = {.name = "concat",
-                            .formula = "one after the other along an axis",
-                            .grad = concat_grad,
-                            .rule = "each input: its piece of g",
-                            .words = "The gradient is cut into the pieces that were joined."};
+CP_OP(concat, .formula = "one after the other along an axis", .rule = "each input: its piece of g",
+      .words = "The gradient is cut into the pieces that were joined.");
 
 cp_tensor *(cp_concat)(cp_at at, cp_tensor *const *parts, int count, int axis) {
     if (count < 1 || !parts) return cp_refuse(at, "concat", "there are no tensors to join");

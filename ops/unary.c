@@ -143,13 +143,9 @@ static void gate_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **g
     gin[0] = cp_gate(at, g, node->in[1], *(const cp_real *)node->attr);
 }
 
-const cp_op cp_op_gate = {.name = "gate",
-                          .formula = "a > 0 ? g : slope g",
-                          .grad = gate_grad,
-                          .keeps = {CP_KEEPS_IN(1)},
-                          .constants = CP_KEEPS_IN(1),
-                          .rule = "g: a > 0 ? h : slope h, with h the gradient at out",
-                          .words = "The gradient passes where the gate is open; elsewhere it is multiplied by the slope."};
+CP_OP(gate, .formula = "a > 0 ? g : slope g", .keeps = {CP_KEEPS_IN(1)}, .constants = CP_KEEPS_IN(1),
+      .rule = "g: a > 0 ? h : slope h, with h the gradient at out",
+      .words = "The gradient passes where the gate is open; elsewhere it is multiplied by the slope.");
 
 cp_tensor *(cp_gate)(cp_at at, cp_tensor *g, cp_tensor *a, cp_real slope) {
     cp_tensor *in[] = {g, a};
