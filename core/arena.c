@@ -5,10 +5,7 @@
  * small free block or the unused end of the newest chunk. */
 #include "core/arena.h"
 
-#include "core/error.h"
-
 #include <limits.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,12 +71,9 @@ struct cp_arena {
 
 /* ---- blocks ---- */
 
-static char *block_memory(block *b) { return (char *)b + ALIGN; }
-
+static char  *block_memory(block *b) { return (char *)b + ALIGN; }
 static block *block_of(void *memory) { return (block *)((char *)memory - ALIGN); }
-
-static char *block_end(block *b) { return block_memory(b) + b->size; }
-
+static char  *block_end(block *b) { return block_memory(b) + b->size; }
 static block *block_after(block *b) { return b == b->chunk->last ? NULL : (block *)block_end(b); }
 
 /* Updates the `before` of the block that follows b, or the last block of the chunk. */
@@ -337,7 +331,5 @@ void cp_arena_reset(cp_arena *arena) {
 }
 
 size_t cp_arena_used(const cp_arena *arena) { return arena->used; }
-
 size_t cp_arena_peak(const cp_arena *arena) { return arena->peak; }
-
 size_t cp_arena_reserved(const cp_arena *arena) { return arena->reserved; }

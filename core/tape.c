@@ -265,8 +265,7 @@ bool cp_tape_freeze(cp_tape *tape, bool on) {
     return tape ? swap(&tape->frozen, on) : cp_misuse((cp_at){0}, "tape_freeze", "the tape is NULL");
 }
 
-int cp_tape_length(const cp_tape *tape) { return tape ? tape->node_count : 0; }
-
+int      cp_tape_length(const cp_tape *tape) { return tape ? tape->node_count : 0; }
 unsigned cp_tape_step(const cp_tape *tape) { return tape ? tape->step : 0; }
 
 bool cp_recording(cp_at at) { return !at.tape->paused; }

@@ -4,7 +4,6 @@
 #ifndef CP_KIND_H
 #define CP_KIND_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 typedef struct cp_choice {

@@ -3,8 +3,6 @@
 #include "core/op.h"
 #include "ops/ops.h"
 
-#include <string.h>
-
 /* ---- matmul ---- */
 
 /* With C = op(A) op(B), G its gradient: dop(A) = G op(B)^T, dop(B) = op(A)^T G, each transposed if the flag says so. */

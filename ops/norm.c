@@ -21,8 +21,7 @@
  * norm, for each image and group: (images, groups). */
 enum { X, GAMMA, BETA, MEAN, RSTD, INPUTS };
 
-static int channels_of(const cp_tensor *x) { return x->dims[x->rank - 1]; }
-
+static int     channels_of(const cp_tensor *x) { return x->dims[x->rank - 1]; }
 static cp_axes all_but_last(const cp_tensor *x) { return (cp_axes){.count = x->rank - 1, .at = {0, 1, 2, 3}}; }
 
 static bool is_per_channel(cp_at at, const char *op, const char *what, cp_tensor *t, const cp_tensor *x) {

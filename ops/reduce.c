@@ -210,5 +210,4 @@ static cp_tensor *softmax(cp_at at, const cp_op *op, cp_tensor *a, int axis, boo
 }
 
 cp_tensor *(cp_softmax)(cp_at at, cp_tensor *a, int axis) { return softmax(at, &cp_op_softmax, a, axis, false); }
-
 cp_tensor *(cp_log_softmax)(cp_at at, cp_tensor *a, int axis) { return softmax(at, &cp_op_log_softmax, a, axis, true); }

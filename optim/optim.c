@@ -221,10 +221,8 @@ bool(cp_optim_restart)(cp_at at, cp_optim *optim) {
     return true;
 }
 
-double cp_optim_rate(const cp_optim *optim) { return optim ? optim->rate : 0; }
-
+double  cp_optim_rate(const cp_optim *optim) { return optim ? optim->rate : 0; }
 int64_t cp_optim_steps(const cp_optim *optim) { return optim ? optim->steps : 0; }
-
 int64_t cp_optim_skipped(const cp_optim *optim) { return optim ? optim->skipped : 0; }
 
 static const struct {

@@ -16,10 +16,8 @@ static const struct {
     [CP_U64] = {"U64", "uint64", 8},
 };
 
-size_t cp_dtype_size(cp_dtype dtype) { return types[dtype].size; }
-
+size_t      cp_dtype_size(cp_dtype dtype) { return types[dtype].size; }
 const char *cp_dtype_name(cp_dtype dtype) { return types[dtype].name; }
-
 const char *cp_dtype_numpy(cp_dtype dtype) { return types[dtype].numpy; }
 
 bool cp_dtype_named(const char *name, cp_dtype *dtype) {

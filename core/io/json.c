@@ -312,10 +312,8 @@ const cp_json *cp_json_at(const cp_json *array, size_t index) {
     return member;
 }
 
-double cp_json_number(const cp_json *node, double fallback) { return is(node, CP_JSON_NUMBER) ? node->number : fallback; }
-
-bool cp_json_bool(const cp_json *node, bool fallback) { return is(node, CP_JSON_BOOL) ? node->boolean : fallback; }
-
+double      cp_json_number(const cp_json *node, double fallback) { return is(node, CP_JSON_NUMBER) ? node->number : fallback; }
+bool        cp_json_bool(const cp_json *node, bool fallback) { return is(node, CP_JSON_BOOL) ? node->boolean : fallback; }
 const char *cp_json_string(const cp_json *node, const char *fallback) { return is(node, CP_JSON_STRING) ? node->text : fallback; }
 
 int64_t cp_json_integer(const cp_json *node, int64_t fallback) {
@@ -397,7 +395,6 @@ static void open_level(cp_json_writer *w, const char *key, char kind) {
 }
 
 void cp_json_put_object(cp_json_writer *w, const char *key) { open_level(w, key, '{'); }
-
 void cp_json_put_array(cp_json_writer *w, const char *key) { open_level(w, key, '['); }
 
 void cp_json_put_end(cp_json_writer *w) {
@@ -413,7 +410,6 @@ void cp_json_put_end(cp_json_writer *w) {
 }
 
 void cp_json_put_null(cp_json_writer *w, const char *key) { put_text(w, key, "null"); }
-
 void cp_json_put_bool(cp_json_writer *w, const char *key, bool value) { put_text(w, key, value ? "true" : "false"); }
 
 void cp_json_put_integer(cp_json_writer *w, const char *key, int64_t value) {

@@ -281,7 +281,6 @@ static void *converted(const cp_npy *npy, bool whole, const char *name, cp_statu
 }
 
 cp_real *cp_npy_to_real(const cp_npy *npy, const char *name, cp_status *status) { return converted(npy, false, name, status); }
-
 int32_t *cp_npy_to_int32(const cp_npy *npy, const char *name, cp_status *status) { return converted(npy, true, name, status); }
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */

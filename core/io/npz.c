@@ -56,8 +56,7 @@ void cp_npz_close(cp_npz *npz) {
     free(npz);
 }
 
-size_t cp_npz_count(const cp_npz *npz) { return npz->count; }
-
+size_t      cp_npz_count(const cp_npz *npz) { return npz->count; }
 const char *cp_npz_name(const cp_npz *npz, size_t index) { return npz->arrays[index].name; }
 
 static const cp_zip_entry *find(const cp_npz *npz, const char *name) {
@@ -110,5 +109,4 @@ void cp_npz_writer_add(cp_npz_writer *writer, const char *name, cp_dtype dtype, 
 }
 
 bool cp_npz_writer_commit(cp_npz_writer *writer, cp_status *status) { return cp_zip_writer_commit(writer, status); }
-
 void cp_npz_writer_cancel(cp_npz_writer *writer) { cp_zip_writer_cancel(writer); }

@@ -441,7 +441,6 @@ static bool make_header(const cp_st_writer *w, cp_json_writer *json, size_t *dig
 }
 
 static void add_to_sum(void *crc, const void *bytes, size_t size) { *(uint32_t *)crc = cp_crc32(*(uint32_t *)crc, bytes, size); }
-
 static void add_to_file(void *writer, const void *bytes, size_t size) { cp_file_writer_append(writer, bytes, size); }
 
 /* The whole file, piece by piece, into a sink. */

@@ -241,10 +241,8 @@ void cp_zip_close(cp_zip *zip) {
     free(zip);
 }
 
-const char *cp_zip_path(const cp_zip *zip) { return zip->path; }
-
-size_t cp_zip_count(const cp_zip *zip) { return zip->count; }
-
+const char         *cp_zip_path(const cp_zip *zip) { return zip->path; }
+size_t              cp_zip_count(const cp_zip *zip) { return zip->count; }
 const cp_zip_entry *cp_zip_entry_at(const cp_zip *zip, size_t index) { return &zip->entries[index]; }
 
 const cp_zip_entry *cp_zip_find(const cp_zip *zip, const char *name) {

@@ -276,7 +276,6 @@ static void ref_signs(size_t rows, size_t channels, const cp_real *x, const cp_r
 typedef cp_real vf;
 
 static inline vf vsplat(float x) { return x; }
-
 static inline vf vfma(vf a, vf b, vf c) { return a * b + c; }
 
 #include "core/kernels/fast_peak.inc"

@@ -114,7 +114,6 @@ static void print(cp_tape *tape, FILE *file, bool numbers) {
 }
 
 void cp_tape_print(cp_tape *tape, FILE *file) { print(tape, file, false); }
-
 void cp_tape_print_values(cp_tape *tape, FILE *file) { print(tape, file, true); }
 
 /* ---- the trace: a watcher that prints one line per rule ---- */
