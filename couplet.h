@@ -1,7 +1,6 @@
 /* Couplet: deep learning in C. This header is what programs need; each part's own header is its manual. Two doors stand beside it:
  * core/op.h for those who write ops and layers of their own, core/io/bytes.h for those who write file formats. */
-#ifndef COUPLET_H
-#define COUPLET_H
+#pragma once
 
 #ifdef __cplusplus
 #error "couplet.h is C11 (compound literals, _Generic) and not C++; put the calls into a C file with plain functions around them."
@@ -40,5 +39,3 @@
 #include "optim/sgld.h"
 #include "optim/start.h"
 #include "optim/state.h"
-
-#endif

@@ -5,8 +5,7 @@
  * (warm-up) an arena that is used the same way in each step does not call malloc any more. Under the address sanitizer
  * released memory is poisoned, so access to values of an earlier step is reported (except single values, which are in
  * their tensors). An arena belongs to one thread. */
-#ifndef CP_ARENA_H
-#define CP_ARENA_H
+#pragma once
 
 #include "core/error.h"
 
@@ -34,5 +33,3 @@ void cp_arena_reset(cp_arena *arena);
 size_t cp_arena_used(const cp_arena *arena);     /* bytes in blocks now, each rounded up to a multiple of 64 */
 size_t cp_arena_peak(const cp_arena *arena);     /* the maximum in use at once so far */
 size_t cp_arena_reserved(const cp_arena *arena); /* bytes allocated from the system */
-
-#endif

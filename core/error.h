@@ -7,8 +7,7 @@
  *
  * - Bad data from outside (files, options, a full disk) never aborts: the function returns false or NULL and fills a
  *   cp_status that names the file, the byte offset or field, what was expected and what to do. */
-#ifndef CP_ERROR_H
-#define CP_ERROR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -68,5 +67,3 @@ typedef struct cp_status {
 bool cp_fail_as(cp_status *status, cp_status_kind kind, const char *format, ...) __attribute__((format(printf, 3, 4)));
 #define cp_fail(status, ...) cp_fail_as(status, CP_STATUS_FAILED, __VA_ARGS__)
 #define cp_damaged(status, ...) cp_fail_as(status, CP_STATUS_DAMAGED, __VA_ARGS__)
-
-#endif

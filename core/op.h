@@ -14,8 +14,7 @@
  *         return cp_record(at, &cp_op_square, out, NULL, 1, &a);
  *     }
  */
-#ifndef CP_OP_H
-#define CP_OP_H
+#pragma once
 
 #include "core/arena.h"
 #include "core/tape.h"
@@ -100,5 +99,3 @@ cp_arena *cp_scratch(cp_at at);   /* the tape's arena, for kernels */
 typedef enum cp_use { CP_UNUSED, CP_USED, CP_USED_FROZEN } cp_use;
 cp_use cp_use_of(cp_at at, const cp_tensor *t);
 bool   cp_depends(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, int n); /* whether loss depends on any of wrt */
-
-#endif

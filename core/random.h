@@ -4,8 +4,7 @@
  * overlap, and a stream's whole state is the struct below, a few integers that can be saved and restored. Word p of a
  * stream is word p % 4 of the block with counter {low half of p / 4, high half of p / 4, stream[0], stream[1]}. A
  * stream belongs to one thread. */
-#ifndef CP_RANDOM_H
-#define CP_RANDOM_H
+#pragma once
 
 #include "core/real.h"
 
@@ -48,5 +47,3 @@ cp_rng cp_rng_inside_fill(cp_rng rng, size_t first);
 
 /* A random permutation of 0..n-1. */
 void cp_rng_permutation(cp_rng *rng, int *out, int n);
-
-#endif

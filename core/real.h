@@ -1,6 +1,5 @@
 /* The number type of a build: float by default, double with -Dprecision=double. */
-#ifndef CP_REAL_H
-#define CP_REAL_H
+#pragma once
 
 #include "couplet_config.h"
 
@@ -29,5 +28,3 @@ bool cp_reals_finite(const cp_real *values, size_t count);
 /* Every program refers to this name, which depends on the precision: with a library of the other precision it does not link or start. */
 extern const char                              cp_built_for[];
 __attribute__((used)) static const char *const cp_precision_guard = cp_built_for;
-
-#endif

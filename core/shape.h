@@ -1,6 +1,5 @@
 /* Shapes: checking, comparing, broadcasting, and writing them into messages. */
-#ifndef CP_SHAPE_H
-#define CP_SHAPE_H
+#pragma once
 
 #include "core/tensor.h"
 
@@ -39,5 +38,3 @@ bool cp_axes_flags(cp_at at, const char *op, cp_axes axes, const cp_tensor *a, b
 
 /* Converts an axis, which may be negative, to 0..rank-1; false after cp_misuse when out of range. */
 bool cp_axis_resolve(cp_at at, const char *op, const cp_tensor *a, int *axis);
-
-#endif

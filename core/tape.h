@@ -15,8 +15,7 @@
  * the whole step after the reset and later until about 8,000 more tensors were made. It cannot detect a stale tensor after that, one whose
  * tape was freed, or values read through `data` without a call (the address sanitizer finds those too, unless the tensor has a single
  * value). After the first error in a step, functions silently return NULL for a NULL argument, which comes from that error. */
-#ifndef CP_TAPE_H
-#define CP_TAPE_H
+#pragma once
 
 #include "core/shape.h"
 #include "core/tensor.h"
@@ -104,5 +103,3 @@ bool cp_tape_html_with(cp_at at, FILE *file, cp_tensor *loss, cp_tape_page page)
 #define cp_tape_html(t, ...) cp_tape_html(CP_AT(t), __VA_ARGS__)
 #define cp_tape_html_with(t, ...) cp_tape_html_with(CP_AT(t), __VA_ARGS__)
 #define cp_tape_dot(t, ...) cp_tape_dot(CP_AT(t), __VA_ARGS__)
-
-#endif

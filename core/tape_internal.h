@@ -1,6 +1,5 @@
 /* The struct of the tape, for the files that record, sweep and show it. */
-#ifndef CP_TAPE_INTERNAL_H
-#define CP_TAPE_INTERNAL_H
+#pragma once
 
 #include "core/op.h"
 
@@ -92,5 +91,3 @@ bool cp_tape_grow(cp_at at, void **array, int *room, int needed, size_t item);
 
 /* The id of a tensor among the tape's tracked values, -1 (a constant, or a parameter that was not used) or CP_ID_FROZEN. */
 int cp_tape_find(const cp_tape *tape, const cp_tensor *t);
-
-#endif

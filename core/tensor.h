@@ -3,8 +3,7 @@
  * A tensor either belongs to a tape (made by an op, cp_constant or cp_variable; invalid after the tape's reset) or is persistent
  * (cp_tensor_new ... cp_tensor_free: parameters, running statistics, data). Fields may be read freely; `data` may be written,
  * but not between recording a computation and asking for its gradient. */
-#ifndef CP_TENSOR_H
-#define CP_TENSOR_H
+#pragma once
 
 #include "core/error.h"
 #include "core/real.h"
@@ -71,5 +70,3 @@ void cp_tensor_print(cp_at at, FILE *file, const cp_tensor *t);
 cp_real cp_item(cp_at            at,
                 const cp_tensor *t); /* the value of a tensor of size 1; NaN for NULL and, after misuse, for other sizes */
 #define cp_item(...) cp_item(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A loop is cut into chunks of `grain` items whatever the number of threads, so a result that depends only on the
  * chunks is bit-identical for any number of threads. Any thread may run any chunk. */
-#ifndef CP_THREADS_H
-#define CP_THREADS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -23,5 +22,3 @@ void cp_parallel(size_t count, size_t grain, cp_loop_fn body, void *context);
 
 /* Ends the pool's threads; the next loop starts them again. Also done at exit. Does nothing inside a loop's body. */
 void cp_threads_stop(void);
-
-#endif

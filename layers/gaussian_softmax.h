@@ -1,8 +1,7 @@
 /* The Gaussian-coupled softmax layer: a softmax head and class-conditional Gaussians over the same features, coupled by a joint
  * prior on their parameters. Applied to the data itself it is a complete hybrid model with an exact density; behind a
  * network it is the last layer of the hybrid head. */
-#ifndef CP_GAUSSIAN_SOFTMAX_H
-#define CP_GAUSSIAN_SOFTMAX_H
+#pragma once
 
 #include "layers/params.h"
 #include "ops/gaussian.h"
@@ -74,5 +73,3 @@ double cp_gaussian_softmax_distance(cp_at at, const cp_gaussian_softmax *layer);
 #define cp_gaussian_softmax_fit(...) cp_gaussian_softmax_fit(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_gaussian_softmax_scale(...) cp_gaussian_softmax_scale(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_gaussian_softmax_distance(t, ...) cp_gaussian_softmax_distance(CP_AT(t), __VA_ARGS__)
-
-#endif

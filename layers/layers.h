@@ -5,8 +5,7 @@
  *
  * A make function rejects impossible sizes before it adds anything. After any failure (a name in use, no memory) its result has no weight,
  * and the forward function reports an error for such a layer; parameters that were added before the failure stay in the set. */
-#ifndef CP_LAYERS_H
-#define CP_LAYERS_H
+#pragma once
 
 #include "layers/params.h"
 #include "ops/ops.h"
@@ -170,5 +169,3 @@ cp_tensor *cp_lstm_forward(cp_at at, const cp_lstm *lstm, cp_tensor *x, cp_tenso
 #define cp_dropout_forward(t, ...) cp_dropout_forward(CP_AT(t), __VA_ARGS__)
 #define cp_block_forward(t, ...) cp_block_forward(CP_AT(t), __VA_ARGS__)
 #define cp_lstm_forward(t, ...) cp_lstm_forward(CP_AT(t), __VA_ARGS__)
-
-#endif

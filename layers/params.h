@@ -2,8 +2,7 @@
  *
  * A layer adds its tensors under a path (`stage2.block0.conv1.weight`) and keeps plain pointers to them; the set owns
  * them. Parameters are trained; buffers (running statistics) are only stored with them. */
-#ifndef CP_PARAMS_H
-#define CP_PARAMS_H
+#pragma once
 
 #include "core/random.h"
 #include "core/tape.h"
@@ -86,5 +85,3 @@ typedef enum cp_init {
 void cp_init_weight(cp_tensor *weight, cp_init init, int fan_in, int fan_out, cp_real slope, cp_rng *rng);
 void cp_init_bias(cp_tensor *bias, cp_init init, int fan_in, cp_rng *rng);
 void cp_tensor_fill(cp_tensor *t, cp_real value);
-
-#endif

@@ -1,6 +1,5 @@
 /* Parameter sets in safetensors files, by name, in PyTorch's layout. */
-#ifndef CP_PARAMS_FILE_H
-#define CP_PARAMS_FILE_H
+#pragma once
 
 #include "core/io/safetensors.h"
 #include "layers/params.h"
@@ -30,5 +29,3 @@ void cp_params_expect(cp_params *params, cp_params_source *source);
 
 /* Both steps: after an error the set is unchanged. */
 bool cp_params_load(cp_params *params, const cp_safetensors *file, const char *path, cp_status *status);
-
-#endif

@@ -16,8 +16,7 @@
  *
  * When a load fails, status.kind says why: CP_STATUS_MISSING, the file does not exist, so a run may start from scratch;
  * CP_STATUS_DAMAGED, the file is corrupt; CP_STATUS_FAILED, it is for another model or could not be read. */
-#ifndef CP_CHECKPOINT_H
-#define CP_CHECKPOINT_H
+#pragma once
 
 #include "models/model.h"
 #include "optim/ema.h"
@@ -69,5 +68,3 @@ char *cp_checkpoint_metadata(const char *path, const char *key, cp_status *statu
 /* A model on its own: made from the file's description, with its values. NULL after an error. */
 cp_model *cp_model_load(const char *path, cp_status *status);
 bool      cp_model_save(cp_model *model, const char *path, cp_status *status);
-
-#endif

@@ -4,8 +4,7 @@
  *     cp_head_softmax   a linear layer; class energies are minus its logits, not trained as a density
  *     cp_head_jem       the same layer for both: E(x; c) = -logit_c
  *     cp_head_hybrid    the Gaussian-coupled softmax layer: logits w_c.z + b_c, E(x; c) = (z - mu_c)^T P (z - mu_c) / 2 */
-#ifndef CP_HEAD_H
-#define CP_HEAD_H
+#pragma once
 
 #include "layers/gaussian_softmax.h"
 #include "layers/layers.h"
@@ -77,5 +76,3 @@ extern const cp_head_kind cp_head_softmax, cp_head_jem, cp_head_hybrid;
 #define cp_head_fit(...) cp_head_fit(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_head_scale(...) cp_head_scale(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_head_kind_add(...) cp_head_kind_add(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
-
-#endif

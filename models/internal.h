@@ -1,6 +1,5 @@
 /* Declarations shared by the files of models/ that programs do not need. */
-#ifndef CP_MODELS_INTERNAL_H
-#define CP_MODELS_INTERNAL_H
+#pragma once
 
 #include "core/io/json.h"
 #include "layers/params_file.h"
@@ -50,5 +49,3 @@ void *cp_kind_alloc(cp_at at, const cp_kind *kind, const cp_params *params, cons
 /* Makes the network and the head of m->config in m->params, and completes the configuration. false on failure; the reason is then in status
  * or was reported by cp_misuse or by the set's own source (cp_params_expect). */
 bool cp_model_make(cp_at at, cp_model *m, cp_rng *rng, cp_status *status);
-
-#endif

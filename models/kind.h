@@ -1,8 +1,7 @@
 /* Kinds: what networks and heads have in common. A kind is a constant with a name, the size of its struct, and the keys by which a
  * description in a file sets its options. The built-in kinds are listed in models/kinds.c; a program adds its own with cp_net_kind_add
  * and cp_head_kind_add, and they are then made, saved and loaded like the others. */
-#ifndef CP_KIND_H
-#define CP_KIND_H
+#pragma once
 
 #include <stddef.h>
 
@@ -46,5 +45,3 @@ typedef struct cp_kind {
     size_t        options_size; /* of the struct that the keys set, at most CP_KIND_OPTIONS; 0: no options */
     const cp_key *keys;         /* NULL: none */
 } cp_kind;
-
-#endif

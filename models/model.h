@@ -1,6 +1,5 @@
 /* A model: a feature network, a head, and their parameters, made from a configuration that files hold as text. */
-#ifndef CP_MODEL_H
-#define CP_MODEL_H
+#pragma once
 
 #include "models/head.h"
 #include "models/net.h"
@@ -69,5 +68,3 @@ cp_tensor *cp_model_energy_of(cp_at at, void *target, cp_tensor *x);
 #define cp_model_posterior(t, ...) cp_model_posterior(CP_AT(t), __VA_ARGS__)
 #define cp_model_class_energy(t, ...) cp_model_class_energy(CP_AT(t), __VA_ARGS__)
 #define cp_model_energy(t, ...) cp_model_energy(CP_AT(t), __VA_ARGS__)
-
-#endif

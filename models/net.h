@@ -1,7 +1,6 @@
 /* Feature networks turn a batch of inputs into feature vectors (N, features); any head can sit on any of them. Each kind is a
  * cp_net_kind in a file of its own. */
-#ifndef CP_NET_H
-#define CP_NET_H
+#pragma once
 
 #include "layers/layers.h"
 #include "models/kind.h"
@@ -87,5 +86,3 @@ typedef struct cp_mlp_config {
 
 /* ==== LSTM over sequences (N,T,in): the features are the last layer's final hidden state ====
  * Tensors: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, with the suffix _reverse for the other direction; then _l1, ... */
-
-#endif

@@ -1,8 +1,7 @@
 /* The mathematics of the Gaussian-coupled softmax layer: class-conditional Gaussians with a shared precision matrix, as ops.
  *
  * p(z, c) = pi_c N(z; mu_c, P^-1), with the precision P in a form that stays positive definite under any gradient step. */
-#ifndef CP_GAUSSIAN_H
-#define CP_GAUSSIAN_H
+#pragma once
 
 #include "ops/ops.h"
 
@@ -46,5 +45,3 @@ cp_tensor *cp_gaussian_penalty(cp_at at, cp_tensor *w, cp_tensor *b, cp_gaussian
 #define cp_gaussian_weight(t, ...) cp_gaussian_weight(CP_AT(t), __VA_ARGS__)
 #define cp_gaussian_bias(t, ...) cp_gaussian_bias(CP_AT(t), __VA_ARGS__)
 #define cp_gaussian_penalty(t, ...) cp_gaussian_penalty(CP_AT(t), __VA_ARGS__)
-
-#endif

@@ -18,8 +18,7 @@
  *
  * When a check fails, single elements are checked. Where f has a kink within 2h (relu at 0), or is so steep that differences at h and at
  * h/4 disagree completely, differences say nothing about a rule: the element is excluded and counted, and the check repeated without it. */
-#ifndef CP_GRADCHECK_H
-#define CP_GRADCHECK_H
+#pragma once
 
 #include "core/tape.h"
 
@@ -73,5 +72,3 @@ cp_gradcheck_result cp_gradcheck(cp_at at, cp_gradcheck_fn build, const void *us
                                  cp_gradcheck_config config);
 
 #define cp_gradcheck(...) cp_gradcheck(CP_AT((cp_tape *)NULL), __VA_ARGS__)
-
-#endif

@@ -6,8 +6,7 @@
  *
  * Broadcasting: shapes are aligned at their last axes; an axis of size 1 (or absent) is repeated.
  * Every op propagates NaN, except comparisons (greater, equal, the conditions of where and gate) and a^0 = 1. */
-#ifndef CP_OPS_H
-#define CP_OPS_H
+#pragma once
 
 #include "core/random.h"
 #include "core/tape.h"
@@ -257,5 +256,3 @@ const struct cp_op *const *cp_op_list(int *count);
 #define cp_cross_entropy(t, ...) cp_cross_entropy(CP_AT(t), __VA_ARGS__)
 #define cp_mse(t, ...) cp_mse(CP_AT(t), __VA_ARGS__)
 #define cp_gradient_squares(t, ...) cp_gradient_squares(CP_AT(t), __VA_ARGS__)
-
-#endif

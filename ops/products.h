@@ -2,8 +2,7 @@
  *
  * Both sweep twice. A sweep's result J^T v is linear in its seed v, so its own gradient with respect to v, along u, is J u; and the
  * gradient of <dloss/dx, u> is H u. The first sweep is recorded: it stays on the tape until cp_tape_reset. */
-#ifndef CP_PRODUCTS_H
-#define CP_PRODUCTS_H
+#pragma once
 
 #include "core/tape.h"
 
@@ -17,5 +16,3 @@ bool cp_hvp(cp_at at, cp_tensor *loss, cp_tensor *const *wrt, cp_tensor *const *
 
 #define cp_jvp(t, ...) cp_jvp(CP_AT(t), __VA_ARGS__)
 #define cp_hvp(t, ...) cp_hvp(CP_AT(t), __VA_ARGS__)
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Operand 0 is the output. Each operand has a stride per axis (0 where it is repeated). Contiguous axes are merged, and
  * the row function gets runs along the innermost axis. Large walks run on the pool. */
-#ifndef CP_WALK_H
-#define CP_WALK_H
+#pragma once
 
 #include "core/op.h"
 
@@ -31,5 +30,3 @@ void cp_row_copy(const void *context, size_t n, cp_real *const *at, const ptrdif
 
 /* Row-major strides of a shape. */
 void cp_walk_strides(const cp_shape *shape, ptrdiff_t *stride);
-
-#endif

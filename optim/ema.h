@@ -6,8 +6,7 @@
  *     ... evaluate ...
  *     cp_ema_swap(ema);      // and back
  */
-#ifndef CP_EMA_H
-#define CP_EMA_H
+#pragma once
 
 #include "layers/params.h"
 #include "optim/state.h"
@@ -36,5 +35,3 @@ bool cp_ema_state(cp_ema *ema, int i, cp_state *state);
 #define cp_ema_update(...) cp_ema_update(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_ema_restart(...) cp_ema_restart(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_ema_swap(...) cp_ema_swap(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
-
-#endif

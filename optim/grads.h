@@ -1,7 +1,6 @@
 /* The gradients of a parameter set: computing, checking and clipping them. They are on the tape: use them before its reset (cp_sgld_run
  * resets it too). Using them later is misuse, but a tape that was freed is not detected. */
-#ifndef CP_GRADS_H
-#define CP_GRADS_H
+#pragma once
 
 #include "layers/params.h"
 
@@ -24,5 +23,3 @@ double cp_grads_clip(cp_at at, cp_params *params, double max_norm);
 #define cp_backward(t, ...) cp_backward(CP_AT(t), __VA_ARGS__)
 #define cp_grads_finite(...) cp_grads_finite(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_grads_clip(...) cp_grads_clip(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
-
-#endif

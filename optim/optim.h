@@ -10,8 +10,7 @@
  *
  * A step is one pass over each parameter's memory, on all threads, without malloc; its result does not depend on the
  * number of threads. */
-#ifndef CP_OPTIM_H
-#define CP_OPTIM_H
+#pragma once
 
 #include "optim/grads.h"
 #include "optim/state.h"
@@ -75,5 +74,3 @@ bool cp_optim_state(cp_optim *optim, int i, cp_state *state);
 #define cp_optim_step(...) cp_optim_step(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_optim_restart(...) cp_optim_restart(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_optim_rate_set(...) cp_optim_rate_set(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
-
-#endif

@@ -8,8 +8,7 @@
  *     cp_replay_return(replay, index, x, NULL);
  *
  * A chain drawn from an empty entry starts from scratch; so does a share of the others. */
-#ifndef CP_REPLAY_H
-#define CP_REPLAY_H
+#pragma once
 
 #include "core/random.h"
 #include "core/tensor.h"
@@ -77,5 +76,3 @@ bool cp_replay_state(cp_replay *replay, int i, cp_state *state);
 #define cp_replay_new(...) cp_replay_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_replay_draw(...) cp_replay_draw(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_replay_return(...) cp_replay_return(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
-
-#endif

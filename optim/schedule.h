@@ -1,6 +1,5 @@
 /* Schedules: the learning rate as a pure function of the step. Only the step needs to be saved. */
-#ifndef CP_SCHEDULE_H
-#define CP_SCHEDULE_H
+#pragma once
 
 #include "core/error.h"
 
@@ -40,5 +39,3 @@ bool cp_schedule_check(const cp_schedule *schedule, cp_status *status);
 /* A negative step counts as 0. 0, after misuse, for NULL and an invalid schedule. */
 double cp_schedule_rate(cp_at at, const cp_schedule *schedule, int64_t step);
 #define cp_schedule_rate(...) cp_schedule_rate(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
-
-#endif

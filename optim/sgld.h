@@ -15,8 +15,7 @@
  * not in between. It is frozen meanwhile: parameters are constants without gradients. After the first steps
  * nothing is allocated. The energy function must use its network in evaluation
  * mode. */
-#ifndef CP_SGLD_H
-#define CP_SGLD_H
+#pragma once
 
 #include "core/random.h"
 #include "core/tape.h"
@@ -72,5 +71,3 @@ typedef struct cp_sgld_report {
 bool cp_sgld_run(cp_at at, cp_energy_fn energy, void *context, cp_tensor *x, const cp_sgld_config *config, cp_rng *rng,
                  cp_sgld_report *report);
 #define cp_sgld_run(t, ...) cp_sgld_run(CP_AT(t), __VA_ARGS__)
-
-#endif

@@ -1,6 +1,5 @@
 /* Where chains start: uniform noise, normal noise, or a Gaussian of the pixels of each class, fitted to data. */
-#ifndef CP_START_H
-#define CP_START_H
+#pragma once
 
 #include "core/error.h"
 #include "core/random.h"
@@ -61,5 +60,3 @@ void cp_start_draw(const cp_start *start, cp_rng *rng, int label, cp_real *out, 
 
 #define cp_class_gaussian_new(...) cp_class_gaussian_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_class_gaussian_fit(...) cp_class_gaussian_fit(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
-
-#endif

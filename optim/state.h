@@ -6,8 +6,7 @@
  *
  * To restore it, visit an object with the same settings and write the saved bytes to state.data; `fixed` state is compared
  * instead. */
-#ifndef CP_STATE_H
-#define CP_STATE_H
+#pragma once
 
 #include "core/io/dtype.h"
 #include "core/tensor.h"
@@ -35,5 +34,3 @@ cp_state cp_state_within(cp_state state, double min, double max);
 /* Whether values that were read are in the range of the state, with a message that begins with `what` if not. A NaN is out of range,
  * except in an array: a diverging run must resume bit for bit. */
 bool cp_state_check(const cp_state *state, const void *values, const char *what, cp_status *status);
-
-#endif

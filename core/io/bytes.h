@@ -1,6 +1,5 @@
 /* Bytes: a growable buffer, integers with a fixed byte order, overflow-checked sizes, and cleaning of text from outside. */
-#ifndef CP_IO_BYTES_H
-#define CP_IO_BYTES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -80,5 +79,3 @@ cp_shown_text cp_shown(const char *text, size_t length);
 
 /* "(2, 3)", "(5,)" or "()" for messages. */
 cp_shown_text cp_shown_shape(int rank, const int64_t *dims);
-
-#endif

@@ -1,6 +1,5 @@
 /* Deflate streams (RFC 1951), as zip, gzip and PNG contain them, gzip files (RFC 1952), and the checksums of these formats. */
-#ifndef CP_IO_DEFLATE_H
-#define CP_IO_DEFLATE_H
+#pragma once
 
 #include "core/error.h"
 #include "core/io/bytes.h"
@@ -36,5 +35,3 @@ bool cp_gunzip_start(const void *data, size_t size, size_t wanted, cp_bytes *out
  * `data`. */
 uint32_t cp_crc32(uint32_t crc, const void *data, size_t size);
 uint32_t cp_adler32(uint32_t adler, const void *data, size_t size);
-
-#endif

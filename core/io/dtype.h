@@ -1,7 +1,6 @@
 /* Element types of arrays in files, and conversions of arrays: of byte order, and to the types that the library computes
  * with. Arrays need not be aligned, since they may be in files. */
-#ifndef CP_IO_DTYPE_H
-#define CP_IO_DTYPE_H
+#pragma once
 
 #include "core/error.h"
 #include "core/real.h"
@@ -54,5 +53,3 @@ bool cp_elements_to_int32(cp_dtype dtype, const void *native, size_t count, int3
 /* Half precision. cp_f16_bits rounds a finite number to the nearest half, ties to even, and clamps it to the largest. */
 uint16_t cp_f16_bits(float value);
 float    cp_f16_value(uint16_t bits);
-
-#endif

@@ -1,6 +1,5 @@
 /* Whole files: read up to a limit, and written atomically: a reader sees the old contents or the new ones. */
-#ifndef CP_IO_FILE_H
-#define CP_IO_FILE_H
+#pragma once
 
 #include "core/error.h"
 #include "core/io/bytes.h"
@@ -29,5 +28,3 @@ void            cp_file_writer_cancel(cp_file_writer *writer); /* frees it and r
 bool cp_file_write(const char *path, const void *data, size_t size, cp_status *status);
 
 bool cp_file_copy(const char *from, const char *to, cp_status *status); /* the contents, by cp_file_read and cp_file_write */
-
-#endif

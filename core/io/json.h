@@ -1,6 +1,5 @@
 /* JSON: a strict reader (RFC 8259) that returns a tree, and a writer that appends to a buffer. */
-#ifndef CP_IO_JSON_H
-#define CP_IO_JSON_H
+#pragma once
 
 #include "core/error.h"
 #include "core/io/bytes.h"
@@ -103,5 +102,3 @@ bool cp_json_writer_finish(cp_json_writer *writer, cp_status *status);
 bool cp_json_writer_save(cp_json_writer *writer, const char *path, cp_status *status);
 bool cp_json_writer_print(cp_json_writer *writer, FILE *file, cp_status *status); /* with a final newline; frees */
 void cp_json_writer_free(cp_json_writer *writer);
-
-#endif

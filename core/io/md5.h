@@ -1,6 +1,5 @@
 /* MD5 (RFC 1321), which identifies published data sets. It does not protect against deliberate changes. */
-#ifndef CP_IO_MD5_H
-#define CP_IO_MD5_H
+#pragma once
 
 #include "core/error.h"
 
@@ -10,5 +9,3 @@
 enum { CP_MD5_TEXT = 33 };
 void cp_md5(const void *data, size_t size, char text[CP_MD5_TEXT]);
 bool cp_md5_file(const char *path, char text[CP_MD5_TEXT], cp_status *status);
-
-#endif

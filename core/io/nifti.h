@@ -21,8 +21,7 @@
  * The shape in the header is compared with the size of the file, or with what a compressed file can hold, before memory is allocated. Up to
  * 64 KiB of padding may follow the values; more is an error, as are a bitpix that contradicts the datatype and values that start inside the
  * header. Memory use is that of the file, of its contents if compressed, and of the values. */
-#ifndef CP_IO_NIFTI_H
-#define CP_IO_NIFTI_H
+#pragma once
 
 #include "core/io/dtype.h"
 
@@ -52,5 +51,3 @@ void cp_nifti_free(cp_nifti *volume);                                           
 
 /* Whether the name is that of a NIfTI file: it ends in .nii, .hdr or .img, with or without .gz, in upper or lower case. */
 bool cp_nifti_named(const char *path);
-
-#endif

@@ -3,8 +3,7 @@
  * Reading supports versions 1.0, 2.0 and 3.0, both byte orders, b1 u1 i1 u2 i2 u4 i4 u8 i8 f2 f4 f8, up to five axes, and C and Fortran
  * order; elements are returned in C order and this machine's byte order. Files are written in version 1.0, little-endian, with the header
  * padded to 64 bytes like numpy's. */
-#ifndef CP_IO_NPY_H
-#define CP_IO_NPY_H
+#pragma once
 
 #include "core/io/bytes.h"
 #include "core/io/dtype.h"
@@ -36,5 +35,3 @@ bool cp_npy_write(const char *path, cp_dtype dtype, int rank, const int64_t *dim
 /* Appends the bytes of that file to `out`; `name` is what messages call it. */
 bool cp_npy_append(cp_bytes *out, cp_dtype dtype, int rank, const int64_t *dims, const void *data, const char *name,
                    cp_status *status);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * Reads files of numpy.savez and numpy.savez_compressed: arrays as cp_npy_read supports them, stored or deflated (see zip.h). Opening
  * reads the file; arrays are unpacked one by one. */
-#ifndef CP_IO_NPZ_H
-#define CP_IO_NPZ_H
+#pragma once
 
 #include "core/io/npy.h"
 
@@ -42,5 +41,3 @@ cp_npz_writer *cp_npz_writer_new(const char *path, cp_status *status); /* NULL a
 void cp_npz_writer_add(cp_npz_writer *writer, const char *name, cp_dtype dtype, int rank, const int64_t *dims, const void *data);
 bool cp_npz_writer_commit(cp_npz_writer *writer, cp_status *status); /* frees the writer */
 void cp_npz_writer_cancel(cp_npz_writer *writer);                    /* frees it and leaves no file; NULL is allowed */
-
-#endif

@@ -1,6 +1,5 @@
 /* PNG writer: gray or RGB, 8 bits per channel. */
-#ifndef CP_IO_PNG_H
-#define CP_IO_PNG_H
+#pragma once
 
 #include "core/error.h"
 #include "core/io/bytes.h"
@@ -12,5 +11,3 @@ typedef struct cp_image {
 } cp_image;
 
 bool cp_png_encode(const cp_image *image, cp_bytes *out, cp_status *status); /* appends */
-
-#endif

@@ -4,8 +4,7 @@
  * The format has no checksum, so the writer adds one, as metadata: `couplet.format` ("1") and `couplet.crc32`, eight
  * hexadecimal digits: the CRC-32 of the whole file with those digits as "00000000". A file with either key must have
  * both and match; files of other programs have neither and are read unchecked. */
-#ifndef CP_IO_SAFETENSORS_H
-#define CP_IO_SAFETENSORS_H
+#pragma once
 
 #include "core/io/dtype.h"
 
@@ -65,5 +64,3 @@ void *cp_st_writer_room(cp_st_writer *writer, const char *name, cp_dtype dtype, 
 
 /* Writes the file atomically (see cp_file_writer). Can be called again. */
 bool cp_st_writer_save(cp_st_writer *writer, const char *path, cp_status *status);
-
-#endif

@@ -1,7 +1,6 @@
 /* Zip archives: files by name in one file. Read: entries stored or deflated, sizes of any width (ZIP64), data descriptors, a
  * comment at the end. Not supported: encryption, other compression methods and archives in several parts. Inconsistent archives are errors. */
-#ifndef CP_IO_ZIP_H
-#define CP_IO_ZIP_H
+#pragma once
 
 #include "core/error.h"
 #include "core/io/bytes.h"
@@ -76,5 +75,3 @@ void cp_zip_writer_add(cp_zip_writer *writer, const char *name, const void *cont
 cp_status *cp_zip_writer_error(cp_zip_writer *writer); /* for the caller's own errors: commit reports the first */
 bool       cp_zip_writer_commit(cp_zip_writer *writer, cp_status *status); /* frees it */
 void       cp_zip_writer_cancel(cp_zip_writer *writer);                    /* frees it and leaves no file; NULL is allowed */
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Statistics are gathered in blocks of fixed length and combined in order, so that they do not depend on the number of threads;
  * variances are sums of squared deviations from a mean (Chan's combination), never differences of large sums. */
-#ifndef CP_KERNELS_CHANNELS_H
-#define CP_KERNELS_CHANNELS_H
+#pragma once
 
 #include "core/arena.h"
 #include "core/real.h"
@@ -22,5 +21,3 @@ void cp_kernel_scale_shift(size_t rows, size_t channels, const cp_real *x, const
 /* y = of_g[c] g + scale[c] (x - center[c]) + shift[c] */
 void cp_kernel_norm_grad(size_t rows, size_t channels, const cp_real *g, const cp_real *of_g, const cp_real *x,
                          const cp_real *center, const cp_real *scale, const cp_real *shift, cp_real *y);
-
-#endif

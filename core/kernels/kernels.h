@@ -6,8 +6,7 @@
  * (core/threads.h), except functions of one value, which ops call for parts of an array; results do not depend on the
  * number of threads. Kernels allocate temporary memory from `scratch` and release all of it; when out of memory they return
  * false, after cp_misuse. */
-#ifndef CP_KERNELS_H
-#define CP_KERNELS_H
+#pragma once
 
 #include "core/arena.h"
 #include "core/real.h"
@@ -113,5 +112,3 @@ cp_conv_method          cp_kernels_method(void);
 void cp_kernels_use(const cp_kernel_family *family, cp_conv_method method);
 /* The best for this processor when name is NULL. NULL when the family is unknown or does not run here. */
 const cp_kernel_family *cp_kernels_named(const char *name);
-
-#endif

@@ -1,6 +1,5 @@
 /* Sums and maxima along one axis of an array seen as (outer, count, inner). */
-#ifndef CP_KERNELS_REDUCE_H
-#define CP_KERNELS_REDUCE_H
+#pragma once
 
 #include "core/arena.h"
 #include "core/real.h"
@@ -10,5 +9,3 @@ bool cp_kernel_sum(cp_arena *scratch, size_t outer, size_t count, size_t inner, 
 
 /* y (outer, inner) = maximum over the middle axis, count >= 1; a NaN wins. */
 void cp_kernel_max(size_t outer, size_t count, size_t inner, const cp_real *x, cp_real *y);
-
-#endif

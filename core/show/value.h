@@ -1,6 +1,5 @@
 /* How a value of a tape is shown: its name, its numbers in one line of text, and a picture for a page. */
-#ifndef CP_SHOW_VALUE_H
-#define CP_SHOW_VALUE_H
+#pragma once
 
 #include "core/io/json.h"
 #include "core/op.h"
@@ -44,5 +43,3 @@ cp_values_line cp_values_text(const cp_tensor *t, size_t few);
  * tensor shown. The first form has "layout" unless its values are a list of matrices: "windows" of a kernel (kh, kw, in, out), or
  * "images" (..., H, W, C). */
 void cp_picture_put(cp_json_writer *writer, const char *key, const cp_tensor *t, size_t cells);
-
-#endif
