@@ -1,10 +1,9 @@
 /* couplet generate: images of each class, drawn from a trained model by Langevin chains. */
 #include "core/io/npz.h"
 #include "experiments/commands.h"
+#include "experiments/judge.h"
 #include "experiments/kit/data/sheet.h"
 #include "experiments/kit/run/progress.h"
-#include "experiments/kit/train/image_results.h"
-#include "experiments/kit/train/run_model.h"
 #include "ops/ops.h"
 
 #include <math.h>
@@ -24,6 +23,10 @@ static const cp_option options[] = {
      .help = "moves of each chain; run: the average number of moves of the training's chains"},
     CP_OPTIONS_SAMPLER,
     CP_OPTION_WEIGHTS("end"),
+    {.name = "judge", .kind = CP_OPTION_TEXT, .value = "RUN",
+     .help = "classifier trained with many labels, a run or model file: measures the share of samples that it gives their class, and the "
+             "distance of its features of them to those of test images"},
+    {.name = "judge-set", .kind = CP_OPTION_TEXT, .value = "DATA", .help = "image set for --judge; default: the one that RUN was trained on"},
     {0}};
 /* clang-format on */
 
@@ -43,16 +46,8 @@ typedef struct generation {
     cp_progress       progress;
     int               first;    /* chain of the batch that is being moved */
     int               borrowed; /* chains that the buffer had for their class; the others start from the Gaussian or noise */
+    cp_judge          judge;
 } generation;
-
-/* The class that the softmax gives image i of a batch. */
-static int class_of(const cp_tensor *logits, int i) {
-    int            classes = logits->dims[1], best = 0;
-    const cp_real *row = logits->data + (size_t)i * (size_t)classes;
-    for (int c = 1; c < classes; c++)
-        if (row[c] > row[best]) best = c;
-    return best;
-}
 
 /* ---- starts ---- */
 
@@ -76,7 +71,7 @@ static bool take_chains(generation *g, int *taken, cp_tape *tape, cp_status *sta
         cp_tensor *logits =
             cp_model_logits(tape, g->trained->model, cp_constant(tape, chains + (size_t)first * values, shape), CP_EVALUATION);
         for (int i = 0; i < rows; i++) {
-            int best = class_of(logits, i);
+            int best = cp_best_class(logits, i);
             if (taken[best] == g->per_class) continue;
             size_t place = (size_t)best * (size_t)g->per_class + (size_t)taken[best]++;
             memcpy(g->samples + place * values, chains + (size_t)(first + i) * values, values * sizeof *chains);
@@ -144,14 +139,14 @@ static bool walk_batch(generation *g, cp_tape *tape, int rows, cp_rng *rng, cp_s
 }
 
 /* What the model says of the samples. */
-static void judge_batch(generation *g, cp_tape *tape, int rows) {
+static void measure_batch(generation *g, cp_tape *tape, int rows) {
     const cp_model *model = g->trained->model;
     int             first = g->first;
     cp_tensor      *x = cp_constant(tape, g->samples + (size_t)first * g->trained->values, cp_shape_rows(rows, g->trained->shape));
     cp_tensor      *z = cp_net_forward(tape, model->net, x, CP_EVALUATION), *logits = cp_head_logits(tape, model->head, z);
     cp_tensor      *energies = cp_pick(tape, cp_head_class_energy(tape, model->head, z), (cp_labels){g->labels + first, rows});
     for (int i = 0; i < rows; i++) {
-        g->agree += class_of(logits, i) == g->labels[first + i];
+        g->agree += cp_best_class(logits, i) == g->labels[first + i];
         g->energy += (double)energies->data[i] / g->count;
     }
     cp_tape_reset(tape);
@@ -178,7 +173,7 @@ static bool walk(generation *g, cp_tape *tape, cp_status *status) {
     for (; ok && g->first < g->count && cp_run_should_continue(g->run); g->first += AT_ONCE) {
         int rows = g->count - g->first < AT_ONCE ? g->count - g->first : AT_ONCE;
         ok = walk_batch(g, tape, rows, &noise, status);
-        if (ok) judge_batch(g, tape, rows);
+        if (ok) measure_batch(g, tape, rows);
     }
     cp_progress_end(&g->progress);
     return ok && cp_run_should_continue(g->run);
@@ -220,8 +215,8 @@ static bool save_sheets(const generation *g, cp_status *status) {
     return ok;
 }
 
-/* samples.npz: images uint8 (count, H, W, C), labels (count). */
-static bool write_samples(const generation *g, cp_status *status) {
+/* samples.npz: images uint8 (count, H, W, C), labels (count). The judge sees the same bytes. */
+static bool write_samples(generation *g, cp_status *status) {
     _Static_assert(sizeof *g->labels == sizeof(int32_t), "labels are written as they are");
     const int *d = g->trained->shape.dims;
     size_t     all = (size_t)g->count * g->trained->values;
@@ -232,6 +227,8 @@ static bool write_samples(const generation *g, cp_status *status) {
     cp_npz_writer_add(npz, "images", CP_U8, 4, (int64_t[]){g->count, d[0], d[1], d[2]}, pixels);
     cp_npz_writer_add(npz, "labels", CP_I32, 1, (int64_t[]){g->count}, g->labels);
     bool ok = cp_npz_writer_commit(npz, status);
+    if (g->judge.model)
+        ok = ok && cp_judge_measure(&g->judge, pixels, g->labels, g->count, (uint64_t)cp_option_int(g->options, "seed"), status);
     free(pixels);
     return ok;
 }
@@ -263,8 +260,10 @@ static bool write_result(generation *g) {
     cp_json_put_number(&w, "energy", g->energy);
     cp_json_put_integer(&w, "stuck", g->stuck);
     cp_table_conclude(table, &w, "table", file);
+    if (g->judge.model) cp_judge_put(&g->judge, &w, file);
     cp_json_put_array(&w, "notes");
     cp_run_model_note(g->trained, &w, file);
+    if (g->judge.model) cp_judge_put_notes(&g->judge, &w, file);
     if (g->from == FROM_BUFFER && g->borrowed < g->count)
         cp_note_put(&w, file, "The training's chains gave %d of the %d starts; the other classes had too few, and started afresh.",
                     g->borrowed, g->count);
@@ -306,9 +305,12 @@ static bool load(generation *g, cp_status *status) {
     if ((int64_t)g->classes * g->per_class > 1000000)
         return cp_fail(status, "--per-class %d of %d classes are more than a million images", g->per_class, g->classes);
     g->count = g->classes * g->per_class;
-    return g->from != FROM_GAUSSIAN || g->trained->gaussian ||
-           cp_fail(status, "the chains of this training started from uniform noise, and it has no Gaussian of the pixels; give "
-                           "--from noise or buffer");
+    if (g->from == FROM_GAUSSIAN && !g->trained->gaussian)
+        return cp_fail(status, "the chains of this training started from uniform noise, and it has no Gaussian of the pixels; give "
+                               "--from noise or buffer");
+    const char *judge = cp_option_text(o, "judge"), *set = cp_option_text(o, "judge-set");
+    if (set && !judge) return cp_fail(status, "--judge-set is given without --judge");
+    return !judge || cp_judge_open(&g->judge, judge, set, g->trained, status);
 }
 
 static int run_generate(const cp_options *o) {
@@ -318,7 +320,11 @@ static int run_generate(const cp_options *o) {
     if (!load(&g, &status))
         code = cp_exit_code(o, &status);
     else if ((g.run = cp_run_open(o)) && g.run->state == CP_RUN_FINISHED)
-        code = cp_run_show_unchanged(g.run, (cp_run_source[]){CP_RUN_MODEL_SOURCES(g.trained), {0}});
+        code = cp_run_show_unchanged(
+            g.run, (cp_run_source[]){CP_RUN_MODEL_SOURCES(g.trained),
+                                     {"the judge", "judge/md5", g.judge.model ? g.judge.model->md5 : ""},
+                                     {"the judge's data", "judge/data/md5", g.judge.model ? g.judge.images->md5 : ""},
+                                     {0}});
     else if (g.run) {
         work(&g, &g.run->status);
         code = cp_run_close(g.run);
@@ -326,6 +332,7 @@ static int run_generate(const cp_options *o) {
     free(g.samples);
     free(g.labels);
     free(g.film);
+    cp_judge_free(&g.judge);
     cp_run_model_free(g.trained);
     return code;
 }

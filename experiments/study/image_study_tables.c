@@ -213,6 +213,11 @@ static void put_number(FILE *file, double value) {
         fputc(',', file);
 }
 
+static void put_mean_sd(FILE *file, cp_mean_sd found) {
+    put_number(file, found.mean);
+    put_number(file, found.sd);
+}
+
 static void put_value(const cp_image_study *s, const cp_study_case *c, FILE *file) {
     if (!*s->swept) return;
     cp_csv_text(file, c->value);
@@ -246,6 +251,7 @@ static void write_runs(const result_tables *t, FILE *file) {
 /* One line per case: means and standard deviations. */
 static void write_summary(const result_tables *t, FILE *file) {
     const cp_image_study *s = t->study;
+    cp_mean_sd            none = {NAN, NAN};
     fprintf(file, "set,labels,method,%s%sruns,diverged", s->swept, *s->swept ? "," : "");
     for (const cp_measure *m = all_measures; m->name; m++) fprintf(file, ",%s,%s_sd", m->name, m->name);
     fputs(",paper_accuracy,paper_accuracy_sd,paper_ece,paper_ece_sd\n", file);
@@ -258,15 +264,9 @@ static void write_summary(const result_tables *t, FILE *file) {
         fprintf(file, ",%lld,%s,", (long long)c->labels, c->method->name);
         put_value(s, c, file);
         fprintf(file, "%d,%d", made, cp_trials_diverged(s->study->trials, i));
-        for (const cp_measure *m = all_measures; m->name; m++) {
-            cp_mean_sd found = cp_trials_mean_sd(s->study->trials, i, m->name);
-            put_number(file, found.mean);
-            put_number(file, found.sd);
-        }
-        put_number(file, theirs ? theirs->accuracy.mean : NAN);
-        put_number(file, theirs ? theirs->accuracy.sd : NAN);
-        put_number(file, theirs ? theirs->ece.mean : NAN);
-        put_number(file, theirs ? theirs->ece.sd : NAN);
+        for (const cp_measure *m = all_measures; m->name; m++) put_mean_sd(file, cp_trials_mean_sd(s->study->trials, i, m->name));
+        put_mean_sd(file, theirs ? theirs->accuracy : none);
+        put_mean_sd(file, theirs ? theirs->ece : none);
         fputc('\n', file);
     }
 }
@@ -343,10 +343,9 @@ bool cp_image_study_write(cp_image_study *s, cp_status *status) {
     bool paper = false;
     for (int i = 0; i < s->case_count; i++) paper = paper || paper_of(s, i);
     result_tables t = {.study = s};
-    bool          differences = has_differences(s);
     for (int k = 0; k < TABLES; k++)
-        if (differences || layouts[k].columns->kind != DIFFERENCE) t.tables[k] = make_table(s, layouts[k].columns, paper);
-    put_notes(s, paper, differences);
+        if (layouts[k].columns->kind != DIFFERENCE || has_differences(s)) t.tables[k] = make_table(s, layouts[k].columns, paper);
+    put_notes(s, paper, has_differences(s));
     bool ok = save(&t, "table.txt", write_text, status) && save(&t, "table.tex", write_latex, status) &&
               save(&t, "table.csv", write_summary, status) && save(&t, "runs.csv", write_runs, status);
     for (int k = 0; k < TABLES; k++)

@@ -195,7 +195,17 @@ cp_real *cp_run_model_samples(const cp_run_model *t, int max, int *count, cp_sta
     return all;
 }
 
-/* ---- the mean image ---- */
+/* ---- the images, and their mean ---- */
+
+cp_images *cp_run_model_images(const cp_run_model *t, cp_status *status) {
+    const char *name = cp_json_string(cp_json_at(cp_json_get(t->config, "arguments"), 0), "");
+    cp_images  *images = cp_images_load(name, status);
+    if (!images) return NULL;
+    const char *md5 = cp_json_string(cp_json_get(cp_json_get(t->found, "data"), "md5"), images->md5);
+    if ((!t->values || images->set->values == t->values) && strcmp(md5, images->md5) == 0) return images;
+    cp_images_free(images);
+    return cp_null(cp_fail(status, "%.200s is not what the model was trained on", name));
+}
 
 static bool mean_of(const cp_images *images, size_t values, cp_real *mean, cp_status *status) {
     const cp_split *train = &images->set->splits[CP_IMAGES_TRAIN];
@@ -218,13 +228,8 @@ bool cp_run_model_mean(const cp_run_model *t, cp_real *mean, cp_status *status) 
         memcpy(mean, state.data, t->values * sizeof *mean);
         return true;
     }
-    const char *name = cp_json_string(cp_json_at(cp_json_get(t->config, "arguments"), 0), "");
-    cp_images  *images = cp_images_load(name, status);
-    if (!images) return false;
-    const char *md5 = cp_json_string(cp_json_get(cp_json_get(t->found, "data"), "md5"), images->md5);
-    bool        ok = (images->set->values == t->values && strcmp(md5, images->md5) == 0) ||
-              cp_fail(status, "%.200s is not what the model was trained on", name);
-    ok = ok && mean_of(images, t->values, mean, status);
+    cp_images *images = cp_run_model_images(t, status);
+    bool       ok = images && mean_of(images, t->values, mean, status);
     cp_images_free(images);
     return ok;
 }

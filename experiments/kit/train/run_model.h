@@ -56,8 +56,11 @@ void cp_run_model_note(const cp_run_model *trained, cp_json_writer *writer, FILE
 #define CP_RUN_MODEL_SOURCES(trained)                                                                                              \
     {"the model", "model/md5", (trained)->md5}, { "the training", "model/result_md5", (trained)->result_md5 }
 
-/* The mean training image into (values): that of the Gaussian where chains started, or else of the images that the run was trained
- * on, which are loaded. The chains are loaded. */
+/* The images that the run was trained on. NULL with a message when they are not where they were, or have changed. */
+cp_images *cp_run_model_images(const cp_run_model *trained, cp_status *status);
+
+/* The mean training image into (values): that of the Gaussian where chains started, or else of the run's images. The chains are
+ * loaded. */
 bool cp_run_model_mean(const cp_run_model *trained, cp_real *mean, cp_status *status);
 
 /* Loads the chains that the run left, and the shape of its images. False with a message: a softmax model, a file alone, or a
