@@ -82,6 +82,22 @@ static void the_distance_between_gaussians_is_that_of_the_formula(void) {
     TEST_ASSERT_DOUBLE_WITHIN(1e-12, 5 + 11, cp_frechet_distance(3, m, nothing, n, vv));
 }
 
+/* h diag h, where h = 1 - 2 v v' mirrors along a unit vector: one number in four of the diagonal is 0 for S. */
+static void many_features_on_the_same_axes_are_compared_one_by_one(void) {
+    enum { D = 40 };
+    static double mean[D], s[D * D], t[D * D];
+    double        v[D], h[D], squares = 0, want = 0;
+    for (int i = 0; i < D; i++) squares += pow(v[i] = sin(i + 1), 2);
+    for (int k = 0; k < D; k++) {
+        double of_s = k % 4 ? k : 0, of_t = 1 + 100.0 / (k + 1);
+        for (int i = 0; i < D; i++) h[i] = (i == k) - 2 * v[i] * v[k] / squares;
+        for (int i = 0; i < D * D; i++) s[i] += of_s * h[i / D] * h[i % D], t[i] += of_t * h[i / D] * h[i % D];
+        want += pow(sqrt(of_s) - sqrt(of_t), 2);
+    }
+    TEST_ASSERT_DOUBLE_WITHIN(1e-5, want, cp_frechet_distance(D, mean, s, mean, t));
+    TEST_ASSERT_DOUBLE_WITHIN(1e-5, want, cp_frechet_distance(D, mean, t, mean, s));
+}
+
 static void make_judges(void) {
     expect_ok(&cp_command_train,
               "set.npz --method softmax --net mlp:sizes=16/8 --labels 20 --steps 200 --every 100 --rate 0.01 --out judge");
@@ -382,6 +398,7 @@ int main(void) {
     RUN_TEST(chains_start_from_noise_or_the_buffer_too);
     RUN_TEST(generating_without_energies_or_chains_is_refused);
     RUN_TEST(the_distance_between_gaussians_is_that_of_the_formula);
+    RUN_TEST(many_features_on_the_same_axes_are_compared_one_by_one);
     RUN_TEST(make_judges);
     RUN_TEST(the_judge_sees_the_samples_as_they_are_written);
     RUN_TEST(a_model_file_or_the_named_set_judges_the_same);
