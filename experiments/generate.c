@@ -26,7 +26,7 @@ static const cp_option options[] = {
     {.name = "judge", .kind = CP_OPTION_TEXT, .value = "RUN",
      .help = "classifier trained with many labels, a run or model file: measures the share of samples that it gives their class, and the "
              "distance of its features of them to those of test images"},
-    {.name = "judge-set", .kind = CP_OPTION_TEXT, .value = "DATA", .help = "image set for --judge; default: the one that RUN was trained on"},
+    {.name = "judge-set", .kind = CP_OPTION_TEXT, .value = "DATA", .help = "image set for --judge; default: the one on which the model that draws was trained"},
     {0}};
 /* clang-format on */
 
