@@ -90,6 +90,14 @@ typedef struct cp_kernel_family {
     double (*fma_peak)(void);
 } cp_kernel_family;
 
+/* The kernels of a family whose functions have names with that prefix. */
+#define CP_KERNELS_OF(PREFIX)                                                                                                      \
+    .gemm = PREFIX##_gemm, .conv2d = PREFIX##_conv2d, .conv2d_input_grad = PREFIX##_conv2d_input_grad,                             \
+    .conv2d_weight_grad = PREFIX##_conv2d_weight_grad, .group_norm = PREFIX##_group_norm,                                          \
+    .group_norm_grad = PREFIX##_group_norm_grad, .exps = PREFIX##_exp, .logs = PREFIX##_log, .tanhs = PREFIX##_tanh,               \
+    .sigmoids = PREFIX##_sigmoid, .add = PREFIX##_add, .leaky = PREFIX##_leaky, .gate = PREFIX##_gate, .signs = PREFIX##_signs,    \
+    .fma_peak = fma_peak
+
 static inline size_t cp_signs_bytes(size_t count) { return count / 8 + 4; }
 static inline bool   cp_signs_get(const unsigned char *signs, size_t i) { return signs[i / 8] >> i % 8 & 1; }
 

@@ -282,20 +282,4 @@ static inline vf vfma(vf a, vf b, vf c) { return a * b + c; }
 
 static bool everywhere(void) { return true; }
 
-const cp_kernel_family cp_family_reference = {.name = "reference",
-                                              .supported = everywhere,
-                                              .gemm = ref_gemm,
-                                              .conv2d = ref_conv2d,
-                                              .conv2d_input_grad = ref_conv2d_input_grad,
-                                              .conv2d_weight_grad = ref_conv2d_weight_grad,
-                                              .group_norm = ref_group_norm,
-                                              .group_norm_grad = ref_group_norm_grad,
-                                              .exps = ref_exp,
-                                              .logs = ref_log,
-                                              .tanhs = ref_tanh,
-                                              .sigmoids = ref_sigmoid,
-                                              .add = ref_add,
-                                              .leaky = ref_leaky,
-                                              .gate = ref_gate,
-                                              .signs = ref_signs,
-                                              .fma_peak = fma_peak};
+const cp_kernel_family cp_family_reference = {.name = "reference", .supported = everywhere, CP_KERNELS_OF(ref)};
