@@ -35,17 +35,8 @@ static inline words philox_round(words c, uint32_t key0, uint32_t key1) {
 }
 
 static inline words philox(words c, uint32_t key0, uint32_t key1) {
-    const uint32_t step0 = 0x9E3779B9u, step1 = 0xBB67AE85u;
-    c = philox_round(c, key0, key1);
-    c = philox_round(c, key0 + 1 * step0, key1 + 1 * step1);
-    c = philox_round(c, key0 + 2 * step0, key1 + 2 * step1);
-    c = philox_round(c, key0 + 3 * step0, key1 + 3 * step1);
-    c = philox_round(c, key0 + 4 * step0, key1 + 4 * step1);
-    c = philox_round(c, key0 + 5 * step0, key1 + 5 * step1);
-    c = philox_round(c, key0 + 6 * step0, key1 + 6 * step1);
-    c = philox_round(c, key0 + 7 * step0, key1 + 7 * step1);
-    c = philox_round(c, key0 + 8 * step0, key1 + 8 * step1);
-    return philox_round(c, key0 + 9 * step0, key1 + 9 * step1);
+    for (uint32_t i = 0; i < 10; i++) c = philox_round(c, key0 + i * 0x9E3779B9u, key1 + i * 0xBB67AE85u);
+    return c;
 }
 
 void cp_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {

@@ -25,6 +25,9 @@ typedef float cp_real;
 /* Whether all values are finite. */
 bool cp_reals_finite(const cp_real *values, size_t count);
 
+/* The sum of the squares of scale values[i], in double. */
+double cp_reals_squares(const cp_real *values, size_t count, double scale);
+
 /* Every program refers to this name, which depends on the precision: with a library of the other precision it does not link or start. */
 extern const char                              cp_built_for[];
 __attribute__((used)) static const char *const cp_precision_guard = cp_built_for;

@@ -1,6 +1,8 @@
 /* Shapes: checking, comparing, broadcasting, and writing them into messages. */
 #include "core/shape.h"
 
+#include "core/io/bytes.h"
+
 #include <limits.h>
 #include <string.h>
 
@@ -43,20 +45,10 @@ cp_text cp_index_text(cp_shape shape, size_t i) {
 }
 
 bool cp_shape_size(cp_shape shape, size_t *size) {
+    int64_t dims[CP_MAX_RANK];
     if (shape.rank < 0 || shape.rank > CP_MAX_RANK) return false;
-    size_t limit = (size_t)PTRDIFF_MAX / sizeof(cp_real), total = 1;
-    bool   empty = false;
-    for (int i = 0; i < shape.rank; i++) {
-        if (shape.dims[i] < 0) return false;
-        if (shape.dims[i] == 0) {
-            empty = true;
-            continue;
-        }
-        if (total > limit / (size_t)shape.dims[i]) return false;
-        total *= (size_t)shape.dims[i];
-    }
-    *size = empty ? 0 : total;
-    return true;
+    for (int i = 0; i < shape.rank; i++) dims[i] = shape.dims[i];
+    return cp_shape_count(shape.rank, dims, sizeof(cp_real), size);
 }
 
 bool cp_shape_check(cp_at at, const char *op, cp_shape shape) {

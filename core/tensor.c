@@ -18,6 +18,16 @@ bool cp_reals_finite(const cp_real *values, size_t count) {
     return sum[0] == 0;
 }
 
+/* Four interleaved sums: an order the compiler may vectorize. */
+double cp_reals_squares(const cp_real *values, size_t count, double scale) {
+    double sum[4] = {0};
+    size_t i = 0;
+    for (; i + 4 <= count; i += 4)
+        for (size_t k = 0; k < 4; k++) sum[k] += (double)values[i + k] * scale * ((double)values[i + k] * scale);
+    for (; i < count; i++) sum[0] += (double)values[i] * scale * ((double)values[i] * scale);
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
 static cp_tensor *tensor_new(cp_at at, const char *op, cp_shape shape) {
     size_t size;
     if (!cp_shape_check(at, op, shape) || !cp_shape_size(shape, &size)) return NULL;

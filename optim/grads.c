@@ -67,16 +67,8 @@ typedef struct fold {
 } fold;
 
 static void square_loop(void *context, size_t begin, size_t end) {
-    fold  *f = context;
-    double sum[4] = {0};
-    size_t i = begin;
-    for (; i + 4 <= end; i += 4)
-        for (size_t k = 0; k < 4; k++) {
-            double g = (double)f->grad[i + k] * f->scale;
-            sum[k] += g * g;
-        }
-    for (; i < end; i++) sum[0] += (double)f->grad[i] * f->scale * ((double)f->grad[i] * f->scale);
-    f->parts[begin / f->grain] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    fold *f = context;
+    f->parts[begin / f->grain] = cp_reals_squares(f->grad + begin, end - begin, f->scale);
 }
 
 static void finite_loop(void *context, size_t begin, size_t end) {

@@ -45,19 +45,10 @@ static bool propose(const walk *w, size_t n, const cp_real *restrict x, const cp
     return finite;
 }
 
-static double sum_squares(const cp_real *g, size_t n) {
-    double sum[4] = {0};
-    size_t i = 0;
-    for (; i + 4 <= n; i += 4)
-        for (size_t k = 0; k < 4; k++) sum[k] += (double)g[i + k] * (double)g[i + k];
-    for (; i < n; i++) sum[0] += (double)g[i] * (double)g[i];
-    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
-}
-
 static void measure_loop(void *context, size_t begin, size_t end) {
     walk *w = context;
     for (size_t c = begin; c < end; c++) {
-        w->squares[c] = sum_squares(w->grad + c * w->chain, w->chain);
+        w->squares[c] = cp_reals_squares(w->grad + c * w->chain, w->chain, 1);
         w->stuck[c] = !isfinite(w->energies[c]) || !isfinite(w->squares[c]);
     }
 }

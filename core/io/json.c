@@ -444,23 +444,15 @@ void cp_json_put_string(cp_json_writer *w, const char *key, const char *value) {
         put_quoted(&w->out, value);
 }
 
-void cp_json_put_integers(cp_json_writer *w, const char *key, const int *values, size_t count) {
-    cp_json_put_array(w, key);
-    for (size_t i = 0; i < count; i++) cp_json_put_integer(w, NULL, values[i]);
-    cp_json_put_end(w);
-}
-
-void cp_json_put_numbers(cp_json_writer *w, const char *key, const double *values, size_t count) {
-    cp_json_put_array(w, key);
-    for (size_t i = 0; i < count; i++) cp_json_put_number(w, NULL, values[i]);
-    cp_json_put_end(w);
-}
-
-void cp_json_put_strings(cp_json_writer *w, const char *key, const char *const *values, size_t count) {
-    cp_json_put_array(w, key);
-    for (size_t i = 0; i < count; i++) cp_json_put_string(w, NULL, values[i]);
-    cp_json_put_end(w);
-}
+#define PUT_VALUES(NAME, TYPE, PUT)                                                                                                \
+    void NAME(cp_json_writer *w, const char *key, TYPE const *values, size_t count) {                                              \
+        cp_json_put_array(w, key);                                                                                                 \
+        for (size_t i = 0; i < count; i++) PUT(w, NULL, values[i]);                                                                \
+        cp_json_put_end(w);                                                                                                        \
+    }
+PUT_VALUES(cp_json_put_integers, int, cp_json_put_integer)
+PUT_VALUES(cp_json_put_numbers, double, cp_json_put_number)
+PUT_VALUES(cp_json_put_strings, char const *, cp_json_put_string)
 
 void cp_json_put_copy(cp_json_writer *w, const char *key, const cp_json *value) {
     int64_t whole = cp_json_integer(value, INT64_MIN);

@@ -214,9 +214,7 @@ static void put_overview(cp_json_writer *w, const cp_tensor *t, size_t cells) {
 
 void cp_picture_put(cp_json_writer *w, const char *key, const cp_tensor *t, size_t cells) {
     cp_json_put_object(w, key);
-    cp_json_put_array(w, "dims");
-    for (int i = 0; i < t->rank; i++) cp_json_put_integer(w, NULL, t->dims[i]);
-    cp_json_put_end(w);
+    cp_json_put_integers(w, "dims", t->dims, (size_t)t->rank);
     if (!t->data && t->size) {
         cp_json_put_bool(w, "released", true);
     } else if (t->size <= CP_VALUES_MAX) {
