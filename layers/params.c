@@ -74,14 +74,13 @@ static cp_tensor *insert(cp_at at, cp_params *params, const char *path, const ch
         return cp_refuse(at, "params_add", params ? "the name %s is taken" : "the parameter set for %s is NULL", name.s);
     if (params->accepts && !params->accepts(params->accepts_context, name.s, entry.layout, shape)) return NULL;
     if (!grow(at, params)) return NULL;
-    entry.name = malloc(strlen(name.s) + 1);
+    entry.name = strdup(name.s);
     entry.value = (cp_tensor_new)(at, shape);
     if (!entry.name || !entry.value) {
         free(entry.name);
         cp_tensor_free(entry.value);
         return NULL;
     }
-    strcpy(entry.name, name.s);
     entry.value->name = entry.name;
     entry.value->tracked = !entry.buffer;
     params->at[params->count++] = entry;

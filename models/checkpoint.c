@@ -230,8 +230,7 @@ char *cp_checkpoint_metadata(const char *path, const char *key, cp_status *statu
     cp_safetensors *file = cp_st_read(path, status);
     const char     *found = file ? cp_st_metadata(file, key) : NULL;
     if (file && !found) cp_fail(status, "%s: metadata has no key \"%s\"", path, key);
-    if (found && (value = malloc(strlen(found) + 1))) strcpy(value, found);
-    if (found && !value) cp_fail(status, "%s: out of memory", path);
+    if (found && !(value = strdup(found))) cp_fail(status, "%s: out of memory", path);
     cp_st_free(file);
     return value;
 }
@@ -319,10 +318,6 @@ static bool schedule_walk(void *object, int i, cp_state *state) {
 
 static bool schedule_check(const void *candidate, cp_status *why) { return cp_schedule_check(candidate, why); }
 
-cp_checkpoint_part cp_part_optim(cp_optim *optim) {
-    return (cp_checkpoint_part){.name = "optim", .object = optim, .walk = optim_walk};
-}
-
 cp_checkpoint_part cp_part_ema(cp_ema *ema) {
     return (cp_checkpoint_part){.name = "ema", .object = ema, .walk = ema_walk, .busy = ema_busy};
 }
@@ -332,18 +327,9 @@ cp_checkpoint_part cp_part_schedule(cp_schedule *schedule) {
         .name = "schedule", .object = schedule, .walk = schedule_walk, .size = sizeof *schedule, .check = schedule_check};
 }
 
-cp_checkpoint_part cp_part_replay(cp_replay *replay) {
-    return (cp_checkpoint_part){.name = "replay", .object = replay, .walk = replay_walk};
-}
-
-cp_checkpoint_part cp_part_class_gaussian(cp_class_gaussian *gaussian) {
-    return (cp_checkpoint_part){.name = "gaussian", .object = gaussian, .walk = gaussian_walk};
-}
-
-cp_checkpoint_part cp_part_rng(const char *name, cp_rng *rng) {
-    return (cp_checkpoint_part){.name = name, .object = rng, .walk = rng_walk};
-}
-
-cp_checkpoint_part cp_part_integer(const char *name, int64_t *value) {
-    return (cp_checkpoint_part){.name = name, .object = value, .walk = integer_walk};
-}
+#define PART(NAME, OBJECT, WALK) ((cp_checkpoint_part){.name = NAME, .object = OBJECT, .walk = WALK})
+cp_checkpoint_part cp_part_optim(cp_optim *optim) { return PART("optim", optim, optim_walk); }
+cp_checkpoint_part cp_part_replay(cp_replay *replay) { return PART("replay", replay, replay_walk); }
+cp_checkpoint_part cp_part_class_gaussian(cp_class_gaussian *gaussian) { return PART("gaussian", gaussian, gaussian_walk); }
+cp_checkpoint_part cp_part_rng(const char *name, cp_rng *rng) { return PART(name, rng, rng_walk); }
+cp_checkpoint_part cp_part_integer(const char *name, int64_t *value) { return PART(name, value, integer_walk); }

@@ -199,9 +199,8 @@ static bool read_part(cp_model_config *config, cp_kind_of of, const char *words,
                       cp_status *status) {
     bool   net = of == CP_OF_NETS;
     size_t length = strcspn(words, ":");
-    char  *copy = malloc(strlen(words) + 1);
+    char  *copy = strdup(words);
     if (!copy) return cp_fail(status, "%s: out of memory", name);
-    strcpy(copy, words);
     copy[length] = '\0';
     const cp_kind_entry *entry = cp_kinds_find(of, copy);
     if (!entry) cp_fail(status, "%s: \"%s\" is not one of %s", name, cp_shown(copy, length).text, cp_kinds_names(of).s);
@@ -258,21 +257,14 @@ static cp_tensor *apply(cp_at at, const cp_model *model, cp_tensor *x, cp_mode m
     return z ? head(at, model->head, z) : NULL;
 }
 
-cp_tensor *(cp_model_logits)(cp_at at, const cp_model *model, cp_tensor *x, cp_mode mode) {
-    return apply(at, model, x, mode, cp_head_logits);
-}
-
-cp_tensor *(cp_model_posterior)(cp_at at, const cp_model *model, cp_tensor *x, cp_mode mode) {
-    return apply(at, model, x, mode, cp_head_posterior);
-}
-
-cp_tensor *(cp_model_class_energy)(cp_at at, const cp_model *model, cp_tensor *x, cp_mode mode) {
-    return apply(at, model, x, mode, cp_head_class_energy);
-}
-
-cp_tensor *(cp_model_energy)(cp_at at, const cp_model *model, cp_tensor *x, cp_mode mode) {
-    return apply(at, model, x, mode, cp_head_energy);
-}
+#define APPLY(WHAT)                                                                                                                \
+    cp_tensor *(cp_model_##WHAT)(cp_at at, const cp_model *model, cp_tensor *x, cp_mode mode) {                                    \
+        return apply(at, model, x, mode, cp_head_##WHAT);                                                                          \
+    }
+APPLY(logits)
+APPLY(posterior)
+APPLY(class_energy)
+APPLY(energy)
 
 cp_tensor *cp_model_energy_of(cp_at at, void *context, cp_tensor *x) {
     const cp_model_target *target = context;

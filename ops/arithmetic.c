@@ -40,14 +40,8 @@
         if (cp_needs(node, 0)) gin[0] = cp_sum_to(at, GA, a->shape);                                                               \
         if (cp_needs(node, 1)) gin[1] = cp_sum_to(at, GB, b->shape);                                                               \
     }                                                                                                                              \
-    const cp_op cp_op_##NAME = {.name = #NAME,                                                                                     \
-                                .formula = FORMULA,                                                                                \
-                                .grad = NAME##_grad,                                                                               \
-                                .keeps = {KEEPS_A, KEEPS_B},                                                                       \
-                                .kinked = KINKED,                                                                                  \
-                                .rule = RULE,                                                                                      \
-                                .words = WORDS                                                                                     \
-                                " Where an input was repeated to fit the other, its gradient is summed over the repetitions."};    \
+    CP_OP(NAME, .formula = FORMULA, .keeps = {KEEPS_A, KEEPS_B}, .kinked = KINKED, .rule = RULE,                                   \
+          .words = WORDS " Where an input was repeated to fit the other, its gradient is summed over the repetitions.");           \
     cp_tensor *(cp_##NAME)(cp_at at, cp_tensor * a, cp_tensor * b) {                                                               \
         cp_tensor *in[] = {a, b}, *out = cp_walk_combine(at, #NAME, NAME##_row, NULL, 2, in);                                      \
         return cp_record(at, &cp_op_##NAME, out, NULL, 2, in);                                                                     \

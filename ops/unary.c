@@ -36,13 +36,8 @@ static cp_tensor *map(cp_at at, const char *op, cp_row_fn row, cp_tensor *a, con
         (void)a, (void)out, (void)p;                                                                                               \
         gin[0] = GRADIENT;                                                                                                         \
     }                                                                                                                              \
-    const cp_op cp_op_##NAME = {.name = #NAME,                                                                                     \
-                                .formula = FORMULA,                                                                                \
-                                .grad = NAME##_grad,                                                                               \
-                                .keeps = {KEEPS},                                                                                  \
-                                .kinked = KINKED,                                                                                  \
-                                .rule = RULE,                                                                                      \
-                                .words = "The incoming gradient times the slope of " #NAME ", value by value."};
+    CP_OP(NAME, .formula = FORMULA, .keeps = {KEEPS}, .kinked = KINKED, .rule = RULE,                                              \
+          .words = "The incoming gradient times the slope of " #NAME ", value by value.");
 
 #define UNARY(NAME, FORMULA, RULE, VALUE, GRADIENT, KEEPS, KINKED)                                                                 \
     ROW1(NAME, VALUE)                                                                                                              \

@@ -44,12 +44,8 @@ bool cp_show_check(cp_at at, const char *op, const FILE *file) {
 
 /* ---- numbers ---- */
 
-typedef struct number {
-    char s[24];
-} number;
-
-static number number_text(double value) {
-    number text = {"nan"}; /* printf would write its sign */
+static cp_label number_text(double value) {
+    cp_label text = {"nan"}; /* printf would write its sign */
     if (!isnan(value)) snprintf(text.s, sizeof text.s, "%.4g", value);
     return text;
 }
