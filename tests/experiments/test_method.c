@@ -1,10 +1,13 @@
 /* Methods: the list, and the losses: their values compared with sums by hand of logits and energies, their gradients compared with differences. */
 #include "experiments/kit/train/method.h"
+#include "experiments/kit/train/trainer_parts.h"
 
 #include "core/shape.h"
 #include "ops/ops.h"
 #include "optim/grads.h"
 #include "tests/support/errors.h"
+
+#include "core/scratch.h"
 
 #include "unity.h"
 
@@ -424,6 +427,39 @@ static void invalid_labels_are_refused_without_numbers(void) {
     errors_forget();
 }
 
+/* ---- the second stage of a training ---- */
+
+static cp_tensor *no_features(cp_at at, const cp_net *net, cp_tensor *x, cp_mode mode) {
+    (void)net, (void)x, (void)mode;
+    return cp_refuse(at, "no_features", "on purpose");
+}
+
+static void a_network_that_fails_leaves_the_head_unfitted(void) {
+    cp_status   status = {0};
+    cp_images  *images = cp_images_load("phantom", &status);
+    cp_net_kind broken = cp_net_wrn;
+    broken.forward = no_features;
+    make((cp_model_config){.head = "hybrid", .wrn.channels = CP_PHANTOM_CHANNELS}, images->set->shape);
+    model->net->kind = &broken;
+    scratch_make();
+    cp_trainer t = {.images = images, .model = model, .tape = tape};
+    snprintf(t.folder, sizeof t.folder, "%s", scratch_folder);
+    t.adam = cp_adam_new(model->params, (cp_adam_config){.rate = 0.1});
+    t.ema = cp_ema_new(model->params, 0.9);
+    t.labeled = cp_batches_new((cp_batches_config){.split = &images->set->splits[CP_IMAGES_TRAIN], .size = 8});
+    cp_tape_pause(tape, true);
+    TEST_ASSERT_FALSE(cp_trainer_begin_joint(&t, &status));
+    TEST_ASSERT_NOT_NULL_MESSAGE(strstr(status.message, "the head could not be fitted"), status.message);
+    expect_error("on purpose");
+    TEST_ASSERT_TRUE(cp_tape_pause(tape, false)); /* the tape is as paused as it was */
+    model->net->kind = &cp_net_wrn;
+    cp_batches_free(t.labeled);
+    cp_ema_free(t.ema);
+    cp_optim_free(t.adam);
+    cp_images_free(images);
+    scratch_remove();
+}
+
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(softmax_has_only_the_cross_entropy);
@@ -440,5 +476,6 @@ int main(void) {
     RUN_TEST(gradients_of_a_wide_resnet_are_right);
     RUN_TEST(everything_that_a_method_needs_must_be_given);
     RUN_TEST(invalid_labels_are_refused_without_numbers);
+    RUN_TEST(a_network_that_fails_leaves_the_head_unfitted);
     return UNITY_END();
 }

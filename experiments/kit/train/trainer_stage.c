@@ -27,32 +27,35 @@ static cp_tensor *read_rows(cp_trainer *t, fit_data *f, const int *rows, int cou
     return cp_variable(t->tape, f->pixels, cp_shape_rows(count, t->images->set->shape));
 }
 
-/* Up to BATCH images; labeled ones count for their class, others as the classifier sees them. */
-static void add_rows(cp_trainer *t, fit_data *f, const int *rows, int count, bool labeled) {
+/* Up to BATCH images; labeled ones count for their class, others as the classifier sees them. False after misuse, which left no tensor. */
+static bool add_rows(cp_trainer *t, fit_data *f, const int *rows, int count, bool labeled) {
     int        classes = t->images->classes, features = t->model->net->features;
     cp_tensor *z = cp_net_forward(t->tape, t->model->net, read_rows(t, f, rows, count), CP_EVALUATION); /* (count, features) */
     cp_tensor *p = cp_head_posterior(t->tape, t->model->head, z);                                       /* (count, classes) */
-    for (int i = 0; i < count; i++, f->n++) {
+    for (int i = 0; p && i < count; i++, f->n++) {
         for (int j = 0; j < features; j++) f->z[f->n * features + j] = z->data[i * features + j];
         for (int c = 0; c < classes; c++)
             f->weights[f->n * classes + c] =
                 labeled ? (cp_real)(training_split(t)->labels[rows[i]] == c) : p->data[i * classes + c];
     }
     cp_tape_reset(t->tape);
+    return p;
 }
 
-static void add_all(cp_trainer *t, fit_data *f) {
+static bool add_all(cp_trainer *t, fit_data *f) {
     const cp_split *train = training_split(t);
+    bool            ok = true;
     int             spread[BATCH], count = train->count < FIT_ROWS ? train->count : FIT_ROWS;
-    for (int done = 0, n; done < t->labeled->count; done += n) {
+    for (int done = 0, n; ok && done < t->labeled->count; done += n) {
         n = t->labeled->count - done < BATCH ? t->labeled->count - done : BATCH;
-        add_rows(t, f, t->labeled->rows + done, n, true);
+        ok = add_rows(t, f, t->labeled->rows + done, n, true);
     }
-    for (int done = 0, n; done < count; done += n) {
+    for (int done = 0, n; ok && done < count; done += n) {
         n = count - done < BATCH ? count - done : BATCH;
         for (int i = 0; i < n; i++) spread[i] = (int)((int64_t)(done + i) * train->count / count);
-        add_rows(t, f, spread, n, false);
+        ok = add_rows(t, f, spread, n, false);
     }
+    return ok;
 }
 
 /* The mean |dE/dx|^2 and the mean energy of training images. */
@@ -81,10 +84,10 @@ static bool fit_head(cp_trainer *t) {
                   .pixels = malloc(BATCH * t->images->set->values * sizeof *f.pixels)};
     bool     ok = f.z && f.weights && f.pixels;
     if (ok) {
-        cp_tape_pause(t->tape, true);
-        add_all(t, &f);
-        cp_tape_pause(t->tape, false);
-        ok = cp_head_fit(t->model->head, f.n, f.z, f.weights);
+        bool was = cp_tape_pause(t->tape, true);
+        ok = add_all(t, &f);
+        cp_tape_pause(t->tape, was);
+        ok = ok && cp_head_fit(t->model->head, f.n, f.z, f.weights);
     }
     if (ok) {
         double scale = t->config.scale > 0 ? t->config.scale : t->model->head->kind->fit ? fitted_scale : 1;
@@ -101,7 +104,8 @@ bool cp_trainer_begin_joint(cp_trainer *t, cp_status *status) {
     cp_ema_swap(t->ema);
     cp_ema_restart(t->ema);
     if (!cp_trainer_save_model(t, CP_TRAINER_PRETRAINED, status)) return false;
-    if (!fit_head(t)) return cp_fail(status, "not enough memory to fit the head of the model");
+    if (!fit_head(t))
+        return cp_fail(status, "the head could not be fitted: not enough memory, or the model does not fit the images");
     cp_ema_restart(t->ema);
     cp_optim_restart(t->adam);
     cp_guard_restart(&t->guard);
