@@ -59,14 +59,7 @@ uint32_t cp_adler32(uint32_t adler, const void *data, size_t size) {
 
 /* ---- compression ---- */
 
-enum {
-    WINDOW = 32768,
-    MATCH_MIN = 3,
-    MATCH_MAX = 258,
-    HASH_BITS = 15,
-    CHAIN_MAX = 64,
-    STORED_MAX = 65535,
-};
+enum { WINDOW = 32768, MATCH_MIN = 3, MATCH_MAX = 258, HASH_BITS = 15, CHAIN_MAX = 64, STORED_MAX = 65535 };
 
 /* ---- writing bits, the lowest first ---- */
 
