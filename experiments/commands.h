@@ -3,8 +3,7 @@
  * Those in couplet-kit work in any program with its own networks, heads and methods, by a line in its list of commands:
  *
  *     static const cp_command *const commands[] = {&cp_command_train, &cp_command_evaluate, &cp_command_report, NULL}; */
-#ifndef CP_EXPERIMENTS_COMMANDS_H
-#define CP_EXPERIMENTS_COMMANDS_H
+#pragma once
 
 #include "experiments/kit/cli/options.h"
 #include "experiments/kit/report/report.h"
@@ -16,5 +15,3 @@ extern const cp_command cp_command_data, cp_command_train, cp_command_evaluate, 
 /* In the program couplet only. */
 extern const cp_command cp_command_fetch, cp_command_brats, cp_command_impute, cp_command_synthetic, cp_command_bench,
     cp_command_tape;
-
-#endif

@@ -1,6 +1,5 @@
 /* What the files of `couplet bench` share. */
-#ifndef CP_EXPERIMENTS_BENCH_H
-#define CP_EXPERIMENTS_BENCH_H
+#pragma once
 
 #include "experiments/kit/cli/options.h"
 
@@ -8,5 +7,3 @@ double cp_bench_median(double *values, int count); /* sorts them; the upper medi
 
 int cp_bench_kernels(const cp_options *o);  /* prints a table; takes about half a minute */
 int cp_bench_accuracy(const cp_options *o); /* prints a table of errors */
-
-#endif

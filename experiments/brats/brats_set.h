@@ -1,6 +1,5 @@
 /* What the parts of `couplet brats` share: the set that is being made. */
-#ifndef CP_EXPERIMENTS_BRATS_SET_H
-#define CP_EXPERIMENTS_BRATS_SET_H
+#pragma once
 
 #include "core/io/json.h"
 #include "core/io/npz.h"
@@ -53,5 +52,3 @@ cp_brats_counts cp_brats_count(const cp_brats_set *set, int split); /* CP_IMAGES
 bool cp_brats_add_arrays(cp_brats_set *set, cp_npz_writer *writer, cp_status *status);
 
 void cp_brats_put_left_out(const cp_brats_set *set, cp_json_writer *writer); /* "left_out": [{"name": ..., "reason": ...}] */
-
-#endif

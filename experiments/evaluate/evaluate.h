@@ -1,6 +1,5 @@
 /* What the files of `couplet evaluate` share. */
-#ifndef CP_EXPERIMENTS_EVALUATE_H
-#define CP_EXPERIMENTS_EVALUATE_H
+#pragma once
 
 #include "experiments/kit/train/image_results.h"
 #include "experiments/kit/train/run_model.h"
@@ -47,5 +46,3 @@ bool cp_outliers_measure(cp_evaluation *e, cp_status *status); /* from both sets
 
 void cp_outliers_put(const cp_evaluation *e, cp_json_writer *writer, FILE *file);       /* "ood" and its table */
 void cp_outliers_put_notes(const cp_evaluation *e, cp_json_writer *writer, FILE *file); /* the directions */
-
-#endif

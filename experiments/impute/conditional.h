@@ -4,8 +4,7 @@
  * for what those directions leave out. With K the known columns of D and r what the known values are above their prediction,
  *     e given them = e + (K K^T + grain^2 I)^-1 K r
  * is a draw from the conditional distribution (Matheron's rule), and their conditional mean for e = 0 and no grain. */
-#ifndef CP_EXPERIMENTS_CONDITIONAL_H
-#define CP_EXPERIMENTS_CONDITIONAL_H
+#pragma once
 
 #include "optim/start.h"
 
@@ -23,5 +22,3 @@ void cp_conditional_set(cp_conditional *conditional, const bool *missing, size_t
 /* A draw of mean + D^T e, without grain, into out (size), or with rng NULL the conditional mean; of the image the known values are
  * looked at. */
 void cp_conditional_draw(cp_conditional *conditional, const cp_real *image, cp_rng *rng, cp_real *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* Images with missing pixels, for `couplet impute`: from files, or with holes made in the images of a set. */
-#ifndef CP_EXPERIMENTS_HOLES_H
-#define CP_EXPERIMENTS_HOLES_H
+#pragma once
 
 #include "core/io/dtype.h"
 #include "experiments/kit/data/images.h"
@@ -35,5 +34,3 @@ void cp_holes_free(cp_holes *holes); /* back to {0} */
 
 /* Values (count, H, W, C) in [-1, 1] as a .npy of the holes' dtype and axes. */
 bool cp_holes_write(const cp_holes *holes, const cp_real *values, const char *path, cp_status *status);
-
-#endif

@@ -1,6 +1,5 @@
 /* Couplet's experiment kit, and Couplet: what an experiment in one file includes. Each part's own header is its manual. */
-#ifndef COUPLET_KIT_H
-#define COUPLET_KIT_H
+#pragma once
 
 #include "couplet.h"
 #include "experiments/kit/cli/options.h"
@@ -31,5 +30,3 @@
 #include "experiments/kit/volumes/patients.h"
 #include "experiments/kit/volumes/slices.h"
 #include "experiments/kit/volumes/subjects.h"
-
-#endif

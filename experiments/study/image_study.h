@@ -1,6 +1,5 @@
 /* What the files of `couplet study` share: image_study.c is the command and its plan, the others show the results. */
-#ifndef CP_EXPERIMENTS_IMAGE_STUDY_H
-#define CP_EXPERIMENTS_IMAGE_STUDY_H
+#pragma once
 
 #include "experiments/kit/data/images.h"
 #include "experiments/kit/run/study.h"
@@ -70,5 +69,3 @@ double cp_sign_test(int wins, int losses);
 bool cp_image_study_write(cp_image_study *s, cp_status *status); /* tables, as files too */
 bool cp_image_study_draw(cp_image_study *s);                     /* figures */
 void cp_image_study_sample(cp_image_study *s);                   /* pictures of samples, a run of `couplet generate` each */
-
-#endif

@@ -1,7 +1,6 @@
 /* The paper's figures for MedMNIST: mean and standard deviation over ten draws of 1 and of 10 labels a class, at the end of
  * training. */
-#ifndef CP_EXPERIMENTS_PAPER_H
-#define CP_EXPERIMENTS_PAPER_H
+#pragma once
 
 #include "experiments/kit/metrics/stats.h"
 #include "experiments/kit/train/method.h"
@@ -15,5 +14,3 @@ const char *cp_paper_set(const char *data_name);
 
 /* NULL when the paper has no such figure. */
 const cp_paper_cell *cp_paper_find(const char *data_name, int64_t labels, const cp_method *method);
-
-#endif

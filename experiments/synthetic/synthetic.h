@@ -1,6 +1,5 @@
 /* The synthetic experiment's parts, apart from the command: its data, its objective, its training. */
-#ifndef CP_EXPERIMENTS_SYNTHETIC_H
-#define CP_EXPERIMENTS_SYNTHETIC_H
+#pragma once
 
 #include "couplet.h"
 #include "experiments/kit/run/study.h"
@@ -82,5 +81,3 @@ bool cp_plane_draw_first(cp_study *study, cp_geometry geometry, const cp_case *c
 
 /* Accuracy and distance of the heads against lambda, whose cases are first_case, first_case + 1, ... */
 bool cp_plane_draw_sweep(cp_study *study, cp_geometry geometry, cp_reals lambda, int first_case);
-
-#endif

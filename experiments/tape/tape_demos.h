@@ -1,6 +1,5 @@
 /* Small computations whose tapes are worth looking at. */
-#ifndef CP_EXPERIMENTS_TAPE_DEMOS_H
-#define CP_EXPERIMENTS_TAPE_DEMOS_H
+#pragma once
 
 #include "models/model.h"
 
@@ -22,5 +21,3 @@ extern const cp_tape_demo cp_tape_demos[]; /* up to one without a name */
 
 extern const char *const cp_tape_demos_file;     /* the source file, as nodes name it */
 extern const char        cp_tape_demos_source[]; /* its text, which the build puts here */
-
-#endif

@@ -21,8 +21,7 @@
  *     static const cp_default defaults[] = {
  *         {.when = "preset", .is = "paper", .option = "rate", .value = "0.0001"},      // --preset paper: --rate 0.0001
  *         {0}}; */
-#ifndef CP_KIT_OPTIONS_H
-#define CP_KIT_OPTIONS_H
+#pragma once
 
 #include "core/error.h"
 
@@ -170,5 +169,3 @@ cp_about_text cp_option_about(const cp_command *command, const cp_option *option
 
 /* The word nearest to `word` by edit distance, or NULL when none is near. */
 const char *cp_nearest_word(const char *word, const char *const *words, int count);
-
-#endif

@@ -7,8 +7,7 @@
  * All of them answer --help and --version, name the nearest word when one is mistyped, and end with an exit code of
  * options.h. From the same tables come a manual page (--man) and what shells complete (--completion bash, zsh or
  * fish), as texts to install where they look for them. */
-#ifndef CP_KIT_PROGRAM_H
-#define CP_KIT_PROGRAM_H
+#pragma once
 
 #include "experiments/kit/cli/options.h"
 
@@ -29,5 +28,3 @@ void cp_program_manual(FILE *file, const cp_program *program);
 bool cp_program_completion(FILE *file, const cp_program *program, const char *shell);
 
 extern const char cp_program_exits[]; /* what the exit codes mean */
-
-#endif

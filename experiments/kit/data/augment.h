@@ -5,8 +5,7 @@
  *     cp_augment_images(&augment, images, seed, batch.step);            // images (N, H, W, C), not on a tape
  *
  * Pixels shifted in from outside repeat the border. The change to image i of batch `step` depends only on the seed, the step and i. */
-#ifndef CP_KIT_AUGMENT_H
-#define CP_KIT_AUGMENT_H
+#pragma once
 
 #include "core/random.h"
 #include "core/tensor.h"
@@ -22,5 +21,3 @@ typedef struct cp_augment {
 /* images: a tensor (N, H, W, C) of your own, changed in place. Another rank, or one on a tape, is misuse. */
 bool cp_augment_images(cp_at at, const cp_augment *augment, cp_tensor *images, uint64_t seed, int64_t step);
 #define cp_augment_images(...) cp_augment_images(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
-
-#endif

@@ -24,8 +24,7 @@
  * Batch number k is a function of the configuration and of k alone: the order of epoch e comes from the random stream
  * "STREAM/e" of the seed. The whole position is therefore one number, `step`; a program may set it to any value of 0 or more to move
  * there, and a checkpoint saves it. */
-#ifndef CP_KIT_BATCHES_H
-#define CP_KIT_BATCHES_H
+#pragma once
 
 #include "experiments/kit/data/dataset.h"
 #include "models/checkpoint.h"
@@ -84,5 +83,3 @@ int64_t cp_batches_per_epoch(const cp_batches *batches); /* with CP_LAST_WRAP: t
 
 /* "step"; and fixed, so that a run is continued with the batches that it was started with: "seed", "count", "size", "last". */
 cp_checkpoint_part cp_part_batches(const char *name, cp_batches *batches);
-
-#endif

@@ -13,8 +13,7 @@
  *
  * THE SCALING CONVENTION, for training, evaluation and `couplet predict` alike, is cp_inputs_scale: bytes (CP_U8) are
  * pixels and become x / 127.5 - 1, that is [-1, 1]; numbers (CP_F32, CP_F64) are taken as they are. */
-#ifndef CP_KIT_DATASET_H
-#define CP_KIT_DATASET_H
+#pragma once
 
 #include "core/error.h"
 #include "core/io/dtype.h"
@@ -98,5 +97,3 @@ void cp_pixels_of(const cp_real *values, size_t count, uint8_t *pixels);
 #define cp_dataset_add(...) cp_dataset_add(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_split_gather(t, ...) cp_split_gather(CP_AT(t), __VA_ARGS__)
 #define cp_split_read(...) cp_split_read(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
-
-#endif

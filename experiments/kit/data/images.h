@@ -17,8 +17,7 @@
  * low = 0, high = 255: x / 127.5 - 1, the convention of dataset.h. For other types low and high follow from the training
  * split: the first of [-1, 1], [0, 1] and [0, 255] that holds its pixels (the first only when some are negative), or else its
  * own range. They are scaled once, into floats, and pixels of the other splits outside the range are clamped. */
-#ifndef CP_KIT_IMAGES_H
-#define CP_KIT_IMAGES_H
+#pragma once
 
 #include "core/io/json.h"
 #include "experiments/kit/data/dataset.h"
@@ -70,5 +69,3 @@ extern const char *const cp_phantom_class_names[CP_PHANTOM_CLASSES];
 
 /* The images of a split into pixels (count, 28, 28, 3) and labels (count). Image i is the same whatever the count. */
 void cp_phantom_draw(const char *split, int count, uint8_t *pixels, int *labels);
-
-#endif

@@ -1,6 +1,5 @@
 /* MedMNIST's files: what a file of theirs is known by, and where it is to be had. */
-#ifndef CP_KIT_MEDMNIST_H
-#define CP_KIT_MEDMNIST_H
+#pragma once
 
 #include "core/error.h"
 
@@ -30,5 +29,3 @@ cp_medmnist_url cp_medmnist_where(const cp_medmnist *set);
  * own once the md5 is right. An existing file is left as it is; it is accepted when its md5 is right. */
 enum { CP_MEDMNIST_PATH = 1024 };
 bool cp_medmnist_fetch(const cp_medmnist *set, const char *file, bool *already, cp_status *status);
-
-#endif

@@ -4,8 +4,7 @@
  *     cp_resize_axis down = {.from = 240, .to = 32}, across = {.from = 240, .to = 32};
  *     cp_resize_area(slice, down, across, small, &status);
  */
-#ifndef CP_KIT_RESIZE_H
-#define CP_KIT_RESIZE_H
+#pragma once
 
 #include "core/error.h"
 
@@ -19,5 +18,3 @@ typedef struct cp_resize_axis {
 /* From (down.from, across.from) to (down.to, across.to), rows from the top. New pixel (i, k) is the sum over old ones of
  * value * overlap / area, in double and rounded once. False when there is no memory. */
 bool cp_resize_area(const float *from, cp_resize_axis down, cp_resize_axis across, float *to, cp_status *status);
-
-#endif

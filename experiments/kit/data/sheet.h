@@ -6,8 +6,7 @@
  *     cp_sheet_free(sheet);
  *
  * Of two channels the first is shown, of four the first three. */
-#ifndef CP_KIT_SHEET_H
-#define CP_KIT_SHEET_H
+#pragma once
 
 #include "experiments/kit/data/images.h"
 
@@ -24,5 +23,3 @@ typedef struct cp_sheet_plan {
     bool spread;        /* images from all over the split, and an empty row between classes; else the first ones */
 } cp_sheet_plan;
 bool cp_images_sheet(const cp_images *images, int split, const cp_sheet_plan *plan, const char *path, cp_status *status);
-
-#endif

@@ -1,6 +1,5 @@
 /* Axes: scales, round ticks and their labels. */
-#ifndef CP_KIT_AXIS_H
-#define CP_KIT_AXIS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -19,5 +18,3 @@ typedef struct cp_axis {
 cp_axis cp_axis_make(double min, double max, bool log, int max_ticks);
 
 double cp_axis_share(const cp_axis *axis, double value); /* 0 at min, 1 at max; NaN for values that a log axis cannot show */
-
-#endif

@@ -1,6 +1,5 @@
 /* Contours of a grid of numbers by marching squares. */
-#ifndef CP_KIT_CONTOUR_H
-#define CP_KIT_CONTOUR_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -19,5 +18,3 @@ bool cp_contour_lines(const cp_grid *grid, double level, cp_path_fn path, void *
 /* The borders of the regions where the value is at least `level`, all closed, holes included: fill them by the
  * even-odd rule. NaN counts as below. */
 bool cp_contour_regions(const cp_grid *grid, double level, cp_path_fn path, void *user);
-
-#endif

@@ -16,8 +16,7 @@
  *
  * Data and texts are copied. Points that are not finite (or have no place on a log axis) are left out of the picture
  * and stay in the CSV. Running out of memory is remembered and reported by save; misuse such as a NULL panel does nothing. */
-#ifndef CP_KIT_FIGURE_H
-#define CP_KIT_FIGURE_H
+#pragma once
 
 #include "core/error.h"
 #include "core/io/png.h"
@@ -137,5 +136,3 @@ bool cp_tiles_save(const char *path, const char *caption, int n, const cp_image 
 
 /* A row of the CSV file for a number behind the picture that no series shows; written below the others. */
 void cp_panel_note(cp_panel *panel, const char *name, double value);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A kind of mark is one cp_mark in one file, mark_*.c, beside the cp_panel_* function that adds it, and one word in
  * CP_MARKS. All else (axes, legend, CSV, description) asks the descriptor. */
-#ifndef CP_KIT_FIGURE_PARTS_H
-#define CP_KIT_FIGURE_PARTS_H
+#pragma once
 
 #include "core/io/json.h"
 #include "experiments/kit/figure/axis.h"
@@ -124,5 +123,3 @@ void cp_figure_describe(cp_figure *figure, cp_json_writer *out);
 /* The figure that cp_figure_describe described; NULL, with a message that names `name`, when it describes none. One without
  * panels has only title and caption, for a picture beside it. */
 cp_figure *cp_figure_read(const cp_json *description, const char *name, cp_status *status);
-
-#endif

@@ -1,6 +1,5 @@
 /* The text of an SVG file: elements into a buffer, texts escaped, coordinates of two decimals. */
-#ifndef CP_KIT_SVG_H
-#define CP_KIT_SVG_H
+#pragma once
 
 #include "core/io/bytes.h"
 
@@ -35,5 +34,3 @@ double                cp_contrast(cp_color a, cp_color b);                /* 1 t
 void cp_svg_paint(cp_bytes *out, const cp_paint *fill, const cp_paint *stroke);
 
 extern const char cp_svg_dark_rule[]; /* a style element for the figure: dark colors on dark screens, not on paper */
-
-#endif

@@ -9,8 +9,7 @@
  * the mean over the predictions of (sum_c p_c z_c) - z_y, has one root at most, and bisection finds it: nothing can diverge. When
  * every prediction is right the NLL keeps falling with T, and T is 1/100; when the logits are worse than none, T is 100; when the
  * logits of every prediction are all equal, T does not matter and is 1. */
-#ifndef CP_KIT_CALIBRATION_H
-#define CP_KIT_CALIBRATION_H
+#pragma once
 
 #include "experiments/kit/metrics/metrics.h"
 
@@ -23,5 +22,3 @@ typedef struct cp_temperature {
  * `temperature` of the predictions has no say. */
 bool cp_temperature_fit(cp_at at, const cp_predictions *logits, cp_temperature *fitted, cp_status *status);
 #define cp_temperature_fit(...) cp_temperature_fit(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
-
-#endif

@@ -38,8 +38,7 @@
  * together); those by group are of the same resamples, in which every group counts as often as it was drawn. Resample r takes its
  * numbers from position r 2^33 of the random stream "bootstrap" of the seed: the same bits on any number of threads. Resamples in
  * which the metric is NaN are left out; when there are no others, both ends are NaN. A single group has no intervals. */
-#ifndef CP_KIT_METRICS_H
-#define CP_KIT_METRICS_H
+#pragma once
 
 #include "core/error.h"
 #include "core/io/json.h"
@@ -115,5 +114,3 @@ int *cp_groups_number(const int *groups, int n, int *count);
 void cp_metrics_put(const cp_metrics *metrics, cp_json_writer *writer, const char *key);
 
 #define cp_metrics_new(...) cp_metrics_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
-
-#endif

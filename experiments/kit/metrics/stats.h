@@ -1,6 +1,5 @@
 /* Means, quantiles, and probabilities from logits. */
-#ifndef CP_KIT_STATS_H
-#define CP_KIT_STATS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,5 +23,3 @@ bool cp_percentile_above(const float *values, size_t count, float above, double 
 
 /* softmax(row / temperature), in place. Returns ln sum_c exp((row_c - max row) / temperature). */
 double cp_softmax_row(double *row, int classes, double temperature);
-
-#endif

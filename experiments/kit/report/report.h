@@ -6,8 +6,7 @@
  *
  * Runs of one experiment are grouped, with a table of the options in which they differ and of their results; their figures of the same
  * name have the same axes. Runs that are unfinished or cannot be read are marked. */
-#ifndef CP_KIT_REPORT_H
-#define CP_KIT_REPORT_H
+#pragma once
 
 #include "core/io/bytes.h"
 #include "experiments/kit/cli/options.h"
@@ -20,5 +19,3 @@ bool cp_report_write(const char *const *folders, int count, const char *path, cp
 bool cp_report_write_run(const char *folder, const cp_bytes *log, const char *path, cp_status *status);
 
 extern const cp_command cp_command_report;
-
-#endif

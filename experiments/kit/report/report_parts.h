@@ -1,6 +1,5 @@
 /* What the files of the report share: a run as read from its folder, and pieces of HTML. */
-#ifndef CP_KIT_REPORT_PARTS_H
-#define CP_KIT_REPORT_PARTS_H
+#pragma once
 
 #include "core/io/json.h"
 #include "experiments/kit/figure/figure_parts.h"
@@ -48,5 +47,3 @@ void cp_html_run(cp_bytes *out, const cp_report_run *run, int number,
 /* A table of some runs of one experiment, one row per run: the options in which they differ, and their results. numbers[i] is the run's
  * number among all. */
 void cp_html_compare(cp_bytes *out, const cp_report_run *runs, const int *numbers, int count);
-
-#endif

@@ -13,8 +13,7 @@
  *     hybrid    97.68 (0.61)  97.54 (0.35)
  *
  * When memory runs out, the table is empty; no call needs a check. */
-#ifndef CP_KIT_TABLE_H
-#define CP_KIT_TABLE_H
+#pragma once
 
 #include "core/io/json.h"
 
@@ -49,5 +48,3 @@ void cp_csv_text(FILE *file, const char *text);
 void cp_table_put(const cp_table *table, cp_json_writer *writer, const char *key);
 
 void cp_table_read(cp_table *table, const cp_json *json); /* what cp_table_put wrote, into a table of 0 columns */
-
-#endif

@@ -1,8 +1,7 @@
 /* Progress on stderr: on a terminal one line that updates itself,
  *     training [#########...........]  45 %  1200 steps/s  loss 0.3412  12 s left
  * elsewhere plain lines, at most one every ten seconds and every ten percent. */
-#ifndef CP_KIT_PROGRESS_H
-#define CP_KIT_PROGRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ typedef struct cp_duration {
     char s[32];
 } cp_duration;
 cp_duration cp_duration_text(double seconds);
-
-#endif

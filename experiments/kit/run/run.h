@@ -21,8 +21,7 @@
  *         }
  *         return cp_run_close(run);
  *     } */
-#ifndef CP_KIT_RUN_H
-#define CP_KIT_RUN_H
+#pragma once
 
 #include "core/io/json.h"
 #include "experiments/kit/cli/options.h"
@@ -115,5 +114,3 @@ enum { CP_RUN_FILE_LIMIT = 1 << 30 };
  * "FOLDER holds a finished", say. */
 bool cp_run_check_config(const cp_options *options, const cp_json *config, const char *holder, const char *remedy,
                          cp_status *status);
-
-#endif

@@ -10,8 +10,7 @@
  * The state of a run follows from its folder or, without one, from its line in runs.jsonl. The process that works on a run holds
  * the lock of its log.jsonl, which the system releases when that process ends, however it ends: no run is made twice, and none
  * stays blocked. */
-#ifndef CP_KIT_RUNS_H
-#define CP_KIT_RUNS_H
+#pragma once
 
 #include "experiments/kit/run/run.h"
 
@@ -143,5 +142,3 @@ bool cp_runs_queued(const cp_runs *runs, bool *queued, cp_status *status);
  * messages name it. */
 bool cp_runs_submit(const cp_runs *runs, const char *sbatch_options, int threads, const cp_words *merge, const char *called,
                     cp_status *status);
-
-#endif

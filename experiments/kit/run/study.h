@@ -20,8 +20,7 @@
  *
  * result.json: "experiment", "title", "notes", then what cp_study_result was given or else "methods": {CASE: ...} with
  * all that is not secondary, then the tables. */
-#ifndef CP_KIT_STUDY_H
-#define CP_KIT_STUDY_H
+#pragma once
 
 #include "experiments/kit/figure/figure.h"
 #include "experiments/kit/run/trials.h"
@@ -77,5 +76,3 @@ cp_json_writer *cp_study_result(cp_study *study);
 #define cp_study_new(...) cp_study_new(CP_OPTION_HERE, __VA_ARGS__)
 #define cp_study_add_note(...) cp_study_add_note(CP_OPTION_HERE, __VA_ARGS__)
 #define cp_study_add_table(...) cp_study_add_table(CP_OPTION_HERE, __VA_ARGS__)
-
-#endif

@@ -3,8 +3,7 @@
  * Trials do not depend on each other, so they run in parallel, one per thread or, with --jobs, one per process. A finished trial
  * is a line of the run's log, and a continued run does not repeat it. A trial yields named numbers and series (a loss by steps),
  * or it diverges. A case that diverged in some repetitions has no mean, since the remaining ones are the lucky ones. */
-#ifndef CP_KIT_TRIALS_H
-#define CP_KIT_TRIALS_H
+#pragma once
 
 #include "core/random.h"
 #include "experiments/kit/metrics/stats.h"
@@ -139,5 +138,3 @@ void cp_trials_put_case(cp_at at, const cp_trials *trials, cp_json_writer *write
 #define cp_trials_diverged(...) cp_trials_diverged(CP_OPTION_HERE, __VA_ARGS__)
 #define cp_trials_put_cell(...) cp_trials_put_cell(CP_OPTION_HERE, __VA_ARGS__)
 #define cp_trials_put_case(...) cp_trials_put_case(CP_OPTION_HERE, __VA_ARGS__)
-
-#endif

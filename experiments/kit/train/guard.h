@@ -10,8 +10,7 @@
  * Energy-based training fails in a way that loss values hide: the energy grows steeper until the sampler's step overshoots, samples
  * end above the data's energy, and the loss pushes them further up. The guard compares each sign with the median of its recent
  * values over good steps, beside bounds below which nothing is wrong. */
-#ifndef CP_KIT_GUARD_H
-#define CP_KIT_GUARD_H
+#pragma once
 
 #include "core/io/json.h"
 #include "models/checkpoint.h"
@@ -90,5 +89,3 @@ cp_guard_text cp_guard_event_text(const cp_guard_event *event);
 void cp_guard_put(const cp_guard *guard, cp_json_writer *writer, const char *key);
 
 cp_checkpoint_part cp_part_guard(cp_guard *guard);
-
-#endif

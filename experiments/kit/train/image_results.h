@@ -1,6 +1,5 @@
 /* What the results of commands on images share: metrics as a table and as reliability diagrams, the data's description. */
-#ifndef CP_EXPERIMENTS_IMAGE_RESULTS_H
-#define CP_EXPERIMENTS_IMAGE_RESULTS_H
+#pragma once
 
 #include "experiments/kit/data/images.h"
 #include "experiments/kit/metrics/metrics.h"
@@ -44,5 +43,3 @@ bool cp_run_conclude(cp_run *run, cp_json_writer *result);
 
 /* Adds a sentence to an array of the result and prints it; file may be NULL. */
 void cp_note_put(cp_json_writer *writer, FILE *file, const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-#endif

@@ -21,8 +21,7 @@
  * and the sampler must see one and the same function, and running statistics must not learn from samples.
  *
  * A new method is a cp_method in a file of its own and a word in CP_METHODS below; a program adds its own with cp_method_add. */
-#ifndef CP_KIT_METHOD_H
-#define CP_KIT_METHOD_H
+#pragma once
 
 #include "experiments/kit/cli/options.h"
 #include "models/model.h"
@@ -113,5 +112,3 @@ cp_tensor *cp_method_add_guesses(cp_at at, cp_tensor *loss, const cp_objective *
 #define cp_method_loss(t, ...) cp_method_loss(CP_AT(t), __VA_ARGS__)
 #define cp_method_add_guesses(t, ...) cp_method_add_guesses(CP_AT(t), __VA_ARGS__)
 #define cp_method_cross_entropy(t, ...) cp_method_cross_entropy(CP_AT(t), __VA_ARGS__)
-
-#endif

@@ -3,8 +3,7 @@
  *     cp_run_model *trained = cp_run_model_open("runs/blood", CP_WEIGHTS_SELECTED, &status);
  *     if (trained && cp_run_model_chains(trained, &status)) ... trained->replay, trained->gaussian ...
  *     cp_run_model_free(trained); */
-#ifndef CP_EXPERIMENTS_RUN_MODEL_H
-#define CP_EXPERIMENTS_RUN_MODEL_H
+#pragma once
 
 #include "core/io/md5.h"
 #include "experiments/kit/data/images.h"
@@ -96,5 +95,3 @@ double cp_run_model_moves(const cp_run_model *trained); /* average number of mov
 bool cp_run_model_sampler(const cp_run_model *trained, const cp_options *options, double moves, cp_sgld_config *sgld,
                           cp_status *status);
 void cp_sampler_put(const cp_sgld_config *sgld, cp_json_writer *writer, const char *key); /* {"steps":, "alpha":, ...} */
-
-#endif

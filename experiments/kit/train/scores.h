@@ -1,6 +1,5 @@
 /* Scores: a model's outputs for every image of a split, in the split's order. */
-#ifndef CP_EXPERIMENTS_SCORES_H
-#define CP_EXPERIMENTS_SCORES_H
+#pragma once
 
 #include "experiments/kit/data/dataset.h"
 #include "experiments/kit/metrics/metrics.h"
@@ -23,5 +22,3 @@ void cp_scores_free(cp_scores *scores); /* back to {0} */
 
 /* For metrics: of the logits with a temperature, or with `bayes` of the Gaussians' posterior at 1. */
 cp_predictions cp_scores_predictions(const cp_scores *scores, bool bayes, double temperature);
-
-#endif

@@ -9,8 +9,7 @@
  *         ...
  *
  * The command's table of options is cp_train_options with cp_train_presets, or its own table, with .forwards_to = &cp_command_train. */
-#ifndef CP_KIT_TRAIN_H
-#define CP_KIT_TRAIN_H
+#pragma once
 
 #include "experiments/kit/train/trainer.h"
 
@@ -26,5 +25,3 @@ int cp_train_read(const cp_options *options, const cp_images *images, cp_trainer
 
 /* Opens the run's folder; trains, or continues; measures, draws, writes result.json and prints the tables. An exit code. */
 int cp_train(const cp_options *options, const cp_images *images, const cp_trainer_config *config);
-
-#endif

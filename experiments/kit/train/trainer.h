@@ -22,8 +22,7 @@
  * Files in the run's folder: checkpoint.safetensors; selected.safetensors, the averaged weights with the minimum validation NLL after
  * temperature scaling; end.safetensors, those at the end; pretrained.safetensors, those at the end of the first of two stages;
  * chains.safetensors, where chains start and the replay buffer at the end. */
-#ifndef CP_EXPERIMENTS_TRAINER_H
-#define CP_EXPERIMENTS_TRAINER_H
+#pragma once
 
 #include "experiments/kit/data/augment.h"
 #include "experiments/kit/data/images.h"
@@ -115,5 +114,3 @@ const double   *cp_trainer_traces(const cp_trainer *trainer, int *rows); /* (row
 int64_t         cp_trainer_selected(const cp_trainer *trainer, double *scaled_nll);
 const cp_model *cp_trainer_model(const cp_trainer *trainer);
 cp_replay      *cp_trainer_replay(const cp_trainer *trainer); /* NULL without chains */
-
-#endif

@@ -1,6 +1,5 @@
 /* What the files of the trainer share: trainer.c runs it, trainer_step.c makes a step, trainer_state.c saves and restores. */
-#ifndef CP_EXPERIMENTS_TRAINER_PARTS_H
-#define CP_EXPERIMENTS_TRAINER_PARTS_H
+#pragma once
 
 #include "experiments/kit/data/batches.h"
 #include "experiments/kit/run/progress.h"
@@ -83,5 +82,3 @@ typedef struct cp_trainer_path {
     char s[1100];
 } cp_trainer_path;
 cp_trainer_path cp_trainer_file(const cp_trainer *t, const char *name);
-
-#endif

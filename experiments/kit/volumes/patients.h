@@ -1,6 +1,5 @@
 /* Patients: which patient a scan belongs to, and a split that keeps each patient's scans together. */
-#ifndef CP_KIT_PATIENTS_H
-#define CP_KIT_PATIENTS_H
+#pragma once
 
 #include "core/error.h"
 #include "experiments/kit/data/images.h"
@@ -32,5 +31,3 @@ bool cp_patients_counts(int patients, const int shares[CP_IMAGES_SPLITS], int co
 /* The split of each of `patients` into `splits`: the first in an order drawn from the random stream "patients" of the seed are
  * train, then come val and test. False for fewer than three patients, and when there is no memory. */
 bool cp_patients_split(int patients, const int shares[CP_IMAGES_SPLITS], uint64_t seed, int *splits, cp_status *status);
-
-#endif

@@ -19,8 +19,7 @@
  * mean row, each weighing as much as its head is wide (from the first to the last voxel above 0.1), lies below the middle of its rows.
  * `upright` is by how much, as a share of the volume's rows and averaged with the slices weighted by their number of such voxels:
  * usually above 0 for upright heads and below 0 for heads that are upside down. Single heads can be wrong. */
-#ifndef CP_KIT_SLICES_H
-#define CP_KIT_SLICES_H
+#pragma once
 
 #include "core/io/nifti.h"
 #include "experiments/kit/data/images.h"
@@ -59,5 +58,3 @@ typedef struct cp_brain {
 
 /* Voxels of a background above p2 become NaN. False when nothing is brain: all voxels are equal, or not finite. */
 bool cp_brain_find(float *values, size_t count, double low, double high, cp_brain *brain);
-
-#endif

@@ -11,8 +11,7 @@
  *
  * in upper or lower case. A file called just flair.nii.gz takes its subject's name from its folder. Files lie at any
  * depth. Links are followed, no folder is searched twice, and names that begin with a dot are skipped. */
-#ifndef CP_KIT_SUBJECTS_H
-#define CP_KIT_SUBJECTS_H
+#pragma once
 
 #include "core/error.h"
 
@@ -54,5 +53,3 @@ bool cp_subject_note_add(cp_subject_notes *notes, const char *name, const char *
 
 /* The scan of that name, or CP_SCANS; "t2f" is "flair". `length` characters are read. */
 cp_scan cp_scan_named(const char *name, size_t length);
-
-#endif
