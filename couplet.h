@@ -12,6 +12,7 @@
 #include "core/io/nifti.h"
 #include "core/io/npy.h"
 #include "core/io/npz.h"
+#include "core/io/picture.h"
 #include "core/io/safetensors.h"
 #include "core/random.h"
 #include "core/real.h"

@@ -486,3 +486,15 @@ bool cp_inflate(const void *data, size_t size, size_t limit, cp_bytes *out, size
     if (problem == no_memory) return cp_fail(status, "%.300s: %s", name, problem);
     return cp_damaged(status, "%.300s: compressed data, about byte %zu of %zu: %s", name, *used, size, problem);
 }
+
+bool cp_zlib_expand(const void *data, size_t size, size_t wanted, cp_bytes *out, const char *name, cp_status *status) {
+    const unsigned char *bytes = data;
+    size_t               used = 0, before = out->size;
+    if (size < 2 || (bytes[0] & 15) != 8 || bytes[0] >> 4 > 7 || (bytes[0] << 8 | bytes[1]) % 31 || bytes[1] & 32)
+        return cp_damaged(status, "%.300s: a header of zlib without a dictionary was expected", name);
+    if (!cp_inflate(bytes + 2, size - 2, wanted, out, &used, name, status)) return false;
+    if (out->size - before < wanted)
+        return cp_damaged(status, "%.300s: the contents are %zu bytes; %zu were expected", name, out->size - before, wanted);
+    return (size - 2 - used >= 4 && cp_get_be32(bytes + 2 + used) == cp_adler32(1, out->data + before, wanted)) ||
+           cp_damaged(status, "%.300s: the checksum of the contents is wrong or missing; the file is damaged", name);
+}

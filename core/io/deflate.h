@@ -19,6 +19,9 @@ enum { CP_INFLATE_RATIO = 1032 };
  * After an error `out` holds part of the contents. `name` is what messages call the stream. */
 bool cp_inflate(const void *data, size_t size, size_t limit, cp_bytes *out, size_t *used, const char *name, cp_status *status);
 
+/* Appends to `out` the contents of a zlib stream (RFC 1950), which must have `wanted` bytes; their checksum is checked. */
+bool cp_zlib_expand(const void *data, size_t size, size_t wanted, cp_bytes *out, const char *name, cp_status *status);
+
 /* Whether these are the first bytes of a gzip file. */
 bool cp_gzip_begins(const void *data, size_t size);
 

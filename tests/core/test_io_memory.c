@@ -4,6 +4,7 @@
 #include "core/io/nifti.h"
 #include "core/io/npy.h"
 #include "core/io/npz.h"
+#include "core/io/png.h"
 #include "core/io/safetensors.h"
 
 #include "support/gzipped.h"
@@ -128,6 +129,14 @@ static bool read_nifti(void) {
     return done;
 }
 
+static bool read_picture(void) {
+    cp_picture picture;
+    bool       done = cp_picture_read(scratch("in"), &picture, &status);
+    TEST_ASSERT_TRUE(done == (picture.pixels != NULL));
+    cp_picture_free(&picture);
+    return done;
+}
+
 static void json_is_read_and_written_or_refused(void) {
     scratch_write("old", "old", 3);
     fails_politely(read_json);
@@ -177,12 +186,24 @@ static void nifti_is_read_or_refused(void) {
     fails_politely(read_nifti);
 }
 
+static void pictures_are_read_or_refused(void) {
+    cp_bytes png = {0};
+    TEST_ASSERT_TRUE(cp_png_encode(&(cp_image){3, 1, 1, (const unsigned char *)"abc"}, &png, &status));
+    scratch_write("old", "old", 3);
+    scratch_write("in", png.data, png.size);
+    fails_politely(read_picture);
+    scratch_write("in", "P5 3 1 255 abc", 14);
+    fails_politely(read_picture);
+    cp_bytes_free(&png);
+}
+
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(json_is_read_and_written_or_refused);
     RUN_TEST(npy_is_read_and_written_or_refused);
     RUN_TEST(nifti_is_read_or_refused);
     RUN_TEST(npz_is_read_and_written_or_refused);
+    RUN_TEST(pictures_are_read_or_refused);
     RUN_TEST(safetensors_are_read_and_written_or_refused);
     return UNITY_END();
 }
