@@ -58,9 +58,11 @@ bool cp_shape_check(cp_at at, const char *op, cp_shape shape) {
                      cp_dims_text(shape).s, CP_MAX_RANK);
 }
 
-bool cp_shape_is(const cp_tensor *a, cp_shape shape) {
-    return a->rank == shape.rank && memcmp(a->dims, shape.dims, (size_t)shape.rank * sizeof *shape.dims) == 0;
+bool cp_shapes_equal(cp_shape a, cp_shape b) {
+    return a.rank == b.rank && memcmp(a.dims, b.dims, (size_t)a.rank * sizeof *a.dims) == 0;
 }
+
+bool cp_shape_is(const cp_tensor *a, cp_shape shape) { return cp_shapes_equal(a->shape, shape); }
 
 bool cp_shape_same(const cp_tensor *a, const cp_tensor *b) { return cp_shape_is(a, b->shape); }
 

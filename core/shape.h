@@ -29,6 +29,7 @@ bool cp_shape_size(cp_shape shape, size_t *size);
 bool cp_shape_check(cp_at at, const char *op, cp_shape shape); /* false after cp_misuse: the shape is impossible */
 bool cp_shape_same(const cp_tensor *a, const cp_tensor *b);
 bool cp_shape_is(const cp_tensor *a, cp_shape shape);
+bool cp_shapes_equal(cp_shape a, cp_shape b);
 
 /* The common shape of two under broadcasting (aligned at the last axis, sizes equal or 1); `common` may be a or b. */
 bool cp_shape_broadcast(const cp_shape *a, const cp_shape *b, cp_shape *common);

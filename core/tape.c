@@ -352,6 +352,18 @@ cp_tensor *(cp_variable)(cp_at at, const cp_real *data, cp_shape shape) {
     return t->id >= 0 ? t : NULL;
 }
 
+cp_tensor *(cp_constant_of)(cp_at at, const cp_tensor *t) {
+    cp_tensor *copy = t ? (cp_constant)(at, t->data, t->shape) : cp_refuse(at, "constant", "the tensor is NULL");
+    if (copy) copy->lengths = t->lengths;
+    return copy;
+}
+
+cp_tensor *(cp_variable_of)(cp_at at, const cp_tensor *t) {
+    cp_tensor *copy = t ? (cp_variable)(at, t->data, t->shape) : cp_refuse(at, "variable", "the tensor is NULL");
+    if (copy) copy->lengths = t->lengths;
+    return copy;
+}
+
 cp_tensor *(cp_full)(cp_at at, cp_real value, cp_shape shape) {
     if (!cp_check(at, "full", 0, NULL)) return NULL;
     cp_tensor *t = cp_out(at, shape);

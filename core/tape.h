@@ -36,6 +36,9 @@ bool cp_tape_freeze(cp_tape *tape, bool on);
 /* Tensors on the tape, with the values copied. A variable has a gradient, a constant does not. */
 cp_tensor *cp_constant(cp_at at, const cp_real *data, cp_shape shape);
 cp_tensor *cp_variable(cp_at at, const cp_real *data, cp_shape shape);
+/* The same with the shape, values and lengths of a tensor; the lengths are not copied. */
+cp_tensor *cp_constant_of(cp_at at, const cp_tensor *t);
+cp_tensor *cp_variable_of(cp_at at, const cp_tensor *t);
 cp_tensor *cp_full(cp_at at, cp_real value, cp_shape shape); /* a constant filled with one value */
 cp_tensor *cp_scalar(cp_at at, cp_real value);               /* a constant of shape () */
 cp_tensor *cp_detach(cp_at at, cp_tensor *a);                /* the same values as a constant; no copy */
@@ -92,6 +95,8 @@ bool cp_tape_html_with(cp_at at, FILE *file, cp_tensor *loss, cp_tape_page page)
 
 #define cp_constant(t, ...) cp_constant(CP_AT(t), __VA_ARGS__)
 #define cp_variable(t, ...) cp_variable(CP_AT(t), __VA_ARGS__)
+#define cp_constant_of(t, ...) cp_constant_of(CP_AT(t), __VA_ARGS__)
+#define cp_variable_of(t, ...) cp_variable_of(CP_AT(t), __VA_ARGS__)
 #define cp_full(t, ...) cp_full(CP_AT(t), __VA_ARGS__)
 #define cp_scalar(t, ...) cp_scalar(CP_AT(t), __VA_ARGS__)
 #define cp_detach(t, ...) cp_detach(CP_AT(t), __VA_ARGS__)

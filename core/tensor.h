@@ -31,6 +31,8 @@ typedef struct cp_tensor {
     cp_real    *data;
     const char *name;    /* for listings and messages; may be NULL; not owned */
     bool        tracked; /* gradients flow to it */
+    const int
+        *lengths; /* (N) of sequences (N, T, ...), for networks: the steps that count, 1..T; NULL: all; not owned, not passed on */
 
     /* Internal. */
     unsigned          step;  /* of the tape when the tensor was made: a reset makes it stale */

@@ -302,6 +302,9 @@ static bool load(generation *g, cp_status *status) {
     g->classes = g->trained->model->config.classes;
     g->per_class = (int)cp_option_int(o, "per-class");
     g->from = cp_option_choice(o, "from");
+    if (g->trained->shape.rank != 3)
+        return cp_fail(status, "%.200s was trained on rows of shape %s; generate draws images", g->trained->name,
+                       cp_dims_text(g->trained->shape).s);
     if ((int64_t)g->classes * g->per_class > 1000000)
         return cp_fail(status, "--per-class %d of %d classes are more than a million images", g->per_class, g->classes);
     g->count = g->classes * g->per_class;

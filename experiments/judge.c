@@ -77,14 +77,13 @@ static bool fits(const char *name, cp_shape shape, int classes, const cp_run_mod
 }
 
 bool cp_judge_open(cp_judge *j, const char *path, const char *set, const cp_run_model *trained, cp_status *status) {
-    const int *d = trained->shape.dims;
-    cp_status  missing = {0};
+    cp_status missing = {0};
     j->model = cp_run_model_open(path, CP_WEIGHTS_SELECTED, status);
     if (!j->model) return false;
     j->features = j->model->model->head->features;
     cp_shape shape = j->model->shape.rank ? j->model->shape : trained->shape; /* a model's file does not have it */
     if (!fits(j->model->name, shape, j->model->model->config.classes, trained, status) ||
-        !cp_run_model_fits(j->model, trained->name, d[0], d[1], d[2], 0, status))
+        !cp_run_model_fits(j->model, trained->name, trained->shape, 0, status))
         return false;
     j->images = set ? cp_images_load(set, status) : cp_run_model_images(trained, &missing);
     if (missing.message[0]) cp_fail(status, "%s; its test images are needed: give --judge-set DATA", missing.message);

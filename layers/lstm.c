@@ -82,8 +82,27 @@ static state advance(cp_at at, const cell *k, cp_tensor *inputs, state s, int hi
     return s;
 }
 
+/* Backward in time a sequence begins at its own last step: until then its state stays 0. */
+static state begin_late(cp_at at, state s, const int *lengths, int rows, int t) {
+    cp_real *begun = cp_tape_alloc(at, (size_t)rows * sizeof *begun);
+    bool     all = begun != NULL;
+    for (int n = 0; begun && n < rows; n++) all &= (begun[n] = t < lengths[n]) != 0;
+    if (all || !begun) return begun ? s : (state){0};
+    cp_tensor *mask = cp_constant(at, begun, CP_SHAPE(rows, 1));
+    return (state){cp_mul(at, s.h, mask), cp_mul(at, s.c, mask)};
+}
+
+/* Forward in time, the state of each sequence after its last step; out (N, T, H) -> (N, H). */
+static cp_tensor *ends_of(cp_at at, cp_tensor *out, const int *lengths) {
+    int  rows = out ? out->dims[0] : 0, time = out ? out->dims[1] : 0;
+    int *last = cp_tape_alloc(at, (size_t)(rows + 1) * sizeof *last);
+    if (!out || !last) return NULL;
+    for (int n = 0; n < rows; n++) last[n] = n * time + lengths[n] - 1;
+    return cp_gather_rows(at, cp_reshape(at, out, CP_SHAPE(rows * time, out->dims[2])), (cp_indices){last, rows});
+}
+
 /* One direction over time: fills steps[t] with (N, 1, H) and returns the last hidden state (N, H). */
-static cp_tensor *run(cp_at at, const cell *k, cp_tensor *x, int hidden, bool backward, cp_tensor **steps) {
+static cp_tensor *run(cp_at at, const cell *k, cp_tensor *x, const int *lengths, int hidden, bool backward, cp_tensor **steps) {
     int        n = x->dims[0], time = x->dims[1];
     cp_tensor *product = cp_matmul(at, x, k->weight_ih, 0), *bias = cp_add(at, k->bias_ih, k->bias_hh);
     cp_tensor *inputs = cp_add(at, product, bias), *zero = cp_full(at, 0, CP_SHAPE(n, hidden)); /* (N,T,4H), (N,H) */
@@ -92,6 +111,8 @@ static cp_tensor *run(cp_at at, const cell *k, cp_tensor *x, int hidden, bool ba
     for (int i = 0; i < time; i++) {
         int t = backward ? time - 1 - i : i;
         s = advance(at, k, steps[t], s, hidden);
+        if (backward && lengths) s = begin_late(at, s, lengths, n, t);
+        if (!s.h) return NULL;
         steps[t] = cp_reshape(at, s.h, CP_SHAPE(n, 1, hidden));
     }
     return s.h;
@@ -106,12 +127,17 @@ cp_tensor *(cp_lstm_forward)(cp_at at, const cp_lstm *lstm, cp_tensor *x, cp_ten
         return cp_refuse(at, "lstm", "x has shape %s; (N, T, %d) with T >= 1 is needed", cp_shape_text(x).s, c->in);
     int         directions = c->bidirectional ? 2 : 1, time = x->dims[1];
     cp_tensor **steps = cp_tape_alloc(at, (size_t)time * sizeof *steps), *ends[2] = {0}, *sides[2];
+    const int  *lengths = x->lengths;
     if (!steps) return NULL;
+    for (int n = 0; lengths && n < x->dims[0]; n++)
+        if (lengths[n] < 1 || lengths[n] > time)
+            return cp_refuse(at, "lstm", "sequence %d has length %d; 1 to %d are possible", n, lengths[n], time);
     for (int l = 0; l < c->layers && x; l++) {
         for (int d = 0; d < directions; d++) {
-            ends[d] = run(at, &lstm->cell[l][d], x, c->hidden, d == 1, steps);
+            ends[d] = run(at, &lstm->cell[l][d], x, lengths, c->hidden, d == 1, steps);
             if (!ends[d]) return NULL;
             sides[d] = cp_concat(at, steps, time, 1);
+            if (d == 0 && lengths && l == c->layers - 1) ends[d] = ends_of(at, sides[d], lengths);
         }
         x = directions == 2 ? cp_concat(at, sides, 2, 2) : sides[0];
     }

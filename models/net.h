@@ -34,7 +34,8 @@ struct cp_net {
 };
 
 /* Options NULL: the defaults. NULL, after the error handler, when it cannot be made. */
-cp_net    *cp_net_new(cp_at at, const cp_net_kind *kind, cp_params *params, const char *path, const void *options, cp_rng *rng);
+cp_net *cp_net_new(cp_at at, const cp_net_kind *kind, cp_params *params, const char *path, const void *options, cp_rng *rng);
+/* Where x has lengths, what is beyond them counts as 0. */
 cp_tensor *cp_net_forward(cp_at at, const cp_net *net, cp_tensor *x, cp_mode mode);
 void       cp_net_free(cp_net *net); /* NULL is allowed; the parameters stay with their set */
 

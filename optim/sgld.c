@@ -88,7 +88,7 @@ typedef struct run {
 } run;
 
 static bool gradient(cp_at at, const run *r, cp_tensor **energies, cp_tensor **grad) {
-    cp_tensor *x = cp_variable(at, r->x->data, r->x->shape);
+    cp_tensor *x = cp_variable_of(at, r->x);
     cp_tensor *e = x ? r->energy(at, r->context, x) : NULL;
     if (!e) return false; /* reported already */
     if (e->rank != 1 || e->dims[0] != r->x->dims[0])

@@ -151,6 +151,8 @@ static bool list_safetensors(listing *l, const char *path, cp_status *status) {
 
 /* ---- image sets ---- */
 
+static const char *const kinds[] = {NULL, "rows", "sequences", "images"}; /* by the rank of an input */
+
 /* In the file's numbers; those beyond the range have been taken to its ends. */
 static summary summarize_split(const cp_images *images, const cp_split *split) {
     summary s = summarize(images->set->dtype, split->inputs, (size_t)split->count * images->set->values);
@@ -171,9 +173,9 @@ static void put_split(cp_json_writer *w, const cp_images *images, int split, con
     const cp_split *s = &images->set->splits[split];
     summary         about = summarize_split(images, s);
     cp_json_put_object(w, s->name);
-    cp_json_put_integer(w, "images", s->count);
+    cp_json_put_integer(w, kinds[images->set->shape.rank], s->count);
     cp_json_put_integers(w, "classes", counts, (size_t)images->classes);
-    put_summary(w, &about);
+    if (!images->mean) put_summary(w, &about);
     if (images->groups[split]) cp_json_put_integer(w, "patients", count_patients(images, split));
     cp_json_put_end(w);
 }
@@ -183,21 +185,29 @@ static bool put_set(const cp_images *images, const char *path, const int *counts
     cp_json_put_object(&w, NULL);
     cp_json_put_string(&w, "command", "data");
     cp_json_put_string(&w, "file", path);
-    cp_json_put_string(&w, "kind", "images");
+    cp_json_put_string(&w, "kind", kinds[images->set->shape.rank]);
     cp_json_put_string(&w, "name", images->name);
     cp_json_put_string(&w, "origin", cp_images_origin(images));
     cp_json_put_bool(&w, "official", images->official);
     *images->md5 ? cp_json_put_string(&w, "md5", images->md5) : cp_json_put_null(&w, "md5");
-    cp_json_put_integer(&w, "height", images->height);
-    cp_json_put_integer(&w, "width", images->width);
-    cp_json_put_integer(&w, "channels", images->channels);
+    if (!images->mean) {
+        cp_json_put_integer(&w, "height", images->height);
+        cp_json_put_integer(&w, "width", images->width);
+        cp_json_put_integer(&w, "channels", images->channels);
+    } else {
+        cp_json_put_array(&w, "shape");
+        for (int i = 0; i < images->set->shape.rank; i++) cp_json_put_integer(&w, NULL, images->set->shape.dims[i]);
+        cp_json_put_end(&w);
+    }
     cp_json_put_integer(&w, "classes", images->classes);
     if (images->class_names) cp_json_put_strings(&w, "class_names", images->class_names, (size_t)images->classes);
     cp_json_put_string(&w, "dtype", cp_dtype_numpy(images->stored));
     cp_json_put_string(&w, "scaling", cp_images_scaling(images).s);
-    cp_json_put_number(&w, "low", images->low);
-    cp_json_put_number(&w, "high", images->high);
-    cp_json_put_integer(&w, "clamped", (int64_t)images->clamped);
+    if (!images->mean) {
+        cp_json_put_number(&w, "low", images->low);
+        cp_json_put_number(&w, "high", images->high);
+        cp_json_put_integer(&w, "clamped", (int64_t)images->clamped);
+    }
     cp_json_put_object(&w, "splits");
     for (int s = 0; s < CP_IMAGES_SPLITS; s++) put_split(&w, images, s, counts + s * images->classes);
     cp_json_put_end(&w);
@@ -292,13 +302,18 @@ static void print_pixels(const cp_images *images) {
 }
 
 static void print_set(const cp_images *images, const int *counts) {
-    printf("%s: images of %d x %d, %d channel%s, %d classes\n", images->name, images->height, images->width, images->channels,
-           images->channels == 1 ? "" : "s", images->classes);
+    const int *d = images->set->shape.dims;
+    if (images->set->shape.rank == 1) printf("%s: a table of %d features, %d classes\n", images->name, d[0], images->classes);
+    if (images->set->shape.rank == 2)
+        printf("%s: sequences of %d steps of %d features%s, %d classes\n", images->name, d[0], d[1],
+               images->set->splits[CP_IMAGES_TRAIN].lengths ? " or shorter" : "", images->classes);
+    if (!images->mean)
+        printf("%s: images of %d x %d, %d channel%s, %d classes\n", images->name, images->height, images->width, images->channels,
+               images->channels == 1 ? "" : "s", images->classes);
     printf("%s%s%s\n", cp_images_origin(images), *images->md5 ? ", md5 " : "", images->md5);
-    printf("pixels are %s\n\n", cp_images_scaling(images).s);
+    printf("%s are %s\n\n", images->mean ? "values" : "pixels", cp_images_scaling(images).s);
     print_classes(images, counts);
-    printf("\n");
-    print_pixels(images);
+    if (!images->mean) printf("\n"), print_pixels(images);
     if (images->clamped)
         printf("%zu pixels of val and test lie beyond the range and are taken to its ends, in this table too\n", images->clamped);
     if (images->made) print_made(images->made);
@@ -468,6 +483,7 @@ static bool show_set(const cp_options *o, const cp_images *images, cp_status *st
     bool          json = cp_option_flag(o, "json");
     cp_sheet_plan plan = {.rows = 1, .columns = (int)cp_option_int(o, "columns")};
     if (!show_images(images, cp_argument(o, 0), json, status)) return false;
+    if (sheet && images->mean) return cp_fail(status, "--sheet is for images; %.200s has none", images->name);
     if (sheet && !cp_images_sheet(images, CP_IMAGES_TRAIN, &plan, sheet, status)) return false;
     if (npz && !cp_images_write(images, npz, status)) return false;
     if (sheet && !json) printf("\na contact sheet, one row per class, is in %s\n", sheet);

@@ -85,7 +85,7 @@ static bool measure_noise(cp_evaluation *e, cp_tape *tape, cp_status *status) {
     cp_rng   rng = cp_rng_named((uint64_t)cp_option_int(e->options, "seed"), "noise images");
     cp_real *pixels = malloc(all * sizeof *pixels);
     if (!pixels) return cp_fail(status, "not enough memory for images of noise");
-    cp_rng_fill_uniform(&rng, pixels, all, -1, 1);
+    cp_rng_fill_uniform(&rng, pixels, all, (cp_real)-cp_images_range(e->images), (cp_real)cp_images_range(e->images));
     bool ok = energies_of(e, tape, pixels, count, e->images->set->shape, &e->noise, status);
     free(pixels);
     return ok;
@@ -381,9 +381,7 @@ static bool load(cp_evaluation *e, cp_status *status) {
     e->trained = cp_run_model_open(cp_argument(o, 0), (cp_weights)weights, status);
     e->images = e->trained ? cp_images_load(cp_argument(o, 1), status) : NULL;
     const cp_images *images = e->images;
-    if (!images ||
-        !cp_run_model_fits(e->trained, images->name, images->height, images->width, images->channels, images->classes, status))
-        return false;
+    if (!images || !cp_run_model_fits(e->trained, images->name, images->set->shape, images->classes, status)) return false;
     e->rows = &images->set->splits[e->split];
     if (e->rows->count == 0)
         return cp_fail(status, "%.200s has no images in its %s split", images->name, cp_images_splits[e->split]);
@@ -393,12 +391,10 @@ static bool load(cp_evaluation *e, cp_status *status) {
     e->other_rows = &e->other->set->splits[e->split];
     if (e->other_rows->count == 0)
         return cp_fail(status, "%.200s has no images in its %s split", e->other->name, cp_images_splits[e->split]);
-    bool same = e->other->height == images->height && e->other->width == images->width && e->other->channels == images->channels;
-    return same || cp_fail(status,
-                           "--ood %.200s has images of %d x %d x %d, %.200s of %d x %d x %d; both must be the same, and nothing is "
-                           "resized here",
-                           e->other->name, e->other->height, e->other->width, e->other->channels, images->name, images->height,
-                           images->width, images->channels);
+    cp_shape here = images->set->shape, there = e->other->set->shape;
+    return cp_shapes_equal(here, there) ||
+           cp_fail(status, "--ood %.200s has inputs of shape %s, %.200s of %s; both must be the same, and nothing is resized here",
+                   e->other->name, cp_dims_text(there).s, images->name, cp_dims_text(here).s);
 }
 
 static void evaluation_free(cp_evaluation *e) {

@@ -286,6 +286,9 @@ static bool prepare_start(imputation *m, cp_status *status) {
 static bool load_holes(imputation *m, cp_status *status) {
     const cp_options *o = m->options;
     const char       *set = cp_option_text(o, "from-set"), *mask = cp_option_text(o, "mask"), *path = data_path(o);
+    if (m->trained->shape.rank != 3)
+        return cp_fail(status, "%.200s was trained on rows of shape %s; images are filled", m->trained->name,
+                       cp_dims_text(m->trained->shape).s);
     if (!set)
         return cp_holes_read(path, mask, m->trained->shape, &m->holes, status) && cp_md5_file(path, m->data_md5, status) &&
                (!mask || cp_md5_file(mask, m->mask_md5, status));

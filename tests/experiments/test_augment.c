@@ -170,10 +170,25 @@ static void the_same_seed_and_step_give_the_same_and_others_do_not(void) {
     cp_tensor_free(again);
 }
 
+static void other_rows_get_noise_and_nothing_else(void) {
+    cp_tensor *x[2] = {cp_tensor_new(CP_SHAPE(500, 8)), cp_tensor_new(CP_SHAPE(50, 10, 8))};
+    for (int k = 0; k < 2; k++) {
+        double square = 0;
+        TEST_ASSERT_TRUE(cp_augment_images(&(cp_augment){.shift = 2, .flip_x = true}, x[k], 1, 1));
+        for (size_t i = 0; i < x[k]->size; i++) TEST_ASSERT_TRUE(x[k]->data[i] == 0);
+        TEST_ASSERT_TRUE(cp_augment_images(&(cp_augment){.contrast = 0.2}, x[k], 1, 1));
+        for (size_t i = 0; i < x[k]->size; i++) square += pow((double)x[k]->data[i], 2) / (double)x[k]->size;
+        TEST_ASSERT_DOUBLE_WITHIN(0.01, 0.2, sqrt(square)); /* 4 standard deviations */
+    }
+    TEST_ASSERT_EQUAL_MEMORY(x[0]->data, x[1]->data, x[0]->size * sizeof(cp_real)); /* the same stream */
+    cp_tensor_free(x[0]);
+    cp_tensor_free(x[1]);
+}
+
 static void augmenting_unsuitable_batches_is_misuse(void) {
     cp_augment augment = {.shift = 1};
     cp_tape   *tape = cp_tape_new();
-    cp_tensor *flat = cp_tensor_new(CP_SHAPE(2, 3)), *x = images_of(2, 3, 3, 1);
+    cp_tensor *flat = cp_tensor_new(CP_SHAPE(6)), *x = images_of(2, 3, 3, 1);
     cp_tensor *recorded = cp_constant(tape, x->data, CP_SHAPE(2, 3, 3, 1));
     TEST_ASSERT_FALSE(cp_augment_images(&augment, flat, 1, 1));
     expect_error_in("augment_images", "images (N, H, W, C) of your own", __FILE__);
@@ -205,6 +220,7 @@ int main(void) {
     RUN_TEST(a_shift_beyond_the_image_leaves_its_border);
     RUN_TEST(contrast_changes_spread_and_mean_within_the_pixels_range);
     RUN_TEST(the_same_seed_and_step_give_the_same_and_others_do_not);
+    RUN_TEST(other_rows_get_noise_and_nothing_else);
     RUN_TEST(augmenting_unsuitable_batches_is_misuse);
     return UNITY_END();
 }

@@ -173,6 +173,42 @@ static void an_lstm_has_gradients_for_sequences_of_any_length(void) {
     for (int time = 1; time <= 1025; time = 2 * time + (time < 8)) TEST_ASSERT_TRUE(gradient_after(&lstm, time) > 0);
 }
 
+/* ---- sequences of several lengths ---- */
+
+/* Outputs of the LSTM for sequences alone, without padding, must be those in a padded batch. */
+static void an_lstm_ends_where_each_sequence_does(void) {
+    enum { N = 3, T = 5, D = 4 };
+    static const int lengths[N] = {5, 1, 3};
+    for (int directions = 1; directions <= 2; directions++) {
+        char path[8];
+        snprintf(path, sizeof path, "d%d", directions);
+        cp_lstm_config config = {.in = D, .hidden = 6, .layers = 2, .bidirectional = directions == 2};
+        cp_lstm        lstm = cp_lstm_make(params, path, config, &rng);
+        cp_tensor     *x = noise(CP_SHAPE(N, T, D)), *last, *alone;
+        x->lengths = lengths;
+        TEST_ASSERT_NOT_NULL(cp_lstm_forward(tape, &lstm, x, &last));
+        TEST_ASSERT_TRUE(cp_shape_is(last, CP_SHAPE(N, 6 * directions)));
+        for (int n = 0; n < N; n++) {
+            cp_tensor *part = cp_constant(tape, x->data + n * T * D, CP_SHAPE(1, lengths[n], D));
+            TEST_ASSERT_NOT_NULL(cp_lstm_forward(tape, &lstm, part, &alone));
+            for (int i = 0; i < alone->dims[1]; i++)
+                TEST_ASSERT_TRUE(fabs((double)alone->data[i] - (double)last->data[n * alone->dims[1] + i]) < 1e-6);
+        }
+        cp_tape_reset(tape);
+    }
+}
+
+static void an_lstm_refuses_lengths_out_of_range(void) {
+    cp_lstm lstm = cp_lstm_make(params, "", (cp_lstm_config){.in = 4, .hidden = 6}, &rng);
+    for (int k = 0; k < 2; k++) {
+        cp_tensor *x = noise(CP_SHAPE(2, 3, 4));
+        x->lengths = k ? (int[]){3, 4} : (int[]){3, 0};
+        TEST_ASSERT_NULL(cp_lstm_forward(tape, &lstm, x, NULL));
+        expect_error(k ? "sequence 1 has length 4; 1 to 3 are possible" : "sequence 1 has length 0");
+        cp_tape_reset(tape);
+    }
+}
+
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(dropout_zeroes_its_rate_and_scales_the_rest_in_training);
@@ -182,5 +218,7 @@ int main(void) {
     RUN_TEST(a_gradient_penalty_works_through_blocks_with_norms);
     RUN_TEST(kaiming_initializers_follow_the_slope_of_the_activation);
     RUN_TEST(an_lstm_has_gradients_for_sequences_of_any_length);
+    RUN_TEST(an_lstm_ends_where_each_sequence_does);
+    RUN_TEST(an_lstm_refuses_lengths_out_of_range);
     return UNITY_END();
 }

@@ -322,6 +322,61 @@ static void a_penalized_energy_becomes_flatter(void) {
     cp_model_free(m);
 }
 
+/* ---- sequences of several lengths ---- */
+
+/* What lies beyond a sequence's length must change neither energies nor slopes nor any gradient, and gets none. */
+static void nothing_beyond_a_sequences_length_has_an_effect(void) {
+    enum { N = 3, T = 4, D = 2 };
+    static const int lengths[N] = {4, 1, 2};
+    cp_tensor       *x = noise(CP_SHAPE(N, T, D)), *other = noise(CP_SHAPE(N, T, D));
+    for (int i = 0; i < N * T * D; i++)
+        if (i % (T * D) >= lengths[i / (T * D)] * D) other->data[i] = (cp_real)(3 + i);
+    x->lengths = other->lengths = lengths;
+    for (int k = 0; k < 2; k++) {
+        cp_rng          rng = cp_rng_named(1, "init");
+        cp_model_config config = {.model = k ? "mlp" : "lstm",
+                                  .head = "hybrid",
+                                  .classes = 3,
+                                  .lstm = {.in = D, .hidden = 5, .layers = 2, .bidirectional = true},
+                                  .mlp = {.sizes = {T * D, 7}, .activation = CP_TANH}};
+        cp_model       *m = cp_model_new(config, &rng);
+        cp_real         grads[2][400];
+        double          losses[2];
+        for (int v = 0; v < 2; v++) {
+            cp_tensor *in = cp_variable_of(tape, v ? other : x), *energies = cp_model_energy(tape, m, in, CP_EVALUATION), *dx;
+            cp_tensor *loss = cp_add(tape, mean(energies), mean(cp_gradient_squares(tape, energies, in)));
+            size_t     used = 0;
+            TEST_ASSERT_TRUE(cp_grad(tape, loss, &in, 1, &dx) && cp_backward(tape, loss, m->params));
+            for (int i = 0; i < N * T * D; i++) TEST_ASSERT_TRUE((dx->data[i] != 0) == (i % (T * D) < lengths[i / (T * D)] * D));
+            losses[v] = (double)cp_item(loss);
+            for (int p = 0; p < m->params->count; p++)
+                for (size_t i = 0; i < m->params->at[p].grad->size; i++, used++)
+                    if (used < 400) grads[v][used] = m->params->at[p].grad->data[i];
+            cp_grads_clear(m->params);
+            cp_tape_reset(tape);
+        }
+        TEST_ASSERT_TRUE(losses[0] == losses[1]);
+        TEST_ASSERT_EQUAL_MEMORY(grads[0], grads[1], k ? 70 * sizeof(cp_real) : sizeof grads[0]);
+        cp_model_free(m);
+    }
+    cp_tensor_free(x);
+    cp_tensor_free(other);
+}
+
+static void a_length_of_zero_or_beyond_the_steps_is_refused(void) {
+    cp_rng     rng = cp_rng_named(1, "init");
+    cp_model  *m = cp_model_new((cp_model_config){.model = "mlp", .classes = 2, .mlp.sizes = {6, 4}}, &rng);
+    cp_tensor *x = noise(CP_SHAPE(2, 3, 2));
+    for (int k = 0; k < 2; k++) {
+        x->lengths = k ? (int[]){3, 4} : (int[]){0, 3};
+        TEST_ASSERT_NULL(cp_model_logits(tape, m, cp_constant_of(tape, x), CP_EVALUATION));
+        expect_error(k ? "sequence 1 has length 4; 1 to 3 are possible for x (2, 3, 2)" : "sequence 0 has length 0");
+        cp_tape_reset(tape);
+    }
+    cp_tensor_free(x);
+    cp_model_free(m);
+}
+
 int main(void) {
     UNITY_BEGIN();
     RUN_TEST(each_row_has_the_squared_gradient_of_its_own_value);
@@ -337,5 +392,7 @@ int main(void) {
     RUN_TEST(the_gradients_are_the_same_bits_for_any_number_of_threads);
     RUN_TEST(all_kernels_agree_on_the_gradients);
     RUN_TEST(a_penalized_energy_becomes_flatter);
+    RUN_TEST(nothing_beyond_a_sequences_length_has_an_effect);
+    RUN_TEST(a_length_of_zero_or_beyond_the_steps_is_refused);
     return UNITY_END();
 }

@@ -47,9 +47,13 @@ static void change_contrast(const view *v, cp_real *pixels, size_t size) {
         pixels[i] = (cp_real)fmin(1, fmax(-1, mean + v->gain * ((double)pixels[i] - mean) + v->offset));
 }
 
+static void add_noise(const cp_augment *a, cp_tensor *x, cp_rng *rng) {
+    for (size_t i = 0; i < x->size; i++) x->data[i] += (cp_real)(a->contrast * cp_rng_normal(rng));
+}
+
 bool(cp_augment_images)(cp_at at, const cp_augment *augment, cp_tensor *images, uint64_t seed, int64_t step) {
-    if (!augment || !images || images->tape || images->rank != 4 || images->size == 0)
-        return cp_misuse(at, "augment_images", "images (N, H, W, C) of your own are needed");
+    if (!augment || !images || images->tape || images->rank < 2 || images->size == 0)
+        return cp_misuse(at, "augment_images", "images (N, H, W, C) of your own, or other rows, are needed");
     if (augment->shift < 0 || augment->shift > 1000 || !(augment->contrast >= 0))
         return cp_misuse(at, "augment_images", "a shift of %d and a contrast of %g are not possible", augment->shift,
                          augment->contrast);
@@ -59,7 +63,8 @@ bool(cp_augment_images)(cp_at at, const cp_augment *augment, cp_tensor *images, 
     if (!copy) return cp_misuse(at, "augment_images", "out of memory");
     snprintf(stream, sizeof stream, "augment/%lld", (long long)step);
     cp_rng rng = cp_rng_named(seed, stream);
-    for (int i = 0; i < images->dims[0]; i++) {
+    if (images->rank != 4 && augment->contrast > 0) add_noise(augment, images, &rng);
+    for (int i = 0; images->rank == 4 && i < images->dims[0]; i++) {
         cp_real *pixels = images->data + (size_t)i * size;
         view     v = draw_view(augment, &rng);
         memcpy(copy, pixels, size * sizeof *copy);

@@ -56,6 +56,7 @@ void cp_dataset_free(cp_dataset *set) {
         if (!set->splits[i].owned) continue;
         free((void *)set->splits[i].inputs);
         free((void *)set->splits[i].labels);
+        free((void *)set->splits[i].lengths);
     }
     free(set);
 }
@@ -117,6 +118,19 @@ bool(cp_dataset_add)(cp_at at, cp_dataset *set, cp_split_config c, cp_status *st
     return true;
 }
 
+bool(cp_dataset_set_lengths)(cp_at at, cp_dataset *set, const char *name, const int *lengths) {
+    cp_split *split = set && name ? (cp_split *)find(set, name) : NULL;
+    int       steps = split && set->shape.rank == 2 ? set->shape.dims[0] : 0;
+    if (!steps || !lengths)
+        return cp_misuse(at, "dataset_set_lengths", "there is no split of sequences with that name, or no lengths");
+    for (int i = 0; i < split->count; i++)
+        if (lengths[i] < 1 || lengths[i] > steps)
+            return cp_misuse(at, "dataset_set_lengths", "row %d of split \"%s\" has length %d; 1 to %d are possible", i, name,
+                             lengths[i], steps);
+    split->lengths = lengths;
+    return true;
+}
+
 const cp_split *cp_dataset_split(const cp_dataset *set, const char *name, cp_status *status) {
     const cp_split *split = set && name ? find(set, name) : NULL;
     if (split) return split;
@@ -158,8 +172,18 @@ cp_tensor *(cp_split_gather)(cp_at at, const cp_split *split, const int *rows, i
     const char *op = "split_gather";
     if (!cp_check(at, op, 0, NULL) || !rows_fit(at, op, split, rows, count)) return NULL;
     cp_tensor *x = cp_out(at, cp_shape_rows(count, split->set->shape));
-    if (x) read_rows(split, rows, count, x->data);
+    if (!x) return NULL;
+    read_rows(split, rows, count, x->data);
+    int *lengths = split->lengths ? cp_tape_alloc(at, (size_t)count * sizeof *lengths) : NULL;
+    if (split->lengths && !lengths) return NULL;
+    x->lengths = cp_split_lengths(split, rows, count, lengths);
     return x;
+}
+
+const int *cp_split_lengths(const cp_split *split, const int *rows, int count, int *lengths) {
+    if (!split->lengths) return NULL;
+    for (int i = 0; i < count; i++) lengths[i] = split->lengths[rows[i]];
+    return lengths;
 }
 
 /* ---- draws of labeled rows ---- */

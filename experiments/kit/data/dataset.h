@@ -32,9 +32,10 @@ typedef struct cp_dataset cp_dataset;
 
 typedef struct cp_split {
     char              name[CP_SPLIT_NAME];
-    int               count;  /* inputs: row 0 to row count - 1 */
-    const void       *inputs; /* (count, dims...) of the set's dtype, in this machine's byte order */
-    const int        *labels; /* (count): 0..classes-1, below 0 where it is not known; NULL: no label is known */
+    int               count;   /* inputs: row 0 to row count - 1 */
+    const void       *inputs;  /* (count, dims...) of the set's dtype, in this machine's byte order */
+    const int        *labels;  /* (count): 0..classes-1, below 0 where it is not known; NULL: no label is known */
+    const int        *lengths; /* (count): of sequences, the steps that count, 1..T; NULL: all */
     bool              owned;
     const cp_dataset *set;
 } cp_split;
@@ -68,6 +69,9 @@ typedef struct cp_split_config {
  * inputs and more than CP_SPLITS splits are misuse. */
 bool cp_dataset_add(cp_at at, cp_dataset *set, cp_split_config config, cp_status *status);
 
+/* Sets the lengths of a split's sequences, numbers from 1 to T; they are owned as the split's other arrays are. False after misuse. */
+bool cp_dataset_set_lengths(cp_at at, cp_dataset *set, const char *split, const int *lengths);
+
 /* The split of that name; NULL with a message that lists the names there are. It is valid as long as the set. */
 const cp_split *cp_dataset_split(const cp_dataset *set, const char *name, cp_status *status);
 
@@ -78,11 +82,15 @@ void cp_split_class_counts(const cp_split *split, int *counts); /* (classes): la
  * with the same seed. NULL with a message when a class has too few. */
 int *cp_split_draw(const cp_split *split, int per_class, uint64_t seed, cp_status *status);
 
-/* Rows of the split, scaled, as a constant (count, dims...) on the tape. A row that the split does not have is misuse: NULL. */
+/* Rows of the split, scaled, as a constant (count, dims...) on the tape, with their lengths. A row that the split does not have is misuse:
+ * NULL. */
 cp_tensor *cp_split_gather(cp_at at, const cp_split *split, const int *rows, int count);
 
 /* The same into memory for count * set->values numbers, such as a persistent tensor's data. */
 bool cp_split_read(cp_at at, const cp_split *split, const int *rows, int count, cp_real *out);
+
+/* The rows' lengths into `lengths` (count), which is returned, for cp_tensor.lengths; NULL when all have the same length. */
+const int *cp_split_lengths(const cp_split *split, const int *rows, int count, int *lengths);
 
 /* ---- the scaling convention ---- */
 
@@ -95,5 +103,6 @@ void cp_pixels_of(const cp_real *values, size_t count, uint8_t *pixels);
 
 #define cp_dataset_new(...) cp_dataset_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_dataset_add(...) cp_dataset_add(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
+#define cp_dataset_set_lengths(...) cp_dataset_set_lengths(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_split_gather(t, ...) cp_split_gather(CP_AT(t), __VA_ARGS__)
 #define cp_split_read(...) cp_split_read(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)

@@ -18,6 +18,7 @@ void cp_images_free(cp_images *images) {
     if (!images) return;
     for (int s = 0; s < CP_IMAGES_SPLITS; s++) free(images->groups[s]);
     cp_dataset_free(images->set);
+    free(images->mean);
     cp_json_free(images->made);
     free(images->own_names);
     free(images);
@@ -25,13 +26,15 @@ void cp_images_free(cp_images *images) {
 
 /* ---- reading a file ---- */
 
-/* A file that is being read. The arrays of pixels move into the set, or are freed at the end. */
+/* A file that is being read. The arrays move into the set, or are freed at the end. */
 typedef struct reading {
     cp_images  *images;
     const char *path;
     cp_npz     *npz;
+    const char *inputs; /* "images", or "x" of tables and sequences */
+    cp_shape    shape;  /* of an input */
     cp_npy      pixels[CP_IMAGES_SPLITS];
-    int        *labels[CP_IMAGES_SPLITS];
+    int        *labels[CP_IMAGES_SPLITS], *lengths[CP_IMAGES_SPLITS];
     cp_status  *status;
 } reading;
 
@@ -54,9 +57,10 @@ static void list_arrays(const reading *r, char *text, size_t room) {
         used += (size_t)snprintf(text + used, room - used, "%s%.40s", i ? ", " : "", cp_npz_name(r->npz, i));
 }
 
-static bool has_arrays(const reading *r) {
-    static const char *const kinds[] = {"images", "labels"};
-    char                     there[200];
+static bool has_arrays(reading *r) {
+    r->inputs = cp_npz_has(r->npz, "train_x") && !cp_npz_has(r->npz, "train_images") ? "x" : "images";
+    const char *const kinds[] = {r->inputs, "labels"};
+    char              there[200];
     for (int s = 0; s < CP_IMAGES_SPLITS; s++)
         for (int k = 0; k < 2; k++) {
             if (cp_npz_has(r->npz, name_of(s, kinds[k]).s)) continue;
@@ -69,49 +73,65 @@ static bool has_arrays(const reading *r) {
     return true;
 }
 
-/* ---- images ---- */
+/* ---- inputs ---- */
 
 static bool fail_shape(const reading *r, array_name name, const cp_npy *npy, const char *expected) {
     return cp_fail(r->status, "%.200s: %s has shape %s; %s", r->path, name.s, cp_shown_shape(npy->rank, npy->dims).text, expected);
 }
 
+static bool of_images(const reading *r) { return strcmp(r->inputs, "images") == 0; }
+
 static bool sizes_fit(const reading *r, int split) {
     const cp_npy *npy = &r->pixels[split];
-    array_name    name = name_of(split, "images");
-    if (npy->rank < 3 || npy->rank > 4) return fail_shape(r, name, npy, "images are (N, H, W) or (N, H, W, C)");
+    array_name    name = name_of(split, r->inputs);
+    if (!of_images(r) && (npy->rank < 2 || npy->rank > 3))
+        return fail_shape(r, name, npy, "a table is (N, D), sequences are (N, T, D); images are in {train,val,test}_images");
+    if (of_images(r) && (npy->rank < 3 || npy->rank > 4)) return fail_shape(r, name, npy, "images are (N, H, W) or (N, H, W, C)");
     if (npy->rank == 4 && (npy->dims[3] < 1 || npy->dims[3] > CP_IMAGES_CHANNELS))
         return fail_shape(r, name, npy,
                           "images are (N, H, W) or (N, H, W, C), the channels last and 1 to 4 of them; volumes are not supported");
-    if (npy->dims[0] < 1) return fail_shape(r, name, npy, "every split needs images");
-    for (int i = 0; i < 3; i++)
-        if (npy->dims[i] < 1 || npy->dims[i] > INT_MAX) return fail_shape(r, name, npy, "such images cannot be used");
+    if (npy->dims[0] < 1) return fail_shape(r, name, npy, of_images(r) ? "every split needs images" : "every split needs rows");
+    for (int i = 0; i < npy->rank; i++)
+        if (npy->dims[i] < 1 || npy->dims[i] > INT_MAX) return fail_shape(r, name, npy, "such sizes cannot be used");
     return true;
+}
+
+/* Of one input: (H, W, C), (D) or (T, D). */
+static cp_shape shape_of(const reading *r, int split) {
+    const cp_npy *npy = &r->pixels[split];
+    cp_shape      shape = {.rank = of_images(r) ? 3 : npy->rank - 1, .dims = {1, 1, 1}};
+    for (int i = 1; i < npy->rank; i++) shape.dims[i - 1] = (int)npy->dims[i];
+    return shape;
 }
 
 static bool same_sizes(const reading *r, int split) {
     const cp_npy    *npy = &r->pixels[split];
     const cp_images *images = r->images;
-    int64_t          channels = npy->rank == 4 ? npy->dims[3] : 1;
-    char             expected[120];
-    if (npy->dims[1] == images->height && npy->dims[2] == images->width && channels == images->channels) {
+    char             expected[160];
+    if (cp_shapes_equal(shape_of(r, split), r->shape)) {
         if (npy->dtype == images->stored) return true;
-        return cp_fail(r->status, "%.200s: %s has elements of type %s, but train_images %s; one type is expected", r->path,
-                       name_of(split, "images").s, cp_dtype_numpy(npy->dtype), cp_dtype_numpy(images->stored));
+        return cp_fail(r->status, "%.200s: %s has elements of type %s, but train_%s %s; one type is expected", r->path,
+                       name_of(split, r->inputs).s, cp_dtype_numpy(npy->dtype), r->inputs, cp_dtype_numpy(images->stored));
     }
-    snprintf(expected, sizeof expected, "the training images are %d x %d with %d channel%s", images->height, images->width,
-             images->channels, images->channels == 1 ? "" : "s");
-    return fail_shape(r, name_of(split, "images"), npy, expected);
+    if (of_images(r))
+        snprintf(expected, sizeof expected, "the training images are %d x %d with %d channel%s", images->height, images->width,
+                 images->channels, images->channels == 1 ? "" : "s");
+    else
+        snprintf(expected, sizeof expected, "a training row has shape %s", cp_dims_text(r->shape).s);
+    return fail_shape(r, name_of(split, r->inputs), npy, expected);
 }
 
-static bool read_images(reading *r, int split) {
+static bool read_inputs(reading *r, int split) {
     cp_npy    *npy = &r->pixels[split];
     cp_images *images = r->images;
-    if (!cp_npz_read(r->npz, name_of(split, "images").s, npy, r->status) || !sizes_fit(r, split)) return false;
+    if (!cp_npz_read(r->npz, name_of(split, r->inputs).s, npy, r->status) || !sizes_fit(r, split)) return false;
     if (split != CP_IMAGES_TRAIN) return same_sizes(r, split);
-    images->height = (int)npy->dims[1];
-    images->width = (int)npy->dims[2];
-    images->channels = npy->rank == 4 ? (int)npy->dims[3] : 1;
+    r->shape = shape_of(r, split);
     images->stored = npy->dtype;
+    if (!of_images(r)) return true;
+    images->height = r->shape.dims[0];
+    images->width = r->shape.dims[1];
+    images->channels = r->shape.dims[2];
     return true;
 }
 
@@ -126,7 +146,8 @@ static int *read_numbers(reading *r, int split, const char *what) {
     int       *numbers = NULL;
     if (!cp_npz_read(r->npz, name.s, &npy, r->status)) return NULL;
     snprintf(shown, sizeof shown, "%.200s: %s", r->path, name.s);
-    snprintf(expected, sizeof expected, "one number an image is expected, (%lld) or (%lld, 1)", (long long)count, (long long)count);
+    snprintf(expected, sizeof expected, "one number %s is expected, (%lld) or (%lld, 1)", of_images(r) ? "an image" : "a row",
+             (long long)count, (long long)count);
     if (npy.rank == 2 && npy.dims[0] == count && npy.dims[1] > 1)
         fail_shape(r, name, &npy, "several labels an image are not supported: (N) or (N, 1) with the number of the class");
     else if (npy.rank < 1 || npy.rank > 2 || npy.dims[0] != count || (npy.rank == 2 && npy.dims[1] != 1))
@@ -137,12 +158,25 @@ static int *read_numbers(reading *r, int split, const char *what) {
     return numbers;
 }
 
+/* Steps of each sequence, if the file has them. */
+static bool read_lengths(reading *r, int split) {
+    array_name name = name_of(split, "length");
+    if (r->shape.rank != 2 || !cp_npz_has(r->npz, name.s)) return true;
+    int *lengths = r->lengths[split] = read_numbers(r, split, "length");
+    for (int64_t i = 0; lengths && i < r->pixels[split].dims[0]; i++)
+        if (lengths[i] < 1 || lengths[i] > r->shape.dims[0])
+            return cp_fail(r->status, "%.200s: %s is %d in row %lld; a sequence here has 1 to %d steps", r->path, name.s,
+                           lengths[i], (long long)i, r->shape.dims[0]);
+    return lengths != NULL;
+}
+
 static bool read_split(reading *r, int split) {
-    if (!read_images(r, split)) return false;
+    if (!read_inputs(r, split) || !read_lengths(r, split)) return false;
     r->labels[split] = read_numbers(r, split, "labels");
     if (!r->labels[split]) return false;
-    if (!cp_npz_has(r->npz, name_of(split, "patients").s)) return true;
-    r->images->groups[split] = read_numbers(r, split, "patients");
+    const char *groups = cp_npz_has(r->npz, name_of(split, "patients").s) ? "patients" : "subject";
+    if (!cp_npz_has(r->npz, name_of(split, groups).s)) return true;
+    r->images->groups[split] = read_numbers(r, split, groups);
     return r->images->groups[split] != NULL;
 }
 
@@ -167,7 +201,8 @@ static bool count_classes(reading *r) {
     for (int64_t i = 0; i < r->pixels[CP_IMAGES_TRAIN].dims[0]; i++) seen[r->labels[CP_IMAGES_TRAIN][i]] = true;
     for (int c = 0; c <= largest; c++)
         if (!seen[c])
-            return cp_fail(r->status, "%.200s: no training image has class %d, but labels reach from 0 to %d", r->path, c, largest);
+            return cp_fail(r->status, "%.200s: no training %s has class %d, but labels reach from 0 to %d", r->path,
+                           of_images(r) ? "image" : "row", c, largest);
     r->images->classes = largest + 1;
     return true;
 }
@@ -228,7 +263,89 @@ static bool scale(reading *r, int split) {
     return true;
 }
 
+/* ---- features of tables and sequences ---- */
+
+static size_t features_of(cp_shape shape) { return (size_t)shape.dims[shape.rank - 1]; }
+
+/* The values of a row that are not beyond its length. */
+static size_t valid_values(const reading *r, int split, size_t row) {
+    size_t values = r->pixels[split].size / (size_t)r->pixels[split].dims[0];
+    return r->lengths[split] ? (size_t)r->lengths[split][row] * features_of(r->shape) : values;
+}
+
+static bool all_finite(const reading *r, int split) {
+    const cp_npy *npy = &r->pixels[split];
+    size_t        values = npy->size / (size_t)npy->dims[0], features = features_of(r->shape);
+    for (size_t row = 0; row < (size_t)npy->dims[0]; row++)
+        for (size_t i = 0, valid = valid_values(r, split, row); i < valid; i++) {
+            double value = pixel_at(npy, row * values + i);
+            char   step[40] = "";
+            if (r->shape.rank == 2) snprintf(step, sizeof step, "step %zu, ", i / features);
+            if (!isfinite(value))
+                return cp_fail(r->status,
+                               "%.200s: %s has %g in row %zu, %sfeature %zu; all must be finite (couplet impute fills in "
+                               "what is missing)",
+                               r->path, name_of(split, r->inputs).s, value, row, step, i % features);
+        }
+    return true;
+}
+
+/* The mean and standard deviation of each feature over the training split; a feature that never changes has a deviation of 1. */
+static bool measure_features(reading *r) {
+    const cp_npy *npy = &r->pixels[CP_IMAGES_TRAIN];
+    size_t        values = npy->size / (size_t)npy->dims[0], features = features_of(r->shape);
+    double       *mean = calloc(2 * features, sizeof *mean), *sd = mean + features, counted = 0;
+    if (!mean) return cp_fail(r->status, "%.200s: not enough memory for %zu features", r->path, features);
+    r->images->mean = mean;
+    r->images->sd = sd;
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t row = 0; row < (size_t)npy->dims[0]; row++)
+            for (size_t i = 0, valid = valid_values(r, CP_IMAGES_TRAIN, row), f; i < valid; i++) {
+                double value = pixel_at(npy, row * values + i);
+                f = i % features;
+                if (pass)
+                    sd[f] += (value - mean[f]) * (value - mean[f]);
+                else
+                    mean[f] += value;
+                counted += !pass && f == 0;
+            }
+        for (size_t f = 0; f < features; f++) {
+            if (pass)
+                sd[f] = sqrt(sd[f] / counted);
+            else
+                mean[f] /= counted;
+            if (pass && !(sd[f] > 1e-12 * fabs(mean[f]))) sd[f] = 1;
+        }
+    }
+    return true;
+}
+
+/* (x - mean) / sd in floats in place of the file's, and 0 beyond a sequence's length. */
+static bool standardize(reading *r, int split) {
+    cp_npy *npy = &r->pixels[split];
+    size_t  values = npy->size / (size_t)npy->dims[0], features = features_of(r->shape);
+    float  *scaled = npy->size <= SIZE_MAX / sizeof *scaled ? calloc(npy->size, sizeof *scaled) : NULL;
+    if (!scaled) return cp_fail(r->status, "%.200s: not enough memory for %zu values", r->path, npy->size);
+    for (size_t row = 0; row < (size_t)npy->dims[0]; row++)
+        for (size_t i = 0, valid = valid_values(r, split, row); i < valid; i++)
+            scaled[row * values + i] =
+                (float)((pixel_at(npy, row * values + i) - r->images->mean[i % features]) / r->images->sd[i % features]);
+    free(npy->data);
+    npy->data = scaled;
+    npy->dtype = CP_F32;
+    return true;
+}
+
+static bool standardize_all(reading *r) {
+    bool ok = true;
+    for (int s = 0; ok && s < CP_IMAGES_SPLITS; s++) ok = all_finite(r, s);
+    ok = ok && measure_features(r);
+    for (int s = 0; ok && s < CP_IMAGES_SPLITS; s++) ok = standardize(r, s);
+    return ok;
+}
+
 static bool scale_all(reading *r) {
+    if (!of_images(r)) return standardize_all(r);
     if (r->images->stored == CP_U8) {
         r->images->high = 255;
         return true;
@@ -272,10 +389,9 @@ static void take_class_names(cp_images *images) {
 static bool make_set(reading *r) {
     cp_images *images = r->images;
     size_t     values;
-    cp_shape   shape = CP_SHAPE(images->height, images->width, images->channels);
-    if (!cp_shape_size(shape, &values)) return cp_fail(r->status, "%.200s: such large images cannot be used", r->path);
+    if (!cp_shape_size(r->shape, &values)) return cp_fail(r->status, "%.200s: such large inputs cannot be used", r->path);
     images->set = cp_dataset_new((cp_dataset_config){
-        .name = images->name, .dtype = r->pixels[CP_IMAGES_TRAIN].dtype, .shape = shape, .classes = images->classes});
+        .name = images->name, .dtype = r->pixels[CP_IMAGES_TRAIN].dtype, .shape = r->shape, .classes = images->classes});
     bool ok = images->set || cp_fail(r->status, "%.200s: not enough memory", r->path);
     for (int s = 0; ok && s < CP_IMAGES_SPLITS; s++) {
         ok = cp_dataset_add(images->set,
@@ -286,6 +402,7 @@ static bool make_set(reading *r) {
                                               .owned = true},
                             r->status);
         if (ok) r->pixels[s].data = NULL, r->labels[s] = NULL;
+        if (ok && r->lengths[s] && cp_dataset_set_lengths(images->set, cp_images_splits[s], r->lengths[s])) r->lengths[s] = NULL;
     }
     return ok;
 }
@@ -321,6 +438,7 @@ static bool read_file(cp_images *images, const char *path, cp_status *status) {
     for (int s = 0; s < CP_IMAGES_SPLITS; s++) {
         cp_npy_free(&r.pixels[s]);
         free(r.labels[s]);
+        free(r.lengths[s]);
     }
     return ok;
 }
@@ -365,12 +483,19 @@ cp_images *cp_images_load(const char *file_or_name, cp_status *status) {
     return NULL;
 }
 
+double cp_shape_range(cp_shape input) { return input.rank == 3 ? 1 : 4; }
+
+double cp_images_range(const cp_images *images) { return cp_shape_range(images->set->shape); }
+
 /* ---- descriptions ---- */
 
 cp_images_text cp_images_scaling(const cp_images *images) {
     cp_images_text text;
     const char    *type = cp_dtype_numpy(images->stored);
-    if (images->low == -1 && images->high == 1)
+    if (images->mean)
+        snprintf(text.s, sizeof text.s, "%s, each feature less its mean, divided by its standard deviation in the training split",
+                 type);
+    else if (images->low == -1 && images->high == 1)
         snprintf(text.s, sizeof text.s, "%s in [-1, 1], as they are", type);
     else if (images->low == 0 && images->high == 1)
         snprintf(text.s, sizeof text.s, "%s in [0, 1], 2 x - 1", type);
@@ -390,13 +515,16 @@ const char *cp_images_origin(const cp_images *images) {
 
 /* ---- writing ---- */
 
-/* The pixels of a split as the file had them, to be freed, in float32; NULL when out of memory. */
+/* The inputs of a split as the file had them, to be freed, in float32; NULL when out of memory. */
 static float *unscaled(const cp_images *images, const cp_split *split) {
     size_t       count = (size_t)split->count * images->set->values;
     double       middle = images->low / 2 + images->high / 2, half = images->high / 2 - images->low / 2;
     const float *scaled = split->inputs;
     float       *out = malloc(count * sizeof *out);
-    for (size_t i = 0; out && i < count; i++) out[i] = (float)(middle + half * (double)scaled[i]);
+    for (size_t i = 0; out && i < count; i++) {
+        size_t f = images->mean ? i % features_of(images->set->shape) : 0;
+        out[i] = (float)(images->mean ? images->mean[f] + images->sd[f] * (double)scaled[i] : middle + half * (double)scaled[i]);
+    }
     return out;
 }
 
@@ -405,8 +533,11 @@ static bool write_split(const cp_images *images, int split, cp_npz_writer *w) {
     bool            bytes = images->set->dtype == CP_U8;
     float          *pixels = bytes ? NULL : unscaled(images, s);
     if (!bytes && !pixels) return false;
-    cp_npz_writer_add(w, name_of(split, "images").s, images->set->dtype, images->channels == 1 ? 3 : 4,
-                      (int64_t[]){s->count, images->height, images->width, images->channels}, bytes ? s->inputs : pixels);
+    cp_shape shape = images->set->shape;
+    cp_npz_writer_add(w, name_of(split, images->mean ? "x" : "images").s, images->set->dtype,
+                      images->channels == 1 ? 3 : 1 + shape.rank,
+                      (int64_t[]){s->count, shape.dims[0], shape.dims[1], shape.dims[2]}, bytes ? s->inputs : pixels);
+    if (s->lengths) cp_npz_writer_add(w, name_of(split, "length").s, CP_I32, 1, (int64_t[]){s->count}, s->lengths);
     cp_npz_writer_add(w, name_of(split, "labels").s, CP_I32, 2, (int64_t[]){s->count, 1}, s->labels);
     if (images->groups[split])
         cp_npz_writer_add(w, name_of(split, "patients").s, CP_I32, 1, (int64_t[]){s->count}, images->groups[split]);

@@ -1,4 +1,4 @@
-/* Image sets in the layout of MedMNIST's files, and the built-in set "phantom".
+/* Data sets from files: images in the layout of MedMNIST's files, tables, sequences; and the built-in set "phantom".
  *
  *     cp_images *images = cp_images_load("pneumoniamnist.npz", &status);      // or "phantom"
  *     const cp_split *train = &images->set->splits[CP_IMAGES_TRAIN];
@@ -7,16 +7,21 @@
  *
  * A FILE is an npz with the arrays {train,val,test}_images and {train,val,test}_labels:
  *
- *   images   (N, H, W), gray, or (N, H, W, C) with C from 1 to 4; any size, the same in all splits; integers or floats
+ *   images   {split}_images (N, H, W), gray, or (N, H, W, C) with C from 1 to 4; any size, the same in all splits; integers or floats
  *   labels   (N) or (N, 1), whole numbers from 0; every class has training images
- *   patients (N) whole numbers, {split}_patients: optional, kept as groups; images of one patient share a number
+ *   patients (N) whole numbers, {split}_patients or {split}_subject: optional, kept as groups; images of one patient share a number
+ *   lengths  (N) whole numbers, {split}_length: optional, how many steps of each sequence count; what is behind them is ignored
  *   made     optional, bytes: a JSON object that describes how the set was made, such as by `couplet brats`; "class_names" in it
  *            are the classes' names
  *
  * PIXELS become numbers in [-1, 1]: a pixel x becomes 2 (x - low) / (high - low) - 1. Bytes (uint8) stay bytes in memory, and
  * low = 0, high = 255: x / 127.5 - 1, the convention of dataset.h. For other types low and high follow from the training
  * split: the first of [-1, 1], [0, 1] and [0, 255] that holds its pixels (the first only when some are negative), or else its
- * own range. They are scaled once, into floats, and pixels of the other splits outside the range are clamped. */
+ * own range. They are scaled once, into floats, and pixels of the other splits outside the range are clamped.
+ *
+ * TABLES AND SEQUENCES are in the arrays {split}_x instead of {split}_images: (N, D), a table of D features, or (N, T, D), sequences of T
+ * steps. Each feature is standardized: its mean over the training split (and over the steps within each sequence's length) is
+ * subtracted, and it is divided by its standard deviation there. */
 #pragma once
 
 #include "core/io/json.h"
@@ -29,8 +34,10 @@ enum { CP_IMAGES_CHANNELS = 4, CP_IMAGES_CLASSES = 1000 }; /* maximum */
 
 /* Fields are for reading. */
 typedef struct cp_images {
-    cp_dataset        *set; /* its splits are cp_images_splits in that order, its inputs (H, W, C) of bytes or float32 */
-    int                height, width, channels, classes;
+    cp_dataset *set; /* its splits are cp_images_splits in that order, its inputs (H, W, C) of bytes or float32; (D), (T, D) */
+    int         height, width, channels; /* 0 of tables and sequences */
+    int         classes;
+    double     *mean, *sd;                       /* (D), of the features of tables and sequences; NULL of images */
     const char *const *class_names;              /* (classes); NULL when they are not known */
     int               *groups[CP_IMAGES_SPLITS]; /* (count of the split): the patients; NULL when the file has none */
     char               name[64];                 /* "pneumoniamnist", "phantom", or the file's name without its ending */
@@ -47,6 +54,10 @@ typedef struct cp_images {
 /* A path, or "phantom" (a file of that name is "./phantom"). NULL with a message that names file and array. */
 cp_images *cp_images_load(const char *file_or_name, cp_status *status);
 void       cp_images_free(cp_images *images); /* NULL is allowed */
+
+/* Inputs are taken to lie between minus this and this: 1 of images; 4 standard deviations of tables and sequences, which may lie beyond. */
+double cp_images_range(const cp_images *images);
+double cp_shape_range(cp_shape input); /* the same, by the shape of an input */
 
 /* How pixels become numbers, as a sentence's end: "uint8, x / 127.5 - 1". */
 typedef struct cp_images_text {

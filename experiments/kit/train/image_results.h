@@ -32,7 +32,7 @@ const char      *cp_patients_few(const cp_metrics *metrics); /* behind a sentenc
  * accuracy, as figure "reliability" of the run. */
 bool cp_measured_draw(int count, const cp_measured *all, const char *split, const cp_run *run, cp_status *status);
 
-/* "data": {"name":, "md5":, "official":, "origin":, "classes":, "shape": [H, W, C], "train":, "val":, "test":}. */
+/* "data": {"name":, "md5":, "official":, "origin":, "classes":, "shape": [H, W, C] (or [D], [T, D]), "train":, "val":, "test":}. */
 void cp_images_put(const cp_images *images, cp_json_writer *writer, const char *key);
 
 /* Writes a table into the result, prints it (file may be NULL) and frees it. */

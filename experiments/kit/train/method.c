@@ -82,7 +82,7 @@ const cp_option *cp_method_option(int i) {
 
 cp_tensor *(cp_method_cross_entropy)(cp_at at, const cp_model *model, const cp_objective_batch *b, cp_mode mode,
                                      cp_tensor **features, cp_objective_terms *terms) {
-    cp_tensor *x = (cp_constant)(at, b->labeled->data, cp_shape_of(b->labeled->rank, b->labeled->dims));
+    cp_tensor *x = (cp_constant_of)(at, b->labeled);
     cp_tensor *z = (cp_net_forward)(at, model->net, x, mode);
     cp_tensor *loss = (cp_cross_entropy)(at, (cp_head_logits)(at, model->head, z), b->labels);
     if (features) *features = z;
@@ -104,7 +104,7 @@ cp_tensor *(cp_method_add_guesses)(cp_at at, cp_tensor *loss, const cp_objective
     }
     terms->guessed = (double)sure / n;
     if (sure == 0) return loss;
-    cp_tensor *x = (cp_constant)(at, b->augmented->data, cp_shape_of(b->augmented->rank, b->augmented->dims));
+    cp_tensor *x = (cp_constant_of)(at, b->augmented);
     cp_tensor *logp = (cp_log_softmax)(at, (cp_model_logits)(at, model, x, CP_EVALUATION), 1);
     cp_tensor *of_guess = (cp_pick)(at, logp, (cp_labels){labels, n});
     cp_tensor *kept = (cp_mul)(at, of_guess, (cp_constant)(at, mask, CP_SHAPE(n)));

@@ -17,7 +17,7 @@ typedef struct energies {
 } energies;
 
 static energies energies_at(cp_at at, const cp_model *model, const cp_tensor *images, bool slopes) {
-    cp_tensor *x = (cp_variable)(at, images->data, cp_shape_of(images->rank, images->dims));
+    cp_tensor *x = (cp_variable_of)(at, images);
     energies   e = {.by_class = (cp_model_class_energy)(at, model, x, CP_EVALUATION)};
     e.total = (cp_neg)(at, (cp_logsumexp)(at, (cp_neg)(at, e.by_class), CP_AXES(1), false));
     if (slopes) e.slopes = (cp_gradient_squares)(at, e.total, x);

@@ -41,9 +41,10 @@ static bool set_folder(cp_run_model *t, const char *path, cp_status *status) {
 
 static void set_shape(cp_run_model *t) {
     const cp_json *shape = cp_json_get(cp_json_get(t->found, "data"), "shape");
-    int            dims[3];
-    for (int i = 0; i < 3; i++) dims[i] = (int)cp_json_integer(cp_json_at(shape, (size_t)i), 0);
-    if (shape && dims[0] > 0 && dims[1] > 0 && dims[2] > 0) t->shape = cp_shape_of(3, dims);
+    cp_shape       found = {.rank = shape && shape->count <= 3 ? (int)shape->count : 0};
+    for (int i = 0; i < found.rank; i++)
+        if ((found.dims[i] = (int)cp_json_integer(cp_json_at(shape, (size_t)i), 0)) < 1) return;
+    t->shape = found;
 }
 
 static bool open_run(cp_run_model *t, cp_status *status) {
@@ -102,15 +103,18 @@ void cp_run_model_free(cp_run_model *t) {
 
 bool cp_run_model_generative(const cp_run_model *t) { return t->model->head->kind->generative; }
 
-bool cp_run_model_fits(const cp_run_model *t, const char *name, int height, int width, int channels, int classes,
-                       cp_status *status) {
+bool cp_run_model_fits(const cp_run_model *t, const char *name, cp_shape input, int classes, cp_status *status) {
     const cp_net_input *net = &t->model->net->input;
-    bool                fits = cp_net_input_fits(net, CP_SHAPE(1, height, width, channels));
-    if (!fits && (net->shape.rank != 3 || net->flattened))
+    const int          *d = input.dims;
+    bool                fits = cp_net_input_fits(net, cp_shape_rows(1, input));
+    if (!fits && input.rank == 3 && (net->shape.rank != 3 || net->flattened))
         return cp_fail(status, "%.200s is a model of %s, not of images", t->name, cp_net_input_show(net).s);
+    if (!fits && input.rank == 3)
+        return cp_fail(status, "%.200s has images of %d x %d with %d channel%s; the model %.100s takes %s", name, d[0], d[1], d[2],
+                       d[2] == 1 ? "" : "s", t->name, cp_net_input_show(net).s);
     if (!fits)
-        return cp_fail(status, "%.200s has images of %d x %d with %d channel%s; the model %.100s takes %s", name, height, width,
-                       channels, channels == 1 ? "" : "s", t->name, cp_net_input_show(net).s);
+        return cp_fail(status, "%.200s has rows of shape %s; the model %.100s takes %s", name, cp_dims_text(input).s, t->name,
+                       cp_net_input_show(net).s);
     return !classes || classes == t->model->config.classes ||
            cp_fail(status, "%.200s has %d classes; the model %.100s has %d", name, classes, t->name, t->model->config.classes);
 }
@@ -142,14 +146,14 @@ void cp_run_model_note(const cp_run_model *t, cp_json_writer *w, FILE *file) {
 
 static bool make_replay(cp_run_model *t, const cp_st_entry *samples) {
     int dims[CP_MAX_RANK];
-    if (samples->rank != 4) return false;
-    for (int i = 0; i < 4; i++) {
+    if (samples->rank < 2 || samples->rank > 4) return false;
+    for (int i = 0; i < samples->rank; i++) {
         if (samples->dims[i] < 1 || samples->dims[i] > INT32_MAX) return false;
         dims[i] = (int)samples->dims[i];
     }
-    t->shape = cp_shape_of(3, dims + 1);
+    t->shape = cp_shape_of(samples->rank - 1, dims + 1);
     if (!cp_shape_size(t->shape, &t->values)) return false;
-    if (!cp_net_input_fits(&t->model->net->input, CP_SHAPE(1, dims[1], dims[2], dims[3]))) return false;
+    if (!cp_net_input_fits(&t->model->net->input, cp_shape_rows(1, t->shape))) return false;
     t->replay = cp_replay_new((cp_replay_config){.capacity = dims[0], .shape = t->shape});
     return t->replay != NULL;
 }
@@ -257,7 +261,7 @@ bool cp_run_model_sampler(const cp_run_model *t, const cp_options *o, double mov
                     {"clamp", cp_run_model_option(t, "clamp"), &sgld->gradient_clamp}};
     const char *range = cp_json_string(cp_json_get(cp_json_get(t->config, "options"), "range"), "images"), *unknown = NULL;
     *sgld = (cp_sgld_config){0};
-    if (strcmp(range, "any") != 0) sgld->clamp_low = -1, sgld->clamp_high = 1;
+    if (strcmp(range, "any") != 0) sgld->clamp_high = cp_shape_range(t->shape), sgld->clamp_low = -sgld->clamp_high;
     sgld->steps = (int)cp_option_int_or(o, "steps", moves >= 1 && moves <= CP_SAMPLER_STEPS_MAX ? (int64_t)moves : 0);
     if (sgld->steps < 1) unknown = "steps";
     for (int i = 0; i < 3; i++)

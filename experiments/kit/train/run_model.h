@@ -31,7 +31,7 @@ typedef struct cp_run_model {
     char               result_md5[CP_MD5_TEXT]; /* of the run's result.json; "": a file alone, or a run that is not finished */
     double             temperature;             /* of the selected weights, fitted on validation; 1 of others */
     cp_json           *config, *found; /* the run's config.json and result.json; NULL: a file alone, a run that is not finished */
-    cp_shape           shape;          /* (H, W, C) of the images trained on; rank 0: not known */
+    cp_shape           shape;          /* of an input: (H, W, C), (D) or (T, D); rank 0: not known */
     size_t             values;         /* of an image; known with the chains */
     cp_class_gaussian *gaussian;       /* where the run's chains started; NULL: not loaded, or from uniform noise */
     cp_replay         *replay;         /* the chains at the end; NULL: not loaded */
@@ -69,9 +69,8 @@ bool cp_run_model_chains(cp_run_model *trained, cp_status *status);
 /* The samples of up to `max` chains, evenly spread over the filled ones: (*count, values) to be freed; NULL with a message. */
 cp_real *cp_run_model_samples(const cp_run_model *trained, int max, int *count, cp_status *status);
 
-/* Whether images of that size, with that many classes (0: any), fit the model. Messages call the images `name`. */
-bool cp_run_model_fits(const cp_run_model *trained, const char *name, int height, int width, int channels, int classes,
-                       cp_status *status);
+/* Whether inputs of that shape, with that many classes (0: any), fit the model. Messages call their set `name`. */
+bool cp_run_model_fits(const cp_run_model *trained, const char *name, cp_shape input, int classes, cp_status *status);
 
 /* ---- the sampler's settings: the run's, unless given ---- */
 

@@ -29,8 +29,9 @@ const cp_option cp_train_options[] = {
     {.name = "threshold", .kind = CP_OPTION_REAL, .fallback = "0.8", .min = 0, .max = 1, .help = "minimum posterior of a pseudo-label"},
     {.name = "epochs", .kind = CP_OPTION_INT, .fallback = "0", .min = 0, .max = 1e5,
      .help = "length in passes over the unlabeled images, if --steps is auto; 0: by --steps"},
-    {.name = "net", .kind = CP_OPTION_TEXT, .value = "KIND[:KEY=VALUE,...]", .fallback = "wrn",
-     .help = "network, with keys of its model description: wrn:depth=16,norm=group, mlp:sizes=64/64,activation=relu, lstm:hidden=64"},
+    {.name = "net", .kind = CP_OPTION_TEXT, .value = "KIND[:KEY=VALUE,...]|auto", .fallback = "auto",
+     .help = "network, with keys of its model description: wrn:depth=16,norm=group, mlp:sizes=64/64,activation=relu, lstm:hidden=64; auto: "
+             "wrn for images, mlp:sizes=64/64 for tables, lstm:hidden=64 for sequences"},
     {.name = "head", .kind = CP_OPTION_TEXT, .value = "KIND[:KEY=VALUE,...]|auto", .fallback = "auto",
      .help = "head, in the same way; auto: that of the method"},
     {.name = "depth", .kind = CP_OPTION_INT, .fallback = "10", .min = 1, .max = 1000,
@@ -58,7 +59,8 @@ const cp_option cp_train_options[] = {
      .help = "random flips of labeled images: left to right (x), or upside down too (xy); auto: xy for color images, none for gray ones "
              "(X-ray, CT and MR images have a fixed orientation)"},
     {.name = "jitter", .kind = CP_OPTION_REAL, .word = "auto", .fallback = "auto", .min = 0, .max = 1e3,
-     .help = "standard deviation of random brightness and contrast of labeled images; auto: 0.12 for gray images, 0 for color ones"},
+     .help = "standard deviation of random brightness and contrast of labeled images, or of noise on the values of labeled tables and sequences; "
+             "auto: 0.12 for gray images, 0 for color ones, 0.1 for tables and sequences"},
     {.name = "energy", .kind = CP_OPTION_REAL, .word = "auto", .fallback = "auto", .min = 0, .max = 1e9,
      .help = "weight of the energy terms relative to the cross-entropy; auto: 16 / number of labeled images, between 0.1 and 1"},
     {.name = "lambda", .kind = CP_OPTION_REAL, .word = "auto", .fallback = "1", .min = 0, .max = 1e9,
@@ -79,7 +81,7 @@ const cp_option cp_train_options[] = {
     {.name = "clamp", .kind = CP_OPTION_REAL, .fallback = "0.1", .min = 0, .max = 1e9,
      .help = "maximum absolute gradient at each pixel in a move; 0: no limit"},
     {.name = "range", .kind = CP_OPTION_CHOICE, .choices = "images|any", .fallback = "images",
-     .help = "range of the chains: that of the pixels, or any"},
+     .help = "range of the chains: that of the pixels, of tables and sequences 4 standard deviations to each side; or any"},
     {.name = "start", .kind = CP_OPTION_CHOICE, .choices = "gaussian|uniform", .fallback = "gaussian",
      .help = "start of the chains: the Gaussian of the training pixels, or uniform noise"},
     {.name = "buffer", .kind = CP_OPTION_INT, .fallback = "5000", .min = 1, .max = 1e6, .unit = "chains", .help = "size of the replay buffer"},
@@ -133,6 +135,7 @@ static int64_t joint_rule(int classes) { return classes < 3 ? 200 : classes > 13
 
 static cp_augment read_augment(const cp_options *o, int channels) {
     enum { AUTO, NONE, X, XY };
+    if (!channels) return (cp_augment){.contrast = cp_option_real_or(o, "jitter", 0.1)};
     int flip = cp_option_choice(o, "flip");
     if (flip == AUTO) flip = channels >= 3 ? XY : NONE;
     return (cp_augment){.shift = (int)cp_option_int(o, "shift"),
@@ -141,12 +144,12 @@ static cp_augment read_augment(const cp_options *o, int channels) {
                         .contrast = cp_option_real_or(o, "jitter", channels >= 3 ? 0 : 0.12)};
 }
 
-static cp_sgld_config read_sgld(const cp_options *o) {
+static cp_sgld_config read_sgld(const cp_options *o, double range) {
     cp_sgld_config sgld = {.step_size = cp_option_real(o, "alpha"),
                            .noise = cp_option_real(o, "noise"),
                            .steps = (int)cp_option_int(o, "sgld"),
                            .gradient_clamp = cp_option_real(o, "clamp")};
-    if (cp_option_choice(o, "range") == 0) sgld.clamp_low = -1, sgld.clamp_high = 1;
+    if (cp_option_choice(o, "range") == 0) sgld.clamp_low = -range, sgld.clamp_high = range;
     return sgld;
 }
 
@@ -162,10 +165,12 @@ static void add_key(const cp_options *o, const char *name, char *words, size_t s
 
 static bool read_model(const cp_options *o, const cp_method *method, const cp_images *images, cp_model_config *model,
                        cp_status *status) {
-    char     net[400], head[400], name[420];
-    cp_shape shape = images->set->shape;
-    bool     own_head = strcmp(cp_option_text(o, "head"), "auto") != 0;
-    snprintf(net, sizeof net, "%.300s", cp_option_text(o, "net"));
+    static const char *const nets[] = {NULL, "mlp:sizes=64/64", "lstm:hidden=64", "wrn"}; /* by the rank of an input */
+    char                     net[400], head[400], name[420];
+    cp_shape                 shape = images->set->shape;
+    bool                     own_head = strcmp(cp_option_text(o, "head"), "auto") != 0;
+    bool                     by_shape = strcmp(cp_option_text(o, "net"), "auto") == 0;
+    snprintf(net, sizeof net, "%.300s", by_shape ? nets[shape.rank] : cp_option_text(o, "net"));
     snprintf(head, sizeof head, "%.300s", own_head ? cp_option_text(o, "head") : method->head);
     add_key(o, "depth", net, sizeof net);
     add_key(o, "width", net, sizeof net);
@@ -232,7 +237,7 @@ static void read_config(const cp_options *o, const cp_images *images, cp_trainer
                       .conditional = cp_option_flag(o, "conditional")},
         .each_lambda = cp_method_reads(method, "lambda") && isnan(cp_option_real(o, "lambda")),
         .slope_every = (int)cp_option_int(o, "slope-every"),
-        .sgld = read_sgld(o),
+        .sgld = read_sgld(o, cp_images_range(images)),
         .buffer = (int)cp_option_int(o, "buffer"),
         .fresh = fresh > 0 ? fresh : -1,
         .gaussian_start = cp_option_choice(o, "start") == 0,
@@ -257,12 +262,25 @@ static bool check_config(const cp_trainer_config *c, cp_status *status) {
                    (long long)(c->steps / MAX_MEASUREMENTS + 1));
 }
 
+/* Options that would have no effect on tables and sequences. */
+static bool check_given(const cp_options *o, const cp_images *images, cp_status *status) {
+    static const char *const of_images[] = {"shift", "flip"};
+    for (int i = 0; i < 2 && !images->height; i++)
+        if (cp_option_given(o, of_images[i]))
+            return cp_fail(status, "--%s is for images; %.200s has rows of shape %s", of_images[i], images->name,
+                           cp_dims_text(images->set->shape).s);
+    return true;
+}
+
 int cp_train_read(const cp_options *o, const cp_images *images, cp_trainer_config *c) {
     cp_status status = {0};
     int       code = CP_EXIT_FAILED;
     read_config(o, images, c);
     int *drawn = cp_trainer_draw(c, images, &status);
-    if (drawn) code = check_config(c, &status) && read_model(o, c->method, images, &c->model, &status) ? CP_EXIT_OK : CP_EXIT_USAGE;
+    if (drawn)
+        code = check_given(o, images, &status) && check_config(c, &status) && read_model(o, c->method, images, &c->model, &status)
+                   ? CP_EXIT_OK
+                   : CP_EXIT_USAGE;
     if (c->pretrain) c->model.hybrid.apart = true; /* it starts as a classifier */
     if (code != CP_EXIT_OK) cp_complain(o, "%s", status.message);
     free(drawn);

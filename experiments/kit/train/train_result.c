@@ -125,7 +125,7 @@ static bool draw_chains(cp_trainer *t) {
     enum { ROWS = 6, COLUMNS = 12 };
     const cp_replay *replay = t->replay;
     int              filled = replay ? cp_replay_filled(replay) : 0, shown = 0;
-    if (!filled) return true;
+    if (!filled || !t->images->height) return true; /* there is nothing to see in a table */
     int       wanted = filled < ROWS * COLUMNS ? filled : ROWS * COLUMNS;
     cp_shape  shape = t->images->set->shape;
     cp_sheet *sheet = cp_sheet_new((wanted + COLUMNS - 1) / COLUMNS, COLUMNS, shape);

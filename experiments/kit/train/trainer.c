@@ -43,12 +43,13 @@ static bool make_unlabeled(cp_trainer *t, const cp_split *train) {
     t->unlabeled_x = cp_tensor_new(batch_shape(t, c->unlabeled));
     t->augmented_x = cp_tensor_new(batch_shape(t, c->unlabeled));
     t->guesses = calloc((size_t)c->unlabeled, sizeof *t->guesses);
-    return t->unlabeled && t->unlabeled_x && t->augmented_x && t->guesses;
+    t->unlabeled_lengths = calloc((size_t)c->unlabeled, sizeof *t->unlabeled_lengths);
+    return t->unlabeled && t->unlabeled_x && t->augmented_x && t->guesses && t->unlabeled_lengths;
 }
 
 static bool make_chains(cp_trainer *t, const cp_split *train) {
     const cp_trainer_config *c = &t->config;
-    cp_start                 start = {.kind = CP_START_UNIFORM, .low = -1, .high = 1};
+    cp_start start = {.kind = CP_START_UNIFORM, .low = -cp_images_range(t->images), .high = cp_images_range(t->images)};
     if (c->gaussian_start) {
         if (!fit_start(t, train)) return false;
         start.kind = CP_START_CLASS_GAUSSIAN;
@@ -59,9 +60,10 @@ static bool make_chains(cp_trainer *t, const cp_split *train) {
     t->samples = cp_tensor_new(batch_shape(t, c->chains));
     t->entries = calloc((size_t)c->chains, sizeof *t->entries);
     t->sample_labels = calloc((size_t)c->chains, sizeof *t->sample_labels);
+    t->sample_lengths = calloc((size_t)c->chains, sizeof *t->sample_lengths);
     t->stuck = calloc((size_t)c->chains, sizeof *t->stuck);
     t->drop = calloc((size_t)c->chains, sizeof *t->drop);
-    return t->replay && t->samples && t->entries && t->sample_labels && t->stuck && t->drop;
+    return t->replay && t->samples && t->entries && t->sample_labels && t->sample_lengths && t->stuck && t->drop;
 }
 
 static bool make_parts(cp_trainer *t) {
@@ -82,12 +84,13 @@ static bool make_parts(cp_trainer *t) {
                                                     .seed = c->seed,
                                                     .stream = "labeled"});
     t->labeled_x = cp_tensor_new(batch_shape(t, c->batch));
+    t->labeled_lengths = calloc((size_t)c->batch, sizeof *t->labeled_lengths);
     t->tape = cp_tape_new();
     t->trace_room = (int)(c->steps / c->every) + 4;
     t->pretraining = c->pretrain > 0;
     t->traces = calloc((size_t)t->trace_room * CP_TRACES, sizeof *t->traces);
     t->chain_noise = cp_rng_named(c->seed, "chains");
-    return t->adam && t->ema && t->labeled && t->labeled_x && t->tape && t->traces &&
+    return t->adam && t->ema && t->labeled && t->labeled_x && t->labeled_lengths && t->tape && t->traces &&
            (!c->method->unlabeled || make_unlabeled(t, train)) && (!c->method->samples || make_chains(t, train));
 }
 
@@ -157,6 +160,9 @@ void cp_trainer_free(cp_trainer *t) {
     free(t->entries);
     free(t->guesses);
     free(t->sample_labels);
+    free(t->labeled_lengths);
+    free(t->unlabeled_lengths);
+    free(t->sample_lengths);
     free(t->stuck);
     free(t->drop);
     free(t->traces);

@@ -25,11 +25,12 @@ struct cp_trainer {
     cp_batches        *labeled, *unlabeled;
     cp_tape           *tape;
     cp_tensor         *labeled_x, *unlabeled_x, *augmented_x, *samples; /* (batch, H, W, C) each */
-    int               *guesses;                                         /* (unlabeled): pseudo-labels, or -1 */
-    int               *entries, *sample_labels;                         /* (chains) */
-    bool              *stuck, *drop;
-    cp_rng             chain_noise;
-    int64_t            fault_at[CP_FAULTS]; /* the step; below 0: none */
+    int    *labeled_lengths, *unlabeled_lengths, *sample_lengths; /* of their rows, where these are sequences of several lengths */
+    int    *guesses;                                              /* (unlabeled): pseudo-labels, or -1 */
+    int    *entries, *sample_labels;                              /* (chains) */
+    bool   *stuck, *drop;
+    cp_rng  chain_noise;
+    int64_t fault_at[CP_FAULTS]; /* the step; below 0: none */
 
     /* State, saved with the objects above. */
     int64_t  step;

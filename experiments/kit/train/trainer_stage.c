@@ -18,13 +18,16 @@ typedef struct fit_data {
     int      n, room;
     cp_real *z, *weights; /* (room, features), (room, classes) */
     cp_real *pixels;      /* (BATCH, H, W, C) */
+    int      lengths[BATCH];
 } fit_data;
 
 static const cp_split *training_split(const cp_trainer *t) { return &t->images->set->splits[CP_IMAGES_TRAIN]; }
 
 static cp_tensor *read_rows(cp_trainer *t, fit_data *f, const int *rows, int count) {
     cp_split_read(training_split(t), rows, count, f->pixels);
-    return cp_variable(t->tape, f->pixels, cp_shape_rows(count, t->images->set->shape));
+    cp_tensor *x = cp_variable(t->tape, f->pixels, cp_shape_rows(count, t->images->set->shape));
+    if (x) x->lengths = cp_split_lengths(training_split(t), rows, count, f->lengths);
+    return x;
 }
 
 /* Up to BATCH images; labeled ones count for their class, others as the classifier sees them. False after misuse, which left no tensor. */

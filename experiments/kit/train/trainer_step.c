@@ -24,13 +24,19 @@ bool cp_trainer_injects(cp_trainer *t, cp_fault fault) {
 static cp_batch read_labeled(cp_trainer *t) {
     cp_batch batch = cp_batches_next((cp_tape *)NULL, t->labeled);
     cp_split_read(t->labeled->split, batch.rows, batch.count, t->labeled_x->data);
+    t->labeled_x->lengths = cp_split_lengths(t->labeled->split, batch.rows, batch.count, t->labeled_lengths);
     cp_augment_images(&t->config.augment, t->labeled_x, t->config.seed, batch.step);
     return batch;
 }
 
-/* Chains of a class each, whichever entry they are in. */
+/* Chains of a class each, and of the length of a training sequence, that follow from the entry that they are in. */
 static void name_chains(cp_trainer *t) {
-    for (int i = 0; i < t->config.chains; i++) t->sample_labels[i] = t->entries[i] % t->images->classes;
+    const cp_split *train = &t->images->set->splits[CP_IMAGES_TRAIN];
+    for (int i = 0; i < t->config.chains; i++) {
+        t->sample_labels[i] = t->entries[i] % t->images->classes;
+        t->sample_lengths[i] = train->lengths ? train->lengths[t->entries[i] % train->count] : 0;
+    }
+    t->samples->lengths = train->lengths ? t->sample_lengths : NULL;
 }
 
 static void draw_samples(cp_trainer *t, cp_sgld_report *report) {
@@ -77,10 +83,9 @@ static void guess(cp_trainer *t, cp_objective_batch *batch) {
     double   temperature = t->replay || !t->trace_count ? 1 : t->traces[(t->trace_count - 1) * CP_TRACES + CP_TRACE_TEMPERATURE];
     cp_tape *tape = t->tape;
     cp_head *head = t->model->head;
-    cp_shape shape = cp_shape_of(t->unlabeled_x->rank, t->unlabeled_x->dims);
     bool     was = cp_tape_pause(tape, true);
     cp_ema_swap(t->ema);
-    cp_tensor *z = cp_net_forward(tape, t->model->net, cp_constant(tape, t->unlabeled_x->data, shape), CP_EVALUATION);
+    cp_tensor *z = cp_net_forward(tape, t->model->net, cp_constant_of(tape, t->unlabeled_x), CP_EVALUATION);
     cp_tensor *p =
         cp_softmax(tape, cp_scale(tape, cp_head_logits(tape, head, z), (cp_real)(1 / temperature)), 1); /* (n, classes) */
     cp_tensor *q = head->kind->class_energy ? cp_softmax(tape, cp_neg(tape, cp_head_class_energy(tape, head, z)), 1) : p;
@@ -91,6 +96,7 @@ static void guess(cp_trainer *t, cp_objective_batch *batch) {
         t->guesses[i] = guess >= 0 && sure_class(q->data + i * classes, classes, 0) == guess ? guess : -1;
     }
     memcpy(t->augmented_x->data, t->unlabeled_x->data, t->augmented_x->size * sizeof *t->augmented_x->data);
+    t->augmented_x->lengths = t->unlabeled_x->lengths;
     cp_augment_images(&t->config.augment, t->augmented_x, t->config.seed, -1 - t->step); /* steps of labeled images are from 0 */
     batch->augmented = t->augmented_x;
     batch->guesses = (cp_labels){t->guesses, n};
@@ -143,6 +149,7 @@ cp_guard_verdict cp_trainer_step(cp_trainer *t) {
     if (method->unlabeled) {
         cp_batch unlabeled = cp_batches_next((cp_tape *)NULL, t->unlabeled);
         cp_split_read(t->unlabeled->split, unlabeled.rows, unlabeled.count, t->unlabeled_x->data);
+        t->unlabeled_x->lengths = cp_split_lengths(t->unlabeled->split, unlabeled.rows, unlabeled.count, t->unlabeled_lengths);
         batch.unlabeled = t->unlabeled_x;
         if (t->config.objective.pseudo > 0) guess(t, &batch);
     }

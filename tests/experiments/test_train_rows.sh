@@ -1,0 +1,60 @@
+#!/bin/sh
+# Training on tables and sequences, and what the other commands do with the models. See train_parts.sh for the arguments.
+# shellcheck disable=SC2154 # variables of train_parts.sh
+. "$(dirname "$0")/../system/report.sh"
+. "$(dirname "$0")/train_parts.sh"
+# shellcheck disable=SC2086 # options are words
+rest=$small
+small="$rest --steps 12 --threads 1"
+
+"$draw_images" table.npz 0 0 5 3 60 30 36 || exit 1
+"$draw_images" series.npz 0 6 2 3 60 30 36 1 lengths || exit 1
+"$draw_images" one.npz 0 1 1 2 12 6 6 || exit 1
+
+# shellcheck disable=SC2086
+{
+    # ---- every method on every kind ----
+
+    for set in table series one; do
+        for method in softmax jem hybrid pseudo; do
+            expect 0 "selected, scaled" $set.npz $small --method $method --out $set-$method
+            expect_success "$method on $set.npz had no event of the guard" test "$(member $set-$method/result.json guard/events)" = 0
+        done
+    done
+    expect 0 "selected, scaled" series.npz $small --net mlp:sizes=8 --out series-mlp
+    expect 0 "selected, Gaussians" table.npz $small --preset two-stage --joint-steps 8 --out table-stages
+    expect 0 "selected, Gaussians" series.npz $small --preset two-stage --joint-steps 8 --out series-stages
+    expect_success "a table is learned by a perceptron" grep -q '"model\\":\\"mlp' table-hybrid/selected.safetensors
+    expect_success "sequences are learned by an LSTM" grep -q '"model\\":\\"lstm' series-hybrid/selected.safetensors
+    train table.npz $rest --method softmax --steps 200 --quiet --out learned
+    expect_success "three classes that are far apart are learned" \
+        test "$(member learned/result.json test/end/accuracy | awk '{ print ($1 > 90) }')" = 1
+    expect_success "the result has the shape of a row" test "$(sed -n '/"shape"/,/\]/p' series-hybrid/result.json | tr -d '" \n')" = "shape:[6,2],"
+
+    # ---- the same bytes, also when stopped; nothing beyond a length counts ----
+
+    COUPLET_INJECT=stop@7 "$couplet" train series.npz $small --quiet --out stopped </dev/null >/dev/null 2>&1
+    expect 0 "selected, scaled" series.npz $small --out stopped
+    same_runs "a stopped training on sequences ends in the same bytes" series-hybrid stopped
+    train series.npz $rest --steps 12 --threads 2 --quiet --out two
+    same_runs "1 and 2 threads write the same bytes" series-hybrid two
+
+    # ---- what is refused ----
+
+    expect 2 "takes (N, H, W, 1) with H, W >= 8" table.npz $small --net wrn --out refused
+    expect 2 "--flip is for images" table.npz $small --flip x --out refused
+    expect 2 "--shift is for images" series.npz $small --shift 1 --out refused
+    expect_success "nothing is made for what is refused" test ! -e refused
+
+    # ---- other commands ----
+
+    expect_said 0 "table: a table of 5 features, 3 classes" "$couplet" data table.npz
+    expect_said 0 "series: sequences of 6 steps of 2 features or shorter, 3 classes" "$couplet" data series.npz
+    expect_said 1 "--sheet is for images" "$couplet" data series.npz --sheet sheet.png
+    expect_said 0 "Data: series, not the official file" "$couplet" evaluate series-hybrid series.npz --out evaluated
+    expect_success "evaluate finds the training's accuracy" \
+        test "$(member evaluated/result.json metrics/plain/accuracy)" = "$(member series-hybrid/result.json test/selected/accuracy)"
+    expect_said 1 "rows of shape (5); the model series-hybrid takes (N, T, 2) with T >= 1" "$couplet" evaluate series-hybrid table.npz
+    expect_said 1 "generate draws images" "$couplet" generate table-hybrid --out drawn
+}
+finish
