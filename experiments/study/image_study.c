@@ -275,6 +275,7 @@ static bool add_set(cp_image_study *s, const char *path, cp_status *status) {
         if (!found) return true;
     } else {
         name_set(set, images->name, images->official);
+        set->rows = images->mean != NULL;
         snprintf(set->md5, sizeof set->md5, "%s", images->md5);
     }
     for (int i = 0; i < s->set_count; i++)

@@ -14,6 +14,7 @@ typedef struct cp_study_set {
     cp_images  *images;  /* while the plan is checked */
     bool        missing; /* the file is not there, or damaged; there are results of it */
     bool        shares_title;
+    bool        rows; /* of tables or sequences: there are no pictures of samples */
 } cp_study_set;
 
 typedef struct cp_study_case {

@@ -223,7 +223,7 @@ void cp_image_study_sample(cp_image_study *s) {
     cp_runs_config config = {
         .jobs = one ? 1 : jobs, .threads = one && !threads ? 1 : threads, .quiet = true, .called = cp_options_called(s->options)};
     for (int i = 0; ok && i < s->case_count; i++)
-        if (s->of[i].method->samples) ok = plan_sample(s, i, runs, &status);
+        if (s->of[i].method->samples && !s->of[i].set->rows) ok = plan_sample(s, i, runs, &status);
     if (ok && runs->count) {
         ok = cp_runs_check(runs, &status) && cp_runs_quarantine(runs, &status) && cp_runs_save(runs, &status) &&
              cp_runs_execute(runs, config, &status);

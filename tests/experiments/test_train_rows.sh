@@ -56,5 +56,20 @@ small="$rest --steps 12 --threads 1"
         test "$(member evaluated/result.json metrics/plain/accuracy)" = "$(member series-hybrid/result.json test/selected/accuracy)"
     expect_said 1 "rows of shape (5); the model series-hybrid takes (N, T, 2) with T >= 1" "$couplet" evaluate series-hybrid table.npz
     expect_said 1 "generate draws images" "$couplet" generate table-hybrid --out drawn
+    expect_said 0 "labels  method" "$couplet" study table.npz series.npz $rest --steps 8 --methods softmax,hybrid --seeds 0-1 --jobs 1 --out study
+    expect_success "a study of rows draws no samples" test ! -e study/samples
+
+    # ---- what to label next ----
+
+    "$couplet" rank series-hybrid series.npz --by mixed --count 1000 --quiet --out ranked.csv
+    expect_success "all rows without a label are ranked" test "$(wc -l <ranked.csv)" = 52
+    labeled=$(awk '/"labeled": \[/ { list = 1; next } /\]/ { list = 0 } list { print $1 + 0 }' series-hybrid/result.json)
+    for row in $labeled; do grep "^$row," ranked.csv; done >both
+    expect_empty "no labeled row is ranked" "$(cat both)"
+    expect_said 0 "row,score,class,probability,entropy,margin,density" "$couplet" rank series-hybrid series.npz --count 1
+    expect_said 0 "5 of 36 rows of the test split without a label are in test.csv" \
+        "$couplet" rank table-softmax table.npz --split test --count 5 --out test.csv
+    expect_said 1 "a softmax model has no density" "$couplet" rank table-softmax table.npz --by density
+    expect_said 1 "rows of shape (5)" "$couplet" rank series-softmax table.npz
 }
 finish
