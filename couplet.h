@@ -25,6 +25,7 @@
 #include "layers/params.h"
 #include "layers/params_file.h"
 #include "models/checkpoint.h"
+#include "models/export.h"
 #include "models/head.h"
 #include "models/model.h"
 #include "models/net.h"

@@ -19,7 +19,8 @@
 #include "core/arena.h"
 #include "core/tape.h"
 
-typedef struct cp_node cp_node;
+typedef struct cp_node   cp_node;
+typedef struct cp_export cp_export;
 
 #define CP_KEEPS_IN(i) (1u << (i))
 #define CP_KEEPS_OUT (1u << 31)
@@ -40,6 +41,11 @@ typedef struct cp_op {
     /* For display (cp_tape_html): the gradient rule as a formula and as a sentence, or NULL. */
     const char *rule;  /* "a: g b; b: g a", with g for the gradient at out */
     const char *words; /* "Each factor gets the incoming gradient times the other factor." */
+
+    /* In an ONNX file: the operator of the same value, such as "Mul", of elementwise ops (core/export.c has the rest of the notation),
+     * or a function that writes the node (core/export.h). Neither: a computation with this op cannot be exported. */
+    const char *onnx;
+    int (*to_onnx)(cp_export *e, const cp_node *node);
 } cp_op;
 
 /* Defines cp_op_NAME, an op with the gradient rule NAME_grad. */

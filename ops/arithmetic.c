@@ -29,18 +29,18 @@
     }
 
 /* A binary op: EXPR of a and b, the rule as a formula and in words, and the gradients GA, GB before they are summed to the shapes of the inputs. */
-#define BINARY(NAME, FORMULA, RULE, WORDS, EXPR, GA, GB, KEEPS_A, KEEPS_B, KINKED)                                                 \
+#define BINARY(NAME, FORMULA, RULE, WORDS, EXPR, GA, GB, KEEPS_A, KEEPS_B, KINKED, ONNX)                                           \
     ROW2(NAME, EXPR)                                                                                                               \
-    BINARY_OP(NAME, FORMULA, RULE, WORDS, GA, GB, KEEPS_A, KEEPS_B, KINKED)
+    BINARY_OP(NAME, FORMULA, RULE, WORDS, GA, GB, KEEPS_A, KEEPS_B, KINKED, ONNX)
 
-#define BINARY_OP(NAME, FORMULA, RULE, WORDS, GA, GB, KEEPS_A, KEEPS_B, KINKED)                                                    \
+#define BINARY_OP(NAME, FORMULA, RULE, WORDS, GA, GB, KEEPS_A, KEEPS_B, KINKED, ONNX)                                              \
     static void NAME##_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {                                        \
         cp_tensor *a = node->in[0], *b = node->in[1], *out = node->out;                                                            \
         (void)out;                                                                                                                 \
         if (cp_needs(node, 0)) gin[0] = cp_sum_to(at, GA, a->shape);                                                               \
         if (cp_needs(node, 1)) gin[1] = cp_sum_to(at, GB, b->shape);                                                               \
     }                                                                                                                              \
-    CP_OP(NAME, .formula = FORMULA, .keeps = {KEEPS_A, KEEPS_B}, .kinked = KINKED, .rule = RULE,                                   \
+    CP_OP(NAME, .formula = FORMULA, .keeps = {KEEPS_A, KEEPS_B}, .kinked = KINKED, .rule = RULE, .onnx = ONNX,                     \
           .words = WORDS " Where an input was repeated to fit the other, its gradient is summed over the repetitions.");           \
     cp_tensor *(cp_##NAME)(cp_at at, cp_tensor * a, cp_tensor * b) {                                                               \
         cp_tensor *in[] = {a, b}, *out = cp_walk_combine(at, #NAME, NAME##_row, NULL, 2, in);                                      \
@@ -65,20 +65,20 @@ static void add_row(const void *context, size_t n, cp_real *const *at, const ptr
 }
 
 /* clang-format off */
-BINARY_OP(add, "a + b", "a: g; b: g", "Each summand gets the incoming gradient unchanged.", g, g, 0, 0, false)
+BINARY_OP(add, "a + b", "a: g; b: g", "Each summand gets the incoming gradient unchanged.", g, g, 0, 0, false, "Add")
 BINARY(sub, "a - b", "a: g; b: -g", "The first input gets the incoming gradient unchanged, the second its negative.",
-       a - b, g, cp_neg(at, g), 0, 0, false)
+       a - b, g, cp_neg(at, g), 0, 0, false, "Sub")
 BINARY(mul, "a b", "a: g b; b: g a", "Each factor gets the incoming gradient times the other factor.",
-       a * b, cp_mul(at, g, b), cp_mul(at, g, a), B, A, false)
+       a * b, cp_mul(at, g, b), cp_mul(at, g, a), B, A, false, "Mul")
 BINARY(div, "a / b", "a: g / b; b: -g out / b",
        "The numerator gets the incoming gradient divided by the denominator; the denominator gets minus that times the result.",
-       a / b, cp_div(at, g, b), cp_neg(at, cp_div(at, cp_mul(at, g, out), b)), B, B | CP_KEEPS_OUT, false)
+       a / b, cp_div(at, g, b), cp_neg(at, cp_div(at, cp_mul(at, g, out), b)), B, B | CP_KEEPS_OUT, false, "Div")
 BINARY(minimum, "min(a, b)", "a: a < b ? g : 0; b: b < a ? g : 0; equal: g / 2 each",
        "The smaller of the two gets the incoming gradient; where they are equal, each gets half.", a < b || a != a ? a : b,
-       cp_mul(at, g, share(at, smaller_row, a, b)), cp_mul(at, g, share(at, smaller_row, b, a)), A | B, A | B, true)
+       cp_mul(at, g, share(at, smaller_row, a, b)), cp_mul(at, g, share(at, smaller_row, b, a)), A | B, A | B, true, "Min")
 BINARY(maximum, "max(a, b)", "a: a > b ? g : 0; b: b > a ? g : 0; equal: g / 2 each",
        "The larger of the two gets the incoming gradient; where they are equal, each gets half.", a > b || a != a ? a : b,
-       cp_mul(at, g, share(at, larger_row, a, b)), cp_mul(at, g, share(at, larger_row, b, a)), A | B, A | B, true)
+       cp_mul(at, g, share(at, larger_row, a, b)), cp_mul(at, g, share(at, larger_row, b, a)), A | B, A | B, true, "Max")
 /* clang-format on */
 
 /* ---- comparisons: constants ---- */

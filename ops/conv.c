@@ -2,6 +2,7 @@
  *     conv(x, w):         dx = input_grad(g, w),   dw = weight_grad(x, g)
  *     input_grad(g, w):   dg = conv(h, w),         dw = weight_grad(h, g)     (h its incoming gradient, an image)
  *     weight_grad(x, g):  dx = input_grad(g, h),   dg = conv(x, h)            (h its incoming gradient, a kernel) */
+#include "core/export.h"
 #include "core/kernels/kernels.h"
 #include "core/op.h"
 #include "ops/ops.h"
@@ -67,7 +68,26 @@ static bool is_bias(cp_at at, const char *op, const cp_tensor *bias, const cp_co
 
 static const cp_real *values(const cp_tensor *t) { return t ? t->data : NULL; }
 
+/* ONNX has images (N, C, H, W) and kernels (K, C/groups, kh, kw). */
+static int conv_to_onnx(cp_export *e, int x, int bias, cp_conv2d_config c) {
+    cp_tensor   *w = cp_permute(e->at, e->node->in[1], (int[]){3, 2, 0, 1});
+    int          in[] = {x, cp_export_constant(e, w), cp_export_in(e, bias)};
+    cp_onnx_attr attrs[] = {
+        {"pads", CP_ONNX_INTS, .count = 4, .ints = {c.pad_top, c.pad_left, c.pad_bottom, c.pad_right}},
+        {"strides", CP_ONNX_INTS, .count = 2, .ints = {or_one(c.stride_h), or_one(c.stride_w)}},
+        {"dilations", CP_ONNX_INTS, .count = 2, .ints = {or_one(c.dilation_h), or_one(c.dilation_w)}},
+        {"group", CP_ONNX_INT, .ints = {or_one(c.groups)}},
+        {0},
+    };
+    e->channels_first = true;
+    return cp_onnx_node(e->graph, "Conv", in[2] ? 3 : 2, in, attrs);
+}
+
 /* ---- conv2d ---- */
+
+static int conv2d_to_onnx(cp_export *e, const cp_node *node) {
+    return conv_to_onnx(e, cp_export_in_channels_first(e, 0), 2, *(const cp_conv2d_config *)node->attr);
+}
 
 static void conv2d_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
     cp_tensor              *x = node->in[0], *w = node->in[1];
@@ -81,7 +101,7 @@ CP_OP(conv2d, .formula = "y[n,i,j,o] = bias[o] + sum x[n, i s + u d - p, j s + v
       .rule = "x: conv2d_input_grad(g, w); w: conv2d_weight_grad(x, g); bias: sum of g over n, i, j",
       .words = "Each pixel of the image gets the gradients of all windows that contain it, weighted by the "
                "kernel; the kernel gets, summed over all windows, the gradient times the pixel.",
-      .keeps = {CP_KEEPS_IN(1), CP_KEEPS_IN(0)});
+      .keeps = {CP_KEEPS_IN(1), CP_KEEPS_IN(0)}, .to_onnx = conv2d_to_onnx);
 
 /* ---- conv2d fused with its neighbors in a pre-activation network ---- */
 
@@ -171,11 +191,20 @@ static void leaky_conv2d_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_te
     if (cp_needs(node, RESIDUAL)) gin[RESIDUAL] = g;
 }
 
+static int leaky_conv2d_to_onnx(cp_export *e, const cp_node *node) {
+    const leaky_attr *a = node->attr;
+    int               x = cp_export_scale_shift(e, cp_export_in_channels_first(e, X), SCALE, SHIFT, true);
+    int               y = conv_to_onnx(e, cp_export_leaky(e, x, a->slope), BIAS, a->config);
+    int               residual = cp_export_in_channels_first(e, RESIDUAL);
+    return residual ? cp_export_pair(e, "Add", y, residual) : y;
+}
+
 /* Where the slope is 1 there is no leaky ReLU, and the rule needs no signs. */
 #define LEAKY_CONV(OP, FORMULA, BACK, WORDS, SIGNS, KINKED)                                                                        \
     OP = {.name = "leaky_conv2d",                                                                                                  \
           .formula = "conv2d(" FORMULA ", w) + bias + residual",                                                                   \
           .grad = leaky_conv2d_grad,                                                                                               \
+          .to_onnx = leaky_conv2d_to_onnx,                                                                                         \
           .rule = "d = " BACK "; x: scale d; scale: sum d x; shift: sum d; w: conv2d_weight_grad(" FORMULA                         \
                   ", g); bias: sum g; residual: g",                                                                                \
           .words = "The gradient goes back through the convolution" WORDS ", and the residual gets the gradient unchanged.",       \

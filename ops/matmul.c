@@ -1,4 +1,5 @@
 /* Matrix products, and the triangular helpers for a full precision matrix. */
+#include "core/export.h"
 #include "core/kernels/kernels.h"
 #include "core/op.h"
 #include "ops/ops.h"
@@ -22,7 +23,20 @@ static void matmul_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor *
     }
 }
 
-CP_OP(matmul, .formula = "op(a) op(b)", .keeps = {CP_KEEPS_IN(1), CP_KEEPS_IN(0)}, .rule = "op(a): g op(b)^T; op(b): op(a)^T g",
+static int matmul_to_onnx(cp_export *e, const cp_node *node) {
+    unsigned flags = *(const unsigned *)node->attr;
+    int      in[2];
+    for (int i = 0; i < 2; i++) {
+        int rank = node->in[i]->rank, order[CP_MAX_RANK] = {0, 1, 2, 3, 4};
+        order[rank - 1] = rank - 2, order[rank - 2] = rank - 1;
+        in[i] = cp_export_in(e, i);
+        if (flags & (i ? CP_TRANSPOSE_B : CP_TRANSPOSE_A)) in[i] = cp_export_transpose(e, in[i], rank, order);
+    }
+    return cp_export_pair(e, "MatMul", in[0], in[1]);
+}
+
+CP_OP(matmul, .to_onnx = matmul_to_onnx, .formula = "op(a) op(b)", .keeps = {CP_KEEPS_IN(1), CP_KEEPS_IN(0)},
+      .rule = "op(a): g op(b)^T; op(b): op(a)^T g",
       .words = "Each matrix gets the incoming gradient multiplied by the other matrix, transposed, on the "
                "side of that matrix; leading axes that were repeated are summed.");
 

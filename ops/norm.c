@@ -1,11 +1,13 @@
 /* Normalization over any axes, batch norm, group and layer norm, and dropout. Group and layer norm, with or without a leaky ReLU behind
  * them, have one kernel for the value and one for the gradient. */
+#include "core/export.h"
 #include "core/kernels/channels.h"
 #include "core/kernels/kernels.h"
 #include "core/op.h"
 #include "ops/ops.h"
 
 #include <limits.h>
+#include <string.h>
 #include <tgmath.h>
 
 #define DEFAULT_EPS ((cp_real)1e-5)
@@ -75,8 +77,13 @@ static void scale_shift_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_ten
     if (cp_needs(node, 2)) gin[2] = cp_sum_to(at, g, scale->shape);
 }
 
+static int scale_shift_to_onnx(cp_export *e, const cp_node *node) {
+    (void)node;
+    return cp_export_scale_shift(e, cp_export_in(e, 0), 1, 2, false);
+}
+
 CP_OP(
-    scale_shift, .formula = "scale a + shift", .keeps = {CP_KEEPS_IN(1), CP_KEEPS_IN(0)},
+    scale_shift, .to_onnx = scale_shift_to_onnx, .formula = "scale a + shift", .keeps = {CP_KEEPS_IN(1), CP_KEEPS_IN(0)},
     .rule = "a: g scale; scale: sum g a; shift: sum g",
     .words =
         "The values get the gradient times the scale of their channel; scale and shift get sums over everything but the channel.");
@@ -258,11 +265,33 @@ static void norm_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **g
         norm_sweep(at, node, g, gin);
 }
 
+/* With channels first, the values of a group lie together, as ONNX's instance norm takes them; those of a layer norm do anyway. */
+static int norm_to_onnx(cp_export *e, const cp_node *node) {
+    const norm_attr *a = node->attr;
+    const cp_tensor *x = node->in[X];
+    int              c = channels_of(x), dims[CP_MAX_RANK], grouped[] = {-1, a->groups, c / a->groups * a->pixels};
+    cp_tensor       *one = cp_full(e->at, 1, CP_SHAPE(a->groups)), *zero = cp_full(e->at, 0, CP_SHAPE(a->groups));
+    e->channels_first = a->images == x->dims[0];
+    int in[] = {e->channels_first ? cp_export_in_channels_first(e, X) : cp_export_in(e, X), cp_export_constant(e, one),
+                cp_export_constant(e, zero)};
+    in[0] = cp_export_reshape(e, in[0], 3, grouped);
+    int y = cp_onnx_node(e->graph, "InstanceNormalization", 3, in,
+                         (cp_onnx_attr[]){{"epsilon", CP_ONNX_FLOAT, .number = (double)a->eps}, {0}});
+    cp_export_out_dims(e, dims);
+    if (e->channels_first) {
+        memmove(dims + 2, dims + 1, (size_t)(x->rank - 2) * sizeof *dims);
+        dims[1] = c;
+    }
+    y = cp_export_reshape(e, y, x->rank, dims);
+    return cp_export_leaky(e, cp_export_scale_shift(e, y, GAMMA, BETA, e->channels_first), (double)a->slope);
+}
+
 /* Without a leaky ReLU the gradient does not depend on beta, but beta is small, and there is one kernel for all. */
 enum { READ_ALL = READ | CP_KEEPS_IN(GAMMA) | CP_KEEPS_IN(BETA) };
 #define NORM(op, text, first, before, ...)                                                                                         \
     const cp_op cp_op_##op = {.name = #op,                                                                                         \
                               .formula = text,                                                                                     \
+                              .to_onnx = norm_to_onnx,                                                                             \
                               .grad = norm_grad,                                                                                   \
                               .keeps = {[X] = READ_ALL, [GAMMA] = READ_ALL, [BETA] = READ_ALL},                                    \
                               .rule = first   NORM_RULE,                                                                           \

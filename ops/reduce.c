@@ -1,5 +1,6 @@
 /* Reductions over sets of axes, and the softmax family. */
 #include "core/kernels/reduce.h"
+#include "core/export.h"
 #include "core/kernels/kernels.h"
 #include "core/op.h"
 #include "core/threads.h"
@@ -65,13 +66,27 @@ static cp_tensor *reduce(cp_at at, const reduction *r, const cp_tensor *a, bool 
     return ok ? out : NULL;
 }
 
+/* In the 13th opset the axes are an input of ReduceSum, and an attribute of the others. */
+static int reduce_to_onnx(cp_export *e, const cp_node *node) {
+    const reduction *r = node->attr;
+    const char      *type = node->op->onnx;
+    bool             as_input = strcmp(type, "ReduceSum") == 0;
+    cp_onnx_attr     keep = {"keepdims", CP_ONNX_INT, .ints = {node->out->rank == node->in[0]->rank}};
+    cp_onnx_attr     axes = {as_input ? NULL : "axes", .kind = CP_ONNX_INTS};
+    for (int i = 0; i < node->in[0]->rank; i++)
+        if (r->flags[i]) axes.ints[axes.count++] = i;
+    int in[] = {cp_export_in(e, 0), as_input ? cp_onnx_ints(e->graph, axes.count, axes.ints) : 0};
+    return cp_onnx_node(e->graph, type, as_input ? 2 : 1, in, (cp_onnx_attr[]){keep, axes, {0}});
+}
+
 /* ---- sum and mean ---- */
 
 static void sum_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
     gin[0] = cp_broadcast_to(at, cp_reshape(at, g, ((const reduction *)node->attr)->kept), node->in[0]->shape);
 }
 
-CP_OP(sum, .formula = "sum over axes", .rule = "g, repeated", .words = "Every summand gets the incoming gradient of its sum.");
+CP_OP(sum, .onnx = "ReduceSum", .to_onnx = reduce_to_onnx, .formula = "sum over axes", .rule = "g, repeated",
+      .words = "Every summand gets the incoming gradient of its sum.");
 const cp_op cp_op_mean = {.name = "mean", .formula = "sum over axes / count"};
 
 cp_tensor *(cp_sum)(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim) {
@@ -98,8 +113,8 @@ static void max_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gi
     gin[0] = cp_mul(at, share, cp_reshape(at, g, r->kept));
 }
 
-CP_OP(max, .formula = "max over axes", .keeps = {CP_KEEPS_IN(0) | CP_KEEPS_OUT}, .kinked = true,
-      .rule = "a == out ? g / (how many are largest) : 0",
+CP_OP(max, .onnx = "ReduceMax", .to_onnx = reduce_to_onnx, .formula = "max over axes", .keeps = {CP_KEEPS_IN(0) | CP_KEEPS_OUT},
+      .kinked = true, .rule = "a == out ? g / (how many are largest) : 0",
       .words = "The largest value gets the incoming gradient, all others 0; several that are equally large share it.");
 
 cp_tensor *(cp_max)(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim) {
@@ -121,8 +136,8 @@ static void logsumexp_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tenso
     gin[0] = cp_mul(at, cp_div(at, share, total), cp_reshape(at, g, r->kept));
 }
 
-CP_OP(logsumexp, .formula = "ln sum e^a over axes", .keeps = {CP_KEEPS_IN(0) | CP_KEEPS_OUT},
-      .rule = "g e^(a - out) = g softmax(a)",
+CP_OP(logsumexp, .onnx = "ReduceLogSumExp", .to_onnx = reduce_to_onnx, .formula = "ln sum e^a over axes",
+      .keeps = {CP_KEEPS_IN(0) | CP_KEEPS_OUT}, .rule = "g e^(a - out) = g softmax(a)",
       .words = "The incoming gradient is distributed in proportion to the softmax of the values.");
 
 /* max + ln sum e^(a - max), by ops that are not recorded. An infinite maximum is not subtracted. -infinity for an empty sum. */
@@ -193,11 +208,17 @@ static void log_softmax_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_ten
     gin[0] = cp_sub(at, g, cp_mul(at, cp_exp(at, node->out), total));
 }
 
-CP_OP(softmax, .formula = "e^a / sum e^a", .keeps = {CP_KEEPS_OUT}, .rule = "out (g - sum(g out))",
+static int softmax_to_onnx(cp_export *e, const cp_node *node) {
+    cp_onnx_attr axis = {"axis", CP_ONNX_INT, .ints = {*(const int *)node->attr}};
+    return cp_onnx_node(e->graph, node->op->onnx, 1, (int[]){cp_export_in(e, 0)}, (cp_onnx_attr[]){axis, {0}});
+}
+
+CP_OP(softmax, .onnx = "Softmax", .to_onnx = softmax_to_onnx, .formula = "e^a / sum e^a", .keeps = {CP_KEEPS_OUT},
+      .rule = "out (g - sum(g out))",
       .words = "Each probability times the difference of its gradient from the average gradient, weighted "
                "by the probabilities: their sum stays 1.");
-CP_OP(log_softmax, .formula = "a - ln sum e^a", .keeps = {CP_KEEPS_OUT}, .rule = "g - e^out sum(g)",
-      .words = "The gradient minus its sum, distributed in proportion to the probabilities.");
+CP_OP(log_softmax, .onnx = "LogSoftmax", .to_onnx = softmax_to_onnx, .formula = "a - ln sum e^a", .keeps = {CP_KEEPS_OUT},
+      .rule = "g - e^out sum(g)", .words = "The gradient minus its sum, distributed in proportion to the probabilities.");
 
 static cp_tensor *softmax(cp_at at, const cp_op *op, cp_tensor *a, int axis, bool logarithm) {
     if (!cp_check(at, op->name, 1, &a) || !cp_axis_resolve(at, op->name, a, &axis)) return NULL;

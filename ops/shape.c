@@ -1,4 +1,5 @@
 /* Changing shapes: views, permutations, slices and their inverses. */
+#include "core/export.h"
 #include "core/op.h"
 #include "ops/ops.h"
 #include "ops/walk.h"
@@ -18,7 +19,13 @@ static void reshape_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor 
     gin[0] = cp_reshape(at, g, node->in[0]->shape);
 }
 
-CP_OP(reshape, .formula = "the same values in another shape", .rule = "g in the shape of a",
+static int reshape_to_onnx(cp_export *e, const cp_node *node) {
+    int dims[CP_MAX_RANK];
+    cp_export_out_dims(e, dims);
+    return cp_export_reshape(e, cp_export_in(e, 0), node->out->rank, dims);
+}
+
+CP_OP(reshape, .to_onnx = reshape_to_onnx, .formula = "the same values in another shape", .rule = "g in the shape of a",
       .words = "The same gradient in the input's shape; nothing is computed.");
 
 cp_tensor *(cp_reshape)(cp_at at, cp_tensor *a, cp_shape shape) {
@@ -48,7 +55,11 @@ static void permute_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor 
     gin[0] = cp_permute(at, g, inverse);
 }
 
-CP_OP(permute, .formula = "axes in another order", .rule = "g with the axes in the old order",
+static int permute_to_onnx(cp_export *e, const cp_node *node) {
+    return cp_export_transpose(e, cp_export_in(e, 0), node->out->rank, node->attr);
+}
+
+CP_OP(permute, .to_onnx = permute_to_onnx, .formula = "axes in another order", .rule = "g with the axes in the old order",
       .words = "The gradient with its axes put back in the input's order.");
 
 cp_tensor *(cp_permute)(cp_at at, cp_tensor *a, const int *order) {
@@ -146,7 +157,24 @@ static void slice_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **
     gin[0] = cp_embed(at, g, node->in[0]->dims, r->start, r->step, 0);
 }
 
-CP_OP(slice, .formula = "a[start:stop:step]", .rule = "0, with g at [start:stop:step]",
+/* Axes that are taken whole are left out, so that one of them may be the batch's. */
+static int slice_to_onnx(cp_export *e, const cp_node *node) {
+    const region *r = node->attr;
+    int           from[CP_MAX_RANK], to[CP_MAX_RANK], axes[CP_MAX_RANK], steps[CP_MAX_RANK], count = 0;
+    for (int i = 0; i < node->out->rank; i++) {
+        if (node->out->dims[i] == node->in[0]->dims[i]) continue;
+        axes[count] = i;
+        from[count] = r->start[i];
+        steps[count] = r->step[i];
+        to[count++] = r->start[i] + (node->out->dims[i] - 1) * r->step[i] + 1;
+    }
+    const int *lists[] = {from, to, axes, steps};
+    int        in[5] = {cp_export_in(e, 0)};
+    for (int k = 0; k < 4; k++) in[k + 1] = cp_onnx_ints(e->graph, count, lists[k]);
+    return cp_onnx_node(e->graph, "Slice", 5, in, NULL);
+}
+
+CP_OP(slice, .to_onnx = slice_to_onnx, .formula = "a[start:stop:step]", .rule = "0, with g at [start:stop:step]",
       .words = "The values of the slice get the gradient, the others 0.");
 
 cp_tensor *(cp_slice)(cp_at at, cp_tensor *a, const int *start, const int *stop, const int *step) {
@@ -225,7 +253,14 @@ static void concat_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor *
     }
 }
 
-CP_OP(concat, .formula = "one after the other along an axis", .rule = "each input: its piece of g",
+static int concat_to_onnx(cp_export *e, const cp_node *node) {
+    int *in = cp_tape_alloc(e->at, (size_t)node->inputs * sizeof *in);
+    for (int i = 0; in && i < node->inputs; i++) in[i] = cp_export_in(e, i);
+    cp_onnx_attr axis = {"axis", CP_ONNX_INT, .ints = {*(const int *)node->attr}};
+    return in ? cp_onnx_node(e->graph, "Concat", node->inputs, in, (cp_onnx_attr[]){axis, {0}}) : 0;
+}
+
+CP_OP(concat, .to_onnx = concat_to_onnx, .formula = "one after the other along an axis", .rule = "each input: its piece of g",
       .words = "The gradient is cut into the pieces that were joined.");
 
 cp_tensor *(cp_concat)(cp_at at, cp_tensor *const *parts, int count, int axis) {

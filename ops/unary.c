@@ -1,5 +1,6 @@
 /* Functions of one value at a time. Each op is a line: its formula, its rule as a formula, its value, its gradient, what the
  * gradient reads. */
+#include "core/export.h"
 #include "core/kernels/kernels.h"
 #include "core/op.h"
 #include "ops/ops.h"
@@ -29,7 +30,7 @@ static cp_tensor *map(cp_at at, const char *op, cp_row_fn row, cp_tensor *a, con
         })
 
 /* GRADIENT is in terms of g, a, out and p, written with ops. */
-#define RULE1(NAME, FORMULA, RULE, GRADIENT, KEEPS, KINKED)                                                                        \
+#define RULE1(NAME, FORMULA, RULE, GRADIENT, KEEPS, KINKED, ...)                                                                   \
     static void NAME##_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {                                        \
         cp_tensor     *a = node->in[0], *out = node->out;                                                                          \
         const cp_real *p = node->attr;                                                                                             \
@@ -37,18 +38,18 @@ static cp_tensor *map(cp_at at, const char *op, cp_row_fn row, cp_tensor *a, con
         gin[0] = GRADIENT;                                                                                                         \
     }                                                                                                                              \
     CP_OP(NAME, .formula = FORMULA, .keeps = {KEEPS}, .kinked = KINKED, .rule = RULE,                                              \
-          .words = "The incoming gradient times the slope of " #NAME ", value by value.");
+          .words = "The incoming gradient times the slope of " #NAME ", value by value.", __VA_ARGS__);
 
-#define UNARY(NAME, FORMULA, RULE, VALUE, GRADIENT, KEEPS, KINKED)                                                                 \
+#define UNARY(NAME, FORMULA, RULE, VALUE, GRADIENT, KEEPS, KINKED, ONNX)                                                           \
     ROW1(NAME, VALUE)                                                                                                              \
-    UNARY_OP(NAME, FORMULA, RULE, GRADIENT, KEEPS, KINKED)
+    UNARY_OP(NAME, FORMULA, RULE, GRADIENT, KEEPS, KINKED, ONNX)
 
-#define UNARY_BY_CALLS(NAME, FORMULA, RULE, CALLS, GRADIENT, KEEPS, KINKED)                                                        \
+#define UNARY_BY_CALLS(NAME, FORMULA, RULE, CALLS, GRADIENT, KEEPS, KINKED, ONNX)                                                  \
     ROW1_BY_CALLS(NAME, CALLS)                                                                                                     \
-    UNARY_OP(NAME, FORMULA, RULE, GRADIENT, KEEPS, KINKED)
+    UNARY_OP(NAME, FORMULA, RULE, GRADIENT, KEEPS, KINKED, ONNX)
 
-#define UNARY_OP(NAME, FORMULA, RULE, GRADIENT, KEEPS, KINKED)                                                                     \
-    RULE1(NAME, FORMULA, RULE, GRADIENT, KEEPS, KINKED)                                                                            \
+#define UNARY_OP(NAME, FORMULA, RULE, GRADIENT, KEEPS, KINKED, ONNX)                                                               \
+    RULE1(NAME, FORMULA, RULE, GRADIENT, KEEPS, KINKED, .onnx = ONNX)                                                              \
     cp_tensor *(cp_##NAME)(cp_at at, cp_tensor * a) {                                                                              \
         return cp_record(at, &cp_op_##NAME, map(at, #NAME, NAME##_row, a, NULL), NULL, 1, &a);                                     \
     }
@@ -82,32 +83,54 @@ static cp_tensor *swish_slope(cp_at at, cp_tensor *a, cp_tensor *out) {
     return cp_add(at, s, cp_mul(at, out, one_minus(at, s)));
 }
 
+static int affine_to_onnx(cp_export *e, const cp_node *node) {
+    const cp_real *p = node->attr;
+    int            value = cp_export_in(e, 0);
+    if (p[0] != 1) value = cp_export_pair(e, "Mul", value, cp_export_number(e, p[0]));
+    if (p[1] != 0) value = cp_export_pair(e, "Add", value, cp_export_number(e, p[1]));
+    return value;
+}
+
+static int leaky_relu_to_onnx(cp_export *e, const cp_node *node) {
+    return cp_export_leaky(e, cp_export_in(e, 0), *(const cp_real *)node->attr);
+}
+
+static int pow_to_onnx(cp_export *e, const cp_node *node) {
+    return cp_export_pair(e, "Pow", cp_export_in(e, 0), cp_export_number(e, *(const cp_real *)node->attr));
+}
+
+static int clamp_to_onnx(cp_export *e, const cp_node *node) {
+    const cp_real *p = node->attr;
+    int            in[] = {cp_export_in(e, 0), cp_export_number(e, p[0]), cp_export_number(e, p[1])};
+    return cp_onnx_node(e->graph, "Clip", 3, in, NULL);
+}
+
 /* clang-format off */
 #define NOTHING 0
 #define IN CP_KEEPS_IN(0)
 #define OUT CP_KEEPS_OUT
-UNARY(neg,   "-a",        "-g",            -x,          cp_neg(at, g),                                                  NOTHING, false)
-UNARY(log1p, "ln(1 + a)", "g / (1 + a)",   log1p(x),    cp_div(at, g, cp_affine(at, a, 1, 1)),                          IN,      false)
-UNARY(sqrt,  "a^(1/2)",   "g / (2 out)",   sqrt(x),     cp_scale(at, cp_div(at, g, out), (cp_real)0.5),                 OUT,     false)
-UNARY(rsqrt, "a^(-1/2)",  "-g out^3 / 2",  1 / sqrt(x), cp_scale(at, cp_mul(at, g, cp_pow(at, out, 3)), (cp_real)-0.5), OUT,     false)
-UNARY(square, "a^2",      "2 g a",         x * x,       cp_mul(at, g, cp_scale(at, a, 2)),                              IN,      false)
-UNARY(abs,   "|a|",       "g sign(a)",     fabs(x),     cp_mul(at, g, cp_sign(at, a)),                                  IN,      true)
-UNARY(relu,  "max(a, 0)", "a > 0 ? g : 0", x < 0 ? 0 : x, cp_gate(at, g, a, 0),                                         IN,      true)
-UNARY(softplus, "ln(1 + e^a)", "g sigmoid(a)", (x > 0 ? x : x != x ? x : 0) + log1p(exp(-fabs(x))), cp_mul(at, g, cp_sigmoid(at, a)), IN, false)
-UNARY_BY_CALLS(exp, "e^a",  "g out",         cp_kernels()->exps(n, in, out),  cp_mul(at, g, out),                                OUT, false)
-UNARY_BY_CALLS(log, "ln a", "g / a",         cp_kernels()->logs(n, in, out),  cp_div(at, g, a),                                  IN,  false)
-UNARY_BY_CALLS(tanh, "tanh a", "g (1 - out^2)", cp_kernels()->tanhs(n, in, out), cp_mul(at, g, one_minus(at, cp_square(at, out))), OUT, false)
-UNARY_BY_CALLS(sigmoid, "1/(1 + e^-a)", "g out (1 - out)", cp_kernels()->sigmoids(n, in, out), cp_mul(at, g, cp_mul(at, out, one_minus(at, out))), OUT, false)
-UNARY_BY_CALLS(swish, "a sigmoid(a)", "g (s + out (1 - s)) with s = sigmoid(a)", swish_values(n, in, out), cp_mul(at, g, swish_slope(at, a, out)), IN | OUT, false)
+UNARY(neg,   "-a",        "-g",            -x,          cp_neg(at, g),                                                  NOTHING, false, "Neg")
+UNARY(log1p, "ln(1 + a)", "g / (1 + a)",   log1p(x),    cp_div(at, g, cp_affine(at, a, 1, 1)),                          IN,      false, NULL)
+UNARY(sqrt,  "a^(1/2)",   "g / (2 out)",   sqrt(x),     cp_scale(at, cp_div(at, g, out), (cp_real)0.5),                 OUT,     false, "Sqrt")
+UNARY(rsqrt, "a^(-1/2)",  "-g out^3 / 2",  1 / sqrt(x), cp_scale(at, cp_mul(at, g, cp_pow(at, out, 3)), (cp_real)-0.5), OUT,     false, "Sqrt Reciprocal")
+UNARY(square, "a^2",      "2 g a",         x * x,       cp_mul(at, g, cp_scale(at, a, 2)),                              IN,      false, "*Mul")
+UNARY(abs,   "|a|",       "g sign(a)",     fabs(x),     cp_mul(at, g, cp_sign(at, a)),                                  IN,      true, "Abs")
+UNARY(relu,  "max(a, 0)", "a > 0 ? g : 0", x < 0 ? 0 : x, cp_gate(at, g, a, 0),                                         IN,      true, "Relu")
+UNARY(softplus, "ln(1 + e^a)", "g sigmoid(a)", (x > 0 ? x : x != x ? x : 0) + log1p(exp(-fabs(x))), cp_mul(at, g, cp_sigmoid(at, a)), IN, false, "Softplus")
+UNARY_BY_CALLS(exp, "e^a",  "g out",         cp_kernels()->exps(n, in, out),  cp_mul(at, g, out),                                OUT, false, "Exp")
+UNARY_BY_CALLS(log, "ln a", "g / a",         cp_kernels()->logs(n, in, out),  cp_div(at, g, a),                                  IN,  false, "Log")
+UNARY_BY_CALLS(tanh, "tanh a", "g (1 - out^2)", cp_kernels()->tanhs(n, in, out), cp_mul(at, g, one_minus(at, cp_square(at, out))), OUT, false, "Tanh")
+UNARY_BY_CALLS(sigmoid, "1/(1 + e^-a)", "g out (1 - out)", cp_kernels()->sigmoids(n, in, out), cp_mul(at, g, cp_mul(at, out, one_minus(at, out))), OUT, false, "Sigmoid")
+UNARY_BY_CALLS(swish, "a sigmoid(a)", "g (s + out (1 - s)) with s = sigmoid(a)", swish_values(n, in, out), cp_mul(at, g, swish_slope(at, a, out)), IN | OUT, false, "Sigmoid *Mul")
 
 ROW1(affine,     p[0] * x + p[1])
 ROW1(pow,        pow(x, p[0]))
 ROW1_BY_CALLS(leaky_relu, cp_kernels()->leaky(n, in, p[0], out))
 ROW1(clamp,      x < p[0] ? p[0] : x > p[1] ? p[1] : x)
-RULE1(affine,     "scale a + shift",        "scale g",                 cp_scale(at, g, p[0]),                              NOTHING, false)
-RULE1(pow,        "a^power",                "g power a^(power - 1)",   power_grad(at, g, a, p[0]),                         IN,      false)
-RULE1(leaky_relu, "a > 0 ? a : slope a",    "a > 0 ? g : slope g",     cp_gate(at, g, a, p[0]),                            IN,      true)
-RULE1(clamp,      "min(max(a, low), high)", "low <= a <= high ? g : 0", cp_mul(at, g, map(at, "clamp", inside_row, a, p)), IN,      true)
+RULE1(affine,     "scale a + shift",        "scale g",                 cp_scale(at, g, p[0]),                              NOTHING, false, .to_onnx = affine_to_onnx)
+RULE1(pow,        "a^power",                "g power a^(power - 1)",   power_grad(at, g, a, p[0]),                         IN,      false, .to_onnx = pow_to_onnx)
+RULE1(leaky_relu, "a > 0 ? a : slope a",    "a > 0 ? g : slope g",     cp_gate(at, g, a, p[0]),                            IN,      true, .to_onnx = leaky_relu_to_onnx)
+RULE1(clamp,      "min(max(a, low), high)", "low <= a <= high ? g : 0", cp_mul(at, g, map(at, "clamp", inside_row, a, p)), IN,      true, .to_onnx = clamp_to_onnx)
 /* clang-format on */
 
 cp_tensor *(cp_affine)(cp_at at, cp_tensor *a, cp_real scale, cp_real shift) {

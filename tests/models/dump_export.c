@@ -1,0 +1,109 @@
+/* Exports a model of every network, norm and head as ONNX into the folder given as the argument, with inputs and what the library
+ * computes for them, for tests/models/test_export_onnx.js. A line for each: the name, the shape of an input, the classes, whether
+ * there are energies. NAME.onnx is the model; NAME.x has 64 inputs, NAME.posterior and NAME.energy the results, as numbers of 4
+ * bytes. */
+#include "couplet.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS = 64 };
+
+static void write_values(const char *folder, const char *name, const char *what, size_t count, const cp_real *values) {
+    char path[1024];
+    snprintf(path, sizeof path, "%s/%s.%s", folder, name, what);
+    FILE *file = fopen(path, "wb");
+    for (size_t i = 0; i < count; i++) {
+        float value = (float)values[i];
+        fwrite(&value, sizeof value, 1, file);
+    }
+    fclose(file);
+}
+
+/* Random statistics, gains and biases, so that none is 0 or 1, and a head that is not undecided. */
+static void shake(cp_model *model, cp_rng *rng) {
+    for (int i = 0; i < model->params->count; i++) {
+        cp_param  *p = &model->params->at[i];
+        cp_tensor *t = p->value;
+        cp_real   *noise = malloc((t->size + 1) * sizeof *noise);
+        bool       variance = strstr(p->name, "running_var"), vector = t->rank == 1;
+        cp_rng_fill_uniform(rng, noise, t->size, (cp_real)(variance ? 0.5 : -0.3), (cp_real)(variance ? 2 : 0.3));
+        for (size_t k = 0; k < t->size && vector; k++) t->data[k] = (variance ? 0 : t->data[k]) + noise[k];
+        for (size_t k = 0; k < t->size && !cp_params_find(model->params, "head.mean") && strcmp(p->name, "head.weight") == 0; k++)
+            t->data[k] *= 4;
+        free(noise);
+    }
+}
+
+static void dump(const char *folder, const char *name, cp_model_config config, cp_shape row) {
+    cp_rng    rng = cp_rng_named(5, name);
+    cp_model *model = cp_model_new(config, &rng);
+    cp_status status = {0};
+    char      path[1024];
+    size_t    size;
+    shake(model, &rng);
+    snprintf(path, sizeof path, "%s/%s.onnx", folder, name);
+    if (!cp_model_export_onnx(model, row, path, &status)) {
+        fprintf(stderr, "%s: %s\n", name, status.message);
+        exit(1);
+    }
+    cp_tape *tape = cp_tape_new();
+    cp_shape_size(cp_shape_rows(ROWS, row), &size);
+    cp_real *x = malloc(size * sizeof *x);
+    cp_rng_fill_normal(&rng, x, size, 0, 1);
+    cp_tensor *input = cp_constant(tape, x, cp_shape_rows(ROWS, row)), *p = cp_model_posterior(tape, model, input, CP_EVALUATION);
+    write_values(folder, name, "x", size, x);
+    write_values(folder, name, "posterior", p->size, p->data);
+    bool generative = model->head->kind->generative;
+    if (generative) write_values(folder, name, "energy", ROWS, cp_model_energy(tape, model, input, CP_EVALUATION)->data);
+    printf("%s %d", name, row.rank);
+    for (int i = 0; i < row.rank; i++) printf(" %d", row.dims[i]);
+    printf(" %d %d\n", config.classes, generative);
+    cp_tape_free(tape);
+    cp_model_free(model);
+    free(x);
+}
+
+/* All networks, or the first of each kind. */
+static void dump_nets(const char *folder, const char *head, cp_hybrid_config hybrid, bool all) {
+    static const struct {
+        const char *name;
+        const char *words;
+        cp_shape    row;
+    } nets[] = {
+        {"wrn", "wrn", {3, {28, 28, 3}}},
+        {"wrn-batch", "wrn:norm=batch", {3, {12, 9, 3}}},
+        {"wrn-group", "wrn:norm=group", {3, {12, 12, 1}}},
+        {"wrn-layer", "wrn:norm=layer", {3, {12, 12, 1}}},
+        {"wrn-swish", "wrn:norm=batch,activation=swish,layout=classic", {3, {8, 8, 2}}},
+        {"wrn-tanh", "wrn:norm=group,activation=tanh", {3, {8, 8, 2}}},
+        {"wrn-16-2", "wrn:depth=16,width=2,norm=batch,activation=relu,layout=classic", {3, {16, 8, 1}}},
+        {"mlp", "mlp:sizes=16/8", {1, {6}}},
+        {"mlp-tanh", "mlp:sizes=12,activation=tanh", {3, {2, 3, 2}}},
+        {"lstm", "lstm:hidden=8", {2, {7, 3}}},
+        {"lstm-2", "lstm:hidden=6,layers=2,bidirectional=true", {2, {5, 2}}},
+        {"lstm-rows", "lstm:hidden=6", {3, {6, 4, 2}}},
+    };
+    for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
+        cp_model_config config = {.head = head, .classes = 5, .hybrid = hybrid};
+        cp_status       status = {0};
+        char            name[64];
+        if (!all && strchr(nets[i].name, '-')) continue;
+        snprintf(name, sizeof name, "%s-%s%d", nets[i].name, head, (int)hybrid.precision);
+        if (!cp_model_config_net(&config, nets[i].words, nets[i].row, "net", &status)) {
+            fprintf(stderr, "%s: %s\n", name, status.message);
+            exit(1);
+        }
+        dump(folder, name, config, nets[i].row);
+    }
+}
+
+int main(int count, char **words) {
+    if (count != 2) return 2;
+    dump_nets(words[1], "softmax", (cp_hybrid_config){0}, true);
+    dump_nets(words[1], "jem", (cp_hybrid_config){0}, true);
+    dump_nets(words[1], "hybrid", (cp_hybrid_config){.precision = CP_SPHERICAL}, false);
+    dump_nets(words[1], "hybrid", (cp_hybrid_config){.precision = CP_DIAGONAL, .learn_prior = true}, true);
+    dump_nets(words[1], "hybrid", (cp_hybrid_config){.precision = CP_FULL, .apart = true}, false);
+    return 0;
+}
