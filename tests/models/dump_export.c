@@ -1,7 +1,7 @@
-/* Exports a model of every network, norm and head as ONNX into the folder given as the argument, with inputs and what the library
- * computes for them, for tests/models/test_export_onnx.js. A line for each: the name, the shape of an input, the classes, whether
- * there are energies. NAME.onnx is the model; NAME.x has 64 inputs, NAME.posterior and NAME.energy the results, as numbers of 4
- * bytes. */
+/* Saves a model of every network, norm and head into the folder given as the argument, with inputs and what the library computes for
+ * them, for tests/models/test_export_onnx.js and test_torch.py. A line for each: the name, the shape of an input, the classes, whether
+ * there are energies. NAME.onnx and NAME.safetensors are the model; NAME.x has 64 inputs, NAME.posterior and NAME.energy the results,
+ * as numbers of 4 bytes. */
 #include "couplet.h"
 
 #include <stdlib.h>
@@ -43,7 +43,9 @@ static void dump(const char *folder, const char *name, cp_model_config config, c
     size_t    size;
     shake(model, &rng);
     snprintf(path, sizeof path, "%s/%s.onnx", folder, name);
-    if (!cp_model_export_onnx(model, row, path, &status)) {
+    bool exported = cp_model_export_onnx(model, row, path, &status);
+    snprintf(path, sizeof path, "%s/%s.safetensors", folder, name);
+    if (!exported || !cp_model_save(model, path, &status)) {
         fprintf(stderr, "%s: %s\n", name, status.message);
         exit(1);
     }

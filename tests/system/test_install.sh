@@ -23,6 +23,7 @@ expect_success "a program uses the shared library through pkg-config" compile_an
 expect_success "a program uses the static library through pkg-config" "$cc" -static "$work/version.c" -o "$work/version" \
     $(pkg-config --static --cflags --libs couplet)
 expect_success "it runs" "$work/version"
+expect_success "the modules for PyTorch are installed" cmp "$top/models/couplet_torch.py" "$(find "$work/root" -name couplet_torch.py)"
 
 # A program for the other precision must not run with this library: its numbers would silently be garbage.
 double=$(sed -n 's/^#define CP_DOUBLE \([01]\).*/\1/p' "$build/couplet_config.h")
