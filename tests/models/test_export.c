@@ -49,12 +49,12 @@ typedef struct graph {
     char     names[VALUES_MAX][16];
     int      count, inputs, outputs;
     uint64_t real_bytes;
-    int      found[8]; /* operators, in the order of `operators` */
+    int      found[9]; /* operators, in the order of `operators` */
 } graph;
 
-static const char *const operators[] = {"Conv",    "Transpose", "InstanceNormalization", "MatMul", "Slice", "Concat",
-                                        "Softmax", "Cast"};
-enum { CONV, TRANSPOSE, INSTANCE, MATMUL, SLICE, CONCAT, SOFTMAX, CAST };
+static const char *const operators[] = {"Conv", "Transpose", "InstanceNormalization", "MatMul", "Slice", "Concat", "Softmax",
+                                        "Cast", "Clip"};
+enum { CONV, TRANSPOSE, INSTANCE, MATMUL, SLICE, CONCAT, SOFTMAX, CAST, CLIP };
 
 static graph g;
 
@@ -166,8 +166,9 @@ static void export(const char *net, const char *head, cp_shape row, const char *
     cp_model_config config = {.head = head, .classes = 5};
     cp_rng          rng = cp_rng_named(1, "export");
     TEST_ASSERT_TRUE_MESSAGE(cp_model_config_net(&config, net, row, "net", &status), status.message);
-    cp_model *model = cp_model_new(config, &rng);
-    TEST_ASSERT_TRUE_MESSAGE(cp_model_export_onnx(model, row, scratch("m.onnx"), &status), status.message);
+    cp_model       *model = cp_model_new(config, &rng);
+    cp_model_export how = {.shape = row};
+    TEST_ASSERT_TRUE_MESSAGE(cp_model_export_onnx(model, &how, scratch("m.onnx"), &status), status.message);
     read_file("m.onnx", input, outputs);
     cp_model_free(model);
 }
@@ -264,11 +265,32 @@ static void what_depends_on_the_batch_or_hides_the_input_is_refused(void) {
     errors_release();
 }
 
-static void a_shape_that_the_model_does_not_take_is_refused(void) {
-    cp_rng    rng = cp_rng_named(1, "export");
-    cp_model *model = cp_model_new((cp_model_config){.classes = 2, .wrn = {.channels = 3}}, &rng);
-    TEST_ASSERT_FALSE(cp_model_export_onnx(model, CP_SHAPE(28, 28, 1), scratch("m.onnx"), &status));
+static void preprocessing_is_in_the_file(void) {
+    cp_rng          rng = cp_rng_named(1, "export");
+    cp_model       *model = cp_model_new((cp_model_config){.classes = 2, .wrn = {.channels = 3}}, &rng);
+    cp_model_export how = {.shape = CP_SHAPE(9, 8, 3), .dtype = CP_F64, .high = 1};
+    TEST_ASSERT_TRUE_MESSAGE(cp_model_export_onnx(model, &how, scratch("m.onnx"), &status), status.message);
+    read_file("m.onnx", "x 11 N 9 8 3", (const char *[]){"posterior 1 N 2", NULL});
+    TEST_ASSERT_EQUAL_INT(1, g.found[CLIP]);
+    TEST_ASSERT_EQUAL_INT(1, g.found[CAST]);
+    TEST_ASSERT_EQUAL_DOUBLE(1, how.temperature);
+    how = (cp_model_export){.shape = CP_SHAPE(8, 8, 3), .dtype = CP_U8, .high = 255};
+    TEST_ASSERT_TRUE_MESSAGE(cp_model_export_onnx(model, &how, scratch("m.onnx"), &status), status.message);
+    read_file("m.onnx", "x 2 N 8 8 3", (const char *[]){"posterior 1 N 2", NULL});
+    TEST_ASSERT_EQUAL_INT(0, g.found[CLIP]);
+    TEST_ASSERT_EQUAL_INT(1, g.found[CAST]);
+    cp_model_free(model);
+}
+
+static void inputs_that_the_model_does_not_take_are_refused(void) {
+    cp_rng          rng = cp_rng_named(1, "export");
+    cp_model       *model = cp_model_new((cp_model_config){.classes = 2, .wrn = {.channels = 3}}, &rng);
+    cp_model_export how = {.shape = CP_SHAPE(28, 28, 1)};
+    TEST_ASSERT_FALSE(cp_model_export_onnx(model, &how, scratch("m.onnx"), &status));
     says(&status, "(28, 28, 1)");
+    how.shape = CP_SCALAR;
+    TEST_ASSERT_FALSE(cp_model_export_onnx(model, &how, scratch("m.onnx"), &status));
+    says(&status, "the shape of an input is needed");
     TEST_ASSERT_EQUAL_INT(0, scratch_files(false));
     cp_model_free(model);
 }
@@ -279,6 +301,7 @@ int main(void) {
     RUN_TEST(a_perceptron_takes_rows_of_any_shape);
     RUN_TEST(an_lstm_has_its_weights_once);
     RUN_TEST(what_depends_on_the_batch_or_hides_the_input_is_refused);
-    RUN_TEST(a_shape_that_the_model_does_not_take_is_refused);
+    RUN_TEST(preprocessing_is_in_the_file);
+    RUN_TEST(inputs_that_the_model_does_not_take_are_refused);
     return UNITY_END();
 }

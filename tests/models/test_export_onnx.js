@@ -21,8 +21,9 @@ function check(sentence, good, found) {
     console.log(`${sentence}: ${good ? "PASS" : `FAIL: ${found}`}`);
 }
 
-function numbers(name, what) {
+function numbers(name, what, type) {
     const bytes = fs.readFileSync(path.join(folder, `${name}.${what}`));
+    if (type === "uint8") return new Uint8Array(bytes);
     return new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length));
 }
 
@@ -37,9 +38,9 @@ function gap(found, expected) {
 }
 
 async function compare(line) {
-    const [name, rank, ...rest] = line.split(" ");
+    const [name, type, low, high, temperature, rank, ...rest] = line.split(" ");
     const row = rest.slice(0, Number(rank)).map(Number), [classes, energies] = rest.slice(Number(rank)).map(Number);
-    const size = row.reduce((product, n) => product * n, 1), x = numbers(name, "x");
+    const size = row.reduce((product, n) => product * n, 1), x = numbers(name, "x", type);
     const expected = { posterior: numbers(name, "posterior") };
     if (energies) {
         expected.energy = numbers(name, "energy");
@@ -48,7 +49,7 @@ async function compare(line) {
     const session = await ort.InferenceSession.create(path.join(folder, `${name}.onnx`));
     const gaps = {};
     for (const n of [1, 7, ROWS]) {
-        const out = await session.run({ x: new ort.Tensor("float32", x.slice(0, n * size), [n, ...row]) });
+        const out = await session.run({ x: new ort.Tensor(type, x.slice(0, n * size), [n, ...row]) });
         for (const what in expected) {
             const each = what === "posterior" ? classes : 1;
             const shape = out[what].dims.join() === (what === "posterior" ? [n, classes] : [n]).join();

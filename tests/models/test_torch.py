@@ -29,14 +29,17 @@ def gap(found, expected):
 
 
 with tempfile.TemporaryDirectory() as folder:
-    def numbers(name, what):
-        return np.fromfile(os.path.join(folder, f"{name}.{what}"), "<f4")
+    def numbers(name, what, dtype="float32"):
+        return np.fromfile(os.path.join(folder, f"{name}.{what}"), dtype)
 
     for line in subprocess.run([sys.argv[1], folder], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines():
-        name, rank, *rest = line.split()
+        name, dtype, low, high, temperature, rank, *rest = line.split()
         row, (classes, generative) = [int(n) for n in rest[:int(rank)]], [int(n) for n in rest[int(rank):]]
         model = couplet_torch.load(os.path.join(folder, f"{name}.safetensors"))
-        posterior, energy = model.predict(numbers(name, "x").reshape(-1, *row))
+        model.about["temperature"] = float(temperature)
+        if float(high) > float(low):
+            model.about["input"] = {"range": [float(low), float(high)]}
+        posterior, energy = model.predict(numbers(name, "x", dtype).reshape(-1, *row))
         gaps = [gap(posterior, numbers(name, "posterior").reshape(-1, classes))]
         if generative:
             gaps.append(gap(energy, numbers(name, "energy")))
