@@ -197,8 +197,7 @@ static bool save_sheets(const generation *g, cp_status *status) {
     }
     snprintf(caption, sizeof caption,
              "%s: samples of p(x|c), one row per class from class 0 at the top, %d moves down the class's energy, from %s. None is "
-             "chosen "
-             "by hand; the softmax gives %.0f %% of them the class of their row.",
+             "chosen by hand; the softmax gives %.0f %% of them the class of their row.",
              g->trained->name, g->sgld.steps, starts[g->from], 100.0 * g->agree / g->count);
     ok = ok && cp_sheet_save(sheet, cp_run_path(g->run, "samples").s, caption, status);
     int used = snprintf(caption, sizeof caption, "The first chain of each class, from its start (left) to its end (right), after");
@@ -344,11 +343,9 @@ const cp_command cp_command_generate = {
     .name = "generate",
     .purpose = "draw images of each class from a trained model",
     .arguments = "RUN",
-    .details =
-        "RUN is the folder of a hybrid or jem model trained by couplet train. Chains walk down the energy of their class, by "
-        "Langevin's x <- x - alpha / 2 dE(x; c)/dx + noise, with the training's sampler by default. The new run has the samples as "
-        "a picture with one row per class, as a film of one chain per class, and as bytes "
-        "for numpy.",
+    .details = "RUN is the folder of a hybrid or jem model trained by couplet train. Chains walk down the energy of their class, "
+               "by Langevin's x <- x - alpha / 2 dE(x; c)/dx + noise, with the training's sampler by default. The new run has the "
+               "samples as a picture with one row per class, as a film of one chain per class, and as bytes for numpy.",
     .example = "runs/blood --per-class 10 --out runs/blood-samples --report",
     .options = options,
     .min_arguments = 1,

@@ -247,12 +247,11 @@ const cp_command cp_command_predict = {
     .name = "predict",
     .purpose = "compute the posteriors of a saved model for a batch of inputs",
     .arguments = "MODEL.safetensors INPUT.npy",
-    .details = "MODEL.safetensors has the tensors of a model and, as metadata `couplet`, its description; Couplet "
-               "writes such files, and so can PyTorch. INPUT.npy has one input per row: images (N, C, H, W), or with "
-               "--layout nhwc (N, H, W, C), gray ones also (N, H, W); vectors (N, D); sequences (N, T, D). float32 and float64 are "
-               "used as they are, uint8 as pixels: x / 127.5 - 1. The network is in evaluation "
-               "mode. Either file may be a pipe of the shell, /dev/stdin or <(command), up to 1 GiB. Posteriors that are not "
-               "finite are written too, but the command then fails.",
+    .details = "MODEL.safetensors has the tensors of a model and, as metadata `couplet`, its description; Couplet writes such "
+               "files, and so can PyTorch. INPUT.npy has one input per row: images (N, C, H, W), or with --layout nhwc (N, H, W, "
+               "C), gray ones also (N, H, W); vectors (N, D); sequences (N, T, D). float32 and float64 are used as they are, uint8 "
+               "as pixels: x / 127.5 - 1. The network is in evaluation mode. Either file may be a pipe of the shell, /dev/stdin or "
+               "<(command), up to 1 GiB. Posteriors that are not finite are written too, but the command then fails.",
     .example = "model.safetensors test.npy --out probs.npy",
     .options = options,
     .without = "seed",

@@ -304,14 +304,13 @@ static bool orient(const header *h, const char *name, axes_found *axes, cp_statu
     matrix rotation;
     bool   taken[3] = {false};
     if (!find_frame(h, axes, rotation))
-        return cp_damaged(
-            status,
-            "%.300s: the orientation of the axes is unknown: %s; finite numbers and axes that span space are needed. Correct "
-            "the header, or set both codes to 0",
-            name,
-            h->sform_code > 0   ? "the sform is unusable, and there is no usable qform"
-            : h->qform_code > 0 ? "the qform is unusable"
-                                : "the distances in pixdim are unusable");
+        return cp_damaged(status,
+                          "%.300s: the orientation of the axes is unknown: %s; finite numbers and axes that span space are needed. "
+                          "Correct the header, or set both codes to 0",
+                          name,
+                          h->sform_code > 0   ? "the sform is unusable, and there is no usable qform"
+                          : h->qform_code > 0 ? "the qform is unusable"
+                                              : "the distances in pixdim are unusable");
     for (int j = 0; j < 3; j++) {
         int best = -1;
         for (int i = 0; i < 3; i++)

@@ -52,10 +52,10 @@ static bool header_size(const cp_safetensors *file, size_t *size, cp_status *sta
         return cp_damaged(status, "%.200s: byte 0: the header length is big-endian; safetensors is little-endian: convert the file",
                           file->name);
     if (length > HEADER_LIMIT)
-        return cp_damaged(status,
-                          "%.200s: byte 0: a header of %llu bytes; at most %d are allowed: this is not a safetensors file, or a "
-                          "damaged one",
-                          file->name, (unsigned long long)length, HEADER_LIMIT);
+        return cp_damaged(
+            status,
+            "%.200s: byte 0: a header of %llu bytes; at most %d are allowed: this is not a safetensors file, or a damaged one",
+            file->name, (unsigned long long)length, HEADER_LIMIT);
     if (length > room)
         return cp_damaged(status, "%.200s: byte 0: a header of %llu bytes, but only %llu follow; the file is truncated or damaged",
                           file->name, (unsigned long long)length, (unsigned long long)room);
@@ -66,10 +66,9 @@ static bool header_size(const cp_safetensors *file, size_t *size, cp_status *sta
 static bool parse_header(cp_safetensors *file, size_t size, cp_status *status) {
     const char *text = (const char *)file->bytes.data + LENGTH_SIZE;
     if (size == 0 || text[0] != '{')
-        return cp_damaged(status,
-                          "%.200s: byte 8: a header that begins with '{' was expected; this is not a safetensors file, or a "
-                          "damaged one",
-                          file->name);
+        return cp_damaged(
+            status, "%.200s: byte 8: a header that begins with '{' was expected; this is not a safetensors file, or a damaged one",
+            file->name);
     char what[240];
     snprintf(what, sizeof what, "%.200s: header (from byte 8)", file->name);
     file->header = cp_json_parse(text, size, what, status);
@@ -103,10 +102,12 @@ static bool check_sum(const cp_safetensors *file, cp_status *status) {
     char digits[CRC_DIGITS + 1];
     snprintf(digits, sizeof digits, "%08x", (unsigned)crc);
     if (strcmp(digits, sum->text) != 0)
-        return cp_damaged(status,
-                          "%.200s: the checksum is %s, metadata \"" CRC_KEY "\" says %s: the file is damaged. Take "
-                          "another copy; if it was changed on purpose, remove the metadata " CRC_KEY " and " FORMAT_KEY,
-                          file->name, digits, shown(sum->text).text);
+        return cp_damaged(
+            status,
+            "%.200s: the checksum is %s, metadata \"" CRC_KEY
+            "\" says %s: the file is damaged. Take another copy; if it was changed on purpose, remove the metadata " CRC_KEY
+            " and " FORMAT_KEY,
+            file->name, digits, shown(sum->text).text);
     return strcmp(format->text, FORMAT) == 0 ||
            cp_fail(status, "%.200s: written in format %s, this program knows format " FORMAT "; use a newer one", file->name,
                    shown(format->text).text);
@@ -180,10 +181,10 @@ static bool check_offsets(const cp_safetensors *file, cp_status *status) {
         const cp_st_entry *entry = &file->entries[i];
         size_t             begin = (size_t)((const unsigned char *)entry->data - file->data);
         if (begin != next)
-            return cp_damaged(status,
-                              "%.200s: tensor \"%s\" begins at byte %zu of the elements, %zu was expected: there is %s; the "
-                              "file is damaged",
-                              file->name, shown(entry->name).text, begin, next, begin > next ? "a gap" : "an overlap");
+            return cp_damaged(
+                status,
+                "%.200s: tensor \"%s\" begins at byte %zu of the elements, %zu was expected: there is %s; the file is damaged",
+                file->name, shown(entry->name).text, begin, next, begin > next ? "a gap" : "an overlap");
         cp_elements_decode(entry->dtype, false, entry->data, entry->count, file->data + begin);
         next += entry->bytes;
     }
@@ -434,10 +435,8 @@ static bool make_header(const cp_st_writer *w, cp_json_writer *json, size_t *dig
     cp_json_put_end(json);
     while (json->out.size % 8 && cp_bytes_append(&json->out, " ", 1)) continue;
     if (!cp_json_writer_finish(json, status)) return false;
-    return json->out.size <= HEADER_LIMIT || cp_fail(status,
-                                                     "a header of %zu bytes; at most %d are allowed: use shorter "
-                                                     "metadata",
-                                                     json->out.size, HEADER_LIMIT);
+    return json->out.size <= HEADER_LIMIT ||
+           cp_fail(status, "a header of %zu bytes; at most %d are allowed: use shorter metadata", json->out.size, HEADER_LIMIT);
 }
 
 static void add_to_sum(void *crc, const void *bytes, size_t size) { *(uint32_t *)crc = cp_crc32(*(uint32_t *)crc, bytes, size); }

@@ -43,11 +43,10 @@ static bool take_modality(const cp_options *o, cp_slices_config *c) {
         bool    again = false;
         for (int i = 0; i < c->channels; i++) again = again || c->scans[i] == scan;
         if (scan >= CP_SCAN_SEG || again || c->channels == CP_IMAGES_CHANNELS)
-            return cp_complain(
-                o,
-                "--modality \"%.60s\" is not understood; expected are flair, t1, t1ce and t2, each at most once, with "
-                "commas between them",
-                cp_option_text(o, "modality"));
+            return cp_complain(o,
+                               "--modality \"%.60s\" is not understood; expected are flair, t1, t1ce and t2, each at most once, "
+                               "with commas between them",
+                               cp_option_text(o, "modality"));
         c->scans[c->channels++] = scan;
         text += length;
         if (!*text) return true;
@@ -192,11 +191,10 @@ static void warn(const cp_brats_set *set, const cp_options *o) {
         cp_complain(o, "%s names %d of %d scans; the others are given to patients by their names", set->config.patients,
                     set->listed_scans, set->scans);
     if (!set->turned && set->config.turn == CP_BRATS_TURN_AUTO && 3 * set->upside_down >= set->seen && set->upside_down > 0)
-        cp_complain(
-            o,
-            "%d of %d scans look upside down by their headers, which is too few to be sure; look at the contact sheet, and give "
-            "--turn 180 if it is so, or --turn 0 if not",
-            set->upside_down, set->seen);
+        cp_complain(o,
+                    "%d of %d scans look upside down by their headers, which is too few to be sure; look at the contact sheet, and "
+                    "give --turn 180 if it is so, or --turn 0 if not",
+                    set->upside_down, set->seen);
 }
 
 /* ---- the table ---- */
@@ -300,18 +298,14 @@ const cp_command cp_command_brats = {
     .name = "brats",
     .purpose = "make an image set, slices with and without tumor, from BraTS volumes",
     .arguments = "DIR",
-    .details =
-        "DIR is searched at any depth for subjects, named as in any year of BraTS: NAME_flair, _t1, _t1ce and _t2 with NAME_seg, "
-        "or "
-        "NAME-t2f, -t1n, -t1c and -t2w with NAME-seg, as .nii.gz, .nii or pairs of .hdr and .img. Axial slices become gray images, "
-        "or "
-        "images of several channels, of two classes: no tumor and tumor. All slices of a patient are in one split: "
-        "BraTS-GLI-00000-000 is a scan of patient BraTS-GLI-00000, TCGA_CS_4941_19960909 of TCGA_CS_4941, brats_2013_pat0001_1 of "
-        "brats_2013_pat0001, Brats18_TCIA01_131_1 of Brats18_TCIA01_131, sub-01_ses-1 of sub-01; any other name is a patient of "
-        "its own, unless --patients names another. Subjects that cannot be used are left out and listed. The set is a "
-        "file "
-        "in MedMNIST's layout that train, evaluate, generate and data read; it also records each slice's patient and position, and "
-        "how the set was made.",
+    .details = "DIR is searched at any depth for subjects, named as in any year of BraTS: NAME_flair, _t1, _t1ce and _t2 with "
+               "NAME_seg, or NAME-t2f, -t1n, -t1c and -t2w with NAME-seg, as .nii.gz, .nii or pairs of .hdr and .img. Axial slices "
+               "become gray images, or images of several channels, of two classes: no tumor and tumor. All slices of a patient are "
+               "in one split: BraTS-GLI-00000-000 is a scan of patient BraTS-GLI-00000, TCGA_CS_4941_19960909 of TCGA_CS_4941, "
+               "brats_2013_pat0001_1 of brats_2013_pat0001, Brats18_TCIA01_131_1 of Brats18_TCIA01_131, sub-01_ses-1 of sub-01; "
+               "any other name is a patient of its own, unless --patients names another. Subjects that cannot be used are left out "
+               "and listed. The set is a file in MedMNIST's layout that train, evaluate, generate and data read; it also records "
+               "each slice's patient and position, and how the set was made.",
     .example = "MICCAI_BraTS2020_TrainingData --modality flair,t1ce --out brats.npz",
     .options = options,
     .min_arguments = 1,

@@ -148,11 +148,10 @@ cp_brats_counts cp_brats_count(const cp_brats_set *set, int split) {
 static bool has_both_classes(const cp_brats_set *set, cp_status *status) {
     cp_brats_counts train = cp_brats_count(set, CP_IMAGES_TRAIN);
     if (train.tumor > 0 && train.tumor < train.slices) return true;
-    return cp_fail(
-        status,
-        "%s of the %lld slices of the %lld training patients shows a tumor; both classes are needed: try another --tumor, "
-        "--brain or --seed, or more subjects",
-        train.tumor ? "every one" : "none", (long long)train.slices, (long long)train.patients);
+    return cp_fail(status,
+                   "%s of the %lld slices of the %lld training patients shows a tumor; both classes are needed: try another "
+                   "--tumor, --brain or --seed, or more subjects",
+                   train.tumor ? "every one" : "none", (long long)train.slices, (long long)train.patients);
 }
 
 static bool none_usable(const cp_brats_set *set, cp_status *status) {

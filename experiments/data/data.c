@@ -521,12 +521,10 @@ const cp_command cp_command_data = {
     .name = "data",
     .purpose = "show what is in a file: an image set, arrays, tensors or a volume",
     .arguments = "FILE|phantom",
-    .details =
-        "FILE is an npz, npy or safetensors file, or a NIfTI volume (.nii, .nii.gz, or either file of a pair .hdr and .img). An "
-        "npz with the arrays {train,val,test}_images, (N, H, W) or (N, H, W, C), and "
-        "{train,val,test}_labels, (N) or (N, 1), is an image set: the command shows its classes, how pixels become numbers in [-1, "
-        "1], and whether its md5 is that of one of MedMNIST's own files. phantom is a built-in set: stained cells, drawn by a "
-        "formula.",
+    .details = "FILE is an npz, npy or safetensors file, or a NIfTI volume (.nii, .nii.gz, or either file of a pair .hdr and "
+               ".img). An npz with the arrays {train,val,test}_images, (N, H, W) or (N, H, W, C), and {train,val,test}_labels, (N) "
+               "or (N, 1), is an image set: the command shows its classes, how pixels become numbers in [-1, 1], and whether its "
+               "md5 is that of one of MedMNIST's own files. phantom is a built-in set: stained cells, drawn by a formula.",
     .example = "pneumoniamnist.npz --sheet pneumonia.png",
     .options = options,
     .without = "seed|out|quiet|report",

@@ -176,11 +176,10 @@ static bool draw_confusion(const cp_evaluation *e, cp_status *status) {
     bool         ok = (labels && counts) || cp_fail(status, "not enough memory for a confusion matrix");
     for (int i = 0; ok && i < n * n; i++) counts[i] = m->confusion[i];
     cp_figure *figure = ok ? cp_figure_new((cp_figure_config){.title = "Confusion matrix", .width = side, .height = side}) : NULL;
-    cp_figure_caption(
-        figure,
-        "How many images of each class (rows) were taken for which (columns), of the %d of the %s split; the color is "
-        "the share of the row.",
-        m->n, cp_images_splits[e->split]);
+    cp_figure_caption(figure,
+                      "How many images of each class (rows) were taken for which (columns), of the %d of the %s split; the color "
+                      "is the share of the row.",
+                      m->n, cp_images_splits[e->split]);
     cp_panel *panel = cp_figure_panel(figure, (cp_panel_config){.x_label = "predicted",
                                                                 .y_label = "true class",
                                                                 .x_names = labels,
@@ -224,12 +223,12 @@ static bool draw_energies(const cp_evaluation *e, cp_status *status) {
     draw_histogram(panel, 0, "data", e->scores.n, e->scores.energies, bins);
     draw_histogram(panel, 1, "chains", e->chains.count, e->chains.at, bins);
     draw_histogram(panel, 2, "uniform noise", e->noise.count, e->noise.at, bins);
-    cp_figure_caption(
-        figure,
-        "The energy of the %d images of the %s split%s, and of %d images of uniform noise: lower is more probable, p(x) = "
-        "exp(-E(x)) / Z. Where the model fits, data and chains lie over each other and noise lies far above. The "
-        "outermost hundredths may lie beyond the picture.",
-        e->scores.n, cp_images_splits[e->split], e->chains.at ? ", of the chains that the training left" : "", e->noise.count);
+    cp_figure_caption(figure,
+                      "The energy of the %d images of the %s split%s, and of %d images of uniform noise: lower is more probable, "
+                      "p(x) = exp(-E(x)) / Z. Where the model fits, data and chains lie over each other and noise lies far above. "
+                      "The outermost hundredths may lie beyond the picture.",
+                      e->scores.n, cp_images_splits[e->split], e->chains.at ? ", of the chains that the training left" : "",
+                      e->noise.count);
     bool ok = cp_figure_save(figure, cp_run_path(e->run, "energies").s, status);
     cp_figure_free(figure);
     return ok;
@@ -237,14 +236,13 @@ static bool draw_energies(const cp_evaluation *e, cp_status *status) {
 
 static bool draw_outliers(const cp_evaluation *e, cp_status *status) {
     if (!e->other) return true;
-    cp_figure *figure = cp_figure_new((cp_figure_config){
-        .title = "Outlier detection",
-        .caption =
-            "Scores that should be higher for images of this set than for those of another; AUROC is the probability that an "
-            "image of this set has the higher one. 0.5 is chance; below it, the other set looks more like the training "
-            "images than this one's.",
-        .width = 240,
-        .height = 200});
+    cp_figure *figure = cp_figure_new(
+        (cp_figure_config){.title = "Outlier detection",
+                           .caption = "Scores that should be higher for images of this set than for those of another; AUROC is the "
+                                      "probability that an image of this set has the higher one. 0.5 is chance; below it, the "
+                                      "other set looks more like the training images than this one's.",
+                           .width = 240,
+                           .height = 200});
     for (int i = 0; i < CP_OUTLIERS; i++) {
         const cp_outlier_score *s = &e->outliers[i];
         char                    title[120];

@@ -175,13 +175,12 @@ static bool save_sheet(const imputation *m, cp_status *status) {
             cp_sheet_put(sheet, r, c, work);
         }
     }
-    ok = ok &&
-         cp_sheet_save(sheet, cp_run_path(m->run, "filled").s,
-                       h->truth ? "From the top: the images with what is missing as a checkerboard, filled with the mean training "
-                                  "image, filled by the model, and as they are."
-                                : "From the top: the images with what is missing as a checkerboard, filled with the mean training "
-                                  "image, and filled by the model.",
-                       status);
+    ok = ok && cp_sheet_save(sheet, cp_run_path(m->run, "filled").s,
+                             h->truth ? "From the top: the images with what is missing as a checkerboard, filled with the mean "
+                                        "training image, filled by the model, and as they are."
+                                      : "From the top: the images with what is missing as a checkerboard, filled with the mean "
+                                        "training image, and filled by the model.",
+                             status);
     cp_sheet_free(sheet);
     free(work);
     return ok;
@@ -356,12 +355,10 @@ const cp_command cp_command_impute = {
     .name = "impute",
     .purpose = "fill in missing pixels of images with a trained model",
     .arguments = "RUN [IMAGES.npy]",
-    .details =
-        "RUN is the folder of a hybrid or jem model trained by couplet train. IMAGES.npy has the images, uint8 or floats in [-1, "
-        "1], "
-        "(N, H, W, C) or, gray, (N, H, W). Chains walk down the energy E(x) along the missing pixels only, with the training's "
-        "sampler by default; the final values of an image's chains are averaged. The new run has the filled images as filled.npy, "
-        "a picture, and the error next to that of the mean training image.",
+    .details = "RUN is the folder of a hybrid or jem model trained by couplet train. IMAGES.npy has the images, uint8 or floats in "
+               "[-1, 1], (N, H, W, C) or, gray, (N, H, W). Chains walk down the energy E(x) along the missing pixels only, with "
+               "the training's sampler by default; the final values of an image's chains are averaged. The new run has the filled "
+               "images as filled.npy, a picture, and the error next to that of the mean training image.",
     .example = "runs/blood --from-set bloodmnist.npz --hole center --out runs/blood-filled --report",
     .options = options,
     .min_arguments = 1,

@@ -374,13 +374,11 @@ const cp_command cp_command_study = {
     .name = "study",
     .purpose = "make the paper's table and figures from many trainings, run here or on a cluster",
     .arguments = "DATA...",
-    .details =
-        "DATA are npz files in MedMNIST's layout, or phantom, a built-in set to try it with. Trains with every method, number of "
-        "labels and seed on every set, each run in a folder of its own in DIR/runs, and reports "
-        "mean and standard deviation of accuracy, balanced accuracy, AUC and ECE, next to the paper's if it has the set, "
-        "differences to softmax with a sign test, box plots, reliability diagrams and samples. Finished runs are not repeated; "
-        "several processes and machines "
-        "may work on one DIR. If the study is stopped at any moment, the same command continues it.",
+    .details = "DATA are npz files in MedMNIST's layout, or phantom, a built-in set to try it with. Trains with every method, "
+               "number of labels and seed on every set, each run in a folder of its own in DIR/runs, and reports mean and standard "
+               "deviation of accuracy, balanced accuracy, AUC and ECE, next to the paper's if it has the set, differences to "
+               "softmax with a sign test, box plots, reliability diagrams and samples. Finished runs are not repeated; several "
+               "processes and machines may work on one DIR. If the study is stopped at any moment, the same command continues it.",
     .example = "bloodmnist.npz pneumoniamnist.npz --labels 1,10 --seeds 0-9 --out studies/table --report",
     .options = options,
     .without = "seed|method|trial",

@@ -89,11 +89,10 @@ static bool draw_metrics(cp_image_study *s) {
                           "deviation where there are several runs. A method that does not read %s has a level line.",
                           s->split, s->seed_count, s->seed_count == 1 ? "" : "s", s->swept);
     else
-        cp_figure_caption(
-            figure,
-            "Weights at the end of training on the %s split, %d seed%s: median, quartiles, whiskers to the last value "
-            "within 1.5 boxes, points beyond. Runs that diverged are left out.",
-            s->split, s->seed_count, s->seed_count == 1 ? "" : "s");
+        cp_figure_caption(figure,
+                          "Weights at the end of training on the %s split, %d seed%s: median, quartiles, whiskers to the last "
+                          "value within 1.5 boxes, points beyond. Runs that diverged are left out.",
+                          s->split, s->seed_count, s->seed_count == 1 ? "" : "s");
     for (int i = 0; i < 2 * s->set_count; i++) {
         const cp_study_set *set = &s->sets[i / 2];
         cp_panel_config     axes = {.title = set->title,
@@ -149,10 +148,9 @@ static bool draw_reliability(cp_image_study *s, int set) {
     snprintf(title, sizeof title, "Reliability on the %s split: %s", s->split, s->sets[set].title);
     cp_figure *figure = cp_figure_new((cp_figure_config){
         .title = title,
-        .caption =
-            "Predictions of all seeds together, with the weights at the end of training: their accuracy in each of 15 bins of "
-            "confidence, and what lies between it and their mean confidence. Labels are counted by class. Where runs are missing "
-            "or diverged, the title says how many there are.",
+        .caption = "Predictions of all seeds together, with the weights at the end of training: their accuracy in each of 15 bins "
+                   "of confidence, and what lies between it and their mean confidence. Labels are counted by class. Where runs are "
+                   "missing or diverged, the title says how many there are.",
         .columns = s->method_count,
         .width = 240,
         .height = 200});

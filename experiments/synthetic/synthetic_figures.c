@@ -98,10 +98,9 @@ static void draw_method(cp_figure *figure, cp_geometry geometry, const cp_plane_
     if (model->method == CP_METHOD_HYBRID) draw_density(panel, &config, model, tape);
     cp_figure_caption(
         figure,
-        "Each method after training in the first repetition, with its %d test points and the accuracy on them. The "
-        "background is the posterior probability, from class 1 (blue) over one half to class 2 (orange); the solid line "
-        "is the decision boundary. The dashed lines are contours of the hybrid's density, at 5, 25, 50 and 75 %% of its "
-        "peak.",
+        "Each method after training in the first repetition, with its %d test points and the accuracy on them. The background is "
+        "the posterior probability, from class 1 (blue) over one half to class 2 (orange); the solid line is the decision "
+        "boundary. The dashed lines are contours of the hybrid's density, at 5, 25, 50 and 75 %% of its peak.",
         test->count);
 }
 
@@ -176,11 +175,10 @@ bool cp_plane_draw_sweep(cp_study *study, cp_geometry geometry, cp_reals lambda,
         cp_panel_level(left, (cp_style){.color = 7, .dash = CP_DOTTED, .label = "best possible"}, cp_geometry_bayes(geometry));
         draw_against_lambda(figure, lambda.count, names, numbers, study->trials, first_case, "distance", (cp_style){.color = 0},
                             "how far apart the heads are", "head distance");
-        cp_figure_caption(
-            figure,
-            "The hybrid for each strength lambda of the coupling: mean over %d repetition%s, with bars of one standard "
-            "deviation. Where a repetition diverged there is no mark.",
-            repeats, repeats == 1 ? "" : "s");
+        cp_figure_caption(figure,
+                          "The hybrid for each strength lambda of the coupling: mean over %d repetition%s, with bars of one "
+                          "standard deviation. Where a repetition diverged there is no mark.",
+                          repeats, repeats == 1 ? "" : "s");
         ok = cp_study_add_figure(study, figure, "sweep");
     }
     free(texts), free(names), free(numbers);

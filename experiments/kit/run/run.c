@@ -511,11 +511,10 @@ static const char *text_at(const cp_json *result, const char *at) {
 static bool is_of(cp_run *run, const cp_json *result, const cp_run_source *sources) {
     for (; sources->what; sources++)
         if (strcmp(text_at(result, sources->at), sources->md5) != 0)
-            return cp_fail(
-                &run->status,
-                "%.300s holds this run already, finished, but of another file: %s has changed since (%s of its %s is not "
-                "the md5 now); give another --out, or remove the folder",
-                run->folder, sources->what, sources->at, CP_RUN_RESULT);
+            return cp_fail(&run->status,
+                           "%.300s holds this run already, finished, but of another file: %s has changed since (%s of its %s is "
+                           "not the md5 now); give another --out, or remove the folder",
+                           run->folder, sources->what, sources->at, CP_RUN_RESULT);
     return true;
 }
 

@@ -78,10 +78,9 @@ bool cp_measured_draw(int count, const cp_measured *all, const char *split, cons
     snprintf(title, sizeof title, "Reliability on the %s split", split);
     cp_figure *figure = cp_figure_new((cp_figure_config){
         .title = title,
-        .caption =
-            "Above: accuracy of the predictions in each of 15 bins of confidence, and what lies between it and their mean "
-            "confidence. Below: how many of the images are in each bin, with lines at the mean confidence and at the accuracy; "
-            "the nearer they are, the better calibrated the model.",
+        .caption = "Above: accuracy of the predictions in each of 15 bins of confidence, and what lies between it and their mean "
+                   "confidence. Below: how many of the images are in each bin, with lines at the mean confidence and at the "
+                   "accuracy; the nearer they are, the better calibrated the model.",
         .columns = shown,
         .width = 240,
         .height = 200});

@@ -95,12 +95,12 @@ static void draw_trace(cp_panel *panel, const double *traces, int rows, cp_trace
 static bool draw_curves(cp_trainer *t) {
     int           rows = (int)t->trace_count;
     const double *traces = t->traces;
-    cp_figure    *figure = cp_figure_new((cp_figure_config){
-           .title = "The training",
-           .caption = "Averaged weights on the validation split; the dashed line is the step whose weights were selected. Losses, gap "
-                         "and slopes are means over the steps between two validations.",
-           .columns = 2});
-    cp_panel     *accuracy = cp_figure_panel(figure, (cp_panel_config){.x_label = "step", .y_label = "validation, %"});
+    cp_figure    *figure = cp_figure_new(
+           (cp_figure_config){.title = "The training",
+                              .caption = "Averaged weights on the validation split; the dashed line is the step whose weights were "
+                                            "selected. Losses, gap and slopes are means over the steps between two validations.",
+                              .columns = 2});
+    cp_panel *accuracy = cp_figure_panel(figure, (cp_panel_config){.x_label = "step", .y_label = "validation, %"});
     draw_trace(accuracy, traces, rows, CP_TRACE_ACCURACY, 0, "accuracy");
     draw_trace(accuracy, traces, rows, CP_TRACE_ECE, 1, "ECE");
     cp_panel_vertical(accuracy, (cp_style){.color = 2, .dash = CP_DASHED}, (double)t->selected);
@@ -301,12 +301,11 @@ static bool report_divergence(cp_trainer *t, const char *reason) {
     put_trace(t, &w);
     cp_json_put_end(&w);
     if (!cp_run_finish(run, &w)) return false;
-    return cp_fail(
-        &run->status,
-        "the training diverged and was given up after %lld rollback%s (%s); take a smaller --rate%s. What happened is in "
-        "%.300s/result.json",
-        (long long)t->guard.rolled_back, t->guard.rolled_back == 1 ? "" : "s", reason,
-        t->replay ? ", a smaller --alpha or a larger --slope" : "", run->folder);
+    return cp_fail(&run->status,
+                   "the training diverged and was given up after %lld rollback%s (%s); take a smaller --rate%s. What happened is "
+                   "in %.300s/result.json",
+                   (long long)t->guard.rolled_back, t->guard.rolled_back == 1 ? "" : "s", reason,
+                   t->replay ? ", a smaller --alpha or a larger --slope" : "", run->folder);
 }
 
 static bool conclude(cp_trainer *t) {

@@ -84,11 +84,10 @@ static bool lies_where_seg_does(const cutting *c, cp_scan scan, const cp_nifti *
         double here[3], there[3];
         place(volume, corner, here), place(&c->seg, corner, there);
         if (!(length_of((double[]){here[0] - there[0], here[1] - there[1], here[2] - there[2]}) <= voxel))
-            return cp_fail(
-                c->status,
-                "%s and seg lie in different places by their headers (a corner at %.4g, %.4g, %.4g and at %.4g, %.4g, %.4g "
-                "millimeters); give them one header",
-                cp_scan_names[scan], here[0], here[1], here[2], there[0], there[1], there[2]);
+            return cp_fail(c->status,
+                           "%s and seg lie in different places by their headers (a corner at %.4g, %.4g, %.4g and at %.4g, %.4g, "
+                           "%.4g millimeters); give them one header",
+                           cp_scan_names[scan], here[0], here[1], here[2], there[0], there[1], there[2]);
     }
     return true;
 }
