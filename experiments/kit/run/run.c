@@ -149,9 +149,7 @@ static void put_option(cp_json_writer *w, const cp_options *options, const cp_op
     case CP_OPTION_REAL: cp_json_put_number(w, o->name, cp_option_real(options, o->name)); break;
     case CP_OPTION_REALS:
         list = cp_option_reals(options, o->name);
-        cp_json_put_array(w, o->name);
-        for (int i = 0; i < list.count; i++) cp_json_put_number(w, NULL, list.at[i]);
-        cp_json_put_end(w);
+        cp_json_put_numbers(w, o->name, list.at, (size_t)list.count);
         break;
     default: cp_json_put_string(w, o->name, cp_option_text(options, o->name));
     }

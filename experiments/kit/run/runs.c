@@ -89,6 +89,10 @@ void cp_shell_quote(cp_bytes *out, const char *word) {
     cp_bytes_text(out, "'");
 }
 
+void cp_words_put(const cp_words *w, cp_json_writer *writer, const char *key) {
+    cp_json_put_strings(writer, key, (const char *const *)w->at, (size_t)w->count);
+}
+
 void cp_words_put_line(const cp_words *w, cp_bytes *out) {
     for (int i = 0; i < w->count; i++) {
         cp_shell_quote(out, w->at[i]);
@@ -391,9 +395,7 @@ bool cp_runs_save(const cp_runs *r, cp_status *status) {
         cp_json_put_object(&w, NULL);
         cp_json_put_string(&w, "name", r->at[i].name);
         cp_json_put_string(&w, "group", r->at[i].group);
-        cp_json_put_array(&w, "command");
-        for (int k = 0; k < r->at[i].words.count; k++) cp_json_put_string(&w, NULL, r->at[i].words.at[k]);
-        cp_json_put_end(&w);
+        cp_words_put(&r->at[i].words, &w, "command");
         if (r->at[i].without_data) cp_json_put_bool(&w, "without_data", true);
         cp_json_put_end(&w);
     }

@@ -27,6 +27,7 @@ typedef struct cp_words {
 void cp_words_add(cp_words *words, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void cp_words_add_list(cp_words *words, const char *format, va_list values);
 bool cp_words_have(const cp_words *words, const char *word);
+void cp_words_put(const cp_words *words, cp_json_writer *writer, const char *key); /* an array */
 void cp_words_free(cp_words *words);
 
 /* This command again: its name, unless it is the whole program, its arguments and the given options, except those in `without`,

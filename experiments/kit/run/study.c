@@ -298,9 +298,7 @@ static bool replace_files(cp_study *study) {
         if (!strchr(name, '/') && !cp_words_have(files, name)) unlink(cp_run_path(study->run, name).s);
     }
     cp_json_free(before);
-    cp_json_put_array(&w, NULL);
-    for (int i = 0; i < files->count; i++) cp_json_put_string(&w, NULL, files->at[i]);
-    cp_json_put_end(&w);
+    cp_words_put(files, &w, NULL);
     return cp_json_writer_save(&w, path.s, &study->run->status);
 }
 
@@ -367,9 +365,7 @@ cp_json_writer *cp_study_result(cp_study *study) {
     cp_json_put_object(w, NULL);
     cp_json_put_string(w, "experiment", cp_options_command(study->run->options)->name);
     cp_json_put_string(w, "title", p->title);
-    cp_json_put_array(w, "notes");
-    for (int i = 0; i < p->notes.count; i++) cp_json_put_string(w, NULL, p->notes.at[i]);
-    cp_json_put_end(w);
+    cp_words_put(&p->notes, w, "notes");
     return w;
 }
 

@@ -183,11 +183,8 @@ cp_file_path cp_trial_folder(cp_trial *trial) {
 
 static void put_series(cp_json_writer *w, const char *key, const cp_trial_series *s) {
     cp_json_put_object(w, key);
-    for (int axis = 0; axis < 2; axis++) {
-        cp_json_put_array(w, axis ? "y" : "x");
-        for (int i = 0; i < s->count; i++) cp_json_put_number(w, NULL, axis ? s->y[i] : s->x[i]);
-        cp_json_put_end(w);
-    }
+    cp_json_put_numbers(w, "x", s->x, (size_t)s->count);
+    cp_json_put_numbers(w, "y", s->y, (size_t)s->count);
     cp_json_put_end(w);
 }
 
@@ -473,12 +470,8 @@ static void put_measure(cp_at at, const cp_trials *t, cp_json_writer *w, int of_
     cp_json_put_object(w, measure);
     cp_json_put_number(w, "mean", found.mean);
     cp_json_put_number(w, "sd", found.sd);
-    cp_json_put_array(w, "each");
-    for (int r = 0; r < t->config.repeats; r++) {
-        cp_json_put_number(w, NULL, *value_of(t, r * t->cases + of_case, m));
-        series = series || series_of(t, r * t->cases + of_case, m)->count;
-    }
-    cp_json_put_end(w);
+    cp_json_put_numbers(w, "each", value_of(t, of_case, m), (size_t)t->config.repeats);
+    for (int r = 0; r < t->config.repeats; r++) series = series || series_of(t, r * t->cases + of_case, m)->count;
     if (series) cp_json_put_array(w, "series");
     for (int r = 0; series && r < t->config.repeats; r++) put_series(w, NULL, series_of(t, r * t->cases + of_case, m));
     if (series) cp_json_put_end(w);

@@ -102,9 +102,7 @@ void cp_images_put(const cp_images *images, cp_json_writer *w, const char *key) 
     cp_json_put_bool(w, "official", images->official);
     cp_json_put_string(w, "origin", cp_images_origin(images));
     cp_json_put_integer(w, "classes", images->classes);
-    cp_json_put_array(w, "shape");
-    for (int i = 0; i < images->set->shape.rank; i++) cp_json_put_integer(w, NULL, images->set->shape.dims[i]);
-    cp_json_put_end(w);
+    cp_json_put_integers(w, "shape", images->set->shape.dims, (size_t)images->set->shape.rank);
     for (int s = 0; s < CP_IMAGES_SPLITS; s++) cp_json_put_integer(w, cp_images_splits[s], images->set->splits[s].count);
     cp_json_put_end(w);
 }

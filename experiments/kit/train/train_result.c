@@ -237,9 +237,7 @@ static void begin_result(const cp_trainer *t, const notes *notes, cp_json_writer
     cp_images_put(t->images, w, "data");
     cp_json_put_string(w, "method", c->method->name);
     cp_json_put_integer(w, "parameters", (int64_t)cp_params_size(t->model->params));
-    cp_json_put_array(w, "labeled");
-    for (int i = 0; i < t->drawn_count; i++) cp_json_put_integer(w, NULL, t->drawn[i]);
-    cp_json_put_end(w);
+    cp_json_put_integers(w, "labeled", t->drawn, (size_t)t->drawn_count);
     put_settings(t, w);
     put_lambda(t, w);
     cp_guard_put(&t->guard, w, "guard");
