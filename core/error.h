@@ -14,6 +14,11 @@
 
 struct cp_tape;
 
+/* A short text that is returned by value. */
+typedef struct cp_text {
+    char s[200];
+} cp_text;
+
 /* A tape together with the caller's file and line: the first argument of every op. Ops are called through macros that
  * build it from a cp_tape pointer; a function that gets a cp_at passes it on, so that messages name the user's line. */
 typedef struct cp_at {

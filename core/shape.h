@@ -3,10 +3,6 @@
 
 #include "core/tensor.h"
 
-typedef struct cp_text {
-    char s[96];
-} cp_text;
-
 /* A set of axes. Negative axes count from the end; an empty set means all axes. */
 typedef struct cp_axes {
     int count;

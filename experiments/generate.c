@@ -233,12 +233,9 @@ static bool write_samples(generation *g, cp_status *status) {
 }
 
 static bool write_result(generation *g) {
-    cp_run        *run = g->run;
     cp_json_writer w = {.pretty = true};
-    FILE          *file = run->quiet || run->json ? NULL : stdout;
-    char           title[200];
-    snprintf(title, sizeof title, "Samples of %s", g->trained->name);
-    cp_table *table = cp_table_new(2, "samples", "");
+    FILE          *file = cp_run_begin_result(g->run, &w, "Samples of %s", g->trained->name);
+    cp_table      *table = cp_table_new(2, "samples", "");
     cp_table_text(table, "images");
     cp_table_text(table, "%d of each of %d classes", g->per_class, g->classes);
     cp_table_text(table, "given their class by the softmax");
@@ -247,9 +244,6 @@ static bool write_result(generation *g) {
     cp_table_number(table, g->energy_first, 2);
     cp_table_text(table, "and at the end");
     cp_table_number(table, g->energy, 2);
-    cp_json_put_object(&w, NULL);
-    cp_json_put_string(&w, "experiment", cp_options_command(g->options)->name);
-    cp_json_put_string(&w, "title", title);
     cp_run_model_put(g->trained, &w);
     cp_json_put_integer(&w, "classes", g->classes);
     cp_json_put_integer(&w, "per_class", g->per_class);
@@ -270,7 +264,7 @@ static bool write_result(generation *g) {
     cp_note_put(&w, file, "The images are in samples.png, one row per class, and for numpy, with their labels, in samples.npz.");
     cp_json_put_end(&w);
     cp_json_put_end(&w);
-    return cp_run_conclude(run, &w);
+    return cp_run_conclude(g->run, &w);
 }
 
 /* ---- the command ---- */

@@ -7,8 +7,8 @@
  * Where there are no more samples, training or test images than features, the covariances of all three are diagonal. */
 #pragma once
 
-#include "experiments/kit/train/image_results.h"
 #include "experiments/kit/train/run_model.h"
+#include "experiments/kit/train/scores.h"
 
 typedef struct cp_judged {
     int     n, classes;                   /* images, and classes that have any */

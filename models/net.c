@@ -36,9 +36,9 @@ bool cp_net_input_fits(const cp_net_input *input, cp_shape batch) {
     return fits || row.rank == 0 || (input->flattened && batch.rank >= 2 && values == needed);
 }
 
-cp_net_input_text cp_net_input_show(const cp_net_input *input) {
+cp_text cp_net_input_show(const cp_net_input *input) {
     static const char *const letters[] = {"D", "TD", "HWC", "DHWC"}; /* for axes without a fixed size */
-    cp_net_input_text        text = {"(N"};
+    cp_text                  text = {"(N"};
     size_t                   used = 2, size = sizeof text.s;
     char                     free_axes[16] = "";
     for (int i = 0; i < input->shape.rank; i++) {

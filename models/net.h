@@ -40,11 +40,8 @@ cp_tensor *cp_net_forward(cp_at at, const cp_net *net, cp_tensor *x, cp_mode mod
 void       cp_net_free(cp_net *net); /* NULL is allowed; the parameters stay with their set */
 
 /* Whether a batch of that shape is accepted, and the accepted shape for messages: "(N, H, W, 3) with H, W >= 8". */
-bool cp_net_input_fits(const cp_net_input *input, cp_shape batch);
-typedef struct cp_net_input_text {
-    char s[120];
-} cp_net_input_text;
-cp_net_input_text cp_net_input_show(const cp_net_input *input);
+bool    cp_net_input_fits(const cp_net_input *input, cp_shape batch);
+cp_text cp_net_input_show(const cp_net_input *input);
 
 /* Registers a kind by its name, for cp_model_new, cp_model_load and everything else that reads descriptions. Call it first, from one
  * thread; adding a kind twice is allowed. false (misuse) when another kind has the name or a key is invalid. */

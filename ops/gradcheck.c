@@ -220,7 +220,7 @@ static bool moves(const run *k, size_t i) { return k->elements[i].state == ELEME
 static cp_text name_of(const run *k, int input) {
     cp_text text = {"all inputs"};
     if (input != ALL_INPUTS && k->in[input].name)
-        snprintf(text.s, sizeof text.s, "%s", k->in[input].name);
+        snprintf(text.s, sizeof text.s, "%.90s", k->in[input].name);
     else if (input != ALL_INPUTS)
         snprintf(text.s, sizeof text.s, "input %d", input + 1);
     return text;
@@ -231,7 +231,7 @@ static void report_element(run *k, int order, size_t i, double expected, double 
     const element       *e = &k->elements[i];
     expected /= e->reach, received /= e->reach;
     r->order = order, r->asked = k->alone, r->input = e->input, r->index = e->index, r->expected = expected, r->received = received;
-    snprintf(r->message, sizeof r->message, "%s order, %s%s: expected %.6g by differences, received %.6g%s%s",
+    snprintf(r->message, sizeof r->message, "%s order, %.95s%.95s: expected %.6g by differences, received %.6g%s%s",
              order == 1 ? "first" : "second", name_of(k, e->input).s, cp_index_text(k->in[e->input].shape, e->index).s, expected,
              received, k->alone == ALL_INPUTS && k->n > 1 ? ", all inputs together" : "",
              k->recorded && order == 1 ? ", in a recorded sweep" : "");

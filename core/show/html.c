@@ -23,10 +23,6 @@ typedef struct sources {
     cp_bytes    read;         /* its text; empty: it cannot be read */
 } sources;
 
-typedef struct source_line {
-    char s[200];
-} source_line;
-
 static const cp_bytes *source_text(sources *s, const char *file) {
     if (s->file && strcmp(s->file, file) == 0) return &s->read;
     s->file = file;
@@ -36,8 +32,8 @@ static const cp_bytes *source_text(sources *s, const char *file) {
 }
 
 /* The line, counted from 1, without the blanks around it; "" when there is none. */
-static source_line source_line_at(sources *s, const char *file, int line) {
-    source_line found = {""};
+static cp_text source_line_at(sources *s, const char *file, int line) {
+    cp_text found = {""};
     if (!file || line < 1) return found;
     bool            known = s->known && s->text && strcmp(s->known, file) == 0;
     const cp_bytes *text = known ? &(cp_bytes){.data = (unsigned char *)s->text, .size = strlen(s->text)} : source_text(s, file);

@@ -352,8 +352,7 @@ static int run_plot(const cp_options *o) {
         cp_figure_panel(figure, (cp_panel_config){.y_label = "times as fast", .x_names = names, .x_name_count = r.count});
     for (int k = 0; k < 3; k++) cp_panel_bars(panel, (cp_style){.color = k, .label = kinds[k]}, r.count, r.values[k], NULL, k, 3);
     cp_panel_level(panel, (cp_style){.color = 7, .dash = CP_DOTTED, .label = "equal"}, 1);
-    if (cp_figure_save(figure, out, &status)) printf("%s.svg; its numbers are in %s.csv and %s.figure.json\n", out, out, out);
-    cp_figure_free(figure);
+    if (cp_figure_finish(figure, out, &status)) printf("%s.svg; its numbers are in %s.csv and %s.figure.json\n", out, out, out);
     return cp_exit_code(o, &status);
 }
 

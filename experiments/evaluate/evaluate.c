@@ -187,8 +187,7 @@ static bool draw_confusion(const cp_evaluation *e, cp_status *status) {
                                                                 .y_names = labels,
                                                                 .y_name_count = n});
     if (ok) cp_panel_confusion(panel, (cp_style){.color = 0}, n, counts);
-    ok = ok && cp_figure_save(figure, cp_run_path(e->run, "confusion").s, status);
-    cp_figure_free(figure);
+    ok = cp_figure_finish(figure, cp_run_path(e->run, "confusion").s, status) && ok;
     free(counts);
     free(labels);
     return ok;
@@ -229,9 +228,7 @@ static bool draw_energies(const cp_evaluation *e, cp_status *status) {
                       "The outermost hundredths may lie beyond the picture.",
                       e->scores.n, cp_images_splits[e->split], e->chains.at ? ", of the chains that the training left" : "",
                       e->noise.count);
-    bool ok = cp_figure_save(figure, cp_run_path(e->run, "energies").s, status);
-    cp_figure_free(figure);
-    return ok;
+    return cp_figure_finish(figure, cp_run_path(e->run, "energies").s, status);
 }
 
 static bool draw_outliers(const cp_evaluation *e, cp_status *status) {
@@ -255,9 +252,7 @@ static bool draw_outliers(const cp_evaluation *e, cp_status *status) {
         draw_histogram(panel, 0, e->images->name, e->scores.n, s->here, bins);
         draw_histogram(panel, 1, e->other->name, e->other_scores.n, s->there, bins);
     }
-    bool ok = cp_figure_save(figure, cp_run_path(e->run, "outliers").s, status);
-    cp_figure_free(figure);
-    return ok;
+    return cp_figure_finish(figure, cp_run_path(e->run, "outliers").s, status);
 }
 
 static bool draw_figures(const cp_evaluation *e, cp_status *status) {
@@ -346,14 +341,9 @@ static void put_notes(const cp_evaluation *e, cp_json_writer *w, FILE *file) {
 }
 
 static bool write_result(cp_evaluation *e) {
-    cp_run        *run = e->run;
     cp_json_writer w = {.pretty = true};
-    FILE          *file = run->quiet || run->json ? NULL : stdout;
-    char           title[300];
-    snprintf(title, sizeof title, "%s on %s, %s split", e->trained->name, e->images->name, cp_images_splits[e->split]);
-    cp_json_put_object(&w, NULL);
-    cp_json_put_string(&w, "experiment", cp_options_command(e->options)->name);
-    cp_json_put_string(&w, "title", title);
+    FILE          *file =
+        cp_run_begin_result(e->run, &w, "%s on %s, %s split", e->trained->name, e->images->name, cp_images_splits[e->split]);
     cp_images_put(e->images, &w, "data");
     cp_run_model_put(e->trained, &w);
     cp_json_put_string(&w, "split", cp_images_splits[e->split]);
@@ -365,7 +355,7 @@ static bool write_result(cp_evaluation *e) {
     if (e->other) cp_outliers_put(e, &w, file);
     put_notes(e, &w, file);
     cp_json_put_end(&w);
-    return cp_run_conclude(run, &w);
+    return cp_run_conclude(e->run, &w);
 }
 
 /* ---- the command ---- */

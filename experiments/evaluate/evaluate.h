@@ -1,7 +1,6 @@
 /* What the files of `couplet evaluate` share. */
 #pragma once
 
-#include "experiments/kit/train/image_results.h"
 #include "experiments/kit/train/run_model.h"
 #include "experiments/kit/train/scores.h"
 

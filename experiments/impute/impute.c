@@ -3,8 +3,8 @@
 #include "experiments/impute/conditional.h"
 #include "experiments/impute/holes.h"
 #include "experiments/kit/data/sheet.h"
+#include "experiments/kit/report/table.h"
 #include "experiments/kit/run/progress.h"
-#include "experiments/kit/train/image_results.h"
 #include "experiments/kit/train/run_model.h"
 #include "ops/ops.h"
 
@@ -237,14 +237,8 @@ static void put_errors(const imputation *m, cp_json_writer *w, FILE *file) {
 }
 
 static bool write_result(imputation *m) {
-    cp_run        *run = m->run;
     cp_json_writer w = {.pretty = true};
-    FILE          *file = run->quiet || run->json ? NULL : stdout;
-    char           title[200];
-    snprintf(title, sizeof title, "Missing pixels filled by %s", m->trained->name);
-    cp_json_put_object(&w, NULL);
-    cp_json_put_string(&w, "experiment", cp_options_command(m->options)->name);
-    cp_json_put_string(&w, "title", title);
+    FILE          *file = cp_run_begin_result(m->run, &w, "Missing pixels filled by %s", m->trained->name);
     cp_run_model_put(m->trained, &w);
     put_file(&w, "data", data_path(m->options), m->data_md5);
     put_file(&w, "mask", cp_option_text(m->options, "mask"), m->mask_md5);
@@ -255,7 +249,7 @@ static bool write_result(imputation *m) {
     if (m->holes.truth) put_errors(m, &w, file);
     put_notes(m, &w, file);
     cp_json_put_end(&w);
-    return cp_run_conclude(run, &w);
+    return cp_run_conclude(m->run, &w);
 }
 
 /* ---- the command ---- */

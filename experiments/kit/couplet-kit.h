@@ -22,7 +22,6 @@
 #include "experiments/kit/run/study.h"
 #include "experiments/kit/run/trials.h"
 #include "experiments/kit/train/guard.h"
-#include "experiments/kit/train/image_results.h"
 #include "experiments/kit/train/method.h"
 #include "experiments/kit/train/run_model.h"
 #include "experiments/kit/train/scores.h"

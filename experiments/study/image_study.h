@@ -58,10 +58,7 @@ void cp_image_study_read(cp_trial *trial, const cp_json *result); /* the numbers
 cp_measure *cp_image_study_measures(const char *split); /* to be freed; NULL: not enough memory */
 
 /* The measure of the study's split: "test_end_accuracy". */
-typedef struct cp_measure_name {
-    char s[48];
-} cp_measure_name;
-cp_measure_name cp_image_study_measure(const cp_image_study *s, const char *view, const char *metric);
+cp_text cp_image_study_measure(const cp_image_study *s, const char *view, const char *metric);
 
 /* Two-sided sign test: the probability that of wins + losses fair coins at most the smaller or at least the larger number
  * would be heads. 1 when there are none. Ties count as neither. */

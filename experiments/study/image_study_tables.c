@@ -41,8 +41,8 @@ cp_measure *cp_image_study_measures(const char *split) {
     return measures;
 }
 
-cp_measure_name cp_image_study_measure(const cp_image_study *s, const char *view, const char *metric) {
-    cp_measure_name name;
+cp_text cp_image_study_measure(const cp_image_study *s, const char *view, const char *metric) {
+    cp_text name;
     snprintf(name.s, sizeof name.s, "%s_%s_%s", s->split, view, metric);
     return name;
 }
@@ -132,7 +132,7 @@ static const struct {
 /* "+3.50 (9 of 10, p 0.021)": the mean over seeds, in how many it is better, and the sign test. */
 static void put_difference(const cp_image_study *s, cp_table *table, const column *c, int i, int base) {
     const cp_trials *trials = s->study->trials;
-    cp_measure_name  measure = cp_image_study_measure(s, c->view, c->metric);
+    cp_text          measure = cp_image_study_measure(s, c->view, c->metric);
     const double    *a = cp_trials_values(trials, i, measure.s), *b = cp_trials_values(trials, base, measure.s);
     bool             more_is_better = strcmp(c->metric, "ece") != 0;
     double           sum = 0;
@@ -154,7 +154,7 @@ static void put_difference(const cp_image_study *s, cp_table *table, const colum
 /* The row's first cell says how many runs are missing or diverged. */
 static void put_cell(const cp_image_study *s, cp_table *table, const column *c, int i, int base, bool first) {
     const cp_paper_cell *theirs = paper_of(s, i);
-    cp_measure_name      measure = cp_image_study_measure(s, c->view ? c->view : "", c->metric);
+    cp_text              measure = cp_image_study_measure(s, c->view ? c->view : "", c->metric);
     const char          *name = c->view ? measure.s : c->metric;
     cp_mean_sd           found = {NAN, NAN};
     if (c->kind == DIFFERENCE) {

@@ -6,7 +6,6 @@
 #include "core/io/npz.h"
 #include "core/random.h"
 #include "experiments/commands.h"
-#include "experiments/kit/train/image_results.h"
 #include "experiments/kit/train/run_model.h"
 #include "experiments/kit/train/scores.h"
 

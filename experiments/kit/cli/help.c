@@ -7,10 +7,10 @@
 
 const cp_option cp_option_help = {.name = "help", .help = "this text"};
 
-cp_value_text cp_option_value(const cp_option *o) {
+cp_help_text cp_option_value(const cp_option *o) {
     static const char *const kinds[] = {[CP_OPTION_FLAG] = "",         [CP_OPTION_INT] = "N",     [CP_OPTION_REAL] = "X",
                                         [CP_OPTION_REALS] = "X,X,...", [CP_OPTION_TEXT] = "TEXT", [CP_OPTION_CHOICE] = ""};
-    cp_value_text            text;
+    cp_help_text             text;
     const char              *value = o->value ? o->value : o->kind == CP_OPTION_CHOICE ? o->choices : kinds[o->kind];
     snprintf(text.s, sizeof text.s, "%s%s%s", value, o->word && !o->value ? "|" : "", o->word && !o->value ? o->word : "");
     return text;
@@ -43,9 +43,9 @@ static void wrap(FILE *file, const char *text, int at, int indent) {
     fputc('\n', file);
 }
 
-cp_about_text cp_option_about(const cp_command *command, const cp_option *o) {
-    cp_about_text text;
-    const char   *help = o->help ? o->help : "", *unit = o->unit ? o->unit : "";
+cp_help_text cp_option_about(const cp_command *command, const cp_option *o) {
+    cp_help_text text;
+    const char  *help = o->help ? o->help : "", *unit = o->unit ? o->unit : "";
     if (!o->fallback) {
         snprintf(text.s, sizeof text.s, "%s%s%s", help, *unit ? ", in " : "", unit);
         return text;
@@ -74,8 +74,8 @@ static void help_option(FILE *file, const cp_command *command, const cp_option *
     wrap(file, cp_option_about(command, o).s, column, 28);
 }
 
-cp_usage_text cp_command_usage(const cp_command *command) {
-    cp_usage_text    text;
+cp_help_text cp_command_usage(const cp_command *command) {
+    cp_help_text     text;
     const cp_option *all[CP_OPTIONS_MAX];
     int              count = cp_command_options(command, all);
     size_t           used = (size_t)snprintf(text.s, sizeof text.s, "%.300s%s", command->arguments ? command->arguments : "",
@@ -91,7 +91,7 @@ cp_usage_text cp_command_usage(const cp_command *command) {
 void cp_command_help(FILE *file, const char *program, const cp_command *command, const cp_command *const *also) {
     const cp_option *all[CP_OPTIONS_MAX];
     int              count = cp_command_own_options(command, all);
-    cp_called_text   called = cp_command_called(program, command);
+    cp_text          called = cp_command_called(program, command);
     fprintf(file, "%s: %s\n\nUsage: %s %s\n", called.s, command->purpose ? command->purpose : "", called.s,
             cp_command_usage(command).s);
     for (; also && *also; also++) fprintf(file, "       %s %s\n", cp_command_called(called.s, *also).s, cp_command_usage(*also).s);
@@ -139,7 +139,7 @@ static void put_line(FILE *file, const char *before, const char *text) {
 }
 
 static void put_option(FILE *file, const cp_command *command, const cp_option *o) {
-    cp_value_text value = cp_option_value(o);
+    cp_help_text value = cp_option_value(o);
     fprintf(file, ".TP\n.B \\-\\-%s", o->name);
     put_line(file, *value.s ? " " : "", value.s);
     put_line(file, "", cp_option_about(command, o).s);

@@ -58,7 +58,7 @@ typedef struct setting {
 
 struct cp_options {
     const cp_command  *command;
-    cp_called_text     called;
+    cp_text            called;
     setting            settings[CP_OPTIONS_MAX];
     int                count;
     const char *const *arguments;
@@ -113,8 +113,8 @@ int cp_command_options(const cp_command *command, const cp_option **all) {
     return list.count;
 }
 
-cp_called_text cp_command_called(const char *program, const cp_command *command) {
-    cp_called_text text;
+cp_text cp_command_called(const char *program, const cp_command *command) {
+    cp_text text;
     snprintf(text.s, sizeof text.s, "%s%s%s", program ? program : "", program ? " " : "", command->name);
     return text;
 }

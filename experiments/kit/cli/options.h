@@ -146,26 +146,17 @@ int cp_command_own_options(const cp_command *command, const cp_option **all); /*
 
 extern const cp_option cp_option_help; /* --help, which is in no table */
 
-typedef struct cp_called_text {
-    char s[96];
-} cp_called_text;
-cp_called_text cp_command_called(const char *program, const cp_command *command); /* "couplet synthetic" */
+/* A text about a command or an option, returned by value. */
+typedef struct cp_help_text {
+    char s[1024];
+} cp_help_text;
 
-typedef struct cp_usage_text {
-    char s[512];
-} cp_usage_text;
-cp_usage_text cp_command_usage(const cp_command *command); /* what follows its name: "DIR... --out FILE [options]" */
+cp_text      cp_command_called(const char *program, const cp_command *command); /* "couplet synthetic" */
+cp_help_text cp_command_usage(const cp_command *command); /* what follows its name: "DIR... --out FILE [options]" */
+cp_help_text cp_option_value(const cp_option *option);    /* "N", "X|auto", "X,X,...", "reported|printed"; "" of a flag */
 
-typedef struct cp_value_text {
-    char s[256];
-} cp_value_text;
-cp_value_text cp_option_value(const cp_option *option); /* "N", "X|auto", "X,X,...", "reported|printed"; "" of a flag */
-
-typedef struct cp_about_text {
-    char s[900];
-} cp_about_text;
 /* Its help, with unit and default; with the command, also the defaults that depend on another option. */
-cp_about_text cp_option_about(const cp_command *command, const cp_option *option);
+cp_help_text cp_option_about(const cp_command *command, const cp_option *option);
 
 /* The word nearest to `word` by edit distance, or NULL when none is near. */
 const char *cp_nearest_word(const char *word, const char *const *words, int count);

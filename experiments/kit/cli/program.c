@@ -74,7 +74,7 @@ static int run(const cp_program *program, const cp_command *command, int count, 
         return CP_EXIT_OK;
     }
     if (!options) {
-        cp_called_text called = cp_command_called(part_of, command);
+        cp_text called = cp_command_called(part_of, command);
         fprintf(stderr, "%s: %s\nRun `%s --help` for its options.\n", called.s, status.message, called.s);
         return CP_EXIT_USAGE;
     }

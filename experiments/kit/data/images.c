@@ -38,12 +38,8 @@ typedef struct reading {
     cp_status  *status;
 } reading;
 
-typedef struct array_name {
-    char s[32];
-} array_name;
-
-static array_name name_of(int split, const char *what) {
-    array_name name;
+static cp_text name_of(int split, const char *what) {
+    cp_text name;
     snprintf(name.s, sizeof name.s, "%s_%s", cp_images_splits[split], what);
     return name;
 }
@@ -75,7 +71,7 @@ static bool has_arrays(reading *r) {
 
 /* ---- inputs ---- */
 
-static bool fail_shape(const reading *r, array_name name, const cp_npy *npy, const char *expected) {
+static bool fail_shape(const reading *r, cp_text name, const cp_npy *npy, const char *expected) {
     return cp_fail(r->status, "%.200s: %s has shape %s; %s", r->path, name.s, cp_shown_shape(npy->rank, npy->dims).text, expected);
 }
 
@@ -83,7 +79,7 @@ static bool of_images(const reading *r) { return strcmp(r->inputs, "images") == 
 
 static bool sizes_fit(const reading *r, int split) {
     const cp_npy *npy = &r->pixels[split];
-    array_name    name = name_of(split, r->inputs);
+    cp_text       name = name_of(split, r->inputs);
     if (!of_images(r) && (npy->rank < 2 || npy->rank > 3))
         return fail_shape(r, name, npy, "a table is (N, D), sequences are (N, T, D); images are in {train,val,test}_images");
     if (of_images(r) && (npy->rank < 3 || npy->rank > 4)) return fail_shape(r, name, npy, "images are (N, H, W) or (N, H, W, C)");
@@ -139,13 +135,13 @@ static bool read_inputs(reading *r, int split) {
 
 /* One number per image, as a new array; NULL after an error. */
 static int *read_numbers(reading *r, int split, const char *what) {
-    array_name name = name_of(split, what);
-    int64_t    count = r->pixels[split].dims[0];
-    char       shown[300], expected[120];
-    cp_npy     npy = {0};
-    int       *numbers = NULL;
+    cp_text name = name_of(split, what);
+    int64_t count = r->pixels[split].dims[0];
+    char    shown[300], expected[120];
+    cp_npy  npy = {0};
+    int    *numbers = NULL;
     if (!cp_npz_read(r->npz, name.s, &npy, r->status)) return NULL;
-    snprintf(shown, sizeof shown, "%.200s: %s", r->path, name.s);
+    snprintf(shown, sizeof shown, "%.200s: %.80s", r->path, name.s);
     snprintf(expected, sizeof expected, "one number %s is expected, (%lld) or (%lld, 1)", of_images(r) ? "an image" : "a row",
              (long long)count, (long long)count);
     if (npy.rank == 2 && npy.dims[0] == count && npy.dims[1] > 1)
@@ -160,7 +156,7 @@ static int *read_numbers(reading *r, int split, const char *what) {
 
 /* Steps of each sequence, if the file has them. */
 static bool read_lengths(reading *r, int split) {
-    array_name name = name_of(split, "length");
+    cp_text name = name_of(split, "length");
     if (r->shape.rank != 2 || !cp_npz_has(r->npz, name.s)) return true;
     int *lengths = r->lengths[split] = read_numbers(r, split, "length");
     for (int64_t i = 0; lengths && i < r->pixels[split].dims[0]; i++)
@@ -489,9 +485,9 @@ double cp_images_range(const cp_images *images) { return cp_shape_range(images->
 
 /* ---- descriptions ---- */
 
-cp_images_text cp_images_scaling(const cp_images *images) {
-    cp_images_text text;
-    const char    *type = cp_dtype_numpy(images->stored);
+cp_text cp_images_scaling(const cp_images *images) {
+    cp_text     text;
+    const char *type = cp_dtype_numpy(images->stored);
     if (images->mean)
         snprintf(text.s, sizeof text.s, "%s, each feature less its mean, divided by its standard deviation in the training split",
                  type);

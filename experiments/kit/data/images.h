@@ -60,11 +60,8 @@ double cp_images_range(const cp_images *images);
 double cp_shape_range(cp_shape input); /* the same, by the shape of an input */
 
 /* How pixels become numbers, as a sentence's end: "uint8, x / 127.5 - 1". */
-typedef struct cp_images_text {
-    char s[160];
-} cp_images_text;
-cp_images_text cp_images_scaling(const cp_images *images);
-const char    *cp_images_origin(const cp_images *images); /* "the official file", "not the official file", "built in", ... */
+cp_text     cp_images_scaling(const cp_images *images);
+const char *cp_images_origin(const cp_images *images); /* "the official file", "not the official file", "built in", ... */
 
 /* Writes the set as such a file: bytes as they are, other pixels as float32 with the values that they had. */
 bool cp_images_write(const cp_images *images, const char *path, cp_status *status);

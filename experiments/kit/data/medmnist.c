@@ -73,8 +73,8 @@ const cp_medmnist *cp_medmnist_of_md5(const char *md5, bool *before_2024) {
     return NULL;
 }
 
-cp_medmnist_url cp_medmnist_where(const cp_medmnist *set) {
-    cp_medmnist_url url;
+cp_text cp_medmnist_where(const cp_medmnist *set) {
+    cp_text url;
     snprintf(url.s, sizeof url.s, "https://zenodo.org/records/10519652/files/%s.npz?download=1", set->name);
     return url;
 }

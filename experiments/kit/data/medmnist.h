@@ -20,10 +20,7 @@ const cp_medmnist *cp_medmnist_find(const char *name); /* NULL: there is none */
 /* The set of a file with that md5, or NULL; also whether it is the file from before 2024. */
 const cp_medmnist *cp_medmnist_of_md5(const char *md5, bool *before_2024);
 
-typedef struct cp_medmnist_url {
-    char s[128];
-} cp_medmnist_url;
-cp_medmnist_url cp_medmnist_where(const cp_medmnist *set);
+cp_text cp_medmnist_where(const cp_medmnist *set);
 
 /* Brings the set's file to `file`, a path shorter than CP_MEDMNIST_PATH, by curl or wget: under another name first, and under its
  * own once the md5 is right. An existing file is left as it is; it is accepted when its md5 is right. */

@@ -149,3 +149,9 @@ bool cp_figure_save(cp_figure *f, const char *path, cp_status *status) {
     cp_json_writer_free(&description);
     return done;
 }
+
+bool cp_figure_finish(cp_figure *f, const char *path, cp_status *status) {
+    bool saved = cp_figure_save(f, path, status);
+    cp_figure_free(f);
+    return saved;
+}

@@ -46,8 +46,9 @@ typedef struct cp_panel_config {
 
 cp_figure *cp_figure_new(cp_figure_config config);
 cp_panel  *cp_figure_panel(cp_figure *figure, cp_panel_config config);
-bool       cp_figure_save(cp_figure *figure, const char *path, cp_status *status); /* path.svg, .csv and .figure.json */
-void       cp_figure_free(cp_figure *figure);                                      /* NULL is allowed */
+bool       cp_figure_save(cp_figure *figure, const char *path, cp_status *status);   /* path.svg, .csv and .figure.json */
+bool       cp_figure_finish(cp_figure *figure, const char *path, cp_status *status); /* saves it there, and frees it */
+void       cp_figure_free(cp_figure *figure);                                        /* NULL is allowed */
 
 /* Sets the caption, for one with numbers in it. */
 void cp_figure_caption(cp_figure *figure, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -177,6 +177,12 @@ void cp_table_put(const cp_table *t, cp_json_writer *w, const char *key) {
     cp_json_put_end(w);
 }
 
+void cp_table_conclude(cp_table *table, cp_json_writer *w, const char *key, FILE *file) {
+    cp_table_put(table, w, key);
+    if (file) cp_table_print(table, file);
+    cp_table_free(table);
+}
+
 void cp_table_read(cp_table *t, const cp_json *json) {
     const cp_json *columns = cp_json_get(json, "columns"), *rows = cp_json_get(json, "rows");
     if (!t || !columns) return;

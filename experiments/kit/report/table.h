@@ -47,4 +47,7 @@ void cp_csv_text(FILE *file, const char *text);
 /* {"columns": [...], "rows": [[...], ...]}, all of them texts, for result.json, from which a report shows the table. */
 void cp_table_put(const cp_table *table, cp_json_writer *writer, const char *key);
 
+void cp_table_conclude(cp_table *table, cp_json_writer *writer, const char *key,
+                       FILE *file); /* the same, printed (file may be NULL) and freed */
+
 void cp_table_read(cp_table *table, const cp_json *json); /* what cp_table_put wrote, into a table of 0 columns */

@@ -13,8 +13,8 @@ double cp_clock(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-cp_duration cp_duration_text(double seconds) {
-    cp_duration text;
+cp_text cp_duration_text(double seconds) {
+    cp_text text;
     if (!(seconds >= 0) || seconds > 1e8)
         snprintf(text.s, sizeof text.s, "?");
     else if (seconds < 9.95)

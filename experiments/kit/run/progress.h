@@ -3,7 +3,8 @@
  * elsewhere plain lines, at most one every ten seconds and every ten percent. */
 #pragma once
 
-#include <stdbool.h>
+#include "core/error.h"
+
 #include <stdint.h>
 #include <stdio.h>
 
@@ -29,7 +30,4 @@ void cp_progress_end(cp_progress *progress); /* clears the line on a terminal */
 double cp_clock(void); /* seconds since some moment; never goes back */
 
 /* "12 s", "3 min 20 s", "2 h 05 min". */
-typedef struct cp_duration {
-    char s[32];
-} cp_duration;
-cp_duration cp_duration_text(double seconds);
+cp_text cp_duration_text(double seconds);

@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <math.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -457,6 +458,35 @@ bool cp_run_finish(cp_run *run, cp_json_writer *result) {
         ok && cp_run_log_event(run, "finish", -1) && cp_json_writer_save(result, cp_run_path(run, CP_RUN_RESULT).s, &run->status);
     cp_json_writer_free(result);
     return run->finished;
+}
+
+bool cp_run_conclude(cp_run *run, cp_json_writer *result) {
+    if (!cp_run_finish(run, result)) return false;
+    if (!run->quiet) fprintf(run->json ? stderr : stdout, "%sResults: %s/\n", run->json ? "" : "\n", run->folder);
+    return true;
+}
+
+FILE *cp_run_begin_result(const cp_run *run, cp_json_writer *w, const char *title, ...) {
+    char    text[300];
+    va_list words;
+    va_start(words, title);
+    vsnprintf(text, sizeof text, title, words);
+    va_end(words);
+    cp_json_put_object(w, NULL);
+    cp_json_put_string(w, "experiment", cp_options_command(run->options)->name);
+    cp_json_put_string(w, "title", text);
+    return run->quiet || run->json ? NULL : stdout;
+}
+
+void cp_note_put(cp_json_writer *w, FILE *file, const char *format, ...) {
+    char    note[600];
+    va_list words;
+    va_start(words, format);
+    vsnprintf(note, sizeof note, format, words);
+    va_end(words);
+    cp_text_printable(note); /* names of files may be in it */
+    cp_json_put_string(w, NULL, note);
+    if (file) fprintf(file, "%s\n", note);
 }
 
 static void show_tables(const cp_json *result) {

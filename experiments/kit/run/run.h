@@ -62,6 +62,15 @@ bool cp_run_log_event(cp_run *run, const char *event, int64_t step);
 /* Writes result.json in one step, prints it with --json, and frees the writer. */
 bool cp_run_finish(cp_run *run, cp_json_writer *result);
 
+/* The same, and prints where the results are. */
+bool cp_run_conclude(cp_run *run, cp_json_writer *result);
+
+/* Begins a result with "experiment" and "title". Returns the stream for its tables and notes: stdout, or NULL with --quiet or --json. */
+FILE *cp_run_begin_result(const cp_run *run, cp_json_writer *result, const char *title, ...) __attribute__((format(printf, 3, 4)));
+
+/* Adds a sentence to an array of the result and prints it; file may be NULL. */
+void cp_note_put(cp_json_writer *writer, FILE *file, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
 /* A file that a result was made from. */
 typedef struct cp_run_source {
     const char *what; /* its name in messages: "the data" */

@@ -186,9 +186,7 @@ static bool make_one(cp_study *study) {
     }
     if (!cp_trials_run_one(study->trials, run, trial) || !cp_run_should_continue(run)) return false;
     cp_json_writer w = {.pretty = true};
-    cp_json_put_object(&w, NULL);
-    cp_json_put_string(&w, "experiment", cp_options_command(run->options)->name);
-    cp_json_put_string(&w, "title", p->title);
+    cp_run_begin_result(run, &w, "%s", p->title);
     cp_trials_put_one(study->trials, &w, trial);
     cp_json_put_end(&w);
     cp_run_finish(run, &w);
@@ -277,13 +275,12 @@ void cp_study_add_file(cp_study *study, const char *file) { cp_words_add(&study-
 
 bool cp_study_add_figure(cp_study *study, cp_figure *figure, const char *name) {
     static const char *const ends[] = {"svg", "csv", "figure.json"};
-    bool                     ok = cp_figure_save(figure, cp_run_path(study->run, name).s, &study->run->status);
+    bool                     ok = cp_figure_finish(figure, cp_run_path(study->run, name).s, &study->run->status);
     for (int i = 0; ok && i < 3; i++) {
         char file[300];
         snprintf(file, sizeof file, "%s.%s", name, ends[i]);
         cp_study_add_file(study, file);
     }
-    cp_figure_free(figure);
     return ok;
 }
 
@@ -362,9 +359,7 @@ cp_json_writer *cp_study_result(cp_study *study) {
     if (p->result_started) return w;
     note_diverged(study);
     p->result_started = true;
-    cp_json_put_object(w, NULL);
-    cp_json_put_string(w, "experiment", cp_options_command(study->run->options)->name);
-    cp_json_put_string(w, "title", p->title);
+    cp_run_begin_result(study->run, w, "%s", p->title);
     cp_words_put(&p->notes, w, "notes");
     return w;
 }

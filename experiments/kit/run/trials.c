@@ -152,15 +152,11 @@ cp_rng cp_trial_stream(const cp_trial *trial, const char *name) {
 
 /* ---- folders ---- */
 
-typedef struct trial_name {
-    char s[200];
-} trial_name;
-
 /* CASE-NUMBER, with characters that every file system allows. */
-static trial_name name_of(const cp_trials *t, int of_case, int repeat) {
-    trial_name name;
-    int64_t    number = t->config.numbers ? t->config.numbers[repeat] : repeat + 1;
-    int        used = snprintf(name.s, 170, "%s", t->config.cases[of_case].name);
+static cp_text name_of(const cp_trials *t, int of_case, int repeat) {
+    cp_text name;
+    int64_t number = t->config.numbers ? t->config.numbers[repeat] : repeat + 1;
+    int     used = snprintf(name.s, 170, "%s", t->config.cases[of_case].name);
     used = used < 170 ? used : 169;
     for (char *c = name.s; *c; c++)
         if (!isalnum((unsigned char)*c) && !strchr("._=+-", *c)) *c = '_';

@@ -127,9 +127,9 @@ bool cp_guard_last_event(const cp_guard *g, cp_guard_event *event) {
     return g->event_count > 0;
 }
 
-cp_guard_text cp_guard_event_text(const cp_guard_event *e) {
+cp_text cp_guard_event_text(const cp_guard_event *e) {
     static const char *const verdicts[] = {"ok", "skipped", "rolled back", "gave up"};
-    cp_guard_text            text;
+    cp_text                  text;
     bool                     known = e->sign >= 0 && e->sign < CP_GUARD_SIGNS;
     int                      used =
         snprintf(text.s, sizeof text.s, "step %lld: %s %.4g", (long long)e->step, known ? signs[e->sign].name : "?", e->value);

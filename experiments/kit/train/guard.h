@@ -80,10 +80,7 @@ bool cp_guard_steady(const cp_guard *guard); /* so were those before: the state 
 bool cp_guard_last_event(const cp_guard *guard, cp_guard_event *event);
 
 /* "step 412: |dE/dx|^2 at samples 53.1, usually 0.12: rolled back" */
-typedef struct cp_guard_text {
-    char s[200];
-} cp_guard_text;
-cp_guard_text cp_guard_event_text(const cp_guard_event *event);
+cp_text cp_guard_event_text(const cp_guard_event *event);
 
 /* KEY: {"events": 3, "skipped": 2, "rollbacks": 1, "list": ["step 412: ...", ...]} */
 void cp_guard_put(const cp_guard *guard, cp_json_writer *writer, const char *key);

@@ -2,7 +2,6 @@
 #include "experiments/kit/train/run_model.h"
 
 #include "core/io/safetensors.h"
-#include "experiments/kit/train/image_results.h"
 #include "experiments/kit/train/trainer.h"
 
 #include <math.h>
@@ -11,15 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-typedef struct file_path {
-    char s[1100];
-} file_path;
-
-static file_path file_of(const cp_run_model *t, const char *name) {
-    file_path path;
-    snprintf(path.s, sizeof path.s, "%s/%s", t->folder, name);
-    return path;
-}
+static cp_file_path file_of(const cp_run_model *t, const char *name) { return cp_folder_path(t->folder, name); }
 
 /* ---- opening ---- */
 
@@ -34,7 +25,7 @@ static void set_name(cp_run_model *t, const char *path) {
 static bool set_folder(cp_run_model *t, const char *path, cp_status *status) {
     size_t length = strlen(path);
     while (length > 1 && path[length - 1] == '/') length--;
-    if (length >= sizeof t->folder) return cp_fail(status, "%.100s...: the path is too long", path);
+    if (length + 32 >= sizeof t->folder) return cp_fail(status, "%.100s...: the path is too long", path);
     memcpy(t->folder, path, length);
     return true;
 }
@@ -172,7 +163,7 @@ bool cp_run_model_chains(cp_run_model *t, cp_status *status) {
                        t->name, t->model->config.head);
     if (!*t->folder)
         return cp_fail(status, "%.200s is a model's file alone; give the folder of its run, where its chains are", t->name);
-    file_path       path = file_of(t, CP_TRAINER_CHAINS);
+    cp_file_path    path = file_of(t, CP_TRAINER_CHAINS);
     cp_safetensors *file = cp_st_read(path.s, status);
     if (!file) return false;
     const cp_st_entry *samples = cp_st_find(file, "couplet.replay.samples");

@@ -2,7 +2,6 @@
 #include "experiments/kit/data/sheet.h"
 #include "experiments/kit/figure/figure.h"
 #include "experiments/kit/metrics/calibration.h"
-#include "experiments/kit/train/image_results.h"
 #include "experiments/kit/train/scores.h"
 #include "experiments/kit/train/train.h"
 #include "experiments/kit/train/trainer_parts.h"
@@ -115,9 +114,7 @@ static bool draw_curves(cp_trainer *t) {
         draw_trace(slope, traces, rows, CP_TRACE_SLOPE_DATA, 0, "images");
         draw_trace(slope, traces, rows, CP_TRACE_SLOPE_SAMPLES, 1, "samples");
     }
-    bool ok = cp_figure_save(figure, cp_run_path(t->run, "training").s, &t->run->status);
-    cp_figure_free(figure);
-    return ok;
+    return cp_figure_finish(figure, cp_run_path(t->run, "training").s, &t->run->status);
 }
 
 /* Chains of the replay buffer, spread over its entries. */
@@ -223,14 +220,10 @@ static void put_lambda(const cp_trainer *t, cp_json_writer *w) {
     cp_json_put_end(w);
 }
 
-static void begin_result(const cp_trainer *t, const notes *notes, cp_json_writer *w) {
+static FILE *begin_result(const cp_trainer *t, const notes *notes, cp_json_writer *w) {
     const cp_trainer_config *c = &t->config;
-    char                     title[200];
-    snprintf(title, sizeof title, "%s: %s, %d label%s a class", t->images->name, cp_method_title(c->method), c->labels,
-             c->labels == 1 ? "" : "s");
-    cp_json_put_object(w, NULL);
-    cp_json_put_string(w, "experiment", cp_options_command(t->run->options)->name);
-    cp_json_put_string(w, "title", title);
+    FILE *file = cp_run_begin_result(t->run, w, "%s: %s, %d label%s a class", t->images->name, cp_method_title(c->method),
+                                     c->labels, c->labels == 1 ? "" : "s");
     cp_json_put_array(w, "notes");
     for (int i = 0; i < notes->count; i++) cp_json_put_string(w, NULL, notes->at[i]);
     cp_json_put_end(w);
@@ -241,6 +234,7 @@ static void begin_result(const cp_trainer *t, const notes *notes, cp_json_writer
     put_settings(t, w);
     put_lambda(t, w);
     cp_guard_put(&t->guard, w, "guard");
+    return file;
 }
 
 /* Of a training that diverged, without the figures of merit. */
@@ -273,11 +267,9 @@ static void put_tables(const findings *f, cp_json_writer *w, FILE *file) {
 /* ---- the end ---- */
 
 static bool write_result(cp_trainer *t, const findings *f) {
-    cp_run        *run = t->run;
     cp_json_writer w = {.pretty = true};
-    FILE          *file = run->quiet || run->json ? NULL : stdout;
     notes          notes = make_notes(t, f);
-    begin_result(t, &notes, &w);
+    FILE          *file = begin_result(t, &notes, &w);
     cp_json_put_integer(&w, "selected_step", t->selected);
     cp_json_put_number(&w, "temperature", f->fitted.temperature);
     for (int s = 0; s < MEASURED; s++) cp_measured_put(VIEWS, f->measured[s], &w, measured_names[s]);
@@ -285,7 +277,7 @@ static bool write_result(cp_trainer *t, const findings *f) {
     put_tables(f, &w, file);
     cp_json_put_end(&w);
     for (int i = 0; file && i < notes.count; i++) fprintf(file, "%s%s\n", i ? "" : "\n", notes.at[i]);
-    return cp_run_conclude(run, &w);
+    return cp_run_conclude(t->run, &w);
 }
 
 static bool report_divergence(cp_trainer *t, const char *reason) {

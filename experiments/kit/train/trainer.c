@@ -212,7 +212,7 @@ static bool log_event(cp_trainer *t) {
     cp_json_writer w = {0};
     cp_guard_event event = {0};
     cp_guard_last_event(&t->guard, &event);
-    cp_guard_text text = cp_guard_event_text(&event);
+    cp_text text = cp_guard_event_text(&event);
     cp_progress_end(&t->progress);
     if (!t->run->quiet) fprintf(stderr, "guard: %s\n", text.s);
     cp_json_put_object(&w, NULL);
