@@ -1,4 +1,4 @@
-/* couplet evaluate: all that can be measured of a trained model on a set of images. */
+/* couplet evaluate: everything that can be measured of a trained model on a set of images. */
 #include "experiments/evaluate/evaluate.h"
 
 #include "core/io/file.h"
@@ -170,7 +170,7 @@ static bool draw_confusion(const cp_evaluation *e, cp_status *status) {
     enum { CELL = 42, MAX = 25 };
     const cp_metrics *m = e->measured[CP_READING_PLAIN].metrics;
     int               n = m->classes;
-    if (n > MAX) return true; /* nobody reads such a matrix; result.json has it */
+    if (n > MAX) return true; /* such a matrix is unreadable; result.json has it */
     const char **labels = class_labels(e->images);
     double      *counts = malloc((size_t)n * (size_t)n * sizeof *counts), side = CELL * n < 180 ? 180 : CELL * n;
     bool         ok = (labels && counts) || cp_fail(status, "not enough memory for a confusion matrix");
@@ -193,14 +193,11 @@ static bool draw_confusion(const cp_evaluation *e, cp_status *status) {
     return ok;
 }
 
-/* Widened to hold all but the outermost hundredth on either side, so that a few strays do not squeeze the rest. */
+/* Widened to hold all but the outermost hundredth on either side, so that a few outliers do not squeeze the rest. */
 static cp_bins over_max(cp_bins bins, int n, const double *values) {
-    double *sorted = malloc(((size_t)n + 1) * sizeof *sorted);
-    if (!sorted || n == 0) {
-        free(sorted);
-        return bins;
-    }
-    for (int i = 0; i < n; i++) sorted[i] = values[i];
+    double *sorted = n ? malloc((size_t)n * sizeof *sorted) : NULL;
+    if (!sorted) return bins;
+    memcpy(sorted, values, (size_t)n * sizeof *sorted);
     cp_values_sort(sorted, n);
     bins = cp_bins_over(bins, 2, (double[]){sorted[n / 100], sorted[n - 1 - n / 100]});
     free(sorted);
@@ -282,7 +279,7 @@ static void table_row(cp_table *table, const cp_evaluation *e, cp_metric metric,
     }
 }
 
-/* A row a metric, a column a reading; where there are patients, more rows by patient. */
+/* One row per metric, one column per reading; if there are patients, more rows by patient. */
 static cp_table *metrics_table(const cp_evaluation *e) {
     cp_table *table = cp_table_new(1, cp_images_splits[e->split]);
     for (int r = 0; r < CP_READINGS; r++)

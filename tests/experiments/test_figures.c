@@ -178,13 +178,10 @@ static void a_legend_has_each_label_once(void) {
         cp_panel *p = cp_figure_panel(f, (cp_panel_config){0});
         cp_panel_points(p, (cp_style){.label = "class 1"}, 1, (double[]){k}, (double[]){1});
         cp_panel_level(p, (cp_style){.color = 6, .label = "limit"}, 2);
-        cp_panel_note(p, "hidden", 3);
     }
     char *text = drawn(f);
     TEST_ASSERT_EQUAL_INT(1, markup_count(text, ">class 1<"));
     TEST_ASSERT_EQUAL_INT(1, markup_count(text, ">limit<"));
-    TEST_ASSERT_EQUAL_INT(0, markup_count(text, "hidden"));
-    TEST_ASSERT_EQUAL_INT(3, csv_lines("note"));
     free(text);
 }
 
@@ -398,7 +395,6 @@ static cp_figure *everything(void) {
     cp_panel_points(p, (cp_style){.ring = true}, 1, (double[]){2}, (double[]){10});
     cp_panel_level(p, (cp_style){.label = "level"}, 3);
     cp_panel_vertical(p, (cp_style){.label = "vertical"}, 2.5);
-    cp_panel_note(p, "note", 7);
     p = cp_figure_panel(f, (cp_panel_config){.x_names = names, .x_name_count = 2});
     cp_panel_bars(p, (cp_style){.color = 1}, 2, (double[]){1, 2}, (double[]){0.1, 0.2}, 0, 2);
     cp_panel_box(p, (cp_style){.color = 3}, 1, 5, (double[]){1, 2, 3, 4, 50}, 1, 2);

@@ -470,7 +470,7 @@ static int lines_of(double seconds, int64_t total, bool quiet, char **text) {
     cp_progress_start(&p);
     for (int64_t i = 1; i <= total; i++) {
         pretended = seconds * (double)i / (double)total;
-        cp_progress_show(&p, i, 0.25);
+        cp_progress_update(&p, i, "loss 0.25");
     }
     cp_progress_end(&p);
     size = (size_t)ftell(file);

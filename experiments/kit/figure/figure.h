@@ -132,8 +132,3 @@ void cp_panel_tiles(cp_panel *panel, int n, const cp_image *images, int columns)
 /* The same as a picture of its own: the PNG file alone, or path.png with a caption for the report. */
 bool cp_tiles_write(const char *path, int n, const cp_image *images, int columns, cp_status *status);
 bool cp_tiles_save(const char *path, const char *caption, int n, const cp_image *images, int columns, cp_status *status);
-
-/* ---- for the file only ---- */
-
-/* A row of the CSV file for a number behind the picture that no series shows; written below the others. */
-void cp_panel_note(cp_panel *panel, const char *name, double value);

@@ -99,7 +99,7 @@ struct cp_mark {
 /* clang-format off */
 #define CP_MARKS(MARK) \
     MARK(fill) MARK(tiles) MARK(cells) MARK(contours) MARK(bars) MARK(spans) MARK(histogram) MARK(box) \
-    MARK(level) MARK(vertical) MARK(line) MARK(points) MARK(note)
+    MARK(level) MARK(vertical) MARK(line) MARK(points)
 /* clang-format on */
 #define CP_MARK_DECLARE(name) extern const cp_mark cp_mark_##name;
 CP_MARKS(CP_MARK_DECLARE)

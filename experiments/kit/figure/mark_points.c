@@ -1,4 +1,4 @@
-/* Marks: points, lines with error bars, straight lines across, and notes that only the file has. */
+/* Marks: points, lines with error bars, and straight lines across the panel. */
 #include "experiments/kit/figure/figure_parts.h"
 
 #include <math.h>
@@ -167,12 +167,4 @@ const cp_mark cp_mark_vertical = {"vertical", CP_NEEDS_X, range_vertical, put_ve
 
 void cp_panel_vertical(cp_panel *p, cp_style style, double x) {
     cp_series_add_data(p, &cp_mark_vertical, style, 1, &x, NULL, NULL);
-}
-
-/* ---- notes ---- */
-
-const cp_mark cp_mark_note = {"note", CP_NEEDS_Y, NULL, NULL, 0, NULL, false};
-
-void cp_panel_note(cp_panel *p, const char *name, double value) {
-    cp_series_add_data(p, &cp_mark_note, (cp_style){.label = name}, 1, NULL, &value, NULL);
 }

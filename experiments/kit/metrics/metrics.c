@@ -430,16 +430,13 @@ static void put_estimates(cp_json_writer *w, int n, const cp_estimate of[CP_METR
 
 /* The reliability table, from which diagrams over several runs can be put together. */
 static void put_bins(cp_json_writer *w, const cp_bin *bins) {
+    double counts[CP_CALIBRATION_BINS], confidence[CP_CALIBRATION_BINS], accuracy[CP_CALIBRATION_BINS];
+    for (int b = 0; b < CP_CALIBRATION_BINS; b++)
+        counts[b] = bins[b].count, confidence[b] = bins[b].confidence, accuracy[b] = bins[b].accuracy;
     cp_json_put_object(w, "bins");
-    cp_json_put_array(w, "count");
-    for (int b = 0; b < CP_CALIBRATION_BINS; b++) cp_json_put_integer(w, NULL, bins[b].count);
-    cp_json_put_end(w);
-    cp_json_put_array(w, "confidence");
-    for (int b = 0; b < CP_CALIBRATION_BINS; b++) cp_json_put_number(w, NULL, bins[b].confidence);
-    cp_json_put_end(w);
-    cp_json_put_array(w, "accuracy");
-    for (int b = 0; b < CP_CALIBRATION_BINS; b++) cp_json_put_number(w, NULL, bins[b].accuracy);
-    cp_json_put_end(w);
+    cp_json_put_numbers(w, "count", counts, CP_CALIBRATION_BINS);
+    cp_json_put_numbers(w, "confidence", confidence, CP_CALIBRATION_BINS);
+    cp_json_put_numbers(w, "accuracy", accuracy, CP_CALIBRATION_BINS);
     cp_json_put_end(w);
 }
 

@@ -81,15 +81,6 @@ static void show_bar(cp_progress *p, int64_t done, const char *text) {
     p->open = true;
 }
 
-void cp_progress_show(cp_progress *p, int64_t done, double loss) {
-    char state[32] = "";
-    if (isfinite(loss))
-        snprintf(state, sizeof state, "loss %.4g", loss);
-    else if (isinf(loss))
-        snprintf(state, sizeof state, "loss infinite");
-    cp_progress_update(p, done, state);
-}
-
 void cp_progress_update(cp_progress *p, int64_t done, const char *state) {
     char   text[240];
     double now = p->quiet ? 0 : p->clock();

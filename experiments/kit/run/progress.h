@@ -21,10 +21,9 @@ typedef struct cp_progress {
     bool   terminal, open;
 } cp_progress;
 
-void cp_progress_start(cp_progress *progress);                           /* the settings filled in, the rest zero */
-void cp_progress_show(cp_progress *progress, int64_t done, double loss); /* a loss of NaN is left out */
+void cp_progress_start(cp_progress *progress); /* the settings filled in, the rest zero */
 void cp_progress_update(cp_progress *progress, int64_t done,
-                        const char *state);  /* in the loss's place: "gap 0.31  accuracy 78.4 %" */
+                        const char *state);  /* after the rate: "gap 0.31  accuracy 78.4 %", or "" */
 void cp_progress_end(cp_progress *progress); /* clears the line on a terminal */
 
 double cp_clock(void); /* seconds since some moment; never goes back */

@@ -278,7 +278,7 @@ static void keep(work *w, int number, cp_trial *trial, cp_trial_end end, double 
                 failed ? trial->status.message : "it could not be completed; is there enough memory?");
     if (!failed && end != CP_TRIAL_STOPPED) {
         finish_trial(w->trials, trial, number, end);
-        if (log_trial(w->trials, w->run, number, seconds)) cp_progress_show(&w->progress, ++w->done, NAN);
+        if (log_trial(w->trials, w->run, number, seconds)) cp_progress_update(&w->progress, ++w->done, "");
     } else {
         drop_trial(trial);
     }
@@ -308,7 +308,7 @@ static bool run_range(cp_trials *t, cp_run *run, int first, int last) {
     w.progress = (cp_progress){
         .label = cp_options_command(run->options)->name, .unit = "trials", .total = all, .skipped = w.done, .quiet = run->quiet};
     cp_progress_start(&w.progress);
-    cp_progress_show(&w.progress, w.done, NAN);
+    cp_progress_update(&w.progress, w.done, "");
     if (t->config.one_at_a_time)
         make_trials(&w, 0, (size_t)pending);
     else

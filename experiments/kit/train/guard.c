@@ -1,8 +1,9 @@
 /* The divergence guard. */
 #include "experiments/kit/train/guard.h"
 
+#include "experiments/kit/metrics/stats.h"
+
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { STRIKE = 4 }; /* good steps that make up for a bad one */
@@ -27,11 +28,6 @@ static int patience(const cp_guard *g) { return g->patience ? g->patience : 3; }
 
 static int rollbacks(const cp_guard *g) { return g->rollbacks < 0 ? 0 : g->rollbacks ? g->rollbacks : 8; }
 
-static int compare(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The median of a sign's history; NaN while the history is too short. */
 static double usual(const cp_guard *g, int sign) {
     enum { MIN = 8 };
@@ -39,7 +35,7 @@ static double usual(const cp_guard *g, int sign) {
     int    n = g->seen < CP_GUARD_HISTORY ? (int)g->seen : CP_GUARD_HISTORY;
     if (n < MIN) return NAN;
     memcpy(sorted, g->history[sign], (size_t)n * sizeof *sorted);
-    qsort(sorted, (size_t)n, sizeof *sorted, compare);
+    cp_values_sort(sorted, n);
     return sorted[n / 2];
 }
 
