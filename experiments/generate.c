@@ -60,7 +60,7 @@ static void start_fresh(const generation *g, cp_rng *rng, cp_real *out) {
     cp_start_draw(&start, rng, gaussian ? 0 : -1, out, g->trained->values);
 }
 
-/* Hands the buffer's chains to their classes, in the buffer's order, as far as there is room; `taken` counts those of each class. */
+/* Gives each class its chains of the buffer, in the buffer's order, until it has enough; `taken` counts those of each class. */
 static bool take_chains(generation *g, int *taken, cp_tape *tape, cp_status *status) {
     int      n, max = cp_replay_capacity(g->trained->replay);
     cp_real *chains = cp_run_model_samples(g->trained, max, &n, status);
@@ -138,7 +138,7 @@ static bool walk_batch(generation *g, cp_tape *tape, int rows, cp_rng *rng, cp_s
     return ok;
 }
 
-/* What the model says of the samples. */
+/* The class and the energy that the model gives the samples. */
 static void measure_batch(generation *g, cp_tape *tape, int rows) {
     const cp_model *model = g->trained->model;
     int             first = g->first;
@@ -152,7 +152,7 @@ static void measure_batch(generation *g, cp_tape *tape, int rows) {
     cp_tape_reset(tape);
 }
 
-/* Frames are denser at the start, where the images change most; each is after a different number of moves. */
+/* Frames are denser at the start, where the images change most, and no two have the same number of moves. */
 static void plan_film(generation *g) {
     int last = g->sgld.steps < FRAMES - 1 ? g->sgld.steps : FRAMES - 1;
     for (int f = 0; f <= last; f++) {
@@ -258,8 +258,7 @@ static bool write_result(generation *g) {
     cp_run_model_note(g->trained, &w, file);
     if (g->judge.model) cp_judge_put_notes(&g->judge, &w, file);
     if (g->from == FROM_BUFFER && g->borrowed < g->count)
-        cp_note_put(&w, file, "The training's chains gave %d of the %d starts; the other classes had too few, and started afresh.",
-                    g->borrowed, g->count);
+        cp_note_put(&w, file, "The training's chains gave %d of the %d starts; the missing ones are new.", g->borrowed, g->count);
     if (g->stuck) cp_note_put(&w, file, "%d chains ended where their energy is not finite.", g->stuck);
     cp_note_put(&w, file, "The images are in samples.png, one row per class, and for numpy, with their labels, in samples.npz.");
     cp_json_put_end(&w);

@@ -123,7 +123,7 @@ static bool look_at_batch(const cp_judge *j, cp_tape *tape, const cp_batch *batc
     return true;
 }
 
-/* The rows of a split, or all of them. */
+/* Judges the given rows of a split; `rows` NULL: all of them. */
 static bool look(const cp_judge *j, cp_tape *tape, const cp_split *split, const int *rows, int n, cp_judged *to,
                  cp_status *status) {
     size_t      classes = (size_t)j->images->classes, d = (size_t)j->features;
@@ -154,7 +154,7 @@ static bool look(const cp_judge *j, cp_tape *tape, const cp_split *split, const 
     return ok;
 }
 
-/* Of image i in a mean in which every class counts the same. */
+/* The weight of image i in a mean in which every class counts the same. */
 static double weight_of(const cp_judged *of, int i) { return 1.0 / of->classes / of->count[of->labels[i]]; }
 
 /* The mean and the covariance, which are 0 before; unbiased where all weights are equal. */
@@ -195,7 +195,7 @@ bool cp_judge_measure(cp_judge *j, const uint8_t *pixels, const int *labels, int
     cp_status       too_few = {0};
     cp_tape        *tape = cp_tape_new();
     cp_dataset     *set = cp_dataset_new((cp_dataset_config){.dtype = CP_U8, .shape = j->images->set->shape, .classes = classes});
-    while (!(drawn = cp_split_draw(train, each, seed, &too_few)) && each > 1) each--; /* a class may not have so many */
+    while (!(drawn = cp_split_draw(train, each, seed, &too_few)) && each > 1) each--; /* a class may have fewer */
     bool ok = (tape && set && drawn) || cp_fail(status, "not enough memory for the judge");
     if (ok) cp_tape_pause(tape, true);
     ok = ok && cp_dataset_add(set, (cp_split_config){"samples", n, pixels, labels, .owned = false}, status) &&

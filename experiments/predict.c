@@ -37,7 +37,7 @@ typedef struct input {
     bool        planes;            /* the file has each channel as a plane of its own */
 } input;
 
-/* ---- does the input fit the model? ---- */
+/* ---- checking the input ---- */
 
 static bool fail_shape(const input *in, const char *expected, cp_status *status) {
     return cp_fail(status, "%.200s has shape %s; this model takes %s", in->path, cp_shown_shape(in->npy.rank, in->npy.dims).text,
@@ -204,7 +204,7 @@ static bool same_file(const char *a, const char *b) {
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* A path that cannot be written is reported before the work, not after it. */
+/* Reports a path that cannot be written before the work, not after it. */
 static bool can_write(const char *out, const char *model, const char *in, cp_status *status) {
     if (same_file(out, model) || same_file(out, in)) return cp_fail(status, "--out %.200s is one of the files to read", out);
     cp_file_writer *probe = cp_file_writer_new(out, status);
@@ -223,7 +223,7 @@ static bool work(const cp_options *o, const cp_model *model, input *in, cp_statu
         ok = print_json(&s, cp_argument(o, 0), in, out, status);
     else if (ok && !cp_option_flag(o, "quiet"))
         print_summary(&s, model, out);
-    if (ok && s.not_finite) /* the file is there, for a look at the rows at fault; nobody must take it for a result */
+    if (ok && s.not_finite) /* the file is kept so that the bad rows can be inspected */
         ok = cp_fail(status, "%d of %d inputs gave posteriors that are not finite, the first of them row %d of %.200s; %s",
                      s.not_finite, s.n, s.first, out,
                      s.not_finite < s.n ? "look at these inputs" : "look at the model and its inputs");

@@ -27,7 +27,7 @@ static const size_t offsets[FIELDS][2] = {
     [QUATERN_B] = {256, 352},  [QOFFSET_X] = {268, 376}, [SROW_X] = {280, 400},     [MAGIC] = {344, 4},
 };
 
-/* What else the versions differ in. */
+/* The other differences between the versions. */
 static const struct {
     size_t   size, min_offset;   /* of the header; of values in the same file, after four bytes that announce extensions */
     cp_dtype length, real, code; /* types of dim, of real numbers, and of the codes of forms */

@@ -308,7 +308,7 @@ struct cp_st_writer {
 
 static void *fail_memory(cp_st_writer *w) { return cp_null(cp_fail(&w->error, "not enough memory to collect the tensors")); }
 
-/* Owns what is added, of which a NULL name says that memory was short. Returns the new item, or NULL. */
+/* Takes ownership of the item; a NULL name means that memory ran out. Returns the new item, or NULL. */
 static item *list_add(cp_st_writer *w, list *l, item added) {
     if (l->count == l->room) {
         size_t room = l->room ? 2 * l->room : 16;

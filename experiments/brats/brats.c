@@ -44,8 +44,8 @@ static bool take_modality(const cp_options *o, cp_slices_config *c) {
         for (int i = 0; i < c->channels; i++) again = again || c->scans[i] == scan;
         if (scan >= CP_SCAN_SEG || again || c->channels == CP_IMAGES_CHANNELS)
             return cp_complain(o,
-                               "--modality \"%.60s\" is not understood; expected are flair, t1, t1ce and t2, each at most once, "
-                               "with commas between them",
+                               "--modality \"%.60s\" is not understood; expected flair, t1, t1ce or t2, each at most once, "
+                               "separated by commas",
                                cp_option_text(o, "modality"));
         c->scans[c->channels++] = scan;
         text += length;
@@ -59,7 +59,7 @@ static bool take_split(const cp_options *o, int shares[CP_IMAGES_SPLITS]) {
         char *end;
         long  share = strspn(text, "0123456789") ? strtol(text, &end, 10) : 0;
         if (share < 1 || share > 1000000 || *end != (s + 1 < CP_IMAGES_SPLITS ? '/' : '\0'))
-            return cp_complain(o, "--split \"%.60s\" is not understood; expected are three whole numbers from 1, such as 70/10/20",
+            return cp_complain(o, "--split \"%.60s\" is not understood; expected three whole numbers from 1, such as 70/10/20",
                                cp_option_text(o, "split"));
         shares[s] = (int)share;
         text = end + 1;
@@ -73,7 +73,7 @@ static bool take_percentiles(const cp_options *o, cp_slices_config *c) {
     return cp_complain(o, "--percentiles needs two numbers, the lower first, such as 1,99.5");
 }
 
-/* So that a slip does not replace another file. */
+/* So that a typo does not overwrite another file. */
 static bool ends_in(const cp_options *o, const char *option, const char *ending) {
     const char *path = cp_option_text(o, option);
     size_t      length = path ? strlen(path) : 0, last = strlen(ending);
@@ -93,7 +93,7 @@ static bool take_settings(const cp_options *o, cp_brats_config *c) {
            ends_in(o, "out", ".npz") && ends_in(o, "sheet", ".png");
 }
 
-/* ---- what was made, as text and JSON ---- */
+/* ---- the summary as JSON ---- */
 
 static void put_counts(cp_json_writer *w, const char *key, cp_brats_counts c) {
     cp_json_put_object(w, key);
@@ -129,11 +129,11 @@ static bool print_json(const cp_brats_set *set, const char *file, const char *sh
     return cp_json_writer_print(&w, stdout, status);
 }
 
-/* ---- what is not as it should be ---- */
+/* ---- warnings ---- */
 
 enum { NAMES_SHOWN = 4, LINES_SHOWN = 20, LINE_ROOM = 900 };
 
-/* Appends ", NAME", and behind the last that is shown how many more there are. */
+/* Appends ", NAME" for the first few names; name_rest then says how many more there are. */
 static void name_one(char line[LINE_ROOM], int number, const char *name) {
     size_t used = strlen(line);
     if (number < NAMES_SHOWN) snprintf(line + used, LINE_ROOM - used, "%s%.150s", number ? ", " : "", name);
@@ -228,7 +228,7 @@ static void print_text(const cp_brats_set *set, const char *file, const char *sh
 
 enum { PATH_ROOM = 1200 };
 
-/* Where the sheet goes: NULL for nowhere, else `room` or the option's own text. */
+/* The path of the sheet: in `room`, or the option's own text; NULL: none. */
 static const char *sheet_path(const cp_options *o, char room[PATH_ROOM]) {
     const char *asked = cp_option_text(o, "sheet"), *out = cp_option_text(o, "out");
     size_t      length = strlen(out);
@@ -237,7 +237,7 @@ static const char *sheet_path(const cp_options *o, char room[PATH_ROOM]) {
     return room;
 }
 
-/* From the file that was written, which is so read once as any other set. Of large images it shows fewer. */
+/* Reads the file that was written, which checks it as a user would read it. A sheet of large images has fewer of them. */
 static bool write_sheet(const char *file, const char *sheet, cp_status *status) {
     enum { LARGEST = 1 << 25 }; /* pixels */
     cp_sheet_plan plan = {4, 16, .spread = true};
@@ -255,7 +255,7 @@ static bool can_write(const char *path, cp_status *status) {
     return !path || w;
 }
 
-/* Files that cannot be written are reported before the work, not after it. */
+/* Reports files that cannot be written before the work, not after it. */
 static bool make(const cp_options *o, const cp_brats_config *config, cp_brats_set *set, cp_status *status) {
     const char    *file = cp_option_text(o, "out");
     char           room[PATH_ROOM];

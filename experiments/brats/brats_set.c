@@ -55,7 +55,7 @@ static bool read_all(cp_brats_set *set, cp_status *reasons) {
 
 static bool no_memory(cp_status *status) { return cp_fail(status, "not enough memory for the list of subjects"); }
 
-/* Those without their files come first, then those whose files cannot be used. */
+/* After those that lack files, lists those whose files cannot be used. */
 static bool note_left_out(cp_brats_set *set, const cp_status *reasons, cp_status *status) {
     for (int i = 0; i < set->subjects->count; i++)
         if (set->slices[i].count == 0 &&
@@ -64,11 +64,11 @@ static bool note_left_out(cp_brats_set *set, const cp_status *reasons, cp_status
     return true;
 }
 
-/* ---- which side is up ---- */
+/* ---- orientation ---- */
 
 enum { VOTERS = 10 };
 
-/* The headers decide, unless most of at least VOTERS scans look upside down: single scans err. */
+/* The headers decide, unless most of at least VOTERS scans look upside down: single scans can be misjudged. */
 static void turn(cp_brats_set *set) {
     const cp_slices_config *c = &set->config.slices;
     for (int i = 0; i < set->subjects->count; i++) {
@@ -122,12 +122,12 @@ static bool number_patients(cp_brats_set *set) {
     return ok;
 }
 
-/* A list for other names would let the scans of a patient come into several splits. */
+/* A list with other names would let the scans of a patient end up in several splits. */
 static bool list_fits(cp_brats_set *set, cp_status *status) {
     for (int i = 0; set->listed && i < set->subjects->count; i++)
         set->listed_scans += set->slices[i].count > 0 && cp_patient_listed(set->listed, set->subjects->at[i].name);
     if (!set->listed || set->listed_scans > 0) return true;
-    return cp_fail(status, "%.200s names none of the scans, such as %.100s; expected are lines SCAN,PATIENT", set->config.patients,
+    return cp_fail(status, "%.200s names none of the scans, such as %.100s; expected lines SCAN,PATIENT", set->config.patients,
                    set->subjects->at[0].name);
 }
 
@@ -204,7 +204,7 @@ typedef struct split_arrays {
     size_t   count;
 } split_arrays;
 
-/* Moves them, so that there are no two copies of all slices. */
+/* Frees the pixels of each subject once they are copied, so that there are never two copies of all slices. */
 static void fill(cp_brats_set *set, int split, size_t values, split_arrays *a) {
     for (int p = 0; p < set->patient_count; p++)
         for (int i = 0; set->splits[p] == split && i < set->subjects->count; i++) {

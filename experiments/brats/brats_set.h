@@ -34,21 +34,21 @@ typedef struct cp_brats_set {
     int             *patients;     /* (subjects): number of the patient; -1 for those that were left out */
     char           **names;        /* (patient_count), sorted: the number of a patient is the place here */
     int              patient_count;
-    int             *splits;         /* (patient_count): train, val or test */
-    int64_t          all, all_tumor; /* slices of the volumes that were used, and those with tumor */
-    int  seen, upside_down; /* scans in which one can see which side is up, as they were read, and those with the wrong one */
-    bool turned;            /* all slices, by 180 degrees */
+    int             *splits;            /* (patient_count): train, val or test */
+    int64_t          all, all_tumor;    /* slices of the volumes that were used, and those with tumor */
+    int              seen, upside_down; /* scans whose orientation can be judged, as they were read, and those upside down */
+    bool             turned;            /* all slices, by 180 degrees */
 } cp_brats_set;
 
 /* Finds and reads all subjects, and splits the patients. After false (an error, or Ctrl-C without a message) the set holds what
- * there is so far, such as who was left out; free it all the same. */
+ * was found so far, such as the subjects left out; it must still be freed. */
 bool cp_brats_gather(const cp_brats_config *config, cp_brats_set *set, cp_status *status);
 void cp_brats_free(cp_brats_set *set);
 
 cp_brats_counts cp_brats_count(const cp_brats_set *set, int split); /* CP_IMAGES_SPLITS: all of them */
 
-/* All arrays of the file, after which the set has no pixels any more; errors wait for the writer's commit, but for a lack of
- * memory. */
+/* All arrays of the file, after which the set has no pixels any more; errors are reported by the writer's commit, except for a lack
+ * of memory. */
 bool cp_brats_add_arrays(cp_brats_set *set, cp_npz_writer *writer, cp_status *status);
 
 void cp_brats_put_left_out(const cp_brats_set *set, cp_json_writer *writer); /* "left_out": [{"name": ..., "reason": ...}] */

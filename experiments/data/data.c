@@ -1,4 +1,4 @@
-/* couplet data: what is in a file. */
+/* couplet data: shows the contents of a file. */
 #include "core/io/file.h"
 #include "core/io/nifti.h"
 #include "core/io/npz.h"
@@ -30,13 +30,13 @@ static const cp_option options[] = {
 /* ---- numbers about arrays ---- */
 
 typedef struct summary {
-    double min, max, mean, sd; /* of what is finite; NaN when nothing is */
+    double min, max, mean, sd; /* of the finite values; NaN if there are none */
     size_t not_finite;
 } summary;
 
 static summary summarize(cp_dtype dtype, const void *data, size_t count) {
     enum { PIECE = 4096 };
-    double  values[PIECE], first = NAN, sum = 0, squares = 0; /* of what exceeds the first number */
+    double  values[PIECE], first = NAN, sum = 0, squares = 0; /* of differences from the first number */
     summary s = {.min = NAN, .max = NAN};
     size_t  n = 0;
     for (size_t begin = 0; begin < count; begin += PIECE) {
@@ -69,7 +69,7 @@ static void add_summary(cp_table *table, const summary *s) {
     for (int i = 0; i < 4; i++) isfinite(values[i]) ? cp_table_text(table, "%.5g", values[i]) : cp_table_text(table, "-");
 }
 
-/* The name of the file may come from somebody else. */
+/* The name of the file may be untrusted. */
 static void print_title(const char *path, const char *kind) {
     char name[1024];
     snprintf(name, sizeof name, "%s", path);
@@ -153,7 +153,7 @@ static bool list_safetensors(listing *l, const char *path, cp_status *status) {
 
 static const char *const kinds[] = {NULL, "rows", "sequences", "images"}; /* by the rank of an input */
 
-/* In the file's numbers; those beyond the range have been taken to its ends. */
+/* In the file's units; pixels outside the range have been clamped. */
 static summary summarize_split(const cp_images *images, const cp_split *split) {
     summary s = summarize(images->set->dtype, split->inputs, (size_t)split->count * images->set->values);
     if (images->set->dtype == CP_U8) return s;
@@ -216,7 +216,7 @@ static bool put_set(const cp_images *images, const char *path, const int *counts
     return cp_json_writer_print(&w, stdout, status);
 }
 
-/* ---- how a set was made, and from whom: all texts come from the file, so they are cleaned ---- */
+/* ---- how a set was made; all texts come from the file, so control characters are removed ---- */
 
 enum { SHOWN = 6 }; /* patients of a split, and subjects left out, before "and 71 more" */
 
@@ -315,7 +315,7 @@ static void print_set(const cp_images *images, const int *counts) {
     print_classes(images, counts);
     if (!images->mean) printf("\n"), print_pixels(images);
     if (images->clamped)
-        printf("%zu pixels of val and test lie beyond the range and are taken to its ends, in this table too\n", images->clamped);
+        printf("%zu pixels of val and test are outside the range and are clamped to it, in this table too\n", images->clamped);
     if (images->made) print_made(images->made);
 }
 

@@ -1,4 +1,4 @@
-/* couplet fetch: MedMNIST's files, by curl or wget, and whether what came is what MedMNIST published. */
+/* couplet fetch: downloads MedMNIST's files by curl or wget, and verifies them. */
 #include "experiments/commands.h"
 #include "experiments/kit/data/medmnist.h"
 
@@ -86,7 +86,7 @@ static int run(const cp_options *o) {
             cp_complain(o, "%s", status.message);
             code = CP_EXIT_FAILED;
         } else {
-            printf("%s %s\n", file, there ? "is there already, and is the official file" : "is the official file");
+            printf("%s %s\n", file, there ? "exists already and is the official file" : "is the official file");
         }
     }
     return code;

@@ -4,7 +4,7 @@
 #include "experiments/kit/train/run_model.h"
 #include "experiments/kit/train/scores.h"
 
-/* How predictions are read off the scores. */
+/* How predictions are computed from the scores. */
 typedef enum cp_reading { CP_READING_PLAIN, CP_READING_SCALED, CP_READING_BAYES, CP_READINGS } cp_reading;
 
 /* A number that should be higher for images of this set than for those of another. */
@@ -31,7 +31,7 @@ typedef struct cp_evaluation {
     cp_scores         scores, other_scores;
     cp_measured       measured[CP_READINGS];
     cp_energies       chains, noise;         /* of the run's chains, of uniform noise */
-    cp_status         no_chains;             /* why there are none, or empty */
+    cp_status         no_chains;             /* the reason if there are none */
     cp_outlier_score  outliers[CP_OUTLIERS]; /* here: NULL when the model has no such score */
 } cp_evaluation;
 

@@ -30,7 +30,7 @@ static double *scores_of(const cp_scores *s, cp_outlier_kind kind, double temper
 
 /* ---- AUROC ---- */
 
-/* Patients numbered from *groups on, which then counts them too; images whose patients are not known are each on their own. */
+/* Numbers the patients from *groups on and adds their number to it; an image of an unknown patient is a group of its own. */
 static bool number_patients(const cp_scores *s, int *to, int *groups) {
     int  count = s->n;
     int *number = s->groups ? cp_groups_number(s->groups, s->n, &count) : NULL;
@@ -42,8 +42,8 @@ static bool number_patients(const cp_scores *s, int *to, int *groups) {
 
 static bool has_patients(const cp_evaluation *e) { return e->scores.groups || e->other_scores.groups; }
 
-/* The AUC of a classifier of two classes with these scores. Their ranks, equal ones for equal scores, take their place: those
- * cannot saturate as probabilities. */
+/* The AUC of a classifier of two classes with these scores, or rather with their ranks (equal for equal scores), which cannot saturate
+ * as probabilities. */
 static bool auroc(const cp_evaluation *e, cp_outlier_score *s, cp_status *status) {
     int         here = e->scores.n, n = here + e->other_scores.n, groups = 0;
     int        *order = malloc((size_t)n * sizeof *order);

@@ -9,7 +9,7 @@ struct cp_conditional {
     const cp_real *mean, *directions;
     bool          *missing;            /* (size) */
     double        *factor;             /* (rows, rows): the lower Cholesky factor of K K^T + grain^2 I */
-    double        *e, *values, *above; /* behind it: (rows), (size), (size): what the known values are above their prediction */
+    double        *e, *values, *above; /* behind it: (rows), (size), (size): known values minus their prediction */
 };
 
 void cp_conditional_free(cp_conditional *c) {

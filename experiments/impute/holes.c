@@ -87,7 +87,7 @@ static double value_at(const cp_npy *npy, size_t i) {
     return ((const unsigned char *)npy->data)[i] / 127.5 - 1;
 }
 
-/* A NaN is a pixel that is not known: it must be missing, and without a mask it makes it so. */
+/* A NaN marks an unknown pixel, which must be missing in the mask, if there is one. */
 static bool take_value(const cp_npy *npy, const char *path, bool masked, cp_holes *h, size_t i, cp_status *status) {
     size_t pixel = i / (size_t)h->shape.dims[2], width = (size_t)h->shape.dims[1], within = pixel % h->pixels;
     double value = value_at(npy, i);

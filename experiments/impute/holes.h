@@ -22,8 +22,8 @@ typedef struct cp_holes {
 } cp_holes;
 
 /* IMAGES is a .npy of uint8, or of floats in [-1, 1], (N, H, W, C) or, gray, (N, H, W), of the given shape. MASK, a .npy with 1
- * where a pixel is missing and 0 elsewhere, is (N, H, W) or, for all images, (H, W). Without it (NULL) the NaN among floats are what
- * is missing; with it they may stand in the holes, and there is no truth. False with a message, and nothing to free: a shape or
+ * where a pixel is missing and 0 elsewhere, is (N, H, W) or, for all images, (H, W). Without it (NULL), NaN mark the missing
+ * pixels; with it, they may only be in the holes, and there is no truth. False with a message, and nothing to free: a shape or
  * value that does not fit, a NaN that the mask has as known, nothing missing at all. */
 bool cp_holes_read(const char *images, const char *mask, cp_shape shape, cp_holes *holes, cp_status *status);
 

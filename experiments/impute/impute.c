@@ -46,7 +46,7 @@ typedef struct imputation {
     cp_real          *mean;     /* (H, W, C): the mean training image */
     cp_real          *filled;   /* (count, H, W, C) */
     cp_conditional   *gaussian; /* where chains start; NULL: from the mean image */
-    cp_real          *guess;    /* (count, H, W, C): its conditional mean, which no chain has touched; or NULL */
+    cp_real          *guess;    /* (count, H, W, C): its conditional mean, without any moves; or NULL */
     int               stuck;
     cp_progress       progress;
     int               first;           /* of the chains of the batch that is being moved; chain k is the image k / chains */
@@ -54,7 +54,7 @@ typedef struct imputation {
     cp_real          *known, *missing; /* (AT_ONCE, H, W, C): 0 where missing; 1 where missing and 0 elsewhere */
 } imputation;
 
-/* Where the images come from. */
+/* The path of the images. */
 static const char *data_path(const cp_options *o) {
     const char *set = cp_option_text(o, "from-set");
     return set ? set : cp_argument(o, 1);
@@ -62,7 +62,7 @@ static const char *data_path(const cp_options *o) {
 
 /* ---- walking ---- */
 
-/* The energy as a function of the missing values only: the known ones are put in their places, whatever the chain has there. */
+/* The energy as a function of the missing values only: known values replace those of the chain. */
 static cp_tensor *clamped_energy(cp_at at, void *context, cp_tensor *x) {
     const imputation *m = context;
     cp_tensor        *free_part = cp_mul(at, cp_constant(at, m->missing, x->shape), x);
@@ -78,7 +78,7 @@ static bool look(void *user, const cp_sgld_view *view) {
     return cp_run_should_continue(m->run);
 }
 
-/* Sets what is missing for the Gaussian, unless it is as before, and computes its guess. */
+/* Sets the missing pixels for the Gaussian, unless they are those of the image before, and computes its guess. */
 static void look_at_image(imputation *m, size_t image) {
     size_t         values = m->holes.values, pixels = m->holes.pixels;
     const bool    *mask = m->holes.missing + image * pixels;
@@ -198,10 +198,9 @@ static void put_notes(const imputation *m, cp_json_writer *w, FILE *file) {
                     "had there counts as the truth.");
     else
         cp_note_put(w, file, "The missing values are not known (NaN), so no error can be measured.");
-    if (h->untouched) cp_note_put(w, file, "%d images miss nothing and are as they were.", h->untouched);
+    if (h->untouched) cp_note_put(w, file, "%d images have no missing pixel and are unchanged.", h->untouched);
     if (h->unknown)
-        cp_note_put(w, file, "%d images have no known pixel: what fills them is the mean of plain samples of the model.",
-                    h->unknown);
+        cp_note_put(w, file, "%d images have no known pixel: they are filled with the mean of unconditional samples.", h->unknown);
     if (m->stuck) cp_note_put(w, file, "%d chains ended where their energy is not finite.", m->stuck);
     cp_json_put_end(w);
 }

@@ -159,7 +159,7 @@ static void name_by_path(cp_study_set *set) {
     name_set(set, name, false);
 }
 
-/* Whether the study has results of a set whose file is missing; they say whether it was an official one. */
+/* Whether the study has results of a set whose file is missing; these also say whether it was an official file. */
 static bool find_results(const cp_image_study *s, cp_study_set *set) {
     cp_words names = s->stored ? cp_runs_stored(s->stored) : (cp_words){0};
     bool     found = false;
@@ -238,7 +238,7 @@ static void put_words(const cp_trial *trial, cp_words *words) {
 
 /* ---- all of it ---- */
 
-/* As couplet train checks it, for the first seed. */
+/* Checks the case for the first seed as couplet train does. */
 static int check_case(const cp_image_study *s, const cp_case *of, cp_images *images) {
     cp_status status = {0};
     cp_words  words = {0};
@@ -261,7 +261,7 @@ static bool read_lists(cp_image_study *s, cp_status *status) {
            read_methods(s, cp_option_text(o, "methods"), status) && read_sweep(s, status);
 }
 
-/* The file is read for its name and md5, and for what train would refuse. */
+/* Reads the file for its name and md5, and for the checks of train. */
 static bool add_set(cp_image_study *s, const char *path, cp_status *status) {
     cp_status     missing = {0};
     cp_study_set *set = &s->sets[s->set_count];

@@ -5,14 +5,14 @@
 #include "experiments/kit/run/study.h"
 #include "experiments/kit/train/method.h"
 
-/* ---- what is asked for ---- */
+/* ---- the plan ---- */
 
 typedef struct cp_study_set {
     const char *path;
     char        name[64], title[96]; /* "bloodmnist_rebuilt", "Blood (rebuilt)" */
     char        md5[33];
     cp_images  *images;  /* while the plan is checked */
-    bool        missing; /* the file is not there, or damaged; there are results of it */
+    bool        missing; /* the file is missing or damaged, but the study has results of it */
     bool        shares_title;
     bool        rows; /* of tables or sequences: there are no pictures of samples */
 } cp_study_set;
@@ -53,7 +53,7 @@ void cp_image_study_settings(const cp_image_study *s, cp_words *words);
 
 void cp_image_study_read(cp_trial *trial, const cp_json *result); /* the numbers of a run's result */
 
-/* ---- what was found ---- */
+/* ---- the results ---- */
 
 cp_measure *cp_image_study_measures(const char *split); /* to be freed; NULL: not enough memory */
 

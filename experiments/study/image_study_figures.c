@@ -35,7 +35,7 @@ static heading heading_of(const cp_image_study *s, const char *what, const char 
     return text;
 }
 
-/* ---- accuracy and ECE: boxes by method and number of labels, or lines against what is swept ---- */
+/* ---- accuracy and ECE: boxes by method and number of labels, or lines against the swept option ---- */
 
 enum { MARKERS = CP_NO_MARK - CP_CIRCLE };
 
@@ -180,7 +180,7 @@ bool cp_image_study_draw(cp_image_study *s) {
 
 /* ---- samples, by couplet generate ---- */
 
-/* The first run of a case whose weights and chains are there; runs that were copied by their results have none. The md5 of the
+/* The first run of a case that has weights and chains; runs of which only the results were copied have none. The md5 of the
  * weights is part of the name, so a training that was made again has new samples. */
 static bool plan_sample(const cp_image_study *s, int i, cp_runs *runs, cp_status *status) {
     char picture[250], name[300], md5[CP_MD5_TEXT];

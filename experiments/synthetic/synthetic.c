@@ -43,7 +43,7 @@ static const cp_measure measures[] = {
 
 enum { LABELED, SUPERVISED, HYBRIDS };
 
-/* The place of the lambda that stands for the hybrid beside the other methods: the paper's 10, or else the first. Not
+/* The index of the lambda that represents the hybrid beside the other methods: the paper's 10, or else the first. Not
  * the best one: that would be chosen on the test points. */
 static int main_lambda(cp_reals lambda) {
     for (int l = 0; l < lambda.count; l++)

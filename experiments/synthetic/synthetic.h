@@ -41,7 +41,7 @@ typedef struct cp_plane_model {
 bool cp_plane_model_new(cp_plane_model *model, cp_plane_method method, cp_precision precision, cp_rng *rng);
 void cp_plane_model_free(cp_plane_model *model);
 
-/* What is minimized: minus the log of the semi-supervised objective, summed over the points, the prior once. */
+/* The loss: minus the log of the semi-supervised objective, summed over the points, the prior once. */
 cp_tensor *cp_plane_loss(cp_at at, const cp_plane_model *model, const cp_plane_data *data, double lambda);
 
 typedef struct cp_plane_training {
@@ -76,7 +76,7 @@ cp_training_end cp_plane_trial_train(const cp_trial *trial, const cp_plane_data 
 
 /* ---- figures ---- */
 
-/* The first repetition, as in the paper's figure: its data, and what each method makes of the plane. */
+/* The first repetition, as in the paper's figure: its data, and each method's posterior and boundary. */
 bool cp_plane_draw_first(cp_study *study, cp_geometry geometry, const cp_case *const *of_method);
 
 /* Accuracy and distance of the heads against lambda, whose cases are first_case, first_case + 1, ... */

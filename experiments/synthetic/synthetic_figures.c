@@ -1,4 +1,4 @@
-/* The synthetic experiment's figures: data, and what the models make of the plane. */
+/* The synthetic experiment's figures: data, posteriors and densities. */
 #include "experiments/synthetic/synthetic.h"
 
 #include <math.h>

@@ -42,7 +42,7 @@ static bool print_gradients(cp_tape *tape, const cp_tape_demo_record *r) {
     return true;
 }
 
-/* By way of memory, so that an older page stays as it is when there is no new one. */
+/* Makes the page in memory first, so that an error leaves an older page unchanged. */
 static bool page_write(const cp_tape_demo *d, cp_tape *tape, const cp_tape_demo_record *r, const char *path, cp_status *status) {
     char   title[200], *text = NULL;
     size_t size = 0;
@@ -76,7 +76,7 @@ static int demo_run(const cp_options *o, const cp_tape_demo *d, const char *path
 static int run(const cp_options *o) {
     if (cp_option_flag(o, "list")) return list(stdout, CP_EXIT_OK);
     if (cp_argument_count(o) == 0) {
-        cp_complain(o, "DEMO is needed; these are there:");
+        cp_complain(o, "DEMO is needed; the demos are:");
         return list(stderr, CP_EXIT_USAGE);
     }
     const cp_tape_demo *d = demo_find(o, cp_argument(o, 0));

@@ -147,7 +147,7 @@ END
     expect_success "numpy reads the written set" "$python" make.py
     expect 0 "deep: images of 5 x 4, 1 channel, 3 classes" data deep.npz
     expect 0 "pixels are uint16 in [0, 255], x / 127.5 - 1" data deep.npz
-    expect 0 "lie beyond the range and are taken to its ends, in this table too" data beyond.npz
+    expect 0 "are outside the range and are clamped to it, in this table too" data beyond.npz
     expect 0 "val       0    1" data beyond.npz
     expect 0 "Not an image set: other.npz has no array train_images" data other.npz
     expect 0 "1 number is not finite" data other.npz

@@ -41,7 +41,7 @@ static void chains_start_from_noise_or_the_buffer_too(void) {
     expect_ok(&cp_command_generate, "jem --per-class 3 --from buffer --out g4");
     expect_ok(&cp_command_generate, "hybrid --per-class 70 --from buffer --steps 1 --out g5"); /* more than the buffer contains */
     cp_json *found = result_of("g5");
-    TEST_ASSERT_TRUE(has_note(found, "started afresh"));
+    TEST_ASSERT_TRUE(has_note(found, "the missing ones are new"));
     cp_json_free(found);
 }
 

@@ -20,7 +20,7 @@ static void put_words(FILE *file, const char *before, const char *words, const c
     fputs(after, file);
 }
 
-/* What an option's value may be, or NULL. */
+/* The words that an option's value may be, or NULL. */
 static const char *words_of(const cp_option *o) { return o->kind == CP_OPTION_CHOICE ? o->choices : o->word; }
 
 static bool is_number(const cp_option *o) {

@@ -93,7 +93,7 @@ static int show_completion(const cp_program *program, const char *shell) {
     return CP_EXIT_USAGE;
 }
 
-/* --version, --man and --completion SHELL: what they say is all that there is to say. */
+/* --version, --man and --completion SHELL, which take no other words. */
 static int show_text(const cp_program *program, int count, char *const *words) {
     bool completion = strcmp(words[1], "--completion") == 0;
     int  max = completion ? 3 : 2;
@@ -112,7 +112,7 @@ static int show_text(const cp_program *program, int count, char *const *words) {
 
 static bool is_one_of(const char *word, const char *a, const char *b) { return strcmp(word, a) == 0 || strcmp(word, b) == 0; }
 
-static int obey(const cp_program *program, int count, char *const *words) {
+static int dispatch(const cp_program *program, int count, char *const *words) {
     const char       *first = count > 1 ? words[1] : "";
     const cp_command *command = find(program, first);
     if (command) return run(program, command, count - 2, words + 2);
@@ -133,7 +133,7 @@ static int obey(const cp_program *program, int count, char *const *words) {
 }
 
 int cp_program_main(const cp_program *program, int count, char *const *words) {
-    int code = obey(program, count, words);
+    int code = dispatch(program, count, words);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "%s: what was printed could not all be written\n", program->name);
         code = code ? code : CP_EXIT_FAILED;

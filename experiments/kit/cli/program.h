@@ -5,8 +5,8 @@
  *     }
  *
  * All of them answer --help and --version, name the nearest word when one is mistyped, and end with an exit code of
- * options.h. From the same tables come a manual page (--man) and what shells complete (--completion bash, zsh or
- * fish), as texts to install where they look for them. */
+ * options.h. The same tables give a manual page (--man) and shell completions (--completion bash, zsh or fish), which
+ * can be installed where man and the shell look for them. */
 #pragma once
 
 #include "experiments/kit/cli/options.h"

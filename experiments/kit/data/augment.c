@@ -12,7 +12,7 @@ typedef struct view {
     double gain, offset;
 } view;
 
-/* Every image draws all of it, wanted or not: one setting does not change what the others do. */
+/* Every image draws all numbers, used or not, so that a setting does not change the effect of the others. */
 static view draw_view(const cp_augment *a, cp_rng *rng) {
     uint64_t places = 2 * (uint64_t)a->shift + 1;
     view     v = {.dx = (int)cp_rng_below(rng, places) - a->shift, .dy = (int)cp_rng_below(rng, places) - a->shift};

@@ -36,7 +36,8 @@ cp_dataset *(cp_dataset_new)(cp_at at, cp_dataset_config config) {
     if (!dtype_fits(config.dtype))
         return cp_refuse(at, op, "inputs of dtype %d are not CP_U8, CP_F32 or CP_F64", (int)config.dtype);
     if (config.shape.rank < 1 || config.shape.rank >= CP_MAX_RANK || !cp_shape_size(config.shape, &values) || values == 0)
-        return cp_refuse(at, op, "an input of rank %d cannot have these sizes; (H, W, C), (D) or the like is expected, without a 0",
+        return cp_refuse(at, op,
+                         "an input of rank %d cannot have these sizes; a shape such as (H, W, C) or (D) is expected, without a 0",
                          config.shape.rank);
     if (config.classes < 0) return cp_refuse(at, op, "there cannot be %d classes", config.classes);
     cp_dataset *set = calloc(1, sizeof *set);
@@ -207,7 +208,7 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Each class takes a whole permutation of its rows from the stream, so that what is drawn does not depend on how many are. */
+/* Each class takes a whole permutation of its rows from the stream, so that a draw of fewer rows is part of a draw of more. */
 static void draw(const cp_split *split, const int *counts, int per_class, cp_rng *rng, int *order, int *members, int *drawn) {
     for (int c = 0; c < split->set->classes; c++) {
         int found = 0;

@@ -1,4 +1,4 @@
-/* MedMNIST's files: what a file of theirs is known by, and where it is to be had. */
+/* MedMNIST's files: how to recognize and download them. */
 #pragma once
 
 #include "core/error.h"

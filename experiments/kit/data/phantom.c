@@ -26,7 +26,7 @@ typedef struct wave {
     double x, y, phase;
 } wave;
 
-/* All that is random in an image but its noise. */
+/* Everything random in an image except its noise. */
 typedef struct scene {
     disc   lobes[LOBES]; /* of the nucleus: discs, each joined with the next one */
     int    lobe_count;
@@ -106,7 +106,7 @@ static void place_nucleus(scene *s, cp_rng *rng, double size) {
     }
 }
 
-/* ---- what is around it ---- */
+/* ---- its surroundings ---- */
 
 static color vary(color base, cp_rng *rng, double shared, double own) {
     double all = shared * cp_rng_normal(rng);
@@ -114,7 +114,7 @@ static color vary(color base, cp_rng *rng, double shared, double own) {
     return base;
 }
 
-/* The class has a color of plasma that is usual, and others that happen. */
+/* Each class has a usual color of plasma, and varies around it. */
 static color plasma_of(cp_rng *rng, int class) {
     static const color usual[] = {{{0.68, 0.74, 0.90}}, {{0.93, 0.68, 0.62}}, {{0.90, 0.78, 0.80}}, {{0.74, 0.73, 0.82}}};
     static const color middle = {{0.81, 0.73, 0.79}};

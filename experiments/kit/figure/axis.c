@@ -37,7 +37,7 @@ static void add_tick(cp_axis *a, double value, int decimals) {
     put_text(a->text[a->ticks++], sizeof a->text[0], number);
 }
 
-/* The smallest of 1, 2, 5 times a power of ten that is at least `least`. */
+/* The smallest of 1, 2 or 5 times a power of ten that is at least `min`. */
 static double round_step(double min) {
     double power = pow(10, floor(log10(min)));
     double share = min / power;

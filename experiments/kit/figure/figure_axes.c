@@ -1,4 +1,4 @@
-/* A figure's axes: what they must reach, which of them show the same quantity, and where a value lies on them. */
+/* A figure's axes: their ranges, which of them show the same quantity, and the position of a value on them. */
 #include "experiments/kit/figure/figure_parts.h"
 
 #include <math.h>
@@ -28,7 +28,7 @@ void cp_range_grid(const cp_series *s, cp_range *x, cp_range *y) {
     x->tight = y->tight = true;
 }
 
-/* Air around the data, but none below a floor that bars stand on. */
+/* Adds a margin around the data, except below the zero that bars stand on. */
 static void widen(cp_range *r) {
     if (r->min > r->max || r->tight) return;
     if (r->log) {

@@ -1,4 +1,4 @@
-/* Figures: where panels, axes, texts and legend go. What is inside the axes is drawn by the marks. */
+/* Figures: the layout of panels, axes, texts and legend. The marks draw what is inside the axes. */
 #include "experiments/kit/figure/figure_parts.h"
 
 #include <math.h>

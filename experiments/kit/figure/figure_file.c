@@ -147,7 +147,7 @@ static void pass_bool(pass *p, const char *key, bool *value) {
     if (p->from) *value = cp_json_bool(cp_json_get(p->from, key), false);
 }
 
-/* Numbers that are none are null in the file. Reading sets the count, or compares it when it is set already. */
+/* NaN is null in the file. Reading sets the count, or compares it when it is set already. */
 static void pass_numbers(pass *p, const char *key, double **numbers, int *count) {
     if (p->to && *numbers) cp_json_put_numbers(p->to, key, *numbers, (size_t)*count);
     const cp_json *array = cp_json_get(p->from, key);
@@ -275,7 +275,7 @@ static const cp_mark *find_mark(const char *name) {
     return NULL;
 }
 
-/* What drawing rests on. */
+/* Whether a series has everything that drawing needs. */
 static bool is_complete(const cp_series *s) {
     int  needs = s->mark->needs;
     bool grid = s->grid.nx > 0 && s->grid.ny > 0 && s->grid.values;

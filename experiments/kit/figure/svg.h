@@ -5,7 +5,7 @@
 
 void cp_svg_put(cp_bytes *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Text fit for XML and HTML: markup escaped, what is no character of either replaced. */
+/* Text fit for XML and HTML: markup is escaped, and characters that neither allows are replaced. */
 void cp_svg_escape(cp_bytes *out, const char *text);
 
 typedef enum cp_anchor { CP_ANCHOR_START, CP_ANCHOR_MIDDLE, CP_ANCHOR_END } cp_anchor;
@@ -25,7 +25,7 @@ typedef struct cp_paint {
 } cp_paint;
 enum { CP_PALETTE = 8 };
 extern const cp_paint cp_paper, cp_ink, cp_rule, cp_frame_ink; /* background, text, grid lines, the frame around a panel */
-cp_paint              cp_palette(int index);                   /* goes round */
+cp_paint              cp_palette(int index);                   /* any index; wraps around */
 cp_paint              cp_paint_mix(cp_paint a, cp_paint b, double share); /* share 0 is all of a, 1 all of b */
 double                cp_contrast(cp_color a, cp_color b);                /* 1 to 21, as the guidelines for web pages define it */
 

@@ -106,7 +106,7 @@ static void put_methods(cp_bytes *out, const cp_json *methods) {
 
 /* ---- figures ---- */
 
-/* A figure of several panels is there twice: as it is, and with one panel below the other for narrow screens. */
+/* A figure of several panels is drawn twice: as it is, and with one panel below the other for narrow screens. */
 static void put_drawing(cp_bytes *out, const cp_report_picture *picture, int number) {
     char      name[300];
     cp_figure narrow = *picture->figure;
@@ -139,7 +139,7 @@ static bool is_svg(const cp_bytes *file) {
     }
 }
 
-/* By its contents, whatever its name is. NULL: neither PNG nor SVG. */
+/* By its contents, not by its name. NULL: neither PNG nor SVG. */
 static const char *image_type(const cp_bytes *file) {
     static const char png[] = "\x89PNG\r\n\x1A\n\0\0\0\rIHDR";
     if (file->size >= sizeof png && memcmp(file->data, png, sizeof png - 1) == 0) return "png";
@@ -163,7 +163,7 @@ static bool put_image(cp_bytes *out, const cp_report_run *run, const char *name,
     return type || cp_fail(status, "%.300s: this is neither a PNG nor an SVG file", cp_report_file(run, name, end).s);
 }
 
-/* What the files of a picture end with. */
+/* The endings of a picture's files, for its caption. */
 static const char *ends_of(const cp_report_run *run, const cp_report_picture *picture) {
     if (!cp_report_has(run, picture->name, ".svg")) return ".png";
     return cp_report_has(run, picture->name, ".csv") ? ".svg, its numbers as .csv" : ".svg";
@@ -194,7 +194,7 @@ static void put_picture(cp_bytes *out, const cp_report_run *run, const cp_report
 
 static void put_file(cp_bytes *out, const cp_report_run *run, const char *name) {
     cp_bytes text;
-    if (!cp_report_read_file(run, name, "", &text, NULL)) return; /* it was there a moment ago */
+    if (!cp_report_read_file(run, name, "", &text, NULL)) return; /* it has been removed since */
     bool cut = text.size > SHOWN_JSON;
     if (cut) text.size = SHOWN_JSON;
     cp_svg_put(out, "<details><summary>%s</summary><pre>", name);
@@ -347,7 +347,7 @@ static void add_results(columns *c, int row, const cp_json *result) {
 
 /* ---- the table ---- */
 
-enum { RESULTS_MAX = 24 }; /* more are not taken in side by side; the runs' own sections have them */
+enum { RESULTS_MAX = 24 }; /* more do not fit side by side; the runs' own sections have them */
 
 static int put_titles(cp_bytes *out, const columns *c, bool only_different, int max) {
     int shown = 0;

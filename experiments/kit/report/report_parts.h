@@ -28,7 +28,7 @@ typedef struct cp_report_path {
     char s[1400];
 } cp_report_path;
 cp_report_path cp_report_file(const cp_report_run *run, const char *name, const char *end);
-bool           cp_report_has(const cp_report_run *run, const char *name, const char *end); /* whatever it is */
+bool           cp_report_has(const cp_report_run *run, const char *name, const char *end); /* a file, a folder or a link */
 
 /* Folders may be untrusted: only regular files in the folder itself are read (cp_file_read_inside). */
 bool cp_report_read_file(const cp_report_run *run, const char *name, const char *end, cp_bytes *out, cp_status *status);

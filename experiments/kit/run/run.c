@@ -383,7 +383,7 @@ static bool find_finished(cp_run *run, bool *finished) {
     return true;
 }
 
-/* Looks again under the lock, since another process may have finished the run until it released it. */
+/* Checks again under the lock, since another process may have finished the run before it released the lock. */
 static bool open_folder(cp_run *run) {
     bool finished;
     if (!make_folder(run) || (!run_has(run, CP_RUN_CONFIG) && !is_run_or_empty(run)) || !find_finished(run, &finished))

@@ -534,7 +534,7 @@ static bool has_damaged_weights(const char *folder, int depth) {
     return damaged;
 }
 
-static bool needs_mending(const cp_runs *r, int i) {
+static bool needs_repair(const cp_runs *r, int i) {
     return cp_runs_stage(r, i) == CP_STAGE_DAMAGED || (cp_runs_is_pending(r, i) && has_damaged_weights(cp_runs_folder(r, i).s, 1));
 }
 
@@ -562,7 +562,7 @@ bool cp_runs_quarantine(const cp_runs *r, cp_status *status) {
                       "system with locks",
                       path.s, strerror(errno));
     for (int i = 0; ok && i < r->count; i++)
-        if (!r->at[i].without_data && needs_mending(r, i)) ok = move_aside(r, i, status);
+        if (!r->at[i].without_data && needs_repair(r, i)) ok = move_aside(r, i, status);
     close(file);
     return ok;
 }

@@ -125,7 +125,7 @@ static bool write_script(const cp_runs *r, int number, cp_status *status) {
     return write_text(slurm_file(r, number, "sh").s, &text, status);
 }
 
-/* Hands over a script, with the study's own options and then the user's. Slurm's answer, the job's number, is kept in `answer`. */
+/* Submits a script with the study's own options, then the user's. `answer` receives Slurm's answer, the job's number. */
 static bool call_sbatch(const cp_runs *r, const char *own, const char *output, const char *options, const char *path,
                         cp_bytes *answer, long *job, cp_status *status) {
     cp_bytes command = {0}, to = {0};

@@ -80,7 +80,7 @@ static bool submit(const cp_study_parts *p, cp_status *status) {
     return ok;
 }
 
-/* They are reported, since they are in no list, and an empty list would look as if all were done. */
+/* They are counted and reported, since --list leaves them out and an empty list would look as if all were done. */
 static int count_without_data(const cp_runs *r) {
     int count = 0;
     for (int i = 0; i < r->count; i++) {

@@ -1,4 +1,4 @@
-/* The divergence guard: it looks at numbers of every training step and says what to do about them.
+/* The divergence guard: it looks at numbers of every training step and decides what to do.
  *
  *     switch (cp_guard_judge(&guard, step, &seen)) {
  *     case CP_GUARD_OK: cp_optim_step(adam); break;
@@ -67,10 +67,10 @@ cp_guard_verdict cp_guard_judge(cp_guard *guard, int64_t step, const double *see
 /* The model's outputs were found not to be finite. */
 cp_guard_verdict cp_guard_judge_outputs(cp_guard *guard, int64_t step);
 
-/* After a rollback, of a guard that was restored with the state: its history is that state's, and what has happened since stays. */
+/* After a rollback, of a guard that was restored with the state: its history is that state's, and the events since then stay. */
 void cp_guard_return(cp_guard *guard, const cp_guard *before);
 
-/* Forgets what is usual: another loss begins. What has happened stays. */
+/* Clears the history, since another loss begins. Events and counts stay. */
 void cp_guard_restart(cp_guard *guard);
 
 bool cp_guard_calm(const cp_guard *guard);   /* the last step was good */

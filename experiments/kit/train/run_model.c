@@ -1,4 +1,4 @@
-/* Opening what a training left. */
+/* Opening the model, the chains and the settings that a training saved. */
 #include "experiments/kit/train/run_model.h"
 
 #include "core/io/safetensors.h"
@@ -50,7 +50,7 @@ static bool open_run(cp_run_model *t, cp_status *status) {
     t->found = cp_json_read(file_of(t, "result.json").s, &unread);
     if (!t->found && unread.kind != CP_STATUS_MISSING) return cp_fail(status, "%s", unread.message);
     if (cp_json_bool(cp_json_get(t->found, "diverged"), false))
-        return cp_fail(status, "%.300s: this training diverged and left no weights to go by", t->folder);
+        return cp_fail(status, "%.300s: this training diverged and left no weights", t->folder);
     t->model = cp_model_load(file_of(t, weights).s, &unread);
     if (!t->model)
         return cp_fail(status, "%s%s", unread.message,
@@ -235,7 +235,7 @@ double cp_run_model_option(const cp_run_model *t, const char *name) {
     return cp_json_number(cp_json_get(cp_json_get(t->config, "options"), name), NAN);
 }
 
-/* A chain of the buffer was drawn so often on average, unless it started afresh in between. */
+/* The average number of draws of each chain in the buffer, less those before it was restarted. */
 double cp_run_model_moves(const cp_run_model *t) {
     double fresh = cp_run_model_option(t, "fresh"), filled = cp_replay_filled(t->replay);
     double visits = filled > 0 ? (double)cp_replay_counted(t->replay).drawn / filled : 1;

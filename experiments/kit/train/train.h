@@ -1,4 +1,4 @@
-/* A whole training, as `couplet train` makes it.
+/* A complete training, as `couplet train` runs it.
  *
  *     static int run(const cp_options *o) {
  *         cp_status         status = {0};

@@ -1,4 +1,4 @@
-/* What a training found: result.json, tables and figures. */
+/* The results of a training: result.json, tables and figures. */
 #include "experiments/kit/data/sheet.h"
 #include "experiments/kit/figure/figure.h"
 #include "experiments/kit/metrics/calibration.h"
@@ -188,7 +188,7 @@ static notes make_notes(const cp_trainer *t, const findings *f) {
     return n;
 }
 
-/* What "auto" came to. */
+/* The values that were chosen for "auto". */
 static void put_settings(const cp_trainer *t, cp_json_writer *w) {
     const cp_trainer_config *c = &t->config;
     cp_json_put_object(w, "settings");

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* What is in brackets is the patient's. */
+/* The part in parentheses names the patient. */
 static const char *const forms[] = {
     "^(brats-[a-z]+-[0-9]+)-[0-9]+$",
     "^(tcga[_-][a-z0-9]+[_-][a-z0-9]+)[_-][0-9]{8}$",
@@ -30,7 +30,7 @@ size_t cp_patient_length(const char *scan) {
     return strlen(scan);
 }
 
-/* ---- a list: whose scans they are ---- */
+/* ---- a list of scans and their patients ---- */
 
 typedef struct line {
     const char *scan, *patient;
@@ -71,7 +71,7 @@ static bool take_line(cp_patient_list *list, char *text, int number, const char 
     if (!comma && !*added.scan) return true;
     if (number == 1 && strcasecmp(added.patient, "patient") == 0) return true;
     if (!*added.scan || !*added.patient || strchr(added.patient, ','))
-        return cp_fail(status, "%.200s, line %d: expected is SCAN,PATIENT", path, number);
+        return cp_fail(status, "%.200s, line %d: expected SCAN,PATIENT", path, number);
     list->lines[list->count++] = added;
     return true;
 }

@@ -58,7 +58,7 @@ bool cp_brain_find(float *values, size_t count, double low, double high, cp_brai
 
 /* ---- reading ---- */
 
-/* Where a corner lies by a header; bit i of `corner` is set for the far end of axis i. */
+/* The position of a corner according to the header; bit i of `corner` is set for the far end of axis i. */
 static void place(const cp_nifti *v, int corner, double at[3]) {
     for (int row = 0; row < 3; row++) {
         at[row] = v->affine[row][3];
@@ -68,8 +68,8 @@ static void place(const cp_nifti *v, int corner, double at[3]) {
 
 static double length_of(const double v[3]) { return sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]); }
 
-/* Files in the same order have their voxels in the same places, wherever that is. Of others the headers must say so, or labels
- * would be those of other slices. */
+/* Files whose axes have the same order are assumed to have their voxels in the same places. For others the headers must confirm it, or
+ * slices would get the labels of other slices. */
 static bool lies_where_seg_does(const cutting *c, cp_scan scan, const cp_nifti *volume) {
     double voxel = 0;
     for (int i = 0; i < 3; i++)
