@@ -113,7 +113,7 @@ static bool same_sizes(const reading *r, int split) {
         snprintf(expected, sizeof expected, "the training images are %d x %d with %d channel%s", images->height, images->width,
                  images->channels, images->channels == 1 ? "" : "s");
     else
-        snprintf(expected, sizeof expected, "a training row has shape %s", cp_dims_text(r->shape).s);
+        snprintf(expected, sizeof expected, "a training row has shape %.95s", cp_dims_text(r->shape).s);
     return fail_shape(r, name_of(split, r->inputs), npy, expected);
 }
 

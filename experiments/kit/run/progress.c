@@ -57,7 +57,7 @@ static void describe(const cp_progress *p, int64_t done, const char *state, char
     double past = p->clock() - p->started, rate = (double)(done - p->skipped) / past, left = (double)(p->total - done) / rate;
     char   speed[48] = "";
     if (past > 0 && rate > 0) put_rate(speed, sizeof speed, rate, p->unit ? p->unit : "steps");
-    snprintf(text, size, "%3.0f %%  %s%s%s  %s%s", p->total > 0 ? 100.0 * (double)done / (double)p->total : 100.0, speed,
+    snprintf(text, size, "%3.0f %%  %s%s%s  %.40s%s", p->total > 0 ? 100.0 * (double)done / (double)p->total : 100.0, speed,
              *state ? "  " : "", state, past > 0 && rate > 0 ? cp_duration_text(left).s : "", past > 0 && rate > 0 ? " left" : "");
 }
 
