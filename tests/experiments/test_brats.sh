@@ -97,11 +97,11 @@ printf 'scan,patient\n s1 , a\r\ns2,a\n\ns3,a\n' >whose.csv
 expect 0 "11 scans of 8 patients" brats good --patients whose.csv --out set.npz
 expect 0 '"name": "a",' data set.npz --json
 printf 's1,a\ns2\n' >whose.csv
-expect 1 "whose.csv, line 2: expected is SCAN,PATIENT" brats good --patients whose.csv --out set.npz
+expect 1 "whose.csv, line 2: expected SCAN,PATIENT" brats good --patients whose.csv --out set.npz
 printf 's1,a\ns2,b\ns1,b\n' >whose.csv
 expect 1 "whose.csv, line 3: s1 is of another patient in line 1" brats good --patients whose.csv --out set.npz
 printf 's1,a,b\n' >whose.csv
-expect 1 "whose.csv, line 1: expected is SCAN,PATIENT" brats good --patients whose.csv --out set.npz
+expect 1 "whose.csv, line 1: expected SCAN,PATIENT" brats good --patients whose.csv --out set.npz
 printf 's1,a\0\n' >whose.csv
 expect 1 "whose.csv is not a text file" brats good --patients whose.csv --out set.npz
 printf '\357\273\277"s1","a"\r\n"s2","a"\r\n' >whose.csv

@@ -128,7 +128,7 @@ static void models_and_sets_that_do_not_match_are_refused(void) {
     expect_refusal(e, "hybrid color.npz --out no", CP_EXIT_FAILED, "3 channels; the model hybrid takes");
     expect_refusal(e, "hybrid many.npz --out no", CP_EXIT_FAILED, "5 classes; the model hybrid has 3");
     expect_refusal(e, "hybrid set.npz --ood color.npz --out no", CP_EXIT_FAILED, "nothing is resized");
-    expect_refusal(e, "hybrid set.npz --ood wide.npz --out no", CP_EXIT_FAILED, "images of 16 x 16 x 1");
+    expect_refusal(e, "hybrid set.npz --ood wide.npz --out no", CP_EXIT_FAILED, "inputs of shape (16, 16, 1)");
     expect_refusal(e, "nowhere set.npz --out no", CP_EXIT_FAILED, "nowhere");
     expect_refusal(e, "hybrid nowhere.npz --out no", CP_EXIT_FAILED, "nowhere.npz");
     expect_refusal(e, ". set.npz --out no", CP_EXIT_FAILED, "is not a run of couplet train");

@@ -355,7 +355,7 @@ static void images_without_known_pixels_are_filled_with_a_note(void) {
     expect_ok(&cp_command_impute, "hybrid x.npy --mask each.npy --steps 2 --chains 2 --out i3");
     cp_json *found = result_of("i3");
     TEST_ASSERT_TRUE(has_note(found, "1 images have no known pixel"));
-    TEST_ASSERT_TRUE(has_note(found, "3 images miss nothing"));
+    TEST_ASSERT_TRUE(has_note(found, "3 images have no missing pixel"));
     cp_json_free(found);
     expect_ok(&cp_command_impute, "hybrid --from-set set.npz --count 5 --hole random --steps 2 --chains 1 --out i4");
     expect_ok(&cp_command_impute, "jem --from-set set.npz --count 1 --hole half --steps 1 --chains 1 --out i5");
