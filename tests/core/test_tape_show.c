@@ -330,11 +330,15 @@ static double processor_time_to_show(int nodes) {
     return (double)(clock() - start);
 }
 
-/* If time grew with the square of the number of nodes, it would be a hundred times as long. */
+/* If time grew with the square of the number of nodes, it would be a hundred times as long. Other processes may slow down one attempt. */
 static void a_tape_of_100000_nodes_takes_as_long_to_show_as_100_of_1000(void) {
-    double small = 0;
-    for (int i = 0; i < 100; i++) small += processor_time_to_show(1000);
-    TEST_ASSERT_TRUE(processor_time_to_show(100000) < 20 * small);
+    bool linear = false;
+    for (int attempt = 0; attempt < 5 && !linear; attempt++) {
+        double small = 0;
+        for (int i = 0; i < 100; i++) small += processor_time_to_show(1000);
+        linear = processor_time_to_show(100000) < 20 * small;
+    }
+    TEST_ASSERT_TRUE(linear);
 }
 
 int main(void) {

@@ -318,18 +318,22 @@ static double processor_time_to_print(int rows, char **text) {
     return (double)(clock() - start);
 }
 
-/* If time grew with the square of the number of rows, it would be a hundred times as long. */
+/* If time grew with the square of the number of rows, it would be a hundred times as long. Other processes may slow down one attempt. */
 static void a_table_of_30000_rows_takes_as_long_to_print_as_100_of_300(void) {
-    char  *text = NULL;
-    double small = 0;
-    for (int i = 0; i < 100; i++) {
-        small += processor_time_to_print(300, &text);
+    char *text = NULL;
+    bool  linear = false;
+    for (int attempt = 0; attempt < 5 && !linear; attempt++) {
+        double small = 0;
+        for (int i = 0; i < 100; i++) {
+            small += processor_time_to_print(300, &text);
+            free(text);
+        }
+        linear = processor_time_to_print(30000, &text) < 20 * small;
+        TEST_ASSERT_NOT_NULL(strstr(text, "\n0      jem             0.0\n1      jem             1.0\n"));
+        TEST_ASSERT_NOT_NULL(strstr(text, "\n29999  hybrid      29999.0\n"));
         free(text);
     }
-    TEST_ASSERT_TRUE(processor_time_to_print(30000, &text) < 20 * small);
-    TEST_ASSERT_NOT_NULL(strstr(text, "\n0      jem             0.0\n1      jem             1.0\n"));
-    TEST_ASSERT_NOT_NULL(strstr(text, "\n29999  hybrid      29999.0\n"));
-    free(text);
+    TEST_ASSERT_TRUE(linear);
 }
 
 static void texts_are_quoted_where_csv_needs_it(void) {

@@ -40,7 +40,7 @@ expect_success "a missing folder is refused" sh -c 'grep -q "no such folder" sai
 
 # ---- folders from somebody else, and names that would drive a terminal ----
 
-command -v timeout >/dev/null && limit="timeout 120"
+command -v timeout >/dev/null && limit="timeout 1200"
 mkdir waiting && mkfifo waiting/config.json
 $limit "$couplet" report waiting --out none.html >said 2>&1
 expect_success "report does not wait for a FIFO" grep -q "waiting/config.json: this is a pipe" said

@@ -489,8 +489,11 @@ static void a_program_that_cannot_be_started_is_reported(void) {
 }
 
 static void a_run_locked_by_another_process_is_waited_for(void) {
-    add_script("a", "echo 'another process is running in this folder' >&2; [ -e \"$out/times\" ] && exit 1\n"
-                    "echo x >\"$out/times\"; (sleep 1; " FINISHES ") & exit 1");
+    /* The first call leaves a process that finishes the run after the second call. */
+    add_script("a",
+               "echo 'another process is running in this folder' >&2; [ -e \"$out/first\" ] && echo x >\"$out/second\" && exit 1\n"
+               "echo x >\"$out/first\"; (while [ -e \"$out/first\" -a ! -e \"$out/second\" ]; do sleep 0.1; done; " FINISHES
+               ") & exit 1");
     TEST_ASSERT_TRUE_MESSAGE(do_all(1), status.message);
     TEST_ASSERT_EQUAL_INT(CP_STAGE_DONE, cp_runs_stage(runs, 0));
 }

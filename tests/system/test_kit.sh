@@ -74,15 +74,21 @@ has_trials_or_ended() { # number
     [ "$(trials_in broken)" -ge "$1" ] || ! kill -0 "$job" 2>/dev/null
 }
 
-# Starts the long run, and ends it with a signal once the given number of trials are in the log.
+# Starts or continues the long run, and ends it with a signal once the given number of trials are in the log; once more from where it
+# was when the run ended before the signal came.
 end_by() { # signal, trials
-    # shellcheck disable=SC2086 # words
-    $reset ./moons $long --out broken </dev/null >said 2>&1 &
-    job=$!
-    wait_for has_trials_or_ended "$2"
-    kill -"$1" "$job" 2>/dev/null
-    wait "$job" 2>/dev/null
-    code=$?
+    rm -rf kept && mkdir -p broken && cp -r broken kept
+    code=0
+    while [ "$code" -eq 0 ]; do
+        rm -rf broken && cp -r kept broken
+        # shellcheck disable=SC2086 # words
+        $reset ./moons $long --out broken </dev/null >said 2>&1 &
+        job=$!
+        wait_for has_trials_or_ended "$2"
+        kill -"$1" "$job" 2>/dev/null
+        wait "$job" 2>/dev/null
+        code=$?
+    done
 }
 
 # shellcheck disable=SC2086 # options are words
