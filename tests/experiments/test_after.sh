@@ -1,8 +1,9 @@
 #!/bin/sh
-# couplet evaluate, generate and impute, run as a user would run them, on a short training on phantom, and the report of
-# everything. Argument: the program.
+# couplet evaluate, generate and impute, run as a user would run them, on a short training on small images, and the report of
+# everything. Arguments: the program, draw_images.
 . "$(dirname "$0")/../system/report.sh"
 couplet=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+draw_images=$(cd "$(dirname "$2")" && pwd)/$(basename "$2")
 work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 
@@ -10,8 +11,8 @@ quietly() { # words...
     "$couplet" "$@" --quiet </dev/null
 }
 
-quietly train phantom --steps 4 --every 4 --buffer 64 --chains 4 --unlabeled 4 --batch 4 --sgld 2 --out trained
-"$couplet" data phantom --npz cells.npz >/dev/null # a file, since drawing the phantoms takes longer than all the rest
+"$draw_images" cells.npz 8 8 1 3 40 30 36 || exit 1
+quietly train cells.npz --steps 4 --every 4 --buffer 64 --chains 4 --unlabeled 4 --batch 4 --sgld 2 --out trained
 for threads in 1 2; do
     quietly evaluate trained cells.npz --split val --threads $threads --out "evaluate-$threads"
     quietly generate trained --per-class 2 --threads $threads --out "generate-$threads"
@@ -72,8 +73,8 @@ done
 
 { head -c $(($(wc -c <cells.npz) - 2)) cells.npz && printf '\001\000x'; } >others.npz # the zip file has a comment
 mask() { # bytes of the first pixels
-    printf '\223NUMPY\001\000v\000%-117s\n' "{'descr': '|u1', 'fortran_order': False, 'shape': (28, 28), }"
-    printf "$1" && head -c 780 /dev/zero
+    printf '\223NUMPY\001\000v\000%-117s\n' "{'descr': '|u1', 'fortran_order': False, 'shape': (8, 8), }"
+    printf "$1" && head -c 60 /dev/zero
 }
 mask '\001\001\001\000' >mask.npy
 quietly evaluate trained cells.npz --ood cells.npz --split val --out of-file

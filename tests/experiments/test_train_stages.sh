@@ -5,20 +5,24 @@
 . "$(dirname "$0")/../system/report.sh"
 . "$(dirname "$0")/train_parts.sh"
 
-# The names of a file's tensors, and the bytes of one of them in hexadecimal.
+# The names of a file's tensors.
 names() {
-    length=$(od -An -t u8 -N8 "$1" | tr -d ' ')
-    head -c $((length + 8)) "$1" | tail -c "$length" | grep -o '"[^"]*":{"dtype' | sed 's/"//; s/".*//' | sort
+    tensors "$1" | sed 's/ .*//' | sort
 }
-bytes() { # file, name
+# A line for each of a file's tensors: its name, and its bytes in hexadecimal.
+tensors() { # file
     length=$(od -An -t u8 -N8 "$1" | tr -d ' ')
-    range=$(head -c $((length + 8)) "$1" | tail -c "$length" | sed 's/.*"'"$2"'":{[^}]*"data_offsets":\[\([0-9]*\),\([0-9]*\)\].*/\1 \2/')
-    tail -c +$((9 + length + ${range% *})) "$1" | head -c $((${range#* } - ${range% *})) | od -An -v -t x1
+    {
+        head -c $((length + 8)) "$1" | tail -c "$length" | grep -o '"[^"]*":{"dtype[^}]*' |
+            sed 's/^"\([^"]*\)".*"data_offsets":\[\([0-9]*\),\([0-9]*\)\].*/\1 \2 \3/'
+        tail -c +$((9 + length)) "$1" | od -An -v -t x1 | tr -d ' \n'
+    } | awk 'NF == 3 { n++; name[n] = $1; begin[n] = $2; end[n] = $3 }
+        NF == 1 { for (i = 1; i <= n; i++) print name[i], substr($1, 2 * begin[i] + 1, 2 * (end[i] - begin[i])) }'
 }
 different() { # file, file, names: those that are not equal
-    for name in $3; do
-        [ "$(bytes "$1" "$name")" = "$(bytes "$2" "$name")" ] || echo "$name"
-    done
+    tensors "$1" >first && tensors "$2" >second && echo "$3" >wanted
+    awk 'FNR == 1 { file++ } file == 1 { a[$1] = $2 } file == 2 { b[$1] = $2 }
+        file == 3 && !($1 in a && $1 in b && a[$1] == b[$1]) { print $1 }' first second wanted
 }
 says() { # run, text: how often it is in the log
     grep -c "$2" "$1/log.jsonl"

@@ -36,6 +36,25 @@ for file in config.json result.json end.safetensors selected.safetensors chains.
     expect_success "$file has the bytes of a run that was not stopped" cmp "whole/$file" "broken/$file"
 done
 
+# ---- a head from outside: that of docs/models.md ----
+
+extract "$top/docs/models.md" head | awk '/^int main/ { exit } { print }' >head.c
+cat >>head.c <<'C'
+#include <couplet-kit.h>
+#include <experiments/commands.h>
+int main(int count, char **words) {
+    static const cp_command *const commands[] = {&cp_command_data, &cp_command_train, &cp_command_evaluate, NULL};
+    static const cp_program        program = {.name = "head", .purpose = "a head from outside", .commands = commands};
+    cp_head_kind_add(&cosine);
+    return cp_program_main(&program, count, words);
+}
+C
+expect_success "the head of docs/models.md compiles with the commands" compile_as_told couplet-kit head head.c
+expect_success "the phantoms are written to a file" ./head data phantom --npz phantom.npz # since they take longer to draw than to train on
+# shellcheck disable=SC2086 # options are words
+expect_success "it is trained by jem" ./head train phantom.npz $tiny --steps 8 --method jem --head cosine --net mlp:sizes=8 --out cosine
+expect_success "and evaluated" ./head evaluate cosine phantom.npz --split val --quiet --out cosine-on-val
+
 # ---- a method and a network from outside ----
 
 # shellcheck disable=SC2086 # options are words
@@ -44,38 +63,20 @@ smooth() {
 }
 expect_success "help lists the method" sh -c './smooth train --help | grep -q "softmax|jem|hybrid|.*|smooth"'
 expect_success "help has the method's option" sh -c './smooth train --help | grep -q "^  --smooth X"'
-expect_success "the method trains the network" smooth train phantom --method smooth --smooth 0.3 --net small:filters=3 --out smooth-run
+expect_success "the method trains the network" smooth train phantom.npz --method smooth --smooth 0.3 --net small:filters=3 --out smooth-run
 expect_success "the result has its name" grep -q '"method": "smooth"' smooth-run/result.json
-expect_success "without smoothing it is softmax" smooth train phantom --method smooth --smooth 0 --net small:filters=3 --out plain
-smooth train phantom --method softmax --net small:filters=3 --out softmax-run
+expect_success "without smoothing it is softmax" smooth train phantom.npz --method smooth --smooth 0 --net small:filters=3 --out plain
+smooth train phantom.npz --method softmax --net small:filters=3 --out softmax-run
 expect_success "in all bytes" cmp plain/end.safetensors softmax-run/end.safetensors
 expect_success "smoothing changes the weights" sh -c '! cmp -s smooth-run/end.safetensors plain/end.safetensors'
-expect_success "the network learns by the other methods too" smooth train phantom --method hybrid --precision full --net small:filters=3 --out hybrid-run
-expect_success "so does a perceptron" smooth train phantom --method jem --net mlp:sizes=8/8,activation=tanh --out mlp-run
-expect_success "so does an LSTM, over the rows of an image" smooth train phantom --method jem --net lstm:hidden=6 --out lstm-run
+expect_success "the network learns by the other methods too" smooth train phantom.npz --method hybrid --precision full --net small:filters=3 --out hybrid-run
+expect_success "so does a perceptron" smooth train phantom.npz --method jem --net mlp:sizes=8/8,activation=tanh --out mlp-run
+expect_success "so does an LSTM, over the rows of an image" smooth train phantom.npz --method jem --net lstm:hidden=6 --out lstm-run
 for run in smooth-run hybrid-run mlp-run lstm-run; do
-    expect_success "evaluate measures $run" ./smooth evaluate "$run" phantom --split val --quiet --out "$run-on-val"
+    expect_success "evaluate measures $run" ./smooth evaluate "$run" phantom.npz --split val --quiet --out "$run-on-val"
 done
 expect_success "generate draws from hybrid-run" ./smooth generate hybrid-run --steps 2 --quiet --out drawn
-expect_success "a study compares the methods" ./smooth study phantom $tiny --steps 8 --net small:filters=3 --methods softmax,smooth --seeds 0 --samples 0 --out study
+expect_success "a study compares the methods" ./smooth study phantom.npz $tiny --steps 8 --net small:filters=3 --methods softmax,smooth --seeds 0 --samples 0 --out study
 expect_success "the table has both" sh -c 'grep -q "^phantom.*softmax" study/table.txt && grep -q "^phantom.*smooth" study/table.txt'
-expect_success "another method is refused with the list" sh -c './smooth train phantom --method smoth 2>&1 | grep -q "did you mean smooth"'
-
-# ---- a head from outside: that of docs/models.md ----
-
-extract "$top/docs/models.md" head | awk '/^int main/ { exit } { print }' >head.c
-cat >>head.c <<'C'
-#include <couplet-kit.h>
-#include <experiments/commands.h>
-int main(int count, char **words) {
-    static const cp_command *const commands[] = {&cp_command_train, &cp_command_evaluate, NULL};
-    static const cp_program        program = {.name = "head", .purpose = "a head from outside", .commands = commands};
-    cp_head_kind_add(&cosine);
-    return cp_program_main(&program, count, words);
-}
-C
-expect_success "the head of docs/models.md compiles with the commands" compile_as_told couplet-kit head head.c
-# shellcheck disable=SC2086 # options are words
-expect_success "it is trained by jem" ./head train phantom $tiny --steps 8 --method jem --head cosine --net mlp:sizes=8 --out cosine
-expect_success "and evaluated" ./head evaluate cosine phantom --split val --quiet --out cosine-on-val
+expect_success "another method is refused with the list" sh -c './smooth train phantom.npz --method smoth 2>&1 | grep -q "did you mean smooth"'
 finish

@@ -9,33 +9,26 @@ code() { # the C files of the library, the kit and the experiments whose names e
     done | sort
 }
 
-listed() { # is a file in a list of meson.build?
-    grep -q "'$1'" meson.build
-}
-
-includes_of() { # a file: what it includes of ours, except what the build makes
-    sed -n 's/^ *#include "\([^"]*\)".*/\1/p' "$1" | grep -v '^couplet_config\.h$'
+includes_of() { # files: a line for each file that one of them includes, "file included", except what the build makes
+    awk '/^ *#include "/ { split($0, part, "\""); if (part[2] != "couplet_config.h") print FILENAME, part[2] }' "$@"
 }
 
 unlisted_sources() {
-    code c | while read -r file; do listed "$file" || echo "$file"; done
+    code c | grep -vxFf "$work/listed"
 }
 
 # A header that is not installed, or a part of a source file, must be included somewhere; otherwise it was forgotten.
 unused_headers() {
-    { code c h inc && find tests -name '*.[ch]' && echo couplet.h; } | while read -r file; do includes_of "$file"; done |
-        sort -u >"$work/included"
-    code h inc | while read -r file; do
-        listed "$file" || grep -qx "$file" "$work/included" || echo "$file"
-    done
+    # shellcheck disable=SC2046 # the files are words
+    includes_of $(code c h inc) $(find tests -name '*.[ch]') couplet.h | sed 's/.* //' >"$work/included"
+    code h inc | grep -vxFf "$work/listed" | grep -vxFf "$work/included"
 }
 
 # A program must be able to include an installed header with only the installed files.
 headers_not_installed() {
-    { code h && echo couplet.h; } | while read -r file; do
-        listed "$file" || continue
-        includes_of "$file" | while read -r needed; do listed "$needed" || echo "$needed, which $file includes"; done
-    done
+    # shellcheck disable=SC2046 # the files are words
+    includes_of $({ code h && echo couplet.h; } | grep -xFf "$work/listed") |
+        awk 'NR == FNR { listed[$1] = 1; next } !($2 in listed) { print $2 ", which " $1 " includes" }' "$work/listed" -
 }
 
 unlisted_tests() {
@@ -51,13 +44,13 @@ upward_includes() {
     for folder in core ops layers optim models experiments/kit; do
         above="$above${above:+\\|}$folder/"
         [ "$folder" != experiments/kit ] || above="$above\\|couplet.h"
-        code c h inc | grep "^$folder/" | while read -r file; do
-            includes_of "$file" | grep -v "^\\($above\\)" | sed "s|^|$file includes |"
-        done
+        # shellcheck disable=SC2046 # the files are words
+        includes_of $(code c h inc | grep "^$folder/") | grep -v "^[^ ]* \\($above\\)" | sed 's/ / includes /'
     done
 }
 
 work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
+grep -o "'[^']*'" meson.build | tr -d "'" >"$work/listed" # what is in its lists, and some more words
 if command -v shellcheck >/dev/null; then
     expect_success "shellcheck finds no warnings in the shell scripts" \
         shellcheck -S warning check demo docs/course/check .ci/run .ci/prepare.sh core/show/page/*.sh tests/*/*.sh
