@@ -214,21 +214,31 @@ static bool save_sheets(const generation *g, cp_status *status) {
     return ok;
 }
 
-/* samples.npz: images uint8 (count, H, W, C), labels (count). The judge sees the same bytes. */
+/* samples.npz: images (count, H, W, C), labels (count). The images are bytes, or float32 in the units of a training on other numbers; the
+ * judge sees bytes. */
 static bool write_samples(generation *g, cp_status *status) {
     _Static_assert(sizeof *g->labels == sizeof(int32_t), "labels are written as they are");
-    const int *d = g->trained->shape.dims;
-    size_t     all = (size_t)g->count * g->trained->values;
-    uint8_t   *pixels = malloc(all);
-    if (!pixels) return cp_fail(status, "not enough memory for the samples as bytes");
+    const cp_preprocessing *input = &g->trained->model->about.input;
+    const int              *d = g->trained->shape.dims;
+    size_t                  all = (size_t)g->count * g->trained->values;
+    uint8_t                *pixels = malloc(all);
+    bool                    numbers = input->high > input->low && input->dtype != CP_U8;
+    float                  *own = numbers ? malloc(all * sizeof *own) : NULL;
+    if (!pixels || (numbers && !own)) {
+        free(pixels), free(own);
+        return cp_fail(status, "not enough memory for the samples of a file");
+    }
     cp_pixels_of(g->samples, all, pixels);
+    for (size_t i = 0; own && i < all; i++) own[i] = (float)cp_preprocess_undo(input, i, (double)g->samples[i]);
     cp_npz_writer *npz = cp_npz_writer_new(cp_run_path(g->run, "samples.npz").s, status);
-    cp_npz_writer_add(npz, "images", CP_U8, 4, (int64_t[]){g->count, d[0], d[1], d[2]}, pixels);
+    cp_npz_writer_add(npz, "images", own ? CP_F32 : CP_U8, 4, (int64_t[]){g->count, d[0], d[1], d[2]},
+                      own ? (const void *)own : pixels);
     cp_npz_writer_add(npz, "labels", CP_I32, 1, (int64_t[]){g->count}, g->labels);
     bool ok = cp_npz_writer_commit(npz, status);
     if (g->judge.model)
         ok = ok && cp_judge_measure(&g->judge, pixels, g->labels, g->count, (uint64_t)cp_option_int(g->options, "seed"), status);
     free(pixels);
+    free(own);
     return ok;
 }
 
@@ -336,9 +346,11 @@ const cp_command cp_command_generate = {
     .name = "generate",
     .purpose = "draw images of each class from a trained model",
     .arguments = "RUN",
-    .details = "RUN is the folder of a hybrid or jem model trained by couplet train. Chains walk down the energy of their class, "
-               "by Langevin's x <- x - alpha / 2 dE(x; c)/dx + noise, with the training's sampler by default. The new run has the "
-               "samples as a picture with one row per class, as a film of one chain per class, and as bytes for numpy.",
+    .details =
+        "RUN is the folder of a hybrid or jem model trained by couplet train. Chains walk down the energy of their class, "
+        "by Langevin's x <- x - alpha / 2 dE(x; c)/dx + noise, with the training's sampler by default. The new run has the "
+        "samples as a picture with one row per class, as a film of one chain per class, and for numpy, as bytes or in the units of "
+        "the training.",
     .example = "runs/blood --per-class 10 --out runs/blood-samples --report",
     .options = options,
     .min_arguments = 1,

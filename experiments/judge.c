@@ -85,7 +85,11 @@ bool cp_judge_open(cp_judge *j, const char *path, const char *set, const cp_run_
     if (!fits(j->model->name, shape, j->model->model->config.classes, trained, status) ||
         !cp_run_model_fits(j->model, trained->name, trained->shape, 0, status))
         return false;
-    j->images = set ? cp_images_load(set, status) : cp_run_model_images(trained, &missing);
+    const cp_preprocessing *own = &j->model->model->about.input, *other = &trained->model->about.input;
+    if (own->high > own->low && other->high > other->low && (own->low != other->low || own->high != other->high))
+        return cp_fail(status, "the judge %.100s was trained on pixels from %g to %g, %.100s on pixels from %g to %g",
+                       j->model->name, own->low, own->high, trained->name, other->low, other->high);
+    j->images = set ? cp_images_load_for(set, j->model->model, status) : cp_run_model_images(trained, &missing);
     if (missing.message[0]) cp_fail(status, "%s; its test images are needed: give --judge-set DATA", missing.message);
     if (!j->images || !fits(j->images->name, j->images->set->shape, j->images->classes, trained, status)) return false;
     return j->images->set->splits[CP_IMAGES_TEST].count > 0 || cp_fail(status, "%.200s has no test images", j->images->name);

@@ -106,9 +106,9 @@ static bool work(ranking *r, cp_status *status) {
 static bool load(ranking *r, cp_status *status) {
     const cp_options *o = r->options;
     r->trained = cp_run_model_open(cp_argument(o, 0), (cp_weights)cp_option_choice(o, "weights"), status);
-    r->images = r->trained ? cp_images_load(cp_argument(o, 1), status) : NULL;
-    if (!r->images || !cp_run_model_fits(r->trained, r->images->name, r->images->set->shape, r->images->classes, status))
-        return false;
+    r->images = r->trained ? cp_run_model_load(r->trained, cp_argument(o, 1), status) : NULL;
+    if (!r->images) return false;
+    if (*r->images->warning.message) cp_complain(o, "warning: %s", r->images->warning.message);
     r->split = &r->images->set->splits[cp_option_choice(o, "split")];
     return true;
 }

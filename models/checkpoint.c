@@ -73,13 +73,16 @@ bool cp_checkpoint_save(const cp_checkpoint *c, const char *path, cp_status *sta
     if (!usable(c, path, status)) return false;
     cp_st_writer *writer = cp_st_writer_new();
     char         *text = c->model ? cp_model_config_text(&c->model->config) : NULL;
-    bool          ok = !c->model || text || cp_fail(status, "%s: out of memory", path);
+    char         *about = c->model ? cp_about_text(c->model) : NULL;
+    bool          ok = !c->model || (text && about) || cp_fail(status, "%s: out of memory", path);
     if (text) cp_st_writer_metadata(writer, "couplet", text);
+    if (about) cp_st_writer_metadata(writer, "about", about);
     for (int i = 0; i < c->metadata_count; i++) cp_st_writer_metadata(writer, c->metadata[i].key, c->metadata[i].value);
     if (params_of(c)) cp_params_store(params_of(c), writer);
     for (int i = 0; ok && i < c->part_count; i++) ok = store_part(&c->parts[i], writer, path, status);
     ok = ok && cp_st_writer_save(writer, path, status);
     free(text);
+    free(about);
     cp_st_writer_free(writer);
     return ok;
 }
@@ -253,10 +256,13 @@ static bool make_from(cp_model *m, const cp_safetensors *file, const char *path,
 }
 
 static cp_model *model_from(const cp_safetensors *file, const char *path, cp_status *status) {
-    cp_model *m = calloc(1, sizeof *m);
+    const char *about = cp_st_metadata(file, "about");
+    cp_model   *m = calloc(1, sizeof *m);
     if (m) m->params = cp_params_new();
     if (!m || !m->params) cp_fail(status, "%s: out of memory", path);
-    if (m && m->params && read_description(file, path, &m->config, status) && make_from(m, file, path, status)) return m;
+    if (m && m->params && read_description(file, path, &m->config, status) && make_from(m, file, path, status) &&
+        (!about || cp_about_read(m, about, path, status)))
+        return m;
     cp_model_free(m);
     return NULL;
 }

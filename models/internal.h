@@ -49,3 +49,8 @@ void *cp_kind_alloc(cp_at at, const cp_kind *kind, const cp_params *params, cons
 /* Makes the network and the head of m->config in m->params, and completes the configuration. false on failure; the reason is then in status
  * or was reported by cp_misuse or by the set's own source (cp_params_expect). */
 bool cp_model_make(cp_at at, cp_model *m, cp_rng *rng, cp_status *status);
+
+/* The metadata `about` as text to free, NULL when out of memory, and from text into the model, whose number of classes is known. */
+char *cp_about_text(const cp_model *model);
+bool  cp_about_read(cp_model *model, const char *text, const char *path, cp_status *status);
+void  cp_about_free(cp_model *model);

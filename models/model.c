@@ -85,6 +85,7 @@ void cp_model_free(cp_model *m) {
     cp_head_free(m->head);
     cp_net_free(m->net);
     cp_params_free(m->params);
+    cp_about_free(m);
     free(m);
 }
 

@@ -1,6 +1,7 @@
 /* A model: a feature network, a head, and their parameters, made from a configuration that files hold as text. */
 #pragma once
 
+#include "models/about.h"
 #include "models/head.h"
 #include "models/net.h"
 
@@ -20,14 +21,24 @@ typedef struct cp_model_config {
 typedef struct cp_model {
     cp_model_config config; /* with the defaults filled in; its strings are the kinds' names */
     cp_params      *params;
-    cp_net         *net;  /* tensors at the top: stem.weight, ... */
-    cp_head        *head; /* head.weight, head.bias, ... */
+    cp_net         *net;   /* tensors at the top: stem.weight, ... */
+    cp_head        *head;  /* head.weight, head.bias, ... */
+    cp_about        about; /* what is known of its inputs, classes and training; temperature may be changed */
+
+    /* Internal: what `about` points to. */
+    struct cp_json *about_kept;
+    const char    **about_names;
+    double         *about_numbers;
 } cp_model;
 
 /* NULL, after the error handler, when the configuration is not possible. */
 cp_model *cp_model_new(cp_at at, cp_model_config config, cp_rng *rng);
 #define cp_model_new(...) cp_model_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 void cp_model_free(cp_model *model); /* NULL is allowed */
+
+/* Copies all of `about` into the model, for cp_model_save and cp_model_predict. False with a message: a name that cannot be printed, a
+ * range without an end, a size below 1. */
+bool cp_model_about_set(cp_model *model, const cp_about *about, cp_status *status);
 
 /* The description as JSON: {"model":"wrn","depth":10,"width":2,"channels":3,"classes":8,"norm":"batch","head":"softmax"}. The tables in
  * docs/formats.md have all keys, with their values and defaults, and the names of the tensors; kinds that a program adds have the keys that

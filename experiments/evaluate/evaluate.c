@@ -5,6 +5,8 @@
 #include "experiments/commands.h"
 #include "experiments/kit/figure/figure.h"
 #include "experiments/kit/metrics/stats.h"
+#include "experiments/kit/train/predictions.h"
+#include "models/predict.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +14,7 @@
 
 /* clang-format off */
 static const cp_option options[] = {
-    {.name = "split", .kind = CP_OPTION_CHOICE, .choices = "train|val|test", .fallback = "test", .help = "split to measure"},
+    {.name = "split", .kind = CP_OPTION_CHOICE, .choices = "train|val|test|all", .fallback = "test", .help = "split to measure"},
     {.name = "weights", .kind = CP_OPTION_CHOICE, .choices = "selected|end|auto", .fallback = "auto",
      .help = "weights of a run: those with the minimum validation NLL after temperature scaling, or those at the end; auto: at the end with "
              "--ood, otherwise selected"},
@@ -21,6 +23,7 @@ static const cp_option options[] = {
     {0}};
 /* clang-format on */
 
+#define OWN_PREDICTIONS "predictions.csv"
 enum { COMPARED = 1000 }; /* chains and images of noise for the histogram of energies, at most */
 
 /* ---- measuring ---- */
@@ -106,7 +109,7 @@ static bool measure(cp_evaluation *e, cp_status *status) {
     return ok;
 }
 
-/* ---- predictions, as MedMNIST's evaluator reads them ---- */
+/* ---- predictions ---- */
 
 static bool csv_rows(const cp_evaluation *e, cp_bytes *out) {
     int     classes = e->scores.classes;
@@ -140,9 +143,32 @@ static csv_name predictions_name(const cp_evaluation *e) {
     return name;
 }
 
+/* The file that couplet predict writes too. */
+static bool write_own(const cp_evaluation *e, cp_status *status) {
+    size_t   classes = (size_t)e->scores.classes, all = (size_t)e->scores.n * classes;
+    cp_bytes text = {0};
+    double  *posterior = malloc(all * sizeof *posterior);
+    if (!posterior) return cp_fail(status, "not enough memory for the predictions");
+    memcpy(posterior, e->scores.logits, all * sizeof *posterior);
+    for (size_t i = 0; i < all; i += classes) cp_softmax_row(posterior + i, e->scores.classes, e->trained->temperature);
+    const char *const  *names = e->trained->model->about.class_names;
+    cp_prediction_lines lines = {.n = e->scores.n,
+                                 .classes = e->scores.classes,
+                                 .posterior = posterior,
+                                 .energy = e->scores.energies,
+                                 .class_names = names ? names : e->images->class_names};
+    bool                ok = cp_predictions_csv(&lines, &text, status) &&
+              cp_file_write(cp_run_path(e->run, OWN_PREDICTIONS).s, text.data, text.size, status);
+    cp_bytes_free(&text);
+    free(posterior);
+    return ok;
+}
+
+/* MedMNIST's evaluator reads its file without a header. */
 static bool write_predictions(const cp_evaluation *e, cp_status *status) {
     cp_bytes text = {0};
-    bool     ok = csv_rows(e, &text) || cp_fail(status, "not enough memory for the predictions");
+    if (!write_own(e, status) || !cp_images_as_medmnist(e->images)) return !*status->message;
+    bool ok = csv_rows(e, &text) || cp_fail(status, "not enough memory for the predictions");
     ok = ok && cp_file_write(cp_run_path(e->run, predictions_name(e).s).s, text.data, text.size, status);
     cp_bytes_free(&text);
     return ok;
@@ -263,7 +289,7 @@ static void table_row(cp_table *table, const cp_evaluation *e, cp_metric metric,
     bool   share = cp_metric_is_share(metric);
     int    decimals = share ? 1 : 3;
     double unit = share ? 100 : 1;
-    cp_table_text(table, "%s%s%s", cp_metric_name(metric),
+    cp_table_text(table, "%s%s%s", cp_metric_title(metric),
                   by_patient         ? " by patient"
                   : e->scores.groups ? " by image"
                                      : "",
@@ -319,12 +345,18 @@ static void put_notes(const cp_evaluation *e, cp_json_writer *w, FILE *file) {
                 cp_patients_few(e->measured[CP_READING_PLAIN].metrics));
     if (e->scores.groups) cp_note_put(w, file, CP_BY_PATIENT);
     cp_run_model_note(t, w, file);
+    if (*images->warning.message) cp_note_put(w, file, "Warning: %s.", images->warning.message);
+    if (e->other && *e->other->warning.message) cp_note_put(w, file, "Warning: %s.", e->other->warning.message);
+    if (t->model->about.md5 && strcmp(t->model->about.md5, images->md5) != 0)
+        cp_note_put(w, file, "The model was trained on %s; %s is another set.", t->model->about.data, images->name);
     if (t->temperature == 1)
-        cp_note_put(w, file, "The predictions in %s are the softmax's, without a temperature.", predictions_name(e).s);
+        cp_note_put(w, file, "The predictions in %s are the softmax's, without a temperature.", OWN_PREDICTIONS);
     else
         cp_note_put(w, file,
-                    "The predictions in %s are the softmax's, scaled by the temperature %.3f that the run fitted on validation.",
-                    predictions_name(e).s, t->temperature);
+                    "The predictions in %s are the softmax's, scaled by the temperature %.3f that was fitted on validation.",
+                    OWN_PREDICTIONS, t->temperature);
+    if (cp_images_as_medmnist(images)) cp_note_put(w, file, "For MedMNIST's evaluator they are in %s.", predictions_name(e).s);
+    if (e->scores.classes == 2) cp_note_put(w, file, CP_BRIER_OF_TWO);
     if (t->shape.rank == 3 && (t->shape.dims[0] != images->height || t->shape.dims[1] != images->width))
         cp_note_put(w, file, "The model was trained on images of %d x %d; these are of %d x %d.", t->shape.dims[0],
                     t->shape.dims[1], images->height, images->width);
@@ -347,7 +379,8 @@ static bool write_result(cp_evaluation *e) {
     cp_measured_put(CP_READINGS, e->measured, &w, "metrics");
     put_confusion(e, &w);
     put_energies(e, &w);
-    cp_json_put_string(&w, "predictions", predictions_name(e).s);
+    cp_json_put_string(&w, "predictions", OWN_PREDICTIONS);
+    if (cp_images_as_medmnist(e->images)) cp_json_put_string(&w, "medmnist_predictions", predictions_name(e).s);
     cp_table_conclude(metrics_table(e), &w, "table", file);
     if (e->other) cp_outliers_put(e, &w, file);
     put_notes(e, &w, file);
@@ -357,6 +390,13 @@ static bool write_result(cp_evaluation *e) {
 
 /* ---- the command ---- */
 
+static const cp_split *rows_of(cp_images *images, int split, cp_status *status) {
+    if (split == CP_IMAGES_SPLITS && !cp_images_join(images, status)) return NULL;
+    const cp_split *rows = &images->set->splits[split];
+    if (rows->count) return rows;
+    return cp_null(cp_fail(status, "%.200s has no images in its %s split", images->name, cp_images_splits[split]));
+}
+
 static bool load(cp_evaluation *e, cp_status *status) {
     const cp_options *o = e->options;
     const char       *other = cp_option_text(o, "ood");
@@ -364,18 +404,16 @@ static bool load(cp_evaluation *e, cp_status *status) {
     int weights = cp_option_choice(o, "weights");
     if (weights > CP_WEIGHTS_END) weights = other ? CP_WEIGHTS_END : CP_WEIGHTS_SELECTED; /* see CP_OPTION_WEIGHTS */
     e->trained = cp_run_model_open(cp_argument(o, 0), (cp_weights)weights, status);
-    e->images = e->trained ? cp_images_load(cp_argument(o, 1), status) : NULL;
+    e->images = e->trained ? cp_run_model_load(e->trained, cp_argument(o, 1), status) : NULL;
     const cp_images *images = e->images;
-    if (!images || !cp_run_model_fits(e->trained, images->name, images->set->shape, images->classes, status)) return false;
-    e->rows = &images->set->splits[e->split];
-    if (e->rows->count == 0)
-        return cp_fail(status, "%.200s has no images in its %s split", images->name, cp_images_splits[e->split]);
+    if (!images || !(e->rows = rows_of(e->images, e->split, status))) return false;
+    for (int i = 0; i < e->rows->count; i++)
+        if (!e->rows->labels || e->rows->labels[i] < 0)
+            return cp_fail(status, "%.200s: image %d of the %s split has no label; couplet predict needs none", images->name, i,
+                           cp_images_splits[e->split]);
     if (!other) return true;
-    e->other = cp_images_load(other, status);
-    if (!e->other) return false;
-    e->other_rows = &e->other->set->splits[e->split];
-    if (e->other_rows->count == 0)
-        return cp_fail(status, "%.200s has no images in its %s split", e->other->name, cp_images_splits[e->split]);
+    e->other = cp_images_load_for(other, e->trained->model, status);
+    if (!e->other || !(e->other_rows = rows_of(e->other, e->split, status))) return false;
     cp_shape here = images->set->shape, there = e->other->set->shape;
     return cp_shapes_equal(here, there) ||
            cp_fail(status, "--ood %.200s has inputs of shape %s, %.200s of %s; both must be the same, and nothing is resized here",
@@ -420,10 +458,12 @@ const cp_command cp_command_evaluate = {
     .name = "evaluate",
     .purpose = "measure a trained model on a set of images, with figures and predictions",
     .arguments = "RUN|MODEL.safetensors DATA",
-    .details = "RUN is the folder of a model trained by couplet train, whose selected weights and temperature are used; for a "
-               "model's file alone the temperature is 1. DATA is an npz file in MedMNIST's layout, or phantom. The new run has the "
-               "reliability diagram, the confusion matrix, the histogram of energies and, in MedMNIST's naming, the predictions as "
-               "CSV, with one row per image: its number and the probability of each class.",
+    .details =
+        "RUN is the folder of a model trained by couplet train, whose selected weights are used. DATA is an npz file in "
+        "MedMNIST's layout, of which only the split to be measured must exist, or phantom. Images are scaled as those of the "
+        "training, whatever their file contains. The new run has the reliability diagram, the confusion matrix, the histogram "
+        "of energies and, as predictions.csv, what couplet predict writes: for each image its number, its class, the "
+        "probability of each class and its energy. For MedMNIST's sets there is also the file that their evaluator reads.",
     .example = "runs/pneumonia pneumoniamnist.npz --ood breastmnist.npz --out runs/pneumonia-test",
     .options = options,
     .min_arguments = 2,

@@ -2,6 +2,7 @@
 #include "experiments/evaluate/evaluate.h"
 
 #include "experiments/kit/metrics/stats.h"
+#include "models/predict.h"
 
 #include <math.h>
 #include <stdlib.h>

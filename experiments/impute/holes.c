@@ -12,6 +12,7 @@
 void cp_holes_free(cp_holes *h) {
     free(h->images);
     free(h->missing);
+    cp_npy_free(&h->given);
     *h = (cp_holes){0};
 }
 
@@ -46,8 +47,7 @@ static bool images_fit(const cp_npy *npy, const char *path, cp_shape shape, cp_s
     const int *d = shape.dims;
     bool       gray = d[2] == 1;
     if (npy->dtype != CP_U8 && npy->dtype != CP_F32 && npy->dtype != CP_F64)
-        return cp_fail(status, "%.300s has elements of type %s; uint8, or floats in [-1, 1] are expected", path,
-                       cp_dtype_name(npy->dtype));
+        return cp_fail(status, "%.300s has elements of type %s; uint8 or floats are expected", path, cp_dtype_name(npy->dtype));
     bool fits = (npy->rank == 4 && npy->dims[3] == d[2]) || (gray && npy->rank == 3);
     fits = fits && npy->dims[1] == d[0] && npy->dims[2] == d[1];
     if (!fits)
@@ -81,49 +81,52 @@ static bool take_mask(const cp_npy *npy, const char *path, cp_holes *h, cp_statu
     return ok;
 }
 
-static double value_at(const cp_npy *npy, size_t i) {
-    if (npy->dtype == CP_F64) return ((const double *)npy->data)[i];
-    if (npy->dtype == CP_F32) return (double)((const float *)npy->data)[i];
-    return ((const unsigned char *)npy->data)[i] / 127.5 - 1;
-}
-
 /* A NaN marks an unknown pixel, which must be missing in the mask, if there is one. */
-static bool take_value(const cp_npy *npy, const char *path, bool masked, cp_holes *h, size_t i, cp_status *status) {
-    size_t pixel = i / (size_t)h->shape.dims[2], width = (size_t)h->shape.dims[1], within = pixel % h->pixels;
-    double value = value_at(npy, i);
-    h->images[i] = isnan(value) ? 0 : (cp_real)value;
-    if (isnan(value)) {
+static bool take_value(const char *path, bool masked, cp_holes *h, size_t i, cp_status *status) {
+    size_t   pixel = i / (size_t)h->shape.dims[2], width = (size_t)h->shape.dims[1], within = pixel % h->pixels;
+    size_t   bytes = cp_dtype_size(h->dtype);
+    cp_real *value = &h->images[i];
+    if (!cp_preprocess(&h->input, h->dtype, (const char *)h->given.data + i * bytes, 1, value, path, status)) return false;
+    if (isnan(*value)) {
+        *value = 0;
         h->truth = false;
         if (!masked) h->missing[pixel] = true;
         return h->missing[pixel] ||
                cp_fail(status, "%.300s: image %zu has a NaN at row %zu, column %zu, which the mask has as known", path,
                        pixel / h->pixels, within / width, within % width);
     }
-    return fabs(value) <= 1.0001 || cp_fail(status,
-                                            "%.300s: image %zu has the value %g at row %zu, column %zu; floats must be in [-1, 1], "
-                                            "bytes are scaled to it (x / 127.5 - 1)",
-                                            path, pixel / h->pixels, value, within / width, within % width);
+    return fabs((double)*value) <= 1.0001 || cp_fail(status,
+                                                     "%.300s: image %zu has the value %g at row %zu, column %zu; for this model, "
+                                                     "which does not say in which units it was "
+                                                     "trained, floats must be in [-1, 1]",
+                                                     path, pixel / h->pixels, (double)*value, within / width, within % width);
 }
 
-static bool take_images(const cp_npy *npy, const char *path, const char *mask_path, cp_shape shape, cp_holes *h,
-                        cp_status *status) {
+/* Takes the array too. */
+static bool take_images(cp_npy *npy, const char *path, const char *mask_path, const cp_preprocessing *input, cp_shape shape,
+                        cp_holes *h, cp_status *status) {
     cp_npy mask = {0};
     if (!holes_alloc(h, (int)npy->dims[0], shape, status)) return false;
     h->dtype = npy->dtype;
     h->rank = npy->rank;
-    bool ok = !mask_path || (cp_npy_read(mask_path, &mask, status) && take_mask(&mask, mask_path, h, status));
-    for (size_t i = 0; ok && i < (size_t)h->count * h->values; i++) ok = take_value(npy, path, mask_path != NULL, h, i, status);
+    h->given = *npy;
+    h->input = *input;
+    *npy = (cp_npy){0};
+    bool ok = cp_preprocessing_check(input, h->dtype, h->given.data, h->given.size, path, &h->warning, status) &&
+              (!mask_path || (cp_npy_read(mask_path, &mask, status) && take_mask(&mask, mask_path, h, status)));
+    for (size_t i = 0; ok && i < (size_t)h->count * h->values; i++) ok = take_value(path, mask_path != NULL, h, i, status);
     cp_npy_free(&mask);
     ok = ok && count_missing(h, mask_path ? mask_path : path, status);
     if (!ok) cp_holes_free(h);
     return ok;
 }
 
-bool cp_holes_read(const char *images, const char *mask, cp_shape shape, cp_holes *holes, cp_status *status) {
+bool cp_holes_read(const char *images, const char *mask, const cp_preprocessing *input, cp_shape shape, cp_holes *holes,
+                   cp_status *status) {
     cp_npy npy = {0};
     *holes = (cp_holes){0};
     bool ok = cp_npy_read(images, &npy, status) && images_fit(&npy, images, shape, status) &&
-              take_images(&npy, images, mask, shape, holes, status);
+              take_images(&npy, images, mask, input, shape, holes, status);
     cp_npy_free(&npy);
     return ok;
 }
@@ -138,14 +141,16 @@ static bool in_hole(cp_hole kind, int y, int x, int height, int width, cp_rng *r
     }
 }
 
-bool cp_holes_make(const cp_split *split, int count, cp_hole kind, uint64_t seed, cp_holes *holes, cp_status *status) {
+bool cp_holes_make(const cp_split *split, const cp_preprocessing *input, int count, cp_hole kind, uint64_t seed, cp_holes *holes,
+                   cp_status *status) {
     cp_rng rng = cp_rng_named(seed, "holes");
     *holes = (cp_holes){0};
     if (split->count < count)
         return cp_fail(status, "%d images are wanted, and the %s split has %d", count, split->name, split->count);
     if (!holes_alloc(holes, count, split->set->shape, status)) return false;
     int height = holes->shape.dims[0], width = holes->shape.dims[1];
-    holes->dtype = CP_U8;
+    holes->input = *input;
+    holes->dtype = input->high > input->low && input->dtype != CP_U8 ? CP_F32 : CP_U8;
     holes->rank = holes->shape.dims[2] == 1 ? 3 : 4;
     for (int i = 0; i < count; i++) {
         int row = (int)((int64_t)i * split->count / count);
@@ -163,13 +168,19 @@ bool cp_holes_make(const cp_split *split, int count, cp_hole kind, uint64_t seed
 /* ---- to a file ---- */
 
 bool cp_holes_write(const cp_holes *h, const cp_real *values, const char *path, cp_status *status) {
-    size_t  all = (size_t)h->count * h->values;
+    size_t  all = (size_t)h->count * h->values, bytes = cp_dtype_size(h->dtype);
     int64_t dims[4] = {h->count, h->shape.dims[0], h->shape.dims[1], h->shape.dims[2]};
-    void   *out = malloc(all * cp_dtype_size(h->dtype));
+    bool    units = h->input.high > h->input.low;
+    char   *out = malloc(all * bytes);
     if (!out) return cp_fail(status, "not enough memory to write %.300s", path);
-    if (h->dtype == CP_U8) cp_pixels_of(values, all, out);
-    for (size_t i = 0; h->dtype == CP_F32 && i < all; i++) ((float *)out)[i] = (float)values[i];
-    for (size_t i = 0; h->dtype == CP_F64 && i < all; i++) ((double *)out)[i] = (double)values[i];
+    if (h->dtype == CP_U8) cp_pixels_of(values, all, (uint8_t *)out);
+    for (size_t i = 0; h->dtype != CP_U8 && i < all; i++) {
+        double value = units ? cp_preprocess_undo(&h->input, i, (double)values[i]) : (double)values[i];
+        if (h->dtype == CP_F32) ((float *)out)[i] = (float)value;
+        if (h->dtype == CP_F64) ((double *)out)[i] = value;
+    }
+    for (size_t i = 0; h->given.data && i < all; i++)
+        if (!h->missing[i / (size_t)h->shape.dims[2]]) memcpy(out + i * bytes, (const char *)h->given.data + i * bytes, bytes);
     bool ok = cp_npy_write(path, h->dtype, h->rank, dims, out, status);
     free(out);
     return ok;

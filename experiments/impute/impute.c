@@ -190,12 +190,14 @@ static void put_notes(const imputation *m, cp_json_writer *w, FILE *file) {
     const cp_holes *h = &m->holes;
     cp_json_put_array(w, "notes");
     cp_run_model_note(m->trained, w, file);
+    if (*h->warning.message) cp_note_put(w, file, "Warning: %s.", h->warning.message);
     cp_note_put(w, file, "%zu pixels are missing, %.1f %% of %d images. The filled images are in filled.npy.", h->missing_pixels,
                 100.0 * (double)h->missing_pixels / ((double)h->count * (double)h->pixels), h->count);
     if (h->truth)
-        cp_note_put(w, file,
-                    "Errors are roots of the mean squared error over the missing pixels, which range from -1 to 1; what the images "
-                    "had there counts as the truth.");
+        cp_note_put(
+            w, file,
+            "Errors are roots of the mean squared error over the missing pixels, scaled to the range from -1 to 1; what the images "
+            "had there counts as the truth.");
     else
         cp_note_put(w, file, "The missing values are not known (NaN), so no error can be measured.");
     if (h->untouched) cp_note_put(w, file, "%d images have no missing pixel and are unchanged.", h->untouched);
@@ -282,16 +284,17 @@ static bool load_holes(imputation *m, cp_status *status) {
         return cp_fail(status, "%.200s was trained on rows of shape %s; images are filled", m->trained->name,
                        cp_dims_text(m->trained->shape).s);
     if (!set)
-        return cp_holes_read(path, mask, m->trained->shape, &m->holes, status) && cp_md5_file(path, m->data_md5, status) &&
-               (!mask || cp_md5_file(mask, m->mask_md5, status));
-    cp_images *images = cp_images_load(set, status);
+        return cp_holes_read(path, mask, &m->trained->model->about.input, m->trained->shape, &m->holes, status) &&
+               cp_md5_file(path, m->data_md5, status) && (!mask || cp_md5_file(mask, m->mask_md5, status));
+    cp_images *images = cp_images_load_for(set, m->trained->model, status);
     if (images) memcpy(m->data_md5, images->md5, sizeof images->md5);
     const int *d = m->trained->shape.dims;
     bool       ok = images && ((images->height == d[0] && images->width == d[1] && images->channels == d[2]) ||
                          cp_fail(status, "%.200s has images of %d x %d x %d; the model's are of %d x %d x %d", images->name,
                                        images->height, images->width, images->channels, d[0], d[1], d[2]));
-    ok = ok && cp_holes_make(&images->set->splits[CP_IMAGES_TEST], (int)cp_option_int(o, "count"),
+    ok = ok && cp_holes_make(&images->set->splits[CP_IMAGES_TEST], &m->trained->model->about.input, (int)cp_option_int(o, "count"),
                              (cp_hole)cp_option_choice(o, "hole"), (uint64_t)cp_option_int(o, "seed"), &m->holes, status);
+    if (ok) m->holes.warning = images->warning;
     cp_images_free(images);
     return ok;
 }
@@ -349,7 +352,8 @@ const cp_command cp_command_impute = {
     .purpose = "fill in missing pixels of images with a trained model",
     .arguments = "RUN [IMAGES.npy]",
     .details = "RUN is the folder of a hybrid or jem model trained by couplet train. IMAGES.npy has the images, uint8 or floats in "
-               "[-1, 1], (N, H, W, C) or, gray, (N, H, W). Chains walk down the energy E(x) along the missing pixels only, with "
+               "the units of the training, (N, H, W, C) or, gray, (N, H, W). Chains walk down the energy E(x) along the missing "
+               "pixels only, with "
                "the training's sampler by default; the final values of an image's chains are averaged. The new run has the filled "
                "images as filled.npy, a picture, and the error next to that of the mean training image.",
     .example = "runs/blood --from-set bloodmnist.npz --hole center --out runs/blood-filled --report",

@@ -109,7 +109,7 @@ static inline void train(const char *method) {
 /* ---- looking ---- */
 
 static inline cp_json *result_of(const char *folder) {
-    char path[200];
+    char path[320];
     snprintf(path, sizeof path, "%s/result.json", folder);
     cp_json *result = cp_json_read(path, &status);
     TEST_ASSERT_NOT_NULL_MESSAGE(result, status.message);

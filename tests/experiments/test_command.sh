@@ -16,19 +16,18 @@ expect 2 "Usage:"
 expect 2 "did you mean predict?" predikt
 expect 2 "did you mean report?" reprot x
 expect 2 'no option "--nonsense"' --nonsense
-expect 0 "--layout nchw|nhwc" predict --help
-expect 0 "--layout nchw|nhwc" help predict
+expect 0 "--layout auto|nchw|nhwc" predict --help
+expect 0 "--layout auto|nchw|nhwc" help predict
 expect 0 "DIR..." report --help
-expect 0 "INPUT.npy --out PROBS.npy [options]" predict --help
+expect 0 "RUN|MODEL.safetensors INPUT... [options]" predict --help
 expect 0 "man couplet" --help
 expect 2 '"x" is one word too many after --man' --man x
 expect 2 '"x" is one word too many after --version' --version x
 expect 2 "there is no option --seed" predict a b --out c --seed 1
 expect 2 "there is no option --seed" report run --seed 1
 expect 2 "did you mean --layout?" predict a b --out c --layuot nchw
-expect 2 "--out PROBS.npy is required" predict a b
+expect 1 "cannot open" predict a b
 expect 2 "2 needed" predict a --out c
-expect 2 '"c"' predict a b c --out d
 expect 1 "cannot open" predict missing.safetensors missing.npy --out probs.npy
 expect 1 "this is a device" predict /dev/zero missing.npy --out probs.npy
 expect 1 "no such folder" report missing

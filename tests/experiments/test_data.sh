@@ -22,7 +22,7 @@ expect 0 "a contact sheet, one row per class, is in sheet.png" data phantom --sh
 expect_success "the sheet is a PNG file and the only new file" sh -c 'head -c 4 sheet.png | grep -q PNG && test "$(ls)" = sheet.png'
 expect 0 "the set is in cells.npz" data phantom --npz cells.npz
 expect 0 "cells: images of 28 x 28, 3 channels, 4 classes" data cells.npz
-expect 0 "not the official file, md5 $(md5sum cells.npz | cut -d ' ' -f 1)" data cells.npz
+expect 0 "your own file, md5 $(md5sum cells.npz | cut -d ' ' -f 1)" data cells.npz
 expect 0 '"official": false' data cells.npz --json
 expect 0 "pytorch_none.safetensors: safetensors" data "$golden/pytorch_none.safetensors"
 expect 0 'model {"' data "$golden/pytorch_none.safetensors"

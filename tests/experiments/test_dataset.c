@@ -1,6 +1,7 @@
 /* Data sets: what they contain and refuse, the scaling convention, gathering rows, drawing labeled rows. The program is
  * linked with -Wl,--wrap for the memory calls, to count them and make them fail. */
 #include "experiments/kit/data/dataset.h"
+#include "models/about.h"
 
 #include "core/tape.h"
 
@@ -49,7 +50,7 @@ static void pixels_are_scaled_to_minus_one_to_one_and_back(void) {
     uint8_t all[256], back[256];
     cp_real scaled[256];
     for (int i = 0; i < 256; i++) all[i] = (uint8_t)i;
-    TEST_ASSERT_TRUE(cp_inputs_scale(CP_U8, all, 256, scaled, "all", &status));
+    TEST_ASSERT_TRUE(cp_preprocess(NULL, CP_U8, all, 256, scaled, "all", &status));
     TEST_ASSERT_TRUE(scaled[0] == -1 && scaled[255] == 1 && scaled[51] == (cp_real)51 / (cp_real)127.5 - 1);
     cp_pixels_of(scaled, 256, back);
     TEST_ASSERT_EQUAL_UINT8_ARRAY(all, back, 256);
@@ -66,10 +67,10 @@ static void numbers_are_taken_as_they_are(void) {
     float   f[] = {-3.5f, 0, 255};
     double  d[] = {-3.5, 0, 255}, huge = 1e300;
     cp_real from_float[3], from_double[3];
-    TEST_ASSERT_TRUE(cp_inputs_scale(CP_F32, f, 3, from_float, "f", &status));
-    TEST_ASSERT_TRUE(cp_inputs_scale(CP_F64, d, 3, from_double, "d", &status));
+    TEST_ASSERT_TRUE(cp_preprocess(NULL, CP_F32, f, 3, from_float, "f", &status));
+    TEST_ASSERT_TRUE(cp_preprocess(NULL, CP_F64, d, 3, from_double, "d", &status));
     for (int i = 0; i < 3; i++) TEST_ASSERT_TRUE(from_float[i] == (cp_real)f[i] && from_double[i] == (cp_real)d[i]);
-    TEST_ASSERT_EQUAL_INT(CP_DOUBLE, cp_inputs_scale(CP_F64, &huge, 1, from_double, "d", &status));
+    TEST_ASSERT_EQUAL_INT(CP_DOUBLE, cp_preprocess(NULL, CP_F64, &huge, 1, from_double, "d", &status));
     if (!CP_DOUBLE) says(&status, "d");
 }
 

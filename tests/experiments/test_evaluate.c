@@ -14,7 +14,6 @@ static void an_evaluation_finds_what_the_training_found(void) {
     found = result_of("e2");
     expect_same_metrics(cp_json_get(cp_json_get(trained, "validation"), "end"),
                         cp_json_get(cp_json_get(found, "metrics"), "plain"));
-    TEST_ASSERT_NULL(cp_json_get(cp_json_get(found, "metrics"), "scaled"));
     cp_json_free(found);
     cp_json_free(trained);
     static const char *const figures[] = {"reliability.svg", "confusion.svg", "energies.svg"};
@@ -25,11 +24,13 @@ static void an_evaluation_finds_what_the_training_found(void) {
     }
 }
 
-static void a_model_file_alone_has_no_temperature_and_no_chains(void) {
+static void a_model_file_alone_has_its_temperature_but_no_chains(void) {
     expect_ok(&cp_command_evaluate, "hybrid/selected.safetensors set.npz --out alone");
     cp_json *found = result_of("alone"), *trained = result_of("hybrid");
     expect_same_metrics(cp_json_get(cp_json_get(trained, "test"), "selected"), cp_json_get(cp_json_get(found, "metrics"), "plain"));
-    TEST_ASSERT_NULL(cp_json_get(cp_json_get(found, "metrics"), "scaled"));
+    expect_same_metrics(cp_json_get(cp_json_get(trained, "test"), "scaled"), cp_json_get(cp_json_get(found, "metrics"), "scaled"));
+    TEST_ASSERT_EQUAL_DOUBLE(cp_json_number(cp_json_get(trained, "temperature"), NAN),
+                             cp_json_number(cp_json_get(cp_json_get(found, "model"), "temperature"), NAN));
     TEST_ASSERT_TRUE(has_note(found, "without chains"));
     TEST_ASSERT_TRUE(there("alone/energies.svg"));
     cp_json_free(found);
@@ -48,14 +49,15 @@ static void energy_results_are_left_out_for_a_softmax_model_with_a_note(void) {
 }
 
 static void predictions_are_named_and_written_as_medmnist_does(void) {
-    expect_ok(&cp_command_evaluate, "hybrid set.npz --out csv");
+    TEST_ASSERT_EQUAL_INT(0, link("set.npz", "my-mnist.npz")); /* other sets have no such file */
+    expect_ok(&cp_command_evaluate, "hybrid my-mnist.npz --out csv");
     cp_json       *found = result_of("csv");
     const cp_json *scaled = cp_json_get(cp_json_get(found, "metrics"), "scaled");
     char           name[300], path[400];
     double         accuracy = cp_json_number(cp_json_get(scaled, "accuracy"), NAN) / 100;
-    snprintf(name, sizeof name, "set_test_[AUC]%.3f_[ACC]%.3f@hybrid.csv", cp_json_number(cp_json_get(scaled, "auc"), NAN),
+    snprintf(name, sizeof name, "my-mnist_test_[AUC]%.3f_[ACC]%.3f@hybrid.csv", cp_json_number(cp_json_get(scaled, "auc"), NAN),
              accuracy);
-    TEST_ASSERT_EQUAL_STRING(name, cp_json_string(cp_json_get(found, "predictions"), ""));
+    TEST_ASSERT_EQUAL_STRING(name, cp_json_string(cp_json_get(found, "medmnist_predictions"), ""));
     snprintf(path, sizeof path, "csv/%s", name);
     FILE *file = fopen(path, "r");
     TEST_ASSERT_NOT_NULL(file);
@@ -72,6 +74,21 @@ static void predictions_are_named_and_written_as_medmnist_does(void) {
     TEST_ASSERT_EQUAL_INT(REST, rows);
     TEST_ASSERT_DOUBLE_WITHIN(1e-9, accuracy, (double)right / rows);
     cp_json_free(found);
+    found = result_of("e1");
+    TEST_ASSERT_NULL(cp_json_get(found, "medmnist_predictions"));
+    TEST_ASSERT_EQUAL_STRING("predictions.csv", cp_json_string(cp_json_get(found, "predictions"), ""));
+    cp_json_free(found);
+}
+
+static void tables_name_metrics_as_those_of_the_training(void) {
+    cp_json *trained = result_of("hybrid"), *found = result_of("e1");
+    for (const cp_json *c = cp_json_get(cp_json_get(trained, "table"), "columns")->first->next; c; c = c->next) {
+        const cp_json *row = cp_json_get(cp_json_get(found, "table"), "rows")->first;
+        while (row && strcmp(cp_json_string(row->first, ""), c->text) != 0) row = row->next;
+        TEST_ASSERT_NOT_NULL_MESSAGE(row, c->text);
+    }
+    cp_json_free(found);
+    cp_json_free(trained);
 }
 
 /* Over all pairs, from a model's scores. */
@@ -148,9 +165,10 @@ int main(void) {
     UNITY_BEGIN();
     RUN_TEST(make_small_runs);
     RUN_TEST(an_evaluation_finds_what_the_training_found);
-    RUN_TEST(a_model_file_alone_has_no_temperature_and_no_chains);
+    RUN_TEST(a_model_file_alone_has_its_temperature_but_no_chains);
     RUN_TEST(energy_results_are_left_out_for_a_softmax_model_with_a_note);
     RUN_TEST(predictions_are_named_and_written_as_medmnist_does);
+    RUN_TEST(tables_name_metrics_as_those_of_the_training);
     RUN_TEST(the_auroc_is_the_fraction_of_pairs_in_order);
     RUN_TEST(models_and_sets_that_do_not_match_are_refused);
     remove_small_runs();

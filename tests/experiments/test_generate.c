@@ -329,14 +329,15 @@ static void known_pixels_stay_and_the_error_is_that_of_the_file(void) {
 static void nan_pixels_are_missing_without_a_mask_and_have_no_true_value(void) {
     float  x[FEW * SIDE * SIDE];
     size_t all = sizeof x / sizeof *x;
-    for (size_t i = 0; i < all; i++) x[i] = i % 7 == 0 ? NAN : (float)sin((double)i);
+    for (size_t i = 0; i < all; i++)
+        x[i] = i % 7 == 0 ? NAN : (float)(127.3 + 127.3 * sin((double)i)); /* pixels, as in the training */
     write_npy("nan.npy", CP_F32, 4, (int64_t[]){FEW, SIDE, SIDE, 1}, x);
     expect_ok(&cp_command_impute, "hybrid nan.npy --steps 2 --chains 1 --start gaussian --out i2");
     cp_npy filled = read_npy("i2/filled.npy");
     TEST_ASSERT_EQUAL_INT(CP_F32, filled.dtype);
     for (size_t i = 0; i < all; i++) {
         float got = ((const float *)filled.data)[i];
-        TEST_ASSERT_TRUE(isfinite(got) && fabsf(got) <= 1);
+        TEST_ASSERT_TRUE(isfinite(got) && got >= 0 && got <= 255);
         if (!isnan(x[i])) TEST_ASSERT_EQUAL_FLOAT(x[i], got);
     }
     cp_npy_free(&filled);
@@ -376,9 +377,12 @@ static void images_and_masks_that_do_not_match_are_refused(void) {
     expect_refusal(i, "hybrid mask.npy --mask mask.npy --out no", CP_EXIT_FAILED, "the model's images are (N, 12, 12, 1)");
     write_npy("empty.npy", CP_U8, 3, (int64_t[]){0, SIDE, SIDE}, pixels);
     expect_refusal(i, "hybrid empty.npy --mask mask.npy --out no", CP_EXIT_FAILED, "holds no images");
-    far[SIDE + 2] = 3;
-    write_npy("far.npy", CP_F32, 3, (int64_t[]){1, SIDE, SIDE}, far);
-    expect_refusal(i, "hybrid far.npy --mask mask.npy --out no", CP_EXIT_FAILED, "has the value 3 at row 1, column 2");
+    for (int p = 0; p < SIDE * SIDE; p++) far[p] = (float)p / (SIDE * SIDE);
+    write_npy("far.npy", CP_F32, 3, (int64_t[]){1, SIDE, SIDE}, far); /* was taken as [-1, 1] */
+    expect_refusal(
+        i, "hybrid far.npy --mask mask.npy --out no", CP_EXIT_FAILED,
+        "far.npy has float32 from 0 to 0.993056; the model was trained on uint8, of which 0 becomes -1 and 255 becomes 1");
+    for (int p = 0; p < SIDE * SIDE; p++) far[p] = (float)p;
     far[SIDE + 2] = NAN;
     write_npy("far.npy", CP_F32, 3, (int64_t[]){1, SIDE, SIDE}, far);
     expect_refusal(i, "hybrid far.npy --mask none.npy --out no", CP_EXIT_FAILED, "a NaN at row 1, column 2");

@@ -112,6 +112,8 @@ static void bytes_stay_bytes(void) {
 static void a_user_file_is_not_the_official_one_and_has_its_md5(void) {
     cp_images *images = load();
     TEST_ASSERT_FALSE(images->official);
+    TEST_ASSERT_EQUAL_STRING("your own file", cp_images_origin(images));
+    strcpy(images->name, "bloodmnist_rebuilt"); /* such a name claims more */
     TEST_ASSERT_EQUAL_STRING("not the official file", cp_images_origin(images));
     TEST_ASSERT_EQUAL_UINT64(32, strspn(images->md5, "0123456789abcdef"));
     TEST_ASSERT_NULL(images->class_names);

@@ -8,6 +8,7 @@
 #include "experiments/kit/metrics/stats.h"
 
 #include "core/scratch.h"
+#include "models/predict.h"
 #include "support/wrapped_memory.h"
 #include "tests/support/errors.h"
 

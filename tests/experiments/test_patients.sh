@@ -51,16 +51,16 @@ expect_success "evaluate has the same metrics by patient as the training" test \
 
 # Image i has the class that draw_images gave it, and patients have 1, 2, 3, 4, 5, 1, ... images: the mean over patients of means.
 awk -F, 'BEGIN { left = size = 1 }
-{
-    label = (NR - 1) % 7 == 6 ? 0 : (NR - 1) % 3
-    best = 2; for (c = 3; c <= NF; c++) if ($c > $best) best = c
-    right += best - 2 == label; nll -= log($(label + 2))
+NR > 1 { # below the header: the row, the class, a probability for each class
+    label = (NR - 2) % 7 == 6 ? 0 : (NR - 2) % 3
+    best = 3; for (c = 4; c <= 5; c++) if ($c > $best) best = c
+    right += best - 3 == label; nll -= log($(label + 3))
     if (--left == 0) {
         accuracy_sum += right / size; nll_sum += nll / size; patients++
         right = nll = 0; left = size = 1 + patients % 5
     }
 }
-END { printf "%d %.5f %.5f\n", patients, 100 * accuracy_sum / patients, nll_sum / patients }' tested/slices_test_*.csv >expected
+END { printf "%d %.5f %.5f\n", patients, 100 * accuracy_sum / patients, nll_sum / patients }' tested/predictions.csv >expected
 found=$(for key in n accuracy nll; do member tested/result.json metrics/scaled/by_patient/$key; done |
     awk 'NR == 1 { printf "%d", $1 } NR > 1 { printf " %.5f", $1 } END { print "" }')
 expect_success "accuracy and NLL by patient are those of the written predictions" test "$found" = "$(cat expected)"

@@ -154,7 +154,7 @@ static void nonfinite_posteriors_fail_and_the_first_row_is_named(void) {
     for (int i = 0; i < BAD; i++) x[(ROWS - BAD + i) * WIDTH] = i % 2 ? NAN : INFINITY;
     TEST_ASSERT_TRUE(cp_npy_write(scratch("x.npy"), CP_F32, 2, (int64_t[]){ROWS, WIDTH}, x, &status));
     fails(scratch("m.safetensors"), scratch("x.npy"),
-          "35 of 40 inputs gave posteriors that are not finite, the first of them row 5 of ");
+          "35 of 40 inputs gave posteriors or energies that are not finite, the first of them row 5 of the predictions");
     TEST_ASSERT_TRUE(cp_npy_read(scratch("p.npy"), &got, &status)); /* so that the others can be inspected */
     TEST_ASSERT_TRUE(isfinite(((float *)got.data)[0]) && !isfinite(((float *)got.data)[5 * 3]));
     cp_npy_free(&got);

@@ -61,7 +61,7 @@ expect_success "all methods have the same labeled rows" test \
     same_runs "a refused run changes nothing" hybrid two
 
     "$draw_images" color.npz 9 11 3 4 48 30 31
-    expect 0 "color, not the official file" color.npz $small --conditional --norm group --out color
+    expect 0 "color, your own file" color.npz $small --conditional --norm group --out color
     expect_success "color.npz is 9 x 11 x 3" test "$(sed -n '/"shape"/,/\]/p' color/result.json | tr -d '" \n')" = "shape:[9,11,3],"
     "$draw_images" narrow.npz 9 7 1 2 20 10 10
     expect 2 "an input has shape (9, 7, 1); the network wrn takes (N, H, W, 1) with H, W >= 8" narrow.npz $small

@@ -51,9 +51,14 @@ small="$rest --steps 12 --threads 1"
     expect_said 0 "table: a table of 5 features, 3 classes" "$couplet" data table.npz
     expect_said 0 "series: sequences of 6 steps of 2 features or shorter, 3 classes" "$couplet" data series.npz
     expect_said 1 "--sheet is for images" "$couplet" data series.npz --sheet sheet.png
-    expect_said 0 "Data: series, not the official file" "$couplet" evaluate series-hybrid series.npz --out evaluated
+    expect_said 0 "Data: series, your own file" "$couplet" evaluate series-hybrid series.npz --out evaluated
     expect_success "evaluate finds the training's accuracy" \
         test "$(member evaluated/result.json metrics/plain/accuracy)" = "$(member series-hybrid/result.json test/selected/accuracy)"
+    for set in table series; do
+        "$couplet" evaluate $set-hybrid $set.npz --quiet --out $set-evaluated </dev/null
+        "$couplet" predict $set-hybrid $set.npz >$set.csv </dev/null
+        expect_success "predict on $set.npz writes what evaluate writes" cmp $set.csv $set-evaluated/predictions.csv
+    done
     expect_said 1 "rows of shape (5); the model series-hybrid takes (N, T, 2) with T >= 1" "$couplet" evaluate series-hybrid table.npz
     expect_said 1 "generate draws images" "$couplet" generate table-hybrid --out drawn
     expect_said 0 "labels  method" "$couplet" study table.npz series.npz $rest --steps 8 --methods softmax,hybrid --seeds 0-1 --jobs 1 --out study

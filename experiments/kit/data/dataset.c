@@ -4,6 +4,7 @@
 #include "core/op.h"
 #include "core/random.h"
 #include "core/shape.h"
+#include "models/about.h"
 
 #include <limits.h>
 #include <math.h>
@@ -11,13 +12,6 @@
 #include <string.h>
 
 /* ---- the scaling convention ---- */
-
-bool cp_inputs_scale(cp_dtype dtype, const void *elements, size_t count, cp_real *out, const char *what, cp_status *status) {
-    if (dtype != CP_U8) return cp_elements_to_real(dtype, elements, count, out, what, status);
-    const uint8_t *pixels = elements;
-    for (size_t i = 0; i < count; i++) out[i] = (cp_real)pixels[i] / (cp_real)127.5 - 1;
-    return true;
-}
 
 void cp_pixels_of(const cp_real *values, size_t count, uint8_t *pixels) {
     for (size_t i = 0; i < count; i++) {
@@ -158,7 +152,7 @@ static void read_rows(const cp_split *split, const int *rows, int count, cp_real
     const cp_dataset *set = split->set;
     size_t            bytes = set->values * cp_dtype_size(set->dtype);
     for (int i = 0; i < count; i++, out += set->values)
-        cp_inputs_scale(set->dtype, (const char *)split->inputs + (size_t)rows[i] * bytes, set->values, out, split->name, NULL);
+        cp_preprocess(NULL, set->dtype, (const char *)split->inputs + (size_t)rows[i] * bytes, set->values, out, split->name, NULL);
 }
 
 bool(cp_split_read)(cp_at at, const cp_split *split, const int *rows, int count, cp_real *out) {

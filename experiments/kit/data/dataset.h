@@ -11,8 +11,8 @@
  *
  * Only the rows of a batch are ever copied or converted: a set of 12,000 x 28 x 28 x 3 bytes takes its 28 MB.
  *
- * THE SCALING CONVENTION, for training, evaluation and `couplet predict` alike, is cp_inputs_scale: bytes (CP_U8) are
- * pixels and become x / 127.5 - 1, that is [-1, 1]; numbers (CP_F32, CP_F64) are taken as they are. */
+ * THE SCALING CONVENTION is cp_preprocess (models/about.h) with nothing known: bytes (CP_U8) are pixels and become
+ * x / 127.5 - 1, that is [-1, 1]; numbers (CP_F32, CP_F64) are taken as they are. */
 #pragma once
 
 #include "core/error.h"
@@ -91,12 +91,6 @@ bool cp_split_read(cp_at at, const cp_split *split, const int *rows, int count, 
 
 /* The rows' lengths into `lengths` (count), which is returned, for cp_tensor.lengths; NULL when all have the same length. */
 const int *cp_split_lengths(const cp_split *split, const int *rows, int count, int *lengths);
-
-/* ---- the scaling convention ---- */
-
-/* Elements of a set or file as the network takes them; see the top. False with a message, which names `what`, for a number
- * beyond the range of cp_real. */
-bool cp_inputs_scale(cp_dtype dtype, const void *elements, size_t count, cp_real *out, const char *what, cp_status *status);
 
 /* Back to pixels: the nearest byte; values outside [-1, 1] are clamped, NaN becomes 0. */
 void cp_pixels_of(const cp_real *values, size_t count, uint8_t *pixels);

@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const cp_images_splits[] = {"train", "val", "test"};
+const char *const cp_images_splits[] = {"train", "val", "test", "all"};
 
 void cp_images_free(cp_images *images) {
     if (!images) return;
-    for (int s = 0; s < CP_IMAGES_SPLITS; s++) free(images->groups[s]);
+    for (int s = 0; s <= CP_IMAGES_SPLITS; s++) free(images->groups[s]);
     cp_dataset_free(images->set);
     free(images->mean);
     cp_json_free(images->made);
@@ -28,14 +28,16 @@ void cp_images_free(cp_images *images) {
 
 /* A file that is being read. The arrays move into the set, or are freed at the end. */
 typedef struct reading {
-    cp_images  *images;
-    const char *path;
-    cp_npz     *npz;
-    const char *inputs; /* "images", or "x" of tables and sequences */
-    cp_shape    shape;  /* of an input */
-    cp_npy      pixels[CP_IMAGES_SPLITS];
-    int        *labels[CP_IMAGES_SPLITS], *lengths[CP_IMAGES_SPLITS];
-    cp_status  *status;
+    cp_images      *images;
+    const char     *path;
+    const cp_model *model; /* for which the images are; NULL: for a training */
+    int             first; /* the first split that there is */
+    cp_npz         *npz;
+    const char     *inputs; /* "images", or "x" of tables and sequences */
+    cp_shape        shape;  /* of an input */
+    cp_npy          pixels[CP_IMAGES_SPLITS];
+    int            *labels[CP_IMAGES_SPLITS], *lengths[CP_IMAGES_SPLITS];
+    cp_status      *status;
 } reading;
 
 static cp_text name_of(int split, const char *what) {
@@ -53,10 +55,19 @@ static void list_arrays(const reading *r, char *text, size_t room) {
         used += (size_t)snprintf(text + used, room - used, "%s%.40s", i ? ", " : "", cp_npz_name(r->npz, i));
 }
 
+static bool find_inputs(reading *r, const char *inputs) {
+    r->inputs = inputs;
+    for (r->first = 0; r->first < CP_IMAGES_SPLITS; r->first++)
+        if (cp_npz_has(r->npz, name_of(r->first, inputs).s)) return true;
+    return false;
+}
+
+/* A trained model needs only inputs, in any split. */
 static bool has_arrays(reading *r) {
-    r->inputs = cp_npz_has(r->npz, "train_x") && !cp_npz_has(r->npz, "train_images") ? "x" : "images";
+    bool              found = find_inputs(r, "images") || find_inputs(r, "x") || find_inputs(r, "images");
     const char *const kinds[] = {r->inputs, "labels"};
     char              there[200];
+    if (r->model && found) return true;
     for (int s = 0; s < CP_IMAGES_SPLITS; s++)
         for (int k = 0; k < 2; k++) {
             if (cp_npz_has(r->npz, name_of(s, kinds[k]).s)) continue;
@@ -106,8 +117,9 @@ static bool same_sizes(const reading *r, int split) {
     char             expected[160];
     if (cp_shapes_equal(shape_of(r, split), r->shape)) {
         if (npy->dtype == images->stored) return true;
-        return cp_fail(r->status, "%.200s: %s has elements of type %s, but train_%s %s; one type is expected", r->path,
-                       name_of(split, r->inputs).s, cp_dtype_numpy(npy->dtype), r->inputs, cp_dtype_numpy(images->stored));
+        return cp_fail(r->status, "%.200s: %s has elements of type %s, but %s %s; one type is expected", r->path,
+                       name_of(split, r->inputs).s, cp_dtype_numpy(npy->dtype), name_of(r->first, r->inputs).s,
+                       cp_dtype_numpy(images->stored));
     }
     if (of_images(r))
         snprintf(expected, sizeof expected, "the training images are %d x %d with %d channel%s", images->height, images->width,
@@ -121,7 +133,7 @@ static bool read_inputs(reading *r, int split) {
     cp_npy    *npy = &r->pixels[split];
     cp_images *images = r->images;
     if (!cp_npz_read(r->npz, name_of(split, r->inputs).s, npy, r->status) || !sizes_fit(r, split)) return false;
-    if (split != CP_IMAGES_TRAIN) return same_sizes(r, split);
+    if (split != r->first) return same_sizes(r, split);
     r->shape = shape_of(r, split);
     images->stored = npy->dtype;
     if (!of_images(r)) return true;
@@ -167,9 +179,10 @@ static bool read_lengths(reading *r, int split) {
 }
 
 static bool read_split(reading *r, int split) {
+    if (r->model && !cp_npz_has(r->npz, name_of(split, r->inputs).s)) return true;
     if (!read_inputs(r, split) || !read_lengths(r, split)) return false;
-    r->labels[split] = read_numbers(r, split, "labels");
-    if (!r->labels[split]) return false;
+    bool labeled = !r->model || cp_npz_has(r->npz, name_of(split, "labels").s);
+    if (labeled && !(r->labels[split] = read_numbers(r, split, "labels"))) return false;
     const char *groups = cp_npz_has(r->npz, name_of(split, "patients").s) ? "patients" : "subject";
     if (!cp_npz_has(r->npz, name_of(split, groups).s)) return true;
     r->images->groups[split] = read_numbers(r, split, groups);
@@ -177,7 +190,7 @@ static bool read_split(reading *r, int split) {
 }
 
 static bool labels_fit(const reading *r, int split, int *largest) {
-    for (int64_t i = 0; i < r->pixels[split].dims[0]; i++) {
+    for (int64_t i = 0; r->labels[split] && i < r->pixels[split].dims[0]; i++) {
         int label = r->labels[split][i];
         if (label < 0 || label >= CP_IMAGES_CLASSES)
             return cp_fail(r->status,
@@ -193,6 +206,11 @@ static bool count_classes(reading *r) {
     bool seen[CP_IMAGES_CLASSES] = {false};
     for (int s = 0; s < CP_IMAGES_SPLITS; s++)
         if (!labels_fit(r, s, &largest)) return false;
+    if (r->model) {
+        int classes = r->model->config.classes;
+        r->images->classes = largest < classes ? classes : largest + 1;
+        return true;
+    }
     if (largest == 0) return cp_fail(r->status, "%.200s: all labels are 0; at least two classes are needed", r->path);
     for (int64_t i = 0; i < r->pixels[CP_IMAGES_TRAIN].dims[0]; i++) seen[r->labels[CP_IMAGES_TRAIN][i]] = true;
     for (int c = 0; c <= largest; c++)
@@ -211,10 +229,9 @@ static double pixel_at(const cp_npy *npy, size_t i) {
     return value;
 }
 
-/* Finds the smallest and the largest pixel of a split. */
+/* Adds the pixels of a split to a range. */
 static bool range_of(const reading *r, int split, double *min, double *max) {
     const cp_npy *npy = &r->pixels[split];
-    *min = INFINITY, *max = -INFINITY;
     for (size_t i = 0; i < npy->size; i++) {
         double value = pixel_at(npy, i);
         if (!isfinite(value))
@@ -225,33 +242,32 @@ static bool range_of(const reading *r, int split, double *min, double *max) {
     return true;
 }
 
+/* By the model for which the images are, or else by the training images; the other splits are only looked at. */
 static bool choose_scaling(reading *r) {
-    static const double usual[][2] = {{-1, 1}, {0, 1}, {0, 255}};
-    cp_images          *images = r->images;
-    double              min, max, other_min, other_max;
-    if (!range_of(r, CP_IMAGES_TRAIN, &min, &max)) return false;
-    for (int s = CP_IMAGES_VAL; s < CP_IMAGES_SPLITS; s++)
-        if (!range_of(r, s, &other_min, &other_max)) return false;
-    images->low = min, images->high = max;
-    for (int i = min < 0 ? 0 : 1; i < 3; i++)
-        if (min >= usual[i][0] && max <= usual[i][1]) {
-            images->low = usual[i][0], images->high = usual[i][1];
-            break;
-        }
+    cp_images       *images = r->images;
+    cp_preprocessing input = r->model ? r->model->about.input : (cp_preprocessing){0};
+    double           min = INFINITY, max = -INFINITY, other = 0;
+    if (!range_of(r, r->first, &min, &max)) return false;
+    for (int s = r->first + 1; s < CP_IMAGES_SPLITS; s++)
+        if (!range_of(r, s, &other, &other)) return false;
+    if (!(input.high > input.low)) cp_preprocessing_choose(&input, min, max);
+    images->low = input.low, images->high = input.high;
     return images->high > images->low ||
            cp_fail(r->status, "%.200s: all pixels of the training images are %g; there is nothing to learn from", r->path, min);
 }
 
 /* The split's pixels as floats in [-1, 1], in place of the file's. */
 static bool scale(reading *r, int split) {
-    cp_npy *npy = &r->pixels[split];
-    double  low = r->images->low, high = r->images->high, middle = low / 2 + high / 2, half = high / 2 - low / 2;
-    float  *scaled = npy->size <= SIZE_MAX / sizeof *scaled ? malloc(npy->size * sizeof *scaled) : NULL;
+    cp_npy          *npy = &r->pixels[split];
+    cp_preprocessing input = cp_images_about(r->images).input;
+    float           *scaled = npy->size <= SIZE_MAX / sizeof *scaled ? malloc((npy->size + 1) * sizeof *scaled) : NULL;
     if (!scaled) return cp_fail(r->status, "%.200s: not enough memory for %zu pixels", r->path, npy->size);
     for (size_t i = 0; i < npy->size; i++) {
-        double pixel = pixel_at(npy, i), value = pixel < low ? low : pixel > high ? high : pixel;
-        r->images->clamped += value != pixel;
-        scaled[i] = (float)((value - middle) / half);
+        double  pixel = pixel_at(npy, i);
+        cp_real value;
+        cp_preprocess(&input, npy->dtype, (const char *)npy->data + i * cp_dtype_size(npy->dtype), 1, &value, r->path, NULL);
+        r->images->clamped += pixel < input.low || pixel > input.high;
+        scaled[i] = (float)value;
     }
     free(npy->data);
     npy->data = scaled;
@@ -286,17 +302,24 @@ static bool all_finite(const reading *r, int split) {
     return true;
 }
 
-/* The mean and standard deviation of each feature over the training split; a feature that never changes has a deviation of 1. */
+/* The mean and standard deviation of each feature over the training split, or those of the model; a feature that never changes has a
+ * deviation of 1. */
 static bool measure_features(reading *r) {
-    const cp_npy *npy = &r->pixels[CP_IMAGES_TRAIN];
-    size_t        values = npy->size / (size_t)npy->dims[0], features = features_of(r->shape);
-    double       *mean = calloc(2 * features, sizeof *mean), *sd = mean + features, counted = 0;
+    const cp_npy           *npy = &r->pixels[r->first];
+    const cp_preprocessing *known = r->model ? &r->model->about.input : NULL;
+    size_t                  values = npy->size / (size_t)npy->dims[0], features = features_of(r->shape);
+    double                 *mean = calloc(2 * features, sizeof *mean), *sd = mean + features, counted = 0;
     if (!mean) return cp_fail(r->status, "%.200s: not enough memory for %zu features", r->path, features);
     r->images->mean = mean;
     r->images->sd = sd;
+    if (known && known->mean && features == features_of(known->shape)) {
+        memcpy(mean, known->mean, features * sizeof *mean);
+        memcpy(sd, known->sd, features * sizeof *sd);
+        return true;
+    }
     for (int pass = 0; pass < 2; pass++) {
         for (size_t row = 0; row < (size_t)npy->dims[0]; row++)
-            for (size_t i = 0, valid = valid_values(r, CP_IMAGES_TRAIN, row), f; i < valid; i++) {
+            for (size_t i = 0, valid = valid_values(r, r->first, row), f; i < valid; i++) {
                 double value = pixel_at(npy, row * values + i);
                 f = i % features;
                 if (pass)
@@ -332,21 +355,30 @@ static bool standardize(reading *r, int split) {
     return true;
 }
 
+/* Whether the inputs have the range of the model's training. */
+static bool range_fits(const reading *r) {
+    bool ok = true;
+    for (int s = r->first; ok && r->model && s < CP_IMAGES_SPLITS; s++)
+        ok = cp_preprocessing_check(&r->model->about.input, r->pixels[s].dtype, r->pixels[s].data, r->pixels[s].size,
+                                    name_of(s, r->inputs).s, &r->images->warning, r->status);
+    return ok;
+}
+
 static bool standardize_all(reading *r) {
     bool ok = true;
-    for (int s = 0; ok && s < CP_IMAGES_SPLITS; s++) ok = all_finite(r, s);
-    ok = ok && measure_features(r);
-    for (int s = 0; ok && s < CP_IMAGES_SPLITS; s++) ok = standardize(r, s);
+    for (int s = 0; ok && s < CP_IMAGES_SPLITS; s++) ok = !r->pixels[s].size || all_finite(r, s);
+    ok = ok && range_fits(r) && measure_features(r);
+    for (int s = 0; ok && s < CP_IMAGES_SPLITS; s++) ok = !r->pixels[s].size || standardize(r, s);
     return ok;
 }
 
 static bool scale_all(reading *r) {
     if (!of_images(r)) return standardize_all(r);
-    if (r->images->stored == CP_U8) {
-        r->images->high = 255;
-        return true;
-    }
-    bool ok = choose_scaling(r);
+    const cp_preprocessing *input = r->model ? &r->model->about.input : NULL;
+    bool                    bytes = !input || input->low == input->high || (input->low == 0 && input->high == 255);
+    if (r->images->stored == CP_U8) r->images->high = 255;
+    if (r->images->stored == CP_U8 && bytes) return true;
+    bool ok = range_fits(r) && choose_scaling(r);
     for (int s = 0; ok && s < CP_IMAGES_SPLITS; s++) ok = scale(r, s);
     return ok;
 }
@@ -387,7 +419,7 @@ static bool make_set(reading *r) {
     size_t     values;
     if (!cp_shape_size(r->shape, &values)) return cp_fail(r->status, "%.200s: such large inputs cannot be used", r->path);
     images->set = cp_dataset_new((cp_dataset_config){
-        .name = images->name, .dtype = r->pixels[CP_IMAGES_TRAIN].dtype, .shape = r->shape, .classes = images->classes});
+        .name = images->name, .dtype = r->pixels[r->first].dtype, .shape = r->shape, .classes = images->classes});
     bool ok = images->set || cp_fail(r->status, "%.200s: not enough memory", r->path);
     for (int s = 0; ok && s < CP_IMAGES_SPLITS; s++) {
         ok = cp_dataset_add(images->set,
@@ -417,11 +449,12 @@ static void identify(reading *r, const cp_bytes *contents) {
     images->class_names = known->class_names;
 }
 
-static bool read_file(cp_images *images, const char *path, cp_status *status) {
+static bool read_file(cp_images *images, const char *path, const cp_model *model, cp_status *status) {
     cp_bytes file;
     if (!cp_file_read(path, PTRDIFF_MAX, &file, status)) return false;
-    reading r = {.images = images, .path = path, .npz = cp_npz_parse(file.data, file.size, path, status), .status = status};
-    bool    ok = r.npz && has_arrays(&r);
+    reading r = {
+        .images = images, .path = path, .model = model, .npz = cp_npz_parse(file.data, file.size, path, status), .status = status};
+    bool ok = r.npz && has_arrays(&r);
     for (int s = 0; ok && s < CP_IMAGES_SPLITS; s++) ok = read_split(&r, s);
     if (ok) {
         read_made(images, r.npz);
@@ -470,11 +503,11 @@ static bool make_phantom(cp_images *images, cp_status *status) {
     return ok;
 }
 
-cp_images *cp_images_load(const char *file_or_name, cp_status *status) {
+static cp_images *load(const char *file_or_name, const cp_model *model, cp_status *status) {
     cp_images *images = calloc(1, sizeof *images);
     if (!images) return cp_null(cp_fail(status, "not enough memory for an image set"));
     bool built_in = strcmp(file_or_name, "phantom") == 0;
-    if (built_in ? make_phantom(images, status) : read_file(images, file_or_name, status)) return images;
+    if (built_in ? make_phantom(images, status) : read_file(images, file_or_name, model, status)) return images;
     cp_images_free(images);
     return NULL;
 }
@@ -483,7 +516,66 @@ double cp_shape_range(cp_shape input) { return input.rank == 3 ? 1 : 4; }
 
 double cp_images_range(const cp_images *images) { return cp_shape_range(images->set->shape); }
 
+cp_images *cp_images_load(const char *file_or_name, cp_status *status) { return load(file_or_name, NULL, status); }
+
+cp_images *cp_images_load_for(const char *file_or_name, const cp_model *model, cp_status *status) {
+    cp_images *images = load(file_or_name, model, status);
+    if (!images) return NULL;
+    if (!images->class_names && images->classes == model->config.classes) images->class_names = model->about.class_names;
+    const cp_split *split = &images->set->splits[CP_IMAGES_TRAIN]; /* of the built-in set: files have been checked */
+    if (*images->md5 || cp_preprocessing_check(&model->about.input, CP_U8, split->inputs,
+                                               (size_t)split->count * images->set->values, images->name, &images->warning, status))
+        return images;
+    cp_images_free(images);
+    return NULL;
+}
+
+/* All rows of all splits, one after another, as one more. */
+bool cp_images_join(cp_images *images, cp_status *status) {
+    const cp_split *splits = images->set->splits;
+    size_t          row = images->set->values * cp_dtype_size(images->set->dtype), done = 0;
+    int             count = 0;
+    bool            labeled = true, grouped = true, measured = true;
+    for (int s = 0; s < CP_IMAGES_SPLITS; s++) {
+        count += splits[s].count;
+        labeled &= !splits[s].count || splits[s].labels;
+        grouped &= !splits[s].count || images->groups[s];
+        measured &= !splits[s].count || splits[s].lengths;
+    }
+    char *inputs = malloc((size_t)count * row + 1);
+    int  *labels = labeled ? calloc((size_t)count + 1, sizeof *labels) : NULL;
+    int  *groups = grouped ? calloc((size_t)count + 1, sizeof *groups) : NULL;
+    int  *lengths = measured ? calloc((size_t)count + 1, sizeof *lengths) : NULL;
+    bool  ok = (inputs && (labels || !labeled) && (groups || !grouped) && (lengths || !measured)) ||
+              cp_fail(status, "not enough memory for all splits");
+    for (int s = 0; ok && s < CP_IMAGES_SPLITS; s++) {
+        size_t n = (size_t)splits[s].count;
+        if (n) memcpy(inputs + done * row, splits[s].inputs, n * row);
+        if (n && labels) memcpy(labels + done, splits[s].labels, n * sizeof *labels);
+        if (n && groups) memcpy(groups + done, images->groups[s], n * sizeof *groups);
+        if (n && lengths) memcpy(lengths + done, splits[s].lengths, n * sizeof *lengths);
+        done += n;
+    }
+    images->groups[CP_IMAGES_SPLITS] = groups;
+    ok = ok && cp_dataset_add(images->set, (cp_split_config){"all", count, inputs, labels, .owned = true}, status);
+    if (!ok) free(inputs), free(labels);
+    if (!ok || !lengths || !cp_dataset_set_lengths(images->set, "all", lengths)) free(lengths);
+    return ok;
+}
+
 /* ---- descriptions ---- */
+
+cp_about cp_images_about(const cp_images *images) {
+    return (cp_about){.input = {.dtype = images->stored,
+                                .low = images->low,
+                                .high = images->high,
+                                .shape = images->set ? images->set->shape : (cp_shape){0},
+                                .mean = images->mean,
+                                .sd = images->sd},
+                      .class_names = images->class_names,
+                      .data = images->name,
+                      .md5 = images->md5};
+}
 
 cp_text cp_images_scaling(const cp_images *images) {
     cp_text     text;
@@ -502,10 +594,12 @@ cp_text cp_images_scaling(const cp_images *images) {
     return text;
 }
 
+bool cp_images_as_medmnist(const cp_images *images) { return strstr(images->name, "mnist"); }
+
 const char *cp_images_origin(const cp_images *images) {
     if (!*images->md5) return "built in";
     if (strcmp(cp_json_string(cp_json_get(images->made, "command"), ""), "brats") == 0) return "made by couplet brats";
-    if (!images->official) return "not the official file";
+    if (!images->official) return cp_images_as_medmnist(images) ? "not the official file" : "your own file";
     return images->superseded ? "the official file from before 2024" : "the official file";
 }
 
@@ -513,14 +607,11 @@ const char *cp_images_origin(const cp_images *images) {
 
 /* The inputs of a split as the file had them, to be freed, in float32; NULL when out of memory. */
 static float *unscaled(const cp_images *images, const cp_split *split) {
-    size_t       count = (size_t)split->count * images->set->values;
-    double       middle = images->low / 2 + images->high / 2, half = images->high / 2 - images->low / 2;
-    const float *scaled = split->inputs;
-    float       *out = malloc(count * sizeof *out);
-    for (size_t i = 0; out && i < count; i++) {
-        size_t f = images->mean ? i % features_of(images->set->shape) : 0;
-        out[i] = (float)(images->mean ? images->mean[f] + images->sd[f] * (double)scaled[i] : middle + half * (double)scaled[i]);
-    }
+    size_t           count = (size_t)split->count * images->set->values;
+    cp_preprocessing input = cp_images_about(images).input;
+    const float     *scaled = split->inputs;
+    float           *out = malloc(count * sizeof *out);
+    for (size_t i = 0; out && i < count; i++) out[i] = (float)cp_preprocess_undo(&input, i, (double)scaled[i]);
     return out;
 }
 

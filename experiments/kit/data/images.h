@@ -26,9 +26,10 @@
 
 #include "core/io/json.h"
 #include "experiments/kit/data/dataset.h"
+#include "models/model.h"
 
 enum { CP_IMAGES_TRAIN, CP_IMAGES_VAL, CP_IMAGES_TEST, CP_IMAGES_SPLITS };
-extern const char *const cp_images_splits[CP_IMAGES_SPLITS]; /* "train", "val", "test" */
+extern const char *const cp_images_splits[CP_IMAGES_SPLITS + 1]; /* "train", "val", "test"; "all", see cp_images_join */
 
 enum { CP_IMAGES_CHANNELS = 4, CP_IMAGES_CLASSES = 1000 }; /* maximum */
 
@@ -37,18 +38,19 @@ typedef struct cp_images {
     cp_dataset *set; /* its splits are cp_images_splits in that order, its inputs (H, W, C) of bytes or float32; (D), (T, D) */
     int         height, width, channels; /* 0 of tables and sequences */
     int         classes;
-    double     *mean, *sd;                       /* (D), of the features of tables and sequences; NULL of images */
-    const char *const *class_names;              /* (classes); NULL when they are not known */
-    int               *groups[CP_IMAGES_SPLITS]; /* (count of the split): the patients; NULL when the file has none */
-    char               name[64];                 /* "pneumoniamnist", "phantom", or the file's name without its ending */
-    char               md5[33];                  /* of the file, in hexadecimal; "" of a built-in set */
-    bool               official;                 /* the md5 is that of a MedMNIST file */
-    bool               superseded;               /* of one that MedMNIST has replaced since (before 2024) */
-    cp_dtype           stored;                   /* type of the pixels in the file */
-    double             low, high;                /* the pixels that become -1 and 1: see the top */
-    size_t             clamped;                  /* pixels of val and test that lay beyond them */
-    cp_json           *made;                     /* how the set was made; NULL when the file does not say */
-    const char       **own_names;                /* class_names, when they come from there */
+    double     *mean, *sd;                           /* (D), of the features of tables and sequences; NULL of images */
+    const char *const *class_names;                  /* (classes); NULL when they are not known */
+    int               *groups[CP_IMAGES_SPLITS + 1]; /* (count of the split): the patients; NULL when the file has none */
+    char               name[64];                     /* "pneumoniamnist", "phantom", or the file's name without its ending */
+    char               md5[33];                      /* of the file, in hexadecimal; "" of a built-in set */
+    bool               official;                     /* the md5 is that of a MedMNIST file */
+    bool               superseded;                   /* of one that MedMNIST has replaced since (before 2024) */
+    cp_dtype           stored;                       /* type of the pixels in the file */
+    double             low, high;                    /* the pixels that become -1 and 1: see the top */
+    size_t             clamped;                      /* pixels of val and test that lay beyond them */
+    cp_json           *made;                         /* how the set was made; NULL when the file does not say */
+    const char       **own_names;                    /* class_names, when they come from there */
+    cp_status          warning;                      /* of cp_preprocessing_check, when the images are for a model */
 } cp_images;
 
 /* A path, or "phantom" (a file of that name is "./phantom"). NULL with a message that names file and array. */
@@ -59,9 +61,20 @@ void       cp_images_free(cp_images *images); /* NULL is allowed */
 double cp_images_range(const cp_images *images);
 double cp_shape_range(cp_shape input); /* the same, by the shape of an input */
 
+/* The same for a trained model, which must outlive the images: its preprocessing, not that of the file, scales the pixels; any split may be
+ * missing, and labels too; classes that the file does not name have the model's names. Images of another range are refused, or there is a
+ * warning. A model that knows no preprocessing takes that of the file's first split. */
+cp_images *cp_images_load_for(const char *file_or_name, const cp_model *model, cp_status *status);
+
+/* Adds a split CP_IMAGES_SPLITS, "all", with the images of all others. */
+bool cp_images_join(cp_images *images, cp_status *status);
+
+cp_about cp_images_about(const cp_images *images); /* for the model that is trained on them */
+
 /* How pixels become numbers, as a sentence's end: "uint8, x / 127.5 - 1". */
 cp_text     cp_images_scaling(const cp_images *images);
-const char *cp_images_origin(const cp_images *images); /* "the official file", "not the official file", "built in", ... */
+bool        cp_images_as_medmnist(const cp_images *images); /* the name says that it is one of MedMNIST's sets */
+const char *cp_images_origin(const cp_images *images);      /* "the official file", "not the official file", "your own file", ... */
 
 /* Writes the set as such a file: bytes as they are, other pixels as float32 with the values that they had. */
 bool cp_images_write(const cp_images *images, const char *path, cp_status *status);

@@ -5,21 +5,27 @@
 #include "core/threads.h"
 #include "experiments/kit/metrics/calibration.h"
 #include "experiments/kit/metrics/stats.h"
+#include "models/predict.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const struct {
-    const char *name;
+    const char *name, *title;
     bool        share;
 } known[CP_METRICS] = {
-    [CP_ACCURACY] = {"accuracy", true}, [CP_BALANCED_ACCURACY] = {"balanced_accuracy", true},
-    [CP_AUC] = {"auc", false},          [CP_NLL] = {"nll", false},
-    [CP_BRIER] = {"brier", false},      [CP_ECE] = {"ece", true},
-    [CP_MCE] = {"mce", true},           [CP_ADAPTIVE_ECE] = {"adaptive_ece", true},
+    [CP_ACCURACY] = {"accuracy", "accuracy", true},
+    [CP_BALANCED_ACCURACY] = {"balanced_accuracy", "balanced", true},
+    [CP_AUC] = {"auc", "AUC", false},
+    [CP_NLL] = {"nll", "NLL", false},
+    [CP_BRIER] = {"brier", "Brier", false},
+    [CP_ECE] = {"ece", "ECE", true},
+    [CP_MCE] = {"mce", "MCE", true},
+    [CP_ADAPTIVE_ECE] = {"adaptive_ece", "adaptive ECE", true},
 };
 
+const char *cp_metric_title(cp_metric metric) { return metric < CP_METRICS ? known[metric].title : NULL; }
 const char *cp_metric_name(cp_metric metric) { return metric < CP_METRICS ? known[metric].name : NULL; }
 
 bool cp_metric_is_share(cp_metric metric) { return metric < CP_METRICS && known[metric].share; }

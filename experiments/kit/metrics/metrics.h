@@ -60,6 +60,7 @@ typedef enum cp_metric {
 } cp_metric;
 
 const char *cp_metric_name(cp_metric metric);     /* as in the list above: "balanced_accuracy" */
+const char *cp_metric_title(cp_metric metric);    /* in tables: "balanced" */
 bool        cp_metric_is_share(cp_metric metric); /* shown in percent: all but auc, nll and brier */
 
 /* The predictions for a split; all arrays are the caller's. */

@@ -1,4 +1,4 @@
-/* Means, quantiles, and probabilities from logits. */
+/* Means and quantiles. */
 #include "experiments/kit/metrics/stats.h"
 
 #include <math.h>
@@ -45,14 +45,6 @@ bool cp_values_order(const double *values, int count, int *order) {
     bool ok = work != NULL;
     free(work);
     return ok;
-}
-
-double cp_softmax_row(double *row, int classes, double temperature) {
-    double largest = row[0], sum = 0;
-    for (int c = 1; c < classes; c++) largest = fmax(largest, row[c]);
-    for (int c = 0; c < classes; c++) sum += row[c] = exp((row[c] - largest) / temperature);
-    for (int c = 0; c < classes; c++) row[c] /= sum;
-    return log(sum);
 }
 
 /* ---- percentiles by radix selection: each pass counts a part of the bits, the upper ones first ---- */

@@ -1,4 +1,4 @@
-/* Means, quantiles, and probabilities from logits. */
+/* Means and quantiles. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,6 +20,3 @@ bool cp_values_order(const double *values, int count, int *order);
 /* The percentile `share` (0 to 100) of those numbers that are finite and above `above`, exact and without a copy of them: of n
  * numbers the one with floor(share / 100 (n - 1)) others before it in their order. False when there are none. */
 bool cp_percentile_above(const float *values, size_t count, float above, double share, float *percentile);
-
-/* softmax(row / temperature), in place. Returns ln sum_c exp((row_c - max row) / temperature). */
-double cp_softmax_row(double *row, int classes, double temperature);

@@ -2,7 +2,7 @@
 #include "experiments/kit/train/rank.h"
 
 #include "core/random.h"
-#include "experiments/kit/metrics/stats.h"
+#include "models/predict.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,6 +3,7 @@
 
 #include "core/io/safetensors.h"
 #include "experiments/kit/train/trainer.h"
+#include "models/predict.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -58,8 +59,9 @@ static bool open_run(cp_run_model *t, cp_status *status) {
     if (!cp_md5_file(file_of(t, weights).s, t->md5, status) ||
         (t->found && !cp_md5_file(file_of(t, "result.json").s, t->result_md5, status)))
         return false;
-    double temperature = cp_json_number(cp_json_get(t->found, "temperature"), 1);
-    if (t->weights == CP_WEIGHTS_SELECTED && temperature > 0) t->temperature = temperature;
+    /* What a file of an older Couplet does not say of itself. */
+    if (t->weights == CP_WEIGHTS_SELECTED && !(t->model->about.temperature > 0))
+        t->model->about.temperature = cp_json_number(cp_json_get(t->found, "temperature"), 0);
     set_shape(t);
     return true;
 }
@@ -70,13 +72,14 @@ cp_run_model *cp_run_model_open(const char *path, cp_weights weights, cp_status 
     bool          ok = t || cp_fail(status, "not enough memory for a model");
     if (ok) {
         t->weights = weights;
-        t->temperature = 1;
         if (stat(path, &about) == 0 && S_ISDIR(about.st_mode))
             ok = set_folder(t, path, status) && open_run(t, status);
         else
             ok = (t->model = cp_model_load(path, status)) && cp_md5_file(path, t->md5, status);
         set_name(t, *t->folder ? t->folder : path);
     }
+    if (ok) t->temperature = cp_model_temperature(t->model);
+    if (ok && t->model->about.input.shape.rank) t->shape = t->model->about.input.shape;
     if (ok) return t;
     cp_run_model_free(t);
     return NULL;
@@ -128,9 +131,7 @@ void cp_run_model_put(const cp_run_model *t, cp_json_writer *w) {
 
 void cp_run_model_note(const cp_run_model *t, cp_json_writer *w, FILE *file) {
     if (cp_run_model_unfinished(t))
-        cp_note_put(w, file,
-                    "The training in %s is not finished: its weights may still change, and no temperature is fitted to them.",
-                    t->folder);
+        cp_note_put(w, file, "The training in %s is not finished: its weights and their temperature may still change.", t->folder);
 }
 
 /* ---- chains ---- */
@@ -191,6 +192,29 @@ cp_real *cp_run_model_samples(const cp_run_model *t, int max, int *count, cp_sta
 }
 
 /* ---- the images, and their mean ---- */
+
+/* The first class with another name than the model's; -1: none, as far as the names are known. */
+static int other_class(const cp_images *images, const cp_about *about) {
+    for (int c = 0; images->class_names && about->class_names && c < images->classes; c++)
+        if (strcmp(images->class_names[c], about->class_names[c]) != 0) return c;
+    return -1;
+}
+
+cp_images *cp_run_model_load(const cp_run_model *t, const char *file_or_name, cp_status *status) {
+    const cp_about *about = &t->model->about;
+    cp_images      *images = cp_images_load_for(file_or_name, t->model, status);
+    if (!images) return NULL;
+    if (!cp_run_model_fits(t, images->name, images->set->shape, images->classes, status)) {
+        cp_images_free(images);
+        return NULL;
+    }
+    int other = other_class(images, about);
+    if (other >= 0)
+        cp_fail(&images->warning,
+                "the model was trained for other classes than those of %.63s: class %d is \"%.80s\", not \"%.80s\"", images->name,
+                other, about->class_names[other], images->class_names[other]);
+    return images;
+}
 
 cp_images *cp_run_model_images(const cp_run_model *t, cp_status *status) {
     const char *name = cp_json_string(cp_json_at(cp_json_get(t->config, "arguments"), 0), "");

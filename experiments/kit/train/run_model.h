@@ -29,7 +29,7 @@ typedef struct cp_run_model {
     cp_weights         weights;
     char               md5[CP_MD5_TEXT];        /* of the weights' file */
     char               result_md5[CP_MD5_TEXT]; /* of the run's result.json; "": a file alone, or a run that is not finished */
-    double             temperature;             /* of the selected weights, fitted on validation; 1 of others */
+    double             temperature;             /* of the weights, fitted on validation; 1 when it is not known */
     cp_json           *config, *found; /* the run's config.json and result.json; NULL: a file alone, a run that is not finished */
     cp_shape           shape;          /* of an input: (H, W, C), (D) or (T, D); rank 0: not known */
     size_t             values;         /* of an image; known with the chains */
@@ -54,6 +54,10 @@ void cp_run_model_note(const cp_run_model *trained, cp_json_writer *writer, FILE
 /* For cp_run_show_unchanged: the members of cp_run_model_put that must be unchanged. */
 #define CP_RUN_MODEL_SOURCES(trained)                                                                                              \
     {"the model", "model/md5", (trained)->md5}, { "the training", "model/result_md5", (trained)->result_md5 }
+
+/* Images on which the model is measured, scaled as those of the training. NULL with a message: images or classes that do not fit;
+ * images->warning has what is suspicious, such as other names of the classes. */
+cp_images *cp_run_model_load(const cp_run_model *trained, const char *file_or_name, cp_status *status);
 
 /* The images that the run was trained on. NULL with a message when they are not where they were, or have changed. */
 cp_images *cp_run_model_images(const cp_run_model *trained, cp_status *status);

@@ -3,7 +3,7 @@
 
 #include "experiments/kit/data/batches.h"
 #include "experiments/kit/figure/figure.h"
-#include "ops/ops.h"
+#include "models/predict.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,22 +16,14 @@ static bool scores_alloc(cp_scores *s, bool generative) {
     return s->logits && (!generative || (s->bayes && s->energies));
 }
 
-/* False after misuse, which left no tensor. */
-static bool copy_out(const cp_tensor *from, double *to, bool *finite) {
-    if (!from) return false;
-    for (size_t i = 0; i < from->size; i++) *finite &= (bool)isfinite(to[i] = (double)from->data[i]);
-    return true;
-}
-
-/* One forward pass gives all three. */
 static bool score_batch(cp_tape *tape, const cp_model *model, cp_tensor *x, cp_scores *s, size_t first) {
-    size_t     offset = first * (size_t)s->classes;
-    cp_tensor *z = cp_net_forward(tape, model->net, x, CP_EVALUATION);
-    if (!copy_out(cp_head_logits(tape, model->head, z), s->logits + offset, &s->finite)) return false;
-    if (!s->bayes) return true;
-    cp_tensor *negative = cp_neg(tape, cp_head_class_energy(tape, model->head, z));
-    return copy_out(negative, s->bayes + offset, &s->finite) &&
-           copy_out(cp_neg(tape, cp_logsumexp(tape, negative, CP_AXES(1), false)), s->energies + first, &s->finite);
+    size_t     n = (size_t)x->dims[0], offset = first * (size_t)s->classes, all = n * (size_t)s->classes;
+    cp_outputs to = {.logits = s->logits + offset};
+    if (s->bayes) to.class_logits = s->bayes + offset, to.energy = s->energies + first;
+    if (!cp_model_outputs(tape, model, x, to)) return false;
+    for (size_t i = 0; i < all; i++) s->finite &= isfinite(to.logits[i]) && (!s->bayes || isfinite(to.class_logits[i]));
+    for (size_t i = 0; s->bayes && i < n; i++) s->finite &= (bool)isfinite(to.energy[i]);
+    return true;
 }
 
 bool cp_scores_make(cp_tape *tape, const cp_model *model, const cp_split *split, cp_scores *scores, cp_status *status) {
@@ -79,16 +71,23 @@ void cp_measured_put(int count, const cp_measured *all, cp_json_writer *w, const
     cp_json_put_end(w);
 }
 
+static const cp_metric columns[] = {CP_ACCURACY, CP_BALANCED_ACCURACY, CP_AUC, CP_ECE, CP_MCE, CP_NLL, CP_BRIER};
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
 static void table_row(cp_table *table, const cp_estimate of[CP_METRICS]) {
-    static const cp_metric columns[] = {CP_ACCURACY, CP_BALANCED_ACCURACY, CP_AUC, CP_ECE, CP_MCE, CP_NLL, CP_BRIER};
-    for (size_t c = 0; c < sizeof columns / sizeof *columns; c++) {
+    for (int c = 0; c < COLUMNS; c++) {
         bool share = cp_metric_is_share(columns[c]);
         cp_table_number(table, (share ? 100 : 1) * of[columns[c]].value, share ? 1 : 3);
     }
 }
 
 cp_table *cp_measured_table(int count, const cp_measured *all, const char *split) {
-    cp_table *table = cp_table_new(8, split, "accuracy, %", "balanced, %", "AUC", "ECE, %", "MCE, %", "NLL", "Brier");
+    cp_table *table = cp_table_new(1, split);
+    char      title[40];
+    for (int c = 0; c < COLUMNS; c++) {
+        snprintf(title, sizeof title, "%s%s", cp_metric_title(columns[c]), cp_metric_is_share(columns[c]) ? ", %" : "");
+        cp_table_column(table, title);
+    }
     for (int i = 0; i < count; i++) {
         if (!all[i].metrics) continue;
         cp_table_text(table, "%s%s", all[i].title, all[i].metrics->grouped ? ", by image" : "");

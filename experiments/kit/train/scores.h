@@ -46,6 +46,8 @@ const char *cp_patients_few(const cp_metrics *metrics); /* behind a sentence abo
     "By image every image counts the same, by patient every patient, whatever the number of its images; intervals are over "       \
     "patients."
 
+#define CP_BRIER_OF_TWO "With two classes the Brier score is the sum over both, twice scikit-learn's brier_score_loss."
+
 /* The reliability diagrams next to each other, and below each the histogram of the confidence with lines at its mean and at the
  * accuracy, as figure "reliability" of the run. */
 bool cp_measured_draw(int count, const cp_measured *all, const char *split, const cp_run *run, cp_status *status);

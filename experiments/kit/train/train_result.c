@@ -262,6 +262,7 @@ static void put_tables(const findings *f, cp_json_writer *w, FILE *file) {
         }
         cp_table_free(table);
     }
+    if (file && f->measured[TEST][END].metrics->classes == 2) fputs("\n" CP_BRIER_OF_TWO "\n", file);
 }
 
 /* ---- the end ---- */

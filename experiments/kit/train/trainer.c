@@ -71,7 +71,8 @@ static bool make_parts(cp_trainer *t) {
     const cp_split          *train = &t->images->set->splits[CP_IMAGES_TRAIN];
     cp_rng                   init = cp_rng_named(c->seed, "init");
     t->model = cp_model_new(c->model, &init);
-    if (!t->model) return false;
+    cp_about about = cp_images_about(t->images);
+    if (!t->model || !cp_model_about_set(t->model, &about, &t->run->status)) return false;
     t->adam =
         cp_adam_new(t->model->params,
                     (cp_adam_config){.rate = c->schedule.rate, .weight_decay = c->weight_decay, .decoupled = c->weight_decay > 0});
@@ -198,6 +199,11 @@ static bool measure_validation(cp_trainer *t, double *row, bool *finite, cp_stat
     return ok;
 }
 
+double cp_trainer_temperature(const cp_trainer *t) {
+    const double *row = t->traces + (t->trace_count - 1) * CP_TRACES;
+    return t->trace_count && (int64_t)row[CP_TRACE_STEP] == t->step ? row[CP_TRACE_TEMPERATURE] : 0;
+}
+
 static bool log_row(cp_trainer *t, const double *row) {
     cp_json_writer w = {0};
     cp_json_put_object(&w, NULL);
@@ -239,7 +245,7 @@ static bool measure(cp_trainer *t, bool *finite, cp_status *status) {
     if (ok && *finite && row[CP_TRACE_SCALED_NLL] < t->selected_nll) {
         t->selected = t->step;
         t->selected_nll = row[CP_TRACE_SCALED_NLL];
-        ok = cp_trainer_save_model(t, CP_TRAINER_SELECTED, status);
+        ok = cp_trainer_save_model(t, CP_TRAINER_SELECTED, row[CP_TRACE_TEMPERATURE], status);
     }
     cp_ema_swap(t->ema);
     memset(t->sums, 0, sizeof t->sums);
@@ -316,7 +322,7 @@ static cp_trainer_end advance(cp_trainer *t, cp_status *status) {
 
 static bool finish(cp_trainer *t, cp_status *status) {
     cp_ema_swap(t->ema);
-    bool ok = cp_trainer_save_model(t, CP_TRAINER_END, status) && cp_trainer_save_chains(t, status);
+    bool ok = cp_trainer_save_model(t, CP_TRAINER_END, cp_trainer_temperature(t), status) && cp_trainer_save_chains(t, status);
     cp_ema_swap(t->ema);
     return ok;
 }

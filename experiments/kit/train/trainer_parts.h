@@ -72,9 +72,12 @@ bool cp_trainer_load(cp_trainer *t, cp_status *status); /* true also when there 
 /* To the last good state, with half the rate and fresh chains, which is then the checkpoint. */
 bool cp_trainer_roll_back(cp_trainer *t, cp_status *status);
 
-/* The model's weights as they are now, as a file in the folder. */
-bool cp_trainer_save_model(cp_trainer *t, const char *name, cp_status *status);
-bool cp_trainer_save_chains(cp_trainer *t, cp_status *status);
+/* The model's weights as they are now, as a file in the folder, with their temperature. */
+bool cp_trainer_save_model(cp_trainer *t, const char *name, double temperature, cp_status *status);
+
+/* Of the averaged weights, when they have been measured at this step; or else 0. */
+double cp_trainer_temperature(const cp_trainer *t);
+bool   cp_trainer_save_chains(cp_trainer *t, cp_status *status);
 
 /* Removes the checkpoints of a finished training, and the weights of one that diverged. */
 void cp_trainer_clean_up(const char *folder, bool diverged);

@@ -106,7 +106,7 @@ static bool fit_head(cp_trainer *t) {
 bool cp_trainer_begin_joint(cp_trainer *t, cp_status *status) {
     cp_ema_swap(t->ema);
     cp_ema_restart(t->ema);
-    if (!cp_trainer_save_model(t, CP_TRAINER_PRETRAINED, status)) return false;
+    if (!cp_trainer_save_model(t, CP_TRAINER_PRETRAINED, cp_trainer_temperature(t), status)) return false;
     if (!fit_head(t))
         return cp_fail(status, "the head could not be fitted: not enough memory, or the model does not fit the images");
     cp_ema_restart(t->ema);

@@ -126,8 +126,12 @@ bool cp_trainer_roll_back(cp_trainer *t, cp_status *status) {
     return ok && cp_trainer_save(t, status);
 }
 
-bool cp_trainer_save_model(cp_trainer *t, const char *name, cp_status *status) {
-    return cp_model_save(t->model, cp_trainer_file(t, name).s, status);
+/* The temperature is that of the weights in the file; the model in memory, whose weights change, has none. */
+bool cp_trainer_save_model(cp_trainer *t, const char *name, double temperature, cp_status *status) {
+    t->model->about.temperature = temperature;
+    bool ok = cp_model_save(t->model, cp_trainer_file(t, name).s, status);
+    t->model->about.temperature = 0;
+    return ok;
 }
 
 bool cp_trainer_save_chains(cp_trainer *t, cp_status *status) {
