@@ -17,6 +17,8 @@ typedef struct header {
     cp_npy npy;   /* without its data */
     size_t start; /* offset of the data */
     bool   big_endian, fortran;
+    bool   texts; /* text is expected; its characters are one more axis of the array */
+    size_t width; /* characters of each text */
 } header;
 
 typedef struct parser {
@@ -97,6 +99,17 @@ static bool parse_descr(parser *p, header *h) {
                        "each field as an array of its own",
                        p->name, p->at);
     if (!parse_string(p, "a type such as '<f4'", &code, &length)) return false;
+    if (h->texts) {
+        char *end;
+        char  digits[10] = "";
+        memcpy(digits, code + 2, length > 2 && length < 10 ? length - 2 : 0);
+        h->npy.dtype = length > 1 && code[1] == 'U' ? CP_U32 : CP_U8;
+        h->big_endian = code[0] == '>';
+        h->width = strtoul(digits, &end, 10);
+        return (h->width > 0 && strchr("USa", code[1]) && *end == '\0' && digits[0] > '0') ||
+               cp_fail(p->status, "%.200s: header, byte %zu: elements of type '%s' were found, text was expected", p->name,
+                       (size_t)(code - p->text), cp_shown(code, length).text);
+    }
     int type = 0;
     while (type < CP_DTYPES && !(length == 3 && codes[type] && memcmp(codes[type] + 1, code + 1, 2) == 0)) type++;
     if (type == CP_DTYPES || !code[0] || !strchr("<>|", code[0]) || (code[0] == '|' && code[2] != '1'))
@@ -201,7 +214,11 @@ static bool parse_front(const unsigned char *bytes, size_t size, const char *nam
     h->start = front + length;
     parser p = {(const char *)bytes, front, h->start, name, status};
     if (!parse_dict(&p, h)) return false;
-    cp_npy       *npy = &h->npy;
+    cp_npy *npy = &h->npy;
+    if (h->texts && npy->rank != 1 && (npy->rank != 2 || npy->dims[1] != 1))
+        return cp_fail(status, "%.200s: text of shape %s was found, (N) or (N, 1) was expected", name,
+                       cp_shown_shape(npy->rank, npy->dims).text);
+    if (h->texts) npy->dims[npy->rank++] = (int64_t)h->width;
     size_t        width = cp_dtype_size(npy->dtype);
     cp_shown_text shape = cp_shown_shape(npy->rank, npy->dims);
     if (!cp_shape_count(npy->rank, npy->dims, width, &npy->size))
@@ -283,18 +300,78 @@ static void *converted(const cp_npy *npy, bool whole, const char *name, cp_statu
 cp_real *cp_npy_to_real(const cp_npy *npy, const char *name, cp_status *status) { return converted(npy, false, name, status); }
 int32_t *cp_npy_to_int32(const cp_npy *npy, const char *name, cp_status *status) { return converted(npy, true, name, status); }
 
+/* ---- text ---- */
+
+void cp_texts_free(cp_texts *texts) {
+    free(texts->at);
+    *texts = (cp_texts){0};
+}
+
+/* A character in UTF-8; returns the bytes. Numbers that are no characters become '?'. */
+static size_t put_character(uint32_t c, char *to) {
+    if (c > 0x10FFFF || (c >= 0xD800 && c < 0xE000)) c = '?';
+    int more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+    *to++ = (char)(more ? (0xFF00 >> (more + 1) & 0xFF) | c >> 6 * more : c);
+    for (int i = more - 1; i >= 0; i--) *to++ = (char)(0x80 | (c >> 6 * i & 63));
+    return (size_t)more + 1;
+}
+
+static uint32_t take_character(const char **text) {
+    const unsigned char *p = (const unsigned char *)*text;
+    int                  length = cp_utf8_length(p, strlen(*text));
+    uint32_t             c = length == 0 ? '?' : length == 1 ? *p : *p & (0x7Fu >> length);
+    for (int i = 1; i < length; i++) c = c << 6 | (p[i] & 63);
+    *text += length ? length : 1;
+    return c;
+}
+
+static uint32_t character_at(const header *h, const unsigned char *elements, size_t i) {
+    uint32_t c;
+    if (h->npy.dtype == CP_U8) return elements[i];
+    memcpy(&c, elements + 4 * i, sizeof c);
+    return c;
+}
+
+bool cp_npy_take_texts(cp_bytes bytes, const char *name, cp_texts *texts, cp_status *status) {
+    header h = {.texts = true};
+    size_t room, pointers;
+    *texts = (cp_texts){0};
+    bool ok = parse_front(bytes.data, bytes.size, name, &h, status);
+    if (ok) cp_elements_decode(h.npy.dtype, h.big_endian, bytes.data + h.start, h.npy.size, bytes.data);
+    size_t count = ok ? (size_t)h.npy.dims[0] : 0;
+    ok = ok && cp_size_mul(count + 1, sizeof *texts->at, &pointers) && cp_size_add(pointers, count + 4, &room) &&
+         cp_size_add(room, h.npy.size * (h.npy.dtype == CP_U8 ? 1 : 4), &room);
+    texts->at = ok ? malloc(room) : NULL;
+    char *to = texts->at ? (char *)(texts->at + count + 1) : NULL;
+    for (size_t i = 0; to && i < count; i++) {
+        size_t length = h.width;
+        texts->at[texts->count++] = to;
+        while (length > 0 && character_at(&h, bytes.data, i * h.width + length - 1) == 0) length--;
+        for (size_t k = 0; k < length; k++) {
+            uint32_t c = character_at(&h, bytes.data, i * h.width + k);
+            if (h.npy.dtype == CP_U8)
+                *to++ = (char)c;
+            else
+                to += put_character(c, to);
+        }
+        *to++ = '\0';
+    }
+    cp_bytes_free(&bytes);
+    return to || cp_fail(status, "%.200s: not enough memory for its texts", name);
+}
+
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 static void append_to_bytes(void *out, const void *bytes, size_t size) { cp_bytes_append(out, bytes, size); }
 
-bool cp_npy_append(cp_bytes *out, cp_dtype dtype, int rank, const int64_t *dims, const void *data, const char *name,
-                   cp_status *status) {
+/* Of elements of this type, or of texts of `width` characters. */
+static bool append(cp_bytes *out, const char *code, cp_dtype dtype, size_t width, int rank, const int64_t *dims, const void *data,
+                   const char *name, cp_status *status) {
     unsigned char front[256]; /* enough for five dimensions of at most 19 digits */
     char         *text = (char *)front;
-    const char   *code = dtype >= 0 && dtype < CP_DTYPES ? codes[dtype] : NULL;
     size_t        count, used = 10;
     if (!code) return cp_fail(status, "%.200s: numpy has no type for these elements; convert them to F32 first", name);
-    if (rank < 0 || rank > CP_NPY_RANK || !cp_shape_count(rank, dims, cp_dtype_size(dtype), &count))
+    if (rank < 0 || rank > CP_NPY_RANK || !cp_shape_count(rank, dims, width * cp_dtype_size(dtype), &count))
         return cp_fail(status, "%.200s: a shape of rank 0 to %d, no dimension negative, was expected", name, CP_NPY_RANK);
     used += (size_t)sprintf(text + used, "{'descr': '%s', 'fortran_order': False, 'shape': (", code);
     for (int i = 0; i < rank; i++) used += (size_t)sprintf(text + used, i ? ", %lld" : "%lld", (long long)dims[i]);
@@ -304,11 +381,33 @@ bool cp_npy_append(cp_bytes *out, cp_dtype dtype, int rank, const int64_t *dims,
     memcpy(front, magic, sizeof magic);
     front[6] = 1, front[7] = 0;
     cp_put_le16(front + 8, (uint16_t)(used - 10));
-    if (cp_bytes_reserve(out, used + count * cp_dtype_size(dtype))) {
+    if (cp_bytes_reserve(out, used + count * width * cp_dtype_size(dtype))) {
         cp_bytes_append(out, front, used);
-        cp_elements_stream(dtype, data, count, append_to_bytes, out);
+        cp_elements_stream(dtype, data, count * width, append_to_bytes, out);
     }
     return !out->failed || cp_fail(status, "%.200s: not enough memory for %zu elements", name, count);
+}
+
+bool cp_npy_append(cp_bytes *out, cp_dtype dtype, int rank, const int64_t *dims, const void *data, const char *name,
+                   cp_status *status) {
+    return append(out, dtype >= 0 && dtype < CP_DTYPES ? codes[dtype] : NULL, dtype, 1, rank, dims, data, name, status);
+}
+
+bool cp_npy_append_texts(cp_bytes *out, size_t count, const char *const *texts, const char *name, cp_status *status) {
+    size_t longest = 1, size;
+    char   code[32];
+    for (size_t i = 0; i < count; i++)
+        if (strlen(texts[i]) > longest) longest = strlen(texts[i]);
+    uint32_t *characters = cp_size_mul(count + 1, longest, &size) ? calloc(size, sizeof *characters) : NULL;
+    if (!characters) return cp_fail(status, "%.200s: not enough memory for %zu texts", name, count);
+    for (size_t i = 0; i < count; i++) {
+        const char *text = texts[i];
+        for (uint32_t *to = characters + i * longest; *text; to++) *to = take_character(&text);
+    }
+    snprintf(code, sizeof code, "<U%zu", longest);
+    bool ok = append(out, code, CP_U32, longest, 1, (int64_t[]){(int64_t)count}, characters, name, status);
+    free(characters);
+    return ok;
 }
 
 bool cp_npy_write(const char *path, cp_dtype dtype, int rank, const int64_t *dims, const void *data, cp_status *status) {

@@ -29,9 +29,19 @@ void cp_npy_free(cp_npy *npy);                                                  
 cp_real *cp_npy_to_real(const cp_npy *npy, const char *name, cp_status *status);
 int32_t *cp_npy_to_int32(const cp_npy *npy, const char *name, cp_status *status);
 
+/* An array of text, numpy's types U and S, of shape (N) or (N, 1), as UTF-8 without the zeros at the end of each. Such arrays are
+ * refused by the functions above, and other arrays by this one, which also takes ownership of the bytes. */
+typedef struct cp_texts {
+    size_t count;
+    char **at; /* owned, with the texts; NULL after an error */
+} cp_texts;
+bool cp_npy_take_texts(cp_bytes bytes, const char *name, cp_texts *texts, cp_status *status);
+void cp_texts_free(cp_texts *texts); /* resets it to {0} */
+
 /* Writes the file atomically (see cp_file_writer). */
 bool cp_npy_write(const char *path, cp_dtype dtype, int rank, const int64_t *dims, const void *data, cp_status *status);
 
-/* Appends the bytes of that file to `out`; `name` is what messages call it. */
+/* Appends the bytes of that file to `out`; `name` is what messages call it. The second is for text, as type U. */
 bool cp_npy_append(cp_bytes *out, cp_dtype dtype, int rank, const int64_t *dims, const void *data, const char *name,
                    cp_status *status);
+bool cp_npy_append_texts(cp_bytes *out, size_t count, const char *const *texts, const char *name, cp_status *status);

@@ -76,36 +76,60 @@ static void list_names(const cp_npz *npz, char *text, size_t room) {
                                  cp_shown(npz->arrays[i].name, strlen(npz->arrays[i].name)).text);
 }
 
-bool cp_npz_read(const cp_npz *npz, const char *name, cp_npy *npy, cp_status *status) {
+/* The bytes of an array's file, and what messages call it. */
+static bool read_entry(const cp_npz *npz, const char *name, cp_bytes *bytes, char what[320], cp_status *status) {
     const cp_zip_entry *entry = find(npz, name);
-    cp_bytes            bytes;
-    *npy = (cp_npy){0};
     if (!entry) {
         char names[200];
         list_names(npz, names, sizeof names);
         return cp_fail(status, "%.200s: there is no array \"%s\"; the file has: %s", cp_zip_path(npz->zip),
                        cp_shown(name, strlen(name)).text, names);
     }
-    char what[320];
-    snprintf(what, sizeof what, "%.200s: array \"%s\"", cp_zip_path(npz->zip), cp_shown(name, strlen(name)).text);
-    return cp_zip_read(npz->zip, entry, &bytes, status) && cp_npy_take(bytes, what, npy, status);
+    snprintf(what, 320, "%.200s: array \"%s\"", cp_zip_path(npz->zip), cp_shown(name, strlen(name)).text);
+    return cp_zip_read(npz->zip, entry, bytes, status);
+}
+
+bool cp_npz_read(const cp_npz *npz, const char *name, cp_npy *npy, cp_status *status) {
+    cp_bytes bytes;
+    char     what[320];
+    *npy = (cp_npy){0};
+    return read_entry(npz, name, &bytes, what, status) && cp_npy_take(bytes, what, npy, status);
+}
+
+bool cp_npz_read_texts(const cp_npz *npz, const char *name, cp_texts *texts, cp_status *status) {
+    cp_bytes bytes;
+    char     what[320];
+    *texts = (cp_texts){0};
+    return read_entry(npz, name, &bytes, what, status) && cp_npy_take_texts(bytes, what, texts, status);
 }
 
 /* ---- writing: each array becomes a .npy file in the archive ---- */
 
 cp_npz_writer *cp_npz_writer_new(const char *path, cp_status *status) { return cp_zip_writer_new(path, status); }
 
-void cp_npz_writer_add(cp_npz_writer *writer, const char *name, cp_dtype dtype, int rank, const int64_t *dims, const void *data) {
-    if (!writer) return;
-    cp_status    *error = cp_zip_writer_error(writer);
-    cp_shown_text shown = cp_shown(name, strlen(name));
-    cp_bytes      bytes = {0}, file_name = {0};
-    if (!cp_bytes_text(&file_name, name) || !cp_bytes_append(&file_name, ending, sizeof ending))
-        cp_fail(error, "array \"%s\": not enough memory to write it", shown.text);
-    else if (cp_npy_append(&bytes, dtype, rank, dims, data, shown.text, error))
-        cp_zip_writer_add(writer, (const char *)file_name.data, bytes.data, bytes.size);
+/* Adds the bytes of a .npy file and frees them, unless there was an error. */
+static void add_file(cp_npz_writer *writer, const char *name, cp_bytes *bytes, bool made) {
+    cp_bytes file_name = {0};
+    if (made && (!cp_bytes_text(&file_name, name) || !cp_bytes_append(&file_name, ending, sizeof ending)))
+        cp_fail(cp_zip_writer_error(writer), "array \"%s\": not enough memory to write it", cp_shown(name, strlen(name)).text);
+    else if (made)
+        cp_zip_writer_add(writer, (const char *)file_name.data, bytes->data, bytes->size);
     cp_bytes_free(&file_name);
-    cp_bytes_free(&bytes);
+    cp_bytes_free(bytes);
+}
+
+void cp_npz_writer_add(cp_npz_writer *writer, const char *name, cp_dtype dtype, int rank, const int64_t *dims, const void *data) {
+    cp_bytes bytes = {0};
+    if (!writer) return;
+    add_file(writer, name, &bytes,
+             cp_npy_append(&bytes, dtype, rank, dims, data, cp_shown(name, strlen(name)).text, cp_zip_writer_error(writer)));
+}
+
+void cp_npz_writer_add_texts(cp_npz_writer *writer, const char *name, size_t count, const char *const *texts) {
+    cp_bytes bytes = {0};
+    if (!writer) return;
+    add_file(writer, name, &bytes,
+             cp_npy_append_texts(&bytes, count, texts, cp_shown(name, strlen(name)).text, cp_zip_writer_error(writer)));
 }
 
 bool cp_npz_writer_commit(cp_npz_writer *writer, cp_status *status) { return cp_zip_writer_commit(writer, status); }

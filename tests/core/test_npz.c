@@ -167,6 +167,53 @@ static void arrays_that_cannot_be_read_are_named_and_the_others_are_read(void) {
     cp_npz_close(npz);
 }
 
+static void texts_are(const cp_npz *npz, const char *name, size_t count, const char *const *expected) {
+    cp_texts texts;
+    TEST_ASSERT_TRUE_MESSAGE(cp_npz_read_texts(npz, name, &texts, &status), status.message);
+    TEST_ASSERT_EQUAL_UINT64(count, texts.count);
+    for (size_t i = 0; i < count; i++) TEST_ASSERT_EQUAL_STRING(expected[i], texts.at[i]);
+    cp_texts_free(&texts);
+}
+
+static void refuses_texts(const cp_npz *npz, const char *name, const char *message) {
+    cp_texts texts;
+    TEST_ASSERT_FALSE_MESSAGE(cp_npz_read_texts(npz, name, &texts, &status), message);
+    TEST_ASSERT_NULL(texts.at);
+    says(&status, message);
+}
+
+/* Text of the types U and S, in either byte order, and what is no text. */
+static void text_is_read_and_written(void) {
+    static const char *const names[] = {"", "a", "\u00fcber \u4e2d\U0001f600"};
+    cp_zip_writer           *w = cp_zip_writer_new(scratch("a.npz"), &status);
+    put_npy(w, "s.npy", "{'descr':'|S3','fortran_order':False,'shape':(3,)}", "a\0\0\xc3\xbc\0xyz", 9);
+    put_npy(w, "u.npy", "{'descr':'<U2','fortran_order':True,'shape':(2,1)}", "a\0\0\0\0\0\0\0\0\xd8\0\0\xff\xff\xff\xff", 16);
+    put_npy(w, "big.npy", "{'descr':'>U1','fortran_order':False,'shape':(1,)}", "\0\1\xf6\0", 4);
+    put_npy(w, "table.npy", "{'descr':'|S1','fortran_order':False,'shape':(1,2)}", "ab", 2);
+    put_npy(w, "cut.npy", "{'descr':'|S9','fortran_order':False,'shape':(1,)}", "ab", 2);
+    put_npy(w, "none.npy", "{'descr':'<U0','fortran_order':False,'shape':(9999999999,)}", "", 0);
+    put_npy(w, "odd.npy", "{'descr':'<U2x','fortran_order':False,'shape':(1,)}", "abcdefgh", 8);
+    put_npy(w, "numbers.npy", "{'descr':'|u1','fortran_order':False,'shape':(2,)}", "ab", 2);
+    cp_npz_writer_add_texts(w, "names", 3, names);
+    cp_npz_writer_add_texts(w, "nothing", 0, NULL);
+    TEST_ASSERT_TRUE_MESSAGE(cp_npz_writer_commit(w, &status), status.message);
+    cp_npz *npz = cp_npz_open(scratch("a.npz"), &status);
+    TEST_ASSERT_NOT_NULL_MESSAGE(npz, status.message);
+    texts_are(npz, "s", 3, (const char *[]){"a", "\u00fc", "xyz"});
+    texts_are(npz, "u", 2, (const char *[]){"a", "??"});
+    texts_are(npz, "big", 1, (const char *[]){"\U0001f600"});
+    texts_are(npz, "names", 3, names);
+    texts_are(npz, "nothing", 0, NULL);
+    refuses(npz, "names", "elements of type '<U13' cannot be read: they are text");
+    refuses_texts(npz, "table", "text of shape (1, 2) was found, (N) or (N, 1) was expected");
+    refuses_texts(npz, "cut", "shape (1, 9) of U8 needs 9; the file is truncated");
+    refuses_texts(npz, "none", "elements of type '<U0' were found, text was expected");
+    refuses_texts(npz, "odd", "elements of type '<U2x' were found, text was expected");
+    refuses_texts(npz, "numbers", "elements of type '|u1' were found, text was expected");
+    refuses_texts(npz, "absent", "there is no array \"absent\"");
+    cp_npz_close(npz);
+}
+
 static void a_file_without_arrays_is_reported(void) {
     TEST_ASSERT_TRUE(cp_npz_writer_commit(cp_npz_writer_new(scratch("a.npz"), &status), &status));
     cp_npz *npz = cp_npz_open(scratch("a.npz"), &status);
@@ -252,6 +299,7 @@ int main(void) {
     RUN_TEST(a_file_cut_at_any_byte_is_refused);
     RUN_TEST(a_byte_changed_anywhere_is_an_error_or_changes_nothing);
     RUN_TEST(arrays_that_cannot_be_read_are_named_and_the_others_are_read);
+    RUN_TEST(text_is_read_and_written);
     RUN_TEST(a_file_without_arrays_is_reported);
     RUN_TEST(names_contain_no_control_characters_for_the_terminal);
     RUN_TEST(every_type_and_shape_is_read_back);
