@@ -1,5 +1,6 @@
 /* Tests of core/io when memory runs out: the program is linked with -Wl,--wrap for malloc, calloc and realloc, and each
  * allocation is made to fail in turn. The address sanitizer finds leaks. */
+#include "core/io/csv.h"
 #include "core/io/json.h"
 #include "core/io/nifti.h"
 #include "core/io/npy.h"
@@ -137,6 +138,13 @@ static bool read_picture(void) {
     return done;
 }
 
+static bool read_csv(void) {
+    cp_csv csv;
+    bool   done = cp_csv_read(scratch("in"), &csv, &status);
+    cp_csv_free(&csv);
+    return done;
+}
+
 static void json_is_read_and_written_or_refused(void) {
     scratch_write("old", "old", 3);
     fails_politely(read_json);
@@ -186,6 +194,14 @@ static void nifti_is_read_or_refused(void) {
     fails_politely(read_nifti);
 }
 
+static void csv_is_read_or_refused(void) {
+    char rows[1000];
+    for (size_t i = 0; i < sizeof rows; i += 4) memcpy(rows + i, "a,b\n", 4);
+    scratch_write("old", "old", 3);
+    scratch_write("in", rows, sizeof rows);
+    fails_politely(read_csv);
+}
+
 static void pictures_are_read_or_refused(void) {
     cp_bytes png = {0};
     TEST_ASSERT_TRUE(cp_png_encode(&(cp_image){3, 1, 1, (const unsigned char *)"abc"}, &png, &status));
@@ -203,6 +219,7 @@ int main(void) {
     RUN_TEST(npy_is_read_and_written_or_refused);
     RUN_TEST(nifti_is_read_or_refused);
     RUN_TEST(npz_is_read_and_written_or_refused);
+    RUN_TEST(csv_is_read_or_refused);
     RUN_TEST(pictures_are_read_or_refused);
     RUN_TEST(safetensors_are_read_and_written_or_refused);
     return UNITY_END();
