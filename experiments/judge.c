@@ -195,16 +195,15 @@ static double nearest(const cp_judge *j, const cp_judged *of) {
 
 bool cp_judge_measure(cp_judge *j, const uint8_t *pixels, const int *labels, int n, uint64_t seed, cp_status *status) {
     const cp_split *train = &j->images->set->splits[CP_IMAGES_TRAIN], *test = &j->images->set->splits[CP_IMAGES_TEST];
-    int             classes = j->images->classes, each = (n + classes - 1) / classes, *drawn;
-    cp_status       too_few = {0};
+    int             classes = j->images->classes, each = (n + classes - 1) / classes, drawn_count = 0;
     cp_tape        *tape = cp_tape_new();
     cp_dataset     *set = cp_dataset_new((cp_dataset_config){.dtype = CP_U8, .shape = j->images->set->shape, .classes = classes});
-    while (!(drawn = cp_split_draw(train, each, seed, &too_few)) && each > 1) each--; /* a class may have fewer */
-    bool ok = (tape && set && drawn) || cp_fail(status, "not enough memory for the judge");
+    int            *drawn = cp_split_draw_some(train, each, seed, &drawn_count, status); /* a class may have fewer */
+    bool            ok = (tape && set && drawn) || cp_fail(status, "not enough memory for the judge");
     if (ok) cp_tape_pause(tape, true);
     ok = ok && cp_dataset_add(set, (cp_split_config){"samples", n, pixels, labels, .owned = false}, status) &&
          look(j, tape, test, NULL, test->count, &j->of[CP_JUDGED_TEST], status) &&
-         look(j, tape, train, drawn, each * classes, &j->of[CP_JUDGED_TRAINING], status) &&
+         look(j, tape, train, drawn, drawn_count, &j->of[CP_JUDGED_TRAINING], status) &&
          look(j, tape, &set->splits[0], NULL, n, &j->of[CP_JUDGED_SAMPLES], status);
     for (int i = 0; i < CP_JUDGED; i++) j->diagonal = j->diagonal || j->of[i].n <= j->features;
     for (int i = 0; ok && i < CP_JUDGED; i++) fit(j, &j->of[i]);

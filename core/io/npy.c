@@ -107,8 +107,8 @@ static bool parse_descr(parser *p, header *h) {
         h->big_endian = code[0] == '>';
         h->width = strtoul(digits, &end, 10);
         return (h->width > 0 && strchr("USa", code[1]) && *end == '\0' && digits[0] > '0') ||
-               cp_fail(p->status, "%.200s: header, byte %zu: elements of type '%s' were found, text was expected", p->name,
-                       (size_t)(code - p->text), cp_shown(code, length).text);
+               cp_damaged(p->status, "%.200s: header, byte %zu: elements of type '%s' were found, text was expected", p->name,
+                          (size_t)(code - p->text), cp_shown(code, length).text);
     }
     int type = 0;
     while (type < CP_DTYPES && !(length == 3 && codes[type] && memcmp(codes[type] + 1, code + 1, 2) == 0)) type++;
@@ -216,8 +216,8 @@ static bool parse_front(const unsigned char *bytes, size_t size, const char *nam
     if (!parse_dict(&p, h)) return false;
     cp_npy *npy = &h->npy;
     if (h->texts && npy->rank != 1 && (npy->rank != 2 || npy->dims[1] != 1))
-        return cp_fail(status, "%.200s: text of shape %s was found, (N) or (N, 1) was expected", name,
-                       cp_shown_shape(npy->rank, npy->dims).text);
+        return cp_damaged(status, "%.200s: text of shape %s was found, (N) or (N, 1) was expected", name,
+                          cp_shown_shape(npy->rank, npy->dims).text);
     if (h->texts) npy->dims[npy->rank++] = (int64_t)h->width;
     size_t        width = cp_dtype_size(npy->dtype);
     cp_shown_text shape = cp_shown_shape(npy->rank, npy->dims);

@@ -30,7 +30,7 @@ cp_real *cp_npy_to_real(const cp_npy *npy, const char *name, cp_status *status);
 int32_t *cp_npy_to_int32(const cp_npy *npy, const char *name, cp_status *status);
 
 /* An array of text, numpy's types U and S, of shape (N) or (N, 1), as UTF-8 without the zeros at the end of each. Such arrays are
- * refused by the functions above, and other arrays by this one, which also takes ownership of the bytes. */
+ * refused by the functions above, and other arrays by this one (CP_STATUS_DAMAGED), which also takes ownership of the bytes. */
 typedef struct cp_texts {
     size_t count;
     char **at; /* owned, with the texts; NULL after an error */

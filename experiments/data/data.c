@@ -4,6 +4,7 @@
 #include "core/io/npz.h"
 #include "core/io/safetensors.h"
 #include "experiments/commands.h"
+#include "experiments/kit/data/check.h"
 #include "experiments/kit/data/sheet.h"
 #include "experiments/kit/metrics/metrics.h"
 #include "experiments/kit/report/table.h"
@@ -116,6 +117,24 @@ static void list_array(listing *l, const char *name, cp_dtype dtype, int rank, c
     cp_json_put_end(l->json);
 }
 
+/* An array of text; false when it is none. */
+static bool list_texts(listing *l, const cp_npz *npz, const char *name) {
+    cp_texts texts;
+    if (!cp_npz_read_texts(npz, name, &texts, NULL)) return false;
+    int64_t count = (int64_t)texts.count;
+    cp_table_text(l->table, "%s", cp_shown(name, strlen(name)).text);
+    cp_table_text(l->table, "text");
+    cp_table_text(l->table, "%s", cp_shown_shape(1, &count).text);
+    for (int i = 0; i < 4; i++) cp_table_text(l->table, "-");
+    cp_json_put_object(l->json, NULL);
+    cp_json_put_string(l->json, "name", name);
+    cp_json_put_string(l->json, "dtype", "text");
+    put_shape(l->json, 1, &count);
+    cp_json_put_end(l->json);
+    cp_texts_free(&texts);
+    return true;
+}
+
 static bool list_npy(listing *l, const char *path, cp_status *status) {
     cp_npy npy = {0};
     bool   ok = cp_npy_read(path, &npy, status);
@@ -129,6 +148,7 @@ static bool list_npz(listing *l, const char *path, cp_status *status) {
     bool    ok = npz != NULL;
     for (size_t i = 0; ok && i < cp_npz_count(npz); i++) {
         cp_npy npy = {0};
+        if (list_texts(l, npz, cp_npz_name(npz, i))) continue;
         ok = cp_npz_read(npz, cp_npz_name(npz, i), &npy, status);
         if (ok) list_array(l, cp_npz_name(npz, i), npy.dtype, npy.rank, npy.dims, npy.size, npy.data);
         cp_npy_free(&npy);
@@ -165,6 +185,8 @@ static summary summarize_split(const cp_images *images, const cp_split *split) {
 static int count_patients(const cp_images *images, int split) {
     int  count = 0;
     int *number = images->groups[split] ? cp_groups_number(images->groups[split], images->set->splits[split].count, &count) : NULL;
+    for (int i = 0; number && i < images->set->splits[split].count; i++)
+        if (images->groups[split][i] < 0 && number[i] == 0) return free(number), count - 1; /* patients that are not known */
     free(number);
     return count;
 }
@@ -180,7 +202,7 @@ static void put_split(cp_json_writer *w, const cp_images *images, int split, con
     cp_json_put_end(w);
 }
 
-static bool put_set(const cp_images *images, const char *path, const int *counts, cp_status *status) {
+static bool put_set(const cp_images *images, const char *path, const int *counts, const cp_check *check, cp_status *status) {
     cp_json_writer w = {.pretty = true};
     cp_json_put_object(&w, NULL);
     cp_json_put_string(&w, "command", "data");
@@ -210,6 +232,9 @@ static bool put_set(const cp_images *images, const char *path, const int *counts
     }
     cp_json_put_object(&w, "splits");
     for (int s = 0; s < CP_IMAGES_SPLITS; s++) put_split(&w, images, s, counts + s * images->classes);
+    cp_json_put_end(&w);
+    cp_json_put_array(&w, "warnings");
+    for (int i = 0; i < check->count; i++) cp_json_put_string(&w, NULL, check->lines[i]);
     cp_json_put_end(&w);
     if (images->made) cp_json_put_copy(&w, "made", images->made);
     cp_json_put_end(&w);
@@ -273,12 +298,24 @@ static void print_made(const cp_json *made) {
     print_names(cp_json_get(made, "left_out"), "left out: ", "reason");
 }
 
+static void print_unlabeled(const cp_images *images, const int *counts, cp_table *table) {
+    int left[CP_IMAGES_SPLITS], all = 0;
+    for (int s = 0; s < CP_IMAGES_SPLITS; s++) {
+        left[s] = images->set->splits[s].count;
+        for (int c = 0; c < images->classes; c++) left[s] -= counts[s * images->classes + c];
+        all += left[s];
+    }
+    if (all) cp_table_text(table, "unlabeled");
+    for (int s = 0; all && s < CP_IMAGES_SPLITS; s++) cp_table_text(table, "%d", left[s]);
+}
+
 static void print_classes(const cp_images *images, const int *counts) {
     cp_table *table = cp_table_new(4, "class", "train", "val", "test");
     for (int c = 0; c < images->classes; c++) {
         cp_table_text(table, "%d%s%s", c, images->class_names ? " " : "", images->class_names ? images->class_names[c] : "");
         for (int s = 0; s < CP_IMAGES_SPLITS; s++) cp_table_text(table, "%d", counts[s * images->classes + c]);
     }
+    print_unlabeled(images, counts, table);
     cp_table_text(table, "all");
     for (int s = 0; s < CP_IMAGES_SPLITS; s++) cp_table_text(table, "%d", images->set->splits[s].count);
     if (images->groups[CP_IMAGES_TRAIN] || images->groups[CP_IMAGES_VAL] || images->groups[CP_IMAGES_TEST]) {
@@ -301,7 +338,7 @@ static void print_pixels(const cp_images *images) {
     cp_table_free(table);
 }
 
-static void print_set(const cp_images *images, const int *counts) {
+static void print_set(const cp_images *images, const int *counts, const cp_check *check) {
     const int *d = images->set->shape.dims;
     if (images->set->shape.rank == 1) printf("%s: a table of %d features, %d classes\n", images->name, d[0], images->classes);
     if (images->set->shape.rank == 2)
@@ -316,18 +353,21 @@ static void print_set(const cp_images *images, const int *counts) {
     if (!images->mean) printf("\n"), print_pixels(images);
     if (images->clamped)
         printf("%zu pixels of val and test are outside the range and are clamped to it, in this table too\n", images->clamped);
+    for (int i = 0; i < check->count; i++) printf("%swarning: %s\n", i ? "" : "\n", check->lines[i]);
     if (images->made) print_made(images->made);
 }
 
 static bool show_images(const cp_images *images, const char *path, bool json, cp_status *status) {
-    bool ok = true;
-    int *counts = malloc((size_t)(CP_IMAGES_SPLITS * images->classes) * sizeof *counts); /* (splits, classes) */
+    cp_check check;
+    bool     ok = cp_images_check(images, &check, status);
+    int     *counts = malloc((size_t)(CP_IMAGES_SPLITS * images->classes) * sizeof *counts); /* (splits, classes) */
     if (!counts) return cp_fail(status, "not enough memory for %d classes", images->classes);
     for (int s = 0; s < CP_IMAGES_SPLITS; s++) cp_split_class_counts(&images->set->splits[s], counts + s * images->classes);
-    if (json)
-        ok = put_set(images, path, counts, status);
-    else
-        print_set(images, counts);
+    cp_images_check_classes(images, &check);
+    if (ok && json)
+        ok = put_set(images, path, counts, &check, status);
+    else if (ok)
+        print_set(images, counts, &check);
     free(counts);
     return ok;
 }
@@ -497,7 +537,7 @@ static bool show(const cp_options *o, cp_status *status) {
     cp_status   no_set = {0};
     if (strcmp(path, "phantom") != 0 && !kind_of(path, &kind, status)) return false;
     if (npy && kind != NIFTI) return cp_fail(status, "--npy is for NIfTI volumes; %.300s is not one", path);
-    cp_images *images = kind == NPZ ? cp_images_load(path, &no_set) : NULL;
+    cp_images *images = kind == NPZ ? cp_images_load_any(path, &no_set) : NULL;
     bool       ok = images != NULL;
     if (ok)
         ok = show_set(o, images, status);
@@ -506,7 +546,8 @@ static bool show(const cp_options *o, cp_status *status) {
     else if (kind == NIFTI)
         ok = show_nifti(path, npy, cp_option_flag(o, "json"), status);
     else
-        ok = show_arrays(path, kind, *no_set.message ? no_set.message : NULL, cp_option_flag(o, "json"), status);
+        ok = show_arrays(path, kind, *no_set.message ? no_set.message : NULL, cp_option_flag(o, "json"), status) &&
+             (kind != NPZ || cp_fail(status, "%s", no_set.message));
     cp_images_free(images);
     return ok;
 }
@@ -523,8 +564,9 @@ const cp_command cp_command_data = {
     .arguments = "FILE|phantom",
     .details = "FILE is an npz, npy or safetensors file, or a NIfTI volume (.nii, .nii.gz, or either file of a pair .hdr and "
                ".img). An npz with the arrays {train,val,test}_images, (N, H, W) or (N, H, W, C), and {train,val,test}_labels, (N) "
-               "or (N, 1), is an image set: the command shows its classes, how pixels become numbers in [-1, 1], and whether its "
-               "md5 is that of one of MedMNIST's own files. phantom is a built-in set: stained cells, drawn by a formula.",
+               "or (N, 1), is an image set: the command shows its classes, how pixels become numbers in [-1, 1], whether its "
+               "md5 is that of one of MedMNIST's own files, and warnings about patients and images in two splits. The exit code is "
+               "1 for an npz that is no set. phantom is a built-in set: stained cells, drawn by a formula.",
     .example = "pneumoniamnist.npz --sheet pneumonia.png",
     .options = options,
     .without = "seed|out|quiet|report",

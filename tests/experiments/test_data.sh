@@ -149,8 +149,8 @@ END
     expect 0 "pixels are uint16 in [0, 255], x / 127.5 - 1" data deep.npz
     expect 0 "are outside the range and are clamped to it, in this table too" data beyond.npz
     expect 0 "val       0    1" data beyond.npz
-    expect 0 "Not an image set: other.npz has no array train_images" data other.npz
-    expect 0 "1 number is not finite" data other.npz
+    expect 1 "Not an image set: other.npz has no array train_images" data other.npz
+    expect 1 "1 number is not finite" data other.npz
     expect 0 "float16" data row.npy
 else
     skip "files of numpy" "numpy is not installed"

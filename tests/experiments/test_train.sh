@@ -134,7 +134,6 @@ expect 1 "COUPLET_INJECT: \"stop\" is no fault" gray.npz --out fault
 unset COUPLET_INJECT
 rm -r fault
 expect 2 "softmax|jem|hybrid" gray.npz --method svm
-expect 1 "--labels 14 for each of 3 classes is more than the 40 training images" gray.npz --labels 14
-expect 1 "13" gray.npz --labels 13
+expect 1 "cannot open it" gray.npz --labeled-rows absent
 expect_empty "what was refused left no folder" "$(ls -d runs 2>/dev/null)"
 finish

@@ -189,12 +189,16 @@ void cp_split_class_counts(const cp_split *split, int *counts) {
         if (split->labels[i] >= 0) counts[split->labels[i]]++;
 }
 
-static bool enough(const cp_split *split, const int *counts, int per_class, cp_status *status) {
-    for (int c = 0; c < split->set->classes; c++)
-        if (counts[c] < per_class)
-            return cp_fail(status, "%s: split \"%s\" has %d labeled rows of class %d; %d per class were requested",
-                           split->set->name, split->name, counts[c], c, per_class);
-    return true;
+/* The rows that will be drawn, with at least `min` of each class; -1: a class has fewer. */
+static int64_t count_drawn(const cp_split *split, const int *counts, int min, int max, cp_status *status) {
+    int64_t total = 0;
+    for (int c = 0; c < split->set->classes; total += counts[c] < max ? counts[c] : max, c++)
+        if (counts[c] < min) {
+            cp_fail(status, "%s: split \"%s\" has %d labeled rows of class %d; %d per class were requested", split->set->name,
+                    split->name, counts[c], c, min);
+            return -1;
+        }
+    return total;
 }
 
 static int ascending(const void *a, const void *b) {
@@ -209,29 +213,40 @@ static void draw(const cp_split *split, const int *counts, int per_class, cp_rng
         for (int i = 0; i < split->count; i++)
             if (split->labels[i] == c) members[found++] = i;
         cp_rng_permutation(rng, order, counts[c]);
-        for (int i = 0; i < per_class; i++) *drawn++ = members[order[i]];
+        for (int i = 0; i < per_class && i < found; i++) *drawn++ = members[order[i]];
     }
 }
 
-int *cp_split_draw(const cp_split *split, int per_class, uint64_t seed, cp_status *status) {
-    if (!split || !split->set->classes || per_class < 1)
-        return cp_null(cp_fail(status, "%d rows of each class cannot be drawn from a split that has %s", per_class,
+/* From `min` to `max` of each class. */
+static int *draw_rows(const cp_split *split, int min, int max, uint64_t seed, int *count, cp_status *status) {
+    if (!split || !split->set->classes || min < 1)
+        return cp_null(cp_fail(status, "%d rows of each class cannot be drawn from a split that has %s", min,
                                !split                ? "no set"
                                : split->set->classes ? "labels"
                                                      : "no labels"));
-    size_t classes = (size_t)split->set->classes, rows = (size_t)split->count;
-    int   *work = calloc(classes + 2 * rows, sizeof *work), *drawn = NULL;
+    size_t  classes = (size_t)split->set->classes, rows = (size_t)split->count;
+    int    *work = calloc(classes + 2 * rows, sizeof *work), *drawn = NULL;
+    int64_t total = -1;
     if (work) cp_split_class_counts(split, work);
-    if (work && enough(split, work, per_class, status)) { /* then there are at most `rows` in all */
-        size_t total = classes * (size_t)per_class;
+    if (work) total = count_drawn(split, work, min, max, status);
+    if (total >= 0) { /* at most `rows` */
         cp_rng rng = cp_rng_named(seed, "labels");
-        drawn = malloc(total * sizeof *drawn);
+        drawn = malloc((size_t)total * sizeof *drawn);
         if (drawn) {
-            draw(split, work, per_class, &rng, work + classes, work + classes + rows, drawn);
-            qsort(drawn, total, sizeof *drawn, ascending);
+            draw(split, work, max, &rng, work + classes, work + classes + rows, drawn);
+            qsort(drawn, (size_t)total, sizeof *drawn, ascending);
         }
     }
+    *count = (int)total;
     if (!drawn) cp_fail(status, "out of memory to draw rows of split \"%s\"", split->name);
     free(work);
     return drawn;
+}
+
+int *cp_split_draw(const cp_split *split, int per_class, uint64_t seed, cp_status *status) {
+    return draw_rows(split, per_class, per_class, seed, &(int){0}, status);
+}
+
+int *cp_split_draw_some(const cp_split *split, int per_class, uint64_t seed, int *count, cp_status *status) {
+    return draw_rows(split, 1, per_class, seed, count, status);
 }

@@ -82,6 +82,9 @@ void cp_split_class_counts(const cp_split *split, int *counts); /* (classes): la
  * with the same seed. NULL with a message when a class has too few. */
 int *cp_split_draw(const cp_split *split, int per_class, uint64_t seed, cp_status *status);
 
+/* The same, but a class with fewer gives all of its labeled inputs; *count is the number of rows. NULL when a class has none. */
+int *cp_split_draw_some(const cp_split *split, int per_class, uint64_t seed, int *count, cp_status *status);
+
 /* Rows of the split, scaled, as a constant (count, dims...) on the tape, with their lengths. A row that the split does not have is misuse:
  * NULL. */
 cp_tensor *cp_split_gather(cp_at at, const cp_split *split, const int *rows, int count);

@@ -20,29 +20,35 @@ void cp_images_free(cp_images *images) {
     cp_dataset_free(images->set);
     free(images->mean);
     cp_json_free(images->made);
-    free(images->own_names);
+    cp_names_free(&images->classes_named);
+    cp_names_free(&images->patients_named);
     free(images);
 }
 
 /* ---- reading a file ---- */
+
+/* Images without labels may be in arrays of their own; they are appended to the training split. */
+enum { UNLABELED = CP_IMAGES_SPLITS, ARRAYS };
 
 /* A file that is being read. The arrays move into the set, or are freed at the end. */
 typedef struct reading {
     cp_images      *images;
     const char     *path;
     const cp_model *model; /* for which the images are; NULL: for a training */
-    int             first; /* the first split that there is */
+    bool            any;   /* splits and labels may be missing */
+    int             first; /* split that there is */
     cp_npz         *npz;
     const char     *inputs; /* "images", or "x" of tables and sequences */
     cp_shape        shape;  /* of an input */
-    cp_npy          pixels[CP_IMAGES_SPLITS];
-    int            *labels[CP_IMAGES_SPLITS], *lengths[CP_IMAGES_SPLITS];
+    cp_npy          pixels[ARRAYS];
+    int            *labels[ARRAYS], *lengths[ARRAYS], *groups[ARRAYS];
+    int             label_kinds, patient_kinds; /* see read_either */
     cp_status      *status;
 } reading;
 
 static cp_text name_of(int split, const char *what) {
     cp_text name;
-    snprintf(name.s, sizeof name.s, "%s_%s", cp_images_splits[split], what);
+    snprintf(name.s, sizeof name.s, "%s_%s", split == UNLABELED ? "unlabeled" : cp_images_splits[split], what);
     return name;
 }
 
@@ -55,22 +61,26 @@ static void list_arrays(const reading *r, char *text, size_t room) {
         used += (size_t)snprintf(text + used, room - used, "%s%.40s", i ? ", " : "", cp_npz_name(r->npz, i));
 }
 
-static bool find_inputs(reading *r, const char *inputs) {
-    r->inputs = inputs;
-    for (r->first = 0; r->first < CP_IMAGES_SPLITS; r->first++)
-        if (cp_npz_has(r->npz, name_of(r->first, inputs).s)) return true;
-    return false;
-}
+static bool has_split(const reading *r, int split) { return cp_npz_has(r->npz, name_of(split, r->inputs).s); }
 
-/* A trained model needs only inputs, in any split. */
 static bool has_arrays(reading *r) {
-    bool              found = find_inputs(r, "images") || find_inputs(r, "x") || find_inputs(r, "images");
+    char there[200];
+    r->inputs = "x";
+    for (int s = 0; s < CP_IMAGES_SPLITS; s++)
+        if (cp_npz_has(r->npz, name_of(s, "images").s)) r->inputs = "images";
+    while (r->first < CP_IMAGES_SPLITS && !has_split(r, r->first)) r->first++;
+    if (r->first == CP_IMAGES_SPLITS) r->inputs = "images";
+    if (r->any && r->first < CP_IMAGES_SPLITS) return true;
     const char *const kinds[] = {r->inputs, "labels"};
-    char              there[200];
-    if (r->model && found) return true;
     for (int s = 0; s < CP_IMAGES_SPLITS; s++)
         for (int k = 0; k < 2; k++) {
             if (cp_npz_has(r->npz, name_of(s, kinds[k]).s)) continue;
+            if (s > CP_IMAGES_TRAIN && k == 0)
+                return cp_fail(
+                    r->status,
+                    "%.150s has no array %s; couplet import %.150s --out NEW.npz takes the missing splits from its training "
+                    "split, by class and patient",
+                    r->path, name_of(s, kinds[k]).s, r->path);
             list_arrays(r, there, sizeof there);
             return cp_fail(
                 r->status,
@@ -178,31 +188,116 @@ static bool read_lengths(reading *r, int split) {
     return lengths != NULL;
 }
 
-static bool read_split(reading *r, int split) {
-    if (r->model && !cp_npz_has(r->npz, name_of(split, r->inputs).s)) return true;
-    if (!read_inputs(r, split) || !read_lengths(r, split)) return false;
-    bool labeled = !r->model || cp_npz_has(r->npz, name_of(split, "labels").s);
-    if (labeled && !(r->labels[split] = read_numbers(r, split, "labels"))) return false;
-    const char *groups = cp_npz_has(r->npz, name_of(split, "patients").s) ? "patients" : "subject";
-    if (!cp_npz_has(r->npz, name_of(split, groups).s)) return true;
-    r->images->groups[split] = read_numbers(r, split, groups);
-    return r->images->groups[split] != NULL;
+/* The same for an array that may be text: the numbers of its texts among the names; -1: empty. */
+static int *read_names(reading *r, int split, const char *what, cp_names *names) {
+    int64_t   count = r->pixels[split].dims[0];
+    cp_texts  texts;
+    cp_status no_text = {0};
+    if (!cp_npz_read_texts(r->npz, name_of(split, what).s, &texts, &no_text))
+        return no_text.kind == CP_STATUS_DAMAGED ? NULL : cp_null(cp_fail(r->status, "%s", no_text.message));
+    int *numbers = texts.count == (size_t)count ? malloc(((size_t)count + 1) * sizeof *numbers) : NULL;
+    bool ok = numbers != NULL;
+    for (int64_t i = 0; ok && i < count; i++) {
+        numbers[i] = *texts.at[i] ? cp_names_add(names, texts.at[i]) : -1;
+        ok = numbers[i] >= 0 || !*texts.at[i];
+    }
+    if (texts.count != (size_t)count)
+        cp_fail(r->status, "%.200s: %s has %zu texts for %lld rows", r->path, name_of(split, what).s, texts.count,
+                (long long)count);
+    else if (!ok)
+        cp_fail(r->status, "%.200s: not enough memory for the texts of %s", r->path, name_of(split, what).s);
+    cp_texts_free(&texts);
+    if (!ok) free(numbers);
+    return ok ? numbers : NULL;
 }
+
+/* Either of them, but not text in one split and numbers in another. */
+static int *read_either(reading *r, int split, const char *what, cp_names *names, int *kinds) {
+    enum { NUMBERS = 1, TEXT = 2 };
+    int *read = read_names(r, split, what, names);
+    *kinds |= read ? TEXT : NUMBERS;
+    if (!read && !*r->status->message) read = read_numbers(r, split, what);
+    if (!read || *kinds != (NUMBERS | TEXT)) return read;
+    free(read);
+    return cp_null(cp_fail(r->status, "%.200s: %s is text, or numbers, unlike in another split", r->path, name_of(split, what).s));
+}
+
+static bool read_labels(reading *r, int split) {
+    if (r->any && !cp_npz_has(r->npz, name_of(split, "labels").s)) return true;
+    r->labels[split] = read_either(r, split, "labels", &r->images->classes_named, &r->label_kinds);
+    return r->labels[split] != NULL;
+}
+
+static bool read_patients(reading *r, int split) {
+    const char *what = cp_npz_has(r->npz, name_of(split, "patients").s) ? "patients" : "subject";
+    if (!cp_npz_has(r->npz, name_of(split, what).s)) return true;
+    r->groups[split] = read_either(r, split, what, &r->images->patients_named, &r->patient_kinds);
+    return r->groups[split] != NULL;
+}
+
+static bool read_split(reading *r, int split) {
+    if (!has_split(r, split)) return true; /* has_arrays has seen that it may be missing */
+    return read_inputs(r, split) && read_lengths(r, split) && (split == UNLABELED || read_labels(r, split)) &&
+           read_patients(r, split);
+}
+
+/* Appends `more` numbers to *to; those that are not known, in either array, are `unknown`. */
+static bool append(int **to, int64_t count, const int *more, int64_t more_count, int unknown) {
+    if (!*to && !more) return true;
+    bool had = *to != NULL;
+    int *all = realloc(*to, (size_t)(count + more_count) * sizeof *all);
+    if (!all) return false;
+    *to = all;
+    for (int64_t i = had ? count : 0; i < count + more_count; i++) all[i] = i < count || !more ? unknown : more[i - count];
+    return true;
+}
+
+static bool append_unlabeled(reading *r) {
+    cp_npy *train = &r->pixels[CP_IMAGES_TRAIN], *more = &r->pixels[UNLABELED];
+    size_t  width = cp_dtype_size(train->dtype), old = train->size * width, added = more->size * width;
+    int64_t count = train->dims[0], more_count = more->dims[0];
+    if (!more->data || !train->data) return true;
+    char *all = realloc(train->data, old + added);
+    if (all) train->data = memcpy(all + old, more->data, added) - old;
+    if (!all || !append(&r->labels[CP_IMAGES_TRAIN], count, NULL, more_count, -1) ||
+        !append(&r->lengths[CP_IMAGES_TRAIN], count, r->lengths[UNLABELED], more_count, r->shape.dims[0]) ||
+        !append(&r->groups[CP_IMAGES_TRAIN], count, r->groups[UNLABELED], more_count, -1))
+        return cp_fail(r->status, "%.200s: not enough memory for its unlabeled rows", r->path);
+    train->dims[0] += more_count;
+    train->size += more->size;
+    return true;
+}
+
+/* ---- classes ---- */
 
 static bool labels_fit(const reading *r, int split, int *largest) {
     for (int64_t i = 0; r->labels[split] && i < r->pixels[split].dims[0]; i++) {
         int label = r->labels[split][i];
+        if (label == -1 && split == CP_IMAGES_TRAIN) continue;
         if (label < 0 || label >= CP_IMAGES_CLASSES)
             return cp_fail(r->status,
-                           "%.200s: %s has label %d in row %lld; classes are numbered 0, 1, ..., and at most %d are supported",
-                           r->path, name_of(split, "labels").s, label, (long long)i, CP_IMAGES_CLASSES);
+                           "%.200s: %s has label %d in row %lld; classes are numbered 0, 1, ..., and at most %d are supported%s",
+                           r->path, name_of(split, "labels").s, label, (long long)i, CP_IMAGES_CLASSES,
+                           label == -1 ? "; only training images may be without a label (-1)" : "");
         if (label > *largest) *largest = label;
     }
     return true;
 }
 
+/* Labels that are text, without an array of the classes' names: the classes are in the order of their names. */
+static bool sort_classes(reading *r) {
+    if (r->images->classes_named.count == 0) return true;
+    int *numbers = cp_names_sort(&r->images->classes_named);
+    if (!numbers) return cp_fail(r->status, "%.200s: not enough memory for its classes", r->path);
+    for (int s = 0; s < CP_IMAGES_SPLITS; s++)
+        for (int64_t i = 0; r->labels[s] && i < r->pixels[s].dims[0]; i++)
+            if (r->labels[s][i] >= 0) r->labels[s][i] = numbers[r->labels[s][i]];
+    free(numbers);
+    return true;
+}
+
 static bool count_classes(reading *r) {
-    int  largest = 0;
+    int  largest = 0, named = r->images->classes_named.count;
     bool seen[CP_IMAGES_CLASSES] = {false};
     for (int s = 0; s < CP_IMAGES_SPLITS; s++)
         if (!labels_fit(r, s, &largest)) return false;
@@ -211,14 +306,28 @@ static bool count_classes(reading *r) {
         r->images->classes = largest < classes ? classes : largest + 1;
         return true;
     }
+    if (named > largest + 1 && named <= CP_IMAGES_CLASSES) largest = named - 1;
+    r->images->classes = largest + 1;
+    if (r->any) return true;
     if (largest == 0) return cp_fail(r->status, "%.200s: all labels are 0; at least two classes are needed", r->path);
-    for (int64_t i = 0; i < r->pixels[CP_IMAGES_TRAIN].dims[0]; i++) seen[r->labels[CP_IMAGES_TRAIN][i]] = true;
+    for (int64_t i = 0; i < r->pixels[CP_IMAGES_TRAIN].dims[0]; i++)
+        if (r->labels[CP_IMAGES_TRAIN][i] >= 0) seen[r->labels[CP_IMAGES_TRAIN][i]] = true;
     for (int c = 0; c <= largest; c++)
         if (!seen[c])
             return cp_fail(r->status, "%.200s: no training %s has class %d, but labels reach from 0 to %d", r->path,
                            of_images(r) ? "image" : "row", c, largest);
-    r->images->classes = largest + 1;
     return true;
+}
+
+/* The array class_names, if there is one; an array that is no text is ignored. */
+static bool read_class_names(reading *r, bool *named) {
+    cp_texts  texts = {0};
+    cp_status no_text = {0};
+    *named = cp_npz_has(r->npz, "class_names") && cp_npz_read_texts(r->npz, "class_names", &texts, &no_text);
+    bool ok = *named || no_text.kind != CP_STATUS_FAILED;
+    for (size_t i = 0; ok && i < texts.count; i++) ok = cp_names_add(&r->images->classes_named, texts.at[i]) >= 0;
+    cp_texts_free(&texts);
+    return ok || cp_fail(r->status, "%.200s: not enough memory for the names of its classes", r->path);
 }
 
 /* ---- pixels that are not bytes ---- */
@@ -395,21 +504,18 @@ static void read_made(cp_images *images, const cp_npz *npz) {
     images->made = NULL;
 }
 
-static bool is_fit_to_print(const char *text) { return strcmp(cp_shown(text, strlen(text)).text, text) == 0; }
-
+/* Names for all classes: those of the official file, those of the labels or the array class_names, or those in "made". */
 static void take_class_names(cp_images *images) {
+    cp_names      *named = &images->classes_named;
     const cp_json *names = cp_json_get(images->made, "class_names");
-    if (images->class_names || !names || names->kind != CP_JSON_ARRAY || names->count != (size_t)images->classes) return;
-    const char **taken = malloc(names->count * sizeof *taken);
-    int          count = 0;
-    for (const cp_json *n = names->first; taken && n; n = n->next)
-        if (n->kind == CP_JSON_STRING && is_fit_to_print(n->text)) taken[count++] = n->text;
-    if (!taken || count < images->classes) {
-        free(taken);
-        return;
-    }
-    images->own_names = taken;
-    images->class_names = taken;
+    if (images->class_names) return;
+    if (named->count == 0 && names && names->kind == CP_JSON_ARRAY && names->count == (size_t)images->classes)
+        for (const cp_json *n = names->first; n; n = n->next)
+            if (n->kind == CP_JSON_STRING && strcmp(cp_shown(n->text, strlen(n->text)).text, n->text) == 0)
+                cp_names_add(named, n->text);
+    if (named->count != images->classes) return;
+    for (int c = 0; c < named->count; c++) cp_text_printable(named->at[c]);
+    images->class_names = (const char *const *)named->at;
 }
 
 /* ---- the set ---- */
@@ -430,6 +536,7 @@ static bool make_set(reading *r) {
                                               .owned = true},
                             r->status);
         if (ok) r->pixels[s].data = NULL, r->labels[s] = NULL;
+        images->groups[s] = r->groups[s], r->groups[s] = NULL;
         if (ok && r->lengths[s] && cp_dataset_set_lengths(images->set, cp_images_splits[s], r->lengths[s])) r->lengths[s] = NULL;
     }
     return ok;
@@ -449,25 +556,57 @@ static void identify(reading *r, const cp_bytes *contents) {
     images->class_names = known->class_names;
 }
 
-static bool read_file(cp_images *images, const char *path, const cp_model *model, cp_status *status) {
-    cp_bytes file;
-    if (!cp_file_read(path, PTRDIFF_MAX, &file, status)) return false;
-    reading r = {
-        .images = images, .path = path, .model = model, .npz = cp_npz_parse(file.data, file.size, path, status), .status = status};
-    bool ok = r.npz && has_arrays(&r);
-    for (int s = 0; ok && s < CP_IMAGES_SPLITS; s++) ok = read_split(&r, s);
-    if (ok) {
-        read_made(images, r.npz);
-        identify(&r, &file);
+/* Labels that are text, for a trained model, have the numbers of its classes. */
+static bool take_model_names(reading *r, bool *named) {
+    const char *const *names = r->model ? r->model->about.class_names : NULL;
+    bool               text = false;
+    for (int s = 0; names && !*named && s < CP_IMAGES_SPLITS; s++) {
+        cp_texts labels = {0};
+        text = text ||
+               (cp_npz_has(r->npz, name_of(s, "labels").s) && cp_npz_read_texts(r->npz, name_of(s, "labels").s, &labels, NULL));
+        cp_texts_free(&labels);
     }
+    for (int c = 0; text && c < r->model->config.classes; c++)
+        if (cp_names_add(&r->images->classes_named, names[c]) < 0)
+            return cp_fail(r->status, "%.200s: not enough memory for the names of its classes", r->path);
+    *named = *named || text;
+    return true;
+}
+
+static bool read_arrays(reading *r, const cp_bytes *file) {
+    if (!has_arrays(r)) return false;
+    bool named;
+    if (!read_class_names(r, &named) || !take_model_names(r, &named)) return false;
+    int given = r->images->classes_named.count;
+    for (int s = 0; s < ARRAYS; s++)
+        if (!read_split(r, s)) return false;
+    if (named && r->images->classes_named.count > given)
+        return cp_fail(r->status, "%.200s: there is a label \"%s\", which class_names does not have", r->path,
+                       cp_shown(r->images->classes_named.at[given], strlen(r->images->classes_named.at[given])).text);
+    read_made(r->images, r->npz);
+    identify(r, file);
+    return (named || sort_classes(r)) && append_unlabeled(r);
+}
+
+static bool read_file(cp_images *images, const char *path, const cp_model *model, bool any, cp_status *status) {
+    cp_bytes  file;
+    cp_status own = {0};
+    if (!status) status = &own;
+    if (!cp_file_read(path, PTRDIFF_MAX, &file, status)) return false;
+    reading r = {.images = images,
+                 .path = path,
+                 .model = model,
+                 .any = any || model,
+                 .npz = cp_npz_parse(file.data, file.size, path, status),
+                 .status = status};
+    bool    ok = r.npz && read_arrays(&r, &file);
     cp_npz_close(r.npz);
     cp_bytes_free(&file);
     ok = ok && count_classes(&r) && scale_all(&r) && make_set(&r);
     if (ok) take_class_names(images);
-    for (int s = 0; s < CP_IMAGES_SPLITS; s++) {
+    for (int s = 0; s < ARRAYS; s++) {
         cp_npy_free(&r.pixels[s]);
-        free(r.labels[s]);
-        free(r.lengths[s]);
+        free(r.labels[s]), free(r.lengths[s]), free(r.groups[s]);
     }
     return ok;
 }
@@ -503,23 +642,24 @@ static bool make_phantom(cp_images *images, cp_status *status) {
     return ok;
 }
 
-static cp_images *load(const char *file_or_name, const cp_model *model, cp_status *status) {
+static cp_images *load(const char *file_or_name, const cp_model *model, bool any, cp_status *status) {
     cp_images *images = calloc(1, sizeof *images);
     if (!images) return cp_null(cp_fail(status, "not enough memory for an image set"));
     bool built_in = strcmp(file_or_name, "phantom") == 0;
-    if (built_in ? make_phantom(images, status) : read_file(images, file_or_name, model, status)) return images;
+    if (built_in ? make_phantom(images, status) : read_file(images, file_or_name, model, any, status)) return images;
     cp_images_free(images);
     return NULL;
 }
+
+cp_images *cp_images_load(const char *file_or_name, cp_status *status) { return load(file_or_name, NULL, false, status); }
+cp_images *cp_images_load_any(const char *file_or_name, cp_status *status) { return load(file_or_name, NULL, true, status); }
 
 double cp_shape_range(cp_shape input) { return input.rank == 3 ? 1 : 4; }
 
 double cp_images_range(const cp_images *images) { return cp_shape_range(images->set->shape); }
 
-cp_images *cp_images_load(const char *file_or_name, cp_status *status) { return load(file_or_name, NULL, status); }
-
 cp_images *cp_images_load_for(const char *file_or_name, const cp_model *model, cp_status *status) {
-    cp_images *images = load(file_or_name, model, status);
+    cp_images *images = load(file_or_name, model, true, status);
     if (!images) return NULL;
     if (!images->class_names && images->classes == model->config.classes) images->class_names = model->about.class_names;
     const cp_split *split = &images->set->splits[CP_IMAGES_TRAIN]; /* of the built-in set: files have been checked */
@@ -599,6 +739,7 @@ bool cp_images_as_medmnist(const cp_images *images) { return strstr(images->name
 const char *cp_images_origin(const cp_images *images) {
     if (!*images->md5) return "built in";
     if (strcmp(cp_json_string(cp_json_get(images->made, "command"), ""), "brats") == 0) return "made by couplet brats";
+    if (strcmp(cp_json_string(cp_json_get(images->made, "command"), ""), "import") == 0) return "made by couplet import";
     if (!images->official) return cp_images_as_medmnist(images) ? "not the official file" : "your own file";
     return images->superseded ? "the official file from before 2024" : "the official file";
 }
@@ -619,16 +760,22 @@ static bool write_split(const cp_images *images, int split, cp_npz_writer *w) {
     const cp_split *s = &images->set->splits[split];
     bool            bytes = images->set->dtype == CP_U8;
     float          *pixels = bytes ? NULL : unscaled(images, s);
-    if (!bytes && !pixels) return false;
+    const char    **names = malloc(((size_t)s->count + 1) * sizeof *names);
+    if ((!bytes && !pixels) || !names) return free(pixels), free(names), false;
+    if (s->count == 0) return free(pixels), free(names), true;
     cp_shape shape = images->set->shape;
     cp_npz_writer_add(w, name_of(split, images->mean ? "x" : "images").s, images->set->dtype,
                       images->channels == 1 ? 3 : 1 + shape.rank,
                       (int64_t[]){s->count, shape.dims[0], shape.dims[1], shape.dims[2]}, bytes ? s->inputs : pixels);
     if (s->lengths) cp_npz_writer_add(w, name_of(split, "length").s, CP_I32, 1, (int64_t[]){s->count}, s->lengths);
-    cp_npz_writer_add(w, name_of(split, "labels").s, CP_I32, 2, (int64_t[]){s->count, 1}, s->labels);
-    if (images->groups[split])
+    if (s->labels) cp_npz_writer_add(w, name_of(split, "labels").s, CP_I32, 2, (int64_t[]){s->count, 1}, s->labels);
+    for (int i = 0; images->groups[split] && images->patients_named.count && i < s->count; i++)
+        names[i] = images->groups[split][i] < 0 ? "" : images->patients_named.at[images->groups[split][i]];
+    if (images->groups[split] && images->patients_named.count)
+        cp_npz_writer_add_texts(w, name_of(split, "patients").s, (size_t)s->count, names);
+    else if (images->groups[split])
         cp_npz_writer_add(w, name_of(split, "patients").s, CP_I32, 1, (int64_t[]){s->count}, images->groups[split]);
-    free(pixels);
+    free(pixels), free(names);
     return true;
 }
 
@@ -645,6 +792,8 @@ bool cp_images_write(const cp_images *images, const char *path, cp_status *statu
     cp_npz_writer *w = cp_npz_writer_new(path, status);
     bool           ok = w != NULL;
     for (int s = 0; ok && s < CP_IMAGES_SPLITS; s++) ok = write_split(images, s, w);
+    if (images->classes_named.count == images->classes)
+        cp_npz_writer_add_texts(w, "class_names", (size_t)images->classes, images->class_names);
     ok = ok && write_made(images, w);
     if (ok) return cp_npz_writer_commit(w, status);
     cp_npz_writer_cancel(w);

@@ -8,9 +8,11 @@
  * A FILE is an npz with the arrays {train,val,test}_images and {train,val,test}_labels:
  *
  *   images   {split}_images (N, H, W), gray, or (N, H, W, C) with C from 1 to 4; any size, the same in all splits; integers or floats
- *   labels   (N) or (N, 1), whole numbers from 0; every class has training images
- *   patients (N) whole numbers, {split}_patients or {split}_subject: optional, kept as groups; images of one patient share a number
+ *   labels   (N) or (N, 1), whole numbers from 0, or text; every class has training images. -1, or an empty text: a training image
+ *            without a label; such images may also be in unlabeled_images, without labels, and become the last of the training split
+ *   patients (N) whole numbers, or text, {split}_patients or {split}_subject: optional, kept as groups; images of one patient share a number
  *   lengths  (N) whole numbers, {split}_length: optional, how many steps of each sequence count; what is behind them is ignored
+ *   class_names (classes) text: optional
  *   made     optional, bytes: a JSON object that describes how the set was made, such as by `couplet brats`; "class_names" in it
  *            are the classes' names
  *
@@ -26,6 +28,7 @@
 
 #include "core/io/json.h"
 #include "experiments/kit/data/dataset.h"
+#include "experiments/kit/data/names.h"
 #include "models/model.h"
 
 enum { CP_IMAGES_TRAIN, CP_IMAGES_VAL, CP_IMAGES_TEST, CP_IMAGES_SPLITS };
@@ -49,13 +52,17 @@ typedef struct cp_images {
     double             low, high;                    /* the pixels that become -1 and 1: see the top */
     size_t             clamped;                      /* pixels of val and test that lay beyond them */
     cp_json           *made;                         /* how the set was made; NULL when the file does not say */
-    const char       **own_names;                    /* class_names, when they come from there */
+    cp_names           classes_named;                /* class_names, when the file has them */
+    cp_names           patients_named;               /* the patients' names by their numbers in groups, when they are text */
     cp_status          warning;                      /* of cp_preprocessing_check, when the images are for a model */
 } cp_images;
 
 /* A path, or "phantom" (a file of that name is "./phantom"). NULL with a message that names file and array. */
 cp_images *cp_images_load(const char *file_or_name, cp_status *status);
 void       cp_images_free(cp_images *images); /* NULL is allowed */
+
+/* The same, but splits and labels may be missing: a split without images then has count 0, one without labels labels NULL. */
+cp_images *cp_images_load_any(const char *file_or_name, cp_status *status);
 
 /* Inputs are taken to lie between minus this and this: 1 of images; 4 standard deviations of tables and sequences, which may lie beyond. */
 double cp_images_range(const cp_images *images);

@@ -68,8 +68,8 @@ static void fill(const cp_images *images, const cp_split *split, const cp_sheet_
     int *seen = counts + images->classes, *used = seen + images->classes;
     cp_split_class_counts(split, counts);
     for (int i = 0; i < split->count; i++) {
-        int c = split->labels[i], tile = used[c];
-        if (seen[c]++ != image_of(plan, tile, counts[c]) || tile == plan->rows * plan->columns) continue;
+        int c = split->labels[i], tile = c < 0 ? 0 : used[c];
+        if (c < 0 || seen[c]++ != image_of(plan, tile, counts[c]) || tile == plan->rows * plan->columns) continue;
         cp_split_read(split, &i, 1, row);
         cp_sheet_put(sheet, c * (plan->rows + plan->spread) + tile / plan->columns, tile % plan->columns, row);
         used[c]++;
@@ -79,6 +79,9 @@ static void fill(const cp_images *images, const cp_split *split, const cp_sheet_
 bool cp_images_sheet(const cp_images *images, int split, const cp_sheet_plan *plan, const char *path, cp_status *status) {
     int    rows = images->classes * (plan->rows + plan->spread) - plan->spread;
     double across = (double)plan->columns * images->width, down = (double)rows * images->height;
+    if (!images->set->splits[split].labels)
+        return cp_fail(status, "%s has no labels in its %s split; a sheet shows the classes", images->name,
+                       cp_images_splits[split]);
     if (plan->columns < 1 || plan->rows < 1 || across * down > LARGEST)
         return cp_fail(status, "a sheet of %d images of %d x %d for each of %d classes would be too large; ask for fewer",
                        plan->rows * plan->columns, images->height, images->width, images->classes);

@@ -1,4 +1,5 @@
 /* The options of a training. */
+#include "experiments/kit/data/check.h"
 #include "experiments/kit/train/train.h"
 
 #include <math.h>
@@ -12,8 +13,10 @@ const cp_option cp_train_options[] = {
              "energies with its statistics frozen; paper and jem are the settings of the paper and of JEM"},
     {.name = "method", .kind = CP_OPTION_CHOICE, .choices = CP_METHOD_CHOICES, .fallback = "hybrid",
      .help = "method of training: the classifier alone, one head for both models, or the Gaussian-coupled softmax layer"},
-    {.name = "labels", .kind = CP_OPTION_INT, .fallback = "10", .min = 1, .max = 1e6, .unit = "images",
-     .help = "labeled training images per class, drawn by the seed"},
+    {.name = "labels", .kind = CP_OPTION_INT, .word = "all", .fallback = "10", .min = 1, .max = 1e6, .unit = "images",
+     .help = "labeled training images per class, drawn by the seed; a class with fewer gives all of its own"},
+    {.name = "labeled-rows", .kind = CP_OPTION_TEXT, .value = "FILE",
+     .help = "file with the labeled rows of the training split, instead of a draw: numbers from 0, one per line, or the column \"row\" of a CSV file"},
     {.name = "steps", .kind = CP_OPTION_INT, .word = "auto", .fallback = "auto", .min = 1, .max = 1e8,
      .help = "length of the training; auto: 25 for each labeled image, between 500 and 2000, since few labels overfit sooner"},
     {.name = "joint-steps", .kind = CP_OPTION_INT, .word = "auto", .fallback = "0", .min = 0, .max = 1e8, .unit = "steps",
@@ -207,16 +210,23 @@ static double read_own(const cp_options *o, const cp_option *option) {
                                            : cp_option_real(o, option->name);
 }
 
-static void read_config(const cp_options *o, const cp_images *images, cp_trainer_config *c) {
+/* The options that choose the labeled images. */
+static void read_labels(const cp_options *o, cp_trainer_config *c) {
+    *c = (cp_trainer_config){.seed = (uint64_t)cp_option_int(o, "seed"),
+                             .labels = (int)cp_option_int(o, "labels"),
+                             .labeled_rows = cp_option_text(o, "labeled-rows")};
+}
+
+static void read_config(const cp_options *o, const cp_images *images, int labeled, cp_trainer_config *c) {
     const cp_method *method = cp_method_find(cp_option_text(o, "method"));
-    int64_t          labels = cp_option_int(o, "labels"), rollbacks = cp_option_int(o, "rollbacks");
-    int              labeled = (int)labels * images->classes;
+    int64_t          rollbacks = cp_option_int(o, "rollbacks");
     double           energy = cp_option_real_or(o, "energy", energy_rule(labeled)), fresh = cp_option_real(o, "fresh");
     int64_t          rule = (int64_t)steps_rule(labeled);
     *c = (cp_trainer_config){
         .method = method,
-        .seed = (uint64_t)cp_option_int(o, "seed"),
-        .labels = (int)labels,
+        .seed = c->seed,
+        .labels = c->labels,
+        .labeled_rows = c->labeled_rows,
         .steps = read_steps(o, images, rule),
         .every = cp_option_int(o, "every"),
         .scale = cp_option_real_or(o, "scale", 0),
@@ -272,17 +282,35 @@ static bool check_given(const cp_options *o, const cp_images *images, cp_status 
     return true;
 }
 
+/* What a user should know about the data before the training. */
+static void warn(const cp_options *o, const cp_images *images, const cp_trainer_config *c) {
+    cp_check check;
+    int     *counts = calloc((size_t)images->classes, sizeof *counts);
+    if (counts) cp_split_class_counts(&images->set->splits[CP_IMAGES_TRAIN], counts);
+    for (int i = 0; counts && !c->labeled_rows && i < images->classes; i++)
+        if (counts[i] < c->labels)
+            cp_complain(o, "class %d has %d labeled images, fewer than --labels %d; all of them are used", i, counts[i], c->labels);
+    free(counts);
+    if (!cp_images_check(images, &check, NULL)) return;
+    for (int i = 0; i < check.count; i++) cp_complain(o, "warning: %s", check.lines[i]);
+}
+
 int cp_train_read(const cp_options *o, const cp_images *images, cp_trainer_config *c) {
     cp_status status = {0};
-    int       code = CP_EXIT_FAILED;
-    read_config(o, images, c);
-    int *drawn = cp_trainer_draw(c, images, &status);
-    if (drawn)
+    int       code = CP_EXIT_FAILED, count = 0;
+    read_labels(o, c);
+    int *drawn = cp_trainer_draw(c, images, &count, &status);
+    if (drawn) {
+        read_config(o, images, count, c);
         code = check_given(o, images, &status) && check_config(c, &status) && read_model(o, c->method, images, &c->model, &status)
                    ? CP_EXIT_OK
                    : CP_EXIT_USAGE;
+    }
     if (c->pretrain) c->model.hybrid.apart = true; /* it starts as a classifier */
-    if (code != CP_EXIT_OK) cp_complain(o, "%s", status.message);
+    if (code == CP_EXIT_OK)
+        warn(o, images, c);
+    else
+        cp_complain(o, "%s", status.message);
     free(drawn);
     return code;
 }

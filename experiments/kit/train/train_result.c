@@ -222,8 +222,10 @@ static void put_lambda(const cp_trainer *t, cp_json_writer *w) {
 
 static FILE *begin_result(const cp_trainer *t, const notes *notes, cp_json_writer *w) {
     const cp_trainer_config *c = &t->config;
-    FILE *file = cp_run_begin_result(t->run, w, "%s: %s, %d label%s a class", t->images->name, cp_method_title(c->method),
-                                     c->labels, c->labels == 1 ? "" : "s");
+    bool                     drawn = c->labels && !c->labeled_rows;
+    FILE                    *file =
+        cp_run_begin_result(t->run, w, "%s: %s, %d label%s%s", t->images->name, cp_method_title(c->method),
+                            drawn ? c->labels : t->drawn_count, drawn && c->labels == 1 ? "" : "s", drawn ? " a class" : "");
     cp_json_put_array(w, "notes");
     for (int i = 0; i < notes->count; i++) cp_json_put_string(w, NULL, notes->at[i]);
     cp_json_put_end(w);

@@ -1,9 +1,11 @@
 /* A training of one model on images. */
 #include "experiments/kit/train/trainer_parts.h"
 
+#include "core/io/csv.h"
 #include "experiments/kit/metrics/calibration.h"
 #include "experiments/kit/train/scores.h"
 
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -115,12 +117,53 @@ static bool read_faults(cp_trainer *t, cp_status *status) {
     return true;
 }
 
-int *cp_trainer_draw(const cp_trainer_config *c, const cp_images *images, cp_status *status) {
+static int ascending(const void *a, const void *b) {
+    int x = *(const int *)a, y = *(const int *)b;
+    return (x > y) - (x < y);
+}
+
+/* A row's number in a cell of the file, among those of labeled rows that it has not named yet; -1 with a message. */
+static int take_row(const char *path, const cp_csv *csv, size_t at, int column, const cp_split *split, bool *seen,
+                    cp_status *status) {
+    const char *text = cp_csv_cell(csv, at, (size_t)column), *problem = NULL;
+    char       *end;
+    long        row = *text >= '0' && *text <= '9' ? strtol(text, &end, 10) : -1;
+    if (row < 0 || *end || row >= split->count)
+        problem = "is no row of the training split";
+    else if (split->labels[row] < 0)
+        problem = "has no label in the set";
+    else if (seen[row])
+        problem = "appears twice";
+    if (!problem) return seen[row] = true, (int)row;
+    cp_fail(status, "%.200s, line %zu: \"%s\" %s, which has rows 0 to %d", path, csv->lines[at], cp_shown(text, strlen(text)).text,
+            problem, split->count - 1);
+    return -1;
+}
+
+/* The rows that a file names: numbers, one in a line, or the column "row" of a CSV file. */
+static int *read_rows(const char *path, const cp_split *split, int *count, cp_status *status) {
+    cp_csv csv;
+    if (!cp_csv_read(path, &csv, status)) return NULL;
+    int   column = cp_csv_column(&csv, "row"), begin = column >= 0;
+    int  *rows = malloc(csv.rows * sizeof *rows);
+    bool *seen = calloc((size_t)split->count, sizeof *seen), ok = rows && seen;
+    *count = 0;
+    if (!ok) cp_fail(status, "%.200s: not enough memory for its rows", path);
+    if (column < 0) column = 0;
+    for (size_t i = (size_t)begin; ok && i < csv.rows; i++)
+        ok = (rows[(*count)++] = take_row(path, &csv, i, column, split, seen, status)) >= 0;
+    if (ok && *count == 0) ok = cp_fail(status, "%.200s: there are no rows below the first line", path);
+    if (ok) qsort(rows, (size_t)*count, sizeof *rows, ascending);
+    cp_csv_free(&csv);
+    free(seen);
+    if (!ok) free(rows);
+    return ok ? rows : NULL;
+}
+
+int *cp_trainer_draw(const cp_trainer_config *c, const cp_images *images, int *count, cp_status *status) {
     const cp_split *split = &images->set->splits[CP_IMAGES_TRAIN];
-    if ((int64_t)c->labels * images->classes <= split->count) return cp_split_draw(split, c->labels, c->seed, status);
-    cp_fail(status, "--labels %d for each of %d classes is more than the %d training images", c->labels, images->classes,
-            split->count);
-    return NULL;
+    if (c->labeled_rows) return read_rows(c->labeled_rows, split, count, status);
+    return cp_split_draw_some(split, c->labels ? c->labels : INT_MAX, c->seed, count, status);
 }
 
 cp_trainer *cp_trainer_new(const cp_trainer_config *config, const cp_images *images, cp_run *run) {
@@ -134,8 +177,7 @@ cp_trainer *cp_trainer_new(const cp_trainer_config *config, const cp_images *ima
             .config = *config, .images = images, .run = run, .guard = config->guard, .rate_scale = 1, .selected_nll = INFINITY};
         snprintf(t->folder, sizeof t->folder, "%s", folder);
         t->config.folder = NULL; /* it may not live as long */
-        t->drawn = cp_trainer_draw(config, images, status);
-        t->drawn_count = config->labels * images->classes;
+        t->drawn = cp_trainer_draw(config, images, &t->drawn_count, status);
         if (t->drawn && read_faults(t, status) && make_parts(t)) return t;
     }
     cp_trainer_free(t);

@@ -42,13 +42,14 @@ typedef struct cp_trainer_config {
     const cp_method *method;
     cp_model_config  model;
     uint64_t         seed;
-    int              labels;                      /* labeled images per class, drawn by the seed */
-    int64_t          steps, every;                /* steps: of both stages */
-    int64_t          pretrain;                    /* steps of the first stage; 0: there is none */
-    cp_schedule      first_schedule;              /* of the first stage */
-    cp_schedule      schedule;                    /* of the second, or of all; its step 0 is the stage's first */
-    double           scale;                       /* of the fitted precision when the second stage begins; 0: by rule */
-    double           threshold;                   /* posterior from which a guess is a pseudo-label */
+    int              labels;         /* labeled images per class, drawn by the seed, or all of a class with fewer; 0: all */
+    const char      *labeled_rows;   /* a file with the labeled rows instead; NULL: none */
+    int64_t          steps, every;   /* steps: of both stages */
+    int64_t          pretrain;       /* steps of the first stage; 0: there is none */
+    cp_schedule      first_schedule; /* of the first stage */
+    cp_schedule      schedule;       /* of the second, or of all; its step 0 is the stage's first */
+    double           scale;          /* of the fitted precision when the second stage begins; 0: by rule */
+    double           threshold;      /* posterior from which a guess is a pseudo-label */
     double           weight_decay, clip, average; /* clip: norm of the gradients; 0: none. average: decay of the weights' average */
     int              batch, unlabeled, chains;    /* of a step */
     cp_augment       augment;
@@ -102,8 +103,9 @@ cp_trainer_end cp_trainer_run(cp_trainer *trainer);
  * happened to a training that diverged, as which it may be found only here. False with a message in the run's status. */
 bool cp_trainer_conclude(cp_trainer *trainer);
 
-/* The labeled rows of the training split, config->labels of each class, to be freed. NULL with a message. */
-int *cp_trainer_draw(const cp_trainer_config *config, const cp_images *images, cp_status *status);
+/* The labeled rows of the training split, in ascending order, by labels and labeled_rows of the configuration; to be freed. NULL with a
+ * message. */
+int *cp_trainer_draw(const cp_trainer_config *config, const cp_images *images, int *count, cp_status *status);
 
 /* ---- afterwards ---- */
 
