@@ -27,7 +27,7 @@ static const cp_option options[] = {
     {.name = "patients", .kind = CP_OPTION_TEXT, .value = "FILE.csv",
      .help = "file of lines SCAN,PATIENT, for scans whose names do not show the patient; patients of scans not listed are read from their names"},
     {.name = "split", .kind = CP_OPTION_TEXT, .value = "TRAIN/VAL/TEST", .fallback = "70/10/20",
-     .help = "shares of the patients, whole numbers from 1"},
+     .help = "shares of the patients, whole numbers; 0/0/100: all are tested"},
     {.name = "sheet", .kind = CP_OPTION_TEXT, .value = "OUT.png|none",
      .help = "file for a contact sheet of training images, first those without tumor, then those with; default: beside SET.npz"},
     {0}};
@@ -53,20 +53,6 @@ static bool take_modality(const cp_options *o, cp_slices_config *c) {
     }
 }
 
-static bool take_split(const cp_options *o, int shares[CP_IMAGES_SPLITS]) {
-    const char *text = cp_option_text(o, "split");
-    for (int s = 0; s < CP_IMAGES_SPLITS; s++) {
-        char *end;
-        long  share = strspn(text, "0123456789") ? strtol(text, &end, 10) : 0;
-        if (share < 1 || share > 1000000 || *end != (s + 1 < CP_IMAGES_SPLITS ? '/' : '\0'))
-            return cp_complain(o, "--split \"%.60s\" is not understood; expected three whole numbers from 1, such as 70/10/20",
-                               cp_option_text(o, "split"));
-        shares[s] = (int)share;
-        text = end + 1;
-    }
-    return true;
-}
-
 static bool take_percentiles(const cp_options *o, cp_slices_config *c) {
     cp_reals p = cp_option_reals(o, "percentiles");
     if (p.count == 2 && p.at[0] < p.at[1]) return c->low = p.at[0], c->high = p.at[1], true;
@@ -82,6 +68,7 @@ static bool ends_in(const cp_options *o, const char *option, const char *ending)
 }
 
 static bool take_settings(const cp_options *o, cp_brats_config *c) {
+    cp_status status = {0};
     *c = (cp_brats_config){
         .folder = cp_argument(o, 0),
         .seed = (uint64_t)cp_option_int(o, "seed"),
@@ -89,7 +76,8 @@ static bool take_settings(const cp_options *o, cp_brats_config *c) {
         .turn = (cp_brats_turn)cp_option_choice(o, "turn"),
         .patients = cp_option_text(o, "patients"),
         .slices = {.size = (int)cp_option_int(o, "size"), .tumor = cp_option_int(o, "tumor"), .brain = cp_option_real(o, "brain")}};
-    return take_modality(o, &c->slices) && take_percentiles(o, &c->slices) && take_split(o, c->shares) &&
+    return take_modality(o, &c->slices) && take_percentiles(o, &c->slices) &&
+           (cp_patients_shares(cp_option_text(o, "split"), c->shares, &status) || cp_complain(o, "--split %s", status.message)) &&
            ends_in(o, "out", ".npz") && ends_in(o, "sheet", ".png");
 }
 
@@ -241,10 +229,12 @@ static const char *sheet_path(const cp_options *o, char room[PATH_ROOM]) {
 static bool write_sheet(const char *file, const char *sheet, cp_status *status) {
     enum { LARGEST = 1 << 25 }; /* pixels */
     cp_sheet_plan plan = {4, 16, .spread = true};
-    cp_images    *images = cp_images_load(file, status);
+    cp_images    *images = cp_images_load_any(file, status);
     while (images && plan.columns > 1 && 2.0 * plan.rows * plan.columns * images->height * images->width > LARGEST)
         plan.columns > plan.rows ? (plan.columns /= 2) : (plan.rows /= 2);
-    bool ok = images && cp_images_sheet(images, CP_IMAGES_TRAIN, &plan, sheet, status);
+    int split = CP_IMAGES_TRAIN;
+    while (images && split < CP_IMAGES_TEST && !images->set->splits[split].count) split++;
+    bool ok = images && cp_images_sheet(images, split, &plan, sheet, status);
     cp_images_free(images);
     return ok;
 }

@@ -147,7 +147,7 @@ cp_brats_counts cp_brats_count(const cp_brats_set *set, int split) {
 
 static bool has_both_classes(const cp_brats_set *set, cp_status *status) {
     cp_brats_counts train = cp_brats_count(set, CP_IMAGES_TRAIN);
-    if (train.tumor > 0 && train.tumor < train.slices) return true;
+    if (!set->config.shares[CP_IMAGES_TRAIN] || (train.tumor > 0 && train.tumor < train.slices)) return true;
     return cp_fail(status,
                    "%s of the %lld slices of the %lld training patients shows a tumor; both classes are needed: try another "
                    "--tumor, --brain or --seed, or more subjects",
@@ -230,6 +230,7 @@ static void add(cp_npz_writer *w, int split, const char *what, cp_dtype dtype, i
 static bool add_split(cp_brats_set *set, int split, cp_npz_writer *w, cp_status *status) {
     const cp_slices_config *c = &set->config.slices;
     size_t                  count = (size_t)cp_brats_count(set, split).slices, values = (size_t)c->size * (size_t)c->size, bytes;
+    if (count == 0) return true; /* the split is missing */
     values *= (size_t)c->channels;
     split_arrays a = {cp_size_mul(count, values, &bytes) ? malloc(bytes) : NULL, malloc(count), malloc(count * sizeof *a.patients),
                       malloc(count * sizeof *a.levels), 0};

@@ -79,7 +79,11 @@ expect 0 "0 of the volumes' 198 slices have too little brain" brats good --brain
 expect 0 "train         4" brats good --split 4/3/3 --out set.npz
 expect 0 "a contact sheet" brats good --brain 40 --size 800 --out set.npz
 expect 2 "--split \"1/2\" is not understood" brats good --split 1/2 --out set.npz
-expect 2 "--split \"1/2/0\" is not understood" brats good --split 1/2/0 --out set.npz
+expect 2 "--split \"0/0/0\" is not understood" brats good --split 0/0/0 --out set.npz
+expect 0 "test         10" brats good --split 0/0/100 --out external.npz
+expect 0 "warning: there is no train split" data external.npz
+rm external.npz external.png
+expect 2 "--split \"1/2/-1\" is not understood" brats good --split 1/2/-1 --out set.npz
 expect 2 "--split \"1/2/3/4\" is not understood" brats good --split 1/2/3/4 --out set.npz
 expect 2 "--split \"/\" is not understood" brats good --split / --out set.npz
 expect 2 "--modality \"t3\" is not understood" brats good --modality t3 --out set.npz
@@ -167,8 +171,9 @@ expect 0 "left out: s1: has no seg" brats bad --out set.npz --quiet
 expect 1 "x/sheet.png" brats good --sheet x/sheet.png --out set.npz
 
 mkdir two && cp -r good/s1 good/s2 two && cp -r bad/s3 two
-expect 1 "left out: s3: two/s3/s3_flair.nii" brats two --out set.npz
-expect 1 "2 patients cannot be split into train, val and test; at least three are needed" brats two --out set.npz
+expect 0 "left out: s3: two/s3/s3_flair.nii" brats two --out set.npz
+expect 0 "val           0" brats two --out set.npz
+expect 0 "warning: there is no val split; a training needs all three" data set.npz
 for i in 1 2 3 4; do subject healthy "h$i" -1; done
 expect 1 "none of the 24 slices of the 2 training patients shows a tumor" brats healthy --out set.npz
 

@@ -48,18 +48,16 @@ static void scan_names_begin_with_the_patient(void) {
 static void splits_have_the_sizes_given_by_their_fractions(void) {
     static const struct {
         int patients, shares[3], counts[3];
-    } cases[] = {{220, {70, 10, 20}, {154, 22, 44}},
-                 {110, {70, 10, 20}, {77, 11, 22}},
-                 {6, {70, 10, 20}, {4, 1, 1}},
-                 {3, {70, 10, 20}, {1, 1, 1}},
-                 {4, {70, 10, 20}, {2, 1, 1}},
-                 {10, {7, 1, 2}, {7, 1, 2}},
-                 {4, {10, 45, 45}, {1, 1, 2}},
-                 {3, {1, 1, 1000000}, {1, 1, 1}},
-                 {2000000000, {1, 1, 2}, {500000000, 500000000, 1000000000}}};
+    } cases[] = {{220, {70, 10, 20}, {154, 22, 44}}, {110, {70, 10, 20}, {77, 11, 22}},
+                 {6, {70, 10, 20}, {4, 1, 1}},       {3, {70, 10, 20}, {1, 1, 1}},
+                 {4, {70, 10, 20}, {2, 1, 1}},       {10, {7, 1, 2}, {7, 1, 2}},
+                 {4, {10, 45, 45}, {1, 1, 2}},       {3, {1, 1, 1000000}, {1, 1, 1}},
+                 {2, {70, 10, 20}, {1, 0, 1}},       {1, {70, 10, 20}, {1, 0, 0}},
+                 {2, {0, 0, 100}, {0, 0, 2}},        {5, {0, 1, 99}, {0, 1, 4}},
+                 {1, {0, 30, 30}, {0, 1, 0}},        {2000000000, {1, 1, 2}, {500000000, 500000000, 1000000000}}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int counts[3];
-        TEST_ASSERT_TRUE(cp_patients_counts(cases[i].patients, cases[i].shares, counts, &status));
+        cp_patients_counts(cases[i].patients, cases[i].shares, counts);
         TEST_ASSERT_EQUAL_INT_ARRAY(cases[i].counts, counts, 3);
     }
 }
@@ -69,18 +67,23 @@ static void with_at_least_three_patients_no_split_is_empty_and_no_patient_is_los
     for (int n = 3; n < 300; n++)
         for (int i = 0; i < 5; i++) {
             int counts[3];
-            TEST_ASSERT_TRUE(cp_patients_counts(n, shares[i], counts, &status));
+            cp_patients_counts(n, shares[i], counts);
             TEST_ASSERT_TRUE(counts[0] > 0 && counts[1] > 0 && counts[2] > 0);
             TEST_ASSERT_EQUAL_INT(n, counts[0] + counts[1] + counts[2]);
         }
 }
 
-static void fewer_than_three_patients_are_refused(void) {
-    static const int shares[] = {70, 10, 20};
-    int              splits[2];
-    for (int n = 0; n < 3; n++) {
-        TEST_ASSERT_FALSE(cp_patients_split(n, shares, 1, splits, &status));
-        says(&status, "at least three are needed");
+static void shares_are_three_whole_numbers(void) {
+    static const char *const wrong[] = {"",      "70",    "70/10",   "70/10/20/1", "70/10/",     "-1/1/1",
+                                        "0/0/0", "1/2/x", "1.5/1/1", "1/ 2/3",     "1000001/1/1"};
+    int                      shares[3];
+    TEST_ASSERT_TRUE(cp_patients_shares("70/10/20", shares, &status));
+    TEST_ASSERT_EQUAL_INT_ARRAY(((int[]){70, 10, 20}), shares, 3);
+    TEST_ASSERT_TRUE(cp_patients_shares("0/0/100", shares, &status));
+    TEST_ASSERT_EQUAL_INT_ARRAY(((int[]){0, 0, 100}), shares, 3);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        TEST_ASSERT_FALSE_MESSAGE(cp_patients_shares(wrong[i], shares, &status), wrong[i]);
+        says(&status, "is not understood; expected are three whole numbers");
     }
 }
 
@@ -101,7 +104,7 @@ int main(void) {
     RUN_TEST(scan_names_begin_with_the_patient);
     RUN_TEST(splits_have_the_sizes_given_by_their_fractions);
     RUN_TEST(with_at_least_three_patients_no_split_is_empty_and_no_patient_is_lost);
-    RUN_TEST(fewer_than_three_patients_are_refused);
+    RUN_TEST(shares_are_three_whole_numbers);
     RUN_TEST(the_split_depends_only_on_the_seed);
     return UNITY_END();
 }

@@ -132,31 +132,49 @@ static int place_of_largest(const int64_t *numbers) {
     return largest;
 }
 
-bool cp_patients_counts(int patients, const int shares[CP_IMAGES_SPLITS], int counts[CP_IMAGES_SPLITS], cp_status *status) {
+bool cp_patients_shares(const char *text, int shares[CP_IMAGES_SPLITS], cp_status *status) {
+    const char *at = text;
+    int64_t     sum = 0;
+    bool        ok = true;
+    for (int s = 0; ok && s < CP_IMAGES_SPLITS; s++) {
+        char *end = NULL;
+        long  share = *at >= '0' && *at <= '9' ? strtol(at, &end, 10) : -1;
+        ok = share >= 0 && share <= 1000000 && *end == (s + 1 < CP_IMAGES_SPLITS ? '/' : '\0');
+        if (ok) sum += shares[s] = (int)share, at = end + 1;
+    }
+    return (ok && sum > 0) || cp_fail(status,
+                                      "\"%.60s\" is not understood; expected are three whole numbers, not all of them 0, such as "
+                                      "70/10/20 or 0/0/100",
+                                      text);
+}
+
+void cp_patients_counts(int patients, const int shares[CP_IMAGES_SPLITS], int counts[CP_IMAGES_SPLITS]) {
     int64_t sum = 0, left = patients, whole[CP_IMAGES_SPLITS], remainders[CP_IMAGES_SPLITS];
-    if (patients < CP_IMAGES_SPLITS)
-        return cp_fail(status, "%d patient%s cannot be split into train, val and test; at least three are needed", patients,
-                       patients == 1 ? "" : "s");
+    int     empty = 0;
     for (int s = 0; s < CP_IMAGES_SPLITS; s++) sum += shares[s];
     for (int s = 0; s < CP_IMAGES_SPLITS; s++) {
         whole[s] = (int64_t)patients * shares[s] / sum;
-        remainders[s] = (int64_t)patients * shares[s] % sum;
+        remainders[s] = shares[s] ? (int64_t)patients * shares[s] % sum : -1;
         left -= whole[s];
     }
     for (; left > 0; left--) {
         int s = place_of_largest(remainders);
         whole[s]++, remainders[s] = -1;
     }
-    for (int s = 0; s < CP_IMAGES_SPLITS; s++)
-        if (whole[s] == 0) whole[place_of_largest(whole)]--, whole[s]++;
+    for (int s = 0; s < CP_IMAGES_SPLITS; s++) empty += shares[s] && whole[s] == 0;
+    for (; empty > 0; empty--) { /* the largest share first, while a split has two */
+        int to = -1, from = place_of_largest(whole);
+        for (int s = 0; s < CP_IMAGES_SPLITS; s++)
+            if (shares[s] && whole[s] == 0 && (to < 0 || shares[s] > shares[to])) to = s;
+        if (whole[from] > 1) whole[from]--, whole[to]++;
+    }
     for (int s = 0; s < CP_IMAGES_SPLITS; s++) counts[s] = (int)whole[s];
-    return true;
 }
 
 bool cp_patients_split(int patients, const int shares[CP_IMAGES_SPLITS], uint64_t seed, int *splits, cp_status *status) {
     int counts[CP_IMAGES_SPLITS];
-    if (!cp_patients_counts(patients, shares, counts, status)) return false;
-    int *order = malloc((size_t)patients * sizeof *order);
+    cp_patients_counts(patients, shares, counts);
+    int *order = malloc(((size_t)patients + 1) * sizeof *order);
     if (!order) return cp_fail(status, "not enough memory for %d patients", patients);
     cp_rng rng = cp_rng_named(seed, "patients");
     cp_rng_permutation(&rng, order, patients);

@@ -23,11 +23,14 @@ cp_patient_list               *cp_patient_list_read(const char *path, cp_status 
 const char *cp_patient_listed(const cp_patient_list *list, const char *scan); /* NULL when it is not there, or list is NULL */
 void        cp_patient_list_free(cp_patient_list *list);                      /* NULL is allowed */
 
-/* How many of `patients` go to train, val and test: by the shares, rounded by largest remainder, the earlier first; a split
- * that would be empty takes one from the largest. Shares of 70, 10 and 20 make 154/22/44 of 220 and 4/1/1 of 6. False for fewer
- * than three patients. */
-bool cp_patients_counts(int patients, const int shares[CP_IMAGES_SPLITS], int counts[CP_IMAGES_SPLITS], cp_status *status);
+/* Reads three shares, "70/10/20"; they may be 0, but not all. False with a message that begins with the text. */
+bool cp_patients_shares(const char *text, int shares[CP_IMAGES_SPLITS], cp_status *status);
+
+/* How many of `patients` go to train, val and test: by the shares, rounded by largest remainder, the earlier first; a split with a share
+ * that would be empty takes one from the largest, and when there are too few patients for all, the largest shares get them. Shares of 70, 10
+ * and 20 make 154/22/44 of 220, 4/1/1 of 6 and 1/0/1 of 2. */
+void cp_patients_counts(int patients, const int shares[CP_IMAGES_SPLITS], int counts[CP_IMAGES_SPLITS]);
 
 /* The split of each of `patients` into `splits`: the first in an order drawn from the random stream "patients" of the seed are
- * train, then come val and test. False for fewer than three patients, and when there is no memory. */
+ * train, then come val and test. False when there is no memory. */
 bool cp_patients_split(int patients, const int shares[CP_IMAGES_SPLITS], uint64_t seed, int *splits, cp_status *status);
