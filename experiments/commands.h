@@ -13,5 +13,5 @@ extern const cp_command cp_command_data, cp_command_train, cp_command_evaluate, 
     cp_command_predict, cp_command_rank, cp_command_export;
 
 /* In the program couplet only. */
-extern const cp_command cp_command_fetch, cp_command_brats, cp_command_impute, cp_command_synthetic, cp_command_bench,
-    cp_command_tape;
+extern const cp_command cp_command_fetch, cp_command_import, cp_command_brats, cp_command_impute, cp_command_synthetic,
+    cp_command_bench, cp_command_tape;
