@@ -47,12 +47,9 @@ static void print_warnings(const char *file) {
 static void print_text(const cp_import *m, const char *file) {
     print_counts(m);
     printf("\n");
-    if (m->copies)
-        printf(
-            "%d rows are copies of others, %d with another class; copies are in the same split unless the source says otherwise\n",
-            m->copies, m->mislabeled);
-    if (m->left_out) printf("%d files that are no pictures are left out\n", m->left_out);
-    if (m->missing) printf("%d values are missing; the set has NaN in their place\n", m->missing);
+    if (m->copies) printf("rows that are copies of others: %d, with another class: %d\n", m->copies, m->mislabeled);
+    if (m->left_out) printf("files left out, since they are no pictures: %d\n", m->left_out);
+    if (m->missing) printf("values that are missing, and are NaN in the set: %d\n", m->missing);
     if (m->images)
         printf("the set with all splits is in %s\n", file);
     else if (m->features)

@@ -75,7 +75,7 @@ static bool visit(cp_import *m, const char *folder, int depth, int split, int la
             int  to = depth == 0 ? split_named(name) : -1, class = label;
             bool known = in_class || to >= 0, unlabeled = !known && strcasecmp(name, "unlabeled") == 0;
             if (!known && !unlabeled && (class = cp_names_add(&m->classes, name)) < 0) ok = no_memory(m, status);
-            ok = ok && visit(m, path, depth + 1, to >= 0 ? to : split, class, in_class || to < 0, status);
+            ok = ok && visit(m, path, depth + 1, unlabeled ? -1 : to >= 0 ? to : split, class, in_class || to < 0, status);
         } else if (ok && S_ISREG(about.st_mode)) {
             if (!in_class && ends_in(name, readable))
                 ok = cp_fail(status, "%.300s is in no class; a folder for each class (and one named unlabeled) is expected", path);

@@ -73,10 +73,16 @@ static bool divide(const cp_import *m, const cp_npz *npz, const char *name, int6
     size_t   width = text ? sizeof *texts.at : rows > 0 ? npy.size / (size_t)rows * cp_dtype_size(npy.dtype) : 0;
     void    *to = malloc((size_t)count * width + 1);
     if (!to) ok = cp_fail(status, "not enough memory for a copy of %.60s", name);
-    for (int s = 0; ok && s < CP_IMAGES_SPLITS; s++) {
+    if (ok && rows != count) { /* of no rows */
+        if (text)
+            cp_npz_writer_add_texts(w, name, texts.count, (const char *const *)texts.at);
+        else
+            cp_npz_writer_add(w, name, npy.dtype, npy.rank, npy.dims, npy.data);
+    }
+    for (int s = 0; ok && rows == count && s < CP_IMAGES_SPLITS; s++) {
         char new_name[128];
         snprintf(new_name, sizeof new_name, "%s%.100s", cp_images_splits[s], name + strlen("train"));
-        if (rows == count && (s == CP_IMAGES_TRAIN || !m->images->set->splits[s].count)) {
+        if (s == CP_IMAGES_TRAIN || !m->images->set->splits[s].count) {
             int64_t n = gather(m, s, count, width, text ? (const void *)texts.at : npy.data, to);
             if (text && n) cp_npz_writer_add_texts(w, new_name, (size_t)n, to);
             if (!text) npy.dims[0] = n;

@@ -24,7 +24,7 @@ echo notes >cells/light/notes.txt
 expect 2 "--out" import cells
 expect 0 "images of 8 x 8, gray, are in cells.npz" import cells --out cells.npz --size 8
 expect 0 "unlabeled     20    0     0" import cells --out cells.npz --size 8
-expect 0 "1 files that are no pictures are left out" import cells --out cells.npz --size 8
+expect 0 "files left out, since they are no pictures: 1" import cells --out cells.npz --size 8
 expect 0 "dark          14    2     4" import cells --out cells.npz --size 8
 expect 0 "all           60    0     0" import cells --out cells.npz --size 8 --split 1/0/0
 expect 0 '"unlabeled": 20,' import cells --out cells.npz --size 8 --json
@@ -63,6 +63,9 @@ for i in 21 22 23; do
 done
 expect 0 "dark      18    2     3" import splits --out splits.npz --size 8 --split 90/10/20
 cp cells/dark/[1-4].pgm splits/test/dark
+mkdir splits/test/unlabeled && mv cells/unlabeled/20.pgm splits/test/unlabeled
+expect 0 "unlabeled      1    0     0" import splits --out splits.npz --size 8 --split 90/10/20
+mv splits/test/unlabeled/20.pgm cells/unlabeled
 expect 0 "warning: 4 of the 10 rows of test are copies of some of train" import splits --out splits.npz --size 8 --split 90/10/20
 
 # ---- colors and shapes ----
@@ -105,6 +108,15 @@ expect 1 "dark/22.pgm" import wrong.csv --out x.npz
 sed 's/;P0;/;P0/' cells.csv >wrong.csv
 expect 1 "wrong.csv, line 2: 4 cells were found, 5 were expected" import wrong.csv --out x.npz
 
+# ---- an npz file without all splits ----
+
+couplet import cells.csv --out part.npz --size 8 --split 1/0/0 --quiet 2>&1
+expect 1 "couplet import part.npz --out NEW.npz takes the missing splits from its training split, by class and patient" train part.npz
+expect 0 "dark          13    3     4" import part.npz --out whole.npz
+expect 0 "patients       4    1     1" data whole.npz
+expect_success "all images are in the new file" sh -c '"$0" data whole.npz | grep -q "unlabeled     20    0     0"' "$couplet"
+expect 1 "empty.npz" import empty.npz --out x.npz
+
 # ---- a CSV file of numbers ----
 
 table() { # with every Nth label
@@ -119,7 +131,7 @@ expect 0 "table: a table of 2 features, 2 classes" data table.npz
 sed '5s/^[^,]*/old/' table.csv >wrong.csv
 expect 1 "wrong.csv, line 5: a number was expected in this column of numbers, not \"old\"" import wrong.csv --out x.npz
 sed '5s/^[^,]*//' table.csv >wrong.csv
-expect 0 "1 values are missing; the set has NaN in their place" import wrong.csv --out x.npz
+expect 0 "values that are missing, and are NaN in the set: 1" import wrong.csv --out x.npz
 cut -d , -f 3- table.csv >wrong.csv
 expect 1 "there is neither a column \"file\", of pictures, nor a column of numbers" import wrong.csv --out x.npz
 
