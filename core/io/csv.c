@@ -128,7 +128,7 @@ bool cp_csv_parse(const void *bytes, size_t size, const char *name, cp_csv *csv,
     reader r = {.csv = csv, .line = 1, .name = name, .status = status};
     *csv = (cp_csv){0};
     if (size >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0) bytes = (const char *)bytes + 3, size -= 3; /* as some programs begin */
-    if (size && memchr(bytes, '\0', size)) return cp_damaged(status, "%.300s: this is not a text file, since it has zeros", name);
+    if (size && memchr(bytes, '\0', size)) return cp_damaged(status, "%.300s is not a text file: it has zeros", name);
     csv->text = malloc(size + 2);
     if (!csv->text) return cp_fail(status, "%.300s: not enough memory for %zu bytes", name, size);
     if (size) memcpy(csv->text, bytes, size);

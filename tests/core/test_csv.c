@@ -84,7 +84,7 @@ static void columns_are_found_by_name(void) {
 static void what_is_no_csv_is_refused_with_the_line(void) {
     refuses("", 0, "a.csv: the file is empty");
     refuses("\n \r\n", 4, "a.csv: the file is empty");
-    refuses("a,b\0c", 5, "a.csv: this is not a text file");
+    refuses("a,b\0c", 5, "a.csv is not a text file");
     refuses("a,b\n\n1\n", 7, "a.csv, line 3: 1 cells were found, 2 were expected");
     refuses("a,b\n1,2,3", 9, "a.csv, line 2: 3 cells were found, 2 were expected");
     refuses("a\n\"b\n\nc", 7, "a.csv, line 2: a cell begins with a quote that is never closed");

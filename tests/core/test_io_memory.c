@@ -138,6 +138,22 @@ static bool read_picture(void) {
     return done;
 }
 
+static bool write_texts(void) {
+    cp_npz_writer *w = cp_npz_writer_new(scratch("new"), &status);
+    cp_npz_writer_add_texts(w, "texts", 2, (const char *const[]){"a", "bc"});
+    return cp_npz_writer_commit(w, &status);
+}
+
+static bool read_texts(void) {
+    cp_texts texts = {0};
+    cp_npz  *npz = cp_npz_open(scratch("in"), &status);
+    bool     done = npz && cp_npz_read_texts(npz, "texts", &texts, &status);
+    TEST_ASSERT_TRUE(done == (texts.at != NULL));
+    cp_texts_free(&texts);
+    cp_npz_close(npz);
+    return done;
+}
+
 static bool read_csv(void) {
     cp_csv csv;
     bool   done = cp_csv_read(scratch("in"), &csv, &status);
@@ -194,6 +210,13 @@ static void nifti_is_read_or_refused(void) {
     fails_politely(read_nifti);
 }
 
+static void texts_are_read_and_written_or_refused(void) {
+    scratch_write("old", "old", 3);
+    fails_politely(write_texts);
+    TEST_ASSERT_EQUAL_INT(0, rename(scratch("new"), scratch("in")));
+    fails_politely(read_texts);
+}
+
 static void csv_is_read_or_refused(void) {
     char rows[1000];
     for (size_t i = 0; i < sizeof rows; i += 4) memcpy(rows + i, "a,b\n", 4);
@@ -219,6 +242,7 @@ int main(void) {
     RUN_TEST(npy_is_read_and_written_or_refused);
     RUN_TEST(nifti_is_read_or_refused);
     RUN_TEST(npz_is_read_and_written_or_refused);
+    RUN_TEST(texts_are_read_and_written_or_refused);
     RUN_TEST(csv_is_read_or_refused);
     RUN_TEST(pictures_are_read_or_refused);
     RUN_TEST(safetensors_are_read_and_written_or_refused);

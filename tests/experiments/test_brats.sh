@@ -101,7 +101,7 @@ printf 'scan,patient\n s1 , a\r\ns2,a\n\ns3,a\n' >whose.csv
 expect 0 "11 scans of 8 patients" brats good --patients whose.csv --out set.npz
 expect 0 '"name": "a",' data set.npz --json
 printf 's1,a\ns2\n' >whose.csv
-expect 1 "whose.csv, line 2: expected SCAN,PATIENT" brats good --patients whose.csv --out set.npz
+expect 1 "whose.csv, line 2: 1 cells were found, 2 were expected" brats good --patients whose.csv --out set.npz
 printf 's1,a\ns2,b\ns1,b\n' >whose.csv
 expect 1 "whose.csv, line 3: s1 is of another patient in line 1" brats good --patients whose.csv --out set.npz
 printf 's1,a,b\n' >whose.csv
@@ -112,6 +112,8 @@ printf '\357\273\277"s1","a"\r\n"s2","a"\r\n' >whose.csv
 expect 0 "11 scans of 9 patients" brats good --patients whose.csv --out set.npz
 expect 0 "whose.csv names 2 of 11 scans" brats good --patients whose.csv --out set.npz --quiet
 : >whose.csv
+expect 1 "whose.csv: the file is empty" brats good --patients whose.csv --out set.npz
+echo "scan,patient" >whose.csv
 expect 1 "whose.csv names none of the scans, such as BraTS-GLI-00001-000" brats good --patients whose.csv --out set.npz
 rm whose.csv
 expect 1 "whose.csv" brats good --patients whose.csv --out set.npz

@@ -83,7 +83,7 @@ static void shares_are_three_whole_numbers(void) {
     TEST_ASSERT_EQUAL_INT_ARRAY(((int[]){0, 0, 100}), shares, 3);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         TEST_ASSERT_FALSE_MESSAGE(cp_patients_shares(wrong[i], shares, &status), wrong[i]);
-        says(&status, "is not understood; expected are three whole numbers");
+        says(&status, "is not understood; expected three whole numbers");
     }
 }
 

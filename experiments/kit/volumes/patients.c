@@ -1,7 +1,7 @@
 /* Patients of scans, by their names or from a list, and splits by patient. */
 #include "experiments/kit/volumes/patients.h"
 
-#include "core/io/file.h"
+#include "core/io/csv.h"
 #include "core/random.h"
 
 #include <regex.h>
@@ -34,46 +34,20 @@ size_t cp_patient_length(const char *scan) {
 
 typedef struct line {
     const char *scan, *patient;
-    int         number;
+    size_t      number;
 } line;
 
 struct cp_patient_list {
-    cp_bytes text;
-    line    *lines; /* by scan */
-    size_t   count;
+    cp_csv csv;
+    line  *lines; /* by scan */
+    size_t count;
 };
 
 void cp_patient_list_free(cp_patient_list *list) {
     if (!list) return;
-    cp_bytes_free(&list->text);
+    cp_csv_free(&list->csv);
     free(list->lines);
     free(list);
-}
-
-/* Without the blanks, and then the quotes, around it. */
-static char *trimmed(char *text) {
-    static const char BLANKS[] = " \t\r";
-    text += strspn(text, BLANKS);
-    size_t length = strlen(text);
-    while (length > 0 && strchr(BLANKS, text[length - 1])) text[--length] = '\0';
-    if (length > 1 && *text == '"' && text[length - 1] == '"') {
-        text[length - 1] = '\0';
-        text++;
-    }
-    return text;
-}
-
-/* Cuts a line into its two parts, in place. */
-static bool take_line(cp_patient_list *list, char *text, int number, const char *path, cp_status *status) {
-    char *comma = strchr(text, ',');
-    if (comma) *comma = '\0';
-    line added = {trimmed(text), comma ? trimmed(comma + 1) : "", number};
-    if (!comma && !*added.scan) return true;
-    if (number == 1 && strcasecmp(added.patient, "patient") == 0) return true;
-    if (!*added.scan || !*added.patient || strchr(added.patient, ','))
-        return cp_fail(status, "%.200s, line %d: expected SCAN,PATIENT", path, number);
-    list->lines[list->count++] = added;
-    return true;
 }
 
 static int by_scan(const void *a, const void *b) {
@@ -83,35 +57,27 @@ static int by_scan(const void *a, const void *b) {
 }
 
 static bool take_all(cp_patient_list *list, const char *path, cp_status *status) {
-    char  *text = (char *)list->text.data, *end = text + list->text.size;
-    size_t max = 1;
-    if (list->text.size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) text += 3; /* as some programs begin a text */
-    if (memchr(text, '\0', (size_t)(end - text))) return cp_fail(status, "%.200s is not a text file", path);
-    for (char *c = text; c < end; c++) max += *c == '\n';
-    list->lines = malloc(max * sizeof *list->lines);
+    const cp_csv *csv = &list->csv;
+    list->lines = malloc(csv->rows * sizeof *list->lines);
     if (!list->lines) return cp_fail(status, "%.200s: not enough memory", path);
-    for (int number = 1; text < end; number++) {
-        char *stop = memchr(text, '\n', (size_t)(end - text));
-        if (!stop) stop = end;
-        *stop = '\0';
-        if (!take_line(list, text, number, path, status)) return false;
-        text = stop + 1;
+    for (size_t i = 0; i < csv->rows; i++) {
+        line added = {cp_csv_cell(csv, i, 0), csv->columns == 2 ? cp_csv_cell(csv, i, 1) : "", csv->lines[i]};
+        if (i == 0 && strcasecmp(added.patient, "patient") == 0) continue;
+        if (!*added.scan || !*added.patient) return cp_fail(status, "%.200s, line %zu: expected SCAN,PATIENT", path, added.number);
+        list->lines[list->count++] = added;
     }
-    qsort(list->lines, list->count, sizeof *list->lines, by_scan);
+    if (list->count) qsort(list->lines, list->count, sizeof *list->lines, by_scan);
     for (size_t i = 1; i < list->count; i++)
         if (strcmp(list->lines[i - 1].scan, list->lines[i].scan) == 0 && strcmp(list->lines[i - 1].patient, list->lines[i].patient))
-            return cp_fail(status, "%.200s, line %d: %.100s is of another patient in line %d", path, list->lines[i].number,
+            return cp_fail(status, "%.200s, line %zu: %.100s is of another patient in line %zu", path, list->lines[i].number,
                            list->lines[i].scan, list->lines[i - 1].number);
     return true;
 }
 
 cp_patient_list *cp_patient_list_read(const char *path, cp_status *status) {
-    enum { LARGEST = 1 << 26 };
     cp_patient_list *list = calloc(1, sizeof *list);
     if (!list) return cp_null(cp_fail(status, "%.200s: not enough memory", path));
-    bool ok = cp_file_read(path, LARGEST, &list->text, status);
-    if (ok && !cp_bytes_append(&list->text, "\n", 1)) ok = cp_fail(status, "%.200s: not enough memory", path);
-    if (ok && take_all(list, path, status)) return list;
+    if (cp_csv_read(path, &list->csv, status) && take_all(list, path, status)) return list;
     cp_patient_list_free(list);
     return NULL;
 }
@@ -143,7 +109,7 @@ bool cp_patients_shares(const char *text, int shares[CP_IMAGES_SPLITS], cp_statu
         if (ok) sum += shares[s] = (int)share, at = end + 1;
     }
     return (ok && sum > 0) || cp_fail(status,
-                                      "\"%.60s\" is not understood; expected are three whole numbers, not all of them 0, such as "
+                                      "\"%.60s\" is not understood; expected three whole numbers, not all of them 0, such as "
                                       "70/10/20 or 0/0/100",
                                       text);
 }
