@@ -12,17 +12,22 @@ static const cp_option options[] = {
      .help = "file for the model in ONNX's format; an older one is replaced"},
     CP_OPTION_WEIGHTS("selected"),
     {.name = "shape", .kind = CP_OPTION_REALS, .min = 1, .max = INT_MAX,
-     .help = "shape of one input, H,W,C of images and T,D of sequences; default: of the run's images"},
+     .help = "shape of one input, H,W,C of images and T,D of sequences; default: as in the training, if the model knows it"},
     {.name = "bytes", .kind = CP_OPTION_FLAG,
-     .help = "inputs are pixels from 0 to 255; else they are float32 as the network takes them"},
+     .help = "inputs of a model that does not know them are pixels from 0 to 255; else they are float32 as the network takes "
+             "them"},
     {0}};
 /* clang-format on */
 
 /* What the options and the run say of the inputs. */
-static bool read_input(const cp_options *o, const cp_run_model *t, cp_model_export *input, cp_status *status) {
-    cp_reals sizes = cp_option_reals(o, "shape");
-    *input = (cp_model_export){.shape = sizes.count ? (cp_shape){.rank = sizes.count} : t->shape, .temperature = t->temperature};
+static bool read_input(const cp_options *o, const cp_run_model *t, cp_preprocessing *input, cp_status *status) {
+    const cp_preprocessing *own = &t->model->about.input;
+    cp_reals                sizes = cp_option_reals(o, "shape");
+    *input = (cp_preprocessing){.shape = sizes.count ? (cp_shape){.rank = sizes.count} : t->shape};
     if (cp_option_flag(o, "bytes")) input->dtype = CP_U8, input->high = 255;
+    if (cp_option_flag(o, "bytes") && own->high > own->low)
+        return cp_fail(status, "--bytes: the model knows its inputs: %s from %g to %g", cp_dtype_numpy(own->dtype), own->low,
+                       own->high);
     if (sizes.count >= CP_MAX_RANK)
         return cp_fail(status, "--shape has %d sizes; at most %d are possible", sizes.count, CP_MAX_RANK - 1);
     for (int i = 0; i < sizes.count; i++)
@@ -31,7 +36,7 @@ static bool read_input(const cp_options *o, const cp_run_model *t, cp_model_expo
     return true;
 }
 
-static bool print_result(const cp_options *o, const cp_run_model *t, const cp_model_export *input, cp_status *status) {
+static bool print_result(const cp_options *o, const cp_run_model *t, const cp_preprocessing *input, cp_status *status) {
     const cp_model *m = t->model;
     const char     *path = cp_option_text(o, "onnx"), *type = cp_dtype_numpy(input->dtype);
     char            shape[64] = "N";
@@ -57,10 +62,10 @@ static bool print_result(const cp_options *o, const cp_run_model *t, const cp_mo
 }
 
 static int run(const cp_options *o) {
-    cp_status       status = {0};
-    const char     *path = cp_option_text(o, "onnx"), *end = strrchr(path, '.');
-    cp_model_export input = {0};
-    cp_run_model   *t = NULL;
+    cp_status        status = {0};
+    const char      *path = cp_option_text(o, "onnx"), *end = strrchr(path, '.');
+    cp_preprocessing input = {0};
+    cp_run_model    *t = NULL;
     if (!end || strcmp(end, ".onnx") != 0)
         cp_fail(&status, "--onnx %.200s: the name must end in .onnx", path); /* so that it is not the model's own file */
     else
@@ -75,8 +80,10 @@ const cp_command cp_command_export = {
     .name = "export",
     .purpose = "write a trained model as an ONNX file, with its preprocessing and temperature inside",
     .arguments = "RUN|MODEL.safetensors",
-    .details = "RUN is the folder of a run of couplet train. The file's input x has images as (N, H, W, C). N is any number; "
-               "sequences have a fixed length. The outputs are posterior and, of models with energies, energy and density.",
+    .details =
+        "RUN is the folder of a run of couplet train. The file's input x has the type, range and order of the training's files, "
+        "images as (N, H, W, C). N is any number; sequences have a fixed length. The outputs are posterior and, of models "
+        "with energies, energy and density.",
     .example = "runs/blood --onnx blood.onnx",
     .options = options,
     .without = "seed|out|report",

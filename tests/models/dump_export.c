@@ -1,7 +1,7 @@
 /* Saves a model of every network, norm and head into the folder given as the argument, with inputs and what the library computes
- * for them, for tests/models/test_export_onnx.js and test_torch.py. A line for each: the name; of the inputs type, low, high; the
- * temperature; the rank and shape of an input; the classes; whether there are energies. NAME.onnx and NAME.safetensors are the
- * model; NAME.x has 64 inputs of that type, NAME.posterior and NAME.energy the results as float32. */
+ * for them, for tests/models/test_export_onnx.js and test_torch.py. A line for each: the name; the type, the rank and the shape of
+ * an input; the classes; whether there are energies. NAME.onnx and NAME.safetensors are the model; NAME.x has 64 inputs of that
+ * type, NAME.posterior and NAME.energy what cp_model_predict gives, as float32. */
 #include "couplet.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static void write_bytes(const char *folder, const char *name, const char *what, 
     fclose(file);
 }
 
-static void write_values(const char *folder, const char *name, const char *what, size_t count, const cp_real *values) {
+static void write_values(const char *folder, const char *name, const char *what, size_t count, const double *values) {
     float *numbers = malloc(count * sizeof *numbers);
     for (size_t i = 0; i < count; i++) numbers[i] = (float)values[i];
     write_bytes(folder, name, what, numbers, count * sizeof *numbers);
@@ -41,53 +41,50 @@ static void shake(cp_model *model, cp_rng *rng) {
 
 /* The inputs of softmax models are bytes, those of jem models as the network takes them, and those of hybrid models have a range of
  * their own, which some of them leave. */
-static cp_model_export choose(const char *head, cp_shape row) {
-    if (strcmp(head, "softmax") == 0) return (cp_model_export){row, CP_U8, 0, 255, 1};
-    if (strcmp(head, "jem") == 0) return (cp_model_export){row, CP_F32, 0, 0, 1};
-    return (cp_model_export){row, CP_F32, -1, 3, 1.7};
-}
-
-static double scaled(const cp_model_export *how, double x) {
-    if (how->high == how->low) return x;
-    return 2 * ((x < how->low ? how->low : x > how->high ? how->high : x) - how->low) / (how->high - how->low) - 1;
+static cp_about about_of(const char *head, cp_shape row) {
+    if (strcmp(head, "softmax") == 0) return (cp_about){.input = {CP_U8, 0, 255, row}};
+    if (strcmp(head, "jem") == 0) return (cp_about){0};
+    return (cp_about){.input = {CP_F32, -1, 3, row}, .temperature = 1.7};
 }
 
 static void dump(const char *folder, const char *name, cp_model_config config, cp_shape row) {
-    cp_rng          rng = cp_rng_named(5, name);
-    cp_model       *model = cp_model_new(config, &rng);
-    cp_model_export how = choose(config.head, row);
-    cp_status       status = {0};
-    char            path[2][1024];
-    size_t          size;
-    bool            bytes = how.dtype == CP_U8, generative = model->head->kind->generative;
+    cp_rng           rng = cp_rng_named(5, name);
+    cp_model        *model = cp_model_new(config, &rng);
+    cp_status        status = {0};
+    cp_predicted     p = {0};
+    cp_about         about = about_of(config.head, row);
+    cp_preprocessing input = {.shape = row};
+    char             path[2][1024];
+    size_t           size;
+    bool             bytes = about.input.dtype == CP_U8;
     shake(model, &rng);
     snprintf(path[0], sizeof *path, "%s/%s.onnx", folder, name);
     snprintf(path[1], sizeof *path, "%s/%s.safetensors", folder, name);
-    if (!cp_model_export_onnx(model, &how, path[0], &status) || !cp_model_save(model, path[1], &status)) {
+    cp_shape_size(cp_shape_rows(ROWS, row), &size);
+    cp_real       *x = malloc(size * sizeof *x);
+    float         *numbers = malloc(size * sizeof *numbers);
+    unsigned char *pixels = malloc(size);
+    cp_rng_fill_normal(&rng, x, size, 1, 1);
+    for (size_t i = 0; i < size; i++) {
+        numbers[i] = (float)x[i];
+        pixels[i] = (unsigned char)(127 + 40 * x[i]);
+    }
+    cp_inputs inputs = {bytes ? CP_U8 : CP_F32, bytes ? (void *)pixels : numbers, ROWS, row, .name = name};
+    if (!cp_model_about_set(model, &about, &status) || !cp_model_export_onnx(model, &input, path[0], &status) ||
+        !cp_model_save(model, path[1], &status) || !cp_model_predict(model, &inputs, &p, &status)) {
         fprintf(stderr, "%s: %s\n", name, status.message);
         exit(1);
     }
-    cp_shape_size(cp_shape_rows(ROWS, row), &size);
-    cp_real       *x = malloc(size * sizeof *x);
-    unsigned char *pixels = malloc(size);
-    cp_rng_fill_normal(&rng, x, size, 1, 1);
-    for (size_t i = 0; i < size && bytes; i++) x[i] = pixels[i] = (unsigned char)(127 + 40 * x[i]);
-    if (bytes)
-        write_bytes(folder, name, "x", pixels, size);
-    else
-        write_values(folder, name, "x", size, x);
-    for (size_t i = 0; i < size; i++) x[i] = (cp_real)scaled(&how, x[i]);
-    cp_tape   *tape = cp_tape_new();
-    cp_tensor *input = cp_constant(tape, x, cp_shape_rows(ROWS, row)), *logits = cp_model_logits(tape, model, input, CP_EVALUATION);
-    cp_tensor *p = cp_softmax(tape, cp_scale(tape, logits, (cp_real)(1 / how.temperature)), 1);
-    write_values(folder, name, "posterior", p->size, p->data);
-    if (generative) write_values(folder, name, "energy", ROWS, cp_model_energy(tape, model, input, CP_EVALUATION)->data);
-    printf("%s %s %g %g %g %d", name, cp_dtype_numpy(how.dtype), how.low, how.high, how.temperature, row.rank);
+    write_bytes(folder, name, "x", inputs.elements, size * (bytes ? 1 : sizeof *numbers));
+    write_values(folder, name, "posterior", ROWS * (size_t)config.classes, p.posterior);
+    if (p.energy) write_values(folder, name, "energy", ROWS, p.energy);
+    printf("%s %s %d", name, cp_dtype_numpy(inputs.dtype), row.rank);
     for (int i = 0; i < row.rank; i++) printf(" %d", row.dims[i]);
-    printf(" %d %d\n", config.classes, generative);
-    cp_tape_free(tape);
+    printf(" %d %d\n", config.classes, p.energy != NULL);
+    cp_predicted_free(&p);
     cp_model_free(model);
     free(x);
+    free(numbers);
     free(pixels);
 }
 

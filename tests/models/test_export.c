@@ -166,9 +166,9 @@ static void export(const char *net, const char *head, cp_shape row, const char *
     cp_model_config config = {.head = head, .classes = 5};
     cp_rng          rng = cp_rng_named(1, "export");
     TEST_ASSERT_TRUE_MESSAGE(cp_model_config_net(&config, net, row, "net", &status), status.message);
-    cp_model       *model = cp_model_new(config, &rng);
-    cp_model_export how = {.shape = row};
-    TEST_ASSERT_TRUE_MESSAGE(cp_model_export_onnx(model, &how, scratch("m.onnx"), &status), status.message);
+    cp_model        *model = cp_model_new(config, &rng);
+    cp_preprocessing given = {.shape = row};
+    TEST_ASSERT_TRUE_MESSAGE(cp_model_export_onnx(model, &given, scratch("m.onnx"), &status), status.message);
     read_file("m.onnx", input, outputs);
     cp_model_free(model);
 }
@@ -265,17 +265,29 @@ static void what_depends_on_the_batch_or_hides_the_input_is_refused(void) {
     errors_release();
 }
 
-static void preprocessing_is_in_the_file(void) {
-    cp_rng          rng = cp_rng_named(1, "export");
-    cp_model       *model = cp_model_new((cp_model_config){.classes = 2, .wrn = {.channels = 3}}, &rng);
-    cp_model_export how = {.shape = CP_SHAPE(9, 8, 3), .dtype = CP_F64, .high = 1};
-    TEST_ASSERT_TRUE_MESSAGE(cp_model_export_onnx(model, &how, scratch("m.onnx"), &status), status.message);
-    read_file("m.onnx", "x 11 N 9 8 3", (const char *[]){"posterior 1 N 2", NULL});
+static void what_a_model_knows_of_its_inputs_is_in_its_file(void) {
+    static const char *const names[] = {"cat", "dog"};
+    cp_rng                   rng = cp_rng_named(1, "export");
+    cp_model                *model = cp_model_new((cp_model_config){.classes = 2, .wrn = {.channels = 3}}, &rng);
+    cp_preprocessing         input = {0};
+    cp_bytes                 bytes;
+    cp_about about = {.input = {CP_F32, 0, 1, CP_SHAPE(9, 8, 3)}, .class_names = names, .temperature = 1.5, .data = "pets"};
+    TEST_ASSERT_TRUE_MESSAGE(cp_model_about_set(model, &about, &status), status.message);
+    TEST_ASSERT_TRUE_MESSAGE(cp_model_export_onnx(model, &input, scratch("m.onnx"), &status), status.message);
+    read_file("m.onnx", "x 1 N 9 8 3", (const char *[]){"posterior 1 N 2", NULL});
     TEST_ASSERT_EQUAL_INT(1, g.found[CLIP]);
-    TEST_ASSERT_EQUAL_INT(1, g.found[CAST]);
-    TEST_ASSERT_EQUAL_DOUBLE(1, how.temperature);
-    how = (cp_model_export){.shape = CP_SHAPE(8, 8, 3), .dtype = CP_U8, .high = 255};
-    TEST_ASSERT_TRUE_MESSAGE(cp_model_export_onnx(model, &how, scratch("m.onnx"), &status), status.message);
+    TEST_ASSERT_EQUAL_INT(0, g.found[CAST]);
+    TEST_ASSERT_EQUAL_DOUBLE(1, input.high);
+    TEST_ASSERT_TRUE(cp_file_read(scratch("m.onnx"), SIZE_MAX, &bytes, &status));
+    char *text = calloc(bytes.size + 1, 1);
+    for (size_t i = 0; i < bytes.size; i++) text[i] = bytes.data[i] ? (char)bytes.data[i] : ' ';
+    TEST_ASSERT_NOT_NULL(strstr(text, "\"classes\":[\"cat\",\"dog\"]"));
+    free(text);
+    cp_bytes_free(&bytes);
+    about.input = (cp_preprocessing){.dtype = CP_U8, .high = 255, .shape = CP_SHAPE(8, 8, 3)};
+    input = (cp_preprocessing){0};
+    TEST_ASSERT_TRUE_MESSAGE(cp_model_about_set(model, &about, &status), status.message);
+    TEST_ASSERT_TRUE_MESSAGE(cp_model_export_onnx(model, &input, scratch("m.onnx"), &status), status.message);
     read_file("m.onnx", "x 2 N 8 8 3", (const char *[]){"posterior 1 N 2", NULL});
     TEST_ASSERT_EQUAL_INT(0, g.found[CLIP]);
     TEST_ASSERT_EQUAL_INT(1, g.found[CAST]);
@@ -283,13 +295,13 @@ static void preprocessing_is_in_the_file(void) {
 }
 
 static void inputs_that_the_model_does_not_take_are_refused(void) {
-    cp_rng          rng = cp_rng_named(1, "export");
-    cp_model       *model = cp_model_new((cp_model_config){.classes = 2, .wrn = {.channels = 3}}, &rng);
-    cp_model_export how = {.shape = CP_SHAPE(28, 28, 1)};
-    TEST_ASSERT_FALSE(cp_model_export_onnx(model, &how, scratch("m.onnx"), &status));
+    cp_rng           rng = cp_rng_named(1, "export");
+    cp_model        *model = cp_model_new((cp_model_config){.classes = 2, .wrn = {.channels = 3}}, &rng);
+    cp_preprocessing input = {.shape = CP_SHAPE(28, 28, 1)};
+    TEST_ASSERT_FALSE(cp_model_export_onnx(model, &input, scratch("m.onnx"), &status));
     says(&status, "(28, 28, 1)");
-    how.shape = CP_SCALAR;
-    TEST_ASSERT_FALSE(cp_model_export_onnx(model, &how, scratch("m.onnx"), &status));
+    input.shape = CP_SCALAR;
+    TEST_ASSERT_FALSE(cp_model_export_onnx(model, &input, scratch("m.onnx"), &status));
     says(&status, "the shape of an input is needed");
     TEST_ASSERT_EQUAL_INT(0, scratch_files(false));
     cp_model_free(model);
@@ -301,7 +313,7 @@ int main(void) {
     RUN_TEST(a_perceptron_takes_rows_of_any_shape);
     RUN_TEST(an_lstm_has_its_weights_once);
     RUN_TEST(what_depends_on_the_batch_or_hides_the_input_is_refused);
-    RUN_TEST(preprocessing_is_in_the_file);
+    RUN_TEST(what_a_model_knows_of_its_inputs_is_in_its_file);
     RUN_TEST(inputs_that_the_model_does_not_take_are_refused);
     return UNITY_END();
 }

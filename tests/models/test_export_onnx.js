@@ -38,7 +38,7 @@ function gap(found, expected) {
 }
 
 async function compare(line) {
-    const [name, type, low, high, temperature, rank, ...rest] = line.split(" ");
+    const [name, type, rank, ...rest] = line.split(" ");
     const row = rest.slice(0, Number(rank)).map(Number), [classes, energies] = rest.slice(Number(rank)).map(Number);
     const size = row.reduce((product, n) => product * n, 1), x = numbers(name, "x", type);
     const expected = { posterior: numbers(name, "posterior") };

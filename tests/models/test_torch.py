@@ -33,12 +33,9 @@ with tempfile.TemporaryDirectory() as folder:
         return np.fromfile(os.path.join(folder, f"{name}.{what}"), dtype)
 
     for line in subprocess.run([sys.argv[1], folder], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines():
-        name, dtype, low, high, temperature, rank, *rest = line.split()
+        name, dtype, rank, *rest = line.split()
         row, (classes, generative) = [int(n) for n in rest[:int(rank)]], [int(n) for n in rest[int(rank):]]
         model = couplet_torch.load(os.path.join(folder, f"{name}.safetensors"))
-        model.about["temperature"] = float(temperature)
-        if float(high) > float(low):
-            model.about["input"] = {"range": [float(low), float(high)]}
         posterior, energy = model.predict(numbers(name, "x", dtype).reshape(-1, *row))
         gaps = [gap(posterior, numbers(name, "posterior").reshape(-1, classes))]
         if generative:
