@@ -76,6 +76,10 @@ static bool energies_of(const cp_evaluation *e, cp_tape *tape, const cp_real *va
 static bool measure_chains(cp_evaluation *e, cp_tape *tape, cp_status *status) {
     int count;
     if (!cp_run_model_chains(e->trained, &e->no_chains)) return true;
+    if (e->rows->lengths) { /* a file of chains does not have theirs */
+        cp_fail(&e->no_chains, "the sequences have several lengths");
+        return true;
+    }
     cp_real *samples = cp_run_model_samples(e->trained, COMPARED, &count, status);
     bool     ok = samples && (count == 0 || energies_of(e, tape, samples, count, e->trained->shape, &e->chains, status));
     free(samples);

@@ -6,6 +6,7 @@
 
 struct cp_conditional {
     size_t         rows, size; /* of D */
+    double         range;
     const cp_real *mean, *directions;
     bool          *missing;            /* (size) */
     double        *factor;             /* (rows, rows): the lower Cholesky factor of K K^T + grain^2 I */
@@ -19,14 +20,17 @@ void cp_conditional_free(cp_conditional *c) {
     free(c);
 }
 
-cp_conditional *cp_conditional_new(cp_class_gaussian *gaussian) {
+cp_conditional *cp_conditional_new(cp_class_gaussian *gaussian, double range) {
     cp_state mean, directions;
     if (!cp_class_gaussian_state(gaussian, 0, &mean) || !cp_class_gaussian_state(gaussian, 1, &directions)) return NULL;
     if (directions.rank != 3 || directions.dims[0] != 1) return NULL;
     cp_conditional *c = calloc(1, sizeof *c);
     if (!c) return NULL;
-    *c = (cp_conditional){
-        .rows = (size_t)directions.dims[1], .size = (size_t)directions.dims[2], .mean = mean.data, .directions = directions.data};
+    *c = (cp_conditional){.range = range,
+                          .rows = (size_t)directions.dims[1],
+                          .size = (size_t)directions.dims[2],
+                          .mean = mean.data,
+                          .directions = directions.data};
     c->missing = calloc(c->size, sizeof *c->missing);
     c->factor = malloc((c->rows * (c->rows + 1) + 2 * c->size) * sizeof *c->factor);
     if (!c->missing || !c->factor) {
@@ -93,5 +97,5 @@ void cp_conditional_draw(cp_conditional *c, const cp_real *image, cp_rng *rng, c
     }
     solve(c->factor, c->rows, c->e);
     add_directions(c, c->e);
-    for (size_t v = 0; v < c->size; v++) out[v] = (cp_real)fmin(1, fmax(-1, c->values[v]));
+    for (size_t v = 0; v < c->size; v++) out[v] = (cp_real)fmin(c->range, fmax(-c->range, c->values[v]));
 }

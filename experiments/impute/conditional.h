@@ -12,8 +12,9 @@
 
 typedef struct cp_conditional cp_conditional;
 
-/* The Gaussian must have one class and directions, and outlive this. NULL: not enough memory, or it does not. */
-cp_conditional *cp_conditional_new(cp_class_gaussian *gaussian);
+/* The Gaussian must have one class and directions, and outlive this; draws are clamped to +- range. NULL: not enough memory, or the
+ * Gaussian does not. */
+cp_conditional *cp_conditional_new(cp_class_gaussian *gaussian, double range);
 void            cp_conditional_free(cp_conditional *conditional); /* NULL is allowed */
 
 /* Sets which pixels (size / channels) are missing, with all their channels; needed before draws, and again after a change. */

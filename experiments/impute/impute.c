@@ -18,7 +18,10 @@ enum { AT_ONCE = 64 };
 /* clang-format off */
 static const cp_option options[] = {
     {.name = "mask", .kind = CP_OPTION_TEXT, .value = "MASK.npy",
-     .help = "mask, 1 where a pixel is missing, 0 elsewhere: (N, H, W), or (H, W) for all images; default: pixels that are NaN are missing"},
+     .help = "mask, 1 where a pixel is missing, 0 elsewhere: (N, H, W), or (H, W) for all images; default: pixels that are NaN are missing; of "
+             "tables and sequences a mask has the shape of the rows, or of one"},
+    {.name = "length", .kind = CP_OPTION_TEXT, .value = "LENGTH.npy",
+     .help = "steps of each sequence that count, whole numbers (N); what is behind them is neither missing nor looked at; default: all"},
     {.name = "from-set", .kind = CP_OPTION_TEXT, .value = "DATA",
      .help = "image set to use instead of IMAGES.npy: its test images, with holes made in them"},
     {.name = "count", .kind = CP_OPTION_INT, .fallback = "32", .min = 1, .max = 1e6, .unit = "images", .help = "number of images taken from --from-set"},
@@ -49,9 +52,10 @@ typedef struct imputation {
     cp_real          *guess;    /* (count, H, W, C): its conditional mean, without any moves; or NULL */
     int               stuck;
     cp_progress       progress;
-    int               first;           /* of the chains of the batch that is being moved; chain k is the image k / chains */
-    cp_tensor        *x;               /* the batch */
-    cp_real          *known, *missing; /* (AT_ONCE, H, W, C): 0 where missing; 1 where missing and 0 elsewhere */
+    int               first;            /* of the chains of the batch that is being moved; chain k is the image k / chains */
+    cp_tensor        *x;                /* the batch */
+    int               lengths[AT_ONCE]; /* of its sequences */
+    cp_real          *known, *missing;  /* (AT_ONCE, H, W, C): 0 where missing; 1 where missing and 0 elsewhere */
 } imputation;
 
 /* The path of the images. */
@@ -67,6 +71,7 @@ static cp_tensor *clamped_energy(cp_at at, void *context, cp_tensor *x) {
     const imputation *m = context;
     cp_tensor        *free_part = cp_mul(at, cp_constant(at, m->missing, x->shape), x);
     cp_tensor        *whole = cp_add(at, cp_constant(at, m->known, x->shape), free_part);
+    if (whole) whole->lengths = x->lengths;
     return cp_model_energy_of(at, &(cp_model_target){.model = m->trained->model}, whole);
 }
 
@@ -83,15 +88,15 @@ static void look_at_image(imputation *m, size_t image) {
     size_t         values = m->holes.values, pixels = m->holes.pixels;
     const bool    *mask = m->holes.missing + image * pixels;
     const cp_real *known = m->holes.images + image * values;
-    if (image == 0 || memcmp(mask, mask - pixels, pixels * sizeof *mask) != 0)
-        cp_conditional_set(m->gaussian, mask, (size_t)m->holes.shape.dims[2]);
+    if (image == 0 || memcmp(mask, mask - pixels, pixels * sizeof *mask) != 0) cp_conditional_set(m->gaussian, mask, m->holes.unit);
     cp_conditional_draw(m->gaussian, known, NULL, m->guess + image * values);
 }
 
 static void begin_chain(imputation *m, int row, cp_rng *rng) {
-    size_t   values = m->holes.values, channels = (size_t)m->holes.shape.dims[2];
+    size_t   values = m->holes.values, channels = m->holes.unit;
     size_t   image = (size_t)((m->first + row) / m->chains);
     cp_real *x = m->x->data + (size_t)row * values, *missing = m->missing + (size_t)row * values;
+    m->lengths[row] = m->holes.lengths ? m->holes.lengths[image] : 0;
     for (size_t i = 0; i < values; i++) {
         missing[i] = m->holes.missing[image * m->holes.pixels + i / channels];
         m->known[(size_t)row * values + i] = missing[i] != 0 ? 0 : m->holes.images[image * values + i];
@@ -116,6 +121,7 @@ static bool walk_batch(imputation *m, cp_tape *tape, int rows, cp_rng *starts, c
     m->x = cp_tensor_new(cp_shape_rows(rows, m->holes.shape));
     if (!m->x) return cp_fail(status, "not enough memory for %d chains", rows);
     for (int i = 0; i < rows; i++) begin_chain(m, i, starts);
+    if (m->holes.lengths) m->x->lengths = m->lengths;
     m->sgld.observer = look;
     m->sgld.observer_user = m;
     bool ok = cp_sgld_run(tape, clamped_energy, m, m->x, &m->sgld, noise, &report) || cp_fail(status, "the sampler failed");
@@ -143,11 +149,11 @@ static bool walk(imputation *m, cp_status *status) {
     return ok && cp_run_should_continue(m->run);
 }
 
-static bool is_missing(const cp_holes *h, size_t value) { return h->missing[value / (size_t)h->shape.dims[2]]; }
+static bool is_missing(const cp_holes *h, size_t value) { return h->missing[value / h->unit]; }
 
 /* The root of the mean squared error over the missing values. `filled` is (count, H, W, C), or with step 0 one image for all. */
 static double rmse(const cp_holes *h, const cp_real *filled, size_t step) {
-    double sum = 0, count = (double)(h->missing_pixels * (size_t)h->shape.dims[2]);
+    double sum = 0, count = (double)(h->missing_pixels * h->unit);
     for (size_t i = 0; i < (size_t)h->count * h->values; i++)
         if (is_missing(h, i)) sum += pow((double)(filled[i / h->values * step + i % h->values] - h->images[i]), 2);
     return sqrt(sum / count);
@@ -186,18 +192,29 @@ static bool save_sheet(const imputation *m, cp_status *status) {
     return ok;
 }
 
+/* Those within the lengths of sequences. */
+static double all_pixels(const cp_holes *h) {
+    double all = 0;
+    for (int i = 0; i < h->count; i++) all += h->lengths ? h->lengths[i] * h->shape.dims[1] : (double)h->pixels;
+    return all;
+}
+
 static void put_notes(const imputation *m, cp_json_writer *w, FILE *file) {
     const cp_holes *h = &m->holes;
     cp_json_put_array(w, "notes");
     cp_run_model_note(m->trained, w, file);
     if (*h->warning.message) cp_note_put(w, file, "Warning: %s.", h->warning.message);
-    cp_note_put(w, file, "%zu pixels are missing, %.1f %% of %d images. The filled images are in filled.npy.", h->missing_pixels,
-                100.0 * (double)h->missing_pixels / ((double)h->count * (double)h->pixels), h->count);
+    bool rows = h->shape.rank < 3;
+    cp_note_put(w, file, "%zu %s are missing, %.1f %% of %d %s. What was filled in is in filled.npy.", h->missing_pixels,
+                rows ? "values" : "pixels", 100.0 * (double)h->missing_pixels / all_pixels(h), h->count, rows ? "rows" : "images");
     if (h->truth)
-        cp_note_put(
-            w, file,
-            "Errors are roots of the mean squared error over the missing pixels, scaled to the range from -1 to 1; what the images "
-            "had there counts as the truth.");
+        cp_note_put(w, file,
+                    rows ? "Errors are roots of the mean squared error over the missing values, in standard deviations of the "
+                           "training split; what "
+                           "the rows had there counts as the truth."
+                         : "Errors are roots of the mean squared error over the missing pixels, scaled to the range from -1 to 1; "
+                           "what the images "
+                           "had there counts as the truth.");
     else
         cp_note_put(w, file, "The missing values are not known (NaN), so no error can be measured.");
     if (h->untouched) cp_note_put(w, file, "%d images have no missing pixel and are unchanged.", h->untouched);
@@ -261,8 +278,8 @@ static bool work(imputation *m, cp_status *status) {
     if (!m->filled) return cp_fail(status, "not enough memory for %d images", m->holes.count);
     for (size_t i = 0; i < all; i++) m->filled[i] = is_missing(&m->holes, i) ? 0 : m->holes.images[i];
     if (!walk(m, status)) return false;
-    return save_sheet(m, status) && cp_holes_write(&m->holes, m->filled, cp_run_path(m->run, "filled.npy").s, status) &&
-           write_result(m);
+    return (m->holes.shape.rank < 3 || save_sheet(m, status)) &&
+           cp_holes_write(&m->holes, m->filled, cp_run_path(m->run, "filled.npy").s, status) && write_result(m);
 }
 
 static bool prepare_start(imputation *m, cp_status *status) {
@@ -272,7 +289,7 @@ static bool prepare_start(imputation *m, cp_status *status) {
         return cp_fail(
             status,
             "the chains of this training started from uniform noise, and it has no Gaussian of the pixels; give --start mean");
-    m->gaussian = cp_conditional_new(m->trained->gaussian);
+    m->gaussian = cp_conditional_new(m->trained->gaussian, cp_shape_range(m->holes.shape));
     m->guess = malloc((size_t)m->holes.count * m->holes.values * sizeof *m->guess);
     return (m->gaussian && m->guess) || cp_fail(status, "not enough memory for the Gaussian of the pixels");
 }
@@ -280,18 +297,16 @@ static bool prepare_start(imputation *m, cp_status *status) {
 static bool load_holes(imputation *m, cp_status *status) {
     const cp_options *o = m->options;
     const char       *set = cp_option_text(o, "from-set"), *mask = cp_option_text(o, "mask"), *path = data_path(o);
-    if (m->trained->shape.rank != 3)
-        return cp_fail(status, "%.200s was trained on rows of shape %s; images are filled", m->trained->name,
-                       cp_dims_text(m->trained->shape).s);
+    const char       *lengths = cp_option_text(o, "length");
     if (!set)
-        return cp_holes_read(path, mask, &m->trained->model->about.input, m->trained->shape, &m->holes, status) &&
+        return cp_holes_read(path, mask, lengths, &m->trained->model->about.input, m->trained->shape, &m->holes, status) &&
                cp_md5_file(path, m->data_md5, status) && (!mask || cp_md5_file(mask, m->mask_md5, status));
     cp_images *images = cp_images_load_for(set, m->trained->model, status);
     if (images) memcpy(m->data_md5, images->md5, sizeof images->md5);
-    const int *d = m->trained->shape.dims;
-    bool       ok = images && ((images->height == d[0] && images->width == d[1] && images->channels == d[2]) ||
-                         cp_fail(status, "%.200s has images of %d x %d x %d; the model's are of %d x %d x %d", images->name,
-                                       images->height, images->width, images->channels, d[0], d[1], d[2]));
+    cp_shape expected = m->trained->shape;
+    bool     ok = images && (cp_shapes_equal(images->set->shape, expected) ||
+                         cp_fail(status, "%.200s has inputs of shape %s; the model's have %s", images->name,
+                                     cp_dims_text(images->set->shape).s, cp_dims_text(expected).s));
     ok = ok && cp_holes_make(&images->set->splits[CP_IMAGES_TEST], &m->trained->model->about.input, (int)cp_option_int(o, "count"),
                              (cp_hole)cp_option_choice(o, "hole"), (uint64_t)cp_option_int(o, "seed"), &m->holes, status);
     if (ok) m->holes.warning = images->warning;
@@ -317,8 +332,8 @@ static bool right_words(const cp_options *o) {
     bool file = cp_argument_count(o) == 2, set = cp_option_text(o, "from-set") != NULL;
     if (file == set)
         cp_complain(o, file ? "give IMAGES.npy or --from-set, not both" : "give IMAGES.npy after RUN, or --from-set DATA");
-    else if (set && cp_option_text(o, "mask"))
-        cp_complain(o, "--from-set makes its own holes (--hole) and takes no --mask");
+    else if (set && (cp_option_text(o, "mask") || cp_option_text(o, "length")))
+        cp_complain(o, "--from-set makes its own holes (--hole) and takes no --%s", cp_option_text(o, "mask") ? "mask" : "length");
     else
         return true;
     return false;

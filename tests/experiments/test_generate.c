@@ -280,7 +280,7 @@ static void a_conditional_gaussian_shrinks_by_its_grain(void) {
     for (int i = 0; i < POINTS; i++) mean += (double)(points[i][0] = points[i][1] = (cp_real)(0.4 * sin(i))) / POINTS;
     for (int i = 0; i < POINTS; i++) v += pow((double)points[i][0] - mean, 2) / (POINTS - 1);
     TEST_ASSERT_TRUE(cp_class_gaussian_fit(gaussian, points[0], labels, POINTS));
-    cp_conditional *conditional = cp_conditional_new(gaussian);
+    cp_conditional *conditional = cp_conditional_new(gaussian, 1);
     cp_conditional_set(conditional, (bool[]){false, true}, 1);
     cp_conditional_draw(conditional, image, NULL, out);
     double grain = CP_CONDITIONAL_GRAIN * CP_CONDITIONAL_GRAIN, want = mean + v / (v + grain) * (0.7 - mean), sum = 0, squares = 0;

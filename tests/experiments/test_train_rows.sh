@@ -76,5 +76,40 @@ small="$rest --steps 12 --threads 1"
         "$couplet" rank table-softmax table.npz --split test --count 5 --out test.csv
     expect_said 1 "a softmax model has no density" "$couplet" rank table-softmax table.npz --by density
     expect_said 1 "rows of shape (5)" "$couplet" rank series-softmax table.npz
+
+    # ---- impute ----
+
+    npy() { # shape, octal bytes: an array of float32
+        printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': $1, }"
+        # shellcheck disable=SC2059 # the bytes are the format
+        printf "$2"
+    }
+    values() { # file: its numbers, one on each line
+        tail -c +129 "$1" | od -An -v -tf4 -w4 | tr -d ' '
+    }
+    one='\000\000\200\077' nan='\000\000\300\177' infinite='\000\000\200\177'
+
+    for hole in center half random; do
+        expect_said 0 "by the model" "$couplet" impute table-hybrid --from-set table.npz --hole $hole --count 5 --chains 2 --out t-$hole
+        expect_said 0 "by the model" "$couplet" impute series-hybrid --from-set series.npz --hole $hole --count 5 --chains 2 --out s-$hole
+    done
+    expect_success "rows have no picture" test ! -e t-half/filled.png
+    expect_success "half of the steps within the lengths 1, 2, 3, 4 and 5 are missing" \
+        test "$(member s-half/result.json missing_pixels)" = 18
+    npy "(2, 5)" "$one$nan$one$one$one$one$one$one$one$nan" >holes.npy
+    expect_said 0 "2 values are missing, 20.0 % of 2 rows" "$couplet" impute table-hybrid holes.npy --chains 2 --out holes
+    expect_success "what is known stays as it is, and what is missing is filled" \
+        test "$(values holes/filled.npy | awk 'NR == 2 || NR == 10 { bad += tolower($0) ~ /nan|inf/; next } { bad += $0 != 1 } END { print NR, bad + 0 }')" = "10 0"
+    npy "(1, 6, 2)" "$one$one$nan$one$nan$nan$nan$nan$nan$nan$infinite$nan" >late.npy
+    npy "(1,)" '\000\000\000\100' >two.npy
+    expect_said 0 "1 values are missing, 25.0 % of 1 rows" "$couplet" impute series-hybrid late.npy --length two.npy --chains 2 --out late
+    expect_said 1 "a value that is not finite at step 5, feature 0" "$couplet" impute series-hybrid late.npy --out refused
+    npy "(1,)" '\000\000\340\100' >seven.npy
+    expect_said 1 "sequence 0 has length 7; 1 to 6 are possible" "$couplet" impute series-hybrid late.npy --length seven.npy --out refused
+    expect_said 1 "the model's rows are (N, 5)" "$couplet" impute table-hybrid late.npy --out refused
+    expect_said 1 "only sequences have lengths" "$couplet" impute table-hybrid holes.npy --length two.npy --out refused
+    npy "(2, 5)" "$one$one$one$one$one$one$one$one$one$one" >known.npy
+    expect_said 1 "no value is missing" "$couplet" impute table-hybrid known.npy --out refused
+    expect_said 2 "takes no --length" "$couplet" impute series-hybrid --from-set series.npz --length two.npy --out refused
 }
 finish
