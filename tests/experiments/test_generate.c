@@ -386,7 +386,7 @@ static void images_and_masks_that_do_not_match_are_refused(void) {
     far[SIDE + 2] = NAN;
     write_npy("far.npy", CP_F32, 3, (int64_t[]){1, SIDE, SIDE}, far);
     expect_refusal(i, "hybrid far.npy --mask none.npy --out no", CP_EXIT_FAILED, "a NaN at row 1, column 2");
-    expect_refusal(i, "hybrid --from-set color.npz --out no", CP_EXIT_FAILED, "the model's are of 12 x 12 x 1");
+    expect_refusal(i, "hybrid --from-set color.npz --out no", CP_EXIT_FAILED, "the model's have (12, 12, 1)");
     expect_refusal(i, "hybrid --from-set set.npz --count 31 --out no", CP_EXIT_FAILED, "the test split has 30");
     expect_refusal(i, "hybrid --out no", CP_EXIT_USAGE, "give IMAGES.npy");
     expect_refusal(i, "hybrid x.npy --from-set set.npz --out no", CP_EXIT_USAGE, "not both");
