@@ -200,6 +200,21 @@ static void patients_and_copies_in_two_splits_are_found(void) {
     TEST_ASSERT_EQUAL_STRING("2 of the 2 rows of test are copies of some of train, such as row 0 of row 1", check.lines[2]);
 }
 
+/* Also when the first of them are in the training split. */
+static void what_is_in_all_splits_is_found_in_every_two(void) {
+    cp_check check;
+    begin();
+    memcpy(pixels[9], pixels[1], 4), memcpy(pixels[6], pixels[1], 4);
+    add_images("train_images", 0, 4), add_others(), add_numbers("train_labels", 4, (int32_t[]){0, 1, 0, 1});
+    add_numbers("train_patients", 4, (int32_t[]){7, 7, 8, 7});
+    add_numbers("val_patients", 2, (int32_t[]){7, 7}), add_numbers("test_patients", 2, (int32_t[]){9, 7});
+    loads(false);
+    TEST_ASSERT_TRUE(cp_images_check(images, &check, &status));
+    TEST_ASSERT_EQUAL_INT(6, check.count);
+    TEST_ASSERT_EQUAL_STRING("1 patient is in val and in test, such as 7", check.lines[2]);
+    TEST_ASSERT_EQUAL_STRING("1 of the 2 rows of test is a copy of one of val, such as row 1 of row 0", check.lines[5]);
+}
+
 static void a_sound_set_gives_no_warning(void) {
     cp_check check;
     begin();
@@ -267,6 +282,7 @@ int main(void) {
     RUN_TEST(a_missing_split_is_refused_with_what_to_do);
     RUN_TEST(a_set_may_have_only_one_split_where_that_is_enough);
     RUN_TEST(patients_and_copies_in_two_splits_are_found);
+    RUN_TEST(what_is_in_all_splits_is_found_in_every_two);
     RUN_TEST(a_sound_set_gives_no_warning);
     RUN_TEST(rare_and_missing_classes_and_splits_are_found);
     RUN_TEST(names_are_numbered_and_sorted);

@@ -34,84 +34,59 @@ int *cp_copies_find(const void *const *rows, size_t width, int count) {
 
 static char *add_line(cp_check *check) { return check->lines[check->count++]; }
 
-/* ---- patients ---- */
+/* ---- two splits ---- */
 
-static int ascending(const void *a, const void *b) {
-    int x = *(const int *)a, y = *(const int *)b;
-    return (x > y) - (x < y);
+/* The rows of a split as bytes: its inputs, or its patients, whose `width` is that of an int. */
+static int list_rows(const cp_images *images, int split, bool patients, size_t width, const void **rows) {
+    const char *from = patients ? (const char *)images->groups[split] : images->set->splits[split].inputs;
+    int         count = from ? images->set->splits[split].count : 0;
+    for (int i = 0; i < count; i++) rows[i] = from + (size_t)i * width;
+    return count;
 }
 
-static void compare_patients(const cp_images *images, int a, int b, const int *sorted, int count, cp_check *check) {
-    const int *others = images->groups[b];
-    int        shared = 0, example = 0, *found = calloc((size_t)count + 1, sizeof *found);
-    for (int i = 0; found && i < images->set->splits[b].count; i++) {
-        const int *at = others[i] < 0 ? NULL : bsearch(&others[i], sorted, (size_t)count, sizeof *sorted, ascending);
-        while (at && at > sorted && at[-1] == *at) at--;
-        if (!at || found[at - sorted]) continue;
-        found[at - sorted] = 1;
-        if (shared++ == 0) example = *at;
-    }
-    free(found);
-    if (!shared) return;
-    char *line = add_line(check), name[84];
-    snprintf(name, sizeof name, "%d", example);
-    if (images->patients_named.count) {
-        const char *text = images->patients_named.at[example];
-        snprintf(name, sizeof name, "%s", cp_shown(text, strlen(text)).text);
-    }
-    snprintf(line, sizeof *check->lines, "%d patient%s in %s and in %s, such as %s", shared, shared == 1 ? " is" : "s are",
-             cp_images_splits[a], cp_images_splits[b], name);
+/* "17", or its text, cleaned. */
+static cp_shown_text patient_name(const cp_images *images, int patient) {
+    char        number[16];
+    const char *text = images->patients_named.count ? images->patients_named.at[patient] : number;
+    snprintf(number, sizeof number, "%d", patient);
+    return cp_shown(text, strlen(text));
 }
 
-static bool check_patients(const cp_images *images, cp_check *check) {
-    for (int a = 0; a < CP_IMAGES_SPLITS; a++) {
-        int  count = images->groups[a] ? images->set->splits[a].count : 0;
-        int *sorted = malloc(((size_t)count + 1) * sizeof *sorted);
-        if (!sorted) return false;
-        if (count) {
-            memcpy(sorted, images->groups[a], (size_t)count * sizeof *sorted);
-            qsort(sorted, (size_t)count, sizeof *sorted, ascending);
-        }
-        for (int b = a + 1; count && b < CP_IMAGES_SPLITS; b++)
-            if (images->groups[b]) compare_patients(images, a, b, sorted, count, check);
-        free(sorted);
+/* Adds a line when rows of split b are also in split a, or patients. */
+static bool compare(const cp_images *images, int a, int b, bool patients, const void **rows, cp_check *check) {
+    size_t width = patients ? sizeof(int) : images->set->values * cp_dtype_size(images->set->dtype);
+    int    begin = list_rows(images, a, patients, width, rows), count = list_rows(images, b, patients, width, rows + begin);
+    int    copies = 0, shared = 0, example = 0, *first = begin && count ? cp_copies_find(rows, width, begin + count) : NULL;
+    bool  *seen = calloc((size_t)begin + 1, sizeof *seen), ok = seen && (first || !begin || !count);
+    for (int i = 0; ok && first && i < count; i++) {
+        int same = first[begin + i];
+        if (same >= begin || (patients && images->groups[b][i] < 0)) continue; /* below 0: not known */
+        if (copies++ == 0) example = i;
+        if (!seen[same]) shared++, seen[same] = true;
     }
-    return true;
-}
-
-/* ---- images ---- */
-
-static void compare_images(const cp_images *images, const int *first, cp_check *check) {
-    const cp_split *splits = images->set->splits;
-    int             start[CP_IMAGES_SPLITS + 1] = {0};
-    for (int s = 0; s < CP_IMAGES_SPLITS; s++) start[s + 1] = start[s] + splits[s].count;
-    for (int a = 0; a < CP_IMAGES_SPLITS; a++)
-        for (int b = a + 1; b < CP_IMAGES_SPLITS; b++) {
-            int copies = 0, example = 0;
-            for (int i = start[b]; i < start[b + 1]; i++)
-                if (first[i] >= start[a] && first[i] < start[a + 1] && copies++ == 0) example = i;
-            if (copies)
-                snprintf(add_line(check), sizeof *check->lines, "%d of the %d rows of %s %s of %s, such as row %d of row %d",
-                         copies, splits[b].count, cp_images_splits[b], copies == 1 ? "is a copy of one" : "are copies of some",
-                         cp_images_splits[a], example - start[b], first[example] - start[a]);
-        }
+    if (copies && patients)
+        snprintf(add_line(check), sizeof *check->lines, "%d patient%s in %s and in %s, such as %s", shared,
+                 shared == 1 ? " is" : "s are", cp_images_splits[a], cp_images_splits[b],
+                 patient_name(images, images->groups[b][example]).text);
+    else if (copies)
+        snprintf(add_line(check), sizeof *check->lines, "%d of the %d rows of %s %s of %s, such as row %d of row %d", copies, count,
+                 cp_images_splits[b], copies == 1 ? "is a copy of one" : "are copies of some", cp_images_splits[a], example,
+                 first[begin + example]);
+    free(first), free(seen);
+    return ok;
 }
 
 bool cp_images_check(const cp_images *images, cp_check *check, cp_status *status) {
-    size_t width = images->set->values * cp_dtype_size(images->set->dtype);
-    int    count = 0, total = 0;
+    size_t total = 1;
+    for (int s = 0; s < CP_IMAGES_SPLITS; s++) total += (size_t)images->set->splits[s].count;
+    const void **rows = malloc(total * sizeof *rows);
+    bool         ok = rows != NULL;
     *check = (cp_check){.count = 0};
-    for (int s = 0; s < CP_IMAGES_SPLITS; s++) total += images->set->splits[s].count;
-    const void **rows = malloc(((size_t)total + 1) * sizeof *rows);
-    for (int s = 0; rows && s < CP_IMAGES_SPLITS; s++)
-        for (int i = 0; i < images->set->splits[s].count; i++)
-            rows[count++] = (const char *)images->set->splits[s].inputs + (size_t)i * width;
-    int *first = rows ? cp_copies_find(rows, width, total) : NULL;
-    bool ok =
-        (first && check_patients(images, check)) || cp_fail(status, "%s: not enough memory to compare its splits", images->name);
-    if (ok) compare_images(images, first, check);
-    free(rows), free(first);
-    return ok;
+    for (int kind = 1; kind >= 0; kind--) /* patients first */
+        for (int a = 0; a < CP_IMAGES_SPLITS; a++)
+            for (int b = a + 1; b < CP_IMAGES_SPLITS; b++) ok = ok && compare(images, a, b, kind, rows, check);
+    free(rows);
+    return ok || cp_fail(status, "%s: not enough memory to compare its splits", images->name);
 }
 
 /* ---- classes and splits ---- */

@@ -117,15 +117,10 @@ static bool read_faults(cp_trainer *t, cp_status *status) {
     return true;
 }
 
-static int ascending(const void *a, const void *b) {
-    int x = *(const int *)a, y = *(const int *)b;
-    return (x > y) - (x < y);
-}
-
-/* A row's number in a cell of the file, among those of labeled rows that it has not named yet; -1 with a message. */
-static int take_row(const char *path, const cp_csv *csv, size_t at, int column, const cp_split *split, bool *seen,
-                    cp_status *status) {
-    const char *text = cp_csv_cell(csv, at, (size_t)column), *problem = NULL;
+/* Marks the row of the split that a cell of the file names. */
+static bool take_row(const char *path, const cp_csv *csv, size_t at, int column, const cp_split *split, bool *seen,
+                     cp_status *status) {
+    const char *text = cp_csv_cell(csv, at, (size_t)column), *problem;
     char       *end;
     long        row = *text >= '0' && *text <= '9' ? strtol(text, &end, 10) : -1;
     if (row < 0 || *end || row >= split->count)
@@ -134,26 +129,26 @@ static int take_row(const char *path, const cp_csv *csv, size_t at, int column, 
         problem = "has no label in the set";
     else if (seen[row])
         problem = "appears twice";
-    if (!problem) return seen[row] = true, (int)row;
-    cp_fail(status, "%.200s, line %zu: \"%s\" %s, which has rows 0 to %d", path, csv->lines[at], cp_shown(text, strlen(text)).text,
-            problem, split->count - 1);
-    return -1;
+    else
+        return seen[row] = true;
+    return cp_fail(status, "%.200s, line %zu: \"%s\" %s, which has rows 0 to %d", path, csv->lines[at],
+                   cp_shown(text, strlen(text)).text, problem, split->count - 1);
 }
 
 /* The rows that a file names: numbers, one in a line, or the column "row" of a CSV file. */
 static int *read_rows(const char *path, const cp_split *split, int *count, cp_status *status) {
     cp_csv csv;
     if (!cp_csv_read(path, &csv, status)) return NULL;
-    int   column = cp_csv_column(&csv, "row"), begin = column >= 0;
-    int  *rows = malloc(csv.rows * sizeof *rows);
-    bool *seen = calloc((size_t)split->count, sizeof *seen), ok = rows && seen;
+    int    column = cp_csv_column(&csv, "row");
+    size_t begin = column >= 0;
+    int   *rows = malloc(csv.rows * sizeof *rows);
+    bool  *seen = calloc((size_t)split->count, sizeof *seen);
+    bool   ok = (rows && seen) || cp_fail(status, "%.200s: not enough memory for its rows", path);
+    if (csv.rows == begin) ok = cp_fail(status, "%.200s: there are no rows below the first line", path);
+    for (size_t i = begin; ok && i < csv.rows; i++) ok = take_row(path, &csv, i, column < 0 ? 0 : column, split, seen, status);
     *count = 0;
-    if (!ok) cp_fail(status, "%.200s: not enough memory for its rows", path);
-    if (column < 0) column = 0;
-    for (size_t i = (size_t)begin; ok && i < csv.rows; i++)
-        ok = (rows[(*count)++] = take_row(path, &csv, i, column, split, seen, status)) >= 0;
-    if (ok && *count == 0) ok = cp_fail(status, "%.200s: there are no rows below the first line", path);
-    if (ok) qsort(rows, (size_t)*count, sizeof *rows, ascending);
+    for (int i = 0; ok && i < split->count; i++)
+        if (seen[i]) rows[(*count)++] = i;
     cp_csv_free(&csv);
     free(seen);
     if (!ok) free(rows);
