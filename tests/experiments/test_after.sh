@@ -62,8 +62,8 @@ for command in evaluate generate impute; do
         refused "$command of a model that is no longer finished is refused" "the training has changed since" \
             $command trained $words --out $command-1
         "$couplet" $command trained $words --out $command-half </dev/null >said 2>&1
-        expect_success "$command of an unfinished training says so" grep -q "is not finished: its weights may still change" said
-        expect_success "its result.json says so too" grep -q "is not finished: its weights may still change" $command-half/result.json
+        expect_success "$command of an unfinished training says so" grep -q "is not finished: its weights and their temperature may still change" said
+        expect_success "its result.json says so too" grep -q "is not finished: its weights and their temperature may still change" $command-half/result.json
         expect_success "and so does the field of its model" grep -q '"finished": false' $command-half/result.json
         expect_success "for a finished training the field is true" grep -q '"finished": true' $command-1/result.json
         rm -r trained && mv kept trained

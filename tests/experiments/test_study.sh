@@ -3,7 +3,7 @@
 # shellcheck disable=SC2154 # variables of train_parts.sh
 . "$(dirname "$0")/../system/report.sh"
 . "$(dirname "$0")/train_parts.sh"
-quick="--every 4 --buffer 64 --sgld 2 --batch 8 --unlabeled 8 --chains 8"
+quick="--preset quick --every 4 --buffer 64 --sgld 2 --batch 8 --unlabeled 8 --chains 8"
 tiny="--labels 1,3 --methods softmax,hybrid --seeds 0-1 --steps 8 --threads 1 $quick"
 
 study() {
@@ -271,7 +271,7 @@ difference() { # runs.csv, labels, column, 1 or -1: more is better, or less, dec
     expect_success "and have a row without a value" grep -q "gray  *3  *jem  *- " sweep/table.txt
     expect_success "and there is a note" grep -q "^softmax does not read --lambda" sweep/table.txt
     expect_success "they are compared with all values" test "$(grep -c "gray  *3  *hybrid  *10* .* of 2, p" sweep/table.txt)" -eq 4
-    train gray.npz --method softmax --labels 3 --seed 0 --steps 8 --every 4 --batch 8 --unlabeled 8 --quiet --out other-energies --lambda 9 \
+    train gray.npz --preset quick --method softmax --labels 3 --seed 0 --steps 8 --every 4 --batch 8 --unlabeled 8 --quiet --out other-energies --lambda 9 \
         --energy 2 --square 2 --slope 2 --slope-every 3 --conditional --chains 4 --sgld 3 --alpha 3 --noise 1 --clamp 1 --range any \
         --start uniform --buffer 99 --fresh 1 --restart 1
     expect_success "softmax reads none of the energy options" \

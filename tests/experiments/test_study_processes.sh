@@ -4,7 +4,7 @@
 # shellcheck disable=SC2154 # variables of train_parts.sh
 . "$(dirname "$0")/../system/report.sh"
 . "$(dirname "$0")/train_parts.sh"
-settings="--labels 3 --methods softmax,hybrid --seeds 0-4 --steps 100 --every 10 --buffer 64 --sgld 3 --batch 8 --unlabeled 8 --chains 8 --threads 1"
+settings="--preset quick --labels 3 --methods softmax,hybrid --seeds 0-4 --steps 100 --every 10 --buffer 64 --sgld 3 --batch 8 --unlabeled 8 --chains 8 --threads 1"
 
 study() {
     # shellcheck disable=SC2086 # options are words

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/../system/report.sh"
 . "$(dirname "$0")/one_node_slurm.sh"
 . "$(dirname "$0")/train_parts.sh"
-settings="--labels 1,3 --methods softmax,hybrid --seeds 0-5 --steps 600 --every 10 --buffer 64 --sgld 3 --batch 8 --unlabeled 8 --chains 8 --threads 1"
+settings="--preset quick --labels 1,3 --methods softmax,hybrid --seeds 0-5 --steps 600 --every 10 --buffer 64 --sgld 3 --batch 8 --unlabeled 8 --chains 8 --threads 1"
 goal="a study through Slurm ends with the tables of --jobs 2"
 
 for program in slurmctld slurmd sbatch squeue scontrol munged; do

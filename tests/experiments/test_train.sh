@@ -66,7 +66,7 @@ expect_success "all methods have the same labeled rows" test \
     "$draw_images" narrow.npz 9 7 1 2 20 10 10
     expect 2 "an input has shape (9, 7, 1); the network wrn takes (N, H, W, 1) with H, W >= 8" narrow.npz $small
     "$draw_images" short.npz 8 8 1 2 5 1 1
-    expect 0 "is at the bound of what is tried" short.npz --steps 4 --every 4 --buffer 8 --chains 8 --sgld 2 --labels 1 --norm batch --out short
+    expect 0 "is at the bound of what is tried" short.npz --preset quick --steps 4 --every 4 --buffer 8 --chains 8 --sgld 2 --labels 1 --norm batch --out short
     expect_success "result.json has the note on the temperature too" grep -q "is at the bound of what is tried" short/result.json
 
     cp -r hybrid changed && cp gray.npz kept.npz && "$draw_images" gray.npz 8 8 1 3 40 30 36 2
@@ -85,15 +85,15 @@ expect_success "all methods have the same labeled rows" test \
 # shellcheck disable=SC2086
 {
     words="--every 4 --buffer 64 --batch 8 --chains 8 --labels 3 --quiet"
-    train gray.npz $words --unlabeled 8 --epochs 2 --sgld 2 --out epochs
+    train gray.npz --preset quick $words --unlabeled 8 --epochs 2 --sgld 2 --out epochs
     expect_success "two epochs of 40 images in batches of 8 are 10 steps" test "$(member epochs/result.json selected_step)" -le 10
     expect_success "the last of them is measured" grep -q '"step":10,' epochs/log.jsonl
     train gray.npz $words --preset paper --epochs 1 --unlabeled 8 --sgld 3 --out paper
     found="$(for name in rate sgld alpha clamp range flip shift clip square slope epochs; do member paper/config.json options/$name; done)"
     expect_success "config.json has the preset's values, except for the given options" \
         test "$(echo $found)" = '0.0001 3 2 0 "any" "none" 0 0 0 "0" 1'
-    train gray.npz $words --preset paper --steps 4 --unlabeled 8 --sgld 2 --out short
-    expect_success "a number of steps overrides a preset's epochs" test "$(member short/result.json settings/steps)" = 4
+    train gray.npz $words --preset paper --steps 4 --unlabeled 8 --sgld 2 --out short-paper
+    expect_success "a number of steps overrides a preset's epochs" test "$(member short-paper/result.json settings/steps)" = 4
     train gray.npz $words --preset jem --epochs 1 --unlabeled 8 --sgld 2 --out jems
     expect_success "the preset jem has the method jem" test "$(member jems/result.json method)" = '"jem"'
     train gray.npz $small --lambda auto --quiet --out auto
@@ -118,13 +118,13 @@ expect 1 "none.npz" none.npz
 echo "no zip" >text.npz
 expect 1 "text.npz" text.npz
 expect 2 "1 needed" --steps 3
-expect 2 "--net wrn:depth=12: \"depth\" is 12; it must be one of 10, 16, 22" gray.npz --depth 12
+expect 2 "--net wrn:depth=12: \"depth\" is 12; it must be one of 10, 16, 22" gray.npz --preset quick --depth 12
 expect 2 "--chains 8 are more than the --buffer of 4 holds" gray.npz --chains 8 --buffer 4
 expect 2 "--alpha" gray.npz --alpha 0
 expect 2 "--lambda: \"many\" is not valid" gray.npz --lambda many
 expect 2 "--energy: \"-1\" is not valid" gray.npz --energy=-1
 expect 2 "--energy: \"nan\" is not valid" gray.npz --energy nan
-expect 2 "--every 1 is too often in 100000000 steps; take at least 101" gray.npz --steps 100000000 --every 1
+expect 2 "--every 1 is too often in 100000000 steps; take at least 101" gray.npz --preset quick --steps 100000000 --every 1
 expect 2 "there is no option --epoch; did you mean --epochs" gray.npz --epoch 3
 expect 2 "there is no option --inject" gray.npz --inject weights
 export COUPLET_INJECT=teeth@3

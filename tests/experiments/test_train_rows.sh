@@ -22,8 +22,8 @@ small="$rest --steps 12 --threads 1"
         done
     done
     expect 0 "selected, scaled" series.npz $small --net mlp:sizes=8 --out series-mlp
-    expect 0 "selected, Gaussians" table.npz $small --preset two-stage --joint-steps 8 --out table-stages
-    expect 0 "selected, Gaussians" series.npz $small --preset two-stage --joint-steps 8 --out series-stages
+    expect 0 "selected, Gaussians" table.npz $defaults --steps 12 --threads 1 --joint-steps 8 --out table-stages
+    expect 0 "selected, Gaussians" series.npz $defaults --steps 12 --threads 1 --joint-steps 8 --out series-stages
     expect_success "a table is learned by a perceptron" grep -q '"model\\":\\"mlp' table-hybrid/selected.safetensors
     expect_success "sequences are learned by an LSTM" grep -q '"model\\":\\"lstm' series-hybrid/selected.safetensors
     train table.npz $rest --method softmax --steps 200 --quiet --out learned

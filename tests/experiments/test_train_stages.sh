@@ -54,7 +54,7 @@ says() { # run, text: how often it is in the log
     guessed() { # run, option...: the log's shares of images with a pseudo-label
         name=$1
         shift
-        train gray.npz $small --preset two-stage --steps 8 --joint-steps 8 --quiet --threads 1 --out "$name" "$@"
+        train gray.npz $defaults --steps 8 --joint-steps 8 --quiet --threads 1 --out "$name" "$@"
         sed -n 's/.*"guessed":\([^,]*\),.*/\1/p' "$name/log.jsonl" | tr '\n' ' '
     }
     expect_success "every guess is a pseudo-label with a threshold of 0" test "$(guessed all --method pseudo --threshold 0)" = "1 1 "

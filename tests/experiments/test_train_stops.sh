@@ -41,7 +41,9 @@ every_moment() { # sentence, steps of a start, faults, words...
 
 # shellcheck disable=SC2086 # options are words
 {
-    rest=${small#--every 4} # of the options
+    rest=${defaults#--every 4} # of the options
+    staged="gray.npz $rest --threads 1 --every 4 --steps"
+    rest="--preset quick $rest"
     small="gray.npz $rest --threads 1 --every 4 --steps"
     rare="gray.npz $rest --threads 1 --every 100000 --steps"
     often="1 3"
@@ -51,8 +53,8 @@ every_moment() { # sentence, steps of a start, faults, words...
     every_moment "jem that is measured at its end only, with a rollback to its beginning" "$often" chains@3,weights@7 $rare 10 --method jem
     every_moment "two stages, with a rollback to the switch" "$often" weights@10 $small 8 --joint-steps 8 --norm batch
     every_moment "two stages, each with a step left out, and a rollback" "$often" gradients@7,chains@10,weights@13 $small 8 --joint-steps 10 --norm batch
-    every_moment "the preset of two stages" "$often" chains@10 $small 8 --preset two-stage --joint-steps 6 --threshold 0.4
-    every_moment "pseudo-labels" "$often" gradients@10 $small 8 --preset two-stage --method pseudo --joint-steps 6 --threshold 0.4
+    every_moment "the preset of two stages" "$often" chains@10 $staged 8 --joint-steps 6 --threshold 0.4
+    every_moment "pseudo-labels" "$often" gradients@10 $staged 8 --method pseudo --joint-steps 6 --threshold 0.4
     [ -n "$sanitized" ] || every_moment "a rollback from the second stage into the first" "1 2" gradients@7,weights@11 $rare 8 --joint-steps 8 --norm batch
 
     [ -n "$sanitized" ] || expect_success "it trains the second stage twice" test "$(grep -c '"event":"stage 2"' stopped/log.jsonl)" -eq 2

@@ -8,7 +8,8 @@ work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 
 "$draw_images" gray.npz 8 8 1 3 40 30 36 || exit 1
-small="--every 4 --buffer 64 --sgld 2 --batch 8 --unlabeled 8 --chains 8 --labels 3 --warmup 0"
+defaults="--every 4 --buffer 64 --sgld 2 --batch 8 --unlabeled 8 --chains 8 --labels 3 --warmup 0"
+small="--preset quick $defaults"
 
 train() {
     "$couplet" train "$@" </dev/null

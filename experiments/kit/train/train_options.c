@@ -8,9 +8,9 @@
 
 /* clang-format off */
 const cp_option cp_train_options[] = {
-    {.name = "preset", .kind = CP_OPTION_CHOICE, .choices = "quick|two-stage|paper|jem", .fallback = "quick",
-     .help = "defaults of the other options: quick trains in minutes without normalization; two-stage trains a classifier with batch norm, then "
-             "energies with its statistics frozen; paper and jem are the settings of the paper and of JEM"},
+    {.name = "preset", .kind = CP_OPTION_CHOICE, .choices = "two-stage|quick|paper|jem", .fallback = "two-stage",
+     .help = "defaults of the other options: two-stage trains a classifier with batch norm, then energies with its statistics frozen; quick "
+             "trains both in one stage without normalization; paper and jem are the settings of the paper and of JEM"},
     {.name = "method", .kind = CP_OPTION_CHOICE, .choices = CP_METHOD_CHOICES, .fallback = "hybrid",
      .help = "method of training: the classifier alone, one head for both models, or the Gaussian-coupled softmax layer"},
     {.name = "labels", .kind = CP_OPTION_INT, .word = "all", .fallback = "10", .min = 1, .max = 1e6, .unit = "images",
@@ -21,7 +21,7 @@ const cp_option cp_train_options[] = {
      .help = "length of the training; auto: 25 for each labeled image, between 500 and 2000, since few labels overfit sooner"},
     {.name = "joint-steps", .kind = CP_OPTION_INT, .word = "auto", .fallback = "0", .min = 0, .max = 1e8, .unit = "steps",
      .help = "length of a second stage that learns energies and pseudo-labels; the first stage, of --steps, then trains only the "
-             "classifier. auto: 100 for each class; 0: one stage learns everything"},
+             "classifier. auto: 75 for each class, between 200 and 1000; 0: one stage learns everything"},
     {.name = "joint-rate", .kind = CP_OPTION_REAL, .fallback = "0.0005", .min = 1e-12, .max = 1e3, .help = "learning rate of the second stage"},
     {.name = "precision", .kind = CP_OPTION_CHOICE, .choices = "diagonal|full|spherical", .fallback = "diagonal",
      .help = "precision matrix of the hybrid head's Gaussians"},
@@ -65,7 +65,8 @@ const cp_option cp_train_options[] = {
      .help = "standard deviation of random brightness and contrast of labeled images, or of noise on the values of labeled tables and sequences; "
              "auto: 0.12 for gray images, 0 for color ones, 0.1 for tables and sequences"},
     {.name = "energy", .kind = CP_OPTION_REAL, .word = "auto", .fallback = "auto", .min = 0, .max = 1e9,
-     .help = "weight of the energy terms relative to the cross-entropy; auto: 16 / number of labeled images, between 0.1 and 1"},
+     .help = "weight of the energy terms relative to the cross-entropy; auto: 32 / (labeled images x "
+             "classes), between 0.05 and 1; in one stage 16 / labeled images, between 0.1 and 1"},
     {.name = "lambda", .kind = CP_OPTION_REAL, .word = "auto", .fallback = "1", .min = 0, .max = 1e9,
      .help = "coupling of the two heads; auto: 0.1, 1 or 10, by the minimum validation NLL of three trainings"},
     {.name = "square", .kind = CP_OPTION_REAL, .fallback = "0.001", .min = 0, .max = 1e6, .help = "weight of the squared energies"},
@@ -130,7 +131,9 @@ const cp_default cp_train_presets[] = {
 enum { MAX_MEASUREMENTS = 1000000 };
 
 /* The rules behind "auto", by the number of labeled images. */
-static double energy_rule(int labeled) { return fmin(1, fmax(0.1, 16.0 / labeled)); }
+static double energy_rule(int labeled, int classes, bool joint) {
+    return joint ? fmin(1, fmax(0.05, 32.0 / labeled / classes)) : fmin(1, fmax(0.1, 16.0 / labeled));
+}
 
 static double steps_rule(int labeled) { return fmin(2000, fmax(500, 25.0 * labeled)); }
 
@@ -220,8 +223,10 @@ static void read_labels(const cp_options *o, cp_trainer_config *c) {
 static void read_config(const cp_options *o, const cp_images *images, int labeled, cp_trainer_config *c) {
     const cp_method *method = cp_method_find(cp_option_text(o, "method"));
     int64_t          rollbacks = cp_option_int(o, "rollbacks");
-    double           energy = cp_option_real_or(o, "energy", energy_rule(labeled)), fresh = cp_option_real(o, "fresh");
     int64_t          rule = (int64_t)steps_rule(labeled);
+    int64_t joint = cp_method_reads(method, "joint-steps") ? cp_option_int_or(o, "joint-steps", joint_rule(images->classes)) : 0;
+    double  energy = cp_option_real_or(o, "energy", energy_rule(labeled, images->classes, joint > 0));
+    double  fresh = cp_option_real(o, "fresh");
     *c = (cp_trainer_config){
         .method = method,
         .seed = c->seed,
@@ -256,7 +261,6 @@ static void read_config(const cp_options *o, const cp_images *images, int labele
     };
     for (int i = 0; method->options && method->options[i].name; i++) c->objective.own[i] = read_own(o, &method->options[i]);
     c->schedule = read_schedule(o, "rate", c->steps);
-    int64_t joint = cp_method_reads(method, "joint-steps") ? cp_option_int_or(o, "joint-steps", joint_rule(images->classes)) : 0;
     if (!joint) return;
     c->pretrain = c->steps;
     c->steps += joint;
