@@ -25,9 +25,8 @@ static bool read_input(const cp_options *o, const cp_run_model *t, cp_preprocess
     cp_reals                sizes = cp_option_reals(o, "shape");
     *input = (cp_preprocessing){.shape = sizes.count ? (cp_shape){.rank = sizes.count} : t->shape};
     if (cp_option_flag(o, "bytes")) input->dtype = CP_U8, input->high = 255;
-    if (cp_option_flag(o, "bytes") && own->high > own->low)
-        return cp_fail(status, "--bytes: the model knows its inputs: %s from %g to %g", cp_dtype_numpy(own->dtype), own->low,
-                       own->high);
+    if (cp_option_flag(o, "bytes") && cp_preprocessing_known(own))
+        return cp_fail(status, "--bytes: the model knows its inputs, which are %s", cp_dtype_numpy(own->dtype));
     if (sizes.count >= CP_MAX_RANK)
         return cp_fail(status, "--shape has %d sizes; at most %d are possible", sizes.count, CP_MAX_RANK - 1);
     for (int i = 0; i < sizes.count; i++)

@@ -112,7 +112,7 @@ static bool add_array(reading *r, cp_npy *npy, const char *name) {
     block->npy = *npy;
     *npy = (cp_npy){0};
     cp_npy *own = &block->npy;
-    if (known->low == known->high && own->dtype != CP_F32 && own->dtype != CP_F64 && own->dtype != CP_U8)
+    if (!cp_preprocessing_known(known) && own->dtype != CP_F32 && own->dtype != CP_F64 && own->dtype != CP_U8)
         return cp_fail(r->status, "%.200s has elements of type %s; float32, float64 or uint8 (pixels) are expected", name,
                        cp_dtype_name(own->dtype));
     if (own->rank < 2) return fail_shape(own, name, "this model takes one input per row: at least two axes", r->status);

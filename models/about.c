@@ -21,7 +21,7 @@ bool cp_preprocessing_choose(cp_preprocessing *input, double min, double max) {
     return false;
 }
 
-static bool is_known(const cp_preprocessing *input) { return input && input->high > input->low; }
+static bool has_range(const cp_preprocessing *input) { return input && input->high > input->low; }
 
 static double element_at(cp_dtype dtype, const void *elements, size_t i) {
     double value;
@@ -38,11 +38,11 @@ bool cp_preprocess(const cp_preprocessing *input, cp_dtype dtype, const void *el
                    const char *what, cp_status *status) {
     const uint8_t *pixels = elements;
     bool           standardized = input && input->mean;
-    if (dtype == CP_U8 && !standardized && (!is_known(input) || (input->low == 0 && input->high == 255))) {
+    if (dtype == CP_U8 && !standardized && (!has_range(input) || (input->low == 0 && input->high == 255))) {
         for (size_t i = 0; i < count; i++) out[i] = (cp_real)pixels[i] / (cp_real)127.5 - 1;
         return true;
     }
-    if (!is_known(input) && !standardized) return cp_elements_to_real(dtype, elements, count, out, what, status);
+    if (!has_range(input) && !standardized) return cp_elements_to_real(dtype, elements, count, out, what, status);
     for (size_t i = 0; i < count; i++) {
         double x = element_at(dtype, elements, i), low = input->low, high = input->high;
         if (input->mean)
@@ -103,8 +103,8 @@ static void check_features(const cp_preprocessing *input, cp_dtype dtype, const 
 bool cp_preprocessing_check(const cp_preprocessing *input, cp_dtype dtype, const void *elements, size_t count, const char *what,
                             cp_status *warning, cp_status *status) {
     if (input && input->mean) check_features(input, dtype, elements, count, what, warning);
-    bool same = is_known(input) && (dtype == CP_U8) == (input->dtype == CP_U8);
-    if (!is_known(input) || (same && dtype == CP_U8)) return true;
+    bool same = has_range(input) && (dtype == CP_U8) == (input->dtype == CP_U8);
+    if (!has_range(input) || (same && dtype == CP_U8)) return true;
     range r = range_of(input, dtype, elements, count);
     char  given[120], expected[120];
     snprintf(given, sizeof given, "%s from %.6g to %.6g", cp_dtype_numpy(dtype), r.min, r.max);
@@ -133,10 +133,10 @@ char *cp_about_text(const cp_model *model) {
     cp_json_writer          w = {0};
     cp_json_put_object(&w, NULL);
     cp_json_put_string(&w, "version", CP_VERSION);
-    if (is_known(input) || input->shape.rank) {
+    if (has_range(input) || input->shape.rank) {
         cp_json_put_object(&w, "input");
         cp_json_put_string(&w, "type", cp_dtype_numpy(input->dtype));
-        if (is_known(input)) cp_json_put_numbers(&w, "range", (double[]){input->low, input->high}, 2);
+        if (has_range(input)) cp_json_put_numbers(&w, "range", (double[]){input->low, input->high}, 2);
         if (input->mean) cp_json_put_numbers(&w, "mean", input->mean, (size_t)input->shape.dims[input->shape.rank - 1]);
         if (input->mean) cp_json_put_numbers(&w, "sd", input->sd, (size_t)input->shape.dims[input->shape.rank - 1]);
         if (input->shape.rank) cp_json_put_integers(&w, "shape", input->shape.dims, (size_t)input->shape.rank);
@@ -169,7 +169,7 @@ static bool read_input(const cp_json *node, cp_preprocessing *input) {
     if (input->dtype == CP_DTYPES) return false;
     input->low = cp_json_number(cp_json_at(range, 0), 0);
     input->high = cp_json_number(cp_json_at(range, 1), 0);
-    if (range && (range->count != 2 || !is_known(input))) return false;
+    if (range && (range->count != 2 || !has_range(input))) return false;
     if (shape && (shape->kind != CP_JSON_ARRAY || shape->count < 1 || shape->count >= CP_MAX_RANK)) return false;
     input->shape.rank = shape ? (int)shape->count : 0;
     for (int i = 0; i < input->shape.rank; i++) {
@@ -186,7 +186,7 @@ static bool read_features(cp_model *m, const cp_json *node) {
     const cp_json    *mean = cp_json_get(node, "mean"), *sd = cp_json_get(node, "sd");
     size_t            features = input->shape.rank ? (size_t)input->shape.dims[input->shape.rank - 1] : 0;
     if (!mean && !sd) return true;
-    if (!mean || !sd || is_known(input) || !features || mean->count != features || sd->count != features) return false;
+    if (!mean || !sd || has_range(input) || !features || mean->count != features || sd->count != features) return false;
     double *at = m->about_numbers = malloc(2 * features * sizeof *at);
     if (!at) return false;
     for (mean = mean->first; mean; mean = mean->next) *at++ = cp_json_number(mean, NAN);

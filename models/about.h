@@ -9,12 +9,13 @@
 #include "core/tensor.h"
 
 typedef struct cp_preprocessing {
-    cp_dtype dtype; /* of the training's files: CP_U8, CP_F32, ... */
-    double   low,
-        high; /* these become -1 and 1; equal: not known, then bytes are pixels (0 to 255) and numbers are taken as they are */
-    cp_shape      shape;     /* of one input, (H, W, C) of an image; rank 0: not known */
+    cp_dtype dtype;     /* of the training's files: CP_U8, CP_F32, ... */
+    double   low, high; /* these become -1 and 1; equal: not known, then bytes are pixels (0 to 255), numbers taken as they are */
+    cp_shape shape;     /* of one input, (H, W, C) of an image; rank 0: not known */
     const double *mean, *sd; /* (last axis): tables and sequences have no range but become (x - mean) / sd; NULL: others */
 } cp_preprocessing;
+
+static inline bool cp_preprocessing_known(const cp_preprocessing *input) { return input->mean || input->high > input->low; }
 
 /* All zeros: nothing is known. */
 typedef struct cp_about {

@@ -125,9 +125,12 @@ class Model(nn.Module):
 
     def prepare(self, inputs):
         """Inputs as the training's files have them (images with the channels last) as the network takes them."""
-        low, high = self.about.get("input", {}).get("range", (0, 255) if inputs.dtype == np.uint8 else (None, None))
+        known = self.about.get("input", {})
+        low, high = known.get("range", (0, 255) if inputs.dtype == np.uint8 else (None, None))
         x = np.asarray(inputs, np.float64)
-        if low is not None:
+        if "mean" in known:
+            x = (x - known["mean"]) / known["sd"]
+        elif low is not None:
             x = (np.clip(x, low, high) - (low + high) / 2) / ((high - low) / 2)
         return self.arrange(torch.tensor(x, dtype=torch.get_default_dtype()))
 

@@ -13,12 +13,19 @@ typedef struct exported {
     const cp_preprocessing *input;
 } exported;
 
-static bool is_known(const cp_preprocessing *input) { return input->high > input->low; }
+/* Numbers for the last axis. */
+static cp_tensor *features(cp_at at, const double *numbers, const cp_shape *input) {
+    int        count = input->dims[input->rank - 1];
+    cp_tensor *t = cp_full(at, 0, CP_SHAPE(count));
+    for (int i = 0; t && i < count; i++) t->data[i] = (cp_real)numbers[i];
+    return t;
+}
 
 /* cp_preprocess with ops. */
 static cp_tensor *preprocess(cp_at at, const cp_preprocessing *p, cp_tensor *x) {
     double middle = p->low / 2 + p->high / 2, half = p->high / 2 - p->low / 2;
-    if (!is_known(p)) return x;
+    if (!cp_preprocessing_known(p)) return x;
+    if (p->mean) return cp_div(at, cp_sub(at, x, features(at, p->mean, &p->shape)), features(at, p->sd, &p->shape));
     if (p->dtype != CP_U8) x = cp_clamp(at, x, (cp_real)p->low, (cp_real)p->high);
     return cp_scale(at, cp_affine(at, x, 1, (cp_real)-middle), (cp_real)(1 / half));
 }
@@ -40,12 +47,13 @@ static bool complete(const cp_model *model, cp_preprocessing *input, cp_status *
     cp_shape                shape = input->shape.rank ? input->shape : own->shape;
     bool                    fixed = net->shape.rank > 0;
     for (int i = 0; i < net->shape.rank; i++) fixed = fixed && net->shape.dims[i] > 0;
-    if (!is_known(input)) *input = is_known(own) ? *own : (cp_preprocessing){.dtype = CP_F32};
+    if (!cp_preprocessing_known(input)) *input = cp_preprocessing_known(own) ? *own : (cp_preprocessing){.dtype = CP_F32};
     input->shape = !shape.rank && fixed ? net->shape : shape;
     if (!input->shape.rank)
         return cp_fail(status, "the shape of an input is needed; the network %s takes any %s", model->config.model,
                        cp_net_input_show(net).s);
-    return cp_net_input_fits(net, cp_shape_rows(1, input->shape)) ||
+    bool same = !input->mean || input->shape.dims[input->shape.rank - 1] == own->shape.dims[own->shape.rank - 1];
+    return (same && cp_net_input_fits(net, cp_shape_rows(1, input->shape))) ||
            cp_fail(status, "an input has shape %s; the network %s takes %s", cp_dims_text(input->shape).s, model->config.model,
                    cp_net_input_show(net).s);
 }

@@ -40,11 +40,13 @@ static void shake(cp_model *model, cp_rng *rng) {
 }
 
 /* The inputs of softmax models are bytes, those of jem models as the network takes them, and those of hybrid models have a range of
- * their own, which some of them leave. */
+ * their own, which some of them leave, or for tables and sequences means and standard deviations. */
 static cp_about about_of(const char *head, cp_shape row) {
-    if (strcmp(head, "softmax") == 0) return (cp_about){.input = {CP_U8, 0, 255, row}};
+    static const double mean[] = {1, 0, 0.5, 2, 1, 3}, sd[] = {1, 2, 0.5, 3, 1, 0.25};
+    if (strcmp(head, "softmax") == 0) return (cp_about){.input = {.dtype = CP_U8, .high = 255, .shape = row}};
     if (strcmp(head, "jem") == 0) return (cp_about){0};
-    return (cp_about){.input = {CP_F32, -1, 3, row}, .temperature = 1.7};
+    if (row.rank < 3) return (cp_about){.input = {.dtype = CP_F32, .shape = row, .mean = mean, .sd = sd}};
+    return (cp_about){.input = {.dtype = CP_F32, .low = -1, .high = 3, .shape = row}, .temperature = 1.7};
 }
 
 static void dump(const char *folder, const char *name, cp_model_config config, cp_shape row) {

@@ -49,12 +49,12 @@ typedef struct graph {
     char     names[VALUES_MAX][16];
     int      count, inputs, outputs;
     uint64_t real_bytes;
-    int      found[9]; /* operators, in the order of `operators` */
+    int      found[11]; /* operators, in the order of `operators` */
 } graph;
 
-static const char *const operators[] = {"Conv", "Transpose", "InstanceNormalization", "MatMul", "Slice", "Concat", "Softmax",
-                                        "Cast", "Clip"};
-enum { CONV, TRANSPOSE, INSTANCE, MATMUL, SLICE, CONCAT, SOFTMAX, CAST, CLIP };
+static const char *const operators[] = {
+    "Conv", "Transpose", "InstanceNormalization", "MatMul", "Slice", "Concat", "Softmax", "Cast", "Clip", "Sub", "Div"};
+enum { CONV, TRANSPOSE, INSTANCE, MATMUL, SLICE, CONCAT, SOFTMAX, CAST, CLIP, SUB, DIV };
 
 static graph g;
 
@@ -294,6 +294,20 @@ static void what_a_model_knows_of_its_inputs_is_in_its_file(void) {
     cp_model_free(model);
 }
 
+static void features_are_standardized_in_the_file(void) {
+    cp_rng           rng = cp_rng_named(1, "export");
+    cp_model        *model = cp_model_new((cp_model_config){.model = "mlp", .classes = 2, .mlp = {.sizes = {3, 4}}}, &rng);
+    cp_preprocessing input = {0};
+    cp_about about = {.input = {.dtype = CP_I64, .shape = CP_SHAPE(3), .mean = (double[]){1, 2, 3}, .sd = (double[]){4, 5, 6}}};
+    TEST_ASSERT_TRUE_MESSAGE(cp_model_about_set(model, &about, &status), status.message);
+    TEST_ASSERT_TRUE_MESSAGE(cp_model_export_onnx(model, &input, scratch("m.onnx"), &status), status.message);
+    read_file("m.onnx", "x 7 N 3", (const char *[]){"posterior 1 N 2", NULL});
+    TEST_ASSERT_EQUAL_INT(1, g.found[CAST]);
+    TEST_ASSERT_EQUAL_INT(1, g.found[SUB]);
+    TEST_ASSERT_EQUAL_INT(1, g.found[DIV]);
+    cp_model_free(model);
+}
+
 static void inputs_that_the_model_does_not_take_are_refused(void) {
     cp_rng           rng = cp_rng_named(1, "export");
     cp_model        *model = cp_model_new((cp_model_config){.classes = 2, .wrn = {.channels = 3}}, &rng);
@@ -314,6 +328,7 @@ int main(void) {
     RUN_TEST(an_lstm_has_its_weights_once);
     RUN_TEST(what_depends_on_the_batch_or_hides_the_input_is_refused);
     RUN_TEST(what_a_model_knows_of_its_inputs_is_in_its_file);
+    RUN_TEST(features_are_standardized_in_the_file);
     RUN_TEST(inputs_that_the_model_does_not_take_are_refused);
     return UNITY_END();
 }
