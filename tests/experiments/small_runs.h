@@ -98,7 +98,7 @@ static inline void write_set(const char *path, int side, int channels, int class
     for (int s = 0; s < 3; s++) free(pixels[s]), free(labels[s]);
 }
 
-#define SMALL "--steps 6 --every 3 --buffer 64 --chains 8 --unlabeled 8 --batch 8 --sgld 2 --labels 3 "
+#define SMALL "--preset quick --steps 6 --every 3 --buffer 64 --chains 8 --unlabeled 8 --batch 8 --sgld 2 --labels 3 "
 
 static inline void train(const char *method) {
     char text[300];

@@ -62,7 +62,7 @@ for number, (kind, images) in enumerate(kinds.items()):
     name = f"set{number}"
     np.savez(f"{name}.npz", **{**data, **images})
     np.save(f"{name}.npy", images["test_images"])
-    couplet("train", f"{name}.npz", "--steps", "20", "--every", "10", "--labels", "5", "--buffer", "64", "--net", "mlp:sizes=24",
+    couplet("train", f"{name}.npz", "--preset", "quick", "--steps", "20", "--every", "10", "--labels", "5", "--buffer", "64", "--net", "mlp:sizes=24",
             "--out", name, "--quiet")
     couplet("evaluate", name, f"{name}.npz", "--out", f"{name}-test", "--quiet")
     expected = pathlib.Path(f"{name}-test", "predictions.csv").read_text()
@@ -86,7 +86,7 @@ for split, n in few.items():
     table |= {f"{split}_labels": labels, f"{split}_x": (rng.normal(size=(n, 4)) + labels[:, None]) * [1, 10, 100, 1e3] + 500}
 np.savez("table.npz", **table)
 np.savez("cohort.npz", test_x=table["test_x"][:20])
-couplet("train", "table.npz", "--steps", "20", "--every", "10", "--labels", "5", "--buffer", "64", "--out", "table", "--quiet")
+couplet("train", "table.npz", "--preset", "quick", "--steps", "20", "--every", "10", "--labels", "5", "--buffer", "64", "--out", "table", "--quiet")
 couplet("evaluate", "table", "table.npz", "--out", "table-test", "--quiet")
 expected = pathlib.Path("table-test", "predictions.csv").read_text()
 check("a table: predict writes what evaluate writes", couplet("predict", "table", "table.npz") == expected)
