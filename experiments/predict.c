@@ -29,100 +29,89 @@ static const cp_option options[] = {
     {0}};
 /* clang-format on */
 
-/* The predictions for all inputs, one after another. */
+/* The predictions for all inputs. */
 typedef struct prediction {
-    const cp_options   *options;
-    cp_run_model       *trained; /* NULL: a model's file */
-    cp_model           *model;
-    cp_input_blocks     blocks;
-    cp_prediction_lines lines;
-    double             *posterior, *energy;
-    const char        **files;
-    int                *rows, *histogram;
-    int                 bad, first_bad; /* inputs */
-    double              confidence;     /* mean over the others; NaN when there are none */
+    const cp_options    *options;
+    cp_run_model        *trained;
+    cp_input_blocks      blocks;
+    cp_predicted        *found; /* (blocks) */
+    cp_prediction_lines *lines; /* (blocks) */
+    cp_prediction_table  table;
+    int                 *histogram;      /* (classes) */
+    int                  bad, first_bad; /* inputs */
+    double               confidence;     /* mean over the others; NaN when there are none */
 } prediction;
 
 /* ---- computing ---- */
 
-static bool alloc(prediction *p, cp_status *status) {
-    size_t n = (size_t)p->blocks.inputs, classes = (size_t)p->model->config.classes, all;
-    bool   fits = cp_size_mul(n + 1, classes * sizeof(double), &all);
-    p->posterior = fits ? malloc(all) : NULL;
-    p->energy = malloc((n + 1) * sizeof *p->energy);
-    p->files = malloc((n + 1) * sizeof *p->files);
-    p->rows = malloc((n + 1) * sizeof *p->rows);
-    p->histogram = calloc(classes, sizeof *p->histogram);
-    return (p->posterior && p->energy && p->files && p->rows && p->histogram) ||
-           cp_fail(status, "not enough memory for %d inputs", p->blocks.inputs);
-}
-
-/* The rows of a block behind `done` others. */
-static bool predict_block(prediction *p, cp_input_block *block, int done, cp_status *status) {
-    cp_predicted found;
-    size_t       n = (size_t)block->inputs.count, classes = (size_t)p->model->config.classes;
+static bool predict_block(prediction *p, int b, cp_status *status) {
+    cp_input_block *block = &p->blocks.at[b];
+    cp_predicted   *found = &p->found[b];
     block->inputs.batch = (int)cp_option_int(p->options, "batch");
-    if (!cp_model_predict(p->model, &block->inputs, &found, status)) return false;
-    if (*found.warning.message) cp_complain(p->options, "warning: %s", found.warning.message);
-    memcpy(p->posterior + (size_t)done * classes, found.posterior, n * classes * sizeof *p->posterior);
-    if (found.energy) memcpy(p->energy + done, found.energy, n * sizeof *p->energy);
-    if (found.bad && !p->bad) p->first_bad = done + found.first_bad;
-    p->bad += found.bad;
-    for (int i = 0; i < block->inputs.count; i++) {
-        p->files[done + i] = block->files ? block->files[i] : block->name;
-        p->rows[done + i] = block->files ? -1 : i;
-    }
-    cp_predicted_free(&found);
+    if (!cp_model_predict(p->trained->model, &block->inputs, found, status)) return false;
+    if (*found->warning.message) cp_complain(p->options, "warning: %s", found->warning.message);
+    p->lines[b] = (cp_prediction_lines){block->inputs.count, found->posterior, found->energy, block->name, block->files};
     return true;
 }
 
-static bool predict(prediction *p, cp_status *status) {
-    int    done = 0, top = (int)cp_option_int(p->options, "top"), classes = p->model->config.classes;
+/* Adds up the confidences of a block, before which there are `done` others. */
+static double count_block(prediction *p, int b, int done) {
     double sum = 0;
-    if (!alloc(p, status)) return false;
-    for (int b = 0; b < p->blocks.count; b++) {
-        if (!predict_block(p, &p->blocks.at[b], done, status)) return false;
-        done += p->blocks.at[b].inputs.count;
-    }
-    for (int i = 0; i < done; i++) {
-        const double *row = p->posterior + (size_t)i * (size_t)classes;
+    if (p->found[b].bad && !p->bad) p->first_bad = done + p->found[b].first_bad;
+    p->bad += p->found[b].bad;
+    for (int i = 0; i < p->lines[b].n; i++) {
+        const double *row = p->found[b].posterior + (size_t)i * (size_t)p->table.classes;
         int           best = 0;
-        for (int c = 1; c < classes; c++)
+        for (int c = 1; c < p->table.classes; c++)
             if (row[c] > row[best]) best = c;
         if (isfinite(row[best])) p->histogram[best]++, sum += row[best];
     }
-    p->confidence = sum / (done - p->bad);
-    bool one = p->blocks.count == 1 && !p->blocks.at[0].files; /* its rows are known by their numbers */
-    p->lines = (cp_prediction_lines){.n = done,
+    return sum;
+}
+
+static bool predict(prediction *p, cp_status *status) {
+    const cp_model *model = p->trained->model;
+    size_t          count = (size_t)p->blocks.count;
+    int             top = (int)cp_option_int(p->options, "top"), classes = model->config.classes, done = 0;
+    double          sum = 0;
+    p->found = calloc(count, sizeof *p->found);
+    p->lines = calloc(count, sizeof *p->lines);
+    p->histogram = calloc((size_t)classes, sizeof *p->histogram);
+    if (!p->found || !p->lines || !p->histogram) return cp_fail(status, "not enough memory for the predictions");
+    p->table = (cp_prediction_table){.lines = p->lines,
+                                     .count = p->blocks.count,
                                      .classes = classes,
-                                     .posterior = p->posterior,
-                                     .energy = p->model->head->kind->generative ? p->energy : NULL,
-                                     .class_names = p->model->about.class_names,
-                                     .files = one ? NULL : p->files,
-                                     .rows = one ? NULL : p->rows,
+                                     .class_names = model->about.class_names,
                                      .top = top < classes ? top : classes};
+    for (int b = 0; b < p->blocks.count; b++) {
+        if (!predict_block(p, b, status)) return false;
+        sum += count_block(p, b, done);
+        done += p->lines[b].n;
+    }
+    p->confidence = sum / (done - p->bad);
     return true;
 }
 
 /* ---- writing ---- */
 
-static void put_json(const prediction *p, const char *out, bool all, cp_json_writer *w) {
+static void put_json(const prediction *p, const char *out, cp_json_writer *w) {
     const cp_options *o = p->options;
+    size_t            classes = (size_t)p->table.classes;
     cp_json_put_object(w, NULL);
     cp_json_put_string(w, "command", "predict");
     cp_json_put_string(w, "model", cp_argument(o, 0));
-    cp_json_put_number(w, "temperature", cp_model_temperature(p->model));
+    cp_json_put_number(w, "temperature", p->trained->temperature);
     cp_json_put_array(w, "inputs");
     for (int i = 1; i < cp_argument_count(o); i++) cp_json_put_string(w, NULL, cp_argument(o, i));
     cp_json_put_end(w);
     if (out) cp_json_put_string(w, "output", out);
-    cp_json_put_integer(w, "n", p->lines.n);
-    cp_json_put_integer(w, "classes", p->lines.classes);
-    if (p->lines.class_names) cp_json_put_strings(w, "class_names", p->lines.class_names, (size_t)p->lines.classes);
-    cp_json_put_integers(w, "histogram", p->histogram, (size_t)p->lines.classes);
+    cp_json_put_integer(w, "n", p->blocks.inputs);
+    cp_json_put_integer(w, "classes", p->table.classes);
+    if (p->table.class_names) cp_json_put_strings(w, "class_names", p->table.class_names, classes);
+    cp_json_put_integers(w, "histogram", p->histogram, classes);
     cp_json_put_number(w, "mean_confidence", p->confidence);
     cp_json_put_integer(w, "not_finite", p->bad);
-    if (all) cp_predictions_put(&p->lines, w, "predictions");
+    if (!out) cp_predictions_put(&p->table, w, "predictions");
     cp_json_put_end(w);
 }
 
@@ -132,22 +121,13 @@ static bool ends_with(const char *path, const char *end) {
 }
 
 static bool write_npy(const prediction *p, const char *out, cp_status *status) {
-    size_t all = (size_t)p->lines.n * (size_t)p->lines.classes;
-    float *values = malloc((all + 1) * sizeof *values);
+    size_t classes = (size_t)p->table.classes, done = 0;
+    float *values = malloc(((size_t)p->blocks.inputs * classes + 1) * sizeof *values);
     if (!values) return cp_fail(status, "not enough memory for %s", out);
-    for (size_t i = 0; i < all; i++) values[i] = (float)p->posterior[i];
-    bool ok = cp_npy_write(out, CP_F32, 2, (int64_t[]){p->lines.n, p->lines.classes}, values, status);
+    for (int b = 0; b < p->blocks.count; b++)
+        for (size_t i = 0; i < (size_t)p->lines[b].n * classes; i++) values[done++] = (float)p->found[b].posterior[i];
+    bool ok = cp_npy_write(out, CP_F32, 2, (int64_t[]){p->blocks.inputs, p->table.classes}, values, status);
     free(values);
-    return ok;
-}
-
-static bool write_csv(const prediction *p, const char *out, cp_status *status) {
-    cp_bytes text = {0};
-    bool     ok = cp_predictions_csv(&p->lines, &text, status);
-    if (ok && out) ok = cp_file_write(out, text.data, text.size, status);
-    if (ok && !out && (fwrite(text.data, 1, text.size, stdout) != text.size || fflush(stdout) != 0))
-        ok = cp_fail(status, "the predictions could not be written to the standard output");
-    cp_bytes_free(&text);
     return ok;
 }
 
@@ -155,33 +135,29 @@ static bool write_predictions(const prediction *p, cp_status *status) {
     const char    *out = cp_option_text(p->options, "out");
     cp_json_writer w = {.pretty = true};
     if (out && ends_with(out, ".npy")) return write_npy(p, out, status);
-    if (!(out ? ends_with(out, ".json") : cp_option_flag(p->options, "json"))) return write_csv(p, out, status);
-    put_json(p, NULL, true, &w);
+    if (!(out ? ends_with(out, ".json") : cp_option_flag(p->options, "json"))) return cp_predictions_save(&p->table, out, status);
+    put_json(p, NULL, &w);
     return out ? cp_json_writer_save(&w, out, status) : cp_json_writer_print(&w, stdout, status);
 }
 
 static void print_summary(const prediction *p, const char *out) {
-    enum { MAX_LINES = 24 };
-    int       n = p->lines.n, classes = p->lines.classes, shown = 0, rest = 0;
-    cp_table *table = cp_table_new(3, "class", "inputs", "share");
-    printf("%s with %s head, %zu parameters: %d input%s, %d classes\n", p->model->config.model, p->model->config.head,
-           cp_params_size(p->model->params), n, n == 1 ? "" : "s", classes);
+    enum { MAX_LINES = 24 }; /* with more classes, only those that were found */
+    const cp_model *model = p->trained->model;
+    int             n = p->blocks.inputs, classes = p->table.classes;
+    cp_table       *table = cp_table_new(3, "class", "inputs", "share");
+    printf("%s with %s head, %zu parameters: %d input%s, %d classes\n", model->config.model, model->config.head,
+           cp_params_size(model->params), n, n == 1 ? "" : "s", classes);
     for (int c = 0; c < classes; c++) {
-        if (classes > MAX_LINES && (p->histogram[c] == 0 || shown >= MAX_LINES)) {
-            rest += p->histogram[c] > 0;
-            continue;
-        }
-        if (p->lines.class_names)
-            cp_table_text(table, "%s", p->lines.class_names[c]);
+        if (classes > MAX_LINES && p->histogram[c] == 0) continue;
+        if (p->table.class_names)
+            cp_table_text(table, "%s", p->table.class_names[c]);
         else
             cp_table_text(table, "%d", c);
         cp_table_text(table, "%d", p->histogram[c]);
         cp_table_text(table, "%.1f %%", n ? 100.0 * p->histogram[c] / n : 0.0);
-        shown++;
     }
     cp_table_print(table, stdout);
     cp_table_free(table);
-    if (rest) printf("and %d more classes\n", rest);
     if (isfinite(p->confidence)) printf("mean confidence %.4f\n", p->confidence);
     printf("predictions are in %s\n", out);
 }
@@ -203,23 +179,16 @@ static bool can_write(const cp_options *o, cp_status *status) {
     return !out || probe;
 }
 
-/* A run's folder, or a model's file, which may be a pipe and is read once. */
-static bool open_model(prediction *p, cp_status *status) {
-    struct stat about;
-    const char *path = cp_argument(p->options, 0);
-    if (stat(path, &about) != 0 || !S_ISDIR(about.st_mode)) return (p->model = cp_model_load(path, status));
-    p->trained = cp_run_model_open(path, (cp_weights)cp_option_choice(p->options, "weights"), status);
-    return p->trained && (p->model = p->trained->model);
-}
-
 static bool work(prediction *p, cp_status *status) {
     const cp_options *o = p->options;
     const char       *out = cp_option_text(o, "out");
-    if (!can_write(o, status) || !open_model(p, status) || !cp_input_blocks_read(o, 1, p->model, &p->blocks, status)) return false;
+    if (!can_write(o, status)) return false;
+    p->trained = cp_run_model_open(cp_argument(o, 0), (cp_weights)cp_option_choice(o, "weights"), status);
+    if (!p->trained || !cp_input_blocks_read(o, 1, p->trained->model, &p->blocks, status)) return false;
     if (!predict(p, status) || !write_predictions(p, status)) return false;
     if (out && cp_option_flag(o, "json")) {
         cp_json_writer w = {.pretty = true};
-        put_json(p, out, false, &w);
+        put_json(p, out, &w);
         if (!cp_json_writer_print(&w, stdout, status)) return false;
     } else if (out && !cp_option_flag(o, "quiet")) {
         print_summary(p, out);
@@ -228,20 +197,18 @@ static bool work(prediction *p, cp_status *status) {
     return cp_fail(status,
                    "%d of %d inputs gave posteriors or energies that are not finite, the first of them row %d of the "
                    "predictions; %s",
-                   p->bad, p->lines.n, p->first_bad,
-                   p->bad < p->lines.n ? "look at these inputs" : "look at the model and its inputs");
+                   p->bad, p->blocks.inputs, p->first_bad,
+                   p->bad < p->blocks.inputs ? "look at these inputs" : "look at the model and its inputs");
 }
 
 static int run(const cp_options *o) {
     cp_status  status = {0};
     prediction p = {.options = o};
     work(&p, &status);
-    free(p.posterior), free(p.energy), free(p.files), free(p.rows), free(p.histogram);
+    for (int b = 0; p.found && b < p.blocks.count; b++) cp_predicted_free(&p.found[b]);
+    free(p.found), free(p.lines), free(p.histogram);
     cp_input_blocks_free(&p.blocks);
-    if (p.trained)
-        cp_run_model_free(p.trained);
-    else
-        cp_model_free(p.model);
+    cp_run_model_free(p.trained);
     return cp_exit_code(o, &status);
 }
 
@@ -249,21 +216,22 @@ const cp_command cp_command_predict = {
     .name = "predict",
     .purpose = "predict the classes of images and other inputs with a trained model",
     .arguments = "RUN|MODEL.safetensors INPUT...",
-    .details = "RUN is the folder of a model trained by couplet train; MODEL.safetensors is a model's file, which PyTorch can "
-               "write too. An INPUT is "
-               "an npz file (a split, or its only array of inputs), an npy file with one input per row, a PNG, PGM or PPM picture, "
-               "or a folder of "
-               "pictures. Arrays are images (N, H, W, C) or, with --layout nchw, (N, C, H, W), gray ones also (N, H, W); vectors "
-               "(N, D); sequences "
-               "(N, T, D). They have the units of the training, which the model knows; other numbers are refused, or there is a "
-               "warning. A model "
-               "that does not know them takes float32 and float64 as they are, and uint8 as pixels: x / 127.5 - 1. Each line of "
-               "the CSV has the "
-               "input, its class, the probability of every class, scaled by the model's temperature, and for models with energies "
-               "E(x) and the "
-               "density score -E(x). These are the numbers of couplet evaluate. Files may be pipes of the shell, /dev/stdin or "
-               "<(command), up to 1 "
-               "GiB. Posteriors that are not finite are written too, but the command then fails.",
+    .details =
+        "RUN is the folder of a model trained by couplet train; MODEL.safetensors is a model's file, which PyTorch can write too. "
+        "An "
+        "INPUT is an npz file (a split, or its only array of inputs), an npy file with one input per row, a PNG, PGM or PPM "
+        "picture, "
+        "or a folder of pictures. Arrays are images (N, H, W, C) or, with --layout nchw, (N, C, H, W), gray ones also (N, H, W); "
+        "vectors (N, D); sequences (N, T, D). They have the units of the training, which the model knows; other numbers are "
+        "refused, "
+        "or there is a warning. A model that does not know them takes float32 and float64 as they are, and uint8 as pixels: x / "
+        "127.5 "
+        "- 1. Each line of the CSV has the input, its class, the probability of every class, scaled by the model's temperature, "
+        "and "
+        "for models with energies E(x) and the density score -E(x). These are the numbers of couplet evaluate. Files may be pipes "
+        "of "
+        "the shell, /dev/stdin or <(command), up to 1 GiB. Posteriors that are not finite are written too, but the command then "
+        "fails.",
     .example = "runs/blood cells/ --out predictions.csv",
     .options = options,
     .without = "seed",

@@ -115,26 +115,6 @@ static bool measure(cp_evaluation *e, cp_status *status) {
 
 /* ---- predictions ---- */
 
-static bool csv_rows(const cp_evaluation *e, cp_bytes *out) {
-    int     classes = e->scores.classes;
-    double *p = malloc((size_t)classes * sizeof *p);
-    bool    ok = p != NULL;
-    for (int i = 0; ok && i < e->scores.n; i++) {
-        char cell[40];
-        memcpy(p, e->scores.logits + (size_t)i * (size_t)classes, (size_t)classes * sizeof *p);
-        cp_softmax_row(p, classes, e->trained->temperature);
-        int length = snprintf(cell, sizeof cell, "%d", i);
-        ok = cp_bytes_append(out, cell, (size_t)length);
-        for (int c = 0; ok && c < classes; c++) {
-            length = snprintf(cell, sizeof cell, ",%.9g", p[c]);
-            ok = cp_bytes_append(out, cell, (size_t)length);
-        }
-        ok = ok && cp_bytes_append(out, "\n", 1);
-    }
-    free(p);
-    return ok;
-}
-
 typedef struct csv_name {
     char s[300];
 } csv_name;
@@ -147,34 +127,22 @@ static csv_name predictions_name(const cp_evaluation *e) {
     return name;
 }
 
-/* The file that couplet predict writes too. */
-static bool write_own(const cp_evaluation *e, cp_status *status) {
-    size_t   classes = (size_t)e->scores.classes, all = (size_t)e->scores.n * classes;
-    cp_bytes text = {0};
-    double  *posterior = malloc(all * sizeof *posterior);
+/* What couplet predict writes, and for MedMNIST's sets the file of their evaluator. */
+static bool write_predictions(const cp_evaluation *e, cp_status *status) {
+    size_t  classes = (size_t)e->scores.classes, all = (size_t)e->scores.n * classes;
+    double *posterior = malloc(all * sizeof *posterior);
     if (!posterior) return cp_fail(status, "not enough memory for the predictions");
     memcpy(posterior, e->scores.logits, all * sizeof *posterior);
     for (size_t i = 0; i < all; i += classes) cp_softmax_row(posterior + i, e->scores.classes, e->trained->temperature);
     const char *const  *names = e->trained->model->about.class_names;
-    cp_prediction_lines lines = {.n = e->scores.n,
-                                 .classes = e->scores.classes,
-                                 .posterior = posterior,
-                                 .energy = e->scores.energies,
-                                 .class_names = names ? names : e->images->class_names};
-    bool                ok = cp_predictions_csv(&lines, &text, status) &&
-              cp_file_write(cp_run_path(e->run, OWN_PREDICTIONS).s, text.data, text.size, status);
-    cp_bytes_free(&text);
+    cp_prediction_lines lines = {.n = e->scores.n, .posterior = posterior, .energy = e->scores.energies};
+    cp_prediction_table table = {
+        .lines = &lines, .count = 1, .classes = e->scores.classes, .class_names = names ? names : e->images->class_names};
+    bool ok = cp_predictions_save(&table, cp_run_path(e->run, OWN_PREDICTIONS).s, status);
+    table.bare = true;
+    if (ok && cp_images_as_medmnist(e->images))
+        ok = cp_predictions_save(&table, cp_run_path(e->run, predictions_name(e).s).s, status);
     free(posterior);
-    return ok;
-}
-
-/* MedMNIST's evaluator reads its file without a header. */
-static bool write_predictions(const cp_evaluation *e, cp_status *status) {
-    cp_bytes text = {0};
-    if (!write_own(e, status) || !cp_images_as_medmnist(e->images)) return !*status->message;
-    bool ok = csv_rows(e, &text) || cp_fail(status, "not enough memory for the predictions");
-    ok = ok && cp_file_write(cp_run_path(e->run, predictions_name(e).s).s, text.data, text.size, status);
-    cp_bytes_free(&text);
     return ok;
 }
 

@@ -1,125 +1,116 @@
 /* Predictions as a file. */
 #include "experiments/kit/train/predictions.h"
 
+#include "core/io/file.h"
+#include "experiments/kit/report/table.h"
+
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
 
-typedef struct label {
-    char s[100];
-} label;
-
-static label name_of(const cp_prediction_lines *l, int c) {
-    label text;
-    if (l->class_names)
-        snprintf(text.s, sizeof text.s, "%s", l->class_names[c]);
-    else
-        snprintf(text.s, sizeof text.s, "%d", c);
+static cp_text name_of(const cp_prediction_table *t, const char *prefix, int c) {
+    cp_text text = {""};
+    if (c >= 0 && t->class_names)
+        snprintf(text.s, sizeof text.s, "%s%s", prefix, t->class_names[c]);
+    else if (c >= 0)
+        snprintf(text.s, sizeof text.s, "%s%d", prefix, c);
     return text;
 }
 
-/* The class of that rank, from 0, and of equal ones the lowest first; -1 when a posterior is not finite. */
-static int ranked(const cp_prediction_lines *l, int i, int rank) {
-    const double *p = l->posterior + (size_t)i * (size_t)l->classes;
-    int           found = -1;
-    for (int r = 0; r <= rank; r++) {
-        int next = -1;
-        for (int c = 0; c < l->classes; c++) {
-            bool after = found < 0 || p[c] < p[found] || (p[c] == p[found] && c > found);
-            if (!isfinite(p[c])) return -1;
-            if (after && (next < 0 || p[c] > p[next])) next = c;
-        }
-        found = next;
+/* The most probable class after that one, or of all for -1; of equal ones the lowest. -1 when a posterior is not finite. */
+static int next_class(const double *p, int classes, int after) {
+    int next = -1;
+    for (int c = 0; c < classes; c++) {
+        bool behind = after < 0 || p[c] < p[after] || (p[c] == p[after] && c > after);
+        if (!isfinite(p[c])) return -1;
+        if (behind && (next < 0 || p[c] > p[next])) next = c;
     }
-    return found;
+    return next;
 }
 
-/* Pictures have no rows. */
-static bool has_row(const cp_prediction_lines *l) {
-    if (!l->rows) return true;
-    for (int i = 0; i < l->n; i++)
-        if (l->rows[i] >= 0) return true;
+static bool has_files(const cp_prediction_table *t) { return t->count > 1 || t->lines->files; }
+
+static bool has_rows(const cp_prediction_table *t) {
+    for (int b = 0; b < t->count; b++)
+        if (!t->lines[b].files) return true;
     return false;
 }
 
 /* ---- CSV ---- */
 
-static void put_text(cp_bytes *out, const char *prefix, const char *text, const char *end) {
-    bool quoted = strpbrk(text, ",\"\r\n");
-    if (quoted) cp_bytes_text(out, "\"");
-    cp_bytes_text(out, prefix);
-    for (; *text; text++) cp_bytes_append(out, *text == '"' ? "\"\"" : text, *text == '"' ? 2 : 1);
-    cp_bytes_text(out, quoted ? "\"" : "");
-    cp_bytes_text(out, end);
-}
-
-static void put_number(cp_bytes *out, const char *before, double value) {
-    char cell[40];
-    snprintf(cell, sizeof cell, "%s%.9g", before, value);
-    cp_bytes_text(out, cell);
-}
-
-static void put_header(const cp_prediction_lines *l, cp_bytes *out) {
-    char cell[60];
-    if (l->files) cp_bytes_text(out, "file,");
-    if (has_row(l)) cp_bytes_text(out, "row,");
-    cp_bytes_text(out, l->top ? "" : "class");
-    for (int c = 0; !l->top && c < l->classes; c++) {
-        cp_bytes_text(out, ",");
-        put_text(out, "p_", name_of(l, c).s, "");
+static void print_header(const cp_prediction_table *t, FILE *file) {
+    fprintf(file, "%s%s", has_files(t) ? "file," : "", has_rows(t) ? "row," : "");
+    if (!t->top) fputs("class", file);
+    for (int c = 0; !t->top && c < t->classes; c++) {
+        fputc(',', file);
+        cp_csv_text(file, name_of(t, "p_", c).s);
     }
-    for (int k = 1; k <= l->top; k++) {
-        snprintf(cell, sizeof cell, "%sclass_%d,p_%d", k > 1 ? "," : "", k, k);
-        cp_bytes_text(out, cell);
-    }
-    cp_bytes_text(out, l->energy ? ",energy,density\n" : "\n");
+    for (int k = 1; k <= t->top; k++) fprintf(file, "%sclass_%d,p_%d", k > 1 ? "," : "", k, k);
+    fputs(t->lines->energy ? ",energy,density\n" : "\n", file);
 }
 
-static void put_line(const cp_prediction_lines *l, int i, cp_bytes *out) {
-    const double *p = l->posterior + (size_t)i * (size_t)l->classes;
-    char          cell[40];
-    if (l->files) put_text(out, "", l->files[i], ",");
-    snprintf(cell, sizeof cell, "%d", l->rows ? l->rows[i] : i);
-    if (has_row(l)) cp_bytes_text(out, l->rows && l->rows[i] < 0 ? "" : cell), cp_bytes_text(out, ",");
-    if (!l->top) put_text(out, "", ranked(l, i, 0) < 0 ? "" : name_of(l, ranked(l, i, 0)).s, "");
-    for (int c = 0; !l->top && c < l->classes; c++) put_number(out, ",", p[c]);
-    for (int k = 0; k < l->top; k++) {
-        int c = ranked(l, i, k);
-        put_text(out, "", c < 0 ? "" : name_of(l, c).s, "");
-        put_number(out, ",", c < 0 ? NAN : p[c]);
-        cp_bytes_text(out, k + 1 < l->top ? "," : "");
+static void print_line(const cp_prediction_table *t, const cp_prediction_lines *l, int i, FILE *file) {
+    const double *p = l->posterior + (size_t)i * (size_t)t->classes;
+    int           best = next_class(p, t->classes, -1);
+    if (has_files(t)) cp_csv_text(file, l->files ? l->files[i] : l->file), fputc(',', file);
+    if (!l->files) fprintf(file, "%d", i);
+    if (has_rows(t) && !t->bare) fputc(',', file);
+    if (!t->top && !t->bare) cp_csv_text(file, name_of(t, "", best).s);
+    for (int c = 0; !t->top && c < t->classes; c++) fprintf(file, ",%.9g", p[c]);
+    for (int k = 0; k < t->top; k++) {
+        if (k > 0) fputc(',', file);
+        cp_csv_text(file, name_of(t, "", best).s);
+        fprintf(file, ",%.9g", best < 0 ? NAN : p[best]);
+        best = best < 0 ? -1 : next_class(p, t->classes, best);
     }
-    if (l->energy) put_number(out, ",", l->energy[i]), put_number(out, ",", -l->energy[i]);
-    cp_bytes_text(out, "\n");
+    if (l->energy && !t->bare) fprintf(file, ",%.9g,%.9g", l->energy[i], -l->energy[i]);
+    fputc('\n', file);
 }
 
-bool cp_predictions_csv(const cp_prediction_lines *l, cp_bytes *out, cp_status *status) {
-    put_header(l, out);
-    for (int i = 0; i < l->n; i++) put_line(l, i, out);
-    return !out->failed || cp_fail(status, "not enough memory for the predictions");
+static void print_all(const cp_prediction_table *t, FILE *file) {
+    if (!t->bare) print_header(t, file);
+    for (int b = 0; b < t->count; b++)
+        for (int i = 0; i < t->lines[b].n; i++) print_line(t, &t->lines[b], i, file);
+}
+
+bool cp_predictions_save(const cp_prediction_table *t, const char *path, cp_status *status) {
+    char  *text = NULL;
+    size_t size = 0;
+    FILE  *file = path ? open_memstream(&text, &size) : stdout;
+    if (file) print_all(t, file);
+    if (!path) return (fflush(file) == 0 && !ferror(file)) || cp_fail(status, "the standard output cannot be written");
+    bool ok = file && fclose(file) == 0;
+    ok = ok ? cp_file_write(path, text, size, status) : cp_fail(status, "not enough memory for the predictions");
+    free(text);
+    return ok;
 }
 
 /* ---- JSON ---- */
 
-void cp_predictions_put(const cp_prediction_lines *l, cp_json_writer *w, const char *key) {
-    cp_json_put_array(w, key);
-    for (int i = 0; i < l->n; i++) {
-        const double *p = l->posterior + (size_t)i * (size_t)l->classes;
-        int           first = ranked(l, i, 0);
-        cp_json_put_object(w, NULL);
-        if (l->files) cp_json_put_string(w, "file", l->files[i]);
-        if (!l->rows || l->rows[i] >= 0) cp_json_put_integer(w, "row", l->rows ? l->rows[i] : i);
-        cp_json_put_string(w, "class", first < 0 ? NULL : name_of(l, first).s);
-        if (l->top) cp_json_put_array(w, "classes");
-        for (int k = 0; k < l->top; k++) cp_json_put_string(w, NULL, first < 0 ? NULL : name_of(l, ranked(l, i, k)).s);
-        if (l->top) cp_json_put_end(w);
-        cp_json_put_array(w, "p");
-        for (int k = 0; k < (l->top ? l->top : l->classes); k++)
-            cp_json_put_number(w, NULL, l->top ? (first < 0 ? NAN : p[ranked(l, i, k)]) : p[k]);
-        cp_json_put_end(w);
-        if (l->energy) cp_json_put_number(w, "energy", l->energy[i]);
-        if (l->energy) cp_json_put_number(w, "density", -l->energy[i]);
-        cp_json_put_end(w);
+static void put_line(const cp_prediction_table *t, const cp_prediction_lines *l, int i, cp_json_writer *w) {
+    const double *p = l->posterior + (size_t)i * (size_t)t->classes;
+    int           best = next_class(p, t->classes, -1), shown = t->top ? t->top : t->classes;
+    cp_json_put_object(w, NULL);
+    if (has_files(t)) cp_json_put_string(w, "file", l->files ? l->files[i] : l->file);
+    if (!l->files) cp_json_put_integer(w, "row", i);
+    cp_json_put_string(w, "class", best < 0 ? NULL : name_of(t, "", best).s);
+    if (t->top) cp_json_put_array(w, "classes");
+    for (int k = 0, c = best; k < t->top; k++, c = c < 0 ? -1 : next_class(p, t->classes, c))
+        cp_json_put_string(w, NULL, c < 0 ? NULL : name_of(t, "", c).s);
+    if (t->top) cp_json_put_end(w);
+    cp_json_put_array(w, "p");
+    for (int k = 0, c = t->top ? best : 0; k < shown; k++) {
+        cp_json_put_number(w, NULL, c < 0 ? NAN : p[c]);
+        c = !t->top ? k + 1 : c < 0 ? -1 : next_class(p, t->classes, c);
     }
+    cp_json_put_end(w);
+    if (l->energy) cp_json_put_number(w, "energy", l->energy[i]);
+    if (l->energy) cp_json_put_number(w, "density", -l->energy[i]);
+    cp_json_put_end(w);
+}
+
+void cp_predictions_put(const cp_prediction_table *t, cp_json_writer *w, const char *key) {
+    cp_json_put_array(w, key);
+    for (int b = 0; b < t->count; b++)
+        for (int i = 0; i < t->lines[b].n; i++) put_line(t, &t->lines[b], i, w);
     cp_json_put_end(w);
 }

@@ -8,18 +8,26 @@
 #pragma once
 
 #include "core/io/json.h"
+#include "models/model.h"
 
+/* The rows of an array, or pictures. */
 typedef struct cp_prediction_lines {
-    int                n, classes;
-    const double      *posterior;   /* (n, classes) */
-    const double      *energy;      /* (n); NULL: the model has none */
-    const char *const *class_names; /* (classes); NULL: their numbers */
-    const char *const *files;       /* (n): the input's file; NULL: no such column */
-    const int         *rows;        /* (n): the row in the file, -1: the file has one input only; NULL: 0 to n - 1 */
-    int                top; /* so many of the most probable classes, with class_1, p_1, ... as columns; 0: all, in their order */
+    int           n;
+    const double *posterior; /* (n, classes) */
+    const double *energy;    /* (n); NULL: the model has none */
+    const char   *file;      /* of the array: a column if there are several arrays */
+    char *const  *files;     /* (n): the pictures' files; NULL: an array, whose rows have numbers */
 } cp_prediction_lines;
 
-bool cp_predictions_csv(const cp_prediction_lines *lines, cp_bytes *out, cp_status *status);
+typedef struct cp_prediction_table {
+    const cp_prediction_lines *lines; /* (count) */
+    int                        count, classes;
+    const char *const         *class_names; /* (classes); NULL: their numbers */
+    int  top;  /* so many of the most probable classes, with class_1, p_1, ... as columns; 0: all, in their order */
+    bool bare; /* CSV as MedMNIST's evaluator reads it: the row and the posterior alone, without a header */
+} cp_prediction_table;
+
+bool cp_predictions_save(const cp_prediction_table *table, const char *path, cp_status *status); /* as CSV; NULL: to stdout */
 
 /* An array of objects: {"file":, "row":, "class":, "p": [...], "energy":, "density":}; with top, "classes" has the names of p. */
-void cp_predictions_put(const cp_prediction_lines *lines, cp_json_writer *writer, const char *key);
+void cp_predictions_put(const cp_prediction_table *table, cp_json_writer *writer, const char *key);

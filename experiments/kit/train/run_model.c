@@ -67,15 +67,15 @@ static bool open_run(cp_run_model *t, cp_status *status) {
 }
 
 cp_run_model *cp_run_model_open(const char *path, cp_weights weights, cp_status *status) {
-    struct stat   about;
+    struct stat   about = {0};
     cp_run_model *t = calloc(1, sizeof *t);
     bool          ok = t || cp_fail(status, "not enough memory for a model");
     if (ok) {
         t->weights = weights;
         if (stat(path, &about) == 0 && S_ISDIR(about.st_mode))
             ok = set_folder(t, path, status) && open_run(t, status);
-        else
-            ok = (t->model = cp_model_load(path, status)) && cp_md5_file(path, t->md5, status);
+        else /* a pipe is read once */
+            ok = (t->model = cp_model_load(path, status)) && (!S_ISREG(about.st_mode) || cp_md5_file(path, t->md5, status));
         set_name(t, *t->folder ? t->folder : path);
     }
     if (ok) t->temperature = cp_model_temperature(t->model);

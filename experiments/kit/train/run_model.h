@@ -27,7 +27,7 @@ typedef struct cp_run_model {
     char               folder[1024]; /* of the run; "" of a file alone */
     char               name[64];     /* the folder's or file's, without path and ending */
     cp_weights         weights;
-    char               md5[CP_MD5_TEXT];        /* of the weights' file */
+    char               md5[CP_MD5_TEXT];        /* of the weights' file; "" of a pipe */
     char               result_md5[CP_MD5_TEXT]; /* of the run's result.json; "": a file alone, or a run that is not finished */
     double             temperature;             /* of the weights, fitted on validation; 1 when it is not known */
     cp_json           *config, *found; /* the run's config.json and result.json; NULL: a file alone, a run that is not finished */
