@@ -159,7 +159,11 @@ char *cp_about_text(const cp_model *model) {
 /* A text that may go to a terminal; NULL when there is none. */
 static bool read_text(const cp_json *node, const char **text) {
     *text = cp_json_string(node, NULL);
-    return !node || (*text && strcmp(cp_shown(*text, strlen(*text)).text, *text) == 0);
+    char *printable = *text ? strdup(*text) : NULL;
+    if (printable) cp_text_printable(printable);
+    bool ok = !node || (printable && strcmp(printable, *text) == 0);
+    free(printable);
+    return ok;
 }
 
 static bool read_input(const cp_json *node, cp_preprocessing *input) {

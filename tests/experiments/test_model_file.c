@@ -93,8 +93,9 @@ static cp_model *tiny_model(void) {
 }
 
 static void a_program_sets_what_is_saved_and_loaded(void) {
-    cp_about  about = {.input = {CP_U16, 0, 4095, CP_SHAPE(4)}, .temperature = 1.5, .data = "mine", .md5 = "0123"};
-    char      first[8] = "round", *names[] = {first, "a, \"b\""};
+    cp_about about = {.input = {CP_U16, 0, 4095, CP_SHAPE(4)}, .temperature = 1.5, .data = "mine", .md5 = "0123"};
+    char     first[8] = "round",
+         *names[] = {first, "a, \"b\", with a name longer than messages show: a cell of the blood, round, dark, without grains"};
     cp_model *model = tiny_model();
     about.class_names = (const char *const *)names;
     TEST_ASSERT_TRUE_MESSAGE(cp_model_about_set(model, &about, &status), status.message);
