@@ -149,10 +149,7 @@ static void print_summary(const prediction *p, const char *out) {
            cp_params_size(model->params), n, n == 1 ? "" : "s", classes);
     for (int c = 0; c < classes; c++) {
         if (classes > MAX_LINES && p->histogram[c] == 0) continue;
-        if (p->table.class_names)
-            cp_table_text(table, "%s", p->table.class_names[c]);
-        else
-            cp_table_text(table, "%d", c);
+        cp_table_text(table, "%s", cp_class_text(p->table.class_names, "", c).s);
         cp_table_text(table, "%d", p->histogram[c]);
         cp_table_text(table, "%.1f %%", n ? 100.0 * p->histogram[c] / n : 0.0);
     }

@@ -80,32 +80,21 @@ static bool has_planes(const reading *r, const cp_npy *npy) {
 
 static bool fit_images(const reading *r, cp_npy *npy, const char *name) {
     const cp_net_input *net = &r->model->net->input;
-    int                 channels = channels_of(r->model);
-    bool                gray = npy->rank == 3 && channels == 1, planes = npy->rank == 4 && has_planes(r, npy);
+    bool                gray = npy->rank == 3 && channels_of(r->model) == 1, planes = npy->rank == 4 && has_planes(r, npy);
     int  h = (int)npy->dims[planes ? 2 : 1], w = (int)npy->dims[planes ? 3 : 2], c = gray ? 1 : (int)npy->dims[planes ? 1 : 3];
-    char expected[240];
+    char expected[320];
     if ((gray || npy->rank == 4) && cp_net_input_fits(net, CP_SHAPE(1, h, w, c))) {
         if (gray) npy->dims[npy->rank++] = 1;
         return !planes || planes_to_last(npy, r->status);
     }
-    if (net->shape.rank != 3 || net->flattened) {
-        snprintf(expected, sizeof expected, "this model takes images %s", cp_dims_text(r->model->about.input.shape).s);
-        return fail_shape(npy, name, expected, r->status);
-    }
-    bool other = npy->rank == 4 && npy->dims[planes ? 3 : 1] == channels;
-    planes = planes || (npy->rank != 4 && r->layout != CP_LAYOUT_NHWC && r->model->about.input.shape.rank != 3);
-    snprintf(expected, sizeof expected, "this model takes (N, %s%d%s)%s: %d channel%s, H and W at least %d%s",
-             planes ? "" : "H, W, ", channels, planes ? ", H, W" : "", channels == 1 ? " or (N, H, W)" : "", channels,
-             channels == 1 ? "" : "s", net->min,
-             !other   ? ""
-             : planes ? "; is it --layout nhwc?"
-                      : "; is it --layout nchw?");
+    snprintf(expected, sizeof expected, "this model takes %s%s",
+             net->flattened ? cp_dims_text(r->model->about.input.shape).s : cp_net_input_show(net).s,
+             planes ? ", with the channels first unless you give --layout nhwc" : "; give --layout nchw if the channels are first");
     return fail_shape(npy, name, expected, r->status);
 }
 
 /* An array whose rows are inputs; the block takes it. */
 static bool add_array(reading *r, cp_npy *npy, const char *name) {
-    const cp_net_input     *net = &r->model->net->input;
     const cp_preprocessing *known = &r->model->about.input;
     cp_input_block         *block = add_block(r, name);
     if (!block) return false;
@@ -121,11 +110,6 @@ static bool add_array(reading *r, cp_npy *npy, const char *name) {
     if (channels_of(r->model) && !fit_images(r, own, name)) return false;
     cp_shape shape = {.rank = own->rank - 1};
     for (int i = 0; i < shape.rank; i++) shape.dims[i] = (int)own->dims[i + 1];
-    if (!cp_net_input_fits(net, cp_shape_rows((int)own->dims[0], shape))) {
-        char expected[240];
-        snprintf(expected, sizeof expected, "this model takes %s", cp_net_input_show(net).s);
-        return fail_shape(own, name, expected, r->status);
-    }
     block->inputs = (cp_inputs){own->dtype, own->data, (int)own->dims[0], shape, .name = name};
     return true;
 }
@@ -153,40 +137,42 @@ static bool add_lengths(reading *r, const cp_npz *npz, const char *array, const 
     return block->lengths;
 }
 
-/* The arrays of a split, or with NULL the only array of inputs. */
-static bool add_from(reading *r, const cp_npz *npz, const char *split, const char *name, int *added) {
-    const char *found = NULL;
-    int         count = 0;
-    for (size_t i = 0; i < cp_npz_count(npz); i++) {
-        const char *array = cp_npz_name(npz, i);
-        bool        here = !split || (strncmp(array, split, strlen(split)) == 0 && array[strlen(split)] == '_');
-        if (!here || (!is_inputs(array) && (split || cp_npz_count(npz) > 1))) continue;
-        found = array;
-        count++;
-    }
+static bool add_entry(reading *r, const cp_npz *npz, const char *array, const char *name) {
     cp_npy npy;
-    if (count != 1) return true;
-    ++*added;
-    if (!cp_npz_read(npz, found, &npy, r->status)) return false;
-    bool ok = add_array(r, &npy, name) && add_lengths(r, npz, found, name);
+    if (!cp_npz_read(npz, array, &npy, r->status)) return false;
+    bool ok = add_array(r, &npy, name) && add_lengths(r, npz, array, name);
     cp_npy_free(&npy);
     return ok;
 }
 
+/* The only array of inputs, or else the only array; NULL: there are several. */
+static const char *only_array(const cp_npz *npz) {
+    const char *found = cp_npz_count(npz) == 1 ? cp_npz_name(npz, 0) : NULL;
+    int         count = 0;
+    for (size_t i = 0; i < cp_npz_count(npz); i++)
+        if (is_inputs(cp_npz_name(npz, i))) found = cp_npz_name(npz, i), count++;
+    return count > 1 ? NULL : found;
+}
+
 static bool add_npz(reading *r, const cp_bytes *file, const char *name) {
-    static const char *const splits[] = {"train", "val", "test"};
+    static const char *const splits[] = {"test", "train", "val", "test"};
     cp_npz                  *npz = cp_npz_parse(file->data, file->size, name, r->status);
-    int                      added = 0, wanted = r->split == CP_SPLIT_AUTO ? CP_SPLIT_TEST : r->split;
+    int                      added = 0;
     bool                     ok = npz;
-    for (int s = CP_SPLIT_TRAIN; ok && s < CP_SPLIT_ALL; s++)
-        if (wanted == CP_SPLIT_ALL || wanted == s) ok = add_from(r, npz, splits[s - 1], name, &added);
-    if (ok && !added && r->split == CP_SPLIT_AUTO) ok = add_from(r, npz, NULL, name, &added);
-    if (ok && !added)
-        ok = cp_fail(r->status, "%.200s has no array %s, and not only one array of inputs; give --split train, val or all", name,
-                     r->split == CP_SPLIT_ALL     ? "of inputs"
-                     : r->split == CP_SPLIT_TRAIN ? "train_images"
-                     : r->split == CP_SPLIT_VAL   ? "val_images"
-                                                  : "test_images");
+    for (int s = CP_SPLIT_TRAIN; ok && s < CP_SPLIT_ALL; s++) {
+        char array[16];
+        if (r->split != CP_SPLIT_ALL && strcmp(splits[s], splits[r->split]) != 0) continue;
+        snprintf(array, sizeof array, "%s_images", splits[s]);
+        if (!cp_npz_has(npz, array)) snprintf(array, sizeof array, "%s_x", splits[s]);
+        if (!cp_npz_has(npz, array)) continue;
+        ok = add_entry(r, npz, array, name);
+        added++;
+    }
+    const char *only = ok && !added && r->split == CP_SPLIT_AUTO ? only_array(npz) : NULL;
+    if (only) ok = add_entry(r, npz, only, name);
+    if (ok && !added && !only)
+        ok = cp_fail(r->status, "%.200s has no array %s_images or %s_x; give --split train, val or all", name,
+                     r->split == CP_SPLIT_ALL ? "SPLIT" : splits[r->split], r->split == CP_SPLIT_ALL ? "SPLIT" : splits[r->split]);
     cp_npz_close(npz);
     return ok;
 }
@@ -213,36 +199,35 @@ static bool fit_channels(const reading *r, cp_picture *p, const char *name) {
     return opaque || cp_fail(r->status, "%.200s is partly transparent; put it on a background first", name);
 }
 
+static bool append_picture(reading *r, const cp_picture *p, const char *name) {
+    cp_dtype        dtype = p->depth == 16 ? CP_U16 : CP_U8;
+    cp_shape        shape = CP_SHAPE(p->height, p->width, p->channels);
+    size_t          bytes = (size_t)p->height * (size_t)p->width * (size_t)p->channels * cp_dtype_size(dtype);
+    cp_input_block *block = r->joining ? &r->blocks->at[r->blocks->count - 1] : add_block(r, name);
+    if (!block) return false;
+    cp_inputs *in = &block->inputs;
+    size_t     count = (size_t)in->count;
+    if (!count) *in = (cp_inputs){.dtype = dtype, .shape = shape, .name = name};
+    if (in->dtype != dtype || !cp_shapes_equal(in->shape, shape))
+        return cp_fail(r->status, "%.150s is a picture %s of %s; %.150s is %s of %s. Pictures of one size are expected", name,
+                       cp_dims_text(shape).s, cp_dtype_numpy(dtype), block->files[0], cp_dims_text(in->shape).s,
+                       cp_dtype_numpy(in->dtype));
+    char **files = realloc(block->files, (count + 1) * sizeof *files);
+    if (files) block->files = files;
+    char *data = realloc(block->npy.data, (count + 1) * bytes);
+    if (data) in->elements = block->npy.data = data;
+    if (!files || !data || !(files[count] = strdup(name))) return cp_fail(r->status, "not enough memory for %.200s", name);
+    memcpy(data + count * bytes, p->pixels, bytes);
+    in->count++;
+    return r->joining = true;
+}
+
 static bool add_picture(reading *r, const cp_bytes *file, const char *name) {
     cp_picture p;
     if (!cp_picture_parse(file->data, file->size, name, &p, r->status)) return false;
-    cp_input_block  *block = r->joining ? &r->blocks->at[r->blocks->count - 1] : NULL;
-    bool             ok = fit_channels(r, &p, name), starts = !block;
-    cp_dtype         dtype = p.depth == 16 ? CP_U16 : CP_U8;
-    cp_shape         shape = CP_SHAPE(p.height, p.width, p.channels);
-    size_t           bytes = (size_t)p.height * (size_t)p.width * (size_t)p.channels * cp_dtype_size(dtype);
-    const cp_inputs *in = ok && block ? &block->inputs : NULL;
-    if (in && (in->dtype != dtype || memcmp(in->shape.dims, shape.dims, 3 * sizeof *shape.dims) != 0))
-        ok = cp_fail(r->status,
-                     "%.150s is %d x %d with %d channels of %d bits; %.150s is %d x %d with %d of %d. Pictures of one size "
-                     "are expected",
-                     name, p.height, p.width, p.channels, p.depth, block->files[0], in->shape.dims[0], in->shape.dims[1],
-                     in->shape.dims[2], 8 * (int)cp_dtype_size(in->dtype));
-    if (ok && starts) ok = (block = add_block(r, name));
-    if (ok && starts) block->npy.dtype = dtype, block->inputs = (cp_inputs){.dtype = dtype, .shape = shape, .name = name};
-    size_t count = ok ? (size_t)block->inputs.count : 0;
-    char **files = ok ? realloc(block->files, (count + 1) * sizeof *files) : NULL;
-    if (files) block->files = files;
-    void *data = files ? realloc(block->npy.data, (count + 1) * bytes) : NULL;
-    if (data) {
-        block->npy.data = data;
-        memcpy((char *)data + count * bytes, p.pixels, bytes);
-        block->inputs.elements = data;
-        if ((files[count] = strdup(name))) block->inputs.count++;
-        r->joining = files[count];
-    }
+    bool ok = fit_channels(r, &p, name) && append_picture(r, &p, name);
     cp_picture_free(&p);
-    return ok && (r->joining || cp_fail(r->status, "not enough memory for %.200s", name));
+    return ok;
 }
 
 /* ---- arguments ---- */

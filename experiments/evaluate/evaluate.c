@@ -115,13 +115,9 @@ static bool measure(cp_evaluation *e, cp_status *status) {
 
 /* ---- predictions ---- */
 
-typedef struct csv_name {
-    char s[300];
-} csv_name;
-
-static csv_name predictions_name(const cp_evaluation *e) {
+static cp_text predictions_name(const cp_evaluation *e) {
     const cp_measured *m = &e->measured[e->trained->temperature == 1 ? CP_READING_PLAIN : CP_READING_SCALED];
-    csv_name           name;
+    cp_text            name;
     snprintf(name.s, sizeof name.s, "%s_%s_[AUC]%.3f_[ACC]%.3f@%s.csv", e->images->name, cp_images_splits[e->split],
              m->metrics->of[CP_AUC].value, m->metrics->of[CP_ACCURACY].value, e->trained->name);
     return name;
@@ -156,10 +152,7 @@ static const char **class_labels(const cp_images *images) {
     char        *texts = labels ? (char *)(labels + n) : NULL;
     for (size_t c = 0; labels && c < n; c++, texts += ROOM) {
         labels[c] = texts;
-        if (images->class_names)
-            snprintf(texts, ROOM, "%s", images->class_names[c]);
-        else
-            snprintf(texts, ROOM, "%d", (int)(c % 10000));
+        snprintf(texts, ROOM, "%.*s", ROOM - 1, cp_class_text(images->class_names, "", (int)c).s);
     }
     return labels;
 }

@@ -142,7 +142,7 @@ static void the_auroc_is_the_fraction_of_pairs_in_order(void) {
 
 static void models_and_sets_that_do_not_match_are_refused(void) {
     const cp_command *e = &cp_command_evaluate;
-    expect_refusal(e, "hybrid color.npz --out no", CP_EXIT_FAILED, "3 channels; the model hybrid takes");
+    expect_refusal(e, "hybrid color.npz --out no", CP_EXIT_FAILED, "12, 3); the model hybrid takes");
     expect_refusal(e, "hybrid many.npz --out no", CP_EXIT_FAILED, "5 classes; the model hybrid has 3");
     expect_refusal(e, "hybrid set.npz --ood color.npz --out no", CP_EXIT_FAILED, "nothing is resized");
     expect_refusal(e, "hybrid set.npz --ood wide.npz --out no", CP_EXIT_FAILED, "inputs of shape (16, 16, 1)");

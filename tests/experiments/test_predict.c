@@ -194,10 +194,11 @@ static void a_fifo_without_a_writer_is_refused_at_once(void) {
 static void for_an_input_of_another_shape_the_message_says_what_the_network_takes(void) {
     check((cp_model_config){.model = "wrn", .classes = 2, .wrn = {.channels = 3}}, 4, (int[]){2, 8, 9, 3}, "--layout=nhwc", NULL);
     fails(scratch("m.safetensors"), scratch("x.npy"),
-          "has shape (2, 8, 9, 3); this model takes (N, 3, H, W): 3 channels, H and W at least 8; is it --layout nhwc?");
+          "has shape (2, 8, 9, 3); this model takes (N, H, W, 3) with H, W >= 8, with the channels first unless you give --layout "
+          "nhwc");
     check((cp_model_config){.model = "lstm", .classes = 3, .lstm = {.in = 2, .hidden = 5}}, 3, (int[]){3, 4, 2}, NULL, NULL);
     TEST_ASSERT_TRUE(cp_npy_write(scratch("x.npy"), CP_F32, 3, (int64_t[]){1, 0, 2}, (float[1]){0}, &status));
-    fails(scratch("m.safetensors"), scratch("x.npy"), "has shape (1, 0, 2); this model takes (N, T, 2) with T >= 1");
+    fails(scratch("m.safetensors"), scratch("x.npy"), "an input has shape (0, 2); this model takes (N, T, 2) with T >= 1");
 }
 
 int main(void) {

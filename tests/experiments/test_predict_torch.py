@@ -129,7 +129,7 @@ with tempfile.TemporaryDirectory() as folder:
     refuses("a wrong number of channels is refused", np.zeros((2, 3, 28, 28), "f4"), text, "(2, 3, 28, 28)")
     refuses("the other layout is suggested", np.zeros((2, 28, 28, 1), "f4"), text, "--layout nhwc")
     refuses("a wrong number of axes is refused", np.zeros((2, 784), "f4"), text, "(2, 784)")
-    refuses("images that are too small are refused", np.zeros((2, 1, 7, 28), "f4"), text, "at least 8")
+    refuses("images that are too small are refused", np.zeros((2, 1, 7, 28), "f4"), text, ">= 8")
     refuses("integers are refused", np.zeros((2, 1, 28, 28), "i8"), text, "I64")
     refuses("a folder that is not there is named", image, text, "nowhere", out=os.path.join(folder, "nowhere", "p.npy"))
     other = {"couplet": json.dumps({**about, "classes": 5})}

@@ -59,7 +59,7 @@ small="$rest --steps 12 --threads 1"
         "$couplet" predict $set-hybrid $set.npz >$set.csv </dev/null
         expect_success "predict on $set.npz writes what evaluate writes" cmp $set.csv $set-evaluated/predictions.csv
     done
-    expect_said 1 "rows of shape (5); the model series-hybrid takes (N, T, 2) with T >= 1" "$couplet" evaluate series-hybrid table.npz
+    expect_said 1 "inputs of shape (5); the model series-hybrid takes (N, T, 2) with T >= 1" "$couplet" evaluate series-hybrid table.npz
     expect_said 1 "generate draws images" "$couplet" generate table-hybrid --out drawn
     expect_said 0 "labels  method" "$couplet" study table.npz series.npz $rest --steps 8 --methods softmax,hybrid --seeds 0-1 --jobs 1 --out study
     expect_success "a study of rows draws no samples" test ! -e study/samples
@@ -75,7 +75,7 @@ small="$rest --steps 12 --threads 1"
     expect_said 0 "5 of 36 rows of the test split without a label are in test.csv" \
         "$couplet" rank table-softmax table.npz --split test --count 5 --out test.csv
     expect_said 1 "a softmax model has no density" "$couplet" rank table-softmax table.npz --by density
-    expect_said 1 "rows of shape (5)" "$couplet" rank series-softmax table.npz
+    expect_said 1 "inputs of shape (5)" "$couplet" rank series-softmax table.npz
 
     # ---- impute ----
 

@@ -7,10 +7,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-static cp_text name_of(const cp_prediction_table *t, const char *prefix, int c) {
+cp_text cp_class_text(const char *const *class_names, const char *prefix, int c) {
     cp_text text = {""};
-    if (c >= 0 && t->class_names)
-        snprintf(text.s, sizeof text.s, "%s%s", prefix, t->class_names[c]);
+    if (c >= 0 && class_names)
+        snprintf(text.s, sizeof text.s, "%s%s", prefix, class_names[c]);
     else if (c >= 0)
         snprintf(text.s, sizeof text.s, "%s%d", prefix, c);
     return text;
@@ -42,7 +42,7 @@ static void print_header(const cp_prediction_table *t, FILE *file) {
     if (!t->top) fputs("class", file);
     for (int c = 0; !t->top && c < t->classes; c++) {
         fputc(',', file);
-        cp_csv_text(file, name_of(t, "p_", c).s);
+        cp_csv_text(file, cp_class_text(t->class_names, "p_", c).s);
     }
     for (int k = 1; k <= t->top; k++) fprintf(file, "%sclass_%d,p_%d", k > 1 ? "," : "", k, k);
     fputs(t->lines->energy ? ",energy,density\n" : "\n", file);
@@ -54,11 +54,11 @@ static void print_line(const cp_prediction_table *t, const cp_prediction_lines *
     if (has_files(t)) cp_csv_text(file, l->files ? l->files[i] : l->file), fputc(',', file);
     if (!l->files) fprintf(file, "%d", i);
     if (has_rows(t) && !t->bare) fputc(',', file);
-    if (!t->top && !t->bare) cp_csv_text(file, name_of(t, "", best).s);
+    if (!t->top && !t->bare) cp_csv_text(file, cp_class_text(t->class_names, "", best).s);
     for (int c = 0; !t->top && c < t->classes; c++) fprintf(file, ",%.9g", p[c]);
     for (int k = 0; k < t->top; k++) {
         if (k > 0) fputc(',', file);
-        cp_csv_text(file, name_of(t, "", best).s);
+        cp_csv_text(file, cp_class_text(t->class_names, "", best).s);
         fprintf(file, ",%.9g", best < 0 ? NAN : p[best]);
         best = best < 0 ? -1 : next_class(p, t->classes, best);
     }
@@ -92,10 +92,10 @@ static void put_line(const cp_prediction_table *t, const cp_prediction_lines *l,
     cp_json_put_object(w, NULL);
     if (has_files(t)) cp_json_put_string(w, "file", l->files ? l->files[i] : l->file);
     if (!l->files) cp_json_put_integer(w, "row", i);
-    cp_json_put_string(w, "class", best < 0 ? NULL : name_of(t, "", best).s);
+    cp_json_put_string(w, "class", best < 0 ? NULL : cp_class_text(t->class_names, "", best).s);
     if (t->top) cp_json_put_array(w, "classes");
     for (int k = 0, c = best; k < t->top; k++, c = c < 0 ? -1 : next_class(p, t->classes, c))
-        cp_json_put_string(w, NULL, c < 0 ? NULL : name_of(t, "", c).s);
+        cp_json_put_string(w, NULL, c < 0 ? NULL : cp_class_text(t->class_names, "", c).s);
     if (t->top) cp_json_put_end(w);
     cp_json_put_array(w, "p");
     for (int k = 0, c = t->top ? best : 0; k < shown; k++) {

@@ -10,6 +10,9 @@
 #include "core/io/json.h"
 #include "models/model.h"
 
+/* A class as text: its name, or its number without names; "" for -1. */
+cp_text cp_class_text(const char *const *class_names, const char *prefix, int c);
+
 /* The rows of an array, or pictures. */
 typedef struct cp_prediction_lines {
     int           n;

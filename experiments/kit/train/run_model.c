@@ -99,15 +99,8 @@ bool cp_run_model_generative(const cp_run_model *t) { return t->model->head->kin
 
 bool cp_run_model_fits(const cp_run_model *t, const char *name, cp_shape input, int classes, cp_status *status) {
     const cp_net_input *net = &t->model->net->input;
-    const int          *d = input.dims;
-    bool                fits = cp_net_input_fits(net, cp_shape_rows(1, input));
-    if (!fits && input.rank == 3 && (net->shape.rank != 3 || net->flattened))
-        return cp_fail(status, "%.200s is a model of %s, not of images", t->name, cp_net_input_show(net).s);
-    if (!fits && input.rank == 3)
-        return cp_fail(status, "%.200s has images of %d x %d with %d channel%s; the model %.100s takes %s", name, d[0], d[1], d[2],
-                       d[2] == 1 ? "" : "s", t->name, cp_net_input_show(net).s);
-    if (!fits)
-        return cp_fail(status, "%.200s has rows of shape %s; the model %.100s takes %s", name, cp_dims_text(input).s, t->name,
+    if (!cp_net_input_fits(net, cp_shape_rows(1, input)))
+        return cp_fail(status, "%.200s has inputs of shape %s; the model %.100s takes %s", name, cp_dims_text(input).s, t->name,
                        cp_net_input_show(net).s);
     return !classes || classes == t->model->config.classes ||
            cp_fail(status, "%.200s has %d classes; the model %.100s has %d", name, classes, t->name, t->model->config.classes);
