@@ -61,10 +61,8 @@ static double count_block(prediction *p, int b, int done) {
     p->bad += p->found[b].bad;
     for (int i = 0; i < p->lines[b].n; i++) {
         const double *row = p->found[b].posterior + (size_t)i * (size_t)p->table.classes;
-        int           best = 0;
-        for (int c = 1; c < p->table.classes; c++)
-            if (row[c] > row[best]) best = c;
-        if (isfinite(row[best])) p->histogram[best]++, sum += row[best];
+        int           best = cp_prediction_next(row, p->table.classes, -1);
+        if (best >= 0) p->histogram[best]++, sum += row[best];
     }
     return sum;
 }

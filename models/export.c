@@ -26,7 +26,7 @@ static cp_tensor *preprocess(cp_at at, const cp_preprocessing *p, cp_tensor *x) 
     double middle = p->low / 2 + p->high / 2, half = p->high / 2 - p->low / 2;
     if (!cp_preprocessing_known(p)) return x;
     if (p->mean) return cp_div(at, cp_sub(at, x, features(at, p->mean, &p->shape)), features(at, p->sd, &p->shape));
-    if (p->dtype != CP_U8) x = cp_clamp(at, x, (cp_real)p->low, (cp_real)p->high);
+    if (p->dtype != CP_U8 || p->low > 0 || p->high < 255) x = cp_clamp(at, x, (cp_real)p->low, (cp_real)p->high);
     return cp_scale(at, cp_affine(at, x, 1, (cp_real)-middle), (cp_real)(1 / half));
 }
 

@@ -291,6 +291,12 @@ static void what_a_model_knows_of_its_inputs_is_in_its_file(void) {
     read_file("m.onnx", "x 2 N 8 8 3", (const char *[]){"posterior 1 N 2", NULL});
     TEST_ASSERT_EQUAL_INT(0, g.found[CLIP]);
     TEST_ASSERT_EQUAL_INT(1, g.found[CAST]);
+    about.input.high = 100; /* bytes may lie beyond it */
+    input = (cp_preprocessing){0};
+    TEST_ASSERT_TRUE_MESSAGE(cp_model_about_set(model, &about, &status), status.message);
+    TEST_ASSERT_TRUE_MESSAGE(cp_model_export_onnx(model, &input, scratch("m.onnx"), &status), status.message);
+    read_file("m.onnx", "x 2 N 8 8 3", (const char *[]){"posterior 1 N 2", NULL});
+    TEST_ASSERT_EQUAL_INT(1, g.found[CLIP]);
     cp_model_free(model);
 }
 

@@ -16,8 +16,7 @@ cp_text cp_class_text(const char *const *class_names, const char *prefix, int c)
     return text;
 }
 
-/* The most probable class after that one, or of all for -1; of equal ones the lowest. -1 when a posterior is not finite. */
-static int next_class(const double *p, int classes, int after) {
+int cp_prediction_next(const double *p, int classes, int after) {
     int next = -1;
     for (int c = 0; c < classes; c++) {
         bool behind = after < 0 || p[c] < p[after] || (p[c] == p[after] && c > after);
@@ -50,7 +49,7 @@ static void print_header(const cp_prediction_table *t, FILE *file) {
 
 static void print_line(const cp_prediction_table *t, const cp_prediction_lines *l, int i, FILE *file) {
     const double *p = l->posterior + (size_t)i * (size_t)t->classes;
-    int           best = next_class(p, t->classes, -1);
+    int           best = cp_prediction_next(p, t->classes, -1);
     if (has_files(t)) cp_csv_text(file, l->files ? l->files[i] : l->file), fputc(',', file);
     if (!l->files) fprintf(file, "%d", i);
     if (has_rows(t) && !t->bare) fputc(',', file);
@@ -60,7 +59,7 @@ static void print_line(const cp_prediction_table *t, const cp_prediction_lines *
         if (k > 0) fputc(',', file);
         cp_csv_text(file, cp_class_text(t->class_names, "", best).s);
         fprintf(file, ",%.9g", best < 0 ? NAN : p[best]);
-        best = best < 0 ? -1 : next_class(p, t->classes, best);
+        best = best < 0 ? -1 : cp_prediction_next(p, t->classes, best);
     }
     if (l->energy && !t->bare) fprintf(file, ",%.9g,%.9g", l->energy[i], -l->energy[i]);
     fputc('\n', file);
@@ -88,19 +87,19 @@ bool cp_predictions_save(const cp_prediction_table *t, const char *path, cp_stat
 
 static void put_line(const cp_prediction_table *t, const cp_prediction_lines *l, int i, cp_json_writer *w) {
     const double *p = l->posterior + (size_t)i * (size_t)t->classes;
-    int           best = next_class(p, t->classes, -1), shown = t->top ? t->top : t->classes;
+    int           best = cp_prediction_next(p, t->classes, -1), shown = t->top ? t->top : t->classes;
     cp_json_put_object(w, NULL);
     if (has_files(t)) cp_json_put_string(w, "file", l->files ? l->files[i] : l->file);
     if (!l->files) cp_json_put_integer(w, "row", i);
     cp_json_put_string(w, "class", best < 0 ? NULL : cp_class_text(t->class_names, "", best).s);
     if (t->top) cp_json_put_array(w, "classes");
-    for (int k = 0, c = best; k < t->top; k++, c = c < 0 ? -1 : next_class(p, t->classes, c))
+    for (int k = 0, c = best; k < t->top; k++, c = c < 0 ? -1 : cp_prediction_next(p, t->classes, c))
         cp_json_put_string(w, NULL, c < 0 ? NULL : cp_class_text(t->class_names, "", c).s);
     if (t->top) cp_json_put_end(w);
     cp_json_put_array(w, "p");
     for (int k = 0, c = t->top ? best : 0; k < shown; k++) {
         cp_json_put_number(w, NULL, c < 0 ? NAN : p[c]);
-        c = !t->top ? k + 1 : c < 0 ? -1 : next_class(p, t->classes, c);
+        c = !t->top ? k + 1 : c < 0 ? -1 : cp_prediction_next(p, t->classes, c);
     }
     cp_json_put_end(w);
     if (l->energy) cp_json_put_number(w, "energy", l->energy[i]);

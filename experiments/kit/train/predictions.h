@@ -13,6 +13,9 @@
 /* A class as text: its name, or its number without names; "" for -1. */
 cp_text cp_class_text(const char *const *class_names, const char *prefix, int c);
 
+/* The most probable class after that one, or of all for -1; of equal ones the lowest. -1 when a posterior is not finite. */
+int cp_prediction_next(const double *posterior, int classes, int after);
+
 /* The rows of an array, or pictures. */
 typedef struct cp_prediction_lines {
     int           n;
