@@ -14,8 +14,8 @@
 void cp_brats_free(cp_brats_set *set) {
     int subjects = set->subjects ? set->subjects->count : 0;
     for (int i = 0; set->slices && i < subjects; i++) cp_slices_free(&set->slices[i]);
-    for (int i = 0; set->names && i < set->patient_count; i++) free(set->names[i]);
-    free(set->slices), free(set->patients), free(set->names), free(set->splits);
+    free(set->slices), free(set->patients), free(set->splits);
+    cp_names_free(&set->names);
     cp_patient_list_free(set->listed);
     cp_subjects_free(set->subjects);
     *set = (cp_brats_set){0};
@@ -83,43 +83,30 @@ static void turn(cp_brats_set *set) {
 
 /* ---- patients ---- */
 
-typedef struct owner {
-    char *patient;
-    int   subject;
-} owner;
-
-static int by_patient(const void *a, const void *b) { return strcmp(((const owner *)a)->patient, ((const owner *)b)->patient); }
-
-static char *patient_of(const cp_brats_set *set, int subject) {
+static int patient_of(cp_brats_set *set, int subject) {
     const char *name = set->subjects->at[subject].name, *listed = cp_patient_listed(set->listed, name);
     size_t      length = listed ? strlen(listed) : cp_patient_length(name);
-    return length || !*name ? strndup(listed ? listed : name, length) : NULL;
+    char       *patient = length || !*name ? strndup(listed ? listed : name, length) : NULL;
+    int         number = patient ? cp_names_add(&set->names, patient) : -1;
+    free(patient);
+    return number;
 }
 
 /* Numbers the patients whose scans can be used in the order of their names. */
 static bool number_patients(cp_brats_set *set) {
-    size_t room = (size_t)set->subjects->count + 1;
-    owner *owners = calloc(room, sizeof *owners);
-    set->names = calloc(room, sizeof *set->names);
-    set->patients = malloc(room * sizeof *set->patients);
-    bool ok = owners && set->names && set->patients;
+    set->patients = malloc(((size_t)set->subjects->count + 1) * sizeof *set->patients);
+    bool ok = set->patients != NULL;
     for (int i = 0; ok && i < set->subjects->count; i++) {
-        set->patients[i] = -1;
-        if (set->slices[i].count == 0) continue;
-        owners[set->scans] = (owner){patient_of(set, i), i};
-        ok = owners[set->scans++].patient != NULL;
+        bool used = set->slices[i].count > 0;
+        set->patients[i] = used ? patient_of(set, i) : -1;
+        set->scans += used;
+        ok = !used || set->patients[i] >= 0;
     }
-    if (ok) qsort(owners, (size_t)set->scans, sizeof *owners, by_patient);
-    for (int i = 0; owners && i < set->scans; i++) {
-        bool known = set->patient_count > 0 && strcmp(set->names[set->patient_count - 1], owners[i].patient) == 0;
-        if (!ok || known)
-            free(owners[i].patient);
-        else
-            set->names[set->patient_count++] = owners[i].patient;
-        if (ok) set->patients[owners[i].subject] = set->patient_count - 1;
-    }
-    free(owners);
-    return ok;
+    int *numbers = ok ? cp_names_sort(&set->names, false) : NULL;
+    for (int i = 0; numbers && i < set->subjects->count; i++)
+        if (set->patients[i] >= 0) set->patients[i] = numbers[set->patients[i]];
+    free(numbers);
+    return numbers;
 }
 
 /* A list with other names would let the scans of a patient end up in several splits. */
@@ -136,7 +123,7 @@ static bool list_fits(cp_brats_set *set, cp_status *status) {
 cp_brats_counts cp_brats_count(const cp_brats_set *set, int split) {
     cp_brats_counts counts = {0};
     bool            all = split == CP_IMAGES_SPLITS;
-    for (int p = 0; p < set->patient_count; p++) counts.patients += all || set->splits[p] == split;
+    for (int p = 0; p < set->names.count; p++) counts.patients += all || set->splits[p] == split;
     for (int i = 0; i < set->subjects->count; i++) {
         if (set->patients[i] < 0 || (!all && set->splits[set->patients[i]] != split)) continue;
         counts.slices += set->slices[i].count;
@@ -171,13 +158,13 @@ static bool none_usable(const cp_brats_set *set, cp_status *status) {
 
 static bool split_patients(cp_brats_set *set, cp_status *status) {
     if (!number_patients(set)) return no_memory(status);
-    if (set->patient_count == 0) return none_usable(set, status);
+    if (set->names.count == 0) return none_usable(set, status);
     if (!list_fits(set, status)) return false;
-    set->splits = malloc((size_t)set->patient_count * sizeof *set->splits);
+    set->splits = malloc((size_t)set->names.count * sizeof *set->splits);
     if (!set->splits) return no_memory(status);
     for (int i = 0; i < set->subjects->count; i++) set->all += set->slices[i].all, set->all_tumor += set->slices[i].all_tumor;
-    return cp_patients_split(set->patient_count, set->config.shares, set->config.seed, set->splits, status) &&
-           has_both_classes(set, status);
+    cp_rng rng = cp_rng_named(set->config.seed, "patients");
+    return cp_patients_split(set->names.count, set->config.shares, &rng, set->splits, status) && has_both_classes(set, status);
 }
 
 bool cp_brats_gather(const cp_brats_config *config, cp_brats_set *set, cp_status *status) {
@@ -206,7 +193,7 @@ typedef struct split_arrays {
 
 /* Frees the pixels of each subject once they are copied, so that there are never two copies of all slices. */
 static void fill(cp_brats_set *set, int split, size_t values, split_arrays *a) {
-    for (int p = 0; p < set->patient_count; p++)
+    for (int p = 0; p < set->names.count; p++)
         for (int i = 0; set->splits[p] == split && i < set->subjects->count; i++) {
             cp_slices *s = &set->slices[i];
             size_t     some = (size_t)s->count;
@@ -273,7 +260,7 @@ static void put_settings(const cp_brats_set *set, cp_json_writer *w) {
 static void put_patient(const cp_brats_set *set, int patient, cp_json_writer *w) {
     cp_json_put_object(w, NULL);
     cp_json_put_integer(w, "number", patient);
-    cp_json_put_string(w, "name", set->names[patient]);
+    cp_json_put_string(w, "name", set->names.at[patient]);
     cp_json_put_array(w, "scans");
     for (int i = 0; i < set->subjects->count; i++)
         if (set->patients[i] == patient) cp_json_put_string(w, NULL, set->subjects->at[i].name);
@@ -303,7 +290,7 @@ static bool add_made(const cp_brats_set *set, cp_npz_writer *writer, cp_status *
     cp_json_put_object(&w, "patients");
     for (int s = 0; s < CP_IMAGES_SPLITS; s++) {
         cp_json_put_array(&w, cp_images_splits[s]);
-        for (int p = 0; p < set->patient_count; p++)
+        for (int p = 0; p < set->names.count; p++)
             if (set->splits[p] == s) put_patient(set, p, &w);
         cp_json_put_end(&w);
     }

@@ -3,6 +3,7 @@
 
 #include "core/io/json.h"
 #include "core/io/npz.h"
+#include "experiments/kit/data/names.h"
 #include "experiments/kit/volumes/patients.h"
 #include "experiments/kit/volumes/slices.h"
 
@@ -26,15 +27,14 @@ typedef struct cp_brats_counts {
 
 typedef struct cp_brats_set {
     cp_brats_config  config;
-    cp_subjects     *subjects;     /* scans; several may be of one patient. left_out has all that cannot be used */
-    int              scans;        /* those that are used */
-    cp_slices       *slices;       /* (subjects): count 0 for those that were left out */
-    cp_patient_list *listed;       /* NULL: none */
-    int              listed_scans; /* of those that are used */
-    int             *patients;     /* (subjects): number of the patient; -1 for those that were left out */
-    char           **names;        /* (patient_count), sorted: the number of a patient is the place here */
-    int              patient_count;
-    int             *splits;            /* (patient_count): train, val or test */
+    cp_subjects     *subjects;          /* scans; several may be of one patient. left_out has all that cannot be used */
+    int              scans;             /* those that are used */
+    cp_slices       *slices;            /* (subjects): count 0 for those that were left out */
+    cp_patient_list *listed;            /* NULL: none */
+    int              listed_scans;      /* of those that are used */
+    int             *patients;          /* (subjects): number of the patient; -1 for those that were left out */
+    cp_names         names;             /* of the patients, by their numbers, sorted */
+    int             *splits;            /* (patients): train, val or test */
     int64_t          all, all_tumor;    /* slices of the volumes that were used, and those with tumor */
     int              seen, upside_down; /* scans whose orientation can be judged, as they were read, and those upside down */
     bool             turned;            /* all slices, by 180 degrees */

@@ -189,7 +189,7 @@ bool cp_import_list(cp_import *m, cp_status *status) {
     if (m->classes.count < 2 || m->classes.count > CP_IMAGES_CLASSES)
         return cp_fail(status, "%.200s: %d classes were found; 2 to %d are expected", m->config.source, m->classes.count,
                        CP_IMAGES_CLASSES);
-    int *numbers = cp_names_sort(&m->classes);
+    int *numbers = cp_names_sort(&m->classes, true);
     if (!numbers) return no_memory(m, status);
     for (int i = 0; i < m->count; i++)
         if (m->rows[i].label >= 0) m->rows[i].label = numbers[m->rows[i].label];

@@ -179,16 +179,14 @@ static bool make_groups(cp_import *m, cp_status *status) {
 
 /* ---- splits ---- */
 
-/* Splits the groups whose first row has this class, of rows in training, by the shares. */
-static void split_class(cp_import *m, int label, const bool *fixed, const int *shares, cp_rng *rng, int *groups, int *order) {
-    int count = 0, counts[CP_IMAGES_SPLITS];
+/* Splits the groups whose first row has this class, of rows in training, by the shares. `work` has room for two numbers a row. */
+static bool split_class(cp_import *m, int label, const bool *fixed, const int *shares, cp_rng *rng, int *work, cp_status *status) {
+    int count = 0, *groups = work, *splits = work + m->count;
     for (int i = 0; i < m->count; i++)
         if (m->rows[i].group == i && m->rows[i].label == label && !fixed[i]) groups[count++] = i;
-    if (count == 0) return;
-    cp_patients_counts(count, shares, counts);
-    cp_rng_permutation(rng, order, count);
-    for (int s = 0, i = 0; s < CP_IMAGES_SPLITS; s++)
-        for (int k = 0; k < counts[s]; k++) m->rows[groups[order[i++]]].split = s;
+    if (count && !cp_patients_split(count, shares, rng, splits, status)) return false;
+    for (int i = 0; i < count; i++) m->rows[groups[i]].split = splits[i];
+    return true;
 }
 
 bool cp_import_split(cp_import *m, cp_status *status) {
@@ -199,6 +197,9 @@ bool cp_import_split(cp_import *m, cp_status *status) {
     for (int i = 0; i < m->count; i++) given |= m->rows[i].split >= 0 ? 1 << m->rows[i].split : 0;
     for (int s = CP_IMAGES_VAL; s < CP_IMAGES_SPLITS; s++)
         if (given >> s & 1) shares[s] = 0; /* what the source has is kept */
+    if (shares[CP_IMAGES_TRAIN] + shares[CP_IMAGES_VAL] + shares[CP_IMAGES_TEST] == 0)
+        return cp_fail(status, "%.300s has splits of its own for all shares of --split; give the training split a share",
+                       m->config.source);
     int  *work = malloc(2 * (size_t)m->count * sizeof *work);
     bool *fixed = calloc((size_t)m->count, sizeof *fixed);
     bool  ok = (work && fixed) || cp_fail(status, "not enough memory to split %d rows", m->count);
@@ -208,7 +209,7 @@ bool cp_import_split(cp_import *m, cp_status *status) {
         if (m->rows[i].label < 0 || m->rows[i].split > CP_IMAGES_TRAIN) fixed[group] = true;
         if (m->rows[i].split < 0) m->rows[i].split = CP_IMAGES_TRAIN;
     }
-    for (int c = 0; ok && c < m->classes.count; c++) split_class(m, c, fixed, shares, &rng, work, work + m->count);
+    for (int c = 0; ok && c < m->classes.count; c++) ok = split_class(m, c, fixed, shares, &rng, work, status);
     for (int i = 0; ok && i < m->count; i++)
         if (!fixed[m->rows[i].group]) m->rows[i].split = m->rows[m->rows[i].group].split;
     free(work), free(fixed);

@@ -63,6 +63,7 @@ for i in 21 22 23; do
 done
 expect 0 "dark      18    2     3" import splits --out splits.npz --size 8 --split 90/10/20
 cp cells/dark/[1-4].pgm splits/test/dark
+expect 1 "splits has splits of its own for all shares of --split" import splits --out x.npz --split 0/0/1
 mkdir splits/test/unlabeled && mv cells/unlabeled/20.pgm splits/test/unlabeled
 expect 0 "unlabeled      1    0     0" import splits --out splits.npz --size 8 --split 90/10/20
 mv splits/test/unlabeled/20.pgm cells/unlabeled

@@ -256,7 +256,7 @@ static void names_are_numbered_and_sorted(void) {
         TEST_ASSERT_EQUAL_INT(i, cp_names_add(&names, text));
         TEST_ASSERT_EQUAL_INT(i, cp_names_add(&names, text));
     }
-    int *numbers = cp_names_sort(&names);
+    int *numbers = cp_names_sort(&names, true);
     for (int i = 0; i < 3000; i++) TEST_ASSERT_EQUAL_INT(2999 - i, numbers[i]);
     TEST_ASSERT_EQUAL_STRING("14", names.at[2]);
     TEST_ASSERT_EQUAL_INT(2, cp_names_add(&names, "14"));
@@ -265,7 +265,7 @@ static void names_are_numbered_and_sorted(void) {
     TEST_ASSERT_EQUAL_INT(0, cp_names_add(&names, "10"));
     TEST_ASSERT_EQUAL_INT(1, cp_names_add(&names, "9"));
     TEST_ASSERT_EQUAL_INT(2, cp_names_add(&names, "x"));
-    numbers = cp_names_sort(&names); /* by their bytes, since one is no number */
+    numbers = cp_names_sort(&names, true); /* by their bytes, since one is no number */
     TEST_ASSERT_EQUAL_INT_ARRAY(((int[]){0, 1, 2}), numbers, 3);
     free(numbers);
     cp_names_free(&names);

@@ -90,9 +90,9 @@ static void shares_are_three_whole_numbers(void) {
 static void the_split_depends_only_on_the_seed(void) {
     static const int shares[] = {70, 10, 20};
     int              first[110], again[110], other[110], counts[3] = {0}, same = 0;
-    TEST_ASSERT_TRUE(cp_patients_split(110, shares, 1, first, &status));
-    TEST_ASSERT_TRUE(cp_patients_split(110, shares, 1, again, &status));
-    TEST_ASSERT_TRUE(cp_patients_split(110, shares, 2, other, &status));
+    TEST_ASSERT_TRUE(cp_patients_split(110, shares, (cp_rng[]){cp_rng_named(1, "patients")}, first, &status));
+    TEST_ASSERT_TRUE(cp_patients_split(110, shares, (cp_rng[]){cp_rng_named(1, "patients")}, again, &status));
+    TEST_ASSERT_TRUE(cp_patients_split(110, shares, (cp_rng[]){cp_rng_named(2, "patients")}, other, &status));
     TEST_ASSERT_EQUAL_INT_ARRAY(first, again, 110);
     for (int i = 0; i < 110; i++) counts[first[i]]++, same += first[i] == other[i];
     TEST_ASSERT_TRUE(counts[0] == 77 && counts[1] == 11 && counts[2] == 22);

@@ -44,12 +44,12 @@ static int list_rows(const cp_images *images, int split, bool patients, size_t w
     return count;
 }
 
-/* "17", or its text, cleaned. */
-static cp_shown_text patient_name(const cp_images *images, int patient) {
-    char        number[16];
-    const char *text = images->patients_named.count ? images->patients_named.at[patient] : number;
-    snprintf(number, sizeof number, "%d", patient);
-    return cp_shown(text, strlen(text));
+/* "17", or its name, cleaned. */
+static cp_shown_text name_of(const char *const *names, int number) {
+    char        text[16];
+    const char *shown = names ? names[number] : text;
+    snprintf(text, sizeof text, "%d", number);
+    return cp_shown(shown, strlen(shown));
 }
 
 /* Adds a line when rows of split b are also in split a, or patients. */
@@ -67,7 +67,7 @@ static bool compare(const cp_images *images, int a, int b, bool patients, const 
     if (copies && patients)
         snprintf(add_line(check), sizeof *check->lines, "%d patient%s in %s and in %s, such as %s", shared,
                  shared == 1 ? " is" : "s are", cp_images_splits[a], cp_images_splits[b],
-                 patient_name(images, images->groups[b][example]).text);
+                 name_of((const char *const *)images->patients_named.at, images->groups[b][example]).text);
     else if (copies)
         snprintf(add_line(check), sizeof *check->lines, "%d of the %d rows of %s %s of %s, such as row %d of row %d", copies, count,
                  cp_images_splits[b], copies == 1 ? "is a copy of one" : "are copies of some", cp_images_splits[a], example,
@@ -105,10 +105,12 @@ void cp_images_check_classes(const cp_images *images, cp_check *check) {
         if (counts[c] > counts[largest]) largest = c;
     }
     if (counts && splits[CP_IMAGES_TRAIN].count && counts[rarest] == 0)
-        snprintf(add_line(check), sizeof *check->lines, "class %d has no labeled training rows", rarest);
+        snprintf(add_line(check), sizeof *check->lines, "class %s has no labeled training rows",
+                 name_of(images->class_names, rarest).text);
     else if (counts && counts[largest] >= RARE * (int64_t)counts[rarest] && counts[rarest])
         snprintf(add_line(check), sizeof *check->lines,
-                 "class %d has %d labeled training rows, class %d has %d: look at the balanced accuracy", largest, counts[largest],
-                 rarest, counts[rarest]);
+                 "class %s has %d labeled training rows, class %s has %d: look at the balanced accuracy",
+                 name_of(images->class_names, largest).text, counts[largest], name_of(images->class_names, rarest).text,
+                 counts[rarest]);
     free(counts);
 }

@@ -6,7 +6,7 @@
 enum { CP_CHECK_LINES = 12 };
 
 typedef struct cp_check {
-    char lines[CP_CHECK_LINES][200]; /* "4 patients are in train and in test, such as 17": text for a user, cleaned */
+    char lines[CP_CHECK_LINES][300]; /* "4 patients are in train and in test, such as 17": text for a user, cleaned */
     int  count;
 } cp_check;
 

@@ -287,7 +287,7 @@ static bool labels_fit(const reading *r, int split, int *largest) {
 /* Labels that are text, without an array of the classes' names: the classes are in the order of their names. */
 static bool sort_classes(reading *r) {
     if (r->images->classes_named.count == 0) return true;
-    int *numbers = cp_names_sort(&r->images->classes_named);
+    int *numbers = cp_names_sort(&r->images->classes_named, true);
     if (!numbers) return cp_fail(r->status, "%.200s: not enough memory for its classes", r->path);
     for (int s = 0; s < CP_IMAGES_SPLITS; s++)
         for (int64_t i = 0; r->labels[s] && i < r->pixels[s].dims[0]; i++)

@@ -36,6 +36,8 @@ int cp_names_add(cp_names *names, const char *text) {
     return (*slot = ++names->count) - 1;
 }
 
+int cp_names_find(const cp_names *names, const char *text) { return names->count ? *slot_of(names, text) - 1 : -1; }
+
 void cp_names_free(cp_names *names) {
     for (int i = 0; i < names->count; i++) free(names->at[i]);
     free(names->at);
@@ -50,20 +52,20 @@ static bool is_whole(const char *text) {
 
 static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-static int by_value(const void *a, const void *b) {
+static int by_number(const void *a, const void *b) {
     long x = atol(*(char *const *)a), y = atol(*(char *const *)b);
     return x == y ? by_text(a, b) : x < y ? -1 : 1;
 }
 
-int *cp_names_sort(cp_names *names) {
+int *cp_names_sort(cp_names *names, bool by_value) {
     size_t count = (size_t)names->count;
-    bool   whole = true;
+    bool   whole = by_value;
     char **old = malloc((count + 1) * sizeof *old);
     int   *numbers = malloc((count + 1) * sizeof *numbers);
     for (int i = 0; i < names->count; i++) whole = whole && is_whole(names->at[i]);
     if (old && numbers && count) {
         memcpy(old, names->at, count * sizeof *old);
-        qsort(names->at, count, sizeof *names->at, whole ? by_value : by_text);
+        qsort(names->at, count, sizeof *names->at, whole ? by_number : by_text);
         memset(names->slots, 0, (size_t)names->slot_count * sizeof *names->slots);
         for (int i = 0; i < names->count; i++) *slot_of(names, names->at[i]) = i + 1;
         for (size_t i = 0; i < count; i++) numbers[i] = *slot_of(names, old[i]) - 1;

@@ -15,9 +15,10 @@ typedef struct cp_names {
     int    slot_count;
 } cp_names;
 
-int  cp_names_add(cp_names *names, const char *text); /* the number of the text, which is copied; -1: not enough memory */
-void cp_names_free(cp_names *names);                  /* resets it to {0} */
+int  cp_names_add(cp_names *names, const char *text);        /* the number of the text, which is copied; -1: not enough memory */
+int  cp_names_find(const cp_names *names, const char *text); /* -1: it has not been added */
+void cp_names_free(cp_names *names);                         /* resets it to {0} */
 
-/* Sorts them: by their values when all are whole numbers, else by their bytes. Returns the new number of each old one, (count), to be
- * freed; NULL: not enough memory. */
-int *cp_names_sort(cp_names *names);
+/* Sorts them by their bytes, or with `by_value` by their values when all are whole numbers. Returns the new number of each old one, (count),
+ * to be freed; NULL: not enough memory. */
+int *cp_names_sort(cp_names *names, bool by_value);

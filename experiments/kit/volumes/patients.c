@@ -2,7 +2,6 @@
 #include "experiments/kit/volumes/patients.h"
 
 #include "core/io/csv.h"
-#include "core/random.h"
 
 #include <regex.h>
 #include <stdlib.h>
@@ -32,45 +31,35 @@ size_t cp_patient_length(const char *scan) {
 
 /* ---- a list of scans and their patients ---- */
 
-typedef struct line {
-    const char *scan, *patient;
-    size_t      number;
-} line;
-
 struct cp_patient_list {
-    cp_csv csv;
-    line  *lines; /* by scan */
-    size_t count;
+    cp_csv   csv;
+    cp_names scans;
+    size_t  *rows; /* (scans): of the file */
 };
 
 void cp_patient_list_free(cp_patient_list *list) {
     if (!list) return;
     cp_csv_free(&list->csv);
-    free(list->lines);
+    cp_names_free(&list->scans);
+    free(list->rows);
     free(list);
-}
-
-static int by_scan(const void *a, const void *b) {
-    const line *x = a, *y = b;
-    int         order = strcmp(x->scan, y->scan);
-    return order ? order : (x->number > y->number) - (x->number < y->number);
 }
 
 static bool take_all(cp_patient_list *list, const char *path, cp_status *status) {
     const cp_csv *csv = &list->csv;
-    list->lines = malloc(csv->rows * sizeof *list->lines);
-    if (!list->lines) return cp_fail(status, "%.200s: not enough memory", path);
+    list->rows = malloc(csv->rows * sizeof *list->rows);
+    if (!list->rows) return cp_fail(status, "%.200s: not enough memory", path);
     for (size_t i = 0; i < csv->rows; i++) {
-        line added = {cp_csv_cell(csv, i, 0), csv->columns == 2 ? cp_csv_cell(csv, i, 1) : "", csv->lines[i]};
-        if (i == 0 && strcasecmp(added.patient, "patient") == 0) continue;
-        if (!*added.scan || !*added.patient) return cp_fail(status, "%.200s, line %zu: expected SCAN,PATIENT", path, added.number);
-        list->lines[list->count++] = added;
+        const char *scan = cp_csv_cell(csv, i, 0), *patient = csv->columns == 2 ? cp_csv_cell(csv, i, 1) : "";
+        if (i == 0 && strcasecmp(patient, "patient") == 0) continue;
+        if (!*scan || !*patient) return cp_fail(status, "%.200s, line %zu: expected SCAN,PATIENT", path, csv->lines[i]);
+        int before = list->scans.count, number = cp_names_add(&list->scans, scan);
+        if (number < 0) return cp_fail(status, "%.200s: not enough memory", path);
+        if (number == before) list->rows[number] = i;
+        if (strcmp(cp_csv_cell(csv, list->rows[number], 1), patient) != 0)
+            return cp_fail(status, "%.200s, line %zu: %.100s is of another patient in line %zu", path, csv->lines[i], scan,
+                           csv->lines[list->rows[number]]);
     }
-    if (list->count) qsort(list->lines, list->count, sizeof *list->lines, by_scan);
-    for (size_t i = 1; i < list->count; i++)
-        if (strcmp(list->lines[i - 1].scan, list->lines[i].scan) == 0 && strcmp(list->lines[i - 1].patient, list->lines[i].patient))
-            return cp_fail(status, "%.200s, line %zu: %.100s is of another patient in line %zu", path, list->lines[i].number,
-                           list->lines[i].scan, list->lines[i - 1].number);
     return true;
 }
 
@@ -82,11 +71,9 @@ cp_patient_list *cp_patient_list_read(const char *path, cp_status *status) {
     return NULL;
 }
 
-static int by_name(const void *scan, const void *of_list) { return strcmp(scan, ((const line *)of_list)->scan); }
-
 const char *cp_patient_listed(const cp_patient_list *list, const char *scan) {
-    const line *found = list && list->count ? bsearch(scan, list->lines, list->count, sizeof *list->lines, by_name) : NULL;
-    return found ? found->patient : NULL;
+    int number = list ? cp_names_find(&list->scans, scan) : -1;
+    return number < 0 ? NULL : cp_csv_cell(&list->csv, list->rows[number], 1);
 }
 
 /* ---- splits ---- */
@@ -137,13 +124,12 @@ void cp_patients_counts(int patients, const int shares[CP_IMAGES_SPLITS], int co
     for (int s = 0; s < CP_IMAGES_SPLITS; s++) counts[s] = (int)whole[s];
 }
 
-bool cp_patients_split(int patients, const int shares[CP_IMAGES_SPLITS], uint64_t seed, int *splits, cp_status *status) {
+bool cp_patients_split(int patients, const int shares[CP_IMAGES_SPLITS], cp_rng *rng, int *splits, cp_status *status) {
     int counts[CP_IMAGES_SPLITS];
     cp_patients_counts(patients, shares, counts);
     int *order = malloc(((size_t)patients + 1) * sizeof *order);
     if (!order) return cp_fail(status, "not enough memory for %d patients", patients);
-    cp_rng rng = cp_rng_named(seed, "patients");
-    cp_rng_permutation(&rng, order, patients);
+    cp_rng_permutation(rng, order, patients);
     for (int s = 0, i = 0; s < CP_IMAGES_SPLITS; s++)
         for (int k = 0; k < counts[s]; k++) splits[order[i++]] = s;
     free(order);

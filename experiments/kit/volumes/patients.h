@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/error.h"
+#include "core/random.h"
 #include "experiments/kit/data/images.h"
 
 /* The number of characters in a scan's name that name the patient. Scans of one patient that were made at different times have
@@ -31,6 +32,6 @@ bool cp_patients_shares(const char *text, int shares[CP_IMAGES_SPLITS], cp_statu
  * and 20 make 154/22/44 of 220, 4/1/1 of 6 and 1/0/1 of 2. */
 void cp_patients_counts(int patients, const int shares[CP_IMAGES_SPLITS], int counts[CP_IMAGES_SPLITS]);
 
-/* The split of each of `patients` into `splits`: the first in an order drawn from the random stream "patients" of the seed are
- * train, then come val and test. False when there is no memory. */
-bool cp_patients_split(int patients, const int shares[CP_IMAGES_SPLITS], uint64_t seed, int *splits, cp_status *status);
+/* The split of each of `patients` into `splits`: the first in a random order are train, then come val and test. False when there is no
+ * memory. */
+bool cp_patients_split(int patients, const int shares[CP_IMAGES_SPLITS], cp_rng *rng, int *splits, cp_status *status);
