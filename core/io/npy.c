@@ -17,7 +17,7 @@ typedef struct header {
     cp_npy npy;   /* without its data */
     size_t start; /* offset of the data */
     bool   big_endian, fortran;
-    bool   texts; /* text is expected; its characters are one more axis of the array */
+    bool   any;   /* text is allowed */
     size_t width; /* characters of each text */
 } header;
 
@@ -89,6 +89,16 @@ static const char *meaning_of_kind(char kind) {
     }
 }
 
+static bool parse_text_type(const char *code, size_t length, header *h) {
+    char *end, digits[10] = "";
+    memcpy(digits, code + 2, length > 2 && length < 10 ? length - 2 : 0);
+    h->npy.text = length > 2 && strchr("USa", code[1]) && digits[0] >= '1' && digits[0] <= '9';
+    h->npy.dtype = h->npy.text && code[1] == 'U' ? CP_U32 : CP_U8;
+    h->big_endian = code[0] == '>';
+    h->width = strtoul(digits, &end, 10);
+    return h->npy.text && *end == '\0';
+}
+
 static bool parse_descr(parser *p, header *h) {
     const char *code;
     size_t      length;
@@ -99,17 +109,7 @@ static bool parse_descr(parser *p, header *h) {
                        "each field as an array of its own",
                        p->name, p->at);
     if (!parse_string(p, "a type such as '<f4'", &code, &length)) return false;
-    if (h->texts) {
-        char *end;
-        char  digits[10] = "";
-        memcpy(digits, code + 2, length > 2 && length < 10 ? length - 2 : 0);
-        h->npy.dtype = length > 1 && code[1] == 'U' ? CP_U32 : CP_U8;
-        h->big_endian = code[0] == '>';
-        h->width = strtoul(digits, &end, 10);
-        return (h->width > 0 && strchr("USa", code[1]) && *end == '\0' && digits[0] > '0') ||
-               cp_damaged(p->status, "%.200s: header, byte %zu: elements of type '%s' were found, text was expected", p->name,
-                          (size_t)(code - p->text), cp_shown(code, length).text);
-    }
+    if (h->any && parse_text_type(code, length, h)) return true;
     int type = 0;
     while (type < CP_DTYPES && !(length == 3 && codes[type] && memcmp(codes[type] + 1, code + 1, 2) == 0)) type++;
     if (type == CP_DTYPES || !code[0] || !strchr("<>|", code[0]) || (code[0] == '|' && code[2] != '1'))
@@ -215,10 +215,10 @@ static bool parse_front(const unsigned char *bytes, size_t size, const char *nam
     parser p = {(const char *)bytes, front, h->start, name, status};
     if (!parse_dict(&p, h)) return false;
     cp_npy *npy = &h->npy;
-    if (h->texts && npy->rank != 1 && (npy->rank != 2 || npy->dims[1] != 1))
+    if (npy->text && npy->rank != 1 && (npy->rank != 2 || npy->dims[1] != 1))
         return cp_damaged(status, "%.200s: text of shape %s was found, (N) or (N, 1) was expected", name,
                           cp_shown_shape(npy->rank, npy->dims).text);
-    if (h->texts) npy->dims[npy->rank++] = (int64_t)h->width;
+    if (npy->text) npy->dims[npy->rank++] = (int64_t)h->width;
     size_t        width = cp_dtype_size(npy->dtype);
     cp_shown_text shape = cp_shown_shape(npy->rank, npy->dims);
     if (!cp_shape_count(npy->rank, npy->dims, width, &npy->size))
@@ -249,8 +249,8 @@ static void *to_c_order(const cp_npy *npy, const unsigned char *from) {
 }
 
 /* Moves the elements to the front of their buffer, which is aligned and saves a second buffer for large arrays. */
-bool cp_npy_take(cp_bytes bytes, const char *name, cp_npy *npy, cp_status *status) {
-    header h = {0};
+static bool take(cp_bytes bytes, const char *name, bool any, cp_npy *npy, cp_status *status) {
+    header h = {.any = any};
     *npy = (cp_npy){0};
     if (!parse_front(bytes.data, bytes.size, name, &h, status)) {
         cp_bytes_free(&bytes);
@@ -258,13 +258,18 @@ bool cp_npy_take(cp_bytes bytes, const char *name, cp_npy *npy, cp_status *statu
     }
     cp_elements_decode(h.npy.dtype, h.big_endian, bytes.data + h.start, h.npy.size, bytes.data);
     h.npy.data = bytes.data;
-    if (h.fortran && h.npy.rank > 1 && h.npy.size > 1) {
+    if (h.fortran && !h.npy.text && h.npy.rank > 1 && h.npy.size > 1) {
         h.npy.data = to_c_order(&h.npy, bytes.data);
         cp_bytes_free(&bytes);
         if (!h.npy.data) return cp_fail(status, "%.200s: not enough memory for %zu elements in C order", name, h.npy.size);
     }
     *npy = h.npy;
     return true;
+}
+
+bool cp_npy_take(cp_bytes bytes, const char *name, cp_npy *npy, cp_status *status) { return take(bytes, name, false, npy, status); }
+bool cp_npy_take_any(cp_bytes bytes, const char *name, cp_npy *npy, cp_status *status) {
+    return take(bytes, name, true, npy, status);
 }
 
 bool cp_npy_parse(const void *bytes, size_t size, const char *name, cp_npy *npy, cp_status *status) {
@@ -325,77 +330,73 @@ static uint32_t take_character(const char **text) {
     return c;
 }
 
-static uint32_t character_at(const header *h, const unsigned char *elements, size_t i) {
-    uint32_t c;
-    if (h->npy.dtype == CP_U8) return elements[i];
-    memcpy(&c, elements + 4 * i, sizeof c);
-    return c;
+static uint32_t character_at(const cp_npy *npy, size_t i) {
+    return npy->dtype == CP_U8 ? ((const uint8_t *)npy->data)[i] : ((const uint32_t *)npy->data)[i];
 }
 
-bool cp_npy_take_texts(cp_bytes bytes, const char *name, cp_texts *texts, cp_status *status) {
-    header h = {.texts = true};
-    size_t room, pointers;
+bool cp_npy_to_texts(const cp_npy *npy, const char *name, cp_texts *texts, cp_status *status) {
+    size_t room, pointers, count = npy->text ? (size_t)npy->dims[0] : 0, width = count ? npy->size / count : 0;
     *texts = (cp_texts){0};
-    bool ok = parse_front(bytes.data, bytes.size, name, &h, status);
-    if (ok) cp_elements_decode(h.npy.dtype, h.big_endian, bytes.data + h.start, h.npy.size, bytes.data);
-    size_t count = ok ? (size_t)h.npy.dims[0] : 0;
-    ok = ok && cp_size_mul(count + 1, sizeof *texts->at, &pointers) && cp_size_add(pointers, count + 4, &room) &&
-         cp_size_add(room, h.npy.size * (h.npy.dtype == CP_U8 ? 1 : 4), &room);
+    if (!npy->text)
+        return cp_fail(status, "%.200s: elements of type %s were found, text was expected", name, cp_dtype_name(npy->dtype));
+    bool ok = cp_size_mul(count + 1, sizeof *texts->at, &pointers) && cp_size_add(pointers, count + 4, &room) &&
+              cp_size_add(room, npy->size * cp_dtype_size(npy->dtype), &room);
     texts->at = ok ? malloc(room) : NULL;
-    char *to = texts->at ? (char *)(texts->at + count + 1) : NULL;
-    for (size_t i = 0; to && i < count; i++) {
-        size_t length = h.width;
+    if (!texts->at) return cp_fail(status, "%.200s: not enough memory for its texts", name);
+    char *to = (char *)(texts->at + count + 1);
+    for (size_t i = 0; i < count; i++) {
+        size_t length = width;
         texts->at[texts->count++] = to;
-        while (length > 0 && character_at(&h, bytes.data, i * h.width + length - 1) == 0) length--;
+        while (length > 0 && character_at(npy, i * width + length - 1) == 0) length--;
         for (size_t k = 0; k < length; k++) {
-            uint32_t c = character_at(&h, bytes.data, i * h.width + k);
-            if (h.npy.dtype == CP_U8)
+            uint32_t c = character_at(npy, i * width + k);
+            if (npy->dtype == CP_U8)
                 *to++ = (char)c;
             else
                 to += put_character(c, to);
         }
         *to++ = '\0';
     }
-    cp_bytes_free(&bytes);
-    return to || cp_fail(status, "%.200s: not enough memory for its texts", name);
+    return true;
 }
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 static void append_to_bytes(void *out, const void *bytes, size_t size) { cp_bytes_append(out, bytes, size); }
 
-/* Of elements of this type, or of texts of `width` characters. */
-static bool append(cp_bytes *out, const char *code, cp_dtype dtype, size_t width, int rank, const int64_t *dims, const void *data,
-                   const char *name, cp_status *status) {
+bool cp_npy_append(cp_bytes *out, const cp_npy *npy, const char *name, cp_status *status) {
     unsigned char front[256]; /* enough for five dimensions of at most 19 digits */
-    char         *text = (char *)front;
+    char         *text = (char *)front, type[32];
+    const char   *code = npy->text ? type : npy->dtype >= 0 && npy->dtype < CP_DTYPES ? codes[npy->dtype] : NULL;
+    int           rank = npy->rank - npy->text;
     size_t        count, used = 10;
     if (!code) return cp_fail(status, "%.200s: numpy has no type for these elements; convert them to F32 first", name);
-    if (rank < 0 || rank > CP_NPY_RANK || !cp_shape_count(rank, dims, width * cp_dtype_size(dtype), &count))
+    if (rank < 0 || rank > CP_NPY_RANK || !cp_shape_count(npy->rank, npy->dims, cp_dtype_size(npy->dtype), &count))
         return cp_fail(status, "%.200s: a shape of rank 0 to %d, no dimension negative, was expected", name, CP_NPY_RANK);
+    if (npy->text) snprintf(type, sizeof type, npy->dtype == CP_U8 ? "|S%lld" : "<U%lld", (long long)npy->dims[rank]);
     used += (size_t)sprintf(text + used, "{'descr': '%s', 'fortran_order': False, 'shape': (", code);
-    for (int i = 0; i < rank; i++) used += (size_t)sprintf(text + used, i ? ", %lld" : "%lld", (long long)dims[i]);
+    for (int i = 0; i < rank; i++) used += (size_t)sprintf(text + used, i ? ", %lld" : "%lld", (long long)npy->dims[i]);
     used += (size_t)sprintf(text + used, rank == 1 ? ",), }" : "), }");
     while ((used + 1) % WRITE_ALIGN) front[used++] = ' ';
     front[used++] = '\n';
     memcpy(front, magic, sizeof magic);
     front[6] = 1, front[7] = 0;
     cp_put_le16(front + 8, (uint16_t)(used - 10));
-    if (cp_bytes_reserve(out, used + count * width * cp_dtype_size(dtype))) {
+    if (cp_bytes_reserve(out, used + count * cp_dtype_size(npy->dtype))) {
         cp_bytes_append(out, front, used);
-        cp_elements_stream(dtype, data, count * width, append_to_bytes, out);
+        cp_elements_stream(npy->dtype, npy->data, count, append_to_bytes, out);
     }
     return !out->failed || cp_fail(status, "%.200s: not enough memory for %zu elements", name, count);
 }
 
-bool cp_npy_append(cp_bytes *out, cp_dtype dtype, int rank, const int64_t *dims, const void *data, const char *name,
-                   cp_status *status) {
-    return append(out, dtype >= 0 && dtype < CP_DTYPES ? codes[dtype] : NULL, dtype, 1, rank, dims, data, name, status);
+cp_npy cp_npy_of(cp_dtype dtype, int rank, const int64_t *dims, const void *data) {
+    cp_npy npy = {.dtype = dtype, .rank = rank, .data = (void *)data};
+    for (int i = 0; i < rank && i < CP_NPY_RANK; i++) npy.dims[i] = dims[i];
+    return npy;
 }
 
 bool cp_npy_append_texts(cp_bytes *out, size_t count, const char *const *texts, const char *name, cp_status *status) {
     size_t longest = 1, size;
-    char   code[32];
     for (size_t i = 0; i < count; i++)
         if (strlen(texts[i]) > longest) longest = strlen(texts[i]);
     uint32_t *characters = cp_size_mul(count + 1, longest, &size) ? calloc(size, sizeof *characters) : NULL;
@@ -404,15 +405,17 @@ bool cp_npy_append_texts(cp_bytes *out, size_t count, const char *const *texts, 
         const char *text = texts[i];
         for (uint32_t *to = characters + i * longest; *text; to++) *to = take_character(&text);
     }
-    snprintf(code, sizeof code, "<U%zu", longest);
-    bool ok = append(out, code, CP_U32, longest, 1, (int64_t[]){(int64_t)count}, characters, name, status);
+    cp_npy npy = cp_npy_of(CP_U32, 2, (int64_t[]){(int64_t)count, (int64_t)longest}, characters);
+    npy.text = true;
+    bool ok = cp_npy_append(out, &npy, name, status);
     free(characters);
     return ok;
 }
 
 bool cp_npy_write(const char *path, cp_dtype dtype, int rank, const int64_t *dims, const void *data, cp_status *status) {
     cp_bytes file = {0};
-    bool done = cp_npy_append(&file, dtype, rank, dims, data, path, status) && cp_file_write(path, file.data, file.size, status);
+    cp_npy   npy = cp_npy_of(dtype, rank, dims, data);
+    bool     done = cp_npy_append(&file, &npy, path, status) && cp_file_write(path, file.data, file.size, status);
     cp_bytes_free(&file);
     return done;
 }

@@ -76,31 +76,26 @@ static void list_names(const cp_npz *npz, char *text, size_t room) {
                                  cp_shown(npz->arrays[i].name, strlen(npz->arrays[i].name)).text);
 }
 
-/* The bytes of an array's file, and what messages call it. */
-static bool read_entry(const cp_npz *npz, const char *name, cp_bytes *bytes, char what[320], cp_status *status) {
+static bool read(const cp_npz *npz, const char *name, bool any, cp_npy *npy, cp_status *status) {
     const cp_zip_entry *entry = find(npz, name);
+    cp_bytes            bytes;
+    char                text[320];
+    *npy = (cp_npy){0};
     if (!entry) {
-        char names[200];
-        list_names(npz, names, sizeof names);
+        list_names(npz, text, 200);
         return cp_fail(status, "%.200s: there is no array \"%s\"; the file has: %s", cp_zip_path(npz->zip),
-                       cp_shown(name, strlen(name)).text, names);
+                       cp_shown(name, strlen(name)).text, text);
     }
-    snprintf(what, 320, "%.200s: array \"%s\"", cp_zip_path(npz->zip), cp_shown(name, strlen(name)).text);
-    return cp_zip_read(npz->zip, entry, bytes, status);
+    snprintf(text, sizeof text, "%.200s: array \"%s\"", cp_zip_path(npz->zip), cp_shown(name, strlen(name)).text);
+    if (!cp_zip_read(npz->zip, entry, &bytes, status)) return false;
+    return any ? cp_npy_take_any(bytes, text, npy, status) : cp_npy_take(bytes, text, npy, status);
 }
 
 bool cp_npz_read(const cp_npz *npz, const char *name, cp_npy *npy, cp_status *status) {
-    cp_bytes bytes;
-    char     what[320];
-    *npy = (cp_npy){0};
-    return read_entry(npz, name, &bytes, what, status) && cp_npy_take(bytes, what, npy, status);
+    return read(npz, name, false, npy, status);
 }
-
-bool cp_npz_read_texts(const cp_npz *npz, const char *name, cp_texts *texts, cp_status *status) {
-    cp_bytes bytes;
-    char     what[320];
-    *texts = (cp_texts){0};
-    return read_entry(npz, name, &bytes, what, status) && cp_npy_take_texts(bytes, what, texts, status);
+bool cp_npz_read_any(const cp_npz *npz, const char *name, cp_npy *npy, cp_status *status) {
+    return read(npz, name, true, npy, status);
 }
 
 /* ---- writing: each array becomes a .npy file in the archive ---- */
@@ -118,11 +113,15 @@ static void add_file(cp_npz_writer *writer, const char *name, cp_bytes *bytes, b
     cp_bytes_free(bytes);
 }
 
-void cp_npz_writer_add(cp_npz_writer *writer, const char *name, cp_dtype dtype, int rank, const int64_t *dims, const void *data) {
+void cp_npz_writer_add_npy(cp_npz_writer *writer, const char *name, const cp_npy *npy) {
     cp_bytes bytes = {0};
     if (!writer) return;
-    add_file(writer, name, &bytes,
-             cp_npy_append(&bytes, dtype, rank, dims, data, cp_shown(name, strlen(name)).text, cp_zip_writer_error(writer)));
+    add_file(writer, name, &bytes, cp_npy_append(&bytes, npy, cp_shown(name, strlen(name)).text, cp_zip_writer_error(writer)));
+}
+
+void cp_npz_writer_add(cp_npz_writer *writer, const char *name, cp_dtype dtype, int rank, const int64_t *dims, const void *data) {
+    cp_npy npy = cp_npy_of(dtype, rank, dims, data);
+    cp_npz_writer_add_npy(writer, name, &npy);
 }
 
 void cp_npz_writer_add_texts(cp_npz_writer *writer, const char *name, size_t count, const char *const *texts) {

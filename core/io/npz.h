@@ -26,7 +26,7 @@ bool        cp_npz_has(const cp_npz *npz, const char *name);
 
 /* Fills `npy` (free it with cp_npy_free), or leaves it {0} with a message: the array is missing or damaged. */
 bool cp_npz_read(const cp_npz *npz, const char *name, cp_npy *npy, cp_status *status);
-bool cp_npz_read_texts(const cp_npz *npz, const char *name, cp_texts *texts, cp_status *status); /* the same for an array of text */
+bool cp_npz_read_any(const cp_npz *npz, const char *name, cp_npy *npy, cp_status *status); /* the same; text is allowed */
 
 /* ---- writing ----
  *
@@ -40,6 +40,7 @@ typedef struct cp_zip_writer cp_npz_writer;
 
 cp_npz_writer *cp_npz_writer_new(const char *path, cp_status *status); /* NULL after an error; commit then returns false */
 void cp_npz_writer_add(cp_npz_writer *writer, const char *name, cp_dtype dtype, int rank, const int64_t *dims, const void *data);
+void cp_npz_writer_add_npy(cp_npz_writer *writer, const char *name, const cp_npy *npy);
 void cp_npz_writer_add_texts(cp_npz_writer *writer, const char *name, size_t count, const char *const *texts);
 bool cp_npz_writer_commit(cp_npz_writer *writer, cp_status *status); /* frees the writer */
 void cp_npz_writer_cancel(cp_npz_writer *writer);                    /* frees it and leaves no file; NULL is allowed */

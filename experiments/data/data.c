@@ -94,15 +94,14 @@ static void put_shape(cp_json_writer *w, int rank, const int64_t *dims) {
 typedef struct listing {
     cp_table       *table;
     cp_json_writer *json;
-    bool            numpy;
     size_t          not_finite;
     char            model[512]; /* its description, in a file of Couplet's */
 } listing;
 
-static void list_array(listing *l, const char *name, cp_dtype dtype, int rank, const int64_t *dims, size_t count,
+/* `count` 0: there is nothing to summarize. */
+static void list_array(listing *l, const char *name, const char *type, cp_dtype dtype, int rank, const int64_t *dims, size_t count,
                        const void *data) {
-    summary     s = summarize(dtype, data, count);
-    const char *type = l->numpy ? cp_dtype_numpy(dtype) : cp_dtype_name(dtype);
+    summary s = summarize(dtype, data, count);
     l->not_finite += s.not_finite;
     cp_table_text(l->table, "%s", cp_shown(name, strlen(name)).text);
     cp_table_text(l->table, "%s", type);
@@ -117,28 +116,10 @@ static void list_array(listing *l, const char *name, cp_dtype dtype, int rank, c
     cp_json_put_end(l->json);
 }
 
-/* An array of text; false when it is none. */
-static bool list_texts(listing *l, const cp_npz *npz, const char *name) {
-    cp_texts texts;
-    if (!cp_npz_read_texts(npz, name, &texts, NULL)) return false;
-    int64_t count = (int64_t)texts.count;
-    cp_table_text(l->table, "%s", cp_shown(name, strlen(name)).text);
-    cp_table_text(l->table, "text");
-    cp_table_text(l->table, "%s", cp_shown_shape(1, &count).text);
-    for (int i = 0; i < 4; i++) cp_table_text(l->table, "-");
-    cp_json_put_object(l->json, NULL);
-    cp_json_put_string(l->json, "name", name);
-    cp_json_put_string(l->json, "dtype", "text");
-    put_shape(l->json, 1, &count);
-    cp_json_put_end(l->json);
-    cp_texts_free(&texts);
-    return true;
-}
-
 static bool list_npy(listing *l, const char *path, cp_status *status) {
     cp_npy npy = {0};
     bool   ok = cp_npy_read(path, &npy, status);
-    if (ok) list_array(l, "-", npy.dtype, npy.rank, npy.dims, npy.size, npy.data);
+    if (ok) list_array(l, "-", cp_dtype_numpy(npy.dtype), npy.dtype, npy.rank, npy.dims, npy.size, npy.data);
     cp_npy_free(&npy);
     return ok;
 }
@@ -148,9 +129,10 @@ static bool list_npz(listing *l, const char *path, cp_status *status) {
     bool    ok = npz != NULL;
     for (size_t i = 0; ok && i < cp_npz_count(npz); i++) {
         cp_npy npy = {0};
-        if (list_texts(l, npz, cp_npz_name(npz, i))) continue;
-        ok = cp_npz_read(npz, cp_npz_name(npz, i), &npy, status);
-        if (ok) list_array(l, cp_npz_name(npz, i), npy.dtype, npy.rank, npy.dims, npy.size, npy.data);
+        ok = cp_npz_read_any(npz, cp_npz_name(npz, i), &npy, status);
+        if (ok)
+            list_array(l, cp_npz_name(npz, i), npy.text ? "text" : cp_dtype_numpy(npy.dtype), npy.dtype, npy.rank - npy.text,
+                       npy.dims, npy.text ? 0 : npy.size, npy.data);
         cp_npy_free(&npy);
     }
     cp_npz_close(npz);
@@ -163,7 +145,7 @@ static bool list_safetensors(listing *l, const char *path, cp_status *status) {
     if (model) snprintf(l->model, sizeof l->model, "%s", model), cp_text_printable(l->model);
     for (size_t i = 0; file && i < cp_st_count(file); i++) {
         const cp_st_entry *e = cp_st_entry_at(file, i);
-        list_array(l, e->name, e->dtype, e->rank, e->dims, e->count, e->data);
+        list_array(l, e->name, cp_dtype_name(e->dtype), e->dtype, e->rank, e->dims, e->count, e->data);
     }
     cp_st_free(file);
     return file != NULL;
@@ -495,8 +477,7 @@ static void print_table(const listing *l, const char *path, const char *kind, co
 static bool show_arrays(const char *path, file_kind kind, const char *no_set, bool json, cp_status *status) {
     static const char *const kinds[] = {"npy", "npz", "safetensors"};
     cp_json_writer           w = {.pretty = true};
-    listing                  l = {
-                         .table = cp_table_new(7, "array", "type", "shape", "min", "max", "mean", "sd"), .json = &w, .numpy = kind != SAFETENSORS};
+    listing                  l = {.table = cp_table_new(7, "array", "type", "shape", "min", "max", "mean", "sd"), .json = &w};
     cp_json_put_object(&w, NULL);
     cp_json_put_string(&w, "command", "data");
     cp_json_put_string(&w, "file", path);

@@ -65,34 +65,19 @@ static int64_t gather(const cp_import *m, int split, int64_t count, size_t width
 }
 
 /* An array of the training split, a row for each of `count` labels, divided among the splits. */
-static bool divide(const cp_import *m, const cp_npz *npz, const char *name, int64_t count, cp_npz_writer *w, cp_status *status) {
-    cp_texts texts;
-    cp_npy   npy = {0};
-    bool     text = cp_npz_read_texts(npz, name, &texts, NULL), ok = text || cp_npz_read(npz, name, &npy, status);
-    int64_t  rows = text ? (int64_t)texts.count : ok && npy.rank ? npy.dims[0] : -1;
-    size_t   width = text ? sizeof *texts.at : rows > 0 ? npy.size / (size_t)rows * cp_dtype_size(npy.dtype) : 0;
-    void    *to = malloc((size_t)count * width + 1);
-    if (!to) ok = cp_fail(status, "not enough memory for a copy of %.60s", name);
-    if (ok && rows != count) { /* of no rows */
-        if (text)
-            cp_npz_writer_add_texts(w, name, texts.count, (const char *const *)texts.at);
-        else
-            cp_npz_writer_add(w, name, npy.dtype, npy.rank, npy.dims, npy.data);
-    }
-    for (int s = 0; ok && rows == count && s < CP_IMAGES_SPLITS; s++) {
+static bool divide(const cp_import *m, const char *name, const cp_npy *from, int64_t count, cp_npz_writer *w, cp_status *status) {
+    size_t width = count ? from->size / (size_t)count * cp_dtype_size(from->dtype) : 0;
+    cp_npy to = *from;
+    if (!(to.data = malloc((size_t)count * width + 1))) return cp_fail(status, "not enough memory for a copy of %.60s", name);
+    for (int s = 0; s < CP_IMAGES_SPLITS; s++) {
         char new_name[128];
         snprintf(new_name, sizeof new_name, "%s%.100s", cp_images_splits[s], name + strlen("train"));
-        if (s == CP_IMAGES_TRAIN || !m->images->set->splits[s].count) {
-            int64_t n = gather(m, s, count, width, text ? (const void *)texts.at : npy.data, to);
-            if (text && n) cp_npz_writer_add_texts(w, new_name, (size_t)n, to);
-            if (!text) npy.dims[0] = n;
-            if (!text && n) cp_npz_writer_add(w, new_name, npy.dtype, npy.rank, npy.dims, to);
-        }
+        if (s > CP_IMAGES_TRAIN && m->images->set->splits[s].count) continue; /* it has its own */
+        to.dims[0] = gather(m, s, count, width, from->data, to.data);
+        if (to.dims[0]) cp_npz_writer_add_npy(w, new_name, &to);
     }
-    if (text) cp_texts_free(&texts);
-    cp_npy_free(&npy);
-    free(to);
-    return ok;
+    free(to.data);
+    return true;
 }
 
 bool cp_import_add_arrays_npz(const cp_import *m, cp_npz_writer *w, cp_status *status) {
@@ -105,17 +90,13 @@ bool cp_import_add_arrays_npz(const cp_import *m, cp_npz_writer *w, cp_status *s
     cp_npy_free(&more);
     for (size_t i = 0; ok && i < cp_npz_count(npz); i++) {
         const char *name = cp_npz_name(npz, i);
-        cp_texts    texts;
         cp_npy      npy = {0};
-        if (strncmp(name, "train_", 6) == 0) {
-            ok = divide(m, npz, name, count, w, status);
-        } else if (cp_npz_read_texts(npz, name, &texts, NULL)) {
-            cp_npz_writer_add_texts(w, name, texts.count, (const char *const *)texts.at);
-            cp_texts_free(&texts);
-        } else if ((ok = cp_npz_read(npz, name, &npy, status))) {
-            cp_npz_writer_add(w, name, npy.dtype, npy.rank, npy.dims, npy.data);
-            cp_npy_free(&npy);
-        }
+        if (!(ok = cp_npz_read_any(npz, name, &npy, status))) break;
+        if (strncmp(name, "train_", 6) == 0 && npy.rank && npy.dims[0] == count)
+            ok = divide(m, name, &npy, count, w, status);
+        else
+            cp_npz_writer_add_npy(w, name, &npy);
+        cp_npy_free(&npy);
     }
     cp_npz_close(npz);
     return ok;

@@ -10,8 +10,7 @@ static void add_wide(cp_zip_writer *w, const char *name, const cp_npy *npy) {
     cp_bytes bytes = {0};
     char     file_name[100];
     snprintf(file_name, sizeof file_name, "%s.npy", name);
-    if (cp_npy_append(&bytes, npy->dtype, npy->rank, npy->dims, npy->data, name, cp_zip_writer_error(w)))
-        cp_zip_writer_add(w, file_name, bytes.data, bytes.size);
+    if (cp_npy_append(&bytes, npy, name, cp_zip_writer_error(w))) cp_zip_writer_add(w, file_name, bytes.data, bytes.size);
     cp_bytes_free(&bytes);
 }
 

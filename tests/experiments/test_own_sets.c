@@ -144,7 +144,7 @@ static void text_that_does_not_fit_is_refused(void) {
     begin();
     add_images("train_images", 0, 2), add_others();
     cp_npz_writer_add_texts(file, "train_labels", 3, (const char *const[]){"a", "b", "b"});
-    refuses("train_labels has 3 texts for 2 rows");
+    refuses("train_labels has shape (3,); one text an image is expected, (2) or (2, 1)");
     begin();
     add_images("train_images", 0, 1), add_images("val_images", 6, 1), add_images("test_images", 8, 1);
     cp_npz_writer_add_texts(file, "train_labels", 1, (const char *const[]){"a"});

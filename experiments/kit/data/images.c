@@ -41,8 +41,9 @@ typedef struct reading {
     const char     *inputs; /* "images", or "x" of tables and sequences */
     cp_shape        shape;  /* of an input */
     cp_npy          pixels[ARRAYS];
+    int             named; /* classes, by class_names or the model; 0: labels that are text name them */
     int            *labels[ARRAYS], *lengths[ARRAYS], *groups[ARRAYS];
-    int             label_kinds, patient_kinds; /* see read_either */
+    int             label_kinds, patient_kinds; /* see read_numbers */
     cp_status      *status;
 } reading;
 
@@ -93,7 +94,8 @@ static bool has_arrays(reading *r) {
 /* ---- inputs ---- */
 
 static bool fail_shape(const reading *r, cp_text name, const cp_npy *npy, const char *expected) {
-    return cp_fail(r->status, "%.200s: %s has shape %s; %s", r->path, name.s, cp_shown_shape(npy->rank, npy->dims).text, expected);
+    return cp_fail(r->status, "%.200s: %s has shape %s; %s", r->path, name.s, cp_shown_shape(npy->rank - npy->text, npy->dims).text,
+                   expected);
 }
 
 static bool of_images(const reading *r) { return strcmp(r->inputs, "images") == 0; }
@@ -155,23 +157,57 @@ static bool read_inputs(reading *r, int split) {
 
 /* ---- labels, and other whole numbers that images have ---- */
 
-/* One number per image, as a new array; NULL after an error. */
-static int *read_numbers(reading *r, int split, const char *what) {
+/* The numbers of texts among the names; -1: empty. */
+static int *number_texts(const reading *r, const cp_npy *npy, const char *shown, cp_names *names) {
+    cp_texts texts;
+    if (!cp_npy_to_texts(npy, shown, &texts, r->status)) return NULL;
+    int *numbers = malloc((texts.count + 1) * sizeof *numbers);
+    bool ok = numbers != NULL;
+    for (size_t i = 0; ok && i < texts.count; i++) {
+        numbers[i] = *texts.at[i] ? cp_names_add(names, texts.at[i]) : -1;
+        ok = numbers[i] >= 0 || !*texts.at[i];
+    }
+    cp_texts_free(&texts);
+    if (ok) return numbers;
+    free(numbers);
+    return cp_null(cp_fail(r->status, "%s: not enough memory for its texts", shown));
+}
+
+/* Labels that are text, for a trained model, have the numbers of its classes, unless the file has class_names. */
+static bool take_model_names(reading *r) {
+    const char *const *names = r->model && !r->named ? r->model->about.class_names : NULL;
+    for (int c = 0; names && c < r->model->config.classes; c++)
+        if (cp_names_add(&r->images->classes_named, names[c]) < 0)
+            return cp_fail(r->status, "%.200s: not enough memory for the names of its classes", r->path);
+    if (names) r->named = r->images->classes_named.count;
+    return true;
+}
+
+/* One number per image, as a new array; NULL after an error. With names, text is allowed too, but not text in one split and numbers in
+ * another, which `kinds` remembers. */
+static int *read_numbers(reading *r, int split, const char *what, cp_names *names, int *kinds) {
+    enum { NUMBERS = 1, TEXT = 2 };
     cp_text name = name_of(split, what);
     int64_t count = r->pixels[split].dims[0];
     char    shown[300], expected[120];
     cp_npy  npy = {0};
     int    *numbers = NULL;
-    if (!cp_npz_read(r->npz, name.s, &npy, r->status)) return NULL;
+    if (!(names ? cp_npz_read_any(r->npz, name.s, &npy, r->status) : cp_npz_read(r->npz, name.s, &npy, r->status))) return NULL;
+    int rank = npy.rank - npy.text;
     snprintf(shown, sizeof shown, "%.200s: %.80s", r->path, name.s);
-    snprintf(expected, sizeof expected, "one number %s is expected, (%lld) or (%lld, 1)", of_images(r) ? "an image" : "a row",
-             (long long)count, (long long)count);
-    if (npy.rank == 2 && npy.dims[0] == count && npy.dims[1] > 1)
+    snprintf(expected, sizeof expected, "one %s %s is expected, (%lld) or (%lld, 1)", npy.text ? "text" : "number",
+             of_images(r) ? "an image" : "a row", (long long)count, (long long)count);
+    if (names) *kinds |= npy.text ? TEXT : NUMBERS;
+    if (rank == 2 && npy.dims[0] == count && npy.dims[1] > 1)
         fail_shape(r, name, &npy, "several labels an image are not supported: (N) or (N, 1) with the number of the class");
-    else if (npy.rank < 1 || npy.rank > 2 || npy.dims[0] != count || (npy.rank == 2 && npy.dims[1] != 1))
+    else if (rank < 1 || rank > 2 || npy.dims[0] != count || (rank == 2 && npy.dims[1] != 1))
         fail_shape(r, name, &npy, expected);
-    else
+    else if (names && *kinds == (NUMBERS | TEXT))
+        cp_fail(r->status, "%s is text, or numbers, unlike in another split", shown);
+    else if (!npy.text)
         numbers = cp_npy_to_int32(&npy, shown, r->status);
+    else if (names != &r->images->classes_named || take_model_names(r))
+        numbers = number_texts(r, &npy, shown, names);
     cp_npy_free(&npy);
     return numbers;
 }
@@ -180,7 +216,7 @@ static int *read_numbers(reading *r, int split, const char *what) {
 static bool read_lengths(reading *r, int split) {
     cp_text name = name_of(split, "length");
     if (r->shape.rank != 2 || !cp_npz_has(r->npz, name.s)) return true;
-    int *lengths = r->lengths[split] = read_numbers(r, split, "length");
+    int *lengths = r->lengths[split] = read_numbers(r, split, "length", NULL, NULL);
     for (int64_t i = 0; lengths && i < r->pixels[split].dims[0]; i++)
         if (lengths[i] < 1 || lengths[i] > r->shape.dims[0])
             return cp_fail(r->status, "%.200s: %s is %d in row %lld; a sequence here has 1 to %d steps", r->path, name.s,
@@ -188,50 +224,16 @@ static bool read_lengths(reading *r, int split) {
     return lengths != NULL;
 }
 
-/* The same for an array that may be text: the numbers of its texts among the names; -1: empty. */
-static int *read_names(reading *r, int split, const char *what, cp_names *names) {
-    int64_t   count = r->pixels[split].dims[0];
-    cp_texts  texts;
-    cp_status no_text = {0};
-    if (!cp_npz_read_texts(r->npz, name_of(split, what).s, &texts, &no_text))
-        return no_text.kind == CP_STATUS_DAMAGED ? NULL : cp_null(cp_fail(r->status, "%s", no_text.message));
-    int *numbers = texts.count == (size_t)count ? malloc(((size_t)count + 1) * sizeof *numbers) : NULL;
-    bool ok = numbers != NULL;
-    for (int64_t i = 0; ok && i < count; i++) {
-        numbers[i] = *texts.at[i] ? cp_names_add(names, texts.at[i]) : -1;
-        ok = numbers[i] >= 0 || !*texts.at[i];
-    }
-    if (texts.count != (size_t)count)
-        cp_fail(r->status, "%.200s: %s has %zu texts for %lld rows", r->path, name_of(split, what).s, texts.count,
-                (long long)count);
-    else if (!ok)
-        cp_fail(r->status, "%.200s: not enough memory for the texts of %s", r->path, name_of(split, what).s);
-    cp_texts_free(&texts);
-    if (!ok) free(numbers);
-    return ok ? numbers : NULL;
-}
-
-/* Either of them, but not text in one split and numbers in another. */
-static int *read_either(reading *r, int split, const char *what, cp_names *names, int *kinds) {
-    enum { NUMBERS = 1, TEXT = 2 };
-    int *read = read_names(r, split, what, names);
-    *kinds |= read ? TEXT : NUMBERS;
-    if (!read && !*r->status->message) read = read_numbers(r, split, what);
-    if (!read || *kinds != (NUMBERS | TEXT)) return read;
-    free(read);
-    return cp_null(cp_fail(r->status, "%.200s: %s is text, or numbers, unlike in another split", r->path, name_of(split, what).s));
-}
-
 static bool read_labels(reading *r, int split) {
     if (r->any && !cp_npz_has(r->npz, name_of(split, "labels").s)) return true;
-    r->labels[split] = read_either(r, split, "labels", &r->images->classes_named, &r->label_kinds);
+    r->labels[split] = read_numbers(r, split, "labels", &r->images->classes_named, &r->label_kinds);
     return r->labels[split] != NULL;
 }
 
 static bool read_patients(reading *r, int split) {
     const char *what = cp_npz_has(r->npz, name_of(split, "patients").s) ? "patients" : "subject";
     if (!cp_npz_has(r->npz, name_of(split, what).s)) return true;
-    r->groups[split] = read_either(r, split, what, &r->images->patients_named, &r->patient_kinds);
+    r->groups[split] = read_numbers(r, split, what, &r->images->patients_named, &r->patient_kinds);
     return r->groups[split] != NULL;
 }
 
@@ -320,14 +322,19 @@ static bool count_classes(reading *r) {
 }
 
 /* The array class_names, if there is one; an array that is no text is ignored. */
-static bool read_class_names(reading *r, bool *named) {
-    cp_texts  texts = {0};
-    cp_status no_text = {0};
-    *named = cp_npz_has(r->npz, "class_names") && cp_npz_read_texts(r->npz, "class_names", &texts, &no_text);
-    bool ok = *named || no_text.kind != CP_STATUS_FAILED;
-    for (size_t i = 0; ok && i < texts.count; i++) ok = cp_names_add(&r->images->classes_named, texts.at[i]) >= 0;
+static bool read_class_names(reading *r) {
+    cp_npy   npy = {0};
+    cp_texts texts = {0};
+    if (!cp_npz_has(r->npz, "class_names")) return true;
+    bool ok = cp_npz_read_any(r->npz, "class_names", &npy, r->status) &&
+              (!npy.text || cp_npy_to_texts(&npy, "class_names", &texts, r->status));
+    for (size_t i = 0; ok && i < texts.count; i++)
+        ok = cp_names_add(&r->images->classes_named, texts.at[i]) >= 0 ||
+             cp_fail(r->status, "%.200s: not enough memory for the names of its classes", r->path);
+    r->named = r->images->classes_named.count;
+    cp_npy_free(&npy);
     cp_texts_free(&texts);
-    return ok || cp_fail(r->status, "%.200s: not enough memory for the names of its classes", r->path);
+    return ok;
 }
 
 /* ---- pixels that are not bytes ---- */
@@ -556,36 +563,17 @@ static void identify(reading *r, const cp_bytes *contents) {
     images->class_names = known->class_names;
 }
 
-/* Labels that are text, for a trained model, have the numbers of its classes. */
-static bool take_model_names(reading *r, bool *named) {
-    const char *const *names = r->model ? r->model->about.class_names : NULL;
-    bool               text = false;
-    for (int s = 0; names && !*named && s < CP_IMAGES_SPLITS; s++) {
-        cp_texts labels = {0};
-        text = text ||
-               (cp_npz_has(r->npz, name_of(s, "labels").s) && cp_npz_read_texts(r->npz, name_of(s, "labels").s, &labels, NULL));
-        cp_texts_free(&labels);
-    }
-    for (int c = 0; text && c < r->model->config.classes; c++)
-        if (cp_names_add(&r->images->classes_named, names[c]) < 0)
-            return cp_fail(r->status, "%.200s: not enough memory for the names of its classes", r->path);
-    *named = *named || text;
-    return true;
-}
-
 static bool read_arrays(reading *r, const cp_bytes *file) {
-    if (!has_arrays(r)) return false;
-    bool named;
-    if (!read_class_names(r, &named) || !take_model_names(r, &named)) return false;
-    int given = r->images->classes_named.count;
+    if (!has_arrays(r) || !read_class_names(r)) return false;
     for (int s = 0; s < ARRAYS; s++)
         if (!read_split(r, s)) return false;
-    if (named && r->images->classes_named.count > given)
+    const cp_names *names = &r->images->classes_named;
+    if (r->named && names->count > r->named)
         return cp_fail(r->status, "%.200s: there is a label \"%s\", which class_names does not have", r->path,
-                       cp_shown(r->images->classes_named.at[given], strlen(r->images->classes_named.at[given])).text);
+                       cp_shown(names->at[r->named], strlen(names->at[r->named])).text);
     read_made(r->images, r->npz);
     identify(r, file);
-    return (named || sort_classes(r)) && append_unlabeled(r);
+    return (r->named || sort_classes(r)) && append_unlabeled(r);
 }
 
 static bool read_file(cp_images *images, const char *path, const cp_model *model, bool any, cp_status *status) {
