@@ -53,9 +53,10 @@ static void draw_samples(cp_trainer *t, cp_sgld_report *report) {
 /* Marks the chains that cannot move or end far above the data; returns their share. */
 static double find_lost(cp_trainer *t, const cp_objective_terms *terms) {
     const cp_real *energies = terms->sample_energies ? terms->sample_energies->data : NULL;
+    double         limit = t->config.restart_above / t->rate_scale; /* twice as far after every rollback: fresh chains begin high */
     int            lost = 0;
     for (int i = 0; i < t->config.chains; i++) {
-        bool above = t->config.restart_above > 0 && energies && !((double)energies[i] <= terms->data + t->config.restart_above);
+        bool above = limit > 0 && energies && !((double)energies[i] <= terms->data + limit);
         lost += t->drop[i] = t->stuck[i] || above;
     }
     return (double)lost / t->config.chains;
