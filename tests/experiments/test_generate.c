@@ -101,8 +101,9 @@ static void many_features_on_the_same_axes_are_compared_one_by_one(void) {
 static void make_judges(void) {
     expect_ok(&cp_command_train,
               "set.npz --method softmax --net mlp:sizes=16/8 --labels 20 --steps 200 --every 100 --rate 0.01 --out judge");
-    expect_ok(&cp_command_train, "many.npz --method softmax --net mlp:sizes=16/8 --labels 3 --steps 6 --every 3 --out of-five");
-    expect_ok(&cp_command_train, "wide.npz --method softmax --labels 3 --steps 6 --every 3 --batch 8 --out of-wide");
+    expect_ok(&cp_command_train,
+              "many.npz --method softmax --preset quick --net mlp:sizes=16/8 --labels 3 --steps 6 --every 3 --out of-five");
+    expect_ok(&cp_command_train, "wide.npz --method softmax --preset quick --labels 3 --steps 6 --every 3 --batch 8 --out of-wide");
 }
 
 static double number_at(const cp_json *found, const char *who, const char *key) {

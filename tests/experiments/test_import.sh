@@ -138,7 +138,7 @@ expect 1 "there is neither a column \"file\", of pictures, nor a column of numbe
 
 # ---- labels in training ----
 
-small="--steps 8 --every 4 --buffer 8 --chains 8 --sgld 2 --quiet"
+small="--preset quick --steps 8 --every 4 --buffer 8 --chains 8 --sgld 2 --quiet"
 labeled() { sed -n '/"labeled"/,/\]/p' "$1/result.json" | grep -o '[0-9][0-9]*'; }
 # shellcheck disable=SC2086
 {

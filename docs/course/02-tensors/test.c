@@ -8,7 +8,7 @@ void   product_gradients(const cp_tensor *a, const cp_tensor *b, const cp_tensor
 static void expect_places(cp_shape small, cp_shape large, size_t n, const double *expected) {
     int wrong = 0;
     for (size_t i = 0; i < n; i++) {
-        char what[300];
+        char what[500];
         snprintf(what, sizeof what, "place_in(%s, %s, i) at i = %zu", cp_dims_text(small).s, cp_dims_text(large).s, i);
         wrong += expect_differs(what, "", expected[i], (double)place_in(small, large, i), 0, wrong);
     }
