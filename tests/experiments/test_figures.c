@@ -158,20 +158,6 @@ static void grids_are_drawn_as_bands_and_contours(void) {
     free(text);
 }
 
-static void images_are_embedded(void) {
-    unsigned char pixels[3][12];
-    cp_image      images[3];
-    for (int k = 0; k < 3; k++) {
-        memset(pixels[k], 80 * k, sizeof pixels[k]);
-        images[k] = (cp_image){2, 2, k == 1 ? 1 : 3, pixels[k]};
-    }
-    cp_figure *f = cp_figure_new((cp_figure_config){0});
-    cp_panel_tiles(cp_figure_panel(f, (cp_panel_config){.no_axes = true}), 3, images, 2);
-    char *text = drawn(f);
-    TEST_ASSERT_EQUAL_INT(1, markup_count(text, "href=\"data:image/png;base64,iVBORw0KGgo"));
-    free(text);
-}
-
 static void a_legend_has_each_label_once(void) {
     cp_figure *f = cp_figure_new((cp_figure_config){0});
     for (int k = 0; k < 3; k++) {
@@ -383,7 +369,6 @@ static void axes_of_names_are_shared_only_if_the_names_are_the_same(void) {
 static cp_figure *everything(void) {
     static double      values[SIDE * SIDE];
     static const char *names[] = {"one", "two"};
-    unsigned char      pixels[4] = {0, 80, 160, 240};
     cp_grid            grid = cone(values);
     cp_figure *f = cp_figure_new((cp_figure_config){.title = "all <of> it", .caption = "Sentences.", .columns = 2, .width = 200});
     cp_panel  *p = cp_figure_panel(f, (cp_panel_config){.title = "grid", .equal = true, .x_min = -2, .x_max = 2});
@@ -403,7 +388,6 @@ static cp_figure *everything(void) {
     cp_panel_reliability(p, 2, (double[]){0.2, 0.7}, (double[]){0.3, 0.6});
     p = cp_figure_panel(f, (cp_panel_config){.y_names = names, .y_name_count = 2, .x_names = names, .x_name_count = 2});
     cp_panel_confusion(p, (cp_style){.color = 2}, 2, (double[]){3, 1, 0, 4});
-    cp_panel_tiles(cp_figure_panel(f, (cp_panel_config){.no_axes = true}), 1, &(cp_image){2, 2, 1, pixels}, 1);
     return f;
 }
 
@@ -456,7 +440,6 @@ static void descriptions_that_describe_no_figure_are_refused(void) {
         "{\"panels\":[{\"series\":[{\"mark\":\"grid\",\"places\":1,\"nx\":3,\"ny\":3,\"grid\":[1,2]}]}]}",
         "{\"panels\":[{\"series\":[{\"mark\":\"grid\",\"places\":1,\"nx\":99999,\"ny\":99999}]}]}",
         "{\"panels\":[{\"series\":[{\"mark\":\"cells\",\"places\":1,\"nx\":1,\"ny\":2,\"grid\":[1,2],\"y\":[1]}]}]}",
-        "{\"panels\":[{\"series\":[{\"mark\":\"images\",\"places\":1,\"image_width\":3}]}]}",
         "{\"panels\":[{\"x_names\":7}]}",
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -589,7 +572,6 @@ int main(void) {
     RUN_TEST(bars_boxes_and_histograms_have_the_right_shapes);
     RUN_TEST(a_box_has_its_quartiles_median_and_whiskers);
     RUN_TEST(grids_are_drawn_as_bands_and_contours);
-    RUN_TEST(images_are_embedded);
     RUN_TEST(a_legend_has_each_label_once);
     RUN_TEST(the_same_figure_gives_the_same_bytes);
     RUN_TEST(an_unwritable_path_is_reported);

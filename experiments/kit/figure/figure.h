@@ -1,4 +1,4 @@
-/* Figures: panels with axes, points, lines, bars, boxes, contours, heat maps and images.
+/* Figures: panels with axes, points, lines, bars, boxes, contours and heat maps, and pictures of images.
  *
  *     cp_figure *f = cp_figure_new((cp_figure_config){
  *         .title = "Accuracy", .caption = "The mean over 10 repetitions; the bars are one standard deviation."});
@@ -37,7 +37,6 @@ typedef struct cp_panel_config {
     double             x_min, x_max, y_min, y_max; /* both 0: from the data */
     bool               x_log, y_log;
     bool               equal;   /* units have the same length on both axes */
-    bool               no_axes; /* for images */
     const char *const *x_names; /* names for x = 0, 1, 2, ... instead of numbers */
     int                x_name_count;
     const char *const *y_names; /* names for y = 0, 1, 2, ... from the top downward, as the rows of a matrix are */
@@ -109,7 +108,7 @@ void cp_panel_box(cp_panel *panel, cp_style style, double x, int n, const double
  * confidence of the bin, and the diagonal of perfect calibration. A bin without values has NaN in both. */
 void cp_panel_reliability(cp_panel *panel, int n, const double *confidence, const double *accuracy);
 
-/* ---- functions of two variables, matrices, images ---- */
+/* ---- functions of two variables, matrices ---- */
 
 /* The grid as bands of color from `low` to `high`; CP_RAMP_TWO goes from the palette's first color over the paper's to
  * its second, CP_RAMP_ONE from the paper's to the style's color. */
@@ -126,9 +125,7 @@ void cp_panel_cells(cp_panel *panel, cp_style style, int rows, int columns, cons
 /* The same for a confusion matrix, one row for each true class: the counts as numbers, their share of the row as color. */
 void cp_panel_confusion(cp_panel *panel, cp_style style, int classes, const double *counts);
 
-/* Images of one size in rows of `columns`, from the top left. */
-void cp_panel_tiles(cp_panel *panel, int n, const cp_image *images, int columns);
-
-/* The same as a picture of its own: the PNG file alone, or path.png with a caption for the report. */
+/* Images of one size in rows of `columns`, from the top left, as a picture of their own: the PNG file alone, or path.png with a
+ * caption for the report. */
 bool cp_tiles_write(const char *path, int n, const cp_image *images, int columns, cp_status *status);
 bool cp_tiles_save(const char *path, const char *caption, int n, const cp_image *images, int columns, cp_status *status);

@@ -71,7 +71,6 @@ static margins measure(const cp_panel *p, const cp_frame *f) {
     margins m = {.left = 4, .right = 6, .top = 8, .bottom = 8};
     lines   title = wrap(p->config.title, f->w, TITLE);
     if (title.count) m.top = title.count * TITLE * LINE_GAP + 8;
-    if (p->config.no_axes) return m;
     double widest = widest_name(p->config.y_names, p->config.y_name_count);
     for (int i = 0; i < f->y.ticks && p->config.y_name_count == 0; i++) widest = fmax(widest, cp_text_width(f->y.text[i], TEXT));
     m.left = widest + 12 + (p->config.y_label ? TEXT * 1.6 : 0);
@@ -151,10 +150,10 @@ static void put_panel(cp_bytes *out, const cp_panel *p, const cp_frame *f, const
                clip, f->left, f->top, f->w, f->h);
     put_lines(out, &title, f->left + f->w / 2, f->top - 8 - (title.count - 1) * TITLE * LINE_GAP, TITLE, CP_ANCHOR_MIDDLE);
     cp_svg_put(out, "<g clip-path=\"url(#%s)\">\n", clip);
-    if (put_marks(out, p, f, true) == 0 && !p->config.no_axes) put_grid_lines(out, p, f);
+    if (put_marks(out, p, f, true) == 0) put_grid_lines(out, p, f);
     put_marks(out, p, f, false);
     cp_svg_put(out, "</g>\n");
-    if (!p->config.no_axes) put_axes(out, p, f, m);
+    put_axes(out, p, f, m);
     cp_svg_put(out, "</g>\n");
 }
 
@@ -319,7 +318,7 @@ static void put_figure(const cp_figure *f, layout *l, const char *name, cp_bytes
         char clip[48];
         snprintf(clip, sizeof clip, "clip-%08x-%d", hash_of(name), i);
         margins m = l->margin[i];
-        m.left = fmax(m.left, p->config.no_axes ? 0 : l->left[i % l->columns]);
+        m.left = fmax(m.left, l->left[i % l->columns]);
         put_panel(out, p, &l->frame[i], &m, clip);
     }
     put_legend(out, &legends, width, legend_top);

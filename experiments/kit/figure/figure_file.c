@@ -80,8 +80,6 @@ static const double *at(const double *numbers, int i) { return numbers ? numbers
 static void put_series(cp_bytes *out, const cp_panel *p, const cp_series *s) {
     if (s->mark->needs & CP_NEEDS_GRID) {
         put_grid(out, p, s);
-    } else if (s->mark->needs & CP_NEEDS_IMAGE) {
-        put_row(out, p, s, &(double){s->image_width}, &(double){s->image_height}, NULL, NULL);
     } else {
         for (int i = 0; i < s->n; i++)
             put_row(out, p, s, at(s->x, i), at(s->y, i), at(s->error, i),
@@ -210,11 +208,6 @@ static void pass_series(pass *p, cp_series *s) {
     pass_int(p, "decimals", &s->decimals, -1, 12);
     pass_real(p, "low", &s->low);
     pass_real(p, "high", &s->high);
-    const char *image = s->image;
-    pass_text(p, "image", &image);
-    s->image = (char *)image;
-    pass_int(p, "image_width", &s->image_width, 0, 1 << 20);
-    pass_int(p, "image_height", &s->image_height, 0, 1 << 20);
     s->style.marker = (cp_marker)marker, s->style.dash = (cp_dash)dash, s->ramp = (cp_ramp)ramp;
     s->n = n > 0 ? n : 0;
 }
@@ -230,7 +223,6 @@ static void pass_panel(pass *p, cp_panel_config *c) {
     pass_bool(p, "x_log", &c->x_log);
     pass_bool(p, "y_log", &c->y_log);
     pass_bool(p, "equal", &c->equal);
-    pass_bool(p, "no_axes", &c->no_axes);
     pass_names(p, "x_names", &c->x_names, &c->x_name_count);
     pass_names(p, "y_names", &c->y_names, &c->y_name_count);
 }
@@ -280,8 +272,7 @@ static bool is_complete(const cp_series *s) {
     int  needs = s->mark->needs;
     bool grid = s->grid.nx > 0 && s->grid.ny > 0 && s->grid.values;
     if ((needs & CP_NEEDS_X && !s->x) || (needs & CP_NEEDS_Y && !s->y) || (needs & CP_NEEDS_GRID && !grid)) return false;
-    if (needs & CP_NEEDS_GRID && s->y && s->n != s->grid.nx * s->grid.ny) return false;
-    return !(needs & CP_NEEDS_IMAGE) || (s->image && s->image_width > 0 && s->image_height > 0);
+    return !(needs & CP_NEEDS_GRID && s->y && s->n != s->grid.nx * s->grid.ny);
 }
 
 static void read_panel(pass *p, const cp_json *from) {

@@ -24,8 +24,6 @@ typedef struct cp_series {
     cp_ramp           ramp;
     int               bands, decimals;
     double            low, high;
-    char             *image; /* a PNG file in base64 */
-    int               image_width, image_height;
     struct cp_series *next;
 } cp_series;
 
@@ -84,7 +82,7 @@ void cp_figures_share_axes(cp_figure *const *figures, int count);
 
 /* ---- marks ---- */
 
-enum { CP_NEEDS_X = 1, CP_NEEDS_Y = 2, CP_NEEDS_GRID = 4, CP_NEEDS_IMAGE = 8 };
+enum { CP_NEEDS_X = 1, CP_NEEDS_Y = 2, CP_NEEDS_GRID = 4 };
 
 struct cp_mark {
     const char *name; /* in the CSV file and the description */
@@ -98,7 +96,7 @@ struct cp_mark {
 
 /* clang-format off */
 #define CP_MARKS(MARK) \
-    MARK(fill) MARK(tiles) MARK(cells) MARK(contours) MARK(bars) MARK(spans) MARK(histogram) MARK(box) \
+    MARK(fill) MARK(cells) MARK(contours) MARK(bars) MARK(spans) MARK(histogram) MARK(box) \
     MARK(level) MARK(vertical) MARK(line) MARK(points)
 /* clang-format on */
 #define CP_MARK_DECLARE(name) extern const cp_mark cp_mark_##name;

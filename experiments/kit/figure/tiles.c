@@ -1,8 +1,7 @@
-/* Marks: images side by side, in a figure or as a picture of their own. */
+/* Pictures of images side by side. */
 #include "core/io/file.h"
 #include "experiments/kit/figure/figure_parts.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,56 +25,28 @@ static void put_tile(tile_sheet *sheet, const cp_image *image, int index) {
 
 /* All tiles as one PNG with gaps of a gray that suits light and dark pages, enlarged so that viewers which smooth have
  * little to smooth. */
-static bool make_sheet(int n, const cp_image *images, int columns, tile_sheet *t, cp_bytes *png) {
+static bool make_sheet(int n, const cp_image *images, int columns, cp_bytes *png) {
     enum { GAP_GRAY = 150 };
     int rows = (n + columns - 1) / columns, across = columns < n ? columns : n,
         largest = images->width > images->height ? images->width : images->height;
-    *t = (tile_sheet){.columns = columns, .scale = largest < 64 ? 64 / largest : 1};
-    t->gap = 2 * t->scale;
-    t->width = across * (images->width * t->scale + t->gap) - t->gap;
-    t->height = rows * (images->height * t->scale + t->gap) - t->gap;
-    size_t bytes = (size_t)t->width * (size_t)t->height * 3;
-    t->pixels = malloc(bytes);
-    if (!t->pixels) return false;
-    memset(t->pixels, GAP_GRAY, bytes);
-    for (int k = 0; k < n; k++) put_tile(t, &images[k], k);
-    bool ok = cp_png_encode(&(cp_image){t->width, t->height, 3, t->pixels}, png, NULL);
-    free(t->pixels);
+    tile_sheet t = {.columns = columns, .scale = largest < 64 ? 64 / largest : 1};
+    t.gap = 2 * t.scale;
+    t.width = across * (images->width * t.scale + t.gap) - t.gap;
+    t.height = rows * (images->height * t.scale + t.gap) - t.gap;
+    size_t bytes = (size_t)t.width * (size_t)t.height * 3;
+    t.pixels = malloc(bytes);
+    if (!t.pixels) return false;
+    memset(t.pixels, GAP_GRAY, bytes);
+    for (int k = 0; k < n; k++) put_tile(&t, &images[k], k);
+    bool ok = cp_png_encode(&(cp_image){t.width, t.height, 3, t.pixels}, png, NULL);
+    free(t.pixels);
     return ok;
 }
 
-static void put_tiles(cp_bytes *out, const cp_series *s, const cp_frame *f) {
-    double scale = fmin(f->w / s->image_width, f->h / s->image_height), w = scale * s->image_width, h = scale * s->image_height;
-    cp_svg_put(out,
-               "<image x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" style=\"image-rendering:pixelated\" "
-               "href=\"data:image/png;base64,",
-               f->left + (f->w - w) / 2, f->top + (f->h - h) / 2, w, h);
-    cp_svg_escape(out, s->image); /* base64, unless a description has something else */
-    cp_svg_put(out, "\"/>\n");
-}
-
-const cp_mark cp_mark_tiles = {"images", CP_NEEDS_IMAGE, NULL, put_tiles, 0, NULL, true};
-
-void cp_panel_tiles(cp_panel *p, int n, const cp_image *images, int columns) {
-    cp_series *s = n > 0 && columns > 0 ? cp_series_add(p, &cp_mark_tiles, (cp_style){0}) : NULL;
-    if (!s) return;
-    tile_sheet t;
-    cp_bytes   png = {0}, text = {0};
-    bool       ok = make_sheet(n, images, columns, &t, &png);
-    if (ok) cp_base64(&text, png.data, png.size);
-    ok = ok && cp_bytes_append(&text, "", 1);
-    s->image = ok ? cp_figure_copy_text(p->figure, (const char *)text.data) : NULL;
-    s->image_width = t.width;
-    s->image_height = t.height;
-    p->figure->failed |= !ok;
-    cp_bytes_free(&png), cp_bytes_free(&text);
-}
-
 bool cp_tiles_write(const char *path, int n, const cp_image *images, int columns, cp_status *status) {
-    tile_sheet t;
-    cp_bytes   png = {0};
+    cp_bytes png = {0};
     if (n <= 0 || columns <= 0) return cp_fail(status, "%.300s: there are no images to save", path);
-    bool ok = make_sheet(n, images, columns, &t, &png) || cp_fail(status, "%.300s: not enough memory for the picture", path);
+    bool ok = make_sheet(n, images, columns, &png) || cp_fail(status, "%.300s: not enough memory for the picture", path);
     ok = ok && cp_file_write(path, png.data, png.size, status);
     cp_bytes_free(&png);
     return ok;
