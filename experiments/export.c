@@ -86,7 +86,5 @@ const cp_command cp_command_export = {
     .example = "runs/blood --onnx blood.onnx",
     .options = options,
     .without = "seed|out|report",
-    .min_arguments = 1,
-    .max_arguments = 1,
     .run = run,
 };

@@ -353,8 +353,6 @@ const cp_command cp_command_generate = {
         "the training.",
     .example = "runs/blood --per-class 10 --out runs/blood-samples --report",
     .options = options,
-    .min_arguments = 1,
-    .max_arguments = 1,
     .arguments_by_md5 = true,
     .run = run_generate,
 };

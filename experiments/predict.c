@@ -230,7 +230,5 @@ const cp_command cp_command_predict = {
     .example = "runs/blood cells/ --out predictions.csv",
     .options = options,
     .without = "seed",
-    .min_arguments = 2,
-    .max_arguments = 1000000,
     .run = run,
 };

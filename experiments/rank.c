@@ -136,7 +136,5 @@ const cp_command cp_command_rank = {
     .example = "runs/blood bloodmnist.npz --by mixed --count 80 --out next.csv",
     .options = options,
     .without = "json",
-    .min_arguments = 2,
-    .max_arguments = 2,
     .run = run_rank,
 };

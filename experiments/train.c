@@ -27,8 +27,6 @@ const cp_command cp_command_train = {
     .more = cp_method_option,
     .defaults = cp_train_presets,
     .first_words = "phantom",
-    .min_arguments = 1,
-    .max_arguments = 1,
     .arguments_by_md5 = true,
     .run = run_train,
 };

@@ -1,4 +1,4 @@
-/* Linear, convolution, normalization, dropout, activations. */
+/* Linear, convolution, normalization, activations. */
 #include "layers/layers.h"
 
 #include "core/op.h"
@@ -164,17 +164,4 @@ cp_tensor *(cp_norm_activate)(cp_at at, const cp_norm *layer, cp_tensor *x, cp_a
     const cp_norm_config *c = &layer->config;
     return cp_leaky_norm(at, x, layer->weight, layer->bias, c->kind == CP_NORM_GROUP ? c->groups : 0,
                          cp_activation_slope(activation), c->eps);
-}
-
-/* ---- dropout ---- */
-
-cp_dropout_layer(cp_dropout_make)(cp_at at, cp_real rate, cp_rng rng) {
-    if (rate >= 0 && rate < 1) return (cp_dropout_layer){rate, rng};
-    cp_misuse(at, "dropout_make", "rate is %g; it must be at least 0 and less than 1", (double)rate);
-    return (cp_dropout_layer){0};
-}
-
-cp_tensor *(cp_dropout_forward)(cp_at at, cp_dropout_layer *layer, cp_tensor *x, cp_mode mode) {
-    if (!layer) return cp_refuse(at, "dropout", "the layer is NULL");
-    return cp_dropout(at, x, layer->rate, &layer->rng, mode == CP_TRAINING);
 }

@@ -95,16 +95,6 @@ bool cp_norm_fuses(const cp_norm *layer, cp_activation activation);
 bool cp_norm_fixed(const cp_norm *layer, cp_mode mode);
 bool cp_norm_factors(cp_at at, const cp_norm *layer, cp_tensor **scale, cp_tensor **shift);
 
-/* ==== dropout: a layer, since it has its own random stream ==== */
-
-typedef struct cp_dropout_layer {
-    cp_real rate;
-    cp_rng  rng;
-} cp_dropout_layer;
-
-cp_dropout_layer cp_dropout_make(cp_at at, cp_real rate, cp_rng rng); /* 0 <= rate < 1 */
-cp_tensor       *cp_dropout_forward(cp_at at, cp_dropout_layer *layer, cp_tensor *x, cp_mode mode);
-
 /* ==== residual block, pre-activation ==== */
 
 typedef enum cp_block_layout {
@@ -156,7 +146,6 @@ cp_tensor *cp_lstm_forward(cp_at at, const cp_lstm *lstm, cp_tensor *x, cp_tenso
 #define cp_linear_make(...) cp_linear_make(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_conv_make(...) cp_conv_make(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_norm_make(...) cp_norm_make(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
-#define cp_dropout_make(...) cp_dropout_make(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_block_make(...) cp_block_make(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 #define cp_lstm_make(...) cp_lstm_make(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 
@@ -166,6 +155,5 @@ cp_tensor *cp_lstm_forward(cp_at at, const cp_lstm *lstm, cp_tensor *x, cp_tenso
 #define cp_norm_forward(t, ...) cp_norm_forward(CP_AT(t), __VA_ARGS__)
 #define cp_norm_activate(t, ...) cp_norm_activate(CP_AT(t), __VA_ARGS__)
 #define cp_norm_factors(t, ...) cp_norm_factors(CP_AT(t), __VA_ARGS__)
-#define cp_dropout_forward(t, ...) cp_dropout_forward(CP_AT(t), __VA_ARGS__)
 #define cp_block_forward(t, ...) cp_block_forward(CP_AT(t), __VA_ARGS__)
 #define cp_lstm_forward(t, ...) cp_lstm_forward(CP_AT(t), __VA_ARGS__)

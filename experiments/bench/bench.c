@@ -3,7 +3,6 @@
 
 #include "couplet.h"
 #include "experiments/commands.h"
-#include "experiments/kit/figure/figure.h"
 #include "experiments/kit/metrics/stats.h"
 #include "experiments/kit/run/progress.h"
 
@@ -287,75 +286,6 @@ static int run_networks(const cp_options *o, const part *p) {
     return code;
 }
 
-/* ---- the figure of the ratios that tests/bench/compare.py measures ---- */
-
-enum { MAX_ROWS = 32, NAME_LENGTH = 64 };
-
-typedef struct ratios {
-    int    count;
-    char   names[MAX_ROWS][NAME_LENGTH];
-    double values[3][MAX_ROWS]; /* sgld, train, infer */
-} ratios;
-
-/* Lines "name,sgld,train,infer" after a first line with these titles. */
-static bool read_ratios(const cp_options *o, const char *path, ratios *r) {
-    FILE *file = fopen(path, "r");
-    char  line[256];
-    int   number = 1;
-    if (!file) return cp_complain(o, "%.200s: %s", path, strerror(errno));
-    bool ok = fgets(line, sizeof line, file) && strncmp(line, "network,sgld,train,infer", 24) == 0;
-    for (r->count = 0; ok && r->count < MAX_ROWS && fgets(line, sizeof line, file); r->count += ok) {
-        int i = r->count;
-        number++;
-        ok = sscanf(line, "%63[^,],%lf,%lf,%lf", r->names[i], &r->values[0][i], &r->values[1][i], &r->values[2][i]) == 4;
-        for (int k = 0; k < 3 && ok; k++) ok = r->values[k][i] > 0 && r->values[k][i] < 1e6;
-    }
-    bool too_many = ok && r->count == MAX_ROWS && fgets(line, sizeof line, file);
-    fclose(file);
-    if (ok && r->count && !too_many) return true;
-    if (too_many)
-        cp_complain(o, "%.200s: more than %d networks", path, MAX_ROWS);
-    else
-        cp_complain(o, "%.200s, line %d: %s", path, number,
-                    number == 1 ? "\"network,sgld,train,infer\" and lines with a name and three ratios are expected"
-                                : "a name and three positive ratios are expected");
-    return false;
-}
-
-/* Would the figure's own CSV file, OUT.csv, replace this file? */
-static bool would_replace(const char *path, const char *out) {
-    char        own[512];
-    struct stat a, b;
-    snprintf(own, sizeof own, "%.500s.csv", out);
-    return stat(path, &a) == 0 && stat(own, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
-
-static int run_plot(const cp_options *o) {
-    static const char *const kinds[] = {"sgld", "train", "infer"};
-    static ratios            r;
-    const char              *names[MAX_ROWS], *out = cp_option_text(o, "out");
-    cp_status                status = {0};
-    if (cp_argument_count(o) != 2 || !out)
-        return cp_complain(o, "plot takes RATIOS.csv and --out FIGURE (it writes FIGURE.svg, FIGURE.csv and FIGURE.figure.json)"),
-               CP_EXIT_USAGE;
-    const char *path = cp_argument(o, 1);
-    if (would_replace(path, out))
-        return cp_complain(o, "%.200s would be replaced by the figure's own numbers, %.200s.csv; give another --out", path, out),
-               CP_EXIT_USAGE;
-    if (!read_ratios(o, path, &r)) return CP_EXIT_FAILED;
-    for (int i = 0; i < r.count; i++) names[i] = r.names[i];
-    cp_figure *figure = cp_figure_new((cp_figure_config){
-        .title = "PyTorch's time / Couplet's time",
-        .caption = "How many times as fast as PyTorch Couplet is, for each network: the median over the rounds of the comparison.",
-        .width = 130.0 * r.count});
-    cp_panel  *panel =
-        cp_figure_panel(figure, (cp_panel_config){.y_label = "times as fast", .x_names = names, .x_name_count = r.count});
-    for (int k = 0; k < 3; k++) cp_panel_bars(panel, (cp_style){.color = k, .label = kinds[k]}, r.count, r.values[k], NULL, k, 3);
-    cp_panel_level(panel, (cp_style){.color = 7, .dash = CP_DOTTED, .label = "equal"}, 1);
-    if (cp_figure_finish(figure, out, &status)) printf("%s.svg; its numbers are in %s.csv and %s.figure.json\n", out, out, out);
-    return cp_exit_code(o, &status);
-}
-
 /* ---- the command ---- */
 
 enum { USUAL = sizeof usual / sizeof *usual };
@@ -363,10 +293,8 @@ enum { USUAL = sizeof usual / sizeof *usual };
 static const part parts[] = {
     {"", "", 0, cp_bench_kernels, measure_steps, "jem", usual, USUAL},
     {"kernels", "no arguments", .run = cp_bench_kernels},
-    {"accuracy", "no arguments", .run = cp_bench_accuracy},
     {"memory", "no arguments", 0, NULL, measure_memory, "jem", usual, USUAL},
     {"hybrid", "THREADS only", 1, NULL, measure_hybrid, "hybrid", &hybrid_network, 1},
-    {"plot", "RATIOS.csv only", 1, .run = run_plot},
     {"wrn", "at most 32 networks", 1 + 6 * 32, NULL, measure_steps, "jem", usual, USUAL},
     {"scaling", "at most 32 networks", 1 + 6 * 32, NULL, measure_scaling, "jem", &wrn_16_2, 1},
 };
@@ -382,21 +310,17 @@ static int run_bench(const cp_options *o) {
         if (p->run) code = p->run(o);
         return code == CP_EXIT_OK && p->measure ? run_networks(o, p) : code;
     }
-    return cp_complain(o, "there is no benchmark \"%.80s\"; expected kernels, accuracy, wrn, scaling, hybrid, memory or plot",
-                       what),
-           CP_EXIT_USAGE;
+    return cp_complain(o, "there is no benchmark \"%.80s\"; expected kernels, wrn, scaling, hybrid or memory", what), CP_EXIT_USAGE;
 }
 
 static const cp_option options[] = {
-    {.name = "out", .kind = CP_OPTION_TEXT, .value = "FIGURE", .help = "path of the figure that plot draws, without an extension"},
     {.name = "threads", .kind = CP_OPTION_INT, .fallback = "0", .max = 256, .help = "number of threads; 0: one per processor"},
     {0}};
 
 const cp_command cp_command_bench = {
     .name = "bench",
     .purpose = "measure the speed of this machine: kernels, and whole steps of wide ResNets",
-    .arguments = "[kernels | wrn [THREADS [NETWORK...]] | scaling [THREADS [NETWORK...]] | hybrid [THREADS] | memory | accuracy | "
-                 "plot RATIOS.csv]",
+    .arguments = "[kernels | wrn [THREADS [NETWORK...]] | scaling [THREADS [NETWORK...]] | hybrid [THREADS] | memory]",
     .details =
         "kernels: the machine's multiply-add peak, and each kernel at the shapes of wide ResNets in GFLOP/s and percent of it.\n"
         "wrn: whole steps of networks, as medians in milliseconds: train (forward, backward, Adam), sgld (gradient of the energy "
@@ -406,8 +330,6 @@ const cp_command cp_command_bench = {
         "hybrid: a training step of the hybrid (10 SGLD steps, loss on 96 images, backward, Adam) without and with the gradient "
         "penalty, measured alternately: medians in milliseconds, and the median of the ratios.\n"
         "memory: peak memory of the values of a step.\n"
-        "accuracy: median and largest error of direct and Winograd convolutions.\n"
-        "plot: draws the ratios that tests/bench/compare.py measures, as FIGURE.svg and FIGURE.csv (needs --out).\n"
         "Without arguments: kernels, then wrn. A NETWORK is six numbers, DEPTH WIDTH NORM SIDE CHANNELS BATCH, with NORM 0 for "
         "none, 1 for batch, 2 for group and 3 for layer norm; the default is five usual networks. COUPLET_KERNELS (avx512, avx2, "
         "portable, reference) and COUPLET_CONV (auto, direct, winograd2, winograd4) in the environment select the kernels. "
@@ -415,8 +337,7 @@ const cp_command cp_command_bench = {
         "winograd4, which auto may choose, overflows for inputs above about 1e37; direct does neither.",
     .example = "wrn 2 16 2 0 28 3 64",
     .options = options,
-    .without = "seed|quiet|json|report",
-    .first_words = "kernels|wrn|scaling|hybrid|memory|accuracy|plot",
-    .max_arguments = 2 + 6 * 32,
+    .without = "seed|out|quiet|json|report",
+    .first_words = "kernels|wrn|scaling|hybrid|memory",
     .run = run_bench,
 };

@@ -5,5 +5,4 @@
 
 double cp_bench_median(double *values, int count); /* sorts them; the upper median if the count is even */
 
-int cp_bench_kernels(const cp_options *o);  /* prints a table; takes about half a minute */
-int cp_bench_accuracy(const cp_options *o); /* prints a table of errors */
+int cp_bench_kernels(const cp_options *o); /* prints a table; takes about half a minute */

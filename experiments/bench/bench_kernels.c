@@ -1,5 +1,5 @@
-/* couplet bench kernels and accuracy: the measured multiply-add peak, the convolutions of wide ResNets with their gradients and some
- * matrix products, in GFLOP/s (operations of the direct algorithm) and percent of the peak; and the errors of the convolutions. */
+/* couplet bench kernels: the measured multiply-add peak, and the convolutions of wide ResNets with their gradients and some matrix
+ * products, in GFLOP/s (operations of the direct algorithm) and percent of the peak. */
 #include "experiments/bench/bench.h"
 
 #include "core/kernels/kernels.h"
@@ -152,89 +152,6 @@ int cp_bench_kernels(const cp_options *o) {
     printf("c = a b                 plain                       b transposed                a transposed\n");
     for (size_t i = 0; i < sizeof products / sizeof *products; i++)
         bench_gemm(scratch, peak, products[i][0], products[i][1], products[i][2]);
-    cp_arena_free(scratch);
-    return CP_EXIT_OK;
-}
-
-/* ---- accuracy ---- */
-
-/* Adds one product to each of the three results, which are summed in double. */
-static void exact_tap(const job *j, size_t in, size_t tap, size_t out, double *const of[RESULTS]) {
-    const size_t c = (size_t)j->s.c, k = (size_t)j->s.k;
-    double      *y = of[0] + out * k, *gx = of[1] + in * c, *gw = of[2] + tap * c * k;
-    for (size_t i = 0; i < c; i++) {
-        for (size_t o = 0; o < k; o++) {
-            const double x = (double)j->x[in * c + i], w = (double)j->w[(tap * c + i) * k + o], gy = (double)j->y[out * k + o];
-            y[o] += x * w;
-            gx[i] += gy * w;
-            gw[i * k + o] += x * gy;
-        }
-    }
-}
-
-static void exact_make(const job *j, double *of[RESULTS]) {
-    const cp_conv_shape *s = &j->s;
-    for (int i = 0; i < RESULTS; i++) of[i] = allocate(j->sizes[i] * sizeof(double));
-    for (int out = 0; out < s->n * s->oh * s->ow; out++) {
-        for (int tap = 0; tap < s->kh * s->kw; tap++) {
-            const int n = out / (s->oh * s->ow), row = out / s->ow % s->oh, column = out % s->ow;
-            const int y = row * s->stride_h + tap / s->kw - s->pad_top, x = column * s->stride_w + tap % s->kw - s->pad_left;
-            if (y >= 0 && y < s->h && x >= 0 && x < s->w)
-                exact_tap(j, (size_t)((n * s->h + y) * s->w + x), (size_t)tap, (size_t)out, of);
-        }
-    }
-}
-
-/* Relative to the root mean square of the exact values: [0] the median, [1] the largest. */
-static void errors_of(size_t count, const cp_real *got, const double *right, double errors[2]) {
-    double *difference = allocate(count * sizeof *difference), square = 0;
-    for (size_t i = 0; i < count; i++) {
-        difference[i] = fabs((double)got[i] - right[i]);
-        square += right[i] * right[i];
-    }
-    const double size = sqrt(square / (double)count);
-    errors[0] = cp_bench_median(difference, (int)count) / size;
-    errors[1] = difference[count - 1] / size;
-    free(difference);
-}
-
-static void errors_measure(const job *j, double *const exact[RESULTS], double errors[RESULTS][2]) {
-    for (int r = 0; r < RESULTS; r++) {
-        cp_real *got = numbers(j->sizes[r]);
-        if (!conv(j, r, got)) exit(1);
-        errors_of(j->sizes[r], got, exact[r], errors[r]);
-        free(got);
-    }
-}
-
-int cp_bench_accuracy(const cp_options *o) {
-    cp_arena *scratch = cp_arena_new();
-    (void)o;
-    if (!scratch) return CP_EXIT_FAILED;
-    printf("errors against sums in double, relative to the results' root mean square (kernels %s, batch 4, uniform numbers):\n"
-           "forward, input gradient, weight gradient, for each method; direct where Winograd does not apply\n"
-           "                        direct                     winograd2                  winograd4\n",
-           cp_kernels()->name);
-    for (size_t i = 0; i < SHAPES; i++) {
-        if (shapes[i][3] != 3) continue;
-        job     j = conv_job(scratch, 4, shapes[i]);
-        double *exact[RESULTS], errors[CP_CONV_WINOGRAD_4 + 1][RESULTS][2];
-        exact_make(&j, exact);
-        for (int method = CP_CONV_DIRECT; method <= CP_CONV_WINOGRAD_4; method++) {
-            cp_kernels_use(cp_kernels(), (cp_conv_method)method);
-            errors_measure(&j, exact, errors[method]);
-        }
-        for (int largest = 0; largest < 2; largest++) {
-            if (largest) printf("%20s", "");
-            for (int method = CP_CONV_DIRECT; method <= CP_CONV_WINOGRAD_4; method++)
-                for (int r = 0; r < RESULTS; r++) printf(r ? " %7.1e" : "  %7.1e", errors[method][r][largest]);
-            printf(largest ? "  largest\n" : "  median\n");
-        }
-        fflush(stdout);
-        for (int r = 0; r < RESULTS; r++) free(exact[r]);
-        job_free(&j);
-    }
-    cp_kernels_use(cp_kernels(), CP_CONV_AUTO);
     cp_arena_free(scratch);
     return CP_EXIT_OK;
 }

@@ -298,7 +298,5 @@ const cp_command cp_command_brats = {
                "each slice's patient and position, and how the set was made.",
     .example = "MICCAI_BraTS2020_TrainingData --modality flair,t1ce --out brats.npz",
     .options = options,
-    .min_arguments = 1,
-    .max_arguments = 1,
     .run = run,
 };

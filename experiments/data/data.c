@@ -551,7 +551,5 @@ const cp_command cp_command_data = {
     .example = "pneumoniamnist.npz --sheet pneumonia.png",
     .options = options,
     .without = "seed|out|quiet|report",
-    .min_arguments = 1,
-    .max_arguments = 1,
     .run = run,
 };

@@ -95,7 +95,7 @@ static int run(const cp_options *o) {
 const cp_command cp_command_fetch = {
     .name = "fetch",
     .purpose = "print how to download MedMNIST's files, or with --run download them",
-    .arguments = "medmnist NAME...",
+    .arguments = "medmnist [NAME...]",
     .details = "NAME is a set of 28 x 28 images, such as pneumoniamnist; without a name, all names are listed. The files come from "
                "MedMNIST's record on Zenodo. With --run each is downloaded under another name and renamed once its md5 is "
                "verified; a correct file that exists already is kept.",
@@ -103,7 +103,5 @@ const cp_command cp_command_fetch = {
     .options = options,
     .without = "seed|quiet|json",
     .first_words = "medmnist",
-    .min_arguments = 1,
-    .max_arguments = 1 + CP_MEDMNIST_SETS,
     .run = run,
 };

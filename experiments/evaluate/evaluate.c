@@ -431,7 +431,5 @@ const cp_command cp_command_evaluate = {
         "probability of each class and its energy. For MedMNIST's sets there is also the file that their evaluator reads.",
     .example = "runs/pneumonia pneumoniamnist.npz --ood breastmnist.npz --out runs/pneumonia-test",
     .options = options,
-    .min_arguments = 2,
-    .max_arguments = 2,
     .run = run_evaluate,
 };

@@ -132,7 +132,5 @@ const cp_command cp_command_import = {
     .example = "cells/ --out cells.npz --size 28",
     .options = options,
     .without = "report",
-    .min_arguments = 1,
-    .max_arguments = 1,
     .run = run,
 };

@@ -373,7 +373,5 @@ const cp_command cp_command_impute = {
                "images as filled.npy, a picture, and the error next to that of the mean training image.",
     .example = "runs/blood --from-set bloodmnist.npz --hole center --out runs/blood-filled --report",
     .options = options,
-    .min_arguments = 1,
-    .max_arguments = 2,
     .run = run_impute,
 };

@@ -303,8 +303,6 @@ static void make_titles_differ(cp_image_study *s) {
 static int read_plan(cp_image_study *s, cp_status *status) {
     const char *out = cp_option_text(s->options, "out");
     int         count = cp_argument_count(s->options), code = CP_EXIT_OK;
-    if (!count)
-        return cp_fail(status, "no data was given; expected one or more files in MedMNIST's layout, or phantom"), CP_EXIT_USAGE;
     if (!read_lists(s, status)) return CP_EXIT_USAGE;
     if (out && !(s->stored = cp_runs_open(out, status))) return CP_EXIT_FAILED;
     s->measures = cp_image_study_measures(s->split);
@@ -383,7 +381,6 @@ const cp_command cp_command_study = {
     .options = options,
     .without = "seed|method|trial",
     .first_words = "phantom",
-    .max_arguments = 1000,
     .study = true,
     .forwards_to = &cp_command_train,
     .run = run_study,

@@ -97,6 +97,5 @@ const cp_command cp_command_tape = {
     .options = options,
     .without = "seed|quiet|json",
     .first_words = "chain|fan-out|broadcast|conv-block|gaussian-head|second-order|wrn|wrn-sampler|wrn-penalty",
-    .max_arguments = 1,
     .run = run,
 };

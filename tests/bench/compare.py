@@ -4,7 +4,7 @@
     tests/bench/compare.py build/couplet [--threads 2] [--rounds 5] [--csv RATIOS.csv]
 
 Needs Debian's python3-torch; without it, prints a message and exits with 0. Ratios are computed within each round, and the
-median over the rounds is shown, since machines differ and are noisy. `couplet bench plot RATIOS.csv --out FIGURE` draws the result.
+median over the rounds is shown, since machines differ and are noisy. `build/tests/plot_ratios RATIOS.csv FIGURE` draws the result.
 """
 import argparse
 import os

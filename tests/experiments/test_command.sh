@@ -41,7 +41,6 @@ expect 2 "THREADS is \"many\"" bench wrn many
 expect 2 "3 numbers after THREADS" bench wrn 1 10 1 0
 expect 2 "DEPTH is 11; a wide ResNet has depth 10, 16, 22" bench wrn 1 11 1 0 8 1 2
 expect 2 'BATCH is "0"' bench scaling 2 10 1 0 8 1 0
-expect 1 "missing.csv" bench plot missing.csv --out speed
 
 "$couplet" bench wrn 1 10 1 0 8 1 2 10 1 1 8 1 2 >steps
 number='[0-9][0-9]*\.[0-9]'
@@ -51,20 +50,12 @@ expect_success "bench wrn prints one line per network in the format for scripts"
 ratio='[0-9]*\.[0-9][0-9] ([0-9]*\.[0-9][0-9])'
 line="scaling wrn 10 1 norm 0 side 8 channels 1 batch 2 threads 2 against 1  train $ratio  sgld $ratio  infer $ratio"
 expect_success "bench scaling prints a ratio of medians and one of the shortest for each step" grep -qx "$line" scaling
-printf 'network,sgld,train,infer\nA,2.5,2,1.5\nB,3,2.5,2\n' >ratios.csv
-expect 2 "ratios.csv would be replaced" bench plot ratios.csv --out ratios
-expect_success "a refused bench plot does not change its input" grep -q "A,2.5,2,1.5" ratios.csv
-expect 0 "speed.svg; its numbers are in speed.csv and speed.figure.json" bench plot ratios.csv --out speed
-printf 'network,sgld,train,infer\nA,nan,2,1.5\n' >bad.csv
-expect 1 "bad.csv, line 2: a name and three positive ratios" bench plot bad.csv --out speed2
 expect 2 "memory takes no arguments" bench memory 1
-expect 2 'plot takes RATIOS.csv only; "x" is one too many' bench plot ratios.csv x --out speed
 expect 2 "scaling compares two or more threads with one" bench scaling 1
 expect 2 "give one of them" bench wrn 2 10 1 0 8 1 2 --threads 1
 expect 2 "give one of them" bench hybrid 2 --threads 1
 expect 2 'hybrid takes THREADS only; "10" is one too many' bench hybrid 1 10
 expect 2 'THREADS is "0"' bench hybrid 0
-expect_success "bench plot writes the numbers next to the picture" grep -q '2.5' speed.csv
 # A double build has only the reference kernels: they are slow, and there is no choice. Under a sanitizer, measurements
 # mean nothing.
 case $("$couplet" --version)${2:-} in
@@ -74,16 +65,13 @@ case $("$couplet" --version)${2:-} in
     "$couplet" bench hybrid 2 >steps
     line="hybrid wrn 10 1 side 28 channels 3 batch 32 steps 10 threads 2  without penalty $number ms  with $number ms  ratio [0-9]*\.[0-9][0-9]"
     expect_success "bench hybrid prints the time of a step without and with the gradient penalty" grep -qx "$line" steps
-    "$couplet" bench accuracy | awk '/median$/ { for (i = 4; i < NF; i++) { if (!($i < 2e-6)) bad = 1; n++ } }
-        /largest$/ { for (i = 1; i < NF; i++) { if (!($i < 5e-5)) bad = 1; n++ } } END { exit bad || n != 2 * 16 * 9 }'
-    expect_success "bench accuracy finds every method within 5e-5, and half of the numbers within 2e-6, at the shapes of wide ResNets" test $? -eq 0
     COUPLET_CONV=abacus "$couplet" bench wrn 1 10 1 0 8 1 2 >steps 2>message
     COUPLET_KERNELS=abacus "$couplet" bench wrn 1 10 1 0 8 1 2 >steps 2>>message
     expect_success "an unknown COUPLET_KERNELS is reported" grep -q "COUPLET_KERNELS=abacus is none of avx512, avx2, .*; using " message
     expect_success "an unknown COUPLET_CONV is reported" grep -q "COUPLET_CONV=abacus is none of auto, direct" message
     ;;
 esac
-rm -f steps scaling ratios.csv bad.csv speed.svg speed.csv speed.figure.json message
+rm -f steps scaling message
 
 echo "not a model" >model.safetensors
 expect 1 "is not an HTML page" report . --out model.safetensors

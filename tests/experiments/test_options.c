@@ -23,13 +23,8 @@ static const cp_option table[] = {
     {.name = "energy", .kind = CP_OPTION_REAL, .word = "auto", .fallback = "auto", .max = 100, .help = "weight"},
     {.name = "length", .kind = CP_OPTION_INT, .word = "run", .fallback = "5", .min = 1, .max = 9, .help = "moves"},
     {0}};
-static const cp_command command = {.name = "try",
-                                   .purpose = "tries options",
-                                   .arguments = "FILE [MORE]",
-                                   .options = table,
-                                   .min_arguments = 0,
-                                   .max_arguments = 2,
-                                   .example = "--steps 5"};
+static const cp_command command = {
+    .name = "try", .purpose = "tries options", .arguments = "[FILE [MORE]]", .options = table, .example = "--steps 5"};
 
 static cp_options *parsed;
 static cp_status   status;
@@ -172,8 +167,7 @@ static void a_wrong_name_is_misuse_at_the_callers_line_with_the_nearest_name(voi
 
 static void status_needs_no_arguments_and_no_required_options(void) {
     static const cp_option  needs[] = {{.name = "data", .kind = CP_OPTION_TEXT, .required = true}, {0}};
-    static const cp_command study = {
-        .name = "study", .arguments = "FILE", .options = needs, .study = true, .min_arguments = 1, .max_arguments = 1};
+    static const cp_command study = {.name = "study", .arguments = "FILE", .options = needs, .study = true};
     TEST_ASSERT_TRUE_MESSAGE(parse_for(&study, "--status folder"), status.message);
     TEST_ASSERT_EQUAL_STRING("folder", cp_option_text(parsed, "status"));
     TEST_ASSERT_TRUE_MESSAGE(parse_for(&study, "--status folder --json"), status.message);
@@ -196,9 +190,8 @@ static void missing_extra_and_repeated_values_are_refused(void) {
 
 static void required_options_and_arguments_must_be_given(void) {
     static const cp_option  needs[] = {{.name = "out", .kind = CP_OPTION_TEXT, .value = "PROBS.npy", .required = true}, {0}};
-    static const cp_command strict = {
-        .name = "strict", .arguments = "A B", .options = needs, .min_arguments = 2, .max_arguments = 2};
-    char *words[] = {"a", "b", "--out", "x"};
+    static const cp_command strict = {.name = "strict", .arguments = "A B", .options = needs};
+    char                   *words[] = {"a", "b", "--out", "x"};
     TEST_ASSERT_NULL(cp_options_parse("couplet", &strict, 2, words, &help, &status));
     TEST_ASSERT_NOT_NULL(strstr(status.message, "--out PROBS.npy"));
     status = (cp_status){0};

@@ -428,7 +428,7 @@ expect 1 "two runs would both be called gray-1-hybrid-head=hybrid_mean_sd=0.6" g
 expect 2 "is not one of softmax|jem|hybrid" gray.npz --methods $many --sweep lambda=1,2 --out x
 expect 2 "\"depth\" is 12; it must be one of 10, 16, 22" gray.npz --depth 12 --out x
 expect 2 "there is no option --seed; did you mean --seeds" gray.npz --seed 3 --out x
-expect 2 "no data was given" --out x
+expect 2 "0 arguments given, at least 1 needed: DATA..." --out x
 expect 2 "--out DIR is needed" gray.npz
 expect 2 "--list cannot be combined with --slurm" gray.npz --out x --list --slurm
 expect 2 "--status cannot be combined with \"gray.npz\"" gray.npz --status one

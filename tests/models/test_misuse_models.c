@@ -48,10 +48,6 @@ static void layers_of_impossible_sizes_are_not_made(void) {
     not_made(GAUSSIAN(.features = 3), "gaussian_softmax_make: features is 3 and classes is 0");
     not_made(GAUSSIAN(.features = 46341, .classes = 2), "a full precision matrix can have 46340");
     not_made(GAUSSIAN(.features = 2, .classes = 2, .precision = (cp_precision)7), "7 is not a precision");
-    TEST_ASSERT_TRUE(cp_dropout_make(1, rng).rate == 0);
-    refused("dropout_make: rate is 1; it must be at least 0 and less than 1");
-    cp_dropout_make((cp_real)-0.5, rng);
-    refused("rate is -0.5");
 }
 
 static void layers_need_a_parameter_set_and_a_stream(void) {
@@ -132,7 +128,6 @@ static void null_layers_tapes_and_inputs_are_refused_in_one_line(void) {
     cp_lstm             lstm = cp_lstm_make(params, "lstm", (cp_lstm_config){.in = 2, .hidden = 2}, &rng);
     cp_gaussian_softmax gaussian = cp_gaussian_softmax_make(params, "g", two, &rng);
     cp_norm             norm = {0};
-    cp_dropout_layer    dropout = cp_dropout_make((cp_real)0.5, rng);
 #define REFUSED(call, text)                                                                                                        \
     do {                                                                                                                           \
         errors_forgive(tape);                                                                                                      \
@@ -147,8 +142,6 @@ static void null_layers_tapes_and_inputs_are_refused_in_one_line(void) {
     REFUSED(cp_conv_forward(tape, &conv, NULL), "is NULL");
     REFUSED(cp_norm_forward(tape, NULL, x, CP_TRAINING), "norm: the layer is NULL");
     REFUSED(cp_norm_forward(tape, &norm, NULL, CP_TRAINING), "is NULL");
-    REFUSED(cp_dropout_forward(tape, NULL, x, CP_TRAINING), "dropout: the layer is NULL");
-    REFUSED(cp_dropout_forward(none, &dropout, x, CP_TRAINING), "the tape is NULL");
     REFUSED(cp_block_forward(tape, NULL, images, CP_TRAINING), "block: the block is NULL");
     REFUSED(cp_block_forward(none, &block, images, CP_TRAINING), "the tape is NULL");
     REFUSED(cp_block_forward(tape, &block, x, CP_TRAINING), "");

@@ -72,7 +72,7 @@ BASH
     completes "bash completes files for a command that takes them" model.safetensors couplet predict mod
     completes "bash offers no files for a command that takes none" "" couplet synthetic mod
     completes "bash completes the first words of a command" kernels couplet bench k
-    completes "bash completes files after them" model.safetensors couplet bench plot mod
+    completes "bash completes files after them" model.safetensors couplet bench kernels mod
 else
     skip "bash completes commands, options and values" "bash is missing"
 fi

@@ -58,7 +58,7 @@ static void bash_value(FILE *file, const char *command, const cp_option *o) {
 
 /* `first` is the place of its first argument on the line. */
 static void bash_command(FILE *file, const cp_command *command, const char *more, int first) {
-    const char *files = command->max_arguments > 0 ? " files=1" : "";
+    const char *files = command->arguments ? " files=1" : "";
     fprintf(file, "        %s) words='", command->name);
     each_option(file, command->name, command, bash_name);
     fprintf(file, "%s'", more);
@@ -149,7 +149,7 @@ static void zsh(FILE *file, const cp_program *p) {
     for (int i = 0; p->commands[i]; i++) {
         fprintf(file, "_%s_%s() {\n", p->name, p->commands[i]->name);
         zsh_arguments(file, p->commands[i]);
-        fprintf(file, "        %s\n}\n\n", p->commands[i]->max_arguments > 0 ? "'*:file:_files'" : "'*: : '");
+        fprintf(file, "        %s\n}\n\n", p->commands[i]->arguments ? "'*:file:_files'" : "'*: : '");
     }
     fprintf(file, "_%s() {\n    local curcontext=$curcontext state line\n    local -a commands=(\n", p->name);
     for (int i = 0; p->commands[i]; i++) {
@@ -171,7 +171,7 @@ static void zsh(FILE *file, const cp_program *p) {
             p->name);
     if (p->experiment) {
         zsh_arguments(file, p->experiment);
-        fprintf(file, "        '(- *)--version[the version]'%s\n", p->experiment->max_arguments > 0 ? " '*:file:_files'" : "");
+        fprintf(file, "        '(- *)--version[the version]'%s\n", p->experiment->arguments ? " '*:file:_files'" : "");
     } else {
         fputs("    ((CURRENT == 2)) && _arguments '(- *)--help[this text]' '(- *)--version[the version]'\n", file);
     }
@@ -201,7 +201,7 @@ static void fish_options(FILE *file, const char *program, const cp_command *comm
         fputs(where, file);
         put_words(file, " -a '", command->first_words, "'\n");
     }
-    if (command->max_arguments > 0) fprintf(file, "%s -F\n", where);
+    if (command->arguments) fprintf(file, "%s -F\n", where);
     each_option(file, where, command, fish_option);
 }
 

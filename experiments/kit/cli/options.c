@@ -3,6 +3,7 @@
 
 #include "core/io/bytes.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -285,13 +286,28 @@ static bool take_option(cp_options *options, int count, char *const *words, int 
     return set_value(s, value, status);
 }
 
+cp_argument_range cp_command_arguments(const cp_command *command) {
+    cp_argument_range range = {0};
+    const char       *text = command->arguments ? command->arguments : "";
+    int               brackets = 0;
+    for (const char *c = text; *c; c++) {
+        bool first = *c != ' ' && (c == text || c[-1] == ' ');
+        brackets += (*c == '[') - (*c == ']');
+        range.min += first && !brackets;
+        range.max += first;
+    }
+    if (strstr(text, "...")) range.max = INT_MAX;
+    return range;
+}
+
 static bool check_arguments(const cp_options *options, cp_status *status) {
-    const cp_command *c = options->command;
-    int               n = options->argument_count;
-    const char       *surplus = n > c->max_arguments ? options->arguments[c->max_arguments] : NULL;
-    if (n < c->min_arguments)
+    const cp_command       *c = options->command;
+    const cp_argument_range range = cp_command_arguments(c);
+    int                     n = options->argument_count;
+    const char             *surplus = n > range.max ? options->arguments[range.max] : NULL;
+    if (n < range.min)
         return cp_fail(status, "%d argument%s given, %s%d needed: %s", n, n == 1 ? "" : "s",
-                       c->max_arguments > c->min_arguments ? "at least " : "", c->min_arguments, c->arguments);
+                       range.max > range.min ? "at least " : "", range.min, c->arguments);
     if (surplus)
         return cp_fail(status, "\"%s\" is one argument too many%s%s", shown(surplus).text,
                        c->arguments ? "; expected " : "; this command takes options only", c->arguments ? c->arguments : "");

@@ -69,15 +69,14 @@ typedef struct cp_options cp_options;
 typedef struct cp_command {
     const char      *name;
     const char      *purpose;   /* one line */
-    const char      *arguments; /* "MODEL.safetensors INPUT.npy", or NULL */
+    const char      *arguments; /* "MODEL.safetensors INPUT.npy", "DIR...", "RUN [IMAGES.npy]"; brackets are optional; NULL: none */
     const char      *details;   /* more lines for its help, or NULL */
     const char      *example;   /* a command line without the command's name, or NULL */
     const cp_option *options;
-    const cp_option *(*more)(int); /* options that are known when the program runs: 0, 1, ... until NULL; NULL: none */
-    const cp_default *defaults;    /* those that depend on another option, or NULL */
-    const char       *without;     /* common options that it does not have: "seed|quiet", or NULL */
-    const char       *first_words; /* completions of its first argument: "kernels|plot", or NULL */
-    int               min_arguments, max_arguments;
+    const cp_option *(*more)(int);      /* options that are known when the program runs: 0, 1, ... until NULL; NULL: none */
+    const cp_default *defaults;         /* those that depend on another option, or NULL */
+    const char       *without;          /* common options that it does not have: "seed|quiet", or NULL */
+    const char       *first_words;      /* completions of its first argument: "kernels|plot", or NULL */
     bool              arguments_by_md5; /* its result identifies its arguments by md5: they may lie in any folder */
     bool              study; /* makes a cp_study, and so has --jobs, --list, --slurm, --status and --trial: see study.h */
 
@@ -139,6 +138,12 @@ enum { CP_OPTIONS_MAX = 96 };
 
 /* `also` are commands of the same program whose usage is shown too, up to a NULL; NULL: none. */
 void cp_command_help(FILE *file, const char *program, const cp_command *command, const cp_command *const *also);
+
+/* How many arguments it takes, as `arguments` says: INT_MAX if there are dots. */
+typedef struct cp_argument_range {
+    int min, max;
+} cp_argument_range;
+cp_argument_range cp_command_arguments(const cp_command *command);
 
 /* The options in the order of cp_options_at, into `all`, which has room for CP_OPTIONS_MAX. Returns how many. */
 int cp_command_options(const cp_command *command, const cp_option **all);

@@ -117,7 +117,7 @@ static int dispatch(const cp_program *program, int count, char *const *words) {
     const cp_command *command = find(program, first);
     if (command) return run(program, command, count - 2, words + 2);
     if (is_one_of(first, "--version", "--man") || strcmp(first, "--completion") == 0) return show_text(program, count, words);
-    if (program->experiment && (*first == '-' || !*first || program->experiment->max_arguments > 0))
+    if (program->experiment && (*first == '-' || !*first || program->experiment->arguments))
         return run(program, program->experiment, count > 1 ? count - 1 : 0, words + 1);
     if (count < 2) { /* and no experiment */
         show_help(stderr, program);

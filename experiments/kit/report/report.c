@@ -402,7 +402,5 @@ const cp_command cp_command_report = {
     .example = "runs/synthetic-* --out report.html",
     .options = options,
     .without = "seed",
-    .min_arguments = 1,
-    .max_arguments = 1000,
     .run = run,
 };

@@ -353,14 +353,6 @@ static bool read_past(cp_run *run) {
     return ok;
 }
 
-const cp_json *cp_run_find_past(const cp_run *run, const char *key, double value) {
-    for (int i = run->past_count - 1; i >= 0; i--) {
-        const cp_json *node = cp_json_get(run->past[i], key);
-        if (node && node->kind == CP_JSON_NUMBER && node->number == value) return run->past[i];
-    }
-    return NULL;
-}
-
 /* ---- opening ---- */
 
 static bool write_config(cp_run *run) {

@@ -95,9 +95,6 @@ typedef struct cp_file_path {
 cp_file_path cp_folder_path(const char *folder, const char *name); /* FOLDER/NAME; "" when that is too long */
 cp_file_path cp_run_path(const cp_run *run, const char *name);     /* of a file in the run's folder */
 
-/* The last line of the past whose `key` is the number `value`, or NULL: a continued run need not compute it again. */
-const cp_json *cp_run_find_past(const cp_run *run, const char *key, double value);
-
 /* SIGINT and SIGTERM set a flag; a second one ends the process at once. */
 void cp_interrupts_watch(void);
 bool cp_interrupted(void);
