@@ -7,10 +7,9 @@
 #include <string.h>
 
 struct cp_replay {
-    cp_replay_config config; /* with the defaults filled in */
-    size_t           size;   /* values of a sample */
-    cp_dtype         dtype;  /* as they are stored */
-    void            *samples;
+    cp_replay_config config;  /* with the defaults filled in */
+    size_t           size;    /* values of a sample */
+    uint16_t        *samples; /* in half precision */
     int32_t         *visits;
     bool            *taken; /* entries of the current draw */
     int             *taken_by_class;
@@ -19,20 +18,15 @@ struct cp_replay {
 
 /* ---- samples ---- */
 
-static void *sample_of(const cp_replay *replay, int entry) {
-    return (char *)replay->samples + (size_t)entry * replay->size * cp_dtype_size(replay->dtype);
-}
+static uint16_t *sample_of(const cp_replay *replay, int entry) { return replay->samples + (size_t)entry * replay->size; }
 
 static void entry_write(cp_replay *replay, int entry, const cp_real *from) {
-    uint16_t *halves = sample_of(replay, entry);
-    if (replay->dtype == CP_REAL_DTYPE)
-        memcpy(sample_of(replay, entry), from, replay->size * sizeof *from);
-    else
-        for (size_t i = 0; i < replay->size; i++) halves[i] = cp_f16_bits((float)from[i]);
+    uint16_t *to = sample_of(replay, entry);
+    for (size_t i = 0; i < replay->size; i++) to[i] = cp_f16_bits((float)from[i]);
 }
 
 static void entry_read(const cp_replay *replay, int entry, cp_real *to) {
-    cp_elements_to_real(replay->dtype, sample_of(replay, entry), replay->size, to, "replay", NULL);
+    cp_elements_to_real(CP_F16, sample_of(replay, entry), replay->size, to, "replay", NULL);
 }
 
 /* ---- making ---- */
@@ -64,8 +58,7 @@ cp_replay *(cp_replay_new)(cp_at at, cp_replay_config config) {
         size_t entries = (size_t)config.capacity;
         replay->config = config;
         replay->size = size;
-        replay->dtype = config.storage == CP_REPLAY_EXACT ? CP_REAL_DTYPE : CP_F16;
-        replay->samples = calloc(entries * size + 1, cp_dtype_size(replay->dtype));
+        replay->samples = calloc(entries * size + 1, sizeof *replay->samples);
         replay->visits = calloc(entries, sizeof *replay->visits);
         replay->taken = calloc(entries, sizeof *replay->taken);
         replay->taken_by_class = calloc((size_t)config.classes + 1, sizeof *replay->taken_by_class);
@@ -235,9 +228,7 @@ bool cp_replay_state(cp_replay *replay, int i, cp_state *state) {
     if (!replay) return false;
     const cp_replay_config *c = &replay->config;
     switch (i) {
-    case 0:
-        *state = cp_state_array("", "samples", replay->dtype, cp_shape_rows(c->capacity, c->shape), replay->samples);
-        return true;
+    case 0: *state = cp_state_array("", "samples", CP_F16, cp_shape_rows(c->capacity, c->shape), replay->samples); return true;
     case 1:
         *state = cp_state_within(cp_state_array("", "visits", CP_I32, CP_SHAPE(c->capacity), replay->visits), 0, INT32_MAX);
         return true;

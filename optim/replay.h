@@ -16,15 +16,10 @@
 
 typedef struct cp_replay cp_replay;
 
-/* Half precision is the default: it halves the memory (10,000 images of 28x28x3 take 47 MB), and for values in [-1,
+/* Samples are stored in half precision: it halves the memory (10,000 images of 28x28x3 take 47 MB), and for values in [-1,
  * 1] its rounding (at most 2.5e-4) is far below the noise of a single step (0.01) and the steps of 8-bit images
  * (7.8e-3). One byte per value would round at the scale of the noise. Values beyond +-65504 are stored as
  * +-65504. */
-typedef enum cp_replay_storage {
-    CP_REPLAY_FLOAT16,
-    CP_REPLAY_EXACT, /* cp_real: chains continue exactly */
-} cp_replay_storage;
-
 typedef struct cp_replay_config {
     int      capacity;    /* entries; 0: 10,000 */
     cp_shape shape;       /* of a sample, with at most CP_MAX_RANK - 1 axes */
@@ -34,8 +29,7 @@ typedef struct cp_replay_config {
      * starts from that class (with CP_START_CLASS_GAUSSIAN), and chains can be drawn by class. */
     int classes;
 
-    cp_replay_storage storage;
-    cp_start          start;
+    cp_start start;
 } cp_replay_config;
 
 cp_replay *cp_replay_new(cp_at at, cp_replay_config config); /* NULL (misuse) for an invalid config */

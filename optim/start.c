@@ -167,9 +167,6 @@ bool cp_start_check(cp_at at, const char *op, const cp_start *start, size_t size
         return cp_misuse(at, op, "the start's range [%g, %g] is empty or not finite", start->low, start->high);
     switch (start->kind) {
     case CP_START_UNIFORM: return true;
-    case CP_START_NORMAL:
-        if (isfinite(start->mean) && isfinite(start->sd) && start->sd >= 0) return true;
-        return cp_misuse(at, op, "the start's mean %g or sd %g does not fit", start->mean, start->sd);
     case CP_START_CLASS_GAUSSIAN:
         if (!start->gaussian) return cp_misuse(at, op, "the start needs a class Gaussian, and it is NULL");
         if ((size_t)start->gaussian->size == size) return true;
@@ -185,9 +182,6 @@ void cp_start_draw(const cp_start *start, cp_rng *rng, int label, cp_real *out, 
         cp_rng_fill_uniform(rng, out, size, unset ? -1 : low, unset ? 1 : high);
         return;
     }
-    if (start->kind == CP_START_NORMAL)
-        cp_rng_fill_normal(rng, out, size, (cp_real)start->mean, start->sd != 0 ? (cp_real)start->sd : 1);
-    else
-        cp_class_gaussian_draw(start->gaussian, rng, label, out);
+    cp_class_gaussian_draw(start->gaussian, rng, label, out);
     for (size_t i = 0; low < high && i < size; i++) out[i] = out[i] < low ? low : out[i] > high ? high : out[i];
 }

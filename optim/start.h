@@ -1,4 +1,4 @@
-/* Where chains start: uniform noise, normal noise, or a Gaussian of the pixels of each class, fitted to data. */
+/* Where chains start: uniform noise, or a Gaussian of the pixels of each class, fitted to data. */
 #pragma once
 
 #include "core/error.h"
@@ -43,14 +43,12 @@ bool cp_class_gaussian_state(cp_class_gaussian *gaussian, int i, cp_state *state
 
 typedef enum cp_start_kind {
     CP_START_UNIFORM,        /* on [low, high); both 0: [-1, 1) */
-    CP_START_NORMAL,         /* N(mean, sd^2); sd = 0: 1 */
     CP_START_CLASS_GAUSSIAN, /* `gaussian`, which must outlive the start */
 } cp_start_kind;
 
 typedef struct cp_start {
     cp_start_kind            kind;
-    double                   low, high; /* for the other two kinds: values are clamped to this range when low < high */
-    double                   mean, sd;
+    double                   low, high; /* of a Gaussian: values are clamped to this range when low < high */
     const cp_class_gaussian *gaussian;
 } cp_start;
 

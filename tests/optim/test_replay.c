@@ -231,8 +231,8 @@ static void drawing_and_returning_call_malloc_zero_times(void) {
 
 /* ---- storage ---- */
 
-static cp_real stored_as(cp_replay_storage storage, cp_real value) {
-    cp_replay *replay = cp_replay_new((cp_replay_config){.capacity = 1, .storage = storage}); /* samples are scalars */
+static cp_real stored_as(cp_real value) {
+    cp_replay *replay = cp_replay_new((cp_replay_config){.capacity = 1}); /* samples are scalars */
     cp_tensor *x = cp_tensor_new(CP_SHAPE(1));
     cp_real    sample = 99;
     x->data[0] = value;
@@ -241,11 +241,6 @@ static cp_real stored_as(cp_replay_storage storage, cp_real value) {
     cp_tensor_free(x);
     cp_replay_free(replay);
     return sample;
-}
-
-static void exact_storage_keeps_every_bit(void) {
-    const cp_real values[] = {(cp_real)0.1, -CP_REAL_MAX, CP_REAL_EPSILON, (cp_real)-1e-30};
-    for (int i = 0; i < 4; i++) TEST_ASSERT_TRUE(stored_as(CP_REPLAY_EXACT, values[i]) == values[i]);
 }
 
 static void half_precision_rounds_to_the_nearest_half(void) {
@@ -270,15 +265,15 @@ static void half_precision_rounds_to_the_nearest_half(void) {
         {1e-30, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        TEST_ASSERT_EQUAL_DOUBLE(cases[i][1], (double)stored_as(CP_REPLAY_FLOAT16, (cp_real)cases[i][0]));
+        TEST_ASSERT_EQUAL_DOUBLE(cases[i][1], (double)stored_as((cp_real)cases[i][0]));
 }
 
 static void half_precisions_error_on_images_is_as_documented(void) {
     double worst = 0;
     for (int i = 0; i < 5000; i++) {
-        cp_real value = (cp_real)(2 * cp_rng_uniform(&rng) - 1), kept = stored_as(CP_REPLAY_FLOAT16, value);
+        cp_real value = (cp_real)(2 * cp_rng_uniform(&rng) - 1), kept = stored_as(value);
         worst = fmax(worst, fabs((double)value - (double)kept));
-        TEST_ASSERT_TRUE(stored_as(CP_REPLAY_FLOAT16, kept) == kept);
+        TEST_ASSERT_TRUE(stored_as(kept) == kept);
     }
     TEST_ASSERT_TRUE(worst <= 2.5e-4 && worst > 2e-4);
 }
@@ -298,33 +293,31 @@ static void run_some(cp_replay *replay, cp_rng *stream, cp_real *trace) {
 }
 
 static void a_restored_buffer_continues_bit_for_bit(void) {
-    for (int storage = 0; storage < 2; storage++) {
-        cp_replay_config config = {.capacity = 60, .shape = CP_SHAPE(3, 2), .classes = 4, .storage = (cp_replay_storage)storage};
-        cp_replay       *first = cp_replay_new(config), *second = cp_replay_new(config);
-        cp_real          traces[2][48];
-        cp_state         from, to;
-        int              pieces = 0;
-        run_some(first, &rng, traces[0]);
-        for (; cp_replay_state(first, pieces, &from); pieces++) {
-            TEST_ASSERT_TRUE(cp_replay_state(second, pieces, &to));
-            TEST_ASSERT_EQUAL_STRING(from.name, to.name);
-            TEST_ASSERT_TRUE(from.bytes == to.bytes);
-            memcpy(to.data, from.data, from.bytes);
-        }
-        TEST_ASSERT_EQUAL_INT(6, pieces);
-        TEST_ASSERT_TRUE(cp_replay_state(first, 0, &from));
-        TEST_ASSERT_EQUAL_STRING("samples", from.name);
-        TEST_ASSERT_EQUAL_INT(storage ? CP_REAL_DTYPE : CP_F16, from.dtype);
-        TEST_ASSERT_EQUAL_INT(3, from.rank);
-        TEST_ASSERT_TRUE(from.dims[0] == 60 && from.dims[1] == 3 && from.dims[2] == 2);
-        cp_rng same = rng;
-        run_some(first, &rng, traces[0]);
-        run_some(second, &same, traces[1]);
-        TEST_ASSERT_EQUAL_MEMORY(traces[0], traces[1], sizeof traces[0]);
-        TEST_ASSERT_EQUAL_INT64(cp_replay_counted(first).fresh, cp_replay_counted(second).fresh);
-        cp_replay_free(first);
-        cp_replay_free(second);
+    cp_replay_config config = {.capacity = 60, .shape = CP_SHAPE(3, 2), .classes = 4};
+    cp_replay       *first = cp_replay_new(config), *second = cp_replay_new(config);
+    cp_real          traces[2][48];
+    cp_state         from, to;
+    int              pieces = 0;
+    run_some(first, &rng, traces[0]);
+    for (; cp_replay_state(first, pieces, &from); pieces++) {
+        TEST_ASSERT_TRUE(cp_replay_state(second, pieces, &to));
+        TEST_ASSERT_EQUAL_STRING(from.name, to.name);
+        TEST_ASSERT_TRUE(from.bytes == to.bytes);
+        memcpy(to.data, from.data, from.bytes);
     }
+    TEST_ASSERT_EQUAL_INT(6, pieces);
+    TEST_ASSERT_TRUE(cp_replay_state(first, 0, &from));
+    TEST_ASSERT_EQUAL_STRING("samples", from.name);
+    TEST_ASSERT_EQUAL_INT(CP_F16, from.dtype);
+    TEST_ASSERT_EQUAL_INT(3, from.rank);
+    TEST_ASSERT_TRUE(from.dims[0] == 60 && from.dims[1] == 3 && from.dims[2] == 2);
+    cp_rng same = rng;
+    run_some(first, &rng, traces[0]);
+    run_some(second, &same, traces[1]);
+    TEST_ASSERT_EQUAL_MEMORY(traces[0], traces[1], sizeof traces[0]);
+    TEST_ASSERT_EQUAL_INT64(cp_replay_counted(first).fresh, cp_replay_counted(second).fresh);
+    cp_replay_free(first);
+    cp_replay_free(second);
 }
 
 /* ---- start distributions ---- */
@@ -355,20 +348,6 @@ static void uniform_starts_fill_their_range(void) {
     TEST_ASSERT_TRUE(m.lowest >= 2 && m.lowest < 2.01 && m.highest < 6 && m.highest > 5.99);
     TEST_ASSERT_DOUBLE_WITHIN(0.035, 4, m.mean);
     TEST_ASSERT_DOUBLE_WITHIN(0.02, 4 / sqrt(12), m.sd);
-}
-
-static void normal_starts_have_their_mean_and_sd_and_are_clamped_on_request(void) {
-    cp_start start = {.kind = CP_START_NORMAL, .mean = 3, .sd = 0.5};
-    cp_start_draw(&start, &rng, -1, starts, STARTS);
-    moments m = moments_of(starts, STARTS, 1);
-    TEST_ASSERT_DOUBLE_WITHIN(0.015, 3, m.mean);
-    TEST_ASSERT_DOUBLE_WITHIN(0.011, 0.5, m.sd);
-    start.low = 2.75, start.high = 3.5;
-    cp_start_draw(&start, &rng, -1, starts, STARTS);
-    m = moments_of(starts, STARTS, 1);
-    TEST_ASSERT_TRUE(m.lowest == 2.75 && m.highest == 3.5);
-    cp_start_draw(&(cp_start){.kind = CP_START_NORMAL}, &rng, -1, starts, STARTS);
-    TEST_ASSERT_DOUBLE_WITHIN(0.02, 1, moments_of(starts, STARTS, 1).sd);
 }
 
 /* Two classes of correlated points in three dimensions, the labels mixed, some without. */
@@ -458,6 +437,16 @@ static void a_class_of_one_sample_spreads_by_the_jitter(void) {
     }
 }
 
+static void starts_of_a_gaussian_are_clamped_to_the_range(void) {
+    cp_class_gaussian *gaussian = cp_class_gaussian_new((cp_class_gaussian_config){.classes = 1, .size = 1, .jitter = 0.5});
+    TEST_ASSERT_TRUE(cp_class_gaussian_fit(gaussian, (cp_real[]){3}, (int[]){0}, 1));
+    cp_start start = {.kind = CP_START_CLASS_GAUSSIAN, .gaussian = gaussian, .low = 2.75, .high = 3.5};
+    for (int i = 0; i < STARTS; i++) cp_start_draw(&start, &rng, 0, starts + i, 1);
+    moments m = moments_of(starts, STARTS, 1);
+    TEST_ASSERT_TRUE(m.lowest == 2.75 && m.highest == 3.5);
+    cp_class_gaussian_free(gaussian);
+}
+
 static void fresh_chains_start_from_the_gaussian_of_their_entrys_class(void) {
     points_make();
     cp_class_gaussian *gaussian = cp_class_gaussian_new((cp_class_gaussian_config){.classes = 2, .size = 3});
@@ -514,12 +503,11 @@ static void invalid_configs_are_misuse(void) {
     TEST_ASSERT_NULL(cp_replay_new((cp_replay_config){.fresh_share = 1.5}));
     TEST_ASSERT_NULL(cp_replay_new((cp_replay_config){.capacity = 3, .classes = 4}));
     TEST_ASSERT_NULL(cp_replay_new((cp_replay_config){.start = {.low = 2, .high = 1}}));
-    TEST_ASSERT_NULL(cp_replay_new((cp_replay_config){.start = {.kind = CP_START_NORMAL, .sd = -1}}));
     TEST_ASSERT_NULL(cp_replay_new((cp_replay_config){.start = {.kind = CP_START_CLASS_GAUSSIAN}}));
     TEST_ASSERT_NULL(cp_replay_new((cp_replay_config){.shape = CP_SHAPE(3), .start = wrong}));
     TEST_ASSERT_NULL(cp_class_gaussian_new((cp_class_gaussian_config){.size = 3}));
     TEST_ASSERT_NULL(cp_class_gaussian_new((cp_class_gaussian_config){.classes = 1 << 30, .size = 1 << 30, .directions = 16}));
-    TEST_ASSERT_EQUAL_INT(12, errors);
+    TEST_ASSERT_EQUAL_INT(11, errors);
     cp_class_gaussian_free(gaussian);
 }
 
@@ -584,16 +572,15 @@ int main(void) {
     RUN_TEST(chains_are_drawn_by_class);
     RUN_TEST(unusable_chains_empty_their_entries);
     RUN_TEST(drawing_and_returning_call_malloc_zero_times);
-    RUN_TEST(exact_storage_keeps_every_bit);
     RUN_TEST(half_precision_rounds_to_the_nearest_half);
     RUN_TEST(half_precisions_error_on_images_is_as_documented);
     RUN_TEST(a_restored_buffer_continues_bit_for_bit);
     RUN_TEST(uniform_starts_fill_their_range);
-    RUN_TEST(normal_starts_have_their_mean_and_sd_and_are_clamped_on_request);
     RUN_TEST(a_class_gaussian_has_its_classes_means_and_variances);
     RUN_TEST(a_gaussian_with_directions_has_the_full_covariance);
     RUN_TEST(fewer_directions_than_samples_keep_the_scale);
     RUN_TEST(a_class_of_one_sample_spreads_by_the_jitter);
+    RUN_TEST(starts_of_a_gaussian_are_clamped_to_the_range);
     RUN_TEST(fresh_chains_start_from_the_gaussian_of_their_entrys_class);
     RUN_TEST(a_restored_gaussian_draws_the_same);
     RUN_TEST(invalid_configs_are_misuse);

@@ -469,6 +469,8 @@ const char *cp_argument(const cp_options *options, int index) {
     return index >= 0 && index < options->argument_count ? options->arguments[index] : NULL;
 }
 
+const char *const *cp_arguments(const cp_options *options) { return options->arguments; }
+
 const cp_command *cp_options_command(const cp_options *options) { return options->command; }
 
 const char *cp_options_called(const cp_options *options) { return options->called.s; }

@@ -124,10 +124,11 @@ bool        cp_option_given(cp_at at, const cp_options *options, const char *nam
 #define cp_option_text(...) cp_option_text(CP_OPTION_HERE, __VA_ARGS__)
 #define cp_option_given(...) cp_option_given(CP_OPTION_HERE, __VA_ARGS__)
 
-int               cp_argument_count(const cp_options *options);
-const char       *cp_argument(const cp_options *options, int index);
-const cp_command *cp_options_command(const cp_options *options);
-const char       *cp_options_called(const cp_options *options); /* "couplet synthetic" */
+int                cp_argument_count(const cp_options *options);
+const char        *cp_argument(const cp_options *options, int index);
+const char *const *cp_arguments(const cp_options *options); /* all of them */
+const cp_command  *cp_options_command(const cp_options *options);
+const char        *cp_options_called(const cp_options *options); /* "couplet synthetic" */
 
 /* The command's own options, then the common ones, then those it passes on: i = 0, 1, ... until NULL. */
 const cp_option *cp_options_at(const cp_options *options, int i);

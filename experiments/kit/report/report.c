@@ -369,16 +369,14 @@ static void print_summary(const char *out, int count, const tally *found) {
 }
 
 static int run(const cp_options *o) {
-    enum { MAX = 1000 };
-    cp_status   status = {0};
-    tally       found;
-    const char *folders[MAX], *out = cp_option_text(o, "out");
-    int         count = cp_argument_count(o);
-    for (int i = 0; i < count; i++) folders[i] = cp_argument(o, i);
+    cp_status      status = {0};
+    tally          found;
+    const char    *out = cp_option_text(o, "out");
+    int            count = cp_argument_count(o);
     cp_report_path path = {"report.html"};
-    if (count == 1) path = cp_report_file(&(cp_report_run){.folder = folders[0]}, "report.html", "");
+    if (count == 1) path = cp_report_file(&(cp_report_run){.folder = cp_argument(o, 0)}, "report.html", "");
     if (!out) out = path.s;
-    if (!make_report(folders, count, NULL, out, &found, &status)) {
+    if (!make_report(cp_arguments(o), count, NULL, out, &found, &status)) {
         cp_complain(o, "%s", status.message);
         return CP_EXIT_FAILED;
     }
