@@ -394,7 +394,8 @@ static bool fits(const cp_tape *tape, const cp_tensor *t) {
 static bool explain(const cp_at *at, const char *op, const char *what, int number, const cp_tensor *t) {
     if (!t && at->tape->failed) return false;
     cp_text text;
-    snprintf(text.s, sizeof text.s, "%s%s%.0d", what, number ? " " : "", number); /* a precision of 0 leaves a 0 out */
+    snprintf(text.s, sizeof text.s, "%s%s%.0d", what, number ? " " : "",
+             number); /* with a precision of 0, printf writes nothing for 0 */
     if (!t) return cp_misuse(*at, op, "%s is NULL (did an earlier call fail?)", text.s);
     if (t->tape && t->tape != at->tape)
         return cp_misuse(*at, op, "%s, of shape %s, belongs to another tape", text.s, cp_shape_text(t).s);

@@ -9,7 +9,7 @@
 
 /* ---- the Frechet distance ---- */
 
-/* a = l l', where l is lower triangular and 0 at first; a column without variance stays 0. */
+/* Computes the lower triangular l with a = l l'. It is zero on entry, and a column without variance stays zero. */
 static void factor(int d, const double *a, double *l) {
     for (int j = 0; j < d; j++) {
         double pivot = a[j * d + j];
@@ -161,7 +161,7 @@ static bool look(const cp_judge *j, cp_tape *tape, const cp_split *split, const 
 /* The weight of image i in a mean in which every class counts the same. */
 static double weight_of(const cp_judged *of, int i) { return 1.0 / of->classes / of->count[of->labels[i]]; }
 
-/* The mean and the covariance, which are 0 before; unbiased where all weights are equal. */
+/* Computes the mean and the covariance, which are zero on entry; the covariance is unbiased if all weights are equal. */
 static void fit(const cp_judge *j, const cp_judged *of) {
     size_t d = (size_t)j->features;
     double rest = 1;

@@ -65,7 +65,7 @@ static void fit_mean(const class_data *d, cp_real *mean) {
     for (size_t j = 0; j < d->size; j++) mean[j] = (cp_real)(d->sums[j] / (double)d->members);
 }
 
-/* Around the mean in double, which fit_mean left in sums: a mean rounded to cp_real would add to the variance. */
+/* Deviations are from the mean in double, which fit_mean left in `sums`: a mean rounded to cp_real would add to the variance. */
 static void fit_sd(const class_data *d, double *squares, double jitter, cp_real *sd) {
     for (size_t j = 0; j < d->size; j++) d->sums[j] /= (double)d->members;
     memset(squares, 0, d->size * sizeof *squares);

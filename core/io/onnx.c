@@ -1,5 +1,5 @@
-/* ONNX: messages of protobuf are sequences of fields, each a number that has the field and its kind, then a whole number, four
- * bytes, or the length of what follows. The numbers of fields are those of onnx.proto. */
+/* ONNX. A protobuf message is a sequence of fields. Each begins with a number for the field and its kind, followed by a whole number, four
+ * bytes, or a length and that many bytes. The field numbers are those of onnx.proto. */
 #include "core/io/onnx.h"
 
 #include "core/io/file.h"

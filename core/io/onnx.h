@@ -23,7 +23,7 @@ typedef struct cp_onnx_attr {
     double number;
 } cp_onnx_attr;
 
-/* Initialize it with {0}. Without memory the functions do nothing, and save reports it. */
+/* Initialize it with {0}. Once memory runs out, the functions do nothing, and save reports it. */
 typedef struct cp_onnx {
     cp_bytes    graph, metadata;
     const char *input; /* its name */

@@ -15,10 +15,10 @@ cp_label cp_input_label(const cp_tape *tape, const cp_node *node, int i); /* the
  * these. */
 bool cp_is_leaf(const cp_tape *tape, int id, int *node);
 
-/* Whether cp_grad has a gradient at this value: not at a parameter while the tape is frozen. */
+/* Whether cp_grad can return a gradient for this value; for a parameter it cannot while the tape is frozen. */
 bool cp_has_gradient(const cp_tape *tape, const cp_tensor *value);
 
-/* true when there are a tape and a file to show it in; else false, after cp_misuse. */
+/* Whether both the tape and the file are given; false after cp_misuse. */
 bool cp_show_check(cp_at at, const char *op, const FILE *file);
 
 enum {

@@ -15,7 +15,7 @@ static void put_field(cp_bytes *out, const char *text) {
     cp_bytes_text(out, "\"");
 }
 
-/* A number in nine digits, or fewer where they say the same; nothing for one that a kind of series does not have. */
+/* A number with nine significant digits, without trailing zeros; nothing for a value that this kind of series lacks. */
 static void put_number(cp_bytes *out, const double *value) {
     char text[40] = "";
     if (value && !isnan(*value)) snprintf(text, sizeof text, "%.9g", *value);

@@ -112,7 +112,7 @@ static cp_paint cell_paint(const cp_series *s, double value) {
     return cp_paint_mix(cp_paper, cp_series_paint(s), isnan(share) ? 0 : fmin(fmax(share, 0), 1));
 }
 
-/* The ink or the paper's color, on light and on dark screens each what can be read on this background. */
+/* The ink or the paper's color, whichever contrasts more with this background, on light and on dark screens. */
 static cp_paint readable_on(cp_paint back) {
     cp_paint ink = cp_ink;
     if (cp_contrast(cp_paper.light, back.light) > cp_contrast(ink.light, back.light)) ink.light = cp_paper.light;

@@ -66,7 +66,7 @@ static float number_of(uint32_t order) {
 bool cp_percentile_above(const float *values, size_t count, float above, double share, float *percentile) {
     enum { PASSES = 3, BITS = 11 };
     static const int shifts[PASSES] = {21, 10, 0};
-    uint32_t         known = 0, mask = 0; /* the upper bits of the number, as far as they are found */
+    uint32_t         known = 0, mask = 0; /* the upper bits of the number found so far */
     size_t           rank = 0;
     for (int pass = 0; pass < PASSES; pass++) {
         size_t   counts[1 << BITS] = {0}, n = 0;

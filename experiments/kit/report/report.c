@@ -238,7 +238,7 @@ static void put_group(cp_bytes *out, const cp_report_run *runs, const group *g, 
 
 /* ---- the page ---- */
 
-/* Of one run its own title, of several what was run if it is the same. */
+/* The title of a single run; for several, the command if they share one. */
 static void put_title(cp_bytes *out, const cp_report_run *runs, int count) {
     const char *command = NULL;
     bool        same = true;

@@ -296,7 +296,7 @@ static void make_trials(void *context, size_t begin, size_t end) {
     }
 }
 
-/* Makes those from `first` to `last` that the log does not have. True when all of these are there. */
+/* Runs the trials from `first` to `last` that the log lacks. True when all of them are done. */
 static bool run_range(cp_trials *t, cp_run *run, int first, int last) {
     int  all = last - first + 1, pending = 0;
     work w = {.trials = t, .run = run, .pending = malloc((size_t)all * sizeof(int)), .lock = PTHREAD_MUTEX_INITIALIZER};
@@ -379,7 +379,7 @@ bool cp_trials_plan(const cp_trials *t, const cp_options *options, cp_runs *runs
     return ok;
 }
 
-/* ---- and their results ---- */
+/* ---- as runs of their own: collecting the results ---- */
 
 bool cp_trials_collect(cp_trials *t, const cp_options *options, const cp_runs *runs, int *missing, cp_status *status) {
     bool ok = true;
@@ -403,7 +403,7 @@ bool cp_trials_collect(cp_trials *t, const cp_options *options, const cp_runs *r
     return ok;
 }
 
-/* ---- what was found ---- */
+/* ---- the results ---- */
 
 int cp_trials_repeats(const cp_trials *t) { return t->config.repeats; }
 

@@ -79,7 +79,7 @@ typedef struct cp_trials cp_trials;
 cp_trials *cp_trials_new(cp_at at, cp_trials_config config); /* NULL: no memory. The lists must outlive it */
 void       cp_trials_free(cp_trials *trials);                /* NULL is allowed */
 
-/* Reads the trials that are in the run's log and makes the others. True when all are there; if not, run->status has the reason,
+/* Reads the trials in the run's log and makes the others. True when all are done; if not, run->status has the reason,
  * or the user has stopped the run. */
 bool cp_trials_run(cp_trials *trials, cp_run *run);
 
@@ -101,7 +101,7 @@ bool cp_trials_plan(const cp_trials *trials, const cp_options *options, cp_runs 
  * False when `read` has put a message into trial->status: a result exists, but of something else. */
 bool cp_trials_collect(cp_trials *trials, const cp_options *options, const cp_runs *runs, int *missing, cp_status *status);
 
-/* ---- what was found; cases are counted from 0 ---- */
+/* ---- the results; cases are counted from 0 ---- */
 
 typedef struct cp_trial_series {
     int     count;
