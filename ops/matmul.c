@@ -99,7 +99,6 @@ cp_tensor *(cp_matmul)(cp_at at, cp_tensor *a, cp_tensor *b, unsigned flags) {
 
 const cp_op cp_op_tril_exp = {.name = "tril_exp", .formula = "L from v, exp() on the diagonal"};
 const cp_op cp_op_tril_logdet = {.name = "tril_logdet", .formula = "ln det L L^T = 2 sum of v's diagonal"};
-const cp_op cp_op_tril_quadratic = {.name = "tril_quadratic", .formula = "x^T L L^T x"};
 
 static bool is_triangle(cp_at at, const char *op, cp_tensor *v, int d) {
     if (!cp_check(at, op, 1, &v)) return false;
@@ -130,11 +129,4 @@ cp_tensor *(cp_tril_logdet)(cp_at at, cp_tensor *v, int d) {
     if (!places) return NULL;
     for (int row = 0; row < d; row++) places[row] = row * (row + 3) / 2;
     return cp_scale(at, cp_sum(at, cp_take(at, v, (cp_indices){places, d}, CP_SHAPE(d)), CP_ALL, false), 2);
-}
-
-cp_tensor *(cp_tril_quadratic)(cp_at at, cp_tensor *x, cp_tensor *l) {
-    if (!cp_check(at, "tril_quadratic", 2, (cp_tensor *[]){x, l})) return NULL;
-    if (x->rank != 2 || l->rank != 2 || l->dims[0] != l->dims[1] || x->dims[1] != l->dims[0])
-        return cp_refuse(at, "tril_quadratic", "x %s and L %s are not (N, D) and (D, D)", cp_shape_text(x).s, cp_shape_text(l).s);
-    return cp_sum(at, cp_square(at, cp_matmul(at, x, l, 0)), CP_AXES(1), false);
 }

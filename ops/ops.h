@@ -71,8 +71,7 @@ cp_tensor *cp_matmul(cp_at at, cp_tensor *a, cp_tensor *b, unsigned transpose);
 /* Lower-triangular matrices from free parameters: L (D,D) from v (D(D+1)/2), filled row by row, with exp() on the diagonal, so
  * that P = L L^T is positive definite for any v. */
 cp_tensor *cp_tril_exp(cp_at at, cp_tensor *v, int d);
-cp_tensor *cp_tril_logdet(cp_at at, cp_tensor *v, int d);           /* ln det P = 2 sum of v's diagonal entries; a scalar */
-cp_tensor *cp_tril_quadratic(cp_at at, cp_tensor *x, cp_tensor *l); /* x^T L L^T x for each row of x (N,D): (N) */
+cp_tensor *cp_tril_logdet(cp_at at, cp_tensor *v, int d); /* ln det P = 2 sum of v's diagonal entries; a scalar */
 
 /* ==== shape ==== */
 
@@ -224,7 +223,6 @@ const struct cp_op *const *cp_op_list(int *count);
 #define cp_matmul(t, ...) cp_matmul(CP_AT(t), __VA_ARGS__)
 #define cp_tril_exp(t, ...) cp_tril_exp(CP_AT(t), __VA_ARGS__)
 #define cp_tril_logdet(t, ...) cp_tril_logdet(CP_AT(t), __VA_ARGS__)
-#define cp_tril_quadratic(t, ...) cp_tril_quadratic(CP_AT(t), __VA_ARGS__)
 #define cp_reshape(t, ...) cp_reshape(CP_AT(t), __VA_ARGS__)
 #define cp_permute(t, ...) cp_permute(CP_AT(t), __VA_ARGS__)
 #define cp_broadcast_to(t, ...) cp_broadcast_to(CP_AT(t), __VA_ARGS__)

@@ -13,7 +13,7 @@
     X(mean) X(minimum) X(mse) X(mul) X(neg) X(normalize) X(pad) X(permute) X(pick) X(pow) X(put) X(relu)             \
     X(reshape) X(rsqrt) X(scale_shift) X(scatter_rows) X(sigmoid) X(sign) X(slice) X(softmax)                \
     X(softplus) X(sqrt) X(square) X(sub) X(sum) X(sum_to) X(swish) X(take) X(tanh) X(tril_exp)               \
-    X(tril_logdet) X(tril_quadratic) X(where)
+    X(tril_logdet) X(where)
 /* clang-format on */
 
 #define DECLARE(name) extern const cp_op cp_op_##name;

@@ -190,8 +190,6 @@ for d in (1, 2, 4):
     case(f"tril_exp/{d}", lambda v: lower(v, d), (d * (d + 1) // 2,), ints=[d])
     case(f"tril_logdet/{d}", lambda v: torch.linalg.slogdet(lower(v, d) @ lower(v, d).T)[1], (d * (d + 1) // 2,),
          ints=[d])
-    triangle = lower(torch.tensor(synthetic(f"tril{d}", d * (d + 1) // 2)), d).numpy()
-    case(f"tril_quadratic/{d}", lambda x, l: torch.einsum("ni,ij,kj,nk->n", x, l, l, x), (3, d), triangle)
 
 # ---- shape ----
 

@@ -14,16 +14,6 @@ static cp_tensor *build_tril_logdet(cp_tape *tape, cp_tensor **in, const op_case
     return cp_tril_logdet(tape, in[0], c->number);
 }
 
-static cp_tensor *build_tril_quadratic(cp_tape *tape, cp_tensor **in, const op_case *c) {
-    (void)c;
-    return cp_tril_quadratic(tape, in[0], in[1]);
-}
-
-/* L made from its free parameters, as in a precision matrix. */
-static cp_tensor *build_tril_quadratic_free(cp_tape *tape, cp_tensor **in, const op_case *c) {
-    return cp_tril_quadratic(tape, in[0], cp_tril_exp(tape, in[1], c->number));
-}
-
 /* clang-format off */
 enum { TT = CP_TRANSPOSE_A | CP_TRANSPOSE_B };
 
@@ -61,12 +51,6 @@ static const op_case cases[] = {
     {"tril_logdet", "D = 1",               build_tril_logdet, {ANY(1)}, .number = 1},
     {"tril_logdet", "D = 2",               build_tril_logdet, {ANY(3)}, .number = 2},
     {"tril_logdet", "D = 5",               build_tril_logdet, {ANY(15)}, .number = 5},
-    {"tril_quadratic", "D = 1",            build_tril_quadratic, {ANY(3, 1), ANY(1, 1)}},
-    {"tril_quadratic", "D = 2, one row",   build_tril_quadratic, {ANY(1, 2), ANY(2, 2)}},
-    {"tril_quadratic", "D = 5",            build_tril_quadratic, {ANY(3, 5), ANY(5, 5)}},
-    {"tril_quadratic", "L from D = 1",     build_tril_quadratic_free, {ANY(2, 1), ANY(1)}, .number = 1},
-    {"tril_quadratic", "L from D = 2",     build_tril_quadratic_free, {ANY(3, 2), ANY(3)}, .number = 2},
-    {"tril_quadratic", "L from D = 5",     build_tril_quadratic_free, {ANY(3, 5), ANY(15)}, .number = 5},
 };
 /* clang-format on */
 

@@ -34,7 +34,7 @@ typedef cp_tensor *(*op_call)(const arguments *a);
     X(sign) X(neg) X(exp) X(log) X(log1p) X(sqrt) X(rsqrt) X(square) X(abs) X(tanh) X(sigmoid) X(softplus) X(relu) \
     X(swish) X(global_avg_pool)
 #define TWO_INPUTS(X)                                                                                              \
-    X(add) X(sub) X(mul) X(div) X(minimum) X(maximum) X(greater) X(equal) X(mse) X(tril_quadratic)
+    X(add) X(sub) X(mul) X(div) X(minimum) X(maximum) X(greater) X(equal) X(mse)
 #define ONE_REAL(X) X(scale) X(pow) X(leaky_relu)
 #define TWO_REALS(X) X(affine) X(clamp)
 #define REDUCTIONS(X) X(sum) X(mean) X(max) X(logsumexp)

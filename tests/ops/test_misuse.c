@@ -189,7 +189,6 @@ CALL(take, cp_take(t, a, PLACES(5, 0), CP_SHAPE(2)))
 CALL(tanh, cp_tanh(t, a))
 CALL(tril_exp, cp_tril_exp(t, a, 2))
 CALL(tril_logdet, cp_tril_logdet(t, a, 2))
-CALL(tril_quadratic, cp_tril_quadratic(t, a, b))
 CALL(where, cp_where(t, a, a, b))
 
 enum { NONE = -1, MATRIX, IMAGE, KERNEL, RESPONSE, VECTOR, SQUARE, SHAPES };
@@ -279,7 +278,6 @@ static const call calls[] = {
     ROW(tanh, MATRIX, NONE),
     ROW(tril_exp, VECTOR, NONE),
     ROW(tril_logdet, VECTOR, NONE),
-    ROW(tril_quadratic, MATRIX, SQUARE),
     ROW(where, MATRIX, MATRIX),
 };
 enum { CALLS = sizeof calls / sizeof *calls };
@@ -456,7 +454,6 @@ static void matrices_that_do_not_fit_are_refused(void) {
     REFUSED("tril_exp", "D = -3", cp_tril_exp(tape, TENSOR(3), -3));
     REFUSED("tril_exp", "D = 2147483647", cp_tril_exp(tape, v, INT_MAX));
     REFUSED("tril_logdet", "(3, 4) does not hold", cp_tril_logdet(tape, a, 3));
-    REFUSED("tril_quadratic", "x (3, 4) and L (5, 2)", cp_tril_quadratic(tape, a, b));
 }
 
 static void axes_that_do_not_exist_are_refused(void) {

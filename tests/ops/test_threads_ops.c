@@ -88,7 +88,6 @@ CASE(matmul, cp_matmul(tape, in.a, in.b, CP_TRANSPOSE_B))
 CASE(matmul_long, cp_matmul(tape, in.a, in.b, CP_TRANSPOSE_A))
 CASE(matmul_square, cp_matmul(tape, in.a, in.square, 0))
 CASE(matmul_batch, cp_matmul(tape, in.batch, in.batch, CP_TRANSPOSE_B))
-CASE(tril_quadratic, cp_tril_quadratic(tape, in.a, in.square))
 CASE(reshape, cp_reshape(tape, in.a, CP_SHAPE(-1)))
 CASE(permute, cp_permute(tape, in.image, INTS(3, 0, 2, 1)))
 CASE(broadcast_to, cp_broadcast_to(tape, in.row, CP_SHAPE(3, ROWS, COLUMNS)))
@@ -169,7 +168,6 @@ static const struct {
     ROW(matmul_long),
     ROW(matmul_square),
     ROW(matmul_batch),
-    ROW(tril_quadratic),
     ROW(reshape),
     ROW(permute),
     ROW(broadcast_to),
