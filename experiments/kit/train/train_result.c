@@ -298,7 +298,10 @@ static bool report_divergence(cp_trainer *t, const char *reason) {
                    "the training diverged and was given up after %lld rollback%s (%s); take a smaller --rate%s. What happened is "
                    "in %.300s/result.json",
                    (long long)t->guard.rolled_back, t->guard.rolled_back == 1 ? "" : "s", reason,
-                   t->replay ? ", a smaller --alpha or a larger --slope" : "", run->folder);
+                   !t->replay           ? ""
+                   : t->config.pretrain ? ", a smaller --alpha or --preset quick"
+                                        : ", a smaller --alpha or a larger --slope",
+                   run->folder);
 }
 
 static bool conclude(cp_trainer *t) {

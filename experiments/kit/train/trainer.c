@@ -51,14 +51,14 @@ static bool make_unlabeled(cp_trainer *t, const cp_split *train) {
 
 static bool make_chains(cp_trainer *t, const cp_split *train) {
     const cp_trainer_config *c = &t->config;
-    cp_start start = {.kind = CP_START_UNIFORM, .low = -cp_images_range(t->images), .high = cp_images_range(t->images)};
+    t->start = (cp_start){.kind = CP_START_UNIFORM, .low = -cp_images_range(t->images), .high = cp_images_range(t->images)};
     if (c->gaussian_start) {
         if (!fit_start(t, train)) return false;
-        start.kind = CP_START_CLASS_GAUSSIAN;
-        start.gaussian = t->gaussian;
+        t->start.kind = CP_START_CLASS_GAUSSIAN;
+        t->start.gaussian = t->gaussian;
     }
     t->replay = cp_replay_new(
-        (cp_replay_config){.capacity = c->buffer, .shape = t->images->set->shape, .fresh_share = c->fresh, .start = start});
+        (cp_replay_config){.capacity = c->buffer, .shape = t->images->set->shape, .fresh_share = c->fresh, .start = t->start});
     t->samples = cp_tensor_new(batch_shape(t, c->chains));
     t->entries = calloc((size_t)c->chains, sizeof *t->entries);
     t->sample_labels = calloc((size_t)c->chains, sizeof *t->sample_labels);
@@ -328,6 +328,7 @@ static bool log_stage(cp_trainer *t) {
     cp_json_put_integer(&w, "step", t->step);
     cp_json_put_number(&w, "energy", t->begin_energy);
     cp_json_put_number(&w, "slope_data", t->begin_slope);
+    cp_json_put_number(&w, "slope_starts", t->start_slope);
     cp_json_put_end(&w);
     return cp_run_log(t->run, &w);
 }

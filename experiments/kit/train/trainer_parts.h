@@ -21,7 +21,8 @@ struct cp_trainer {
     cp_optim      *adam;
     cp_ema        *ema;
     cp_class_gaussian *gaussian; /* of the chains' start, or NULL */
-    cp_replay         *replay;   /* NULL: the method needs no samples */
+    cp_start           start;
+    cp_replay         *replay; /* NULL: the method needs no samples */
     cp_batches        *labeled, *unlabeled;
     cp_tape           *tape;
     cp_tensor         *labeled_x, *unlabeled_x, *augmented_x, *samples; /* (batch, H, W, C) each */
@@ -38,7 +39,8 @@ struct cp_trainer {
     int64_t  injected;                  /* bits of the faults that have been made */
     int64_t  pretraining;               /* 1: in the first of two stages */
     int64_t  stopped;                   /* 1: the checkpoint is of a stop, and the last good state is a file of its own */
-    double   begin_slope, begin_energy; /* for the log: mean |dE/dx|^2 and energy of training images when the second stage began */
+    double   begin_slope, begin_energy; /* for the log: mean |dE/dx|^2 and energy of training images when the second stage began, */
+    double   start_slope;               /* and the slope where chains start, before the scale was limited by it */
     cp_guard guard;
     double  *traces; /* (trace_room, CP_TRACES) */
     int      trace_room;

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { FIT_ROWS = 2560, SLOPE_ROWS = 128, BATCH = 64 };
+enum { FIT_ROWS = 2560, SLOPE_ROWS = 128, START_SLOPE_MAX = 200, BATCH = 64 };
 
 /* Posteriors fitted in closed form are too sure, as the features were learned from the same labels. Temperatures that calibrate them were
  * 4.4 to 11.7 on the tuning sets, with 1 and 10 labels per class; no rule was found that distinguishes them without more labels. */
@@ -61,21 +61,32 @@ static bool add_all(cp_trainer *t, fit_data *f) {
     return ok;
 }
 
-/* The mean |dE/dx|^2 and the mean energy of training images. */
-static void measure_energy(cp_trainer *t, fit_data *f, double *slope, double *energy) {
+/* The mean |dE/dx|^2 and the mean energy of training images, or of as many fresh chains if `starts` draws them. */
+static void measure_energy(cp_trainer *t, fit_data *f, cp_rng *starts, double *slope, double *energy) {
     const cp_split *train = training_split(t);
+    size_t          values = t->images->set->values;
     int             rows[BATCH], count = train->count < SLOPE_ROWS ? train->count : SLOPE_ROWS;
     *slope = *energy = 0;
     for (int done = 0, n; done < count; done += n) {
         n = count - done < BATCH ? count - done : BATCH;
         for (int i = 0; i < n; i++) rows[i] = (int)((int64_t)(done + i) * train->count / count);
-        cp_tensor *x = read_rows(t, f, rows, n), *e = cp_model_energy(t->tape, t->model, x, CP_EVALUATION), *dx = NULL;
-        cp_tensor *sum = cp_sum(t->tape, e, CP_ALL, false);
+        cp_tensor *x = read_rows(t, f, rows, n);
+        for (int i = 0; starts && i < n; i++) cp_start_draw(&t->start, starts, -1, x->data + (size_t)i * values, values);
+        cp_tensor *sum = cp_sum(t->tape, cp_model_energy(t->tape, t->model, x, CP_EVALUATION), CP_ALL, false), *dx = NULL;
         if (cp_grad(t->tape, sum, &x, 1, &dx))
             for (size_t i = 0; i < dx->size; i++) *slope += (double)dx->data[i] * (double)dx->data[i] / count;
         *energy += cp_item(sum) / count;
         cp_tape_reset(t->tape);
     }
+}
+
+/* The Gaussians are fitted to images. Where chains start, far from them, the energy may be so steep that no chain finds its way: then
+ * the Gaussians are made wider, as slopes grow with the precision. */
+static bool limit_start_slope(cp_trainer *t, fit_data *f) {
+    cp_rng probe = cp_rng_named(t->config.seed, "probe");
+    double energy;
+    measure_energy(t, f, &probe, &t->start_slope, &energy);
+    return !(t->start_slope > START_SLOPE_MAX) || cp_head_scale(t->model->head, sqrt(START_SLOPE_MAX / t->start_slope));
 }
 
 static bool fit_head(cp_trainer *t) {
@@ -95,7 +106,8 @@ static bool fit_head(cp_trainer *t) {
     if (ok) {
         double scale = t->config.scale > 0 ? t->config.scale : t->model->head->kind->fit ? fitted_scale : 1;
         ok = scale == 1 || cp_head_scale(t->model->head, scale); /* a head of a program's own may not have a scale */
-        measure_energy(t, &f, &t->begin_slope, &t->begin_energy);
+        if (ok && t->replay && t->model->head->kind->fit) ok = limit_start_slope(t, &f);
+        measure_energy(t, &f, NULL, &t->begin_slope, &t->begin_energy);
     }
     free(f.z);
     free(f.weights);
