@@ -69,7 +69,7 @@ static bool visit(cp_import *m, const char *folder, int depth, int split, int la
         char       *path = ok ? malloc(size) : NULL;
         struct stat about;
         if (ok && !path) ok = no_memory(m, status);
-        if (ok) snprintf(path, size, "%s/%s", folder, name);
+        if (path) snprintf(path, size, "%s/%s", folder, name);
         if (ok && stat(path, &about) != 0) ok = cp_fail(status, "cannot open %.300s: %s", path, strerror(errno));
         if (ok && S_ISDIR(about.st_mode)) {
             int  to = depth == 0 ? split_named(name) : -1, class = label;

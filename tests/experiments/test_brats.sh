@@ -49,7 +49,7 @@ expect 0 "how it was made: command brats, version" data copy.npz
 if [ "${3:-}" != sanitized ]; then
     expect 0 "accuracy" train first.npz --method softmax --labels 5 --steps 4 --batch 4 --depth 10 --width 1 --out run
     expect 0 "accuracy" evaluate run first.npz --out evaluated
-    expect 0 "accuracy" train first.npz --labels 5 --steps 4 --batch 4 --chains 4 --unlabeled 4 --buffer 20 --out hybrid
+    expect 0 "accuracy" train first.npz --preset quick --labels 5 --steps 4 --batch 4 --chains 4 --unlabeled 4 --buffer 20 --out hybrid
     expect 0 "" generate hybrid --per-class 2 --out samples
     rm -r hybrid samples
 fi
