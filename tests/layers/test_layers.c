@@ -148,7 +148,7 @@ static void an_lstm_ends_where_each_sequence_does(void) {
     enum { N = 3, T = 5, D = 4 };
     static const int lengths[N] = {5, 1, 3};
     for (int directions = 1; directions <= 2; directions++) {
-        char path[8];
+        char path[16];
         snprintf(path, sizeof path, "d%d", directions);
         cp_lstm_config config = {.in = D, .hidden = 6, .layers = 2, .bidirectional = directions == 2};
         cp_lstm        lstm = cp_lstm_make(params, path, config, &rng);
