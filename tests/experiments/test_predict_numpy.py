@@ -30,7 +30,7 @@ def load(path):
         header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
         data = file.read()
     metadata = header.pop("__metadata__")
-    return {name: np.frombuffer(data[slice(*e["data_offsets"])], "<f4").reshape(e["shape"]).astype(float)
+    return {name: np.frombuffer(data[slice(*e["data_offsets"])], {"F32": "<f4", "F64": "<f8"}[e["dtype"]]).reshape(e["shape"]).astype(float)
             for name, e in header.items()}, json.loads(metadata["about"])
 
 
