@@ -237,8 +237,8 @@ static bool measure_validation(cp_trainer *t, double *row, bool *finite, cp_stat
 }
 
 double cp_trainer_temperature(const cp_trainer *t) {
-    const double *row = t->traces + (t->trace_count - 1) * CP_TRACES;
-    return t->trace_count && (int64_t)row[CP_TRACE_STEP] == t->step ? row[CP_TRACE_TEMPERATURE] : 0;
+    const double *row = t->trace_count ? t->traces + (t->trace_count - 1) * CP_TRACES : NULL;
+    return row && (int64_t)row[CP_TRACE_STEP] == t->step ? row[CP_TRACE_TEMPERATURE] : 0;
 }
 
 static bool log_row(cp_trainer *t, const double *row) {
