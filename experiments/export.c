@@ -79,10 +79,9 @@ const cp_command cp_command_export = {
     .name = "export",
     .purpose = "write a trained model as an ONNX file, with its preprocessing and temperature inside",
     .arguments = "RUN|MODEL.safetensors",
-    .details =
-        "RUN is the folder of a run of couplet train. The file's input x has the type, range and order of the training's files, "
-        "images as (N, H, W, C). N is any number; sequences have a fixed length. The outputs are posterior and, of models "
-        "with energies, energy and density.",
+    .details = "RUN is the folder of a run of couplet train. The file's input x has the type, range and order of the training's "
+               "files, images as (N, H, W, C). N is any number; sequences have a fixed length. The outputs are posterior and, of "
+               "models with energies, energy and density.",
     .example = "runs/blood --onnx blood.onnx",
     .options = options,
     .without = "seed|out|report",

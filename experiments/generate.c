@@ -346,11 +346,10 @@ const cp_command cp_command_generate = {
     .name = "generate",
     .purpose = "draw images of each class from a trained model",
     .arguments = "RUN",
-    .details =
-        "RUN is the folder of a hybrid or jem model trained by couplet train. Chains walk down the energy of their class, "
-        "by Langevin's x <- x - alpha / 2 dE(x; c)/dx + noise, with the training's sampler by default. The new run has the "
-        "samples as a picture with one row per class, as a film of one chain per class, and for numpy, as bytes or in the units of "
-        "the training.",
+    .details = "RUN is the folder of a hybrid or jem model trained by couplet train. Chains walk down the energy of their class, "
+               "by Langevin's x <- x - alpha / 2 dE(x; c)/dx + noise, with the training's sampler by default. The new run has the "
+               "samples as a picture with one row per class, as a film of one chain per class, and for numpy, as bytes or in the "
+               "units of the training.",
     .example = "runs/blood --per-class 10 --out runs/blood-samples --report",
     .options = options,
     .arguments_by_md5 = true,

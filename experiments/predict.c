@@ -189,11 +189,10 @@ static bool work(prediction *p, cp_status *status) {
         print_summary(p, out);
     }
     if (!p->bad) return true; /* otherwise the file is there, for a look at the rows at fault; nobody must take it for a result */
-    return cp_fail(status,
-                   "%d of %d inputs gave posteriors or energies that are not finite, the first of them row %d of the "
-                   "predictions; %s",
-                   p->bad, p->blocks.inputs, p->first_bad,
-                   p->bad < p->blocks.inputs ? "look at these inputs" : "look at the model and its inputs");
+    return cp_fail(
+        status, "%d of %d inputs gave posteriors or energies that are not finite, the first of them row %d of the predictions; %s",
+        p->bad, p->blocks.inputs, p->first_bad,
+        p->bad < p->blocks.inputs ? "look at these inputs" : "look at the model and its inputs");
 }
 
 static int run(const cp_options *o) {
@@ -211,22 +210,15 @@ const cp_command cp_command_predict = {
     .name = "predict",
     .purpose = "predict the classes of images and other inputs with a trained model",
     .arguments = "RUN|MODEL.safetensors INPUT...",
-    .details =
-        "RUN is the folder of a model trained by couplet train; MODEL.safetensors is a model's file, which PyTorch can write too. "
-        "An "
-        "INPUT is an npz file (a split, or its only array of inputs), an npy file with one input per row, a PNG, PGM or PPM "
-        "picture, "
-        "or a folder of pictures. Arrays are images (N, H, W, C) or, with --layout nchw, (N, C, H, W), gray ones also (N, H, W); "
-        "vectors (N, D); sequences (N, T, D). They have the units of the training, which the model knows; other numbers are "
-        "refused, "
-        "or there is a warning. A model that does not know them takes float32 and float64 as they are, and uint8 as pixels: x / "
-        "127.5 "
-        "- 1. Each line of the CSV has the input, its class, the probability of every class, scaled by the model's temperature, "
-        "and "
-        "for models with energies E(x) and the density score -E(x). These are the numbers of couplet evaluate. Files may be pipes "
-        "of "
-        "the shell, /dev/stdin or <(command), up to 1 GiB. Posteriors that are not finite are written too, but the command then "
-        "fails.",
+    .details = "RUN is the folder of a model trained by couplet train; MODEL.safetensors is a model's file, which PyTorch can "
+               "write too. An INPUT is an npz file (a split, or its only array of inputs), an npy file with one input per row, a "
+               "PNG, PGM or PPM picture, or a folder of pictures. Arrays are images (N, H, W, C) or, with --layout nchw, (N, C, H, "
+               "W), gray ones also (N, H, W); vectors (N, D); sequences (N, T, D). They have the units of the training, which the "
+               "model knows; other numbers are refused, or there is a warning. A model that does not know them takes float32 and "
+               "float64 as they are, and uint8 as pixels: x / 127.5 - 1. Each line of the CSV has the input, its class, the "
+               "probability of every class, scaled by the model's temperature, and for models with energies E(x) and the density "
+               "score -E(x). These are the numbers of couplet evaluate. Files may be pipes of the shell, /dev/stdin or <(command), "
+               "up to 1 GiB. Posteriors that are not finite are written too, but the command then fails.",
     .example = "runs/blood cells/ --out predictions.csv",
     .options = options,
     .without = "seed",

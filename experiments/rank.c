@@ -128,11 +128,10 @@ const cp_command cp_command_rank = {
     .name = "rank",
     .purpose = "list the unlabeled rows that should be labeled next",
     .arguments = "RUN|MODEL.safetensors DATA",
-    .details =
-        "RUN is the folder of a model trained by couplet train. DATA is a set as for training; the rows whose labels the run has "
-        "used are left out. The list is CSV, best first: the row's number from 0, its score, the likeliest class with its "
-        "probability, the posterior's entropy and margin (scaled by the run's temperature) and, of a hybrid or jem model, the "
-        "density, ln p(x) plus a constant.",
+    .details = "RUN is the folder of a model trained by couplet train. DATA is a set as for training; the rows whose labels the "
+               "run has used are left out. The list is CSV, best first: the row's number from 0, its score, the likeliest class "
+               "with its probability, the posterior's entropy and margin (scaled by the run's temperature) and, of a hybrid or jem "
+               "model, the density, ln p(x) plus a constant.",
     .example = "runs/blood bloodmnist.npz --by mixed --count 80 --out next.csv",
     .options = options,
     .without = "json",

@@ -93,11 +93,10 @@ static void check_features(const cp_preprocessing *input, cp_dtype dtype, const 
         far += fabs(element_at(dtype, elements, i) - input->mean[f]) > 20 * input->sd[f];
     }
     if (far > count / 10)
-        cp_fail(
-            warning,
-            "%zu of the %zu values of %.200s are more than 20 standard deviations away from the means of the training. Are these "
-            "the same features, in the same units?",
-            far, count, what);
+        cp_fail(warning,
+                "%zu of the %zu values of %.200s are more than 20 standard deviations away from the means of the training. Are "
+                "these the same features, in the same units?",
+                far, count, what);
 }
 
 bool cp_preprocessing_check(const cp_preprocessing *input, cp_dtype dtype, const void *elements, size_t count, const char *what,
@@ -117,8 +116,8 @@ bool cp_preprocessing_check(const cp_preprocessing *input, cp_dtype dtype, const
                        expected);
     if (r.outside)
         cp_fail(warning,
-                "%zu of the %zu values of %.200s lie beyond the range of the training and are clamped: it has %s; the model "
-                "was trained on %s",
+                "%zu of the %zu values of %.200s lie beyond the range of the training and are clamped: it has %s; the model was "
+                "trained on %s",
                 r.outside, count, what, given, expected);
     else if (narrow)
         cp_fail(warning, "%.200s has only %s; the model was trained on %s. Are these the same units?", what, given, expected);

@@ -99,8 +99,8 @@ static void conv2d_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor *
 
 CP_OP(conv2d, .formula = "y[n,i,j,o] = bias[o] + sum x[n, i s + u d - p, j s + v d - p, c] w[u,v,c,o]",
       .rule = "x: conv2d_input_grad(g, w); w: conv2d_weight_grad(x, g); bias: sum of g over n, i, j",
-      .words = "Each pixel of the image gets the gradients of all windows that contain it, weighted by the "
-               "kernel; the kernel gets, summed over all windows, the gradient times the pixel.",
+      .words = "Each pixel of the image gets the gradients of all windows that contain it, weighted by the kernel; the kernel "
+               "gets, summed over all windows, the gradient times the pixel.",
       .keeps = {CP_KEEPS_IN(1), CP_KEEPS_IN(0)}, .to_onnx = conv2d_to_onnx);
 
 /* ---- conv2d fused with its neighbors in a pre-activation network ---- */
@@ -213,11 +213,10 @@ static int leaky_conv2d_to_onnx(cp_export *e, const cp_node *node) {
                     [SCALE] = CP_KEEPS_IN(X) | CP_KEEPS_IN(W) | SIGNS,                                                             \
                     [SHIFT] = CP_KEEPS_IN(W) | SIGNS},                                                                             \
           .kinked = KINKED}
-LEAKY_CONV(
-    const cp_op cp_op_leaky_conv2d, "leaky_relu(scale x + shift)", "gate(conv2d_input_grad(g, w))",
-    ", then through the leaky ReLU, whose signs were kept, to the image and its scale and shift; the kernel gets its gradient "
-    "from the activated image",
-    CP_KEEPS_SAVED, true);
+LEAKY_CONV(const cp_op cp_op_leaky_conv2d, "leaky_relu(scale x + shift)", "gate(conv2d_input_grad(g, w))",
+           ", then through the leaky ReLU, whose signs were kept, to the image and its scale and shift; the kernel gets its "
+           "gradient from the activated image",
+           CP_KEEPS_SAVED, true);
 LEAKY_CONV(static const cp_op without_relu, "scale x + shift", "conv2d_input_grad(g, w)",
            " to the image and its scale and shift; the kernel gets its gradient from the image", 0, false);
 

@@ -43,10 +43,9 @@ static bool take_modality(const cp_options *o, cp_slices_config *c) {
         bool    again = false;
         for (int i = 0; i < c->channels; i++) again = again || c->scans[i] == scan;
         if (scan >= CP_SCAN_SEG || again || c->channels == CP_IMAGES_CHANNELS)
-            return cp_complain(o,
-                               "--modality \"%.60s\" is not understood; expected flair, t1, t1ce or t2, each at most once, "
-                               "separated by commas",
-                               cp_option_text(o, "modality"));
+            return cp_complain(
+                o, "--modality \"%.60s\" is not understood; expected flair, t1, t1ce or t2, each at most once, separated by commas",
+                cp_option_text(o, "modality"));
         c->scans[c->channels++] = scan;
         text += length;
         if (!*text) return true;

@@ -121,14 +121,11 @@ const cp_command cp_command_import = {
     .name = "import",
     .purpose = "make a data set from a folder of pictures, or from a CSV file of pictures or numbers",
     .arguments = "SOURCE",
-    .details =
-        "SOURCE is a folder with a folder for each class (and one named unlabeled), or a CSV file whose first line names its "
-        "columns: "
-        "file, label, and optionally split (train, val, test), patient, and others, which are kept as groups. Rows without a label "
-        "are "
-        "unlabeled training images. Pictures are PNG, PGM or PPM. A CSV file without a column file becomes a table: its columns of "
-        "numbers are the features. Of an npz set, the splits that are missing are taken from the training split. Images of one "
-        "patient, and copies of one image, go to the same split.",
+    .details = "SOURCE is a folder with a folder for each class (and one named unlabeled), or a CSV file whose first line names "
+               "its columns: file, label, and optionally split (train, val, test), patient, and others, which are kept as groups. "
+               "Rows without a label are unlabeled training images. Pictures are PNG, PGM or PPM. A CSV file without a column file "
+               "becomes a table: its columns of numbers are the features. Of an npz set, the splits that are missing are taken "
+               "from the training split. Images of one patient, and copies of one image, go to the same split.",
     .example = "cells/ --out cells.npz --size 28",
     .options = options,
     .without = "report",

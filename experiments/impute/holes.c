@@ -144,8 +144,7 @@ static bool take_value(const char *path, bool masked, cp_holes *h, size_t i, cp_
                                            pixel / h->pixels, within / width, within % width);
     return fabs((double)*value) <= 1.0001 || cp_fail(status,
                                                      "%.300s: image %zu has the value %g at row %zu, column %zu; for this model, "
-                                                     "which does not say in which units it was "
-                                                     "trained, floats must be in [-1, 1]",
+                                                     "which does not say in which units it was trained, floats must be in [-1, 1]",
                                                      path, pixel / h->pixels, (double)*value, within / width, within % width);
 }
 

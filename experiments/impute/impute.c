@@ -210,11 +210,9 @@ static void put_notes(const imputation *m, cp_json_writer *w, FILE *file) {
     if (h->truth)
         cp_note_put(w, file,
                     rows ? "Errors are roots of the mean squared error over the missing values, in standard deviations of the "
-                           "training split; what "
-                           "the rows had there counts as the truth."
+                           "training split; what the rows had there counts as the truth."
                          : "Errors are roots of the mean squared error over the missing pixels, scaled to the range from -1 to 1; "
-                           "what the images "
-                           "had there counts as the truth.");
+                           "what the images had there counts as the truth.");
     else
         cp_note_put(w, file, "The missing values are not known (NaN), so no error can be measured.");
     if (h->untouched) cp_note_put(w, file, "%d images have no missing pixel and are unchanged.", h->untouched);
@@ -368,9 +366,8 @@ const cp_command cp_command_impute = {
     .arguments = "RUN [IMAGES.npy]",
     .details = "RUN is the folder of a hybrid or jem model trained by couplet train. IMAGES.npy has the images, uint8 or floats in "
                "the units of the training, (N, H, W, C) or, gray, (N, H, W). Chains walk down the energy E(x) along the missing "
-               "pixels only, with "
-               "the training's sampler by default; the final values of an image's chains are averaged. The new run has the filled "
-               "images as filled.npy, a picture, and the error next to that of the mean training image.",
+               "pixels only, with the training's sampler by default; the final values of an image's chains are averaged. The new "
+               "run has the filled images as filled.npy, a picture, and the error next to that of the mean training image.",
     .example = "runs/blood --from-set bloodmnist.npz --hole center --out runs/blood-filled --report",
     .options = options,
     .run = run_impute,

@@ -77,11 +77,10 @@ static bool has_arrays(reading *r) {
         for (int k = 0; k < 2; k++) {
             if (cp_npz_has(r->npz, name_of(s, kinds[k]).s)) continue;
             if (s > CP_IMAGES_TRAIN && k == 0)
-                return cp_fail(
-                    r->status,
-                    "%.150s has no array %s; couplet import %.150s --out NEW.npz takes the missing splits from its training "
-                    "split, by class and patient",
-                    r->path, name_of(s, kinds[k]).s, r->path);
+                return cp_fail(r->status,
+                               "%.150s has no array %s; couplet import %.150s --out NEW.npz takes the missing splits from its "
+                               "training split, by class and patient",
+                               r->path, name_of(s, kinds[k]).s, r->path);
             list_arrays(r, there, sizeof there);
             return cp_fail(
                 r->status,
@@ -410,10 +409,10 @@ static bool all_finite(const reading *r, int split) {
             char   step[40] = "";
             if (r->shape.rank == 2) snprintf(step, sizeof step, "step %zu, ", i / features);
             if (!isfinite(value))
-                return cp_fail(r->status,
-                               "%.200s: %s has %g in row %zu, %sfeature %zu; all must be finite (couplet impute fills in "
-                               "what is missing)",
-                               r->path, name_of(split, r->inputs).s, value, row, step, i % features);
+                return cp_fail(
+                    r->status,
+                    "%.200s: %s has %g in row %zu, %sfeature %zu; all must be finite (couplet impute fills in what is missing)",
+                    r->path, name_of(split, r->inputs).s, value, row, step, i % features);
         }
     return true;
 }

@@ -145,8 +145,7 @@ static int put_marks(cp_bytes *out, const cp_panel *p, const cp_frame *f, bool c
 static void put_panel(cp_bytes *out, const cp_panel *p, const cp_frame *f, const margins *m, const char *clip) {
     lines title = wrap(p->config.title, f->w, TITLE);
     cp_svg_put(out,
-               "<g class=\"panel\">\n<clipPath id=\"%s\"><rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" "
-               "height=\"%.2f\"/></clipPath>\n",
+               "<g class=\"panel\">\n<clipPath id=\"%s\"><rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"/></clipPath>\n",
                clip, f->left, f->top, f->w, f->h);
     put_lines(out, &title, f->left + f->w / 2, f->top - 8 - (title.count - 1) * TITLE * LINE_GAP, TITLE, CP_ANCHOR_MIDDLE);
     cp_svg_put(out, "<g clip-path=\"url(#%s)\">\n", clip);

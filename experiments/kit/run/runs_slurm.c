@@ -247,11 +247,10 @@ static bool are_allowed(const char *options, cp_status *status) {
         size_t length = strcspn(word, " \t\n");
         for (int k = 0; k < 4; k++)
             if (strncmp(word, own[k], strlen(own[k])) == 0)
-                return cp_fail(
-                    status,
-                    "--slurm: %.*s would undo the study's own array and its dependencies; for at most N tasks at a time, say "
-                    "scontrol update JobId=JOB ArrayTaskThrottle=N once they are submitted",
-                    length < 60 ? (int)length : 60, word);
+                return cp_fail(status,
+                               "--slurm: %.*s would undo the study's own array and its dependencies; for at most N tasks at a "
+                               "time, say scontrol update JobId=JOB ArrayTaskThrottle=N once they are submitted",
+                               length < 60 ? (int)length : 60, word);
         word += length;
     }
     return true;
