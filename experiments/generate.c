@@ -4,7 +4,6 @@
 #include "experiments/judge.h"
 #include "experiments/kit/data/sheet.h"
 #include "experiments/kit/run/progress.h"
-#include "ops/ops.h"
 
 #include <math.h>
 #include <stdlib.h>

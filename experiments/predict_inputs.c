@@ -4,7 +4,6 @@
 #include "core/io/file.h"
 #include "core/io/npz.h"
 #include "core/io/picture.h"
-#include "core/shape.h"
 
 #include <dirent.h>
 #include <limits.h>

@@ -2,10 +2,8 @@
 #include "experiments/kit/train/rank.h"
 #include "core/io/file.h"
 #include "experiments/commands.h"
-#include "experiments/kit/report/table.h"
 #include "experiments/kit/train/run_model.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,6 @@
 /* The parameter set. */
 #include "layers/params.h"
 
-#include "core/op.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* What a model's file says of the model, and the preprocessing of its inputs. */
 #include "models/about.h"
 
-#include "core/io/json.h"
 #include "models/internal.h"
 
 #include <math.h>

@@ -2,7 +2,6 @@
 #include "models/export.h"
 
 #include "core/export.h"
-#include "core/shape.h"
 #include "models/internal.h"
 #include "models/predict.h"
 

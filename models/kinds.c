@@ -1,8 +1,6 @@
 /* Kinds of networks and heads: how their keys set options, and the list of all kinds. */
 #include "models/internal.h"
 
-#include "layers/layers.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

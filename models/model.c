@@ -1,8 +1,6 @@
 /* Models: making them, describing them, using them. */
 #include "models/model.h"
 
-#include "core/op.h"
-#include "core/shape.h"
 #include "models/internal.h"
 
 #include <stdlib.h>

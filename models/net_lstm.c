@@ -1,5 +1,4 @@
 /* The LSTM as a network: the features are the last layer's final hidden state. */
-#include "models/internal.h"
 #include "models/net.h"
 
 typedef struct lstm_net {

@@ -1,6 +1,5 @@
 /* The multilayer perceptron. */
 #include "models/internal.h"
-#include "models/net.h"
 
 #include <limits.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* The wide ResNet. */
 #include "core/op.h"
 #include "models/internal.h"
-#include "models/net.h"
 
 #include <stdlib.h>
 

@@ -2,8 +2,6 @@
 #include "models/predict.h"
 
 #include "core/io/bytes.h"
-#include "core/shape.h"
-#include "ops/ops.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /* Arithmetic on two (or three) tensors with broadcasting. */
 #include "core/kernels/kernels.h"
-#include "core/op.h"
 #include "ops/ops.h"
 #include "ops/walk.h"
 

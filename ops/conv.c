@@ -4,7 +4,6 @@
  *     weight_grad(x, g):  dx = input_grad(g, h),   dg = conv(x, h)            (h its incoming gradient, a kernel) */
 #include "core/export.h"
 #include "core/kernels/kernels.h"
-#include "core/op.h"
 #include "ops/ops.h"
 
 static int or_one(int value) { return value ? value : 1; }

@@ -1,8 +1,6 @@
 /* The gradient check. */
 #include "ops/gradcheck.h"
 
-#include "core/op.h"
-#include "core/random.h"
 #include "ops/ops.h"
 #include "ops/products.h"
 

@@ -1,7 +1,6 @@
 /* Matrix products, and the triangular helpers for a full precision matrix. */
 #include "core/export.h"
 #include "core/kernels/kernels.h"
-#include "core/op.h"
 #include "ops/ops.h"
 
 /* ---- matmul ---- */

@@ -3,7 +3,6 @@
 #include "core/export.h"
 #include "core/kernels/channels.h"
 #include "core/kernels/kernels.h"
-#include "core/op.h"
 #include "ops/ops.h"
 
 #include <limits.h>

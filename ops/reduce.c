@@ -2,7 +2,6 @@
 #include "core/kernels/reduce.h"
 #include "core/export.h"
 #include "core/kernels/kernels.h"
-#include "core/op.h"
 #include "core/threads.h"
 #include "ops/ops.h"
 

@@ -1,6 +1,5 @@
 /* Changing shapes: views, permutations, slices and their inverses. */
 #include "core/export.h"
-#include "core/op.h"
 #include "ops/ops.h"
 #include "ops/walk.h"
 

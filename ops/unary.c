@@ -2,7 +2,6 @@
  * gradient reads. */
 #include "core/export.h"
 #include "core/kernels/kernels.h"
-#include "core/op.h"
 #include "ops/ops.h"
 #include "ops/walk.h"
 

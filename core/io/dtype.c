@@ -1,6 +1,5 @@
 /* Conversions of arrays of elements. Macros generate a plain loop for each type. */
 #include "core/io/dtype.h"
-#include "core/io/bytes.h"
 
 #include <math.h>
 #include <string.h>

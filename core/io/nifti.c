@@ -1,6 +1,5 @@
 /* NIfTI volumes: headers of both versions, the orientation of the axes, and the values in canonical order. */
 #include "core/io/nifti.h"
-#include "core/io/bytes.h"
 #include "core/io/deflate.h"
 #include "core/io/file.h"
 

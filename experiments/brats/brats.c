@@ -6,7 +6,6 @@
 #include "experiments/kit/report/table.h"
 #include "experiments/kit/run/run.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* clang-format off */

@@ -1,7 +1,6 @@
 /* couplet brats: subjects read by several threads, one volume a thread at a time, the split by patient, and the arrays of the file. */
 #include "experiments/brats/brats_set.h"
 
-#include "core/real.h"
 #include "core/threads.h"
 #include "experiments/kit/run/progress.h"
 #include "experiments/kit/run/run.h"

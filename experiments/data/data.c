@@ -1,5 +1,4 @@
 /* couplet data: shows the contents of a file. */
-#include "core/io/file.h"
 #include "core/io/nifti.h"
 #include "core/io/npz.h"
 #include "core/io/safetensors.h"

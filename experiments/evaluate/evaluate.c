@@ -1,7 +1,6 @@
 /* couplet evaluate: everything that can be measured of a trained model on a set of images. */
 #include "experiments/evaluate/evaluate.h"
 
-#include "core/io/file.h"
 #include "experiments/commands.h"
 #include "experiments/kit/figure/figure.h"
 #include "experiments/kit/metrics/stats.h"

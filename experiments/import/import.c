@@ -1,12 +1,10 @@
 /* couplet import: a data set from a folder of pictures, or from a CSV file of pictures or numbers. */
 #include "experiments/import/import.h"
-#include "core/io/file.h"
 #include "experiments/commands.h"
 #include "experiments/kit/data/check.h"
 #include "experiments/kit/report/table.h"
 #include "experiments/kit/volumes/patients.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* clang-format off */

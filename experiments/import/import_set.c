@@ -1,6 +1,5 @@
 /* The inputs of couplet import, their splits, and the file. */
 #include "core/io/picture.h"
-#include "core/random.h"
 #include "experiments/import/import.h"
 #include "experiments/kit/data/check.h"
 #include "experiments/kit/data/resize.h"

@@ -1,9 +1,6 @@
 /* Images with missing pixels. */
 #include "experiments/impute/holes.h"
 
-#include "core/io/npy.h"
-#include "core/random.h"
-
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>

@@ -6,7 +6,6 @@
 #include "experiments/kit/report/table.h"
 #include "experiments/kit/run/progress.h"
 #include "experiments/kit/train/run_model.h"
-#include "ops/ops.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,6 @@
 #include "experiments/synthetic/synthetic.h"
 
 #include "experiments/commands.h"
-#include "experiments/kit/run/study.h"
 
 #include <stdlib.h>
 

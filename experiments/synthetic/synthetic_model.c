@@ -2,7 +2,6 @@
 #include "experiments/synthetic/synthetic.h"
 
 #include "core/op.h"
-#include "experiments/kit/metrics/stats.h"
 
 #include <math.h>
 #include <stdlib.h>

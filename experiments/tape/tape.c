@@ -1,7 +1,6 @@
 /* couplet tape: pages that replay a tape. */
 #include "core/io/file.h"
 #include "core/show/value.h"
-#include "couplet.h"
 #include "experiments/commands.h"
 #include "experiments/tape/tape_demos.h"
 

@@ -2,7 +2,6 @@
 #include "experiments/tape/tape_demos.h"
 
 #include "core/op.h"
-#include "ops/gaussian.h"
 
 #include <math.h>
 

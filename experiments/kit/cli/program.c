@@ -1,7 +1,6 @@
 /* Programs: finds the command that was asked for, reads its options and runs it. */
 #include "experiments/kit/cli/program.h"
 
-#include "core/io/bytes.h"
 #include "core/real.h"
 #include "core/threads.h"
 #include "experiments/kit/report/report.h"

@@ -1,8 +1,6 @@
 /* Batches: which rows come next, and their inputs and labels. */
 #include "experiments/kit/data/batches.h"
 
-#include "core/random.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,6 @@
 
 #include "core/op.h"
 #include "core/random.h"
-#include "core/shape.h"
 #include "models/about.h"
 
 #include <limits.h>

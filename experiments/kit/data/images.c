@@ -4,7 +4,6 @@
 #include "core/io/file.h"
 #include "core/io/md5.h"
 #include "core/io/npz.h"
-#include "core/shape.h"
 #include "experiments/kit/data/medmnist.h"
 
 #include <limits.h>

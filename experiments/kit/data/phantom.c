@@ -1,5 +1,4 @@
 /* phantom: images of stained cells, drawn by a formula. Colors are red, green and blue between 0 and 1, lengths are in pixels. */
-#include "core/random.h"
 #include "core/threads.h"
 #include "experiments/kit/data/images.h"
 

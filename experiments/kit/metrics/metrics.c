@@ -1,7 +1,6 @@
 /* Metrics: predictions checked and scored, every formula of metrics.h, bootstrap intervals, and temperature scaling. */
 #include "experiments/kit/metrics/metrics.h"
 
-#include "core/random.h"
 #include "core/threads.h"
 #include "experiments/kit/metrics/calibration.h"
 #include "experiments/kit/metrics/stats.h"

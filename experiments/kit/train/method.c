@@ -2,7 +2,6 @@
 #include "experiments/kit/train/method.h"
 
 #include "core/op.h"
-#include "ops/ops.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,8 +1,6 @@
 /* The methods jem and hybrid: a classifier that is a density of the images too. */
 #include "experiments/kit/train/method.h"
 
-#include "ops/ops.h"
-
 static cp_tensor *mean(cp_at at, cp_tensor *a) { return (cp_mean)(at, a, CP_ALL, false); }
 
 static cp_tensor *add_scaled(cp_at at, cp_tensor *loss, double weight, cp_tensor *term) {

@@ -1,7 +1,6 @@
 /* Unlabeled rows in the order of how much a label should help. */
 #include "experiments/kit/train/rank.h"
 
-#include "core/random.h"
 #include "models/predict.h"
 
 #include <math.h>

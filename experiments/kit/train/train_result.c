@@ -6,7 +6,6 @@
 #include "experiments/kit/train/train.h"
 #include "experiments/kit/train/trainer_parts.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

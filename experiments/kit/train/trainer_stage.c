@@ -2,8 +2,6 @@
  * weights, statistics of norms stay as they are for good, and the head is fitted to what the network has learned. */
 #include "experiments/kit/train/trainer_parts.h"
 
-#include "ops/ops.h"
-
 #include <math.h>
 #include <stdlib.h>
 

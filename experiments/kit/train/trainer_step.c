@@ -1,8 +1,6 @@
 /* One step of a training. */
 #include "experiments/kit/train/trainer_parts.h"
 
-#include "ops/ops.h"
-
 #include <math.h>
 #include <string.h>
 
