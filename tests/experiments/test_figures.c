@@ -85,6 +85,19 @@ static void lines_break_at_gaps_and_carry_error_bars(void) {
     free(text);
 }
 
+static void a_band_lies_between_its_values_and_breaks_at_gaps(void) {
+    double     x[] = {0, 1, 2, 3, 4, 5, 6}, low[] = {1, 1, 1, NAN, 1, 1, 1}, high[] = {2, 3, 2, 2, 2, INFINITY, 5};
+    cp_figure *f = cp_figure_new((cp_figure_config){0});
+    cp_panel_band(cp_figure_panel(f, (cp_panel_config){0}), (cp_style){.label = "sd"}, 7, x, low, high);
+    cp_panel_band(cp_figure_panel(f, (cp_panel_config){0}), (cp_style){0}, 0, NULL, NULL, NULL);
+    char *text = drawn(f), *band = strstr(text, "class=\"band\"");
+    *strstr(band, "</g>") = '\0';
+    TEST_ASSERT_EQUAL_INT(1, markup_count(band, "<path")); /* values alone between gaps have no area */
+    TEST_ASSERT_EQUAL_INT(5, markup_count(band, "L"));
+    TEST_ASSERT_EQUAL_INT(7, csv_lines("band"));
+    free(text);
+}
+
 static void bars_boxes_and_histograms_have_the_right_shapes(void) {
     const char *names[] = {"one", "two", "three"};
     double      values[101];
@@ -302,6 +315,7 @@ static void every_color_has_a_dark_variant(void) {
     cp_panel_line(p, (cp_style){.label = "l"}, 2, (double[]){1, 2}, (double[]){1, 2}, (double[]){1, 1});
     cp_panel_bars(p, (cp_style){.label = "b"}, 1, (double[]){1}, (double[]){1}, 0, 1);
     cp_panel_box(p, (cp_style){.label = "x"}, 1, 2, (double[]){1, 2}, 0, 1);
+    cp_panel_band(p, (cp_style){.label = "d"}, 2, (double[]){1, 2}, (double[]){1, 2}, (double[]){2, 3});
     cp_panel_cells(cp_figure_panel(f, (cp_panel_config){0}), (cp_style){0}, 1, 2, (double[]){0, 1}, 0, 1, 1);
     char *text = drawn(f);
     TEST_ASSERT_EQUAL_INT(markup_count(text, "fill=\"#"), markup_count(text, "--f:#"));
@@ -378,6 +392,7 @@ static cp_figure *everything(void) {
     cp_panel_line(p, (cp_style){.color = 2, .marker = CP_CROSS, .label = "l"}, 3, (double[]){1, 2, 3}, (double[]){1, NAN, 100.125},
                   (double[]){0.5, 1, 2});
     cp_panel_points(p, (cp_style){.ring = true}, 1, (double[]){2}, (double[]){10});
+    cp_panel_band(p, (cp_style){.color = 1, .label = "b"}, 3, (double[]){1, 2, 3}, (double[]){1, 2, 3}, (double[]){2, 3, 4});
     cp_panel_level(p, (cp_style){.label = "level"}, 3);
     cp_panel_vertical(p, (cp_style){.label = "vertical"}, 2.5);
     p = cp_figure_panel(f, (cp_panel_config){.x_names = names, .x_name_count = 2});
@@ -569,6 +584,7 @@ int main(void) {
     RUN_TEST(texts_are_escaped_wherever_they_come_from);
     RUN_TEST(titles_of_any_length_are_wrapped);
     RUN_TEST(lines_break_at_gaps_and_carry_error_bars);
+    RUN_TEST(a_band_lies_between_its_values_and_breaks_at_gaps);
     RUN_TEST(bars_boxes_and_histograms_have_the_right_shapes);
     RUN_TEST(a_box_has_its_quartiles_median_and_whiskers);
     RUN_TEST(grids_are_drawn_as_bands_and_contours);

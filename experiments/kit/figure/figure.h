@@ -79,7 +79,9 @@ typedef struct cp_style {
 
 void cp_panel_points(cp_panel *panel, cp_style style, int n, const double *x, const double *y);
 void cp_panel_line(cp_panel *panel, cp_style style, int n, const double *x, const double *y,
-                   const double *error);                           /* error may be NULL */
+                   const double *error); /* error may be NULL */
+void cp_panel_band(cp_panel *panel, cp_style style, int n, const double *x, const double *low,
+                   const double *high);                            /* the area between; behind what is added after it */
 void cp_panel_level(cp_panel *panel, cp_style style, double y);    /* a line right across */
 void cp_panel_vertical(cp_panel *panel, cp_style style, double x); /* a line from top to bottom */
 

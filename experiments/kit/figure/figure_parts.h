@@ -96,7 +96,7 @@ struct cp_mark {
 
 /* clang-format off */
 #define CP_MARKS(MARK) \
-    MARK(fill) MARK(cells) MARK(contours) MARK(bars) MARK(spans) MARK(histogram) MARK(box) \
+    MARK(fill) MARK(cells) MARK(band) MARK(contours) MARK(bars) MARK(spans) MARK(histogram) MARK(box) \
     MARK(level) MARK(vertical) MARK(line) MARK(points)
 /* clang-format on */
 #define CP_MARK_DECLARE(name) extern const cp_mark cp_mark_##name;

@@ -1,4 +1,4 @@
-/* Marks: bars, spans, histograms, box plots, and the reliability diagram that is made of them. */
+/* Marks: bars, spans, histograms, bands, box plots, and the reliability diagram that is made of them. */
 #include "experiments/kit/figure/figure_parts.h"
 #include "experiments/kit/metrics/stats.h"
 
@@ -144,6 +144,48 @@ void cp_panel_histogram(cp_panel *p, cp_style style, int n, const double *values
         p->figure->failed = true;
     free(left);
     free(height);
+}
+
+/* ---- bands ---- */
+
+/* From the first to the last of neighbors that can be shown, along the upper values and back along the lower ones. */
+static void put_band_part(cp_bytes *out, const cp_series *s, const cp_frame *f, int first, int last) {
+    cp_svg_put(out, "<path d=\"");
+    for (int i = first; i <= last; i++)
+        cp_svg_put(out, "%c%.2f %.2f", i > first ? 'L' : 'M', cp_frame_x(f, s->x[i]), cp_frame_y(f, s->y[i]));
+    for (int i = last; i >= first; i--) cp_svg_put(out, "L%.2f %.2f", cp_frame_x(f, s->x[i]), cp_frame_y(f, s->from[i]));
+    cp_svg_put(out, "Z\"/>\n");
+}
+
+static void open_band(cp_bytes *out, const cp_series *s) {
+    cp_paint paint = cp_series_paint(s);
+    cp_svg_put(out, "<g class=\"band\"");
+    cp_svg_paint(out, &paint, NULL);
+    cp_svg_put(out, " fill-opacity=\"%g\">\n", s->style.opacity > 0 ? s->style.opacity : 0.22);
+}
+
+static void put_band(cp_bytes *out, const cp_series *s, const cp_frame *f) {
+    int first = 0;
+    open_band(out, s);
+    for (int i = 0; s->from && i <= s->n; i++) {
+        double x = i < s->n ? cp_frame_x(f, s->x[i]) : NAN;
+        if (i < s->n && cp_frame_shows(x, cp_frame_y(f, s->y[i])) && cp_frame_shows(x, cp_frame_y(f, s->from[i]))) continue;
+        if (i > first + 1) put_band_part(out, s, f, first, i - 1);
+        first = i + 1;
+    }
+    cp_svg_put(out, "</g>\n");
+}
+
+static void sample_band(cp_bytes *out, const cp_series *s, double x, double y) {
+    open_band(out, s);
+    cp_svg_put(out, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"10\"/>\n</g>\n", x, y - 5, s->mark->sample_width);
+}
+
+const cp_mark cp_mark_band = {"band", CP_NEEDS_X | CP_NEEDS_Y, range_spans, put_band, 20, sample_band, false};
+
+void cp_panel_band(cp_panel *p, cp_style style, int n, const double *x, const double *low, const double *high) {
+    cp_series *s = cp_series_add_data(p, &cp_mark_band, style, n, x, high, NULL);
+    if (s) s->from = cp_figure_copy_numbers(p->figure, low, n);
 }
 
 /* ---- boxes ---- */
