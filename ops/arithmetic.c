@@ -119,3 +119,14 @@ cp_tensor *(cp_where)(cp_at at, cp_tensor *condition, cp_tensor *a, cp_tensor *b
     cp_tensor *in[] = {condition, a, b}, *out = cp_walk_combine(at, "where", where_row, NULL, 3, in);
     return cp_record(at, &cp_op_where, out, NULL, 3, in);
 }
+
+const cp_op cp_op_masked_fill = {.name = "masked_fill", .formula = "mask != 0 ? value : a"};
+
+cp_tensor *(cp_masked_fill)(cp_at at, cp_tensor *a, cp_tensor *mask, cp_real value) {
+    cp_shape   common;
+    cp_tensor *in[] = {a, mask};
+    if (!cp_check(at, "masked_fill", 2, in)) return NULL;
+    if (!cp_shape_broadcast(&a->shape, &mask->shape, &common) || !cp_shape_is(a, common))
+        return cp_refuse(at, "masked_fill", "the mask %s does not broadcast to %s", cp_shape_text(mask).s, cp_shape_text(a).s);
+    return cp_where(at, mask, cp_scalar(at, value), a);
+}

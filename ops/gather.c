@@ -1,4 +1,4 @@
-/* Selecting values by index: rows of the first axis, or row-major indices, and the inverse ops. */
+/* Selecting values by index: rows of the first axis, or row-major indices, and the inverse ops; the largest values of rows. */
 #include "core/op.h"
 #include "ops/ops.h"
 
@@ -115,4 +115,64 @@ cp_tensor *(cp_put)(cp_at at, cp_tensor *a, cp_indices places, cp_shape shape) {
     if (!out) return NULL;
     for (size_t i = 0; i < a->size; i++) out->data[places.at[i]] += a->data[i];
     return cp_record(at, &cp_op_put, out, kept, 1, &a);
+}
+
+/* ---- the largest values of each row ---- */
+
+const cp_op cp_op_topk = {.name = "topk", .formula = "the k largest values along the last axis"};
+
+/* Whether value j of a row goes before value i < j. */
+static bool overtakes(const cp_real *row, int j, int i) { return row[j] > row[i] || (row[j] != row[j] && row[i] == row[i]); }
+
+/* The indices within each row of the k largest values, in order. */
+static int *largest(cp_at at, const char *op, cp_tensor *a, int k) {
+    if (!cp_check(at, op, 1, &a)) return NULL;
+    int size = a->rank ? a->dims[a->rank - 1] : 0;
+    if (k < 1 || k > size) return cp_refuse(at, op, "the last axis of %s has no %d largest values", cp_shape_text(a).s, k);
+    size_t rows = a->size / (size_t)size;
+    if (a->size > INT32_MAX) return cp_refuse(at, op, "%s has too many values for an index", cp_shape_text(a).s);
+    int *out = cp_tape_alloc(at, (rows * (size_t)k + 1) * sizeof *out);
+    for (size_t r = 0; out && r < rows; r++) {
+        const cp_real *row = a->data + r * (size_t)size;
+        int           *best = out + r * (size_t)k;
+        for (int j = 0, found = 0; j < size; j++) {
+            int place = found;
+            while (place > 0 && overtakes(row, j, best[place - 1])) place--;
+            if (place == k) continue;
+            if (found < k) found++;
+            memmove(best + place + 1, best + place, (size_t)(found - 1 - place) * sizeof *best);
+            best[place] = j;
+        }
+    }
+    return out;
+}
+
+cp_tensor *(cp_topk)(cp_at at, cp_tensor *a, int k, cp_indices *which) {
+    int *within = largest(at, "topk", a, k);
+    if (which) *which = (cp_indices){0};
+    if (!within) return NULL;
+    cp_shape shape = a->shape;
+    int      size = a->dims[a->rank - 1], count = (int)(a->size / (size_t)size) * k;
+    shape.dims[a->rank - 1] = k;
+    int *places = cp_tape_alloc(at, ((size_t)count + 1) * sizeof *places);
+    if (!places) return NULL;
+    for (int i = 0; i < count; i++) places[i] = i / k * size + within[i];
+    if (which) *which = (cp_indices){within, count};
+    return cp_take(at, a, (cp_indices){places, count}, shape);
+}
+
+cp_labels(cp_argmax)(cp_at at, cp_tensor *a) {
+    int *at_largest = largest(at, "argmax", a, 1);
+    return (cp_labels){at_largest, at_largest ? (int)(a->size / (size_t)a->dims[a->rank - 1]) : 0};
+}
+
+cp_tensor *(cp_one_hot)(cp_at at, cp_labels labels, int classes) {
+    if (labels.count < 0 || (labels.count && !labels.at) || classes < 1)
+        return cp_refuse(at, "one_hot", "%d labels and %d classes, or the labels are NULL", labels.count, classes);
+    for (int i = 0; i < labels.count; i++)
+        if (labels.at[i] < 0 || labels.at[i] >= classes)
+            return cp_refuse(at, "one_hot", "label %d at row %d is outside 0..%d", labels.at[i], i, classes - 1);
+    cp_tensor *out = cp_full(at, 0, CP_SHAPE(labels.count, classes));
+    for (int i = 0; out && i < labels.count; i++) out->data[(size_t)i * (size_t)classes + (size_t)labels.at[i]] = 1;
+    return out;
 }

@@ -20,8 +20,9 @@ cp_tensor *cp_div(cp_at at, cp_tensor *a, cp_tensor *b);                        
 cp_tensor *cp_minimum(cp_at at, cp_tensor *a, cp_tensor *b);                     /* the smaller; equal values share the gradient */
 cp_tensor *cp_maximum(cp_at at, cp_tensor *a, cp_tensor *b);                     /* the larger; equal values share the gradient */
 cp_tensor *cp_where(cp_at at, cp_tensor *condition, cp_tensor *a, cp_tensor *b); /* condition != 0 ? a : b; a and b get gradients */
-cp_tensor *cp_affine(cp_at at, cp_tensor *a, cp_real scale, cp_real shift);      /* scale a + shift */
-cp_tensor *cp_scale(cp_at at, cp_tensor *a, cp_real scale);                      /* scale a */
+cp_tensor *cp_masked_fill(cp_at at, cp_tensor *a, cp_tensor *mask, cp_real value); /* mask != 0 ? value : a */
+cp_tensor *cp_affine(cp_at at, cp_tensor *a, cp_real scale, cp_real shift);        /* scale a + shift */
+cp_tensor *cp_scale(cp_at at, cp_tensor *a, cp_real scale);                        /* scale a */
 
 cp_tensor *cp_scale_shift(cp_at at, cp_tensor *a, cp_tensor *scale,
                           cp_tensor *shift); /* scale a + shift; a (..., C), the others (C) */
@@ -33,21 +34,26 @@ cp_tensor *cp_sign(cp_at at, cp_tensor *a);                  /* -1, 0, 1 */
 
 /* ==== one value at a time ==== */
 
-cp_tensor *cp_neg(cp_at at, cp_tensor *a);                               /* -a */
-cp_tensor *cp_exp(cp_at at, cp_tensor *a);                               /* e^a */
-cp_tensor *cp_log(cp_at at, cp_tensor *a);                               /* ln a */
-cp_tensor *cp_log1p(cp_at at, cp_tensor *a);                             /* ln(1 + a), exact for small a */
-cp_tensor *cp_sqrt(cp_at at, cp_tensor *a);                              /* a^(1/2) */
-cp_tensor *cp_rsqrt(cp_at at, cp_tensor *a);                             /* a^(-1/2) */
-cp_tensor *cp_square(cp_at at, cp_tensor *a);                            /* a^2 */
-cp_tensor *cp_abs(cp_at at, cp_tensor *a);                               /* |a|; gradient 0 at 0 */
-cp_tensor *cp_tanh(cp_at at, cp_tensor *a);                              /* tanh a */
-cp_tensor *cp_sigmoid(cp_at at, cp_tensor *a);                           /* 1 / (1 + e^-a) */
-cp_tensor *cp_softplus(cp_at at, cp_tensor *a);                          /* ln(1 + e^a), exact for large |a| */
-cp_tensor *cp_relu(cp_at at, cp_tensor *a);                              /* max(a, 0); gradient 0 at 0 */
-cp_tensor *cp_swish(cp_at at, cp_tensor *a);                             /* a sigmoid(a) */
-cp_tensor *cp_pow(cp_at at, cp_tensor *a, cp_real power);                /* a^power */
-cp_tensor *cp_leaky_relu(cp_at at, cp_tensor *a, cp_real slope);         /* a > 0 ? a : slope a */
+cp_tensor *cp_neg(cp_at at, cp_tensor *a);                       /* -a */
+cp_tensor *cp_exp(cp_at at, cp_tensor *a);                       /* e^a */
+cp_tensor *cp_log(cp_at at, cp_tensor *a);                       /* ln a */
+cp_tensor *cp_log1p(cp_at at, cp_tensor *a);                     /* ln(1 + a), exact for small a */
+cp_tensor *cp_sqrt(cp_at at, cp_tensor *a);                      /* a^(1/2) */
+cp_tensor *cp_rsqrt(cp_at at, cp_tensor *a);                     /* a^(-1/2) */
+cp_tensor *cp_square(cp_at at, cp_tensor *a);                    /* a^2 */
+cp_tensor *cp_abs(cp_at at, cp_tensor *a);                       /* |a|; gradient 0 at 0 */
+cp_tensor *cp_tanh(cp_at at, cp_tensor *a);                      /* tanh a */
+cp_tensor *cp_sigmoid(cp_at at, cp_tensor *a);                   /* 1 / (1 + e^-a) */
+cp_tensor *cp_softplus(cp_at at, cp_tensor *a);                  /* ln(1 + e^a), exact for large |a| */
+cp_tensor *cp_relu(cp_at at, cp_tensor *a);                      /* max(a, 0); gradient 0 at 0 */
+cp_tensor *cp_swish(cp_at at, cp_tensor *a);                     /* a sigmoid(a), also called SiLU */
+cp_tensor *cp_gelu(cp_at at, cp_tensor *a);                      /* a (1 + erf(a / sqrt 2)) / 2 */
+cp_tensor *cp_gelu_tanh(cp_at at, cp_tensor *a);                 /* a (1 + tanh(sqrt(2 / pi) (a + 0.044715 a^3))) / 2 */
+cp_tensor *cp_sin(cp_at at, cp_tensor *a);                       /* sin a */
+cp_tensor *cp_cos(cp_at at, cp_tensor *a);                       /* cos a */
+cp_tensor *cp_erf(cp_at at, cp_tensor *a);                       /* 2 / sqrt(pi) times the integral of e^(-t^2) from 0 to a */
+cp_tensor *cp_pow(cp_at at, cp_tensor *a, cp_real power);        /* a^power */
+cp_tensor *cp_leaky_relu(cp_at at, cp_tensor *a, cp_real slope); /* a > 0 ? a : slope a */
 cp_tensor *cp_clamp(cp_at at, cp_tensor *a, cp_real low, cp_real high);  /* gradient 1 inside and at the ends, else 0 */
 cp_tensor *cp_gate(cp_at at, cp_tensor *g, cp_tensor *a, cp_real slope); /* a > 0 ? g : slope g; no gradient flows to a */
 
@@ -57,6 +63,10 @@ cp_tensor *cp_sum(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim);
 cp_tensor *cp_mean(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim);
 cp_tensor *cp_max(cp_at at, cp_tensor *a, cp_axes axes,
                   bool keepdim); /* equal largest values share the gradient; a NaN is the largest, and its gradient NaN */
+cp_tensor *cp_min(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim); /* as cp_max; a NaN is the smallest */
+/* sum (a - mean)^2 / (count - correction): correction 0 for the biased variance, 1 for the unbiased one. */
+cp_tensor *cp_variance(cp_at at, cp_tensor *a, cp_axes axes, int correction, bool keepdim);
+cp_tensor *cp_cumsum(cp_at at, cp_tensor *a, int axis); /* out[i] = a[0] + ... + a[i] along one axis, in double */
 cp_tensor *cp_logsumexp(cp_at at, cp_tensor *a, cp_axes axes,
                         bool keepdim); /* ln sum e^a, exact for large |a|; the gradient at an infinite entry is NaN */
 cp_tensor *cp_softmax(cp_at at, cp_tensor *a, int axis);     /* e^a / sum e^a along one axis */
@@ -81,12 +91,19 @@ cp_tensor *cp_broadcast_to(cp_at at, cp_tensor *a, cp_shape shape);
 cp_tensor *cp_sum_to(cp_at at, cp_tensor *a, cp_shape shape); /* the inverse: sums over the repetitions */
 
 #define CP_END INT32_MAX
-/* a[start:stop:step] on every axis; arrays of a's rank. stop may be CP_END; step may be NULL (all 1). */
+/* a[start:stop:step] on every axis; arrays of a's rank. stop may be CP_END; step may be NULL (all 1). A step below 0 goes backward from
+ * start, which is then included, and CP_END is one before the first value. */
 cp_tensor *cp_slice(cp_at at, cp_tensor *a, const int *start, const int *stop, const int *step);
 /* The inverse: a tensor of shape dims filled with `fill`, with a at [start::step]. */
 cp_tensor *cp_embed(cp_at at, cp_tensor *a, const int *dims, const int *start, const int *step, cp_real fill);
 cp_tensor *cp_pad(cp_at at, cp_tensor *a, const int *before, const int *after, cp_real fill);
+/* The values around an edge mirrored at it, without the edge itself: before and after are less than the axis's size. */
+cp_tensor *cp_pad_reflect(cp_at at, cp_tensor *a, const int *before, const int *after);
+cp_tensor *cp_flip(cp_at at, cp_tensor *a, cp_axes axes); /* the other way round along these axes */
 cp_tensor *cp_concat(cp_at at, cp_tensor *const *parts, int count, int axis);
+cp_tensor *cp_stack(cp_at at, cp_tensor *const *parts, int count, int axis); /* along a new axis */
+/* Splits a into `count` parts of equal size, the inverse of cp_concat: out[0 .. count-1]. false after cp_misuse. */
+bool cp_chunk(cp_at at, cp_tensor *a, int count, int axis, cp_tensor **out);
 
 cp_tensor *cp_gather_rows(cp_at at, cp_tensor *a, cp_indices rows);             /* out[i] = a[rows[i]] */
 cp_tensor *cp_scatter_rows(cp_at at, cp_tensor *a, cp_indices rows, int count); /* (count, ...): out[rows[i]] += a[i], in double */
@@ -94,6 +111,11 @@ cp_tensor *cp_take(cp_at at, cp_tensor *a, cp_indices places, cp_shape shape);  
 /* out[places[i]] += a[i], row-major indices; in cp_real, in order */
 cp_tensor *cp_put(cp_at at, cp_tensor *a, cp_indices places, cp_shape shape);
 cp_tensor *cp_pick(cp_at at, cp_tensor *a, cp_labels labels); /* out[i] = a[i, labels[i]]; (N,C) -> (N) */
+/* The k largest values along the last axis, largest first, (..., C) -> (..., k); of equal ones the first, and NaN before all. Unless
+ * `which` is NULL, it gets the k indices of each row, which live on the tape and have no gradient. */
+cp_tensor *cp_topk(cp_at at, cp_tensor *a, int k, cp_indices *which);
+cp_labels  cp_argmax(cp_at at, cp_tensor *a); /* the index of each row's largest value, as in cp_topk; {NULL, 0} after cp_misuse */
+cp_tensor *cp_one_hot(cp_at at, cp_labels labels, int classes); /* a constant (N, classes): 1 at each row's label, else 0 */
 
 /* ==== images, (N,H,W,C) ==== */
 
@@ -191,6 +213,7 @@ const struct cp_op *const *cp_op_list(int *count);
 #define cp_minimum(t, ...) cp_minimum(CP_AT(t), __VA_ARGS__)
 #define cp_maximum(t, ...) cp_maximum(CP_AT(t), __VA_ARGS__)
 #define cp_where(t, ...) cp_where(CP_AT(t), __VA_ARGS__)
+#define cp_masked_fill(t, ...) cp_masked_fill(CP_AT(t), __VA_ARGS__)
 #define cp_scale_shift(t, ...) cp_scale_shift(CP_AT(t), __VA_ARGS__)
 #define cp_affine(t, ...) cp_affine(CP_AT(t), __VA_ARGS__)
 #define cp_scale(t, ...) cp_scale(CP_AT(t), __VA_ARGS__)
@@ -210,6 +233,11 @@ const struct cp_op *const *cp_op_list(int *count);
 #define cp_softplus(t, ...) cp_softplus(CP_AT(t), __VA_ARGS__)
 #define cp_relu(t, ...) cp_relu(CP_AT(t), __VA_ARGS__)
 #define cp_swish(t, ...) cp_swish(CP_AT(t), __VA_ARGS__)
+#define cp_gelu(t, ...) cp_gelu(CP_AT(t), __VA_ARGS__)
+#define cp_gelu_tanh(t, ...) cp_gelu_tanh(CP_AT(t), __VA_ARGS__)
+#define cp_sin(t, ...) cp_sin(CP_AT(t), __VA_ARGS__)
+#define cp_cos(t, ...) cp_cos(CP_AT(t), __VA_ARGS__)
+#define cp_erf(t, ...) cp_erf(CP_AT(t), __VA_ARGS__)
 #define cp_pow(t, ...) cp_pow(CP_AT(t), __VA_ARGS__)
 #define cp_leaky_relu(t, ...) cp_leaky_relu(CP_AT(t), __VA_ARGS__)
 #define cp_clamp(t, ...) cp_clamp(CP_AT(t), __VA_ARGS__)
@@ -217,6 +245,9 @@ const struct cp_op *const *cp_op_list(int *count);
 #define cp_sum(t, ...) cp_sum(CP_AT(t), __VA_ARGS__)
 #define cp_mean(t, ...) cp_mean(CP_AT(t), __VA_ARGS__)
 #define cp_max(t, ...) cp_max(CP_AT(t), __VA_ARGS__)
+#define cp_min(t, ...) cp_min(CP_AT(t), __VA_ARGS__)
+#define cp_variance(t, ...) cp_variance(CP_AT(t), __VA_ARGS__)
+#define cp_cumsum(t, ...) cp_cumsum(CP_AT(t), __VA_ARGS__)
 #define cp_logsumexp(t, ...) cp_logsumexp(CP_AT(t), __VA_ARGS__)
 #define cp_softmax(t, ...) cp_softmax(CP_AT(t), __VA_ARGS__)
 #define cp_log_softmax(t, ...) cp_log_softmax(CP_AT(t), __VA_ARGS__)
@@ -230,12 +261,19 @@ const struct cp_op *const *cp_op_list(int *count);
 #define cp_slice(t, ...) cp_slice(CP_AT(t), __VA_ARGS__)
 #define cp_embed(t, ...) cp_embed(CP_AT(t), __VA_ARGS__)
 #define cp_pad(t, ...) cp_pad(CP_AT(t), __VA_ARGS__)
+#define cp_pad_reflect(t, ...) cp_pad_reflect(CP_AT(t), __VA_ARGS__)
+#define cp_flip(t, ...) cp_flip(CP_AT(t), __VA_ARGS__)
 #define cp_concat(t, ...) cp_concat(CP_AT(t), __VA_ARGS__)
+#define cp_stack(t, ...) cp_stack(CP_AT(t), __VA_ARGS__)
+#define cp_chunk(t, ...) cp_chunk(CP_AT(t), __VA_ARGS__)
 #define cp_gather_rows(t, ...) cp_gather_rows(CP_AT(t), __VA_ARGS__)
 #define cp_scatter_rows(t, ...) cp_scatter_rows(CP_AT(t), __VA_ARGS__)
 #define cp_take(t, ...) cp_take(CP_AT(t), __VA_ARGS__)
 #define cp_put(t, ...) cp_put(CP_AT(t), __VA_ARGS__)
 #define cp_pick(t, ...) cp_pick(CP_AT(t), __VA_ARGS__)
+#define cp_topk(t, ...) cp_topk(CP_AT(t), __VA_ARGS__)
+#define cp_argmax(t, ...) cp_argmax(CP_AT(t), __VA_ARGS__)
+#define cp_one_hot(t, ...) cp_one_hot(CP_AT(t), __VA_ARGS__)
 #define cp_leaky_conv2d(t, ...) cp_leaky_conv2d(CP_AT(t), __VA_ARGS__)
 #define cp_conv2d(t, ...) cp_conv2d(CP_AT(t), __VA_ARGS__)
 #define cp_conv2d_input_grad(t, ...) cp_conv2d_input_grad(CP_AT(t), __VA_ARGS__)

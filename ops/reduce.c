@@ -116,13 +116,68 @@ CP_OP(max, .onnx = "ReduceMax", .to_onnx = reduce_to_onnx, .formula = "max over 
       .kinked = true, .rule = "a == out ? g / (how many are largest) : 0",
       .words = "The largest value gets the incoming gradient, all others 0; several that are equally large share it.");
 
+static bool choice_plan(cp_at at, const char *op, cp_tensor *a, cp_axes axes, bool keepdim, reduction *r) {
+    if (!reduction_plan(at, op, a, axes, keepdim, r)) return false;
+    for (int i = 0; i < a->rank; i++)
+        if (r->flags[i] && a->dims[i] == 0)
+            return cp_misuse(at, op, "shape %s has nothing to choose from along axis %d", cp_shape_text(a).s, i);
+    return true;
+}
+
 cp_tensor *(cp_max)(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim) {
     reduction r;
-    if (!reduction_plan(at, "max", a, axes, keepdim, &r)) return NULL;
-    for (int i = 0; i < a->rank; i++)
-        if (r.flags[i] && a->dims[i] == 0)
-            return cp_refuse(at, "max", "shape %s has nothing to choose from along axis %d", cp_shape_text(a).s, i);
+    if (!choice_plan(at, "max", a, axes, keepdim, &r)) return NULL;
     return cp_record_with(at, &cp_op_max, reduce(at, &r, a, true), &r, sizeof r, 1, &a);
+}
+
+/* ---- min and variance, from other ops ---- */
+
+const cp_op cp_op_min = {.name = "min", .formula = "-max(-a) over axes"};
+const cp_op cp_op_variance = {.name = "variance", .formula = "sum (a - mean)^2 / (count - correction) over axes"};
+
+cp_tensor *(cp_min)(cp_at at, cp_tensor *a, cp_axes axes, bool keepdim) {
+    reduction r;
+    if (!choice_plan(at, "min", a, axes, keepdim, &r)) return NULL;
+    return cp_neg(at, cp_max(at, cp_neg(at, a), axes, keepdim));
+}
+
+cp_tensor *(cp_variance)(cp_at at, cp_tensor *a, cp_axes axes, int correction, bool keepdim) {
+    reduction r;
+    if (!reduction_plan(at, "variance", a, axes, keepdim, &r)) return NULL;
+    double count = 1;
+    for (int i = 0; i < a->rank; i++)
+        if (r.flags[i]) count *= a->dims[i];
+    if (correction < 0 || count <= correction)
+        return cp_refuse(at, "variance", "%g values of %s with a correction of %d have no variance", count, cp_shape_text(a).s,
+                         correction);
+    cp_tensor *apart = cp_sub(at, a, cp_mean(at, a, axes, true));
+    return cp_scale(at, cp_sum(at, cp_square(at, apart), axes, keepdim), (cp_real)(1 / (count - correction)));
+}
+
+/* ---- cumsum ---- */
+
+static void cumsum_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
+    int axis = *(const int *)node->attr;
+    gin[0] = cp_flip(at, cp_cumsum(at, cp_flip(at, g, CP_AXES(axis)), axis), CP_AXES(axis));
+}
+
+static int cumsum_to_onnx(cp_export *e, const cp_node *node) {
+    return cp_export_pair(e, "CumSum", cp_export_in(e, 0), cp_onnx_ints(e->graph, 1, node->attr));
+}
+
+CP_OP(cumsum, .to_onnx = cumsum_to_onnx, .formula = "out[i] = a[0] + ... + a[i] along an axis",
+      .rule = "g[i] + g[i + 1] + ... along the axis", .words = "Each value gets the sum of the gradients from its own index on.");
+
+cp_tensor *(cp_cumsum)(cp_at at, cp_tensor *a, int axis) {
+    if (!cp_check(at, "cumsum", 1, &a) || !cp_axis_resolve(at, "cumsum", a, &axis)) return NULL;
+    cp_tensor *out = cp_out(at, a->shape);
+    size_t     count = (size_t)a->dims[axis], inner = product(a->dims, axis + 1, a->rank);
+    for (size_t row = 0; out && out->size && row < a->size / count; row++) {
+        size_t first = row / inner * count * inner + row % inner;
+        double sum = 0;
+        for (size_t i = first; i < first + count * inner; i += inner) out->data[i] = (cp_real)(sum += (double)a->data[i]);
+    }
+    return cp_record_with(at, &cp_op_cumsum, out, &axis, sizeof axis, 1, &a);
 }
 
 /* ---- logsumexp ---- */

@@ -156,16 +156,23 @@ static void slice_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **
     gin[0] = cp_embed(at, g, node->in[0]->dims, r->start, r->step, 0);
 }
 
+/* One after the last of n values in steps; CP_END where that is before the first value. */
+static int after_last(int start, int n, int step) {
+    int stop = n ? start + (n - 1) * step + (step > 0 ? 1 : -1) : start;
+    return stop < 0 ? CP_END : stop;
+}
+
 /* Axes that are taken whole are left out, so that one of them may be the batch's. */
 static int slice_to_onnx(cp_export *e, const cp_node *node) {
     const region *r = node->attr;
     int           from[CP_MAX_RANK], to[CP_MAX_RANK], axes[CP_MAX_RANK], steps[CP_MAX_RANK], count = 0;
     for (int i = 0; i < node->out->rank; i++) {
-        if (node->out->dims[i] == node->in[0]->dims[i]) continue;
+        if (node->out->dims[i] == node->in[0]->dims[i] && r->step[i] > 0) continue;
         axes[count] = i;
         from[count] = r->start[i];
         steps[count] = r->step[i];
-        to[count++] = r->start[i] + (node->out->dims[i] - 1) * r->step[i] + 1;
+        to[count] = after_last(r->start[i], node->out->dims[i], r->step[i]);
+        if (to[count++] == CP_END) to[count - 1] = -INT32_MAX; /* ONNX counts from the end; far enough means the first value */
     }
     const int *lists[] = {from, to, axes, steps};
     int        in[5] = {cp_export_in(e, 0)};
@@ -181,13 +188,16 @@ cp_tensor *(cp_slice)(cp_at at, cp_tensor *a, const int *start, const int *stop,
     int    dims[CP_MAX_RANK] = {0};
     if (!cp_check(at, "slice", 1, &a) || !has_arrays(at, "slice", a, 2, (const int *[]){start, stop})) return NULL;
     for (int i = 0; i < a->rank; i++) {
-        int end = stop[i] == CP_END ? a->dims[i] : stop[i];
+        int64_t by = r.step[i] = step ? step[i] : 1, end = stop[i], span;
         r.start[i] = start[i];
-        r.step[i] = step ? step[i] : 1;
-        if (start[i] < 0 || end < start[i] || end > a->dims[i] || r.step[i] < 1)
-            return cp_refuse(at, "slice", "%d:%d:%d is not within axis %d of shape %s", start[i], end, r.step[i], i,
+        if (stop[i] == CP_END) end = by > 0 ? a->dims[i] : -1;
+        span = by > 0 ? end - start[i] : start[i] - end;
+        bool within = by > 0 ? start[i] >= 0 && end <= a->dims[i]
+                             : start[i] >= -!a->dims[i] && start[i] < a->dims[i] && (end >= 0 || stop[i] == CP_END);
+        if (!within || span < 0 || !by)
+            return cp_refuse(at, "slice", "%d:%d:%d is not within axis %d of shape %s", start[i], (int)end, r.step[i], i,
                              cp_shape_text(a).s);
-        dims[i] = end > start[i] ? (end - start[i] - 1) / r.step[i] + 1 : 0;
+        dims[i] = span ? (int)((span - 1) / (by > 0 ? by : -by)) + 1 : 0;
     }
     cp_tensor *out = cp_out(at, cp_shape_of(a->rank, dims));
     if (out) region_copy(out, a, &r, false);
@@ -197,10 +207,7 @@ cp_tensor *(cp_slice)(cp_at at, cp_tensor *a, const int *start, const int *stop,
 static void embed_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_tensor **gin) {
     const region *r = node->attr;
     int           stop[CP_MAX_RANK] = {0};
-    for (int i = 0; i < g->rank; i++) {
-        int n = node->in[0]->dims[i];
-        stop[i] = n ? r->start[i] + (n - 1) * r->step[i] + 1 : r->start[i];
-    }
+    for (int i = 0; i < g->rank; i++) stop[i] = after_last(r->start[i], node->in[0]->dims[i], r->step[i]);
     gin[0] = cp_slice(at, g, r->start, stop, r->step);
 }
 
@@ -216,8 +223,9 @@ cp_tensor *(cp_embed)(cp_at at, cp_tensor *a, const int *dims, const int *start,
     for (int i = 0; i < a->rank; i++) {
         r.start[i] = start[i];
         r.step[i] = step ? step[i] : 1;
-        int64_t end = a->dims[i] ? start[i] + (int64_t)(a->dims[i] - 1) * r.step[i] + 1 : start[i];
-        if (start[i] < 0 || r.step[i] < 1 || end > dims[i])
+        int64_t last = a->dims[i] ? start[i] + (int64_t)(a->dims[i] - 1) * r.step[i] : start[i] - (r.step[i] > 0);
+        bool    fits = r.step[i] > 0 ? start[i] >= 0 && last < dims[i] : start[i] < dims[i] && last >= -!a->dims[i];
+        if (!fits || !r.step[i])
             return cp_refuse(at, "embed", "%s at %d, step %d, does not fit into axis %d of %s", cp_shape_text(a).s, start[i],
                              r.step[i], i, cp_dims_text(cp_shape_of(a->rank, dims)).s);
     }
@@ -238,6 +246,45 @@ cp_tensor *(cp_pad)(cp_at at, cp_tensor *a, const int *before, const int *after,
     }
     if (!cp_shape_check(at, "pad", cp_shape_of(a->rank, dims))) return NULL;
     return cp_embed(at, a, dims, before, NULL, fill);
+}
+
+/* ---- flip and pad_reflect, from slices ---- */
+
+const cp_op cp_op_flip = {.name = "flip", .formula = "a[::-1] along axes"};
+const cp_op cp_op_pad_reflect = {.name = "pad_reflect", .formula = "a with its mirrored values around it"};
+
+cp_tensor *(cp_flip)(cp_at at, cp_tensor *a, cp_axes axes) {
+    bool flags[CP_MAX_RANK];
+    int  start[CP_MAX_RANK], stop[CP_MAX_RANK], step[CP_MAX_RANK];
+    if (!cp_check(at, "flip", 1, &a) || !cp_axes_flags(at, "flip", axes, a, flags)) return NULL;
+    for (int i = 0; i < a->rank; i++) {
+        start[i] = flags[i] ? a->dims[i] - 1 : 0;
+        stop[i] = CP_END;
+        step[i] = flags[i] ? -1 : 1;
+    }
+    return cp_slice(at, a, start, stop, step);
+}
+
+cp_tensor *(cp_pad_reflect)(cp_at at, cp_tensor *a, const int *before, const int *after) {
+    if (!cp_check(at, "pad_reflect", 1, &a) || !has_arrays(at, "pad_reflect", a, 2, (const int *[]){before, after})) return NULL;
+    for (int i = 0; i < a->rank; i++)
+        if (before[i] < 0 || after[i] < 0 || ((before[i] || after[i]) && (before[i] >= a->dims[i] || after[i] >= a->dims[i])))
+            return cp_refuse(at, "pad_reflect", "padding %d and %d of axis %d of %s must be at least 0 and less than its size",
+                             before[i], after[i], i, cp_shape_text(a).s);
+    for (int i = 0; a && i < a->rank; i++) {
+        int        start[CP_MAX_RANK] = {0}, stop[CP_MAX_RANK], step[CP_MAX_RANK], size = a->dims[i], count = 0;
+        cp_tensor *parts[3];
+        for (int k = 0; k < a->rank; k++) stop[k] = CP_END, step[k] = 1;
+        if (!before[i] && !after[i]) continue;
+        step[i] = -1;
+        start[i] = before[i], stop[i] = 0;
+        if (before[i]) parts[count++] = cp_slice(at, a, start, stop, step);
+        parts[count++] = a;
+        start[i] = size - 2, stop[i] = size - 2 - after[i] < 0 ? CP_END : size - 2 - after[i];
+        if (after[i]) parts[count++] = cp_slice(at, a, start, stop, step);
+        a = cp_concat(at, parts, count, i);
+    }
+    return a;
 }
 
 /* ---- concat ---- */
@@ -284,4 +331,49 @@ cp_tensor *(cp_concat)(cp_at at, cp_tensor *const *parts, int count, int axis) {
         r.start[axis] += parts[k]->dims[axis];
     }
     return cp_record_with(at, &cp_op_concat, out, &axis, sizeof axis, count, parts);
+}
+
+/* ---- stack and split, from concat and slice ---- */
+
+const cp_op cp_op_stack = {.name = "stack", .formula = "one after the other along a new axis"};
+const cp_op cp_op_chunk = {.name = "chunk", .formula = "equal parts along an axis"};
+
+cp_tensor *(cp_stack)(cp_at at, cp_tensor *const *parts, int count, int axis) {
+    if (count < 1 || !parts) return cp_refuse(at, "stack", "there are no tensors to join");
+    if (!cp_check(at, "stack", count, parts)) return NULL;
+    int rank = parts[0]->rank, place = axis < 0 ? axis + rank + 1 : axis;
+    for (int k = 1; k < count; k++)
+        if (!cp_shape_same(parts[0], parts[k]))
+            return cp_refuse(at, "stack", "shapes %s and %s differ", cp_shape_text(parts[0]).s, cp_shape_text(parts[k]).s);
+    if (rank == CP_MAX_RANK || place < 0 || place > rank)
+        return cp_refuse(at, "stack", "axis %d is not possible for tensors of shape %s; at most %d axes are", axis,
+                         cp_shape_text(parts[0]).s, CP_MAX_RANK);
+    cp_shape    shape = {.rank = rank + 1};
+    cp_tensor **wide = cp_tape_alloc(at, (size_t)count * sizeof *wide);
+    for (int i = 0; i <= rank; i++) shape.dims[i] = i == place ? 1 : parts[0]->dims[i - (i > place)];
+    for (int k = 0; wide && k < count; k++) wide[k] = cp_reshape(at, parts[k], shape);
+    return wide ? cp_concat(at, wide, count, place) : NULL;
+}
+
+/* In halves: the gradient of a slice is as large as its input, so `count` slices of the whole would make the cost of the sweep grow
+ * with the square of count. */
+static bool halve(cp_at at, cp_tensor *a, bool own, int count, int axis, cp_tensor **out) {
+    int start[CP_MAX_RANK] = {0}, stop[CP_MAX_RANK], half = count / 2;
+    if (count == 1) return (out[0] = a);
+    for (int i = 0; i < CP_MAX_RANK; i++) stop[i] = CP_END;
+    int        middle = stop[axis] = a->dims[axis] / count * half;
+    cp_tensor *first = cp_slice(at, a, start, stop, NULL);
+    start[axis] = middle, stop[axis] = CP_END;
+    cp_tensor *rest = cp_slice(at, a, start, stop, NULL);
+    if (!first || !rest) return false;
+    if (own) cp_release(at, a);
+    return halve(at, first, true, half, axis, out) && halve(at, rest, true, count - half, axis, out + half);
+}
+
+bool(cp_chunk)(cp_at at, cp_tensor *a, int count, int axis, cp_tensor **out) {
+    if (!cp_check(at, "chunk", 1, &a) || !cp_axis_resolve(at, "chunk", a, &axis)) return false;
+    if (count < 1 || a->dims[axis] % count || !out)
+        return cp_misuse(at, "chunk", out ? "axis %d of %s has no %d equal parts" : "out is NULL for axis %d of %s and %d parts",
+                         axis, cp_shape_text(a).s, count);
+    return halve(at, a, false, count, axis, out);
 }

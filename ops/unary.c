@@ -116,6 +116,9 @@ UNARY(square, "a^2",      "2 g a",         x * x,       cp_mul(at, g, cp_scale(a
 UNARY(abs,   "|a|",       "g sign(a)",     fabs(x),     cp_mul(at, g, cp_sign(at, a)),                                  IN,      true, "Abs")
 UNARY(relu,  "max(a, 0)", "a > 0 ? g : 0", x < 0 ? 0 : x, cp_gate(at, g, a, 0),                                         IN,      true, "Relu")
 UNARY(softplus, "ln(1 + e^a)", "g sigmoid(a)", (x > 0 ? x : x != x ? x : 0) + log1p(exp(-fabs(x))), cp_mul(at, g, cp_sigmoid(at, a)), IN, false, "Softplus")
+UNARY(sin,   "sin a",     "g cos(a)",      sin(x),      cp_mul(at, g, cp_cos(at, a)),                                   IN,      false, "Sin")
+UNARY(cos,   "cos a",     "-g sin(a)",     cos(x),      cp_neg(at, cp_mul(at, g, cp_sin(at, a))),                       IN,      false, "Cos")
+UNARY(erf,   "erf a",     "g e^(-a^2) 2 / sqrt(pi)", erf(x), cp_mul(at, g, cp_scale(at, cp_exp(at, cp_neg(at, cp_square(at, a))), (cp_real)1.1283791670955126)), IN, false, "Erf")
 UNARY_BY_CALLS(exp, "e^a",  "g out",         cp_kernels()->exps(n, in, out),  cp_mul(at, g, out),                                OUT, false, "Exp")
 UNARY_BY_CALLS(log, "ln a", "g / a",         cp_kernels()->logs(n, in, out),  cp_div(at, g, a),                                  IN,  false, "Log")
 UNARY_BY_CALLS(tanh, "tanh a", "g (1 - out^2)", cp_kernels()->tanhs(n, in, out), cp_mul(at, g, one_minus(at, cp_square(at, out))), OUT, false, "Tanh")
@@ -131,6 +134,26 @@ RULE1(pow,        "a^power",                "g power a^(power - 1)",   power_gra
 RULE1(leaky_relu, "a > 0 ? a : slope a",    "a > 0 ? g : slope g",     cp_gate(at, g, a, p[0]),                            IN,      true, .to_onnx = leaky_relu_to_onnx)
 RULE1(clamp,      "min(max(a, low), high)", "low <= a <= high ? g : 0", cp_mul(at, g, map(at, "clamp", inside_row, a, p)), IN,      true, .to_onnx = clamp_to_onnx)
 /* clang-format on */
+
+/* ---- gelu, from other ops ---- */
+
+const cp_op cp_op_gelu = {.name = "gelu", .formula = "a (1 + erf(a / sqrt 2)) / 2"};
+const cp_op cp_op_gelu_tanh = {.name = "gelu_tanh", .formula = "a (1 + tanh(sqrt(2 / pi) (a + 0.044715 a^3))) / 2"};
+
+cp_tensor *(cp_gelu)(cp_at at, cp_tensor *a) {
+    if (!cp_check(at, "gelu", 1, &a)) return NULL;
+    cp_tensor *below = cp_erf(at, cp_scale(at, a, (cp_real)0.70710678118654752));
+    return cp_mul(at, a, cp_affine(at, below, (cp_real)0.5, (cp_real)0.5));
+}
+
+cp_tensor *(cp_gelu_tanh)(cp_at at, cp_tensor *a) {
+    const cp_real root = (cp_real)0.79788456080286536;
+    if (!cp_check(at, "gelu_tanh", 1, &a)) return NULL;
+    cp_tensor *below = cp_tanh(at, cp_mul(at, a, cp_affine(at, cp_square(at, a), (cp_real)0.044715 * root, root)));
+    return cp_mul(at, a, cp_affine(at, below, (cp_real)0.5, (cp_real)0.5));
+}
+
+/* ---- with numbers besides the tensor ---- */
 
 cp_tensor *(cp_affine)(cp_at at, cp_tensor *a, cp_real scale, cp_real shift) {
     return map_with(at, &cp_op_affine, affine_row, a, scale, shift);

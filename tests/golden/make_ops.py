@@ -106,7 +106,8 @@ def softplus(a):
 POSITIVE = {"log": torch.log, "sqrt": torch.sqrt, "rsqrt": torch.rsqrt}
 UNARY = {"neg": torch.neg, "exp": torch.exp, "log1p": torch.log1p, "square": torch.square, "abs": torch.abs,
          "tanh": torch.tanh, "sigmoid": torch.sigmoid, "softplus": softplus, "relu": F.relu, "swish": F.silu,
-         **POSITIVE}
+         "sin": torch.sin, "cos": torch.cos, "erf": torch.erf, "gelu": F.gelu,
+         "gelu_tanh": lambda a: F.gelu(a, approximate="tanh"), **POSITIVE}
 SPECIAL = EDGE + [1e-40, -1e-40, 1e-20, -1e-20, 1e-7, -1e-7, 20.0, -20.0, 80.0, -80.0, 0.5, 3.0]
 TINY = [5e-324, 1e-310, 2.3e-308, 1e-300, 1e300, 700.0, 709.0, -745.0, 1e-16, 1.0 + 2.0**-52]
 for op, function in UNARY.items():
@@ -140,7 +141,7 @@ case("gate/kink", lambda g, a: torch.where(a > 0, g, 0.2 * g), (5,), AT_KINK, re
 
 AXES = {"all": [], "first": [0], "last": [-1], "outer": [0, 2], "middle": [1], "inner": [-2, -1]}
 MANY = (3, 4, 3)
-REDUCTIONS = {"sum": torch.sum, "mean": torch.mean, "max": torch.amax, "logsumexp": torch.logsumexp}
+REDUCTIONS = {"sum": torch.sum, "mean": torch.mean, "max": torch.amax, "min": torch.amin, "logsumexp": torch.logsumexp}
 for op, function in REDUCTIONS.items():
     for keep in (0, 1):
         for variant, axes in AXES.items():
@@ -158,6 +159,15 @@ case("max/ties_all", lambda a: a.amax(), [[1.0, 3.0, 3.0], [2.0, 2.0, 3.0]], int
 for op, function in REDUCTIONS.items():
     values(f"{op}/special", lambda a: function(a, [1]), LARGE, ints=[0, 1])
 case("logsumexp/large", lambda a: a.logsumexp(1), LARGE[:3], ints=[0, 1])
+for variant, dim, correction, keep in (("all", [0, 1, 2], 0, 0), ("rows", [2], 1, 0), ("outer_kept", [0, 2], 0, 1), ("unbiased", [0, 1, 2], 1, 0)):
+    case(f"variance/{variant}", lambda a: a.var(dim, correction=correction, keepdim=bool(keep)), MANY, ints=[keep, correction] + dim)
+for axis in (0, 1, -1):
+    case(f"cumsum/axis{axis}", lambda a: a.cumsum(axis), MANY, ints=[axis])
+values("cumsum/special", lambda a: a.cumsum(1), LARGE, ints=[1])
+for k in (1, 2, 4):
+    case(f"topk/{k}", lambda a: a.topk(k)[0], (3, 4), ints=[k, 0])
+    values(f"topk/indices{k}", lambda a: a.topk(k)[1], synthetic(f"topk{k}", 2, 3, 4), ints=[k, 1])
+values("topk/special", lambda a: a.topk(2)[0], LARGE, ints=[2, 0])
 for op, function in {"softmax": torch.softmax, "log_softmax": torch.log_softmax}.items():
     for axis in (0, 1, -1):
         case(f"{op}/axis{axis}", lambda a: function(a, axis), MANY, ints=[axis])
@@ -227,6 +237,20 @@ case("concat/rows", lambda *a: torch.cat(a, 0), (2, 3), (1, 3), (4, 3), ints=[0]
 case("concat/middle", lambda *a: torch.cat(a, 1), (2, 1, 3), (2, 4, 3), ints=[1])
 case("concat/last", lambda *a: torch.cat(a, -1), (2, 2, 1), (2, 2, 3), (2, 2, 2), ints=[-1])
 case("concat/one", lambda *a: torch.cat(a, 0), (2, 2), ints=[0])
+
+case("slice/backward", lambda a: a.flip(0, 1)[::2, 1::3], (5, 7), ints=[4, 5, END, END, -2, -3])
+case("flip/all", lambda a: a.flip(0, 1), (3, 4), ints=[])
+case("flip/two", lambda a: a.flip(0, 2), (3, 4, 2), ints=[0, -1])
+case("pad_reflect/uneven", lambda a: F.pad(a[None, None], (2, 1, 1, 2), mode="reflect")[0, 0], (3, 4), ints=[1, 2, 2, 1])
+case("pad_reflect/images", lambda a: F.pad(a.permute(0, 3, 1, 2), (1, 1, 2, 0), mode="reflect").permute(0, 2, 3, 1), (2, 3, 4, 2),
+     ints=[0, 2, 1, 0, 0, 0, 1, 0])
+case("stack/first", lambda *a: torch.stack(a), (2, 3), (2, 3), ints=[0])
+case("stack/last", lambda *a: torch.stack(a, -1), (2, 3), (2, 3), (2, 3), ints=[-1])
+case("chunk/rows", lambda a: a.chunk(3, 0)[1], (6, 2), ints=[3, 0, 1])
+case("chunk/last", lambda a: a.chunk(4, -1)[3], (2, 4), ints=[4, -1, 3])
+MASK = np.array([[1.0, 0.0, 0.0], [0.0, 2.0, 0.0]])
+case("masked_fill/matrix", lambda a, m: a.masked_fill(m != 0, 0.25), (2, 3), MASK, reals=[0.25])
+case("masked_fill/broadcast", lambda a, m: a.masked_fill(m != 0, -2.0), (4, 2, 3), MASK, reals=[-2])
 
 ROWS = [3, 0, 3, 1, 3]
 case("gather_rows/repeated", lambda a: a[ROWS], (4, 3), labels=ROWS)

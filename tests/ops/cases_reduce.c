@@ -9,6 +9,15 @@ BUILD_REDUCTION(sum)
 BUILD_REDUCTION(mean)
 BUILD_REDUCTION(max)
 BUILD_REDUCTION(logsumexp)
+BUILD_REDUCTION(min)
+
+static cp_tensor *build_variance(cp_tape *tape, cp_tensor **in, const op_case *c) {
+    return cp_variance(tape, in[0], c->axes, c->number, c->keepdim);
+}
+
+static cp_tensor *build_cumsum(cp_tape *tape, cp_tensor **in, const op_case *c) { return cp_cumsum(tape, in[0], c->number); }
+
+static cp_tensor *build_topk(cp_tape *tape, cp_tensor **in, const op_case *c) { return cp_topk(tape, in[0], c->number, NULL); }
 
 static cp_tensor *build_softmax(cp_tape *tape, cp_tensor **in, const op_case *c) { return cp_softmax(tape, in[0], c->number); }
 
@@ -83,6 +92,22 @@ static const op_case cases[] = {
     AXIS_SETS(mean, ANY),
     AXIS_SETS(max, APART),
     AXIS_SETS(logsumexp, ANY),
+    AXIS_SETS(min, APART),
+    AXIS_SETS(variance, ANY),
+    {"variance", "unbiased",                 build_variance, {ANY(3, 5)}, .axes = AXES(1), .number = 1},
+    {"variance", "unbiased, all, kept",      build_variance, {ANY(3, 4, 2)}, .number = 1, .keepdim = true},
+    {"cumsum", "size 1",                     build_cumsum, {ANY(1)}},
+    {"cumsum", "rank 1",                     build_cumsum, {ANY(7)}},
+    {"cumsum", "first axis",                 build_cumsum, {ANY(3, 4, 5)}},
+    {"cumsum", "middle axis",                build_cumsum, {ANY(3, 4, 5)}, .number = 1},
+    {"cumsum", "last axis, negative",        build_cumsum, {ANY(3, 5)}, .number = -1},
+    {"cumsum", "an empty axis",              build_cumsum, {ANY(0, 3)}},
+    {"cumsum", "rank 5",                     build_cumsum, {ANY(2, 1, 3, 2, 2)}, .number = 2},
+    {"topk", "the largest",                  build_topk, {APART(3, 5)}, .number = 1},
+    {"topk", "three of seven",               build_topk, {APART(7)}, .number = 3},
+    {"topk", "all, sorted",                  build_topk, {APART(2, 2, 4)}, .number = 4},
+    {"topk", "one of one",                   build_topk, {APART(2, 1)}, .number = 1},
+    {"topk", "no rows",                      build_topk, {APART(0, 3)}, .number = 2},
     {"sum", "an empty axis",                 build_sum, {ANY(0, 3)}, .axes = AXES(0)},
     {"sum", "more values than one block",    build_sum, {ANY(1500, 2)}, .axes = AXES(0)},
     {"logsumexp", "values near 1000",        build_logsumexp_shifted, {ANY(3, 5)}, .axes = AXES(1), HUGE_SHIFT(1000)},

@@ -23,6 +23,28 @@ static cp_tensor *build_pad(cp_tape *tape, cp_tensor **in, const op_case *c) {
     return cp_pad(tape, in[0], c->start, c->stop, (cp_real)c->real[0]);
 }
 
+static cp_tensor *build_pad_reflect(cp_tape *tape, cp_tensor **in, const op_case *c) {
+    return cp_pad_reflect(tape, in[0], c->start, c->stop);
+}
+
+static cp_tensor *build_flip(cp_tape *tape, cp_tensor **in, const op_case *c) { return cp_flip(tape, in[0], c->axes); }
+
+static cp_tensor *build_stack(cp_tape *tape, cp_tensor **in, const op_case *c) {
+    return cp_stack(tape, in, case_inputs(c), c->number);
+}
+
+/* The parts one after the other, each times its number. */
+static cp_tensor *build_chunk(cp_tape *tape, cp_tensor **in, const op_case *c) {
+    cp_tensor *parts[8];
+    if (!cp_chunk(tape, in[0], c->place_count, c->number, parts)) return NULL;
+    for (int i = 0; i < c->place_count; i++) parts[i] = cp_scale(tape, parts[i], (cp_real)(i + 1));
+    return cp_concat(tape, parts, c->place_count, c->number);
+}
+
+static cp_tensor *build_masked_fill(cp_tape *tape, cp_tensor **in, const op_case *c) {
+    return cp_masked_fill(tape, in[0], in[1], (cp_real)c->real[0]);
+}
+
 static cp_tensor *build_concat(cp_tape *tape, cp_tensor **in, const op_case *c) {
     return cp_concat(tape, in, case_inputs(c), c->number);
 }
@@ -89,6 +111,12 @@ static const op_case cases[] = {
                                           .stop = {3, 2, 4, 1, CP_END}, .step = {1, 1, 2, 1, 2}},
     {"slice", "rank 1",                   build_slice, {ANY(9)}, .start = {2}, .stop = {8}, .step = {2}},
     {"slice", "rank 0",                   build_slice, {SCALAR(FROM_ANY)}},
+    {"slice", "backward",                 build_slice, {ANY(5, 4)}, .start = {4, 3}, .stop = {CP_END, 0}, .step = {-1, -1}},
+    {"slice", "backward by two and three", build_slice, {ANY(5, 7)}, .start = {4, 5}, .stop = {CP_END, CP_END}, .step = {-2, -3}},
+    {"slice", "backward by too much",     build_slice, {ANY(5)}, .start = {3}, .stop = {0}, .step = {-9}},
+    {"slice", "one axis backward",        build_slice, {ANY(3, 4)}, .start = {0, 2}, .stop = {CP_END, CP_END}, .step = {2, -1}},
+    {"slice", "backward, nothing",        build_slice, {ANY(3, 4)}, .start = {2, 1}, .stop = {CP_END, 1}, .step = {-1, -1}},
+    {"slice", "backward, an empty axis",  build_slice, {ANY(0)}, .start = {-1}, .stop = {CP_END}, .step = {-1}},
     {"slice", "nothing",                  build_slice, {ANY(3, 5)}, .start = {1, 2}, .stop = {1, 5}},
 
     {"embed", "in the middle",            build_embed, {ANY(2, 3)}, .shape = SHAPE(5, 7), .start = {2, 1}},
@@ -96,6 +124,7 @@ static const op_case cases[] = {
                                           .step = {3, 2}},
     {"embed", "a fill other than 0",      build_embed, {ANY(3)}, .shape = SHAPE(8), .start = {1},
                                           .step = {2}, .real = {-1.5}},
+    {"embed", "backward",                 build_embed, {ANY(2, 3)}, .shape = SHAPE(5, 7), .start = {4, 6}, .step = {-3, -2}},
     {"embed", "the whole",                build_embed, {ANY(3, 5)}, .shape = SHAPE(3, 5)},
     {"embed", "rank 5",                   build_embed, {ANY(1, 2, 2, 1, 2)}, .shape = SHAPE(2, 3, 4, 1, 3),
                                           .start = {1, 0, 1, 0, 0}, .step = {1, 2, 2, 1, 2}},
@@ -105,6 +134,34 @@ static const op_case cases[] = {
     {"pad", "nothing",                    build_pad, {ANY(3, 2)}},
     {"pad", "an image",                   build_pad, {ANY(2, 3, 3, 2)}, .start = {0, 1, 2, 0}, .stop = {0, 2, 1, 0}},
     {"pad", "rank 1 of size 1",           build_pad, {ANY(1)}, .start = {2}, .stop = {0}},
+
+    {"pad_reflect", "one axis",           build_pad_reflect, {ANY(5)}, .start = {2}, .stop = {4}},
+    {"pad_reflect", "only after",         build_pad_reflect, {ANY(2, 3)}, .stop = {1, 0}},
+    {"pad_reflect", "an image",           build_pad_reflect, {ANY(2, 3, 4, 2)}, .start = {0, 1, 2, 0}, .stop = {0, 2, 1, 0}},
+    {"pad_reflect", "nothing, size 1",    build_pad_reflect, {ANY(1, 3)}},
+
+    {"flip", "all axes",                  build_flip, {ANY(3, 5)}},
+    {"flip", "first axis",                build_flip, {ANY(3, 5)}, .axes = AXES(0)},
+    {"flip", "two of rank 5",             build_flip, {ANY(2, 3, 1, 4, 2)}, .axes = AXES(1, -1)},
+    {"flip", "rank 0",                    build_flip, {SCALAR(FROM_ANY)}},
+    {"flip", "empty",                     build_flip, {ANY(0, 3)}},
+
+    {"stack", "one scalar",               build_stack, {SCALAR(FROM_ANY)}},
+    {"stack", "first axis",               build_stack, {ANY(3, 2), ANY(3, 2)}},
+    {"stack", "middle axis",              build_stack, {ANY(3, 2), ANY(3, 2), ANY(3, 2)}, .number = 1},
+    {"stack", "last axis, negative",      build_stack, {ANY(3, 2), ANY(3, 2)}, .number = -1},
+    {"stack", "to rank 5",                build_stack, {ANY(2, 1, 2, 3), ANY(2, 1, 2, 3)}, .number = 3},
+
+    {"chunk", "one part",                 build_chunk, {ANY(3, 2)}, PLACES(0)},
+    {"chunk", "two parts",                build_chunk, {ANY(3, 4)}, PLACES(0, 1), .number = 1},
+    {"chunk", "three, first axis",        build_chunk, {ANY(3, 2)}, PLACES(0, 1, 2)},
+    {"chunk", "seven, middle, negative",  build_chunk, {ANY(2, 7, 3)}, PLACES(0, 1, 2, 3, 4, 5, 6), .number = -2},
+    {"chunk", "parts of two",             build_chunk, {ANY(1, 6, 1)}, PLACES(0, 1, 2), .number = 1},
+    {"chunk", "an empty axis",            build_chunk, {ANY(2, 0)}, PLACES(0, 1), .number = 1},
+
+    {"masked_fill", "the same shape",     build_masked_fill, {ANY(3, 5), WHOLE(3, 5)}, .real = {7}},
+    {"masked_fill", "a row",              build_masked_fill, {ANY(3, 5), WHOLE(5)}, .real = {-0.5}},
+    {"masked_fill", "one value",          build_masked_fill, {ANY(2, 1, 2), WHOLE(1)}, .real = {1}},
 
     {"concat", "one part",                build_concat, {ANY(3, 2)}, .number = 1},
     {"concat", "two parts, first axis",   build_concat, {ANY(3, 2), ANY(1, 2)}, .number = 0},

@@ -20,6 +20,11 @@ BUILD_UNARY(softplus)
 BUILD_UNARY(relu)
 BUILD_UNARY(swish)
 BUILD_UNARY(sign)
+BUILD_UNARY(sin)
+BUILD_UNARY(cos)
+BUILD_UNARY(erf)
+BUILD_UNARY(gelu)
+BUILD_UNARY(gelu_tanh)
 
 static cp_tensor *build_pow(cp_tape *tape, cp_tensor **in, const op_case *c) { return cp_pow(tape, in[0], (cp_real)c->real[0]); }
 
@@ -65,6 +70,11 @@ static const op_case cases[] = {
     SHAPES(softplus, ANY),
     SHAPES(relu, OFF_WHOLE),
     SHAPES(swish, ANY),
+    SHAPES(sin, ANY),
+    SHAPES(cos, ANY),
+    SHAPES(erf, ANY),
+    SHAPES(gelu, ANY),
+    SHAPES(gelu_tanh, ANY),
 
     POWERS(2, "power 2", ANY),
     POWERS(3, "power 3", ANY),

@@ -51,8 +51,9 @@ static void expect_shape(cp_tensor *out, cp_tensor *x, const char *shape) {
 }
 
 typedef cp_tensor *(*unary_fn)(cp_at at, cp_tensor *a);
-static const unary_fn unary[] = {(cp_neg), (cp_exp),  (cp_log),     (cp_log1p),    (cp_sqrt), (cp_rsqrt), (cp_square),
-                                 (cp_abs), (cp_tanh), (cp_sigmoid), (cp_softplus), (cp_relu), (cp_swish)};
+static const unary_fn unary[] = {(cp_neg),    (cp_exp), (cp_log),  (cp_log1p),   (cp_sqrt),     (cp_rsqrt),
+                                 (cp_square), (cp_abs), (cp_tanh), (cp_sigmoid), (cp_softplus), (cp_relu),
+                                 (cp_swish),  (cp_sin), (cp_cos),  (cp_erf),     (cp_gelu),     (cp_gelu_tanh)};
 typedef cp_tensor *(*binary_fn)(cp_at at, cp_tensor *a, cp_tensor *b);
 static const binary_fn binary[] = {(cp_add), (cp_sub), (cp_mul), (cp_div), (cp_minimum), (cp_maximum)};
 enum { UNARY = sizeof unary / sizeof *unary, BINARY = sizeof binary / sizeof *binary };
@@ -471,6 +472,29 @@ static void batch_norm_finds_mean_and_variance_of_values_far_from_zero(void) {
     cp_tensor_free(x), cp_tensor_free(mean), cp_tensor_free(variance);
 }
 
+static void the_first_of_equal_values_and_before_all_a_nan_is_the_largest(void) {
+    cp_indices which;
+    cp_tensor *x = cp_reshape(tape, VECTOR(1, 3, 3, 2, NAN, NAN, -INFINITY, 7), CP_SHAPE(2, 4));
+    cp_labels  top = cp_argmax(tape, x);
+    TEST_ASSERT_EQUAL_INT(2, top.count);
+    TEST_ASSERT_EQUAL_INT_ARRAY(((int[]){1, 0}), top.at, 2);
+    TEST_ASSERT_NOT_NULL(cp_topk(tape, x, 3, &which));
+    TEST_ASSERT_EQUAL_INT(6, which.count);
+    TEST_ASSERT_EQUAL_INT_ARRAY(((int[]){1, 2, 3, 0, 1, 3}), which.at, 6);
+    EXPECT(cp_one_hot(tape, top, 3), 0, 1, 0, 1, 0, 0);
+    TEST_ASSERT_EQUAL_INT(0, cp_argmax(tape, cp_full(tape, 0, CP_SHAPE(0, 3))).count);
+    TEST_ASSERT_EQUAL_STRING("(0, 3)", cp_shape_text(cp_one_hot(tape, (cp_labels){NULL, 0}, 3)).s);
+}
+
+static void the_parts_of_a_chunk_share_one_gradient(void) {
+    cp_tensor *x = cp_reshape(tape, VECTOR(1, 2, 3, 4, 5, 6), CP_SHAPE(2, 3)), *parts[3];
+    TEST_ASSERT_TRUE(cp_chunk(tape, x, 3, 1, parts));
+    EXPECT(parts[1], 2, 5);
+    EXPECT(gradient(cp_mul(tape, parts[0], parts[2]), x), 3, 0, 1, 6, 0, 4);
+    TEST_ASSERT_TRUE(cp_chunk(tape, x, 1, 0, parts));
+    TEST_ASSERT_EQUAL_PTR(x, parts[0]);
+}
+
 static void many_values_at_one_index_are_summed_exactly(void) {
     enum { SIDE = 512 };
     cp_tensor *x = cp_full(tape, (cp_real)0.1f, CP_SHAPE(1, SIDE, SIDE, 1));
@@ -511,6 +535,8 @@ int main(void) {
     RUN_TEST(padding_never_wins_a_maximum);
     RUN_TEST(gaussian_energies_and_gradients_are_the_same_far_from_the_origin);
     RUN_TEST(batch_norm_finds_mean_and_variance_of_values_far_from_zero);
+    RUN_TEST(the_first_of_equal_values_and_before_all_a_nan_is_the_largest);
+    RUN_TEST(the_parts_of_a_chunk_share_one_gradient);
     RUN_TEST(many_values_at_one_index_are_summed_exactly);
     return UNITY_END();
 }

@@ -32,13 +32,13 @@ typedef cp_tensor *(*op_call)(const arguments *a);
 /* clang-format off */
 #define ONE_INPUT(X)                                                                                               \
     X(sign) X(neg) X(exp) X(log) X(log1p) X(sqrt) X(rsqrt) X(square) X(abs) X(tanh) X(sigmoid) X(softplus) X(relu) \
-    X(swish) X(global_avg_pool)
+    X(swish) X(global_avg_pool) X(sin) X(cos) X(erf) X(gelu) X(gelu_tanh)
 #define TWO_INPUTS(X)                                                                                              \
     X(add) X(sub) X(mul) X(div) X(minimum) X(maximum) X(greater) X(equal) X(mse)
 #define ONE_REAL(X) X(scale) X(pow) X(leaky_relu)
 #define TWO_REALS(X) X(affine) X(clamp)
-#define REDUCTIONS(X) X(sum) X(mean) X(max) X(logsumexp)
-#define ONE_INT(X) X(softmax) X(log_softmax) X(tril_exp) X(tril_logdet)
+#define REDUCTIONS(X) X(sum) X(mean) X(max) X(min) X(logsumexp)
+#define ONE_INT(X) X(softmax) X(log_softmax) X(tril_exp) X(tril_logdet) X(cumsum)
 #define TO_SHAPE(X) X(reshape) X(broadcast_to) X(sum_to)
 #define PLACES(X) X(take) X(put)
 #define LABELED(X) X(cross_entropy) X(pick)
@@ -48,7 +48,7 @@ typedef cp_tensor *(*op_call)(const arguments *a);
 #define THE_REST(X)                                                                                                \
     X(where) X(gate) X(matmul) X(permute) X(slice) X(embed) X(pad) X(concat) X(gather_rows) X(scatter_rows) X(conv2d) X(leaky_conv2d) X(scale_shift)             \
     X(conv2d_input_grad) X(conv2d_weight_grad) X(avg_unpool) X(normalize) X(batch_norm) X(layer_norm)              \
-    X(group_norm) X(leaky_norm) X(gaussian_penalty)
+    X(group_norm) X(leaky_norm) X(gaussian_penalty) X(variance) X(masked_fill) X(pad_reflect) X(flip) X(stack) X(chunk) X(topk)
 #define EVERY(X)                                                                                                   \
     ONE_INPUT(X) TWO_INPUTS(X) ONE_REAL(X) TWO_REALS(X) REDUCTIONS(X) ONE_INT(X) TO_SHAPE(X) PLACES(X) LABELED(X)  \
     POOLS(X) GAUSSIAN(X) ASSOCIATED(X) THE_REST(X)
@@ -106,6 +106,24 @@ static cp_tensor *batch_norm(const arguments *a) {
 
 static cp_tensor *concat(const arguments *a) { return cp_concat(tape, a->in, a->inputs, a->ints[0]); }
 
+static cp_tensor *stack(const arguments *a) { return cp_stack(tape, a->in, a->inputs, a->ints[0]); }
+
+/* Part number ints[2] of ints[0] along axis ints[1]. */
+static cp_tensor *chunk(const arguments *a) {
+    cp_tensor *parts[8];
+    return cp_chunk(tape, a->in[0], a->ints[0], a->ints[1], parts) ? parts[a->ints[2]] : NULL;
+}
+
+/* The values; ints[1]: the indices, as numbers. */
+static cp_tensor *topk(const arguments *a) {
+    cp_indices which;
+    cp_tensor *out = cp_topk(tape, a->in[0], a->ints[0], &which);
+    if (!a->ints[1] || !out) return out;
+    cp_tensor *numbers = cp_full(tape, 0, out->shape);
+    for (int i = 0; i < which.count; i++) numbers->data[i] = (cp_real)which.at[i];
+    return numbers;
+}
+
 ONE_INPUT(CALL_ONE_INPUT)
 TWO_INPUTS(CALL_TWO_INPUTS)
 ONE_REAL(CALL_ONE_REAL)
@@ -132,6 +150,10 @@ CALL(leaky_conv2d, a->in[1], around(a), convolution(a))
 CALL(scale_shift, a->in[1], a->in[2])
 CALL(conv2d_input_grad, a->in[1], a->ints + CONVOLUTION_INTS, convolution(a))
 CALL(conv2d_weight_grad, a->in[1], a->ints + CONVOLUTION_INTS, convolution(a))
+CALL(variance, axes_after(a, 2), a->ints[1], a->ints[0] != 0)
+CALL(masked_fill, a->in[1], a->reals[0])
+CALL(pad_reflect, a->ints, a->ints + a->in[0]->rank)
+CALL(flip, axes_after(a, 0))
 CALL(avg_unpool, a->ints + 8, pooling(a))
 CALL(normalize, axes_after(a, 0), a->reals[0])
 CALL(layer_norm, a->in[1], a->in[2], a->reals[0])
@@ -140,6 +162,9 @@ CALL(group_norm, a->in[1], a->in[2], a->ints[0], a->reals[0])
 CALL(leaky_norm, a->in[1], a->in[2], a->ints[0], a->reals[0], a->reals[1])
 #define call_batch_norm batch_norm
 #define call_concat concat
+#define call_stack stack
+#define call_chunk chunk
+#define call_topk topk
 
 #define ROW(op) {#op, call_##op},
 static const struct op_row {

@@ -112,8 +112,11 @@ static const cp_conv2d_config plain = {0};
 static const cp_pool2d_config two = {CP_WINDOW(2)};
 static cp_rng                 rng;
 static cp_tensor             *three; /* (3), persistent */
+static cp_tensor             *split_parts[3];
 
 static cp_gaussians around(cp_tensor *mean) { return (cp_gaussians){mean, three, CP_DIAGONAL, NULL}; }
+
+static cp_tensor *first_part(bool split) { return split ? split_parts[0] : NULL; }
 
 CALL(abs, cp_abs(t, a))
 CALL(add, cp_add(t, a, b))
@@ -122,18 +125,23 @@ CALL(avg_pool, cp_avg_pool(t, a, two))
 CALL(avg_unpool, cp_avg_unpool(t, a, INTS(1, 8, 8, 2), two))
 CALL(batch_norm, cp_batch_norm(t, a, b, b, (cp_batch_norm_config){.training = true}))
 CALL(broadcast_to, cp_broadcast_to(t, a, CP_SHAPE(2, 2, 3)))
+CALL(chunk, first_part(cp_chunk(t, a, 3, 1, split_parts)))
 CALL(clamp, cp_clamp(t, a, 0, 1))
 CALL(concat, cp_concat(t, (cp_tensor *[]){a, b}, 2, 0))
 CALL(conv2d, cp_conv2d(t, a, b, NULL, plain))
 CALL(conv2d_input_grad, cp_conv2d_input_grad(t, a, b, INTS(1, 6, 6, 2), plain))
 CALL(conv2d_weight_grad, cp_conv2d_weight_grad(t, a, b, INTS(2, 2, 2, 2), plain))
+CALL(cos, cp_cos(t, a))
 CALL(cross_entropy, cp_cross_entropy(t, a, LABELS(0, 2)))
+CALL(cumsum, cp_cumsum(t, a, 1))
 CALL(detach, cp_detach(t, a))
 CALL(div, cp_div(t, a, b))
 CALL(dropout, cp_dropout(t, a, (cp_real)0.5, &rng, true))
 CALL(embed, cp_embed(t, a, INTS(3, 4), INTS(1, 1), NULL, 0))
 CALL(equal, cp_equal(t, a, b))
+CALL(erf, cp_erf(t, a))
 CALL(exp, cp_exp(t, a))
+CALL(flip, cp_flip(t, a, CP_ALL))
 CALL(gate, cp_gate(t, a, b, 0))
 CALL(gather_rows, cp_gather_rows(t, a, PLACES(1, 0, 1)))
 CALL(gaussian_bias, cp_gaussian_bias(t, around(a)))
@@ -142,6 +150,8 @@ CALL(gaussian_log_density, cp_gaussian_log_density(t, a, around(b)))
 CALL(gaussian_log_joint, cp_gaussian_log_joint(t, a, around(b)))
 CALL(gaussian_penalty, cp_gaussian_penalty(t, a, three, around(b)))
 CALL(gaussian_weight, cp_gaussian_weight(t, around(a)))
+CALL(gelu, cp_gelu(t, a))
+CALL(gelu_tanh, cp_gelu_tanh(t, a))
 CALL(global_avg_pool, cp_global_avg_pool(t, a))
 CALL(greater, cp_greater(t, a, b))
 CALL(group_norm, cp_group_norm(t, a, b, b, 1, 1))
@@ -153,17 +163,20 @@ CALL(log, cp_log(t, a))
 CALL(log1p, cp_log1p(t, a))
 CALL(log_softmax, cp_log_softmax(t, a, 1))
 CALL(logsumexp, cp_logsumexp(t, a, CP_ALL, false))
+CALL(masked_fill, cp_masked_fill(t, a, b, 1))
 CALL(matmul, cp_matmul(t, a, b, CP_TRANSPOSE_B))
 CALL(max, cp_max(t, a, CP_ALL, false))
 CALL(max_pool, cp_max_pool(t, a, two))
 CALL(maximum, cp_maximum(t, a, b))
 CALL(mean, cp_mean(t, a, CP_ALL, false))
+CALL(min, cp_min(t, a, CP_ALL, false))
 CALL(minimum, cp_minimum(t, a, b))
 CALL(mse, cp_mse(t, a, b))
 CALL(mul, cp_mul(t, a, b))
 CALL(neg, cp_neg(t, a))
 CALL(normalize, cp_normalize(t, a, CP_ALL, 1))
 CALL(pad, cp_pad(t, a, INTS(1, 1), INTS(0, 2), 0))
+CALL(pad_reflect, cp_pad_reflect(t, a, INTS(1, 1), INTS(0, 2)))
 CALL(permute, cp_permute(t, a, INTS(1, 0)))
 CALL(pick, cp_pick(t, a, LABELS(2, 0)))
 CALL(pow, cp_pow(t, a, 2))
@@ -176,19 +189,23 @@ CALL(scale_shift, cp_scale_shift(t, a, b, three))
 CALL(scatter_rows, cp_scatter_rows(t, a, PLACES(1, 3), 4))
 CALL(sigmoid, cp_sigmoid(t, a))
 CALL(sign, cp_sign(t, a))
+CALL(sin, cp_sin(t, a))
 CALL(slice, cp_slice(t, a, INTS(0, 1), INTS(CP_END, 3), NULL))
 CALL(softmax, cp_softmax(t, a, 1))
 CALL(softplus, cp_softplus(t, a))
 CALL(sqrt, cp_sqrt(t, a))
 CALL(square, cp_square(t, a))
+CALL(stack, cp_stack(t, (cp_tensor *[]){a, b}, 2, 0))
 CALL(sub, cp_sub(t, a, b))
 CALL(sum, cp_sum(t, a, CP_ALL, false))
 CALL(sum_to, cp_sum_to(t, a, CP_SHAPE(3)))
 CALL(swish, cp_swish(t, a))
 CALL(take, cp_take(t, a, PLACES(5, 0), CP_SHAPE(2)))
 CALL(tanh, cp_tanh(t, a))
+CALL(topk, cp_topk(t, a, 2, NULL))
 CALL(tril_exp, cp_tril_exp(t, a, 2))
 CALL(tril_logdet, cp_tril_logdet(t, a, 2))
+CALL(variance, cp_variance(t, a, CP_ALL, 0, false))
 CALL(where, cp_where(t, a, a, b))
 
 enum { NONE = -1, MATRIX, IMAGE, KERNEL, RESPONSE, VECTOR, SQUARE, SHAPES };
@@ -211,20 +228,27 @@ static const call calls[] = {
     ROW(avg_unpool, IMAGE, NONE),
     ROW(batch_norm, MATRIX, VECTOR),
     ROW(broadcast_to, MATRIX, NONE),
+    ROW(chunk, MATRIX, NONE),
     ROW(clamp, MATRIX, NONE),
     ROW(concat, MATRIX, MATRIX),
     ROW(conv2d, IMAGE, KERNEL),
     ROW(conv2d_input_grad, IMAGE, KERNEL),
     ROW(conv2d_weight_grad, IMAGE, RESPONSE),
+    ROW(cos, MATRIX, NONE),
     ROW(cross_entropy, MATRIX, NONE),
+    ROW(cumsum, MATRIX, NONE),
     ROW(detach, MATRIX, NONE),
     ROW(div, MATRIX, MATRIX),
     ROW(dropout, MATRIX, NONE),
     ROW(embed, MATRIX, NONE),
     ROW(equal, MATRIX, MATRIX),
+    ROW(erf, MATRIX, NONE),
     ROW(exp, MATRIX, NONE),
+    ROW(flip, MATRIX, NONE),
     ROW(gate, MATRIX, MATRIX),
     ROW(gather_rows, MATRIX, NONE),
+    ROW(gelu, MATRIX, NONE),
+    ROW(gelu_tanh, MATRIX, NONE),
     ROW(global_avg_pool, IMAGE, NONE),
     ROW(greater, MATRIX, MATRIX),
     ROW(group_norm, MATRIX, VECTOR),
@@ -242,17 +266,20 @@ static const call calls[] = {
     ROW(log1p, MATRIX, NONE),
     ROW(log_softmax, MATRIX, NONE),
     ROW(logsumexp, MATRIX, NONE),
+    ROW(masked_fill, MATRIX, MATRIX),
     ROW(matmul, MATRIX, MATRIX),
     ROW(max, MATRIX, NONE),
     ROW(max_pool, IMAGE, NONE),
     ROW(maximum, MATRIX, MATRIX),
     ROW(mean, MATRIX, NONE),
+    ROW(min, MATRIX, NONE),
     ROW(minimum, MATRIX, MATRIX),
     ROW(mse, MATRIX, MATRIX),
     ROW(mul, MATRIX, MATRIX),
     ROW(neg, MATRIX, NONE),
     ROW(normalize, MATRIX, NONE),
     ROW(pad, MATRIX, NONE),
+    ROW(pad_reflect, MATRIX, NONE),
     ROW(permute, MATRIX, NONE),
     ROW(pick, MATRIX, NONE),
     ROW(pow, MATRIX, NONE),
@@ -265,19 +292,23 @@ static const call calls[] = {
     ROW(scale_shift, MATRIX, VECTOR),
     ROW(sigmoid, MATRIX, NONE),
     ROW(sign, MATRIX, NONE),
+    ROW(sin, MATRIX, NONE),
     ROW(slice, MATRIX, NONE),
     ROW(softmax, MATRIX, NONE),
     ROW(softplus, MATRIX, NONE),
     ROW(sqrt, MATRIX, NONE),
     ROW(square, MATRIX, NONE),
+    ROW(stack, MATRIX, MATRIX),
     ROW(sub, MATRIX, MATRIX),
     ROW(sum, MATRIX, NONE),
     ROW(sum_to, MATRIX, NONE),
     ROW(swish, MATRIX, NONE),
     ROW(take, MATRIX, NONE),
     ROW(tanh, MATRIX, NONE),
+    ROW(topk, MATRIX, NONE),
     ROW(tril_exp, VECTOR, NONE),
     ROW(tril_logdet, VECTOR, NONE),
+    ROW(variance, MATRIX, NONE),
     ROW(where, MATRIX, MATRIX),
 };
 enum { CALLS = sizeof calls / sizeof *calls };
@@ -428,6 +459,8 @@ static void shapes_that_do_not_broadcast_are_refused(void) {
     REFUSED("where", "shapes (4), (2, 3) and (1) do not broadcast", cp_where(tape, b, a, c));
     REFUSED("gate", "shapes (2, 3) and (4) differ", cp_gate(tape, a, b, 0));
     REFUSED("mse", "shapes (2, 3) and (1) differ", cp_mse(tape, a, c));
+    REFUSED("masked_fill", "the mask (4) does not broadcast to (2, 3)", cp_masked_fill(tape, a, b, 1));
+    REFUSED("masked_fill", "the mask (2, 3) does not broadcast to (1)", cp_masked_fill(tape, c, a, 1));
     REFUSED("broadcast_to", "(2, 3) does not broadcast to (3, 3)", cp_broadcast_to(tape, a, CP_SHAPE(3, 3)));
     REFUSED("broadcast_to", "(2, 3) does not broadcast to (3)", cp_broadcast_to(tape, a, CP_SHAPE(3)));
     REFUSED("broadcast_to", "(2, 3) does not broadcast to NULL", cp_broadcast_to(tape, a, cp_shape_of(2, NULL)));
@@ -471,6 +504,30 @@ static void axes_that_do_not_exist_are_refused(void) {
     REFUSED("softmax", "axis 0 does not exist in shape ()", cp_softmax(tape, scalar, 0));
     REFUSED("log_softmax", "axis -2147483648 does not exist", cp_log_softmax(tape, a, INT_MIN));
     REFUSED("normalize", "axis 7 does not exist", cp_normalize(tape, a, CP_AXES(7), 1));
+    REFUSED("min", "axis 7 does not exist", cp_min(tape, a, CP_AXES(7), false));
+    REFUSED("min", "(2, 0) has nothing to choose from", cp_min(tape, TENSOR(2, 0), CP_AXES(1), false));
+    REFUSED("variance", "axis 7 does not exist", cp_variance(tape, a, CP_AXES(7), 0, false));
+    REFUSED("variance", "2 values of (2, 3) with a correction of 2", cp_variance(tape, a, CP_AXES(0), 2, false));
+    REFUSED("variance", "a correction of -1", cp_variance(tape, a, CP_ALL, -1, false));
+    REFUSED("variance", "0 values of (0)", cp_variance(tape, TENSOR(0), CP_ALL, 0, false));
+    REFUSED("cumsum", "axis 7 does not exist", cp_cumsum(tape, a, 7));
+    REFUSED("cumsum", "axis 0 does not exist in shape ()", cp_cumsum(tape, scalar, 0));
+    REFUSED("flip", "axis 7 does not exist", cp_flip(tape, a, CP_AXES(7)));
+    REFUSED("flip", "appears twice", cp_flip(tape, a, CP_AXES(1, -1)));
+    REFUSED("stack", "axis 3 is not possible for tensors of shape (2, 3)", cp_stack(tape, &a, 1, 3));
+    REFUSED("stack", "axis -4 is not possible", cp_stack(tape, &a, 1, -4));
+    REFUSED("chunk", "axis 7 does not exist", cp_chunk(tape, a, 1, 7, split_parts));
+    REFUSED("chunk", "axis 1 of (2, 3) has no 2 equal parts", cp_chunk(tape, a, 2, 1, split_parts));
+    REFUSED("chunk", "has no 0 equal parts", cp_chunk(tape, a, 0, 1, split_parts));
+    REFUSED("chunk", "out is NULL", cp_chunk(tape, a, 3, 1, NULL));
+    REFUSED("topk", "the last axis of (2, 3) has no 4 largest values", cp_topk(tape, a, 4, NULL));
+    REFUSED("topk", "no 0 largest values", cp_topk(tape, a, 0, NULL));
+    REFUSED("topk", "the last axis of ()", cp_topk(tape, scalar, 1, NULL));
+    REFUSED("argmax", "the last axis of (2, 0)", cp_argmax(tape, TENSOR(2, 0)).at);
+    REFUSED("argmax", "argument 1 is NULL", cp_argmax(tape, NULL).at);
+    REFUSED("one_hot", "label 3 at row 1 is outside 0..2", cp_one_hot(tape, LABELS(0, 3), 3));
+    REFUSED("one_hot", "2 labels and 0 classes", cp_one_hot(tape, LABELS(0, 0), 0));
+    REFUSED("one_hot", "the labels are NULL", cp_one_hot(tape, ((cp_labels){NULL, 1}), 2));
     REFUSED("concat", "axis 7 does not exist", cp_concat(tape, &a, 1, 7));
     REFUSED("concat", "axis 0 does not exist in shape ()", cp_concat(tape, &scalar, 1, 0));
     REFUSED("max", "(2, 0) has nothing to choose from", cp_max(tape, TENSOR(2, 0), CP_AXES(1), false));
@@ -502,6 +559,17 @@ static void regions_that_do_not_fit_are_refused(void) {
     REFUSED("slice", "0:2:0 is not within axis 0", cp_slice(tape, a, INTS(0, 0), INTS(2, 3), INTS(0, 1)));
     REFUSED("slice", "is NULL", cp_slice(tape, a, NULL, INTS(2, 3), NULL));
     REFUSED("slice", "is NULL", cp_slice(tape, a, INTS(0, 0), NULL, NULL));
+    REFUSED("slice", "2:-1:-1 is not within axis 0", cp_slice(tape, a, INTS(2, 0), INTS(CP_END, 3), INTS(-1, 1)));
+    REFUSED("slice", "1:-2:-1 is not within axis 0", cp_slice(tape, a, INTS(1, 0), INTS(-2, 3), INTS(-1, 1)));
+    REFUSED("slice", "0:1:-1 is not within axis 0", cp_slice(tape, a, INTS(0, 0), INTS(1, 3), INTS(-1, 1)));
+    REFUSED("slice", "-1:-1:-1 is not within axis 0", cp_slice(tape, a, INTS(-1, 0), INTS(CP_END, 3), INTS(-1, 1)));
+    REFUSED("embed", "step -1, does not fit", cp_embed(tape, a, INTS(4, 3), INTS(0, 0), INTS(-1, 1), 0));
+    REFUSED("embed", "at 4, step -1", cp_embed(tape, a, INTS(4, 3), INTS(4, 0), INTS(-1, 1), 0));
+    REFUSED("embed", "step -2147483648", cp_embed(tape, a, INTS(4, 3), INTS(3, 0), INTS(INT_MIN, 1), 0));
+    REFUSED("pad_reflect", "padding 2 and 0 of axis 0 of (2, 3)", cp_pad_reflect(tape, a, INTS(2, 0), INTS(0, 0)));
+    REFUSED("pad_reflect", "padding 0 and -1 of axis 1", cp_pad_reflect(tape, a, INTS(0, 0), INTS(0, -1)));
+    REFUSED("pad_reflect", "is NULL", cp_pad_reflect(tape, a, NULL, INTS(0, 0)));
+    REFUSED("pad_reflect", "is NULL", cp_pad_reflect(tape, a, INTS(0, 0), NULL));
     REFUSED("embed", "(2, 3) at 1, step 1, does not fit into axis", cp_embed(tape, a, INTS(2, 4), INTS(1, 0), NULL, 0));
     REFUSED("embed", "step 2147483647, does not fit", cp_embed(tape, a, INTS(2, 3), INTS(0, 0), INTS(INT_MAX, 1), 0));
     REFUSED("embed", "step 0, does not fit", cp_embed(tape, a, INTS(2, 3), INTS(0, 0), INTS(1, 0), 0));
@@ -523,6 +591,11 @@ static void parts_that_do_not_join_are_refused(void) {
     REFUSED("concat", "no tensors to join", cp_concat(tape, none, 2, 0));
     REFUSED("concat", "(2, 3) and (3, 2) do not join along axis 0", cp_concat(tape, parts, 2, 0));
     REFUSED("concat", "(3, 2) and (2) do not join", cp_concat(tape, parts + 1, 2, 0));
+    REFUSED("stack", "no tensors to join", cp_stack(tape, parts, 0, 0));
+    REFUSED("stack", "no tensors to join", cp_stack(tape, none, 2, 0));
+    REFUSED("stack", "shapes (2, 3) and (3, 2) differ", cp_stack(tape, parts, 2, 0));
+    cp_tensor *five = TENSOR(1, 1, 1, 1, 1);
+    REFUSED("stack", "at most 5 axes", cp_stack(tape, &five, 1, 0));
     cp_tensor *long_one = cp_full(tape, 0, CP_SHAPE(INT_MAX, 0)), *twice[] = {long_one, long_one};
     REFUSED("concat", "do not join", cp_concat(tape, twice, 2, 0));
 }

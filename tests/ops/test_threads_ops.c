@@ -69,6 +69,19 @@ CASE(sigmoid, cp_sigmoid(tape, in.a))
 CASE(softplus, cp_softplus(tape, in.a))
 CASE(relu, cp_relu(tape, cp_affine(tape, in.a, 1, -1)))
 CASE(leaky_relu, cp_leaky_relu(tape, cp_affine(tape, in.a, 1, -1), (cp_real)0.2))
+CASE(sin, cp_sin(tape, in.a))
+CASE(cos, cp_cos(tape, in.a))
+CASE(erf, cp_erf(tape, in.a))
+CASE(gelu, cp_gelu(tape, in.a))
+CASE(gelu_tanh, cp_gelu_tanh(tape, in.a))
+CASE(min, cp_min(tape, in.a, CP_AXES(1), false))
+CASE(variance, cp_variance(tape, in.image, CP_AXES(0, 1, 2), 1, false))
+CASE(cumsum, cp_cumsum(tape, in.a, 0))
+CASE(topk, cp_topk(tape, in.a, 5, NULL))
+CASE(flip, cp_flip(tape, in.a, CP_AXES(0)))
+CASE(pad_reflect, cp_pad_reflect(tape, in.a, INTS(3, 1), INTS(2, 4)))
+CASE(stack, cp_stack(tape, (cp_tensor *[]){in.a, in.b}, 2, 2))
+CASE(masked_fill, cp_masked_fill(tape, in.a, cp_greater(tape, in.b, in.row), 2))
 CASE(swish, cp_swish(tape, in.a))
 CASE(pow, cp_pow(tape, in.a, (cp_real)1.7))
 CASE(clamp, cp_clamp(tape, in.a, (cp_real)0.4, 1))
@@ -149,6 +162,19 @@ static const struct {
     ROW(softplus),
     ROW(relu),
     ROW(leaky_relu),
+    ROW(sin),
+    ROW(cos),
+    ROW(erf),
+    ROW(gelu),
+    ROW(gelu_tanh),
+    ROW(min),
+    ROW(variance),
+    ROW(cumsum),
+    ROW(topk),
+    ROW(flip),
+    ROW(pad_reflect),
+    ROW(stack),
+    ROW(masked_fill),
     ROW(swish),
     ROW(pow),
     ROW(clamp),
