@@ -113,11 +113,6 @@ static void put_json(const prediction *p, const char *out, cp_json_writer *w) {
     cp_json_put_end(w);
 }
 
-static bool ends_with(const char *path, const char *end) {
-    size_t length = strlen(path), own = strlen(end);
-    return length > own && strcmp(path + length - own, end) == 0;
-}
-
 static bool write_npy(const prediction *p, const char *out, cp_status *status) {
     size_t classes = (size_t)p->table.classes, done = 0;
     float *values = malloc(((size_t)p->blocks.inputs * classes + 1) * sizeof *values);
@@ -132,8 +127,9 @@ static bool write_npy(const prediction *p, const char *out, cp_status *status) {
 static bool write_predictions(const prediction *p, cp_status *status) {
     const char    *out = cp_option_text(p->options, "out");
     cp_json_writer w = {.pretty = true};
-    if (out && ends_with(out, ".npy")) return write_npy(p, out, status);
-    if (!(out ? ends_with(out, ".json") : cp_option_flag(p->options, "json"))) return cp_predictions_save(&p->table, out, status);
+    if (out && cp_path_ends_in(out, ".npy")) return write_npy(p, out, status);
+    if (!(out ? cp_path_ends_in(out, ".json") : cp_option_flag(p->options, "json")))
+        return cp_predictions_save(&p->table, out, status);
     put_json(p, NULL, &w);
     return out ? cp_json_writer_save(&w, out, status) : cp_json_writer_print(&w, stdout, status);
 }
@@ -151,8 +147,7 @@ static void print_summary(const prediction *p, const char *out) {
         cp_table_text(table, "%d", p->histogram[c]);
         cp_table_text(table, "%.1f %%", n ? 100.0 * p->histogram[c] / n : 0.0);
     }
-    cp_table_print(table, stdout);
-    cp_table_free(table);
+    cp_table_conclude(table, NULL, NULL, stdout);
     if (isfinite(p->confidence)) printf("mean confidence %.4f\n", p->confidence);
     printf("predictions are in %s\n", out);
 }
@@ -169,9 +164,7 @@ static bool can_write(const cp_options *o, cp_status *status) {
     const char *out = cp_option_text(o, "out");
     for (int i = 0; out && i < cp_argument_count(o); i++)
         if (same_file(out, cp_argument(o, i))) return cp_fail(status, "--out %.200s is one of the files to read", out);
-    cp_file_writer *probe = out ? cp_file_writer_new(out, status) : NULL;
-    cp_file_writer_cancel(probe);
-    return !out || probe;
+    return !out || cp_file_writable(out, status);
 }
 
 static bool work(prediction *p, cp_status *status) {

@@ -285,6 +285,12 @@ bool cp_file_writer_commit(cp_file_writer *writer, cp_status *status) {
     return done;
 }
 
+bool cp_file_writable(const char *path, cp_status *status) {
+    cp_file_writer *writer = cp_file_writer_new(path, status);
+    cp_file_writer_cancel(writer);
+    return writer;
+}
+
 bool cp_file_write(const char *path, const void *data, size_t size, cp_status *status) {
     cp_file_writer *writer = cp_file_writer_new(path, status);
     if (!writer) return false;
@@ -298,4 +304,9 @@ bool cp_file_copy(const char *from, const char *to, cp_status *status) {
     bool done = cp_file_write(to, bytes.data, bytes.size, status);
     cp_bytes_free(&bytes);
     return done;
+}
+
+bool cp_path_ends_in(const char *path, const char *ending) {
+    size_t length = strlen(path), last = strlen(ending);
+    return length > last && strcmp(path + length - last, ending) == 0;
 }

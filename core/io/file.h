@@ -24,7 +24,12 @@ void            cp_file_writer_append(cp_file_writer *writer, const void *data, 
 bool            cp_file_writer_commit(cp_file_writer *writer, cp_status *status);             /* always frees the writer */
 void            cp_file_writer_cancel(cp_file_writer *writer); /* frees it and removes the temporary file; NULL is allowed */
 
+/* Whether a writer could begin: reports before long work what would fail after it. */
+bool cp_file_writable(const char *path, cp_status *status);
+
 /* All three steps. */
 bool cp_file_write(const char *path, const void *data, size_t size, cp_status *status);
 
 bool cp_file_copy(const char *from, const char *to, cp_status *status); /* the contents, by cp_file_read and cp_file_write */
+
+bool cp_path_ends_in(const char *path, const char *ending); /* with something before the ending */

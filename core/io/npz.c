@@ -124,6 +124,12 @@ void cp_npz_writer_add(cp_npz_writer *writer, const char *name, cp_dtype dtype, 
     cp_npz_writer_add_npy(writer, name, &npy);
 }
 
+void cp_npz_writer_add_json(cp_npz_writer *writer, const char *name, cp_json_writer *json) {
+    if (writer && cp_json_writer_finish(json, cp_zip_writer_error(writer)))
+        cp_npz_writer_add(writer, name, CP_U8, 1, (int64_t[]){(int64_t)json->out.size}, json->out.data);
+    cp_json_writer_free(json);
+}
+
 void cp_npz_writer_add_texts(cp_npz_writer *writer, const char *name, size_t count, const char *const *texts) {
     cp_bytes bytes = {0};
     if (!writer) return;

@@ -9,6 +9,7 @@
  * reads the file; arrays are unpacked one by one. */
 #pragma once
 
+#include "core/io/json.h"
 #include "core/io/npy.h"
 
 typedef struct cp_npz cp_npz;
@@ -41,6 +42,7 @@ typedef struct cp_zip_writer cp_npz_writer;
 cp_npz_writer *cp_npz_writer_new(const char *path, cp_status *status); /* NULL after an error; commit then returns false */
 void cp_npz_writer_add(cp_npz_writer *writer, const char *name, cp_dtype dtype, int rank, const int64_t *dims, const void *data);
 void cp_npz_writer_add_npy(cp_npz_writer *writer, const char *name, const cp_npy *npy);
+void cp_npz_writer_add_json(cp_npz_writer *writer, const char *name, cp_json_writer *json); /* its text as bytes; frees json */
 void cp_npz_writer_add_texts(cp_npz_writer *writer, const char *name, size_t count, const char *const *texts);
 bool cp_npz_writer_commit(cp_npz_writer *writer, cp_status *status); /* frees the writer */
 void cp_npz_writer_cancel(cp_npz_writer *writer);                    /* frees it and leaves no file; NULL is allowed */

@@ -60,8 +60,7 @@ static bool take_percentiles(const cp_options *o, cp_slices_config *c) {
 /* So that a typo does not overwrite another file. */
 static bool ends_in(const cp_options *o, const char *option, const char *ending) {
     const char *path = cp_option_text(o, option);
-    size_t      length = path ? strlen(path) : 0, last = strlen(ending);
-    if (!path || strcmp(path, "none") == 0 || (length > last && strcmp(path + length - last, ending) == 0)) return true;
+    if (!path || strcmp(path, "none") == 0 || cp_path_ends_in(path, ending)) return true;
     return cp_complain(o, "--%s %.200s: the name of the file must end in %s", option, path, ending);
 }
 
@@ -198,8 +197,7 @@ static void print_text(const cp_brats_set *set, const char *file, const char *sh
     cp_brats_counts all = cp_brats_count(set, CP_IMAGES_SPLITS);
     for (int s = 0; s < CP_IMAGES_SPLITS; s++) print_row(table, cp_images_splits[s], cp_brats_count(set, s));
     print_row(table, "all", all);
-    cp_table_print(table, stdout);
-    cp_table_free(table);
+    cp_table_conclude(table, NULL, NULL, stdout);
     if (set->scans > all.patients) printf("\n%d scans of %lld patients", set->scans, (long long)all.patients);
     printf("\n%lld of the volumes' %lld slices have too little brain and are left out, %lld of them with tumor\n",
            (long long)(set->all - all.slices), (long long)set->all, (long long)(set->all_tumor - all.tumor));
@@ -237,12 +235,6 @@ static bool write_sheet(const char *file, const char *sheet, cp_status *status) 
     return ok;
 }
 
-static bool can_write(const char *path, cp_status *status) {
-    cp_file_writer *w = path ? cp_file_writer_new(path, status) : NULL;
-    cp_file_writer_cancel(w);
-    return !path || w;
-}
-
 /* Reports files that cannot be written before the work, not after it. */
 static bool make(const cp_options *o, const cp_brats_config *config, cp_brats_set *set, cp_status *status) {
     const char    *file = cp_option_text(o, "out");
@@ -250,8 +242,8 @@ static bool make(const cp_options *o, const cp_brats_config *config, cp_brats_se
     const char    *sheet = sheet_path(o, room);
     cp_npz_writer *w = cp_npz_writer_new(file, status);
     if (!w) return false;
-    if (!can_write(sheet, status) || !cp_brats_gather(config, set, status) || !cp_brats_add_arrays(set, w, status) ||
-        cp_interrupted()) {
+    if ((sheet && !cp_file_writable(sheet, status)) || !cp_brats_gather(config, set, status) ||
+        !cp_brats_add_arrays(set, w, status) || cp_interrupted()) {
         cp_npz_writer_cancel(w);
         return false;
     }

@@ -279,7 +279,7 @@ void cp_brats_put_left_out(const cp_brats_set *set, cp_json_writer *w) {
     cp_json_put_end(w);
 }
 
-static bool add_made(const cp_brats_set *set, cp_npz_writer *writer, cp_status *status) {
+static void add_made(const cp_brats_set *set, cp_npz_writer *writer) {
     cp_json_writer w = {.pretty = true};
     cp_json_put_object(&w, NULL);
     cp_json_put_string(&w, "command", "brats");
@@ -296,14 +296,12 @@ static bool add_made(const cp_brats_set *set, cp_npz_writer *writer, cp_status *
     cp_json_put_end(&w);
     cp_brats_put_left_out(set, &w);
     cp_json_put_end(&w);
-    bool ok = cp_json_writer_finish(&w, status);
-    if (ok) cp_npz_writer_add(writer, "made", CP_U8, 1, (int64_t[]){(int64_t)w.out.size}, w.out.data);
-    cp_json_writer_free(&w);
-    return ok;
+    cp_npz_writer_add_json(writer, "made", &w);
 }
 
 bool cp_brats_add_arrays(cp_brats_set *set, cp_npz_writer *writer, cp_status *status) {
     bool ok = true;
     for (int s = 0; ok && s < CP_IMAGES_SPLITS; s++) ok = add_split(set, s, writer, status);
-    return ok && add_made(set, writer, status);
+    if (ok) add_made(set, writer);
+    return ok;
 }

@@ -304,8 +304,7 @@ static void print_classes(const cp_images *images, const int *counts) {
         for (int s = 0; s < CP_IMAGES_SPLITS; s++)
             cp_table_number(table, images->groups[s] ? (double)count_patients(images, s) : NAN, 0);
     }
-    cp_table_print(table, stdout);
-    cp_table_free(table);
+    cp_table_conclude(table, NULL, NULL, stdout);
 }
 
 static void print_pixels(const cp_images *images) {
@@ -315,8 +314,7 @@ static void print_pixels(const cp_images *images) {
         cp_table_text(table, "%s", cp_images_splits[s]);
         add_summary(table, &about);
     }
-    cp_table_print(table, stdout);
-    cp_table_free(table);
+    cp_table_conclude(table, NULL, NULL, stdout);
 }
 
 static void print_set(const cp_images *images, const int *counts, const cp_check *check) {
@@ -399,8 +397,7 @@ static void print_text(const cp_nifti *v, const char *path, const summary *s) {
     printf("\n\nin canonical order (RAS+), scaled:\n\n");
     cp_table_text(table, "%s", cp_shown_shape(shown_rank(v), v->dims).text);
     add_summary(table, s);
-    cp_table_print(table, stdout);
-    cp_table_free(table);
+    cp_table_conclude(table, NULL, NULL, stdout);
     print_not_finite(s->not_finite);
 }
 

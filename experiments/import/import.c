@@ -29,8 +29,7 @@ static void print_counts(const cp_import *m) {
         cp_table_text(table, "%s", label == -1 ? "unlabeled" : label < -1 ? "all" : m->classes.at[label]);
         for (int s = 0; s < CP_IMAGES_SPLITS; s++) cp_table_text(table, "%d", cp_import_count(m, s, label));
     }
-    cp_table_print(table, stdout);
-    cp_table_free(table);
+    cp_table_conclude(table, NULL, NULL, stdout);
 }
 
 /* Of the file that was written, as `couplet data` shows them; a table with missing values cannot be loaded. */

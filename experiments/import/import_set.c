@@ -272,7 +272,7 @@ static bool add_split(const cp_import *m, int split, cp_npz_writer *w, cp_status
     return ok;
 }
 
-static bool add_made(const cp_import *m, cp_npz_writer *writer, cp_status *status) {
+static void add_made(const cp_import *m, cp_npz_writer *writer) {
     cp_json_writer w = {.pretty = true};
     cp_json_put_object(&w, NULL);
     cp_json_put_string(&w, "command", "import");
@@ -284,10 +284,7 @@ static bool add_made(const cp_import *m, cp_npz_writer *writer, cp_status *statu
     cp_json_put_integers(&w, "split", m->config.shares, CP_IMAGES_SPLITS);
     cp_json_put_integer(&w, "seed", (int64_t)m->config.seed);
     cp_json_put_end(&w);
-    bool ok = cp_json_writer_finish(&w, status);
-    if (ok) cp_npz_writer_add(writer, "made", CP_U8, 1, (int64_t[]){(int64_t)w.out.size}, w.out.data);
-    cp_json_writer_free(&w);
-    return ok;
+    cp_npz_writer_add_json(writer, "made", &w);
 }
 
 bool cp_import_add_arrays(const cp_import *m, cp_npz_writer *w, cp_status *status) {
@@ -298,7 +295,8 @@ bool cp_import_add_arrays(const cp_import *m, cp_npz_writer *w, cp_status *statu
     for (int s = 0; ok && s < CP_IMAGES_SPLITS; s++) ok = add_split(m, s, w, status);
     cp_npz_writer_add_texts(w, "class_names", (size_t)m->classes.count, (const char *const *)m->classes.at);
     if (features && m->features) cp_npz_writer_add_texts(w, "feature_names", (size_t)m->feature_count, features);
-    ok = ok && (features || cp_fail(status, "not enough memory for %d features", m->feature_count)) && add_made(m, w, status);
+    ok = ok && (features || cp_fail(status, "not enough memory for %d features", m->feature_count));
+    if (ok) add_made(m, w);
     free(features);
     return ok;
 }

@@ -765,22 +765,17 @@ static bool write_split(const cp_images *images, int split, cp_npz_writer *w) {
     return true;
 }
 
-static bool write_made(const cp_images *images, cp_npz_writer *w) {
-    cp_json_writer made = {0};
-    if (images->made) cp_json_put_copy(&made, NULL, images->made);
-    bool ok = !images->made || cp_json_writer_finish(&made, NULL);
-    if (ok && images->made) cp_npz_writer_add(w, "made", CP_U8, 1, (int64_t[]){(int64_t)made.out.size}, made.out.data);
-    cp_json_writer_free(&made);
-    return ok;
-}
-
 bool cp_images_write(const cp_images *images, const char *path, cp_status *status) {
     cp_npz_writer *w = cp_npz_writer_new(path, status);
     bool           ok = w != NULL;
     for (int s = 0; ok && s < CP_IMAGES_SPLITS; s++) ok = write_split(images, s, w);
     if (images->classes_named.count == images->classes)
         cp_npz_writer_add_texts(w, "class_names", (size_t)images->classes, images->class_names);
-    ok = ok && write_made(images, w);
+    if (ok && images->made) {
+        cp_json_writer made = {0};
+        cp_json_put_copy(&made, NULL, images->made);
+        cp_npz_writer_add_json(w, "made", &made);
+    }
     if (ok) return cp_npz_writer_commit(w, status);
     cp_npz_writer_cancel(w);
     return cp_fail(status, "%.300s: not enough memory for the pixels", path); /* unless the writer has said why */

@@ -178,7 +178,7 @@ void cp_table_put(const cp_table *t, cp_json_writer *w, const char *key) {
 }
 
 void cp_table_conclude(cp_table *table, cp_json_writer *w, const char *key, FILE *file) {
-    cp_table_put(table, w, key);
+    if (w) cp_table_put(table, w, key);
     if (file) cp_table_print(table, file);
     cp_table_free(table);
 }

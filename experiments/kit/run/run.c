@@ -84,10 +84,7 @@ bool cp_folder_make(const char *path, cp_status *status) {
 }
 
 /* Left by a process that was killed while it wrote config.json (see core/io/file.h). */
-static bool is_leftover(const char *name) {
-    size_t length = strlen(name);
-    return strncmp(name, ".couplet-", 9) == 0 && length > 13 && strcmp(name + length - 4, ".tmp") == 0;
-}
+static bool is_leftover(const char *name) { return strncmp(name, ".couplet-", 9) == 0 && cp_path_ends_in(name + 9, ".tmp"); }
 
 /* Left by a process that was killed just after it began. */
 static bool is_empty_log(const char *folder, const char *name) {
@@ -489,8 +486,7 @@ static void show_tables(const cp_json *result) {
         if (!text) continue;
         if (shown++) printf("\n");
         cp_table_read(text, table);
-        cp_table_print(text, stdout);
-        cp_table_free(text);
+        cp_table_conclude(text, NULL, NULL, stdout);
     }
 }
 

@@ -520,12 +520,11 @@ static bool has_damaged_weights(const char *folder, int depth) {
         cp_status   status = {0};
         struct stat info;
         char        path[1300];
-        size_t      length = strlen(entry->d_name);
         snprintf(path, sizeof path, "%.1000s/%.255s", folder, entry->d_name);
         if (entry->d_name[0] == '.' || stat(path, &info) != 0) continue;
         if (S_ISDIR(info.st_mode)) {
             damaged = depth > 0 && has_damaged_weights(path, depth - 1);
-        } else if (length > 12 && strcmp(entry->d_name + length - 12, ".safetensors") == 0) {
+        } else if (cp_path_ends_in(path, ".safetensors")) {
             cp_st_free(cp_st_read(path, &status));
             damaged = status.kind == CP_STATUS_DAMAGED;
         }

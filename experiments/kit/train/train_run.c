@@ -8,11 +8,7 @@
 
 const double cp_train_lambdas[CP_TRAIN_LAMBDAS] = {0.1, 1, 10};
 
-static void remove_file(const char *folder, const char *name) {
-    char path[1200];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    unlink(path);
-}
+static void remove_file(const char *folder, const char *name) { unlink(cp_folder_path(folder, name).s); }
 
 void cp_trainer_clean_up(const char *folder, bool diverged) {
     remove_file(folder, CP_TRAINER_CHECKPOINT);

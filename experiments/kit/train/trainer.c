@@ -395,21 +395,3 @@ cp_trainer_end cp_trainer_run(cp_trainer *t) {
     cp_progress_end(&t->progress);
     return t->end = end == CP_TRAINER_DONE && !finish(t, status) ? CP_TRAINER_STOPPED : end;
 }
-
-const cp_trainer_config *cp_trainer_settings(const cp_trainer *t) { return &t->config; }
-
-const cp_guard *cp_trainer_guard(const cp_trainer *t) { return &t->guard; }
-
-const double *cp_trainer_traces(const cp_trainer *t, int *rows) {
-    *rows = (int)t->trace_count;
-    return t->traces;
-}
-
-int64_t cp_trainer_selected(const cp_trainer *t, double *scaled_nll) {
-    *scaled_nll = t->selected_nll;
-    return t->selected;
-}
-
-const cp_model *cp_trainer_model(const cp_trainer *t) { return t->model; }
-
-cp_replay *cp_trainer_replay(const cp_trainer *t) { return t->replay; }

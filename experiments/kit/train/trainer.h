@@ -106,13 +106,3 @@ bool cp_trainer_conclude(cp_trainer *trainer);
 /* The labeled rows of the training split, in ascending order, by labels and labeled_rows of the configuration; to be freed. NULL with a
  * message. */
 int *cp_trainer_draw(const cp_trainer_config *config, const cp_images *images, int *count, cp_status *status);
-
-/* ---- afterwards ---- */
-
-const cp_trainer_config *cp_trainer_settings(const cp_trainer *trainer);
-
-const cp_guard *cp_trainer_guard(const cp_trainer *trainer);
-const double   *cp_trainer_traces(const cp_trainer *trainer, int *rows); /* (rows, CP_TRACES) */
-int64_t         cp_trainer_selected(const cp_trainer *trainer, double *scaled_nll);
-const cp_model *cp_trainer_model(const cp_trainer *trainer);
-cp_replay      *cp_trainer_replay(const cp_trainer *trainer); /* NULL without chains */

@@ -16,7 +16,7 @@ struct cp_trainer {
     int               drawn_count;
     const double  *tried; /* the scaled validation NLL of each of cp_train_lambdas, infinite where it diverged; NULL: one lambda */
     cp_trainer_end end;
-    char           folder[1024];
+    char           folder[960]; /* with room for the name of a file in a cp_file_path */
     cp_model      *model;
     cp_optim      *adam;
     cp_ema        *ema;
@@ -84,7 +84,4 @@ bool   cp_trainer_save_chains(cp_trainer *t, cp_status *status);
 /* Removes the checkpoints of a finished training, and the weights of one that diverged. */
 void cp_trainer_clean_up(const char *folder, bool diverged);
 
-typedef struct cp_trainer_path {
-    char s[1100];
-} cp_trainer_path;
-cp_trainer_path cp_trainer_file(const cp_trainer *t, const char *name);
+cp_file_path cp_trainer_file(const cp_trainer *t, const char *name);

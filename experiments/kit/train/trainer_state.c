@@ -9,11 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-cp_trainer_path cp_trainer_file(const cp_trainer *t, const char *name) {
-    cp_trainer_path path;
-    snprintf(path.s, sizeof path.s, "%s/%s", t->folder, name);
-    return path;
-}
+cp_file_path cp_trainer_file(const cp_trainer *t, const char *name) { return cp_folder_path(t->folder, name); }
 
 static cp_state real(const char *name, double *value) { return cp_state_array("", name, CP_F64, CP_SCALAR, value); }
 
@@ -83,7 +79,7 @@ bool cp_trainer_save(cp_trainer *t, cp_status *status) {
 
 /* Whenever the process is killed: a checkpoint that is not of a stop is its own last good state, whatever other file there is. */
 bool cp_trainer_save_stopped(cp_trainer *t, cp_status *status) {
-    cp_trainer_path checkpoint = cp_trainer_file(t, CP_TRAINER_CHECKPOINT), good = cp_trainer_file(t, CP_TRAINER_GOOD);
+    cp_file_path checkpoint = cp_trainer_file(t, CP_TRAINER_CHECKPOINT), good = cp_trainer_file(t, CP_TRAINER_GOOD);
     return (t->stopped || cp_file_copy(checkpoint.s, good.s, status)) && save(t, true, status);
 }
 
@@ -98,7 +94,7 @@ static bool is_of_these_images(const cp_trainer *t, const char *path, cp_status 
 static bool load(cp_trainer *t, const char *name, cp_status *why) {
     cp_checkpoint_part parts[PARTS];
     cp_checkpoint      all = checkpoint_of(t, parts);
-    cp_trainer_path    path = cp_trainer_file(t, name);
+    cp_file_path       path = cp_trainer_file(t, name);
     return is_of_these_images(t, path.s, why) && cp_checkpoint_load(&all, path.s, why);
 }
 

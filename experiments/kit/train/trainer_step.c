@@ -4,15 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-static bool all_finite(const cp_params *params) {
-    double doubt = 0;
-    for (int p = 0; p < params->count; p++) {
-        const cp_tensor *value = params->at[p].value;
-        for (size_t i = 0; i < value->size; i++) doubt += (double)(value->data[i] - value->data[i]);
-    }
-    return doubt == 0;
-}
-
 bool cp_trainer_injects(cp_trainer *t, cp_fault fault) {
     if (t->step != t->fault_at[fault] || (t->injected >> fault & 1)) return false;
     if (fault != CP_FAULT_STOP) t->injected |= 1 << fault;
@@ -139,7 +130,7 @@ cp_guard_verdict cp_trainer_step(cp_trainer *t) {
     cp_objective_terms terms;
     cp_sgld_report     report = {0};
     if (cp_trainer_injects(t, CP_FAULT_WEIGHTS)) t->model->params->at[0].value->data[0] = (cp_real)NAN;
-    seen[CP_GUARD_WEIGHTS] = !all_finite(t->model->params);
+    seen[CP_GUARD_WEIGHTS] = !cp_params_finite(t->model->params);
     if (seen[CP_GUARD_WEIGHTS] > 0) return judge(t, seen);
 
     const cp_method   *method = t->pretraining ? &cp_method_softmax : t->config.method;
