@@ -354,6 +354,43 @@ static void damaged_and_unfinished_runs_are_reported_and_not_dropped(void) {
     free(text);
 }
 
+static const char measured[] =
+    "{\"test\":{\"end\":{\"accuracy\":54.321,\"balanced_accuracy\":50,\"auc\":0.82812,\"ece\":8.16,\"nll\":1.0212,\"intervals\":{"
+    "\"accuracy\":[51.2,57.4],\"auc\":[0.81,null]}},\"scaled\":{\"ece\":3.25,\"intervals\":{\"ece\":[2,4.55]}}},"
+    "\"table\":{\"columns\":[\"test\",\"MCE\"],\"rows\":[[\"end\",\"22.4\"]]},\"ood_table\":{\"columns\":[\"a\"],\"rows\":[]}}";
+
+static void the_first_table_has_a_row_per_run_with_measures_and_intervals(void) {
+    const char *folders[] = {make_one(0, slow_config, measured, 1), make_one(1, fast_config, measured, 1),
+                             make_one(2, slow_config, NULL, 1)};
+    char       *text = report_of(folders, 3), *table = strstr(text, "<table>"), *end = strstr(table, "</table>");
+    char       *rest = end + 1;
+    *end = '\0';
+    TEST_ASSERT_EQUAL_INT(4, markup_count(table, "<tr>"));
+    TEST_ASSERT_NOT_NULL(strstr(table, "<th>run</th><th>accuracy, %</th><th>balanced accuracy, %</th><th>AUC</th><th>ECE, %</th>"
+                                       "<th>ECE, % (scaled)</th><th>NLL</th>"));
+    TEST_ASSERT_EQUAL_INT(2, markup_count(table, "<td>54.3<div class=\"soft\">51.2\xE2\x80\x93"
+                                                 "57.4</div></td><td>50.0</td>"));
+    TEST_ASSERT_EQUAL_INT(2, markup_count(table, "<td>0.828</td>")); /* half an interval is none */
+    TEST_ASSERT_EQUAL_INT(2, markup_count(table, "<td>3.2<div class=\"soft\">2.0\xE2\x80\x93"
+                                                 "4.5</div></td><td>1.021</td>"));
+    TEST_ASSERT_EQUAL_INT(1, markup_count(table, "not finished"));
+    TEST_ASSERT_NOT_NULL(strstr(table, "<span>rate 0.1</span>, <span>fast yes</span>, <span>new 1,2</span>"));
+    TEST_ASSERT_NOT_NULL(strstr(table, "/</span><wbr/><span>run1</span></a>")); /* a name breaks at its slashes only */
+    TEST_ASSERT_NOT_NULL(strstr(rest, "<details><summary>All results</summary>"));
+    TEST_ASSERT_EQUAL_INT(2, markup_count(rest, "<details><summary>Table: test</summary>"));
+    TEST_ASSERT_EQUAL_INT(2, markup_count(rest, "<details><summary>Table: ood</summary>"));
+    free(text);
+}
+
+static void a_single_run_has_the_first_table_too(void) {
+    make_run("{\"metrics\":{\"plain\":{\"accuracy\":99,\"intervals\":{}}}}");
+    char *text = report_text();
+    TEST_ASSERT_EQUAL_INT(1, markup_count(text, "<td>99.0</td>"));
+    TEST_ASSERT_EQUAL_INT(5, markup_count(text, "<td>\xE2\x80\x93</td>"));
+    TEST_ASSERT_NOT_NULL(strstr(text, "Posterior of the softmax"));
+    free(text);
+}
+
 static void long_lists_of_results_are_cut_with_a_note(void) {
     char result[4000] = "{", name[40];
     for (int i = 0; i < 30; i++) {
@@ -389,6 +426,8 @@ int main(void) {
     RUN_TEST(figures_of_one_name_have_the_same_axes_in_all_runs);
     RUN_TEST(runs_of_different_experiments_are_kept_apart);
     RUN_TEST(damaged_and_unfinished_runs_are_reported_and_not_dropped);
+    RUN_TEST(the_first_table_has_a_row_per_run_with_measures_and_intervals);
+    RUN_TEST(a_single_run_has_the_first_table_too);
     RUN_TEST(long_lists_of_results_are_cut_with_a_note);
     return UNITY_END();
 }

@@ -41,7 +41,7 @@ void cp_html_mean_sd(cp_bytes *out, const cp_json *measure) {
 /* The command line that gives this run again. */
 static void put_command(cp_bytes *out, const cp_report_run *run) {
     const cp_json *options = cp_json_get(run->config, "options"), *arguments = cp_json_get(run->config, "arguments");
-    cp_svg_put(out, "<pre class=\"command\">");
+    cp_svg_put(out, "<details><summary>Command</summary><pre class=\"command\">");
     cp_svg_escape(out, run->command);
     for (const cp_json *a = arguments ? arguments->first : NULL; a; a = a->next) {
         cp_svg_put(out, " ");
@@ -55,7 +55,7 @@ static void put_command(cp_bytes *out, const cp_report_run *run) {
         cp_html_value(out, o);
         cp_svg_put(out, "</span>");
     }
-    cp_svg_put(out, "</pre>\n");
+    cp_svg_put(out, "</pre></details>\n");
 }
 
 /* ---- tables ---- */
@@ -83,6 +83,21 @@ static void put_table(cp_bytes *out, const cp_json *json) {
     cp_svg_put(out, "</tbody></table></div>\n");
     free(look);
     cp_table_free(table);
+}
+
+/* "Table: validation", closed, for the table with the key "validation_table"; for "table" it has the title of the first column. */
+static void put_folded_table(cp_bytes *out, const cp_json *table) {
+    const char *name =
+        strcmp(table->key, "table") == 0 ? cp_json_string(cp_json_at(cp_json_get(table, "columns"), 0), "") : table->key;
+    size_t length = strlen(name), end = length > 6 && strcmp(name + length - 6, "_table") == 0 ? length - 6 : length;
+    char   title[120];
+    snprintf(title, sizeof title, "Table: %.*s", (int)(end < 100 ? end : 100), name);
+    for (char *c = title; *c; c++)
+        if (*c == '_') *c = ' ';
+    cp_svg_put(out, "<details>");
+    cp_html_tag(out, "summary", title);
+    put_table(out, table);
+    cp_svg_put(out, "</details>\n");
 }
 
 /* A table of means (and standard deviations) for a result that brings none of its own. */
@@ -190,57 +205,6 @@ static void put_picture(cp_bytes *out, const cp_report_run *run, const cp_report
     cp_svg_put(out, "</figcaption>\n</figure>\n");
 }
 
-/* ---- the section ---- */
-
-static void put_file(cp_bytes *out, const cp_report_run *run, const char *name) {
-    cp_bytes text;
-    if (!cp_report_read_file(run, name, "", &text, NULL)) return; /* it has been removed since */
-    bool cut = text.size > SHOWN_JSON;
-    if (cut) text.size = SHOWN_JSON;
-    cp_svg_put(out, "<details><summary>%s</summary><pre>", name);
-    if (cp_bytes_append(&text, "", 1)) cp_svg_escape(out, (const char *)text.data);
-    cp_svg_put(out, "%s</pre></details>\n", cut ? "\n..." : "");
-    cp_bytes_free(&text);
-}
-
-static void put_state(cp_bytes *out, const cp_report_run *run) {
-    cp_svg_put(out, "<p class=\"soft\"><code>");
-    cp_svg_escape(out, run->folder);
-    bool study = run->result && cp_report_has(run, "study.json", ""); /* its time is that of the tables alone */
-    cp_svg_put(out, "</code>%s", !run->started[0] ? "" : study ? ", tables made " : ", started ");
-    cp_svg_escape(out, run->started);
-    if (study) {
-        cp_svg_put(out, "</p>\n");
-        return;
-    }
-    cp_svg_put(out, ", %s", run->result ? "finished" : "not finished");
-    if (!run->result && run->trials > 0) cp_svg_put(out, " (%d trial%s done)", run->trials, run->trials == 1 ? "" : "s");
-    if (isfinite(run->seconds) && run->seconds > 0) cp_svg_put(out, ", %s", cp_duration_text(run->seconds).s);
-    if (run->threads > 0) cp_svg_put(out, ", %d thread%s", run->threads, run->threads == 1 ? "" : "s");
-    cp_svg_put(out, "</p>\n");
-}
-
-void cp_html_run(cp_bytes *out, const cp_report_run *run, int number, bool titled) {
-    const cp_json *notes = cp_json_get(run->result, "notes");
-    cp_svg_put(out, "<section id=\"run%d\">\n", number);
-    if (titled) cp_html_tag(out, "h3", cp_report_title(run));
-    put_state(out, run);
-    if (run->error.message[0]) {
-        cp_html_tag(out, "p class=\"bad\"", run->error.message);
-        cp_svg_put(out, "\n");
-    }
-    if (run->config) put_command(out, run);
-    for (const cp_json *note = notes ? notes->first : NULL; note; note = note->next)
-        cp_html_tag(out, "p", cp_json_string(note, ""));
-    if (!cp_json_get(run->result, "table")) put_methods(out, cp_json_get(run->result, "methods"));
-    for (const cp_json *table = run->result ? run->result->first : NULL; table; table = table->next)
-        if (cp_json_get(table, "columns") && cp_json_get(table, "rows")) put_table(out, table);
-    for (int i = 0; i < run->picture_count; i++) put_picture(out, run, &run->pictures[i], number);
-    if (run->config) put_file(out, run, "config.json");
-    if (run->result) put_file(out, run, "result.json");
-    cp_svg_put(out, "</section>\n");
-}
-
 /* ---- runs of one experiment compared ---- */
 
 typedef struct column {
@@ -287,6 +251,164 @@ static bool differs(const columns *c, int i) {
     for (int row = 1; row < c->rows; row++)
         if (!same(&c->at[i].cells[0], &c->at[i].cells[row])) return true;
     return false;
+}
+
+/* ---- the first table: one row per run, with the measures that matter ---- */
+
+typedef struct view {
+    const char *all, *plain, *scaled, *words; /* the members of result.json that have the metrics */
+} view;
+
+static const view views[] = {
+    {"test", "end", "scaled",
+     "Weights at the end of training, on the test split; scaled: the selected weights, with the temperature fitted on the "
+     "validation "
+     "split."},
+    {"metrics", "plain", "scaled", "Posterior of the softmax; scaled: with the temperature that the training fitted."}};
+
+static const struct merit {
+    const char *key, *title;
+    bool        scaled;
+    int         decimals;
+} merits_shown[] = {{"accuracy", "accuracy, %", false, 1},
+                    {"balanced_accuracy", "balanced accuracy, %", false, 1},
+                    {"auc", "AUC", false, 3},
+                    {"ece", "ECE, %", false, 1},
+                    {"ece", "ECE, % (scaled)", true, 1},
+                    {"nll", "NLL", false, 3}};
+enum { MERITS = sizeof merits_shown / sizeof *merits_shown };
+
+/* NULL: a run without such metrics. */
+static const view *view_of(const cp_report_run *run) {
+    for (size_t i = 0; i < sizeof views / sizeof *views; i++)
+        if (cp_json_get(cp_json_get(cp_json_get(run->result, views[i].all), views[i].plain), "intervals")) return &views[i];
+    return NULL;
+}
+
+static bool has_merits(const cp_report_run *run) { return view_of(run) != NULL; }
+
+/* The folder, broken only behind its slashes. */
+static void put_name(cp_bytes *out, const cp_report_run *run, int number) {
+    cp_svg_put(out, "<a href=\"#run%d\">", number);
+    for (const char *part = run->folder; *part;) {
+        char   piece[1100];
+        size_t length = strcspn(part, "/"), all = length + strspn(part + length, "/");
+        snprintf(piece, sizeof piece, "%.*s", (int)(all < 1000 ? all : 1000), part);
+        cp_html_tag(out, "span", piece);
+        part += all;
+        if (*part) cp_svg_put(out, "<wbr/>");
+    }
+    cp_svg_put(out, "</a>%s%s", run->result ? "" : "<div class=\"soft\">not finished</div>",
+               run->error.message[0] ? "<div class=\"bad\">damaged</div>" : "");
+}
+
+/* "54.3" above "51.2-57.4". */
+static void put_merit(cp_bytes *out, const cp_json *metrics, const struct merit *m) {
+    const cp_json *interval = cp_json_get(cp_json_get(metrics, "intervals"), m->key);
+    double         value = cp_json_number(cp_json_get(metrics, m->key), NAN), low = cp_json_number(cp_json_at(interval, 0), NAN),
+           high = cp_json_number(cp_json_at(interval, 1), NAN);
+    if (!isfinite(value)) {
+        cp_svg_put(out, "<td>\xE2\x80\x93</td>");
+        return;
+    }
+    cp_svg_put(out, "<td>%.*f", m->decimals, value);
+    if (isfinite(low) && isfinite(high))
+        cp_svg_put(out, "<div class=\"soft\">%.*f\xE2\x80\x93%.*f</div>", m->decimals, low, m->decimals, high);
+    cp_svg_put(out, "</td>");
+}
+
+/* "lambda 10, seed 2", below the name of a run. */
+static void put_options(cp_bytes *out, const columns *options, int row) {
+    const char *before = "<div class=\"soft\">";
+    for (int i = 0; i < options->count; i++) {
+        const cp_bytes *text = &options->at[i].cells[row];
+        if (!differs(options, i)) continue;
+        cp_svg_put(out, "%s<span>", before);
+        cp_svg_escape(out, options->at[i].name);
+        cp_svg_put(out, " ");
+        cp_bytes_append(out, text->size ? (const char *)text->data : "\xE2\x80\x93", text->size ? text->size : 3);
+        cp_svg_put(out, "</span>");
+        before = ", ";
+    }
+    if (*before == ',') cp_svg_put(out, "</div>");
+}
+
+/* options: those of the runs, or NULL. */
+static void put_merits(cp_bytes *out, const cp_report_run *runs, const int *numbers, int count, const columns *options) {
+    const view *words = NULL;
+    cp_svg_put(out, "<div class=\"wide\"><table>\n<thead><tr><th>run</th>");
+    for (int m = 0; m < MERITS; m++) cp_html_tag(out, "th", merits_shown[m].title);
+    cp_svg_put(out, "</tr></thead><tbody>\n");
+    for (int row = 0; row < count; row++) {
+        const cp_report_run *run = options ? &runs[numbers[row]] : runs;
+        const view          *v = view_of(run);
+        cp_svg_put(out, "<tr><td>");
+        put_name(out, run, numbers[row]);
+        if (options) put_options(out, options, row);
+        cp_svg_put(out, "</td>");
+        for (int m = 0; m < MERITS; m++) {
+            const cp_json *all = v ? cp_json_get(run->result, v->all) : NULL;
+            put_merit(out, v ? cp_json_get(all, merits_shown[m].scaled ? v->scaled : v->plain) : NULL, &merits_shown[m]);
+        }
+        cp_svg_put(out, "</tr>\n");
+        words = v ? v : words;
+    }
+    cp_svg_put(out, "</tbody></table></div>\n<p class=\"soft\">%s Below the numbers are 95 %% intervals.</p>\n",
+               words ? words->words : "");
+}
+
+/* ---- the section ---- */
+
+static void put_file(cp_bytes *out, const cp_report_run *run, const char *name) {
+    cp_bytes text;
+    if (!cp_report_read_file(run, name, "", &text, NULL)) return; /* it has been removed since */
+    bool cut = text.size > SHOWN_JSON;
+    if (cut) text.size = SHOWN_JSON;
+    cp_svg_put(out, "<details class=\"file\"><summary>%s</summary><pre>", name);
+    if (cp_bytes_append(&text, "", 1)) cp_svg_escape(out, (const char *)text.data);
+    cp_svg_put(out, "%s</pre></details>\n", cut ? "\n..." : "");
+    cp_bytes_free(&text);
+}
+
+static void put_state(cp_bytes *out, const cp_report_run *run) {
+    cp_svg_put(out, "<p class=\"soft\"><code>");
+    cp_svg_escape(out, run->folder);
+    bool study = run->result && cp_report_has(run, "study.json", ""); /* its time is that of the tables alone */
+    cp_svg_put(out, "</code>%s", !run->started[0] ? "" : study ? ", tables made " : ", started ");
+    cp_svg_escape(out, run->started);
+    if (study) {
+        cp_svg_put(out, "</p>\n");
+        return;
+    }
+    cp_svg_put(out, ", %s", run->result ? "finished" : "not finished");
+    if (!run->result && run->trials > 0) cp_svg_put(out, " (%d trial%s done)", run->trials, run->trials == 1 ? "" : "s");
+    if (isfinite(run->seconds) && run->seconds > 0) cp_svg_put(out, ", %s", cp_duration_text(run->seconds).s);
+    if (run->threads > 0) cp_svg_put(out, ", %d thread%s", run->threads, run->threads == 1 ? "" : "s");
+    cp_svg_put(out, "</p>\n");
+}
+
+void cp_html_run(cp_bytes *out, const cp_report_run *run, int number, bool titled) {
+    const cp_json *notes = cp_json_get(run->result, "notes");
+    bool           merits = has_merits(run);
+    cp_svg_put(out, "<section id=\"run%d\">\n", number);
+    if (titled) cp_html_tag(out, "h3", cp_report_title(run));
+    put_state(out, run);
+    if (run->error.message[0]) {
+        cp_html_tag(out, "p class=\"bad\"", run->error.message);
+        cp_svg_put(out, "\n");
+    }
+    if (!titled && merits) put_merits(out, run, &number, 1, NULL);
+    if (run->config) put_command(out, run);
+    for (const cp_json *note = notes ? notes->first : NULL; note; note = note->next)
+        cp_html_tag(out, "p", cp_json_string(note, ""));
+    if (!cp_json_get(run->result, "table")) put_methods(out, cp_json_get(run->result, "methods"));
+    for (const cp_json *table = run->result ? run->result->first : NULL; table; table = table->next)
+        if (cp_json_get(table, "columns") && cp_json_get(table, "rows"))
+            (table->key && (merits || strcmp(table->key, "table") != 0) ? put_folded_table : put_table)(out, table);
+    for (int i = 0; i < run->picture_count; i++) put_picture(out, run, &run->pictures[i], number);
+    if (run->config) put_file(out, run, "config.json");
+    if (run->result) put_file(out, run, "result.json");
+    cp_svg_put(out, "</section>\n");
 }
 
 /* ---- what is compared ---- */
@@ -383,13 +505,6 @@ static bool has_deviations(const columns *results) {
     return false;
 }
 
-static void put_name(cp_bytes *out, const cp_report_run *run, int number) {
-    cp_svg_put(out, "<td><a href=\"#run%d\">", number);
-    cp_svg_escape(out, run->folder);
-    cp_svg_put(out, "</a>%s%s</td>", run->result ? "" : "<div class=\"soft\">not finished</div>",
-               run->error.message[0] ? "<div class=\"bad\">damaged</div>" : "");
-}
-
 static void put_comparison(cp_bytes *out, const cp_report_run *runs, const int *numbers, const columns *options,
                            const columns *results) {
     cp_bytes option_titles = {0}, result_titles = {0};
@@ -404,7 +519,9 @@ static void put_comparison(cp_bytes *out, const cp_report_run *runs, const int *
     cp_svg_put(out, "</tr></thead><tbody>\n");
     for (int row = 0; row < options->rows; row++) {
         cp_svg_put(out, "<tr>");
+        cp_svg_put(out, "<td>");
         put_name(out, &runs[numbers[row]], numbers[row]);
+        cp_svg_put(out, "</td>");
         put_cells(out, options, row, true, options->count);
         put_cells(out, results, row, false, RESULTS_MAX);
         cp_svg_put(out, "</tr>\n");
@@ -425,7 +542,12 @@ void cp_html_compare(cp_bytes *out, const cp_report_run *runs, const int *number
         add_options(&options, row, runs[numbers[row]].config);
         add_results(&results, row, runs[numbers[row]].result);
     }
+    bool merits = false;
+    for (int row = 0; row < count; row++) merits = merits || has_merits(&runs[numbers[row]]);
+    if (merits) put_merits(out, runs, numbers, count, &options);
+    if (merits) cp_svg_put(out, "<details><summary>All results</summary>\n");
     put_comparison(out, runs, numbers, &options, &results);
+    if (merits) cp_svg_put(out, "</details>\n");
     columns_free(&options);
     columns_free(&results);
 }

@@ -128,7 +128,8 @@ static void draw_confidence(cp_figure *figure, const cp_measured *one) {
         left[b] = (double)b / CP_CALIBRATION_BINS;
         share[b] = 100.0 * m->bins[b].count / m->n;
     }
-    cp_panel *panel = cp_figure_panel(figure, (cp_panel_config){.x_label = "confidence", .y_label = "images, %", .x_max = 1});
+    cp_panel *panel = cp_figure_panel(
+        figure, (cp_panel_config){.title = one->title, .x_label = "confidence", .y_label = "images, %", .x_max = 1});
     cp_panel_spans(panel, (cp_style){.color = 0, .opacity = 0.6}, CP_CALIBRATION_BINS, left, 1.0 / CP_CALIBRATION_BINS, NULL,
                    share);
     cp_panel_vertical(panel, (cp_style){.color = 1, .dash = CP_DASHED, .label = "mean confidence of all"}, m->mean_confidence);
@@ -142,9 +143,10 @@ bool cp_measured_draw(int count, const cp_measured *all, const char *split, cons
     snprintf(title, sizeof title, "Reliability on the %s split", split);
     cp_figure *figure = cp_figure_new((cp_figure_config){
         .title = title,
-        .caption = "Above: accuracy of the predictions in each of 15 bins of confidence, and what lies between it and their mean "
-                   "confidence. Below: how many of the images are in each bin, with lines at the mean confidence and at the "
-                   "accuracy; the nearer they are, the better calibrated the model.",
+        .caption =
+            "First, the accuracy of the predictions in each of 15 bins of confidence, and what lies between it and their mean "
+            "confidence; then, how many of the images are in each bin, with lines at the mean confidence and at the "
+            "accuracy; the nearer they are, the better calibrated the model.",
         .columns = shown,
         .width = 240,
         .height = 200});
