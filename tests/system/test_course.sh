@@ -1,13 +1,21 @@
 #!/bin/sh
-# Every program of a chapter of the course compiles without a warning, runs and prints what its page shows. Every
-# unsolved exercise fails with a message that says where, and the solution that the page hides passes the same check.
-# Arguments: the top folder, the build folder, the C compiler.
+# Every program of a chapter of the course compiles without a warning, runs and prints what its page shows. Every unsolved exercise fails
+# with a message that says where, the solution that the page hides passes the same check, and code that cheats, loops or is slightly wrong
+# does not. Arguments: the top folder, the build folder, the C compiler, its precision, and the other precision's kit and library.
 # shellcheck disable=SC2154 # installed.sh sets what is used here
 . "$(dirname "$0")/report.sh"
 . "$(dirname "$0")/installed.sh"
 CC="$cc -Werror"
 export CC
 cd "$work" || exit 1
+
+# The course needs a double build and, for its last chapter, a float build: one is installed here, the other is made for the tests.
+other="-I$top -I$top/experiments/kit -I$build $5 $6 -lm -lpthread"
+if [ "$4" = float ]; then
+    export COURSE_DOUBLE="-DCP_DOUBLE=1 $other"
+else
+    export COURSE_FLOAT="-DCP_DOUBLE=0 $other"
+fi
 
 # The block after <!-- output: NAME -->; with the word "varies" after the name it is an example.
 shown() { # page, name
@@ -26,13 +34,23 @@ program_holds() { # page, source
     expect_success "$chapter's page shows what $name prints" test -s shown
     if grep -q "^<!-- output: *$name varies" "$1"; then
         skip "$chapter's $name prints what the page says" "it prints times, which vary"
-    elif grep -q 'CP_DOUBLE 1' "$build/couplet_config.h"; then
-        skip "$chapter's $name prints what the page says" "the page is about single precision"
     else
         tail -n +2 printed | grep -v -e ' bytes in use, ' -e '^check: ' >printed.compared # after the line with the name
         grep -v ' bytes in use, ' shown >shown.compared
         expect_success "$chapter's $name prints what the page says" diff shown.compared printed.compared
     fi
+}
+
+# Checks that key.txt is what --key makes; the last digits of numbers may differ.
+key_fits() {
+    "$top/docs/course/check" "$number" --solution --key >made || return 1
+    short() { awk -F '\t' '$1 == "value" { printf "%s %.6g %s\n", $2, ($3 < 1e-12 && $3 > -1e-12) ? 0 : $3, $4; next } { print }' "$1"; }
+    short made >made.short && short "$folder/key.txt" | diff - made.short
+}
+
+solution() { # chapter
+    awk '/^<!-- solution -->$/ { found = 1 } inside && /^```/ { exit } inside { print } found && /^```c/ { inside = 1 }' \
+        "$top/docs/course/$1"-*/README.md
 }
 
 about "$top/docs/course/check"
@@ -43,7 +61,8 @@ for folder in "$top"/docs/course/[0-9]*/; do
         case $source in */exercise.c | */test.c) ;; *) program_holds "$page" "$source" ;; esac
     done
     expect 1 ", received " "$number"
-    expect 0 " right" "$number" --solution
+    expect 0 "all " "$number" --solution
+    expect_success "$chapter's key.txt is that of its test" key_fits
     expect_success "$chapter's solution is hidden at first" grep -q '^<details>' "$page"
 done
 engine=$top/docs/course/01-scalar-tape/engine.h
@@ -51,4 +70,37 @@ expect_success "the engine of chapter 1 has at most 60 lines" test "$(wc -l <"$e
 expect 2 "The chapters:"
 expect 2 "The chapters:" 99
 expect 2 "there is no nowhere.c" 1 nowhere.c
+
+# Answers that must not pass: what they print, and how they end, does not count.
+solution 01 >right.c
+lie='__attribute__((constructor)) static void lie(void) { puts("all 19 right"), fflush(stdout), _Exit(0); }'
+{ cat "$top/docs/course/01-scalar-tape/exercise.c" && echo "$lie"; } >cheat.c
+expect 1 "0 of 19 right" 1 cheat.c
+{ cat right.c && echo "$lie"; } >cheat.c
+expect 1 "the program ended before the check was finished" 1 cheat.c
+{ cat right.c && echo '__attribute__((destructor)) static void lie(void) { _Exit(3); }'; } >cheat.c
+expect 1 "the program ended with code 3" 1 cheat.c
+sed 's/return record(t, x \/ y/while (1) { a = b; }\n return record(t, x \/ y/' right.c >cheat.c
+expect 1 "an endless loop" 1 cheat.c --seconds 1
+sed 's/return record(t, x \/ y/sleep(1000); return record(t, x \/ y/; 1i #include <unistd.h>' right.c >cheat.c
+expect 1 "it waits for something" 1 cheat.c --seconds 1
+sed 's/return record(t, x \/ y/raise(SIGSEGV); return record(t, x \/ y/; 1i #include <signal.h>' right.c >cheat.c
+expect 1 "the program crashed" 1 cheat.c
+sed 's/a, 1 \/ y/a, 1.01 \/ y/' right.c >cheat.c
+expect 1 "expected 0.333333, received 0.336667" 1 cheat.c
+solution 04 | sed 's/gin\[i\] = \(.*\);/gin[i] = cp_scale(at, \1, 1.01);/' >cheat.c
+expect 1 "cp_gradcheck of the first order: expected 1, received 0" 4 cheat.c
+
+# The result as JSON, and tests that students do not have.
+expect 1 '"right": 1,' 1 --json
+expect 0 '"verdict": "right"' 1 --json --solution
+echo 'int x' >cheat.c
+expect 2 '"does not compile"' 1 cheat.c --json
+expect 2 "there is no hidden/01-scalar-tape/test.c" 1 --solution --tests hidden
+mkdir -p hidden/01-scalar-tape
+sed 's/expect_power("x^2 at -3", -3, 2, 9, -6)/expect_power("x^4 at 2", 2, 4, 16, 32)/' "$top/docs/course/01-scalar-tape/test.c" >hidden/01-scalar-tape/test.c
+expect 2 "key.txt; --key makes it" 1 --solution --tests hidden
+"$top/docs/course/check" 1 --solution --tests hidden --key >hidden/01-scalar-tape/key.txt
+expect 0 "all 19 right" 1 --solution --tests hidden
+expect 1 "x^4 at 2: value: expected 16, received 4" 1 --tests hidden
 finish

@@ -8,14 +8,14 @@ static void show(const char *name, cp_tensor *t) {
 
 /* The slopes of tanh at three values are nine numbers. A sweep with the gradient 1 at one element and 0 elsewhere gives one row. */
 static void elementwise(cp_tape *tape) {
-    cp_tensor *a = cp_variable(tape, (cp_real[]){0, (cp_real)0.5, -1}, CP_SHAPE(3)), *row;
+    cp_tensor *a = cp_variable(tape, (cp_real[]){0, 0.5, -1}, CP_SHAPE(3)), *row;
     cp_tensor *y = cp_tanh(tape, a);
     show("y = tanh a", y);
     for (int i = 0; i < 3; i++) {
         cp_real one[3] = {0};
         one[i] = 1;
         cp_vjp(tape, y, cp_constant(tape, one, CP_SHAPE(3)), &a, 1, &row);
-        printf("slopes of y[%d]: %6.3f %6.3f %6.3f\n", i, (double)row->data[0], (double)row->data[1], (double)row->data[2]);
+        printf("slopes of y[%d]: %6.3f %6.3f %6.3f\n", i, row->data[0], row->data[1], row->data[2]);
     }
     cp_vjp(tape, y, cp_constant(tape, (cp_real[]){1, 10, 100}, CP_SHAPE(3)), &a, 1, &row);
     show("gradient at a, when that at y is 1 10 100", row);
@@ -58,8 +58,8 @@ static void a_loss_of_nine(cp_tape *tape) {
     cp_tensor *wrong = cp_sub(tape, predicted, target);                                /* (3, 3) */
     cp_tensor *right = cp_sub(tape, cp_reshape(tape, predicted, CP_SHAPE(3)), target); /* (3) */
     printf("\nerror of perfect predictions: %.3f over %zu differences, %.3f over %zu\n",
-           (double)cp_item(cp_mean(tape, cp_square(tape, wrong), CP_ALL, false)), wrong->size,
-           (double)cp_item(cp_mean(tape, cp_square(tape, right), CP_ALL, false)), right->size);
+           cp_item(cp_mean(tape, cp_square(tape, wrong), CP_ALL, false)), wrong->size,
+           cp_item(cp_mean(tape, cp_square(tape, right), CP_ALL, false)), right->size);
 }
 
 int main(void) {

@@ -5,14 +5,19 @@
 size_t place_in(cp_shape small, cp_shape large, size_t i);
 void   product_gradients(const cp_tensor *a, const cp_tensor *b, const cp_tensor *g, cp_tensor *da, cp_tensor *db);
 
+static bool places_right = true;
+
 static void expect_places(cp_shape small, cp_shape large, size_t n, const double *expected) {
-    int wrong = 0;
+    char what[500];
+    snprintf(what, sizeof what, "place_in(%s, %s, i)", cp_dims_text(small).s, cp_dims_text(large).s);
+    expect_begin(what);
     for (size_t i = 0; i < n; i++) {
-        char what[500];
-        snprintf(what, sizeof what, "place_in(%s, %s, i) at i = %zu", cp_dims_text(small).s, cp_dims_text(large).s, i);
-        wrong += expect_differs(what, "", expected[i], (double)place_in(small, large, i), 0, wrong);
+        char   at[40];
+        size_t place = place_in(small, large, i);
+        snprintf(at, sizeof at, " at i = %zu", i);
+        expect_value(at, expected[i], (double)place, 0);
+        places_right &= (double)place == expected[i];
     }
-    expect_count(wrong, n);
 }
 
 static cp_tensor *counting(cp_tape *tape, cp_shape shape, cp_real first, cp_real factor) {
@@ -27,9 +32,9 @@ static void expect_gradients(const char *of, const cp_tensor *a, const cp_tensor
     char       what[100];
     product_gradients(a, b, g, at_a, at_b);
     snprintf(what, sizeof what, "%s: da", of);
-    expect_tensor(what, a->shape, da, at_a, 1e-6);
+    expect_tensor(what, a->shape, da, at_a, 1e-9);
     snprintf(what, sizeof what, "%s: db", of);
-    expect_tensor(what, b->shape, db, at_b, 1e-6);
+    expect_tensor(what, b->shape, db, at_b, 1e-9);
     cp_tensor_free(at_a), cp_tensor_free(at_b);
 }
 
@@ -40,10 +45,7 @@ int main(void) {
     expect_places(CP_SCALAR, CP_SHAPE(2, 3), 6, (double[]){0, 0, 0, 0, 0, 0});
     expect_places(CP_SHAPE(2, 1, 2), CP_SHAPE(2, 3, 2), 12, (double[]){0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3});
     expect_places(CP_SHAPE(3, 1), CP_SHAPE(2, 3, 2), 12, (double[]){0, 0, 1, 1, 2, 2, 0, 0, 1, 1, 2, 2});
-    if (expect_right != expect_asked) { /* product_gradients would write beyond the end */
-        printf("product_gradients is checked once place_in is right\n");
-        return expect_end();
-    }
+    if (!places_right) return expect_end(); /* product_gradients would write beyond the end */
     cp_tape   *tape = cp_tape_new();
     cp_tensor *column = counting(tape, CP_SHAPE(3, 1), 1, 0); /* 1 2 3 */
     cp_tensor *powers = counting(tape, CP_SHAPE(4), 1, 10);   /* 1 10 100 1000 */

@@ -28,6 +28,6 @@ cp_tensor *my_hypot(cp_at at, cp_tensor *a, cp_tensor *b) {
     }
     cp_tensor *out = cp_out(at, a->shape);
     if (!out) return NULL;
-    for (size_t i = 0; i < out->size; i++) out->data[i] = (cp_real)hypot((double)a->data[i], (double)b->data[i]);
+    for (size_t i = 0; i < out->size; i++) out->data[i] = hypot(a->data[i], b->data[i]);
     return cp_record(at, &hypot_op, out, NULL, 2, in);
 }

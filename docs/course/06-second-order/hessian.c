@@ -14,11 +14,11 @@ static cp_tensor *valley(cp_tape *tape, cp_tensor *xy) {
 }
 
 static void show(const char *what, const cp_tensor *t) {
-    printf("%-34s %8.3f %8.3f\n", what, (double)t->data[0], (double)t->data[1]);
+    printf("%-34s %8.3f %8.3f\n", what, t->data[0], t->data[1]);
 }
 
 static cp_tensor *pair(cp_tape *tape, double a, double b) {
-    return cp_constant(tape, (cp_real[]){(cp_real)a, (cp_real)b}, CP_SHAPE(2));
+    return cp_constant(tape, (cp_real[]){a, b}, CP_SHAPE(2));
 }
 
 static void second_derivatives(cp_tape *tape) {
@@ -51,7 +51,7 @@ static void forward_product(cp_tape *tape) {
 /* ---- minimizing ---- */
 
 static void newton(cp_tape *tape, int steps) {
-    cp_real at[2] = {(cp_real)-1.2, 1};
+    cp_real at[2] = {-1.2, 1};
     for (int step = 0; step <= steps; step++) {
         cp_tensor *xy = cp_variable(tape, at, CP_SHAPE(2)), *f = valley(tape, xy), *g, *column[2];
         cp_grad(tape, f, &xy, 1, &g);
@@ -59,24 +59,24 @@ static void newton(cp_tape *tape, int steps) {
             cp_tensor *unit = pair(tape, i == 0, i == 1);
             cp_hvp(tape, f, &xy, &unit, 1, &column[i]);
         }
-        printf("Newton, step %d: (%6.3f, %6.3f)\n", step, (double)at[0], (double)at[1]);
-        double a = (double)column[0]->data[0], b = (double)column[1]->data[0], c = (double)column[1]->data[1];
-        double p = (double)g->data[0], q = (double)g->data[1], det = a * c - b * b;
-        at[0] -= (cp_real)((c * p - b * q) / det); /* minus the inverse of the Hessian times the gradient */
-        at[1] -= (cp_real)((a * q - b * p) / det);
+        printf("Newton, step %d: (%6.3f, %6.3f)\n", step, at[0], at[1]);
+        double a = column[0]->data[0], b = column[1]->data[0], c = column[1]->data[1];
+        double p = g->data[0], q = g->data[1], det = a * c - b * b;
+        at[0] -= (c * p - b * q) / det; /* minus the inverse of the Hessian times the gradient */
+        at[1] -= (a * q - b * p) / det;
         cp_tape_reset(tape);
     }
 }
 
 static void descend(cp_tape *tape, int steps, double rate) {
-    cp_real at[2] = {(cp_real)-1.2, 1};
+    cp_real at[2] = {-1.2, 1};
     for (int step = 0; step < steps; step++) {
         cp_tensor *xy = cp_variable(tape, at, CP_SHAPE(2)), *g;
         cp_grad(tape, valley(tape, xy), &xy, 1, &g);
-        for (int i = 0; i < 2; i++) at[i] -= (cp_real)(rate * (double)g->data[i]);
+        for (int i = 0; i < 2; i++) at[i] -= rate * g->data[i];
         cp_tape_reset(tape);
     }
-    printf("downhill, %d steps of %g: (%.2f, %.2f)\n", steps, rate, (double)at[0], (double)at[1]);
+    printf("downhill, %d steps of %g: (%.2f, %.2f)\n", steps, rate, at[0], at[1]);
 }
 
 int main(void) {

@@ -4,7 +4,7 @@
 #include <couplet.h>
 
 static cp_tensor *energies(cp_tape *tape, cp_tensor *x, cp_tensor *w) {
-    return cp_mul(tape, cp_scale(tape, cp_square(tape, x), (cp_real)0.5), w); /* one for each row of x */
+    return cp_mul(tape, cp_scale(tape, cp_square(tape, x), 0.5), w); /* one for each row of x */
 }
 
 static void print_error(const cp_error *error, void *user) {
@@ -21,11 +21,11 @@ int main(void) {
     cp_grad_recorded(tape, cp_sum(tape, e, CP_ALL, false), &x, 1, &dx); /* row n of dx is dE(x_n)/dx_n */
     cp_tensor *penalty = cp_mean(tape, cp_square(tape, dx), CP_ALL, false);
     cp_grad(tape, penalty, &w, 1, &dw);
-    printf("penalty %.1f, its gradient at w %.1f\n", (double)cp_item(penalty), (double)cp_item(dw));
+    printf("penalty %.1f, its gradient at w %.1f\n", cp_item(penalty), cp_item(dw));
 
     penalty = cp_mean(tape, cp_gradient_squares(tape, e, x), CP_ALL, false); /* the same in one call */
     cp_grad(tape, penalty, &w, 1, &dw);
-    printf("penalty %.1f, its gradient at w %.1f\n", (double)cp_item(penalty), (double)cp_item(dw));
+    printf("penalty %.1f, its gradient at w %.1f\n", cp_item(penalty), cp_item(dw));
 
     cp_error_handler(print_error, NULL);
     cp_grad(tape, cp_sum(tape, e, CP_ALL, false), &x, 1, &dx); /* not recorded */

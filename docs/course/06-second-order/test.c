@@ -12,7 +12,7 @@ static cp_tensor *quadratic(cp_tape *tape, cp_tensor *x, const cp_real *matrix) 
     int        n = x->dims[0];
     cp_tensor *row = cp_reshape(tape, x, CP_SHAPE(1, n));
     cp_tensor *product = cp_matmul(tape, row, cp_constant(tape, matrix, CP_SHAPE(n, n)), 0);
-    return cp_scale(tape, cp_sum(tape, cp_mul(tape, product, row), CP_ALL, false), (cp_real)0.5);
+    return cp_scale(tape, cp_sum(tape, cp_mul(tape, product, row), CP_ALL, false), 0.5);
 }
 
 static cp_tensor *bowl(cp_tape *tape, cp_tensor *x) { /* eigenvalues 4 along (1, 1), 2 along (1, -1) */
@@ -32,18 +32,18 @@ static cp_tensor *valley(cp_tape *tape, cp_tensor *x) {
 
 /* A direction and its opposite are the same answer: the sign is that of the number with the largest magnitude. */
 static void check(const char *name, function *f, const cp_real *x, int n, double curvature, const double *expected) {
-    cp_real  direction[3] = {2, 1, (cp_real)0.5};
+    cp_real  direction[3] = {2, 1, 0.5};
     double   received[3], sign = 1;
     char     what[80];
     cp_tape *tape = cp_tape_new();
     double   found = largest_curvature(tape, f, x, n, 60, direction);
     for (int i = 0; i < n; i++)
-        if (fabs(expected[i]) > 0.7) sign = expected[i] * (double)direction[i] < 0 ? -1 : 1;
-    for (int i = 0; i < n; i++) received[i] = sign * (double)direction[i];
+        if (fabs(expected[i]) > 0.7) sign = expected[i] * direction[i] < 0 ? -1 : 1;
+    for (int i = 0; i < n; i++) received[i] = sign * direction[i];
     snprintf(what, sizeof what, "%s: curvature", name);
-    expect_number(what, curvature, found, 1e-4);
+    expect_number(what, curvature, found, 1e-9);
     snprintf(what, sizeof what, "%s: direction", name);
-    expect_numbers(what, (size_t)n, expected, received, 1e-3);
+    expect_numbers(what, (size_t)n, expected, received, 1e-9);
     cp_tape_free(tape);
 }
 

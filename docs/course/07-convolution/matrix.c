@@ -30,7 +30,7 @@ static void print_matrix(cp_tape *tape, const char *name, linear_map *map, int f
     }
     printf("%s\n", name);
     for (int i = 0; i < to; i++) {
-        for (int j = 0; j < from; j++) printf("%5.0f", (double)matrix[i][j]);
+        for (int j = 0; j < from; j++) printf("%5.0f", matrix[i][j]);
         printf("\n");
     }
 }
@@ -51,7 +51,7 @@ static cp_tensor *of_w_adjoint(cp_tape *tape, const cp_real *g) {
 /* ---- the inner-product test ---- */
 
 static double inner(cp_tape *tape, cp_tensor *a, cp_tensor *b) {
-    return (double)cp_item(cp_sum(tape, cp_mul(tape, a, b), CP_ALL, false));
+    return cp_item(cp_sum(tape, cp_mul(tape, a, b), CP_ALL, false));
 }
 
 static cp_tensor *random_tensor(cp_tape *tape, cp_rng *rng, cp_shape shape) {

@@ -21,8 +21,7 @@ static void look(cp_tape *tape, const network *net, bool training, cp_real a, cp
     cp_grad(tape, cp_sum(tape, e, CP_ALL, false), &x, 1, &of_all);
     cp_grad(tape, cp_slice(tape, e, (int[]){0}, (int[]){1}, NULL), &x, 1, &of_first);
     printf("  chain 2 at (%2.0f, %2.0f): E_0 = %6.3f, row 0 of d sum(E)/dx = (%6.3f, %6.3f), row 2 of dE_0/dx = (%6.3f, %6.3f)\n",
-           (double)a, (double)b, (double)e->data[0], (double)of_all->data[0], (double)of_all->data[1], (double)of_first->data[4],
-           (double)of_first->data[5]);
+           a, b, e->data[0], of_all->data[0], of_all->data[1], of_first->data[4], of_first->data[5]);
     cp_tape_reset(tape);
 }
 

@@ -8,7 +8,7 @@ static const cp_real data[N] = {1, 3, 4, 5, 7}; /* mean 4, variance 4 */
 
 static void show(const char *what, const cp_real *v) {
     printf("%-42s", what);
-    for (int i = 0; i < N; i++) printf("%7.3f", fabs((double)v[i]) < 5e-4 ? 0 : (double)v[i]); /* no -0.000 */
+    for (int i = 0; i < N; i++) printf("%7.3f", fabs(v[i]) < 5e-4 ? 0 : v[i]); /* no -0.000 */
     printf("\n");
 }
 
@@ -35,10 +35,10 @@ static void differences(cp_tape *tape, cp_tensor *mean, cp_tensor *var) {
         double y[2];
         for (int side = 0; side < 2; side++) {
             cp_real moved[N];
-            for (int k = 0; k < N; k++) moved[k] = data[k] + (cp_real)(k == i ? side - 0.5 : 0);
-            y[side] = (double)norm(tape, cp_constant(tape, moved, CP_SHAPE(N, 1)), mean, var, false)->data[0];
+            for (int k = 0; k < N; k++) moved[k] = data[k] + (k == i ? side - 0.5 : 0);
+            y[side] = norm(tape, cp_constant(tape, moved, CP_SHAPE(N, 1)), mean, var, false)->data[0];
         }
-        slope[i] = (cp_real)(y[1] - y[0]);
+        slope[i] = y[1] - y[0];
     }
     show("  by differences", slope);
 }
@@ -46,20 +46,20 @@ static void differences(cp_tape *tape, cp_tensor *mean, cp_tensor *var) {
 /* The classic bug: values from the running statistics, gradient by the training rule, for g = 1 0 0 0 0. */
 static void bug(void) {
     cp_real dx[N];
-    double  mean_g = 1.0 / N, mean_gy = ((double)data[0] - 4) / 2 / N;
-    for (int i = 0; i < N; i++) dx[i] = (cp_real)(((i == 0) - mean_g - ((double)data[i] - 4) / 2 * mean_gy) / 2);
+    double  mean_g = 1.0 / N, mean_gy = (data[0] - 4) / 2 / N;
+    for (int i = 0; i < N; i++) dx[i] = ((i == 0) - mean_g - (data[i] - 4) / 2 * mean_gy) / 2;
     show("  the classic bug says", dx);
 }
 
 static void running(cp_tape *tape, cp_real momentum) {
     cp_tensor *mean = cp_tensor_new(CP_SHAPE(1)), *var = cp_tensor_new(CP_SHAPE(1));
     var->data[0] = 1;
-    printf("momentum %.1f, running mean and variance:", (double)momentum);
+    printf("momentum %.1f, running mean and variance:", momentum);
     for (int step = 1; step <= 3; step++) {
         cp_tensor *x = cp_constant(tape, data, CP_SHAPE(N, 1));
         cp_batch_norm(tape, x, NULL, NULL,
                       (cp_batch_norm_config){.training = true, .running_mean = mean, .running_var = var, .momentum = momentum});
-        printf("  %.3f %.3f", (double)mean->data[0], (double)var->data[0]);
+        printf("  %.3f %.3f", mean->data[0], var->data[0]);
         cp_tape_reset(tape);
     }
     printf("\n");
@@ -77,8 +77,8 @@ int main(void) {
     bug();
     cp_tape_reset(tape);
     printf("\n");
-    running(tape, (cp_real)0.1);
-    running(tape, (cp_real)0.9);
+    running(tape, 0.1);
+    running(tape, 0.9);
     cp_tape_free(tape);
     cp_tensor_free(mean);
     cp_tensor_free(var);

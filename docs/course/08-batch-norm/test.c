@@ -10,16 +10,16 @@ void batch_norm_backward(int n, const double *x, double gamma, double eps, const
 
 static cp_tensor *column(cp_tape *tape, int n, const double *from) {
     cp_real values[MAX];
-    for (int i = 0; i < n; i++) values[i] = (cp_real)from[i];
+    for (int i = 0; i < n; i++) values[i] = from[i];
     return cp_variable(tape, values, CP_SHAPE(n, 1));
 }
 
 static void expect_at(const char *name, const char *what, int n, const cp_tensor *right, const double *received) {
     double expected[MAX];
     char   text[120];
-    for (int i = 0; i < n; i++) expected[i] = (double)right->data[i];
+    for (int i = 0; i < n; i++) expected[i] = right->data[i];
     snprintf(text, sizeof text, "%s: %s", name, what);
-    expect_numbers(text, (size_t)n, expected, received, 1e-4);
+    expect_numbers(text, (size_t)n, expected, received, 1e-9);
 }
 
 static void check(const char *name, int n, const double *x, double gamma, double eps, const double *g) {
@@ -27,10 +27,9 @@ static void check(const char *name, int n, const double *x, double gamma, double
     batch_norm_backward(n, x, gamma, eps, g, dx, &dgamma, &dbeta);
 
     cp_tape   *tape = cp_tape_new();
-    cp_tensor *leaves[] = {column(tape, n, x), cp_variable(tape, (cp_real[]){(cp_real)gamma}, CP_SHAPE(1)),
+    cp_tensor *leaves[] = {column(tape, n, x), cp_variable(tape, (cp_real[]){gamma}, CP_SHAPE(1)),
                            cp_variable(tape, (cp_real[]){0}, CP_SHAPE(1))};
-    cp_tensor *y =
-        cp_batch_norm(tape, leaves[0], leaves[1], leaves[2], (cp_batch_norm_config){.training = true, .eps = (cp_real)eps});
+    cp_tensor *y = cp_batch_norm(tape, leaves[0], leaves[1], leaves[2], (cp_batch_norm_config){.training = true, .eps = eps});
     cp_tensor *right[3];
     cp_vjp(tape, y, column(tape, n, g), leaves, 3, right);
     expect_at(name, "dx", n, right[0], dx);

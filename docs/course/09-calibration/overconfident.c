@@ -17,7 +17,7 @@ static void train(cp_tape *tape, const cp_linear *layer, cp_params *params) {
     for (int step = 1; step <= STEPS; step++) {
         cp_tensor *x = cp_constant(tape, points[0], CP_SHAPE(TRAIN, FEATURES));
         cp_tensor *loss = cp_cross_entropy(tape, cp_linear_forward(tape, layer, x), (cp_labels){train_labels, TRAIN});
-        if (step == STEPS) printf("training loss: %.3f\n", (double)cp_item(loss));
+        if (step == STEPS) printf("training loss: %.3f\n", cp_item(loss));
         cp_backward(tape, loss, params);
         cp_optim_step(adam);
         cp_tape_reset(tape);
@@ -27,7 +27,7 @@ static void train(cp_tape *tape, const cp_linear *layer, cp_params *params) {
 
 static cp_predictions predict(cp_tape *tape, const cp_linear *layer, int n, const int *labels, double *logits) {
     cp_tensor *z = cp_linear_forward(tape, layer, cp_constant(tape, points[0], CP_SHAPE(n, FEATURES))); /* (n, CLASSES) */
-    for (size_t i = 0; i < z->size; i++) logits[i] = (double)z->data[i];
+    for (size_t i = 0; i < z->size; i++) logits[i] = z->data[i];
     cp_tape_reset(tape);
     return (cp_predictions){.n = n, .classes = CLASSES, .values = logits, .logits = true, .labels = labels};
 }

@@ -20,12 +20,12 @@ static void safe_softmax(const float *z, float *p) {
 }
 
 static void print_three(const char *what, const float *v) {
-    printf("%-27s", what);
+    printf("%-28s", what);
     for (int c = 0; c < CLASSES; c++) {
         if (isfinite(v[c]))
-            printf(" %9.4f", (double)v[c]);
+            printf(" %10.4f", v[c]);
         else
-            printf("      %s", isnan(v[c]) ? " NaN" : v[c] > 0 ? " inf" : "-inf");
+            printf("       %s", isnan(v[c]) ? " NaN" : v[c] > 0 ? " inf" : "-inf");
     }
     printf("\n");
 }
@@ -49,13 +49,13 @@ int main(void) {
     cp_tensor    *z = cp_variable(tape, logits, CP_SHAPE(1, CLASSES)), *dz;
     cp_tensor    *loss = cp_cross_entropy(tape, z, (cp_labels){&label, 1});
     cp_grad(tape, loss, &z, 1, &dz);
-    printf("%-27s %9.4f\n", "cross-entropy for class 1", (double)cp_item(loss));
+    printf("%-28s %10.4f\n", "cross-entropy for class 1", cp_item(loss));
     print_tensor("its gradient, p - y", dz);
 
-    const cp_real far[] = {200, 0, 0}; /* e^-200 is 0 in single precision; its logarithm is -200 */
+    const cp_real far[] = {1000, 0, 0}; /* e^-1000 is 0 in double precision, too; its logarithm is -1000 */
     z = cp_variable(tape, far, CP_SHAPE(1, CLASSES));
-    print_tensor("cp_log(cp_softmax), 200 0 0", cp_log(tape, cp_softmax(tape, z, 1)));
-    print_tensor("cp_log_softmax, 200 0 0", cp_log_softmax(tape, z, 1));
+    print_tensor("cp_log(cp_softmax), 1000 0 0", cp_log(tape, cp_softmax(tape, z, 1)));
+    print_tensor("cp_log_softmax, 1000 0 0", cp_log_softmax(tape, z, 1));
     cp_tape_free(tape);
     return 0;
 }

@@ -11,8 +11,8 @@ static cp_gaussian_softmax make_layer(cp_params *params) {
     cp_gaussian_softmax layer =
         cp_gaussian_softmax_make(params, "layer", (cp_gaussian_softmax_config){.features = 2, .classes = CLASSES}, &rng);
     const double means[] = {-1.2, -0.7, 0, 1.1, 1.2, -0.7}, v[] = {0.9, -1.3, 0.8};
-    for (int i = 0; i < 2 * CLASSES; i++) layer.mean->data[i] = (cp_real)means[i];
-    for (int i = 0; i < 3; i++) layer.precision->data[i] = (cp_real)v[i];
+    for (int i = 0; i < 2 * CLASSES; i++) layer.mean->data[i] = means[i];
+    for (int i = 0; i < 3; i++) layer.precision->data[i] = v[i];
     return layer;
 }
 
@@ -30,7 +30,7 @@ static cp_tensor *energy_of(cp_at at, void *context, cp_tensor *x) {
 static void start(cp_tensor *x) {
     for (int i = 0; i < x->dims[0]; i++) {
         double angle = 2 * acos(-1) * (i + 0.5) / x->dims[0];
-        x->data[2 * i] = (cp_real)(2.5 * cos(angle)), x->data[2 * i + 1] = (cp_real)(2.5 * sin(angle));
+        x->data[2 * i] = 2.5 * cos(angle), x->data[2 * i + 1] = 2.5 * sin(angle);
     }
 }
 
@@ -42,8 +42,8 @@ typedef struct trail {
 static bool remember(void *user, const cp_sgld_view *view) {
     trail *t = user;
     for (int i = 0; i < WALKERS; i++) {
-        t->x[i][t->length] = (double)view->x->data[2 * i];
-        t->y[i][t->length] = (double)view->x->data[2 * i + 1];
+        t->x[i][t->length] = view->x->data[2 * i];
+        t->y[i][t->length] = view->x->data[2 * i + 1];
     }
     t->length++;
     return true;
@@ -51,7 +51,7 @@ static bool remember(void *user, const cp_sgld_view *view) {
 
 static double mean_energy(cp_tape *tape, const cp_gaussian_softmax *layer, const cp_tensor *x) {
     cp_tensor *e = cp_gaussian_softmax_energy(tape, layer, cp_constant(tape, x->data, x->shape));
-    double     mean = (double)cp_item(cp_mean(tape, e, CP_ALL, false));
+    double     mean = cp_item(cp_mean(tape, e, CP_ALL, false));
     cp_tape_reset(tape);
     return mean;
 }
@@ -71,11 +71,11 @@ static cp_panel *draw_energy(cp_figure *figure, cp_tape *tape, const cp_gaussian
     cp_grid        grid = {GRID, GRID, low, high, low, high, depth};
     for (int j = 0; j < GRID; j++) {
         for (int i = 0; i < GRID; i++) {
-            row[i][0] = (cp_real)(low + (high - low) * i / (GRID - 1));
-            row[i][1] = (cp_real)(low + (high - low) * j / (GRID - 1));
+            row[i][0] = low + (high - low) * i / (GRID - 1);
+            row[i][1] = low + (high - low) * j / (GRID - 1);
         }
         cp_tensor *e = cp_gaussian_softmax_energy(tape, layer, cp_constant(tape, row[0], CP_SHAPE(GRID, 2)));
-        for (int i = 0; i < GRID; i++) depth[j * GRID + i] = -(double)e->data[i];
+        for (int i = 0; i < GRID; i++) depth[j * GRID + i] = -e->data[i];
         cp_tape_reset(tape);
     }
     cp_panel_fill(panel, (cp_style){.color = 0, .opacity = 0.4}, &grid, CP_RAMP_ONE, 10, -9, 0.5);
@@ -87,7 +87,7 @@ static cp_panel *draw_energy(cp_figure *figure, cp_tape *tape, const cp_gaussian
 /* The paths of the chains, from a ring to a dot. */
 static void draw_trails(cp_panel *panel, const trail *t, const cp_tensor *end) {
     for (int i = 0; i < WALKERS; i++) {
-        double   x = (double)end->data[2 * i], y = (double)end->data[2 * i + 1];
+        double   x = end->data[2 * i], y = end->data[2 * i + 1];
         cp_style line = {.color = 1, .dash = CP_SOLID, .marker = CP_NO_MARK, .size = 1.1, .opacity = 0.8, .label = "chain"};
         cp_panel_line(panel, line, t->length, t->x[i], t->y[i], NULL);
         cp_panel_points(panel, (cp_style){.color = 7, .marker = CP_CIRCLE, .ring = true, .label = "start"}, 1, t->x[i], t->y[i]);
@@ -97,7 +97,7 @@ static void draw_trails(cp_panel *panel, const trail *t, const cp_tensor *end) {
 
 static void draw_ends(cp_panel *panel, const cp_tensor *end) {
     static double x[MANY], y[MANY];
-    for (int i = 0; i < MANY; i++) x[i] = (double)end->data[2 * i], y[i] = (double)end->data[2 * i + 1];
+    for (int i = 0; i < MANY; i++) x[i] = end->data[2 * i], y[i] = end->data[2 * i + 1];
     cp_panel_points(panel, (cp_style){.color = 7, .marker = CP_CIRCLE, .size = 1.9, .opacity = 1}, MANY, x, y);
 }
 
@@ -106,7 +106,7 @@ static void draw_ends(cp_panel *panel, const cp_tensor *end) {
 static void walk(cp_tape *tape, const cp_gaussian_softmax *layer, const char *what, cp_tensor *x, double factor, double noise,
                  trail *t) {
     cp_rng         rng = cp_rng_named(4, "chains");
-    landscape      on = {layer, (cp_real)factor};
+    landscape      on = {layer, factor};
     cp_sgld_config config = {
         .step_size = 0.02, .noise = noise, .steps = STEPS, .observer = t ? remember : NULL, .observer_user = t};
     start(x);

@@ -15,8 +15,8 @@ static void draw(cp_rng *rng, int n, cp_real (*x)[2], int *y, bool misleading) {
         int    c = y[i] = i % CLASSES;
         double along = cp_rng_normal(rng), across = cp_rng_normal(rng);
         if (misleading) along = (c == 1 ? -1.6 : 1.6) + 0.2 * along;
-        x[i][0] = (cp_real)(centers[c][0] + 0.5 * along - 0.12 * across);
-        x[i][1] = (cp_real)(centers[c][1] + 0.3 * along + 0.2 * across);
+        x[i][0] = centers[c][0] + 0.5 * along - 0.12 * across;
+        x[i][1] = centers[c][1] + 0.3 * along + 0.2 * across;
     }
 }
 
@@ -30,7 +30,7 @@ static cp_tensor *loss_of(cp_at at, const cp_gaussian_softmax *layer, double lam
     cp_tensor *loss = cp_cross_entropy(at, cp_gaussian_softmax_logits(at, layer, x), (cp_labels){labels, LABELED});
     loss = cp_sub(at, loss, cp_mean(at, of_class, CP_ALL, false));
     loss = cp_sub(at, loss, cp_mean(at, cp_gaussian_softmax_log_density(at, layer, u), CP_ALL, false));
-    return cp_add(at, loss, cp_scale(at, cp_gaussian_softmax_penalty(at, layer), (cp_real)lambda));
+    return cp_add(at, loss, cp_scale(at, cp_gaussian_softmax_penalty(at, layer), lambda));
 }
 
 static double accuracy(const cp_tensor *p) {
@@ -47,7 +47,7 @@ static double accuracy(const cp_tensor *p) {
 /* The largest difference between the two heads' posteriors on the test points. */
 static double disagreement(const cp_tensor *p, const cp_tensor *q) {
     double max = 0;
-    for (size_t i = 0; i < p->size; i++) max = fmax(max, fabs((double)(p->data[i] - q->data[i])));
+    for (size_t i = 0; i < p->size; i++) max = fmax(max, fabs(p->data[i] - q->data[i]));
     return max;
 }
 
@@ -65,8 +65,8 @@ static void show_constant(cp_tape *tape, const cp_gaussian_softmax *layer) {
     cp_tensor    *x = cp_constant(tape, at[0], CP_SHAPE(3, 2));
     cp_tensor    *e = cp_gaussian_softmax_energy(tape, layer, x), *l = cp_gaussian_softmax_log_density(tape, layer, x);
     for (int i = 0; i < 3; i++)
-        printf("x = (%2.0f, %2.0f)  E %5.2f   -ln p %5.2f   ln Z = -ln p - E = %.2f\n", (double)at[i][0], (double)at[i][1],
-               (double)e->data[i], -(double)l->data[i], -(double)(l->data[i] + e->data[i]));
+        printf("x = (%2.0f, %2.0f)  E %5.2f   -ln p %5.2f   ln Z = -ln p - E = %.2f\n", at[i][0], at[i][1], e->data[i], -l->data[i],
+               -(l->data[i] + e->data[i]));
     cp_tape_reset(tape);
 }
 

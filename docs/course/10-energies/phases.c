@@ -24,7 +24,7 @@ static cp_tensor *mean_energy(cp_at at, const cp_gaussian_softmax *layer, cp_ten
 static void gradient(cp_tape *tape, const cp_gaussian_softmax *layer, cp_tensor *scalar, double *out) {
     cp_tensor *wrt[] = {layer->mean, layer->precision}, *grads[2];
     cp_grad(tape, scalar, wrt, 2, grads);
-    for (int i = 0; i < VALUES; i++) out[i] = (double)(i < 4 ? grads[0]->data[i] : grads[1]->data[0]);
+    for (int i = 0; i < VALUES; i++) out[i] = i < 4 ? grads[0]->data[i] : grads[1]->data[0];
 }
 
 static cp_tensor *energy_of(cp_at at, void *layer, cp_tensor *x) {
@@ -38,8 +38,8 @@ int main(void) {
     cp_gaussian_softmax layer = make_layer(params);
     cp_tape            *tape = cp_tape_new();
     for (int i = 0; i < POINTS; i++) { /* the data are not where the model has its wells */
-        points[i][0] = (cp_real)((i % 2 ? 1.5 : -1.0) + 0.4 * cp_rng_normal(&rng));
-        points[i][1] = (cp_real)((i % 2 ? 0.5 : -0.2) + 0.4 * cp_rng_normal(&rng));
+        points[i][0] = (i % 2 ? 1.5 : -1.0) + 0.4 * cp_rng_normal(&rng);
+        points[i][1] = (i % 2 ? 0.5 : -0.2) + 0.4 * cp_rng_normal(&rng);
     }
 
     /* Samples first: cp_sgld_run resets the tape at every step, and freezes the parameters while it runs. */

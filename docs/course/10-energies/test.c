@@ -17,7 +17,7 @@ static cp_tensor *bowl_energy(cp_at at, void *context, cp_tensor *x) {
     bool  was = cp_tape_freeze(at.tape, true);
     cp_tape_freeze(at.tape, was);
     b->asked++, b->frozen += was;
-    return cp_scale(at, cp_sum(at, cp_mul(at, b->k, cp_square(at, x)), CP_AXES(1), false), (cp_real)0.5);
+    return cp_scale(at, cp_sum(at, cp_mul(at, b->k, cp_square(at, x)), CP_AXES(1), false), 0.5);
 }
 
 static void set(cp_tensor *x, const cp_real *values) {
@@ -31,7 +31,7 @@ static void check_bowl(cp_tape *tape, cp_tensor *x) {
     k->data[0] = 1, k->data[1] = 4;
     set(x, start);
     langevin_step(tape, bowl_energy, &b, x, 0.2, 0, none); /* dE/dx = (x_0, 4 x_1), times 0.1 */
-    expect_tensor("no noise, one step down a bowl", CP_SHAPE(CHAINS, 2), (double[]){0.9, 1.2, -2.7, 0.6, 0, -0.6}, x, 1e-5);
+    expect_tensor("no noise, one step down a bowl", CP_SHAPE(CHAINS, 2), (double[]){0.9, 1.2, -2.7, 0.6, 0, -0.6}, x, 1e-9);
     expect_number("recordings of the energy", 1, b.asked, 0);
     expect_number("of these on a frozen tape", 1, b.frozen, 0);
     expect_number("nodes on the tape after the step", 0, cp_tape_length(tape), 0);
@@ -40,7 +40,7 @@ static void check_bowl(cp_tape *tape, cp_tensor *x) {
     set(x, start);
     cp_tape_reset(tape);
     langevin_step(tape, bowl_energy, &b, x, 0.2, 0.5, noise);
-    expect_tensor("noise of sd 0.5", CP_SHAPE(CHAINS, 2), (double[]){1.4, 0.7, -1.7, 0.6, -1, -0.1}, x, 1e-5);
+    expect_tensor("noise of sd 0.5", CP_SHAPE(CHAINS, 2), (double[]){1.4, 0.7, -1.7, 0.6, -1, -0.1}, x, 1e-9);
     cp_tape_reset(tape);
     cp_tensor_free(k);
 }
@@ -63,10 +63,10 @@ static void check_layer(cp_tape *tape, cp_tensor *x) {
     set(x, start);
     cp_sgld_config sgld = {.step_size = 0.3, .noise = 0.1, .steps = STEPS, .scripted_noise = noise[0]};
     cp_sgld_run(tape, layer_energy, &layer, x, &sgld, NULL, NULL);
-    for (int i = 0; i < VALUES; i++) expected[i] = (double)x->data[i];
+    for (int i = 0; i < VALUES; i++) expected[i] = x->data[i];
     set(x, start);
     for (int step = 0; step < STEPS; step++) langevin_step(tape, layer_energy, &layer, x, 0.3, 0.1, noise[step]);
-    expect_tensor("five steps on three wells, as cp_sgld_run makes them", CP_SHAPE(CHAINS, 2), expected, x, 1e-4);
+    expect_tensor("five steps on three wells, as cp_sgld_run makes them", CP_SHAPE(CHAINS, 2), expected, x, 1e-9);
     cp_params_free(params);
 }
 

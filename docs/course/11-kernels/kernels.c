@@ -1,4 +1,5 @@
-/* One 3x3 convolution, computed in faster and faster ways, each compared with the first. Exits with 1 if a result is wrong. */
+/* One 3x3 convolution, computed in faster and faster ways, each compared with the first. Exits with 1 if a result is
+ * wrong. Needs a float build: the fast kernels are for float. */
 #include <couplet.h>
 #include <math.h>
 #include <stdlib.h>
