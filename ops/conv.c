@@ -6,6 +6,8 @@
 #include "core/kernels/kernels.h"
 #include "ops/ops.h"
 
+#include <string.h>
+
 static int or_one(int value) { return value ? value : 1; }
 
 /* -1 when the kernel does not fit or the result is too large. */
@@ -46,13 +48,16 @@ static bool conv_plan(cp_at at, const char *op, const int *x, const int *w, cp_c
     return true;
 }
 
-/* Checks two tensors of rank 4, each named by a letter. */
-static bool is_pair(cp_at at, const char *op, const char *names, cp_tensor *const *in) {
+/* Checks two tensors of this rank, each named by a letter. */
+static bool has_axes(cp_at at, const char *op, const char *names, cp_tensor *const *in, int rank) {
     if (!cp_check(at, op, 2, in)) return false;
     for (int i = 0; i < 2; i++)
-        if (in[i]->rank != 4) return cp_misuse(at, op, "%c has shape %s; it needs 4 axes", names[i], cp_shape_text(in[i]).s);
+        if (in[i]->rank != rank)
+            return cp_misuse(at, op, "%c has shape %s; it needs %d axes", names[i], cp_shape_text(in[i]).s, rank);
     return true;
 }
+
+static bool is_pair(cp_at at, const char *op, const char *names, cp_tensor *const *in) { return has_axes(at, op, names, in, 4); }
 
 static bool is_response(cp_at at, const char *op, const char *what, const cp_tensor *g, const cp_conv_shape *s) {
     int dims[] = {s->n, s->oh, s->ow, s->k};
@@ -68,16 +73,22 @@ static bool is_bias(cp_at at, const char *op, const cp_tensor *bias, const cp_co
 static const cp_real *values(const cp_tensor *t) { return t ? t->data : NULL; }
 
 /* ONNX has images (N, C, H, W) and kernels (K, C/groups, kh, kw). */
-static int conv_to_onnx(cp_export *e, int x, int bias, cp_conv2d_config c) {
-    cp_tensor   *w = cp_permute(e->at, e->node->in[1], (int[]){3, 2, 0, 1});
-    int          in[] = {x, cp_export_constant(e, w), cp_export_in(e, bias)};
-    cp_onnx_attr attrs[] = {
+static void conv_attrs(cp_conv2d_config c, cp_onnx_attr *attrs) {
+    const cp_onnx_attr all[] = {
         {"pads", CP_ONNX_INTS, .count = 4, .ints = {c.pad_top, c.pad_left, c.pad_bottom, c.pad_right}},
         {"strides", CP_ONNX_INTS, .count = 2, .ints = {or_one(c.stride_h), or_one(c.stride_w)}},
         {"dilations", CP_ONNX_INTS, .count = 2, .ints = {or_one(c.dilation_h), or_one(c.dilation_w)}},
         {"group", CP_ONNX_INT, .ints = {or_one(c.groups)}},
         {0},
     };
+    memcpy(attrs, all, sizeof all);
+}
+
+static int conv_to_onnx(cp_export *e, int x, int bias, cp_conv2d_config c) {
+    cp_tensor   *w = cp_permute(e->at, e->node->in[1], (int[]){3, 2, 0, 1});
+    int          in[] = {x, cp_export_constant(e, w), cp_export_in(e, bias)};
+    cp_onnx_attr attrs[5];
+    conv_attrs(c, attrs);
     e->channels_first = true;
     return cp_onnx_node(e->graph, "Conv", in[2] ? 3 : 2, in, attrs);
 }
@@ -277,6 +288,26 @@ cp_tensor *(cp_leaky_conv2d)(cp_at at, cp_tensor *x, cp_tensor *w, cp_conv_extra
 
 /* ---- its gradient with respect to the image ---- */
 
+/* The rows of an image that no window of the convolution reaches. */
+static int left_over(int size, int pads, int kernel, int dilation, int stride) {
+    return (size + pads - or_one(dilation) * (kernel - 1) - 1) % or_one(stride);
+}
+
+static int conv2d_input_grad_to_onnx(cp_export *e, const cp_node *node) {
+    const cp_conv2d_config *c = node->attr;
+    const int              *w = node->in[1]->dims, *out = node->out->dims;
+    cp_tensor              *kernel = cp_permute(e->at, node->in[1], (int[]){3, 2, 0, 1});
+    int                     in[] = {cp_export_in_channels_first(e, 0), cp_export_constant(e, kernel)};
+    int                     rest_h = left_over(out[1], c->pad_top + c->pad_bottom, w[0], c->dilation_h, c->stride_h);
+    int                     rest_w = left_over(out[2], c->pad_left + c->pad_right, w[1], c->dilation_w, c->stride_w);
+    cp_onnx_attr            attrs[6];
+    conv_attrs(*c, attrs);
+    attrs[4] = (cp_onnx_attr){"output_padding", CP_ONNX_INTS, .count = 2, .ints = {rest_h, rest_w}};
+    attrs[5] = (cp_onnx_attr){0};
+    e->channels_first = true;
+    return cp_onnx_node(e->graph, "ConvTranspose", 2, in, attrs);
+}
+
 static void conv2d_input_grad_grad(cp_at at, const cp_node *node, cp_tensor *h, cp_tensor **gin) {
     cp_tensor              *g = node->in[0], *w = node->in[1];
     const cp_conv2d_config *c = node->attr;
@@ -289,7 +320,7 @@ CP_OP(
     .rule = "with h the gradient at out: g: conv2d(h, w); w: conv2d_weight_grad(h, g)",
     .words =
         "The op is linear in g and in w: the incoming gradient, an image, is convolved for g, and combined with g for the kernel.",
-    .keeps = {CP_KEEPS_IN(1), CP_KEEPS_IN(0)});
+    .keeps = {CP_KEEPS_IN(1), CP_KEEPS_IN(0)}, .to_onnx = conv2d_input_grad_to_onnx);
 
 cp_tensor *(cp_conv2d_input_grad)(cp_at at, cp_tensor *g, cp_tensor *w, const int x_dims[4], cp_conv2d_config config) {
     const char   *op = "conv2d_input_grad";
@@ -327,4 +358,44 @@ cp_tensor *(cp_conv2d_weight_grad)(cp_at at, cp_tensor *x, cp_tensor *g, const i
     if (!out || !cp_kernels()->conv2d_weight_grad(cp_scratch(at), &s, x->data, g->data, &(cp_conv_fusion){0}, out->data, NULL))
         return NULL;
     return cp_record_with(at, &cp_op_conv2d_weight_grad, out, &config, sizeof config, 2, in);
+}
+
+/* ---- sequences, and the transposed convolution ---- */
+
+const cp_op cp_op_conv1d = {.name = "conv1d", .formula = "conv2d of images of one row"};
+const cp_op cp_op_conv_transpose = {.name = "conv_transpose", .formula = "conv2d_input_grad(x, w) + bias"};
+
+cp_tensor *(cp_conv1d)(cp_at at, cp_tensor *x, cp_tensor *w, cp_tensor *bias, cp_conv2d_config c) {
+    const char   *op = "conv1d";
+    cp_conv_shape s;
+    c.stride_h = c.pad_top = c.pad_bottom = c.dilation_h = 0;
+    if (!has_axes(at, op, "xw", (cp_tensor *[]){x, w}, 3) || !cp_check_optional(at, op, 1, &bias, (const char *[]){"bias"}))
+        return NULL;
+    cp_shape image = CP_SHAPE(x->dims[0], 1, x->dims[1], x->dims[2]), kernel = CP_SHAPE(1, w->dims[0], w->dims[1], w->dims[2]);
+    if (!conv_plan(at, op, image.dims, kernel.dims, c, &s) || !is_bias(at, op, bias, &s)) return NULL;
+    cp_tensor *y = cp_conv2d(at, cp_reshape(at, x, image), cp_reshape(at, w, kernel), bias, c);
+    return cp_reshape(at, y, CP_SHAPE(s.n, s.ow, s.k));
+}
+
+cp_tensor *(cp_conv_transpose)(cp_at at, cp_tensor *x, cp_tensor *w, cp_tensor *bias, cp_conv2d_config c, int output_pad) {
+    const char   *op = "conv_transpose";
+    cp_conv_shape s;
+    if (!is_pair(at, op, "xw", (cp_tensor *[]){x, w}) || !cp_check_optional(at, op, 1, &bias, (const char *[]){"bias"}))
+        return NULL;
+    if (output_pad < 0 || (output_pad && (output_pad >= or_one(c.stride_h) || output_pad >= or_one(c.stride_w))))
+        return cp_refuse(at, op, "output_pad is %d; it must be at least 0 and less than the strides", output_pad);
+    int64_t h = ((int64_t)x->dims[1] - 1) * or_one(c.stride_h) - c.pad_top - c.pad_bottom +
+                (int64_t)or_one(c.dilation_h) * (w->dims[0] - 1) + 1 + output_pad;
+    int64_t width = ((int64_t)x->dims[2] - 1) * or_one(c.stride_w) - c.pad_left - c.pad_right +
+                    (int64_t)or_one(c.dilation_w) * (w->dims[1] - 1) + 1 + output_pad;
+    int64_t channels = (int64_t)w->dims[2] * or_one(c.groups);
+    if (h < 0 || h > INT32_MAX || width < 0 || width > INT32_MAX || channels < 0 || channels > INT32_MAX)
+        return cp_refuse(at, op, "image %s, kernel %s and %d groups give no image of a possible size", cp_shape_text(x).s,
+                         cp_shape_text(w).s, or_one(c.groups));
+    int dims[] = {x->dims[0], (int)h, (int)width, (int)channels};
+    if (!conv_plan(at, op, dims, w->dims, c, &s) || !is_response(at, op, "x", x, &s)) return NULL;
+    if (bias && !cp_shape_is(bias, CP_SHAPE(s.c)))
+        return cp_refuse(at, op, "bias has shape %s; the kernel gives %d channels", cp_shape_text(bias).s, s.c);
+    cp_tensor *y = cp_conv2d_input_grad(at, x, w, dims, c);
+    return bias ? cp_add(at, y, bias) : y;
 }

@@ -137,6 +137,11 @@ cp_tensor *cp_conv2d(cp_at at, cp_tensor *x, cp_tensor *w, cp_tensor *bias, cp_c
 /* Its two gradients as ops: g (N,OH,OW,K) and w -> (N,H,W,C) = x_dims; x and g -> (kh,kw,C/groups,K) = w_dims. */
 cp_tensor *cp_conv2d_input_grad(cp_at at, cp_tensor *g, cp_tensor *w, const int x_dims[4], cp_conv2d_config config);
 cp_tensor *cp_conv2d_weight_grad(cp_at at, cp_tensor *x, cp_tensor *g, const int w_dims[4], cp_conv2d_config config);
+/* The same for sequences: x (N,T,C), w (k,C/groups,K), bias (K) or NULL -> (N,OT,K); stride_w, pad_left, pad_right and dilation_w count. */
+cp_tensor *cp_conv1d(cp_at at, cp_tensor *x, cp_tensor *w, cp_tensor *bias, cp_conv2d_config config);
+/* The transposed convolution, conv2d_input_grad with a bias: x (N,H,W,K), w (kh,kw,C/groups,K), bias (C) or NULL -> (N,OH,OW,C),
+ * OH = (H - 1) stride_h - pad_top - pad_bottom + dilation_h (kh - 1) + 1 + output_pad, 0 <= output_pad < stride. */
+cp_tensor *cp_conv_transpose(cp_at at, cp_tensor *x, cp_tensor *w, cp_tensor *bias, cp_conv2d_config config, int output_pad);
 
 /* conv2d(leaky_relu(scale x + shift), w) + bias + residual in one pass that stores one bit per value: the
  * pre-activation block's step. The padding is added after the leaky ReLU. All inputs get gradients; the rule reads x only for those of w
@@ -159,6 +164,10 @@ cp_tensor *cp_max_pool(cp_at at, cp_tensor *x, cp_pool2d_config config); /* padd
 cp_tensor *cp_avg_pool(cp_at at, cp_tensor *x, cp_pool2d_config config); /* padding counts as zeros in the mean */
 cp_tensor *cp_avg_unpool(cp_at at, cp_tensor *g, const int x_dims[4], cp_pool2d_config config); /* avg_pool's gradient */
 cp_tensor *cp_global_avg_pool(cp_at at, cp_tensor *x);                                          /* (N,H,W,C) -> (N,C) */
+
+/* Enlarged by whole factors: pixels repeated, or interpolated between their centers (PyTorch's align_corners=False). */
+cp_tensor *cp_upsample_nearest(cp_at at, cp_tensor *x, int factor_h, int factor_w);
+cp_tensor *cp_upsample_bilinear(cp_at at, cp_tensor *x, int factor_h, int factor_w);
 
 /* ==== normalization; gamma and beta may be NULL (1 and 0) ==== */
 
@@ -274,6 +283,10 @@ const struct cp_op *const *cp_op_list(int *count);
 #define cp_topk(t, ...) cp_topk(CP_AT(t), __VA_ARGS__)
 #define cp_argmax(t, ...) cp_argmax(CP_AT(t), __VA_ARGS__)
 #define cp_one_hot(t, ...) cp_one_hot(CP_AT(t), __VA_ARGS__)
+#define cp_conv1d(t, ...) cp_conv1d(CP_AT(t), __VA_ARGS__)
+#define cp_conv_transpose(t, ...) cp_conv_transpose(CP_AT(t), __VA_ARGS__)
+#define cp_upsample_nearest(t, ...) cp_upsample_nearest(CP_AT(t), __VA_ARGS__)
+#define cp_upsample_bilinear(t, ...) cp_upsample_bilinear(CP_AT(t), __VA_ARGS__)
 #define cp_leaky_conv2d(t, ...) cp_leaky_conv2d(CP_AT(t), __VA_ARGS__)
 #define cp_conv2d(t, ...) cp_conv2d(CP_AT(t), __VA_ARGS__)
 #define cp_conv2d_input_grad(t, ...) cp_conv2d_input_grad(CP_AT(t), __VA_ARGS__)

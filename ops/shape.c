@@ -90,7 +90,16 @@ static void broadcast_to_grad(cp_at at, const cp_node *node, cp_tensor *g, cp_te
     gin[0] = cp_sum_to(at, g, node->in[0]->shape);
 }
 
-CP_OP(broadcast_to, .formula = "repeated along axes of size 1", .rule = "g summed over the repeated axes",
+/* A size of 1 keeps that of the input, so that an axis that is not repeated may be the batch's. */
+static int broadcast_to_onnx(cp_export *e, const cp_node *node) {
+    const cp_tensor *a = node->in[0], *out = node->out;
+    int              dims[CP_MAX_RANK], lead = out->rank - a->rank;
+    for (int i = 0; i < out->rank; i++) dims[i] = i >= lead && a->dims[i - lead] == out->dims[i] ? 1 : out->dims[i];
+    return cp_export_pair(e, "Expand", cp_export_in(e, 0), cp_onnx_ints(e->graph, out->rank, dims));
+}
+
+CP_OP(broadcast_to, .to_onnx = broadcast_to_onnx, .formula = "repeated along axes of size 1",
+      .rule = "g summed over the repeated axes",
       .words = "A value that was repeated gets the sum of the gradients of all its copies.");
 const cp_op cp_op_sum_to = {.name = "sum_to", .formula = "summed along the axes that were repeated"};
 

@@ -349,6 +349,31 @@ for variant, slope in (("same", 0.2), ("strided", 0.2), ("strided_shortcut", 0.0
          lambda a, b, bias, residual, scale, shift: plan(F.leaky_relu(a * scale + shift, slope), b, bias) + residual, x, w, (w[3],), y,
          (x[3],), (x[3],), ints=[*stride, *pad, *dilation, groups], reals=[slope])
 
+# name: x, w, stride, padding on both sides, dilation, groups, output padding
+TRANSPOSED = {
+    "halves": ((2, 3, 2, 3), (2, 2, 2, 3), 2, 0, 1, 1, 0),
+    "output_padding": ((1, 3, 4, 2), (3, 3, 3, 2), 2, 1, 1, 1, 1),
+    "plain": ((1, 3, 4, 2), (3, 2, 3, 2), 1, 0, 1, 1, 0),
+    "grouped": ((2, 2, 3, 4), (3, 3, 1, 4), 2, 1, 1, 2, 0),
+    "dilated": ((1, 3, 4, 2), (2, 3, 2, 2), 3, 1, 2, 1, 2),
+}
+for variant, (x, w, stride, pad, dilation, groups, extra) in TRANSPOSED.items():
+    ints = [stride, stride, pad, pad, pad, pad, dilation, dilation, groups, extra]
+
+    def transposed(a, k, bias=None):
+        return nhwc(F.conv_transpose2d(nchw(a), oihw(k), bias, stride, pad, extra, groups, dilation))
+    case(f"conv_transpose/{variant}", transposed, x, w, ints=ints)
+    case(f"conv_transpose/{variant}_bias", transposed, x, w, (w[2] * groups,), ints=ints)
+for variant, x, w, stride, pad, dilation, groups in (
+        ("plain", (2, 5, 2), (3, 2, 3), 1, (0, 0), 1, 1), ("causal", (1, 6, 2), (2, 2, 2), 1, (2, 0), 2, 1),
+        ("strided", (2, 7, 4), (3, 2, 6), 2, (1, 1), 1, 2)):
+    def sequences(a, k, bias):
+        return F.conv1d(F.pad(a.mT, pad), k.permute(2, 1, 0), bias, stride, 0, dilation, groups).mT
+    case(f"conv1d/{variant}", sequences, x, w, (w[2],), ints=[1, stride, 0, 0, *pad, 1, dilation, groups])
+for variant, x, factors in (("two", (2, 3, 2, 2), (2, 2)), ("uneven", (1, 2, 4, 3), (3, 1)), ("one_pixel", (1, 1, 1, 2), (2, 3))):
+    case(f"upsample_nearest/{variant}", lambda a: nhwc(F.interpolate(nchw(a), scale_factor=factors)), x, ints=factors)
+    case(f"upsample_bilinear/{variant}", lambda a: nhwc(F.interpolate(nchw(a), scale_factor=factors, mode="bilinear")), x, ints=factors)
+
 # name: x, window, stride, (top, bottom, left, right)
 POOLINGS = {
     "halves": ((2, 4, 6, 3), (2, 2), (2, 2), (0, 0, 0, 0)),

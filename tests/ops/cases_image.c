@@ -54,6 +54,22 @@ static cp_tensor *build_global_avg_pool(cp_tape *tape, cp_tensor **in, const op_
     return cp_global_avg_pool(tape, in[0]);
 }
 
+static cp_tensor *build_conv1d(cp_tape *tape, cp_tensor **in, const op_case *c) {
+    return cp_conv1d(tape, in[0], in[1], case_inputs(c) == 3 ? in[2] : NULL, c->conv);
+}
+
+static cp_tensor *build_conv_transpose(cp_tape *tape, cp_tensor **in, const op_case *c) {
+    return cp_conv_transpose(tape, in[0], in[1], case_inputs(c) == 3 ? in[2] : NULL, c->conv, c->number);
+}
+
+static cp_tensor *build_upsample_nearest(cp_tape *tape, cp_tensor **in, const op_case *c) {
+    return cp_upsample_nearest(tape, in[0], c->start[0], c->start[1]);
+}
+
+static cp_tensor *build_upsample_bilinear(cp_tape *tape, cp_tensor **in, const op_case *c) {
+    return cp_upsample_bilinear(tape, in[0], c->start[0], c->start[1]);
+}
+
 /* clang-format off */
 #define OF(...) __VA_ARGS__
 
@@ -147,6 +163,28 @@ static const op_case cases[] = {
                    .shape = SHAPE(1, 5, 6, 2), .pool = {PADDED_3}},
     {"avg_unpool", "3x3, stride 1, overlapping",  build_avg_unpool, {ANY(1, 3, 4, 2)},
                    .shape = SHAPE(1, 5, 6, 2), .pool = {DENSE_3}},
+
+    {"conv1d", "kernel 3",             build_conv1d, {ANY(2, 5, 2), ANY(3, 2, 3)}},
+    {"conv1d", "biased",               build_conv1d, {ANY(2, 5, 2), ANY(3, 2, 3), ANY(3)}, .conv = {CP_PAD(1)}},
+    {"conv1d", "causal, dilated",      build_conv1d, {ANY(1, 7, 2), ANY(2, 2, 2), ANY(2)}, .conv = {.pad_left = 3, .dilation_w = 3}},
+    {"conv1d", "stride 2, two groups", build_conv1d, {ANY(1, 6, 4), ANY(3, 2, 2)}, .conv = {CP_STRIDE(2), CP_PAD(1), .groups = 2}},
+    {"conv1d", "one step",             build_conv1d, {ANY(1, 1, 1), ANY(1, 1, 1), ANY(1)}},
+
+    {"conv_transpose", "2x2, stride 2",  build_conv_transpose, {ANY(2, 3, 2, 3), ANY(2, 2, 2, 3)}, .conv = {CP_STRIDE(2)}},
+    {"conv_transpose", "biased",         build_conv_transpose, {ANY(1, 2, 3, 2), ANY(3, 3, 4, 2), ANY(4)}, .conv = {CP_STRIDE(2), CP_PAD(1)}},
+    {"conv_transpose", "padded output",  build_conv_transpose, {ANY(1, 2, 3, 2), ANY(3, 3, 2, 2), ANY(2)}, .conv = {CP_STRIDE(2), CP_PAD(1)}, .number = 1},
+    {"conv_transpose", "two groups",     build_conv_transpose, {ANY(1, 2, 2, 4), ANY(2, 3, 1, 4), ANY(2)}, .conv = {.groups = 2, .stride_w = 2}},
+    {"conv_transpose", "dilated, uneven", build_conv_transpose, {ANY(1, 3, 2, 2), ANY(2, 3, 2, 2)}, .conv = {CP_DILATION(2), .pad_top = 1, .pad_right = 2}},
+    {"conv_transpose", "one pixel",      build_conv_transpose, {ANY(1, 1, 1, 1), ANY(1, 1, 1, 1), ANY(1)}},
+
+    {"upsample_nearest", "by two",        build_upsample_nearest, {ANY(2, 2, 3, 2)}, .start = {2, 2}},
+    {"upsample_nearest", "by one, three", build_upsample_nearest, {ANY(1, 3, 2, 1)}, .start = {1, 3}},
+    {"upsample_nearest", "one pixel",     build_upsample_nearest, {ANY(1, 1, 1, 2)}, .start = {3, 2}},
+    {"upsample_nearest", "no images",     build_upsample_nearest, {ANY(0, 2, 2, 3)}, .start = {2, 2}},
+    {"upsample_bilinear", "by two",        build_upsample_bilinear, {ANY(2, 2, 3, 2)}, .start = {2, 2}},
+    {"upsample_bilinear", "by one, three", build_upsample_bilinear, {ANY(1, 3, 2, 1)}, .start = {1, 3}},
+    {"upsample_bilinear", "one pixel",     build_upsample_bilinear, {ANY(1, 1, 1, 2)}, .start = {3, 2}},
+    {"upsample_bilinear", "no images",     build_upsample_bilinear, {ANY(0, 2, 2, 3)}, .start = {2, 2}},
 
     {"global_avg_pool", "odd sizes",             build_global_avg_pool, {ANY(2, 3, 5, 3)}},
     {"global_avg_pool", "one pixel",             build_global_avg_pool, {ANY(2, 1, 1, 3)}},

@@ -48,7 +48,7 @@ typedef cp_tensor *(*op_call)(const arguments *a);
 #define THE_REST(X)                                                                                                \
     X(where) X(gate) X(matmul) X(permute) X(slice) X(embed) X(pad) X(concat) X(gather_rows) X(scatter_rows) X(conv2d) X(leaky_conv2d) X(scale_shift)             \
     X(conv2d_input_grad) X(conv2d_weight_grad) X(avg_unpool) X(normalize) X(batch_norm) X(layer_norm)              \
-    X(group_norm) X(leaky_norm) X(gaussian_penalty) X(variance) X(masked_fill) X(pad_reflect) X(flip) X(stack) X(chunk) X(topk)
+    X(group_norm) X(leaky_norm) X(gaussian_penalty) X(variance) X(masked_fill) X(pad_reflect) X(flip) X(stack) X(chunk) X(topk) X(conv1d) X(conv_transpose) X(upsample_nearest) X(upsample_bilinear)
 #define EVERY(X)                                                                                                   \
     ONE_INPUT(X) TWO_INPUTS(X) ONE_REAL(X) TWO_REALS(X) REDUCTIONS(X) ONE_INT(X) TO_SHAPE(X) PLACES(X) LABELED(X)  \
     POOLS(X) GAUSSIAN(X) ASSOCIATED(X) THE_REST(X)
@@ -154,6 +154,10 @@ CALL(variance, axes_after(a, 2), a->ints[1], a->ints[0] != 0)
 CALL(masked_fill, a->in[1], a->reals[0])
 CALL(pad_reflect, a->ints, a->ints + a->in[0]->rank)
 CALL(flip, axes_after(a, 0))
+CALL(conv1d, a->in[1], a->in[2], convolution(a))
+CALL(conv_transpose, a->in[1], a->in[2], convolution(a), a->ints[CONVOLUTION_INTS])
+CALL(upsample_nearest, a->ints[0], a->ints[1])
+CALL(upsample_bilinear, a->ints[0], a->ints[1])
 CALL(avg_unpool, a->ints + 8, pooling(a))
 CALL(normalize, axes_after(a, 0), a->reals[0])
 CALL(layer_norm, a->in[1], a->in[2], a->reals[0])

@@ -128,9 +128,11 @@ CALL(broadcast_to, cp_broadcast_to(t, a, CP_SHAPE(2, 2, 3)))
 CALL(chunk, first_part(cp_chunk(t, a, 3, 1, split_parts)))
 CALL(clamp, cp_clamp(t, a, 0, 1))
 CALL(concat, cp_concat(t, (cp_tensor *[]){a, b}, 2, 0))
+CALL(conv1d, cp_conv1d(t, a, b, NULL, plain))
 CALL(conv2d, cp_conv2d(t, a, b, NULL, plain))
 CALL(conv2d_input_grad, cp_conv2d_input_grad(t, a, b, INTS(1, 6, 6, 2), plain))
 CALL(conv2d_weight_grad, cp_conv2d_weight_grad(t, a, b, INTS(2, 2, 2, 2), plain))
+CALL(conv_transpose, cp_conv_transpose(t, a, b, NULL, plain, 0))
 CALL(cos, cp_cos(t, a))
 CALL(cross_entropy, cp_cross_entropy(t, a, LABELS(0, 2)))
 CALL(cumsum, cp_cumsum(t, a, 1))
@@ -205,12 +207,14 @@ CALL(tanh, cp_tanh(t, a))
 CALL(topk, cp_topk(t, a, 2, NULL))
 CALL(tril_exp, cp_tril_exp(t, a, 2))
 CALL(tril_logdet, cp_tril_logdet(t, a, 2))
+CALL(upsample_bilinear, cp_upsample_bilinear(t, a, 2, 2))
+CALL(upsample_nearest, cp_upsample_nearest(t, a, 2, 2))
 CALL(variance, cp_variance(t, a, CP_ALL, 0, false))
 CALL(where, cp_where(t, a, a, b))
 
-enum { NONE = -1, MATRIX, IMAGE, KERNEL, RESPONSE, VECTOR, SQUARE, SHAPES };
-static const int ranks[SHAPES] = {2, 4, 4, 4, 1, 2};
-static const int shapes[SHAPES][4] = {{2, 3}, {1, 4, 4, 2}, {3, 3, 2, 2}, {1, 3, 3, 2}, {3}, {3, 3}};
+enum { NONE = -1, MATRIX, IMAGE, KERNEL, RESPONSE, VECTOR, SQUARE, SEQUENCE, TAPS, SHAPES };
+static const int ranks[SHAPES] = {2, 4, 4, 4, 1, 2, 3, 3};
+static const int shapes[SHAPES][4] = {{2, 3}, {1, 4, 4, 2}, {3, 3, 2, 2}, {1, 3, 3, 2}, {3}, {3, 3}, {2, 5, 2}, {3, 2, 4}};
 
 typedef struct call {
     const char *op;
@@ -231,9 +235,11 @@ static const call calls[] = {
     ROW(chunk, MATRIX, NONE),
     ROW(clamp, MATRIX, NONE),
     ROW(concat, MATRIX, MATRIX),
+    ROW(conv1d, SEQUENCE, TAPS),
     ROW(conv2d, IMAGE, KERNEL),
     ROW(conv2d_input_grad, IMAGE, KERNEL),
     ROW(conv2d_weight_grad, IMAGE, RESPONSE),
+    ROW(conv_transpose, IMAGE, KERNEL),
     ROW(cos, MATRIX, NONE),
     ROW(cross_entropy, MATRIX, NONE),
     ROW(cumsum, MATRIX, NONE),
@@ -308,6 +314,8 @@ static const call calls[] = {
     ROW(topk, MATRIX, NONE),
     ROW(tril_exp, VECTOR, NONE),
     ROW(tril_logdet, VECTOR, NONE),
+    ROW(upsample_bilinear, IMAGE, NONE),
+    ROW(upsample_nearest, IMAGE, NONE),
     ROW(variance, MATRIX, NONE),
     ROW(where, MATRIX, MATRIX),
 };
@@ -672,6 +680,24 @@ static void convolutions_that_do_not_fit_are_refused(void) {
     cp_conv_extras too_many = {.scale = bias, .shift = bias};
     REFUSED("leaky_conv2d", "scale has shape (3); x (1, 4, 4, 2) has 2 ch", cp_leaky_conv2d(tape, x, w, too_many, plain));
     REFUSED("conv2d_weight_grad", "NULL", cp_conv2d_weight_grad(tape, x, g, NULL, plain));
+    cp_tensor *steps = TENSOR(1, 4, 2), *taps = TENSOR(3, 2, 4);
+    REFUSED("conv1d", "x has shape (1, 4, 4, 2); it needs 3 axes", cp_conv1d(tape, x, taps, NULL, plain));
+    REFUSED("conv1d", "w has shape (3, 3, 2, 4); it needs 3 axes", cp_conv1d(tape, steps, w, NULL, plain));
+    REFUSED("conv1d", "bias has shape (3); the kernel gives 4", cp_conv1d(tape, steps, taps, bias, plain));
+    REFUSED("conv1d", "does not fit", cp_conv1d(tape, TENSOR(1, 2, 2), taps, NULL, plain));
+    REFUSED("conv_transpose", "x has shape (3); it needs 4 axes", cp_conv_transpose(tape, bias, w, NULL, plain, 0));
+    REFUSED("conv_transpose", "bias has shape (3); the kernel gives 2", cp_conv_transpose(tape, g, w, bias, plain, 0));
+    REFUSED("conv_transpose", "x has shape (1, 4, 4, 2); the convolution gives", cp_conv_transpose(tape, x, w, NULL, plain, 0));
+    REFUSED("conv_transpose", "output_pad is 1", cp_conv_transpose(tape, g, w, NULL, plain, 1));
+    REFUSED("conv_transpose", "output_pad is -1", cp_conv_transpose(tape, g, w, NULL, plain, -1));
+    cp_conv2d_config padded = {CP_PAD(3)};
+    REFUSED("conv_transpose", "no image of a possible size", cp_conv_transpose(tape, g, w, NULL, padded, 0));
+    REFUSED("conv_transpose", "not be negative", cp_conv_transpose(tape, g, w, NULL, ((cp_conv2d_config){.stride_w = -2}), 0));
+    REFUSED("upsample_nearest", "x has shape (3); it needs 4 axes", cp_upsample_nearest(tape, bias, 2, 2));
+    REFUSED("upsample_nearest", "the factors 0 and 2", cp_upsample_nearest(tape, x, 0, 2));
+    REFUSED("upsample_nearest", "is too large", cp_upsample_nearest(tape, x, 1 << 20, 1 << 20));
+    REFUSED("upsample_bilinear", "x has shape (3); it needs 4 axes", cp_upsample_bilinear(tape, bias, 2, 2));
+    REFUSED("upsample_bilinear", "the factors 2 and -1", cp_upsample_bilinear(tape, x, 2, -1));
 }
 
 #define POOL(...) ((cp_pool2d_config){__VA_ARGS__})

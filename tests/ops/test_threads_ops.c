@@ -22,7 +22,7 @@ typedef struct inputs {
     cp_tensor *row, *column;  /* (COLUMNS), (ROWS, 1) */
     cp_tensor *image, *other; /* (5, 20, 18, 16) */
     cp_tensor *kernel, *grouped, *bias;
-    cp_tensor *square, *channels, *batch;
+    cp_tensor *square, *channels, *batch, *taps;
 } inputs;
 
 /* Positive values, so that every function is defined. */
@@ -115,6 +115,10 @@ CASE(conv2d_strided, cp_conv2d(tape, in.image, in.kernel, in.bias, strided))
 CASE(conv2d_grouped, cp_conv2d(tape, in.image, in.grouped, NULL, groups))
 CASE(conv2d_input_grad, cp_conv2d_input_grad(tape, in.image, in.kernel, INTS(5, 20, 18, 16), padded))
 CASE(conv2d_weight_grad, cp_conv2d_weight_grad(tape, in.image, in.other, INTS(3, 3, 16, 16), padded))
+CASE(conv_transpose, cp_conv_transpose(tape, in.image, in.kernel, in.bias, strided, 1))
+CASE(upsample_nearest, cp_upsample_nearest(tape, in.image, 2, 3))
+CASE(upsample_bilinear, cp_upsample_bilinear(tape, in.image, 2, 3))
+CASE(conv1d, cp_conv1d(tape, in.batch, in.taps, NULL, padded))
 CASE(leaky_conv2d, cp_leaky_conv2d(tape, in.image, in.kernel,
                                    ((cp_conv_extras){.bias = in.bias, .residual = in.other, .slope = (cp_real)0.2}), padded))
 CASE(max_pool, cp_max_pool(tape, in.image, overlapping))
@@ -208,6 +212,10 @@ static const struct {
     ROW(conv2d_grouped),
     ROW(conv2d_input_grad),
     ROW(conv2d_weight_grad),
+    ROW(conv_transpose),
+    ROW(upsample_nearest),
+    ROW(upsample_bilinear),
+    ROW(conv1d),
     ROW(leaky_conv2d),
     ROW(max_pool),
     ROW(avg_pool),
@@ -292,7 +300,8 @@ int main(void) {
                   DRAWN(16),
                   DRAWN(COLUMNS, COLUMNS),
                   DRAWN(16),
-                  DRAWN(7, 40, 33)};
+                  DRAWN(7, 40, 33),
+                  DRAWN(3, 33, 16)};
     for (int i = 0; i < ROWS; i++) labels[i] = i * 7 % COLUMNS;
     UNITY_BEGIN();
     RUN_TEST(the_fingerprint_changes_with_a_single_bit);
