@@ -107,6 +107,35 @@ static bool needs_fill(const cp_tape *tape, const cp_node *node) {
     return any;
 }
 
+static cp_text place_text(const char *file, int line) {
+    cp_text text = {""};
+    if (file) snprintf(text.s, sizeof text.s, " (%s:%d)", file, line);
+    return text;
+}
+
+/* Whether the persistent tensors that the rule of node i reads are as its op saw them; `left` entries of the list concern nodes up to i. */
+static bool reads_current(cp_at at, const char *op, int i, int *left) {
+    cp_tape       *tape = at.tape;
+    const cp_node *node = tape->nodes[i];
+    unsigned       reads = 0;
+    while (*left && tape->reads[*left - 1].node > i) --*left;
+    if (!*left || tape->reads[*left - 1].node < i) return true;
+    for (int j = 0; j < node->inputs && j < CP_OP_MAX; j++)
+        if (node->need[j]) reads |= node->op->keeps[j];
+    for (int k = *left - 1; k >= 0 && tape->reads[k].node == i; k--) {
+        const cp_read   *read = &tape->reads[k];
+        const cp_tensor *t = owner(node->in[read->input]);
+        if (!(reads & CP_KEEPS_IN(read->input)) || t->version == read->version) continue;
+        const cp_change *change = t->change;
+        return cp_misuse(
+            at, op,
+            "the rule of %s%s reads %s, of shape %s, which %s%s has changed since: take gradients before changing the values",
+            node->op->name, place_text(node->file, node->line).s, t->name ? t->name : "a persistent tensor", cp_shape_text(t).s,
+            change && change->by ? change->by : "the program", change ? place_text(change->file, change->line).s : "");
+    }
+    return true;
+}
+
 static bool rule_apply(cp_at at, const cp_node *node, cp_tensor *g) {
     cp_tape   *tape = at.tape;
     cp_tensor *few[8] = {0}, **gin = few;
@@ -145,8 +174,9 @@ static bool rule_apply(cp_at at, const cp_node *node, cp_tensor *g) {
 }
 
 /* From out, whose gradient is the seed (NULL: ones), back to the requested values, whose gradients are then in their slots. */
-static bool sweep(cp_at at, cp_tensor *out, cp_tensor *seed) {
+static bool sweep(cp_at at, const char *op, cp_tensor *out, cp_tensor *seed) {
     cp_tape *tape = at.tape;
+    int      reads_left = tape->read_count;
     if (!seed && !(seed = cp_full(at, 1, out->shape))) return false;
     tape->slots[out->id].grad = hold(seed);
     for (int i = tape->node_count - 1; i >= 0; i--) {
@@ -156,7 +186,7 @@ static bool sweep(cp_at at, cp_tensor *out, cp_tensor *seed) {
         bool kept = tape->slots[node->out->id].mark == CP_MARK_TARGET;
         bool runs = needs_fill(tape, node);
         if (tape->watch && runs) tape->watch->rule(tape->watch->user, node, g);
-        if (runs && !rule_apply(at, node, g)) return false;
+        if (runs && (!reads_current(at, op, i, &reads_left) || !rule_apply(at, node, g))) return false;
         if (!kept) {
             tape->slots[node->out->id].grad = NULL;
             drop(tape, g);
@@ -199,7 +229,7 @@ static cp_tensor **slot_of(cp_tape *tape, int known, const cp_tensor *wrt) {
 /* A recorded sweep: its tensors are on the tape like any other. */
 static bool grad_recorded(cp_at at, const request *q) {
     int  known = at.tape->value_count;
-    bool ok = sweep(at, q->of, q->seed);
+    bool ok = sweep(at, q->op, q->of, q->seed);
     for (int i = 0; i < q->n && ok; i++) {
         cp_tensor **slot = slot_of(at.tape, known, q->wrt[i]);
         q->out[i] = slot && *slot ? *slot : cp_full(at, 0, q->wrt[i]->shape);
@@ -216,7 +246,7 @@ static bool grad_only(cp_at at, const request *q) {
     cp_memory_mark before = cp_tape_memory_mark(tape);
     tape->collecting = true;
     tape->made = NULL;
-    bool ok = sweep(at, q->of, q->seed);
+    bool ok = sweep(at, q->op, q->of, q->seed);
     tape->collecting = false;
     for (int i = 0; i < q->n && ok; i++) ok = result_fill(at, q->out[i], slot_of(tape, known, q->wrt[i]));
     for (int id = 0; id < known; id++) drop(tape, tape->slots[id].grad);

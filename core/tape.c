@@ -229,6 +229,7 @@ void cp_tape_free(cp_tape *tape) {
         free(p);
     }
     free(tape->nodes);
+    free(tape->reads);
     free(tape->values);
     free(tape->foreign);
     free(tape->slots);
@@ -237,7 +238,7 @@ void cp_tape_free(cp_tape *tape) {
 
 void cp_tape_reset(cp_tape *tape) {
     if (!tape) return;
-    tape->node_count = tape->value_count = tape->foreign_count = 0;
+    tape->node_count = tape->read_count = tape->value_count = tape->foreign_count = 0;
     tape->made = NULL;
     tape->failed = tape->collecting = false;
     if (++tape->step == 0) { /* the counter overflowed: old entries must not match */
@@ -447,8 +448,16 @@ static cp_node *node_new(cp_at at, int n) {
     return node;
 }
 
-static void keep(cp_tensor *t) {
-    if (t && t->tape) (t->base ? t->base : t)->kept++;
+/* Keeps the values of input i of the node that is being recorded, which its rule will read; of a persistent tensor, notes the version. */
+static bool keep(cp_at at, cp_tensor *t, int i) {
+    cp_tape   *tape = at.tape;
+    cp_tensor *owner = t && t->base ? t->base : t;
+    if (!t) return true;
+    owner->kept++;
+    if (owner->tape) return true;
+    if (!cp_tape_grow(at, (void **)&tape->reads, &tape->read_room, tape->read_count + 1, sizeof *tape->reads)) return false;
+    tape->reads[tape->read_count++] = (cp_read){tape->node_count, i, owner->version};
+    return true;
 }
 
 cp_tensor *cp_record(cp_at at, const cp_op *op, cp_tensor *out, const void *attr, int n, cp_tensor *const *in) {
@@ -468,9 +477,9 @@ cp_tensor *cp_record(cp_at at, const cp_op *op, cp_tensor *out, const void *attr
         node->in[i] = in[i];
         if (!id_of(at, in[i], &node->ids[i])) return NULL;
         if (!gets_gradient(tape, op, in[i], i)) node->ids[i] = -1;
-        if (i < CP_OP_MAX && node->keeps & CP_KEEPS_IN(i)) keep(in[i]);
+        if (i < CP_OP_MAX && node->keeps & CP_KEEPS_IN(i) && !keep(at, in[i], i)) return NULL;
     }
-    if (node->keeps & CP_KEEPS_OUT) keep(out);
+    if (node->keeps & CP_KEEPS_OUT) out->kept++;
     if ((out->id = value_add(at, out)) < 0) return NULL;
     out->tracked = true;
     tape->nodes[tape->node_count++] = node;

@@ -30,6 +30,12 @@ typedef struct cp_slab {
     struct cp_loose     *loose;        /* larger blocks from the arena that the sweep releases */
 } cp_slab;
 
+/* A persistent tensor that the rule of a node reads, input `input`, and its version when the node was recorded. */
+typedef struct cp_read {
+    int      node, input;
+    unsigned version;
+} cp_read;
+
 /* The state of a value in a sweep. */
 typedef struct cp_slot {
     cp_tensor *grad;
@@ -58,6 +64,9 @@ struct cp_tape {
 
     cp_node **nodes;
     int       node_count, node_room;
+
+    cp_read *reads; /* in the order of the nodes */
+    int      read_count, read_room;
 
     cp_tensor **values; /* the tracked tensors by id: leaves and results */
     int         value_count, value_room;

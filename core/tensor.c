@@ -28,17 +28,24 @@ double cp_reals_squares(const cp_real *values, size_t count, double scale) {
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
+typedef struct persistent {
+    cp_tensor tensor;
+    cp_change change;
+} persistent;
+
 static cp_tensor *tensor_new(cp_at at, const char *op, cp_shape shape) {
     size_t size;
     if (!cp_shape_check(at, op, shape) || !cp_shape_size(shape, &size)) return NULL;
-    cp_tensor *t = calloc(1, sizeof *t);
-    cp_real   *data = calloc(size ? size : 1, sizeof *data);
-    if (!t || !data) {
+    persistent *made = calloc(1, sizeof *made);
+    cp_real    *data = calloc(size ? size : 1, sizeof *data);
+    if (!made || !data) {
         cp_misuse(at, op, "out of memory for shape %s", cp_dims_text(shape).s);
-        free(t);
+        free(made);
         free(data);
         return NULL;
     }
+    cp_tensor *t = &made->tensor;
+    t->change = &made->change;
     t->shape = shape;
     t->size = size;
     t->data = data;
@@ -62,6 +69,13 @@ void cp_tensor_free(cp_tensor *t) {
     if (!t || t->tape) return; /* the tape frees its tensors */
     free(t->data);
     free(t);
+}
+
+void(cp_tensor_changed)(cp_at at, cp_tensor *t, const char *by) {
+    if (!t || t->tape) return;
+    static _Atomic unsigned versions;
+    t->version = ++versions;
+    if (t->change) *t->change = (cp_change){by, at.file, at.line};
 }
 
 cp_real(cp_item)(cp_at at, const cp_tensor *t) {

@@ -2,7 +2,8 @@
  *
  * A tensor either belongs to a tape (made by an op, cp_constant or cp_variable; invalid after the tape's reset) or is persistent
  * (cp_tensor_new ... cp_tensor_free: parameters, running statistics, data). Fields may be read freely; `data` may be written,
- * but not between recording a computation and asking for its gradient. */
+ * but not between recording a computation and asking for its gradient: after writing a persistent tensor call cp_tensor_changed, so that
+ * such a gradient is misuse. Functions of the library that write persistent tensors do. */
 #pragma once
 
 #include "core/error.h"
@@ -20,6 +21,12 @@ typedef struct cp_shape {
 #define CP_SHAPE(...) ((cp_shape){(int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), {__VA_ARGS__}})
 #define CP_SCALAR ((cp_shape){0})
 
+/* The last change of a persistent tensor: the function, and its caller's place. */
+typedef struct cp_change {
+    const char *by, *file; /* not owned; file may be NULL */
+    int         line;
+} cp_change;
+
 typedef struct cp_tensor {
     union {
         cp_shape shape;
@@ -35,14 +42,20 @@ typedef struct cp_tensor {
         *lengths; /* (N) of sequences (N, T, ...), for networks: the steps that count, 1..T; NULL: all; not owned, not passed on */
 
     /* Internal. */
-    unsigned          step;  /* of the tape when the tensor was made: a reset makes it stale */
+    union {
+        unsigned step;    /* of the tape when the tensor was made: a reset makes it stale */
+        unsigned version; /* of a persistent tensor: a number that no other values have */
+    };
     struct cp_tape   *tape;  /* NULL: persistent */
     struct cp_tensor *base;  /* the tensor whose memory it shares, or NULL */
     int               id;    /* among the tape's tracked values, or -1 */
     int               kept;  /* number of nodes whose rules will read it, and of its views */
     int               holds; /* references from a sweep's gradient slots; -1: the sweep must not release it */
     cp_real           small; /* the value of a tensor of size 1 */
-    struct cp_tensor *next_made;
+    union {
+        struct cp_tensor *next_made;
+        cp_change        *change; /* of a persistent tensor; NULL: not from cp_tensor_new */
+    };
 } cp_tensor;
 
 /* Indices into a tensor: of rows, or of values in row-major order. */
@@ -61,6 +74,11 @@ cp_tensor *cp_parameter_new(cp_at at, const cp_real *data, cp_shape shape);
 #define cp_parameter_new(...) cp_parameter_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 
 void cp_tensor_free(cp_tensor *t); /* NULL is allowed */
+
+/* Notes that `by`, a string that must last, has written the values of t. Gradients of ops that were recorded before, and whose rules read
+ * t, are then misuse that names the op, t and `by`. NULL and tensors of a tape are ignored. */
+void cp_tensor_changed(cp_at at, cp_tensor *t, const char *by);
+#define cp_tensor_changed(...) cp_tensor_changed(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)
 
 /* Writes name, shape, type and values; long axes are shortened in the middle:
  *     w (2, 3) float

@@ -114,6 +114,8 @@ bool(cp_gaussian_softmax_associate)(cp_at at, layer_t *layer) {
     if (!t.weight || !t.bias) return false;
     memcpy(layer->weight->data, t.weight->data, t.weight->size * sizeof(cp_real));
     memcpy(layer->bias->data, t.bias->data, t.bias->size * sizeof(cp_real));
+    (cp_tensor_changed)(at, layer->weight, "cp_gaussian_softmax_associate");
+    (cp_tensor_changed)(at, layer->bias, "cp_gaussian_softmax_associate");
     return true;
 }
 
@@ -240,6 +242,8 @@ bool(cp_gaussian_softmax_fit)(cp_at at, layer_t *layer, int n, const cp_real *z,
         set_precision(layer, s, work, total, shrinkage);
         for (size_t i = 0; i < layer->mean->size; i++) layer->mean->data[i] = (cp_real)mean[i];
         for (int k = 0; k < c && layer->prior; k++) layer->prior->data[k] = (cp_real)log(fmax(mass[k] / total, 1e-6));
+        cp_tensor *fitted[] = {layer->precision, layer->mean, layer->prior};
+        for (int k = 0; k < 3; k++) (cp_tensor_changed)(at, fitted[k], "cp_gaussian_softmax_fit");
     }
     free(mass);
     free(mean);
@@ -258,5 +262,6 @@ bool(cp_gaussian_softmax_scale)(cp_at at, layer_t *layer, double factor) {
     else
         for (int i = 0, k = 0; i < d; i++)
             for (int j = 0; j <= i; j++, k++) p[k] = i == j ? p[k] + (cp_real)(log(factor) / 2) : p[k] * (cp_real)sqrt(factor);
+    (cp_tensor_changed)(at, layer->precision, "cp_gaussian_softmax_scale");
     return true;
 }

@@ -123,8 +123,10 @@ bool(cp_params_copy)(cp_at at, cp_params *to, const cp_params *from) {
         if (strcmp(to->at[i].name, from->at[i].name) != 0 || !cp_shape_same(to->at[i].value, from->at[i].value))
             return cp_misuse(at, "params_copy", "%s %s and %s %s differ", to->at[i].name, cp_shape_text(to->at[i].value).s,
                              from->at[i].name, cp_shape_text(from->at[i].value).s);
-    for (int i = 0; i < to->count; i++)
+    for (int i = 0; i < to->count; i++) {
         memcpy(to->at[i].value->data, from->at[i].value->data, to->at[i].value->size * sizeof(cp_real));
+        (cp_tensor_changed)(at, to->at[i].value, "cp_params_copy");
+    }
     return true;
 }
 
@@ -132,6 +134,12 @@ bool(cp_params_copy)(cp_at at, cp_params *to, const cp_params *from) {
 
 void cp_tensor_fill(cp_tensor *t, cp_real value) {
     for (size_t i = 0; t && i < t->size; i++) t->data[i] = value;
+    (cp_tensor_changed)((cp_at){0}, t, "cp_tensor_fill");
+}
+
+void cp_tensor_multiply(cp_tensor *t, cp_real factor) {
+    for (size_t i = 0; t && i < t->size; i++) t->data[i] *= factor;
+    (cp_tensor_changed)((cp_at){0}, t, "cp_tensor_multiply");
 }
 
 static void fill(cp_tensor *t, bool normal, double spread, cp_rng *rng) {
@@ -140,6 +148,7 @@ static void fill(cp_tensor *t, bool normal, double spread, cp_rng *rng) {
         cp_rng_fill_normal(rng, t->data, t->size, 0, (cp_real)spread);
     else
         cp_rng_fill_uniform(rng, t->data, t->size, (cp_real)-spread, (cp_real)spread);
+    (cp_tensor_changed)((cp_at){0}, t, "an initializer");
 }
 
 void cp_init_weight(cp_tensor *weight, cp_init init, int fan_in, int fan_out, cp_real slope, cp_rng *rng) {

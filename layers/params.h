@@ -85,3 +85,4 @@ typedef enum cp_init {
 void cp_init_weight(cp_tensor *weight, cp_init init, int fan_in, int fan_out, cp_real slope, cp_rng *rng);
 void cp_init_bias(cp_tensor *bias, cp_init init, int fan_in, cp_rng *rng);
 void cp_tensor_fill(cp_tensor *t, cp_real value);
+void cp_tensor_multiply(cp_tensor *t, cp_real factor);

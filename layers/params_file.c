@@ -146,6 +146,7 @@ void cp_params_commit(cp_params *params, const cp_real *values) {
         cp_tensor *t = params->at[k].value;
         memcpy(t->data, values, t->size * sizeof *values);
         values += t->size;
+        (cp_tensor_changed)((cp_at){0}, t, "cp_params_load");
     }
 }
 

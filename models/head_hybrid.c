@@ -48,8 +48,8 @@ static bool hybrid_fit(cp_at at, cp_head *head, int n, const cp_real *z, const c
 static bool hybrid_scale(cp_at at, cp_head *head, double factor) {
     cp_gaussian_softmax *layer = &((hybrid_head *)head)->layer;
     if (!(cp_gaussian_softmax_scale)(at, layer, factor)) return false;
-    for (size_t i = 0; i < layer->weight->size; i++) layer->weight->data[i] *= (cp_real)factor;
-    for (size_t i = 0; i < layer->bias->size; i++) layer->bias->data[i] *= (cp_real)factor;
+    cp_tensor_multiply(layer->weight, (cp_real)factor);
+    cp_tensor_multiply(layer->bias, (cp_real)factor);
     return true;
 }
 

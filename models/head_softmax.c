@@ -18,10 +18,9 @@ static cp_tensor *linear_logits(cp_at at, const cp_head *head, cp_tensor *z) {
 }
 
 static bool linear_scale(cp_at at, cp_head *head, double factor) {
-    cp_tensor *parts[] = {((linear_head *)head)->layer.weight, ((linear_head *)head)->layer.bias};
     if (!(factor > 0)) return cp_misuse(at, "head_scale", "the factor is %g; it must be above 0", factor);
-    for (int p = 0; p < 2; p++)
-        for (size_t i = 0; i < parts[p]->size; i++) parts[p]->data[i] *= (cp_real)factor;
+    cp_tensor_multiply(((linear_head *)head)->layer.weight, (cp_real)factor);
+    cp_tensor_multiply(((linear_head *)head)->layer.bias, (cp_real)factor);
     return true;
 }
 

@@ -103,10 +103,11 @@ cp_tensor *(cp_scale_shift)(cp_at at, cp_tensor *a, cp_tensor *scale, cp_tensor 
 /* ---- batch norm ---- */
 
 /* running = (1 - momentum) running + momentum scale batch */
-static void running_update(cp_tensor *running, const cp_tensor *batch, cp_real momentum, cp_real scale) {
+static void running_update(cp_at at, cp_tensor *running, const cp_tensor *batch, cp_real momentum, cp_real scale) {
     if (!running || !batch) return;
     for (size_t i = 0; i < running->size; i++)
         running->data[i] = (1 - momentum) * running->data[i] + momentum * scale * batch->data[i];
+    (cp_tensor_changed)(at, running, "cp_batch_norm");
 }
 
 /* With xhat = (x - mean) rstd: dbeta = sum g, dgamma = sum g xhat, dx = gamma rstd (g - dbeta / n - xhat dgamma / n); in two passes. */
@@ -187,8 +188,8 @@ static cp_tensor *batch_norm_training(cp_at at, cp_tensor *x, cp_tensor *gamma, 
     cp_kernel_scale_shift(rows, (size_t)c, x->data, mean->data, scale, shift, out->data);
     cp_tensor *in[] = {x, gamma, beta, mean, rstd};
     if (!cp_record_with(at, &cp_op_batch_norm, out, &eps, sizeof eps, INPUTS, in)) return NULL;
-    running_update(config->running_mean, mean, config->momentum, 1); /* last, so that a call that fails changes nothing */
-    running_update(config->running_var, variance, config->momentum, (cp_real)rows / (cp_real)(rows - 1));
+    running_update(at, config->running_mean, mean, config->momentum, 1); /* last, so that a call that fails changes nothing */
+    running_update(at, config->running_var, variance, config->momentum, (cp_real)rows / (cp_real)(rows - 1));
     return out;
 }
 

@@ -37,7 +37,10 @@ void cp_ema_free(cp_ema *ema) {
     free(ema);
 }
 
-static void copy_value(cp_tensor *to, const cp_tensor *from) { memcpy(to->data, from->data, from->size * sizeof *from->data); }
+static void copy_value(cp_tensor *to, const cp_tensor *from) {
+    memcpy(to->data, from->data, from->size * sizeof *from->data);
+    cp_tensor_changed(to, "cp_ema_new");
+}
 
 cp_ema *(cp_ema_new)(cp_at at, cp_params *params, double decay) {
     if (!params) return cp_refuse(at, "ema_new", "the parameter set is NULL");
@@ -77,6 +80,7 @@ bool(cp_ema_update)(cp_at at, cp_ema *ema) {
             copy_value(ema->average[i], entry->value);
         else
             cp_parallel(entry->value->size, GRAIN, blend_loop, &p);
+        cp_tensor_changed(ema->average[i], "cp_ema_update");
     }
     ema->updates++;
     return true;
@@ -85,12 +89,16 @@ bool(cp_ema_update)(cp_at at, cp_ema *ema) {
 bool(cp_ema_swap)(cp_at at, cp_ema *ema) {
     if (!usable(at, "ema_swap", ema)) return false;
     for (int i = 0; i < ema->count; i++) {
-        cp_real *average = ema->average[i]->data, *value = ema->params->at[i].value->data;
-        for (size_t j = 0; j < ema->average[i]->size; j++) {
-            cp_real old = value[j];
-            value[j] = average[j];
-            average[j] = old;
+        cp_tensor *average = ema->average[i], *value = ema->params->at[i].value;
+        for (size_t j = 0; j < average->size; j++) {
+            cp_real old = value->data[j];
+            value->data[j] = average->data[j];
+            average->data[j] = old;
         }
+        unsigned version = value->version; /* swapped back, the values are those of before again */
+        (cp_tensor_changed)(at, value, "cp_ema_swap");
+        value->version = average->version;
+        average->version = version;
     }
     ema->swapped = !ema->swapped;
     return true;

@@ -200,6 +200,7 @@ bool(cp_optim_step)(cp_at at, cp_optim *optim) {
         u.first = optim->state[0] ? optim->state[0][i]->data : NULL;
         u.second = optim->state[1] ? optim->state[1][i]->data : NULL;
         cp_parallel(entry->value->size, GRAIN, optim->loop, &u);
+        (cp_tensor_changed)(at, entry->value, "cp_optim_step");
     }
     cp_grads_clear(optim->params);
     return true;
