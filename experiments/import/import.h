@@ -50,17 +50,9 @@ typedef struct cp_import {
     int              copies, mislabeled; /* images that are also elsewhere in the set, and those of them with another class */
 } cp_import;
 
-/* The rows of a folder or a CSV file, sorted by split and order in the source; then their inputs; then the splits. */
-bool cp_import_list(cp_import *import, cp_status *status);
-bool cp_import_read(cp_import *import, cp_status *status);
+bool cp_import_read(cp_import *import, cp_status *status); /* the inputs of the rows */
 bool cp_import_split(cp_import *import, cp_status *status);
-
-/* The same of an npz file: what is missing is taken from the training split. */
-bool cp_import_is_npz(const cp_import *import);
-bool cp_import_list_npz(cp_import *import, cp_status *status); /* and reads it */
-bool cp_import_add_arrays_npz(const cp_import *import, cp_npz_writer *writer, cp_status *status);
 
 /* All arrays of the file; errors wait for the writer's commit, but for a lack of memory. */
 bool cp_import_add_arrays(const cp_import *import, cp_npz_writer *writer, cp_status *status);
 int  cp_import_count(const cp_import *import, int split, int label); /* label: of a class, -1 of the unlabeled rows, -2 of all */
-void cp_import_free(cp_import *import);

@@ -127,9 +127,7 @@ static bool read_table(cp_import *m, cp_status *status) {
     return true;
 }
 
-bool cp_import_read(cp_import *m, cp_status *status) {
-    return m->images ? true : m->features ? read_table(m, status) : read_pictures(m, status);
-}
+bool cp_import_read(cp_import *m, cp_status *status) { return m->features ? read_table(m, status) : read_pictures(m, status); }
 
 /* ---- groups: rows that belong into the same split ---- */
 
@@ -288,8 +286,7 @@ static void add_made(const cp_import *m, cp_npz_writer *writer) {
 }
 
 bool cp_import_add_arrays(const cp_import *m, cp_npz_writer *w, cp_status *status) {
-    bool ok = true;
-    if (m->images) return cp_import_add_arrays_npz(m, w, status);
+    bool         ok = true;
     const char **features = malloc(((size_t)m->feature_count + 1) * sizeof *features);
     for (int f = 0; features && f < m->feature_count; f++) features[f] = cp_csv_cell(&m->csv, 0, (size_t)m->features[f]);
     for (int s = 0; ok && s < CP_IMAGES_SPLITS; s++) ok = add_split(m, s, w, status);
