@@ -16,8 +16,7 @@ typedef struct cp_arena cp_arena;
 cp_arena *cp_arena_new(void);
 void      cp_arena_free(cp_arena *arena); /* NULL is allowed */
 
-/* A block of at least `bytes` bytes, 64-byte aligned, not initialized. NULL (after cp_misuse) only when out of
- * memory. */
+/* A block of at least `bytes` bytes, 64-byte aligned, not initialized. NULL (after cp_misuse) only when out of memory. */
 void *cp_arena_alloc(cp_arena *arena, size_t bytes);
 void *cp_arena_try(cp_arena *arena, size_t bytes); /* the same without cp_misuse: the caller reports the error */
 

@@ -230,8 +230,7 @@ static inline float root(float t) {
     return t * y;
 }
 
-/* Box-Muller. The radius comes from 31 bits, centered in their steps so that the logarithm never sees 0; the largest is
- * 6.66. */
+/* Box-Muller. The radius comes from 31 bits, centered in their steps so that the logarithm never sees 0; the largest is 6.66. */
 static inline float radius_of(uint32_t word) {
     float u = (float)(int32_t)(word >> 1) * 0x1p-31f + 0x1p-32f;
     return root(-2.0f * log_positive(u));

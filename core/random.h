@@ -1,9 +1,8 @@
 /* Random numbers: Philox-4x32-10, counter-based, in named streams.
  *
- * A stream is a pure function of (seed, name, position): cp_rng_named(7, "init") and cp_rng_named(7, "sgld") never
- * overlap, and a stream's whole state is the struct below, a few integers that can be saved and restored. Word p of a
- * stream is word p % 4 of the block with counter {low half of p / 4, high half of p / 4, stream[0], stream[1]}. A
- * stream belongs to one thread. */
+ * A stream is a pure function of (seed, name, position): cp_rng_named(7, "init") and cp_rng_named(7, "sgld") never overlap, and a
+ * stream's whole state is the struct below, a few integers that can be saved and restored. Word p of a stream is word p % 4 of the
+ * block with counter {low half of p / 4, high half of p / 4, stream[0], stream[1]}. A stream belongs to one thread. */
 #pragma once
 
 #include "core/real.h"
@@ -26,8 +25,7 @@ uint64_t cp_rng_below(cp_rng *rng, uint64_t n); /* 0..n-1 without bias; n = 0 gi
 double   cp_rng_uniform(cp_rng *rng);           /* [0, 1) in steps of 2^-53; 2 words */
 double   cp_rng_normal(cp_rng *rng);            /* mean 0, sd 1; 4 words */
 
-/* Fill n values: uniform on [low, high) (low = high gives low; otherwise the result is never high, even after
- * rounding), or normal.
+/* Fill n values: uniform on [low, high) (low = high gives low; otherwise the result is never high, even after rounding), or normal.
  *
  * A fill starts at the next whole block of 4 words and uses whole blocks. A block gives 4 values when cp_real is float
  * (uniforms of 24 bits; normals up to 6.66 sd) and 2 when it is double (53 bits; up to 8.57 sd), so each value has a

@@ -143,9 +143,8 @@ cp_tensor *cp_conv1d(cp_at at, cp_tensor *x, cp_tensor *w, cp_tensor *bias, cp_c
  * OH = (H - 1) stride_h - pad_top - pad_bottom + dilation_h (kh - 1) + 1 + output_pad, 0 <= output_pad < stride. */
 cp_tensor *cp_conv_transpose(cp_at at, cp_tensor *x, cp_tensor *w, cp_tensor *bias, cp_conv2d_config config, int output_pad);
 
-/* conv2d(leaky_relu(scale x + shift), w) + bias + residual in one pass that stores one bit per value: the
- * pre-activation block's step. The padding is added after the leaky ReLU. All inputs get gradients; the rule reads x only for those of w
- * and scale. */
+/* conv2d(leaky_relu(scale x + shift), w) + bias + residual in one pass that stores one bit per value: the pre-activation block's
+ * step. The padding is added after the leaky ReLU. All inputs get gradients; the rule reads x only for those of w and scale. */
 typedef struct cp_conv_extras { /* the inputs besides image and kernel */
     cp_tensor *scale, *shift;   /* (C), both or neither: of a norm with fixed statistics (cp_batch_norm_factors) */
     cp_tensor *bias;            /* (K) or NULL */

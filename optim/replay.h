@@ -16,10 +16,9 @@
 
 typedef struct cp_replay cp_replay;
 
-/* Samples are stored in half precision: it halves the memory (10,000 images of 28x28x3 take 47 MB), and for values in [-1,
- * 1] its rounding (at most 2.5e-4) is far below the noise of a single step (0.01) and the steps of 8-bit images
- * (7.8e-3). One byte per value would round at the scale of the noise. Values beyond +-65504 are stored as
- * +-65504. */
+/* Samples are stored in half precision: it halves the memory (10,000 images of 28x28x3 take 47 MB), and for values in [-1, 1] its
+ * rounding (at most 2.5e-4) is far below the noise of a single step (0.01) and the steps of 8-bit images (7.8e-3). One byte per
+ * value would round at the scale of the noise. Values beyond +-65504 are stored as +-65504. */
 typedef struct cp_replay_config {
     int      capacity;    /* entries; 0: 10,000 */
     cp_shape shape;       /* of a sample, with at most CP_MAX_RANK - 1 axes */
@@ -62,9 +61,8 @@ typedef struct cp_replay_counts {
 } cp_replay_counts;
 cp_replay_counts cp_replay_counted(const cp_replay *replay);
 
-/* "samples" (capacity, dims...) F16 or cp_real; "visits" (capacity) I32, how often a chain was returned to the entry,
- * 0: empty; "drawn", "fresh", "dropped"; "classes" (fixed). The start distribution is not included: a class
- * Gaussian has its own state. */
+/* "samples" (capacity, dims...) F16 or cp_real; "visits" (capacity) I32, how often a chain was returned to the entry, 0: empty;
+ * "drawn", "fresh", "dropped"; "classes" (fixed). The start distribution is not included: a class Gaussian has its own state. */
 bool cp_replay_state(cp_replay *replay, int i, cp_state *state);
 
 #define cp_replay_new(...) cp_replay_new(CP_AT((struct cp_tape *)NULL), __VA_ARGS__)

@@ -11,17 +11,15 @@
  *     cp_model_target target = {.model = model};          // see models/model.h
  *     cp_sgld_run(tape, cp_model_energy_of, &target, x, &config, &rng, NULL);
  *
- * The tape is reset at every step, so memory does not depend on the number of steps: sample before recording a loss,
- * not in between. It is frozen meanwhile: parameters are constants without gradients. After the first steps
- * nothing is allocated. The energy function must use its network in evaluation
- * mode. */
+ * The tape is reset at every step, so memory does not depend on the number of steps: sample before recording a loss, not in
+ * between. It is frozen meanwhile: parameters are constants without gradients. After the first steps nothing is allocated. The
+ * energy function must use its network in evaluation mode. */
 #pragma once
 
 #include "core/random.h"
 #include "core/tape.h"
 
-/* The energies (N) of x (N, ...), recorded on at.tape; NULL after an error. `context` is the caller's: a model,
- * class labels. */
+/* The energies (N) of x (N, ...), recorded on at.tape; NULL after an error. `context` is the caller's: a model, class labels. */
 typedef cp_tensor *(*cp_energy_fn)(cp_at at, void *context, cp_tensor *x);
 
 typedef struct cp_sgld_view {
@@ -64,10 +62,9 @@ typedef struct cp_sgld_report {
     int64_t refused;       /* total number of rejected moves, over chains and steps */
 } cp_sgld_report;
 
-/* Runs the chains of x, a persistent tensor, which is overwritten. The noise of a move is x->size values of
- * cp_rng_fill_normal; rng may be NULL when no noise is drawn. report may be NULL. Afterwards the tape is empty and in its
- * earlier modes (recording, frozen). false after misuse, also in the energy function; the chains are then in the state after
- * the last complete move. */
+/* Runs the chains of x, a persistent tensor, which is overwritten. The noise of a move is x->size values of cp_rng_fill_normal; rng
+ * may be NULL when no noise is drawn. report may be NULL. Afterwards the tape is empty and in its earlier modes (recording,
+ * frozen). false after misuse, also in the energy function; the chains are then in the state after the last complete move. */
 bool cp_sgld_run(cp_at at, cp_energy_fn energy, void *context, cp_tensor *x, const cp_sgld_config *config, cp_rng *rng,
                  cp_sgld_report *report);
 #define cp_sgld_run(t, ...) cp_sgld_run(CP_AT(t), __VA_ARGS__)

@@ -25,9 +25,8 @@ typedef struct cp_class_gaussian_config {
 cp_class_gaussian *cp_class_gaussian_new(cp_at at, cp_class_gaussian_config config); /* all zero until fitted or restored */
 void               cp_class_gaussian_free(cp_class_gaussian *gaussian);              /* NULL is allowed */
 
-/* data (count, size), labels (count) in 0..classes-1, or negative for samples to ignore. Means and variances (n -
- * 1 in the divisor) are accumulated in double, in two passes. A class without samples is misuse: false, and nothing
- * changes. */
+/* data (count, size), labels (count) in 0..classes-1, or negative for samples to ignore. Means and variances (n - 1 in the divisor)
+ * are accumulated in double, in two passes. A class without samples is misuse: false, and nothing changes. */
 bool cp_class_gaussian_fit(cp_at at, cp_class_gaussian *gaussian, const cp_real *data, const int *labels, size_t count);
 
 int cp_class_gaussian_classes(const cp_class_gaussian *gaussian); /* 0 for NULL */
@@ -35,8 +34,7 @@ int cp_class_gaussian_classes(const cp_class_gaussian *gaussian); /* 0 for NULL 
 /* Draws a start of `size` values. label < 0: of a random class. A label out of range is misuse. */
 void cp_class_gaussian_draw(const cp_class_gaussian *gaussian, cp_rng *rng, int label, cp_real *out);
 
-/* "mean" (classes, size); "sd" (classes, size) or "directions" (classes, directions, size), scaled and padded
- * with zeros. */
+/* "mean" (classes, size); "sd" (classes, size) or "directions" (classes, directions, size), scaled and padded with zeros. */
 bool cp_class_gaussian_state(cp_class_gaussian *gaussian, int i, cp_state *state);
 
 /* ---- any start ---- */

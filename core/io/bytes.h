@@ -34,9 +34,8 @@ bool cp_bytes_line(const cp_bytes *bytes, size_t *at, cp_line *line);
 bool cp_size_mul(size_t a, size_t b, size_t *out);
 bool cp_size_add(size_t a, size_t b, size_t *out);
 
-/* The number of elements of a shape, or false when a dimension is negative or the elements, at `width` bytes each,
- * could not be addressed. Zeros do not count: (0, 2^40, 2^40) fails too, since strides computed from it
- * would overflow. */
+/* The number of elements of a shape, or false when a dimension is negative or the elements, at `width` bytes each, could not be
+ * addressed. Zeros do not count: (0, 2^40, 2^40) fails too, since strides computed from it would overflow. */
 bool cp_shape_count(int rank, const int64_t *dims, size_t width, size_t *count);
 
 /* Byte by byte, so that the byte order in files is the same on any machine. */

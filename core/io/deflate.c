@@ -93,8 +93,7 @@ static void put_symbol(bit_writer *b, int symbol) {
         put_code(b, (uint32_t)(0xC0 + symbol - 280), 8);
 }
 
-/* A length or distance is a code and extra bits: `codes` for each number of extra bits, four for lengths, two for
- * distances. */
+/* A length or distance is a code and extra bits: `codes` for each number of extra bits, four for lengths, two for distances. */
 static void put_match(bit_writer *b, int length, int distance) {
     if (length == MATCH_MAX) {
         put_symbol(b, 285);

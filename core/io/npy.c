@@ -1,5 +1,4 @@
-/* .npy: the magic "\x93NUMPY", two version bytes, the length of a header that is a Python dict in text, then the
- * elements. */
+/* .npy: the magic "\x93NUMPY", two version bytes, the length of a header that is a Python dict in text, then the elements. */
 #include "core/io/npy.h"
 #include "core/io/file.h"
 

@@ -25,8 +25,7 @@ bool cp_npy_parse(const void *bytes, size_t size, const char *name, cp_npy *npy,
 bool cp_npy_take(cp_bytes bytes, const char *name, cp_npy *npy, cp_status *status); /* takes ownership of the bytes */
 void cp_npy_free(cp_npy *npy);                                                      /* resets it to {0} */
 
-/* The elements as a new array (free it) of at least one element, or NULL: see cp_elements_to_real for values out of
- * range. */
+/* The elements as a new array (free it) of at least one element, or NULL: see cp_elements_to_real for values out of range. */
 cp_real *cp_npy_to_real(const cp_npy *npy, const char *name, cp_status *status);
 int32_t *cp_npy_to_int32(const cp_npy *npy, const char *name, cp_status *status);
 

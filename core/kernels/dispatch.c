@@ -1,5 +1,4 @@
-/* Chooses the kernels that run: by the processor's features, or by the environment variables COUPLET_KERNELS and
- * COUPLET_CONV. */
+/* Chooses the kernels that run: by the processor's features, or by the environment variables COUPLET_KERNELS and COUPLET_CONV. */
 #include "core/kernels/kernels.h"
 
 #include <stdio.h>

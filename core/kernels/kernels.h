@@ -1,11 +1,10 @@
 /* Number crunching on raw arrays: what the ops call, as cp_kernels()->gemm(...).
  *
- * A family is one version of every kernel. The reference is plain, readable C for float and double, tested against plain
- * loops; the fast families of the float build (the fast_*.inc files, compiled once for each kind of processor) are
- * tested against it. Images are (N,H,W,C), convolution weights (kh,kw,C/groups,K). Kernels run on the pool
- * (core/threads.h), except functions of one value, which ops call for parts of an array; results do not depend on the
- * number of threads. Kernels allocate temporary memory from `scratch` and release all of it; when out of memory they return
- * false, after cp_misuse. */
+ * A family is one version of every kernel. The reference is plain, readable C for float and double, tested against plain loops; the
+ * fast families of the float build (the fast_*.inc files, compiled once for each kind of processor) are tested against it. Images
+ * are (N,H,W,C), convolution weights (kh,kw,C/groups,K). Kernels run on the pool (core/threads.h), except functions of one value,
+ * which ops call for parts of an array; results do not depend on the number of threads. Kernels allocate temporary memory from
+ * `scratch` and release all of it; when out of memory they return false, after cp_misuse. */
 #pragma once
 
 #include "core/arena.h"

@@ -1,5 +1,4 @@
-/* The fast kernels for x86-64 processors with AVX-512. Empty unless compiled with -mavx512f -mavx512dq -mavx512vl
- * -mavx512bw. */
+/* The fast kernels for x86-64 processors with AVX-512. Empty unless compiled with -mavx512f -mavx512dq -mavx512vl -mavx512bw. */
 #include "core/kernels/kernels.h"
 
 #if !CP_DOUBLE

@@ -1,5 +1,4 @@
-/* Numbered work items on the pool: each slot is one item of the pool's loop and takes the next number until none is
- * left. */
+/* Numbered work items on the pool: each slot is one item of the pool's loop and takes the next number until none is left. */
 #include "core/kernels/tasks.h"
 
 #include "core/threads.h"

@@ -13,8 +13,7 @@ typedef struct cp_axis {
     char   text[CP_TICKS_MAX][40]; /* UTF-8, with a real minus sign */
 } cp_axis;
 
-/* An axis for the given range, with at most `max_ticks` (2 or more) round ticks in it. An empty or impossible range is
- * widened. */
+/* An axis for the given range, with at most `max_ticks` (2 or more) round ticks in it. An empty or impossible range is widened. */
 cp_axis cp_axis_make(double min, double max, bool log, int max_ticks);
 
 double cp_axis_share(const cp_axis *axis, double value); /* 0 at min, 1 at max; NaN for values that a log axis cannot show */

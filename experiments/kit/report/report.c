@@ -94,8 +94,7 @@ static void read_pictures(cp_report_run *run) {
 
 /* ---- the run ---- */
 
-/* The command, the start, the duration of all parts and the number of finished trials. A log that cannot be read is
- * ignored. */
+/* The command, the start, the duration of all parts and the number of finished trials. A log that cannot be read is ignored. */
 static void read_events(cp_report_run *run) {
     cp_bytes text = {0};
     double   before = 0, latest = NAN;

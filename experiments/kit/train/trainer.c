@@ -338,8 +338,7 @@ static bool first_stage_is_over(const cp_trainer *t) {
     return t->pretraining && t->step >= t->config.pretrain && cp_guard_calm(&t->guard);
 }
 
-/* A state that is not steady does not become the checkpoint: then a
- * rollback goes back into the first stage. */
+/* A state that is not steady does not become the checkpoint: then a rollback goes back into the first stage. */
 static cp_trainer_end change_stage(cp_trainer *t, cp_status *status) {
     bool steady = cp_guard_steady(&t->guard), finite = true;
     if (!cp_trainer_begin_joint(t, status) || !log_stage(t) || !measure(t, &finite, status)) return CP_TRAINER_STOPPED;
