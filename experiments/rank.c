@@ -2,10 +2,8 @@
 #include "experiments/kit/train/rank.h"
 #include "core/io/file.h"
 #include "experiments/commands.h"
-#include "experiments/kit/train/run_model.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* clang-format off */
 static const cp_option options[] = {
@@ -23,34 +21,7 @@ typedef struct ranking {
     const cp_options *options;
     cp_run_model     *trained;
     cp_images        *images;
-    const cp_split   *split;
-    cp_scores         scores;
-    bool             *skip; /* (rows of the split): their labels are known to the model */
-    int               skipped;
 } ranking;
-
-/* The rows that the run was trained on with their labels, if this is its training split. */
-static void skip_labeled(ranking *r) {
-    const cp_json *labeled = cp_json_get(r->trained->found, "labeled");
-    const char    *md5 = cp_json_string(cp_json_get(cp_json_get(r->trained->found, "data"), "md5"), "");
-    if (!labeled || r->split != &r->images->set->splits[CP_IMAGES_TRAIN] || strcmp(md5, r->images->md5) != 0) return;
-    for (const cp_json *n = labeled->first; n; n = n->next) {
-        int64_t row = cp_json_integer(n, -1);
-        if (row < 0 || row >= r->split->count || r->skip[row]) continue;
-        r->skip[row] = true;
-        r->skipped++;
-    }
-}
-
-static bool score(ranking *r, cp_status *status) {
-    cp_tape *tape = cp_tape_new();
-    r->skip = calloc((size_t)r->split->count + 1, sizeof *r->skip);
-    bool ok = (tape && r->skip) || cp_fail(status, "not enough memory for %d rows", r->split->count);
-    if (ok) skip_labeled(r);
-    ok = ok && cp_scores_make(tape, r->trained->model, r->split, &r->scores, status);
-    cp_tape_free(tape);
-    return ok;
-}
 
 static void print_class(const ranking *r, int class, FILE *file) {
     if (r->images->class_names)
@@ -60,12 +31,12 @@ static void print_class(const ranking *r, int class, FILE *file) {
 }
 
 static void print_rows(const ranking *r, const cp_rank_row *rows, int count, FILE *file) {
-    fprintf(file, "row,score,class,probability,entropy,margin%s\n", r->scores.energies ? ",density" : "");
+    fprintf(file, "row,score,class,probability,entropy,margin%s\n", cp_run_model_generative(r->trained) ? ",density" : "");
     for (int i = 0; i < count; i++) {
         fprintf(file, "%d,%.9g,", rows[i].row, rows[i].score);
         print_class(r, rows[i].best, file);
         fprintf(file, ",%.9g,%.9g,%.9g", rows[i].p, rows[i].entropy, 1 - rows[i].margin);
-        if (r->scores.energies) fprintf(file, ",%.9g", rows[i].density);
+        if (cp_run_model_generative(r->trained)) fprintf(file, ",%.9g", rows[i].density);
         fputc('\n', file);
     }
 }
@@ -84,10 +55,9 @@ static bool write_rows(const ranking *r, const cp_rank_row *rows, int count, con
 static bool work(ranking *r, cp_status *status) {
     const cp_options *o = r->options;
     const char       *out = cp_option_text(o, "out");
-    int               found, wanted = (int)cp_option_int(o, "count");
-    if (!score(r, status)) return false;
-    cp_rank_row *rows = cp_rank(&r->scores, r->trained->temperature, r->skip, (cp_rank_by)cp_option_choice(o, "by"),
-                                (uint64_t)cp_option_int(o, "seed"), &found, status);
+    int               split = cp_option_choice(o, "split"), found, wanted = (int)cp_option_int(o, "count");
+    cp_rank_row      *rows = cp_rank_split(r->trained, r->images, split, (cp_rank_by)cp_option_choice(o, "by"),
+                                           (uint64_t)cp_option_int(o, "seed"), &found, status);
     if (!rows) return false;
     int  count = found < wanted ? found : wanted;
     bool ok = true;
@@ -96,7 +66,7 @@ static bool work(ranking *r, cp_status *status) {
     else
         print_rows(r, rows, count, stdout);
     if (ok && out && !cp_option_flag(o, "quiet"))
-        printf("%d of %d rows of the %s split without a label are in %s\n", count, found, r->split->name, out);
+        printf("%d of %d rows of the %s split without a label are in %s\n", count, found, cp_images_splits[split], out);
     free(rows);
     return ok;
 }
@@ -107,7 +77,6 @@ static bool load(ranking *r, cp_status *status) {
     r->images = r->trained ? cp_run_model_load(r->trained, cp_argument(o, 1), status) : NULL;
     if (!r->images) return false;
     if (*r->images->warning.message) cp_complain(o, "warning: %s", r->images->warning.message);
-    r->split = &r->images->set->splits[cp_option_choice(o, "split")];
     return true;
 }
 
@@ -115,8 +84,6 @@ static int run_rank(const cp_options *o) {
     cp_status status = {0};
     ranking   r = {.options = o};
     if (load(&r, &status)) work(&r, &status);
-    free(r.skip);
-    cp_scores_free(&r.scores);
     cp_images_free(r.images);
     cp_run_model_free(r.trained);
     return cp_exit_code(o, &status);

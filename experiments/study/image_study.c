@@ -1,7 +1,9 @@
 /* couplet study: the paper's table and figures, from many trainings. Everything is read and checked before anything runs. */
 #include "experiments/study/image_study.h"
 
+#include "core/io/file.h"
 #include "experiments/commands.h"
+#include "experiments/kit/train/rank.h"
 #include "experiments/kit/train/train.h"
 #include "experiments/study/paper.h"
 
@@ -20,6 +22,8 @@ static const cp_option options[] = {
      .help = "seeds, each of one training, which draw the labels: 0-9, or 3,7,10-12"},
     {.name = "sweep", .kind = CP_OPTION_TEXT, .value = "OPTION=X,X,...",
      .help = "values of an option of train, each a case of its own: lambda=0,0.01,0.1,1,10,100"},
+    {.name = "active", .kind = CP_OPTION_TEXT, .value = "RULE,RULE,...",
+     .help = "simulate what to label next by these rules of couplet rank: the first of --labels are drawn, and the run before chooses the others"},
     {.name = "split", .kind = CP_OPTION_CHOICE, .choices = "test|validation", .fallback = "test",
      .help = "split shown in tables and figures; choose settings by the validation split"},
     {.name = "samples", .kind = CP_OPTION_INT, .fallback = "10", .min = 0, .max = 100, .unit = "images", .incidental = true,
@@ -120,9 +124,34 @@ static bool can_be_swept(const cp_image_study *s, cp_status *status) {
            cp_fail(status, "--sweep: no method of --methods %s reads --%s", cp_option_text(s->options, "methods"), s->swept);
 }
 
+/* "random,entropy" */
+static bool read_rules(cp_image_study *s, const char *text, cp_status *status) {
+    if (!read_words("active", text, &s->values, status)) return false;
+    s->active = true;
+    snprintf(s->swept, sizeof s->swept, "rule");
+    for (int i = 0; i < s->values.count; i++) {
+        int by = cp_rank_find(s->values.at[i]);
+        if (by < 0)
+            return cp_fail(status, "--active: \"%s\" is not one of %s", cp_shown(s->values.at[i], strlen(s->values.at[i])).text,
+                           CP_RANK_CHOICES);
+        for (int m = 0; m < s->method_count; m++)
+            if ((by == CP_RANK_DENSITY || by == CP_RANK_MIXED) && !s->methods[m]->samples)
+                return cp_fail(status, "--active: %s needs a density, and %s has none; leave one of them out", s->values.at[i],
+                               s->methods[m]->name);
+    }
+    for (int l = 1; l < s->label_count; l++)
+        if (s->labels[l] < s->labels[l - 1]) return cp_fail(status, "--labels: with --active, numbers must ascend");
+    if (cp_option_given(s->options, "list") || cp_option_given(s->options, "slurm"))
+        return cp_fail(status, "--active cannot be combined with --list or --slurm: its runs follow one another");
+    return s->label_count > 1 || cp_fail(status, "--labels: --active needs several numbers, such as 1,3,7");
+}
+
 /* "lambda=0,0.1,1" */
 static bool read_sweep(cp_image_study *s, cp_status *status) {
     const char *text = cp_option_text(s->options, "sweep"), *equals = text ? strchr(text, '=') : NULL;
+    const char *rules = cp_option_text(s->options, "active");
+    if (rules && text) return cp_fail(status, "--active and --sweep cannot be combined");
+    if (rules) return read_rules(s, rules, status);
     if (!text) {
         cp_words_add(&s->values, "%s", "");
         return !s->values.failed || cp_fail(status, "not enough memory");
@@ -190,12 +219,19 @@ int cp_image_study_case(const cp_image_study *s, const cp_study_set *set, int64_
     return -1;
 }
 
-static void add_case(cp_image_study *s, const cp_study_set *set, int64_t labels, const char *value, const cp_method *method) {
+static void add_case(cp_image_study *s, const cp_study_set *set, int l, const char *value, const cp_method *method) {
     cp_study_case *c = &s->of[s->case_count];
-    *c = (cp_study_case){.study = s, .set = set, .labels = labels, .method = method, .value = value};
-    snprintf(c->name, sizeof c->name, "%s-%lld-%s%s%s%s%s", set->name, (long long)labels, method->name, *value ? "-" : "",
-             *value ? s->swept : "", *value ? "=" : "", value);
-    s->cases[s->case_count++] = (cp_case){.name = c->name, .data = c, .without_data = set->missing};
+    int            after = s->active && l ? cp_image_study_case(s, set, s->labels[l - 1], value, method) + 1 : 0, used;
+    *c = (cp_study_case){.study = s, .set = set, .labels = s->labels[l], .method = method, .value = value};
+    used = snprintf(c->name, sizeof c->name, "%s-%lld-%s%s%s%s%s", set->name, (long long)c->labels, method->name, *value ? "-" : "",
+                    *value ? s->swept : "", *value ? "=" : "", value);
+    for (int i = 0; after && i < l && used < (int)sizeof c->name; i++) /* what it follows is part of what it is */
+        used += snprintf(c->name + used, sizeof c->name - (size_t)used, "%s%lld", i ? "-" : "-after-", (long long)s->labels[i]);
+    s->cases[s->case_count++] = (cp_case){.name = c->name, .data = c, .without_data = set->missing, .after = after};
+}
+
+bool cp_image_study_has_values(const cp_image_study *s, int l, const cp_method *method) {
+    return s->active ? l > 0 : cp_method_reads(method, s->swept);
 }
 
 /* One case per value, except for a method that does not read the option: all its values would be the same training. */
@@ -212,8 +248,8 @@ static bool make_cases(cp_image_study *s, cp_status *status) {
             for (int v = 0; v < s->values.count; v++)
                 for (int m = 0; m < s->method_count; m++) {
                     const cp_method *method = s->methods[m];
-                    bool             reads = cp_method_reads(method, s->swept);
-                    if (reads || v == 0) add_case(s, &s->sets[i], s->labels[l], reads ? s->values.at[v] : "", method);
+                    bool             reads = cp_image_study_has_values(s, l, method);
+                    if (reads || v == 0) add_case(s, &s->sets[i], l, reads ? s->values.at[v] : "", method);
                 }
     return true;
 }
@@ -225,15 +261,61 @@ void cp_image_study_settings(const cp_image_study *s, cp_words *words) {
     }
 }
 
+static cp_file_path rows_path(const cp_trial *trial) {
+    const cp_study_case  *c = trial->study_case->data;
+    const cp_image_study *s = c->study;
+    char                  name[240];
+    snprintf(name, sizeof name, "rows/%s-%lld.csv", c->name, (long long)s->seeds[trial->repeat]);
+    return cp_folder_path(s->stored->folder, name);
+}
+
 static void put_words(const cp_trial *trial, cp_words *words) {
     const cp_study_case  *c = trial->study_case->data;
     const cp_image_study *s = c->study;
     cp_words_add(words, "%s", c->set->path);
     cp_words_add(words, "--method=%s", c->method->name);
-    cp_words_add(words, "--labels=%lld", (long long)c->labels);
+    if (s->active && *c->value)
+        cp_words_add(words, "--labeled-rows=%s", rows_path(trial).s);
+    else
+        cp_words_add(words, "--labels=%lld", (long long)c->labels);
     cp_words_add(words, "--seed=%lld", (long long)s->seeds[trial->repeat]);
-    if (*c->value) cp_words_add(words, "--%s=%s", s->swept, c->value);
+    if (*c->value && !s->active) cp_words_add(words, "--%s=%s", s->swept, c->value);
     cp_image_study_settings(s, words);
+}
+
+/* ---- what to label next ---- */
+
+/* The rows of the run before, and those that it ranks first; only rows whose label is known can be labeled here. */
+static bool choose(const cp_study_case *c, const cp_run_model *trained, const cp_images *images, uint64_t seed, FILE *file,
+                   cp_status *status) {
+    const cp_json *labeled = cp_json_get(trained->found, "labeled");
+    const int     *labels = images->set->splits[CP_IMAGES_TRAIN].labels;
+    int64_t        wanted = c->labels * images->classes - (int64_t)(labeled ? labeled->count : 0);
+    int            count;
+    cp_rank_row   *rows = cp_rank_split(trained, images, CP_IMAGES_TRAIN, (cp_rank_by)cp_rank_find(c->value), seed, &count, status);
+    if (!rows) return false;
+    fputs("row\n", file);
+    for (const cp_json *n = labeled ? labeled->first : NULL; n; n = n->next) fprintf(file, "%d\n", (int)cp_json_integer(n, 0));
+    for (int i = 0; wanted > 0 && i < count; i++)
+        if (labels[rows[i].row] >= 0) wanted--, fprintf(file, "%d\n", rows[i].row);
+    free(rows);
+    return wanted <= 0 || cp_fail(status, "%s has %lld labeled rows too few", c->set->name, (long long)wanted);
+}
+
+static bool write_rows(const cp_trial *trial, const char *before, cp_status *status) {
+    const cp_study_case *c = trial->study_case->data;
+    char                *text = NULL;
+    size_t               size = 0;
+    FILE                *file = open_memstream(&text, &size);
+    cp_run_model        *trained = cp_run_model_open(before, CP_WEIGHTS_SELECTED, status);
+    cp_images           *images = trained ? cp_run_model_load(trained, c->set->path, status) : NULL;
+    bool                 ok = images && file && choose(c, trained, images, (uint64_t)c->study->seeds[trial->repeat], file, status);
+    ok = file && fclose(file) == 0 && ok && cp_folder_make(cp_folder_path(c->study->stored->folder, "rows").s, status) &&
+         cp_file_write(rows_path(trial).s, text, size, status);
+    free(text);
+    cp_images_free(images);
+    cp_run_model_free(trained);
+    return ok || cp_fail(status, "not enough memory");
 }
 
 /* ---- all of it ---- */
@@ -248,7 +330,7 @@ static int check_case(const cp_image_study *s, const cp_case *of, cp_images *ima
     cp_options *o = words.failed ? NULL : cp_options_parse("couplet", &cp_command_train, words.count, words.at, &help, &status);
     int         code = o ? cp_train_read(o, images, &(cp_trainer_config){0}) : CP_EXIT_USAGE;
     if (!o) cp_complain(s->options, "%s", status.message);
-    if (code != CP_EXIT_OK && *s->swept) cp_complain(s->options, "this was for %s of --sweep", of->name);
+    if (code != CP_EXIT_OK && *s->swept && !s->active) cp_complain(s->options, "this was for %s of --sweep", of->name);
     cp_options_free(o);
     cp_words_free(&words);
     return code;
@@ -259,6 +341,16 @@ static bool read_lists(cp_image_study *s, cp_status *status) {
     return read_numbers("labels", cp_option_text(o, "labels"), 1, &s->labels, &s->label_count, status) &&
            read_numbers("seeds", cp_option_text(o, "seeds"), 0, &s->seeds, &s->seed_count, status) &&
            read_methods(s, cp_option_text(o, "methods"), status) && read_sweep(s, status);
+}
+
+static bool has_rows(const cp_image_study *s, const cp_images *images, cp_status *status) {
+    const cp_split *train = &images->set->splits[CP_IMAGES_TRAIN];
+    int64_t         wanted = s->labels[s->label_count - 1] * images->classes;
+    int             labeled = 0;
+    for (int i = 0; i < train->count; i++) labeled += train->labels[i] >= 0;
+    return wanted <= labeled ||
+           cp_fail(status, "--labels: %lld in %d classes are %lld images; %s has %d training images with a label",
+                   (long long)s->labels[s->label_count - 1], images->classes, (long long)wanted, images->name, labeled);
 }
 
 /* Reads the file for its name and md5, and for the checks of train. */
@@ -277,6 +369,7 @@ static bool add_set(cp_image_study *s, const char *path, cp_status *status) {
         name_set(set, images->name, images->official);
         set->rows = images->mean != NULL;
         snprintf(set->md5, sizeof set->md5, "%s", images->md5);
+        if (s->active && !has_rows(s, images, status)) return cp_images_free(images), false;
     }
     for (int i = 0; i < s->set_count; i++)
         if (strcmp(s->sets[i].name, set->name) == 0) {
@@ -314,7 +407,7 @@ static int read_plan(cp_image_study *s, cp_status *status) {
     if (!s->set_count) return cp_fail(status, "none of the files can be read, so nothing is left to do"), CP_EXIT_FAILED;
     if (!make_cases(s, status)) return CP_EXIT_FAILED;
     for (int i = 0; code == CP_EXIT_OK && i < s->case_count; i++)
-        if (!s->of[i].set->missing) code = check_case(s, &s->cases[i], s->of[i].set->images);
+        if (!s->of[i].set->missing && !s->cases[i].after) code = check_case(s, &s->cases[i], s->of[i].set->images);
     return code;
 }
 
@@ -350,6 +443,7 @@ static int run_planned(cp_image_study *s) {
                                .command = &cp_command_train,
                                .words = put_words,
                                .read = cp_image_study_read,
+                               .prepare = write_rows,
                                .numbers = s->seeds};
     s->study = cp_study_new(s->options, "Few labels: accuracy and calibration by method", config);
     if (cp_study_run(s->study) && cp_image_study_draw(s)) {

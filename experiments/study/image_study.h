@@ -36,7 +36,8 @@ typedef struct cp_image_study {
     const cp_method  *methods[CP_METHODS_MAX];
     int               method_count;
     cp_words          values;    /* one that is "" when nothing is swept */
-    char              swept[40]; /* the option, or "" */
+    char              swept[40]; /* the option, or ""; "rule" with --active, whose rules are the values */
+    bool              active;    /* the first of labels are drawn, the others chosen by the run before */
     const char       *split;     /* of the tables: "test" or "validation" */
     cp_study_case    *of;
     cp_case          *cases; /* by set, labels, value and method, the last fastest */
@@ -44,6 +45,9 @@ typedef struct cp_image_study {
     cp_measure       *measures; /* all; those that are not of the split are secondary */
     cp_study         *study;
 } cp_image_study;
+
+/* Another option's value than "" for cases of that method and number of labels, by their place in the lists. */
+bool cp_image_study_has_values(const cp_image_study *s, int labels, const cp_method *method);
 
 int cp_image_study_case(const cp_image_study *s, const cp_study_set *set, int64_t labels, const char *value,
                         const cp_method *method);

@@ -49,25 +49,33 @@ static void draw_boxes(const cp_image_study *s, cp_panel *panel, const cp_study_
         }
 }
 
+/* Points are the values of the sweep and lines the numbers of labels, or with --active the other way round. */
 static void draw_lines(const cp_image_study *s, cp_panel *panel, const cp_study_set *set, const char *metric) {
-    int     n = s->values.count, all = s->label_count * s->method_count;
+    int     n = s->active ? s->label_count : s->values.count;
+    int     all = (s->active ? s->values.count : s->label_count) * s->method_count;
     double *x = malloc(3 * (size_t)n * sizeof *x); /* then means, then standard deviations */
     if (!x) cp_fail(&s->study->run->status, "not enough memory for a figure");
     for (int line = 0; x && line < all; line++) {
-        int              l = line / s->method_count;
-        const cp_method *method = s->methods[line % s->method_count];
+        int              m = line % s->method_count, of = line / s->method_count;
+        const cp_method *method = s->methods[m];
         char             label[80];
-        snprintf(label, sizeof label, "%s, %lld label%s", cp_method_title(method), (long long)s->labels[l],
-                 s->labels[l] == 1 ? "" : "s");
+        if (s->active)
+            snprintf(label, sizeof label, "%s, %s", cp_method_title(method), s->values.at[of]);
+        else
+            snprintf(label, sizeof label, "%s, %lld label%s", cp_method_title(method), (long long)s->labels[of],
+                     s->labels[of] == 1 ? "" : "s");
         for (int v = 0; v < n; v++) {
-            int        of_case = cp_image_study_case(s, set, s->labels[l], s->values.at[v], method);
+            int        l = s->active ? v : of;
+            int        of_case = cp_image_study_case(s, set, s->labels[l], s->values.at[s->active ? of : v], method);
             cp_mean_sd found = cp_trials_mean_sd(s->study->trials, of_case, metric);
-            x[v] = v + fmin(0.06, 0.6 / all) * (line - 0.5 * (all - 1)); /* so that error bars do not overlap */
+            x[v] = s->active ? v : v + fmin(0.06, 0.6 / all) * (line - 0.5 * (all - 1)); /* so that error bars do not overlap */
             x[n + v] = found.mean, x[2 * n + v] = found.sd;
         }
-        cp_style style = {.color = method->color,
-                          .marker = (cp_marker)(CP_CIRCLE + l % MARKERS),
-                          .dash = (cp_dash)(CP_SOLID + (l + l / MARKERS) % 4),
+        int      turn = s->active ? m : of;
+        cp_style style = {.color = s->active ? of : method->color,
+                          .marker = (cp_marker)(CP_CIRCLE + turn % MARKERS),
+                          .dash = (cp_dash)(CP_SOLID + (turn + turn / MARKERS) % 4),
+                          .band = s->active,
                           .label = label};
         cp_panel_line(panel, style, n, x, x + n, x + 2 * n);
     }
@@ -78,12 +86,18 @@ static bool draw_metrics(cp_image_study *s) {
     static const char *const metrics[][2] = {{"accuracy", "accuracy, %"}, {"ece", "ECE, %"}};
     bool                     sweep = *s->swept;
     char                     what[100];
-    cp_words                 labels = {0}, *names = sweep ? &s->values : &labels;
+    cp_words                 labels = {0}, *names = sweep && !s->active ? &s->values : &labels;
+    const char              *across = s->active ? "labels a class, on average" : sweep ? s->swept : "labels a class";
     for (int l = 0; l < s->label_count; l++) cp_words_add(&labels, "%lld", (long long)s->labels[l]);
-    snprintf(what, sizeof what, sweep ? "Accuracy and ECE against %s" : "Accuracy and calibration%s", s->swept);
+    snprintf(what, sizeof what, "Accuracy and %s%s", sweep ? "ECE against " : "calibration", sweep ? across : "");
     heading    title = heading_of(s, what, sweep ? "point" : "box");
     cp_figure *figure = cp_figure_new((cp_figure_config){.title = title.s, .columns = 2});
-    if (sweep)
+    if (s->active)
+        cp_figure_caption(figure,
+                          "Weights at the end of training on the %s split: the mean over %d seed%s, the bands are one standard "
+                          "deviation. All rules start from the same labels.",
+                          s->split, s->seed_count, s->seed_count == 1 ? "" : "s");
+    else if (sweep)
         cp_figure_caption(figure,
                           "Weights at the end of training on the %s split: the mean over %d seed%s, the bars are one standard "
                           "deviation where there are several runs. A method that does not read %s has a level line.",
@@ -96,7 +110,7 @@ static bool draw_metrics(cp_image_study *s) {
     for (int i = 0; i < 2 * s->set_count; i++) {
         const cp_study_set *set = &s->sets[i / 2];
         cp_panel_config     axes = {.title = set->title,
-                                    .x_label = sweep ? s->swept : "labels a class",
+                                    .x_label = across,
                                     .y_label = metrics[i % 2][1],
                                     .x_names = (const char *const *)names->at,
                                     .x_name_count = names->count};
@@ -105,7 +119,7 @@ static bool draw_metrics(cp_image_study *s) {
     }
     if (labels.failed) cp_fail(&s->study->run->status, "not enough memory for a figure");
     cp_words_free(&labels);
-    return cp_study_add_figure(s->study, figure, sweep ? "sweep" : "boxes");
+    return cp_study_add_figure(s->study, figure, s->active ? "active" : sweep ? "sweep" : "boxes");
 }
 
 /* ---- reliability over all seeds ---- */

@@ -168,19 +168,23 @@ static void put_cell(const cp_image_study *s, cp_table *table, const column *c, 
     }
 }
 
-/* A row per case; of differences only for cases that the base method has too. */
+/* What others are compared with: with --active rows drawn at random, otherwise the first of all methods. */
+#define RANDOM "random"
+static const char *base_of(const cp_image_study *s) { return s->active ? RANDOM : cp_method_title(cp_method_at(0)); }
+
+/* A row per case; of differences only for cases that the base has too. */
 static cp_table *make_table(const cp_image_study *s, const column *columns, bool paper) {
-    const cp_method *base = cp_method_at(0);
-    cp_table        *table = cp_table_new(3, "set", "labels", "method");
+    cp_table *table = cp_table_new(3, "set", "labels", "method");
     if (*s->swept) cp_table_column(table, s->swept);
     for (const column *c = columns; c->title; c++) {
         char title[80];
-        snprintf(title, sizeof title, c->kind == DIFFERENCE ? "%s - %s (%s)" : "%s", c->title, cp_method_title(base), c->view);
+        snprintf(title, sizeof title, c->kind == DIFFERENCE ? "%s - %s (%s)" : "%s", c->title, base_of(s), c->view);
         if (c->kind != PAPERS || paper) cp_table_column(table, title);
     }
     for (int i = 0; i < s->case_count; i++) {
         const cp_study_case *of = &s->of[i];
-        int                  of_base = cp_image_study_case(s, of->set, of->labels, of->value, base);
+        int                  of_base = s->active ? cp_image_study_case(s, of->set, of->labels, RANDOM, of->method)
+                                                 : cp_image_study_case(s, of->set, of->labels, of->value, cp_method_at(0));
         if (columns->kind == DIFFERENCE && (of_base < 0 || of_base == i)) continue;
         cp_table_text(table, "%s", of->set->title);
         cp_table_text(table, "%lld", (long long)of->labels);
@@ -192,9 +196,10 @@ static cp_table *make_table(const cp_image_study *s, const column *columns, bool
     return table;
 }
 
-/* Differences need the first of all methods among several. */
+/* Differences need the base among several. */
 static bool has_differences(const cp_image_study *s) {
     bool found = false;
+    if (s->active) return s->values.count > 1 && cp_words_have(&s->values, RANDOM);
     for (int m = 0; m < s->method_count; m++) found = found || s->methods[m] == cp_method_at(0);
     return found && s->method_count > 1;
 }
@@ -328,15 +333,20 @@ static void put_notes(cp_image_study *s, bool paper, bool differences) {
             cp_study_add_note(s->study,
                               "%s is %s, not the official file: its splits, and perhaps its images, are others than the paper's.",
                               s->sets[i].title, s->sets[i].name);
-    for (int m = 0; m < s->method_count; m++)
+    if (s->active)
+        cp_study_add_note(
+            s->study,
+            "Labels are images per class: those of the first row are drawn by the seed, the same for all rules; every rule then "
+            "adds images, chosen by its own last run, whatever their class, up to that many on average.");
+    for (int m = 0; m < s->method_count && !s->active; m++)
         if (!cp_method_reads(s->methods[m], s->swept))
             cp_study_add_note(s->study, "%s does not read --%s: it was trained without, and its row has - there.",
                               cp_method_title(s->methods[m]), s->swept);
     if (differences)
         cp_study_add_note(s->study,
-                          "Differences are over the same seeds; in brackets: in how many the method is better than %s, and "
+                          "Differences are over the same seeds; in brackets: in how many the %s is better than %s, and "
                           "the p of a two-sided sign test, which leaves out ties.",
-                          cp_method_title(cp_method_at(0)));
+                          s->active ? "rule" : "method", base_of(s));
 }
 
 bool cp_image_study_write(cp_image_study *s, cp_status *status) {

@@ -1,7 +1,8 @@
 /* Writes a small set of images in MedMNIST's layout, for tests of commands:
  *     draw_images FILE HEIGHT WIDTH CHANNELS CLASSES TRAIN VAL TEST [SEED [SPLIT...]]
  * The rows of an image are brighter at the height of its class; a fifth of the images have a wrong label. The named splits
- * have patients, of one to five images each: the first has one, the second two, the sixth one again.
+ * have patients, of one to five images each: the first has one, the second two, the sixth one again. The word "half" in place of a
+ * SPLIT takes the label from every second training image.
  *
  * With HEIGHT 0 the set has rows: tables (N, CHANNELS) if WIDTH is 0, otherwise sequences (N, WIDTH, CHANNELS), with lengths if one of the
  * words in place of SPLIT is "lengths". Values are around the class times 3, and what is beyond a length is 1000. */
@@ -51,18 +52,19 @@ static bool add_rows(cp_npz_writer *w, const char *name, const images *set, int 
     return ok;
 }
 
-static bool add_split(cp_npz_writer *w, const char *name, const images *set, int count, cp_rng *rng) {
+static bool add_split(cp_npz_writer *w, const char *name, const images *set, int count, bool half, cp_rng *rng) {
     size_t   size = (size_t)set->height * (size_t)set->width * (size_t)set->channels;
     uint8_t *pixels = malloc((size_t)count * size), *labels = malloc((size_t)count);
     char     entry[40];
     bool     ok = pixels && labels;
     for (int i = 0; ok && i < count; i++) labels[i] = (uint8_t)draw_class(rng, set, i, pixels + (size_t)i * size);
+    for (int i = 1; ok && half && i < count; i += 2) labels[i] = 255; /* as int8: -1 */
     snprintf(entry, sizeof entry, "%s_images", name);
     if (ok)
         cp_npz_writer_add(w, entry, CP_U8, set->channels > 1 ? 4 : 3, (int64_t[]){count, set->height, set->width, set->channels},
                           pixels);
     snprintf(entry, sizeof entry, "%s_labels", name);
-    if (ok) cp_npz_writer_add(w, entry, CP_U8, 2, (int64_t[]){count, 1}, labels);
+    if (ok) cp_npz_writer_add(w, entry, half ? CP_I8 : CP_U8, 2, (int64_t[]){count, 1}, labels);
     free(pixels);
     free(labels);
     return ok;
@@ -92,7 +94,8 @@ int main(int count, char **words) {
     bool           ok = w != NULL;
     for (int s = 0; ok && s < 3; s++) {
         bool lengths = count > 10 && strcmp(words[10], "lengths") == 0;
-        ok = set.height ? add_split(w, splits[s], &set, atoi(words[6 + s]), &rng)
+        bool half = !s && count > 10 && strcmp(words[10], "half") == 0;
+        ok = set.height ? add_split(w, splits[s], &set, atoi(words[6 + s]), half, &rng)
                         : add_rows(w, splits[s], &set, atoi(words[6 + s]), lengths, &rng);
         for (int i = 10; ok && i < count; i++)
             if (strcmp(words[i], splits[s]) == 0) ok = add_patients(w, splits[s], 1000 * s, atoi(words[6 + s]));

@@ -54,6 +54,7 @@ typedef struct cp_option {
     bool           required;   /* there is no default: it must be given */
     bool           incidental; /* does not affect the result: a run may be continued with another value */
     bool           bare;       /* of a text: --name without a value is possible and gives ""; a value needs --name=value */
+    bool           path;       /* of a text: a file, of which a continued run must have the same name and folder's name */
     bool           alone;      /* needs no arguments and no required options, and is refused beside any option but --json */
 } cp_option;
 

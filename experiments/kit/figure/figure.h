@@ -70,6 +70,7 @@ typedef struct cp_style {
     cp_marker   marker;
     cp_dash     dash;
     bool        ring;    /* points are outlines */
+    bool        band;    /* a line's errors are an area around it, not bars */
     double      size;    /* a point's radius, 0: 3; a line's width, 0: 1.8 */
     double      opacity; /* 0: the mark's own, 1 for points and lines */
     const char *label;   /* in the legend; one entry for all series with the same label; NULL: none */

@@ -192,6 +192,7 @@ static void pass_series(pass *p, cp_series *s) {
     pass_int(p, "marker", &marker, 0, CP_NO_MARK);
     pass_int(p, "dash", &dash, 0, CP_DASH_DOT);
     pass_bool(p, "ring", &s->style.ring);
+    pass_bool(p, "band", &s->style.band);
     pass_length(p, "size", &s->style.size);
     pass_length(p, "opacity", &s->style.opacity);
     pass_numbers(p, "x", &s->x, &n);

@@ -103,10 +103,28 @@ void cp_put_error_bar(cp_bytes *out, const cp_frame *f, double x, double value, 
                high, 2 * cap);
 }
 
+/* From the first point's upper end to the last one's, and back along the lower ends. */
+static void put_band(cp_bytes *out, const cp_series *s, const cp_frame *f) {
+    cp_paint paint = cp_series_paint(s);
+    char     command = 'M';
+    cp_svg_put(out, "<g class=\"errors\"");
+    cp_svg_paint(out, &paint, NULL);
+    cp_svg_put(out, " opacity=\"0.15\">\n<path d=\"");
+    for (int i = 0; i < 2 * s->n; i++) {
+        int    k = i < s->n ? i : 2 * s->n - 1 - i;
+        double x = cp_frame_x(f, s->x[k]), y = cp_frame_y(f, s->y[k] + (i < s->n ? s->error[k] : -s->error[k]));
+        if (!cp_frame_shows(x, y)) continue;
+        cp_svg_put(out, "%c%.2f %.2f", command, x, y);
+        command = 'L';
+    }
+    cp_svg_put(out, "Z\"/>\n</g>\n");
+}
+
 static void put_line(cp_bytes *out, const cp_series *s, const cp_frame *f) {
     if (s->n == 0) return;
+    if (s->error && s->style.band) put_band(out, s, f);
     put_polyline(out, s, f);
-    if (s->error) {
+    if (s->error && !s->style.band) {
         cp_paint paint = cp_series_paint(s);
         cp_svg_put(out, "<g class=\"errors\"");
         cp_svg_paint(out, NULL, &paint);

@@ -137,9 +137,22 @@ static bool make_folder(cp_run *run) {
 
 /* ---- config.json: what determines the result ---- */
 
-static void put_option(cp_json_writer *w, const cp_options *options, const cp_option *o) {
-    cp_reals list;
-    bool     number = o->kind == CP_OPTION_INT || o->kind == CP_OPTION_REAL;
+/* The name of a file, or with 2 parts also that of its folder. */
+static const char *last_parts(const char *path, int parts) {
+    const char *at = path + strlen(path);
+    while (at > path && !(at[-1] == '/' && --parts == 0)) at--;
+    return at;
+}
+
+static void put_option(cp_json_writer *w, const cp_options *options, const cp_option *o, const cp_json *found) {
+    cp_reals       list;
+    const cp_json *same = found && o->path ? cp_json_get(cp_json_get(found, "options"), o->name) : NULL;
+    if (same && cp_option_given(options, o->name) &&
+        strcmp(last_parts(cp_json_string(same, ""), 2), last_parts(cp_option_text(options, o->name), 2)) == 0) {
+        cp_json_put_copy(w, o->name, same);
+        return;
+    }
+    bool number = o->kind == CP_OPTION_INT || o->kind == CP_OPTION_REAL;
     if (number && !cp_option_text(options, o->name)) return; /* not given, and without a default */
     switch (o->word ? CP_OPTION_TEXT : o->kind) {            /* where a word is possible, numbers are texts too */
     case CP_OPTION_FLAG: cp_json_put_bool(w, o->name, cp_option_flag(options, o->name)); break;
@@ -170,7 +183,7 @@ static void put_config(cp_json_writer *w, const cp_options *options, const cp_js
     for (int i = 0; (o = cp_options_at(options, i)); i++)
         if (!o->incidental && (i < own_count || !cp_options_command(options)->study || cp_option_given(options, o->name)) &&
             !(found && !cp_json_get(cp_json_get(found, "options"), o->name) && has_default(options, o)))
-            put_option(w, options, o);
+            put_option(w, options, o, found);
     cp_json_put_end(w);
     if (cp_argument_count(options) > 0) {
         cp_json_put_array(w, "arguments");
@@ -194,8 +207,7 @@ static bool same_json(const cp_json *a, const cp_json *b) {
 static bool same_names(const cp_json *a, const cp_json *b) {
     if (!a || !b || a->count != b->count) return a == b;
     for (const cp_json *x = a->first, *y = b->first; x; x = x->next, y = y->next) {
-        const char *p = cp_json_string(x, ""), *q = cp_json_string(y, ""), *s = strrchr(p, '/'), *t = strrchr(q, '/');
-        if (strcmp(s ? s + 1 : p, t ? t + 1 : q) != 0) return false;
+        if (strcmp(last_parts(cp_json_string(x, ""), 1), last_parts(cp_json_string(y, ""), 1)) != 0) return false;
     }
     return true;
 }

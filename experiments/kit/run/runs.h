@@ -59,6 +59,7 @@ typedef struct cp_planned_run {
     char    *group;        /* runs of a group take about the same time */
     cp_words words;        /* of the command, without --out */
     bool     without_data; /* its data are missing here, so it cannot be run; it counts if it is finished */
+    int      after;        /* it starts when this run of the list, counted from 1, is done; 0: at once */
 } cp_planned_run;
 
 typedef struct cp_packed_run cp_packed_run;
@@ -123,6 +124,10 @@ typedef struct cp_runs_config {
     int         threads; /* of each; 0: as many as `jobs` leaves */
     bool        quiet;
     const char *called; /* messages begin with it: "couplet study" */
+
+    /* Called before a run with `after` starts; NULL: nothing is to be done. */
+    bool (*prepare)(void *context, int run, cp_status *status);
+    void *context;
 } cp_runs_config;
 
 /* Whether it should be run: pending or failed, and not without_data. */

@@ -74,16 +74,17 @@ static bool start(work *w, child *slot, int i, cp_status *status) {
 }
 
 /* Its output goes to failed/ and to the user. */
-static void report_failure(work *w, const child *c, cp_bytes *output, int end) {
-    cp_file_path path = cp_runs_failure_path(w->runs, c->run);
+static void report_failure(work *w, int run, cp_bytes *output, int end) {
+    cp_file_path path = cp_runs_failure_path(w->runs, run);
     char         reason[64] = "";
+    w->of[run] = GIVEN_UP;
     if (WIFSIGNALED(end)) snprintf(reason, sizeof reason, "it was killed by signal %d\n", WTERMSIG(end));
     cp_bytes_text(output, reason);
     if (output->size == 0) cp_bytes_text(output, "it exited without output\n");
     if (!output->failed && cp_folder_make(cp_folder_path(w->runs->folder, "failed").s, NULL))
         cp_file_write(path.s, output->data, output->size, NULL);
     cp_progress_end(&w->progress);
-    fprintf(stderr, "%s failed: ", w->runs->at[c->run].name);
+    fprintf(stderr, "%s failed: ", w->runs->at[run].name);
     cp_text_print(stderr, output->failed ? "\n" : (const char *)output->data, output->failed ? 1 : output->size);
     w->failures++;
 }
@@ -117,8 +118,7 @@ static void conclude(work *w, child *c, int end) {
     } else if (w->of[c->run] == TO_DO && was_held(&output)) {
         w->of[c->run] = ELSEWHERE;
     } else if (w->of[c->run] == TO_DO && !w->stopping && !cp_interrupted()) {
-        w->of[c->run] = GIVEN_UP;
-        report_failure(w, c, &output, end);
+        report_failure(w, c->run, &output, end);
     }
     cp_bytes_free(&output);
     fclose(c->output);
@@ -152,10 +152,29 @@ static void reap(work *w) {
             conclude(w, &w->children[k], end);
 }
 
+/* Whether the run before it is done; if that is given up, so is this one. */
+static bool may_start(work *w, int i) {
+    progress_of before = w->runs->at[i].after ? w->of[w->runs->at[i].after - 1] : ENDED;
+    if (before == GIVEN_UP) w->of[i] = GIVEN_UP;
+    return before == ENDED;
+}
+
+static bool prepare(work *w, int i) {
+    cp_status status = {0};
+    cp_bytes  message = {0};
+    if (!w->config.prepare || !w->runs->at[i].after || w->config.prepare(w->config.context, i, &status)) return true;
+    cp_bytes_text(&message, status.message);
+    cp_bytes_text(&message, "\n");
+    report_failure(w, i, &message, 0);
+    cp_bytes_free(&message);
+    return false;
+}
+
 static bool fill(work *w, cp_status *status) {
     for (int i = 0; w->working < w->config.jobs && i < w->runs->count; i++) {
-        if (w->of[i] == TO_DO) look(w, i);
-        if (w->of[i] != TO_DO) continue;
+        if (w->of[i] != TO_DO || !may_start(w, i)) continue;
+        look(w, i);
+        if (w->of[i] != TO_DO || !prepare(w, i)) continue;
         int k = 0;
         while (w->children[k].process) k++;
         if (!start(w, &w->children[k], i, status)) return false;

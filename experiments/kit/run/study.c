@@ -114,6 +114,15 @@ static void report_missing(cp_study_parts *p, int missing, bool some) {
                 count_without_data(p->runs) ? ", once the data are here" : "");
 }
 
+static bool prepare(void *context, int run, cp_status *status) {
+    const cp_study         *study = context;
+    const cp_study_parts   *p = study->parts;
+    const cp_trials_config *c = &p->config;
+    int                     cases = cp_trials_count(study->trials) / c->repeats;
+    const cp_trial          trial = {.options = p->options, .study_case = &c->cases[run % cases], .repeat = run / cases};
+    return !c->prepare || c->prepare(&trial, cp_runs_folder(p->runs, p->runs->at[run].after - 1).s, status);
+}
+
 /* Makes what is left. True when there is something to make tables of. */
 static bool make(cp_study *study) {
     cp_study_parts *p = study->parts;
@@ -121,7 +130,9 @@ static bool make(cp_study *study) {
     cp_runs_config  config = {.jobs = (int)cp_option_int(p->options, "jobs"),
                               .threads = (int)cp_option_int(p->options, "threads"),
                               .quiet = cp_option_flag(p->options, "quiet"),
-                              .called = cp_options_called(p->options)};
+                              .called = cp_options_called(p->options),
+                              .prepare = prepare,
+                              .context = study};
     if (!cp_trials_collect(study->trials, p->options, p->runs, &missing, &p->error)) return false; /* before hours of work */
     if (missing && !tables_only(p)) {
         cp_runs_execute(p->runs, config, &p->error);

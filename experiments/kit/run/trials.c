@@ -372,7 +372,8 @@ bool cp_trials_plan(const cp_trials *t, const cp_options *options, cp_runs *runs
             put_own_words(options, i, &words);
         }
         ok = cp_runs_add(runs, name_of(t, i % t->cases, i / t->cases).s, of->name, &words, status);
-        if (ok) runs->at[runs->count - 1].without_data = of->without_data;
+        if (ok) runs->at[i].without_data = of->without_data;
+        if (ok && of->after) runs->at[i].after = i - i % t->cases + of->after;
     }
     ok = ok && cp_runs_check(runs, status);
     for (int i = 0; ok && i < runs->count; i++) ok = check_run(command, runs, i, part, status);

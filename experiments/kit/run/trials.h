@@ -15,7 +15,8 @@ typedef struct cp_case {
     const void *data;         /* for the trial, or NULL */
     const char *advice;       /* after "NAME diverged": " with rate 10: take a smaller --rate"; NULL: none */
     bool        without_data; /* its runs cannot be made here; the finished ones count (see runs.h) */
-    bool secondary; /* in addition to the main ones (a point of a sweep): in no default table, and no failure when it diverges */
+    int         after; /* its runs start when those of this case, counted from 1, are done in the same repetition; 0: at once */
+    bool secondary;    /* in addition to the main ones (a point of a sweep): in no default table, and no failure when it diverges */
 } cp_case;
 
 typedef struct cp_measure {
@@ -71,7 +72,9 @@ typedef struct cp_trials_config {
     const cp_command *command;
     void (*words)(const cp_trial *trial, cp_words *words);
     void (*read)(cp_trial *trial, const cp_json *result);
-    const int64_t *numbers; /* of the repetitions, in the names of folders; NULL: 1, 2, ... */
+    bool (*prepare)(const cp_trial *trial, const char *before,
+                    cp_status *status); /* a run of a case with `after`: the other's folder */
+    const int64_t *numbers;             /* of the repetitions, in the names of folders; NULL: 1, 2, ... */
 } cp_trials_config;
 
 typedef struct cp_trials cp_trials;

@@ -7,6 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+int cp_rank_find(const char *word) {
+    const char *at = CP_RANK_CHOICES;
+    for (int by = 0;; by++, at++) {
+        size_t length = strcspn(at, "|");
+        if (strlen(word) == length && strncmp(at, word, length) == 0) return by;
+        at += length;
+        if (!*at) return -1;
+    }
+}
+
 static int by_score(const void *a, const void *b) {
     const cp_rank_row *x = a, *y = b;
     return x->score != y->score ? (x->score < y->score) - (x->score > y->score) : (x->row > y->row) - (x->row < y->row);
@@ -73,4 +83,32 @@ cp_rank_row *cp_rank(const cp_scores *s, double temperature, const bool *skip, c
     if (ok) return rows;
     free(rows);
     return cp_null(cp_fail(status, "not enough memory to rank %d rows", s->n));
+}
+
+/* The rows of the training split that the run was trained on with their labels. */
+static void skip_labeled(const cp_run_model *trained, const cp_images *images, const cp_split *split, bool *skip) {
+    const cp_json *labeled = cp_json_get(trained->found, "labeled");
+    const char    *md5 = cp_json_string(cp_json_get(cp_json_get(trained->found, "data"), "md5"), "");
+    if (!labeled || split != &images->set->splits[CP_IMAGES_TRAIN] || strcmp(md5, images->md5) != 0) return;
+    for (const cp_json *n = labeled->first; n; n = n->next) {
+        int64_t row = cp_json_integer(n, -1);
+        if (row >= 0 && row < split->count) skip[row] = true;
+    }
+}
+
+cp_rank_row *cp_rank_split(const cp_run_model *trained, const cp_images *images, int split, cp_rank_by by, uint64_t seed,
+                           int *count, cp_status *status) {
+    const cp_split *of = &images->set->splits[split];
+    cp_scores       scores = {0};
+    cp_rank_row    *rows = NULL;
+    cp_tape        *tape = cp_tape_new();
+    bool           *skip = calloc((size_t)of->count + 1, sizeof *skip);
+    bool            ok = (tape && skip) || cp_fail(status, "not enough memory for %d rows", of->count);
+    if (ok) skip_labeled(trained, images, of, skip);
+    if (ok && cp_scores_make(tape, trained->model, of, &scores, status))
+        rows = cp_rank(&scores, trained->temperature, skip, by, seed, count, status);
+    cp_scores_free(&scores);
+    cp_tape_free(tape);
+    free(skip);
+    return rows;
 }

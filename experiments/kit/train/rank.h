@@ -13,10 +13,13 @@
  *     random    a random number, to compare with */
 #pragma once
 
+#include "experiments/kit/train/run_model.h"
 #include "experiments/kit/train/scores.h"
 
 typedef enum cp_rank_by { CP_RANK_ENTROPY, CP_RANK_MARGIN, CP_RANK_DENSITY, CP_RANK_MIXED, CP_RANK_RANDOM } cp_rank_by;
 #define CP_RANK_CHOICES "entropy|margin|density|mixed|random" /* for a table of options */
+
+int cp_rank_find(const char *word); /* the cp_rank_by; -1: there is none */
 
 typedef struct cp_rank_row {
     int    row, best;       /* best: the class with the largest p_c */
@@ -29,3 +32,7 @@ typedef struct cp_rank_row {
  * with a message: scores that are not finite, a density of a model without energies, or not enough memory. */
 cp_rank_row *cp_rank(const cp_scores *scores, double temperature, const bool *skip, cp_rank_by by, uint64_t seed, int *count,
                      cp_status *status);
+
+/* The same for the rows of a split, by the number of it in cp_images_splits, without those whose labels the run has used. */
+cp_rank_row *cp_rank_split(const cp_run_model *trained, const cp_images *images, int split, cp_rank_by by, uint64_t seed,
+                           int *count, cp_status *status);

@@ -15,7 +15,7 @@ const cp_option cp_train_options[] = {
      .help = "method of training: the classifier alone, one head for both models, or the Gaussian-coupled softmax layer"},
     {.name = "labels", .kind = CP_OPTION_INT, .word = "all", .fallback = "10", .min = 1, .max = 1e6, .unit = "images",
      .help = "labeled training images per class, drawn by the seed; a class with fewer gives all of its own"},
-    {.name = "labeled-rows", .kind = CP_OPTION_TEXT, .value = "FILE",
+    {.name = "labeled-rows", .kind = CP_OPTION_TEXT, .value = "FILE", .path = true,
      .help = "file with the labeled rows of the training split, instead of a draw: numbers from 0, one per line, or the column \"row\" of a CSV file"},
     {.name = "steps", .kind = CP_OPTION_INT, .word = "auto", .fallback = "auto", .min = 1, .max = 1e8,
      .help = "length of the training; auto: 25 for each labeled image, between 500 and 2000, since few labels overfit sooner"},
