@@ -31,7 +31,7 @@ same_tables() { # sentence, folder, folder
     # ---- the runs ----
 
     study gray.npz $tiny --jobs 1 --out one >one.txt 2>&1
-    expect_success "one run a seed is the start of all rules" test "$(ls one/runs | grep -c '^gray-1-hybrid-[34]$')" -eq 2
+    expect_success "one run a seed is the start of all rules" test -d one/runs/gray-1-hybrid-3 -a -d one/runs/gray-1-hybrid-4
     expect_success "each further number of labels is a run a rule and seed" test "$(ls one/runs | wc -l)" -eq 14
     train gray.npz --method hybrid --labels 1 --seed 3 $quick --quiet --out start
     same_runs "the start is a training with drawn labels" one/runs/gray-1-hybrid-3 start
