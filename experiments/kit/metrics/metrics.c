@@ -1,7 +1,7 @@
 /* Metrics: predictions checked and scored, every formula of metrics.h, bootstrap intervals, and temperature scaling. */
 #include "experiments/kit/metrics/metrics.h"
 
-#include "core/threads.h"
+#include "experiments/kit/metrics/bootstrap.h"
 #include "experiments/kit/metrics/calibration.h"
 #include "experiments/kit/metrics/stats.h"
 #include "models/predict.h"
@@ -182,13 +182,17 @@ static void scored_free(scored *s) {
 
 static double ratio(double a, double b) { return b > 0 ? a / b : NAN; }
 
+/* By class: predicted right, labels, predictions, the AUC. */
+enum { TALLIES = 4 };
+
 /* Mean over the classes that occur of the share predicted right. */
 static double balanced(const scored *s, const double *weights, double *tally) {
-    double *right = tally, *all = tally + s->classes, sum = 0;
+    double *right = tally, *all = right + s->classes, *given = all + s->classes, sum = 0;
     int     present = 0;
-    memset(tally, 0, 2 * (size_t)s->classes * sizeof *tally);
+    memset(tally, 0, 3 * (size_t)s->classes * sizeof *tally);
     for (int i = 0; i < s->n; i++) {
         all[s->labels[i]] += weights[i];
+        given[s->predicted[i]] += weights[i];
         if (s->predicted[i] == s->labels[i]) right[s->labels[i]] += weights[i];
     }
     for (int c = 0; c < s->classes; c++) {
@@ -216,11 +220,12 @@ static double auc_of(const scored *s, const double *weights, int a) {
     return ratio(fmin(pairs, inside * below), inside * below);
 }
 
-static double auc(const scored *s, const double *weights) {
+static double auc(const scored *s, const double *weights, double *by_class) {
     double sum = 0;
     int    defined = 0;
     for (int a = 0; a < s->auc_classes; a++) {
         double one = auc_of(s, weights, a);
+        by_class[a] = by_class[s->first_auc + a] = one; /* of two classes both have the same */
         if (isnan(one)) continue;
         sum += one;
         defined++;
@@ -298,108 +303,152 @@ static void measure_weighted(const scored *s, const double *weights, bool whole,
     }
     values[CP_ACCURACY] = ratio(right, total);
     values[CP_BALANCED_ACCURACY] = balanced(s, weights, tally);
-    values[CP_AUC] = auc(s, weights);
+    values[CP_AUC] = auc(s, weights, tally + 3 * s->classes);
     values[CP_NLL] = ratio(nll, total);
     values[CP_BRIER] = ratio(brier, total);
     equal_width(s, weights, total, values, bins);
     values[CP_ADAPTIVE_ECE] = whole ? equal_mass(s, weights, total) : NAN;
 }
 
-/* ---- bootstrap intervals: percentiles over resamples of predictions, or of groups of them ---- */
+/* ---- classes, one against the rest ---- */
 
-enum { GRAIN = 8 }; /* resamples that share their memory */
+/* The values of a resample: the metrics, by group, by class and their means, the two kappas. */
+static size_t by_class_at(void) { return 2 * CP_METRICS; }
+static size_t kappa_at(const scored *s) { return by_class_at() + CP_CLASS_METRICS * ((size_t)s->classes + 1); }
+static size_t values_of(const scored *s) { return kappa_at(s) + 2; }
 
-typedef struct resampling {
-    const scored *scored;
-    uint64_t      seed;
-    int           resamples;
-    double       *values; /* (2, CP_METRICS, resamples): of the predictions, and by group */
-    bool          failed;
-} resampling;
-
-static void draw_times(const resampling *r, size_t resample, double *times) {
-    int    groups = r->scored->groups;
-    cp_rng rng = cp_rng_named(r->seed, "bootstrap");
-    rng.position = (uint64_t)resample << 33;
-    memset(times, 0, (size_t)groups * sizeof *times);
-    for (int i = 0; i < groups; i++) times[cp_rng_below(&rng, (uint64_t)groups)]++;
-}
-
-static void measure(resampling *r, size_t resample, const double *weights, bool by_group, double *tally) {
-    double values[CP_METRICS], *to = r->values + (by_group ? CP_METRICS * (size_t)r->resamples : 0) + resample;
-    cp_bin bins[CP_CALIBRATION_BINS];
-    measure_weighted(r->scored, weights, !by_group, tally, values, bins);
-    for (int k = 0; k < CP_METRICS; k++) to[(size_t)k * (size_t)r->resamples] = values[k];
-}
-
-static void resample_some(void *context, size_t begin, size_t end) {
-    resampling   *r = context;
-    const scored *s = r->scored;
-    double *times = malloc((size_t)s->groups * sizeof *times), *weights = s->group ? malloc((size_t)s->n * sizeof *weights) : times;
-    double *tally = malloc(2 * (size_t)s->classes * sizeof *tally);
-    bool    ok = times && weights && tally;
-    if (!ok) __atomic_store_n(&r->failed, true, __ATOMIC_RELAXED);
-    for (size_t resample = begin; ok && resample < end; resample++) {
-        draw_times(r, resample, times);
-        for (int i = 0; s->group && i < s->n; i++) weights[i] = times[s->group[i]];
-        measure(r, resample, weights, false, tally);
-        if (!s->group) continue;
-        for (int i = 0; i < s->n; i++) weights[i] *= s->by_group[i];
-        measure(r, resample, weights, true, tally);
+/* 1 - disagreement / disagreement expected by chance, each pair of classes weighing (difference)^power: 0 for all that differ, or 2. */
+static double kappa_of(const scored *s, const double *weights, const double *tally, int power) {
+    const double *right = tally, *all = right + s->classes, *given = all + s->classes;
+    double        found = 0, n = 0, hits = 0, row = 0, rows = 0, column = 0, columns = 0;
+    for (int c = 0; c < s->classes; c++) {
+        n += all[c], hits += right[c];
+        row += all[c] * c, rows += all[c] * c * c;
+        column += given[c] * c, columns += given[c] * c * c;
     }
-    if (weights != times) free(weights);
-    free(times);
-    free(tally);
-}
-
-static void interval(double *values, int count, cp_estimate *measure) {
-    int defined = 0;
-    for (int i = 0; i < count; i++)
-        if (!isnan(values[i])) values[defined++] = values[i];
-    if (!defined) return;
-    cp_values_sort(values, defined);
-    measure->low = cp_values_quantile(values, defined, 0.025);
-    measure->high = cp_values_quantile(values, defined, 0.975);
-}
-
-static bool bootstrap(const scored *scored, cp_metrics_config config, cp_metrics *metrics) {
-    resampling r = {.scored = scored, .seed = config.seed};
-    r.resamples = config.resamples < 0 ? 0 : config.resamples ? config.resamples : 1000;
-    if (scored->group && scored->groups == 1) r.resamples = 0; /* they would all be the same */
-    size_t resamples = (size_t)r.resamples;
-    r.values = malloc(2 * CP_METRICS * resamples * sizeof *r.values + 1);
-    r.failed = !r.values;
-    if (!r.failed) cp_parallel(resamples, GRAIN, resample_some, &r);
-    for (size_t k = 0; !r.failed && k < CP_METRICS; k++) {
-        interval(r.values + k * resamples, r.resamples, &metrics->of[k]);
-        if (scored->group) interval(r.values + (CP_METRICS + k) * resamples, r.resamples, &metrics->by_group[k]);
+    if (power == 2) {
+        for (int i = 0; i < s->n; i++) found += weights[i] * pow(s->predicted[i] - s->labels[i], 2);
+        return 1 - ratio(found * n, rows * n + columns * n - 2 * row * column);
     }
-    free(r.values);
-    return !r.failed;
+    double chance = 0;
+    for (int c = 0; c < s->classes; c++) chance += all[c] * given[c];
+    return 1 - ratio((n - hits) * n, n * n - chance);
+}
+
+/* From the tally that measure_weighted leaves. A class that is never predicted has no precision. */
+static void measure_classes(const scored *s, const double *weights, const double *tally, double *values) {
+    const double *right = tally, *all = right + s->classes, *given = all + s->classes, *auc_by_class = given + s->classes;
+    double       *mean = values + CP_CLASS_METRICS * s->classes;
+    int           defined[CP_CLASS_METRICS] = {0};
+    memset(mean, 0, CP_CLASS_METRICS * sizeof *mean);
+    for (int c = 0; c < s->classes; c++, values += CP_CLASS_METRICS) {
+        values[CP_RECALL] = ratio(right[c], all[c]);
+        values[CP_PRECISION] = ratio(right[c], given[c]);
+        values[CP_F1] = ratio(2 * right[c], all[c] + given[c]);
+        values[CP_CLASS_AUC] = auc_by_class[c];
+        for (int k = 0; k < CP_CLASS_METRICS; k++)
+            if (!isnan(values[k])) mean[k] += values[k], defined[k]++;
+    }
+    for (int k = 0; k < CP_CLASS_METRICS; k++) mean[k] = ratio(mean[k], defined[k]);
+    values[CP_CLASS_METRICS] = kappa_of(s, weights, tally, 0);
+    values[CP_CLASS_METRICS + 1] = kappa_of(s, weights, tally, 2);
 }
 
 /* ---- all of it ---- */
 
+/* What a resample gives; its memory has room for the tally and the weights by group. */
+static void measure(const void *context, const double *times, double *scratch, double *values) {
+    const scored *s = context;
+    double       *tally = scratch, *by_group = scratch + TALLIES * s->classes;
+    cp_bin        bins[CP_CALIBRATION_BINS];
+    measure_weighted(s, times, true, tally, values, bins);
+    measure_classes(s, times, tally, values + by_class_at());
+    for (int i = 0; s->group && i < s->n; i++) by_group[i] = times[i] * s->by_group[i];
+    if (s->group) measure_weighted(s, by_group, false, tally, values + CP_METRICS, bins);
+}
+
+/* E|X| of a normal X with this mean and standard deviation. */
+static double folded(double mean, double sd) {
+    if (!(sd > 0)) return fabs(mean);
+    return sd * sqrt(2 / acos(-1)) * exp(-mean * mean / (2 * sd * sd)) + mean * erf(mean / (sd * sqrt(2)));
+}
+
+static double debiased(const cp_metrics *m) {
+    double noisy = 0;
+    for (int b = 0; b < CP_CALIBRATION_BINS; b++) {
+        const cp_bin *bin = &m->bins[b];
+        if (bin->count == 0) continue;
+        double sd = sqrt(fmax(bin->accuracy * (1 - bin->accuracy), 0) / bin->count);
+        noisy += (double)bin->count / m->n * folded(bin->accuracy - bin->confidence, sd);
+    }
+    return fmax(0, 2 * m->of[CP_ECE].value - noisy);
+}
+
 /* The estimates themselves: every prediction has the weight 1, or its weight by group. */
 static bool estimate(const scored *s, cp_metrics *m) {
-    double  values[CP_METRICS], *tally = malloc(2 * (size_t)s->classes * sizeof *tally);
+    double *values = malloc((values_of(s) + TALLIES * (size_t)s->classes) * sizeof *values);
+    double *once = malloc((size_t)s->n * sizeof *once), *tally = values ? values + values_of(s) : NULL;
     cp_bin  bins[CP_CALIBRATION_BINS];
-    double *once = malloc((size_t)s->n * sizeof *once);
-    bool    ok = tally && once;
+    bool    ok = values && once;
     for (int i = 0; ok && i < s->n; i++) {
         once[i] = 1;
         m->confusion[(size_t)s->labels[i] * (size_t)s->classes + (size_t)s->predicted[i]]++;
         m->mean_confidence += s->confidence[i];
     }
     m->mean_confidence /= s->n;
-    if (ok) measure_weighted(s, once, true, tally, values, m->bins);
-    for (int k = 0; ok && k < CP_METRICS; k++) m->of[k] = (cp_estimate){values[k], NAN, NAN};
-    if (ok && s->group) measure_weighted(s, s->by_group, false, tally, values, bins);
-    for (int k = 0; ok && k < CP_METRICS; k++) m->by_group[k] = (cp_estimate){s->group ? values[k] : NAN, NAN, NAN};
+    if (ok) {
+        measure_weighted(s, once, true, tally, values, m->bins);
+        measure_classes(s, once, tally, values + by_class_at());
+        if (s->group) measure_weighted(s, s->by_group, false, tally, values + CP_METRICS, bins);
+    }
+    for (int k = 0; ok && k < CP_METRICS; k++) {
+        m->of[k] = (cp_estimate){values[k], NAN, NAN};
+        m->by_group[k] = (cp_estimate){s->group ? values[CP_METRICS + k] : NAN, NAN, NAN};
+    }
+    for (size_t k = by_class_at(); ok && k < kappa_at(s); k++) m->by_class[k - by_class_at()] = (cp_estimate){values[k], NAN, NAN};
+    for (size_t k = 0; ok && k < 2; k++) m->kappa[k] = (cp_estimate){values[kappa_at(s) + k], NAN, NAN};
+    if (ok) m->ece_debiased = (cp_estimate){debiased(m), NAN, NAN};
     m->groups = s->groups;
     m->grouped = s->group;
-    free(tally);
+    free(values);
     free(once);
+    return ok;
+}
+
+/* The percentiles of a resample's ECE are reflected at the estimate, which takes the bias away once, as the resamples add it once. */
+static void debias_interval(cp_metrics *m) {
+    const cp_estimate *plain = &m->of[CP_ECE];
+    cp_estimate       *own = &m->ece_debiased;
+    if (isnan(plain->low)) return;
+    own->low = fmin(own->value, fmax(0, 2 * plain->value - plain->high));
+    own->high = fmax(own->value, fmax(0, 2 * plain->value - plain->low));
+}
+
+static bool bootstrap(const scored *s, cp_metrics_config config, cp_metrics *m) {
+    cp_resampling r = {.n = s->n,
+                       .group = s->group,
+                       .groups = s->groups,
+                       .resamples = config.resamples,
+                       .seed = config.seed,
+                       .values = values_of(s),
+                       .scratch = TALLIES * (size_t)s->classes + (s->group ? (size_t)s->n : 0),
+                       .context = s,
+                       .measure = measure};
+    double       *all = cp_resample(&r, &m->resamples);
+    size_t        count = (size_t)m->resamples;
+    if (all && config.keep) m->resampled = malloc(CP_METRICS * count * sizeof *all + 1);
+    bool ok = all && (m->resampled || !config.keep);
+    if (ok && m->resampled) memcpy(m->resampled, all, CP_METRICS * count * sizeof *all);
+    for (size_t k = 0; ok && k < r.values; k++) {
+        size_t       by_class = k - by_class_at();
+        cp_estimate *to = k < CP_METRICS      ? &m->of[k]
+                          : k < by_class_at() ? &m->by_group[k - CP_METRICS]
+                          : k < kappa_at(s)   ? &m->by_class[by_class]
+                                              : &m->kappa[k - kappa_at(s)];
+        if (k < CP_METRICS || k >= by_class_at() || s->group) cp_estimate_interval(to, all + k * count, m->resamples);
+    }
+    if (ok) debias_interval(m);
+    free(all);
     return ok;
 }
 
@@ -408,8 +457,12 @@ cp_metrics *(cp_metrics_new)(cp_at at, const cp_predictions *p, cp_metrics_confi
     size_t      classes = (size_t)p->classes;
     scored      scored = {0};
     cp_metrics *m = calloc(1, sizeof *m);
-    if (m) *m = (cp_metrics){.n = p->n, .classes = p->classes, .confusion = calloc(classes * classes, sizeof *m->confusion)};
-    bool ok = m && m->confusion && scored_make(&scored, p) && estimate(&scored, m) && bootstrap(&scored, config, m);
+    if (m)
+        *m = (cp_metrics){.n = p->n,
+                          .classes = p->classes,
+                          .confusion = calloc(classes * classes, sizeof *m->confusion),
+                          .by_class = calloc((classes + 1) * CP_CLASS_METRICS, sizeof *m->by_class)};
+    bool ok = m && m->confusion && m->by_class && scored_make(&scored, p) && estimate(&scored, m) && bootstrap(&scored, config, m);
     scored_free(&scored);
     if (ok) return m;
     cp_metrics_free(m);
@@ -419,6 +472,8 @@ cp_metrics *(cp_metrics_new)(cp_at at, const cp_predictions *p, cp_metrics_confi
 void cp_metrics_free(cp_metrics *m) {
     if (!m) return;
     free(m->confusion);
+    free(m->by_class);
+    free(m->resampled);
     free(m);
 }
 

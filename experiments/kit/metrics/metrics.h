@@ -25,7 +25,13 @@
  *                         common mean accuracy, so that their order does not affect the result
  *
  * Both ECEs are strongly biased upward on small sets: noise within a bin adds to the sum. Resampling adds the same noise
- * once more, so that the interval of a well calibrated model's ECE lies high and may lie above the estimate.
+ * once more, so that the interval of a well calibrated model's ECE lies high and may lie above the estimate. `ece_debiased` subtracts the
+ * noise that is expected (Kumar et al. 2019, in closed form): 2 ece - sum_b n_b / n E|N(accuracy_b - confidence_b, accuracy_b (1 -
+ * accuracy_b) / n_b)|, and 0 when that is negative; its interval is that of ece reflected at ece.
+ *
+ * BY CLASS, one against the rest: recall, precision (NaN of a class that is never predicted), F1 = 2 right / (labels + predictions), AUC; and
+ * the means over the classes in which they are not NaN. `kappa` is Cohen's, 1 - disagreement / that expected by chance, with all
+ * disagreements equal, and with the squared distance of the classes' numbers as weight, for classes that are ordered.
  *
  * BY GROUP. Where predictions come in `groups`, as slices of patients, all of these but adaptive_ece are also given with every group
  * counting the same, whatever its size: prediction i has the weight w_i = n / (groups * size of its group), and shares, means and
@@ -35,8 +41,7 @@
  *
  * The interval is from the 2.5th to the 97.5th percentile (linear between neighbors) of the metric over resamples of n
  * predictions drawn with replacement, or, with `groups`, of as many whole groups as there are (all predictions of a patient
- * together); those by group are of the same resamples, in which every group counts as often as it was drawn. Resample r takes its
- * numbers from position r 2^33 of the random stream "bootstrap" of the seed: the same bits on any number of threads. Resamples in
+ * together); those by group are of the same resamples (bootstrap.h), in which every group counts as often as it was drawn. Resamples in
  * which the metric is NaN are left out; when there are no others, both ends are NaN. A single group has no intervals. */
 #pragma once
 
@@ -63,6 +68,9 @@ const char *cp_metric_name(cp_metric metric);     /* as in the list above: "bala
 const char *cp_metric_title(cp_metric metric);    /* in tables: "balanced" */
 bool        cp_metric_is_share(cp_metric metric); /* shown in percent: all but auc, nll and brier */
 
+typedef enum cp_class_metric { CP_RECALL, CP_PRECISION, CP_F1, CP_CLASS_AUC, CP_CLASS_METRICS } cp_class_metric;
+enum { CP_KAPPA, CP_KAPPA_QUADRATIC };
+
 /* The predictions for a split; all arrays are the caller's. */
 typedef struct cp_predictions {
     int            n, classes;
@@ -77,6 +85,7 @@ typedef struct cp_predictions {
 typedef struct cp_metrics_config {
     int      resamples; /* 0: 1,000; below 0: none, and the intervals are NaN */
     uint64_t seed;
+    bool     keep; /* the metrics of each resample */
 } cp_metrics_config;
 
 typedef struct cp_estimate {
@@ -90,14 +99,18 @@ typedef struct cp_bin {
 } cp_bin;
 
 typedef struct cp_metrics {
-    int         n, classes;
-    int         groups;               /* n when there are none */
-    bool        grouped;              /* there are groups */
-    cp_estimate of[CP_METRICS];       /* values as in the formulas above: shares are not yet percent */
-    cp_estimate by_group[CP_METRICS]; /* NaN when there are no groups; adaptive_ece always */
-    cp_bin      bins[CP_CALIBRATION_BINS];
-    double      mean_confidence;
-    int        *confusion; /* (classes, classes): [label][predicted] */
+    int          n, classes;
+    int          groups;               /* n when there are none */
+    bool         grouped;              /* there are groups */
+    cp_estimate  of[CP_METRICS];       /* values as in the formulas above: shares are not yet percent */
+    cp_estimate  by_group[CP_METRICS]; /* NaN when there are no groups; adaptive_ece always */
+    cp_bin       bins[CP_CALIBRATION_BINS];
+    double       mean_confidence;
+    int         *confusion; /* (classes, classes): [label][predicted] */
+    cp_estimate  ece_debiased, kappa[2];
+    cp_estimate *by_class;  /* (classes + 1, CP_CLASS_METRICS): the last row has the means */
+    double      *resampled; /* (CP_METRICS, resamples), in their order; NULL: not kept */
+    int          resamples;
 } cp_metrics;
 
 /* NULL with a message, naming the row: no predictions, a value that is not finite, a probability outside [0, 1] or a row of

@@ -1,0 +1,64 @@
+/* The bootstrap. */
+#include "experiments/kit/metrics/bootstrap.h"
+
+#include "core/random.h"
+#include "core/threads.h"
+#include "experiments/kit/metrics/stats.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GRAIN = 8 }; /* resamples that share their memory */
+
+typedef struct work {
+    const cp_resampling *r;
+    double              *all; /* (values, resamples) */
+    size_t               resamples;
+    bool                 failed;
+} work;
+
+static void draw(const cp_resampling *r, int groups, size_t resample, double *times) {
+    cp_rng rng = cp_rng_named(r->seed, "bootstrap");
+    rng.position = (uint64_t)resample << 33;
+    memset(times, 0, (size_t)groups * sizeof *times);
+    for (int i = 0; i < groups; i++) times[cp_rng_below(&rng, (uint64_t)groups)]++;
+}
+
+static void resample_some(void *context, size_t begin, size_t end) {
+    work                *w = context;
+    const cp_resampling *r = w->r;
+    int                  groups = r->group ? r->groups : r->n;
+    double *drawn = malloc((size_t)groups * sizeof *drawn), *times = r->group ? malloc((size_t)r->n * sizeof *times) : drawn;
+    double *values = malloc((r->values + r->scratch + 1) * sizeof *values);
+    bool    ok = drawn && times && values;
+    if (!ok) __atomic_store_n(&w->failed, true, __ATOMIC_RELAXED);
+    for (size_t resample = begin; ok && resample < end; resample++) {
+        draw(r, groups, resample, drawn);
+        for (int i = 0; r->group && i < r->n; i++) times[i] = drawn[r->group[i]];
+        r->measure(r->context, times, values + r->values, values);
+        for (size_t k = 0; k < r->values; k++) w->all[k * w->resamples + resample] = values[k];
+    }
+    if (times != drawn) free(times);
+    free(drawn), free(values);
+}
+
+double *cp_resample(const cp_resampling *r, int *count) {
+    *count = r->resamples < 0 || (r->group && r->groups == 1) ? 0 : r->resamples ? r->resamples : 1000;
+    work w = {.r = r, .resamples = (size_t)*count};
+    w.all = malloc(r->values * w.resamples * sizeof *w.all + 1);
+    if (w.all) cp_parallel(w.resamples, GRAIN, resample_some, &w);
+    if (!w.failed) return w.all;
+    free(w.all);
+    return NULL;
+}
+
+void cp_estimate_interval(cp_estimate *estimate, double *values, int count) {
+    int defined = 0;
+    for (int i = 0; i < count; i++)
+        if (!isnan(values[i])) values[defined++] = values[i];
+    if (!defined) return;
+    cp_values_sort(values, defined);
+    estimate->low = cp_values_quantile(values, defined, 0.025);
+    estimate->high = cp_values_quantile(values, defined, 0.975);
+}

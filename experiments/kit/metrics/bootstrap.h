@@ -1,0 +1,27 @@
+/* The bootstrap: what numbers become over resamples of the predictions, drawn with replacement, or of whole groups of them.
+ *
+ * Resample r takes its numbers from position r 2^33 of the random stream "bootstrap" of the seed: the same bits on any number of threads,
+ * and with one seed the same resamples for whatever is measured, so that differences between two models on the same rows are paired. */
+#pragma once
+
+#include "experiments/kit/metrics/metrics.h"
+
+typedef struct cp_resampling {
+    int         n;
+    const int  *group; /* (n): 0..groups-1, see cp_groups_number; NULL: every prediction is on its own */
+    int         groups;
+    int         resamples; /* 0: 1,000; below 0: none */
+    uint64_t    seed;
+    size_t      values, scratch; /* numbers that `measure` writes for a resample, and that it has as memory of its own */
+    const void *context;
+
+    /* times (n): how often the resample has each prediction. Called by several threads. */
+    void (*measure)(const void *context, const double *times, double *scratch, double *values);
+} cp_resampling;
+
+/* (values, *count), to be freed; NULL: out of memory. A single group has no resamples. */
+double *cp_resample(const cp_resampling *resampling, int *count);
+
+/* The interval of 95 % into an estimate: percentiles, linear between neighbors, of the values that are not NaN, which are sorted. Without
+ * any it is left as it is. */
+void cp_estimate_interval(cp_estimate *estimate, double *values, int count);

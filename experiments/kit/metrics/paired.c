@@ -1,0 +1,102 @@
+/* Paired tests. */
+#include "experiments/kit/metrics/paired.h"
+
+#include "experiments/kit/metrics/stats.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+double cp_mcnemar(int only_first, int only_second) {
+    double n = (double)only_first + only_second, few = fmin(only_first, only_second), sum = 0;
+    if (2 * few >= n) return 1;
+    for (double k = few, share = 1; k >= 0 && share > 1e-20; k--) { /* relative to the largest term, which is added last */
+        sum += share;
+        share *= k / (n - k + 1);
+    }
+    return fmin(1, 2 * sum * exp(lgamma(n + 1) - lgamma(few + 1) - lgamma(n - few + 1) - n * log(2)));
+}
+
+/* ---- DeLong ---- */
+
+/* Midranks, from 1, of the scores of rows that are wanted; `order` is that of all. */
+static void midranks(int n, const double *scores, const int *order, const bool *marked, int wanted, double *rank) {
+    for (int first = 0, end, before = 0; first < n; first = end) {
+        int run = 0;
+        for (end = first; end < n && scores[order[end]] == scores[order[first]]; end++)
+            run += wanted < 0 || marked[order[end]] == wanted;
+        for (int i = first; i < end; i++) rank[order[i]] = before + (run + 1) / 2.0;
+        before += run;
+    }
+}
+
+/* For a marked row the share of others below it, for another the share of marked rows above it; equal ones count half. */
+static bool placements(int n, const double *scores, const bool *marked, const int *counts, double *placement) {
+    int    *order = malloc((size_t)n * sizeof *order);
+    double *own = malloc((size_t)n * sizeof *own);
+    bool    ok = order && own && cp_values_order(scores, n, order);
+    if (ok) midranks(n, scores, order, marked, -1, placement);
+    for (int kind = 0; ok && kind < 2; kind++) {
+        midranks(n, scores, order, marked, kind, own);
+        for (int i = 0; i < n; i++)
+            if (marked[i] == kind) {
+                double below = (placement[i] - own[i]) / counts[!kind];
+                placement[i] = kind ? below : 1 - below;
+            }
+    }
+    free(order), free(own);
+    return ok;
+}
+
+bool cp_delong_test(int n, const double *first, const double *second, const bool *marked, cp_delong *test) {
+    double *v = malloc(2 * ((size_t)n + 1) * sizeof *v), *w = v ? v + n : NULL, sum[2] = {0}, squares[2] = {0};
+    int     counts[2] = {0};
+    for (int i = 0; i < n; i++) counts[marked[i]]++;
+    *test = (cp_delong){{NAN, NAN}, NAN, NAN};
+    bool ok = v && placements(n, first, marked, counts, v) && placements(n, second, marked, counts, w);
+    for (int i = 0; ok && i < n; i++) sum[marked[i]] += v[i] - w[i];
+    for (int i = 0; ok && i < n; i++) squares[marked[i]] += pow(v[i] - w[i] - sum[marked[i]] / counts[marked[i]], 2);
+    if (ok && counts[0] && counts[1]) {
+        test->auc[0] = test->auc[1] = 0;
+        for (int i = 0; i < n; i++)
+            if (marked[i]) test->auc[0] += v[i] / counts[1], test->auc[1] += w[i] / counts[1];
+        double difference = sum[1] / counts[1];
+        if (counts[0] > 1 && counts[1] > 1)
+            test->variance = squares[0] / (counts[0] - 1) / counts[0] + squares[1] / (counts[1] - 1) / counts[1];
+        if (test->variance > 0)
+            test->p = erfc(fabs(difference) / sqrt(2 * test->variance));
+        else if (test->variance == 0 && difference == 0)
+            test->p = 1;
+    }
+    free(v);
+    return ok;
+}
+
+/* ---- any number ---- */
+
+double cp_bootstrap_p(const double *differences, int count) {
+    int below = 0, above = 0, defined = 0;
+    for (int i = 0; i < count; i++) {
+        defined += !isnan(differences[i]);
+        below += differences[i] <= 0;
+        above += differences[i] >= 0;
+    }
+    return defined ? fmin(1, 2.0 * (1 + (below < above ? below : above)) / (1 + defined)) : NAN;
+}
+
+bool cp_holm(int count, const double *p, double *adjusted) {
+    double *values = malloc(((size_t)count + 1) * sizeof *values), highest = 0;
+    int    *order = malloc(((size_t)count + 1) * sizeof *order), left = 0;
+    for (int i = 0; values && i < count; i++) {
+        left += !isnan(p[i]);
+        values[i] = isnan(p[i]) ? INFINITY : p[i];
+    }
+    bool ok = values && order && cp_values_order(values, count, order);
+    for (int i = 0; ok && i < count; i++) {
+        if (isinf(values[order[i]])) adjusted[order[i]] = NAN;
+        if (isinf(values[order[i]])) continue;
+        highest = fmax(highest, fmin(1, left-- * values[order[i]]));
+        adjusted[order[i]] = highest;
+    }
+    free(values), free(order);
+    return ok;
+}
