@@ -22,21 +22,21 @@ CP_OP(cross_entropy, .formula = "mean of logsumexp(logits) - logits[label]", .ru
                "incoming gradient and divided by the number of rows.",
       .keeps = {CP_KEEPS_IN(0) | CP_KEEPS_SAVED});
 
-/* One label for each row of a (rows, classes). */
-static bool labels_fit(cp_at at, const char *op, const cp_tensor *a, cp_labels labels) {
+/* One label for each row of a (rows, classes), from `low` on. */
+static bool labels_fit(cp_at at, const char *op, const cp_tensor *a, cp_labels labels, int low) {
     if (a->rank != 2) return cp_misuse(at, op, "shape %s is not (rows, classes)", cp_shape_text(a).s);
     if (labels.count != a->dims[0] || (labels.count && !labels.at))
         return cp_misuse(at, op, labels.at ? "%d labels for the rows of %s" : "the labels (%d) for the rows of %s are NULL",
                          labels.count, cp_shape_text(a).s);
     for (int i = 0; i < labels.count; i++)
-        if (labels.at[i] < 0 || labels.at[i] >= a->dims[1])
+        if (labels.at[i] < low || labels.at[i] >= a->dims[1])
             return cp_misuse(at, op, "label %d at row %d is outside 0..%d, the classes of %s", labels.at[i], i, a->dims[1] - 1,
                              cp_shape_text(a).s);
     return true;
 }
 
 cp_tensor *(cp_cross_entropy)(cp_at at, cp_tensor *logits, cp_labels labels) {
-    if (!cp_check(at, "cross_entropy", 1, &logits) || !labels_fit(at, "cross_entropy", logits, labels)) return NULL;
+    if (!cp_check(at, "cross_entropy", 1, &logits) || !labels_fit(at, "cross_entropy", logits, labels, 0)) return NULL;
     if (!logits->size) return cp_refuse(at, "cross_entropy", "logits of shape %s have no mean", cp_shape_text(logits).s);
     cp_tensor *out = cp_out(at, CP_SCALAR);
     int       *copy = cp_tape_copy(at, labels.at, (size_t)labels.count * sizeof *copy);
@@ -62,7 +62,7 @@ cp_tensor *(cp_cross_entropy)(cp_at at, cp_tensor *logits, cp_labels labels) {
 const cp_op cp_op_pick = {.name = "pick", .formula = "out[i] = a[i, labels[i]]"};
 
 cp_tensor *(cp_pick)(cp_at at, cp_tensor *a, cp_labels labels) {
-    if (!cp_check(at, "pick", 1, &a) || !labels_fit(at, "pick", a, labels)) return NULL;
+    if (!cp_check(at, "pick", 1, &a) || !labels_fit(at, "pick", a, labels, 0)) return NULL;
     if (a->size > INT32_MAX) return cp_refuse(at, "pick", "%s has too many values for an index", cp_shape_text(a).s);
     int *places = cp_tape_alloc(at, (size_t)labels.count * sizeof *places);
     if (!places) return NULL;
@@ -78,6 +78,76 @@ cp_tensor *(cp_mse)(cp_at at, cp_tensor *a, cp_tensor *b) {
     if (!cp_check(at, "mse", 2, (cp_tensor *[]){a, b})) return NULL;
     if (!cp_shape_same(a, b)) return cp_refuse(at, "mse", "shapes %s and %s differ", cp_shape_text(a).s, cp_shape_text(b).s);
     return cp_mean(at, cp_square(at, cp_sub(at, a, b)), CP_ALL, false);
+}
+
+/* ---- losses made of other ops ---- */
+
+const cp_op cp_op_huber = {.name = "huber", .formula = "mean q (d - q / 2) with d = |a - b|, q = min(d, delta)"};
+const cp_op cp_op_cross_entropy_with = {.name = "cross_entropy_with", .formula = "sum of -w q log_softmax(logits) / sum of w"};
+const cp_op cp_op_soft_cross_entropy = {.name = "soft_cross_entropy",
+                                        .formula = "mean over rows of -sum targets log_softmax(logits)"};
+const cp_op cp_op_binary_cross_entropy = {.name = "binary_cross_entropy", .formula = "mean of softplus(logits) - targets logits"};
+const cp_op cp_op_kl_divergence = {.name = "kl_divergence", .formula = "mean over rows of sum p (ln p - ln q)"};
+
+/* Two tensors of one shape of at least `rank` axes, which is not empty. */
+static bool is_match(cp_at at, const char *op, cp_tensor *a, cp_tensor *b, int rank) {
+    if (!cp_check(at, op, 2, (cp_tensor *[]){a, b})) return false;
+    if (!cp_shape_same(a, b)) return cp_misuse(at, op, "shapes %s and %s differ", cp_shape_text(a).s, cp_shape_text(b).s);
+    return (a->size && a->rank >= rank) || cp_misuse(at, op, "values of shape %s have no mean over rows", cp_shape_text(a).s);
+}
+
+cp_tensor *(cp_huber)(cp_at at, cp_tensor *a, cp_tensor *b, cp_real delta) {
+    if (!(delta > 0)) return cp_refuse(at, "huber", "delta is %g; it must be positive", (double)delta);
+    if (!is_match(at, "huber", a, b, 0)) return NULL;
+    cp_tensor *d = cp_abs(at, cp_sub(at, a, b)), *q = cp_clamp(at, d, 0, delta);
+    return cp_mean(at, cp_mul(at, q, cp_sub(at, d, cp_scale(at, q, (cp_real)0.5))), CP_ALL, false);
+}
+
+/* q w / sum of w, as a constant (N, C). */
+static cp_tensor *label_weights(cp_at at, cp_tensor *logits, cp_labels labels, cp_cross_entropy_config c) {
+    cp_tensor *q = cp_full(at, 0, logits->shape);
+    int        classes = logits->dims[1];
+    double     total = 0;
+    for (int i = 0; i < labels.count; i++)
+        if (labels.at[i] >= 0) total += c.weights ? (double)c.weights[labels.at[i]] : 1;
+    if (!(total > 0)) return cp_refuse(at, "cross_entropy_with", "no row of %s counts: there is no mean", cp_shape_text(logits).s);
+    for (int i = 0; q && i < labels.count; i++)
+        for (int k = 0; k < classes && labels.at[i] >= 0; k++) {
+            double share = (double)c.smoothing / classes + (k == labels.at[i] ? 1 - (double)c.smoothing : 0);
+            q->data[(size_t)i * (size_t)classes + (size_t)k] = (cp_real)(share * (c.weights ? (double)c.weights[k] : 1) / total);
+        }
+    return q;
+}
+
+cp_tensor *(cp_cross_entropy_with)(cp_at at, cp_tensor *logits, cp_labels labels, cp_cross_entropy_config c) {
+    const char *op = "cross_entropy_with";
+    if (!cp_check(at, op, 1, &logits) || !labels_fit(at, op, logits, labels, c.skip_unlabeled ? INT32_MIN : 0)) return NULL;
+    if (!(c.smoothing >= 0 && c.smoothing < 1))
+        return cp_refuse(at, op, "smoothing is %g; it must be in [0, 1)", (double)c.smoothing);
+    for (int k = 0; k < logits->dims[1] && c.weights; k++)
+        if (!(c.weights[k] >= 0 && isfinite(c.weights[k])))
+            return cp_refuse(at, op, "the weight of class %d is %g", k, (double)c.weights[k]);
+    cp_tensor *q = label_weights(at, logits, labels, c);
+    if (!q) return NULL;
+    cp_tensor *counted = cp_where(at, q, cp_log_softmax(at, logits, 1), cp_scalar(at, 0)); /* ln 0 times 0 counts 0 */
+    return cp_neg(at, cp_sum(at, cp_mul(at, q, counted), CP_ALL, false));
+}
+
+cp_tensor *(cp_soft_cross_entropy)(cp_at at, cp_tensor *logits, cp_tensor *targets) {
+    if (!is_match(at, "soft_cross_entropy", logits, targets, 1)) return NULL;
+    cp_tensor *each = cp_sum(at, cp_mul(at, targets, cp_log_softmax(at, logits, -1)), CP_AXES(-1), false);
+    return cp_neg(at, cp_mean(at, each, CP_ALL, false));
+}
+
+cp_tensor *(cp_binary_cross_entropy)(cp_at at, cp_tensor *logits, cp_tensor *targets) {
+    if (!is_match(at, "binary_cross_entropy", logits, targets, 0)) return NULL;
+    return cp_mean(at, cp_sub(at, cp_softplus(at, logits), cp_mul(at, targets, logits)), CP_ALL, false);
+}
+
+cp_tensor *(cp_kl_divergence)(cp_at at, cp_tensor *p_logits, cp_tensor *q_logits) {
+    if (!is_match(at, "kl_divergence", p_logits, q_logits, 1)) return NULL;
+    cp_tensor *apart = cp_sub(at, cp_log_softmax(at, p_logits, -1), cp_log_softmax(at, q_logits, -1));
+    return cp_mean(at, cp_sum(at, cp_mul(at, cp_softmax(at, p_logits, -1), apart), CP_AXES(-1), false), CP_ALL, false);
 }
 
 /* ---- gradient penalty ---- */

@@ -200,6 +200,24 @@ cp_tensor *cp_dropout(cp_at at, cp_tensor *x, cp_real rate, cp_rng *rng, bool tr
 cp_tensor *cp_cross_entropy(cp_at at, cp_tensor *logits,
                             cp_labels labels);           /* mean over rows of -log_softmax(logits)[label]; (N,C) -> () */
 cp_tensor *cp_mse(cp_at at, cp_tensor *a, cp_tensor *b); /* mean (a - b)^2, same shapes -> () */
+cp_tensor *cp_huber(cp_at at, cp_tensor *a, cp_tensor *b,
+                    cp_real delta); /* mean of d^2 / 2 for d = |a - b| up to delta, then of delta (d - delta / 2); -> () */
+
+typedef struct cp_cross_entropy_config {
+    cp_real        smoothing;      /* in [0, 1): the label's class counts 1 - smoothing, and each class smoothing / C more */
+    const cp_real *weights;        /* (C) of the classes, at least 0; NULL: 1 */
+    bool           skip_unlabeled; /* rows with a label below 0 do not count; otherwise they are misuse */
+} cp_cross_entropy_config;
+
+/* sum_i sum_c q_ic w_c (-log_softmax(logits)_ic) / sum_i w_label(i), with q the smoothed labels: PyTorch's; (N,C) -> (). At least one row
+ * must count. */
+cp_tensor *cp_cross_entropy_with(cp_at at, cp_tensor *logits, cp_labels labels, cp_cross_entropy_config config);
+/* Mean over rows of sum_c -targets_c log_softmax(logits)_c, for targets that are probabilities; (N,C), (N,C) -> () */
+cp_tensor *cp_soft_cross_entropy(cp_at at, cp_tensor *logits, cp_tensor *targets);
+/* Mean of softplus(logit) - target logit, the negative log likelihood of a target 1 or 0, or between; same shapes -> () */
+cp_tensor *cp_binary_cross_entropy(cp_at at, cp_tensor *logits, cp_tensor *targets);
+/* Mean over rows of KL(p || q) = sum p (ln p - ln q), for p and q by the softmax of the last axis; same shapes -> () */
+cp_tensor *cp_kl_divergence(cp_at at, cp_tensor *p_logits, cp_tensor *q_logits);
 
 /* The squared gradient of each row: |d y_n / d x_n|^2 for y (N), each computed from its own row x_n of x (N, ...) -> (N). The mean is the
  * gradient penalty of energy models. x is a cp_variable, and the y of the loss can be used:
@@ -303,4 +321,9 @@ const struct cp_op *const *cp_op_list(int *count);
 #define cp_dropout(t, ...) cp_dropout(CP_AT(t), __VA_ARGS__)
 #define cp_cross_entropy(t, ...) cp_cross_entropy(CP_AT(t), __VA_ARGS__)
 #define cp_mse(t, ...) cp_mse(CP_AT(t), __VA_ARGS__)
+#define cp_huber(t, ...) cp_huber(CP_AT(t), __VA_ARGS__)
+#define cp_cross_entropy_with(t, ...) cp_cross_entropy_with(CP_AT(t), __VA_ARGS__)
+#define cp_soft_cross_entropy(t, ...) cp_soft_cross_entropy(CP_AT(t), __VA_ARGS__)
+#define cp_binary_cross_entropy(t, ...) cp_binary_cross_entropy(CP_AT(t), __VA_ARGS__)
+#define cp_kl_divergence(t, ...) cp_kl_divergence(CP_AT(t), __VA_ARGS__)
 #define cp_gradient_squares(t, ...) cp_gradient_squares(CP_AT(t), __VA_ARGS__)

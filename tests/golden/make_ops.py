@@ -469,6 +469,21 @@ case("cross_entropy/one_row", lambda a: F.cross_entropy(a, torch.tensor([1])), (
 case("cross_entropy/one_class", lambda a: F.cross_entropy(a, torch.tensor([0, 0])), (2, 1), labels=[0, 0])
 case("mse/plain", F.mse_loss, (3, 4), (3, 4))
 case("mse/scalar", F.mse_loss, (), ())
+for delta in (0.5, 1.0, 3.0):
+    case(f"huber/{delta}", lambda a, b: F.huber_loss(a, b, delta=delta), (3, 4), (3, 4), reals=[delta])
+FEW = [2, 0, -100, 1, 1]
+for variant, labels, smoothing, weights in (("plain", [2, 0, 1, 1, 0], 0.0, None), ("smooth", [2, 0, 1, 1, 0], 0.25, None), ("skipped", FEW, 0.0, None),
+                                            ("weighed", FEW, 0.0, [0.5, 2.0, 1.25]), ("all", FEW, 0.125, [0.5, 2.0, 1.25])):
+    case(f"cross_entropy_with/{variant}", lambda a: F.cross_entropy(
+        a, torch.tensor(labels), weight=None if weights is None else torch.tensor(weights, dtype=a.dtype), label_smoothing=smoothing),
+        (5, 3), labels=labels, reals=[smoothing, *(weights or [0, 0, 0])])
+case("cross_entropy_with/large", lambda a: F.cross_entropy(a, torch.tensor([0, 1, 2])), LARGE[:3], labels=[0, 1, 2], reals=[0, 0])
+case("soft_cross_entropy/rows", F.cross_entropy, (4, 3), np.array([[0.5, 0.25, 0.25], [1, 0, 0], [0, 0.125, 0.875], [0, 1, 0]]))
+case("soft_cross_entropy/synthetic", F.cross_entropy, (2, 5), (2, 5))
+case("binary_cross_entropy/rows", F.binary_cross_entropy_with_logits, (3, 4), np.array([[0, 1, 1, 0], [1, 1, 0.25, 0], [0, 0, 0, 0.5]]))
+case("binary_cross_entropy/large", F.binary_cross_entropy_with_logits, LARGE[0] + [-1e4, 30, -30], [1, 0, 1, 0, 1, 0])
+case("kl_divergence/rows", lambda p, q: F.kl_div(q.log_softmax(1), p.log_softmax(1), reduction="batchmean", log_target=True), (3, 4), (3, 4))
+case("kl_divergence/sequences", lambda p, q: F.kl_div(q.log_softmax(2), p.log_softmax(2), reduction="sum", log_target=True) / 6, (2, 3, 4), (2, 3, 4))
 
 # ---- the Gaussian-coupled softmax layer ----
 

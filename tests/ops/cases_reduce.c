@@ -52,6 +52,33 @@ static cp_tensor *build_mse(cp_tape *tape, cp_tensor **in, const op_case *c) {
     return cp_mse(tape, in[0], in[1]);
 }
 
+static cp_tensor *build_huber(cp_tape *tape, cp_tensor **in, const op_case *c) {
+    return cp_huber(tape, in[0], in[1], (cp_real)c->real[0]);
+}
+
+/* flags: 1 smooths, 2 weighs the classes, 4 skips unlabeled rows. */
+static cp_tensor *build_cross_entropy_with(cp_tape *tape, cp_tensor **in, const op_case *c) {
+    static const cp_real    weights[] = {(cp_real)0.5, 2, (cp_real)1.25};
+    cp_cross_entropy_config config = {.smoothing = c->flags & 1 ? (cp_real)0.3 : 0, .skip_unlabeled = c->flags & 4};
+    if (c->flags & 2) config.weights = weights;
+    return cp_cross_entropy_with(tape, in[0], (cp_labels){c->places, c->place_count}, config);
+}
+
+static cp_tensor *build_soft_cross_entropy(cp_tape *tape, cp_tensor **in, const op_case *c) {
+    (void)c;
+    return cp_soft_cross_entropy(tape, in[0], in[1]);
+}
+
+static cp_tensor *build_binary_cross_entropy(cp_tape *tape, cp_tensor **in, const op_case *c) {
+    (void)c;
+    return cp_binary_cross_entropy(tape, in[0], in[1]);
+}
+
+static cp_tensor *build_kl_divergence(cp_tape *tape, cp_tensor **in, const op_case *c) {
+    (void)c;
+    return cp_kl_divergence(tape, in[0], in[1]);
+}
+
 #define HUGE_SHIFT(by) .real = {by}, .double_only = true
 
 /* clang-format off */
@@ -127,6 +154,25 @@ static const op_case cases[] = {
     {"mse", "rank 0",                        build_mse, {SCALAR(FROM_ANY), SCALAR(FROM_ANY)}},
     {"mse", "size 1",                        build_mse, {ANY(1, 1), ANY(1, 1)}},
     {"mse", "rank 2",                        build_mse, {ANY(3, 5), ANY(3, 5)}},
+    {"cross_entropy_with", "nothing set",    build_cross_entropy_with, {ANY(4, 3)}, PLACES(2, 0, 1, 1)},
+    {"cross_entropy_with", "smoothed",       build_cross_entropy_with, {ANY(4, 3)}, PLACES(2, 0, 1, 1), .flags = 1},
+    {"cross_entropy_with", "weighed",        build_cross_entropy_with, {ANY(4, 3)}, PLACES(2, 0, 1, 1), .flags = 2},
+    {"cross_entropy_with", "some unlabeled", build_cross_entropy_with, {ANY(4, 3)}, PLACES(-1, 0, -100, 1), .flags = 4},
+    {"cross_entropy_with", "all of it",      build_cross_entropy_with, {ANY(4, 3)}, PLACES(2, -1, 1, 0), .flags = 7},
+    {"cross_entropy_with", "one class",      build_cross_entropy_with, {ANY(2, 1)}, PLACES(0, 0), .flags = 1},
+    {"soft_cross_entropy", "rows",           build_soft_cross_entropy, {ANY(3, 4), ANY(3, 4)}},
+    {"soft_cross_entropy", "one value",      build_soft_cross_entropy, {ANY(1), ANY(1)}},
+    {"soft_cross_entropy", "rank 3",         build_soft_cross_entropy, {ANY(2, 3, 2), ANY(2, 3, 2)}},
+    {"binary_cross_entropy", "rows",         build_binary_cross_entropy, {ANY(3, 5), ANY(3, 5)}},
+    {"binary_cross_entropy", "one value",    build_binary_cross_entropy, {SCALAR(FROM_ANY), SCALAR(FROM_ANY)}},
+    {"binary_cross_entropy", "rank 4",       build_binary_cross_entropy, {ANY(2, 3, 2, 1), ANY(2, 3, 2, 1)}},
+    {"kl_divergence", "rows",                build_kl_divergence, {ANY(3, 4), ANY(3, 4)}},
+    {"kl_divergence", "one row, two classes", build_kl_divergence, {ANY(2), ANY(2)}},
+    {"kl_divergence", "rank 3",              build_kl_divergence, {ANY(2, 2, 3), ANY(2, 2, 3)}},
+    {"huber", "both sides of delta",         build_huber, {APART(3, 5), APART(3, 5)}, .real = {0.7}},
+    {"huber", "all within",                  build_huber, {APART(4), APART(4)}, .real = {9}},
+    {"huber", "one value, beyond",           build_huber, {SCALAR(FROM_APART), SCALAR(FROM_APART)}, .real = {0.001}},
+
     {"mse", "rank 5",                        build_mse, {ANY(2, 1, 3, 1, 2), ANY(2, 1, 3, 1, 2)}},
 };
 /* clang-format on */

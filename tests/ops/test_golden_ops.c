@@ -34,7 +34,7 @@ typedef cp_tensor *(*op_call)(const arguments *a);
     X(sign) X(neg) X(exp) X(log) X(log1p) X(sqrt) X(rsqrt) X(square) X(abs) X(tanh) X(sigmoid) X(softplus) X(relu) \
     X(swish) X(global_avg_pool) X(sin) X(cos) X(erf) X(gelu) X(gelu_tanh)
 #define TWO_INPUTS(X)                                                                                              \
-    X(add) X(sub) X(mul) X(div) X(minimum) X(maximum) X(greater) X(equal) X(mse)
+    X(add) X(sub) X(mul) X(div) X(minimum) X(maximum) X(greater) X(equal) X(mse) X(soft_cross_entropy) X(binary_cross_entropy) X(kl_divergence)
 #define ONE_REAL(X) X(scale) X(pow) X(leaky_relu)
 #define TWO_REALS(X) X(affine) X(clamp)
 #define REDUCTIONS(X) X(sum) X(mean) X(max) X(min) X(logsumexp)
@@ -48,7 +48,7 @@ typedef cp_tensor *(*op_call)(const arguments *a);
 #define THE_REST(X)                                                                                                \
     X(where) X(gate) X(matmul) X(permute) X(slice) X(embed) X(pad) X(concat) X(gather_rows) X(scatter_rows) X(conv2d) X(leaky_conv2d) X(scale_shift)             \
     X(conv2d_input_grad) X(conv2d_weight_grad) X(avg_unpool) X(normalize) X(batch_norm) X(layer_norm)              \
-    X(group_norm) X(leaky_norm) X(gaussian_penalty) X(variance) X(masked_fill) X(pad_reflect) X(flip) X(stack) X(chunk) X(topk) X(conv1d) X(conv_transpose) X(upsample_nearest) X(upsample_bilinear)
+    X(group_norm) X(leaky_norm) X(gaussian_penalty) X(variance) X(masked_fill) X(pad_reflect) X(flip) X(stack) X(chunk) X(topk) X(conv1d) X(conv_transpose) X(upsample_nearest) X(upsample_bilinear) X(huber) X(cross_entropy_with)
 #define EVERY(X)                                                                                                   \
     ONE_INPUT(X) TWO_INPUTS(X) ONE_REAL(X) TWO_REALS(X) REDUCTIONS(X) ONE_INT(X) TO_SHAPE(X) PLACES(X) LABELED(X)  \
     POOLS(X) GAUSSIAN(X) ASSOCIATED(X) THE_REST(X)
@@ -106,6 +106,13 @@ static cp_tensor *batch_norm(const arguments *a) {
 
 static cp_tensor *concat(const arguments *a) { return cp_concat(tape, a->in, a->inputs, a->ints[0]); }
 
+/* reals: the smoothing, then the weights of three classes unless the first is 0. */
+static cp_tensor *cross_entropy_with(const arguments *a) {
+    cp_cross_entropy_config config = {.smoothing = a->reals[0], .skip_unlabeled = true};
+    if (a->reals[1] > 0) config.weights = a->reals + 1;
+    return cp_cross_entropy_with(tape, a->in[0], a->labels, config);
+}
+
 static cp_tensor *stack(const arguments *a) { return cp_stack(tape, a->in, a->inputs, a->ints[0]); }
 
 /* Part number ints[2] of ints[0] along axis ints[1]. */
@@ -158,6 +165,7 @@ CALL(conv1d, a->in[1], a->in[2], convolution(a))
 CALL(conv_transpose, a->in[1], a->in[2], convolution(a), a->ints[CONVOLUTION_INTS])
 CALL(upsample_nearest, a->ints[0], a->ints[1])
 CALL(upsample_bilinear, a->ints[0], a->ints[1])
+CALL(huber, a->in[1], a->reals[0])
 CALL(avg_unpool, a->ints + 8, pooling(a))
 CALL(normalize, axes_after(a, 0), a->reals[0])
 CALL(layer_norm, a->in[1], a->in[2], a->reals[0])
@@ -169,6 +177,7 @@ CALL(leaky_norm, a->in[1], a->in[2], a->ints[0], a->reals[0], a->reals[1])
 #define call_stack stack
 #define call_chunk chunk
 #define call_topk topk
+#define call_cross_entropy_with cross_entropy_with
 
 #define ROW(op) {#op, call_##op},
 static const struct op_row {

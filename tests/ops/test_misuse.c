@@ -124,6 +124,7 @@ CALL(affine, cp_affine(t, a, 2, 1))
 CALL(avg_pool, cp_avg_pool(t, a, two))
 CALL(avg_unpool, cp_avg_unpool(t, a, INTS(1, 8, 8, 2), two))
 CALL(batch_norm, cp_batch_norm(t, a, b, b, (cp_batch_norm_config){.training = true}))
+CALL(binary_cross_entropy, cp_binary_cross_entropy(t, a, b))
 CALL(broadcast_to, cp_broadcast_to(t, a, CP_SHAPE(2, 2, 3)))
 CALL(chunk, first_part(cp_chunk(t, a, 3, 1, split_parts)))
 CALL(clamp, cp_clamp(t, a, 0, 1))
@@ -135,6 +136,7 @@ CALL(conv2d_weight_grad, cp_conv2d_weight_grad(t, a, b, INTS(2, 2, 2, 2), plain)
 CALL(conv_transpose, cp_conv_transpose(t, a, b, NULL, plain, 0))
 CALL(cos, cp_cos(t, a))
 CALL(cross_entropy, cp_cross_entropy(t, a, LABELS(0, 2)))
+CALL(cross_entropy_with, cp_cross_entropy_with(t, a, LABELS(0, -1), (cp_cross_entropy_config){.skip_unlabeled = true}))
 CALL(cumsum, cp_cumsum(t, a, 1))
 CALL(detach, cp_detach(t, a))
 CALL(div, cp_div(t, a, b))
@@ -157,6 +159,8 @@ CALL(gelu_tanh, cp_gelu_tanh(t, a))
 CALL(global_avg_pool, cp_global_avg_pool(t, a))
 CALL(greater, cp_greater(t, a, b))
 CALL(group_norm, cp_group_norm(t, a, b, b, 1, 1))
+CALL(huber, cp_huber(t, a, b, 1))
+CALL(kl_divergence, cp_kl_divergence(t, a, b))
 CALL(layer_norm, cp_layer_norm(t, a, b, b, 1))
 CALL(leaky_conv2d, cp_leaky_conv2d(t, a, b, (cp_conv_extras){0}, plain))
 CALL(leaky_norm, cp_leaky_norm(t, a, b, b, 1, 1, 1))
@@ -193,6 +197,7 @@ CALL(sigmoid, cp_sigmoid(t, a))
 CALL(sign, cp_sign(t, a))
 CALL(sin, cp_sin(t, a))
 CALL(slice, cp_slice(t, a, INTS(0, 1), INTS(CP_END, 3), NULL))
+CALL(soft_cross_entropy, cp_soft_cross_entropy(t, a, b))
 CALL(softmax, cp_softmax(t, a, 1))
 CALL(softplus, cp_softplus(t, a))
 CALL(sqrt, cp_sqrt(t, a))
@@ -231,6 +236,7 @@ static const call calls[] = {
     ROW(avg_pool, IMAGE, NONE),
     ROW(avg_unpool, IMAGE, NONE),
     ROW(batch_norm, MATRIX, VECTOR),
+    ROW(binary_cross_entropy, MATRIX, MATRIX),
     ROW(broadcast_to, MATRIX, NONE),
     ROW(chunk, MATRIX, NONE),
     ROW(clamp, MATRIX, NONE),
@@ -242,6 +248,7 @@ static const call calls[] = {
     ROW(conv_transpose, IMAGE, KERNEL),
     ROW(cos, MATRIX, NONE),
     ROW(cross_entropy, MATRIX, NONE),
+    ROW(cross_entropy_with, MATRIX, NONE),
     ROW(cumsum, MATRIX, NONE),
     ROW(detach, MATRIX, NONE),
     ROW(div, MATRIX, MATRIX),
@@ -258,6 +265,8 @@ static const call calls[] = {
     ROW(global_avg_pool, IMAGE, NONE),
     ROW(greater, MATRIX, MATRIX),
     ROW(group_norm, MATRIX, VECTOR),
+    ROW(huber, MATRIX, MATRIX),
+    ROW(kl_divergence, MATRIX, MATRIX),
     ROW(layer_norm, MATRIX, VECTOR),
     ROW(gaussian_bias, SQUARE, NONE),
     ROW(gaussian_energy, MATRIX, SQUARE),
@@ -300,6 +309,7 @@ static const call calls[] = {
     ROW(sign, MATRIX, NONE),
     ROW(sin, MATRIX, NONE),
     ROW(slice, MATRIX, NONE),
+    ROW(soft_cross_entropy, MATRIX, MATRIX),
     ROW(softmax, MATRIX, NONE),
     ROW(softplus, MATRIX, NONE),
     ROW(sqrt, MATRIX, NONE),
@@ -769,6 +779,34 @@ static void numbers_out_of_range_are_refused(void) {
     REFUSED("clamp", "nan", cp_clamp(tape, x, (cp_real)__builtin_nan(""), 1));
 }
 
+#define SETTINGS(...) ((cp_cross_entropy_config){__VA_ARGS__})
+
+static void losses_of_nothing_and_of_bad_settings_are_refused(void) {
+    cp_tensor              *x = TENSOR(2, 3), *y = TENSOR(3, 2), *empty = TENSOR(0, 3), *one = cp_scalar(tape, 1);
+    const cp_real           bad[] = {1, -1, 1}, zero[] = {1, 0, 1};
+    cp_cross_entropy_config weighed = SETTINGS(.weights = bad), unweighed = SETTINGS(.weights = zero);
+    REFUSED("huber", "delta is 0; it must be positive", cp_huber(tape, x, x, 0));
+    REFUSED("huber", "delta is nan", cp_huber(tape, x, x, (cp_real)__builtin_nan("")));
+    REFUSED("huber", "shapes (2, 3) and (3, 2) differ", cp_huber(tape, x, y, 1));
+    REFUSED("huber", "values of shape (0, 3) have no mean", cp_huber(tape, empty, empty, 1));
+    REFUSED("binary_cross_entropy", "shapes (2, 3) and (3, 2) differ", cp_binary_cross_entropy(tape, x, y));
+    REFUSED("binary_cross_entropy", "(0, 3) have no mean", cp_binary_cross_entropy(tape, empty, empty));
+    REFUSED("soft_cross_entropy", "shapes (2, 3) and (3, 2) differ", cp_soft_cross_entropy(tape, x, y));
+    REFUSED("soft_cross_entropy", "values of shape () have no mean", cp_soft_cross_entropy(tape, one, one));
+    REFUSED("kl_divergence", "shapes (2, 3) and (3, 2) differ", cp_kl_divergence(tape, x, y));
+    REFUSED("kl_divergence", "(0, 3) have no mean", cp_kl_divergence(tape, empty, empty));
+    REFUSED("cross_entropy_with", "label -1 at row 1", cp_cross_entropy_with(tape, x, LABELS(0, -1), SETTINGS(0)));
+    REFUSED("cross_entropy_with", "label 3 at row 0", cp_cross_entropy_with(tape, x, LABELS(3, 0), SETTINGS(0)));
+    REFUSED("cross_entropy_with", "1 labels", cp_cross_entropy_with(tape, x, LABELS(1), SETTINGS(0)));
+    REFUSED("cross_entropy_with", "smoothing is 1", cp_cross_entropy_with(tape, x, LABELS(1, 0), SETTINGS(.smoothing = 1)));
+    REFUSED("cross_entropy_with", "smoothing is -1", cp_cross_entropy_with(tape, x, LABELS(1, 0), SETTINGS(.smoothing = -1)));
+    REFUSED("cross_entropy_with", "class 1 is -1", cp_cross_entropy_with(tape, x, LABELS(1, 0), weighed));
+    REFUSED("cross_entropy_with", "no row of (2, 3) counts", cp_cross_entropy_with(tape, x, LABELS(1, 1), unweighed));
+    cp_cross_entropy_config skip = {.skip_unlabeled = true};
+    REFUSED("cross_entropy_with", "no row of (2, 3) counts", cp_cross_entropy_with(tape, x, LABELS(-1, -2), skip));
+    REFUSED("cross_entropy_with", "no row of (0, 3)", cp_cross_entropy_with(tape, empty, ((cp_labels){0}), skip));
+}
+
 static void after_all_refusals_the_tape_still_works(void) {
     cp_tensor *x = TENSOR(3, 4), *dx;
     for (int k = 0; k < CALLS; k++) calls[k].run(tape, NULL, NULL);
@@ -805,6 +843,7 @@ int main(void) {
     RUN_TEST(pooling_that_does_not_fit_is_refused);
     RUN_TEST(norms_that_do_not_fit_are_refused);
     RUN_TEST(numbers_out_of_range_are_refused);
+    RUN_TEST(losses_of_nothing_and_of_bad_settings_are_refused);
     RUN_TEST(after_all_refusals_the_tape_still_works);
     cp_tensor_free(three);
     return UNITY_END();

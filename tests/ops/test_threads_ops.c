@@ -135,6 +135,12 @@ CASE(leaky_norm_layers, cp_leaky_norm(tape, in.image, in.channels, in.bias, 0, (
 CASE(dropout, cp_dropout(tape, in.a, (cp_real)0.3, &(cp_rng){{1, 2}, {3, 4}, 0}, true))
 CASE(pick, cp_pick(tape, in.a, (cp_labels){labels, ROWS}))
 CASE(cross_entropy, cp_cross_entropy(tape, in.a, (cp_labels){labels, ROWS}))
+CASE(huber, cp_huber(tape, in.a, in.b, (cp_real)0.3))
+CASE(binary_cross_entropy, cp_binary_cross_entropy(tape, in.a, in.b))
+CASE(soft_cross_entropy, cp_soft_cross_entropy(tape, in.a, in.b))
+CASE(kl_divergence, cp_kl_divergence(tape, in.a, in.b))
+CASE(cross_entropy_with,
+     cp_cross_entropy_with(tape, in.a, (cp_labels){labels, ROWS}, (cp_cross_entropy_config){.smoothing = (cp_real)0.1}))
 CASE(mse, cp_mse(tape, in.a, in.b))
 
 #define ROW(NAME)                                                                                                                  \
@@ -231,6 +237,11 @@ static const struct {
     ROW(dropout),
     ROW(pick),
     ROW(cross_entropy),
+    ROW(huber),
+    ROW(binary_cross_entropy),
+    ROW(soft_cross_entropy),
+    ROW(kl_divergence),
+    ROW(cross_entropy_with),
     ROW(mse),
 };
 enum { CASES = sizeof cases / sizeof *cases };
