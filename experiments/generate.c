@@ -4,6 +4,7 @@
 #include "experiments/judge.h"
 #include "experiments/kit/data/sheet.h"
 #include "experiments/kit/run/progress.h"
+#include "experiments/kit/train/predictions.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -192,10 +193,14 @@ static bool save_sheets(const generation *g, cp_status *status) {
     for (int c = 0; ok && c < g->classes; c++) {
         for (int i = 0; i < columns; i++)
             cp_sheet_put(sheet, c, i, g->samples + ((size_t)c * (size_t)g->per_class + (size_t)i) * values);
+        cp_text name = cp_class_text(g->trained->model->about.class_names, g->trained->model->about.class_names ? "" : "class ", c);
+        cp_sheet_name_row(sheet, c, "%s", name.s), cp_sheet_name_row(film, c, "%s", name.s);
         for (int f = 0; f < g->frames; f++) cp_sheet_put(film, c, f, g->film + ((size_t)c * FRAMES + (size_t)f) * values);
     }
+    for (int i = 0; ok && i < columns; i++) cp_sheet_name_column(sheet, i, "%d", i);
+    for (int f = 0; ok && f < g->frames; f++) cp_sheet_name_column(film, f, "%d", g->frame_moves[f]);
     snprintf(caption, sizeof caption,
-             "%s: samples of p(x|c), one row per class from class 0 at the top, %d moves down the class's energy, from %s. None is "
+             "%s: samples of p(x|c), one row per class, %d moves down the class's energy, from %s. None is "
              "chosen by hand; the softmax gives %.0f %% of them the class of their row.",
              g->trained->name, g->sgld.steps, starts[g->from], 100.0 * g->agree / g->count);
     ok = ok && cp_sheet_save(sheet, cp_run_path(g->run, "samples").s, caption, status);

@@ -162,13 +162,16 @@ static double rmse(const cp_holes *h, const cp_real *filled, size_t step) {
 
 static bool save_sheet(const imputation *m, cp_status *status) {
     enum { MASKED, MEAN, FILLED, TRUE, ROWS, MAX = 12 };
-    const cp_holes *h = &m->holes;
-    int             columns = h->count < MAX ? h->count : MAX, rows = h->truth ? ROWS : TRUE;
-    cp_sheet       *sheet = cp_sheet_new(rows, columns, h->shape);
-    cp_real        *work = malloc(h->values * sizeof *work);
-    bool            ok = (sheet && work) || cp_fail(status, "not enough memory for the picture");
-    size_t          channels = (size_t)h->shape.dims[2], width = (size_t)h->shape.dims[1];
+    static const char *const names[ROWS] = {"missing", "mean", "filled", "true"};
+    const cp_holes          *h = &m->holes;
+    int                      columns = h->count < MAX ? h->count : MAX, rows = h->truth ? ROWS : TRUE;
+    cp_sheet                *sheet = cp_sheet_new(rows, columns, h->shape);
+    cp_real                 *work = malloc(h->values * sizeof *work);
+    bool                     ok = (sheet && work) || cp_fail(status, "not enough memory for the picture");
+    size_t                   channels = (size_t)h->shape.dims[2], width = (size_t)h->shape.dims[1];
+    for (int r = 0; ok && r < rows; r++) cp_sheet_name_row(sheet, r, "%s", names[r]);
     for (int c = 0; ok && c < columns; c++) {
+        cp_sheet_name_column(sheet, c, "%d", (int)((int64_t)c * h->count / columns));
         size_t first = (size_t)((int64_t)c * h->count / columns) * h->values;
         for (int r = 0; r < rows; r++) {
             for (size_t i = 0; i < h->values; i++) {

@@ -471,18 +471,83 @@ static void descriptions_that_describe_no_figure_are_refused(void) {
 static void a_picture_of_tiles_is_saved_with_its_caption(void) {
     unsigned char pixels[12] = {0};
     cp_image      images[2] = {{2, 2, 3, pixels}, {2, 2, 1, pixels}};
-    TEST_ASSERT_TRUE_MESSAGE(cp_tiles_save(scratch("samples"), "Two samples.", 2, images, 8, &status), status.message);
+    TEST_ASSERT_TRUE_MESSAGE(
+        cp_tiles_save(scratch("samples"), "Two samples.", &(cp_tiles){.n = 2, .columns = 8, .images = images}, &status),
+        status.message);
     cp_json *description = cp_json_read(scratch("samples.figure.json"), &status);
     TEST_ASSERT_EQUAL_STRING("Two samples.", cp_json_string(cp_json_get(description, "caption"), NULL));
     cp_json_free(description);
     cp_bytes png = {0};
     TEST_ASSERT_TRUE(cp_file_read(scratch("samples.png"), 1 << 20, &png, &status));
-    TEST_ASSERT_EQUAL_INT(2 * 64 + 64, cp_get_be32(png.data + 16)); /* each pixel 32 times, and two pixels as the gap */
+    TEST_ASSERT_EQUAL_INT(2 * 64 + 32, cp_get_be32(png.data + 16)); /* each pixel 32 times, and one as the gap */
     cp_bytes_free(&png);
-    TEST_ASSERT_FALSE(cp_tiles_save(scratch("none"), NULL, 0, images, 8, &status));
+    TEST_ASSERT_FALSE(cp_tiles_save(scratch("none"), NULL, &(cp_tiles){.columns = 8, .images = images}, &status));
     says(&status, "no images");
-    TEST_ASSERT_FALSE(cp_tiles_save(scratch("nowhere/samples"), NULL, 2, images, 8, &status));
+    TEST_ASSERT_FALSE(
+        cp_tiles_save(scratch("nowhere/samples"), NULL, &(cp_tiles){.n = 2, .columns = 8, .images = images}, &status));
     says(&status, "nowhere");
+}
+
+static void every_printable_character_has_a_letter_of_its_own(void) {
+    unsigned char seen[95][5], columns[5];
+    for (char c = ' '; c <= '~'; c++) {
+        int width = cp_letter(c, seen[c - ' ']), ink = 0;
+        for (int i = 0; i < 5; i++) ink += seen[c - ' '][i] != 0;
+        TEST_ASSERT_TRUE(width >= 1 && width <= 5 && (ink > 0) == (c != ' '));
+        for (int i = 0; i < c - ' '; i++) TEST_ASSERT_TRUE(memcmp(seen[i], seen[c - ' '], 5) != 0);
+    }
+    TEST_ASSERT_EQUAL_INT(5, cp_letter('\n', columns));
+    TEST_ASSERT_EQUAL_MEMORY(seen['?' - ' '], columns, 5);
+    static const unsigned char letter_a[] = {0x7e, 0x11, 0x11, 0x11, 0x7e}, hanging[] = {0x18, 0xa4, 0xa4, 0xa4, 0x7c};
+    TEST_ASSERT_EQUAL_MEMORY(letter_a, seen['A' - ' '], 5);
+    TEST_ASSERT_EQUAL_MEMORY(hanging, seen['g' - ' '], 5);
+}
+
+/* The pixels of a picture of two rows and columns of gray images of 20 x 20, with these names; a pixel is ink, paper or image. */
+static cp_picture named_tiles(const char *const *rows, const char *const *columns) {
+    static unsigned char pixels[400];
+    cp_image             images[4];
+    cp_picture           picture = {0};
+    cp_bytes             png = {0};
+    for (int i = 0; i < 4; i++) images[i] = (cp_image){20, 20, 1, pixels};
+    TEST_ASSERT_TRUE_MESSAGE(cp_tiles_write(scratch("named.png"), &(cp_tiles){4, 2, images, rows, columns}, &status),
+                             status.message);
+    TEST_ASSERT_TRUE(cp_file_read(scratch("named.png"), 1 << 24, &png, &status));
+    TEST_ASSERT_TRUE_MESSAGE(cp_png_parse(png.data, png.size, "named.png", &picture, &status), status.message);
+    cp_bytes_free(&png);
+    return picture;
+}
+
+/* How many letters' pixels, of two pixels a side, are in this part of the picture. */
+static int ink_in(const cp_picture *p, int x0, int y0, int x1, int y1) {
+    const unsigned char *pixels = p->pixels;
+    int                  ink = 0;
+    for (int y = y0; y < y1; y++)
+        for (int x = x0; x < x1; x++) ink += pixels[((size_t)y * (size_t)p->width + (size_t)x) * 3] == 20;
+    TEST_ASSERT_EQUAL_INT(0, ink % 4);
+    return ink / 4;
+}
+
+static void names_stand_beside_rows_and_above_columns_and_are_cut_where_they_do_not_fit(void) {
+    cp_picture bare = named_tiles(NULL, NULL);
+    TEST_ASSERT_TRUE(bare.width == 2 * 80 + 4 && bare.height == bare.width); /* enlarged four times, with gaps of four */
+    TEST_ASSERT_EQUAL_INT(0, ink_in(&bare, 0, 0, bare.width, bare.height));
+    const char *const rows[] = {"a", NULL}, *const columns[] = {"", "ll"};
+    cp_picture named = named_tiles(rows, columns);
+    int        left = named.width - bare.width, top = named.height - bare.height;
+    TEST_ASSERT_TRUE(left == 2 * 6 + 2 * 4 && top == 2 * CP_LETTER_ROWS + 2 * 4);
+    TEST_ASSERT_EQUAL_INT(14, ink_in(&named, 0, top, left, top + 80)); /* a */
+    TEST_ASSERT_EQUAL_INT(0, ink_in(&named, 0, top + 80, left, named.height));
+    TEST_ASSERT_EQUAL_INT(0, ink_in(&named, 0, 0, left + 80, top));
+    TEST_ASSERT_EQUAL_INT(2 * 9, ink_in(&named, left + 84, 0, named.width, top)); /* ll */
+    const char *const wide[] = {"a\xC3\xA9", "iiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiii"}, *const cut[] = {"mmmmmmmmmmmmmmmmmm", "l"};
+    cp_picture shortened = named_tiles(wide, cut);
+    left = shortened.width - bare.width;
+    TEST_ASSERT_TRUE(left == 2 * 60 + 2 * 4);
+    TEST_ASSERT_EQUAL_INT(14 + 9, ink_in(&shortened, 0, top, left, top + 80));                      /* a? */
+    TEST_ASSERT_EQUAL_INT(27 * 6 + 2 * 4, ink_in(&shortened, 0, top + 80, left, shortened.height)); /* 27 i and two dots */
+    TEST_ASSERT_EQUAL_INT(5 * 16 + 2 * 4, ink_in(&shortened, left, 0, left + 80, top));             /* five m and two dots */
+    cp_picture_free(&bare), cp_picture_free(&named), cp_picture_free(&shortened);
 }
 
 /* ---- contours ---- */
@@ -604,6 +669,8 @@ int main(void) {
     RUN_TEST(a_figure_is_drawn_the_same_from_its_description);
     RUN_TEST(descriptions_that_describe_no_figure_are_refused);
     RUN_TEST(a_picture_of_tiles_is_saved_with_its_caption);
+    RUN_TEST(every_printable_character_has_a_letter_of_its_own);
+    RUN_TEST(names_stand_beside_rows_and_above_columns_and_are_cut_where_they_do_not_fit);
     RUN_TEST(contours_of_a_cone_are_circles);
     RUN_TEST(regions_are_closed_along_the_border);
     RUN_TEST(contours_at_saddles_and_holes_do_not_cross);

@@ -85,10 +85,11 @@ static void other_metadata_are_ignored(void) {
 
 static void a_sheet_shows_images_from_the_whole_split(void) {
     use_classes(2);
-    cp_images *images = load();
-    cp_bytes   spread = {0}, expected = {0};
-    uint8_t    tiles[10][4];
-    cp_image   sheet[10];
+    cp_images  *images = load();
+    cp_bytes    spread = {0}, expected = {0};
+    uint8_t     tiles[10][4];
+    const char *names[] = {"class 0", NULL, NULL, "class 1", NULL};
+    cp_image    sheet[10];
     /* Eleven and ten images of the two classes in four cells each: the middle image of each quarter, with an empty row
      * between the classes. */
     static const int shown[] = {2, 8, 12, 18, -1, -1, 3, 7, 13, 17};
@@ -98,7 +99,8 @@ static void a_sheet_shows_images_from_the_whole_split(void) {
     }
     TEST_ASSERT_TRUE_MESSAGE(cp_images_sheet(images, CP_IMAGES_TRAIN, &(cp_sheet_plan){2, 2, true}, scratch("sheet.png"), &status),
                              status.message);
-    TEST_ASSERT_TRUE_MESSAGE(cp_tiles_write(scratch("expected.png"), 10, sheet, 2, &status), status.message);
+    TEST_ASSERT_TRUE_MESSAGE(cp_tiles_write(scratch("expected.png"), &(cp_tiles){10, 2, sheet, names, NULL}, &status),
+                             status.message);
     TEST_ASSERT_TRUE(cp_file_read(scratch("sheet.png"), SIZE_MAX, &spread, &status));
     TEST_ASSERT_TRUE(cp_file_read(scratch("expected.png"), SIZE_MAX, &expected, &status));
     TEST_ASSERT_TRUE(spread.size == expected.size && memcmp(spread.data, expected.data, spread.size) == 0);

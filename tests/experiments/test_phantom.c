@@ -3,6 +3,7 @@
 #include "core/threads.h"
 #include "experiments/kit/data/medmnist.h"
 #include "experiments/kit/data/sheet.h"
+#include "experiments/kit/figure/figure.h"
 
 #include "core/scratch.h"
 
@@ -148,14 +149,49 @@ static void sheet_has(const cp_images *images, int columns, uint32_t width, uint
     cp_dataset_free(images->set);
 }
 
-/* Tiles of 2 x 2 are enlarged 32 times, with gaps of 64; there are only two images per class. */
+/* Tiles of 2 x 2 are enlarged 32 times, with gaps of 32, beside the names of the classes; there are only two images per class. */
 static void a_sheet_has_a_row_for_each_class(void) {
-    sheet_has(make_set(CP_U8, 1), 1, 64, 5 * 64);
-    sheet_has(make_set(CP_U8, 1), 4, 7 * 64, 5 * 64);
-    sheet_has(make_set(CP_U8, 2), 2, 3 * 64, 5 * 64);
-    sheet_has(make_set(CP_U8, 3), 2, 3 * 64, 5 * 64);
-    sheet_has(make_set(CP_U8, 4), 2, 3 * 64, 5 * 64);
-    sheet_has(make_set(CP_F32, 1), 2, 3 * 64, 5 * 64);
+    enum { NAMES = 2 * 32 + 2 * 38 }; /* "class 0" is 38 pixels wide, each twice as large */
+    sheet_has(make_set(CP_U8, 1), 1, NAMES + 64, 3 * 96 - 32);
+    sheet_has(make_set(CP_U8, 1), 4, NAMES + 4 * 96 - 32, 3 * 96 - 32);
+    sheet_has(make_set(CP_U8, 2), 2, NAMES + 2 * 96 - 32, 3 * 96 - 32);
+    sheet_has(make_set(CP_U8, 3), 2, NAMES + 2 * 96 - 32, 3 * 96 - 32);
+    sheet_has(make_set(CP_U8, 4), 2, NAMES + 2 * 96 - 32, 3 * 96 - 32);
+    sheet_has(make_set(CP_F32, 1), 2, NAMES + 2 * 96 - 32, 3 * 96 - 32);
+}
+
+/* One class of 24 images, each of one gray; `shown` has the expected images of a sheet of so many tiles, -1 at the end. */
+static void sheet_shows(const int *patients, int tiles, const int *shown) {
+    static uint8_t pixels[24 * 4], paper[4] = {150, 150, 150, 150};
+    static int     labels[24], groups[24];
+    const char    *names[] = {"class 0"};
+    cp_image       images[24];
+    cp_images      set = {.height = 2, .width = 2, .channels = 1, .classes = 1};
+    cp_bytes       found = {0}, expected = {0};
+    for (int i = 0; i < 24; i++) memset(pixels + 4 * i, 10 * i, 4), groups[i] = patients ? patients[i] : 0;
+    for (int i = 0, left = false; i < tiles; i++) {
+        left = left || shown[i] < 0;
+        images[i] = (cp_image){2, 2, 1, left ? paper : pixels + (size_t)(4 * shown[i])};
+    }
+    set.set = cp_dataset_new((cp_dataset_config){.dtype = CP_U8, .shape = CP_SHAPE(2, 2, 1), .classes = 1});
+    set.groups[CP_IMAGES_TRAIN] = patients ? groups : NULL;
+    TEST_ASSERT_TRUE(cp_dataset_add(set.set, (cp_split_config){"train", 24, pixels, labels, false}, &status));
+    TEST_ASSERT_TRUE_MESSAGE(
+        cp_images_sheet(&set, CP_IMAGES_TRAIN, &(cp_sheet_plan){1, tiles, true}, scratch("sheet.png"), &status), status.message);
+    TEST_ASSERT_TRUE(cp_tiles_write(scratch("expected.png"), &(cp_tiles){tiles, tiles, images, names, NULL}, &status));
+    TEST_ASSERT_TRUE(cp_file_read(scratch("sheet.png"), 1 << 20, &found, &status));
+    TEST_ASSERT_TRUE(cp_file_read(scratch("expected.png"), 1 << 20, &expected, &status));
+    TEST_ASSERT_TRUE(found.size == expected.size && memcmp(found.data, expected.data, found.size) == 0);
+    cp_bytes_free(&found), cp_bytes_free(&expected);
+    cp_dataset_free(set.set);
+}
+
+static void sheets_are_spread_over_patients_and_their_images(void) {
+    int large[24], many[24];
+    for (int i = 0; i < 24; i++) large[i] = i < 20 ? 7 : i < 23 ? 2 : 5, many[i] = i / 2;
+    sheet_shows(NULL, 4, (int[]){3, 9, 15, 21});
+    sheet_shows(large, 6, (int[]){20, 22, 23, 5, 15, -1}); /* two images each, but patient 5 has only one */
+    sheet_shows(many, 3, (int[]){4, 13, 20});
 }
 
 static void a_sheet_that_cannot_be_made_is_reported(void) {
@@ -179,6 +215,7 @@ int main(void) {
     RUN_TEST(the_list_is_complete);
     RUN_TEST(a_file_with_the_right_md5_gets_its_name_and_is_not_fetched_again);
     RUN_TEST(a_sheet_has_a_row_for_each_class);
+    RUN_TEST(sheets_are_spread_over_patients_and_their_images);
     RUN_TEST(a_sheet_that_cannot_be_made_is_reported);
     return UNITY_END();
 }

@@ -144,9 +144,10 @@ static void folders_without_a_run_are_refused(void) {
 
 static void pictures_are_embedded_with_their_captions(void) {
     unsigned char pixels[4] = {0, 80, 160, 240};
+    cp_tiles      tiles = {.n = 1, .columns = 1, .images = &(cp_image){2, 2, 1, pixels}};
     make_run("{}");
-    TEST_ASSERT_TRUE(cp_tiles_save(scratch("samples"), "Samples & more.", 1, &(cp_image){2, 2, 1, pixels}, 1, &status));
-    TEST_ASSERT_TRUE(cp_tiles_write(scratch("bare.png"), 1, &(cp_image){2, 2, 1, pixels}, 1, &status));
+    TEST_ASSERT_TRUE(cp_tiles_save(scratch("samples"), "Samples & more.", &tiles, &status));
+    TEST_ASSERT_TRUE(cp_tiles_write(scratch("bare.png"), &tiles, &status));
     char *text = report_text();
     TEST_ASSERT_EQUAL_INT(1, markup_count(text, "<img alt=\"Samples &amp; more.\" src=\"data:image/png;base64,iVBORw0KGgo"));
     TEST_ASSERT_EQUAL_INT(1, markup_count(text, "<img alt=\"bare\" src=\"data:image/png;base64,iVBORw0KGgo"));

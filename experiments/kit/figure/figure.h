@@ -126,7 +126,12 @@ void cp_panel_cells(cp_panel *panel, cp_style style, int rows, int columns, cons
 /* The same for a confusion matrix, one row for each true class: the counts as numbers, their share of the row as color. */
 void cp_panel_confusion(cp_panel *panel, cp_style style, int classes, const double *counts);
 
-/* Images of one size in rows of `columns`, from the top left, as a picture of their own: the PNG file alone, or path.png with a
- * caption for the report. */
-bool cp_tiles_write(const char *path, int n, const cp_image *images, int columns, cp_status *status);
-bool cp_tiles_save(const char *path, const char *caption, int n, const cp_image *images, int columns, cp_status *status);
+/* Images of one size in rows of `columns`, from the top left, enlarged, as a picture of their own: the PNG file alone, or path.png with a
+ * caption for the report. Names are shortened where they do not fit. */
+typedef struct cp_tiles {
+    int                n, columns;
+    const cp_image    *images;                          /* (n) */
+    const char *const *row_names, *const *column_names; /* one for each, NULL or "" for none; NULL: no names */
+} cp_tiles;
+bool cp_tiles_write(const char *path, const cp_tiles *tiles, cp_status *status);
+bool cp_tiles_save(const char *path, const char *caption, const cp_tiles *tiles, cp_status *status);

@@ -111,6 +111,11 @@ void     cp_open_stroke(cp_bytes *out, const cp_series *s, const char *class);
 void     cp_put_error_bar(cp_bytes *out, const cp_frame *f, double x, double value, double error, double cap);
 void     cp_sample_line(cp_bytes *out, const cp_series *s, double x, double y);
 
+/* ---- letters of pixels ---- */
+
+enum { CP_LETTER_ROWS = 8 };
+int cp_letter(char c, unsigned char columns[5]); /* its width; a column's lowest bit is its top row; '?' for what is not ASCII */
+
 /* ---- files ---- */
 
 /* The whole SVG file. `name` makes its identifiers unique in a page with several. */

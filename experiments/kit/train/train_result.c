@@ -130,13 +130,17 @@ static bool draw_chains(cp_trainer *t) {
         if (!cp_replay_sample(replay, entry, pixels)) continue;
         if ((int64_t)n++ * wanted / filled < shown) continue;
         cp_sheet_put(sheet, shown / COLUMNS, shown % COLUMNS, pixels);
+        if (shown % COLUMNS == 0) cp_sheet_name_row(sheet, shown / COLUMNS, "%d", entry);
         shown++;
     }
-    bool ok = sheet && pixels
-                  ? cp_sheet_save(sheet, cp_run_path(t->run, "chains").s,
-                                  "Chains of the replay buffer at the end of the training: what the model takes for images.",
-                                  &t->run->status)
-                  : cp_fail(&t->run->status, "not enough memory for a picture of the chains");
+    bool ok =
+        sheet && pixels
+            ? cp_sheet_save(
+                  sheet, cp_run_path(t->run, "chains").s,
+                  "Chains of the replay buffer at the end of the training: what the model takes for images. Beside each row is the "
+                  "number of its first chain.",
+                  &t->run->status)
+            : cp_fail(&t->run->status, "not enough memory for a picture of the chains");
     free(pixels);
     cp_sheet_free(sheet);
     return ok;
