@@ -38,22 +38,22 @@ need_tools() {
     packages=$(missing_packages | paste -s -d ' ' -)
     [ -n "$packages" ] || return 0
     say "Installing $packages"
-    have apt-get || die "this needs $packages; apt-get is not here to install them, please do so yourself."
+    have apt-get || die "this needs $packages; there is no apt-get to install them, so please install them yourself."
     [ "$(id -u)" -eq 0 ] || have sudo ||
         die "this needs $packages; please install them as root, or run this as root (there is no sudo)."
     # The package lists may be absent or stale; if they cannot be updated, the existing ones may still work.
     as_root apt-get -qq update || true
-    # shellcheck disable=SC2086 # one word a package
+    # shellcheck disable=SC2086 # one word per package
     as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install $packages \
         </dev/null >/dev/null ||
-        die "apt-get could not install $packages; is a Debian mirror in reach?"
+        die "apt-get could not install $packages; can a Debian mirror be reached?"
     packages=$(missing_packages | paste -s -d ' ' -)
-    [ -z "$packages" ] || die "apt-get installed, and yet these are missing: $packages"
+    [ -z "$packages" ] || die "apt-get reported no error, but these are still missing: $packages"
 }
 
 # Unity's sources are part of Debian's source package cjson. The machine's own apt sources, turned into deb-src ones
-# in a private folder, lead to it; nothing outside that folder is written. Each step may fail for a third party's
-# source, so the outcome alone is judged.
+# in a private folder, are used to find it; nothing is written outside that folder. A step may fail because of a third
+# party's source, so only the result is checked.
 unity_from_debian() { # folder to work in
     eval "$(apt-config shell list Dir::Etc::sourcelist/f parts Dir::Etc::sourceparts/d)"
     mkdir -p "$1/sources" "$1/lists/partial" "$1/cache/archives/partial"
@@ -73,7 +73,7 @@ Dir::Cache "$1/cache";
 #clear APT::Update::Post-Invoke;
 #clear APT::Update::Post-Invoke-Success;
 CONF
-    # Root's apt downloads as a user that may not write here.
+    # Run as root, apt downloads as another user, who cannot write here.
     [ "$(id -u)" -ne 0 ] || echo 'APT::Sandbox::User "root";' >>"$1/apt.conf"
     (
         cd "$1" || exit
@@ -97,12 +97,12 @@ need_unity() {
             rm -rf "$work"
             return 0
         fi
-        echo "Debian's source package cjson could not be had:"
+        echo "Debian's source package cjson could not be downloaded:"
         tail -n 3 "$work/log"
         rm -rf "$work"
     fi
-    have git || die "Unity could not be had: neither from a Debian mirror nor, as git is missing, from GitHub."
+    have git || die "Unity could not be downloaded from a Debian mirror, and git, which is needed to get it from GitHub, is missing."
     meson subprojects download unity </dev/null ||
-        die "Unity could not be had: neither from a Debian mirror nor from GitHub; is the network in reach?"
+        die "Unity could not be downloaded, neither from a Debian mirror nor from GitHub; is there a network connection?"
     echo "from GitHub"
 }
