@@ -2,7 +2,7 @@
  *
  * One atomic word, the gate, coordinates all threads. The caller publishes a loop by opening the gate, runs chunks
  * itself, and closes the gate when none are left; then it waits only for the workers that entered. A worker that wakes
- * up too late finds the gate closed and delays nobody. */
+ * up too late finds the gate closed and delays no thread. */
 #ifdef __linux__
 #define _GNU_SOURCE /* sched_getaffinity */
 #endif

@@ -484,7 +484,7 @@ static bool work(prediction *p, cp_status *status) {
     } else if (out && !cp_option_flag(o, "quiet")) {
         print_summary(p, out);
     }
-    if (!p->bad) return true; /* otherwise the file is there, for a look at the rows at fault; nobody must take it for a result */
+    if (!p->bad) return true; /* otherwise the file is there to show the rows at fault, and must not be taken for a result */
     return cp_fail(
         status, "%d of %d inputs gave posteriors or energies that are not finite, the first of them row %d of the predictions; %s",
         p->bad, p->blocks.inputs, p->first_bad,

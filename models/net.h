@@ -74,7 +74,7 @@ typedef struct cp_wrn_config {
 
 /* ==== multilayer perceptron: x (N, ...) flattened to (N, sizes[0]) ====
  * sizes end at the first 0; every layer is followed by the activation. Tensors: layer0.weight, layer0.bias, ... With one size
- * only, the features are the inputs themselves: a head stands alone. */
+ * only, the features are the inputs themselves: the model is a head alone. */
 enum { CP_MLP_MAX_SIZES = 16 };
 typedef struct cp_mlp_config {
     int           sizes[CP_MLP_MAX_SIZES];

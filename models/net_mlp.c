@@ -34,7 +34,7 @@ static cp_tensor *mlp_forward(cp_at at, const cp_net *net, cp_tensor *x, cp_mode
     return x;
 }
 
-/* The sizes are those behind the inputs. */
+/* Puts the number of inputs in front of the sizes. */
 static void mlp_adapt(void *options, cp_shape input) {
     cp_mlp_config *c = options;
     size_t         values;

@@ -10,7 +10,7 @@
 
 enum { GRAIN = 16384 }; /* values in a thread's chunk */
 
-/* One parameter's update. The factors are computed in double once a step. */
+/* One parameter's update. The factors are computed in double once per step. */
 typedef struct update {
     cp_real       *value;
     const cp_real *grad;

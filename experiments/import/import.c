@@ -139,8 +139,8 @@ static bool fail_line(const cp_import *m, size_t row, cp_status *status, const c
                    cp_shown(text, strlen(text)).text);
 }
 
-/* Columns of numbers are the features of a table; all others are kept as groups. Whether a column is of numbers, its first cell that is
- * not empty tells. */
+/* Columns of numbers are the features of a table; all others are kept as groups. A column's first cell that is not
+ * empty decides whether it is one of numbers. */
 static bool find_features(cp_import *m, columns c, cp_status *status) {
     m->kept = malloc(2 * m->csv.columns * sizeof *m->kept);
     if (!m->kept) return no_memory(m, status);

@@ -176,7 +176,7 @@ static bool make_groups(cp_import *m, cp_status *status) {
 
 /* ---- splits ---- */
 
-/* Splits the groups whose first row has this class, of rows in training, by the shares. `work` has room for two numbers a row. */
+/* Splits the groups whose first row has this class, of rows in training, by the shares. `work` has room for two numbers per row. */
 static bool split_class(cp_import *m, int label, const bool *fixed, const int *shares, cp_rng *rng, int *work, cp_status *status) {
     int count = 0, *groups = work, *splits = work + m->count;
     for (int i = 0; i < m->count; i++)

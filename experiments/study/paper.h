@@ -1,4 +1,4 @@
-/* The paper's figures for MedMNIST: mean and standard deviation over ten draws of 1 and of 10 labels a class, at the end of
+/* The paper's figures for MedMNIST: mean and standard deviation over ten draws with 1 and 10 labels per class, at the end of
  * training. */
 #pragma once
 

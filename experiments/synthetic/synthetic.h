@@ -70,7 +70,7 @@ typedef struct cp_plane_variant {
     char            name[32], advice[120];
 } cp_plane_variant;
 
-/* The data of a trial's repetition, and the training of its variant; a model is to be freed whatever the end. */
+/* The data of a trial's repetition, and the training of its variant; the model must be freed in any case. */
 bool            cp_plane_trial_data(const cp_trial *trial, cp_plane_data *train, cp_plane_data *test);
 cp_training_end cp_plane_trial_train(const cp_trial *trial, const cp_plane_data *train, cp_tape *tape, cp_plane_model *model);
 

@@ -111,11 +111,11 @@ damaged() { # sentence, text: the checkpoint in copy is refused and stays as it 
 }
 
 copy && head -c 100000 broken/checkpoint.safetensors >copy/checkpoint.safetensors
-damaged "a checkpoint that was cut" "remove the folder to begin anew"
+damaged "a checkpoint that was cut" "remove the folder to start over"
 copy && : >copy/checkpoint.safetensors
-damaged "an empty checkpoint" "remove the folder to begin anew"
+damaged "an empty checkpoint" "remove the folder to start over"
 copy && cp whole/end.safetensors copy/checkpoint.safetensors
-damaged "a checkpoint without its parts" "remove the folder to begin anew"
+damaged "a checkpoint without its parts" "remove the folder to start over"
 header=$(od -An -t u8 -N8 broken/checkpoint.safetensors | tr -d ' ')
 write() { # tensor, octal bytes of its value: into the checkpoint of copy
     offset=$(head -c $((header + 8)) copy/checkpoint.safetensors | tail -c "$header" |

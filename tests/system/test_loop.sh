@@ -13,7 +13,7 @@ expect_success "it runs" sh -c "cd '$work/straight' && ../hybrid >said"
 expect_success "it learns: $(tail -n 1 "$work/straight/said")" \
     awk 'END { exit !($6 >= 90) }' "$work/straight/said"
 expect_success "it stops halfway" sh -c "cd '$work/halted' && ../hybrid 400"
-expect_success "it goes on" sh -c "cd '$work/halted' && ../hybrid | grep 'going on from step 400'"
+expect_success "it continues" sh -c "cd '$work/halted' && ../hybrid | grep 'continuing from step 400'"
 expect_success "it ends in the same bytes" cmp "$work/straight/hybrid.safetensors" "$work/halted/hybrid.safetensors"
 
 # Runs the program for 1 step in a folder; it must fail, say these words and nothing of a missing file.

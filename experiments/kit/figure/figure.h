@@ -88,7 +88,7 @@ void cp_panel_vertical(cp_panel *panel, cp_style style, double x); /* a line fro
 
 /* ---- bars and boxes ---- */
 
-/* Bars at x = 0 .. n-1; where several series stand side by side, this is number `place` of `places`. error may be NULL. */
+/* Bars at x = 0 .. n-1; where several series are side by side, this is number `place` of `places`. error may be NULL. */
 void cp_panel_bars(cp_panel *panel, cp_style style, int n, const double *heights, const double *error, int place, int places);
 
 /* Bars of one width that begin at `left` and reach from `from` (NULL: from zero) to `to`. */
@@ -119,7 +119,7 @@ void cp_panel_fill(cp_panel *panel, cp_style style, const cp_grid *grid, cp_ramp
 void cp_panel_contours(cp_panel *panel, cp_style style, const cp_grid *grid, int n, const double *levels);
 
 /* A heat map: one cell for each value, rows from the top, colored from the paper's color at `low` to the style's at `high`, with
- * the number of so many decimals written in it (negative: without). The panel should have names for both axes. */
+ * the number written in it, with that many decimals (negative: without a number). The panel should have names for both axes. */
 void cp_panel_cells(cp_panel *panel, cp_style style, int rows, int columns, const double *values, double low, double high,
                     int decimals);
 

@@ -28,7 +28,7 @@ void cp_range_grid(const cp_series *s, cp_range *x, cp_range *y) {
     x->tight = y->tight = true;
 }
 
-/* Adds a margin around the data, except below the zero that bars stand on. */
+/* Adds a margin around the data, except below zero where bars begin. */
 static void widen(cp_range *r) {
     if (r->min > r->max || r->tight) return;
     if (r->log) {
@@ -36,7 +36,7 @@ static void widen(cp_range *r) {
         r->min /= factor, r->max *= factor;
     } else {
         double margin = 0.05 * (r->max - r->min);
-        if (!(r->stands && r->min == 0)) r->min -= margin;
+        if (!(r->from_zero && r->min == 0)) r->min -= margin;
         r->max += margin;
     }
 }

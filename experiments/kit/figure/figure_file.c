@@ -63,7 +63,7 @@ static double between(double first, double last, int i, int count) {
     return count > 1 ? first + (last - first) * i / (count - 1) : first;
 }
 
-/* A grid's values, or the numbers that stand in its cells. */
+/* A grid's values, or the numbers written in its cells. */
 static void put_grid(cp_bytes *out, const cp_panel *p, const cp_series *s) {
     const cp_grid *g = &s->grid;
     const double  *values = s->y ? s->y : g->values;

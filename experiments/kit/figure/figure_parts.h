@@ -59,8 +59,8 @@ double    *cp_figure_copy_numbers(cp_figure *figure, const double *from, int n);
 typedef struct cp_range {
     double min, max;
     bool   log;
-    bool   tight;  /* no margin around the data */
-    bool   stands; /* marks start at zero: no margin below it */
+    bool   tight;     /* no margin around the data */
+    bool   from_zero; /* marks start at zero: no margin below it */
 } cp_range;
 
 void cp_range_include(cp_range *range, double value); /* a value that the axis cannot show is left out */

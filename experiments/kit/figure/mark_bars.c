@@ -27,7 +27,7 @@ static void put_bar(cp_bytes *out, const cp_frame *f, double left, double right,
                fabs(foot - top));
 }
 
-/* The room of one of several things that stand side by side at x, as a share of a unit. */
+/* The part of the unit around x that belongs to one of several series side by side. */
 static void slot(const cp_series *s, const cp_frame *f, double x, double *left, double *right) {
     double width = 0.76 / s->places, from = x - 0.38 + width * s->place;
     *left = cp_frame_x(f, from + 0.04 * width);
@@ -50,7 +50,7 @@ static void set_slot(cp_series *s, int place, int places) {
 static void range_bars(const cp_series *s, cp_range *x, cp_range *y) {
     range_slots(s, x, y);
     cp_range_include(y, 0);
-    y->stands = true;
+    y->from_zero = true;
 }
 
 static void put_bars(cp_bytes *out, const cp_series *s, const cp_frame *f) {
@@ -94,7 +94,7 @@ static void range_spans(const cp_series *s, cp_range *x, cp_range *y) {
         if (s->from) cp_range_include(y, s->from[i]);
     }
     if (!s->from) cp_range_include(y, 0);
-    y->stands = true;
+    y->from_zero = true;
 }
 
 static void put_spans(cp_bytes *out, const cp_series *s, const cp_frame *f) {
@@ -242,7 +242,7 @@ void cp_panel_box(cp_panel *p, cp_style style, double x, int n, const double *va
 
 /* ---- the reliability diagram ---- */
 
-/* The gap stands above the accuracy of bins that are too sure, and in the accuracy of those that are not sure enough. */
+/* The gap is drawn above the accuracy of overconfident bins, and inside the accuracy of underconfident ones. */
 void cp_panel_reliability(cp_panel *p, int n, const double *confidence, const double *accuracy) {
     size_t  count = n > 0 ? (size_t)n : 1;
     double *left = calloc(3 * count, sizeof *left), ends[] = {0, 1};

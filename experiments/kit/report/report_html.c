@@ -161,7 +161,7 @@ static const char *image_type(const cp_bytes *file) {
     return is_svg(file) ? "svg+xml" : NULL;
 }
 
-/* Pictures without a description go in as images: unlike markup, an image can do nothing but be looked at. */
+/* Pictures without a description are embedded as images: unlike markup, an image cannot run anything. */
 static bool put_image(cp_bytes *out, const cp_report_run *run, const char *name, const char *caption, cp_status *status) {
     const char *end = cp_report_has(run, name, ".svg") ? ".svg" : ".png";
     cp_bytes    data;

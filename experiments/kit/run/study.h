@@ -9,7 +9,7 @@
  *                                .repeats = (int)cp_option_int(o, "repeats"),
  *                                .trial = train});
  *         if (cp_study_run(study)) {
- *             ... figures, notes, more numbers: what the study adds to what it has by itself ...
+ *             ... figures, notes, numbers beyond those that every study has ...
  *         }
  *         return cp_study_close(study);
  *     }

@@ -116,7 +116,7 @@ const double *cp_trials_values(cp_at at, const cp_trials *trials, int of_case,
                                const char *measure); /* by repetition; diverged: NaN */
 cp_mean_sd cp_trials_mean_sd(cp_at at, const cp_trials *trials, int of_case, const char *measure); /* over those that were made */
 cp_trial_series cp_trials_series(cp_at at, const cp_trials *trials, int of_case, int repeat,
-                                 const char *measure); /* diverged: too */
+                                 const char *measure); /* also of a trial that diverged */
 cp_trial_end    cp_trials_end(const cp_trials *trials, int of_case, int repeat);
 bool            cp_trials_has(const cp_trials *trials, int of_case, int repeat);
 int             cp_trials_diverged(cp_at at, const cp_trials *trials, int of_case); /* in how many repetitions */

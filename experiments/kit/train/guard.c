@@ -8,8 +8,8 @@
 
 enum { STRIKE = 4 }; /* good steps that make up for a bad one */
 
-/* Up to `harmless` a sign is good whatever its history; beyond `bad` it is bad without one; and a history whose median is beyond
- * `lost` is that of chains that are lost already, however slowly it came about. */
+/* Up to `harmless` a sign is good whatever its history; beyond `bad` it is bad even without a history. If the median of the history is
+ * beyond `lost`, the chains are lost already, even if that happened slowly. */
 static const struct {
     const char *name;
     double      harmless, bad, lost;

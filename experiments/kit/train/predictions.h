@@ -29,8 +29,8 @@ typedef struct cp_prediction_table {
     const cp_prediction_lines *lines; /* (count) */
     int                        count, classes;
     const char *const         *class_names; /* (classes); NULL: their numbers */
-    int  top;  /* so many of the most probable classes, with class_1, p_1, ... as columns; 0: all, in their order */
-    bool bare; /* CSV as MedMNIST's evaluator reads it: the row and the posterior alone, without a header */
+    int                        top; /* number of most probable classes, with class_1, p_1, ... as columns; 0: all, in their order */
+    bool                       bare; /* CSV as MedMNIST's evaluator reads it: the row and the posterior alone, without a header */
 } cp_prediction_table;
 
 bool cp_predictions_save(const cp_prediction_table *table, const char *path, cp_status *status); /* as CSV; NULL: to stdout */

@@ -36,7 +36,7 @@ typedef struct cp_measured {
 
 void cp_measured_put(int count, const cp_measured *all, cp_json_writer *writer, const char *key); /* an object each */
 
-/* Point estimates, a row each; where there are patients, one more below it by patient. */
+/* Point estimates, one row for each way; where there are patients, followed by a row by patient. */
 cp_table *cp_measured_table(int count, const cp_measured *all, const char *split);
 
 /* Of metrics by patient, for a sentence: "44 patients", "1 patient"; and what "by patient" means, as a sentence. */

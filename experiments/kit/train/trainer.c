@@ -268,7 +268,7 @@ static bool log_event(cp_trainer *t) {
 static bool measure(cp_trainer *t, bool *finite, cp_status *status) {
     double *row = t->traces + t->trace_count * CP_TRACES;
     if (t->trace_count >= t->trace_room)
-        return cp_fail(status, "%.300s has more measurements than steps; remove the folder to begin anew",
+        return cp_fail(status, "%.300s has more measurements than steps; remove the folder to start over",
                        cp_trainer_file(t, CP_TRAINER_CHECKPOINT).s);
     for (int i = 0; i < CP_TRACES; i++) {
         bool    slope = i == CP_TRACE_SLOPE_DATA || i == CP_TRACE_SLOPE_SAMPLES;
@@ -306,7 +306,7 @@ static void show(cp_trainer *t) {
     if (t->summed) cp_progress_update(&t->progress, t->step, text);
 }
 
-static cp_trainer_end obey(cp_trainer *t, cp_guard_verdict verdict, cp_status *status) {
+static cp_trainer_end act_on(cp_trainer *t, cp_guard_verdict verdict, cp_status *status) {
     if (verdict != CP_GUARD_OK && !log_event(t)) return CP_TRAINER_STOPPED;
     if (verdict == CP_GUARD_GIVE_UP) return CP_TRAINER_DIVERGED;
     return verdict != CP_GUARD_ROLL_BACK || cp_trainer_roll_back(t, status) ? CP_TRAINER_DONE : CP_TRAINER_STOPPED;
@@ -317,7 +317,7 @@ static cp_trainer_end keep(cp_trainer *t, cp_status *status) {
     bool finite = true;
     if (!cp_guard_steady(&t->guard) && t->step < t->config.steps) return CP_TRAINER_DONE;
     if (!measure(t, &finite, status)) return CP_TRAINER_STOPPED;
-    if (!finite) return obey(t, cp_guard_judge_outputs(&t->guard, t->step), status);
+    if (!finite) return act_on(t, cp_guard_judge_outputs(&t->guard, t->step), status);
     return cp_trainer_save(t, status) ? CP_TRAINER_DONE : CP_TRAINER_STOPPED;
 }
 
@@ -342,7 +342,7 @@ static bool first_stage_is_over(const cp_trainer *t) {
 static cp_trainer_end change_stage(cp_trainer *t, cp_status *status) {
     bool steady = cp_guard_steady(&t->guard), finite = true;
     if (!cp_trainer_begin_joint(t, status) || !log_stage(t) || !measure(t, &finite, status)) return CP_TRAINER_STOPPED;
-    if (!finite) return obey(t, cp_guard_judge_outputs(&t->guard, t->step), status);
+    if (!finite) return act_on(t, cp_guard_judge_outputs(&t->guard, t->step), status);
     return !steady || cp_trainer_save(t, status) ? CP_TRAINER_DONE : CP_TRAINER_STOPPED;
 }
 
@@ -351,7 +351,7 @@ static cp_trainer_end advance(cp_trainer *t, cp_status *status) {
     if (cp_trainer_injects(t, CP_FAULT_STOP)) raise(SIGTERM);
     if (first_stage_is_over(t)) return change_stage(t, status);
     cp_guard_verdict verdict = cp_trainer_step(t);
-    if (verdict != CP_GUARD_OK) return obey(t, verdict, status);
+    if (verdict != CP_GUARD_OK) return act_on(t, verdict, status);
     show(t);
     bool due = t->step % t->config.every == 0 || t->step >= t->config.steps || (t->pretraining && t->step >= t->config.pretrain);
     return due ? keep(t, status) : CP_TRAINER_DONE;
@@ -373,7 +373,7 @@ static cp_trainer_end stop(cp_trainer *t, cp_status *status) {
 }
 
 /* Until a stop, which is never before the first step: a task that is always stopped while it reads its data advances too. */
-static cp_trainer_end go_through(cp_trainer *t, cp_status *status) {
+static cp_trainer_end run_steps(cp_trainer *t, cp_status *status) {
     cp_trainer_end end = CP_TRAINER_DONE;
     for (bool first = true; end == CP_TRAINER_DONE && !is_over(t); first = false) {
         if (t->run->status.message[0]) return CP_TRAINER_STOPPED;
@@ -390,7 +390,7 @@ cp_trainer_end cp_trainer_run(cp_trainer *t) {
         (cp_progress){.label = "training", .unit = "steps", .total = t->config.steps, .skipped = t->step, .quiet = t->run->quiet};
     if (end == CP_TRAINER_DONE && !t->saved && !cp_trainer_save(t, status)) end = CP_TRAINER_STOPPED;
     cp_progress_start(&t->progress);
-    if (end == CP_TRAINER_DONE) end = go_through(t, status);
+    if (end == CP_TRAINER_DONE) end = run_steps(t, status);
     cp_progress_end(&t->progress);
     return t->end = end == CP_TRAINER_DONE && !finish(t, status) ? CP_TRAINER_STOPPED : end;
 }

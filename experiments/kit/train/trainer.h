@@ -99,8 +99,8 @@ void        cp_trainer_free(cp_trainer *trainer); /* NULL is allowed */
  * saved, or with a message. */
 cp_trainer_end cp_trainer_run(cp_trainer *trainer);
 
-/* Measures the weights on the validation and test split, draws the figures, writes result.json and prints its tables; or reports what
- * happened to a training that diverged, as which it may be found only here. False with a message in the run's status. */
+/* Measures the weights on the validation and test split, draws the figures, writes result.json and prints its tables; or, if the
+ * training diverged, reports what happened; this measurement may be the first to show it. False with a message in the run's status. */
 bool cp_trainer_conclude(cp_trainer *trainer);
 
 /* The labeled rows of the training split, in ascending order, by labels and labeled_rows of the configuration; to be freed. NULL with a

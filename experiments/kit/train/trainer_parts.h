@@ -58,7 +58,7 @@ struct cp_trainer {
 /* Whether the fault is due now, for the first time. A stop may be due again, after a rollback. */
 bool cp_trainer_injects(cp_trainer *t, cp_fault fault);
 
-/* Makes a step, or leaves one out; t->step goes on in both cases. */
+/* Makes a step, or leaves one out; t->step increases in both cases. */
 cp_guard_verdict cp_trainer_step(cp_trainer *t);
 
 /* Begins the second stage. */

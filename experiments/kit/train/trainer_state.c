@@ -77,7 +77,7 @@ bool cp_trainer_save(cp_trainer *t, cp_status *status) {
     return true;
 }
 
-/* Whenever the process is killed: a checkpoint that is not of a stop is its own last good state, whatever other file there is. */
+/* Safe at any moment: a checkpoint that is not of a stop is its own last good state, even if last-good.safetensors exists too. */
 bool cp_trainer_save_stopped(cp_trainer *t, cp_status *status) {
     cp_file_path checkpoint = cp_trainer_file(t, CP_TRAINER_CHECKPOINT), good = cp_trainer_file(t, CP_TRAINER_GOOD);
     return (t->stopped || cp_file_copy(checkpoint.s, good.s, status)) && save(t, true, status);
@@ -102,7 +102,7 @@ bool cp_trainer_load(cp_trainer *t, cp_status *status) {
     cp_status why = {0};
     t->saved = load(t, CP_TRAINER_CHECKPOINT, &why);
     if (t->saved || why.kind == CP_STATUS_MISSING) return true;
-    return cp_fail_as(status, why.kind, "%s; %sremove the folder to begin anew", why.message,
+    return cp_fail_as(status, why.kind, "%s; %sremove the folder to start over", why.message,
                       why.kind == CP_STATUS_DAMAGED ? "the checkpoint is damaged: " : "");
 }
 

@@ -51,7 +51,7 @@ static double find_lost(cp_trainer *t, const cp_objective_terms *terms) {
     return (double)lost / t->config.chains;
 }
 
-/* Lost chains start afresh the next time, and all of them do after a step that is left out. */
+/* Lost chains are restarted the next time they are drawn; after a step that is left out all chains are. */
 static void return_samples(cp_trainer *t, bool ok) {
     for (int i = 0; i < t->config.chains && !ok; i++) t->drop[i] = true;
     cp_replay_return(t->replay, t->entries, t->samples, t->drop);

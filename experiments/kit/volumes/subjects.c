@@ -85,7 +85,7 @@ static size_t stem_of(const char *name, int *ending) {
     return 0;
 }
 
-/* Adds a file unless its name is none that a scan has. */
+/* Adds a file if its name is that of a scan. */
 static bool add_file(walk *w, const char *folder, const char *name, const char *path) {
     int         ending = 0;
     size_t      stem = stem_of(name, &ending), mark = stem;
@@ -128,7 +128,7 @@ static bool look_at(walk *w, const char *folder, const char *name, int depth) {
     char       *path = malloc(room);
     bool        ok = path || no_memory(w);
     if (path) snprintf(path, room, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, name);
-    if (path && stat(path, &about) == 0) { /* a link that leads nowhere is passed over */
+    if (path && stat(path, &about) == 0) { /* broken links are skipped */
         if (S_ISREG(about.st_mode)) ok = add_file(w, folder, name, path);
         if (S_ISDIR(about.st_mode) && is_new(w, &about, &ok)) ok = visit(w, path, depth + 1);
     }
